@@ -1,0 +1,80 @@
+/* object.h - reads an AMDGPU code object (ELF64, ET_REL or ET_DYN) that may
+ * come from anyone: every offset is bounds-checked, nothing is assumed.
+ * No LLVM, no comgr. */
+#ifndef KN_OBJECT_H
+#define KN_OBJECT_H
+
+#include "../../ir/base.h"
+
+enum kn_arg_kind {           /* .value_kind of the metadata */
+    KN_ARG_BY_VALUE,
+    KN_ARG_GLOBAL_BUFFER,
+    KN_ARG_DYNAMIC_LDS,      /* dynamic_shared_pointer */
+    KN_ARG_HIDDEN,           /* any hidden_*; see `hidden` */
+    KN_ARG_OTHER
+};
+
+struct kn_kernel_arg {
+    const char *name;        /* "" if the metadata has none */
+    const char *value_kind;  /* as spelled, e.g. "hidden_block_count_x" */
+    enum kn_arg_kind kind;
+    uint32_t offset, size;   /* bytes in the kernarg segment */
+};
+
+/* One kernel: facts of its metadata (note) and its kernel descriptor. */
+struct kn_object_kernel {
+    const char *name;        /* without ".kd" */
+    uint64_t kd_addr;        /* virtual address of the descriptor */
+    uint64_t entry;          /* virtual address of the first instruction */
+    uint64_t code_size;      /* bytes, from the symbol or to the next one */
+    uint32_t lds, scratch;   /* group / private segment fixed size, bytes */
+    uint32_t kernarg_size, kernarg_align;
+    uint32_t vgpr, agpr, sgpr;             /* .vgpr_count etc. */
+    uint32_t vgpr_spills, sgpr_spills;
+    uint32_t max_workgroup, wavefront;
+    uint32_t accum_offset;   /* first AGPR in the unified file, 4..256 */
+    uint32_t regs;           /* unified VGPRs allocated per lane, granule 8 */
+    uint32_t preload_offset, preload_length; /* kernarg preload, dwords */
+    uint32_t rsrc1, rsrc2, rsrc3;
+    uint16_t properties;     /* kernel_code_properties */
+    uint32_t nargs;
+    struct kn_kernel_arg *args;
+};
+
+struct kn_segment {          /* a PT_LOAD, or a loaded section of ET_REL */
+    uint64_t addr, size;     /* virtual address and bytes in memory */
+    const uint8_t *data;     /* file bytes */
+    uint64_t filesz;
+    bool exec, write;
+};
+
+struct kn_object {
+    kiln_target target;      /* from e_flags; NONE: some other AMDGPU */
+    uint32_t e_flags;
+    uint8_t abi;             /* e_ident[EI_ABIVERSION]: 2=V4 3=V5 4=V6 */
+    bool relocatable;
+    uint32_t nsegments;
+    struct kn_segment *segments;
+    uint32_t nkernels;
+    struct kn_object_kernel *kernels;
+};
+
+/* Parses `bytes`, which must stay alive as long as *out. BAD_INPUT with one
+ * sentence naming the defect; UNSUPPORTED for another machine or a feature
+ * we do not read. `name` is the file name used in messages. */
+kiln_status kn_object_read(struct kn_ctx *c, const char *name,
+                           const void *bytes, size_t size,
+                           struct kn_object *out);
+
+/* Kernel by name; NULL name = the only one. BAD_INPUT lists what there is. */
+kiln_status kn_object_kernel(struct kn_ctx *c, const struct kn_object *o,
+                             const char *name,
+                             const struct kn_object_kernel **out);
+
+/* The deterministic in-process linker: an ET_REL made by LLVM with exactly
+ * one R_AMDGPU_REL64 per kernel descriptor -> a loadable ET_DYN (COV5).
+ * Anything else is refused. The result lives in c's arena. */
+kiln_status kn_object_link(struct kn_ctx *c, const void *rel, size_t size,
+                           uint8_t **out, size_t *out_size);
+
+#endif

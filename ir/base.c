@@ -1,0 +1,234 @@
+/* base.c - arena, error record, text buffer and the public name tables. */
+#include "base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kn_chunk {
+    struct kn_chunk *prev;
+    size_t size, used;       /* bytes of data[], bytes handed out */
+    _Alignas(16) unsigned char data[];
+};
+
+static void *
+libc_realloc(void *user, void *p, size_t old, size_t size)
+{
+    (void)user;
+    (void)old;
+    if (!size) {
+        free(p);
+        return NULL;
+    }
+    return realloc(p, size);
+}
+
+void
+kn_ctx_init(struct kn_ctx *c, kn_realloc_fn fn, void *user)
+{
+    memset(c, 0, sizeof *c);
+    c->realloc = fn ? fn : libc_realloc;
+    c->user = user;
+}
+
+void
+kn_ctx_free(struct kn_ctx *c)
+{
+    while (c->chunk) {
+        struct kn_chunk *prev = c->chunk->prev;
+        c->realloc(c->user, c->chunk, sizeof *prev + c->chunk->size, 0);
+        c->chunk = prev;
+    }
+}
+
+static _Noreturn void
+out_of_memory(struct kn_ctx *c)
+{
+    kn_fail(c, KILN_NO_MEMORY, "out of memory");
+    if (!c->oom)
+        abort();             /* kiln is wrong: no KN_ENTER on this path */
+    longjmp(*c->oom, 1);
+}
+
+static struct kn_chunk *
+new_chunk(struct kn_ctx *c, size_t need)
+{
+    size_t size = c->chunk ? c->chunk->size * 2 : 16384;
+    struct kn_chunk *k;
+
+    if (size > (size_t)1 << 24)
+        size = (size_t)1 << 24;
+    if (size < need)
+        size = need;
+    k = c->realloc(c->user, NULL, 0, sizeof *k + size);
+    if (!k)
+        out_of_memory(c);
+    k->prev = c->chunk;
+    k->size = size;
+    k->used = 0;
+    return c->chunk = k;
+}
+
+void *
+kn_alloc(struct kn_ctx *c, size_t n, size_t size)
+{
+    struct kn_chunk *k = c->chunk;
+    size_t bytes;
+    void *p;
+
+    if (size && n > (SIZE_MAX / 4) / size)
+        out_of_memory(c);
+    bytes = (n * size + 15) & ~(size_t)15;
+    if (!k || k->size - k->used < bytes)
+        k = new_chunk(c, bytes);
+    p = k->data + k->used;
+    k->used += bytes;
+    return memset(p, 0, bytes);
+}
+
+char *
+kn_strndup(struct kn_ctx *c, const char *s, size_t n)
+{
+    char *p = kn_alloc(c, n + 1, 1);
+
+    memcpy(p, s, n);
+    return p;
+}
+
+char *
+kn_strdup(struct kn_ctx *c, const char *s)
+{
+    return kn_strndup(c, s, strlen(s));
+}
+
+void *
+kn_grow(struct kn_ctx *c, void *old, size_t *cap, size_t need, size_t size)
+{
+    size_t n = *cap ? *cap * 2 : 16;
+    void *p;
+
+    if (need <= *cap)
+        return old;
+    if (n < need)
+        n = need;
+    p = kn_alloc(c, n, size);
+    if (old)
+        memcpy(p, old, *cap * size);
+    *cap = n;
+    return p;
+}
+
+static kiln_status
+record(struct kn_ctx *c, kiln_status s, struct kn_loc at, const char *fmt,
+       va_list ap)
+{
+    if (c->err.status)
+        return c->err.status;
+    c->err.status = s;
+    c->err.line = at.line;
+    c->err.col = at.col;
+    snprintf(c->err.file, sizeof c->err.file, "%s", at.file ? at.file : "");
+    vsnprintf(c->err.text, sizeof c->err.text, fmt, ap);
+    return s;
+}
+
+kiln_status
+kn_fail_at(struct kn_ctx *c, kiln_status s, struct kn_loc at, const char *fmt,
+           ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    s = record(c, s, at, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+kiln_status
+kn_fail(struct kn_ctx *c, kiln_status s, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    s = record(c, s, (struct kn_loc){ 0 }, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+static void
+reserve(struct kn_buf *b, size_t extra)
+{
+    b->s = kn_grow(b->c, b->s, &b->cap, b->n + extra + 1, 1);
+}
+
+void
+kn_put(struct kn_buf *b, const char *s)
+{
+    size_t n = strlen(s);
+
+    reserve(b, n);
+    memcpy(b->s + b->n, s, n + 1);
+    b->n += n;
+}
+
+void
+kn_putf(struct kn_buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n <= 0)
+        return;
+    reserve(b, (size_t)n);
+    va_start(ap, fmt);
+    vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->n += (size_t)n;
+}
+
+int
+kn_name_index(const char *const *names, int n, const char *s)
+{
+    for (int i = 0; i < n; i++)
+        if (names[i] && !strcmp(names[i], s))
+            return i;
+    return -1;
+}
+
+const char *
+kiln_status_name(kiln_status s)
+{
+    switch (s) {
+#define X(id, value, text) case KILN_##id: return text;
+        KILN_STATUS(X)
+#undef X
+    }
+    return "?";
+}
+
+const char *
+kiln_type_name(kiln_type t)
+{
+    static const char *const names[] = {
+#define X(id, text, bits, mx) text,
+        KILN_TYPES(X)
+#undef X
+    };
+
+    return t < KILN_NTYPES ? names[t] : "?";
+}
+
+const char *
+kiln_target_name(kiln_target t)
+{
+    static const char *const names[] = { "none",
+#define X(id, text) text,
+        KILN_TARGETS(X)
+#undef X
+    };
+
+    return t < KILN_NTARGETS ? names[t] : "?";
+}

@@ -1,0 +1,83 @@
+/* base.h - what every folder stands on: per-call arena, error record, text
+ * buffer, name tables. No mutable global state, no output, no exit. */
+#ifndef KN_BASE_H
+#define KN_BASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../runtime/kiln.h"
+
+/* Host allocator: realloc semantics, size 0 frees. NULL means failure. */
+typedef void *(*kn_realloc_fn)(void *user, void *p, size_t old, size_t size);
+
+/* One call's context: arena, first error, out-of-memory exit. Not shared
+ * between threads. Set up with kn_ctx_init, dropped whole with kn_ctx_free. */
+struct kn_ctx {
+    kn_realloc_fn realloc;
+    void *user;
+    struct kn_chunk *chunk;  /* newest arena chunk */
+    kiln_error err;          /* first error wins */
+    jmp_buf *oom;            /* where kn_alloc leaves on exhaustion */
+};
+
+void kn_ctx_init(struct kn_ctx *c, kn_realloc_fn fn, void *user);
+void kn_ctx_free(struct kn_ctx *c);
+
+/* Zeroed, 16-byte aligned, never NULL: on exhaustion records NO_MEMORY and
+ * longjmps to c->oom. Never call with LLVM or other foreign objects alive
+ * that the jump would leak; allocate first. */
+void *kn_alloc(struct kn_ctx *c, size_t n, size_t size);
+char *kn_strdup(struct kn_ctx *c, const char *s);
+char *kn_strndup(struct kn_ctx *c, const char *s, size_t n);
+#define KN_NEW(c, T, n) ((T *)kn_alloc((c), (n), sizeof(T)))
+
+/* Grow an arena array to hold `need` items; *cap is updated. The old array
+ * stays in the arena until the call ends. */
+void *kn_grow(struct kn_ctx *c, void *old, size_t *cap, size_t need, size_t size);
+
+/* Opens a public call: KN_ENTER(c); allocation failure returns NO_MEMORY. */
+#define KN_ENTER(c)                                                           \
+    jmp_buf kn_jb_;                                                           \
+    (c)->oom = &kn_jb_;                                                       \
+    if (setjmp(kn_jb_))                                                       \
+    return KILN_NO_MEMORY
+
+/* A place in the user's text. file is an interned string, may be NULL. */
+struct kn_loc {
+    const char *file;
+    int line, col;
+};
+
+#define KN_TRY(e)                                                             \
+    do {                                                                      \
+        kiln_status kn_s_ = (e);                                              \
+        if (kn_s_)                                                            \
+            return kn_s_;                                                     \
+    } while (0)
+
+/* Records the first error of the context and returns its status. The text is
+ * one sentence about the user's input. */
+kiln_status kn_fail(struct kn_ctx *c, kiln_status s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+kiln_status kn_fail_at(struct kn_ctx *c, kiln_status s, struct kn_loc at,
+                       const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Growable text in the arena, always NUL-terminated. */
+struct kn_buf {
+    struct kn_ctx *c;
+    char *s;
+    size_t n, cap;
+};
+void kn_put(struct kn_buf *b, const char *s);
+void kn_putf(struct kn_buf *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Index of `s` in a table of n names, -1 if absent. */
+int kn_name_index(const char *const *names, int n, const char *s);
+
+#endif

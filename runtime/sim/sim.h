@@ -1,0 +1,132 @@
+/* sim.h - the ISA-level simulator as a device: memory, code objects, launch.
+ *
+ * Executes the emitted code object itself. Results of asynchronous operations
+ * become visible as late as the waits allow (default), so a missing fence is
+ * a report and a wrong number, deterministically. Depends on ir/base.h and
+ * emit/isa only. */
+#ifndef KN_SIM_H
+#define KN_SIM_H
+
+#include "../../emit/isa/isa.h"
+
+struct kn_sim;               /* one simulated device; one host thread at a time */
+struct kn_sim_code;          /* a loaded code object */
+
+enum kn_sim_order { KN_ORDER_LATEST, KN_ORDER_EARLIEST, KN_ORDER_RANDOM };
+enum kn_sim_waves { KN_WAVES_ADVERSARIAL, KN_WAVES_RR, KN_WAVES_RANDOM };
+
+enum kn_mem_flags {
+    KN_MEM_OUTPUT = 1,       /* starts poisoned; bytes never written are found */
+    KN_MEM_READONLY = 2      /* a store into it is a finding */
+};
+
+/* Fills bytes [offset, offset+size) of an allocation on first touch. Pure:
+ * may be called in any order, from any worker thread, more than once. */
+typedef void (*kn_fill_fn)(void *user, uint64_t offset, void *dst, size_t size);
+
+kiln_status kn_sim_open(struct kn_ctx *c, kiln_target target,
+                        struct kn_sim **out);
+void kn_sim_close(struct kn_sim *s);
+
+/* Device memory, lazily backed by pages, guard zones between allocations.
+ * fill == NULL: reads of never-written bytes are uninitialised (poison).
+ * The address is at least 256-byte aligned. size may exceed host memory. */
+kiln_status kn_sim_alloc(struct kn_sim *s, uint64_t size, unsigned flags,
+                         kn_fill_fn fill, void *user, uint64_t *addr);
+kiln_status kn_sim_free(struct kn_sim *s, uint64_t addr);
+kiln_status kn_sim_write(struct kn_sim *s, uint64_t addr, const void *src,
+                         size_t n);
+kiln_status kn_sim_read(struct kn_sim *s, uint64_t addr, void *dst, size_t n);
+/* 1 if every byte of the range was written by a kernel or kn_sim_write. */
+int kn_sim_written(struct kn_sim *s, uint64_t addr, size_t n);
+/* Number of bytes of an OUTPUT allocation no kernel has written. */
+uint64_t kn_sim_unwritten(struct kn_sim *s, uint64_t addr);
+
+kiln_status kn_sim_load(struct kn_sim *s, const char *name, const void *bytes,
+                        size_t size, struct kn_sim_code **out);
+void kn_sim_unload(struct kn_sim *s, struct kn_sim_code *code);
+const struct kn_object *kn_sim_object(const struct kn_sim_code *code);
+
+/* Which workgroups run: all, or the listed linear ids. */
+struct kn_sim_select {
+    bool all;
+    const uint64_t *ids;
+    size_t n;
+};
+
+struct kn_sim_launch {
+    const struct kn_sim_code *code;
+    const char *kernel;      /* NULL: the only one */
+    uint32_t grid[3];        /* workgroups */
+    uint32_t block[3];       /* work-items */
+    const void *kernarg;     /* copied; hidden arguments are filled in */
+    size_t kernarg_size;
+    uint32_t dynamic_lds;
+    struct kn_sim_select select;
+    enum kn_sim_order order;
+    enum kn_sim_waves waves;
+    uint64_t seed;           /* for the random orders */
+    unsigned threads;        /* 0: as many as the machine has */
+    uint64_t max_steps;      /* instructions per wave; 0: a generous bound */
+    unsigned max_findings;   /* kept; 0: 64. The total is always counted */
+    void (*progress)(void *user, uint64_t done, uint64_t total);
+    void *progress_user;
+};
+
+/* X(id, text): what the simulator reports. */
+#define KN_FINDINGS(X) \
+    X(USE_BEFORE_WAIT, "use before wait") \
+    X(LDS_RACE_RAW, "LDS race: read after write") \
+    X(LDS_RACE_WAR, "LDS race: write after read") \
+    X(LDS_RACE_WAW, "LDS race: write after write") \
+    X(LDS_REFILL, "LDS refill of bytes still needed") \
+    X(UNINIT_LDS, "uninitialised LDS read") \
+    X(UNINIT_REG, "uninitialised register") \
+    X(UNINIT_MEM, "uninitialised memory read") \
+    X(WAIT_STATES, "missing wait states") \
+    X(BAD_ADDRESS, "access outside any buffer") \
+    X(READONLY_STORE, "store to a read-only buffer") \
+    X(SOFFSET_RULE, "SRD range verdict depends on the soffset rule") \
+    X(MISALIGNED, "misaligned access") \
+    X(LDS_RANGE, "LDS access outside the workgroup's allocation") \
+    X(BARRIER, "barrier divergence or deadlock") \
+    X(RUNAWAY, "step limit reached") \
+    X(UNWRITTEN, "output bytes never written")
+
+enum kn_finding_kind {
+#define X(id, text) KN_F_##id,
+    KN_FINDINGS(X)
+#undef X
+    KN_NFINDINGS
+};
+
+struct kn_finding {
+    enum kn_finding_kind kind;
+    uint64_t pc;             /* virtual address in the code object */
+    uint64_t workgroup;      /* linear id */
+    uint32_t wave, lane;
+    uint64_t address;        /* memory or LDS address, or register number */
+    uint64_t other_pc;       /* the conflicting access; 0 if none */
+    uint32_t other_wave;
+    uint32_t count;          /* equal findings folded into this one */
+    char text[160];          /* one sentence: instruction, counters, ... */
+};
+
+struct kn_sim_result {
+    uint64_t workgroups, waves, instructions, macs;
+    uint64_t srd_oob_loads, srd_oob_stores;  /* lanes; normal at edges */
+    double seconds;
+    uint64_t nfindings;      /* all of them, kept or not */
+    unsigned nkept;
+    struct kn_finding *findings;  /* in the context's arena */
+    unsigned mfma_exact, mfma_modelled, mfma_unverified; /* distinct opcodes */
+};
+
+/* Runs the selected workgroups. OK: it ran (look at nfindings);
+ * UNSUPPORTED: an instruction or modifier nobody implemented, named;
+ * BAD_INPUT: launch that the hardware would refuse. The error is in the
+ * context given to kn_sim_open. Same result for any thread count. */
+kiln_status kn_sim_run(struct kn_sim *s, const struct kn_sim_launch *l,
+                       struct kn_sim_result *r);
+
+#endif
