@@ -28,7 +28,7 @@ struct kn_object_kernel {
     uint64_t entry;          /* virtual address of the first instruction */
     uint64_t code_size;      /* bytes, from the symbol or to the next one */
     uint32_t lds, scratch;   /* group / private segment fixed size, bytes */
-    uint32_t kernarg_size, kernarg_align;
+    uint32_t kernarg_size, kernarg_align;  /* size covers every argument */
     uint32_t vgpr, agpr, sgpr;             /* .vgpr_count etc. */
     uint32_t vgpr_spills, sgpr_spills;
     uint32_t max_workgroup, wavefront;
@@ -39,6 +39,8 @@ struct kn_object_kernel {
     uint16_t properties;     /* kernel_code_properties */
     uint32_t nargs;
     struct kn_kernel_arg *args;
+    uint32_t arch_vgpr;      /* .vgpr_count without the AGPRs */
+    bool metadata;           /* false: facts come from the descriptor only */
 };
 
 struct kn_segment {          /* a PT_LOAD, or a loaded section of ET_REL */
@@ -52,7 +54,7 @@ struct kn_object {
     kiln_target target;      /* from e_flags; NONE: some other AMDGPU */
     uint32_t e_flags;
     uint8_t abi;             /* e_ident[EI_ABIVERSION]: 2=V4 3=V5 4=V6 */
-    bool relocatable;
+    bool relocatable;        /* was ET_REL: what follows is its linked image */
     uint32_t nsegments;
     struct kn_segment *segments;
     uint32_t nkernels;
@@ -61,7 +63,10 @@ struct kn_object {
 
 /* Parses `bytes`, which must stay alive as long as *out. BAD_INPUT with one
  * sentence naming the defect; UNSUPPORTED for another machine or a feature
- * we do not read. `name` is the file name used in messages. */
+ * we do not read. `name` is the file name used in messages. An ET_REL is
+ * linked first (kn_object_link), so that addresses are those of the linked
+ * code object. Guaranteed on success: segments ascend and do not overlap;
+ * descriptor and code of every kernel lie in file bytes of one segment. */
 kiln_status kn_object_read(struct kn_ctx *c, const char *name,
                            const void *bytes, size_t size,
                            struct kn_object *out);
@@ -76,5 +81,9 @@ kiln_status kn_object_kernel(struct kn_ctx *c, const struct kn_object *o,
  * Anything else is refused. The result lives in c's arena. */
 kiln_status kn_object_link(struct kn_ctx *c, const void *rel, size_t size,
                            uint8_t **out, size_t *out_size);
+
+/* File bytes of [addr, addr+n) if one segment has them all, else NULL. */
+const uint8_t *kn_object_bytes(const struct kn_object *o, uint64_t addr,
+                               uint64_t n);
 
 #endif

@@ -1,0 +1,63 @@
+/* elf.h - bounds-checked view of an AMDGPU ELF64 file, shared by the object
+ * reader and the linker. Internal to kn_object. */
+#ifndef KN_ELF_H
+#define KN_ELF_H
+
+#include <elf.h>
+
+#include "object.h"
+
+/* Values <elf.h> of glibc 2.36 does not have (LLVM AMDGPUUsage, "ELF"). */
+enum {
+    KN_ELFOSABI_AMDGPU_HSA = 64,
+    KN_ELFABI_V3 = 1, KN_ELFABI_V4 = 2, KN_ELFABI_V6 = 4,
+    KN_EF_MACH = 0xff, KN_MACH_GFX90A = 0x3f, KN_MACH_GFX942 = 0x4c,
+    KN_MACH_GFX950 = 0x4f,
+    KN_NT_AMDGPU_METADATA = 32,
+    KN_R_AMDGPU_REL64 = 5
+};
+
+struct kn_elf {
+    struct kn_ctx *c;
+    const char *name;        /* of the file, for messages */
+    const uint8_t *p;
+    size_t size;
+    Elf64_Ehdr eh;
+    uint32_t nsh, nph;
+    Elf64_Shdr *sh;          /* copies: the file may be unaligned */
+    Elf64_Phdr *ph;
+};
+
+struct kn_elf_sym {
+    const char *name;
+    Elf64_Sym s;
+};
+
+struct kn_elf_syms {
+    uint32_t n, section;     /* section: header index of the table */
+    struct kn_elf_sym *sym;
+};
+
+/* Header, section and program header tables; every section with file bytes
+ * lies inside the file, and section names are readable. */
+kiln_status kn_elf_open(struct kn_ctx *c, const char *name, const void *bytes,
+                        size_t size, struct kn_elf *e);
+
+/* NULL when the string is out of bounds or not terminated. */
+const char *kn_elf_str(const struct kn_elf *e, uint32_t strtab, uint64_t off);
+const char *kn_elf_section_name(const struct kn_elf *e, uint32_t i);
+
+/* Symbols of the first section of this type (SHT_SYMTAB, SHT_DYNSYM); none
+ * is an empty table. */
+kiln_status kn_elf_symbols(const struct kn_elf *e, uint32_t type,
+                           struct kn_elf_syms *out);
+
+/* Descriptor of the NT_AMDGPU_METADATA note; *n 0 when the file has none. */
+kiln_status kn_elf_metadata(const struct kn_elf *e, const uint8_t **p,
+                            size_t *n);
+
+/* Links an opened ET_REL; see kn_object_link. */
+kiln_status kn_elf_link(const struct kn_elf *e, uint8_t **out,
+                        size_t *out_size);
+
+#endif
