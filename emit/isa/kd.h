@@ -3,7 +3,7 @@
 #ifndef KN_KD_H
 #define KN_KD_H
 
-#include "elf.h"
+#include "elfview.h"
 
 enum { KN_KD_SIZE = 64, KN_KD_ENTRY = 16 /* offset of the entry offset */ };
 

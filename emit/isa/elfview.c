@@ -1,5 +1,5 @@
-/* elf.c - bounds-checked view of an AMDGPU ELF64 file. */
-#include "elf.h"
+/* elfview.c - bounds-checked view of an AMDGPU ELF64 file. */
+#include "elfview.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* elf.h - bounds-checked view of an AMDGPU ELF64 file, shared by the object
+/* elfview.h - bounds-checked view of an AMDGPU ELF64 file, shared by the object
  * reader and the linker. Internal to kn_object. */
-#ifndef KN_ELF_H
-#define KN_ELF_H
+#ifndef KN_ELFVIEW_H
+#define KN_ELFVIEW_H
 
 #include <elf.h>
 
