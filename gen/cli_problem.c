@@ -1,0 +1,135 @@
+/* cli_problem.c - from parsed flags to what the library takes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static kiln_type
+type_of(const struct kn_value *v)
+{
+    for (int t = 0; v->seen && t < KILN_NTYPES; t++)
+        if (!strcmp(kiln_type_name((kiln_type)t), v->s))
+            return (kiln_type)t;
+    return KILN_TYPE_NONE;
+}
+
+void
+kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
+{
+    const struct kn_value *v = cli->v;
+
+    memset(p, 0, sizeof *p);
+    p->size = sizeof *p;
+    p->target = target;
+    p->layout = (kiln_layout)v[KN_FLAG_layout].i;
+    p->a = type_of(&v[KN_FLAG_a]);
+    p->b = type_of(&v[KN_FLAG_b]);
+    p->out = type_of(&v[KN_FLAG_out]);
+    p->scale = (kiln_scale)v[KN_FLAG_scale].i;
+    p->bias = (uint8_t)v[KN_FLAG_epilogue].i;
+    p->beta = (uint8_t)v[KN_FLAG_beta].i;
+    p->alpha_set = v[KN_FLAG_alpha].seen;
+    p->alpha = p->alpha_set ? (float)v[KN_FLAG_alpha].f : 1.0f;
+    p->m = v[KN_FLAG_m].i;
+    p->n = v[KN_FLAG_n].i;
+    p->k = v[KN_FLAG_k].i;
+    p->lda = v[KN_FLAG_lda].i;
+    p->ldb = v[KN_FLAG_ldb].i;
+    p->ldc = v[KN_FLAG_ldc].i;
+}
+
+kiln_status
+kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli, kiln_family *out)
+{
+    static const char *const names[] = {
+#define X(id, text) text,
+        KILN_FAMILIES(X)
+#undef X
+    };
+    int i = kn_name_index(names, KILN_NFAMILIES, cli->pos[0]);
+
+    if (i < 0)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "there is no family '%s'; see kilnc list",
+                       cli->pos[0]);
+    *out = (kiln_family)i;
+    return KILN_OK;
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t
+mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* One workgroup of each of k equal parts, the first and the last always. */
+static void
+sample(uint64_t *ids, uint64_t k, uint64_t total, uint64_t seed)
+{
+    for (uint64_t i = 0; i < k; i++) {
+        uint64_t lo = i * (total / k) + i * (total % k) / k;
+        uint64_t hi = (i + 1) * (total / k) + (i + 1) * (total % k) / k;
+        ids[i] = lo + mix(seed + i) % (hi - lo);
+    }
+    if (k > 1) {
+        ids[0] = 0;
+        ids[k - 1] = total - 1;
+    }
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static kiln_status
+list_ids(struct kn_ctx *c, const struct kn_value *v, uint64_t total,
+         struct kn_sim_select *out)
+{
+    uint64_t *ids = KN_NEW(c, uint64_t, v->n);
+
+    for (size_t i = 0; i < v->n; i++) {
+        if ((uint64_t)v->list[i] >= total)
+            return kn_fail(c, KILN_BAD_INPUT,
+                           "--wg names workgroup %lld, but the launch has "
+                           "only %llu", (long long)v->list[i],
+                           (unsigned long long)total);
+        ids[i] = (uint64_t)v->list[i];
+    }
+    qsort(ids, v->n, sizeof *ids, compare_ids);
+    for (size_t i = 0; i < v->n; i++)
+        if (!i || ids[i] != ids[i - 1])
+            ids[out->n++] = ids[i];
+    out->ids = ids;
+    return KILN_OK;
+}
+
+kiln_status
+kn_cli_select(struct kn_ctx *c, const struct kn_cli *cli, uint64_t total,
+              struct kn_sim_select *out)
+{
+    const struct kn_value *v = &cli->v[KN_FLAG_wg];
+    uint64_t *ids, k;
+
+    *out = (struct kn_sim_select){ .all = true };
+    if (!v->seen || v->i == KN_WG_ALL)
+        return KILN_OK;
+    k = (uint64_t)v->list[0];
+    if (v->i == KN_WG_SAMPLE && k >= total)
+        return KILN_OK;
+    out->all = false;
+    if (v->i == KN_WG_LIST)
+        return list_ids(c, v, total, out);
+    ids = KN_NEW(c, uint64_t, k);
+    sample(ids, k, total, (uint64_t)cli->v[KN_FLAG_seed].i);
+    out->ids = ids;
+    out->n = k;
+    return KILN_OK;
+}

@@ -1,0 +1,35 @@
+/* cmd.h - the bodies of kilnc's commands. */
+#ifndef KN_CMD_H
+#define KN_CMD_H
+
+#include "cli.h"
+
+struct kn_progress;
+
+/* Where a command writes. Text for people goes to `text`, which the caller
+ * prints on standard output unless --json - took it. */
+struct kn_tool {
+    struct kn_ctx *c;
+    const struct kn_cli *cli;
+    struct kn_progress *progress;
+    struct kn_buf *text;
+};
+
+/* OK, FINDING (a wrong result or a finding; the report says which, the error
+ * record stays empty), or an error recorded in the context. */
+#define CMD(id, pos, least, most, body, help) \
+    kiln_status kn_cmd_##id(struct kn_tool *t);
+#include "commands.def"
+#undef CMD
+
+/* The simulated target of --device into *target, which keeps its value if
+ * the flag is not given. UNSUPPORTED for a device that is not available. */
+kiln_status kn_tool_device(struct kn_tool *t, kiln_target *target);
+
+/* --order, --waves, --order-seed and the progress line of a launch. */
+void kn_tool_orders(struct kn_tool *t, struct kn_sim_launch *l);
+
+/* Runs the body of t->cli->command. */
+kiln_status kn_command_run(struct kn_tool *t);
+
+#endif

@@ -1,0 +1,110 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "../runtime/file.h"
+
+static const char *const finding_names[] = {
+#define X(id, text) text,
+    KN_FINDINGS(X)
+#undef X
+};
+
+static void
+json_kernel(struct kn_json *j, const struct kn_object_kernel *k, uint32_t n)
+{
+    kn_json_open(j, "kernel", '{');
+    kn_json_str(j, "name", k->name);
+    kn_json_uint(j, "vgpr", k->vgpr - (k->agpr <= k->vgpr ? k->agpr : 0));
+    kn_json_uint(j, "agpr", k->agpr);
+    kn_json_uint(j, "regs", k->regs);
+    kn_json_uint(j, "sgpr", k->sgpr);
+    kn_json_uint(j, "lds", k->lds);
+    kn_json_uint(j, "spills", k->vgpr_spills + k->sgpr_spills);
+    kn_json_uint(j, "scratch", k->scratch);
+    kn_json_uint(j, "instructions", n);
+    kn_json_close(j, '}');
+}
+
+kiln_status
+kn_report_kernel(struct kn_tool *t, struct kn_json *j,
+                 const struct kn_object *o, const struct kn_object_kernel *k)
+{
+    struct kn_program p;
+
+    KN_TRY(kn_decode(t->c, o, k, false, &p));
+    kn_putf(t->text,
+            "kernel    %s: %" PRIu32 " VGPR, %" PRIu32 " AGPR (%" PRIu32
+            " allocated), %" PRIu32 " SGPR, %" PRIu32 " B LDS, %" PRIu32
+            " spills, %" PRIu32 " B scratch, %" PRIu32 " instructions\n",
+            k->name, k->vgpr - (k->agpr <= k->vgpr ? k->agpr : 0), k->agpr,
+            k->regs, k->sgpr, k->lds, k->vgpr_spills + k->sgpr_spills,
+            k->scratch, p.n);
+    json_kernel(j, k, p.n);
+    return KILN_OK;
+}
+
+static void
+json_finding(struct kn_json *j, const struct kn_finding *f)
+{
+    kn_json_open(j, NULL, '{');
+    kn_json_str(j, "kind", finding_names[f->kind]);
+    kn_json_str(j, "text", f->text);
+    kn_json_uint(j, "pc", f->pc);
+    kn_json_uint(j, "workgroup", f->workgroup);
+    kn_json_uint(j, "wave", f->wave);
+    kn_json_uint(j, "lane", f->lane);
+    kn_json_uint(j, "address", f->address);
+    kn_json_uint(j, "count", f->count);
+    kn_json_close(j, '}');
+}
+
+static void
+put_findings(struct kn_buf *b, const struct kn_sim_result *r)
+{
+    kn_putf(b, "findings  %" PRIu64 "\n", r->nfindings);
+    for (unsigned i = 0; i < r->nkept; i++) {
+        const struct kn_finding *f = &r->findings[i];
+        kn_putf(b, "  %s at 0x%" PRIx64 ", workgroup %" PRIu64
+                   ", wave %" PRIu32 ", %" PRIu32 " times: %s\n",
+                finding_names[f->kind], f->pc, f->workgroup, f->wave,
+                f->count, f->text);
+    }
+}
+
+void
+kn_report_run(struct kn_tool *t, struct kn_json *j,
+              const struct kn_sim_result *r)
+{
+    kn_putf(t->text,
+            "simulated %" PRIu64 " workgroups, %" PRIu64
+            " wave instructions, %" PRIu64 " MACs in %.2f s\n",
+            r->workgroups, r->instructions, r->macs, r->seconds);
+    put_findings(t->text, r);
+    kn_json_open(j, "findings", '[');
+    for (unsigned i = 0; i < r->nkept; i++)
+        json_finding(j, &r->findings[i]);
+    kn_json_close(j, ']');
+    kn_json_open(j, "simulated", '{');
+    kn_json_uint(j, "workgroups", r->workgroups);
+    kn_json_uint(j, "waves", r->waves);
+    kn_json_uint(j, "instructions", r->instructions);
+    kn_json_uint(j, "macs", r->macs);
+    kn_json_uint(j, "findings", r->nfindings);
+    kn_json_real(j, "seconds", r->seconds);
+    kn_json_close(j, '}');
+}
+
+kiln_status
+kn_report_write(struct kn_tool *t, struct kn_json *j)
+{
+    const struct kn_value *v = &t->cli->v[KN_FLAG_json];
+
+    if (!v->seen)
+        return KILN_OK;
+    if (strcmp(v->s, "-"))
+        return kn_file_write(t->c, v->s, j->b.s, j->b.n);
+    *t->text = j->b;
+    return KILN_OK;
+}

@@ -1,0 +1,22 @@
+/* report.h - what commands print about kernels and simulated runs, as text
+ * and as JSON. */
+#ifndef KN_REPORT_H
+#define KN_REPORT_H
+
+#include "cmd.h"
+#include "json.h"
+
+/* One kernel of a code object: registers, LDS, spills, instructions. */
+kiln_status kn_report_kernel(struct kn_tool *t, struct kn_json *j,
+                             const struct kn_object *o,
+                             const struct kn_object_kernel *k);
+
+/* What ran, and every kept finding with its place. */
+void kn_report_run(struct kn_tool *t, struct kn_json *j,
+                   const struct kn_sim_result *r);
+
+/* Ends the report: writes `j` where --json says. `-` is standard output and
+ * replaces the text for people. */
+kiln_status kn_report_write(struct kn_tool *t, struct kn_json *j);
+
+#endif
