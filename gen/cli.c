@@ -67,17 +67,6 @@ kn_command_run(struct kn_tool *t)
     return commands[t->cli->command].body(t);
 }
 
-/* -x or --name; NULL if the word is no flag. "-" alone is a file name. */
-static const char *
-flag_name(const char *word)
-{
-    if (word[0] != '-' || !word[1])
-        return NULL;
-    if (word[1] != '-')
-        return word[2] ? NULL : word + 1;
-    return word[2] && word[3] ? word + 2 : NULL;
-}
-
 static bool
 is_flag(const struct kn_flag *f, const char *name, enum kn_command cmd)
 {
@@ -169,11 +158,10 @@ set_flag(struct kn_ctx *c, struct kn_cli *cli, const char *word, int first,
 }
 
 static kiln_status
-unknown_flag(struct kn_ctx *c, const struct kn_cli *cli, const char *word,
-             const char *name)
+unknown_flag(struct kn_ctx *c, const struct kn_cli *cli, const char *word)
 {
-    for (int i = 0; name && i < KN_NFLAGS; i++)
-        if (!strcmp(kn_flags[i].name, name))
+    for (int i = 0; i < KN_NFLAGS; i++)
+        if (!strcmp(kn_flags[i].name, word))
             return kn_fail(c, KILN_BAD_INPUT, "'%s' does not take %s",
                            kn_command_name(cli->command), word);
     return kn_fail(c, KILN_BAD_INPUT,
@@ -186,17 +174,15 @@ static kiln_status
 parse_flag(struct kn_ctx *c, struct kn_cli *cli, char **argv, int *i)
 {
     char *word = argv[*i], *text = NULL, *eq = strchr(word, '=');
-    const char *name;
     int id;
 
     if (eq && word[1] == '-') {
         word = kn_strndup(c, word, (size_t)(eq - word));
         text = eq + 1;
     }
-    name = flag_name(word);
-    id = name ? find_flag(name, cli->command, 0) : KN_NFLAGS;
+    id = find_flag(word, cli->command, 0);
     if (id == KN_NFLAGS)
-        return unknown_flag(c, cli, word, name);
+        return unknown_flag(c, cli, word);
     if (kn_flags[id].group == KN_G_LATER)
         return kn_fail(c, KILN_UNSUPPORTED, "%s is not available yet", word);
     if (kn_flags[id].kind == KN_K_NONE) {
@@ -233,7 +219,7 @@ collect_config(struct kn_ctx *c, struct kn_cli *cli)
     kn_put(&b, "");
     for (int i = 0; i < KN_NFLAGS; i++)
         if (cli->v[i].seen && kn_flags[i].group == KN_G_CONFIG)
-            kn_putf(&b, "%s%s=%s", b.n ? " " : "", kn_flags[i].name,
+            kn_putf(&b, "%s%s=%s", b.n ? " " : "", kn_flags[i].name + 2,
                     cli->v[i].s);
     cli->config = b.s;
 }

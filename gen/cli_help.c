@@ -18,8 +18,7 @@ applies(const struct kn_flag *f, enum kn_command cmd, int group)
 static void
 put_flag(struct kn_buf *b, const struct kn_flag *f)
 {
-    kn_putf(b, "%s%s%s%s", f->name[1] ? "--" : "-", f->name,
-            *f->spec ? " " : "", f->spec);
+    kn_putf(b, "%s%s%s", f->name, *f->spec ? " " : "", f->spec);
 }
 
 static bool
@@ -48,12 +47,14 @@ put_wrapped(struct kn_buf *b, const char *text, size_t at)
 
     while (*text) {
         size_t n = strcspn(text, " ");
-        if (col > at && col + n > 79) {
+        bool first = col == at;
+        if (!first && col + 1 + n > 80) {
             kn_putf(b, "\n%*s", (int)at, "");
             col = at;
+            first = true;
         }
-        kn_putf(b, "%.*s%s", (int)n, text, text[n] ? " " : "");
-        col += n + 1;
+        kn_putf(b, "%s%.*s", first ? "" : " ", (int)n, text);
+        col += n + !first;
         text += n + (text[n] != 0);
     }
     kn_put(b, "\n");
