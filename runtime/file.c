@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "npy.h"
+#include "file.h"
 
 static kiln_status
 io_error(struct kn_ctx *c, const char *path, const char *what, int err)
@@ -53,7 +53,8 @@ read_stream(struct kn_ctx *c, int fd, uint8_t **out, size_t *size)
             return err;
         *size += got;
     } while (got && *size == cap);
-    *out = p;
+    *out = kn_grow(c, p, &cap, *size + 1, 1);
+    (*out)[*size] = 0;
     return 0;
 }
 
@@ -74,7 +75,7 @@ read_open_file(struct kn_ctx *c, const char *path, int fd, uint8_t **out,
         return err ? io_error(c, path, "read", err) : KILN_OK;
     }
     want = (size_t)st.st_size;
-    *out = KN_NEW(c, uint8_t, want);
+    *out = KN_NEW(c, uint8_t, want + 1);
     err = read_all(fd, *out, want, size);
     if (err)
         return io_error(c, path, "read", err);
@@ -120,44 +121,39 @@ kn_file_read(struct kn_ctx *c, const char *path, uint8_t **out, size_t *size)
 }
 
 static int
-write_parts(int fd, const struct kn_bytes *part, int nparts)
+write_all(int fd, const uint8_t *p, size_t n)
 {
-    for (int i = 0; i < nparts; i++) {
-        const uint8_t *p = part[i].p;
-        size_t n = part[i].n;
+    while (n) {
+        ssize_t k = write(fd, p, n);
 
-        while (n) {
-            ssize_t k = write(fd, p, n);
-
-            if (k < 0 && errno == EINTR)
-                continue;
-            if (k < 0)
-                return errno;
-            p += k;
-            n -= (size_t)k;
-        }
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return errno;
+        p += k;
+        n -= (size_t)k;
     }
     return 0;
 }
 
 /* A device or pipe is written in place: there is nothing to rename over. */
 static kiln_status
-write_in_place(struct kn_ctx *c, const char *path,
-               const struct kn_bytes *part, int nparts)
+write_in_place(struct kn_ctx *c, const char *path, const void *data,
+               size_t size)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC), err;
 
     if (fd < 0)
         return io_error(c, path, "open", errno);
-    err = write_parts(fd, part, nparts);
+    err = write_all(fd, data, size);
     if (close(fd) && !err)
         err = errno;
     return err ? io_error(c, path, "write", err) : KILN_OK;
 }
 
 kiln_status
-kn_file_write_parts(struct kn_ctx *c, const char *path,
-                    const struct kn_bytes *part, int nparts)
+kn_file_write(struct kn_ctx *c, const char *path, const void *data,
+              size_t size)
 {
     struct kn_buf tmp = { .c = c };
     uint64_t nonce = 0;
@@ -165,14 +161,14 @@ kn_file_write_parts(struct kn_ctx *c, const char *path,
     int fd, err;
 
     if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return write_in_place(c, path, part, nparts);
+        return write_in_place(c, path, data, size);
     if (getrandom(&nonce, sizeof nonce, 0) < 0)
         nonce = (uint64_t)getpid();
     kn_putf(&tmp, "%s.%016llx.tmp", path, (unsigned long long)nonce);
     fd = open(tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return io_error(c, path, "create", errno);
-    err = write_parts(fd, part, nparts);
+    err = write_all(fd, data, size);
     if (close(fd) && !err)
         err = errno;
     if (!err && rename(tmp.s, path))
@@ -181,11 +177,4 @@ kn_file_write_parts(struct kn_ctx *c, const char *path,
         return KILN_OK;
     unlink(tmp.s);
     return io_error(c, path, "write", err);
-}
-
-kiln_status
-kn_file_write(struct kn_ctx *c, const char *path, const void *bytes,
-              size_t size)
-{
-    return kn_file_write_parts(c, path, &(struct kn_bytes){ bytes, size }, 1);
 }
