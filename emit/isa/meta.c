@@ -7,6 +7,10 @@
 
 #include "msgpack.h"
 
+/* A map with .name and .symbol takes this many bytes at least: a bound on
+ * what a lying array length can make us allocate. */
+enum { MIN_KERNEL = 17 };
+
 /* Keys whose value is a number below 2^32, and where it goes. */
 struct number_key {
     const char *key;
@@ -122,7 +126,7 @@ read_args(struct reader *r, struct kn_object_kernel *k)
 {
     struct kn_mp_item array;
 
-    if (!kn_mp_expect(&r->m, KN_MP_ARRAY, &array))
+    if (k->args || !kn_mp_expect(&r->m, KN_MP_ARRAY, &array))
         return malformed(r, ".args");
     k->nargs = array.n;
     k->args = KN_NEW(r->e->c, struct kn_kernel_arg, array.n);
@@ -175,7 +179,8 @@ read_kernels(struct reader *r, struct kn_meta_kernel **out, uint32_t *n)
 
     if (*n)
         return malformed(r, "amdhsa.kernels: given twice");
-    if (!kn_mp_expect(&r->m, KN_MP_ARRAY, &array))
+    if (!kn_mp_expect(&r->m, KN_MP_ARRAY, &array) ||
+        array.n > (size_t)(r->m.end - r->m.p) / MIN_KERNEL)
         return malformed(r, "amdhsa.kernels");
     *n = array.n;
     *out = KN_NEW(r->e->c, struct kn_meta_kernel, array.n);

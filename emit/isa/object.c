@@ -1,7 +1,6 @@
 /* object.c - an AMDGPU code object as segments and kernels. */
 #include "object.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "kd.h"
@@ -134,9 +133,9 @@ measure_code(const struct loader *l, uint64_t entry,
         if (ELF64_ST_TYPE(y->st_info) != STT_FUNC ||
             y->st_shndx == SHN_UNDEF || y->st_value < entry)
             continue;
-        if (y->st_value > entry && y->st_value < end)
+        if (y->st_value >= entry + 4 && y->st_value < end)
             end = y->st_value;
-        if (y->st_value == entry && y->st_size &&
+        if (y->st_value == entry && y->st_size >= 4 &&
             y->st_size <= s->addr + s->filesz - entry)
             return y->st_size;
     }
