@@ -1,0 +1,120 @@
+/* gen.h - problem -> configuration -> tile IR -> code object.
+ *
+ *   kn_problem_normalise   defaults filled in, impossible ones refused
+ *   kn_domain_of           alignment and tail classes of a launch
+ *   kn_choose              configuration where the user left it open
+ *   kn_instantiate         template text with regions and parameters
+ *   kn_generate            all of it, passes, LLVM, gates: the pipeline
+ *   kn_plan_*              what a launch needs: grid, kernarg bytes */
+#ifndef KN_GEN_H
+#define KN_GEN_H
+
+#include "../ir/ir.h"
+
+/* The classes of shapes one code object serves; checked at launch. Alignment
+ * is of base pointer and row pitch: 16, 4, or 1 = only the element's own. */
+struct kn_domain {
+    uint8_t align_a, align_b;        /* 16, 4, 2, 1 bytes */
+    uint8_t align_sa, align_sb;      /* scales: 16, 4, 1 */
+    uint8_t vec;                     /* 4: N % 4 == 0 and C aligned to it; 1 */
+    uint8_t ktail;                   /* 1: K need not be a multiple of bk */
+};
+
+#define KN_SCHEDULES(X) X(SIMPLE, "simple")
+
+enum kn_schedule {
+#define X(id, text) KN_SCHED_##id,
+    KN_SCHEDULES(X)
+#undef X
+    KN_NSCHEDULES
+};
+
+/* What was decided. Prints to and parses from one line such as
+ * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
+ * xcd=8 cus=0 align=16,16,16,16 vec=4 ktail=1". Zero = not decided yet. */
+struct kn_config {
+    uint32_t bm, bn, bk, wm, wn;
+    enum kn_schedule schedule;
+    uint32_t stages, split_k, group_m, xcd, cus;
+    struct kn_domain domain;
+};
+
+kiln_status kn_config_parse(struct kn_ctx *c, const char *text,
+                            struct kn_config *cfg);
+void kn_config_print(const struct kn_config *cfg, struct kn_buf *out);
+
+/* Fills in defaults (dense leading dimensions, natural scale) and refuses
+ * what cannot work: BAD_INPUT for contradictions, UNSUPPORTED for what no
+ * variant does yet. One sentence either way. */
+kiln_status kn_problem_normalise(struct kn_ctx *c, kiln_problem *p);
+
+/* Row pitches in bytes of A, B, C and the scales, of a normalised problem. */
+struct kn_pitches {
+    int64_t a, b, c, sa, sb;
+};
+struct kn_pitches kn_pitches_of(const kiln_problem *p);
+/* Bytes each operand occupies (0 if unused): A B C SA SB BIAS. */
+struct kn_extents {
+    uint64_t a, b, c, sa, sb, bias;
+};
+struct kn_extents kn_extents_of(const kiln_problem *p);
+
+/* The domain a launch of p falls into with bases aligned to `base` bytes. */
+struct kn_domain kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk);
+
+/* Decides what cfg leaves open. UNSUPPORTED/BAD_INPUT with the reason when a
+ * given part is impossible. `why`, if set, receives the reasons. */
+kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,
+                      struct kn_config *cfg, struct kn_buf *why);
+
+kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *cfg, struct kn_fn **out);
+
+/* Stages a caller may want to see; each is called with complete text. */
+struct kn_watch {
+    void (*stage)(void *user, char letter, const char *text);
+    void *user;
+};
+
+struct kn_generated {
+    struct kn_config cfg;
+    const char *name;        /* kernel symbol */
+    struct kn_fn *tile, *wave;
+    const char *llvm, *assembly;     /* only if asked for */
+    const uint8_t *co;
+    size_t size;
+    double ms;               /* wall time of the whole call */
+    uint64_t compilations;   /* 1, or 0 when served from a cache */
+};
+
+enum kn_want { KN_WANT_CO = 0, KN_WANT_LLVM = 1, KN_WANT_ASM = 2, KN_WANT_TIR = 4 };
+
+/* p normalised or not; cfg may be partly decided. want: extra texts, or
+ * KN_WANT_TIR alone to stop after the passes. */
+kiln_status kn_generate(struct kn_ctx *c, const kiln_problem *p,
+                        const struct kn_config *cfg, unsigned want,
+                        const struct kn_watch *watch,
+                        struct kn_generated *out);
+
+/* A launch of a generated kernel (or a foreign build of the same one). */
+struct kn_operands {
+    uint64_t a, b, c, sa, sb, bias;  /* device addresses, 0 if unused */
+};
+struct kn_plan {
+    uint32_t grid[3], block[3];
+    uint32_t kernarg_size;
+    uint8_t kernarg[256];
+};
+/* Refuses, with a sentence, a problem outside cfg's domain. */
+kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *cfg,
+                           const struct kn_operands *o, struct kn_plan *plan);
+
+/* Output rectangle of workgroup `id`: rows m0..m0+rows, columns n0..n0+cols. */
+struct kn_rect {
+    int64_t m0, n0, rows, cols;
+};
+struct kn_rect kn_workgroup_tile(const kiln_problem *p,
+                                 const struct kn_config *cfg, uint64_t id);
+
+#endif

@@ -1,0 +1,193 @@
+/* problem.c - what the user asked, made complete and checked. */
+#include "gen.h"
+
+static const struct {
+    uint8_t bits, mx;
+} types[KILN_NTYPES] = {
+#define X(id, text, bits, mx) [KILN_##id] = { bits, mx },
+    KILN_TYPES(X)
+#undef X
+};
+
+/* Bytes of a run of n elements packed along it. */
+static int64_t
+run_bytes(kiln_type t, int64_t n)
+{
+    return (n * types[t].bits + 7) / 8;
+}
+
+static int64_t
+div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+struct kn_pitches
+kn_pitches_of(const kiln_problem *p)
+{
+    struct kn_pitches r = { run_bytes(p->a, p->lda), run_bytes(p->b, p->ldb),
+                            run_bytes(p->out, p->ldc), 0, 0 };
+
+    if (p->scale == KILN_SCALE_MX32)
+        r.sa = r.sb = div_up(p->k, 32);
+    else if (p->scale == KILN_SCALE_BLOCK128)
+        r.sa = r.sb = 4 * div_up(p->k, 128);
+    return r;
+}
+
+static uint64_t
+extent(int64_t rows, int64_t pitch, int64_t row)
+{
+    return rows > 0 ? (uint64_t)((rows - 1) * pitch + row) : 0;
+}
+
+struct kn_extents
+kn_extents_of(const kiln_problem *p)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+    struct kn_extents e = { 0 };
+
+    e.a = extent(tn ? p->k : p->m, t.a, run_bytes(p->a, tn ? p->m : p->k));
+    e.b = extent(nt ? p->n : p->k, t.b, run_bytes(p->b, nt ? p->k : p->n));
+    e.c = extent(p->m, t.c, run_bytes(p->out, p->n));
+    if (p->scale == KILN_SCALE_TENSOR) {
+        e.sa = e.sb = 4;
+    } else if (p->scale == KILN_SCALE_ROW) {
+        e.sa = 4 * (uint64_t)p->m;
+        e.sb = 4 * (uint64_t)p->n;
+    } else if (p->scale == KILN_SCALE_BLOCK128) {
+        e.sa = extent(p->m, t.sa, t.sa);
+        e.sb = extent(div_up(p->n, 128), t.sb, t.sb);
+    } else if (p->scale == KILN_SCALE_MX32) {
+        e.sa = extent(p->m, t.sa, t.sa);
+        e.sb = extent(p->n, t.sb, t.sb);
+    }
+    e.bias = p->bias ? 4 * (uint64_t)p->n : 0;
+    return e;
+}
+
+static kiln_status
+check_types(struct kn_ctx *c, const kiln_problem *p)
+{
+    const char *a = kiln_type_name(p->a), *b = kiln_type_name(p->b);
+    bool f8 = (p->a == KILN_FP8 || p->a == KILN_BF8) &&
+              (p->b == KILN_FP8 || p->b == KILN_BF8);
+
+    if (types[p->a].mx != types[p->b].mx ||
+        (!types[p->a].mx && !f8 && p->a != p->b))
+        return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
+                       "mix fp8 with bf8, or MX types with each other", a, b);
+    if (p->a == KILN_F32 || p->a == KILN_I32)
+        return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
+                       "output type", a);
+    if (types[p->a].mx && p->target != KILN_GFX950)
+        return kn_fail(c, KILN_UNSUPPORTED, "%s has no scaled matrix "
+                       "instructions, so %s is not available there yet",
+                       kiln_target_name(p->target), a);
+    if (p->layout != KILN_NT && (types[p->a].bits < 8 || types[p->b].bits < 8))
+        return kn_fail(c, KILN_UNSUPPORTED, "4- and 6-bit types are packed "
+                       "along K, so their layout is nt");
+    if (p->out == KILN_I32 ? p->a != KILN_I8
+                           : p->out != KILN_F32 && p->out != KILN_BF16 &&
+                             p->out != KILN_F16)
+        return kn_fail(c, KILN_UNSUPPORTED, "the output of %s x %s cannot be "
+                       "%s", a, b, kiln_type_name(p->out));
+    return KILN_OK;
+}
+
+static kiln_status
+check_scale(struct kn_ctx *c, kiln_problem *p)
+{
+    bool mx = types[p->a].mx;
+    bool small = types[p->a].bits == 8 && !mx;
+
+    if (mx && p->scale == KILN_SCALE_NONE)
+        p->scale = KILN_SCALE_MX32;
+    if (mx != (p->scale == KILN_SCALE_MX32))
+        return kn_fail(c, KILN_BAD_INPUT, "MX types have one scale per 32 "
+                       "elements (--scale mx32), and only they do");
+    if (!small && (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW))
+        return kn_fail(c, KILN_UNSUPPORTED, "--scale tensor and row are for "
+                       "fp8, bf8 and i8");
+    if (p->scale == KILN_SCALE_BLOCK128 && (!small || p->a == KILN_I8))
+        return kn_fail(c, KILN_UNSUPPORTED, "--scale block128 is for fp8 and "
+                       "bf8");
+    if (p->out == KILN_I32 && (p->scale || p->bias || p->beta || p->alpha_set))
+        return kn_fail(c, KILN_UNSUPPORTED, "an i32 output is the plain sum: "
+                       "no scale, bias, alpha or beta");
+    return KILN_OK;
+}
+
+static kiln_status
+check_leading(struct kn_ctx *c, const char *what, int64_t *ld, int64_t row,
+              kiln_type t)
+{
+    if (*ld == 0)
+        *ld = row;
+    if (*ld < row)
+        return kn_fail(c, KILN_BAD_INPUT, "--ld%s is %lld, but a row has %lld "
+                       "elements", what, (long long)*ld, (long long)row);
+    if (run_bytes(t, *ld) > (int64_t)1 << 30)
+        return kn_fail(c, KILN_UNSUPPORTED, "a row of %s is over 1 GiB", what);
+    return KILN_OK;
+}
+
+kiln_status
+kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
+{
+    const int64_t most = (int64_t)1 << 31;
+
+    if (p->family != KILN_GEMM)
+        return kn_fail(c, KILN_UNSUPPORTED, "this family is not available yet");
+    if (p->target != KILN_GFX942 && p->target != KILN_GFX950)
+        return kn_fail(c, KILN_BAD_INPUT, "name a target: gfx942 or gfx950");
+    if (!p->a)
+        p->a = KILN_BF16;
+    if (!p->b)
+        p->b = p->a;
+    if (!p->out)
+        p->out = KILN_BF16;
+    if (!p->alpha_set)
+        p->alpha = 1;
+    KN_TRY(check_types(c, p));
+    KN_TRY(check_scale(c, p));
+    if (p->m < 0 || p->n < 0 || p->k < 0 || p->m >= most || p->n >= most ||
+        p->k >= most)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "m, n and k are from 0 to 2147483647");
+    KN_TRY(check_leading(c, "a", &p->lda, p->layout == KILN_TN ? p->m : p->k,
+                         p->a));
+    KN_TRY(check_leading(c, "b", &p->ldb, p->layout == KILN_NT ? p->k : p->n,
+                         p->b));
+    return check_leading(c, "c", &p->ldc, p->n, p->out);
+}
+
+/* The widest class both a pitch and a base alignment allow. */
+static uint8_t
+align_class(int64_t pitch, uint32_t base)
+{
+    static const uint8_t classes[] = { 16, 4, 2, 1 };
+
+    for (int i = 0; i < 3; i++)
+        if (pitch % classes[i] == 0 && base % classes[i] == 0)
+            return classes[i];
+    return 1;
+}
+
+struct kn_domain
+kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    struct kn_domain d = { .vec = 1 };
+    int64_t size = types[p->out].bits / 8;
+
+    d.align_a = align_class(t.a, base);
+    d.align_b = align_class(t.b, base);
+    d.align_sa = p->scale >= KILN_SCALE_BLOCK128 ? align_class(t.sa, base) : 16;
+    d.align_sb = p->scale >= KILN_SCALE_BLOCK128 ? align_class(t.sb, base) : 16;
+    if (p->n % 4 == 0 && t.c % (4 * size) == 0 && base % (4 * size) == 0)
+        d.vec = 4;
+    d.ktail = bk == 0 || p->k % bk != 0;
+    return d;
+}

@@ -1,0 +1,159 @@
+/* build.c - the tables of the IR and the functions that append to a kernel. */
+#include "ir.h"
+
+#include <string.h>
+
+const struct kn_elem_info kn_elems[KN_NELEM] = {
+    [KN_T_NONE] = { "none", 0, KN_E_REF, -1 },
+#define T(id, text, bits, kind, mx) [KN_T_##id] = { text, bits, KN_E_##kind, mx },
+#include "types.def"
+#undef T
+};
+
+const struct kn_attr_info kn_attrs[KN_NATTR] = {
+#define A(id, text, def, kind) [KN_A_##id] = { text, def, KN_##kind },
+#include "attrs.def"
+#undef A
+};
+
+const struct kn_mfma_info kn_mfmas[KN_NMFMA] = {
+#define MFMA(id, text, mi, k, ab, c, a, b, acc, cyc, intr, target)            \
+    [KN_MFMA_##id] = { text, intr, mi, k, ab, c, KN_T_##a, KN_T_##b,          \
+                       KN_T_##acc, cyc, KILN_##target },
+#include "mfma.def"
+#undef MFMA
+};
+
+const struct kn_target_info kn_targets[KILN_NTARGETS] = {
+#define TARGET(id, text, lds, gran, banks, dma, cus, xcds)                    \
+    [KILN_##id] = { text, lds, gran, banks, dma, cus, xcds },
+#include "targets.def"
+#undef TARGET
+};
+
+static const struct {
+    const char *text, *args, *attrs;
+    uint8_t level, kind;
+    char dst;
+} op_rows[KN_NOP] = {
+#define OP(id, text, level, dst, args, attrs, kind)                           \
+    [KN_OP_##id] = { text, args, attrs, KN_##level, KN_##kind, dst },
+#include "ops.def"
+#undef OP
+};
+
+static uint32_t
+attr_set(const char *names)
+{
+    uint32_t set = 0;
+
+    while (*names) {
+        size_t n = strcspn(names, " ");
+
+        for (int a = 0; a < KN_NATTR; a++)
+            if (strlen(kn_attrs[a].text) == n &&
+                !strncmp(kn_attrs[a].text, names, n))
+                set |= 1u << a;
+        names += n + (names[n] == ' ');
+    }
+    return set;
+}
+
+struct kn_op_info
+kn_op_info(enum kn_op op)
+{
+    struct kn_op_info i = { op_rows[op].text, op_rows[op].args,
+                            op_rows[op].attrs, op_rows[op].level,
+                            op_rows[op].kind, op_rows[op].dst, 0, 0, 0 };
+    const char *opt = i.args ? strchr(i.args, '?') : NULL;
+
+    if (!i.text)
+        return i;
+    i.nargs = (uint8_t)(strlen(i.args) - (opt ? 1 : 0));
+    i.nopt = (uint8_t)(opt ? strlen(opt + 1) : 0);
+    i.attrset = attr_set(i.attrs);
+    return i;
+}
+
+struct kn_fn *
+kn_fn_new(struct kn_ctx *c)
+{
+    struct kn_fn *f = KN_NEW(c, struct kn_fn, 1);
+
+    f->c = c;
+    f->shape.mfma = -1;
+    kn_new_val(f, "", (struct kn_type){ 0 });
+    return f;
+}
+
+kn_ref
+kn_new_val(struct kn_fn *f, const char *name, struct kn_type t)
+{
+    f->val = kn_grow(f->c, f->val, &f->capval, f->nval + 1, sizeof *f->val);
+    f->val[f->nval] = (struct kn_val){ .name = name, .type = t };
+    return KN_REF(KN_R_VAL, f->nval++);
+}
+
+static kn_ref
+add_const(struct kn_fn *f, struct kn_const k)
+{
+    for (size_t i = f->nconst > 64 ? f->nconst - 64 : 0; i < f->nconst; i++)
+        if (f->konst[i].is_float == k.is_float && f->konst[i].i == k.i &&
+            !memcmp(&f->konst[i].f, &k.f, sizeof k.f))
+            return KN_REF(KN_R_CONST, i);
+    f->konst = kn_grow(f->c, f->konst, &f->capconst, f->nconst + 1,
+                       sizeof *f->konst);
+    f->konst[f->nconst] = k;
+    return KN_REF(KN_R_CONST, f->nconst++);
+}
+
+kn_ref
+kn_int(struct kn_fn *f, int64_t v)
+{
+    return add_const(f, (struct kn_const){ .i = v });
+}
+
+kn_ref
+kn_flt(struct kn_fn *f, double v)
+{
+    return add_const(f, (struct kn_const){ .f = v, .is_float = true });
+}
+
+struct kn_ins *
+kn_default_attrs(struct kn_ins *i)
+{
+    for (int a = 0; a < KN_NATTR; a++)
+        i->attr[a] = kn_attrs[a].def;
+    return i;
+}
+
+struct kn_ins *
+kn_add(struct kn_fn *f, enum kn_op op, struct kn_loc at)
+{
+    struct kn_ins *i;
+
+    f->ins = kn_grow(f->c, f->ins, &f->capins, f->nins + 1, sizeof *f->ins);
+    i = &f->ins[f->nins++];
+    memset(i, 0, sizeof *i);
+    i->op = (uint16_t)op;
+    i->at = at;
+    return kn_default_attrs(i);
+}
+
+kn_ref
+kn_find_val(const struct kn_fn *f, const char *name)
+{
+    for (size_t i = f->nval; i-- > 1;)
+        if (!strcmp(f->val[i].name, name))
+            return KN_REF(KN_R_VAL, i);
+    return 0;
+}
+
+int
+kn_find_lds(const struct kn_fn *f, const char *name)
+{
+    for (size_t i = 0; i < f->nlds; i++)
+        if (!strcmp(f->lds[i].name, name))
+            return (int)i;
+    return -1;
+}

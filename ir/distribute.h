@@ -1,0 +1,61 @@
+/* distribute.h - shared by the files of the distribution pass: tile-level
+ * operations in, wave-level operations out. */
+#ifndef KN_DISTRIBUTE_H
+#define KN_DISTRIBUTE_H
+
+#include "read.h"
+
+/* What became of a tile-level value. */
+struct dist_tile {
+    enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC } kind;
+    kn_ref val;              /* DT_SCALAR: the value itself */
+    int lds;                 /* view, stage, frag: LDS tile it belongs to */
+    kn_ref *reg;             /* registers, meaning by kind */
+    uint32_t nreg;
+    /* DT_VIEW */
+    kn_ref base, rem, krem, pitch, outer;
+};
+
+struct dist {
+    struct kn_ctx *c;
+    const struct kn_fn *in;
+    struct kn_fn *out;
+    struct dist_tile *tile;  /* by input value */
+    struct kn_loc at;
+    kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
+    unsigned ntemp;
+};
+
+extern const struct kn_type kn_s32, kn_v32, kn_s64, kn_vf32, kn_sb1, kn_vb1;
+
+/* Emit one wave-level operation into d->out; returns its result. */
+kn_ref dist_op(struct dist *d, enum kn_op op, struct kn_type t, kn_ref a,
+               kn_ref b);
+kn_ref dist_op3(struct dist *d, enum kn_op op, struct kn_type t,
+                const kn_ref arg[3]);
+kn_ref dist_i2(struct dist *d, enum kn_op op, kn_ref a, kn_ref b);
+kn_ref dist_ic(struct dist *d, enum kn_op op, kn_ref a, int64_t b);
+kn_ref dist_int(struct dist *d, int64_t v);
+kn_ref dist_temp(struct dist *d, struct kn_type t);
+kn_ref dist_named(struct dist *d, struct kn_type t, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void dist_move(struct dist *d, kn_ref dst, kn_ref src);
+struct kn_ins *dist_add(struct dist *d, enum kn_op op, kn_ref dst);
+kn_ref dist_operand(struct dist *d, kn_ref r);
+struct dist_tile *dist_tile(struct dist *d, kn_ref r);
+kn_ref dist_rsrc(struct dist *d, kn_ref base, kn_ref records);
+/* s.i64 address of pointer `p` plus row * pitch plus bytes, all uniform. */
+kn_ref dist_address(struct dist *d, kn_ref p, kn_ref row, kn_ref pitch,
+                    kn_ref bytes);
+
+struct kn_type dist_vec(uint8_t elem, uint32_t n);
+
+/* One expand function per TILE row of ops.def. */
+#define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);
+#define KN_EXPAND_WAVE(id)
+#define KN_EXPAND_BOTH(id)
+#define OP(id, text, level, ...) KN_EXPAND_##level(id)
+#include "ops.def"
+#undef OP
+
+#endif

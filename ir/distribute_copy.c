@@ -1,0 +1,495 @@
+/* distribute_copy.c - global memory to LDS: views, direct copies, copies
+ * through registers, and zeroing the K tail of a staged tile.
+ *
+ * A view is a 64-bit base that walks along K and a 32-bit record count that
+ * shrinks with it, so every lane offset stays small and constant and rows or
+ * K beyond the operand read as zero by the hardware's range check. */
+#include "distribute.h"
+
+static const struct kn_lds *
+lds_of(const struct dist *d, int i)
+{
+    return &d->in->lds[i];
+}
+
+/* swz(row): the XOR applied to a chunk number of this LDS row. */
+static kn_ref
+swizzle(struct dist *d, const struct kn_lds *l, kn_ref row)
+{
+    kn_ref x = dist_ic(d, KN_OP_shr, row, l->swz_s);
+
+    x = dist_ic(d, KN_OP_and, x, (1 << l->swz_n) - 1);
+    return dist_ic(d, KN_OP_shl, x, l->swz_t);
+}
+
+/* Row and source chunk of the LDS chunk `c` (linear). */
+static void
+chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c, kn_ref *row,
+            kn_ref *chunk)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    *row = dist_ic(d, KN_OP_udiv, c, g.cpr);
+    *chunk = dist_ic(d, KN_OP_urem, c, g.cpr);
+    if (l->swz_n)
+        *chunk = dist_i2(d, KN_OP_xor, *chunk, swizzle(d, l, *row));
+}
+
+/* Linear chunk (or transpose block) number of this thread in step i. */
+static kn_ref
+chunk_id(struct dist *d, uint32_t step)
+{
+    return dist_ic(d, KN_OP_add, d->tid, (int64_t)step * kn_waves(d->in) * 64);
+}
+
+enum { NEVER = 0x7fffffff }; /* beyond every record count (design limit) */
+
+static kn_ref
+guard(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref id,
+      kn_ref off)
+{
+    kn_ref arg[3];
+
+    if ((step + 1) * kn_waves(d->in) * 64 <= g->nchunks)
+        return off;
+    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g->nchunks));
+    arg[1] = off;
+    arg[2] = dist_int(d, NEVER);
+    return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
+static kn_ref
+step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
+            kn_ref row0)
+{
+    const struct kn_lds *l = lds_of(d, v->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    kn_ref id = chunk_id(d, step), row, chunk, off;
+
+    if (g.transpose) {
+        row = dist_ic(d, KN_OP_udiv, id, l->rows / g.pb);
+        row = dist_ic(d, KN_OP_mul, row, g.kb);
+        chunk = dist_ic(d, KN_OP_urem, id, l->rows / g.pb);
+        off = dist_ic(d, KN_OP_mul, chunk, 4);
+    } else {
+        chunk_place(d, l, id, &row, &chunk);
+        if (l->shift) {      /* several outer indices share a memory row */
+            kn_ref low = dist_ic(d, KN_OP_and, row0, (1 << l->shift) - 1);
+
+            row = dist_ic(d, KN_OP_shr, dist_i2(d, KN_OP_add, row, low),
+                          l->shift);
+        }
+        off = dist_ic(d, KN_OP_mul, chunk, g.chunk);
+    }
+    off = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, row, v->pitch), off);
+    return guard(d, &g, step, id, off);
+}
+
+static kn_ref
+to_bytes(struct dist *d, kn_ref elems, uint32_t bits)
+{
+    if (bits % 8 == 0)
+        return dist_ic(d, KN_OP_mul, elems, bits / 8);
+    elems = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, elems, bits), 7);
+    return dist_ic(d, KN_OP_shr, elems, 3);
+}
+
+/* Record counts are whole dwords when loads are: a dword that begins inside
+ * the operand is read whole, its tail is cut by `clip` or never stored. */
+static kn_ref
+whole_dwords(struct dist *d, const struct kn_lds *l, kn_ref bytes)
+{
+    if (l->unit < 4)
+        return bytes;
+    return dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, bytes, 3), -4);
+}
+
+/* K-contiguous: (rows - 1) * pitch + bytes(K) from the tile's first row. */
+static void
+view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
+             kn_ref k)
+{
+    const struct kn_lds *l = lds_of(d, v->lds);
+    kn_ref n = dist_ic(d, KN_OP_smin, dist_i2(d, KN_OP_sub, rows, row0),
+                       l->rows);
+    kn_ref first = dist_ic(d, KN_OP_shr, row0, l->shift), last;
+
+    if (l->kdiv != 1)
+        k = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, k, l->kdiv - 1),
+                    l->kdiv);
+    last = dist_ic(d, KN_OP_add, dist_i2(d, KN_OP_add, row0, n), -1);
+    last = dist_i2(d, KN_OP_sub, dist_ic(d, KN_OP_shr, last, l->shift), first);
+    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, last, v->pitch),
+                to_bytes(d, k, kn_elems[l->elem].bits));
+    dist_move(d, v->rem, whole_dwords(d, l, n));
+}
+
+/* K-outer: the records of one staged block of K rows. */
+static void
+k_outer_records(struct dist *d, struct dist_tile *v)
+{
+    const struct kn_lds *l = lds_of(d, v->lds);
+    kn_ref n = dist_ic(d, KN_OP_smin, v->krem, l->cols);
+
+    n = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_smax, n, 0), -1);
+    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, n, v->pitch), v->outer);
+    dist_move(d, v->rem, dist_ic(d, KN_OP_smax, whole_dwords(d, l, n), 0));
+}
+
+kiln_status
+expand_view(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *v = dist_tile(d, i->dst);
+    int lds = (int)KN_REF_LDS(i->arg[0]);
+    const struct kn_lds *l = lds_of(d, lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    const char *name = kn_val(d->in, i->dst)->name;
+    kn_ref p = dist_operand(d, i->arg[1]), row0 = dist_operand(d, i->arg[2]);
+    kn_ref rows = dist_operand(d, i->arg[3]), k = dist_operand(d, i->arg[4]);
+    uint32_t bits = kn_elems[l->elem].bits;
+
+    *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds };
+    v->pitch = dist_operand(d, i->arg[5]);
+    v->base = dist_named(d, kn_s64, "%s.base", name);
+    v->rem = dist_named(d, kn_s32, "%s.rem", name);
+    if (l->gk) {
+        dist_move(d, v->base,
+                  dist_address(d, p, dist_ic(d, KN_OP_shr, row0, l->shift),
+                               v->pitch, 0));
+        view_k_inner(d, v, row0, rows, k);
+    } else {
+        dist_move(d, v->base,
+                  dist_address(d, p, 0, 0, to_bytes(d, row0, bits)));
+        v->krem = dist_named(d, kn_s32, "%s.krem", name);
+        dist_move(d, v->krem, k);
+        v->outer = dist_ic(d, KN_OP_smin, dist_i2(d, KN_OP_sub, rows, row0),
+                           l->rows);
+        v->outer = to_bytes(d, v->outer, bits);
+        k_outer_records(d, v);
+    }
+    v->nreg = g.steps;
+    v->reg = KN_NEW(d->c, kn_ref, g.steps);
+    for (uint32_t s = 0; s < g.steps; s++)
+        v->reg[s] = step_offset(d, v, s, row0);
+    return KILN_OK;
+}
+
+kiln_status
+expand_advance(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *v = dist_tile(d, i->arg[0]);
+    const struct kn_lds *l = lds_of(d, v->lds);
+    uint32_t bytes = l->cols * kn_elems[l->elem].bits / 8;
+    kn_ref step;
+
+    if (l->gk) {
+        step = dist_int(d, bytes);
+        dist_move(d, v->rem,
+                  dist_ic(d, KN_OP_smax,
+                          dist_ic(d, KN_OP_add, v->rem, -(int64_t)bytes), 0));
+    } else {
+        step = dist_op(d, KN_OP_sext, kn_s64, v->pitch, 0);
+        step = dist_op(d, KN_OP_mul, kn_s64, step, dist_int(d, l->cols));
+        dist_move(d, v->krem, dist_ic(d, KN_OP_add, v->krem,
+                                      -(int64_t)l->cols));
+        k_outer_records(d, v);
+    }
+    dist_move(d, v->base, dist_op(d, KN_OP_add, kn_s64, v->base, step));
+    return KILN_OK;
+}
+
+kiln_status
+expand_copy(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *v = dist_tile(d, i->arg[1]);
+    struct kn_geom g = kn_geometry(d->in, lds_of(d, v->lds));
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    kn_ref r = dist_rsrc(d, v->base, v->rem);
+    kn_ref wave = dist_ic(d, KN_OP_mul, d->wave, 64 * g.chunk);
+
+    for (uint32_t s = part * g.steps / parts;
+         s < (part + 1) * g.steps / parts; s++) {
+        uint32_t at = s * kn_waves(d->in) * 64 * g.chunk;
+        kn_ref off = dist_ic(d, KN_OP_add, wave, at);
+        struct kn_ins *n = dist_add(d, KN_OP_dma, 0);
+
+        n->arg[0] = i->arg[0];
+        n->arg[1] = off;
+        n->arg[2] = r;
+        n->arg[3] = v->reg[s];
+        n->attr[KN_A_bytes] = (int32_t)g.chunk;
+    }
+    return KILN_OK;
+}
+
+static struct kn_type
+load_type(uint32_t bytes)
+{
+    return dist_vec(KN_T_i32, bytes / 4 ? bytes / 4 : 1);
+}
+
+static uint8_t
+memory_elem(uint32_t bytes)
+{
+    return bytes == 1 ? KN_T_i8 : bytes == 2 ? KN_T_i16 : KN_T_i32;
+}
+
+/* Loads per step: a transpose block is kb dwords, a chunk is chunk / unit. */
+static uint32_t
+loads_per_step(const struct kn_lds *l, const struct kn_geom *g)
+{
+    uint32_t bytes = g->transpose ? 4 : g->chunk;
+    uint32_t unit = l->unit < bytes ? l->unit : bytes;
+
+    return bytes / unit * (g->transpose ? g->kb : 1);
+}
+
+/* fetch: a tile value that is fetched twice (prologue and loop) keeps its
+ * registers. */
+kiln_status
+expand_fetch(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *v = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
+    const struct kn_lds *l = lds_of(d, v->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t per = loads_per_step(l, &g), bytes = g.transpose ? 4 : g.chunk;
+    uint32_t unit = l->unit < bytes ? l->unit : bytes, j = bytes / unit;
+    kn_ref r = dist_rsrc(d, v->base, v->rem);
+    bool first = t->kind == DT_NONE;
+
+    if (first)
+        *t = (struct dist_tile){ .kind = DT_STAGE, .lds = v->lds,
+                                 .reg = KN_NEW(d->c, kn_ref, g.steps * per),
+                                 .nreg = g.steps * per };
+    for (uint32_t n = 0; n < g.steps * per; n++) {
+        kn_ref off = v->reg[n / per];
+        struct kn_ins *ins;
+
+        off = dist_ic(d, KN_OP_add, off, n % j * unit);
+        if (g.transpose)
+            off = dist_i2(d, KN_OP_add, off,
+                          dist_ic(d, KN_OP_mul, v->pitch, n % per / j));
+        if (first)
+            t->reg[n] = dist_named(d, load_type(unit), "%s.%u",
+                                   kn_val(d->in, i->dst)->name, n);
+        ins = dist_add(d, KN_OP_ldg, t->reg[n]);
+        ins->arg[0] = r;
+        ins->arg[1] = off;
+        ins->attr[KN_A_elem] = memory_elem(unit);
+    }
+    return KILN_OK;
+}
+
+/* One dword from loads narrower than a dword. */
+static kn_ref
+pack_dword(struct dist *d, const kn_ref *part, uint32_t unit)
+{
+    kn_ref x = part[0];
+
+    for (uint32_t i = 1; i < 4 / unit; i++)
+        x = dist_i2(d, KN_OP_or, x,
+                    dist_ic(d, KN_OP_shl, part[i], 8 * unit * i));
+    return x;
+}
+
+static kn_ref
+cat(struct dist *d, const kn_ref *part, uint32_t n)
+{
+    kn_ref dst;
+    struct kn_ins *i;
+
+    if (n == 1)
+        return part[0];
+    dst = dist_temp(d, dist_vec(KN_T_i32, n * kn_val(d->out, part[0])->type.n));
+    i = dist_add(d, KN_OP_cat, dst);
+    for (uint32_t a = 0; a < n; a++)
+        i->arg[a] = part[a];
+    return dst;
+}
+
+/* The chunk a lane holds, as one vector of dwords (or a narrow scalar). */
+static kn_ref
+pack_chunk(struct dist *d, const kn_ref *reg, uint32_t chunk, uint32_t unit)
+{
+    kn_ref w[4];
+
+    if (unit >= chunk || chunk < 4)
+        return chunk < 4 && unit < chunk
+             ? dist_i2(d, KN_OP_or, reg[0], dist_ic(d, KN_OP_shl, reg[1], 8))
+             : reg[0];
+    for (uint32_t i = 0; i < chunk / 4; i++)
+        w[i] = unit >= 4 ? reg[i] : pack_dword(d, reg + i * 4 / unit, unit);
+    return cat(d, w, chunk / 4);
+}
+
+static void
+store_lds(struct dist *d, kn_ref slot, kn_ref addr, int64_t offset, kn_ref v,
+          uint32_t bytes)
+{
+    struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
+
+    n->arg[0] = slot;
+    n->arg[1] = addr;
+    n->arg[2] = v;
+    n->attr[KN_A_offset] = (int32_t)offset;
+    n->attr[KN_A_elem] = memory_elem(bytes);
+}
+
+static void
+put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t)
+{
+    const struct kn_lds *l = lds_of(d, t->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t per = loads_per_step(l, &g);
+    kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
+
+    for (uint32_t s = 0; s < g.steps; s++)
+        store_lds(d, slot, addr,
+                  (int64_t)s * kn_waves(d->in) * 64 * g.chunk,
+                  pack_chunk(d, t->reg + s * per, g.chunk, l->unit), g.chunk);
+}
+
+/* v_perm_b32(x, y, sel): selector bytes 0-3 pick bytes of y, 4-7 of x. */
+static kn_ref
+perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel)
+{
+    kn_ref arg[3] = { x, y, dist_int(d, sel) };
+
+    return dist_op3(d, KN_OP_perm, kn_v32, arg);
+}
+
+/* Dword `w` (4 bytes along K) of outer index `p` of a transpose block whose
+ * K rows are the dwords row[0 .. kb-1]. */
+static kn_ref
+transposed_dword(struct dist *d, const kn_ref *row, uint32_t bits, uint32_t w,
+                 uint32_t p)
+{
+    kn_ref lo, hi;
+
+    if (bits == 16)
+        return perm(d, row[2 * w + 1], row[2 * w],
+                    p ? 0x07060302u : 0x05040100u);
+    lo = perm(d, row[4 * w + 1], row[4 * w], 0x0c0c0400u + p * 0x101u);
+    hi = perm(d, row[4 * w + 3], row[4 * w + 2], 0x0c0c0400u + p * 0x101u);
+    return perm(d, hi, lo, 0x05040100u);
+}
+
+static void
+put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t)
+{
+    const struct kn_lds *l = lds_of(d, t->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t per = loads_per_step(l, &g), j = per / g.kb;
+
+    for (uint32_t s = 0; s < g.steps; s++) {
+        kn_ref id = chunk_id(d, s), row[16];
+        kn_ref kc = dist_ic(d, KN_OP_udiv, id, l->rows / g.pb);
+        kn_ref p0 = dist_ic(d, KN_OP_urem, id, l->rows / g.pb);
+
+        p0 = dist_ic(d, KN_OP_mul, p0, g.pb);
+        for (uint32_t k = 0; k < g.kb; k++)
+            row[k] = j == 1 ? t->reg[s * per + k]
+                   : pack_dword(d, t->reg + s * per + k * j, l->unit);
+        for (uint32_t p = 0; p < g.pb; p++) {
+            kn_ref r = dist_ic(d, KN_OP_add, p0, p), a, w[4], arg[3];
+
+            a = l->swz_n ? dist_i2(d, KN_OP_xor, kc, swizzle(d, l, r)) : kc;
+            a = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, r, g.pitch),
+                        dist_ic(d, KN_OP_mul, a, 16));
+            if ((s + 1) * kn_waves(d->in) * 64 > g.nchunks) {
+                arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id,
+                                 dist_int(d, g.nchunks));
+                arg[1] = a;
+                arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, 64),
+                                 p * 16);
+                a = dist_op3(d, KN_OP_select, kn_v32, arg);
+            }
+            for (uint32_t x = 0; x < 4; x++)
+                w[x] = transposed_dword(d, row, kn_elems[l->elem].bits, x, p);
+            store_lds(d, slot, a, 0, cat(d, w, 4), 16);
+        }
+    }
+}
+
+kiln_status
+expand_put(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *t = dist_tile(d, i->arg[1]);
+
+    if (kn_geometry(d->in, lds_of(d, t->lds)).transpose)
+        put_transposed(d, i->arg[0], t);
+    else
+        put_chunks(d, i->arg[0], t);
+    return KILN_OK;
+}
+
+/* The low `valid` bits of a dword, 0..32; valid may be outside that range. */
+static kn_ref
+keep_mask(struct dist *d, kn_ref valid)
+{
+    kn_ref arg[3], n = dist_ic(d, KN_OP_smin, dist_ic(d, KN_OP_smax, valid, 1),
+                               32);
+
+    arg[0] = dist_op(d, KN_OP_slt, kn_vb1, valid, dist_int(d, 1));
+    arg[1] = dist_int(d, 0);
+    arg[2] = dist_i2(d, KN_OP_shr, dist_int(d, 0xffffffff),
+                     dist_i2(d, KN_OP_sub, dist_int(d, 32), n));
+    return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
+static kn_ref
+load_lds(struct dist *d, kn_ref slot, kn_ref addr, int64_t offset,
+         uint32_t bytes)
+{
+    kn_ref dst = dist_temp(d, load_type(bytes));
+    struct kn_ins *n = dist_add(d, KN_OP_lds_ld, dst);
+
+    n->arg[0] = slot;
+    n->arg[1] = addr;
+    n->attr[KN_A_offset] = (int32_t)offset;
+    n->attr[KN_A_elem] = memory_elem(bytes);
+    return dst;
+}
+
+/* clip: K at and beyond `klen` of a staged K-contiguous tile becomes zero.
+ * Every lane rewrites exactly the chunks it copied itself, so its own wait is
+ * enough before, and the barrier that publishes the tile is enough after. A
+ * K-outer operand needs nothing: its K rows beyond the end were out of range. */
+kiln_status
+expand_clip(struct dist *d, const struct kn_ins *i)
+{
+    const struct kn_lds *l = lds_of(d, (int)KN_REF_LDS(i->arg[0]));
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t bits = kn_elems[l->elem].bits, nw = g.chunk > 4 ? g.chunk / 4 : 1;
+    kn_ref klen = dist_operand(d, i->arg[1]);
+    kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
+
+    if (!l->gk)
+        return KILN_OK;
+    if (l->kdiv != 1)
+        klen = dist_ic(d, KN_OP_udiv,
+                       dist_ic(d, KN_OP_add, klen, l->kdiv - 1), l->kdiv);
+    klen = dist_ic(d, KN_OP_mul, klen, bits);
+    for (uint32_t s = 0; s < g.steps; s++) {
+        int64_t at = (int64_t)s * kn_waves(d->in) * 64 * g.chunk;
+        kn_ref row, chunk, valid, v, w[4];
+
+        chunk_place(d, l, chunk_id(d, s), &row, &chunk);
+        valid = dist_i2(d, KN_OP_sub, klen,
+                        dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
+        v = load_lds(d, i->arg[0], addr, at, g.chunk);
+        for (uint32_t x = 0; x < nw; x++) {
+            w[x] = v;
+            if (nw > 1) {
+                w[x] = dist_op(d, KN_OP_slice, kn_v32, v, 0);
+                d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)x;
+            }
+            w[x] = dist_i2(d, KN_OP_and, w[x],
+                           keep_mask(d, dist_ic(d, KN_OP_add, valid,
+                                                -32 * (int64_t)x)));
+        }
+        store_lds(d, i->arg[0], addr, at, cat(d, w, nw), g.chunk);
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,284 @@
+/* distribute_epilogue.c - what happens to accumulators: scales, bias, C and
+ * the store. Accumulator (i, j) of a wave holds, per lane, row i*16 + lane%16
+ * and columns j*16 + 4*(lane/16) + 0..3 of the wave's part of the tile. */
+#include "distribute.h"
+
+struct epilogue {
+    struct kn_frag a, b;
+    kn_ref row0, col0;       /* this lane's first row and column in the tile */
+};
+
+static struct epilogue
+epilogue(struct dist *d)
+{
+    struct epilogue e = { kn_fragment(d->in, 'a'), kn_fragment(d->in, 'b'), 0,
+                          0 };
+
+    e.row0 = dist_i2(d, KN_OP_add,
+                     dist_ic(d, KN_OP_mul, d->wave_m, e.a.count * 16), d->t);
+    e.col0 = dist_i2(d, KN_OP_add,
+                     dist_ic(d, KN_OP_mul, d->wave_n, e.b.count * 16),
+                     dist_ic(d, KN_OP_mul, d->q, 4));
+    return e;
+}
+
+static struct kn_type
+acc_type(struct dist *d, kn_ref acc)
+{
+    return kn_val(d->out, acc)->type;
+}
+
+static void
+apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y)
+{
+    struct kn_ins *n = dist_add(d, op, acc);
+
+    n->arg[0] = acc;
+    n->arg[1] = x;
+    n->arg[2] = y;
+}
+
+static kn_ref
+splat(struct dist *d, kn_ref acc, kn_ref x)
+{
+    return dist_op(d, KN_OP_splat, acc_type(d, acc), x, 0);
+}
+
+kiln_status
+expand_mulall(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    kn_ref f = dist_operand(d, i->arg[1]);
+
+    for (uint32_t n = 0; n < t->nreg; n++)
+        apply(d, KN_OP_fmul, t->reg[n], splat(d, t->reg[n], f), 0);
+    return KILN_OK;
+}
+
+/* Resource over `p[first .. total)` of f32, starting at the tile. */
+static kn_ref
+f32_vector(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref first = dist_operand(d, i->arg[2]), n = dist_operand(d, i->arg[3]);
+    kn_ref base = dist_address(d, dist_operand(d, i->arg[1]), first,
+                               dist_int(d, 4), 0);
+
+    n = dist_ic(d, KN_OP_smin, dist_i2(d, KN_OP_sub, n, first), 4096);
+    return dist_rsrc(d, base, dist_ic(d, KN_OP_mul, n, 4));
+}
+
+static kn_ref
+load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
+{
+    kn_ref dst = dist_temp(d, dist_vec(KN_T_f32, n));
+    struct kn_ins *l = dist_add(d, KN_OP_ldg, dst);
+
+    l->arg[0] = r;
+    l->arg[1] = dist_ic(d, KN_OP_mul, index, 4);
+    l->attr[KN_A_elem] = KN_T_f32;
+    return dst;
+}
+
+kiln_status
+expand_mulrow(struct dist *d, const struct kn_ins *i)
+{
+    struct epilogue e = epilogue(d);
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    kn_ref r = f32_vector(d, i);
+
+    for (uint32_t x = 0; x < e.a.count; x++) {
+        kn_ref s = load_f32(d, r, dist_ic(d, KN_OP_add, e.row0, x * 16), 1);
+
+        s = splat(d, t->reg[0], s);
+        for (uint32_t y = 0; y < e.b.count; y++)
+            apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+by_column(struct dist *d, const struct kn_ins *i, enum kn_op op)
+{
+    struct epilogue e = epilogue(d);
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    kn_ref r = f32_vector(d, i);
+
+    for (uint32_t y = 0; y < e.b.count; y++) {
+        kn_ref s = load_f32(d, r, dist_ic(d, KN_OP_add, e.col0, y * 16), 4);
+
+        for (uint32_t x = 0; x < e.a.count; x++)
+            apply(d, op, t->reg[x * e.b.count + y], s, 0);
+    }
+    return KILN_OK;
+}
+
+kiln_status
+expand_mulcol(struct dist *d, const struct kn_ins *i)
+{
+    return by_column(d, i, KN_OP_fmul);
+}
+
+kiln_status
+expand_addcol(struct dist *d, const struct kn_ins *i)
+{
+    return by_column(d, i, KN_OP_fadd);
+}
+
+kiln_status
+expand_tofloat(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *s = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
+
+    *t = (struct dist_tile){ .kind = DT_ACC, .nreg = s->nreg,
+                             .reg = KN_NEW(d->c, kn_ref, s->nreg) };
+    for (uint32_t n = 0; n < s->nreg; n++) {
+        t->reg[n] = dist_named(d, dist_vec(KN_T_f32, acc_type(d, s->reg[n]).n),
+                               "%s.%u", kn_val(d->in, i->dst)->name, n);
+        dist_add(d, KN_OP_i2f, t->reg[n])->arg[0] = s->reg[n];
+    }
+    return KILN_OK;
+}
+
+/* The output tile: resource, and columns left in its rows. */
+struct out_tile {
+    kn_ref r, pitch, ncols;
+    uint32_t size, vec;
+    uint8_t elem;
+};
+
+static struct out_tile
+out_tile(struct dist *d, const struct kn_ins *i)
+{
+    struct out_tile o = { .elem = (uint8_t)i->attr[KN_A_elem],
+                          .vec = (uint32_t)i->attr[KN_A_vec] };
+    kn_ref m0 = dist_operand(d, i->arg[2]), n0 = dist_operand(d, i->arg[3]);
+    kn_ref rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
+    kn_ref base, n;
+
+    o.size = kn_elems[o.elem].bits / 8;
+    o.pitch = dist_operand(d, i->arg[6]);
+    o.ncols = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[5]), n0);
+    o.ncols = dist_ic(d, KN_OP_smin, o.ncols, d->in->shape.bn);
+    rows = dist_ic(d, KN_OP_smin, rows, d->in->shape.bm);
+    base = dist_address(d, dist_operand(d, i->arg[1]), m0, o.pitch,
+                        dist_ic(d, KN_OP_mul, n0, o.size));
+    n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, rows, -1), o.pitch);
+    n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_mul, o.ncols, o.size));
+    o.r = dist_rsrc(d, base, n);
+    return o;
+}
+
+enum { NEVER = 0x7fffffff }; /* masked lanes: beyond every record count */
+
+/* Byte offset of column `col` of a row that starts at `row_off`; NEVER when
+ * the column is beyond the output. */
+static kn_ref
+out_offset(struct dist *d, const struct out_tile *o, kn_ref row_off, kn_ref col)
+{
+    kn_ref arg[3];
+
+    arg[0] = dist_op(d, KN_OP_slt, kn_vb1, col, o->ncols);
+    arg[1] = dist_i2(d, KN_OP_add, row_off,
+                     dist_ic(d, KN_OP_mul, col, o->size));
+    arg[2] = dist_int(d, NEVER);
+    return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
+static kn_ref
+element(struct dist *d, kn_ref v, uint32_t n)
+{
+    kn_ref x = dist_op(d, KN_OP_slice,
+                       (struct kn_type){ acc_type(d, v).elem, 1, 1 }, v, 0);
+
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)n;
+    return x;
+}
+
+static void
+store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
+               kn_ref row_off, kn_ref col)
+{
+    struct kn_type t = acc_type(d, acc);
+    kn_ref v = acc;
+
+    if (o->elem != t.elem)
+        v = dist_op(d, KN_OP_cvt, dist_vec(o->elem, t.n), acc, 0);
+    for (uint32_t n = 0; n < t.n; n += o->vec) {
+        kn_ref c = dist_ic(d, KN_OP_add, col, n), x = v, off;
+        struct kn_ins *s;
+
+        off = out_offset(d, o, row_off, c);
+        if (o->vec == 1)
+            x = element(d, v, n);
+        s = dist_add(d, KN_OP_stg, 0);
+        s->arg[0] = o->r;
+        s->arg[1] = off;
+        s->arg[2] = x;
+        s->attr[KN_A_elem] = o->elem;
+    }
+}
+
+static void
+load_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
+              kn_ref row_off, kn_ref col)
+{
+    uint32_t n = acc_type(d, acc).n;
+    kn_ref part[4], v;
+
+    for (uint32_t x = 0; x < n; x += o->vec) {
+        kn_ref off = out_offset(d, o, row_off,
+                                dist_ic(d, KN_OP_add, col, x));
+        struct kn_ins *l;
+
+        part[x / o->vec] = dist_temp(d, dist_vec(o->elem, o->vec));
+        l = dist_add(d, KN_OP_ldg, part[x / o->vec]);
+        l->arg[0] = o->r;
+        l->arg[1] = off;
+        l->attr[KN_A_elem] = o->elem;
+    }
+    v = part[0];
+    if (o->vec == 1) {
+        struct kn_ins *c;
+
+        v = dist_temp(d, dist_vec(o->elem, n));
+        c = dist_add(d, KN_OP_cat, v);
+        for (uint32_t x = 0; x < n; x++)
+            c->arg[x] = part[x];
+    }
+    if (o->elem != KN_T_f32)
+        v = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, n), v, 0);
+    apply(d, KN_OP_fadd, acc, v, 0);
+}
+
+typedef void fragment_fn(struct dist *, const struct out_tile *, kn_ref acc,
+                         kn_ref row_off, kn_ref col);
+
+static kiln_status
+each_fragment(struct dist *d, const struct kn_ins *i, fragment_fn *fn)
+{
+    struct epilogue e = epilogue(d);
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct out_tile o = out_tile(d, i);
+
+    for (uint32_t x = 0; x < e.a.count; x++) {
+        kn_ref row = dist_ic(d, KN_OP_add, e.row0, x * 16);
+
+        row = dist_i2(d, KN_OP_mul, row, o.pitch);
+        for (uint32_t y = 0; y < e.b.count; y++)
+            fn(d, &o, t->reg[x * e.b.count + y], row,
+               dist_ic(d, KN_OP_add, e.col0, y * 16));
+    }
+    return KILN_OK;
+}
+
+kiln_status
+expand_addc(struct dist *d, const struct kn_ins *i)
+{
+    return each_fragment(d, i, load_fragment);
+}
+
+kiln_status
+expand_store(struct dist *d, const struct kn_ins *i)
+{
+    return each_fragment(d, i, store_fragment);
+}

@@ -1,0 +1,247 @@
+/* distribute_mma.c - fragments and matrix instructions.
+ *
+ * Every instruction computes the transposed product: B's fragment is its
+ * first operand, A's the second, so that a lane ends up with four consecutive
+ * columns of one output row (CDNA3 ISA 7.1: row 4*(lane/16)+r, column
+ * lane%16), which stores as one wide word. */
+#include "distribute.h"
+
+static kn_ref
+reg_of(struct dist *d, kn_ref tile, uint32_t n, struct kn_type t)
+{
+    struct dist_tile *x = dist_tile(d, tile);
+
+    if (!x->reg[n])
+        x->reg[n] = dist_named(d, t, "%s.%u", kn_val(d->in, tile)->name, n);
+    return x->reg[n];
+}
+
+/* Lane address of (kk, part) of fragment 0, and for a K-outer tile of any
+ * fragment, since its XOR reaches into the fragment's bits. */
+static kn_ref
+read_address(struct dist *d, int lds, const struct kn_readplan *p, uint32_t kk,
+             uint32_t part, uint32_t frag)
+{
+    const struct kn_lds *l = &d->in->lds[lds];
+    struct kn_geom g = kn_geometry(d->in, l);
+    struct kn_frag fr = kn_fragment(d->in, l->side);
+    kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n;
+    uint32_t outer = fr.count * 16, at = kk * p->kstep + p->pstep[part];
+    kn_ref row, col, chunk;
+
+    wave = dist_ic(d, KN_OP_mul, wave, outer);
+    if (p->tr) {
+        uint32_t per = p->tr == 16 ? 4 : 2;
+
+        row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->q, p->qstep),
+                      dist_ic(d, KN_OP_udiv, d->t, per));
+        row = dist_ic(d, KN_OP_add, row, at);
+        col = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_urem, d->t, per), 8);
+        wave = dist_ic(d, KN_OP_add, wave, frag * 16);
+        col = dist_i2(d, KN_OP_add, col,
+                      dist_ic(d, KN_OP_mul, wave, p->tr / 8));
+    } else {
+        row = dist_i2(d, KN_OP_add, wave, d->t);
+        col = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->q, p->qstep), at);
+    }
+    if (l->swz_n) {
+        kn_ref x = dist_ic(d, KN_OP_shr, row, l->swz_s);
+
+        x = dist_ic(d, KN_OP_and, x, (1 << l->swz_n) - 1);
+        chunk = dist_ic(d, KN_OP_shl, x, l->swz_t + 4);
+        col = dist_i2(d, KN_OP_xor, col, chunk);
+    }
+    return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), col);
+}
+
+static struct kn_ins *
+read_part(struct dist *d, kn_ref slot, kn_ref addr, uint32_t offset,
+          const struct kn_readplan *p, kn_ref dst)
+{
+    struct kn_ins *n = dist_add(d, KN_OP_lds_ld, dst);
+
+    n->arg[0] = slot;
+    n->arg[1] = addr;
+    n->attr[KN_A_offset] = (int32_t)offset;
+    n->attr[KN_A_tr] = (int32_t)p->tr;
+    n->attr[KN_A_elem] = p->bytes == 1 ? KN_T_i8 : KN_T_i32;
+    return n;
+}
+
+static void
+read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
+              const kn_ref base[4])
+{
+    int lds = (int)KN_REF_LDS(i->arg[0]);
+    const struct kn_lds *l = &d->in->lds[lds];
+    struct kn_readplan p = kn_readplan(d->in, l);
+    uint32_t dw = p.bytes > 4 ? p.bytes / 4 : 1;
+    uint32_t step = p.tr ? 0 : frag * 16 * kn_geometry(d->in, l).pitch;
+    uint8_t elem = l->elem == KN_T_f32 ? KN_T_f32 : KN_T_i32;
+    kn_ref dst = reg_of(d, i->dst, frag, dist_vec(elem, dw * p.parts));
+    kn_ref part[4];
+
+    for (uint32_t x = 0; x < p.parts; x++) {
+        kn_ref addr = base[x];
+
+        if (p.tr)
+            addr = read_address(d, lds, &p, (uint32_t)i->attr[KN_A_kk], x,
+                                frag);
+        part[x] = p.parts == 1 ? dst
+                : dist_temp(d, dist_vec(KN_T_i32, dw));
+        read_part(d, i->arg[0], addr, step, &p, part[x]);
+    }
+    if (p.parts > 1) {
+        struct kn_ins *n = dist_add(d, KN_OP_cat, dst);
+
+        for (uint32_t x = 0; x < p.parts; x++)
+            n->arg[x] = part[x];
+    }
+}
+
+kiln_status
+expand_read(struct dist *d, const struct kn_ins *i)
+{
+    int lds = (int)KN_REF_LDS(i->arg[0]);
+    const struct kn_lds *l = &d->in->lds[lds];
+    struct kn_readplan p = kn_readplan(d->in, l);
+    struct kn_frag fr = kn_fragment(d->in, l->side);
+    struct dist_tile *t = dist_tile(d, i->dst);
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    kn_ref base[4] = { 0 };
+
+    if (t->kind == DT_NONE)
+        *t = (struct dist_tile){ .kind = DT_FRAG, .lds = lds,
+                                 .reg = KN_NEW(d->c, kn_ref, fr.count),
+                                 .nreg = fr.count };
+    if (!p.tr)
+        for (uint32_t x = 0; x < p.parts; x++)
+            base[x] = read_address(d, lds, &p, (uint32_t)i->attr[KN_A_kk], x,
+                                   0);
+    for (uint32_t f = part * fr.count / parts;
+         f < (part + 1) * fr.count / parts; f++)
+        read_fragment(d, i, f, base);
+    return KILN_OK;
+}
+
+static struct kn_type
+acc_type(const struct dist *d)
+{
+    const struct kn_mfma_info *m = &kn_mfmas[d->in->shape.mfma];
+
+    return dist_vec(m->acc, m->regs_c);
+}
+
+kiln_status
+expand_clear(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->dst);
+    uint32_t n = kn_fragment(d->in, 'a').count * kn_fragment(d->in, 'b').count;
+    kn_ref zero = acc_type(d).elem == KN_T_f32 ? kn_flt(d->out, 0)
+                                               : dist_int(d, 0);
+
+    if (t->kind == DT_NONE)
+        *t = (struct dist_tile){ .kind = DT_ACC, .nreg = n,
+                                 .reg = KN_NEW(d->c, kn_ref, n) };
+    for (uint32_t x = 0; x < n; x++)
+        dist_move(d, reg_of(d, i->dst, x, acc_type(d)), zero);
+    return KILN_OK;
+}
+
+/* Dwords [sub * n, sub * n + n) of a fragment. */
+static kn_ref
+sub_fragment(struct dist *d, kn_ref frag, uint32_t sub, uint32_t nsub)
+{
+    uint32_t n = kn_val(d->out, frag)->type.n / nsub;
+    kn_ref dst;
+
+    if (nsub == 1)
+        return frag;
+    dst = dist_op(d, KN_OP_slice, dist_vec(KN_T_i32, n), frag, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)(sub * n);
+    return dst;
+}
+
+static struct kn_ins *
+matrix_op(struct dist *d, enum kn_op op, kn_ref dst, kn_ref b, kn_ref a)
+{
+    const struct kn_shape *s = &d->in->shape;
+    struct kn_ins *n = dist_add(d, op, dst);
+
+    n->arg[0] = b;
+    n->arg[1] = a;
+    n->attr[KN_A_shape] = s->mfma;
+    n->attr[KN_A_ta] = s->tb;
+    n->attr[KN_A_tb] = s->ta;
+    return n;
+}
+
+/* acc(i,j) += A(i) * B(j), over the MFMAs one fragment pair takes. */
+static void
+multiply(struct dist *d, kn_ref acc, const struct kn_ins *ins, uint32_t i,
+         uint32_t j)
+{
+    uint32_t nsub = kn_fragment(d->in, 'a').sub;
+    kn_ref a = dist_tile(d, ins->arg[1])->reg[i];
+    kn_ref b = dist_tile(d, ins->arg[2])->reg[j];
+    bool scaled = ins->op == KN_OP_mma && ins->arg[3];
+
+    for (uint32_t s = 0; s < nsub; s++) {
+        kn_ref fa = sub_fragment(d, a, s, nsub), fb = sub_fragment(d, b, s, nsub);
+        struct kn_ins *n = matrix_op(d, scaled ? KN_OP_mfmas : KN_OP_mfma, acc,
+                                     fb, fa);
+
+        n->arg[2] = acc;
+        if (scaled) {
+            n->arg[3] = dist_tile(d, ins->arg[4])->reg[j];
+            n->arg[4] = dist_tile(d, ins->arg[3])->reg[i];
+        }
+    }
+}
+
+kiln_status
+expand_mma(struct dist *d, const struct kn_ins *i)
+{
+    struct kn_frag a = kn_fragment(d->in, 'a'), b = kn_fragment(d->in, 'b');
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+
+    for (uint32_t x = part * a.count / parts;
+         x < (part + 1) * a.count / parts; x++)
+        for (uint32_t y = 0; y < b.count; y++)
+            multiply(d, dist_tile(d, i->arg[0])->reg[x * b.count + y], i, x,
+                     y);
+    return KILN_OK;
+}
+
+/* mma.block: the product of this K block alone is scaled by one factor per
+ * output row and column block, then added. */
+kiln_status
+expand_mmab(struct dist *d, const struct kn_ins *i)
+{
+    struct kn_frag a = kn_fragment(d->in, 'a'), b = kn_fragment(d->in, 'b');
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    struct kn_type t = acc_type(d);
+
+    for (uint32_t x = part * a.count / parts;
+         x < (part + 1) * a.count / parts; x++)
+        for (uint32_t y = 0; y < b.count; y++) {
+            kn_ref acc = dist_tile(d, i->arg[0])->reg[x * b.count + y];
+            kn_ref part_sum = dist_temp(d, t), s;
+            struct kn_ins *add;
+
+            dist_move(d, part_sum, kn_flt(d->out, 0));
+            multiply(d, part_sum, i, x, y);
+            s = dist_op(d, KN_OP_fmul, kn_vf32,
+                        dist_tile(d, i->arg[3])->reg[x],
+                        dist_tile(d, i->arg[4])->reg[y]);
+            s = dist_op(d, KN_OP_splat, t, s, 0);
+            add = dist_add(d, KN_OP_fma, acc);
+            add->arg[0] = part_sum;
+            add->arg[1] = s;
+            add->arg[2] = acc;
+        }
+    return KILN_OK;
+}

@@ -1,0 +1,230 @@
+/* ir.h - the tile IR: values, LDS tiles, operations of one kernel.
+ *
+ * Values are registers updated in place, not SSA names: a GEMM loop is
+ * accumulators, LDS slots and counters. Control flow is structured and
+ * uniform. Everything is an index into an arena array; ops.def says what an
+ * operation is, and every stage prints to text that parses back to itself. */
+#ifndef KN_IR_H
+#define KN_IR_H
+
+#include "base.h"
+
+enum kn_elem {
+    KN_T_NONE,
+#define T(id, text, bits, kind, mx) KN_T_##id,
+#include "types.def"
+#undef T
+    KN_NELEM
+};
+
+enum kn_op {
+    KN_OP_NONE,
+#define OP(id, ...) KN_OP_##id,
+#include "ops.def"
+#undef OP
+    KN_NOP
+};
+
+enum kn_attr {
+#define A(id, text, def, kind) KN_A_##id,
+#include "attrs.def"
+#undef A
+    KN_NATTR
+};
+
+enum kn_mfma {
+#define MFMA(id, ...) KN_MFMA_##id,
+#include "mfma.def"
+#undef MFMA
+    KN_NMFMA
+};
+
+enum kn_level { KN_TILE = 1, KN_WAVE = 2, KN_BOTH = 3 };
+enum kn_kind { KN_ALU, KN_MEM, KN_SYNC, KN_CTL };
+enum kn_attr_kind { KN_INT, KN_TYPE, KN_MFMA };
+
+struct kn_elem_info {
+    const char *text;
+    uint8_t bits, kind;      /* KN_E_* */
+    int8_t mx;
+};
+enum { KN_E_INT, KN_E_FLOAT, KN_E_FMT, KN_E_REF };
+extern const struct kn_elem_info kn_elems[KN_NELEM];
+
+enum { KN_MAXARG = 7 };
+struct kn_op_info {
+    const char *text, *args, *attrs;
+    uint8_t level, kind;
+    char dst;
+    uint8_t nargs, nopt;     /* operands in all, and how many may be absent */
+    uint32_t attrset;        /* bit per enum kn_attr */
+};
+/* Facts of an operation, from ops.def; attrset and counts are derived. */
+struct kn_op_info kn_op_info(enum kn_op op);
+
+struct kn_attr_info {
+    const char *text;
+    int32_t def;
+    uint8_t kind;
+};
+extern const struct kn_attr_info kn_attrs[KN_NATTR];
+
+struct kn_mfma_info {
+    const char *text, *intrinsic;
+    uint8_t mi, k, regs_ab, regs_c;
+    uint8_t a, b, acc;       /* a == b1: any type with an mx code */
+    uint8_t cycles;
+    kiln_target target;
+};
+extern const struct kn_mfma_info kn_mfmas[KN_NMFMA];
+
+struct kn_target_info {
+    const char *text;
+    uint32_t lds, lds_granule, banks, dma, cus, xcds;
+};
+extern const struct kn_target_info kn_targets[KILN_NTARGETS];
+
+/* Register type: `v.f32x4` is 4 floats per lane, `s.i32` is uniform. */
+struct kn_type {
+    uint8_t elem, n;
+    uint8_t lane;            /* 1: per lane (VGPR), 0: uniform (SGPR) */
+};
+
+struct kn_val {
+    const char *name;        /* without % */
+    struct kn_type type;
+    bool arg;                /* kernel argument */
+    struct kn_loc at;
+};
+
+/* Operand: tagged index. 0 is "absent". */
+typedef uint32_t kn_ref;
+enum { KN_R_VAL = 0, KN_R_CONST = 1, KN_R_LDS = 2 };
+#define KN_REF(tag, i) ((kn_ref)(tag) << 30 | (kn_ref)(i))
+#define KN_REF_TAG(r) ((r) >> 30)
+#define KN_REF_INDEX(r) ((r) & 0x3fffffffu)
+#define KN_REF_SLOT(r) ((r) & 0xffu)         /* of an LDS operand */
+#define KN_REF_LDS(r) (KN_REF_INDEX(r) >> 8)
+enum { KN_ALL_SLOTS = 0xff };
+
+struct kn_const {
+    int64_t i;
+    double f;
+    bool is_float;
+};
+
+struct kn_ins {
+    uint16_t op;
+    kn_ref dst;              /* value or 0 */
+    kn_ref arg[KN_MAXARG];
+    int32_t attr[KN_NATTR];
+    struct kn_loc at;
+};
+
+/* An LDS tile and where its contents come from. Outer is M for A, N for B.
+ * The tile covers `rows` outer indices and `cols` K elements of `elem`. */
+struct kn_lds {
+    const char *name;
+    struct kn_loc at;
+    uint8_t side;            /* 'a' or 'b' */
+    uint8_t elem;
+    uint32_t rows, cols, slots;
+    uint8_t gk, lk;          /* K contiguous in global memory / in LDS */
+    uint32_t unit;           /* bytes per global load: 16, 4, 2, 1 */
+    uint32_t shift;          /* global outer index = outer index >> shift */
+    uint32_t kdiv;           /* K elements of the operand per element here */
+    /* chunk ^= ((row >> swz_s) & ((1 << swz_n) - 1)) << swz_t */
+    uint32_t swz_s, swz_n, swz_t;
+};
+
+struct kn_shape {            /* the tile and its distribution over waves */
+    uint32_t bm, bn, bk, wm, wn;
+    int32_t mfma;            /* row of mfma.def */
+    uint8_t ta, tb;          /* payload types */
+};
+
+struct kn_fn {
+    struct kn_ctx *c;
+    const char *name;
+    struct kn_loc at;
+    enum kn_level level;
+    kiln_target target;
+    struct kn_shape shape;
+    size_t nval, capval;     /* val[0] is unused */
+    struct kn_val *val;
+    size_t nconst, capconst;
+    struct kn_const *konst;
+    size_t nlds, caplds;
+    struct kn_lds *lds;
+    size_t nins, capins;
+    struct kn_ins *ins;
+};
+
+/* One source line with the place it is reported as. */
+struct kn_line {
+    const char *text;
+    struct kn_loc at;
+};
+
+/* ---- build.c: append to a function ---- */
+struct kn_fn *kn_fn_new(struct kn_ctx *c);
+kn_ref kn_new_val(struct kn_fn *f, const char *name, struct kn_type t);
+kn_ref kn_int(struct kn_fn *f, int64_t v);
+kn_ref kn_flt(struct kn_fn *f, double v);
+struct kn_ins *kn_add(struct kn_fn *f, enum kn_op op, struct kn_loc at);
+kn_ref kn_find_val(const struct kn_fn *f, const char *name);
+int kn_find_lds(const struct kn_fn *f, const char *name);
+struct kn_ins *kn_default_attrs(struct kn_ins *i);
+static inline struct kn_val *
+kn_val(const struct kn_fn *f, kn_ref r)
+{
+    return &f->val[KN_REF_INDEX(r)];
+}
+
+/* ---- geometry.c: sizes derived from an LDS tile ---- */
+struct kn_geom {
+    uint32_t lrows, pitch;   /* LDS rows and bytes per row */
+    uint32_t chunk;          /* bytes one lane moves: 16, or a short row */
+    uint32_t cpr;            /* chunks per LDS row */
+    uint32_t nchunks;
+    uint32_t steps;          /* chunks per thread and slot, rounded up */
+    uint32_t bytes;          /* one slot, whole steps */
+    bool transpose;          /* K-outer in memory, K-inner in LDS */
+    uint32_t kb, pb;         /* transpose block: kb rows of K, pb outers */
+};
+struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
+uint32_t kn_waves(const struct kn_fn *f);
+uint64_t kn_lds_bytes(const struct kn_fn *f);
+
+/* Fragments of one wave along an operand, and their bytes per lane. */
+struct kn_frag {
+    uint32_t count;          /* fragments per wave along the operand */
+    uint32_t k;              /* K elements one fragment spans */
+    uint32_t bytes;          /* per lane */
+    uint32_t sub;            /* MFMAs per fragment */
+    uint32_t ksteps;         /* fragments along the staged K */
+};
+struct kn_frag kn_fragment(const struct kn_fn *f, int side);
+
+/* ---- text ---- */
+void kn_print(const struct kn_fn *f, struct kn_buf *out);
+kiln_status kn_parse(struct kn_ctx *c, const struct kn_line *lines, size_t n,
+                     struct kn_fn **out);
+kiln_status kn_parse_text(struct kn_ctx *c, const char *file, const char *text,
+                          struct kn_fn **out);
+
+/* ---- checks and passes ---- */
+kiln_status kn_verify(const struct kn_fn *f);
+
+/* A pass replaces *f. `dump`, if set, is called after each with its letter. */
+typedef void (*kn_dump_fn)(void *user, char letter, const struct kn_fn *f);
+kiln_status kn_run_passes(struct kn_fn **f, kn_dump_fn dump, void *user);
+kiln_status kn_pass_swizzle(struct kn_fn **f);
+kiln_status kn_pass_distribute(struct kn_fn **f);
+kiln_status kn_pass_fence(struct kn_fn **f);
+
+/* Number of extra LDS cycles' worth of bank conflicts one fragment read of
+ * this tile costs with its swizzle (0: conflict-free). */
+uint32_t kn_conflicts(const struct kn_fn *f, const struct kn_lds *l);
+
+#endif

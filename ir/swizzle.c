@@ -1,0 +1,158 @@
+/* swizzle.c - picks each LDS tile's XOR swizzle by counting bank conflicts.
+ *
+ * Requires: tile level. Leaves: swz_* of every 16-byte-chunked tile set to the
+ * cheapest of the candidates that keep fragments a constant offset apart. The
+ * bank phases are measured ones (docs/hardware.md 1.4). */
+#include "read.h"
+
+#include <string.h>
+
+struct kn_readplan
+kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
+{
+    struct kn_frag fr = kn_fragment(f, l->side);
+    uint32_t bits = kn_elems[l->elem].bits;
+    struct kn_readplan p = { .parts = 1 };
+
+    if (l->kdiv != 1) {                  /* a scale: one value a block */
+        p.bytes = bits / 8;
+        p.kstep = fr.k >= l->kdiv ? fr.k / l->kdiv * p.bytes : 0;
+        p.qstep = fr.k >= 4 * l->kdiv ? p.bytes : 0;
+        return p;
+    }
+    if (!l->lk) {
+        p.tr = bits;
+        p.bytes = 8;
+        p.parts = fr.bytes / 8;
+        p.kstep = fr.k;
+        p.qstep = fr.bytes == 32 ? 16 : fr.k / 4;
+        for (uint32_t i = 0; i < p.parts; i++)
+            p.pstep[i] = fr.bytes == 32 ? i / 2 * 64 + i % 2 * 8
+                                        : i * (fr.k / 4 / p.parts);
+        return p;
+    }
+    p.kstep = fr.bytes * 4;
+    if (bits == 6) {
+        p.parts = 2;
+        p.bytes = 12;
+        p.qstep = 24;
+        p.pstep[1] = 12;
+    } else {
+        p.parts = fr.bytes / 16;
+        p.bytes = 16;
+        p.qstep = 16;
+        p.pstep[1] = 64;
+    }
+    return p;
+}
+
+/* Lane -> conflict phase of one wave read. */
+static unsigned
+phase_of(kiln_target t, uint32_t bytes, unsigned lane)
+{
+    unsigned half = lane / 32 * 4, l = lane % 32;
+
+    if (bytes == 8)
+        return lane / 32;
+    if (t == KILN_GFX950 && bytes == 16)     /* 4 phases of 16 lanes */
+        return lane / 32 * 2 +
+               !(l < 4 || (l >= 12 && l < 16) || (l >= 20 && l < 28));
+    /* 8 phases of 8 lanes: {0-3,20-23} {4-7,16-19} {8-11,28-31} {12-15,24-27} */
+    return half + (l < 16 ? l / 4 : (l / 4) ^ 5);
+}
+
+static uint32_t
+lane_address(const struct kn_fn *f, const struct kn_lds *l, unsigned lane)
+{
+    struct kn_geom g = kn_geometry(f, l);
+    struct kn_readplan p = kn_readplan(f, l);
+    uint32_t t = lane % 16, q = lane / 16, row, col, swz;
+
+    if (p.tr) {
+        uint32_t per = p.tr == 16 ? 4 : 2;   /* lanes along one K row */
+
+        row = q * p.qstep + t / per;
+        col = t % per * 8;
+    } else {
+        row = t;
+        col = q * p.qstep;
+    }
+    swz = ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
+    return row * g.pitch + ((col / 16) ^ swz) * 16 + col % 16;
+}
+
+uint32_t
+kn_conflicts(const struct kn_fn *f, const struct kn_lds *l)
+{
+    struct kn_readplan p = kn_readplan(f, l);
+    uint32_t banks = p.bytes == 12 ? 32 : kn_targets[f->target].banks;
+    uint32_t extra = 0;
+
+    for (unsigned ph = 0; ph < 8; ph++) {
+        uint32_t load[64] = { 0 }, seen[256], n = 0, worst = 0;
+
+        for (unsigned lane = 0; lane < 64; lane++) {
+            uint32_t a = lane_address(f, l, lane) / 4;
+
+            if (phase_of(f->target, p.bytes, lane) != ph)
+                continue;
+            for (uint32_t w = 0; w < p.bytes / 4; w++) {
+                uint32_t dup = 0;
+
+                for (uint32_t k = 0; k < n; k++)
+                    dup |= seen[k] == a + w;
+                if (dup)
+                    continue;
+                seen[n++] = a + w;
+                if (++load[(a + w) % banks] > worst)
+                    worst = load[(a + w) % banks];
+            }
+        }
+        extra += worst > 1 ? worst - 1 : 0;
+    }
+    return extra;
+}
+
+static void
+choose(const struct kn_fn *f, struct kn_lds *l)
+{
+    struct kn_geom g = kn_geometry(f, l);
+    uint32_t best = kn_conflicts(f, l);
+    struct kn_lds keep = *l;
+
+    /* Row bits above 3 would differ between fragments of a K-contiguous
+     * tile; XORed chunks must stay inside the row. */
+    for (uint32_t n = 1; n <= 4; n++)
+        for (uint32_t s = 0; s + n <= 4; s++)
+            for (uint32_t t = 0; 1u << (t + n) <= g.cpr; t++) {
+                struct kn_lds try = *l;
+                uint32_t cost;
+
+                if (g.cpr % (1u << (t + n)))
+                    continue;
+                try.swz_s = s;
+                try.swz_n = n;
+                try.swz_t = t;
+                cost = kn_conflicts(f, &try);
+                if (cost < best) {
+                    best = cost;
+                    keep = try;
+                }
+            }
+    *l = keep;
+}
+
+kiln_status
+kn_pass_swizzle(struct kn_fn **fp)
+{
+    struct kn_fn *f = *fp;
+
+    for (size_t i = 0; i < f->nlds; i++) {
+        struct kn_lds *l = &f->lds[i];
+
+        if (kn_geometry(f, l).chunk == 16 && l->kdiv == 1 && !l->swz_n &&
+            kn_elems[l->elem].bits != 6)
+            choose(f, l);
+    }
+    return KILN_OK;
+}
