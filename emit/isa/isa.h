@@ -43,6 +43,59 @@ enum kn_memkind {
 
 enum { KN_MAXOPND = 6 };
 
+enum kn_enc {                /* suffix of the mnemonic; NONE: it has none */
+    KN_E_NONE, KN_E_E32, KN_E_E64, KN_E_DPP, KN_E_SDWA
+};
+
+/* kn_inst.op: KN_I_<mnemonic>, KN_I_unknown = 0. */
+enum kn_isa_op {
+    KN_I_unknown,
+#define X(id, unit, counter, mem, bytes, sig, p942, p950, flags) KN_I_##id,
+#include "isa.def"
+#undef X
+    KN_NISA
+};
+
+/* kn_isa_row.flags. Implicit registers only: what the text names is in the
+ * operands. */
+#define KN_IF_WSCC      (1ull <<  0) /* writes SCC */
+#define KN_IF_RSCC      (1ull <<  1) /* reads SCC */
+#define KN_IF_RVCC      (1ull <<  2) /* reads VCC */
+#define KN_IF_WEXEC     (1ull <<  3) /* writes EXEC */
+#define KN_IF_REXEC     (1ull <<  4) /* reads EXEC as data */
+#define KN_IF_RM0       (1ull <<  5) /* reads M0 */
+#define KN_IF_WM0       (1ull <<  6) /* writes M0 */
+#define KN_IF_RMW       (1ull <<  7) /* destinations are sources too */
+#define KN_IF_PARTIAL   (1ull <<  8) /* keeps a part of its destination */
+#define KN_IF_SDST      (1ull <<  9) /* vector op with an SGPR destination */
+#define KN_IF_BRANCH    (1ull << 10) /* conditional branch */
+#define KN_IF_JUMP      (1ull << 11) /* unconditional branch or call */
+#define KN_IF_END       (1ull << 12) /* ends the wave */
+#define KN_IF_TRANS     (1ull << 13) /* transcendental */
+#define KN_IF_PK16      (1ull << 14) /* packed 16-bit */
+#define KN_IF_PK32      (1ull << 15) /* packed f32 */
+#define KN_IF_XLANE     (1ull << 16) /* reads other lanes */
+#define KN_IF_LANESEL   (1ull << 17) /* last source is a scalar lane number */
+#define KN_IF_PERMLANE  (1ull << 18) /* v_permlane16/32_swap */
+#define KN_IF_NOEXEC    (1ull << 19) /* ignores EXEC */
+#define KN_IF_MFMA      (1ull << 20) /* matrix op, dense or sparse */
+#define KN_IF_SMFMAC    (1ull << 21) /* sparse matrix op */
+#define KN_IF_SCALED    (1ull << 22) /* has E8M0 scale operands */
+#define KN_IF_F8F6F4    (1ull << 23) /* operand formats in cbsz, blgp */
+#define KN_IF_F64       (1ull << 24) /* f64 matrix op */
+#define KN_IF_STORE     (1ull << 25) /* memory store */
+#define KN_IF_ATOMIC    (1ull << 26) /* memory read-modify-write */
+#define KN_IF_SIGNED    (1ull << 27) /* load sign-extends */
+#define KN_IF_D16       (1ull << 28) /* data is half a register */
+#define KN_IF_D16HI     (1ull << 29) /* the upper half */
+#define KN_IF_DMA       (1ull << 30) /* loads to LDS, always */
+#define KN_IF_TWO       (1ull << 31) /* two accesses: offset, offset1 */
+#define KN_IF_ST64      (1ull << 32) /* offsets count 64 elements */
+#define KN_IF_TR        (1ull << 33) /* transposing LDS read */
+#define KN_IF_FORMAT    (1ull << 34) /* typed buffer access */
+#define KN_IF_950       (1ull << 35) /* gfx950 only */
+#define KN_IF_942       (1ull << 36) /* gfx942 only */
+
 /* One instruction. dst operands come first (ndst of them), then sources in
  * the assembler's order. */
 struct kn_inst {
@@ -64,6 +117,10 @@ struct kn_inst {
     uint8_t row_mask, bank_mask, bound_ctrl;
     uint8_t dst_sel, dst_unused;
     int32_t next, target;    /* index of fallthrough / branch target, -1 */
+    uint8_t rmw;             /* bit i: destination operand i is read too */
+    uint8_t bitop3;          /* truth table of v_bitop3 */
+    uint8_t glc;             /* scalar memory */
+    uint8_t fmt;             /* tbuffer: dfmt | nfmt << 4 */
 };
 
 /* Static facts of a row of isa.def. */
@@ -73,9 +130,32 @@ struct kn_isa_row {
     uint8_t bytes;           /* memory ops: bytes per lane (or total SMEM) */
     bool store, atomic;
     uint8_t passes942, passes950; /* MFMA: clk/4 of the cheapest format */
-    uint32_t flags;          /* KN_IF_* */
+    const char *sig;         /* operands, see isa.def */
+    uint64_t flags;          /* KN_IF_* */
 };
-extern const struct kn_isa_row kn_isa[];
+extern const struct kn_isa_row kn_isa[KN_NISA];
+
+/* Memory operands of an instruction, as indices into i->o, -1 if absent.
+ * data is the destination of a load and the source of a store; an atomic
+ * that returns has its result in o[0] when ndst is 1. */
+struct kn_mem_opnds {
+    int8_t data, data1;      /* data1: second source of write2, cmpst */
+    int8_t addr;             /* VGPR address; the operand may be "off" */
+    int8_t base;             /* SGPR base or descriptor; may be "off" */
+    int8_t soffset;          /* SGPR or constant byte offset */
+};
+struct kn_mem_opnds kn_mem_operands(const struct kn_inst *i);
+
+/* With sc0 an atomic of this row has a destination before all the operands
+ * of its signature (buffer and scalar ones use the data operand instead). */
+static inline bool
+kn_isa_returns(const struct kn_isa_row *r)
+{
+    return r->atomic && (r->mem == KN_M_GLOBAL || r->mem == KN_M_FLAT);
+}
+
+/* Row index by mnemonic without suffix, KN_I_unknown if there is none. */
+uint16_t kn_isa_find(const char *mnemonic);
 
 struct kn_program {
     const struct kn_object_kernel *kernel;
@@ -93,7 +173,15 @@ kiln_status kn_decode(struct kn_ctx *c, const struct kn_object *o,
                       const struct kn_object_kernel *k, bool strict,
                       struct kn_program *out);
 
-/* LLVM's text of one instruction, into buf (for listings and reports). */
+/* Index of the instruction at a virtual address, -1 if none starts there. */
+int32_t kn_program_at(const struct kn_program *p, uint64_t pc);
+
+/* LLVM's text of one instruction, into buf (for listings and reports).
+ * kn_inst_text opens a disassembler each time (0.4 ms): for a listing open
+ * one. NULL from kn_disasm_open: this LLVM has no AMDGPU disassembler. */
+void *kn_disasm_open(kiln_target t);
+void kn_disasm_text(void *d, const struct kn_inst *i, char *buf, size_t n);
+void kn_disasm_close(void *d);
 void kn_inst_text(kiln_target t, const struct kn_inst *i, char *buf, size_t n);
 
 /* MFMA cycles (clk per SIMD) of this instruction on this target, format

@@ -1,0 +1,263 @@
+/* decode.c - a kernel's bytes -> struct kn_program, through LLVM. */
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/Target.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+enum { TEXT_MAX = 256, MAX_INST = 16 };
+
+void *
+kn_disasm_open(kiln_target t)
+{
+    LLVMDisasmContextRef d;
+
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+    d = LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", kiln_target_name(t),
+                                    "", NULL, 0, NULL, NULL);
+    return d;
+}
+
+void
+kn_disasm_close(void *d)
+{
+    if (d)
+        LLVMDisasmDispose(d);
+}
+
+void
+kn_disasm_text(void *d, const struct kn_inst *i, char *buf, size_t n)
+{
+    uint8_t bytes[MAX_INST * 2] = { 0 };
+    const char *s;
+    char *end;
+
+    memcpy(bytes, i->raw, sizeof i->raw);
+    if (!n)
+        return;
+    buf[0] = 0;
+    if (!d || !LLVMDisasmInstruction(d, bytes, sizeof bytes, i->pc, buf, n)) {
+        snprintf(buf, n, ".long 0x%08x", i->raw[0]);
+        return;
+    }
+    s = buf + strspn(buf, "\t ");
+    memmove(buf, s, strlen(s) + 1);
+    for (end = buf + strlen(buf); end > buf && end[-1] == ' '; end--)
+        end[-1] = 0;
+}
+
+void
+kn_inst_text(kiln_target t, const struct kn_inst *i, char *buf, size_t n)
+{
+    void *d = kn_disasm_open(t);
+
+    kn_disasm_text(d, i, buf, n);
+    kn_disasm_close(d);
+}
+
+/* ---- decoding ---- */
+
+struct decoder {
+    struct kn_ctx *c;
+    LLVMDisasmContextRef llvm;
+    struct kn_isa_index index;
+    kiln_target target;
+    const char *kernel;
+    bool strict;
+};
+
+/* The bytes of the segment that holds [addr, addr + *size), cut to it. */
+static const uint8_t *
+find_code(const struct kn_object *o, uint64_t addr, uint64_t *size)
+{
+    for (uint32_t k = 0; k < o->nsegments; k++) {
+        const struct kn_segment *s = &o->segments[k];
+        uint64_t at = addr - s->addr;
+
+        if (!s->exec || addr < s->addr || at >= s->filesz)
+            continue;
+        if (*size > s->filesz - at)
+            *size = s->filesz - at;
+        return s->data + at;
+    }
+    return NULL;
+}
+
+static kiln_status
+bad_inst(struct decoder *d, struct kn_inst *i, const char *what,
+         const char *token, const char *text)
+{
+    uint64_t pc = i->pc;
+
+    while (*text == '\t' || *text == ' ')
+        text++;
+    if (d->strict)
+        return kn_fail(d->c, KILN_UNSUPPORTED,
+                       "%s: %s '%s' at 0x%llx: %.100s", d->kernel, what,
+                       token, (unsigned long long)pc, text);
+    i->op = KN_I_unknown;
+    i->nopnd = i->ndst = 0;
+    return KILN_OK;
+}
+
+/* left: readable bytes at p. */
+static kiln_status
+decode_one(struct decoder *d, const uint8_t *p, uint64_t left,
+           struct kn_inst *i)
+{
+    uint8_t tail[MAX_INST] = { 0 };
+    struct kn_text_error e = { 0 };
+    char text[TEXT_MAX] = "";
+    const char *why;
+    size_t n;
+
+    if (left < MAX_INST) {   /* LLVM wants to look ahead */
+        memcpy(tail, p, left);
+        p = tail;
+    }
+    memcpy(i->raw, p, sizeof i->raw);
+    n = LLVMDisasmInstruction(d->llvm, (uint8_t *)p, MAX_INST, i->pc, text,
+                              sizeof text);
+    if (!n || n > left) {
+        i->size = 4;
+        return bad_inst(d, i, "unknown instruction word", "", "");
+    }
+    i->size = (uint8_t)n;
+    memset((uint8_t *)i->raw + n, 0, sizeof i->raw - n);
+    if (!kn_text_parse(&d->index, text, i, &e))
+        return bad_inst(d, i, e.what, e.token, text);
+    why = kn_raw_apply(i);
+    if (why)
+        return kn_fail(d->c, KILN_INTERNAL, "%s at 0x%llx: %s", why,
+                       (unsigned long long)i->pc, text);
+    return KILN_OK;
+}
+
+int32_t
+kn_program_at(const struct kn_program *p, uint64_t pc)
+{
+    uint32_t lo = 0, hi = p->n;
+
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+
+        if (p->inst[mid].pc < pc)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < p->n && p->inst[lo].pc == pc ? (int32_t)lo : -1;
+}
+
+static void
+resolve_targets(struct kn_program *p)
+{
+    for (uint32_t k = 0; k < p->n; k++) {
+        struct kn_inst *i = &p->inst[k];
+        const struct kn_opnd *last = i->nopnd ? &i->o[i->nopnd - 1] : NULL;
+        uint64_t flow = kn_isa[i->op].flags;
+
+        i->next = k + 1 < p->n ? (int32_t)k + 1 : -1;
+        if (flow & KN_IF_END)
+            i->next = -1;
+        i->target = -1;
+        if (last && last->kind == KN_O_TARGET)
+            i->target = kn_program_at(p, (uint64_t)last->imm);
+    }
+}
+
+static kiln_status
+decode_all(struct decoder *d, const uint8_t *code, uint64_t size,
+           struct kn_program *out)
+{
+    size_t cap = 0, n = 0;
+    struct kn_inst *inst = kn_grow(d->c, NULL, &cap, size / 6 + 16,
+                                   sizeof *inst);
+
+    for (uint64_t at = 0; at + 4 <= size; at += inst[n++].size) {
+        inst = kn_grow(d->c, inst, &cap, n + 1, sizeof *inst);
+        inst[n].pc = out->kernel->entry + at;
+        KN_TRY(decode_one(d, code + at, size - at, &inst[n]));
+    }
+    out->inst = inst;
+    out->n = (uint32_t)n;
+    return KILN_OK;
+}
+
+/* Hardware that preloads kernel arguments starts 256 bytes in; before that
+ * is the prologue for firmware that does not (LLVM AMDGPUUsage). */
+static kiln_status
+find_entry(struct decoder *d, struct kn_program *p)
+{
+    uint64_t pc = p->kernel->entry + (p->kernel->preload_length ? 256 : 0);
+    int32_t at = kn_program_at(p, pc);
+
+    if (at < 0)
+        return kn_fail(d->c, KILN_BAD_INPUT,
+                       "%s: no instruction starts at the entry 0x%llx",
+                       d->kernel, (unsigned long long)pc);
+    p->entry = (uint32_t)at;
+    return KILN_OK;
+}
+
+kiln_status
+kn_decode(struct kn_ctx *c, const struct kn_object *o,
+          const struct kn_object_kernel *k, bool strict,
+          struct kn_program *out)
+{
+    struct decoder *d = KN_NEW(c, struct decoder, 1);
+    uint64_t size = k->code_size;
+    const uint8_t *code = find_code(o, k->entry, &size);
+    jmp_buf oom, *outer = c->oom;
+    kiln_status s;
+
+    *out = (struct kn_program){ .kernel = k, .target = o->target };
+    if (o->target != KILN_GFX942 && o->target != KILN_GFX950)
+        return kn_fail(c, KILN_UNSUPPORTED,
+                       "%s: only gfx942 and gfx950 code can be decoded",
+                       k->name);
+    if (!code)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "%s: the entry 0x%llx is outside the code", k->name,
+                       (unsigned long long)k->entry);
+    d->c = c;
+    d->target = o->target;
+    d->kernel = k->name;
+    d->strict = strict;
+    kn_isa_index_init(&d->index);
+    d->llvm = kn_disasm_open(o->target);
+    if (!d->llvm)
+        return kn_fail(c, KILN_UNSUPPORTED,
+                       "this LLVM has no AMDGPU disassembler");
+    c->oom = &oom;           /* the disassembler must not leak */
+    if (setjmp(oom)) {
+        kn_disasm_close(d->llvm);
+        c->oom = outer;
+        return KILN_NO_MEMORY;
+    }
+    s = decode_all(d, code, size, out);
+    c->oom = outer;
+    kn_disasm_close(d->llvm);
+    if (s)
+        return s;
+    resolve_targets(out);
+    return find_entry(d, out);
+}
+
+/* ---- rates ---- */
+
+uint32_t
+kn_mfma_cycles(kiln_target t, const struct kn_inst *i)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    uint32_t passes = t == KILN_GFX942 ? row->passes942 : row->passes950;
+
+    /* cbsz, blgp: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4 (CDNA4 ISA 7.1). */
+    if (row->flags & KN_IF_F8F6F4 && (i->cbsz < 2 || i->blgp < 2))
+        passes *= 2;
+    return passes * 4;
+}

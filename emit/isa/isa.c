@@ -1,0 +1,72 @@
+/* isa.c - the instruction table and questions about single instructions. */
+#include "isa.h"
+
+#include <string.h>
+
+#define KN_C_VM_LGKM (KN_C_VM | KN_C_LGKM)
+
+const struct kn_isa_row kn_isa[KN_NISA] = {
+    [KN_I_unknown] = { .mnemonic = "unknown", .unit = KN_U_INTERNAL,
+                       .sig = "=" },
+#define X(id, u, c, m, b, s, p942, p950, f)                                   \
+    [KN_I_##id] = { .mnemonic = #id, .unit = KN_U_##u, .counter = KN_C_##c,   \
+                    .mem = KN_M_##m, .bytes = b,                              \
+                    .store = ((f) & KN_IF_STORE) != 0,                        \
+                    .atomic = ((f) & KN_IF_ATOMIC) != 0,                      \
+                    .passes942 = p942, .passes950 = p950, .sig = s,           \
+                    .flags = f },
+#include "isa.def"
+#undef X
+};
+
+uint16_t
+kn_isa_find(const char *mnemonic)
+{
+    for (uint16_t i = 1; i < KN_NISA; i++)
+        if (!strcmp(kn_isa[i].mnemonic, mnemonic))
+            return i;
+    return KN_I_unknown;
+}
+
+static void
+place_operand(struct kn_mem_opnds *m, char letter, int8_t k)
+{
+    switch (letter) {
+    case 'D':
+        if (m->data < 0)
+            m->data = k;
+        else
+            m->data1 = k;
+        break;
+    case 'a': m->addr = k; break;
+    case 'R':
+    case 'S': m->base = k; break;
+    case 'o': m->soffset = k; break;
+    }
+}
+
+struct kn_mem_opnds
+kn_mem_operands(const struct kn_inst *i)
+{
+    struct kn_mem_opnds m = { -1, -1, -1, -1, -1 };
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    bool dst = true;
+    int8_t k = 0;
+
+    if (row->mem == KN_M_NONE)
+        return m;
+    if (kn_isa_returns(row) && i->sc0)
+        k = 1;
+    for (const char *s = row->sig; *s && k < i->nopnd; s++) {
+        if (*s == '=') {
+            dst = false;
+            continue;
+        }
+        if (*s == 'D' && i->lds)
+            continue;        /* LDS-DMA names no data register */
+        if (!(dst && row->atomic))
+            place_operand(&m, *s, k);
+        k++;
+    }
+    return m;
+}
