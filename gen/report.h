@@ -4,7 +4,14 @@
 #define KN_REPORT_H
 
 #include "cmd.h"
+#include "gen.h"
 #include "json.h"
+
+/* What was asked and what was decided, as they are after generation. */
+void kn_report_problem(struct kn_tool *t, struct kn_json *j,
+                       const kiln_problem *p);
+void kn_report_config(struct kn_tool *t, struct kn_json *j,
+                      const struct kn_config *cfg);
 
 /* One kernel of a code object: registers, LDS, spills, instructions. */
 kiln_status kn_report_kernel(struct kn_tool *t, struct kn_json *j,

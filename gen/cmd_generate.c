@@ -1,0 +1,123 @@
+/* cmd_generate.c - `kilnc generate`: a kernel in the form asked for. */
+#include <string.h>
+
+#include "../runtime/file.h"
+#include "progress.h"
+#include "report.h"
+
+enum form { FORM_TIR, FORM_LLVM, FORM_ASM, FORM_CO }; /* as --emit lists them */
+
+static enum form
+form_of(const struct kn_cli *cli)
+{
+    const struct kn_value *v = &cli->v[KN_FLAG_emit];
+
+    return v->seen ? (enum form)v->i : FORM_CO;
+}
+
+/* The bytes of a form. */
+static struct kn_buf
+form_bytes(struct kn_tool *t, const struct kn_generated *g)
+{
+    static const unsigned char nothing[1];
+    struct kn_buf b = { .c = t->c };
+    const void *p = nothing;
+    size_t n = 0;
+
+    switch (form_of(t->cli)) {
+    case FORM_TIR:
+        kn_print(g->wave, &b);
+        return b;
+    case FORM_LLVM:
+        p = g->llvm;
+        n = strlen(g->llvm);
+        break;
+    case FORM_ASM:
+        p = g->assembly;
+        n = strlen(g->assembly);
+        break;
+    case FORM_CO:
+        p = g->co;
+        n = g->size;
+        break;
+    }
+    b.s = kn_strndup(t->c, p, n);
+    b.n = n;
+    return b;
+}
+
+static kiln_status
+report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
+{
+    struct kn_json j = { .b = { .c = t->c } };
+    struct kn_object o;
+    const struct kn_object_kernel *k;
+
+    kn_json_open(&j, NULL, '{');
+    kn_report_problem(t, &j, p);
+    kn_report_config(t, &j, &g->cfg);
+    if (g->co) {
+        KN_TRY(kn_object_read(t->c, g->name, g->co, g->size, &o));
+        KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
+        KN_TRY(kn_report_kernel(t, &j, &o, k));
+    }
+    kn_putf(t->text, "compiled  in %.0f ms\n", g->ms);
+    kn_json_real(&j, "compile_ms", g->ms);
+    kn_json_close(&j, '}');
+    return kn_report_write(t, &j);
+}
+
+/* Text goes to standard output unless -o says otherwise. */
+static const char *
+output_path(const struct kn_cli *cli)
+{
+    if (cli->v[KN_FLAG_o].seen)
+        return cli->v[KN_FLAG_o].s;
+    return form_of(cli) == FORM_CO ? NULL : "-";
+}
+
+static kiln_status
+check_output(struct kn_tool *t, const char *path)
+{
+    const struct kn_value *json = &t->cli->v[KN_FLAG_json];
+
+    if (!path)
+        return kn_fail(t->c, KILN_BAD_INPUT,
+                       "'generate' needs -o FILE for a code object");
+    if (!strcmp(path, "-") && json->seen && !strcmp(json->s, "-"))
+        return kn_fail(t->c, KILN_BAD_INPUT,
+                       "the result and --json cannot both go to standard "
+                       "output");
+    return KILN_OK;
+}
+
+kiln_status
+kn_cmd_generate(struct kn_tool *t)
+{
+    static const unsigned want[] = { KN_WANT_TIR, KN_WANT_LLVM, KN_WANT_ASM,
+                                     KN_WANT_CO };
+    const struct kn_value *arch = &t->cli->v[KN_FLAG_arch];
+    const char *path = output_path(t->cli);
+    struct kn_generated g = { 0 };
+    struct kn_config cfg = { 0 };
+    struct kn_buf bytes;
+    kiln_problem p;
+
+    KN_TRY(check_output(t, path));
+    if (!arch->seen)
+        return kn_fail(t->c, KILN_BAD_INPUT, "'generate' needs --arch %s",
+                       kn_flags[KN_FLAG_arch].spec);
+    kn_cli_problem(t->cli, (kiln_target)(KILN_GFX942 + arch->i), &p);
+    KN_TRY(kn_cli_family(t->c, t->cli, &p.family));
+    KN_TRY(kn_problem_normalise(t->c, &p));
+    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
+    kn_progress_stage(t->progress, "generating");
+    KN_TRY(kn_generate(t->c, &p, &cfg, want[form_of(t->cli)], NULL, &g));
+    bytes = form_bytes(t, &g);
+    if (strcmp(path, "-"))
+        KN_TRY(kn_file_write(t->c, path, bytes.s, bytes.n));
+    KN_TRY(report(t, &p, &g));
+    if (!strcmp(path, "-"))
+        *t->text = bytes;
+    return KILN_OK;
+}
