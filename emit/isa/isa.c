@@ -50,21 +50,19 @@ kn_mem_operands(const struct kn_inst *i)
 {
     struct kn_mem_opnds m = { -1, -1, -1, -1, -1 };
     const struct kn_isa_row *row = &kn_isa[i->op];
-    bool dst = true;
+    bool result = false;     /* the first operand is a result, not data */
     int8_t k = 0;
 
     if (row->mem == KN_M_NONE)
         return m;
     if (kn_isa_returns(row) && i->sc0)
         k = 1;
+    if (row->sig[0] == 'D')
+        result = strchr(row->sig + 1, 'D');
     for (const char *s = row->sig; *s && k < i->nopnd; s++) {
-        if (*s == '=') {
-            dst = false;
-            continue;
-        }
-        if (*s == 'D' && i->lds)
+        if (*s == '=' || (*s == 'D' && i->lds))
             continue;        /* LDS-DMA names no data register */
-        if (!(dst && row->atomic))
+        if (!(result && k == 0))
             place_operand(&m, *s, k);
         k++;
     }

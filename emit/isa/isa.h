@@ -136,8 +136,8 @@ struct kn_isa_row {
 extern const struct kn_isa_row kn_isa[KN_NISA];
 
 /* Memory operands of an instruction, as indices into i->o, -1 if absent.
- * data is the destination of a load and the source of a store; an atomic
- * that returns has its result in o[0] when ndst is 1. */
+ * data is what a store, an atomic or a permute reads, or else what a load
+ * writes; a result besides the data is in o[0] (ndst is 1). */
 struct kn_mem_opnds {
     int8_t data, data1;      /* data1: second source of write2, cmpst */
     int8_t addr;             /* VGPR address; the operand may be "off" */

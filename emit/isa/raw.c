@@ -81,7 +81,7 @@ apply_ds(struct kn_inst *i)
     const struct kn_isa_row *row = &kn_isa[i->op];
     uint32_t w0 = i->raw[0], w1 = i->raw[1], acc = bits(w0, 25, 1);
     struct kn_mem_opnds m = kn_mem_operands(i);
-    bool load = i->ndst && !row->atomic && m.data == 0;
+    bool load = i->ndst && m.data == 0;
 
     i->offset = (int32_t)bits(w0, 0, row->flags & KN_IF_TWO ? 8 : 16);
     i->offset1 = row->flags & KN_IF_TWO ? (int32_t)bits(w0, 8, 8) : 0;
