@@ -51,12 +51,12 @@ def lit_count(build, name):
 
 
 def count_run(record, suites, build):
-    name = record["name"].split(" / ")[-1].split(":")[-1]
     result = record["result"]
-    if name.startswith("lit-"):
-        count = lit_count(build, name)
-    elif name in suites:
-        count = suites[name]
+    short = record["name"].split(" / ")[-1]
+    if short.startswith("lit-"):
+        count = lit_count(build, short)
+    elif record["name"] in suites:
+        count = suites[record["name"]]
     else:
         count = new_count()
         if result in ("OK", "EXPECTEDFAIL"):
