@@ -156,8 +156,8 @@ get32(const struct kn_linker *l, int s, uint64_t index)
 
 /* Writes symbols [0, n) from index `first` of table s with names in str. */
 static void
-write_symbols(struct kn_linker *l, int s, int str, const struct kn_out_symbol *y,
-              uint32_t n)
+write_symbols(struct kn_linker *l, int s, int str,
+              const struct kn_out_symbol *y, uint32_t n)
 {
     uint64_t first = s == KN_S_DYNSYM;
 
