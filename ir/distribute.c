@@ -25,7 +25,7 @@ dist_int(struct dist *d, int64_t v)
 kn_ref
 dist_temp(struct dist *d, struct kn_type t)
 {
-    return dist_named(d, t, "t%u", d->ntemp++);
+    return dist_named(d, t, "_%u", d->ntemp++);
 }
 
 kn_ref
@@ -210,9 +210,9 @@ wave_ids(struct dist *d)
 {
     const struct kn_shape *s = &d->in->shape;
 
-    d->lane = dist_named(d, kn_v32, "lane");
+    d->lane = dist_named(d, kn_v32, "_lane");
     dist_add(d, KN_OP_lane, d->lane);
-    d->wave = dist_named(d, kn_s32, "wave");
+    d->wave = dist_named(d, kn_s32, "_wave");
     dist_add(d, KN_OP_wave, d->wave);
     d->tid = dist_i2(d, KN_OP_add, d->lane, dist_ic(d, KN_OP_shl, d->wave, 6));
     d->t = dist_ic(d, KN_OP_and, d->lane, 15);

@@ -223,7 +223,7 @@ load_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
               kn_ref row_off, kn_ref col)
 {
     uint32_t n = acc_type(d, acc).n;
-    kn_ref part[4], v;
+    kn_ref part[4] = { 0 }, v;
 
     for (uint32_t x = 0; x < n; x += o->vec) {
         kn_ref off = out_offset(d, o, row_off,

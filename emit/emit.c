@@ -1,0 +1,377 @@
+/* emit.c - one kernel to one object: the LLVM module around the lowered
+ * operations, the pipeline, the diagnostics.
+ *
+ * LLVM reports errors to the context's handler and still returns success, so
+ * the handler's first error decides. It runs under LLVM's frames: it only
+ * writes a fixed buffer. */
+#include "emit.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lower.h"
+
+#define TRIPLE "amdgcn-amd-amdhsa"
+
+struct diagnosis {
+    bool failed;
+    char text[200];
+};
+
+static void
+on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
+{
+    struct diagnosis *d = user;
+    char *text;
+
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || d->failed)
+        return;
+    text = LLVMGetDiagInfoDescription(info);
+    snprintf(d->text, sizeof d->text, "%s", text);
+    d->failed = true;
+    LLVMDisposeMessage(text);
+}
+
+static void
+init_target(void)
+{
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser();
+}
+
+static LLVMTargetMachineRef
+new_machine(kiln_target t)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    LLVMTargetRef target;
+    char *err = NULL;
+
+    pthread_once(&once, init_target);
+    if (LLVMGetTargetFromTriple(TRIPLE, &target, &err)) {
+        LLVMDisposeMessage(err);
+        return NULL;
+    }
+    return LLVMCreateTargetMachine(target, TRIPLE, kiln_target_name(t), "",
+                                   LLVMCodeGenLevelAggressive, LLVMRelocPIC,
+                                   LLVMCodeModelDefault);
+}
+
+/* ---- the module around the kernel ---- */
+
+static void
+init_types(struct lower *l)
+{
+    l->i1 = LLVMInt1TypeInContext(l->ctx);
+    l->i8 = LLVMInt8TypeInContext(l->ctx);
+    l->i16 = LLVMInt16TypeInContext(l->ctx);
+    l->i32 = LLVMInt32TypeInContext(l->ctx);
+    l->i64 = LLVMInt64TypeInContext(l->ctx);
+    l->f32 = LLVMFloatTypeInContext(l->ctx);
+    l->p1 = LLVMPointerTypeInContext(l->ctx, 1);
+    l->p3 = LLVMPointerTypeInContext(l->ctx, 3);
+    l->p5 = LLVMPointerTypeInContext(l->ctx, 5);
+    l->p8 = LLVMPointerTypeInContext(l->ctx, 8);
+    l->nothing = LLVMVoidTypeInContext(l->ctx);
+    l->elem[KN_T_b1] = l->i1;
+    l->elem[KN_T_i8] = l->i8;
+    l->elem[KN_T_i16] = l->i16;
+    l->elem[KN_T_i32] = l->i32;
+    l->elem[KN_T_i64] = l->i64;
+    l->elem[KN_T_f32] = l->f32;
+    l->elem[KN_T_f16] = LLVMHalfTypeInContext(l->ctx);
+    l->elem[KN_T_bf16] = LLVMBFloatTypeInContext(l->ctx);
+    l->elem[KN_T_ptr] = l->p1;
+    l->elem[KN_T_rsrc] = l->p8;
+    l->kind_scope = LLVMGetMDKindIDInContext(l->ctx, "alias.scope", 11);
+    l->kind_noalias = LLVMGetMDKindIDInContext(l->ctx, "noalias", 7);
+    l->kind_invariant = LLVMGetMDKindIDInContext(l->ctx, "invariant.load", 14);
+}
+
+static void
+string_attr(struct lower *l, const char *key, const char *value)
+{
+    LLVMAddAttributeAtIndex(l->fn, LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(l->ctx, key, (unsigned)strlen(key), value,
+                                  (unsigned)strlen(value)));
+}
+
+static void
+enum_attr(struct lower *l, unsigned index, const char *key, uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(key, strlen(key));
+
+    LLVMAddAttributeAtIndex(l->fn, index,
+                            LLVMCreateEnumAttribute(l->ctx, kind, value));
+}
+
+/* Nothing hidden is read: no implicit arguments, no queue, no dispatch id. */
+static const char *const absent[] = {
+    "amdgpu-no-dispatch-ptr", "amdgpu-no-queue-ptr",
+    "amdgpu-no-implicitarg-ptr", "amdgpu-no-dispatch-id",
+    "amdgpu-no-workgroup-id-y", "amdgpu-no-workgroup-id-z",
+    "amdgpu-no-cluster-id-x", "amdgpu-no-cluster-id-y",
+    "amdgpu-no-cluster-id-z", "amdgpu-no-workitem-id-y",
+    "amdgpu-no-workitem-id-z", "amdgpu-no-lds-kernel-id",
+    "amdgpu-no-hostcall-ptr", "amdgpu-no-heap-ptr",
+    "amdgpu-no-multigrid-sync-arg", "amdgpu-no-default-queue",
+    "amdgpu-no-completion-action", "amdgpu-no-flat-scratch-init",
+};
+
+static void
+kernel_attributes(struct lower *l)
+{
+    char size[32];
+    unsigned index = 1;
+    uint32_t threads = kn_waves(l->f) * 64;
+
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        string_attr(l, absent[i], "");
+    snprintf(size, sizeof size, "%u,%u", threads, threads);
+    string_attr(l, "amdgpu-flat-work-group-size", size);
+    string_attr(l, "uniform-work-group-size", "true");
+    /* Two waves a SIMD: 256 registers each, none of them AGPRs. */
+    string_attr(l, "amdgpu-waves-per-eu", "2,2");
+    string_attr(l, "amdgpu-agpr-alloc", "0,0");
+    enum_attr(l, LLVMAttributeFunctionIndex, "nounwind", 0);
+    enum_attr(l, LLVMAttributeFunctionIndex, "norecurse", 0);
+    for (size_t i = 1; i < l->f->nval; i++)
+        if (l->f->val[i].arg)
+            enum_attr(l, index++, "noundef", 0);
+}
+
+static void
+declare_kernel(struct lower *l)
+{
+    LLVMTypeRef *types = KN_NEW(l->c, LLVMTypeRef, l->f->nval);
+    unsigned n = 0;
+
+    for (size_t i = 1; i < l->f->nval; i++)
+        if (l->f->val[i].arg)
+            types[n++] = low_type(l, l->f->val[i].type);
+    l->fn = LLVMAddFunction(l->mod, l->f->name,
+                            LLVMFunctionType(l->nothing, types, n, 0));
+    LLVMSetFunctionCallConv(l->fn, 91);  /* amdgpu_kernel */
+    LLVMSetVisibility(l->fn, LLVMProtectedVisibility);
+    n = 0;
+    for (size_t i = 1; i < l->f->nval; i++)
+        if (l->f->val[i].arg) {
+            l->val[i] = LLVMGetParam(l->fn, n++);
+            LLVMSetValueName2(l->val[i], l->f->val[i].name,
+                              strlen(l->f->val[i].name));
+        }
+    kernel_attributes(l);
+}
+
+static void
+declare_lds(struct lower *l)
+{
+    LLVMMetadataRef name = LLVMMDStringInContext2(l->ctx, "kiln.lds", 8);
+    LLVMMetadataRef domain = LLVMMDNodeInContext2(l->ctx, &name, 1);
+    char text[96];
+
+    l->first_slot = KN_NEW(l->c, uint32_t, l->f->nlds + 1);
+    for (size_t i = 0; i < l->f->nlds; i++) {
+        l->first_slot[i] = l->nslots;
+        l->nslots += l->f->lds[i].slots;
+    }
+    l->slot = KN_NEW(l->c, LLVMValueRef, l->nslots + 1);
+    l->scope = KN_NEW(l->c, LLVMMetadataRef, l->nslots + 1);
+    for (size_t i = 0; i < l->f->nlds; i++)
+        for (uint32_t s = 0; s < l->f->lds[i].slots; s++) {
+            uint32_t n = l->first_slot[i] + s;
+            LLVMTypeRef t = LLVMArrayType2(l->i8,
+                kn_geometry(l->f, &l->f->lds[i]).bytes);
+            LLVMMetadataRef node[2];
+
+            snprintf(text, sizeof text, "%s.%u", l->f->lds[i].name, s);
+            l->slot[n] = LLVMAddGlobalInAddressSpace(l->mod, t, text, 3);
+            LLVMSetInitializer(l->slot[n], LLVMGetUndef(t));
+            LLVMSetLinkage(l->slot[n], LLVMInternalLinkage);
+            LLVMSetAlignment(l->slot[n], 16);
+            node[0] = LLVMMDStringInContext2(l->ctx, text, strlen(text));
+            node[1] = domain;
+            l->scope[n] = LLVMMDNodeInContext2(l->ctx, node, 2);
+        }
+}
+
+/* A value assigned more than once lives in memory until LLVM's SROA. */
+static void
+declare_values(struct lower *l)
+{
+    uint8_t *times = KN_NEW(l->c, uint8_t, l->f->nval);
+
+    for (size_t i = 0; i < l->f->nins; i++) {
+        uint32_t n = KN_REF_INDEX(l->f->ins[i].dst);
+
+        if (n && times[n] < 2)
+            times[n]++;
+    }
+    for (size_t i = 1; i < l->f->nval; i++)
+        if (times[i] > 1) {
+            l->in_memory[i] = true;
+            l->val[i] = LLVMBuildAlloca(l->b,
+                low_type(l, l->f->val[i].type), l->f->val[i].name);
+        }
+}
+
+typedef void lower_fn(struct lower *, const struct kn_ins *);
+
+#define KN_ROW_TILE(id) NULL
+#define KN_ROW_WAVE(id) lower_##id
+#define KN_ROW_BOTH(id) lower_##id
+static lower_fn *const lower_table[KN_NOP] = {
+#define OP(id, text, level, ...) [KN_OP_##id] = KN_ROW_##level(id),
+#include "../ir/ops.def"
+#undef OP
+};
+
+static void
+build_module(struct lower *l)
+{
+    const char *cov = "amdhsa_code_object_version";
+
+    init_types(l);
+    LLVMAddModuleFlag(l->mod, LLVMModuleFlagBehaviorError, cov, strlen(cov),
+                      LLVMValueAsMetadata(low_i32(l, 500)));
+    l->val = KN_NEW(l->c, LLVMValueRef, l->f->nval);
+    l->in_memory = KN_NEW(l->c, bool, l->f->nval);
+    declare_kernel(l);
+    declare_lds(l);
+    LLVMPositionBuilderAtEnd(l->b,
+        LLVMAppendBasicBlockInContext(l->ctx, l->fn, "entry"));
+    declare_values(l);
+    for (size_t i = 0; i < l->f->nins; i++)
+        lower_table[l->f->ins[i].op](l, &l->f->ins[i]);
+    LLVMBuildRetVoid(l->b);
+}
+
+/* ---- running LLVM ---- */
+
+static kiln_status
+check_module(struct lower *l)
+{
+    char *text = NULL;
+    kiln_status s = KILN_OK;
+
+    if (LLVMVerifyModule(l->mod, LLVMReturnStatusAction, &text))
+        s = kn_fail(l->c, KILN_INTERNAL, "LLVM refuses the module: %.180s",
+                    text);
+    LLVMDisposeMessage(text);
+    return s;
+}
+
+static kiln_status
+optimise(struct lower *l, LLVMTargetMachineRef tm)
+{
+    LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef e = LLVMRunPasses(l->mod, "default<O1>", tm, o);
+    char *text;
+
+    LLVMDisposePassBuilderOptions(o);
+    if (!e)
+        return KILN_OK;
+    text = LLVMGetErrorMessage(e);
+    kn_fail(l->c, KILN_INTERNAL, "LLVM's passes failed: %.180s", text);
+    LLVMDisposeErrorMessage(text);
+    return KILN_INTERNAL;
+}
+
+static kiln_status
+emit_file(struct lower *l, LLVMTargetMachineRef tm, LLVMCodeGenFileType type,
+          LLVMMemoryBufferRef *out)
+{
+    LLVMModuleRef m = LLVMCloneModule(l->mod); /* code generation consumes it */
+    char *text = NULL;
+    kiln_status s = KILN_OK;
+
+    if (LLVMTargetMachineEmitToMemoryBuffer(tm, m, type, &text, out)) {
+        s = kn_fail(l->c, KILN_INTERNAL, "LLVM cannot emit: %.180s", text);
+        LLVMDisposeMessage(text);
+    }
+    LLVMDisposeModule(m);
+    return s;
+}
+
+static kiln_status
+run(struct lower *l, LLVMTargetMachineRef tm, unsigned want,
+    LLVMMemoryBufferRef out[2], char **llvm)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(tm);
+
+    LLVMSetTarget(l->mod, TRIPLE);
+    LLVMSetModuleDataLayout(l->mod, layout);
+    LLVMDisposeTargetData(layout);
+    build_module(l);
+    KN_TRY(check_module(l));
+    KN_TRY(optimise(l, tm));
+    if (want & KN_EMIT_LLVM)
+        *llvm = LLVMPrintModuleToString(l->mod);
+    if (want & KN_EMIT_ASM)
+        KN_TRY(emit_file(l, tm, LLVMAssemblyFile, &out[1]));
+    return emit_file(l, tm, LLVMObjectFile, &out[0]);
+}
+
+/* Copies into the arena what outlives the LLVM objects. The arena may leave
+ * by longjmp, so the buffers are listed in `l` only after this succeeded. */
+static const char *
+keep(struct kn_ctx *c, const char *p, size_t n)
+{
+    return p ? kn_strndup(c, p, n) : NULL;
+}
+
+kiln_status
+kn_emit(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
+        struct kn_emitted *out)
+{
+    struct lower *l = KN_NEW(c, struct lower, 1);
+    struct diagnosis d = { 0 };
+    LLVMMemoryBufferRef buf[2] = { NULL, NULL };
+    LLVMTargetMachineRef tm = new_machine(f->target);
+    char *llvm = NULL;
+    kiln_status s;
+
+    if (!tm)
+        return kn_fail(c, KILN_INTERNAL, "this LLVM has no AMDGPU target");
+    *l = (struct lower){ .c = c, .f = f, .ctx = LLVMContextCreate() };
+    LLVMContextSetDiagnosticHandler(l->ctx, on_diagnostic, &d);
+    l->mod = LLVMModuleCreateWithNameInContext(f->name, l->ctx);
+    l->b = LLVMCreateBuilderInContext(l->ctx);
+    s = run(l, tm, want, buf, &llvm);
+    if (!s && d.failed)
+        s = kn_fail(c, KILN_INTERNAL, "LLVM: %s", d.text);
+    if (!s) {
+        out->rel_size = LLVMGetBufferSize(buf[0]);
+        out->rel = (uint8_t *)kn_strndup(c, LLVMGetBufferStart(buf[0]),
+                                         out->rel_size);
+        out->llvm = llvm ? kn_strdup(c, llvm) : NULL;
+        out->assembly = buf[1] ? keep(c, LLVMGetBufferStart(buf[1]),
+                                      LLVMGetBufferSize(buf[1])) : NULL;
+    }
+    if (llvm)
+        LLVMDisposeMessage(llvm);
+    for (int i = 0; i < 2; i++)
+        if (buf[i])
+            LLVMDisposeMemoryBuffer(buf[i]);
+    LLVMDisposeBuilder(l->b);
+    LLVMDisposeModule(l->mod);
+    LLVMContextDispose(l->ctx);
+    LLVMDisposeTargetMachine(tm);
+    return s;
+}
+
+void
+kn_llvm_version(char *buf, size_t n)
+{
+    unsigned major, minor, patch;
+
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(buf, n, "%u.%u.%u", major, minor, patch);
+}

@@ -1,0 +1,25 @@
+/* emit.h - wave-level tile IR to an AMDGPU object, through the LLVM C API.
+ * The only folder that includes llvm-c/. */
+#ifndef KN_EMIT_H
+#define KN_EMIT_H
+
+#include "../ir/ir.h"
+
+struct kn_emitted {
+    uint8_t *rel;            /* ET_REL bytes, in the arena */
+    size_t rel_size;
+    const char *llvm;        /* module text after optimisation, if asked */
+    const char *assembly;    /* if asked */
+};
+
+enum { KN_EMIT_LLVM = 1, KN_EMIT_ASM = 2 };
+
+/* Requires: verified wave-level kernel. The same kernel gives the same bytes.
+ * INTERNAL with LLVM's own sentence if it objects to what we built. */
+kiln_status kn_emit(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
+                    struct kn_emitted *out);
+
+/* LLVM's version as "22.1.8", part of the kernel key. */
+void kn_llvm_version(char *buf, size_t n);
+
+#endif

@@ -1,0 +1,449 @@
+/* lower.c - values, types, intrinsics and LDS globals of one module. */
+#include "lower.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+LLVMTypeRef
+low_type(struct lower *l, struct kn_type t)
+{
+    LLVMTypeRef e = l->elem[t.elem];
+
+    return t.n > 1 ? LLVMVectorType(e, t.n) : e;
+}
+
+LLVMValueRef
+low_i32(struct lower *l, int64_t v)
+{
+    return LLVMConstInt(l->i32, (uint64_t)v, 1);
+}
+
+static LLVMValueRef
+constant(const struct kn_const *k, LLVMTypeRef t)
+{
+    LLVMTypeRef e = t;
+    LLVMValueRef one, all[32];
+    unsigned n;
+
+    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind)
+        e = LLVMGetElementType(t);
+    one = k->is_float ? LLVMConstReal(e, k->f)
+                      : LLVMConstInt(e, (uint64_t)k->i, 1);
+    if (e == t)
+        return one;
+    n = LLVMGetVectorSize(t);
+    for (unsigned i = 0; i < n; i++)
+        all[i] = one;
+    return LLVMConstVector(all, n);
+}
+
+LLVMValueRef
+low_arg(struct lower *l, const struct kn_ins *i, int a, LLVMTypeRef want)
+{
+    kn_ref r = i->arg[a];
+    uint32_t n = KN_REF_INDEX(r);
+
+    if (KN_REF_TAG(r) == KN_R_CONST)
+        return constant(&l->f->konst[n], want);
+    assert(KN_REF_TAG(r) == KN_R_VAL && l->val[n]);
+    if (l->in_memory[n])
+        return LLVMBuildLoad2(l->b, low_type(l, l->f->val[n].type), l->val[n],
+                              "");
+    return l->val[n];
+}
+
+LLVMValueRef
+low_get(struct lower *l, const struct kn_ins *i, int a)
+{
+    struct kn_type t = { KN_T_i32, 1, 0 };
+
+    if (i->dst && kn_val(l->f, i->dst)->type.elem != KN_T_b1)
+        t = kn_val(l->f, i->dst)->type;
+    for (int x = 0; x < KN_MAXARG && i->arg[x]; x++)
+        if (i->dst && kn_val(l->f, i->dst)->type.elem == KN_T_b1 &&
+            KN_REF_TAG(i->arg[x]) == KN_R_VAL)
+            t = kn_val(l->f, i->arg[x])->type;
+    return low_arg(l, i, a, low_type(l, t));
+}
+
+void
+low_set(struct lower *l, const struct kn_ins *i, LLVMValueRef v)
+{
+    uint32_t n = KN_REF_INDEX(i->dst);
+    LLVMTypeRef t = low_type(l, l->f->val[n].type);
+
+    if (LLVMTypeOf(v) != t)
+        v = LLVMBuildBitCast(l->b, v, t, "");
+    if (l->in_memory[n]) {
+        LLVMBuildStore(l->b, v, l->val[n]);
+        return;
+    }
+    l->val[n] = v;
+    if (LLVMIsAInstruction(v) && !*LLVMGetValueName(v))
+        LLVMSetValueName2(v, l->f->val[n].name, strlen(l->f->val[n].name));
+}
+
+LLVMValueRef
+low_intrinsic(struct lower *l, const struct low_call *k)
+{
+    unsigned id = LLVMLookupIntrinsicID(k->name, strlen(k->name));
+    LLVMTypeRef ft, pt[12];
+    LLVMValueRef arg[12], fn;
+    size_t len = 0;
+
+    /* The look-up accepts a prefix of an overloaded name. */
+    assert(id && !strcmp(LLVMIntrinsicGetName(id, &len), k->name));
+    fn = LLVMGetIntrinsicDeclaration(l->mod, id, (LLVMTypeRef *)k->ov, k->nov);
+    ft = LLVMIntrinsicGetType(l->ctx, id, (LLVMTypeRef *)k->ov, k->nov);
+    assert(LLVMCountParamTypes(ft) == k->narg);
+    LLVMGetParamTypes(ft, pt);
+    for (unsigned a = 0; a < k->narg; a++) {
+        arg[a] = k->arg[a];
+        if (LLVMTypeOf(arg[a]) != pt[a])
+            arg[a] = LLVMBuildBitCast(l->b, arg[a], pt[a], "");
+    }
+    return LLVMBuildCall2(l->b, ft, fn, arg, k->narg, "");
+}
+
+static uint32_t
+slot_number(const struct lower *l, kn_ref r)
+{
+    return l->first_slot[KN_REF_LDS(r)] + KN_REF_SLOT(r);
+}
+
+LLVMValueRef
+low_slot(struct lower *l, kn_ref r)
+{
+    return l->slot[slot_number(l, r)];
+}
+
+/* The access touches only this slot: scope of its own, noalias with every
+ * other slot's, so that LLVM adds a wait only between accesses of one slot. */
+void
+low_alias(struct lower *l, LLVMValueRef ins, kn_ref r)
+{
+    uint32_t own = slot_number(l, r), n = 0;
+    LLVMMetadataRef *others = KN_NEW(l->c, LLVMMetadataRef, l->nslots + 1);
+
+    for (uint32_t s = 0; s < l->nslots; s++)
+        if (s != own)
+            others[n++] = l->scope[s];
+    LLVMSetMetadata(ins, l->kind_scope, LLVMMetadataAsValue(l->ctx,
+                    LLVMMDNodeInContext2(l->ctx, &l->scope[own], 1)));
+    LLVMSetMetadata(ins, l->kind_noalias, LLVMMetadataAsValue(l->ctx,
+                    LLVMMDNodeInContext2(l->ctx, others, n)));
+}
+
+/* ---- arithmetic ---- */
+
+typedef LLVMValueRef binary_fn(LLVMBuilderRef, LLVMValueRef, LLVMValueRef,
+                               const char *);
+
+static void
+binary(struct lower *l, const struct kn_ins *i, binary_fn *fn)
+{
+    LLVMValueRef a = low_get(l, i, 0), b = low_get(l, i, 1);
+
+    low_set(l, i, fn(l->b, a, b, ""));
+}
+
+#define BINARY(id, Fn)                                                        \
+    void lower_##id(struct lower *l, const struct kn_ins *i)                  \
+    {                                                                         \
+        binary(l, i, LLVMBuild##Fn);                                          \
+    }
+BINARY(add, Add)
+BINARY(sub, Sub)
+BINARY(mul, Mul)
+BINARY(udiv, UDiv)
+BINARY(urem, URem)
+BINARY(and, And)
+BINARY(or, Or)
+BINARY(xor, Xor)
+BINARY(shl, Shl)
+BINARY(shr, LShr)
+BINARY(sar, AShr)
+BINARY(fadd, FAdd)
+BINARY(fmul, FMul)
+BINARY(band, And)
+
+static void
+overloaded2(struct lower *l, const struct kn_ins *i, const char *name)
+{
+    LLVMValueRef a = low_get(l, i, 0), b = low_get(l, i, 1);
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        name, { LLVMTypeOf(a) }, 1, { a, b }, 2 }));
+}
+
+#define MINMAX(id)                                                            \
+    void lower_##id(struct lower *l, const struct kn_ins *i)                  \
+    {                                                                         \
+        overloaded2(l, i, "llvm." #id);                                       \
+    }
+MINMAX(smin)
+MINMAX(smax)
+MINMAX(umin)
+MINMAX(umax)
+
+static void
+compare(struct lower *l, const struct kn_ins *i, LLVMIntPredicate p)
+{
+    LLVMValueRef a = low_get(l, i, 0), b = low_get(l, i, 1);
+
+    low_set(l, i, LLVMBuildICmp(l->b, p, a, b, ""));
+}
+
+#define COMPARE(id, P)                                                        \
+    void lower_##id(struct lower *l, const struct kn_ins *i)                  \
+    {                                                                         \
+        compare(l, i, LLVMInt##P);                                            \
+    }
+COMPARE(eq, EQ)
+COMPARE(ne, NE)
+COMPARE(slt, SLT)
+COMPARE(sge, SGE)
+COMPARE(ult, ULT)
+
+void
+lower_mov(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, low_get(l, i, 0));
+}
+
+void
+lower_select(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef c = low_arg(l, i, 0, l->i1);
+
+    low_set(l, i, LLVMBuildSelect(l->b, c, low_get(l, i, 1), low_get(l, i, 2),
+                                  ""));
+}
+
+static LLVMTypeRef
+result_type(struct lower *l, const struct kn_ins *i)
+{
+    return low_type(l, kn_val(l->f, i->dst)->type);
+}
+
+#define CONVERT(id, Fn)                                                       \
+    void lower_##id(struct lower *l, const struct kn_ins *i)                  \
+    {                                                                         \
+        low_set(l, i, LLVMBuild##Fn(l->b, low_arg(l, i, 0, l->i32),           \
+                                    result_type(l, i), ""));                  \
+    }
+CONVERT(sext, SExt)
+CONVERT(zext, ZExt)
+CONVERT(trunc, Trunc)
+CONVERT(i2f, SIToFP)
+CONVERT(bits, BitCast)
+
+void
+lower_cvt(struct lower *l, const struct kn_ins *i)
+{
+    struct kn_type from = kn_val(l->f, i->arg[0])->type;
+    struct kn_type to = kn_val(l->f, i->dst)->type;
+    LLVMValueRef v = low_get(l, i, 0);
+
+    low_set(l, i, kn_elems[to.elem].bits > kn_elems[from.elem].bits
+                ? LLVMBuildFPExt(l->b, v, low_type(l, to), "")
+                : LLVMBuildFPTrunc(l->b, v, low_type(l, to), ""));
+}
+
+void
+lower_fma(struct lower *l, const struct kn_ins *i)
+{
+    LLVMTypeRef t = result_type(l, i);
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.fma", { t }, 1,
+        { low_get(l, i, 0), low_get(l, i, 1), low_get(l, i, 2) }, 3 }));
+}
+
+void
+lower_perm(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.perm", { NULL }, 0,
+        { low_get(l, i, 0), low_get(l, i, 1), low_get(l, i, 2) }, 3 }));
+}
+
+void
+lower_uniform(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef v = low_get(l, i, 0);
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.readfirstlane", { LLVMTypeOf(v) }, 1, { v }, 1 }));
+}
+
+/* ---- vectors ---- */
+
+static LLVMValueRef
+insert(struct lower *l, LLVMValueRef to, LLVMValueRef v, unsigned *at)
+{
+    bool vector = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
+    unsigned n = vector ? LLVMGetVectorSize(LLVMTypeOf(v)) : 1;
+
+    for (unsigned x = 0; x < n; x++) {
+        LLVMValueRef e = vector ? LLVMBuildExtractElement(l->b, v,
+                                                          low_i32(l, x), "")
+                                : v;
+
+        to = LLVMBuildInsertElement(l->b, to, e, low_i32(l, (*at)++), "");
+    }
+    return to;
+}
+
+void
+lower_cat(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef v = LLVMGetPoison(result_type(l, i));
+    unsigned at = 0;
+
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+        v = insert(l, v, low_arg(l, i, a, l->i32), &at);
+    low_set(l, i, v);
+}
+
+void
+lower_slice(struct lower *l, const struct kn_ins *i)
+{
+    struct kn_type t = kn_val(l->f, i->dst)->type;
+    LLVMValueRef v = low_get(l, i, 0), all[32];
+    int32_t first = i->attr[KN_A_first];
+
+    if (t.n == 1) {
+        low_set(l, i, LLVMBuildExtractElement(l->b, v, low_i32(l, first), ""));
+        return;
+    }
+    for (int x = 0; x < t.n; x++)
+        all[x] = low_i32(l, first + x);
+    low_set(l, i, LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                         LLVMConstVector(all, t.n), ""));
+}
+
+void
+lower_splat(struct lower *l, const struct kn_ins *i)
+{
+    struct kn_type t = kn_val(l->f, i->dst)->type;
+    LLVMValueRef x = low_arg(l, i, 0, l->elem[t.elem]);
+    LLVMValueRef v = LLVMGetPoison(low_type(l, t));
+
+    for (int n = 0; n < t.n; n++)
+        v = LLVMBuildInsertElement(l->b, v, x, low_i32(l, n), "");
+    low_set(l, i, v);
+}
+
+/* ---- ids ---- */
+
+static LLVMValueRef
+id(struct lower *l, const char *name)
+{
+    return low_intrinsic(l, &(struct low_call){ name, { NULL }, 0, { NULL }, 0 });
+}
+
+void
+lower_wg(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, id(l, "llvm.amdgcn.workgroup.id.x"));
+}
+
+void
+lower_lane(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, LLVMBuildAnd(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
+                               low_i32(l, 63), ""));
+}
+
+void
+lower_wave(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef w = LLVMBuildLShr(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
+                                   low_i32(l, 6), "");
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.readfirstlane", { l->i32 }, 1, { w }, 1 }));
+}
+
+/* ---- control flow ---- */
+
+static LLVMBasicBlockRef
+new_block(struct lower *l, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(l->ctx, l->fn, name);
+}
+
+void
+lower_loop(struct lower *l, const struct kn_ins *i)
+{
+    LLVMBasicBlockRef head = new_block(l, "loop");
+
+    (void)i;
+    LLVMBuildBr(l->b, head);
+    LLVMPositionBuilderAtEnd(l->b, head);
+    l->open[l->nopen].head = head;
+    l->open[l->nopen].next = NULL;
+    l->open[l->nopen++].end = l->loop_exit[l->nloops++] = new_block(l, "exit");
+}
+
+void
+lower_break(struct lower *l, const struct kn_ins *i)
+{
+    LLVMBasicBlockRef next = new_block(l, "next");
+
+    LLVMBuildCondBr(l->b, low_arg(l, i, 0, l->i1),
+                    l->loop_exit[l->nloops - 1], next);
+    LLVMPositionBuilderAtEnd(l->b, next);
+}
+
+void
+lower_if(struct lower *l, const struct kn_ins *i)
+{
+    LLVMBasicBlockRef then = new_block(l, "then");
+
+    l->open[l->nopen].head = NULL;
+    l->open[l->nopen].next = new_block(l, "else");
+    l->open[l->nopen].end = NULL;
+    LLVMBuildCondBr(l->b, low_arg(l, i, 0, l->i1), then,
+                    l->open[l->nopen++].next);
+    LLVMPositionBuilderAtEnd(l->b, then);
+}
+
+void
+lower_else(struct lower *l, const struct kn_ins *i)
+{
+    LLVMBasicBlockRef other = l->open[l->nopen - 1].next;
+
+    (void)i;
+    l->open[l->nopen - 1].end = new_block(l, "endif");
+    l->open[l->nopen - 1].next = NULL;
+    LLVMBuildBr(l->b, l->open[l->nopen - 1].end);
+    LLVMPositionBuilderAtEnd(l->b, other);
+}
+
+void
+lower_end(struct lower *l, const struct kn_ins *i)
+{
+    int n = --l->nopen;
+
+    (void)i;
+    if (l->open[n].head) {
+        LLVMBuildBr(l->b, l->open[n].head);
+        l->nloops--;
+    } else {
+        if (!l->open[n].end)
+            l->open[n].end = l->open[n].next;
+        LLVMBuildBr(l->b, l->open[n].end);
+    }
+    LLVMPositionBuilderAtEnd(l->b, l->open[n].end);
+}
+
+void
+lower_stop(struct lower *l, const struct kn_ins *i)
+{
+    (void)i;
+    LLVMBuildRetVoid(l->b);
+    LLVMPositionBuilderAtEnd(l->b, new_block(l, "unreached"));
+}

@@ -1,0 +1,229 @@
+/* choose.c - decides what the user left open. Every candidate tile is checked
+ * against LDS and registers of the target; the largest tile that still gives
+ * every compute unit work wins, else the one with the most workgroups. */
+#include "instantiate.h"
+
+#include <string.h>
+
+struct tile {
+    uint32_t bm, bn, wm, wn;
+};
+
+/* Largest first. 8 waves at 256x256, 4 below (docs/hardware.md 5). */
+static const struct tile tiles[] = {
+    { 256, 256, 2, 4 }, { 128, 256, 2, 4 }, { 256, 128, 2, 4 },
+    { 128, 128, 2, 2 }, { 128, 64, 2, 2 },  { 64, 128, 2, 2 },
+    { 64, 64, 2, 2 },   { 32, 64, 2, 2 },   { 32, 32, 2, 2 },
+};
+
+static struct kn_fn
+shape_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    static const uint8_t bits[KILN_NTYPES] = {
+#define X(id, text, n, mx) [KILN_##id] = n,
+        KILN_TYPES(X)
+#undef X
+    };
+    struct kn_fn f = { .c = c, .target = p->target };
+    uint8_t by_bits[33] = { [4] = KN_T_fp4, [6] = KN_T_fp6, [8] = KN_T_fp8,
+                            [16] = KN_T_bf16 };
+
+    f.shape = (struct kn_shape){ g->bm, g->bn, g->bk, g->wm, g->wn,
+                                 kn_pick_mfma(p), by_bits[bits[p->a]],
+                                 by_bits[bits[p->b]] };
+    return f;
+}
+
+/* Vector registers one wave needs at least: accumulators, one K step of
+ * fragments (A in halves when large), and staging registers. */
+static uint32_t
+registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_fn f = shape_of(c, p, g);
+    struct kn_frag a = kn_fragment(&f, 'a'), b = kn_fragment(&f, 'b');
+    uint32_t acc = a.count * b.count * 4;
+    uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
+    uint32_t threads = g->wm * g->wn * 64, stage = 0;
+
+    if (ra > 32)
+        ra /= 2;
+    if (!kn_direct(p, g)) {
+        const struct kn_domain *d = &g->domain;
+        uint32_t na = g->bm * g->bk * kn_elems[f.shape.ta].bits / 8;
+        uint32_t nb = g->bn * g->bk * kn_elems[f.shape.tb].bits / 8;
+
+        stage = na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
+                nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
+    }
+    if (p->scale == KILN_SCALE_BLOCK128)
+        acc += 16;
+    return acc + ra + rb + stage + 24;
+}
+
+static uint32_t
+lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_fn f = shape_of(c, p, g);
+    uint32_t row = g->wm * g->wn * 64 * 4, n;
+
+    n = (g->bm * kn_elems[f.shape.ta].bits + g->bn * kn_elems[f.shape.tb].bits) *
+        g->bk / 8;
+    if (p->scale >= KILN_SCALE_BLOCK128) {
+        uint32_t per = p->scale == KILN_SCALE_MX32 ? g->bk / 32
+                                                   : g->bk / 128 * 4;
+
+        n += (g->bm * per + row - 1) / row * row;
+        n += (g->bn * per + row - 1) / row * row;
+    }
+    return n * g->stages;
+}
+
+static uint32_t
+natural_bk(struct kn_ctx *c, const kiln_problem *p)
+{
+    struct kn_config one = { .bm = 32, .bn = 32, .bk = 128, .wm = 1, .wn = 1 };
+    struct kn_fn f = shape_of(c, p, &one);
+    uint32_t k = kn_fragment(&f, 'a').k;
+
+    return p->scale == KILN_SCALE_BLOCK128 || k >= 128 ? 128
+         : kn_elems[f.shape.ta].bits == 8 && p->target == KILN_GFX950 ? 128
+                                                                     : 64;
+}
+
+/* Fills stages so that the tile fits; false if it does not with any. */
+static bool
+fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint32_t most = kn_direct(p, g) ? 2 : 2, least = kn_direct(p, g) ? 2 : 1;
+    uint32_t asked = g->stages;
+
+    if (registers(c, p, g) > 256)
+        return false;
+    for (g->stages = asked ? asked : most; g->stages >= least; g->stages--) {
+        if (lds_bytes(c, p, g) <= kn_targets[p->target].lds)
+            return true;
+        if (asked)
+            break;
+    }
+    g->stages = asked;
+    return false;
+}
+
+static uint64_t
+workgroups(const kiln_problem *p, const struct tile *t)
+{
+    return (uint64_t)((p->m + t->bm - 1) / t->bm) *
+           (uint64_t)((p->n + t->bn - 1) / t->bn);
+}
+
+static void
+apply(struct kn_config *g, const struct tile *t)
+{
+    g->bm = t->bm;
+    g->bn = t->bn;
+    g->wm = t->wm;
+    g->wn = t->wn;
+}
+
+static bool
+pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint64_t best = 0;
+    struct kn_config keep = *g;
+
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        struct kn_config try = *g;
+        uint64_t n = workgroups(p, &tiles[i]);
+
+        apply(&try, &tiles[i]);
+        if (best && (tiles[i].bm < 64 && p->m > 32) &&
+            (tiles[i].bn < 64 || p->n > 32))
+            continue;
+        if (!fit(c, p, &try))
+            continue;
+        if (n >= kn_targets[p->target].cus) {
+            *g = try;
+            return true;
+        }
+        if (n > best || !best) {
+            best = n ? n : 1;
+            keep = try;
+        }
+    }
+    *g = keep;
+    return best != 0;
+}
+
+static kiln_status
+check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (!g->wm) {
+        g->wm = 2;
+        g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
+    }
+    if (g->wm * g->wn > 16 || g->bm > 256 || g->bn > 256 ||
+        g->bm % (g->wm * 16) || g->bn % (g->wn * 16))
+        return kn_fail(c, KILN_BAD_INPUT, "a %ux%u tile cannot be shared by "
+                       "%ux%u waves: each needs multiples of 16, at most 256 "
+                       "in all", g->bm, g->bn, g->wm, g->wn);
+    if (g->stages > 3)
+        return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to 3");
+    if (!fit(c, p, g))
+        return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
+                       "needs %u registers of 256 and, with %u stages, %u "
+                       "bytes of LDS of %u", g->bm, g->bn, g->bk, g->wm, g->wn,
+                       registers(c, p, g), g->stages, lds_bytes(c, p, g),
+                       kn_targets[p->target].lds);
+    return KILN_OK;
+}
+
+static kiln_status
+check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config one = { .bm = 32, .bn = 32, .bk = g->bk, .wm = 1, .wn = 1 };
+    struct kn_fn f = shape_of(c, p, &one);
+    uint32_t k = kn_fragment(&f, 'a').k;
+
+    if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
+        return kn_fail(c, KILN_BAD_INPUT, "128-blocks need a tile K of 128");
+    if (!g->bk || g->bk % k || g->bk > 256)
+        return kn_fail(c, KILN_BAD_INPUT, "the K of a tile must be a multiple "
+                       "of %u up to 256 for these types, not %u", k, g->bk);
+    return KILN_OK;
+}
+
+kiln_status
+kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+          struct kn_buf *why)
+{
+    bool given = g->bm != 0;
+
+    if (kn_pick_mfma(p) < 0)
+        return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
+                       "%s x %s", kiln_target_name(p->target),
+                       kiln_type_name(p->a), kiln_type_name(p->b));
+    if (!g->bk)
+        g->bk = natural_bk(c, p);
+    KN_TRY(check_bk(c, p, g));
+    if (!g->domain.align_a)
+        g->domain = kn_domain_of(p, 256, g->bk);
+    if (given)
+        KN_TRY(check_given(c, p, g));
+    else if (!pick_tile(c, p, g))
+        return kn_fail(c, KILN_UNSUPPORTED, "no tile of this family fits the "
+                       "registers and LDS of %s",
+                       kiln_target_name(p->target));
+    if (g->split_k > 1)
+        return kn_fail(c, KILN_UNSUPPORTED, "split-K is not available yet");
+    g->split_k = 1;
+    if (!g->xcd)
+        g->xcd = kn_targets[p->target].xcds;
+    if (!g->group_m)
+        g->group_m = 4;
+    if (why)
+        kn_putf(why, given ? "the tile was given\n"
+                           : "the largest tile that fits and gives %u compute "
+                             "units work, else the most workgroups\n",
+                kn_targets[p->target].cus);
+    return KILN_OK;
+}

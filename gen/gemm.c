@@ -1,0 +1,215 @@
+/* gemm.c - THE generator: a problem and a configuration name the parameters
+ * and regions of templates/gemm.tir. A new variant is another region. */
+#include "instantiate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Payload of an operand in the IR. */
+static enum kn_elem
+payload(kiln_type t)
+{
+    static const uint8_t map[KILN_NTYPES] = {
+        [KILN_F32] = KN_T_f32,   [KILN_I32] = KN_T_i32,
+        [KILN_F16] = KN_T_f16,   [KILN_BF16] = KN_T_bf16,
+        [KILN_FP8] = KN_T_fp8,   [KILN_BF8] = KN_T_bf8,
+        [KILN_I8] = KN_T_i8,     [KILN_MXFP8] = KN_T_fp8,
+        [KILN_MXBF8] = KN_T_bf8, [KILN_MXFP6] = KN_T_fp6,
+        [KILN_MXBF6] = KN_T_bf6, [KILN_MXFP4] = KN_T_fp4,
+    };
+
+    return (enum kn_elem)map[t];
+}
+
+int
+kn_pick_mfma(const kiln_problem *p)
+{
+    enum kn_elem a = payload(p->a), b = payload(p->b);
+
+    /* Operands are swapped: B is the instruction's first (ir/distribute_mma). */
+    for (int m = 0; m < KN_NMFMA; m++) {
+        const struct kn_mfma_info *i = &kn_mfmas[m];
+
+        if (i->target == p->target &&
+            (i->a == KN_T_b1 ? kn_elems[a].mx >= 0 && kn_elems[b].mx >= 0
+                             : i->a == b && i->b == a))
+            return m;
+    }
+    return -1;
+}
+
+static void
+set(struct kn_params *q, const char *name, const char *value)
+{
+    q->name[q->n] = name;
+    q->value[q->n++] = value;
+}
+
+static void
+set_int(struct kn_ctx *c, struct kn_params *q, const char *name, int64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%lld", (long long)v);
+    set(q, name, kn_strdup(c, text));
+}
+
+static void
+region(struct kn_params *q, const char *slot, const char *name)
+{
+    q->slot[q->nregions] = slot;
+    q->region[q->nregions++] = name;
+}
+
+/* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
+ * the target to have them; everything else goes through registers. */
+bool
+kn_direct(const kiln_problem *p, const struct kn_config *g)
+{
+    bool wide = kn_targets[p->target].dma == 16;
+    uint32_t scale = g->bk / 32 % 16 == 0 ? 16 : 4;
+
+    if (p->scale == KILN_SCALE_BLOCK128)
+        scale = 4;
+    return wide && g->domain.align_a == 16 && g->domain.align_b == 16 &&
+           g->domain.align_sa >= scale && g->domain.align_sb >= scale;
+}
+
+/* Bytes per global load: a dword-aligned run can be loaded 16 bytes at a
+ * time (buffer loads need dword alignment); below that, one element. */
+static int64_t
+unit(uint8_t align, bool transpose, uint32_t bits)
+{
+    int64_t u = align >= 4 ? 16 : align;
+
+    if (transpose && u > 4)
+        u = 4;
+    return u * 8 < bits ? bits / 8 : u;
+}
+
+static void
+operand_params(struct kn_ctx *c, const kiln_problem *p,
+               const struct kn_config *g, struct kn_params *q)
+{
+    bool tr = p->target == KILN_GFX950;  /* has transposing LDS reads */
+    bool gka = p->layout != KILN_TN, gkb = p->layout == KILN_NT;
+    bool lka = gka || !tr, lkb = gkb || !tr;
+    uint32_t a = kn_elems[payload(p->a)].bits, b = kn_elems[payload(p->b)].bits;
+
+    set(q, "TA", kn_elems[payload(p->a)].text);
+    set(q, "TB", kn_elems[payload(p->b)].text);
+    set(q, "TC", kn_elems[payload(p->out)].text);
+    set_int(c, q, "GKA", gka);
+    set_int(c, q, "GKB", gkb);
+    set_int(c, q, "LKA", lka);
+    set_int(c, q, "LKB", lkb);
+    set_int(c, q, "UNITA", unit(g->domain.align_a, !gka && lka, a));
+    set_int(c, q, "UNITB", unit(g->domain.align_b, !gkb && lkb, b));
+}
+
+static void
+scale_params(struct kn_ctx *c, const kiln_problem *p,
+             const struct kn_config *g, struct kn_params *q)
+{
+    bool mx = p->scale == KILN_SCALE_MX32;
+
+    set(q, "TS", mx ? "e8m0" : "f32");
+    set_int(c, q, "KDIV", mx ? 32 : 128);
+    set_int(c, q, "BKS", g->bk / (mx ? 32 : 128));
+    set_int(c, q, "SHIFTB", mx ? 0 : 7);
+    set_int(c, q, "UNITSA", g->domain.align_sa);
+    set_int(c, q, "UNITSB", g->domain.align_sb);
+}
+
+static void
+tile_params(struct kn_ctx *c, const struct kn_config *g, struct kn_params *q)
+{
+    set_int(c, q, "BM", g->bm);
+    set_int(c, q, "BN", g->bn);
+    set_int(c, q, "BK", g->bk);
+    set_int(c, q, "BM_1", (int64_t)g->bm - 1);
+    set_int(c, q, "BN_1", (int64_t)g->bn - 1);
+    set_int(c, q, "BK_1", (int64_t)g->bk - 1);
+    set_int(c, q, "WM", g->wm);
+    set_int(c, q, "WN", g->wn);
+    set_int(c, q, "XCD", g->xcd);
+    set_int(c, q, "GROUP_M", g->group_m);
+    set_int(c, q, "VEC", g->domain.vec);
+}
+
+static const char *const loops[2][4] = {
+    { NULL, "loop_regs1", "loop_regs2", NULL },
+    { NULL, NULL, "loop_direct2", "loop_direct3" },
+};
+
+static void
+regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
+{
+    bool scaled = p->scale >= KILN_SCALE_BLOCK128;
+    bool direct = kn_direct(p, g);
+
+    region(q, "stage", scaled ? "stage_scaled" : "stage_plain");
+    region(q, "tilemap", g->xcd > 1 || g->group_m > 1 ? "tilemap_xcd"
+                                                      : "tilemap_linear");
+    region(q, "views", scaled ? "views_scaled" : "views_plain");
+    region(q, "loop", loops[direct][g->stages]);
+    region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
+    region(q, "landed", scaled ? "landed_scaled" : "landed_plain");
+    region(q, "fetch", scaled ? "fetch_scaled" : "fetch_plain");
+    region(q, "put", scaled ? "put_scaled" : "put_plain");
+    region(q, "tail", !g->domain.ktail ? "" : scaled ? "tail_scaled"
+                                                     : "tail_plain");
+    region(q, "compute", p->scale == KILN_SCALE_MX32 ? "compute_mx"
+                       : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
+                                                         : "compute_plain");
+    region(q, "float", p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
+    region(q, "scale", p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
+                     : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
+    region(q, "alpha", p->alpha_set ? "alpha" : "");
+    region(q, "bias", p->bias ? "bias" : "");
+    region(q, "beta", p->beta ? "beta" : "");
+}
+
+/* Symbol: what the kernel computes and its tile, e.g.
+ * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128. */
+static const char *
+kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    static const char *const layouts[] = { "nt", "nn", "tn" };
+    struct kn_buf b = { .c = c };
+
+    kn_putf(&b, "kiln_gemm_%s_%s_%s_%s_%ux%ux%u", layouts[p->layout],
+            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
+            g->bm, g->bn, g->bk);
+    return b.s;
+}
+
+kiln_status
+kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
+               const struct kn_config *g, struct kn_fn **out)
+{
+    struct kn_params *q = KN_NEW(c, struct kn_params, 1);
+    struct kn_fn shape = { .c = c };
+    bool regs_i32 = p->a == KILN_I8 && p->out != KILN_I32;
+    struct kn_frag a;
+
+    shape.shape = (struct kn_shape){ g->bm, g->bn, g->bk, g->wm, g->wn,
+                                     kn_pick_mfma(p), (uint8_t)payload(p->a),
+                                     (uint8_t)payload(p->b) };
+    if (shape.shape.mfma < 0 || !loops[kn_direct(p, g)][g->stages])
+        return kn_fail(c, KILN_UNSUPPORTED, "no variant of this family does "
+                       "that combination of types, target and stages");
+    a = kn_fragment(&shape, 'a');
+    set(q, "NAME", kernel_name(c, p, g));
+    set(q, "TARGET", kiln_target_name(p->target));
+    set(q, "MFMA", kn_mfmas[shape.shape.mfma].text);
+    set(q, "ACC", regs_i32 ? "accf" : "acc");
+    tile_params(c, g, q);
+    operand_params(c, p, g, q);
+    scale_params(c, p, g, q);
+    set_int(c, q, "SLOTS", g->stages);
+    set_int(c, q, "KSTEPS", a.ksteps);
+    set_int(c, q, "PARTS", a.count * a.bytes > 128 ? 2 : 1);
+    regions(p, g, q);
+    return kn_expand(c, "gemm", q, out);
+}

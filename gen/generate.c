@@ -1,0 +1,65 @@
+/* generate.c - the pipeline on one screen: problem to code object. */
+#include <time.h>
+
+#include "../emit/emit.h"
+#include "../emit/isa/object.h"
+#include "instantiate.h"
+
+struct watcher {
+    struct kn_ctx *c;
+    const struct kn_watch *watch;
+    struct kn_generated *out;
+};
+
+static void
+on_pass(void *user, char letter, const struct kn_fn *f)
+{
+    struct watcher *w = user;
+    struct kn_buf b = { .c = w->c };
+
+    if (!w->watch || !w->watch->stage)
+        return;
+    kn_print(f, &b);
+    w->watch->stage(w->watch->user, letter, b.s);
+}
+
+static double
+now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+kiln_status
+kn_generate(struct kn_ctx *c, const kiln_problem *problem,
+            const struct kn_config *given, unsigned want,
+            const struct kn_watch *watch, struct kn_generated *out)
+{
+    kiln_problem p = *problem;
+    struct watcher w = { c, watch, out };
+    struct kn_emitted e = { 0 };
+    unsigned texts = (want & KN_WANT_LLVM ? KN_EMIT_LLVM : 0) |
+                     (want & KN_WANT_ASM ? KN_EMIT_ASM : 0);
+    double start = now_ms();
+    uint8_t *co;
+
+    *out = (struct kn_generated){ .cfg = given ? *given : (struct kn_config){ 0 } };
+    KN_TRY(kn_problem_normalise(c, &p));
+    KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
+    KN_TRY(kn_instantiate(c, &p, &out->cfg, &out->tile));
+    out->wave = out->tile;
+    KN_TRY(kn_run_passes(&out->wave, on_pass, &w));
+    out->name = out->wave->name;
+    if (want == KN_WANT_TIR)
+        return KILN_OK;
+    KN_TRY(kn_emit(c, out->wave, texts, &e));
+    out->llvm = e.llvm;
+    out->assembly = e.assembly;
+    KN_TRY(kn_object_link(c, e.rel, e.rel_size, &co, &out->size));
+    out->co = co;
+    out->compilations = 1;
+    out->ms = now_ms() - start;
+    return KILN_OK;
+}

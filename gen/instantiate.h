@@ -1,0 +1,26 @@
+/* instantiate.h - the template engine's interface to the variant tables. */
+#ifndef KN_INSTANTIATE_H
+#define KN_INSTANTIATE_H
+
+#include "gen.h"
+
+enum { KN_MAX_PARAMS = 64, KN_MAX_REGIONS = 32 };
+
+/* Values of $NAME, and which template fills each region slot ("": none). */
+struct kn_params {
+    const char *name[KN_MAX_PARAMS], *value[KN_MAX_PARAMS];
+    size_t n;
+    const char *slot[KN_MAX_REGIONS], *region[KN_MAX_REGIONS];
+    size_t nregions;
+};
+
+kiln_status kn_expand(struct kn_ctx *c, const char *root,
+                      const struct kn_params *params, struct kn_fn **out);
+
+/* Row of mfma.def for the problem's types on its target, -1: none. */
+int kn_pick_mfma(const kiln_problem *p);
+
+/* Whether operands go to LDS directly (gemm.c says when). */
+bool kn_direct(const kiln_problem *p, const struct kn_config *g);
+
+#endif
