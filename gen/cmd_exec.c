@@ -201,27 +201,18 @@ make_launch(struct exec *e, struct kn_sim_launch *l)
 static void
 find_unwritten(struct exec *e, struct kn_sim_result *r)
 {
-    struct kn_finding *all;
-
-    all = KN_NEW(e->c, struct kn_finding, r->nkept + e->nbuffers);
-    if (r->nkept)
-        memcpy(all, r->findings, r->nkept * sizeof *all);
-    r->findings = all;
     for (size_t i = 0; i < e->nbuffers; i++) {
         const struct buffer *b = &e->buffers[i];
-        struct kn_finding *f = &all[r->nkept];
+        struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = b->addr,
+                                .count = 1 };
         uint64_t n = b->arg->kind == KN_CA_OUT && b->size
                          ? kn_sim_unwritten(e->sim, b->addr) : 0;
         if (!n)
             continue;
-        f->kind = KN_F_UNWRITTEN;
-        f->address = b->addr;
-        f->count = 1;
-        snprintf(f->text, sizeof f->text,
+        snprintf(f.text, sizeof f.text,
                  "%" PRIu64 " of the %" PRIu64 " bytes of '%s' were never "
                  "written", n, b->size, b->arg->out);
-        r->nkept++;
-        r->nfindings++;
+        kn_report_add(e->c, r, &f);
     }
 }
 

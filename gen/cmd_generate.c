@@ -111,6 +111,8 @@ kn_cmd_generate(struct kn_tool *t)
     KN_TRY(kn_cli_family(t->c, t->cli, &p.family));
     KN_TRY(kn_problem_normalise(t->c, &p));
     KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
+    if (!t->cli->v[KN_FLAG_k].seen)
+        cfg.domain = kn_domain_of(&p, 256, 0); /* any K, hence a tail */
     kn_progress_stage(t->progress, "generating");
     KN_TRY(kn_generate(t->c, &p, &cfg, want[form_of(t->cli)], NULL, &g));
     bytes = form_bytes(t, &g);

@@ -162,6 +162,19 @@ kn_report_run(struct kn_tool *t, struct kn_json *j,
     kn_json_close(j, '}');
 }
 
+void
+kn_report_add(struct kn_ctx *c, struct kn_sim_result *r,
+              const struct kn_finding *f)
+{
+    struct kn_finding *all = KN_NEW(c, struct kn_finding, r->nkept + 1);
+
+    if (r->nkept)
+        memcpy(all, r->findings, r->nkept * sizeof *all);
+    all[r->nkept++] = *f;
+    r->findings = all;
+    r->nfindings++;
+}
+
 kiln_status
 kn_report_write(struct kn_tool *t, struct kn_json *j)
 {

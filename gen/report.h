@@ -22,6 +22,10 @@ kiln_status kn_report_kernel(struct kn_tool *t, struct kn_json *j,
 void kn_report_run(struct kn_tool *t, struct kn_json *j,
                    const struct kn_sim_result *r);
 
+/* Appends a finding of the tool itself to what the simulator found. */
+void kn_report_add(struct kn_ctx *c, struct kn_sim_result *r,
+                   const struct kn_finding *f);
+
 /* Ends the report: writes `j` where --json says. `-` is standard output and
  * replaces the text for people. */
 kiln_status kn_report_write(struct kn_tool *t, struct kn_json *j);

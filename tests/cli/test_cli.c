@@ -114,7 +114,7 @@ rows_are_complete(void **state)
 static void
 later_flags_say_so(void **state)
 {
-    char line[256], want[64];
+    char line[256], want[320];
 
     (void)state;
     for (int i = 0; i < KN_NFLAGS; i++) {

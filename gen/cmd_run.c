@@ -1,0 +1,298 @@
+/* cmd_run.c - `kilnc run`: generate, execute the emitted code object, check
+ * every output element that was computed. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../runtime/npy.h"
+#include "operands.h"
+#include "progress.h"
+#include "report.h"
+
+struct run {
+    struct kn_tool *t;
+    struct kn_ctx *c;
+    kiln_problem p;
+    struct kn_generated g;
+    struct kn_operands_set ops;
+    struct kn_plan plan;
+    struct kn_sim *sim;
+    struct kn_sim_code *code;
+    struct kn_sim_select select;
+    uint64_t workgroups;     /* of the whole launch */
+    uint64_t written;        /* output bytes the executed ones must write */
+    struct kn_sim_result result;
+    struct kn_ref_check check;
+};
+
+static kiln_status
+read_problem(struct run *r)
+{
+    const struct kn_cli *cli = r->t->cli;
+    kiln_target target = KILN_GFX950;
+
+    KN_TRY(kn_tool_device(r->t, &target));
+    kn_cli_problem(cli, target, &r->p);
+    KN_TRY(kn_cli_family(r->c, cli, &r->p.family));
+    KN_TRY(kn_problem_normalise(r->c, &r->p));
+    if (!cli->v[KN_FLAG_m].seen || !cli->v[KN_FLAG_n].seen ||
+        !cli->v[KN_FLAG_k].seen)
+        return kn_fail(r->c, KILN_BAD_INPUT, "'run' needs -m, -n and -k");
+    if (cli->v[KN_FLAG_out_file].seen && cli->v[KN_FLAG_wg].seen)
+        return kn_fail(r->c, KILN_BAD_INPUT,
+                       "--out-file needs the whole output; leave --wg out");
+    return KILN_OK;
+}
+
+static kiln_status
+generate(struct run *r, struct kn_json *j)
+{
+    struct kn_config cfg = { 0 };
+    const struct kn_object_kernel *k;
+    struct kn_object o;
+
+    KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
+    kn_progress_stage(r->t->progress, "generating");
+    KN_TRY(kn_generate(r->c, &r->p, &cfg, KN_WANT_CO, NULL, &r->g));
+    kn_report_problem(r->t, j, &r->p);
+    kn_report_config(r->t, j, &r->g.cfg);
+    KN_TRY(kn_object_read(r->c, r->g.name, r->g.co, r->g.size, &o));
+    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
+    KN_TRY(kn_report_kernel(r->t, j, &o, k));
+    kn_putf(r->t->text, "compiled  in %.0f ms\n", r->g.ms);
+    kn_json_real(j, "compile_ms", r->g.ms);
+    return KILN_OK;
+}
+
+static kiln_status
+plan_launch(struct run *r)
+{
+    const struct kn_operand *o = r->ops.o;
+    struct kn_operands addr = {
+        .a = o[KN_OPND_A].addr,   .b = o[KN_OPND_B].addr,
+        .c = o[KN_OPND_C].addr,   .sa = o[KN_OPND_SA].addr,
+        .sb = o[KN_OPND_SB].addr, .bias = o[KN_OPND_BIAS].addr,
+    };
+
+    KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
+    r->workgroups = (uint64_t)r->plan.grid[0] * r->plan.grid[1] *
+                    r->plan.grid[2];
+    return kn_cli_select(r->c, r->t->cli, r->workgroups, &r->select);
+}
+
+static kiln_status
+execute(struct run *r)
+{
+    struct kn_sim_launch l = {
+        .kernel = r->g.name,
+        .kernarg = r->plan.kernarg,
+        .kernarg_size = r->plan.kernarg_size,
+        .select = r->select,
+    };
+
+    if (!r->workgroups || !r->p.m || !r->p.n)
+        return KILN_OK;      /* nothing to compute, nothing to launch */
+    KN_TRY(kn_sim_load(r->sim, r->g.name, r->g.co, r->g.size, &r->code));
+    l.code = r->code;
+    memcpy(l.grid, r->plan.grid, sizeof l.grid);
+    memcpy(l.block, r->plan.block, sizeof l.block);
+    kn_tool_orders(r->t, &l);
+    kn_progress_stage(r->t->progress, "simulating workgroups");
+    return kn_sim_run(r->sim, &l, &r->result);
+}
+
+/* ---- check -------------------------------------------------------------- */
+
+static uint64_t
+out_bytes(const struct run *r)
+{
+    return kn_ref_type_bits(r->p.out) / 8;
+}
+
+/* Rows [m0, m0+rows) x columns [n0, n0+cols) of the output, dense. */
+static kiln_status
+read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
+{
+    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
+    size_t row = (size_t)((uint64_t)t->cols * out_bytes(r));
+
+    for (int64_t i = 0; i < t->rows; i++)
+        KN_TRY(kn_sim_read(r->sim,
+                           o->addr + (uint64_t)(t->m0 + i) * o->data.row_bytes +
+                               (uint64_t)t->n0 * out_bytes(r),
+                           dst + (size_t)i * row, row));
+    return KILN_OK;
+}
+
+/* --data exact promises equal bits, as far as the data are made here. */
+static bool
+is_exact(const struct run *r)
+{
+    for (int i = 0; i < KN_NOPERANDS; i++)
+        if (r->ops.o[i].file)
+            return false;
+    return r->t->cli->v[KN_FLAG_data].i == KN_DATA_EXACT;
+}
+
+/* In a context of its own: the reference allocates per tile. */
+static kiln_status
+check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
+              const struct kn_rect *t)
+{
+    struct kn_ref_rect rect = { t->m0, t->n0, t->rows, t->cols };
+    struct kn_ref_result res = { .target = r->p.target, .out = r->p.out,
+                                 .k = r->p.k, .rect = rect };
+    size_t n = (size_t)(t->rows * t->cols);
+    double *value, *abssum;
+    uint8_t *got;
+
+    KN_ENTER(c);
+    value = KN_NEW(c, double, n);
+    abssum = KN_NEW(c, double, n);
+    got = KN_NEW(c, uint8_t, n * out_bytes(r));
+    KN_TRY(kn_ref_tile(c, p, &rect, value, abssum));
+    KN_TRY(read_output(r, t, got));
+    res.exact = is_exact(r);
+    res.got = got;
+    res.value = value;
+    res.abssum = abssum;
+    kn_ref_compare(&res, &r->check);
+    return KILN_OK;
+}
+
+static kiln_status
+check_tile(struct run *r, const struct kn_ref_problem *p,
+           const struct kn_rect *t)
+{
+    struct kn_ctx own;
+    kiln_status s;
+
+    r->written += (uint64_t)(t->rows * t->cols) * out_bytes(r);
+    kn_ctx_init(&own, r->c->realloc, r->c->user);
+    s = check_tile_in(&own, r, p, t);
+    if (s && own.err.status)
+        kn_fail(r->c, s, "%s", own.err.text);
+    kn_ctx_free(&own);
+    return s;
+}
+
+static kiln_status
+check_output(struct run *r)
+{
+    uint64_t n = r->select.all ? r->workgroups : r->select.n;
+    struct kn_ref_problem p;
+
+    kn_operands_reference(&r->p, &r->ops, &p);
+    kn_progress_stage(r->t->progress, "checking tiles");
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t id = r->select.all ? i : r->select.ids[i];
+        struct kn_rect t = kn_workgroup_tile(&r->p, &r->g.cfg, id);
+        if (t.rows > 0 && t.cols > 0)
+            KN_TRY(check_tile(r, &p, &t));
+        kn_progress_update(r->t->progress, i + 1, n);
+    }
+    return KILN_OK;
+}
+
+/* The executed workgroups write their tiles, all of them and nothing else
+ * (the bytes between the rows of a wider C stay as they were). */
+static void
+check_written(struct run *r)
+{
+    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
+    uint64_t want = r->written;
+    uint64_t got = o->size ? o->size - kn_sim_unwritten(r->sim, o->addr) : 0;
+    struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = o->addr,
+                            .count = 1 };
+
+    if (got == want)
+        return;
+    snprintf(f.text, sizeof f.text,
+             "%" PRIu64 " bytes of the output were written, its tiles have %"
+             PRIu64, got, want);
+    kn_report_add(r->c, &r->result, &f);
+}
+
+/* ---- report ------------------------------------------------------------- */
+
+static void
+report_check(struct run *r, struct kn_json *j)
+{
+    const struct kn_ref_check *k = &r->check;
+    struct kn_buf *b = r->t->text;
+
+    if (k->bad)
+        kn_putf(b, "check     WRONG: %" PRIu64 " of %" PRIu64 " elements are "
+                "bad, first [%" PRId64 ", %" PRId64 "] is %g, should be %g",
+                k->bad, k->elements, k->bad_m, k->bad_n, k->bad_got,
+                k->bad_want);
+    else
+        kn_putf(b, "check     ok: %" PRIu64 " elements", k->elements);
+    kn_putf(b, "; max error %.3g absolute, %.3g relative, worst tile %.3g\n",
+            k->max_abs, k->max_rel, k->max_tile_rel);
+    kn_json_open(j, "check", '{');
+    kn_json_bool(j, "ok", !k->bad);
+    kn_json_real(j, "max_abs", k->max_abs);
+    kn_json_real(j, "max_rel", k->max_rel);
+    kn_json_real(j, "max_tile_rel", k->max_tile_rel);
+    kn_json_uint(j, "bad", k->bad);
+    kn_json_uint(j, "elements", k->elements);
+    kn_json_close(j, '}');
+}
+
+static kiln_status
+write_output(struct run *r)
+{
+    const struct kn_value *v = &r->t->cli->v[KN_FLAG_out_file];
+    const struct kn_rect all = { 0, 0, r->p.m, r->p.n };
+    struct kn_npy a = { .ndim = 2, .shape = { r->p.m, r->p.n } };
+    uint8_t *bytes;
+
+    if (!v->seen)
+        return KILN_OK;
+    strncpy(a.dtype, kn_npy_dtype(r->p.out), sizeof a.dtype - 1);
+    a.elem = (uint32_t)out_bytes(r);
+    a.bytes = (uint64_t)(r->p.m * r->p.n) * a.elem;
+    bytes = KN_NEW(r->c, uint8_t, a.bytes);
+    KN_TRY(read_output(r, &all, bytes));
+    a.data = bytes;
+    return kn_npy_write(r->c, v->s, &a);
+}
+
+static kiln_status
+run_on_device(struct run *r, struct kn_json *j)
+{
+    KN_TRY(kn_operands_alloc(r->sim, &r->p, &r->ops));
+    KN_TRY(plan_launch(r));
+    KN_TRY(execute(r));
+    if (r->p.m && r->p.n) {
+        KN_TRY(check_output(r));
+        check_written(r);
+    }
+    KN_TRY(write_output(r));
+    report_check(r, j);
+    kn_report_run(r->t, j, &r->result);
+    return r->check.bad || r->result.nfindings ? KILN_FINDING : KILN_OK;
+}
+
+kiln_status
+kn_cmd_run(struct kn_tool *t)
+{
+    struct run *r = KN_NEW(t->c, struct run, 1);
+    struct kn_json j = { .b = { .c = t->c } };
+    kiln_status s;
+
+    r->t = t;
+    r->c = t->c;
+    KN_TRY(read_problem(r));
+    KN_TRY(kn_operands_make(t, &r->p, &r->ops));
+    kn_json_open(&j, NULL, '{');
+    KN_TRY(generate(r, &j));
+    KN_TRY(kn_sim_open(t->c, r->p.target, &r->sim));
+    s = run_on_device(r, &j);
+    kn_sim_close(r->sim);
+    kn_json_close(&j, '}');
+    if (s > KILN_FINDING)
+        return s;
+    KN_TRY(kn_report_write(t, &j));
+    return s;
+}

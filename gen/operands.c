@@ -1,0 +1,237 @@
+#include "operands.h"
+
+#include <string.h>
+
+#include "../runtime/npy.h"
+
+static const struct {
+    const char *name;
+    enum kn_flag_id flag;
+} rows[KN_NOPERANDS] = {
+#define X(id, text, flag) { text, KN_FLAG_##flag },
+    KN_OPERANDS(X)
+#undef X
+};
+
+static int64_t
+div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static void
+set_shape(struct kn_operand *o, kiln_type type, int64_t nrows, int64_t cols)
+{
+    o->used = true;
+    o->data.type = type;
+    o->data.batches = 1;
+    o->data.rows = nrows;
+    o->data.cols = cols;
+}
+
+/* Rows and columns of both scales; kiln.h says which kind has which. */
+static void
+shape_scales(const kiln_problem *p, struct kn_operand *o)
+{
+    int64_t kb = div_up(p->k, p->scale == KILN_SCALE_MX32 ? 32 : 128);
+
+    switch (p->scale) {
+    case KILN_SCALE_TENSOR:
+        set_shape(&o[KN_OPND_SA], KILN_F32, 1, 1);
+        set_shape(&o[KN_OPND_SB], KILN_F32, 1, 1);
+        break;
+    case KILN_SCALE_ROW:
+        set_shape(&o[KN_OPND_SA], KILN_F32, 1, p->m);
+        set_shape(&o[KN_OPND_SB], KILN_F32, 1, p->n);
+        break;
+    case KILN_SCALE_BLOCK128:
+        set_shape(&o[KN_OPND_SA], KILN_F32, p->m, kb);
+        set_shape(&o[KN_OPND_SB], KILN_F32, div_up(p->n, 128), kb);
+        break;
+    case KILN_SCALE_MX32:
+        set_shape(&o[KN_OPND_SA], p->a, p->m, kb);
+        set_shape(&o[KN_OPND_SB], p->b, p->n, kb);
+        break;
+    case KILN_SCALE_NONE:
+    case KILN_NSCALES:
+        break;
+    }
+    o[KN_OPND_SA].data.scale = o[KN_OPND_SB].data.scale = true;
+}
+
+static void
+shape_all(const struct kn_cli *cli, const kiln_problem *p,
+          struct kn_operand *o)
+{
+    const struct kn_extents e = kn_extents_of(p);
+    const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias };
+    const int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, 0, 0, 0 };
+    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+
+    set_shape(&o[KN_OPND_A], p->a, tn ? p->k : p->m, tn ? p->m : p->k);
+    set_shape(&o[KN_OPND_B], p->b, nt ? p->n : p->k, nt ? p->k : p->n);
+    set_shape(&o[KN_OPND_C], p->out, p->m, p->n);
+    shape_scales(p, o);
+    if (p->bias)
+        set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
+    for (uint32_t i = 0; i < KN_NOPERANDS; i++) {
+        struct kn_data *d = &o[i].data;
+        if (!o[i].used)
+            continue;
+        d->seed = (uint64_t)cli->v[KN_FLAG_seed].i;
+        d->operand = i;
+        d->mode = (enum kn_data_mode)cli->v[KN_FLAG_data].i;
+        d->target = p->target;
+        kn_data_shape(d, 0, 0);
+        o[i].file_row = d->row_bytes;
+        kn_data_shape(d, ld[i], 0);
+        o[i].size = sizes[i];
+    }
+}
+
+/* What a file of this operand must be. Vectors have one dimension; packed
+ * types count bytes along K, E8M0 scales are bytes. */
+static struct kn_npy
+file_shape(const struct kn_operand *o, bool vector)
+{
+    const struct kn_data *d = &o->data;
+    kiln_type type = d->scale && d->type != KILN_F32 ? KILN_FP8 : d->type;
+    struct kn_npy want = { .ndim = vector ? 1 : 2 };
+    int64_t cols = kn_ref_type_bits(type) < 8 ? (int64_t)o->file_row : d->cols;
+
+    strncpy(want.dtype, kn_npy_dtype(type), sizeof want.dtype - 1);
+    want.elem = kn_ref_type_bits(type) / 8;
+    want.elem += !want.elem;
+    want.shape[0] = vector ? cols : d->rows;
+    want.shape[1] = cols;
+    return want;
+}
+
+static kiln_status
+read_operand(struct kn_tool *t, struct kn_operand *o, bool vector,
+             const char *path)
+{
+    struct kn_npy want = file_shape(o, vector), got;
+
+    KN_TRY(kn_npy_read(t->c, path, &got));
+    KN_TRY(kn_npy_expect(t->c, path, &got, &want));
+    o->file = got.data;
+    return KILN_OK;
+}
+
+static bool
+is_vector(const kiln_problem *p, int id)
+{
+    return id == KN_OPND_BIAS ||
+           ((id == KN_OPND_SA || id == KN_OPND_SB) &&
+            (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW));
+}
+
+kiln_status
+kn_operands_make(struct kn_tool *t, const kiln_problem *p,
+                 struct kn_operands_set *s)
+{
+    memset(s, 0, sizeof *s);
+    shape_all(t->cli, p, s->o);
+    for (int i = 0; i < KN_NOPERANDS; i++) {
+        const struct kn_value *v = &t->cli->v[rows[i].flag];
+        if (!v->seen)
+            continue;
+        if (!s->o[i].used || (i == KN_OPND_C && !p->beta))
+            return kn_fail(t->c, KILN_BAD_INPUT,
+                           "%s is given, but this problem reads no %s",
+                           kn_flags[rows[i].flag].name, rows[i].name);
+        KN_TRY(read_operand(t, &s->o[i], is_vector(p, i), v->s));
+    }
+    return KILN_OK;
+}
+
+/* Rows of a file at the pitch of the device, 0xff between them. */
+static void
+fill_rows(const struct kn_operand *o, uint64_t offset, uint8_t *dst,
+          size_t size)
+{
+    uint64_t pitch = o->data.row_bytes;
+
+    memset(dst, 0xff, size);
+    while (size) {
+        uint64_t row = offset / pitch, at = offset % pitch;
+        uint64_t n = pitch - at < size ? pitch - at : size;
+        if (row >= (uint64_t)o->data.rows)
+            return;
+        if (at < o->file_row)
+            memcpy(dst, o->file + row * o->file_row + at,
+                   n < o->file_row - at ? n : o->file_row - at);
+        offset += n;
+        dst += n;
+        size -= n;
+    }
+}
+
+void
+kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size)
+{
+    struct kn_operand *o = user;
+
+    if (o->file)
+        fill_rows(o, offset, dst, size);
+    else
+        kn_data_fill(&o->data, offset, dst, size);
+}
+
+/* C without beta has no contents: a kernel that reads it is wrong. */
+static bool
+has_contents(const struct kn_operands_set *s, int id, const kiln_problem *p)
+{
+    return s->o[id].size && (id != KN_OPND_C || p->beta);
+}
+
+kiln_status
+kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
+                  struct kn_operands_set *s)
+{
+    for (int i = 0; i < KN_NOPERANDS; i++) {
+        struct kn_operand *o = &s->o[i];
+        unsigned flags = i == KN_OPND_C ? KN_MEM_OUTPUT : KN_MEM_READONLY;
+        if (o->used)
+            KN_TRY(kn_sim_alloc(sim, o->size ? o->size : 1, flags,
+                                has_contents(s, i, p) ? kn_operand_fill : NULL,
+                                o, &o->addr));
+    }
+    return KILN_OK;
+}
+
+static struct kn_ref_tensor
+tensor(struct kn_operand *o, int64_t ld)
+{
+    struct kn_ref_tensor r = { .type = o->data.type, .ld = ld };
+
+    if (o->used) {
+        r.fetch = kn_operand_fill;
+        r.user = o;
+    }
+    return r;
+}
+
+void
+kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
+                      struct kn_ref_problem *out)
+{
+    *out = (struct kn_ref_problem){
+        .target = p->target,
+        .layout = p->layout,
+        .scale = p->scale,
+        .m = p->m,
+        .n = p->n,
+        .k = p->k,
+        .a = tensor(&s->o[KN_OPND_A], p->lda),
+        .b = tensor(&s->o[KN_OPND_B], p->ldb),
+        .sa = tensor(&s->o[KN_OPND_SA], 0),
+        .sb = tensor(&s->o[KN_OPND_SB], 0),
+        .bias = tensor(&s->o[KN_OPND_BIAS], 0),
+        .alpha = (double)p->alpha,
+        .beta = p->beta,
+    };
+    if (p->beta)
+        out->cin = tensor(&s->o[KN_OPND_C], p->ldc);
+}
