@@ -52,7 +52,7 @@ def compare(first, second, scratch, case, form):
     b = generate(second, case, form, scratch,
                  {"LANG": "de_DE.UTF-8", "TZ": "Asia/Tokyo", "X": "y" * 5000})
     if a[0] or b[0]:
-        return "exit %d and %d: %s%s" % (a[0], b[0], a[2], b[2])
+        return "exit %d and %d: %s" % (a[0], b[0], " ".join(a[2].split()))
     if not a[1]:
         return "no output"
     return "" if a[1] == b[1] else "the bytes differ"

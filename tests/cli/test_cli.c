@@ -160,7 +160,7 @@ every_flag_refuses_bad_values(void **state)
 static void
 every_flag_is_given_once(void **state)
 {
-    char line[256], all[320];
+    char line[256], all[640];
 
     (void)state;
     for (int i = 0; i < KN_NFLAGS; i++) {
