@@ -43,7 +43,7 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     struct kn_frag a = kn_fragment(&f, 'a'), b = kn_fragment(&f, 'b');
     uint32_t acc = a.count * b.count * 4;
     uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
-    uint32_t threads = g->wm * g->wn * 64, stage = 0;
+    uint32_t threads = g->wm * g->wn * 64, stage = 24;
 
     if (ra > 32)
         ra /= 2;
@@ -52,12 +52,14 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         uint32_t na = g->bm * g->bk * kn_elems[f.shape.ta].bits / 8;
         uint32_t nb = g->bn * g->bk * kn_elems[f.shape.tb].bits / 8;
 
-        stage = na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
-                nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
+        stage += na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
+                 nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
+        if ((d->align_a < 4 || d->align_b < 4) && stage > 24 + 64)
+            return 512;      /* narrow loads: packing them spills beyond 64 */
     }
     if (p->scale == KILN_SCALE_BLOCK128)
         acc += 16;
-    return acc + ra + rb + stage + 24;
+    return acc + ra + rb + stage;
 }
 
 static uint32_t

@@ -266,7 +266,6 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         kn_ref off = v->reg[n / per];
         struct kn_ins *ins;
 
-        off = dist_ic(d, KN_OP_add, off, n % j * unit);
         if (g.transpose)
             off = dist_i2(d, KN_OP_add, off,
                           dist_ic(d, KN_OP_mul, v->pitch, n % per / j));
@@ -276,6 +275,7 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         ins = dist_add(d, KN_OP_ldg, t->reg[n]);
         ins->arg[0] = r;
         ins->arg[1] = off;
+        ins->attr[KN_A_offset] = (int32_t)(n % j * unit);
         ins->attr[KN_A_elem] = memory_elem(unit);
     }
     return KILN_OK;
@@ -375,39 +375,53 @@ transposed_dword(struct dist *d, const kn_ref *row, uint32_t bits, uint32_t w,
     return perm(d, hi, lo, 0x05040100u);
 }
 
+/* LDS address of the K run of outer index `p` of a transpose block; blocks
+ * beyond the tile write behind it, into the slot's padding. */
+static kn_ref
+transposed_address(struct dist *d, const struct kn_lds *l, uint32_t step,
+                   uint32_t p)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t run = g.kb * kn_elems[l->elem].bits / 8;
+    kn_ref id = chunk_id(d, step), a, arg[3];
+    kn_ref k = dist_ic(d, KN_OP_udiv, id, l->rows / g.pb);
+    kn_ref row = dist_ic(d, KN_OP_urem, id, l->rows / g.pb);
+
+    row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
+    a = dist_ic(d, KN_OP_mul, k, run);
+    if (l->swz_n)
+        a = dist_i2(d, KN_OP_xor, a,
+                    dist_ic(d, KN_OP_shl, swizzle(d, l, row), 4));
+    a = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), a);
+    if ((step + 1) * kn_waves(d->in) * 64 <= g.nchunks)
+        return a;
+    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g.nchunks));
+    arg[1] = a;
+    arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, run * g.pb),
+                     p * run);
+    return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
 static void
 put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t)
 {
     const struct kn_lds *l = lds_of(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = loads_per_step(l, &g), j = per / g.kb;
+    uint32_t bits = kn_elems[l->elem].bits, run = g.kb * bits / 8;
 
     for (uint32_t s = 0; s < g.steps; s++) {
-        kn_ref id = chunk_id(d, s), row[16];
-        kn_ref kc = dist_ic(d, KN_OP_udiv, id, l->rows / g.pb);
-        kn_ref p0 = dist_ic(d, KN_OP_urem, id, l->rows / g.pb);
+        kn_ref row[16];
 
-        p0 = dist_ic(d, KN_OP_mul, p0, g.pb);
         for (uint32_t k = 0; k < g.kb; k++)
             row[k] = j == 1 ? t->reg[s * per + k]
                    : pack_dword(d, t->reg + s * per + k * j, l->unit);
         for (uint32_t p = 0; p < g.pb; p++) {
-            kn_ref r = dist_ic(d, KN_OP_add, p0, p), a, w[4], arg[3];
+            kn_ref a = transposed_address(d, l, s, p), w[4];
 
-            a = l->swz_n ? dist_i2(d, KN_OP_xor, kc, swizzle(d, l, r)) : kc;
-            a = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, r, g.pitch),
-                        dist_ic(d, KN_OP_mul, a, 16));
-            if ((s + 1) * kn_waves(d->in) * 64 > g.nchunks) {
-                arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id,
-                                 dist_int(d, g.nchunks));
-                arg[1] = a;
-                arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, 64),
-                                 p * 16);
-                a = dist_op3(d, KN_OP_select, kn_v32, arg);
-            }
-            for (uint32_t x = 0; x < 4; x++)
-                w[x] = transposed_dword(d, row, kn_elems[l->elem].bits, x, p);
-            store_lds(d, slot, a, 0, cat(d, w, 4), 16);
+            for (uint32_t x = 0; x < run / 4; x++)
+                w[x] = transposed_dword(d, row, bits, x, p);
+            store_lds(d, slot, a, 0, cat(d, w, run / 4), run);
         }
     }
 }

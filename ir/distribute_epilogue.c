@@ -70,11 +70,12 @@ f32_vector(struct dist *d, const struct kn_ins *i)
 static kn_ref
 load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
 {
+    kn_ref off = dist_ic(d, KN_OP_mul, index, 4);
     kn_ref dst = dist_temp(d, dist_vec(KN_T_f32, n));
     struct kn_ins *l = dist_add(d, KN_OP_ldg, dst);
 
     l->arg[0] = r;
-    l->arg[1] = dist_ic(d, KN_OP_mul, index, 4);
+    l->arg[1] = off;
     l->attr[KN_A_elem] = KN_T_f32;
     return dst;
 }

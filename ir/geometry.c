@@ -28,11 +28,14 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     g.cpr = g.pitch / g.chunk;
     g.nchunks = g.lrows * g.cpr;
     if (g.transpose) {
-        g.kb = 128 / bits;
-        g.pb = 32 / bits;
+        g.kb = 128 / bits;   /* a 16-byte run along K, or less of it when */
+        g.pb = 32 / bits;    /* that leaves threads without a block */
+        while (l->rows / g.pb * (l->cols / g.kb) % threads &&
+               g.kb * bits > 32)
+            g.kb /= 2;
         g.nchunks = l->rows / g.pb * (l->cols / g.kb);
         g.steps = div_up(g.nchunks, threads);
-        g.bytes = g.steps * threads * 64;
+        g.bytes = g.steps * threads * g.kb * bits / 8 * g.pb;
         return g;
     }
     g.steps = div_up(g.nchunks, threads);
