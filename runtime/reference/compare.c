@@ -1,0 +1,127 @@
+/* compare.c - the rule by which a result is right or wrong. */
+#include "reference.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint32_t
+result_code(const struct kn_ref_result *r, int64_t i, int64_t j)
+{
+    unsigned bytes = kn_ref_type_bits(r->out) / 8;
+    int64_t ld = r->ld ? r->ld : r->rect.cols;
+    uint32_t code = 0;
+
+    memcpy(&code, (const uint8_t *)r->got + (size_t)(i * ld + j) * bytes,
+           bytes);
+    return code;
+}
+
+static bool
+is_integer(kiln_type t)
+{
+    return t == KILN_I32 || t == KILN_I8;
+}
+
+/* Integer sums wrap as the accumulator does. */
+static bool
+equal_integers(const struct kn_ref_result *r, uint32_t got, double want)
+{
+    uint32_t mask = r->out == KILN_I8 ? 0xff : UINT32_MAX;
+
+    if (fabs(want) >= 0x1p63)
+        return false;
+    return ((uint32_t)(int64_t)want & mask) == (got & mask);
+}
+
+static bool
+within(const struct kn_ref_result *r, double got, double want, double abssum)
+{
+    double tol;
+
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (isinf(want))
+        return got == want;
+    tol = kn_ref_ulp(r->out, r->target, want) +
+          ((double)r->k / 8 + 16) * 0x1p-24 * abssum;
+    if (isinf(got))
+        return signbit(got) == signbit(want) &&
+               fabs(want) + tol >= kn_ref_max(r->out, r->target);
+    return fabs(got - want) <= tol;
+}
+
+static bool
+is_right(const struct kn_ref_result *r, uint32_t code, double got, double want,
+         double abssum)
+{
+    if (is_integer(r->out))
+        return equal_integers(r, code, want);
+    if (!r->exact)
+        return within(r, got, want, abssum);
+    if (isnan(want))
+        return isnan(got);
+    return code == kn_ref_encode(r->out, r->target, want);
+}
+
+static void
+note_error(struct kn_ref_check *check, double got, double want)
+{
+    double diff = fabs(got - want);
+
+    if (!isfinite(diff))
+        return;
+    if (diff > check->max_abs)
+        check->max_abs = diff;
+    if (want != 0 && diff / fabs(want) > check->max_rel)
+        check->max_rel = diff / fabs(want);
+}
+
+static void
+note_bad(struct kn_ref_check *check, const struct kn_ref_result *r, int64_t i,
+         int64_t j, double got)
+{
+    if (check->bad++)
+        return;
+    check->bad_m = r->rect.m0 + i;
+    check->bad_n = r->rect.n0 + j;
+    check->bad_got = got;
+    check->bad_want = r->value[i * r->rect.cols + j];
+}
+
+static void
+compare_tile(const struct kn_ref_result *r, int64_t i0, int64_t j0,
+             struct kn_ref_check *check)
+{
+    int64_t rows = r->rect.rows - i0 < 16 ? r->rect.rows - i0 : 16;
+    int64_t cols = r->rect.cols - j0 < 16 ? r->rect.cols - j0 : 16;
+    double diff = 0, norm = 0, rel;
+
+    for (int64_t i = i0; i < i0 + rows; i++)
+        for (int64_t j = j0; j < j0 + cols; j++) {
+            double want = r->value[i * r->rect.cols + j];
+            uint32_t code = result_code(r, i, j);
+            double got = kn_ref_decode(r->out, r->target, code);
+
+            if (!is_right(r, code, got, want,
+                          r->abssum[i * r->rect.cols + j]))
+                note_bad(check, r, i, j, got);
+            note_error(check, got, want);
+            if (got != want && !(isnan(got) && isnan(want)))
+                diff += (got - want) * (got - want);
+            norm += isfinite(want) ? want * want : 0;
+        }
+    rel = diff == 0 ? 0 : sqrt(diff) / sqrt(norm);
+    if (isnan(rel))
+        rel = (double)INFINITY;
+    if (rel > check->max_tile_rel)
+        check->max_tile_rel = rel;
+    check->elements += (uint64_t)(rows * cols);
+}
+
+void
+kn_ref_compare(const struct kn_ref_result *r, struct kn_ref_check *check)
+{
+    for (int64_t i = 0; i < r->rect.rows; i += 16)
+        for (int64_t j = 0; j < r->rect.cols; j += 16)
+            compare_tile(r, i, j, check);
+}

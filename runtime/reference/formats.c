@@ -1,0 +1,268 @@
+/* formats.c - the number formats, from their standards (IEEE 754, OCP OFP8
+ * 1.0, OCP MX 1.0, FNUZ as in LLVM's APFloat). Decoding is a table made with
+ * ldexp, encoding a search by ilogb: slow, plain, and not shared. */
+#include "reference.h"
+
+#include <math.h>
+#include <string.h>
+
+struct format {
+    int ebits, mbits, bias;
+    enum { IEEE, FN, FNUZ, FINITE } kind;
+};
+
+static struct format
+float_format(kiln_type t, kiln_target target)
+{
+    bool fnuz = target == KILN_GFX942;
+
+    switch (t) {
+    case KILN_F32:
+        return (struct format){8, 23, 127, IEEE};
+    case KILN_F16:
+        return (struct format){5, 10, 15, IEEE};
+    case KILN_BF16:
+        return (struct format){8, 7, 127, IEEE};
+    case KILN_FP8:
+        return fnuz ? (struct format){4, 3, 8, FNUZ}
+                    : (struct format){4, 3, 7, FN};
+    case KILN_BF8:
+        return fnuz ? (struct format){5, 2, 16, FNUZ}
+                    : (struct format){5, 2, 15, IEEE};
+    case KILN_MXFP8:
+        return (struct format){4, 3, 7, FN};
+    case KILN_MXBF8:
+        return (struct format){5, 2, 15, IEEE};
+    case KILN_MXFP6:
+        return (struct format){2, 3, 1, FINITE};
+    case KILN_MXBF6:
+        return (struct format){3, 2, 3, FINITE};
+    default:
+        return (struct format){2, 1, 1, FINITE}; /* mxfp4 */
+    }
+}
+
+unsigned
+kn_ref_type_bits(kiln_type t)
+{
+    static const uint8_t bits[KILN_NTYPES] = {
+#define X(id, text, b, mx) [KILN_##id] = b,
+        KILN_TYPES(X)
+#undef X
+    };
+
+    return (unsigned)t < KILN_NTYPES ? bits[t] : 0;
+}
+
+static double
+decode_float(const struct format *f, uint32_t code)
+{
+    uint32_t frac = code & ((1u << f->mbits) - 1);
+    int field = (int)(code >> f->mbits & ((1u << f->ebits) - 1));
+    bool top = field == (1 << f->ebits) - 1;
+    bool negative = code >> (f->ebits + f->mbits) & 1;
+    double v;
+
+    if (f->kind == FNUZ && negative && !field && !frac)
+        return (double)NAN;
+    if (f->kind == IEEE && top)
+        v = frac ? (double)NAN : (double)INFINITY;
+    else if (f->kind == FN && top && frac == (1u << f->mbits) - 1)
+        v = (double)NAN;
+    else if (field == 0)
+        v = ldexp(frac, 1 - f->bias - f->mbits);
+    else
+        v = ldexp(frac + (double)(1u << f->mbits), field - f->bias - f->mbits);
+    return negative ? -v : v;
+}
+
+double
+kn_ref_decode(kiln_type t, kiln_target target, uint32_t code)
+{
+    struct format f;
+
+    if (t == KILN_I8)
+        return (int8_t)code;
+    if (t == KILN_I32)
+        return (int32_t)code;
+    f = float_format(t, target);
+    return decode_float(&f, code);
+}
+
+/* Largest finite code without sign. */
+static uint32_t
+max_code(const struct format *f)
+{
+    uint32_t all = (1u << (f->ebits + f->mbits)) - 1;
+
+    if (f->kind == IEEE)
+        return all - (1u << f->mbits);
+    return f->kind == FN ? all - 1 : all;
+}
+
+double
+kn_ref_max(kiln_type t, kiln_target target)
+{
+    struct format f = float_format(t, target);
+
+    return decode_float(&f, max_code(&f));
+}
+
+/* log2 of the distance of neighbouring values at x. */
+static int
+ulp_exponent(const struct format *f, double x)
+{
+    int e = x == 0 ? -10000 : ilogb(x);
+
+    return (e < 1 - f->bias ? 1 - f->bias : e) - f->mbits;
+}
+
+double
+kn_ref_ulp(kiln_type t, kiln_target target, double x)
+{
+    struct format f;
+
+    if (t == KILN_I8 || t == KILN_I32)
+        return 1;
+    f = float_format(t, target);
+    return ldexp(1, ulp_exponent(&f, x));
+}
+
+static uint32_t
+saturate(double x, double lo, double hi)
+{
+    x = rint(x);
+    if (isnan(x))
+        return 0;
+    return (uint32_t)(int32_t)(x < lo ? lo : x > hi ? hi : x);
+}
+
+/* Code, without sign, of a magnitude that is no NaN. */
+static uint32_t
+encode_magnitude(const struct format *f, double x)
+{
+    uint32_t inf = ((1u << f->ebits) - 1) << f->mbits;
+    double max = decode_float(f, max_code(f)), units;
+    int e;
+
+    if (!isinf(x)) {
+        e = ulp_exponent(f, x);
+        units = rint(ldexp(x, -e)); /* at most 2^(mbits+1), exact */
+        x = ldexp(units, e);
+    }
+    if (x > max)
+        return f->kind == IEEE     ? inf
+               : f->kind == FN     ? max_code(f) + 1
+               : f->kind == FINITE ? max_code(f)
+                                   : 1u << (f->ebits + f->mbits);
+    e = ulp_exponent(f, x) + f->mbits + f->bias;
+    units = ldexp(x, f->mbits + f->bias - e);
+    return units < (1u << f->mbits)
+               ? (uint32_t)units
+               : (uint32_t)e << f->mbits |
+                     ((uint32_t)units & ((1u << f->mbits) - 1));
+}
+
+static uint32_t
+nan_code(const struct format *f)
+{
+    uint32_t all = (1u << (f->ebits + f->mbits)) - 1;
+
+    if (f->kind == IEEE)
+        return all - ((1u << f->mbits) - 1) + (1u << (f->mbits - 1));
+    return f->kind == FNUZ ? all + 1 : all;
+}
+
+uint32_t
+kn_ref_encode(kiln_type t, kiln_target target, double x)
+{
+    struct format f;
+    uint32_t code, sign;
+
+    if (t == KILN_I8)
+        return saturate(x, -128, 127) & 0xff;
+    if (t == KILN_I32)
+        return saturate(x, -2147483648.0, 2147483647.0);
+    f = float_format(t, target);
+    if (isnan(x))
+        return nan_code(&f);
+    code = encode_magnitude(&f, fabs(x));
+    sign = signbit(x) ? 1u << (f.ebits + f.mbits) : 0;
+    if (f.kind == FNUZ && (code == 0 || code >> (f.ebits + f.mbits)))
+        return code;
+    return code | sign;
+}
+
+void
+kn_ref_codec_init(struct kn_ref_codec *c, kiln_type t, kiln_target target)
+{
+    c->type = t;
+    c->bits = kn_ref_type_bits(t);
+    if (c->bits <= 8)
+        for (uint32_t i = 0; i < 1u << c->bits; i++)
+            c->table[i] = kn_ref_decode(t, target, i);
+}
+
+/* The fields of an f16 moved into an f32 are 2^112 too small. */
+static void
+decode_f16(const uint8_t *p, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t h = (uint32_t)p[2 * i] | (uint32_t)p[2 * i + 1] << 8;
+        uint32_t u = (h & 0x7fff) << 13;
+        float v;
+
+        memcpy(&v, &u, sizeof v);
+        if ((h & 0x7c00) == 0x7c00)
+            v = h & 0x3ff ? NAN : INFINITY;
+        out[i] = (h >> 15 ? -0x1p112 : 0x1p112) * (double)v;
+    }
+}
+
+/* Both are upper parts of an f32. */
+static void
+decode_f32(const uint8_t *p, size_t n, unsigned bytes, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t raw[4] = {0};
+        float v;
+
+        memcpy(raw + 4 - bytes, p + i * bytes, bytes);
+        memcpy(&v, raw, 4);
+        out[i] = (double)v;
+    }
+}
+
+static void
+decode_packed(const struct kn_ref_codec *c, const uint8_t *run, unsigned first,
+              size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t bit = (first + i) * c->bits;
+        uint32_t w = run[bit / 8];
+
+        if (bit % 8 + c->bits > 8)
+            w |= (uint32_t)run[bit / 8 + 1] << 8;
+        out[i] = c->table[w >> bit % 8 & ((1u << c->bits) - 1)];
+    }
+}
+
+void
+kn_ref_decode_run(const struct kn_ref_codec *c, const uint8_t *run,
+                  unsigned first, size_t n, double *out)
+{
+    if (c->bits <= 8) {
+        decode_packed(c, run, first, n, out);
+    } else if (c->type == KILN_F16) {
+        decode_f16(run + 2 * first, n, out);
+    } else if (c->type == KILN_I32) {
+        for (size_t i = 0; i < n; i++) {
+            int32_t v;
+
+            memcpy(&v, run + 4 * (first + i), 4);
+            out[i] = v;
+        }
+    } else {
+        decode_f32(run + first * (c->bits / 8), n, c->bits / 8, out);
+    }
+}

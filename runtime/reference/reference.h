@@ -1,0 +1,132 @@
+/* reference.h - what a kernel should have computed, from the same bytes.
+ *
+ * Written apart from the generator and the simulator: its own decoding of
+ * every format, f64 accumulation in ascending k, so that neither can hide the
+ * other's mistake. Any rectangle of the output can be had alone, with the same
+ * values as part of the whole. Depends on ir/base.h only. */
+#ifndef KN_REFERENCE_H
+#define KN_REFERENCE_H
+
+#include "../../ir/base.h"
+
+/* Copies bytes [offset, offset+size) of a tensor; pure, from any thread. The
+ * same type as kn_fill_fn of the simulator. */
+typedef void (*kn_ref_fetch_fn)(void *user, uint64_t offset, void *dst,
+                                size_t size);
+
+/* A tensor in memory (data) or behind a callback (data NULL). Absent: both
+ * NULL. */
+struct kn_ref_tensor {
+    kiln_type type;          /* operands only; scales have theirs by kind */
+    const void *data;
+    kn_ref_fetch_fn fetch;
+    void *user;
+    uint64_t offset;         /* bytes before element (0, 0) */
+    int64_t ld;              /* elements from row to row, 0 = dense */
+};
+
+/* D[m][n] = alpha * sum_k (a * sa) * (b * sb) + bias[n] + beta * cin.
+ * Shapes and layouts of A, B, the scales and bias: kiln.h. Rows of 6- and
+ * 4-bit types are packed along K (little-endian bit stream, low nibble first)
+ * and padded to whole bytes; they exist in layout NT only. An absent scale
+ * is 1, also when the other one is there. */
+struct kn_ref_problem {
+    kiln_target target;      /* fp8 and bf8: FNUZ on gfx942, else OCP */
+    kiln_layout layout;
+    kiln_scale scale;        /* kind of sa and sb */
+    int64_t m, n, k;
+    struct kn_ref_tensor a, b, cin;
+    struct kn_ref_tensor sa, sb, bias;
+    double alpha;            /* as is: 0 means 0 */
+    double beta;             /* cin is read when beta is not 0 */
+    unsigned threads;        /* 0: as many as the machine has */
+};
+
+struct kn_ref_rect {
+    int64_t m0, n0, rows, cols;
+};
+
+/* value[rows][cols] and abssum[rows][cols] = |alpha| * sum_k |a sa b sb| of
+ * the rectangle. BAD_INPUT: outside the problem, or types it cannot have. */
+kiln_status kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
+                        const struct kn_ref_rect *r, double *value,
+                        double *abssum);
+
+/* A rectangle of results to be judged. */
+struct kn_ref_result {
+    kiln_target target;
+    kiln_type out;
+    int64_t k;
+    bool exact;              /* every bit as the correctly rounded value */
+    const void *got;         /* element (0, 0) of the rectangle */
+    int64_t ld;              /* elements, 0 = rect.cols */
+    struct kn_ref_rect rect;
+    const double *value, *abssum;
+};
+
+/* Sums over any number of rectangles; starts all-zero. */
+struct kn_ref_check {
+    uint64_t elements, bad;
+    double max_abs, max_rel, max_tile_rel;
+    int64_t bad_m, bad_n;    /* the first bad element */
+    double bad_got, bad_want;
+};
+
+/* An element is bad iff |got - ref| > 1 ulp of the output type at ref +
+ * (K/8 + 16) * 2^-24 * abssum, or NaN or Inf disagree (an Inf is right where
+ * a value within the tolerance overflows). Integers must be equal. max_tile_rel
+ * = max over the rectangle's 16x16 tiles of norm(got - ref) / norm(ref). */
+void kn_ref_compare(const struct kn_ref_result *r, struct kn_ref_check *check);
+
+/* formats.c: one element each, and a run of them. Codes are in the low bits. */
+double kn_ref_decode(kiln_type t, kiln_target target, uint32_t code);
+/* Nearest even; overflow to Inf or, where there is none, NaN; 6- and 4-bit
+ * types saturate, integers saturate. */
+uint32_t kn_ref_encode(kiln_type t, kiln_target target, double x);
+unsigned kn_ref_type_bits(kiln_type t);
+/* Distance of neighbouring values at |x|. */
+double kn_ref_ulp(kiln_type t, kiln_target target, double x);
+/* Largest finite value of a float type. */
+double kn_ref_max(kiln_type t, kiln_target target);
+/* n elements from element `first` of a packed little-endian run. */
+struct kn_ref_codec {
+    kiln_type type;
+    unsigned bits;
+    double table[256];       /* types of at most 8 bits */
+};
+void kn_ref_codec_init(struct kn_ref_codec *c, kiln_type t,
+                       kiln_target target);
+void kn_ref_decode_run(const struct kn_ref_codec *c, const uint8_t *run,
+                       unsigned first, size_t n, double *out);
+
+/* data.c: operand data as a pure function of (seed, operand, index). */
+enum kn_data_mode {
+    KN_DATA_RANDOM,          /* about normal, sd 1; 6 and 4 bits: any code */
+    KN_DATA_EXACT,           /* -2..2 and power-of-two scales */
+    KN_DATA_BITS,            /* any code except NaN and Inf */
+    KN_DATA_SPECIAL          /* any code */
+};
+
+/* A tensor [batches][rows][cols], cols contiguous. */
+struct kn_data {
+    uint64_t seed;
+    uint32_t operand;        /* tells the tensors of a problem apart */
+    enum kn_data_mode mode;
+    kiln_type type;          /* of the elements */
+    kiln_target target;
+    bool scale;              /* a scale: F32 in 0.5..2, E8M0 around 1 */
+    int64_t batches, rows, cols;
+    uint64_t row_bytes, batch_bytes;
+};
+/* Fills in row_bytes and batch_bytes from strides in elements, 0 = dense.
+ * A scale of type MXFP8 or any MX type is E8M0 bytes. */
+void kn_data_shape(struct kn_data *d, int64_t ld, int64_t batch_stride);
+/* Bytes of the whole tensor. */
+uint64_t kn_data_bytes(const struct kn_data *d);
+/* kn_fill_fn with user = struct kn_data: bytes between rows are 0xff, unused
+ * bits at the end of a packed row are zero. */
+void kn_data_fill(void *user, uint64_t offset, void *dst, size_t size);
+/* Code of one element; index = (batch * rows + row) * cols + col. */
+uint32_t kn_data_code(const struct kn_data *d, uint64_t index);
+
+#endif
