@@ -65,7 +65,7 @@ HEAD = re.compile(r"(\w+)\s*\(")
 
 def parameters(text):
     """Number of parameters of the list that starts at text[0] == '('. A
-    callback and its `void *user` count once."""
+    callback and its `void *user` count once, so do a format and its `...`."""
     depth, commas, end = 0, 0, 0
     for end, ch in enumerate(text):
         depth += (ch == "(") - (ch == ")")
@@ -73,7 +73,7 @@ def parameters(text):
         if not depth:
             break
     inner = text[1:end].strip()
-    user = len(re.findall(r"void \*user\b", inner))
+    user = len(re.findall(r"void \*user\b|\.\.\.", inner))
     return 0 if inner in ("", "void") else commas + 1 - user
 
 
