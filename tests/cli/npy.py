@@ -1,0 +1,238 @@
+"""The user's own files in and out, against numpy on the same bytes.
+
+usage: npy.py KILNC SCRATCH
+
+The values are small integers times powers of two, so numpy's f64 product is
+the exact result and every bit must match. Speaks TAP.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+KILNC, DIR = sys.argv[1], sys.argv[2]
+M, N, K = 17, 36, 96
+RNG = np.random.default_rng(7)
+results = []
+
+
+def path(name):
+    return os.path.join(DIR, name)
+
+
+def kilnc(*words):
+    return subprocess.run([KILNC, "run", "gemm", *map(str, words)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+
+
+def report(name, ok, why=""):
+    results.append(ok)
+    print("%s %d - %s" % ("ok" if ok else "not ok", len(results), name))
+    for line in why.splitlines() if not ok else []:
+        print("# " + line)
+
+
+# ---- formats: small integers as codes, written from the format's definition
+
+def float_code(v, exp_bits, man_bits, bias):
+    """Code of an exactly representable v (sign, exponent, mantissa)."""
+    sign = int(v < 0)
+    v = abs(v)
+    if not v:
+        return 0
+    e = int(np.floor(np.log2(v)))
+    m = v / 2.0 ** e
+    code = ((e + bias) << man_bits) | int((m - 1) * (1 << man_bits))
+    if e + bias <= 0:        # subnormal
+        code = int(v / 2.0 ** (1 - bias - man_bits))
+    return sign << (exp_bits + man_bits) | code
+
+
+FORMATS = {                  # exponent bits, mantissa bits, bias, bits
+    "fp8": (4, 3, 7, 8), "bf8": (5, 2, 15, 8),
+    "mxfp8": (4, 3, 7, 8), "mxbf8": (5, 2, 15, 8),
+    "mxfp6": (2, 3, 1, 6), "mxbf6": (3, 2, 3, 6), "mxfp4": (2, 1, 1, 4),
+}
+FNUZ = {"fp8": (4, 3, 8, 8), "bf8": (5, 2, 16, 8)}
+
+
+def pack(codes, bits):
+    """Rows of codes as little-endian bit streams, each row whole bytes."""
+    if bits == 8:
+        return codes.astype(np.uint8)
+    n = (codes.shape[1] * bits + 7) // 8
+    rows = []
+    for row in codes:
+        stream = sum(int(c) << (i * bits) for i, c in enumerate(row))
+        rows.append(np.frombuffer(stream.to_bytes(n, "little"), np.uint8))
+    return np.array(rows)
+
+
+def encode(values, kind, arch):
+    if kind == "f16":
+        return values.astype(np.float16)
+    if kind == "f32":
+        return values.astype(np.float32)
+    if kind == "bf16":
+        return (values.astype(np.float32).view(np.uint32) >> 16
+                ).astype(np.uint16)
+    if kind in ("i8", "i32"):
+        return values.astype({"i8": np.int8, "i32": np.int32}[kind])
+    f = FNUZ[kind] if arch == "gfx942" and kind in FNUZ else FORMATS[kind]
+    codes = np.vectorize(lambda v: float_code(v, *f[:3]))(values)
+    return pack(codes, f[3])
+
+
+def integers(rows, cols):
+    return RNG.integers(-2, 3, (rows, cols)).astype(np.float64)
+
+
+def make(kind, layout, side, k):
+    """Values as [outer, k] and as the file holds them."""
+    outer = M if side == "a" else N
+    values = integers(outer, k)
+    k_first = layout == "tn" if side == "a" else layout != "nt"
+    return values, values.T.copy() if k_first else values
+
+
+def case(name, a, b, out, arch="gfx950", layout="nt", k=K, ending="npy",
+         scale=None):
+    va, fa = make(a, layout, "a", k)
+    vb, fb = make(b, layout, "b", k)
+    words = ["--a", a, "--b", b, "--out", out, "--layout", layout, "-m", M,
+             "-n", N, "-k", k, "--device", "sim:" + arch]
+    files = {"a": encode(fa, a, arch), "b": encode(fb, b, arch)}
+    scale = "mx32" if a.startswith("mx") else scale
+    if scale:
+        sa, sb, files["a-scale"], files["b-scale"] = make_scales(scale, k)
+        va, vb = va * sa, vb * sb
+        words += ["--scale", scale]
+    for key, data in files.items():
+        p = path(key + "." + ending)
+        np.save(p, data) if ending == "npy" else data.tofile(p)
+        words += ["--%s-file" % key, p]
+    got = path("out." + ending)
+    if os.path.exists(got):
+        os.remove(got)
+    run = kilnc(*words, "--out-file", got)
+    if run.returncode:
+        return report(name, False, run.stdout + run.stderr)
+    want = encode(va @ vb.T, out, arch)
+    have = np.load(got) if ending == "npy" else np.fromfile(
+        got, want.dtype).reshape(want.shape)
+    same = have.dtype == want.dtype and np.array_equal(have, want)
+    return report(name, same, "differs at %s" % np.argwhere(have != want)[:3])
+
+
+def make_scales(scale, k):
+    """Scales over [outer, k] and the two files, powers of two."""
+    def powers(*shape):
+        return RNG.integers(-1, 2, shape)
+    if scale == "row":
+        a, b = powers(M), powers(N)
+        wide = [np.exp2(x)[:, None] for x in (a, b)]
+    elif scale == "tensor":
+        a, b = powers(1), powers(1)
+        wide = [np.exp2(x)[:, None] for x in (a, b)]
+    else:
+        step = 32 if scale == "mx32" else 128
+        nk = (k + step - 1) // step
+        a = powers(M, nk)
+        b = powers(N if scale == "mx32" else (N + 127) // 128, nk)
+        wide = [np.repeat(np.exp2(a), step, 1)[:, :k],
+                np.repeat(np.exp2(b), step, 1)[:, :k]]
+        if scale == "block128":
+            wide[1] = np.repeat(wide[1], 128, 0)[:N]
+    if scale == "mx32":
+        return (*wide, (a + 127).astype(np.uint8), (b + 127).astype(np.uint8))
+    return (*wide, np.exp2(a).astype(np.float32), np.exp2(b).astype(np.float32))
+
+
+def epilogue():
+    va, vb = integers(M, K), integers(N, K)
+    c0, bias = integers(M, N), integers(1, N)[0]
+    for name, data in (("a", va), ("b", vb)):
+        np.save(path(name + ".npy"), data.astype(np.float16))
+    np.save(path("c.npy"), c0.astype(np.float32))
+    np.save(path("bias.npy"), bias.astype(np.float32))
+    run = kilnc("--a", "f16", "--b", "f16", "--out", "f32", "-m", M, "-n", N,
+                "-k", K, "--a-file", path("a.npy"), "--b-file", path("b.npy"),
+                "--c-file", path("c.npy"), "--beta", 1, "--alpha", 0.5,
+                "--epilogue", "bias", "--bias-file", path("bias.npy"),
+                "--out-file", path("out.npy"))
+    if run.returncode:
+        return report("alpha, bias, beta", False, run.stdout + run.stderr)
+    want = 0.5 * (va @ vb.T) + bias + c0
+    return report("alpha, bias, beta",
+                  np.array_equal(np.load(path("out.npy")), want))
+
+
+def refused(name, data, want="exit 2", words=()):
+    """A bad A: one sentence that names the file, exit 2, no output file."""
+    bad = path("bad.npy")
+    if isinstance(data, bytes):
+        with open(bad, "wb") as f:
+            f.write(data)
+    else:
+        np.save(bad, data)
+    out = path("none.npy")
+    run = kilnc("--a", "f16", "--b", "f16", "-m", M, "-n", N, "-k", K,
+                "--a-file", bad, "--out-file", out, *words)
+    ok = run.returncode == 2 and run.stderr.count("\n") == 1 and \
+        "bad.npy" in run.stderr and not os.path.exists(out)
+    report("refused: " + name, ok, "exit %d: %s" % (run.returncode, run.stderr))
+
+
+def unwritable():
+    run = kilnc("--a", "f16", "--b", "f16", "-m", M, "-n", N, "-k", K,
+                "--out-file", os.path.join(DIR, "none", "out.npy"))
+    report("refused: unwritable output", run.returncode == 2
+           and run.stderr.count("\n") == 1, run.stderr)
+
+
+def unread():
+    np.save(path("s.npy"), np.ones(M, np.float32))
+    run = kilnc("--a", "f16", "--b", "f16", "-m", M, "-n", N, "-k", K,
+                "--a-scale-file", path("s.npy"))
+    report("refused: a file nothing reads", run.returncode == 2
+           and "--a-scale-file" in run.stderr, run.stderr)
+
+
+shutil.rmtree(DIR, ignore_errors=True)
+os.makedirs(DIR)
+case("f16 nt", "f16", "f16", "f32")
+case("bf16 tn", "bf16", "bf16", "bf16", layout="tn")
+case("bf16 nn on gfx942", "bf16", "bf16", "f32", "gfx942", "nn")
+case("fp8 x bf8", "fp8", "bf8", "f16")
+case("fp8 on gfx942 is FNUZ", "fp8", "fp8", "f32", "gfx942")
+case("fp8 row scales", "fp8", "fp8", "f32", scale="row")
+case("i8 tensor scales", "i8", "i8", "f32", scale="tensor")
+case("fp8 block scales", "fp8", "fp8", "f32", scale="block128", k=160)
+case("i8 to i32", "i8", "i8", "i32", "gfx942")
+case("mxfp8", "mxfp8", "mxfp8", "f32")
+case("mxbf8 x mxfp4, short last block", "mxbf8", "mxfp4", "f32", k=100)
+case("mxfp6", "mxfp6", "mxfp6", "f32")
+case("mxbf6, rows padded to bytes", "mxbf6", "mxbf6", "f32", k=33)
+case("mxfp4, odd K", "mxfp4", "mxfp4", "bf16", k=33)
+case("raw files", "bf16", "bf16", "f32", ending="bin")
+epilogue()
+GOOD = integers(M, K).astype(np.float16)
+refused("wrong type", GOOD.astype(np.float32))
+refused("wrong shape", GOOD[:-1])
+refused("wrong order of dimensions", GOOD.T.copy())
+refused("Fortran order", np.asfortranarray(GOOD))
+refused("empty file", b"")
+refused("no magic", b"x" * 200)
+np.save(path("good.npy"), GOOD)
+with open(path("good.npy"), "rb") as good:
+    WHOLE = good.read()
+refused("truncated header", WHOLE[:40])
+refused("truncated data", WHOLE[:-1])
+refused("bytes behind the data", WHOLE + b"x")
+unwritable()
+unread()
+print("1..%d" % len(results))
+sys.exit(not all(results))
