@@ -54,8 +54,10 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
         stage += na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
                  nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
-        if ((d->align_a < 4 || d->align_b < 4) && stage > 24 + 64)
-            return 512;      /* narrow loads: packing them spills beyond 64 */
+        /* Narrow loads: packing them spills beyond this (measured). */
+        if ((d->align_a < 4 || d->align_b < 4) &&
+            (stage > 24 + 64 || acc >= 128))
+            return 512;
     }
     if (p->scale == KILN_SCALE_BLOCK128)
         acc += 16;

@@ -167,7 +167,6 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                      : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
     region(q, "alpha", p->alpha_set ? "alpha" : "");
     region(q, "bias", p->bias ? "bias" : "");
-    region(q, "beta", p->beta ? "beta" : "");
 }
 
 /* Symbol: what the kernel computes and its tile, e.g.
@@ -210,6 +209,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "SLOTS", g->stages);
     set_int(c, q, "KSTEPS", a.ksteps);
     set_int(c, q, "PARTS", a.count * a.bytes > 128 ? 2 : 1);
+    set_int(c, q, "ADD", p->beta);
     regions(p, g, q);
     return kn_expand(c, "gemm", q, out);
 }

@@ -17,7 +17,7 @@ struct kn_domain {
     uint8_t align_a, align_b;        /* 16, 4, 2, 1 bytes */
     uint8_t align_sa, align_sb;      /* scales: 16, 4, 1 */
     uint8_t vec;                     /* 4: N % 4 == 0 and C aligned to it; 1 */
-    uint8_t ktail;                   /* 1: K need not be a multiple of bk */
+    uint8_t ktail;                   /* 1: K may be 0 or no multiple of bk */
 };
 
 #define KN_SCHEDULES(X) X(SIMPLE, "simple")

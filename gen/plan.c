@@ -45,9 +45,9 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
                        "(%u, %u, %u, %u bytes, vec %u)", g->domain.align_a,
                        g->domain.align_b, g->domain.align_sa,
                        g->domain.align_sb, g->domain.vec);
-    if (p->k % g->bk && !g->domain.ktail)
+    if ((p->k % g->bk || !p->k) && !g->domain.ktail)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for a K "
-                       "that is a multiple of %u, not %lld", g->bk,
+                       "that is a positive multiple of %u, not %lld", g->bk,
                        (long long)p->k);
     return KILN_OK;
 }

@@ -188,6 +188,6 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     d.align_sb = p->scale >= KILN_SCALE_BLOCK128 ? align_class(t.sb, base) : 16;
     if (p->n % 4 == 0 && t.c % (4 * size) == 0 && base % (4 * size) == 0)
         d.vec = 4;
-    d.ktail = bk == 0 || p->k % bk != 0;
+    d.ktail = bk == 0 || p->k % bk != 0 || p->k == 0;
     return d;
 }

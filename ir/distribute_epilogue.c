@@ -195,33 +195,10 @@ element(struct dist *d, kn_ref v, uint32_t n)
     return x;
 }
 
+/* acc += what the output holds there. */
 static void
-store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
-               kn_ref row_off, kn_ref col)
-{
-    struct kn_type t = acc_type(d, acc);
-    kn_ref v = acc;
-
-    if (o->elem != t.elem)
-        v = dist_op(d, KN_OP_cvt, dist_vec(o->elem, t.n), acc, 0);
-    for (uint32_t n = 0; n < t.n; n += o->vec) {
-        kn_ref c = dist_ic(d, KN_OP_add, col, n), x = v, off;
-        struct kn_ins *s;
-
-        off = out_offset(d, o, row_off, c);
-        if (o->vec == 1)
-            x = element(d, v, n);
-        s = dist_add(d, KN_OP_stg, 0);
-        s->arg[0] = o->r;
-        s->arg[1] = off;
-        s->arg[2] = x;
-        s->attr[KN_A_elem] = o->elem;
-    }
-}
-
-static void
-load_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
-              kn_ref row_off, kn_ref col)
+add_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
+             kn_ref row_off, kn_ref col)
 {
     uint32_t n = acc_type(d, acc).n;
     kn_ref part[4] = { 0 }, v;
@@ -251,11 +228,34 @@ load_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
     apply(d, KN_OP_fadd, acc, v, 0);
 }
 
-typedef void fragment_fn(struct dist *, const struct out_tile *, kn_ref acc,
-                         kn_ref row_off, kn_ref col);
+static void
+store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
+               kn_ref row_off, kn_ref col)
+{
+    struct kn_type t = acc_type(d, acc);
+    kn_ref v = acc;
 
-static kiln_status
-each_fragment(struct dist *d, const struct kn_ins *i, fragment_fn *fn)
+    if (o->elem != t.elem)
+        v = dist_op(d, KN_OP_cvt, dist_vec(o->elem, t.n), acc, 0);
+    for (uint32_t n = 0; n < t.n; n += o->vec) {
+        kn_ref c = dist_ic(d, KN_OP_add, col, n), x = v, off;
+        struct kn_ins *s;
+
+        off = out_offset(d, o, row_off, c);
+        if (o->vec == 1)
+            x = element(d, v, n);
+        s = dist_add(d, KN_OP_stg, 0);
+        s->arg[0] = o->r;
+        s->arg[1] = off;
+        s->arg[2] = x;
+        s->attr[KN_A_elem] = o->elem;
+    }
+}
+
+/* store: converts and writes every fragment; add=1 adds C's old value first,
+ * fragment by fragment, so that offsets and values live briefly. */
+kiln_status
+expand_store(struct dist *d, const struct kn_ins *i)
 {
     struct epilogue e = epilogue(d);
     struct dist_tile *t = dist_tile(d, i->arg[0]);
@@ -265,21 +265,15 @@ each_fragment(struct dist *d, const struct kn_ins *i, fragment_fn *fn)
         kn_ref row = dist_ic(d, KN_OP_add, e.row0, x * 16);
 
         row = dist_i2(d, KN_OP_mul, row, o.pitch);
-        for (uint32_t y = 0; y < e.b.count; y++)
-            fn(d, &o, t->reg[x * e.b.count + y], row,
-               dist_ic(d, KN_OP_add, e.col0, y * 16));
+        for (uint32_t y = 0; y < e.b.count; y++) {
+            kn_ref acc = t->reg[x * e.b.count + y];
+            kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
+
+            if (i->attr[KN_A_add])
+                add_fragment(d, &o, acc, row, col);
+            store_fragment(d, &o, acc, row, col);
+        }
+        dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
     }
     return KILN_OK;
-}
-
-kiln_status
-expand_addc(struct dist *d, const struct kn_ins *i)
-{
-    return each_fragment(d, i, load_fragment);
-}
-
-kiln_status
-expand_store(struct dist *d, const struct kn_ins *i)
-{
-    return each_fragment(d, i, store_fragment);
 }

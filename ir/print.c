@@ -128,8 +128,11 @@ kn_print(const struct kn_fn *f, struct kn_buf *out)
     kn_putf(out, "shape bm=%u bn=%u bk=%u wm=%u wn=%u", s->bm, s->bn, s->bk,
             s->wm, s->wn);
     if (s->mfma >= 0)
-        kn_putf(out, " mfma=%s ta=%s tb=%s", kn_mfmas[s->mfma].text,
-                kn_elems[s->ta].text, kn_elems[s->tb].text);
+        kn_putf(out, " mfma=%s", kn_mfmas[s->mfma].text);
+    if (s->ta)
+        kn_putf(out, " ta=%s", kn_elems[s->ta].text);
+    if (s->tb)
+        kn_putf(out, " tb=%s", kn_elems[s->tb].text);
     kn_put(out, "\n");
     for (size_t i = 1; i < f->nval; i++)
         if (f->val[i].arg) {
