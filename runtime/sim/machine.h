@@ -30,14 +30,6 @@ enum {
 #define KN_SHARED_BASE_HI 0x00010000u
 #define KN_PRIVATE_BASE_HI 0x00020000u
 
-/* Why a register must not be touched yet. */
-struct kn_pending {
-    uint32_t seq;            /* position in the counter's queue; 0 = free */
-    uint32_t inst;           /* index of the asynchronous instruction */
-    uint8_t counter;         /* enum kn_counter bits */
-    bool ordered;            /* false: SMEM, returns in any order */
-};
-
 /* Lanes of a register that hold no defined value, and where that began. */
 struct kn_undef {
     uint64_t lanes;
@@ -46,13 +38,15 @@ struct kn_undef {
 };
 
 /* Bits of vflag and sflag; nonzero sends an operand to the slow path. */
-enum { KN_VF_PENDING = 1, KN_VF_UNINIT = 2, KN_VF_HAZARD = 4 };
+enum { KN_VF_PENDING = 1, KN_VF_UNINIT = 2 };
 
 struct kn_wave {
     struct kn_group *group;
     uint32_t id;             /* wave number in the workgroup */
     uint32_t pc;             /* index into program->inst */
+    uint32_t barrier_inst;   /* where it waits, if at_barrier */
     bool done, at_barrier;
+    bool stop;               /* leave the run loop: done, barrier or status */
     bool scc;
     bool scc_undef;          /* SCC came from an uninitialised register */
     uint8_t prio;
@@ -63,8 +57,7 @@ struct kn_wave {
     uint32_t (*v)[KN_LANES]; /* [KN_NVREG][64] */
     uint8_t vflag[KN_NVREG + 16]; /* KN_VF_*; padded for wide reads */
     uint8_t sflag[KN_NSREG + 16];
-    struct kn_pending vpend[KN_NVREG], spend[KN_NSREG];
-    struct kn_undef vundef[KN_NVREG];
+    struct kn_undef vundef[KN_NVREG], sundef[KN_NSREG];
     uint64_t steps;          /* wait states: instructions, s_nop N is N+1 */
     uint64_t instructions, macs;
     uint32_t gpr_idx;        /* s_set_gpr_idx_on: mode bits 3:0; 0 = off */
@@ -86,6 +79,7 @@ struct kn_group {
     uint32_t lds_size;
     struct kn_lds_shadow *shadow;
     uint32_t epoch;          /* barrier count */
+    bool stalled;            /* the last turn ended without barrier or end */
     kiln_target target;
     const struct kn_program *program;
     uint64_t code_base;      /* device address of code object address 0 */

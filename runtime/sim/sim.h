@@ -91,7 +91,8 @@ struct kn_sim_launch {
     X(LDS_RANGE, "LDS access outside the workgroup's allocation") \
     X(BARRIER, "barrier divergence or deadlock") \
     X(RUNAWAY, "step limit reached") \
-    X(UNWRITTEN, "output bytes never written")
+    X(UNWRITTEN, "output bytes never written") \
+    X(SRD_EDGE, "SRD range verdict that no manual settles")
 
 enum kn_finding_kind {
 #define X(id, text) KN_F_##id,

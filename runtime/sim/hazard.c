@@ -1,0 +1,397 @@
+/* hazard.c - wait states a program must leave between dependent instructions
+ * that the hardware does not interlock. The numbers are those LLVM 22 places
+ * for gfx942 and gfx950 (GCNHazardRecognizer); CDNA3 ISA 4.5 has the same for
+ * gfx942. A violation silently reads or keeps stale data.
+ *
+ * Two mechanisms: matrix results stay unsafe for many steps, so recent matrix
+ * instructions are kept in a ring with their own numbers; everything else
+ * needs at most five, so a rule is looked at only while a producer of its
+ * kind is that near. */
+#include "core.h"
+
+enum match {
+    VGPR_READ,               /* its VGPR result is read */
+    SGPR_READ,               /* its SGPR result is read */
+    DATA_OVERWRITE,          /* its store data is overwritten */
+    LANE_SELECT,             /* its SGPR result selects a lane */
+    VCC_READ, M0_READ, ALWAYS, SAME_HWREG
+};
+
+enum producer {
+    P_VALU_VGPR, P_VALU_SGPR, P_VALU_EXEC, P_TRANS, P_PARTIAL, P_STORE,
+    P_SALU_M0, P_SETREG, P_COUNT
+};
+
+enum consumer {
+    C_VALU, C_NOT_TRANS, C_VMEM, C_DMA, C_MFMA, C_DPP, C_READLANE, C_LANESEL,
+    C_DIV_FMAS, C_PERMLANE, C_GETREG, C_COUNT
+};
+
+#define BOTH 0
+/* producer, consumer, wait states, match, target (0: both), sentence */
+static const struct rule {
+    uint8_t produce, consume, need, match, target;
+    const char *text;
+} rules[] = {
+    { P_VALU_VGPR, C_MFMA, 2, VGPR_READ, BOTH, "VALU result read by MFMA" },
+    { P_VALU_SGPR, C_VMEM, 5, SGPR_READ, BOTH,
+      "SGPR written by VALU read by vector memory" },
+    { P_VALU_SGPR, C_LANESEL, 4, LANE_SELECT, BOTH,
+      "SGPR written by VALU selects a lane" },
+    { P_VALU_SGPR, C_VALU, 2, SGPR_READ, BOTH,
+      "SGPR written by VALU read by VALU" },
+    { P_VALU_SGPR, C_DIV_FMAS, 4, VCC_READ, BOTH,
+      "VCC written by VALU read by v_div_fmas" },
+    { P_VALU_EXEC, C_DPP, 5, ALWAYS, BOTH, "EXEC written by VALU before DPP" },
+    { P_VALU_EXEC, C_MFMA, 4, ALWAYS, BOTH,
+      "EXEC written by VALU before MFMA" },
+    { P_VALU_VGPR, C_DPP, 2, VGPR_READ, BOTH, "VALU result read by DPP" },
+    { P_VALU_VGPR, C_READLANE, 1, VGPR_READ, BOTH,
+      "VALU result read by v_readlane" },
+    { P_TRANS, C_NOT_TRANS, 1, VGPR_READ, BOTH,
+      "transcendental result read by VALU" },
+    { P_STORE, C_VALU, 2, DATA_OVERWRITE, BOTH,
+      "store data of more than 64 bits overwritten" },
+    { P_PARTIAL, C_VALU, 1, VGPR_READ, BOTH,
+      "partly written register read" },
+    { P_SALU_M0, C_DMA, 1, M0_READ, BOTH, "M0 read by a copy to LDS" },
+    { P_SETREG, C_GETREG, 2, SAME_HWREG, BOTH, "s_getreg after s_setreg" },
+    { P_VALU_VGPR, C_PERMLANE, 2, VGPR_READ, KILN_GFX950,
+      "VALU result read by v_permlane_swap" },
+};
+enum { NRULES = sizeof rules / sizeof rules[0] };
+_Static_assert(NRULES <= 16, "kn_step.consumes has a bit for each rule");
+
+/* ---- classification ----------------------------------------------------- */
+
+static bool
+writes(const struct kn_range *r, unsigned n, unsigned lo, unsigned hi)
+{
+    for (unsigned k = 0; k < n; k++)
+        if (r[k].role == KN_R_WRITE && r[k].reg < hi && r[k].reg + r[k].n > lo)
+            return true;
+    return false;
+}
+
+/* Destination forms that leave a part of the register to be forwarded. */
+static bool
+partial_destination(const struct kn_inst *i)
+{
+    const uint64_t flags = kn_isa[i->op].flags;
+
+    if (i->enc == KN_E_SDWA)
+        return i->dst_sel != 6 && i->ndst && i->o[0].kind == KN_O_VGPR;
+    return flags & KN_IF_PARTIAL || (i->op_sel & 8 && !(flags & KN_IF_PK16));
+}
+
+static unsigned
+valu_produces(const struct kn_inst *i, const struct kn_step *st)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    unsigned p = 0;
+
+    if (writes(st->v, st->nv, 0, KN_NVREG))
+        p |= 1u << P_VALU_VGPR;
+    if (writes(st->s, st->ns, 0, KN_NSREG))
+        p |= 1u << P_VALU_SGPR;
+    if (row->flags & KN_IF_WEXEC)
+        p |= 1u << P_VALU_EXEC;
+    if (row->flags & KN_IF_TRANS)
+        p |= 1u << P_TRANS;
+    if (partial_destination(i))
+        p |= 1u << P_PARTIAL;
+    return p;
+}
+
+static bool
+wide_store(const struct kn_memop *m)
+{
+    if (m->mem == KN_M_BUFFER && m->soffset != KN_NOREG)
+        return false;
+    return m->mem != KN_M_DS && m->mem != KN_M_SMEM && m->ndata > 2;
+}
+
+static unsigned
+produces(const struct kn_inst *i, const struct kn_step *st)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+
+    if (row->unit == KN_U_VALU)
+        return valu_produces(i, st);
+    if (row->unit == KN_U_VMEM)
+        return wide_store(&st->mem) ? 1u << P_STORE : 0;
+    if (i->op == KN_I_s_setreg_b32 || i->op == KN_I_s_setreg_imm32_b32)
+        return 1u << P_SETREG;
+    if (row->unit == KN_U_SALU &&
+        writes(st->s, st->ns, KN_S_M0, KN_S_M0 + 1))
+        return 1u << P_SALU_M0;
+    return 0;
+}
+
+static unsigned
+valu_classes(const struct kn_inst *i)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    unsigned c = 1u << C_VALU;
+
+    if (!(row->flags & KN_IF_TRANS))
+        c |= 1u << C_NOT_TRANS;
+    if (i->enc == KN_E_DPP)
+        c |= 1u << C_DPP;
+    if (row->flags & KN_IF_LANESEL)
+        c |= 1u << C_LANESEL;
+    if (i->op == KN_I_v_readlane_b32 || i->op == KN_I_v_readfirstlane_b32)
+        c |= 1u << C_READLANE;
+    if (row->flags & KN_IF_RVCC)
+        c |= 1u << C_DIV_FMAS;
+    if (row->flags & KN_IF_PERMLANE)
+        c |= 1u << C_PERMLANE;
+    return c;
+}
+
+static unsigned
+consumer_classes(const struct kn_inst *i, const struct kn_step *st)
+{
+    switch (kn_isa[i->op].unit) {
+    case KN_U_VALU:
+        return valu_classes(i);
+    case KN_U_MFMA:
+        return 1u << C_MFMA | 1u << C_VALU | 1u << C_NOT_TRANS;
+    case KN_U_VMEM:
+        return 1u << C_VMEM |
+               (st->mem.kind == KN_MO_DMA ? 1u << C_DMA : 0);
+    default:
+        return i->op == KN_I_s_getreg_b32 ? 1u << C_GETREG : 0;
+    }
+}
+
+/* Wait states after a matrix instruction; a pass is 4 cycles. */
+static void
+mfma_waits(kiln_target t, const struct kn_inst *i, struct kn_step *st)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    unsigned p = kn_mfma_cycles(t, i) / 4;
+    bool g950 = t == KILN_GFX950;
+
+    if (row->flags & KN_IF_F64) {
+        bool small = !strncmp(row->mnemonic, "v_mfma_f64_4x4", 14);
+        st->waits_read = small ? 6 : g950 ? 19 : 11;
+        st->waits_mem = small ? 9 : g950 ? 19 : 18;
+        st->waits_cin = small ? 4 : g950 ? 17 : 9;
+    } else if (row->sig && strchr(row->sig, '1')) { /* f32 inputs: not XDL */
+        st->waits_read = st->waits_mem = (uint8_t)(p + 2);
+        st->waits_cin = (uint8_t)p;
+    } else {
+        st->waits_read = st->waits_mem = (uint8_t)(p + 3 + (g950 && p != 2));
+        st->waits_cin = (uint8_t)(p + 1 + g950);
+        st->waits_war = (uint8_t)(p - 1);
+    }
+    st->waits_same = p == 2 ? 2 : 0;
+}
+
+void
+kn_hazard_classify(kiln_target t, const struct kn_inst *i,
+                   struct kn_step *st)
+{
+    unsigned c = consumer_classes(i, st);
+
+    st->produces = (uint8_t)produces(i, st);
+    if (st->flags & KN_ST_MFMA)
+        mfma_waits(t, i, st);
+    for (unsigned k = 0; k < NRULES; k++)
+        if (c >> rules[k].consume & 1 &&
+            (!rules[k].target || rules[k].target == t))
+            st->rules |= (uint16_t)(1u << k);
+}
+
+/* ---- short hazards ------------------------------------------------------ */
+
+static bool
+ranges_meet(const struct kn_range *a, unsigned na, unsigned role_a,
+            const struct kn_range *b, unsigned nb, unsigned role_b)
+{
+    for (unsigned x = 0; x < na; x++) {
+        if (a[x].role != role_a)
+            continue;
+        for (unsigned y = 0; y < nb; y++) {
+            bool role = b[y].role == role_b ||
+                        (role_b == KN_R_READ && b[y].role == KN_R_CIN);
+            if (role && a[x].reg < b[y].reg + b[y].n &&
+                b[y].reg < a[x].reg + a[x].n)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool
+selects_lane(const struct kn_step *from, const struct kn_inst *i)
+{
+    const struct kn_opnd *o = &i->o[i->nopnd - 1];
+
+    return o->kind == KN_O_SGPR &&
+           writes(from->s, from->ns, o->reg, o->reg + 1u);
+}
+
+static bool
+rule_applies(const struct kn_wave *w, const struct rule *r, uint32_t from_inst,
+             const struct kn_inst *i, const struct kn_step *st)
+{
+    const struct kn_step *from = &w->group->run->step[from_inst];
+    const struct kn_inst *fi = &w->group->program->inst[from_inst];
+
+    switch (r->match) {
+    case VGPR_READ:
+        return ranges_meet(from->v, from->nv, KN_R_WRITE, st->v, st->nv,
+                           KN_R_READ);
+    case SGPR_READ:
+        return ranges_meet(from->s, from->ns, KN_R_WRITE, st->s, st->ns,
+                           KN_R_READ);
+    case DATA_OVERWRITE:
+        return writes(st->v, st->nv, from->mem.data,
+                      from->mem.data + from->mem.ndata);
+    case LANE_SELECT:
+        return selects_lane(from, i);
+    case VCC_READ:
+        return writes(from->s, from->ns, KN_S_VCC, KN_S_VCC + 2);
+    case SAME_HWREG:
+        return !((fi->raw[0] ^ i->raw[0]) & 63);
+    default:
+        return true;
+    }
+}
+
+static void
+check_rule(struct kn_wave *w, const struct kn_inst *i,
+           const struct kn_step *st, const struct rule *r)
+{
+    const struct kn_hazard *h = w->hazard;
+
+    for (unsigned k = 0; k < KN_HZ_RING; k++) {
+        uint64_t between = w->steps - h->recent[k].at;
+
+        if (!h->recent[k].at || between >= r->need)
+            continue;
+        if (!(h->recent[k].produces >> r->produce & 1))
+            continue;
+        if (rule_applies(w, r, h->recent[k].inst, i, st))
+            kn_report_pair(w, i, KN_F_WAIT_STATES, -1, 0, h->recent[k].inst,
+                           w->id, "%s after %u wait states, needs %u",
+                           r->text, (unsigned)between, r->need);
+    }
+}
+
+/* ---- matrix results ----------------------------------------------------- */
+
+static void
+record_mfma(struct kn_wave *w, const struct kn_inst *i,
+            const struct kn_step *st)
+{
+    struct kn_hazard *h = w->hazard;
+    struct kn_hazard_mfma *m = &h->mfma[h->head++ % KN_HZ_MFMA];
+    unsigned longest = st->waits_mem > st->waits_read ? st->waits_mem
+                                                      : st->waits_read;
+
+    *m = (struct kn_hazard_mfma){ .at = w->steps + 1, .st = st, .op = i->op,
+                                  .inst = kn_inst_index(w, i) };
+    for (unsigned k = 0; k < st->nv; k++) {
+        if (st->v[k].role == KN_R_WRITE) {
+            m->d = st->v[k].reg;
+            m->nd = st->v[k].n;
+        } else if (st->v[k].role == KN_R_CIN) {
+            m->c = st->v[k].reg;
+            m->nc = st->v[k].n;
+        }
+    }
+    if (h->until < m->at + longest)
+        h->until = m->at + longest;
+}
+
+static unsigned
+need_after(const struct kn_hazard_mfma *m, const struct kn_range *r,
+           const struct kn_inst *i, const struct kn_step *st)
+{
+    bool mfma = st->flags & KN_ST_MFMA;
+    bool d = r->reg < m->d + m->nd && m->d < r->reg + r->n;
+    bool c = r->reg < m->c + m->nc && m->c < r->reg + r->n;
+
+    if (r->role == KN_R_WRITE) {
+        if (mfma)
+            return 0;        /* the matrix unit keeps its own order */
+        return d ? m->st->waits_read : c ? m->st->waits_war : 0;
+    }
+    if (!d)
+        return 0;
+    if (r->role == KN_R_CIN) {
+        if (r->reg == m->d && r->n == m->nd && m->op == i->op)
+            return m->st->waits_same;
+        return m->st->waits_cin;
+    }
+    return st->flags & KN_ST_MEM ? m->st->waits_mem : m->st->waits_read;
+}
+
+static void
+check_mfma(struct kn_wave *w, const struct kn_inst *i,
+           const struct kn_step *st, const struct kn_hazard_mfma *m)
+{
+    uint64_t between = w->steps - m->at;
+
+    if (!m->at || between >= 20)
+        return;
+    for (unsigned k = 0; k < st->nv; k++) {
+        unsigned need = need_after(m, &st->v[k], i, st);
+
+        if (between < need)
+            kn_report_pair(w, i, KN_F_WAIT_STATES, -1, st->v[k].reg, m->inst,
+                           w->id,
+                           "%s MFMA result after %u wait states, needs %u",
+                           st->v[k].role == KN_R_WRITE ? "overwrites"
+                           : st->v[k].role == KN_R_CIN ? "accumulates on"
+                                                       : "reads",
+                           (unsigned)between, need);
+    }
+}
+
+/* ---- run loop ----------------------------------------------------------- */
+
+void
+kn_hazard_reset(struct kn_hazard *h)
+{
+    memset(h, 0, sizeof *h);
+}
+
+void
+kn_hazard_check(struct kn_wave *w, const struct kn_inst *i,
+                const struct kn_step *st)
+{
+    struct kn_hazard *h = w->hazard;
+
+    for (unsigned m = st->rules; m; m &= m - 1) {
+        const struct rule *r = &rules[__builtin_ctz(m)];
+
+        if (w->steps - h->last[r->produce] < r->need)
+            check_rule(w, i, st, r);
+    }
+    if (w->steps < h->until && st->nv)
+        for (unsigned k = 0; k < KN_HZ_MFMA; k++)
+            check_mfma(w, i, st, &h->mfma[k]);
+}
+
+void
+kn_hazard_record(struct kn_wave *w, const struct kn_inst *i,
+                 const struct kn_step *st)
+{
+    struct kn_hazard *h = w->hazard;
+    unsigned slot;
+
+    if (st->flags & KN_ST_MFMA)
+        record_mfma(w, i, st);
+    if (!st->produces)
+        return;
+    slot = h->nrecent++ % KN_HZ_RING;
+    h->recent[slot].at = w->steps + 1;
+    h->recent[slot].inst = kn_inst_index(w, i);
+    h->recent[slot].produces = st->produces;
+    for (unsigned m = st->produces; m; m &= m - 1)
+        h->last[__builtin_ctz(m)] = w->steps + 1;
+}

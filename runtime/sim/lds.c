@@ -1,0 +1,421 @@
+/* lds.c - the bytes of a workgroup's LDS and a shadow that knows who wrote
+ * and who read them.
+ *
+ * Every LDS-writing instruction of the workgroup takes a stamp; a granule (a
+ * dword, or a byte once a narrower or unaligned access appears) keeps the
+ * stamp of its last writer. An update by one wave is ordered before an access
+ * by another iff the writer had waited for it (lgkmcnt for ds_write, vmcnt
+ * for a direct-to-LDS copy) when the last barrier released both. At each
+ * barrier `safe` becomes the newest stamp below which everything is ordered:
+ * the common access costs one comparison, the rest is decided exactly from
+ * the writer's queue. Reads keep, for each wave, the LDS sequence number of
+ * the last read of a granule. */
+#include "core.h"
+
+void
+kn_lds_reset(struct kn_group *g)
+{
+    static const uint32_t poison = KN_POISON;
+    struct kn_lds_shadow *s = g->shadow;
+
+    for (uint32_t k = 0; k + 4 <= g->lds_size; k += 4)
+        memcpy(g->lds + k, &poison, 4);
+    s->shift = 2;
+    s->n = (g->lds_size + 3) / 4;
+    s->stamp = s->safe = 0;
+    if (s->n) {
+        memset(s->writer, 0, s->n * sizeof *s->writer);
+        memset(s->reader, 0, (size_t)g->nwaves * s->n * sizeof *s->reader);
+    }
+    memset(s->read_base, 0, g->nwaves * sizeof *s->read_base);
+    memset(s->last_read, 0, g->nwaves * sizeof *s->last_read);
+}
+
+/* From dword to byte granules; the arrays have room for it. */
+static void
+refine(struct kn_group *g)
+{
+    struct kn_lds_shadow *s = g->shadow;
+    uint32_t n = s->n;
+
+    for (uint32_t k = n; k-- > 0;)
+        for (unsigned b = 4; b-- > 0;)
+            s->writer[k * 4 + b] = s->writer[k];
+    for (size_t k = (size_t)g->nwaves * n; k-- > 0;)
+        for (unsigned b = 4; b-- > 0;)
+            s->reader[k * 4 + b] = s->reader[k];
+    s->shift = 0;
+    s->n = n * 4;
+}
+
+static uint32_t
+oldest_stamp(const struct kn_async *a)
+{
+    uint32_t min = UINT32_MAX;
+
+    for (uint32_t q = a->vm_done + 1; q <= a->vm_seq; q++) {
+        uint32_t stamp = a->vm[q % KN_VM_RING].stamp;
+        if (stamp && stamp < min)
+            min = stamp;
+    }
+    for (uint32_t q = a->ds_done + 1; q <= a->ds_seq; q++) {
+        uint32_t stamp = a->ds[q % KN_DS_RING].stamp;
+        if (stamp && stamp < min)
+            min = stamp;
+    }
+    return min;
+}
+
+void
+kn_lds_barrier(struct kn_group *g)
+{
+    uint32_t oldest = UINT32_MAX;
+
+    for (uint32_t k = 0; k < g->nwaves; k++) {
+        struct kn_async *a = g->wave[k].async;
+        uint32_t stamp = oldest_stamp(a);
+
+        a->vm_barrier = a->vm_done;
+        a->ds_barrier = a->ds_done;
+        if (stamp < oldest)
+            oldest = stamp;
+    }
+    g->shadow->safe = oldest == UINT32_MAX ? g->shadow->stamp : oldest - 1;
+    g->epoch++;
+}
+
+/* ---- the lanes of an access --------------------------------------------- */
+
+/* Drops lanes outside the allocation; refines if a granule is cut. */
+static void
+check_range(struct kn_wave *w, const struct kn_inst *i,
+            struct kn_lds_access *x)
+{
+    struct kn_group *g = w->group;
+    uint32_t cut = x->bytes & 3;
+    uint64_t bad = 0;
+
+    for (unsigned l = 0; l < KN_LANES; l++) {
+        if (!(x->mask >> l & 1))
+            continue;
+        cut |= x->addr[l] & 3;
+        bad |= (uint64_t)((uint64_t)x->addr[l] + x->bytes > g->lds_size) << l;
+    }
+    if (bad) {
+        int lane = __builtin_ctzll(bad);
+        kn_report(w, i, KN_F_LDS_RANGE, lane, x->addr[lane],
+                  "%u bytes at LDS address 0x%x, the workgroup has 0x%x",
+                  x->bytes, x->addr[lane], g->lds_size);
+        x->mask &= ~bad;
+    }
+    if (cut && g->shadow->shift && x->mask)
+        refine(g);
+}
+
+static uint32_t
+byte_address(const struct kn_lds_shadow *s, uint32_t granule)
+{
+    return granule << s->shift;
+}
+
+/* ---- who wrote it ------------------------------------------------------- */
+
+/* The writer of a stamp, NULL if it is too long ago to matter. */
+static const struct kn_lds_op *
+writer_of(const struct kn_lds_shadow *s, uint32_t stamp)
+{
+    stamp &= ~KN_LDS_UNDEF;
+    if (stamp <= s->safe || s->stamp - stamp >= KN_LDS_OPS)
+        return NULL;
+    return &s->op[stamp % KN_LDS_OPS];
+}
+
+static bool
+other_wave_ordered(const struct kn_group *g, const struct kn_lds_op *op)
+{
+    const struct kn_async *a = g->wave[op->wave].async;
+
+    return op->seq <= (op->kind == KN_L_DMA ? a->vm_barrier : a->ds_barrier);
+}
+
+static const char *
+why_unordered(const struct kn_group *g, const struct kn_lds_op *op)
+{
+    const struct kn_async *a = g->wave[op->wave].async;
+    bool dma = op->kind == KN_L_DMA;
+
+    if (op->seq <= (dma ? a->vm_done : a->ds_done))
+        return "no barrier between";
+    return dma ? "that wave has not waited for vmcnt before a barrier"
+               : "that wave has not waited for lgkmcnt before a barrier";
+}
+
+static const char *
+op_name(const struct kn_wave *w, uint32_t inst)
+{
+    return kn_isa[w->group->program->inst[inst].op].mnemonic;
+}
+
+/* Is reading a granule with this stamp wrong? Reports it if so. */
+static bool
+read_conflict(struct kn_wave *w, const struct kn_inst *i, uint32_t stamp,
+              int lane, uint32_t addr)
+{
+    const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
+
+    if (!op)
+        return false;
+    if (op->wave != w->id) {
+        if (other_wave_ordered(w->group, op))
+            return false;
+        kn_report_pair(w, i, KN_F_LDS_RACE_RAW, lane, addr, op->inst,
+                       op->wave, "LDS 0x%x written by wave %u, %s: %s", addr,
+                       op->wave, op_name(w, op->inst),
+                       why_unordered(w->group, op));
+        return true;
+    }
+    if (op->kind != KN_L_DMA || op->seq <= w->async->vm_done)
+        return false;
+    kn_report_pair(w, i, KN_F_USE_BEFORE_WAIT, lane, addr, op->inst, w->id,
+                   "LDS 0x%x is the target of %s, vmcnt %u of %u", addr,
+                   op_name(w, op->inst), w->async->vm_seq - w->async->vm_done,
+                   w->async->vm_seq - op->seq);
+    return true;
+}
+
+/* Own LDS instructions stay in order; a copy and an LDS write do not. */
+static bool
+own_write_ordered(const struct kn_wave *w, const struct kn_lds_op *op,
+                  enum kn_lds_kind kind)
+{
+    bool dma = op->kind == KN_L_DMA;
+
+    if (dma == (kind == KN_L_DMA))
+        return true;
+    return op->seq <= (dma ? w->async->vm_done : w->async->ds_done);
+}
+
+static void
+write_conflict(struct kn_wave *w, const struct kn_inst *i, uint32_t stamp,
+               enum kn_lds_kind kind, int lane, uint32_t addr)
+{
+    const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
+
+    if (!op || (op->kind == KN_L_ATOMIC && kind == KN_L_ATOMIC))
+        return;
+    if (op->wave == w->id ? own_write_ordered(w, op, kind)
+                          : other_wave_ordered(w->group, op))
+        return;
+    kn_report_pair(w, i, KN_F_LDS_RACE_WAW, lane, addr, op->inst, op->wave,
+                   "LDS 0x%x also written by wave %u, %s: %s", addr, op->wave,
+                   op_name(w, op->inst), why_unordered(w->group, op));
+}
+
+/* ---- reads -------------------------------------------------------------- */
+
+/* Reader entries count from read_base in 16 bits. Past that the oldest half
+ * is forgotten: a read that many LDS instructions ago counts as ordered. */
+static uint16_t
+reader_mark(struct kn_wave *w)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    uint32_t seq = w->async->ds_seq, id = w->id;
+    uint16_t *r = s->reader + (size_t)id * s->n;
+
+    if (seq - s->read_base[id] > UINT16_MAX) {
+        uint32_t by = seq - s->read_base[id] - UINT16_MAX / 2;
+
+        for (uint32_t k = 0; k < s->n; k++)
+            r[k] = r[k] > by ? (uint16_t)(r[k] - by) : 0;
+        s->read_base[id] += by;
+    }
+    s->last_read[id] = seq;
+    s->read_inst[(size_t)id * KN_LDS_READS + seq % KN_LDS_READS] =
+        w->async->ds[seq % KN_DS_RING].inst;
+    return (uint16_t)(seq - s->read_base[id]);
+}
+
+static bool
+all_safe(const uint32_t *writer, unsigned n, uint32_t safe)
+{
+    uint32_t bad = 0;
+
+    for (unsigned k = 0; k < n; k++)
+        bad |= writer[k] - 1 >= safe;
+    return !bad;
+}
+
+/* One lane that is not plainly safe. */
+static void
+read_slow(struct kn_wave *w, const struct kn_inst *i, struct kn_lds_access *x,
+          unsigned lane)
+{
+    static const uint32_t poison = KN_POISON;
+    struct kn_lds_shadow *s = w->group->shadow;
+    unsigned step = 1u << s->shift;
+    unsigned defined = 0;    /* bit k: some byte of dword k is */
+
+    for (unsigned b = 0; b < x->bytes; b += step) {
+        uint32_t g = (x->addr[lane] + b) >> s->shift;
+        uint32_t stamp = s->writer[g];
+
+        if (stamp && !(stamp & KN_LDS_UNDEF))
+            defined |= 1u << b / 4;
+        if (stamp && read_conflict(w, i, stamp, (int)lane,
+                                   byte_address(s, g)))
+            memcpy(x->buf[lane] + b, &poison, step);
+    }
+    for (unsigned k = 0; k * 4 < x->bytes; k++)
+        x->undef[k] |= (uint64_t)(~defined >> k & 1) << lane;
+}
+
+void
+kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
+            struct kn_lds_access *x)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    unsigned n;
+    uint16_t *reader, mark;
+
+    memset(x->undef, 0, sizeof x->undef);
+    check_range(w, i, x);
+    n = s->shift ? x->bytes / 4 : x->bytes;
+    mark = reader_mark(w);
+    reader = s->reader + (size_t)w->id * s->n;
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(m);
+        uint32_t g = x->addr[l] >> s->shift;
+
+        memcpy(x->buf[l], w->group->lds + x->addr[l], x->bytes);
+        if (!all_safe(s->writer + g, n, s->safe))
+            read_slow(w, i, x, l);
+        for (unsigned k = 0; k < n; k++)
+            reader[g + k] = mark;
+    }
+}
+
+/* ---- updates ------------------------------------------------------------ */
+
+struct readers {             /* waves with reads that are not ordered */
+    unsigned n;
+    uint16_t wave[16], limit[16];
+};
+
+/* Reads up to limit are ordered before an update by w. */
+static void
+find_readers(struct kn_wave *w, enum kn_lds_kind kind, struct readers *r)
+{
+    struct kn_group *g = w->group;
+    struct kn_lds_shadow *s = g->shadow;
+
+    r->n = 0;
+    for (uint32_t k = 0; k < g->nwaves && r->n < 16; k++) {
+        const struct kn_async *a = g->wave[k].async;
+        uint32_t done = k == w->id ? a->ds_done : a->ds_barrier;
+
+        if (k == w->id && kind != KN_L_DMA)
+            continue;        /* LDS instructions of a wave stay in order */
+        if (s->last_read[k] <= done)
+            continue;
+        r->wave[r->n] = (uint16_t)k;
+        r->limit[r->n++] = (uint16_t)(done > s->read_base[k]
+                                      ? done - s->read_base[k] : 0);
+    }
+}
+
+static void
+report_reader(struct kn_wave *w, const struct kn_inst *i, unsigned reader,
+              uint32_t granule, enum kn_lds_kind kind, int lane)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    uint32_t seq = s->reader[(size_t)reader * s->n + granule] +
+                   s->read_base[reader];
+    uint32_t inst = s->read_inst[(size_t)reader * KN_LDS_READS +
+                                 seq % KN_LDS_READS];
+    const struct kn_async *a = w->group->wave[reader].async;
+    const char *why = seq > a->ds_done ? "its read may not have happened yet"
+                                       : "no barrier between";
+
+    if (a->ds_seq - seq >= KN_LDS_READS)
+        inst = UINT32_MAX;
+    kn_report_pair(w, i,
+                   kind == KN_L_DMA ? KN_F_LDS_REFILL : KN_F_LDS_RACE_WAR,
+                   lane, byte_address(s, granule), inst, reader,
+                   "LDS 0x%x read by wave %u, %s: %s",
+                   byte_address(s, granule), reader,
+                   inst == UINT32_MAX ? "long ago" : op_name(w, inst), why);
+}
+
+static void
+check_readers(struct kn_wave *w, const struct kn_inst *i,
+              const struct readers *r, uint32_t g, unsigned n,
+              enum kn_lds_kind kind, int lane)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+
+    for (unsigned k = 0; k < r->n; k++) {
+        const uint16_t *row = s->reader + (size_t)r->wave[k] * s->n + g;
+
+        for (unsigned b = 0; b < n; b++)
+            if (row[b] > r->limit[k])
+                report_reader(w, i, r->wave[k], g + b, kind, lane);
+    }
+}
+
+static void
+mark_lane(struct kn_wave *w, const struct kn_inst *i,
+          const struct kn_lds_access *x, const struct readers *r, unsigned l)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    unsigned n = s->shift ? x->bytes / 4 : x->bytes;
+    uint32_t g = x->addr[l] >> s->shift;
+
+    for (unsigned k = 0; k < n; k++) {
+        unsigned dword = s->shift ? k : k / 4;
+        uint32_t old = s->writer[g + k];
+
+        if (old > s->safe)
+            write_conflict(w, i, old, x->kind, (int)l,
+                           byte_address(s, g + k));
+        s->writer[g + k] = s->stamp |
+            (x->undef[dword] >> l & 1 ? KN_LDS_UNDEF : 0);
+    }
+    if (r->n)
+        check_readers(w, i, r, g, n, x->kind, (int)l);
+}
+
+void
+kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
+              struct kn_lds_access *x, struct kn_op *op)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    struct readers r;
+
+    check_range(w, i, x);
+    find_readers(w, x->kind, &r);
+    if (++s->stamp == KN_LDS_UNDEF - 1)
+        kn_run_fail(w, KILN_UNSUPPORTED,
+                    "a workgroup with 2^31 LDS writes is not simulated");
+    op->stamp = s->stamp;
+    s->op[s->stamp % KN_LDS_OPS] = (struct kn_lds_op){
+        (uint16_t)w->id, (uint8_t)x->kind, op->seq, op->inst };
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(m);
+
+        mark_lane(w, i, x, &r, l);
+        if (x->kind == KN_L_WRITE)
+            memcpy(w->group->lds + x->addr[l], x->buf[l], x->bytes);
+    }
+}
+
+void
+kn_lds_commit(struct kn_wave *w, const struct kn_op *op)
+{
+    const uint8_t *data = (const uint8_t *)op->data;
+
+    for (uint64_t m = op->exec; m; m &= m - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(m);
+
+        memcpy(w->group->lds + op->lds[l], data + 16 * l, op->size);
+    }
+}

@@ -1,0 +1,468 @@
+/* memory.c - device memory of the simulator: allocations, pages backed on
+ * first touch, and which bytes hold a value. Worker threads share the pages;
+ * they are published once with compare-and-swap and live until the allocation
+ * is freed. The host allocator must therefore be callable from any thread. */
+#include <stdlib.h>
+
+#include "core.h"
+
+/* The first address; the gap between allocations makes an access a few
+ * megabytes out of bounds land nowhere. Freed addresses are never reused. */
+#define FIRST_ADDRESS 0x7e0000000000u
+#define GUARD ((uint64_t)2 << 20)
+#define ADDRESS_LIMIT ((uint64_t)1 << 47)
+
+static void *
+host_alloc(struct kn_sim *s, size_t n)
+{
+    return s->c->realloc(s->c->user, NULL, 0, n);
+}
+
+static void
+host_free(struct kn_sim *s, void *p, size_t n)
+{
+    if (p)
+        s->c->realloc(s->c->user, p, n, 0);
+}
+
+/* ---- allocations -------------------------------------------------------- */
+
+/* Index of the first block that starts above addr. */
+static size_t
+upper_block(const struct kn_sim *s, uint64_t addr)
+{
+    size_t lo = 0, hi = s->nblocks;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (s->block[mid]->addr <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static struct kn_block *
+find_block(const struct kn_sim *s, uint64_t addr)
+{
+    size_t i = upper_block(s, addr);
+
+    if (!i || addr - s->block[i - 1]->addr >= s->block[i - 1]->size)
+        return NULL;
+    return s->block[i - 1];
+}
+
+const struct kn_block *
+kn_block_near(const struct kn_sim *s, uint64_t addr)
+{
+    size_t i = upper_block(s, addr);
+    const struct kn_block *below = i ? s->block[i - 1] : NULL;
+    const struct kn_block *above = i < s->nblocks ? s->block[i] : NULL;
+
+    if (!below || !above)
+        return below ? below : above;
+    return addr - (below->addr + below->size) <= above->addr - addr ? below
+                                                                   : above;
+}
+
+kiln_status
+kn_sim_open(struct kn_ctx *c, kiln_target target, struct kn_sim **out)
+{
+    KN_ENTER(c);
+    if (target != KILN_GFX942 && target != KILN_GFX950)
+        return kn_fail(c, KILN_UNSUPPORTED, "the simulator has no target %s",
+                       kiln_target_name(target));
+    *out = KN_NEW(c, struct kn_sim, 1);
+    (*out)->c = c;
+    (*out)->target = target;
+    (*out)->next = FIRST_ADDRESS;
+    return KILN_OK;
+}
+
+static bool
+add_block(struct kn_sim *s, struct kn_block *b)
+{
+    if (s->nblocks == s->cap) {
+        size_t cap = s->cap ? s->cap * 2 : 16;
+        void *p = s->c->realloc(s->c->user, s->block, s->cap * sizeof b,
+                                cap * sizeof b);
+        if (!p)
+            return false;
+        s->block = p;
+        s->cap = cap;
+    }
+    s->block[s->nblocks++] = b;  /* addresses only grow */
+    return true;
+}
+
+static kiln_status
+no_memory(struct kn_sim *s, uint64_t size)
+{
+    return kn_fail(s->c, KILN_NO_MEMORY,
+                   "no host memory for the page table of %llu device bytes",
+                   (unsigned long long)size);
+}
+
+kiln_status
+kn_block_add(struct kn_sim *s, uint64_t size, unsigned flags, kn_fill_fn fill,
+             void *user, uint64_t *addr)
+{
+    uint64_t npages = (size + KN_PAGE_SIZE - 1) >> KN_PAGE_SHIFT;
+    struct kn_block *b;
+
+    if (!size)
+        return kn_fail(s->c, KILN_BAD_INPUT,
+                       "a device allocation of zero bytes");
+    if (size > ADDRESS_LIMIT - s->next - 2 * GUARD)
+        return kn_fail(s->c, KILN_BAD_INPUT,
+                       "a device allocation of %llu bytes exceeds the 47-bit "
+                       "address space", (unsigned long long)size);
+    b = host_alloc(s, sizeof *b);
+    if (!b)
+        return no_memory(s, size);
+    /* calloc, not the host allocator: a sparse table must stay untouched. */
+    *b = (struct kn_block){ s->next, size, flags, fill, user, npages,
+                            calloc(npages, sizeof *b->pages) };
+    if (!b->pages || !add_block(s, b)) {
+        free(b->pages);
+        host_free(s, b, sizeof *b);
+        return no_memory(s, size);
+    }
+    *addr = b->addr;
+    s->next = (b->addr + size + 2 * GUARD) & ~(GUARD - 1);
+    return KILN_OK;
+}
+
+kiln_status
+kn_sim_alloc(struct kn_sim *s, uint64_t size, unsigned flags, kn_fill_fn fill,
+             void *user, uint64_t *addr)
+{
+    return kn_block_add(s, size, flags, fill, user, addr);
+}
+
+static void
+free_page(struct kn_sim *s, struct kn_page *p)
+{
+    if (!p)
+        return;
+    host_free(s, p->map, KN_PAGE_SIZE);
+    free(p);
+}
+
+static void
+free_block(struct kn_sim *s, struct kn_block *b)
+{
+    for (size_t i = 0; i < b->npages; i++)
+        free_page(s, atomic_load_explicit(&b->pages[i],
+                                          memory_order_relaxed));
+    free(b->pages);
+    host_free(s, b, sizeof *b);
+}
+
+kiln_status
+kn_sim_free(struct kn_sim *s, uint64_t addr)
+{
+    size_t i = upper_block(s, addr);
+
+    if (!i || s->block[i - 1]->addr != addr)
+        return kn_fail(s->c, KILN_BAD_INPUT,
+                       "0x%llx is not the address of an allocation",
+                       (unsigned long long)addr);
+    free_block(s, s->block[i - 1]);
+    memmove(&s->block[i - 1], &s->block[i],
+            (s->nblocks - i) * sizeof *s->block);
+    s->nblocks--;
+    return KILN_OK;
+}
+
+void
+kn_sim_close(struct kn_sim *s)
+{
+    for (size_t i = 0; i < s->nblocks; i++)
+        free_block(s, s->block[i]);
+    host_free(s, s->block, s->cap * sizeof *s->block);
+    s->block = NULL;
+    s->nblocks = s->cap = 0;
+}
+
+/* ---- pages -------------------------------------------------------------- */
+
+static void
+fill_poison(uint8_t *p)
+{
+    static const uint32_t poison = KN_POISON;
+
+    for (size_t i = 0; i < KN_PAGE_SIZE; i += sizeof poison)
+        memcpy(p + i, &poison, sizeof poison);
+}
+
+/* The initial contents of page i of b. An OUTPUT block counts kernel stores
+ * even if a fill defines its bytes. */
+static struct kn_page *
+make_page(struct kn_sim *s, struct kn_block *b, size_t i)
+{
+    uint64_t offset = (uint64_t)i << KN_PAGE_SHIFT;
+    uint64_t left = b->size - offset;
+    struct kn_page *p = aligned_alloc(64, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->base = b->addr + offset;
+    p->lo = 0;
+    p->hi = left < KN_PAGE_SIZE ? (uint32_t)left : KN_PAGE_SIZE;
+    p->readonly = b->flags & KN_MEM_READONLY;
+    p->map = NULL;
+    if (!b->fill || b->flags & KN_MEM_OUTPUT) {
+        p->map = host_alloc(s, KN_PAGE_SIZE);
+        if (!p->map) {
+            free(p);
+            return NULL;
+        }
+        memset(p->map, b->fill ? KN_MAP_INIT : 0, KN_PAGE_SIZE);
+    }
+    if (b->fill)
+        b->fill(b->user, offset, p->data, p->hi);
+    else
+        fill_poison(p->data);
+    return p;
+}
+
+static struct kn_page *
+block_page(struct kn_sim *s, struct kn_block *b, size_t i)
+{
+    struct kn_page *p = atomic_load_explicit(&b->pages[i],
+                                             memory_order_acquire);
+    struct kn_page *none = NULL;
+
+    if (p)
+        return p;
+    p = make_page(s, b, i);
+    if (!p)
+        return NULL;
+    if (!atomic_compare_exchange_strong(&b->pages[i], &none, p)) {
+        free_page(s, p);     /* another thread was first */
+        p = none;
+    }
+    return p;
+}
+
+struct kn_page *
+kn_page_fault(struct kn_worker *k, uint64_t addr)
+{
+    uint64_t number = addr >> KN_PAGE_SHIFT;
+    struct kn_sim *s = k->run->sim;
+    struct kn_block *b = find_block(s, addr);
+    struct kn_page *p;
+
+    if (!b)
+        return NULL;
+    p = block_page(s, b, (size_t)((addr - b->addr) >> KN_PAGE_SHIFT));
+    if (!p) {
+        k->out_of_memory = true;
+        return NULL;
+    }
+    k->tlb[number % KN_TLB].number = number;
+    k->tlb[number % KN_TLB].page = p;
+    return p;
+}
+
+/* ---- accesses of a kernel ----------------------------------------------- */
+
+static bool
+nothing_written(const struct kn_page *p, uint32_t off, unsigned n)
+{
+    uint8_t any = 0;
+
+    for (unsigned k = 0; k < n; k++)
+        any |= p->map[off + k];
+    return !any;
+}
+
+enum kn_access
+kn_mem_load(struct kn_worker *k, uint64_t addr, void *dst, unsigned n,
+            bool *undef)
+{
+    struct kn_page *p = kn_page_of(k, addr);
+    uint32_t off;
+    unsigned head;
+    bool tail = true;
+
+    if (!p)
+        return KN_A_UNMAPPED;
+    off = (uint32_t)(addr - p->base);
+    if (off + n <= p->hi) {
+        memcpy(dst, p->data + off, n);
+        *undef = p->map && nothing_written(p, off, n);
+        return KN_A_OK;
+    }
+    head = p->hi - off;
+    if (off >= p->hi || p->hi != KN_PAGE_SIZE)
+        return KN_A_UNMAPPED;
+    if (kn_mem_load(k, addr + head, (uint8_t *)dst + head, n - head, &tail))
+        return KN_A_UNMAPPED;
+    memcpy(dst, p->data + off, head);
+    *undef = tail && p->map && nothing_written(p, off, head);
+    return KN_A_OK;
+}
+
+enum kn_access
+kn_mem_store(struct kn_worker *k, uint64_t addr, const void *src, unsigned n)
+{
+    struct kn_page *p = kn_page_of(k, addr);
+    enum kn_access a;
+    uint32_t off;
+    unsigned head;
+
+    if (!p)
+        return KN_A_UNMAPPED;
+    if (p->readonly)
+        return KN_A_READONLY;
+    off = (uint32_t)(addr - p->base);
+    if (off + n <= p->hi) {
+        memcpy(p->data + off, src, n);
+        if (p->map)
+            memset(p->map + off, KN_MAP_INIT | KN_MAP_KERNEL, n);
+        return KN_A_OK;
+    }
+    head = p->hi - off;
+    if (off >= p->hi || p->hi != KN_PAGE_SIZE)
+        return KN_A_UNMAPPED;
+    a = kn_mem_store(k, addr + head, (const uint8_t *)src + head, n - head);
+    return a ? a : kn_mem_store(k, addr, src, head);
+}
+
+enum kn_access
+kn_mem_atomic(struct kn_worker *k, uint64_t addr, unsigned n, void **out,
+              bool *undef)
+{
+    struct kn_page *p = kn_page_of(k, addr);
+    uint32_t off;
+
+    if (!p || !kn_page_holds(p, addr, n))
+        return KN_A_UNMAPPED;
+    if (p->readonly)
+        return KN_A_READONLY;
+    off = (uint32_t)(addr - p->base);
+    *undef = p->map && nothing_written(p, off, n);
+    if (p->map)
+        memset(p->map + off, KN_MAP_INIT | KN_MAP_KERNEL, n);
+    *out = p->data + off;
+    return KN_A_OK;
+}
+
+/* ---- accesses of the host ----------------------------------------------- */
+
+enum visit { VISIT_WRITE, VISIT_READ, VISIT_TEST };
+
+/* Finds the block and checks that [addr, addr + n) is inside it. */
+static kiln_status
+host_range(struct kn_sim *s, uint64_t addr, size_t n, struct kn_block **b)
+{
+    *b = find_block(s, addr);
+    if (!*b || n > (*b)->size - (addr - (*b)->addr))
+        return kn_fail(s->c, KILN_BAD_INPUT,
+                       "%zu bytes at 0x%llx are not inside an allocation", n,
+                       (unsigned long long)addr);
+    return KILN_OK;
+}
+
+static bool
+all_written(const struct kn_page *p, size_t off, size_t n)
+{
+    for (size_t k = 0; p->map && k < n; k++)
+        if (!p->map[off + k])
+            return false;
+    return true;
+}
+
+static void
+visit_page(struct kn_page *p, size_t off, uint8_t *host, size_t n,
+           enum visit what)
+{
+    if (what == VISIT_READ) {
+        memcpy(host, p->data + off, n);
+        return;
+    }
+    memcpy(p->data + off, host, n);
+    for (size_t k = 0; p->map && k < n; k++)
+        p->map[off + k] |= KN_MAP_INIT;
+}
+
+static kiln_status
+visit_range(struct kn_sim *s, uint64_t addr, uint8_t *host, size_t n,
+            enum visit what)
+{
+    struct kn_block *b;
+
+    KN_TRY(host_range(s, addr, n, &b));
+    while (n) {
+        uint64_t at = addr - b->addr;
+        size_t off = at % KN_PAGE_SIZE;
+        size_t part = n < KN_PAGE_SIZE - off ? n : KN_PAGE_SIZE - off;
+        struct kn_page *p = block_page(s, b, (size_t)(at >> KN_PAGE_SHIFT));
+
+        if (!p)
+            return no_memory(s, n);
+        visit_page(p, off, host, part, what);
+        addr += part;
+        host += part;
+        n -= part;
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kn_sim_write(struct kn_sim *s, uint64_t addr, const void *src, size_t n)
+{
+    return visit_range(s, addr, (uint8_t *)(uintptr_t)src, n, VISIT_WRITE);
+}
+
+kiln_status
+kn_sim_read(struct kn_sim *s, uint64_t addr, void *dst, size_t n)
+{
+    return visit_range(s, addr, dst, n, VISIT_READ);
+}
+
+int
+kn_sim_written(struct kn_sim *s, uint64_t addr, size_t n)
+{
+    struct kn_block *b = find_block(s, addr);
+
+    if (!b || n > b->size - (addr - b->addr))
+        return 0;
+    while (n) {
+        uint64_t at = addr - b->addr;
+        size_t off = at % KN_PAGE_SIZE;
+        size_t part = n < KN_PAGE_SIZE - off ? n : KN_PAGE_SIZE - off;
+        struct kn_page *p = atomic_load(&b->pages[at >> KN_PAGE_SHIFT]);
+
+        if (p ? !all_written(p, off, part) : !b->fill)
+            return 0;
+        addr += part;
+        n -= part;
+    }
+    return 1;
+}
+
+uint64_t
+kn_sim_unwritten(struct kn_sim *s, uint64_t addr)
+{
+    struct kn_block *b = find_block(s, addr);
+    uint64_t count = 0;
+
+    if (!b || !(b->flags & KN_MEM_OUTPUT))
+        return 0;
+    for (size_t i = 0; i < b->npages; i++) {
+        struct kn_page *p = atomic_load(&b->pages[i]);
+        uint64_t left = b->size - ((uint64_t)i << KN_PAGE_SHIFT);
+
+        if (!p) {
+            count += left < KN_PAGE_SIZE ? left : KN_PAGE_SIZE;
+            continue;
+        }
+        for (uint32_t k = 0; k < p->hi; k++)
+            count += !(p->map[k] & KN_MAP_KERNEL);
+    }
+    return count;
+}

@@ -1,0 +1,317 @@
+/* vmem.c - 64-lane gather, scatter and atomics on device memory. */
+#include "vmem.h"
+
+void
+kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i, int lane,
+              uint64_t addr, unsigned bytes, enum kn_access why)
+{
+    const struct kn_block *b;
+    uint64_t end;
+
+    if (w->group->worker->out_of_memory) {
+        kn_run_fail(w, KILN_NO_MEMORY, "no host memory for a device page");
+        return;
+    }
+    if (why == KN_A_READONLY) {
+        kn_report(w, i, KN_F_READONLY_STORE, lane, addr,
+                  "%u bytes at 0x%llx", bytes, (unsigned long long)addr);
+        return;
+    }
+    b = kn_block_near(w->group->run->sim, addr);
+    if (!b) {
+        kn_report(w, i, KN_F_BAD_ADDRESS, lane, addr, "%u bytes at 0x%llx",
+                  bytes, (unsigned long long)addr);
+        return;
+    }
+    end = b->addr + b->size;
+    kn_report(w, i, KN_F_BAD_ADDRESS, lane, addr,
+              "%u bytes at 0x%llx, %llu %s 0x%llx+0x%llx", bytes,
+              (unsigned long long)addr,
+              (unsigned long long)(addr >= b->addr ? addr - b->addr
+                                                   : b->addr - addr),
+              addr < b->addr ? "below" : addr < end ? "into" : "from",
+              (unsigned long long)b->addr, (unsigned long long)b->size);
+}
+
+/* ---- gather ------------------------------------------------------------- */
+
+static void
+load_part(struct kn_wave *w, const struct kn_inst *i, struct kn_vmem *x,
+          unsigned lane, unsigned at, unsigned n)
+{
+    bool undef = false;
+    enum kn_access a = kn_mem_load(w->group->worker, x->addr[lane] + at,
+                                   x->buf[lane] + at, n, &undef);
+
+    if (a) {
+        static const uint32_t poison = KN_POISON;
+        for (unsigned k = 0; k < n; k += 4)
+            memcpy(x->buf[lane] + at + k, &poison, 4);
+        kn_vmem_fault(w, i, (int)lane, x->addr[lane] + at, n, a);
+    }
+    if (undef)
+        x->undef[at / 4] |= (uint64_t)1 << lane;
+}
+
+/* One dword (or the narrow access) at a time. */
+static void
+load_slow(struct kn_wave *w, const struct kn_inst *i,
+          const struct kn_memop *m, struct kn_vmem *x, unsigned lane)
+{
+    memset(x->buf[lane], 0, sizeof x->buf[lane]);
+    for (unsigned at = 0; at < m->bytes; at += 4)
+        if (!x->partial || x->parts[lane] >> at / 4 & 1)
+            load_part(w, i, x, lane, at, m->bytes < 4 ? m->bytes : 4);
+}
+
+static void
+find_undef(const struct kn_page *p, uint32_t off, unsigned bytes,
+           struct kn_vmem *x, unsigned lane)
+{
+    for (unsigned at = 0; at < bytes; at += 4) {
+        uint32_t four = 0;
+
+        memcpy(&four, p->map + off + at, bytes < 4 ? bytes : 4);
+        if (!four)
+            x->undef[at / 4] |= (uint64_t)1 << lane;
+    }
+}
+
+void
+kn_vmem_gather(struct kn_wave *w, const struct kn_inst *i,
+               const struct kn_memop *m, struct kn_vmem *x)
+{
+    struct kn_worker *k = w->group->worker;
+    struct kn_page *p = NULL;
+    unsigned bytes = m->bytes;
+
+    memset(x->undef, 0, sizeof x->undef);
+    for (uint64_t lanes = x->mask; lanes; lanes &= lanes - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(lanes);
+        uint64_t a = x->addr[l];
+
+        if (!p || a - p->base >= KN_PAGE_SIZE)
+            p = x->partial && !x->parts[l] ? NULL : kn_page_of(k, a);
+        if (!p || (x->partial && x->parts[l] != 15) ||
+            !kn_page_holds(p, a, bytes)) {
+            load_slow(w, i, m, x, l);
+            continue;
+        }
+        memcpy(x->buf[l], p->data + (a - p->base), 16); /* page is padded */
+        if (p->map)
+            find_undef(p, (uint32_t)(a - p->base), bytes, x, l);
+    }
+}
+
+/* ---- scatter ------------------------------------------------------------ */
+
+static void
+store_part(struct kn_wave *w, const struct kn_inst *i, struct kn_vmem *x,
+           unsigned lane, unsigned at, unsigned n)
+{
+    enum kn_access a = kn_mem_store(w->group->worker, x->addr[lane] + at,
+                                    x->buf[lane] + at, n);
+
+    if (a)
+        kn_vmem_fault(w, i, (int)lane, x->addr[lane] + at, n, a);
+}
+
+void
+kn_vmem_scatter(struct kn_wave *w, const struct kn_inst *i,
+                const struct kn_memop *m, struct kn_vmem *x)
+{
+    for (uint64_t lanes = x->mask; lanes; lanes &= lanes - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(lanes);
+
+        if (!x->partial || x->parts[l] == 15) {
+            store_part(w, i, x, l, 0, m->bytes);
+            continue;
+        }
+        for (unsigned at = 0; at < m->bytes; at += 4)
+            if (x->parts[l] >> at / 4 & 1)
+                store_part(w, i, x, l, at, m->bytes < 4 ? m->bytes : 4);
+    }
+}
+
+/* ---- registers ---------------------------------------------------------- */
+
+void
+kn_vmem_collect(const struct kn_wave *w, const struct kn_memop *m,
+                unsigned reg, unsigned nreg, uint8_t (*buf)[16])
+{
+    unsigned shift = m->half == KN_HALF_HI ? 16 : 0;
+
+    for (unsigned k = 0; k < nreg; k++)
+        for (unsigned l = 0; l < KN_LANES; l++) {
+            uint32_t v = w->v[reg + k][l] >> shift;
+            memcpy(buf[l] + 4 * k, &v, 4);
+        }
+}
+
+static uint32_t
+extend(uint32_t v, const struct kn_memop *m)
+{
+    if (m->bytes == 1)
+        v = m->sext ? (uint32_t)(int8_t)v : v & 0xff;
+    else if (m->bytes == 2)
+        v = m->sext ? (uint32_t)(int16_t)v : v & 0xffff;
+    return m->half == KN_HALF_HI ? v << 16 : v;
+}
+
+void
+kn_vmem_result(struct kn_wave *w, const struct kn_memop *m, uint64_t mask,
+               uint8_t (*buf)[16], const uint64_t *undef, unsigned kind,
+               struct kn_op *op)
+{
+    op->kind = KN_OP_VGPR;
+    op->reg = m->dst;
+    op->nreg = m->ndst;
+    op->half = m->half;
+    op->exec = mask;
+    for (unsigned k = 0; k < m->ndst; k++)
+        for (unsigned l = 0; l < KN_LANES; l++)
+            memcpy(&op->data[k][l], buf[l] + 4 * k, 4);
+    if (m->bytes < 4)
+        for (unsigned l = 0; l < KN_LANES; l++)
+            op->data[0][l] = extend(op->data[0][l], m);
+    for (unsigned k = 0; k < m->ndst; k++)
+        kn_set_undef(w, m->dst + k, mask, undef[k], op->inst, kind);
+}
+
+/* ---- whole instructions ------------------------------------------------- */
+
+/* Lanes that really store something. */
+static uint64_t
+storing_lanes(const struct kn_vmem *x)
+{
+    uint64_t mask = x->mask;
+
+    for (unsigned l = 0; x->partial && l < KN_LANES; l++)
+        if (!x->parts[l])
+            mask &= ~((uint64_t)1 << l);
+    return mask;
+}
+
+static void
+execute_store(struct kn_wave *w, const struct kn_inst *i,
+              const struct kn_memop *m, struct kn_vmem *x)
+{
+    kn_require_vgpr(w, i, m->data, m->ndata, storing_lanes(x), "stored");
+    kn_vmem_collect(w, m, m->data, m->nreg, x->buf);
+    kn_vmem_scatter(w, i, m, x);
+}
+
+static uint64_t
+atomic_lane(struct kn_wave *w, const struct kn_inst *i,
+            const struct kn_memop *m, struct kn_vmem *x, unsigned l)
+{
+    uint64_t old = 0, value, data, data1;
+    bool undef = false;
+    void *p;
+    enum kn_access a = kn_mem_atomic(w->group->worker, x->addr[l], m->bytes,
+                                     &p, &undef);
+
+    if (a) {
+        kn_vmem_fault(w, i, (int)l, x->addr[l], m->bytes, a);
+        return KN_POISON;
+    }
+    if (undef && m->atomic != KN_AT_SWAP)
+        kn_report(w, i, KN_F_UNINIT_MEM, (int)l, x->addr[l],
+                  "updates bytes at 0x%llx that were never written",
+                  (unsigned long long)x->addr[l]);
+    memcpy(&old, p, m->bytes);
+    kn_atomic_data(w, m, l, &data, &data1);
+    value = kn_atomic_result(m->atomic, m->bytes, old, data, data1);
+    memcpy(p, &value, m->bytes);
+    return old;
+}
+
+static void
+execute_atomic(struct kn_wave *w, const struct kn_inst *i,
+               const struct kn_memop *m, struct kn_vmem *x)
+{
+    uint64_t lanes = storing_lanes(x);
+
+    kn_require_vgpr(w, i, m->data, m->ndata, lanes, "stored");
+    memset(x->undef, 0, sizeof x->undef);
+    memset(x->buf, 0, sizeof x->buf);
+    for (; lanes; lanes &= lanes - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(lanes);
+        uint64_t old;
+
+        if (x->addr[l] % m->bytes) {
+            kn_report(w, i, KN_F_MISALIGNED, (int)l, x->addr[l],
+                      "atomic of %u bytes at 0x%llx", m->bytes,
+                      (unsigned long long)x->addr[l]);
+            continue;
+        }
+        old = atomic_lane(w, i, m, x, l);
+        memcpy(x->buf[l], &old, 8);
+    }
+}
+
+/* LDS address of a copy: M0 + offset + lane * slot. gfx950 has 160 KB, so
+ * more than 16 bits of M0 count there. */
+static void
+execute_dma(struct kn_wave *w, const struct kn_inst *i,
+            const struct kn_memop *m, struct kn_vmem *x, struct kn_op *op)
+{
+    struct kn_lds_access a;
+    uint32_t m0 = w->s[KN_S_M0] &
+                  (w->group->target == KILN_GFX950 ? 0x3ffff : 0xffff);
+    uint32_t slot = m->bytes < 4 ? 4 : m->bytes;
+
+    kn_vmem_gather(w, i, m, x);
+    if (m0 & 3)
+        kn_report(w, i, KN_F_MISALIGNED, -1, m0, "M0 is 0x%x", m0);
+    m0 = (m0 & ~3u) + (uint32_t)m->offset;
+    for (unsigned l = 0; l < KN_LANES; l++) {
+        a.addr[l] = m0 + l * slot;
+        op->lds[l] = a.addr[l];
+        if (m->bytes < 4) {
+            uint32_t v;
+            memcpy(&v, x->buf[l], 4);
+            v = extend(v, m);
+            memcpy(x->buf[l], &v, 4);
+        }
+    }
+    a.mask = x->mask;
+    a.bytes = slot;
+    a.kind = KN_L_DMA;
+    memcpy(a.undef, x->undef, sizeof a.undef);
+    kn_lds_update(w, i, &a, op);
+    op->kind = KN_OP_DMA;
+    op->exec = a.mask;
+    op->size = (uint8_t)slot;
+    memcpy(op->data, x->buf, sizeof x->buf);
+}
+
+void
+kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
+                struct kn_vmem *x, struct kn_op *op)
+{
+    const struct kn_memop *m = &kn_step_of(w, i)->mem;
+
+    switch (m->kind) {
+    case KN_MO_LOAD:
+        kn_vmem_gather(w, i, m, x);
+        kn_vmem_result(w, m, x->mask, x->buf, x->undef, KN_F_UNINIT_MEM, op);
+        break;
+    case KN_MO_STORE:
+        execute_store(w, i, m, x);
+        break;
+    case KN_MO_ATOMIC:
+        execute_atomic(w, i, m, x);
+        if (m->ndst)
+            kn_vmem_result(w, m, x->mask, x->buf, x->undef, KN_F_UNINIT_MEM,
+                           op);
+        break;
+    case KN_MO_DMA:
+        execute_dma(w, i, m, x, op);
+        break;
+    default:
+        kn_unsupported(w, i, "this kind of access");
+        break;
+    }
+    kn_op_issue(w, op);
+}

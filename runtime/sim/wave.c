@@ -1,0 +1,366 @@
+/* wave.c - the run loop of a wave and the order in which the waves of a
+ * workgroup run. */
+#include <stdlib.h>
+
+#include "core.h"
+
+/* Instructions a wave may run before another gets its turn. Without a barrier
+ * the adversarial order would never leave a wave that spins on LDS. */
+enum { SLICE_LONG = 1 << 18, SLICE_RR = 8, SLICE_RANDOM = 64 };
+
+void
+kn_jump_inst(struct kn_wave *w, const struct kn_inst *i)
+{
+    if (i->target < 0)
+        kn_run_fail(w, KILN_BAD_INPUT,
+                    "the branch at 0x%llx leaves the kernel",
+                    (unsigned long long)i->pc);
+    else
+        w->pc = (uint32_t)i->target;
+}
+
+void
+kn_jump_addr(struct kn_wave *w, const struct kn_inst *i, uint64_t addr)
+{
+    int32_t at = kn_program_at(w->group->program,
+                               addr - w->group->code_base);
+
+    if (at < 0)
+        kn_run_fail(w, KILN_BAD_INPUT,
+                    "the jump at 0x%llx to 0x%llx leaves the kernel",
+                    (unsigned long long)i->pc, (unsigned long long)addr);
+    else
+        w->pc = (uint32_t)at;
+}
+
+/* ---- one instruction ---------------------------------------------------- */
+
+static inline uint64_t
+or_bytes(const uint8_t *p, unsigned n)
+{
+    uint64_t acc = 0, x;
+
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&x, p, 8);
+        acc |= x;
+    }
+    if (n) {
+        memcpy(&x, p, 8);
+        acc |= x & (((uint64_t)1 << 8 * n) - 1);
+    }
+    return acc;
+}
+
+static inline bool
+any_flag(const struct kn_wave *w, const struct kn_step *st)
+{
+    uint64_t acc = 0;
+
+    for (unsigned k = 0; k < st->nv; k++)
+        acc |= or_bytes(w->vflag + st->v[k].reg, st->v[k].n);
+    for (unsigned k = 0; k < st->ns; k++)
+        acc |= or_bytes(w->sflag + st->s[k].reg, st->s[k].n);
+    return acc;
+}
+
+/* The counter in whose order a load writes its destination. */
+static unsigned
+queue_of(const struct kn_step *st)
+{
+    if (!(st->flags & KN_ST_MEM) || st->mem.mem == KN_M_FLAT ||
+        st->mem.mem == KN_M_SMEM)
+        return 0;
+    return st->mem.mem == KN_M_DS ? KN_C_LGKM : KN_C_VM;
+}
+
+static void
+check_pending(struct kn_wave *w, const struct kn_inst *i,
+              const struct kn_step *st)
+{
+    uint64_t mask = st->flags & KN_ST_ALL_LANES ? ~(uint64_t)0
+                                                : kn_exec_mask(w);
+
+    for (unsigned k = 0; k < st->nv; k++)
+        if (or_bytes(w->vflag + st->v[k].reg, st->v[k].n) &
+            0x0101010101010101u * KN_VF_PENDING)
+            kn_check_vgpr(w, i, &st->v[k], mask, queue_of(st));
+    for (unsigned k = 0; k < st->ns; k++)
+        if (or_bytes(w->sflag + st->s[k].reg, st->s[k].n) &
+            0x0101010101010101u * KN_VF_PENDING)
+            kn_check_sgpr(w, i, &st->s[k]);
+}
+
+/* Addresses must be defined; data is checked where it is stored. */
+static void
+check_memory_undef(struct kn_wave *w, const struct kn_inst *i,
+                   const struct kn_step *st)
+{
+    const struct kn_memop *m = &st->mem;
+
+    if (m->naddr && m->kind != KN_MO_PERMUTE && m->kind != KN_MO_BPERMUTE)
+        kn_require_vgpr(w, i, m->addr, m->naddr, kn_exec_mask(w), "address");
+    for (unsigned k = 0; k < st->ns; k++)
+        if (st->s[k].role == KN_R_READ)
+            kn_require_sgpr(w, i, st->s[k].reg, st->s[k].n, "address");
+}
+
+/* Some operand is flagged, or SCC is undefined, or registers are indexed. */
+static void
+execute_flagged(struct kn_wave *w, const struct kn_inst *i,
+                const struct kn_step *st)
+{
+    struct kn_undef_note note;
+
+    check_pending(w, i, st);
+    if (st->flags & KN_ST_MEM) {
+        check_memory_undef(w, i, st);
+        st->fn(w, i);
+        return;
+    }
+    if (st->flags & KN_ST_BRANCH)
+        kn_undef_branch(w, i);
+    kn_undef_before(w, i, st, &note);
+    st->fn(w, i);
+    kn_undef_after(w, st, &note);
+}
+
+static void
+run_wave(struct kn_wave *w, uint64_t budget)
+{
+    const struct kn_run *r = w->group->run;
+
+    while (!w->stop && budget--) {
+        uint32_t pc = w->pc;
+        const struct kn_inst *i = &r->program->inst[pc];
+        const struct kn_step *st = &r->step[pc];
+
+        if (st->refused || !st->fn) {
+            kn_unsupported(w, i, st->refused);
+            return;
+        }
+        r->executed[pc] = 1;
+        w->pc = (uint32_t)i->next;
+        kn_hazard_check(w, i, st);
+        if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
+            execute_flagged(w, i, st);
+        else
+            st->fn(w, i);
+        kn_hazard_record(w, i, st);
+        w->steps += st->waits;
+        w->instructions++;
+        if (w->pc >= r->program->n && !w->stop)
+            kn_run_fail(w, KILN_BAD_INPUT,
+                        "the kernel runs past its last instruction");
+    }
+}
+
+/* ---- the waves of a workgroup ------------------------------------------- */
+
+static bool
+runnable(const struct kn_wave *w)
+{
+    return !w->done && !w->at_barrier && !w->status;
+}
+
+/* A barrier waits for the waves that are left, CDNA3 ISA 4.7: the hardware
+ * goes on, but code that lets a wave leave early is rarely meant. */
+static void
+release_barrier(struct kn_group *g)
+{
+    struct kn_wave *waiting = NULL;
+    uint32_t gone = g->nwaves;
+
+    for (uint32_t k = 0; k < g->nwaves; k++) {
+        if (g->wave[k].done)
+            gone = k;
+        else if (!waiting)
+            waiting = &g->wave[k];
+    }
+    if (gone < g->nwaves)
+        kn_report_pair(waiting, &g->program->inst[waiting->barrier_inst],
+                       KN_F_BARRIER, -1, 0, g->wave[gone].pc, gone,
+                       "wave %u ended and never reaches this barrier", gone);
+    kn_lds_barrier(g);
+    for (uint32_t k = 0; k < g->nwaves; k++)
+        if (g->wave[k].at_barrier)
+            g->wave[k].at_barrier = g->wave[k].stop = false;
+}
+
+static uint64_t
+next_random(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x >> 11;
+}
+
+struct turn {
+    uint32_t wave;
+    uint64_t budget;
+};
+
+/* Who runs next. Adversarial: each wave as far as it gets, the direction
+ * reversed at every barrier, so that each pair of waves runs in both orders.
+ */
+static bool
+next_turn(struct kn_group *g, uint64_t *random, uint32_t *last,
+          struct turn *t)
+{
+    enum kn_sim_waves order = g->run->l->waves;
+    uint32_t n = g->nwaves, first = 0;
+
+    if (order == KN_WAVES_RANDOM)
+        first = (uint32_t)(next_random(random) % n);
+    else if (order == KN_WAVES_RR)
+        first = (*last + 1) % n;
+    else if (g->stalled)
+        first = *last + 1;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t id = (first + k) % n;
+
+        if (order == KN_WAVES_ADVERSARIAL && g->epoch & 1)
+            id = n - 1 - id;
+        if (!runnable(&g->wave[id]))
+            continue;
+        *last = order == KN_WAVES_ADVERSARIAL ? (first + k) % n : id;
+        t->wave = id;
+        t->budget = order == KN_WAVES_RR ? SLICE_RR
+                    : order == KN_WAVES_RANDOM
+                        ? 1 + next_random(random) % SLICE_RANDOM
+                        : SLICE_LONG;
+        return true;
+    }
+    return false;
+}
+
+static bool
+all_done(const struct kn_group *g)
+{
+    for (uint32_t k = 0; k < g->nwaves; k++)
+        if (!g->wave[k].done)
+            return false;
+    return true;
+}
+
+static bool
+stop_runaway(struct kn_wave *w)
+{
+    uint64_t max = w->group->run->max_steps;
+
+    if (w->instructions < max)
+        return false;
+    kn_report(w, &w->group->program->inst[w->pc], KN_F_RUNAWAY, -1, 0,
+              "wave still runs after %llu instructions",
+              (unsigned long long)max);
+    return true;
+}
+
+void
+kn_group_run(struct kn_group *g)
+{
+    uint64_t random = (g->run->l->seed * 0x9e3779b97f4a7c15u) ^
+                      (g->linear * 0xbf58476d1ce4e5b9u) ^ 0x94d049bb133111ebu;
+    uint32_t last = 0;
+    struct turn t;
+
+    random |= 1;
+    for (;;) {
+        struct kn_wave *w;
+        uint64_t left;
+
+        if (!next_turn(g, &random, &last, &t)) {
+            if (all_done(g))
+                return;
+            release_barrier(g);
+            g->stalled = false;
+            continue;
+        }
+        w = &g->wave[t.wave];
+        left = g->run->max_steps - w->instructions;
+        run_wave(w, t.budget < left ? t.budget : left);
+        g->stalled = !w->stop;
+        if (w->status || (!w->stop && stop_runaway(w)))
+            return;
+    }
+}
+
+/* ---- storage ------------------------------------------------------------ */
+
+static void *
+zeroed(struct kn_group_store *s, size_t n, size_t size)
+{
+    void *p = calloc(n ? n : 1, size);
+
+    if (!p)
+        s->failed = true;
+    return p;
+}
+
+static void
+new_shadow(struct kn_run *r, struct kn_group_store *s)
+{
+    struct kn_lds_shadow *h = &s->shadow;
+
+    h->writer = zeroed(s, r->lds_size + 4, sizeof *h->writer);
+    h->reader = zeroed(s, ((size_t)r->lds_size + 4) * r->nwaves,
+                       sizeof *h->reader);
+    h->read_base = zeroed(s, r->nwaves, sizeof *h->read_base);
+    h->last_read = zeroed(s, r->nwaves, sizeof *h->last_read);
+    h->read_inst = zeroed(s, (size_t)r->nwaves * KN_LDS_READS,
+                          sizeof *h->read_inst);
+    h->op = zeroed(s, KN_LDS_OPS, sizeof *h->op);
+}
+
+struct kn_group_store *
+kn_store_new(struct kn_run *r)
+{
+    struct kn_group_store *s = calloc(1, sizeof *s);
+    size_t scratch = (size_t)KN_LANES * r->scratch_size;
+
+    if (!s)
+        return NULL;
+    s->nwaves = r->nwaves;
+    s->wave = zeroed(s, r->nwaves, sizeof *s->wave);
+    s->lds = zeroed(s, r->lds_size + 16, 1);
+    s->scratch = zeroed(s, r->nwaves, 2 * scratch);
+    s->async = zeroed(s, r->nwaves, sizeof *s->async);
+    s->hazard = zeroed(s, r->nwaves, sizeof *s->hazard);
+    s->v = aligned_alloc(64, (size_t)r->nwaves * KN_NVREG * sizeof *s->v);
+    s->failed |= !s->v;
+    new_shadow(r, s);
+    if (s->failed) {
+        kn_store_free(s);
+        return NULL;
+    }
+    for (uint32_t k = 0; k < r->nwaves; k++) {
+        struct kn_wave *w = &s->wave[k];
+
+        w->v = s->v + (size_t)k * KN_NVREG;
+        w->async = &s->async[k];
+        w->hazard = &s->hazard[k];
+        w->scratch = s->scratch + 2 * scratch * k;
+        w->scratch_init = w->scratch + scratch;
+    }
+    return s;
+}
+
+void
+kn_store_free(struct kn_group_store *s)
+{
+    if (!s)
+        return;
+    free(s->wave);
+    free(s->lds);
+    free(s->scratch);
+    free(s->async);
+    free(s->hazard);
+    free(s->v);
+    free(s->shadow.writer);
+    free(s->shadow.reader);
+    free(s->shadow.read_base);
+    free(s->shadow.last_read);
+    free(s->shadow.read_inst);
+    free(s->shadow.op);
+    free(s);
+}
