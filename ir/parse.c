@@ -457,11 +457,12 @@ parse_arg(struct parser *p)
 static kiln_status
 parse_swizzle(struct parser *p, struct kn_lds *l)
 {
+    const char *w = word(p);
     unsigned s, n, t;
     int used = 0;
 
-    if (sscanf(word(p), "%u.%u.%u%n", &s, &n, &t, &used) != 3 || s > 15 ||
-        n > 8 || t > 8)
+    if (sscanf(w, "%2u.%2u.%2u%n", &s, &n, &t, &used) != 3 || w[used] ||
+        s > 15 || n > 8 || t > 8)
         return FAIL(p, "swz is SHIFT.BITS.LEFT, for example 0.3.0");
     l->swz_s = s;
     l->swz_n = n;
@@ -521,6 +522,8 @@ parse_line(struct parser *p)
         w = word(p);
     else
         w = "";
+    if (!*w && *p->s != '%')
+        return FAIL(p, "expected an operation or '%%NAME ='");
     if (!strcmp(w, "kernel"))
         return parse_kernel(p);
     if (!p->f->name)
