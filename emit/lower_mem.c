@@ -263,15 +263,32 @@ lower_prio(struct lower *l, const struct kn_ins *i)
     call_imm(l, "llvm.amdgcn.s.setprio", l->i16, (uint64_t)i->attr[KN_A_prio]);
 }
 
+/* sched.barrier holds machine instructions; the fence holds LLVM IR, which
+ * would sink a load past a branch on whose other side it is unused. */
 void
 lower_sched(struct lower *l, const struct kn_ins *i)
 {
     (void)i;
+    LLVMBuildFence(l->b, LLVMAtomicOrderingAcquireRelease, 1, "");
     call_imm(l, "llvm.amdgcn.sched.barrier", l->i32, 0);
 }
 
+/* llvm.fake.use emits no instruction. Without a use on the path that leaves
+ * the loop, LLVM sinks the loads of the next tile past its exit branch. */
 void
-lower_await(struct lower *l, const struct kn_ins *i)
+lower_used(struct lower *l, const struct kn_ins *i)
+{
+    LLVMTypeRef t = LLVMFunctionType(l->nothing, NULL, 0, 1);
+    LLVMValueRef fn = LLVMGetNamedFunction(l->mod, "llvm.fake.use");
+    LLVMValueRef v = low_get(l, i, 0);
+
+    if (!fn)
+        fn = LLVMAddFunction(l->mod, "llvm.fake.use", t);
+    LLVMBuildCall2(l->b, t, fn, &v, 1, "");
+}
+
+void
+lower_landed(struct lower *l, const struct kn_ins *i)
 {
     (void)l;
     (void)i;                 /* the fence pass left none */

@@ -157,6 +157,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     region(q, "landed", scaled ? "landed_scaled" : "landed_plain");
     region(q, "fetch", scaled ? "fetch_scaled" : "fetch_plain");
     region(q, "put", scaled ? "put_scaled" : "put_plain");
+    region(q, "kept", scaled ? "kept_scaled" : "kept_plain");
     region(q, "tail", !g->domain.ktail ? "" : scaled ? "tail_scaled"
                                                      : "tail_plain");
     region(q, "compute", p->scale == KILN_SCALE_MX32 ? "compute_mx"

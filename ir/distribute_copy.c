@@ -281,6 +281,39 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* await: slots one by one; of a tile of registers the newest first, which
+ * covers the older ones. */
+kiln_status
+expand_await(struct dist *d, const struct kn_ins *i)
+{
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        const struct dist_tile *t;
+
+        if (KN_REF_TAG(i->arg[a]) == KN_R_LDS) {
+            dist_add(d, KN_OP_landed, 0)->arg[0] = i->arg[a];
+            continue;
+        }
+        t = dist_tile(d, i->arg[a]);
+        for (uint32_t n = t->nreg; n-- > 0;)
+            dist_add(d, KN_OP_landed, 0)->arg[0] = t->reg[n];
+    }
+    return KILN_OK;
+}
+
+/* keep: the registers count as used here, so that their loads stay where they
+ * were issued even on a path that never reads them. */
+kiln_status
+expand_keep(struct dist *d, const struct kn_ins *i)
+{
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        const struct dist_tile *t = dist_tile(d, i->arg[a]);
+
+        for (uint32_t n = t->nreg; n-- > 0;)
+            dist_add(d, KN_OP_used, 0)->arg[0] = t->reg[n];
+    }
+    return KILN_OK;
+}
+
 /* One dword from loads narrower than a dword. */
 static kn_ref
 pack_dword(struct dist *d, const kn_ref *part, uint32_t unit)

@@ -1,41 +1,61 @@
-/* fence.c - turns every `await %slot...` into the weakest fence that is still
- * right: the number of vector-memory operations issued after the last copy
- * into any of the slots, the minimum over all paths (loops to a fixed point).
+/* fence.c - derives every vector-memory wait from the program: `landed
+ * %slot` becomes the weakest fence that is still right, and the first use of a
+ * loaded register gets one in front of it. The count is the number of
+ * vector-memory operations issued after the one waited for, the minimum over
+ * all paths (loops to a fixed point).
  *
- * Requires: wave level. Leaves: no await. Vector-memory operations retire in
- * issue order (CDNA3 ISA 4.4), which is what makes the count exact. */
+ * Requires: wave level. Leaves: no landed; no register loaded by ldg used
+ * without a fence. Vector-memory operations retire in issue order (CDNA3 ISA
+ * 4.4), which is what makes the count exact. Waits for LDS reads are left to
+ * the back end, which knows its own schedule (docs/ir.md). */
 #include "ir.h"
 
 #include <string.h>
 
-enum { LANDED = 64, MAX_SLOTS = 128, MAX_DEPTH = 32 };
+enum { LANDED = 64, MAX_DEPTH = 32 };
 
-/* Per slot: operations issued since its last copy; LANDED: none in flight. */
+/* Per slot, then per value: operations issued since its last copy or load;
+ * LANDED: nothing in flight. */
 struct state {
     bool live;               /* the place is reachable */
-    uint8_t since[MAX_SLOTS];
+    uint8_t *since;
 };
 
 struct placer {
     struct kn_fn *f;
-    const uint32_t *first;   /* LDS tile -> its first slot number */
-    bool write;              /* final walk: replace the awaits */
+    uint32_t *first;         /* LDS tile -> its first slot number */
+    uint32_t nslots;
+    size_t n;                /* entries of a state */
+    uint8_t *before;         /* by instruction: fence to put before it */
     struct state exits[MAX_DEPTH]; /* merged break states by loop depth */
     int depth;
 };
 
+static struct state
+new_state(struct placer *p, const struct state *from)
+{
+    struct state s = { from && from->live, KN_NEW(p->f->c, uint8_t, p->n) };
+
+    if (from)
+        memcpy(s.since, from->since, p->n);
+    else
+        memset(s.since, LANDED, p->n);
+    return s;
+}
+
 static bool
-merge(struct state *a, const struct state *b)
+merge(struct placer *p, struct state *a, const struct state *b)
 {
     bool changed = false;
 
     if (!b->live)
         return false;
     if (!a->live) {
-        *a = *b;
+        a->live = true;
+        memcpy(a->since, b->since, p->n);
         return true;
     }
-    for (int i = 0; i < MAX_SLOTS; i++)
+    for (size_t i = 0; i < p->n; i++)
         if (b->since[i] < a->since[i]) {
             a->since[i] = b->since[i];
             changed = true;
@@ -43,69 +63,84 @@ merge(struct state *a, const struct state *b)
     return changed;
 }
 
-static uint32_t
-slot_number(const struct placer *p, kn_ref r)
+static uint8_t *
+slot_of(const struct placer *p, struct state *s, kn_ref r)
 {
-    return p->first[KN_REF_LDS(r)] + KN_REF_SLOT(r);
+    return &s->since[p->first[KN_REF_LDS(r)] + KN_REF_SLOT(r)];
+}
+
+static uint8_t *
+value_of(const struct placer *p, struct state *s, kn_ref r)
+{
+    return &s->since[p->nslots + KN_REF_INDEX(r)];
 }
 
 static void
-issue(struct state *s)
+issue(struct placer *p, struct state *s)
 {
-    for (int i = 0; i < MAX_SLOTS; i++)
-        if (s->since[i] < LANDED)
-            s->since[i] = s->since[i] < 63 ? s->since[i] + 1 : 63;
+    for (size_t i = 0; i < p->n; i++)
+        if (s->since[i] < 63)
+            s->since[i]++;
 }
 
 static void
-wait(struct state *s, int32_t vm)
+wait(struct placer *p, struct state *s, int32_t vm)
 {
-    for (int i = 0; i < MAX_SLOTS; i++)
+    for (size_t i = 0; i < p->n; i++)
         if (s->since[i] >= vm)
             s->since[i] = LANDED;
 }
 
-static void
-place(struct placer *p, struct kn_ins *i, struct state *s)
+/* The weakest vm= that covers the operands: slots of a `landed`, or loaded
+ * registers that are read or overwritten. */
+static int32_t
+needed(struct placer *p, const struct kn_ins *i, struct state *s)
 {
-    int32_t vm = 63;
+    int32_t vm = LANDED;
 
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
-        uint8_t n = s->since[slot_number(p, i->arg[a])];
+        uint8_t n = LANDED;
 
+        if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
+            n = *value_of(p, s, i->arg[a]);
+        else if (i->op == KN_OP_landed)
+            n = *slot_of(p, s, i->arg[a]);
         if (n < vm)
             vm = n;
     }
-    wait(s, vm);
-    if (!p->write)
-        return;
-    i->op = KN_OP_fence;
-    memset(i->arg, 0, sizeof i->arg);
-    kn_default_attrs(i)->attr[KN_A_vm] = vm;
+    if (i->dst && i->op != KN_OP_ldg && *value_of(p, s, i->dst) < vm)
+        vm = *value_of(p, s, i->dst);
+    return vm;
 }
 
 static void
-step(struct placer *p, struct kn_ins *i, struct state *s)
+step(struct placer *p, size_t at, struct state *s)
 {
+    const struct kn_ins *i = &p->f->ins[at];
+    int32_t vm;
+
     if (!s->live)
         return;
+    vm = needed(p, i, s);
+    p->before[at] = (uint8_t)vm;
+    wait(p, s, vm);
     switch (i->op) {
-    case KN_OP_await:
-        place(p, i, s);
-        break;
     case KN_OP_fence:
-        wait(s, i->attr[KN_A_vm]);
+        wait(p, s, i->attr[KN_A_vm]);
         break;
     case KN_OP_dma:
-        issue(s);
-        s->since[slot_number(p, i->arg[0])] = 0;
+        issue(p, s);
+        *slot_of(p, s, i->arg[0]) = 0;
         break;
     case KN_OP_ldg:
+        issue(p, s);
+        *value_of(p, s, i->dst) = 0;
+        break;
     case KN_OP_stg:
-        issue(s);
+        issue(p, s);
         break;
     case KN_OP_break:
-        merge(&p->exits[p->depth], s);
+        merge(p, &p->exits[p->depth], s);
         break;
     case KN_OP_stop:
         s->live = false;
@@ -115,27 +150,20 @@ step(struct placer *p, struct kn_ins *i, struct state *s)
 
 static size_t walk(struct placer *p, size_t at, struct state *s);
 
-/* `at` is behind `loop`; returns the index of its `end`. */
+/* `at` is behind `loop`; returns the index of its `end`. The last round of
+ * the fixed point leaves the counts that hold on every turn. */
 static size_t
 walk_loop(struct placer *p, size_t at, struct state *s)
 {
-    struct state head = *s, body;
-    bool write = p->write;
+    struct state head = new_state(p, s), body;
     size_t end;
 
     p->depth++;
-    p->write = false;
     do {
-        body = head;
-        p->exits[p->depth].live = false;
+        body = new_state(p, &head);
+        p->exits[p->depth] = new_state(p, NULL);
         end = walk(p, at, &body);
-    } while (merge(&head, &body));
-    p->write = write;
-    if (write) {
-        p->exits[p->depth].live = false;
-        body = head;
-        walk(p, at, &body);
-    }
+    } while (merge(p, &head, &body));
     *s = p->exits[p->depth--];
     return end;
 }
@@ -144,12 +172,12 @@ walk_loop(struct placer *p, size_t at, struct state *s)
 static size_t
 walk_if(struct placer *p, size_t at, struct state *s)
 {
-    struct state other = *s;
+    struct state other = new_state(p, s);
 
     at = walk(p, at, s);
     if (p->f->ins[at].op == KN_OP_else)
         at = walk(p, at + 1, &other);
-    merge(s, &other);
+    merge(p, s, &other);
     return at;
 }
 
@@ -158,18 +186,37 @@ static size_t
 walk(struct placer *p, size_t at, struct state *s)
 {
     for (; at < p->f->nins; at++) {
-        struct kn_ins *i = &p->f->ins[at];
+        uint16_t op = p->f->ins[at].op;
 
-        if (i->op == KN_OP_end || i->op == KN_OP_else)
+        if (op == KN_OP_end || op == KN_OP_else)
             return at;
-        if (i->op == KN_OP_loop)
+        if (op == KN_OP_loop) {
             at = walk_loop(p, at + 1, s);
-        else if (i->op == KN_OP_if)
-            at = walk_if(p, at + 1, s);
-        else
-            step(p, i, s);
+        } else {
+            step(p, at, s);
+            if (op == KN_OP_if)
+                at = walk_if(p, at + 1, s);
+        }
     }
     return at;
+}
+
+/* Fences in front of what needs one; `landed` vanishes. */
+static void
+rewrite(struct placer *p)
+{
+    struct kn_fn *f = p->f;
+    struct kn_ins *old = f->ins;
+    size_t n = f->nins;
+
+    f->ins = NULL;
+    f->nins = f->capins = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p->before[i] < LANDED)
+            kn_add(f, KN_OP_fence, old[i].at)->attr[KN_A_vm] = p->before[i];
+        if (old[i].op != KN_OP_landed)
+            *kn_add(f, KN_OP_fence, old[i].at) = old[i];
+    }
 }
 
 kiln_status
@@ -177,19 +224,20 @@ kn_pass_fence(struct kn_fn **fp)
 {
     struct kn_fn *f = *fp;
     struct placer *p = KN_NEW(f->c, struct placer, 1);
-    struct state s = { .live = true };
-    uint32_t *first = KN_NEW(f->c, uint32_t, f->nlds + 1), n = 0;
+    struct state s;
 
+    p->f = f;
+    p->first = KN_NEW(f->c, uint32_t, f->nlds + 1);
     for (size_t i = 0; i < f->nlds; i++) {
-        first[i] = n;
-        n += f->lds[i].slots;
+        p->first[i] = p->nslots;
+        p->nslots += f->lds[i].slots;
     }
-    if (n > MAX_SLOTS)
-        return kn_fail_at(f->c, KILN_UNSUPPORTED, f->at,
-                          "the kernel has %u LDS slots, at most %d can be "
-                          "tracked", n, MAX_SLOTS);
-    memset(s.since, LANDED, sizeof s.since);
-    *p = (struct placer){ .f = f, .first = first, .write = true };
+    p->n = p->nslots + f->nval;
+    p->before = KN_NEW(f->c, uint8_t, f->nins + 1);
+    memset(p->before, LANDED, f->nins + 1);
+    s = new_state(p, NULL);
+    s.live = true;
     walk(p, 0, &s);
+    rewrite(p);
     return KILN_OK;
 }

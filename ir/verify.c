@@ -55,6 +55,8 @@ letter_text(char letter)
     case 'p': return "a pointer argument";
     case 'L': return "an LDS slot such as %sA[0]";
     case 'S': return "an LDS tile";
+    case 'y': return "an LDS slot or a register value";
+    case 'Y': return "an LDS slot or a tile of registers";
     case 'V': return "a view";
     case 'T': return "a tile";
     }
@@ -76,6 +78,8 @@ fits(const struct kn_fn *f, char letter, kn_ref r)
     case 'p': return has_elem(f, r, KN_T_ptr);
     case 'L': return KN_REF_TAG(r) == KN_R_LDS && KN_REF_SLOT(r) != KN_ALL_SLOTS;
     case 'S': return KN_REF_TAG(r) == KN_R_LDS && KN_REF_SLOT(r) == KN_ALL_SLOTS;
+    case 'y': return fits(f, 'L', r) || (is_value(r) && fits(f, 'x', r));
+    case 'Y': return fits(f, 'L', r) || fits(f, 'T', r);
     case 'V': return has_elem(f, r, KN_T_view);
     case 'T': return has_elem(f, r, KN_T_tile);
     }
@@ -392,12 +396,12 @@ flow_block(const struct flow *w, size_t *at, bitset *s, bitset *exit_set,
         if (depth == MAX_DEPTH)
             return FAIL(w->f, i->at, "control flow is nested deeper than %d",
                         MAX_DEPTH);
+        KN_TRY(check_ins(w->f, i));
         if ((i->op == KN_OP_end || i->op == KN_OP_else) && depth)
             return KILN_OK;
         if (i->op == KN_OP_end || i->op == KN_OP_else)
             return FAIL(w->f, i->at, "%s without loop or if",
                         kn_op_info((enum kn_op)i->op).text);
-        KN_TRY(check_ins(w->f, i));
         KN_TRY(use_and_define(w, i, s));
         if (i->op == KN_OP_loop) {
             KN_TRY(flow_loop(w, at, s, depth));
