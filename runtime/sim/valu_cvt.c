@@ -1,0 +1,99 @@
+/* valu_cvt.c - lane functions of valu_cvt.def. */
+#include "lanes.h"
+
+static inline int32_t
+to_i32(double v)
+{
+    if (v != v)
+        return 0;
+    return v >= 2147483647.0 ? INT32_MAX : v <= -2147483648.0 ? INT32_MIN
+                                                             : (int32_t)v;
+}
+
+static inline uint32_t
+to_u32(double v)
+{
+    if (!(v > 0))
+        return 0;
+    return v >= 4294967295.0 ? UINT32_MAX : (uint32_t)v;
+}
+
+static inline int32_t
+clamp16(int32_t v)
+{
+    return v < -32768 ? -32768 : v > 32767 ? 32767 : v;
+}
+
+static inline uint32_t
+min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Normalised integers: clamp to [-1, 1] or [0, 1], scale, round. */
+static inline int32_t
+to_snorm(float v)
+{
+    v = v != v ? 0.0f : v < -1.0f ? -1.0f : v > 1.0f ? 1.0f : v;
+    return (int32_t)rintf(v * 32767.0f);
+}
+
+static inline uint32_t
+to_unorm(float v)
+{
+    v = !(v > 0.0f) ? 0.0f : v > 1.0f ? 1.0f : v;
+    return (uint32_t)rintf(v * 65535.0f);
+}
+
+static inline uint32_t
+half_rtz(float v)
+{
+    return kn_num_from_f32(KN_NUM_F16, v,
+                           (struct kn_rounding){ .mode = KN_RTZ });
+}
+
+/* MODE.FP16_OVFL makes the 8-bit formats saturate (CDNA3 ISA 3.3). */
+static inline uint32_t
+pack_fp8(const struct kn_lanes *x, enum kn_num f, float a, float b)
+{
+    struct kn_rounding r = { .saturate = x->ovfl };
+
+    return kn_num_from_f32(f, a, r) | kn_num_from_f32(f, b, r) << 8;
+}
+
+static inline uint32_t
+round_sr(const struct kn_lanes *x, enum kn_num f, float a, uint32_t random)
+{
+    struct kn_rounding r = { KN_SR, x->ovfl, random };
+
+    return kn_num_from_f32(f, a, r);
+}
+
+#define VALU_PART
+#define V1 KN_DEF_V1
+#define V2 KN_DEF_V2
+#define VF(id)
+#include "valu_cvt.def"
+
+static void
+unpack_f32(struct kn_lanes *x, enum kn_num f)
+{
+    const uint32_t *a = x->s[0];
+    uint64_t *d = x->d;
+
+    for (unsigned l = 0; l < KN_LANES; l++)
+        d[l] = kn_f32_bits(kn_num_to_f32(f, a[l] & 255)) |
+               (uint64_t)kn_f32_bits(kn_num_to_f32(f, a[l] >> 8 & 255)) << 32;
+}
+
+void
+kn_lane_v_cvt_pk_f32_fp8(struct kn_lanes *x)
+{
+    unpack_f32(x, kn_num_fp8(x->target));
+}
+
+void
+kn_lane_v_cvt_pk_f32_bf8(struct kn_lanes *x)
+{
+    unpack_f32(x, kn_num_bf8(x->target));
+}
