@@ -83,6 +83,8 @@ struct kn_generated {
     const char *llvm, *assembly;     /* only if asked for */
     const uint8_t *co;
     size_t size;
+    const char *const *waived;       /* gates this variant does not pass */
+    uint32_t nwaived;
     double ms;               /* wall time of the whole call */
     uint64_t compilations;   /* 1, or 0 when served from a cache */
 };

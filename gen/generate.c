@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "../emit/emit.h"
-#include "../emit/isa/object.h"
+#include "demand.h"
 #include "instantiate.h"
 
 struct watcher {
@@ -30,6 +30,23 @@ now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Demands on the final bytes (emit/gates.def). */
+static kiln_status
+check_gates(struct kn_ctx *c, struct kn_generated *g)
+{
+    struct kn_gate_plan plan = kn_gate_demand(c, g->wave);
+    const struct kn_object_kernel *k;
+    struct kn_program program;
+    struct kn_object o;
+
+    KN_TRY(kn_object_read(c, g->name, g->co, g->size, &o));
+    KN_TRY(kn_object_kernel(c, &o, NULL, &k));
+    KN_TRY(kn_decode(c, &o, k, true, &program));
+    g->waived = plan.waived;
+    g->nwaived = plan.nwaived;
+    return kn_gates_check(c, &program, &plan);
 }
 
 kiln_status
@@ -60,6 +77,7 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     KN_TRY(kn_object_link(c, e.rel, e.rel_size, &co, &out->size));
     out->co = co;
     out->compilations = 1;
+    KN_TRY(check_gates(c, out));
     out->ms = now_ms() - start;
     return KILN_OK;
 }

@@ -1,0 +1,80 @@
+/* demand.c - what the gates demand of a kernel's final bytes, read off its
+ * wave-level program: matrix instructions and vm fences of the main loop. */
+#include "demand.h"
+
+/* [*from, *to): the outermost loop with the most matrix instructions. */
+static uint32_t
+main_loop(const struct kn_fn *f, size_t *from, size_t *to)
+{
+    uint32_t best = 0;
+    int depth = 0;
+    size_t open = 0;
+
+    for (size_t i = 0, n = 0; i < f->nins; i++) {
+        uint16_t op = f->ins[i].op;
+
+        if (op == KN_OP_loop && depth++ == 0) {
+            open = i;
+            n = 0;
+        } else if (op == KN_OP_if && depth) {
+            depth++;
+        } else if (op == KN_OP_mfma || op == KN_OP_mfmas) {
+            n++;
+        } else if (op == KN_OP_end && depth && --depth == 0 && n > best) {
+            best = (uint32_t)n;
+            *from = open;
+            *to = i;
+        }
+    }
+    return best;
+}
+
+/* Whether loaded registers are packed or transposed before they are stored.
+ * That arithmetic has no side effects, so LLVM moves it, with exact waits of
+ * its own, in front of the fence we asked for; the order stays right, the
+ * count does not stay ours. */
+static bool
+packs_loads(struct kn_ctx *c, const struct kn_fn *f)
+{
+    bool *loaded = KN_NEW(c, bool, f->nval);
+
+    for (size_t i = 0; i < f->nins; i++)
+        if (f->ins[i].op == KN_OP_ldg)
+            loaded[KN_REF_INDEX(f->ins[i].dst)] = true;
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *x = &f->ins[i];
+
+        if (x->op != KN_OP_or && x->op != KN_OP_perm && x->op != KN_OP_cat &&
+            x->op != KN_OP_shl)
+            continue;
+        for (int a = 0; a < KN_MAXARG && x->arg[a]; a++)
+            if (KN_REF_TAG(x->arg[a]) == KN_R_VAL &&
+                loaded[KN_REF_INDEX(x->arg[a])])
+                return true;
+    }
+    return false;
+}
+
+struct kn_gate_plan
+kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
+{
+    struct kn_gate_plan p = { 0 };
+    size_t from = 0, to = 0;
+    uint8_t *vm;
+
+    p.max_regs = 256;        /* two waves a SIMD */
+    p.max_lds = (uint32_t)kn_lds_bytes(f);
+    p.mfma = main_loop(f, &from, &to);
+    vm = KN_NEW(c, uint8_t, to - from + 1);
+    for (size_t i = from; i < to; i++)
+        if (f->ins[i].op == KN_OP_fence && f->ins[i].attr[KN_A_vm] < 63)
+            vm[p.nvm++] = (uint8_t)f->ins[i].attr[KN_A_vm];
+    p.vm = vm;
+    if (packs_loads(c, f)) {
+        static const char *const waived[] = { "vm-wait" };
+
+        p.waived = waived;
+        p.nwaived = 1;
+    }
+    return p;
+}
