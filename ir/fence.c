@@ -14,8 +14,9 @@
 
 enum { LANDED = 64, MAX_DEPTH = 32 };
 
-/* Per slot, then per value: operations issued since its last copy or load;
- * LANDED: nothing in flight. */
+/* Per slot, then per value: operations issued since its last copy or load, at
+ * most 62, the largest count that makes the 6-bit counter wait; LANDED:
+ * nothing in flight. */
 struct state {
     bool live;               /* the place is reachable */
     uint8_t *since;
@@ -79,7 +80,7 @@ static void
 issue(struct placer *p, struct state *s)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (s->since[i] < 63)
+        if (s->since[i] < 62)
             s->since[i]++;
 }
 
