@@ -137,8 +137,8 @@ kernel_attributes(struct lower *l)
     snprintf(size, sizeof size, "%u,%u", threads, threads);
     string_attr(l, "amdgpu-flat-work-group-size", size);
     string_attr(l, "uniform-work-group-size", "true");
-    /* Two waves a SIMD: 256 registers each, none of them AGPRs. */
-    string_attr(l, "amdgpu-waves-per-eu", "2,2");
+    /* At least two waves a SIMD: 256 registers each, none of them AGPRs. */
+    string_attr(l, "amdgpu-waves-per-eu", "2");
     string_attr(l, "amdgpu-agpr-alloc", "0,0");
     enum_attr(l, LLVMAttributeFunctionIndex, "nounwind", 0);
     enum_attr(l, LLVMAttributeFunctionIndex, "norecurse", 0);

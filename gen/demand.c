@@ -29,6 +29,15 @@ main_loop(const struct kn_fn *f, size_t *from, size_t *to)
     return best;
 }
 
+/* What LDS leaves of the two waves a SIMD every kernel is planned for. */
+static uint32_t
+waves_per_simd(const struct kn_fn *f, uint32_t lds)
+{
+    uint32_t groups = lds ? kn_targets[f->target].lds / lds : 2;
+
+    return groups * kn_waves(f) / 4 >= 2 ? 2 : 1;
+}
+
 /* Whether loaded registers are packed or transposed before they are stored.
  * That arithmetic has no side effects, so LLVM moves it, with exact waits of
  * its own, in front of the fence we asked for; the order stays right, the
@@ -62,8 +71,8 @@ kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
     size_t from = 0, to = 0;
     uint8_t *vm;
 
-    p.max_regs = 256;        /* two waves a SIMD */
     p.max_lds = (uint32_t)kn_lds_bytes(f);
+    p.max_regs = 512 / waves_per_simd(f, p.max_lds);
     p.mfma = main_loop(f, &from, &to);
     vm = KN_NEW(c, uint8_t, to - from + 1);
     for (size_t i = from; i < to; i++)
