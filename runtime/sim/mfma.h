@@ -82,6 +82,10 @@ void kn_mfma_run(const struct kn_mfma_job *j);
 /* The same without the vector kernels: the scalar statement of the model. */
 void kn_mfma_run_scalar(const struct kn_mfma_job *j);
 
+/* A vector kernel takes this job, unless its operands leave the range where
+ * it is exact. */
+bool kn_mfma_is_vector(const struct kn_mfma_job *j);
+
 /* Where an element lives: A by (row, k), B by (column, k). k counts stored
  * elements, so that sparse A has k/2 of them. */
 struct kn_mfma_layout {

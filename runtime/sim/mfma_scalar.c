@@ -314,9 +314,3 @@ kn_mfma_run_scalar(const struct kn_mfma_job *j)
     }
     memcpy(j->d, d, kn_mfma_dregs(j->row) * sizeof d[0]);
 }
-
-void
-kn_mfma_run(const struct kn_mfma_job *j)
-{
-    kn_mfma_run_scalar(j);
-}

@@ -78,14 +78,15 @@ value_of(struct fmt f, uint64_t code)
     uint64_t frac = code & ((UINT64_C(1) << f.mbits) - 1);
     int field = (int)(code >> f.mbits & ((1u << f.ebits) - 1));
     bool neg = code >> (f.mbits + f.ebits) & 1;
-    int ones = (1 << f.ebits) - 1, all = (1 << f.mbits) - 1;
+    uint64_t all = (UINT64_C(1) << f.mbits) - 1;
+    int ones = (1 << f.ebits) - 1;
     double v;
 
     if (f.special == FNUZ && neg && !field && !frac)
         return NAN;
     if (f.special == IEEE && field == ones)
         v = frac ? (double)NAN : (double)INFINITY;
-    else if (f.special == FN && field == ones && (int)frac == all)
+    else if (f.special == FN && field == ones && frac == all)
         v = (double)NAN;
     else if (field)
         v = ldexp(1 + ldexp((double)frac, -f.mbits), field - f.bias);

@@ -1,0 +1,434 @@
+/* mfma_kernel.h - the CDNA3 product sum, VL output columns at a time. Included
+ * once for each instruction set by mfma_vec_*.c, which provide the vector
+ * types vf (VL f32), vi (VL i32), vd (VL/2 f64) and their operations.
+ *
+ * The same bits as mfma_model.c without its 64-bit integers:
+ *  - a product of two operands below 32 bits is exact in f32, and so is its
+ *    multiple by 2^(24 - E): the conversion to integer cuts it toward zero
+ *    exactly where the model does, and 8 of them (below 2^26) add in 32 bits;
+ *  - next to the accumulator the sum has at most 37 bits: f64 holds it, floor
+ *    is the model's floor, and the conversion to f32 is the one rounding.
+ * What leaves those ranges is left to the scalar code: see is_fast. */
+
+/* A decoded operand: value and exponent of element (k, row) at k * rows +
+ * row. A zero has the exponent -126, a denormal its format's least. */
+struct side {
+    unsigned rows;
+    int max_e, min_e;        /* of all; of those that are not zero */
+    bool special;            /* NaN or Inf somewhere */
+    float f[KN_MFMA_MAXK * 16] __attribute__((aligned(64)));
+    int32_t e[KN_MFMA_MAXK * 16] __attribute__((aligned(64)));
+};
+
+/* What decoding a format needs, each a vector operand. */
+struct decoder {
+    unsigned bits;
+    int mbits, bias;
+    uint32_t mag, special, keep; /* special: codes from here are NaN or Inf */
+    float unit;              /* 2^(127 - bias) */
+    bool fnuz;
+};
+
+static struct decoder
+make_decoder(const struct kn_mfma_job *j, bool b)
+{
+    struct decoder d = {32, 23, 127, 0x7fffffff, 0x7f800000, ~0x1fffu, 1, false};
+    const struct kn_num_format *n;
+
+    if (j->row->a == KN_MT_XF32)
+        return d;
+    n = &kn_num_format[kn_mfma_format(j, b)];
+    d.bits = n->bits;
+    d.mbits = n->mbits;
+    d.bias = n->bias;
+    d.mag = (1u << (n->bits - 1)) - 1;
+    d.special = n->max + 1u;
+    d.keep = ~0u;
+    d.unit = kn_bits_f32((uint32_t)(254 - n->bias) << 23);
+    d.fnuz = n->nan == 0x80;
+    return d;
+}
+
+/* Codes in the low bits of u (the rest is any) to f[] and e[]. */
+static ALWAYS void
+decode_codes(const struct decoder *d, vi u, float *f, int32_t *e, vi *most,
+             vi *least, vi *bad)
+{
+    vi mag, x, zero;
+
+    u = vi_and(u, vi_set((int32_t)d->keep));
+    mag = vi_and(u, vi_set((int32_t)d->mag));
+    zero = vi_eq(mag, vi_set(0));
+    x = vi_max(vi_srl(mag, d->mbits), vi_set(1));
+    x = vi_sub(x, vi_set(d->bias));
+    *least = vi_min(*least, vi_select(zero, vi_set(0x7fff), x));
+    x = vi_select(zero, vi_set(-126), x);
+    *most = vi_max(*most, x);
+    vi_store(e, x);
+    if (d->fnuz)
+        *bad = vi_or(*bad, vi_eq(vi_and(u, vi_set(0xff)), vi_set(0x80)));
+    else
+        *bad = vi_or(*bad, vi_gt(mag, vi_set((int32_t)d->special - 1)));
+    x = vf_bits(vf_mul(vi_float(vi_sll(mag, 23 - d->mbits)), vf_set(d->unit)));
+    u = vi_and(vi_sll(u, 32 - (int)d->bits), vi_set(INT32_MIN));
+    vf_store(f, vi_float(vi_or(x, u)));
+}
+
+/* VL codes of element t, from lane `lane` on. */
+static ALWAYS vi
+codes(const kn_vreg_row *regs, unsigned lane, unsigned t, unsigned bits)
+{
+    unsigned at = t * bits;
+    vi u = vi_srl(vi_load((const int32_t *)&regs[at / 32][lane]), at % 32);
+
+    if (at % 32 + bits > 32)
+        u = vi_or(u, vi_sll(vi_load((const int32_t *)&regs[at / 32 + 1][lane]),
+                            32 - at % 32));
+    return u;
+}
+
+static void
+load_side(const struct kn_mfma_job *j, bool b, struct side *s)
+{
+    struct decoder d = make_decoder(j, b);
+    struct kn_mfma_layout l = b ? kn_mfma_layout_b(j) : kn_mfma_layout_a(j);
+    const kn_vreg_row *regs = b ? j->b : j->a;
+    unsigned count = l.half ? l.kl * 2u : l.kl;
+    vi most = vi_set(-1000), least = vi_set(0x7fff), bad = vi_set(0);
+
+    s->rows = l.rows;
+    for (unsigned t = 0; t < count; t++)
+        for (unsigned lane = 0; lane < 64; lane += VL) {
+            unsigned k = lane / l.rows * l.kl + (t < l.kl ? t : t - l.kl + l.half);
+            unsigned at = k * l.rows + lane % l.rows;
+
+            decode_codes(&d, codes(regs, lane, t, d.bits), s->f + at,
+                         s->e + at, &most, &least, &bad);
+        }
+    s->max_e = vi_highest(most);
+    s->min_e = vi_lowest(least);
+    s->special = vi_any(bad);
+}
+
+/* Products k, k+step, ...: S * 2^(E-24). */
+static ALWAYS void
+add_part(const struct side *a, const struct side *b, unsigned i, unsigned j,
+         unsigned k, unsigned n, unsigned step, vi *sum, vi *exponent)
+{
+    unsigned ra = a->rows, rb = b->rows;
+    vi e = vi_set(-1000), s = vi_set(0);
+    vf unit;
+
+#pragma GCC unroll 8
+    for (unsigned x = 0; x < n; x++) {
+        unsigned at = k + x * step;
+
+        e = vi_max(e, vi_add(vi_load(b->e + at * rb + j),
+                             vi_set(a->e[at * ra + i])));
+    }
+    /* below -100 every product of the part is zero */
+    unit = vi_float(vi_sll(vi_sub(vi_set(24 + 127),
+                                  vi_max(e, vi_set(-100))), 23));
+#pragma GCC unroll 8
+    for (unsigned x = 0; x < n; x++) {
+        unsigned at = k + x * step;
+        vf p = vf_mul(vf_load(b->f + at * rb + j), vf_set(a->f[at * ra + i]));
+
+        s = vi_add(s, vf_trunc(vf_mul(p, unit)));
+    }
+    *sum = s;
+    *exponent = e;
+}
+
+static ALWAYS vd
+finish_half(vi s, vi e, vi m, vf c, bool high)
+{
+    vd x = vi_double(s, high), y = vf_double(c, high);
+
+    x = vd_mul(x, vi_pow2(vi_sub(vi_add(e, vi_set(7)), m), high));
+    y = vd_mul(y, vi_pow2(vi_sub(vi_set(24), m), high));
+    x = vd_add(vd_floor(x), vd_mul(vd_floor(y), vd_set(128)));
+    return vd_mul(x, vi_pow2(vi_sub(m, vi_set(31)), high));
+}
+
+/* The sum S * 2^(E-24) and the accumulator: one rounding. An accumulator
+ * that is NaN or Inf stays. */
+static ALWAYS vf
+finish(vi s, vi e, vf c, bool split)
+{
+    vi field = vi_and(vi_srl(vf_bits(c), 23), vi_set(0xff));
+    vi ec = vi_sub(vi_max(field, vi_set(1)), vi_set(127));
+    vi m = vi_max(e, ec), keep = vf_bits(c);
+    vf r;
+
+    if (split) /* an accumulator below 2^(m-25) is dropped */
+        keep = vi_select(vi_gt(vi_sub(m, vi_set(25)), ec), vi_set(0), keep);
+    r = vd_float(finish_half(s, e, m, vi_float(keep), false),
+                 finish_half(s, e, m, vi_float(keep), true));
+    return vi_float(vi_select(vi_eq(field, vi_set(0xff)), vf_bits(c),
+                              vf_bits(r)));
+}
+
+static ALWAYS void
+add_split(const struct side *a, const struct side *b, unsigned i, unsigned j,
+          unsigned k, vi *sum, vi *exponent)
+{
+    vi s0, s1, e0, e1, e;
+
+    add_part(a, b, i, j, k, 8, 2, &s0, &e0);
+    add_part(a, b, i, j, k + 1, 8, 2, &s1, &e1);
+    e = vi_max(e0, e1);
+    *sum = vi_add(vi_sra(s0, vi_sub(e, e0)), vi_sra(s1, vi_sub(e, e1)));
+    *exponent = e;
+}
+
+/* Scale exponents of the K blocks of 32, 0 where the scale is NaN. */
+struct scales {
+    int32_t e[4 * 32];       /* block * rows + row */
+    int32_t nan[32];         /* -1: a block of the row is NaN */
+    int max_e;
+};
+
+static void
+load_scales(const struct kn_mfma_job *j, bool b, struct scales *s)
+{
+    unsigned rows = b ? j->row->n : j->row->m;
+
+    memset(s->nan, 0, sizeof s->nan);
+    s->max_e = -1000;
+    for (unsigned q = 0; q < j->row->k / 32u; q++)
+        for (unsigned i = 0; i < rows; i++) {
+            int x = kn_mfma_scale(j, b, i, q);
+
+            if (x == 255) {
+                s->nan[i] = -1;
+                x = 127;
+            }
+            s->e[q * rows + i] = x - 127;
+            if (x - 127 > s->max_e)
+                s->max_e = x - 127;
+        }
+}
+
+struct operands {
+    struct side a, b;
+    struct scales sa, sb;
+    bool scaled;
+};
+
+/* Every product below 2^127 and above what f32 holds exactly. */
+static bool
+is_fast(const struct operands *o)
+{
+    int max_e = o->a.max_e + o->b.max_e;
+
+    if (o->scaled)
+        max_e += o->sa.max_e + o->sb.max_e;
+    return !o->a.special && !o->b.special && max_e <= 125 &&
+           o->a.max_e + o->b.max_e <= 125 && o->a.min_e + o->b.min_e >= -100;
+}
+
+static ALWAYS vi
+strip_scale(const struct operands *o, unsigned k, unsigned i, unsigned j)
+{
+    return vi_add(vi_load(o->sb.e + k / 32 * o->b.rows + j),
+                  vi_set(o->sa.e[k / 32 * o->a.rows + i]));
+}
+
+/* The models that add in f64: round is after each k, or once. */
+static ALWAYS vf
+run_f64(const struct operands *o, unsigned k, bool round, unsigned i,
+        unsigned j, vf c)
+{
+    vd lo = vf_double(c, false), hi = vf_double(c, true);
+
+    for (unsigned at = 0; at < k; at++) {
+        vf p = vf_mul(vf_load(o->b.f + at * o->b.rows + j),
+                      vf_set(o->a.f[at * o->a.rows + i]));
+        vd x = vf_double(p, false), y = vf_double(p, true);
+
+        if (o->scaled) {
+            vi e = strip_scale(o, at, i, j);
+
+            x = vd_mul(x, vi_pow2(e, false));
+            y = vd_mul(y, vi_pow2(e, true));
+        }
+        lo = vd_add(lo, x);
+        hi = vd_add(hi, y);
+        if (round) {
+            c = vd_float(lo, hi);
+            lo = vf_double(c, false);
+            hi = vf_double(c, true);
+        }
+    }
+    return vd_float(lo, hi);
+}
+
+/* One row i, columns j.. j+VL-1: c to the result. */
+static ALWAYS vf
+run_strip(const struct operands *o, unsigned k, unsigned g, unsigned i,
+          unsigned j, vf c)
+{
+    vi s, e;
+
+    for (unsigned at = 0; at < k; at += g) {
+        if (g == 16)
+            add_split(&o->a, &o->b, i, j, at, &s, &e);
+        else
+            add_part(&o->a, &o->b, i, j, at, g, 1, &s, &e);
+        if (o->scaled)
+            e = vi_add(e, strip_scale(o, at, i, j));
+        c = finish(s, e, c, g == 16);
+    }
+    return c;
+}
+
+/* What a strip is computed by. */
+enum how { GROUP4 = 4, GROUP8 = 8, GROUP16 = 16, FUSED, CHAIN, FMA };
+
+static ALWAYS vf
+run_fma(const struct operands *o, unsigned k, unsigned i, unsigned j, vf c)
+{
+    for (unsigned at = 0; at < k; at++)
+        c = vf_fma(vf_load(o->b.f + at * o->b.rows + j),
+                   vf_set(o->a.f[at * o->a.rows + i]), c);
+    return c;
+}
+
+/* NaN in its one form, and where a scale is NaN. */
+static ALWAYS vi
+finish_bits(const struct operands *o, unsigned i, unsigned j, vf c)
+{
+    vi nan = vi_gt(vi_and(vf_bits(c), vi_set(INT32_MAX)), vi_set(0x7f800000));
+
+    if (o->scaled)
+        nan = vi_or(nan, vi_or(vi_load(o->sb.nan + j), vi_set(o->sa.nan[i])));
+    return vi_select(nan, vi_set(0x7fc00000), vf_bits(c));
+}
+
+static ALWAYS vi
+load_c(const struct kn_mfma_job *job, struct kn_mfma_at at)
+{
+    return job->c ? vi_load((const int32_t *)&job->c[at.element][at.lane])
+                  : vi_set((int32_t)job->c_const);
+}
+
+static ALWAYS void
+run_rows(const struct operands *o, const struct kn_mfma_job *job, enum how how,
+         kn_vreg_row *d)
+{
+    const struct kn_mfma *r = job->row;
+
+    for (unsigned i = 0; i < r->m; i++)
+        for (unsigned j = 0; j < r->n; j += VL) {
+            struct kn_mfma_at at = kn_mfma_locate_d(r, i, j, 0);
+            vf c = vi_float(load_c(job, at));
+
+            if (how == FMA)
+                c = run_fma(o, r->k, i, j, c);
+            else if (how == FUSED || how == CHAIN)
+                c = run_f64(o, r->k, how == CHAIN, i, j, c);
+            else
+                c = run_strip(o, r->k, how, i, j, c);
+            vi_store((int32_t *)&d[at.element][at.lane],
+                     finish_bits(o, i, j, c));
+        }
+}
+
+/* Each way its own copy of the loops, so that they are unrolled. */
+static void
+dispatch(const struct operands *o, const struct kn_mfma_job *j, kn_vreg_row *d)
+{
+    unsigned type = j->row->a;
+
+    if (type == KN_MT_F32)
+        run_rows(o, j, FMA, d);
+    else if (j->model == KN_MFMA_FUSED)
+        run_rows(o, j, FUSED, d);
+    else if (j->model == KN_MFMA_CHAIN)
+        run_rows(o, j, CHAIN, d);
+    else if (type >= KN_MT_FP8)
+        run_rows(o, j, GROUP16, d);
+    else if (type == KN_MT_XF32)
+        run_rows(o, j, GROUP4, d);
+    else
+        run_rows(o, j, GROUP8, d);
+}
+
+/* Two k of int8 in one i32, as two i16: the operand of vi_madd. */
+static void
+load_pairs(const struct kn_mfma_job *j, bool b, int32_t *pairs)
+{
+    struct kn_mfma_layout l = b ? kn_mfma_layout_b(j) : kn_mfma_layout_a(j);
+    const kn_vreg_row *regs = b ? j->b : j->a;
+
+    for (unsigned t = 0; t < l.kl; t += 2)
+        for (unsigned lane = 0; lane < 64; lane += VL) {
+            unsigned k = lane / l.rows * l.kl + t;
+            vi u = vi_srl(vi_load((const int32_t *)&regs[t / 4][lane]),
+                          t % 4 * 8);
+            vi even = vi_sra(vi_sll(u, 24), vi_set(24));
+            vi odd = vi_sra(vi_sll(u, 16), vi_set(24));
+
+            vi_store(pairs + k / 2 * l.rows + lane % l.rows,
+                     vi_or(vi_and(even, vi_set(0xffff)), vi_sll(odd, 16)));
+        }
+}
+
+static void
+run_i8(const struct kn_mfma_job *job, kn_vreg_row *d)
+{
+    const struct kn_mfma *r = job->row;
+    int32_t a[1024] __attribute__((aligned(64)));
+    int32_t b[1024] __attribute__((aligned(64)));
+
+    load_pairs(job, false, a);
+    load_pairs(job, true, b);
+    for (unsigned i = 0; i < r->m; i++)
+        for (unsigned j = 0; j < r->n; j += VL) {
+            struct kn_mfma_at at = kn_mfma_locate_d(r, i, j, 0);
+            vi c = load_c(job, at);
+
+            for (unsigned k = 0; k < r->k / 2u; k++)
+                c = vi_add(c, vi_madd(vi_load(b + k * r->n + j),
+                                      vi_set(a[k * r->m + i])));
+            vi_store((int32_t *)&d[at.element][at.lane], c);
+        }
+}
+
+/* f32 operands need no decoding: lane l is element (l / rows, l % rows). */
+static void
+load_f32(const struct kn_mfma_job *j, struct operands *o)
+{
+    o->a.rows = j->row->m;
+    o->b.rows = j->row->n;
+    memcpy(o->a.f, j->a[0], sizeof j->a[0]);
+    memcpy(o->b.f, j->b[0], sizeof j->b[0]);
+}
+
+bool
+KERNEL(const struct kn_mfma_job *j, kn_vreg_row *d)
+{
+    struct operands o;
+
+    if (j->row->a == KN_MT_I8) {
+        run_i8(j, d);
+        return true;
+    }
+    o.scaled = j->sa != NULL;
+    if (j->row->a == KN_MT_F32) {
+        load_f32(j, &o);
+        dispatch(&o, j, d);
+        return true;
+    }
+    load_side(j, false, &o.a);
+    load_side(j, true, &o.b);
+    if (o.scaled) {
+        load_scales(j, false, &o.sa);
+        load_scales(j, true, &o.sb);
+    }
+    if (!is_fast(&o))
+        return false;
+    dispatch(&o, j, d);
+    return true;
+}

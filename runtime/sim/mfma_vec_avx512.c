@@ -1,0 +1,112 @@
+/* mfma_vec_avx512.c - the product sum, 16 columns at a time. */
+#include "mfma.h"
+#include "mfma_vec.h"
+
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw"))), \
+    apply_to = function)
+#else
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw")
+#endif
+#include <immintrin.h>
+
+#define VL 16
+#define ALWAYS inline __attribute__((always_inline))
+#define KERNEL kn_mfma_avx512
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __m512d vd;
+
+static ALWAYS vi vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
+static ALWAYS void vi_store(int32_t *p, vi x) { _mm512_storeu_si512(p, x); }
+static ALWAYS vi vi_set(int32_t x) { return _mm512_set1_epi32(x); }
+static ALWAYS vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
+static ALWAYS vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+static ALWAYS vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
+static ALWAYS vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
+static ALWAYS vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
+static ALWAYS vi vi_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
+static ALWAYS vi
+vi_sll(vi a, int n)
+{
+    return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n));
+}
+static ALWAYS vi
+vi_srl(vi a, int n)
+{
+    return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n));
+}
+/* Counts from 0; any that is too large gives the sign. */
+static ALWAYS vi vi_sra(vi a, vi n) { return _mm512_srav_epi32(a, n); }
+static ALWAYS vi
+vi_eq(vi a, vi b)
+{
+    return _mm512_movm_epi32(_mm512_cmpeq_epi32_mask(a, b));
+}
+static ALWAYS vi
+vi_gt(vi a, vi b)
+{
+    return _mm512_movm_epi32(_mm512_cmpgt_epi32_mask(a, b));
+}
+static ALWAYS vi
+vi_select(vi mask, vi yes, vi no)
+{
+    return _mm512_mask_blend_epi32(_mm512_movepi32_mask(mask), no, yes);
+}
+static ALWAYS int vi_highest(vi a) { return _mm512_reduce_max_epi32(a); }
+static ALWAYS int vi_lowest(vi a) { return _mm512_reduce_min_epi32(a); }
+static ALWAYS bool vi_any(vi a) { return _mm512_test_epi32_mask(a, a) != 0; }
+static ALWAYS vf vi_float(vi a) { return _mm512_castsi512_ps(a); }
+static ALWAYS vi vf_bits(vf a) { return _mm512_castps_si512(a); }
+static ALWAYS vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
+static ALWAYS void vf_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
+static ALWAYS vf vf_set(float x) { return _mm512_set1_ps(x); }
+static ALWAYS vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static ALWAYS vi vf_trunc(vf a) { return _mm512_cvttps_epi32(a); }
+static ALWAYS vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+/* Sum of the products of two pairs of i16. */
+static ALWAYS vi vi_madd(vi a, vi b) { return _mm512_madd_epi16(a, b); }
+static ALWAYS __m256i
+half(vi a, bool high)
+{
+    return high ? _mm512_extracti64x4_epi64(a, 1) : _mm512_castsi512_si256(a);
+}
+static ALWAYS vd
+vi_double(vi a, bool high)
+{
+    return _mm512_cvtepi32_pd(half(a, high));
+}
+static ALWAYS vd
+vf_double(vf a, bool high)
+{
+    return _mm512_cvtps_pd(_mm256_castsi256_ps(half(vf_bits(a), high)));
+}
+static ALWAYS vd
+vi_pow2(vi e, bool high)
+{
+    __m512i x = _mm512_cvtepi32_epi64(half(vi_add(e, vi_set(1023)), high));
+
+    return _mm512_castsi512_pd(_mm512_slli_epi64(x, 52));
+}
+static ALWAYS vd vd_set(double x) { return _mm512_set1_pd(x); }
+static ALWAYS vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
+static ALWAYS vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
+static ALWAYS vd vd_floor(vd a) { return _mm512_roundscale_pd(a, 9); }
+static ALWAYS vf
+vd_float(vd lo, vd hi)
+{
+    __m512d x = _mm512_castps_pd(_mm512_castps256_ps512(_mm512_cvtpd_ps(lo)));
+
+    return _mm512_castpd_ps(_mm512_insertf64x4(
+        x, _mm256_castps_pd(_mm512_cvtpd_ps(hi)), 1));
+}
+
+#include "mfma_kernel.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#endif

@@ -1,0 +1,126 @@
+/* mfma_vec_base.c - the product sum with portable vectors of 4 columns. */
+#include "mfma.h"
+#include "mfma_vec.h"
+
+#include <math.h>
+
+#define VL 4
+#define ALWAYS inline __attribute__((always_inline))
+#define KERNEL kn_mfma_base
+
+typedef float vf __attribute__((vector_size(16)));
+typedef int32_t vi __attribute__((vector_size(16)));
+typedef uint32_t vu __attribute__((vector_size(16)));
+typedef double vd __attribute__((vector_size(16)));
+typedef int64_t vl __attribute__((vector_size(16)));
+typedef float vf2 __attribute__((vector_size(8)));
+
+static ALWAYS vi
+vi_load(const int32_t *p)
+{
+    vi x;
+
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+static ALWAYS void vi_store(int32_t *p, vi x) { memcpy(p, &x, sizeof x); }
+static ALWAYS vi vi_set(int32_t x) { return (vi){x, x, x, x}; }
+static ALWAYS vi vi_add(vi a, vi b) { return (vi)((vu)a + (vu)b); }
+static ALWAYS vi vi_sub(vi a, vi b) { return (vi)((vu)a - (vu)b); }
+static ALWAYS vi vi_and(vi a, vi b) { return a & b; }
+static ALWAYS vi vi_or(vi a, vi b) { return a | b; }
+static ALWAYS vi vi_eq(vi a, vi b) { return a == b; }
+static ALWAYS vi vi_gt(vi a, vi b) { return a > b; }
+static ALWAYS vi
+vi_select(vi mask, vi yes, vi no)
+{
+    return (yes & mask) | (no & ~mask);
+}
+static ALWAYS vi vi_max(vi a, vi b) { return vi_select(a > b, a, b); }
+static ALWAYS vi vi_min(vi a, vi b) { return vi_select(a > b, b, a); }
+static ALWAYS vi vi_sll(vi a, int n) { return (vi)((vu)a << n); }
+static ALWAYS vi vi_srl(vi a, int n) { return (vi)((vu)a >> n); }
+/* Counts from 0; any that is too large gives the sign. */
+static ALWAYS vi vi_sra(vi a, vi n) { return a >> vi_min(n, vi_set(31)); }
+static ALWAYS int
+vi_highest(vi a)
+{
+    int most = a[0];
+
+    for (int n = 1; n < VL; n++)
+        most = a[n] > most ? a[n] : most;
+    return most;
+}
+static ALWAYS int vi_lowest(vi a) { return -vi_highest(-a); }
+static ALWAYS bool vi_any(vi a) { return (a[0] | a[1] | a[2] | a[3]) != 0; }
+static ALWAYS vf vi_float(vi a) { return (vf)a; }
+static ALWAYS vi vf_bits(vf a) { return (vi)a; }
+static ALWAYS vf
+vf_load(const float *p)
+{
+    vf x;
+
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+static ALWAYS void vf_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
+static ALWAYS vf vf_set(float x) { return (vf){x, x, x, x}; }
+static ALWAYS vf vf_mul(vf a, vf b) { return a * b; }
+static ALWAYS vi vf_trunc(vf a) { return __builtin_convertvector(a, vi); }
+static ALWAYS vf
+vf_fma(vf a, vf b, vf c)
+{
+    return (vf){fmaf(a[0], b[0], c[0]), fmaf(a[1], b[1], c[1]),
+                fmaf(a[2], b[2], c[2]), fmaf(a[3], b[3], c[3])};
+}
+/* Sum of the products of two pairs of i16. */
+static ALWAYS vi
+vi_madd(vi a, vi b)
+{
+    vi al = (vi)((vu)a << 16) >> 16, bl = (vi)((vu)b << 16) >> 16;
+
+    return al * bl + (a >> 16) * (b >> 16);
+}
+static ALWAYS vd
+vi_double(vi a, bool high)
+{
+    return (vd){a[high ? 2 : 0], a[high ? 3 : 1]};
+}
+/* Halves by memcpy and whole-vector conversion: gcc 12 takes the rounding out
+ * of {(float)d[0], ...} when the elements are widened again. */
+static ALWAYS vd
+vf_double(vf a, bool high)
+{
+    vf2 x;
+
+    memcpy(&x, (const char *)&a + (high ? sizeof x : 0), sizeof x);
+    return __builtin_convertvector(x, vd);
+}
+static ALWAYS vd
+vi_pow2(vi e, bool high)
+{
+    vl x = {e[high ? 2 : 0], e[high ? 3 : 1]};
+
+    return (vd)((x + 1023) << 52);
+}
+static ALWAYS vd vd_set(double x) { return (vd){x, x}; }
+static ALWAYS vd vd_mul(vd a, vd b) { return a * b; }
+static ALWAYS vd vd_add(vd a, vd b) { return a + b; }
+/* |a| is below 2^38: adding 1.5 * 2^52 rounds to an integer. */
+static ALWAYS vd
+vd_floor(vd a)
+{
+    vd r = (a + 0x1.8p52) - 0x1.8p52;
+
+    return r - (vd)((r > a) & (vl)vd_set(1));
+}
+static ALWAYS vf
+vd_float(vd lo, vd hi)
+{
+    vf2 x = __builtin_convertvector(lo, vf2);
+    vf2 y = __builtin_convertvector(hi, vf2);
+
+    return (vf){x[0], x[1], y[0], y[1]};
+}
+
+#include "mfma_kernel.h"

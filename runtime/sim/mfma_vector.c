@@ -1,0 +1,51 @@
+/* mfma_vector.c - which jobs the vector kernels take, and on which CPU. */
+#include "mfma_vec.h"
+
+kn_mfma_kernel *
+kn_mfma_select(enum kn_mfma_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa == KN_MFMA_AVX512)
+        return __builtin_cpu_supports("avx512f") &&
+                       __builtin_cpu_supports("avx512vl") &&
+                       __builtin_cpu_supports("avx512dq") &&
+                       __builtin_cpu_supports("avx512bw")
+                   ? kn_mfma_avx512
+                   : NULL;
+    if (isa == KN_MFMA_AVX2)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+                   ? kn_mfma_avx2
+                   : NULL;
+#endif
+    return isa == KN_MFMA_BASE ? kn_mfma_base : NULL;
+}
+
+static kn_mfma_kernel *
+widest(void)
+{
+    for (int isa = KN_MFMA_NISAS - 1; isa > KN_MFMA_BASE; isa--)
+        if (kn_mfma_select((enum kn_mfma_isa)isa))
+            return kn_mfma_select((enum kn_mfma_isa)isa);
+    return kn_mfma_base;
+}
+
+bool
+kn_mfma_is_vector(const struct kn_mfma_job *j)
+{
+    const struct kn_mfma *r = j->row;
+
+    if (r->blocks > 1 || r->sparse || r->a == KN_MT_F64)
+        return false;
+    return r->a != KN_MT_F32 || j->blgp == 0;
+}
+
+void
+kn_mfma_run(const struct kn_mfma_job *j)
+{
+    kn_vreg_row d[KN_MFMA_MAXD];
+
+    if (kn_mfma_is_vector(j) && widest()(j, d))
+        memcpy(j->d, d, kn_mfma_dregs(j->row) * sizeof d[0]);
+    else
+        kn_mfma_run_scalar(j);
+}
