@@ -102,8 +102,8 @@ check_range(struct kn_wave *w, const struct kn_inst *i,
 {
     struct verdict v = { 0 };
     uint64_t max = 0, out = 0;
-    unsigned full = m->kind == KN_MO_ATOMIC || m->bytes < 4
-                        ? 0 : (1u << m->bytes / 4) - 1;
+    unsigned full = m->kind == KN_MO_ATOMIC ? 15
+                    : m->bytes < 4 ? 1 : (1u << m->bytes / 4) - 1;
 
     for (unsigned l = 0; l < KN_LANES; l++)
         if (x->mask >> l & 1 && off[l] > max)
@@ -119,8 +119,8 @@ check_range(struct kn_wave *w, const struct kn_inst *i,
         if (!(x->mask & bit))
             continue;
         p = lane_parts(m, d, off[l], soffset, &v, bit);
-        out |= p != full && !(p && !full) ? bit : 0;
-        x->parts[l] = (uint8_t)(p == full || (p && !full) ? 15 : p);
+        out |= p != full ? bit : 0;
+        x->parts[l] = (uint8_t)(p == full ? 15 : p);
     }
     if (m->kind == KN_MO_LOAD || m->kind == KN_MO_DMA)
         w->group->worker->srd_oob_loads += (uint64_t)__builtin_popcountll(out);
