@@ -26,11 +26,6 @@ const struct kn_flag kn_flags[KN_NFLAGS] = {
 #undef FLAG
 };
 
-#ifdef KN_NO_SIM
-#define kn_cmd_run NULL
-#define kn_cmd_exec NULL
-#endif
-
 static const struct command {
     const char *name, *positionals, *help;
     size_t least, most;

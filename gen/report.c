@@ -126,11 +126,15 @@ json_finding(struct kn_json *j, const struct kn_finding *f)
     kn_json_close(j, '}');
 }
 
+/* The first few in full; --json has all that were kept. */
 static void
 put_findings(struct kn_buf *b, const struct kn_sim_result *r)
 {
-    kn_putf(b, "findings  %" PRIu64 "\n", r->nfindings);
-    for (unsigned i = 0; i < r->nkept; i++) {
+    enum { SHOWN = 8 };
+
+    kn_putf(b, "findings  %" PRIu64 "%s\n", r->nfindings,
+            r->nkept > SHOWN ? ", the first:" : "");
+    for (unsigned i = 0; i < r->nkept && i < SHOWN; i++) {
         const struct kn_finding *f = &r->findings[i];
         kn_putf(b, "  %s at 0x%" PRIx64 ", workgroup %" PRIu64
                    ", wave %" PRIu32 ", %" PRIu32 " times: %s\n",
