@@ -362,6 +362,18 @@ check_readers(struct kn_wave *w, const struct kn_inst *i,
     }
 }
 
+/* An atomic on bytes that hold nothing; a swap needs no old value. */
+static void
+check_old_value(struct kn_wave *w, const struct kn_inst *i, uint32_t granule,
+                int lane)
+{
+    uint32_t addr = byte_address(w->group->shadow, granule);
+
+    if (kn_step_of(w, i)->mem.atomic != KN_AT_SWAP)
+        kn_report(w, i, KN_F_UNINIT_LDS, lane, addr,
+                  "updates LDS 0x%x that was never written", addr);
+}
+
 static void
 mark_lane(struct kn_wave *w, const struct kn_inst *i,
           const struct kn_lds_access *x, const struct readers *r, unsigned l)
@@ -374,6 +386,8 @@ mark_lane(struct kn_wave *w, const struct kn_inst *i,
         unsigned dword = s->shift ? k : k / 4;
         uint32_t old = s->writer[g + k];
 
+        if (x->kind == KN_L_ATOMIC && (!old || old & KN_LDS_UNDEF))
+            check_old_value(w, i, g + k, (int)l);
         if (old > s->safe)
             write_conflict(w, i, old, x->kind, (int)l,
                            byte_address(s, g + k));
