@@ -237,7 +237,18 @@ CONVERT(sext, SExt)
 CONVERT(zext, ZExt)
 CONVERT(trunc, Trunc)
 CONVERT(i2f, SIToFP)
-CONVERT(bits, BitCast)
+
+/* Opaque to LLVM: it would look through a plain cast and split the vectors it
+ * comes from into scalars. */
+void
+lower_bits(struct lower *l, const struct kn_ins *i)
+{
+    LLVMTypeRef t = result_type(l, i);
+    LLVMValueRef v = LLVMBuildBitCast(l->b, low_get(l, i, 0), t, "");
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.arithmetic.fence", { t }, 1, { v }, 1 }));
+}
 
 void
 lower_cvt(struct lower *l, const struct kn_ins *i)

@@ -149,7 +149,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             *g = try;
             return true;
         }
-        if (n > best || !best) {
+        if (n >= best) {
             best = n ? n : 1;
             keep = try;
         }

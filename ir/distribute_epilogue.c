@@ -235,7 +235,10 @@ store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
     struct kn_type t = acc_type(d, acc);
     kn_ref v = acc;
 
-    if (o->elem != t.elem)
+    if (o->elem == KN_T_i32)  /* LLVM splits integer vectors it sees taken
+                                 apart into scalars all through the loop */
+        v = dist_op(d, KN_OP_bits, dist_vec(KN_T_f32, t.n), acc, 0);
+    else if (o->elem != t.elem)
         v = dist_op(d, KN_OP_cvt, dist_vec(o->elem, t.n), acc, 0);
     for (uint32_t n = 0; n < t.n; n += o->vec) {
         kn_ref c = dist_ic(d, KN_OP_add, col, n), x = v, off;
