@@ -61,8 +61,7 @@ report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
         KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
         KN_TRY(kn_report_kernel(t, &j, &o, k));
     }
-    kn_putf(t->text, "compiled  in %.0f ms\n", g->ms);
-    kn_json_real(&j, "compile_ms", g->ms);
+    kn_report_generated(t, &j, g);
     kn_json_close(&j, '}');
     return kn_report_write(t, &j);
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../runtime/file.h"
 #include "../runtime/npy.h"
 #include "operands.h"
 #include "progress.h"
@@ -43,23 +44,53 @@ read_problem(struct run *r)
     return KILN_OK;
 }
 
+/* --object: the user's build of the kernel that would be generated, launched
+ * by the same configuration. */
 static kiln_status
-generate(struct run *r, struct kn_json *j)
+read_object(struct run *r, struct kn_config *cfg, const char *path)
 {
-    struct kn_config cfg = { 0 };
+    uint8_t *bytes;
+
+    KN_TRY(kn_file_read(r->c, path, &bytes, &r->g.size));
+    KN_TRY(kn_choose(r->c, &r->p, cfg, NULL));
+    r->g.cfg = *cfg;
+    r->g.co = bytes;
+    return KILN_OK;
+}
+
+static kiln_status
+report_kernel(struct run *r, struct kn_json *j, const char *name)
+{
     const struct kn_object_kernel *k;
     struct kn_object o;
 
-    KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
-    kn_progress_stage(r->t->progress, "generating");
-    KN_TRY(kn_generate(r->c, &r->p, &cfg, KN_WANT_CO, NULL, &r->g));
+    KN_TRY(kn_object_read(r->c, name, r->g.co, r->g.size, &o));
+    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
+    r->g.name = k->name;
+    if (o.target != r->p.target)
+        return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
+                       "%s", name, kiln_target_name(o.target),
+                       kiln_target_name(r->p.target));
     kn_report_problem(r->t, j, &r->p);
     kn_report_config(r->t, j, &r->g.cfg);
-    KN_TRY(kn_object_read(r->c, r->g.name, r->g.co, r->g.size, &o));
-    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
-    KN_TRY(kn_report_kernel(r->t, j, &o, k));
-    kn_putf(r->t->text, "compiled  in %.0f ms\n", r->g.ms);
-    kn_json_real(j, "compile_ms", r->g.ms);
+    return kn_report_kernel(r->t, j, &o, k);
+}
+
+static kiln_status
+make_kernel(struct run *r, struct kn_json *j)
+{
+    const struct kn_value *object = &r->t->cli->v[KN_FLAG_object];
+    struct kn_config cfg = { 0 };
+
+    KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
+    if (object->seen) {
+        KN_TRY(read_object(r, &cfg, object->s));
+        return report_kernel(r, j, object->s);
+    }
+    kn_progress_stage(r->t->progress, "generating");
+    KN_TRY(kn_generate(r->c, &r->p, &cfg, KN_WANT_CO, NULL, &r->g));
+    KN_TRY(report_kernel(r, j, r->g.name));
+    kn_report_generated(r->t, j, &r->g);
     return KILN_OK;
 }
 
@@ -286,7 +317,7 @@ kn_cmd_run(struct kn_tool *t)
     KN_TRY(read_problem(r));
     KN_TRY(kn_operands_make(t, &r->p, &r->ops));
     kn_json_open(&j, NULL, '{');
-    KN_TRY(generate(r, &j));
+    KN_TRY(make_kernel(r, &j));
     KN_TRY(kn_sim_open(t->c, r->p.target, &r->sim));
     s = run_on_device(r, &j);
     kn_sim_close(r->sim);

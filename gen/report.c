@@ -111,6 +111,23 @@ kn_report_kernel(struct kn_tool *t, struct kn_json *j,
     return KILN_OK;
 }
 
+void
+kn_report_generated(struct kn_tool *t, struct kn_json *j,
+                    const struct kn_generated *g)
+{
+    if (g->nwaived)
+        kn_put(t->text, "waived   ");
+    kn_json_open(j, "waived", '[');
+    for (uint32_t i = 0; i < g->nwaived; i++) {
+        kn_putf(t->text, " %s", g->waived[i]);
+        kn_json_str(j, NULL, g->waived[i]);
+    }
+    kn_json_close(j, ']');
+    kn_putf(t->text, "%scompiled  in %.0f ms\n", g->nwaived ? "\n" : "",
+            g->ms);
+    kn_json_real(j, "compile_ms", g->ms);
+}
+
 static void
 json_finding(struct kn_json *j, const struct kn_finding *f)
 {

@@ -18,6 +18,10 @@ kiln_status kn_report_kernel(struct kn_tool *t, struct kn_json *j,
                              const struct kn_object *o,
                              const struct kn_object_kernel *k);
 
+/* How long generation took, and the gates this variant does not pass. */
+void kn_report_generated(struct kn_tool *t, struct kn_json *j,
+                         const struct kn_generated *g);
+
 /* What ran, and every kept finding with its place. */
 void kn_report_run(struct kn_tool *t, struct kn_json *j,
                    const struct kn_sim_result *r);

@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 
-# pthread_once flags and locks around LLVM's process-wide initialisation.
-ALLOWED = re.compile(r"^(llvm_once|llvm_lock)$")
+# The flag of LLVM's one-time initialisation, the lock around comgr's actions.
+ALLOWED = re.compile(r"^(once|action_lock)(\.\d+)?$")
 # objdump -t: value flags section size name, the flag field is 7 wide.
 ROW = re.compile(r"^[0-9a-f]+ (.{7}) (\S+)\s+([0-9a-f]+)\s+(.*)$")
 

@@ -33,7 +33,8 @@ def name_column(files):
             % (p, at, name)
             for p, text in gate.c_files(files).items()
             if not p.startswith("tests/")
-            for name, at, _, _, _, column in gate.functions(text) if column]
+            for name, at, n, _, _, column in gate.functions(text)
+            if column and n > 1]
 
 
 def width(files):
