@@ -84,7 +84,7 @@ def includes(files):
 # Text of a foreign library -> the only file that knows it.
 ONE_PLACE = {
     "libamdhip64": ("runtime/hip.c",),
-    "libamd_comgr": ("runtime/comgr.c", "emit/comgr.c"),
+    "libamd_comgr": ("runtime/comgr.c",),
 }
 
 
