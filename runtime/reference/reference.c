@@ -11,10 +11,17 @@
  * f64, fit in a 1 MB cache. */
 enum { PM = 64, PN = 64, PV = 8, PK = 512, BLOCK = 128, MX = 32, MAXTHREADS = 64 };
 
+/* An operand as rows of packed elements, `ld` apart. */
+struct source {
+    const struct kn_ref_tensor *t;
+    struct kn_ref_codec codec;
+    int64_t ld;
+};
+
 /* One thread's part of a rectangle, and its panels. */
 struct worker {
     const struct kn_ref_problem *p;
-    const struct kn_ref_codec *ca, *cb;
+    const struct source *sa, *sb;
     struct kn_ref_rect rect;
     double *value, *abssum;  /* of the rectangle's first element */
     int64_t stride;          /* elements from row to row of them */
@@ -56,21 +63,21 @@ read_f32(const struct kn_ref_tensor *t, int64_t index)
     return (double)v;
 }
 
-/* Elements [first, first+n) of a row whose rows are ld elements apart. */
+/* Elements [first, first+n) of a row, to w->run. */
 static void
-read_run(struct worker *w, const struct kn_ref_tensor *t,
-         const struct kn_ref_codec *c, int64_t row, int64_t ld, int64_t first,
+read_run(struct worker *w, const struct source *s, int64_t row, int64_t first,
          size_t n)
 {
-    uint64_t row_bytes = ((uint64_t)ld * c->bits + 7) / 8;
-    uint64_t bit = (uint64_t)first * c->bits, byte = bit / 8;
-    uint64_t end = (bit + n * c->bits + 7) / 8;
+    unsigned bits = s->codec.bits;
+    uint64_t row_bytes = ((uint64_t)s->ld * bits + 7) / 8;
+    uint64_t byte = (uint64_t)first * bits / 8;
+    uint64_t end = (((uint64_t)first + n) * bits + 7) / 8;
 
-    /* runs start at multiples of 4 elements: whole bytes in every format */
-    read_bytes(t, (uint64_t)row * row_bytes + byte, w->bytes,
+    /* `first` is a multiple of 4 wherever elements are not whole bytes */
+    read_bytes(s->t, (uint64_t)row * row_bytes + byte, w->bytes,
                (size_t)(end - byte));
     w->bytes[end - byte] = 0; /* an element may look one byte further */
-    kn_ref_decode_run(c, w->bytes, 0, n, w->run);
+    kn_ref_decode_run(&s->codec, w->bytes, 0, n, w->run);
 }
 
 static double
@@ -79,10 +86,16 @@ e8m0(uint8_t x)
     return x == 255 ? (double)NAN : ldexp(1, (int)x - 127);
 }
 
-/* Multiplies K elements of row i of an operand by its scales. */
+/* n elements v[0], v[step], ... from k on of row i of an operand. */
+struct run {
+    int64_t i, k;
+    int n, step;
+    double *v;
+};
+
+/* Multiplies a run by its scales. */
 static void
-apply_scale(const struct kn_ref_problem *p, bool is_b, int64_t i, int64_t k0,
-            size_t n, double *v, size_t step)
+apply_scale(const struct kn_ref_problem *p, bool is_b, const struct run *r)
 {
     const struct kn_ref_tensor *t = is_b ? &p->sb : &p->sa;
     int64_t width = p->scale == KILN_SCALE_MX32 ? MX : BLOCK;
@@ -92,20 +105,20 @@ apply_scale(const struct kn_ref_problem *p, bool is_b, int64_t i, int64_t k0,
     if (!present(t) || p->scale == KILN_SCALE_NONE)
         return;
     if (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW)
-        s = read_f32(t, p->scale == KILN_SCALE_ROW ? i : 0);
-    for (size_t x = 0; x < n; x++) {
-        int64_t k = k0 + (int64_t)x;
+        s = read_f32(t, p->scale == KILN_SCALE_ROW ? r->i : 0);
+    for (int x = 0; x < r->n; x++) {
+        int64_t k = r->k + x;
+        bool first = x == 0 || k % width == 0;
 
-        if (p->scale == KILN_SCALE_MX32 && (x == 0 || k % MX == 0)) {
+        if (p->scale == KILN_SCALE_MX32 && first) {
             uint8_t code;
 
-            read_bytes(t, (uint64_t)(i * ld + k / MX), &code, 1);
+            read_bytes(t, (uint64_t)(r->i * ld + k / MX), &code, 1);
             s = e8m0(code);
-        } else if (p->scale == KILN_SCALE_BLOCK128 &&
-                   (x == 0 || k % BLOCK == 0)) {
-            s = read_f32(t, (is_b ? i / BLOCK : i) * ld + k / BLOCK);
+        } else if (p->scale == KILN_SCALE_BLOCK128 && first) {
+            s = read_f32(t, (is_b ? r->i / BLOCK : r->i) * ld + k / BLOCK);
         }
-        v[x * step] *= s;
+        r->v[x * r->step] *= s;
     }
 }
 
@@ -115,19 +128,18 @@ load_a(struct worker *w, int64_t m0, int rows, int64_t k0, int n)
 {
     const struct kn_ref_problem *p = w->p;
     bool tn = p->layout == KILN_TN;
-    int64_t ld = p->a.ld ? p->a.ld : tn ? p->m : p->k;
 
     for (int r = 0; r < rows && !tn; r++) {
-        read_run(w, &p->a, w->ca, m0 + r, ld, k0, (size_t)n);
+        read_run(w, w->sa, m0 + r, k0, (size_t)n);
         memcpy(w->a + r * PK, w->run, (size_t)n * sizeof *w->run);
     }
     for (int x = 0; x < n && tn; x++) {
-        read_run(w, &p->a, w->ca, k0 + x, ld, m0, (size_t)rows);
+        read_run(w, w->sa, k0 + x, m0, (size_t)rows);
         for (int r = 0; r < rows; r++)
             w->a[r * PK + x] = w->run[r];
     }
     for (int r = 0; r < rows; r++)
-        apply_scale(p, false, m0 + r, k0, (size_t)n, w->a + r * PK, 1);
+        apply_scale(p, false, &(struct run){m0 + r, k0, n, 1, w->a + r * PK});
 }
 
 /* B(k0 + x, n0 + j) in strips of PV columns, so that the inner loop reads
@@ -143,21 +155,20 @@ load_b(struct worker *w, int64_t n0, int cols, int64_t k0, int n)
 {
     const struct kn_ref_problem *p = w->p;
     bool nt = p->layout == KILN_NT;
-    int64_t ld = p->b.ld ? p->b.ld : nt ? p->k : p->n;
 
     memset(w->b, 0, sizeof *w->b * PK * PN);
     for (int j = 0; j < cols && nt; j++) {
-        read_run(w, &p->b, w->cb, n0 + j, ld, k0, (size_t)n);
+        read_run(w, w->sb, n0 + j, k0, (size_t)n);
         for (int x = 0; x < n; x++)
             *b_at(w, x, j) = w->run[x];
     }
     for (int x = 0; x < n && !nt; x++) {
-        read_run(w, &p->b, w->cb, k0 + x, ld, n0, (size_t)cols);
+        read_run(w, w->sb, k0 + x, n0, (size_t)cols);
         for (int j = 0; j < cols; j++)
             *b_at(w, x, j) = w->run[j];
     }
     for (int j = 0; j < cols; j++)
-        apply_scale(p, true, n0 + j, k0, (size_t)n, b_at(w, 0, j), PV);
+        apply_scale(p, true, &(struct run){n0 + j, k0, n, PV, b_at(w, 0, j)});
 }
 
 /* PV columns of one row at a time, so that the sums stay in registers; each
@@ -192,53 +203,70 @@ add_products(const double *a, const double *b, int n, double *value,
     s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3;
 }
 
-/* alpha, bias and beta * C of the finished sums of a panel row. */
-static void
-finish_row(struct worker *w, int64_t m, int64_t n0, int cols, double *value,
-           double *abssum)
+/* Finished sums of a panel, at (m0, n0) of the output. */
+struct panel {
+    int64_t m0, n0;
+    int rows, cols;
+    double value[PM][PN], abssum[PM][PN];
+};
+
+/* beta * C(m, n). */
+static double
+initial(const struct kn_ref_problem *p, int64_t m, int64_t n)
 {
-    const struct kn_ref_problem *p = w->p;
-    int64_t ldc = p->cin.ld ? p->cin.ld : p->n;
+    int64_t ld = p->cin.ld ? p->cin.ld : p->n;
+    unsigned bytes = kn_ref_type_bits(p->cin.type) / 8;
+    uint32_t code = 0;
 
-    for (int j = 0; j < cols; j++) {
-        value[j] *= p->alpha;
-        abssum[j] *= fabs(p->alpha);
+    if (p->beta == 0)
+        return 0;
+    read_bytes(&p->cin, (uint64_t)(m * ld + n) * bytes, &code, bytes);
+    return p->beta * kn_ref_decode(p->cin.type, p->target, code);
+}
+
+/* alpha, bias and beta * C of row i of a panel. */
+static void
+finish_row(const struct kn_ref_problem *p, struct panel *t, int i)
+{
+    for (int j = 0; j < t->cols; j++) {
+        t->value[i][j] *= p->alpha;
+        t->abssum[i][j] *= fabs(p->alpha);
         if (present(&p->bias))
-            value[j] += read_f32(&p->bias, n0 + j);
-        if (p->beta != 0) {
-            unsigned bits = kn_ref_type_bits(p->cin.type);
-            uint32_t code = 0;
-
-            read_bytes(&p->cin,
-                       (uint64_t)(m * ldc + n0 + j) * (bits / 8), &code,
-                       bits / 8);
-            value[j] += p->beta * kn_ref_decode(p->cin.type, p->target, code);
-        }
+            t->value[i][j] += read_f32(&p->bias, t->n0 + j);
+        if (p->beta != 0)
+            t->value[i][j] += initial(p, t->m0 + i, t->n0 + j);
     }
 }
 
 static void
-run_panel(struct worker *w, int64_t i0, int rows, int64_t j0, int cols)
+add_panel(struct worker *w, struct panel *t)
 {
-    double value[PM][PN] = {{0}}, abssum[PM][PN] = {{0}};
-    int64_t m0 = w->rect.m0 + i0, n0 = w->rect.n0 + j0;
-
     for (int64_t k0 = 0; k0 < w->p->k; k0 += PK) {
         int n = (int)(w->p->k - k0 < PK ? w->p->k - k0 : PK);
 
-        load_a(w, m0, rows, k0, n);
-        load_b(w, n0, cols, k0, n);
-        for (int j = 0; j < cols; j += PV)
-            for (int i = 0; i < rows; i++)
-                add_products(w->a + i * PK, b_at(w, 0, j), n, &value[i][j],
-                             &abssum[i][j]);
+        load_a(w, t->m0, t->rows, k0, n);
+        load_b(w, t->n0, t->cols, k0, n);
+        for (int j = 0; j < t->cols; j += PV)
+            for (int i = 0; i < t->rows; i++)
+                add_products(w->a + i * PK, b_at(w, 0, j), n, &t->value[i][j],
+                             &t->abssum[i][j]);
     }
-    for (int i = 0; i < rows; i++) {
-        int64_t at = (i0 + i) * w->stride + j0;
+}
 
-        finish_row(w, m0 + i, n0, cols, value[i], abssum[i]);
-        memcpy(w->value + at, value[i], (size_t)cols * sizeof(double));
-        memcpy(w->abssum + at, abssum[i], (size_t)cols * sizeof(double));
+static void
+run_panel(struct worker *w, struct panel *t)
+{
+    memset(t->value, 0, sizeof t->value);
+    memset(t->abssum, 0, sizeof t->abssum);
+    add_panel(w, t);
+    for (int i = 0; i < t->rows; i++) {
+        int64_t at = (t->m0 - w->rect.m0 + i) * w->stride +
+                     (t->n0 - w->rect.n0);
+        size_t size = (size_t)t->cols * sizeof(double);
+
+        finish_row(w->p, t, i);
+        memcpy(w->value + at, t->value[i], size);
+        memcpy(w->abssum + at, t->abssum[i], size);
     }
 }
 
@@ -259,9 +287,13 @@ run_worker(void *arg)
     w->bytes = malloc(sizeof(float) * PK + 1);
     w->failed = !w->a || !w->b || !w->run || !w->bytes;
     for (int64_t i = 0; i < w->rect.rows && !w->failed; i += PM)
-        for (int64_t j = 0; j < w->rect.cols; j += PN)
-            run_panel(w, i, below(w->rect.rows - i, PM), j,
-                      below(w->rect.cols - j, PN));
+        for (int64_t j = 0; j < w->rect.cols; j += PN) {
+            struct panel t = {.m0 = w->rect.m0 + i, .n0 = w->rect.n0 + j};
+
+            t.rows = below(w->rect.rows - i, PM);
+            t.cols = below(w->rect.cols - j, PN);
+            run_panel(w, &t);
+        }
     free(w->a);
     free(w->b);
     free(w->run);
@@ -353,18 +385,32 @@ run_workers(struct kn_ctx *c, struct worker *first,
                   : KILN_OK;
 }
 
+static struct source
+make_source(const struct kn_ref_problem *p, bool is_b)
+{
+    const struct kn_ref_tensor *t = is_b ? &p->b : &p->a;
+    struct source s = {.t = t, .ld = t->ld};
+
+    kn_ref_codec_init(&s.codec, t->type, p->target);
+    if (!s.ld && is_b)
+        s.ld = p->layout == KILN_NT ? p->k : p->n;
+    else if (!s.ld)
+        s.ld = p->layout == KILN_TN ? p->m : p->k;
+    return s;
+}
+
 kiln_status
 kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
             const struct kn_ref_rect *r, double *value, double *abssum)
 {
-    struct kn_ref_codec ca, cb;
-    struct worker first = {.p = p, .ca = &ca, .cb = &cb, .value = value,
+    struct source sa, sb;
+    struct worker first = {.p = p, .sa = &sa, .sb = &sb, .value = value,
                            .abssum = abssum, .stride = r->cols};
 
     KN_TRY(check_problem(c, p, r));
     if (r->rows == 0 || r->cols == 0)
         return KILN_OK;
-    kn_ref_codec_init(&ca, p->a.type, p->target);
-    kn_ref_codec_init(&cb, p->b.type, p->target);
+    sa = make_source(p, false);
+    sb = make_source(p, true);
     return run_workers(c, &first, r);
 }

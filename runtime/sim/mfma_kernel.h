@@ -49,10 +49,15 @@ make_decoder(const struct kn_mfma_job *j, bool b)
     return d;
 }
 
-/* Codes in the low bits of u (the rest is any) to f[] and e[]. */
+/* Extremes of what was decoded, lane by lane. */
+struct seen {
+    vi most, least, bad;
+};
+
+/* Codes in the low bits of u (the rest is any) to s->f[at..], s->e[at..]. */
 static ALWAYS void
-decode_codes(const struct decoder *d, vi u, float *f, int32_t *e, vi *most,
-             vi *least, vi *bad)
+decode_codes(const struct decoder *d, vi u, struct side *s, unsigned at,
+             struct seen *seen)
 {
     vi mag, x, zero;
 
@@ -61,17 +66,18 @@ decode_codes(const struct decoder *d, vi u, float *f, int32_t *e, vi *most,
     zero = vi_eq(mag, vi_set(0));
     x = vi_max(vi_srl(mag, d->mbits), vi_set(1));
     x = vi_sub(x, vi_set(d->bias));
-    *least = vi_min(*least, vi_select(zero, vi_set(0x7fff), x));
+    seen->least = vi_min(seen->least, vi_select(zero, vi_set(0x7fff), x));
     x = vi_select(zero, vi_set(-126), x);
-    *most = vi_max(*most, x);
-    vi_store(e, x);
+    seen->most = vi_max(seen->most, x);
+    vi_store(s->e + at, x);
     if (d->fnuz)
-        *bad = vi_or(*bad, vi_eq(vi_and(u, vi_set(0xff)), vi_set(0x80)));
+        x = vi_eq(vi_and(u, vi_set(0xff)), vi_set(0x80));
     else
-        *bad = vi_or(*bad, vi_gt(mag, vi_set((int32_t)d->special - 1)));
+        x = vi_gt(mag, vi_set((int32_t)d->special - 1));
+    seen->bad = vi_or(seen->bad, x);
     x = vf_bits(vf_mul(vi_float(vi_sll(mag, 23 - d->mbits)), vf_set(d->unit)));
     u = vi_and(vi_sll(u, 32 - (int)d->bits), vi_set(INT32_MIN));
-    vf_store(f, vi_float(vi_or(x, u)));
+    vf_store(s->f + at, vi_float(vi_or(x, u)));
 }
 
 /* VL codes of element t, from lane `lane` on. */
@@ -94,92 +100,20 @@ load_side(const struct kn_mfma_job *j, bool b, struct side *s)
     struct kn_mfma_layout l = b ? kn_mfma_layout_b(j) : kn_mfma_layout_a(j);
     const kn_vreg_row *regs = b ? j->b : j->a;
     unsigned count = l.half ? l.kl * 2u : l.kl;
-    vi most = vi_set(-1000), least = vi_set(0x7fff), bad = vi_set(0);
+    struct seen seen = {vi_set(-1000), vi_set(0x7fff), vi_set(0)};
 
     s->rows = l.rows;
     for (unsigned t = 0; t < count; t++)
         for (unsigned lane = 0; lane < 64; lane += VL) {
-            unsigned k = lane / l.rows * l.kl + (t < l.kl ? t : t - l.kl + l.half);
+            unsigned in = t < l.kl ? t : t - l.kl + l.half;
+            unsigned k = lane / l.rows * l.kl + in;
             unsigned at = k * l.rows + lane % l.rows;
 
-            decode_codes(&d, codes(regs, lane, t, d.bits), s->f + at,
-                         s->e + at, &most, &least, &bad);
+            decode_codes(&d, codes(regs, lane, t, d.bits), s, at, &seen);
         }
-    s->max_e = vi_highest(most);
-    s->min_e = vi_lowest(least);
-    s->special = vi_any(bad);
-}
-
-/* Products k, k+step, ...: S * 2^(E-24). */
-static ALWAYS void
-add_part(const struct side *a, const struct side *b, unsigned i, unsigned j,
-         unsigned k, unsigned n, unsigned step, vi *sum, vi *exponent)
-{
-    unsigned ra = a->rows, rb = b->rows;
-    vi e = vi_set(-1000), s = vi_set(0);
-    vf unit;
-
-#pragma GCC unroll 8
-    for (unsigned x = 0; x < n; x++) {
-        unsigned at = k + x * step;
-
-        e = vi_max(e, vi_add(vi_load(b->e + at * rb + j),
-                             vi_set(a->e[at * ra + i])));
-    }
-    /* below -100 every product of the part is zero */
-    unit = vi_float(vi_sll(vi_sub(vi_set(24 + 127),
-                                  vi_max(e, vi_set(-100))), 23));
-#pragma GCC unroll 8
-    for (unsigned x = 0; x < n; x++) {
-        unsigned at = k + x * step;
-        vf p = vf_mul(vf_load(b->f + at * rb + j), vf_set(a->f[at * ra + i]));
-
-        s = vi_add(s, vf_trunc(vf_mul(p, unit)));
-    }
-    *sum = s;
-    *exponent = e;
-}
-
-static ALWAYS vd
-finish_half(vi s, vi e, vi m, vf c, bool high)
-{
-    vd x = vi_double(s, high), y = vf_double(c, high);
-
-    x = vd_mul(x, vi_pow2(vi_sub(vi_add(e, vi_set(7)), m), high));
-    y = vd_mul(y, vi_pow2(vi_sub(vi_set(24), m), high));
-    x = vd_add(vd_floor(x), vd_mul(vd_floor(y), vd_set(128)));
-    return vd_mul(x, vi_pow2(vi_sub(m, vi_set(31)), high));
-}
-
-/* The sum S * 2^(E-24) and the accumulator: one rounding. An accumulator
- * that is NaN or Inf stays. */
-static ALWAYS vf
-finish(vi s, vi e, vf c, bool split)
-{
-    vi field = vi_and(vi_srl(vf_bits(c), 23), vi_set(0xff));
-    vi ec = vi_sub(vi_max(field, vi_set(1)), vi_set(127));
-    vi m = vi_max(e, ec), keep = vf_bits(c);
-    vf r;
-
-    if (split) /* an accumulator below 2^(m-25) is dropped */
-        keep = vi_select(vi_gt(vi_sub(m, vi_set(25)), ec), vi_set(0), keep);
-    r = vd_float(finish_half(s, e, m, vi_float(keep), false),
-                 finish_half(s, e, m, vi_float(keep), true));
-    return vi_float(vi_select(vi_eq(field, vi_set(0xff)), vf_bits(c),
-                              vf_bits(r)));
-}
-
-static ALWAYS void
-add_split(const struct side *a, const struct side *b, unsigned i, unsigned j,
-          unsigned k, vi *sum, vi *exponent)
-{
-    vi s0, s1, e0, e1, e;
-
-    add_part(a, b, i, j, k, 8, 2, &s0, &e0);
-    add_part(a, b, i, j, k + 1, 8, 2, &s1, &e1);
-    e = vi_max(e0, e1);
-    *sum = vi_add(vi_sra(s0, vi_sub(e, e0)), vi_sra(s1, vi_sub(e, e1)));
-    *exponent = e;
+    s->max_e = vi_highest(seen.most);
+    s->min_e = vi_lowest(seen.least);
+    s->special = vi_any(seen.bad);
 }
 
 /* Scale exponents of the K blocks of 32, 0 where the scale is NaN. */
@@ -228,27 +162,116 @@ is_fast(const struct operands *o)
            o->a.max_e + o->b.max_e <= 125 && o->a.min_e + o->b.min_e >= -100;
 }
 
-static ALWAYS vi
-strip_scale(const struct operands *o, unsigned k, unsigned i, unsigned j)
+/* Row i of D, columns j .. j+VL-1. */
+struct strip {
+    const struct operands *o;
+    unsigned i, j;
+};
+
+static ALWAYS vf
+strip_product(const struct strip *s, unsigned k)
 {
-    return vi_add(vi_load(o->sb.e + k / 32 * o->b.rows + j),
-                  vi_set(o->sa.e[k / 32 * o->a.rows + i]));
+    const struct side *a = &s->o->a, *b = &s->o->b;
+
+    return vf_mul(vf_load(b->f + k * b->rows + s->j),
+                  vf_set(a->f[k * a->rows + s->i]));
+}
+
+static ALWAYS vi
+strip_exponent(const struct strip *s, unsigned k)
+{
+    const struct side *a = &s->o->a, *b = &s->o->b;
+
+    return vi_add(vi_load(b->e + k * b->rows + s->j),
+                  vi_set(a->e[k * a->rows + s->i]));
+}
+
+static ALWAYS vi
+strip_scale(const struct strip *s, unsigned k)
+{
+    const struct operands *o = s->o;
+
+    return vi_add(vi_load(o->sb.e + k / 32 * o->b.rows + s->j),
+                  vi_set(o->sa.e[k / 32 * o->a.rows + s->i]));
+}
+
+/* A partial sum: s * 2^(e-24). */
+struct part {
+    vi s, e;
+};
+
+/* n products k, k+step, ... */
+static ALWAYS struct part
+add_part(const struct strip *s, unsigned k, unsigned n, unsigned step)
+{
+    struct part p = {vi_set(0), vi_set(-1000)};
+    vf unit;
+
+#pragma GCC unroll 8
+    for (unsigned x = 0; x < n; x++)
+        p.e = vi_max(p.e, strip_exponent(s, k + x * step));
+    /* below -100 every product of the part is zero */
+    unit = vi_float(vi_sll(vi_sub(vi_set(24 + 127),
+                                  vi_max(p.e, vi_set(-100))), 23));
+#pragma GCC unroll 8
+    for (unsigned x = 0; x < n; x++)
+        p.s = vi_add(p.s,
+                     vf_trunc(vf_mul(strip_product(s, k + x * step), unit)));
+    return p;
+}
+
+/* Even and odd k of 16 apart, then together. */
+static ALWAYS struct part
+add_split(const struct strip *s, unsigned k)
+{
+    struct part x = add_part(s, k, 8, 2), y = add_part(s, k + 1, 8, 2);
+    vi e = vi_max(x.e, y.e);
+
+    return (struct part){vi_add(vi_sra(x.s, vi_sub(e, x.e)),
+                                vi_sra(y.s, vi_sub(e, y.e))), e};
+}
+
+static ALWAYS vd
+finish_half(struct part p, vi m, vf c, bool high)
+{
+    vd x = vi_double(p.s, high), y = vf_double(c, high);
+
+    x = vd_mul(x, vi_pow2(vi_sub(vi_add(p.e, vi_set(7)), m), high));
+    y = vd_mul(y, vi_pow2(vi_sub(vi_set(24), m), high));
+    x = vd_add(vd_floor(x), vd_mul(vd_floor(y), vd_set(128)));
+    return vd_mul(x, vi_pow2(vi_sub(m, vi_set(31)), high));
+}
+
+/* The sum S * 2^(E-24) and the accumulator: one rounding. An accumulator
+ * that is NaN or Inf stays. */
+static ALWAYS vf
+finish(struct part p, vf c, bool split)
+{
+    vi field = vi_and(vi_srl(vf_bits(c), 23), vi_set(0xff));
+    vi ec = vi_sub(vi_max(field, vi_set(1)), vi_set(127));
+    vi m = vi_max(p.e, ec), keep = vf_bits(c);
+    vf r;
+
+    if (split) /* an accumulator below 2^(m-25) is dropped */
+        keep = vi_select(vi_gt(vi_sub(m, vi_set(25)), ec), vi_set(0), keep);
+    r = vd_float(finish_half(p, m, vi_float(keep), false),
+                 finish_half(p, m, vi_float(keep), true));
+    return vi_float(vi_select(vi_eq(field, vi_set(0xff)), vf_bits(c),
+                              vf_bits(r)));
 }
 
 /* The models that add in f64: round is after each k, or once. */
 static ALWAYS vf
-run_f64(const struct operands *o, unsigned k, bool round, unsigned i,
-        unsigned j, vf c)
+run_f64(const struct strip *s, unsigned k, bool round, vf c)
 {
     vd lo = vf_double(c, false), hi = vf_double(c, true);
 
     for (unsigned at = 0; at < k; at++) {
-        vf p = vf_mul(vf_load(o->b.f + at * o->b.rows + j),
-                      vf_set(o->a.f[at * o->a.rows + i]));
+        vf p = strip_product(s, at);
         vd x = vf_double(p, false), y = vf_double(p, true);
 
-        if (o->scaled) {
-            vi e = strip_scale(o, at, i, j);
+        if (s->o->scaled) {
+            vi e = strip_scale(s, at);
 
             x = vd_mul(x, vi_pow2(e, false));
             y = vd_mul(y, vi_pow2(e, true));
@@ -264,21 +287,16 @@ run_f64(const struct operands *o, unsigned k, bool round, unsigned i,
     return vd_float(lo, hi);
 }
 
-/* One row i, columns j.. j+VL-1: c to the result. */
+/* The CDNA3 model in groups of g. */
 static ALWAYS vf
-run_strip(const struct operands *o, unsigned k, unsigned g, unsigned i,
-          unsigned j, vf c)
+run_groups(const struct strip *s, unsigned k, unsigned g, vf c)
 {
-    vi s, e;
-
     for (unsigned at = 0; at < k; at += g) {
-        if (g == 16)
-            add_split(&o->a, &o->b, i, j, at, &s, &e);
-        else
-            add_part(&o->a, &o->b, i, j, at, g, 1, &s, &e);
-        if (o->scaled)
-            e = vi_add(e, strip_scale(o, at, i, j));
-        c = finish(s, e, c, g == 16);
+        struct part p = g == 16 ? add_split(s, at) : add_part(s, at, g, 1);
+
+        if (s->o->scaled)
+            p.e = vi_add(p.e, strip_scale(s, at));
+        c = finish(p, c, g == 16);
     }
     return c;
 }
@@ -287,22 +305,26 @@ run_strip(const struct operands *o, unsigned k, unsigned g, unsigned i,
 enum how { GROUP4 = 4, GROUP8 = 8, GROUP16 = 16, FUSED, CHAIN, FMA };
 
 static ALWAYS vf
-run_fma(const struct operands *o, unsigned k, unsigned i, unsigned j, vf c)
+run_fma(const struct strip *s, unsigned k, vf c)
 {
+    const struct side *a = &s->o->a, *b = &s->o->b;
+
     for (unsigned at = 0; at < k; at++)
-        c = vf_fma(vf_load(o->b.f + at * o->b.rows + j),
-                   vf_set(o->a.f[at * o->a.rows + i]), c);
+        c = vf_fma(vf_load(b->f + at * b->rows + s->j),
+                   vf_set(a->f[at * a->rows + s->i]), c);
     return c;
 }
 
 /* NaN in its one form, and where a scale is NaN. */
 static ALWAYS vi
-finish_bits(const struct operands *o, unsigned i, unsigned j, vf c)
+finish_bits(const struct strip *s, vf c)
 {
+    const struct operands *o = s->o;
     vi nan = vi_gt(vi_and(vf_bits(c), vi_set(INT32_MAX)), vi_set(0x7f800000));
 
     if (o->scaled)
-        nan = vi_or(nan, vi_or(vi_load(o->sb.nan + j), vi_set(o->sa.nan[i])));
+        nan = vi_or(nan, vi_or(vi_load(o->sb.nan + s->j),
+                               vi_set(o->sa.nan[s->i])));
     return vi_select(nan, vi_set(0x7fc00000), vf_bits(c));
 }
 
@@ -322,16 +344,17 @@ run_rows(const struct operands *o, const struct kn_mfma_job *job, enum how how,
     for (unsigned i = 0; i < r->m; i++)
         for (unsigned j = 0; j < r->n; j += VL) {
             struct kn_mfma_at at = kn_mfma_locate_d(r, i, j, 0);
+            const struct strip s = {o, i, j};
             vf c = vi_float(load_c(job, at));
 
             if (how == FMA)
-                c = run_fma(o, r->k, i, j, c);
+                c = run_fma(&s, r->k, c);
             else if (how == FUSED || how == CHAIN)
-                c = run_f64(o, r->k, how == CHAIN, i, j, c);
+                c = run_f64(&s, r->k, how == CHAIN, c);
             else
-                c = run_strip(o, r->k, how, i, j, c);
+                c = run_groups(&s, r->k, how, c);
             vi_store((int32_t *)&d[at.element][at.lane],
-                     finish_bits(o, i, j, c));
+                     finish_bits(&s, c));
         }
 }
 

@@ -29,13 +29,13 @@ vi_store(int32_t *p, vi x)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, x);
 }
-static ALWAYS vi vi_set(int32_t x) { return _mm256_set1_epi32(x); }
-static ALWAYS vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
-static ALWAYS vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
-static ALWAYS vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
-static ALWAYS vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
-static ALWAYS vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
-static ALWAYS vi vi_min(vi a, vi b) { return _mm256_min_epi32(a, b); }
+#define vi_set _mm256_set1_epi32
+#define vi_add _mm256_add_epi32
+#define vi_sub _mm256_sub_epi32
+#define vi_and _mm256_and_si256
+#define vi_or _mm256_or_si256
+#define vi_max _mm256_max_epi32
+#define vi_min _mm256_min_epi32
 static ALWAYS vi
 vi_sll(vi a, int n)
 {
@@ -47,9 +47,9 @@ vi_srl(vi a, int n)
     return _mm256_srl_epi32(a, _mm_cvtsi32_si128(n));
 }
 /* Counts from 0; any that is too large gives the sign. */
-static ALWAYS vi vi_sra(vi a, vi n) { return _mm256_srav_epi32(a, n); }
-static ALWAYS vi vi_eq(vi a, vi b) { return _mm256_cmpeq_epi32(a, b); }
-static ALWAYS vi vi_gt(vi a, vi b) { return _mm256_cmpgt_epi32(a, b); }
+#define vi_sra _mm256_srav_epi32
+#define vi_eq _mm256_cmpeq_epi32
+#define vi_gt _mm256_cmpgt_epi32
 static ALWAYS vi
 vi_select(vi mask, vi yes, vi no)
 {
@@ -70,17 +70,17 @@ vi_lowest(vi a)
 {
     return -vi_highest(vi_sub(vi_set(0), a));
 }
-static ALWAYS bool vi_any(vi a) { return !_mm256_testz_si256(a, a); }
-static ALWAYS vf vi_float(vi a) { return _mm256_castsi256_ps(a); }
-static ALWAYS vi vf_bits(vf a) { return _mm256_castps_si256(a); }
-static ALWAYS vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
-static ALWAYS void vf_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
-static ALWAYS vf vf_set(float x) { return _mm256_set1_ps(x); }
-static ALWAYS vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
-static ALWAYS vi vf_trunc(vf a) { return _mm256_cvttps_epi32(a); }
-static ALWAYS vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+#define vi_any(a) !_mm256_testz_si256(a, a)
+#define vi_float _mm256_castsi256_ps
+#define vf_bits _mm256_castps_si256
+#define vf_load _mm256_loadu_ps
+#define vf_store _mm256_storeu_ps
+#define vf_set _mm256_set1_ps
+#define vf_mul _mm256_mul_ps
+#define vf_trunc _mm256_cvttps_epi32
+#define vf_fma _mm256_fmadd_ps
 /* Sum of the products of two pairs of i16. */
-static ALWAYS vi vi_madd(vi a, vi b) { return _mm256_madd_epi16(a, b); }
+#define vi_madd _mm256_madd_epi16
 static ALWAYS __m128i
 half(vi a, bool high)
 {
@@ -103,10 +103,10 @@ vi_pow2(vi e, bool high)
 
     return _mm256_castsi256_pd(_mm256_slli_epi64(x, 52));
 }
-static ALWAYS vd vd_set(double x) { return _mm256_set1_pd(x); }
-static ALWAYS vd vd_mul(vd a, vd b) { return _mm256_mul_pd(a, b); }
-static ALWAYS vd vd_add(vd a, vd b) { return _mm256_add_pd(a, b); }
-static ALWAYS vd vd_floor(vd a) { return _mm256_floor_pd(a); }
+#define vd_set _mm256_set1_pd
+#define vd_mul _mm256_mul_pd
+#define vd_add _mm256_add_pd
+#define vd_floor _mm256_floor_pd
 static ALWAYS vf
 vd_float(vd lo, vd hi)
 {

@@ -20,15 +20,15 @@ typedef __m512 vf;
 typedef __m512i vi;
 typedef __m512d vd;
 
-static ALWAYS vi vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
-static ALWAYS void vi_store(int32_t *p, vi x) { _mm512_storeu_si512(p, x); }
-static ALWAYS vi vi_set(int32_t x) { return _mm512_set1_epi32(x); }
-static ALWAYS vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
-static ALWAYS vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
-static ALWAYS vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
-static ALWAYS vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
-static ALWAYS vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
-static ALWAYS vi vi_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
+#define vi_load _mm512_loadu_si512
+#define vi_store _mm512_storeu_si512
+#define vi_set _mm512_set1_epi32
+#define vi_add _mm512_add_epi32
+#define vi_sub _mm512_sub_epi32
+#define vi_and _mm512_and_si512
+#define vi_or _mm512_or_si512
+#define vi_max _mm512_max_epi32
+#define vi_min _mm512_min_epi32
 static ALWAYS vi
 vi_sll(vi a, int n)
 {
@@ -40,7 +40,7 @@ vi_srl(vi a, int n)
     return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n));
 }
 /* Counts from 0; any that is too large gives the sign. */
-static ALWAYS vi vi_sra(vi a, vi n) { return _mm512_srav_epi32(a, n); }
+#define vi_sra _mm512_srav_epi32
 static ALWAYS vi
 vi_eq(vi a, vi b)
 {
@@ -56,19 +56,19 @@ vi_select(vi mask, vi yes, vi no)
 {
     return _mm512_mask_blend_epi32(_mm512_movepi32_mask(mask), no, yes);
 }
-static ALWAYS int vi_highest(vi a) { return _mm512_reduce_max_epi32(a); }
-static ALWAYS int vi_lowest(vi a) { return _mm512_reduce_min_epi32(a); }
-static ALWAYS bool vi_any(vi a) { return _mm512_test_epi32_mask(a, a) != 0; }
-static ALWAYS vf vi_float(vi a) { return _mm512_castsi512_ps(a); }
-static ALWAYS vi vf_bits(vf a) { return _mm512_castps_si512(a); }
-static ALWAYS vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
-static ALWAYS void vf_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
-static ALWAYS vf vf_set(float x) { return _mm512_set1_ps(x); }
-static ALWAYS vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
-static ALWAYS vi vf_trunc(vf a) { return _mm512_cvttps_epi32(a); }
-static ALWAYS vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+#define vi_highest _mm512_reduce_max_epi32
+#define vi_lowest _mm512_reduce_min_epi32
+#define vi_any(a) _mm512_test_epi32_mask(a, a) != 0
+#define vi_float _mm512_castsi512_ps
+#define vf_bits _mm512_castps_si512
+#define vf_load _mm512_loadu_ps
+#define vf_store _mm512_storeu_ps
+#define vf_set _mm512_set1_ps
+#define vf_mul _mm512_mul_ps
+#define vf_trunc _mm512_cvttps_epi32
+#define vf_fma _mm512_fmadd_ps
 /* Sum of the products of two pairs of i16. */
-static ALWAYS vi vi_madd(vi a, vi b) { return _mm512_madd_epi16(a, b); }
+#define vi_madd _mm512_madd_epi16
 static ALWAYS __m256i
 half(vi a, bool high)
 {
@@ -91,10 +91,10 @@ vi_pow2(vi e, bool high)
 
     return _mm512_castsi512_pd(_mm512_slli_epi64(x, 52));
 }
-static ALWAYS vd vd_set(double x) { return _mm512_set1_pd(x); }
-static ALWAYS vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
-static ALWAYS vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
-static ALWAYS vd vd_floor(vd a) { return _mm512_roundscale_pd(a, 9); }
+#define vd_set _mm512_set1_pd
+#define vd_mul _mm512_mul_pd
+#define vd_add _mm512_add_pd
+#define vd_floor(a) _mm512_roundscale_pd(a, 9)
 static ALWAYS vf
 vd_float(vd lo, vd hi)
 {

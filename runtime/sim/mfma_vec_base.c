@@ -23,25 +23,29 @@ vi_load(const int32_t *p)
     memcpy(&x, p, sizeof x);
     return x;
 }
-static ALWAYS void vi_store(int32_t *p, vi x) { memcpy(p, &x, sizeof x); }
-static ALWAYS vi vi_set(int32_t x) { return (vi){x, x, x, x}; }
-static ALWAYS vi vi_add(vi a, vi b) { return (vi)((vu)a + (vu)b); }
-static ALWAYS vi vi_sub(vi a, vi b) { return (vi)((vu)a - (vu)b); }
-static ALWAYS vi vi_and(vi a, vi b) { return a & b; }
-static ALWAYS vi vi_or(vi a, vi b) { return a | b; }
-static ALWAYS vi vi_eq(vi a, vi b) { return a == b; }
-static ALWAYS vi vi_gt(vi a, vi b) { return a > b; }
+static ALWAYS void
+vi_store(int32_t *p, vi x)
+{
+    memcpy(p, &x, sizeof x);
+}
+#define vi_set(x) ((vi){(x), (x), (x), (x)})
+#define vi_add(a, b) ((vi)((vu)(a) + (vu)(b)))
+#define vi_sub(a, b) ((vi)((vu)(a) - (vu)(b)))
+#define vi_and(a, b) ((a) & (b))
+#define vi_or(a, b) ((a) | (b))
+#define vi_eq(a, b) ((a) == (b))
+#define vi_gt(a, b) ((a) > (b))
 static ALWAYS vi
 vi_select(vi mask, vi yes, vi no)
 {
     return (yes & mask) | (no & ~mask);
 }
-static ALWAYS vi vi_max(vi a, vi b) { return vi_select(a > b, a, b); }
-static ALWAYS vi vi_min(vi a, vi b) { return vi_select(a > b, b, a); }
-static ALWAYS vi vi_sll(vi a, int n) { return (vi)((vu)a << n); }
-static ALWAYS vi vi_srl(vi a, int n) { return (vi)((vu)a >> n); }
+#define vi_max(a, b) vi_select((a) > (b), (a), (b))
+#define vi_min(a, b) vi_select((a) > (b), (b), (a))
+#define vi_sll(a, n) ((vi)((vu)(a) << (n)))
+#define vi_srl(a, n) ((vi)((vu)(a) >> (n)))
 /* Counts from 0; any that is too large gives the sign. */
-static ALWAYS vi vi_sra(vi a, vi n) { return a >> vi_min(n, vi_set(31)); }
+#define vi_sra(a, n) ((a) >> vi_min((n), vi_set(31)))
 static ALWAYS int
 vi_highest(vi a)
 {
@@ -51,10 +55,10 @@ vi_highest(vi a)
         most = a[n] > most ? a[n] : most;
     return most;
 }
-static ALWAYS int vi_lowest(vi a) { return -vi_highest(-a); }
-static ALWAYS bool vi_any(vi a) { return (a[0] | a[1] | a[2] | a[3]) != 0; }
-static ALWAYS vf vi_float(vi a) { return (vf)a; }
-static ALWAYS vi vf_bits(vf a) { return (vi)a; }
+#define vi_lowest(a) (-vi_highest(-(a)))
+#define vi_any(a) (((a)[0] | (a)[1] | (a)[2] | (a)[3]) != 0)
+#define vi_float(a) ((vf)(a))
+#define vf_bits(a) ((vi)(a))
 static ALWAYS vf
 vf_load(const float *p)
 {
@@ -63,10 +67,14 @@ vf_load(const float *p)
     memcpy(&x, p, sizeof x);
     return x;
 }
-static ALWAYS void vf_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
-static ALWAYS vf vf_set(float x) { return (vf){x, x, x, x}; }
-static ALWAYS vf vf_mul(vf a, vf b) { return a * b; }
-static ALWAYS vi vf_trunc(vf a) { return __builtin_convertvector(a, vi); }
+static ALWAYS void
+vf_store(float *p, vf x)
+{
+    memcpy(p, &x, sizeof x);
+}
+#define vf_set(x) ((vf){(x), (x), (x), (x)})
+#define vf_mul(a, b) ((a) * (b))
+#define vf_trunc(a) __builtin_convertvector((a), vi)
 static ALWAYS vf
 vf_fma(vf a, vf b, vf c)
 {
@@ -103,9 +111,9 @@ vi_pow2(vi e, bool high)
 
     return (vd)((x + 1023) << 52);
 }
-static ALWAYS vd vd_set(double x) { return (vd){x, x}; }
-static ALWAYS vd vd_mul(vd a, vd b) { return a * b; }
-static ALWAYS vd vd_add(vd a, vd b) { return a + b; }
+#define vd_set(x) ((vd){(x), (x)})
+#define vd_mul(a, b) ((a) * (b))
+#define vd_add(a, b) ((a) + (b))
 /* |a| is below 2^38: adding 1.5 * 2^52 rounds to an integer. */
 static ALWAYS vd
 vd_floor(vd a)

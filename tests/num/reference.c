@@ -150,12 +150,13 @@ struct setup {
     struct kn_ref_problem p;
 };
 
+/* Of gfx950 until told otherwise. */
 static struct kn_data
-tensor(uint32_t operand, kiln_type type, kiln_target target, int64_t rows,
-       int64_t cols, int64_t ld)
+tensor(uint32_t operand, kiln_type type, int64_t rows, int64_t cols,
+       int64_t ld)
 {
     struct kn_data d = {.seed = 42, .operand = operand, .type = type,
-                        .target = target, .batches = 1, .rows = rows,
+                        .target = KILN_GFX950, .batches = 1, .rows = rows,
                         .cols = cols};
 
     kn_data_shape(&d, ld, 0);
@@ -180,19 +181,19 @@ make(struct setup *u, const struct shape *s, kiln_target target)
     kiln_type st = mx ? KILN_MXFP8 : KILN_F32;
     int64_t lda = (tn ? s->m : s->k) + s->pad, ldb = (nt ? s->k : s->n) + s->pad;
 
-    u->a = tensor(0, s->a, target, tn ? s->k : s->m, tn ? s->m : s->k, lda);
-    u->b = tensor(1, s->b, target, nt ? s->n : s->k, nt ? s->k : s->n, ldb);
-    u->sa = tensor(2, st, target, whole ? 1 : s->m, mx || block ? q : 1, 0);
-    u->sb = tensor(3, st, target,
-                   whole   ? 1
+    u->a = tensor(0, s->a, tn ? s->k : s->m, tn ? s->m : s->k, lda);
+    u->b = tensor(1, s->b, nt ? s->n : s->k, nt ? s->k : s->n, ldb);
+    u->sa = tensor(2, st, whole ? 1 : s->m, mx || block ? q : 1, 0);
+    u->sb = tensor(3, st, whole   ? 1
                    : block ? (s->n + 127) / 128
                            : s->n,
                    mx || block ? q : 1, 0);
+    u->a.target = u->b.target = target;
     u->sa.scale = u->sb.scale = true;
     kn_data_shape(&u->sa, 0, 0);
     kn_data_shape(&u->sb, 0, 0);
-    u->bias = tensor(4, KILN_F32, target, 1, s->n, 0);
-    u->cin = tensor(5, KILN_BF16, target, s->m, s->n, s->n + 3);
+    u->bias = tensor(4, KILN_F32, 1, s->n, 0);
+    u->cin = tensor(5, KILN_BF16, s->m, s->n, s->n + 3);
     u->p = (struct kn_ref_problem){
         .target = target, .layout = s->layout, .scale = s->scale, .m = s->m,
         .n = s->n, .k = s->k, .a = view(&u->a, lda), .b = view(&u->b, ldb),
@@ -497,7 +498,7 @@ test_fill(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 8; i++) {
-        struct kn_data d = tensor(i, types[i], KILN_GFX950, 13, 37, 40);
+        struct kn_data d = tensor(i, types[i], 13, 37, 40);
 
         check_fill(&d);
         d.batches = 3;
@@ -515,7 +516,7 @@ test_fill(void **state)
 static void
 test_fill_places(void **state)
 {
-    struct kn_data d = tensor(1, KILN_MXFP6, KILN_GFX950, 3, 7, 10);
+    struct kn_data d = tensor(1, KILN_MXFP6, 3, 7, 10);
     uint8_t b[24];
 
     (void)state;
@@ -532,7 +533,7 @@ test_fill_places(void **state)
         assert_int_equal(b[r * 8 + 6], 0xff);
         assert_int_equal(b[r * 8 + 7], 0xff);
     }
-    d = tensor(1, KILN_MXFP4, KILN_GFX950, 1, 2, 0);
+    d = tensor(1, KILN_MXFP4, 1, 2, 0);
     kn_data_fill(&d, 0, b, 1);
     assert_int_equal(b[0], kn_data_code(&d, 0) | kn_data_code(&d, 1) << 4);
 }
@@ -540,7 +541,7 @@ test_fill_places(void **state)
 static void
 test_distribution(void **state)
 {
-    struct kn_data d = tensor(9, KILN_F32, KILN_GFX950, 1, 100000, 0);
+    struct kn_data d = tensor(9, KILN_F32, 1, 100000, 0);
     double sum = 0, square = 0;
     unsigned special = 0;
 

@@ -141,23 +141,23 @@ one_hot(struct bench *b, unsigned block, unsigned i, unsigned k, unsigned col)
 {
     struct kit *t = &b->t;
     const struct kn_mfma *r = t->job.row;
-    unsigned lane, element, stored = r->sparse ? k / 4 * 2 + k % 2 : k;
+    unsigned stored = r->sparse ? k / 4 * 2 + k % 2 : k;
     unsigned bits = r->a == KN_MT_F64 ? 64 : 32;
+    struct kit_at at = kit_where(t, false, block, i, stored);
 
     memset(t->a, 0, sizeof t->a);
     memset(t->b, 0, sizeof t->b);
     choose_first_two(t);
-    kit_where(t, false, block, i, stored, &lane, &element);
-    kit_put(t->a, lane, element, kit_bits(t, false), kit_one(t, false));
-    kit_where(t, true, block, col, k, &lane, &element);
-    kit_put(t->b, lane, element, kit_bits(t, true), kit_one(t, true));
+    kit_put(t->a, at.lane, at.element, kit_bits(t, false), kit_one(t, false));
+    at = kit_where(t, true, block, col, k);
+    kit_put(t->b, at.lane, at.element, kit_bits(t, true), kit_one(t, true));
     execute(b);
-    kit_where_d(t, block, i, col, &lane, &element);
+    at = kit_where_d(t, block, i, col);
     for (unsigned l = 0; l < 64; l++)
         for (unsigned e = 0; e < kn_mfma_dregs(r) * 32 / bits; e++)
             assert_int_equal(
                 kit_get((const kn_vreg_row *)t->d, l, e, bits),
-                l == lane && e == element ? unit(r) : 0);
+                l == at.lane && e == at.element ? unit(r) : 0);
     expect_untouched(b);
 }
 
@@ -251,17 +251,18 @@ scale_case(struct bench *b, struct kit_rng *rng)
 {
     struct kit *t = &b->t;
     const struct kn_mfma *r = t->job.row;
-    unsigned lane, element, i = kit_below(rng, r->m), k = kit_below(rng, r->k);
+    unsigned i = kit_below(rng, r->m), k = kit_below(rng, r->k);
     unsigned byte_a = kit_below(rng, 4), byte_b = kit_below(rng, 4);
+    struct kit_at at = kit_where(t, false, 0, i, k);
 
-    kit_where(t, false, 0, i, k, &lane, &element);
-    kit_put(t->a, lane, element, kit_bits(t, false), kit_one(t, false));
+    kit_put(t->a, at.lane, at.element, kit_bits(t, false), kit_one(t, false));
     for (unsigned col = 0; col < r->n; col++)
         for (unsigned n = 0; n < r->k; n++) {
-            kit_where(t, true, 0, col, n, &lane, &element);
-            kit_put(t->b, lane, element, kit_bits(t, true), kit_one(t, true));
+            at = kit_where(t, true, 0, col, n);
+            kit_put(t->b, at.lane, at.element, kit_bits(t, true),
+                    kit_one(t, true));
         }
-    for (lane = 0; lane < 64; lane++)
+    for (unsigned lane = 0; lane < 64; lane++)
         for (unsigned byte = 0; byte < 4; byte++) {
             t->sa[lane] |= (97 + (lane * 5 + byte * 17) % 61) << 8 * byte;
             t->sb[lane] |= (97 + (lane * 7 + byte * 23) % 59) << 8 * byte;

@@ -184,59 +184,44 @@ group_sum(const struct term *p, unsigned n, float c, bool fp8)
 
 /* Layouts of the single-block forms: lane = row + M * group, a group being
  * kl consecutive k; of the multi-block forms: blocks side by side. */
-void
+struct kit_at
 kit_where(const struct kit *t, bool b, unsigned block, unsigned row,
-          unsigned k, unsigned *lane, unsigned *element)
+          unsigned k)
 {
     const struct kn_mfma *r = t->job.row;
-    unsigned depth = r->sparse && !b ? r->k / 2u : r->k, kl;
+    unsigned depth = r->sparse && !b ? r->k / 2u : r->k, kl, in;
     bool eight = r->a == KN_MT_F8F6F4 && kit_bits(t, b) == 8;
     bool halves = eight || (r->sparse && b && r->targets == KN_MF_GFX950);
 
-    if (r->blocks > 1 && r->a != KN_MT_F64) { /* all k in one lane */
-        *lane = row + r->m * block;
-        *element = k;
-        return;
-    }
-    if (r->a == KN_MT_F64) {
-        *lane = r->m == 4 ? row + 4 * block + 16 * k : row + 16 * k;
-        *element = 0;
-        return;
-    }
+    if (r->a == KN_MT_F64)
+        return (struct kit_at){
+            r->m == 4 ? row + 4 * block + 16 * k : row + 16 * k, 0};
+    if (r->blocks > 1) /* all k in one lane */
+        return (struct kit_at){row + r->m * block, k};
     kl = depth * r->m / 64;
-    if (halves) { /* first half of the registers: first half of k */
-        unsigned in = k % (depth / 2);
-
-        *lane = row + r->m * (in / (kl / 2));
-        *element = in % (kl / 2) + (k >= depth / 2 ? kl / 2 : 0);
-    } else {
-        *lane = row + r->m * (k / kl);
-        *element = k % kl;
-    }
+    if (!halves)
+        return (struct kit_at){row + r->m * (k / kl), k % kl};
+    /* first half of the registers: first half of k */
+    in = k % (depth / 2);
+    return (struct kit_at){row + r->m * (in / (kl / 2)),
+                           in % (kl / 2) + (k >= depth / 2 ? kl / 2 : 0)};
 }
 
-void
-kit_where_d(const struct kit *t, unsigned block, unsigned i, unsigned col,
-            unsigned *lane, unsigned *element)
+struct kit_at
+kit_where_d(const struct kit *t, unsigned block, unsigned i, unsigned col)
 {
     const struct kn_mfma *r = t->job.row;
 
-    if (r->a == KN_MT_F64 && r->m == 4) {
-        *lane = col + 4 * block + 16 * i;
-        *element = 0;
-    } else if (r->a == KN_MT_F64) {
-        *lane = col + 16 * (i % 4);
-        *element = i / 4;
-    } else if (r->m == 4) {
-        *lane = col + 4 * block;
-        *element = i;
-    } else if (r->m == 16) {
-        *lane = col + 16 * (i / 4);
-        *element = i % 4 + 4 * block;
-    } else {
-        *lane = col + 32 * (i / 4 % 2);
-        *element = i % 4 + 4 * (i / 8) + 16 * block;
-    }
+    if (r->a == KN_MT_F64 && r->m == 4)
+        return (struct kit_at){col + 4 * block + 16 * i, 0};
+    if (r->a == KN_MT_F64)
+        return (struct kit_at){col + 16 * (i % 4), i / 4};
+    if (r->m == 4)
+        return (struct kit_at){col + 4 * block, i};
+    if (r->m == 16)
+        return (struct kit_at){col + 16 * (i / 4), i % 4 + 4 * block};
+    return (struct kit_at){col + 32 * (i / 4 % 2),
+                           i % 4 + 4 * (i / 8) + 16 * block};
 }
 
 void
@@ -256,14 +241,13 @@ uint64_t
 kit_get(const kn_vreg_row *regs, unsigned lane, unsigned element,
         unsigned bits)
 {
-    uint64_t x = 0;
+    unsigned first = element * bits, last = first + bits - 1;
+    uint64_t x = regs[first / 32][lane];
 
-    for (unsigned n = 0; n < bits; n++) {
-        unsigned at = element * bits + n;
-
-        x |= (uint64_t)(regs[at / 32][lane] >> at % 32 & 1) << n;
-    }
-    return x;
+    if (last / 32 != first / 32)
+        x |= (uint64_t)regs[last / 32][lane] << 32;
+    x >>= first % 32;
+    return bits == 64 ? x : x & ((UINT64_C(1) << bits) - 1);
 }
 
 static unsigned
@@ -280,24 +264,24 @@ static uint64_t
 code_a(const struct kit *t, unsigned block, unsigned i, unsigned k)
 {
     const struct kn_mfma_job *j = &t->job;
-    unsigned lane, element, size = 1u << j->cbsz;
+    unsigned size = 1u << j->cbsz;
+    struct kit_at at;
 
     if (j->row->blocks > 1)
         block = block / size * size + j->abid;
-    kit_where(t, false, block, i, k, &lane, &element);
-    return kit_get(j->a, lane, element, kit_bits(t, false));
+    at = kit_where(t, false, block, i, k);
+    return kit_get(j->a, at.lane, at.element, kit_bits(t, false));
 }
 
 static uint64_t
 code_b(const struct kit *t, unsigned block, unsigned k, unsigned col)
 {
     const struct kn_mfma_job *j = &t->job;
-    unsigned lane, element;
+    struct kit_at at = kit_where(t, true, block, col, k);
 
-    kit_where(t, true, block, col, k, &lane, &element);
     if (j->row->a != KN_MT_F8F6F4)
-        lane = lane_pattern(j->blgp, lane);
-    return kit_get(j->b, lane, element, kit_bits(t, true));
+        at.lane = lane_pattern(j->blgp, at.lane);
+    return kit_get(j->b, at.lane, at.element, kit_bits(t, true));
 }
 
 /* Dense k of the stored sparse element k of row i. */
@@ -305,14 +289,15 @@ static unsigned
 chosen_k(const struct kit *t, unsigned i, unsigned k)
 {
     const struct kn_mfma *r = t->job.row;
-    unsigned lane, element, set, depth = r->k / 2u * r->m / 64;
+    unsigned set = t->job.cbsz ? 0 : t->job.abid;
+    unsigned depth = r->k / 2u * r->m / 64;
+    struct kit_at at;
 
     if (!r->sparse)
         return k;
-    kit_where(t, false, 0, i, k, &lane, &element);
-    set = t->job.cbsz ? 0 : t->job.abid;
+    at = kit_where(t, false, 0, i, k);
     return 4 * (k / 2) +
-           (t->index[lane] >> (2 * depth * set + 2 * element) & 3);
+           (t->index[at.lane] >> (2 * depth * set + 2 * at.element) & 3);
 }
 
 static struct term
@@ -410,10 +395,10 @@ static uint64_t
 accumulator(const struct kit *t, const kn_vreg_row *regs, unsigned block,
             unsigned i, unsigned col)
 {
-    unsigned lane, element;
+    struct kit_at at = kit_where_d(t, block, i, col);
 
-    kit_where_d(t, block, i, col, &lane, &element);
-    return kit_get(regs, lane, element, t->job.row->a == KN_MT_F64 ? 64 : 32);
+    return kit_get(regs, at.lane, at.element,
+                   t->job.row->a == KN_MT_F64 ? 64 : 32);
 }
 
 uint64_t

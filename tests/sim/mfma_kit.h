@@ -44,10 +44,13 @@ uint64_t kit_result(const struct kit *t, unsigned block, unsigned i,
                     unsigned col);
 
 /* Lane and element of A(row, k) / B(k, col), and of D. */
-void kit_where(const struct kit *t, bool b, unsigned block, unsigned row,
-               unsigned k, unsigned *lane, unsigned *element);
-void kit_where_d(const struct kit *t, unsigned block, unsigned i,
-                 unsigned col, unsigned *lane, unsigned *element);
+struct kit_at {
+    unsigned lane, element;
+};
+struct kit_at kit_where(const struct kit *t, bool b, unsigned block,
+                        unsigned row, unsigned k);
+struct kit_at kit_where_d(const struct kit *t, unsigned block, unsigned i,
+                          unsigned col);
 unsigned kit_bits(const struct kit *t, bool b);
 /* Code of the value 1 in the format of an operand. */
 uint64_t kit_one(const struct kit *t, bool b);
