@@ -9,7 +9,9 @@
 
 /* A panel is PM x PN outputs over PK of K at a time: both operands of it, in
  * f64, fit in a 1 MB cache. */
-enum { PM = 64, PN = 64, PV = 8, PK = 512, BLOCK = 128, MX = 32, MAXTHREADS = 64 };
+enum {
+    PM = 64, PN = 64, PV = 8, PK = 512, BLOCK = 128, MX = 32, MAXTHREADS = 64
+};
 
 /* An operand as rows of packed elements, `ld` apart. */
 struct source {

@@ -32,7 +32,7 @@ struct decoder {
 static struct decoder
 make_decoder(const struct kn_mfma_job *j, bool b)
 {
-    struct decoder d = {32, 23, 127, 0x7fffffff, 0x7f800000, ~0x1fffu, 1, false};
+    struct decoder d = {32, 23, 127, INT32_MAX, 0x7f800000, ~0x1fffu, 1, false};
     const struct kn_num_format *n;
 
     if (j->row->a == KN_MT_XF32)

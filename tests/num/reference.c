@@ -179,7 +179,8 @@ make(struct setup *u, const struct shape *s, kiln_target target)
     bool block = s->scale == KILN_SCALE_BLOCK128;
     bool whole = s->scale == KILN_SCALE_TENSOR;
     kiln_type st = mx ? KILN_MXFP8 : KILN_F32;
-    int64_t lda = (tn ? s->m : s->k) + s->pad, ldb = (nt ? s->k : s->n) + s->pad;
+    int64_t lda = (tn ? s->m : s->k) + s->pad;
+    int64_t ldb = (nt ? s->k : s->n) + s->pad;
 
     u->a = tensor(0, s->a, tn ? s->k : s->m, tn ? s->m : s->k, lda);
     u->b = tensor(1, s->b, nt ? s->n : s->k, nt ? s->k : s->n, ldb);

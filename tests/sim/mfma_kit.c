@@ -48,7 +48,8 @@ format_of(const struct kit *t, bool b)
     case KN_MT_FP8:
         return old ? (struct fmt){4, 3, 8, FNUZ} : (struct fmt){4, 3, 7, FN};
     case KN_MT_BF8:
-        return old ? (struct fmt){5, 2, 16, FNUZ} : (struct fmt){5, 2, 15, IEEE};
+        return old ? (struct fmt){5, 2, 16, FNUZ}
+                   : (struct fmt){5, 2, 15, IEEE};
     case KN_MT_I8:
         return (struct fmt){0, 7, 0, NONE};
     default:
