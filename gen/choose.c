@@ -125,8 +125,18 @@ apply(struct kn_config *g, const struct tile *t)
 {
     g->bm = t->bm;
     g->bn = t->bn;
-    g->wm = t->wm;
-    g->wn = t->wn;
+    if (!g->wm) {
+        g->wm = t->wm;
+        g->wn = t->wn;
+    }
+}
+
+/* Each wave gets whole 16x16 blocks of the tile. */
+static bool
+shareable(const struct kn_config *g)
+{
+    return g->wm * g->wn <= 16 && g->bm <= 256 && g->bn <= 256 &&
+           g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
 }
 
 static bool
@@ -143,7 +153,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         if (best && (tiles[i].bm < 64 && p->m > 32) &&
             (tiles[i].bn < 64 || p->n > 32))
             continue;
-        if (!fit(c, p, &try))
+        if (!shareable(&try) || !fit(c, p, &try))
             continue;
         if (n >= kn_targets[p->target].cus) {
             *g = try;
@@ -165,8 +175,7 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->wm = 2;
         g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
     }
-    if (g->wm * g->wn > 16 || g->bm > 256 || g->bn > 256 ||
-        g->bm % (g->wm * 16) || g->bn % (g->wn * 16))
+    if (!shareable(g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%u tile cannot be shared by "
                        "%ux%u waves: each needs multiples of 16, at most 256 "
                        "in all", g->bm, g->bn, g->wm, g->wn);
@@ -213,7 +222,10 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->domain = kn_domain_of(p, 256, g->bk);
     if (given)
         KN_TRY(check_given(c, p, g));
-    else if (!pick_tile(c, p, g))
+    else if (!pick_tile(c, p, g) && g->wm)
+        return kn_fail(c, KILN_BAD_INPUT, "no tile of this family can be "
+                       "shared by %ux%u waves", g->wm, g->wn);
+    else if (!g->bm)
         return kn_fail(c, KILN_UNSUPPORTED, "no tile of this family fits the "
                        "registers and LDS of %s",
                        kiln_target_name(p->target));
