@@ -1,5 +1,5 @@
-/* pass.c - runs the passes in the order of passes.def and verifies before,
- * between and after. */
+/* pass.c - runs the passes in the order of passes.def, verifies before, between
+ * and after, and proves what is left. */
 #include "ir.h"
 
 static const struct {
@@ -26,5 +26,5 @@ kn_run_passes(struct kn_fn **f, kn_dump_fn dump, void *user)
             dump(user, passes[i].letter, *f);
         KN_TRY(kn_verify(*f));
     }
-    return KILN_OK;
+    return kn_prove(*f);
 }

@@ -1,0 +1,419 @@
+/* proof.c - proves that no register or LDS slot is used before what was asked
+ * for has arrived, and that no slot is refilled while a wave may still read
+ * it; refuses the kernel otherwise, with the place and the counts.
+ *
+ * Abstract interpretation over loops and branches, to a fixed point. The rules
+ * (memory model: CDNA3 ISA 4.4, LLVM AMDGPU usage, memory model GFX942):
+ *
+ *   - vector-memory operations (copies, loads, stores) complete in order, and
+ *     so do LDS operations; scalar loads are never counted on;
+ *   - a register loaded from memory is used or overwritten only behind a
+ *     fence; one read from LDS is waited for by the back end at its use, which
+ *     covers the older LDS operations of this wave;
+ *   - moving a register is no use: the back end may rename it;
+ *   - what a wave wrote to LDS is seen by others after its own wait and then a
+ *     barrier, by itself after its own wait;
+ *   - a slot is written again only when every wave's reads of it had completed
+ *     at a barrier;
+ *   - no copy into LDS is outstanding when the kernel ends.
+ *
+ * Requires: verified wave-level kernel, fences placed. Changes nothing. */
+#include "proof.h"
+
+#include <string.h>
+
+static const char *
+tile_name(const struct proof *p, int32_t slot)
+{
+    return p->f->lds[p->tile[slot]].name;
+}
+
+static uint32_t
+slot_index(const struct proof *p, int32_t slot)
+{
+    return (uint32_t)slot - p->first[p->tile[slot]];
+}
+
+#define SLOT_FAIL(p, at, n, fmt, ...)                                         \
+    PROOF_FAIL(p, at, "LDS slot %%%s[%u] " fmt, tile_name(p, n),              \
+               slot_index(p, n), __VA_ARGS__)
+
+/* ---- registers ---- */
+
+static kiln_status
+not_loading(const struct proof *p, const struct proof_state *s,
+            const struct kn_ins *i, kn_ref r)
+{
+    int32_t stamp = s->load[KN_REF_INDEX(r)];
+    const struct proof_queue *q = &s->q[PROOF_VM];
+
+    if (!proof_pending(s, PROOF_VM, stamp))
+        return KILN_OK;
+    return PROOF_FAIL(p, i->at, "register %%%s may still be loading: %d "
+                      "operations were issued after it, %d may be outstanding",
+                      kn_val(p->f, r)->name, q->now - stamp, q->now - q->done);
+}
+
+static kiln_status
+use_registers(const struct proof *p, struct proof_state *s,
+              const struct kn_ins *i)
+{
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        if (!proof_is_value(i->arg[a]))
+            continue;
+        KN_TRY(not_loading(p, s, i, i->arg[a]));
+        proof_wait_for(s, PROOF_LGKM, s->lds[KN_REF_INDEX(i->arg[a])]);
+    }
+    return KILN_OK;
+}
+
+/* Operations that emit no instruction by themselves. */
+static bool
+is_rename(enum kn_op op)
+{
+    return op == KN_OP_mov || op == KN_OP_cat || op == KN_OP_slice ||
+           op == KN_OP_bits || op == KN_OP_used;
+}
+
+static kiln_status
+rename_registers(const struct proof *p, struct proof_state *s,
+                 const struct kn_ins *i)
+{
+    int32_t youngest = PROOF_DONE;
+
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        if (!proof_is_value(i->arg[a]))
+            continue;
+        KN_TRY(not_loading(p, s, i, i->arg[a]));
+        if (s->lds[KN_REF_INDEX(i->arg[a])] > youngest)
+            youngest = s->lds[KN_REF_INDEX(i->arg[a])];
+    }
+    if (i->dst) {
+        KN_TRY(not_loading(p, s, i, i->dst));
+        s->lds[KN_REF_INDEX(i->dst)] = youngest;
+    }
+    return KILN_OK;
+}
+
+/* ---- LDS slots ---- */
+
+static kiln_status
+check_free(const struct proof *p, const struct proof_state *s,
+           const struct kn_ins *i, int32_t n)
+{
+    const struct proof_slot *l = &s->slot[n];
+
+    if (!l->busy)
+        return KILN_OK;
+    if (proof_pending(s, PROOF_LGKM, l->read))
+        return SLOT_FAIL(p, i->at, n, "is written while its read of line %d "
+                         "may still be running: %d LDS operations were issued "
+                         "after it, %d may be outstanding", l->read_at.line,
+                         s->q[PROOF_LGKM].now - l->read,
+                         s->q[PROOF_LGKM].now - s->q[PROOF_LGKM].done);
+    return SLOT_FAIL(p, i->at, n, "is written while another wave may still "
+                     "read it: no barrier since the read of line %d completed",
+                     l->read_at.line);
+}
+
+/* Two writes to a slot keep their order inside one queue and one wave. */
+static kiln_status
+check_order(const struct proof *p, const struct proof_state *s,
+            const struct kn_ins *i, int32_t n)
+{
+    const struct proof_slot *l = &s->slot[n];
+    int other = i->op == KN_OP_dma ? PROOF_LGKM : PROOF_VM;
+
+    if (proof_pending(s, other, l->fill[other]))
+        return SLOT_FAIL(p, i->at, n, "is written by a %s while a %s of line "
+                         "%d may still write it",
+                         i->op == KN_OP_dma ? "copy" : "store",
+                         i->op == KN_OP_dma ? "store" : "copy",
+                         l->write_at.line);
+    if (i->op == KN_OP_dma && proof_pending(s, PROOF_LGKM, l->own))
+        return SLOT_FAIL(p, i->at, n, "is written by a copy while the read of "
+                         "line %d may still be running", l->read_at.line);
+    if (l->shared || (l->dirty && !p->access[i - p->f->ins].own))
+        return SLOT_FAIL(p, i->at, n, "is written while another wave may still "
+                         "write it: no barrier since line %d",
+                         l->write_at.line);
+    return KILN_OK;
+}
+
+static kiln_status
+write_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i,
+           int queue)
+{
+    const struct proof_access *a = &p->access[i - p->f->ins];
+    struct proof_slot *l = &s->slot[a->slot];
+
+    KN_TRY(use_registers(p, s, i));
+    KN_TRY(check_free(p, s, i, a->slot));
+    KN_TRY(check_order(p, s, i, a->slot));
+    if (l->consumed)
+        memset(&l->filled, 0, sizeof l->filled);
+    l->consumed = false;
+    l->filled.w[a->id / 64] |= 1ull << (a->id % 64);
+    l->fill[queue] = proof_issue(s, queue);
+    l->shared |= !a->own;
+    if (!l->dirty)
+        l->barrier_at = (struct kn_loc){ 0 };
+    l->dirty = true;
+    l->write_at = i->at;
+    return KILN_OK;
+}
+
+static kiln_status
+in_flight(const struct proof *p, const struct proof_state *s,
+          const struct kn_ins *i, int32_t n)
+{
+    const struct proof_slot *l = &s->slot[n];
+    int q = proof_pending(s, PROOF_VM, l->fill[PROOF_VM]) ? PROOF_VM
+                                                          : PROOF_LGKM;
+    const char *what = q == PROOF_VM ? "loads" : "LDS operations";
+
+    if (l->barrier_at.line)
+        return SLOT_FAIL(p, i->at, n, "may still be in flight: %d %s "
+                         "outstanding behind it at the barrier of line %d, "
+                         "fence allows %d", l->behind, what, l->barrier_at.line,
+                         l->allowed);
+    return SLOT_FAIL(p, i->at, n, "may still be in flight: %d %s outstanding "
+                     "behind it, fence allows %d", s->q[q].now - l->fill[q],
+                     what, s->q[q].now - s->q[q].done);
+}
+
+static kiln_status
+check_arrived(const struct proof *p, const struct proof_state *s,
+              const struct kn_ins *i, int32_t n)
+{
+    const struct proof_slot *l = &s->slot[n];
+    bool own = p->access[i - p->f->ins].own;
+
+    if (!l->dirty)
+        return KILN_OK;
+    if (proof_pending(s, PROOF_VM, l->fill[PROOF_VM]) ||
+        (!own && proof_pending(s, PROOF_LGKM, l->fill[PROOF_LGKM])))
+        return in_flight(p, s, i, n);
+    if (!own && l->barrier_at.line)
+        return in_flight(p, s, i, n);
+    if (!own || l->shared)
+        return SLOT_FAIL(p, i->at, n, "is read before a barrier published what "
+                         "other waves wrote at line %d", l->write_at.line);
+    return KILN_OK;
+}
+
+static kiln_status
+check_filled(const struct proof *p, const struct proof_state *s,
+             const struct kn_ins *i)
+{
+    const struct proof_access *a = &p->access[i - p->f->ins];
+    const struct proof_slot *l = &s->slot[a->slot];
+
+    for (uint32_t n = 0; n < a->nneed; n++) {
+        uint64_t any = 0;
+
+        for (int w = 0; w < PROOF_WRITES / 64; w++)
+            any |= a->need[n].w[w] & l->filled.w[w];
+        if (!any)
+            return SLOT_FAIL(p, i->at, a->slot, "is read where nothing has "
+                             "filled it since it was last %s",
+                             l->consumed ? "read" : "free");
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+read_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
+{
+    const struct proof_access *a = &p->access[i - p->f->ins];
+    struct proof_slot *l = &s->slot[a->slot];
+
+    KN_TRY(use_registers(p, s, i));
+    KN_TRY(check_arrived(p, s, i, a->slot));
+    KN_TRY(check_filled(p, s, i));
+    KN_TRY(not_loading(p, s, i, i->dst));
+    l->read_at = i->at;
+    s->lds[KN_REF_INDEX(i->dst)] = proof_issue(s, PROOF_LGKM);
+    if (a->own) {
+        l->own = s->q[PROOF_LGKM].now;
+        return KILN_OK;
+    }
+    l->read = s->q[PROOF_LGKM].now;
+    l->busy = l->consumed = true;
+    return KILN_OK;
+}
+
+/* ---- one operation ---- */
+
+static kiln_status
+end_kernel(const struct proof *p, struct proof_state *s, struct kn_loc at)
+{
+    for (uint32_t n = 0; s->live && n < p->nslots; n++)
+        if (proof_pending(s, PROOF_VM, s->slot[n].fill[PROOF_VM]))
+            return SLOT_FAIL(p, at, (int32_t)n, "may still be in flight when "
+                             "the kernel ends: copied at line %d",
+                             s->slot[n].write_at.line);
+    s->live = false;
+    return KILN_OK;
+}
+
+static kiln_status
+compute(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
+{
+    KN_TRY(use_registers(p, s, i));
+    if (!i->dst)
+        return KILN_OK;
+    if (i->op == KN_OP_ldg) {
+        s->load[KN_REF_INDEX(i->dst)] = proof_issue(s, PROOF_VM);
+        s->lds[KN_REF_INDEX(i->dst)] = PROOF_DONE;
+        return KILN_OK;
+    }
+    KN_TRY(not_loading(p, s, i, i->dst));
+    s->load[KN_REF_INDEX(i->dst)] = s->lds[KN_REF_INDEX(i->dst)] = PROOF_DONE;
+    return KILN_OK;
+}
+
+static kiln_status
+leave_loop(struct proof *p, struct proof_state *s, const struct kn_ins *i)
+{
+    struct proof_state out;
+
+    KN_TRY(use_registers(p, s, i));
+    out = proof_state_copy(p, s);
+    proof_join(p, &p->exits[p->depth], &out);
+    return KILN_OK;
+}
+
+static kiln_status
+step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
+{
+    switch (i->op) {
+    case KN_OP_fence:        /* the largest count is the encoding of no wait */
+        if (i->attr[KN_A_vm] < 63)
+            proof_wait(s, PROOF_VM, i->attr[KN_A_vm]);
+        if (i->attr[KN_A_lgkm] < 15)
+            proof_wait(s, PROOF_LGKM, i->attr[KN_A_lgkm]);
+        return KILN_OK;
+    case KN_OP_landed:
+        return PROOF_FAIL(p, i->at, "landed waits for nothing by itself: run "
+                          "the fence pass first");
+    case KN_OP_barrier:
+        proof_barrier(p, s, i->at);
+        return KILN_OK;
+    case KN_OP_stop:
+        return end_kernel(p, s, i->at);
+    case KN_OP_dma:
+        return write_slot(p, s, i, PROOF_VM);
+    case KN_OP_lds_st:
+        return write_slot(p, s, i, PROOF_LGKM);
+    case KN_OP_lds_ld:
+        return read_slot(p, s, i);
+    case KN_OP_stg:
+        KN_TRY(use_registers(p, s, i));
+        proof_issue(s, PROOF_VM);
+        return KILN_OK;
+    case KN_OP_break:
+        return leave_loop(p, s, i);
+    }
+    return is_rename((enum kn_op)i->op) ? rename_registers(p, s, i)
+                                        : compute(p, s, i);
+}
+
+/* ---- the walk ---- */
+
+static kiln_status walk(struct proof *p, size_t *at, struct proof_state *s);
+
+/* *at is behind `loop`; it is left on its `end`. */
+static kiln_status
+walk_loop(struct proof *p, size_t *at, struct proof_state *s)
+{
+    struct proof_state head = proof_state_copy(p, s), body;
+    size_t from = *at;
+
+    p->depth++;
+    do {
+        *at = from;
+        body = proof_state_copy(p, &head);
+        p->exits[p->depth] = proof_state_new(p);
+        KN_TRY(walk(p, at, &body));
+    } while (proof_join(p, &head, &body));
+    *s = p->exits[p->depth--];
+    return KILN_OK;
+}
+
+/* *at is behind `if`; it is left on its `end`. */
+static kiln_status
+walk_if(struct proof *p, size_t *at, struct proof_state *s)
+{
+    struct proof_state other = proof_state_copy(p, s);
+
+    KN_TRY(walk(p, at, s));
+    if (p->f->ins[*at].op == KN_OP_else) {
+        ++*at;
+        KN_TRY(walk(p, at, &other));
+    }
+    proof_join(p, s, &other);
+    return KILN_OK;
+}
+
+/* Walks to the `else` or `end` that closes this level, or the last line. */
+static kiln_status
+walk(struct proof *p, size_t *at, struct proof_state *s)
+{
+    for (; *at < p->f->nins; ++*at) {
+        const struct kn_ins *i = &p->f->ins[*at];
+
+        if (i->op == KN_OP_end || i->op == KN_OP_else)
+            return KILN_OK;
+        if (i->op != KN_OP_loop && s->live)
+            KN_TRY(step(p, s, i));
+        if (i->op == KN_OP_loop || i->op == KN_OP_if) {
+            ++*at;
+            KN_TRY(i->op == KN_OP_loop ? walk_loop(p, at, s)
+                                       : walk_if(p, at, s));
+        }
+    }
+    return KILN_OK;
+}
+
+/* ---- declarations ---- */
+
+/* chunk ^= f(row) permutes the chunks of a row iff it cannot leave an aligned
+ * block of 2^(n+t) chunks inside the row. */
+static kiln_status
+check_swizzle(const struct proof *p, const struct kn_lds *l)
+{
+    struct kn_geom g = kn_geometry(p->f, l);
+
+    if (l->swz_n && (g.chunk != 16 || g.cpr % (1u << (l->swz_n + l->swz_t))))
+        return PROOF_FAIL(p, l->at, "the swizzle of %%%s does not permute the "
+                          "%u chunks of a row", l->name, g.cpr);
+    return KILN_OK;
+}
+
+kiln_status
+kn_prove(const struct kn_fn *f)
+{
+    struct proof *p = KN_NEW(f->c, struct proof, 1);
+    struct proof_state s;
+    size_t at = 0;
+
+    p->c = f->c;
+    p->f = f;
+    p->first = KN_NEW(p->c, uint32_t, f->nlds + 1);
+    for (size_t t = 0; t < f->nlds; t++) {
+        KN_TRY(check_swizzle(p, &f->lds[t]));
+        p->first[t] = p->nslots;
+        p->nslots += f->lds[t].slots;
+    }
+    p->tile = KN_NEW(p->c, uint16_t, p->nslots + 1);
+    for (size_t t = 0; t < f->nlds; t++)
+        for (uint32_t n = 0; n < f->lds[t].slots; n++)
+            p->tile[p->first[t] + n] = (uint16_t)t;
+    KN_TRY(proof_accesses(p));
+    KN_TRY(proof_uniform(p));
+    s = proof_state_new(p);
+    s.live = true;
+    KN_TRY(walk(p, &at, &s));
+    return end_kernel(p, &s, f->nins ? f->ins[f->nins - 1].at : f->at);
+}

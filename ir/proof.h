@@ -1,0 +1,106 @@
+/* proof.h - shared by the files of the fence proof (docs/ir.md, "The proof").
+ *
+ *   proof.c         the walk over loops and branches, one rule per operation
+ *   proof_state.c   the abstract state: joins, waits, barriers
+ *   proof_access.c  which bytes of its LDS tile each access touches, by thread
+ *   proof_flow.c    which values may differ between the waves of a workgroup
+ *
+ * Nothing here is shared with the pass that places fences. */
+#ifndef KN_PROOF_H
+#define KN_PROOF_H
+
+#include "ir.h"
+
+enum { PROOF_DEPTH = 33, PROOF_WRITES = 256 };
+
+/* A set of the distinct writes of one LDS tile. */
+struct proof_set {
+    uint64_t w[PROOF_WRITES / 64];
+};
+
+/* What one LDS instruction touches. */
+struct proof_access {
+    int32_t slot;            /* number over all tiles, -1: not LDS */
+    bool own;                /* only bytes that this wave alone writes */
+    uint16_t id;             /* write: its number among the tile's writes */
+    uint32_t nneed;          /* read: for each set, one write of it must */
+    const struct proof_set *need; /* have filled the slot before */
+};
+
+/* Two in-order queues. Every operation gets a stamp when it is issued; the
+ * ones up to `done` have completed on every path. */
+enum { PROOF_VM, PROOF_LGKM, PROOF_QUEUES };
+enum { PROOF_DONE = INT32_MIN / 2 }; /* stamp: nothing outstanding */
+
+struct proof_queue {
+    int32_t now, done;
+};
+
+/* One LDS slot as all waves together leave it. The waves of a workgroup run
+ * the same path in step between barriers, so one wave's program order covers
+ * every pair of their accesses. Groups of waves a barrier apart need one such
+ * record per group, and a barrier that moves one group's record. */
+struct proof_slot {
+    int32_t fill[PROOF_QUEUES]; /* youngest write: copies, stores */
+    int32_t read, own;       /* youngest read: of other waves' bytes, of own */
+    bool dirty;              /* written since the barrier that published it */
+    bool shared;             /* ... by other waves than the owner's */
+    bool busy;               /* read since the barrier that freed it */
+    bool consumed;           /* read since it was filled */
+    struct proof_set filled; /* writes since it was consumed */
+    /* where it went wrong, for the sentence */
+    struct kn_loc write_at, read_at;
+    struct kn_loc barrier_at;   /* first barrier passed while in flight */
+    int32_t behind, allowed;    /* its counts there */
+};
+
+struct proof_state {
+    bool live;
+    struct proof_queue q[PROOF_QUEUES];
+    struct proof_slot *slot;
+    int32_t *load;           /* by value: youngest load into it */
+    int32_t *lds;            /* by value: youngest LDS read it holds */
+};
+
+struct proof {
+    struct kn_ctx *c;
+    const struct kn_fn *f;
+    uint32_t nslots;
+    uint32_t *first;         /* LDS tile -> number of its first slot */
+    uint16_t *tile;          /* slot number -> LDS tile */
+    struct proof_access *access; /* by instruction */
+    struct proof_state exits[PROOF_DEPTH];
+    int depth;
+};
+
+/* ---- proof_access.c ---- */
+kiln_status proof_accesses(struct proof *p);
+
+/* ---- proof_flow.c ---- */
+kiln_status proof_uniform(const struct proof *p);
+
+/* ---- proof_state.c ---- */
+struct proof_state proof_state_new(const struct proof *p);
+struct proof_state proof_state_copy(const struct proof *p,
+                                    const struct proof_state *from);
+/* a becomes what holds in both; returns whether it changed. */
+bool proof_join(const struct proof *p, struct proof_state *a,
+                struct proof_state *b);
+bool proof_pending(const struct proof_state *s, int queue, int32_t stamp);
+int32_t proof_issue(struct proof_state *s, int queue);
+/* At most `left` operations stay outstanding. */
+void proof_wait(struct proof_state *s, int queue, int32_t left);
+void proof_wait_for(struct proof_state *s, int queue, int32_t stamp);
+void proof_barrier(const struct proof *p, struct proof_state *s,
+                   struct kn_loc at);
+
+static inline bool
+proof_is_value(kn_ref r)
+{
+    return r && KN_REF_TAG(r) == KN_R_VAL;
+}
+
+#define PROOF_FAIL(p, at, ...)                                                \
+    kn_fail_at((p)->c, KILN_BAD_INPUT, at, __VA_ARGS__)
+
+#endif

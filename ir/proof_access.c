@@ -1,0 +1,457 @@
+/* proof_access.c - which bytes of its slot every LDS access touches, for each
+ * thread of the workgroup, by running the address arithmetic.
+ *
+ * LDS addresses depend on lane, wave and constants only; one that does not is
+ * refused, because nothing can be said about it. From the bytes follow: no
+ * access leaves its slot; who owns which byte (the wave that alone writes it:
+ * for its own bytes a wave needs waits but no barrier); and which writes a
+ * slot needs before a read finds all its bytes. */
+#include "proof.h"
+
+#include <string.h>
+
+enum { NOBODY = 0, MANY = 255 }; /* owner of a byte: 1 + wave, or these */
+
+struct access_map {
+    struct proof *p;
+    const struct kn_fn *f;
+    uint32_t threads;
+    bool *fixed;             /* by value: depends on the thread only */
+    bool *wanted;            /* by value: part of an LDS address */
+    uint32_t **at;           /* by instruction: first byte, by thread */
+    /* of the tile at hand */
+    uint32_t bytes;          /* of one slot */
+    uint8_t *owner;          /* by byte */
+    uint16_t *class;         /* by byte: which set of writes fills it */
+    struct proof_set *sets;
+    uint16_t nset;
+    size_t capset;
+    uint32_t nwrite;
+};
+
+static bool
+is_lds_access(const struct kn_ins *i)
+{
+    return i->op == KN_OP_dma || i->op == KN_OP_lds_ld || i->op == KN_OP_lds_st;
+}
+
+/* Bytes one lane moves. */
+static uint32_t
+width(const struct kn_fn *f, const struct kn_ins *i)
+{
+    kn_ref r = i->op == KN_OP_lds_ld ? i->dst : i->arg[2];
+    uint32_t mem = kn_elems[i->attr[KN_A_elem]].bits, bits;
+
+    if (i->op == KN_OP_dma)
+        return (uint32_t)i->attr[KN_A_bytes];
+    if (!proof_is_value(r))
+        return mem / 8;
+    bits = kn_elems[kn_val(f, r)->type.elem].bits * kn_val(f, r)->type.n;
+    return (bits == 32 && mem && mem < 32 ? mem : bits) / 8;
+}
+
+/* ---- values that depend on the thread only ---- */
+
+static bool
+evaluable(const struct kn_ins *i)
+{
+    switch (i->op) {
+    case KN_OP_mov: case KN_OP_add: case KN_OP_sub: case KN_OP_mul:
+    case KN_OP_udiv: case KN_OP_urem: case KN_OP_and: case KN_OP_or:
+    case KN_OP_xor: case KN_OP_shl: case KN_OP_shr: case KN_OP_sar:
+    case KN_OP_smin: case KN_OP_smax: case KN_OP_umin: case KN_OP_umax:
+    case KN_OP_eq: case KN_OP_ne: case KN_OP_slt: case KN_OP_sge:
+    case KN_OP_ult: case KN_OP_band: case KN_OP_select: case KN_OP_wave:
+    case KN_OP_lane:
+        return true;
+    }
+    return false;
+}
+
+static bool
+small_int(const struct kn_fn *f, kn_ref r)
+{
+    const struct kn_type *t = &kn_val(f, r)->type;
+
+    return t->n == 1 && (t->elem == KN_T_i32 || t->elem == KN_T_b1);
+}
+
+/* Values assigned once, or only outside loops and branches, hold the same at
+ * every execution of a line. */
+static void
+find_steady(struct access_map *m)
+{
+    const struct kn_fn *f = m->f;
+    bool *nested = KN_NEW(f->c, bool, f->nval);
+    uint8_t *defs = KN_NEW(f->c, uint8_t, f->nval);
+    int depth = 0;
+
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *ins = &f->ins[i];
+        uint32_t v = KN_REF_INDEX(ins->dst);
+
+        depth += ins->op == KN_OP_loop || ins->op == KN_OP_if;
+        depth -= ins->op == KN_OP_end;
+        if (!ins->dst)
+            continue;
+        if (defs[v] < 2)
+            defs[v]++;
+        nested[v] |= depth > 0;
+        m->fixed[v] = (defs[v] < 2 || !nested[v]) && evaluable(ins) &&
+                      small_int(f, ins->dst) && (defs[v] < 2 || m->fixed[v]);
+    }
+}
+
+static bool
+operands_fixed(const struct access_map *m, const struct kn_ins *i)
+{
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+        if (proof_is_value(i->arg[a]) && !m->fixed[KN_REF_INDEX(i->arg[a])])
+            return false;
+    return true;
+}
+
+static void
+find_fixed(struct access_map *m)
+{
+    const struct kn_fn *f = m->f;
+    bool changed = true;
+
+    find_steady(m);
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < f->nins; i++) {
+            const struct kn_ins *ins = &f->ins[i];
+
+            if (!ins->dst || !m->fixed[KN_REF_INDEX(ins->dst)] ||
+                operands_fixed(m, ins))
+                continue;
+            m->fixed[KN_REF_INDEX(ins->dst)] = false;
+            changed = true;
+        }
+    }
+}
+
+static void
+find_wanted(struct access_map *m)
+{
+    const struct kn_fn *f = m->f;
+
+    for (size_t i = f->nins; i-- > 0;) {
+        const struct kn_ins *ins = &f->ins[i];
+
+        if (is_lds_access(ins) && proof_is_value(ins->arg[1]))
+            m->wanted[KN_REF_INDEX(ins->arg[1])] = true;
+        if (!ins->dst || !m->wanted[KN_REF_INDEX(ins->dst)])
+            continue;
+        for (int a = 0; a < KN_MAXARG && ins->arg[a]; a++)
+            if (proof_is_value(ins->arg[a]))
+                m->wanted[KN_REF_INDEX(ins->arg[a])] = true;
+    }
+}
+
+static uint32_t
+shift_right_signed(uint32_t x, uint32_t n)
+{
+    uint32_t y = x >> n;
+
+    return x >> 31 && n ? y | ~(UINT32_MAX >> n) : y;
+}
+
+static uint32_t
+evaluate(const struct kn_ins *i, const uint32_t *x, uint32_t thread)
+{
+    int32_t s = (int32_t)x[0], t = (int32_t)x[1];
+
+    switch (i->op) {
+    case KN_OP_wave:   return thread / 64;
+    case KN_OP_lane:   return thread % 64;
+    case KN_OP_mov:    return x[0];
+    case KN_OP_add:    return x[0] + x[1];
+    case KN_OP_sub:    return x[0] - x[1];
+    case KN_OP_mul:    return x[0] * x[1];
+    case KN_OP_udiv:   return x[1] ? x[0] / x[1] : 0;
+    case KN_OP_urem:   return x[1] ? x[0] % x[1] : 0;
+    case KN_OP_and:    return x[0] & x[1];
+    case KN_OP_or:     return x[0] | x[1];
+    case KN_OP_xor:    return x[0] ^ x[1];
+    case KN_OP_shl:    return x[0] << (x[1] & 31);
+    case KN_OP_shr:    return x[0] >> (x[1] & 31);
+    case KN_OP_sar:    return shift_right_signed(x[0], x[1] & 31);
+    case KN_OP_smin:   return s < t ? x[0] : x[1];
+    case KN_OP_smax:   return s > t ? x[0] : x[1];
+    case KN_OP_umin:   return x[0] < x[1] ? x[0] : x[1];
+    case KN_OP_umax:   return x[0] > x[1] ? x[0] : x[1];
+    case KN_OP_eq:     return x[0] == x[1];
+    case KN_OP_ne:     return x[0] != x[1];
+    case KN_OP_slt:    return s < t;
+    case KN_OP_sge:    return s >= t;
+    case KN_OP_ult:    return x[0] < x[1];
+    case KN_OP_band:   return x[0] & x[1];
+    case KN_OP_select: return x[0] ? x[1] : x[2];
+    }
+    return 0;
+}
+
+static uint32_t
+operand(const struct kn_fn *f, kn_ref r, const uint32_t *value)
+{
+    if (proof_is_value(r))
+        return value[KN_REF_INDEX(r)];
+    return r ? (uint32_t)f->konst[KN_REF_INDEX(r)].i : 0;
+}
+
+/* First byte of every access of one thread. */
+static void
+run_thread(struct access_map *m, uint32_t thread, uint32_t *value)
+{
+    const struct kn_fn *f = m->f;
+
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *ins = &f->ins[i];
+
+        if (m->at[i]) {
+            uint32_t a = operand(f, ins->arg[1], value);
+
+            a += (uint32_t)ins->attr[KN_A_offset];
+            if (ins->op == KN_OP_dma)
+                a += thread % 64 * (uint32_t)ins->attr[KN_A_bytes];
+            m->at[i][thread] = a;
+        }
+        if (ins->dst && m->fixed[KN_REF_INDEX(ins->dst)] &&
+            m->wanted[KN_REF_INDEX(ins->dst)]) {
+            uint32_t x[3] = { 0 };
+
+            for (int a = 0; a < 3 && ins->arg[a]; a++)
+                x[a] = operand(f, ins->arg[a], value);
+            value[KN_REF_INDEX(ins->dst)] = evaluate(ins, x, thread);
+        }
+    }
+}
+
+static kiln_status
+run_threads(struct access_map *m)
+{
+    const struct kn_fn *f = m->f;
+    uint32_t *value = KN_NEW(f->c, uint32_t, f->nval);
+
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *ins = &f->ins[i];
+
+        if (!is_lds_access(ins))
+            continue;
+        if (proof_is_value(ins->arg[1]) &&
+            !m->fixed[KN_REF_INDEX(ins->arg[1])])
+            return PROOF_FAIL(m->p, ins->at, "LDS address %%%s depends on "
+                              "more than lane, wave and constants: the bytes "
+                              "it reaches cannot be told",
+                              kn_val(f, ins->arg[1])->name);
+        m->at[i] = KN_NEW(f->c, uint32_t, m->threads);
+    }
+    for (uint32_t t = 0; t < m->threads; t++)
+        run_thread(m, t, value);
+    return KILN_OK;
+}
+
+/* ---- one tile ---- */
+
+static kiln_status
+check_range(struct access_map *m, size_t at)
+{
+    const struct kn_ins *i = &m->f->ins[at];
+    uint32_t n = width(m->f, i);
+
+    if (!n)
+        return PROOF_FAIL(m->p, i->at, "the width of this access is not known: "
+                          "write elem=");
+    for (uint32_t t = 0; t < m->threads; t++)
+        if ((uint64_t)m->at[at][t] + n > m->bytes)
+            return PROOF_FAIL(m->p, i->at, "lane %u of wave %u reaches byte "
+                              "%llu of LDS slot %%%s[%u], which has %u", t % 64,
+                              t / 64, (unsigned long long)m->at[at][t] + n - 1,
+                              m->f->lds[KN_REF_LDS(i->arg[0])].name,
+                              KN_REF_SLOT(i->arg[0]), m->bytes);
+    return KILN_OK;
+}
+
+static bool
+same_bytes(const struct access_map *m, size_t a, size_t b)
+{
+    return m->at[b] && width(m->f, &m->f->ins[a]) == width(m->f, &m->f->ins[b]) &&
+           !memcmp(m->at[a], m->at[b], m->threads * sizeof **m->at);
+}
+
+static bool
+is_write(const struct kn_ins *i)
+{
+    return i->op != KN_OP_lds_ld;
+}
+
+/* An earlier access of this tile and direction with the same bytes. */
+static size_t
+find_same(const struct access_map *m, uint32_t tile, size_t at)
+{
+    const struct kn_ins *ins = m->f->ins;
+
+    for (size_t i = 0; i < at; i++)
+        if (m->at[i] && KN_REF_LDS(ins[i].arg[0]) == tile &&
+            is_write(&ins[i]) == is_write(&ins[at]) && same_bytes(m, at, i))
+            return i;
+    return at;
+}
+
+/* The class of bytes of class `old` that write `id` fills too. */
+static uint16_t
+refine(struct access_map *m, uint16_t old, uint32_t id, uint16_t *cache)
+{
+    if (!cache[old]) {
+        m->sets = kn_grow(m->f->c, m->sets, &m->capset, m->nset + 1u,
+                          sizeof *m->sets);
+        m->sets[m->nset] = m->sets[old];
+        m->sets[m->nset].w[id / 64] |= 1ull << (id % 64);
+        cache[old] = m->nset++;
+    }
+    return cache[old];
+}
+
+static void
+write_bytes(struct access_map *m, size_t at, uint32_t id)
+{
+    uint32_t n = width(m->f, &m->f->ins[at]);
+    uint16_t first = m->nset, *cache = KN_NEW(m->f->c, uint16_t, first);
+
+    for (uint32_t t = 0; t < m->threads; t++)
+        for (uint32_t b = m->at[at][t]; b < m->at[at][t] + n; b++) {
+            uint8_t own = (uint8_t)(1 + t / 64);
+
+            m->owner[b] = m->owner[b] == NOBODY || m->owner[b] == own ? own
+                                                                      : MANY;
+            if (m->class[b] < first)
+                m->class[b] = refine(m, m->class[b], id, cache);
+        }
+}
+
+static kiln_status
+collect_writes(struct access_map *m, uint32_t tile)
+{
+    const struct kn_fn *f = m->f;
+
+    for (size_t i = 0; i < f->nins; i++) {
+        size_t same;
+
+        if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile)
+            continue;
+        KN_TRY(check_range(m, i));
+        if (!is_write(&f->ins[i]))
+            continue;
+        same = find_same(m, tile, i);
+        if (same < i) {
+            m->p->access[i].id = m->p->access[same].id;
+            continue;
+        }
+        if (m->nwrite == PROOF_WRITES || m->nset > UINT16_MAX / 2)
+            return PROOF_FAIL(m->p, f->ins[i].at, "%%%s is written in more "
+                              "than %d different ways", f->lds[tile].name,
+                              PROOF_WRITES);
+        m->p->access[i].id = (uint16_t)m->nwrite;
+        write_bytes(m, i, m->nwrite++);
+    }
+    return KILN_OK;
+}
+
+static bool
+owns(const struct access_map *m, size_t at)
+{
+    uint32_t n = width(m->f, &m->f->ins[at]);
+
+    for (uint32_t t = 0; t < m->threads; t++)
+        for (uint32_t b = 0; b < n; b++)
+            if (m->owner[m->at[at][t] + b] != 1 + t / 64)
+                return false;
+    return true;
+}
+
+static kiln_status
+need_of(struct access_map *m, size_t at)
+{
+    const struct kn_ins *i = &m->f->ins[at];
+    uint32_t n = width(m->f, i), count = 0;
+    bool *seen = KN_NEW(m->f->c, bool, m->nset);
+    struct proof_set *need;
+
+    for (uint32_t t = 0; t < m->threads; t++)
+        for (uint32_t b = m->at[at][t]; b < m->at[at][t] + n; b++) {
+            uint16_t k = m->class[b];
+
+            if (!k)
+                return PROOF_FAIL(m->p, i->at, "lane %u of wave %u reads byte "
+                                  "%u of LDS slot %%%s[%u], which nothing "
+                                  "writes", t % 64, t / 64, b,
+                                  m->f->lds[KN_REF_LDS(i->arg[0])].name,
+                                  KN_REF_SLOT(i->arg[0]));
+            count += !seen[k];
+            seen[k] = true;
+        }
+    need = KN_NEW(m->f->c, struct proof_set, count);
+    m->p->access[at].need = need;
+    m->p->access[at].nneed = count;
+    for (uint16_t k = 0; k < m->nset; k++)
+        if (seen[k])
+            *need++ = m->sets[k];
+    return KILN_OK;
+}
+
+static kiln_status
+one_tile(struct access_map *m, uint32_t tile)
+{
+    const struct kn_fn *f = m->f;
+    struct proof_access *access = m->p->access;
+
+    m->bytes = kn_geometry(f, &f->lds[tile]).bytes;
+    m->owner = KN_NEW(f->c, uint8_t, m->bytes);
+    m->class = KN_NEW(f->c, uint16_t, m->bytes);
+    m->sets = NULL;
+    m->capset = m->nwrite = 0;
+    m->sets = kn_grow(f->c, NULL, &m->capset, 1, sizeof *m->sets);
+    m->nset = 1;             /* class 0: written by nothing */
+    KN_TRY(collect_writes(m, tile));
+    for (size_t i = 0; i < f->nins; i++) {
+        size_t same;
+
+        if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile)
+            continue;
+        access[i].slot = (int32_t)(m->p->first[tile] +
+                                   KN_REF_SLOT(f->ins[i].arg[0]));
+        same = find_same(m, tile, i);
+        if (same < i) {
+            access[i].own = access[same].own;
+            access[i].need = access[same].need;
+            access[i].nneed = access[same].nneed;
+            continue;
+        }
+        access[i].own = owns(m, i);
+        if (!is_write(&f->ins[i]))
+            KN_TRY(need_of(m, i));
+    }
+    return KILN_OK;
+}
+
+kiln_status
+proof_accesses(struct proof *p)
+{
+    const struct kn_fn *f = p->f;
+    struct access_map m = { .p = p, .f = f, .threads = kn_waves(f) * 64 };
+
+    m.fixed = KN_NEW(p->c, bool, f->nval);
+    m.wanted = KN_NEW(p->c, bool, f->nval);
+    m.at = KN_NEW(p->c, uint32_t *, f->nins);
+    p->access = KN_NEW(p->c, struct proof_access, f->nins);
+    for (size_t i = 0; i < f->nins; i++)
+        p->access[i].slot = -1;
+    find_fixed(&m);
+    find_wanted(&m);
+    KN_TRY(run_threads(&m));
+    for (uint32_t t = 0; t < f->nlds; t++)
+        KN_TRY(one_tile(&m, t));
+    return KILN_OK;
+}
