@@ -13,7 +13,7 @@ kn_cmd_info(struct kn_tool *t)
 
     KN_TRY(kn_file_read(t->c, path, &bytes, &size));
     if (!t->cli->v[KN_FLAG_json].seen)
-        return kn_info_print(t->c, path, bytes, size, false, t->text);
-    KN_TRY(kn_info_print(t->c, path, bytes, size, true, &j.b));
+        return kn_info_print(path, bytes, size, false, t->text);
+    KN_TRY(kn_info_print(path, bytes, size, true, &j.b));
     return kn_report_write(t, &j);
 }

@@ -312,9 +312,10 @@ put_file(struct info *f, const char *name)
 }
 
 kiln_status
-kn_info_print(struct kn_ctx *c, const char *name, const void *bytes,
-              size_t size, bool json, struct kn_buf *out)
+kn_info_print(const char *name, const void *bytes, size_t size, bool json,
+              struct kn_buf *out)
 {
+    struct kn_ctx *c = out->c;
     struct kn_buf text = { .c = c };
     struct info f = { .c = c, .text = &text, .j = { .b = { .c = c } } };
     struct kn_object o;

@@ -19,9 +19,9 @@ struct kn_occupancy kn_occupancy_of(kiln_target t,
 
 /* Appends the facts of the object, as text or as one JSON object: target,
  * kernels, arguments, registers, memory, occupancy, code, loops and their
- * instructions. Code of a target that cannot be decoded is left out. */
-kiln_status kn_info_print(struct kn_ctx *c, const char *name,
-                          const void *bytes, size_t size, bool json,
-                          struct kn_buf *out);
+ * instructions. Code of a target that cannot be decoded is left out. Errors
+ * go to out->c. */
+kiln_status kn_info_print(const char *name, const void *bytes, size_t size,
+                          bool json, struct kn_buf *out);
 
 #endif

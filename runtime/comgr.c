@@ -176,14 +176,14 @@ comgr_error(struct kn_comgr *g, struct kn_ctx *c, const char *what, int status)
 }
 
 static kiln_status
-make_data(struct kn_comgr *g, struct kn_ctx *c, int kind, const void *p,
-          size_t n, struct handle *d)
+make_data(struct kn_comgr *g, struct kn_ctx *c, int kind,
+          struct kn_bytes b, struct handle *d)
 {
     int s = g->create_data(kind, d);
 
     if (s)
         return comgr_error(g, c, "hold data", s);
-    s = g->set_data(*d, n, p);
+    s = g->set_data(*d, b.n, (const char *)b.p);
     if (!s)
         s = g->set_data_name(*d, kind == DATA_RELOCATABLE ? "kiln.o"
                                                           : "kiln.co");
@@ -237,7 +237,7 @@ struct link {
 /* Under the lock, with all handles of *l created. */
 static kiln_status
 run_link(struct kn_comgr *g, struct kn_ctx *c, const struct link *l,
-         uint8_t **out, size_t *n)
+         struct kn_bytes *out)
 {
     int s = g->data_set_add(l->in, l->data);
     uint8_t *log;
@@ -249,8 +249,8 @@ run_link(struct kn_comgr *g, struct kn_ctx *c, const struct link *l,
         s = g->action_info_set_logging(l->info, true);
     if (!s)
         s = g->do_action(l->action, l->info, l->in, l->out);
-    *out = s ? NULL : copy_result(g, c, l->out, DATA_EXECUTABLE, n);
-    if (*out)
+    out->p = s ? NULL : copy_result(g, c, l->out, DATA_EXECUTABLE, &out->n);
+    if (out->p)
         return KILN_OK;
     if (c->err.status)
         return c->err.status;
@@ -264,7 +264,7 @@ run_link(struct kn_comgr *g, struct kn_ctx *c, const struct link *l,
 
 static kiln_status
 link_data(struct kn_comgr *g, struct kn_ctx *c, struct link *l,
-          uint8_t **out, size_t *n)
+          struct kn_bytes *out)
 {
     kiln_status s = KILN_OK;
     int e = g->create_data_set(&l->in);
@@ -277,7 +277,7 @@ link_data(struct kn_comgr *g, struct kn_ctx *c, struct link *l,
     } else {
         e = g->create_action_info(&l->info);
         s = e ? comgr_error(g, c, "make an action", e)
-              : run_link(g, c, l, out, n);
+              : run_link(g, c, l, out);
         if (!e)
             g->destroy_action_info(l->info);
         g->destroy_data_set(l->out);
@@ -288,7 +288,7 @@ link_data(struct kn_comgr *g, struct kn_ctx *c, struct link *l,
 
 kiln_status
 kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
-              const void *rel, size_t size, uint8_t **out, size_t *out_size)
+              struct kn_bytes rel, struct kn_bytes *out)
 {
     struct link l = { .action = kn_comgr_link_action(g->version.major) };
     char isa[64];
@@ -302,9 +302,9 @@ kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
      * comgr 2.4 links gfx950 objects under the name of gfx90a. */
     target_isa(t, isa, sizeof isa);
     l.isa = kn_comgr_knows(g, t) ? isa : "amdgcn-amd-amdhsa--gfx90a";
-    KN_TRY(make_data(g, c, DATA_RELOCATABLE, rel, size, &l.data));
+    KN_TRY(make_data(g, c, DATA_RELOCATABLE, rel, &l.data));
     kn_comgr_lock();
-    s = link_data(g, c, &l, out, out_size);
+    s = link_data(g, c, &l, out);
     kn_comgr_unlock();
     g->release_data(l.data);
     return s;
@@ -312,17 +312,17 @@ kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
 
 /* Executable or relocatable, by the ELF header. */
 static kiln_status
-open_object(struct kn_comgr *g, struct kn_ctx *c, const void *co, size_t size,
+open_object(struct kn_comgr *g, struct kn_ctx *c, struct kn_bytes co,
             struct handle *d)
 {
     Elf64_Ehdr h;
 
-    if (size < sizeof h || memcmp(co, ELFMAG, SELFMAG))
+    if (co.n < sizeof h || memcmp(co.p, ELFMAG, SELFMAG))
         return kn_fail(c, KILN_BAD_INPUT, "comgr: not an ELF file");
-    memcpy(&h, co, sizeof h);
+    memcpy(&h, co.p, sizeof h);
     return make_data(g, c, h.e_type == ET_REL ? DATA_RELOCATABLE
                                               : DATA_EXECUTABLE,
-                     co, size, d);
+                     co, d);
 }
 
 struct symbol_walk {
@@ -363,14 +363,14 @@ take_symbol(struct handle y, void *user)
 }
 
 kiln_status
-kn_comgr_symbols(struct kn_comgr *g, struct kn_ctx *c, const void *co,
-                 size_t size, struct kn_comgr_symbol **out, size_t *n)
+kn_comgr_symbols(struct kn_comgr *g, struct kn_ctx *c, struct kn_bytes co,
+                 struct kn_comgr_symbols *out)
 {
     struct symbol_walk w = { .g = g, .c = c };
     struct handle d;
     int s;
 
-    KN_TRY(open_object(g, c, co, size, &d));
+    KN_TRY(open_object(g, c, co, &d));
     s = g->iterate_symbols(d, count_symbol, &w);
     if (!s)
         w.sym = try_alloc(c, w.cap, sizeof *w.sym);
@@ -381,8 +381,7 @@ kn_comgr_symbols(struct kn_comgr *g, struct kn_ctx *c, const void *co,
         return c->err.status;
     if (s)
         return comgr_error(g, c, "list symbols", s);
-    *out = w.sym;
-    *n = w.n;
+    *out = (struct kn_comgr_symbols){ w.n, w.sym };
     return KILN_OK;
 }
 
@@ -491,14 +490,14 @@ walk_node(struct meta_walk *w, struct handle node)
 }
 
 kiln_status
-kn_comgr_metadata(struct kn_comgr *g, struct kn_ctx *c, const void *co,
-                  size_t size, struct kn_buf *out)
+kn_comgr_metadata(struct kn_comgr *g, struct kn_ctx *c, struct kn_bytes co,
+                  struct kn_buf *out)
 {
     struct meta_walk w = { .g = g, .b = out };
     struct handle d, root;
     int s;
 
-    KN_TRY(open_object(g, c, co, size, &d));
+    KN_TRY(open_object(g, c, co, &d));
     s = g->get_data_metadata(d, &root);
     if (!s) {
         s = walk_node(&w, root);
@@ -512,13 +511,11 @@ kn_comgr_metadata(struct kn_comgr *g, struct kn_ctx *c, const void *co,
 
 /* From e_flags: the machine byte (LLVM AMDGPUUsage). */
 static const char *
-isa_from_header(const void *co, size_t size)
+isa_from_header(struct kn_bytes co)
 {
     Elf64_Ehdr h;
 
-    if (size < sizeof h)
-        return "";
-    memcpy(&h, co, sizeof h);
+    memcpy(&h, co.p, sizeof h);  /* open_object has looked at its size */
     switch (h.e_flags & 0xff) {
     case 0x4c: return "amdgcn-amd-amdhsa--gfx942";
     case 0x4f: return "amdgcn-amd-amdhsa--gfx950";
@@ -527,14 +524,14 @@ isa_from_header(const void *co, size_t size)
 }
 
 kiln_status
-kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c, const void *co,
-                  size_t size, const char **out)
+kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c, struct kn_bytes co,
+                  const char **out)
 {
     struct handle d;
     size_t n = 0;
     char *s = NULL;
 
-    KN_TRY(open_object(g, c, co, size, &d));
+    KN_TRY(open_object(g, c, co, &d));
     if (!g->get_data_isa_name(d, &n, NULL)) {
         s = try_alloc(c, n + 1, 1);
         if (s && g->get_data_isa_name(d, &n, s))
@@ -543,6 +540,6 @@ kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c, const void *co,
     g->release_data(d);
     if (c->err.status)
         return c->err.status;
-    *out = s ? s : isa_from_header(co, size);
+    *out = s ? s : isa_from_header(co);
     return KILN_OK;
 }

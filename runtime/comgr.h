@@ -6,6 +6,7 @@
 #define KN_COMGR_H
 
 #include "../ir/base.h"
+#include "bytes.h"
 
 struct kn_comgr;
 
@@ -17,6 +18,11 @@ struct kn_comgr_symbol {
     const char *name;
     int type;                /* ELF symbol type: 1 object, 2 function */
     uint64_t size, value;
+};
+
+struct kn_comgr_symbols {
+    size_t n;
+    struct kn_comgr_symbol *sym;
 };
 
 /* Opens `path`, or the first of libamd_comgr.so.{3,2} when NULL. UNSUPPORTED
@@ -38,25 +44,23 @@ int kn_comgr_link_action(unsigned major);
 /* Links a relocatable object to a code object in c's arena. The log of a
  * refusing comgr is in the error. Actions of all threads are serialised. */
 kiln_status kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c,
-                          kiln_target t, const void *rel, size_t size,
-                          uint8_t **out, size_t *out_size);
+                          kiln_target t, struct kn_bytes rel,
+                          struct kn_bytes *out);
 
 /* Symbols of a code object; for an executable those of .dynsym. */
 kiln_status kn_comgr_symbols(struct kn_comgr *g, struct kn_ctx *c,
-                             const void *co, size_t size,
-                             struct kn_comgr_symbol **out, size_t *n);
+                             struct kn_bytes co,
+                             struct kn_comgr_symbols *out);
 
 /* The metadata flattened to lines "amdhsa.kernels[0].name = gemm", maps in
  * comgr's order, lists by index. */
 kiln_status kn_comgr_metadata(struct kn_comgr *g, struct kn_ctx *c,
-                              const void *co, size_t size,
-                              struct kn_buf *out);
+                              struct kn_bytes co, struct kn_buf *out);
 
 /* "amdgcn-amd-amdhsa--gfx950", from comgr or, when it does not know the
  * target, from the ELF header. "" for another target. */
 kiln_status kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c,
-                              const void *co, size_t size,
-                              const char **out);
+                              struct kn_bytes co, const char **out);
 
 /* comgr actions and LLVM share process-wide option tables when a system's
  * comgr is built on the LLVM that kiln uses: whoever generates code holds

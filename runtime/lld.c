@@ -42,7 +42,7 @@ write_all(int fd, const uint8_t *p, size_t n)
 }
 
 static kiln_status
-open_all(struct kn_ctx *c, const void *rel, size_t size, int fd[NFD])
+open_all(struct kn_ctx *c, struct kn_bytes rel, int fd[NFD])
 {
     int err;
 
@@ -53,7 +53,7 @@ open_all(struct kn_ctx *c, const void *rel, size_t size, int fd[NFD])
         if (fd[i] < 0)
             return system_error(c, "make a memory file", errno);
     }
-    err = write_all(fd[IN], rel, size);
+    err = write_all(fd[IN], rel.p, rel.n);
     return err ? system_error(c, "write its input", err) : KILN_OK;
 }
 
@@ -93,30 +93,34 @@ spawn_any(const char *program, const int fd[NFD], pid_t *pid)
 /* The whole memory file with a zero byte behind it. Uses pread: its offset
  * is where the child left it. */
 static kiln_status
-collect(struct kn_ctx *c, int fd, uint8_t **out, size_t *n)
+collect(struct kn_ctx *c, int fd, struct kn_bytes *out)
 {
     off_t end = lseek(fd, 0, SEEK_END);
+    uint8_t *p;
 
     if (end < 0)
         return system_error(c, "measure its output", errno);
-    *out = KN_NEW(c, uint8_t, (size_t)end + 1);
-    for (*n = 0; *n < (size_t)end;) {
-        ssize_t k = pread(fd, *out + *n, (size_t)end - *n, (off_t)*n);
+    p = KN_NEW(c, uint8_t, (size_t)end + 1);
+    *out = (struct kn_bytes){ p, 0 };
+    while (out->n < (size_t)end) {
+        ssize_t k = pread(fd, p + out->n, (size_t)end - out->n,
+                          (off_t)out->n);
 
         if (!k || (k < 0 && errno != EINTR))
             return system_error(c, "read its output", errno);
-        *n += k > 0 ? (size_t)k : 0;
+        out->n += k > 0 ? (size_t)k : 0;
     }
     return KILN_OK;
 }
 
 static kiln_status
-run(struct kn_ctx *c, const char *program, const int fd[NFD], uint8_t **out,
-    size_t *n)
+run(struct kn_ctx *c, const char *program, const int fd[NFD],
+    struct kn_bytes *out)
 {
     pid_t pid;
     int status, err = spawn_any(program, fd, &pid);
-    uint8_t *log;
+    struct kn_bytes log;
+    int line;
 
     if (err)
         return system_error(c, "start it", err);
@@ -124,22 +128,23 @@ run(struct kn_ctx *c, const char *program, const int fd[NFD], uint8_t **out,
         if (errno != EINTR)
             return system_error(c, "wait for it", errno);
     if (WIFEXITED(status) && !WEXITSTATUS(status))
-        return collect(c, fd[OUT], out, n);
-    KN_TRY(collect(c, fd[LOG], &log, n));
-    log[strcspn((char *)log, "\n")] = 0;
-    return kn_fail(c, KILN_UNSUPPORTED, "%.200s",
-                   *log ? (char *)log : "ld.lld died without a message");
+        return collect(c, fd[OUT], out);
+    KN_TRY(collect(c, fd[LOG], &log));
+    line = (int)strcspn((const char *)log.p, "\n");
+    if (!line)
+        return kn_fail(c, KILN_UNSUPPORTED, "ld.lld died without a message");
+    return kn_fail(c, KILN_UNSUPPORTED, "%.*s", line, (const char *)log.p);
 }
 
 kiln_status
-kn_lld_link(struct kn_ctx *c, const char *program, const void *rel,
-            size_t size, uint8_t **out, size_t *out_size)
+kn_lld_link(struct kn_ctx *c, const char *program, struct kn_bytes rel,
+            struct kn_bytes *out)
 {
     jmp_buf *outer = c->oom, here;
     kiln_status s;
     int fd[NFD];
 
-    s = open_all(c, rel, size, fd);
+    s = open_all(c, rel, fd);
     c->oom = &here;
     if (setjmp(here)) {
         close_all(fd);
@@ -147,7 +152,7 @@ kn_lld_link(struct kn_ctx *c, const char *program, const void *rel,
         return KILN_NO_MEMORY;
     }
     if (!s)
-        s = run(c, program, fd, out, out_size);
+        s = run(c, program, fd, out);
     c->oom = outer;
     close_all(fd);
     return s;

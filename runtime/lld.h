@@ -4,10 +4,10 @@
 #define KN_LLD_H
 
 #include "../ir/base.h"
+#include "bytes.h"
 
 /* `program` NULL: ld.lld-22, else LLVM 22's own folder, else ld.lld. */
 kiln_status kn_lld_link(struct kn_ctx *c, const char *program,
-                        const void *rel, size_t size, uint8_t **out,
-                        size_t *out_size);
+                        struct kn_bytes rel, struct kn_bytes *out);
 
 #endif

@@ -126,13 +126,13 @@ hipModuleGetFunction(void **f, void *m, const char *name)
     return strcmp(name, "alpha") ? 500 : 0;
 }
 
-F(ModuleLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz,
-                      unsigned bx, unsigned by, unsigned bz, unsigned lds,
-                      void *stream, void **params, void **extra);
+/* The signature is HIP's. */
+#define LAUNCH_PARAMETERS \
+    void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
+    unsigned bz, unsigned lds, void *stream, void **params, void **extra
+F(ModuleLaunchKernel)(LAUNCH_PARAMETERS);
 int
-hipModuleLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz,
-                      unsigned bx, unsigned by, unsigned bz, unsigned lds,
-                      void *stream, void **params, void **extra)
+hipModuleLaunchKernel(LAUNCH_PARAMETERS)
 {
     note("Launch %u %u %u, %u %u %u, lds %u, stream %d", gx, gy, gz, bx, by,
          bz, lds, (int)(intptr_t)stream);

@@ -13,6 +13,14 @@
 
 static const char *built_dir;
 
+static const struct kn_bytes obj = { (const uint8_t *)"obj", 3 };
+
+static struct kn_bytes
+bytes_of(struct blob b)
+{
+    return (struct kn_bytes){ b.p, b.n };
+}
+
 static struct kn_comgr *
 open_fake(struct kn_ctx *c, const char *name, void **so)
 {
@@ -43,8 +51,7 @@ check_fake(const char *name, unsigned major, int action, bool knows)
 {
     struct kn_comgr *g;
     struct kn_ctx c;
-    uint8_t *out;
-    size_t n;
+    struct kn_bytes out;
     void *so;
 
     kn_ctx_init(&c, NULL, NULL);
@@ -52,10 +59,10 @@ check_fake(const char *name, unsigned major, int action, bool knows)
     assert_int_equal(kn_comgr_version(g).major, major);
     assert_int_equal(kn_comgr_knows(g, KILN_GFX950), knows);
     assert_false(kn_comgr_knows(g, KILN_GFX942));
-    assert_int_equal(kn_comgr_link(g, &c, KILN_GFX950, "obj", 3, &out, &n),
+    assert_int_equal(kn_comgr_link(g, &c, KILN_GFX950, obj, &out),
                      KILN_OK);
     assert_int_equal(ask_fake(so, "fake_action"), action);
-    assert_string_equal((char *)out, knows ? "amdgcn-amd-amdhsa--gfx950"
+    assert_string_equal((const char *)out.p, knows ? "amdgcn-amd-amdhsa--gfx950"
                                            : "amdgcn-amd-amdhsa--gfx90a");
     assert_int_equal(ask_fake(so, "fake_live"), 0);
     dlclose(so);
@@ -76,14 +83,13 @@ test_unknown_version_is_not_guessed(void **state)
 {
     struct kn_comgr *g;
     struct kn_ctx c;
-    uint8_t *out;
-    size_t n;
+    struct kn_bytes out;
     void *so;
 
     (void)state;
     kn_ctx_init(&c, NULL, NULL);
     g = open_fake(&c, "libfake_comgr4.so", &so);
-    assert_int_equal(kn_comgr_link(g, &c, KILN_GFX950, "obj", 3, &out, &n),
+    assert_int_equal(kn_comgr_link(g, &c, KILN_GFX950, obj, &out),
                      KILN_UNSUPPORTED);
     assert_string_equal(c.err.text,
                         "comgr 4.1: its action numbers are not known");
@@ -161,7 +167,7 @@ same_symbols(const struct kn_elf *a, const struct kn_elf *b, uint32_t type)
 }
 
 static void
-compare_links(struct kn_ctx *c, struct blob a, struct blob b)
+compare_links(struct kn_ctx *c, struct blob a, struct kn_bytes b)
 {
     static const char *const same[] = {
         ".note", ".dynsym", ".gnu.hash", ".hash", ".dynstr", ".rodata",
@@ -180,14 +186,15 @@ compare_links(struct kn_ctx *c, struct blob a, struct blob b)
 static void
 test_real_link_agrees_with_ours(void **state)
 {
-    struct blob in = slurp(built_dir, "kernels.o"), a, b;
+    struct blob in = slurp(built_dir, "kernels.o"), a;
+    struct kn_bytes b;
     struct kn_comgr *g;
     struct kn_ctx c;
 
     (void)state;
     g = open_real(&c);
     assert_int_equal(kn_object_link(&c, in.p, in.n, &a.p, &a.n), KILN_OK);
-    if (kn_comgr_link(g, &c, KILN_GFX950, in.p, in.n, &b.p, &b.n))
+    if (kn_comgr_link(g, &c, KILN_GFX950, bytes_of(in), &b))
         fail_msg("%s", c.err.text);
     compare_links(&c, a, b);
     kn_ctx_free(&c);
@@ -198,13 +205,13 @@ static void
 test_real_refusal_carries_the_log(void **state)
 {
     struct kn_comgr *g;
-    struct blob out;
+    struct kn_bytes out;
     struct kn_ctx c;
 
     (void)state;
     g = open_real(&c);
     assert_int_equal(
-        kn_comgr_link(g, &c, KILN_GFX950, "no object", 9, &out.p, &out.n),
+        kn_comgr_link(g, &c, KILN_GFX950, obj, &out),
         KILN_UNSUPPORTED);
     if (!strstr(c.err.text, "cannot link: lld: error: "))
         fail_msg("%s", c.err.text);
@@ -215,29 +222,28 @@ static void
 test_real_queries(void **state)
 {
     struct blob in = slurp(built_dir, "kernels.lld");
-    struct kn_comgr_symbol *sym;
+    struct kn_comgr_symbols y;
     struct kn_comgr *g;
     struct kn_ctx c;
     struct kn_buf b = { .c = &c };
     const char *isa;
-    size_t n;
 
     (void)state;
     g = open_real(&c);
-    assert_int_equal(kn_comgr_symbols(g, &c, in.p, in.n, &sym, &n), KILN_OK);
-    assert_int_equal(n, 4);
-    assert_string_equal(sym[0].name, "alpha");
-    assert_int_equal(sym[0].type, 2);
-    assert_int_equal(sym[0].value, 0x1800);
-    assert_int_equal(sym[0].size, 76);
-    assert_string_equal(sym[1].name, "alpha.kd");
-    assert_int_equal(sym[1].type, 1);
-    assert_int_equal(kn_comgr_metadata(g, &c, in.p, in.n, &b), KILN_OK);
+    assert_int_equal(kn_comgr_symbols(g, &c, bytes_of(in), &y), KILN_OK);
+    assert_int_equal(y.n, 4);
+    assert_string_equal(y.sym[0].name, "alpha");
+    assert_int_equal(y.sym[0].type, 2);
+    assert_int_equal(y.sym[0].value, 0x1800);
+    assert_int_equal(y.sym[0].size, 76);
+    assert_string_equal(y.sym[1].name, "alpha.kd");
+    assert_int_equal(y.sym[1].type, 1);
+    assert_int_equal(kn_comgr_metadata(g, &c, bytes_of(in), &b), KILN_OK);
     assert_non_null(strstr(b.s, "amdhsa.kernels[0].args[1].offset = 8\n"));
     assert_non_null(strstr(b.s, "amdhsa.kernels[1].name = beta\n"));
     assert_non_null(
         strstr(b.s, "amdhsa.target = amdgcn-amd-amdhsa--gfx950\n"));
-    assert_int_equal(kn_comgr_isa_name(g, &c, in.p, in.n, &isa), KILN_OK);
+    assert_int_equal(kn_comgr_isa_name(g, &c, bytes_of(in), &isa), KILN_OK);
     assert_string_equal(isa, "amdgcn-amd-amdhsa--gfx950");
     kn_ctx_free(&c);
     free(in.p);
@@ -266,7 +272,7 @@ test_real_metadata_agrees_with_ours(void **state)
     (void)state;
     g = open_real(&c);
     assert_int_equal(kn_object_read(&c, "x", in.p, in.n, &o), KILN_OK);
-    assert_int_equal(kn_comgr_metadata(g, &c, in.p, in.n, &b), KILN_OK);
+    assert_int_equal(kn_comgr_metadata(g, &c, bytes_of(in), &b), KILN_OK);
     assert_int_equal(o.nkernels, 10);
     for (uint32_t i = 0; i < o.nkernels; i++) {
         const struct kn_object_kernel *k = &o.kernels[i];
@@ -282,7 +288,8 @@ test_real_metadata_agrees_with_ours(void **state)
 
 struct worker {
     struct kn_comgr *g;
-    struct blob in, first;
+    struct blob in;
+    struct kn_bytes first;
     bool ok;
 };
 
@@ -294,11 +301,10 @@ link_often(void *arg)
 
     w->ok = true;
     for (int i = 0; i < 5; i++) {
-        struct blob out;
+        struct kn_bytes out;
 
         kn_ctx_init(&c, NULL, NULL);
-        if (kn_comgr_link(w->g, &c, KILN_GFX950, w->in.p, w->in.n, &out.p,
-                          &out.n) ||
+        if (kn_comgr_link(w->g, &c, KILN_GFX950, bytes_of(w->in), &out) ||
             out.n != w->first.n || memcmp(out.p, w->first.p, out.n))
             w->ok = false;
         kn_ctx_free(&c);
@@ -320,8 +326,8 @@ test_real_link_from_threads(void **state)
         w[i].g = g;
         w[i].in = slurp(built_dir, "kernels.o");
     }
-    assert_int_equal(kn_comgr_link(g, &c, KILN_GFX950, w[0].in.p, w[0].in.n,
-                                   &w[0].first.p, &w[0].first.n),
+    assert_int_equal(kn_comgr_link(g, &c, KILN_GFX950, bytes_of(w[0].in),
+                                   &w[0].first),
                      KILN_OK);
     for (int i = 0; i < 4; i++) {
         w[i].first = w[0].first;
@@ -338,21 +344,22 @@ test_real_link_from_threads(void **state)
 static void
 test_lld_child(void **state)
 {
-    struct blob in = slurp(built_dir, "kernels.o"), a, b;
+    struct blob in = slurp(built_dir, "kernels.o"), a;
+    struct kn_bytes b;
     struct kn_ctx c;
 
     (void)state;
     kn_ctx_init(&c, NULL, NULL);
     assert_int_equal(kn_object_link(&c, in.p, in.n, &a.p, &a.n), KILN_OK);
-    if (kn_lld_link(&c, NULL, in.p, in.n, &b.p, &b.n))
+    if (kn_lld_link(&c, NULL, bytes_of(in), &b))
         fail_msg("%s", c.err.text);
     compare_links(&c, a, b);
-    assert_int_equal(kn_lld_link(&c, NULL, "junk", 4, &b.p, &b.n),
+    assert_int_equal(kn_lld_link(&c, NULL, obj, &b),
                      KILN_UNSUPPORTED);
     if (!strstr(c.err.text, "error: "))
         fail_msg("%s", c.err.text);
     c.err.status = KILN_OK;
-    assert_int_equal(kn_lld_link(&c, "/nonexistent", in.p, in.n, &b.p, &b.n),
+    assert_int_equal(kn_lld_link(&c, "/nonexistent", bytes_of(in), &b),
                      KILN_IO);
     kn_ctx_free(&c);
     free(in.p);

@@ -16,7 +16,7 @@ info(struct kn_ctx *c, const char *dir, const char *file, bool json)
     struct kn_buf out = { .c = c };
 
     kn_ctx_init(c, NULL, NULL);
-    if (kn_info_print(c, file, b.p, b.n, json, &out))
+    if (kn_info_print(file, b.p, b.n, json, &out))
         fail_msg("%s", c->err.text);
     free(b.p);
     return out;
@@ -147,7 +147,7 @@ test_bad_file(void **state)
 
     (void)state;
     kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_info_print(&c, "x.co", "junk", 4, false, &out),
+    assert_int_equal(kn_info_print("x.co", "junk", 4, false, &out),
                      KILN_BAD_INPUT);
     assert_string_equal(c.err.text, "x.co: not an ELF file");
     kn_ctx_free(&c);
