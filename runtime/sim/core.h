@@ -25,8 +25,14 @@ struct kn_page {
     uint64_t base;           /* device address of data[0] */
     uint32_t lo, hi;         /* bytes of the page inside the allocation */
     uint8_t *map;            /* NULL: every byte defined, nobody counts */
-    bool readonly;
+    bool readonly, counted;  /* counted: who wrote a byte is asked for */
     _Alignas(64) uint8_t data[KN_PAGE_SIZE + 64]; /* may be over-read by 16 */
+};
+
+enum { KN_LEAF = 512 };      /* pages of a page-table leaf */
+#define KN_LEAF_BYTES ((uint64_t)KN_LEAF << KN_PAGE_SHIFT)
+struct kn_leaf {
+    _Atomic(struct kn_page *) page[KN_LEAF];
 };
 
 struct kn_block {            /* one allocation */
@@ -34,8 +40,8 @@ struct kn_block {            /* one allocation */
     unsigned flags;
     kn_fill_fn fill;
     void *user;
-    size_t npages;
-    _Atomic(struct kn_page *) *pages;
+    size_t nleaves;
+    _Atomic(struct kn_leaf *) *leaf;
 };
 
 struct kn_sim {

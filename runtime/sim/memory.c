@@ -8,7 +8,7 @@
 
 /* The first address; the gap between allocations makes an access a few
  * megabytes out of bounds land nowhere. Freed addresses are never reused. */
-#define FIRST_ADDRESS 0x7e0000000000u
+#define FIRST_ADDRESS 0x100000000000u
 #define GUARD ((uint64_t)2 << 20)
 #define ADDRESS_LIMIT ((uint64_t)1 << 47)
 
@@ -108,7 +108,7 @@ kiln_status
 kn_block_add(struct kn_sim *s, uint64_t size, unsigned flags, kn_fill_fn fill,
              void *user, uint64_t *addr)
 {
-    uint64_t npages = (size + KN_PAGE_SIZE - 1) >> KN_PAGE_SHIFT;
+    uint64_t nleaves = (size + KN_LEAF_BYTES - 1) / KN_LEAF_BYTES;
     struct kn_block *b;
 
     if (!size)
@@ -122,10 +122,10 @@ kn_block_add(struct kn_sim *s, uint64_t size, unsigned flags, kn_fill_fn fill,
     if (!b)
         return no_memory(s, size);
     /* calloc, not the host allocator: a sparse table must stay untouched. */
-    *b = (struct kn_block){ s->next, size, flags, fill, user, npages,
-                            calloc(npages, sizeof *b->pages) };
-    if (!b->pages || !add_block(s, b)) {
-        free(b->pages);
+    *b = (struct kn_block){ s->next, size, flags, fill, user, nleaves,
+                            calloc(nleaves, sizeof *b->leaf) };
+    if (!b->leaf || !add_block(s, b)) {
+        free(b->leaf);
         host_free(s, b, sizeof *b);
         return no_memory(s, size);
     }
@@ -153,10 +153,14 @@ free_page(struct kn_sim *s, struct kn_page *p)
 static void
 free_block(struct kn_sim *s, struct kn_block *b)
 {
-    for (size_t i = 0; i < b->npages; i++)
-        free_page(s, atomic_load_explicit(&b->pages[i],
-                                          memory_order_relaxed));
-    free(b->pages);
+    for (size_t i = 0; i < b->nleaves; i++) {
+        struct kn_leaf *leaf = atomic_load(&b->leaf[i]);
+
+        for (size_t k = 0; leaf && k < KN_LEAF; k++)
+            free_page(s, atomic_load(&leaf->page[k]));
+        free(leaf);
+    }
+    free(b->leaf);
     host_free(s, b, sizeof *b);
 }
 
@@ -212,6 +216,7 @@ make_page(struct kn_sim *s, struct kn_block *b, size_t i)
     p->lo = 0;
     p->hi = left < KN_PAGE_SIZE ? (uint32_t)left : KN_PAGE_SIZE;
     p->readonly = b->flags & KN_MEM_READONLY;
+    p->counted = b->flags & KN_MEM_OUTPUT;
     p->map = NULL;
     if (!b->fill || b->flags & KN_MEM_OUTPUT) {
         p->map = host_alloc(s, KN_PAGE_SIZE);
@@ -228,20 +233,48 @@ make_page(struct kn_sim *s, struct kn_block *b, size_t i)
     return p;
 }
 
+static struct kn_leaf *
+block_leaf(struct kn_block *b, size_t i)
+{
+    struct kn_leaf *leaf = atomic_load_explicit(&b->leaf[i],
+                                                memory_order_acquire);
+    struct kn_leaf *none = NULL;
+
+    if (leaf)
+        return leaf;
+    leaf = calloc(1, sizeof *leaf);
+    if (leaf && !atomic_compare_exchange_strong(&b->leaf[i], &none, leaf)) {
+        free(leaf);          /* another thread was first */
+        leaf = none;
+    }
+    return leaf;
+}
+
+/* Page i if somebody touched it, else NULL. */
+static struct kn_page *
+known_page(struct kn_block *b, size_t i)
+{
+    struct kn_leaf *leaf = atomic_load_explicit(&b->leaf[i / KN_LEAF],
+                                                memory_order_acquire);
+
+    return leaf ? atomic_load_explicit(&leaf->page[i % KN_LEAF],
+                                       memory_order_acquire) : NULL;
+}
+
 static struct kn_page *
 block_page(struct kn_sim *s, struct kn_block *b, size_t i)
 {
-    struct kn_page *p = atomic_load_explicit(&b->pages[i],
-                                             memory_order_acquire);
-    struct kn_page *none = NULL;
+    struct kn_page *p = known_page(b, i), *none = NULL;
+    struct kn_leaf *leaf;
 
     if (p)
         return p;
-    p = make_page(s, b, i);
+    leaf = block_leaf(b, i / KN_LEAF);
+    p = leaf ? make_page(s, b, i) : NULL;
     if (!p)
         return NULL;
-    if (!atomic_compare_exchange_strong(&b->pages[i], &none, p)) {
-        free_page(s, p);     /* another thread was first */
+    if (!atomic_compare_exchange_strong(&leaf->page[i % KN_LEAF], &none, p)) {
+        free_page(s, p);
         p = none;
     }
     return p;
@@ -353,8 +386,6 @@ kn_mem_atomic(struct kn_worker *k, uint64_t addr, unsigned n, void **out,
 
 /* ---- accesses of the host ----------------------------------------------- */
 
-enum visit { VISIT_WRITE, VISIT_READ, VISIT_TEST };
-
 /* Finds the block and checks that [addr, addr + n) is inside it. */
 static kiln_status
 host_range(struct kn_sim *s, uint64_t addr, size_t n, struct kn_block **b)
@@ -377,21 +408,25 @@ all_written(const struct kn_page *p, size_t off, size_t n)
 }
 
 static void
-visit_page(struct kn_page *p, size_t off, uint8_t *host, size_t n,
-           enum visit what)
+visit_page(struct kn_sim *s, struct kn_page *p, size_t off, uint8_t *host,
+           size_t n, bool write)
 {
-    if (what == VISIT_READ) {
+    if (!write) {
         memcpy(host, p->data + off, n);
         return;
     }
     memcpy(p->data + off, host, n);
+    if (n == p->hi && p->map && !p->counted) {
+        host_free(s, p->map, KN_PAGE_SIZE);
+        p->map = NULL;       /* every byte has a value now */
+    }
     for (size_t k = 0; p->map && k < n; k++)
         p->map[off + k] |= KN_MAP_INIT;
 }
 
 static kiln_status
 visit_range(struct kn_sim *s, uint64_t addr, uint8_t *host, size_t n,
-            enum visit what)
+            bool write)
 {
     struct kn_block *b;
 
@@ -404,7 +439,7 @@ visit_range(struct kn_sim *s, uint64_t addr, uint8_t *host, size_t n,
 
         if (!p)
             return no_memory(s, n);
-        visit_page(p, off, host, part, what);
+        visit_page(s, p, off, host, part, write);
         addr += part;
         host += part;
         n -= part;
@@ -415,13 +450,13 @@ visit_range(struct kn_sim *s, uint64_t addr, uint8_t *host, size_t n,
 kiln_status
 kn_sim_write(struct kn_sim *s, uint64_t addr, const void *src, size_t n)
 {
-    return visit_range(s, addr, (uint8_t *)(uintptr_t)src, n, VISIT_WRITE);
+    return visit_range(s, addr, (uint8_t *)(uintptr_t)src, n, true);
 }
 
 kiln_status
 kn_sim_read(struct kn_sim *s, uint64_t addr, void *dst, size_t n)
 {
-    return visit_range(s, addr, dst, n, VISIT_READ);
+    return visit_range(s, addr, dst, n, false);
 }
 
 int
@@ -435,7 +470,7 @@ kn_sim_written(struct kn_sim *s, uint64_t addr, size_t n)
         uint64_t at = addr - b->addr;
         size_t off = at % KN_PAGE_SIZE;
         size_t part = n < KN_PAGE_SIZE - off ? n : KN_PAGE_SIZE - off;
-        struct kn_page *p = atomic_load(&b->pages[at >> KN_PAGE_SHIFT]);
+        struct kn_page *p = known_page(b, (size_t)(at >> KN_PAGE_SHIFT));
 
         if (p ? !all_written(p, off, part) : !b->fill)
             return 0;
@@ -453,9 +488,9 @@ kn_sim_unwritten(struct kn_sim *s, uint64_t addr)
 
     if (!b || !(b->flags & KN_MEM_OUTPUT))
         return 0;
-    for (size_t i = 0; i < b->npages; i++) {
-        struct kn_page *p = atomic_load(&b->pages[i]);
-        uint64_t left = b->size - ((uint64_t)i << KN_PAGE_SHIFT);
+    for (uint64_t at = 0; at < b->size; at += KN_PAGE_SIZE) {
+        struct kn_page *p = known_page(b, (size_t)(at >> KN_PAGE_SHIFT));
+        uint64_t left = b->size - at;
 
         if (!p) {
             count += left < KN_PAGE_SIZE ? left : KN_PAGE_SIZE;
