@@ -1,6 +1,7 @@
-"""What the built objects hold: no mutable data, only kiln_ names exported.
+"""What the built objects hold: no mutable data, only kiln_ names exported,
+no LLVM behind libkiln.
 
-usage: objects.py CC SCRATCH LIBKILN ARCHIVE...
+usage: objects.py CC SCRATCH LIBKILN LIBKILN_CG ARCHIVE...
 """
 import os
 import re
@@ -44,6 +45,11 @@ def foreign_exports(path):
     return [n for n in names if not n.startswith("kiln_")]
 
 
+def needs_llvm(path):
+    return [line for line in output("readelf", "-d", path).splitlines()
+            if "NEEDED" in line and "LLVM" in line]
+
+
 def build(cc, scratch, name, text, flags):
     source = os.path.join(scratch, name + ".c")
     target = os.path.join(scratch, name + ".so")
@@ -53,7 +59,7 @@ def build(cc, scratch, name, text, flags):
     return target
 
 
-def main(cc, scratch, libkiln, archives):
+def main(cc, scratch, libs, archives):
     bad = [build(cc, scratch, "mutable",
                  "static int n; int kiln_f(void); "
                  "int kiln_f(void) { return n++; }\n", ["-c"]),
@@ -61,8 +67,11 @@ def main(cc, scratch, libkiln, archives):
                  ["-shared", "-fPIC"])]
     results = [
         ("no mutable objects", sum([mutable(a) for a in archives], [])),
-        ("libkiln exports kiln_ names only", foreign_exports(libkiln)),
+        ("libkiln exports kiln_ names only", foreign_exports(libs[0])),
+        ("libkiln does not load LLVM", needs_llvm(libs[0])),
         ("flags a mutable object", [] if mutable(bad[0]) else ["missed"]),
+        ("flags a library that loads LLVM", [] if needs_llvm(libs[1])
+         else ["missed"]),
         ("flags a foreign export", [] if foreign_exports(bad[1])
          else ["missed"]),
     ]
@@ -75,4 +84,4 @@ def main(cc, scratch, libkiln, archives):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]))
+    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:5], sys.argv[5:]))
