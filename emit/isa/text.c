@@ -519,6 +519,8 @@ kn_text_parse(const struct kn_isa_index *x, const char *text,
     if (i->op == KN_I_s_waitcnt) {
         i->o[0].kind = KN_O_IMM;
         i->nopnd = 1;
+    } else if (i->op == KN_I_s_endpgm) {
+        t.p += strspn(t.p, "0123456789"); /* for the trap handler */
     } else if (count_letters(kn_isa[i->op].sig) && *t.p) {
         if (!parse_operands(&t))
             return false;

@@ -202,13 +202,15 @@ mix_source(const struct kn_inst *i, unsigned k, uint32_t v)
     return kn_bits_f32(bits ^ (i->neg_lo >> k & 1 ? 0x80000000u : 0));
 }
 
-/* An f16 source takes an inline constant of f16. */
+/* An f16 source takes an inline constant of f16. The signs are left to
+ * neg_lo and neg_hi, which know the width. */
 static void
-mix_constants(struct kn_inst *i)
+mix_operands(struct kn_inst *i)
 {
     for (unsigned k = 0; k < 3; k++) {
         struct kn_opnd *o = &i->o[i->ndst + k];
 
+        o->neg = o->abs = 0;
         if (o->kind == KN_O_IMM && o->is_float && i->op_sel_hi >> k & 1)
             o->imm = kn_float_to_half(kn_bits_f32((uint32_t)o->imm));
     }
@@ -222,7 +224,7 @@ kn_exec_mix(struct kn_wave *w, const struct kn_inst *i)
     struct kn_valu v;
     const char *bad;
 
-    mix_constants(&fixed);
+    mix_operands(&fixed);
     kn_valu_begin(&v, w, &fixed);
     bad = kn_valu_fetch(&v, w);
     if (bad || w->mode & 15) {

@@ -1,4 +1,6 @@
 /* valu_float.c - lane functions of valu_float.def. */
+#include <fenv.h>
+
 #include "lanes.h"
 
 static inline bool
@@ -195,22 +197,29 @@ cube(float x, float y, float z, int what)
     return r[what];
 }
 
-/* a * b + c rounded once to f16: the f64 sum is made odd when it is not
- * exact, so that the second rounding cannot go wrong. */
+/* p + c in f64, made odd when it is not exact, so that a second rounding to
+ * a shorter format cannot go wrong. */
+static inline double
+sum_odd(double p, double c)
+{
+    double s = p + c, t = s - p;
+    double err = (p - (s - t)) + (c - t);
+    uint64_t u = kn_f64_bits(s);
+
+    if (!isfinite(s) || err == 0 || u & 1)
+        return s;
+    /* toward zero, then set the last bit */
+    return kn_bits_f64((err < 0) == (s < 0) ? u | 1 : u - 1);
+}
+
 static inline uint32_t
 fma_f16(float a, float b, float c)
 {
-    double p = (double)a * b, s = p + c, t = s - p;
-    double err = (p - (s - t)) + ((double)c - t);
-    uint64_t u = kn_f64_bits(s);
-    double odd;
+    double s = sum_odd((double)a * b, (double)c);
 
     if (!isfinite(s))
         return kn_float_to_half((float)s);
-    if (err != 0 && !(u & 1)) /* toward zero, then set the last bit */
-        u = (err < 0) == (s < 0) ? u | 1 : u - 1;
-    odd = kn_bits_f64(u);
-    return kn_num_from_f64(KN_NUM_F16, odd, (struct kn_rounding){ 0 });
+    return kn_num_from_f64(KN_NUM_F16, s, (struct kn_rounding){ 0 });
 }
 
 static inline float
@@ -317,6 +326,8 @@ special_quotient(double b, double c, double *r)
     return true;
 }
 
+/* An ordinary quotient is never NaN: the refinement steps make one (Inf - Inf)
+ * when it overflows. */
 static inline float
 fixup_f32(float q, float b, float c)
 {
@@ -329,7 +340,7 @@ fixup_f32(float q, float b, float c)
         return (float)r;
     if (exponent32(c) - exponent32(b) < -150)
         return sign * 0.0f;
-    return copysignf(fabsf(q), sign);
+    return copysignf(q != q ? INFINITY : fabsf(q), sign);
 }
 
 static inline double
@@ -343,7 +354,7 @@ fixup_f64(double q, double b, double c)
         return r;
     if (exponent64(c) - exponent64(b) < -1075)
         return sign * 0.0;
-    return copysign(fabs(q), sign);
+    return copysign(q != q ? (double)INFINITY : fabs(q), sign);
 }
 
 static inline float
@@ -356,8 +367,38 @@ fixup_f16(float q, float b, float c)
     return copysignf(fabsf(q), signbit(b) != signbit(c) ? -1.0f : 1.0f);
 }
 
+/* V_DIV_FMAS scales a marked quotient back: up if it was made smaller, that
+ * is, if the addend is 2 or more, else down; fma and scaling round once. */
+static inline float
+fmas_f32(float a, float b, float c, bool scale)
+{
+    if (!scale)
+        return fmaf(a, b, c);
+    return (float)ldexp(sum_odd((double)a * b, (double)c),
+                        fabsf(c) >= 2.0f ? 64 : -64);
+}
+
+static double
+fmas_f64(double a, double b, double c, bool scale)
+{
+    volatile double x = a, y = b, z = c, r;
+    uint64_t u;
+
+    if (!scale)
+        return fma(a, b, c);
+    fesetround(FE_TOWARDZERO);
+    feclearexcept(FE_INEXACT);
+    r = fma(x, y, z);
+    u = kn_f64_bits(r);
+    if (fetestexcept(FE_INEXACT))
+        u |= 1;
+    fesetround(FE_TONEAREST);
+    return ldexp(kn_bits_f64(u), fabs(c) >= 2.0 ? 128 : -128);
+}
+
 /* a is b (the denominator) or c (the numerator); *vcc: v_div_fmas scales the
- * quotient back. */
+ * quotient back. Where reciprocal and quotient are both denormal the ISA text
+ * scales the denominator up, which overflows; down is what divides right. */
 static float
 scale_f32(float a, float b, float c, bool *vcc)
 {
@@ -372,7 +413,7 @@ scale_f32(float a, float b, float c, bool *vcc)
         return ldexpf(a, 64);
     if (is_denormal(1.0f / b) && is_denormal(c / b)) {
         *vcc = true;
-        return a == b ? ldexpf(a, 64) : a;
+        return a == b ? ldexpf(a, -64) : a;
     }
     if (is_denormal(1.0f / b))
         return ldexpf(a, -64);
@@ -397,7 +438,7 @@ scale_f64(double a, double b, double c, bool *vcc)
         return ldexp(a, 128);
     if (is_denormal64(1.0 / b) && is_denormal64(c / b)) {
         *vcc = true;
-        return a == b ? ldexp(a, 128) : a;
+        return a == b ? ldexp(a, -128) : a;
     }
     if (is_denormal64(1.0 / b))
         return ldexp(a, -128);
