@@ -4,6 +4,7 @@
  * scale words (scaled) or the index register (sparse, where D is also C).
  * EXEC has no effect on a matrix instruction (CDNA3 ISA 7.1). */
 #include "mfma.h"
+#include "operand.h"
 
 /* Inline constant of a 32- or 64-bit accumulator; a float constant may come
  * as bits of either width. */
@@ -18,12 +19,6 @@ constant_bits(const struct kn_opnd *o, bool wide)
     if (wide)
         return is_f64 || !u ? u : kn_f64_bits((double)kn_bits_f32((uint32_t)u));
     return is_f64 ? kn_f32_bits((float)kn_bits_f64(u)) : (uint32_t)u;
-}
-
-static bool
-is_vector(const struct kn_opnd *o)
-{
-    return o->kind == KN_O_VGPR || o->kind == KN_O_AGPR;
 }
 
 static kn_vreg_row *
@@ -42,7 +37,7 @@ static const char *
 take_accumulator(const struct kn_wave *w, const struct kn_opnd *o,
                  struct kn_mfma_job *j)
 {
-    if (is_vector(o))
+    if (kn_is_vector(o))
         j->c = read_rows(w, o);
     else if (o->kind == KN_O_IMM)
         j->c_const = constant_bits(o, j->row->a == KN_MT_F64);
@@ -57,7 +52,7 @@ take_scales(const struct kn_wave *w, const struct kn_inst *i,
 {
     if (i->nopnd < 6)
         return NULL;
-    if (!is_vector(&i->o[4]) || !is_vector(&i->o[5]))
+    if (!kn_is_vector(&i->o[4]) || !kn_is_vector(&i->o[5]))
         return "scale operand";
     j->sa = *rows_of(w, &i->o[4]);
     j->sb = *rows_of(w, &i->o[5]);
@@ -72,14 +67,14 @@ take_operands(const struct kn_wave *w, const struct kn_inst *i,
 {
     const char *bad;
 
-    if (i->nopnd < 4 || !is_vector(&i->o[0]) || !is_vector(&i->o[1]) ||
-        !is_vector(&i->o[2]))
+    if (i->nopnd < 4 || !kn_is_vector(&i->o[0]) || !kn_is_vector(&i->o[1]) ||
+        !kn_is_vector(&i->o[2]))
         return "operands";
     j->d = rows_of(w, &i->o[0]);
     j->a = read_rows(w, &i->o[1]);
     j->b = read_rows(w, &i->o[2]);
     if (j->row->sparse) {
-        if (!is_vector(&i->o[3]))
+        if (!kn_is_vector(&i->o[3]))
             return "sparse index operand";
         j->c = read_rows(w, &i->o[0]);
         j->index = *rows_of(w, &i->o[3]);
@@ -115,6 +110,8 @@ kn_exec_mfma(struct kn_wave *w, const struct kn_inst *i)
         return;
     }
     take_modifiers(i, &j);
+    j.clamp = w->mode & KN_MODE_FP16_OVFL;
+    j.flush = j.row->a == KN_MT_F32 && !(w->mode & KN_MODE_DENORM_IN32);
     bad = take_operands(w, i, &j);
     if (!bad)
         bad = kn_mfma_check(&j);

@@ -65,6 +65,8 @@ struct kn_mfma_job {
     const uint32_t *index;   /* sparse form: which 2 of 4, for each lane */
     uint8_t cbsz, abid, blgp;
     uint8_t neg;             /* f64: bit 0 negates A, 1 B, 2 C */
+    bool clamp;              /* MODE.FP16_OVFL: overflow gives the largest */
+    bool flush;              /* MODE: f32 A and B denormals are zero */
     kn_vreg_row *d;          /* may overlap a, b and c */
 };
 
@@ -125,9 +127,17 @@ struct kn_mfma_sum {
     unsigned n, group;       /* group: products that are aligned together */
     unsigned frac;           /* fractional bits of a product */
     bool split;              /* even and odd k apart (8-bit and smaller) */
+    bool clamp;
     const struct kn_mfma_el *a, *b;
     const int16_t *scale;    /* exponent added to each product, or NULL */
 };
+/* An overflow: the largest finite value when clamped. */
+static inline float
+kn_mfma_overflow(bool clamp, bool negative)
+{
+    return kn_bits_f32((clamp ? 0x7f7fffffu : 0x7f800000u) |
+                       (uint32_t)negative << 31);
+}
 float kn_mfma_sum_cdna3(const struct kn_mfma_sum *s, float c);
 
 #endif

@@ -74,21 +74,23 @@ add_parts(struct part x, struct part y)
 }
 
 static float
-finish_group(struct part p, float c, bool split)
+finish_group(struct part p, float c, const struct kn_mfma_sum *s)
 {
     uint32_t u = kn_f32_bits(c);
     int field = (int)(u >> 23 & 0xff), ec = (field ? field : 1) - 127;
     int64_t sc = (int64_t)(u & 0x7fffff) | (int64_t)(field ? 1 : 0) << 23;
     int m = p.e > ec ? p.e : ec;
+    float d;
 
     if (u >> 31)
         sc = -sc;
     sc = floor_shift(sc * 2, m - ec); /* 23 to 24 fractional bits */
-    if (split && ec < m - ACC_REACH)
+    if (s->split && ec < m - ACC_REACH)
         sc = 0;
     p.s = floor_shift(p.s * (1 << (SUM_FRAC - PROD_FRAC)), m - p.e);
     p.s += sc * (1 << (SUM_FRAC - ACC_FRAC));
-    return (float)ldexp((double)p.s, m - SUM_FRAC);
+    d = (float)ldexp((double)p.s, m - SUM_FRAC);
+    return isinf(d) ? kn_mfma_overflow(s->clamp, d < 0) : d;
 }
 
 /* What IEEE arithmetic says when an operand or a single product is infinite
@@ -129,14 +131,14 @@ note_overflow(struct special *x, const struct kn_mfma_sum *s, unsigned k)
 }
 
 static bool
-special_value(const struct special *x, float *out)
+special_value(const struct special *x, bool clamp, float *out)
 {
     if (!x->nan && !x->pinf && !x->ninf)
         return false;
     if (x->nan || (x->pinf && x->ninf))
         *out = kn_bits_f32(0x7fc00000);
     else
-        *out = x->pinf ? INFINITY : -INFINITY;
+        *out = kn_mfma_overflow(clamp, x->ninf);
     return true;
 }
 
@@ -152,11 +154,11 @@ find_special(const struct kn_mfma_sum *s, unsigned first, unsigned end,
         x.nan = true;
     else if (isinf(*c))
         note_infinity(&x, *c < 0);
-    if (special_value(&x, c))
+    if (special_value(&x, false, c))
         return true;
     for (unsigned k = first; k < end; k++)
         note_overflow(&x, s, k);
-    return special_value(&x, c);
+    return special_value(&x, s->clamp, c);
 }
 
 float
@@ -171,7 +173,7 @@ kn_mfma_sum_cdna3(const struct kn_mfma_sum *s, float c)
         p = align_products(s, k, end, s->split ? 2 : 1);
         if (s->split)
             p = add_parts(p, align_products(s, k + 1, end, 2));
-        c = finish_group(p, c, s->split);
+        c = finish_group(p, c, s);
     }
     return c;
 }

@@ -47,10 +47,10 @@ static uint64_t
 fetch_a(const struct block *b, unsigned i, unsigned k)
 {
     const struct kn_mfma_job *j = b->j;
-    unsigned from = (b->number >> j->cbsz << j->cbsz) + j->abid;
+    unsigned from = b->number;
 
-    if (j->row->blocks == 1)
-        from = 0;
+    if (j->row->blocks > 1 && j->row->a != KN_MT_F64)
+        from = (from >> j->cbsz << j->cbsz) + j->abid;
     return fetch(j->a, kn_mfma_locate(&b->la, i, k, from),
                  kn_mfma_bits(j, false));
 }
@@ -148,7 +148,8 @@ dense_k(const struct block *b, unsigned i, unsigned k)
     if (!j->row->sparse)
         return k;
     at = kn_mfma_locate(&b->la, i, k, 0);
-    set = j->cbsz ? 0 : j->abid * 2u * b->la.kl;
+    /* a set has two bits for each element of a lane; cbsz: the first one */
+    set = j->cbsz & 3 ? 0 : j->abid * 2u * b->la.kl % 32;
     return k / 2 * 4 + (j->index[at.lane] >> (set + 2 * at.element) & 3);
 }
 
@@ -179,6 +180,14 @@ group_size(const struct block *b)
     return g < b->depth ? g : b->depth;
 }
 
+static float
+round_f32(double x, bool clamp)
+{
+    float r = (float)x;
+
+    return isinf(r) && isfinite(x) ? kn_mfma_overflow(clamp, x < 0) : r;
+}
+
 /* Sum of one element by the models that are not CDNA3's. */
 static float
 sum_f64(const struct block *b, const struct kn_mfma_sum *s, float c)
@@ -191,9 +200,9 @@ sum_f64(const struct block *b, const struct kn_mfma_sum *s, float c)
 
         acc += ldexp(p, s->scale ? s->scale[k] : 0);
         if (b->j->model == KN_MFMA_CHAIN)
-            acc = (double)(float)acc;
+            acc = (double)round_f32(acc, b->j->clamp);
     }
-    return (float)acc;
+    return round_f32(acc, b->j->clamp);
 }
 
 /* Scale exponents of each k of element (i, col); false: one of them is NaN. */
@@ -218,7 +227,7 @@ small_element(const struct block *b, unsigned i, unsigned col, float c)
     int16_t scale[KN_MFMA_MAXK];
     struct kn_mfma_sum s = {
         b->depth, group_size(b), frac_bits(b, false) + frac_bits(b, true),
-        b->j->row->a >= KN_MT_FP8, b->a[i], b->b[col], NULL};
+        b->j->row->a >= KN_MT_FP8, b->j->clamp, b->a[i], b->b[col], NULL};
     float d;
 
     if (b->j->row->sparse) {
@@ -236,12 +245,26 @@ small_element(const struct block *b, unsigned i, unsigned col, float c)
     return isnan(d) ? 0x7fc00000 : kn_f32_bits(d);
 }
 
+static float
+f32_operand(const struct block *b, uint32_t bits)
+{
+    if (b->j->flush && !(bits & 0x7f800000))
+        bits &= 0x80000000;
+    return kn_bits_f32(bits);
+}
+
 static uint32_t
 f32_element(const struct block *b, unsigned i, unsigned col, float c)
 {
-    for (unsigned k = 0; k < b->depth; k++)
-        c = fmaf(kn_bits_f32((uint32_t)fetch_a(b, i, k)),
-                 kn_bits_f32((uint32_t)fetch_b(b, col, k)), c);
+    for (unsigned k = 0; k < b->depth; k++) {
+        float x = f32_operand(b, (uint32_t)fetch_a(b, i, k));
+        float y = f32_operand(b, (uint32_t)fetch_b(b, col, k));
+        bool finite = isfinite(x) && isfinite(y) && isfinite(c);
+
+        c = fmaf(x, y, c);
+        if (isinf(c) && finite)
+            c = kn_mfma_overflow(b->j->clamp, c < 0);
+    }
     return isnan(c) ? 0x7fc00000 : kn_f32_bits(c);
 }
 
@@ -262,10 +285,16 @@ f64_element(const struct block *b, unsigned i, unsigned col, double c)
 static uint32_t
 i8_element(const struct block *b, unsigned i, unsigned col, uint32_t c)
 {
+    int64_t sum = (int32_t)c;
+
     for (unsigned k = 0; k < b->depth; k++)
-        c += (uint32_t)((int8_t)fetch_a(b, i, k) *
-                        (int8_t)fetch_b(b, col, dense_k(b, i, k)));
-    return c;
+        sum += (int8_t)fetch_a(b, i, k) *
+               (int8_t)fetch_b(b, col, dense_k(b, i, k));
+    if (b->j->clamp && sum > INT32_MAX)
+        sum = INT32_MAX;
+    if (b->j->clamp && sum < INT32_MIN)
+        sum = INT32_MIN;
+    return (uint32_t)sum;
 }
 
 static uint64_t

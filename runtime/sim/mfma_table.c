@@ -111,16 +111,6 @@ kn_mfma_dregs(const struct kn_mfma *r)
     return r->m * r->n * r->blocks / 64 * (r->a == KN_MT_F64 ? 2 : 1);
 }
 
-static const char *
-check_sparse(const struct kn_mfma_job *j)
-{
-    if (!j->index)
-        return "sparse index operand";
-    if (j->cbsz == 0 && j->abid * 2 * (j->row->m * j->row->k / 2 / 64) >= 32)
-        return "abid beyond the index register";
-    return j->blgp ? "blgp" : NULL;
-}
-
 const char *
 kn_mfma_check(const struct kn_mfma_job *j)
 {
@@ -130,14 +120,15 @@ kn_mfma_check(const struct kn_mfma_job *j)
         return "neg";
     if (is_f8f6f4(r))
         return j->cbsz > 4 || j->blgp > 4 ? "operand format" : NULL;
-    if (r->sparse)
-        return check_sparse(j);
-    if ((j->cbsz || j->abid) && (r->blocks == 1 || r->a == KN_MT_F64))
+    if (r->sparse && !j->index)
+        return "sparse index operand";
+    if (r->sparse || r->a == KN_MT_F64) /* cbsz, abid: the set, or nothing */
+        return j->blgp ? "blgp" : NULL;
+    if ((j->cbsz || j->abid) && r->blocks == 1)
         return "cbsz or abid";
     if (1u << j->cbsz > r->blocks || j->abid >= 1u << j->cbsz)
         return "cbsz or abid beyond the blocks";
-    if (j->blgp && (r->a == KN_MT_F64 ||
-                    (r->blocks == 1 && r->a != KN_MT_F32)))
+    if (j->blgp && r->blocks == 1 && r->a != KN_MT_F32)
         return "blgp";
     return NULL;
 }

@@ -36,7 +36,22 @@ kn_mfma_is_vector(const struct kn_mfma_job *j)
 
     if (r->blocks > 1 || r->sparse || r->a == KN_MT_F64)
         return false;
-    return r->a != KN_MT_F32 || j->blgp == 0;
+    return r->a != KN_MT_F32 || (j->blgp == 0 && !j->flush);
+}
+
+/* An element that the clamp would have changed may be among these. */
+static bool
+may_overflow(const struct kn_mfma_job *j, const kn_vreg_row *d)
+{
+    if (!j->clamp)
+        return false;
+    if (j->row->a == KN_MT_I8)
+        return true;
+    for (unsigned r = 0; r < kn_mfma_dregs(j->row); r++)
+        for (unsigned lane = 0; lane < KN_LANES; lane++)
+            if ((d[r][lane] & 0x7f800000) == 0x7f800000)
+                return true;
+    return false;
 }
 
 void
@@ -44,7 +59,8 @@ kn_mfma_run(const struct kn_mfma_job *j)
 {
     kn_vreg_row d[KN_MFMA_MAXD];
 
-    if (kn_mfma_is_vector(j) && widest()(j, d))
+    if (kn_mfma_is_vector(j) && widest()(j, d) &&
+        !may_overflow(j, (const kn_vreg_row *)d))
         memcpy(j->d, d, kn_mfma_dregs(j->row) * sizeof d[0]);
     else
         kn_mfma_run_scalar(j);

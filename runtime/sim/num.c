@@ -97,6 +97,8 @@ kn_num_from_f64(enum kn_num f, double x, struct kn_rounding r)
     int e = (int)(u >> 52 & 0x7ff), emin = 1 - n->bias;
 
     sig = u & ((UINT64_C(1) << 52) - 1);
+    if (e == 0x7ff && !sig && r.saturate && n->bits == 8)
+        return with_sign(f, n->max, sign);
     if (e == 0x7ff)
         return with_sign(f, sig ? n->nan : n->over, sign);
     if (e == 0) /* zero, or an f64 denormal: below every format's half unit */

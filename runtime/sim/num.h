@@ -59,7 +59,8 @@ enum kn_round { KN_RNE, KN_RTZ, KN_SR };
 
 /* How an encoder rounds. saturate: finite overflow gives the largest finite
  * value (MODE.FP16_OVFL = 1, or the instruction's clamp); otherwise it gives
- * `over`. Inf never saturates: it gives Inf where there is one and else NaN.
+ * `over`. An Inf saturates too in the 8-bit formats (CDNA4 ISA 7.3), not in
+ * f16 and bf16; otherwise it gives Inf where there is one and else NaN.
  * random: KN_SR only, its top bits are added just below the last kept bit
  * (32 of them), and the rest is cut off (CDNA3 ISA, V_CVT_SR_FP8_F32). */
 struct kn_rounding {

@@ -43,10 +43,8 @@ draw_modifiers(struct kit *t, struct kit_rng *rng)
     if (r->a == KN_MT_F64) {
         j->neg = (uint8_t)kit_below(rng, 8);
     } else if (r->sparse) {
-        unsigned used = r->k / 2u * r->m / 64 * 2; /* index bits of a lane */
-
-        j->cbsz = (uint8_t)kit_below(rng, 2);
-        j->abid = (uint8_t)kit_below(rng, 32 / used);
+        j->cbsz = (uint8_t)kit_below(rng, 5);
+        j->abid = (uint8_t)kit_below(rng, 16);
     } else if (r->blocks > 1) {
         j->cbsz = (uint8_t)kit_below(rng, log2 + 1);
         j->abid = (uint8_t)kit_below(rng, 1u << j->cbsz);
@@ -54,6 +52,8 @@ draw_modifiers(struct kit *t, struct kit_rng *rng)
     } else if (r->a == KN_MT_F32) {
         j->blgp = (uint8_t)kit_below(rng, 8);
     }
+    j->clamp = kit_below(rng, 2);
+    j->flush = r->a == KN_MT_F32 && kit_below(rng, 2);
     j->sa_byte = (uint8_t)kit_below(rng, 4);
     j->sb_byte = (uint8_t)kit_below(rng, 4);
 }
@@ -244,7 +244,7 @@ test_refused(void **state)
     assert_non_null(kn_mfma_check(&t.job));
     kit_init(&t, KILN_GFX950,
              kn_mfma_find(KILN_GFX950, "v_smfmac_f32_16x16x64_bf16"));
-    t.job.abid = 2;
+    t.job.index = NULL;
     assert_non_null(kn_mfma_check(&t.job));
     assert_null(kn_mfma_find(KILN_GFX942, "v_mfma_f32_16x16x32_bf16"));
     assert_null(kn_mfma_find(KILN_GFX950, "v_mfma_f32_16x16x8_xf32"));

@@ -62,6 +62,7 @@ start(struct bench *b, kiln_target target, const struct kn_mfma *row,
     b->w.group = &b->g;
     b->w.v = b->v;
     b->w.accum_offset = ACCUM;
+    b->w.mode = 0xf0;
     b->i.op = (uint16_t)op_of(row->mnemonic);
     b->i.ndst = 1;
     b->i.nopnd = 4;
@@ -347,6 +348,35 @@ test_constants(void **state)
 }
 
 static void
+mode_case(const char *name, uint32_t mode, uint32_t c, uint32_t want)
+{
+    static struct bench b;
+    uint32_t one;
+
+    start(&b, KILN_GFX950, kn_mfma_find(KILN_GFX950, name), 0);
+    b.w.mode = mode;
+    one = b.t.job.row->a == KN_MT_I8 ? 1 : 0x00400000; /* f32: a denormal */
+    kit_put(b.t.a, 0, 0, kit_bits(&b.t, false), one);
+    kit_put(b.t.b, 0, 0, kit_bits(&b.t, true), kit_one(&b.t, true));
+    b.t.c[0][0] = c;
+    execute(&b);
+    assert_int_equal(b.t.d[0][0], want);
+}
+
+/* MODE: f32 operand denormals, and saturation by FP16_OVFL. */
+static void
+test_mode(void **state)
+{
+    const uint32_t ovfl = 1u << 23;
+
+    (void)state;
+    mode_case("v_mfma_f32_16x16x4_f32", 0xf0, 0, 0x00400000);
+    mode_case("v_mfma_f32_16x16x4_f32", 0xe0, 0, 0);
+    mode_case("v_mfma_i32_16x16x64_i8", 0xf0, INT32_MAX, 0x80000000);
+    mode_case("v_mfma_i32_16x16x64_i8", 0xf0 | ovfl, INT32_MAX, INT32_MAX);
+}
+
+static void
 test_unsupported(void **state)
 {
     static struct bench b;
@@ -392,6 +422,7 @@ main(void)
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_scale_nan),
         cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_mode),
         cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_quality),
     };

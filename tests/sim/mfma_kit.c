@@ -153,9 +153,10 @@ add_accumulator(double s, int e, float c, bool fp8)
 }
 
 static float
-group_sum(const struct term *p, unsigned n, float c, bool fp8)
+group_sum(const struct term *p, unsigned n, float c, const struct kit *t)
 {
-    bool pinf = false, ninf = false;
+    bool pinf = false, ninf = false, fp8 = t->job.row->a >= KN_MT_FP8;
+    float over = t->job.clamp ? 0x1.fffffep127f : INFINITY;
     double ieee = (double)c, s;
     int e;
 
@@ -168,7 +169,7 @@ group_sum(const struct term *p, unsigned n, float c, bool fp8)
         ninf |= p[k].value <= -0x1p128;
     }
     if (pinf || ninf)
-        return pinf && ninf ? NAN : pinf ? INFINITY : -INFINITY;
+        return pinf && ninf ? NAN : pinf ? over : -over;
     if (fp8) {
         int e0, e1;
         double s0 = fused_sum(p, n, 2, &e0);
@@ -180,7 +181,8 @@ group_sum(const struct term *p, unsigned n, float c, bool fp8)
     } else {
         s = fused_sum(p, n, 1, &e);
     }
-    return (float)add_accumulator(floor_to(s, 60), e, c, fp8);
+    c = (float)add_accumulator(floor_to(s, 60), e, c, fp8);
+    return isinf(c) ? copysignf(over, c) : c;
 }
 
 /* Layouts of the single-block forms: lane = row + M * group, a group being
@@ -290,12 +292,12 @@ static unsigned
 chosen_k(const struct kit *t, unsigned i, unsigned k)
 {
     const struct kn_mfma *r = t->job.row;
-    unsigned set = t->job.cbsz ? 0 : t->job.abid;
-    unsigned depth = r->k / 2u * r->m / 64;
+    unsigned depth = r->k / 2u * r->m / 64, set;
     struct kit_at at;
 
     if (!r->sparse)
         return k;
+    set = t->job.cbsz % 4 ? 0 : t->job.abid % (16 / depth);
     at = kit_where(t, false, 0, i, k);
     return 4 * (k / 2) +
            (t->index[at.lane] >> (2 * depth * set + 2 * at.element) & 3);
@@ -354,7 +356,7 @@ small_sum(const struct kit *t, unsigned block, unsigned i, unsigned col,
             return NAN;
     }
     for (unsigned k = 0; k < depth; k += g)
-        c = group_sum(p + k, g, c, fp8);
+        c = group_sum(p + k, g, c, t);
     return c;
 }
 
@@ -369,11 +371,19 @@ wide_sum(const struct kit *t, unsigned block, unsigned i, unsigned col,
     for (unsigned k = 0; k < t->job.row->k; k++) {
         double x = value_of(f, code_a(t, block, i, k));
         double y = value_of(f, code_b(t, block, k, col));
+        bool finite;
 
         x = t->job.neg & 1 ? -x : x;
         y = t->job.neg & 2 ? -y : y;
+        if (t->job.flush) {
+            x = fabs(x) < 0x1p-126 ? copysign(0, x) : x;
+            y = fabs(y) < 0x1p-126 ? copysign(0, y) : y;
+        }
+        finite = isfinite(x) && isfinite(y) && isfinite(c);
         c = f64 ? fma(x, y, c)
                 : (double)fmaf((float)x, (float)y, (float)c);
+        if (t->job.clamp && !f64 && finite && isinf(c))
+            c = copysign(0x1.fffffep127, c);
     }
     return c;
 }
@@ -389,6 +399,8 @@ int_sum(const struct kit *t, unsigned block, unsigned i, unsigned col,
     for (unsigned k = 0; k < depth; k++)
         sum += (int8_t)code_a(t, block, i, k) *
                (int8_t)code_b(t, block, chosen_k(t, i, k), col);
+    if (t->job.clamp)
+        sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
     return (uint32_t)sum;
 }
 
