@@ -289,6 +289,50 @@ lower_uniform(struct lower *l, const struct kn_ins *i)
         "llvm.amdgcn.readfirstlane", { LLVMTypeOf(v) }, 1, { v }, 1 }));
 }
 
+void
+lower_readlane(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef v = low_arg(l, i, 0, l->i32), at = low_arg(l, i, 1, l->i32);
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.readlane", { l->i32 }, 1, { v, at }, 2 }));
+}
+
+void
+lower_count(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef mask = low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.ballot", { l->i64 }, 1, { low_arg(l, i, 0, l->i1) }, 1 });
+    LLVMValueRef n = low_intrinsic(l, &(struct low_call){
+        "llvm.ctpop", { l->i64 }, 1, { mask }, 1 });
+
+    low_set(l, i, LLVMBuildTrunc(l->b, n, l->i32, ""));
+}
+
+/* Inclusive sum over the 64 lanes: DPP row shifts by 1, 2, 4, 8, then the
+ * last lane of each row (15) and of each half (31) broadcast to what follows
+ * (CDNA3 ISA 13.4 DPP). Needs every lane active. */
+void
+lower_scan(struct lower *l, const struct kn_ins *i)
+{
+    static const struct {
+        uint32_t ctrl, rows;
+    } steps[] = { { 0x111, 15 }, { 0x112, 15 }, { 0x114, 15 },
+                  { 0x118, 15 }, { 0x142, 10 }, { 0x143, 12 } };
+    LLVMValueRef x = low_arg(l, i, 0, l->i32);
+
+    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+        LLVMValueRef moved = low_intrinsic(l, &(struct low_call){
+            "llvm.amdgcn.update.dpp", { l->i32 }, 1,
+            { low_i32(l, 0), x, low_i32(l, steps[s].ctrl),
+              low_i32(l, steps[s].rows), low_i32(l, 15),
+              LLVMConstInt(l->i1, 0, 0) }, 6 });
+
+        x = LLVMBuildAdd(l->b, x, moved, "");
+    }
+    low_set(l, i, x);
+}
+
 /* ---- vectors ---- */
 
 static LLVMValueRef

@@ -71,6 +71,15 @@ offset(struct lower *l, const struct kn_ins *i, int a)
 }
 
 void
+lower_padd(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef at = low_arg(l, i, 1, l->i64);
+
+    low_set(l, i, LLVMBuildGEP2(l->b, l->i8, low_arg(l, i, 0, l->p1), &at, 1,
+                                ""));
+}
+
+void
 lower_addr(struct lower *l, const struct kn_ins *i)
 {
     low_set(l, i, LLVMBuildPtrToInt(l->b, low_arg(l, i, 0, l->p1), l->i64, ""));

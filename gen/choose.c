@@ -113,11 +113,15 @@ fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return false;
 }
 
+/* Tiles of the launch; ragged rows are taken as balanced. */
 static uint64_t
 workgroups(const kiln_problem *p, const struct tile *t)
 {
-    return (uint64_t)((p->m + t->bm - 1) / t->bm) *
-           (uint64_t)((p->n + t->bn - 1) / t->bn);
+    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+    int64_t rows = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
+
+    return (uint64_t)(many * ((rows + t->bm - 1) / t->bm) *
+                      ((p->n + t->bn - 1) / t->bn));
 }
 
 static void
@@ -150,7 +154,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         uint64_t n = workgroups(p, &tiles[i]);
 
         apply(&try, &tiles[i]);
-        if (best && (tiles[i].bm < 64 && p->m > 32) &&
+        if (best && tiles[i].bm < 64 && p->m > 32 &&
             (tiles[i].bn < 64 || p->n > 32))
             continue;
         if (!shareable(&try) || !fit(c, p, &try))

@@ -33,6 +33,11 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->m = v[KN_FLAG_m].i;
     p->n = v[KN_FLAG_n].i;
     p->k = v[KN_FLAG_k].i;
+    p->batch = v[KN_FLAG_batch].i;
+    p->groups = v[KN_FLAG_groups].i;
+    p->stride_a = v[KN_FLAG_stride_a].i;
+    p->stride_b = v[KN_FLAG_stride_b].i;
+    p->stride_c = v[KN_FLAG_stride_c].i;
     p->lda = v[KN_FLAG_lda].i;
     p->ldb = v[KN_FLAG_ldb].i;
     p->ldc = v[KN_FLAG_ldc].i;

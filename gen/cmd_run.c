@@ -5,6 +5,7 @@
 
 #include "../runtime/file.h"
 #include "../runtime/npy.h"
+#include "groups.h"
 #include "operands.h"
 #include "progress.h"
 #include "report.h"
@@ -13,6 +14,8 @@ struct run {
     struct kn_tool *t;
     struct kn_ctx *c;
     kiln_problem p;
+    int64_t *offs;           /* group offsets, NULL without groups */
+    uint64_t offs_addr;
     struct kn_generated g;
     struct kn_operands_set ops;
     struct kn_plan plan;
@@ -25,6 +28,24 @@ struct run {
     struct kn_ref_check check;
 };
 
+/* The sizes the family does not get from its groups. */
+static kiln_status
+check_sizes(const struct run *r)
+{
+    const struct kn_value *v = r->t->cli->v;
+    bool ragged_m = r->p.family == KILN_GROUPED;
+    bool ragged_k = r->p.family == KILN_WGRAD;
+
+    if (v[KN_FLAG_m].seen == ragged_m || !v[KN_FLAG_n].seen ||
+        v[KN_FLAG_k].seen == ragged_k)
+        return kn_fail(r->c, KILN_BAD_INPUT, ragged_m
+                       ? "grouped needs -n and -k; its rows are the groups'"
+                       : ragged_k
+                       ? "wgrad needs -m and -n; its K is the groups' rows"
+                       : "'run' needs -m, -n and -k");
+    return KILN_OK;
+}
+
 static kiln_status
 read_problem(struct run *r)
 {
@@ -34,10 +55,9 @@ read_problem(struct run *r)
     KN_TRY(kn_tool_device(r->t, &target));
     kn_cli_problem(cli, target, &r->p);
     KN_TRY(kn_cli_family(r->c, cli, &r->p.family));
+    KN_TRY(kn_groups_make(r->c, cli, &r->p, &r->offs));
     KN_TRY(kn_problem_normalise(r->c, &r->p));
-    if (!cli->v[KN_FLAG_m].seen || !cli->v[KN_FLAG_n].seen ||
-        !cli->v[KN_FLAG_k].seen)
-        return kn_fail(r->c, KILN_BAD_INPUT, "'run' needs -m, -n and -k");
+    KN_TRY(check_sizes(r));
     if (cli->v[KN_FLAG_out_file].seen && cli->v[KN_FLAG_wg].seen)
         return kn_fail(r->c, KILN_BAD_INPUT,
                        "--out-file needs the whole output; leave --wg out");
@@ -102,6 +122,7 @@ plan_launch(struct run *r)
         .a = o[KN_OPND_A].addr,   .b = o[KN_OPND_B].addr,
         .c = o[KN_OPND_C].addr,   .sa = o[KN_OPND_SA].addr,
         .sb = o[KN_OPND_SB].addr, .bias = o[KN_OPND_BIAS].addr,
+        .offs = r->offs_addr,
     };
 
     KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
@@ -139,16 +160,28 @@ out_bytes(const struct run *r)
     return kn_ref_type_bits(r->p.out) / 8;
 }
 
-/* Rows [m0, m0+rows) x columns [n0, n0+cols) of the output, dense. */
+/* Address of the output of a group (or batch). */
+static uint64_t
+output_of(const struct run *r, int64_t group)
+{
+    struct kn_pitches t = kn_pitches_of(&r->p);
+    int64_t at = r->p.family == KILN_GROUPED ? r->offs[group] * t.c
+                                             : group * t.tc;
+
+    return r->ops.o[KN_OPND_C].addr + (uint64_t)at;
+}
+
+/* Rows [m0, m0+rows) x columns [n0, n0+cols) of a group's output, dense. */
 static kiln_status
 read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
 {
     const struct kn_operand *o = &r->ops.o[KN_OPND_C];
     size_t row = (size_t)((uint64_t)t->cols * out_bytes(r));
+    uint64_t base = output_of(r, t->group);
 
     for (int64_t i = 0; i < t->rows; i++)
         KN_TRY(kn_sim_read(r->sim,
-                           o->addr + (uint64_t)(t->m0 + i) * o->data.row_bytes +
+                           base + (uint64_t)(t->m0 + i) * o->data.row_bytes +
                                (uint64_t)t->n0 * out_bytes(r),
                            dst + (size_t)i * row, row));
     return KILN_OK;
@@ -171,7 +204,7 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
 {
     struct kn_ref_rect rect = { t->m0, t->n0, t->rows, t->cols };
     struct kn_ref_result res = { .target = r->p.target, .out = r->p.out,
-                                 .k = r->p.k, .rect = rect };
+                                 .k = p->k, .rect = rect };
     size_t n = (size_t)(t->rows * t->cols);
     double *value, *abssum;
     uint8_t *got;
@@ -206,19 +239,31 @@ check_tile(struct run *r, const struct kn_ref_problem *p,
     return s;
 }
 
+/* The tiles of one workgroup: one, or every workgroups-th of a persistent
+ * launch. */
+static kiln_status
+check_workgroup(struct run *r, uint64_t id, uint64_t total)
+{
+    for (uint64_t pid = id; pid < total; pid += r->workgroups) {
+        struct kn_rect t = kn_tile_rect(&r->p, &r->g.cfg, r->offs, pid);
+        struct kn_ref_problem p;
+
+        kn_operands_reference(&r->p, &r->ops, r->offs, t.group, &p);
+        if (t.rows > 0 && t.cols > 0)
+            KN_TRY(check_tile(r, &p, &t));
+    }
+    return KILN_OK;
+}
+
 static kiln_status
 check_output(struct run *r)
 {
     uint64_t n = r->select.all ? r->workgroups : r->select.n;
-    struct kn_ref_problem p;
+    uint64_t total = kn_tile_count(&r->p, &r->g.cfg, r->offs);
 
-    kn_operands_reference(&r->p, &r->ops, &p);
     kn_progress_stage(r->t->progress, "checking tiles");
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t id = r->select.all ? i : r->select.ids[i];
-        struct kn_rect t = kn_workgroup_tile(&r->p, &r->g.cfg, id);
-        if (t.rows > 0 && t.cols > 0)
-            KN_TRY(check_tile(r, &p, &t));
+        KN_TRY(check_workgroup(r, r->select.all ? i : r->select.ids[i], total));
         kn_progress_update(r->t->progress, i + 1, n);
     }
     return KILN_OK;
@@ -274,7 +319,8 @@ static kiln_status
 write_output(struct run *r)
 {
     const struct kn_value *v = &r->t->cli->v[KN_FLAG_out_file];
-    const struct kn_rect all = { 0, 0, r->p.m, r->p.n };
+    int64_t many = r->ops.o[KN_OPND_C].data.batches;
+    struct kn_rect all = { .rows = r->p.m, .cols = r->p.n };
     struct kn_npy a = { .ndim = 2, .shape = { r->p.m, r->p.n } };
     uint8_t *bytes;
 
@@ -282,17 +328,38 @@ write_output(struct run *r)
         return KILN_OK;
     strncpy(a.dtype, kn_npy_dtype(r->p.out), sizeof a.dtype - 1);
     a.elem = (uint32_t)out_bytes(r);
-    a.bytes = (uint64_t)(r->p.m * r->p.n) * a.elem;
+    if (many > 1) {
+        a.ndim = 3;
+        a.shape[0] = many;
+        a.shape[1] = r->p.m;
+        a.shape[2] = r->p.n;
+    }
+    a.bytes = (uint64_t)(many * r->p.m * r->p.n) * a.elem;
     bytes = KN_NEW(r->c, uint8_t, a.bytes);
-    KN_TRY(read_output(r, &all, bytes));
+    for (; all.group < many; all.group++)
+        KN_TRY(read_output(r, &all, bytes + (uint64_t)(all.group * r->p.m *
+                                                      r->p.n) * a.elem));
     a.data = bytes;
     return kn_npy_write(r->c, v->s, &a);
+}
+
+static kiln_status
+alloc_offsets(struct run *r)
+{
+    size_t size = ((size_t)r->p.groups + 1) * sizeof *r->offs;
+
+    if (!r->offs)
+        return KILN_OK;
+    KN_TRY(kn_sim_alloc(r->sim, size, KN_MEM_READONLY, NULL, NULL,
+                        &r->offs_addr));
+    return kn_sim_write(r->sim, r->offs_addr, r->offs, size);
 }
 
 static kiln_status
 run_on_device(struct run *r, struct kn_json *j)
 {
     KN_TRY(kn_operands_alloc(r->sim, &r->p, &r->ops));
+    KN_TRY(alloc_offsets(r));
     KN_TRY(plan_launch(r));
     KN_TRY(execute(r));
     if (r->p.m && r->p.n) {

@@ -134,8 +134,19 @@ tile_params(struct kn_ctx *c, const struct kn_config *g, struct kn_params *q)
     set_int(c, q, "WN", g->wn);
     set_int(c, q, "XCD", g->xcd);
     set_int(c, q, "GROUP_M", g->group_m);
+    set_int(c, q, "CUS", g->cus);
     set_int(c, q, "VEC", g->domain.vec);
 }
+
+/* What a family changes of the one kernel. */
+static const struct {
+    const char *name, *total, *place;
+} families[KILN_NFAMILIES] = {
+    [KILN_GEMM] = { "gemm", "total_dense", "place_gemm" },
+    [KILN_BATCHED] = { "batched", "total_dense", "place_batched" },
+    [KILN_GROUPED] = { "grouped", "total_grouped", "place_grouped" },
+    [KILN_WGRAD] = { "wgrad", "total_dense", "place_wgrad" },
+};
 
 static const char *const loops[2][4] = {
     { NULL, "loop_regs1", "loop_regs2", NULL },
@@ -149,8 +160,10 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     bool direct = kn_direct(p, g);
 
     region(q, "stage", scaled ? "stage_scaled" : "stage_plain");
-    region(q, "tilemap", g->xcd > 1 || g->group_m > 1 ? "tilemap_xcd"
-                                                      : "tilemap_linear");
+    region(q, "total", families[p->family].total);
+    region(q, "walk", g->cus ? "walk_persistent" : "walk_one");
+    region(q, "order", g->xcd > 1 ? "order_xcd" : "order_linear");
+    region(q, "place", families[p->family].place);
     region(q, "views", scaled ? "views_scaled" : "views_plain");
     region(q, "loop", loops[direct][g->stages]);
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
@@ -178,8 +191,8 @@ kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     static const char *const layouts[] = { "nt", "nn", "tn" };
     struct kn_buf b = { .c = c };
 
-    kn_putf(&b, "kiln_gemm_%s_%s_%s_%s_%ux%ux%u", layouts[p->layout],
-            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
+    kn_putf(&b, "kiln_%s_%s_%s_%s_%s_%ux%ux%u", families[p->family].name,
+            layouts[p->layout], kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
             g->bm, g->bn, g->bk);
     return b.s;
 }
@@ -196,6 +209,8 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     shape.shape = (struct kn_shape){ g->bm, g->bn, g->bk, g->wm, g->wn,
                                      kn_pick_mfma(p), (uint8_t)payload(p->a),
                                      (uint8_t)payload(p->b) };
+    if (!families[p->family].name)
+        return kn_fail(c, KILN_UNSUPPORTED, "this family has no variant yet");
     if (shape.shape.mfma < 0 || !loops[kn_direct(p, g)][g->stages])
         return kn_fail(c, KILN_UNSUPPORTED, "no variant of this family does "
                        "that combination of types, target and stages");

@@ -48,14 +48,16 @@ void kn_config_print(const struct kn_config *cfg, struct kn_buf *out);
  * variant does yet. One sentence either way. */
 kiln_status kn_problem_normalise(struct kn_ctx *c, kiln_problem *p);
 
-/* Row pitches in bytes of A, B, C and the scales, of a normalised problem. */
+/* Bytes from row to row (a..sb) and from one group or batch to the next
+ * (ta..tbias) of a normalised problem. */
 struct kn_pitches {
     int64_t a, b, c, sa, sb;
+    int64_t ta, tb, tc, tsa, tsb, tbias;
 };
 struct kn_pitches kn_pitches_of(const kiln_problem *p);
-/* Bytes each operand occupies (0 if unused): A B C SA SB BIAS. */
+/* Bytes each operand occupies (0 if unused). */
 struct kn_extents {
-    uint64_t a, b, c, sa, sb, bias;
+    uint64_t a, b, c, sa, sb, bias, offs;
 };
 struct kn_extents kn_extents_of(const kiln_problem *p);
 
@@ -101,22 +103,29 @@ kiln_status kn_generate(struct kn_ctx *c, const kiln_problem *p,
 /* A launch of a generated kernel (or a foreign build of the same one). */
 struct kn_operands {
     uint64_t a, b, c, sa, sb, bias;  /* device addresses, 0 if unused */
+    uint64_t offs;           /* int64 offs[groups + 1] on the device */
 };
 struct kn_plan {
     uint32_t grid[3], block[3];
     uint32_t kernarg_size;
-    uint8_t kernarg[256];
+    uint8_t kernarg[256];   /* in the order of templates/args.tir */
 };
 /* Refuses, with a sentence, a problem outside cfg's domain. */
 kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg,
                            const struct kn_operands *o, struct kn_plan *plan);
 
-/* Output rectangle of workgroup `id`: rows m0..m0+rows, columns n0..n0+cols. */
+/* The tiles of a launch, computed apart from the templates' own maps: tile
+ * `pid` is computed by workgroup pid, or pid % cus of a persistent grid.
+ * offs: the host's copy of the group offsets, NULL without groups. */
 struct kn_rect {
-    int64_t m0, n0, rows, cols;
+    int64_t group;           /* group or batch, else 0 */
+    int64_t m0, n0;          /* in the group's own output */
+    int64_t rows, cols;
 };
-struct kn_rect kn_workgroup_tile(const kiln_problem *p,
-                                 const struct kn_config *cfg, uint64_t id);
+uint64_t kn_tile_count(const kiln_problem *p, const struct kn_config *cfg,
+                       const int64_t *offs);
+struct kn_rect kn_tile_rect(const kiln_problem *p, const struct kn_config *cfg,
+                            const int64_t *offs, uint64_t pid);
 
 #endif

@@ -59,6 +59,23 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
     o[KN_OPND_SA].data.scale = o[KN_OPND_SB].data.scale = true;
 }
 
+/* How often each operand repeats: per batch, or per group. */
+static void
+shape_batches(const kiln_problem *p, struct kn_operand *o)
+{
+    int64_t all = p->family == KILN_BATCHED ? p->batch : 1;
+    int64_t b = p->family == KILN_GROUPED ? p->groups : all;
+    int64_t c = p->family == KILN_WGRAD ? p->groups : all;
+    int64_t scale = p->scale == KILN_SCALE_TENSOR ? 0 : 1;
+
+    o[KN_OPND_A].data.batches = all;
+    o[KN_OPND_B].data.batches = b;
+    o[KN_OPND_C].data.batches = c;
+    o[KN_OPND_SA].data.batches = scale ? all : 1;
+    o[KN_OPND_SB].data.batches = scale ? b : 1;
+    o[KN_OPND_BIAS].data.batches = b;
+}
+
 static void
 shape_all(const struct kn_cli *cli, const kiln_problem *p,
           struct kn_operand *o)
@@ -66,6 +83,8 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     const struct kn_extents e = kn_extents_of(p);
     const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias };
     const int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, 0, 0, 0 };
+    const int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b,
+                                           p->stride_c, 0, 0, 0 };
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
 
     set_shape(&o[KN_OPND_A], p->a, tn ? p->k : p->m, tn ? p->m : p->k);
@@ -74,6 +93,7 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     shape_scales(p, o);
     if (p->bias)
         set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
+    shape_batches(p, o);
     for (uint32_t i = 0; i < KN_NOPERANDS; i++) {
         struct kn_data *d = &o[i].data;
         if (!o[i].used)
@@ -84,7 +104,7 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
         d->target = p->target;
         kn_data_shape(d, 0, 0);
         o[i].file_row = d->row_bytes;
-        kn_data_shape(d, ld[i], 0);
+        kn_data_shape(d, ld[i], stride[i]);
         o[i].size = sizes[i];
     }
 }
@@ -96,14 +116,18 @@ file_shape(const struct kn_operand *o, bool vector)
 {
     const struct kn_data *d = &o->data;
     kiln_type type = d->scale && d->type != KILN_F32 ? KILN_FP8 : d->type;
-    struct kn_npy want = { .ndim = vector ? 1 : 2 };
+    bool many = d->batches > 1;
+    struct kn_npy want = { .ndim = (vector ? 1 : 2) + many };
     int64_t cols = kn_ref_type_bits(type) < 8 ? (int64_t)o->file_row : d->cols;
 
     strncpy(want.dtype, kn_npy_dtype(type), sizeof want.dtype - 1);
     want.elem = kn_ref_type_bits(type) / 8;
     want.elem += !want.elem;
-    want.shape[0] = vector ? cols : d->rows;
-    want.shape[1] = cols;
+    if (many)
+        want.shape[0] = d->batches;
+    want.shape[many] = vector ? cols : d->rows;
+    if (!vector)
+        want.shape[many + 1] = cols;
     return want;
 }
 
@@ -146,22 +170,26 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
     return KILN_OK;
 }
 
-/* Rows of a file at the pitch of the device, 0xff between them. */
+/* Rows of a file at the pitches of the device, 0xff between them. */
 static void
 fill_rows(const struct kn_operand *o, uint64_t offset, uint8_t *dst,
           size_t size)
 {
-    uint64_t pitch = o->data.row_bytes;
+    uint64_t pitch = o->data.row_bytes, nrows = (uint64_t)o->data.rows;
+    uint64_t batch = o->data.batch_bytes ? o->data.batch_bytes : ~(uint64_t)0;
 
     memset(dst, 0xff, size);
     while (size) {
-        uint64_t row = offset / pitch, at = offset % pitch;
+        uint64_t in = offset % batch, row = in / pitch, at = in % pitch;
         uint64_t n = pitch - at < size ? pitch - at : size;
-        if (row >= (uint64_t)o->data.rows)
+        const uint8_t *from = o->file + o->file_row *
+                              (offset / batch * nrows + row);
+
+        n = batch - in < n ? batch - in : n;
+        if (offset / batch >= (uint64_t)o->data.batches)
             return;
-        if (at < o->file_row)
-            memcpy(dst, o->file + row * o->file_row + at,
-                   n < o->file_row - at ? n : o->file_row - at);
+        if (at < o->file_row && row < nrows)
+            memcpy(dst, from + at, n < o->file_row - at ? n : o->file_row - at);
         offset += n;
         dst += n;
         size -= n;
@@ -202,9 +230,10 @@ kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
 }
 
 static struct kn_ref_tensor
-tensor(struct kn_operand *o, int64_t ld)
+tensor(struct kn_operand *o, int64_t ld, int64_t offset)
 {
-    struct kn_ref_tensor r = { .type = o->data.type, .ld = ld };
+    struct kn_ref_tensor r = { .type = o->data.type, .ld = ld,
+                               .offset = (uint64_t)offset };
 
     if (o->used) {
         r.fetch = kn_operand_fill;
@@ -213,25 +242,63 @@ tensor(struct kn_operand *o, int64_t ld)
     return r;
 }
 
+/* Bytes in front of group g's part of each operand. */
+static void
+group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
+              int64_t at[KN_NOPERANDS])
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    int64_t scales = p->scale == KILN_SCALE_TENSOR ? 0 : 1;
+    int64_t row0 = offs ? offs[g] : 0, bits = kn_ref_type_bits(p->a);
+
+    at[KN_OPND_B] = g * t.tb;
+    at[KN_OPND_SB] = scales * g * t.tsb;
+    at[KN_OPND_BIAS] = g * t.tbias;
+    if (p->family == KILN_GROUPED) {
+        at[KN_OPND_A] = row0 * t.a;
+        at[KN_OPND_C] = row0 * t.c;
+        at[KN_OPND_SA] = p->scale == KILN_SCALE_ROW ? 4 * row0 : row0 * t.sa;
+    } else if (p->family == KILN_WGRAD) {
+        bool tn = p->layout == KILN_TN;
+
+        at[KN_OPND_A] = tn ? row0 * t.a : row0 * bits / 8;
+        at[KN_OPND_B] = tn ? row0 * t.b
+                           : row0 * kn_ref_type_bits(p->b) / 8;
+        at[KN_OPND_C] = g * t.tc;
+        at[KN_OPND_SA] = at[KN_OPND_SB] = t.sa ? row0 / 32 : 0;
+        at[KN_OPND_BIAS] = 0;
+    } else {
+        at[KN_OPND_A] = g * t.ta;
+        at[KN_OPND_C] = g * t.tc;
+        at[KN_OPND_SA] = scales * g * t.tsa;
+    }
+}
+
 void
 kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
+                      const int64_t *offs, int64_t g,
                       struct kn_ref_problem *out)
 {
+    int64_t at[KN_NOPERANDS] = { 0 };
+    struct kn_pitches t = kn_pitches_of(p);
+    int64_t size = p->scale == KILN_SCALE_BLOCK128 ? 4 : 1;
+
+    group_offsets(p, offs, g, at);
     *out = (struct kn_ref_problem){
         .target = p->target,
         .layout = p->layout,
         .scale = p->scale,
-        .m = p->m,
+        .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,
         .n = p->n,
-        .k = p->k,
-        .a = tensor(&s->o[KN_OPND_A], p->lda),
-        .b = tensor(&s->o[KN_OPND_B], p->ldb),
-        .sa = tensor(&s->o[KN_OPND_SA], 0),
-        .sb = tensor(&s->o[KN_OPND_SB], 0),
-        .bias = tensor(&s->o[KN_OPND_BIAS], 0),
+        .k = p->family == KILN_WGRAD ? offs[g + 1] - offs[g] : p->k,
+        .a = tensor(&s->o[KN_OPND_A], p->lda, at[KN_OPND_A]),
+        .b = tensor(&s->o[KN_OPND_B], p->ldb, at[KN_OPND_B]),
+        .sa = tensor(&s->o[KN_OPND_SA], t.sa / size, at[KN_OPND_SA]),
+        .sb = tensor(&s->o[KN_OPND_SB], t.sb / size, at[KN_OPND_SB]),
+        .bias = tensor(&s->o[KN_OPND_BIAS], 0, at[KN_OPND_BIAS]),
         .alpha = (double)p->alpha,
         .beta = p->beta,
     };
     if (p->beta)
-        out->cin = tensor(&s->o[KN_OPND_C], p->ldc);
+        out->cin = tensor(&s->o[KN_OPND_C], p->ldc, at[KN_OPND_C]);
 }

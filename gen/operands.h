@@ -48,8 +48,10 @@ void kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size);
 kiln_status kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
                               struct kn_operands_set *s);
 
-/* The same operands as the reference sees them. */
+/* Group g (batch g, or 0) of the same operands as the reference sees it.
+ * offs: group offsets, NULL without groups. */
 void kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
+                           const int64_t *offs, int64_t g,
                            struct kn_ref_problem *out);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "gen.h"
 
-static uint32_t
+static uint64_t
 tiles_along(int64_t n, uint32_t by)
 {
-    return (uint32_t)((n + by - 1) / by);
+    return (uint64_t)((n + by - 1) / by);
 }
 
 static bool
@@ -81,6 +81,12 @@ put(struct kernarg *k, const void *v, uint32_t size)
 }
 
 static void
+put_i64(struct kernarg *k, int64_t v)
+{
+    put(k, &v, 8);
+}
+
+static void
 put_i32(struct kernarg *k, int64_t v)
 {
     int32_t x = (int32_t)v;
@@ -88,18 +94,85 @@ put_i32(struct kernarg *k, int64_t v)
     put(k, &x, 4);
 }
 
+static int64_t
+run_bits(kiln_type t)
+{
+    static const uint8_t bits[KILN_NTYPES] = {
+#define X(id, text, n, mx) [KILN_##id] = n,
+        KILN_TYPES(X)
+#undef X
+    };
+
+    return bits[t];
+}
+
+/* Bytes of A's scales from one row to the next (place_grouped.tir). */
+static int64_t
+row_scale(const kiln_problem *p, int64_t pitch)
+{
+    return p->scale == KILN_SCALE_ROW ? 4
+         : p->scale == KILN_SCALE_TENSOR ? 0 : pitch;
+}
+
+/* Upper bound of the tiles: each group may have one partly filled tile row. */
+static uint64_t
+most_tiles(const kiln_problem *p, const struct kn_config *g)
+{
+    uint64_t rows = tiles_along(p->m, g->bm);
+
+    if (p->family == KILN_GROUPED)
+        rows = (uint64_t)p->m / g->bm + (uint64_t)p->groups;
+    else if (p->family == KILN_WGRAD)
+        rows *= (uint64_t)p->groups;
+    else if (p->family == KILN_BATCHED)
+        rows *= (uint64_t)p->batch;
+    return rows * tiles_along(p->n, g->bn);
+}
+
+static void
+put_arguments(struct kernarg *k, const kiln_problem *p,
+              const struct kn_operands *o)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    const uint64_t pointers[] = { o->a, o->b, o->c, o->sa, o->sb, o->bias,
+                                  o->offs };
+    bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
+    bool grouped = p->family == KILN_GROUPED;
+
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
+        put(k, &pointers[i], 8);
+    /* wgrad: bits from one K to the next (place_wgrad.tir). */
+    put_i64(k, !wgrad ? t.ta : nt ? run_bits(p->a) : 8 * t.a);
+    put_i64(k, !wgrad ? t.tb : nt ? run_bits(p->b) : 8 * t.b);
+    put_i64(k, t.tc);
+    put_i64(k, grouped ? row_scale(p, t.sa)
+               : p->scale == KILN_SCALE_TENSOR ? 0 : t.tsa);
+    put_i64(k, p->scale == KILN_SCALE_TENSOR ? 0 : t.tsb);
+    put_i64(k, t.tbias);
+    put_i32(k, p->m);
+    put_i32(k, p->n);
+    put_i32(k, p->k);
+    put_i32(k, p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
+    put_i32(k, t.a);
+    put_i32(k, t.b);
+    put_i32(k, t.c);
+    put_i32(k, t.sa);
+    put_i32(k, t.sb);
+    put(k, &p->alpha, 4);
+}
+
 kiln_status
 kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g, const struct kn_operands *o,
                struct kn_plan *plan)
 {
-    struct kn_pitches t = kn_pitches_of(p);
     struct kernarg k = { plan->kernarg, 0 };
-    const uint64_t pointers[] = { o->a, o->b, o->c, o->sa, o->sb, o->bias };
-    uint64_t grid = (uint64_t)tiles_along(p->m, g->bm) * tiles_along(p->n, g->bn);
+    uint64_t grid = most_tiles(p, g);
 
     KN_TRY(check_domain(c, p, g, o));
     KN_TRY(check_reach(c, p, g));
+    if (g->cus && grid > g->cus)
+        grid = g->cus;
     if (grid > 0x7fffffff)
         return kn_fail(c, KILN_UNSUPPORTED, "the launch would need %llu "
                        "workgroups", (unsigned long long)grid);
@@ -107,43 +180,74 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
     plan->grid[0] = (uint32_t)grid;
     plan->block[0] = g->wm * g->wn * 64;
     plan->grid[1] = plan->grid[2] = plan->block[1] = plan->block[2] = 1;
-    for (int i = 0; i < 6; i++)
-        put(&k, &pointers[i], 8);
-    put_i32(&k, p->m);
-    put_i32(&k, p->n);
-    put_i32(&k, p->k);
-    put_i32(&k, t.a);
-    put_i32(&k, t.b);
-    put_i32(&k, t.c);
-    put_i32(&k, t.sa);
-    put_i32(&k, t.sb);
-    put(&k, &p->alpha, 4);
+    put_arguments(&k, p, o);
     plan->kernarg_size = k.n;
     return KILN_OK;
 }
 
-/* The tile maps of templates/tilemap_*.tir, computed apart from them. */
-struct kn_rect
-kn_workgroup_tile(const kiln_problem *p, const struct kn_config *g, uint64_t id)
+/* Rows of group g's output. */
+static int64_t
+group_rows(const kiln_problem *p, const int64_t *offs, int64_t g)
 {
-    uint64_t tm = tiles_along(p->m, g->bm), tn = tiles_along(p->n, g->bn);
-    uint64_t row = id / tn, col = id % tn;
-    struct kn_rect r;
+    return p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m;
+}
 
-    if (g->xcd > 1 || g->group_m > 1) {
-        uint64_t x = id % g->xcd, per = tm * tn / g->xcd;
-        uint64_t rem = tm * tn % g->xcd;
-        uint64_t t = x * per + (x < rem ? x : rem) + id / g->xcd;
-        uint64_t band = t / (tn * g->group_m), i = t % (tn * g->group_m);
-        uint64_t h = tm - band * g->group_m;
+static int64_t
+group_count(const kiln_problem *p)
+{
+    return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+}
 
-        h = h < g->group_m ? h : g->group_m;
-        row = band * g->group_m + i % h;
-        col = i / h;
+uint64_t
+kn_tile_count(const kiln_problem *p, const struct kn_config *g,
+              const int64_t *offs)
+{
+    uint64_t n = 0;
+
+    for (int64_t i = 0; i < group_count(p); i++)
+        n += tiles_along(group_rows(p, offs, i), g->bm);
+    return n * tiles_along(p->n, g->bn);
+}
+
+/* templates/order_xcd.tir */
+static uint64_t
+tile_order(const struct kn_config *g, uint64_t total, uint64_t pid)
+{
+    uint64_t x = pid % g->xcd, rem = total % g->xcd;
+
+    if (g->xcd < 2)
+        return pid;
+    return x * (total / g->xcd) + (x < rem ? x : rem) + pid / g->xcd;
+}
+
+/* templates/band.tir */
+static void
+place_in_band(const struct kn_config *g, uint64_t tm, uint64_t tn, uint64_t t,
+              struct kn_rect *r)
+{
+    uint64_t band = t / (tn * g->group_m), i = t % (tn * g->group_m);
+    uint64_t h = tm - band * g->group_m;
+
+    h = h < g->group_m ? h : g->group_m;
+    r->m0 = (int64_t)((band * g->group_m + i % h) * g->bm);
+    r->n0 = (int64_t)(i / h * g->bn);
+}
+
+struct kn_rect
+kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
+             const int64_t *offs, uint64_t pid)
+{
+    uint64_t tn = tiles_along(p->n, g->bn);
+    uint64_t t = tile_order(g, kn_tile_count(p, g, offs), pid);
+    struct kn_rect r = { 0 };
+    int64_t rows = group_rows(p, offs, 0);
+
+    while (t >= tiles_along(rows, g->bm) * tn) {
+        t -= tiles_along(rows, g->bm) * tn;
+        rows = group_rows(p, offs, ++r.group);
     }
-    r.m0 = (int64_t)row * g->bm;
-    r.n0 = (int64_t)col * g->bn;
-    r.rows = p->m - r.m0 < g->bm ? p->m - r.m0 : g->bm;
+    place_in_band(g, tiles_along(rows, g->bm), tn, t, &r);
+    r.rows = rows - r.m0 < g->bm ? rows - r.m0 : g->bm;
     r.cols = p->n - r.n0 < g->bn ? p->n - r.n0 : g->bn;
     return r;
 }

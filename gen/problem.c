@@ -22,16 +22,34 @@ div_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* Bytes of the scales of `rows` rows of an operand, dense. */
+static int64_t
+scale_bytes(const kiln_problem *p, int64_t rows, int64_t pitch)
+{
+    return p->scale == KILN_SCALE_TENSOR ? 4
+         : p->scale == KILN_SCALE_ROW ? 4 * rows : pitch * rows;
+}
+
 struct kn_pitches
 kn_pitches_of(const kiln_problem *p)
 {
-    struct kn_pitches r = { run_bytes(p->a, p->lda), run_bytes(p->b, p->ldb),
-                            run_bytes(p->out, p->ldc), 0, 0 };
+    struct kn_pitches r = { .a = run_bytes(p->a, p->lda),
+                            .b = run_bytes(p->b, p->ldb),
+                            .c = run_bytes(p->out, p->ldc) };
+    int64_t brows = p->layout == KILN_NT ? p->n : p->k;
 
     if (p->scale == KILN_SCALE_MX32)
         r.sa = r.sb = div_up(p->k, 32);
     else if (p->scale == KILN_SCALE_BLOCK128)
         r.sa = r.sb = 4 * div_up(p->k, 128);
+    r.ta = p->stride_a ? run_bytes(p->a, p->stride_a)
+                       : r.a * (p->layout == KILN_TN ? p->k : p->m);
+    r.tb = p->stride_b ? run_bytes(p->b, p->stride_b) : r.b * brows;
+    r.tc = p->stride_c ? run_bytes(p->out, p->stride_c) : r.c * p->m;
+    r.tsa = scale_bytes(p, p->m, r.sa);
+    r.tsb = scale_bytes(p, p->scale == KILN_SCALE_BLOCK128 ? div_up(p->n, 128)
+                                                           : p->n, r.sb);
+    r.tbias = 4 * p->n;
     return r;
 }
 
@@ -41,29 +59,37 @@ extent(int64_t rows, int64_t pitch, int64_t row)
     return rows > 0 ? (uint64_t)((rows - 1) * pitch + row) : 0;
 }
 
+/* How often an operand repeats: per batch, per group. */
+static uint64_t
+repeat(uint64_t one, int64_t times, int64_t stride)
+{
+    return one && times > 0 ? (uint64_t)(times - 1) * (uint64_t)stride + one : 0;
+}
+
 struct kn_extents
 kn_extents_of(const kiln_problem *p)
 {
     struct kn_pitches t = kn_pitches_of(p);
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+    bool batched = p->family == KILN_BATCHED;
+    int64_t na = batched ? p->batch : 1;
+    int64_t nb = p->family == KILN_GROUPED ? p->groups : na;
+    int64_t nc = p->family == KILN_WGRAD ? p->groups : na;
     struct kn_extents e = { 0 };
 
-    e.a = extent(tn ? p->k : p->m, t.a, run_bytes(p->a, tn ? p->m : p->k));
-    e.b = extent(nt ? p->n : p->k, t.b, run_bytes(p->b, nt ? p->k : p->n));
-    e.c = extent(p->m, t.c, run_bytes(p->out, p->n));
-    if (p->scale == KILN_SCALE_TENSOR) {
-        e.sa = e.sb = 4;
-    } else if (p->scale == KILN_SCALE_ROW) {
-        e.sa = 4 * (uint64_t)p->m;
-        e.sb = 4 * (uint64_t)p->n;
-    } else if (p->scale == KILN_SCALE_BLOCK128) {
-        e.sa = extent(p->m, t.sa, t.sa);
-        e.sb = extent(div_up(p->n, 128), t.sb, t.sb);
-    } else if (p->scale == KILN_SCALE_MX32) {
-        e.sa = extent(p->m, t.sa, t.sa);
-        e.sb = extent(p->n, t.sb, t.sb);
+    e.a = repeat(extent(tn ? p->k : p->m, t.a,
+                        run_bytes(p->a, tn ? p->m : p->k)), na, t.ta);
+    e.b = repeat(extent(nt ? p->n : p->k, t.b,
+                        run_bytes(p->b, nt ? p->k : p->n)), nb, t.tb);
+    e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
+    if (p->scale != KILN_SCALE_NONE) {
+        e.sa = p->scale == KILN_SCALE_TENSOR ? 4
+                                             : (uint64_t)(na * t.tsa);
+        e.sb = p->scale == KILN_SCALE_TENSOR ? 4
+                                             : (uint64_t)(nb * t.tsb);
     }
-    e.bias = p->bias ? 4 * (uint64_t)p->n : 0;
+    e.bias = p->bias ? (uint64_t)(nb * t.tbias) : 0;
+    e.offs = p->groups ? 8 * ((uint64_t)p->groups + 1) : 0;
     return e;
 }
 
@@ -133,13 +159,40 @@ check_leading(struct kn_ctx *c, const char *what, int64_t *ld, int64_t row,
     return KILN_OK;
 }
 
+/* Layouts and counts of the family: grouped has m rows in all, wgrad k. */
+static kiln_status
+check_family(struct kn_ctx *c, kiln_problem *p)
+{
+    bool groups = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
+
+    if (p->family == KILN_MOE)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe is not available yet");
+    if (p->family == KILN_BATCHED ? p->batch < 1 : p->batch > 1)
+        return kn_fail(c, KILN_BAD_INPUT, p->family == KILN_BATCHED
+                       ? "batched needs --batch of at least 1"
+                       : "--batch is for batched");
+    if (groups ? p->groups < 1 || p->groups > 65535 : p->groups > 0)
+        return kn_fail(c, KILN_BAD_INPUT, groups
+                       ? "the number of groups is from 1 to 65535"
+                       : "groups are for grouped and wgrad");
+    if (p->family == KILN_GROUPED && p->layout == KILN_TN)
+        return kn_fail(c, KILN_UNSUPPORTED, "grouped is nt (forward) or nn "
+                       "(dgrad); its tn is the family wgrad");
+    if (p->family == KILN_WGRAD && types[p->a].mx != (p->layout == KILN_NT))
+        return kn_fail(c, KILN_UNSUPPORTED, "wgrad is tn; with MX types, "
+                       "which are packed along K, it is nt");
+    if (p->family == KILN_WGRAD && (p->scale == KILN_SCALE_BLOCK128 || p->bias))
+        return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no 128-block scales "
+                       "and no bias");
+    return KILN_OK;
+}
+
 kiln_status
 kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 {
     const int64_t most = (int64_t)1 << 31;
 
-    if (p->family != KILN_GEMM)
-        return kn_fail(c, KILN_UNSUPPORTED, "this family is not available yet");
+    KN_TRY(check_family(c, p));
     if (p->target != KILN_GFX942 && p->target != KILN_GFX950)
         return kn_fail(c, KILN_BAD_INPUT, "name a target: gfx942 or gfx950");
     if (!p->a)
@@ -175,6 +228,24 @@ align_class(int64_t pitch, uint32_t base)
     return 1;
 }
 
+static bool
+moves_b(const kiln_problem *p)
+{
+    return p->batch > 1 || p->family == KILN_GROUPED;
+}
+
+/* Groups of a K-contiguous wgrad start at any multiple of 32 along K. */
+static void
+along_k(const kiln_problem *p, struct kn_domain *d)
+{
+    uint8_t a = align_class(types[p->a].bits * 4, 16);
+    uint8_t b = align_class(types[p->b].bits * 4, 16);
+
+    d->align_a = a < d->align_a ? a : d->align_a;
+    d->align_b = b < d->align_b ? b : d->align_b;
+    d->align_sa = d->align_sb = 1;
+}
+
 struct kn_domain
 kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 {
@@ -182,12 +253,18 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     struct kn_domain d = { .vec = 1 };
     int64_t size = types[p->out].bits / 8;
 
-    d.align_a = align_class(t.a, base);
-    d.align_b = align_class(t.b, base);
-    d.align_sa = p->scale >= KILN_SCALE_BLOCK128 ? align_class(t.sa, base) : 16;
-    d.align_sb = p->scale >= KILN_SCALE_BLOCK128 ? align_class(t.sb, base) : 16;
-    if (p->n % 4 == 0 && t.c % (4 * size) == 0 && base % (4 * size) == 0)
+    d.align_a = align_class(t.a | (p->batch > 1 ? t.ta : 0), base);
+    d.align_b = align_class(t.b | (moves_b(p) ? t.tb : 0), base);
+    d.align_sa = d.align_sb = 16;
+    if (p->scale >= KILN_SCALE_BLOCK128) {
+        d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);
+        d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0), base);
+    }
+    if (p->n % 4 == 0 && (t.c | t.tc) % (4 * size) == 0 &&
+        base % (4 * size) == 0)
         d.vec = 4;
-    d.ktail = bk == 0 || p->k % bk != 0 || p->k == 0;
+    if (p->family == KILN_WGRAD && p->layout == KILN_NT)
+        along_k(p, &d);
+    d.ktail = p->family == KILN_WGRAD || bk == 0 || p->k % bk != 0 || p->k == 0;
     return d;
 }

@@ -122,11 +122,17 @@ check_result(const struct kn_fn *f, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* A per-lane operand cannot make a uniform result, except readfirstlane. */
+static bool
+crosses_lanes(enum kn_op op)
+{
+    return op == KN_OP_uniform || op == KN_OP_count || op == KN_OP_readlane;
+}
+
+/* A per-lane operand cannot make a uniform result, except across lanes. */
 static kiln_status
 check_uniform(const struct kn_fn *f, const struct kn_ins *i)
 {
-    if (!i->dst || kn_val(f, i->dst)->type.lane || i->op == KN_OP_uniform ||
+    if (!i->dst || kn_val(f, i->dst)->type.lane || crosses_lanes((enum kn_op)i->op) ||
         kn_elems[kn_val(f, i->dst)->type.elem].kind == KN_E_REF)
         return KILN_OK;
     if (i->op == KN_OP_lane)

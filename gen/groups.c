@@ -1,0 +1,135 @@
+/* groups.c - group lengths from flags; the patterns are those of the public
+ * Primus-Turbo benchmark (benchmark/ops/training/config.py). */
+#include "groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* splitmix64 (Steele, Lea, Flood 2014), as a number in [0, 1). */
+static double
+uniform(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+}
+
+static void
+mild(int64_t *lens, int64_t n, int64_t total, uint64_t seed)
+{
+    double sum = 0;
+    int64_t left = total;
+
+    for (int64_t g = 0; g < n; g++)
+        sum += 0.2 + 0.8 * uniform(seed + (uint64_t)g);
+    for (int64_t g = 0; g < n; g++) {
+        double w = 0.2 + 0.8 * uniform(seed + (uint64_t)g);
+
+        lens[g] = (int64_t)(w / sum * (double)total);
+        left -= lens[g];
+    }
+    lens[n - 1] += left;
+}
+
+static kiln_status
+extreme(struct kn_ctx *c, const char *count, int64_t *lens, int64_t n,
+        int64_t total)
+{
+    char *end;
+    long k = strtol(count, &end, 10);
+
+    if (end == count || *end || k < 1 || k > n)
+        return kn_fail(c, KILN_BAD_INPUT, "--routing extreme:K needs a K from "
+                       "1 to the number of groups, not '%s'", count);
+    for (int64_t g = 0; g < k; g++)
+        lens[g] = total * (g + 1) / k - total * g / k;
+    return KILN_OK;
+}
+
+static kiln_status
+route(struct kn_ctx *c, const struct kn_cli *cli, int64_t *lens, int64_t n)
+{
+    const struct kn_value *r = &cli->v[KN_FLAG_routing];
+    const char *kind = r->seen ? r->s : "balanced";
+    int64_t each = cli->v[KN_FLAG_tokens].i;
+
+    if (!cli->v[KN_FLAG_tokens].seen)
+        return kn_fail(c, KILN_BAD_INPUT, "groups need --group-lens, or "
+                       "--groups with --tokens (rows a group on average)");
+    if (each > 0x7fffffff / n)
+        return kn_fail(c, KILN_UNSUPPORTED, "%lld groups of %lld rows are over "
+                       "2147483647 rows", (long long)n, (long long)each);
+    if (!strcmp(kind, "mild")) {
+        mild(lens, n, n * each, (uint64_t)cli->v[KN_FLAG_seed].i);
+        return KILN_OK;
+    }
+    if (!strncmp(kind, "extreme:", 8))
+        return extreme(c, kind + 8, lens, n, n * each);
+    if (strcmp(kind, "balanced"))
+        return kn_fail(c, KILN_BAD_INPUT, "--routing is balanced, mild or "
+                       "extreme:K, not '%s'", kind);
+    for (int64_t g = 0; g < n; g++)
+        lens[g] = each;
+    return KILN_OK;
+}
+
+static bool
+is_mx(kiln_type t)
+{
+    return t >= KILN_MXFP8 && t < KILN_NTYPES;
+}
+
+static kiln_status
+prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
+       int64_t *offs)
+{
+    bool blocks = p->family == KILN_WGRAD && is_mx(p->a);
+
+    for (int64_t g = 0; g < p->groups; g++) {
+        if (blocks && given && lens[g] % 32)
+            return kn_fail(c, KILN_BAD_INPUT, "group %lld has %lld rows: MX "
+                           "wgrad needs a multiple of 32", (long long)g,
+                           (long long)lens[g]);
+        if (blocks)
+            lens[g] = (lens[g] + 31) / 32 * 32;
+        offs[g + 1] = offs[g] + lens[g];
+        if (offs[g + 1] > 0x7fffffff)
+            return kn_fail(c, KILN_UNSUPPORTED, "the groups have over "
+                           "2147483647 rows");
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
+               int64_t **offs)
+{
+    const struct kn_value *list = &cli->v[KN_FLAG_group_lens];
+    const struct kn_value *count = &cli->v[KN_FLAG_groups];
+    int64_t *lens;
+
+    *offs = NULL;
+    if (p->family != KILN_GROUPED && p->family != KILN_WGRAD) {
+        if (list->seen || count->seen || cli->v[KN_FLAG_routing].seen)
+            return kn_fail(c, KILN_BAD_INPUT,
+                           "groups are for grouped and wgrad");
+        return KILN_OK;
+    }
+    if (list->seen == count->seen)
+        return kn_fail(c, KILN_BAD_INPUT, "name the groups once: --group-lens "
+                       "N,... or --groups N with --tokens");
+    p->groups = list->seen ? (int64_t)list->n : count->i;
+    if (p->groups < 1 || p->groups > 65535)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "the number of groups is from 1 to 65535");
+    lens = KN_NEW(c, int64_t, (size_t)p->groups);
+    *offs = KN_NEW(c, int64_t, (size_t)p->groups + 1);
+    if (list->seen)
+        memcpy(lens, list->list, (size_t)p->groups * sizeof *lens);
+    else
+        KN_TRY(route(c, cli, lens, p->groups));
+    KN_TRY(prefix(c, p, list->seen, lens, *offs));
+    *(p->family == KILN_GROUPED ? &p->m : &p->k) = (*offs)[p->groups];
+    return KILN_OK;
+}

@@ -1,0 +1,22 @@
+/* groups.h - the group lengths of a `run`: given one by one, or made by a
+ * routing pattern. */
+#ifndef KN_GROUPS_H
+#define KN_GROUPS_H
+
+#include "cli.h"
+#include "gen.h"
+
+/* Reads --groups, --group-lens, --routing, --tokens into p->groups and the
+ * ragged length (m of grouped, k of wgrad), and the exclusive prefix with the
+ * total into *offs (NULL for a family without groups).
+ *
+ *   balanced   every group has --tokens rows
+ *   mild       weights 0.2 + 0.8 * uniform, rounded down, the rest to the last
+ *   extreme:K  the first K groups share all rows, the others have none
+ *
+ * --tokens counts rows a group on average. MX wgrad rounds each length up to
+ * a multiple of 32, where its scale blocks begin. */
+kiln_status kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli,
+                           kiln_problem *p, int64_t **offs);
+
+#endif
