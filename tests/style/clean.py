@@ -29,7 +29,8 @@ def flags_of(command):
 
 
 def complaint(compiler, folder, flags):
-    run = subprocess.run([compiler, *flags, "-fsyntax-only", "-Werror"],
+    run = subprocess.run([compiler, *flags, "-fsyntax-only", "-Werror",
+                          "-fdiagnostics-color=never"],
                          cwd=folder, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True)
     return run.stdout if run.returncode else ""
