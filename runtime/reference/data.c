@@ -52,14 +52,25 @@ kn_data_bytes(const struct kn_data *d)
            d->row_bytes * (uint64_t)(d->rows - 1) + used;
 }
 
-/* Four uniform 16-bit numbers: mean 0, deviation 1, at most 3.5. */
-static double
-near_normal(uint64_t h)
+/* Four uniform 16-bit numbers: mean 0, deviation 1, at most 3.5. Their sum is
+ * cut to the format, denormals included, with integers only: a big tensor has
+ * billions of these. */
+static uint32_t
+near_normal(struct kn_ref_fields f, uint64_t h)
 {
     uint64_t sum = (h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) +
                    (h >> 48);
+    float x = ((float)(int64_t)sum - 131070.0f) * (1 / 37836.8f);
+    uint32_t u, sign;
+    int e;
 
-    return ((double)sum - 131070.0) * (1 / 37836.8);
+    memcpy(&u, &x, sizeof u);
+    sign = u >> 31 << (f.ebits + f.mbits);
+    e = (int)(u >> 23 & 0xff) - 127 + f.bias;
+    if (e > 0)
+        return sign | (uint32_t)e << f.mbits | (u & 0x7fffff) >> (23 - f.mbits);
+    u = e < -23 ? 0 : ((u & 0x7fffff) | 0x800000) >> (24 - f.mbits - e);
+    return u ? sign | u : 0;
 }
 
 static uint32_t
@@ -108,7 +119,7 @@ kn_data_code(const struct kn_data *d, uint64_t index)
         return any_code(d, h);
     if (d->type == KILN_I32)
         return (uint32_t)(h % 2001) - 1000;
-    return kn_ref_encode(d->type, d->target, near_normal(h));
+    return near_normal(kn_ref_fields(d->type, d->target), h);
 }
 
 /* Bytes [from, to) of a row of packed elements into dst. */
@@ -131,6 +142,26 @@ fill_run(const struct kn_data *d, uint64_t first, uint64_t from, uint64_t to,
                 dst[at - from] |=
                     (uint8_t)(shift >= 0 ? code >> shift : code << -shift);
         }
+    }
+}
+
+/* The same for elements of whole bytes: most of what is ever filled. */
+static void
+fill_whole(const struct kn_data *d, uint64_t first, uint64_t from, uint64_t to,
+           uint8_t *dst)
+{
+    unsigned bytes = element_bits(d) / 8;
+    uint64_t e = first + from / bytes;
+
+    for (; from < to; e++) {
+        unsigned skip = (unsigned)(from % bytes);
+        unsigned n = to - from < bytes - skip ? (unsigned)(to - from)
+                                              : bytes - skip;
+        uint32_t code = kn_data_code(d, e) >> 8 * skip;
+
+        memcpy(dst, &code, n);
+        dst += n;
+        from += n;
     }
 }
 
@@ -193,11 +224,14 @@ fill_piece(const struct kn_data *d, uint64_t offset, uint8_t *dst, size_t size)
         end = p.next;
     if (size > end - p.at)
         size = (size_t)(end - p.at);
-    if (p.at < used && !empty)
-        fill_run(d, (p.batch * (uint64_t)d->rows + p.row) * (uint64_t)d->cols,
-                 p.at, p.at + size, dst);
-    else
+    if (p.at < used && !empty) {
+        uint64_t row = p.batch * (uint64_t)d->rows + p.row;
+
+        (element_bits(d) < 8 ? fill_run : fill_whole)(
+            d, row * (uint64_t)d->cols, p.at, p.at + size, dst);
+    } else {
         memset(dst, 0xff, size);
+    }
     return size;
 }
 

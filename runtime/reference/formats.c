@@ -100,6 +100,14 @@ max_code(const struct format *f)
     return f->kind == FN ? all - 1 : all;
 }
 
+struct kn_ref_fields
+kn_ref_fields(kiln_type t, kiln_target target)
+{
+    struct format f = float_format(t, target);
+
+    return (struct kn_ref_fields){f.ebits, f.mbits, f.bias};
+}
+
 double
 kn_ref_max(kiln_type t, kiln_target target)
 {
@@ -219,18 +227,36 @@ decode_f16(const uint8_t *p, size_t n, double *out)
     }
 }
 
-/* Both are upper parts of an f32. */
 static void
-decode_f32(const uint8_t *p, size_t n, unsigned bytes, double *out)
+decode_bf16(const uint8_t *p, size_t n, double *out)
 {
     for (size_t i = 0; i < n; i++) {
-        uint8_t raw[4] = {0};
+        uint32_t u = (uint32_t)p[2 * i] << 16 | (uint32_t)p[2 * i + 1] << 24;
         float v;
 
-        memcpy(raw + 4 - bytes, p + i * bytes, bytes);
-        memcpy(&v, raw, 4);
+        memcpy(&v, &u, sizeof v);
         out[i] = (double)v;
     }
+}
+
+static void
+decode_words(bool integer, const uint8_t *p, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t v;
+        float f;
+
+        memcpy(&v, p + 4 * i, 4);
+        memcpy(&f, &v, 4);
+        out[i] = integer ? v : (double)f;
+    }
+}
+
+static void
+decode_bytes(const double *table, const uint8_t *p, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = table[p[i]];
 }
 
 static void
@@ -251,18 +277,16 @@ void
 kn_ref_decode_run(const struct kn_ref_codec *c, const uint8_t *run,
                   unsigned first, size_t n, double *out)
 {
-    if (c->bits <= 8) {
-        decode_packed(c, run, first, n, out);
-    } else if (c->type == KILN_F16) {
-        decode_f16(run + 2 * first, n, out);
-    } else if (c->type == KILN_I32) {
-        for (size_t i = 0; i < n; i++) {
-            int32_t v;
+    const uint8_t *p = run + (size_t)first * (c->bits / 8);
 
-            memcpy(&v, run + 4 * (first + i), 4);
-            out[i] = v;
-        }
-    } else {
-        decode_f32(run + first * (c->bits / 8), n, c->bits / 8, out);
-    }
+    if (c->bits < 8)
+        decode_packed(c, run, first, n, out);
+    else if (c->bits == 8)
+        decode_bytes(c->table, p, n, out);
+    else if (c->type == KILN_F16)
+        decode_f16(p, n, out);
+    else if (c->type == KILN_BF16)
+        decode_bf16(p, n, out);
+    else
+        decode_words(c->type == KILN_I32, p, n, out);
 }

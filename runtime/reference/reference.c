@@ -10,7 +10,10 @@
 /* A panel is PM x PN outputs over PK of K at a time: both operands of it, in
  * f64, fit in a 1 MB cache. */
 enum {
-    PM = 64, PN = 64, PV = 8, PK = 512, BLOCK = 128, MX = 32, MAXTHREADS = 64
+    PM = 64, PN = 64, PV = 8, PK = 512, BLOCK = 128, MX = 32,
+    MAXTHREADS = 64,
+    STRIP = 16,              /* rows or columns that a thread takes at least */
+    WORTH = 1 << 20          /* products that are worth a second thread */
 };
 
 /* An operand as rows of packed elements, `ld` apart. */
@@ -326,27 +329,31 @@ check_problem(struct kn_ctx *c, const struct kn_ref_problem *p,
     return KILN_OK;
 }
 
-/* Threads worth starting: a panel row or column each, at least. */
+/* Threads worth starting. */
 static int64_t
-count_workers(const struct kn_ref_problem *p, int64_t panels)
+count_workers(const struct kn_ref_problem *p, const struct kn_ref_rect *r)
 {
+    int64_t most = r->rows >= r->cols ? r->rows : r->cols;
     long have = p->threads ? (long)p->threads : sysconf(_SC_NPROCESSORS_ONLN);
 
     if (have > MAXTHREADS)
         have = MAXTHREADS;
-    if (have > panels)
-        have = (long)panels;
+    if (have > ceil_div(most, STRIP))
+        have = (long)ceil_div(most, STRIP);
+    if (r->rows * r->cols * p->k < WORTH)
+        have = 1;
     return have < 1 ? 1 : have;
 }
 
-/* The part of worker i of n: whole panels, of rows when there are more. */
+/* The part of worker i of n: strips of rows, or of columns when there are
+ * more of those. */
 static void
 take_part(struct worker *w, const struct kn_ref_rect *r, int64_t i, int64_t n)
 {
     bool by_rows = r->rows >= r->cols;
-    int64_t all = by_rows ? r->rows : r->cols, panel = by_rows ? PM : PN;
-    int64_t panels = ceil_div(all, panel);
-    int64_t from = panels * i / n * panel, to = panels * (i + 1) / n * panel;
+    int64_t all = by_rows ? r->rows : r->cols;
+    int64_t strips = ceil_div(all, STRIP);
+    int64_t from = strips * i / n * STRIP, to = strips * (i + 1) / n * STRIP;
 
     to = to < all ? to : all;
     w->rect = *r;
@@ -365,8 +372,7 @@ static kiln_status
 run_workers(struct kn_ctx *c, struct worker *first,
             const struct kn_ref_rect *r)
 {
-    int64_t most = r->rows >= r->cols ? r->rows : r->cols;
-    int64_t n = count_workers(first->p, ceil_div(most, PM));
+    int64_t n = count_workers(first->p, r);
     struct worker w[MAXTHREADS];
     pthread_t thread[MAXTHREADS];
     bool started[MAXTHREADS] = {false}, failed = false;

@@ -86,6 +86,11 @@ uint32_t kn_ref_encode(kiln_type t, kiln_target target, double x);
 unsigned kn_ref_type_bits(kiln_type t);
 /* Distance of neighbouring values at |x|. */
 double kn_ref_ulp(kiln_type t, kiln_target target, double x);
+/* Fields of a float type. */
+struct kn_ref_fields {
+    int ebits, mbits, bias;
+};
+struct kn_ref_fields kn_ref_fields(kiln_type t, kiln_target target);
 /* Largest finite value of a float type. */
 double kn_ref_max(kiln_type t, kiln_target target);
 /* n elements from element `first` of a packed little-endian run. */
