@@ -20,6 +20,7 @@
  * Requires: verified wave-level kernel, fences placed. Changes nothing. */
 #include "proof.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *
@@ -34,9 +35,26 @@ slot_index(const struct proof *p, int32_t slot)
     return (uint32_t)slot - p->first[p->tile[slot]];
 }
 
-#define SLOT_FAIL(p, at, n, fmt, ...)                                         \
-    PROOF_FAIL(p, at, "LDS slot %%%s[%u] " fmt, tile_name(p, n),              \
-               slot_index(p, n), __VA_ARGS__)
+static kiln_status slot_fail(const struct proof *p, struct kn_loc at, int32_t n,
+                             const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static kiln_status
+slot_fail(const struct proof *p, struct kn_loc at, int32_t n, const char *fmt,
+          ...)
+{
+    struct kn_buf b = { .c = p->c };
+    char text[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    kn_putf(&b, "LDS slot %%%s[%u] %s", tile_name(p, n), slot_index(p, n),
+            text);
+    return PROOF_FAIL(p, at, "%s", b.s);
+}
+
 
 /* ---- registers ---- */
 
@@ -106,12 +124,12 @@ check_free(const struct proof *p, const struct proof_state *s,
     if (!l->busy)
         return KILN_OK;
     if (proof_pending(s, PROOF_LGKM, l->read))
-        return SLOT_FAIL(p, i->at, n, "is written while its read of line %d "
+        return slot_fail(p, i->at, n, "is written while its read of line %d "
                          "may still be running: %d LDS operations were issued "
                          "after it, %d may be outstanding", l->read_at.line,
                          s->q[PROOF_LGKM].now - l->read,
                          s->q[PROOF_LGKM].now - s->q[PROOF_LGKM].done);
-    return SLOT_FAIL(p, i->at, n, "is written while another wave may still "
+    return slot_fail(p, i->at, n, "is written while another wave may still "
                      "read it: no barrier since the read of line %d completed",
                      l->read_at.line);
 }
@@ -125,16 +143,16 @@ check_order(const struct proof *p, const struct proof_state *s,
     int other = i->op == KN_OP_dma ? PROOF_LGKM : PROOF_VM;
 
     if (proof_pending(s, other, l->fill[other]))
-        return SLOT_FAIL(p, i->at, n, "is written by a %s while a %s of line "
+        return slot_fail(p, i->at, n, "is written by a %s while a %s of line "
                          "%d may still write it",
                          i->op == KN_OP_dma ? "copy" : "store",
                          i->op == KN_OP_dma ? "store" : "copy",
                          l->write_at.line);
     if (i->op == KN_OP_dma && proof_pending(s, PROOF_LGKM, l->own))
-        return SLOT_FAIL(p, i->at, n, "is written by a copy while the read of "
+        return slot_fail(p, i->at, n, "is written by a copy while the read of "
                          "line %d may still be running", l->read_at.line);
     if (l->shared || (l->dirty && !p->access[i - p->f->ins].own))
-        return SLOT_FAIL(p, i->at, n, "is written while another wave may still "
+        return slot_fail(p, i->at, n, "is written while another wave may still "
                          "write it: no barrier since line %d",
                          l->write_at.line);
     return KILN_OK;
@@ -163,6 +181,14 @@ write_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i,
     return KILN_OK;
 }
 
+static const char *
+queue_text(int queue, int32_t n)
+{
+    if (queue == PROOF_VM)
+        return n == 1 ? "load" : "loads";
+    return n == 1 ? "LDS operation" : "LDS operations";
+}
+
 static kiln_status
 in_flight(const struct proof *p, const struct proof_state *s,
           const struct kn_ins *i, int32_t n)
@@ -170,16 +196,17 @@ in_flight(const struct proof *p, const struct proof_state *s,
     const struct proof_slot *l = &s->slot[n];
     int q = proof_pending(s, PROOF_VM, l->fill[PROOF_VM]) ? PROOF_VM
                                                           : PROOF_LGKM;
-    const char *what = q == PROOF_VM ? "loads" : "LDS operations";
+    int32_t behind = s->q[q].now - l->fill[q];
 
     if (l->barrier_at.line)
-        return SLOT_FAIL(p, i->at, n, "may still be in flight: %d %s "
+        return slot_fail(p, i->at, n, "may still be in flight: %d %s "
                          "outstanding behind it at the barrier of line %d, "
-                         "fence allows %d", l->behind, what, l->barrier_at.line,
+                         "fence allows %d", l->behind,
+                         queue_text(l->queue, l->behind), l->barrier_at.line,
                          l->allowed);
-    return SLOT_FAIL(p, i->at, n, "may still be in flight: %d %s outstanding "
-                     "behind it, fence allows %d", s->q[q].now - l->fill[q],
-                     what, s->q[q].now - s->q[q].done);
+    return slot_fail(p, i->at, n, "may still be in flight: %d %s outstanding "
+                     "behind it, fence allows %d", behind,
+                     queue_text(q, behind), s->q[q].now - s->q[q].done);
 }
 
 static kiln_status
@@ -197,7 +224,7 @@ check_arrived(const struct proof *p, const struct proof_state *s,
     if (!own && l->barrier_at.line)
         return in_flight(p, s, i, n);
     if (!own || l->shared)
-        return SLOT_FAIL(p, i->at, n, "is read before a barrier published what "
+        return slot_fail(p, i->at, n, "is read before a barrier published what "
                          "other waves wrote at line %d", l->write_at.line);
     return KILN_OK;
 }
@@ -214,10 +241,13 @@ check_filled(const struct proof *p, const struct proof_state *s,
 
         for (int w = 0; w < PROOF_WRITES / 64; w++)
             any |= a->need[n].w[w] & l->filled.w[w];
+        if (!any && !l->write_at.line)
+            return slot_fail(p, i->at, a->slot, "is read before anything "
+                             "fills it");
         if (!any)
-            return SLOT_FAIL(p, i->at, a->slot, "is read where nothing has "
-                             "filled it since it was last %s",
-                             l->consumed ? "read" : "free");
+            return slot_fail(p, i->at, a->slot, "is read where only part of "
+                             "what fills it, up to line %d, has surely run "
+                             "since it was last read", l->write_at.line);
     }
     return KILN_OK;
 }
@@ -250,7 +280,7 @@ end_kernel(const struct proof *p, struct proof_state *s, struct kn_loc at)
 {
     for (uint32_t n = 0; s->live && n < p->nslots; n++)
         if (proof_pending(s, PROOF_VM, s->slot[n].fill[PROOF_VM]))
-            return SLOT_FAIL(p, at, (int32_t)n, "may still be in flight when "
+            return slot_fail(p, at, (int32_t)n, "may still be in flight when "
                              "the kernel ends: copied at line %d",
                              s->slot[n].write_at.line);
     s->live = false;

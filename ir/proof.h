@@ -51,6 +51,7 @@ struct proof_slot {
     /* where it went wrong, for the sentence */
     struct kn_loc write_at, read_at;
     struct kn_loc barrier_at;   /* first barrier passed while in flight */
+    int queue;                  /* which queue it was in there */
     int32_t behind, allowed;    /* its counts there */
 };
 

@@ -84,6 +84,7 @@ publish(struct proof_state *s, struct proof_slot *l, struct kn_loc at)
     l->barrier_at = at;
     for (int q = 0; q < PROOF_QUEUES; q++)
         if (proof_pending(s, q, l->fill[q])) {
+            l->queue = q;
             l->behind = s->q[q].now - l->fill[q];
             l->allowed = s->q[q].now - s->q[q].done;
         }
@@ -188,6 +189,7 @@ join_slot(struct proof_slot *a, const struct proof_slot *b)
     }
     if (b->barrier_at.line && !a->barrier_at.line) {
         a->barrier_at = b->barrier_at;
+        a->queue = b->queue;
         a->behind = b->behind;
         a->allowed = b->allowed;
     }

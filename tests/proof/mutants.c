@@ -1,0 +1,168 @@
+/* mutants.c - see mutants.h. */
+#include "mutants.h"
+
+#include <string.h>
+
+const char *const mutation_text[MUT_KINDS] = {
+#define X(id, text) text,
+    MUTATIONS(X)
+#undef X
+};
+
+static bool
+same_place(const struct kn_ins *a, const struct kn_ins *b)
+{
+    return a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] &&
+           a->attr[KN_A_offset] == b->attr[KN_A_offset];
+}
+
+/* The other half of a read and the store behind it that puts it back; NULL if
+ * `i` is no half of such a pair. */
+static struct kn_ins *
+other_half(const struct kn_fn *f, struct kn_ins *i)
+{
+    bool load = i->op == KN_OP_lds_ld;
+    uint16_t want = load ? KN_OP_lds_st : KN_OP_lds_ld;
+
+    if (!load && i->op != KN_OP_lds_st)
+        return NULL;
+    for (struct kn_ins *x = i; x >= f->ins && x < f->ins + f->nins;
+         x += load ? 1 : -1) {
+        if (x->op == want && same_place(x, i))
+            return x;
+        if (kn_op_info((enum kn_op)x->op).kind == KN_CTL ||
+            x->op == KN_OP_barrier)
+            return NULL;
+    }
+    return NULL;
+}
+
+static bool
+next_slot(const struct kn_fn *f, struct kn_ins *i)
+{
+    uint32_t n = f->lds[KN_REF_LDS(i->arg[0])].slots;
+    uint32_t slot = (KN_REF_SLOT(i->arg[0]) + 1) % n;
+
+    i->arg[0] = KN_REF(KN_R_LDS, KN_REF_LDS(i->arg[0]) << 8 | slot);
+    return n > 1;
+}
+
+static bool
+store_elsewhere(const struct kn_fn *f, struct kn_ins *i)
+{
+    struct kn_ins *load = other_half(f, i);
+
+    if (load)
+        next_slot(f, load);
+    return next_slot(f, i);
+}
+
+/* Turns instruction `i` of f into its mutant; false if it has none of this
+ * kind. A removed instruction becomes the fence that waits for nothing. */
+static bool
+mutate(const struct kn_fn *f, struct kn_ins *i, enum mutation m)
+{
+    bool fence = i->op == KN_OP_fence;
+
+    switch (m) {
+    case MUT_FENCE:
+    case MUT_BARRIER:
+        if (i->op != (m == MUT_FENCE ? KN_OP_fence : KN_OP_barrier))
+            return false;
+        i->op = KN_OP_fence;
+        kn_default_attrs(i);
+        return true;
+    case MUT_VM:
+        return fence && i->attr[KN_A_vm] < 62 && ++i->attr[KN_A_vm];
+    case MUT_LGKM:
+        return fence && i->attr[KN_A_lgkm] < 14 && ++i->attr[KN_A_lgkm];
+    case MUT_COPY:
+        return i->op == KN_OP_dma && next_slot(f, i);
+    case MUT_STORE:
+        return i->op == KN_OP_lds_st && store_elsewhere(f, i);
+    case MUT_READ:
+        return i->op == KN_OP_lds_ld && !other_half(f, i) && next_slot(f, i);
+    case MUT_KINDS:
+        break;
+    }
+    return false;
+}
+
+/* A later fence retires what fence `at` does, and nothing before it is a
+ * barrier, an LDS access or a branch (the end of its own `if` apart). Loads
+ * and stores between the two push the operations at hand further back. */
+static bool
+later_covers(const struct kn_fn *f, size_t at)
+{
+    const struct kn_ins *i = &f->ins[at];
+    int vm = i->attr[KN_A_vm], lgkm = i->attr[KN_A_lgkm];
+
+    for (size_t n = at + 1; n < f->nins; n++) {
+        const struct kn_ins *x = &f->ins[n];
+
+        switch (x->op) {
+        case KN_OP_fence:
+            if ((vm == 63 || x->attr[KN_A_vm] <= vm) &&
+                (lgkm == 15 || x->attr[KN_A_lgkm] <= lgkm))
+                return true;
+            break;
+        case KN_OP_ldg:
+        case KN_OP_stg:
+            vm += vm < 62;
+            break;
+        case KN_OP_end:
+        case KN_OP_ldu:
+            break;
+        default:
+            if (kn_op_info((enum kn_op)x->op).kind != KN_ALU &&
+                kn_op_info((enum kn_op)x->op).kind != KN_SYNC)
+                return false;
+            if (x->op == KN_OP_barrier)
+                return false;
+        }
+    }
+    return false;
+}
+
+static bool
+proves(const struct kn_fn *f)
+{
+    bool ok = kn_prove(f) == KILN_OK;
+
+    memset(&f->c->err, 0, sizeof f->c->err);
+    return ok;
+}
+
+static void
+try_one(const struct kn_fn *f, size_t at, enum mutation m, struct tally *t)
+{
+    struct kn_ctx c;
+    struct kn_fn g = *f;
+
+    kn_ctx_init(&c, NULL, NULL);
+    g.c = &c;
+    g.ins = KN_NEW(&c, struct kn_ins, f->nins);
+    memcpy(g.ins, f->ins, f->nins * sizeof *g.ins);
+    if (mutate(&g, &g.ins[at], m)) {
+        t->made++;
+        t->made_by[m]++;
+        if (!proves(&g)) {
+            t->killed++;
+            t->killed_by[m]++;
+        } else if (f->ins[at].op == KN_OP_fence && later_covers(f, at)) {
+            t->harmless++;
+            t->harmless_by[m]++;
+        } else if (t->survivor) {
+            t->survivor(t->user, f, at, m);
+        }
+    }
+    kn_ctx_free(&c);
+}
+
+void
+try_mutants(const struct kn_fn *f, struct tally *t)
+{
+    for (size_t i = 0; i < f->nins; i++)
+        for (int m = 0; m < MUT_KINDS; m++)
+            try_one(f, i, (enum mutation)m, t);
+}

@@ -1,0 +1,41 @@
+/* mutants.h - every way to weaken the order of a wave-level kernel by one step:
+ * a fence or barrier less, a count one wider, one access to the next slot. A
+ * read and the store that puts its bytes back (a clip) change slot together:
+ * reading back another slot's bytes is a wrong value, not a wrong order. */
+#ifndef MUTANTS_H
+#define MUTANTS_H
+
+#include "ir/ir.h"
+
+/* X(id, text) */
+#define MUTATIONS(X)                                                          \
+    X(FENCE, "fence removed")                                                 \
+    X(BARRIER, "barrier removed")                                             \
+    X(VM, "vm= one wider")                                                    \
+    X(LGKM, "lgkm= one wider")                                                \
+    X(COPY, "copy to another slot")                                           \
+    X(STORE, "LDS store to another slot")                                     \
+    X(READ, "LDS read from another slot")
+
+enum mutation {
+#define X(id, text) MUT_##id,
+    MUTATIONS(X)
+#undef X
+    MUT_KINDS
+};
+extern const char *const mutation_text[MUT_KINDS];
+
+struct tally {
+    unsigned made, killed, harmless;
+    unsigned made_by[MUT_KINDS], killed_by[MUT_KINDS], harmless_by[MUT_KINDS];
+    void (*survivor)(void *user, const struct kn_fn *f, size_t at,
+                     enum mutation m);
+    void *user;
+};
+
+/* Proves every mutant of f; f itself must prove. A surviving fence mutant is
+ * harmless when a later fence retires the same operations before anything
+ * could depend on them; any other survivor is reported. */
+void try_mutants(const struct kn_fn *f, struct tally *t);
+
+#endif
