@@ -69,7 +69,9 @@ near_normal(struct kn_ref_fields f, uint64_t h)
     e = (int)(u >> 23 & 0xff) - 127 + f.bias;
     if (e > 0)
         return sign | (uint32_t)e << f.mbits | (u & 0x7fffff) >> (23 - f.mbits);
-    u = e < -23 ? 0 : ((u & 0x7fffff) | 0x800000) >> (24 - f.mbits - e);
+    if (x == 0 || e < -23)
+        return 0;
+    u = ((u & 0x7fffff) | 0x800000) >> (24 - f.mbits - e);
     return u ? sign | u : 0;
 }
 
@@ -105,21 +107,27 @@ any_code(const struct kn_data *d, uint64_t h)
     }
 }
 
+static bool
+is_normal(const struct kn_data *d)
+{
+    return d->mode == KN_DATA_RANDOM && !d->scale && element_bits(d) >= 8 &&
+           d->type != KILN_I8 && d->type != KILN_I32;
+}
+
 uint32_t
 kn_data_code(const struct kn_data *d, uint64_t index)
 {
     uint64_t h = hash(d, index);
-    unsigned bits = element_bits(d);
 
+    if (is_normal(d))
+        return near_normal(kn_ref_fields(d->type, d->target), h);
     if (d->scale)
         return scale_code(d, h);
     if (d->mode == KN_DATA_EXACT)
         return kn_ref_encode(d->type, d->target, (double)(h % 5) - 2);
-    if (d->mode != KN_DATA_RANDOM || bits < 8 || d->type == KILN_I8)
-        return any_code(d, h);
-    if (d->type == KILN_I32)
+    if (d->mode == KN_DATA_RANDOM && d->type == KILN_I32)
         return (uint32_t)(h % 2001) - 1000;
-    return near_normal(kn_ref_fields(d->type, d->target), h);
+    return any_code(d, h);
 }
 
 /* Bytes [from, to) of a row of packed elements into dst. */
@@ -150,15 +158,19 @@ static void
 fill_whole(const struct kn_data *d, uint64_t first, uint64_t from, uint64_t to,
            uint8_t *dst)
 {
+    struct kn_ref_fields f = kn_ref_fields(d->type, d->target);
     unsigned bytes = element_bits(d) / 8;
     uint64_t e = first + from / bytes;
+    bool normal = is_normal(d);
 
     for (; from < to; e++) {
         unsigned skip = (unsigned)(from % bytes);
         unsigned n = to - from < bytes - skip ? (unsigned)(to - from)
                                               : bytes - skip;
-        uint32_t code = kn_data_code(d, e) >> 8 * skip;
+        uint32_t code = normal ? near_normal(f, hash(d, e))
+                               : kn_data_code(d, e);
 
+        code >>= 8 * skip;
         memcpy(dst, &code, n);
         dst += n;
         from += n;

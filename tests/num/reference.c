@@ -539,6 +539,23 @@ test_fill_places(void **state)
     assert_int_equal(b[0], kn_data_code(&d, 0) | kn_data_code(&d, 1) << 4);
 }
 
+/* No value between 0 and the step of the generator, in any format. */
+static void
+check_fine(struct kn_data *d)
+{
+    static const kiln_type types[] = {KILN_F32, KILN_BF16, KILN_F16, KILN_FP8,
+                                      KILN_BF8};
+
+    for (unsigned t = 0; t < 5; t++)
+        for (unsigned i = 0; i < 1000000; i++) {
+            double v;
+
+            d->type = types[t];
+            v = fabs(element(d, 0, i));
+            assert_true(v == 0 || v > 0x1p-17);
+        }
+}
+
 static void
 test_distribution(void **state)
 {
@@ -555,6 +572,7 @@ test_distribution(void **state)
         square += v * v;
     }
     assert_true(fabs(sum / 1e5) < 0.02 && fabs(square / 1e5 - 1) < 0.02);
+    check_fine(&d);
     d.type = KILN_BF16;
     for (d.mode = KN_DATA_BITS; d.mode <= KN_DATA_SPECIAL; d.mode++)
         for (unsigned i = 0; i < 100000; i++)
