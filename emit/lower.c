@@ -405,21 +405,32 @@ lower_wg(struct lower *l, const struct kn_ins *i)
     low_set(l, i, id(l, "llvm.amdgcn.workgroup.id.x"));
 }
 
-void
-lower_lane(struct lower *l, const struct kn_ins *i)
+static LLVMValueRef
+wave_number(struct lower *l)
 {
-    low_set(l, i, LLVMBuildAnd(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
-                               low_i32(l, 63), ""));
+    LLVMValueRef w = LLVMBuildLShr(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
+                                   low_i32(l, 6), "");
+
+    return low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.readfirstlane", { l->i32 }, 1, { w }, 1 });
 }
 
 void
 lower_wave(struct lower *l, const struct kn_ins *i)
 {
-    LLVMValueRef w = LLVMBuildLShr(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
-                                   low_i32(l, 6), "");
+    low_set(l, i, wave_number(l));
+}
 
-    low_set(l, i, low_intrinsic(l, &(struct low_call){
-        "llvm.amdgcn.readfirstlane", { l->i32 }, 1, { w }, 1 }));
+/* By way of the wave number, which LLVM cannot hoist out of a loop; the mask
+ * tells it the range. */
+void
+lower_lane(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef first = LLVMBuildShl(l->b, wave_number(l), low_i32(l, 6), "");
+    LLVMValueRef v = LLVMBuildSub(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
+                                  first, "");
+
+    low_set(l, i, LLVMBuildAnd(l->b, v, low_i32(l, 63), ""));
 }
 
 /* ---- control flow ---- */

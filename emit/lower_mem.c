@@ -70,6 +70,45 @@ offset(struct lower *l, const struct kn_ins *i, int a)
     return LLVMBuildNUWAdd(l->b, v, low_i32(l, i->attr[KN_A_offset]), "");
 }
 
+/* The kernarg segment's address by way of readfirstlane, which LLVM cannot
+ * hoist: loads from it stay in their loop. */
+static LLVMValueRef
+kernarg_pointer(struct lower *l)
+{
+    LLVMTypeRef p4 = LLVMPointerTypeInContext(l->ctx, 4);
+    LLVMValueRef p = low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.kernarg.segment.ptr", { NULL }, 0, { NULL }, 0 });
+
+    p = LLVMBuildPtrToInt(l->b, p, l->i64, "");
+    p = low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.readfirstlane", { l->i64 }, 1, { p }, 1 });
+    return LLVMBuildIntToPtr(l->b, p, p4, "");
+}
+
+void
+lower_args(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef base = kernarg_pointer(l);
+    uint32_t at = 0;
+
+    (void)i;
+    for (size_t n = 1; n < l->f->nval; n++) {
+        uint32_t size = kn_elems[l->f->val[n].type.elem].bits / 8;
+        LLVMValueRef off, p;
+
+        if (!l->f->val[n].arg)
+            continue;
+        at = (at + size - 1) / size * size;
+        off = low_i32(l, at);
+        p = LLVMBuildInBoundsGEP2(l->b, l->i8, base, &off, 1, "");
+        l->val[n] = LLVMBuildLoad2(l->b, low_type(l, l->f->val[n].type), p, "");
+        LLVMSetMetadata(l->val[n], l->kind_invariant,
+                        LLVMMetadataAsValue(l->ctx, LLVMMDNodeInContext2(
+                            l->ctx, NULL, 0)));
+        at += size;
+    }
+}
+
 void
 lower_padd(struct lower *l, const struct kn_ins *i)
 {

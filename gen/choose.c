@@ -148,13 +148,14 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     uint64_t best = 0;
     struct kn_config keep = *g;
+    bool found = false;
 
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
         struct kn_config try = *g;
         uint64_t n = workgroups(p, &tiles[i]);
 
         apply(&try, &tiles[i]);
-        if (best && tiles[i].bm < 64 && p->m > 32 &&
+        if (found && tiles[i].bm < 64 && p->m > 32 &&
             (tiles[i].bn < 64 || p->n > 32))
             continue;
         if (!shareable(&try) || !fit(c, p, &try))
@@ -164,12 +165,13 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             return true;
         }
         if (n >= best) {
-            best = n ? n : 1;
+            best = n;
+            found = true;
             keep = try;
         }
     }
     *g = keep;
-    return best != 0;
+    return found;
 }
 
 static kiln_status

@@ -164,6 +164,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     region(q, "walk", g->cus ? "walk_persistent" : "walk_one");
     region(q, "order", g->xcd > 1 ? "order_xcd" : "order_linear");
     region(q, "place", families[p->family].place);
+    region(q, "scales_at", p->scale == KILN_SCALE_MX32 ? "scales_at_block"
+                                                       : "scales_at_start");
     region(q, "views", scaled ? "views_scaled" : "views_plain");
     region(q, "loop", loops[direct][g->stages]);
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");

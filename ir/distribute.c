@@ -211,14 +211,49 @@ wave_ids(struct dist *d)
     const struct kn_shape *s = &d->in->shape;
 
     d->lane = dist_named(d, kn_v32, "_lane");
-    dist_add(d, KN_OP_lane, d->lane);
     d->wave = dist_named(d, kn_s32, "_wave");
+    dist_add(d, KN_OP_lane, d->lane);
     dist_add(d, KN_OP_wave, d->wave);
     d->tid = dist_i2(d, KN_OP_add, d->lane, dist_ic(d, KN_OP_shl, d->wave, 6));
     d->t = dist_ic(d, KN_OP_and, d->lane, 15);
     d->q = dist_ic(d, KN_OP_shr, d->lane, 4);
     d->wave_m = dist_ic(d, KN_OP_udiv, d->wave, s->wn);
     d->wave_n = dist_ic(d, KN_OP_urem, d->wave, s->wn);
+}
+
+static bool
+in_loop(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int depth = 0;
+
+    for (const struct kn_ins *x = f->ins; x < i; x++)
+        depth += (x->op == KN_OP_loop || x->op == KN_OP_if) -
+                 (x->op == KN_OP_end);
+    return depth > 0;
+}
+
+/* enter: the lane and wave numbers anew, and in a persistent kernel the
+ * arguments too. They are read across lanes, which LLVM does not hoist, so
+ * that addresses do not occupy registers from one tile to the next. */
+kiln_status
+expand_enter(struct dist *d, const struct kn_ins *i)
+{
+    if (d->lane)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
+                          "a kernel enters its tile in one place");
+    if (in_loop(d->in, i))
+        dist_add(d, KN_OP_args, 0);
+    wave_ids(d);
+    return KILN_OK;
+}
+
+static bool
+has_enter(const struct kn_fn *f)
+{
+    for (size_t i = 0; i < f->nins; i++)
+        if (f->ins[i].op == KN_OP_enter)
+            return true;
+    return false;
 }
 
 static void
@@ -252,7 +287,8 @@ kn_pass_distribute(struct kn_fn **fp)
     d.tile = KN_NEW(d.c, struct dist_tile, d.in->nval);
     d.at = d.in->at;
     copy_header(&d);
-    wave_ids(&d);
+    if (!has_enter(d.in))
+        wave_ids(&d);
     for (size_t i = 0; i < d.in->nins; i++) {
         const struct kn_ins *ins = &d.in->ins[i];
 
