@@ -403,17 +403,25 @@ kn_valu_store32(struct kn_valu *v, struct kn_wave *w)
 }
 
 void
-kn_valu_store64(struct kn_valu *v, struct kn_wave *w)
+kn_valu_store_rows(struct kn_valu *v, struct kn_wave *w,
+                   uint32_t rows[2][KN_LANES])
 {
     unsigned reg = dst_reg(w, &v->i->o[0]);
+
+    write_dword(w, reg, rows[0], v->write);
+    write_dword(w, reg + 1, rows[1], v->write);
+}
+
+void
+kn_valu_store64(struct kn_valu *v, struct kn_wave *w)
+{
     uint32_t half[2][KN_LANES];
 
     for (unsigned l = 0; l < KN_LANES; l++) {
         half[0][l] = (uint32_t)v->out.u64[l];
         half[1][l] = (uint32_t)(v->out.u64[l] >> 32);
     }
-    write_dword(w, reg, half[0], v->write);
-    write_dword(w, reg + 1, half[1], v->write);
+    kn_valu_store_rows(v, w, half);
 }
 
 /* The lane mask result, 0 in inactive lanes. */

@@ -86,69 +86,76 @@ packed16(struct kn_valu *v, struct kn_wave *w)
 
 /* ---- two f32 elements ---- */
 
-/* No source says what a constant's upper dword is: only its lower one is
- * accepted, which is what compilers select. */
+/* The dword of source k that a half takes, as a row of lanes. No document
+ * says what a constant's upper dword is: only its lower one is accepted,
+ * which is what compilers select. */
 static const char *
-check_constants(const struct kn_valu *v)
+fetch_dword(struct kn_valu *v, const struct kn_wave *w, unsigned k,
+            struct half h)
 {
-    for (unsigned k = 0; k < v->n; k++)
-        if (v->opnd[k]->kind == KN_O_IMM &&
-            (v->i->op_sel_hi >> k & 1 || v->i->op_sel >> k & 1))
-            return "upper half of a constant";
+    const struct kn_opnd *o = v->opnd[k];
+    unsigned upper = h.sel >> k & 1;
+    uint32_t flip = h.neg >> k & 1 ? 0x80000000u : 0;
+    uint32_t *buf = v->buf[k].u32;
+    const uint32_t *row = buf;
+
+    if (o->kind == KN_O_IMM && upper)
+        return "upper half of a constant";
+    if (kn_is_vector(o)) {
+        row = w->v[(kn_vreg(w, o) + upper) % KN_NVREG];
+    } else {
+        uint32_t e = (uint32_t)(kn_read_s64(w, o) >> upper * 32);
+
+        for (unsigned l = 0; l < KN_LANES; l++)
+            buf[l] = e;
+    }
+    v->x.s[k] = row;
+    v->letter[k] = 'f';
+    if (!flip && !v->flush_in32)
+        return NULL;
+    for (unsigned l = 0; l < KN_LANES; l++) {
+        uint32_t e = row[l] ^ flip;
+
+        buf[l] = v->flush_in32 && !(e & 0x7f800000u) ? e & 0x80000000u : e;
+    }
+    v->x.s[k] = buf;
     return NULL;
 }
 
 static const char *
 run_half32(struct kn_valu *v, const struct kn_wave *w, bool high,
-           uint64_t full[3][KN_LANES])
+           uint32_t *out)
 {
     struct half h = half_of(v->i, high);
-    const char *bad;
+    const char *bad = NULL;
 
-    for (unsigned k = 0; k < v->n; k++) {
-        unsigned shift = h.sel >> k & 1 ? 32 : 0;
-        uint32_t flip = h.neg >> k & 1 ? 0x80000000u : 0;
-        uint32_t *buf = v->buf[k].u32;
-
-        for (unsigned l = 0; l < KN_LANES; l++) {
-            uint32_t e = (uint32_t)(full[k][l] >> shift) ^ flip;
-
-            if (v->flush_in32 && !(e & 0x7f800000u))
-                e &= 0x80000000u;
-            buf[l] = e;
-        }
-        v->x.s[k] = buf;
-        v->letter[k] = 'f';
-    }
-    bad = kn_valu_call(v, w, kn_lane_of(v->i->op));
+    for (unsigned k = 0; k < v->n && !bad; k++)
+        bad = fetch_dword(v, w, k, h);
+    v->x.d = out;
     if (!bad)
-        kn_valu_finish_f32(v, v->x.d);
+        bad = kn_valu_call(v, w, kn_lane_of(v->i->op));
+    if (!bad)
+        kn_valu_finish_f32(v, out);
     return bad;
 }
 
 static const char *
 packed32(struct kn_valu *v, struct kn_wave *w)
 {
-    uint64_t full[3][KN_LANES];
-    uint32_t lo[KN_LANES], hi[KN_LANES];
-    const char *bad = fetch_whole(v, w);
+    uint32_t out[2][KN_LANES];
+    const char *bad;
 
-    if (!bad)
-        bad = check_constants(v);
-    if (bad)
-        return bad;
+    if (w->gpr_idx)
+        return "indexed registers";
+    v->n = v->i->nopnd - 1u;
     for (unsigned k = 0; k < v->n; k++)
-        memcpy(full[k], v->x.s[k], sizeof full[k]);
-    v->x.d = lo;
-    bad = run_half32(v, w, false, full);
-    if (bad)
-        return bad;
-    v->x.d = hi;
-    run_half32(v, w, true, full);
-    for (unsigned l = 0; l < KN_LANES; l++)
-        v->out.u64[l] = lo[l] | (uint64_t)hi[l] << 32;
-    kn_valu_store64(v, w);
-    return NULL;
+        v->opnd[k] = &v->i->o[1 + k];
+    bad = run_half32(v, w, false, out[0]);
+    if (!bad)
+        bad = run_half32(v, w, true, out[1]);
+    if (!bad)
+        kn_valu_store_rows(v, w, out);
+    return bad;
 }
 
 void

@@ -25,13 +25,17 @@ struct kn_lanes {
 
 typedef void kn_lane_fn(struct kn_lanes *x);
 
-/* Wide registers: W sources or results, [64][n] words. */
-enum { KN_WIDE = 32 };
-
 /* Several copies of the hot loops, chosen by the host's CPU. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define KN_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#if defined(__has_feature)
+#define KN_FEATURE(x) __has_feature(x)
+#else
+#define KN_FEATURE(x) 0
+#endif
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) &&                  \
+    !defined(__SANITIZE_THREAD__) && !KN_FEATURE(address_sanitizer) &&        \
+    !KN_FEATURE(thread_sanitizer) && !KN_FEATURE(memory_sanitizer)
+#define KN_CLONES                                                             \
+    __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define KN_CLONES
 #endif

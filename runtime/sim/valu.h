@@ -35,6 +35,8 @@ void kn_valu_finish_f32(struct kn_valu *v, uint32_t *d);
 void kn_valu_finish_f16(struct kn_valu *v, uint32_t *d);
 void kn_valu_store32(struct kn_valu *v, struct kn_wave *w);
 void kn_valu_store64(struct kn_valu *v, struct kn_wave *w);
+void kn_valu_store_rows(struct kn_valu *v, struct kn_wave *w,
+                        uint32_t rows[2][KN_LANES]);
 bool kn_valu_wide(char letter);
 
 static inline bool

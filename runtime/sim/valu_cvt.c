@@ -52,13 +52,41 @@ half_rtz(float v)
                            (struct kn_rounding){ .mode = KN_RTZ });
 }
 
-/* MODE.FP16_OVFL makes the 8-bit formats saturate (CDNA3 ISA 3.3). */
-static inline uint32_t
-pack_fp8(const struct kn_lanes *x, enum kn_num f, float a, float b)
-{
-    struct kn_rounding r = { .saturate = x->ovfl };
+/* To an 8-bit format, nearest even: what kn_num_from_f32 gives, in integer
+ * steps a compiler can do for many lanes at once. MODE.FP16_OVFL makes the
+ * formats saturate (CDNA3 ISA 3.3). */
+struct small {
+    uint32_t mbits, bias, max, over, nan;
+    bool fnuz;               /* no -0 */
+};
 
-    return kn_num_from_f32(f, a, r) | kn_num_from_f32(f, b, r) << 8;
+static inline uint32_t
+to_small(struct small n, float v)
+{
+    uint32_t u = kn_f32_bits(v), a = u & 0x7fffffff, drop = 23 - n.mbits;
+    uint32_t smallest = (128 - n.bias) << 23; /* normal number */
+    uint32_t magic = (128 - n.bias + drop) << 23; /* ulp = denormal ulp */
+    uint32_t tiny = kn_f32_bits(kn_bits_f32(a) + kn_bits_f32(magic)) - magic;
+    uint32_t r = (a + ((1u << (drop - 1)) - 1) + (a >> drop & 1)) >> drop;
+
+    r = a < smallest ? tiny : r - ((127 - n.bias) << n.mbits);
+    r = r > n.max ? n.over : r;
+    r = a > 0x7f800000u ? n.nan : r;
+    return n.fnuz && (!r || r == n.nan) ? r : r | (u >> 24 & 0x80);
+}
+
+static inline __attribute__((always_inline)) void
+pack_small(struct kn_lanes *x, enum kn_num f, bool saturate)
+{
+    const struct kn_num_format *k = &kn_num_format[f];
+    struct small n = { k->mbits, k->bias, k->max,
+                       saturate ? k->max : k->over, k->nan, k->nan == 0x80 };
+    const uint32_t *restrict a = x->s[0], *restrict b = x->s[1];
+    uint32_t *restrict d = x->d;
+
+    for (unsigned l = 0; l < KN_LANES; l++)
+        d[l] = to_small(n, kn_bits_f32(a[l])) |
+               to_small(n, kn_bits_f32(b[l])) << 8;
 }
 
 static inline uint32_t
@@ -96,4 +124,16 @@ void
 kn_lane_v_cvt_pk_f32_bf8(struct kn_lanes *x)
 {
     unpack_f32(x, kn_num_bf8(x->target));
+}
+
+KN_CLONES void
+kn_lane_v_cvt_pk_fp8_f32(struct kn_lanes *x)
+{
+    pack_small(x, kn_num_fp8(x->target), x->ovfl);
+}
+
+KN_CLONES void
+kn_lane_v_cvt_pk_bf8_f32(struct kn_lanes *x)
+{
+    pack_small(x, kn_num_bf8(x->target), x->ovfl);
 }

@@ -56,12 +56,13 @@ static void
 gather(const struct kn_wave *w, const struct kn_opnd *o, unsigned lane,
        uint32_t *to)
 {
-    if (!kn_is_vector(o)) {
+    unsigned n = kn_is_vector(o) ? o->width : 1;
+
+    if (!kn_is_vector(o))
         to[0] = kn_read_s32(w, o);
-        return;
-    }
-    for (unsigned k = 0; k < o->width; k++)
+    for (unsigned k = 0; kn_is_vector(o) && k < n; k++)
         to[k] = w->v[(kn_vreg(w, o) + k) % KN_NVREG][lane];
+    to[n] = 0;               /* kn_num_extract reads one word on */
 }
 
 static uint32_t
@@ -86,15 +87,18 @@ convert(const struct job *j, uint32_t v, uint32_t scale, uint32_t random)
     enum kn_num from = number(j->target, j->c.from);
     enum kn_num to = number(j->target, j->c.to);
     double x;
+    float f;
 
     if (j->c.from <= BF16) { /* to a small format */
         x = j->c.from == F32 ? (double)kn_bits_f32(v)
                              : kn_num_to_f64(from, v);
         return kn_num_from_scaled(to, x, scale, r);
     }
-    x = kn_num_to_scaled(from, v, scale);
-    return j->c.to == F32 ? kn_f32_bits((float)x)
-                          : kn_num_from_f64(to, x, r);
+    /* A few bits times a power of two: exact in f32, or far below f16. */
+    f = (float)kn_num_to_scaled(from, v, scale);
+    return j->c.to == F32    ? kn_f32_bits(f)
+           : j->c.to == F16 ? kn_float_to_half(f)
+                            : kn_float_to_bf16(f);
 }
 
 static void
@@ -103,22 +107,22 @@ run_lane(const struct job *j, const struct kn_wave *w, unsigned lane,
 {
     const struct kn_inst *i = j->i;
     unsigned bits = bits_of(j->c.to), last = i->nopnd - 1u;
-    uint32_t words[2][33] = { { 0 } }, scale, random = 0;
+    uint32_t words[2][33], scale[2], random[2] = { 0 };
 
     for (unsigned k = 0; k < j->nsrc; k++)
         gather(w, &i->o[1 + k], lane, words[k]);
-    gather(w, &i->o[last], lane, &scale);
+    gather(w, &i->o[last], lane, scale);
     if (j->random)
-        gather(w, &i->o[last - 1], lane, &random);
-    memset(out, 0, 33 * sizeof *out);
+        gather(w, &i->o[last - 1], lane, random);
+    memset(out, 0, (j->c.n * bits / 32 + 1) * sizeof *out);
     for (unsigned e = 0; e < j->c.n; e++) {
-        uint64_t v = convert(j, element(j, words, e), scale, random);
+        uint64_t v = convert(j, element(j, words, e), scale[0], random[0]);
         unsigned at = e * bits;
 
         v <<= at % 32;
         out[at / 32] |= (uint32_t)v;
         out[at / 32 + 1] |= (uint32_t)(v >> 32);
-        random = kn_prng_b32(random);
+        random[0] = kn_prng_b32(random[0]);
     }
 }
 

@@ -2,6 +2,8 @@
  * expected values are computed in a wider type and rounded once. */
 #include <math.h>
 
+#include "../../runtime/sim/num.h"
+#include "../../runtime/sim/operand.h"
 #include "alu_table.h"
 
 #include <setjmp.h>
@@ -399,6 +401,46 @@ modes(void **state)
                      0xffc01234);
 }
 
+/* Every rounding of v_cvt_pk_{fp8,bf8}_f32 is the table's of num.h. */
+static void
+small_packs(void **state)
+{
+    struct snippet_rng rng = { 11 };
+
+    (void)state;
+    for (int k = 0; k < 8; k++) {
+        kiln_target t = k & 1 ? KILN_GFX942 : KILN_GFX950;
+        enum kn_num f = k & 2 ? kn_num_bf8(t) : kn_num_fp8(t);
+        struct kn_rounding r = { .saturate = k & 4 };
+        struct snippet *s = snippet_open(t,
+            k & 2 ? "v_cvt_pk_bf8_f32 v10, v20, v22"
+                  : "v_cvt_pk_fp8_f32 v10, v20, v22");
+
+        if (k & 4)
+            s->w.mode |= KN_MODE_FP16_OVFL;
+        for (int round = 0; round < 300; round++) {
+            for (unsigned l = 0; l < KN_LANES; l++) {
+                s->v[20][l] = (uint32_t)snippet_operand(&rng, 'f');
+                s->v[22][l] = (uint32_t)snippet_next(&rng);
+                if (round & 1)   /* exponents of the format, ties */
+                    s->v[22][l] = (s->v[22][l] & 0x80f80000) |
+                                  (107 + s->v[22][l] % 40) << 23;
+            }
+            assert_int_equal(snippet_run(s), KILN_OK);
+            for (unsigned l = 0; l < KN_LANES; l++) {
+                uint32_t want =
+                    kn_num_from_f32(f, kn_bits_f32(s->v[20][l]), r) |
+                    kn_num_from_f32(f, kn_bits_f32(s->v[22][l]), r) << 8;
+
+                if (s->v[10][l] != want)
+                    fail_msg("format %d of %08x %08x: %04x, want %04x", f,
+                             s->v[20][l], s->v[22][l], s->v[10][l], want);
+            }
+        }
+        snippet_close(s);
+    }
+}
+
 /* The whole division sequence gives the correctly rounded quotient. */
 static void
 division(void **state)
@@ -444,6 +486,7 @@ main(void)
         cmocka_unit_test(floats),
         cmocka_unit_test(packed),
         cmocka_unit_test(modes),
+        cmocka_unit_test(small_packs),
         cmocka_unit_test(division),
     };
 
