@@ -15,6 +15,7 @@ enum {
     TIME = bit_time,
     GEN = GENERATE | TIME,
     EXEC = bit_exec,
+    CHECK = bit_check,
     INFO = bit_info,
     LIST = bit_list
 };

@@ -215,7 +215,7 @@ kiln_status kn_parse_text(struct kn_ctx *c, const char *file, const char *text,
 
 /* ---- checks and passes ---- */
 kiln_status kn_verify(const struct kn_fn *f);
-/* Fence proof of a verified wave-level kernel (proof.c). */
+/* Fence proof of a verified wave-level kernel; FINDING if it fails. */
 kiln_status kn_prove(const struct kn_fn *f);
 
 /* A pass replaces *f. `dump`, if set, is called after each with its letter. */

@@ -102,6 +102,6 @@ proof_is_value(kn_ref r)
 }
 
 #define PROOF_FAIL(p, at, ...)                                                \
-    kn_fail_at((p)->c, KILN_BAD_INPUT, at, __VA_ARGS__)
+    kn_fail_at((p)->c, KILN_FINDING, at, __VA_ARGS__)
 
 #endif
