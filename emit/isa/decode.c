@@ -2,6 +2,7 @@
 #include <llvm-c/Disassembler.h>
 #include <llvm-c/Target.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +10,31 @@
 
 enum { TEXT_MAX = 256, MAX_INST = 16 };
 
+static void
+init_llvm(void)
+{
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser();
+    LLVMInitializeAMDGPUDisassembler();
+}
+
+void
+kn_llvm_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, init_llvm);
+}
+
 void *
 kn_disasm_open(kiln_target t)
 {
     LLVMDisasmContextRef d;
 
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUDisassembler();
+    kn_llvm_init();
     d = LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", kiln_target_name(t),
                                     "", NULL, 0, NULL, NULL);
     return d;

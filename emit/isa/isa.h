@@ -176,6 +176,10 @@ kiln_status kn_decode(struct kn_ctx *c, const struct kn_object *o,
 /* Index of the instruction at a virtual address, -1 if none starts there. */
 int32_t kn_program_at(const struct kn_program *p, uint64_t pc);
 
+/* Registers LLVM's AMDGPU target, all parts of it, once in the process: its
+ * registry is not safe against two threads that do it at the same time. */
+void kn_llvm_init(void);
+
 /* LLVM's text of one instruction, into buf (for listings and reports).
  * kn_inst_text opens a disassembler each time (0.4 ms): for a listing open
  * one. NULL from kn_disasm_open: this LLVM has no AMDGPU disassembler. */
