@@ -119,6 +119,8 @@ run_group(struct kn_worker *k, uint64_t index)
 
     k->findings->group_index = index;
     kn_group_init(g, r->l->select.all ? index : r->l->select.ids[index]);
+    if (r->l->tap && r->l->tap->group)
+        r->l->tap->group(r->l->tap->user, g->linear);
     kn_group_run(g);
     k->groups++;
     k->waves += g->nwaves;
@@ -192,7 +194,7 @@ thread_count(const struct kn_run *r)
     long n = r->l->threads ? (long)r->l->threads
                            : sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (n < 1 || order_matters(r->program))
+    if (n < 1 || r->l->tap || order_matters(r->program))
         n = 1;
     if (n > 256)
         n = 256;

@@ -84,6 +84,17 @@ kn_lds_barrier(struct kn_group *g)
     g->epoch++;
 }
 
+static void
+tap_lds(struct kn_wave *w, const struct kn_lds_access *x, bool write)
+{
+    const struct kn_sim_tap *tap = w->group->run->l->tap;
+    struct kn_sim_access a = { .mask = x->mask, .bytes = x->bytes,
+                               .write = write, .lds = x->addr };
+
+    if (tap && tap->access)
+        tap->access(tap->user, w->id, &a);
+}
+
 /* ---- the lanes of an access --------------------------------------------- */
 
 /* Drops lanes outside the allocation; refines if a granule is cut. */
@@ -279,6 +290,7 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
 
     memset(x->undef, 0, sizeof x->undef);
     check_range(w, i, x);
+    tap_lds(w, x, false);
     n = s->shift ? x->bytes / 4 : x->bytes;
     mark = reader_mark(w);
     reader = s->reader + (size_t)w->id * s->n;
@@ -406,6 +418,8 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
     struct readers r;
 
     check_range(w, i, x);
+    if (x->kind != KN_L_DMA)
+        tap_lds(w, x, true);
     find_readers(w, x->kind, &r);
     if (++s->stamp == KN_LDS_UNDEF - 1)
         kn_run_fail(w, KILN_UNSUPPORTED,

@@ -17,7 +17,9 @@ enum kn_sim_waves { KN_WAVES_ADVERSARIAL, KN_WAVES_RR, KN_WAVES_RANDOM };
 
 enum kn_mem_flags {
     KN_MEM_OUTPUT = 1,       /* starts poisoned; bytes never written are found */
-    KN_MEM_READONLY = 2      /* a store into it is a finding */
+    KN_MEM_READONLY = 2,     /* a store into it is a finding */
+    KN_MEM_BLANK = 4         /* an observed launch reads zero from it and
+                                drops its stores: no host memory */
 };
 
 /* Fills bytes [offset, offset+size) of an allocation on first touch. Pure:
@@ -54,6 +56,27 @@ struct kn_sim_select {
     size_t n;
 };
 
+/* The addresses of one memory instruction. */
+struct kn_sim_access {
+    uint64_t mask;           /* lanes that really access */
+    unsigned bytes;          /* of each lane */
+    bool write, dma;         /* dma: memory to LDS */
+    const uint32_t *lds;     /* [64], or NULL */
+    const uint64_t *mem;     /* [64], or NULL */
+};
+
+/* An observer of a launch (the timing model). Such a launch runs on the
+ * calling thread. `access` comes before the `inst` of the same instruction,
+ * twice for an instruction of two addresses. */
+struct kn_sim_tap {
+    void *user;
+    bool skip_mfma;          /* leave the results of matrix operations out */
+    bool alone;              /* barriers wait for nobody */
+    void (*group)(void *user, uint64_t linear);
+    bool (*inst)(void *user, uint32_t wave, uint32_t inst); /* false: end it */
+    void (*access)(void *user, uint32_t wave, const struct kn_sim_access *a);
+};
+
 struct kn_sim_launch {
     const struct kn_sim_code *code;
     const char *kernel;      /* NULL: the only one */
@@ -71,6 +94,7 @@ struct kn_sim_launch {
     unsigned max_findings;   /* kept; 0: 64. The total is always counted */
     void (*progress)(void *user, uint64_t done, uint64_t total);
     void *progress_user;
+    const struct kn_sim_tap *tap; /* NULL: nobody watches */
 };
 
 /* X(id, text): what the simulator reports. */

@@ -77,6 +77,18 @@ find_undef(const struct kn_page *p, uint32_t off, unsigned bytes,
     }
 }
 
+/* Does an observed launch access memory whose contents do not matter? */
+static bool
+is_blank(const struct kn_wave *w, const struct kn_vmem *x)
+{
+    const struct kn_block *b;
+
+    if (!w->group->run->l->tap || !x->mask)
+        return false;
+    b = kn_block_near(w->group->run->sim, x->addr[__builtin_ctzll(x->mask)]);
+    return b && b->flags & KN_MEM_BLANK;
+}
+
 void
 kn_vmem_gather(struct kn_wave *w, const struct kn_inst *i,
                const struct kn_memop *m, struct kn_vmem *x)
@@ -86,6 +98,10 @@ kn_vmem_gather(struct kn_wave *w, const struct kn_inst *i,
     unsigned bytes = m->bytes;
 
     memset(x->undef, 0, sizeof x->undef);
+    if (is_blank(w, x)) {
+        memset(x->buf, 0, sizeof x->buf);
+        return;
+    }
     for (uint64_t lanes = x->mask; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
         uint64_t a = x->addr[l];
@@ -196,6 +212,8 @@ static void
 execute_store(struct kn_wave *w, const struct kn_inst *i,
               const struct kn_memop *m, struct kn_vmem *x)
 {
+    if (is_blank(w, x))
+        return;
     kn_require_vgpr(w, i, m->data, m->ndata, storing_lanes(x), "stored");
     kn_vmem_collect(w, m, m->data, m->nreg, x->buf);
     kn_vmem_scatter(w, i, m, x);
@@ -235,6 +253,8 @@ execute_atomic(struct kn_wave *w, const struct kn_inst *i,
     kn_require_vgpr(w, i, m->data, m->ndata, lanes, "stored");
     memset(x->undef, 0, sizeof x->undef);
     memset(x->buf, 0, sizeof x->buf);
+    if (is_blank(w, x))
+        return;
     for (; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
         uint64_t old;
@@ -286,12 +306,27 @@ execute_dma(struct kn_wave *w, const struct kn_inst *i,
     memcpy(op->data, x->buf, sizeof x->buf);
 }
 
+/* Lanes of a load that the descriptor cuts off reach no memory either. */
+static void
+tap_memory(struct kn_wave *w, const struct kn_memop *m,
+           const struct kn_vmem *x)
+{
+    const struct kn_sim_tap *tap = w->group->run->l->tap;
+    struct kn_sim_access a = { .mask = storing_lanes(x), .bytes = m->bytes,
+                               .write = m->kind == KN_MO_STORE,
+                               .dma = m->kind == KN_MO_DMA, .mem = x->addr };
+
+    if (tap && tap->access)
+        tap->access(tap->user, w->id, &a);
+}
+
 void
 kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
                 struct kn_vmem *x, struct kn_op *op)
 {
     const struct kn_memop *m = &kn_step_of(w, i)->mem;
 
+    tap_memory(w, m, x);
     switch (m->kind) {
     case KN_MO_LOAD:
         kn_vmem_gather(w, i, m, x);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core.h"
+#include "mfma.h"
 
 /* Instructions a wave may run before another gets its turn. Without a barrier
  * the adversarial order would never leave a wave that spins on LDS. */
@@ -124,6 +125,25 @@ execute_flagged(struct kn_wave *w, const struct kn_inst *i,
     kn_undef_after(w, st, &note);
 }
 
+/* The same for an observed launch; afterwards the observer sees it. */
+static void
+execute_tapped(struct kn_wave *w, const struct kn_inst *i,
+               const struct kn_step *st)
+{
+    const struct kn_sim_tap *tap = w->group->run->l->tap;
+
+    if (tap->skip_mfma && st->flags & KN_ST_MFMA)
+        w->macs += kn_mfma_macs(kn_mfma_of(w->group->target, i->op));
+    else if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
+        execute_flagged(w, i, st);
+    else
+        st->fn(w, i);
+    if (tap->alone && w->at_barrier)
+        w->at_barrier = w->stop = false;
+    if (!tap->inst(tap->user, w->id, kn_inst_index(w, i)))
+        w->done = w->stop = true;
+}
+
 static void
 run_wave(struct kn_wave *w, uint64_t budget)
 {
@@ -141,7 +161,9 @@ run_wave(struct kn_wave *w, uint64_t budget)
         r->executed[pc] = 1;
         w->pc = (uint32_t)i->next;
         kn_hazard_check(w, i, st);
-        if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
+        if (r->l->tap)
+            execute_tapped(w, i, st);
+        else if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
             execute_flagged(w, i, st);
         else
             st->fn(w, i);

@@ -1,0 +1,228 @@
+/* predict.c - the timing model on generated kernels, and its report. */
+#include "predict.h"
+
+#include <string.h>
+
+#include "../runtime/file.h"
+
+struct device {
+    struct kn_ctx *c;
+    struct kn_sim *sim;
+    struct kn_sim_code *code;
+    struct kn_operands addr;
+    struct kn_plan plan;
+};
+
+static void
+fill_zero(void *user, uint64_t offset, void *dst, size_t size)
+{
+    (void)user;
+    (void)offset;
+    memset(dst, 0, size);
+}
+
+static void
+fill_offsets(void *user, uint64_t offset, void *dst, size_t size)
+{
+    const struct kn_predict *q = user;
+    uint64_t n = 8 * ((uint64_t)q->p->groups + 1);
+    uint64_t left = offset < n ? n - offset : 0;
+
+    memset(dst, 0, size);
+    memcpy(dst, (const uint8_t *)q->offs + (left ? offset : 0),
+           left < size ? left : size);
+}
+
+static kiln_status
+allocate(struct device *d, const struct kn_predict *q)
+{
+    struct kn_extents e = kn_extents_of(q->p);
+    struct { uint64_t size, *addr; } all[] = {
+        { e.a, &d->addr.a },   { e.b, &d->addr.b },   { e.c, &d->addr.c },
+        { e.sa, &d->addr.sa }, { e.sb, &d->addr.sb }, { e.bias, &d->addr.bias },
+    };
+
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k].size)
+            KN_TRY(kn_sim_alloc(d->sim, all[k].size, KN_MEM_BLANK, fill_zero,
+                                NULL, all[k].addr));
+    if (q->offs)
+        KN_TRY(kn_sim_alloc(d->sim, 8 * ((uint64_t)q->p->groups + 1), 0,
+                            fill_offsets, (void *)q, &d->addr.offs));
+    return KILN_OK;
+}
+
+static double
+flops_of(const struct kn_predict *q)
+{
+    const kiln_problem *p = q->p;
+    double n = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    double rows = q->offs ? (double)q->offs[p->groups] : 0;
+
+    if (p->family == KILN_GROUPED)
+        return 2.0 * rows * (double)p->n * (double)p->k;
+    if (p->family == KILN_WGRAD)
+        return 2.0 * rows * (double)p->m * (double)p->n;
+    return n * (double)(p->batch > 1 ? p->batch : 1);
+}
+
+static kiln_status
+predict_on(struct device *d, const struct kn_predict *q,
+           struct kn_time_result *out)
+{
+    struct kn_sim_launch l = { .kernel = q->g->name };
+    struct kn_time_query t = { .sim = d->sim, .launch = &l,
+                               .flops = flops_of(q), .trace = q->trace,
+                               .svg = q->svg };
+
+    KN_TRY(allocate(d, q));
+    KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
+    KN_TRY(kn_sim_load(d->sim, q->g->name, q->g->co, q->g->size, &d->code));
+    l.code = d->code;
+    l.kernarg = d->plan.kernarg;
+    l.kernarg_size = d->plan.kernarg_size;
+    memcpy(l.grid, d->plan.grid, sizeof l.grid);
+    memcpy(l.block, d->plan.block, sizeof l.block);
+    return kn_time_predict(d->c, &t, out);
+}
+
+kiln_status
+kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
+                     struct kn_time_result *out)
+{
+    struct device d = { .c = c };
+    jmp_buf *oom = c->oom;
+    kiln_status s;
+
+    KN_TRY(kn_sim_open(c, q->p->target, &d.sim));
+    s = predict_on(&d, q, out);
+    kn_sim_close(d.sim);
+    c->oom = oom;
+    return s;
+}
+
+/* ---- report ------------------------------------------------------------- */
+
+static void
+put_stalls(struct kn_buf *b, const struct kn_time_result *r)
+{
+    bool shown[KN_NSTALLS] = { false };
+
+    kn_put(b, "  waves wait");
+    for (;;) {
+        int best = -1;
+
+        for (int k = 0; k < KN_NSTALLS; k++)
+            if (!shown[k] && r->stall[k] >= 0.01 &&
+                (best < 0 || r->stall[k] > r->stall[best]))
+                best = k;
+        if (best < 0)
+            break;
+        shown[best] = true;
+        kn_putf(b, "  %.0f%% %s", 100 * r->stall[best],
+                kn_stall_name((enum kn_stall)best));
+    }
+    kn_put(b, "\n");
+}
+
+static void
+put_hot(struct kn_buf *b, const struct kn_time_result *r,
+        const struct kn_program *p)
+{
+    for (uint32_t k = 0; k < r->nhot && k < 4; k++) {
+        const struct kn_time_hot *h = &r->hot[k];
+        const struct kn_inst *i = p ? &p->inst[h->inst] : NULL;
+
+        kn_putf(b, "  %4.1f%% at 0x%llx %s: %s\n", 100 * h->share,
+                (unsigned long long)h->pc, i ? kn_isa[i->op].mnemonic : "",
+                kn_stall_name(h->cause));
+    }
+}
+
+static void
+put_text(struct kn_buf *b, const struct kn_time_result *r,
+         const struct kn_program *p)
+{
+    kn_putf(b, "predicted %.1f us, %.0f TFLOPS, bound by %s (not measured: "
+            "the timing model)\n", r->us, r->tflops, kn_bound_name(r->bound));
+    if (r->loop_cycles > 0)
+        kn_putf(b, "  loop %.0f clk, matrix pipes busy %.1f%%, LDS %.0f%%, "
+                "vector memory %.0f%%\n", r->loop_cycles,
+                100 * r->mfma_efficiency, 100 * r->busy_lds,
+                100 * r->busy_vmem);
+    kn_putf(b, "  workgroup %.0f clk (%.0f before the loop, %.0f after), %u "
+            "on a CU, %.1f rounds, %.2f GHz\n", r->group_cycles,
+            r->prologue_cycles, r->epilogue_cycles, r->resident, r->rounds,
+            r->clock_ghz);
+    kn_putf(b, "  memory: %.0f%% of the reads leave the L2, %.1f%% reach "
+            "HBM\n", 100 * r->l2_miss, 100 * r->hbm_share);
+    put_stalls(b, r);
+    put_hot(b, r, p);
+}
+
+static void
+json_breakdown(struct kn_json *j, const struct kn_time_result *r,
+               const struct kn_program *p)
+{
+    kn_json_open(j, "stalls", '{');
+    for (int k = 0; k < KN_NSTALLS; k++)
+        kn_json_real(j, kn_stall_name((enum kn_stall)k), r->stall[k]);
+    kn_json_close(j, '}');
+    kn_json_open(j, "hot", '[');
+    for (uint32_t k = 0; k < r->nhot; k++) {
+        const struct kn_time_hot *h = &r->hot[k];
+
+        kn_json_open(j, NULL, '{');
+        kn_json_uint(j, "pc", h->pc);
+        if (p)
+            kn_json_str(j, "op", kn_isa[p->inst[h->inst].op].mnemonic);
+        kn_json_str(j, "cause", kn_stall_name(h->cause));
+        kn_json_real(j, "share", h->share);
+        kn_json_close(j, '}');
+    }
+    kn_json_close(j, ']');
+}
+
+void
+kn_report_predicted(struct kn_tool *t, struct kn_json *j,
+                    const struct kn_time_result *r,
+                    const struct kn_program *program)
+{
+    put_text(t->text, r, program);
+    kn_json_open(j, "predicted", '{');
+    kn_json_real(j, "us", r->us);
+    kn_json_real(j, "tflops", r->tflops);
+    kn_json_str(j, "bound", kn_bound_name(r->bound));
+    kn_json_real(j, "loop_cycles", r->loop_cycles);
+    kn_json_real(j, "mfma_efficiency", r->mfma_efficiency);
+    kn_json_real(j, "mfma_duty", r->mfma_duty);
+    kn_json_real(j, "clock_ghz", r->clock_ghz);
+    kn_json_real(j, "workgroup_cycles", r->group_cycles);
+    kn_json_real(j, "prologue_cycles", r->prologue_cycles);
+    kn_json_real(j, "epilogue_cycles", r->epilogue_cycles);
+    kn_json_uint(j, "workgroups", r->workgroups);
+    kn_json_uint(j, "loop_iterations", r->loop_iterations);
+    kn_json_uint(j, "resident", r->resident);
+    kn_json_real(j, "rounds", r->rounds);
+    kn_json_real(j, "l2_miss", r->l2_miss);
+    kn_json_real(j, "hbm_share", r->hbm_share);
+    kn_json_real(j, "read_bytes", r->read_bytes);
+    kn_json_real(j, "write_bytes", r->write_bytes);
+    kn_json_real(j, "busy_lds", r->busy_lds);
+    kn_json_real(j, "busy_vmem", r->busy_vmem);
+    json_breakdown(j, r, program);
+    kn_json_close(j, '}');
+}
+
+kiln_status
+kn_write_pictures(struct kn_tool *t, const struct kn_buf *trace,
+                  const struct kn_buf *svg)
+{
+    const struct kn_value *v = t->cli->v;
+
+    if (v[KN_FLAG_trace].seen)
+        KN_TRY(kn_file_write(t->c, v[KN_FLAG_trace].s, trace->s, trace->n));
+    if (v[KN_FLAG_svg].seen)
+        KN_TRY(kn_file_write(t->c, v[KN_FLAG_svg].s, svg->s, svg->n));
+    return KILN_OK;
+}

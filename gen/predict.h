@@ -1,0 +1,30 @@
+/* predict.h - predicted time of a generated kernel (runtime/sim/timing.h), on
+ * a device of its own whose operands have sizes but no contents. */
+#ifndef KN_PREDICT_H
+#define KN_PREDICT_H
+
+#include "../runtime/sim/timing.h"
+#include "gen.h"
+#include "report.h"
+
+struct kn_predict {
+    const kiln_problem *p;   /* normalised, complete */
+    const int64_t *offs;     /* group offsets, NULL without groups */
+    const struct kn_generated *g;
+    struct kn_buf *trace, *svg; /* may be NULL */
+};
+
+kiln_status kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
+                                 struct kn_time_result *out);
+
+/* The prediction as lines and as the member "predicted" of the report.
+ * program: names instructions, may be NULL. */
+void kn_report_predicted(struct kn_tool *t, struct kn_json *j,
+                         const struct kn_time_result *r,
+                         const struct kn_program *program);
+
+/* Writes what --trace and --svg asked for. */
+kiln_status kn_write_pictures(struct kn_tool *t, const struct kn_buf *trace,
+                              const struct kn_buf *svg);
+
+#endif

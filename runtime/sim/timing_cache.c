@@ -1,0 +1,215 @@
+/* timing_cache.c - what the workgroups of a launch share, from what they do:
+ * each of the first round runs up to its second loop iteration, and the lines
+ * it loads are compared with its neighbours'. Workgroup i goes to chiplet
+ * i % 8 (HipKittens, ROCm blog on XCD remapping). The length of workgroups is
+ * probed with their first wave alone. */
+#include "timing_impl.h"
+
+kiln_status
+kn_time_run(struct kn_time_model *m, const struct kn_sim_launch *l)
+{
+    jmp_buf *oom = m->c->oom;
+    struct kn_sim_result result;
+    kiln_status s = kn_sim_run(m->q->sim, l, &result);
+
+    m->c->oom = oom;         /* kn_sim_run left its own */
+    return s;
+}
+
+/* ---- lines -------------------------------------------------------------- */
+
+struct set {                 /* of lines; open addressing, 0 is free */
+    uint64_t *slot;
+    size_t n, cap;           /* cap: power of two */
+};
+
+static bool
+set_add(struct kn_ctx *c, struct set *s, uint64_t key)
+{
+    size_t at;
+
+    key++;
+    if (2 * s->n >= s->cap) {
+        struct set bigger = { .cap = s->cap ? 4 * s->cap : 1 << 12 };
+
+        bigger.slot = KN_NEW(c, uint64_t, bigger.cap);
+        for (size_t k = 0; k < s->cap; k++)
+            if (s->slot[k])
+                set_add(c, &bigger, s->slot[k] - 1);
+        *s = bigger;
+    }
+    at = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (s->cap - 1);
+    while (s->slot[at] && s->slot[at] != key)
+        at = (at + 1) & (s->cap - 1);
+    if (s->slot[at])
+        return false;
+    s->slot[at] = key;
+    s->n++;
+    return true;
+}
+
+struct probe {
+    struct kn_time_model *m;
+    uint32_t chip;           /* chiplet of the workgroup */
+    uint32_t *heads;         /* of each wave */
+    struct set own, *l2, all;
+    uint64_t loads;          /* lines, each once for a workgroup */
+};
+
+static void
+begin_group(void *user, uint64_t linear)
+{
+    struct probe *p = user;
+
+    p->chip = (uint32_t)(linear % (uint64_t)p->m->chip.xcds);
+    memset(p->heads, 0, p->m->nwaves * sizeof *p->heads);
+    p->own.n = 0;
+    if (p->own.cap)
+        memset(p->own.slot, 0, p->own.cap * sizeof *p->own.slot);
+}
+
+static bool
+until_second_head(void *user, uint32_t wave, uint32_t inst)
+{
+    struct probe *p = user;
+
+    return !p->m->inst[inst].head || ++p->heads[wave] < 2;
+}
+
+static void
+see_lines(void *user, uint32_t wave, const struct kn_sim_access *a)
+{
+    struct probe *p = user;
+
+    (void)wave;
+    if (!a->mem || a->write)
+        return;
+    for (uint64_t k = a->mask; k; k &= k - 1) {
+        uint64_t line = a->mem[__builtin_ctzll(k)] >> 7;
+
+        if (!set_add(p->m->c, &p->own, line))
+            continue;
+        p->loads++;
+        set_add(p->m->c, &p->l2[p->chip], line);
+        set_add(p->m->c, &p->all, line);
+    }
+}
+
+kiln_status
+kn_time_find_reuse(struct kn_time_model *m, uint32_t resident,
+                   struct kn_time_reuse *out)
+{
+    enum { MOST = 1024 };
+    struct probe p = { .m = m };
+    struct kn_sim_tap tap = { .user = &p, .skip_mfma = true,
+                              .group = begin_group,
+                              .inst = until_second_head,
+                              .access = see_lines };
+    struct kn_sim_launch l = *m->q->launch;
+    uint64_t n = (uint64_t)m->chip.cus * resident, *ids, misses = 0;
+
+    if (n > m->groups)
+        n = m->groups;
+    if (n > MOST)
+        n = MOST;
+    ids = KN_NEW(m->c, uint64_t, n);
+    for (uint64_t k = 0; k < n; k++)
+        ids[k] = k;
+    p.heads = KN_NEW(m->c, uint32_t, m->nwaves);
+    p.l2 = KN_NEW(m->c, struct set, (size_t)m->chip.xcds);
+    l.select = (struct kn_sim_select){ .ids = ids, .n = n };
+    l.tap = &tap;
+    l.progress = NULL;
+    KN_TRY(kn_time_run(m, &l));
+    for (unsigned k = 0; k < (unsigned)m->chip.xcds; k++)
+        misses += p.l2[k].n;
+    out->l2_miss = p.loads ? (double)misses / (double)p.loads : 0;
+    out->hbm = p.loads ? (double)p.all.n / (double)p.loads : 0;
+    return KILN_OK;
+}
+
+/* ---- length of workgroups ----------------------------------------------- */
+
+struct count {
+    const struct kn_time_model *m;
+    uint64_t n;
+};
+
+/* A wave's work: its matrix clocks, or its instructions. */
+static bool
+count_first_wave(void *user, uint32_t wave, uint32_t inst)
+{
+    struct count *k = user;
+
+    (void)inst;
+    if (wave)
+        return false;
+    k->n++;
+    return true;
+}
+
+static kiln_status
+probe_length(struct kn_time_model *m, uint64_t group, double *length)
+{
+    struct count k = { m, 0 };
+    struct kn_sim_tap tap = { .user = &k, .skip_mfma = true, .alone = true,
+                              .inst = count_first_wave };
+    struct kn_sim_launch l = *m->q->launch;
+
+    if (*length > 0)
+        return KILN_OK;
+    l.select = (struct kn_sim_select){ .ids = &group, .n = 1 };
+    l.tap = &tap;
+    l.progress = NULL;
+    KN_TRY(kn_time_run(m, &l));
+    *length = (double)k.n;
+    return KILN_OK;
+}
+
+static bool
+alike(double a, double b)
+{
+    double d = a > b ? a - b : b - a;
+
+    return d <= 0.01 * (a > b ? a : b);
+}
+
+/* Between two probes of equal length nothing else is expected; where they
+ * differ the middle is probed, until the budget is spent. */
+static kiln_status
+refine(struct kn_time_model *m, double *len, uint64_t lo, uint64_t hi,
+       unsigned *budget)
+{
+    uint64_t mid = lo + (hi - lo) / 2;
+
+    if (hi - lo < 2)
+        return KILN_OK;
+    if (alike(len[lo], len[hi]) || !*budget) {
+        for (uint64_t k = lo + 1; k < hi; k++)
+            len[k] = k <= mid ? len[lo] : len[hi];
+        return KILN_OK;
+    }
+    --*budget;
+    KN_TRY(probe_length(m, mid, &len[mid]));
+    KN_TRY(refine(m, len, lo, mid, budget));
+    return refine(m, len, mid, hi, budget);
+}
+
+kiln_status
+kn_time_find_lengths(struct kn_time_model *m, double *len, bool *uniform)
+{
+    enum { PARTS = 8, BUDGET = 120 };
+    unsigned budget = BUDGET;
+    uint64_t last = m->groups - 1;
+
+    for (unsigned k = 0; k <= PARTS; k++)
+        KN_TRY(probe_length(m, last * k / PARTS, &len[last * k / PARTS]));
+    *uniform = true;
+    for (unsigned k = 0; k < PARTS; k++) {
+        uint64_t lo = last * k / PARTS, hi = last * (k + 1) / PARTS;
+
+        *uniform &= alike(len[lo], len[hi]);
+        KN_TRY(refine(m, len, lo, hi, &budget));
+    }
+    return KILN_OK;
+}

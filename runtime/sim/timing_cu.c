@@ -1,0 +1,572 @@
+/* timing_cu.c - one compute unit, clock by clock: replays the recorded waves
+ * of the workgroups that share it.
+ *
+ * Every unit is a queue whose state says when it could take the next
+ * instruction, so an instruction's completion is known when it issues, and a
+ * wave that cannot issue sleeps until the time its obstacle names. Each SIMD
+ * gets every fourth clock; in its slot each of its waves may issue one
+ * instruction, one for each port, by priority and then age. */
+#include "timing_cu.h"
+
+/* ---- LDS ---------------------------------------------------------------- */
+
+/* Direct-to-LDS data that arrives takes the banks from both pairs. */
+static void
+take_arrivals(struct cu *u, unsigned pair, uint64_t upto)
+{
+    struct lds_pair *p = &u->pair[pair];
+
+    while (p->dma_seen < u->ndma) {
+        const struct arrival *a = &u->dma[p->dma_seen % KN_ARRIVALS];
+
+        if (a->at > upto && a->at > p->free)
+            break;
+        p->free = (p->free > a->at ? p->free : a->at) + a->clk;
+        p->dma_seen++;
+    }
+}
+
+static uint64_t
+lds_earliest(const struct cu *u, const struct wave *w, enum kn_stall *why)
+{
+    const struct lds_pair *p = &u->pair[w->simd / 2];
+    uint64_t t = p->issue;
+
+    *why = KN_W_ISSUE;
+    if (p->n >= KN_LDS_FIFO && p->start[p->n % KN_LDS_FIFO] > t) {
+        t = p->start[p->n % KN_LDS_FIFO];
+        *why = KN_W_LDS_QUEUE;
+    }
+    return t;
+}
+
+static void
+issue_lds(struct cu *u, struct wave *w, const struct kn_time_inst *i,
+          uint32_t fact)
+{
+    struct lds_pair *p = &u->pair[w->simd / 2];
+    uint64_t bytes = (uint64_t)(fact >> 16) * 16, banks = 2 * (fact & 0xffff);
+    uint64_t bus = (uint64_t)((double)bytes / u->chip->lds_pair_bus), start;
+
+    /* Banks: each pair has half of their bandwidth while both are busy. */
+    if (bus < banks)
+        bus = banks;
+    if (!bus)
+        bus = 1;
+    take_arrivals(u, w->simd / 2, u->now + 4);
+    start = u->now + 4 > p->free ? u->now + 4 : p->free;
+    p->issue = u->now + 4;
+    p->start[p->n++ % KN_LDS_FIFO] = start;
+    p->free = start + bus;
+    u->lds_busy += (double)bus / 2;
+    push_done(&w->ds, i->store ? p->free
+                               : p->free + (uint64_t)u->chip->lds_latency);
+}
+
+/* ---- vector memory ------------------------------------------------------ */
+
+static bool
+l1_holds(struct cu *u, uint64_t line)
+{
+    uint64_t *set = u->l1[line % KN_L1_SETS];
+    unsigned k = 0;
+
+    while (k < KN_L1_WAYS - 1 && set[k] != line)
+        k++;
+    if (set[k] == line) {
+        memmove(set + 1, set, k * sizeof *set);
+        set[0] = line;
+        return true;
+    }
+    memmove(set + 1, set, (KN_L1_WAYS - 1) * sizeof *set);
+    set[0] = line;
+    return false;
+}
+
+static uint64_t
+vmem_earliest(const struct cu *u, enum kn_stall *why)
+{
+    unsigned depth = (unsigned)u->chip->vmem_queue;
+
+    *why = KN_W_VM_QUEUE;
+    return u->tcp_n >= depth ? u->tcp_start[(u->tcp_n - depth) % KN_QUEUE] : 0;
+}
+
+/* The TCP takes an instruction when its lines fit into the 32 KB. */
+static uint64_t
+tcp_start(struct cu *u, uint64_t bytes)
+{
+    uint64_t start = u->now + 4 > u->tcp_free ? u->now + 4 : u->tcp_free;
+
+    while (u->fly_head < u->fly_n &&
+           u->fly_bytes + bytes > (uint64_t)u->chip->vmem_inflight) {
+        const struct flight *f = &u->fly[u->fly_head++ % KN_FLIGHTS];
+
+        if (f->back > start)
+            start = f->back;
+        u->fly_bytes -= f->bytes;
+    }
+    return start;
+}
+
+static void
+take_off(struct cu *u, uint64_t back, uint64_t bytes)
+{
+    if (u->fly_n - u->fly_head == KN_FLIGHTS)
+        u->fly_bytes -= u->fly[u->fly_head++ % KN_FLIGHTS].bytes;
+    u->fly[u->fly_n++ % KN_FLIGHTS] = (struct flight){ back, bytes };
+    u->fly_bytes += bytes;
+}
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Loads come back in order, at the rate the chip grants. */
+static uint64_t
+load_back(struct cu *u, const uint64_t *line, uint64_t n, uint64_t served)
+{
+    uint64_t miss = 0;
+
+    for (uint64_t k = 0; k < n; k++)
+        miss += !l1_holds(u, line[k]);
+    u->read_lines += (double)miss;
+    if (!miss)
+        return later(u->back, served + (uint64_t)u->chip->l1_latency);
+    u->data = later(u->data + (uint64_t)((double)miss * 128 / u->env->read),
+                    served + (uint64_t)u->env->latency);
+    return later(u->back, u->data);
+}
+
+static uint64_t
+store_out(struct cu *u, uint64_t bytes, uint64_t served)
+{
+    u->wrote += (double)bytes / u->env->write;
+    if (u->wrote < (double)served)
+        u->wrote = (double)served;
+    return (uint64_t)u->wrote;
+}
+
+static void
+note_arrival(struct cu *u, uint64_t at, uint64_t bytes)
+{
+    uint64_t clk = (uint64_t)((double)bytes / u->chip->lds_write);
+
+    for (unsigned k = 0; k < 2; k++)
+        if (u->ndma - u->pair[k].dma_seen >= KN_ARRIVALS)
+            take_arrivals(u, k, at);
+    u->dma[u->ndma++ % KN_ARRIVALS] = (struct arrival){ at, clk };
+    u->lds_busy += (double)clk;
+}
+
+static void
+issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
+           uint32_t fact)
+{
+    const uint64_t *f = &u->record->line[fact];
+    uint64_t n = f[0] & 0xffffffff, bytes = f[0] >> 32;
+    uint64_t cost = later(i->busy, n * (uint64_t)u->chip->vmem_line);
+    uint64_t start = tcp_start(u, n * 128), done;
+
+    u->tcp_start[u->tcp_n++ % KN_QUEUE] = start;
+    u->tcp_free = start + cost;
+    u->vmem_busy += (double)cost;
+    if (i->store) {
+        uint64_t out = store_out(u, bytes, start + cost);
+
+        take_off(u, out, n * 128);
+        done = out + (uint64_t)u->chip->l1_latency;
+        w->stored = later(w->stored, done);
+    } else {
+        done = load_back(u, f + 1, n, start + cost);
+        u->back = done;
+        take_off(u, done, n * 128);
+        if (i->dma)
+            note_arrival(u, done, bytes);
+    }
+    push_done(&w->vm, done);
+    if (i->counters & KN_C_LGKM)
+        push_done(&w->ds, done);
+}
+
+/* ---- vector and matrix pipes -------------------------------------------- */
+
+static uint64_t
+vector_earliest(const struct cu *u, const struct wave *w,
+                const struct kn_time_inst *i, enum kn_stall *why)
+{
+    const struct simd *s = &u->simd[w->simd];
+    uint64_t t = s->valu;
+
+    *why = KN_W_VALU;
+    if (i->cls == KN_TC_MFMA) {
+        if (s->xdl > t) {
+            t = s->xdl;
+            *why = KN_W_MFMA;
+        }
+        return t;
+    }
+    if (s->shadow > t) {
+        t = s->shadow;
+        *why = KN_W_SHADOW;
+    }
+    if (i->cls == KN_TC_PACKED && s->run &&
+        s->xdl + (uint64_t)u->chip->mfma_pk_gap > t) {
+        t = s->xdl + (uint64_t)u->chip->mfma_pk_gap;
+        *why = KN_W_SHADOW;
+    }
+    return t;
+}
+
+static void
+issue_vector(struct cu *u, struct wave *w, const struct kn_time_inst *i)
+{
+    struct simd *s = &u->simd[w->simd];
+
+    if (i->cls == KN_TC_MFMA) {
+        s->xdl = u->now + i->busy;
+        s->valu = u->now + (uint64_t)u->chip->slot;
+        s->shadow = u->now + (uint64_t)u->chip->mfma_valu_gap;
+        s->run = true;
+        s->mfma += i->busy;
+    } else {
+        s->valu = u->now + i->busy;
+    }
+}
+
+/* ---- waits -------------------------------------------------------------- */
+
+static uint64_t
+wait_earliest(const struct wave *w, const struct kn_time_inst *i,
+              enum kn_stall *why)
+{
+    uint64_t t = done_below(&w->vm, i->vm), d;
+
+    *why = KN_W_VM_DATA;
+    if (i->lgkm < 15) {
+        d = done_below(&w->ds, i->lgkm);
+        if (d > t) {
+            t = d;
+            *why = KN_W_LDS_DATA;
+        }
+        if (w->smem > t) {   /* out of order: only zero is sure */
+            t = w->smem;
+            *why = KN_W_SMEM;
+        }
+    }
+    return t;
+}
+
+static void
+arrive(struct cu *u, struct wave *w)
+{
+    struct group *g = &u->group[w->group];
+
+    g->arrived++;
+    w->blocked = true;
+    w->ready = u->now;
+    if (g->arrived < g->alive)
+        return;
+    g->arrived = 0;
+    for (uint32_t k = 0; k < u->nwaves; k++) {
+        struct wave *o = &u->wave[k];
+
+        if (o->group != w->group || !o->blocked)
+            continue;
+        o->blocked = false;
+        note_wait(u, o, KN_W_BARRIER,
+                  u->now + (uint64_t)u->chip->barrier - o->ready);
+        o->ready = u->now + (uint64_t)u->chip->barrier;
+        o->at++;
+    }
+}
+
+static void
+end_wave(struct cu *u, struct wave *w)
+{
+    struct group *g = &u->group[w->group];
+    uint64_t t = later(u->now, w->stored);
+
+    w->done = true;
+    u->end = later(u->end, t);
+    g->alive--;
+    if (g->alive && g->arrived == g->alive) { /* the others wait for nobody */
+        for (uint32_t k = 0; k < u->nwaves; k++) {
+            struct wave *o = &u->wave[k];
+
+            if (o->group == w->group && o->blocked) {
+                o->blocked = false;
+                o->ready = u->now + (uint64_t)u->chip->barrier;
+                o->at++;
+            }
+        }
+        g->arrived = 0;
+    }
+}
+
+/* ---- instruction fetch -------------------------------------------------- */
+
+/* When the line of an instruction is there; asks for it if nobody did. */
+static uint64_t
+fetched(struct cu *u, uint32_t line)
+{
+    struct fetch *f = &u->fetch[line % u->nfetch];
+    const struct fetch *before = &u->fetch[(line + u->nfetch - 1) % u->nfetch];
+    uint64_t t = u->now + (uint64_t)u->chip->icache_miss;
+
+    if (f->line == line + 1)
+        return f->at;
+    if (before->line == line) { /* streaming: the next line is on its way */
+        t = later(before->at, u->now) + (uint64_t)u->chip->icache_stream;
+        if (before->at + 2 * (uint64_t)u->chip->icache_miss < u->now)
+            t = u->now + (uint64_t)u->chip->icache_stream;
+    }
+    f->line = line + 1;
+    f->at = t;
+    return t;
+}
+
+/* ---- issue -------------------------------------------------------------- */
+
+static uint64_t
+earliest(struct cu *u, const struct wave *w, const struct kn_time_inst *i,
+         enum kn_stall *why)
+{
+    uint64_t t = fetched(u, i->line), x = 0;
+    enum kn_stall w2 = KN_W_FETCH;
+
+    *why = KN_W_FETCH;
+    switch (i->cls) {
+    case KN_TC_VALU:
+    case KN_TC_PACKED:
+    case KN_TC_MFMA: x = vector_earliest(u, w, i, &w2); break;
+    case KN_TC_LDS:
+        x = lds_earliest(u, w, &w2);
+        x = later(x, done_below(&w->ds, KN_LGKM_OUT - 1));
+        break;
+    case KN_TC_VMEM:
+        x = vmem_earliest(u, &w2);
+        x = later(x, done_below(&w->vm, KN_VM_OUT - 1));
+        break;
+    case KN_TC_WAIT: x = wait_earliest(w, i, &w2); break;
+    default: break;
+    }
+    if (x > t) {
+        t = x;
+        *why = w2;
+    }
+    return t;
+}
+
+static void
+note_head(struct cu *u, const struct wave *w)
+{
+    struct head h = { u->now, 0, u->lds_busy, u->vmem_busy };
+
+    if (w != &u->wave[0])
+        return;
+    for (unsigned k = 0; k < 4; k++)
+        h.mfma += u->simd[k].mfma / 4;
+    u->head = kn_grow(u->c, u->head, &u->headcap, u->nhead + 1,
+                      sizeof *u->head);
+    u->head[u->nhead++] = h;
+}
+
+static bool
+branched(const struct wave *w, uint32_t inst, const struct kn_program *p)
+{
+    return w->at + 1 < w->n &&
+           (int32_t)w->event[w->at + 1].inst != p->inst[inst].next;
+}
+
+static void
+issue(struct cu *u, struct wave *w, const struct kn_time_inst *i)
+{
+    const struct kn_time_event *e = &w->event[w->at];
+
+    w->ready = u->now + i->next;
+    if (i->head)
+        note_head(u, w);
+    switch (i->cls) {
+    case KN_TC_VALU:
+    case KN_TC_PACKED:
+    case KN_TC_MFMA: issue_vector(u, w, i); break;
+    case KN_TC_LDS: issue_lds(u, w, i, e->fact); break;
+    case KN_TC_VMEM: issue_vmem(u, w, i, e->fact); break;
+    case KN_TC_SMEM: w->smem = u->now + (uint64_t)u->chip->smem_latency; break;
+    case KN_TC_PRIO: w->prio = i->arg; break;
+    case KN_TC_BARRIER: arrive(u, w); return;
+    case KN_TC_END: end_wave(u, w); return;
+    case KN_TC_NOP:
+        note_wait(u, w, KN_W_NOP, i->next - (uint64_t)u->chip->slot);
+        break;
+    case KN_TC_BRANCH:
+        if (branched(w, e->inst, u->program)) {
+            w->ready = u->now + (uint64_t)u->chip->branch_taken;
+            note_wait(u, w, KN_W_BRANCH,
+                      w->ready - u->now - (uint64_t)u->chip->slot);
+        }
+        break;
+    default: break;
+    }
+    if (++w->at == w->n) {   /* cut short: counts as its end */
+        w->at--;
+        end_wave(u, w);
+    }
+}
+
+static uint64_t
+align(uint64_t t, unsigned simd)
+{
+    return t + (simd + 4 - t % 4) % 4;
+}
+
+static void
+defer(struct cu *u, struct wave *w, uint64_t t, enum kn_stall why)
+{
+    uint64_t to = align(later(t, u->now + 1), w->simd);
+
+    note_wait(u, w, why, to - later(w->ready, u->now));
+    w->ready = to;
+}
+
+static void
+try_wave(struct cu *u, struct wave *w, uint32_t *ports)
+{
+    uint32_t inst = w->event[w->at].inst;
+    const struct kn_time_inst *i = &u->inst[inst];
+    enum kn_stall why = KN_W_ISSUE;
+    uint64_t t;
+
+    if (i->port != KN_U_INTERNAL && *ports >> i->port & 1) {
+        defer(u, w, u->now + 4, KN_W_ISSUE);
+        return;
+    }
+    t = earliest(u, w, i, &why);
+    if (t > u->now) {
+        defer(u, w, t, why);
+        return;
+    }
+    if (i->port != KN_U_INTERNAL)
+        *ports |= 1u << i->port;
+    if (u->trace)
+        kn_time_trace_issue(u, w, inst);
+    issue(u, w, i);
+}
+
+/* Waves of a SIMD by priority, the older first. */
+static void
+run_slot(struct cu *u, unsigned simd)
+{
+    uint32_t ports = 0;
+
+    for (int prio = 3; prio >= 0; prio--)
+        for (uint32_t k = simd; k < u->nwaves; k += 4) {
+            struct wave *w = &u->wave[k];
+
+            if (!w->done && !w->blocked && w->prio == prio &&
+                w->ready <= u->now && w->turn != u->now + 1) {
+                w->turn = u->now + 1;
+                try_wave(u, w, &ports);
+            }
+        }
+}
+
+static bool
+next_slot(const struct cu *u, uint64_t *t, unsigned *simd)
+{
+    bool any = false;
+
+    for (uint32_t k = 0; k < u->nwaves; k++) {
+        const struct wave *w = &u->wave[k];
+        uint64_t at = align(w->ready, w->simd);
+
+        if (w->done || w->blocked || (any && at >= *t))
+            continue;
+        *t = at;
+        *simd = w->simd;
+        any = true;
+    }
+    return any;
+}
+
+/* ---- set up and result -------------------------------------------------- */
+
+/* The waves of each workgroup go round the SIMDs; the second workgroup
+ * continues where the first one ended. */
+static void
+place_waves(struct cu *u, const struct kn_time_record *r, uint32_t resident)
+{
+    u->nwaves = r->nwaves * resident;
+    u->wave = KN_NEW(u->c, struct wave, u->nwaves);
+    u->group = KN_NEW(u->c, struct group, resident);
+    for (uint32_t k = 0; k < u->nwaves; k++) {
+        struct wave *w = &u->wave[k];
+
+        w->event = r->wave[k % r->nwaves].event;
+        w->n = r->wave[k % r->nwaves].n;
+        w->group = k / r->nwaves;
+        w->simd = k % 4;
+        w->done = !w->n;
+        u->group[w->group].alive += w->n != 0;
+    }
+}
+
+static void
+open_cu(struct cu *u, struct kn_time_model *m, const struct kn_time_record *r,
+        const struct kn_time_env *env)
+{
+    *u = (struct cu){ .c = m->c, .chip = &m->chip, .env = env, .record = r,
+                      .inst = m->inst, .program = &m->program };
+    u->nfetch = (uint32_t)(m->chip.icache_bytes / 64);
+    u->fetch = KN_NEW(m->c, struct fetch, u->nfetch);
+    u->inst_wait = KN_NEW(m->c, double, (size_t)m->program.n * KN_NSTALLS);
+    memset(u->l1, 0xff, sizeof u->l1);
+}
+
+/* The steady part: without the first two iterations where there are enough. */
+static void
+take_heads(const struct cu *u, struct kn_time_cu *out)
+{
+    size_t skip = u->nhead > 8 ? 2 : u->nhead > 2 ? 1 : 0;
+    const struct head *a, *b;
+
+    out->heads = u->nhead;
+    if (u->nhead < 2)
+        return;
+    a = &u->head[skip];
+    b = &u->head[u->nhead - 1];
+    out->steady = u->nhead - 1 - skip;
+    out->entered = (double)u->head[0].at;
+    out->first = (double)a->at;
+    out->last = (double)b->at;
+    out->loop_mfma = b->mfma - a->mfma;
+    out->loop_lds = b->lds - a->lds;
+    out->loop_vmem = b->vmem - a->vmem;
+}
+
+kiln_status
+kn_time_replay(struct kn_time_model *m, const struct kn_time_record *r,
+               uint32_t resident, const struct kn_time_env *env,
+               struct kn_time_trace *trace, struct kn_time_cu *out)
+{
+    struct cu *u = KN_NEW(m->c, struct cu, 1);
+    unsigned simd = 0;
+
+    open_cu(u, m, r, env);
+    u->trace = trace;
+    place_waves(u, r, resident);
+    while (next_slot(u, &u->now, &simd))
+        run_slot(u, simd);
+    *out = (struct kn_time_cu){ .cycles = (double)u->end,
+                                .waves = u->nwaves,
+                                .read = u->read_lines * 128,
+                                .inst_wait = u->inst_wait };
+    memcpy(out->waiting, u->waiting, sizeof out->waiting);
+    for (unsigned k = 0; k < 4; k++)
+        out->mfma += u->simd[k].mfma / 4;
+    take_heads(u, out);
+    return KILN_OK;
+}

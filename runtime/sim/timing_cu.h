@@ -1,0 +1,129 @@
+/* timing_cu.h - the state of the compute unit that timing_cu.c replays, also
+ * seen by the trace. Times are clocks since the workgroups were dispatched. */
+#ifndef KN_TIMING_CU_H
+#define KN_TIMING_CU_H
+
+#include "timing_impl.h"
+
+enum {
+    KN_VM_OUT = 63, KN_LGKM_OUT = 15, /* counter widths, CDNA3 ISA 4.4 */
+    KN_LDS_FIFO = 8, KN_QUEUE = 64, KN_FLIGHTS = 4096, KN_ARRIVALS = 4096,
+    KN_L1_SETS = 64, KN_L1_WAYS = 4 /* 32 KB of 128 B lines */
+};
+
+struct done_ring {           /* completion times, in order */
+    uint64_t n;
+    uint64_t at[64];
+};
+
+static inline void
+push_done(struct done_ring *r, uint64_t t)
+{
+    if (r->n && r->at[(r->n - 1) % 64] > t)
+        t = r->at[(r->n - 1) % 64];
+    r->at[r->n++ % 64] = t;
+}
+
+/* When at most `left` of the operations are still outstanding. */
+static inline uint64_t
+done_below(const struct done_ring *r, unsigned left)
+{
+    return r->n > left ? r->at[(r->n - left - 1) % 64] : 0;
+}
+
+struct wave {
+    const struct kn_time_event *event;
+    size_t n, at;
+    uint64_t ready;          /* when it may try to issue */
+    uint64_t turn;           /* slot it had its turn in, plus one */
+    bool done, blocked;      /* blocked: at a barrier */
+    uint8_t simd, prio;
+    uint32_t group;
+    struct done_ring vm, ds;
+    uint64_t smem;           /* when the last scalar load is there */
+    uint64_t stored;         /* when its last store is out */
+};
+
+struct group {
+    uint32_t alive, arrived;
+};
+
+struct simd {
+    uint64_t valu;           /* vector port free */
+    uint64_t xdl;            /* matrix pipe free */
+    uint64_t shadow;         /* vector ops may issue beside a matrix op */
+    bool run;                /* a matrix op ran */
+    double mfma;
+};
+
+struct lds_pair {
+    uint64_t issue, free;
+    uint64_t n, dma_seen;
+    uint64_t start[KN_LDS_FIFO]; /* when each of the queue was served */
+};
+
+struct arrival {             /* direct-to-LDS data */
+    uint64_t at, clk;
+};
+
+struct flight {
+    uint64_t back, bytes;
+};
+
+struct fetch {
+    uint32_t line;           /* plus one; 0: none */
+    uint64_t at;
+};
+
+struct head {                /* the first wave meets the loop head */
+    uint64_t at;
+    double mfma, lds, vmem;
+};
+
+struct cu {
+    struct kn_ctx *c;
+    const struct kn_time_chip *chip;
+    const struct kn_time_env *env;
+    const struct kn_time_record *record;
+    const struct kn_time_inst *inst;
+    const struct kn_program *program;
+    struct kn_time_trace *trace;
+    uint64_t now, end;
+    uint32_t nwaves;
+    struct wave *wave;
+    struct group *group;
+    struct simd simd[4];
+    struct lds_pair pair[2];
+    uint64_t ndma;
+    struct arrival dma[KN_ARRIVALS];
+    uint64_t tcp_n, tcp_free, tcp_start[KN_QUEUE];
+    uint64_t fly_head, fly_n, fly_bytes;
+    struct flight fly[KN_FLIGHTS];
+    uint64_t back, data;     /* last load back; bytes granted until */
+    double wrote;
+    uint64_t l1[KN_L1_SETS][KN_L1_WAYS]; /* most recent first */
+    uint32_t nfetch;
+    struct fetch *fetch;
+    size_t nhead, headcap;
+    struct head *head;
+    double lds_busy, vmem_busy, read_lines;
+    double waiting[KN_NSTALLS];
+    double *inst_wait;
+};
+
+/* Time in the main loop that a wave did not issue. */
+static inline void
+note_wait(struct cu *u, const struct wave *w, enum kn_stall why, uint64_t clk)
+{
+    uint32_t inst = w->event[w->at].inst;
+
+    if (!u->inst[inst].in_loop)
+        return;
+    u->waiting[why] += (double)clk;
+    u->inst_wait[(size_t)inst * KN_NSTALLS + why] += (double)clk;
+}
+
+/* timing_trace.c: w issues inst at u->now. */
+void kn_time_trace_issue(struct cu *u, const struct wave *w, uint32_t inst);
+
+#endif
