@@ -7,6 +7,7 @@
 #include "emit.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -222,6 +223,41 @@ declare_values(struct lower *l)
         }
 }
 
+static void
+module_flag(struct lower *l, const char *name, uint32_t value)
+{
+    LLVMAddModuleFlag(l->mod, LLVMModuleFlagBehaviorWarning, name,
+                      strlen(name), LLVMValueAsMetadata(low_i32(l, value)));
+}
+
+/* Line tables only; "line" n + 1 is operation n (lines.h). */
+static LLVMMetadataRef
+declare_lines(struct lower *l, LLVMDIBuilderRef di)
+{
+    size_t n = strlen(l->f->name);
+    LLVMMetadataRef file = LLVMDIBuilderCreateFile(di, "wave.tir", 8, "", 0);
+    LLVMMetadataRef type, fn;
+
+    module_flag(l, "Dwarf Version", 4);
+    module_flag(l, "Debug Info Version", LLVMDebugMetadataVersion());
+    LLVMDIBuilderCreateCompileUnit(di, LLVMDWARFSourceLanguageC99, file,
+        "kiln", 4, 1, "", 0, 0, "", 0, LLVMDWARFEmissionLineTablesOnly, 0, 0,
+        0, "", 0, "", 0);
+    type = LLVMDIBuilderCreateSubroutineType(di, file, NULL, 0,
+                                             LLVMDIFlagZero);
+    fn = LLVMDIBuilderCreateFunction(di, file, l->f->name, n, "", 0, file, 1,
+                                     type, 0, 1, 1, LLVMDIFlagZero, 1);
+    LLVMSetSubprogram(l->fn, fn);
+    return fn;
+}
+
+static void
+set_line(struct lower *l, LLVMMetadataRef fn, size_t ins)
+{
+    LLVMSetCurrentDebugLocation2(l->b, LLVMDIBuilderCreateDebugLocation(
+        l->ctx, (unsigned)ins + 1, 0, fn, NULL));
+}
+
 typedef void lower_fn(struct lower *, const struct kn_ins *);
 
 #define KN_ROW_TILE(id) NULL
@@ -237,6 +273,8 @@ static void
 build_module(struct lower *l)
 {
     const char *cov = "amdhsa_code_object_version";
+    LLVMDIBuilderRef di = LLVMCreateDIBuilder(l->mod);
+    LLVMMetadataRef fn;
 
     init_types(l);
     LLVMAddModuleFlag(l->mod, LLVMModuleFlagBehaviorError, cov, strlen(cov),
@@ -248,9 +286,14 @@ build_module(struct lower *l)
     LLVMPositionBuilderAtEnd(l->b,
         LLVMAppendBasicBlockInContext(l->ctx, l->fn, "entry"));
     declare_values(l);
-    for (size_t i = 0; i < l->f->nins; i++)
+    fn = declare_lines(l, di);
+    for (size_t i = 0; i < l->f->nins; i++) {
+        set_line(l, fn, i);
         lower_table[l->f->ins[i].op](l, &l->f->ins[i]);
+    }
     LLVMBuildRetVoid(l->b);
+    LLVMDIBuilderFinalize(di);
+    LLVMDisposeDIBuilder(di);
 }
 
 /* ---- running LLVM ---- */

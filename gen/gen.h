@@ -9,7 +9,7 @@
 #ifndef KN_GEN_H
 #define KN_GEN_H
 
-#include "../ir/ir.h"
+#include "../emit/lines.h"
 
 /* The classes of shapes one code object serves; checked at launch. Alignment
  * is of base pointer and row pitch: 16, 4, or 1 = only the element's own. */
@@ -82,6 +82,7 @@ struct kn_generated {
     struct kn_config cfg;
     const char *name;        /* kernel symbol */
     struct kn_fn *tile, *wave;
+    struct kn_line_map lines;        /* code offset -> operation of wave */
     const char *llvm, *assembly;     /* only if asked for */
     const uint8_t *co;
     size_t size;

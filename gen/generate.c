@@ -74,6 +74,7 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     KN_TRY(kn_emit(c, out->wave, texts, &e));
     out->llvm = e.llvm;
     out->assembly = e.assembly;
+    KN_TRY(kn_lines_read(c, e.rel, e.rel_size, &out->lines));
     KN_TRY(kn_object_link(c, e.rel, e.rel_size, &co, &out->size));
     out->co = co;
     out->compilations = 1;
