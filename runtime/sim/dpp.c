@@ -28,20 +28,49 @@ source_lane(unsigned ctrl, int l)
     }
 }
 
+/* Controls that do the same in each row of 16 lanes. */
+static bool
+same_in_rows(unsigned ctrl)
+{
+    return ctrl < 0x130 || ctrl == 0x140 || ctrl == 0x141 ||
+           ctrl >> 4 == 0x15;
+}
+
+/* Lanes of exec as seen by the readers. */
+static uint64_t
+active_sources(uint64_t exec, const uint8_t from[KN_LANES])
+{
+    uint64_t m = 0;
+
+    if (exec == UINT64_MAX)
+        return exec;
+    for (unsigned l = 0; l < KN_LANES; l++)
+        m |= (exec >> from[l] & 1) << l;
+    return m;
+}
+
 bool
 kn_dpp_lanes(unsigned ctrl, uint64_t exec, uint8_t from[KN_LANES],
              uint64_t *valid)
 {
+    unsigned n = same_in_rows(ctrl) ? 16 : KN_LANES;
+
     *valid = 0;
-    for (int l = 0; l < KN_LANES; l++) {
-        int s = source_lane(ctrl, l);
+    for (unsigned l = 0; l < n; l++) {
+        int s = source_lane(ctrl, (int)l);
 
         if (s == -2 || ctrl == 0x100 || ctrl == 0x110 || ctrl == 0x120)
             return false;
-        from[l] = (uint8_t)(s < 0 ? l : s);
-        if (s >= 0 && exec >> s & 1)
-            *valid |= 1ull << l;
+        from[l] = (uint8_t)(s < 0 ? (int)l : s);
+        *valid |= (uint64_t)(s >= 0) << l;
     }
+    if (n == 16) {
+        for (unsigned l = 16; l < KN_LANES; l++)
+            from[l] = (uint8_t)(from[l - 16] + 16);
+        *valid |= *valid << 16;
+        *valid |= *valid << 32;
+    }
+    *valid &= active_sources(exec, from);
     return true;
 }
 
@@ -50,6 +79,8 @@ kn_dpp_mask(unsigned row_mask, unsigned bank_mask)
 {
     uint64_t m = 0;
 
+    if (row_mask == 15 && bank_mask == 15)
+        return UINT64_MAX;
     for (unsigned l = 0; l < KN_LANES; l++)
         if (row_mask >> (l >> 4) & 1 && bank_mask >> (l >> 2 & 3) & 1)
             m |= 1ull << l;

@@ -326,6 +326,35 @@ branch_targets(void **state)
 
 /* ---- what must be refused ---- */
 
+/* A word that is no instruction: refused with its address, or kept as one
+ * whose execution is the error. */
+static void
+unknown_word(void **state)
+{
+    struct program_facts facts = { .target = KILN_GFX950 };
+    const struct kn_object_kernel *k;
+    struct kn_program prog;
+    struct program p;
+    char text[128];
+
+    (void)state;
+    program_open_bare(&p, &facts, "s_nop 3\n.long 0xffffffff\ns_endpgm\n");
+    k = &kn_sim_object(p.code)->kernels[0];
+    assert_int_equal(kn_decode(&p.ctx, kn_sim_object(p.code), k, false,
+                               &prog), KILN_OK);
+    assert_int_equal(prog.n, 3);
+    assert_int_equal(prog.inst[1].op, KN_I_unknown);
+    kn_inst_text(KILN_GFX950, &prog.inst[0], text, sizeof text);
+    assert_string_equal(text, "s_nop 3");
+    kn_inst_text(KILN_GFX950, &prog.inst[1], text, sizeof text);
+    assert_string_equal(text, ".long 0xffffffff");
+    assert_int_equal(kn_decode(&p.ctx, kn_sim_object(p.code), k, true,
+                               &prog), KILN_UNSUPPORTED);
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)k->entry + 4);
+    assert_non_null(strstr(p.ctx.err.text, text));
+    program_close(&p);
+}
+
 static void
 refuse(const char *text, const char *what)
 {
@@ -593,6 +622,7 @@ main(int argc, char **argv)
         cmocka_unit_test(waits),
         cmocka_unit_test(matrix_operands),
         cmocka_unit_test(branch_targets),
+        cmocka_unit_test(unknown_word),
         cmocka_unit_test(unknown_text),
         cmocka_unit_test(word_contradicts_text),
         cmocka_unit_test(every_opcode),
