@@ -90,7 +90,7 @@ kn_dpp_mask(unsigned row_mask, unsigned bank_mask)
 uint32_t
 kn_sdwa_place(uint32_t old, uint32_t v, unsigned sel, unsigned unused)
 {
-    unsigned n = sel < 4 ? 8 : 16, at = sel < 4 ? sel * 8 : (sel - 4) * 16;
+    unsigned n = sel < 4 ? 8 : 16, at = sel < 4 ? sel * 8 : (sel & 1) * 16;
     uint32_t field = ((1u << n) - 1) << at, r = v << at & field;
 
     if (sel > 5)
