@@ -11,8 +11,9 @@ const char *const kit_kernels[] = {
     "Inputs/direct2_bf16.tir",  "Inputs/direct3_fp8_tn.tir",
     "Inputs/direct2_mxfp4.tir", "Inputs/direct2_block128.tir",
     "Inputs/regs1_bf16_tn.tir", "Inputs/regs2_i8_nn.tir",
-    "Inputs/regs2_mxfp6.tir",   "Inputs/wave_ops.tir",
-    "Inputs/tile_ops.tir",      NULL,
+    "Inputs/regs2_mxfp6.tir",   "Inputs/grouped_bf16_nn.tir",
+    "Inputs/wave_ops.tir",      "Inputs/tile_ops.tir",
+    NULL,
 };
 
 void

@@ -124,6 +124,14 @@ later_covers(const struct kn_fn *f, size_t at)
     return false;
 }
 
+/* The only instruction of an `if` without `else`: the path around it does
+ * without the fence already. */
+static bool
+alone_in_branch(const struct kn_fn *f, size_t at)
+{
+    return at && f->ins[at - 1].op == KN_OP_if && f->ins[at + 1].op == KN_OP_end;
+}
+
 static bool
 proves(const struct kn_fn *f)
 {
@@ -149,7 +157,8 @@ try_one(const struct kn_fn *f, size_t at, enum mutation m, struct tally *t)
         if (!proves(&g)) {
             t->killed++;
             t->killed_by[m]++;
-        } else if (f->ins[at].op == KN_OP_fence && later_covers(f, at)) {
+        } else if (f->ins[at].op == KN_OP_fence &&
+                   (later_covers(f, at) || alone_in_branch(f, at))) {
             t->harmless++;
             t->harmless_by[m]++;
         } else if (t->survivor) {

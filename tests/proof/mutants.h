@@ -35,7 +35,8 @@ struct tally {
 
 /* Proves every mutant of f; f itself must prove. A surviving fence mutant is
  * harmless when a later fence retires the same operations before anything
- * could depend on them; any other survivor is reported. */
+ * could depend on them, or when the fence is all there is in a branch that can
+ * be passed by; any other survivor is reported. */
 void try_mutants(const struct kn_fn *f, struct tally *t);
 
 #endif

@@ -1,6 +1,6 @@
 /* Kernels of the generator, each weakened in every way there is (mutants.h):
  * the proof must object to each mutant that is not harmless. Without arguments
- * a representative set; `all` takes every combination of target, types,
+ * a representative set; `all` takes every combination of family, target, types,
  * layout, scales, tile, stages and alignment that the generator has. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,8 @@
 #include "mutants.h"
 
 struct pick {
+    kiln_family family;
+    uint32_t cus;            /* 0: one tile a workgroup */
     kiln_target target;
     kiln_type type;
     kiln_layout layout;
@@ -23,28 +25,39 @@ struct pick {
     uint32_t base;           /* alignment of the operands */
 };
 
-/* Both targets, both ways into LDS, every loop and every compute region. */
+/* Every family and target, both ways into LDS, every loop and every compute
+ * region. */
 static const struct pick few[] = {
-    { KILN_GFX950, KILN_BF16, KILN_NT, KILN_SCALE_NONE, 256, 256, 2, 4, 2, 4096,
-      4104, 16 },
-    { KILN_GFX950, KILN_FP8, KILN_NN, KILN_SCALE_ROW, 128, 128, 2, 2, 2, 4096,
-      4112, 16 },
-    { KILN_GFX950, KILN_F16, KILN_TN, KILN_SCALE_NONE, 64, 64, 2, 2, 3, 4096,
-      4096, 16 },
-    { KILN_GFX950, KILN_MXFP4, KILN_NT, KILN_SCALE_MX32, 64, 64, 2, 2, 2, 4096,
-      8192, 16 },
-    { KILN_GFX950, KILN_MXFP6, KILN_NT, KILN_SCALE_MX32, 64, 64, 2, 2, 2, 4096,
-      4128, 16 },
-    { KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128, 64, 64, 2, 2, 2, 4096,
-      4224, 16 },
-    { KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_TENSOR, 64, 64, 2, 2, 2, 4096,
-      4100, 16 },
-    { KILN_GFX942, KILN_BF16, KILN_TN, KILN_SCALE_NONE, 64, 64, 2, 2, 1, 4096,
-      4100, 16 },
-    { KILN_GFX942, KILN_I8, KILN_NN, KILN_SCALE_ROW, 32, 64, 2, 2, 2, 4101,
-      4101, 1 },
-    { KILN_GFX942, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128, 64, 64, 2, 2, 2, 4096,
-      4224, 16 },
+    { KILN_GEMM, 0, KILN_GFX950, KILN_BF16, KILN_NT, KILN_SCALE_NONE,
+      256, 256, 2, 4, 2, 4096, 4104, 16 },
+    { KILN_GEMM, 304, KILN_GFX950, KILN_FP8, KILN_NN, KILN_SCALE_ROW,
+      128, 128, 2, 2, 2, 4096, 4112, 16 },
+    { KILN_GEMM, 0, KILN_GFX950, KILN_F16, KILN_TN, KILN_SCALE_NONE,
+      64, 64, 2, 2, 3, 4096, 4096, 16 },
+    { KILN_GEMM, 0, KILN_GFX950, KILN_MXFP4, KILN_NT, KILN_SCALE_MX32,
+      64, 64, 2, 2, 2, 4096, 8192, 16 },
+    { KILN_GEMM, 0, KILN_GFX950, KILN_MXFP6, KILN_NT, KILN_SCALE_MX32,
+      64, 64, 2, 2, 2, 4096, 4128, 16 },
+    { KILN_GEMM, 0, KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128,
+      64, 64, 2, 2, 2, 4096, 4224, 16 },
+    { KILN_GEMM, 0, KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_TENSOR,
+      64, 64, 2, 2, 2, 4096, 4100, 16 },
+    { KILN_GEMM, 304, KILN_GFX942, KILN_BF16, KILN_TN, KILN_SCALE_NONE,
+      64, 64, 2, 2, 1, 4096, 4100, 16 },
+    { KILN_GEMM, 0, KILN_GFX942, KILN_I8, KILN_NN, KILN_SCALE_ROW,
+      32, 64, 2, 2, 2, 4101, 4101, 1 },
+    { KILN_GEMM, 0, KILN_GFX942, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128,
+      64, 64, 2, 2, 2, 4096, 4224, 16 },
+    { KILN_BATCHED, 0, KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_ROW,
+      64, 64, 2, 2, 2, 4096, 4112, 16 },
+    { KILN_GROUPED, 256, KILN_GFX950, KILN_BF16, KILN_NT, KILN_SCALE_NONE,
+      64, 64, 2, 2, 2, 4096, 4104, 16 },
+    { KILN_GROUPED, 0, KILN_GFX950, KILN_FP8, KILN_NN, KILN_SCALE_TENSOR,
+      64, 64, 2, 2, 3, 4096, 4112, 16 },
+    { KILN_WGRAD, 256, KILN_GFX950, KILN_BF16, KILN_TN, KILN_SCALE_NONE,
+      64, 64, 2, 2, 2, 4096, 4104, 16 },
+    { KILN_WGRAD, 0, KILN_GFX942, KILN_BF16, KILN_TN, KILN_SCALE_NONE,
+      64, 64, 2, 2, 2, 4096, 4104, 16 },
 };
 
 static void
@@ -60,14 +73,17 @@ print_survivor(void *user, const struct kn_fn *f, size_t at, enum mutation m)
 static struct kn_fn *
 generate(struct kn_ctx *c, const struct pick *x)
 {
-    kiln_problem p = { .size = sizeof p, .family = KILN_GEMM,
+    kiln_problem p = { .size = sizeof p, .family = x->family,
                        .target = x->target, .layout = x->layout, .a = x->type,
                        .b = x->type, .out = KILN_BF16, .scale = x->scale,
-                       .bias = 1, .beta = 1, .m = 4096, .n = x->n, .k = x->k };
+                       .bias = x->family != KILN_WGRAD, .beta = 1, .m = 4096,
+                       .n = x->n, .k = x->k };
     struct kn_config g = { .bm = x->bm, .bn = x->bn, .wm = x->wm, .wn = x->wn,
-                           .stages = x->stages };
+                           .stages = x->stages, .cus = x->cus };
     struct kn_fn *f;
 
+    p.batch = x->family == KILN_BATCHED ? 4 : 0;
+    p.groups = x->family == KILN_GROUPED || x->family == KILN_WGRAD ? 4 : 0;
     if (kn_problem_normalise(c, &p))
         return NULL;
     g.domain = kn_domain_of(&p, x->base, 128);
@@ -96,8 +112,8 @@ report(unsigned kernels, const struct tally *t)
 {
     unsigned matter = t->made - t->harmless;
 
-    print_message("# %u kernels, %u mutants: %u killed, %u harmless (a later "
-                  "fence retires the same), %u survive: kill rate %.2f %%\n",
+    print_message("# %u kernels, %u mutants: %u killed, %u harmless (another "
+                  "fence or path covers them), %u survive: kill rate %.2f %%\n",
                   kernels, t->made, t->killed, t->harmless, matter - t->killed,
                   100.0 * t->killed / matter);
     for (int m = 0; m < MUT_KINDS; m++)
@@ -153,23 +169,31 @@ each_shape(struct pick x, unsigned *kernels, struct tally *t)
 }
 
 static void
+each_operand(struct pick x, unsigned *kernels, struct tally *t)
+{
+    for (int type = 1; type < KILN_NTYPES; type++)
+        for (int layout = 0; layout < KILN_NLAYOUTS; layout++)
+            for (int scale = 0; scale < KILN_NSCALES; scale++) {
+                x.type = (kiln_type)type;
+                x.layout = (kiln_layout)layout;
+                x.scale = (kiln_scale)scale;
+                each_shape(x, kernels, t);
+            }
+}
+
+static void
 all_kernels(void **state)
 {
     struct tally t = { .survivor = print_survivor };
     unsigned kernels = 0;
-    struct pick x = { 0 };
 
     (void)state;
-    for (int target = 1; target < KILN_NTARGETS; target++)
-        for (int type = 1; type < KILN_NTYPES; type++)
-            for (int layout = 0; layout < KILN_NLAYOUTS; layout++)
-                for (int scale = 0; scale < KILN_NSCALES; scale++) {
-                    x.target = (kiln_target)target;
-                    x.type = (kiln_type)type;
-                    x.layout = (kiln_layout)layout;
-                    x.scale = (kiln_scale)scale;
-                    each_shape(x, &kernels, &t);
-                }
+    for (int family = 0; family < KILN_NFAMILIES; family++)
+        for (int target = 1; target < KILN_NTARGETS; target++)
+            for (uint32_t cus = 0; cus <= 256; cus += 256)
+                each_operand((struct pick){ .family = (kiln_family)family,
+                                            .target = (kiln_target)target,
+                                            .cus = cus }, &kernels, &t);
     assert_true(kernels > 1000);
     report(kernels, &t);
 }
