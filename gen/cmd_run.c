@@ -152,6 +152,28 @@ execute(struct run *r)
     return kn_sim_run(r->sim, &l, &r->result);
 }
 
+/* Findings of a kernel made here get the template line they come from. */
+static kiln_status
+place_findings(struct run *r)
+{
+    const struct kn_object_kernel *k;
+    struct kn_object o;
+
+    if (!r->g.wave || !r->result.nkept)
+        return KILN_OK;
+    KN_TRY(kn_object_read(r->c, r->g.name, r->g.co, r->g.size, &o));
+    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
+    for (unsigned i = 0; i < r->result.nkept; i++) {
+        struct kn_finding *f = &r->result.findings[i];
+        uint32_t ins = kn_lines_find(&r->g.lines, f->pc - k->entry);
+
+        if (f->pc >= k->entry && ins < r->g.wave->nins)
+            snprintf(f->place, sizeof f->place, "%s:%d",
+                     r->g.wave->ins[ins].at.file, r->g.wave->ins[ins].at.line);
+    }
+    return KILN_OK;
+}
+
 /* ---- check -------------------------------------------------------------- */
 
 static uint64_t
@@ -362,6 +384,7 @@ run_on_device(struct run *r, struct kn_json *j)
     KN_TRY(alloc_offsets(r));
     KN_TRY(plan_launch(r));
     KN_TRY(execute(r));
+    KN_TRY(place_findings(r));
     if (r->p.m && r->p.n) {
         KN_TRY(check_output(r));
         check_written(r);

@@ -134,6 +134,7 @@ json_finding(struct kn_json *j, const struct kn_finding *f)
     kn_json_open(j, NULL, '{');
     kn_json_str(j, "kind", finding_names[f->kind]);
     kn_json_str(j, "text", f->text);
+    kn_json_str(j, "place", f->place);
     kn_json_uint(j, "pc", f->pc);
     kn_json_uint(j, "workgroup", f->workgroup);
     kn_json_uint(j, "wave", f->wave);
@@ -154,9 +155,9 @@ put_findings(struct kn_buf *b, const struct kn_sim_result *r)
     for (unsigned i = 0; i < r->nkept && i < SHOWN; i++) {
         const struct kn_finding *f = &r->findings[i];
         kn_putf(b, "  %s at 0x%" PRIx64 ", workgroup %" PRIu64
-                   ", wave %" PRIu32 ", %" PRIu32 " times: %s\n",
+                   ", wave %" PRIu32 ", %" PRIu32 " times%s%s: %s\n",
                 finding_names[f->kind], f->pc, f->workgroup, f->wave,
-                f->count, f->text);
+                f->count, *f->place ? ", from " : "", f->place, f->text);
     }
 }
 

@@ -135,6 +135,7 @@ struct kn_finding {
     uint32_t other_wave;
     uint32_t count;          /* equal findings folded into this one */
     char text[160];          /* one sentence: instruction, counters, ... */
+    char place[56];          /* tile-IR line, filled in by who knows it */
 };
 
 struct kn_sim_result {
