@@ -2,7 +2,7 @@
 #include "exec.h"
 #include "operand.h"
 
-/* ---- helpers of salu.def ---- */
+/* ---- functions salu.def names ---- */
 
 /* Bits [at, at+n) of v, n at most `width`; the signed form extends them. */
 static uint64_t
