@@ -124,12 +124,19 @@ later_covers(const struct kn_fn *f, size_t at)
     return false;
 }
 
-/* The only instruction of an `if` without `else`: the path around it does
- * without the fence already. */
+/* The only instruction with an effect of an `if` without `else`: the path
+ * around it does without the fence already. */
 static bool
 alone_in_branch(const struct kn_fn *f, size_t at)
 {
-    return at && f->ins[at - 1].op == KN_OP_if && f->ins[at + 1].op == KN_OP_end;
+    size_t from = at - 1, to = at + 1;
+
+    while (from && kn_op_info((enum kn_op)f->ins[from].op).kind == KN_ALU)
+        from--;
+    while (to < f->nins && kn_op_info((enum kn_op)f->ins[to].op).kind == KN_ALU)
+        to++;
+    return at && to < f->nins && f->ins[from].op == KN_OP_if &&
+           f->ins[to].op == KN_OP_end;
 }
 
 static bool
