@@ -153,19 +153,47 @@ put_bits(uint8_t *p, unsigned at, unsigned n, unsigned value)
 /* In each group of 16 lanes the rows, one after the other, make a list of
  * elements; lane t gets elements t, 16 + t, 32 + t, ... */
 static void
-transpose(const struct kn_memop *m, uint8_t (*in)[16], uint8_t (*out)[16])
+transpose_bits(const struct kn_memop *m, uint8_t (*in)[16],
+               uint8_t (*out)[16])
 {
     unsigned bits = m->element, row = m->bytes * 8 / bits;
 
+    for (unsigned t = 0; t < 16; t++)
+        for (unsigned k = 0; k < row; k++) {
+            unsigned e = 16 * k + t;
+            unsigned v = get_bits(in[e / row], e % row * bits, bits);
+
+            put_bits(out[t], k * bits, bits, v);
+        }
+}
+
+/* The same for whole bytes, without touching bits. */
+static void
+transpose_bytes(unsigned element, uint8_t (*in)[16], uint8_t (*out)[16])
+{
+    uint8_t list[128];
+
+    for (unsigned t = 0; t < 16; t++)
+        memcpy(list + 8 * t, in[t], 8);
+    for (unsigned t = 0; t < 16; t++) {
+        if (element == 16)
+            for (unsigned k = 0; k < 4; k++)
+                memcpy(out[t] + 2 * k, list + 2 * (16 * k + t), 2);
+        else
+            for (unsigned k = 0; k < 8; k++)
+                out[t][k] = list[16 * k + t];
+    }
+}
+
+static void
+transpose(const struct kn_memop *m, uint8_t (*in)[16], uint8_t (*out)[16])
+{
     memset(out, 0, KN_LANES * sizeof *out);
     for (unsigned base = 0; base < KN_LANES; base += 16)
-        for (unsigned t = 0; t < 16; t++)
-            for (unsigned k = 0; k < row; k++) {
-                unsigned e = 16 * k + t;
-                unsigned v = get_bits(in[base + e / row], e % row * bits,
-                                      bits);
-                put_bits(out[base + t], k * bits, bits, v);
-            }
+        if (m->element < 8)
+            transpose_bits(m, in + base, out + base);
+        else
+            transpose_bytes(m->element, in + base, out + base);
 }
 
 static void
