@@ -66,6 +66,7 @@ exit_code(kiln_status s)
     case KILN_NO_MEMORY:
     case KILN_IO:
     case KILN_NO_DEVICE:
+    case KILN_NOT_FOUND:
         break;
     }
     return 2;

@@ -141,6 +141,13 @@ kn_hip_use(struct kn_hip *h, struct kn_ctx *c, int device,
 }
 
 kiln_status
+kn_hip_select(struct kn_hip *h, struct kn_ctx *c, int device)
+{
+    CALL(h, c, SetDevice, device);
+    return KILN_OK;
+}
+
+kiln_status
 kn_hip_alloc(struct kn_hip *h, struct kn_ctx *c, size_t n, void **out)
 {
     CALL(h, c, Malloc, out, n ? n : 1);

@@ -36,6 +36,9 @@ int kn_hip_count(const struct kn_hip *h);
 kiln_status kn_hip_use(struct kn_hip *h, struct kn_ctx *c, int device,
                        struct kn_hip_device *out);
 
+/* Only makes it current. */
+kiln_status kn_hip_select(struct kn_hip *h, struct kn_ctx *c, int device);
+
 kiln_status kn_hip_alloc(struct kn_hip *h, struct kn_ctx *c, size_t n,
                          void **out);
 kiln_status kn_hip_free(struct kn_hip *h, struct kn_ctx *c, void *p);

@@ -24,7 +24,8 @@ extern "C" {
     X(NO_MEMORY, 4, "out of memory") \
     X(IO, 5, "input or output failed") \
     X(NO_DEVICE, 6, "no such device") \
-    X(INTERNAL, 7, "kiln is wrong")
+    X(INTERNAL, 7, "kiln is wrong") \
+    X(NOT_FOUND, 8, "no such kernel")
 
 typedef enum kiln_status {
 #define X(id, value, text) KILN_##id = value,
@@ -145,10 +146,211 @@ typedef struct kiln_problem {
     uint32_t reserved2;
 } kiln_problem;
 
-/* Text of an enumerator, and its value by text (-1: none of that name). */
+/* ---- functions -----------------------------------------------------------
+ *
+ * A function that can fail returns a status and fills *error (which may be
+ * NULL) with one sentence. Objects may be used from any thread; closing one
+ * is the caller's to order after its last use. Strings that are handed out
+ * live as long as the object they came from. */
+
+/* Text of an enumerator. */
 const char *kiln_status_name(kiln_status s);
 const char *kiln_type_name(kiln_type t);
 const char *kiln_target_name(kiln_target t);
+
+typedef struct kiln_context kiln_context;
+typedef struct kiln_kernel kiln_kernel;
+typedef struct kiln_device kiln_device;
+typedef struct kiln_function kiln_function;
+
+typedef enum kiln_log_level {
+    KILN_LOG_WARNING,        /* something was repaired or is slower */
+    KILN_LOG_INFO            /* a kernel was compiled, and why this one */
+} kiln_log_level;
+
+typedef enum kiln_flags {
+    KILN_RUN_ONLY = 1,       /* a kernel that is nowhere is an error */
+    KILN_STRICT = 2,         /* a damaged cache entry is an error */
+    KILN_NO_DISK = 4         /* no cache directory */
+} kiln_flags;
+
+/* All-zero: the environment decides (docs/api.md), malloc, silence. */
+typedef struct kiln_options {
+    uint32_t size;
+    uint32_t flags;
+    /* realloc semantics, bytes 0 frees; called from any thread */
+    void *(*realloc)(void *user, void *p, size_t old, size_t bytes);
+    void *realloc_user;
+    void (*log)(void *user, kiln_log_level level, const char *text);
+    void *log_user;
+    const char *cache_dir;
+    const char *hip_library; /* instead of libamdhip64.so.{7,6,5} */
+} kiln_options;
+
+kiln_status kiln_open(const kiln_options *options, kiln_context **out,
+                      kiln_error *error);
+/* After every kernel and device of it. */
+void kiln_close(kiln_context *context);
+
+/* Kernels of an AOT bundle (kilnc pack) take part in every later search. */
+kiln_status kiln_add_bundle(kiln_context *context, const char *path,
+                            kiln_error *error);
+
+/* ---- kernels ---- */
+
+/* A kernel for the problem: from memory, bundles or the cache directory;
+ * KILN_NOT_FOUND if there is none. Never loads a compiler. `config` NULL or
+ * "": chosen; else such as "tile=256x256x64 waves=2x4". When the chosen
+ * kernel is nowhere, one of a bundle whose domain covers the problem is
+ * taken. */
+kiln_status kiln_lookup(kiln_context *context, const kiln_problem *problem,
+                        const char *config, kiln_kernel **out,
+                        kiln_error *error);
+/* The same, and compiles what is nowhere. */
+kiln_status kiln_compile(kiln_context *context, const kiln_problem *problem,
+                         const char *config, kiln_kernel **out,
+                         kiln_error *error);
+void kiln_release(kiln_kernel *kernel);
+
+typedef enum kiln_source {
+    KILN_FROM_COMPILER,
+    KILN_FROM_DISK,
+    KILN_FROM_BUNDLE
+} kiln_source;
+
+typedef struct kiln_kernel_info {
+    uint32_t size;
+    kiln_target target;
+    const char *name;        /* symbol in the code object */
+    const char *key;         /* SHA-256 of what it was made from, in hex */
+    const char *config;      /* one line, accepted by kiln_compile */
+    const char *why;         /* reasons of the choice, "" if it was given */
+    const char *versions;    /* of generator and LLVM */
+    const void *code;        /* the code object: an ELF file */
+    size_t code_size;
+    uint32_t vgpr, agpr, sgpr, lds, scratch;
+    uint32_t kernarg_size;
+    kiln_source source;
+    double compile_ms;       /* 0 unless compiled by this context */
+} kiln_kernel_info;
+
+/* Fills info up to info->size. */
+void kiln_get_kernel(const kiln_kernel *kernel, kiln_kernel_info *info);
+
+/* ---- launches ---- */
+
+/* X(id, field of kiln_arguments): what a kernel may point to. */
+#define KILN_OPERANDS(X) \
+    X(ARG_A, a) \
+    X(ARG_B, b) \
+    X(ARG_C, c) \
+    X(ARG_SA, sa) \
+    X(ARG_SB, sb) \
+    X(ARG_BIAS, bias) \
+    X(ARG_OFFSETS, offsets)
+
+typedef enum kiln_operand {
+#define X(id, field) KILN_##id,
+    KILN_OPERANDS(X)
+#undef X
+    KILN_NOPERANDS
+} kiln_operand;
+
+/* Device addresses; NULL if the problem has no such operand. */
+typedef struct kiln_arguments {
+    uint32_t size;
+    uint32_t reserved;
+    const void *a, *b;
+    void *c;
+    const void *sa, *sb, *bias;
+    const void *offsets;     /* int64 [groups + 1], on the device */
+    void *workspace;         /* plan.workspace bytes */
+    void *stream;            /* hipStream_t, NULL: the default one */
+} kiln_arguments;
+
+typedef struct kiln_pointer {
+    uint16_t offset;         /* in kernarg, 8 bytes */
+    uint8_t operand;         /* enum kiln_operand */
+    uint8_t align;           /* bytes the address must be aligned to */
+} kiln_pointer;
+
+/* Everything a launch needs, for kiln_launch or for a launcher of one's own
+ * (hipModuleLaunchKernel with kernarg as the parameter buffer, addresses
+ * written at pointer[].offset). Depends on the kernel and the problem only:
+ * make it once, launch it often. A zero grid is nothing to do. */
+typedef struct kiln_plan {
+    uint32_t size;
+    uint32_t grid[3];        /* workgroups */
+    uint32_t block[3];       /* work-items */
+    uint32_t lds;            /* bytes, declared by the code object */
+    uint64_t workspace;      /* bytes of args->workspace */
+    uint32_t kernarg_size;
+    uint32_t npointers;
+    uint8_t kernarg[256];
+    kiln_pointer pointer[16];
+} kiln_plan;
+
+/* Refuses a problem that the kernel was not made for. */
+kiln_status kiln_make_plan(const kiln_kernel *kernel,
+                           const kiln_problem *problem, kiln_plan *plan,
+                           kiln_error *error);
+
+/* "sim:gfx950", "sim:gfx942": the simulator; "hip:0": an AMD GPU.
+ * KILN_NO_DEVICE where there is none. */
+kiln_status kiln_open_device(kiln_context *context, const char *name,
+                             kiln_device **out, kiln_error *error);
+void kiln_close_device(kiln_device *device);
+
+typedef struct kiln_device_info {
+    uint32_t size;
+    kiln_target target;
+    uint32_t cus;            /* compute units */
+    uint32_t simulated;      /* 1: times are no silicon's */
+    char name[64];
+    char bus[32];
+} kiln_device_info;
+
+void kiln_get_device(const kiln_device *device, kiln_device_info *info);
+
+kiln_status kiln_malloc(kiln_device *device, size_t bytes, void **out,
+                        kiln_error *error);
+kiln_status kiln_free(kiln_device *device, void *p, kiln_error *error);
+kiln_status kiln_upload(kiln_device *device, void *dst, const void *src,
+                        size_t bytes, kiln_error *error);
+kiln_status kiln_download(kiln_device *device, void *dst, const void *src,
+                          size_t bytes, kiln_error *error);
+
+/* Puts the code on the device; keeps the kernel alive. */
+kiln_status kiln_load(kiln_device *device, kiln_kernel *kernel,
+                      kiln_function **out, kiln_error *error);
+void kiln_unload(kiln_function *function);
+
+/* Enqueues on args->stream and returns: no allocation, no waiting, nothing
+ * initialised here, no device memory read by the host; safe under hipGraph
+ * capture. The device must be the calling thread's current one. On the
+ * simulator the kernel has run when this returns; KILN_FINDING if it broke a
+ * rule of the hardware. */
+kiln_status kiln_launch(kiln_function *function, const kiln_plan *plan,
+                        const kiln_arguments *args, kiln_error *error);
+kiln_status kiln_sync(kiln_device *device, void *stream, kiln_error *error);
+
+typedef struct kiln_timing {
+    uint32_t size;
+    uint32_t runs;           /* in: launches back to back, 0 is 1 */
+    double us;               /* out: microseconds of one, by the GPU's clock */
+} kiln_timing;
+
+/* UNSUPPORTED on the simulator, whose host time means nothing. */
+kiln_status kiln_time(kiln_function *function, const kiln_plan *plan,
+                      const kiln_arguments *args, kiln_timing *timing,
+                      kiln_error *error);
+
+/* Chooses, finds or compiles, loads and launches. The first call of a shape
+ * class prepares it; later ones of the class (M counts by its power of two)
+ * only launch, under the terms of kiln_launch. problem->target is filled in
+ * from the device. */
+kiln_status kiln_run(kiln_device *device, const kiln_problem *problem,
+                     const kiln_arguments *args, kiln_error *error);
 
 #ifdef __cplusplus
 }

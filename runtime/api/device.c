@@ -1,0 +1,268 @@
+/* device.c - the public device functions over a back end. */
+#include "device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static kiln_status
+open_named(struct kn_ctx *c, kiln_device *d, const char *name)
+{
+    char *end;
+    long n;
+
+    KN_ENTER(c);
+    for (int t = KILN_TARGET_NONE + 1; t < KILN_NTARGETS; t++)
+        if (!strncmp(name, "sim:", 4) &&
+            !strcmp(name + 4, kiln_target_name((kiln_target)t)))
+            return kn_device_open_sim(c, d, (kiln_target)t);
+    if (!strncmp(name, "hip:", 4)) {
+        n = strtol(name + 4, &end, 10);
+        if (end != name + 4 && !*end && n >= 0 && n < 1024)
+            return kn_device_open_hip(c, d, (int)n);
+    }
+    return kn_fail(c, KILN_BAD_INPUT, "there is no device '%s': "
+                   "sim:gfx942, sim:gfx950 or hip:N", name);
+}
+
+static kiln_status
+open_device(struct kn_ctx *c, kiln_context *x, const char *name,
+            kiln_device **out)
+{
+    kiln_device *d = kn_host_alloc(&x->host, sizeof *d);
+    kiln_status s;
+
+    if (!d)
+        return kn_fail(c, KILN_NO_MEMORY, "out of memory");
+    memset(d, 0, sizeof *d);
+    d->context = x;
+    d->info.size = sizeof d->info;
+    kn_ctx_init(&d->arena, x->host.realloc, x->host.user);
+    d->dispatch = kn_dispatch_new(&x->host);
+    s = d->dispatch ? open_named(&d->arena, d, name)
+                    : kn_fail(c, KILN_NO_MEMORY, "out of memory");
+    if (s && !c->err.status)
+        c->err = d->arena.err;
+    memset(&d->arena.err, 0, sizeof d->arena.err);
+    d->arena.oom = NULL;
+    if (s)
+        kiln_close_device(d);
+    else
+        *out = d;
+    return s;
+}
+
+kiln_status
+kiln_open_device(kiln_context *x, const char *name, kiln_device **out,
+                 kiln_error *error)
+{
+    struct kn_ctx c;
+
+    *out = NULL;
+    kn_call_begin(&x->host, &c);
+    return kn_call_end(&c, open_device(&c, x, name, out), error);
+}
+
+void
+kiln_close_device(kiln_device *d)
+{
+    struct kn_host h;
+
+    if (!d)
+        return;
+    h = d->context->host;
+    kn_dispatch_free(d->dispatch);
+    if (d->backend)
+        d->backend->close(d);
+    kn_ctx_free(&d->arena);
+    kn_host_free(&h, d, sizeof *d);
+}
+
+void
+kiln_get_device(const kiln_device *d, kiln_device_info *info)
+{
+    uint32_t size = info->size;
+
+    memcpy(info, &d->info, size < sizeof *info ? size : sizeof *info);
+    info->size = size;
+}
+
+kiln_status
+kiln_malloc(kiln_device *d, size_t bytes, void **out, kiln_error *error)
+{
+    struct kn_ctx c;
+
+    *out = NULL;
+    kn_call_begin(&d->context->host, &c);
+    return kn_call_end(&c, d->backend->alloc(d, &c, bytes ? bytes : 1, out),
+                       error);
+}
+
+kiln_status
+kiln_free(kiln_device *d, void *p, kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_call_begin(&d->context->host, &c);
+    return kn_call_end(&c, p ? d->backend->free(d, &c, p) : KILN_OK, error);
+}
+
+kiln_status
+kiln_upload(kiln_device *d, void *dst, const void *src, size_t bytes,
+            kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_call_begin(&d->context->host, &c);
+    return kn_call_end(&c, bytes ? d->backend->upload(d, &c, dst, src, bytes)
+                                 : KILN_OK, error);
+}
+
+kiln_status
+kiln_download(kiln_device *d, void *dst, const void *src, size_t bytes,
+              kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_call_begin(&d->context->host, &c);
+    return kn_call_end(&c, bytes ? d->backend->download(d, &c, dst, src, bytes)
+                                 : KILN_OK, error);
+}
+
+kiln_status
+kn_device_load(struct kn_ctx *c, kiln_device *d, kiln_kernel *k,
+               kiln_function **out)
+{
+    struct kn_host h = d->context->host;
+    kiln_function *f;
+    kiln_status s;
+
+    if (k->problem.target != d->info.target)
+        return kn_fail(c, KILN_BAD_INPUT, "the kernel is for %s, the device "
+                       "is %s", kiln_target_name(k->problem.target),
+                       kiln_target_name(d->info.target));
+    f = kn_host_alloc(&h, sizeof *f);
+    if (!f)
+        return kn_fail(c, KILN_NO_MEMORY, "out of memory");
+    *f = (kiln_function){ .device = d, .kernel = k };
+    s = d->backend->load(d, c, k, &f->code);
+    if (s) {
+        kn_host_free(&h, f, sizeof *f);
+        return s;
+    }
+    kn_kernel_retain(k);
+    *out = f;
+    return KILN_OK;
+}
+
+kiln_status
+kiln_load(kiln_device *d, kiln_kernel *k, kiln_function **out,
+          kiln_error *error)
+{
+    struct kn_ctx c;
+
+    *out = NULL;
+    kn_call_begin(&d->context->host, &c);
+    return kn_call_end(&c, kn_device_load(&c, d, k, out), error);
+}
+
+void
+kiln_unload(kiln_function *f)
+{
+    struct kn_host h;
+
+    if (!f)
+        return;
+    h = f->device->context->host;
+    f->device->backend->unload(f->device, &f->code);
+    kiln_release(f->kernel);
+    kn_host_free(&h, f, sizeof *f);
+}
+
+/* Older callers have shorter structs: what they do not know is zero. */
+static kiln_status
+take_arguments(struct kn_ctx *c, const kiln_arguments *given,
+               kiln_arguments *out)
+{
+    memset(out, 0, sizeof *out);
+    if (given->size < offsetof(kiln_arguments, a) ||
+        given->size > sizeof *out)
+        return kn_fail(c, KILN_BAD_INPUT, "kiln_arguments.size is %u, this "
+                       "library knows %zu bytes", given->size, sizeof *out);
+    memcpy(out, given, given->size);
+    return KILN_OK;
+}
+
+static kiln_status
+check_plan(struct kn_ctx *c, const kiln_plan *plan)
+{
+    if (plan->size != sizeof *plan || plan->npointers > 16 ||
+        plan->kernarg_size > sizeof plan->kernarg)
+        return kn_fail(c, KILN_BAD_INPUT, "this is no plan of "
+                       "kiln_make_plan: its size is %u, not %zu", plan->size,
+                       sizeof *plan);
+    return KILN_OK;
+}
+
+kiln_status
+kn_device_launch(struct kn_ctx *c, const kiln_function *f,
+                 const kiln_plan *plan, const kiln_arguments *given)
+{
+    uint8_t kernarg[sizeof plan->kernarg];
+    struct kn_start s = { &f->code, plan, kernarg, NULL };
+    kiln_arguments args;
+
+    KN_TRY(check_plan(c, plan));
+    KN_TRY(take_arguments(c, given, &args));
+    if (!plan->grid[0])
+        return KILN_OK;
+    KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
+    s.stream = args.stream;
+    return f->device->backend->launch(f->device, c, &s);
+}
+
+kiln_status
+kiln_launch(kiln_function *f, const kiln_plan *plan,
+            const kiln_arguments *args, kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_call_begin(&f->device->context->host, &c);
+    return kn_call_end(&c, kn_device_launch(&c, f, plan, args), error);
+}
+
+kiln_status
+kiln_sync(kiln_device *d, void *stream, kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_call_begin(&d->context->host, &c);
+    return kn_call_end(&c, d->backend->sync(d, &c, stream), error);
+}
+
+static kiln_status
+time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
+          const kiln_arguments *given, kiln_timing *t)
+{
+    uint8_t kernarg[sizeof plan->kernarg];
+    struct kn_start s = { &f->code, plan, kernarg, NULL };
+    kiln_arguments args;
+
+    if (t->size < sizeof *t)
+        return kn_fail(c, KILN_BAD_INPUT, "kiln_timing.size is %u, not %zu",
+                       t->size, sizeof *t);
+    KN_TRY(check_plan(c, plan));
+    KN_TRY(take_arguments(c, given, &args));
+    KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
+    s.stream = args.stream;
+    return f->device->backend->time(f->device, c, &s, t);
+}
+
+kiln_status
+kiln_time(kiln_function *f, const kiln_plan *plan, const kiln_arguments *args,
+          kiln_timing *timing, kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_call_begin(&f->device->context->host, &c);
+    return kn_call_end(&c, time_runs(&c, f, plan, args, timing), error);
+}

@@ -1,0 +1,235 @@
+/* dispatch.c - kiln_run: the kernel of a shape class, chosen once. A class is
+ * the kernel part, N, K, counts, alignment, and M up to its power of two; the
+ * choice is made for the class, not for the first M that came. Neither
+ * streams nor addresses are part of it. */
+#include <string.h>
+
+#include "device.h"
+
+struct class {
+    kiln_problem problem;    /* M of the class, no pitches, no alpha */
+    struct kn_domain domain;
+};
+
+struct entry {
+    struct class class;
+    kiln_function *function; /* NULL: a free slot */
+};
+
+struct kn_dispatch {
+    struct kn_host host;
+    pthread_mutex_t lock;
+    struct entry *slot;      /* open addressing, at most half full */
+    size_t nslots, n;
+};
+
+struct kn_dispatch *
+kn_dispatch_new(const struct kn_host *h)
+{
+    struct kn_dispatch *t = kn_host_alloc(h, sizeof *t);
+
+    if (!t)
+        return NULL;
+    memset(t, 0, sizeof *t);
+    t->host = *h;
+    pthread_mutex_init(&t->lock, NULL);
+    return t;
+}
+
+void
+kn_dispatch_free(struct kn_dispatch *t)
+{
+    struct kn_host h;
+
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->nslots; i++)
+        kiln_unload(t->slot[i].function);
+    pthread_mutex_destroy(&t->lock);
+    h = t->host;
+    kn_host_free(&h, t->slot, t->nslots * sizeof *t->slot);
+    kn_host_free(&h, t, sizeof *t);
+}
+
+/* FNV-1a; the struct was zeroed before it was filled in. */
+static size_t
+hash_of(const struct class *k)
+{
+    const unsigned char *p = (const unsigned char *)k;
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < sizeof *k; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return (size_t)(h ^ h >> 32);
+}
+
+static struct entry *
+slot_of(struct entry *slot, size_t nslots, const struct class *k)
+{
+    size_t i = hash_of(k) & (nslots - 1);
+
+    while (slot[i].function && memcmp(&slot[i].class, k, sizeof *k) != 0)
+        i = (i + 1) & (nslots - 1);
+    return &slot[i];
+}
+
+static kiln_function *
+find(struct kn_dispatch *t, const struct class *k)
+{
+    kiln_function *f;
+
+    pthread_mutex_lock(&t->lock);
+    f = t->nslots ? slot_of(t->slot, t->nslots, k)->function : NULL;
+    pthread_mutex_unlock(&t->lock);
+    return f;
+}
+
+static bool
+grow(struct kn_dispatch *t)
+{
+    size_t n = t->nslots ? 2 * t->nslots : 32;
+    struct entry *slot = kn_host_alloc(&t->host, n * sizeof *slot);
+
+    if (!slot)
+        return false;
+    memset(slot, 0, n * sizeof *slot);
+    for (size_t i = 0; i < t->nslots; i++)
+        if (t->slot[i].function)
+            *slot_of(slot, n, &t->slot[i].class) = t->slot[i];
+    kn_host_free(&t->host, t->slot, t->nslots * sizeof *slot);
+    t->slot = slot;
+    t->nslots = n;
+    return true;
+}
+
+/* Another thread may have prepared the class too: the first one stays. */
+static kiln_status
+remember(struct kn_ctx *c, struct kn_dispatch *t, const struct class *k,
+         kiln_function **f)
+{
+    kiln_function *spare = *f;
+    struct entry *e;
+
+    pthread_mutex_lock(&t->lock);
+    if (2 * (t->n + 1) > t->nslots && !grow(t)) {
+        pthread_mutex_unlock(&t->lock);
+        kiln_unload(spare);
+        return kn_fail(c, KILN_NO_MEMORY, "out of memory");
+    }
+    e = slot_of(t->slot, t->nslots, k);
+    if (e->function) {
+        *f = e->function;
+    } else {
+        e->class = *k;
+        e->function = spare;
+        spare = NULL;
+        t->n++;
+    }
+    pthread_mutex_unlock(&t->lock);
+    kiln_unload(spare);
+    return KILN_OK;
+}
+
+static int64_t
+bucket_of(int64_t m)
+{
+    int64_t b = 16;
+
+    while (b < m)
+        b *= 2;
+    return m ? b : 0;
+}
+
+static void
+classify(const kiln_problem *p, uint32_t align, struct class *k)
+{
+    struct kn_domain d = kn_domain_of(p, align, 0);
+
+    memset(k, 0, sizeof *k);
+    k->problem.family = p->family;
+    k->problem.target = p->target;
+    k->problem.layout = p->layout;
+    k->problem.a = p->a;
+    k->problem.b = p->b;
+    k->problem.out = p->out;
+    k->problem.scale = p->scale;
+    k->problem.bias = p->bias;
+    k->problem.beta = p->beta;
+    k->problem.alpha_set = p->alpha_set;
+    k->problem.m = bucket_of(p->m);
+    k->problem.n = p->n;
+    k->problem.k = p->k;
+    k->problem.batch = p->batch;
+    k->problem.groups = p->groups;
+    memcpy(&k->domain, &d, sizeof d);
+}
+
+/* The configuration for the largest M of the class, with the domain of the
+ * addresses at hand. */
+static kiln_status
+choose(struct kn_ctx *c, const kiln_problem *p, uint32_t align,
+       struct kn_config *g, struct kn_buf *why)
+{
+    kiln_problem largest = *p;
+    struct kn_config first = { 0 };
+
+    largest.m = bucket_of(p->m);
+    KN_TRY(kn_choose(c, &largest, &first, NULL));
+    *g = (struct kn_config){ .domain = kn_domain_of(p, align, first.bk) };
+    return kn_choose(c, &largest, g, why);
+}
+
+static kiln_status
+prepare_in(struct kn_ctx *c, kiln_device *d, const kiln_problem *p,
+           uint32_t align, kiln_function **out)
+{
+    struct kn_buf why = { .c = c };
+    struct kn_config g;
+    struct kn_request r = { .problem = p, .config = &g, .chosen = true,
+                            .compile = true };
+    kiln_kernel *k;
+    kiln_status s;
+
+    KN_ENTER(c);
+    KN_TRY(choose(c, p, align, &g, &why));
+    r.why = why.s;
+    KN_TRY(kn_find_kernel(d->context, c, &r, &k));
+    s = kn_device_load(c, d, k, out);
+    kiln_release(k);
+    return s;
+}
+
+static kiln_status
+run(struct kn_ctx *c, kiln_device *d, const kiln_problem *given,
+    const kiln_arguments *args)
+{
+    kiln_arguments known = { 0 };
+    kiln_function *f;
+    kiln_problem p;
+    struct class k;
+    kiln_plan plan;
+    uint32_t align;
+
+    KN_TRY(kn_problem_take(c, given, d->info.target, &p));
+    memcpy(&known, args, args->size < sizeof known ? args->size
+                                                   : sizeof known);
+    align = kn_arguments_align(&known);
+    classify(&p, align, &k);
+    f = find(d->dispatch, &k);
+    if (!f) {
+        KN_TRY(prepare_in(c, d, &p, align, &f));
+        KN_TRY(remember(c, d->dispatch, &k, &f));
+    }
+    KN_TRY(kn_launch_plan(c, f->kernel, &p, &plan));
+    return kn_device_launch(c, f, &plan, args);
+}
+
+kiln_status
+kiln_run(kiln_device *d, const kiln_problem *problem,
+         const kiln_arguments *args, kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_call_begin(&d->context->host, &c);
+    return kn_call_end(&c, run(&c, d, problem, args), error);
+}

@@ -1,0 +1,312 @@
+/* find.c - where a kernel comes from: memory, bundles, the cache directory,
+ * the compiler. One thread finds or compiles a kernel, others that want the
+ * same one wait for it. */
+#include <string.h>
+
+#include "bundle.h"
+#include "cache.h"
+#include "parts.h"
+
+struct search {
+    struct kiln_context *x;
+    const struct kn_request *r;
+    struct kn_key key;
+    kiln_kernel *found;
+};
+
+/* ---- bundles ---- */
+
+static struct kn_bundle *
+bundles_of(struct kiln_context *x)
+{
+    struct kn_bundle *b;
+
+    pthread_mutex_lock(&x->lock);
+    b = x->bundles;          /* only ever grows at its head */
+    pthread_mutex_unlock(&x->lock);
+    return b;
+}
+
+static kiln_status
+take_from_bundle(struct kn_ctx *c, struct search *s, struct kn_bundle *b,
+                 uint32_t i)
+{
+    struct kn_config g = { 0 };
+    struct kn_origin o = { .problem = s->r->problem, .config = &g,
+                           .bundle = b, .source = KILN_FROM_BUNDLE };
+    const char *config;
+    size_t n;
+
+    config = kn_bundle_config(b, i, &n);
+    KN_TRY(kn_config_parse(c, kn_strndup(c, config, n), &g));
+    KN_TRY(kn_bundle_code(c, b, i, &o.co, &o.size));
+    return kn_kernel_new(c, &s->x->host, &o, &s->found);
+}
+
+static kiln_status
+search_bundles(struct kn_ctx *c, struct search *s)
+{
+    size_t want = strlen(s->key.config), n;
+
+    for (struct kn_bundle *b = bundles_of(s->x); b; b = b->next) {
+        uint32_t first, count = kn_bundle_range(b, s->key.problem, &first);
+
+        for (uint32_t i = first; i < first + count; i++) {
+            const char *config = kn_bundle_config(b, i, &n);
+
+            if (n == want && !memcmp(config, s->key.config, n))
+                return take_from_bundle(c, s, b, i);
+        }
+    }
+    return KILN_OK;
+}
+
+/* Rounds of workgroups over the compute units times the work of one, whose
+ * edges cost too; 0 if the configuration cannot serve the problem. */
+static uint64_t
+cost_of(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_operands none = { 0 };
+    uint64_t cus = kn_targets[p->target].cus, tiles;
+    struct kn_plan plan;
+    struct kn_ctx probe;
+
+    kn_ctx_init(&probe, NULL, NULL);
+    if (kn_plan_launch(&probe, p, g, &none, &plan))
+        return 0;
+    tiles = plan.grid[0] ? plan.grid[0] : 1;
+    return (tiles + cus - 1) / cus *
+           (g->bm * g->bn + 32 * (uint64_t)(g->bm + g->bn));
+}
+
+/* The cheapest kernel of any bundle whose domain covers the problem. */
+static kiln_status
+search_substitute(struct kn_ctx *c, struct search *s)
+{
+    struct kn_bundle *best = NULL;
+    uint64_t least = UINT64_MAX;
+    uint32_t at = 0;
+
+    for (struct kn_bundle *b = bundles_of(s->x); b; b = b->next) {
+        uint32_t first, count = kn_bundle_range(b, s->key.problem, &first);
+
+        for (uint32_t i = first; i < first + count; i++) {
+            struct kn_config g = { 0 };
+            uint64_t cost;
+            size_t n;
+            const char *config = kn_bundle_config(b, i, &n);
+
+            KN_TRY(kn_config_parse(c, kn_strndup(c, config, n), &g));
+            cost = cost_of(s->r->problem, &g);
+            if (cost && cost < least) {
+                least = cost;
+                best = b;
+                at = i;
+            }
+        }
+    }
+    return best ? take_from_bundle(c, s, best, at) : KILN_OK;
+}
+
+/* ---- the cache directory ---- */
+
+static kiln_status
+search_disk(struct kn_ctx *c, struct search *s)
+{
+    struct kn_origin o = { .problem = s->r->problem, .config = s->r->config,
+                           .source = KILN_FROM_DISK, .why = s->r->why };
+    struct kn_cached e;
+
+    if (!s->x->cache_dir)
+        return KILN_OK;
+    KN_TRY(kn_cache_read(c, s->x->cache_dir, &s->key, &e));
+    if (e.damage && s->x->flags & KILN_STRICT)
+        return kn_fail(c, KILN_IO, "%s", e.damage);
+    if (e.damage)
+        kn_log(s->x, KILN_LOG_WARNING, "%s: not used", e.damage);
+    o.co = e.co;
+    o.size = e.size;
+    return e.co ? kn_kernel_new(c, &s->x->host, &o, &s->found) : KILN_OK;
+}
+
+/* A cache that cannot be written costs time, not results. */
+static void
+save(struct kn_ctx *c, struct search *s, const struct kn_generated *g)
+{
+    struct kiln_context *x = s->x;
+    bool first;
+
+    if (!x->cache_dir ||
+        !kn_cache_write(c, x->cache_dir, &s->key, g->co, g->size))
+        return;
+    pthread_mutex_lock(&x->lock);
+    first = !x->warned_cache;
+    x->warned_cache = true;
+    pthread_mutex_unlock(&x->lock);
+    if (first)
+        kn_log(x, KILN_LOG_WARNING, "the kernel cache is not written: %s",
+               c->err.text);
+    memset(&c->err, 0, sizeof c->err);
+}
+
+/* ---- the compiler ---- */
+
+static kiln_status
+codegen_of(struct kn_ctx *c, struct kiln_context *x,
+           const struct kn_codegen **out)
+{
+    const struct kn_codegen *g;
+
+    pthread_mutex_lock(&x->lock);
+    *out = x->codegen;
+    pthread_mutex_unlock(&x->lock);
+    if (*out)
+        return KILN_OK;
+    KN_TRY(kn_codegen_open(c, &g));
+    pthread_mutex_lock(&x->lock);
+    x->codegen = *out = g;
+    pthread_mutex_unlock(&x->lock);
+    return KILN_OK;
+}
+
+/* The key names the LLVM kiln was built with; another one's code stays out
+ * of the directory. */
+static bool
+is_built_with(const struct kn_codegen *cg)
+{
+    char version[32];
+
+    cg->llvm_version(version, sizeof version);
+    return !strcmp(version, KN_LLVM_VERSION);
+}
+
+static kiln_status
+compile(struct kn_ctx *c, struct search *s)
+{
+    struct kn_origin o = { .problem = s->r->problem, .config = s->r->config,
+                           .source = KILN_FROM_COMPILER, .why = s->r->why };
+    const struct kn_codegen *cg;
+    struct kn_generated g;
+
+    KN_TRY(codegen_of(c, s->x, &cg));
+    KN_TRY(cg->generate(c, s->r->problem, s->r->config, 0, NULL, &g));
+    o.co = g.co;
+    o.size = g.size;
+    o.compile_ms = g.ms;
+    kn_log(s->x, KILN_LOG_INFO, "compiled %s in %.0f ms: %s", g.name, g.ms,
+           s->key.config);
+    if (is_built_with(cg))
+        save(c, s, &g);
+    else
+        kn_log(s->x, KILN_LOG_WARNING, "LLVM is not " KN_LLVM_VERSION
+               ", which kiln was built with: the kernel is not cached");
+    return kn_kernel_new(c, &s->x->host, &o, &s->found);
+}
+
+static kiln_status
+not_found(struct kn_ctx *c, struct search *s)
+{
+    return kn_fail(c, KILN_NOT_FOUND, "there is no kernel for %s with %s in "
+                   "memory, bundles or cache%s", s->key.problem,
+                   s->key.config, s->x->flags & KILN_RUN_ONLY
+                   ? ", and KILNC_RUN_ONLY forbids to compile one" : "");
+}
+
+static kiln_status
+produce(struct kn_ctx *c, struct search *s)
+{
+    bool may_compile = s->r->compile && !(s->x->flags & KILN_RUN_ONLY);
+
+    KN_ENTER(c);
+    KN_TRY(search_bundles(c, s));
+    if (!s->found)
+        KN_TRY(search_disk(c, s));
+    if (!s->found && !may_compile && s->r->chosen)
+        KN_TRY(search_substitute(c, s));
+    if (s->found)
+        return KILN_OK;
+    return may_compile ? compile(c, s) : not_found(c, s);
+}
+
+/* ---- one at a time ---- */
+
+static bool
+is_pending(const struct kiln_context *x, const uint8_t *digest)
+{
+    for (const struct kn_pending *n = x->pending; n; n = n->next)
+        if (!memcmp(n->digest, digest, KN_DIGEST))
+            return true;
+    return false;
+}
+
+/* The kernel in memory, or NULL and `own` is on the list. */
+static kiln_kernel *
+find_or_claim(struct kiln_context *x, struct kn_pending *own)
+{
+    kiln_kernel *k;
+
+    pthread_mutex_lock(&x->lock);
+    while (!(k = kn_store_find(x, own->digest)) && is_pending(x, own->digest))
+        pthread_cond_wait(&x->changed, &x->lock);
+    if (k) {
+        kn_kernel_retain(k);
+    } else {
+        own->next = x->pending;
+        x->pending = own;
+    }
+    pthread_mutex_unlock(&x->lock);
+    return k;
+}
+
+/* A substitute is not stored under the name of what was asked for, but its
+ * own; it may be there already. */
+static void
+publish(struct kiln_context *x, struct kn_pending *own, kiln_kernel **k)
+{
+    struct kn_pending **p = &x->pending;
+    kiln_kernel *there;
+
+    pthread_mutex_lock(&x->lock);
+    while (*p != own)
+        p = &(*p)->next;
+    *p = own->next;
+    there = *k ? kn_store_find(x, (*k)->digest) : NULL;
+    if (there) {
+        kn_kernel_retain(there);
+        kiln_release(*k);
+        *k = there;
+    } else if (*k) {
+        kn_store_add(x, *k); /* without memory for it: found again later */
+    }
+    pthread_cond_broadcast(&x->changed);
+    pthread_mutex_unlock(&x->lock);
+}
+
+kiln_status
+kn_find_kernel(struct kiln_context *x, struct kn_ctx *c,
+               const struct kn_request *r, kiln_kernel **out)
+{
+    struct search s = { .x = x, .r = r };
+    struct kn_pending own;
+    struct kn_ctx inner;
+    kiln_status st;
+
+    kn_make_key(c, r->problem, r->config, &s.key);
+    own.digest = s.key.digest;
+    *out = find_or_claim(x, &own);
+    if (*out)
+        return KILN_OK;
+    /* An arena of its own: whatever happens in there, `own` leaves the list. */
+    kn_call_begin(&x->host, &inner);
+    st = produce(&inner, &s);
+    if (st) {
+        kiln_release(s.found);
+        s.found = NULL;
+    }
+    publish(x, &own, &s.found);
+    if (st && !c->err.status)
+        c->err = inner.err;
+    kn_ctx_free(&inner);
+    *out = s.found;
+    return st;
+}

@@ -1,0 +1,146 @@
+/* key.c - what a kernel is made from as text, and its digest. */
+#include "context.h"
+
+#include <sha2.h>
+#include <string.h>
+
+#include "generator_id.h"
+
+/* A new field of the kernel part must get a row below, or two different
+ * kernels would share a name. */
+_Static_assert(offsetof(kiln_problem, m) == 40 &&
+               sizeof ((kiln_problem *)0)->reserved == 5,
+               "a field was added to the kernel part");
+
+static const char *const families[] = {
+#define X(id, text) text,
+    KILN_FAMILIES(X)
+#undef X
+};
+static const char *const layouts[] = {
+#define X(id, text) text,
+    KILN_LAYOUTS(X)
+#undef X
+};
+static const char *const scales[] = {
+#define X(id, text) text,
+    KILN_SCALES(X)
+#undef X
+};
+
+const char *
+kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
+{
+    struct kn_buf b = { .c = c };
+
+    kn_putf(&b, "family=%s target=%s layout=%s a=%s b=%s out=%s scale=%s "
+            "bias=%u beta=%u alpha=%u", families[p->family],
+            kiln_target_name(p->target), layouts[p->layout],
+            kiln_type_name(p->a), kiln_type_name(p->b),
+            kiln_type_name(p->out), scales[p->scale], p->bias, p->beta,
+            p->alpha_set);
+    return b.s;
+}
+
+bool
+kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
+{
+    return a->family == b->family && a->target == b->target &&
+           a->layout == b->layout && a->a == b->a && a->b == b->b &&
+           a->out == b->out && a->scale == b->scale && a->bias == b->bias &&
+           a->beta == b->beta && a->alpha_set == b->alpha_set;
+}
+
+/* Enumerators come from a caller: tables are indexed by them. */
+static kiln_status
+check_enums(struct kn_ctx *c, const kiln_problem *p)
+{
+    const struct {
+        const char *name;
+        int value, n;
+    } row[] = {
+        { "family", (int)p->family, KILN_NFAMILIES },
+        { "target", (int)p->target, KILN_NTARGETS },
+        { "layout", (int)p->layout, KILN_NLAYOUTS },
+        { "a", (int)p->a, KILN_NTYPES },
+        { "b", (int)p->b, KILN_NTYPES },
+        { "out", (int)p->out, KILN_NTYPES },
+        { "scale", (int)p->scale, KILN_NSCALES },
+        { "bias", p->bias, 2 },
+        { "beta", p->beta, 2 },
+        { "alpha_set", p->alpha_set, 2 },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].value < 0 || row[i].value >= row[i].n)
+            return kn_fail(c, KILN_BAD_INPUT, "kiln_problem.%s is %d, which "
+                           "is no value of it", row[i].name, row[i].value);
+    return KILN_OK;
+}
+
+kiln_status
+kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
+                kiln_target target, kiln_problem *out)
+{
+    memset(out, 0, sizeof *out);
+    if (given->size < offsetof(kiln_problem, batch) ||
+        given->size > sizeof *out)
+        return kn_fail(c, KILN_BAD_INPUT, "kiln_problem.size is %u, this "
+                       "library knows %zu bytes", given->size, sizeof *out);
+    memcpy(out, given, given->size);
+    out->size = sizeof *out;
+    if (target)
+        out->target = target;
+    KN_TRY(check_enums(c, out));
+    return kn_problem_normalise(c, out);
+}
+
+void
+kn_sha256(const void *p, size_t n, uint8_t out[KN_DIGEST])
+{
+    SHA2_CTX h;
+
+    SHA256Init(&h);
+    SHA256Update(&h, p, n);
+    SHA256Final(out, &h);
+}
+
+void
+kn_hex(const uint8_t digest[KN_DIGEST], char out[KN_HEX])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (int i = 0; i < KN_DIGEST; i++) {
+        out[2 * i] = digits[digest[i] >> 4];
+        out[2 * i + 1] = digits[digest[i] & 15];
+    }
+    out[2 * KN_DIGEST] = '\0';
+}
+
+const char *
+kn_generator_id(void)
+{
+    return KN_GENERATOR_ID;
+}
+
+const char *
+kn_versions(void)
+{
+    return "generator " KN_GENERATOR_ID ", LLVM " KN_LLVM_VERSION;
+}
+
+void
+kn_make_key(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
+            struct kn_key *out)
+{
+    struct kn_buf config = { .c = c }, text = { .c = c };
+
+    kn_config_print(g, &config);
+    out->problem = kn_problem_text(c, p);
+    out->config = config.s;
+    kn_putf(&text, "kiln kernel 1\n%s\n%s\n%s\n", out->problem, out->config,
+            kn_versions());
+    out->text = text.s;
+    kn_sha256(text.s, text.n, out->digest);
+    kn_hex(out->digest, out->hex);
+}

@@ -1,0 +1,161 @@
+/* launchplan.c - from gen's plan to the public one: kernarg bytes with the
+ * places of the addresses, and the alignment each address must have. */
+#include "context.h"
+
+#include <string.h>
+
+static const struct {
+    size_t public, own, extent;
+    const char *name;
+} operands[KILN_NOPERANDS] = {
+    [KILN_ARG_A] = { offsetof(kiln_arguments, a),
+                     offsetof(struct kn_operands, a),
+                     offsetof(struct kn_extents, a), "a" },
+    [KILN_ARG_B] = { offsetof(kiln_arguments, b),
+                     offsetof(struct kn_operands, b),
+                     offsetof(struct kn_extents, b), "b" },
+    [KILN_ARG_C] = { offsetof(kiln_arguments, c),
+                     offsetof(struct kn_operands, c),
+                     offsetof(struct kn_extents, c), "c" },
+    [KILN_ARG_SA] = { offsetof(kiln_arguments, sa),
+                      offsetof(struct kn_operands, sa),
+                      offsetof(struct kn_extents, sa), "sa" },
+    [KILN_ARG_SB] = { offsetof(kiln_arguments, sb),
+                      offsetof(struct kn_operands, sb),
+                      offsetof(struct kn_extents, sb), "sb" },
+    [KILN_ARG_BIAS] = { offsetof(kiln_arguments, bias),
+                        offsetof(struct kn_operands, bias),
+                        offsetof(struct kn_extents, bias), "bias" },
+    [KILN_ARG_OFFSETS] = { offsetof(kiln_arguments, offsets),
+                           offsetof(struct kn_operands, offs),
+                           offsetof(struct kn_extents, offs), "offsets" },
+};
+
+static uint64_t
+u64_at(const void *p, size_t offset)
+{
+    uint64_t v;
+
+    memcpy(&v, (const char *)p + offset, sizeof v);
+    return v;
+}
+
+/* An address no argument can equal by chance, aligned to anything. */
+static uint64_t
+marker(int operand)
+{
+    return 0x7e57000000000000u + ((uint64_t)operand + 1) * 0x100000;
+}
+
+/* Bytes each address must be aligned to for the kernel's domain. */
+static uint8_t
+align_of(const kiln_kernel *k, int operand)
+{
+    static const uint8_t bits[KILN_NTYPES] = {
+#define X(id, text, n, mx) [KILN_##id] = n,
+        KILN_TYPES(X)
+#undef X
+    };
+    const struct kn_domain *d = &k->config.domain;
+    bool f32_scale = k->problem.scale != KILN_SCALE_MX32;
+
+    switch ((kiln_operand)operand) {
+    case KILN_ARG_A:
+        return d->align_a;
+    case KILN_ARG_B:
+        return d->align_b;
+    case KILN_ARG_C:
+        return (uint8_t)(d->vec * bits[k->problem.out] / 8);
+    case KILN_ARG_SA:
+        return f32_scale && d->align_sa < 4 ? 4 : d->align_sa;
+    case KILN_ARG_SB:
+        return f32_scale && d->align_sb < 4 ? 4 : d->align_sb;
+    case KILN_ARG_BIAS:
+        return 4;
+    case KILN_ARG_OFFSETS:
+        return 8;
+    case KILN_NOPERANDS:
+        break;
+    }
+    return 1;
+}
+
+/* Where the markers went; an operand the problem has not is zero for good. */
+static void
+find_pointers(const kiln_kernel *k, const struct kn_extents *e,
+              const uint8_t *marked, kiln_plan *plan)
+{
+    for (uint32_t at = 0; at + 8 <= plan->kernarg_size; at += 8) {
+        for (int i = 0; i < KILN_NOPERANDS; i++) {
+            if (u64_at(marked, at) != marker(i))
+                continue;
+            memset(plan->kernarg + at, 0, 8);
+            if (u64_at(e, operands[i].extent))
+                plan->pointer[plan->npointers++] = (kiln_pointer){
+                    (uint16_t)at, (uint8_t)i, align_of(k, i) };
+        }
+    }
+}
+
+kiln_status
+kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
+               kiln_plan *plan)
+{
+    struct kn_extents e = kn_extents_of(p);
+    struct kn_operands marked = { 0 };
+    struct kn_plan own;
+
+    if (!kn_same_kernel_part(&k->problem, p))
+        return kn_fail(c, KILN_BAD_INPUT, "the problem is of another kind "
+                       "(types, layout, scales, epilogue or target) than the "
+                       "kernel %s", k->name);
+    for (int i = 0; i < KILN_NOPERANDS; i++) {
+        uint64_t v = marker(i);
+
+        memcpy((char *)&marked + operands[i].own, &v, sizeof v);
+    }
+    KN_TRY(kn_plan_launch(c, p, &k->config, &marked, &own));
+    memset(plan, 0, sizeof *plan);
+    plan->size = sizeof *plan;
+    memcpy(plan->grid, own.grid, sizeof plan->grid);
+    memcpy(plan->block, own.block, sizeof plan->block);
+    if (!p->m || !p->n)
+        plan->grid[0] = 0;
+    plan->lds = k->facts.lds;
+    plan->kernarg_size = own.kernarg_size;
+    memcpy(plan->kernarg, own.kernarg, own.kernarg_size);
+    find_pointers(k, &e, own.kernarg, plan);
+    return KILN_OK;
+}
+
+kiln_status
+kn_fill_kernarg(struct kn_ctx *c, const kiln_plan *plan,
+                const kiln_arguments *args,
+                uint8_t kernarg[sizeof plan->kernarg])
+{
+    memcpy(kernarg, plan->kernarg, sizeof plan->kernarg);
+    for (uint32_t i = 0; i < plan->npointers; i++) {
+        const kiln_pointer *q = &plan->pointer[i];
+        uint64_t v = u64_at(args, operands[q->operand].public);
+
+        if (!v)
+            return kn_fail(c, KILN_BAD_INPUT, "the kernel needs '%s', its "
+                           "address is NULL", operands[q->operand].name);
+        if (v % q->align)
+            return kn_fail(c, KILN_BAD_INPUT, "the address of '%s' must be a "
+                           "multiple of %u for this kernel",
+                           operands[q->operand].name, q->align);
+        memcpy(kernarg + q->offset, &v, sizeof v);
+    }
+    return KILN_OK;
+}
+
+uint32_t
+kn_arguments_align(const kiln_arguments *args)
+{
+    uint64_t all = 256;
+
+    for (int i = 0; i < KILN_NOPERANDS; i++)
+        all |= u64_at(args, operands[i].public);
+    return (uint32_t)(all & -all);
+}
