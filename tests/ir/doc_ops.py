@@ -1,0 +1,151 @@
+"""The operation tables of docs/ir.md, made from ir/ops.def and ir/attrs.def.
+
+usage: doc_ops.py ROOT [--write]
+
+Without --write it is a test (TAP): the page must hold exactly these tables,
+every operation a sentence, and every sentence an operation.
+"""
+import os
+import re
+import sys
+
+SENTENCES = {
+    "loop": "until a `break` fires",
+    "break": "leave the innermost loop if the condition holds",
+    "if": "to its `else` or `end`; the condition is uniform",
+    "else": "the other way of `if`",
+    "end": "closes `loop` or `if`",
+    "stop": "end of the kernel",
+    "mov": "copy",
+    "add": "sum", "sub": "difference", "mul": "product, low half",
+    "udiv": "unsigned quotient", "urem": "unsigned remainder",
+    "and": "bits", "or": "bits", "xor": "bits",
+    "shl": "shift left", "shr": "shift right, zeros come in",
+    "sar": "shift right, the sign comes in",
+    "smin": "smaller, signed", "smax": "larger, signed",
+    "umin": "smaller, unsigned", "umax": "larger, unsigned",
+    "eq": "equal", "ne": "unequal", "slt": "less, signed",
+    "sge": "greater or equal, signed", "ult": "less, unsigned",
+    "band": "both conditions",
+    "select": "second operand if the first holds, else the third",
+    "sext": "wider, sign kept", "zext": "wider, zeros", "trunc": "narrower",
+    "perm": "bytes of two dwords picked by the third (v_perm_b32: 0-3 of the "
+            "second, 4-7 of the first, 12 is zero)",
+    "scan": "inclusive prefix sum over the lanes",
+    "count": "number of lanes where the condition holds",
+    "readlane": "the value of one lane",
+    "uniform": "the value of the first lane",
+    "fadd": "sum", "fmul": "product", "fma": "a * b + c, one rounding",
+    "i2f": "integer to float", "cvt": "other float type, nearest even",
+    "bits": "same bits, other type",
+    "cat": "vector of the operands' elements",
+    "slice": "elements from `first=` on", "splat": "every element the same",
+    "args": "reads the kernel's arguments again, so that they need no "
+            "registers meanwhile",
+    "wg": "number of the workgroup", "wave": "number of the wave in it",
+    "lane": "number of the lane, 0 to 63",
+    "padd": "pointer plus bytes", "addr": "pointer as a number",
+    "rsrc": "buffer resource: base address, bytes in range",
+    "ldg": "load at a byte offset; out of range reads zero",
+    "stg": "store at a byte offset; out of range is dropped",
+    "dma": "copy to LDS: slot, byte of the wave's first lane (the lanes follow "
+           "each other), resource, byte offset of this lane",
+    "lds.ld": "LDS read at a byte of the slot; `tr=` transposes elements of so "
+              "many bits among 16 lanes",
+    "lds.st": "LDS store at a byte of the slot",
+    "ldu": "load the same for all lanes",
+    "mfma": "a * b + c", "mfma.scale": "the same with an E8M0 scale of each "
+                                       "operand",
+    "fence": "waits until at most `vm=` vector-memory and `lgkm=` LDS "
+             "operations are outstanding; the defaults wait for nothing",
+    "landed": "the fence pass puts the weakest sufficient fence here: this "
+              "wave's copies into the slot or load of the register are there",
+    "used": "holds a register to this place; no instruction",
+    "barrier": "all waves of the workgroup meet",
+    "prio": "priority of the wave",
+    "sched": "the back end moves nothing across",
+    "enter": "a tile begins: wave and lane numbers anew",
+    "view": "where an LDS tile is filled from: tile, pointer, first outer "
+            "index, their number, length along K, row pitch in bytes",
+    "advance": "to the next K tile",
+    "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
+    "fetch": "load a K tile into registers",
+    "keep": "holds the registers of fetched tiles to this place",
+    "await": "copies into a slot, or fetched tiles, are there (this wave's)",
+    "put": "write a fetched tile to a slot",
+    "clip": "zero what lies at or beyond the given K, in the bytes this wave "
+            "wrote",
+    "read": "fragments of K step `kk=` (share `part=` of `parts=`)",
+    "clear": "accumulators of zeros",
+    "mma": "accumulate A * B, with scales if given",
+    "mma.block": "accumulate A * B times the scales of the K block",
+    "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
+    "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
+    "store": "write the output tile: pointer, first row, first column, rows, "
+             "columns, pitch; `add=1` adds to it",
+    "acc.float": "integer accumulators to f32",
+}
+
+BEGIN, END = "<!-- made by tests/ir/doc_ops.py -->", "<!-- end -->"
+LEVELS = {"BOTH": "both", "TILE": "tile", "WAVE": "wave"}
+
+
+def rows(text, name):
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for m in re.finditer(r"^%s\((.*?)\)\s*$" % name, text, re.S | re.M):
+        fields = re.findall(r'"[^"]*"|\'[^\']*\'|[^,\s][^,]*', m.group(1))
+        yield [f.strip().strip("\"'") for f in fields]
+
+
+def operands(letters):
+    must, _, may = letters.partition("?")
+    text = " ".join(must)
+    return "`%s`" % (text + (" [%s]" % " ".join(may) if may else "")) \
+        if letters else ""
+
+
+def table(root):
+    with open(os.path.join(root, "ir/ops.def")) as f:
+        ops = list(rows(f.read(), "OP"))
+    with open(os.path.join(root, "ir/attrs.def")) as f:
+        attrs = list(rows(f.read(), "A"))
+    out = ["| operation | level | result | operands | attributes | meaning |",
+           "|---|---|---|---|---|---|"]
+    for _, text, level, dst, args, attributes, _ in ops:
+        out.append("| `%s` | %s | %s | %s | %s | %s |" % (
+            text, LEVELS[level], "" if dst == "-" else "`%s`" % dst,
+            operands(args), attributes, SENTENCES.get(text, "?")))
+    out += ["", "| attribute | default | value |", "|---|---|---|"]
+    kinds = {"INT": "number", "TYPE": "element type",
+             "MFMA": "matrix instruction"}
+    for _, text, default, kind in attrs:
+        shown = default if kind == "INT" else ""
+        out.append("| `%s=` | %s | %s |" % (text, shown, kinds[kind]))
+    return [o[1] for o in ops], "\n".join(out)
+
+
+def main(root, write):
+    page = os.path.join(root, "docs/ir.md")
+    with open(page) as f:
+        old = f.read()
+    names, new = table(root)
+    head, _, rest = old.partition(BEGIN)
+    body, _, tail = rest.partition(END)
+    if write:
+        with open(page, "w") as f:
+            f.write(head + BEGIN + "\n" + new + "\n" + END + tail)
+        return
+    checks = [
+        ("docs/ir.md has the tables of ops.def and attrs.def",
+         body.strip() == new),
+        ("every operation has a sentence", not set(names) - set(SENTENCES)),
+        ("every sentence has an operation", not set(SENTENCES) - set(names)),
+        ("a changed table is seen", body.replace("`mfma`", "`mfmb`") != body),
+    ]
+    print("1..%d" % len(checks))
+    for n, (what, ok) in enumerate(checks, 1):
+        print("%sok %d - %s" % ("" if ok else "not ", n, what))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], "--write" in sys.argv)
