@@ -286,11 +286,24 @@ parse_macro(struct parser *t, struct kn_opnd *o)
     return true;
 }
 
+/* lit(0x...): a literal whose value an inline constant would have too. */
+static bool
+parse_literal(struct parser *t, char letter, struct kn_opnd *o)
+{
+    t->p += 4;
+    if (!is_digit(*t->p) || !parse_constant(t, letter, o) || *t->p != ')')
+        return fail(t, "unknown literal", t->p);
+    t->p++;
+    return true;
+}
+
 static bool
 parse_plain(struct parser *t, char letter, struct kn_opnd *o)
 {
     const char *s = t->p;
 
+    if (!strncmp(s, "lit(", 4))
+        return parse_literal(t, letter, o);
     if (is_digit(*s) || (*s == '-' && is_digit(s[1])))
         return parse_constant(t, letter, o);
     if ((*s == 'v' || *s == 'a' || *s == 's') &&

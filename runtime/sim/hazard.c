@@ -178,7 +178,7 @@ mfma_waits(kiln_target t, const struct kn_inst *i, struct kn_step *st)
         st->waits_read = small ? 6 : g950 ? 19 : 11;
         st->waits_mem = small ? 9 : g950 ? 19 : 18;
         st->waits_cin = small ? 4 : g950 ? 17 : 9;
-    } else if (row->sig && strchr(row->sig, '1')) { /* f32 inputs: not XDL */
+    } else if (strstr(row->sig, "=1")) { /* f32 inputs: not XDL */
         st->waits_read = st->waits_mem = (uint8_t)(p + 2);
         st->waits_cin = (uint8_t)p;
     } else {

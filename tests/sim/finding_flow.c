@@ -106,6 +106,23 @@ mfma_eight_passes(void **state)
     needs(&on942, first, 11, "v_accvgpr_read_b32 v2, a9\n" STORE);
 }
 
+/* An 8-bit operand doubles the passes; f32 inputs have numbers of their own. */
+static void
+mfma_by_format(void **state)
+{
+#define SCALED(ab, format) \
+    ZERO(8) ZERO(9) ZERO(14) ZERO(15) ZERO(16) ZERO(17) ZERO(18) OPERANDS \
+    "v_mfma_scale_f32_32x32x64_f8f6f4 a[0:15], " ab ", 0, v20, v21 " \
+    "op_sel_hi:[0,0,0] " format "\n"
+    (void)state;
+    needs(NULL, SCALED("v[4:7], v[10:13]", "cbsz:4 blgp:4"), 12,
+          "v_accvgpr_read_b32 v2, a9\n" STORE);
+    needs(NULL, SCALED("v[4:11], v[10:17]", ""), 20,
+          "v_accvgpr_read_b32 v2, a9\n" STORE);
+    needs(NULL, OPERANDS "v_mfma_f32_16x16x4_f32 a[0:3], v4, v5, 0\n", 10,
+          "v_accvgpr_read_b32 v2, a2\n" STORE);
+}
+
 static void
 scalar_results(void **state)
 {
@@ -280,6 +297,7 @@ main(void)
         cmocka_unit_test(mfma_c_overwritten),
         cmocka_unit_test(mfma_operand),
         cmocka_unit_test(mfma_eight_passes),
+        cmocka_unit_test(mfma_by_format),
         cmocka_unit_test(scalar_results),
         cmocka_unit_test(vmem_reads_sgpr),
         cmocka_unit_test(valu_reads_mask),
