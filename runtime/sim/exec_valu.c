@@ -8,8 +8,9 @@
 
 /* ---- sources ---- */
 
-static unsigned
-source_reg(const struct kn_wave *w, const struct kn_opnd *o, unsigned index)
+unsigned
+kn_valu_source(const struct kn_wave *w, const struct kn_opnd *o,
+               unsigned index)
 {
     unsigned reg = kn_vreg(w, o);
 
@@ -31,7 +32,7 @@ row_of(const struct kn_wave *w, const struct kn_opnd *o, unsigned index,
        uint32_t *buf)
 {
     if (kn_is_vector(o))
-        return w->v[source_reg(w, o, index)];
+        return w->v[kn_valu_source(w, o, index)];
     splat(buf, kn_read_s32(w, o));
     return buf;
 }
@@ -178,7 +179,7 @@ fetch64(struct kn_valu *v, const struct kn_wave *w, unsigned k, char letter)
     uint32_t half[2][KN_LANES];
 
     if (kn_is_vector(o)) {
-        unsigned reg = source_reg(w, o, k);
+        unsigned reg = kn_valu_source(w, o, k);
 
         for (unsigned h = 0; h < 2; h++) {
             const uint32_t *src = w->v[(reg + h) % KN_NVREG];
@@ -388,7 +389,7 @@ place_result(const struct kn_valu *v, const uint32_t *old, uint32_t *d)
 static unsigned
 dst_reg(const struct kn_wave *w, const struct kn_opnd *o)
 {
-    return source_reg(w, o, 3);
+    return kn_valu_source(w, o, 3);
 }
 
 void

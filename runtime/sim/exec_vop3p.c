@@ -102,7 +102,7 @@ fetch_dword(struct kn_valu *v, const struct kn_wave *w, unsigned k,
     if (o->kind == KN_O_IMM && upper)
         return "upper half of a constant";
     if (kn_is_vector(o)) {
-        row = w->v[(kn_vreg(w, o) + upper) % KN_NVREG];
+        row = w->v[(kn_valu_source(w, o, k) + upper) % KN_NVREG];
     } else {
         uint32_t e = (uint32_t)(kn_read_s64(w, o) >> upper * 32);
 
@@ -145,8 +145,6 @@ packed32(struct kn_valu *v, struct kn_wave *w)
     uint32_t out[2][KN_LANES];
     const char *bad;
 
-    if (w->gpr_idx)
-        return "indexed registers";
     v->n = v->i->nopnd - 1u;
     for (unsigned k = 0; k < v->n; k++)
         v->opnd[k] = &v->i->o[1 + k];

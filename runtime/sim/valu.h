@@ -27,6 +27,9 @@ kn_lane_fn *kn_lane_of(unsigned op);
 
 void kn_valu_begin(struct kn_valu *v, const struct kn_wave *w,
                    const struct kn_inst *i);
+/* Register of vector source number `index`, moved by s_set_gpr_idx_on. */
+unsigned kn_valu_source(const struct kn_wave *w, const struct kn_opnd *o,
+                        unsigned index);
 /* NULL, or what is not implemented. */
 const char *kn_valu_fetch(struct kn_valu *v, const struct kn_wave *w);
 const char *kn_valu_call(struct kn_valu *v, const struct kn_wave *w,

@@ -452,6 +452,34 @@ indexed_registers(void **state)
     snippet_close(s);
 }
 
+/* A packed source moves as a pair; AMD's I8 GEMM of 112x256 needs it. */
+static void
+indexed_pairs(void **state)
+{
+    struct snippet *s = open_lanes(
+        "s_mov_b32 s4, 2\n"
+        "s_set_gpr_idx_on s4, gpr_idx(SRC0)\n"
+        "v_pk_mul_f32 v[10:11], v[20:21], v[30:31]\n"
+        "s_set_gpr_idx_off");
+
+    (void)state;
+    for (unsigned r = 20; r < 32; r++)
+        for (unsigned l = 0; l < KN_LANES; l++) {
+            float f = (float)(r + l);
+            memcpy(&s->v[r][l], &f, 4);
+        }
+    assert_int_equal(snippet_run(s), KILN_OK);
+    for (unsigned l = 0; l < KN_LANES; l++) {
+        float f[2];
+
+        memcpy(&f[0], &s->v[10][l], 4);
+        memcpy(&f[1], &s->v[11][l], 4);
+        assert_true(f[0] == (float)((22 + l) * (30 + l)));
+        assert_true(f[1] == (float)((23 + l) * (31 + l)));
+    }
+    snippet_close(s);
+}
+
 /* What is not simulated is refused by name, never computed. */
 static void
 refusals(void **state)
@@ -491,6 +519,7 @@ main(void)
         cmocka_unit_test(small_floats),
         cmocka_unit_test(six_bits),
         cmocka_unit_test(indexed_registers),
+        cmocka_unit_test(indexed_pairs),
         cmocka_unit_test(refusals),
     };
 
