@@ -1,0 +1,326 @@
+"""AMD's own GEMM code objects on the simulator, against numpy in f64.
+
+usage: aiter.py KILNC FOLDER [--order latest|earliest|random]
+                [--waves adversarial|rr|random] [--only TEXT] [--out DIR]
+                [--markdown]
+
+FOLDER is the `hsa` folder of a checkout of ROCm/aiter, which ships its
+assembly GEMMs as objects only. Each kernel gets an odd M, a kernarg segment
+laid out as the launch code in csrc/py_itfs_cu/asm_gemm_*.cu does, buffers of
+exactly the size it may touch, and operands whose result is exact in f32 under
+any order of summation, so every element of the output must be the f64 result
+rounded once to the output type.
+
+Exit 1 if an element is wrong or, with any order, a finding is reported.
+"""
+import argparse
+import collections
+import csv
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+SLOT = 16                    # every argument is padded to 16 bytes
+KERNARG = 512
+POISON = 0xFF                # bytes no kernel may use
+
+
+# ---- number formats
+
+def bf16(values):
+    """Round to nearest even, as uint16."""
+    bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def bf16_cut(values):
+    """The upper half of the f32: what v_perm_b32 0x07060302 stores."""
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    return (bits >> 16).astype(np.uint16)
+
+
+def fp8_values(arch):
+    """Value of each e4m3 code: FNUZ on gfx942, OCP on gfx950."""
+    code = np.arange(256)
+    exponent, mantissa = code >> 3 & 15, code & 7
+    bias = 8 if arch == "gfx942" else 7
+    normal = (1 + mantissa / 8) * 2.0 ** (exponent - bias)
+    value = np.where(exponent, normal, mantissa / 8 * 2.0 ** (1 - bias))
+    return np.where(code & 128, -value, value)
+
+
+FP4 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def fp8(values, arch):
+    """Codes of small integers, never the code of -0 (FNUZ: NaN)."""
+    order = np.argsort(fp8_values(arch)[:127])
+    known = fp8_values(arch)[:127][order]
+    code = order[np.searchsorted(known, np.abs(values))]
+    return (code | np.where(values < 0, 128, 0)).astype(np.uint8)
+
+
+# ---- layouts
+
+def shuffle_rows(x, rows, width):
+    """Panels of `rows` rows, inside them runs of 16 bytes: the layout the
+    weights of these kernels come in. `width` is the bytes of two runs."""
+    n, k = x.shape
+    run = 16 // x.itemsize
+    x = x.reshape(n // rows, rows, k // (width // x.itemsize),
+                  width // 16, run)
+    return np.ascontiguousarray(x.transpose(0, 2, 3, 1, 4)).reshape(n, k)
+
+
+def shuffle_scale(s):
+    """E8M0 scales: rows padded to 256, blocks to 8, in groups of 32 x 8."""
+    m, n = s.shape
+    padded = np.full((-m % 256 + m, -n % 8 + n), POISON, np.uint8)
+    padded[:m, :n] = s
+    m, n = padded.shape
+    padded = padded.reshape(m // 32, 2, 16, n // 8, 2, 4)
+    return np.ascontiguousarray(padded.transpose(0, 3, 5, 2, 4, 1))
+
+
+# ---- one launch
+
+class Launch:
+    """A kernel with its operands; `want` is the exact result."""
+
+    def __init__(self, row, m, n, k):
+        self.row, self.m, self.n, self.k = row, m, n, k
+        self.slots, self.pointers, self.round = {}, {}, bf16
+        self.rows = m        # of the output buffer
+
+    def value(self, slot, form, number):
+        self.slots[slot] = struct.pack("<" + form, number)
+
+    def buffer(self, slot, array, kind="in"):
+        self.pointers[slot] = (kind, np.ascontiguousarray(array))
+
+    def output(self, slot, size):
+        self.pointers[slot] = ("out", size)
+
+    def kernarg(self):
+        """Longer than any of these kernels reads; the rest is zero."""
+        data = bytearray(KERNARG)
+        for slot, packed in self.slots.items():
+            data[slot * SLOT:slot * SLOT + len(packed)] = packed
+        return bytes(data)
+
+
+def integers(rng, rows, k, limit):
+    return rng.integers(-limit, limit + 1, (rows, k)).astype(np.float64)
+
+
+def launch_bf16(row, arch, rng):
+    split = 3 if row["splitK"] else 1
+    m, n = row["tile_m"] * 2 - 5, row["tile_n"] * 2
+    j = Launch(row, m, n, 576 if split > 1 else 512)
+    # Partial sums of a split are added in bf16: few bits, never a rounding.
+    a, b = (integers(rng, rows, j.k, 1) for rows in (m, n))
+    bias = rng.integers(-8, 9, n).astype(np.float64)
+    bits = bf16(b)
+    if row["preshuffle"]:
+        bits = shuffle_rows(bits, 16, 64)
+    j.buffer(2, bf16(a))
+    j.buffer(3, bits)
+    j.value(4, "f", 1.0)
+    for slot, number in ((6, n * 2), (8, n * 2), (10, j.k * 2), (12, j.k * 2),
+                         (14, m), (15, n), (16, j.k), (17, split), (18, 1),
+                         (20, row["bias"])):
+        j.value(slot, "I", number)
+    if row["bias"]:
+        j.buffer(19, bf16(bias))
+    if split > 1:
+        j.buffer(21, np.zeros(1024, np.uint32), "inout")
+    j.output(0, m * n * 2)
+    j.grid = (-(-n // row["tile_n"]), -(-m // row["tile_m"]), split)
+    j.want = a @ b.T + (bias if row["bias"] else 0)
+    return j
+
+
+def launch_f4(row, arch, rng):
+    m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 1024
+    j = Launch(row, m, n, k)
+    codes = [rng.integers(0, 16, (rows, k)) for rows in (m, n)]
+    scales = [rng.integers(126, 129, (rows, k // 32)) for rows in (m, n)]
+    values = [FP4[c] * 2.0 ** np.repeat(s - 127, 32, axis=1)
+              for c, s in zip(codes, scales)]
+    packed = [(c[:, ::2] | c[:, 1::2] << 4).astype(np.uint8) for c in codes]
+    if row["preshuffle"]:
+        packed[1] = shuffle_rows(packed[1], 16, 32)
+    j.buffer(2, packed[0])
+    j.buffer(3, packed[1])
+    j.value(4, "f", 1.0)
+    for slot, number in ((8, n), (10, k), (12, k), (14, m), (15, n), (16, k),
+                         (19, -(-k // 256) * 8), (21, -(-k // 256) * 8)):
+        j.value(slot, "I", number)
+    j.buffer(17, shuffle_scale(scales[0]))
+    j.buffer(18, shuffle_scale(scales[1]))
+    # Without preshuffle no range ends D: the launch code gives it rows up to
+    # a multiple of 32, and they are written.
+    j.rows = m if row["preshuffle"] else m + -m % 32
+    j.output(0, j.rows * n * 2)
+    j.grid = (-(-n // row["tile_n"]), -(-m // row["tile_m"]), 1)
+    j.want = values[0] @ values[1].T
+    return j
+
+
+def launch_i8(row, arch, rng):
+    m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512
+    j = Launch(row, m, n, k)
+    a, b = (integers(rng, rows, k, 8) for rows in (m, n))
+    sa, sb = (2.0 ** rng.integers(-3, 2, rows) for rows in (m, n))
+    bias = rng.integers(-8, 9, n).astype(np.float64)
+    lda = k + 128            # rows of A further apart than K
+    padded = np.full((m, lda), POISON, np.uint8)
+    padded[:, :k] = a.astype(np.int8).view(np.uint8)
+    j.buffer(1, padded)
+    j.buffer(2, shuffle_rows(b.astype(np.int8), 16, 32))
+    j.buffer(3, sa.astype(np.float32))
+    j.buffer(4, sb.astype(np.float32))
+    j.buffer(5, bias.astype(np.float32))
+    for slot, number in ((6, m), (7, n), (8, k), (9, lda), (10, k),
+                         (11, n * 2), (12, 1)):
+        j.value(slot, "I", number)
+    j.output(0, m * n * 2)
+    j.grid = (n // row["tile_n"], -(-m // row["tile_m"]), 1)
+    j.round = bf16_cut
+    j.want = (a @ b.T) * sa[:, None] * sb + bias
+    return j
+
+
+def launch_fp8(row, arch, rng):
+    m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512
+    j = Launch(row, m, n, k)
+    a, b = (integers(rng, rows, k, 4) for rows in (m, n))
+    sa = 2.0 ** rng.integers(-1, 2, (m, k // 128))
+    sb = 2.0 ** rng.integers(-1, 2, (n // 128, k // 128))
+    j.buffer(1, fp8(a, arch))
+    j.buffer(2, shuffle_rows(fp8(b, arch), 16, 32))
+    j.buffer(3, sa.T.astype(np.float32))
+    j.buffer(4, sb.astype(np.float32))
+    j.buffer(5, np.zeros(n, np.float32))
+    for slot, number in ((6, m), (7, n), (8, k), (9, k), (10, k), (11, n * 2),
+                         (12, 1), (13, m), (14, n // 128), (15, k // 128)):
+        j.value(slot, "I", number)
+    j.output(0, m * n * 2)
+    j.grid = (n // row["tile_n"], -(-m // row["tile_m"]), 1)
+    j.round = bf16_cut
+    wide = np.repeat(np.repeat(sb, 128, axis=0), 128, axis=1)
+    j.want = (a * np.repeat(sa, 128, axis=1)) @ (b * wide).T
+    return j
+
+
+FAMILIES = {                 # folder: (table of kernels, launch)
+    "bf16gemm": ("bf16gemm_fp32bf16.csv", launch_bf16),
+    "f4gemm": ("f4gemm_bf16_per1x32Fp4.csv", launch_f4),
+    "i8gemm": ("i8gemm_bf16_perTokenI8.csv", launch_i8),
+    "fp8gemm_blockscale": ("fp8gemm_bf16_blockscale.csv", launch_fp8),
+}
+
+
+def kernels(folder, arch, family):
+    """The rows of a kernel table under one set of names."""
+    path = os.path.join(folder, arch, family, FAMILIES[family][0])
+    if not os.path.exists(path):
+        return
+    with open(path, newline="") as f:
+        for r in csv.DictReader(f):
+            low = {key.lower().replace("_", ""): v for key, v in r.items()}
+            yield {"kernel": low["knlname"], "file": os.path.join(
+                       folder, arch, family, low["coname"]),
+                   "tile_m": int(low["tilem"]), "tile_n": int(low["tilen"]),
+                   "splitK": int(low["splitk"]),
+                   "preshuffle": int(low["bpreshuffle"]),
+                   "bias": int(low.get("bias", 0))}
+
+
+def simulate(kilnc, j, orders, where):
+    """Runs it; (report of kilnc, output bytes)."""
+    def path(name):
+        return os.path.join(where, name)
+
+    with open(path("kernarg"), "wb") as f:
+        f.write(j.kernarg())
+    words = [kilnc, "exec", j.row["file"], "--kernel", j.row["kernel"],
+             "--grid", ",".join(map(str, j.grid)), "--block", "256",
+             "--kernarg", path("kernarg"), "--json", path("report"), *orders]
+    for slot, (kind, what) in j.pointers.items():
+        name = path("buffer%d" % slot)
+        if kind == "out":
+            text = "out:%s:%d" % (path("result"), what)
+        else:
+            what.tofile(name)
+            text = "%s:%s" % (kind, name)
+        words += ["--ptr", "%d=%s" % (slot * SLOT, text)]
+    for stale in ("report", "result"):
+        if os.path.exists(path(stale)):
+            os.remove(path(stale))
+    done = subprocess.run(words, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    if done.returncode > 1 or done.returncode < 0:
+        return {"error": done.stderr.strip() or str(done.returncode)}, None
+    with open(path("report")) as f:
+        report = json.load(f)
+    return report, np.fromfile(path("result"), np.uint16)
+
+
+def judge(j, report, got):
+    """(elements that are wrong, findings, summary of the findings)"""
+    if got is None:
+        return j.m * j.n, 1, report["error"]
+    want, got = j.round(j.want).reshape(-1), got[:j.m * j.n]
+    same = (got == want) | (got & 0x7FFF == 0) & (want & 0x7FFF == 0)
+    reasons = collections.Counter()
+    for f in report["findings"]:
+        # "instruction: what is wrong after how much"
+        reasons[f["text"].rsplit(": ", 1)[-1]] += f["count"]
+    return int((~same).sum()), report["simulated"]["findings"], \
+        "; ".join("%s (%d)" % r for r in reasons.most_common())
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("kilnc")
+    p.add_argument("folder")
+    p.add_argument("--order", default="latest")
+    p.add_argument("--waves", default="adversarial")
+    p.add_argument("--only", default="")
+    p.add_argument("--out", help="keep the last launch's files here")
+    p.add_argument("--markdown", action="store_true")
+    o = p.parse_args()
+    form = "| %s | %s | %s | %dx%dx%d | %d | %d | %s |" if o.markdown else \
+        "%s %-18s %-52s %4dx%4dx%4d wrong %d findings %d %s"
+    orders = ["--order", o.order, "--waves", o.waves]
+    scratch = tempfile.TemporaryDirectory()
+    where = o.out or scratch.name
+    os.makedirs(where, exist_ok=True)
+    bad = total = 0
+    for arch in ("gfx942", "gfx950"):
+        for family in FAMILIES:
+            for row in kernels(o.folder, arch, family):
+                name = os.path.basename(row["file"])[:-3]
+                if o.only not in "/".join((arch, family, name)):
+                    continue
+                rng = np.random.default_rng(total)
+                j = FAMILIES[family][1](row, arch, rng)
+                wrong, found, what = judge(
+                    j, *simulate(o.kilnc, j, orders, where))
+                print(form % (arch, family, name, j.m, j.n, j.k, wrong, found,
+                              what), flush=True)
+                total += 1
+                bad += bool(wrong or found)
+    print("%d of %d objects right and without findings, %s"
+          % (total - bad, total, " ".join(orders)))
+    return bool(bad or not total)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
