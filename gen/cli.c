@@ -17,7 +17,8 @@ enum {
     EXEC = bit_exec,
     CHECK = bit_check,
     INFO = bit_info,
-    LIST = bit_list
+    LIST = bit_list,
+    COMPARE = bit_compare
 };
 
 const struct kn_flag kn_flags[KN_NFLAGS] = {
