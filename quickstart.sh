@@ -11,7 +11,7 @@ set -eu
 build_packages="gcc libc6-dev meson ninja-build pkg-config python3
     python3-numpy llvm-22-dev llvm-22-tools lld-22 libamd-comgr-dev
     libjansson-dev libcmocka-dev libmd-dev"
-test_packages="clang-22 libclang-rt-22-dev"
+test_packages="clang-22 libclang-rt-22-dev libamdhip64-dev"
 
 say() {
     printf '==> %s\n' "$*" >&2

@@ -4,8 +4,6 @@
 #include <sha2.h>
 #include <string.h>
 
-#include "generator_id.h"
-
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 40 &&
@@ -115,18 +113,6 @@ kn_hex(const uint8_t digest[KN_DIGEST], char out[KN_HEX])
         out[2 * i + 1] = digits[digest[i] & 15];
     }
     out[2 * KN_DIGEST] = '\0';
-}
-
-const char *
-kn_generator_id(void)
-{
-    return KN_GENERATOR_ID;
-}
-
-const char *
-kn_versions(void)
-{
-    return "generator " KN_GENERATOR_ID ", LLVM " KN_LLVM_VERSION;
 }
 
 void
