@@ -373,8 +373,8 @@ kn_hazard_check(struct kn_wave *w, const struct kn_inst *i,
             check_rule(w, i, st, r);
     }
     if (w->steps < h->until && st->nv)
-        for (unsigned k = 0; k < KN_HZ_MFMA; k++)
-            check_mfma(w, i, st, &h->mfma[k]);
+        for (unsigned k = KN_HZ_MFMA; k > 0; k--) /* the newest first */
+            check_mfma(w, i, st, &h->mfma[(h->head + k - 1) % KN_HZ_MFMA]);
 }
 
 void

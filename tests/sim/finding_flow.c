@@ -61,6 +61,23 @@ mfma_result(void **state)
           "v_mfma_f32_16x16x16_bf16 v[20:23], v[4:5], v[12:13], 0\n");
 }
 
+/* Of a chain of accumulations the last one counts. */
+static void
+mfma_chain(void **state)
+{
+    struct program p;
+    const struct kn_finding *f;
+
+    (void)state;
+    program_open(&p, NULL, OPERANDS MFMA16 MFMA16 MFMA16
+                 "s_nop 1\nv_mov_b32_e32 v2, v5\n" STORE END);
+    program_run(&p);
+    f = program_find(&p, KN_F_WAIT_STATES);
+    assert_non_null(f);
+    assert_non_null(strstr(f->text, "after 2 wait states, needs 8"));
+    program_close(&p);
+}
+
 static void
 mfma_accumulator(void **state)
 {
@@ -293,6 +310,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mfma_result),
+        cmocka_unit_test(mfma_chain),
         cmocka_unit_test(mfma_accumulator),
         cmocka_unit_test(mfma_c_overwritten),
         cmocka_unit_test(mfma_operand),
