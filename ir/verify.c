@@ -2,7 +2,7 @@
  * operand kinds and types, structure, definite assignment, targets, LDS
  * geometry. Everything LLVM would abort on is refused here, with the place in
  * the user's text. */
-#include "ir.h"
+#include "verify.h"
 
 #include <string.h>
 
@@ -305,6 +305,7 @@ check_ins(const struct kn_fn *f, const struct kn_ins *i)
     if ((i->op == KN_OP_break || i->op == KN_OP_if) &&
         kn_val(f, i->arg[0])->type.lane)
         return FAIL(f, i->at, "%s needs a uniform condition", o.text);
+    KN_TRY(kn_verify_types(f, i));
     return check_copy(f, i);
 }
 
@@ -473,6 +474,13 @@ check_shape(const struct kn_fn *f)
     if (s->mfma < 0 || !s->ta || !s->tb)
         return FAIL(f, f->at, "a tile-level kernel needs mfma=, ta= and tb=");
     m = &kn_mfmas[s->mfma];
+    if (m->target != f->target)
+        return FAIL(f, f->at, "%s does not exist on %s", m->text,
+                    kiln_target_name(f->target));
+    if (m->a == KN_T_b1 ? kn_elems[s->ta].mx < 0 || kn_elems[s->tb].mx < 0
+                        : m->a != s->tb || m->b != s->ta)
+        return FAIL(f, f->at, "%s does not multiply %s by %s", m->text,
+                    kn_elems[s->ta].text, kn_elems[s->tb].text);
     if (s->bm % (s->wm * m->mi) || s->bn % (s->wn * m->mi) || !s->bm || !s->bn)
         return FAIL(f, f->at, "a %u x %u tile cannot be shared by %u x %u "
                     "waves in %u x %u matrix instructions", s->bm, s->bn,
@@ -500,5 +508,6 @@ kn_verify(const struct kn_fn *f)
     for (size_t i = 1; i < f->nval; i++)
         if (f->val[i].arg)
             s[i / 64] |= 1ull << (i % 64);
-    return flow_block(&w, &at, s, NULL, 0);
+    KN_TRY(flow_block(&w, &at, s, NULL, 0));
+    return f->level == KN_TILE ? kn_verify_tiles(f) : KILN_OK;
 }

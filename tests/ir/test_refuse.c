@@ -140,6 +140,10 @@ every_sentence_has_a_case(void **state)
     (void)state;
     assert_int_equal(uncovered("../../ir/parse.c", "bad_parse.txt", true), 0);
     assert_int_equal(uncovered("../../ir/verify.c", "bad_verify.txt", true), 0);
+    assert_int_equal(uncovered("../../ir/verify_types.c", "bad_verify.txt",
+                               true), 0);
+    assert_int_equal(uncovered("../../ir/verify_tiles.c", "bad_verify.txt",
+                               true), 0);
 }
 
 /* The completeness check sees a missing case. */

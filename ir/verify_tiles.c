@@ -1,0 +1,161 @@
+/* verify_tiles.c - a name of type tile or view stands for one thing in the
+ * whole kernel: a view of an LDS tile, a fetched tile on its way there,
+ * fragments read from it, or accumulators. Each use takes one of these. */
+#include "verify.h"
+
+#define FAIL(f, at, ...) kn_fail_at((f)->c, KILN_BAD_INPUT, at, __VA_ARGS__)
+
+enum kind { NOTHING, VIEW, FETCHED, FRAGMENTS, ACCUMULATORS };
+
+static const char *const kinds[] = {
+    "nothing", "a view", "a fetched tile", "fragments", "accumulators",
+};
+
+struct tile {
+    uint8_t kind;
+    int lds;                 /* LDS tile it belongs to, -1: none */
+};
+
+struct tiles {
+    const struct kn_fn *f;
+    struct tile *of;         /* by value */
+};
+
+static const char *
+lds_name(const struct tiles *w, int lds)
+{
+    return w->f->lds[lds].name;
+}
+
+static kiln_status
+define(struct tiles *w, const struct kn_ins *i, enum kind kind, int lds)
+{
+    struct tile *t = &w->of[KN_REF_INDEX(i->dst)];
+
+    if (t->kind && (t->kind != kind || t->lds != lds))
+        return FAIL(w->f, i->at, "%%%s is %s elsewhere%s%s",
+                    kn_val(w->f, i->dst)->name, kinds[t->kind],
+                    t->lds >= 0 ? " of %" : "",
+                    t->lds >= 0 ? lds_name(w, t->lds) : "");
+    *t = (struct tile){ (uint8_t)kind, lds };
+    return KILN_OK;
+}
+
+/* Operand a is of this kind; lds: it belongs to that LDS tile, -1: any. */
+static kiln_status
+need(const struct tiles *w, const struct kn_ins *i, int a, enum kind kind,
+     int lds)
+{
+    struct tile t;
+
+    if (!i->arg[a])
+        return KILN_OK;
+    t = w->of[KN_REF_INDEX(i->arg[a])];
+    if (t.kind != kind)
+        return FAIL(w->f, i->at, "operand %d of %s must be %s", a + 1,
+                    kn_op_info((enum kn_op)i->op).text, kinds[kind]);
+    if (lds >= 0 && t.lds != lds)
+        return FAIL(w->f, i->at, "%%%s belongs to %%%s, not to %%%s",
+                    kn_val(w->f, i->arg[a])->name, lds_name(w, t.lds),
+                    lds_name(w, lds));
+    return KILN_OK;
+}
+
+/* Fragments of this side, of the operand itself or of its scales. */
+static kiln_status
+need_side(const struct tiles *w, const struct kn_ins *i, int a, char side,
+          bool scales)
+{
+    const struct kn_lds *l;
+
+    KN_TRY(need(w, i, a, FRAGMENTS, -1));
+    if (!i->arg[a])
+        return KILN_OK;
+    l = &w->f->lds[w->of[KN_REF_INDEX(i->arg[a])].lds];
+    if (l->side != side || (l->kdiv != 1) != scales)
+        return FAIL(w->f, i->at, "operand %d of %s must be fragments of %s%c",
+                    a + 1, kn_op_info((enum kn_op)i->op).text,
+                    scales ? "the scales of " : "", side - 'a' + 'A');
+    return KILN_OK;
+}
+
+static kiln_status
+check_matrix(const struct tiles *w, const struct kn_ins *i)
+{
+    KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+    KN_TRY(need_side(w, i, 1, 'a', false));
+    KN_TRY(need_side(w, i, 2, 'b', false));
+    if (i->arg[3] && !i->arg[4])
+        return FAIL(w->f, i->at, "mma takes the scales of both operands or "
+                    "none");
+    KN_TRY(need_side(w, i, 3, 'a', true));
+    return need_side(w, i, 4, 'b', true);
+}
+
+static kiln_status
+check_read(const struct tiles *w, const struct kn_ins *i)
+{
+    const struct kn_lds *l = &w->f->lds[KN_REF_LDS(i->arg[0])];
+    struct kn_frag fr = kn_fragment(w->f, l->side);
+
+    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= fr.ksteps)
+        return FAIL(w->f, i->at, "kk=%d, but %%%s has %u K steps",
+                    i->attr[KN_A_kk], l->name, fr.ksteps);
+    return KILN_OK;
+}
+
+static kiln_status
+visit(struct tiles *w, const struct kn_ins *i)
+{
+    int lds = KN_REF_TAG(i->arg[0]) == KN_R_LDS ? (int)KN_REF_LDS(i->arg[0])
+                                                : -1;
+
+    switch (i->op) {
+    case KN_OP_view:
+        return define(w, i, VIEW, lds);
+    case KN_OP_fetch:
+        KN_TRY(need(w, i, 0, VIEW, -1));
+        return define(w, i, FETCHED, w->of[KN_REF_INDEX(i->arg[0])].lds);
+    case KN_OP_read:
+        KN_TRY(check_read(w, i));
+        return define(w, i, FRAGMENTS, lds);
+    case KN_OP_clear:
+        return define(w, i, ACCUMULATORS, -1);
+    case KN_OP_tofloat:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        return define(w, i, ACCUMULATORS, -1);
+    case KN_OP_copy:
+        return need(w, i, 1, VIEW, lds);
+    case KN_OP_put:
+        return need(w, i, 1, FETCHED, lds);
+    case KN_OP_mma:
+    case KN_OP_mmab:
+        return check_matrix(w, i);
+    case KN_OP_mulall:
+    case KN_OP_mulrow:
+    case KN_OP_mulcol:
+    case KN_OP_addcol:
+    case KN_OP_store:
+        return need(w, i, 0, ACCUMULATORS, -1);
+    case KN_OP_keep:
+        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+            KN_TRY(need(w, i, a, FETCHED, -1));
+        return KILN_OK;
+    case KN_OP_await:
+        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+            if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
+                KN_TRY(need(w, i, a, FETCHED, -1));
+        return KILN_OK;
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_tiles(const struct kn_fn *f)
+{
+    struct tiles w = { f, KN_NEW(f->c, struct tile, f->nval) };
+
+    for (size_t i = 0; i < f->nins; i++)
+        KN_TRY(visit(&w, &f->ins[i]));
+    return KILN_OK;
+}

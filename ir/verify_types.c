@@ -1,0 +1,322 @@
+/* verify_types.c - types of operands and results, operation by operation: what
+ * LLVM would reject, crash on or give no meaning to. Operand counts, letters
+ * and uniformity have been checked. */
+#include "verify.h"
+
+#define FAIL(f, at, ...) kn_fail_at((f)->c, KILN_BAD_INPUT, at, __VA_ARGS__)
+
+static const char *
+name_of(const struct kn_ins *i)
+{
+    return kn_op_info((enum kn_op)i->op).text;
+}
+
+static bool
+is_value(kn_ref r)
+{
+    return r && KN_REF_TAG(r) == KN_R_VAL;
+}
+
+static struct kn_type
+type_of(const struct kn_fn *f, kn_ref r)
+{
+    return kn_val(f, r)->type;
+}
+
+static uint32_t
+bits_of(struct kn_type t)
+{
+    return (uint32_t)kn_elems[t.elem].bits * t.n;
+}
+
+static kiln_status
+need_registers(const struct kn_fn *f, const struct kn_ins *i, int from, int to)
+{
+    for (int a = from; a < to && i->arg[a]; a++)
+        if (!is_value(i->arg[a]))
+            return FAIL(f, i->at, "operand %d of %s must be a register, not a "
+                        "number", a + 1, name_of(i));
+    return KILN_OK;
+}
+
+/* The result is one of this type. */
+static kiln_status
+need_result(const struct kn_fn *f, const struct kn_ins *i, int elem, int lane)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    if (t.elem != elem || t.n != 1 || t.lane != lane)
+        return FAIL(f, i->at, "the result of %s is %c.%s", name_of(i),
+                    lane ? 'v' : 's', kn_elems[elem].text);
+    return KILN_OK;
+}
+
+static kiln_status
+need_same(const struct kn_fn *f, const struct kn_ins *i, struct kn_type t,
+          int from)
+{
+    for (int a = from; a < KN_MAXARG && i->arg[a]; a++) {
+        struct kn_type x;
+
+        if (!is_value(i->arg[a]))
+            continue;
+        x = type_of(f, i->arg[a]);
+        if (x.elem != t.elem || x.n != t.n)
+            return FAIL(f, i->at, "operand %d of %s must be of the type of %s",
+                        a + 1, name_of(i), from ? "the result" : "the first");
+    }
+    return KILN_OK;
+}
+
+/* A constant second operand that gives no result. */
+static kiln_status
+check_constant(const struct kn_fn *f, const struct kn_ins *i)
+{
+    bool divide = i->op == KN_OP_udiv || i->op == KN_OP_urem;
+    bool shift = i->op == KN_OP_shl || i->op == KN_OP_shr ||
+                 i->op == KN_OP_sar;
+    int64_t k;
+
+    if ((!divide && !shift) || is_value(i->arg[1]))
+        return KILN_OK;
+    k = f->konst[KN_REF_INDEX(i->arg[1])].i;
+    if (divide && !k)
+        return FAIL(f, i->at, "%s by zero", name_of(i));
+    if (shift && (k < 0 || k >= kn_elems[type_of(f, i->dst).elem].bits))
+        return FAIL(f, i->at, "%s by %lld is outside its %u bits", name_of(i),
+                    (long long)k, kn_elems[type_of(f, i->dst).elem].bits);
+    return KILN_OK;
+}
+
+static kiln_status
+check_compare(const struct kn_fn *f, const struct kn_ins *i)
+{
+    if (!is_value(i->arg[0]))
+        return FAIL(f, i->at, "operand 1 of %s must be a register, not a "
+                    "number", name_of(i));
+    if (type_of(f, i->arg[0]).n != type_of(f, i->dst).n)
+        return FAIL(f, i->at, "%s has as many results as elements",
+                    name_of(i));
+    return need_same(f, i, type_of(f, i->arg[0]), 0);
+}
+
+static kiln_status
+check_width(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type to = type_of(f, i->dst), from = { KN_T_i32, 1, 0 };
+    uint32_t t = kn_elems[to.elem].bits, s;
+
+    if (i->op == KN_OP_cvt)
+        KN_TRY(need_registers(f, i, 0, 1));
+    if (is_value(i->arg[0]))     /* a number is an i32 here */
+        from = type_of(f, i->arg[0]);
+    s = kn_elems[from.elem].bits;
+    if (from.n != to.n)
+        return FAIL(f, i->at, "%s keeps the number of elements", name_of(i));
+    if (i->op == KN_OP_i2f ? from.elem != KN_T_i32
+        : i->op == KN_OP_cvt ? s == t
+        : i->op == KN_OP_trunc ? s <= t : s >= t)
+        return FAIL(f, i->at, "%s cannot make %s of %s", name_of(i),
+                    kn_elems[to.elem].text, kn_elems[from.elem].text);
+    return KILN_OK;
+}
+
+static kiln_status
+check_cat(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+    int n = 0;
+
+    KN_TRY(need_registers(f, i, 0, KN_MAXARG));
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        if (type_of(f, i->arg[a]).elem != t.elem)
+            return FAIL(f, i->at, "operand %d of cat has other elements than "
+                        "its result", a + 1);
+        n += type_of(f, i->arg[a]).n;
+    }
+    if (n != t.n)
+        return FAIL(f, i->at, "cat makes %d elements, its result has %d", n,
+                    t.n);
+    return KILN_OK;
+}
+
+static kiln_status
+check_slice(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst), x;
+    int32_t first = i->attr[KN_A_first];
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    x = type_of(f, i->arg[0]);
+    if (x.elem != t.elem || x.n < 2)
+        return FAIL(f, i->at, "slice takes elements of its result's type from "
+                    "a vector");
+    if (first < 0 || first + t.n > x.n)
+        return FAIL(f, i->at, "elements %d to %d of a vector of %d", first,
+                    first + t.n - 1, x.n);
+    return KILN_OK;
+}
+
+static kiln_status
+check_splat(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    if (t.n < 2 || (is_value(i->arg[0]) &&
+                    (type_of(f, i->arg[0]).n != 1 ||
+                     type_of(f, i->arg[0]).elem != t.elem)))
+        return FAIL(f, i->at, "splat makes a vector of one element of its "
+                    "type");
+    return KILN_OK;
+}
+
+static kiln_status
+check_bits(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_registers(f, i, 0, 1));
+    if (bits_of(type_of(f, i->arg[0])) != bits_of(type_of(f, i->dst)))
+        return FAIL(f, i->at, "bits keeps the number of bits");
+    return KILN_OK;
+}
+
+static kiln_status
+check_uniform(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    KN_TRY(need_same(f, i, t, 0));
+    if (t.lane || t.n != 1 || kn_elems[t.elem].bits < 32)
+        return FAIL(f, i->at, "the result of uniform is s.i32 or s.i64");
+    return KILN_OK;
+}
+
+/* ---- memory ---- */
+
+/* `r` is what is loaded or stored. */
+static kiln_status
+check_access(const struct kn_fn *f, const struct kn_ins *i, kn_ref r)
+{
+    struct kn_type t = type_of(f, r);
+    int32_t e = i->attr[KN_A_elem];
+    uint32_t bits = bits_of(t);
+
+    if (e && kn_elems[e].bits != kn_elems[t.elem].bits) {
+        if (t.elem != KN_T_i32 || t.n != 1 || (e != KN_T_i8 && e != KN_T_i16))
+            return FAIL(f, i->at, "%s of %s in memory needs a register of that "
+                        "width, or v.i32 for i8 and i16", name_of(i),
+                        kn_elems[e].text);
+        bits = kn_elems[e].bits;
+    }
+    if (kn_elems[t.elem].kind > KN_E_FLOAT || t.elem == KN_T_b1 || bits > 128 ||
+        (bits > 16 && bits % 32) || bits == 24)
+        return FAIL(f, i->at, "%s moves 1, 2, 4, 8, 12 or 16 bytes a lane",
+                    name_of(i));
+    return KILN_OK;
+}
+
+static kiln_status
+check_load(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+    int32_t tr = i->attr[KN_A_tr];
+
+    if (!t.lane)
+        return FAIL(f, i->at, "the result of %s differs per lane", name_of(i));
+    if (i->op == KN_OP_lds_ld && tr &&
+        ((tr != 8 && tr != 16) || t.elem != KN_T_i32 || t.n != 2))
+        return FAIL(f, i->at, "a transposing read has elements of 8 or 16 bits "
+                    "and the result v.i32x2");
+    return check_access(f, i, i->dst);
+}
+
+static kiln_status
+check_store(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_registers(f, i, 2, 3));
+    return check_access(f, i, i->arg[2]);
+}
+
+static kiln_status
+check_ldu(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+    int32_t e = i->attr[KN_A_elem];
+
+    if (t.lane || bits_of(t) < 32 || bits_of(t) > 64 || t.n != 1 ||
+        (e && kn_elems[e].bits != kn_elems[t.elem].bits))
+        return FAIL(f, i->at, "ldu loads uniform values of 4 or 8 bytes");
+    return KILN_OK;
+}
+
+static kiln_status
+check_accumulator(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_registers(f, i, 2, 3));
+    if (type_of(f, i->arg[2]).elem != type_of(f, i->dst).elem ||
+        type_of(f, i->arg[2]).n != type_of(f, i->dst).n)
+        return FAIL(f, i->at, "operand 3 of %s must be of its result's type",
+                    name_of(i));
+    return KILN_OK;
+}
+
+static kiln_status
+check_output(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
+
+    if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
+        return FAIL(f, i->at, "store needs elem=f32, f16, bf16 or i32");
+    if (vec != 1 && vec != 2 && vec != 4)
+        return FAIL(f, i->at, "store writes vec=1, 2 or 4 elements at once");
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
+{
+    switch (i->op) {
+    case KN_OP_udiv: case KN_OP_urem: case KN_OP_shl: case KN_OP_shr:
+    case KN_OP_sar:
+        return check_constant(f, i);
+    case KN_OP_eq: case KN_OP_ne: case KN_OP_slt: case KN_OP_sge:
+    case KN_OP_ult:
+        return check_compare(f, i);
+    case KN_OP_select:
+        return need_same(f, i, type_of(f, i->dst), 1);
+    case KN_OP_sext: case KN_OP_zext: case KN_OP_trunc: case KN_OP_i2f:
+    case KN_OP_cvt:
+        return check_width(f, i);
+    case KN_OP_perm: case KN_OP_scan:
+        return need_result(f, i, KN_T_i32, 1);
+    case KN_OP_count: case KN_OP_readlane:
+        return need_result(f, i, KN_T_i32, 0);
+    case KN_OP_wg: case KN_OP_wave:
+        return need_result(f, i, KN_T_i32, 0);
+    case KN_OP_lane:
+        return need_result(f, i, KN_T_i32, 1);
+    case KN_OP_addr:
+        return need_result(f, i, KN_T_i64, 0);
+    case KN_OP_uniform:
+        return check_uniform(f, i);
+    case KN_OP_bits:
+        return check_bits(f, i);
+    case KN_OP_cat:
+        return check_cat(f, i);
+    case KN_OP_slice:
+        return check_slice(f, i);
+    case KN_OP_splat:
+        return check_splat(f, i);
+    case KN_OP_ldg: case KN_OP_lds_ld:
+        return check_load(f, i);
+    case KN_OP_stg: case KN_OP_lds_st:
+        return check_store(f, i);
+    case KN_OP_ldu:
+        return check_ldu(f, i);
+    case KN_OP_mfma: case KN_OP_mfmas:
+        return check_accumulator(f, i);
+    case KN_OP_store:
+        return check_output(f, i);
+    }
+    return KILN_OK;
+}
