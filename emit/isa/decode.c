@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "guard.h"
 #include "text.h"
 
 enum { TEXT_MAX = 256, MAX_INST = 16 };
@@ -58,7 +59,8 @@ kn_disasm_text(void *d, const struct kn_inst *i, char *buf, size_t n)
     if (!n)
         return;
     buf[0] = 0;
-    if (!d || !LLVMDisasmInstruction(d, bytes, sizeof bytes, i->pc, buf, n)) {
+    if (!d || kn_guard_words(i->raw) ||
+        !LLVMDisasmInstruction(d, bytes, sizeof bytes, i->pc, buf, n)) {
         snprintf(buf, n, ".long 0x%08x", i->raw[0]);
         return;
     }
@@ -138,6 +140,11 @@ decode_one(struct decoder *d, const uint8_t *p, uint64_t left,
         p = tail;
     }
     memcpy(i->raw, p, sizeof i->raw);
+    why = kn_guard_words(i->raw);
+    if (why) {
+        i->size = 4;
+        return bad_inst(d, i, why, "", "");
+    }
     n = LLVMDisasmInstruction(d->llvm, (uint8_t *)p, MAX_INST, i->pc, text,
                               sizeof text);
     if (!n || n > left) {
