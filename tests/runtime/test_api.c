@@ -1,0 +1,367 @@
+/* test_api.c - problem to result through the public interface, and every
+ * refusal with its sentence. */
+#include "kit.h"
+
+#include <string.h>
+
+static struct {
+    kiln_context *x;
+    kiln_device *d;
+} t;
+
+static int
+setup(void **state)
+{
+    (void)state;
+    t.x = open_context(NULL, 0, NULL);
+    t.d = open_device(t.x, "sim:gfx950");
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    (void)state;
+    kiln_close_device(t.d);
+    kiln_close(t.x);
+    return 0;
+}
+
+static void
+compile_plan_launch(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_kernel_info info = { .size = sizeof info };
+    struct operands o;
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_plan plan;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    kiln_get_kernel(k, &info);
+    assert_int_equal(info.source, KILN_FROM_COMPILER);
+    assert_int_equal(strlen(info.key), 64);
+    assert_memory_equal(info.code, "\177ELF", 4);
+    assert_true(info.compile_ms > 0);
+    assert_ptr_equal(strstr(info.config, "tile=32x32x64 "), info.config);
+    assert_non_null(strstr(info.versions, "LLVM 22."));
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    assert_int_equal(plan.grid[0], 4);
+    assert_int_equal(plan.lds, info.lds);
+    assert_int_equal(plan.npointers, 3);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    kiln_release(k);         /* the function keeps it */
+    make_operands(&o, t.d, &p);
+    assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
+    assert_ok(kiln_sync(t.d, NULL, &e), &e);
+    check_output(&o);
+    drop_operands(&o);
+    kiln_unload(f);
+}
+
+/* One kernel serves all shapes of its domain. */
+static void
+one_kernel_many_shapes(void **state)
+{
+    static const int64_t sizes[][3] = { { 1, 4, 70 }, { 33, 64, 130 },
+                                        { 64, 32, 8 } };
+    kiln_problem p = small_problem(50, 36, 72);
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64 align=4,4,16,16 vec=4 "
+                           "ktail=1", &k, &e), &e);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct operands o;
+        kiln_plan plan;
+
+        p = small_problem(sizes[i][0], sizes[i][1], sizes[i][2]);
+        make_operands(&o, t.d, &p);
+        assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+        assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
+        check_output(&o);
+        drop_operands(&o);
+    }
+    kiln_unload(f);
+    kiln_release(k);
+}
+
+static void
+empty_problem_launches_nothing(void **state)
+{
+    kiln_problem p = small_problem(0, 36, 64);
+    kiln_arguments none = { .size = sizeof none };
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_plan plan;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, NULL, &k, &e), &e);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    assert_int_equal(plan.grid[0], 0);
+    assert_ok(kiln_launch(f, &plan, &none, &e), &e);
+    kiln_unload(f);
+    kiln_release(k);
+}
+
+static void
+second_compile_is_the_same_kernel(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_kernel *a, *b, *c;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &a, &e), &e);
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &b, &e), &e);
+    p.m = 1000;              /* no part of the key when the tile is given */
+    assert_ok(kiln_lookup(t.x, &p, "tile=32x32x64", &c, &e), &e);
+    assert_ptr_equal(a, b);
+    assert_ptr_equal(a, c);
+    kiln_release(a);
+    kiln_release(b);
+    kiln_release(c);
+}
+
+static void
+lookup_does_not_compile(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_kernel *k = (kiln_kernel *)&p;
+    kiln_error e;
+
+    (void)state;
+    assert_int_equal(kiln_lookup(t.x, &p, "tile=64x32x64", &k, &e),
+                     KILN_NOT_FOUND);
+    assert_null(k);
+    assert_int_equal(e.status, KILN_NOT_FOUND);
+    assert_non_null(strstr(e.text, "there is no kernel for family=gemm"));
+}
+
+static void
+refuse(const kiln_problem *p, const char *config, kiln_status s,
+       const char *text)
+{
+    kiln_kernel *k;
+    kiln_error e;
+
+    assert_int_equal(kiln_compile(t.x, p, config, &k, &e), s);
+    assert_null(k);
+    if (!strstr(e.text, text))
+        fail_msg("'%s' does not say '%s'", e.text, text);
+    /* The error record is optional. */
+    assert_int_equal(kiln_compile(t.x, p, config, &k, NULL), s);
+}
+
+static void
+bad_problems_are_refused(void **state)
+{
+    kiln_problem p = small_problem(8, 8, 8);
+
+    (void)state;
+    p.size = 3;
+    refuse(&p, NULL, KILN_BAD_INPUT, "kiln_problem.size is 3");
+    p.size = 4096;
+    refuse(&p, NULL, KILN_BAD_INPUT, "kiln_problem.size is 4096");
+    p = small_problem(8, 8, 8);
+    p.a = (kiln_type)99;
+    refuse(&p, NULL, KILN_BAD_INPUT, "kiln_problem.a is 99");
+    p = small_problem(8, 8, 8);
+    p.beta = 2;
+    refuse(&p, NULL, KILN_BAD_INPUT, "kiln_problem.beta is 2");
+    p = small_problem(8, 8, 8);
+    p.target = KILN_TARGET_NONE;
+    refuse(&p, NULL, KILN_BAD_INPUT, "name a target");
+    p = small_problem(-1, 8, 8);
+    refuse(&p, NULL, KILN_BAD_INPUT, "from 0 to 2147483647");
+    p = small_problem(8, 8, 8);
+    refuse(&p, "tile=banana", KILN_BAD_INPUT, "tile=banana");
+    p.b = KILN_FP8;
+    refuse(&p, NULL, KILN_UNSUPPORTED, "bf16 cannot be multiplied by fp8");
+}
+
+/* A shorter struct of an older program: what it lacks is the default. */
+static void
+older_structs_are_accepted(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_kernel_info info;
+    kiln_kernel *k;
+    kiln_error e;
+
+    (void)state;
+    p.size = offsetof(kiln_problem, batch);
+    p.batch = 77;            /* beyond size: not read */
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    memset(&info, 0x5a, sizeof info);
+    info.size = offsetof(kiln_kernel_info, why);
+    kiln_get_kernel(k, &info);
+    assert_non_null(info.config);
+    assert_int_equal(*(unsigned char *)&info.why, 0x5a);
+    kiln_release(k);
+}
+
+static void
+bad_launches_are_refused(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70), other = p;
+    struct operands o;
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_plan plan;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    other.out = KILN_BF16;
+    assert_int_equal(kiln_make_plan(k, &other, &plan, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "of another kind"));
+    other = p;
+    other.k = other.lda = other.ldb = 71; /* rows at odd addresses */
+    assert_int_equal(kiln_make_plan(k, &other, &plan, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "aligned"));
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    make_operands(&o, t.d, &p);
+    o.args.b = NULL;
+    assert_int_equal(kiln_launch(f, &plan, &o.args, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "'b'"));
+    o.args.b = (char *)o.memory[1] + 2;
+    assert_int_equal(kiln_launch(f, &plan, &o.args, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "multiple of 4"));
+    o.args.b = o.memory[1];
+    o.args.size = 2;
+    assert_int_equal(kiln_launch(f, &plan, &o.args, &e), KILN_BAD_INPUT);
+    o.args.size = sizeof o.args;
+    plan.size = 0;
+    assert_int_equal(kiln_launch(f, &plan, &o.args, &e), KILN_BAD_INPUT);
+    drop_operands(&o);
+    kiln_unload(f);
+    kiln_release(k);
+}
+
+/* An operand shorter than the problem says: the simulator tells. */
+static void
+findings_fail_the_launch(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    struct operands o;
+    kiln_error e;
+    void *less;
+
+    (void)state;
+    make_operands(&o, t.d, &p);
+    assert_ok(kiln_malloc(t.d, 4096, &less, &e), &e);
+    o.args.a = less;         /* never written */
+    assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_FINDING);
+    assert_non_null(strstr(e.text, "findings)"));
+    o.args.a = o.memory[0];  /* the device is as good as before */
+    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    check_output(&o);
+    drop_operands(&o);
+    assert_ok(kiln_free(t.d, less, &e), &e);
+}
+
+static void
+devices_by_name(void **state)
+{
+    kiln_device_info info = { .size = sizeof info };
+    kiln_device *d;
+    kiln_error e;
+
+    (void)state;
+    kiln_get_device(t.d, &info);
+    assert_int_equal(info.target, KILN_GFX950);
+    assert_int_equal(info.cus, 256);
+    assert_int_equal(info.simulated, 1);
+    assert_int_equal(kiln_open_device(t.x, "sim:gfx90a", &d, &e),
+                     KILN_BAD_INPUT);
+    assert_int_equal(kiln_open_device(t.x, "hip:x", &d, &e), KILN_BAD_INPUT);
+    assert_null(d);
+    assert_non_null(strstr(e.text, "'hip:x'"));
+    assert_ok(kiln_open_device(t.x, "sim:gfx942", &d, &e), &e);
+    kiln_get_device(d, &info);
+    assert_int_equal(info.cus, 304);
+    kiln_close_device(d);
+}
+
+static void
+kernel_and_device_must_agree(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_error e;
+
+    (void)state;
+    p.target = KILN_GFX942;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_int_equal(kiln_load(t.d, k, &f, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "for gfx942, the device is gfx950"));
+    kiln_release(k);
+}
+
+static void
+simulator_has_no_clock(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_timing timing = { .size = sizeof timing };
+    struct operands o;
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_plan plan;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    make_operands(&o, t.d, &p);
+    assert_int_equal(kiln_time(f, &plan, &o.args, &timing, &e),
+                     KILN_UNSUPPORTED);
+    drop_operands(&o);
+    kiln_unload(f);
+    kiln_release(k);
+}
+
+static void
+bad_options_are_refused(void **state)
+{
+    kiln_options o = { .size = 9999 };
+    kiln_context *x;
+    kiln_error e;
+
+    (void)state;
+    assert_int_equal(kiln_open(&o, &x, &e), KILN_BAD_INPUT);
+    assert_null(x);
+    assert_non_null(strstr(e.text, "9999"));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compile_plan_launch),
+        cmocka_unit_test(one_kernel_many_shapes),
+        cmocka_unit_test(empty_problem_launches_nothing),
+        cmocka_unit_test(second_compile_is_the_same_kernel),
+        cmocka_unit_test(lookup_does_not_compile),
+        cmocka_unit_test(bad_problems_are_refused),
+        cmocka_unit_test(older_structs_are_accepted),
+        cmocka_unit_test(bad_launches_are_refused),
+        cmocka_unit_test(findings_fail_the_launch),
+        cmocka_unit_test(devices_by_name),
+        cmocka_unit_test(kernel_and_device_must_agree),
+        cmocka_unit_test(simulator_has_no_clock),
+        cmocka_unit_test(bad_options_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("runtime-api", tests, setup, teardown);
+}
