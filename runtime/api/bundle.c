@@ -62,7 +62,8 @@ defect_of(const struct kn_bundle *b)
 
     if (memcmp(h->magic, KN_BUNDLE_MAGIC, sizeof h->magic) != 0)
         return "is no kernel bundle";
-    if (h->header_size != sizeof *h || h->entry_size != sizeof *b->entry)
+    if (h->header_size != sizeof *h || h->entry_size != sizeof *b->entry ||
+        h->reserved)
         return "is a bundle of another format";
     if (h->file_size != b->size)
         return "is truncated or has bytes too many";
@@ -83,11 +84,13 @@ check_bundle(struct kn_ctx *c, const char *path, const struct kn_bundle *b)
 {
     const char *defect = defect_of(b);
     char generator[sizeof b->head.generator + 1] = "";
+    char own[sizeof b->head.generator] = "";
 
     if (defect)
         return kn_fail(c, KILN_BAD_INPUT, "%s %s", path, defect);
     memcpy(generator, b->head.generator, sizeof b->head.generator);
-    if (strcmp(generator, kn_generator_id()) != 0)
+    memcpy(own, kn_generator_id(), strlen(kn_generator_id()));
+    if (memcmp(own, generator, sizeof own) != 0)
         return kn_fail(c, KILN_BAD_INPUT, "%s was packed by generator %s, "
                        "this is %s: pack it again", path, generator,
                        kn_generator_id());

@@ -206,10 +206,11 @@ compile(struct kn_ctx *c, struct search *s)
 static kiln_status
 not_found(struct kn_ctx *c, struct search *s)
 {
-    return kn_fail(c, KILN_NOT_FOUND, "there is no kernel for %s with %s in "
-                   "memory, bundles or cache%s", s->key.problem,
-                   s->key.config, s->x->flags & KILN_RUN_ONLY
-                   ? ", and KILNC_RUN_ONLY forbids to compile one" : "");
+    const char *why = s->x->flags & KILN_RUN_ONLY
+                      ? "KILNC_RUN_ONLY forbids to compile, and " : "";
+
+    return kn_fail(c, KILN_NOT_FOUND, "%sthere is no kernel for %s with %s",
+                   why, s->key.problem, s->key.config);
 }
 
 static kiln_status

@@ -1,0 +1,165 @@
+/* test_dispatch.c - kiln_run: one kernel a class of shapes, chosen for the
+ * class and not for the first M that came. */
+#include "kit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    kiln_context *x;
+    kiln_device *d;
+} t;
+
+static char lines[64][512];
+static int nlines;
+
+static void
+count_compiles(void *user, kiln_log_level level, const char *text)
+{
+    (void)user;
+    if (level == KILN_LOG_INFO && !strncmp(text, "compiled ", 9) &&
+        nlines < 64)
+        snprintf(lines[nlines++], sizeof lines[0], "%s", text);
+}
+
+static int
+setup(void **state)
+{
+    kiln_options o = { .size = sizeof o, .flags = KILN_NO_DISK,
+                       .log = count_compiles };
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_open(&o, &t.x, &e), &e);
+    t.d = open_device(t.x, "sim:gfx950");
+    nlines = 0;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    (void)state;
+    kiln_close_device(t.d);
+    kiln_close(t.x);
+    return 0;
+}
+
+static void
+run(int64_t m, int64_t n, int64_t k)
+{
+    kiln_problem p = small_problem(m, n, k);
+    struct operands o;
+    kiln_error e;
+
+    p.target = KILN_TARGET_NONE; /* the device's */
+    make_operands(&o, t.d, &p);
+    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    check_output(&o);
+    drop_operands(&o);
+}
+
+static void
+one_kernel_a_bucket(void **state)
+{
+    (void)state;
+    run(33, 32, 64);
+    assert_int_equal(nlines, 1);
+    run(64, 32, 64);
+    run(40, 32, 64);
+    assert_int_equal(nlines, 1);
+}
+
+/* The choice of a class does not depend on which M came first. */
+static void
+first_m_decides_nothing(void **state)
+{
+    char first[512];
+
+    (void)state;
+    run(65, 32, 64);
+    assert_int_equal(nlines, 1);
+    snprintf(first, sizeof first, "%s", strchr(lines[0], ':'));
+    teardown(NULL);
+    setup(NULL);
+    run(128, 32, 64);
+    assert_int_equal(nlines, 1);
+    assert_string_equal(strchr(lines[0], ':'), first);
+}
+
+/* Addresses that are aligned to less get a kernel for that. */
+static void
+alignment_is_part_of_the_class(void **state)
+{
+    kiln_problem p = small_problem(16, 32, 64);
+    struct operands o;
+    kiln_error e;
+    char *a = NULL;
+    unsigned char host[16 * 64 * 2];
+
+    (void)state;
+    make_operands(&o, t.d, &p);
+    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    assert_ok(kiln_download(t.d, host, o.memory[0], sizeof host, &e), &e);
+    assert_ok(kiln_malloc(t.d, sizeof host + 2, (void **)&a, &e), &e);
+    assert_ok(kiln_upload(t.d, a + 2, host, sizeof host, &e), &e);
+    o.args.a = a + 2;
+    clear_output(&o);
+    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    check_output(&o);
+    assert_int_equal(nlines, 2);
+    assert_ok(kiln_free(t.d, a, &e), &e);
+    drop_operands(&o);
+}
+
+/* An error of one call is that call's: the next one runs. */
+static void
+errors_do_not_stick(void **state)
+{
+    kiln_problem p = small_problem(16, 32, 64), bad = p;
+    struct operands o;
+    kiln_error e;
+
+    (void)state;
+    make_operands(&o, t.d, &p);
+    bad.b = KILN_FP8;
+    assert_int_equal(kiln_run(t.d, &bad, &o.args, &e), KILN_UNSUPPORTED);
+    o.args.c = NULL;
+    assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_BAD_INPUT);
+    o.args.c = o.memory[2];
+    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    check_output(&o);
+    assert_int_equal(nlines, 1);
+    drop_operands(&o);
+}
+
+static void
+the_choice_is_explained(void **state)
+{
+    kiln_problem p = small_problem(512, 512, 64);
+    kiln_kernel_info info = { .size = sizeof info };
+    kiln_kernel *k;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, NULL, &k, &e), &e);
+    kiln_get_kernel(k, &info);
+    assert_non_null(strstr(info.why, "tile"));
+    kiln_release(k);
+}
+
+int
+main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(one_kernel_a_bucket),
+        CASE(first_m_decides_nothing),
+        CASE(alignment_is_part_of_the_class),
+        CASE(errors_do_not_stick),
+        CASE(the_choice_is_explained),
+    };
+
+    return cmocka_run_group_tests_name("runtime-dispatch", tests, NULL, NULL);
+}
