@@ -47,6 +47,7 @@ enum kn_flag_kind {
     KN_K_LIST,               /* list[n]: N,N,... */
     KN_K_SIZES,              /* list[n]: as many as spec has, 'x' between */
     KN_K_DIMS,               /* list[3]: missing ones are 1 */
+    KN_K_SHARD,              /* list[2]: "i/n", both from 1 */
     KN_K_WG,                 /* i: enum kn_wg; list[n], or list[0] = K */
     KN_K_DEVICE,             /* i: enum kn_device; list[0]: target or number */
     KN_K_ARG,                /* repeatable: cli->args */

@@ -144,6 +144,13 @@ parse_dims(struct kn_ctx *c, const struct kn_flag *f, const char *text,
 }
 
 static bool
+parse_shard(struct kn_ctx *c, const struct kn_flag *f, const char *text,
+            struct kn_value *v)
+{
+    return take_list(c, f, text, '/', v) && v->n == 2;
+}
+
+static bool
 parse_wg(struct kn_ctx *c, const struct kn_flag *f, const char *text,
          struct kn_value *v)
 {
@@ -193,7 +200,8 @@ kn_value_parse(struct kn_ctx *c, const struct kn_flag *f, const char *text,
         [KN_K_REAL] = parse_real,     [KN_K_TEXT] = parse_text,
         [KN_K_CHOICE] = parse_choice, [KN_K_LIST] = parse_list,
         [KN_K_SIZES] = parse_sizes,   [KN_K_DIMS] = parse_dims,
-        [KN_K_WG] = parse_wg,         [KN_K_DEVICE] = parse_device,
+        [KN_K_SHARD] = parse_shard,   [KN_K_WG] = parse_wg,
+        [KN_K_DEVICE] = parse_device,
     };
 
     v->s = text;

@@ -168,6 +168,10 @@ kn_csv_fail(struct kn_ctx *c, const struct kn_csv *t, size_t row, int col,
 {
     const struct kn_cell *at = kn_csv_at(t, row, col);
 
+    if (!at->line)
+        return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ t->name, 0, 0 },
+                          "row %zu, field '%s': %s", row + 1,
+                          t->head[col].s, sentence);
     return kn_fail_at(c, KILN_BAD_INPUT,
                       (struct kn_loc){ t->name, at->line, at->col },
                       "field '%s': %s", t->head[col].s, sentence);

@@ -8,7 +8,7 @@
 
 struct kn_cell {
     const char *s;
-    int line, col;           /* of its first character, from 1 */
+    int line, col;           /* of its first character, from 1; 0: unknown */
 };
 
 struct kn_csv {
@@ -32,6 +32,13 @@ const struct kn_cell *kn_csv_at(const struct kn_csv *t, size_t row, int col);
 /* Complains about a field: place, the column's name, the sentence. */
 kiln_status kn_csv_fail(struct kn_ctx *c, const struct kn_csv *t, size_t row,
                         int col, const char *sentence);
+
+/* Tables that are compiled in; a NULL name ends a list. */
+struct kn_text {
+    const char *name;        /* of the file, without ".csv" */
+    const char *text;
+};
+extern const struct kn_text kn_presets[];
 
 /* A field, quoted where it has to be; the caller puts commas and ends. */
 void kn_csv_put(struct kn_buf *b, const char *s);

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <sha2.h>
 #include <string.h>
 
 #include "../runtime/file.h"
@@ -111,6 +112,15 @@ kn_report_kernel(struct kn_tool *t, struct kn_json *j,
     return KILN_OK;
 }
 
+/* SHA-256 of the code object: which bytes a figure is about. */
+static void
+json_code(struct kn_json *j, const struct kn_generated *g)
+{
+    char hex[SHA256_DIGEST_STRING_LENGTH];
+
+    kn_json_str(j, "code", SHA256Data(g->co, g->size, hex));
+}
+
 void
 kn_report_generated(struct kn_tool *t, struct kn_json *j,
                     const struct kn_generated *g)
@@ -125,6 +135,7 @@ kn_report_generated(struct kn_tool *t, struct kn_json *j,
     kn_json_close(j, ']');
     kn_putf(t->text, "%scompiled  in %.0f ms\n", g->nwaived ? "\n" : "",
             g->ms);
+    json_code(j, g);
     kn_json_real(j, "compile_ms", g->ms);
 }
 

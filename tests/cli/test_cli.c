@@ -62,7 +62,10 @@ fine(const char *line)
 static const char *
 positional(enum kn_command cmd)
 {
-    return *kn_command_positionals(cmd) ? "gemm" : "";
+    const char *words = kn_command_positionals(cmd);
+
+    return !*words ? "" : *words != '[' && strchr(words, ' ') ? "gemm gemm"
+                                                              : "gemm";
 }
 
 /* "COMMAND POSITIONAL FLAG" for the first available command of a flag. */
@@ -84,6 +87,7 @@ good_value(const struct kn_flag *f)
     static const char *const good[KN_NKINDS] = {
         [KN_K_NONE] = "", [KN_K_INT] = "1", [KN_K_REAL] = "0.5",
         [KN_K_TEXT] = "x", [KN_K_LIST] = "1,2", [KN_K_DIMS] = "1,2,3",
+        [KN_K_SHARD] = "1/2",
         [KN_K_WG] = "all", [KN_K_DEVICE] = "sim:gfx950", [KN_K_ARG] = "null",
         [KN_K_PTR] = "0=in:x",
     };
@@ -139,6 +143,12 @@ every_flag_refuses_bad_values(void **state)
         const struct kn_flag *f = &kn_flags[i];
         if (f->group == KN_G_LATER || !start_line(line, sizeof line, f))
             continue;
+        if (f->kind == KN_K_NONE) {
+            snprintf(all, sizeof all, "%s=1", line);
+            expect(all, KILN_BAD_INPUT, NULL);
+            assert_non_null(strstr(ctx.err.text, "takes no value"));
+            continue;
+        }
         expect(line, KILN_BAD_INPUT, NULL);
         assert_non_null(strstr(ctx.err.text, "needs a value"));
         for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {

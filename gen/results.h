@@ -1,0 +1,73 @@
+/* results.h - the table `bench` writes: what names a problem, its time, then
+ * information whose columns begin with '_'. A file that exists is continued;
+ * it is rewritten whole, so that it is never torn. */
+#ifndef KN_RESULTS_H
+#define KN_RESULTS_H
+
+#include "worklist.h"
+
+/* X(id, column): everything after the key. */
+#define KN_RESULTS(X) \
+    X(us, "us") \
+    X(kind, "_kind") \
+    X(runs, "_runs") \
+    X(tflops, "_tflops") \
+    X(bound, "_bound") \
+    X(mfma, "_mfma_efficiency") \
+    X(config, "_config") \
+    X(kernel, "_kernel") \
+    X(regs, "_regs") \
+    X(lds, "_lds") \
+    X(code, "_code") \
+    X(check, "_check") \
+    X(status, "_status") \
+    X(row, "_row")
+
+enum kn_result_column {
+#define X(id, column) KN_R_##id,
+    KN_RESULTS(X)
+#undef X
+    KN_NRESULTS
+};
+
+struct kn_result_row {
+    const char **cell;       /* key, then enum kn_result_column */
+    size_t order;            /* place in the file: its row of the list */
+};
+
+struct kn_results {
+    struct kn_ctx *c;
+    const char *path;        /* NULL: no file */
+    size_t nkey, ncols;
+    const char **head;
+    int flag[KN_NFLAGS];     /* of key column i + 2, after family and arch */
+    struct kn_result_row *row;
+    size_t n, cap;
+    double written;          /* seconds, when */
+};
+
+/* Columns for the list, and the rows of the file if it exists: BAD_INPUT if
+ * those have other columns. */
+kiln_status kn_results_open(struct kn_tool *t, const struct kn_worklist *list,
+                            const char *path, struct kn_results *out);
+
+/* The key of a problem: types and layout as normalised, the rest as given.
+ * In the arena of `c`. */
+const char **kn_results_key(const struct kn_results *r, struct kn_ctx *c,
+                            const struct kn_work *w);
+
+/* The row of a key, NULL if there is none. */
+struct kn_result_row *kn_results_find(const struct kn_results *r,
+                                      const char *const *key);
+
+/* Adds or replaces a row; copies the texts. */
+void kn_results_set(struct kn_results *r, size_t order,
+                    const char *const *key, const char *const *field);
+
+/* Writes the file, at most once a second unless `now`. */
+kiln_status kn_results_save(struct kn_results *r, bool now);
+
+/* The table as CSV, in the order of the list. */
+void kn_results_put(struct kn_results *r, struct kn_buf *b);
+
+#endif
