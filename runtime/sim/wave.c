@@ -158,7 +158,7 @@ run_wave(struct kn_wave *w, uint64_t budget)
             kn_unsupported(w, i, st->refused);
             return;
         }
-        r->executed[pc] = 1;
+        __atomic_store_n(&r->executed[pc], 1, __ATOMIC_RELAXED);
         w->pc = (uint32_t)i->next;
         kn_hazard_check(w, i, st);
         if (r->l->tap)
