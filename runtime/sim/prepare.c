@@ -12,7 +12,11 @@ is_vgpr(const struct kn_opnd *o)
 static void
 add_v(struct kn_step *st, unsigned reg, unsigned n, unsigned role)
 {
-    if (n && reg != KN_NOREG && st->nv < KN_MAXRANGE && reg + n <= KN_NVREG)
+    if (!n || reg == KN_NOREG)
+        return;
+    if (reg + n > KN_NVREG || st->nv == KN_MAXRANGE)
+        st->refused = "a register beyond the file";
+    else
         st->v[st->nv++] = (struct kn_range){ (uint16_t)reg, (uint8_t)n,
                                              (uint8_t)role };
 }
@@ -20,8 +24,11 @@ add_v(struct kn_step *st, unsigned reg, unsigned n, unsigned role)
 static void
 add_s(struct kn_step *st, unsigned reg, unsigned n, unsigned role)
 {
-    if (n && reg < KN_NSREG && reg != KN_S_EXEC && reg != KN_S_EXEC + 1 &&
-        st->ns < KN_MAXRANGE && reg + n <= KN_NSREG)
+    if (!n || reg == KN_NOREG || reg == KN_S_EXEC || reg == KN_S_EXEC + 1)
+        return;
+    if (reg + n > KN_NSREG || st->ns == KN_MAXRANGE)
+        st->refused = "a register beyond the file";
+    else
         st->s[st->ns++] = (struct kn_range){ (uint16_t)reg, (uint8_t)n,
                                              (uint8_t)role };
 }
@@ -171,9 +178,10 @@ prepare_one(const struct kn_program *p, const struct kn_inst *i,
     if (i->op == KN_I_s_nop)
         st->waits = (uint8_t)((i->raw[0] & 15) + 1);
     if (row->mem != KN_M_NONE) {
-        if (!kn_memop_decode(i, acc, &st->mem, &what))
+        if (kn_memop_decode(i, acc, &st->mem, &what))
+            collect_memory(i, st);
+        else
             st->refused = what;
-        collect_memory(i, st);
     } else {
         collect_operands(i, row, acc, st);
     }

@@ -103,16 +103,14 @@ fill_index(void *user, uint64_t offset, void *dst, size_t size)
     }
 }
 
-static void
-open_device(struct program *p, const struct program_facts *f,
-            LLVMMemoryBufferRef object)
-{
-    kiln_target t = f->target ? f->target : KILN_GFX950;
+static const struct program_facts no_facts;
 
+static void
+open_device(struct program *p, kiln_target t, const void *bytes, size_t size)
+{
     kn_ctx_init(&p->ctx, NULL, NULL);
     assert_int_equal(kn_sim_open(&p->ctx, t, &p->sim), KILN_OK);
-    if (kn_sim_load(p->sim, "k", LLVMGetBufferStart(object),
-                    LLVMGetBufferSize(object), &p->code))
+    if (kn_sim_load(p->sim, "k", bytes, size, &p->code))
         fail_msg("%s", p->ctx.err.text);
     assert_int_equal(kn_sim_alloc(p->sim, PROGRAM_BYTES, KN_MEM_READONLY,
                                   fill_index, NULL, &p->in), KILN_OK);
@@ -120,24 +118,19 @@ open_device(struct program *p, const struct program_facts *f,
                                   NULL, &p->out), KILN_OK);
 }
 
-static void
-open_text(struct program *p, const struct program_facts *f,
-          const char *before, const char *text)
+static kiln_target
+target_of(const struct program_facts *f)
 {
-    static const struct program_facts none;
-    static char source[65536];
-    LLVMMemoryBufferRef object;
-    const char *cpu;
+    return f->target ? f->target : KILN_GFX950;
+}
 
-    f = f ? f : &none;
+void
+program_open_object(struct program *p, const struct program_facts *f,
+                    const void *bytes, size_t size)
+{
+    f = f ? f : &no_facts;
     memset(p, 0, sizeof *p);
-    cpu = kiln_target_name(f->target ? f->target : KILN_GFX950);
-    assert_true(snprintf(source, sizeof source, frame, cpu, before, text,
-                         f->lds, f->scratch, f->preload) <
-                (int)sizeof source);
-    object = assemble(cpu, source);
-    open_device(p, f, object);
-    LLVMDisposeMemoryBuffer(object);
+    open_device(p, target_of(f), bytes, size);
     p->args[0] = p->in;
     p->args[1] = p->out;
     p->launch = (struct kn_sim_launch){
@@ -149,6 +142,43 @@ open_text(struct program *p, const struct program_facts *f,
         .select = { .all = true },
         .threads = 1,
     };
+}
+
+static LLVMMemoryBufferRef
+build(const struct program_facts *f, const char *before, const char *text)
+{
+    static char source[65536];
+    const char *cpu = kiln_target_name(target_of(f));
+
+    assert_true(snprintf(source, sizeof source, frame, cpu, before, text,
+                         f->lds, f->scratch, f->preload) <
+                (int)sizeof source);
+    return assemble(cpu, source);
+}
+
+static void
+open_text(struct program *p, const struct program_facts *f,
+          const char *before, const char *text)
+{
+    LLVMMemoryBufferRef object = build(f ? f : &no_facts, before, text);
+
+    program_open_object(p, f, LLVMGetBufferStart(object),
+                        LLVMGetBufferSize(object));
+    LLVMDisposeMemoryBuffer(object);
+}
+
+void *
+program_object(const struct program_facts *f, const char *text, size_t *size)
+{
+    LLVMMemoryBufferRef object = build(f ? f : &no_facts, prologue, text);
+    void *copy;
+
+    *size = LLVMGetBufferSize(object);
+    copy = malloc(*size);
+    assert_non_null(copy);
+    memcpy(copy, LLVMGetBufferStart(object), *size);
+    LLVMDisposeMemoryBuffer(object);
+    return copy;
 }
 
 void

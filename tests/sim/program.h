@@ -38,6 +38,12 @@ void program_open(struct program *p, const struct program_facts *f,
 void program_open_bare(struct program *p, const struct program_facts *f,
                        const char *text);
 void program_close(struct program *p);
+/* The object itself, to be changed by the caller; free() it. */
+void *program_object(const struct program_facts *f, const char *text,
+                     size_t *size);
+/* A device with such an object; launch and buffers as program_open. */
+void program_open_object(struct program *p, const struct program_facts *f,
+                         const void *bytes, size_t size);
 
 /* Launches; the status is kept, not checked. */
 void program_run(struct program *p);
