@@ -251,11 +251,32 @@ declare_lines(struct lower *l, LLVMDIBuilderRef di)
     return fn;
 }
 
+/* LLVM merges neighbouring accesses, and drops the line where theirs differ:
+ * operations of one template line on one slot share the first one's. */
+static size_t
+representative(const struct kn_fn *f, size_t ins)
+{
+    const struct kn_ins *i = &f->ins[ins];
+    size_t first = ins;
+
+    if (KN_REF_TAG(i->arg[0]) != KN_R_LDS)
+        return ins;
+    for (size_t n = ins, left = 512; n-- > 0 && left--;) {
+        const struct kn_ins *x = &f->ins[n];
+
+        if (x->op == i->op && x->arg[0] == i->arg[0] &&
+            x->attr[KN_A_own] == i->attr[KN_A_own] &&
+            x->at.file == i->at.file && x->at.line == i->at.line)
+            first = n;
+    }
+    return first;
+}
+
 static void
 set_line(struct lower *l, LLVMMetadataRef fn, size_t ins)
 {
     LLVMSetCurrentDebugLocation2(l->b, LLVMDIBuilderCreateDebugLocation(
-        l->ctx, (unsigned)ins + 1, 0, fn, NULL));
+        l->ctx, (unsigned)representative(l->f, ins) + 1, 0, fn, NULL));
 }
 
 typedef void lower_fn(struct lower *, const struct kn_ins *);

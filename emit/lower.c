@@ -156,8 +156,6 @@ binary(struct lower *l, const struct kn_ins *i, binary_fn *fn)
 BINARY(add, Add)
 BINARY(sub, Sub)
 BINARY(mul, Mul)
-BINARY(udiv, UDiv)
-BINARY(urem, URem)
 BINARY(and, And)
 BINARY(or, Or)
 BINARY(xor, Xor)
@@ -167,6 +165,38 @@ BINARY(sar, AShr)
 BINARY(fadd, FAdd)
 BINARY(fmul, FMul)
 BINARY(band, And)
+
+static LLVMValueRef
+first_lane(struct lower *l, LLVMValueRef v)
+{
+    return low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.readfirstlane", { LLVMTypeOf(v) }, 1, { v }, 1 });
+}
+
+/* Division is done in vector registers even for uniform operands. Unless its
+ * result is moved back, everything computed from it stays there, up to buffer
+ * resources, which then cost a loop over lanes at every access. */
+static void
+divide(struct lower *l, const struct kn_ins *i, binary_fn *fn)
+{
+    LLVMValueRef v = fn(l->b, low_get(l, i, 0), low_get(l, i, 1), "");
+
+    if (!kn_val(l->f, i->dst)->type.lane)
+        v = first_lane(l, v);
+    low_set(l, i, v);
+}
+
+void
+lower_udiv(struct lower *l, const struct kn_ins *i)
+{
+    divide(l, i, LLVMBuildUDiv);
+}
+
+void
+lower_urem(struct lower *l, const struct kn_ins *i)
+{
+    divide(l, i, LLVMBuildURem);
+}
 
 static void
 overloaded2(struct lower *l, const struct kn_ins *i, const char *name)
@@ -283,10 +313,7 @@ lower_perm(struct lower *l, const struct kn_ins *i)
 void
 lower_uniform(struct lower *l, const struct kn_ins *i)
 {
-    LLVMValueRef v = low_get(l, i, 0);
-
-    low_set(l, i, low_intrinsic(l, &(struct low_call){
-        "llvm.amdgcn.readfirstlane", { LLVMTypeOf(v) }, 1, { v }, 1 }));
+    low_set(l, i, first_lane(l, low_get(l, i, 0)));
 }
 
 void
@@ -411,8 +438,7 @@ wave_number(struct lower *l)
     LLVMValueRef w = LLVMBuildLShr(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
                                    low_i32(l, 6), "");
 
-    return low_intrinsic(l, &(struct low_call){
-        "llvm.amdgcn.readfirstlane", { l->i32 }, 1, { w }, 1 });
+    return first_lane(l, w);
 }
 
 void

@@ -86,6 +86,7 @@ struct kn_generated {
     const char *llvm, *assembly;     /* only if asked for */
     const uint8_t *co;
     size_t size;
+    const char *certificate; /* emit/cert.h */
     const char *const *waived;       /* gates this variant does not pass */
     uint32_t nwaived;
     double ms;               /* wall time of the whole call */

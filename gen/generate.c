@@ -1,6 +1,7 @@
 /* generate.c - the pipeline on one screen: problem to code object. */
 #include <time.h>
 
+#include "../emit/cert.h"
 #include "../emit/emit.h"
 #include "demand.h"
 #include "instantiate.h"
@@ -32,21 +33,45 @@ now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Demands on the final bytes (emit/gates.def). */
+/* The first finding of the static checker is why the kernel does not leave. */
 static kiln_status
-check_gates(struct kn_ctx *c, struct kn_generated *g)
+check_bytes(struct kn_ctx *c, const struct kn_generated *g,
+            const struct kn_program *p)
+{
+    struct kn_check_result r;
+    struct kn_access *a;
+    uint32_t nslots;
+
+    KN_TRY(kn_cert_accesses(c, p, g->wave, &g->lines, &a, &nslots));
+    KN_TRY(kn_check_program(c, p, a, nslots, &r));
+    if (r.undecided)
+        return kn_fail(c, KILN_FINDING, "check of %s: %s", g->name, r.why);
+    if (r.nfindings)
+        return kn_fail(c, KILN_FINDING, "check of %s: %s", g->name,
+                       r.finding[0].text);
+    return KILN_OK;
+}
+
+/* Gates (emit/gates.def), static check and certificate of the final bytes. */
+static kiln_status
+prove_bytes(struct kn_ctx *c, struct kn_generated *g)
 {
     struct kn_gate_plan plan = kn_gate_demand(c, g->wave);
+    struct kn_buf cert = { .c = c };
     const struct kn_object_kernel *k;
-    struct kn_program program;
+    struct kn_program p;
     struct kn_object o;
 
     KN_TRY(kn_object_read(c, g->name, g->co, g->size, &o));
     KN_TRY(kn_object_kernel(c, &o, NULL, &k));
-    KN_TRY(kn_decode(c, &o, k, true, &program));
+    KN_TRY(kn_decode(c, &o, k, true, &p));
     g->waived = plan.waived;
     g->nwaived = plan.nwaived;
-    return kn_gates_check(c, &program, &plan);
+    KN_TRY(kn_gates_check(c, &p, &plan));
+    KN_TRY(check_bytes(c, g, &p));
+    KN_TRY(kn_cert_write(c, &p, g->wave, &g->lines, &cert));
+    g->certificate = cert.s;
+    return KILN_OK;
 }
 
 kiln_status
@@ -78,7 +103,7 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     KN_TRY(kn_object_link(c, e.rel, e.rel_size, &co, &out->size));
     out->co = co;
     out->compilations = 1;
-    KN_TRY(check_gates(c, out));
+    KN_TRY(prove_bytes(c, out));
     out->ms = now_ms() - start;
     return KILN_OK;
 }

@@ -129,9 +129,13 @@ dist_move(struct dist *d, kn_ref dst, kn_ref src)
     dist_add(d, KN_OP_mov, dst)->arg[0] = src;
 }
 
+/* LLVM computes some uniform values (clamps by v_med3) in vector registers;
+ * without `uniform` the resource would be a vector, and every access a loop
+ * over lanes. On a value that is scalar already it costs nothing. */
 kn_ref
 dist_rsrc(struct dist *d, kn_ref base, kn_ref records)
 {
+    records = dist_op(d, KN_OP_uniform, kn_s32, records, 0);
     return dist_op(d, KN_OP_rsrc, (struct kn_type){ KN_T_rsrc, 1, 0 }, base,
                    records);
 }

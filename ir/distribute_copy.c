@@ -129,9 +129,10 @@ static void
 k_outer_records(struct dist *d, struct dist_tile *v)
 {
     const struct kn_lds *l = lds_of(d, v->lds);
-    kn_ref n = dist_ic(d, KN_OP_smin, v->krem, l->cols);
+    kn_ref n = dist_ic(d, KN_OP_smin, dist_ic(d, KN_OP_smax, v->krem, 0),
+                       l->cols);
 
-    n = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_smax, n, 0), -1);
+    n = dist_ic(d, KN_OP_add, n, -1);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, n, v->pitch), v->outer);
     dist_move(d, v->rem, dist_ic(d, KN_OP_smax, whole_dwords(d, l, n), 0));
 }
@@ -496,6 +497,7 @@ load_lds(struct dist *d, kn_ref slot, kn_ref addr, int64_t offset,
     n->arg[1] = addr;
     n->attr[KN_A_offset] = (int32_t)offset;
     n->attr[KN_A_elem] = memory_elem(bytes);
+    n->attr[KN_A_own] = 1;
     return dst;
 }
 

@@ -1,0 +1,282 @@
+/* cert.c - makes, writes and reads certificates. */
+#include "cert.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static const char *const kinds[] = { "none", "dma", "read", "write" };
+
+static uint64_t
+offset_of(const struct kn_program *p, uint32_t n)
+{
+    return p->inst[n].pc - p->inst[0].pc;
+}
+
+/* ---- make ---- */
+
+static bool
+touches_lds(const struct kn_inst *i)
+{
+    const struct kn_isa_row *r = &kn_isa[i->op];
+
+    return r->mem == KN_M_DS || i->lds || (r->flags & KN_IF_DMA);
+}
+
+static uint32_t
+slot_base(const struct kn_fn *f, uint32_t lds)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < lds; i++)
+        n += f->lds[i].slots;
+    return n;
+}
+
+static bool
+access_of(const struct kn_fn *f, uint32_t ins, struct kn_access *a)
+{
+    const struct kn_ins *i;
+
+    if (ins >= f->nins)
+        return false;
+    i = &f->ins[ins];
+    if (i->op != KN_OP_dma && i->op != KN_OP_lds_ld && i->op != KN_OP_lds_st)
+        return false;
+    a->kind = i->op == KN_OP_dma ? KN_ACC_DMA
+            : i->op == KN_OP_lds_ld ? KN_ACC_READ : KN_ACC_WRITE;
+    a->own = i->attr[KN_A_own] != 0;
+    a->slot = (uint16_t)(slot_base(f, KN_REF_LDS(i->arg[0])) +
+                         KN_REF_SLOT(i->arg[0]));
+    return true;
+}
+
+kiln_status
+kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
+                 const struct kn_fn *f, const struct kn_line_map *lines,
+                 struct kn_access **access, uint32_t *nslots)
+{
+    struct kn_access *a = KN_NEW(c, struct kn_access, p->n + 1);
+
+    for (uint32_t n = 0; n < p->n; n++)
+        if (touches_lds(&p->inst[n]) &&
+            !access_of(f, kn_lines_find(lines, offset_of(p, n)), &a[n]))
+            return kn_fail(c, KILN_INTERNAL, "the LDS access at 0x%llx belongs "
+                           "to no operation",
+                           (unsigned long long)p->inst[n].pc);
+    *access = a;
+    *nslots = slot_base(f, (uint32_t)f->nlds);
+    return KILN_OK;
+}
+
+/* ---- write ---- */
+
+/* The first wait at or behind n, in address order, that leaves no more than
+ * the operations of its counter issued in between, and the barrier behind
+ * it. In a loop the cover may stand before n: the search wraps once around
+ * the back edge it meets. p->n: none. */
+struct cover {
+    uint32_t wait, barrier;
+};
+
+static bool
+covers(const struct kn_inst *i, bool vm, unsigned since)
+{
+    return i->op == KN_I_s_waitcnt &&
+           (vm ? i->vm < 63 && i->vm <= since
+               : i->lgkm < 15 && i->lgkm <= since);
+}
+
+static uint32_t
+next_inst(const struct kn_program *p, uint32_t n, bool *wrapped)
+{
+    const struct kn_inst *i = &p->inst[n];
+
+    if (!*wrapped && i->target >= 0 && (uint32_t)i->target <= n) {
+        *wrapped = true;
+        return (uint32_t)i->target;
+    }
+    return i->next >= 0 ? (uint32_t)i->next : p->n;
+}
+
+static struct cover
+find_cover(const struct kn_program *p, uint32_t n, bool vm)
+{
+    struct cover r = { p->n, p->n };
+    unsigned since = 0;
+    bool wrapped = false;
+
+    for (uint32_t x = next_inst(p, n, &wrapped), left = 2 * p->n;
+         x < p->n && left; x = next_inst(p, x, &wrapped), left--) {
+        const struct kn_inst *i = &p->inst[x];
+
+        if (r.wait == p->n && covers(i, vm, since))
+            r.wait = x;
+        else if (r.wait < p->n && i->op == KN_I_s_barrier) {
+            r.barrier = x;
+            return r;
+        }
+        since += (kn_isa[i->op].counter & (vm ? KN_C_VM : KN_C_LGKM)) != 0;
+    }
+    return r;
+}
+
+static void
+write_registers(struct kn_buf *b, const struct kn_inst *i)
+{
+    for (unsigned o = 0; o < i->ndst; o++) {
+        const char *bank = i->o[o].kind == KN_O_VGPR ? "v"
+                         : i->o[o].kind == KN_O_AGPR ? "a" : "s";
+
+        kn_putf(b, ", \"registers\": \"%s%u+%u\"", bank, i->o[o].reg,
+                i->o[o].width);
+    }
+}
+
+static void
+write_entry(struct kn_buf *b, const struct kn_program *p, uint32_t n,
+            const struct kn_access *a, struct kn_loc at)
+{
+    const struct kn_inst *i = &p->inst[n];
+    bool vm = (kn_isa[i->op].counter & KN_C_VM) != 0;
+    struct cover k = find_cover(p, n, vm);
+
+    kn_putf(b, "    {\"at\": %llu, \"kind\": \"%s\"",
+            (unsigned long long)offset_of(p, n),
+            a->kind ? kinds[a->kind] : "load");
+    if (a->kind)
+        kn_putf(b, ", \"slot\": %u, \"own\": %u", a->slot, a->own);
+    write_registers(b, i);
+    if (k.wait < p->n)
+        kn_putf(b, ", \"wait\": %llu",
+                (unsigned long long)offset_of(p, k.wait));
+    if (a->kind && k.barrier < p->n)
+        kn_putf(b, ", \"barrier\": %llu",
+                (unsigned long long)offset_of(p, k.barrier));
+    if (at.file)
+        kn_putf(b, ", \"from\": \"%s:%d\"", at.file, at.line);
+    kn_put(b, "}");
+}
+
+kiln_status
+kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
+              const struct kn_fn *f, const struct kn_line_map *lines,
+              struct kn_buf *out)
+{
+    struct kn_access *a;
+    uint32_t nslots;
+    const char *sep = "\n";
+
+    KN_TRY(kn_cert_accesses(c, p, f, lines, &a, &nslots));
+    kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
+            "  \"arch\": \"%s\",\n  \"slots\": [", f->name,
+            kiln_target_name(f->target));
+    for (size_t l = 0; l < f->nlds; l++)
+        for (uint32_t s = 0; s < f->lds[l].slots; s++)
+            kn_putf(out, "%s\"%s[%u]\"", l || s ? ", " : "", f->lds[l].name, s);
+    kn_put(out, "],\n  \"asynchronous\": [");
+    for (uint32_t n = 0; n < p->n; n++) {
+        uint32_t ins = kn_lines_find(lines, offset_of(p, n));
+        struct kn_loc none = { 0 };
+
+        if (!kn_isa[p->inst[n].op].counter)
+            continue;
+        kn_put(out, sep);
+        write_entry(out, p, n, &a[n], ins < f->nins ? f->ins[ins].at : none);
+        sep = ",\n";
+    }
+    kn_put(out, "\n  ]\n}\n");
+    return KILN_OK;
+}
+
+/* ---- read ---- */
+
+static kiln_status
+bad(struct kn_ctx *c, const char *what)
+{
+    return kn_fail(c, KILN_BAD_INPUT, "the certificate %s", what);
+}
+
+/* The claimed wait must be one; that it covers is for the checker to prove. */
+static kiln_status
+check_claim(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
+            const char *key, uint16_t op)
+{
+    const json_t *v = json_object_get(e, key);
+    int32_t n;
+
+    if (!v)
+        return KILN_OK;
+    n = kn_program_at(p, p->inst[0].pc + (uint64_t)json_integer_value(v));
+    if (n < 0 || p->inst[n].op != op)
+        return kn_fail(c, KILN_FINDING, "the certificate's %s at offset %lld "
+                       "is not there", key, (long long)json_integer_value(v));
+    return KILN_OK;
+}
+
+static kiln_status
+read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
+           uint32_t nslots, struct kn_access *access)
+{
+    const char *kind = json_string_value(json_object_get(e, "kind"));
+    int64_t at = json_integer_value(json_object_get(e, "at"));
+    int64_t slot = json_integer_value(json_object_get(e, "slot"));
+    int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
+    int k = kind ? kn_name_index(kinds, 4, kind) : -1;
+
+    if (!kind || slot < 0 || slot >= (nslots ? nslots : 1))
+        return bad(c, "has an entry without kind or with a wrong slot");
+    if (n < 0 || !kn_isa[p->inst[n].op].counter)
+        return kn_fail(c, KILN_FINDING, "the certificate speaks of an "
+                       "asynchronous instruction at offset %lld, which is not "
+                       "there", (long long)at);
+    if (k > 0)
+        access[n] = (struct kn_access){
+            (uint8_t)k,
+            (uint8_t)json_integer_value(json_object_get(e, "own")),
+            (uint16_t)slot };
+    KN_TRY(check_claim(c, p, e, "wait", KN_I_s_waitcnt));
+    return check_claim(c, p, e, "barrier", KN_I_s_barrier);
+}
+
+static kiln_status
+read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
+             struct kn_access **access, uint32_t *nslots)
+{
+    const json_t *list = json_object_get(root, "asynchronous");
+    const char *name = json_string_value(json_object_get(root, "kernel"));
+    struct kn_access *a = KN_NEW(c, struct kn_access, p->n + 1);
+
+    if (json_integer_value(json_object_get(root, "kiln_certificate")) != 1 ||
+        !json_is_array(list) || !name)
+        return bad(c, "is not one of kiln, version 1");
+    if (strcmp(name, p->kernel->name))
+        return kn_fail(c, KILN_BAD_INPUT, "the certificate is for kernel %s, "
+                       "the object has %s", name, p->kernel->name);
+    *nslots = (uint32_t)json_array_size(json_object_get(root, "slots"));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        KN_TRY(read_entry(c, p, json_array_get(list, i), *nslots, a));
+    for (uint32_t n = 0; n < p->n; n++)
+        if (touches_lds(&p->inst[n]) && !a[n].kind)
+            return kn_fail(c, KILN_FINDING, "the LDS access at 0x%llx is not "
+                           "in the certificate",
+                           (unsigned long long)p->inst[n].pc);
+    *access = a;
+    return KILN_OK;
+}
+
+kiln_status
+kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
+             const struct kn_program *p, struct kn_access **access,
+             uint32_t *nslots)
+{
+    json_error_t err;
+    json_t *root = json_loadb(text, size, 0, &err);
+    kiln_status s;
+
+    if (!root)
+        return kn_fail(c, KILN_BAD_INPUT, "the certificate is no JSON: line "
+                       "%d: %s", err.line, err.text);
+    s = read_entries(c, root, p, access, nslots);
+    json_decref(root);
+    return s;
+}

@@ -1,0 +1,32 @@
+/* cert.h - the certificate of a generated kernel: for each asynchronous
+ * instruction of the final bytes its LDS slot or registers, and the wait and
+ * the barrier that cover it. Written as `k.co.cert` (JSON), replayed on the
+ * disassembled bytes by check.h.
+ *
+ * Offsets are bytes from the kernel's first instruction. */
+#ifndef KN_CERT_H
+#define KN_CERT_H
+
+#include "check.h"
+#include "lines.h"
+
+/* What the program asked of each emitted instruction, by the line map. An
+ * access to LDS that cannot be attributed is an INTERNAL error: the kernel
+ * would leave unproven. */
+kiln_status kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
+                             const struct kn_fn *f,
+                             const struct kn_line_map *lines,
+                             struct kn_access **access, uint32_t *nslots);
+
+/* The certificate's text. */
+kiln_status kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
+                          const struct kn_fn *f,
+                          const struct kn_line_map *lines, struct kn_buf *out);
+
+/* Reads a certificate for this program. BAD_INPUT if it is no certificate or
+ * of another kernel; FINDING if an instruction it speaks of is not there. */
+kiln_status kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
+                         const struct kn_program *p, struct kn_access **access,
+                         uint32_t *nslots);
+
+#endif

@@ -1,0 +1,564 @@
+/* check.c - abstract interpretation of the outstanding operations of one wave
+ * over the control flow of the final ISA.
+ *
+ * Vector-memory operations retire in issue order, so do LDS operations; scalar
+ * loads do not (CDNA3 ISA 4.4). Per register and per slot the state keeps how
+ * many later operations of its counter were issued at least, on any path;
+ * `s_waitcnt` with a count not above that makes it safe. All waves run the
+ * same code, so one wave's state and the barriers stand for the others. */
+#include "check.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FREE = 64,               /* nothing outstanding */
+    NVREG = 512,             /* v0-v255, a0-a255 */
+    NSREG = 128
+};
+
+/* Contents of a slot: what this wave wrote into it ... */
+enum { W_PENDING_MAX = 63, W_LANDED = 64, W_VISIBLE = 65 };
+/* ... and its reads from it. */
+enum { R_PENDING_MAX = 15, R_DONE = 16, R_NONE = 17 };
+
+struct slot {
+    uint8_t write;           /* operations since, or W_* */
+    uint8_t by_lds;          /* written by ds_write: counts in lgkmcnt */
+    uint8_t read;            /* operations since, or R_* */
+};
+
+struct state {
+    bool live;
+    bool smem;               /* a scalar load may be outstanding */
+    uint8_t vm[NVREG], ds[NVREG];
+    uint8_t scalar[NSREG];   /* 1: pending scalar load */
+    uint8_t known[NSREG];    /* K_*: what is known of a scalar register */
+    struct slot *slot;
+};
+
+/* A dword of a lane mask: LLVM keeps loop exits in masks of all zeros or all
+ * ones and tests them against EXEC, which is never empty where it matters. */
+enum { K_UNKNOWN, K_ZERO, K_ONES, K_NONZERO };
+
+struct checker {
+    struct kn_ctx *c;
+    const struct kn_program *p;
+    const struct kn_access *access;
+    uint32_t nslots;
+    struct kn_check_result *out;
+    bool report;
+    bool full_exec;          /* nothing writes EXEC */
+    struct slot *spare[6];   /* states of blocks being passed through */
+};
+
+static void
+finding(struct checker *k, uint32_t inst, const char *what, unsigned since,
+        const char *name, unsigned reg)
+{
+    struct kn_check_result *r = k->out;
+    char text[128];
+
+    if (!k->report)
+        return;
+    if (r->nfindings < KN_CHECK_KEPT) {
+        struct kn_check_finding *f = &r->finding[r->nfindings];
+
+        kn_inst_text(k->p->target, &k->p->inst[inst], text, sizeof text);
+        f->inst = inst;
+        snprintf(f->text, sizeof f->text, "%s: %s %s%u, %u operations issued "
+                 "since", text, what, name, reg, since);
+    }
+    r->nfindings++;
+}
+
+/* ---- lattice ---- */
+
+static uint8_t
+least(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool
+meet_bytes(uint8_t *a, const uint8_t *b, size_t n)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < n; i++)
+        if (b[i] < a[i]) {
+            a[i] = b[i];
+            changed = true;
+        }
+    return changed;
+}
+
+static bool
+meet(const struct checker *k, struct state *a, const struct state *b)
+{
+    bool changed = !a->live;
+
+    if (!b->live)
+        return false;
+    if (!a->live) {
+        struct slot *keep = a->slot;
+
+        *a = *b;
+        a->slot = keep;
+        memcpy(a->slot, b->slot, k->nslots * sizeof *a->slot);
+        return true;
+    }
+    changed |= meet_bytes(a->vm, b->vm, NVREG);
+    changed |= meet_bytes(a->ds, b->ds, NVREG);
+    for (int i = 0; i < NSREG; i++) {
+        if (b->scalar[i] > a->scalar[i])
+            a->scalar[i] = changed = true;
+        if (a->known[i] != b->known[i] && a->known[i]) {
+            a->known[i] = K_UNKNOWN;
+            changed = true;
+        }
+    }
+    if (b->smem && !a->smem)
+        a->smem = changed = true;
+    for (uint32_t s = 0; s < k->nslots; s++) {
+        struct slot *x = &a->slot[s];
+        const struct slot *y = &b->slot[s];
+
+        if (y->write < x->write || y->read < x->read || y->by_lds > x->by_lds)
+            changed = true;
+        x->write = least(x->write, y->write);
+        x->read = least(x->read, y->read);
+        x->by_lds |= y->by_lds;
+    }
+    return changed;
+}
+
+/* ---- registers ---- */
+
+static unsigned
+vector_index(const struct kn_opnd *o)
+{
+    return o->reg + (o->kind == KN_O_AGPR ? 256u : 0u);
+}
+
+static bool
+is_vector(const struct kn_opnd *o)
+{
+    return o->kind == KN_O_VGPR || o->kind == KN_O_AGPR;
+}
+
+/* A load may overwrite the pending result of an earlier one of its counter:
+ * they return in order. */
+static void
+use_operand(struct checker *k, struct state *s, uint32_t n,
+            const struct kn_opnd *o, unsigned loads)
+{
+    unsigned width = o->width ? o->width : 1;
+
+    for (unsigned i = 0; i < width; i++) {
+        if (is_vector(o)) {
+            unsigned r = vector_index(o) + i;
+
+            if (r >= NVREG)
+                return;
+            if (s->vm[r] < FREE && !(loads & KN_C_VM)) {
+                finding(k, n, "no vmcnt wait covers the load into", s->vm[r],
+                        r < 256 ? "v" : "a", r % 256);
+                s->vm[r] = FREE;
+            }
+            if (s->ds[r] < FREE && !(loads & KN_C_LGKM)) {
+                finding(k, n, "no lgkmcnt wait covers the LDS read into",
+                        s->ds[r], r < 256 ? "v" : "a", r % 256);
+                s->ds[r] = FREE;
+            }
+        } else if (o->kind == KN_O_SGPR && o->reg + i < NSREG &&
+                   s->scalar[o->reg + i]) {
+            finding(k, n, "no lgkmcnt(0) covers the scalar load into", 0, "s",
+                    o->reg + i);
+            s->scalar[o->reg + i] = 0;
+        }
+    }
+}
+
+static void
+use_registers(struct checker *k, struct state *s, uint32_t n)
+{
+    const struct kn_inst *i = &k->p->inst[n];
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    unsigned loads = !row->store && !row->atomic ? row->counter : 0;
+
+    for (unsigned o = 0; o < i->nopnd; o++)
+        use_operand(k, s, n, &i->o[o], o < i->ndst ? loads : 0);
+}
+
+static void
+set_pending(uint8_t *table, const struct kn_inst *i)
+{
+    for (unsigned o = 0; o < i->ndst; o++)
+        for (unsigned w = 0; is_vector(&i->o[o]) && w < i->o[o].width; w++)
+            if (vector_index(&i->o[o]) + w < NVREG)
+                table[vector_index(&i->o[o]) + w] = 0;
+}
+
+/* ---- counters ---- */
+
+static void
+count_up(uint8_t *t, size_t n, uint8_t most)
+{
+    for (size_t i = 0; i < n; i++)
+        if (t[i] < most)
+            t[i]++;
+}
+
+static void
+issue_vm(struct checker *k, struct state *s)
+{
+    count_up(s->vm, NVREG, 63);
+    for (uint32_t i = 0; i < k->nslots; i++)
+        if (!s->slot[i].by_lds && s->slot[i].write < W_PENDING_MAX)
+            s->slot[i].write++;
+}
+
+static void
+issue_lgkm(struct checker *k, struct state *s)
+{
+    count_up(s->ds, NVREG, 15);
+    for (uint32_t i = 0; i < k->nslots; i++) {
+        if (s->slot[i].by_lds && s->slot[i].write < R_PENDING_MAX)
+            s->slot[i].write++;
+        if (s->slot[i].read < R_PENDING_MAX)
+            s->slot[i].read++;
+    }
+}
+
+static void
+wait_vm(struct checker *k, struct state *s, unsigned n)
+{
+    for (int r = 0; r < NVREG; r++)
+        if (s->vm[r] >= n)
+            s->vm[r] = FREE;
+    for (uint32_t i = 0; i < k->nslots; i++)
+        if (!s->slot[i].by_lds && s->slot[i].write < W_LANDED &&
+            s->slot[i].write >= n)
+            s->slot[i].write = W_LANDED;
+}
+
+/* With scalar loads outstanding only a wait for zero says anything. */
+static void
+wait_lgkm(struct checker *k, struct state *s, unsigned n)
+{
+    if (s->smem && n)
+        return;
+    for (int r = 0; r < NVREG; r++)
+        if (s->ds[r] >= n)
+            s->ds[r] = FREE;
+    for (uint32_t i = 0; i < k->nslots; i++) {
+        struct slot *x = &s->slot[i];
+
+        if (x->by_lds && x->write < W_LANDED && x->write >= n)
+            x->write = W_LANDED;
+        if (x->read < R_DONE && x->read >= n)
+            x->read = R_DONE;
+    }
+    if (!n) {
+        memset(s->scalar, 0, sizeof s->scalar);
+        s->smem = false;
+    }
+}
+
+static void
+barrier(struct checker *k, struct state *s)
+{
+    for (uint32_t i = 0; i < k->nslots; i++) {
+        if (s->slot[i].write == W_LANDED)
+            s->slot[i].write = W_VISIBLE;
+        if (s->slot[i].read == R_DONE)
+            s->slot[i].read = R_NONE;
+    }
+}
+
+/* ---- LDS slots ---- */
+
+static void
+read_slot(struct checker *k, struct state *s, uint32_t n,
+          const struct kn_access *a)
+{
+    struct slot *x = &s->slot[a->slot];
+    /* A lane's own ds_write and ds_read of one address keep their order. */
+    unsigned need = !a->own ? W_VISIBLE : x->by_lds ? 0 : W_LANDED;
+
+    if (x->write < need)
+        finding(k, n, x->write < W_LANDED
+                ? "no wait covers the writes into LDS slot"
+                : "no barrier publishes LDS slot",
+                x->write < W_LANDED ? x->write : 0, "", a->slot);
+    if (!a->own)
+        x->read = 0;
+}
+
+static void
+write_slot(struct checker *k, struct state *s, uint32_t n,
+           const struct kn_access *a)
+{
+    struct slot *x = &s->slot[a->slot];
+
+    if (x->read != R_NONE)
+        finding(k, n, x->read == R_DONE
+                ? "no barrier separates another wave's reads from the refill "
+                  "of LDS slot"
+                : "reads are outstanding of LDS slot",
+                x->read < R_DONE ? x->read : 0, "", a->slot);
+    x->by_lds = a->kind == KN_ACC_WRITE;
+    x->write = 0;
+}
+
+/* ---- one instruction ---- */
+
+static void
+issue(struct checker *k, struct state *s, uint32_t n)
+{
+    const struct kn_inst *i = &k->p->inst[n];
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    const struct kn_access *a = k->access ? &k->access[n] : NULL;
+
+    if (row->counter & KN_C_VM)
+        issue_vm(k, s);
+    if (row->counter & KN_C_LGKM)
+        issue_lgkm(k, s);
+    if (row->mem == KN_M_SMEM) {
+        s->smem = true;
+        for (unsigned o = 0; o < i->ndst; o++)
+            for (unsigned w = 0; w < i->o[o].width; w++)
+                if (i->o[o].kind == KN_O_SGPR && i->o[o].reg + w < NSREG)
+                    s->scalar[i->o[o].reg + w] = 1;
+    } else if (row->counter & KN_C_VM) {
+        set_pending(s->vm, i);
+    } else if (row->mem == KN_M_DS) {
+        set_pending(s->ds, i);
+    }
+    if (row->mem == KN_M_FLAT)
+        set_pending(s->ds, i);
+    if (a && a->kind == KN_ACC_READ)
+        read_slot(k, s, n, a);
+    else if (a && a->kind != KN_ACC_NONE)
+        write_slot(k, s, n, a);
+}
+
+/* What a mask operand is known to hold. */
+static uint8_t
+mask_of(const struct state *s, const struct kn_opnd *o)
+{
+    if (o->kind == KN_O_IMM)
+        return o->imm == 0 ? K_ZERO : o->imm == -1 ? K_ONES : K_UNKNOWN;
+    if (o->kind == KN_O_SGPR && o->reg == 126)
+        return K_NONZERO;    /* exec */
+    return o->kind == KN_O_SGPR && o->reg < NSREG ? s->known[o->reg] : K_UNKNOWN;
+}
+
+static uint8_t
+mask_result(const struct state *s, const struct kn_inst *i)
+{
+    uint8_t a, b;
+
+    if (i->op == KN_I_s_mov_b64 || i->op == KN_I_s_mov_b32)
+        return mask_of(s, &i->o[1]);
+    if (i->op != KN_I_s_and_b64 && i->op != KN_I_s_andn2_b64)
+        return K_UNKNOWN;
+    a = mask_of(s, &i->o[1]);
+    b = mask_of(s, &i->o[2]);
+    if (i->op == KN_I_s_andn2_b64)
+        b = b == K_ZERO ? K_ONES : b == K_ONES ? K_ZERO : K_UNKNOWN;
+    if (a == K_ZERO || b == K_ZERO)
+        return K_ZERO;
+    return a == K_ONES ? b : b == K_ONES ? a : K_UNKNOWN;
+}
+
+static void
+track_masks(struct state *s, const struct kn_inst *i)
+{
+    uint8_t v = i->nopnd > 1 ? mask_result(s, i) : K_UNKNOWN;
+
+    for (unsigned o = 0; o < i->ndst; o++)
+        for (unsigned w = 0; w < i->o[o].width; w++)
+            if (i->o[o].kind == KN_O_SGPR && i->o[o].reg + w < NSREG)
+                s->known[i->o[o].reg + w] = v;
+}
+
+static void
+step(struct checker *k, struct state *s, uint32_t n)
+{
+    const struct kn_inst *i = &k->p->inst[n];
+
+    if (i->op == KN_I_s_waitcnt) {
+        if (i->vm < 63)
+            wait_vm(k, s, i->vm);
+        if (i->lgkm < 15)
+            wait_lgkm(k, s, i->lgkm);
+        return;
+    }
+    use_registers(k, s, n);
+    track_masks(s, i);
+    if (i->op == KN_I_s_barrier)
+        barrier(k, s);
+    else if (kn_isa[i->op].counter)
+        issue(k, s, n);
+}
+
+/* ---- the fixed point ---- */
+
+static void
+init_state(const struct checker *k, struct state *s)
+{
+    memset(s->vm, FREE, sizeof s->vm);
+    memset(s->ds, FREE, sizeof s->ds);
+    s->slot = KN_NEW(k->c, struct slot, k->nslots + 1);
+    for (uint32_t i = 0; i < k->nslots; i++)
+        s->slot[i] = (struct slot){ W_VISIBLE, 0, R_NONE };
+}
+
+static void
+copy_state(const struct checker *k, struct state *to, const struct state *from)
+{
+    struct slot *keep = to->slot;
+
+    *to = *from;
+    to->slot = keep;
+    memcpy(to->slot, from->slot, k->nslots * sizeof *to->slot);
+}
+
+/* Whether the branch that ends a block can go to its successor e. */
+static bool
+feasible(const struct checker *k, const struct kn_block *b,
+         const struct state *s, int e)
+{
+    const struct kn_inst *i = &k->p->inst[b->end - 1];
+    uint8_t vcc = s->known[106];
+    bool zero;
+
+    if (k->full_exec && (i->op == KN_I_s_cbranch_execz ||
+                         i->op == KN_I_s_cbranch_execnz))
+        return (e == 1) == (i->op == KN_I_s_cbranch_execnz);
+    if ((i->op != KN_I_s_cbranch_vccz && i->op != KN_I_s_cbranch_vccnz) ||
+        vcc == K_UNKNOWN)
+        return true;
+    zero = vcc == K_ZERO;
+    return (e == 1) == (zero == (i->op == KN_I_s_cbranch_vccz));
+}
+
+/* A block that only computes where to go: it is walked once per way in, so
+ * that a mask set on the way decides its branch. */
+static bool
+passes_through(const struct checker *k, const struct kn_block *b)
+{
+    for (uint32_t n = b->first; n < b->end; n++) {
+        const struct kn_inst *i = &k->p->inst[n];
+
+        if (kn_isa[i->op].counter || i->op == KN_I_s_waitcnt ||
+            i->op == KN_I_s_barrier)
+            return false;
+    }
+    return b->end - b->first <= 24;
+}
+
+enum { MAX_THREAD = 6 };
+
+static bool
+enter_block(struct checker *k, const struct kn_cfg *g, struct state *in,
+            uint32_t b, const struct state *s, int depth)
+{
+    const struct kn_block *x = &g->blocks[b];
+    struct state now = { 0 };
+    bool changed = false;
+
+    if (depth == MAX_THREAD || !passes_through(k, x))
+        return meet(k, &in[b], s);
+    now.slot = k->spare[depth];
+    copy_state(k, &now, s);
+    for (uint32_t n = x->first; n < x->end; n++)
+        step(k, &now, n);
+    for (int e = 0; e < 2; e++)
+        if (x->succ[e] >= 0 && feasible(k, x, &now, e))
+            changed |= enter_block(k, g, in, (uint32_t)x->succ[e], &now,
+                                   depth + 1);
+    return changed;
+}
+
+static bool
+flow(struct checker *k, const struct kn_cfg *g, struct state *in,
+     struct state *now)
+{
+    bool changed = false;
+
+    for (uint32_t b = 0; b < g->nblocks; b++) {
+        const struct kn_block *x = &g->blocks[b];
+
+        if (!in[b].live)
+            continue;
+        copy_state(k, now, &in[b]);
+        for (uint32_t n = x->first; n < x->end; n++)
+            step(k, now, n);
+        for (int e = 0; e < 2; e++)
+            if (x->succ[e] >= 0 && feasible(k, x, now, e))
+                changed |= enter_block(k, g, in, (uint32_t)x->succ[e], now, 0);
+    }
+    return changed;
+}
+
+static bool
+writes_exec(const struct kn_program *p)
+{
+    for (uint32_t n = 0; n < p->n; n++) {
+        const struct kn_inst *i = &p->inst[n];
+
+        if (kn_isa[i->op].flags & KN_IF_WEXEC)
+            return true;
+        for (unsigned o = 0; o < i->ndst; o++)
+            if (i->o[o].kind == KN_O_SGPR &&
+                i->o[o].reg + i->o[o].width > 126 && i->o[o].reg <= 127)
+                return true;
+    }
+    return false;
+}
+
+static void
+undecided(struct kn_check_result *out, const char *why)
+{
+    out->undecided = true;
+    snprintf(out->why, sizeof out->why, "%s", why);
+}
+
+kiln_status
+kn_check_program(struct kn_ctx *c, const struct kn_program *p,
+                 const struct kn_access *access, uint32_t nslots,
+                 struct kn_check_result *out)
+{
+    struct checker k = { c, p, access, nslots, out, false,
+                         !writes_exec(p), { NULL } };
+    struct state *in, now = { 0 };
+    struct kn_cfg g;
+
+    memset(out, 0, sizeof *out);
+    KN_TRY(kn_cfg_build(c, p, &g));
+    if (g.irreducible || g.indirect)
+        undecided(out, "a jump's target is not known, or a cycle has two "
+                       "entries");
+    in = KN_NEW(c, struct state, g.nblocks);
+    for (uint32_t b = 0; b < g.nblocks; b++)
+        init_state(&k, &in[b]);
+    init_state(&k, &now);
+    for (int i = 0; i < MAX_THREAD; i++)
+        k.spare[i] = KN_NEW(c, struct slot, nslots + 1);
+    in[g.block_of[p->entry]].live = true;
+    while (flow(&k, &g, in, &now))
+        ;
+    k.report = true;
+    flow(&k, &g, in, &now);
+    for (uint32_t n = 0; n < p->n; n++) {
+        if (p->inst[n].op == KN_I_unknown)
+            undecided(out, "an instruction is unknown");
+        out->waits += p->inst[n].op == KN_I_s_waitcnt;
+        out->accesses += access && access[n].kind != KN_ACC_NONE;
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,42 @@
+/* check.h - the static checker of final bytes: every wait a register or an LDS
+ * slot needs, proven on the disassembled kernel alone.
+ *
+ * Without a certificate: register waits, wait-counter encodings, spills, and
+ * declared LDS. With one (cert.h): which LDS slot each access touches, so that
+ * publication and refill of slots are proven too. Works on anyone's kernel;
+ * never clean where it could not follow the control flow. */
+#ifndef KN_CHECK_H
+#define KN_CHECK_H
+
+#include "isa/cfg.h"
+
+enum kn_slot_access { KN_ACC_NONE, KN_ACC_DMA, KN_ACC_READ, KN_ACC_WRITE };
+
+/* What an instruction does to an LDS slot. own: it touches only chunks this
+ * lane wrote itself, so no barrier lies between. */
+struct kn_access {
+    uint8_t kind, own;
+    uint16_t slot;
+};
+
+struct kn_check_finding {
+    uint32_t inst;           /* index into the program */
+    char text[200];
+};
+
+enum { KN_CHECK_KEPT = 16 };
+
+struct kn_check_result {
+    uint32_t nfindings;      /* all of them */
+    struct kn_check_finding finding[KN_CHECK_KEPT];
+    bool undecided;          /* part of the kernel could not be followed */
+    char why[160];
+    uint32_t waits, accesses;
+};
+
+/* access: by instruction, NULL without a certificate; nslots slots. */
+kiln_status kn_check_program(struct kn_ctx *c, const struct kn_program *p,
+                             const struct kn_access *access, uint32_t nslots,
+                             struct kn_check_result *out);
+
+#endif
