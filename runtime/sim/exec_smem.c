@@ -90,7 +90,7 @@ store(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m)
 {
     uint64_t off, addr = address(w, i, m, &off), limit = limit_of(w, i, m);
 
-    for (unsigned k = 0; k < m->ndata; k++) {
+    for (unsigned k = 0; k < m->ndata && !kn_is_blank(w, addr); k++) {
         enum kn_access a = KN_A_OK;
 
         if (off + 4 * k + 4 <= limit)
@@ -130,7 +130,8 @@ atomic(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         data1 = scalar_data(w, m->data + m->nreg, m->bytes);
     value = kn_atomic_result(m->atomic, m->bytes, old,
                              scalar_data(w, m->data, m->bytes), data1);
-    memcpy(p, &value, m->bytes);
+    if (!kn_is_blank(w, addr))
+        memcpy(p, &value, m->bytes);
     if (m->ndst) {
         op->kind = KN_OP_SGPR;
         op->reg = m->dst;

@@ -51,7 +51,7 @@ set_add(struct kn_ctx *c, struct set *s, uint64_t key)
 struct probe {
     struct kn_time_model *m;
     uint32_t chip;           /* chiplet of the workgroup */
-    uint32_t *heads;         /* of each wave */
+    uint32_t *heads, *steps; /* of each wave */
     struct set own, *l2, all;
     uint64_t loads;          /* lines, each once for a workgroup */
 };
@@ -63,6 +63,7 @@ begin_group(void *user, uint64_t linear)
 
     p->chip = (uint32_t)(linear % (uint64_t)p->m->chip.xcds);
     memset(p->heads, 0, p->m->nwaves * sizeof *p->heads);
+    memset(p->steps, 0, p->m->nwaves * sizeof *p->steps);
     p->own.n = 0;
     if (p->own.cap)
         memset(p->own.slot, 0, p->own.cap * sizeof *p->own.slot);
@@ -71,9 +72,11 @@ begin_group(void *user, uint64_t linear)
 static bool
 until_second_head(void *user, uint32_t wave, uint32_t inst)
 {
+    enum { MOST = 3000 };    /* of a kernel without a loop */
     struct probe *p = user;
 
-    return !p->m->inst[inst].head || ++p->heads[wave] < 2;
+    p->heads[wave] += p->m->inst[inst].head;
+    return p->heads[wave] < 2 && ++p->steps[wave] < MOST;
 }
 
 static void
@@ -116,6 +119,7 @@ kn_time_find_reuse(struct kn_time_model *m, uint32_t resident,
     for (uint64_t k = 0; k < n; k++)
         ids[k] = k;
     p.heads = KN_NEW(m->c, uint32_t, m->nwaves);
+    p.steps = KN_NEW(m->c, uint32_t, m->nwaves);
     p.l2 = KN_NEW(m->c, struct set, (size_t)m->chip.xcds);
     l.select = (struct kn_sim_select){ .ids = ids, .n = n };
     l.tap = &tap;
@@ -132,26 +136,26 @@ kn_time_find_reuse(struct kn_time_model *m, uint32_t resident,
 
 struct count {
     const struct kn_time_model *m;
-    uint64_t n;
+    uint64_t n, progress;
 };
 
-/* A wave's work: its matrix clocks, or its instructions. */
 static bool
 count_first_wave(void *user, uint32_t wave, uint32_t inst)
 {
     struct count *k = user;
 
-    (void)inst;
     if (wave)
         return false;
     k->n++;
-    return true;
+    if (kn_time_works(&k->m->inst[inst]))
+        k->progress = k->n;
+    return k->n - k->progress < KN_TIME_IDLE;
 }
 
 static kiln_status
 probe_length(struct kn_time_model *m, uint64_t group, double *length)
 {
-    struct count k = { m, 0 };
+    struct count k = { .m = m };
     struct kn_sim_tap tap = { .user = &k, .skip_mfma = true, .alone = true,
                               .inst = count_first_wave };
     struct kn_sim_launch l = *m->q->launch;
@@ -162,7 +166,7 @@ probe_length(struct kn_time_model *m, uint64_t group, double *length)
     l.tap = &tap;
     l.progress = NULL;
     KN_TRY(kn_time_run(m, &l));
-    *length = (double)k.n;
+    *length = (double)(k.progress ? k.progress : k.n);
     return KILN_OK;
 }
 

@@ -52,8 +52,19 @@ struct kn_time_event {
 struct kn_time_wave {
     struct kn_time_event *event;
     size_t n, cap;
+    size_t progress;         /* events up to the last that did some work */
     uint32_t fact;           /* of the instruction that is executing */
 };
+
+/* A wave that does nothing but this many scalar instructions and loads waits
+ * for another workgroup, which is not there: its end. */
+enum { KN_TIME_IDLE = 20000 };
+
+static inline bool
+kn_time_works(const struct kn_time_inst *i)
+{
+    return i->cls == KN_TC_MFMA || i->cls == KN_TC_LDS || i->store || i->dma;
+}
 
 struct kn_time_record {      /* of one workgroup */
     struct kn_ctx *c;
@@ -64,6 +75,7 @@ struct kn_time_record {      /* of one workgroup */
     struct kn_time_wave *wave;
     uint64_t *line;          /* of 128 B: address / 128 */
     size_t nline, cap;
+    uint64_t nevents;
     uint64_t read, written;  /* bytes */
     double macs;
     double mfma[3];          /* clk of a SIMD by width: 16 and up, 8, 4 */
@@ -78,13 +90,15 @@ struct kn_time_model {
     const struct kn_object_kernel *kernel;
     struct kn_program program;
     struct kn_cfg cfg;
-    int32_t loop;            /* main loop, -1: none */
     struct kn_time_inst *inst;
     uint32_t nwaves, lds;
     uint64_t groups;
 };
 
 kiln_status kn_time_classify(struct kn_time_model *m);
+/* Marks the main loop of each wave, from what was executed. */
+void kn_time_find_loops(struct kn_time_model *m,
+                        const struct kn_time_record *r);
 kiln_status kn_time_record_group(struct kn_time_model *m, uint64_t group,
                                  struct kn_time_record *out);
 /* Clocks the LDS banks need for an access. */

@@ -152,7 +152,6 @@ classify(const struct kn_time_model *m, uint32_t k, struct kn_time_inst *t)
     t->lgkm = i->lgkm;
     t->next = (uint16_t)m->chip.slot;
     t->line = (uint32_t)((i->pc - m->program.inst[0].pc) / 64);
-    t->in_loop = m->loop >= 0 && kn_loop_contains(&m->cfg, m->loop, k);
     if (t->cls == KN_TC_MFMA) {
         t->busy = (uint16_t)kn_mfma_cycles(m->program.target, i);
         t->width = (uint8_t)mfma_width(m->program.target, i);
@@ -171,11 +170,62 @@ kiln_status
 kn_time_classify(struct kn_time_model *m)
 {
     KN_TRY(kn_cfg_build(m->c, &m->program, &m->cfg));
-    m->loop = kn_cfg_main_loop(&m->cfg);
     m->inst = KN_NEW(m->c, struct kn_time_inst, m->program.n);
     for (uint32_t k = 0; k < m->program.n; k++)
         classify(m, k, &m->inst[k]);
-    if (m->loop >= 0)
-        m->inst[m->cfg.blocks[m->cfg.loops[m->loop].header].first].head = true;
     return KILN_OK;
+}
+
+/* ---- main loop ---------------------------------------------------------- */
+
+/* Matrix clocks a wave spent in each loop's own blocks; without any matrix
+ * operation in a loop, its instructions. */
+static void
+weigh_loops(const struct kn_time_model *m, const struct kn_time_wave *w,
+            double *weight)
+{
+    const struct kn_cfg *g = &m->cfg;
+
+    for (size_t k = 0; k < w->n; k++) {
+        uint32_t inst = w->event[k].inst;
+        int32_t loop = g->blocks[g->block_of[inst]].loop;
+
+        if (loop < 0)
+            continue;
+        weight[loop] += m->inst[inst].cls == KN_TC_MFMA
+                            ? 1e3 * m->inst[inst].busy : 1e-3;
+    }
+}
+
+static int32_t
+heaviest(const double *weight, uint32_t n)
+{
+    int32_t best = -1;
+
+    for (uint32_t k = 0; k < n; k++)
+        if (weight[k] > 0 && (best < 0 || weight[k] > weight[best]))
+            best = (int32_t)k;
+    return best;
+}
+
+/* Waves may run copies of the loop (half a phase apart): the heaviest loop of
+ * each wave counts as main loop. */
+void
+kn_time_find_loops(struct kn_time_model *m, const struct kn_time_record *r)
+{
+    const struct kn_cfg *g = &m->cfg;
+    double *weight = KN_NEW(m->c, double, g->nloops + 1);
+
+    for (uint32_t w = 0; w < r->nwaves; w++) {
+        int32_t loop;
+
+        memset(weight, 0, g->nloops * sizeof *weight);
+        weigh_loops(m, &r->wave[w], weight);
+        loop = heaviest(weight, g->nloops);
+        if (loop < 0)
+            continue;
+        m->inst[g->blocks[g->loops[loop].header].first].head = true;
+        for (uint32_t k = 0; k < m->program.n; k++)
+            m->inst[k].in_loop |= kn_loop_contains(g, (uint32_t)loop, k);
+    }
 }

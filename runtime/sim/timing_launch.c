@@ -366,11 +366,12 @@ predict(struct predict *p, struct kn_ctx *c, const struct kn_time_query *q)
 {
     KN_TRY(open_model(&p->m, c, q));
     KN_TRY(plan_rounds(&p->m, &p->plan));
+    KN_TRY(kn_time_record_group(&p->m, representative(p), &p->record));
+    kn_time_find_loops(&p->m, &p->record);
     p->full.cus = least(p->m.chip.cus, (double)p->m.groups);
     KN_TRY(kn_time_find_reuse(&p->m, p->plan.resident, &p->full.reuse));
     p->tail = p->full;
     p->tail.cus = least(p->m.chip.cus, (double)p->plan.rest);
-    KN_TRY(kn_time_record_group(&p->m, representative(p), &p->record));
     return settle(p);
 }
 

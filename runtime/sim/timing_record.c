@@ -95,6 +95,9 @@ kn_time_lds_clocks(kiln_target t, const struct kn_sim_access *a)
     return clk;
 }
 
+/* 200 MB of events: 40 tiles of 256x256 with K 8192 in one workgroup. */
+enum { MOST_EVENTS = 24 << 20 };
+
 /* ---- what happens ------------------------------------------------------- */
 
 static void
@@ -170,12 +173,19 @@ see_inst(void *user, uint32_t wave, uint32_t inst)
     struct kn_time_record *r = user;
     struct kn_time_wave *w = &r->wave[wave];
 
+    if (++r->nevents > MOST_EVENTS)
+        return false;
     w->event = kn_grow(r->c, w->event, &w->cap, w->n + 1, sizeof *w->event);
     w->event[w->n++] = (struct kn_time_event){ inst, w->fact };
     w->fact = 0;
     if (r->inst[inst].cls == KN_TC_MFMA)
         count_mfma(r, inst);
-    return true;
+    if (kn_time_works(&r->inst[inst]))
+        w->progress = w->n;
+    if (w->n - w->progress < KN_TIME_IDLE)
+        return true;
+    w->n = w->progress;
+    return false;
 }
 
 kiln_status
@@ -195,5 +205,9 @@ kn_time_record_group(struct kn_time_model *m, uint64_t group,
     l.select = (struct kn_sim_select){ .ids = &group, .n = 1 };
     l.tap = &tap;
     l.progress = NULL;
-    return kn_time_run(m, &l);
+    KN_TRY(kn_time_run(m, &l));
+    if (out->nevents > MOST_EVENTS)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "a workgroup that executes "
+                       "over %d instructions is not predicted", MOST_EVENTS);
+    return KILN_OK;
 }

@@ -77,16 +77,21 @@ find_undef(const struct kn_page *p, uint32_t off, unsigned bytes,
     }
 }
 
-/* Does an observed launch access memory whose contents do not matter? */
-static bool
-is_blank(const struct kn_wave *w, const struct kn_vmem *x)
+bool
+kn_is_blank(const struct kn_wave *w, uint64_t addr)
 {
     const struct kn_block *b;
 
-    if (!w->group->run->l->tap || !x->mask)
+    if (!w->group->run->l->tap)
         return false;
-    b = kn_block_near(w->group->run->sim, x->addr[__builtin_ctzll(x->mask)]);
+    b = kn_block_near(w->group->run->sim, addr);
     return b && b->flags & KN_MEM_BLANK;
+}
+
+static bool
+is_blank(const struct kn_wave *w, const struct kn_vmem *x)
+{
+    return x->mask && kn_is_blank(w, x->addr[__builtin_ctzll(x->mask)]);
 }
 
 void

@@ -33,6 +33,8 @@ void kn_vmem_result(struct kn_wave *w, const struct kn_memop *m,
 /* Load, store, atomic or copy to LDS at x->addr; op is issued. */
 void kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
                      struct kn_vmem *x, struct kn_op *op);
+/* Does an observed launch access memory whose contents do not matter? */
+bool kn_is_blank(const struct kn_wave *w, uint64_t addr);
 /* An access that the memory refused. */
 void kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i, int lane,
                    uint64_t addr, unsigned bytes, enum kn_access why);
