@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "check_object.h"
 #include "report.h"
 
 /* What the proof was about, in numbers. */
@@ -73,8 +74,7 @@ kn_cmd_check(struct kn_tool *t)
 
     KN_TRY(kn_file_read(t->c, path, &bytes, &size));
     if (size >= 4 && !memcmp(bytes, "\177ELF", 4))
-        return kn_fail(t->c, KILN_UNSUPPORTED, "%s is a code object: check "
-                       "proves tile IR", path);
+        return kn_check_object(t, path, bytes, size);
     KN_TRY(kn_parse_text(t->c, path, kn_strndup(t->c, (const char *)bytes, size),
                          &f));
     s = kn_run_passes(&f, NULL, NULL);

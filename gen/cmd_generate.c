@@ -90,6 +90,16 @@ check_output(struct kn_tool *t, const char *path)
     return KILN_OK;
 }
 
+/* FILE.co.cert beside FILE.co; `check` looks for it there. */
+static kiln_status
+write_certificate(struct kn_tool *t, const char *path, const char *text)
+{
+    struct kn_buf name = { .c = t->c };
+
+    kn_putf(&name, "%s.cert", path);
+    return kn_file_write(t->c, name.s, text, strlen(text));
+}
+
 kiln_status
 kn_cmd_generate(struct kn_tool *t)
 {
@@ -117,6 +127,8 @@ kn_cmd_generate(struct kn_tool *t)
     bytes = form_bytes(t, &g);
     if (strcmp(path, "-"))
         KN_TRY(kn_file_write(t->c, path, bytes.s, bytes.n));
+    if (form_of(t->cli) == FORM_CO)
+        KN_TRY(write_certificate(t, path, g.certificate));
     KN_TRY(report(t, &p, &g));
     if (!strcmp(path, "-"))
         *t->text = bytes;

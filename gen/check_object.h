@@ -1,0 +1,12 @@
+/* check_object.h - `kilnc check FILE.co`. */
+#ifndef KN_CHECK_OBJECT_H
+#define KN_CHECK_OBJECT_H
+
+#include "cmd.h"
+
+/* Checks every kernel of a code object, with FILE.co.cert if it is there.
+ * FINDING: something is wrong; BAD_INPUT: undecided. */
+kiln_status kn_check_object(struct kn_tool *t, const char *path,
+                            const uint8_t *bytes, size_t size);
+
+#endif
