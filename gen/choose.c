@@ -2,6 +2,7 @@
  * against LDS and registers of the target; the largest tile that still gives
  * every compute unit work wins, else the one with the most workgroups. */
 #include "instantiate.h"
+#include "tuning.h"
 
 #include <string.h>
 
@@ -174,13 +175,19 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return found;
 }
 
-static kiln_status
-check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+static void
+default_waves(struct kn_config *g)
 {
     if (!g->wm) {
         g->wm = 2;
         g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
     }
+}
+
+static kiln_status
+check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    default_waves(g);
     if (!shareable(g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%u tile cannot be shared by "
                        "%ux%u waves: each needs multiples of 16, at most 256 "
@@ -196,12 +203,20 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
+/* K of one matrix instruction. */
+static uint32_t
+step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk)
+{
+    struct kn_config one = { .bm = 32, .bn = 32, .bk = bk, .wm = 1, .wn = 1 };
+    struct kn_fn f = shape_of(c, p, &one);
+
+    return kn_fragment(&f, 'a').k;
+}
+
 static kiln_status
 check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
-    struct kn_config one = { .bm = 32, .bn = 32, .bk = g->bk, .wm = 1, .wn = 1 };
-    struct kn_fn f = shape_of(c, p, &one);
-    uint32_t k = kn_fragment(&f, 'a').k;
+    uint32_t k = step_k(c, p, g->bk);
 
     if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
         return kn_fail(c, KILN_BAD_INPUT, "128-blocks need a tile K of 128");
@@ -211,22 +226,79 @@ check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     return KILN_OK;
 }
 
+/* Fills what the user left open from a tuned row; false if the row cannot be
+ * built for this problem. Rows are found with aligned operands: others take
+ * other loads, and the rules. */
+static bool
+take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
+         struct kn_config *g)
+{
+    struct kn_config row = { 0 };
+
+    if (kn_config_parse(c, text, &row))
+        return false;
+    row.bk = g->bk ? g->bk : row.bk;
+    if (g->wm) {
+        row.wm = g->wm;
+        row.wn = g->wn;
+    }
+    row.stages = g->stages ? g->stages : row.stages;
+    row.group_m = g->group_m ? g->group_m : row.group_m;
+    row.xcd = g->xcd ? g->xcd : row.xcd;
+    row.cus = g->cus ? g->cus : row.cus;
+    default_waves(&row);
+    if (!row.bk || row.bk > 256 || row.bk % step_k(c, p, row.bk) ||
+        (p->scale == KILN_SCALE_BLOCK128 && row.bk != 128))
+        return false;
+    row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
+    if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
+        !shareable(&row) || row.stages > 3 || !fit(c, p, &row))
+        return false;
+    *g = row;
+    return true;
+}
+
+static kiln_status
+pick_tuned(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+           struct kn_buf *why)
+{
+    struct kn_tuned *row;
+    size_t n;
+
+    KN_TRY(kn_tuning_find(c, p, &row, &n));
+    for (size_t i = 0; i < n; i++) {
+        bool taken = take_row(c, p, row[i].config, g);
+
+        if (why)
+            kn_putf(why, "tuned row %s %s\n", row[i].place,
+                    taken ? "decides" : "cannot be built for this problem");
+        if (taken)
+            return KILN_OK;
+    }
+    if (why && !n)
+        kn_put(why, "no tuned row fits\n");
+    return KILN_OK;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
 {
-    bool given = g->bm != 0;
+    bool given = g->bm != 0, decided;
 
     if (kn_pick_mfma(p) < 0)
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),
                        kiln_type_name(p->a), kiln_type_name(p->b));
+    if (!given)
+        KN_TRY(pick_tuned(c, p, g, why));
+    decided = g->bm != 0;
     if (!g->bk)
         g->bk = natural_bk(c, p);
     KN_TRY(check_bk(c, p, g));
     if (!g->domain.align_a)
         g->domain = kn_domain_of(p, 256, g->bk);
-    if (given)
+    if (decided)
         KN_TRY(check_given(c, p, g));
     else if (!pick_tile(c, p, g) && g->wm)
         return kn_fail(c, KILN_BAD_INPUT, "no tile of this family can be "
@@ -242,7 +314,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->xcd = kn_targets[p->target].xcds;
     if (!g->group_m)
         g->group_m = 4;
-    if (why)
+    if (why && (given || !decided))
         kn_putf(why, given ? "the tile was given\n"
                            : "the largest tile that fits and gives %u compute "
                              "units work, else the most workgroups\n",

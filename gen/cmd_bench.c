@@ -118,6 +118,7 @@ measure(struct bench *r, const struct kn_work *w, const char *const *key)
     for (int i = 0; i < KN_NRESULTS; i++)
         field[i] = "";
     kn_ctx_init(&own, r->t->c->realloc, r->t->c->user);
+    own.tuning = r->t->c->tuning;
     s = measure_in(r, &own, w, field);
     field[KN_R_status] = !s ? "ok" : own.err.text[0] ? own.err.text
                                                      : kiln_status_name(s);

@@ -5,6 +5,7 @@
 #include "../runtime/config.h"
 #include "cmd.h"
 #include "progress.h"
+#include "tuning.h"
 
 /* Help and version: words that are answered before any command. */
 static bool
@@ -22,8 +23,9 @@ answer_early(struct kn_buf *b, int argc, char **argv)
 }
 
 static kiln_status
-run_tool(struct kn_tool *t, int argc, char **argv)
+run_tool(struct kn_tool *t, const struct kn_env *env, int argc, char **argv)
 {
+    struct kn_tuning tuning;
     struct kn_cli *cli;
 
     KN_ENTER(t->c);
@@ -35,6 +37,10 @@ run_tool(struct kn_tool *t, int argc, char **argv)
     if (cli->help) {
         kn_help_command(t->text, cli->command);
         return KILN_OK;
+    }
+    if (env->tuning_file) {
+        KN_TRY(kn_tuning_load(t->c, env->tuning_file, &tuning));
+        t->c->tuning = &tuning;
     }
     return kn_command_run(t);
 }
@@ -86,7 +92,7 @@ main(int argc, char **argv)
     kn_env_read(&env);
     kn_progress_open(&progress, stderr,
                      env.no_color || (env.term && !strcmp(env.term, "dumb")));
-    s = run_tool(&t, argc, argv);
+    s = run_tool(&t, &env, argc, argv);
     kn_progress_end(&progress);
     if (text.s && text.n)
         fwrite(text.s, 1, text.n, stdout);

@@ -49,6 +49,25 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_close(j, '}');
 }
 
+/* --explain: which row or rule decided what the user left open. */
+static void
+explain(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
+{
+    struct kn_buf why = { .c = t->c };
+    struct kn_config cfg = { 0 };
+
+    if (!t->cli->v[KN_FLAG_explain].seen ||
+        kn_config_parse(t->c, t->cli->config, &cfg) ||
+        kn_choose(t->c, p, &cfg, &why))
+        return;
+    kn_json_str(j, "why", why.s);
+    for (char *s = why.s, *end; *s; s = end + 1) {
+        end = s + strcspn(s, "\n");
+        *end = '\0';
+        kn_putf(t->text, "because   %s\n", s);
+    }
+}
+
 void
 kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
 {
@@ -65,6 +84,7 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "family", families[p->family]);
     kn_json_str(j, "arch", kiln_target_name(p->target));
     json_problem(j, p);
+    explain(t, j, p);
 }
 
 void

@@ -16,12 +16,15 @@ typedef void *(*kn_realloc_fn)(void *user, void *p, size_t old, size_t size);
 
 /* One call's context: arena, first error, out-of-memory exit. Not shared
  * between threads. Set up with kn_ctx_init, dropped whole with kn_ctx_free. */
+struct kn_tuning;
+
 struct kn_ctx {
     kn_realloc_fn realloc;
     void *user;
     struct kn_chunk *chunk;  /* newest arena chunk */
     kiln_error err;          /* first error wins */
     jmp_buf *oom;            /* where kn_alloc leaves on exhaustion */
+    const struct kn_tuning *tuning; /* the user's tables, gen/tuning.h; NULL */
 };
 
 void kn_ctx_init(struct kn_ctx *c, kn_realloc_fn fn, void *user);
