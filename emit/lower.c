@@ -236,6 +236,48 @@ COMPARE(slt, SLT)
 COMPARE(sge, SGE)
 COMPARE(ult, ULT)
 
+static void
+elementwise(struct lower *l, const struct kn_ins *i, const char *name)
+{
+    LLVMTypeRef t = low_type(l, kn_val(l->f, i->dst)->type);
+    LLVMValueRef x = low_get(l, i, 0), y = LLVMGetPoison(t);
+    unsigned n = kn_val(l->f, i->dst)->type.n;
+
+    for (unsigned e = 0; e < n; e++) {
+        LLVMValueRef v = n == 1 ? x : LLVMBuildExtractElement(l->b, x,
+                                                              low_i32(l, e), "");
+
+        v = low_intrinsic(l, &(struct low_call){ name, { l->f32 }, 1, { v },
+                                                 1 });
+        y = n == 1 ? v : LLVMBuildInsertElement(l->b, y, v, low_i32(l, e), "");
+    }
+    low_set(l, i, y);
+}
+
+void
+lower_exp2(struct lower *l, const struct kn_ins *i)
+{
+    elementwise(l, i, "llvm.amdgcn.exp2");
+}
+
+void
+lower_rcp(struct lower *l, const struct kn_ins *i)
+{
+    elementwise(l, i, "llvm.amdgcn.rcp");
+}
+
+void
+lower_fmin(struct lower *l, const struct kn_ins *i)
+{
+    overloaded2(l, i, "llvm.minnum");
+}
+
+void
+lower_fmax(struct lower *l, const struct kn_ins *i)
+{
+    overloaded2(l, i, "llvm.maxnum");
+}
+
 void
 lower_mov(struct lower *l, const struct kn_ins *i)
 {

@@ -158,6 +158,17 @@ lower_stg(struct lower *l, const struct kn_ins *i)
           policy(l, i) }, 5 });
 }
 
+void
+lower_atom(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef v = low_arg(l, i, 2, l->i32);
+
+    low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.raw.ptr.buffer.atomic.fadd", { LLVMTypeOf(v) }, 1,
+        { v, low_arg(l, i, 0, l->p8), offset(l, i, 1), low_i32(l, 0),
+          low_i32(l, 0) }, 5 });
+}
+
 static LLVMValueRef
 lds_pointer(struct lower *l, kn_ref slot, LLVMValueRef at, int32_t off)
 {

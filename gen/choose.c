@@ -17,6 +17,15 @@ static const struct tile tiles[] = {
     { 64, 64, 2, 2 },   { 32, 64, 2, 2 },   { 32, 32, 2, 2 },
 };
 
+/* moe: a tile row is block_m sorted rows. Few rows: one row of waves, each
+ * with all rows and its share of the columns. */
+static const struct tile moe_tiles[] = {
+    { 128, 256, 2, 4 }, { 128, 128, 2, 2 }, { 128, 64, 2, 2 },
+    { 64, 256, 1, 4 },  { 64, 128, 1, 4 },  { 64, 64, 1, 2 },
+    { 32, 256, 1, 4 },  { 32, 128, 1, 4 },  { 32, 64, 1, 2 },
+    { 16, 256, 1, 4 },  { 16, 128, 1, 4 },  { 16, 64, 1, 2 },
+};
+
 static struct kn_fn
 shape_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
@@ -121,6 +130,15 @@ workgroups(const kiln_problem *p, const struct tile *t)
     int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
     int64_t rows = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
 
+    if (p->family == KILN_MOE) {
+        int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+        int64_t used = p->tokens * p->topk;
+
+        many = used < p->groups ? used : p->groups;
+        rows = many ? (used + many - 1) / many : 0;
+        return (uint64_t)(many * ((rows + t->bm - 1) / t->bm) *
+                          ((n + t->bn - 1) / t->bn));
+    }
     return (uint64_t)(many * ((rows + t->bm - 1) / t->bm) *
                       ((p->n + t->bn - 1) / t->bn));
 }
@@ -147,17 +165,21 @@ shareable(const struct kn_config *g)
 static bool
 pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
+    bool moe = p->family == KILN_MOE;
+    const struct tile *t = moe ? moe_tiles : tiles;
+    size_t ntiles = moe ? sizeof moe_tiles / sizeof *moe_tiles
+                        : sizeof tiles / sizeof *tiles;
     uint64_t best = 0;
     struct kn_config keep = *g;
     bool found = false;
 
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+    for (; ntiles--; t++) {
         struct kn_config try = *g;
-        uint64_t n = workgroups(p, &tiles[i]);
+        uint64_t n = workgroups(p, t);
 
-        apply(&try, &tiles[i]);
-        if (found && tiles[i].bm < 64 && p->m > 32 &&
-            (tiles[i].bn < 64 || p->n > 32))
+        apply(&try, t);
+        if (moe ? t->bm != p->block_m
+                : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
             continue;
         if (!shareable(&try) || !fit(c, p, &try))
             continue;
@@ -280,17 +302,38 @@ pick_tuned(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return KILN_OK;
 }
 
+/* gemm1: a wave holds gate and up columns, 16 and 16. */
+static kiln_status
+check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (g->cus)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has no persistent launch");
+    if (g->bm && g->bm != p->block_m)
+        return kn_fail(c, KILN_BAD_INPUT, "the rows of a moe tile are the "
+                       "sorter's --block-m %u, not %u", p->block_m, g->bm);
+    if (g->bm && !g->wm) {
+        g->wm = g->bm >= 128 ? 2 : 1;
+        g->wn = g->bn % 128 ? 2 : 4;
+    }
+    if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
+        return kn_fail(c, KILN_BAD_INPUT, "a wave of gemm1 needs a multiple "
+                       "of 32 columns: its 16 of gate and 16 of up in turn");
+    return KILN_OK;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
 {
     bool given = g->bm != 0, decided;
 
+    if (p->family == KILN_MOE)
+        KN_TRY(check_moe(c, p, g));
     if (kn_pick_mfma(p) < 0)
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),
                        kiln_type_name(p->a), kiln_type_name(p->b));
-    if (!given)
+    if (!given && p->family != KILN_MOE)
         KN_TRY(pick_tuned(c, p, g, why));
     decided = g->bm != 0;
     if (!g->bk)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "moe.h"
 #include "progress.h"
 #include "report.h"
 
@@ -118,9 +119,12 @@ kn_cmd_generate(struct kn_tool *t)
                        kn_flags[KN_FLAG_arch].spec);
     kn_cli_problem(t->cli, (kiln_target)(KILN_GFX942 + arch->i), &p);
     KN_TRY(kn_cli_family(t->c, t->cli, &p.family));
+    if (p.family == KILN_MOE)
+        KN_TRY(kn_moe_problem(t->c, t->cli, p.target,
+                              (int)t->cli->v[KN_FLAG_stage].i, &p));
     KN_TRY(kn_problem_normalise(t->c, &p));
     KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
-    if (!t->cli->v[KN_FLAG_k].seen)
+    if (!t->cli->v[KN_FLAG_k].seen && p.family != KILN_MOE)
         cfg.domain = kn_domain_of(&p, 256, 0); /* any K, hence a tail */
     kn_progress_stage(t->progress, "generating");
     KN_TRY(kn_generate(t->c, &p, &cfg, want[form_of(t->cli)], NULL, &g));

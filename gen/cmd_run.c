@@ -6,6 +6,7 @@
 #include "../runtime/file.h"
 #include "../runtime/npy.h"
 #include "groups.h"
+#include "moe.h"
 #include "operands.h"
 #include "progress.h"
 #include "report.h"
@@ -402,6 +403,8 @@ kn_cmd_run(struct kn_tool *t)
     struct kn_json j = { .b = { .c = t->c } };
     kiln_status s;
 
+    if (!strcmp(t->cli->pos[0], "moe"))
+        return kn_run_moe(t);
     r->t = t;
     r->c = t->c;
     KN_TRY(read_problem(r));

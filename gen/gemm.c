@@ -146,6 +146,7 @@ static const struct {
     [KILN_BATCHED] = { "batched", "total_dense", "place_batched" },
     [KILN_GROUPED] = { "grouped", "total_grouped", "place_grouped" },
     [KILN_WGRAD] = { "wgrad", "total_dense", "place_wgrad" },
+    [KILN_MOE] = { "moe", "total_moe", "place_moe" },
 };
 
 static const char *const loops[2][4] = {
@@ -153,12 +154,46 @@ static const char *const loops[2][4] = {
     { NULL, NULL, "loop_direct2", "loop_direct3" },
 };
 
+/* Where moe's rows come from and go to; gemm1 gates, gemm2 weighs. */
+static void
+moe_regions(const kiln_problem *p, struct kn_params *q)
+{
+    bool gate = p->stage == KILN_MOE_GATE_UP;
+
+    if (p->scale == KILN_SCALE_MX32)
+        region(q, "views", gate ? "views_gate_scaled" : "views_down_scaled");
+    else
+        region(q, "views", gate ? "views_gate" : "views_down");
+    region(q, "args", "args_moe");
+    region(q, "finish", gate ? "finish_gate" : "finish_down");
+}
+
+static void
+moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
+           struct kn_params *q)
+{
+    set_int(c, q, "BNO", kn_tile_columns(p, g));
+    set_int(c, q, "BNO_1", (int64_t)kn_tile_columns(p, g) - 1);
+    set_int(c, q, "BM_4", 4 * (int64_t)g->bm);
+    set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
+    set_int(c, q, "ACT", p->act == KILN_SWIGLU);
+    set_int(c, q, "ATOMIC", p->atomic);
+    set_int(c, q, "SLOTROWS", !p->atomic);
+}
+
 static void
 regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 {
     bool scaled = p->scale >= KILN_SCALE_BLOCK128;
     bool direct = kn_direct(p, g);
 
+    if (p->family == KILN_MOE) {
+        moe_regions(p, q);
+    } else {
+        region(q, "views", scaled ? "views_scaled" : "views_plain");
+        region(q, "args", "");
+        region(q, "finish", "finish_plain");
+    }
     region(q, "stage", scaled ? "stage_scaled" : "stage_plain");
     region(q, "total", families[p->family].total);
     region(q, "walk", g->cus ? "walk_persistent" : "walk_one");
@@ -166,7 +201,6 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     region(q, "place", families[p->family].place);
     region(q, "scales_at", p->scale == KILN_SCALE_MX32 ? "scales_at_block"
                                                        : "scales_at_start");
-    region(q, "views", scaled ? "views_scaled" : "views_plain");
     region(q, "loop", loops[direct][g->stages]);
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     region(q, "landed", scaled ? "landed_scaled" : "landed_plain");
@@ -191,10 +225,16 @@ static const char *
 kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     static const char *const layouts[] = { "nt", "nn", "tn" };
+    static const char *const stages[] = {
+#define X(id, text) text,
+        KILN_MOE_STAGES(X)
+#undef X
+    };
     struct kn_buf b = { .c = c };
 
     kn_putf(&b, "kiln_%s_%s_%s_%s_%s_%ux%ux%u", families[p->family].name,
-            layouts[p->layout], kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
+            p->family == KILN_MOE ? stages[p->stage] : layouts[p->layout],
+            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
             g->bm, g->bn, g->bk);
     return b.s;
 }
@@ -228,6 +268,8 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "KSTEPS", a.ksteps);
     set_int(c, q, "PARTS", a.count * a.bytes > 128 ? 2 : 1);
     set_int(c, q, "ADD", p->beta);
+    if (p->family == KILN_MOE)
+        moe_params(c, p, g, q);
     regions(p, g, q);
     return kn_expand(c, "gemm", q, out);
 }

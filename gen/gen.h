@@ -69,6 +69,13 @@ struct kn_domain kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,
                       struct kn_config *cfg, struct kn_buf *why);
 
+/* Output columns of one tile: a gate and an up column make one. */
+static inline uint32_t
+kn_tile_columns(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->stage == KILN_MOE_GATE_UP ? g->bn / 2 : g->bn;
+}
+
 kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg, struct kn_fn **out);
 
@@ -105,7 +112,11 @@ kiln_status kn_generate(struct kn_ctx *c, const kiln_problem *p,
 /* A launch of a generated kernel (or a foreign build of the same one). */
 struct kn_operands {
     uint64_t a, b, c, sa, sb, bias;  /* device addresses, 0 if unused */
-    uint64_t offs;           /* int64 offs[groups + 1] on the device */
+    uint64_t offs;           /* int64 offs[groups + 1] on the device;
+                                moe: int32 sorted ids[m] */
+    uint64_t experts;        /* moe: int32, an expert per block_m sorted rows */
+    uint64_t padded;         /* moe: int32, how many sorted rows count */
+    uint64_t weights;        /* moe down: f32, a weight per sorted row */
 };
 struct kn_plan {
     uint32_t grid[3], block[3];

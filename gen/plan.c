@@ -61,6 +61,16 @@ check_reach(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     int64_t rb = p->layout == KILN_NT ? g->bn : g->bk;
     const int64_t most = 0x7fffffff;
 
+    if (p->family == KILN_MOE) {
+        bool down = p->stage == KILN_MOE_DOWN;
+        int64_t a = p->tokens * (down ? p->topk : 1);
+        int64_t out = p->tokens * (p->atomic ? 1 : p->topk);
+
+        if (a * t.a > most || out * t.c > most || 2 * p->n * t.b > most)
+            return kn_fail(c, KILN_UNSUPPORTED, "rows gathered or scattered by "
+                           "id span over 2 GiB: launch fewer tokens at a time");
+        return KILN_OK;
+    }
     if (ra * t.a > most || rb * t.b > most || g->bm * t.c > most)
         return kn_fail(c, KILN_UNSUPPORTED, "one tile spans over 2 GiB of an "
                        "operand: its row pitch is too large for this tile");
@@ -126,7 +136,7 @@ most_tiles(const kiln_problem *p, const struct kn_config *g)
         rows *= (uint64_t)p->groups;
     else if (p->family == KILN_BATCHED)
         rows *= (uint64_t)p->batch;
-    return rows * tiles_along(p->n, g->bn);
+    return rows * tiles_along(p->n, kn_tile_columns(p, g));
 }
 
 static void
@@ -137,7 +147,7 @@ put_arguments(struct kernarg *k, const kiln_problem *p,
     const uint64_t pointers[] = { o->a, o->b, o->c, o->sa, o->sb, o->bias,
                                   o->offs };
     bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
-    bool grouped = p->family == KILN_GROUPED;
+    bool grouped = p->family == KILN_GROUPED, moe = p->family == KILN_MOE;
 
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
         put(k, &pointers[i], 8);
@@ -147,7 +157,7 @@ put_arguments(struct kernarg *k, const kiln_problem *p,
     put_i64(k, t.tc);
     put_i64(k, grouped ? row_scale(p, t.sa)
                : p->scale == KILN_SCALE_TENSOR ? 0 : t.tsa);
-    put_i64(k, p->scale == KILN_SCALE_TENSOR ? 0 : t.tsb);
+    put_i64(k, p->scale == KILN_SCALE_TENSOR ? moe ? 4 : 0 : t.tsb);
     put_i64(k, t.tbias);
     put_i32(k, p->m);
     put_i32(k, p->n);
@@ -159,6 +169,13 @@ put_arguments(struct kernarg *k, const kiln_problem *p,
     put_i32(k, t.sa);
     put_i32(k, t.sb);
     put(k, &p->alpha, 4);
+    if (!moe)
+        return;
+    put(k, &o->experts, 8);
+    put(k, &o->padded, 8);
+    put(k, &o->weights, 8);
+    put_i32(k, p->tokens);
+    put_i32(k, p->topk);
 }
 
 kiln_status

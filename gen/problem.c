@@ -36,7 +36,8 @@ kn_pitches_of(const kiln_problem *p)
     struct kn_pitches r = { .a = run_bytes(p->a, p->lda),
                             .b = run_bytes(p->b, p->ldb),
                             .c = run_bytes(p->out, p->ldc) };
-    int64_t brows = p->layout == KILN_NT ? p->n : p->k;
+    int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+    int64_t brows = p->layout == KILN_NT ? n : p->k;
 
     if (p->scale == KILN_SCALE_MX32)
         r.sa = r.sb = div_up(p->k, 32);
@@ -48,7 +49,7 @@ kn_pitches_of(const kiln_problem *p)
     r.tc = p->stride_c ? run_bytes(p->out, p->stride_c) : r.c * p->m;
     r.tsa = scale_bytes(p, p->m, r.sa);
     r.tsb = scale_bytes(p, p->scale == KILN_SCALE_BLOCK128 ? div_up(p->n, 128)
-                                                           : p->n, r.sb);
+                                                           : n, r.sb);
     r.tbias = 4 * p->n;
     return r;
 }
@@ -159,6 +160,32 @@ check_leading(struct kn_ctx *c, const char *what, int64_t *ld, int64_t row,
     return KILN_OK;
 }
 
+static kiln_status
+check_moe(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->stage != KILN_MOE_GATE_UP && p->stage != KILN_MOE_DOWN)
+        return kn_fail(c, KILN_BAD_INPUT, "a moe kernel is gemm1 or gemm2");
+    if (p->layout != KILN_NT || p->bias || p->beta)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without bias and beta");
+    if (p->groups < 1 || p->groups > 65535)
+        return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 65535 experts");
+    if (p->block_m != 16 && p->block_m != 32 && p->block_m != 64 &&
+        p->block_m != 128)
+        return kn_fail(c, KILN_BAD_INPUT, "--block-m is 16, 32, 64 or 128");
+    if (p->topk < 1 || p->topk > 255 || p->tokens < 0 ||
+        p->tokens >= 1 << 24)
+        return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 255 slots a token and "
+                       "at most 16777215 tokens (sorted ids have 8 and 24 "
+                       "bits)");
+    if (p->scale == KILN_SCALE_ROW || p->scale == KILN_SCALE_BLOCK128)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has tensor or mx32 scales");
+    if (p->atomic && (p->stage != KILN_MOE_DOWN || p->out != KILN_BF16 ||
+                      p->n % 2 || p->target != KILN_GFX950))
+        return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation is for gemm2 "
+                       "on gfx950 with a bf16 output of even width");
+    return KILN_OK;
+}
+
 /* Layouts and counts of the family: grouped has m rows in all, wgrad k. */
 static kiln_status
 check_family(struct kn_ctx *c, kiln_problem *p)
@@ -166,7 +193,7 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     bool groups = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
 
     if (p->family == KILN_MOE)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe is not available yet");
+        return check_moe(c, p);
     if (p->family == KILN_BATCHED ? p->batch < 1 : p->batch > 1)
         return kn_fail(c, KILN_BAD_INPUT, p->family == KILN_BATCHED
                        ? "batched needs --batch of at least 1"
@@ -192,7 +219,6 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 {
     const int64_t most = (int64_t)1 << 31;
 
-    KN_TRY(check_family(c, p));
     if (p->target != KILN_GFX942 && p->target != KILN_GFX950)
         return kn_fail(c, KILN_BAD_INPUT, "name a target: gfx942 or gfx950");
     if (!p->a)
@@ -203,6 +229,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
         p->out = KILN_BF16;
     if (!p->alpha_set)
         p->alpha = 1;
+    KN_TRY(check_family(c, p));
     KN_TRY(check_types(c, p));
     KN_TRY(check_scale(c, p));
     if (p->m < 0 || p->n < 0 || p->k < 0 || p->m >= most || p->n >= most ||
@@ -231,7 +258,7 @@ align_class(int64_t pitch, uint32_t base)
 static bool
 moves_b(const kiln_problem *p)
 {
-    return p->batch > 1 || p->family == KILN_GROUPED;
+    return p->batch > 1 || p->family == KILN_GROUPED || p->family == KILN_MOE;
 }
 
 /* Groups of a K-contiguous wgrad start at any multiple of 32 along K. */
@@ -260,6 +287,8 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);
         d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0), base);
     }
+    if (p->family == KILN_MOE)
+        t.tc = 0;
     if (p->n % 4 == 0 && (t.c | t.tc) % (4 * size) == 0 &&
         base % (4 * size) == 0)
         d.vec = 4;

@@ -157,6 +157,32 @@ dist_address(struct dist *d, kn_ref p, kn_ref row, kn_ref pitch, kn_ref bytes)
     return a;
 }
 
+kn_ref
+dist_row_id(struct dist *d, const struct dist_rows *r, kn_ref row)
+{
+    kn_ref id = dist_temp(d, kn_v32), at = dist_ic(d, KN_OP_mul, row, 4);
+    struct kn_ins *n = dist_add(d, KN_OP_ldg, id);
+
+    n->arg[0] = r->ids;
+    n->arg[1] = at;
+    n->attr[KN_A_elem] = KN_T_i32;
+    return id;
+}
+
+kn_ref
+dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id)
+{
+    kn_ref token = dist_ic(d, KN_OP_and, id, 0xffffff), row = token, arg[3];
+
+    if (r->slots)
+        row = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, token, r->topk),
+                      dist_ic(d, KN_OP_shr, id, 24));
+    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, token, r->tokens);
+    arg[1] = dist_i2(d, KN_OP_mul, row, r->pitch);
+    arg[2] = dist_int(d, 0x7fffffff);
+    return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
 struct dist_tile *
 dist_tile(struct dist *d, kn_ref r)
 {

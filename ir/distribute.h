@@ -14,6 +14,15 @@ struct dist_tile {
     uint32_t nreg;
     /* DT_VIEW */
     kn_ref base, rem, krem, pitch, outer;
+    kn_ref up;               /* rows from a gate row to its up row, or 0 */
+    kn_ref *row;             /* gathered: byte offset of a step's row */
+};
+
+/* Rows named by sorted ids (token | slot << 24): how an id becomes a byte
+ * offset. An id whose token is not below `tokens` is padding. */
+struct dist_rows {
+    kn_ref ids, tokens, topk, pitch;
+    bool slots;              /* row token * topk + slot, else row token */
 };
 
 struct dist {
@@ -47,6 +56,11 @@ kn_ref dist_rsrc(struct dist *d, kn_ref base, kn_ref records);
 /* s.i64 address of pointer `p` plus row * pitch plus bytes, all uniform. */
 kn_ref dist_address(struct dist *d, kn_ref p, kn_ref row, kn_ref pitch,
                     kn_ref bytes);
+
+/* The id of row `row` of the tile, and the offset of the row it names: beyond
+ * every record count for padding. */
+kn_ref dist_row_id(struct dist *d, const struct dist_rows *r, kn_ref row);
+kn_ref dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id);
 
 struct kn_type dist_vec(uint8_t elem, uint32_t n);
 

@@ -58,6 +58,25 @@ guard(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref id,
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
+/* Row of the operand, from the view's first, that is staged as row `row`. */
+static kn_ref
+memory_row(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref row0)
+{
+    const struct kn_lds *l = lds_of(d, v->lds);
+    kn_ref low, pair;
+
+    if (v->up) {             /* 16 gate rows, their 16 up rows, and so on */
+        low = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, row, 4), 1);
+        pair = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_shr, row, 5), 4);
+        row = dist_i2(d, KN_OP_add, pair, dist_ic(d, KN_OP_and, row, 15));
+        return dist_i2(d, KN_OP_add, row, dist_i2(d, KN_OP_mul, low, v->up));
+    }
+    if (!l->shift)
+        return row;
+    low = dist_ic(d, KN_OP_and, row0, (1 << l->shift) - 1);
+    return dist_ic(d, KN_OP_shr, dist_i2(d, KN_OP_add, row, low), l->shift);
+}
+
 static kn_ref
 step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
             kn_ref row0)
@@ -73,15 +92,11 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
         off = dist_ic(d, KN_OP_mul, chunk, 4);
     } else {
         chunk_place(d, l, id, &row, &chunk);
-        if (l->shift) {      /* several outer indices share a memory row */
-            kn_ref low = dist_ic(d, KN_OP_and, row0, (1 << l->shift) - 1);
-
-            row = dist_ic(d, KN_OP_shr, dist_i2(d, KN_OP_add, row, low),
-                          l->shift);
-        }
+        row = memory_row(d, v, row, row0);
         off = dist_ic(d, KN_OP_mul, chunk, g.chunk);
     }
-    off = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, row, v->pitch), off);
+    row = v->row ? v->row[step] : dist_i2(d, KN_OP_mul, row, v->pitch);
+    off = dist_i2(d, KN_OP_add, row, off);
     return guard(d, &g, step, id, off);
 }
 
@@ -110,10 +125,11 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
              kn_ref k)
 {
     const struct kn_lds *l = lds_of(d, v->lds);
-    kn_ref n = dist_ic(d, KN_OP_smin, dist_i2(d, KN_OP_sub, rows, row0),
-                       l->rows);
+    kn_ref n = dist_i2(d, KN_OP_sub, rows, row0);
     kn_ref first = dist_ic(d, KN_OP_shr, row0, l->shift), last;
 
+    if (!v->up && !v->row)
+        n = dist_ic(d, KN_OP_smin, n, l->rows);
     if (l->kdiv != 1)
         k = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, k, l->kdiv - 1),
                     l->kdiv);
@@ -151,6 +167,7 @@ expand_view(struct dist *d, const struct kn_ins *i)
 
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds };
     v->pitch = dist_operand(d, i->arg[5]);
+    v->up = dist_operand(d, i->arg[6]);
     v->base = dist_named(d, kn_s64, "%s.base", name);
     v->rem = dist_named(d, kn_s32, "%s.rem", name);
     if (l->gk) {
@@ -172,6 +189,54 @@ expand_view(struct dist *d, const struct kn_ins *i)
     v->reg = KN_NEW(d->c, kn_ref, g.steps);
     for (uint32_t s = 0; s < g.steps; s++)
         v->reg[s] = step_offset(d, v, s, row0);
+    return KILN_OK;
+}
+
+/* The row offsets of every step: all ids first, so that their loads overlap. */
+static void
+gather_rows(struct dist *d, struct dist_tile *v, const struct dist_rows *rows)
+{
+    const struct kn_lds *l = lds_of(d, v->lds);
+
+    for (uint32_t s = 0; s < v->nreg; s++) {
+        kn_ref row, chunk;
+
+        chunk_place(d, l, chunk_id(d, s), &row, &chunk);
+        v->reg[s] = dist_row_id(d, rows, row);
+    }
+    v->row = KN_NEW(d->c, kn_ref, v->nreg);
+    for (uint32_t s = 0; s < v->nreg; s++)
+        v->row[s] = dist_row_offset(d, rows, v->reg[s]);
+}
+
+kiln_status
+expand_gather(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *v = dist_tile(d, i->dst);
+    int lds = (int)KN_REF_LDS(i->arg[0]);
+    const char *name = kn_val(d->in, i->dst)->name;
+    struct dist_rows rows = {
+        dist_operand(d, i->arg[2]), dist_operand(d, i->arg[3]),
+        dist_operand(d, i->arg[4]), dist_operand(d, i->arg[6]),
+        i->attr[KN_A_slots] != 0 };
+    kn_ref n = rows.tokens;
+
+    if (!lds_of(d, lds)->gk || lds_of(d, lds)->shift)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
+                          "only K-contiguous rows of their own are gathered");
+    *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds,
+                             .pitch = rows.pitch };
+    v->nreg = kn_geometry(d->in, lds_of(d, lds)).steps;
+    v->reg = KN_NEW(d->c, kn_ref, v->nreg);
+    v->base = dist_named(d, kn_s64, "%s.base", name);
+    v->rem = dist_named(d, kn_s32, "%s.rem", name);
+    gather_rows(d, v, &rows);
+    dist_move(d, v->base, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0));
+    if (rows.slots)
+        n = dist_i2(d, KN_OP_mul, n, rows.topk);
+    view_k_inner(d, v, dist_int(d, 0), n, dist_operand(d, i->arg[5]));
+    for (uint32_t s = 0; s < v->nreg; s++)
+        v->reg[s] = step_offset(d, v, s, 0);
     return KILN_OK;
 }
 

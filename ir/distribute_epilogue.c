@@ -8,12 +8,14 @@ struct epilogue {
     kn_ref row0, col0;       /* this lane's first row and column in the tile */
 };
 
+/* of an accumulator tile: a gated one has half the columns. */
 static struct epilogue
-epilogue(struct dist *d)
+epilogue(struct dist *d, const struct dist_tile *t)
 {
     struct epilogue e = { kn_fragment(d->in, 'a'), kn_fragment(d->in, 'b'), 0,
                           0 };
 
+    e.b.count = t->nreg / e.a.count;
     e.row0 = dist_i2(d, KN_OP_add,
                      dist_ic(d, KN_OP_mul, d->wave_m, e.a.count * 16), d->t);
     e.col0 = dist_i2(d, KN_OP_add,
@@ -83,8 +85,8 @@ load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
 kiln_status
 expand_mulrow(struct dist *d, const struct kn_ins *i)
 {
-    struct epilogue e = epilogue(d);
     struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct epilogue e = epilogue(d, t);
     kn_ref r = f32_vector(d, i);
 
     for (uint32_t x = 0; x < e.a.count; x++) {
@@ -100,8 +102,8 @@ expand_mulrow(struct dist *d, const struct kn_ins *i)
 static kiln_status
 by_column(struct dist *d, const struct kn_ins *i, enum kn_op op)
 {
-    struct epilogue e = epilogue(d);
     struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct epilogue e = epilogue(d, t);
     kn_ref r = f32_vector(d, i);
 
     for (uint32_t y = 0; y < e.b.count; y++) {
@@ -145,13 +147,15 @@ struct out_tile {
     kn_ref r, pitch, ncols;
     uint32_t size, vec;
     uint8_t elem;
+    enum kn_op store;
 };
 
 static struct out_tile
 out_tile(struct dist *d, const struct kn_ins *i)
 {
     struct out_tile o = { .elem = (uint8_t)i->attr[KN_A_elem],
-                          .vec = (uint32_t)i->attr[KN_A_vec] };
+                          .vec = (uint32_t)i->attr[KN_A_vec],
+                          .store = KN_OP_stg };
     kn_ref m0 = dist_operand(d, i->arg[2]), n0 = dist_operand(d, i->arg[3]);
     kn_ref rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
     kn_ref base, n;
@@ -186,12 +190,11 @@ out_offset(struct dist *d, const struct out_tile *o, kn_ref row_off, kn_ref col)
 }
 
 static kn_ref
-element(struct dist *d, kn_ref v, uint32_t n)
+elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n)
 {
-    kn_ref x = dist_op(d, KN_OP_slice,
-                       (struct kn_type){ acc_type(d, v).elem, 1, 1 }, v, 0);
+    kn_ref x = dist_op(d, KN_OP_slice, dist_vec(acc_type(d, v).elem, n), v, 0);
 
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)n;
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)first;
     return x;
 }
 
@@ -245,9 +248,9 @@ store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
         struct kn_ins *s;
 
         off = out_offset(d, o, row_off, c);
-        if (o->vec == 1)
-            x = element(d, v, n);
-        s = dist_add(d, KN_OP_stg, 0);
+        if (o->vec < t.n)
+            x = elements(d, v, n, o->vec);
+        s = dist_add(d, o->store, 0);
         s->arg[0] = o->r;
         s->arg[1] = off;
         s->arg[2] = x;
@@ -260,8 +263,8 @@ store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
 kiln_status
 expand_store(struct dist *d, const struct kn_ins *i)
 {
-    struct epilogue e = epilogue(d);
     struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct epilogue e = epilogue(d, t);
     struct out_tile o = out_tile(d, i);
 
     for (uint32_t x = 0; x < e.a.count; x++) {
@@ -278,5 +281,103 @@ expand_store(struct dist *d, const struct kn_ins *i)
         }
         dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
     }
+    return KILN_OK;
+}
+
+/* store.rows: the rows the sorted ids name; padding is stored nowhere. C
+ * starts at the tile's first column; the fifth operand is the columns left. */
+static struct out_tile
+out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
+{
+    struct out_tile o = { .elem = (uint8_t)i->attr[KN_A_elem],
+                          .vec = (uint32_t)i->attr[KN_A_vec],
+                          .store = KN_OP_stg };
+    kn_ref n;
+
+    *rows = (struct dist_rows){
+        dist_operand(d, i->arg[2]), dist_operand(d, i->arg[3]),
+        dist_operand(d, i->arg[4]), dist_operand(d, i->arg[6]),
+        i->attr[KN_A_slots] != 0 };
+    if (i->attr[KN_A_atomic]) {
+        o.store = KN_OP_atom;
+        o.vec = 2;
+    }
+    o.size = kn_elems[o.elem].bits / 8;
+    o.pitch = rows->pitch;
+    o.ncols = dist_ic(d, KN_OP_smin, dist_operand(d, i->arg[5]),
+                      d->in->shape.bn);
+    n = rows->tokens;
+    if (rows->slots)
+        n = dist_i2(d, KN_OP_mul, n, rows->topk);
+    n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, n, -1), o.pitch);
+    n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_mul, o.ncols, o.size));
+    o.r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0),
+                    n);
+    return o;
+}
+
+kiln_status
+expand_scatter(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct epilogue e = epilogue(d, t);
+    struct dist_rows rows;
+    struct out_tile o = out_rows(d, i, &rows);
+    kn_ref *at = KN_NEW(d->c, kn_ref, e.a.count);
+
+    for (uint32_t x = 0; x < e.a.count; x++)
+        at[x] = dist_row_id(d, &rows, dist_ic(d, KN_OP_add, e.row0, x * 16));
+    for (uint32_t x = 0; x < e.a.count; x++)
+        at[x] = dist_row_offset(d, &rows, at[x]);
+    for (uint32_t x = 0; x < e.a.count; x++)
+        for (uint32_t y = 0; y < e.b.count; y++)
+            store_fragment(d, &o, t->reg[x * e.b.count + y], at[x],
+                           dist_ic(d, KN_OP_add, e.col0, y * 16));
+    return KILN_OK;
+}
+
+/* x * sigmoid(scale * x); v_exp_f32 is a power of two. */
+static kn_ref
+swish(struct dist *d, kn_ref x, double scale)
+{
+    const double log2e = 1.4426950408889634;
+    struct kn_type t = acc_type(d, x);
+    kn_ref y = dist_op(d, KN_OP_fmul, t, x, kn_flt(d->out, -log2e * scale));
+
+    y = dist_op(d, KN_OP_exp2, t, y, 0);
+    y = dist_op(d, KN_OP_fadd, t, y, kn_flt(d->out, 1));
+    return dist_op(d, KN_OP_fmul, t, x, dist_op(d, KN_OP_rcp, t, y, 0));
+}
+
+/* silu(g) * u; act 1 is the clamped swiglu of gpt-oss: both limited by 7, the
+ * sigmoid's slope 1.702, and u + 1. */
+static kn_ref
+gated(struct dist *d, kn_ref g, kn_ref u, bool clamped)
+{
+    struct kn_type t = acc_type(d, g);
+
+    if (!clamped)
+        return dist_op(d, KN_OP_fmul, t, swish(d, g, 1), u);
+    g = dist_op(d, KN_OP_fmin, t, g, kn_flt(d->out, 7));
+    u = dist_op(d, KN_OP_fmin, t, u, kn_flt(d->out, 7));
+    u = dist_op(d, KN_OP_fmax, t, u, kn_flt(d->out, -7));
+    u = dist_op(d, KN_OP_fadd, t, u, kn_flt(d->out, 1));
+    return dist_op(d, KN_OP_fmul, t, swish(d, g, 1.702), u);
+}
+
+/* acc.gate: column blocks 2j (gate) and 2j + 1 (up) become block j. */
+kiln_status
+expand_gate(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *s = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
+
+    if (kn_fragment(d->in, 'b').count % 2)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "acc.gate needs an even "
+                          "number of 16-column blocks in a wave");
+    *t = (struct dist_tile){ .kind = DT_ACC, .nreg = s->nreg / 2,
+                             .reg = KN_NEW(d->c, kn_ref, s->nreg / 2) };
+    for (uint32_t n = 0; n < t->nreg; n++)
+        t->reg[n] = gated(d, s->reg[2 * n], s->reg[2 * n + 1],
+                          i->attr[KN_A_act] != 0);
     return KILN_OK;
 }

@@ -138,6 +138,7 @@ step(struct placer *p, size_t at, struct state *s)
         *value_of(p, s, i->dst) = 0;
         break;
     case KN_OP_stg:
+    case KN_OP_atom:
         issue(p, s);
         break;
     case KN_OP_break:

@@ -339,6 +339,7 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
     case KN_OP_lds_ld:
         return read_slot(p, s, i);
     case KN_OP_stg:
+    case KN_OP_atom:
         KN_TRY(use_registers(p, s, i));
         proof_issue(s, PROOF_VM);
         return KILN_OK;

@@ -242,6 +242,12 @@ check_memory(const struct kn_fn *f, const struct kn_ins *i)
     if (i->op == KN_OP_lds_ld && i->attr[KN_A_tr] && f->target != KILN_GFX950)
         return FAIL(f, i->at, "%s has no transposing LDS read",
                     kiln_target_name(f->target));
+    if (i->op == KN_OP_atom &&
+        (f->target != KILN_GFX950 || i->attr[KN_A_elem] != KN_T_bf16))
+        return FAIL(f, i->at, "atom.add adds pairs of bf16, on gfx950 only");
+    if (i->op == KN_OP_scatter && i->attr[KN_A_atomic] &&
+        i->attr[KN_A_elem] != KN_T_bf16)
+        return FAIL(f, i->at, "store.rows atomic=1 adds bf16 only");
     if ((i->op == KN_OP_ldg || i->op == KN_OP_stg) && (off < 0 || off > 4095))
         return FAIL(f, i->at, "a buffer offset is from 0 to 4095");
     return KILN_OK;

@@ -112,6 +112,7 @@ visit(struct tiles *w, const struct kn_ins *i)
 
     switch (i->op) {
     case KN_OP_view:
+    case KN_OP_gather:
         return define(w, i, VIEW, lds);
     case KN_OP_fetch:
         KN_TRY(need(w, i, 0, VIEW, -1));
@@ -122,6 +123,7 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_clear:
         return define(w, i, ACCUMULATORS, -1);
     case KN_OP_tofloat:
+    case KN_OP_gate:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
         return define(w, i, ACCUMULATORS, -1);
     case KN_OP_copy:
@@ -136,6 +138,7 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_mulcol:
     case KN_OP_addcol:
     case KN_OP_store:
+    case KN_OP_scatter:
         return need(w, i, 0, ACCUMULATORS, -1);
     case KN_OP_keep:
         for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)

@@ -272,6 +272,16 @@ check_output(const struct kn_fn *f, const struct kn_ins *i)
     return KILN_OK;
 }
 
+static kiln_status
+check_float(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_registers(f, i, 0, 1));
+    KN_TRY(need_same(f, i, type_of(f, i->dst), 0));
+    if (type_of(f, i->dst).elem != KN_T_f32)
+        return FAIL(f, i->at, "%s is for f32", name_of(i));
+    return KILN_OK;
+}
+
 kiln_status
 kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
 {
@@ -309,13 +319,15 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_splat(f, i);
     case KN_OP_ldg: case KN_OP_lds_ld:
         return check_load(f, i);
-    case KN_OP_stg: case KN_OP_lds_st:
+    case KN_OP_stg: case KN_OP_lds_st: case KN_OP_atom:
         return check_store(f, i);
     case KN_OP_ldu:
         return check_ldu(f, i);
     case KN_OP_mfma: case KN_OP_mfmas:
         return check_accumulator(f, i);
-    case KN_OP_store:
+    case KN_OP_exp2: case KN_OP_rcp: case KN_OP_fmin: case KN_OP_fmax:
+        return check_float(f, i);
+    case KN_OP_store: case KN_OP_scatter:
         return check_output(f, i);
     }
     return KILN_OK;

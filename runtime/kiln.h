@@ -110,6 +110,30 @@ typedef enum kiln_scale {
     KILN_NSCALES
 } kiln_scale;
 
+/* X(id, text): what a moe kernel computes. GATE_UP: A[tokens, K] by token,
+ * B[experts, 2N, K] (N gate rows, then N up rows), out[tokens * topk, N] =
+ * act(gate) * up. DOWN: A[tokens * topk, K], B[experts, N, K], times the
+ * routing weight; out[tokens * topk, N], or added into out[tokens, N]. */
+#define KILN_MOE_STAGES(X) \
+    X(MOE_NONE, "layer") X(MOE_GATE_UP, "gemm1") X(MOE_DOWN, "gemm2")
+
+typedef enum kiln_moe_stage {
+#define X(id, text) KILN_##id,
+    KILN_MOE_STAGES(X)
+#undef X
+    KILN_NMOESTAGES
+} kiln_moe_stage;
+
+/* SWIGLU is gpt-oss': gate and up limited to 7, slope 1.702, up + 1. */
+#define KILN_ACTS(X) X(SILU, "silu") X(SWIGLU, "swiglu")
+
+typedef enum kiln_act {
+#define X(id, text) KILN_##id,
+    KILN_ACTS(X)
+#undef X
+    KILN_NACTS
+} kiln_act;
+
 #define KILN_TARGETS(X) X(GFX942, "gfx942") X(GFX950, "gfx950")
 
 typedef enum kiln_target {
@@ -136,7 +160,10 @@ typedef struct kiln_problem {
     uint8_t bias;            /* 1: f32 bias[N] is added */
     uint8_t beta;            /* 1: C is read and added */
     uint8_t alpha_set;       /* 0: alpha is 1 */
-    uint8_t reserved[5];
+    uint8_t stage, act;      /* moe: kiln_moe_stage, kiln_act */
+    uint8_t atomic;          /* moe down: 1: added to out with bf16 atomics */
+    uint8_t block_m;         /* moe: sorted rows of one expert, 16 to 128 */
+    uint8_t reserved[1];
     /* launch part; lengths in elements, 0 leading dimension = dense */
     int64_t m, n, k;
     int64_t batch, groups;
@@ -144,6 +171,7 @@ typedef struct kiln_problem {
     int64_t stride_a, stride_b, stride_c;
     float alpha;
     uint32_t reserved2;
+    int64_t tokens, topk;    /* moe; m is the room of the sorted rows */
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

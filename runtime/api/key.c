@@ -7,7 +7,7 @@
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 40 &&
-               sizeof ((kiln_problem *)0)->reserved == 5,
+               sizeof ((kiln_problem *)0)->reserved == 1,
                "a field was added to the kernel part");
 
 static const char *const families[] = {
@@ -37,6 +37,9 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
             kiln_type_name(p->a), kiln_type_name(p->b),
             kiln_type_name(p->out), scales[p->scale], p->bias, p->beta,
             p->alpha_set);
+    if (p->family == KILN_MOE)
+        kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u", p->stage, p->act,
+                p->atomic, p->block_m);
     return b.s;
 }
 
@@ -46,7 +49,9 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
     return a->family == b->family && a->target == b->target &&
            a->layout == b->layout && a->a == b->a && a->b == b->b &&
            a->out == b->out && a->scale == b->scale && a->bias == b->bias &&
-           a->beta == b->beta && a->alpha_set == b->alpha_set;
+           a->beta == b->beta && a->alpha_set == b->alpha_set &&
+           a->stage == b->stage && a->act == b->act &&
+           a->atomic == b->atomic && a->block_m == b->block_m;
 }
 
 /* Enumerators come from a caller: tables are indexed by them. */
@@ -67,6 +72,9 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "bias", p->bias, 2 },
         { "beta", p->beta, 2 },
         { "alpha_set", p->alpha_set, 2 },
+        { "stage", p->stage, KILN_NMOESTAGES },
+        { "act", p->act, KILN_NACTS },
+        { "atomic", p->atomic, 2 },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

@@ -66,7 +66,12 @@ SENTENCES = {
     "sched": "the back end moves nothing across",
     "enter": "a tile begins: wave and lane numbers anew",
     "view": "where an LDS tile is filled from: tile, pointer, first outer "
-            "index, their number, length along K, row pitch in bytes",
+            "index, their number, length along K, row pitch in bytes; then "
+            "16 rows alternate with the 16 that lie so many rows further on",
+    "gather": "the same for rows named by ids (token, slot << 24): tile, "
+              "pointer, ids of the tile's rows, tokens, slots a token, K, "
+              "pitch; a row is the token's, with `slots=1` the slot's own; "
+              "ids from tokens on read zero",
     "advance": "to the next K tile",
     "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
     "fetch": "load a K tile into registers",
@@ -83,6 +88,14 @@ SENTENCES = {
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch; `add=1` adds to it",
+    "acc.gate": "16 gate columns and 16 up columns become 16 columns",
+    "store.rows": "write each row where its id says: pointer to the first "
+                  "column, ids, tokens, slots a token, columns left, pitch; "
+                  "`atomic=1` adds",
+    "fmin": "smaller", "fmax": "larger",
+    "exp2": "power of two, 1 ulp (`v_exp_f32`)",
+    "rcp": "reciprocal, 1 ulp (`v_rcp_f32`)",
+    "atom.add": "add two bf16 to memory, atomically",
     "acc.float": "integer accumulators to f32",
 }
 

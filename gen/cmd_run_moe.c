@@ -1,0 +1,464 @@
+/* cmd_run_moe.c - `kilnc run moe`: sort, gemm1, gemm2 and the ordered
+ * reduction, each executed and each checked from the bytes it read. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd_run_moe.h"
+
+static void
+fill_zero(void *user, uint64_t offset, void *dst, size_t size)
+{
+    (void)user;
+    (void)offset;
+    memset(dst, 0, size);
+}
+
+/* ---- operands ---- */
+
+static void
+shape_operand(struct moe_run *m, struct kn_operand *o, uint32_t id,
+              struct kn_data d)
+{
+    *o = (struct kn_operand){ .used = true, .data = d };
+    o->data.seed = (uint64_t)m->t->cli->v[KN_FLAG_seed].i;
+    o->data.mode = (enum kn_data_mode)m->t->cli->v[KN_FLAG_data].i;
+    o->data.operand = id;
+    o->data.target = m->target;
+    o->data.batches += !o->data.batches;
+    kn_data_shape(&o->data, 0, 0);
+    o->file_row = o->data.row_bytes;
+    o->size = kn_data_bytes(&o->data);
+}
+
+/* Operands of a stage, from the seed; the numbers tell them apart. */
+static void
+shape_stage(struct moe_run *m, struct moe_part *s)
+{
+    const kiln_problem *p = &s->p;
+    bool up = p->stage == KILN_MOE_GATE_UP;
+    int64_t rows = p->tokens * (up ? 1 : p->topk), n = up ? 2 * p->n : p->n;
+    int64_t kb = (p->k + 31) / 32;
+    uint32_t id = up ? 0 : 4;
+
+    shape_operand(m, &s->a, id, (struct kn_data){ .type = p->a, .rows = rows,
+                                                  .cols = p->k });
+    shape_operand(m, &s->b, id + 1, (struct kn_data){
+        .type = p->b, .batches = p->groups, .rows = n, .cols = p->k });
+    if (p->scale == KILN_SCALE_MX32) {
+        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = p->a, .rows = rows, .cols = kb, .scale = true });
+        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+            .type = p->b, .batches = p->groups, .rows = n, .cols = kb,
+            .scale = true });
+    } else if (p->scale == KILN_SCALE_TENSOR) {
+        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
+        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+            .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
+    }
+}
+
+static kiln_status
+alloc_operand(struct moe_run *m, struct kn_operand *o)
+{
+    if (!o->used)
+        return KILN_OK;
+    return kn_sim_alloc(m->sim, o->size ? o->size : 1, KN_MEM_READONLY,
+                        kn_operand_fill, o, &o->addr);
+}
+
+static kiln_status
+upload(struct moe_run *m, const void *data, size_t size, uint64_t *addr)
+{
+    KN_TRY(kn_sim_alloc(m->sim, size ? size : 1, KN_MEM_READONLY, NULL, NULL,
+                        addr));
+    return kn_sim_write(m->sim, *addr, data, size);
+}
+
+static kiln_status
+alloc_part(struct moe_run *m, struct moe_part *s)
+{
+    struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb };
+    int64_t rows = s->p.tokens * (s->p.atomic ? 1 : s->p.topk);
+
+    for (size_t i = 0; i < sizeof in / sizeof *in; i++)
+        KN_TRY(alloc_operand(m, in[i]));
+    s->out_row = (uint64_t)s->p.n * kn_ref_type_bits(s->p.out) / 8;
+    s->out_size = (uint64_t)rows * s->out_row;
+    return kn_sim_alloc(m->sim, s->out_size ? s->out_size : 1, KN_MEM_OUTPUT,
+                        s->p.atomic ? fill_zero : NULL, NULL, &s->out);
+}
+
+/* ---- one launch ---- */
+
+static kiln_status
+make_kernel(struct moe_run *m, struct moe_part *s, struct kn_json *j)
+{
+    const struct kn_object_kernel *k;
+    struct kn_config cfg = { 0 };
+    struct kn_object o;
+
+    KN_TRY(kn_config_parse(m->c, m->t->cli->config, &cfg));
+    kn_progress_stage(m->t->progress, "generating");
+    KN_TRY(kn_generate(m->c, &s->p, &cfg, KN_WANT_CO, NULL, &s->g));
+    KN_TRY(kn_object_read(m->c, s->g.name, s->g.co, s->g.size, &o));
+    KN_TRY(kn_object_kernel(m->c, &o, NULL, &k));
+    kn_report_problem(m->t, j, &s->p);
+    kn_report_config(m->t, j, &s->g.cfg);
+    KN_TRY(kn_report_kernel(m->t, j, &o, k));
+    kn_report_generated(m->t, j, &s->g);
+    return KILN_OK;
+}
+
+static kiln_status
+launch(struct moe_run *m, struct moe_part *s)
+{
+    struct kn_operands o = {
+        .a = s->a.addr, .b = s->b.addr, .c = s->out, .sa = s->sa.addr,
+        .sb = s->sb.addr, .offs = m->ids, .experts = m->experts,
+        .padded = m->padded, .weights = m->weights,
+    };
+    struct kn_sim_launch l = { .kernel = s->g.name };
+    struct kn_sim_code *code;
+    uint64_t total;
+
+    KN_TRY(kn_plan_launch(m->c, &s->p, &s->g.cfg, &o, &s->plan));
+    total = s->plan.grid[0];
+    KN_TRY(kn_cli_select(m->c, m->t->cli, total, &s->select));
+    if (!total)
+        return KILN_OK;
+    KN_TRY(kn_sim_load(m->sim, s->g.name, s->g.co, s->g.size, &code));
+    l.code = code;
+    l.kernarg = s->plan.kernarg;
+    l.kernarg_size = s->plan.kernarg_size;
+    l.select = s->select;
+    memcpy(l.grid, s->plan.grid, sizeof l.grid);
+    memcpy(l.block, s->plan.block, sizeof l.block);
+    kn_tool_orders(m->t, &l);
+    kn_progress_stage(m->t->progress, "simulating workgroups");
+    return kn_sim_run(m->sim, &l, &s->result);
+}
+
+/* ---- check ---- */
+
+/* The tile workgroup `id` computes: templates/total_moe.tir and band.tir. */
+static struct kn_rect
+tile_of(const struct moe_run *m, const struct moe_part *s, uint64_t id)
+{
+    kiln_problem p = s->p;
+    struct kn_config g = s->g.cfg;
+    struct kn_rect r = { 0 };
+
+    p.family = KILN_GEMM;
+    p.groups = 0;
+    p.m = m->sorted.padded;
+    g.bn = kn_tile_columns(&s->p, &s->g.cfg);
+    p.stage = KILN_MOE_NONE;
+    if (id < kn_tile_count(&p, &g, NULL))
+        r = kn_tile_rect(&p, &g, NULL, id);
+    return r;
+}
+
+/* The ids of a tile that are no padding. */
+static int64_t
+tile_ids(const struct moe_run *m, const struct kn_rect *t, int32_t *ids)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < t->rows; i++)
+        if ((m->sorted.ids[t->m0 + i] & 0xffffff) < m->r.tokens)
+            ids[n++] = m->sorted.ids[t->m0 + i];
+    return n;
+}
+
+static int64_t
+output_row(const struct moe_run *m, const struct moe_part *s, int32_t id)
+{
+    int64_t token = id & 0xffffff;
+
+    return s->p.atomic ? token : token * m->r.topk + ((uint32_t)id >> 24);
+}
+
+static kiln_status
+read_rows(const struct moe_run *m, const struct moe_part *s,
+          const int32_t *ids, struct kn_ref_rect rect, uint8_t *got)
+{
+    uint64_t size = kn_ref_type_bits(s->p.out) / 8;
+    size_t row = (size_t)((uint64_t)rect.cols * size);
+
+    for (int64_t i = 0; i < rect.rows; i++)
+        KN_TRY(kn_sim_read(m->sim, s->out + (uint64_t)rect.n0 * size +
+                           (uint64_t)output_row(m, s, ids[i]) * s->out_row,
+                           got + (size_t)i * row, row));
+    return KILN_OK;
+}
+
+/* Sums of an atomic output, by token and column, over the executed tiles. */
+static void
+add_atomic(struct moe_part *s, const int32_t *ids, struct kn_ref_rect rect,
+           const double *value, const double *abssum)
+{
+    for (int64_t i = 0; i < rect.rows * rect.cols; i++) {
+        int64_t at = (ids[i / rect.cols] & 0xffffff) * s->p.n + rect.n0 +
+                     i % rect.cols;
+
+        s->value[at] += value[i];
+        s->abssum[at] += abssum[i];
+        s->rounded[at] += fabs(value[i]);
+        s->adds[at]++;
+    }
+}
+
+static kiln_status
+check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
+              const struct kn_rect *t)
+{
+    struct kn_moe_stage st = { &s->p, &m->r, &s->a, &s->b, &s->sa, &s->sb,
+                               NULL };
+    int32_t *ids;
+    double *value, *abssum;
+    uint8_t *got;
+    struct kn_ref_result res = { .target = s->p.target, .out = s->p.out,
+                                 .k = s->p.k };
+
+    KN_ENTER(c);
+    st.ids = ids = KN_NEW(c, int32_t, (size_t)t->rows);
+    res.rect = (struct kn_ref_rect){ 0, t->n0, tile_ids(m, t, ids), t->cols };
+    value = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
+    abssum = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
+    got = KN_NEW(c, uint8_t, (size_t)(t->rows * t->cols) * 8);
+    if (!res.rect.rows)
+        return KILN_OK;
+    KN_TRY(kn_moe_reference(c, &st, res.rect, value, abssum));
+    s->written += (uint64_t)(res.rect.rows * t->cols) *
+                  kn_ref_type_bits(s->p.out) / 8;
+    if (s->p.atomic) {
+        add_atomic(s, ids, res.rect, value, abssum);
+        return KILN_OK;
+    }
+    KN_TRY(read_rows(m, s, ids, res.rect, got));
+    res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file;
+    res.got = got;
+    res.value = value;
+    res.abssum = abssum;
+    kn_ref_compare(&res, &s->check);
+    return KILN_OK;
+}
+
+static kiln_status
+check_tile(struct moe_run *m, struct moe_part *s, const struct kn_rect *t)
+{
+    struct kn_ctx own;
+    kiln_status st;
+
+    kn_ctx_init(&own, m->c->realloc, m->c->user);
+    st = check_tile_in(&own, m, s, t);
+    if (st && own.err.status)
+        kn_fail(m->c, st, "%s", own.err.text);
+    kn_ctx_free(&own);
+    return st;
+}
+
+/* Every addition rounds to bf16 once, and so did what is added. */
+static kiln_status
+check_atomic(struct moe_run *m, struct moe_part *s)
+{
+    int64_t n = s->p.tokens * s->p.n;
+    double unit = ((double)s->p.k / 8 + 16) * 0x1p-24;
+    struct kn_ref_result res = {
+        .target = s->p.target, .out = s->p.out, .k = s->p.k,
+        .rect = { 0, 0, s->p.tokens, s->p.n }, .value = s->value,
+        .abssum = s->abssum,
+    };
+    uint8_t *got = KN_NEW(m->c, uint8_t, (size_t)(2 * n) + 1);
+
+    for (int64_t i = 0; i < n; i++)
+        s->abssum[i] += (s->adds[i] + 1) * 0x1.02p-9 * s->rounded[i] / unit;
+    KN_TRY(kn_sim_read(m->sim, s->out, got, (size_t)(2 * n)));
+    res.got = got;
+    kn_ref_compare(&res, &s->check);
+    return KILN_OK;
+}
+
+static kiln_status
+alloc_sums(struct moe_run *m, struct moe_part *s)
+{
+    size_t n = (size_t)(s->p.tokens * s->p.n) + 1;
+
+    if (!s->p.atomic)
+        return KILN_OK;
+    if (n > (size_t)1 << 26)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "an atomic output of over 2^26 "
+                       "elements cannot be checked: take --reduce ordered");
+    s->value = KN_NEW(m->c, double, n);
+    s->abssum = KN_NEW(m->c, double, n);
+    s->rounded = KN_NEW(m->c, double, n);
+    s->adds = KN_NEW(m->c, int32_t, n);
+    return KILN_OK;
+}
+
+static void
+check_written(struct moe_run *m, struct moe_part *s)
+{
+    uint64_t got = s->out_size - kn_sim_unwritten(m->sim, s->out);
+    struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = s->out,
+                            .count = 1 };
+
+    if (got == s->written || !s->out_size)
+        return;
+    snprintf(f.text, sizeof f.text, "%" PRIu64 " bytes of the output were "
+             "written, its tiles have %" PRIu64, got, s->written);
+    kn_report_add(m->c, &s->result, &f);
+}
+
+static kiln_status
+check_part(struct moe_run *m, struct moe_part *s)
+{
+    uint64_t n = s->select.all ? s->plan.grid[0] : s->select.n;
+
+    kn_progress_stage(m->t->progress, "checking tiles");
+    KN_TRY(alloc_sums(m, s));
+    for (uint64_t i = 0; i < n; i++) {
+        struct kn_rect t = tile_of(m, s, s->select.all ? i
+                                                       : s->select.ids[i]);
+
+        if (t.rows && t.cols)
+            KN_TRY(check_tile(m, s, &t));
+        kn_progress_update(m->t->progress, i + 1, n);
+    }
+    if (s->p.atomic)
+        return check_atomic(m, s);
+    check_written(m, s);
+    return KILN_OK;
+}
+
+/* ---- report ---- */
+
+static void
+report_check(struct moe_run *m, const struct moe_part *s, struct kn_json *j)
+{
+    const struct kn_ref_check *k = &s->check;
+    struct kn_buf *b = m->t->text;
+
+    if (k->bad)
+        kn_putf(b, "check     WRONG: %" PRIu64 " of %" PRIu64 " elements are "
+                "bad, the first is %g, should be %g", k->bad, k->elements,
+                k->bad_got, k->bad_want);
+    else
+        kn_putf(b, "check     ok: %" PRIu64 " elements", k->elements);
+    kn_putf(b, "; max error %.3g absolute, %.3g relative, worst tile %.3g\n",
+            k->max_abs, k->max_rel, k->max_tile_rel);
+    kn_json_open(j, "check", '{');
+    kn_json_bool(j, "ok", !k->bad);
+    kn_json_real(j, "max_abs", k->max_abs);
+    kn_json_real(j, "max_rel", k->max_rel);
+    kn_json_real(j, "max_tile_rel", k->max_tile_rel);
+    kn_json_uint(j, "bad", k->bad);
+    kn_json_uint(j, "elements", k->elements);
+    kn_json_close(j, '}');
+}
+
+kiln_status
+moe_run_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
+{
+    KN_TRY(make_kernel(m, s, j));
+    KN_TRY(alloc_part(m, s));
+    KN_TRY(launch(m, s));
+    KN_TRY(check_part(m, s));
+    report_check(m, s, j);
+    kn_report_run(m->t, j, &s->result);
+    m->wrong |= s->check.bad || s->result.nfindings;
+    return KILN_OK;
+}
+
+/* ---- the command ---- */
+
+static kiln_status
+read_routing(struct moe_run *m)
+{
+    const struct kn_value *v = m->t->cli->v;
+    int64_t among = m->r.experts;
+    int used = 0;
+
+    if (v[KN_FLAG_routing].seen &&
+        (sscanf(v[KN_FLAG_routing].s, "extreme:%" SCNd64 "%n", &among,
+                &used) != 1 || v[KN_FLAG_routing].s[used] || among < 1))
+        return kn_fail(m->c, KILN_BAD_INPUT, "--routing of moe is extreme:K, "
+                       "K experts for all tokens, not '%s'",
+                       v[KN_FLAG_routing].s);
+    return kn_moe_route(m->c, (uint64_t)v[KN_FLAG_seed].i, among, m->exact,
+                        &m->r);
+}
+
+static kiln_status
+upload_sorted(struct moe_run *m)
+{
+    const struct kn_moe_sorted *s = &m->sorted;
+    size_t blocks = (size_t)(s->room / m->block_m);
+
+    KN_TRY(upload(m, s->ids, (size_t)s->room * 4, &m->ids));
+    KN_TRY(upload(m, s->weights, (size_t)s->room * 4, &m->weights));
+    KN_TRY(upload(m, s->experts, blocks * 4, &m->experts));
+    return upload(m, &s->padded, 4, &m->padded);
+}
+
+static kiln_status
+run_stages(struct moe_run *m, int stage, struct kn_json *j)
+{
+    struct moe_part *s = KN_NEW(m->c, struct moe_part, 1);
+
+    if (stage == KILN_MOE_NONE)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "--stage layer is not "
+                       "available yet");
+    KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, stage, &s->p));
+    shape_stage(m, s);
+    return moe_run_part(m, s, j);
+}
+
+static kiln_status
+prepare(struct moe_run *m, int stage)
+{
+    const struct kn_value *v = m->t->cli->v;
+    kiln_problem p;
+
+    m->target = KILN_GFX950;
+    m->exact = v[KN_FLAG_data].i == KN_DATA_EXACT;
+    KN_TRY(kn_tool_device(m->t, &m->target));
+    KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target,
+                          stage ? stage : KILN_MOE_GATE_UP, &p));
+    m->block_m = p.block_m;
+    m->r = (struct kn_moe_routing){ .tokens = p.tokens, .topk = p.topk,
+                                    .experts = p.groups };
+    KN_TRY(read_routing(m));
+    return kn_moe_sort(m->c, &m->r, m->block_m, &m->sorted);
+}
+
+kiln_status
+kn_run_moe(struct kn_tool *t)
+{
+    struct moe_run *m = KN_NEW(t->c, struct moe_run, 1);
+    struct kn_json j = { .b = { .c = t->c } };
+    int stage = (int)t->cli->v[KN_FLAG_stage].i;
+    kiln_status s;
+
+    m->t = t;
+    m->c = t->c;
+    KN_TRY(prepare(m, stage));
+    kn_putf(t->text, "routing   %" PRId64 " tokens x %" PRId64 " of %" PRId64
+            " experts: %" PRId32 " sorted rows in blocks of %u\n",
+            m->r.tokens, m->r.topk, m->r.experts, m->sorted.padded,
+            m->block_m);
+    KN_TRY(kn_sim_open(t->c, m->target, &m->sim));
+    kn_json_open(&j, NULL, '{');
+    s = upload_sorted(m);
+    if (!s)
+        s = run_stages(m, stage, &j);
+    kn_sim_close(m->sim);
+    kn_json_close(&j, '}');
+    if (s)
+        return s;
+    KN_TRY(kn_report_write(t, &j));
+    return m->wrong ? KILN_FINDING : KILN_OK;
+}

@@ -1,0 +1,212 @@
+/* moe.c - routing, sort and align, quantisation. */
+#include "moe.h"
+
+#include <math.h>
+#include <string.h>
+
+int64_t
+kn_moe_room(int64_t tokens, int64_t topk, int64_t experts, uint32_t block_m)
+{
+    int64_t n = tokens * topk, used = n < experts ? n : experts;
+
+    n += used * ((int64_t)block_m - 1);
+    return (n + block_m - 1) / block_m * block_m;
+}
+
+/* at[e]: first row of expert e, at[experts]: all rows. */
+static kiln_status
+place_experts(struct kn_ctx *c, const struct kn_moe_routing *r,
+              uint32_t block_m, int64_t *at)
+{
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < r->tokens * r->topk; i++) {
+        if (r->expert[i] < 0 || r->expert[i] >= r->experts)
+            return kn_fail(c, KILN_BAD_INPUT, "slot %lld of the routing names "
+                           "expert %d of %lld", (long long)i, r->expert[i],
+                           (long long)r->experts);
+        at[r->expert[i]]++;
+    }
+    for (int64_t e = 0; e <= r->experts; e++) {
+        int64_t rows = e < r->experts ? at[e] : 0;
+
+        at[e] = sum;
+        sum += (rows + block_m - 1) / block_m * block_m;
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kn_moe_sort(struct kn_ctx *c, const struct kn_moe_routing *r, uint32_t block_m,
+            struct kn_moe_sorted *s)
+{
+    int64_t *at = KN_NEW(c, int64_t, (size_t)r->experts + 1);
+
+    s->room = kn_moe_room(r->tokens, r->topk, r->experts, block_m);
+    s->ids = KN_NEW(c, int32_t, (size_t)s->room + 1);
+    s->weights = KN_NEW(c, float, (size_t)s->room + 1);
+    s->experts = KN_NEW(c, int32_t, (size_t)(s->room / block_m) + 1);
+    KN_TRY(place_experts(c, r, block_m, at));
+    s->padded = (int32_t)at[r->experts];
+    for (int64_t i = 0; i < s->room; i++)
+        s->ids[i] = (int32_t)r->tokens;
+    for (int64_t e = 0; e < r->experts; e++)
+        for (int64_t b = at[e] / block_m; b < at[e + 1] / block_m; b++)
+            s->experts[b] = (int32_t)e;
+    for (int64_t i = 0; i < r->tokens * r->topk; i++) {
+        int64_t row = at[r->expert[i]]++;
+
+        s->ids[row] = (int32_t)((uint32_t)(i / r->topk) |
+                                (uint32_t)(i % r->topk) << 24);
+        s->weights[row] = r->weight[i];
+    }
+    return KILN_OK;
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t
+mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* The first topk of a shuffle of 0 .. among - 1 (Fisher and Yates). */
+static void
+draw(uint64_t seed, int64_t among, int64_t topk, int32_t *deck, int32_t *out)
+{
+    for (int64_t s = 0; s < topk; s++) {
+        int64_t at = s + (int64_t)(mix(seed + (uint64_t)s) %
+                                   (uint64_t)(among - s));
+        int32_t x = deck[at];
+
+        deck[at] = deck[s];
+        deck[s] = out[s] = x;
+    }
+}
+
+kiln_status
+kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among, bool exact,
+             struct kn_moe_routing *r)
+{
+    int32_t *deck = KN_NEW(c, int32_t, (size_t)among + 1);
+
+    if (r->topk > among || among > r->experts)
+        return kn_fail(c, KILN_BAD_INPUT, "%lld of %lld experts cannot serve "
+                       "%lld different slots of a token", (long long)among,
+                       (long long)r->experts, (long long)r->topk);
+    r->expert = KN_NEW(c, int32_t, (size_t)(r->tokens * r->topk) + 1);
+    r->weight = KN_NEW(c, float, (size_t)(r->tokens * r->topk) + 1);
+    for (int64_t e = 0; e < among; e++)
+        deck[e] = (int32_t)e;
+    for (int64_t t = 0; t < r->tokens; t++)
+        draw(mix(seed ^ 0x6d6f65u) + (uint64_t)(t * r->topk), among, r->topk,
+             deck, r->expert + t * r->topk);
+    for (int64_t i = 0; i < r->tokens * r->topk; i++) {
+        uint64_t h = mix(~seed + (uint64_t)i);
+
+        r->weight[i] = exact ? (float)(1u << h % 3) / 2
+                             : (float)((double)(h >> 11) * 0x1p-53);
+    }
+    return KILN_OK;
+}
+
+static void
+put_code(uint8_t *run, uint64_t bit, unsigned bits, uint32_t code)
+{
+    for (unsigned b = 0; b < bits; b++)
+        if (code >> b & 1)
+            run[(bit + b) / 8] |= (uint8_t)(1u << (bit + b) % 8);
+}
+
+void
+kn_moe_quantise(kiln_type t, kiln_target target, const double *row, int64_t n,
+                uint8_t *payload, uint8_t *scales)
+{
+    unsigned bits = kn_ref_type_bits(t);
+    double most = kn_ref_max(t, target);
+    int top = ilogb(most);
+
+    memset(payload, 0, ((size_t)n * bits + 7) / 8);
+    for (int64_t b = 0; b < n; b += 32) {
+        int64_t end = b + 32 < n ? b + 32 : n;
+        double amax = 0;
+        int e;
+
+        for (int64_t i = b; i < end; i++)
+            amax = fmax(amax, fabs(row[i]));
+        e = amax > 0 ? ilogb(amax) - top : -127;
+        e = e < -127 ? -127 : e > 127 ? 127 : e;
+        scales[b / 32] = (uint8_t)(e + 127);
+        for (int64_t i = b; i < end; i++) {
+            double x = fmin(fmax(ldexp(row[i], -e), -most), most);
+
+            put_code(payload, (uint64_t)i * bits, bits,
+                     kn_ref_encode(t, target, x));
+        }
+    }
+}
+
+/* ---- problems ---- */
+
+static kiln_status
+check_flags(struct kn_ctx *c, const struct kn_value *v)
+{
+    static const enum kn_flag_id needed[] = {
+        KN_FLAG_hidden, KN_FLAG_inter, KN_FLAG_experts, KN_FLAG_topk,
+        KN_FLAG_tokens,
+    };
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!v[needed[i]].seen)
+            return kn_fail(c, KILN_BAD_INPUT, "moe needs %s",
+                           kn_flags[needed[i]].name);
+    if (v[KN_FLAG_m].seen || v[KN_FLAG_n].seen || v[KN_FLAG_k].seen)
+        return kn_fail(c, KILN_BAD_INPUT, "the sizes of moe are --hidden, "
+                       "--inter, --experts, --topk and --tokens");
+    if (v[KN_FLAG_topk].i > 255 || v[KN_FLAG_tokens].i >= 1 << 24)
+        return kn_fail(c, KILN_BAD_INPUT, "moe has at most 255 slots a token "
+                       "and 16777215 tokens");
+    return KILN_OK;
+}
+
+/* The block that wastes least of the rows an expert gets on average. */
+static uint8_t
+choose_block(const kiln_problem *p)
+{
+    int64_t used = p->tokens * p->topk, many = p->groups;
+    int64_t rows = many < used ? used / many : 1;
+
+    return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 256 ? 64 : 128;
+}
+
+kiln_status
+kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
+               int stage, kiln_problem *p)
+{
+    static const uint8_t blocks[] = { 16, 32, 64, 128 };
+    const struct kn_value *v = cli->v;
+    bool small;
+
+    KN_TRY(check_flags(c, v));
+    kn_cli_problem(cli, target, p);
+    p->family = KILN_MOE;
+    p->stage = (uint8_t)stage;
+    p->act = (uint8_t)v[KN_FLAG_act].i;
+    p->tokens = v[KN_FLAG_tokens].i;
+    p->topk = v[KN_FLAG_topk].i;
+    p->groups = v[KN_FLAG_experts].i;
+    p->atomic = stage == KILN_MOE_DOWN && v[KN_FLAG_reduce].seen &&
+                !strcmp(v[KN_FLAG_reduce].s, "atomic");
+    p->n = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_inter : KN_FLAG_hidden].i;
+    p->k = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_hidden : KN_FLAG_inter].i;
+    p->block_m = v[KN_FLAG_block_m].seen ? blocks[v[KN_FLAG_block_m].i]
+                                         : choose_block(p);
+    p->m = kn_moe_room(p->tokens, p->topk, p->groups, p->block_m);
+    small = p->a == KILN_FP8 || p->a == KILN_BF8 || p->a == KILN_I8;
+    if (small && !v[KN_FLAG_scale].seen)
+        p->scale = KILN_SCALE_TENSOR;
+    return kn_problem_normalise(c, p);
+}

@@ -1,0 +1,66 @@
+/* moe.h - the host's part of moe: routing, sort and align, problems, and the
+ * reference of every stage.
+ *
+ * Sorted ids are int32 token | slot << 24. Rows of one expert are together,
+ * ascending by token and then slot, padded to whole blocks of block_m rows
+ * with the id `tokens` and weight 0; experts ascend; an expert without rows
+ * has no block. experts[] names the expert of each block. */
+#ifndef KN_MOE_H
+#define KN_MOE_H
+
+#include "operands.h"
+
+/* expert[tokens][topk] and weight[tokens][topk] of a routing. */
+struct kn_moe_routing {
+    int64_t tokens, topk, experts;
+    int32_t *expert;
+    float *weight;
+};
+
+struct kn_moe_sorted {
+    int64_t room;            /* rows allocated: no routing needs more */
+    int32_t padded;          /* rows that count */
+    int32_t *ids, *experts;
+    float *weights;
+};
+
+/* Most rows any routing can need, in whole blocks. */
+int64_t kn_moe_room(int64_t tokens, int64_t topk, int64_t experts,
+                    uint32_t block_m);
+kiln_status kn_moe_sort(struct kn_ctx *c, const struct kn_moe_routing *r,
+                        uint32_t block_m, struct kn_moe_sorted *out);
+/* Each token draws topk different experts of the first `among`. */
+kiln_status kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among,
+                         bool exact, struct kn_moe_routing *r);
+
+/* Quantises a row of n numbers to a type with one E8M0 scale per 32: the
+ * scale is 2^floor(log2(amax)) over the type's largest power of two (OCP MX
+ * v1.0 6.3), clamped to 2^-127 .. 2^127; elements round to nearest even and
+ * saturate. Bits of the last byte beyond n are zero. */
+void kn_moe_quantise(kiln_type t, kiln_target target, const double *row,
+                     int64_t n, uint8_t *payload, uint8_t *scales);
+
+/* One stage as the reference sees it. Rows of A are by token (gate_up) or by
+ * token * topk + slot (down). */
+struct kn_moe_stage {
+    const kiln_problem *p;
+    const struct kn_moe_routing *r;
+    struct kn_operand *a, *b, *sa, *sb;
+    const int32_t *ids;      /* of the rectangle's rows, all of one expert */
+};
+
+/* value and abssum of columns [n0, n0 + cols) of the rows ids[0 .. rows), twice
+ * rows * cols of room in each; down: times the routing weight. The tolerance that
+ * kn_ref_compare makes of abssum covers the activation too. */
+kiln_status kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
+                             struct kn_ref_rect rect, double *value,
+                             double *abssum);
+
+/* Problem of a stage from the flags; BAD_INPUT if one is missing. */
+kiln_status kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli,
+                           kiln_target target, int stage, kiln_problem *p);
+
+/* `kilnc run moe`. */
+kiln_status kn_run_moe(struct kn_tool *t);
+
+#endif
