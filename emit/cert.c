@@ -53,7 +53,7 @@ access_of(const struct kn_fn *f, uint32_t ins, struct kn_access *a)
 kiln_status
 kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
                  const struct kn_fn *f, const struct kn_line_map *lines,
-                 struct kn_access **access, uint32_t *nslots)
+                 struct kn_slots *out)
 {
     struct kn_access *a = KN_NEW(c, struct kn_access, p->n + 1);
 
@@ -63,8 +63,7 @@ kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
             return kn_fail(c, KILN_INTERNAL, "the LDS access at 0x%llx belongs "
                            "to no operation",
                            (unsigned long long)p->inst[n].pc);
-    *access = a;
-    *nslots = slot_base(f, (uint32_t)f->nlds);
+    *out = (struct kn_slots){ a, slot_base(f, (uint32_t)f->nlds) };
     return KILN_OK;
 }
 
@@ -162,11 +161,10 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
               const struct kn_fn *f, const struct kn_line_map *lines,
               struct kn_buf *out)
 {
-    struct kn_access *a;
-    uint32_t nslots;
+    struct kn_slots slots;
     const char *sep = "\n";
 
-    KN_TRY(kn_cert_accesses(c, p, f, lines, &a, &nslots));
+    KN_TRY(kn_cert_accesses(c, p, f, lines, &slots));
     kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
             "  \"arch\": \"%s\",\n  \"slots\": [", f->name,
             kiln_target_name(f->target));
@@ -181,7 +179,7 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
         if (!kn_isa[p->inst[n].op].counter)
             continue;
         kn_put(out, sep);
-        write_entry(out, p, n, &a[n], ins < f->nins ? f->ins[ins].at : none);
+        write_entry(out, p, n, &slots.access[n], ins < f->nins ? f->ins[ins].at : none);
         sep = ",\n";
     }
     kn_put(out, "\n  ]\n}\n");
@@ -215,7 +213,7 @@ check_claim(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
 
 static kiln_status
 read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
-           uint32_t nslots, struct kn_access *access)
+           const struct kn_slots *out)
 {
     const char *kind = json_string_value(json_object_get(e, "kind"));
     int64_t at = json_integer_value(json_object_get(e, "at"));
@@ -223,14 +221,14 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
     int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
     int k = kind ? kn_name_index(kinds, 4, kind) : -1;
 
-    if (!kind || slot < 0 || slot >= (nslots ? nslots : 1))
+    if (!kind || slot < 0 || slot >= (out->n ? out->n : 1))
         return bad(c, "has an entry without kind or with a wrong slot");
     if (n < 0 || !kn_isa[p->inst[n].op].counter)
         return kn_fail(c, KILN_FINDING, "the certificate speaks of an "
                        "asynchronous instruction at offset %lld, which is not "
                        "there", (long long)at);
     if (k > 0)
-        access[n] = (struct kn_access){
+        out->access[n] = (struct kn_access){
             (uint8_t)k,
             (uint8_t)json_integer_value(json_object_get(e, "own")),
             (uint16_t)slot };
@@ -240,34 +238,32 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
 
 static kiln_status
 read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
-             struct kn_access **access, uint32_t *nslots)
+             struct kn_slots *out)
 {
     const json_t *list = json_object_get(root, "asynchronous");
     const char *name = json_string_value(json_object_get(root, "kernel"));
-    struct kn_access *a = KN_NEW(c, struct kn_access, p->n + 1);
 
+    out->access = KN_NEW(c, struct kn_access, p->n + 1);
     if (json_integer_value(json_object_get(root, "kiln_certificate")) != 1 ||
         !json_is_array(list) || !name)
         return bad(c, "is not one of kiln, version 1");
     if (strcmp(name, p->kernel->name))
         return kn_fail(c, KILN_BAD_INPUT, "the certificate is for kernel %s, "
                        "the object has %s", name, p->kernel->name);
-    *nslots = (uint32_t)json_array_size(json_object_get(root, "slots"));
+    out->n = (uint32_t)json_array_size(json_object_get(root, "slots"));
     for (size_t i = 0; i < json_array_size(list); i++)
-        KN_TRY(read_entry(c, p, json_array_get(list, i), *nslots, a));
+        KN_TRY(read_entry(c, p, json_array_get(list, i), out));
     for (uint32_t n = 0; n < p->n; n++)
-        if (touches_lds(&p->inst[n]) && !a[n].kind)
+        if (touches_lds(&p->inst[n]) && !out->access[n].kind)
             return kn_fail(c, KILN_FINDING, "the LDS access at 0x%llx is not "
                            "in the certificate",
                            (unsigned long long)p->inst[n].pc);
-    *access = a;
     return KILN_OK;
 }
 
 kiln_status
 kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
-             const struct kn_program *p, struct kn_access **access,
-             uint32_t *nslots)
+             const struct kn_program *p, struct kn_slots *out)
 {
     json_error_t err;
     json_t *root = json_loadb(text, size, 0, &err);
@@ -276,7 +272,7 @@ kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
     if (!root)
         return kn_fail(c, KILN_BAD_INPUT, "the certificate is no JSON: line "
                        "%d: %s", err.line, err.text);
-    s = read_entries(c, root, p, access, nslots);
+    s = read_entries(c, root, p, out);
     json_decref(root);
     return s;
 }

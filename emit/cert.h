@@ -16,7 +16,7 @@
 kiln_status kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
                              const struct kn_fn *f,
                              const struct kn_line_map *lines,
-                             struct kn_access **access, uint32_t *nslots);
+                             struct kn_slots *out);
 
 /* The certificate's text. */
 kiln_status kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
@@ -26,7 +26,6 @@ kiln_status kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
 /* Reads a certificate for this program. BAD_INPUT if it is no certificate or
  * of another kernel; FINDING if an instruction it speaks of is not there. */
 kiln_status kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
-                         const struct kn_program *p, struct kn_access **access,
-                         uint32_t *nslots);
+                         const struct kn_program *p, struct kn_slots *out);
 
 #endif

@@ -50,12 +50,19 @@ struct checker {
     struct kn_check_result *out;
     bool report;
     bool full_exec;          /* nothing writes EXEC */
+    struct kn_cfg g;
+    struct state *in;        /* by block: what holds on every way in */
     struct slot *spare[6];   /* states of blocks being passed through */
 };
 
+/* What a finding is about: register `name``number`, or a slot's number. */
+struct subject {
+    const char *what, *name;
+    unsigned number, since;
+};
+
 static void
-finding(struct checker *k, uint32_t inst, const char *what, unsigned since,
-        const char *name, unsigned reg)
+finding(struct checker *k, uint32_t inst, const struct subject *s)
 {
     struct kn_check_result *r = k->out;
     char text[128];
@@ -68,7 +75,7 @@ finding(struct checker *k, uint32_t inst, const char *what, unsigned since,
         kn_inst_text(k->p->target, &k->p->inst[inst], text, sizeof text);
         f->inst = inst;
         snprintf(f->text, sizeof f->text, "%s: %s %s%u, %u operations issued "
-                 "since", text, what, name, reg, since);
+                 "since", text, s->what, s->name, s->number, s->since);
     }
     r->nfindings++;
 }
@@ -163,19 +170,22 @@ use_operand(struct checker *k, struct state *s, uint32_t n,
             if (r >= NVREG)
                 return;
             if (s->vm[r] < FREE && !(loads & KN_C_VM)) {
-                finding(k, n, "no vmcnt wait covers the load into", s->vm[r],
-                        r < 256 ? "v" : "a", r % 256);
+                finding(k, n, &(struct subject){
+                    "no vmcnt wait covers the load into", r < 256 ? "v" : "a",
+                    r % 256, s->vm[r] });
                 s->vm[r] = FREE;
             }
             if (s->ds[r] < FREE && !(loads & KN_C_LGKM)) {
-                finding(k, n, "no lgkmcnt wait covers the LDS read into",
-                        s->ds[r], r < 256 ? "v" : "a", r % 256);
+                finding(k, n, &(struct subject){
+                    "no lgkmcnt wait covers the LDS read into",
+                    r < 256 ? "v" : "a", r % 256, s->ds[r] });
                 s->ds[r] = FREE;
             }
         } else if (o->kind == KN_O_SGPR && o->reg + i < NSREG &&
                    s->scalar[o->reg + i]) {
-            finding(k, n, "no lgkmcnt(0) covers the scalar load into", 0, "s",
-                    o->reg + i);
+            finding(k, n, &(struct subject){
+                "no lgkmcnt(0) covers the scalar load into", "s", o->reg + i,
+                0 });
             s->scalar[o->reg + i] = 0;
         }
     }
@@ -289,10 +299,10 @@ read_slot(struct checker *k, struct state *s, uint32_t n,
     unsigned need = !a->own ? W_VISIBLE : x->by_lds ? 0 : W_LANDED;
 
     if (x->write < need)
-        finding(k, n, x->write < W_LANDED
-                ? "no wait covers the writes into LDS slot"
-                : "no barrier publishes LDS slot",
-                x->write < W_LANDED ? x->write : 0, "", a->slot);
+        finding(k, n, &(struct subject){
+            x->write < W_LANDED ? "no wait covers the writes into LDS slot"
+                                : "no barrier publishes LDS slot",
+            "", a->slot, x->write < W_LANDED ? x->write : 0 });
     if (!a->own)
         x->read = 0;
 }
@@ -304,11 +314,11 @@ write_slot(struct checker *k, struct state *s, uint32_t n,
     struct slot *x = &s->slot[a->slot];
 
     if (x->read != R_NONE)
-        finding(k, n, x->read == R_DONE
-                ? "no barrier separates another wave's reads from the refill "
-                  "of LDS slot"
-                : "reads are outstanding of LDS slot",
-                x->read < R_DONE ? x->read : 0, "", a->slot);
+        finding(k, n, &(struct subject){
+            x->read == R_DONE ? "no barrier separates another wave's reads "
+                                "from the refill of LDS slot"
+                              : "reads are outstanding of LDS slot",
+            "", a->slot, x->read < R_DONE ? x->read : 0 });
     x->by_lds = a->kind == KN_ACC_WRITE;
     x->write = 0;
 }
@@ -464,43 +474,40 @@ passes_through(const struct checker *k, const struct kn_block *b)
 enum { MAX_THREAD = 6 };
 
 static bool
-enter_block(struct checker *k, const struct kn_cfg *g, struct state *in,
-            uint32_t b, const struct state *s, int depth)
+enter_block(struct checker *k, uint32_t b, const struct state *s, int depth)
 {
-    const struct kn_block *x = &g->blocks[b];
+    const struct kn_block *x = &k->g.blocks[b];
     struct state now = { 0 };
     bool changed = false;
 
     if (depth == MAX_THREAD || !passes_through(k, x))
-        return meet(k, &in[b], s);
+        return meet(k, &k->in[b], s);
     now.slot = k->spare[depth];
     copy_state(k, &now, s);
     for (uint32_t n = x->first; n < x->end; n++)
         step(k, &now, n);
     for (int e = 0; e < 2; e++)
         if (x->succ[e] >= 0 && feasible(k, x, &now, e))
-            changed |= enter_block(k, g, in, (uint32_t)x->succ[e], &now,
-                                   depth + 1);
+            changed |= enter_block(k, (uint32_t)x->succ[e], &now, depth + 1);
     return changed;
 }
 
 static bool
-flow(struct checker *k, const struct kn_cfg *g, struct state *in,
-     struct state *now)
+flow(struct checker *k, struct state *now)
 {
     bool changed = false;
 
-    for (uint32_t b = 0; b < g->nblocks; b++) {
-        const struct kn_block *x = &g->blocks[b];
+    for (uint32_t b = 0; b < k->g.nblocks; b++) {
+        const struct kn_block *x = &k->g.blocks[b];
 
-        if (!in[b].live)
+        if (!k->in[b].live)
             continue;
-        copy_state(k, now, &in[b]);
+        copy_state(k, now, &k->in[b]);
         for (uint32_t n = x->first; n < x->end; n++)
             step(k, now, n);
         for (int e = 0; e < 2; e++)
             if (x->succ[e] >= 0 && feasible(k, x, now, e))
-                changed |= enter_block(k, g, in, (uint32_t)x->succ[e], now, 0);
+                changed |= enter_block(k, (uint32_t)x->succ[e], now, 0);
     }
     return changed;
 }
@@ -530,35 +537,35 @@ undecided(struct kn_check_result *out, const char *why)
 
 kiln_status
 kn_check_program(struct kn_ctx *c, const struct kn_program *p,
-                 const struct kn_access *access, uint32_t nslots,
-                 struct kn_check_result *out)
+                 const struct kn_slots *slots, struct kn_check_result *out)
 {
-    struct checker k = { c, p, access, nslots, out, false,
-                         !writes_exec(p), { NULL } };
-    struct state *in, now = { 0 };
-    struct kn_cfg g;
+    struct checker k = { .c = c, .p = p, .out = out,
+                         .access = slots ? slots->access : NULL,
+                         .nslots = slots ? slots->n : 0,
+                         .full_exec = !writes_exec(p) };
+    struct state now = { 0 };
 
     memset(out, 0, sizeof *out);
-    KN_TRY(kn_cfg_build(c, p, &g));
-    if (g.irreducible || g.indirect)
+    KN_TRY(kn_cfg_build(c, p, &k.g));
+    if (k.g.irreducible || k.g.indirect)
         undecided(out, "a jump's target is not known, or a cycle has two "
                        "entries");
-    in = KN_NEW(c, struct state, g.nblocks);
-    for (uint32_t b = 0; b < g.nblocks; b++)
-        init_state(&k, &in[b]);
+    k.in = KN_NEW(c, struct state, k.g.nblocks);
+    for (uint32_t b = 0; b < k.g.nblocks; b++)
+        init_state(&k, &k.in[b]);
     init_state(&k, &now);
     for (int i = 0; i < MAX_THREAD; i++)
-        k.spare[i] = KN_NEW(c, struct slot, nslots + 1);
-    in[g.block_of[p->entry]].live = true;
-    while (flow(&k, &g, in, &now))
+        k.spare[i] = KN_NEW(c, struct slot, k.nslots + 1);
+    k.in[k.g.block_of[p->entry]].live = true;
+    while (flow(&k, &now))
         ;
     k.report = true;
-    flow(&k, &g, in, &now);
+    flow(&k, &now);
     for (uint32_t n = 0; n < p->n; n++) {
         if (p->inst[n].op == KN_I_unknown)
             undecided(out, "an instruction is unknown");
         out->waits += p->inst[n].op == KN_I_s_waitcnt;
-        out->accesses += access && access[n].kind != KN_ACC_NONE;
+        out->accesses += k.access && k.access[n].kind != KN_ACC_NONE;
     }
     return KILN_OK;
 }

@@ -24,6 +24,12 @@ struct kn_check_finding {
     char text[200];
 };
 
+/* Every instruction's access, and how many slots there are. */
+struct kn_slots {
+    struct kn_access *access;
+    uint32_t n;
+};
+
 enum { KN_CHECK_KEPT = 16 };
 
 struct kn_check_result {
@@ -34,9 +40,9 @@ struct kn_check_result {
     uint32_t waits, accesses;
 };
 
-/* access: by instruction, NULL without a certificate; nslots slots. */
+/* slots: NULL without a certificate. */
 kiln_status kn_check_program(struct kn_ctx *c, const struct kn_program *p,
-                             const struct kn_access *access, uint32_t nslots,
+                             const struct kn_slots *slots,
                              struct kn_check_result *out);
 
 #endif

@@ -58,12 +58,11 @@ check_kernel(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
              const struct certificate *cert)
 {
     struct kn_check_result r;
-    struct kn_access *a = NULL;
-    uint32_t nslots = 0;
+    struct kn_slots slots;
 
     if (cert->given) {
         kiln_status s = kn_cert_read(t->c, (const char *)cert->text,
-                                     cert->size, p, &a, &nslots);
+                                     cert->size, p, &slots);
 
         if (s == KILN_FINDING) {
             kn_putf(t->text, "FINDING   %s: %s\n", p->kernel->name,
@@ -73,7 +72,7 @@ check_kernel(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
         }
         KN_TRY(s);
     }
-    KN_TRY(kn_check_program(t->c, p, a, nslots, &r));
+    KN_TRY(kn_check_program(t->c, p, cert->given ? &slots : NULL, &r));
     report_result(t, j, p, &r);
     return r.nfindings ? KILN_FINDING : r.undecided ? KILN_BAD_INPUT : KILN_OK;
 }

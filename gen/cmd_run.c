@@ -109,7 +109,7 @@ make_kernel(struct run *r, struct kn_json *j)
         return report_kernel(r, j, object->s);
     }
     kn_progress_stage(r->t->progress, "generating");
-    KN_TRY(kn_generate(r->c, &r->p, &cfg, KN_WANT_CO, NULL, &r->g));
+    KN_TRY(kn_generate(r->c, &r->p, &cfg, NULL, &r->g));
     KN_TRY(report_kernel(r, j, r->g.name));
     kn_report_generated(r->t, j, &r->g);
     return KILN_OK;

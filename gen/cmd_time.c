@@ -77,7 +77,7 @@ kn_cmd_time(struct kn_tool *t)
     KN_TRY(read_problem(r));
     KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
     kn_progress_stage(t->progress, "generating");
-    KN_TRY(kn_generate(t->c, &r->p, &cfg, KN_WANT_CO, NULL, &r->g));
+    KN_TRY(kn_generate(t->c, &r->p, &cfg, NULL, &r->g));
     kn_json_open(&j, NULL, '{');
     KN_TRY(report_kernel(r, &j));
     KN_TRY(predict(r, &j));

@@ -79,8 +79,10 @@ kn_tile_columns(const kiln_problem *p, const struct kn_config *g)
 kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg, struct kn_fn **out);
 
-/* Stages a caller may want to see; each is called with complete text. */
+/* What a caller wants besides the code object: texts (KN_WANT_*), and to see
+ * the program after each pass as complete text. */
 struct kn_watch {
+    unsigned want;
     void (*stage)(void *user, char letter, const char *text);
     void *user;
 };
@@ -102,10 +104,10 @@ struct kn_generated {
 
 enum kn_want { KN_WANT_CO = 0, KN_WANT_LLVM = 1, KN_WANT_ASM = 2, KN_WANT_TIR = 4 };
 
-/* p normalised or not; cfg may be partly decided. want: extra texts, or
- * KN_WANT_TIR alone to stop after the passes. */
+/* p normalised or not; cfg may be partly decided; watch may be NULL. want
+ * KN_WANT_TIR alone stops after the passes. */
 kiln_status kn_generate(struct kn_ctx *c, const kiln_problem *p,
-                        const struct kn_config *cfg, unsigned want,
+                        const struct kn_config *cfg,
                         const struct kn_watch *watch,
                         struct kn_generated *out);
 

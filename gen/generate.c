@@ -39,11 +39,10 @@ check_bytes(struct kn_ctx *c, const struct kn_generated *g,
             const struct kn_program *p)
 {
     struct kn_check_result r;
-    struct kn_access *a;
-    uint32_t nslots;
+    struct kn_slots slots;
 
-    KN_TRY(kn_cert_accesses(c, p, g->wave, &g->lines, &a, &nslots));
-    KN_TRY(kn_check_program(c, p, a, nslots, &r));
+    KN_TRY(kn_cert_accesses(c, p, g->wave, &g->lines, &slots));
+    KN_TRY(kn_check_program(c, p, &slots, &r));
     if (r.undecided)
         return kn_fail(c, KILN_FINDING, "check of %s: %s", g->name, r.why);
     if (r.nfindings)
@@ -76,9 +75,10 @@ prove_bytes(struct kn_ctx *c, struct kn_generated *g)
 
 kiln_status
 kn_generate(struct kn_ctx *c, const kiln_problem *problem,
-            const struct kn_config *given, unsigned want,
-            const struct kn_watch *watch, struct kn_generated *out)
+            const struct kn_config *given, const struct kn_watch *watch,
+            struct kn_generated *out)
 {
+    unsigned want = watch ? watch->want : KN_WANT_CO;
     kiln_problem p = *problem;
     struct watcher w = { c, watch, out };
     struct kn_emitted e = { 0 };

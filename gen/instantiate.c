@@ -190,26 +190,26 @@ find_endrepeat(const struct source *s, size_t from, size_t to)
     return to;
 }
 
+/* `repeat VAR COUNT` at line `at`, whose text is already substituted. */
 static kiln_status
-expand_repeat(struct engine *e, const struct source *s, size_t *at, size_t to,
+expand_repeat(struct engine *e, const struct source *s, size_t at,
               const struct scope *outer, const char *text)
 {
-    size_t end = find_endrepeat(s, *at, to);
+    size_t end = find_endrepeat(s, at, s->n);
     struct scope scope = { .outer = outer, .n = 1 };
     char var[32], number[16];
     int count;
 
-    if (end == to || sscanf(text, " repeat %31s %d", var, &count) != 2 ||
+    if (end == s->n || sscanf(text, " repeat %31s %d", var, &count) != 2 ||
         count < 0 || count > MAX_REPEAT)
-        return kn_fail_at(e->c, KILN_INTERNAL, s->line[*at].at,
+        return kn_fail_at(e->c, KILN_INTERNAL, s->line[at].at,
                           "expected 'repeat VAR COUNT' and 'endrepeat'");
     scope.name[0] = var;
     scope.value[0] = number;
     for (int i = 0; i < count; i++) {
         snprintf(number, sizeof number, "%d", i);
-        KN_TRY(expand_lines(e, s, *at + 1, end, &scope));
+        KN_TRY(expand_lines(e, s, at + 1, end, &scope));
     }
-    *at = end;
     return KILN_OK;
 }
 
@@ -227,7 +227,8 @@ expand_lines(struct engine *e, const struct source *s, size_t from, size_t to,
             KN_TRY(expand_reference(e, text, starts(text, "region"), scope,
                                     s->line[i].at));
         } else if (starts(text, "repeat")) {
-            KN_TRY(expand_repeat(e, s, &i, to, scope, text));
+            KN_TRY(expand_repeat(e, s, i, scope, text));
+            i = find_endrepeat(s, i, s->n);
         } else {
             e->out = kn_grow(e->c, e->out, &e->cap, e->n + 1, sizeof *e->out);
             e->out[e->n++] = (struct kn_line){ text, s->line[i].at };

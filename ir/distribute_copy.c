@@ -422,16 +422,21 @@ pack_chunk(struct dist *d, const kn_ref *reg, uint32_t chunk, uint32_t unit)
     return cat(d, w, chunk / 4);
 }
 
+/* A place in LDS: slot, lane address, constant offset. */
+struct lds_place {
+    kn_ref slot, addr;
+    int64_t offset;
+};
+
 static void
-store_lds(struct dist *d, kn_ref slot, kn_ref addr, int64_t offset, kn_ref v,
-          uint32_t bytes)
+store_lds(struct dist *d, struct lds_place at, kn_ref v, uint32_t bytes)
 {
     struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
 
-    n->arg[0] = slot;
-    n->arg[1] = addr;
+    n->arg[0] = at.slot;
+    n->arg[1] = at.addr;
     n->arg[2] = v;
-    n->attr[KN_A_offset] = (int32_t)offset;
+    n->attr[KN_A_offset] = (int32_t)at.offset;
     n->attr[KN_A_elem] = memory_elem(bytes);
 }
 
@@ -444,8 +449,8 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t)
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
     for (uint32_t s = 0; s < g.steps; s++)
-        store_lds(d, slot, addr,
-                  (int64_t)s * kn_waves(d->in) * 64 * g.chunk,
+        store_lds(d, (struct lds_place){ slot, addr,
+                      (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
                   pack_chunk(d, t->reg + s * per, g.chunk, l->unit), g.chunk);
 }
 
@@ -520,7 +525,8 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t)
 
             for (uint32_t x = 0; x < run / 4; x++)
                 w[x] = transposed_dword(d, row, bits, x, p);
-            store_lds(d, slot, a, 0, cat(d, w, run / 4), run);
+            store_lds(d, (struct lds_place){ slot, a, 0 }, cat(d, w, run / 4),
+                      run);
         }
     }
 }
@@ -603,7 +609,8 @@ expand_clip(struct dist *d, const struct kn_ins *i)
                            keep_mask(d, dist_ic(d, KN_OP_add, valid,
                                                 -32 * (int64_t)x)));
         }
-        store_lds(d, i->arg[0], addr, at, cat(d, w, nw), g.chunk);
+        store_lds(d, (struct lds_place){ i->arg[0], addr, at }, cat(d, w, nw),
+                  g.chunk);
     }
     return KILN_OK;
 }

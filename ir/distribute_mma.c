@@ -18,15 +18,19 @@ reg_of(struct dist *d, kn_ref tile, uint32_t n, struct kn_type t)
 
 /* Lane address of (kk, part) of fragment 0, and for a K-outer tile of any
  * fragment, since its XOR reaches into the fragment's bits. */
+struct piece {               /* of a fragment */
+    uint32_t kk, part, frag;
+};
+
 static kn_ref
-read_address(struct dist *d, int lds, const struct kn_readplan *p, uint32_t kk,
-             uint32_t part, uint32_t frag)
+read_address(struct dist *d, int lds, const struct kn_readplan *p,
+             struct piece x)
 {
     const struct kn_lds *l = &d->in->lds[lds];
     struct kn_geom g = kn_geometry(d->in, l);
     struct kn_frag fr = kn_fragment(d->in, l->side);
     kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n;
-    uint32_t outer = fr.count * 16, at = kk * p->kstep + p->pstep[part];
+    uint32_t outer = fr.count * 16, at = x.kk * p->kstep + p->pstep[x.part];
     kn_ref row, col, chunk;
 
     wave = dist_ic(d, KN_OP_mul, wave, outer);
@@ -37,7 +41,7 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p, uint32_t kk,
                       dist_ic(d, KN_OP_udiv, d->t, per));
         row = dist_ic(d, KN_OP_add, row, at);
         col = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_urem, d->t, per), 8);
-        wave = dist_ic(d, KN_OP_add, wave, frag * 16);
+        wave = dist_ic(d, KN_OP_add, wave, x.frag * 16);
         col = dist_i2(d, KN_OP_add, col,
                       dist_ic(d, KN_OP_mul, wave, p->tr / 8));
     } else {
@@ -45,27 +49,25 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p, uint32_t kk,
         col = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->q, p->qstep), at);
     }
     if (l->swz_n) {
-        kn_ref x = dist_ic(d, KN_OP_shr, row, l->swz_s);
-
-        x = dist_ic(d, KN_OP_and, x, (1 << l->swz_n) - 1);
-        chunk = dist_ic(d, KN_OP_shl, x, l->swz_t + 4);
+        chunk = dist_ic(d, KN_OP_shr, row, l->swz_s);
+        chunk = dist_ic(d, KN_OP_and, chunk, (1 << l->swz_n) - 1);
+        chunk = dist_ic(d, KN_OP_shl, chunk, l->swz_t + 4);
         col = dist_i2(d, KN_OP_xor, col, chunk);
     }
     return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), col);
 }
 
-static struct kn_ins *
-read_part(struct dist *d, kn_ref slot, kn_ref addr, uint32_t offset,
+static void
+read_part(struct dist *d, const struct kn_ins *from,
           const struct kn_readplan *p, kn_ref dst)
 {
     struct kn_ins *n = dist_add(d, KN_OP_lds_ld, dst);
 
-    n->arg[0] = slot;
-    n->arg[1] = addr;
-    n->attr[KN_A_offset] = (int32_t)offset;
+    n->arg[0] = from->arg[0];
+    n->arg[1] = from->arg[1];
+    n->attr[KN_A_offset] = from->attr[KN_A_offset];
     n->attr[KN_A_tr] = (int32_t)p->tr;
     n->attr[KN_A_elem] = p->bytes == 1 ? KN_T_i8 : KN_T_i32;
-    return n;
 }
 
 static void
@@ -82,14 +84,15 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
     kn_ref part[4];
 
     for (uint32_t x = 0; x < p.parts; x++) {
-        kn_ref addr = base[x];
+        struct kn_ins from = { .arg = { i->arg[0], base[x] } };
 
+        from.attr[KN_A_offset] = (int32_t)step;
         if (p.tr)
-            addr = read_address(d, lds, &p, (uint32_t)i->attr[KN_A_kk], x,
-                                frag);
+            from.arg[1] = read_address(d, lds, &p, (struct piece){
+                (uint32_t)i->attr[KN_A_kk], x, frag });
         part[x] = p.parts == 1 ? dst
                 : dist_temp(d, dist_vec(KN_T_i32, dw));
-        read_part(d, i->arg[0], addr, step, &p, part[x]);
+        read_part(d, &from, &p, part[x]);
     }
     if (p.parts > 1) {
         struct kn_ins *n = dist_add(d, KN_OP_cat, dst);
@@ -117,8 +120,8 @@ expand_read(struct dist *d, const struct kn_ins *i)
                                  .nreg = fr.count };
     if (!p.tr)
         for (uint32_t x = 0; x < p.parts; x++)
-            base[x] = read_address(d, lds, &p, (uint32_t)i->attr[KN_A_kk], x,
-                                   0);
+            base[x] = read_address(d, lds, &p, (struct piece){
+                (uint32_t)i->attr[KN_A_kk], x, 0 });
     for (uint32_t f = part * fr.count / parts;
          f < (part + 1) * fr.count / parts; f++)
         read_fragment(d, i, f, base);

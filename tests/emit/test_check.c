@@ -15,8 +15,7 @@ struct kernel {
     struct kn_generated g;
     struct kn_object o;
     struct kn_program p;
-    struct kn_access *access;
-    uint32_t nslots;
+    struct kn_slots slots;
     jmp_buf oom;
 };
 
@@ -30,15 +29,15 @@ make(struct kernel *k, kiln_target t, kiln_type type, int64_t n)
     memset(k, 0, sizeof *k);
     kn_ctx_init(&k->c, NULL, NULL);
     k->c.oom = &k->oom;
-    assert_int_equal(kn_generate(&k->c, &p, NULL, KN_WANT_CO, NULL, &k->g),
+    assert_int_equal(kn_generate(&k->c, &p, NULL, NULL, &k->g),
                      KILN_OK);
     assert_int_equal(kn_object_read(&k->c, "k", k->g.co, k->g.size, &k->o),
                      KILN_OK);
     assert_int_equal(kn_object_kernel(&k->c, &k->o, NULL, &kernel), KILN_OK);
     assert_int_equal(kn_decode(&k->c, &k->o, kernel, true, &k->p), KILN_OK);
     assert_int_equal(kn_cert_read(&k->c, k->g.certificate,
-                                  strlen(k->g.certificate), &k->p, &k->access,
-                                  &k->nslots), KILN_OK);
+                                  strlen(k->g.certificate), &k->p, &k->slots),
+                     KILN_OK);
 }
 
 static uint32_t
@@ -46,7 +45,7 @@ findings(struct kernel *k)
 {
     struct kn_check_result r;
 
-    assert_int_equal(kn_check_program(&k->c, &k->p, k->access, k->nslots, &r),
+    assert_int_equal(kn_check_program(&k->c, &k->p, &k->slots, &r),
                      KILN_OK);
     assert_false(r.undecided);
     return r.nfindings;
@@ -141,21 +140,20 @@ test_patched_bytes(void **state)
     memcpy(at, &nop, 4);
     assert_int_equal(kn_decode(&k.c, &k.o, k.p.kernel, true, &k.p), KILN_OK);
     assert_int_equal(kn_cert_read(&k.c, k.g.certificate,
-                                  strlen(k.g.certificate), &k.p, &k.access,
-                                  &k.nslots), KILN_FINDING);
+                                  strlen(k.g.certificate), &k.p, &k.slots),
+                     KILN_FINDING);
     assert_non_null(strstr(k.c.err.text, "wait"));
-    assert_int_equal(kn_check_program(&k.c, &k.p, NULL, 0, &r), KILN_OK);
+    assert_int_equal(kn_check_program(&k.c, &k.p, NULL, &r), KILN_OK);
     kn_ctx_free(&k.c);
 }
 
 static void
 refused(struct kernel *k, const char *text, const char *why)
 {
-    struct kn_access *a;
-    uint32_t n;
+    struct kn_slots slots;
 
     memset(&k->c.err, 0, sizeof k->c.err);
-    assert_int_equal(kn_cert_read(&k->c, text, strlen(text), &k->p, &a, &n),
+    assert_int_equal(kn_cert_read(&k->c, text, strlen(text), &k->p, &slots),
                      KILN_BAD_INPUT);
     assert_non_null(strstr(k->c.err.text, why));
 }
