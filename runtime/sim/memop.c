@@ -278,9 +278,10 @@ decode_ds(const struct kn_inst *i, unsigned acc, struct kn_memop *m)
         int unit = m->bytes * (has(mn, "st64") ? 64 : 1);
         m->offset = (int32_t)(lo & 255) * unit;
         m->offset1 = (int32_t)(lo >> 8 & 255) * unit;
-    } else if (m->kind != KN_MO_ATOMIC || atomic_operands(m->atomic) == 1) {
-        m->data1 = KN_NOREG;
     }
+    if (m->two ? m->kind == KN_MO_LOAD
+               : m->kind != KN_MO_ATOMIC || atomic_operands(m->atomic) == 1)
+        m->data1 = KN_NOREG;
     return NULL;
 }
 
