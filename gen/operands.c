@@ -207,6 +207,16 @@ kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size)
         kn_data_fill(&o->data, offset, dst, size);
 }
 
+/* Kernels of dword-aligned operands read whole dwords, of which no device
+ * allocation has parts; what a file or the data leave over reads 0xff. */
+static uint64_t
+allocated(const struct kn_operand *o, int id)
+{
+    uint64_t size = o->size ? o->size : 1;
+
+    return id == KN_OPND_C ? size : (size + 3) / 4 * 4;
+}
+
 /* C without beta has no contents: a kernel that reads it is wrong. */
 static bool
 has_contents(const struct kn_operands_set *s, int id, const kiln_problem *p)
@@ -222,7 +232,7 @@ kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
         struct kn_operand *o = &s->o[i];
         unsigned flags = i == KN_OPND_C ? KN_MEM_OUTPUT : KN_MEM_READONLY;
         if (o->used)
-            KN_TRY(kn_sim_alloc(sim, o->size ? o->size : 1, flags,
+            KN_TRY(kn_sim_alloc(sim, allocated(o, i), flags,
                                 has_contents(s, i, p) ? kn_operand_fill : NULL,
                                 o, &o->addr));
     }
