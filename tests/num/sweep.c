@@ -1,0 +1,194 @@
+#include "sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *text;
+    uint32_t tile, align;
+} classes[] = {
+#define X(id, text, tile, align) { text, tile, align },
+    NUM_CLASSES(X)
+#undef X
+};
+
+static const kiln_type float_out[] = { KILN_BF16, KILN_F32, KILN_F16 };
+static const kiln_type int_out[] = { KILN_I32, KILN_BF16, KILN_F32 };
+
+void
+num_add(struct num_variants *s, kiln_problem p, enum num_class domain)
+{
+    static const char *const layout[] = { "nt", "nn", "tn" };
+    static const char *const scale[] = { "none", "tensor", "row", "block128",
+                                         "mx32" };
+    uint32_t q = (uint32_t)s->n;
+    struct num_variant *v;
+
+    if (s->n == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 64;
+        s->v = realloc(s->v, s->cap * sizeof *s->v);
+        if (!s->v)
+            abort();
+    }
+    if (!p.out)
+        p.out = (p.a == KILN_I8 && !p.scale ? int_out : float_out)[q % 3];
+    if (p.out != KILN_I32) {
+        p.bias = (uint8_t)(p.family != KILN_WGRAD && q / 3 % 2);
+        p.beta = (uint8_t)(q / 2 % 2);
+        p.alpha_set = q % 4 == 1;
+        p.alpha = 0.5f;
+    }
+    v = &s->v[s->n++];
+    *v = (struct num_variant){ .p = p, .domain = domain, .number = q,
+                               .counts = s->counts, .full = s->full };
+    snprintf(v->name, sizeof v->name, "%u %s %s x %s -> %s %s, %s%s%s%s%s",
+             q, layout[p.layout], kiln_type_name(p.a), kiln_type_name(p.b),
+             kiln_type_name(p.out), scale[p.scale], classes[domain].text,
+             p.bias ? ", bias" : "", p.beta ? ", beta" : "",
+             p.alpha_set ? ", alpha" : "", "");
+}
+
+static bool
+may_multiply(kiln_type a, kiln_type b)
+{
+    if (num_is_mx(a) || num_is_mx(b))
+        return num_is_mx(a) && num_is_mx(b);
+    return a == b || ((a == KILN_FP8 || a == KILN_BF8) &&
+                      (b == KILN_FP8 || b == KILN_BF8));
+}
+
+/* The rules of docs/cli.md: scales by type, nt only below 8 bits. */
+static bool
+exists(const kiln_problem *p)
+{
+    bool f8 = p->a == KILN_FP8 || p->a == KILN_BF8;
+
+    if (!may_multiply(p->a, p->b))
+        return false;
+    if (num_is_mx(p->a))
+        return p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950 &&
+               (p->layout == KILN_NT || (kn_ref_type_bits(p->a) == 8 &&
+                                         kn_ref_type_bits(p->b) == 8));
+    return p->scale == KILN_SCALE_NONE ||
+           (p->scale <= KILN_SCALE_ROW && (f8 || p->a == KILN_I8)) ||
+           (p->scale == KILN_SCALE_BLOCK128 && f8);
+}
+
+void
+num_each_kind(kiln_target target,
+              void (*each)(void *user, const kiln_problem *p), void *user)
+{
+    kiln_problem p = { .size = sizeof p, .target = target };
+
+    for (int a = KILN_F16; a < KILN_NTYPES; a++)
+        for (int b = KILN_F16; b < KILN_NTYPES; b++)
+            for (int l = 0; l < KILN_NLAYOUTS; l++)
+                for (int s = 0; s < KILN_NSCALES; s++) {
+                    p.a = (kiln_type)a, p.b = (kiln_type)b;
+                    p.layout = (kiln_layout)l, p.scale = (kiln_scale)s;
+                    if (exists(&p))
+                        each(user, &p);
+                }
+}
+
+struct kn_config
+num_config(const struct num_variant *v)
+{
+    struct kn_config g = { 0 };
+    uint8_t align = (uint8_t)classes[v->domain].align;
+
+    g.bm = g.bn = classes[v->domain].tile;
+    if (v->p.scale == KILN_SCALE_BLOCK128 && g.bm > 128)
+        g.bm = 128;
+    g.domain = num_weakest(&v->p);
+    if (v->domain == NUM_WEAK)
+        return g;
+    g.domain.align_a = g.domain.align_b = align;
+    g.domain.align_sa = g.domain.align_sb = 4;
+    if (v->domain >= NUM_STRONG && v->number % 2)
+        g.domain.vec = 4;
+    if (v->domain == NUM_WHOLE)
+        g.domain.ktail = 0;
+    return g;
+}
+
+/* Elements in the least run of whole `bytes` and whole elements. */
+static int64_t
+run_of(kiln_type t, int64_t bytes)
+{
+    int64_t n = 1;
+
+    while (n * kn_ref_type_bits(t) % (8 * bytes))
+        n++;
+    return n;
+}
+
+static int64_t
+round_up(int64_t a, int64_t to)
+{
+    return (a + to - 1) / to * to;
+}
+
+/* Dense where that is aligned enough; every third time wider. */
+static int64_t
+leading(int64_t row, kiln_type t, int64_t bytes, uint32_t salt)
+{
+    int64_t unit = run_of(t, bytes), ld = round_up(row, unit);
+
+    if (salt % 3 == 0)
+        ld += unit;
+    return ld ? ld : unit;
+}
+
+void
+num_align(const struct num_variant *v, uint32_t salt, struct num_job *j)
+{
+    const kiln_problem *p = &v->p;
+    struct kn_config g = num_config(v);
+    uint32_t esize = num_element_bytes(p->out);
+    int64_t arow = p->layout == KILN_TN ? j->p.m : j->p.k;
+    int64_t brow = p->layout == KILN_NT ? j->p.k : j->p.n;
+    int64_t crow = g.domain.vec == 4 ? 4 * (int64_t)esize : esize;
+
+    j->p.lda = leading(arow, p->a, g.domain.align_a, salt);
+    j->p.ldb = leading(brow, p->b, g.domain.align_b, salt + 1);
+    j->p.ldc = leading(j->p.n, p->out, crow, salt + 2);
+    j->skew[NUM_A] = g.domain.align_a * (salt % 4);
+    j->skew[NUM_B] = g.domain.align_b * (salt / 2 % 4);
+    j->skew[NUM_C] = (uint32_t)crow * (salt % 3);
+    j->skew[NUM_SA] = g.domain.align_sa * (salt % 2);
+    j->skew[NUM_SB] = g.domain.align_sb * (salt / 2 % 2);
+}
+
+int64_t
+num_class_k(const struct num_variant *v, int64_t k)
+{
+    int64_t blocks = (k + 31) / 32;
+
+    if (v->domain == NUM_WHOLE)
+        return round_up(k ? k : 1, 128);
+    if (v->p.scale != KILN_SCALE_MX32 || v->domain == NUM_WEAK ||
+        blocks % 4 == 0)
+        return k;
+    return 32 * (round_up(blocks, 4) - 1) + (k - 1) % 32 + 1;
+}
+
+int64_t
+num_class_n(const struct num_variant *v, int64_t n)
+{
+    return num_config(v).domain.vec == 4 ? round_up(n, 4) : n;
+}
+
+void
+num_try(struct num_kernel *k, const struct num_job *j, char *text)
+{
+    struct num_result r;
+    char job[400];
+    size_t n = strlen(text);
+
+    if (num_launch(k, j, &r) || n > 700)
+        return;
+    num_describe(k, j, job, sizeof job);
+    snprintf(text + n, 900 - n, "%s: %s\n", job, r.text);
+}
