@@ -102,7 +102,7 @@ make_kernel(struct moe_run *m, struct moe_part *s, struct kn_json *j)
 
     KN_TRY(kn_config_parse(m->c, m->t->cli->config, &cfg));
     kn_progress_stage(m->t->progress, "generating");
-    KN_TRY(kn_generate(m->c, &s->p, &cfg, KN_WANT_CO, NULL, &s->g));
+    KN_TRY(kn_generate(m->c, &s->p, &cfg, NULL, &s->g));
     KN_TRY(kn_object_read(m->c, s->g.name, s->g.co, s->g.size, &o));
     KN_TRY(kn_object_kernel(m->c, &o, NULL, &k));
     kn_report_problem(m->t, j, &s->p);

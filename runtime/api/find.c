@@ -189,7 +189,7 @@ compile(struct kn_ctx *c, struct search *s)
     struct kn_generated g;
 
     KN_TRY(codegen_of(c, s->x, &cg));
-    KN_TRY(cg->generate(c, s->r->problem, s->r->config, 0, NULL, &g));
+    KN_TRY(cg->generate(c, s->r->problem, s->r->config, NULL, &g));
     o.co = g.co;
     o.size = g.size;
     o.compile_ms = g.ms;

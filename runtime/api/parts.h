@@ -9,7 +9,7 @@ struct kn_codegen {
     const char *generator;   /* of its build */
     void (*llvm_version)(char *buf, size_t n);
     kiln_status (*generate)(struct kn_ctx *c, const kiln_problem *problem,
-                            const struct kn_config *cfg, unsigned want,
+                            const struct kn_config *cfg,
                             const struct kn_watch *watch,
                             struct kn_generated *out);
 };
