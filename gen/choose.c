@@ -327,6 +327,14 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 {
     bool given = g->bm != 0, decided;
 
+    if (p->stage == KILN_MOE_REDUCE) {
+        struct kn_domain d = kn_domain_of(p, 256, 0);
+
+        *g = (struct kn_config){ .bm = 1, .bn = 256u * d.vec, .bk = 1, .wm = 4,
+                                 .wn = 1, .stages = 1, .split_k = 1,
+                                 .group_m = 1, .xcd = 1, .domain = d };
+        return KILN_OK;
+    }
     if (p->family == KILN_MOE)
         KN_TRY(check_moe(c, p, g));
     if (kn_pick_mfma(p) < 0)

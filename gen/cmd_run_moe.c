@@ -81,7 +81,8 @@ static kiln_status
 alloc_part(struct moe_run *m, struct moe_part *s)
 {
     struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb };
-    int64_t rows = s->p.tokens * (s->p.atomic ? 1 : s->p.topk);
+    bool summed = s->p.atomic || s->p.stage == KILN_MOE_REDUCE;
+    int64_t rows = s->p.tokens * (summed ? 1 : s->p.topk);
 
     for (size_t i = 0; i < sizeof in / sizeof *in; i++)
         KN_TRY(alloc_operand(m, in[i]));
@@ -313,11 +314,44 @@ check_written(struct moe_run *m, struct moe_part *s)
     kn_report_add(m->c, &s->result, &f);
 }
 
+/* The sum of the rows the kernel itself read. */
+static kiln_status
+check_reduce(struct moe_run *m, struct moe_part *s)
+{
+    int64_t n = s->p.tokens * s->p.n, topk = s->p.topk;
+    double *value = KN_NEW(m->c, double, (size_t)n + 1);
+    double *abssum = KN_NEW(m->c, double, (size_t)n + 1);
+    uint8_t *got = KN_NEW(m->c, uint8_t, s->out_size + 1);
+    uint8_t *in = KN_NEW(m->c, uint8_t, s->out_size * (uint64_t)topk + 1);
+    struct kn_ref_result res = {
+        .target = s->p.target, .out = s->p.out, .k = topk, .got = got,
+        .rect = { 0, 0, s->p.tokens, s->p.n }, .value = value,
+        .abssum = abssum,
+    };
+
+    KN_TRY(kn_sim_read(m->sim, s->a.addr, in, s->out_size * (uint64_t)topk));
+    KN_TRY(kn_sim_read(m->sim, s->out, got, s->out_size));
+    for (int64_t i = 0; i < n * topk; i++) {
+        uint32_t code = (uint32_t)in[2 * i] | (uint32_t)in[2 * i + 1] << 8;
+        double x = kn_ref_decode(s->p.out, m->target, code);
+        int64_t at = i / (topk * s->p.n) * s->p.n + i % s->p.n;
+
+        value[at] += x;
+        abssum[at] += fabs(x);
+    }
+    kn_ref_compare(&res, &s->check);
+    s->written = s->out_size;
+    check_written(m, s);
+    return KILN_OK;
+}
+
 static kiln_status
 check_part(struct moe_run *m, struct moe_part *s)
 {
     uint64_t n = s->select.all ? s->plan.grid[0] : s->select.n;
 
+    if (s->p.stage == KILN_MOE_REDUCE)
+        return check_reduce(m, s);
     kn_progress_stage(m->t->progress, "checking tiles");
     KN_TRY(alloc_sums(m, s));
     for (uint64_t i = 0; i < n; i++) {
@@ -405,15 +439,74 @@ upload_sorted(struct moe_run *m)
 }
 
 static kiln_status
+make_part(struct moe_run *m, int stage, struct moe_part **out)
+{
+    struct moe_part *s = *out = KN_NEW(m->c, struct moe_part, 1);
+
+    KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, stage, &s->p));
+    if (stage != KILN_MOE_REDUCE)
+        shape_stage(m, s);
+    return KILN_OK;
+}
+
+/* gemm2 reads what gemm1 wrote, in its own type. MX: quantised by row. 8 bits
+ * with a tensor scale: by the largest magnitude of all. */
+static kiln_status
+hand_over(struct moe_run *m, const struct moe_part *up, struct moe_part *down)
+{
+    int64_t rows = up->p.tokens * up->p.topk, n = up->p.n;
+    size_t all = (size_t)(rows * n);
+    uint8_t *got = KN_NEW(m->c, uint8_t, up->out_size + 1);
+    double *x = KN_NEW(m->c, double, all + 1);
+    struct kn_ref_codec codec;
+
+    KN_TRY(kn_sim_read(m->sim, up->out, got, up->out_size));
+    kn_ref_codec_init(&codec, up->p.out, m->target);
+    kn_ref_decode_run(&codec, got, 0, all, x);
+    if (down->p.scale == KILN_SCALE_NONE)
+        return moe_hand_plain(m->c, x, all, down);
+    return down->p.scale == KILN_SCALE_MX32
+         ? moe_hand_mx(m->c, x, rows, down)
+         : moe_hand_tensor(m->c, x, all, down);
+}
+
+static kiln_status
+run_layer(struct moe_run *m, struct kn_json *j)
+{
+    struct moe_part *up, *down, *sum;
+
+    if (m->t->cli->v[KN_FLAG_wg].seen)
+        return kn_fail(m->c, KILN_BAD_INPUT, "a layer needs every workgroup "
+                       "of its stages: leave --wg out, or name a --stage");
+    KN_TRY(make_part(m, KILN_MOE_GATE_UP, &up));
+    KN_TRY(make_part(m, KILN_MOE_DOWN, &down));
+    kn_json_open(j, "stages", '[');
+    kn_json_open(j, NULL, '{');
+    KN_TRY(moe_run_part(m, up, j));
+    kn_json_close(j, '}');
+    KN_TRY(hand_over(m, up, down));
+    kn_json_open(j, NULL, '{');
+    KN_TRY(moe_run_part(m, down, j));
+    kn_json_close(j, '}');
+    if (!down->p.atomic) {
+        KN_TRY(make_part(m, KILN_MOE_REDUCE, &sum));
+        sum->a.addr = down->out;
+        kn_json_open(j, NULL, '{');
+        KN_TRY(moe_run_part(m, sum, j));
+        kn_json_close(j, '}');
+    }
+    kn_json_close(j, ']');
+    return KILN_OK;
+}
+
+static kiln_status
 run_stages(struct moe_run *m, int stage, struct kn_json *j)
 {
-    struct moe_part *s = KN_NEW(m->c, struct moe_part, 1);
+    struct moe_part *s;
 
     if (stage == KILN_MOE_NONE)
-        return kn_fail(m->c, KILN_UNSUPPORTED, "--stage layer is not "
-                       "available yet");
-    KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, stage, &s->p));
-    shape_stage(m, s);
+        return run_layer(m, j);
+    KN_TRY(make_part(m, stage, &s));
     return moe_run_part(m, s, j);
 }
 

@@ -32,6 +32,14 @@ struct moe_part {
     int32_t *adds;
 };
 
+/* What gemm1 made, as gemm2's A: x are its numbers, rows of down->p.k. */
+kiln_status moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,
+                           struct moe_part *down);
+kiln_status moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
+                        struct moe_part *down);
+kiln_status moe_hand_tensor(struct kn_ctx *c, const double *x, size_t n,
+                            struct moe_part *down);
+
 kiln_status moe_run_part(struct moe_run *m, struct moe_part *s,
                          struct kn_json *j);
 

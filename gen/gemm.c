@@ -239,6 +239,26 @@ kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     return b.s;
 }
 
+/* The kernel that sums the slots of a token; it multiplies nothing. */
+static kiln_status
+instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
+                   const struct kn_config *g, struct kn_fn **out)
+{
+    struct kn_params *q = KN_NEW(c, struct kn_params, 1);
+    const char *elem = kn_elems[payload(p->out)].text;
+    struct kn_buf wide = { .c = c };
+
+    kn_putf(&wide, "%sx4", elem);
+    set(q, "NAME", kernel_name(c, p, g));
+    set(q, "TARGET", kiln_target_name(p->target));
+    set(q, "TC", elem);
+    set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
+    set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
+    tile_params(c, g, q);
+    moe_params(c, p, g, q);
+    return kn_expand(c, "reduce", q, out);
+}
+
 kiln_status
 kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g, struct kn_fn **out)
@@ -251,6 +271,8 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     shape.shape = (struct kn_shape){ g->bm, g->bn, g->bk, g->wm, g->wn,
                                      kn_pick_mfma(p), (uint8_t)payload(p->a),
                                      (uint8_t)payload(p->b) };
+    if (p->stage == KILN_MOE_REDUCE)
+        return instantiate_reduce(c, p, g, out);
     if (!families[p->family].name)
         return kn_fail(c, KILN_UNSUPPORTED, "this family has no variant yet");
     if (shape.shape.mfma < 0 || !loops[kn_direct(p, g)][g->stages])

@@ -200,8 +200,14 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->groups = v[KN_FLAG_experts].i;
     p->atomic = stage == KILN_MOE_DOWN && v[KN_FLAG_reduce].seen &&
                 !strcmp(v[KN_FLAG_reduce].s, "atomic");
+    if (stage == KILN_MOE_REDUCE) {
+        p->a = p->b = p->out ? p->out : KILN_BF16;
+        p->scale = KILN_SCALE_NONE;
+    }
     p->n = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_inter : KN_FLAG_hidden].i;
     p->k = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_hidden : KN_FLAG_inter].i;
+    if (stage == KILN_MOE_REDUCE)
+        p->k = p->lda = p->n;
     p->block_m = v[KN_FLAG_block_m].seen ? blocks[v[KN_FLAG_block_m].i]
                                          : choose_block(p);
     p->m = kn_moe_room(p->tokens, p->topk, p->groups, p->block_m);

@@ -61,6 +61,8 @@ check_reach(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     int64_t rb = p->layout == KILN_NT ? g->bn : g->bk;
     const int64_t most = 0x7fffffff;
 
+    if (p->stage == KILN_MOE_REDUCE)
+        return KILN_OK;
     if (p->family == KILN_MOE) {
         bool down = p->stage == KILN_MOE_DOWN;
         int64_t a = p->tokens * (down ? p->topk : 1);
@@ -136,6 +138,8 @@ most_tiles(const kiln_problem *p, const struct kn_config *g)
         rows *= (uint64_t)p->groups;
     else if (p->family == KILN_BATCHED)
         rows *= (uint64_t)p->batch;
+    else if (p->stage == KILN_MOE_REDUCE)
+        rows = (uint64_t)p->tokens;
     return rows * tiles_along(p->n, kn_tile_columns(p, g));
 }
 

@@ -163,8 +163,12 @@ check_leading(struct kn_ctx *c, const char *what, int64_t *ld, int64_t row,
 static kiln_status
 check_moe(struct kn_ctx *c, const kiln_problem *p)
 {
-    if (p->stage != KILN_MOE_GATE_UP && p->stage != KILN_MOE_DOWN)
-        return kn_fail(c, KILN_BAD_INPUT, "a moe kernel is gemm1 or gemm2");
+    if (p->stage < KILN_MOE_GATE_UP || p->stage > KILN_MOE_REDUCE)
+        return kn_fail(c, KILN_BAD_INPUT, "a moe kernel is --stage gemm1 or "
+                       "gemm2; a layer is several");
+    if (p->stage == KILN_MOE_REDUCE &&
+        (p->a != p->out || (p->a != KILN_BF16 && p->a != KILN_F16)))
+        return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16 or f16");
     if (p->layout != KILN_NT || p->bias || p->beta)
         return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without bias and beta");
     if (p->groups < 1 || p->groups > 65535)

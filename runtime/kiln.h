@@ -113,9 +113,11 @@ typedef enum kiln_scale {
 /* X(id, text): what a moe kernel computes. GATE_UP: A[tokens, K] by token,
  * B[experts, 2N, K] (N gate rows, then N up rows), out[tokens * topk, N] =
  * act(gate) * up. DOWN: A[tokens * topk, K], B[experts, N, K], times the
- * routing weight; out[tokens * topk, N], or added into out[tokens, N]. */
+ * routing weight; out[tokens * topk, N], or added into out[tokens, N].
+ * REDUCE: A[tokens * topk, N], out[tokens, N] = the sum over topk, in order. */
 #define KILN_MOE_STAGES(X) \
-    X(MOE_NONE, "layer") X(MOE_GATE_UP, "gemm1") X(MOE_DOWN, "gemm2")
+    X(MOE_NONE, "layer") X(MOE_GATE_UP, "gemm1") X(MOE_DOWN, "gemm2") \
+    X(MOE_REDUCE, "reduce")
 
 typedef enum kiln_moe_stage {
 #define X(id, text) KILN_##id,

@@ -1,0 +1,64 @@
+/* moe_hand.c - gemm1's output as gemm2's input, requantised on the host. */
+#include <math.h>
+#include <string.h>
+
+#include "cmd_run_moe.h"
+
+/* Codes of whole bytes, little-endian. */
+static uint8_t *
+encode(struct kn_ctx *c, const struct moe_part *down, const double *x,
+       size_t n, double scale)
+{
+    unsigned bytes = kn_ref_type_bits(down->p.a) / 8;
+    double most = kn_ref_max(down->p.a, down->p.target);
+    uint8_t *to = KN_NEW(c, uint8_t, n * bytes + 1);
+
+    for (size_t i = 0; i < n; i++) {
+        double v = fmin(fmax(x[i] / scale, -most), most);
+        uint32_t code = kn_ref_encode(down->p.a, down->p.target, v);
+
+        memcpy(to + i * bytes, &code, bytes);
+    }
+    return to;
+}
+
+kiln_status
+moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,
+               struct moe_part *down)
+{
+    down->a.file = encode(c, down, x, n, 1);
+    return KILN_OK;
+}
+
+kiln_status
+moe_hand_tensor(struct kn_ctx *c, const double *x, size_t n,
+                struct moe_part *down)
+{
+    double amax = 0;
+    float *scale = KN_NEW(c, float, 1);
+
+    for (size_t i = 0; i < n; i++)
+        amax = fmax(amax, fabs(x[i]));
+    *scale = amax > 0 ? (float)(amax / kn_ref_max(down->p.a, down->p.target))
+                      : 1.0f;
+    down->a.file = encode(c, down, x, n, (double)*scale);
+    down->sa.file = (const uint8_t *)scale;
+    return KILN_OK;
+}
+
+kiln_status
+moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
+            struct moe_part *down)
+{
+    uint64_t a = down->a.file_row, s = down->sa.file_row;
+    uint8_t *to = KN_NEW(c, uint8_t, (uint64_t)rows * a + 1);
+    uint8_t *scales = KN_NEW(c, uint8_t, (uint64_t)rows * s + 1);
+
+    for (int64_t i = 0; i < rows; i++)
+        kn_moe_quantise(down->p.a, down->p.target, x + i * down->p.k,
+                        down->p.k, to + (uint64_t)i * a,
+                        scales + (uint64_t)i * s);
+    down->a.file = to;
+    down->sa.file = scales;
+    return KILN_OK;
+}
