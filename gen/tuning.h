@@ -13,6 +13,7 @@
 struct kn_tuning {           /* kn_ctx.tuning */
     struct kn_csv *t;
     size_t n;
+    bool alone;              /* shipped tables are not looked at */
 };
 
 /* Rows that fit, best first: a named (batch, n, k) before a named (n, k)

@@ -1,0 +1,493 @@
+/* cmd_tune.c - `kilnc tune`: a configuration for every problem of a list, as a
+ * tuning table. Candidates are what kn_choose accepts, ordered by a rough
+ * estimate; the best --budget of them are generated, which proves them, and
+ * timed by the model; the fastest whose sampled workgroups compute the right
+ * numbers wins. The rules' own choice always takes part. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../runtime/file.h"
+#include "groups.h"
+#include "progress.h"
+#include "tuning.h"
+#include "worklist.h"
+
+enum { BUDGET = 12 };
+
+struct candidate {
+    struct kn_config cfg;
+    const char *text;        /* "tile=64x64x128 waves=2x2 stages=2" */
+    double estimate, us;     /* us 0: not timed, or failed */
+};
+
+struct line {
+    const char *key, *text;  /* what names the problem; the whole row */
+};
+
+struct tune {
+    struct kn_tool *t;
+    struct kn_worklist list;
+    struct kn_tuning nothing; /* neither files nor shipped tables */
+    struct line *line;
+    size_t n, cap;
+    size_t better, kept, failed;
+    double gain;             /* sum of default / best */
+    size_t tuned;
+};
+
+static const char head[] = "arch,family,layout,a,b,out,scale,batch,n,k,m,"
+                           "config,_us,_default_us,_kind\n";
+
+/* ---- candidates --------------------------------------------------------- */
+
+/* Rough time in microseconds: tiles in rounds over the compute units, each
+ * limited by its matrix operations (2048 MACs a clock and CU for 8 bits), by
+ * its share of the memory (20 bytes a clock and CU) or by latency. Orders
+ * candidates, decides nothing. */
+static double
+estimate(const kiln_problem *p, const struct kn_config *g)
+{
+    static const uint8_t bits[KILN_NTYPES] = {
+#define X(id, text, n, mx) [KILN_##id] = n,
+        KILN_TYPES(X)
+#undef X
+    };
+    const struct kn_target_info *t = &kn_targets[p->target];
+    double many = (double)(p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
+    double rows = (double)((kn_tuning_rows(p) + g->bm - 1) / g->bm);
+    double tiles = many * rows * (double)((p->n + g->bn - 1) / g->bn);
+    double steps = (double)((p->k + g->bk - 1) / g->bk);
+    double bytes = (double)(g->bm * bits[p->a] + g->bn * bits[p->b]) * g->bk / 8;
+    double lds = bytes * g->stages, waves = g->wm * g->wn;
+    double fit = lds > 0 ? (double)t->lds / lds : 8, per = 16 / waves;
+    double resident = fit < per ? fit : per;
+    double macs = 2048.0 * 8 / bits[p->a];
+    double pipes = waves < 4 ? waves / 4 : 1;
+    double mfma = (double)g->bm * g->bn * g->bk / (macs * pipes);
+    double wait = 900.0 / g->stages, clocks, rounds;
+
+    resident = resident < 1 ? 1 : resident;
+    clocks = mfma > bytes / 20 ? mfma : bytes / 20;
+    clocks = clocks * resident > wait ? clocks * resident : wait;
+    rounds = tiles / ((double)t->cus * resident);
+    rounds = rounds < 1 ? 1 : rounds;
+    return rounds * (clocks * steps + 2500 + (double)g->bm * g->bn / 12) / 2000;
+}
+
+static bool
+is_possible(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_ctx own;
+    bool ok;
+
+    kn_ctx_init(&own, c->realloc, c->user);
+    own.oom = c->oom;
+    own.tuning = c->tuning;
+    ok = kn_choose(&own, p, g, NULL) == KILN_OK;
+    kn_ctx_free(&own);
+    return ok;
+}
+
+static void
+add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
+              struct candidate *all, size_t *n)
+{
+    struct kn_buf b = { .c = c };
+
+    if (!is_possible(c, p, &g))
+        return;
+    kn_putf(&b, "tile=%ux%ux%u waves=%ux%u stages=%u group-m=%u", g.bm, g.bn,
+            g.bk, g.wm, g.wn, g.stages, g.group_m);
+    for (size_t i = 0; i < *n; i++)
+        if (!strcmp(all[i].text, b.s))
+            return;
+    all[(*n)++] = (struct candidate){ g, b.s, estimate(p, &g), 0 };
+}
+
+static int
+by_estimate(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    return x->estimate != y->estimate
+           ? (x->estimate > y->estimate) - (x->estimate < y->estimate)
+           : strcmp(x->text, y->text);
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    if (!x->us || !y->us)
+        return !x->us - !y->us;
+    return x->us != y->us ? (x->us > y->us) - (x->us < y->us)
+                          : strcmp(x->text, y->text);
+}
+
+static const uint16_t sides[] = { 16, 32, 64, 128, 256 };
+static const uint8_t waves[][2] = {
+    { 1, 1 }, { 1, 2 }, { 2, 1 }, { 2, 2 }, { 1, 4 }, { 4, 1 }, { 2, 4 },
+};
+enum {
+    NSIDES = sizeof sides / sizeof *sides,
+    NWAVES = sizeof waves / sizeof *waves,
+    NBK = 3, NSTAGES = 3,
+    MOST = NSIDES * NSIDES * NWAVES * NBK * NSTAGES + 1
+};
+
+/* The rules' choice first, then the others by estimate; the parts that the
+ * command line or the list give stay as given. */
+static size_t
+enumerate(struct kn_ctx *c, const kiln_problem *p,
+          const struct kn_config *given, struct candidate *all)
+{
+    size_t n = 0;
+
+    add_candidate(c, p, *given, all, &n);
+    if (!n || given->bm)
+        return n;
+    for (int i = 0; i < MOST - 1; i++) {
+        struct kn_config g = *given;
+        const uint8_t *w = waves[i / (NSIDES * NSIDES) % NWAVES];
+
+        g.bm = sides[i % NSIDES];
+        g.bn = sides[i / NSIDES % NSIDES];
+        if (!g.wm) {
+            g.wm = w[0];
+            g.wn = w[1];
+        }
+        g.bk = g.bk ? g.bk
+                    : 64u << i / (NSIDES * NSIDES * NWAVES) % NBK;
+        g.stages = g.stages ? g.stages
+                            : 1u + i / (NSIDES * NSIDES * NWAVES * NBK);
+        add_candidate(c, p, g, all, &n);
+    }
+    qsort(all + 1, n - 1, sizeof *all, by_estimate);
+    return n;
+}
+
+/* ---- one problem -------------------------------------------------------- */
+
+/* The problem with a candidate's configuration. */
+static struct kn_work
+with_config(struct kn_ctx *c, const struct kn_work *w,
+            const struct kn_config *g)
+{
+    struct kn_work x = *w;
+    struct { enum kn_flag_id id; uint32_t v[3]; int n; } parts[] = {
+        { KN_FLAG_tile, { g->bm, g->bn, g->bk }, 3 },
+        { KN_FLAG_waves, { g->wm, g->wn }, 2 },
+        { KN_FLAG_stages, { g->stages }, 1 },
+        { KN_FLAG_group_m, { g->group_m }, 1 },
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct kn_buf b = { .c = c };
+
+        for (int k = 0; k < parts[i].n; k++)
+            kn_putf(&b, "%s%u", k ? "x" : "", parts[i].v[k]);
+        x.value[parts[i].id] = b.s;
+    }
+    return x;
+}
+
+static kiln_status
+time_in(struct kn_ctx *c, const struct kn_work *w, double *us)
+{
+    struct kn_cli *cli;
+    const char *json;
+    json_t *root;
+
+    KN_ENTER(c);
+    cli = KN_NEW(c, struct kn_cli, 1);
+    KN_TRY(kn_work_cli(c, w, KN_CMD_time, (const char *const[]){
+                           "--arch", kiln_target_name(w->target), "--json",
+                           "-", NULL }, cli));
+    KN_TRY(kn_work_run(c, cli, &json));
+    root = json_loads(json, 0, NULL);
+    *us = json_number_value(json_object_get(json_object_get(root, "predicted"),
+                                            "us"));
+    json_decref(root);
+    return KILN_OK;
+}
+
+static kiln_status
+check_in(struct kn_ctx *c, const struct kn_work *w)
+{
+    struct kn_buf device = { .c = c };
+    struct kn_cli *cli;
+    const char *json;
+
+    KN_ENTER(c);
+    cli = KN_NEW(c, struct kn_cli, 1);
+    kn_putf(&device, "sim:%s", kiln_target_name(w->target));
+    KN_TRY(kn_work_cli(c, w, KN_CMD_run, (const char *const[]){
+                           "--wg", "sample:2", "--device", device.s, NULL },
+                       cli));
+    return kn_work_run(c, cli, &json);
+}
+
+/* A candidate that fails is told, not hidden, and out of the race. */
+static void
+tell_failure(struct tune *r, const struct candidate *x, const char *what,
+             const struct kn_ctx *own)
+{
+    r->failed++;
+    kn_putf(r->t->text, "  %s: %s%s\n", x->text, what, own->err.text);
+}
+
+static void
+time_candidates(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
+                struct candidate *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct kn_work x = with_config(c, w, &all[i].cfg);
+        struct kn_ctx own;
+
+        kn_ctx_init(&own, c->realloc, c->user);
+        own.tuning = &r->nothing;
+        if (time_in(&own, &x, &all[i].us)) {
+            all[i].us = 0;
+            tell_failure(r, &all[i], "not generated: ", &own);
+        }
+        kn_ctx_free(&own);
+    }
+}
+
+/* The fastest that computes the right numbers, NULL if none does. */
+static const struct candidate *
+best_correct(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
+             struct candidate *all, size_t n)
+{
+    qsort(all, n, sizeof *all, by_time);
+    for (size_t i = 0; i < n && all[i].us > 0; i++) {
+        struct kn_work x = with_config(c, w, &all[i].cfg);
+        struct kn_ctx own;
+        kiln_status s;
+
+        kn_ctx_init(&own, c->realloc, c->user);
+        own.tuning = &r->nothing;
+        s = check_in(&own, &x);
+        if (s)
+            tell_failure(r, &all[i], "wrong numbers or a finding", &own);
+        kn_ctx_free(&own);
+        if (!s)
+            return &all[i];
+    }
+    return NULL;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const char *const families[] = {
+#define X(id, text) text,
+    KILN_FAMILIES(X)
+#undef X
+};
+static const char *const layouts[] = {
+#define X(id, text) text,
+    KILN_LAYOUTS(X)
+#undef X
+};
+static const char *const scales[] = {
+#define X(id, text) text,
+    KILN_SCALES(X)
+#undef X
+};
+
+static const char *
+key_of(struct tune *r, const kiln_problem *p)
+{
+    struct kn_buf b = { .c = r->t->c };
+
+    kn_putf(&b, "%s,%s,%s,%s,%s,%s,%s,", kiln_target_name(p->target),
+            families[p->family], layouts[p->layout], kiln_type_name(p->a),
+            kiln_type_name(p->b), kiln_type_name(p->out), scales[p->scale]);
+    if (p->batch > 1)
+        kn_putf(&b, "%lld", (long long)p->batch);
+    kn_putf(&b, ",%lld,%lld,%s%lld,", (long long)p->n, (long long)p->k,
+            r->t->cli->v[KN_FLAG_buckets].seen ? "M_LEQ_" : "",
+            (long long)kn_tuning_rows(p));
+    return b.s;
+}
+
+static void
+add_row(struct tune *r, const char *key, const char *text)
+{
+    r->line = kn_grow(r->t->c, r->line, &r->cap, r->n + 1, sizeof *r->line);
+    r->line[r->n++] = (struct line){ key, text };
+}
+
+static bool
+has_row(const struct tune *r, const char *key)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (!strcmp(r->line[i].key, key))
+            return true;
+    return false;
+}
+
+/* Rows of an earlier run stay. */
+static kiln_status
+load_rows(struct tune *r, const char *path)
+{
+    struct kn_csv t;
+
+    if (access(path, F_OK))
+        return KILN_OK;
+    KN_TRY(kn_csv_read(r->t->c, path, &t));
+    KN_TRY(kn_tuning_check(r->t->c, &t));
+    for (size_t i = 0; i < t.nrows; i++) {
+        struct kn_buf key = { .c = r->t->c }, text = { .c = r->t->c };
+
+        for (size_t k = 0; k < t.ncols; k++) {
+            if (k < 11)
+                kn_putf(&key, "%s,", kn_csv_at(&t, i, (int)k)->s);
+            kn_put(&text, k ? "," : "");
+            kn_csv_put(&text, kn_csv_at(&t, i, (int)k)->s);
+        }
+        kn_put(&text, "\n");
+        add_row(r, key.s, text.s);
+    }
+    return KILN_OK;
+}
+
+static int
+by_key(const void *a, const void *b)
+{
+    return strverscmp(((const struct line *)a)->key,
+                      ((const struct line *)b)->key);
+}
+
+static kiln_status
+save_in(struct kn_ctx *own, struct tune *r, const char *path)
+{
+    struct kn_buf b = { .c = own };
+
+    KN_ENTER(own);
+    if (r->n)
+        qsort(r->line, r->n, sizeof *r->line, by_key);
+    kn_put(&b, head);
+    for (size_t i = 0; i < r->n; i++)
+        kn_put(&b, r->line[i].text);
+    return kn_file_write(own, path, b.s, b.n);
+}
+
+static kiln_status
+save_rows(struct tune *r)
+{
+    struct kn_ctx own;
+    kiln_status s;
+
+    kn_ctx_init(&own, r->t->c->realloc, r->t->c->user);
+    s = save_in(&own, r, r->t->cli->v[KN_FLAG_o].s);
+    if (s)
+        kn_fail(r->t->c, s, "%s", own.err.text);
+    kn_ctx_free(&own);
+    return s;
+}
+
+/* ---- command ------------------------------------------------------------ */
+
+static void
+keep_winner(struct tune *r, const char *key, const struct candidate *best,
+            double standard)
+{
+    struct kn_buf row = { .c = r->t->c };
+
+    kn_putf(&row, "%s%s,%.4f,%.4f,predicted\n", key, best->text, best->us,
+            standard);
+    add_row(r, kn_strdup(r->t->c, key), row.s);
+    kn_putf(r->t->text, "%s %s  %.4f -> %.4f us predicted, ratio %.3f\n", key,
+            best->text, standard, best->us, best->us / standard);
+    r->tuned++;
+    r->better += best->us < standard;
+    r->gain += standard / best->us;
+}
+
+static kiln_status
+tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
+{
+    static const char *const none[] = { NULL };
+    const struct kn_value *budget = &r->t->cli->v[KN_FLAG_budget];
+    struct candidate *all;
+    const struct candidate *best;
+    struct kn_config given = { 0 };
+    struct kn_cli *cli;
+    kiln_problem p;
+    const char *key;
+    int64_t *offs;
+    size_t n, most = budget->seen ? (size_t)budget->i : BUDGET;
+    double standard;
+
+    KN_ENTER(c);
+    cli = KN_NEW(c, struct kn_cli, 1);
+    KN_TRY(kn_work_cli(c, w, KN_CMD_generate, none, cli));
+    kn_cli_problem(cli, w->target, &p);
+    KN_TRY(kn_cli_family(c, cli, &p.family));
+    KN_TRY(kn_groups_make(c, cli, &p, &offs));
+    KN_TRY(kn_problem_normalise(c, &p));
+    KN_TRY(kn_config_parse(c, cli->config, &given));
+    key = key_of(r, &p);
+    if (has_row(r, key)) {
+        r->kept++;
+        return KILN_OK;
+    }
+    all = KN_NEW(c, struct candidate, MOST);
+    n = enumerate(c, &p, &given, all);
+    n = n > most + 1 ? most + 1 : n;
+    time_candidates(r, c, w, all, n);
+    standard = n ? all[0].us : 0;
+    best = n ? best_correct(r, c, w, all, n) : NULL;
+    if (!best)
+        return kn_fail(c, KILN_UNSUPPORTED, "no configuration works");
+    keep_winner(r, key, best, standard > 0 ? standard : best->us);
+    return KILN_OK;
+}
+
+static kiln_status
+tune_all(struct tune *r)
+{
+    kn_progress_stage(r->t->progress, "tuning");
+    for (size_t i = 0; i < r->list.n; i++) {
+        size_t before = r->n;
+        struct kn_ctx own;
+        kiln_status s;
+
+        kn_ctx_init(&own, r->t->c->realloc, r->t->c->user);
+        own.tuning = &r->nothing;
+        s = tune_in(r, &own, &r->list.w[i]);
+        if (s)
+            kn_putf(r->t->text, "row %zu: %s\n", r->list.w[i].row + 1,
+                    own.err.text);
+        kn_ctx_free(&own);
+        if (r->n > before)
+            KN_TRY(save_rows(r));
+        kn_progress_update(r->t->progress, i + 1, r->list.n);
+    }
+    return save_rows(r);
+}
+
+kiln_status
+kn_cmd_tune(struct kn_tool *t)
+{
+    struct tune *r = KN_NEW(t->c, struct tune, 1);
+    const struct kn_value *o = &t->cli->v[KN_FLAG_o];
+
+    r->t = t;
+    r->nothing.alone = true;
+    if (!o->seen || !strcmp(o->s, "-"))
+        return kn_fail(t->c, KILN_BAD_INPUT, "'tune' needs -o FILE, the table "
+                       "it continues");
+    KN_TRY(kn_worklist_read(t, &r->list));
+    KN_TRY(load_rows(r, o->s));
+    KN_TRY(tune_all(r));
+    kn_putf(t->text, "%zu tuned: %zu faster than the rules' choice, none "
+            "slower, mean speed-up %.3f (predicted); %zu kept, %zu candidates "
+            "failed\n", r->tuned, r->better,
+            r->tuned ? r->gain / (double)r->tuned : 1, r->kept, r->failed);
+    return KILN_OK;
+}
