@@ -426,8 +426,8 @@ read_routing(struct moe_run *m)
                         &m->r);
 }
 
-static kiln_status
-upload_sorted(struct moe_run *m)
+kiln_status
+moe_upload(struct moe_run *m)
 {
     const struct kn_moe_sorted *s = &m->sorted;
     size_t blocks = (size_t)(s->room / m->block_m);
@@ -499,8 +499,8 @@ run_layer(struct moe_run *m, struct kn_json *j)
     return KILN_OK;
 }
 
-static kiln_status
-run_stages(struct moe_run *m, int stage, struct kn_json *j)
+kiln_status
+moe_run_stages(struct moe_run *m, int stage, struct kn_json *j)
 {
     struct moe_part *s;
 
@@ -510,8 +510,8 @@ run_stages(struct moe_run *m, int stage, struct kn_json *j)
     return moe_run_part(m, s, j);
 }
 
-static kiln_status
-prepare(struct moe_run *m, int stage)
+kiln_status
+moe_prepare(struct moe_run *m, int stage)
 {
     const struct kn_value *v = m->t->cli->v;
     kiln_problem p;
@@ -538,16 +538,16 @@ kn_run_moe(struct kn_tool *t)
 
     m->t = t;
     m->c = t->c;
-    KN_TRY(prepare(m, stage));
+    KN_TRY(moe_prepare(m, stage));
     kn_putf(t->text, "routing   %" PRId64 " tokens x %" PRId64 " of %" PRId64
             " experts: %" PRId32 " sorted rows in blocks of %u\n",
             m->r.tokens, m->r.topk, m->r.experts, m->sorted.padded,
             m->block_m);
     KN_TRY(kn_sim_open(t->c, m->target, &m->sim));
     kn_json_open(&j, NULL, '{');
-    s = upload_sorted(m);
+    s = moe_upload(m);
     if (!s)
-        s = run_stages(m, stage, &j);
+        s = moe_run_stages(m, stage, &j);
     kn_sim_close(m->sim);
     kn_json_close(&j, '}');
     if (s)

@@ -40,6 +40,11 @@ kiln_status moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
 kiln_status moe_hand_tensor(struct kn_ctx *c, const double *x, size_t n,
                             struct moe_part *down);
 
+/* The steps of `run moe`: routing and sorting, their copies on the device,
+ * then launches and checks. m->t, m->c are set before, m->sim in between. */
+kiln_status moe_prepare(struct moe_run *m, int stage);
+kiln_status moe_upload(struct moe_run *m);
+kiln_status moe_run_stages(struct moe_run *m, int stage, struct kn_json *j);
 kiln_status moe_run_part(struct moe_run *m, struct moe_part *s,
                          struct kn_json *j);
 

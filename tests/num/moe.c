@@ -1,0 +1,261 @@
+/* moe.c - the moe family: sort and align against their definition, the MX
+ * quantiser against a search, and every stage, type and block height on the
+ * simulator; a sorter that lies is found. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../gen/cmd_run_moe.h"
+
+/* ---- runs ---- */
+
+struct setting {
+    struct kn_ctx c;
+    struct kn_cli cli;
+    struct kn_progress progress;
+    struct kn_buf text;
+    struct kn_tool t;
+};
+
+static kiln_status
+start(struct setting *s, const char *line)
+{
+    char *argv[64], words[512];
+    int argc = 0;
+
+    memset(s, 0, sizeof *s);
+    kn_ctx_init(&s->c, NULL, NULL);
+    s->text.c = &s->c;
+    s->t = (struct kn_tool){ &s->c, &s->cli, &s->progress, &s->text };
+    snprintf(words, sizeof words, "kilnc run moe %s", line);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+        argv[argc++] = kn_strdup(&s->c, w);
+    return kn_cli_parse(&s->c, argc, argv, &s->cli);
+}
+
+static void
+expect_run(const char *line, kiln_status want)
+{
+    struct setting s;
+    kiln_status got = start(&s, line);
+
+    if (!got)
+        got = kn_run_moe(&s.t);
+    if (got != want || (!got && !strstr(s.text.s, "check     ok")))
+        fail_msg("run moe %s: status %d, %s\n%s", line, got, s.c.err.text,
+                 s.text.s ? s.text.s : "");
+    kn_ctx_free(&s.c);
+}
+
+static const char *const types[] = { "bf16", "fp8", "mxfp8", "mxfp4" };
+
+static void
+every_type_and_block(void **state)
+{
+    static const int blocks[] = { 16, 32, 64, 128 };
+    static const char *const stages[] = {
+        "gemm1", "gemm2", "gemm2 --reduce atomic", "gemm2 --data exact",
+    };
+    char line[256];
+
+    (void)state;
+    for (size_t t = 0; t < 4; t++)
+        for (size_t b = 0; b < 4; b++)
+            for (size_t s = 0; s < 4; s++) {
+                snprintf(line, sizeof line, "--stage %s --a %s --block-m %d "
+                         "--hidden 352 --inter 224 --experts 6 --topk 3 "
+                         "--tokens 23 --seed %zu", stages[s], types[t],
+                         blocks[b], t + b);
+                expect_run(line, KILN_OK);
+            }
+}
+
+/* gemm1, requantised, gemm2 and the sum; some experts serve no token. */
+static void
+whole_layers(void **state)
+{
+    static const char *const reduce[] = { "ordered", "atomic" };
+    char line[256];
+
+    (void)state;
+    for (size_t t = 0; t < 4; t++)
+        for (size_t r = 0; r < 2; r++) {
+            snprintf(line, sizeof line, "--a %s --hidden 256 --inter 160 "
+                     "--experts 9 --topk 2 --tokens 21 --routing extreme:4 "
+                     "--reduce %s --act swiglu", types[t], reduce[r]);
+            expect_run(line, KILN_OK);
+        }
+}
+
+static void
+odd_shapes(void **state)
+{
+    (void)state;
+    expect_run("--stage gemm2 --a mxfp8 --b mxfp4 --hidden 256 --inter 256 "
+               "--experts 4 --topk 2 --tokens 9", KILN_OK);
+    expect_run("--stage gemm1 --a mxfp8 --hidden 250 --inter 37 --experts 4 "
+               "--topk 2 --tokens 9", KILN_OK);
+    expect_run("--stage gemm2 --a bf16 --hidden 37 --inter 51 --experts 4 "
+               "--topk 2 --tokens 9", KILN_OK);
+    expect_run("--hidden 128 --inter 128 --experts 1 --topk 1 --tokens 1",
+               KILN_OK);
+    expect_run("--hidden 256 --inter 128 --experts 4 --topk 2 --tokens 0",
+               KILN_OK);
+    expect_run("--stage gemm2 --a mxfp4 --hidden 7168 --inter 512 --experts "
+               "385 --topk 9 --tokens 16 --wg sample:8", KILN_OK);
+}
+
+static void
+refusals(void **state)
+{
+    (void)state;
+    expect_run("--stage gemm2 --hidden 128 --inter 128 --experts 4 --topk 5 "
+               "--tokens 3", KILN_BAD_INPUT);
+    expect_run("--stage gemm2 --hidden 128 --inter 128 --experts 4 --topk 2",
+               KILN_BAD_INPUT);
+    expect_run("--stage gemm2 --hidden 129 --inter 128 --experts 4 --topk 2 "
+               "--tokens 3 --reduce atomic", KILN_UNSUPPORTED);
+    expect_run("--stage gemm2 --hidden 128 --inter 128 --experts 4 --topk 2 "
+               "--tokens 3 --tile 64x128x64 --block-m 32", KILN_BAD_INPUT);
+    expect_run("--stage gemm1 --hidden 128 --inter 128 --experts 4 --topk 2 "
+               "--tokens 3 --scale row --a fp8", KILN_UNSUPPORTED);
+}
+
+/* One sorted array altered before it is copied: the check has to see it. */
+static bool
+notices(int what)
+{
+    struct setting s;
+    struct moe_run m = { 0 };
+    struct kn_json j = { 0 };
+    bool seen;
+
+    assert_int_equal(start(&s, "--stage gemm2 --hidden 64 --inter 128 --experts "
+                           "4 --topk 2 --tokens 12 --block-m 16"), KILN_OK);
+    m.t = &s.t;
+    m.c = j.b.c = &s.c;
+    assert_int_equal(moe_prepare(&m, KILN_MOE_DOWN), KILN_OK);
+    if (what == 1)
+        m.sorted.weights[0] *= 2;
+    if (what == 2)
+        m.sorted.experts[0] ^= 1;
+    assert_int_equal(kn_sim_open(&s.c, m.target, &m.sim), KILN_OK);
+    assert_int_equal(moe_upload(&m), KILN_OK);
+    assert_int_equal(moe_run_stages(&m, KILN_MOE_DOWN, &j), KILN_OK);
+    kn_sim_close(m.sim);
+    seen = m.wrong;
+    kn_ctx_free(&s.c);
+    return seen;
+}
+
+static void
+a_lying_sorter_is_noticed(void **state)
+{
+    (void)state;
+    assert_false(notices(0));
+    assert_true(notices(1));
+    assert_true(notices(2));
+}
+
+/* ---- host ---- */
+
+static void
+check_sorted(const struct kn_moe_routing *r, const struct kn_moe_sorted *s,
+             uint32_t block_m)
+{
+    int64_t seen = 0, last = -1;
+
+    assert_true(s->padded <= s->room && s->padded % block_m == 0);
+    for (int32_t i = 0; i < s->padded; i++) {
+        uint32_t id = (uint32_t)s->ids[i];
+        int64_t at = (int64_t)(id & 0xffffff) * r->topk + (id >> 24);
+
+        if (i % (int32_t)block_m == 0)
+            last = -1;
+        if (id == (uint32_t)r->tokens) {
+            assert_true(s->weights[i] == 0);
+            continue;
+        }
+        assert_true(at > last);
+        assert_int_equal(r->expert[at], s->experts[i / (int32_t)block_m]);
+        assert_true(s->weights[i] == r->weight[at]);
+        last = at;
+        seen++;
+    }
+    assert_int_equal(seen, r->tokens * r->topk);
+}
+
+static void
+sort_is_its_definition(void **state)
+{
+    static const uint32_t blocks[] = { 16, 32, 64, 128 };
+
+    (void)state;
+    for (int64_t n = 0; n < 60; n++) {
+        struct kn_moe_routing r = { .tokens = n * 3, .topk = 1 + n % 5,
+                                    .experts = 5 + n };
+        struct kn_moe_sorted s = { 0 };
+        struct kn_ctx c;
+
+        kn_ctx_init(&c, NULL, NULL);
+        assert_int_equal(kn_moe_route(&c, (uint64_t)n, 5 + n / 2, false, &r),
+                         KILN_OK);
+        if (n % 7 == 3)      /* slots of a token that share an expert */
+            for (int64_t i = 0; i < r.tokens * r.topk; i++)
+                r.expert[i] = (int32_t)(i % 2);
+        assert_int_equal(kn_moe_sort(&c, &r, blocks[n % 4], &s), KILN_OK);
+        check_sorted(&r, &s, blocks[n % 4]);
+        if (r.tokens) {
+            r.expert[0] = (int32_t)r.experts;
+            assert_int_equal(kn_moe_sort(&c, &r, 16, &s), KILN_BAD_INPUT);
+        }
+        kn_ctx_free(&c);
+    }
+}
+
+/* No code of the type is nearer to the number than the one chosen. */
+static void
+quantised_is_nearest(void **state)
+{
+    uint8_t payload[48], scale[2];
+    double row[48], v, amax = 0;
+
+    (void)state;
+    for (int i = 0; i < 48; i++)
+        row[i] = sin(i * 1.7) * ldexp(1, i % 11 - 5);
+    kn_moe_quantise(KILN_MXFP4, KILN_GFX950, row, 48, payload, scale);
+    for (int i = 0; i < 48; i++) {
+        uint32_t code = payload[i / 2] >> (i % 2 * 4) & 15;
+        double unit = ldexp(1, scale[i / 32] - 127), best = INFINITY;
+
+        v = kn_ref_decode(KILN_MXFP4, KILN_GFX950, code) * unit;
+        for (uint32_t x = 0; x < 16; x++)
+            best = fmin(best, fabs(kn_ref_decode(KILN_MXFP4, KILN_GFX950, x) *
+                                   unit - row[i]));
+        assert_true(fabs(v - row[i]) == best);
+    }
+    for (int i = 0; i < 32; i++)
+        amax = fmax(amax, fabs(row[i]));
+    assert_int_equal(scale[0], 127 + ilogb(amax) - 2);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sort_is_its_definition),
+        cmocka_unit_test(quantised_is_nearest),
+        cmocka_unit_test(a_lying_sorter_is_noticed),
+        cmocka_unit_test(every_type_and_block),
+        cmocka_unit_test(whole_layers),
+        cmocka_unit_test(odd_shapes),
+        cmocka_unit_test(refusals),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
