@@ -250,9 +250,14 @@ poison(const struct use *u, const struct kn_op *op, unsigned reg)
             u->w->v[reg][l] = KN_POISON;
 }
 
+struct wait_note {           /* how far the counter is, for the sentence */
+    const char *counter;
+    unsigned outstanding, allowed;
+};
+
 static void
 report_use(const struct use *u, const struct kn_op *op, unsigned reg,
-           const char *counter, unsigned outstanding, unsigned allowed)
+           const struct wait_note *n)
 {
     const struct kn_inst *from = &u->w->group->program->inst[op->inst];
     uint64_t lanes = u->vector ? u->mask & op->exec : 0;
@@ -260,12 +265,12 @@ report_use(const struct use *u, const struct kn_op *op, unsigned reg,
     char name[16];
 
     register_name(u->w, reg, u->vector, name, sizeof name);
-    kn_report_pair(u->w, u->i, KN_F_USE_BEFORE_WAIT, lane, reg, op->inst,
-                   u->w->id,
-                   "%s %s while %s at 0x%llx is on its way, %s %u of %u",
-                   u->r->role == KN_R_WRITE ? "overwrites" : "reads", name,
-                   kn_isa[from->op].mnemonic, (unsigned long long)from->pc,
-                   counter, outstanding, allowed);
+    kn_report(u->w, u->i, KN_F_USE_BEFORE_WAIT,
+              KN_PAIR(lane, reg, op->inst, u->w->id),
+              "%s %s while %s at 0x%llx is on its way, %s %u of %u",
+              u->r->role == KN_R_WRITE ? "overwrites" : "reads", name,
+              kn_isa[from->op].mnemonic, (unsigned long long)from->pc,
+              n->counter, n->outstanding, n->allowed);
 }
 
 /* Does op write a register of the access that is not there yet? */
@@ -285,14 +290,14 @@ overlaps(const struct use *u, const struct kn_op *op, unsigned *first,
 }
 
 static void
-check_op(const struct use *u, const struct kn_op *op, const char *counter,
-         unsigned outstanding, unsigned allowed)
+check_op(const struct use *u, const struct kn_op *op,
+         const struct wait_note *n)
 {
     unsigned first, last;
 
     if (!overlaps(u, op, &first, &last))
         return;
-    report_use(u, op, first, counter, outstanding, allowed);
+    report_use(u, op, first, n);
     if (u->r->role != KN_R_WRITE)
         for (unsigned k = first; k < last; k++)
             poison(u, op, k);
@@ -305,10 +310,11 @@ check_loose(const struct use *u)
 
     for (unsigned k = 0; a->nloose && k < KN_OUT_OF_ORDER; k++) {
         const struct kn_op *op = &a->loose[k];
+        bool lgkm = op->need & KN_C_LGKM;
 
         if (op->need)
-            check_op(u, op, op->need & KN_C_LGKM ? "lgkmcnt" : "vmcnt",
-                     a->nloose, 0);
+            check_op(u, op, &(struct wait_note){
+                lgkm ? "lgkmcnt" : "vmcnt", a->nloose, 0 });
     }
 }
 
@@ -322,12 +328,12 @@ kn_check_vgpr(struct kn_wave *w, const struct kn_inst *i,
 
     if (!write || !(order & KN_C_VM))
         for (uint32_t s = a->vm_done + 1; s <= a->vm_seq; s++)
-            check_op(&u, &a->vm[s % KN_VM_RING], "vmcnt",
-                     a->vm_seq - a->vm_done, a->vm_seq - s);
+            check_op(&u, &a->vm[s % KN_VM_RING], &(struct wait_note){
+                "vmcnt", a->vm_seq - a->vm_done, a->vm_seq - s });
     if (!write || !(order & KN_C_LGKM))
         for (uint32_t s = a->ds_done + 1; s <= a->ds_seq; s++)
-            check_op(&u, &a->ds[s % KN_DS_RING], "lgkmcnt",
-                     a->ds_seq - a->ds_done, a->ds_seq - s);
+            check_op(&u, &a->ds[s % KN_DS_RING], &(struct wait_note){
+                "lgkmcnt", a->ds_seq - a->ds_done, a->ds_seq - s });
     check_loose(&u);
 }
 

@@ -260,12 +260,13 @@ void kn_undef_before(struct kn_wave *w, const struct kn_inst *i,
 void kn_undef_after(struct kn_wave *w, const struct kn_step *st,
                     const struct kn_undef_note *n);
 void kn_undef_branch(struct kn_wave *w, const struct kn_inst *i);
-/* Sets lanes `undef` of `mask` of one register; the rest of mask is defined. */
+/* Of the lanes in mask, u.lanes become undefined (with u's origin) and the
+ * rest defined. */
 void kn_set_undef(struct kn_wave *w, unsigned reg, uint64_t mask,
-                  uint64_t undef, uint32_t inst, unsigned kind);
+                  struct kn_undef u);
 /* Reports lanes in mask of registers that hold nothing; what: "address". */
-void kn_require_vgpr(struct kn_wave *w, const struct kn_inst *i, unsigned reg,
-                     unsigned n, uint64_t mask, const char *what);
+void kn_require_vgpr(struct kn_wave *w, const struct kn_inst *i,
+                     struct kn_range r, uint64_t mask, const char *what);
 void kn_require_sgpr(struct kn_wave *w, const struct kn_inst *i, unsigned reg,
                      unsigned n, const char *what);
 /* Lanes of n registers that hold nothing, all of them together. */

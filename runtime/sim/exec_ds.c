@@ -37,7 +37,8 @@ load(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
     a.mask = exec;
     kn_lds_read(w, i, &a);
     clear_dropped(&a, exec);
-    kn_vmem_result(w, m, exec, a.buf, a.undef, KN_F_UNINIT_LDS, op);
+    kn_vmem_result(w, m, &(struct kn_loaded){
+        exec, a.buf, a.undef, KN_F_UNINIT_LDS }, op);
 }
 
 /* Two accesses, one operation: both halves of the destination. */
@@ -59,13 +60,15 @@ load_two(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         for (unsigned k = 0; k < m->nreg; k++)
             undef[half * m->nreg + k] = a.undef[k];
     }
-    kn_vmem_result(w, m, exec, buf, undef, KN_F_UNINIT_LDS, op);
+    kn_vmem_result(w, m, &(struct kn_loaded){
+        exec, buf, undef, KN_F_UNINIT_LDS }, op);
 }
 
 static void
-store_at(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
-         unsigned data, int32_t offset, struct kn_op *op)
+store_at(struct kn_wave *w, const struct kn_inst *i, unsigned data,
+         int32_t offset, struct kn_op *op)
 {
+    const struct kn_memop *m = &kn_step_of(w, i)->mem;
     struct kn_lds_access a;
 
     ds_addresses(w, m, offset, &a);
@@ -81,11 +84,11 @@ static void
 store(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
       struct kn_op *op)
 {
-    store_at(w, i, m, m->data, m->offset, op);
+    store_at(w, i, m->data, m->offset, op);
     if (m->two) {            /* the older stamp is the one that orders */
         uint32_t stamp = op->stamp;
 
-        store_at(w, i, m, m->data1, m->offset1, op);
+        store_at(w, i, m->data1, m->offset1, op);
         op->stamp = stamp;
     }
 }
@@ -107,7 +110,7 @@ atomic(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
     for (uint64_t k = exec; k; k &= k - 1) {
         unsigned l = (unsigned)__builtin_ctzll(k);
         if (a.addr[l] % m->bytes) {
-            kn_report(w, i, KN_F_MISALIGNED, (int)l, a.addr[l],
+            kn_report(w, i, KN_F_MISALIGNED, KN_AT((int)l, a.addr[l]),
                       "atomic of %u bytes at LDS 0x%x", m->bytes, a.addr[l]);
             a.mask &= ~((uint64_t)1 << l);
         }
@@ -125,7 +128,8 @@ atomic(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         memcpy(buf[l], &old, 8);
     }
     if (m->ndst)
-        kn_vmem_result(w, m, exec, buf, none, KN_F_UNINIT_LDS, op);
+        kn_vmem_result(w, m, &(struct kn_loaded){
+            exec, buf, none, KN_F_UNINIT_LDS }, op);
 }
 
 /* ---- transposing reads -------------------------------------------------- */
@@ -210,7 +214,7 @@ load_transposed(struct kn_wave *w, const struct kn_inst *i,
     a.mask = exec;
     for (unsigned l = 0; l < KN_LANES; l++)
         if (a.addr[l] % (m->bytes == 12 ? 4 : 8)) {
-            kn_report(w, i, KN_F_MISALIGNED, (int)l, a.addr[l],
+            kn_report(w, i, KN_F_MISALIGNED, KN_AT((int)l, a.addr[l]),
                       "row of %u bytes at LDS 0x%x", m->bytes, a.addr[l]);
             break;
         }
@@ -225,7 +229,8 @@ load_transposed(struct kn_wave *w, const struct kn_inst *i,
         for (unsigned k = 0; k < m->nreg; k++)
             undef[k] |= all; /* defined as soon as one row is */
     }
-    kn_vmem_result(w, m, exec, out, undef, KN_F_UNINIT_LDS, op);
+    kn_vmem_result(w, m, &(struct kn_loaded){
+        exec, out, undef, KN_F_UNINIT_LDS }, op);
 }
 
 /* ---- lane exchange: no memory ------------------------------------------- */
@@ -271,7 +276,8 @@ exchange(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         if (exec >> from & 1)
             memcpy(buf[to], &w->v[m->data][from], 4);
     }
-    kn_vmem_result(w, m, exec, buf, none, KN_F_UNINIT_REG, op);
+    kn_vmem_result(w, m, &(struct kn_loaded){
+        exec, buf, none, KN_F_UNINIT_REG }, op);
 }
 
 /* ---- instruction -------------------------------------------------------- */

@@ -4,40 +4,46 @@
 
 /* ---- scratch ------------------------------------------------------------ */
 
-/* Scratch is private to a lane; lanes whose register is undefined leave their
- * bytes unwritten, so that a spill and its reload change nothing. */
-static bool
+/* Where a lane's bytes are, NULL and a finding if it has none there. */
+static uint8_t *
 scratch_at(struct kn_wave *w, const struct kn_inst *i, unsigned lane,
-           uint64_t at, unsigned bytes, uint8_t **data, uint8_t **init)
+           uint64_t at, unsigned bytes)
 {
     uint32_t size = w->group->scratch_size;
 
     if (at + bytes > size) {
-        kn_report(w, i, KN_F_BAD_ADDRESS, (int)lane, at,
+        kn_report(w, i, KN_F_BAD_ADDRESS, KN_AT((int)lane, at),
                   "scratch offset 0x%llx, the lane has 0x%x bytes",
                   (unsigned long long)at, size);
-        return false;
+        return NULL;
     }
-    *data = w->scratch + (size_t)lane * size + at;
-    *init = w->scratch_init + (size_t)lane * size + at;
-    return true;
+    return w->scratch + (size_t)lane * size + at;
 }
 
+/* Which of those bytes were written. */
+static uint8_t *
+scratch_init(const struct kn_wave *w, const uint8_t *data)
+{
+    return w->scratch_init + (data - w->scratch);
+}
+
+/* Scratch is private to a lane; lanes whose register is undefined leave their
+ * bytes unwritten, so that a spill and its reload change nothing. */
 static void
 scratch_load(struct kn_wave *w, const struct kn_inst *i,
              const struct kn_memop *m, struct kn_vmem *x, uint64_t lanes)
 {
-    uint8_t *data, *init;
-
     for (; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
+        const uint8_t *data = scratch_at(w, i, l, x->addr[l], m->bytes);
 
         memset(x->buf[l], 0, 16);
-        if (!scratch_at(w, i, l, x->addr[l], m->bytes, &data, &init))
+        if (!data)
             continue;
         memcpy(x->buf[l], data, m->bytes);
         for (unsigned at = 0; at < m->bytes; at += 4)
-            if (!memchr(init + at, 1, m->bytes < 4 ? m->bytes : 4))
+            if (!memchr(scratch_init(w, data) + at, 1,
+                        m->bytes < 4 ? m->bytes : 4))
                 x->undef[at / 4] |= (uint64_t)1 << l;
     }
 }
@@ -46,16 +52,15 @@ static void
 scratch_store(struct kn_wave *w, const struct kn_inst *i,
               const struct kn_memop *m, struct kn_vmem *x, uint64_t lanes)
 {
-    uint8_t *data, *init;
-
     for (; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
+        uint8_t *data = scratch_at(w, i, l, x->addr[l], m->bytes);
 
-        if (!scratch_at(w, i, l, x->addr[l], m->bytes, &data, &init))
+        if (!data)
             continue;
         memcpy(data, x->buf[l], m->bytes);
         for (unsigned at = 0; at < m->bytes; at += 4)
-            memset(init + at,
+            memset(scratch_init(w, data) + at,
                    !(kn_undef_lanes(w, m->data + at / 4, 1) >> l & 1),
                    m->bytes < 4 ? m->bytes : 4);
     }
@@ -76,7 +81,8 @@ exec_scratch(struct kn_wave *w, const struct kn_inst *i,
                                (m->naddr ? w->v[m->addr][l] : 0));
     if (m->kind == KN_MO_LOAD) {
         scratch_load(w, i, m, &x, x.mask);
-        kn_vmem_result(w, m, x.mask, x.buf, x.undef, KN_F_UNINIT_REG, op);
+        kn_vmem_result(w, m, &(struct kn_loaded){
+            x.mask, x.buf, x.undef, KN_F_UNINIT_REG }, op);
     } else if (m->kind == KN_MO_STORE) {
         kn_vmem_collect(w, m, m->data, m->nreg, x.buf);
         scratch_store(w, i, m, &x, x.mask);
@@ -138,7 +144,8 @@ static void
 flat_store(struct kn_wave *w, const struct kn_inst *i,
            const struct kn_memop *m, struct kn_vmem *x, const struct split *s)
 {
-    kn_require_vgpr(w, i, m->data, m->ndata, s->global, "stored");
+    kn_require_vgpr(w, i, (struct kn_range){ m->data, m->ndata, 0 },
+                    s->global, "stored");
     kn_vmem_collect(w, m, m->data, m->nreg, x->buf);
     x->mask = s->global;
     kn_vmem_scatter(w, i, m, x);
@@ -181,7 +188,8 @@ exec_flat_access(struct kn_wave *w, const struct kn_inst *i,
     }
     if (m->kind == KN_MO_LOAD) {
         flat_load(w, i, m, x, &s);
-        kn_vmem_result(w, m, x->mask, x->buf, x->undef, KN_F_UNINIT_LDS, op);
+        kn_vmem_result(w, m, &(struct kn_loaded){
+            x->mask, x->buf, x->undef, KN_F_UNINIT_LDS }, op);
     } else if (m->kind == KN_MO_STORE) {
         flat_store(w, i, m, x, &s);
     } else {

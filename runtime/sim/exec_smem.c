@@ -46,7 +46,7 @@ address(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
     *off = smem_offset(w, m);
     addr = base_of(w, i, m) + *off;
     if (addr & 3)
-        kn_report(w, i, KN_F_MISALIGNED, -1, addr,
+        kn_report(w, i, KN_F_MISALIGNED, KN_AT(-1, addr),
                   "0x%llx, its low two bits are ignored",
                   (unsigned long long)addr);
     *off &= ~(uint64_t)3;
@@ -71,7 +71,7 @@ load(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
                                            4, &undef);
             if (a) {
                 v = KN_POISON;
-                kn_vmem_fault(w, i, -1, addr + 4 * k, 4, a);
+                kn_vmem_fault(w, i, (struct kn_fault){ -1, 4, addr + 4 * k, a });
             }
         }
         op->data[0][k] = v;
@@ -97,7 +97,7 @@ store(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m)
             a = kn_mem_store(w->group->worker, addr + 4 * k,
                              &w->s[m->data + k], 4);
         if (a)
-            kn_vmem_fault(w, i, -1, addr + 4 * k, 4, a);
+            kn_vmem_fault(w, i, (struct kn_fault){ -1, 4, addr + 4 * k, a });
     }
 }
 
@@ -122,7 +122,7 @@ atomic(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         return;
     a = kn_mem_atomic(w->group->worker, addr, m->bytes, &p, &undef);
     if (a) {
-        kn_vmem_fault(w, i, -1, addr, m->bytes, a);
+        kn_vmem_fault(w, i, (struct kn_fault){ -1, m->bytes, addr, a });
         return;
     }
     memcpy(&old, p, m->bytes);

@@ -8,11 +8,6 @@
 #include "core.h"
 #include "report.h"
 
-struct place {
-    uint32_t other_inst, other_wave;
-};
-#define NOWHERE UINT32_MAX
-
 static struct kn_finding_entry *
 find_entry(struct kn_findings *f, enum kn_finding_kind kind, uint32_t inst)
 {
@@ -45,77 +40,76 @@ inst_pc(const struct kn_wave *w, uint32_t inst)
     return inst < w->group->program->n ? w->group->program->inst[inst].pc : 0;
 }
 
-/* Mnemonic and operands of the instruction, then the sentence. */
-static void
-write_text(const struct kn_wave *w, const struct kn_inst *i,
-           struct kn_finding *f, const char *fmt, va_list ap)
+/* The entry that a report at this place has to fill in, NULL if an earlier
+ * workgroup has done so. */
+static struct kn_finding_entry *
+open_entry(struct kn_findings *f, enum kn_finding_kind kind, uint32_t inst)
 {
-    int n = 0;
-
-    if (i) {
-        kn_inst_text(w->group->target, i, f->text, sizeof f->text / 2);
-        n = (int)strlen(f->text);
-        n += snprintf(f->text + n, sizeof f->text - (size_t)n, ": ");
-    }
-    vsnprintf(f->text + n, sizeof f->text - (size_t)n, fmt, ap);
-}
-
-static void
-report(struct kn_wave *w, const struct kn_inst *i, enum kn_finding_kind kind,
-       int lane, uint64_t address, struct place other, const char *fmt,
-       va_list ap)
-{
-    struct kn_findings *f = w->group->worker->findings;
-    uint32_t inst = i ? kn_inst_index(w, i) : NOWHERE;
     struct kn_finding_entry *e = find_entry(f, kind, inst);
 
     if (e) {
         e->finding.count++;
-        if (e->group_index <= f->group_index)
-            return;
-    } else {
-        e = new_entry(f);
-        if (!e)
-            return;
+        return e->group_index <= f->group_index ? NULL : e;
+    }
+    e = new_entry(f);
+    if (e) {
         *e = (struct kn_finding_entry){ 0 };
         e->finding.count = 1;
     }
-    e->inst = inst;
+    return e;
+}
+
+static void
+fill_entry(const struct kn_wave *w, struct kn_finding_entry *e,
+           const struct kn_inst *i, struct kn_at at)
+{
+    struct kn_findings *f = w->group->worker->findings;
+
     e->group_index = f->group_index;
     e->order = f->next_order++;
-    e->finding.kind = kind;
     e->finding.pc = i ? i->pc : 0;
     e->finding.workgroup = w->group->linear;
     e->finding.wave = w->id;
-    e->finding.lane = lane < 0 ? UINT32_MAX : (uint32_t)lane;
-    e->finding.address = address;
-    e->finding.other_pc = inst_pc(w, other.other_inst);
-    e->finding.other_wave = other.other_wave;
-    write_text(w, i, &e->finding, fmt, ap);
+    e->finding.lane = at.lane < 0 ? UINT32_MAX : (uint32_t)at.lane;
+    e->finding.address = at.address;
+    e->finding.other_pc = inst_pc(w, at.other_inst);
+    e->finding.other_wave = at.other_wave;
+}
+
+/* Mnemonic and operands of the instruction; returns the length. */
+static size_t
+write_instruction(const struct kn_wave *w, const struct kn_inst *i,
+                  struct kn_finding *f)
+{
+    size_t n;
+
+    f->text[0] = 0;
+    if (!i)
+        return 0;
+    kn_inst_text(w->group->target, i, f->text, sizeof f->text / 2);
+    n = strlen(f->text);
+    memcpy(f->text + n, ": ", 3);
+    return n + 2;
 }
 
 void
 kn_report(struct kn_wave *w, const struct kn_inst *i,
-          enum kn_finding_kind kind, int lane, uint64_t address,
-          const char *fmt, ...)
+          enum kn_finding_kind kind, struct kn_at at, const char *fmt, ...)
 {
+    uint32_t inst = i ? kn_inst_index(w, i) : KN_NO_INST;
+    struct kn_finding_entry *e = open_entry(w->group->worker->findings, kind,
+                                            inst);
     va_list ap;
+    size_t n;
 
+    if (!e)
+        return;
+    e->inst = inst;
+    e->finding.kind = kind;
+    fill_entry(w, e, i, at);
+    n = write_instruction(w, i, &e->finding);
     va_start(ap, fmt);
-    report(w, i, kind, lane, address, (struct place){ NOWHERE, 0 }, fmt, ap);
-    va_end(ap);
-}
-
-void
-kn_report_pair(struct kn_wave *w, const struct kn_inst *i,
-               enum kn_finding_kind kind, int lane, uint64_t address,
-               uint32_t other_inst, uint32_t other_wave, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    report(w, i, kind, lane, address,
-           (struct place){ other_inst, other_wave }, fmt, ap);
+    vsnprintf(e->finding.text + n, sizeof e->finding.text - n, fmt, ap);
     va_end(ap);
 }
 

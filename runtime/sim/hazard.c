@@ -206,20 +206,23 @@ kn_hazard_classify(kiln_target t, const struct kn_inst *i,
 
 /* ---- short hazards ------------------------------------------------------ */
 
+struct ranges {
+    const struct kn_range *r;
+    unsigned n;
+};
+
+/* Does something the first writes overlap what the second reads? */
 static bool
-ranges_meet(const struct kn_range *a, unsigned na, unsigned role_a,
-            const struct kn_range *b, unsigned nb, unsigned role_b)
+write_meets_read(struct ranges a, struct ranges b)
 {
-    for (unsigned x = 0; x < na; x++) {
-        if (a[x].role != role_a)
+    for (unsigned x = 0; x < a.n; x++) {
+        if (a.r[x].role != KN_R_WRITE)
             continue;
-        for (unsigned y = 0; y < nb; y++) {
-            bool role = b[y].role == role_b ||
-                        (role_b == KN_R_READ && b[y].role == KN_R_CIN);
-            if (role && a[x].reg < b[y].reg + b[y].n &&
-                b[y].reg < a[x].reg + a[x].n)
+        for (unsigned y = 0; y < b.n; y++)
+            if (b.r[y].role != KN_R_WRITE &&
+                a.r[x].reg < b.r[y].reg + b.r[y].n &&
+                b.r[y].reg < a.r[x].reg + a.r[x].n)
                 return true;
-        }
     }
     return false;
 }
@@ -242,11 +245,11 @@ rule_applies(const struct kn_wave *w, const struct rule *r, uint32_t from_inst,
 
     switch (r->match) {
     case VGPR_READ:
-        return ranges_meet(from->v, from->nv, KN_R_WRITE, st->v, st->nv,
-                           KN_R_READ);
+        return write_meets_read((struct ranges){ from->v, from->nv },
+                                (struct ranges){ st->v, st->nv });
     case SGPR_READ:
-        return ranges_meet(from->s, from->ns, KN_R_WRITE, st->s, st->ns,
-                           KN_R_READ);
+        return write_meets_read((struct ranges){ from->s, from->ns },
+                                (struct ranges){ st->s, st->ns });
     case DATA_OVERWRITE:
         return writes(st->v, st->nv, from->mem.data,
                       from->mem.data + from->mem.ndata);
@@ -275,9 +278,10 @@ check_rule(struct kn_wave *w, const struct kn_inst *i,
         if (!(h->recent[k].produces >> r->produce & 1))
             continue;
         if (rule_applies(w, r, h->recent[k].inst, i, st))
-            kn_report_pair(w, i, KN_F_WAIT_STATES, -1, 0, h->recent[k].inst,
-                           w->id, "%s after %u wait states, needs %u",
-                           r->text, (unsigned)between, r->need);
+            kn_report(w, i, KN_F_WAIT_STATES,
+                      KN_PAIR(-1, 0, h->recent[k].inst, w->id),
+                      "%s after %u wait states, needs %u", r->text,
+                      (unsigned)between, r->need);
     }
 }
 
@@ -342,13 +346,13 @@ check_mfma(struct kn_wave *w, const struct kn_inst *i,
         unsigned need = need_after(m, &st->v[k], i, st);
 
         if (between < need)
-            kn_report_pair(w, i, KN_F_WAIT_STATES, -1, st->v[k].reg, m->inst,
-                           w->id,
-                           "%s MFMA result after %u wait states, needs %u",
-                           st->v[k].role == KN_R_WRITE ? "overwrites"
-                           : st->v[k].role == KN_R_CIN ? "accumulates on"
-                                                       : "reads",
-                           (unsigned)between, need);
+            kn_report(w, i, KN_F_WAIT_STATES,
+                      KN_PAIR(-1, st->v[k].reg, m->inst, w->id),
+                      "%s MFMA result after %u wait states, needs %u",
+                      st->v[k].role == KN_R_WRITE ? "overwrites"
+                      : st->v[k].role == KN_R_CIN ? "accumulates on"
+                                                  : "reads",
+                      (unsigned)between, need);
     }
 }
 

@@ -114,7 +114,7 @@ check_range(struct kn_wave *w, const struct kn_inst *i,
     }
     if (bad) {
         int lane = __builtin_ctzll(bad);
-        kn_report(w, i, KN_F_LDS_RANGE, lane, x->addr[lane],
+        kn_report(w, i, KN_F_LDS_RANGE, KN_AT(lane, x->addr[lane]),
                   "%u bytes at LDS address 0x%x, the workgroup has 0x%x",
                   x->bytes, x->addr[lane], g->lds_size);
         x->mask &= ~bad;
@@ -167,30 +167,41 @@ op_name(const struct kn_wave *w, uint32_t inst)
     return kn_isa[w->group->program->inst[inst].op].mnemonic;
 }
 
+/* One granule of one lane's access. */
+struct spot {
+    struct kn_wave *w;
+    const struct kn_inst *i;
+    int lane;
+    uint32_t addr;           /* of its first byte */
+    enum kn_lds_kind kind;   /* of an update */
+};
+
 /* Is reading a granule with this stamp wrong? Reports it if so. */
 static bool
-read_conflict(struct kn_wave *w, const struct kn_inst *i, uint32_t stamp,
-              int lane, uint32_t addr)
+read_conflict(const struct spot *p, uint32_t stamp)
 {
+    struct kn_wave *w = p->w;
     const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
+    const struct kn_async *a = w->async;
 
     if (!op)
         return false;
     if (op->wave != w->id) {
         if (other_wave_ordered(w->group, op))
             return false;
-        kn_report_pair(w, i, KN_F_LDS_RACE_RAW, lane, addr, op->inst,
-                       op->wave, "LDS 0x%x written by wave %u, %s: %s", addr,
-                       op->wave, op_name(w, op->inst),
-                       why_unordered(w->group, op));
+        kn_report(w, p->i, KN_F_LDS_RACE_RAW,
+                  KN_PAIR(p->lane, p->addr, op->inst, op->wave),
+                  "LDS 0x%x written by wave %u, %s: %s", p->addr, op->wave,
+                  op_name(w, op->inst), why_unordered(w->group, op));
         return true;
     }
-    if (op->kind != KN_L_DMA || op->seq <= w->async->vm_done)
+    if (op->kind != KN_L_DMA || op->seq <= a->vm_done)
         return false;
-    kn_report_pair(w, i, KN_F_USE_BEFORE_WAIT, lane, addr, op->inst, w->id,
-                   "LDS 0x%x is the target of %s, vmcnt %u of %u", addr,
-                   op_name(w, op->inst), w->async->vm_seq - w->async->vm_done,
-                   w->async->vm_seq - op->seq);
+    kn_report(w, p->i, KN_F_USE_BEFORE_WAIT,
+              KN_PAIR(p->lane, p->addr, op->inst, w->id),
+              "LDS 0x%x is the target of %s, vmcnt %u of %u", p->addr,
+              op_name(w, op->inst), a->vm_seq - a->vm_done,
+              a->vm_seq - op->seq);
     return true;
 }
 
@@ -207,19 +218,20 @@ own_write_ordered(const struct kn_wave *w, const struct kn_lds_op *op,
 }
 
 static void
-write_conflict(struct kn_wave *w, const struct kn_inst *i, uint32_t stamp,
-               enum kn_lds_kind kind, int lane, uint32_t addr)
+write_conflict(const struct spot *p, uint32_t stamp)
 {
+    struct kn_wave *w = p->w;
     const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
 
-    if (!op || (op->kind == KN_L_ATOMIC && kind == KN_L_ATOMIC))
+    if (!op || (op->kind == KN_L_ATOMIC && p->kind == KN_L_ATOMIC))
         return;
-    if (op->wave == w->id ? own_write_ordered(w, op, kind)
+    if (op->wave == w->id ? own_write_ordered(w, op, p->kind)
                           : other_wave_ordered(w->group, op))
         return;
-    kn_report_pair(w, i, KN_F_LDS_RACE_WAW, lane, addr, op->inst, op->wave,
-                   "LDS 0x%x also written by wave %u, %s: %s", addr, op->wave,
-                   op_name(w, op->inst), why_unordered(w->group, op));
+    kn_report(w, p->i, KN_F_LDS_RACE_WAW,
+              KN_PAIR(p->lane, p->addr, op->inst, op->wave),
+              "LDS 0x%x also written by wave %u, %s: %s", p->addr, op->wave,
+              op_name(w, op->inst), why_unordered(w->group, op));
 }
 
 /* ---- reads -------------------------------------------------------------- */
@@ -264,6 +276,7 @@ read_slow(struct kn_wave *w, const struct kn_inst *i, struct kn_lds_access *x,
     static const uint32_t poison = KN_POISON;
     struct kn_lds_shadow *s = w->group->shadow;
     unsigned step = 1u << s->shift;
+    struct spot p = { w, i, (int)lane, 0, KN_L_WRITE };
     unsigned defined = 0;    /* bit k: some byte of dword k is */
 
     for (unsigned b = 0; b < x->bytes; b += step) {
@@ -272,8 +285,8 @@ read_slow(struct kn_wave *w, const struct kn_inst *i, struct kn_lds_access *x,
 
         if (stamp && !(stamp & KN_LDS_UNDEF))
             defined |= 1u << b / 4;
-        if (stamp && read_conflict(w, i, stamp, (int)lane,
-                                   byte_address(s, g)))
+        p.addr = byte_address(s, g);
+        if (stamp && read_conflict(&p, stamp))
             memcpy(x->buf[lane] + b, &poison, step);
     }
     for (unsigned k = 0; k * 4 < x->bytes; k++)
@@ -336,54 +349,50 @@ find_readers(struct kn_wave *w, enum kn_lds_kind kind, struct readers *r)
 }
 
 static void
-report_reader(struct kn_wave *w, const struct kn_inst *i, unsigned reader,
-              uint32_t granule, enum kn_lds_kind kind, int lane)
+report_reader(const struct spot *p, unsigned reader)
 {
-    struct kn_lds_shadow *s = w->group->shadow;
-    uint32_t seq = s->reader[(size_t)reader * s->n + granule] +
+    struct kn_lds_shadow *s = p->w->group->shadow;
+    const struct kn_async *a = p->w->group->wave[reader].async;
+    uint32_t seq = s->reader[(size_t)reader * s->n + (p->addr >> s->shift)] +
                    s->read_base[reader];
     uint32_t inst = s->read_inst[(size_t)reader * KN_LDS_READS +
                                  seq % KN_LDS_READS];
-    const struct kn_async *a = w->group->wave[reader].async;
-    const char *why = seq > a->ds_done ? "its read may not have happened yet"
-                                       : "no barrier between";
+    bool known = a->ds_seq - seq < KN_LDS_READS;
 
-    if (a->ds_seq - seq >= KN_LDS_READS)
-        inst = UINT32_MAX;
-    kn_report_pair(w, i,
-                   kind == KN_L_DMA ? KN_F_LDS_REFILL : KN_F_LDS_RACE_WAR,
-                   lane, byte_address(s, granule), inst, reader,
-                   "LDS 0x%x read by wave %u, %s: %s",
-                   byte_address(s, granule), reader,
-                   inst == UINT32_MAX ? "long ago" : op_name(w, inst), why);
+    kn_report(p->w, p->i,
+              p->kind == KN_L_DMA ? KN_F_LDS_REFILL : KN_F_LDS_RACE_WAR,
+              KN_PAIR(p->lane, p->addr, known ? inst : KN_NO_INST, reader),
+              "LDS 0x%x read by wave %u, %s: %s", p->addr, reader,
+              known ? op_name(p->w, inst) : "long ago",
+              seq > a->ds_done ? "its read may not have happened yet"
+                               : "no barrier between");
 }
 
+/* n granules from the spot on. */
 static void
-check_readers(struct kn_wave *w, const struct kn_inst *i,
-              const struct readers *r, uint32_t g, unsigned n,
-              enum kn_lds_kind kind, int lane)
+check_readers(struct spot p, const struct readers *r, unsigned n)
 {
-    struct kn_lds_shadow *s = w->group->shadow;
+    struct kn_lds_shadow *s = p.w->group->shadow;
+    uint32_t g = p.addr >> s->shift;
 
     for (unsigned k = 0; k < r->n; k++) {
         const uint16_t *row = s->reader + (size_t)r->wave[k] * s->n + g;
 
         for (unsigned b = 0; b < n; b++)
-            if (row[b] > r->limit[k])
-                report_reader(w, i, r->wave[k], g + b, kind, lane);
+            if (row[b] > r->limit[k]) {
+                p.addr = byte_address(s, g + b);
+                report_reader(&p, r->wave[k]);
+            }
     }
 }
 
 /* An atomic on bytes that hold nothing; a swap needs no old value. */
 static void
-check_old_value(struct kn_wave *w, const struct kn_inst *i, uint32_t granule,
-                int lane)
+check_old_value(const struct spot *p)
 {
-    uint32_t addr = byte_address(w->group->shadow, granule);
-
-    if (kn_step_of(w, i)->mem.atomic != KN_AT_SWAP)
-        kn_report(w, i, KN_F_UNINIT_LDS, lane, addr,
-                  "updates LDS 0x%x that was never written", addr);
+    if (kn_step_of(p->w, p->i)->mem.atomic != KN_AT_SWAP)
+        kn_report(p->w, p->i, KN_F_UNINIT_LDS, KN_AT(p->lane, p->addr),
+                  "updates LDS 0x%x that was never written", p->addr);
 }
 
 static void
@@ -393,21 +402,23 @@ mark_lane(struct kn_wave *w, const struct kn_inst *i,
     struct kn_lds_shadow *s = w->group->shadow;
     unsigned n = s->shift ? x->bytes / 4 : x->bytes;
     uint32_t g = x->addr[l] >> s->shift;
+    struct spot p = { w, i, (int)l, 0, x->kind };
 
     for (unsigned k = 0; k < n; k++) {
         unsigned dword = s->shift ? k : k / 4;
         uint32_t old = s->writer[g + k];
 
+        p.addr = byte_address(s, g + k);
         if (x->kind == KN_L_ATOMIC && (!old || old & KN_LDS_UNDEF))
-            check_old_value(w, i, g + k, (int)l);
+            check_old_value(&p);
         if (old > s->safe)
-            write_conflict(w, i, old, x->kind, (int)l,
-                           byte_address(s, g + k));
+            write_conflict(&p, old);
         s->writer[g + k] = s->stamp |
             (x->undef[dword] >> l & 1 ? KN_LDS_UNDEF : 0);
     }
+    p.addr = byte_address(s, g);
     if (r->n)
-        check_readers(w, i, r, g, n, x->kind, (int)l);
+        check_readers(p, r, n);
 }
 
 void

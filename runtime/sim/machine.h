@@ -119,10 +119,23 @@ kn_vreg(const struct kn_wave *w, const struct kn_opnd *o)
 void kn_jump_inst(struct kn_wave *w, const struct kn_inst *i);
 void kn_jump_addr(struct kn_wave *w, const struct kn_inst *i, uint64_t addr);
 
-/* Adds a finding (findings.c); lane < 0: none in particular. */
+/* Where a finding is: lane < 0: none in particular; other_inst: index of the
+ * conflicting access, or KN_NO_INST. */
+#define KN_NO_INST UINT32_MAX
+struct kn_at {
+    int lane;
+    uint64_t address;
+    uint32_t other_inst, other_wave;
+};
+#define KN_AT(lane, address) \
+    ((struct kn_at){ (lane), (address), KN_NO_INST, 0 })
+#define KN_PAIR(lane, address, inst, wave) \
+    ((struct kn_at){ (lane), (address), (inst), (wave) })
+
+/* Adds a finding (findings.c). */
 void kn_report(struct kn_wave *w, const struct kn_inst *i,
-               enum kn_finding_kind kind, int lane, uint64_t address,
-               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+               enum kn_finding_kind kind, struct kn_at at, const char *fmt,
+               ...) __attribute__((format(printf, 5, 6)));
 /* Stops the run: this instruction or modifier is not implemented. */
 void kn_unsupported(struct kn_wave *w, const struct kn_inst *i,
                     const char *what);

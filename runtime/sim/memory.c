@@ -407,42 +407,47 @@ all_written(const struct kn_page *p, size_t off, size_t n)
     return true;
 }
 
+struct host_bytes {
+    uint8_t *p;
+    size_t n;
+    bool write;              /* from the host */
+};
+
 static void
-visit_page(struct kn_sim *s, struct kn_page *p, size_t off, uint8_t *host,
-           size_t n, bool write)
+visit_page(struct kn_sim *s, struct kn_page *p, size_t off,
+           struct host_bytes h)
 {
-    if (!write) {
-        memcpy(host, p->data + off, n);
+    if (!h.write) {
+        memcpy(h.p, p->data + off, h.n);
         return;
     }
-    memcpy(p->data + off, host, n);
-    if (n == p->hi && p->map && !p->counted) {
+    memcpy(p->data + off, h.p, h.n);
+    if (h.n == p->hi && p->map && !p->counted) {
         host_free(s, p->map, KN_PAGE_SIZE);
         p->map = NULL;       /* every byte has a value now */
     }
-    for (size_t k = 0; p->map && k < n; k++)
+    for (size_t k = 0; p->map && k < h.n; k++)
         p->map[off + k] |= KN_MAP_INIT;
 }
 
 static kiln_status
-visit_range(struct kn_sim *s, uint64_t addr, uint8_t *host, size_t n,
-            bool write)
+visit_range(struct kn_sim *s, uint64_t addr, struct host_bytes h)
 {
     struct kn_block *b;
 
-    KN_TRY(host_range(s, addr, n, &b));
-    while (n) {
+    KN_TRY(host_range(s, addr, h.n, &b));
+    while (h.n) {
         uint64_t at = addr - b->addr;
         size_t off = at % KN_PAGE_SIZE;
-        size_t part = n < KN_PAGE_SIZE - off ? n : KN_PAGE_SIZE - off;
+        size_t part = h.n < KN_PAGE_SIZE - off ? h.n : KN_PAGE_SIZE - off;
         struct kn_page *p = block_page(s, b, (size_t)(at >> KN_PAGE_SHIFT));
 
         if (!p)
-            return no_memory(s, n);
-        visit_page(s, p, off, host, part, write);
+            return no_memory(s, h.n);
+        visit_page(s, p, off, (struct host_bytes){ h.p, part, h.write });
         addr += part;
-        host += part;
-        n -= part;
+        h.p += part;
+        h.n -= part;
     }
     return KILN_OK;
 }
@@ -450,13 +455,14 @@ visit_range(struct kn_sim *s, uint64_t addr, uint8_t *host, size_t n,
 kiln_status
 kn_sim_write(struct kn_sim *s, uint64_t addr, const void *src, size_t n)
 {
-    return visit_range(s, addr, (uint8_t *)(uintptr_t)src, n, true);
+    return visit_range(s, addr, (struct host_bytes){
+        (uint8_t *)(uintptr_t)src, n, true });
 }
 
 kiln_status
 kn_sim_read(struct kn_sim *s, uint64_t addr, void *dst, size_t n)
 {
-    return visit_range(s, addr, dst, n, false);
+    return visit_range(s, addr, (struct host_bytes){ dst, n, false });
 }
 
 int

@@ -29,11 +29,4 @@ void kn_findings_merge(struct kn_findings *to, const struct kn_findings *from);
 void kn_findings_deliver(struct kn_ctx *c, struct kn_findings *f, unsigned max,
                          struct kn_sim_result *r);
 
-/* A report that names the other access of a conflict. */
-void kn_report_pair(struct kn_wave *w, const struct kn_inst *i,
-                    enum kn_finding_kind kind, int lane, uint64_t address,
-                    uint32_t other_inst, uint32_t other_wave,
-                    const char *fmt, ...)
-    __attribute__((format(printf, 8, 9)));
-
 #endif

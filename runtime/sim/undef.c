@@ -14,19 +14,20 @@
 #include "core.h"
 
 void
-kn_set_undef(struct kn_wave *w, unsigned reg, uint64_t mask, uint64_t undef,
-             uint32_t inst, unsigned kind)
+kn_set_undef(struct kn_wave *w, unsigned reg, uint64_t mask,
+             struct kn_undef u)
 {
-    struct kn_undef *u = &w->vundef[reg];
+    struct kn_undef *now = &w->vundef[reg];
 
-    if (!(w->vflag[reg] & KN_VF_UNINIT) && !(undef & mask))
+    u.lanes &= mask;
+    if (!(w->vflag[reg] & KN_VF_UNINIT) && !u.lanes)
         return;
-    u->lanes = (u->lanes & ~mask) | (undef & mask);
-    if (undef & mask) {
-        u->inst = inst;
-        u->kind = (uint8_t)kind;
+    now->lanes &= ~mask;
+    if (u.lanes) {
+        u.lanes |= now->lanes;
+        *now = u;
     }
-    if (u->lanes)
+    if (now->lanes)
         w->vflag[reg] |= KN_VF_UNINIT;
     else
         w->vflag[reg] &= (uint8_t)~KN_VF_UNINIT;
@@ -243,9 +244,9 @@ kn_undef_after(struct kn_wave *w, const struct kn_step *st,
         if (r->role != KN_R_WRITE)
             continue;
         for (unsigned d = 0; d < r->n && r->reg + shift + d < KN_NVREG; d++)
-            kn_set_undef(w, r->reg + shift + d, n->mask,
-                         n->lanes[n->per_dword ? d : 0], n->origin.inst,
-                         n->origin.kind);
+            kn_set_undef(w, r->reg + shift + d, n->mask, (struct kn_undef){
+                n->lanes[n->per_dword ? d : 0], n->origin.inst,
+                n->origin.kind });
     }
     for (unsigned k = 0; k < st->ns; k++)
         if (st->s[k].role == KN_R_WRITE)
@@ -273,32 +274,34 @@ origin_text(const struct kn_wave *w, const struct kn_undef *u, char *buf,
 }
 
 static void
-report_undef(struct kn_wave *w, const struct kn_inst *i, int lane,
-             unsigned reg, char bank, const struct kn_undef *u,
-             const char *what)
+report_undef(struct kn_wave *w, const struct kn_inst *i,
+             const struct kn_undef *u, struct kn_at at, const char *what)
 {
     char buf[80];
 
-    kn_report_pair(w, i, u->kind ? u->kind : KN_F_UNINIT_REG, lane, reg,
-                   u->inst, w->id, "%s %c%u is %s", what, bank, reg,
-                   origin_text(w, u, buf, sizeof buf));
+    at.other_inst = u->inst;
+    at.other_wave = w->id;
+    kn_report(w, i, u->kind ? u->kind : KN_F_UNINIT_REG, at, "%s is %s",
+              what, origin_text(w, u, buf, sizeof buf));
 }
 
 void
-kn_require_vgpr(struct kn_wave *w, const struct kn_inst *i, unsigned reg,
-                unsigned n, uint64_t mask, const char *what)
+kn_require_vgpr(struct kn_wave *w, const struct kn_inst *i,
+                struct kn_range r, uint64_t mask, const char *what)
 {
-    for (unsigned k = 0; k < n; k++) {
-        uint64_t u = w->vflag[reg + k] & KN_VF_UNINIT
-                         ? w->vundef[reg + k].lanes & mask : 0;
-        bool acc = reg + k >= w->accum_offset;
+    for (unsigned reg = r.reg; reg < (unsigned)r.reg + r.n; reg++) {
+        uint64_t u = w->vflag[reg] & KN_VF_UNINIT
+                         ? w->vundef[reg].lanes & mask : 0;
+        bool acc = reg >= w->accum_offset;
+        unsigned number = reg - (acc ? w->accum_offset : 0);
+        char text[32];
 
-        if (u) {
-            report_undef(w, i, __builtin_ctzll(u),
-                         reg + k - (acc ? w->accum_offset : 0),
-                         acc ? 'a' : 'v', &w->vundef[reg + k], what);
-            return;
-        }
+        if (!u)
+            continue;
+        snprintf(text, sizeof text, "%s %c%u", what, acc ? 'a' : 'v', number);
+        report_undef(w, i, &w->vundef[reg],
+                     KN_AT(__builtin_ctzll(u), number), text);
+        return;
     }
 }
 
@@ -306,9 +309,12 @@ void
 kn_require_sgpr(struct kn_wave *w, const struct kn_inst *i, unsigned reg,
                 unsigned n, const char *what)
 {
-    for (unsigned k = 0; k < n; k++)
-        if (w->sflag[reg + k] & KN_VF_UNINIT) {
-            report_undef(w, i, -1, reg + k, 's', &w->sundef[reg + k], what);
+    for (unsigned k = reg; k < reg + n; k++)
+        if (w->sflag[k] & KN_VF_UNINIT) {
+            char text[32];
+
+            snprintf(text, sizeof text, "%s s%u", what, k);
+            report_undef(w, i, &w->sundef[k], KN_AT(-1, k), text);
             return;
         }
 }
@@ -319,7 +325,7 @@ kn_undef_branch(struct kn_wave *w, const struct kn_inst *i)
     uint64_t flags = kn_isa[i->op].flags;
 
     if (flags & KN_IF_RSCC && w->scc_undef)
-        kn_report(w, i, KN_F_UNINIT_REG, -1, 0,
+        kn_report(w, i, KN_F_UNINIT_REG, KN_AT(-1, 0),
                   "branches on SCC computed from an uninitialised register");
     if (flags & KN_IF_RVCC)
         kn_require_sgpr(w, i, KN_S_VCC, 2, "branch condition");

@@ -2,55 +2,60 @@
 #include "vmem.h"
 
 void
-kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i, int lane,
-              uint64_t addr, unsigned bytes, enum kn_access why)
+kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i, struct kn_fault f)
 {
-    const struct kn_block *b;
-    uint64_t end;
+    const struct kn_block *b = kn_block_near(w->group->run->sim, f.addr);
+    struct kn_at at = KN_AT(f.lane, f.addr);
+    uint64_t end = b ? b->addr + b->size : 0;
 
-    if (w->group->worker->out_of_memory) {
+    if (w->group->worker->out_of_memory)
         kn_run_fail(w, KILN_NO_MEMORY, "no host memory for a device page");
-        return;
-    }
-    if (why == KN_A_READONLY) {
-        kn_report(w, i, KN_F_READONLY_STORE, lane, addr,
-                  "%u bytes at 0x%llx", bytes, (unsigned long long)addr);
-        return;
-    }
-    b = kn_block_near(w->group->run->sim, addr);
-    if (!b) {
-        kn_report(w, i, KN_F_BAD_ADDRESS, lane, addr, "%u bytes at 0x%llx",
-                  bytes, (unsigned long long)addr);
-        return;
-    }
-    end = b->addr + b->size;
-    kn_report(w, i, KN_F_BAD_ADDRESS, lane, addr,
-              "%u bytes at 0x%llx, %llu %s 0x%llx+0x%llx", bytes,
-              (unsigned long long)addr,
-              (unsigned long long)(addr >= b->addr ? addr - b->addr
-                                                   : b->addr - addr),
-              addr < b->addr ? "below" : addr < end ? "into" : "from",
-              (unsigned long long)b->addr, (unsigned long long)b->size);
+    else if (f.why == KN_A_READONLY)
+        kn_report(w, i, KN_F_READONLY_STORE, at, "%u bytes at 0x%llx",
+                  f.bytes, (unsigned long long)f.addr);
+    else if (!b)
+        kn_report(w, i, KN_F_BAD_ADDRESS, at, "%u bytes at 0x%llx", f.bytes,
+                  (unsigned long long)f.addr);
+    else
+        kn_report(w, i, KN_F_BAD_ADDRESS, at,
+                  "%u bytes at 0x%llx, %llu %s 0x%llx+0x%llx", f.bytes,
+                  (unsigned long long)f.addr,
+                  (unsigned long long)(f.addr >= b->addr ? f.addr - b->addr
+                                                         : b->addr - f.addr),
+                  f.addr < b->addr ? "below" : f.addr < end ? "into" : "from",
+                  (unsigned long long)b->addr, (unsigned long long)b->size);
+}
+
+/* n bytes of a lane's access, `at` bytes into it. */
+struct part {
+    unsigned lane, at, n;
+};
+
+static struct kn_fault
+fault_of(const struct kn_vmem *x, struct part p, enum kn_access why)
+{
+    return (struct kn_fault){ (int)p.lane, p.n, x->addr[p.lane] + p.at, why };
 }
 
 /* ---- gather ------------------------------------------------------------- */
 
 static void
 load_part(struct kn_wave *w, const struct kn_inst *i, struct kn_vmem *x,
-          unsigned lane, unsigned at, unsigned n)
+          struct part p)
 {
+    uint8_t *to = x->buf[p.lane] + p.at;
     bool undef = false;
-    enum kn_access a = kn_mem_load(w->group->worker, x->addr[lane] + at,
-                                   x->buf[lane] + at, n, &undef);
+    enum kn_access a = kn_mem_load(w->group->worker, x->addr[p.lane] + p.at,
+                                   to, p.n, &undef);
 
     if (a) {
         static const uint32_t poison = KN_POISON;
-        for (unsigned k = 0; k < n; k += 4)
-            memcpy(x->buf[lane] + at + k, &poison, 4);
-        kn_vmem_fault(w, i, (int)lane, x->addr[lane] + at, n, a);
+        for (unsigned k = 0; k < p.n; k += 4)
+            memcpy(to + k, &poison, 4);
+        kn_vmem_fault(w, i, fault_of(x, p, a));
     }
     if (undef)
-        x->undef[at / 4] |= (uint64_t)1 << lane;
+        x->undef[p.at / 4] |= (uint64_t)1 << p.lane;
 }
 
 /* One dword (or the narrow access) at a time. */
@@ -58,10 +63,12 @@ static void
 load_slow(struct kn_wave *w, const struct kn_inst *i,
           const struct kn_memop *m, struct kn_vmem *x, unsigned lane)
 {
+    unsigned n = m->bytes < 4 ? m->bytes : 4;
+
     memset(x->buf[lane], 0, sizeof x->buf[lane]);
     for (unsigned at = 0; at < m->bytes; at += 4)
         if (!x->partial || x->parts[lane] >> at / 4 & 1)
-            load_part(w, i, x, lane, at, m->bytes < 4 ? m->bytes : 4);
+            load_part(w, i, x, (struct part){ lane, at, n });
 }
 
 static void
@@ -80,12 +87,14 @@ find_undef(const struct kn_page *p, uint32_t off, unsigned bytes,
 bool
 kn_is_blank(const struct kn_wave *w, uint64_t addr)
 {
-    const struct kn_block *b;
+    const struct kn_sim *s = w->group->run->sim;
 
     if (!w->group->run->l->tap)
         return false;
-    b = kn_block_near(w->group->run->sim, addr);
-    return b && b->flags & KN_MEM_BLANK;
+    for (size_t k = 0; k < s->nblocks; k++)
+        if (addr - s->block[k]->addr < s->block[k]->size)
+            return s->block[k]->flags & KN_MEM_BLANK;
+    return false;
 }
 
 static bool
@@ -128,29 +137,31 @@ kn_vmem_gather(struct kn_wave *w, const struct kn_inst *i,
 
 static void
 store_part(struct kn_wave *w, const struct kn_inst *i, struct kn_vmem *x,
-           unsigned lane, unsigned at, unsigned n)
+           struct part p)
 {
-    enum kn_access a = kn_mem_store(w->group->worker, x->addr[lane] + at,
-                                    x->buf[lane] + at, n);
+    enum kn_access a = kn_mem_store(w->group->worker, x->addr[p.lane] + p.at,
+                                    x->buf[p.lane] + p.at, p.n);
 
     if (a)
-        kn_vmem_fault(w, i, (int)lane, x->addr[lane] + at, n, a);
+        kn_vmem_fault(w, i, fault_of(x, p, a));
 }
 
 void
 kn_vmem_scatter(struct kn_wave *w, const struct kn_inst *i,
                 const struct kn_memop *m, struct kn_vmem *x)
 {
+    unsigned n = m->bytes < 4 ? m->bytes : 4;
+
     for (uint64_t lanes = x->mask; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
 
         if (!x->partial || x->parts[l] == 15) {
-            store_part(w, i, x, l, 0, m->bytes);
+            store_part(w, i, x, (struct part){ l, 0, m->bytes });
             continue;
         }
         for (unsigned at = 0; at < m->bytes; at += 4)
             if (x->parts[l] >> at / 4 & 1)
-                store_part(w, i, x, l, at, m->bytes < 4 ? m->bytes : 4);
+                store_part(w, i, x, (struct part){ l, at, n });
     }
 }
 
@@ -180,23 +191,23 @@ extend(uint32_t v, const struct kn_memop *m)
 }
 
 void
-kn_vmem_result(struct kn_wave *w, const struct kn_memop *m, uint64_t mask,
-               uint8_t (*buf)[16], const uint64_t *undef, unsigned kind,
-               struct kn_op *op)
+kn_vmem_result(struct kn_wave *w, const struct kn_memop *m,
+               const struct kn_loaded *x, struct kn_op *op)
 {
     op->kind = KN_OP_VGPR;
     op->reg = m->dst;
     op->nreg = m->ndst;
     op->half = m->half;
-    op->exec = mask;
+    op->exec = x->mask;
     for (unsigned k = 0; k < m->ndst; k++)
         for (unsigned l = 0; l < KN_LANES; l++)
-            memcpy(&op->data[k][l], buf[l] + 4 * k, 4);
+            memcpy(&op->data[k][l], x->buf[l] + 4 * k, 4);
     if (m->bytes < 4)
         for (unsigned l = 0; l < KN_LANES; l++)
             op->data[0][l] = extend(op->data[0][l], m);
     for (unsigned k = 0; k < m->ndst; k++)
-        kn_set_undef(w, m->dst + k, mask, undef[k], op->inst, kind);
+        kn_set_undef(w, m->dst + k, x->mask, (struct kn_undef){
+            x->undef[k], op->inst, x->kind });
 }
 
 /* ---- whole instructions ------------------------------------------------- */
@@ -219,7 +230,8 @@ execute_store(struct kn_wave *w, const struct kn_inst *i,
 {
     if (is_blank(w, x))
         return;
-    kn_require_vgpr(w, i, m->data, m->ndata, storing_lanes(x), "stored");
+    kn_require_vgpr(w, i, (struct kn_range){ m->data, m->ndata, 0 },
+                    storing_lanes(x), "stored");
     kn_vmem_collect(w, m, m->data, m->nreg, x->buf);
     kn_vmem_scatter(w, i, m, x);
 }
@@ -235,11 +247,11 @@ atomic_lane(struct kn_wave *w, const struct kn_inst *i,
                                      &p, &undef);
 
     if (a) {
-        kn_vmem_fault(w, i, (int)l, x->addr[l], m->bytes, a);
+        kn_vmem_fault(w, i, fault_of(x, (struct part){ l, 0, m->bytes }, a));
         return KN_POISON;
     }
     if (undef && m->atomic != KN_AT_SWAP)
-        kn_report(w, i, KN_F_UNINIT_MEM, (int)l, x->addr[l],
+        kn_report(w, i, KN_F_UNINIT_MEM, KN_AT((int)l, x->addr[l]),
                   "updates bytes at 0x%llx that were never written",
                   (unsigned long long)x->addr[l]);
     memcpy(&old, p, m->bytes);
@@ -255,7 +267,8 @@ execute_atomic(struct kn_wave *w, const struct kn_inst *i,
 {
     uint64_t lanes = storing_lanes(x);
 
-    kn_require_vgpr(w, i, m->data, m->ndata, lanes, "stored");
+    kn_require_vgpr(w, i, (struct kn_range){ m->data, m->ndata, 0 }, lanes,
+                    "stored");
     memset(x->undef, 0, sizeof x->undef);
     memset(x->buf, 0, sizeof x->buf);
     if (is_blank(w, x))
@@ -265,7 +278,7 @@ execute_atomic(struct kn_wave *w, const struct kn_inst *i,
         uint64_t old;
 
         if (x->addr[l] % m->bytes) {
-            kn_report(w, i, KN_F_MISALIGNED, (int)l, x->addr[l],
+            kn_report(w, i, KN_F_MISALIGNED, KN_AT((int)l, x->addr[l]),
                       "atomic of %u bytes at 0x%llx", m->bytes,
                       (unsigned long long)x->addr[l]);
             continue;
@@ -288,7 +301,7 @@ execute_dma(struct kn_wave *w, const struct kn_inst *i,
 
     kn_vmem_gather(w, i, m, x);
     if (m0 & 3)
-        kn_report(w, i, KN_F_MISALIGNED, -1, m0, "M0 is 0x%x", m0);
+        kn_report(w, i, KN_F_MISALIGNED, KN_AT(-1, m0), "M0 is 0x%x", m0);
     m0 = (m0 & ~3u) + (uint32_t)m->offset;
     for (unsigned l = 0; l < KN_LANES; l++) {
         a.addr[l] = m0 + l * slot;
@@ -330,12 +343,13 @@ kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
                 struct kn_vmem *x, struct kn_op *op)
 {
     const struct kn_memop *m = &kn_step_of(w, i)->mem;
+    struct kn_loaded loaded = { x->mask, x->buf, x->undef, KN_F_UNINIT_MEM };
 
     tap_memory(w, m, x);
     switch (m->kind) {
     case KN_MO_LOAD:
         kn_vmem_gather(w, i, m, x);
-        kn_vmem_result(w, m, x->mask, x->buf, x->undef, KN_F_UNINIT_MEM, op);
+        kn_vmem_result(w, m, &loaded, op);
         break;
     case KN_MO_STORE:
         execute_store(w, i, m, x);
@@ -343,8 +357,7 @@ kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
     case KN_MO_ATOMIC:
         execute_atomic(w, i, m, x);
         if (m->ndst)
-            kn_vmem_result(w, m, x->mask, x->buf, x->undef, KN_F_UNINIT_MEM,
-                           op);
+            kn_vmem_result(w, m, &loaded, op);
         break;
     case KN_MO_DMA:
         execute_dma(w, i, m, x, op);

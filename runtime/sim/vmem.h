@@ -26,18 +26,30 @@ void kn_vmem_scatter(struct kn_wave *w, const struct kn_inst *i,
 /* Data registers -> buf, of lanes in x->mask. */
 void kn_vmem_collect(const struct kn_wave *w, const struct kn_memop *m,
                      unsigned reg, unsigned nreg, uint8_t (*buf)[16]);
-/* buf -> result rows of op (extension, d16), and their undefined lanes. */
+/* What an instruction loaded -> result rows of op (extension, d16), and which
+ * lanes of each dword are undefined; kind: KN_F_UNINIT_*. */
+struct kn_loaded {
+    uint64_t mask;
+    uint8_t (*buf)[16];
+    const uint64_t *undef;
+    uint8_t kind;
+};
 void kn_vmem_result(struct kn_wave *w, const struct kn_memop *m,
-                    uint64_t mask, uint8_t (*buf)[16], const uint64_t *undef,
-                    unsigned kind, struct kn_op *op);
+                    const struct kn_loaded *x, struct kn_op *op);
 /* Load, store, atomic or copy to LDS at x->addr; op is issued. */
 void kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
                      struct kn_vmem *x, struct kn_op *op);
 /* Does an observed launch access memory whose contents do not matter? */
 bool kn_is_blank(const struct kn_wave *w, uint64_t addr);
 /* An access that the memory refused. */
-void kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i, int lane,
-                   uint64_t addr, unsigned bytes, enum kn_access why);
+struct kn_fault {
+    int lane;
+    unsigned bytes;
+    uint64_t addr;
+    enum kn_access why;
+};
+void kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i,
+                   struct kn_fault f);
 
 /* atomic.c: the new value of an atomic; old and data as raw bits. */
 uint64_t kn_atomic_result(enum kn_atomic_kind kind, unsigned bytes,

@@ -99,7 +99,8 @@ check_memory_undef(struct kn_wave *w, const struct kn_inst *i,
     const struct kn_memop *m = &st->mem;
 
     if (m->naddr && m->kind != KN_MO_PERMUTE && m->kind != KN_MO_BPERMUTE)
-        kn_require_vgpr(w, i, m->addr, m->naddr, kn_exec_mask(w), "address");
+        kn_require_vgpr(w, i, (struct kn_range){ m->addr, m->naddr, 0 },
+                        kn_exec_mask(w), "address");
     for (unsigned k = 0; k < st->ns; k++)
         if (st->s[k].role == KN_R_READ)
             kn_require_sgpr(w, i, st->s[k].reg, st->s[k].n, "address");
@@ -199,9 +200,9 @@ release_barrier(struct kn_group *g)
             waiting = &g->wave[k];
     }
     if (gone < g->nwaves)
-        kn_report_pair(waiting, &g->program->inst[waiting->barrier_inst],
-                       KN_F_BARRIER, -1, 0, g->wave[gone].pc, gone,
-                       "wave %u ended and never reaches this barrier", gone);
+        kn_report(waiting, &g->program->inst[waiting->barrier_inst],
+                  KN_F_BARRIER, KN_PAIR(-1, 0, g->wave[gone].pc, gone),
+                  "wave %u ended and never reaches this barrier", gone);
     kn_lds_barrier(g);
     for (uint32_t k = 0; k < g->nwaves; k++)
         if (g->wave[k].at_barrier)
@@ -272,7 +273,7 @@ stop_runaway(struct kn_wave *w)
 
     if (w->instructions < max)
         return false;
-    kn_report(w, &w->group->program->inst[w->pc], KN_F_RUNAWAY, -1, 0,
+    kn_report(w, &w->group->program->inst[w->pc], KN_F_RUNAWAY, KN_AT(-1, 0),
               "wave still runs after %llu instructions",
               (unsigned long long)max);
     return true;

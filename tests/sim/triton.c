@@ -239,15 +239,13 @@ prepare_wgrad(struct job *j)
 
 /* ---- reference ---------------------------------------------------------- */
 
+/* Scale of A's row and B's column at k: 1 without scales. */
 static double
-product(const struct job *j, size_t a, size_t b, int64_t row, int64_t column,
-        int64_t k)
+scale(const struct job *j, int64_t row, int64_t column, int64_t k)
 {
-    double p = (double)j->a.value[a] * j->b.value[b];
-
     if (j->o->family != MX)
-        return p;
-    return p * j->sa.value[row * (j->k / 32) + k / 32] *
+        return 1;
+    return (double)j->sa.value[row * (j->k / 32) + k / 32] *
            j->sb.value[column * (j->k / 32) + k / 32];
 }
 
@@ -283,7 +281,8 @@ reference(const struct job *j, int64_t z, int64_t row, int64_t column)
         } else if (j->o->family == GROUPED_NN) {
             b = (size_t)(g * j->n * j->k + k * j->n + column);
         }
-        sum += product(j, a, b, row, column, k);
+        sum += (double)j->a.value[a] * j->b.value[b] *
+               scale(j, row, column, k);
     }
     return sum;
 }
