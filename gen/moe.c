@@ -122,9 +122,12 @@ put_code(uint8_t *run, uint64_t bit, unsigned bits, uint32_t code)
 }
 
 void
-kn_moe_quantise(kiln_type t, kiln_target target, const double *row, int64_t n,
-                uint8_t *payload, uint8_t *scales)
+kn_moe_quantise(const struct kn_moe_row *r, uint8_t *payload, uint8_t *scales)
 {
+    kiln_type t = r->type;
+    kiln_target target = r->target;
+    const double *row = r->value;
+    int64_t n = r->n;
     unsigned bits = kn_ref_type_bits(t);
     double most = kn_ref_max(t, target);
     int top = ilogb(most);

@@ -37,8 +37,14 @@ kiln_status kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among,
  * scale is 2^floor(log2(amax)) over the type's largest power of two (OCP MX
  * v1.0 6.3), clamped to 2^-127 .. 2^127; elements round to nearest even and
  * saturate. Bits of the last byte beyond n are zero. */
-void kn_moe_quantise(kiln_type t, kiln_target target, const double *row,
-                     int64_t n, uint8_t *payload, uint8_t *scales);
+struct kn_moe_row {          /* values of one row, and what to make of them */
+    kiln_type type;
+    kiln_target target;
+    const double *value;
+    int64_t n;
+};
+void kn_moe_quantise(const struct kn_moe_row *row, uint8_t *payload,
+                     uint8_t *scales);
 
 /* One stage as the reference sees it. Rows of A are by token (gate_up) or by
  * token * topk + slot (down). */

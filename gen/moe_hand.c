@@ -55,9 +55,9 @@ moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
     uint8_t *scales = KN_NEW(c, uint8_t, (uint64_t)rows * s + 1);
 
     for (int64_t i = 0; i < rows; i++)
-        kn_moe_quantise(down->p.a, down->p.target, x + i * down->p.k,
-                        down->p.k, to + (uint64_t)i * a,
-                        scales + (uint64_t)i * s);
+        kn_moe_quantise(&(struct kn_moe_row){ down->p.a, down->p.target,
+                                              x + i * down->p.k, down->p.k },
+                        to + (uint64_t)i * a, scales + (uint64_t)i * s);
     down->a.file = to;
     down->sa.file = scales;
     return KILN_OK;

@@ -33,7 +33,7 @@ is_standard(int flag)
 static void
 make_head(struct kn_results *r, const struct kn_worklist *list)
 {
-    r->head = KN_NEW(r->c, const char *, KN_NFLAGS + KN_NRESULTS + 2);
+    r->head = KN_NEW(r->c, const char *, (size_t)KN_NFLAGS + KN_NRESULTS + 2);
     r->head[r->nkey++] = "family";
     r->head[r->nkey++] = "arch";
     for (int i = 0; i < KN_NFLAGS; i++)

@@ -30,9 +30,9 @@ put_text(struct kn_buf *b, double x, double y, const char *s)
 static double
 place(double ratio)
 {
-    double l = log2(ratio);
+    double l = log2(ratio), half = HALF;
 
-    return LABEL + HALF + HALF * (l < -1 ? -1 : l > 1 ? 1 : l);
+    return LABEL + half + half * (l < -1 ? -1 : l > 1 ? 1 : l);
 }
 
 static void

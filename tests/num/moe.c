@@ -228,7 +228,8 @@ quantised_is_nearest(void **state)
     (void)state;
     for (int i = 0; i < 48; i++)
         row[i] = sin(i * 1.7) * ldexp(1, i % 11 - 5);
-    kn_moe_quantise(KILN_MXFP4, KILN_GFX950, row, 48, payload, scale);
+    kn_moe_quantise(&(struct kn_moe_row){ KILN_MXFP4, KILN_GFX950, row, 48 },
+                    payload, scale);
     for (int i = 0; i < 48; i++) {
         uint32_t code = payload[i / 2] >> (i % 2 * 4) & 15;
         double unit = ldexp(1, scale[i / 32] - 127), best = INFINITY;
