@@ -1,0 +1,319 @@
+#include "mutate_trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "runtime/sim/core.h"
+
+const char *const reason_text[NREASONS] = {
+#define X(id, text) text,
+    REASONS(X)
+#undef X
+};
+
+/* ---- recording ---------------------------------------------------------- */
+
+static void
+begin_group(void *user, uint64_t linear)
+{
+    struct trace *t = user;
+
+    (void)linear;
+    if (t->npaths + t->nwaves > t->cap) {
+        t->cap = 2 * (t->npaths + t->nwaves);
+        t->path = realloc(t->path, t->cap * sizeof *t->path);
+        assert_non_null(t->path);
+    }
+    memset(t->path + t->npaths, 0, t->nwaves * sizeof *t->path);
+    t->npaths += t->nwaves;
+}
+
+static bool
+add_inst(void *user, uint32_t wave, uint32_t inst)
+{
+    struct trace *t = user;
+    struct path *p = &t->path[t->npaths - t->nwaves + wave];
+
+    if (p->n == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 1024;
+        p->inst = realloc(p->inst, p->cap * sizeof *p->inst);
+        assert_non_null(p->inst);
+    }
+    p->inst[p->n++] = inst;
+    return true;
+}
+
+void
+trace_record(struct trace *t, struct kn_ctx *c, struct kn_sim *sim,
+             const struct kn_sim_launch *l, const struct kn_program *program)
+{
+    struct kn_sim_tap tap = { .user = t, .group = begin_group,
+                              .inst = add_inst };
+    struct kn_sim_launch watched = *l;
+    struct kn_sim_result r;
+
+    *t = (struct trace){ .program = program,
+                         .nwaves = (l->block[0] * l->block[1] * l->block[2] +
+                                    63) / 64 };
+    watched.tap = &tap;
+    assert_int_equal(kn_prepare(c, program, &t->step), KILN_OK);
+    assert_int_equal(kn_sim_run(sim, &watched, &r), KILN_OK);
+    assert_int_equal(r.nfindings, 0);
+}
+
+void
+trace_free(struct trace *t)
+{
+    for (size_t k = 0; k < t->npaths; k++)
+        free(t->path[k].inst);
+    free(t->path);
+}
+
+/* ---- outstanding operations of a wave ----------------------------------- */
+
+enum touch { T_LDS_READ = 1, T_LDS_WRITE = 2, T_DMA = 4 };
+
+struct pending {
+    const struct kn_step *by;
+    unsigned touch;          /* of LDS */
+    bool smem;               /* may overtake the others */
+    bool owed;               /* the removed wait would have retired it */
+};
+
+enum { QUEUE = 64 };
+struct queue {
+    struct pending item[QUEUE];
+    unsigned n, most;        /* most: what the counter can hold */
+};
+
+struct wave {
+    const struct trace *t;
+    uint32_t removed;        /* the instruction that is not there */
+    struct queue vm, lgkm;
+    bool reached, owes, used;
+    unsigned landed;         /* touches of LDS that a wait completed */
+};
+
+static unsigned
+touches(const struct trace *t, uint32_t inst)
+{
+    const struct kn_memop *m = &t->step[inst].mem;
+
+    if (!(t->step[inst].flags & KN_ST_MEM))
+        return 0;
+    if (m->kind == KN_MO_DMA)
+        return T_DMA | T_LDS_WRITE;
+    if (m->mem != KN_M_DS)
+        return 0;
+    return m->kind == KN_MO_STORE ? T_LDS_WRITE
+           : m->kind == KN_MO_ATOMIC ? T_LDS_READ | T_LDS_WRITE
+                                     : T_LDS_READ;
+}
+
+static unsigned
+pop(struct queue *q, unsigned n)
+{
+    unsigned landed = 0;
+
+    for (unsigned k = 0; k < n; k++)
+        landed |= q->item[k].touch;
+    q->n -= n;
+    memmove(q->item, q->item + n, q->n * sizeof *q->item);
+    return landed;
+}
+
+/* How many of the oldest a wait for `limit` is sure to retire. */
+static unsigned
+retired_by(const struct queue *q, unsigned limit)
+{
+    bool overtakes = false;
+
+    for (unsigned k = 0; k < q->n; k++)
+        overtakes |= q->item[k].smem;
+    if (q->n <= limit || (overtakes && limit))
+        return 0;
+    return q->n - limit;
+}
+
+static void
+push(struct queue *q, const struct pending *p)
+{
+    if (q->n == q->most)     /* the counter is full: issue waits */
+        pop(q, 1);
+    q->item[q->n++] = *p;
+}
+
+static void
+owe(struct wave *w, struct queue *q, unsigned limit)
+{
+    unsigned n = retired_by(q, limit);
+
+    for (unsigned k = 0; k < n; k++)
+        q->item[k].owed = true;
+    w->owes |= n > 0;
+}
+
+static bool
+overlap(const struct kn_range *a, unsigned na, const struct kn_range *b,
+        unsigned nb)
+{
+    for (unsigned i = 0; i < na; i++)
+        for (unsigned k = 0; k < nb; k++)
+            if (a[i].role == KN_R_WRITE && a[i].reg < b[k].reg + b[k].n &&
+                b[k].reg < a[i].reg + a[i].n)
+                return true;
+    return false;
+}
+
+/* Does this instruction need an operation that is owed? */
+static void
+check_use(struct wave *w, uint32_t inst, const struct queue *q)
+{
+    const struct kn_step *st = &w->t->step[inst];
+    unsigned touch = touches(w->t, inst);
+    bool barrier = w->t->program->inst[inst].op == KN_I_s_barrier;
+
+    for (unsigned k = 0; k < q->n; k++) {
+        const struct pending *p = &q->item[k];
+
+        if (!p->owed)
+            continue;
+        if (overlap(p->by->v, p->by->nv, st->v, st->nv) ||
+            overlap(p->by->s, p->by->ns, st->s, st->ns))
+            w->used = true;
+        if (p->touch && (barrier || ((p->touch ^ touch) & T_DMA && touch)))
+            w->used = true;
+    }
+}
+
+static void
+wait_for(struct wave *w, const struct kn_inst *i, bool removed)
+{
+    if (removed) {
+        owe(w, &w->vm, i->vm);
+        owe(w, &w->lgkm, i->lgkm);
+        return;
+    }
+    w->landed |= pop(&w->vm, retired_by(&w->vm, i->vm));
+    w->landed |= pop(&w->lgkm, retired_by(&w->lgkm, i->lgkm));
+}
+
+static void
+step(struct wave *w, uint32_t inst)
+{
+    const struct kn_inst *i = &w->t->program->inst[inst];
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    struct pending p = { .by = &w->t->step[inst],
+                         .touch = touches(w->t, inst),
+                         .smem = row->unit == KN_U_SMEM };
+
+    w->reached |= inst == w->removed;
+    if (i->op == KN_I_s_waitcnt) {
+        wait_for(w, i, inst == w->removed);
+        return;
+    }
+    check_use(w, inst, &w->vm);
+    check_use(w, inst, &w->lgkm);
+    if (row->counter & KN_C_VM)
+        push(&w->vm, &p);
+    if (row->counter & KN_C_LGKM)
+        push(&w->lgkm, &p);
+}
+
+static void
+wave_init(struct wave *w, const struct trace *t, uint32_t removed)
+{
+    *w = (struct wave){ .t = t, .removed = removed };
+    w->vm.most = KN_VM_MAX;
+    w->lgkm.most = KN_LGKM_MAX;
+}
+
+static bool
+any_owed(const struct queue *q)
+{
+    for (unsigned k = 0; k < q->n; k++)
+        if (q->item[k].owed)
+            return true;
+    return false;
+}
+
+enum reason
+trace_wait(const struct trace *t, uint32_t inst)
+{
+    bool reached = false, owes = false, used = false, left = false;
+
+    for (size_t k = 0; k < t->npaths; k++) {
+        struct wave w;
+
+        wave_init(&w, t, inst);
+        for (size_t i = 0; i < t->path[k].n; i++)
+            step(&w, t->path[k].inst[i]);
+        reached |= w.reached;
+        owes |= w.owes;
+        used |= w.used;
+        left |= any_owed(&w.vm) || any_owed(&w.lgkm);
+    }
+    return !reached ? R_UNREACHED
+           : !owes  ? R_NOTHING_PENDING
+           : used   ? R_MATTERS
+           : left   ? R_NEVER_USED
+                    : R_WAITED_AGAIN;
+}
+
+/* ---- barriers ----------------------------------------------------------- */
+
+/* LDS accesses of one wave before and after each time it passes the barrier,
+ * up to its neighbours. A copy to LDS counts where a wait completes it. */
+static bool
+sides(const struct trace *t, const struct path *p, uint32_t barrier,
+      unsigned *before, unsigned *after)
+{
+    bool reached = false, behind = false;
+    unsigned since = 0;
+    struct wave w;
+
+    wave_init(&w, t, UINT32_MAX);
+    for (size_t i = 0; i < p->n; i++) {
+        uint32_t inst = p->inst[i];
+        unsigned touch = touches(t, inst);
+
+        w.landed = 0;
+        step(&w, inst);
+        touch |= w.landed & T_DMA ? T_LDS_WRITE : 0;
+        if (t->program->inst[inst].op == KN_I_s_barrier) {
+            behind = inst == barrier;
+            *before |= behind ? since : 0;
+            reached |= behind;
+            since = 0;
+        }
+        since |= touch;
+        *after |= behind ? touch : 0;
+    }
+    return reached;
+}
+
+enum reason
+trace_barrier(const struct trace *t, uint32_t inst)
+{
+    bool reached = false, matters = false, reads = false;
+
+    for (size_t g = 0; g < t->npaths; g += t->nwaves) {
+        unsigned before = 0, after = 0;
+
+        for (size_t k = g; k < g + t->nwaves; k++)
+            reached |= sides(t, &t->path[k], inst, &before, &after);
+        if (!before || !after)
+            continue;
+        if ((before | after) & T_LDS_WRITE)
+            matters = true;
+        else
+            reads = true;
+    }
+    return !reached ? R_UNREACHED
+           : matters ? R_MATTERS
+           : reads   ? R_READS_ONLY
+                     : R_ONE_SIDED;
+}
