@@ -30,9 +30,10 @@ put_text(struct kn_buf *b, double x, double y, const char *s)
 static double
 place(double ratio)
 {
-    double l = log2(ratio), half = HALF;
+    const double left = LABEL, half = HALF;
+    double l = log2(ratio);
 
-    return LABEL + half + half * (l < -1 ? -1 : l > 1 ? 1 : l);
+    return left + half + half * (l < -1 ? -1 : l > 1 ? 1 : l);
 }
 
 static void
@@ -71,7 +72,7 @@ kn_svg_ratios(struct kn_buf *b, const char *title,
         put_text(b, x - 8, TOP - 10, ticks[i].text);
     }
     for (size_t i = 0; i < n; i++) {
-        double y = TOP + ROW * (double)i;
+        double y = TOP + ROW * (int)i;
 
         put_text(b, 8, y + 12, bar[i].label);
         if (bar[i].ratio > 0)
