@@ -1,10 +1,12 @@
 /* cmd_merge.c - `kilnc merge`: the tables of shards as one. Results of
  * `bench` have each problem once; of tuning tables, which have a column
- * `config`, the faster row of a problem stays. */
+ * `config`, the faster row of a problem stays. Files named like aiter's
+ * configurations are tuning tables, read or written. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "aiter.h"
 #include "cmd.h"
 #include "compare.h"
 #include "csv.h"
@@ -23,34 +25,69 @@ struct merge {
     struct kn_csv *t;
     size_t nt, n;
     struct row *row;
-    int us, config, order;   /* columns, -1: none */
+    struct kn_csv all;       /* the columns of any table; its rows at the end */
+    bool tuning;
+    const char *us;          /* column of the time */
 };
 
+/* Adds the columns of a table to those of all: information may be missing in
+ * some, what names a row may not. */
 static kiln_status
-read_tables(struct merge *r, const struct kn_cli *cli)
+add_columns(struct merge *r, const struct kn_csv *t)
+{
+    struct kn_cell *head = KN_NEW(r->c, struct kn_cell,
+                                  r->all.ncols + t->ncols);
+    bool first = !r->all.ncols;
+
+    memcpy(head, r->all.head, r->all.ncols * sizeof *head);
+    r->all.head = head;
+    for (size_t i = 0; i < r->all.ncols; i++)
+        if (*head[i].s != '_' && kn_csv_find(t, head[i].s) < 0)
+            return kn_fail_at(r->c, KILN_BAD_INPUT,
+                              (struct kn_loc){ t->name, 1, 1 },
+                              "column '%s' is missing, which '%s' has",
+                              head[i].s, r->t->name);
+    for (size_t i = 0; i < t->ncols; i++) {
+        if (kn_csv_find(&r->all, t->head[i].s) >= 0)
+            continue;
+        if (!first && *t->head[i].s != '_')
+            return kn_fail_at(r->c, KILN_BAD_INPUT,
+                              (struct kn_loc){ t->name, 1, 1 },
+                              "'%s' has no column '%s'", r->t->name,
+                              t->head[i].s);
+        head[r->all.ncols++] = t->head[i];
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+read_tables(struct merge *r, const struct kn_cli *cli, struct kn_buf *notes)
 {
     size_t rows = 0;
 
     r->nt = cli->npos;
     r->t = KN_NEW(r->c, struct kn_csv, r->nt);
+    r->all.head = KN_NEW(r->c, struct kn_cell, 1);
     for (size_t i = 0; i < r->nt; i++) {
-        struct kn_csv *t = &r->t[i];
-
-        KN_TRY(kn_csv_read(r->c, cli->pos[i], t));
-        for (size_t k = 0; k < t->ncols || k < r->t[0].ncols; k++)
-            if (t->ncols != r->t[0].ncols ||
-                strcmp(t->head[k].s, r->t[0].head[k].s))
-                return kn_fail_at(r->c, KILN_BAD_INPUT,
-                                  (struct kn_loc){ t->name, t->head[0].line, 1 },
-                                  "its columns are not those of '%s'",
-                                  cli->pos[0]);
-        rows += t->nrows;
+        if (kn_aiter_name(cli->pos[i]))
+            KN_TRY(kn_aiter_read(r->c, cli->pos[i], &r->t[i], notes));
+        else
+            KN_TRY(kn_csv_read(r->c, cli->pos[i], &r->t[i]));
+        KN_TRY(add_columns(r, &r->t[i]));
+        rows += r->t[i].nrows;
     }
     r->row = KN_NEW(r->c, struct row, rows + 1);
-    r->config = kn_csv_find(r->t, "config");
-    r->order = kn_csv_find(r->t, "_row");
-    r->us = kn_csv_find(r->t, r->config < 0 ? "us" : "_us");
+    r->tuning = kn_csv_find(&r->all, "config") >= 0;
+    r->us = r->tuning ? "_us" : "us";
     return KILN_OK;
+}
+
+static const char *
+field(const struct kn_csv *t, size_t at, const char *name)
+{
+    int col = kn_csv_find(t, name);
+
+    return col < 0 ? "" : kn_csv_at(t, at, col)->s;
 }
 
 static const char *
@@ -59,9 +96,13 @@ key_of(struct merge *r, const struct kn_csv *t, size_t at)
     struct kn_buf b = { .c = r->c };
 
     kn_put(&b, "");
-    for (size_t i = 0; i < t->ncols; i++)
-        if (*t->head[i].s != '_' && (int)i != r->us && (int)i != r->config)
-            kn_putf(&b, "%s\x1f", kn_csv_at(t, at, (int)i)->s);
+    for (size_t i = 0; i < r->all.ncols; i++) {
+        const char *name = r->all.head[i].s;
+
+        if (*name != '_' && strcmp(name, r->us) &&
+            !(r->tuning && !strcmp(name, "config")))
+            kn_putf(&b, "%s\x1f", field(t, at, name));
+    }
     return b.s;
 }
 
@@ -69,15 +110,14 @@ static kiln_status
 read_row(struct merge *r, const struct kn_csv *t, size_t at)
 {
     struct row *x = &r->row[r->n++];
-    const char *text = r->us < 0 ? "" : kn_csv_at(t, at, r->us)->s;
+    const char *text = field(t, at, r->us);
 
     *x = (struct row){ .t = t, .at = at, .key = key_of(r, t, at) };
     x->timed = *text != 0;
     if (x->timed && !kn_decimal_read(text, &x->us))
-        return kn_csv_fail(r->c, t, at, r->us,
+        return kn_csv_fail(r->c, t, at, kn_csv_find(t, r->us),
                            "this is no time in microseconds");
-    if (r->order >= 0)
-        x->order = strtoul(kn_csv_at(t, at, r->order)->s, NULL, 10);
+    x->order = strtoul(field(t, at, "_row"), NULL, 10);
     return KILN_OK;
 }
 
@@ -121,28 +161,48 @@ keep_one(struct merge *r)
             r->row[n++] = *x;
             continue;
         }
-        if (r->config >= 0 || !x->timed || x->us == have->us)
+        if (r->tuning || !x->timed || x->us == have->us)
             continue;
         kn_putf(&b, "%s:%d has another time for the same problem",
                 have->t->name, kn_csv_at(have->t, have->at, 0)->line);
-        return kn_csv_fail(r->c, x->t, x->at, r->us, b.s);
+        return kn_csv_fail(r->c, x->t, x->at, kn_csv_find(x->t, r->us), b.s);
     }
     r->n = n;
     return KILN_OK;
 }
 
+/* The rows that are left as a table of their own. */
 static void
-put_table(struct merge *r, struct kn_buf *b)
+fill_table(struct merge *r)
 {
-    for (size_t k = 0; k < r->t->ncols; k++) {
+    size_t cols = r->all.ncols;
+    struct kn_cell *cell = KN_NEW(r->c, struct kn_cell, cols * r->n + 1);
+
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = 0; k < cols; k++) {
+            const struct row *x = &r->row[i];
+            int col = kn_csv_find(x->t, r->all.head[k].s);
+
+            cell[i * cols + k] = col < 0 ? (struct kn_cell){ "", 0, 0 }
+                                         : *kn_csv_at(x->t, x->at, col);
+        }
+    r->all.cells = cell;
+    r->all.nrows = r->n;
+    r->all.name = "the merged table";
+}
+
+static void
+put_table(const struct kn_csv *t, struct kn_buf *b)
+{
+    for (size_t k = 0; k < t->ncols; k++) {
         kn_put(b, k ? "," : "");
-        kn_csv_put(b, r->t->head[k].s);
+        kn_csv_put(b, t->head[k].s);
     }
     kn_put(b, "\n");
-    for (size_t i = 0; i < r->n; i++)
-        for (size_t k = 0; k < r->t->ncols; k++) {
-            kn_csv_put(b, kn_csv_at(r->row[i].t, r->row[i].at, (int)k)->s);
-            kn_put(b, k + 1 < r->t->ncols ? "," : "\n");
+    for (size_t i = 0; i < t->nrows; i++)
+        for (size_t k = 0; k < t->ncols; k++) {
+            kn_csv_put(b, kn_csv_at(t, i, (int)k)->s);
+            kn_put(b, k + 1 < t->ncols ? "," : "\n");
         }
 }
 
@@ -151,22 +211,26 @@ kn_cmd_merge(struct kn_tool *t)
 {
     struct merge *r = KN_NEW(t->c, struct merge, 1);
     const struct kn_value *o = &t->cli->v[KN_FLAG_o];
-    struct kn_buf b = { .c = t->c };
+    struct kn_buf b = { .c = t->c }, notes = { .c = t->c };
 
     r->c = t->c;
-    KN_TRY(read_tables(r, t->cli));
+    KN_TRY(read_tables(r, t->cli, &notes));
     for (size_t i = 0; i < r->nt; i++)
         for (size_t k = 0; k < r->t[i].nrows; k++)
             KN_TRY(read_row(r, &r->t[i], k));
     qsort(r->row, r->n, sizeof *r->row, by_key);
     KN_TRY(keep_one(r));
-    if (r->order >= 0)
-        qsort(r->row, r->n, sizeof *r->row, by_order);
-    put_table(r, &b);
+    qsort(r->row, r->n, sizeof *r->row, by_order);
+    fill_table(r);
+    if (o->seen && kn_aiter_name(o->s))
+        KN_TRY(kn_aiter_write(t->c, o->s, &r->all, &b));
+    else
+        put_table(&r->all, &b);
     if (!o->seen || !strcmp(o->s, "-")) {
         kn_put(t->text, b.s);
         return KILN_OK;
     }
-    kn_putf(t->text, "%zu rows of %zu tables\n", r->n, r->nt);
+    kn_putf(t->text, "%s%zu rows of %zu tables\n", notes.s ? notes.s : "",
+            r->n, r->nt);
     return kn_file_write(t->c, o->s, b.s, b.n);
 }
