@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sweep.h"
@@ -88,16 +87,6 @@ run_variant(void **state)
 }
 
 static void
-test_each_kernel_is_compiled_once(void **state)
-{
-    const struct num_variants *s = *state;
-
-    assert_int_equal(s->counts->compilations, s->n);
-    assert_int_equal(s->counts->kernels, s->n);
-    assert_true(s->counts->launches > 5 * s->n);
-}
-
-static void
 add_kind(void *user, const kiln_problem *p)
 {
     struct num_variants *s = user;
@@ -111,18 +100,10 @@ main(int argc, char **argv)
 {
     static struct num_counts counts;
     static struct num_variants s = { .counts = &counts };
-    struct CMUnitTest *tests;
 
     s.target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
                                                       : KILN_GFX950;
     s.full = argc > 2 && !strcmp(argv[2], "full");
-    num_each_kind(s.target, add_kind, &s);
-    tests = calloc(s.n + 1, sizeof *tests);
-    for (size_t i = 0; i < s.n; i++)
-        tests[i] = (struct CMUnitTest){ s.v[i].name, run_variant, NULL, NULL,
-                                        &s.v[i] };
-    tests[s.n] = (struct CMUnitTest){ "each kernel is compiled once",
-                                      test_each_kernel_is_compiled_once,
-                                      NULL, NULL, &s };
-    return _cmocka_run_group_tests("gemm", tests, s.n + 1, NULL, NULL);
+    num_each_kind(s.target, KILN_GEMM, add_kind, &s);
+    return num_run_variants(&s, "gemm", run_variant);
 }

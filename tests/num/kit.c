@@ -270,9 +270,11 @@ launch(struct run *r)
 static bool
 plan(struct run *r)
 {
+    const struct operand *o = r->o;
     struct kn_operands at = {
-        r->o[NUM_A].at, r->o[NUM_B].at, r->o[NUM_C].at, r->o[NUM_SA].at,
-        r->o[NUM_SB].at, r->o[NUM_BIAS].at, r->offs_at,
+        .a = o[NUM_A].at, .b = o[NUM_B].at, .c = o[NUM_C].at,
+        .sa = o[NUM_SA].at, .sb = o[NUM_SB].at, .bias = o[NUM_BIAS].at,
+        .offs = r->offs_at,
     };
     kiln_problem p = r->p;
 
@@ -566,6 +568,10 @@ num_open(struct num_kernel *k, struct num_counts *counts,
     k->c.oom = &oom;
     k->p = *p;
     k->p.size = sizeof k->p;
+    if (p->family == KILN_BATCHED && !p->batch)
+        k->p.batch = 2;
+    if ((p->family == KILN_GROUPED || p->family == KILN_WGRAD) && !p->groups)
+        k->p.groups = 1;
     k->counts = counts;
     if (setjmp(oom))
         return false;

@@ -1,5 +1,11 @@
 #include "sweep.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +26,8 @@ void
 num_add(struct num_variants *s, kiln_problem p, enum num_class domain)
 {
     static const char *const layout[] = { "nt", "nn", "tn" };
+    static const char *const family[] = { "gemm", "grouped", "wgrad",
+                                          "batched" };
     static const char *const scale[] = { "none", "tensor", "row", "block128",
                                          "mx32" };
     uint32_t q = (uint32_t)s->n;
@@ -42,11 +50,11 @@ num_add(struct num_variants *s, kiln_problem p, enum num_class domain)
     v = &s->v[s->n++];
     *v = (struct num_variant){ .p = p, .domain = domain, .number = q,
                                .counts = s->counts, .full = s->full };
-    snprintf(v->name, sizeof v->name, "%u %s %s x %s -> %s %s, %s%s%s%s%s",
-             q, layout[p.layout], kiln_type_name(p.a), kiln_type_name(p.b),
-             kiln_type_name(p.out), scale[p.scale], classes[domain].text,
-             p.bias ? ", bias" : "", p.beta ? ", beta" : "",
-             p.alpha_set ? ", alpha" : "", "");
+    snprintf(v->name, sizeof v->name, "%u %s %s %s x %s -> %s %s, %s%s%s%s",
+             q, family[p.family], layout[p.layout], kiln_type_name(p.a),
+             kiln_type_name(p.b), kiln_type_name(p.out), scale[p.scale],
+             classes[domain].text, p.bias ? ", bias" : "",
+             p.beta ? ", beta" : "", p.alpha_set ? ", alpha" : "");
 }
 
 static bool
@@ -58,28 +66,36 @@ may_multiply(kiln_type a, kiln_type b)
                       (b == KILN_FP8 || b == KILN_BF8));
 }
 
-/* The rules of docs/cli.md: scales by type, nt only below 8 bits. */
 static bool
-exists(const kiln_problem *p)
+has_layout(const kiln_problem *p)
+{
+    bool whole = kn_ref_type_bits(p->a) >= 8 && kn_ref_type_bits(p->b) >= 8;
+
+    if (p->family == KILN_WGRAD)
+        return p->layout == (num_is_mx(p->a) ? KILN_NT : KILN_TN);
+    if (p->family == KILN_GROUPED && p->layout == KILN_TN)
+        return false;
+    return p->layout == KILN_NT || whole;
+}
+
+static bool
+has_scale(const kiln_problem *p)
 {
     bool f8 = p->a == KILN_FP8 || p->a == KILN_BF8;
 
-    if (!may_multiply(p->a, p->b))
-        return false;
     if (num_is_mx(p->a))
-        return p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950 &&
-               (p->layout == KILN_NT || (kn_ref_type_bits(p->a) == 8 &&
-                                         kn_ref_type_bits(p->b) == 8));
+        return p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950;
     return p->scale == KILN_SCALE_NONE ||
            (p->scale <= KILN_SCALE_ROW && (f8 || p->a == KILN_I8)) ||
-           (p->scale == KILN_SCALE_BLOCK128 && f8);
+           (p->scale == KILN_SCALE_BLOCK128 && f8 &&
+            p->family != KILN_WGRAD);
 }
 
 void
-num_each_kind(kiln_target target,
+num_each_kind(kiln_target target, kiln_family family,
               void (*each)(void *user, const kiln_problem *p), void *user)
 {
-    kiln_problem p = { .size = sizeof p, .target = target };
+    kiln_problem p = { .size = sizeof p, .target = target, .family = family };
 
     for (int a = KILN_F16; a < KILN_NTYPES; a++)
         for (int b = KILN_F16; b < KILN_NTYPES; b++)
@@ -87,15 +103,29 @@ num_each_kind(kiln_target target,
                 for (int s = 0; s < KILN_NSCALES; s++) {
                     p.a = (kiln_type)a, p.b = (kiln_type)b;
                     p.layout = (kiln_layout)l, p.scale = (kiln_scale)s;
-                    if (exists(&p))
+                    if (may_multiply(p.a, p.b) && has_layout(&p) &&
+                        has_scale(&p))
                         each(user, &p);
                 }
+}
+
+/* K-contiguous groups start at a multiple of 32 elements of a row. */
+static void
+weaken_along_k(const kiln_problem *p, struct kn_domain *d)
+{
+    if (p->family != KILN_WGRAD || p->layout != KILN_NT)
+        return;
+    if (kn_ref_type_bits(p->a) == 6 && d->align_a > 4)
+        d->align_a = 4;
+    if (kn_ref_type_bits(p->b) == 6 && d->align_b > 4)
+        d->align_b = 4;
+    d->align_sa = d->align_sb = 1;
 }
 
 struct kn_config
 num_config(const struct num_variant *v)
 {
-    struct kn_config g = { 0 };
+    struct kn_config g = { .cus = v->cus };
     uint8_t align = (uint8_t)classes[v->domain].align;
 
     g.bm = g.bn = classes[v->domain].tile;
@@ -110,6 +140,7 @@ num_config(const struct num_variant *v)
         g.domain.vec = 4;
     if (v->domain == NUM_WHOLE)
         g.domain.ktail = 0;
+    weaken_along_k(&v->p, &g.domain);
     return g;
 }
 
@@ -191,4 +222,31 @@ num_try(struct num_kernel *k, const struct num_job *j, char *text)
         return;
     num_describe(k, j, job, sizeof job);
     snprintf(text + n, 900 - n, "%s: %s\n", job, r.text);
+}
+
+static void
+test_each_kernel_is_compiled_once(void **state)
+{
+    const struct num_variants *s = *state;
+
+    assert_int_equal(s->counts->compilations, s->n);
+    assert_int_equal(s->counts->kernels, s->n);
+    assert_true(s->counts->launches > 5 * s->n);
+}
+
+int
+num_run_variants(struct num_variants *s, const char *name,
+                 void (*run)(void **state))
+{
+    struct CMUnitTest *tests = calloc(s->n + 1, sizeof *tests);
+
+    if (!tests)
+        return 1;
+    for (size_t i = 0; i < s->n; i++)
+        tests[i] = (struct CMUnitTest){ s->v[i].name, run, NULL, NULL,
+                                        &s->v[i] };
+    tests[s->n] = (struct CMUnitTest){ "each kernel is compiled once",
+                                       test_each_kernel_is_compiled_once,
+                                       NULL, NULL, s };
+    return _cmocka_run_group_tests(name, tests, s->n + 1, NULL, NULL);
 }

@@ -29,6 +29,7 @@ struct num_variant {
     uint32_t number;         /* rotates shapes, data and base addresses */
     struct num_counts *counts;
     bool full;               /* every shape of the product */
+    uint32_t cus;            /* persistent with so many workgroups */
     char name[160];
 };
 
@@ -43,9 +44,9 @@ struct num_variants {
 /* Appends p in a class; output type and epilogue rotate unless p has one. */
 void num_add(struct num_variants *s, kiln_problem p, enum num_class domain);
 
-/* Every pair of types, layout and scale of the target. `each` is called with
- * the kernel part; a combination that the generator refuses is not called. */
-void num_each_kind(kiln_target target,
+/* Every pair of types, layout and scale that the family has on the target;
+ * `each` is called with the kernel part. */
+void num_each_kind(kiln_target target, kiln_family family,
                    void (*each)(void *user, const kiln_problem *p),
                    void *user);
 
@@ -58,6 +59,10 @@ void num_align(const struct num_variant *v, uint32_t salt, struct num_job *j);
 /* K that the class can have: scales of MX types are aligned too. */
 int64_t num_class_k(const struct num_variant *v, int64_t k);
 int64_t num_class_n(const struct num_variant *v, int64_t n);
+
+/* Runs the tests of `s` and one that counts the compilations. */
+int num_run_variants(struct num_variants *s, const char *name,
+                     void (*run)(void **state));
 
 /* Runs a job and, if it fails, adds it to *text (of 900 bytes). */
 void num_try(struct num_kernel *k, const struct num_job *j, char *text);
