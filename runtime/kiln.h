@@ -277,7 +277,10 @@ void kiln_get_kernel(const kiln_kernel *kernel, kiln_kernel_info *info);
     X(ARG_SA, sa) \
     X(ARG_SB, sb) \
     X(ARG_BIAS, bias) \
-    X(ARG_OFFSETS, offsets)
+    X(ARG_OFFSETS, offsets) \
+    X(ARG_EXPERTS, experts) \
+    X(ARG_PADDED, padded) \
+    X(ARG_WEIGHTS, weights)
 
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
@@ -293,7 +296,11 @@ typedef struct kiln_arguments {
     const void *a, *b;
     void *c;
     const void *sa, *sb, *bias;
-    const void *offsets;     /* int64 [groups + 1], on the device */
+    const void *offsets;     /* int64 [groups + 1], on the device;
+                                moe: int32 sorted ids[m] */
+    const void *experts;     /* moe: int32, an expert per block_m sorted rows */
+    const void *padded;      /* moe: int32, how many sorted rows count */
+    const void *weights;     /* moe down: f32, a weight per sorted row */
     void *workspace;         /* plan.workspace bytes */
     void *stream;            /* hipStream_t, NULL: the default one */
 } kiln_arguments;

@@ -156,11 +156,16 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.bias = p->bias;
     k->problem.beta = p->beta;
     k->problem.alpha_set = p->alpha_set;
+    k->problem.stage = p->stage;
+    k->problem.act = p->act;
+    k->problem.atomic = p->atomic;
+    k->problem.block_m = p->block_m;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;
     k->problem.batch = p->batch;
     k->problem.groups = p->groups;
+    k->problem.topk = p->topk;
     memcpy(&k->domain, &d, sizeof d);
 }
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define NO_EXTENT ((size_t)-1) /* moe's own: kn_extents knows nothing of it */
+
 static const struct {
     size_t public, own, extent;
     const char *name;
@@ -29,6 +31,15 @@ static const struct {
     [KILN_ARG_OFFSETS] = { offsetof(kiln_arguments, offsets),
                            offsetof(struct kn_operands, offs),
                            offsetof(struct kn_extents, offs), "offsets" },
+    [KILN_ARG_EXPERTS] = { offsetof(kiln_arguments, experts),
+                           offsetof(struct kn_operands, experts), NO_EXTENT,
+                           "experts" },
+    [KILN_ARG_PADDED] = { offsetof(kiln_arguments, padded),
+                          offsetof(struct kn_operands, padded), NO_EXTENT,
+                          "padded" },
+    [KILN_ARG_WEIGHTS] = { offsetof(kiln_arguments, weights),
+                           offsetof(struct kn_operands, weights), NO_EXTENT,
+                           "weights" },
 };
 
 static uint64_t
@@ -71,18 +82,35 @@ align_of(const kiln_kernel *k, int operand)
     case KILN_ARG_SB:
         return f32_scale && d->align_sb < 4 ? 4 : d->align_sb;
     case KILN_ARG_BIAS:
+    case KILN_ARG_EXPERTS:
+    case KILN_ARG_PADDED:
+    case KILN_ARG_WEIGHTS:
         return 4;
     case KILN_ARG_OFFSETS:
-        return 8;
+        return k->problem.family == KILN_MOE ? 4 : 8;
     case KILN_NOPERANDS:
         break;
     }
     return 1;
 }
 
+/* Whether a launch of the problem reads or writes the operand. */
+static bool
+is_used(const kiln_problem *p, int operand)
+{
+    const struct kn_extents e = kn_extents_of(p);
+
+    if (p->family == KILN_MOE && operand == KILN_ARG_OFFSETS)
+        return true;
+    if (operands[operand].extent == NO_EXTENT)
+        return p->family == KILN_MOE && (operand != KILN_ARG_WEIGHTS ||
+                                         p->stage == KILN_MOE_DOWN);
+    return u64_at(&e, operands[operand].extent) != 0;
+}
+
 /* Where the markers went; an operand the problem has not is zero for good. */
 static void
-find_pointers(const kiln_kernel *k, const struct kn_extents *e,
+find_pointers(const kiln_kernel *k, const kiln_problem *p,
               const uint8_t *marked, kiln_plan *plan)
 {
     for (uint32_t at = 0; at + 8 <= plan->kernarg_size; at += 8) {
@@ -90,7 +118,7 @@ find_pointers(const kiln_kernel *k, const struct kn_extents *e,
             if (u64_at(marked, at) != marker(i))
                 continue;
             memset(plan->kernarg + at, 0, 8);
-            if (u64_at(e, operands[i].extent))
+            if (is_used(p, i))
                 plan->pointer[plan->npointers++] = (kiln_pointer){
                     (uint16_t)at, (uint8_t)i, align_of(k, i) };
         }
@@ -101,7 +129,6 @@ kiln_status
 kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
                kiln_plan *plan)
 {
-    struct kn_extents e = kn_extents_of(p);
     struct kn_operands marked = { 0 };
     struct kn_plan own;
 
@@ -124,7 +151,7 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
     plan->lds = k->facts.lds;
     plan->kernarg_size = own.kernarg_size;
     memcpy(plan->kernarg, own.kernarg, own.kernarg_size);
-    find_pointers(k, &e, own.kernarg, plan);
+    find_pointers(k, p, own.kernarg, plan);
     return KILN_OK;
 }
 
