@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "predict.h"
 #include "progress.h"
 #include "report.h"
 
@@ -17,6 +18,8 @@ struct exec {
     struct kn_tool *t;
     struct kn_ctx *c;
     const struct kn_cli *cli;
+    const uint8_t *bytes;    /* of the code object */
+    size_t size;
     struct kn_sim *sim;
     struct kn_sim_code *code;
     const struct kn_object_kernel *kernel;
@@ -24,6 +27,7 @@ struct exec {
     size_t kernarg_size;
     size_t nbuffers;
     struct buffer *buffers;
+    bool timing;             /* a device of the timing model's own */
 };
 
 static void
@@ -48,7 +52,7 @@ make_buffer(struct exec *e, const struct kn_cli_arg *a, uint64_t *addr)
     b->arg = a;
     b->size = a->bytes;
     if (a->kind == KN_CA_OUT) {
-        flags = b->size ? KN_MEM_OUTPUT : 0;
+        flags = !b->size ? 0 : e->timing ? KN_MEM_BLANK : KN_MEM_OUTPUT;
     } else {
         KN_TRY(kn_file_read(e->c, a->in, &data, &n));
         b->data = data;
@@ -233,6 +237,52 @@ write_outputs(struct exec *e)
     return KILN_OK;
 }
 
+/* ---- timing ------------------------------------------------------------- */
+
+static kiln_status
+predict_on(struct exec *e, struct kn_time_query *q, struct kn_time_result *r)
+{
+    struct kn_sim_launch l = { 0 };
+
+    KN_TRY(kn_sim_load(e->sim, e->cli->pos[0], e->bytes, e->size, &e->code));
+    KN_TRY(make_args(e));
+    KN_TRY(make_launch(e, &l));
+    q->sim = e->sim;
+    q->launch = &l;
+    return kn_time_predict(e->c, q, r);
+}
+
+/* The same launch on a device with the buffers as they were at first. */
+static kiln_status
+predict(const struct exec *done, struct kn_json *j)
+{
+    struct exec e = *done;
+    struct kn_buf trace = { .c = e.c }, svg = { .c = e.c };
+    const struct kn_value *v = e.cli->v;
+    struct kn_time_query q = {
+        .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
+        .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
+    };
+    struct kn_time_result r;
+    struct kn_program p;
+    jmp_buf *oom = e.c->oom;
+    kiln_status s;
+
+    if (!v[KN_FLAG_timing].seen)
+        return KILN_OK;
+    e.timing = true;
+    e.nbuffers = 0;
+    kn_progress_stage(e.t->progress, "predicting");
+    KN_TRY(kn_sim_open(e.c, kn_sim_object(done->code)->target, &e.sim));
+    s = predict_on(&e, &q, &r);
+    kn_sim_close(e.sim);
+    e.c->oom = oom;
+    KN_TRY(s);
+    KN_TRY(kn_decode(e.c, kn_sim_object(done->code), e.kernel, false, &p));
+    kn_report_predicted(e.t, j, &r, &p);
+    return kn_write_pictures(e.t, &trace, &svg);
+}
+
 static kiln_status
 launch(struct exec *e, struct kn_json *j)
 {
@@ -247,6 +297,7 @@ launch(struct exec *e, struct kn_json *j)
         find_unwritten(e, &r);
     KN_TRY(write_outputs(e));
     kn_report_run(e->t, j, &r);
+    KN_TRY(predict(e, j));
     return r.nfindings ? KILN_FINDING : KILN_OK;
 }
 
@@ -291,6 +342,8 @@ kn_cmd_exec(struct kn_tool *t)
 
     KN_TRY(kn_file_read(t->c, t->cli->pos[0], &bytes, &size));
     KN_TRY(kn_object_read(t->c, t->cli->pos[0], bytes, size, &o));
+    e.bytes = bytes;
+    e.size = size;
     KN_TRY(open_device(&e, o.target));
     kn_json_open(&j, NULL, '{');
     s = load_and_launch(&e, bytes, size, &j);

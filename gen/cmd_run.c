@@ -8,6 +8,7 @@
 #include "groups.h"
 #include "moe.h"
 #include "operands.h"
+#include "predict.h"
 #include "progress.h"
 #include "report.h"
 
@@ -378,6 +379,15 @@ alloc_offsets(struct run *r)
     return kn_sim_write(r->sim, r->offs_addr, r->offs, size);
 }
 
+static void
+predict(struct run *r, struct kn_json *j)
+{
+    struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g };
+
+    if (r->workgroups && r->p.m && r->p.n && r->p.k)
+        kn_predict_run(r->t, j, &q);
+}
+
 static kiln_status
 run_on_device(struct run *r, struct kn_json *j)
 {
@@ -393,6 +403,7 @@ run_on_device(struct run *r, struct kn_json *j)
     KN_TRY(write_output(r));
     report_check(r, j);
     kn_report_run(r->t, j, &r->result);
+    predict(r, j);
     return r->check.bad || r->result.nfindings ? KILN_FINDING : KILN_OK;
 }
 

@@ -214,6 +214,36 @@ kn_report_predicted(struct kn_tool *t, struct kn_json *j,
     kn_json_close(j, '}');
 }
 
+static kiln_status
+predict_in(struct kn_ctx *c, struct kn_tool *t, struct kn_json *j,
+           const struct kn_predict *q)
+{
+    const struct kn_object_kernel *k;
+    struct kn_time_result r;
+    struct kn_program p;
+    struct kn_object o;
+
+    KN_ENTER(c);
+    KN_TRY(kn_object_read(c, q->g->name, q->g->co, q->g->size, &o));
+    KN_TRY(kn_object_kernel(c, &o, q->g->name, &k));
+    KN_TRY(kn_decode(c, &o, k, false, &p));
+    KN_TRY(kn_predict_generated(c, q, &r));
+    kn_report_predicted(t, j, &r, &p);
+    return KILN_OK;
+}
+
+/* In a context of its own: its failure is not the command's. */
+void
+kn_predict_run(struct kn_tool *t, struct kn_json *j, const struct kn_predict *q)
+{
+    struct kn_ctx own;
+
+    kn_ctx_init(&own, t->c->realloc, t->c->user);
+    if (predict_in(&own, t, j, q))
+        kn_putf(t->text, "predicted nothing: %s\n", own.err.text);
+    kn_ctx_free(&own);
+}
+
 kiln_status
 kn_write_pictures(struct kn_tool *t, const struct kn_buf *trace,
                   const struct kn_buf *svg)

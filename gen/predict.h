@@ -23,6 +23,11 @@ void kn_report_predicted(struct kn_tool *t, struct kn_json *j,
                          const struct kn_time_result *r,
                          const struct kn_program *program);
 
+/* Predicts and reports what `run` executed. A launch the model cannot follow
+ * costs the report one line and nothing else. */
+void kn_predict_run(struct kn_tool *t, struct kn_json *j,
+                    const struct kn_predict *q);
+
 /* Writes what --trace and --svg asked for. */
 kiln_status kn_write_pictures(struct kn_tool *t, const struct kn_buf *trace,
                               const struct kn_buf *svg);

@@ -26,6 +26,12 @@ take_arrivals(struct cu *u, unsigned pair, uint64_t upto)
     }
 }
 
+static const char *
+name_of(const struct cu *u, const struct wave *w)
+{
+    return kn_isa[u->program->inst[w->event[w->at].inst].op].mnemonic;
+}
+
 static uint64_t
 lds_earliest(const struct cu *u, const struct wave *w, enum kn_stall *why)
 {
@@ -59,6 +65,8 @@ issue_lds(struct cu *u, struct wave *w, const struct kn_time_inst *i,
     p->start[p->n++ % KN_LDS_FIFO] = start;
     p->free = start + bus;
     u->lds_busy += (double)bus / 2;
+    kn_trace_span(u->trace, KN_TR_LDS, w->simd / 2, name_of(u, w),
+                  &(struct kn_span){ start, start + bus });
     push_done(&w->ds, i->store ? p->free
                                : p->free + (uint64_t)u->chip->lds_latency);
 }
@@ -124,10 +132,14 @@ later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Loads come back in order, at the rate the chip grants. */
+/* Loads come back in order. A CU may be ahead of its share of the chip's
+ * bandwidth by what it can have in flight: the others do not all load at the
+ * same time. */
 static uint64_t
 load_back(struct cu *u, const uint64_t *line, uint64_t n, uint64_t served)
 {
+    double ahead = (u->chip->vmem_inflight + 1024 * u->chip->vmem_queue) /
+                   u->env->read;
     uint64_t miss = 0;
 
     for (uint64_t k = 0; k < n; k++)
@@ -135,9 +147,12 @@ load_back(struct cu *u, const uint64_t *line, uint64_t n, uint64_t served)
     u->read_lines += (double)miss;
     if (!miss)
         return later(u->back, served + (uint64_t)u->chip->l1_latency);
-    u->data = later(u->data + (uint64_t)((double)miss * 128 / u->env->read),
-                    served + (uint64_t)u->env->latency);
-    return later(u->back, u->data);
+    if (u->data < (double)served - ahead)
+        u->data = (double)served - ahead;
+    u->data += (double)miss * 128 / u->env->read;
+    if (u->data > (double)served)
+        served = (uint64_t)u->data;
+    return later(u->back, served + (uint64_t)u->env->latency);
 }
 
 static uint64_t
@@ -186,6 +201,10 @@ issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
         if (i->dma)
             note_arrival(u, done, bytes);
     }
+    kn_trace_span(u->trace, KN_TR_VMEM, 0, name_of(u, w),
+                  &(struct kn_span){ start, start + cost });
+    kn_trace_span(u->trace, KN_TR_FLIGHT, (unsigned)(w - u->wave),
+                  name_of(u, w), &(struct kn_span){ start + cost, done });
     push_done(&w->vm, done);
     if (i->counters & KN_C_LGKM)
         push_done(&w->ds, done);
@@ -231,6 +250,8 @@ issue_vector(struct cu *u, struct wave *w, const struct kn_time_inst *i)
         s->shadow = u->now + (uint64_t)u->chip->mfma_valu_gap;
         s->run = true;
         s->mfma += i->busy;
+        kn_trace_span(u->trace, KN_TR_MFMA, w->simd, name_of(u, w),
+                      &(struct kn_span){ u->now, s->xdl });
     } else {
         s->valu = u->now + i->busy;
     }
@@ -278,6 +299,8 @@ arrive(struct cu *u, struct wave *w)
         o->blocked = false;
         note_wait(u, o, KN_W_BARRIER,
                   u->now + (uint64_t)u->chip->barrier - o->ready);
+        kn_trace_span(u->trace, KN_TR_WAVE, k, "s_barrier",
+                      &(struct kn_span){ o->ready, u->now });
         o->ready = u->now + (uint64_t)u->chip->barrier;
         o->at++;
     }
@@ -429,6 +452,8 @@ defer(struct cu *u, struct wave *w, uint64_t t, enum kn_stall why)
     uint64_t to = align(later(t, u->now + 1), w->simd);
 
     note_wait(u, w, why, to - later(w->ready, u->now));
+    kn_trace_span(u->trace, KN_TR_WAVE, (unsigned)(w - u->wave),
+                  kn_stall_name(why), &(struct kn_span){ u->now, to });
     w->ready = to;
 }
 
@@ -451,8 +476,8 @@ try_wave(struct cu *u, struct wave *w, uint32_t *ports)
     }
     if (i->port != KN_U_INTERNAL)
         *ports |= 1u << i->port;
-    if (u->trace)
-        kn_time_trace_issue(u, w, inst);
+    kn_trace_span(u->trace, KN_TR_WAVE, (unsigned)(w - u->wave),
+                  name_of(u, w), &(struct kn_span){ u->now, u->now + 4 });
     issue(u, w, i);
 }
 

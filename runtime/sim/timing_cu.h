@@ -11,6 +11,39 @@ enum {
     KN_L1_SETS = 64, KN_L1_WAYS = 4 /* 32 KB of 128 B lines */
 };
 
+/* X(id, process, thread): what the trace shows. */
+#define KN_TRACKS(X) \
+    X(WAVE, "waves", "wave") \
+    X(MFMA, "matrix pipes", "SIMD") \
+    X(LDS, "LDS", "SIMD pair") \
+    X(VMEM, "vector memory: L1", "TCP") \
+    X(FLIGHT, "vector memory: until data is back", "wave")
+
+enum kn_track {
+#define X(id, process, thread) KN_TR_##id,
+    KN_TRACKS(X)
+#undef X
+    KN_NTRACKS
+};
+
+enum { KN_TRACE_EVENTS = 40000 };
+
+struct kn_time_trace {
+    struct kn_buf *out;
+    uint64_t events;
+    uint64_t named[KN_NTRACKS];
+};
+
+struct kn_span {
+    uint64_t from, to;
+};
+
+void kn_trace_open(struct kn_time_trace *t, struct kn_buf *out);
+void kn_trace_close(struct kn_time_trace *t);
+/* t may be NULL: nobody looks. */
+void kn_trace_span(struct kn_time_trace *t, enum kn_track track, unsigned n,
+                   const char *name, const struct kn_span *s);
+
 struct done_ring {           /* completion times, in order */
     uint64_t n;
     uint64_t at[64];
@@ -99,8 +132,8 @@ struct cu {
     uint64_t tcp_n, tcp_free, tcp_start[KN_QUEUE];
     uint64_t fly_head, fly_n, fly_bytes;
     struct flight fly[KN_FLIGHTS];
-    uint64_t back, data;     /* last load back; bytes granted until */
-    double wrote;
+    uint64_t back;           /* the last load is back */
+    double data, wrote;      /* bandwidth is spent until */
     uint64_t l1[KN_L1_SETS][KN_L1_WAYS]; /* most recent first */
     uint32_t nfetch;
     struct fetch *fetch;
@@ -122,8 +155,5 @@ note_wait(struct cu *u, const struct wave *w, enum kn_stall why, uint64_t clk)
     u->waiting[why] += (double)clk;
     u->inst_wait[(size_t)inst * KN_NSTALLS + why] += (double)clk;
 }
-
-/* timing_trace.c: w issues inst at u->now. */
-void kn_time_trace_issue(struct cu *u, const struct wave *w, uint32_t inst);
 
 #endif

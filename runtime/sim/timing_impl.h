@@ -145,10 +145,15 @@ struct kn_time_cu {          /* a replay */
 
 struct kn_time_trace;
 
+/* trace: receives what happens, may be NULL. */
 kiln_status kn_time_replay(struct kn_time_model *m,
                            const struct kn_time_record *r, uint32_t resident,
                            const struct kn_time_env *env,
                            struct kn_time_trace *trace,
                            struct kn_time_cu *out);
+
+/* timing_svg.c */
+void kn_time_draw(const struct kn_time_result *r, const char *kernel,
+                  struct kn_buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* timing_launch.c - from one compute unit to the launch: which workgroups
  * share a CU, how many rounds there are, what L2 and memory give each CU, and
  * the clock the chip holds at this load. */
-#include "timing_impl.h"
+#include "timing_cu.h"
 
 #include <time.h>
 
@@ -34,12 +34,24 @@ occupancy(const struct kn_time_model *m)
 struct load {                /* of the chip while `cus` CUs are busy */
     double cus;
     struct kn_time_reuse reuse;
+    double rate;             /* bytes a clk that each of them reads */
 };
 
 static double
 least(double a, double b)
 {
     return a < b ? a : b;
+}
+
+/* Workgroups that share lines ask for them at the same time, so each of them
+ * waits as long as the first; a queue grows with the traffic of the memory. */
+static double
+latency_ns(const struct kn_time_model *m, const struct load *l, double ghz)
+{
+    const struct kn_time_chip *c = &m->chip;
+    double traffic = l->rate * l->cus * l->reuse.hbm * ghz / 1e3;
+
+    return c->hbm_latency + least(1, traffic / c->hbm_read) * c->hbm_queue;
 }
 
 static void
@@ -50,7 +62,7 @@ make_env(const struct kn_time_model *m, const struct load *l, double ghz,
     double xcd = l->cus / c->xcds < 1 ? 1 : l->cus / c->xcds;
 
     e->ghz = ghz;
-    e->latency = (c->l2_latency + l->reuse.l2_miss * c->fabric_latency) * ghz;
+    e->latency = latency_ns(m, l, ghz) * ghz;
     e->read = least(64, c->l2_read / xcd);
     if (l->reuse.l2_miss > 0)
         e->read = least(e->read, c->mall_read * 1e3 / ghz / l->cus /
@@ -68,6 +80,7 @@ clock_at(const struct kn_time_model *m, const struct kn_time_record *r,
          double duty)
 {
     const struct kn_time_chip *c = &m->chip;
+    double low = c->fmax - c->clock_low * duty;
     double base[3] = { c->clock16_base, c->clock8_base, c->clock4_base };
     double slope[3] = { c->clock16_slope, c->clock8_slope, c->clock4_slope };
     double all = r->mfma[0] + r->mfma[1] + r->mfma[2], f = 0;
@@ -76,7 +89,7 @@ clock_at(const struct kn_time_model *m, const struct kn_time_record *r,
         return c->fmax;
     for (int k = 0; k < 3; k++)
         f += r->mfma[k] / all * (base[k] - slope[k] * duty);
-    return least(c->fmax, f);
+    return least(c->fmax, f > low ? f : low);
 }
 
 /* ---- rounds ------------------------------------------------------------- */
@@ -182,11 +195,14 @@ representative(const struct predict *p)
 }
 
 static kiln_status
-replay_at(struct predict *p, const struct load *l, uint32_t resident,
+replay_at(struct predict *p, struct load *l, uint32_t resident,
           struct kn_time_cu *out)
 {
     make_env(&p->m, l, p->ghz, &p->env);
-    return kn_time_replay(&p->m, &p->record, resident, &p->env, NULL, out);
+    KN_TRY(kn_time_replay(&p->m, &p->record, resident, &p->env, NULL, out));
+    if (out->cycles > 0)
+        l->rate = 0.5 * (l->rate + out->read / out->cycles);
+    return KILN_OK;
 }
 
 static kiln_status
@@ -227,7 +243,7 @@ mean_length(const struct predict *p)
     return sum / (double)p->m.groups / p->plan.len[representative(p)];
 }
 
-/* Clock, duty and latency depend on each other; three turns settle them. */
+/* Clock, duty and latency depend on each other; four turns settle them. */
 static kiln_status
 settle(struct predict *p)
 {
@@ -237,7 +253,8 @@ settle(struct predict *p)
         mfma += p->record.mfma[k];
     mfma *= groups / 4 / p->m.chip.cus;  /* clk of a SIMD, mean of the chip */
     p->ghz = p->m.chip.fmax;
-    for (int turn = 0; turn < 3; turn++) {
+    p->full.rate = p->tail.rate = 30;
+    for (int turn = 0; turn < 4; turn++) {
         KN_TRY(launch_cycles(p, &p->cycles));
         p->us = p->cycles / p->ghz / 1e3 + p->m.chip.launch;
         p->duty = mfma / (p->us * p->ghz * 1e3);
@@ -312,6 +329,17 @@ take_loop(const struct predict *p, struct kn_time_result *out)
         out->stall[k] = u->waiting[k] / (u->cycles * u->waves);
 }
 
+/* Of the matrix operations that ran, all pipes busy at the boost clock. */
+static double
+peak_tflops(const struct predict *p)
+{
+    double clk = p->record.mfma[0] + p->record.mfma[1] + p->record.mfma[2];
+
+    return clk > 0 ? 2 * p->record.macs / clk * 4 * p->m.chip.cus *
+                         p->m.chip.fmax * 1e-3
+                   : 0;
+}
+
 static void
 take_result(struct predict *p, struct kn_time_result *out)
 {
@@ -335,6 +363,7 @@ take_result(struct predict *p, struct kn_time_result *out)
     out->write_bytes = (double)p->record.written * groups;
     out->hbm_bytes = out->read_bytes * out->hbm_share + out->write_bytes;
     out->hbm_tbs = p->m.chip.hbm_read;
+    out->peak_tflops = peak_tflops(p);
     take_loop(p, out);
     find_hot(p, out);
     out->bound = find_bound(p, out);
@@ -375,6 +404,19 @@ predict(struct predict *p, struct kn_ctx *c, const struct kn_time_query *q)
     return settle(p);
 }
 
+static kiln_status
+write_trace(struct predict *p, struct kn_buf *out)
+{
+    struct kn_time_trace t;
+    struct kn_time_cu cu;
+
+    kn_trace_open(&t, out);
+    KN_TRY(kn_time_replay(&p->m, &p->record, p->plan.resident, &p->env, &t,
+                          &cu));
+    kn_trace_close(&t);
+    return KILN_OK;
+}
+
 kiln_status
 kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
                 struct kn_time_result *out)
@@ -386,6 +428,10 @@ kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
     clock_gettime(CLOCK_MONOTONIC, &a);
     KN_TRY(predict(p, c, q));
     take_result(p, out);
+    if (q->trace)
+        KN_TRY(write_trace(p, q->trace));
+    if (q->svg)
+        kn_time_draw(out, p->m.kernel->name, q->svg);
     clock_gettime(CLOCK_MONOTONIC, &b);
     out->seconds = (double)(b.tv_sec - a.tv_sec) +
                    (double)(b.tv_nsec - a.tv_nsec) * 1e-9;

@@ -1,15 +1,58 @@
 /* timing_trace.c - the replay of one compute unit as a Chrome trace (JSON
- * array format, which Perfetto reads). A clock is written as a microsecond. */
+ * object format, which Perfetto reads). A clock is written as a microsecond;
+ * the first events are kept, enough for some iterations of a loop. */
 #include "timing_cu.h"
 
-struct kn_time_trace {
-    struct kn_buf *out;
+static const struct {
+    const char *process, *thread;
+} tracks[] = {
+#define X(id, process, thread) { process, thread },
+    KN_TRACKS(X)
+#undef X
 };
 
 void
-kn_time_trace_issue(struct cu *u, const struct wave *w, uint32_t inst)
+kn_trace_open(struct kn_time_trace *t, struct kn_buf *out)
 {
-    (void)u;
-    (void)w;
-    (void)inst;
+    *t = (struct kn_time_trace){ .out = out };
+    kn_put(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"content\":"
+                "\"predicted: one compute unit, 1 us here is one clock\"},"
+                "\"traceEvents\":[\n");
+    for (unsigned k = 0; k < KN_NTRACKS; k++)
+        kn_putf(out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,"
+                "\"args\":{\"name\":\"%s\"}},\n", k + 1, tracks[k].process);
+}
+
+void
+kn_trace_close(struct kn_time_trace *t)
+{
+    kn_putf(t->out, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":1,"
+            "\"args\":{\"sort_index\":0}}\n]}\n");
+}
+
+static void
+name_thread(struct kn_time_trace *t, enum kn_track track, unsigned n)
+{
+    uint64_t bit = (uint64_t)1 << (n & 63);
+
+    if (t->named[track] & bit)
+        return;
+    t->named[track] |= bit;
+    kn_putf(t->out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,"
+            "\"tid\":%u,\"args\":{\"name\":\"%s %u\"}},\n", track + 1, n,
+            tracks[track].thread, n);
+}
+
+void
+kn_trace_span(struct kn_time_trace *t, enum kn_track track, unsigned n,
+              const char *name, const struct kn_span *s)
+{
+    if (!t || t->events >= KN_TRACE_EVENTS || s->to <= s->from)
+        return;
+    t->events++;
+    name_thread(t, track, n);
+    kn_putf(t->out, "{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,"
+            "\"ts\":%llu,\"dur\":%llu},\n", name, track + 1, n,
+            (unsigned long long)s->from,
+            (unsigned long long)(s->to - s->from));
 }
