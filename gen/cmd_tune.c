@@ -121,8 +121,8 @@ by_time(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
 
-    if (!x->us || !y->us)
-        return !x->us - !y->us;
+    if (x->us <= 0 || y->us <= 0)
+        return (x->us <= 0) - (y->us <= 0);
     return x->us != y->us ? (x->us > y->us) - (x->us < y->us)
                           : strcmp(x->text, y->text);
 }
