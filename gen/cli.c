@@ -15,6 +15,7 @@ enum {
     TIME = bit_time,
     BENCH = bit_bench,
     MERGE = bit_merge,
+    PACK = bit_pack,
     TUNE = bit_tune,
     GEN = GENERATE | TIME | BENCH | TUNE,
     EXEC = bit_exec,

@@ -6,7 +6,24 @@
 #include <unistd.h>
 
 #include "../../emit/isa/object.h"
+#include "../config.h"
 #include "../file.h"
+
+const char *
+kn_cache_dir(struct kn_ctx *c)
+{
+    struct kn_buf b = { .c = c };
+    struct kn_env e;
+
+    kn_env_read(&e);
+    if (e.cache_dir && e.cache_dir[0])
+        return e.cache_dir;
+    if (e.xdg_cache && e.xdg_cache[0])
+        kn_putf(&b, "%s/kilnc", e.xdg_cache);
+    else if (e.home && e.home[0])
+        kn_putf(&b, "%s/.cache/kilnc", e.home);
+    return b.s;
+}
 
 kiln_status
 kn_describe(struct kn_ctx *c, const struct kn_key *key, const uint8_t *co,

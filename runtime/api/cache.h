@@ -6,6 +6,10 @@
 
 #include "context.h"
 
+/* KILNC_CACHE_DIR, else $XDG_CACHE_HOME/kilnc, else ~/.cache/kilnc; NULL
+ * where there is no home. */
+const char *kn_cache_dir(struct kn_ctx *c);
+
 /* The description of a kernel, one JSON object. */
 kiln_status kn_describe(struct kn_ctx *c, const struct kn_key *key,
                         const uint8_t *co, size_t size, struct kn_buf *out);

@@ -6,6 +6,7 @@
 
 #include "../config.h"
 #include "bundle.h"
+#include "cache.h"
 
 void *
 kn_host_alloc(const struct kn_host *h, size_t n)
@@ -74,23 +75,12 @@ is_set(const char *v)
     return v && v[0] && strcmp(v, "0") != 0;
 }
 
-/* The option, else KILNC_CACHE_DIR, $XDG_CACHE_HOME/kilnc, ~/.cache/kilnc. */
 static const char *
-cache_dir_of(struct kn_ctx *c, const kiln_options *o, const struct kn_env *e)
+cache_dir_of(struct kn_ctx *c, const kiln_options *o)
 {
-    struct kn_buf b = { .c = c };
-
     if (o->flags & KILN_NO_DISK)
         return NULL;
-    if (o->cache_dir && o->cache_dir[0])
-        return o->cache_dir;
-    if (e->cache_dir && e->cache_dir[0])
-        return e->cache_dir;
-    if (e->xdg_cache && e->xdg_cache[0])
-        kn_putf(&b, "%s/kilnc", e->xdg_cache);
-    else if (e->home && e->home[0])
-        kn_putf(&b, "%s/.cache/kilnc", e->home);
-    return b.s;
+    return o->cache_dir && o->cache_dir[0] ? o->cache_dir : kn_cache_dir(c);
 }
 
 static kiln_status
@@ -114,7 +104,7 @@ fill_context(struct kn_ctx *c, kiln_context *x, const kiln_options *o)
     KN_ENTER(c);
     kn_env_read(&env);
     x->flags = o->flags | (is_set(env.run_only) ? KILN_RUN_ONLY : 0);
-    KN_TRY(keep_text(c, &x->host, cache_dir_of(c, o, &env), &x->cache_dir));
+    KN_TRY(keep_text(c, &x->host, cache_dir_of(c, o), &x->cache_dir));
     return keep_text(c, &x->host, o->hip_library ? o->hip_library
                                                  : env.hip_library,
                      &x->hip_library);
