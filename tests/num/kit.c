@@ -169,6 +169,21 @@ whole_dwords(const struct run *r, int id, uint64_t size)
 }
 
 static bool
+place_offsets(struct run *r)
+{
+    int64_t n = r->p.groups, last;
+    struct kn_sim *s = r->k->sim;
+
+    if (!r->offs)
+        return true;
+    last = r->offs[n] + r->j->lie;
+    return !kn_sim_alloc(s, 8 * (uint64_t)(n + 1), KN_MEM_READONLY, NULL,
+                         NULL, &r->offs_at) &&
+           !kn_sim_write(s, r->offs_at, r->offs, 8 * (size_t)n) &&
+           !kn_sim_write(s, r->offs_at + 8 * (uint64_t)n, &last, 8);
+}
+
+static bool
 place_operands(struct run *r)
 {
     struct kn_sim *s = r->k->sim;
@@ -186,12 +201,7 @@ place_operands(struct run *r)
             return fault(r, "no memory on the device");
         o->at = o->block + o->skew;
     }
-    if (!r->offs)
-        return true;
-    return !kn_sim_alloc(s, 8 * (uint64_t)(r->p.groups + 1), KN_MEM_READONLY,
-                         NULL, NULL, &r->offs_at) &&
-           !kn_sim_write(s, r->offs_at, r->offs,
-                         8 * (size_t)(r->p.groups + 1));
+    return place_offsets(r);
 }
 
 static void

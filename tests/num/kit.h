@@ -34,6 +34,8 @@ struct num_job {
     kiln_problem p;
     const int64_t *lens;     /* rows of each of p.groups groups */
     int64_t spare;           /* rows past the last group */
+    int64_t lie;             /* rows the device believes the last group has
+                                too many */
     uint32_t skew[NUM_NOPERANDS]; /* bytes each base is off its alignment */
     enum kn_data_mode mode;
     uint64_t seed;
