@@ -401,6 +401,25 @@ need_of(struct access_map *m, size_t at)
     return KILN_OK;
 }
 
+/* own=1 says so; here it must be true. */
+static kiln_status
+check_claims(const struct access_map *m, uint32_t tile)
+{
+    const struct kn_fn *f = m->f;
+
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *ins = &f->ins[i];
+
+        if (m->at[i] && KN_REF_LDS(ins->arg[0]) == tile &&
+            ins->attr[KN_A_own] && !m->p->access[i].own)
+            return PROOF_FAIL(m->p, ins->at, "own= is not true: other waves "
+                              "write some of these bytes of LDS slot "
+                              "%%%s[%u]", f->lds[tile].name,
+                              KN_REF_SLOT(ins->arg[0]));
+    }
+    return KILN_OK;
+}
+
 static kiln_status
 one_tile(struct access_map *m, uint32_t tile)
 {
@@ -433,7 +452,7 @@ one_tile(struct access_map *m, uint32_t tile)
         if (!is_write(&f->ins[i]))
             KN_TRY(need_of(m, i));
     }
-    return KILN_OK;
+    return check_claims(m, tile);
 }
 
 kiln_status
