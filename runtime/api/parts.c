@@ -1,28 +1,29 @@
 #include "parts.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
 
-/* The file name beside the library that holds this function. */
+/* The file name beside the library that holds this function, whatever link
+ * it was opened by. */
 static const char *
 beside_us(struct kn_ctx *c, const char *library)
 {
     struct kn_buf b = { .c = c };
     void *(*here)(struct kn_ctx *, const char *, const char *) = kn_part_open;
-    const char *slash;
+    char real[PATH_MAX];
     void *address;
     Dl_info info;
 
     memcpy(&address, &here, sizeof address);
-    if (!dladdr(address, &info) || !info.dli_fname)
+    if (!dladdr(address, &info) || !info.dli_fname ||
+        !realpath(info.dli_fname, real))
         return NULL;
-    slash = strrchr(info.dli_fname, '/');
-    if (!slash)
-        return NULL;
-    kn_putf(&b, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
-            library);
+    *strrchr(real, '/') = '\0';
+    kn_putf(&b, "%s/%s", real, library);
     return b.s;
 }
 

@@ -1,0 +1,238 @@
+"""Every example, built by the build, run as its comment says.
+
+usage: examples.py SOURCE BUILD
+"""
+import os
+import shutil
+import sys
+import tempfile
+
+import tap
+
+SOURCE, BUILD = (os.path.abspath(p) for p in sys.argv[1:3])
+EXAMPLES = os.path.join(BUILD, "examples")
+SCRATCH = tempfile.mkdtemp(prefix="kiln-examples-")
+KILNC = os.path.join(BUILD, "kilnc")
+SHIM = os.path.join(BUILD, "libkilnhip.so")
+ENV = dict(os.environ, KILNC_CACHE_DIR=os.path.join(SCRATCH, "cache"))
+LIST = """family,m,n,k,a
+gemm,300,512,256,bf16
+gemm,4000,4096,512,bf16
+gemm,300,512,256,mxfp8
+"""
+
+
+def path(name):
+    return os.path.join(SCRATCH, name)
+
+
+def example(name):
+    program = os.path.join(EXAMPLES, name)
+    if not os.path.exists(program):
+        raise tap.Skip("%s was not built" % name)
+    return program
+
+
+def expect(out, *texts):
+    missing = [t for t in texts if t not in out]
+    return "no %r in\n%s" % (missing[0], out) if missing else None
+
+
+def example_01_compiles_and_runs_a_gemm():
+    # sums over k of a (2 where k = 0 mod 3, rows of 64) times b
+    out = tap.must(example("01_gemm"), env=ENV)
+    a = [2 if i % 3 == 0 else 1 for i in range(96 * 64)]
+    b = [-1 if i % 5 == 0 else 1 for i in range(128 * 64)]
+    first = sum(a[k] * b[k] for k in range(64))
+    last = sum(a[95 * 64 + k] * b[127 * 64 + k] for k in range(64))
+    return expect(out, "C[0][0] = %d, C[95][127] = %d\n" % (first, last))
+
+
+def example_01_has_at_most_40_lines():
+    with open(os.path.join(SOURCE, "examples", "01_gemm.c"),
+              encoding="utf-8") as f:
+        n = len(f.readlines())
+    return None if n <= 40 else "%d lines" % n
+
+
+def example_01_on_hip():
+    env = dict(ENV, KILNC_HIP_LIBRARY=SHIM)
+    return expect(tap.must(example("01_gemm"), "hip:0", env=env), "C[0][0] = ")
+
+
+def example_01_without_a_gpu_says_so():
+    env = dict(ENV, KILNC_HIP_LIBRARY="/nonexistent/libamdhip64.so")
+    out, status = tap.run(example("01_gemm"), "hip:0", env=env)
+    return expect(out, "no AMD GPU") if status == 1 else "exit %d" % status
+
+
+def example_02_multiplies_by_experts():
+    return expect(tap.must(example("02_grouped"), env=ENV),
+                  "4 experts, 132 rows, 0 wrong")
+
+
+def pack(name, *more, env=ENV):
+    with open(path("list.csv"), "w", encoding="ascii") as f:
+        f.write(LIST)
+    return tap.must(KILNC, "pack", path("list.csv"), "-o", path(name), *more,
+                    env=env)
+
+
+def example_03_needs_no_compiler():
+    pack("lib.kpk", "--arch", "gfx942,gfx950")
+    env = dict(ENV, KILNC_RUN_ONLY="1")
+    out = tap.must(example("03_bundle"), path("lib.kpk"), env=env)
+    return expect(out, "kiln_gemm_nt_bf16_bf16_bf16_", "LLVM loaded: no")
+
+
+def example_03_refuses_a_damaged_bundle():
+    pack("lib.kpk")
+    with open(path("lib.kpk"), "r+b") as f:
+        f.seek(200)
+        f.write(b"\xff")
+    out, status = tap.run(example("03_bundle"), path("lib.kpk"), env=ENV)
+    return expect(out, "damaged") if status == 1 else "exit %d" % status
+
+
+def pack_says_what_it_left_out():
+    out = pack("lib.kpk", "--arch", "gfx942,gfx950")
+    return expect(out, "left out: row 3 for gfx942: gfx942 has no scaled",
+                  "5 kernels for 6 rows")
+
+
+def pack_is_resumed_and_deterministic():
+    cold = dict(ENV, KILNC_CACHE_DIR=path("cold"))
+    first = pack("one.kpk", "--arch", "gfx950,gfx942", env=cold)
+    second = pack("two.kpk", "--arch", "gfx942,gfx950", env=cold)
+    with open(path("one.kpk"), "rb") as a, open(path("two.kpk"), "rb") as b:
+        if a.read() != b.read():
+            return "other bytes"
+    return expect(first, "5 generated, 0 from the cache") or \
+        expect(second, "0 generated, 5 from the cache")
+
+
+def pack_refuses_a_bad_list():
+    with open(path("bad.csv"), "w", encoding="ascii") as f:
+        f.write("family,m,n,k,a\ngemm,1,2,3,banana\n")
+    out, status = tap.run(KILNC, "pack", path("bad.csv"), "-o", path("x.kpk"),
+                          env=ENV)
+    if status != 2 or os.path.exists(path("x.kpk")):
+        return "exit %d\n%s" % (status, out)
+    out, status = tap.run(KILNC, "pack", path("list.csv"), "-o",
+                          path("x.kpk"), "--arch", "gfx90a", env=ENV)
+    return expect(out, "'gfx90a'") if status == 2 else "exit %d" % status
+
+
+def example_05_runs_in_python():
+    env = dict(ENV, KILN_LIBRARY=os.path.join(BUILD, "libkiln.so.0"),
+               PYTHONPATH=os.path.join(SOURCE, "bindings", "python"),
+               PYTHONDONTWRITEBYTECODE="1")
+    out, status = tap.run(sys.executable,
+                          os.path.join(SOURCE, "examples", "05_python.py"),
+                          env=env)
+    if "No module named 'numpy'" in out:
+        raise tap.Skip("numpy is not installed")
+    if status:
+        return out
+    return expect(out, "largest difference: 0.0", "kiln_gemm_nt_f16_f16_f32_",
+                  "refused: bf16 cannot be multiplied by fp8")
+
+
+def example_06_runs_unmodified():
+    program = example("06_hip")
+    clang = shutil.which("clang-22")
+    if not clang:
+        raise tap.Skip("clang-22 is not installed")
+    for target in ("gfx942", "gfx950"):
+        tap.must(clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=" + target,
+                 "-nogpulib", "-O2", "-x", "cl", "-o", path("saxpy.co"),
+                 os.path.join(SOURCE, "examples", "06_saxpy.cl"))
+        out = tap.must(program, path("saxpy.co"),
+                       env=dict(ENV, LD_PRELOAD=SHIM,
+                                KILNC_SHIM_TARGET=target))
+        wrong = expect(out, "kiln simulator (%s)" % target,
+                       "saxpy of 10000: 0 wrong")
+        if wrong:
+            return wrong
+    return None
+
+
+def example_06_under_hips_own_names():
+    """Without LD_PRELOAD: the folder of links that is installed."""
+    program = example("06_hip")
+    if not os.path.exists(path("saxpy.co")):
+        raise tap.Skip("the kernel was not built")
+    os.makedirs(path("kiln-hip"), exist_ok=True)
+    for n in "567":
+        link = path("kiln-hip/libamdhip64.so." + n)
+        if not os.path.lexists(link):
+            os.symlink(SHIM, link)
+    out = tap.must(program, path("saxpy.co"),
+                   env=dict(ENV, LD_LIBRARY_PATH=path("kiln-hip")))
+    return expect(out, "saxpy of 10000: 0 wrong")
+
+
+def shim_reports_a_finding():
+    """The same program with a kernel that writes out of bounds."""
+    program = example("06_hip")
+    clang = shutil.which("clang-22")
+    if not clang:
+        raise tap.Skip("clang-22 is not installed")
+    with open(os.path.join(SOURCE, "examples", "06_saxpy.cl"),
+              encoding="utf-8") as f:
+        text = f.read().replace("i < n", "i < n + 100")
+    with open(path("bad.cl"), "w", encoding="utf-8") as f:
+        f.write(text)
+    tap.must(clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx950",
+             "-nogpulib", "-O2", "-x", "cl", "-o", path("bad.co"),
+             path("bad.cl"))
+    out, status = tap.run(program, path("bad.co"),
+                          env=dict(ENV, LD_PRELOAD=SHIM))
+    if status != 1:
+        return "exit %d\n%s" % (status, out)
+    return expect(out, "kilnhip: saxpy: at 0x", "hipErrorLaunchFailure")
+
+
+def triple_chevrons_run():
+    """kernel<<<grid, block>>>(...): a fat binary, registered by clang."""
+    clang = shutil.which("clang++-22")
+    if not clang:
+        raise tap.Skip("clang++-22 is not installed")
+    tools = os.path.join(SOURCE, "tests", "runtime", "tools")
+    env = dict(ENV, PATH=tools + ":" + ENV["PATH"])
+    tap.must(clang, "-x", "hip", "--offload-arch=gfx942",
+             "--offload-arch=gfx950", "-nogpulib", "-nogpuinc", "-O1",
+             os.path.join(SOURCE, "tests", "runtime", "chevron.hip"),
+             "--hip-link", "-no-hip-rt", "-L" + BUILD, "-lkilnhip",
+             "-o", path("chevron"), env=env)
+    for target in ("gfx942", "gfx950"):
+        out = tap.must(path("chevron"),
+                       env=dict(ENV, LD_LIBRARY_PATH=BUILD,
+                                KILNC_SHIM_TARGET=target))
+        if out != "1000 sums, 0 wrong\n":
+            return out
+    return None
+
+
+CASES = [
+    example_01_compiles_and_runs_a_gemm,
+    example_01_has_at_most_40_lines,
+    example_01_on_hip,
+    example_01_without_a_gpu_says_so,
+    example_02_multiplies_by_experts,
+    example_03_needs_no_compiler,
+    example_03_refuses_a_damaged_bundle,
+    pack_says_what_it_left_out,
+    pack_is_resumed_and_deterministic,
+    pack_refuses_a_bad_list,
+    example_05_runs_in_python,
+    example_06_runs_unmodified,
+    example_06_under_hips_own_names,
+    shim_reports_a_finding,
+    triple_chevrons_run,
+]
+
+if __name__ == "__main__":
+    failed = tap.main(CASES)
+    shutil.rmtree(SCRATCH)
+    sys.exit(failed)
