@@ -457,6 +457,37 @@ defer(struct cu *u, struct wave *w, uint64_t t, enum kn_stall why)
     w->ready = to;
 }
 
+/* A queue takes waves in the order in which it stopped them. */
+static bool
+is_next(struct cu *u, struct wave *w)
+{
+    for (uint32_t k = 0; k < u->nwaves; k++) {
+        const struct wave *o = &u->wave[k];
+
+        if (o != w && o->ticket && o->queue == w->queue &&
+            (!w->ticket || o->ticket < w->ticket))
+            return false;
+    }
+    return true;
+}
+
+/* May w enter its queue now? If not, it is in the list of those who wait. */
+static bool
+enters_queue(struct cu *u, struct wave *w, const struct kn_time_inst *i,
+             bool room)
+{
+    if (i->cls != KN_TC_LDS && i->cls != KN_TC_VMEM)
+        return true;
+    w->queue = i->cls == KN_TC_LDS ? w->simd / 2 : KN_Q_VMEM;
+    if (room && is_next(u, w)) {
+        w->ticket = 0;
+        return true;
+    }
+    if (!w->ticket)
+        w->ticket = ++u->tickets;
+    return false;
+}
+
 static void
 try_wave(struct cu *u, struct wave *w, uint32_t *ports)
 {
@@ -471,7 +502,14 @@ try_wave(struct cu *u, struct wave *w, uint32_t *ports)
     }
     t = earliest(u, w, i, &why);
     if (t > u->now) {
+        if (why == KN_W_LDS_QUEUE || why == KN_W_VM_QUEUE)
+            enters_queue(u, w, i, false);
         defer(u, w, t, why);
+        return;
+    }
+    if (!enters_queue(u, w, i, true)) {
+        defer(u, w, u->now + 1, i->cls == KN_TC_LDS ? KN_W_LDS_QUEUE
+                                                    : KN_W_VM_QUEUE);
         return;
     }
     if (i->port != KN_U_INTERNAL)
@@ -574,15 +612,15 @@ take_heads(const struct cu *u, struct kn_time_cu *out)
 
 kiln_status
 kn_time_replay(struct kn_time_model *m, const struct kn_time_record *r,
-               uint32_t resident, const struct kn_time_env *env,
-               struct kn_time_trace *trace, struct kn_time_cu *out)
+               const struct kn_time_env *env, struct kn_time_trace *trace,
+               struct kn_time_cu *out)
 {
     struct cu *u = KN_NEW(m->c, struct cu, 1);
     unsigned simd = 0;
 
     open_cu(u, m, r, env);
     u->trace = trace;
-    place_waves(u, r, resident);
+    place_waves(u, r, env->resident);
     while (next_slot(u, &u->now, &simd))
         run_slot(u, simd);
     *out = (struct kn_time_cu){ .cycles = (double)u->end,

@@ -8,6 +8,7 @@
 enum {
     KN_VM_OUT = 63, KN_LGKM_OUT = 15, /* counter widths, CDNA3 ISA 4.4 */
     KN_LDS_FIFO = 8, KN_QUEUE = 64, KN_FLIGHTS = 4096, KN_ARRIVALS = 4096,
+    KN_Q_VMEM = 2,
     KN_L1_SETS = 64, KN_L1_WAYS = 4 /* 32 KB of 128 B lines */
 };
 
@@ -69,6 +70,8 @@ struct wave {
     size_t n, at;
     uint64_t ready;          /* when it may try to issue */
     uint64_t turn;           /* slot it had its turn in, plus one */
+    uint64_t ticket;         /* its place among those a full queue stopped */
+    uint8_t queue;           /* which: SIMD pair, or KN_Q_VMEM */
     bool done, blocked;      /* blocked: at a barrier */
     uint8_t simd, prio;
     uint32_t group;
@@ -121,7 +124,7 @@ struct cu {
     const struct kn_time_inst *inst;
     const struct kn_program *program;
     struct kn_time_trace *trace;
-    uint64_t now, end;
+    uint64_t now, end, tickets;
     uint32_t nwaves;
     struct wave *wave;
     struct group *group;

@@ -127,6 +127,7 @@ struct kn_time_env {         /* what the rest of the chip lets a CU have */
     double ghz;
     double latency;          /* clk of a load that misses the L1 */
     double read, write;      /* bytes a clk */
+    uint32_t resident;       /* workgroups on the CU */
 };
 
 struct kn_time_cu {          /* a replay */
@@ -147,7 +148,7 @@ struct kn_time_trace;
 
 /* trace: receives what happens, may be NULL. */
 kiln_status kn_time_replay(struct kn_time_model *m,
-                           const struct kn_time_record *r, uint32_t resident,
+                           const struct kn_time_record *r,
                            const struct kn_time_env *env,
                            struct kn_time_trace *trace,
                            struct kn_time_cu *out);

@@ -134,7 +134,7 @@ memory_cost(const struct kn_time_model *m, const struct kn_inst *i,
 {
     const struct kn_isa_row *row = &kn_isa[i->op];
 
-    t->store = row->store;
+    t->store = row->store || (row->atomic && !i->sc0 && !i->glc);
     t->dma = i->lds || row->flags & KN_IF_DMA;
     t->counters = row->counter;
     t->busy = (uint16_t)(row->bytes > 4 ? m->chip.vmem_wide

@@ -96,20 +96,14 @@ clock_at(const struct kn_time_model *m, const struct kn_time_record *r,
 
 struct plan {
     uint32_t resident;
-    double rounds;           /* full ones, plus 1 for a started one */
+    double rounds;           /* a started one counts; of unequal workgroups:
+                                the busiest slot, in recorded ones */
     uint64_t whole, rest;    /* full rounds; workgroups left over */
     bool uniform;
     double *len;
-    double longest;          /* skewed: sum of the busiest slot, in units of
-                                the recorded workgroup */
 };
 
-static int
-by_time(const double *heap, size_t a, size_t b)
-{
-    return heap[a] < heap[b];
-}
-
+/* The slot at the top of the heap has a later time now. */
 static void
 sink(double *heap, size_t n)
 {
@@ -119,9 +113,9 @@ sink(double *heap, size_t n)
         size_t l = 2 * k + 1, low = k;
         double t;
 
-        if (l < n && by_time(heap, l, low))
+        if (l < n && heap[l] < heap[low])
             low = l;
-        if (l + 1 < n && by_time(heap, l + 1, low))
+        if (l + 1 < n && heap[l + 1] < heap[low])
             low = l + 1;
         if (low == k)
             return;
@@ -199,7 +193,8 @@ replay_at(struct predict *p, struct load *l, uint32_t resident,
           struct kn_time_cu *out)
 {
     make_env(&p->m, l, p->ghz, &p->env);
-    KN_TRY(kn_time_replay(&p->m, &p->record, resident, &p->env, NULL, out));
+    p->env.resident = resident;
+    KN_TRY(kn_time_replay(&p->m, &p->record, &p->env, NULL, out));
     if (out->cycles > 0)
         l->rate = 0.5 * (l->rate + out->read / out->cycles);
     return KILN_OK;
@@ -214,8 +209,9 @@ launch_cycles(struct predict *p, double *cycles)
 
     KN_TRY(replay_at(p, &p->full, p->plan.resident, &p->cu));
     if (!p->plan.uniform) {
-        *cycles = p->cu.cycles *
-                  schedule(&p->m, &p->plan, p->plan.len[representative(p)]);
+        p->plan.rounds = schedule(&p->m, &p->plan,
+                                  p->plan.len[representative(p)]);
+        *cycles = p->cu.cycles * p->plan.rounds;
         return KILN_OK;
     }
     *cycles = p->cu.cycles * (double)p->plan.whole;
@@ -266,10 +262,19 @@ settle(struct predict *p)
 
 /* ---- result ------------------------------------------------------------- */
 
+/* Of all waves in the main loop, where waits are counted. */
+static double
+loop_time(const struct kn_time_cu *u)
+{
+    double once = u->steady ? (u->last - u->first) / (double)u->steady : 0;
+
+    return (u->last - u->entered + once) * u->waves;
+}
+
 static void
 find_hot(const struct predict *p, struct kn_time_result *out)
 {
-    double all = (p->cu.last - p->cu.first) * p->cu.waves;
+    double all = loop_time(&p->cu);
     size_t n = (size_t)p->m.program.n * KN_NSTALLS;
 
     while (all > 0 && out->nhot < KN_TIME_HOT) {
@@ -326,7 +331,7 @@ take_loop(const struct predict *p, struct kn_time_result *out)
     out->busy_lds = least(1, u->loop_lds / span);
     out->busy_vmem = least(1, u->loop_vmem / span);
     for (unsigned k = 0; k < KN_NSTALLS; k++)
-        out->stall[k] = u->waiting[k] / (u->cycles * u->waves);
+        out->stall[k] = least(1, u->waiting[k] / loop_time(u));
 }
 
 /* Of the matrix operations that ran, all pipes busy at the boost clock. */
@@ -411,8 +416,8 @@ write_trace(struct predict *p, struct kn_buf *out)
     struct kn_time_cu cu;
 
     kn_trace_open(&t, out);
-    KN_TRY(kn_time_replay(&p->m, &p->record, p->plan.resident, &p->env, &t,
-                          &cu));
+    p->env.resident = p->plan.resident;
+    KN_TRY(kn_time_replay(&p->m, &p->record, &p->env, &t, &cu));
     kn_trace_close(&t);
     return KILN_OK;
 }

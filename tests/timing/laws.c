@@ -1,0 +1,284 @@
+/* The compute unit of the timing model on a few instructions: each law of
+ * docs/timing.md, measured by a loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../runtime/sim/timing_impl.h"
+#include "../sim/program.h"
+
+static struct kn_time_result
+predict(const struct program_facts *f, const char *text)
+{
+    struct kn_time_result r;
+    struct kn_time_query q;
+    struct program p;
+
+    program_open(&p, f, text);
+    q = (struct kn_time_query){ .sim = p.sim, .launch = &p.launch };
+    if (kn_time_predict(&p.ctx, &q, &r))
+        fail_msg("%s", p.ctx.err.text);
+    program_close(&p);
+    return r;
+}
+
+/* Clocks of an iteration of `body`, 200 times. */
+static double
+loop_of(const struct program_facts *f, const char *setup, const char *body)
+{
+    char text[16384];
+
+    snprintf(text, sizeof text,
+             "%s\ns_movk_i32 s10, 200\n.Lloop:\n%s\ns_sub_u32 s10, s10, 1\n"
+             "s_cmp_lg_u32 s10, 0\ns_cbranch_scc1 .Lloop\n"
+             "s_waitcnt vmcnt(0) lgkmcnt(0)\ns_endpgm\n", setup, body);
+    return predict(f, text).loop_cycles;
+}
+
+/* The body n times over, without what the loop itself costs. */
+static double
+cost(const struct program_facts *f, const char *setup, const char *one,
+     unsigned n)
+{
+    static char body[16384], twice[16384];
+    double a, b;
+
+    body[0] = twice[0] = 0;
+    for (unsigned k = 0; k < n; k++)
+        strcat(body, one);
+    for (unsigned k = 0; k < 2 * n; k++)
+        strcat(twice, one);
+    a = loop_of(f, setup, body);
+    b = loop_of(f, setup, twice);
+    return (b - a) / n;
+}
+
+static void
+assert_near(double got, double want, double within)
+{
+    if (got < want - within || got > want + within)
+        fail_msg("%g, should be %g", got, want);
+}
+
+static const struct program_facts one = { .lds = 65536 };
+static const struct program_facts four = { .lds = 65536, .waves = 4 };
+static const struct program_facts old = { .target = KILN_GFX942,
+                                          .lds = 65536 };
+static const struct program_facts old_four = { .target = KILN_GFX942,
+                                               .lds = 65536, .waves = 4 };
+
+#define MFMA "v_mfma_f32_16x16x32_bf16 v[8:11], v[16:19], v[20:23], v[8:11]\n"
+#define MFMA2 "v_mfma_f32_16x16x32_bf16 v[12:15], v[16:19], v[20:23], " \
+              "v[12:15]\n"
+#define BIG "v_mfma_f32_32x32x16_bf16 v[32:47], v[16:19], v[20:23], v[32:47]\n"
+#define VALU "v_add_u32_e32 v2, v3, v4\n"
+
+/* GL, amd_matrix_instruction_calculator: 16 and 32 clocks. */
+static void
+matrix_rate(void **state)
+{
+    (void)state;
+    assert_near(cost(&one, "", MFMA, 8), 16, 0.1);
+    assert_near(cost(&one, "", MFMA MFMA2, 8), 32, 0.1);
+    assert_near(cost(&one, "", BIG, 8), 32, 0.1);
+    assert_near(cost(&old, "", "v_mfma_f32_16x16x16_bf16 v[8:11], v[16:17], "
+                     "v[20:21], v[8:11]\n", 8), 16, 0.1);
+    assert_near(cost(&one, "", "v_mfma_f32_16x16x128_f8f6f4 v[8:11], "
+                     "v[16:23], v[24:31], v[8:11]\n", 8), 32, 0.1);
+}
+
+/* A vector operation costs a slot alone, and nothing beside a matrix
+ * operation once its operands are read. */
+static void
+vector_shadow(void **state)
+{
+    (void)state;
+    assert_near(cost(&one, "", VALU, 16), 4, 0.1);
+    assert_near(cost(&one, "", BIG VALU VALU VALU, 8), 32, 0.1);
+    assert_near(cost(&one, "", BIG VALU VALU VALU VALU VALU VALU VALU, 8),
+                36, 0.1);
+    assert_near(cost(&one, "", BIG "v_pk_add_f32 v[2:3], v[4:5], v[6:7]\n",
+                     8), 48, 4.1);
+    assert_near(cost(&one, "", "v_exp_f32_e32 v2, v3\n", 16), 16, 0.1);
+}
+
+static void
+issue_slots(void **state)
+{
+    (void)state;
+    assert_near(cost(&one, "", "s_mov_b32 s20, 0\n", 16), 4, 0.1);
+    assert_near(cost(&one, "", "s_nop 7\n", 8), 32, 0.1);
+    assert_near(cost(&one, "", MFMA "s_nop 2\n", 8), 16, 0.1);
+    assert_near(cost(&one, "", MFMA "s_nop 3\n", 8), 20, 0.1);
+}
+
+#define ADDR "v_lshlrev_b32_e32 v1, 4, v0\nv_and_b32_e32 v1, 0x3ff, v1\n"
+#define READ "ds_read_b128 v[8:11], v1\n"
+
+/* GL docs/lds_throughput.md: a b128 read every 16 clocks on each SIMD when all
+ * are busy; half of it with 2 lanes on every bank. gfx942: twice as long. */
+static void
+lds_rate(void **state)
+{
+    (void)state;
+    assert_near(cost(&four, ADDR, READ, 16), 16, 0.5);
+    assert_near(cost(&four, "v_lshlrev_b32_e32 v1, 5, v0\n"
+                     "v_and_b32_e32 v1, 0x7ff, v1\n", READ, 16), 32, 1);
+    assert_near(cost(&four, "v_lshlrev_b32_e32 v1, 3, v0\n"
+                     "v_and_b32_e32 v1, 0x1ff, v1\n",
+                     "ds_read_b64 v[8:9], v1\n", 16), 8, 0.5);
+    assert_near(cost(&old_four, ADDR, READ, 16), 32, 1);
+    assert_near(cost(&four, ADDR, "ds_write_b128 v1, v[8:11]\n", 16), 32, 1);
+}
+
+/* TLX, GL: 64 to 69 clocks from the read to its data. */
+static void
+lds_latency(void **state)
+{
+    (void)state;
+    assert_near(cost(&one, ADDR, READ "s_waitcnt lgkmcnt(0)\n", 8), 72, 8);
+}
+
+#define LINE "v_lshlrev_b32_e32 v1, 4, v0\n"
+#define LOAD "global_load_dwordx4 v[8:11], v1, s[4:5]\n"
+
+/* GL: the L1 serves a dwordx4 instruction in 16 clocks, a dword one in 4; four
+ * waves share it. Latency of an L1 hit: GPUB. */
+static void
+memory_rate(void **state)
+{
+    (void)state;
+    assert_near(cost(&four, LINE, LOAD, 16), 64, 2);
+    assert_near(cost(&four, "v_lshlrev_b32_e32 v1, 2, v0\n",
+                     "global_load_dword v8, v1, s[4:5]\n", 16), 16, 2);
+    assert_near(cost(&one, LINE, LOAD "s_waitcnt vmcnt(0)\n", 8), 144, 16);
+}
+
+/* Rows of 64 bytes touch twice the lines: twice the time. */
+static void
+half_lines(void **state)
+{
+    (void)state;
+    assert_near(cost(&four, "v_lshrrev_b32_e32 v2, 2, v0\n"
+                     "v_lshlrev_b32_e32 v2, 7, v2\n"
+                     "v_and_b32_e32 v1, 3, v0\n"
+                     "v_lshl_or_b32 v1, v1, 4, v2\n", LOAD, 16), 128, 4);
+}
+
+/* Waves meet: the late one sets the pace. */
+static void
+barriers(void **state)
+{
+    double even, late;
+
+    (void)state;
+    even = cost(&four, "", MFMA "s_barrier\n", 8);
+    late = cost(&four, "v_readfirstlane_b32 s12, v0\ns_lshr_b32 s12, s12, 6\n"
+                "s_cmp_lg_u32 s12, 3\ns_cselect_b64 vcc, -1, 0\n",
+                "s_cbranch_vccnz 1f\n" MFMA MFMA MFMA "1:\ns_barrier\n" MFMA, 4);
+    assert_true(even >= 16 && even <= 32);
+    assert_true(late > even + 16);
+}
+
+/* ---- banks -------------------------------------------------------------- */
+
+static uint32_t
+banks(kiln_target t, unsigned bytes, bool write, uint32_t stride)
+{
+    uint32_t at[KN_LANES];
+    struct kn_sim_access a = { .mask = ~(uint64_t)0, .bytes = bytes,
+                               .write = write, .lds = at };
+
+    for (unsigned l = 0; l < KN_LANES; l++)
+        at[l] = l * stride;
+    return kn_time_lds_clocks(t, &a);
+}
+
+static void
+bank_conflicts(void **state)
+{
+    (void)state;
+    assert_int_equal(banks(KILN_GFX950, 16, false, 16), 4);
+    assert_int_equal(banks(KILN_GFX950, 16, false, 32), 8);
+    assert_int_equal(banks(KILN_GFX950, 16, false, 256), 64);
+    assert_int_equal(banks(KILN_GFX950, 16, false, 0), 4); /* broadcast */
+    assert_int_equal(banks(KILN_GFX950, 8, false, 8), 2);
+    assert_int_equal(banks(KILN_GFX950, 4, false, 4), 1);
+    assert_int_equal(banks(KILN_GFX950, 16, true, 16), 8);
+    assert_int_equal(banks(KILN_GFX950, 8, true, 8), 4);
+    assert_int_equal(banks(KILN_GFX942, 16, false, 16), 8);
+    assert_int_equal(banks(KILN_GFX942, 8, false, 8), 4);
+    assert_int_equal(banks(KILN_GFX942, 4, false, 4), 2);
+    assert_int_equal(banks(KILN_GFX942, 4, false, 128), 64);
+}
+
+/* ---- whole launches ----------------------------------------------------- */
+
+/* A workgroup that runs four times as long as the others decides. */
+static void
+skewed_groups(void **state)
+{
+    static const char text[] =
+        "s_movk_i32 s10, 100\ns_cmp_lg_u32 s2, 7\n"
+        "s_cbranch_scc1 .Lloop\ns_movk_i32 s10, 400\n"
+        ".Lloop:\n" BIG BIG BIG BIG BIG BIG BIG BIG
+        "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
+        "s_cbranch_scc1 .Lloop\ns_endpgm\n";
+    struct program_facts f = { .groups = 8 };
+    struct kn_time_result r = predict(&f, text);
+
+    (void)state;
+    assert_near(r.group_cycles, 400 * (8 * 32 + 16), 8000);
+    assert_near(r.rounds, 1, 0.01);
+    assert_int_equal(r.workgroups, 8);
+}
+
+/* 257 workgroups on 256 CUs, one at a time each: two rounds. */
+static void
+rounds(void **state)
+{
+    static const char text[] = "s_movk_i32 s10, 1000\n.Lloop:\n" BIG
+        "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
+        "s_cbranch_scc1 .Lloop\ns_endpgm\n";
+    struct program_facts f = { .groups = 256, .lds = 163840 - 1280 };
+    double once, twice;
+
+    (void)state;
+    once = predict(&f, text).us;
+    f.groups = 257;
+    twice = predict(&f, text).us;
+    assert_near((twice - 2.6) / (once - 2.6), 2, 0.2);
+}
+
+/* Nobody is there to release it: the spin is not the wave's work. */
+static void
+waits_for_another(void **state)
+{
+    static const char text[] =
+        BIG ".Lspin:\ns_load_dword s12, s[4:5], 0x4\ns_waitcnt lgkmcnt(0)\n"
+        "s_cmp_eq_u32 s12, 0\ns_cbranch_scc0 .Lspin\ns_endpgm\n";
+    struct kn_time_result r = predict(&one, text);
+
+    (void)state;
+    assert_true(r.group_cycles > 0 && r.group_cycles < 5000);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matrix_rate),   cmocka_unit_test(vector_shadow),
+        cmocka_unit_test(issue_slots),   cmocka_unit_test(lds_rate),
+        cmocka_unit_test(lds_latency),   cmocka_unit_test(memory_rate),
+        cmocka_unit_test(half_lines),    cmocka_unit_test(barriers),
+        cmocka_unit_test(bank_conflicts), cmocka_unit_test(skewed_groups),
+        cmocka_unit_test(rounds),        cmocka_unit_test(waits_for_another),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
