@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "models.h"
 
 enum {
 #define CMD(id, pos, least, most, body, help) bit_##id = 1 << KN_CMD_##id,
@@ -70,7 +71,12 @@ kn_command_available(enum kn_command cmd)
 kiln_status
 kn_command_run(struct kn_tool *t)
 {
-    return commands[t->cli->command].body(t);
+    struct kn_cli cli = *t->cli;
+    struct kn_tool own = *t;
+
+    own.cli = &cli;
+    KN_TRY(kn_model_expand(t->c, &cli));
+    return commands[cli.command].body(&own);
 }
 
 static bool

@@ -14,7 +14,7 @@
 
 static struct kn_ctx ctx;
 static struct kn_csv table;
-static struct kn_tuning tuning = { &table, 1 };
+static struct kn_tuning tuning = { .t = &table, .n = 1 };
 
 static int
 setup(void **state)

@@ -1,0 +1,97 @@
+/* bench_sim - multiplications a second of one core over whole kernels, every
+ * check on, and the time to decode them. Processor time, best of the given
+ * number of runs. Usage: bench_sim [RUNS] */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../sim/mutate_kit.h"
+
+static const char *const kernels[] = {
+    "gemm -m 256 -n 256 -k 1024 --a bf16 --tile 256x256x64 "
+    "--device sim:gfx950",
+    "gemm -m 256 -n 256 -k 1024 --a fp8 --tile 256x256x128 "
+    "--device sim:gfx950",
+    "gemm -m 256 -n 256 -k 1024 --a bf16 --tile 128x128x64 "
+    "--device sim:gfx942",
+    "gemm -m 256 -n 256 -k 1024 --a fp8 --tile 128x128x64 "
+    "--device sim:gfx942",
+    "gemm -m 256 -n 256 -k 1024 --a mxfp4 --device sim:gfx950",
+    "gemm -m 256 -n 256 -k 1024 --a i8 --device sim:gfx950",
+};
+
+static int runs = 3;
+
+static double
+cpu_time(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double
+decode_time(struct own *o)
+{
+    double best = 1e9;
+
+    for (int k = 0; k < runs; k++) {
+        double start = cpu_time(), spent;
+        struct kn_program p;
+
+        assert_int_equal(kn_decode(&o->c, &o->object, &o->object.kernels[0],
+                                   true, &p), KILN_OK);
+        spent = cpu_time() - start;
+        best = spent < best ? spent : best;
+    }
+    return best;
+}
+
+static void
+measure(void **state)
+{
+    const char *words = *state;
+    double best = 1e9, decode;
+    struct kn_sim_result r = { 0 };
+    struct own o;
+
+    own_open(&o, words);
+    decode = decode_time(&o);
+    for (int k = 0; k < runs; k++) {
+        struct own_launch l;
+        double start, spent;
+
+        own_launch_open(&o, &l);
+        l.l.threads = 1;
+        start = cpu_time();
+        assert_int_equal(kn_sim_run(l.sim, &l.l, &r), KILN_OK);
+        spent = cpu_time() - start;
+        own_launch_close(&l);
+        assert_int_equal(r.nfindings, 0);
+        best = spent < best ? spent : best;
+    }
+    printf("%6.2f GMAC/s  %7.1f ms  %8llu instructions  decode %5.2f ms for "
+           "%u (%.2f ms for 5000)  %s\n", (double)r.macs / best * 1e-9,
+           best * 1e3, (unsigned long long)r.instructions, decode * 1e3,
+           o.program.n, decode * 1e3 * 5000 / o.program.n, words);
+    own_close(&o);
+}
+
+int
+main(int argc, char **argv)
+{
+    enum { N = sizeof kernels / sizeof kernels[0] };
+    struct CMUnitTest tests[N];
+
+    if (argc > 1)
+        runs = atoi(argv[1]);
+    for (int k = 0; k < N; k++)
+        tests[k] = (struct CMUnitTest){ kernels[k], measure, NULL, NULL,
+                                        (void *)(uintptr_t)kernels[k] };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
