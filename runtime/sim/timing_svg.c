@@ -83,7 +83,7 @@ put_roofline(struct kn_buf *b, const struct kn_time_result *r)
 static void
 put_bar(struct kn_buf *b, int line, const char *name, double share)
 {
-    double y = TOP + 22.0 * line;
+    double y = (int)TOP + 22.0 * line;
     char text[32];
 
     kn_putf(b, "<rect x=\"560\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>\n",

@@ -59,7 +59,7 @@ def predict(tool, lines):
 
 
 LIMITS = {'Triton bf16 256x256': 0.15, 'AMD asm bf16, above 50 us': 0.08,
-          'AMD asm MXFP4, above 50 us': 0.10,
+          'AMD asm MXFP4, above 50 us': 0.08,
           'AMD asm bf16, small and split-K': 0.15,
           'AMD asm MXFP4, small and split-K': 0.15,
           'AMD asm fp8 block-scale, small and split-K': 0.15}
