@@ -117,8 +117,9 @@ scale_params(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "KDIV", mx ? 32 : 128);
     set_int(c, q, "BKS", g->bk / (mx ? 32 : 128));
     set_int(c, q, "SHIFTB", mx ? 0 : 7);
-    set_int(c, q, "UNITSA", g->domain.align_sa);
-    set_int(c, q, "UNITSB", g->domain.align_sb);
+    /* f32 scales are aligned to themselves whatever the class says. */
+    set_int(c, q, "UNITSA", mx || g->domain.align_sa > 4 ? g->domain.align_sa : 4);
+    set_int(c, q, "UNITSB", mx || g->domain.align_sb > 4 ? g->domain.align_sb : 4);
 }
 
 static void
