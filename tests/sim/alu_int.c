@@ -82,7 +82,7 @@ ref_bitop3(uint64_t a, uint64_t b, uint64_t c, int mask)
 
     (void)mask;
     for (int k = 0; k < 32; k++) {
-        unsigned n = (a >> k & 1) << 2 | (b >> k & 1) << 1 | (c >> k & 1);
+        unsigned n = (unsigned)((a >> k & 1) << 2 | (b >> k & 1) << 1 | (c >> k & 1));
 
         r |= (0x6cull >> n & 1) << k;
     }
