@@ -209,7 +209,8 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     if (p->family == KILN_GROUPED && p->layout == KILN_TN)
         return kn_fail(c, KILN_UNSUPPORTED, "grouped is nt (forward) or nn "
                        "(dgrad); its tn is the family wgrad");
-    if (p->family == KILN_WGRAD && types[p->a].mx != (p->layout == KILN_NT))
+    if (p->family == KILN_WGRAD &&
+        p->layout != (types[p->a].mx ? KILN_NT : KILN_TN))
         return kn_fail(c, KILN_UNSUPPORTED, "wgrad is tn; with MX types, "
                        "which are packed along K, it is nt");
     if (p->family == KILN_WGRAD && (p->scale == KILN_SCALE_BLOCK128 || p->bias))

@@ -52,8 +52,9 @@ def main(source, scratch, suites):
         bad |= not ok
         print("%s %d - %s" % ("ok" if ok else "not ok", i, t["name"]))
         text = t.get("stderr", "") + t.get("stdout", "")
-        for line in text.splitlines()[-60:] if not ok else []:
-            print("# " + line)
+        if not ok:
+            tail = "\n".join(text.splitlines()[-60:])
+            print("%s:\n%s" % (t["name"], tail), file=sys.stderr)
     return bad
 
 

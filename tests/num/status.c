@@ -1,0 +1,356 @@
+/* What kiln computes today: `kilnc run` for every family, pair of types,
+ * scale, layout and target, as the page docs/status.md.
+ *
+ * usage: status COMMITTED NEW   writes the page to NEW and compares it */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../gen/cmd.h"
+#include "../../gen/progress.h"
+#include "kit.h"
+
+enum { MAX_NOTES = 200, NCOLUMNS = 6 };
+
+/* X(family, arguments): a small launch with tails in every direction. */
+#define LAUNCHES(X) \
+    X(GEMM, "-m 33 -n 44 -k 97") \
+    X(GROUPED, "--group-lens 20,0,13 -n 44 -k 97") \
+    X(WGRAD, "--group-lens 32,0,64 -m 33 -n 44") \
+    X(BATCHED, "--batch 2 -m 33 -n 44 -k 97") \
+    X(MOE, "--stage layer --hidden 96 --inter 128 --experts 4 --topk 2 " \
+           "--tokens 9")
+
+static const char *const launches[KILN_NFAMILIES] = {
+#define X(id, text) [KILN_##id] = text,
+    LAUNCHES(X)
+#undef X
+};
+static const char *const families[] = {
+#define X(id, text) text,
+    KILN_FAMILIES(X)
+#undef X
+};
+static const char *const layouts[] = {
+#define X(id, text) text,
+    KILN_LAYOUTS(X)
+#undef X
+};
+static const char *const scales[] = {
+#define X(id, text) text,
+    KILN_SCALES(X)
+#undef X
+};
+
+enum outcome { CHECKED, REFUSED, MISSING, WRONG };
+
+struct page {
+    struct kn_ctx c;         /* of the page's text and notes */
+    struct kn_buf text;
+    const char *note[MAX_NOTES];
+    unsigned count[MAX_NOTES];
+    size_t nnotes;
+    unsigned total[4];
+    char wrong[300];         /* the first command with a wrong result */
+};
+
+struct cell {
+    enum outcome outcome;
+    char why[256];
+};
+
+/* ---- one launch --------------------------------------------------------- */
+
+static kiln_status
+run_words(struct kn_ctx *c, int argc, char **argv)
+{
+    struct kn_progress quiet = { 0 };
+    struct kn_buf text = { .c = c };
+    struct kn_cli cli;
+    struct kn_tool t = { .c = c, .cli = &cli, .progress = &quiet,
+                         .text = &text };
+
+    KN_ENTER(c);
+    KN_TRY(kn_cli_parse(c, argc, argv, &cli));
+    return kn_command_run(&t);
+}
+
+static kiln_status
+run_line(struct kn_ctx *c, const char *line)
+{
+    char words[400], *argv[64], *save = NULL;
+    int argc = 0;
+
+    snprintf(words, sizeof words, "%s", line);
+    for (char *w = strtok_r(words, " ", &save); w && argc < 63;
+         w = strtok_r(NULL, " ", &save))
+        argv[argc++] = w;
+    argv[argc] = NULL;
+    return run_words(c, argc, argv);
+}
+
+/* The sentence of a refusal says whether the work is still to be done. */
+static struct cell
+run_cell(const kiln_problem *p)
+{
+    struct cell r = { .outcome = CHECKED };
+    char line[400];
+    struct kn_ctx c;
+    kiln_status s;
+
+    snprintf(line, sizeof line, "kilnc run %s --device sim:%s --layout %s "
+             "--a %s --b %s --scale %s %s", families[p->family],
+             kiln_target_name(p->target), layouts[p->layout],
+             kiln_type_name(p->a), kiln_type_name(p->b), scales[p->scale],
+             launches[p->family]);
+    kn_ctx_init(&c, NULL, NULL);
+    s = run_line(&c, line);
+    snprintf(r.why, sizeof r.why, "%s", c.err.text);
+    kn_ctx_free(&c);
+    if (s == KILN_UNSUPPORTED || s == KILN_BAD_INPUT)
+        r.outcome = strstr(r.why, "available") || strstr(r.why, "no variant")
+                        ? MISSING : REFUSED;
+    else if (s)
+        r.outcome = WRONG;
+    if (r.outcome == WRONG)
+        snprintf(r.why, sizeof r.why, "%.255s", line);
+    return r;
+}
+
+/* ---- the page ----------------------------------------------------------- */
+
+static unsigned
+note_of(struct page *g, const char *why)
+{
+    for (size_t i = 0; i < g->nnotes; i++)
+        if (!strcmp(g->note[i], why))
+            return (unsigned)(g->count[i]++, i + 1);
+    assert_true(g->nnotes < MAX_NOTES);
+    g->note[g->nnotes] = kn_strdup(&g->c, why);
+    g->count[g->nnotes++] = 1;
+    return (unsigned)g->nnotes;
+}
+
+static void
+put_cell(struct page *g, const struct cell *c)
+{
+    static const char *const words[] = { "checked", "refused", "missing",
+                                         "WRONG" };
+
+    g->total[c->outcome]++;
+    if (c->outcome == WRONG && !g->wrong[0])
+        snprintf(g->wrong, sizeof g->wrong, "%s", c->why);
+    kn_putf(&g->text, " %s", words[c->outcome]);
+    if (c->outcome == REFUSED || c->outcome == MISSING)
+        kn_putf(&g->text, " %u", note_of(g, c->why));
+    kn_put(&g->text, " |");
+}
+
+/* A row all of whose cells are refused only repeats a rule: its sentences are
+ * noted, the row is left out. */
+static void
+put_row(struct page *g, kiln_problem *p)
+{
+    struct cell cell[NCOLUMNS];
+    bool any = false;
+
+    for (int i = 0; i < NCOLUMNS; i++) {
+        p->target = i < 3 ? KILN_GFX950 : KILN_GFX942;
+        p->layout = (kiln_layout)(i % 3);
+        cell[i] = run_cell(p);
+        any = any || cell[i].outcome != REFUSED;
+    }
+    if (!any) {
+        for (int i = 0; i < NCOLUMNS; i++, g->total[REFUSED]++)
+            note_of(g, cell[i].why);
+        return;
+    }
+    kn_putf(&g->text, "| %s x %s, %s |", kiln_type_name(p->a),
+            kiln_type_name(p->b), scales[p->scale]);
+    for (int i = 0; i < NCOLUMNS; i++)
+        put_cell(g, &cell[i]);
+    kn_put(&g->text, "\n");
+}
+
+/* Pairs of types that some rule lets multiply, and bf16 x f16 for the rule
+ * that does not. */
+static bool
+is_shown(kiln_type a, kiln_type b)
+{
+    bool f8 = (a == KILN_FP8 || a == KILN_BF8) &&
+              (b == KILN_FP8 || b == KILN_BF8);
+
+    return a == b || f8 || (num_is_mx(a) && num_is_mx(b)) ||
+           (a == KILN_BF16 && b == KILN_F16);
+}
+
+static void
+put_family(struct page *g, kiln_family family)
+{
+    kiln_problem p = { .family = family };
+
+    kn_putf(&g->text, "\n## %s\n\n`kilnc run %s %s`\n\n", families[family],
+            families[family], launches[family]);
+    kn_put(&g->text, "| types, scale | gfx950 nt | nn | tn | gfx942 nt | nn "
+                     "| tn |\n|---|---|---|---|---|---|---|\n");
+    for (int a = KILN_F16; a < KILN_NTYPES; a++)
+        for (int b = KILN_F16; b < KILN_NTYPES; b++)
+            for (int s = 0; s < KILN_NSCALES; s++) {
+                p.a = (kiln_type)a;
+                p.b = (kiln_type)b;
+                p.scale = (kiln_scale)s;
+                /* MX has mx32 and nothing else has: one row for the rule. */
+                if (is_shown(p.a, p.b) &&
+                    (num_is_mx(p.a) ? s == KILN_SCALE_MX32
+                                    : s != KILN_SCALE_MX32 || a == KILN_BF16))
+                    put_row(g, &p);
+            }
+}
+
+static void
+put_head(struct page *g)
+{
+    kn_put(&g->text,
+        "# Status\n\n"
+        "Written by the test `status` (tests/num/status.c), which runs every "
+        "cell and fails\nwhen this page differs; copy tests/num/status.md of "
+        "the build folder here to update.\n\n"
+        "- **checked**: a small launch on the simulator equals the reference "
+        "and has no finding.\n  Edge shapes, alignments and routings are the "
+        "other tests of the suite `num`.\n"
+        "- **refused N**: exit 2 or 3 with sentence N below; there is no such "
+        "thing.\n"
+        "- **missing N**: exit 3 with sentence N; it is to come.\n\n"
+        "No result here comes from silicon.\n");
+}
+
+static void
+put_notes(struct page *g)
+{
+    kn_put(&g->text, "\n## Sentences\n\n");
+    for (size_t i = 0; i < g->nnotes; i++)
+        kn_putf(&g->text, "%zu. %s (%u)\n", i + 1, g->note[i], g->count[i]);
+    kn_putf(&g->text, "\n%u checked, %u refused, %u missing.\n",
+            g->total[CHECKED], g->total[REFUSED], g->total[MISSING]);
+}
+
+struct paths {
+    const char *committed, *written;
+    struct page *g;
+};
+
+static void
+write_page(void **state)
+{
+    struct paths *p = *state;
+    struct page *g = p->g;
+    FILE *f = fopen(p->written, "w");
+
+    assert_non_null(f);
+    kn_ctx_init(&g->c, NULL, NULL);
+    g->text.c = &g->c;
+    put_head(g);
+    for (int i = 0; i < KILN_NFAMILIES; i++)
+        put_family(g, (kiln_family)i);
+    put_notes(g);
+    assert_int_equal(fwrite(g->text.s, 1, g->text.n, f), g->text.n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void
+test_nothing_is_wrong(void **state)
+{
+    const struct paths *p = *state;
+
+    if (p->g->total[WRONG])
+        fail_msg("%u commands fail, first: %s", p->g->total[WRONG],
+                 p->g->wrong);
+    assert_true(p->g->total[CHECKED] > 100);
+}
+
+/* First line in which two texts differ, 0 if none. */
+static unsigned
+first_difference(FILE *a, FILE *b)
+{
+    char x[600], y[600];
+
+    for (unsigned line = 1;; line++) {
+        char *p = fgets(x, sizeof x, a), *q = fgets(y, sizeof y, b);
+
+        if (!p && !q)
+            return 0;
+        if (!p || !q || strcmp(p, q))
+            return line;
+    }
+}
+
+static unsigned
+compare(const char *x, const char *y)
+{
+    FILE *a = fopen(x, "r"), *b = fopen(y, "r");
+    unsigned line = a && b ? first_difference(a, b) : 1;
+
+    if (a)
+        fclose(a);
+    if (b)
+        fclose(b);
+    return line;
+}
+
+static void
+test_the_committed_page_is_this_one(void **state)
+{
+    const struct paths *p = *state;
+    unsigned line = compare(p->committed, p->written);
+
+    if (line)
+        fail_msg("docs/status.md differs in line %u from %s", line,
+                 p->written);
+}
+
+static void
+test_a_changed_page_is_noticed(void **state)
+{
+    const struct paths *p = *state;
+    char other[400];
+    FILE *f;
+
+    snprintf(other, sizeof other, "%s.other", p->written);
+    f = fopen(other, "w");
+    assert_non_null(f);
+    assert_true(fwrite(p->g->text.s, 1, p->g->text.n - 2, f) > 0);
+    fclose(f);
+    assert_int_not_equal(compare(other, p->written), 0);
+    remove(other);
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct page g;
+    static struct paths p = { .g = &g };
+    const struct CMUnitTest tests[] = {
+        { "the page is written", write_page, NULL, NULL, &p },
+        { "nothing is wrong", test_nothing_is_wrong, NULL, NULL, &p },
+        { "the committed page is this one",
+          test_the_committed_page_is_this_one, NULL, NULL, &p },
+        { "a changed page is noticed", test_a_changed_page_is_noticed, NULL,
+          NULL, &p },
+    };
+    int failed;
+
+    if (argc < 3)
+        return 2;
+    p.committed = argv[1];
+    p.written = argv[2];
+    failed = _cmocka_run_group_tests("status", tests,
+                                     sizeof tests / sizeof *tests, NULL, NULL);
+    kn_ctx_free(&g.c);
+    return failed;
+}
