@@ -11,10 +11,11 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../ir/lock.h"
+#include "isa/isa.h"
 #include "lower.h"
 
 #define TRIPLE "amdgcn-amd-amdhsa"
@@ -38,24 +39,13 @@ on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
     LLVMDisposeMessage(text);
 }
 
-static void
-init_target(void)
-{
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTarget();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser();
-}
-
 static LLVMTargetMachineRef
 new_machine(kiln_target t)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     LLVMTargetRef target;
     char *err = NULL;
 
-    pthread_once(&once, init_target);
+    kn_llvm_init();
     if (LLVMGetTargetFromTriple(TRIPLE, &target, &err)) {
         LLVMDisposeMessage(err);
         return NULL;
@@ -294,7 +284,6 @@ static void
 build_module(struct lower *l)
 {
     const char *cov = "amdhsa_code_object_version";
-    LLVMDIBuilderRef di = LLVMCreateDIBuilder(l->mod);
     LLVMMetadataRef fn;
 
     init_types(l);
@@ -307,14 +296,14 @@ build_module(struct lower *l)
     LLVMPositionBuilderAtEnd(l->b,
         LLVMAppendBasicBlockInContext(l->ctx, l->fn, "entry"));
     declare_values(l);
-    fn = declare_lines(l, di);
+    l->di = LLVMCreateDIBuilder(l->mod);
+    fn = declare_lines(l, l->di);
     for (size_t i = 0; i < l->f->nins; i++) {
         set_line(l, fn, i);
         lower_table[l->f->ins[i].op](l, &l->f->ins[i]);
     }
     LLVMBuildRetVoid(l->b);
-    LLVMDIBuilderFinalize(di);
-    LLVMDisposeDIBuilder(di);
+    LLVMDIBuilderFinalize(l->di);
 }
 
 /* ---- running LLVM ---- */
@@ -364,71 +353,112 @@ emit_file(struct lower *l, LLVMTargetMachineRef tm, LLVMCodeGenFileType type,
     return s;
 }
 
-static kiln_status
-run(struct lower *l, LLVMTargetMachineRef tm, unsigned want,
-    LLVMMemoryBufferRef out[2], char **llvm)
-{
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(tm);
+/* The objects of one call that are LLVM's: dropped whatever happens. */
+struct session {
+    struct lower l;
+    struct diagnosis d;
+    LLVMTargetMachineRef tm;
+    LLVMMemoryBufferRef object, assembly;
+    char *llvm;
+};
 
-    LLVMSetTarget(l->mod, TRIPLE);
-    LLVMSetModuleDataLayout(l->mod, layout);
+static kiln_status
+open_session(struct kn_ctx *c, const struct kn_fn *f, struct session *s)
+{
+    LLVMTargetDataRef layout;
+
+    s->tm = new_machine(f->target);
+    if (!s->tm)
+        return kn_fail(c, KILN_INTERNAL, "this LLVM has no AMDGPU target");
+    s->l = (struct lower){ .c = c, .f = f, .ctx = LLVMContextCreate() };
+    LLVMContextSetDiagnosticHandler(s->l.ctx, on_diagnostic, &s->d);
+    s->l.mod = LLVMModuleCreateWithNameInContext(f->name, s->l.ctx);
+    s->l.b = LLVMCreateBuilderInContext(s->l.ctx);
+    layout = LLVMCreateTargetDataLayout(s->tm);
+    LLVMSetTarget(s->l.mod, TRIPLE);
+    LLVMSetModuleDataLayout(s->l.mod, layout);
     LLVMDisposeTargetData(layout);
-    build_module(l);
-    KN_TRY(check_module(l));
-    KN_TRY(optimise(l, tm));
-    if (want & KN_EMIT_LLVM)
-        *llvm = LLVMPrintModuleToString(l->mod);
-    if (want & KN_EMIT_ASM)
-        KN_TRY(emit_file(l, tm, LLVMAssemblyFile, &out[1]));
-    return emit_file(l, tm, LLVMObjectFile, &out[0]);
+    return KILN_OK;
 }
 
-/* Copies into the arena what outlives the LLVM objects. The arena may leave
- * by longjmp, so the buffers are listed in `l` only after this succeeded. */
-static const char *
-keep(struct kn_ctx *c, const char *p, size_t n)
+static void
+close_session(struct session *s)
 {
-    return p ? kn_strndup(c, p, n) : NULL;
+    if (s->llvm)
+        LLVMDisposeMessage(s->llvm);
+    if (s->object)
+        LLVMDisposeMemoryBuffer(s->object);
+    if (s->assembly)
+        LLVMDisposeMemoryBuffer(s->assembly);
+    if (s->l.di)
+        LLVMDisposeDIBuilder(s->l.di);
+    if (s->l.b)
+        LLVMDisposeBuilder(s->l.b);
+    if (s->l.mod)
+        LLVMDisposeModule(s->l.mod);
+    if (s->l.ctx)
+        LLVMContextDispose(s->l.ctx);
+    if (s->tm)
+        LLVMDisposeTargetMachine(s->tm);
+}
+
+static kiln_status
+run(struct session *s, unsigned want)
+{
+    struct lower *l = &s->l;
+
+    build_module(l);
+    KN_TRY(check_module(l));
+    KN_TRY(optimise(l, s->tm));
+    if (want & KN_EMIT_LLVM)
+        s->llvm = LLVMPrintModuleToString(l->mod);
+    if (want & KN_EMIT_ASM)
+        KN_TRY(emit_file(l, s->tm, LLVMAssemblyFile, &s->assembly));
+    KN_TRY(emit_file(l, s->tm, LLVMObjectFile, &s->object));
+    if (s->d.failed)
+        return kn_fail(l->c, KILN_INTERNAL, "LLVM: %s", s->d.text);
+    return KILN_OK;
+}
+
+/* Copies into the arena what outlives the LLVM objects. */
+static void
+keep(struct kn_ctx *c, const struct session *s, struct kn_emitted *out)
+{
+    out->rel_size = LLVMGetBufferSize(s->object);
+    out->rel = (uint8_t *)kn_strndup(c, LLVMGetBufferStart(s->object),
+                                     out->rel_size);
+    out->llvm = s->llvm ? kn_strdup(c, s->llvm) : NULL;
+    if (s->assembly)
+        out->assembly = kn_strndup(c, LLVMGetBufferStart(s->assembly),
+                                   LLVMGetBufferSize(s->assembly));
+}
+
+static kiln_status
+emit_in(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
+        struct session *s, struct kn_emitted *out)
+{
+    KN_TRY(open_session(c, f, s));
+    KN_TRY(run(s, want));
+    keep(c, s, out);
+    return KILN_OK;
 }
 
 kiln_status
 kn_emit(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
         struct kn_emitted *out)
 {
-    struct lower *l = KN_NEW(c, struct lower, 1);
-    struct diagnosis d = { 0 };
-    LLVMMemoryBufferRef buf[2] = { NULL, NULL };
-    LLVMTargetMachineRef tm = new_machine(f->target);
-    char *llvm = NULL;
-    kiln_status s;
+    struct session *s = KN_NEW(c, struct session, 1);
+    jmp_buf *outer = c->oom, here;
+    kiln_status st = KILN_NO_MEMORY;
 
-    if (!tm)
-        return kn_fail(c, KILN_INTERNAL, "this LLVM has no AMDGPU target");
-    *l = (struct lower){ .c = c, .f = f, .ctx = LLVMContextCreate() };
-    LLVMContextSetDiagnosticHandler(l->ctx, on_diagnostic, &d);
-    l->mod = LLVMModuleCreateWithNameInContext(f->name, l->ctx);
-    l->b = LLVMCreateBuilderInContext(l->ctx);
-    s = run(l, tm, want, buf, &llvm);
-    if (!s && d.failed)
-        s = kn_fail(c, KILN_INTERNAL, "LLVM: %s", d.text);
-    if (!s) {
-        out->rel_size = LLVMGetBufferSize(buf[0]);
-        out->rel = (uint8_t *)kn_strndup(c, LLVMGetBufferStart(buf[0]),
-                                         out->rel_size);
-        out->llvm = llvm ? kn_strdup(c, llvm) : NULL;
-        out->assembly = buf[1] ? keep(c, LLVMGetBufferStart(buf[1]),
-                                      LLVMGetBufferSize(buf[1])) : NULL;
-    }
-    if (llvm)
-        LLVMDisposeMessage(llvm);
-    for (int i = 0; i < 2; i++)
-        if (buf[i])
-            LLVMDisposeMemoryBuffer(buf[i]);
-    LLVMDisposeBuilder(l->b);
-    LLVMDisposeModule(l->mod);
-    LLVMContextDispose(l->ctx);
-    LLVMDisposeTargetMachine(tm);
-    return s;
+    kn_llvm_enter();
+    c->oom = &here;
+    if (!setjmp(here))
+        st = emit_in(c, f, want, s, out);
+    c->oom = outer;
+    close_session(s);
+    kn_llvm_leave();
+    return st;
 }
 
 void

@@ -4,6 +4,7 @@
 #define KN_LOWER_H
 
 #include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
 
 #include "emit.h"
 
@@ -13,6 +14,7 @@ struct lower {
     LLVMContextRef ctx;
     LLVMModuleRef mod;
     LLVMBuilderRef b;
+    LLVMDIBuilderRef di;
     LLVMValueRef fn;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, p1, p3, p5, p8, nothing;
     LLVMTypeRef elem[KN_NELEM];

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "linker.h"
 #include "moe.h"
 #include "progress.h"
 #include "report.h"
@@ -127,7 +128,8 @@ kn_cmd_generate(struct kn_tool *t)
     if (!t->cli->v[KN_FLAG_k].seen && p.family != KILN_MOE)
         cfg.domain = kn_domain_of(&p, 256, 0); /* any K, hence a tail */
     kn_progress_stage(t->progress, "generating");
-    KN_TRY(kn_generate(t->c, &p, &cfg, &(struct kn_watch){ .want = want[form_of(t->cli)] }, &g));
+    KN_TRY(kn_generate(t->c, &p, &cfg, &(struct kn_watch){
+        .want = want[form_of(t->cli)], .link = kn_tool_linker(t->cli) }, &g));
     bytes = form_bytes(t, &g);
     if (strcmp(path, "-"))
         KN_TRY(kn_file_write(t->c, path, bytes.s, bytes.n));

@@ -6,6 +6,7 @@
 #include "../runtime/file.h"
 #include "../runtime/npy.h"
 #include "groups.h"
+#include "linker.h"
 #include "moe.h"
 #include "operands.h"
 #include "predict.h"
@@ -110,7 +111,8 @@ make_kernel(struct run *r, struct kn_json *j)
         return report_kernel(r, j, object->s);
     }
     kn_progress_stage(r->t->progress, "generating");
-    KN_TRY(kn_generate(r->c, &r->p, &cfg, NULL, &r->g));
+    KN_TRY(kn_generate(r->c, &r->p, &cfg, &(struct kn_watch){
+        .link = kn_tool_linker(r->t->cli) }, &r->g));
     KN_TRY(report_kernel(r, j, r->g.name));
     kn_report_generated(r->t, j, &r->g);
     return KILN_OK;

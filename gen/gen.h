@@ -85,6 +85,9 @@ struct kn_watch {
     unsigned want;
     void (*stage)(void *user, char letter, const char *text);
     void *user;
+    /* instead of kn_object_link, its contract; NULL: that */
+    kiln_status (*link)(struct kn_ctx *c, const void *rel, size_t n,
+                        uint8_t **out, size_t *size);
 };
 
 struct kn_generated {

@@ -100,7 +100,8 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     out->llvm = e.llvm;
     out->assembly = e.assembly;
     KN_TRY(kn_lines_read(c, e.rel, e.rel_size, &out->lines));
-    KN_TRY(kn_object_link(c, e.rel, e.rel_size, &co, &out->size));
+    KN_TRY((watch && watch->link ? watch->link : kn_object_link)(
+        c, e.rel, e.rel_size, &co, &out->size));
     out->co = co;
     out->compilations = 1;
     KN_TRY(prove_bytes(c, out));

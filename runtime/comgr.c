@@ -2,10 +2,10 @@
  * data kinds, metadata kinds, symbol infos and status codes are the same in
  * 2.x and 3.x, action numbers are not (amd_comgr.h of ROCm 5.2 and 7.0). */
 #include "comgr.h"
+#include "../ir/lock.h"
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,21 +26,6 @@ struct kn_comgr {
 #include "comgr.def"
 #undef X
 };
-
-/* The one process-wide lock, because what it protects is process-wide. */
-static pthread_mutex_t action_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void
-kn_comgr_lock(void)
-{
-    pthread_mutex_lock(&action_lock);
-}
-
-void
-kn_comgr_unlock(void)
-{
-    pthread_mutex_unlock(&action_lock);
-}
 
 /* kn_alloc must not jump over comgr's frames, handles or the lock. */
 static void *
@@ -303,9 +288,9 @@ kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
     target_isa(t, isa, sizeof isa);
     l.isa = kn_comgr_knows(g, t) ? isa : "amdgcn-amd-amdhsa--gfx90a";
     KN_TRY(make_data(g, c, DATA_RELOCATABLE, rel, &l.data));
-    kn_comgr_lock();
+    kn_llvm_own();
     s = link_data(g, c, &l, out);
-    kn_comgr_unlock();
+    kn_llvm_disown();
     g->release_data(l.data);
     return s;
 }

@@ -42,7 +42,7 @@ bool kn_comgr_knows(const struct kn_comgr *g, kiln_target t);
 int kn_comgr_link_action(unsigned major);
 
 /* Links a relocatable object to a code object in c's arena. The log of a
- * refusing comgr is in the error. Actions of all threads are serialised. */
+ * refusing comgr is in the error. Actions run alone (ir/lock.h). */
 kiln_status kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c,
                           kiln_target t, struct kn_bytes rel,
                           struct kn_bytes *out);
@@ -61,11 +61,5 @@ kiln_status kn_comgr_metadata(struct kn_comgr *g, struct kn_ctx *c,
  * target, from the ELF header. "" for another target. */
 kiln_status kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c,
                               struct kn_bytes co, const char **out);
-
-/* comgr actions and LLVM share process-wide option tables when a system's
- * comgr is built on the LLVM that kiln uses: whoever generates code holds
- * this lock as well. */
-void kn_comgr_lock(void);
-void kn_comgr_unlock(void);
 
 #endif

@@ -122,6 +122,9 @@ run(struct kn_ctx *c, const char *program, const int fd[NFD],
     struct kn_bytes log;
     int line;
 
+    if (err == ENOENT)
+        return kn_fail(c, KILN_UNSUPPORTED, "there is no linker '%s'",
+                       program ? program : "ld.lld");
     if (err)
         return system_error(c, "start it", err);
     while (waitpid(pid, &status, 0) < 0)

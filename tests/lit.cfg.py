@@ -2,6 +2,7 @@
 
 Substitutions: %kilnc, %FileCheck, %not, %python, and lit's own %s and %t.
 """
+import ctypes.util
 import os
 
 import lit.formats
@@ -24,3 +25,5 @@ config.substitutions += [
 ]
 config.environment["NO_COLOR"] = "1"
 config.environment["PATH"] = llvm + os.pathsep + os.environ.get("PATH", "")
+if ctypes.util.find_library("amd_comgr"):
+    config.available_features.add("comgr")

@@ -47,7 +47,7 @@ kiln_lookup(kiln_context *x, const kiln_problem *problem, const char *config,
     struct kn_ctx c;
 
     *out = NULL;
-    kn_call_begin(&x->host, &c);
+    kn_choice_begin(x, &c);
     return kn_call_end(&c, find(&c, x, &q, out), error);
 }
 
@@ -59,7 +59,7 @@ kiln_compile(kiln_context *x, const kiln_problem *problem, const char *config,
     struct kn_ctx c;
 
     *out = NULL;
-    kn_call_begin(&x->host, &c);
+    kn_choice_begin(x, &c);
     return kn_call_end(&c, find(&c, x, &q, out), error);
 }
 

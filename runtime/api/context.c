@@ -55,6 +55,13 @@ kn_log(struct kiln_context *x, kiln_log_level level, const char *fmt, ...)
     x->log(x->log_user, level, text);
 }
 
+void
+kn_choice_begin(const struct kiln_context *x, struct kn_ctx *c)
+{
+    kn_call_begin(&x->host, c);
+    c->tuning = x->tuning;
+}
+
 /* A copy that lives as long as the context; NULL stays NULL. */
 static kiln_status
 keep_text(struct kn_ctx *c, const struct kn_host *h, const char *s, char **out)
@@ -97,6 +104,29 @@ take_options(struct kn_ctx *c, const kiln_options *given, kiln_options *o)
 }
 
 static kiln_status
+read_tables(struct kn_ctx *c, const char *files, struct kn_tuning **out)
+{
+    KN_ENTER(c);
+    *out = KN_NEW(c, struct kn_tuning, 1);
+    return kn_tuning_load(c, files, *out);
+}
+
+/* Read once: a later change of a file is not seen. */
+static kiln_status
+load_tuning(struct kn_ctx *c, kiln_context *x, const char *files)
+{
+    struct kn_tuning *t;
+    kiln_status s = files ? read_tables(&x->arena, files, &t) : KILN_OK;
+
+    x->arena.oom = NULL;
+    if (s)
+        c->err = x->arena.err;
+    else if (files)
+        x->tuning = t;
+    return s;
+}
+
+static kiln_status
 fill_context(struct kn_ctx *c, kiln_context *x, const kiln_options *o)
 {
     struct kn_env env;
@@ -104,6 +134,7 @@ fill_context(struct kn_ctx *c, kiln_context *x, const kiln_options *o)
     KN_ENTER(c);
     kn_env_read(&env);
     x->flags = o->flags | (is_set(env.run_only) ? KILN_RUN_ONLY : 0);
+    KN_TRY(load_tuning(c, x, env.tuning_file));
     KN_TRY(keep_text(c, &x->host, cache_dir_of(c, o), &x->cache_dir));
     return keep_text(c, &x->host, o->hip_library ? o->hip_library
                                                  : env.hip_library,
@@ -121,6 +152,7 @@ new_context(struct kn_ctx *c, const kiln_options *o, kiln_context **out)
         return kn_fail(c, KILN_NO_MEMORY, "out of memory");
     memset(x, 0, sizeof *x);
     x->host = h;
+    kn_ctx_init(&x->arena, h.realloc, h.user);
     x->log = o->log;
     x->log_user = o->log_user;
     pthread_mutex_init(&x->lock, NULL);
@@ -171,6 +203,7 @@ kiln_close(kiln_context *x)
         x->bundles = b->next;
         kn_bundle_release(b);
     }
+    kn_ctx_free(&x->arena);
     free_text(&h, x->cache_dir);
     free_text(&h, x->hip_library);
     pthread_cond_destroy(&x->changed);

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "../../gen/gen.h"
+#include "../../gen/tuning.h"
 
 enum { KN_DIGEST = 32, KN_HEX = 2 * KN_DIGEST + 1 };
 
@@ -62,6 +63,8 @@ struct kiln_context {
     void *log_user;
     char *cache_dir;         /* NULL: none */
     char *hip_library;       /* NULL: by the usual names */
+    struct kn_ctx arena;     /* of the tuning tables */
+    const struct kn_tuning *tuning; /* of KILNC_TUNING_FILE, NULL: none */
     pthread_mutex_t lock;
     pthread_cond_t changed;  /* a kernel left `pending` */
     struct kn_pending *pending;
@@ -74,6 +77,8 @@ struct kiln_context {
 
 /* Opens a public call: an arena of the context's allocator. */
 void kn_call_begin(const struct kn_host *h, struct kn_ctx *c);
+/* The same for a call that chooses: with the user's tuning tables. */
+void kn_choice_begin(const struct kiln_context *x, struct kn_ctx *c);
 /* Copies the error out, drops the arena. */
 kiln_status kn_call_end(struct kn_ctx *c, kiln_status s, kiln_error *error);
 

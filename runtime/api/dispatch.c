@@ -235,6 +235,6 @@ kiln_run(kiln_device *d, const kiln_problem *problem,
 {
     struct kn_ctx c;
 
-    kn_call_begin(&d->context->host, &c);
+    kn_choice_begin(d->context, &c);
     return kn_call_end(&c, run(&c, d, problem, args), error);
 }

@@ -149,6 +149,67 @@ the_choice_is_explained(void **state)
     kiln_release(k);
 }
 
+#define TABLE "arch,family,layout,a,b,out,scale,batch,n,k,m,config\n" \
+              "gfx950,gemm,,,,,,,,,"
+
+/* KILNC_TUNING_FILE of a table; the row is for one M only. */
+static void
+with_table(const char *text, kiln_status want, void (*use)(kiln_context *))
+{
+    kiln_options o = { .size = sizeof o, .flags = KILN_NO_DISK };
+    char folder[64], path[128];
+    kiln_context *x;
+    kiln_error e;
+
+    make_folder(folder);
+    snprintf(path, sizeof path, "%s/tuned.csv", folder);
+    write_bytes(path, text, strlen(text));
+    setenv("KILNC_TUNING_FILE", path, 1);
+    assert_int_equal(kiln_open(&o, &x, &e), want);
+    unsetenv("KILNC_TUNING_FILE");
+    drop_folder(folder);     /* it was read once */
+    if (want)
+        assert_non_null(strstr(e.file, "tuned.csv"));
+    else
+        use(x);
+    kiln_close(x);
+}
+
+static void
+expect_table_tile(kiln_context *x)
+{
+    kiln_problem p = small_problem(48, 64, 128);
+    kiln_kernel_info info = { .size = sizeof info };
+    kiln_kernel *k;
+    kiln_error e;
+
+    assert_ok(kiln_compile(x, &p, NULL, &k, &e), &e);
+    kiln_get_kernel(k, &info);
+    assert_non_null(strstr(info.config, "tile=32x32x64"));
+    assert_non_null(strstr(info.why, "tuned.csv:2"));
+    kiln_release(k);
+    p.m = 512;
+    assert_ok(kiln_compile(x, &p, NULL, &k, &e), &e);
+    kiln_get_kernel(k, &info);
+    assert_null(strstr(info.why, "tuned.csv"));
+    kiln_release(k);
+}
+
+static void
+tuning_file_decides(void **state)
+{
+    (void)state;
+    with_table(TABLE "48,tile=32x32x64 waves=2x2\n", KILN_OK,
+               expect_table_tile);
+}
+
+static void
+bad_tuning_file_is_refused(void **state)
+{
+    (void)state;
+    with_table(TABLE "many,tile=32x32x64\n", KILN_BAD_INPUT, NULL);
+}
+
 int
 main(void)
 {
@@ -159,6 +220,8 @@ main(void)
         CASE(alignment_is_part_of_the_class),
         CASE(errors_do_not_stick),
         CASE(the_choice_is_explained),
+        CASE(tuning_file_decides),
+        CASE(bad_tuning_file_is_refused),
     };
 
     return cmocka_run_group_tests_name("runtime-dispatch", tests, NULL, NULL);
