@@ -187,7 +187,7 @@ lower_dma(struct lower *l, const struct kn_ins *i)
         "llvm.amdgcn.raw.ptr.buffer.load.lds", { NULL }, 0,
         { low_arg(l, i, 2, l->p8), to, low_i32(l, i->attr[KN_A_bytes]),
           low_arg(l, i, 3, l->i32), low_i32(l, 0), low_i32(l, 0),
-          low_i32(l, 0) }, 7 });
+          policy(l, i) }, 7 });
 
     low_alias(l, call, i->arg[0]);
 }

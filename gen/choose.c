@@ -78,7 +78,8 @@ static uint32_t
 lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     struct kn_fn f = shape_of(c, p, g);
-    uint32_t row = g->wm * g->wn * 64 * 4, n;
+    uint32_t row = g->wm * g->wn * 64 * (p->scale_layout ? 16 : 4), n;
+    uint32_t bm = p->scale_layout && g->bm < 32 ? 32 : g->bm;
 
     n = (g->bm * kn_elems[f.shape.ta].bits + g->bn * kn_elems[f.shape.tb].bits) *
         g->bk / 8;
@@ -86,7 +87,7 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         uint32_t per = p->scale == KILN_SCALE_MX32 ? g->bk / 32
                                                    : g->bk / 128 * 4;
 
-        n += (g->bm * per + row - 1) / row * row;
+        n += (bm * per + row - 1) / row * row;
         n += (g->bn * per + row - 1) / row * row;
     }
     return n * g->stages;
@@ -99,6 +100,8 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
     struct kn_fn f = shape_of(c, p, &one);
     uint32_t k = kn_fragment(&f, 'a').k;
 
+    if (p->scale_layout)
+        return 256;
     return p->scale == KILN_SCALE_BLOCK128 || k >= 128 ? 128
          : kn_elems[f.shape.ta].bits == 8 && p->target == KILN_GFX950 ? 128
                                                                      : 64;
@@ -210,6 +213,10 @@ static kiln_status
 check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     default_waves(g);
+    if (p->scale_layout && ((g->bm % 32 && p->family != KILN_MOE) ||
+                            g->bn % 32))
+        return kn_fail(c, KILN_BAD_INPUT, "shuffled scales need a tile of "
+                       "multiples of 32");
     if (!shareable(g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%u tile cannot be shared by "
                        "%ux%u waves: each needs multiples of 16, at most 256 "
@@ -242,6 +249,9 @@ check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
     if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
         return kn_fail(c, KILN_BAD_INPUT, "128-blocks need a tile K of 128");
+    if (p->scale_layout && g->bk != 256)
+        return kn_fail(c, KILN_BAD_INPUT, "shuffled scales need a tile K of "
+                       "256");
     if (!g->bk || g->bk % k || g->bk > 256)
         return kn_fail(c, KILN_BAD_INPUT, "the K of a tile must be a multiple "
                        "of %u up to 256 for these types, not %u", k, g->bk);
@@ -270,7 +280,8 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     row.cus = g->cus ? g->cus : row.cus;
     default_waves(&row);
     if (!row.bk || row.bk > 256 || row.bk % step_k(c, p, row.bk) ||
-        (p->scale == KILN_SCALE_BLOCK128 && row.bk != 128))
+        (p->scale == KILN_SCALE_BLOCK128 && row.bk != 128) ||
+        (p->scale_layout && row.bk != 256))
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||

@@ -28,6 +28,8 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
     p->bias = (uint8_t)v[KN_FLAG_epilogue].i;
     p->beta = (uint8_t)v[KN_FLAG_beta].i;
+    p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;
+    p->scale_layout = (uint8_t)v[KN_FLAG_scale_layout].i;
     p->alpha_set = v[KN_FLAG_alpha].seen;
     p->alpha = p->alpha_set ? (float)v[KN_FLAG_alpha].f : 1.0f;
     p->m = v[KN_FLAG_m].i;

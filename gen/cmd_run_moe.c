@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd_run_moe.h"
+#include "layout.h"
 
 static void
 fill_zero(void *user, uint64_t offset, void *dst, size_t size)
@@ -60,13 +61,36 @@ shape_stage(struct moe_run *m, struct moe_part *s)
     }
 }
 
+/* Shuffled scales of A are stored by sorted row, blocks of 16 padded to 32. */
+static void
+map_scales(struct moe_run *m, struct moe_part *s)
+{
+    uint32_t bm = m->block_m, per = bm < KN_SCALE_ROWS ? KN_SCALE_ROWS : bm;
+    uint64_t n = (uint64_t)(m->sorted.room / bm) * per;
+    int64_t *map = KN_NEW(m->c, int64_t, n + 1);
+    int64_t topk = s->p.stage == KILN_MOE_DOWN ? s->p.topk : 0;
+
+    for (uint64_t i = 0; i < n; i++)
+        map[i] = -1;
+    for (int64_t i = 0; i < m->sorted.room; i++) {
+        uint32_t id = (uint32_t)m->sorted.ids[i];
+        int64_t token = id & 0xffffff;
+
+        if (token < m->r.tokens)
+            map[i / bm * per + i % bm] = topk ? token * topk + (id >> 24)
+                                              : token;
+    }
+    s->sa.rowmap = map;
+    s->sa.mapped = n;
+}
+
 static kiln_status
 alloc_operand(struct moe_run *m, struct kn_operand *o)
 {
     if (!o->used)
         return KILN_OK;
-    return kn_sim_alloc(m->sim, o->size ? o->size : 1, KN_MEM_READONLY,
-                        kn_operand_fill, o, &o->addr);
+    return kn_sim_alloc(m->sim, o->size ? kn_operand_room(o) : 1,
+                        KN_MEM_READONLY, kn_operand_stored, o, &o->addr);
 }
 
 static kiln_status
@@ -444,8 +468,12 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
     struct moe_part *s = *out = KN_NEW(m->c, struct moe_part, 1);
 
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, stage, &s->p));
-    if (stage != KILN_MOE_REDUCE)
-        shape_stage(m, s);
+    if (stage == KILN_MOE_REDUCE)
+        return KILN_OK;
+    shape_stage(m, s);
+    kn_operands_store(&s->p, &s->b, &s->sa, &s->sb);
+    if (s->p.scale_layout)
+        map_scales(m, s);
     return KILN_OK;
 }
 

@@ -21,6 +21,8 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
             g->bm, g->bn, g->bk, g->wm, g->wn, schedules[g->schedule],
             g->stages, g->split_k, g->group_m, g->xcd, g->cus, d->align_a,
             d->align_b, d->align_sa, d->align_sb, d->vec, d->ktail);
+    if (g->nt_b)
+        kn_putf(out, " nt-b=%u", g->nt_b);
 }
 
 /* Reads numbers separated by `sep` into out[0..n); false unless all n. */
@@ -82,6 +84,7 @@ set_field(struct kn_config *g, const char *k, const char *v)
         { "group-m", 0, 1, { &g->group_m } },
         { "xcd", 0, 1, { &g->xcd } },
         { "cus", 0, 1, { &g->cus } },
+        { "nt-b", 0, 1, { &g->nt_b } },
     };
 
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)

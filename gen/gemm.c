@@ -71,6 +71,8 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
 
     if (p->scale == KILN_SCALE_BLOCK128)
         scale = 4;
+    if (p->scale_layout)
+        scale = 16;
     return wide && g->domain.align_a == 16 && g->domain.align_b == 16 &&
            g->domain.align_sa >= scale && g->domain.align_sb >= scale;
 }
@@ -103,6 +105,7 @@ operand_params(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "GKB", gkb);
     set_int(c, q, "LKA", lka);
     set_int(c, q, "LKB", lkb);
+    set_int(c, q, "PANEL", p->b_layout);
     set_int(c, q, "UNITA", unit(g->domain.align_a, !gka && lka, a));
     set_int(c, q, "UNITB", unit(g->domain.align_b, !gkb && lkb, b));
 }
@@ -117,6 +120,8 @@ scale_params(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "KDIV", mx ? 32 : 128);
     set_int(c, q, "BKS", g->bk / (mx ? 32 : 128));
     set_int(c, q, "SHIFTB", mx ? 0 : 7);
+    set_int(c, q, "SHUF", p->scale_layout);
+    set_int(c, q, "BMS", p->scale_layout && g->bm < 32 ? 32 : g->bm);
     /* f32 scales are aligned to themselves whatever the class says. */
     set_int(c, q, "UNITSA", mx || g->domain.align_sa > 4 ? g->domain.align_sa : 4);
     set_int(c, q, "UNITSB", mx || g->domain.align_sb > 4 ? g->domain.align_sb : 4);
@@ -137,6 +142,7 @@ tile_params(struct kn_ctx *c, const struct kn_config *g, struct kn_params *q)
     set_int(c, q, "GROUP_M", g->group_m);
     set_int(c, q, "CUS", g->cus);
     set_int(c, q, "VEC", g->domain.vec);
+    set_int(c, q, "NTB", g->nt_b);
 }
 
 /* What a family changes of the one kernel. */
@@ -160,11 +166,14 @@ static void
 moe_regions(const kiln_problem *p, struct kn_params *q)
 {
     bool gate = p->stage == KILN_MOE_GATE_UP;
+    bool apart = gate && !kn_gate_stored(p);
 
-    if (p->scale == KILN_SCALE_MX32)
-        region(q, "views", gate ? "views_gate_scaled" : "views_down_scaled");
-    else
-        region(q, "views", gate ? "views_gate" : "views_down");
+    region(q, "views", p->scale == KILN_SCALE_MX32 ? "views_moe_scaled"
+                                                   : "views_moe");
+    region(q, "view_b", apart ? "view_b_gate" : "view_b_plain");
+    region(q, "view_sb", apart ? "view_sb_gate" : "view_sb_plain");
+    region(q, "view_sa", p->scale_layout ? "view_sa_sorted"
+                                         : "view_sa_gather");
     region(q, "args", "args_moe");
     region(q, "finish", gate ? "finish_gate" : "finish_down");
 }
@@ -173,6 +182,9 @@ static void
 moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
            struct kn_params *q)
 {
+    set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
+    set_int(c, q, "SLOTA", p->stage == KILN_MOE_DOWN);
+    set_int(c, q, "SROW", g->bm < 32 ? 32 / g->bm : 1);
     set_int(c, q, "BNO", kn_tile_columns(p, g));
     set_int(c, q, "BNO_1", (int64_t)kn_tile_columns(p, g) - 1);
     set_int(c, q, "BM_4", 4 * (int64_t)g->bm);

@@ -36,6 +36,7 @@ struct kn_config {
     uint32_t bm, bn, bk, wm, wn;
     enum kn_schedule schedule;
     uint32_t stages, split_k, group_m, xcd, cus;
+    uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
     struct kn_domain domain;
 };
 
@@ -68,6 +69,13 @@ struct kn_domain kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
  * given part is impossible. `why`, if set, receives the reasons. */
 kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,
                       struct kn_config *cfg, struct kn_buf *why);
+
+/* gemm1's gate and up rows are stored 16 by 16 in turn (gen/layout.h). */
+static inline bool
+kn_gate_stored(const kiln_problem *p)
+{
+    return p->stage == KILN_MOE_GATE_UP && (p->b_layout || p->scale_layout);
+}
 
 /* Output columns of one tile: a gate and an up column make one. */
 static inline uint32_t

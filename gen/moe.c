@@ -121,6 +121,38 @@ put_code(uint8_t *run, uint64_t bit, unsigned bits, uint32_t code)
             run[(bit + b) / 8] |= (uint8_t)(1u << (bit + b) % 8);
 }
 
+/* Mantissa bits of the elements. */
+static int
+mantissa_bits(kiln_type t)
+{
+    switch (t) {
+    case KILN_MXFP4: return 1;
+    case KILN_MXFP6: return 3;
+    case KILN_MXBF6: return 2;
+    case KILN_MXBF8: return 2;
+    default: return 3;       /* mxfp8 */
+    }
+}
+
+uint8_t
+kn_mx_scale(enum kn_mx_mode mode, kiln_type t, kiln_target target, double amax)
+{
+    double most = kn_ref_max(t, target), x;
+    int top = ilogb(most), e;
+
+    if (!(amax > 0))
+        return 0;
+    x = 2 * frexp(amax, &e); /* [1, 2) * 2^(e - 1) */
+    e -= 1 + top;
+    if (mode == KN_MX_ROUND_UP)
+        e += x > ldexp(most, -top);
+    else if (mode == KN_MX_EVEN)
+        e += x >= 2 - ldexp(1, -mantissa_bits(t) - 1);
+    else if (mode == KN_MX_CEIL)
+        e += x > 1;
+    return (uint8_t)((e < -127 ? -127 : e > 127 ? 127 : e) + 127);
+}
+
 void
 kn_moe_quantise(const struct kn_moe_row *r, uint8_t *payload, uint8_t *scales)
 {
@@ -130,7 +162,6 @@ kn_moe_quantise(const struct kn_moe_row *r, uint8_t *payload, uint8_t *scales)
     int64_t n = r->n;
     unsigned bits = kn_ref_type_bits(t);
     double most = kn_ref_max(t, target);
-    int top = ilogb(most);
 
     memset(payload, 0, ((size_t)n * bits + 7) / 8);
     for (int64_t b = 0; b < n; b += 32) {
@@ -140,9 +171,8 @@ kn_moe_quantise(const struct kn_moe_row *r, uint8_t *payload, uint8_t *scales)
 
         for (int64_t i = b; i < end; i++)
             amax = fmax(amax, fabs(row[i]));
-        e = amax > 0 ? ilogb(amax) - top : -127;
-        e = e < -127 ? -127 : e > 127 ? 127 : e;
-        scales[b / 32] = (uint8_t)(e + 127);
+        scales[b / 32] = kn_mx_scale(r->mode, t, target, amax);
+        e = scales[b / 32] - 127;
         for (int64_t i = b; i < end; i++) {
             double x = fmin(fmax(ldexp(row[i], -e), -most), most);
 
@@ -206,6 +236,7 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     if (stage == KILN_MOE_REDUCE) {
         p->a = p->b = p->out ? p->out : KILN_BF16;
         p->scale = KILN_SCALE_NONE;
+        p->b_layout = p->scale_layout = 0;
     }
     p->n = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_inter : KN_FLAG_hidden].i;
     p->k = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_hidden : KN_FLAG_inter].i;

@@ -33,15 +33,37 @@ kiln_status kn_moe_sort(struct kn_ctx *c, const struct kn_moe_routing *r,
 kiln_status kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among,
                          bool exact, struct kn_moe_routing *r);
 
-/* Quantises a row of n numbers to a type with one E8M0 scale per 32: the
- * scale is 2^floor(log2(amax)) over the type's largest power of two (OCP MX
- * v1.0 6.3), clamped to 2^-127 .. 2^127; elements round to nearest even and
- * saturate. Bits of the last byte beyond n are zero. */
+/* Scale of 32 numbers of magnitude up to amax, in a type of largest value
+ * `max`, largest power of two 2^top and m mantissa bits (aiter's names, and
+ * formulas of csrc/include/mx_quant_utils.h). X(id, text):
+ *   FLOOR     floor(log2 amax) - top (OCP MX v1.0 6.3); may saturate
+ *   ROUND_UP  ceil(log2(amax / max)): the smallest that never saturates
+ *   EVEN      floor(log2 of amax rounded to m mantissa bits, half up) - top
+ *   CEIL      ceil(log2 amax) - top
+ * amax 0 takes the smallest scale. Clamped to 2^-127 .. 2^127. */
+#define KN_MX_MODES(X) \
+    X(FLOOR, "floor") X(ROUND_UP, "round-up") X(EVEN, "even") X(CEIL, "ceil")
+
+enum kn_mx_mode {
+#define X(id, text) KN_MX_##id,
+    KN_MX_MODES(X)
+#undef X
+    KN_NMXMODES
+};
+
+/* The E8M0 byte of the scale. */
+uint8_t kn_mx_scale(enum kn_mx_mode mode, kiln_type type, kiln_target target,
+                    double amax);
+
+/* Quantises a row of n numbers to a type with one E8M0 scale per 32 (the last
+ * block may be short); elements round to nearest even and saturate. Codes are
+ * packed little-endian (fp4: low nibble first); bits beyond n are zero. */
 struct kn_moe_row {          /* values of one row, and what to make of them */
     kiln_type type;
     kiln_target target;
     const double *value;
     int64_t n;
+    enum kn_mx_mode mode;
 };
 void kn_moe_quantise(const struct kn_moe_row *row, uint8_t *payload,
                      uint8_t *scales);

@@ -56,7 +56,8 @@ moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
 
     for (int64_t i = 0; i < rows; i++)
         kn_moe_quantise(&(struct kn_moe_row){ down->p.a, down->p.target,
-                                              x + i * down->p.k, down->p.k },
+                                              x + i * down->p.k, down->p.k,
+                                              KN_MX_FLOOR },
                         to + (uint64_t)i * a, scales + (uint64_t)i * s);
     down->a.file = to;
     down->sa.file = scales;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../runtime/npy.h"
+#include "layout.h"
 
 static const struct {
     const char *name;
@@ -126,6 +127,10 @@ file_shape(const struct kn_operand *o, bool vector)
     if (many)
         want.shape[0] = d->batches;
     want.shape[many] = vector ? cols : d->rows;
+    if (o->stored == KN_STORED_SCALES) {
+        want.shape[many] = div_up(d->rows, KN_SCALE_ROWS) * KN_SCALE_ROWS;
+        cols = div_up(cols, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
+    }
     if (!vector)
         want.shape[many + 1] = cols;
     return want;
@@ -139,7 +144,7 @@ read_operand(struct kn_tool *t, struct kn_operand *o, bool vector,
 
     KN_TRY(kn_npy_read(t->c, path, &got));
     KN_TRY(kn_npy_expect(t->c, path, &got, &want));
-    o->file = got.data;
+    o->file = kn_operand_plain(t->c, o, got.data);
     return KILN_OK;
 }
 
@@ -157,6 +162,8 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
 {
     memset(s, 0, sizeof *s);
     shape_all(t->cli, p, s->o);
+    kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
+                      &s->o[KN_OPND_SB]);
     for (int i = 0; i < KN_NOPERANDS; i++) {
         const struct kn_value *v = &t->cli->v[rows[i].flag];
         if (!v->seen)
@@ -233,7 +240,7 @@ kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
         unsigned flags = i == KN_OPND_C ? KN_MEM_OUTPUT : KN_MEM_READONLY;
         if (o->used)
             KN_TRY(kn_sim_alloc(sim, allocated(o, i), flags,
-                                has_contents(s, i, p) ? kn_operand_fill : NULL,
+                                has_contents(s, i, p) ? kn_operand_stored : NULL,
                                 o, &o->addr));
     }
     return KILN_OK;
@@ -292,6 +299,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
     int64_t at[KN_NOPERANDS] = { 0 };
     struct kn_pitches t = kn_pitches_of(p);
     int64_t size = p->scale == KILN_SCALE_BLOCK128 ? 4 : 1;
+    int64_t plain = p->scale_layout ? div_up(p->k, 32) : 0;
 
     group_offsets(p, offs, g, at);
     *out = (struct kn_ref_problem){
@@ -303,8 +311,10 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .k = p->family == KILN_WGRAD ? offs[g + 1] - offs[g] : p->k,
         .a = tensor(&s->o[KN_OPND_A], p->lda, at[KN_OPND_A]),
         .b = tensor(&s->o[KN_OPND_B], p->ldb, at[KN_OPND_B]),
-        .sa = tensor(&s->o[KN_OPND_SA], t.sa / size, at[KN_OPND_SA]),
-        .sb = tensor(&s->o[KN_OPND_SB], t.sb / size, at[KN_OPND_SB]),
+        .sa = tensor(&s->o[KN_OPND_SA], plain ? plain : t.sa / size,
+                     at[KN_OPND_SA]),
+        .sb = tensor(&s->o[KN_OPND_SB], plain ? plain : t.sb / size,
+                     at[KN_OPND_SB]),
         .bias = tensor(&s->o[KN_OPND_BIAS], 0, at[KN_OPND_BIAS]),
         .alpha = (double)p->alpha,
         .beta = p->beta,

@@ -24,8 +24,14 @@ enum kn_operand_id {
     KN_NOPERANDS
 };
 
+enum { KN_STORED_PLAIN, KN_STORED_PANELS, KN_STORED_SCALES };
+
 struct kn_operand {
     bool used;
+    uint8_t stored;          /* KN_STORED_*: on the device (gen/layout.h) */
+    uint64_t half;           /* gate rows stored in turn with up rows, or 0 */
+    const int64_t *rowmap;   /* stored scale row -> row, -1: padding */
+    uint64_t mapped;         /* stored scale rows, with a rowmap */
     struct kn_data data;     /* shape, pitch, and data where no file is */
     const uint8_t *file;     /* dense rows; NULL: data */
     uint64_t file_row;       /* bytes of one row of the file */
@@ -43,6 +49,16 @@ kiln_status kn_operands_make(struct kn_tool *t, const kiln_problem *p,
 
 /* kn_fill_fn and kn_ref_fetch_fn; user is a struct kn_operand. */
 void kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size);
+
+/* The same for the device's memory, as the operand is stored there. */
+void kn_operand_stored(void *user, uint64_t offset, void *dst, size_t size);
+uint64_t kn_operand_room(const struct kn_operand *o);
+/* Bytes stored so, made plain: one batch of data.rows after the other. */
+const uint8_t *kn_operand_plain(struct kn_ctx *c, const struct kn_operand *o,
+                                const uint8_t *bytes);
+/* How a problem stores B and the scales. */
+void kn_operands_store(const kiln_problem *p, struct kn_operand *b,
+                       struct kn_operand *sa, struct kn_operand *sb);
 
 /* Device memory for every used operand. */
 kiln_status kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,

@@ -1,5 +1,6 @@
 /* problem.c - what the user asked, made complete and checked. */
 #include "gen.h"
+#include "layout.h"
 
 static const struct {
     uint8_t bits, mx;
@@ -26,8 +27,20 @@ div_up(int64_t a, int64_t b)
 static int64_t
 scale_bytes(const kiln_problem *p, int64_t rows, int64_t pitch)
 {
+    if (p->scale_layout)
+        return div_up(rows, KN_SCALE_ROWS) * pitch;
     return p->scale == KILN_SCALE_TENSOR ? 4
          : p->scale == KILN_SCALE_ROW ? 4 * rows : pitch * rows;
+}
+
+/* Rows of A's shuffled scales: moe pads each block of sorted rows to 32. */
+static int64_t
+scale_rows(const kiln_problem *p)
+{
+    bool padded = p->family == KILN_MOE && p->block_m < KN_SCALE_ROWS;
+
+    return p->scale_layout && padded ? p->m / p->block_m * KN_SCALE_ROWS
+                                     : p->m;
 }
 
 struct kn_pitches
@@ -39,7 +52,9 @@ kn_pitches_of(const kiln_problem *p)
     int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
     int64_t brows = p->layout == KILN_NT ? n : p->k;
 
-    if (p->scale == KILN_SCALE_MX32)
+    if (p->scale_layout)
+        r.sa = r.sb = 256 * div_up(p->k, 256);   /* of 32 rows */
+    else if (p->scale == KILN_SCALE_MX32)
         r.sa = r.sb = div_up(p->k, 32);
     else if (p->scale == KILN_SCALE_BLOCK128)
         r.sa = r.sb = 4 * div_up(p->k, 128);
@@ -47,7 +62,7 @@ kn_pitches_of(const kiln_problem *p)
                        : r.a * (p->layout == KILN_TN ? p->k : p->m);
     r.tb = p->stride_b ? run_bytes(p->b, p->stride_b) : r.b * brows;
     r.tc = p->stride_c ? run_bytes(p->out, p->stride_c) : r.c * p->m;
-    r.tsa = scale_bytes(p, p->m, r.sa);
+    r.tsa = scale_bytes(p, scale_rows(p), r.sa);
     r.tsb = scale_bytes(p, p->scale == KILN_SCALE_BLOCK128 ? div_up(p->n, 128)
                                                            : n, r.sb);
     r.tbias = 4 * p->n;
@@ -146,6 +161,35 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     return KILN_OK;
 }
 
+/* What is stored in panels has whole ones; shuffled scales are MX'. */
+static kiln_status
+check_stored(struct kn_ctx *c, const kiln_problem *p)
+{
+    bool moe = p->family == KILN_MOE, gate = p->stage == KILN_MOE_GATE_UP;
+
+    if (!p->b_layout && !p->scale_layout)
+        return KILN_OK;
+    if (p->layout != KILN_NT || p->family == KILN_WGRAD ||
+        p->stage == KILN_MOE_REDUCE)
+        return kn_fail(c, KILN_UNSUPPORTED, "stored layouts are for an nt "
+                       "product whose B is a weight");
+    if (p->b_layout && (p->n % KN_PANEL || run_bytes(p->b, p->k) % 16 ||
+                        p->k * types[p->b].bits % 8 ||
+                        (p->ldb && p->ldb != p->k)))
+        return kn_fail(c, KILN_BAD_INPUT, "a preshuffled B is dense, with a "
+                       "multiple of 16 rows of a multiple of 16 bytes");
+    if (gate && p->n % KN_PANEL)
+        return kn_fail(c, KILN_BAD_INPUT, "gate and up rows are stored 16 by "
+                       "16, so --inter is a multiple of 16");
+    if (p->scale_layout && (!types[p->a].mx || p->target != KILN_GFX950))
+        return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
+                       "on gfx950");
+    if (p->scale_layout && !moe && p->family != KILN_GEMM)
+        return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for gemm and "
+                       "moe");
+    return KILN_OK;
+}
+
 static kiln_status
 check_leading(struct kn_ctx *c, const char *what, int64_t *ld, int64_t row,
               kiln_type t)
@@ -241,6 +285,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
         p->k >= most)
         return kn_fail(c, KILN_BAD_INPUT,
                        "m, n and k are from 0 to 2147483647");
+    KN_TRY(check_stored(c, p));
     KN_TRY(check_leading(c, "a", &p->lda, p->layout == KILN_TN ? p->m : p->k,
                          p->a));
     KN_TRY(check_leading(c, "b", &p->ldb, p->layout == KILN_NT ? p->k : p->n,

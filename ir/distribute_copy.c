@@ -71,7 +71,7 @@ memory_row(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref row0)
         row = dist_i2(d, KN_OP_add, pair, dist_ic(d, KN_OP_and, row, 15));
         return dist_i2(d, KN_OP_add, row, dist_i2(d, KN_OP_mul, low, v->up));
     }
-    if (!l->shift)
+    if (!l->shift)           /* shuffled: a row is a block of 32 already */
         return row;
     low = dist_ic(d, KN_OP_and, row0, (1 << l->shift) - 1);
     return dist_ic(d, KN_OP_shr, dist_i2(d, KN_OP_add, row, low), l->shift);
@@ -93,7 +93,13 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
     } else {
         chunk_place(d, l, id, &row, &chunk);
         row = memory_row(d, v, row, row0);
-        off = dist_ic(d, KN_OP_mul, chunk, g.chunk);
+        off = dist_ic(d, KN_OP_mul, chunk, l->panel ? 256 : g.chunk);
+        if (l->panel) {
+            off = dist_i2(d, KN_OP_add, off,
+                          dist_ic(d, KN_OP_shl,
+                                  dist_ic(d, KN_OP_and, row, 15), 4));
+            row = dist_ic(d, KN_OP_and, row, -16);
+        }
     }
     row = v->row ? v->row[step] : dist_i2(d, KN_OP_mul, row, v->pitch);
     off = dist_i2(d, KN_OP_add, row, off);
@@ -119,22 +125,47 @@ whole_dwords(struct dist *d, const struct kn_lds *l, kn_ref bytes)
     return dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, bytes, 3), -4);
 }
 
-/* K-contiguous: (rows - 1) * pitch + bytes(K) from the tile's first row. */
+/* Power of two: outer indices that share a memory row. */
+static uint32_t
+outer_shift(const struct kn_lds *l)
+{
+    return l->shuf ? 5 : l->shift;
+}
+
+/* Elements of a row of the tile's own type that K of the operand are. */
+static kn_ref
+row_elements(struct dist *d, const struct kn_lds *l, kn_ref k)
+{
+    if (l->kdiv != 1)
+        k = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, k, l->kdiv - 1),
+                    l->kdiv);
+    if (l->shuf)             /* 256 bytes for 32 rows of 8 */
+        k = dist_ic(d, KN_OP_shl,
+                    dist_ic(d, KN_OP_shr, dist_ic(d, KN_OP_add, k, 7), 3), 8);
+    return k;
+}
+
+/* K-contiguous: (rows - 1) * pitch + bytes(K) from the tile's first row; of
+ * panels, whole ones. */
 static void
 view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
              kn_ref k)
 {
     const struct kn_lds *l = lds_of(d, v->lds);
     kn_ref n = dist_i2(d, KN_OP_sub, rows, row0);
-    kn_ref first = dist_ic(d, KN_OP_shr, row0, l->shift), last;
+    uint32_t shift = outer_shift(l);
+    kn_ref first = dist_ic(d, KN_OP_shr, row0, shift), last;
 
     if (!v->up && !v->row)
         n = dist_ic(d, KN_OP_smin, n, l->rows);
-    if (l->kdiv != 1)
-        k = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, k, l->kdiv - 1),
-                    l->kdiv);
+    if (l->panel) {
+        n = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, n, 15), -16);
+        dist_move(d, v->rem, dist_i2(d, KN_OP_mul, n, v->pitch));
+        return;
+    }
+    k = row_elements(d, l, k);
     last = dist_ic(d, KN_OP_add, dist_i2(d, KN_OP_add, row0, n), -1);
-    last = dist_i2(d, KN_OP_sub, dist_ic(d, KN_OP_shr, last, l->shift), first);
+    last = dist_i2(d, KN_OP_sub, dist_ic(d, KN_OP_shr, last, shift), first);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, last, v->pitch),
                 to_bytes(d, k, kn_elems[l->elem].bits));
     dist_move(d, v->rem, whole_dwords(d, l, n));
@@ -172,7 +203,8 @@ expand_view(struct dist *d, const struct kn_ins *i)
     v->rem = dist_named(d, kn_s32, "%s.rem", name);
     if (l->gk) {
         dist_move(d, v->base,
-                  dist_address(d, p, dist_ic(d, KN_OP_shr, row0, l->shift),
+                  dist_address(d, p,
+                               dist_ic(d, KN_OP_shr, row0, outer_shift(l)),
                                v->pitch, 0));
         view_k_inner(d, v, row0, rows, k);
     } else {
@@ -221,7 +253,8 @@ expand_gather(struct dist *d, const struct kn_ins *i)
         i->attr[KN_A_slots] != 0 };
     kn_ref n = rows.tokens;
 
-    if (!lds_of(d, lds)->gk || lds_of(d, lds)->shift)
+    if (!lds_of(d, lds)->gk || outer_shift(lds_of(d, lds)) ||
+        lds_of(d, lds)->panel)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
                           "only K-contiguous rows of their own are gathered");
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds,
@@ -245,7 +278,8 @@ expand_advance(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *v = dist_tile(d, i->arg[0]);
     const struct kn_lds *l = lds_of(d, v->lds);
-    uint32_t bytes = l->cols * kn_elems[l->elem].bits / 8;
+    uint32_t bytes = l->cols * kn_elems[l->elem].bits / 8 *
+                     (l->panel ? 16 : l->shuf ? 32 : 1);
     kn_ref step;
 
     if (l->gk) {
@@ -285,6 +319,7 @@ expand_copy(struct dist *d, const struct kn_ins *i)
         n->arg[2] = r;
         n->arg[3] = v->reg[s];
         n->attr[KN_A_bytes] = (int32_t)g.chunk;
+        n->attr[KN_A_nt] = i->attr[KN_A_nt];
     }
     return KILN_OK;
 }
@@ -343,6 +378,7 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         ins->arg[1] = off;
         ins->attr[KN_A_offset] = (int32_t)(n % j * unit);
         ins->attr[KN_A_elem] = memory_elem(unit);
+        ins->attr[KN_A_nt] = i->attr[KN_A_nt];
     }
     return KILN_OK;
 }
@@ -585,7 +621,7 @@ expand_clip(struct dist *d, const struct kn_ins *i)
     kn_ref klen = dist_operand(d, i->arg[1]);
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
-    if (!l->gk)
+    if (!l->gk || l->shuf)   /* shuffled scales are padded in memory */
         return KILN_OK;
     if (l->kdiv != 1)
         klen = dist_ic(d, KN_OP_udiv,

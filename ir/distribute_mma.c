@@ -57,6 +57,24 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p,
     return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), col);
 }
 
+/* Byte of fragment x.frag's scale in a tile of shuffled scales: K block 4 kk +
+ * q of row 16 (wave * count + frag) + t (gen/layout.h). */
+static kn_ref
+shuffled_address(struct dist *d, int lds, struct piece x)
+{
+    const struct kn_lds *l = &d->in->lds[lds];
+    uint32_t count = kn_fragment(d->in, l->side).count;
+    kn_ref g = dist_ic(d, KN_OP_mul, l->side == 'a' ? d->wave_m : d->wave_n,
+                       count), a;
+
+    g = dist_ic(d, KN_OP_add, g, x.frag);
+    a = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_shr, g, 1),
+                kn_geometry(d->in, l).pitch);
+    a = dist_i2(d, KN_OP_add, a, dist_ic(d, KN_OP_and, g, 1));
+    a = dist_i2(d, KN_OP_add, a, dist_ic(d, KN_OP_shl, d->lane, 2));
+    return dist_ic(d, KN_OP_add, a, x.kk / 2 * 256 + x.kk % 2 * 2);
+}
+
 static void
 read_part(struct dist *d, const struct kn_ins *from,
           const struct kn_readplan *p, kn_ref dst)
@@ -87,6 +105,11 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
         struct kn_ins from = { .arg = { i->arg[0], base[x] } };
 
         from.attr[KN_A_offset] = (int32_t)step;
+        if (l->shuf) {
+            from.attr[KN_A_offset] = 0;
+            from.arg[1] = shuffled_address(d, lds, (struct piece){
+                (uint32_t)i->attr[KN_A_kk], x, frag });
+        }
         if (p.tr)
             from.arg[1] = read_address(d, lds, &p, (struct piece){
                 (uint32_t)i->attr[KN_A_kk], x, frag });

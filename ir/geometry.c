@@ -22,6 +22,10 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
 
     g.lrows = l->lk ? l->rows : l->cols;
     g.pitch = (l->lk ? l->cols : l->rows) * bits / 8;
+    if (l->shuf) {           /* a row of LDS is 32 rows of scales */
+        g.lrows /= 32;
+        g.pitch *= 32;
+    }
     g.chunk = g.pitch % 16 == 0 ? 16 : g.pitch % 4 == 0 ? 4
             : g.pitch % 2 == 0 ? 2 : 1;
     g.transpose = !l->gk && l->lk;

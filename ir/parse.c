@@ -479,7 +479,8 @@ parse_lds(struct parser *p)
         { "rows", &l.rows, 4096 }, { "cols", &l.cols, 4096 },
         { "slots", &l.slots, 8 },  { "gk", &gk, 1 }, { "lk", &lk, 1 },
         { "unit", &l.unit, 16 },   { "shift", &l.shift, 16 },
-        { "kdiv", &l.kdiv, 4096 }, { NULL, NULL, 0 },
+        { "kdiv", &l.kdiv, 4096 }, { "panel", &l.panel, 1 },
+        { "shuf", &l.shuf, 1 },    { NULL, NULL, 0 },
     };
     struct kn_fn *f = p->f;
 

@@ -112,6 +112,10 @@ print_lds(struct kn_buf *out, const struct kn_lds *l)
         kn_putf(out, " shift=%u", l->shift);
     if (l->kdiv != 1)
         kn_putf(out, " kdiv=%u", l->kdiv);
+    if (l->panel)
+        kn_put(out, " panel=1");
+    if (l->shuf)
+        kn_put(out, " shuf=1");
     if (l->swz_n)
         kn_putf(out, " swz=%u.%u.%u", l->swz_s, l->swz_n, l->swz_t);
     kn_put(out, "\n");

@@ -457,6 +457,13 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
         return FAIL(f, l->at, "%%%s: %s has no transposing LDS read", l->name,
                     kiln_target_name(f->target));
     g = kn_geometry(f, l);
+    if (l->panel && (!l->gk || l->kdiv != 1 || l->shift || g.chunk != 16))
+        return FAIL(f, l->at, "%%%s: panels are K-contiguous rows of whole "
+                    "16-byte chunks", l->name);
+    if (l->shuf && (!l->gk || bits != 8 || l->kdiv != 32 || l->shift ||
+                    l->rows % 32 || l->cols % 8))
+        return FAIL(f, l->at, "%%%s: shuffled scales come in blocks of 32 rows "
+                    "and 8 times 32 K", l->name);
     if (g.transpose && (l->rows % g.pb || l->cols % g.kb))
         return FAIL(f, l->at, "%%%s: %u x %u cannot be transposed in blocks of "
                     "%u x %u", l->name, l->rows, l->cols, g.pb, g.kb);

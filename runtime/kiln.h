@@ -136,6 +136,29 @@ typedef enum kiln_act {
     KILN_NACTS
 } kiln_act;
 
+/* How B is stored. PRESHUFFLED: aiter's shuffle_weight(16, 16): panels of 16
+ * rows, in them 16-byte chunks along K, of each row in turn. moe's gemm1 has
+ * 16 gate rows and their 16 up rows in turn then. */
+#define KILN_B_LAYOUTS(X) X(B_PLAIN, "plain") X(B_PRESHUFFLED, "preshuffled")
+
+typedef enum kiln_b_layout {
+#define X(id, text) KILN_##id,
+    KILN_B_LAYOUTS(X)
+#undef X
+    KILN_NBLAYOUTS
+} kiln_b_layout;
+
+/* How MX scales are stored. SHUFFLED: aiter's e8m0_shuffle, blocks of 32 rows
+ * and 256 K; of moe's A by sorted row. Padding bytes are 127. */
+#define KILN_SCALE_LAYOUTS(X) X(SCALE_RAW, "raw") X(SCALE_SHUFFLED, "shuffled")
+
+typedef enum kiln_scale_layout {
+#define X(id, text) KILN_##id,
+    KILN_SCALE_LAYOUTS(X)
+#undef X
+    KILN_NSCALELAYOUTS
+} kiln_scale_layout;
+
 #define KILN_TARGETS(X) X(GFX942, "gfx942") X(GFX950, "gfx950")
 
 typedef enum kiln_target {
@@ -165,7 +188,9 @@ typedef struct kiln_problem {
     uint8_t stage, act;      /* moe: kiln_moe_stage, kiln_act */
     uint8_t atomic;          /* moe down: 1: added to out with bf16 atomics */
     uint8_t block_m;         /* moe: sorted rows of one expert, 16 to 128 */
-    uint8_t reserved[1];
+    uint8_t b_layout;        /* kiln_b_layout */
+    uint8_t scale_layout;    /* kiln_scale_layout, of MX scales */
+    uint8_t reserved[7];
     /* launch part; lengths in elements, 0 leading dimension = dense */
     int64_t m, n, k;
     int64_t batch, groups;

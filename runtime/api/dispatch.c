@@ -160,6 +160,8 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.act = p->act;
     k->problem.atomic = p->atomic;
     k->problem.block_m = p->block_m;
+    k->problem.b_layout = p->b_layout;
+    k->problem.scale_layout = p->scale_layout;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -6,8 +6,8 @@
 
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
-_Static_assert(offsetof(kiln_problem, m) == 40 &&
-               sizeof ((kiln_problem *)0)->reserved == 1,
+_Static_assert(offsetof(kiln_problem, m) == 48 &&
+               sizeof ((kiln_problem *)0)->reserved == 7,
                "a field was added to the kernel part");
 
 static const char *const families[] = {
@@ -40,6 +40,9 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
     if (p->family == KILN_MOE)
         kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u", p->stage, p->act,
                 p->atomic, p->block_m);
+    if (p->b_layout || p->scale_layout)
+        kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,
+                p->scale_layout);
     return b.s;
 }
 
@@ -51,7 +54,8 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->out == b->out && a->scale == b->scale && a->bias == b->bias &&
            a->beta == b->beta && a->alpha_set == b->alpha_set &&
            a->stage == b->stage && a->act == b->act &&
-           a->atomic == b->atomic && a->block_m == b->block_m;
+           a->atomic == b->atomic && a->block_m == b->block_m &&
+           a->b_layout == b->b_layout && a->scale_layout == b->scale_layout;
 }
 
 /* Enumerators come from a caller: tables are indexed by them. */
@@ -75,6 +79,8 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "stage", p->stage, KILN_NMOESTAGES },
         { "act", p->act, KILN_NACTS },
         { "atomic", p->atomic, 2 },
+        { "b_layout", p->b_layout, KILN_NBLAYOUTS },
+        { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
