@@ -1,7 +1,7 @@
 /* cmd_bench.c - `kilnc bench`: the time of every problem of a list, as a table
  * that `compare` and `bench` itself read. A simulated device has no clock:
  * its times are predicted (runtime/sim/timing.h), the same in every run, so
- * one run does. */
+ * one run does. A GPU's are measured, by the rule of kn_stable_time. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -16,10 +16,17 @@
 
 struct bench {
     struct kn_tool *t;
+    bool gpu;                /* --device hip:N: times are measured */
     struct kn_worklist list;
     struct kn_results out;
     size_t timed, refused, wrong, kept;
 };
+
+static const char *
+kind_of(const struct bench *r)
+{
+    return r->gpu ? "measured" : "predicted";
+}
 
 /* ---- one row ------------------------------------------------------------ */
 
@@ -38,16 +45,19 @@ text_of(struct kn_ctx *c, json_t *v, const char *format)
 
 /* What `kilnc time --json` says, as far as the table has it. */
 static void
-read_time(struct kn_ctx *c, const char *text, const char **field)
+read_time(struct kn_ctx *c, const char *text, bool measured,
+          const char **field)
 {
-    static const struct {
+    const char *kind = measured ? "measured" : "predicted";
+    const struct {
         enum kn_result_column column;
         const char *object, *member, *format;
     } facts[] = {
-        { KN_R_us, "predicted", "us", "%.4f" },
-        { KN_R_tflops, "predicted", "tflops", "%.2f" },
-        { KN_R_bound, "predicted", "bound", NULL },
-        { KN_R_mfma, "predicted", "mfma_efficiency", "%.4f" },
+        { KN_R_us, kind, "us", "%.4f" },
+        { KN_R_runs, "measured", "runs", "%.0f" },
+        { KN_R_tflops, kind, "tflops", "%.2f" },
+        { KN_R_bound, kind, "bound", NULL },
+        { KN_R_mfma, kind, "mfma_efficiency", "%.4f" },
         { KN_R_config, NULL, "config", NULL },
         { KN_R_kernel, "kernel", "name", NULL },
         { KN_R_regs, "kernel", "regs", "%.0f" },
@@ -90,6 +100,26 @@ check_row(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
     return KILN_OK;
 }
 
+/* A GPU executes the whole launch, which `run` checks and then times. */
+static kiln_status
+measure_on_gpu(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
+               const char **field)
+{
+    const char *device = r->t->cli->v[KN_FLAG_device].s, *json;
+    struct kn_cli *cli = KN_NEW(c, struct kn_cli, 1);
+    kiln_status s;
+
+    KN_TRY(kn_work_cli(c, w, KN_CMD_run, (const char *const[]){
+                           "--device", device, "--json", "-", NULL }, cli));
+    s = kn_work_run(c, cli, &json);
+    if (s > KILN_FINDING || c->err.status)
+        return s;
+    read_time(c, json, true, field);
+    field[KN_R_check] = s ? "WRONG" : "ok";
+    r->wrong += s != KILN_OK;
+    return KILN_OK;
+}
+
 static kiln_status
 measure_in(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
            const char **field)
@@ -98,11 +128,13 @@ measure_in(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
     struct kn_cli *cli;
 
     KN_ENTER(c);
+    if (r->gpu)
+        return measure_on_gpu(r, c, w, field);
     cli = KN_NEW(c, struct kn_cli, 1);
     KN_TRY(kn_work_cli(c, w, KN_CMD_time, (const char *const[]){
                            "--arch", arch, "--json", "-", NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
-    read_time(c, json, field);
+    read_time(c, json, false, field);
     return check_row(r, c, w, field);
 }
 
@@ -126,8 +158,9 @@ measure(struct bench *r, const struct kn_work *w, const char *const *key)
         field[KN_R_us] = "";
         r->refused++;
     } else {
-        field[KN_R_kind] = "predicted";
-        field[KN_R_runs] = "1";
+        field[KN_R_kind] = kind_of(r);
+        if (!r->gpu)
+            field[KN_R_runs] = "1";
         r->timed++;
     }
     snprintf(number, sizeof number, "%zu", w->row);
@@ -171,15 +204,17 @@ put_rows(struct bench *r)
                 kn_putf(b, "%s%s%s ", k > 1 ? r->out.head[k] : "",
                         k > 1 ? "=" : "", cell[k]);
         if (*field[KN_R_us])
-            kn_putf(b, " %s us %s, %s TFLOPS, bound by %s%s%s\n",
+            kn_putf(b, " %s us %s, %s TFLOPS%s%s%s%s\n",
                     field[KN_R_us], field[KN_R_kind], field[KN_R_tflops],
+                    *field[KN_R_bound] ? ", bound by " : "",
                     field[KN_R_bound], *field[KN_R_check] ? ", check " : "",
                     field[KN_R_check]);
         else
             kn_putf(b, " refused: %s\n", field[KN_R_status]);
     }
-    kn_putf(r->t->text, "%zu timed (predicted, not measured), %zu kept, %zu "
-            "refused, %zu wrong\n", r->timed, r->kept, r->refused, r->wrong);
+    kn_putf(r->t->text, "%zu timed (%s), %zu kept, %zu refused, %zu "
+            "wrong\n", r->timed, r->gpu ? "measured" :
+            "predicted, not measured", r->kept, r->refused, r->wrong);
 }
 
 static void
@@ -189,7 +224,7 @@ put_json(struct bench *r, struct kn_json *j)
 
     kn_json_open(j, NULL, '{');
     kn_json_str(j, "list", r->list.name);
-    kn_json_str(j, "kind", "predicted");
+    kn_json_str(j, "kind", kind_of(r));
     kn_json_open(j, "environment", '{');
     if (!uname(&u)) {
         kn_json_str(j, "host", u.nodename);
@@ -219,6 +254,11 @@ kn_cmd_bench(struct kn_tool *t)
     bool to_stdout = o->seen && !strcmp(o->s, "-");
 
     r->t = t;
+    r->gpu = t->cli->v[KN_FLAG_device].seen &&
+             t->cli->v[KN_FLAG_device].i == KN_DEV_HIP;
+    if (r->gpu && t->cli->v[KN_FLAG_wg].seen)
+        return kn_fail(t->c, KILN_BAD_INPUT, "--wg is for the simulator, a "
+                       "GPU executes the whole launch");
     KN_TRY(kn_worklist_read(t, &r->list));
     KN_TRY(kn_results_open(t, &r->list, o->seen && !to_stdout ? o->s : NULL,
                            &r->out));

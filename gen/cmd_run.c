@@ -8,7 +8,7 @@
 #include "groups.h"
 #include "linker.h"
 #include "moe.h"
-#include "operands.h"
+#include "on_hip.h"
 #include "predict.h"
 #include "progress.h"
 #include "report.h"
@@ -28,6 +28,8 @@ struct run {
     uint64_t workgroups;     /* of the whole launch */
     uint64_t written;        /* output bytes the executed ones must write */
     struct kn_sim_result result;
+    struct kn_place place;
+    struct kn_hip_run hip;   /* of a GPU */
     struct kn_ref_check check;
 };
 
@@ -49,14 +51,31 @@ check_sizes(const struct run *r)
     return KILN_OK;
 }
 
+/* What only the simulator can do. */
+static kiln_status
+check_flags(const struct run *r)
+{
+    static const enum kn_flag_id simulated[] = {
+        KN_FLAG_wg, KN_FLAG_order, KN_FLAG_wave_order, KN_FLAG_order_seed,
+    };
+
+    for (size_t i = 0; i < sizeof simulated / sizeof *simulated; i++)
+        if (r->place.hip && r->t->cli->v[simulated[i]].seen)
+            return kn_fail(r->c, KILN_BAD_INPUT, "%s is for the simulator, a "
+                           "GPU executes the whole launch",
+                           kn_flags[simulated[i]].name);
+    return KILN_OK;
+}
+
 static kiln_status
 read_problem(struct run *r)
 {
     const struct kn_cli *cli = r->t->cli;
-    kiln_target target = KILN_GFX950;
 
-    KN_TRY(kn_tool_device(r->t, &target));
-    kn_cli_problem(cli, target, &r->p);
+    r->place.target = KILN_GFX950;
+    KN_TRY(kn_tool_place(r->t, &r->place));
+    KN_TRY(check_flags(r));
+    kn_cli_problem(cli, r->place.target, &r->p);
     KN_TRY(kn_cli_family(r->c, cli, &r->p.family));
     KN_TRY(kn_groups_make(r->c, cli, &r->p, &r->offs));
     KN_TRY(kn_problem_normalise(r->c, &r->p));
@@ -135,6 +154,20 @@ plan_launch(struct run *r)
     return kn_cli_select(r->c, r->t->cli, r->workgroups, &r->select);
 }
 
+/* The GPU's output goes where the simulator's would be: one check for both. */
+static kiln_status
+execute_hip(struct run *r)
+{
+    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
+
+    r->hip = (struct kn_hip_run){ .p = &r->p, .ops = &r->ops, .offs = r->offs,
+                                  .g = &r->g, .timed = true };
+    kn_progress_stage(r->t->progress, "executing");
+    KN_TRY(kn_hip_execute(r->c, &r->place, &r->hip));
+    return o->size ? kn_sim_write(r->sim, o->addr, r->hip.out, o->size)
+                   : KILN_OK;
+}
+
 static kiln_status
 execute(struct run *r)
 {
@@ -147,6 +180,8 @@ execute(struct run *r)
 
     if (!r->workgroups || !r->p.m || !r->p.n)
         return KILN_OK;      /* nothing to compute, nothing to launch */
+    if (r->place.hip)
+        return execute_hip(r);
     KN_TRY(kn_sim_load(r->sim, r->g.name, r->g.co, r->g.size, &r->code));
     l.code = r->code;
     memcpy(l.grid, r->plan.grid, sizeof l.grid);
@@ -306,7 +341,7 @@ check_written(struct run *r)
     struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = o->addr,
                             .count = 1 };
 
-    if (got == want)
+    if (got == want || r->place.hip)
         return;
     snprintf(f.text, sizeof f.text,
              "%" PRIu64 " bytes of the output were written, its tiles have %"
@@ -338,6 +373,28 @@ report_check(struct run *r, struct kn_json *j)
     kn_json_real(j, "max_tile_rel", k->max_tile_rel);
     kn_json_uint(j, "bad", k->bad);
     kn_json_uint(j, "elements", k->elements);
+    kn_json_close(j, '}');
+}
+
+static void
+report_measured(struct run *r, struct kn_json *j)
+{
+    const struct kn_hip_run *h = &r->hip;
+    double tflops = h->time.us > 0 ? kn_launch_flops(&r->p, r->offs) /
+                                     h->time.us / 1e6 : 0;
+
+    kn_putf(r->t->text, "executed  %" PRIu64 " workgroups on hip:%d, %s\n",
+            r->workgroups, r->place.number, r->place.facts.name);
+    if (h->runs)
+        kn_putf(r->t->text, "measured  %.2f us, %.2f TFLOPS, %zu runs%s\n",
+                h->time.us, tflops, h->runs,
+                h->time.stable ? "" : ", not within 5 %");
+    kn_json_open(j, "measured", '{');
+    kn_json_str(j, "device", r->place.facts.name);
+    kn_json_real(j, "us", h->time.us);
+    kn_json_real(j, "tflops", tflops);
+    kn_json_uint(j, "runs", h->runs);
+    kn_json_bool(j, "stable", h->time.stable);
     kn_json_close(j, '}');
 }
 
@@ -404,7 +461,10 @@ run_on_device(struct run *r, struct kn_json *j)
     }
     KN_TRY(write_output(r));
     report_check(r, j);
-    kn_report_run(r->t, j, &r->result);
+    if (r->place.hip)
+        report_measured(r, j);
+    else
+        kn_report_run(r->t, j, &r->result);
     predict(r, j);
     return r->check.bad || r->result.nfindings ? KILN_FINDING : KILN_OK;
 }

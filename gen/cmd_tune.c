@@ -194,24 +194,51 @@ with_config(struct kn_ctx *c, const struct kn_work *w,
     return x;
 }
 
-static kiln_status
-time_in(struct kn_ctx *c, const struct kn_work *w, double *us)
+static bool
+on_gpu(const struct tune *r)
 {
+    const struct kn_value *v = &r->t->cli->v[KN_FLAG_device];
+
+    return v->seen && v->i == KN_DEV_HIP;
+}
+
+static const char *
+kind_of(const struct tune *r)
+{
+    return on_gpu(r) ? "measured" : "predicted";
+}
+
+/* A GPU's time is that of a launch whose whole result was right. */
+static kiln_status
+time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
+          double *us)
+{
+    const struct kn_value *device = &r->t->cli->v[KN_FLAG_device];
+    const bool gpu = on_gpu(r);
     struct kn_cli *cli;
     const char *json;
     json_t *root;
 
-    KN_ENTER(c);
     cli = KN_NEW(c, struct kn_cli, 1);
-    KN_TRY(kn_work_cli(c, w, KN_CMD_time, (const char *const[]){
-                           "--arch", kiln_target_name(w->target), "--json",
-                           "-", NULL }, cli));
+    KN_TRY(kn_work_cli(c, w, gpu ? KN_CMD_run : KN_CMD_time,
+                       (const char *const[]){
+                           gpu ? "--device" : "--arch",
+                           gpu ? device->s : kiln_target_name(w->target),
+                           "--json", "-", NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
     root = json_loads(json, 0, NULL);
-    *us = json_number_value(json_object_get(json_object_get(root, "predicted"),
-                                            "us"));
+    *us = json_number_value(json_object_get(json_object_get(root,
+                                            kind_of(r)), "us"));
     json_decref(root);
     return KILN_OK;
+}
+
+static kiln_status
+time_in(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
+        double *us)
+{
+    KN_ENTER(c);
+    return time_once(r, c, w, us);
 }
 
 static kiln_status
@@ -249,7 +276,7 @@ time_candidates(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
 
         kn_ctx_init(&own, c->realloc, c->user);
         own.tuning = &r->nothing;
-        if (time_in(&own, &x, &all[i].us)) {
+        if (time_in(r, &own, &x, &all[i].us)) {
             all[i].us = 0;
             tell_failure(r, &all[i], "not generated: ", &own);
         }
@@ -398,11 +425,11 @@ keep_winner(struct tune *r, const char *key, const struct candidate *best,
 {
     struct kn_buf row = { .c = r->t->c };
 
-    kn_putf(&row, "%s%s,%.4f,%.4f,predicted\n", key, best->text, best->us,
-            standard);
+    kn_putf(&row, "%s%s,%.4f,%.4f,%s\n", key, best->text, best->us,
+            standard, kind_of(r));
     add_row(r, kn_strdup(r->t->c, key), row.s);
-    kn_putf(r->t->text, "%s %s  %.4f -> %.4f us predicted, ratio %.3f\n", key,
-            best->text, standard, best->us, best->us / standard);
+    kn_putf(r->t->text, "%s %s  %.4f -> %.4f us %s, ratio %.3f\n", key,
+            best->text, standard, best->us, kind_of(r), best->us / standard);
     r->tuned++;
     r->better += best->us < standard;
     r->gain += standard / best->us;
@@ -486,8 +513,8 @@ kn_cmd_tune(struct kn_tool *t)
     KN_TRY(load_rows(r, o->s));
     KN_TRY(tune_all(r));
     kn_putf(t->text, "%zu tuned: %zu faster than the rules' choice, none "
-            "slower, mean speed-up %.3f (predicted); %zu kept, %zu candidates "
+            "slower, mean speed-up %.3f (%s); %zu kept, %zu candidates "
             "failed\n", r->tuned, r->better,
-            r->tuned ? r->gain / (double)r->tuned : 1, r->kept, r->failed);
+            r->tuned ? r->gain / (double)r->tuned : 1, kind_of(r), r->kept, r->failed);
     return KILN_OK;
 }

@@ -52,12 +52,11 @@ allocate(struct device *d, const struct kn_predict *q)
     return KILN_OK;
 }
 
-static double
-flops_of(const struct kn_predict *q)
+double
+kn_launch_flops(const kiln_problem *p, const int64_t *offs)
 {
-    const kiln_problem *p = q->p;
     double n = 2.0 * (double)p->m * (double)p->n * (double)p->k;
-    double rows = q->offs ? (double)q->offs[p->groups] : 0;
+    double rows = offs ? (double)offs[p->groups] : 0;
 
     if (p->family == KILN_GROUPED)
         return 2.0 * rows * (double)p->n * (double)p->k;
@@ -72,7 +71,8 @@ predict_on(struct device *d, const struct kn_predict *q,
 {
     struct kn_sim_launch l = { .kernel = q->g->name };
     struct kn_time_query t = { .sim = d->sim, .launch = &l,
-                               .flops = flops_of(q), .trace = q->trace,
+                               .flops = kn_launch_flops(q->p, q->offs),
+                               .trace = q->trace,
                                .svg = q->svg };
 
     KN_TRY(allocate(d, q));

@@ -14,6 +14,9 @@ struct kn_predict {
     struct kn_buf *trace, *svg; /* may be NULL */
 };
 
+/* Floating-point operations of the launch. */
+double kn_launch_flops(const kiln_problem *p, const int64_t *offs);
+
 kiln_status kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
                                  struct kn_time_result *out);
 

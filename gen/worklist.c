@@ -1,3 +1,4 @@
+#include "on_hip.h"
 #include "worklist.h"
 
 #include <string.h>
@@ -167,8 +168,10 @@ open_source(struct kn_tool *t, struct source *s)
     s->t = t;
     s->target = KILN_GFX950;
     if (cli->v[KN_FLAG_device].seen) {
-        KN_TRY(kn_tool_device(t, &s->only));
-        s->target = s->only;
+        struct kn_place place = { 0 };
+
+        KN_TRY(kn_tool_place(t, &place));
+        s->target = s->only = place.target;
     }
     if (kn_name_index(families, KILN_NFAMILIES, cli->pos[0]) >= 0)
         s->family = cli->pos[i++];
