@@ -23,7 +23,8 @@ enum {
     CHECK = bit_check,
     INFO = bit_info,
     LIST = bit_list,
-    COMPARE = bit_compare
+    COMPARE = bit_compare,
+    SELFTEST = bit_selftest
 };
 
 const struct kn_flag kn_flags[KN_NFLAGS] = {

@@ -180,9 +180,11 @@ parse_device(struct kn_ctx *c, const struct kn_flag *f, const char *text,
         v->i = KN_DEV_HIP;
         return take_list(c, &range, text + 4, ',', v) && v->n == 1;
     }
+    v->list = target = KN_NEW(c, int64_t, 1);
+    if (!strncmp(f->spec, "sim|", 4) && !strcmp(text, "sim"))
+        return true;         /* every target */
     if (strncmp(text, "sim:", 4))
         return false;
-    v->list = target = KN_NEW(c, int64_t, 1);
     for (int t = 1; t < KILN_NTARGETS; t++)
         if (!strcmp(text + 4, kiln_target_name((kiln_target)t)))
             *target = t;

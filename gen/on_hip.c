@@ -11,17 +11,25 @@ kiln_status
 kn_tool_place(struct kn_tool *t, struct kn_place *place)
 {
     const struct kn_value *v = &t->cli->v[KN_FLAG_device];
-    struct kn_env env;
 
     if (!v->seen || v->i != KN_DEV_HIP)
         return kn_tool_device(t, &place->target);
+    return kn_place_open(t->c, v, place);
+}
+
+kiln_status
+kn_place_open(struct kn_ctx *c, const struct kn_value *v,
+              struct kn_place *place)
+{
+    struct kn_env env;
+
     kn_env_read(&env);
     place->number = (int)v->list[0];
-    KN_TRY(kn_hip_open(t->c, env.hip_library, &place->hip));
-    KN_TRY(kn_hip_use(place->hip, t->c, place->number, &place->facts));
+    KN_TRY(kn_hip_open(c, env.hip_library, &place->hip));
+    KN_TRY(kn_hip_use(place->hip, c, place->number, &place->facts));
     place->target = place->facts.target;
     if (!place->target)
-        return kn_fail(t->c, KILN_UNSUPPORTED, "hip:%d is %s: kiln has code "
+        return kn_fail(c, KILN_UNSUPPORTED, "hip:%d is %s: kiln has code "
                        "for gfx942 and gfx950 only", place->number,
                        place->facts.name);
     return KILN_OK;
@@ -49,7 +57,7 @@ upload_operand(struct held *x, int id, uint8_t *chunk)
         if (blank)
             memset(chunk, 0xff, n);
         else
-            kn_operand_fill(o, at, chunk, n);
+            kn_operand_stored(o, at, chunk, n);
         KN_TRY(kn_hip_upload(x->h, x->c, (char *)x->buffer[id] + at, chunk,
                              n));
     }

@@ -18,6 +18,9 @@ struct kn_place {
 /* --device of commands that know GPUs; place->target is the default. NO_DEVICE
  * without a GPU, UNSUPPORTED for one there is no code for. */
 kiln_status kn_tool_place(struct kn_tool *t, struct kn_place *place);
+/* The GPU a value of such a flag names. */
+kiln_status kn_place_open(struct kn_ctx *c, const struct kn_value *v,
+                          struct kn_place *place);
 
 struct kn_hip_run {
     const kiln_problem *p;   /* normalised */

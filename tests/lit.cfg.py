@@ -19,6 +19,7 @@ config.test_exec_root = os.path.join(build, "tests", "lit")
 config.substitutions += [
     ("%kilnc", os.path.join(build, "kilnc")),
     ("%hip", os.path.join(build, "libkilnhip.so")),
+    ("%flip", os.path.join(build, "tests", "runtime", "libflip_hip.so")),
     ("%FileCheck", os.path.join(llvm, "FileCheck")),
     ("%not", os.path.join(llvm, "not")),
     ("%python", lit_config.params["python"]),
