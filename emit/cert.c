@@ -156,6 +156,36 @@ write_entry(struct kn_buf *b, const struct kn_program *p, uint32_t n,
     kn_put(b, "}");
 }
 
+/* Where each instruction comes from: the places in order of appearance, and
+ * pairs of an offset and the place that holds from there on. */
+static void
+write_places(struct kn_buf *b, const struct kn_program *p,
+             const struct kn_fn *f, const struct kn_line_map *lines)
+{
+    int32_t *number = KN_NEW(b->c, int32_t, f->nins + 1);
+    struct kn_buf at = { .c = b->c };
+    uint32_t last = UINT32_MAX, names = 0;
+
+    kn_put(b, ",\n  \"places\": [\"\"");
+    for (uint32_t n = 0; n < p->n; n++) {
+        uint32_t ins = kn_lines_find(lines, offset_of(p, n));
+
+        if (ins >= f->nins || !f->ins[ins].at.file)
+            ins = (uint32_t)f->nins;
+        else if (!number[ins]) {
+            number[ins] = (int32_t)++names;
+            kn_putf(b, ",\n    \"%s:%d %s\"", f->ins[ins].at.file,
+                    f->ins[ins].at.line,
+                    kn_op_info((enum kn_op)f->ins[ins].op).text);
+        }
+        if (ins != last)
+            kn_putf(&at, "%s%llu,%d", n ? "," : "",
+                    (unsigned long long)offset_of(p, n), number[ins]);
+        last = ins;
+    }
+    kn_putf(b, "],\n  \"lines\": [%s]", at.s ? at.s : "");
+}
+
 kiln_status
 kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
               const struct kn_fn *f, const struct kn_line_map *lines,
@@ -182,11 +212,48 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
         write_entry(out, p, n, &slots.access[n], ins < f->nins ? f->ins[ins].at : none);
         sep = ",\n";
     }
-    kn_put(out, "\n  ]\n}\n");
+    kn_put(out, "\n  ]");
+    write_places(out, p, f, lines);
+    kn_put(out, "\n}\n");
     return KILN_OK;
 }
 
 /* ---- read ---- */
+
+static void
+spread(const json_t *places, const json_t *lines, const struct kn_program *p,
+       struct kn_ctx *c, const char **out)
+{
+    size_t k = 0, n = json_array_size(lines);
+    const char *now = NULL;
+
+    for (uint32_t i = 0; i < p->n; i++) {
+        for (; k + 1 < n && (uint64_t)json_integer_value(
+                   json_array_get(lines, k)) <= offset_of(p, i); k += 2) {
+            const char *s = json_string_value(json_array_get(places, (size_t)
+                json_integer_value(json_array_get(lines, k + 1))));
+
+            now = s && *s ? kn_strdup(c, s) : NULL;
+        }
+        out[i] = now;
+    }
+}
+
+kiln_status
+kn_cert_places(struct kn_ctx *c, const char *text, size_t size,
+               const struct kn_program *p, const char ***out)
+{
+    json_error_t err;
+    json_t *root = json_loadb(text, size, 0, &err);
+    const char *name = json_string_value(json_object_get(root, "kernel"));
+
+    *out = KN_NEW(c, const char *, p->n + 1);
+    if (name && !strcmp(name, p->kernel->name))
+        spread(json_object_get(root, "places"), json_object_get(root, "lines"),
+               p, c, *out);
+    json_decref(root);
+    return KILN_OK;
+}
 
 static kiln_status
 bad(struct kn_ctx *c, const char *what)

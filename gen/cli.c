@@ -22,6 +22,7 @@ enum {
     EXEC = bit_exec,
     CHECK = bit_check,
     INFO = bit_info,
+    DIFF = bit_diff,
     LIST = bit_list,
     COMPARE = bit_compare,
     SELFTEST = bit_selftest

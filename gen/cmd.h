@@ -13,6 +13,7 @@ struct kn_tool {
     const struct kn_cli *cli;
     struct kn_progress *progress;
     struct kn_buf *text;
+    bool colour;             /* text goes to a terminal that may be coloured */
 };
 
 /* OK, FINDING (a wrong result or a finding; the report says which, the error

@@ -253,6 +253,22 @@ put_loops(struct info *f, const struct kn_cfg *g)
     return KILN_OK;
 }
 
+/* Every instruction, padding and all, for those who count for themselves. */
+static kiln_status
+put_all(struct info *f, const struct kn_cfg *g)
+{
+    struct kn_buf *text = f->text, unseen = { .c = f->c };
+    struct kn_census t;
+
+    KN_TRY(kn_census_take(f->c, g, KN_CENSUS_ALL, &t));
+    f->text = &unseen;
+    kn_json_open(&f->j, "all", '{');
+    put_census(f, &t);
+    kn_json_close(&f->j, '}');
+    f->text = text;
+    return KILN_OK;
+}
+
 static kiln_status
 put_code(struct info *f, const struct kn_object_kernel *k)
 {
@@ -270,7 +286,8 @@ put_code(struct info *f, const struct kn_object_kernel *k)
     }
     KN_TRY(kn_decode(f->c, f->o, k, false, &p));
     KN_TRY(kn_cfg_build(f->c, &p, &g));
-    KN_TRY(kn_census_take(f->c, &g, -1, &t));
+    KN_TRY(put_all(f, &g));
+    KN_TRY(kn_census_take(f->c, &g, KN_CENSUS_REACHED, &t));
     kn_putf(f->text, "; %" PRIu32 " instructions reached", t.n);
     kn_json_uint(&f->j, "instructions", p.n);
     kn_json_open(&f->j, "reached", '{');

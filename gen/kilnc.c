@@ -1,6 +1,7 @@
 /* kilnc.c - the tool: command line in, one command, exit status out. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../runtime/config.h"
 #include "cmd.h"
@@ -87,11 +88,13 @@ main(int argc, char **argv)
     struct kn_tool t = { .c = &c, .progress = &progress, .text = &text };
     struct kn_env env;
     kiln_status s;
+    bool plain;
 
     kn_ctx_init(&c, NULL, NULL);
     kn_env_read(&env);
-    kn_progress_open(&progress, stderr,
-                     env.no_color || (env.term && !strcmp(env.term, "dumb")));
+    plain = env.no_color || (env.term && !strcmp(env.term, "dumb"));
+    kn_progress_open(&progress, stderr, plain);
+    t.colour = !plain && isatty(STDOUT_FILENO);
     s = run_tool(&t, &env, argc, argv);
     kn_progress_end(&progress);
     if (text.s && text.n)

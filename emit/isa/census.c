@@ -94,8 +94,9 @@ kn_census_take(struct kn_ctx *c, const struct kn_cfg *g, int32_t loop,
     memset(out, 0, sizeof *out);
     k.count = KN_NEW(c, uint32_t, 2 * KN_NISA);
     for (uint32_t i = 0; i < g->p->n; i++) {
-        bool in = loop < 0 ? g->blocks[g->block_of[i]].reached
-                           : kn_loop_contains(g, (uint32_t)loop, i);
+        bool in = loop == KN_CENSUS_ALL ||
+                  (loop < 0 ? g->blocks[g->block_of[i]].reached
+                            : kn_loop_contains(g, (uint32_t)loop, i));
 
         if (in)
             count_inst(&k, g->p->target, &g->p->inst[i]);

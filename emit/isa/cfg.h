@@ -69,8 +69,10 @@ struct kn_census {
     uint64_t mfma_cycles;    /* of the SIMD, each instruction once */
 };
 
-/* loop -1: every reached instruction, else those of the loop with its inner
- * loops. */
+enum { KN_CENSUS_REACHED = -1, KN_CENSUS_ALL = -2 };
+
+/* Every reached instruction, all there are, or those of a loop with its
+ * inner loops. */
 kiln_status kn_census_take(struct kn_ctx *c, const struct kn_cfg *g,
                            int32_t loop, struct kn_census *out);
 

@@ -1,0 +1,116 @@
+/* assemble.c - assembly text to an object: a module that consists of nothing
+ * but module-level assembly, emitted as an object.
+ *
+ * The assembler reports to the context's handler and the emission still
+ * succeeds, so the handler's first error decides. */
+#include "assemble.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "isa/isa.h"
+
+#define TRIPLE "amdgcn-amd-amdhsa"
+
+struct complaint {
+    bool failed;
+    char text[200];
+};
+
+static void
+on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
+{
+    struct complaint *d = user;
+    char *text;
+
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || d->failed)
+        return;
+    text = LLVMGetDiagInfoDescription(info);
+    snprintf(d->text, sizeof d->text, "%.*s", (int)strcspn(text, "\n"), text);
+    d->failed = true;
+    LLVMDisposeMessage(text);
+}
+
+kiln_target
+kn_assembly_target(const char *text)
+{
+    const char *at = strstr(text, ".amdgcn_target");
+    size_t n = at ? strcspn(at, "\n") : 0;
+
+    for (int t = KILN_GFX942; at && t <= KILN_GFX950; t++) {
+        const char *name = kiln_target_name((kiln_target)t);
+        const char *hit = strstr(at, name);
+
+        if (hit && hit < at + n)
+            return (kiln_target)t;
+    }
+    return KILN_TARGET_NONE;
+}
+
+/* "<inline asm>:3:2: text": the line is the file's own. */
+static kiln_status
+refuse(struct kn_ctx *c, const char *name, const char *text)
+{
+    const char *at = strchr(text, '>');
+
+    if (at && at[1] == ':')
+        return kn_fail(c, KILN_BAD_INPUT, "%s%s", name, at + 1);
+    return kn_fail(c, KILN_BAD_INPUT, "%s: %s", name, text);
+}
+
+static bool
+emit_object(LLVMTargetMachineRef tm, LLVMModuleRef m, struct complaint *d,
+            LLVMMemoryBufferRef *out)
+{
+    char *text = NULL;
+
+    if (!LLVMTargetMachineEmitToMemoryBuffer(tm, m, LLVMObjectFile, &text,
+                                             out))
+        return !d->failed;
+    if (!d->failed)
+        snprintf(d->text, sizeof d->text, "%s", text);
+    LLVMDisposeMessage(text);
+    return false;
+}
+
+kiln_status
+kn_assemble(struct kn_ctx *c, const char *name, const char *text,
+            kiln_target target, struct kn_buf *out)
+{
+    struct complaint d = { 0 };
+    LLVMMemoryBufferRef obj = NULL;
+    LLVMTargetMachineRef tm;
+    LLVMContextRef ctx;
+    LLVMModuleRef m;
+    LLVMTargetRef t;
+    char *err = NULL;
+    bool ok;
+
+    kn_llvm_init();
+    if (LLVMGetTargetFromTriple(TRIPLE, &t, &err)) {
+        LLVMDisposeMessage(err);
+        return kn_fail(c, KILN_UNSUPPORTED, "this LLVM has no AMDGPU target");
+    }
+    tm = LLVMCreateTargetMachine(t, TRIPLE, kiln_target_name(target), "",
+                                 LLVMCodeGenLevelNone, LLVMRelocPIC,
+                                 LLVMCodeModelDefault);
+    ctx = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(ctx, on_diagnostic, &d);
+    m = LLVMModuleCreateWithNameInContext("assembly", ctx);
+    LLVMSetTarget(m, TRIPLE);
+    LLVMSetModuleInlineAsm2(m, text, strlen(text));
+    ok = emit_object(tm, m, &d, &obj);
+    if (ok) {
+        out->n = LLVMGetBufferSize(obj);
+        out->s = kn_strndup(c, LLVMGetBufferStart(obj), out->n);
+    }
+    if (obj)
+        LLVMDisposeMemoryBuffer(obj);
+    LLVMDisposeModule(m);
+    LLVMContextDispose(ctx);
+    LLVMDisposeTargetMachine(tm);
+    return ok ? KILN_OK : refuse(c, name, d.text);
+}
