@@ -321,10 +321,12 @@ struct kn_lds_shadow {
 
 /* ---- wait states (hazard.c) --------------------------------------------- */
 
-enum { KN_HZ_MFMA = 24, KN_HZ_RING = 8, KN_HZ_PRODUCERS = 8 };
+/* A power of two of matrix instructions; none matters KN_HZ_FAR steps on. */
+enum { KN_HZ_MFMA = 32, KN_HZ_FAR = 21, KN_HZ_RING = 8, KN_HZ_PRODUCERS = 8 };
 
 struct kn_hazard_mfma {
     uint64_t at;             /* step after its issue; 0: empty */
+    uint64_t until;          /* from this step on it does not matter */
     const struct kn_step *st;
     uint32_t inst;
     uint16_t op, d, nd, c, nc; /* registers of D and C */

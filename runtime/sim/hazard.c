@@ -307,8 +307,9 @@ record_mfma(struct kn_wave *w, const struct kn_inst *i,
             m->nc = st->v[k].n;
         }
     }
-    if (h->until < m->at + longest)
-        h->until = m->at + longest;
+    m->until = m->at + longest;
+    if (h->until < m->until)
+        h->until = m->until;
 }
 
 static unsigned
@@ -340,8 +341,6 @@ check_mfma(struct kn_wave *w, const struct kn_inst *i,
 {
     uint64_t between = w->steps - m->at;
 
-    if (!m->at || between >= 20)
-        return;
     for (unsigned k = 0; k < st->nv; k++) {
         unsigned need = need_after(m, &st->v[k], i, st);
 
@@ -377,8 +376,15 @@ kn_hazard_check(struct kn_wave *w, const struct kn_inst *i,
             check_rule(w, i, st, r);
     }
     if (w->steps < h->until && st->nv)
-        for (unsigned k = KN_HZ_MFMA; k > 0; k--) /* the newest first */
-            check_mfma(w, i, st, &h->mfma[(h->head + k - 1) % KN_HZ_MFMA]);
+        for (uint32_t k = 1; k <= KN_HZ_MFMA; k++) { /* the newest first */
+            const struct kn_hazard_mfma *m =
+                &h->mfma[(h->head - k) % KN_HZ_MFMA];
+
+            if (m->at + KN_HZ_FAR <= w->steps)
+                break;
+            if (w->steps < m->until)
+                check_mfma(w, i, st, m);
+        }
 }
 
 void

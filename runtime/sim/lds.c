@@ -258,14 +258,44 @@ reader_mark(struct kn_wave *w)
     return (uint16_t)(seq - s->read_base[id]);
 }
 
-static bool
+static inline bool
 all_safe(const uint32_t *writer, unsigned n, uint32_t safe)
 {
     uint32_t bad = 0;
 
+    if (n == 4)              /* the common width, unrolled */
+        return (writer[0] - 1 < safe) & (writer[1] - 1 < safe) &
+               (writer[2] - 1 < safe) & (writer[3] - 1 < safe);
     for (unsigned k = 0; k < n; k++)
         bad |= writer[k] - 1 >= safe;
     return !bad;
+}
+
+static inline void
+mark_read(uint16_t *reader, unsigned n, uint16_t mark)
+{
+    if (n == 4) {
+        uint64_t four = mark * (uint64_t)0x0001000100010001;
+
+        memcpy(reader, &four, sizeof four);
+        return;
+    }
+    for (unsigned k = 0; k < n; k++)
+        reader[k] = mark;
+}
+
+/* A copy between two rows of 16 bytes that may be over-read. */
+static inline void
+copy_lane(void *to, const void *from, unsigned n)
+{
+    if (n == 16)
+        memcpy(to, from, 16);
+    else if (n == 8)
+        memcpy(to, from, 8);
+    else if (n == 4)
+        memcpy(to, from, 4);
+    else
+        memcpy(to, from, n);
 }
 
 /* One lane that is not plainly safe. */
@@ -311,11 +341,10 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
         unsigned l = (unsigned)__builtin_ctzll(m);
         uint32_t g = x->addr[l] >> s->shift;
 
-        memcpy(x->buf[l], w->group->lds + x->addr[l], x->bytes);
+        memcpy(x->buf[l], w->group->lds + x->addr[l], 16); /* padded */
         if (!all_safe(s->writer + g, n, s->safe))
             read_slow(w, i, x, l);
-        for (unsigned k = 0; k < n; k++)
-            reader[g + k] = mark;
+        mark_read(reader + g, n, mark);
     }
 }
 
@@ -395,6 +424,28 @@ check_old_value(const struct spot *p)
                   "updates LDS 0x%x that was never written", p->addr);
 }
 
+/* Four defined dwords over bytes nobody can still need. */
+static inline bool
+mark_plain(struct kn_lds_shadow *s, const struct kn_lds_access *x,
+           const struct readers *r, unsigned l)
+{
+    uint32_t *writer = s->writer + (x->addr[l] >> 2);
+    uint32_t unsafe = (writer[0] > s->safe) | (writer[1] > s->safe) |
+                      (writer[2] > s->safe) | (writer[3] > s->safe);
+
+    for (unsigned k = 0; k < r->n; k++) {
+        const uint16_t *row = s->reader + (size_t)r->wave[k] * s->n +
+                              (x->addr[l] >> 2);
+
+        unsafe |= (row[0] > r->limit[k]) | (row[1] > r->limit[k]) |
+                  (row[2] > r->limit[k]) | (row[3] > r->limit[k]);
+    }
+    if (unsafe)
+        return false;
+    writer[0] = writer[1] = writer[2] = writer[3] = s->stamp;
+    return true;
+}
+
 static void
 mark_lane(struct kn_wave *w, const struct kn_inst *i,
           const struct kn_lds_access *x, const struct readers *r, unsigned l)
@@ -427,8 +478,11 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
 {
     struct kn_lds_shadow *s = w->group->shadow;
     struct readers r;
+    bool plain;
 
     check_range(w, i, x);
+    plain = s->shift && x->bytes == 16 && x->kind != KN_L_ATOMIC &&
+            !(x->undef[0] | x->undef[1] | x->undef[2] | x->undef[3]);
     if (x->kind != KN_L_DMA)
         tap_lds(w, x, true);
     find_readers(w, x->kind, &r);
@@ -441,9 +495,10 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
     for (uint64_t m = x->mask; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
 
-        mark_lane(w, i, x, &r, l);
+        if (!plain || !mark_plain(s, x, &r, l))
+            mark_lane(w, i, x, &r, l);
         if (x->kind == KN_L_WRITE)
-            memcpy(w->group->lds + x->addr[l], x->buf[l], x->bytes);
+            copy_lane(w->group->lds + x->addr[l], x->buf[l], x->bytes);
     }
 }
 
@@ -455,6 +510,6 @@ kn_lds_commit(struct kn_wave *w, const struct kn_op *op)
     for (uint64_t m = op->exec; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
 
-        memcpy(w->group->lds + op->lds[l], data + 16 * l, op->size);
+        copy_lane(w->group->lds + op->lds[l], data + 16 * l, op->size);
     }
 }

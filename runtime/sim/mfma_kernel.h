@@ -54,22 +54,27 @@ struct seen {
     vi most, least, bad;
 };
 
-/* Codes in the low bits of u (the rest is any) to s->f[at..], s->e[at..]. */
-static ALWAYS void
-decode_codes(const struct decoder *d, vi u, struct side *s, unsigned at,
-             struct seen *seen)
+struct decoded {
+    vf f;
+    vi e, zero;              /* e of a zero: that of a denormal */
+};
+
+/* Codes in the low bits of u (the rest is any). */
+static ALWAYS struct decoded
+decode(const struct decoder *d, vi u, struct seen *seen)
 {
-    vi mag, x, zero;
+    struct decoded r;
+    vi mag, x;
 
     u = vi_and(u, vi_set((int32_t)d->keep));
     mag = vi_and(u, vi_set((int32_t)d->mag));
-    zero = vi_eq(mag, vi_set(0));
+    r.zero = vi_eq(mag, vi_set(0));
     x = vi_max(vi_srl(mag, d->mbits), vi_set(1));
-    x = vi_sub(x, vi_set(d->bias));
-    seen->least = vi_min(seen->least, vi_select(zero, vi_set(0x7fff), x));
-    x = vi_select(zero, vi_set(-126), x);
-    seen->most = vi_max(seen->most, x);
-    vi_store(s->e + at, x);
+    r.e = vi_sub(x, vi_set(d->bias));
+    seen->least = vi_min(seen->least,
+                         vi_select(r.zero, vi_set(0x7fff), r.e));
+    seen->most = vi_max(seen->most,
+                        vi_select(r.zero, vi_set(-126), r.e));
     if (d->fnuz)
         x = vi_eq(vi_and(u, vi_set(0xff)), vi_set(0x80));
     else
@@ -77,7 +82,19 @@ decode_codes(const struct decoder *d, vi u, struct side *s, unsigned at,
     seen->bad = vi_or(seen->bad, x);
     x = vf_bits(vf_mul(vi_float(vi_sll(mag, 23 - d->mbits)), vf_set(d->unit)));
     u = vi_and(vi_sll(u, 32 - (int)d->bits), vi_set(INT32_MIN));
-    vf_store(s->f + at, vi_float(vi_or(x, u)));
+    r.f = vi_float(vi_or(x, u));
+    return r;
+}
+
+/* To s->f[at..], s->e[at..]. */
+static ALWAYS void
+decode_codes(const struct decoder *d, vi u, struct side *s, unsigned at,
+             struct seen *seen)
+{
+    struct decoded x = decode(d, u, seen);
+
+    vi_store(s->e + at, vi_select(x.zero, vi_set(-126), x.e));
+    vf_store(s->f + at, x.f);
 }
 
 /* VL codes of element t, from lane `lane` on. */
@@ -120,7 +137,7 @@ load_side(const struct kn_mfma_job *j, bool b, struct side *s)
 struct scales {
     int32_t e[4 * 32];       /* block * rows + row */
     int32_t nan[32];         /* -1: a block of the row is NaN */
-    int max_e;
+    int max_e, min_e;
 };
 
 static void
@@ -130,6 +147,7 @@ load_scales(const struct kn_mfma_job *j, bool b, struct scales *s)
 
     memset(s->nan, 0, sizeof s->nan);
     s->max_e = -1000;
+    s->min_e = 1000;
     for (unsigned q = 0; q < j->row->k / 32u; q++)
         for (unsigned i = 0; i < rows; i++) {
             int x = kn_mfma_scale(j, b, i, q);
@@ -141,6 +159,8 @@ load_scales(const struct kn_mfma_job *j, bool b, struct scales *s)
             s->e[q * rows + i] = x - 127;
             if (x - 127 > s->max_e)
                 s->max_e = x - 127;
+            if (x - 127 < s->min_e)
+                s->min_e = x - 127;
         }
 }
 
@@ -429,6 +449,8 @@ load_f32(const struct kn_mfma_job *j, struct operands *o)
     memcpy(o->b.f, j->b[0], sizeof j->b[0]);
 }
 
+#include "mfma_narrow.h"
+
 bool
 KERNEL(const struct kn_mfma_job *j, kn_vreg_row *d)
 {
@@ -444,6 +466,8 @@ KERNEL(const struct kn_mfma_job *j, kn_vreg_row *d)
         dispatch(&o, j, d);
         return true;
     }
+    if (run_near(j, d))
+        return true;
     load_side(j, false, &o.a);
     load_side(j, true, &o.b);
     if (o.scaled) {

@@ -70,7 +70,7 @@ vi_lowest(vi a)
 {
     return -vi_highest(vi_sub(vi_set(0), a));
 }
-#define vi_any(a) !_mm256_testz_si256(a, a)
+#define vi_any(a) (!_mm256_testz_si256(a, a))
 #define vi_float _mm256_castsi256_ps
 #define vf_bits _mm256_castps_si256
 #define vf_load _mm256_loadu_ps
@@ -111,6 +111,53 @@ static ALWAYS vf
 vd_float(vd lo, vd hi)
 {
     return _mm256_set_m128(_mm256_cvtpd_ps(hi), _mm256_cvtpd_ps(lo));
+}
+
+#define vi_value _mm256_cvtepi32_ps
+#define vi_any_gt(a, b) vi_any(vi_gt(a, b))
+/* y where mag is at least limit, else 0. */
+#define vi_drop_below(y, mag, limit) _mm256_andnot_si256(vi_gt(limit, mag), y)
+#define vf_floor(a) _mm256_cvttps_epi32(_mm256_floor_ps(a))
+
+/* Exponents of 4 rows of VL columns, a byte each. */
+typedef __m256i vb;
+#define vb_set _mm256_set1_epi8
+#define vb_max _mm256_max_epi8
+#define vb_adds _mm256_adds_epi8
+static ALWAYS vb
+vb_columns(const int8_t *p)
+{
+    long long x;
+
+    memcpy(&x, p, sizeof x);
+    return _mm256_set1_epi64x(x);
+}
+static ALWAYS vb
+vb_rows(const int8_t *p)
+{
+    const __m256i row = _mm256_set_epi32(
+        0x03030303, 0x03030303, 0x02020202, 0x02020202, 0x01010101, 0x01010101,
+        0, 0);
+    int32_t x;
+
+    memcpy(&x, p, sizeof x);
+    return _mm256_shuffle_epi8(vi_set(x), row);
+}
+static ALWAYS vi
+vb_row(vb a, unsigned r)
+{
+    __m128i x = r < 2 ? _mm256_castsi256_si128(a)
+                      : _mm256_extracti128_si256(a, 1);
+
+    return _mm256_cvtepi8_epi32(r % 2 ? _mm_srli_si128(x, 8) : x);
+}
+static ALWAYS void
+vi_store_bytes(int8_t *p, vi a)
+{
+    __m128i x = _mm_packs_epi32(_mm256_castsi256_si128(a),
+                                _mm256_extracti128_si256(a, 1));
+
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(x, x));
 }
 
 #include "mfma_kernel.h"

@@ -58,7 +58,7 @@ vi_select(vi mask, vi yes, vi no)
 }
 #define vi_highest _mm512_reduce_max_epi32
 #define vi_lowest _mm512_reduce_min_epi32
-#define vi_any(a) _mm512_test_epi32_mask(a, a) != 0
+#define vi_any(a) (_mm512_test_epi32_mask(a, a) != 0)
 #define vi_float _mm512_castsi512_ps
 #define vf_bits _mm512_castps_si512
 #define vf_load _mm512_loadu_ps
@@ -102,6 +102,52 @@ vd_float(vd lo, vd hi)
 
     return _mm512_castpd_ps(_mm512_insertf64x4(
         x, _mm256_castps_pd(_mm512_cvtpd_ps(hi)), 1));
+}
+
+#define vi_value _mm512_cvtepi32_ps
+#define vi_any_gt(a, b) (_mm512_cmpgt_epi32_mask(a, b) != 0)
+/* y where mag is at least limit, else 0. */
+#define vi_drop_below(y, mag, limit) \
+    _mm512_maskz_mov_epi32(_mm512_cmpge_epi32_mask(mag, limit), y)
+#define vf_floor(a) \
+    _mm512_cvt_roundps_epi32(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+
+/* Exponents of 4 rows of VL columns, a byte each. */
+typedef __m512i vb;
+#define vb_set _mm512_set1_epi8
+#define vb_max _mm512_max_epi8
+#define vb_adds _mm512_adds_epi8
+static ALWAYS vb
+vb_columns(const int8_t *p)
+{
+    return _mm512_broadcast_i32x4(
+        _mm_loadu_si128((const __m128i *)(const void *)p));
+}
+static ALWAYS vb
+vb_rows(const int8_t *p)
+{
+    const __m512i row = _mm512_set_epi32(
+        0x03030303, 0x03030303, 0x03030303, 0x03030303, 0x02020202, 0x02020202,
+        0x02020202, 0x02020202, 0x01010101, 0x01010101, 0x01010101, 0x01010101,
+        0, 0, 0, 0);
+    int32_t x;
+
+    memcpy(&x, p, sizeof x);
+    return _mm512_shuffle_epi8(vi_set(x), row);
+}
+#define vb_row(a, r) _mm512_cvtepi8_epi32(vb_quarter(a, r))
+static ALWAYS __m128i
+vb_quarter(vb a, unsigned r)
+{
+    return r == 0   ? _mm512_castsi512_si128(a)
+           : r == 1 ? _mm512_extracti32x4_epi32(a, 1)
+           : r == 2 ? _mm512_extracti32x4_epi32(a, 2)
+                    : _mm512_extracti32x4_epi32(a, 3);
+}
+static ALWAYS void
+vi_store_bytes(int8_t *p, vi a)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(a));
 }
 
 #include "mfma_kernel.h"

@@ -131,4 +131,62 @@ vd_float(vd lo, vd hi)
     return (vf){x[0], x[1], y[0], y[1]};
 }
 
+#define vi_value(a) __builtin_convertvector((a), vf)
+#define vi_any_gt(a, b) vi_any(vi_gt(a, b))
+/* y where mag is at least limit, else 0. */
+#define vi_drop_below(y, mag, limit) ((y) & ~vi_gt(limit, mag))
+static ALWAYS vi
+vf_floor(vf a)
+{
+    vi x = vf_trunc(a);
+
+    return x + (vi_value(x) > a);
+}
+
+/* Exponents of 4 rows of VL columns, a byte each. */
+typedef int8_t vb __attribute__((vector_size(16)));
+typedef uint8_t vub __attribute__((vector_size(16)));
+#define vb_set(x) ((vb)((vu)vi_set((x) & 0xff) * 0x01010101u))
+static ALWAYS vb
+vb_max(vb a, vb b)
+{
+    vb more = a > b;
+
+    return (a & more) | (b & ~more);
+}
+/* Sums stay in a byte unless one of them is ZERO_E. */
+static ALWAYS vb
+vb_adds(vb a, vb b)
+{
+    vb none = vb_set(-127), zero = (a == none) | (b == none);
+
+    return ((vb)((vub)a + (vub)b) & ~zero) | (none & zero);
+}
+static ALWAYS vb
+vb_columns(const int8_t *p)
+{
+    int32_t x;
+
+    memcpy(&x, p, sizeof x);
+    return (vb)vi_set(x);
+}
+static ALWAYS vb
+vb_rows(const int8_t *p)
+{
+    const uint8_t *u = (const uint8_t *)p;
+
+    return (vb)((vu){u[0], u[1], u[2], u[3]} * 0x01010101u);
+}
+static ALWAYS vi
+vb_row(vb a, unsigned r)
+{
+    return (vi){a[4 * r], a[4 * r + 1], a[4 * r + 2], a[4 * r + 3]};
+}
+static ALWAYS void
+vi_store_bytes(int8_t *p, vi a)
+{
+    for (unsigned n = 0; n < VL; n++)
+        p[n] = (int8_t)a[n];
+}
+
 #include "mfma_kernel.h"
