@@ -11,7 +11,7 @@ enum { SRD_WORD3 = 0x00020000 };
 static LLVMValueRef
 policy(struct lower *l, const struct kn_ins *i)
 {
-    return low_i32(l, i->attr[KN_A_nt] ? 2 : 0);
+    return low_i32(l, (i->attr[KN_A_nt] ? 2 : 0) | (i->attr[KN_A_coh] ? 16 : 0));
 }
 
 /* The integer type of `bits` bits a load or store moves. */
@@ -167,6 +167,20 @@ lower_atom(struct lower *l, const struct kn_ins *i)
         "llvm.amdgcn.raw.ptr.buffer.atomic.fadd", { LLVMTypeOf(v) }, 1,
         { v, low_arg(l, i, 0, l->p8), offset(l, i, 1), low_i32(l, 0),
           low_i32(l, 0) }, 5 });
+}
+
+/* An agent-scope increment that wraps to zero: LLVM gives it no scope bits
+ * (AMDGPUUsage, memory model gfx942), for atomics always reach the point where
+ * the dies' caches agree. */
+void
+lower_arrive(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef most = low_arg(l, i, 2, l->i32);
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.raw.ptr.buffer.atomic.inc", { l->i32 }, 1,
+        { most, low_arg(l, i, 0, l->p8), offset(l, i, 1), low_i32(l, 0),
+          low_i32(l, 0) }, 5 }));
 }
 
 static LLVMValueRef

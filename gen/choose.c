@@ -278,6 +278,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     row.group_m = g->group_m ? g->group_m : row.group_m;
     row.xcd = g->xcd ? g->xcd : row.xcd;
     row.cus = g->cus ? g->cus : row.cus;
+    row.split_k = g->split_k ? g->split_k : row.split_k;
     default_waves(&row);
     if (!row.bk || row.bk > 256 || row.bk % step_k(c, p, row.bk) ||
         (p->scale == KILN_SCALE_BLOCK128 && row.bk != 128) ||
@@ -332,6 +333,21 @@ check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
+static kiln_status
+check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (!g->split_k)
+        g->split_k = 1;
+    if (g->split_k > KN_SPLIT_MOST)
+        return kn_fail(c, KILN_BAD_INPUT, "split-K divides K into at most %u "
+                       "shares, not %u", KN_SPLIT_MOST, g->split_k);
+    if (g->split_k > 1 && p->family == KILN_MOE)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has no split-K");
+    if (g->split_k > 1 && p->k < (int64_t)g->bk * g->split_k)
+        g->domain.ktail = 1;
+    return KILN_OK;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
@@ -369,9 +385,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_fail(c, KILN_UNSUPPORTED, "no tile of this family fits the "
                        "registers and LDS of %s",
                        kiln_target_name(p->target));
-    if (g->split_k > 1)
-        return kn_fail(c, KILN_UNSUPPORTED, "split-K is not available yet");
-    g->split_k = 1;
+    KN_TRY(check_split(c, p, g));
     if (!g->xcd)
         g->xcd = kn_targets[p->target].xcds;
     if (!g->group_m)

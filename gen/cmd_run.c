@@ -12,6 +12,7 @@
 #include "predict.h"
 #include "progress.h"
 #include "report.h"
+#include "shares.h"
 
 struct run {
     struct kn_tool *t;
@@ -19,6 +20,7 @@ struct run {
     kiln_problem p;
     int64_t *offs;           /* group offsets, NULL without groups */
     uint64_t offs_addr;
+    uint64_t workspace;      /* of split-K, on the device */
     struct kn_generated g;
     struct kn_operands_set ops;
     struct kn_plan plan;
@@ -149,9 +151,13 @@ plan_launch(struct run *r)
     };
 
     KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
+    KN_TRY(kn_shares_alloc(r->c, r->sim, r->plan.workspace, &r->workspace));
+    addr.workspace = r->workspace;
+    KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
     r->workgroups = (uint64_t)r->plan.grid[0] * r->plan.grid[1] *
                     r->plan.grid[2];
-    return kn_cli_select(r->c, r->t->cli, r->workgroups, &r->select);
+    KN_TRY(kn_cli_select(r->c, r->t->cli, r->workgroups, &r->select));
+    return kn_shares_select(r->c, &r->p, &r->g.cfg, r->offs, &r->select);
 }
 
 /* The GPU's output goes where the simulator's would be: one check for both. */
@@ -309,6 +315,8 @@ check_workgroup(struct run *r, uint64_t id, uint64_t total)
         struct kn_rect t = kn_tile_rect(&r->p, &r->g.cfg, r->offs, pid);
         struct kn_ref_problem p;
 
+        if (t.share)
+            continue;
         kn_operands_reference(&r->p, &r->ops, r->offs, t.group, &p);
         if (t.rows > 0 && t.cols > 0)
             KN_TRY(check_tile(r, &p, &t));
@@ -454,6 +462,7 @@ run_on_device(struct run *r, struct kn_json *j)
     KN_TRY(alloc_offsets(r));
     KN_TRY(plan_launch(r));
     KN_TRY(execute(r));
+    KN_TRY(kn_shares_check(r->c, r->sim, r->workspace));
     KN_TRY(place_findings(r));
     if (r->p.m && r->p.n) {
         KN_TRY(check_output(r));

@@ -194,6 +194,37 @@ moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
     set_int(c, q, "SLOTROWS", !p->atomic);
 }
 
+/* K divided among workgroups (share.tir, join.tir). */
+static void
+split_regions(const kiln_problem *p, const struct kn_config *g,
+              struct kn_params *q)
+{
+    bool split = g->split_k > 1;
+    bool along = split && p->scale >= KILN_SCALE_BLOCK128;
+
+    region(q, "args_split", split ? "args_split" : "");
+    region(q, "share_total", split ? "share_total" : "");
+    region(q, "share", split ? "share" : "");
+    region(q, "share_k", split ? "share_k" : "");
+    region(q, "along_a", p->layout != KILN_TN ? "along_run" : "along_rows");
+    region(q, "along_b", p->layout == KILN_NT ? "along_run" : "along_rows");
+    region(q, "along_scales", along ? "along_scales" : "");
+    region(q, "join", split ? "join" : "");
+    region(q, "joined", split ? "joined" : "");
+}
+
+static void
+split_params(struct kn_ctx *c, const kiln_problem *p,
+             const struct kn_config *g, struct kn_params *q)
+{
+    set_int(c, q, "SPLITS", g->split_k);
+    set_int(c, q, "AREA", (int64_t)kn_split_area(g));
+    set_int(c, q, "COUNTERS", 4 * KN_COUNTERS);
+    set_int(c, q, "WAVES4", 4 * (int64_t)g->wm * g->wn);
+    set_int(c, q, "BITSA", kn_elems[payload(p->a)].bits);
+    set_int(c, q, "BITSB", kn_elems[payload(p->b)].bits);
+}
+
 static void
 regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 {
@@ -305,6 +336,8 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "ADD", p->beta);
     if (p->family == KILN_MOE)
         moe_params(c, p, g, q);
+    split_params(c, p, g, q);
+    split_regions(p, g, q);
     regions(p, g, q);
     return kn_expand(c, "gemm", q, out);
 }

@@ -17,7 +17,8 @@ struct kn_domain {
     uint8_t align_a, align_b;        /* 16, 4, 2, 1 bytes */
     uint8_t align_sa, align_sb;      /* scales: 16, 4, 1 */
     uint8_t vec;                     /* 4: N % 4 == 0 and C aligned to it; 1 */
-    uint8_t ktail;                   /* 1: K may be 0 or no multiple of bk */
+    uint8_t ktail;                   /* 1: K may be 0 or no multiple of bk, or
+                                        fewer tiles than shares of them */
 };
 
 #define KN_SCHEDULES(X) X(SIMPLE, "simple")
@@ -39,6 +40,16 @@ struct kn_config {
     uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
     struct kn_domain domain;
 };
+
+/* split-K: a wave counts its shares in one of KN_COUNTERS dwords at the start
+ * of the workspace; behind them each tile has an area of so many bytes. */
+enum { KN_COUNTERS = KILN_WORKSPACE_ZEROS / 4, KN_SPLIT_MOST = 16 };
+
+static inline uint64_t
+kn_split_area(const struct kn_config *g)
+{
+    return 4ull * g->split_k * g->bm * g->bn;
+}
 
 kiln_status kn_config_parse(struct kn_ctx *c, const char *text,
                             struct kn_config *cfg);
@@ -130,9 +141,12 @@ struct kn_operands {
     uint64_t experts;        /* moe: int32, an expert per block_m sorted rows */
     uint64_t padded;         /* moe: int32, how many sorted rows count */
     uint64_t weights;        /* moe down: f32, a weight per sorted row */
+    uint64_t workspace;      /* kn_plan.workspace bytes; the counters must be
+                                zero, and are again after every launch */
 };
 struct kn_plan {
     uint32_t grid[3], block[3];
+    uint64_t workspace;      /* bytes; 0: none */
     uint32_t kernarg_size;
     uint8_t kernarg[256];   /* in the order of templates/args.tir */
 };
@@ -141,10 +155,13 @@ kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg,
                            const struct kn_operands *o, struct kn_plan *plan);
 
-/* The tiles of a launch, computed apart from the templates' own maps: tile
- * `pid` is computed by workgroup pid, or pid % cus of a persistent grid.
- * offs: the host's copy of the group offsets, NULL without groups. */
+/* The tiles of a launch (with split-K: the shares of tiles, split_k a tile),
+ * computed apart from the templates' own maps: number `pid` is computed by
+ * workgroup pid, or pid % cus of a persistent grid. offs: the host's copy of
+ * the group offsets, NULL without groups. */
 struct kn_rect {
+    uint32_t share;          /* split-K: which one */
+    uint64_t first;          /* place of the tile's share 0 in the order */
     int64_t group;           /* group or batch, else 0 */
     int64_t m0, n0;          /* in the group's own output */
     int64_t rows, cols;
@@ -153,5 +170,8 @@ uint64_t kn_tile_count(const kiln_problem *p, const struct kn_config *cfg,
                        const int64_t *offs);
 struct kn_rect kn_tile_rect(const kiln_problem *p, const struct kn_config *cfg,
                             const int64_t *offs, uint64_t pid);
+/* The workgroup at place t of the order of all `total`. */
+uint64_t kn_tile_workgroup(const struct kn_config *cfg, uint64_t total,
+                           uint64_t t);
 
 #endif

@@ -45,9 +45,11 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
                        "(%u, %u, %u, %u bytes, vec %u)", g->domain.align_a,
                        g->domain.align_b, g->domain.align_sa,
                        g->domain.align_sb, g->domain.vec);
-    if ((p->k % g->bk || !p->k) && !g->domain.ktail)
+    if ((p->k % g->bk || p->k < (int64_t)g->bk * g->split_k) &&
+        !g->domain.ktail)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for a K "
-                       "that is a positive multiple of %u, not %lld", g->bk,
+                       "that is a positive multiple of %u%s, not %lld", g->bk,
+                       g->split_k > 1 ? " with a tile for every share" : "",
                        (long long)p->k);
     return KILN_OK;
 }
@@ -145,7 +147,7 @@ most_tiles(const kiln_problem *p, const struct kn_config *g)
 
 static void
 put_arguments(struct kernarg *k, const kiln_problem *p,
-              const struct kn_operands *o)
+              const struct kn_config *g, const struct kn_operands *o)
 {
     struct kn_pitches t = kn_pitches_of(p);
     const uint64_t pointers[] = { o->a, o->b, o->c, o->sa, o->sb, o->bias,
@@ -173,6 +175,8 @@ put_arguments(struct kernarg *k, const kiln_problem *p,
     put_i32(k, t.sa);
     put_i32(k, t.sb);
     put(k, &p->alpha, 4);
+    if (g->split_k > 1)
+        put(k, &o->workspace, 8);
     if (!moe)
         return;
     put(k, &o->experts, 8);
@@ -192,18 +196,33 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
 
     KN_TRY(check_domain(c, p, g, o));
     KN_TRY(check_reach(c, p, g));
+    memset(plan, 0, sizeof *plan);
+    if (g->split_k > 1) {
+        if (grid * g->wm * g->wn > KN_COUNTERS)
+            return kn_fail(c, KILN_UNSUPPORTED, "split-K counts at most %u "
+                           "waves of tiles, this launch has %llu",
+                           KN_COUNTERS,
+                           (unsigned long long)(grid * g->wm * g->wn));
+        plan->workspace = 4ull * KN_COUNTERS + grid * kn_split_area(g);
+        grid *= g->split_k;
+    }
     if (g->cus && grid > g->cus)
         grid = g->cus;
     if (grid > 0x7fffffff)
         return kn_fail(c, KILN_UNSUPPORTED, "the launch would need %llu "
                        "workgroups", (unsigned long long)grid);
-    memset(plan, 0, sizeof *plan);
     plan->grid[0] = (uint32_t)grid;
     plan->block[0] = g->wm * g->wn * 64;
     plan->grid[1] = plan->grid[2] = plan->block[1] = plan->block[2] = 1;
-    put_arguments(&k, p, o);
+    put_arguments(&k, p, g, o);
     plan->kernarg_size = k.n;
     return KILN_OK;
+}
+
+static uint32_t
+split_of(const struct kn_config *g)
+{
+    return g->split_k ? g->split_k : 1;
 }
 
 /* Rows of group g's output. */
@@ -227,7 +246,7 @@ kn_tile_count(const kiln_problem *p, const struct kn_config *g,
 
     for (int64_t i = 0; i < group_count(p); i++)
         n += tiles_along(group_rows(p, offs, i), g->bm);
-    return n * tiles_along(p->n, g->bn);
+    return n * tiles_along(p->n, g->bn) * split_of(g);
 }
 
 /* templates/order_xcd.tir */
@@ -239,6 +258,20 @@ tile_order(const struct kn_config *g, uint64_t total, uint64_t pid)
     if (g->xcd < 2)
         return pid;
     return x * (total / g->xcd) + (x < rem ? x : rem) + pid / g->xcd;
+}
+
+uint64_t
+kn_tile_workgroup(const struct kn_config *g, uint64_t total, uint64_t t)
+{
+    uint64_t per, rem, x = 0, first = 0;
+
+    if (g->xcd < 2)
+        return t;
+    per = total / g->xcd;
+    rem = total % g->xcd;
+    while (t >= first + per + (x < rem))
+        first += per + (x++ < rem);
+    return (t - first) * g->xcd + x;
 }
 
 /* templates/band.tir */
@@ -263,6 +296,9 @@ kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
     struct kn_rect r = { 0 };
     int64_t rows = group_rows(p, offs, 0);
 
+    r.share = (uint32_t)(t % split_of(g));
+    r.first = t - r.share;
+    t /= split_of(g);
     while (t >= tiles_along(rows, g->bm) * tn) {
         t -= tiles_along(rows, g->bm) * tn;
         rows = group_rows(p, offs, ++r.group);

@@ -33,6 +33,17 @@ fill_offsets(void *user, uint64_t offset, void *dst, size_t size)
            left < size ? left : size);
 }
 
+/* A workspace where every share is the last to come: the longest way. */
+static void
+fill_last(void *user, uint64_t offset, void *dst, size_t size)
+{
+    const struct kn_config *g = user;
+    uint32_t last = g->split_k - 1;
+
+    for (size_t k = 0; k < size; k++)
+        ((uint8_t *)dst)[k] = (uint8_t)(last >> (offset + k) % 4 * 8);
+}
+
 static kiln_status
 allocate(struct device *d, const struct kn_predict *q)
 {
@@ -77,6 +88,11 @@ predict_on(struct device *d, const struct kn_predict *q,
 
     KN_TRY(allocate(d, q));
     KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
+    if (d->plan.workspace) {
+        KN_TRY(kn_sim_alloc(d->sim, d->plan.workspace, 0, fill_last,
+                            (void *)&q->g->cfg, &d->addr.workspace));
+        KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
+    }
     KN_TRY(kn_sim_load(d->sim, q->g->name, q->g->co, q->g->size, &d->code));
     l.code = d->code;
     l.kernarg = d->plan.kernarg;

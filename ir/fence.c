@@ -134,6 +134,7 @@ step(struct placer *p, size_t at, struct state *s)
         *slot_of(p, s, i->arg[0]) = 0;
         break;
     case KN_OP_ldg:
+    case KN_OP_arrive:
         issue(p, s);
         *value_of(p, s, i->dst) = 0;
         break;

@@ -15,7 +15,9 @@
  *     barrier, by itself after its own wait;
  *   - a slot is written again only when every wave's reads of it had completed
  *     at a barrier;
- *   - no copy into LDS is outstanding when the kernel ends.
+ *   - no copy into LDS is outstanding when the kernel ends;
+ *   - a wave's coherent stores have completed before it counts itself in with
+ *     `arrive`, and coherent loads wait for that count.
  *
  * Requires: verified wave-level kernel, fences placed. Changes nothing. */
 #include "proof.h"
@@ -273,6 +275,41 @@ read_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* ---- other workgroups ---- */
+
+/* What other workgroups read after they see the count was stored, and has
+ * completed, before this wave counts itself. */
+static kiln_status
+arrive(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
+{
+    const struct proof_queue *q = &s->q[PROOF_VM];
+
+    KN_TRY(use_registers(p, s, i));
+    KN_TRY(not_loading(p, s, i, i->dst));
+    if (proof_pending(s, PROOF_VM, s->share))
+        return PROOF_FAIL(p, i->at, "arrive tells other workgroups of a store "
+                          "that may still be running: %d operations were "
+                          "issued after it, %d may be outstanding",
+                          q->now - s->share, q->now - q->done);
+    s->arrival = s->load[KN_REF_INDEX(i->dst)] = proof_issue(s, PROOF_VM);
+    s->arrived = true;
+    return KILN_OK;
+}
+
+static kiln_status
+check_met(const struct proof *p, const struct proof_state *s,
+          const struct kn_ins *i)
+{
+    if (i->attr[KN_A_coh] &&
+        (!s->arrived || proof_pending(s, PROOF_VM, s->arrival)))
+        return PROOF_FAIL(p, i->at, "a coherent load may run before other "
+                          "workgroups have stored what it reads: %s",
+                          s->arrived ? "the arrive before it may still be "
+                                       "outstanding"
+                                     : "no arrive comes before it");
+    return KILN_OK;
+}
+
 /* ---- one operation ---- */
 
 static kiln_status
@@ -294,6 +331,7 @@ compute(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
     if (!i->dst)
         return KILN_OK;
     if (i->op == KN_OP_ldg) {
+        KN_TRY(check_met(p, s, i));
         s->load[KN_REF_INDEX(i->dst)] = proof_issue(s, PROOF_VM);
         s->lds[KN_REF_INDEX(i->dst)] = PROOF_DONE;
         return KILN_OK;
@@ -342,7 +380,13 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
     case KN_OP_atom:
         KN_TRY(use_registers(p, s, i));
         proof_issue(s, PROOF_VM);
+        if (i->attr[KN_A_coh]) {
+            s->share = s->q[PROOF_VM].now;
+            s->arrived = false;
+        }
         return KILN_OK;
+    case KN_OP_arrive:
+        return arrive(p, s, i);
     case KN_OP_break:
         return leave_loop(p, s, i);
     case KN_OP_ldg:

@@ -61,6 +61,9 @@ struct proof_state {
     struct proof_slot *slot;
     int32_t *load;           /* by value: youngest load into it */
     int32_t *lds;            /* by value: youngest LDS read it holds */
+    int32_t share;           /* youngest coherent store */
+    int32_t arrival;         /* youngest `arrive` */
+    bool arrived;            /* one was issued since the last such store */
 };
 
 struct proof {

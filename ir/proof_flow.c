@@ -2,10 +2,11 @@
  * the same way around every LDS access. A condition may therefore differ
  * between waves only where neither is inside.
  *
- * A value may differ when it comes from the wave number, from another such
- * value, or is assigned under a condition that may differ. Lane l holds the
- * same in every wave otherwise, also what it loads: memory that decides the
- * control flow of a kernel must not be written while it runs. */
+ * A value may differ when it comes from the wave number, from a counter that
+ * waves of other workgroups count too, from another such value, or is assigned
+ * under a condition that may differ. Lane l holds the same in every wave
+ * otherwise, also what it loads: memory that decides the control flow of a
+ * kernel must not be written while it runs. */
 #include "proof.h"
 
 struct flow {
@@ -20,7 +21,7 @@ operand_differs(const struct flow *w, const struct kn_ins *i)
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
         if (proof_is_value(i->arg[a]) && w->differs[KN_REF_INDEX(i->arg[a])])
             return true;
-    return i->op == KN_OP_wave;
+    return i->op == KN_OP_wave || i->op == KN_OP_arrive;
 }
 
 static bool

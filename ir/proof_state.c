@@ -29,6 +29,7 @@ proof_state_new(const struct proof *p)
     }
     for (size_t i = 0; i < p->f->nval; i++)
         s.load[i] = s.lds[i] = PROOF_DONE;
+    s.share = s.arrival = PROOF_DONE;
     return s;
 }
 
@@ -38,6 +39,9 @@ proof_state_copy(const struct proof *p, const struct proof_state *from)
     struct proof_state s = proof_state_new(p);
 
     s.live = from->live;
+    s.share = from->share;
+    s.arrival = from->arrival;
+    s.arrived = from->arrived;
     memcpy(s.q, from->q, sizeof s.q);
     memcpy(s.slot, from->slot, p->nslots * sizeof *s.slot);
     memcpy(s.load, from->load, p->f->nval * sizeof *s.load);
@@ -136,6 +140,8 @@ normalise(const struct proof *p, struct proof_state *s)
         if (s->lds[i] == -HORIZON)
             s->lds[i] = PROOF_DONE;
     }
+    s->share = relative(s, PROOF_VM, s->share);
+    s->arrival = relative(s, PROOF_VM, s->arrival);
     for (int q = 0; q < PROOF_QUEUES; q++) {
         struct proof_queue *x = &s->q[q];
 
@@ -223,6 +229,12 @@ proof_join(const struct proof *p, struct proof_state *a, struct proof_state *b)
     for (size_t i = 1; i < p->f->nval; i++) {
         changed |= to_max(&a->load[i], b->load[i]);
         changed |= to_min(&a->lds[i], b->lds[i]);
+    }
+    changed |= to_max(&a->share, b->share);
+    changed |= to_max(&a->arrival, b->arrival);
+    if (a->arrived && !b->arrived) {
+        a->arrived = false;
+        changed = true;
     }
     return changed;
 }

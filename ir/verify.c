@@ -248,6 +248,9 @@ check_memory(const struct kn_fn *f, const struct kn_ins *i)
     if (i->op == KN_OP_scatter && i->attr[KN_A_atomic] &&
         i->attr[KN_A_elem] != KN_T_bf16)
         return FAIL(f, i->at, "store.rows atomic=1 adds bf16 only");
+    if ((i->op == KN_OP_park || i->op == KN_OP_join) &&
+        (i->attr[KN_A_splits] < 1 || i->attr[KN_A_splits] > 16))
+        return FAIL(f, i->at, "splits= is from 1 to 16");
     if ((i->op == KN_OP_ldg || i->op == KN_OP_stg) && (off < 0 || off > 4095))
         return FAIL(f, i->at, "a buffer offset is from 0 to 4095");
     return KILN_OK;

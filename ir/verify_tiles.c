@@ -139,6 +139,8 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_addcol:
     case KN_OP_store:
     case KN_OP_scatter:
+    case KN_OP_park:
+    case KN_OP_join:
         return need(w, i, 0, ACCUMULATORS, -1);
     case KN_OP_keep:
         for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)

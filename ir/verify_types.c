@@ -317,6 +317,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_slice(f, i);
     case KN_OP_splat:
         return check_splat(f, i);
+    case KN_OP_arrive:
+        return need_result(f, i, KN_T_i32, 1);
     case KN_OP_ldg: case KN_OP_lds_ld:
         return check_load(f, i);
     case KN_OP_stg: case KN_OP_lds_st: case KN_OP_atom:

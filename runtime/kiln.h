@@ -305,7 +305,8 @@ void kiln_get_kernel(const kiln_kernel *kernel, kiln_kernel_info *info);
     X(ARG_OFFSETS, offsets) \
     X(ARG_EXPERTS, experts) \
     X(ARG_PADDED, padded) \
-    X(ARG_WEIGHTS, weights)
+    X(ARG_WEIGHTS, weights) \
+    X(ARG_WORKSPACE, workspace)
 
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
@@ -313,6 +314,8 @@ typedef enum kiln_operand {
 #undef X
     KILN_NOPERANDS
 } kiln_operand;
+
+#define KILN_WORKSPACE_ZEROS 262144
 
 /* Device addresses; NULL if the problem has no such operand. */
 typedef struct kiln_arguments {
@@ -326,7 +329,11 @@ typedef struct kiln_arguments {
     const void *experts;     /* moe: int32, an expert per block_m sorted rows */
     const void *padded;      /* moe: int32, how many sorted rows count */
     const void *weights;     /* moe down: f32, a weight per sorted row */
-    void *workspace;         /* plan.workspace bytes */
+    void *workspace;         /* plan.workspace bytes, not shared by launches
+                                that may overlap. Its first
+                                KILN_WORKSPACE_ZEROS bytes must be zero before
+                                the first launch that uses it; every launch
+                                leaves them zero */
     void *stream;            /* hipStream_t, NULL: the default one */
 } kiln_arguments;
 
@@ -345,7 +352,7 @@ typedef struct kiln_plan {
     uint32_t grid[3];        /* workgroups */
     uint32_t block[3];       /* work-items */
     uint32_t lds;            /* bytes, declared by the code object */
-    uint64_t workspace;      /* bytes of args->workspace */
+    uint64_t workspace;      /* bytes of args->workspace: split-K only */
     uint32_t kernarg_size;
     uint32_t npointers;
     uint8_t kernarg[256];
@@ -409,8 +416,8 @@ kiln_status kiln_time(kiln_function *function, const kiln_plan *plan,
 
 /* Chooses, finds or compiles, loads and launches. The first call of a shape
  * class prepares it; later ones of the class (M counts by its power of two)
- * only launch, under the terms of kiln_launch. problem->target is filled in
- * from the device. */
+ * only launch, under the terms of kiln_launch. Has no workspace, so it never
+ * divides K. problem->target is filled in from the device. */
 kiln_status kiln_run(kiln_device *device, const kiln_problem *problem,
                      const kiln_arguments *args, kiln_error *error);
 

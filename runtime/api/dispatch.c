@@ -178,11 +178,11 @@ choose(struct kn_ctx *c, const kiln_problem *p, uint32_t align,
        struct kn_config *g, struct kn_buf *why)
 {
     kiln_problem largest = *p;
-    struct kn_config first = { 0 };
+    struct kn_config first = { .split_k = 1 };
 
     largest.m = bucket_of(p->m);
     KN_TRY(kn_choose(c, &largest, &first, NULL));
-    *g = (struct kn_config){ .domain = kn_domain_of(p, align, first.bk) };
+    *g = (struct kn_config){ .split_k = 1, .domain = kn_domain_of(p, align, first.bk) };
     return kn_choose(c, &largest, g, why);
 }
 

@@ -40,6 +40,9 @@ static const struct {
     [KILN_ARG_WEIGHTS] = { offsetof(kiln_arguments, weights),
                            offsetof(struct kn_operands, weights), NO_EXTENT,
                            "weights" },
+    [KILN_ARG_WORKSPACE] = { offsetof(kiln_arguments, workspace),
+                             offsetof(struct kn_operands, workspace),
+                             NO_EXTENT, "workspace" },
 };
 
 static uint64_t
@@ -86,6 +89,8 @@ align_of(const kiln_kernel *k, int operand)
     case KILN_ARG_PADDED:
     case KILN_ARG_WEIGHTS:
         return 4;
+    case KILN_ARG_WORKSPACE:
+        return 16;
     case KILN_ARG_OFFSETS:
         return k->problem.family == KILN_MOE ? 4 : 8;
     case KILN_NOPERANDS:
@@ -100,7 +105,8 @@ is_used(const kiln_problem *p, int operand)
 {
     const struct kn_extents e = kn_extents_of(p);
 
-    if (p->family == KILN_MOE && operand == KILN_ARG_OFFSETS)
+    if (operand == KILN_ARG_WORKSPACE ||     /* where a kernel takes one */
+        (p->family == KILN_MOE && operand == KILN_ARG_OFFSETS))
         return true;
     if (operands[operand].extent == NO_EXTENT)
         return p->family == KILN_MOE && (operand != KILN_ARG_WEIGHTS ||
@@ -149,6 +155,7 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
     if (!p->m || !p->n)
         plan->grid[0] = 0;
     plan->lds = k->facts.lds;
+    plan->workspace = own.workspace;
     plan->kernarg_size = own.kernarg_size;
     memcpy(plan->kernarg, own.kernarg, own.kernarg_size);
     find_pointers(k, p, own.kernarg, plan);

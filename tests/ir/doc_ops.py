@@ -48,6 +48,8 @@ SENTENCES = {
     "rsrc": "buffer resource: base address, bytes in range",
     "ldg": "load at a byte offset; out of range reads zero",
     "stg": "store at a byte offset; out of range is dropped",
+    "arrive": "add one to a count in memory, from the third operand on back "
+              "to zero; the result is the old count",
     "dma": "copy to LDS: slot, byte of the wave's first lane (the lanes follow "
            "each other), resource, byte offset of this lane",
     "lds.ld": "LDS read at a byte of the slot; `tr=` transposes elements of so "
@@ -89,6 +91,11 @@ SENTENCES = {
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch; `add=1` adds to it",
     "acc.gate": "16 gate columns and 16 up columns become 16 columns",
+    "acc.park": "split-K: store the accumulators in the tile's area and count "
+                "this wave: area, counters, number of the share, rows left; "
+                "true for the last of `splits=` to come",
+    "acc.join": "accumulators become the sum of the area's shares, in order: "
+                "area, rows left",
     "store.rows": "write each row where its id says: pointer to the first "
                   "column, ids, tokens, slots a token, columns left, pitch; "
                   "`atomic=1` adds",

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../gen/shares.h"
+
 struct operand {
     bool used;
     struct kn_data d;
@@ -19,7 +21,7 @@ struct run {
     struct kn_ctx c;         /* of this launch */
     kiln_problem p;          /* the kernel's, with the job's sizes */
     int64_t *offs;           /* [groups + 1] */
-    uint64_t offs_at;
+    uint64_t offs_at, workspace;
     struct operand o[NUM_NOPERANDS];
     struct kn_plan plan;
     uint64_t written;        /* bytes the tiles must have written */
@@ -212,6 +214,8 @@ free_operands(struct run *r)
             kn_sim_free(r->k->sim, r->o[i].block);
     if (r->offs_at)
         kn_sim_free(r->k->sim, r->offs_at);
+    if (r->workspace)
+        kn_sim_free(r->k->sim, r->workspace);
 }
 
 /* ---- launch ------------------------------------------------------------- */
@@ -272,6 +276,9 @@ launch(struct run *r)
     r->k->counts->launches++;
     r->k->counts->macs += r->sim.macs;
     r->r->nfindings = r->sim.nfindings;
+    r->r->status = kn_shares_check(&r->c, r->k->sim, r->workspace);
+    if (r->r->status)
+        return fault(r, "workspace");
     if (j->meddle)
         j->meddle(r->k->sim, r->o[NUM_C].at, j->user);
     return true;
@@ -291,6 +298,12 @@ plan(struct run *r)
     r->r->status = kn_problem_normalise(&r->c, &p);
     if (!r->r->status)
         r->r->status = kn_plan_launch(&r->c, &p, &r->k->g.cfg, &at, &r->plan);
+    if (!r->r->status && r->plan.workspace) {
+        r->r->status = kn_shares_alloc(&r->c, r->k->sim, r->plan.workspace,
+                                       &r->workspace);
+        at.workspace = r->workspace;
+        kn_plan_launch(&r->c, &p, &r->k->g.cfg, &at, &r->plan);
+    }
     return r->r->status ? fault(r, "no launch") : true;
 }
 
@@ -505,7 +518,7 @@ check_selected(struct run *r)
             struct kn_rect rect = kn_tile_rect(&r->p, &r->k->g.cfg, r->offs,
                                                t);
 
-            if (!check_rect(r, &rect))
+            if (!rect.share && !check_rect(r, &rect))
                 return false;
         }
     return true;

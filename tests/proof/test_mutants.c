@@ -23,41 +23,46 @@ struct pick {
     uint32_t bm, bn, wm, wn, stages;
     int64_t n, k;
     uint32_t base;           /* alignment of the operands */
+    uint32_t split;          /* shares of K, 0: not divided */
 };
 
 /* Every family and target, both ways into LDS, every loop and every compute
  * region. */
 static const struct pick few[] = {
     { KILN_GEMM, 0, KILN_GFX950, KILN_BF16, KILN_NT, KILN_SCALE_NONE,
-      256, 256, 2, 4, 2, 4096, 4104, 16 },
+      256, 256, 2, 4, 2, 4096, 4104, 16, 0 },
     { KILN_GEMM, 304, KILN_GFX950, KILN_FP8, KILN_NN, KILN_SCALE_ROW,
-      128, 128, 2, 2, 2, 4096, 4112, 16 },
+      128, 128, 2, 2, 2, 4096, 4112, 16, 0 },
     { KILN_GEMM, 0, KILN_GFX950, KILN_F16, KILN_TN, KILN_SCALE_NONE,
-      64, 64, 2, 2, 3, 4096, 4096, 16 },
+      64, 64, 2, 2, 3, 4096, 4096, 16, 0 },
     { KILN_GEMM, 0, KILN_GFX950, KILN_MXFP4, KILN_NT, KILN_SCALE_MX32,
-      64, 64, 2, 2, 2, 4096, 8192, 16 },
+      64, 64, 2, 2, 2, 4096, 8192, 16, 0 },
     { KILN_GEMM, 0, KILN_GFX950, KILN_MXFP6, KILN_NT, KILN_SCALE_MX32,
-      64, 64, 2, 2, 2, 4096, 4128, 16 },
+      64, 64, 2, 2, 2, 4096, 4128, 16, 0 },
     { KILN_GEMM, 0, KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128,
-      64, 64, 2, 2, 2, 4096, 4224, 16 },
+      64, 64, 2, 2, 2, 4096, 4224, 16, 0 },
     { KILN_GEMM, 0, KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_TENSOR,
-      64, 64, 2, 2, 2, 4096, 4100, 16 },
+      64, 64, 2, 2, 2, 4096, 4100, 16, 0 },
     { KILN_GEMM, 304, KILN_GFX942, KILN_BF16, KILN_TN, KILN_SCALE_NONE,
-      64, 64, 2, 2, 1, 4096, 4100, 16 },
+      64, 64, 2, 2, 1, 4096, 4100, 16, 0 },
     { KILN_GEMM, 0, KILN_GFX942, KILN_I8, KILN_NN, KILN_SCALE_ROW,
-      32, 64, 2, 2, 2, 4101, 4101, 1 },
+      32, 64, 2, 2, 2, 4101, 4101, 1, 0 },
     { KILN_GEMM, 0, KILN_GFX942, KILN_FP8, KILN_NT, KILN_SCALE_BLOCK128,
-      64, 64, 2, 2, 2, 4096, 4224, 16 },
+      64, 64, 2, 2, 2, 4096, 4224, 16, 0 },
     { KILN_BATCHED, 0, KILN_GFX950, KILN_FP8, KILN_NT, KILN_SCALE_ROW,
-      64, 64, 2, 2, 2, 4096, 4112, 16 },
+      64, 64, 2, 2, 2, 4096, 4112, 16, 0 },
     { KILN_GROUPED, 256, KILN_GFX950, KILN_BF16, KILN_NT, KILN_SCALE_NONE,
-      64, 64, 2, 2, 2, 4096, 4104, 16 },
+      64, 64, 2, 2, 2, 4096, 4104, 16, 0 },
     { KILN_GROUPED, 0, KILN_GFX950, KILN_FP8, KILN_NN, KILN_SCALE_TENSOR,
-      64, 64, 2, 2, 3, 4096, 4112, 16 },
+      64, 64, 2, 2, 3, 4096, 4112, 16, 0 },
     { KILN_WGRAD, 256, KILN_GFX950, KILN_BF16, KILN_TN, KILN_SCALE_NONE,
-      64, 64, 2, 2, 2, 4096, 4104, 16 },
+      64, 64, 2, 2, 2, 4096, 4104, 16, 0 },
     { KILN_WGRAD, 0, KILN_GFX942, KILN_BF16, KILN_TN, KILN_SCALE_NONE,
-      64, 64, 2, 2, 2, 4096, 4104, 16 },
+      64, 64, 2, 2, 2, 4096, 4104, 16, 0 },
+    { KILN_GEMM, 0, KILN_GFX950, KILN_MXFP8, KILN_NT, KILN_SCALE_MX32,
+      64, 64, 2, 2, 2, 4096, 8192, 16, 4 },
+    { KILN_GEMM, 304, KILN_GFX942, KILN_I8, KILN_NN, KILN_SCALE_ROW,
+      32, 64, 2, 2, 2, 4101, 4101, 1, 2 },
 };
 
 static void
@@ -79,7 +84,8 @@ generate(struct kn_ctx *c, const struct pick *x)
                        .bias = x->family != KILN_WGRAD, .beta = 1, .m = 4096,
                        .n = x->n, .k = x->k };
     struct kn_config g = { .bm = x->bm, .bn = x->bn, .wm = x->wm, .wn = x->wn,
-                           .stages = x->stages, .cus = x->cus };
+                           .stages = x->stages, .cus = x->cus,
+                           .split_k = x->split };
     struct kn_fn *f;
 
     p.batch = x->family == KILN_BATCHED ? 4 : 0;

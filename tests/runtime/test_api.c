@@ -91,6 +91,39 @@ one_kernel_many_shapes(void **state)
     kiln_release(k);
 }
 
+/* The counters are zero once; no launch needs them cleared again. */
+static void
+split_k_reuses_its_workspace(void **state)
+{
+    static const char zeros[KILN_WORKSPACE_ZEROS];
+    kiln_problem p = small_problem(50, 36, 700);
+    struct operands o;
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_plan plan;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64 split-k=4", &k, &e), &e);
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    assert_int_equal(plan.grid[0], 16);
+    assert_int_equal(plan.workspace, KILN_WORKSPACE_ZEROS + 16 * 32 * 32 * 4);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    make_operands(&o, t.d, &p);
+    assert_int_equal(kiln_launch(f, &plan, &o.args, &e), KILN_BAD_INPUT);
+    assert_string_equal(e.text, "the kernel needs 'workspace', its address "
+                        "is NULL");
+    assert_ok(kiln_malloc(t.d, plan.workspace, &o.args.workspace, &e), &e);
+    assert_ok(kiln_upload(t.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
+    for (int i = 0; i < 3; i++)
+        assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
+    check_output(&o);
+    assert_ok(kiln_free(t.d, o.args.workspace, &e), &e);
+    drop_operands(&o);
+    kiln_unload(f);
+    kiln_release(k);
+}
+
 static void
 empty_problem_launches_nothing(void **state)
 {
@@ -350,6 +383,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compile_plan_launch),
         cmocka_unit_test(one_kernel_many_shapes),
+        cmocka_unit_test(split_k_reuses_its_workspace),
         cmocka_unit_test(empty_problem_launches_nothing),
         cmocka_unit_test(second_compile_is_the_same_kernel),
         cmocka_unit_test(lookup_does_not_compile),

@@ -1,0 +1,235 @@
+/* Split-K: every kind of kernel with its K divided, and that the sum does not
+ * depend on which workgroup comes last, nor exact sums on the division.
+ *
+ * usage: split TARGET [full]   full: every kind, not every few */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sweep.h"
+
+static struct num_counts counts;
+static kiln_target target;
+static bool full;
+
+/* ---- every kind --------------------------------------------------------- */
+
+struct kinds {
+    uint32_t n, tried;
+    char text[900];
+};
+
+static const int64_t lens[] = { 96, 0, 640, 33 };
+static const int64_t blocks[] = { 96, 0, 640, 32 };
+
+static struct num_job
+job_of(const kiln_problem *p, const struct kn_config *g, uint32_t salt)
+{
+    static const int64_t depth[] = { 64, 544, 700, 1024 };
+    struct num_job j = { .mode = KN_DATA_EXACT, .seed = salt,
+                         .order = (enum kn_sim_order)(salt % 3),
+                         .order_seed = salt };
+
+    j.p.m = salt % 2 ? 17 : 70;
+    j.p.n = salt % 3 ? 36 : 129;
+    j.p.k = g->domain.ktail ? depth[salt % 4] : 8 * (int64_t)g->bk;
+    j.p.alpha = 0.5f;
+    j.p.batch = p->family == KILN_BATCHED ? 2 : 0;
+    if (p->family == KILN_GROUPED || p->family == KILN_WGRAD) {
+        j.p.groups = 4;
+        j.lens = num_is_mx(p->a) ? blocks : lens;
+    }
+    return j;
+}
+
+static void
+try_kind(void *user, const kiln_problem *kind)
+{
+    static const uint32_t splits[] = { 2, 4, 8, 3 };
+    struct kinds *s = user;
+    kiln_problem p = *kind;
+    struct num_kernel k;
+    struct kn_config g = { .bm = 32, .bn = 64,
+                           .split_k = splits[s->n % 4] };
+
+    s->n++;
+    if (!full && s->n % (p.family == KILN_GEMM ? 3 : 6))
+        return;
+    if (!p.out)
+        p.out = p.a == KILN_I8 && !p.scale ? KILN_I32 : KILN_BF16;
+    g.domain = num_weakest(&p);
+    g.domain.ktail = p.family == KILN_WGRAD || s->n % 5 != 0;
+    g.cus = s->n % 7 == 3 ? 3 : 0;
+    p.bias = p.out != KILN_I32 && p.family != KILN_WGRAD && s->n % 2;
+    p.beta = p.out != KILN_I32 && s->n % 3 == 1;
+    if (!num_open(&k, &counts, &p, &g)) {
+        snprintf(s->text, sizeof s->text, "kind %u: %s", s->n, k.c.err.text);
+    } else {
+        for (uint32_t i = 0; i < 2; i++) {
+            struct num_job j = job_of(&p, &k.g.cfg, s->n + i);
+
+            num_try(&k, &j, s->text);
+        }
+    }
+    num_close(&k);
+    s->tried++;
+}
+
+static void
+family(kiln_family f)
+{
+    struct kinds s = { 0 };
+
+    num_each_kind(target, f, try_kind, &s);
+    print_message("# %u of %u kinds\n", s.tried, s.n);
+    assert_true(s.tried > 1);
+    if (*s.text)
+        fail_msg("%s", s.text);
+}
+
+static void
+dense(void **state)
+{
+    (void)state;
+    family(KILN_GEMM);
+}
+
+static void
+batched(void **state)
+{
+    (void)state;
+    family(KILN_BATCHED);
+}
+
+static void
+grouped(void **state)
+{
+    (void)state;
+    family(KILN_GROUPED);
+}
+
+static void
+ragged_k(void **state)
+{
+    (void)state;
+    family(KILN_WGRAD);
+}
+
+/* ---- the same bits ------------------------------------------------------ */
+
+enum { M = 50, N = 100, K = 1000 };
+
+static void
+read_all(struct kn_sim *sim, uint64_t c, void *user)
+{
+    assert_int_equal(kn_sim_read(sim, c, user, M * N * 4), KILN_OK);
+}
+
+static kiln_problem
+plain(void)
+{
+    return (kiln_problem){ .target = target, .a = KILN_BF16, .b = KILN_BF16,
+                           .out = KILN_F32, .layout = KILN_NT };
+}
+
+static void
+output(const struct kn_config *g, const struct num_job *j, uint8_t *bytes)
+{
+    kiln_problem p = plain();
+    struct num_job job = *j;
+    struct num_result r;
+    struct num_kernel k;
+
+    job.p.m = M, job.p.n = N, job.p.k = K;
+    job.meddle = read_all;
+    job.user = bytes;
+    if (!num_open(&k, &counts, &p, g))
+        fail_msg("%s", k.c.err.text);
+    if (!num_launch(&k, &job, &r) || !r.ok)
+        fail_msg("%s", r.text);
+    num_close(&k);
+}
+
+/* Sums that round: the order of the workgroups must not show in them. */
+static void
+any_order_of_workgroups(void **state)
+{
+    static uint8_t first[M * N * 4], bytes[M * N * 4];
+    uint64_t ids[2 * 2 * 4];
+    struct kn_config g = { .bm = 32, .bn = 64, .split_k = 4 };
+    struct num_job j = { .mode = KN_DATA_RANDOM, .ids = ids, .nids = 16 };
+
+    (void)state;
+    for (uint64_t turn = 0; turn < 4; turn++) {
+        for (uint64_t i = 0; i < 16; i++)
+            ids[i] = turn == 0 ? i : turn == 1 ? 15 - i
+                   : (i * (2 * turn + 1) + turn) % 16;
+        output(&g, &j, turn ? bytes : first);
+        if (turn)
+            assert_memory_equal(bytes, first, sizeof first);
+    }
+}
+
+static void
+exact_sums_do_not_depend_on_the_split(void **state)
+{
+    static const uint32_t splits[] = { 1, 2, 4, 8, 16 };
+    static uint8_t first[M * N * 4], bytes[M * N * 4];
+    struct num_job j = { .mode = KN_DATA_EXACT };
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct kn_config g = { .bm = 32, .bn = 64, .split_k = splits[i] };
+
+        output(&g, &j, i ? bytes : first);
+        if (i)
+            assert_memory_equal(bytes, first, sizeof first);
+    }
+}
+
+/* ---- the check itself --------------------------------------------------- */
+
+/* A launch in which one share is missing leaves its tile unwritten and its
+ * counter behind. */
+static void
+missing_share_is_seen(void **state)
+{
+    static const uint64_t ids[] = { 0, 1, 2 };
+    struct kn_config g = { .bm = 64, .bn = 128, .xcd = 1, .split_k = 4 };
+    struct num_job j = { .ids = ids, .nids = 3,
+                         .p = { .m = M, .n = N, .k = K } };
+    kiln_problem p = plain();
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    if (!num_open(&k, &counts, &p, &g))
+        fail_msg("%s", k.c.err.text);
+    assert_false(num_launch(&k, &j, &r));
+    assert_non_null(strstr(r.text, "counter 0 of the workspace is 3"));
+    num_close(&k);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dense),
+        cmocka_unit_test(batched),
+        cmocka_unit_test(grouped),
+        cmocka_unit_test(ragged_k),
+        cmocka_unit_test(any_order_of_workgroups),
+        cmocka_unit_test(exact_sums_do_not_depend_on_the_split),
+        cmocka_unit_test(missing_share_is_seen),
+    };
+
+    target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
+                                                    : KILN_GFX950;
+    full = argc > 2 && !strcmp(argv[2], "full");
+    return cmocka_run_group_tests_name("split", tests, NULL, NULL);
+}
