@@ -222,7 +222,9 @@ split_params(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "COUNTERS", 4 * KN_COUNTERS);
     set_int(c, q, "WAVES4", 4 * (int64_t)g->wm * g->wn);
     set_int(c, q, "BITSA", kn_elems[payload(p->a)].bits);
-    set_int(c, q, "BITSB", kn_elems[payload(p->b)].bits);
+    set_int(c, q, "BITSB", (int64_t)kn_elems[payload(p->b)].bits *
+                           (p->b_layout ? KN_PANEL : 1));
+    set_int(c, q, "KSHIFT", p->scale_layout ? 0 : 5);
 }
 
 static void
