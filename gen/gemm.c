@@ -1,6 +1,7 @@
 /* gemm.c - THE generator: a problem and a configuration name the parameters
  * and regions of templates/gemm.tir. A new variant is another region. */
 #include "instantiate.h"
+#include "layout.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -146,7 +146,7 @@ row_elements(struct dist *d, const struct kn_lds *l, kn_ref k)
 }
 
 /* K-contiguous: (rows - 1) * pitch + bytes(K) from the tile's first row; of
- * panels, whole ones. */
+ * panels of 16 rows, (panels - 1) * 16 * pitch + 16 * bytes(K). */
 static void
 view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
              kn_ref k)
@@ -159,8 +159,11 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
     if (!v->up && !v->row)
         n = dist_ic(d, KN_OP_smin, n, l->rows);
     if (l->panel) {
-        n = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, n, 15), -16);
-        dist_move(d, v->rem, dist_i2(d, KN_OP_mul, n, v->pitch));
+        k = to_bytes(d, k, kn_elems[l->elem].bits);
+        n = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, n, -1), -16);
+        n = dist_i2(d, KN_OP_mul, n, v->pitch);
+        dist_move(d, v->rem, dist_i2(d, KN_OP_add, n,
+                                     dist_ic(d, KN_OP_shl, k, 4)));
         return;
     }
     k = row_elements(d, l, k);
