@@ -157,7 +157,8 @@ write_entry(struct kn_buf *b, const struct kn_program *p, uint32_t n,
 }
 
 /* Where each instruction comes from: the places in order of appearance, and
- * pairs of an offset and the place that holds from there on. */
+ * pairs of an offset and the place that holds from there on. The first place
+ * stands for what LLVM added of its own. */
 static void
 write_places(struct kn_buf *b, const struct kn_program *p,
              const struct kn_fn *f, const struct kn_line_map *lines)
@@ -166,7 +167,7 @@ write_places(struct kn_buf *b, const struct kn_program *p,
     struct kn_buf at = { .c = b->c };
     uint32_t last = UINT32_MAX, names = 0;
 
-    kn_put(b, ",\n  \"places\": [\"\"");
+    kn_put(b, ",\n  \"places\": [\"compiler\"");
     for (uint32_t n = 0; n < p->n; n++) {
         uint32_t ins = kn_lines_find(lines, offset_of(p, n));
 

@@ -29,7 +29,8 @@ kiln_status kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
                          const struct kn_program *p, struct kn_slots *out);
 
 /* What the certificate says each instruction of this program comes from,
- * such as "tile.tir:31 mfma"; NULL where it does not say. */
+ * such as "tile.tir:31 mfma", or "compiler" for what LLVM added of its own;
+ * NULL where it does not say. */
 kiln_status kn_cert_places(struct kn_ctx *c, const char *text, size_t size,
                            const struct kn_program *p, const char ***out);
 

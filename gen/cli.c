@@ -18,11 +18,14 @@ enum {
     MERGE = bit_merge,
     PACK = bit_pack,
     TUNE = bit_tune,
-    GEN = GENERATE | TIME | BENCH | TUNE,
     EXEC = bit_exec,
     CHECK = bit_check,
     INFO = bit_info,
     DIFF = bit_diff,
+    PARITY = bit_parity,
+    REPORT = bit_report,
+    MAKES = INFO | PARITY | REPORT, /* takes a problem for a kernel */
+    GEN = GENERATE | TIME | BENCH | TUNE | MAKES,
     LIST = bit_list,
     COMPARE = bit_compare,
     SELFTEST = bit_selftest

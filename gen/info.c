@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../emit/isa/cfg.h"
+#include "facts.h"
 #include "json.h"
 
 enum { SIMDS = 4, MAX_WAVES = 8, FILE_REGS = 512 };
@@ -23,6 +24,9 @@ struct info {
     struct kn_buf *text;
     struct kn_json j;
     const struct kn_object *o;
+    struct kn_subject *s;
+    struct kn_bank_facts banks;
+    uint32_t waves;          /* of a workgroup */
 };
 
 /* LDS of a CU and the granule it is given out in (LLVM AMDGPUUsage). */
@@ -212,6 +216,91 @@ put_census(struct info *f, const struct kn_census *t)
                 t->accvgpr);
 }
 
+/* What an iteration computes, and how many there are. */
+static void
+put_work(struct info *f, const struct kn_cfg *g, uint32_t l)
+{
+    uint64_t flops = 0, times;
+    int end;
+
+    for (uint32_t i = 0; i < g->p->n; i++)
+        if (kn_loop_contains(g, l, i))
+            flops += kn_inst_flops(&g->p->inst[i]);
+    times = kn_loop_bound(g, l, &end);
+    if (flops)
+        kn_putf(f->text, "      %" PRIu64 " FLOP an iteration of a wave, %"
+                PRIu64 " of a workgroup of %" PRIu32 " waves\n", flops,
+                flops * f->waves, f->waves);
+    if (times)
+        kn_putf(f->text, "      %" PRIu64 " iterations\n", times);
+    else if (end >= 0)
+        kn_putf(f->text, "      iterations: until s%d\n", end);
+    kn_json_uint(&f->j, "flops_wave", flops);
+    kn_json_uint(&f->j, "flops_workgroup", flops * f->waves);
+    kn_json_uint(&f->j, "iterations", times);
+    kn_json_int(&f->j, "bound_sgpr", end);
+}
+
+/* Each LDS access of the loop whose lanes' addresses the code gives away. */
+static void
+put_banks(struct info *f, const struct kn_cfg *g, uint32_t l)
+{
+    uint32_t n = 0, clean = 0;
+
+    kn_json_open(&f->j, "lds_accesses", '[');
+    for (uint32_t k = 0; k < f->banks.naccess; k++) {
+        const struct kn_bank_access *a = &f->banks.access[k];
+        uint64_t pc = g->p->inst[a->inst].pc;
+        const char *name = kn_isa[g->p->inst[a->inst].op].mnemonic;
+
+        if (!kn_loop_contains(g, l, a->inst))
+            continue;
+        n++;
+        clean += a->clocks <= a->best;
+        if (a->clocks > a->best)
+            kn_putf(f->text, "      bank conflict at 0x%" PRIx64 ": %s takes "
+                    "%" PRIu32 " clocks of the banks, not %" PRIu32 "%s%s\n",
+                    pc, name, a->clocks, a->best,
+                    f->s->place[a->inst] ? ", " : "",
+                    f->s->place[a->inst] ? f->s->place[a->inst] : "");
+        kn_json_open(&f->j, NULL, '{');
+        kn_json_uint(&f->j, "pc", pc);
+        kn_json_uint(&f->j, "clocks", a->clocks);
+        kn_json_uint(&f->j, "best", a->best);
+        kn_json_close(&f->j, '}');
+    }
+    kn_json_close(&f->j, ']');
+    if (n)
+        kn_putf(f->text, "      %" PRIu32 " of %" PRIu32 " decided LDS "
+                "accesses have no bank conflict\n", clean, n);
+}
+
+/* The template lines a loop came from, by count. */
+static void
+put_places(struct info *f, const struct kn_cfg *g, uint32_t l)
+{
+    const char **place = KN_NEW(f->c, const char *, g->p->n + 1);
+    uint32_t *count = KN_NEW(f->c, uint32_t, g->p->n + 1), n = 0;
+
+    for (uint32_t i = 0; i < g->p->n; i++) {
+        uint32_t k = 0;
+
+        if (!f->s->place[i] || !kn_loop_contains(g, l, i))
+            continue;
+        while (k < n && strcmp(place[k], f->s->place[i]))
+            k++;
+        place[k] = f->s->place[i];
+        n += k == n;
+        count[k]++;
+    }
+    kn_json_open(&f->j, "from", '{');
+    for (uint32_t k = 0; k < n; k++) {
+        kn_putf(f->text, "      %5" PRIu32 " from %s\n", count[k], place[k]);
+        kn_json_uint(&f->j, place[k], count[k]);
+    }
+    kn_json_close(&f->j, '}');
+}
+
 static kiln_status
 put_loop(struct info *f, const struct kn_cfg *g, uint32_t l, bool main_loop)
 {
@@ -231,6 +320,9 @@ put_loop(struct info *f, const struct kn_cfg *g, uint32_t l, bool main_loop)
     kn_json_uint(&f->j, "depth", q->depth);
     kn_json_bool(&f->j, "main", main_loop);
     put_census(f, &t);
+    put_work(f, g, l);
+    put_banks(f, g, l);
+    put_places(f, g, l);
     kn_json_close(&f->j, '}');
     return KILN_OK;
 }
@@ -272,8 +364,7 @@ put_all(struct info *f, const struct kn_cfg *g)
 static kiln_status
 put_code(struct info *f, const struct kn_object_kernel *k)
 {
-    struct kn_program p;
-    struct kn_cfg g;
+    const struct kn_cfg *g = &f->s->g;
     struct kn_census t;
 
     kn_json_uint(&f->j, "code_bytes", k->code_size);
@@ -284,16 +375,17 @@ put_code(struct info *f, const struct kn_object_kernel *k)
         kn_put(f->text, "\n");
         return KILN_OK;
     }
-    KN_TRY(kn_decode(f->c, f->o, k, false, &p));
-    KN_TRY(kn_cfg_build(f->c, &p, &g));
-    KN_TRY(put_all(f, &g));
-    KN_TRY(kn_census_take(f->c, &g, KN_CENSUS_REACHED, &t));
+    KN_TRY(kn_subject_decode(f->c, f->s, k));
+    KN_TRY(kn_banks_find(f->c, g->p, &f->banks));
+    f->waves = ((k->max_workgroup ? k->max_workgroup : 256) + 63) / 64;
+    KN_TRY(put_all(f, g));
+    KN_TRY(kn_census_take(f->c, g, KN_CENSUS_REACHED, &t));
     kn_putf(f->text, "; %" PRIu32 " instructions reached", t.n);
-    kn_json_uint(&f->j, "instructions", p.n);
+    kn_json_uint(&f->j, "instructions", g->p->n);
     kn_json_open(&f->j, "reached", '{');
     put_census(f, &t);
     kn_json_close(&f->j, '}');
-    return put_loops(f, &g);
+    return put_loops(f, g);
 }
 
 static kiln_status
@@ -332,21 +424,28 @@ kiln_status
 kn_info_print(const char *name, const void *bytes, size_t size, bool json,
               struct kn_buf *out)
 {
+    struct kn_subject s = { .name = name, .bytes = bytes, .size = size };
+
+    KN_TRY(kn_object_read(out->c, name, bytes, size, &s.o));
+    return kn_info_subject(&s, json, out);
+}
+
+kiln_status
+kn_info_subject(struct kn_subject *s, bool json, struct kn_buf *out)
+{
     struct kn_ctx *c = out->c;
     struct kn_buf text = { .c = c };
-    struct info f = { .c = c, .text = &text, .j = { .b = { .c = c } } };
-    struct kn_object o;
+    struct info f = { .c = c, .text = &text, .j = { .b = { .c = c } },
+                      .o = &s->o, .s = s };
 
-    KN_TRY(kn_object_read(c, name, bytes, size, &o));
-    f.o = &o;
     kn_json_open(&f.j, NULL, '{');
-    put_file(&f, name);
-    if (o.nkernels == 1) {
-        KN_TRY(put_kernel(&f, "kernel", &o.kernels[0]));
+    put_file(&f, s->name);
+    if (s->o.nkernels == 1) {
+        KN_TRY(put_kernel(&f, "kernel", &s->o.kernels[0]));
     } else {
         kn_json_open(&f.j, "kernels", '[');
-        for (uint32_t i = 0; i < o.nkernels; i++)
-            KN_TRY(put_kernel(&f, NULL, &o.kernels[i]));
+        for (uint32_t i = 0; i < s->o.nkernels; i++)
+            KN_TRY(put_kernel(&f, NULL, &s->o.kernels[i]));
         kn_json_close(&f.j, ']');
     }
     kn_json_close(&f.j, '}');

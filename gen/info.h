@@ -2,7 +2,7 @@
 #ifndef KN_INFO_H
 #define KN_INFO_H
 
-#include "../emit/isa/object.h"
+#include "subject.h"
 
 /* How many waves of a kernel fit, and what stops more. */
 struct kn_occupancy {
@@ -23,5 +23,10 @@ struct kn_occupancy kn_occupancy_of(kiln_target t,
  * go to out->c. */
 kiln_status kn_info_print(const char *name, const void *bytes, size_t size,
                           bool json, struct kn_buf *out);
+
+/* The same of a subject that was read, with the places its certificate gives
+ * the instructions. */
+kiln_status kn_info_subject(struct kn_subject *s, bool json,
+                            struct kn_buf *out);
 
 #endif

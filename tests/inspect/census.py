@@ -36,30 +36,28 @@ def timed(*words):
     return got, best
 
 
-def symbol_size(llvm, path, symbol):
+def symbol_range(llvm, path, symbol):
     text = run(os.path.join(llvm, "llvm-readelf"), "-sW", path).stdout
     for line in text.split("\n"):
         word = line.split()
         if len(word) == 8 and word[7] == symbol:
-            return int(word[2], 0)
-    return 0
+            return int(word[1], 16), int(word[2], 0)
+    return 0, 0
 
 
-def objdump(llvm, path, symbol):
-    """Mnemonics with "lds", and wait texts, of one kernel. llvm-objdump goes
-    on to the next symbol; what lies behind this one is padding."""
-    size = symbol_size(llvm, path, symbol) or 1 << 62
-    first = None
+def objdump(llvm, path, kernel):
+    """Mnemonics with "lds", and wait texts, of one kernel. A symbol without a
+    size is believed to be as long as kiln says."""
+    first, size = symbol_range(llvm, path, kernel["name"])
+    size = size or kernel["code_bytes"]
     text = run(os.path.join(llvm, "llvm-objdump"), "-d", "--no-show-raw-insn",
-               "--disassemble-symbols=" + symbol, path).stdout
+               "--start-address=%d" % first,
+               "--stop-address=%d" % (first + size), path).stdout
     ops, waits = collections.Counter(), collections.Counter()
     for line in text.split("\n"):
-        m = re.match(r"\s+([a-z]\w+)(.*?)// ([0-9A-F]+)", line)
+        m = re.match(r"\s+([a-z]\w+)(.*?)//", line)
         if not m:
             continue
-        first = int(m.group(3), 16) if first is None else first
-        if int(m.group(3), 16) - first >= size:
-            break
         name = SUFFIX.sub("", m.group(1))
         rest = m.group(2)
         lds = " lds" in rest or "_load_lds_" in name
@@ -86,7 +84,7 @@ def check(kilnc, llvm, path):
         return "info: %.2f s" % took
     facts = json.loads(got.stdout)
     for kernel in facts.get("kernels") or [facts["kernel"]]:
-        ops, waits = objdump(llvm, path, kernel["name"])
+        ops, waits = objdump(llvm, path, kernel)
         mine, my_waits = census(kernel)
         if ("unknown", False) in mine:
             return "%d instructions not decoded" % mine["unknown", False]

@@ -54,6 +54,8 @@ static const char pipeline[] =
     "          1 s_waitcnt vmcnt(6) lgkmcnt(0)\n"
     "          1 s_waitcnt lgkmcnt(0)\n"
     "          1 s_barrier\n"
+    "      32768 FLOP an iteration of a wave, 262144 of a workgroup of 8 waves\n"
+    "      8 iterations\n"
     "kernel    nested\n";
 
 static void
