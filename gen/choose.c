@@ -318,8 +318,6 @@ pick_tuned(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 static kiln_status
 check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    if (g->cus)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe has no persistent launch");
     if (g->bm && g->bm != p->block_m)
         return kn_fail(c, KILN_BAD_INPUT, "the rows of a moe tile are the "
                        "sorter's --block-m %u, not %u", p->block_m, g->bm);
@@ -345,6 +343,20 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has no split-K");
     if (g->split_k > 1 && p->k < (int64_t)g->bk * g->split_k)
         g->domain.ktail = 1;
+    return KILN_OK;
+}
+
+/* Surplus tiles of large blocks would copy too much in vain. */
+static kiln_status
+choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    bool can = kn_direct(p, g) && g->stages == 2 && !g->cus;
+
+    if (!g->early)
+        g->early = can && g->bm <= 32 ? KN_EARLY_BOTH : KN_EARLY_IDS;
+    if (kn_early_copy(g) && !can)
+        return kn_fail(c, KILN_BAD_INPUT, "--early copy needs a launch that "
+                       "is not persistent, with 2 stages filled directly");
     return KILN_OK;
 }
 
@@ -386,6 +398,10 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        "registers and LDS of %s",
                        kiln_target_name(p->target));
     KN_TRY(check_split(c, p, g));
+    if (p->family == KILN_MOE)
+        KN_TRY(choose_early(c, p, g));
+    else
+        g->early = 0;
     if (!g->xcd)
         g->xcd = kn_targets[p->target].xcds;
     if (!g->group_m)

@@ -168,33 +168,41 @@ launch(struct moe_run *m, struct moe_part *s)
 
 /* ---- check ---- */
 
-/* The tile workgroup `id` computes: templates/total_moe.tir and band.tir. */
+/* Tile number `id`: templates/total_moe.tir, total_moe_early.tir, band.tir. */
 static struct kn_rect
 tile_of(const struct moe_run *m, const struct moe_part *s, uint64_t id)
 {
     kiln_problem p = s->p;
     struct kn_config g = s->g.cfg;
     struct kn_rect r = { 0 };
+    bool room = kn_early_copy(&g);
 
     p.family = KILN_GEMM;
     p.groups = 0;
-    p.m = m->sorted.padded;
+    p.m = room ? m->sorted.room : m->sorted.padded;
     g.bn = kn_tile_columns(&s->p, &s->g.cfg);
     p.stage = KILN_MOE_NONE;
     if (id < kn_tile_count(&p, &g, NULL))
         r = kn_tile_rect(&p, &g, NULL, id);
+    if (r.m0 >= m->sorted.padded)
+        r.rows = 0;
     return r;
 }
 
-/* The ids of a tile that are no padding. */
+/* The ids of a tile that are no padding and whose expert is here. */
 static int64_t
 tile_ids(const struct moe_run *m, const struct kn_rect *t, int32_t *ids)
 {
     int64_t n = 0;
 
-    for (int64_t i = 0; i < t->rows; i++)
-        if ((m->sorted.ids[t->m0 + i] & 0xffffff) < m->r.tokens)
-            ids[n++] = m->sorted.ids[t->m0 + i];
+    for (int64_t i = 0; i < t->rows; i++) {
+        uint32_t id = (uint32_t)m->sorted.ids[t->m0 + i];
+        int64_t token = id & 0xffffff;
+
+        if (token < m->r.tokens &&
+            m->r.expert[token * m->r.topk + (id >> 24)] >= 0)
+            ids[n++] = (int32_t)id;
+    }
     return n;
 }
 
@@ -347,6 +355,8 @@ check_reduce(struct moe_run *m, struct moe_part *s)
     double *abssum = KN_NEW(m->c, double, (size_t)n + 1);
     uint8_t *got = KN_NEW(m->c, uint8_t, s->out_size + 1);
     uint8_t *in = KN_NEW(m->c, uint8_t, s->out_size * (uint64_t)topk + 1);
+    double *x = KN_NEW(m->c, double, (size_t)(n * topk) + 1);
+    struct kn_ref_codec codec;
     struct kn_ref_result res = {
         .target = s->p.target, .out = s->p.out, .k = topk, .got = got,
         .rect = { 0, 0, s->p.tokens, s->p.n }, .value = value,
@@ -355,17 +365,36 @@ check_reduce(struct moe_run *m, struct moe_part *s)
 
     KN_TRY(kn_sim_read(m->sim, s->a.addr, in, s->out_size * (uint64_t)topk));
     KN_TRY(kn_sim_read(m->sim, s->out, got, s->out_size));
+    kn_ref_codec_init(&codec, s->p.out, m->target);
+    kn_ref_decode_run(&codec, in, 0, (size_t)(n * topk), x);
     for (int64_t i = 0; i < n * topk; i++) {
-        uint32_t code = (uint32_t)in[2 * i] | (uint32_t)in[2 * i + 1] << 8;
-        double x = kn_ref_decode(s->p.out, m->target, code);
         int64_t at = i / (topk * s->p.n) * s->p.n + i % s->p.n;
 
-        value[at] += x;
-        abssum[at] += fabs(x);
+        value[at] += x[i];
+        abssum[at] += fabs(x[i]);
     }
     kn_ref_compare(&res, &s->check);
     s->written = s->out_size;
     check_written(m, s);
+    return KILN_OK;
+}
+
+/* A persistent workgroup has every cus-th tile. */
+static kiln_status
+check_workgroup(struct moe_run *m, struct moe_part *s, uint64_t id)
+{
+    uint64_t tn = ((uint64_t)s->p.n + kn_tile_columns(&s->p, &s->g.cfg) - 1) /
+                  kn_tile_columns(&s->p, &s->g.cfg);
+    uint64_t most = (uint64_t)m->sorted.room / s->g.cfg.bm * tn;
+
+    for (; id < most; id += s->g.cfg.cus) {
+        struct kn_rect t = tile_of(m, s, id);
+
+        if (t.rows && t.cols)
+            KN_TRY(check_tile(m, s, &t));
+        if (!s->g.cfg.cus)
+            break;
+    }
     return KILN_OK;
 }
 
@@ -379,11 +408,7 @@ check_part(struct moe_run *m, struct moe_part *s)
     kn_progress_stage(m->t->progress, "checking tiles");
     KN_TRY(alloc_sums(m, s));
     for (uint64_t i = 0; i < n; i++) {
-        struct kn_rect t = tile_of(m, s, s->select.all ? i
-                                                       : s->select.ids[i]);
-
-        if (t.rows && t.cols)
-            KN_TRY(check_tile(m, s, &t));
+        KN_TRY(check_workgroup(m, s, s->select.all ? i : s->select.ids[i]));
         kn_progress_update(m->t->progress, i + 1, n);
     }
     if (s->p.atomic)
@@ -446,8 +471,30 @@ read_routing(struct moe_run *m)
         return kn_fail(m->c, KILN_BAD_INPUT, "--routing of moe is extreme:K, "
                        "K experts for all tokens, not '%s'",
                        v[KN_FLAG_routing].s);
-    return kn_moe_route(m->c, (uint64_t)v[KN_FLAG_seed].i, among, m->exact,
-                        &m->r);
+    KN_TRY(kn_moe_route(m->c, (uint64_t)v[KN_FLAG_seed].i, among, m->exact,
+                        &m->r));
+    return v[KN_FLAG_sorted_ids_file].seen ? moe_read_sorted(m)
+                                           : moe_read_routing(m);
+}
+
+/* Sorted ids as the kernel reads them. */
+static const int32_t *
+device_ids(const struct moe_run *m)
+{
+    const struct kn_moe_sorted *s = &m->sorted;
+    int32_t *ids;
+
+    if (m->raw_ids)
+        return m->raw_ids;
+    if (m->id_format == KILN_IDS_PACKED)
+        return s->ids;
+    ids = KN_NEW(m->c, int32_t, (size_t)s->room + 1);
+    for (int64_t i = 0; i < s->room; i++) {
+        uint32_t id = (uint32_t)s->ids[i];
+
+        ids[i] = (int32_t)((id & 0xffffff) * m->r.topk + (id >> 24));
+    }
+    return ids;
 }
 
 kiln_status
@@ -456,7 +503,7 @@ moe_upload(struct moe_run *m)
     const struct kn_moe_sorted *s = &m->sorted;
     size_t blocks = (size_t)(s->room / m->block_m);
 
-    KN_TRY(upload(m, s->ids, (size_t)s->room * 4, &m->ids));
+    KN_TRY(upload(m, device_ids(m), (size_t)s->room * 4, &m->ids));
     KN_TRY(upload(m, s->weights, (size_t)s->room * 4, &m->weights));
     KN_TRY(upload(m, s->experts, blocks * 4, &m->experts));
     return upload(m, &s->padded, 4, &m->padded);
@@ -470,7 +517,9 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, stage, &s->p));
     if (stage == KILN_MOE_REDUCE)
         return KILN_OK;
+    s->p.m = m->sorted.room;
     shape_stage(m, s);
+    KN_TRY(moe_read_operands(m, s));
     kn_operands_store(&s->p, &s->b, &s->sa, &s->sb);
     if (s->p.scale_layout)
         map_scales(m, s);
@@ -501,7 +550,7 @@ hand_over(struct moe_run *m, const struct moe_part *up, struct moe_part *down)
 static kiln_status
 run_layer(struct moe_run *m, struct kn_json *j)
 {
-    struct moe_part *up, *down, *sum;
+    struct moe_part *up, *down, *sum = NULL;
 
     if (m->t->cli->v[KN_FLAG_wg].seen)
         return kn_fail(m->c, KILN_BAD_INPUT, "a layer needs every workgroup "
@@ -524,7 +573,7 @@ run_layer(struct moe_run *m, struct kn_json *j)
         kn_json_close(j, '}');
     }
     kn_json_close(j, ']');
-    return KILN_OK;
+    return moe_write_output(m, down->p.atomic ? down : sum);
 }
 
 kiln_status
@@ -534,8 +583,10 @@ moe_run_stages(struct moe_run *m, int stage, struct kn_json *j)
 
     if (stage == KILN_MOE_NONE)
         return run_layer(m, j);
+    m->single = true;
     KN_TRY(make_part(m, stage, &s));
-    return moe_run_part(m, s, j);
+    KN_TRY(moe_run_part(m, s, j));
+    return moe_write_output(m, s);
 }
 
 kiln_status
@@ -550,9 +601,12 @@ moe_prepare(struct moe_run *m, int stage)
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target,
                           stage ? stage : KILN_MOE_GATE_UP, &p));
     m->block_m = p.block_m;
+    m->id_format = p.id_format;
     m->r = (struct kn_moe_routing){ .tokens = p.tokens, .topk = p.topk,
                                     .experts = p.groups };
     KN_TRY(read_routing(m));
+    if (v[KN_FLAG_sorted_ids_file].seen)
+        return KILN_OK;
     return kn_moe_sort(m->c, &m->r, m->block_m, &m->sorted);
 }
 

@@ -11,6 +11,9 @@ struct moe_run {
     struct kn_ctx *c;
     kiln_target target;
     bool exact, wrong;
+    bool single;             /* one stage, not a layer */
+    uint8_t id_format;
+    const int32_t *raw_ids;  /* as a file has them, or NULL */
     uint32_t block_m;
     struct kn_moe_routing r;
     struct kn_moe_sorted sorted;
@@ -39,6 +42,13 @@ kiln_status moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
                         struct moe_part *down);
 kiln_status moe_hand_tensor(struct kn_ctx *c, const double *x, size_t n,
                             struct moe_part *down);
+
+/* moe_files.c: --ids-file and --weights-file by token and slot; the sorted
+ * arrays, which make the routing; a stage's operands; --out-file. */
+kiln_status moe_read_routing(struct moe_run *m);
+kiln_status moe_read_sorted(struct moe_run *m);
+kiln_status moe_read_operands(struct moe_run *m, struct moe_part *s);
+kiln_status moe_write_output(struct moe_run *m, const struct moe_part *s);
 
 /* The steps of `run moe`: routing and sorting, their copies on the device,
  * then launches and checks. m->t, m->c are set before, m->sim in between. */

@@ -11,6 +11,12 @@ static const char *const schedules[] = {
 #undef X
 };
 
+static const char *const earlies[] = {
+#define X(id, text) text,
+    KN_EARLIES(X)
+#undef X
+};
+
 void
 kn_config_print(const struct kn_config *g, struct kn_buf *out)
 {
@@ -21,6 +27,8 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
             g->bm, g->bn, g->bk, g->wm, g->wn, schedules[g->schedule],
             g->stages, g->split_k, g->group_m, g->xcd, g->cus, d->align_a,
             d->align_b, d->align_sa, d->align_sb, d->vec, d->ktail);
+    if (g->early > KN_EARLY_NONE)
+        kn_putf(out, " early=%s", earlies[g->early]);
     if (g->nt_b)
         kn_putf(out, " nt-b=%u", g->nt_b);
 }
@@ -96,6 +104,12 @@ set_field(struct kn_config *g, const char *k, const char *v)
 
         g->schedule = (enum kn_schedule)(s < 0 ? 0 : s);
         return s >= 0;
+    }
+    if (!strcmp(k, "early")) {
+        int s = kn_name_index(earlies, KN_NEARLIES, v);
+
+        g->early = s < 0 ? 0 : (uint32_t)s;
+        return s > 0;
     }
     if (!strcmp(k, "align"))
         return set_align(&g->domain, v);

@@ -154,7 +154,7 @@ static const struct {
     [KILN_BATCHED] = { "batched", "total_dense", "place_batched" },
     [KILN_GROUPED] = { "grouped", "total_grouped", "place_grouped" },
     [KILN_WGRAD] = { "wgrad", "total_dense", "place_wgrad" },
-    [KILN_MOE] = { "moe", "total_moe", "place_moe" },
+    [KILN_MOE] = { "moe", "total_moe", "place_moe" }, /* or moe_early */
 };
 
 static const char *const loops[2][4] = {
@@ -164,14 +164,27 @@ static const char *const loops[2][4] = {
 
 /* Where moe's rows come from and go to; gemm1 gates, gemm2 weighs. */
 static void
-moe_regions(const kiln_problem *p, struct kn_params *q)
+moe_regions(const kiln_problem *p, const struct kn_config *g,
+            struct kn_params *q)
 {
     bool gate = p->stage == KILN_MOE_GATE_UP;
-    bool apart = gate && !kn_gate_stored(p);
+    bool apart = gate && !kn_gate_stored(p), mx = p->scale == KILN_SCALE_MX32;
+    const char *b = apart ? "view_b_gate" : "view_b_plain";
+    bool weighed = p->weigh == (gate ? KILN_WEIGHT_BEFORE : KILN_WEIGHT_AFTER);
+    const char *rows = weighed ? "rows_weighed" : "rows_ids";
 
-    region(q, "views", p->scale == KILN_SCALE_MX32 ? "views_moe_scaled"
-                                                   : "views_moe");
-    region(q, "view_b", apart ? "view_b_gate" : "view_b_plain");
+    if (kn_early_copy(g)) {
+        region(q, "view_a", mx ? "view_a_moe_scaled" : "view_a_moe");
+        region(q, "views", mx ? "view_b_moe_scaled" : b);
+        region(q, "fill_a", mx ? "fill_a_scaled" : "fill_a_plain");
+        region(q, "fill_b", mx ? "fill_b_scaled" : "fill_b_plain");
+    } else {
+        region(q, "views", mx ? "views_moe_scaled" : "views_moe");
+    }
+    region(q, "early", kn_early_ids(g) ? rows : "");
+    region(q, "late", kn_early_ids(g) ? "" : rows);
+    region(q, "weigh", weighed ? "weigh" : "");
+    region(q, "view_b", b);
     region(q, "view_sb", apart ? "view_sb_gate" : "view_sb_plain");
     region(q, "view_sa", p->scale_layout ? "view_sa_sorted"
                                          : "view_sa_gather");
@@ -184,6 +197,7 @@ moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
            struct kn_params *q)
 {
     set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
+    set_int(c, q, "PLAIN", p->id_format);
     set_int(c, q, "SLOTA", p->stage == KILN_MOE_DOWN);
     set_int(c, q, "SROW", g->bm < 32 ? 32 / g->bm : 1);
     set_int(c, q, "BNO", kn_tile_columns(p, g));
@@ -235,20 +249,26 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     bool direct = kn_direct(p, g);
 
     if (p->family == KILN_MOE) {
-        moe_regions(p, q);
+        moe_regions(p, g, q);
     } else {
+        region(q, "early", "");
         region(q, "views", scaled ? "views_scaled" : "views_plain");
         region(q, "args", "");
         region(q, "finish", "finish_plain");
     }
     region(q, "stage", scaled ? "stage_scaled" : "stage_plain");
-    region(q, "total", families[p->family].total);
-    region(q, "walk", g->cus ? "walk_persistent" : "walk_one");
+    region(q, "total", kn_early_copy(g) ? "total_moe_early"
+                                        : families[p->family].total);
+    region(q, "walk", kn_early_copy(g) ? "walk_all"
+                    : g->cus ? "walk_persistent" : "walk_one");
     region(q, "order", g->xcd > 1 ? "order_xcd" : "order_linear");
-    region(q, "place", families[p->family].place);
+    region(q, "place", p->family != KILN_MOE ? families[p->family].place
+                     : kn_early_copy(g) ? "place_moe_early"
+                     : g->cus ? "place_moe_persistent" : "place_moe");
     region(q, "scales_at", p->scale == KILN_SCALE_MX32 ? "scales_at_block"
                                                        : "scales_at_start");
-    region(q, "loop", loops[direct][g->stages]);
+    region(q, "loop", kn_early_copy(g) ? "loop_direct2_early"
+                                       : loops[direct][g->stages]);
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     region(q, "landed", scaled ? "landed_scaled" : "landed_plain");
     region(q, "fetch", scaled ? "fetch_scaled" : "fetch_plain");
@@ -299,6 +319,7 @@ instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
     set(q, "NAME", kernel_name(c, p, g));
     set(q, "TARGET", kiln_target_name(p->target));
     set(q, "TC", elem);
+    set(q, "CVT", p->out == KILN_F32 ? "mov" : "cvt");
     set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
     set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
     tile_params(c, g, q);

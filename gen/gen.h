@@ -30,6 +30,18 @@ enum kn_schedule {
     KN_NSCHEDULES
 };
 
+/* moe, what is issued early: the output rows' ids and weights before the main
+ * loop; A's first copies before the test that the tile counts at all. */
+#define KN_EARLIES(X) \
+    X(ANY, "any") X(NONE, "none") X(IDS, "ids") X(COPY, "copy") X(BOTH, "both")
+
+enum kn_early {
+#define X(id, text) KN_EARLY_##id,
+    KN_EARLIES(X)
+#undef X
+    KN_NEARLIES
+};
+
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
  * xcd=8 cus=0 align=16,16,16,16 vec=4 ktail=1". Zero = not decided yet. */
@@ -37,6 +49,7 @@ struct kn_config {
     uint32_t bm, bn, bk, wm, wn;
     enum kn_schedule schedule;
     uint32_t stages, split_k, group_m, xcd, cus;
+    uint32_t early;          /* enum kn_early, moe only */
     uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
     struct kn_domain domain;
 };
@@ -80,6 +93,18 @@ struct kn_domain kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
  * given part is impossible. `why`, if set, receives the reasons. */
 kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,
                       struct kn_config *cfg, struct kn_buf *why);
+
+static inline bool
+kn_early_copy(const struct kn_config *g)
+{
+    return g->early == KN_EARLY_COPY || g->early == KN_EARLY_BOTH;
+}
+
+static inline bool
+kn_early_ids(const struct kn_config *g)
+{
+    return g->early == KN_EARLY_IDS || g->early == KN_EARLY_BOTH;
+}
 
 /* gemm1's gate and up rows are stored 16 by 16 in turn (gen/layout.h). */
 static inline bool

@@ -228,6 +228,8 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->family = KILN_MOE;
     p->stage = (uint8_t)stage;
     p->act = (uint8_t)v[KN_FLAG_act].i;
+    p->id_format = (uint8_t)v[KN_FLAG_ids].i;
+    p->weigh = (uint8_t)v[KN_FLAG_weight].i;
     p->tokens = v[KN_FLAG_tokens].i;
     p->topk = v[KN_FLAG_topk].i;
     p->groups = v[KN_FLAG_experts].i;

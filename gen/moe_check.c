@@ -83,20 +83,22 @@ finish(const struct kn_moe_stage *s, struct kn_ref_rect rect, double *value,
        double *abssum)
 {
     int64_t n = rect.rows * rect.cols;
+    bool up = s->p->stage == KILN_MOE_GATE_UP;
+    int64_t all = up ? 2 * n : n;
 
-    if (s->p->stage == KILN_MOE_GATE_UP) {
-        for (int64_t i = 0; i < n; i++)
-            gate(s, &value[i], &abssum[i], value[n + i], abssum[n + i]);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t id = (uint32_t)s->ids[i / rect.cols];
+    for (int64_t i = 0; i < all; i++) {
+        uint32_t id = (uint32_t)s->ids[i % n / rect.cols];
         double w = (double)s->r->weight[(int64_t)(id & 0xffffff) * s->r->topk +
                                         (int64_t)(id >> 24)];
 
+        if (s->p->weigh != (up ? KILN_WEIGHT_BEFORE : KILN_WEIGHT_AFTER))
+            break;
         value[i] *= w;
         abssum[i] *= fabs(w);
     }
+    if (up)
+        for (int64_t i = 0; i < n; i++)
+            gate(s, &value[i], &abssum[i], value[n + i], abssum[n + i]);
 }
 
 kiln_status

@@ -136,9 +136,9 @@ file_shape(const struct kn_operand *o, bool vector)
     return want;
 }
 
-static kiln_status
-read_operand(struct kn_tool *t, struct kn_operand *o, bool vector,
-             const char *path)
+kiln_status
+kn_operand_read(struct kn_tool *t, struct kn_operand *o, bool vector,
+                const char *path)
 {
     struct kn_npy want = file_shape(o, vector), got;
 
@@ -172,7 +172,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
             return kn_fail(t->c, KILN_BAD_INPUT,
                            "%s is given, but this problem reads no %s",
                            kn_flags[rows[i].flag].name, rows[i].name);
-        KN_TRY(read_operand(t, &s->o[i], is_vector(p, i), v->s));
+        KN_TRY(kn_operand_read(t, &s->o[i], is_vector(p, i), v->s));
     }
     return KILN_OK;
 }

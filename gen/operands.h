@@ -47,6 +47,10 @@ struct kn_operands_set {
 kiln_status kn_operands_make(struct kn_tool *t, const kiln_problem *p,
                              struct kn_operands_set *s);
 
+/* The operand's data from a file of its shape; `vector`: of one dimension. */
+kiln_status kn_operand_read(struct kn_tool *t, struct kn_operand *o,
+                            bool vector, const char *path);
+
 /* kn_fill_fn and kn_ref_fetch_fn; user is a struct kn_operand. */
 void kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size);
 

@@ -116,6 +116,12 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
     bool f8 = (p->a == KILN_FP8 || p->a == KILN_BF8) &&
               (p->b == KILN_FP8 || p->b == KILN_BF8);
 
+    if (p->stage == KILN_MOE_REDUCE) {
+        if (p->a == KILN_BF16 || p->a == KILN_F16 || p->a == KILN_F32)
+            return KILN_OK;
+        return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16, f16 or "
+                       "f32");
+    }
     if (types[p->a].mx != types[p->b].mx ||
         (!types[p->a].mx && !f8 && p->a != p->b))
         return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
@@ -211,8 +217,9 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "a moe kernel is --stage gemm1 or "
                        "gemm2; a layer is several");
     if (p->stage == KILN_MOE_REDUCE &&
-        (p->a != p->out || (p->a != KILN_BF16 && p->a != KILN_F16)))
-        return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16 or f16");
+        (p->a != p->out || p->b != p->a))
+        return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in the type "
+                       "they have");
     if (p->layout != KILN_NT || p->bias || p->beta)
         return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without bias and beta");
     if (p->groups < 1 || p->groups > 65535)

@@ -172,12 +172,16 @@ dist_row_id(struct dist *d, const struct dist_rows *r, kn_ref row)
 kn_ref
 dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id)
 {
-    kn_ref token = dist_ic(d, KN_OP_and, id, 0xffffff), row = token, arg[3];
+    kn_ref token = r->plain ? id : dist_ic(d, KN_OP_and, id, 0xffffff);
+    kn_ref row = token, all = r->tokens, arg[3];
 
-    if (r->slots)
+    if (r->plain) {
+        all = dist_i2(d, KN_OP_mul, r->tokens, r->topk);
+        row = r->slots ? id : dist_i2(d, KN_OP_udiv, id, r->topk);
+    } else if (r->slots)
         row = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, token, r->topk),
                       dist_ic(d, KN_OP_shr, id, 24));
-    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, token, r->tokens);
+    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, token, all);
     arg[1] = dist_i2(d, KN_OP_mul, row, r->pitch);
     arg[2] = dist_int(d, 0x7fffffff);
     return dist_op3(d, KN_OP_select, kn_v32, arg);

@@ -7,7 +7,7 @@
 
 /* What became of a tile-level value. */
 struct dist_tile {
-    enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC } kind;
+    enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC, DT_ROWS } kind;
     kn_ref val;              /* DT_SCALAR: the value itself */
     int lds;                 /* view, stage, frag: LDS tile it belongs to */
     kn_ref *reg;             /* registers, meaning by kind */
@@ -23,6 +23,7 @@ struct dist_tile {
 struct dist_rows {
     kn_ref ids, tokens, topk, pitch;
     bool slots;              /* row token * topk + slot, else row token */
+    bool plain;              /* an id is token * topk + slot itself */
 };
 
 struct dist {

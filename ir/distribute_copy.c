@@ -171,7 +171,10 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
     last = dist_i2(d, KN_OP_sub, dist_ic(d, KN_OP_shr, last, shift), first);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, last, v->pitch),
                 to_bytes(d, k, kn_elems[l->elem].bits));
-    dist_move(d, v->rem, whole_dwords(d, l, n));
+    n = whole_dwords(d, l, n);
+    if (v->row)              /* no token at all: no records, not minus some */
+        n = dist_ic(d, KN_OP_smax, n, 0);
+    dist_move(d, v->rem, n);
 }
 
 /* K-outer: the records of one staged block of K rows. */
@@ -253,7 +256,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     struct dist_rows rows = {
         dist_operand(d, i->arg[2]), dist_operand(d, i->arg[3]),
         dist_operand(d, i->arg[4]), dist_operand(d, i->arg[6]),
-        i->attr[KN_A_slots] != 0 };
+        i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
     kn_ref n = rows.tokens;
 
     if (!lds_of(d, lds)->gk || outer_shift(lds_of(d, lds)) ||

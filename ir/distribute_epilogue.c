@@ -295,9 +295,9 @@ out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
     kn_ref n;
 
     *rows = (struct dist_rows){
-        dist_operand(d, i->arg[2]), dist_operand(d, i->arg[3]),
+        0, dist_operand(d, i->arg[3]),
         dist_operand(d, i->arg[4]), dist_operand(d, i->arg[6]),
-        i->attr[KN_A_slots] != 0 };
+        i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
     if (i->attr[KN_A_atomic]) {
         o.store = KN_OP_atom;
         o.vec = 2;
@@ -311,9 +311,76 @@ out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
         n = dist_i2(d, KN_OP_mul, n, rows->topk);
     n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, n, -1), o.pitch);
     n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_mul, o.ncols, o.size));
+    n = dist_ic(d, KN_OP_smax, n, 0);      /* no token at all */
     o.r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0),
                     n);
     return o;
+}
+
+/* A register for each of this lane's accumulator rows. */
+static struct dist_tile *
+row_tile(struct dist *d, const struct kn_ins *i, struct kn_type t)
+{
+    struct dist_tile *r = dist_tile(d, i->dst);
+    uint32_t n = kn_fragment(d->in, 'a').count;
+
+    if (r->kind == DT_NONE) {
+        *r = (struct dist_tile){ .kind = DT_ROWS, .nreg = n,
+                                 .reg = KN_NEW(d->c, kn_ref, n) };
+        for (uint32_t x = 0; x < n; x++)
+            r->reg[x] = dist_named(d, t, "%s.%u", kn_val(d->in, i->dst)->name,
+                                   x);
+    }
+    return r;
+}
+
+static void
+load_rows(struct dist *d, const struct dist_tile *r, kn_ref from, uint8_t elem)
+{
+    kn_ref row = dist_i2(d, KN_OP_add,
+                         dist_ic(d, KN_OP_mul, d->wave_m, r->nreg * 16), d->t);
+
+    for (uint32_t x = 0; x < r->nreg; x++) {
+        kn_ref at = dist_ic(d, KN_OP_add, row, x * 16);
+        struct kn_ins *n;
+
+        at = dist_ic(d, KN_OP_mul, at, 4);
+        n = dist_add(d, KN_OP_ldg, r->reg[x]);
+        n->arg[0] = from;
+        n->arg[1] = at;
+        n->attr[KN_A_elem] = elem;
+    }
+}
+
+kiln_status
+expand_rowids(struct dist *d, const struct kn_ins *i)
+{
+    load_rows(d, row_tile(d, i, kn_v32), dist_operand(d, i->arg[0]), KN_T_i32);
+    return KILN_OK;
+}
+
+kiln_status
+expand_rowf32(struct dist *d, const struct kn_ins *i)
+{
+    struct kn_ins of = { .arg = { 0, i->arg[0], i->arg[1], i->arg[2] } };
+
+    load_rows(d, row_tile(d, i, kn_vf32), f32_vector(d, &of), KN_T_f32);
+    return KILN_OK;
+}
+
+kiln_status
+expand_mulrows(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]), *r = dist_tile(d, i->arg[1]);
+    uint32_t n = t->nreg / r->nreg;
+
+    for (uint32_t x = 0; x < r->nreg; x++) {
+        kn_ref s = splat(d, t->reg[0], r->reg[x]);
+
+        for (uint32_t y = 0; y < n; y++)
+            apply(d, KN_OP_fmul, t->reg[x * n + y], s, 0);
+    }
+    return KILN_OK;
 }
 
 kiln_status
@@ -326,9 +393,7 @@ expand_scatter(struct dist *d, const struct kn_ins *i)
     kn_ref *at = KN_NEW(d->c, kn_ref, e.a.count);
 
     for (uint32_t x = 0; x < e.a.count; x++)
-        at[x] = dist_row_id(d, &rows, dist_ic(d, KN_OP_add, e.row0, x * 16));
-    for (uint32_t x = 0; x < e.a.count; x++)
-        at[x] = dist_row_offset(d, &rows, at[x]);
+        at[x] = dist_row_offset(d, &rows, dist_tile(d, i->arg[2])->reg[x]);
     for (uint32_t x = 0; x < e.a.count; x++)
         for (uint32_t y = 0; y < e.b.count; y++)
             store_fragment(d, &o, t->reg[x * e.b.count + y], at[x],

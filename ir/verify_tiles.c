@@ -5,10 +5,11 @@
 
 #define FAIL(f, at, ...) kn_fail_at((f)->c, KILN_BAD_INPUT, at, __VA_ARGS__)
 
-enum kind { NOTHING, VIEW, FETCHED, FRAGMENTS, ACCUMULATORS };
+enum kind { NOTHING, VIEW, FETCHED, FRAGMENTS, ACCUMULATORS, ROWS };
 
 static const char *const kinds[] = {
     "nothing", "a view", "a fetched tile", "fragments", "accumulators",
+    "a value a row",
 };
 
 struct tile {
@@ -138,10 +139,16 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_mulcol:
     case KN_OP_addcol:
     case KN_OP_store:
-    case KN_OP_scatter:
     case KN_OP_park:
     case KN_OP_join:
         return need(w, i, 0, ACCUMULATORS, -1);
+    case KN_OP_rowids:
+    case KN_OP_rowf32:
+        return define(w, i, ROWS, -1);
+    case KN_OP_mulrows:
+    case KN_OP_scatter:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        return need(w, i, i->op == KN_OP_scatter ? 2 : 1, ROWS, -1);
     case KN_OP_keep:
         for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
             KN_TRY(need(w, i, a, FETCHED, -1));

@@ -159,6 +159,29 @@ typedef enum kiln_scale_layout {
     KILN_NSCALELAYOUTS
 } kiln_scale_layout;
 
+/* Sorted ids of moe. PACKED: token | slot << 24, padding has a token from
+ * `tokens` on. PLAIN: token * topk + slot, padding is from tokens * topk on. */
+#define KILN_ID_FORMATS(X) X(IDS_PACKED, "packed") X(IDS_PLAIN, "plain")
+
+typedef enum kiln_id_format {
+#define X(id, text) KILN_##id,
+    KILN_ID_FORMATS(X)
+#undef X
+    KILN_NIDFORMATS
+} kiln_id_format;
+
+/* Who multiplies by the routing weight of a sorted row: gemm2 (AFTER), gemm1
+ * before its activation, as if its input were weighed (BEFORE), or nobody. */
+#define KILN_WEIGHTS(X) \
+    X(WEIGHT_AFTER, "after") X(WEIGHT_BEFORE, "before") X(WEIGHT_NONE, "none")
+
+typedef enum kiln_weight {
+#define X(id, text) KILN_##id,
+    KILN_WEIGHTS(X)
+#undef X
+    KILN_NWEIGHTS
+} kiln_weight;
+
 #define KILN_TARGETS(X) X(GFX942, "gfx942") X(GFX950, "gfx950")
 
 typedef enum kiln_target {
@@ -190,7 +213,9 @@ typedef struct kiln_problem {
     uint8_t block_m;         /* moe: sorted rows of one expert, 16 to 128 */
     uint8_t b_layout;        /* kiln_b_layout */
     uint8_t scale_layout;    /* kiln_scale_layout, of MX scales */
-    uint8_t reserved[7];
+    uint8_t id_format;       /* moe: kiln_id_format of the sorted ids */
+    uint8_t weigh;           /* moe: kiln_weight */
+    uint8_t reserved[5];
     /* launch part; lengths in elements, 0 leading dimension = dense */
     int64_t m, n, k;
     int64_t batch, groups;

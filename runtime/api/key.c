@@ -7,7 +7,7 @@
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 7,
+               sizeof ((kiln_problem *)0)->reserved == 5,
                "a field was added to the kernel part");
 
 static const char *const families[] = {
@@ -38,8 +38,9 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
             kiln_type_name(p->out), scales[p->scale], p->bias, p->beta,
             p->alpha_set);
     if (p->family == KILN_MOE)
-        kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u", p->stage, p->act,
-                p->atomic, p->block_m);
+        kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u",
+                p->stage, p->act, p->atomic, p->block_m, p->id_format,
+                p->weigh);
     if (p->b_layout || p->scale_layout)
         kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,
                 p->scale_layout);
@@ -55,7 +56,8 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->beta == b->beta && a->alpha_set == b->alpha_set &&
            a->stage == b->stage && a->act == b->act &&
            a->atomic == b->atomic && a->block_m == b->block_m &&
-           a->b_layout == b->b_layout && a->scale_layout == b->scale_layout;
+           a->b_layout == b->b_layout && a->scale_layout == b->scale_layout &&
+           a->id_format == b->id_format && a->weigh == b->weigh;
 }
 
 /* Enumerators come from a caller: tables are indexed by them. */
@@ -79,6 +81,8 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "stage", p->stage, KILN_NMOESTAGES },
         { "act", p->act, KILN_NACTS },
         { "atomic", p->atomic, 2 },
+        { "id_format", p->id_format, KILN_NIDFORMATS },
+        { "weigh", p->weigh, KILN_NWEIGHTS },
         { "b_layout", p->b_layout, KILN_NBLAYOUTS },
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
     };

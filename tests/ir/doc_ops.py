@@ -70,10 +70,11 @@ SENTENCES = {
     "view": "where an LDS tile is filled from: tile, pointer, first outer "
             "index, their number, length along K, row pitch in bytes; then "
             "16 rows alternate with the 16 that lie so many rows further on",
-    "gather": "the same for rows named by ids (token, slot << 24): tile, "
+    "gather": "the same for rows named by ids (token | slot << 24, or with "
+              "`plain=1` token * slots + slot): tile, "
               "pointer, ids of the tile's rows, tokens, slots a token, K, "
               "pitch; a row is the token's, with `slots=1` the slot's own; "
-              "ids from tokens on read zero",
+              "ids beyond the last token read zero",
     "advance": "to the next K tile",
     "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
     "fetch": "load a K tile into registers",
@@ -96,9 +97,12 @@ SENTENCES = {
                 "true for the last of `splits=` to come",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, rows left",
+    "rows.ids": "the ids of this wave's accumulator rows, loaded here",
+    "rows.f32": "the same for f32 by row: pointer, first row, rows",
+    "acc.mulrows": "times a value a row",
     "store.rows": "write each row where its id says: pointer to the first "
-                  "column, ids, tokens, slots a token, columns left, pitch; "
-                  "`atomic=1` adds",
+                  "column, ids loaded before, tokens, slots a token, columns "
+                  "left, pitch; `atomic=1` adds",
     "fmin": "smaller", "fmax": "larger",
     "exp2": "power of two, 1 ulp (`v_exp_f32`)",
     "rcp": "reciprocal, 1 ulp (`v_rcp_f32`)",
