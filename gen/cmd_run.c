@@ -59,6 +59,7 @@ check_flags(const struct run *r)
 {
     static const enum kn_flag_id simulated[] = {
         KN_FLAG_wg, KN_FLAG_order, KN_FLAG_wave_order, KN_FLAG_order_seed,
+        KN_FLAG_mfma,
     };
 
     for (size_t i = 0; i < sizeof simulated / sizeof *simulated; i++)
@@ -197,24 +198,44 @@ execute(struct run *r)
     return kn_sim_run(r->sim, &l, &r->result);
 }
 
-/* Findings of a kernel made here get the template line they come from. */
+/* What --object is a build of: its lines are those of a kernel of the same
+ * name and size, whatever a patch made of single instructions. */
+static const struct kn_generated *
+kernel_of(struct run *r, struct kn_generated *again)
+{
+    struct kn_config cfg = r->g.cfg;
+
+    if (r->g.wave)
+        return &r->g;
+    if (kn_generate(r->c, &r->p, &cfg, NULL, again)) {
+        memset(&r->c->err, 0, sizeof r->c->err);
+        return NULL;
+    }
+    return again->size == r->g.size && !strcmp(again->name, r->g.name) ? again
+                                                                       : NULL;
+}
+
+/* Findings in our own kernel get the template line they come from. */
 static kiln_status
 place_findings(struct run *r)
 {
+    const struct kn_generated *g;
     const struct kn_object_kernel *k;
+    struct kn_generated again;
     struct kn_object o;
 
-    if (!r->g.wave || !r->result.nkept)
+    g = r->result.nkept ? kernel_of(r, &again) : NULL;
+    if (!g)
         return KILN_OK;
-    KN_TRY(kn_object_read(r->c, r->g.name, r->g.co, r->g.size, &o));
+    KN_TRY(kn_object_read(r->c, g->name, g->co, g->size, &o));
     KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
     for (unsigned i = 0; i < r->result.nkept; i++) {
         struct kn_finding *f = &r->result.findings[i];
-        uint32_t ins = kn_lines_find(&r->g.lines, f->pc - k->entry);
+        uint32_t ins = kn_lines_find(&g->lines, f->pc - k->entry);
 
-        if (f->pc >= k->entry && ins < r->g.wave->nins)
+        if (f->pc >= k->entry && ins < g->wave->nins)
             snprintf(f->place, sizeof f->place, "%s:%d",
-                     r->g.wave->ins[ins].at.file, r->g.wave->ins[ins].at.line);
+                     g->wave->ins[ins].at.file, g->wave->ins[ins].at.line);
     }
     return KILN_OK;
 }

@@ -24,6 +24,7 @@ kn_tool_orders(struct kn_tool *t, struct kn_sim_launch *l)
 
     l->order = (enum kn_sim_order)v[KN_FLAG_order].i;
     l->waves = (enum kn_sim_waves)v[KN_FLAG_wave_order].i;
+    l->mfma = (enum kn_mfma_model)v[KN_FLAG_mfma].i;
     l->seed = (uint64_t)v[KN_FLAG_order_seed].i;
     l->progress = kn_progress_update;
     l->progress_user = t->progress;

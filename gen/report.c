@@ -169,10 +169,59 @@ json_finding(struct kn_json *j, const struct kn_finding *f)
     kn_json_uint(j, "pc", f->pc);
     kn_json_uint(j, "workgroup", f->workgroup);
     kn_json_uint(j, "wave", f->wave);
-    kn_json_uint(j, "lane", f->lane);
+    kn_json_int(j, "lane", f->lane == UINT32_MAX ? -1 : (int64_t)f->lane);
     kn_json_uint(j, "address", f->address);
+    if (f->other_pc) {
+        kn_json_uint(j, "other_pc", f->other_pc);
+        kn_json_uint(j, "other_wave", f->other_wave);
+    }
     kn_json_uint(j, "count", f->count);
     kn_json_close(j, '}');
+}
+
+/* What each matrix instruction's bits are worth. */
+static void
+put_mfma(struct kn_buf *b, struct kn_json *j, const struct kn_sim_result *r)
+{
+    static const char *const words[] = { "exact", "modelled", "unverified" };
+
+    kn_json_open(j, "arithmetic", '{');
+    for (unsigned k = 0; k < r->nmfma; k++) {
+        const char *word = words[r->mfma[k].quality];
+
+        kn_putf(b, "%s%s %s", k ? ", " : "arithmetic ", r->mfma[k].mnemonic,
+                word);
+        kn_json_str(j, r->mfma[k].mnemonic, word);
+    }
+    kn_json_close(j, '}');
+    if (r->nmfma)
+        kn_putf(b, "\n");
+}
+
+/* One record, for the parsers of race checkers. */
+static void
+put_record(struct kn_buf *b, const char *kernel, const struct kn_finding *f)
+{
+    const char *what = strstr(f->text, ": ");
+    int n = what ? (int)(what - f->text) : 0;
+
+    kn_putf(b, "RACE\n  kind         %s\n", finding_names[f->kind]);
+    if (kernel)
+        kn_putf(b, "  kernel       %s\n", kernel);
+    if (n)
+        kn_putf(b, "  instruction  %.*s\n", n, f->text);
+    kn_putf(b, "  where        pc 0x%" PRIx64 ", workgroup %" PRIu64
+            ", wave %" PRIu32, f->pc, f->workgroup, f->wave);
+    if (f->lane != UINT32_MAX)
+        kn_putf(b, ", lane %" PRIu32, f->lane);
+    kn_putf(b, ", address 0x%" PRIx64 "\n", f->address);
+    if (f->other_pc)
+        kn_putf(b, "  against      pc 0x%" PRIx64 ", wave %" PRIu32 "\n",
+                f->other_pc, f->other_wave);
+    if (*f->place)
+        kn_putf(b, "  from         %s\n", f->place);
+    kn_putf(b, "  what         %s\n  times        %" PRIu32 "\nEND_RACE\n",
+            what ? what + 2 : f->text, f->count);
 }
 
 /* The first few in full; --json has all that were kept. */
@@ -180,16 +229,14 @@ static void
 put_findings(struct kn_buf *b, const struct kn_sim_result *r)
 {
     enum { SHOWN = 8 };
+    unsigned shown = r->nkept < SHOWN ? r->nkept : SHOWN;
 
-    kn_putf(b, "findings  %" PRIu64 "%s\n", r->nfindings,
-            r->nkept > SHOWN ? ", the first:" : "");
-    for (unsigned i = 0; i < r->nkept && i < SHOWN; i++) {
-        const struct kn_finding *f = &r->findings[i];
-        kn_putf(b, "  %s at 0x%" PRIx64 ", workgroup %" PRIu64
-                   ", wave %" PRIu32 ", %" PRIu32 " times%s%s: %s\n",
-                finding_names[f->kind], f->pc, f->workgroup, f->wave,
-                f->count, *f->place ? ", from " : "", f->place, f->text);
-    }
+    kn_putf(b, "findings  %" PRIu64, r->nfindings);
+    if (shown < r->nfindings)
+        kn_putf(b, ", the first %u (--json: %u):", shown, r->nkept);
+    kn_putf(b, "\n");
+    for (unsigned i = 0; i < shown; i++)
+        put_record(b, r->kernel, &r->findings[i]);
 }
 
 void
@@ -200,6 +247,7 @@ kn_report_run(struct kn_tool *t, struct kn_json *j,
             "simulated %" PRIu64 " workgroups, %" PRIu64
             " wave instructions, %" PRIu64 " MACs in %.2f s\n",
             r->workgroups, r->instructions, r->macs, r->seconds);
+    put_mfma(t->text, j, r);
     put_findings(t->text, r);
     kn_json_open(j, "findings", '[');
     for (unsigned i = 0; i < r->nkept; i++)
@@ -211,6 +259,7 @@ kn_report_run(struct kn_tool *t, struct kn_json *j,
     kn_json_uint(j, "instructions", r->instructions);
     kn_json_uint(j, "macs", r->macs);
     kn_json_uint(j, "findings", r->nfindings);
+    kn_json_bool(j, "truncated", r->nkept < r->nfindings);
     kn_json_real(j, "seconds", r->seconds);
     kn_json_close(j, '}');
 }

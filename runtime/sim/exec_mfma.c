@@ -101,7 +101,8 @@ take_modifiers(const struct kn_inst *i, struct kn_mfma_job *j)
 void
 kn_exec_mfma(struct kn_wave *w, const struct kn_inst *i)
 {
-    struct kn_mfma_job j = {.target = w->group->target};
+    struct kn_mfma_job j = {.target = w->group->target,
+                            .model = w->group->mfma};
     const char *bad;
 
     j.row = kn_mfma_of(j.target, i->op);
@@ -123,11 +124,20 @@ kn_exec_mfma(struct kn_wave *w, const struct kn_inst *i)
     w->macs += kn_mfma_macs(j.row);
 }
 
+/* Do FUSED and CHAIN compute it as CDNA3 does? */
+static bool
+is_one_model(const struct kn_mfma *r)
+{
+    return r->a == KN_MT_I8 || r->a == KN_MT_F32 || r->a == KN_MT_F64;
+}
+
 /* Rules measured on silicon are exact: integers, and what CDNA3 has. The
- * same instruction on gfx950 is modelled (CDNA3's numbers assumed); no public
- * source states the rounding of gfx950's own instructions or of sparse sums. */
+ * same instruction on gfx950 is modelled (CDNA3's numbers assumed), and so is
+ * any by another model; no public source states the rounding of gfx950's own
+ * instructions or of sparse sums. */
 enum kn_quality
-kn_mfma_quality(kiln_target t, const struct kn_inst *i)
+kn_mfma_quality(kiln_target t, enum kn_mfma_model model,
+                const struct kn_inst *i)
 {
     const struct kn_mfma *r = kn_mfma_of(t, i->op);
 
@@ -137,5 +147,7 @@ kn_mfma_quality(kiln_target t, const struct kn_inst *i)
         return KN_Q_EXACT;
     if (r->sparse || r->targets == KN_MF_GFX950)
         return KN_Q_UNVERIFIED;
-    return t == KILN_GFX942 ? KN_Q_EXACT : KN_Q_MODELLED;
+    return t == KILN_GFX942 && (model == KN_MFMA_CDNA3 || is_one_model(r))
+               ? KN_Q_EXACT
+               : KN_Q_MODELLED;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core.h"
+#include "mfma.h"
 
 /* ---- code objects ------------------------------------------------------- */
 
@@ -171,6 +172,7 @@ open_worker(struct kn_worker *k, struct kn_run *r, struct kn_findings *f)
     g->lds_size = r->lds_size;
     g->shadow = &s->shadow;
     g->target = r->sim->target;
+    g->mfma = r->l->mfma;
     g->program = r->program;
     g->code_base = r->code_base;
     g->scratch_size = r->scratch_size;
@@ -260,22 +262,35 @@ close_team(struct team *t)
 
 /* ---- result ------------------------------------------------------------- */
 
+/* Is it the first instruction with its opcode that ran? */
+static bool
+is_first_use(const struct kn_run *r, uint32_t k)
+{
+    const struct kn_inst *inst = r->program->inst;
+
+    for (uint32_t j = 0; j < k; j++)
+        if (r->executed[j] && inst[j].op == inst[k].op)
+            return false;
+    return true;
+}
+
 /* Distinct matrix opcodes that ran, by how far their result can be trusted. */
 static void
 count_mfma(const struct kn_run *r, struct kn_sim_result *out)
 {
     const struct kn_program *p = r->program;
+    struct kn_sim_mfma *m = KN_NEW(r->sim->c, struct kn_sim_mfma,
+                                   kn_mfma_nrows);
 
-    for (uint32_t k = 0; k < p->n; k++) {
-        bool again = false;
-
-        if (!r->executed[k] || !(r->step[k].flags & KN_ST_MFMA))
+    out->mfma = m;
+    for (uint32_t k = 0; k < p->n && out->nmfma < kn_mfma_nrows; k++) {
+        if (!r->executed[k] || !(r->step[k].flags & KN_ST_MFMA) ||
+            !is_first_use(r, k))
             continue;
-        for (uint32_t j = 0; j < k && !again; j++)
-            again = r->executed[j] && p->inst[j].op == p->inst[k].op;
-        if (again)
-            continue;
-        switch (kn_mfma_quality(r->sim->target, &p->inst[k])) {
+        m->mnemonic = kn_isa[p->inst[k].op].mnemonic;
+        m->quality = kn_mfma_quality(r->sim->target, r->l->mfma, &p->inst[k]);
+        out->nmfma++;
+        switch (m++->quality) {
         case KN_Q_EXACT: out->mfma_exact++; break;
         case KN_Q_MODELLED: out->mfma_modelled++; break;
         default: out->mfma_unverified++; break;
@@ -322,6 +337,7 @@ launch(struct kn_run *r, struct kn_sim_result *out)
     kiln_status s;
 
     KN_TRY(find_program(r));
+    out->kernel = r->kernel->name;
     KN_TRY(kn_check_launch(r));
     r->executed = KN_NEW(r->sim->c, uint8_t, r->program->n);
     KN_TRY(kn_map_arguments(r));

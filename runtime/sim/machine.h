@@ -81,6 +81,7 @@ struct kn_group {
     uint32_t epoch;          /* barrier count */
     bool stalled;            /* the last turn ended without barrier or end */
     kiln_target target;
+    enum kn_mfma_model mfma;
     const struct kn_program *program;
     uint64_t code_base;      /* device address of code object address 0 */
     uint32_t scratch_size;   /* bytes per lane */
@@ -141,7 +142,7 @@ void kn_unsupported(struct kn_wave *w, const struct kn_inst *i,
                     const char *what);
 
 /* exec_mfma.c: how far the arithmetic of this instruction can be trusted. */
-enum kn_quality { KN_Q_EXACT, KN_Q_MODELLED, KN_Q_UNVERIFIED };
-enum kn_quality kn_mfma_quality(kiln_target t, const struct kn_inst *i);
+enum kn_quality kn_mfma_quality(kiln_target t, enum kn_mfma_model model,
+                                const struct kn_inst *i);
 
 #endif

@@ -42,13 +42,6 @@ kn_mfma_macs(const struct kn_mfma *r)
     return (uint64_t)r->m * r->n * r->k * r->blocks / (r->sparse ? 2 : 1);
 }
 
-/* How the products of one instruction become the result.
- * CDNA3: the published bit-exact model of CDNA3 (arXiv 2511.10909); on gfx950
- * the same rules with the same numbers, extended to its own instructions.
- * FUSED: all products and C added in f64, one rounding to f32.
- * CHAIN: one f64 addition and one rounding to f32 for each k. */
-enum kn_mfma_model { KN_MFMA_CDNA3, KN_MFMA_FUSED, KN_MFMA_CHAIN };
-
 enum { KN_MFMA_MAXK = 128, KN_MFMA_MAXM = 32, KN_MFMA_MAXD = 32 };
 
 typedef uint32_t kn_vreg_row[KN_LANES];

@@ -15,6 +15,13 @@ struct kn_sim_code;          /* a loaded code object */
 enum kn_sim_order { KN_ORDER_LATEST, KN_ORDER_EARLIEST, KN_ORDER_RANDOM };
 enum kn_sim_waves { KN_WAVES_ADVERSARIAL, KN_WAVES_RR, KN_WAVES_RANDOM };
 
+/* How the products of one matrix instruction become its result.
+ * CDNA3: the published bit-exact model of CDNA3 (arXiv 2511.10909); on gfx950
+ * the same rules with the same numbers, extended to its own instructions.
+ * FUSED: all products and C added in f64, one rounding to f32.
+ * CHAIN: one f64 addition and one rounding to f32 for each k. */
+enum kn_mfma_model { KN_MFMA_CDNA3, KN_MFMA_FUSED, KN_MFMA_CHAIN };
+
 enum kn_mem_flags {
     KN_MEM_OUTPUT = 1,       /* starts poisoned; bytes never written are found */
     KN_MEM_READONLY = 2,     /* a store into it is a finding */
@@ -88,6 +95,7 @@ struct kn_sim_launch {
     struct kn_sim_select select;
     enum kn_sim_order order;
     enum kn_sim_waves waves;
+    enum kn_mfma_model mfma;
     uint64_t seed;           /* for the random orders */
     unsigned threads;        /* 0: as many as the machine has */
     uint64_t max_steps;      /* instructions per wave; 0: a generous bound */
@@ -138,7 +146,16 @@ struct kn_finding {
     char place[56];          /* tile-IR line, filled in by who knows it */
 };
 
+/* How far the bits of a matrix instruction can be trusted: as the hardware,
+ * by a model of other hardware, by an assumption. docs/sim-mfma.md. */
+enum kn_quality { KN_Q_EXACT, KN_Q_MODELLED, KN_Q_UNVERIFIED };
+struct kn_sim_mfma {
+    const char *mnemonic;
+    enum kn_quality quality;
+};
+
 struct kn_sim_result {
+    const char *kernel;      /* its name, in the code object */
     uint64_t workgroups, waves, instructions, macs;
     uint64_t srd_oob_loads, srd_oob_stores;  /* lanes; normal at edges */
     double seconds;
@@ -146,6 +163,8 @@ struct kn_sim_result {
     unsigned nkept;
     struct kn_finding *findings;  /* in the context's arena */
     unsigned mfma_exact, mfma_modelled, mfma_unverified; /* distinct opcodes */
+    struct kn_sim_mfma *mfma; /* those opcodes, nmfma of them, by first pc */
+    unsigned nmfma;
 };
 
 /* Runs the selected workgroups. OK: it ran (look at nfindings);

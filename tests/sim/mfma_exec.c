@@ -399,18 +399,28 @@ test_unsupported(void **state)
     assert_int_equal(unsupported, 3);
 }
 
+static enum kn_quality
+quality(kiln_target t, enum kn_mfma_model model, unsigned op)
+{
+    return kn_mfma_quality(t, model, &(struct kn_inst){.op = (uint16_t)op});
+}
+
 static void
 test_quality(void **state)
 {
-    struct kn_inst i = {.op = KN_I_v_mfma_f32_16x16x16_bf16};
+    enum { OLD = KN_I_v_mfma_f32_16x16x16_bf16,
+           NEW = KN_I_v_mfma_f32_16x16x32_bf16,
+           F32 = KN_I_v_mfma_f32_16x16x4_f32,
+           I8 = KN_I_v_mfma_i32_16x16x64_i8 };
 
     (void)state;
-    assert_int_equal(kn_mfma_quality(KILN_GFX942, &i), KN_Q_EXACT);
-    assert_int_equal(kn_mfma_quality(KILN_GFX950, &i), KN_Q_MODELLED);
-    i.op = KN_I_v_mfma_f32_16x16x32_bf16;
-    assert_int_equal(kn_mfma_quality(KILN_GFX950, &i), KN_Q_UNVERIFIED);
-    i.op = KN_I_v_mfma_i32_16x16x64_i8;
-    assert_int_equal(kn_mfma_quality(KILN_GFX950, &i), KN_Q_EXACT);
+    assert_int_equal(quality(KILN_GFX942, KN_MFMA_CDNA3, OLD), KN_Q_EXACT);
+    assert_int_equal(quality(KILN_GFX942, KN_MFMA_FUSED, OLD), KN_Q_MODELLED);
+    assert_int_equal(quality(KILN_GFX942, KN_MFMA_CHAIN, F32), KN_Q_EXACT);
+    assert_int_equal(quality(KILN_GFX950, KN_MFMA_CDNA3, OLD), KN_Q_MODELLED);
+    assert_int_equal(quality(KILN_GFX950, KN_MFMA_CDNA3, NEW),
+                     KN_Q_UNVERIFIED);
+    assert_int_equal(quality(KILN_GFX950, KN_MFMA_CHAIN, I8), KN_Q_EXACT);
 }
 
 int
