@@ -55,8 +55,12 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
     uint32_t threads = g->wm * g->wn * 64, stage = 24;
 
-    if (ra > 32)
+    if (g->schedule == KN_SCHED_INTERLEAVE) {
+        ra = ra / kn_shares(&a) * 2;
+        rb *= 2;
+    } else if (ra > 32) {
         ra /= 2;
+    }
     if (!kn_direct(p, g)) {
         const struct kn_domain *d = &g->domain;
         uint32_t na = g->bm * g->bk * kn_elems[f.shape.ta].bits / 8;
@@ -107,16 +111,43 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
                                                                      : 64;
 }
 
-/* Fills stages so that the tile fits; false if it does not with any. */
+/* Interleaving pays where a wave has enough matrix work to hide its LDS reads
+ * (docs/timing.md), if its registers allow. */
+static void
+settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (g->schedule != KN_SCHED_AUTO)
+        return;
+    g->schedule = KN_SCHED_INTERLEAVE;
+    if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
+        g->bm * g->bn < (p->scale == KILN_SCALE_MX32 ? 256 * 256 : 128 * 128) ||
+        registers(c, p, g) > 256)
+        g->schedule = KN_SCHED_SIMPLE;
+}
+
+/* Slots worth having: with direct copies about 64 KB on their way to a
+ * compute unit cover the latency of memory (docs/timing.md). */
+static uint32_t
+natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint32_t want;
+
+    g->stages = 1;
+    want = 1 + (65535 + lds_bytes(c, p, g)) / lds_bytes(c, p, g);
+    return !kn_direct(p, g) || want < 2 ? 2 : want > 6 ? 6 : want;
+}
+
+/* Fills schedule and stages so that the tile fits; false if it does not. */
 static bool
 fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    uint32_t most = kn_direct(p, g) ? 2 : 2, least = kn_direct(p, g) ? 2 : 1;
-    uint32_t asked = g->stages;
+    uint32_t least = kn_direct(p, g) ? 2 : 1, asked = g->stages;
 
+    settle_schedule(c, p, g);
     if (registers(c, p, g) > 256)
         return false;
-    for (g->stages = asked ? asked : most; g->stages >= least; g->stages--) {
+    for (g->stages = asked ? asked : natural_stages(c, p, g);
+         g->stages >= least; g->stages--) {
         if (lds_bytes(c, p, g) <= kn_targets[p->target].lds)
             return true;
         if (asked)
@@ -221,8 +252,8 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%u tile cannot be shared by "
                        "%ux%u waves: each needs multiples of 16, at most 256 "
                        "in all", g->bm, g->bn, g->wm, g->wn);
-    if (g->stages > 3)
-        return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to 3");
+    if (g->stages > KN_MAX_STAGES)
+        return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to %d", KN_MAX_STAGES);
     if (!fit(c, p, g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
                        "needs %u registers of 256 and, with %u stages, %u "
@@ -275,6 +306,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         row.wn = g->wn;
     }
     row.stages = g->stages ? g->stages : row.stages;
+    row.schedule = g->schedule ? g->schedule : row.schedule;
     row.group_m = g->group_m ? g->group_m : row.group_m;
     row.xcd = g->xcd ? g->xcd : row.xcd;
     row.cus = g->cus ? g->cus : row.cus;
@@ -286,7 +318,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
-        !shareable(&row) || row.stages > 3 || !fit(c, p, &row))
+        !shareable(&row) || row.stages > KN_MAX_STAGES || !fit(c, p, &row))
         return false;
     *g = row;
     return true;
@@ -350,13 +382,13 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 static kiln_status
 choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    bool can = kn_direct(p, g) && g->stages == 2 && !g->cus;
+    bool can = kn_direct(p, g) && !g->cus;
 
     if (!g->early)
         g->early = can && g->bm <= 32 ? KN_EARLY_BOTH : KN_EARLY_IDS;
     if (kn_early_copy(g) && !can)
         return kn_fail(c, KILN_BAD_INPUT, "--early copy needs a launch that "
-                       "is not persistent, with 2 stages filled directly");
+                       "is not persistent, with LDS filled directly");
     return KILN_OK;
 }
 

@@ -157,10 +157,24 @@ static const struct {
     [KILN_MOE] = { "moe", "total_moe", "place_moe" }, /* or moe_early */
 };
 
-static const char *const loops[2][4] = {
-    { NULL, "loop_regs1", "loop_regs2", NULL },
-    { NULL, NULL, "loop_direct2", "loop_direct3" },
+/* Main loops by schedule, direct-to-LDS or through registers, and stages. */
+static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
+#define DIRECT(name) { NULL, NULL, name, name, name, name, name, name, name }
+    [KN_SCHED_SIMPLE] = { { NULL, "loop_regs1", "loop_regs2" },
+                          DIRECT("loop_direct") },
+    [KN_SCHED_INTERLEAVE] = { { NULL }, DIRECT("loop_interleave") },
+#undef DIRECT
 };
+
+const char *
+kn_loop_of(const kiln_problem *p, const struct kn_config *g)
+{
+    if (g->stages > KN_MAX_STAGES ||
+        (g->schedule == KN_SCHED_INTERLEAVE &&
+         p->scale == KILN_SCALE_BLOCK128))
+        return NULL;
+    return loops[g->schedule][kn_direct(p, g)][g->stages];
+}
 
 /* Where moe's rows come from and go to; gemm1 gates, gemm2 weighs. */
 static void
@@ -246,7 +260,6 @@ static void
 regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 {
     bool scaled = p->scale >= KILN_SCALE_BLOCK128;
-    bool direct = kn_direct(p, g);
 
     if (p->family == KILN_MOE) {
         moe_regions(p, g, q);
@@ -267,8 +280,9 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                      : g->cus ? "place_moe_persistent" : "place_moe");
     region(q, "scales_at", p->scale == KILN_SCALE_MX32 ? "scales_at_block"
                                                        : "scales_at_start");
-    region(q, "loop", kn_early_copy(g) ? "loop_direct2_early"
-                                       : loops[direct][g->stages]);
+    region(q, "loop", kn_loop_of(p, g));
+    region(q, "fill0", !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
+                       : scaled ? "fill_b_scaled" : "fill_b_plain");
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     region(q, "landed", scaled ? "landed_scaled" : "landed_plain");
     region(q, "fetch", scaled ? "fetch_scaled" : "fetch_plain");
@@ -279,6 +293,12 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     region(q, "compute", p->scale == KILN_SCALE_MX32 ? "compute_mx"
                        : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
                                                          : "compute_plain");
+    region(q, "drain", g->cus ? "drain" : "");
+    region(q, "feed", scaled ? "feed_scaled" : "feed_plain");
+    region(q, "fed", scaled ? "fed_scaled" : "fed_plain");
+    region(q, "lead", scaled ? "lead_mx" : "lead_plain");
+    region(q, "ahead", scaled ? "ahead_mx" : "ahead_plain");
+    region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
     region(q, "float", p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
     region(q, "scale", p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
                      : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
@@ -327,6 +347,30 @@ instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
     return kn_expand(c, "reduce", q, out);
 }
 
+uint32_t
+kn_shares(const struct kn_frag *a)
+{
+    return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
+}
+
+/* Parameters of the main loop's unrolling. */
+static void
+loop_params(struct kn_ctx *c, const struct kn_config *g,
+            const struct kn_frag *a, struct kn_params *q)
+{
+    bool interleave = g->schedule == KN_SCHED_INTERLEAVE;
+    uint32_t shares = kn_shares(a);
+
+    set_int(c, q, "SLOTS", g->stages);
+    set_int(c, q, "KSTEPS", a->ksteps);
+    set_int(c, q, "PARTS", interleave ? shares
+                         : a->count * a->bytes > 128 ? 2 : 1);
+    /* B's fragments alternate, so an odd number of K steps takes two turns. */
+    set_int(c, q, "STEPS", g->stages * a->ksteps % 2 ? 2 * g->stages
+                                                     : g->stages);
+    set_int(c, q, "FEEDS", shares > 4 ? 3 : shares - 1);
+}
+
 kiln_status
 kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g, struct kn_fn **out)
@@ -343,7 +387,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
         return instantiate_reduce(c, p, g, out);
     if (!families[p->family].name)
         return kn_fail(c, KILN_UNSUPPORTED, "this family has no variant yet");
-    if (shape.shape.mfma < 0 || !loops[kn_direct(p, g)][g->stages])
+    if (shape.shape.mfma < 0 || !kn_loop_of(p, g))
         return kn_fail(c, KILN_UNSUPPORTED, "no variant of this family does "
                        "that combination of types, target and stages");
     a = kn_fragment(&shape, 'a');
@@ -354,9 +398,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     tile_params(c, g, q);
     operand_params(c, p, g, q);
     scale_params(c, p, g, q);
-    set_int(c, q, "SLOTS", g->stages);
-    set_int(c, q, "KSTEPS", a.ksteps);
-    set_int(c, q, "PARTS", a.count * a.bytes > 128 ? 2 : 1);
+    loop_params(c, g, &a, q);
     set_int(c, q, "ADD", p->beta);
     if (p->family == KILN_MOE)
         moe_params(c, p, g, q);

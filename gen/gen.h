@@ -21,7 +21,13 @@ struct kn_domain {
                                         fewer tiles than shares of them */
 };
 
-#define KN_SCHEDULES(X) X(SIMPLE, "simple")
+/* simple: read a K step's fragments, multiply, and again. interleave: the
+ * fragments of the next share are read while this one is multiplied. */
+#define KN_SCHEDULES(X) \
+    X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
+    X(PINGPONG, "pingpong")
+
+enum { KN_MAX_STAGES = 8 };
 
 enum kn_schedule {
 #define X(id, text) KN_SCHED_##id,

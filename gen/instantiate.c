@@ -1,10 +1,11 @@
 /* instantiate.c - the template engine: text in, text out, then the parser.
  *
- * Four constructs and no more (docs/ir.md): `$NAME` parameters, `region SLOT`
- * (the template the variant names for that slot), `repeat VAR N` ...
- * `endrepeat`, and `include TEMPLATE`. region and include bind parameters for
- * the included text: `include step use=0 next=1`. Every line keeps its
- * template file and line, so errors and findings point there. */
+ * Four constructs and no more (docs/ir.md): `$NAME` parameters and sums of
+ * them such as `$(kk+1%2)`, from left to right; `region SLOT` (the template
+ * the variant names for that slot), `repeat VAR N` ... `endrepeat`, and
+ * `include TEMPLATE`. region and include bind parameters for the included
+ * text: `include step use=0 next=1`. Every line keeps its template file and
+ * line, so errors and findings point there. */
 #include "instantiate.h"
 
 #include <ctype.h>
@@ -50,6 +51,66 @@ param(const struct engine *e, const struct scope *s, const char *name)
     return NULL;
 }
 
+/* A number or a parameter that is one, at *p; advances it. */
+static bool
+read_term(struct engine *e, const struct scope *s, const char **p, long *out)
+{
+    size_t n = 0;
+    const char *v = *p;
+    char *end;
+
+    while (isalnum((unsigned char)v[n]) || v[n] == '_')
+        n++;
+    if (n && !isdigit((unsigned char)*v))
+        v = param(e, s, kn_strndup(e->c, v, n));
+    if (!n || !v)
+        return false;
+    *out = strtol(v, &end, 10);
+    *p += n;
+    return end != v;
+}
+
+/* `(a+b*c)`, from left to right without precedence. */
+static const char *
+evaluate(struct engine *e, const struct scope *s, const char *p, size_t *len)
+{
+    const char *from = p++;
+    struct kn_buf b = { .c = e->c };
+    long v, x;
+
+    if (!read_term(e, s, &p, &v))
+        return NULL;
+    while (*p && *p != ')') {
+        char op = *p++;
+
+        if (!read_term(e, s, &p, &x) || ((op == '/' || op == '%') && !x))
+            return NULL;
+        v = op == '+' ? v + x : op == '-' ? v - x : op == '*' ? v * x
+          : op == '/' ? v / x : v % x;
+    }
+    *len = (size_t)(p - from) + 1;
+    kn_putf(&b, "%ld", v);
+    return *p ? b.s : NULL;
+}
+
+/* The value of what `$` introduces at p[0]; *len: the text it spans. */
+static const char *
+parameter_value(struct engine *e, const struct scope *s, const char *p,
+                size_t *len)
+{
+    const char *v;
+
+    *len = 1;
+    if (p[1] == '(') {
+        v = evaluate(e, s, p + 1, len);
+        *len += v != NULL;
+        return v;
+    }
+    while (isalnum((unsigned char)p[*len]) || p[*len] == '_')
+        ++*len;
+    return param(e, s, kn_strndup(e->c, p + 1, *len - 1));
+}
+
 static kiln_status
 substitute(struct engine *e, const struct scope *s, const struct kn_line *l,
            const char **out)
@@ -66,9 +127,7 @@ substitute(struct engine *e, const struct scope *s, const struct kn_line *l,
         p += n;
         if (!*p)
             break;
-        for (n = 1; isalnum((unsigned char)p[n]) || p[n] == '_'; n++)
-            ;
-        v = param(e, s, kn_strndup(e->c, p + 1, n - 1));
+        v = parameter_value(e, s, p, &n);
         if (!v)
             return kn_fail_at(e->c, KILN_INTERNAL, l->at,
                               "parameter %.*s has no value", (int)n, p);

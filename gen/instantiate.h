@@ -23,4 +23,11 @@ int kn_pick_mfma(const kiln_problem *p);
 /* Whether operands go to LDS directly (gemm.c says when). */
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 
+/* Template of a configuration's main loop; NULL: there is none. */
+const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
+
+/* Shares of A's fragments that one K step of schedule `interleave` is
+ * multiplied in. */
+uint32_t kn_shares(const struct kn_frag *a);
+
 #endif

@@ -314,8 +314,8 @@ expand_copy(struct dist *d, const struct kn_ins *i)
     kn_ref r = dist_rsrc(d, v->base, v->rem);
     kn_ref wave = dist_ic(d, KN_OP_mul, d->wave, 64 * g.chunk);
 
-    for (uint32_t s = part * g.steps / parts;
-         s < (part + 1) * g.steps / parts; s++) {
+    for (uint32_t s = (part * g.steps + parts - 1) / parts;
+         s < ((part + 1) * g.steps + parts - 1) / parts; s++) {
         uint32_t at = s * kn_waves(d->in) * 64 * g.chunk;
         kn_ref off = dist_ic(d, KN_OP_add, wave, at);
         struct kn_ins *n = dist_add(d, KN_OP_dma, 0);
