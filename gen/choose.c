@@ -126,15 +126,16 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 }
 
 /* Slots worth having: with direct copies about 64 KB on their way to a
- * compute unit cover the latency of memory (docs/timing.md). */
+ * compute unit cover the latency of memory (docs/timing.md). Each copy of
+ * each slot holds a scalar register for its M0, so scaled tiles get fewer. */
 static uint32_t
 natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    uint32_t want;
+    uint32_t want, most = p->scale >= KILN_SCALE_BLOCK128 ? 4 : 6;
 
     g->stages = 1;
     want = 1 + (65535 + lds_bytes(c, p, g)) / lds_bytes(c, p, g);
-    return !kn_direct(p, g) || want < 2 ? 2 : want > 6 ? 6 : want;
+    return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
 }
 
 /* Fills schedule and stages so that the tile fits; false if it does not. */
