@@ -9,4 +9,7 @@
 kiln_status kn_check_object(struct kn_tool *t, const char *path,
                             const uint8_t *bytes, size_t size);
 
+/* `kilnc check FILE.kpk`: digests, then every kernel of the bundle. */
+kiln_status kn_check_bundle(struct kn_tool *t, const char *path);
+
 #endif

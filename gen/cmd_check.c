@@ -75,6 +75,8 @@ kn_cmd_check(struct kn_tool *t)
     KN_TRY(kn_file_read(t->c, path, &bytes, &size));
     if (size >= 4 && !memcmp(bytes, "\177ELF", 4))
         return kn_check_object(t, path, bytes, size);
+    if (size >= 8 && !memcmp(bytes, "KILNKPK1", 8))
+        return kn_check_bundle(t, path);
     KN_TRY(kn_parse_text(t->c, path, kn_strndup(t->c, (const char *)bytes, size),
                          &f));
     s = kn_run_passes(&f, NULL, NULL);

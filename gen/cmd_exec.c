@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "handmade.h"
 #include "predict.h"
 #include "progress.h"
 #include "report.h"
@@ -330,23 +331,39 @@ open_device(struct exec *e, kiln_target target)
     return kn_sim_open(e->c, target, &e->sim);
 }
 
+/* The file's bytes, or those of the kernel that is written in it. */
+static kiln_status
+read_object(struct exec *e)
+{
+    static const struct kn_watch watch = { .want = KN_WANT_CO };
+    const char *path = e->cli->pos[0];
+    struct kn_generated g;
+    uint8_t *bytes;
+
+    if (kn_is_handmade(path)) {
+        KN_TRY(kn_handmade(e->c, path, &watch, &g));
+        e->bytes = g.co;
+        e->size = g.size;
+        return KILN_OK;
+    }
+    KN_TRY(kn_file_read(e->c, path, &bytes, &e->size));
+    e->bytes = bytes;
+    return KILN_OK;
+}
+
 kiln_status
 kn_cmd_exec(struct kn_tool *t)
 {
     struct exec e = { .t = t, .c = t->c, .cli = t->cli };
     struct kn_json j = { .b = { .c = t->c } };
     struct kn_object o;
-    uint8_t *bytes;
-    size_t size;
     kiln_status s;
 
-    KN_TRY(kn_file_read(t->c, t->cli->pos[0], &bytes, &size));
-    KN_TRY(kn_object_read(t->c, t->cli->pos[0], bytes, size, &o));
-    e.bytes = bytes;
-    e.size = size;
+    KN_TRY(read_object(&e));
+    KN_TRY(kn_object_read(t->c, t->cli->pos[0], e.bytes, e.size, &o));
     KN_TRY(open_device(&e, o.target));
     kn_json_open(&j, NULL, '{');
-    s = load_and_launch(&e, bytes, size, &j);
+    s = load_and_launch(&e, e.bytes, e.size, &j);
     kn_sim_close(e.sim);
     kn_json_close(&j, '}');
     if (s > KILN_FINDING)

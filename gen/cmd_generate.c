@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "handmade.h"
 #include "linker.h"
 #include "moe.h"
 #include "progress.h"
@@ -48,6 +49,7 @@ form_bytes(struct kn_tool *t, const struct kn_generated *g)
     return b;
 }
 
+/* p: NULL for a kernel that came as tile IR. */
 static kiln_status
 report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
 {
@@ -56,8 +58,10 @@ report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
     const struct kn_object_kernel *k;
 
     kn_json_open(&j, NULL, '{');
-    kn_report_problem(t, &j, p);
-    kn_report_config(t, &j, &g->cfg);
+    if (p) {
+        kn_report_problem(t, &j, p);
+        kn_report_config(t, &j, &g->cfg);
+    }
     if (g->co) {
         KN_TRY(kn_object_read(t->c, g->name, g->co, g->size, &o));
         KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
@@ -102,40 +106,69 @@ write_certificate(struct kn_tool *t, const char *path, const char *text)
     return kn_file_write(t->c, name.s, text, strlen(text));
 }
 
+/* The problem of the command line, generated for. */
+static kiln_status
+generate(struct kn_tool *t, const struct kn_watch *watch, kiln_problem *p,
+         struct kn_generated *g)
+{
+    const struct kn_value *arch = &t->cli->v[KN_FLAG_arch];
+    struct kn_config cfg = { 0 };
+
+    if (!arch->seen)
+        return kn_fail(t->c, KILN_BAD_INPUT, "'generate' needs --arch %s",
+                       kn_flags[KN_FLAG_arch].spec);
+    kn_cli_problem(t->cli, (kiln_target)(KILN_GFX942 + arch->i), p);
+    KN_TRY(kn_cli_family(t->c, t->cli, &p->family));
+    if (p->family == KILN_MOE)
+        KN_TRY(kn_moe_problem(t->c, t->cli, p->target,
+                              (int)t->cli->v[KN_FLAG_stage].i, p));
+    KN_TRY(kn_problem_normalise(t->c, p));
+    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
+    if (!t->cli->v[KN_FLAG_k].seen && p->family != KILN_MOE)
+        cfg.domain = kn_domain_of(p, 256, 0); /* any K, hence a tail */
+    return kn_generate(t->c, p, &cfg, watch, g);
+}
+
+/* FILE.tir has a target of its own. */
+static kiln_status
+compile_file(struct kn_tool *t, const struct kn_watch *watch,
+             struct kn_generated *g)
+{
+    const struct kn_value *arch = &t->cli->v[KN_FLAG_arch];
+    const char *path = t->cli->pos[0];
+    kiln_target asked = (kiln_target)(KILN_GFX942 + arch->i);
+
+    KN_TRY(kn_handmade_flags(t->c, t->cli));
+    KN_TRY(kn_handmade(t->c, path, watch, g));
+    if (arch->seen && asked != g->wave->target)
+        return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is for %s, not %s", path,
+                       kiln_target_name(g->wave->target),
+                       kiln_target_name(asked));
+    return KILN_OK;
+}
+
 kiln_status
 kn_cmd_generate(struct kn_tool *t)
 {
     static const unsigned want[] = { KN_WANT_TIR, KN_WANT_LLVM, KN_WANT_ASM,
                                      KN_WANT_CO };
-    const struct kn_value *arch = &t->cli->v[KN_FLAG_arch];
+    const struct kn_watch watch = { .want = want[form_of(t->cli)],
+                                    .link = kn_tool_linker(t->cli) };
+    bool file = kn_is_handmade(t->cli->pos[0]);
     const char *path = output_path(t->cli);
     struct kn_generated g = { 0 };
-    struct kn_config cfg = { 0 };
     struct kn_buf bytes;
     kiln_problem p;
 
     KN_TRY(check_output(t, path));
-    if (!arch->seen)
-        return kn_fail(t->c, KILN_BAD_INPUT, "'generate' needs --arch %s",
-                       kn_flags[KN_FLAG_arch].spec);
-    kn_cli_problem(t->cli, (kiln_target)(KILN_GFX942 + arch->i), &p);
-    KN_TRY(kn_cli_family(t->c, t->cli, &p.family));
-    if (p.family == KILN_MOE)
-        KN_TRY(kn_moe_problem(t->c, t->cli, p.target,
-                              (int)t->cli->v[KN_FLAG_stage].i, &p));
-    KN_TRY(kn_problem_normalise(t->c, &p));
-    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
-    if (!t->cli->v[KN_FLAG_k].seen && p.family != KILN_MOE)
-        cfg.domain = kn_domain_of(&p, 256, 0); /* any K, hence a tail */
     kn_progress_stage(t->progress, "generating");
-    KN_TRY(kn_generate(t->c, &p, &cfg, &(struct kn_watch){
-        .want = want[form_of(t->cli)], .link = kn_tool_linker(t->cli) }, &g));
+    KN_TRY(file ? compile_file(t, &watch, &g) : generate(t, &watch, &p, &g));
     bytes = form_bytes(t, &g);
     if (strcmp(path, "-"))
         KN_TRY(kn_file_write(t->c, path, bytes.s, bytes.n));
     if (form_of(t->cli) == FORM_CO)
         KN_TRY(write_certificate(t, path, g.certificate));
-    KN_TRY(report(t, &p, &g));
+    KN_TRY(report(t, file ? NULL : &p, &g));
     if (!strcmp(path, "-"))
         *t->text = bytes;
     return KILN_OK;

@@ -12,6 +12,7 @@
 #include "predict.h"
 #include "progress.h"
 #include "report.h"
+#include "shares.h"
 
 static const struct row {
     unsigned targets;
@@ -142,6 +143,8 @@ simulate(struct kernel *k, uint8_t **out)
         .c = o[KN_OPND_C].addr,   .sa = o[KN_OPND_SA].addr,
         .sb = o[KN_OPND_SB].addr, .bias = o[KN_OPND_BIAS].addr,
     };
+    KN_TRY(kn_plan_launch(k->c, &k->p, &k->g.cfg, &addr, &plan));
+    KN_TRY(kn_shares_alloc(k->c, k->sim, plan.workspace, &addr.workspace));
     KN_TRY(kn_plan_launch(k->c, &k->p, &k->g.cfg, &addr, &plan));
     KN_TRY(kn_sim_load(k->sim, k->g.name, k->g.co, k->g.size, &code));
     l.code = code;

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../runtime/config.h"
 #include "../runtime/file.h"
+#include "../runtime/isolate.h"
 #include "groups.h"
 #include "progress.h"
 #include "tuning.h"
@@ -234,27 +236,55 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
 }
 
 static kiln_status
-time_in(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
-        double *us)
-{
-    KN_ENTER(c);
-    return time_once(r, c, w, us);
-}
-
-static kiln_status
-check_in(struct kn_ctx *c, const struct kn_work *w)
+check_once(struct kn_ctx *c, const struct kn_work *w)
 {
     struct kn_buf device = { .c = c };
     struct kn_cli *cli;
     const char *json;
 
-    KN_ENTER(c);
     cli = KN_NEW(c, struct kn_cli, 1);
     kn_putf(&device, "sim:%s", kiln_target_name(w->target));
     KN_TRY(kn_work_cli(c, w, KN_CMD_run, (const char *const[]){
                            "--wg", "sample:2", "--device", device.s, NULL },
                        cli));
     return kn_work_run(c, cli, &json);
+}
+
+/* One candidate's turn, in a child process: LLVM may die on an odd one. A GPU
+ * does not follow into a child. */
+struct turn {
+    const struct tune *r;
+    const struct kn_work *w;
+    bool check;
+};
+
+static kiln_status
+take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
+{
+    const struct turn *t = user;
+    double *us = KN_NEW(c, double, 1);
+
+    c->tuning = &t->r->nothing;
+    out->s = (char *)us;
+    out->n = sizeof *us;
+    return t->check ? check_once(c, t->w) : time_once(t->r, c, t->w, us);
+}
+
+static kiln_status
+turn_in(struct kn_ctx *c, struct turn *t, double *us)
+{
+    struct kn_buf out = { .c = c };
+    struct kn_bytes b;
+    struct kn_env env;
+
+    KN_ENTER(c);
+    kn_env_read(&env);
+    if (on_gpu(t->r) || (env.isolate && !strcmp(env.isolate, "0")))
+        KN_TRY(take_turn(c, t, &out));
+    else
+        KN_TRY(kn_isolate(c, take_turn, t, &b));
+    memcpy(us, out.s ? out.s : (const char *)b.p, sizeof *us);
+    return KILN_OK;
 }
 
 /* A candidate that fails is told, not hidden, and out of the race. */
@@ -272,11 +302,11 @@ time_candidates(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
 {
     for (size_t i = 0; i < n; i++) {
         struct kn_work x = with_config(c, w, &all[i].cfg);
+        struct turn turn = { r, &x, false };
         struct kn_ctx own;
 
         kn_ctx_init(&own, c->realloc, c->user);
-        own.tuning = &r->nothing;
-        if (time_in(r, &own, &x, &all[i].us)) {
+        if (turn_in(&own, &turn, &all[i].us)) {
             all[i].us = 0;
             tell_failure(r, &all[i], "not generated: ", &own);
         }
@@ -292,12 +322,13 @@ best_correct(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
     qsort(all, n, sizeof *all, by_time);
     for (size_t i = 0; i < n && all[i].us > 0; i++) {
         struct kn_work x = with_config(c, w, &all[i].cfg);
+        struct turn turn = { r, &x, true };
         struct kn_ctx own;
         kiln_status s;
+        double us;
 
         kn_ctx_init(&own, c->realloc, c->user);
-        own.tuning = &r->nothing;
-        s = check_in(&own, &x);
+        s = turn_in(&own, &turn, &us);
         if (s)
             tell_failure(r, &all[i], "wrong numbers or a finding", &own);
         kn_ctx_free(&own);

@@ -152,6 +152,7 @@ struct kn_generated {
     const char *const *waived;       /* gates this variant does not pass */
     uint32_t nwaived;
     double ms;               /* wall time of the whole call */
+    double emit_ms, prove_ms; /* of it: LLVM; linking, gates and checks */
     uint64_t compilations;   /* 1, or 0 when served from a cache */
 };
 
@@ -163,6 +164,11 @@ kiln_status kn_generate(struct kn_ctx *c, const kiln_problem *p,
                         const struct kn_config *cfg,
                         const struct kn_watch *watch,
                         struct kn_generated *out);
+
+/* The same for a program that is there: of either level, not verified yet. */
+kiln_status kn_generate_program(struct kn_ctx *c, struct kn_fn *f,
+                                const struct kn_watch *watch,
+                                struct kn_generated *out);
 
 /* A launch of a generated kernel (or a foreign build of the same one). */
 struct kn_operands {

@@ -73,30 +73,21 @@ prove_bytes(struct kn_ctx *c, struct kn_generated *g)
     return KILN_OK;
 }
 
-kiln_status
-kn_generate(struct kn_ctx *c, const kiln_problem *problem,
-            const struct kn_config *given, const struct kn_watch *watch,
-            struct kn_generated *out)
+/* The program after the passes, as bytes that are proven. */
+static kiln_status
+build(struct kn_ctx *c, const struct kn_watch *watch,
+      struct kn_generated *out)
 {
     unsigned want = watch ? watch->want : KN_WANT_CO;
-    kiln_problem p = *problem;
-    struct watcher w = { c, watch, out };
-    struct kn_emitted e = { 0 };
     unsigned texts = (want & KN_WANT_LLVM ? KN_EMIT_LLVM : 0) |
                      (want & KN_WANT_ASM ? KN_EMIT_ASM : 0);
-    double start = now_ms();
+    double start = now_ms(), emitted;
+    struct kn_emitted e = { 0 };
     uint8_t *co;
 
-    *out = (struct kn_generated){ .cfg = given ? *given : (struct kn_config){ 0 } };
-    KN_TRY(kn_problem_normalise(c, &p));
-    KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
-    KN_TRY(kn_instantiate(c, &p, &out->cfg, &out->tile));
-    out->wave = out->tile;
-    KN_TRY(kn_run_passes(&out->wave, on_pass, &w));
-    out->name = out->wave->name;
-    if (want == KN_WANT_TIR)
-        return KILN_OK;
     KN_TRY(kn_emit(c, out->wave, texts, &e));
+    emitted = now_ms();
+    out->emit_ms = emitted - start;
     out->llvm = e.llvm;
     out->assembly = e.assembly;
     KN_TRY(kn_lines_read(c, e.rel, e.rel_size, &out->lines));
@@ -105,6 +96,44 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     out->co = co;
     out->compilations = 1;
     KN_TRY(prove_bytes(c, out));
+    out->prove_ms = now_ms() - emitted;
+    return KILN_OK;
+}
+
+static kiln_status
+finish(struct kn_ctx *c, const struct kn_watch *watch, double start,
+       struct kn_generated *out)
+{
+    struct watcher w = { c, watch, out };
+
+    out->wave = out->tile;
+    KN_TRY(kn_run_passes(&out->wave, on_pass, &w));
+    out->name = out->wave->name;
+    if (!watch || watch->want != KN_WANT_TIR)
+        KN_TRY(build(c, watch, out));
     out->ms = now_ms() - start;
     return KILN_OK;
+}
+
+kiln_status
+kn_generate_program(struct kn_ctx *c, struct kn_fn *f,
+                    const struct kn_watch *watch, struct kn_generated *out)
+{
+    *out = (struct kn_generated){ .tile = f };
+    return finish(c, watch, now_ms(), out);
+}
+
+kiln_status
+kn_generate(struct kn_ctx *c, const kiln_problem *problem,
+            const struct kn_config *given, const struct kn_watch *watch,
+            struct kn_generated *out)
+{
+    kiln_problem p = *problem;
+    double start = now_ms();
+
+    *out = (struct kn_generated){ .cfg = given ? *given : (struct kn_config){ 0 } };
+    KN_TRY(kn_problem_normalise(c, &p));
+    KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
+    KN_TRY(kn_instantiate(c, &p, &out->cfg, &out->tile));
+    return finish(c, watch, start, out);
 }

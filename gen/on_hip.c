@@ -40,7 +40,7 @@ struct held {
     struct kn_ctx *c;
     struct kn_hip *h;
     struct kn_hip_run *r;
-    void *buffer[KN_NOPERANDS], *offs, *module;
+    void *buffer[KN_NOPERANDS], *offs, *workspace, *module;
     struct kn_plan plan;
     struct kn_hip_launch launch;
 };
@@ -102,6 +102,14 @@ prepare(struct held *x)
     };
 
     KN_TRY(kn_plan_launch(x->c, x->r->p, &x->r->g->cfg, &addr, &x->plan));
+    if (x->plan.workspace) { /* counters start at zero, and end there */
+        KN_TRY(kn_hip_alloc(x->h, x->c, (size_t)x->plan.workspace,
+                            &x->workspace));
+        KN_TRY(kn_hip_fill(x->h, x->c, x->workspace, 0,
+                           KILN_WORKSPACE_ZEROS));
+        addr.workspace = address(x->workspace);
+        KN_TRY(kn_plan_launch(x->c, x->r->p, &x->r->g->cfg, &addr, &x->plan));
+    }
     KN_TRY(kn_hip_load(x->h, x->c, x->r->g->co, &x->module));
     x->launch.kernarg = x->plan.kernarg;
     x->launch.kernarg_size = x->plan.kernarg_size;
@@ -168,6 +176,8 @@ drop(struct held *x)
             kn_hip_free(x->h, &own, x->buffer[i]);
     if (x->offs)
         kn_hip_free(x->h, &own, x->offs);
+    if (x->workspace)
+        kn_hip_free(x->h, &own, x->workspace);
     kn_ctx_free(&own);
 }
 

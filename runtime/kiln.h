@@ -251,7 +251,8 @@ typedef enum kiln_log_level {
 typedef enum kiln_flags {
     KILN_RUN_ONLY = 1,       /* a kernel that is nowhere is an error */
     KILN_STRICT = 2,         /* a damaged cache entry is an error */
-    KILN_NO_DISK = 4         /* no cache directory */
+    KILN_NO_DISK = 4,        /* no cache directory */
+    KILN_ISOLATE = 8         /* compile in a child process: LLVM can abort */
 } kiln_flags;
 
 /* All-zero: the environment decides (docs/api.md), malloc, silence. */
@@ -342,10 +343,16 @@ typedef enum kiln_operand {
 
 #define KILN_WORKSPACE_ZEROS 262144
 
+/* What kiln_run does besides, or instead of, launching. */
+typedef enum kiln_run_flags {
+    KILN_PREPARE = 1,        /* everything but the launch */
+    KILN_TUNE = 2            /* the same, and measures candidates first */
+} kiln_run_flags;
+
 /* Device addresses; NULL if the problem has no such operand. */
 typedef struct kiln_arguments {
     uint32_t size;
-    uint32_t reserved;
+    uint32_t flags;          /* of kiln_run: kiln_run_flags */
     const void *a, *b;
     void *c;
     const void *sa, *sb, *bias;
@@ -360,6 +367,9 @@ typedef struct kiln_arguments {
                                 the first launch that uses it; every launch
                                 leaves them zero */
     void *stream;            /* hipStream_t, NULL: the default one */
+    kiln_kernel **used;      /* kiln_run: receives a reference to the kernel of
+                                the class, whose kiln_kernel_info.why says why
+                                it; NULL: not asked */
 } kiln_arguments;
 
 typedef struct kiln_pointer {
@@ -442,7 +452,12 @@ kiln_status kiln_time(kiln_function *function, const kiln_plan *plan,
 /* Chooses, finds or compiles, loads and launches. The first call of a shape
  * class prepares it; later ones of the class (M counts by its power of two)
  * only launch, under the terms of kiln_launch. Has no workspace, so it never
- * divides K. problem->target is filled in from the device. */
+ * divides K. problem->target is filled in from the device.
+ *
+ * KILN_PREPARE before a graph capture leaves the capture nothing but launches.
+ * KILN_TUNE times other kernels on a GPU, on buffers of its own (args->c keeps
+ * its contents), and remembers for the class the fastest that computes what
+ * the chosen one does; a candidate that fails or differs is logged and out. */
 kiln_status kiln_run(kiln_device *device, const kiln_problem *problem,
                      const kiln_arguments *args, kiln_error *error);
 

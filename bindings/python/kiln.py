@@ -89,7 +89,7 @@ class KernelInfo(C.Structure):
 
 
 class _Arguments(C.Structure):
-    _fields_ = [("size", _u32), ("reserved", _u32)] + \
+    _fields_ = [("size", _u32), ("flags", _u32)] + \
         [(name, _p) for name in OPERANDS]
 
 

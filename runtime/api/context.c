@@ -133,7 +133,8 @@ fill_context(struct kn_ctx *c, kiln_context *x, const kiln_options *o)
 
     KN_ENTER(c);
     kn_env_read(&env);
-    x->flags = o->flags | (is_set(env.run_only) ? KILN_RUN_ONLY : 0);
+    x->flags = o->flags | (is_set(env.run_only) ? KILN_RUN_ONLY : 0) |
+               (is_set(env.isolate) ? KILN_ISOLATE : 0);
     KN_TRY(load_tuning(c, x, env.tuning_file));
     KN_TRY(keep_text(c, &x->host, cache_dir_of(c, o), &x->cache_dir));
     return keep_text(c, &x->host, o->hip_library ? o->hip_library

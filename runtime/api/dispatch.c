@@ -4,7 +4,7 @@
  * streams nor addresses are part of it. */
 #include <string.h>
 
-#include "device.h"
+#include "autotune.h"
 
 struct class {
     kiln_problem problem;    /* M of the class, no pitches, no alpha */
@@ -16,11 +16,18 @@ struct entry {
     kiln_function *function; /* NULL: a free slot */
 };
 
+/* A function that a faster one replaced: launches may still be using it. */
+struct retired {
+    struct retired *next;
+    kiln_function *function;
+};
+
 struct kn_dispatch {
     struct kn_host host;
     pthread_mutex_t lock;
     struct entry *slot;      /* open addressing, at most half full */
     size_t nslots, n;
+    struct retired *retired;
 };
 
 struct kn_dispatch *
@@ -45,6 +52,13 @@ kn_dispatch_free(struct kn_dispatch *t)
         return;
     for (size_t i = 0; i < t->nslots; i++)
         kiln_unload(t->slot[i].function);
+    while (t->retired) {
+        struct retired *r = t->retired;
+
+        t->retired = r->next;
+        kiln_unload(r->function);
+        kn_host_free(&t->host, r, sizeof *r);
+    }
     pthread_mutex_destroy(&t->lock);
     h = t->host;
     kn_host_free(&h, t->slot, t->nslots * sizeof *t->slot);
@@ -130,6 +144,27 @@ remember(struct kn_ctx *c, struct kn_dispatch *t, const struct class *k,
     return KILN_OK;
 }
 
+/* From now on launches of the class take f. */
+static kiln_status
+replace(struct kn_ctx *c, struct kn_dispatch *t, const struct class *k,
+        kiln_function *f)
+{
+    struct retired *r = kn_host_alloc(&t->host, sizeof *r);
+    struct entry *e;
+
+    if (!r) {
+        kiln_unload(f);
+        return kn_fail(c, KILN_NO_MEMORY, "out of memory");
+    }
+    pthread_mutex_lock(&t->lock);
+    e = slot_of(t->slot, t->nslots, k);
+    *r = (struct retired){ t->retired, e->function };
+    t->retired = r;
+    e->function = f;
+    pthread_mutex_unlock(&t->lock);
+    return KILN_OK;
+}
+
 static int64_t
 bucket_of(int64_t m)
 {
@@ -208,28 +243,72 @@ prepare_in(struct kn_ctx *c, kiln_device *d, const kiln_problem *p,
     return s;
 }
 
+/* One call of kiln_run. */
+struct run {
+    kiln_device *d;
+    kiln_problem p;
+    kiln_arguments args;     /* complete */
+    struct class class;
+    uint32_t align;
+};
+
+static kiln_status
+take(struct kn_ctx *c, const kiln_problem *given, const kiln_arguments *args,
+     struct run *r)
+{
+    KN_TRY(kn_problem_take(c, given, r->d->info.target, &r->p));
+    memcpy(&r->args, args, args->size < sizeof r->args ? args->size
+                                                       : sizeof r->args);
+    r->align = kn_arguments_align(&r->args);
+    classify(&r->p, r->align, &r->class);
+    return KILN_OK;
+}
+
+/* The function of the class, prepared by the first call. */
+static kiln_status
+prepare(struct kn_ctx *c, const struct run *r, kiln_function **f)
+{
+    *f = find(r->d->dispatch, &r->class);
+    if (*f)
+        return KILN_OK;
+    KN_TRY(prepare_in(c, r->d, &r->p, r->align, f));
+    return remember(c, r->d->dispatch, &r->class, f);
+}
+
+static kiln_status
+tune(struct kn_ctx *c, const struct run *r, kiln_function **f)
+{
+    struct kn_race race = { r->d, &r->p, &r->args, *f, r->align };
+    kiln_function *best;
+
+    KN_TRY(kn_autotune(c, &race, &best));
+    if (!best)
+        return KILN_OK;
+    *f = best;
+    return replace(c, r->d->dispatch, &r->class, best);
+}
+
 static kiln_status
 run(struct kn_ctx *c, kiln_device *d, const kiln_problem *given,
     const kiln_arguments *args)
 {
-    kiln_arguments known = { 0 };
+    struct run r = { .d = d };
     kiln_function *f;
-    kiln_problem p;
-    struct class k;
     kiln_plan plan;
-    uint32_t align;
 
-    KN_TRY(kn_problem_take(c, given, d->info.target, &p));
-    memcpy(&known, args, args->size < sizeof known ? args->size
-                                                   : sizeof known);
-    align = kn_arguments_align(&known);
-    classify(&p, align, &k);
-    f = find(d->dispatch, &k);
-    if (!f) {
-        KN_TRY(prepare_in(c, d, &p, align, &f));
-        KN_TRY(remember(c, d->dispatch, &k, &f));
+    KN_TRY(take(c, given, args, &r));
+    if (r.args.used)
+        *r.args.used = NULL;
+    KN_TRY(prepare(c, &r, &f));
+    if (r.args.flags & KILN_TUNE)
+        KN_TRY(tune(c, &r, &f));
+    if (r.args.used) {
+        kn_kernel_retain(f->kernel);
+        *r.args.used = f->kernel;
     }
-    KN_TRY(kn_launch_plan(c, f->kernel, &p, &plan));
+    if (r.args.flags & (KILN_PREPARE | KILN_TUNE))
+        return KILN_OK;
+    KN_TRY(kn_launch_plan(c, f->kernel, &r.p, &plan));
     return kn_device_launch(c, f, &plan, args);
 }
 

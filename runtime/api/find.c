@@ -5,7 +5,7 @@
 
 #include "bundle.h"
 #include "cache.h"
-#include "parts.h"
+#include "compile.h"
 
 struct search {
     struct kiln_context *x;
@@ -131,7 +131,7 @@ search_disk(struct kn_ctx *c, struct search *s)
 
 /* A cache that cannot be written costs time, not results. */
 static void
-save(struct kn_ctx *c, struct search *s, const struct kn_generated *g)
+save(struct kn_ctx *c, struct search *s, const struct kn_compiled *g)
 {
     struct kiln_context *x = s->x;
     bool first;
@@ -152,50 +152,19 @@ save(struct kn_ctx *c, struct search *s, const struct kn_generated *g)
 /* ---- the compiler ---- */
 
 static kiln_status
-codegen_of(struct kn_ctx *c, struct kiln_context *x,
-           const struct kn_codegen **out)
-{
-    const struct kn_codegen *g;
-
-    pthread_mutex_lock(&x->lock);
-    *out = x->codegen;
-    pthread_mutex_unlock(&x->lock);
-    if (*out)
-        return KILN_OK;
-    KN_TRY(kn_codegen_open(c, &g));
-    pthread_mutex_lock(&x->lock);
-    x->codegen = *out = g;
-    pthread_mutex_unlock(&x->lock);
-    return KILN_OK;
-}
-
-/* The key names the LLVM kiln was built with; another one's code stays out
- * of the directory. */
-static bool
-is_built_with(const struct kn_codegen *cg)
-{
-    char version[32];
-
-    cg->llvm_version(version, sizeof version);
-    return !strcmp(version, KN_LLVM_VERSION);
-}
-
-static kiln_status
 compile(struct kn_ctx *c, struct search *s)
 {
     struct kn_origin o = { .problem = s->r->problem, .config = s->r->config,
                            .source = KILN_FROM_COMPILER, .why = s->r->why };
-    const struct kn_codegen *cg;
-    struct kn_generated g;
+    struct kn_compiled g;
 
-    KN_TRY(codegen_of(c, s->x, &cg));
-    KN_TRY(cg->generate(c, s->r->problem, s->r->config, NULL, &g));
+    KN_TRY(kn_compile(c, s->x, s->r, &g));
     o.co = g.co;
     o.size = g.size;
     o.compile_ms = g.ms;
     kn_log(s->x, KILN_LOG_INFO, "compiled %s in %.0f ms: %s", g.name, g.ms,
            s->key.config);
-    if (is_built_with(cg))
+    if (g.own_llvm)
         save(c, s, &g);
     else
         kn_log(s->x, KILN_LOG_WARNING, "LLVM is not " KN_LLVM_VERSION

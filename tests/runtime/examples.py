@@ -4,6 +4,7 @@ usage: examples.py SOURCE BUILD
 """
 import os
 import shutil
+import struct
 import sys
 import tempfile
 
@@ -100,6 +101,20 @@ def pack_says_what_it_left_out():
                   "5 kernels for 6 rows")
 
 
+def pack_is_checked():
+    """Every kernel of a bundle; a patched byte is found by its digest."""
+    pack("lib.kpk", "--arch", "gfx942,gfx950")
+    out = tap.must(KILNC, "check", path("lib.kpk"), env=ENV)
+    wrong = expect(out, "bundle    5 kernels, digests")
+    if wrong or out.count("clean") != 5:
+        return wrong or out
+    with open(path("lib.kpk"), "r+b") as f:
+        f.seek(-200, os.SEEK_END)
+        f.write(b"\xff")
+    out, status = tap.run(KILNC, "check", path("lib.kpk"), env=ENV)
+    return expect(out, "damaged") if status == 2 else "exit %d" % status
+
+
 def pack_is_resumed_and_deterministic():
     cold = dict(ENV, KILNC_CACHE_DIR=path("cold"))
     first = pack("one.kpk", "--arch", "gfx950,gfx942", env=cold)
@@ -121,6 +136,44 @@ def pack_refuses_a_bad_list():
     out, status = tap.run(KILNC, "pack", path("list.csv"), "-o",
                           path("x.kpk"), "--arch", "gfx90a", env=ENV)
     return expect(out, "'gfx90a'") if status == 2 else "exit %d" % status
+
+
+def example_04_a_kernel_in_tile_ir():
+    """Proven, compiled, executed; a missing barrier is refused."""
+    source = os.path.join(SOURCE, "examples", "04_mine.tir")
+    m, n, k = 128, 128, 256
+    one, two = b"\x80\x3f", b"\x00\x40"
+    with open(path("a.bin"), "wb") as f:
+        f.write(b"".join(two if i % 3 == 0 else one for i in range(m * k)))
+    with open(path("b.bin"), "wb") as f:
+        f.write(b"".join(two if i % 5 == 0 else one for i in range(n * k)))
+    tap.must(KILNC, "generate", source, "-o", path("mine.co"), env=ENV)
+    wrong = expect(tap.must(KILNC, "check", path("mine.co"), env=ENV), "clean")
+    for kernel in (source, path("mine.co")):
+        numbers = [m, n, k, 2 * k, 2 * k, 2 * n]
+        args = ["in:" + path("a.bin"), "in:" + path("b.bin"),
+                "out:%s:%d" % (path("c.bin"), m * n * 2)]
+        args += ["i32:%d" % x for x in numbers]
+        tap.must(KILNC, "exec", kernel, "--grid", "4", "--block", "256",
+                 *[w for a in args for w in ("--arg", a)], env=ENV)
+        with open(path("c.bin"), "rb") as f:
+            c = f.read()
+        want = sum((2 if i % 3 == 0 else 1) * (2 if i % 5 == 0 else 1)
+                   for i in range(k))
+        got = struct.unpack("<I", b"\0\0" + c[:2])[0]
+        got = struct.unpack("<f", struct.pack("<I", got))[0]
+        if abs(got - want) > 2:
+            return "C[0][0] is %g, not %d" % (got, want)
+        os.remove(path("c.bin"))
+    with open(source, encoding="ascii") as f:
+        text = f.read()
+    with open(path("raced.tir"), "w", encoding="ascii") as f:
+        f.write(text.replace("    barrier\n", "", 1))
+    out, status = tap.run(KILNC, "generate", path("raced.tir"), "-o",
+                          path("raced.co"), env=ENV)
+    if status != 1 or os.path.exists(path("raced.co")):
+        return "exit %d\n%s" % (status, out)
+    return wrong or expect(out, "raced.tir:")
 
 
 def example_05_runs_in_python():
@@ -223,8 +276,10 @@ CASES = [
     example_03_needs_no_compiler,
     example_03_refuses_a_damaged_bundle,
     pack_says_what_it_left_out,
+    pack_is_checked,
     pack_is_resumed_and_deterministic,
     pack_refuses_a_bad_list,
+    example_04_a_kernel_in_tile_ir,
     example_05_runs_in_python,
     example_06_runs_unmodified,
     example_06_under_hips_own_names,

@@ -67,6 +67,26 @@ miss(void)
     kiln_close(x);
 }
 
+/* With KILN_ISOLATE a miss compiles elsewhere: never any LLVM in here. */
+static void
+isolated_miss(void)
+{
+    kiln_options o = { .size = sizeof o, .flags = KILN_NO_DISK | KILN_ISOLATE };
+    kiln_kernel_info info = { .size = sizeof info };
+    kiln_context *x = NULL;
+    kiln_kernel *k;
+    int failed;
+
+    WANT(1, !kiln_open(&o, &x, NULL));
+    k = get(x, &failed);
+    WANT(2, !failed);
+    WANT(3, !is_mapped("libLLVM") && !is_mapped("libkiln-cg"));
+    kiln_get_kernel(k, &info);
+    WANT(4, info.source == KILN_FROM_COMPILER && info.compile_ms > 0);
+    kiln_release(k);
+    kiln_close(x);
+}
+
 /* From nothing to a kernel loaded on a HIP device. */
 static void
 hit(void)
@@ -110,6 +130,13 @@ a_miss_maps_llvm(void **state)
 }
 
 static void
+an_isolated_miss_does_not(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(isolated_miss), 0);
+}
+
+static void
 a_hit_does_not(void **state)
 {
     (void)state;
@@ -128,6 +155,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_miss_maps_llvm),
+        cmocka_unit_test(an_isolated_miss_does_not),
         cmocka_unit_test(a_hit_does_not),
         cmocka_unit_test(the_simulator_is_opened_by_its_device),
     };

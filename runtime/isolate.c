@@ -1,0 +1,168 @@
+/* isolate.c - fork, work, one message back through a memory file. */
+#include "isolate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RESULT, WORDS, NFD };
+
+struct message {
+    kiln_status status;
+    kiln_error error;
+    uint64_t size;           /* of what follows */
+};
+
+static int
+put_all(int fd, const void *bytes, size_t n)
+{
+    const char *p = bytes;
+
+    while (n) {
+        ssize_t k = write(fd, p, n);
+
+        if (k < 0 && errno != EINTR)
+            return errno;
+        p += k > 0 ? k : 0;
+        n -= k > 0 ? (size_t)k : 0;
+    }
+    return 0;
+}
+
+static kiln_status
+call(struct kn_ctx *c, kn_isolated_fn *fn, void *user, struct kn_buf *out)
+{
+    KN_ENTER(c);
+    return fn(c, user, out);
+}
+
+/* The child: LLVM's words go to a file, not to the user's terminal. */
+static int
+child(kn_isolated_fn *fn, void *user, const int fd[NFD])
+{
+    struct kn_ctx c;
+    struct kn_buf out = { .c = &c };
+    struct message m = { 0 };
+
+    dup2(fd[WORDS], 1);
+    dup2(fd[WORDS], 2);
+    kn_ctx_init(&c, NULL, NULL);
+    m.status = call(&c, fn, user, &out);
+    m.error = c.err;
+    m.size = out.n;
+    return put_all(fd[RESULT], &m, sizeof m) ||
+           put_all(fd[RESULT], out.s, out.n);
+}
+
+/* At most n bytes from `at`; how many there were. */
+static size_t
+get(int fd, void *out, size_t n, off_t at)
+{
+    size_t have = 0;
+
+    while (have < n) {
+        ssize_t k = pread(fd, (char *)out + have, n - have,
+                          at + (off_t)have);
+
+        if (!k || (k < 0 && errno != EINTR))
+            break;
+        have += k > 0 ? (size_t)k : 0;
+    }
+    return have;
+}
+
+/* The first line of what a dead child said. */
+static kiln_status
+tell_death(struct kn_ctx *c, int fd, int status)
+{
+    char words[160];
+    size_t n = get(fd, words, sizeof words - 1, 0);
+
+    words[n] = '\0';
+    words[strcspn(words, "\n")] = '\0';
+    if (WIFSIGNALED(status))
+        return kn_fail(c, KILN_INTERNAL, "the compiler process died of signal "
+                       "%d (%s)%s%s", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)), *words ? ": " : "", words);
+    return kn_fail(c, KILN_INTERNAL, "the compiler process ended with status "
+                   "%d%s%s", WEXITSTATUS(status), *words ? ": " : "", words);
+}
+
+static kiln_status
+collect(struct kn_ctx *c, const int fd[NFD], int status,
+        struct kn_bytes *out)
+{
+    struct message m;
+    uint8_t *p;
+
+    if (!WIFEXITED(status) || WEXITSTATUS(status) ||
+        get(fd[RESULT], &m, sizeof m, 0) != sizeof m)
+        return tell_death(c, fd[WORDS], status);
+    if (m.status) {
+        if (!c->err.status)
+            c->err = m.error;
+        return m.status;
+    }
+    p = KN_NEW(c, uint8_t, m.size + 1);
+    if (get(fd[RESULT], p, m.size, sizeof m) != m.size)
+        return tell_death(c, fd[WORDS], status);
+    *out = (struct kn_bytes){ p, m.size };
+    return KILN_OK;
+}
+
+static void
+close_all(const int fd[NFD])
+{
+    for (int i = 0; i < NFD; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+}
+
+static kiln_status
+failed(struct kn_ctx *c, const char *what)
+{
+    return kn_fail(c, KILN_IO, "the compiler process: cannot %s: %s", what,
+                   strerror(errno));
+}
+
+static kiln_status
+run(struct kn_ctx *c, kn_isolated_fn *fn, void *user, const int fd[NFD],
+    struct kn_bytes *out)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid < 0)
+        return failed(c, "start it");
+    if (!pid)
+        _exit(child(fn, user, fd));
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return failed(c, "wait for it");
+    return collect(c, fd, status, out);
+}
+
+kiln_status
+kn_isolate(struct kn_ctx *c, kn_isolated_fn *fn, void *user,
+           struct kn_bytes *out)
+{
+    jmp_buf *outer = c->oom, here;
+    kiln_status s;
+    int fd[NFD];
+
+    for (int i = 0; i < NFD; i++)
+        fd[i] = memfd_create("kiln-isolate", MFD_CLOEXEC);
+    c->oom = &here;
+    if (setjmp(here))
+        s = KILN_NO_MEMORY;
+    else
+        s = fd[RESULT] < 0 || fd[WORDS] < 0 ? failed(c, "make a memory file")
+                                            : run(c, fn, user, fd, out);
+    c->oom = outer;
+    close_all(fd);
+    return s;
+}
