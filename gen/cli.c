@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "hipblaslt.h"
 #include "models.h"
 
 enum {
@@ -262,6 +263,7 @@ parse_words(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
 kiln_status
 kn_cli_parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
 {
+    struct kn_words words = { argc, argv };
     int cmd = 0;
 
     memset(cli, 0, sizeof *cli);
@@ -277,5 +279,7 @@ kn_cli_parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
     if (!commands[cmd].body)
         return kn_fail(c, KILN_UNSUPPORTED, "'%s' is not available yet",
                        argv[1]);
-    return parse_words(c, argc, argv, cli);
+    if (cmd == KN_CMD_bench)
+        KN_TRY(kn_hipblaslt_words(c, &words));
+    return parse_words(c, words.argc, words.argv, cli);
 }
