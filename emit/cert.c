@@ -187,6 +187,54 @@ write_places(struct kn_buf *b, const struct kn_program *p,
     kn_putf(b, "],\n  \"lines\": [%s]", at.s ? at.s : "");
 }
 
+/* What the kernel was proven for: the largest value of each argument, and what
+ * the launch or its device data promise besides. */
+static void
+write_domain(struct kn_buf *b, const struct kn_fn *f)
+{
+    const char *sep = "";
+
+    kn_put(b, ",\n  \"domain\": {");
+    for (size_t i = 1; i < f->nval; i++)
+        if (f->val[i].arg && f->val[i].max) {
+            kn_putf(b, "%s\"%s\": %lld", sep, f->val[i].name,
+                    (long long)f->val[i].max);
+            sep = ", ";
+        }
+    kn_put(b, "},\n  \"assumed\": [");
+    sep = "\n";
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *x = &f->ins[i];
+
+        if (x->op != KN_OP_assume)
+            continue;
+        kn_putf(b, "%s    {\"value\": \"%s\", \"max\": %lld, \"from\": "
+                "\"%s:%d\"}", sep, kn_val(f, x->dst)->name,
+                (long long)f->konst[KN_REF_INDEX(x->arg[1])].i, x->at.file,
+                x->at.line);
+        sep = ",\n";
+    }
+    kn_put(b, "]");
+}
+
+/* How each LDS tile lies, and what its fragment reads cost beyond the
+ * conflict-free. */
+static void
+write_tiles(struct kn_buf *b, const struct kn_fn *f)
+{
+    kn_put(b, ",\n  \"lds\": [");
+    for (size_t i = 0; i < f->nlds; i++) {
+        const struct kn_lds *l = &f->lds[i];
+        struct kn_geom g = kn_geometry(f, l);
+
+        kn_putf(b, "%s\n    {\"tile\": \"%s\", \"rows\": %u, \"chunks\": %u, "
+                "\"swizzle\": \"%u.%u.%u\", \"conflicts\": %u}",
+                i ? "," : "", l->name, g.lrows, g.cpr, l->swz_s, l->swz_n,
+                l->swz_t, kn_conflicts(f, l));
+    }
+    kn_put(b, "]");
+}
+
 kiln_status
 kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
               const struct kn_fn *f, const struct kn_line_map *lines,
@@ -202,7 +250,11 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
     for (size_t l = 0; l < f->nlds; l++)
         for (uint32_t s = 0; s < f->lds[l].slots; s++)
             kn_putf(out, "%s\"%s[%u]\"", l || s ? ", " : "", f->lds[l].name, s);
-    kn_put(out, "],\n  \"asynchronous\": [");
+    kn_put(out, "]");
+    write_domain(out, f);
+    if (f->shape.mfma >= 0)
+        write_tiles(out, f);
+    kn_put(out, ",\n  \"asynchronous\": [");
     for (uint32_t n = 0; n < p->n; n++) {
         uint32_t ins = kn_lines_find(lines, offset_of(p, n));
         struct kn_loc none = { 0 };

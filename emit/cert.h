@@ -1,7 +1,8 @@
 /* cert.h - the certificate of a generated kernel: for each asynchronous
  * instruction of the final bytes its LDS slot or registers, and the wait and
- * the barrier that cover it. Written as `k.co.cert` (JSON), replayed on the
- * disassembled bytes by check.h.
+ * the barrier that cover it; also the shape domain it was proven for with every
+ * assumption, and the LDS layouts with their bank conflicts. Written as
+ * `k.co.cert` (JSON), replayed on the disassembled bytes by check.h.
  *
  * Offsets are bytes from the kernel's first instruction. */
 #ifndef KN_CERT_H

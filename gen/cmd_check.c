@@ -30,6 +30,28 @@ count(const struct kn_fn *f)
 }
 
 static void
+report_ranges(struct kn_tool *t, struct kn_json *j, const struct kn_fn *f)
+{
+    struct kn_range_facts r;
+
+    if (kn_prove_ranges(f, &r))
+        return;              /* it was proven a moment ago */
+    if (r.declared)
+        kn_putf(t->text, "ranges    %u offsets and %u record counts hold over "
+                "the declared ranges; %u clamps bound what may wrap\n",
+                r.offsets, r.records, r.guards);
+    else
+        kn_put(t->text, "ranges    not proven: no argument declares max=\n");
+    kn_json_bool(j, "ranges_declared", r.declared);
+    kn_json_uint(j, "offsets", r.offsets);
+    kn_json_uint(j, "record_counts", r.records);
+    kn_json_uint(j, "guards", r.guards);
+    for (size_t i = 0; f->shape.mfma >= 0 && i < f->nlds; i++)
+        kn_putf(t->text, "lds       %%%s: %u extra bank cycles a fragment "
+                "read\n", f->lds[i].name, kn_conflicts(f, &f->lds[i]));
+}
+
+static void
 report_kernel(struct kn_tool *t, struct kn_json *j, const struct kn_fn *f)
 {
     struct contents n = count(f);
@@ -42,6 +64,7 @@ report_kernel(struct kn_tool *t, struct kn_json *j, const struct kn_fn *f)
             (unsigned long long)n.lds_reads, (unsigned long long)n.lds_writes,
             (unsigned long long)n.fences, (unsigned long long)n.barriers,
             (unsigned long long)kn_lds_bytes(f));
+    report_ranges(t, j, f);
     kn_json_str(j, "arch", kiln_target_name(f->target));
     kn_json_open(j, "kernel", '{');
     kn_json_str(j, "name", f->name);

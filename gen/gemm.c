@@ -2,6 +2,7 @@
  * and regions of templates/gemm.tir. A new variant is another region. */
 #include "instantiate.h"
 #include "layout.h"
+#include "limits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -144,6 +145,19 @@ tile_params(struct kn_ctx *c, const struct kn_config *g, struct kn_params *q)
     set_int(c, q, "CUS", g->cus);
     set_int(c, q, "VEC", g->domain.vec);
     set_int(c, q, "NTB", g->nt_b);
+}
+
+/* The shape domain: the kernel declares how large its arguments may be. */
+static void
+domain_params(struct kn_ctx *c, const kiln_problem *p,
+              const struct kn_config *g, struct kn_params *q)
+{
+    struct kn_limits most = kn_limits_of(p, g);
+
+#define X(name) set_int(c, q, "MAX_" #name, most.name);
+    KN_LIMITED(X)
+#undef X
+    set_int(c, q, "TILES", KN_TILES);
 }
 
 /* What a family changes of the one kernel. */
@@ -343,6 +357,7 @@ instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
     set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
     set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
     tile_params(c, g, q);
+    domain_params(c, p, g, q);
     moe_params(c, p, g, q);
     return kn_expand(c, "reduce", q, out);
 }
@@ -396,6 +411,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     set(q, "MFMA", kn_mfmas[shape.shape.mfma].text);
     set(q, "ACC", regs_i32 ? "accf" : "acc");
     tile_params(c, g, q);
+    domain_params(c, p, g, q);
     operand_params(c, p, g, q);
     scale_params(c, p, g, q);
     loop_params(c, g, &a, q);

@@ -2,7 +2,7 @@
  * kernarg layout is that of templates/args.tir. */
 #include <string.h>
 
-#include "gen.h"
+#include "limits.h"
 
 static uint64_t
 tiles_along(int64_t n, uint32_t by)
@@ -54,60 +54,6 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
     return KILN_OK;
 }
 
-/* In-tile offsets are 31-bit: rows of one tile times the pitch. */
-static kiln_status
-check_reach(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_pitches t = kn_pitches_of(p);
-    int64_t ra = p->layout == KILN_TN ? g->bk : g->bm;
-    int64_t rb = p->layout == KILN_NT ? g->bn : g->bk;
-    const int64_t most = 0x7fffffff;
-
-    if (p->stage == KILN_MOE_REDUCE)
-        return KILN_OK;
-    if (p->family == KILN_MOE) {
-        bool down = p->stage == KILN_MOE_DOWN;
-        int64_t a = p->tokens * (down ? p->topk : 1);
-        int64_t out = p->tokens * (p->atomic ? 1 : p->topk);
-
-        if (a * t.a > most || out * t.c > most || 2 * p->n * t.b > most)
-            return kn_fail(c, KILN_UNSUPPORTED, "rows gathered or scattered by "
-                           "id span over 2 GiB: launch fewer tokens at a time");
-        return KILN_OK;
-    }
-    if (ra * t.a > most || rb * t.b > most || g->bm * t.c > most)
-        return kn_fail(c, KILN_UNSUPPORTED, "one tile spans over 2 GiB of an "
-                       "operand: its row pitch is too large for this tile");
-    return KILN_OK;
-}
-
-struct kernarg {
-    uint8_t *bytes;
-    uint32_t n;
-};
-
-static void
-put(struct kernarg *k, const void *v, uint32_t size)
-{
-    k->n = (k->n + size - 1) / size * size;
-    memcpy(k->bytes + k->n, v, size);
-    k->n += size;
-}
-
-static void
-put_i64(struct kernarg *k, int64_t v)
-{
-    put(k, &v, 8);
-}
-
-static void
-put_i32(struct kernarg *k, int64_t v)
-{
-    int32_t x = (int32_t)v;
-
-    put(k, &x, 4);
-}
-
 static int64_t
 run_bits(kiln_type t)
 {
@@ -126,6 +72,102 @@ row_scale(const kiln_problem *p, int64_t pitch)
 {
     return p->scale == KILN_SCALE_ROW ? 4
          : p->scale == KILN_SCALE_TENSOR ? 0 : pitch;
+}
+
+static int64_t
+group_count(const kiln_problem *p)
+{
+    return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+}
+
+/* The integer arguments of a launch. */
+static struct kn_limits
+arguments(const kiln_problem *p)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
+    bool grouped = p->family == KILN_GROUPED, moe = p->family == KILN_MOE;
+    bool tensor = p->scale == KILN_SCALE_TENSOR, many = group_count(p) > 1;
+    struct kn_limits v = { .m = p->m, .n = p->n, .k = p->k,
+                           .G = group_count(p), .pa = t.a, .pb = t.b,
+                           .pc = t.c, .psa = t.sa, .psb = t.sb };
+
+    if (many) {              /* else nothing is a stride apart */
+        v.ta = t.ta;
+        v.tb = t.tb;
+        v.tc = t.tc;
+        v.tsa = tensor ? 0 : t.tsa;
+        v.tsb = !tensor ? t.tsb : moe ? 4 : 0;
+        v.tbias = t.tbias;
+    }
+    if (grouped)
+        v.tsa = row_scale(p, t.sa);
+    if (grouped || moe)      /* rows of A are found by their number */
+        v.ta = 0;
+    if (wgrad) {             /* bits from one K to the next (place_wgrad.tir) */
+        v.ta = nt ? run_bits(p->a) : 8 * t.a;
+        v.tb = nt ? run_bits(p->b) : 8 * t.b;
+    }
+    return v;
+}
+
+/* Rows named by ids reach over the whole operand (`assume` in the tile IR). */
+static kiln_status
+check_gathered(struct kn_ctx *c, const kiln_problem *p)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    bool down = p->stage == KILN_MOE_DOWN;
+    int64_t a = p->tokens * (down ? p->topk : 1);
+    int64_t out = p->tokens * (p->atomic ? 1 : p->topk);
+
+    if (p->stage != KILN_MOE_REDUCE &&
+        (a * t.a > KN_REACH || out * t.c > KN_REACH ||
+         (!p->scale_layout && a * t.sa > KN_REACH) ||
+         2 * p->n * t.b > KN_REACH))
+        return kn_fail(c, KILN_UNSUPPORTED, "rows gathered or scattered by "
+                       "id span over 2 GiB: launch fewer tokens at a time");
+    return KILN_OK;
+}
+
+/* The launch is within the kernel's declared shape domain. */
+static kiln_status
+check_reach(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_limits most = kn_limits_of(p, g), v = arguments(p);
+
+    if (v.pa > most.pa || v.pb > most.pb || v.pc > most.pc ||
+        v.psa > most.psa || v.psb > most.psb)
+        return kn_fail(c, KILN_UNSUPPORTED, "one tile spans over 2 GiB of an "
+                       "operand: its row pitch is too large for this tile");
+#define X(name)                                                               \
+    if (v.name > most.name)                                                   \
+        return kn_fail(c, KILN_UNSUPPORTED, "the kernel's argument " #name    \
+                       " is proven up to %lld, the launch has %lld",          \
+                       (long long)most.name, (long long)v.name);
+    KN_LIMITED(X)
+#undef X
+    return p->family == KILN_MOE ? check_gathered(c, p) : KILN_OK;
+}
+
+struct kernarg {
+    uint8_t *bytes;
+    uint32_t n;
+};
+
+static void
+put(struct kernarg *k, const void *v, uint32_t size)
+{
+    k->n = (k->n + size - 1) / size * size;
+    memcpy(k->bytes + k->n, v, size);
+    k->n += size;
+}
+
+static void
+put_i32(struct kernarg *k, int64_t v)
+{
+    int32_t x = (int32_t)v;
+
+    put(k, &x, 4);
 }
 
 /* Upper bound of the tiles: each group may have one partly filled tile row. */
@@ -149,35 +191,23 @@ static void
 put_arguments(struct kernarg *k, const kiln_problem *p,
               const struct kn_config *g, const struct kn_operands *o)
 {
-    struct kn_pitches t = kn_pitches_of(p);
     const uint64_t pointers[] = { o->a, o->b, o->c, o->sa, o->sb, o->bias,
                                   o->offs };
-    bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
-    bool grouped = p->family == KILN_GROUPED, moe = p->family == KILN_MOE;
+    const struct kn_limits v = arguments(p);
+    const int64_t wide[] = { v.ta, v.tb, v.tc, v.tsa, v.tsb, v.tbias };
+    const int64_t narrow[] = { v.m, v.n, v.k, v.G, v.pa, v.pb, v.pc, v.psa,
+                               v.psb };
 
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
         put(k, &pointers[i], 8);
-    /* wgrad: bits from one K to the next (place_wgrad.tir). */
-    put_i64(k, !wgrad ? t.ta : nt ? run_bits(p->a) : 8 * t.a);
-    put_i64(k, !wgrad ? t.tb : nt ? run_bits(p->b) : 8 * t.b);
-    put_i64(k, t.tc);
-    put_i64(k, grouped ? row_scale(p, t.sa)
-               : p->scale == KILN_SCALE_TENSOR ? 0 : t.tsa);
-    put_i64(k, p->scale == KILN_SCALE_TENSOR ? moe ? 4 : 0 : t.tsb);
-    put_i64(k, t.tbias);
-    put_i32(k, p->m);
-    put_i32(k, p->n);
-    put_i32(k, p->k);
-    put_i32(k, p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
-    put_i32(k, t.a);
-    put_i32(k, t.b);
-    put_i32(k, t.c);
-    put_i32(k, t.sa);
-    put_i32(k, t.sb);
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        put(k, &wide[i], 8);
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        put_i32(k, narrow[i]);
     put(k, &p->alpha, 4);
     if (g->split_k > 1)
         put(k, &o->workspace, 8);
-    if (!moe)
+    if (p->family != KILN_MOE)
         return;
     put(k, &o->experts, 8);
     put(k, &o->padded, 8);
@@ -206,11 +236,11 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
         plan->workspace = 4ull * KN_COUNTERS + grid * kn_split_area(g);
         grid *= g->split_k;
     }
-    if (g->cus && grid > g->cus)
-        grid = g->cus;
-    if (grid > 0x7fffffff)
+    if (grid > KN_TILES)
         return kn_fail(c, KILN_UNSUPPORTED, "the launch would need %llu "
                        "workgroups", (unsigned long long)grid);
+    if (g->cus && grid > g->cus)
+        grid = g->cus;
     plan->grid[0] = (uint32_t)grid;
     plan->block[0] = g->wm * g->wn * 64;
     plan->grid[1] = plan->grid[2] = plan->block[1] = plan->block[2] = 1;
@@ -230,12 +260,6 @@ static int64_t
 group_rows(const kiln_problem *p, const int64_t *offs, int64_t g)
 {
     return p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m;
-}
-
-static int64_t
-group_count(const kiln_problem *p)
-{
-    return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
 }
 
 uint64_t

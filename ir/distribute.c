@@ -97,7 +97,8 @@ dist_i2(struct dist *d, enum kn_op op, kn_ref a, kn_ref b)
     if (ca && cb && op == KN_OP_mul)
         return dist_int(d, x * y);
     if (cb && y == 0 && (op == KN_OP_add || op == KN_OP_xor ||
-                         op == KN_OP_shl || op == KN_OP_shr))
+                         op == KN_OP_shl || op == KN_OP_shr ||
+                         op == KN_OP_sar))
         return a;
     if (ca && x == 0 && (op == KN_OP_add || op == KN_OP_xor))
         return b;
@@ -138,6 +139,21 @@ dist_rsrc(struct dist *d, kn_ref base, kn_ref records)
     records = dist_op(d, KN_OP_uniform, kn_s32, records, 0);
     return dist_op(d, KN_OP_rsrc, (struct kn_type){ KN_T_rsrc, 1, 0 }, base,
                    records);
+}
+
+kn_ref
+dist_clamp(struct dist *d, kn_ref x, int64_t lo, int64_t hi)
+{
+    if (hi < INT32_MAX)
+        x = dist_ic(d, KN_OP_smin, x, hi);
+    x = dist_ic(d, KN_OP_smax, x, lo);
+    return dist_op(d, KN_OP_uniform, kn_s32, x, 0);
+}
+
+kn_ref
+dist_assume(struct dist *d, kn_ref x, int64_t most)
+{
+    return dist_i2(d, KN_OP_assume, x, dist_int(d, most));
 }
 
 kn_ref
@@ -184,7 +200,8 @@ dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id)
     arg[0] = dist_op(d, KN_OP_ult, kn_vb1, token, all);
     arg[1] = dist_i2(d, KN_OP_mul, row, r->pitch);
     arg[2] = dist_int(d, 0x7fffffff);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
+    /* tokens * topk rows are within 31 bits, the launch checks */
+    return dist_assume(d, dist_op3(d, KN_OP_select, kn_v32, arg), 0x7fffffff);
 }
 
 struct dist_tile *
@@ -306,6 +323,7 @@ copy_header(struct dist *d)
             d->tile[i].kind = DT_SCALAR;
             d->tile[i].val = kn_new_val(o, f->val[i].name, f->val[i].type);
             kn_val(o, d->tile[i].val)->arg = true;
+            kn_val(o, d->tile[i].val)->max = f->val[i].max;
         }
     o->nlds = o->caplds = f->nlds;
     o->lds = KN_NEW(d->c, struct kn_lds, f->nlds + 1);

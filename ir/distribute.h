@@ -54,6 +54,10 @@ struct kn_ins *dist_add(struct dist *d, enum kn_op op, kn_ref dst);
 kn_ref dist_operand(struct dist *d, kn_ref r);
 struct dist_tile *dist_tile(struct dist *d, kn_ref r);
 kn_ref dist_rsrc(struct dist *d, kn_ref base, kn_ref records);
+/* lo .. hi whatever x is, and uniform: a clamp may run in vector registers. */
+kn_ref dist_clamp(struct dist *d, kn_ref x, int64_t lo, int64_t hi);
+/* x, promised to be 0 .. most by the launch (docs/ir.md, `assume`). */
+kn_ref dist_assume(struct dist *d, kn_ref x, int64_t most);
 /* s.i64 address of pointer `p` plus row * pitch plus bytes, all uniform. */
 kn_ref dist_address(struct dist *d, kn_ref p, kn_ref row, kn_ref pitch,
                     kn_ref bytes);

@@ -44,13 +44,19 @@ chunk_id(struct dist *d, uint32_t step)
 
 enum { NEVER = 0x7fffffff }; /* beyond every record count (design limit) */
 
+static bool
+whole_step(const struct dist *d, const struct kn_geom *g, uint32_t step)
+{
+    return (step + 1) * kn_waves(d->in) * 64 <= g->nchunks;
+}
+
 static kn_ref
 guard(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref id,
       kn_ref off)
 {
     kn_ref arg[3];
 
-    if ((step + 1) * kn_waves(d->in) * 64 <= g->nchunks)
+    if (whole_step(d, g, step))
         return off;
     arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g->nchunks));
     arg[1] = off;
@@ -83,15 +89,17 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
 {
     const struct kn_lds *l = lds_of(d, v->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    kn_ref id = chunk_id(d, step), row, chunk, off;
+    kn_ref id = chunk_id(d, step), in = id, row, chunk, off;
 
+    if (!whole_step(d, &g, step))
+        in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
     if (g.transpose) {
-        row = dist_ic(d, KN_OP_udiv, id, l->rows / g.pb);
+        row = dist_ic(d, KN_OP_udiv, in, l->rows / g.pb);
         row = dist_ic(d, KN_OP_mul, row, g.kb);
-        chunk = dist_ic(d, KN_OP_urem, id, l->rows / g.pb);
+        chunk = dist_ic(d, KN_OP_urem, in, l->rows / g.pb);
         off = dist_ic(d, KN_OP_mul, chunk, 4);
     } else {
-        chunk_place(d, l, id, &row, &chunk);
+        chunk_place(d, l, in, &row, &chunk);
         row = memory_row(d, v, row, row0);
         off = dist_ic(d, KN_OP_mul, chunk, l->panel ? 256 : g.chunk);
         if (l->panel) {
@@ -102,6 +110,8 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
         }
     }
     row = v->row ? v->row[step] : dist_i2(d, KN_OP_mul, row, v->pitch);
+    if (v->up)               /* 2 n rows are within 31 bits: the launch checks */
+        row = dist_assume(d, row, NEVER);
     off = dist_i2(d, KN_OP_add, row, off);
     return guard(d, &g, step, id, off);
 }
@@ -152,29 +162,32 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
              kn_ref k)
 {
     const struct kn_lds *l = lds_of(d, v->lds);
-    kn_ref n = dist_i2(d, KN_OP_sub, rows, row0);
     uint32_t shift = outer_shift(l);
-    kn_ref first = dist_ic(d, KN_OP_shr, row0, shift), last;
+    bool named = v->up || v->row;
+    kn_ref n = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0,
+                          named ? INT32_MAX : l->rows);
 
-    if (!v->up && !v->row)
-        n = dist_ic(d, KN_OP_smin, n, l->rows);
     if (l->panel) {
         k = to_bytes(d, k, kn_elems[l->elem].bits);
         n = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, n, -1), -16);
         n = dist_i2(d, KN_OP_mul, n, v->pitch);
-        dist_move(d, v->rem, dist_i2(d, KN_OP_add, n,
-                                     dist_ic(d, KN_OP_shl, k, 4)));
+        n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_shl, k, 4));
+        dist_move(d, v->rem, dist_clamp(d, n, 0, NEVER));
         return;
     }
     k = row_elements(d, l, k);
-    last = dist_ic(d, KN_OP_add, dist_i2(d, KN_OP_add, row0, n), -1);
-    last = dist_i2(d, KN_OP_sub, dist_ic(d, KN_OP_shr, last, shift), first);
-    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, last, v->pitch),
-                to_bytes(d, k, kn_elems[l->elem].bits));
-    n = whole_dwords(d, l, n);
-    if (v->row)              /* no token at all: no records, not minus some */
-        n = dist_ic(d, KN_OP_smax, n, 0);
-    dist_move(d, v->rem, n);
+    if (named) {             /* the launch checks that all rows are in reach */
+        n = dist_assume(d, dist_i2(d, KN_OP_mul, n, v->pitch), NEVER);
+        n = dist_i2(d, KN_OP_sub, n, v->pitch);
+    } else {
+        n = dist_ic(d, KN_OP_add, n, -1);
+        if (shift)
+            n = dist_i2(d, KN_OP_add, n,
+                        dist_ic(d, KN_OP_and, row0, (1 << shift) - 1));
+        n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_sar, n, shift), v->pitch);
+    }
+    n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_elems[l->elem].bits));
+    dist_move(d, v->rem, dist_clamp(d, whole_dwords(d, l, n), 0, NEVER));
 }
 
 /* K-outer: the records of one staged block of K rows. */
@@ -182,8 +195,7 @@ static void
 k_outer_records(struct dist *d, struct dist_tile *v)
 {
     const struct kn_lds *l = lds_of(d, v->lds);
-    kn_ref n = dist_ic(d, KN_OP_smin, dist_ic(d, KN_OP_smax, v->krem, 0),
-                       l->cols);
+    kn_ref n = dist_ic(d, KN_OP_smin, v->krem, l->cols);
 
     n = dist_ic(d, KN_OP_add, n, -1);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, n, v->pitch), v->outer);
@@ -217,9 +229,8 @@ expand_view(struct dist *d, const struct kn_ins *i)
         dist_move(d, v->base,
                   dist_address(d, p, 0, 0, to_bytes(d, row0, bits)));
         v->krem = dist_named(d, kn_s32, "%s.krem", name);
-        dist_move(d, v->krem, k);
-        v->outer = dist_ic(d, KN_OP_smin, dist_i2(d, KN_OP_sub, rows, row0),
-                           l->rows);
+        dist_move(d, v->krem, dist_clamp(d, k, 0, INT32_MAX));
+        v->outer = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0, l->rows);
         v->outer = to_bytes(d, v->outer, bits);
         k_outer_records(d, v);
     }
@@ -296,8 +307,10 @@ expand_advance(struct dist *d, const struct kn_ins *i)
     } else {
         step = dist_op(d, KN_OP_sext, kn_s64, v->pitch, 0);
         step = dist_op(d, KN_OP_mul, kn_s64, step, dist_int(d, l->cols));
-        dist_move(d, v->krem, dist_ic(d, KN_OP_add, v->krem,
-                                      -(int64_t)l->cols));
+        dist_move(d, v->krem,
+                  dist_ic(d, KN_OP_smax,
+                          dist_ic(d, KN_OP_add, v->krem, -(int64_t)l->cols),
+                          0));
         k_outer_records(d, v);
     }
     dist_move(d, v->base, dist_op(d, KN_OP_add, kn_s64, v->base, step));

@@ -65,7 +65,7 @@ f32_vector(struct dist *d, const struct kn_ins *i)
     kn_ref base = dist_address(d, dist_operand(d, i->arg[1]), first,
                                dist_int(d, 4), 0);
 
-    n = dist_ic(d, KN_OP_smin, dist_i2(d, KN_OP_sub, n, first), 4096);
+    n = dist_clamp(d, dist_i2(d, KN_OP_sub, n, first), 0, 4096);
     return dist_rsrc(d, base, dist_ic(d, KN_OP_mul, n, 4));
 }
 
@@ -142,6 +142,8 @@ expand_tofloat(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+enum { NEVER = 0x7fffffff }; /* masked lanes: beyond every record count */
+
 /* The output tile: resource, and columns left in its rows. */
 struct out_tile {
     kn_ref r, pitch, ncols;
@@ -163,17 +165,15 @@ out_tile(struct dist *d, const struct kn_ins *i)
     o.size = kn_elems[o.elem].bits / 8;
     o.pitch = dist_operand(d, i->arg[6]);
     o.ncols = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[5]), n0);
-    o.ncols = dist_ic(d, KN_OP_smin, o.ncols, d->in->shape.bn);
-    rows = dist_ic(d, KN_OP_smin, rows, d->in->shape.bm);
+    o.ncols = dist_clamp(d, o.ncols, 0, d->in->shape.bn);
+    rows = dist_clamp(d, rows, 0, d->in->shape.bm);
     base = dist_address(d, dist_operand(d, i->arg[1]), m0, o.pitch,
                         dist_ic(d, KN_OP_mul, n0, o.size));
     n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, rows, -1), o.pitch);
     n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_mul, o.ncols, o.size));
-    o.r = dist_rsrc(d, base, n);
+    o.r = dist_rsrc(d, base, dist_clamp(d, n, 0, NEVER));
     return o;
 }
-
-enum { NEVER = 0x7fffffff }; /* masked lanes: beyond every record count */
 
 /* Byte offset of column `col` of a row that starts at `row_off`; NEVER when
  * the column is beyond the output. */
@@ -304,16 +304,15 @@ out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
     }
     o.size = kn_elems[o.elem].bits / 8;
     o.pitch = rows->pitch;
-    o.ncols = dist_ic(d, KN_OP_smin, dist_operand(d, i->arg[5]),
-                      d->in->shape.bn);
+    o.ncols = dist_clamp(d, dist_operand(d, i->arg[5]), 0, d->in->shape.bn);
     n = rows->tokens;
     if (rows->slots)
         n = dist_i2(d, KN_OP_mul, n, rows->topk);
-    n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, n, -1), o.pitch);
-    n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_mul, o.ncols, o.size));
-    n = dist_ic(d, KN_OP_smax, n, 0);      /* no token at all */
+    n = dist_assume(d, dist_i2(d, KN_OP_mul, n, o.pitch), NEVER);
+    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_sub, n, o.pitch),
+                dist_ic(d, KN_OP_mul, o.ncols, o.size));
     o.r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0),
-                    n);
+                    dist_clamp(d, n, 0, NEVER));
     return o;
 }
 

@@ -94,6 +94,7 @@ struct kn_val {
     const char *name;        /* without % */
     struct kn_type type;
     bool arg;                /* kernel argument */
+    int64_t max;             /* of an integer argument: 0 .. max; 0: any */
     struct kn_loc at;
 };
 
@@ -219,6 +220,15 @@ kiln_status kn_parse_text(struct kn_ctx *c, const char *file, const char *text,
 kiln_status kn_verify(const struct kn_fn *f);
 /* Fence proof of a verified wave-level kernel; FINDING if it fails. */
 kiln_status kn_prove(const struct kn_fn *f);
+
+/* What the shape-domain proof was about: offsets and record counts shown to
+ * hold over the declared ranges, and clamps that bound what may wrap. */
+struct kn_range_facts {
+    bool declared;           /* some argument has a range */
+    uint32_t offsets, records, guards;
+};
+/* The shape-domain proof alone (part of kn_prove). */
+kiln_status kn_prove_ranges(const struct kn_fn *f, struct kn_range_facts *out);
 
 /* A pass replaces *f. `dump`, if set, is called after each with its letter. */
 typedef void (*kn_dump_fn)(void *user, char letter, const struct kn_fn *f);

@@ -2,7 +2,7 @@
  *
  *   kernel @NAME tile|wave TARGET
  *   shape bm=N bn=N bk=N wm=N wn=N [mfma=ROW ta=TYPE tb=TYPE]
- *   arg %NAME ptr|i32|i64|f32
+ *   arg %NAME ptr|i32|i64|f32 [max=N]
  *   lds %NAME side=a elem=fp8 rows=N cols=N slots=N gk=1 lk=1 unit=16 ...
  *   [%NAME[:TYPE] =] OP OPERAND, OPERAND ... ATTR=VALUE ...   ; comment
  *
@@ -439,6 +439,7 @@ parse_arg(struct parser *p)
 {
     const char *name, *type;
     struct kn_type t = { .n = 1 };
+    struct kn_val *val;
 
     if (!accept(p, '%'))
         return FAIL(p, "expected '%%' and the argument's name");
@@ -450,7 +451,17 @@ parse_arg(struct parser *p)
         return FAIL(p, "an argument is ptr, i32, i64 or f32, not '%s'", type);
     if (lookup(p, name))
         return FAIL(p, "%%%s is declared twice", name);
-    kn_val(p->f, declare(p, name, t))->arg = true;
+    val = kn_val(p->f, declare(p, name, t));
+    val->arg = true;
+    skip(p);
+    if (strncmp(p->s, "max=", 4))
+        return KILN_OK;
+    p->s += 4;
+    if (t.elem != KN_T_i32 && t.elem != KN_T_i64)
+        return FAIL(p, "max= is for arguments of type i32 or i64");
+    KN_TRY(integer(p, &val->max));
+    if (val->max < 1 || (t.elem == KN_T_i32 && val->max > INT32_MAX))
+        return FAIL(p, "max= is at least 1 and within the type");
     return KILN_OK;
 }
 

@@ -142,6 +142,8 @@ kn_print(const struct kn_fn *f, struct kn_buf *out)
         if (f->val[i].arg) {
             kn_putf(out, "arg %%%s ", f->val[i].name);
             kn_put(out, kn_elems[f->val[i].type.elem].text);
+            if (f->val[i].max)
+                kn_putf(out, " max=%lld", (long long)f->val[i].max);
             kn_put(out, "\n");
             p.seen[i] = true;
         }

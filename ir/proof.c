@@ -92,7 +92,7 @@ static bool
 is_rename(enum kn_op op)
 {
     return op == KN_OP_mov || op == KN_OP_cat || op == KN_OP_slice ||
-           op == KN_OP_bits || op == KN_OP_used;
+           op == KN_OP_bits || op == KN_OP_used || op == KN_OP_assume;
 }
 
 static kiln_status
@@ -459,14 +459,27 @@ walk(struct proof *p, size_t *at, struct proof_state *s)
 
 /* ---- declarations ---- */
 
-/* chunk ^= f(row) permutes the chunks of a row iff it cannot leave an aligned
- * block of 2^(n+t) chunks inside the row. */
+/* chunk ^= f(row) permutes the chunks of every row: tried for each. */
+static bool
+permutes(const struct kn_lds *l, const struct kn_geom *g, uint32_t row)
+{
+    uint32_t x = ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
+
+    for (uint32_t c = 0; c < g->cpr; c++)
+        if ((c ^ x) >= g->cpr)
+            return false;    /* x ^ is one to one: only leaving can fail */
+    return true;
+}
+
 static kiln_status
 check_swizzle(const struct proof *p, const struct kn_lds *l)
 {
     struct kn_geom g = kn_geometry(p->f, l);
+    bool ok = !l->swz_n || g.chunk == 16;
 
-    if (l->swz_n && (g.chunk != 16 || g.cpr % (1u << (l->swz_n + l->swz_t))))
+    for (uint32_t row = 0; ok && l->swz_n && row < g.lrows; row++)
+        ok = permutes(l, &g, row);
+    if (!ok)
         return PROOF_FAIL(p, l->at, "the swizzle of %%%s does not permute the "
                           "%u chunks of a row", l->name, g.cpr);
     return KILN_OK;
@@ -476,6 +489,7 @@ kiln_status
 kn_prove(const struct kn_fn *f)
 {
     struct proof *p = KN_NEW(f->c, struct proof, 1);
+    struct kn_range_facts facts;
     struct proof_state s;
     size_t at = 0;
 
@@ -493,8 +507,17 @@ kn_prove(const struct kn_fn *f)
             p->tile[p->first[t] + n] = (uint16_t)t;
     KN_TRY(proof_accesses(p));
     KN_TRY(proof_uniform(p));
+    KN_TRY(proof_ranges(p, &facts));
     s = proof_state_new(p);
     s.live = true;
     KN_TRY(walk(p, &at, &s));
     return end_kernel(p, &s, f->nins ? f->ins[f->nins - 1].at : f->at);
+}
+
+kiln_status
+kn_prove_ranges(const struct kn_fn *f, struct kn_range_facts *out)
+{
+    struct proof p = { .c = f->c, .f = f };
+
+    return proof_ranges(&p, out);
 }

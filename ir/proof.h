@@ -3,6 +3,7 @@
  *   proof.c         the walk over loops and branches, one rule per operation
  *   proof_state.c   the abstract state: joins, waits, barriers
  *   proof_access.c  which bytes of its LDS tile each access touches, by thread
+ *   proof_range.c   offsets and record counts over the declared shape domain
  *   proof_flow.c    which values may differ between the waves of a workgroup
  *
  * Nothing here is shared with the pass that places fences. */
@@ -82,6 +83,9 @@ kiln_status proof_accesses(struct proof *p);
 
 /* ---- proof_flow.c ---- */
 kiln_status proof_uniform(const struct proof *p);
+
+/* ---- proof_range.c ---- */
+kiln_status proof_ranges(const struct proof *p, struct kn_range_facts *facts);
 
 /* ---- proof_state.c ---- */
 struct proof_state proof_state_new(const struct proof *p);

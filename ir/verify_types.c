@@ -292,6 +292,10 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
     case KN_OP_eq: case KN_OP_ne: case KN_OP_slt: case KN_OP_sge:
     case KN_OP_ult:
         return check_compare(f, i);
+    case KN_OP_assume:
+        if (is_value(i->arg[1]) || f->konst[KN_REF_INDEX(i->arg[1])].i < 0)
+            return FAIL(f, i->at, "assume takes a constant, the largest value");
+        return need_same(f, i, type_of(f, i->dst), 0);
     case KN_OP_select:
         return need_same(f, i, type_of(f, i->dst), 1);
     case KN_OP_sext: case KN_OP_zext: case KN_OP_trunc: case KN_OP_i2f:

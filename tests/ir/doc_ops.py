@@ -35,6 +35,7 @@ SENTENCES = {
     "count": "number of lanes where the condition holds",
     "readlane": "the value of one lane",
     "uniform": "the value of the first lane",
+    "assume": "the same value, which a launch holds to 0 .. a constant",
     "fadd": "sum", "fmul": "product", "fma": "a * b + c, one rounding",
     "i2f": "integer to float", "cvt": "other float type, nearest even",
     "bits": "same bits, other type",

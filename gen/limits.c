@@ -1,0 +1,68 @@
+/* limits.c - the shape domain of a kernel: how large each argument may be so
+ * that no 32-bit offset wraps. The kernel declares these bounds (max= in
+ * templates/args.tir), the proof relies on them (ir/proof_range.c), and every
+ * launch is held to them. */
+#include "limits.h"
+
+static int64_t
+least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t
+bits_of(kiln_type t)
+{
+    static const uint8_t bits[KILN_NTYPES] = {
+#define X(id, text, n, mx) [KILN_##id] = n,
+        KILN_TYPES(X)
+#undef X
+    };
+
+    return bits[t];
+}
+
+/* A row is at most 1 GiB, and `rows` of them are within 31 bits. */
+static int64_t
+pitch(int64_t rows)
+{
+    return least((int64_t)1 << 30, KN_REACH / rows);
+}
+
+static void
+moe_limits(const kiln_problem *p, struct kn_limits *l)
+{
+    l->m = INT32_MAX / 2;    /* scales of 16 rows are padded to 32 */
+    l->pa = l->pc = l->psa = (int64_t)1 << 30;
+    if (p->stage == KILN_MOE_GATE_UP)
+        l->n = least(l->n, INT32_MAX / 2);
+}
+
+struct kn_limits
+kn_limits_of(const kiln_problem *p, const struct kn_config *g)
+{
+    bool gka = p->layout != KILN_TN, gkb = p->layout == KILN_NT;
+    bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
+    struct kn_limits l = { .m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX,
+                           .G = 1 << 24 };
+    int64_t a, b;
+
+    l.pa = pitch(gka ? g->bm : g->bk);
+    l.pb = pitch(gkb ? g->bn : g->bk);
+    l.pc = pitch(g->bm);
+    l.psa = pitch(g->bm);
+    l.psb = pitch(g->bn);
+    l.tb = l.tc = l.tsb = l.tbias = (int64_t)1 << 38;
+    l.ta = wgrad ? 8 * l.pa : l.tb;
+    l.tb = wgrad ? 8 * l.pb : l.tb;
+    l.tsa = p->family == KILN_GROUPED ? INT32_MAX : l.tc;
+    a = p->family == KILN_MOE ? INT32_MAX : 8 * l.pa / bits_of(p->a);
+    b = 8 * l.pb / bits_of(p->b);
+    *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);
+    l.n = least(l.n, 8 * (p->family == KILN_MOE ? (int64_t)1 << 30 : l.pc) /
+                     bits_of(p->out));
+    *(nt ? &l.k : &l.n) = least(nt ? l.k : l.n, b);
+    if (p->family == KILN_MOE)
+        moe_limits(p, &l);
+    return l;
+}

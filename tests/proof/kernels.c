@@ -1,0 +1,154 @@
+/* kernels.c - see kernels.h. */
+#include "kernels.h"
+
+#include <stdio.h>
+
+static const struct {
+    uint32_t bm, bn, wm, wn;
+} tiles[] = {
+    { 256, 256, 2, 4 }, { 128, 256, 2, 4 }, { 128, 128, 2, 2 },
+    { 64, 128, 2, 2 },  { 64, 64, 2, 2 },   { 32, 32, 2, 2 },
+};
+/* moe: a tile row is block_m sorted rows */
+static const struct {
+    uint32_t bm, bn, wm, wn;
+} moe_tiles[] = {
+    { 128, 128, 2, 2 }, { 64, 128, 1, 4 }, { 32, 128, 1, 4 }, { 16, 64, 1, 2 },
+};
+static const struct {
+    int64_t n, k;
+    uint32_t base;
+} shapes[] = {
+    { 4096, 8192, 16 }, { 4096, 4104, 16 }, { 4100, 4100, 16 },
+    { 4101, 4101, 4 },
+};
+
+static void
+one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
+    uint32_t base, unsigned number)
+{
+    kiln_problem p = *problem;
+    struct kn_ctx c;
+    struct kn_fn *f;
+
+    if (number % k->of != k->shard)
+        return;
+    kn_ctx_init(&c, NULL, NULL);
+    if (!kn_problem_normalise(&c, &p)) {
+        g.domain = kn_domain_of(&p, base, 128);
+        if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f)) {
+            kiln_status s = kn_run_passes(&f, NULL, NULL);
+
+            k->made += !s;
+            k->refused += s == KILN_FINDING || s == KILN_INTERNAL;
+            if (!s)
+                k->kernel(k->user, f);
+            else if (s == KILN_FINDING || s == KILN_INTERNAL)
+                printf("# refused: %s %s: %s:%d: %s\n", f->name,
+                       kiln_target_name(p.target), c.err.file, c.err.line,
+                       c.err.text);
+        }
+    }
+    kn_ctx_free(&c);
+}
+
+static void
+each_config(struct kernels *k, kiln_problem p, unsigned *number)
+{
+    bool moe = p.family == KILN_MOE;
+    size_t n = moe ? sizeof moe_tiles / sizeof *moe_tiles
+                   : sizeof tiles / sizeof *tiles;
+
+    for (size_t t = 0; t < n; t++)
+        for (uint32_t stages = 1; stages <= 3; stages++)
+            for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+                for (uint32_t cus = 0; cus <= 256; cus += 256) {
+                    struct kn_config g = { .stages = stages, .cus = cus,
+                                             .split_k = k->split_k };
+
+                    g.bm = moe ? moe_tiles[t].bm : tiles[t].bm;
+                    g.bn = moe ? moe_tiles[t].bn : tiles[t].bn;
+                    g.wm = moe ? moe_tiles[t].wm : tiles[t].wm;
+                    g.wn = moe ? moe_tiles[t].wn : tiles[t].wn;
+                    p.block_m = (uint8_t)(moe ? g.bm : 0);
+                    g.early = moe ? *number % KN_NEARLIES : 0;
+                    p.n = shapes[s].n;
+                    p.k = shapes[s].k;
+                    one(k, &p, g, shapes[s].base, (*number)++);
+                }
+}
+
+static void
+each_stage(struct kernels *k, kiln_problem p, unsigned *number)
+{
+    if (p.family != KILN_MOE) {
+        p.bias = p.family != KILN_WGRAD && p.out != KILN_I32;
+        p.beta = p.out != KILN_I32;
+        each_config(k, p, number);
+        return;
+    }
+    p.tokens = 512;
+    p.topk = 4;
+    p.m = 4096;
+    for (int stage = KILN_MOE_GATE_UP; stage <= KILN_MOE_REDUCE; stage++) {
+        p.stage = (uint8_t)stage;
+        p.atomic = 0;
+        each_config(k, p, number);
+    }
+    p.stage = KILN_MOE_DOWN;
+    p.atomic = 1;
+    each_config(k, p, number);
+}
+
+static bool
+ragged(kiln_family f)
+{
+    return f == KILN_GROUPED || f == KILN_WGRAD || f == KILN_MOE;
+}
+
+/* As they lie in memory, then with B preshuffled and scales shuffled. */
+static void
+each_stored(struct kernels *k, kiln_problem p, unsigned *number)
+{
+    for (uint8_t stored = 0; stored < (p.layout == KILN_NT ? 4 : 1); stored++) {
+        p.b_layout = stored & 1;
+        p.scale_layout = stored >> 1;
+        for (int split = 1; split <= 4; split += 3) {
+            k->split_k = (uint8_t)split;
+            each_stage(k, p, number);
+        }
+    }
+}
+
+static void
+each_operand(struct kernels *k, kiln_problem p, unsigned *number)
+{
+    for (int a = 1; a < KILN_NTYPES; a++)
+        for (int b = 1; b < KILN_NTYPES; b++)
+            for (int layout = 0; layout < KILN_NLAYOUTS; layout++)
+                for (int scale = 0; scale < KILN_NSCALES; scale++) {
+                    p.a = (kiln_type)a;
+                    p.b = (kiln_type)b;
+                    p.layout = (kiln_layout)layout;
+                    p.scale = (kiln_scale)scale;
+                    each_stored(k, p, number);
+                }
+}
+
+void
+each_kernel(struct kernels *k)
+{
+    unsigned number = 0;
+
+    for (int family = 0; family < KILN_NFAMILIES; family++)
+        for (int target = 1; target < KILN_NTARGETS; target++) {
+            kiln_problem p = { .size = sizeof p, .m = 4096,
+                               .out = KILN_BF16 };
+
+            p.family = (kiln_family)family;
+            p.target = (kiln_target)target;
+            p.batch = family == KILN_BATCHED ? 4 : 0;
+            p.groups = ragged(p.family) ? 4 : 0;
+            each_operand(k, p, &number);
+        }
+}
