@@ -337,19 +337,33 @@ optimise(struct lower *l, LLVMTargetMachineRef tm)
     return KILN_INTERNAL;
 }
 
+/* Code generation consumes the module. */
 static kiln_status
 emit_file(struct lower *l, LLVMTargetMachineRef tm, LLVMCodeGenFileType type,
           LLVMMemoryBufferRef *out)
 {
-    LLVMModuleRef m = LLVMCloneModule(l->mod); /* code generation consumes it */
     char *text = NULL;
     kiln_status s = KILN_OK;
 
-    if (LLVMTargetMachineEmitToMemoryBuffer(tm, m, type, &text, out)) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(tm, l->mod, type, &text, out)) {
         s = kn_fail(l->c, KILN_INTERNAL, "LLVM cannot emit: %.180s", text);
         LLVMDisposeMessage(text);
     }
-    LLVMDisposeModule(m);
+    return s;
+}
+
+/* The text is of a copy: what is emitted second is not the same. */
+static kiln_status
+emit_assembly(struct lower *l, LLVMTargetMachineRef tm,
+              LLVMMemoryBufferRef *out)
+{
+    LLVMModuleRef own = l->mod;
+    kiln_status s;
+
+    l->mod = LLVMCloneModule(own);
+    s = emit_file(l, tm, LLVMAssemblyFile, out);
+    LLVMDisposeModule(l->mod);
+    l->mod = own;
     return s;
 }
 
@@ -413,7 +427,7 @@ run(struct session *s, unsigned want)
     if (want & KN_EMIT_LLVM)
         s->llvm = LLVMPrintModuleToString(l->mod);
     if (want & KN_EMIT_ASM)
-        KN_TRY(emit_file(l, s->tm, LLVMAssemblyFile, &s->assembly));
+        KN_TRY(emit_assembly(l, s->tm, &s->assembly));
     KN_TRY(emit_file(l, s->tm, LLVMObjectFile, &s->object));
     if (s->d.failed)
         return kn_fail(l->c, KILN_INTERNAL, "LLVM: %s", s->d.text);

@@ -157,6 +157,8 @@ kn_report_generated(struct kn_tool *t, struct kn_json *j,
             g->ms);
     json_code(j, g);
     kn_json_real(j, "compile_ms", g->ms);
+    kn_json_real(j, "emit_ms", g->emit_ms);
+    kn_json_real(j, "prove_ms", g->prove_ms);
 }
 
 static void

@@ -124,6 +124,64 @@ split_k_reuses_its_workspace(void **state)
     kiln_release(k);
 }
 
+static void *
+put(const void *bytes, size_t n)
+{
+    kiln_error e;
+    void *p;
+
+    assert_ok(kiln_malloc(t.d, n, &p, &e), &e);
+    assert_ok(kiln_upload(t.d, p, bytes, n, &e), &e);
+    return p;
+}
+
+/* moe's gemm1 by the public arguments: 4 tokens, 2 experts, one slot. Token i
+ * goes to expert i % 2; A is 1, B 1/64 for expert 0 and 1/32 for expert 1. */
+static void
+moe_takes_sorted_ids(void **state)
+{
+    enum { TOKENS = 4, N = 32, K = 64, ROOM = 32 };
+    kiln_problem p = { .size = sizeof p, .family = KILN_MOE,
+                       .target = KILN_GFX950, .a = KILN_BF16,
+                       .out = KILN_BF16, .stage = KILN_MOE_GATE_UP,
+                       .block_m = 16, .m = ROOM, .n = N, .k = K, .groups = 2,
+                       .tokens = TOKENS, .topk = 1 };
+    static uint16_t a[TOKENS * K], b[2][2 * N * K], out[TOKENS * N];
+    const int32_t experts[ROOM / 16] = { 0, 1 }, padded[1] = { ROOM };
+    int32_t ids[ROOM];
+    kiln_arguments args = { .size = sizeof args };
+    kiln_error e;
+
+    (void)state;
+    for (int i = 0; i < TOKENS * K; i++)
+        a[i] = 0x3f80;
+    for (int i = 0; i < 2 * N * K; i++) {
+        b[0][i] = 0x3c80;
+        b[1][i] = 0x3d00;
+    }
+    for (int i = 0; i < ROOM; i++)
+        ids[i] = i % 16 < 2 ? i % 16 * 2 + i / 16 : TOKENS;
+    args.a = put(a, sizeof a);
+    args.b = put(b, sizeof b);
+    args.c = put(out, sizeof out);
+    args.offsets = put(ids, sizeof ids);
+    args.experts = put(experts, sizeof experts);
+    assert_int_equal(kiln_run(t.d, &p, &args, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "needs 'padded'"));
+    args.padded = put(padded, sizeof padded);
+    assert_ok(kiln_run(t.d, &p, &args, &e), &e);
+    assert_ok(kiln_download(t.d, out, args.c, sizeof out, &e), &e);
+    /* silu(1) * 1 = 0.7311, silu(2) * 2 = 3.5232 */
+    for (int i = 0; i < TOKENS * N; i++)
+        assert_int_equal(out[i], i / N % 2 ? 0x4061 : 0x3f3b);
+    for (int i = 0; i < 6; i++) {
+        const void *all[] = { args.a, args.b, args.c, args.offsets,
+                              args.experts, args.padded };
+
+        assert_ok(kiln_free(t.d, (void *)all[i], &e), &e);
+    }
+}
+
 static void
 empty_problem_launches_nothing(void **state)
 {
@@ -384,6 +442,7 @@ main(void)
         cmocka_unit_test(compile_plan_launch),
         cmocka_unit_test(one_kernel_many_shapes),
         cmocka_unit_test(split_k_reuses_its_workspace),
+        cmocka_unit_test(moe_takes_sorted_ids),
         cmocka_unit_test(empty_problem_launches_nothing),
         cmocka_unit_test(second_compile_is_the_same_kernel),
         cmocka_unit_test(lookup_does_not_compile),
