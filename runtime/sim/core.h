@@ -123,7 +123,8 @@ enum {                       /* kn_step.flags */
     KN_ST_ALL_LANES = 2,     /* reads and writes whatever EXEC says */
     KN_ST_BRANCH = 4,
     KN_ST_SCC_WRITE = 8,
-    KN_ST_MFMA = 16
+    KN_ST_MFMA = 16,
+    KN_ST_VECTOR = 32        /* VSKIP leaves it out */
 };
 
 enum kn_undef_rule {         /* how undefined inputs reach the outputs */

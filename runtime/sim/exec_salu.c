@@ -264,15 +264,15 @@ kn_exec_setreg(struct kn_wave *w, const struct kn_inst *i)
         kn_unsupported(w, i, "hardware register");
 }
 
-/* VSKIP = bit b of a; skipping vector instructions is not implemented. */
+/* VSKIP = bit b of a. While it is set, VALU, MFMA and vector and LDS memory
+ * instructions are not issued and count nowhere (CDNA3 ISA 12.2). */
 void
 kn_exec_setvskip(struct kn_wave *w, const struct kn_inst *i)
 {
     uint32_t a = kn_read_s32(w, &i->o[0]);
     uint32_t b = kn_read_s32(w, &i->o[1]) & 31;
 
-    if (a >> b & 1)
-        kn_unsupported(w, i, "VSKIP = 1");
+    w->vskip = a >> b & 1;
 }
 
 /* ---- relative addressing ---- */

@@ -48,6 +48,7 @@ struct kn_wave {
     bool done, at_barrier;
     bool stop;               /* leave the run loop: done, barrier or status */
     bool scc;
+    bool vskip;              /* s_setvskip: vector instructions do nothing */
     bool scc_undef;          /* SCC came from an uninitialised register */
     uint8_t prio;
     uint32_t mode;           /* MODE register */

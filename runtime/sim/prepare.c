@@ -160,6 +160,9 @@ step_flags(const struct kn_isa_row *row)
         f |= KN_ST_SCC_WRITE;
     if (row->unit == KN_U_MFMA)
         f |= KN_ST_MFMA;
+    if (row->unit == KN_U_VALU || row->unit == KN_U_MFMA ||
+        (row->mem != KN_M_NONE && row->mem != KN_M_SMEM))
+        f |= KN_ST_VECTOR;
     return f;
 }
 

@@ -362,6 +362,7 @@ init_wave(struct kn_wave *w, struct kn_group *g, uint32_t id)
     w->id = id;
     w->pc = g->program->entry;
     w->done = w->at_barrier = w->stop = w->scc = w->scc_undef = false;
+    w->vskip = false;
     w->prio = 0;
     w->status = KILN_OK;
     w->mode = initial_mode(r->kernel->rsrc1);

@@ -146,6 +146,20 @@ execute_tapped(struct kn_wave *w, const struct kn_inst *i,
 }
 
 static void
+run_inst(struct kn_wave *w, const struct kn_inst *i, const struct kn_step *st)
+{
+    kn_hazard_check(w, i, st);
+    if (w->group->run->l->tap)
+        execute_tapped(w, i, st);
+    else if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
+        execute_flagged(w, i, st);
+    else
+        st->fn(w, i);
+    kn_hazard_record(w, i, st);
+    w->steps += st->waits;
+}
+
+static void
 run_wave(struct kn_wave *w, uint64_t budget)
 {
     const struct kn_run *r = w->group->run;
@@ -161,15 +175,8 @@ run_wave(struct kn_wave *w, uint64_t budget)
         }
         __atomic_store_n(&r->executed[pc], 1, __ATOMIC_RELAXED);
         w->pc = (uint32_t)i->next;
-        kn_hazard_check(w, i, st);
-        if (r->l->tap)
-            execute_tapped(w, i, st);
-        else if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
-            execute_flagged(w, i, st);
-        else
-            st->fn(w, i);
-        kn_hazard_record(w, i, st);
-        w->steps += st->waits;
+        if (!w->vskip || !(st->flags & KN_ST_VECTOR))
+            run_inst(w, i, st);
         w->instructions++;
         if (w->pc >= r->program->n && !w->stop)
             kn_run_fail(w, KILN_BAD_INPUT,

@@ -490,7 +490,6 @@ refusals(void **state)
         { "v_pk_add_f32 v[10:11], v[20:21], 1.0", "upper half" },
         { "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 3\n"
           "v_add_f16_e32 v10, v20, v22", "rounding mode" },
-        { "s_mov_b32 s4, 1\ns_setvskip s4, 0", "VSKIP" },
     };
 
     (void)state;

@@ -44,6 +44,26 @@ copies_a_buffer(void **state)
     program_close(&p);
 }
 
+/* VSKIP leaves vector instructions out, memory and counters included. */
+static void
+skips_vector_code(void **state)
+{
+    struct program p;
+
+    (void)state;
+    program_open(&p, NULL, "v_mov_b32_e32 v2, 7\ns_mov_b32 s8, 2\n"
+                 "s_setvskip s8, 1\nv_mov_b32_e32 v2, 9\n"
+                 "v_readfirstlane_b32 s8, v2\n"
+                 "global_load_dword v2, v1, s[4:5]\n"
+                 "ds_read_b32 v2, v1\n"
+                 "s_setvskip s8, 0\ns_add_u32 s9, s8, 0\n"
+                 "v_add_u32_e32 v2, s9, v2\n" STORE END);
+    run_ok(&p);
+    for (unsigned k = 0; k < 64; k++)
+        assert_int_equal(program_out(&p, k), 9);
+    program_close(&p);
+}
+
 /* Workgroup id x arrives behind the user SGPRs, in s2. */
 #define BY_GROUP \
     "s_lshl_b32 s8, s2, 8\nv_add_u32_e32 v1, s8, v1\n" \
@@ -356,6 +376,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_a_buffer),
+        cmocka_unit_test(skips_vector_code),
         cmocka_unit_test(workgroup_ids),
         cmocka_unit_test(selected_groups_only),
         cmocka_unit_test(last_wave_is_partial),
