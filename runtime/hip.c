@@ -227,6 +227,14 @@ kn_hip_launch(struct kn_hip *h, struct kn_ctx *c,
 }
 
 kiln_status
+kn_hip_enqueue_copy(struct kn_hip *h, struct kn_ctx *c,
+                    const struct kn_hip_copy *m)
+{
+    CALL(h, c, MemcpyAsync, m->dst, m->src, m->n, HOST_TO_DEVICE, m->stream);
+    return KILN_OK;
+}
+
+kiln_status
 kn_hip_wait(struct kn_hip *h, struct kn_ctx *c, void *stream)
 {
     CALL(h, c, StreamSynchronize, stream);

@@ -60,6 +60,15 @@ kiln_status kn_hip_function(struct kn_hip *h, struct kn_ctx *c, void *module,
  * here, so it may run under graph capture. */
 kiln_status kn_hip_launch(struct kn_hip *h, struct kn_ctx *c,
                           const struct kn_hip_launch *l);
+/* To the device, on the stream; does not wait if src is pinned. */
+struct kn_hip_copy {
+    void *dst;
+    const void *src;
+    size_t n;
+    void *stream;
+};
+kiln_status kn_hip_enqueue_copy(struct kn_hip *h, struct kn_ctx *c,
+                                const struct kn_hip_copy *m);
 kiln_status kn_hip_wait(struct kn_hip *h, struct kn_ctx *c, void *stream);
 
 /* Microseconds of `runs` launches back to back, by events, divided by runs. */

@@ -370,6 +370,11 @@ typedef struct kiln_arguments {
     kiln_kernel **used;      /* kiln_run: receives a reference to the kernel of
                                 the class, whose kiln_kernel_info.why says why
                                 it; NULL: not asked */
+    const int64_t *host_offsets; /* instead of offsets: int64 [groups + 1] on
+                                the host, copied on the stream into the
+                                workspace; they must stay as they are until
+                                the launch has run (pinned memory, for a copy
+                                that does not wait and for graphs) */
 } kiln_arguments;
 
 typedef struct kiln_pointer {
@@ -387,11 +392,14 @@ typedef struct kiln_plan {
     uint32_t grid[3];        /* workgroups */
     uint32_t block[3];       /* work-items */
     uint32_t lds;            /* bytes, declared by the code object */
-    uint64_t workspace;      /* bytes of args->workspace: split-K only */
+    uint64_t workspace;      /* bytes of args->workspace: split-K, then room for
+                                host_offsets; may be NULL without either */
     uint32_t kernarg_size;
     uint32_t npointers;
     uint8_t kernarg[256];
     kiln_pointer pointer[16];
+    uint64_t offsets_at;     /* where host_offsets go in the workspace */
+    uint64_t offsets_size;   /* bytes of them; 0: the family has none */
 } kiln_plan;
 
 /* Refuses a problem that the kernel was not made for. */

@@ -102,7 +102,8 @@ class Plan(C.Structure):
     _fields_ = [("size", _u32), ("grid", _u32 * 3), ("block", _u32 * 3),
                 ("lds", _u32), ("workspace", _u64), ("kernarg_size", _u32),
                 ("npointers", _u32), ("kernarg", C.c_uint8 * 256),
-                ("pointer", _Pointer * 16)]
+                ("pointer", _Pointer * 16), ("offsets_at", _u64),
+                ("offsets_size", _u64)]
 
 
 class DeviceInfo(C.Structure):

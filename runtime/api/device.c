@@ -203,6 +203,22 @@ check_plan(struct kn_ctx *c, const kiln_plan *plan)
     return KILN_OK;
 }
 
+/* Offsets that are on the host travel through the workspace. */
+static kiln_status
+send_offsets(struct kn_ctx *c, kiln_device *d, const kiln_plan *plan,
+             kiln_arguments *args)
+{
+    char *at = args->workspace;
+
+    if (!args->host_offsets || args->offsets || !plan->offsets_size)
+        return KILN_OK;
+    if (!at)
+        return kn_fail(c, KILN_BAD_INPUT, "'host_offsets' go through the "
+                       "workspace, whose address is NULL");
+    args->offsets = at + plan->offsets_at;
+    return d->backend->copy(d, c, at + plan->offsets_at, plan, args);
+}
+
 kiln_status
 kn_device_launch(struct kn_ctx *c, const kiln_function *f,
                  const kiln_plan *plan, const kiln_arguments *given)
@@ -215,6 +231,7 @@ kn_device_launch(struct kn_ctx *c, const kiln_function *f,
     KN_TRY(take_arguments(c, given, &args));
     if (!plan->grid[0])
         return KILN_OK;
+    KN_TRY(send_offsets(c, f->device, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
     s.stream = args.stream;
     return f->device->backend->launch(f->device, c, &s);
@@ -252,6 +269,7 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
                        t->size, sizeof *t);
     KN_TRY(check_plan(c, plan));
     KN_TRY(take_arguments(c, given, &args));
+    KN_TRY(send_offsets(c, f->device, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
     s.stream = args.stream;
     return f->device->backend->time(f->device, c, &s, t);

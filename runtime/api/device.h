@@ -30,6 +30,9 @@ struct kn_backend {
     void (*unload)(kiln_device *d, struct kn_loaded *l);
     kiln_status (*launch)(kiln_device *d, struct kn_ctx *c,
                           const struct kn_start *s);
+    /* args->host_offsets to where plan and workspace say */
+    kiln_status (*copy)(kiln_device *d, struct kn_ctx *c, void *dst,
+                        const kiln_plan *plan, const kiln_arguments *args);
     kiln_status (*sync)(kiln_device *d, struct kn_ctx *c, void *stream);
     kiln_status (*time)(kiln_device *d, struct kn_ctx *c,
                         const struct kn_start *s, kiln_timing *t);

@@ -112,6 +112,16 @@ launch_hip(kiln_device *d, struct kn_ctx *c, const struct kn_start *s)
 }
 
 static kiln_status
+copy_hip(kiln_device *d, struct kn_ctx *c, void *dst, const kiln_plan *plan,
+         const kiln_arguments *args)
+{
+    struct kn_hip_copy m = { dst, args->host_offsets,
+                             (size_t)plan->offsets_size, args->stream };
+
+    return kn_hip_enqueue_copy(((struct hip_device *)d->state)->hip, c, &m);
+}
+
+static kiln_status
 sync_hip(kiln_device *d, struct kn_ctx *c, void *stream)
 {
     struct hip_device *h;
@@ -133,7 +143,7 @@ time_hip(kiln_device *d, struct kn_ctx *c, const struct kn_start *s,
 
 static const struct kn_backend backend = {
     close_hip, alloc_hip, free_hip, upload_hip, download_hip, load_hip,
-    unload_hip, launch_hip, sync_hip, time_hip,
+    unload_hip, launch_hip, copy_hip, sync_hip, time_hip,
 };
 
 kiln_status

@@ -135,6 +135,14 @@ launch_sim(kiln_device *d, struct kn_ctx *c, const struct kn_start *start)
 }
 
 static kiln_status
+copy_sim(kiln_device *d, struct kn_ctx *c, void *dst, const kiln_plan *plan,
+         const kiln_arguments *args)
+{
+    return upload_sim(d, c, dst, args->host_offsets,
+                      (size_t)plan->offsets_size);
+}
+
+static kiln_status
 sync_sim(kiln_device *d, struct kn_ctx *c, void *stream)
 {
     (void)d;
@@ -156,7 +164,7 @@ time_sim(kiln_device *d, struct kn_ctx *c, const struct kn_start *start,
 
 static const struct kn_backend backend = {
     close_sim, alloc_sim, free_sim, upload_sim, download_sim, load_sim,
-    unload_sim, launch_sim, sync_sim, time_sim,
+    unload_sim, launch_sim, copy_sim, sync_sim, time_sim,
 };
 
 kiln_status

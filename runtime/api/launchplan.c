@@ -156,6 +156,11 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
         plan->grid[0] = 0;
     plan->lds = k->facts.lds;
     plan->workspace = own.workspace;
+    if (p->family != KILN_MOE && p->groups) {
+        plan->offsets_at = (own.workspace + 15) / 16 * 16;
+        plan->offsets_size = kn_extents_of(p).offs;
+        plan->workspace = plan->offsets_at + plan->offsets_size;
+    }
     plan->kernarg_size = own.kernarg_size;
     memcpy(plan->kernarg, own.kernarg, own.kernarg_size);
     find_pointers(k, p, own.kernarg, plan);

@@ -104,6 +104,14 @@ hipMemcpy(void *d, const void *s, size_t n, int kind)
     return 0;
 }
 
+F(MemcpyAsync)(void *d, const void *s, size_t n, int kind, void *stream);
+int
+hipMemcpyAsync(void *d, const void *s, size_t n, int kind, void *stream)
+{
+    (void)stream;
+    return hipMemcpy(d, s, n, kind);
+}
+
 F(Memset)(void *d, int v, size_t n);
 int hipMemset(void *d, int v, size_t n) { memset(d, v, n); return 0; }
 

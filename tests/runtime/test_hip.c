@@ -188,6 +188,74 @@ captured_launch_replays(void **state)
     assert_int_equal(hip.stream_destroy(stream), 0);
 }
 
+/* Offsets on the host: one copy on the stream beside the launch, no waiting;
+ * a replay takes the offsets that are there by then. */
+static void
+host_offsets_travel_by_stream(void **state)
+{
+    enum { G = 3, M = 8, N = 32, K = 64 };
+    kiln_problem p = { .size = sizeof p, .family = KILN_GROUPED,
+                       .target = KILN_GFX950, .a = KILN_BF16, .out = KILN_F32,
+                       .m = M, .n = N, .k = K, .groups = G };
+    static uint16_t a[M * K], b[G][N * K];
+    static const int64_t splits[2][G + 1] = { { 0, 3, 3, 8 }, { 0, 5, 6, 8 } };
+    static const uint16_t value[G] = { 0x3f80, 0x4000, 0x4040 }; /* 1 2 3 */
+    int64_t offsets[G + 1];
+    kiln_arguments args = { .size = sizeof args, .host_offsets = offsets };
+    void *stream, *graph, *exec, *m[4];
+    unsigned long all;
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_plan plan;
+    kiln_error e;
+    float c[M * N];
+
+    (void)state;
+    for (int i = 0; i < M * K; i++)
+        a[i] = value[0];
+    for (int i = 0; i < G * N * K; i++)
+        b[i / (N * K)][i % (N * K)] = value[i / (N * K)];
+    assert_ok(kiln_compile(t.x, &p, NULL, &k, &e), &e);
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    assert_int_equal(plan.offsets_size, sizeof offsets);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_malloc(t.d, sizeof a, &m[0], &e), &e);
+    assert_ok(kiln_malloc(t.d, sizeof b, &m[1], &e), &e);
+    assert_ok(kiln_malloc(t.d, sizeof c, &m[2], &e), &e);
+    assert_ok(kiln_malloc(t.d, plan.workspace, &m[3], &e), &e);
+    assert_ok(kiln_upload(t.d, m[0], a, sizeof a, &e), &e);
+    assert_ok(kiln_upload(t.d, m[1], b, sizeof b, &e), &e);
+    assert_int_equal(hip.stream_create(&stream, 1), 0);
+    args.a = m[0];
+    args.b = m[1];
+    args.c = m[2];
+    args.stream = stream;
+    assert_int_equal(kiln_launch(f, &plan, &args, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "workspace"));
+    args.workspace = m[3];
+    assert_int_equal(hip.begin(stream, 0), 0);
+    all = hip.calls(NULL);
+    assert_ok(kiln_launch(f, &plan, &args, &e), &e);
+    assert_int_equal(hip.calls(NULL) - all, 2);
+    assert_int_equal(hip.end(stream, &graph), 0);
+    assert_int_equal(hip.instantiate(&exec, graph, NULL, NULL, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        memcpy(offsets, splits[i], sizeof offsets);
+        assert_int_equal(hip.graph_launch(exec, stream), 0);
+        assert_ok(kiln_download(t.d, c, m[2], sizeof c, &e), &e);
+        for (int g = 0; g < G; g++)
+            for (int64_t r = offsets[g]; r < offsets[g + 1]; r++)
+                assert_true(c[r * N] == (float)(K * (g + 1)));
+    }
+    assert_int_equal(hip.graph_destroy(graph), 0);
+    assert_int_equal(hip.exec_destroy(exec), 0);
+    assert_int_equal(hip.stream_destroy(stream), 0);
+    for (int i = 0; i < 4; i++)
+        assert_ok(kiln_free(t.d, m[i], &e), &e);
+    kiln_unload(f);
+    kiln_release(k);
+}
+
 /* The detector itself: what may not happen under capture breaks it. */
 static void
 forbidden_calls_break_a_capture(void **state)
@@ -341,6 +409,7 @@ main(int argc, char **argv)
         cmocka_unit_test(launch_only_launches),
         cmocka_unit_test(run_only_launches_when_warm),
         cmocka_unit_test(captured_launch_replays),
+        cmocka_unit_test(host_offsets_travel_by_stream),
         cmocka_unit_test(forbidden_calls_break_a_capture),
         cmocka_unit_test(time_by_events),
         cmocka_unit_test(every_failure_is_a_status),
