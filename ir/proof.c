@@ -486,13 +486,11 @@ check_swizzle(const struct proof *p, const struct kn_lds *l)
 }
 
 kiln_status
-kn_prove(const struct kn_fn *f)
+proof_prepare(const struct kn_fn *f, struct proof **out)
 {
     struct proof *p = KN_NEW(f->c, struct proof, 1);
-    struct kn_range_facts facts;
-    struct proof_state s;
-    size_t at = 0;
 
+    *out = p;
     p->c = f->c;
     p->f = f;
     p->first = KN_NEW(p->c, uint32_t, f->nlds + 1);
@@ -506,12 +504,30 @@ kn_prove(const struct kn_fn *f)
         for (uint32_t n = 0; n < f->lds[t].slots; n++)
             p->tile[p->first[t] + n] = (uint16_t)t;
     KN_TRY(proof_accesses(p));
-    KN_TRY(proof_uniform(p));
-    KN_TRY(proof_ranges(p, &facts));
-    s = proof_state_new(p);
+    return proof_uniform(p);
+}
+
+kiln_status
+proof_order(struct proof *p)
+{
+    const struct kn_fn *f = p->f;
+    struct proof_state s = proof_state_new(p);
+    size_t at = 0;
+
     s.live = true;
     KN_TRY(walk(p, &at, &s));
     return end_kernel(p, &s, f->nins ? f->ins[f->nins - 1].at : f->at);
+}
+
+kiln_status
+kn_prove(const struct kn_fn *f)
+{
+    struct kn_range_facts facts;
+    struct proof *p;
+
+    KN_TRY(proof_prepare(f, &p));
+    KN_TRY(proof_ranges(p, &facts));
+    return proof_order(p);
 }
 
 kiln_status

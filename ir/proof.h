@@ -78,6 +78,12 @@ struct proof {
     int depth;
 };
 
+/* ---- proof.c ---- */
+/* What does not depend on fences, barriers and slots: once per kernel. */
+kiln_status proof_prepare(const struct kn_fn *f, struct proof **out);
+/* The order of everything; p->f may have other waits and slots since. */
+kiln_status proof_order(struct proof *p);
+
 /* ---- proof_access.c ---- */
 kiln_status proof_accesses(struct proof *p);
 

@@ -1,6 +1,8 @@
 /* mutants.c - see mutants.h. */
 #include "mutants.h"
 
+#include "ir/proof.h"
+
 #include <string.h>
 
 const char *const mutation_text[MUT_KINDS] = {
@@ -139,18 +141,35 @@ alone_in_branch(const struct kn_fn *f, size_t at)
            f->ins[to].op == KN_OP_end;
 }
 
+/* The order alone is proven anew: a mutant reaches the same bytes as the
+ * kernel did, of other slots at most. */
 static bool
-proves(const struct kn_fn *f)
+proves(const struct proof *prepared, const struct kn_fn *f)
 {
-    bool ok = kn_prove(f) == KILN_OK;
+    struct proof p = *prepared;
 
-    memset(&f->c->err, 0, sizeof f->c->err);
-    return ok;
+    p.c = f->c;
+    p.f = f;
+    p.access = KN_NEW(f->c, struct proof_access, f->nins);
+    memcpy(p.access, prepared->access, f->nins * sizeof *p.access);
+    for (size_t i = 0; i < f->nins; i++)
+        if (p.access[i].slot >= 0)
+            p.access[i].slot = (int32_t)(p.first[KN_REF_LDS(f->ins[i].arg[0])] +
+                                         KN_REF_SLOT(f->ins[i].arg[0]));
+    return proof_order(&p) == KILN_OK;
+}
+
+static bool
+may_mutate(const struct kn_ins *i)
+{
+    return i->op == KN_OP_fence || i->op == KN_OP_barrier ||
+           i->op == KN_OP_dma || i->op == KN_OP_lds_st || i->op == KN_OP_lds_ld;
 }
 
 static void
-try_one(const struct kn_fn *f, size_t at, enum mutation m, struct tally *t)
+try_one(const struct proof *p, size_t at, enum mutation m, struct tally *t)
 {
+    const struct kn_fn *f = p->f;
     struct kn_ctx c;
     struct kn_fn g = *f;
 
@@ -161,7 +180,7 @@ try_one(const struct kn_fn *f, size_t at, enum mutation m, struct tally *t)
     if (mutate(&g, &g.ins[at], m)) {
         t->made++;
         t->made_by[m]++;
-        if (!proves(&g)) {
+        if (!proves(p, &g)) {
             t->killed++;
             t->killed_by[m]++;
         } else if (f->ins[at].op == KN_OP_fence &&
@@ -178,7 +197,11 @@ try_one(const struct kn_fn *f, size_t at, enum mutation m, struct tally *t)
 void
 try_mutants(const struct kn_fn *f, struct tally *t)
 {
+    struct proof *p;
+
+    if (proof_prepare(f, &p))
+        return;
     for (size_t i = 0; i < f->nins; i++)
-        for (int m = 0; m < MUT_KINDS; m++)
-            try_one(f, i, (enum mutation)m, t);
+        for (int m = 0; m < MUT_KINDS && may_mutate(&f->ins[i]); m++)
+            try_one(p, i, (enum mutation)m, t);
 }

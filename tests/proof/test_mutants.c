@@ -1,16 +1,16 @@
 /* Kernels of the generator, each weakened in every way there is (mutants.h):
  * the proof must object to each mutant that is not harmless. Without arguments
- * a representative set; `all` takes every combination of family, target, types,
- * layout, scales, tile, stages and alignment that the generator has. */
+ * a representative set; `all` takes the whole list (kernels.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "gen/gen.h"
+#include "kernels.h"
 #include "mutants.h"
 
 struct pick {
@@ -143,67 +143,101 @@ representative_kernels(void **state)
     report(sizeof few / sizeof *few, &t);
 }
 
-static const struct {
-    uint32_t bm, bn, wm, wn;
-} tiles[] = {
-    { 256, 256, 2, 4 }, { 128, 256, 2, 4 }, { 128, 128, 2, 2 },
-    { 64, 128, 2, 2 },  { 64, 64, 2, 2 },   { 32, 32, 2, 2 },
-};
-static const struct {
-    int64_t n, k;
-    uint32_t base;
-} shapes[] = {
-    { 4096, 8192, 16 }, { 4096, 4104, 16 }, { 4100, 4100, 16 },
-    { 4101, 4101, 4 },
+/* Kernels whose mutants would be the same: what tells them apart is no
+ * operation, register or LDS byte (types of one width, say). */
+struct seen {
+    uint64_t *hash;
+    size_t n, cap;
+    struct tally *tally;
+    unsigned distinct;
 };
 
-static void
-each_shape(struct pick x, unsigned *kernels, struct tally *t)
+static uint64_t
+mix(uint64_t h, uint64_t v)
 {
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-        for (x.stages = 1; x.stages <= 3; x.stages++)
-            for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-                x.bm = tiles[i].bm;
-                x.bn = tiles[i].bn;
-                x.wm = tiles[i].wm;
-                x.wn = tiles[i].wn;
-                x.n = shapes[s].n;
-                x.k = shapes[s].k;
-                x.base = shapes[s].base;
-                *kernels += one_kernel(&x, t);
-            }
+    return (h ^ v) * 0x100000001b3ull;
+}
+
+static uint64_t
+operand_hash(const struct kn_fn *f, uint64_t h, kn_ref r)
+{
+    const struct kn_const *k = &f->konst[KN_REF_INDEX(r)];
+
+    return KN_REF_TAG(r) == KN_R_CONST ? mix(h, (uint64_t)k->i) : mix(h, r);
+}
+
+static uint64_t
+order_hash(const struct kn_fn *f)
+{
+    uint64_t h = mix(0xcbf29ce484222325ull, f->shape.wm << 8 | f->shape.wn);
+
+    for (size_t i = 0; i < f->nlds; i++)
+        h = mix(h, (uint64_t)kn_geometry(f, &f->lds[i]).bytes << 8 |
+                   f->lds[i].slots);
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *x = &f->ins[i];
+
+        h = mix(h, (uint64_t)x->op << 32 | x->dst);
+        if (x->op == KN_OP_assume)
+            continue;
+        for (int a = 0; a < KN_MAXARG && x->arg[a]; a++)
+            h = operand_hash(f, h, x->arg[a]);
+        for (int a = 0; a < KN_NATTR; a++)
+            if (a == KN_A_elem)
+                h = mix(h, kn_elems[x->attr[a]].bits);
+            else if (a != KN_A_shape && a != KN_A_ta && a != KN_A_tb)
+                h = mix(h, (uint32_t)x->attr[a]);
+    }
+    return h | 1;
+}
+
+static bool
+is_new(struct seen *s, uint64_t h)
+{
+    size_t at = h % s->cap;
+
+    for (; s->hash[at]; at = (at + 1) % s->cap)
+        if (s->hash[at] == h)
+            return false;
+    s->hash[at] = h;
+    s->n++;
+    assert_true(s->n < s->cap / 2);
+    return true;
 }
 
 static void
-each_operand(struct pick x, unsigned *kernels, struct tally *t)
+try_kernel(void *user, const struct kn_fn *f)
 {
-    for (int type = 1; type < KILN_NTYPES; type++)
-        for (int layout = 0; layout < KILN_NLAYOUTS; layout++)
-            for (int scale = 0; scale < KILN_NSCALES; scale++) {
-                x.type = (kiln_type)type;
-                x.layout = (kiln_layout)layout;
-                x.scale = (kiln_scale)scale;
-                each_shape(x, kernels, t);
-            }
+    struct seen *s = user;
+
+    if (is_new(s, order_hash(f))) {
+        s->distinct++;
+        try_mutants(f, s->tally);
+    }
 }
+
+static unsigned of = 1, shard;
 
 static void
 all_kernels(void **state)
 {
     struct tally t = { .survivor = print_survivor };
-    unsigned kernels = 0;
+    struct seen s = { .cap = 1 << 19, .tally = &t };
+    struct kernels k = { .of = of, .shard = shard, .kernel = try_kernel,
+                         .user = &s };
 
     (void)state;
-    for (int family = 0; family < KILN_NFAMILIES; family++)
-        for (int target = 1; target < KILN_NTARGETS; target++)
-            for (uint32_t cus = 0; cus <= 256; cus += 256)
-                each_operand((struct pick){ .family = (kiln_family)family,
-                                            .target = (kiln_target)target,
-                                            .cus = cus }, &kernels, &t);
-    assert_true(kernels > 1000);
-    report(kernels, &t);
+    s.hash = calloc(s.cap, sizeof *s.hash);
+    assert_non_null(s.hash);
+    each_kernel(&k);
+    free(s.hash);
+    assert_int_equal(k.refused, 0);
+    print_message("# %u kernels of the list, %u of them distinct in order\n",
+                  k.made, s.distinct);
+    report(s.distinct, &t);
 }
 
+/* all [OF SHARD]: the SHARD-th of every OF kernels of the list */
 int
 main(int argc, char **argv)
 {
@@ -212,6 +246,10 @@ main(int argc, char **argv)
     };
     const struct CMUnitTest all[] = { cmocka_unit_test(all_kernels) };
 
+    if (argc > 3) {
+        of = (unsigned)atoi(argv[2]);
+        shard = (unsigned)atoi(argv[3]);
+    }
     if (argc > 1 && !strcmp(argv[1], "all"))
         return cmocka_run_group_tests_name("proof-mutants-all", all, NULL,
                                            NULL);
