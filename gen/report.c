@@ -162,10 +162,13 @@ kn_report_generated(struct kn_tool *t, struct kn_json *j,
 }
 
 static void
-json_finding(struct kn_json *j, const struct kn_finding *f)
+json_finding(struct kn_json *j, const char *kernel,
+             const struct kn_finding *f)
 {
     kn_json_open(j, NULL, '{');
     kn_json_str(j, "kind", finding_names[f->kind]);
+    if (kernel)
+        kn_json_str(j, "kernel", kernel);
     kn_json_str(j, "text", f->text);
     kn_json_str(j, "place", f->place);
     kn_json_uint(j, "pc", f->pc);
@@ -253,7 +256,7 @@ kn_report_run(struct kn_tool *t, struct kn_json *j,
     put_findings(t->text, r);
     kn_json_open(j, "findings", '[');
     for (unsigned i = 0; i < r->nkept; i++)
-        json_finding(j, &r->findings[i]);
+        json_finding(j, r->kernel, &r->findings[i]);
     kn_json_close(j, ']');
     kn_json_open(j, "simulated", '{');
     kn_json_uint(j, "workgroups", r->workgroups);

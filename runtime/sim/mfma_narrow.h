@@ -207,6 +207,8 @@ magnitude(vf x)
 static ALWAYS void
 finish_near(const struct quad_part *q, vf *c, bool split)
 {
+    /* C and S below 2^31: 2^30 and 2^30, or 1.5 * 2^30 and (8 products) 2^29 */
+    const vi limit = vi_set(split ? 0x4e7fffff : 0x4ebfffff);
     struct part p[4];
     vi most = vi_set(0);
 
@@ -215,7 +217,7 @@ finish_near(const struct quad_part *q, vf *c, bool split)
         p[r] = (struct part){q->s[r], q->e[r]};
         most = vi_max(most, magnitude(vf_mul(c[r], near_unit(p[r].e))));
     }
-    if (vi_any_gt(most, vi_set(0x4e7fffff))) { /* 2^30 units or more */
+    if (vi_any_gt(most, limit)) {
         struct part t[4] = {p[0], p[1], p[2], p[3]};
         const vf old[4] = {c[0], c[1], c[2], c[3]};
 
