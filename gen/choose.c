@@ -57,7 +57,7 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
     if (g->schedule == KN_SCHED_INTERLEAVE) {
         ra = ra / kn_shares(&a) * 2;
-        rb *= 2;
+        rb *= kn_b_sets(p, g);
     } else if (ra > 32) {
         ra /= 2;
     }
@@ -87,6 +87,12 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
     n = (g->bm * kn_elems[f.shape.ta].bits + g->bn * kn_elems[f.shape.tb].bits) *
         g->bk / 8;
+    if (kn_super(p, g)) {
+        uint32_t all = g->wm * g->wn * 64 * 16;
+
+        return n * g->stages + 2 * ((g->bm * 16 + all - 1) / all * all +
+                                    (g->bn * 16 + all - 1) / all * all);
+    }
     if (p->scale >= KILN_SCALE_BLOCK128) {
         uint32_t per = p->scale == KILN_SCALE_MX32 ? g->bk / 32
                                                    : g->bk / 128 * 4;
@@ -106,21 +112,32 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
 
     if (p->scale_layout)
         return 256;
+    /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
+    if (p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950 &&
+        p->k >= 256 && p->k % 256 == 0 &&
+        ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
+         (p->family != KILN_MOE && p->m <= 64)))
+        return 256;
     return p->scale == KILN_SCALE_BLOCK128 || k >= 128 ? 128
          : kn_elems[f.shape.ta].bits == 8 && p->target == KILN_GFX950 ? 128
                                                                      : 64;
 }
 
 /* Interleaving pays where a wave has enough matrix work to hide its LDS reads
- * (docs/timing.md), if its registers allow. */
+ * (docs/timing.md), if its registers allow; clipping a K tail takes more. */
 static void
 settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
+    struct kn_config two = *g;
+    bool mx = p->scale == KILN_SCALE_MX32;
+
     if (g->schedule != KN_SCHED_AUTO)
         return;
-    g->schedule = KN_SCHED_INTERLEAVE;
+    g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
+    two.stages = g->stages ? g->stages : 2;
     if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
-        g->bm * g->bn < (p->scale == KILN_SCALE_MX32 ? 256 * 256 : 128 * 128) ||
+        (mx && (g->domain.ktail || !kn_super(p, &two))) ||
+        g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
         registers(c, p, g) > 256)
         g->schedule = KN_SCHED_SIMPLE;
 }
@@ -135,6 +152,9 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     g->stages = 1;
     want = 1 + (65535 + lds_bytes(c, p, g)) / lds_bytes(c, p, g);
+    g->stages = 2;
+    if (kn_super(p, g))
+        return 2;
     return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
 }
 

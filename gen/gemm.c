@@ -270,6 +270,36 @@ split_params(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "KSHIFT", p->scale_layout ? 0 : 5);
 }
 
+/* Regions that differ without scales, with each tile's, with several tiles'
+ * at a time. */
+static void
+scaled_regions(const kiln_problem *p, const struct kn_config *g,
+               struct kn_params *q)
+{
+    static const struct {
+        const char *slot, *form[3];
+    } forms[] = {
+        { "stage", { "stage_plain", "stage_scaled", "stage_super" } },
+        { "landed", { "landed_plain", "landed_scaled", "landed_super" } },
+        { "fetch", { "fetch_plain", "fetch_scaled", NULL } },
+        { "put", { "put_plain", "put_scaled", NULL } },
+        { "kept", { "kept_plain", "kept_scaled", NULL } },
+        { "feed", { "feed_plain", "feed_scaled", "feed_plain" } },
+        { "fed", { "fed_plain", "fed_scaled", "fed_super" } },
+        { "lead", { "lead_plain", "lead_mx", "lead_super" } },
+        { "ahead", { "ahead_plain", "ahead_mx", "ahead_super" } },
+        { "tail", { "tail_plain", "tail_scaled", "tail_super" } },
+    };
+    int form = p->scale < KILN_SCALE_BLOCK128 ? 0 : kn_super(p, g) ? 2 : 1;
+
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        bool none = !strcmp(forms[i].slot, "tail") && !g->domain.ktail;
+        const char *name = forms[i].form[form];
+
+        region(q, forms[i].slot, none || !name ? "" : name);
+    }
+}
+
 static void
 regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 {
@@ -283,7 +313,6 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
         region(q, "args", "");
         region(q, "finish", "finish_plain");
     }
-    region(q, "stage", scaled ? "stage_scaled" : "stage_plain");
     region(q, "total", kn_early_copy(g) ? "total_moe_early"
                                         : families[p->family].total);
     region(q, "walk", kn_early_copy(g) ? "walk_all"
@@ -298,20 +327,11 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     region(q, "fill0", !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
                        : scaled ? "fill_b_scaled" : "fill_b_plain");
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
-    region(q, "landed", scaled ? "landed_scaled" : "landed_plain");
-    region(q, "fetch", scaled ? "fetch_scaled" : "fetch_plain");
-    region(q, "put", scaled ? "put_scaled" : "put_plain");
-    region(q, "kept", scaled ? "kept_scaled" : "kept_plain");
-    region(q, "tail", !g->domain.ktail ? "" : scaled ? "tail_scaled"
-                                                     : "tail_plain");
+    scaled_regions(p, g, q);
     region(q, "compute", p->scale == KILN_SCALE_MX32 ? "compute_mx"
                        : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
                                                          : "compute_plain");
     region(q, "drain", g->cus ? "drain" : "");
-    region(q, "feed", scaled ? "feed_scaled" : "feed_plain");
-    region(q, "fed", scaled ? "fed_scaled" : "fed_plain");
-    region(q, "lead", scaled ? "lead_mx" : "lead_plain");
-    region(q, "ahead", scaled ? "ahead_mx" : "ahead_plain");
     region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
     region(q, "float", p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
     region(q, "scale", p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
@@ -363,6 +383,23 @@ instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
 }
 
 uint32_t
+kn_b_sets(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_super(p, g) && p->a != KILN_MXFP4 ? 1 : 2;
+}
+
+uint32_t
+kn_super(const kiln_problem *p, const struct kn_config *g)
+{
+    if (p->scale != KILN_SCALE_MX32 || g->schedule != KN_SCHED_INTERLEAVE ||
+        g->stages != 2 || p->family == KILN_MOE || p->scale_layout ||
+        g->domain.align_sa < 16 || g->domain.align_sb < 16 || g->bk > 256 ||
+        kn_elems[payload(p->a)].bits == 6 || kn_elems[payload(p->b)].bits == 6)
+        return 0;
+    return 512 / g->bk;
+}
+
+uint32_t
 kn_shares(const struct kn_frag *a)
 {
     return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
@@ -370,9 +407,10 @@ kn_shares(const struct kn_frag *a)
 
 /* Parameters of the main loop's unrolling. */
 static void
-loop_params(struct kn_ctx *c, const struct kn_config *g,
+loop_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
             const struct kn_frag *a, struct kn_params *q)
 {
+    uint32_t super = kn_super(p, g);
     bool interleave = g->schedule == KN_SCHED_INTERLEAVE;
     uint32_t shares = kn_shares(a);
 
@@ -380,9 +418,15 @@ loop_params(struct kn_ctx *c, const struct kn_config *g,
     set_int(c, q, "KSTEPS", a->ksteps);
     set_int(c, q, "PARTS", interleave ? shares
                          : a->count * a->bytes > 128 ? 2 : 1);
-    /* B's fragments alternate, so an odd number of K steps takes two turns. */
-    set_int(c, q, "STEPS", g->stages * a->ksteps % 2 ? 2 * g->stages
+    /* B's fragments alternate, so an odd number of K steps takes two turns;
+     * so do the slots of common scales. */
+    set_int(c, q, "STEPS", super ? 2 * super
+                         : g->stages * a->ksteps % 2 ? 2 * g->stages
                                                      : g->stages);
+    set_int(c, q, "SUPER", super);
+    set_int(c, q, "BSETS", kn_b_sets(p, g));
+    set_int(c, q, "SUPER_1", (int64_t)super - 1);
+    set_int(c, q, "BK_SUPER", (int64_t)super * g->bk);
     set_int(c, q, "FEEDS", shares > 4 ? 3 : shares - 1);
 }
 
@@ -414,7 +458,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     domain_params(c, p, g, q);
     operand_params(c, p, g, q);
     scale_params(c, p, g, q);
-    loop_params(c, g, &a, q);
+    loop_params(c, p, g, &a, q);
     set_int(c, q, "ADD", p->beta);
     if (p->family == KILN_MOE)
         moe_params(c, p, g, q);

@@ -26,6 +26,14 @@ bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 /* Template of a configuration's main loop; NULL: there is none. */
 const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
 
+/* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
+ * come with it. Needs stages and domain. */
+uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);
+
+/* Sets of B's fragments: with two, the next K step's are read while this
+ * one's are used; where registers do not suffice, one. */
+uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
+
 /* Shares of A's fragments that one K step of schedule `interleave` is
  * multiplied in. */
 uint32_t kn_shares(const struct kn_frag *a);

@@ -98,10 +98,13 @@ check_read(const struct tiles *w, const struct kn_ins *i)
 {
     const struct kn_lds *l = &w->f->lds[KN_REF_LDS(i->arg[0])];
     struct kn_frag fr = kn_fragment(w->f, l->side);
+    uint32_t n = fr.ksteps;
 
-    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= fr.ksteps)
+    if (l->kdiv != 1 && l->cols * l->kdiv > w->f->shape.bk)
+        n = l->cols * l->kdiv / fr.k;    /* scales of several K tiles */
+    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= n)
         return FAIL(w->f, i->at, "kk=%d, but %%%s has %u K steps",
-                    i->attr[KN_A_kk], l->name, fr.ksteps);
+                    i->attr[KN_A_kk], l->name, n);
     return KILN_OK;
 }
 
