@@ -1,5 +1,7 @@
 #include "html.h"
 
+#include <string.h>
+
 void
 kn_html_text(struct kn_buf *b, const char *s)
 {
@@ -40,6 +42,19 @@ void
 kn_html_end(struct kn_buf *b)
 {
     kn_put(b, "</body></html>\n");
+}
+
+void
+kn_html_svg(struct kn_buf *b, const char *class, const char *svg)
+{
+    kn_putf(b, "<img class=\"%s\" alt=\"\" src=\"data:image/svg+xml,",
+            class);
+    for (; *svg; svg++)
+        if (*svg <= 0x20 || strchr("<>#%\"&", *svg))
+            kn_putf(b, "%%%02X", (unsigned char)*svg);
+        else
+            kn_putf(b, "%c", *svg);
+    kn_put(b, "\">\n");
 }
 
 void

@@ -103,6 +103,9 @@ kiln_status kn_time_record_group(struct kn_time_model *m, uint64_t group,
                                  struct kn_time_record *out);
 /* Clocks the LDS banks need for an access. */
 uint32_t kn_time_lds_clocks(kiln_target t, const struct kn_sim_access *a);
+/* The pass of the banks that serves a lane of it. */
+unsigned kn_time_lds_pass(kiln_target t, const struct kn_sim_access *a,
+                          unsigned lane);
 
 /* ---- caches (timing_cache.c) -------------------------------------------- */
 

@@ -49,6 +49,14 @@ pass_of(const struct passes *p, unsigned lane)
                     : lane / p->width;
 }
 
+unsigned
+kn_time_lds_pass(kiln_target t, const struct kn_sim_access *a, unsigned lane)
+{
+    struct passes p = passes_of(t, a->bytes, a->write);
+
+    return pass_of(&p, lane);
+}
+
 struct bank_set {            /* distinct dwords of a pass, by bank */
     unsigned n[64];
     uint32_t dword[64][KN_LANES];
