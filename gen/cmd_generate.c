@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "annotate.h"
 #include "handmade.h"
 #include "linker.h"
 #include "moe.h"
@@ -32,12 +33,12 @@ form_bytes(struct kn_tool *t, const struct kn_generated *g)
         kn_print(g->wave, &b);
         return b;
     case FORM_LLVM:
-        p = g->llvm;
-        n = strlen(g->llvm);
+        p = kn_annotate_llvm(t->c, g->llvm, g->wave);
+        n = strlen(p);
         break;
     case FORM_ASM:
-        p = g->assembly;
-        n = strlen(g->assembly);
+        p = kn_annotate_assembly(t->c, g->assembly, g->wave);
+        n = strlen(p);
         break;
     case FORM_CO:
         p = g->co;
@@ -147,13 +148,59 @@ compile_file(struct kn_tool *t, const struct kn_watch *watch,
     return KILN_OK;
 }
 
+/* --dump: the program after the passes of these letters, OUT.LETTER.tir. */
+struct dump {
+    struct kn_tool *t;
+    const char *letters, *base;
+    kiln_status s;
+};
+
+static void
+on_stage(void *user, char letter, const char *text)
+{
+    struct dump *d = user;
+    struct kn_buf name = { .c = d->t->c };
+
+    if (d->s || !strchr(d->letters, letter))
+        return;
+    kn_putf(&name, "%s.%c.tir", d->base, letter);
+    d->s = kn_file_write(d->t->c, name.s, text, strlen(text));
+    if (!d->s)
+        kn_putf(d->t->text, "dumped    %s\n", name.s);
+}
+
+static kiln_status
+start_dump(struct kn_tool *t, const char *path, struct dump *d)
+{
+    static const char known[] = {
+        't',
+#define PASS(fn, letter, level) letter,
+#include "../ir/passes.def"
+#undef PASS
+        0
+    };
+    const struct kn_value *v = &t->cli->v[KN_FLAG_dump];
+
+    *d = (struct dump){ .t = t, .letters = v->seen ? v->s : "",
+                        .base = path };
+    if (strspn(d->letters, known) != strlen(d->letters))
+        return kn_fail(t->c, KILN_BAD_INPUT, "--dump takes letters of '%s', "
+                       "not '%s'", known, d->letters);
+    if (*d->letters && !strcmp(path, "-"))
+        return kn_fail(t->c, KILN_BAD_INPUT, "--dump needs -o FILE: its files "
+                       "are FILE.LETTER.tir");
+    return KILN_OK;
+}
+
 kiln_status
 kn_cmd_generate(struct kn_tool *t)
 {
     static const unsigned want[] = { KN_WANT_TIR, KN_WANT_LLVM, KN_WANT_ASM,
                                      KN_WANT_CO };
+    struct dump dump;
     const struct kn_watch watch = { .want = want[form_of(t->cli)],
-                                    .link = kn_tool_linker(t->cli) };
+                                    .link = kn_tool_linker(t->cli),
+                                    .stage = on_stage, .user = &dump };
     bool file = kn_is_handmade(t->cli->pos[0]);
     const char *path = output_path(t->cli);
     struct kn_generated g = { 0 };
@@ -161,8 +208,10 @@ kn_cmd_generate(struct kn_tool *t)
     kiln_problem p;
 
     KN_TRY(check_output(t, path));
+    KN_TRY(start_dump(t, path, &dump));
     kn_progress_stage(t->progress, "generating");
     KN_TRY(file ? compile_file(t, &watch, &g) : generate(t, &watch, &p, &g));
+    KN_TRY(dump.s);
     bytes = form_bytes(t, &g);
     if (strcmp(path, "-"))
         KN_TRY(kn_file_write(t->c, path, bytes.s, bytes.n));

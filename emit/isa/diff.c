@@ -124,6 +124,13 @@ add_loop(struct differ *d, const struct segment *x, const struct segment *y)
 {
     struct kn_diff *o = d->out;
 
+    for (uint32_t i = 0; i < o->nloops; i++)
+        if (o->loop[i].a == (uint32_t)x->loop &&
+            o->loop[i].b == (uint32_t)y->loop) {
+            o->loop[i].mfma_a += x->mfma;
+            o->loop[i].mfma_b += y->mfma;
+            return;
+        }
     o->loop = kn_grow(d->c, o->loop, &d->loop_cap, o->nloops + 1,
                       sizeof *o->loop);
     o->loop[o->nloops++] = (struct kn_diff_loop){

@@ -220,7 +220,7 @@ words_in_the_wrong_place(void **state)
     expect("", KILN_BAD_INPUT, "kilnc needs a command; see kilnc --help");
     expect("frob", KILN_BAD_INPUT,
            "there is no command 'frob'; see kilnc --help");
-    expect("report a", KILN_UNSUPPORTED, "'report' is not available yet");
+    expect("report", KILN_BAD_INPUT, "'report' needs FILE|FAMILY");
     expect("exec", KILN_BAD_INPUT, "'exec' needs FILE.co|FILE.tir");
     expect("exec a b", KILN_BAD_INPUT, "'exec' does not take 'b'");
     expect("exec k.co --tile 1x1x1", KILN_BAD_INPUT,
