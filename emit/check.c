@@ -243,6 +243,27 @@ issue_lgkm(struct checker *k, struct state *s)
 }
 
 static void
+barrier(struct checker *k, struct state *s)
+{
+    for (uint32_t i = 0; i < k->nslots; i++) {
+        if (s->slot[i].write == W_LANDED)
+            s->slot[i].write = W_VISIBLE;
+        if (s->slot[i].read == R_DONE)
+            s->slot[i].read = R_NONE;
+    }
+}
+
+/* A workgroup of one wave: what it waited for is there for everybody, and
+ * LLVM leaves its barriers out. */
+static bool
+is_alone(const struct checker *k)
+{
+    uint32_t most = k->p->kernel->max_workgroup;
+
+    return most && most <= 64;
+}
+
+static void
 wait_vm(struct checker *k, struct state *s, unsigned n)
 {
     for (int r = 0; r < NVREG; r++)
@@ -252,6 +273,8 @@ wait_vm(struct checker *k, struct state *s, unsigned n)
         if (!s->slot[i].by_lds && s->slot[i].write < W_LANDED &&
             s->slot[i].write >= n)
             s->slot[i].write = W_LANDED;
+    if (is_alone(k))
+        barrier(k, s);
 }
 
 /* With scalar loads outstanding only a wait for zero says anything. */
@@ -271,20 +294,11 @@ wait_lgkm(struct checker *k, struct state *s, unsigned n)
         if (x->read < R_DONE && x->read >= n)
             x->read = R_DONE;
     }
+    if (is_alone(k))
+        barrier(k, s);
     if (!n) {
         memset(s->scalar, 0, sizeof s->scalar);
         s->smem = false;
-    }
-}
-
-static void
-barrier(struct checker *k, struct state *s)
-{
-    for (uint32_t i = 0; i < k->nslots; i++) {
-        if (s->slot[i].write == W_LANDED)
-            s->slot[i].write = W_VISIBLE;
-        if (s->slot[i].read == R_DONE)
-            s->slot[i].read = R_NONE;
     }
 }
 
