@@ -65,6 +65,8 @@ static const struct pick few[] = {
       32, 64, 2, 2, 2, 4101, 4101, 1, 2 },
 };
 
+static unsigned of = 1, shard;
+
 static void
 print_survivor(void *user, const struct kn_fn *f, size_t at, enum mutation m)
 {
@@ -127,7 +129,7 @@ report(unsigned kernels, const struct tally *t)
                       mutation_text[m], t->made_by[m], t->killed_by[m],
                       t->harmless_by[m]);
     assert_int_equal(t->killed, matter);
-    for (int m = 0; m < MUT_KINDS; m++)
+    for (int m = 0; m < MUT_KINDS && of == 1; m++)  /* a share may lack one */
         assert_true(t->killed_by[m] > 0);
 }
 
@@ -215,8 +217,6 @@ try_kernel(void *user, const struct kn_fn *f)
         try_mutants(f, s->tally);
     }
 }
-
-static unsigned of = 1, shard;
 
 static void
 all_kernels(void **state)
