@@ -204,7 +204,8 @@ add_line(struct page *g, const char *name, double a, double b)
 {
     if (g->n < MOST_LINES)
         g->line[g->n++] = (struct line){ name, { a, b },
-                                         a != (int64_t)a || b != (int64_t)b };
+                                         a != (double)(int64_t)a ||
+                                             b != (double)(int64_t)b };
 }
 
 static uint32_t
