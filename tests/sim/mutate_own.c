@@ -16,7 +16,7 @@
 #include "mutate_trace.h"
 
 #define NOP 0xbf800000u
-enum { MAX_LAUNCHES = 3, MAX_STEPS = 200000 };
+enum { MAX_LAUNCHES = 8, MAX_STEPS = 200000 };
 
 /* Launches of one kernel: together they execute all of it. */
 struct subject {
