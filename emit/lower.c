@@ -409,6 +409,55 @@ lower_scan(struct lower *l, const struct kn_ins *i)
     low_set(l, i, x);
 }
 
+/* Adds over the lanes the way lower_scan does; the last lane has them all. */
+void
+lower_total(struct lower *l, const struct kn_ins *i)
+{
+    static const uint32_t ctrl[] = { 0x111, 0x112, 0x114, 0x118, 0x142, 0x143 };
+    LLVMValueRef x = low_arg(l, i, 0, l->f32);
+
+    for (size_t s = 0; s < sizeof ctrl / sizeof *ctrl; s++) {
+        LLVMValueRef bits = LLVMBuildBitCast(l->b, x, l->i32, "");
+        LLVMValueRef moved = low_intrinsic(l, &(struct low_call){
+            "llvm.amdgcn.update.dpp", { l->i32 }, 1,
+            { low_i32(l, 0), bits, low_i32(l, ctrl[s]),
+              low_i32(l, ctrl[s] == 0x142 ? 10 : ctrl[s] == 0x143 ? 12 : 15),
+              low_i32(l, 15), LLVMConstInt(l->i1, 0, 0) }, 6 });
+
+        x = LLVMBuildFAdd(l->b, x, LLVMBuildBitCast(l->b, moved, l->f32, ""),
+                          "");
+    }
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.readlane", { l->i32 }, 1,
+        { LLVMBuildBitCast(l->b, x, l->i32, ""), low_i32(l, 63) }, 2 }));
+}
+
+void
+lower_ldexp(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.ldexp", { l->f32, l->i32 }, 2,
+        { low_arg(l, i, 0, l->f32), low_arg(l, i, 1, l->i32) }, 2 }));
+}
+
+/* Two elements of a dword, from element `first` on. */
+void
+lower_unpack(struct lower *l, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], first = i->attr[KN_A_first];
+    LLVMValueRef x = low_arg(l, i, 0, l->i32);
+
+    if (e == KN_T_fp4)
+        low_set(l, i, low_intrinsic(l, &(struct low_call){
+            "llvm.amdgcn.cvt.scalef32.pk.f32.fp4", { NULL }, 0,
+            { x, LLVMConstReal(l->f32, 1), low_i32(l, first / 2) }, 3 }));
+    else
+        low_set(l, i, low_intrinsic(l, &(struct low_call){
+            e == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.f32.fp8"
+                          : "llvm.amdgcn.cvt.pk.f32.bf8", { NULL }, 0,
+            { x, LLVMConstInt(l->i1, first != 0, 0) }, 2 }));
+}
+
 /* ---- vectors ---- */
 
 static LLVMValueRef

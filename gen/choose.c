@@ -1,6 +1,7 @@
 /* choose.c - decides what the user left open. Every candidate tile is checked
  * against LDS and registers of the target; the largest tile that still gives
  * every compute unit work wins, else the one with the most workgroups. */
+#include "gemv.h"
 #include "instantiate.h"
 #include "tuning.h"
 
@@ -413,6 +414,95 @@ choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
+/* Few rows: reading B is what takes the time, so many small workgroups, deep
+ * K tiles (256 bytes a row) and K divided until there are `want` of them.
+ * Sizes by predicted time (docs/smallm.md). */
+static const struct {
+    uint32_t bm, bn, wm, wn, stages, want;
+} small[] = {
+    { 16, 32, 1, 2, 2, 512 },
+    { 32, 32, 1, 2, 3, 256 },
+    { 64, 64, 2, 2, 3, 128 },
+};
+
+enum { GEMV_MOST = 2, SMALL_MOST = 64 };
+
+static uint32_t
+shares_for(const kiln_problem *p, const struct kn_config *g, uint32_t want)
+{
+    struct tile t = { g->bm, g->bn, g->wm, g->wn };
+    uint64_t many = workgroups(p, &t);
+    uint32_t n = 1;
+
+    while (many * n < want && n < KN_SPLIT_MOST &&
+           p->k >= 2 * (int64_t)n * g->bk)
+        n *= 2;
+    return n;
+}
+
+/* Whether nothing about the kernel's form was asked for. */
+static bool
+is_open(const struct kn_config *g)
+{
+    return !g->bm && !g->bk && !g->wm && !g->stages && !g->cus;
+}
+
+static bool
+pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint32_t bits = kn_elems[shape_of(c, p, g).shape.ta].bits;
+
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        struct kn_config try = *g;
+
+        if (p->m > small[i].bm)
+            continue;
+        try.bm = small[i].bm;
+        try.bn = small[i].bn;
+        try.bk = p->scale == KILN_SCALE_BLOCK128 || bits == 16 ? 128 : 256;
+        try.wm = small[i].wm;
+        try.wn = small[i].wn;
+        if (!try.domain.align_a)
+            try.domain = kn_domain_of(p, 256, try.bk);
+        try.stages = kn_direct(p, &try) ? small[i].stages : 0;
+        if (check_bk(c, p, &try) || !fit(c, p, &try))
+            return false;
+        if (!try.split_k)
+            try.split_k = shares_for(p, &try, small[i].want);
+        *g = try;
+        return true;
+    }
+    return false;
+}
+
+/* Decides for M of 1 to 64 of dense products; false: others do. */
+static bool
+pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+           struct kn_buf *why)
+{
+    struct kn_config gemv = *g;
+
+    if (p->m < 1 || p->m > SMALL_MOST || !is_open(g) || p->k < 512 ||
+        p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
+        p->b_layout || p->scale_layout)
+        return false;
+    if (p->m <= GEMV_MOST && g->split_k < 2 && !g->domain.align_a &&
+        !kn_gemv_lacks(p) && !kn_gemv_choose(c, p, &gemv)) {
+        gemv.schedule = KN_SCHED_GEMV;
+        *g = gemv;
+        if (why)
+            kn_putf(why, "at most %d rows and whole 16-byte runs: no matrix "
+                    "instructions, a wave per column\n", GEMV_MOST);
+        return true;
+    }
+    if (!pick_matrix(c, p, g))
+        return false;
+    if (why)
+        kn_putf(why, "at most %d rows: small tiles, K divided among "
+                "workgroups until the device is full\n", SMALL_MOST);
+    return true;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
@@ -429,12 +519,19 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
     if (p->family == KILN_MOE)
         KN_TRY(check_moe(c, p, g));
+    if (g->schedule == KN_SCHED_GEMV)
+        return kn_gemv_choose(c, p, g);
     if (kn_pick_mfma(p) < 0)
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),
                        kiln_type_name(p->a), kiln_type_name(p->b));
     if (!given && p->family != KILN_MOE)
         KN_TRY(pick_tuned(c, p, g, why));
+    if (!given && !g->bm && pick_small(c, p, g, why)) {
+        if (g->schedule == KN_SCHED_GEMV)
+            return KILN_OK;
+        why = NULL;
+    }
     decided = g->bm != 0;
     if (!g->bk)
         g->bk = natural_bk(c, p);

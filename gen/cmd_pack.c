@@ -70,6 +70,8 @@ decide(struct kn_ctx *c, const struct kn_work *w, kiln_target target,
     KN_TRY(kn_cli_family(c, cli, &j->p.family));
     KN_TRY(kn_problem_normalise(c, &j->p));
     KN_TRY(kn_config_parse(c, cli->config, &j->cfg));
+    if (!j->cfg.split_k)
+        j->cfg.split_k = 1;  /* as kiln_compile does */
     if (!cli->v[KN_FLAG_k].seen)
         j->cfg.domain = kn_domain_of(&j->p, 256, 0); /* any K: a tail */
     KN_TRY(kn_choose(c, &j->p, &j->cfg, NULL));

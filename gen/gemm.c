@@ -1,5 +1,6 @@
 /* gemm.c - THE generator: a problem and a configuration name the parameters
  * and regions of templates/gemm.tir. A new variant is another region. */
+#include "gemv.h"
 #include "instantiate.h"
 #include "layout.h"
 #include "limits.h"
@@ -444,6 +445,8 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                                      (uint8_t)payload(p->b) };
     if (p->stage == KILN_MOE_REDUCE)
         return instantiate_reduce(c, p, g, out);
+    if (g->schedule == KN_SCHED_GEMV)
+        return kn_gemv_instantiate(c, p, g, kernel_name(c, p, g), out);
     if (!families[p->family].name)
         return kn_fail(c, KILN_UNSUPPORTED, "this family has no variant yet");
     if (shape.shape.mfma < 0 || !kn_loop_of(p, g))

@@ -22,10 +22,11 @@ struct kn_domain {
 };
 
 /* simple: read a K step's fragments, multiply, and again. interleave: the
- * fragments of the next share are read while this one is multiplied. */
+ * fragments of the next share are read while this one is multiplied. gemv: no
+ * matrix instructions (gemv.h). */
 #define KN_SCHEDULES(X) \
     X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
-    X(PINGPONG, "pingpong")
+    X(PINGPONG, "pingpong") X(GEMV, "gemv")
 
 enum { KN_MAX_STAGES = 8 };
 

@@ -2,6 +2,7 @@
  * kernarg layout is that of templates/args.tir. */
 #include <string.h>
 
+#include "gemv.h"
 #include "limits.h"
 
 static uint64_t
@@ -226,6 +227,9 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
 
     KN_TRY(check_domain(c, p, g, o));
     KN_TRY(check_reach(c, p, g));
+    if (g->schedule == KN_SCHED_GEMV && kn_gemv_lacks(p))
+        return kn_fail(c, KILN_BAD_INPUT, "the gemv schedule %s",
+                       kn_gemv_lacks(p));
     memset(plan, 0, sizeof *plan);
     if (g->split_k > 1) {
         if (grid * g->wm * g->wn > KN_COUNTERS)

@@ -125,7 +125,8 @@ check_result(const struct kn_fn *f, const struct kn_ins *i)
 static bool
 crosses_lanes(enum kn_op op)
 {
-    return op == KN_OP_uniform || op == KN_OP_count || op == KN_OP_readlane;
+    return op == KN_OP_uniform || op == KN_OP_count ||
+           op == KN_OP_readlane || op == KN_OP_total;
 }
 
 /* A per-lane operand cannot make a uniform result, except across lanes. */

@@ -261,6 +261,36 @@ check_accumulator(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_unpack(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+    int32_t e = i->attr[KN_A_elem], first = i->attr[KN_A_first];
+
+    if (t.elem != KN_T_f32 || t.n != 2 || !t.lane)
+        return FAIL(f, i->at, "the result of unpack is v.f32x2");
+    if (e != KN_T_fp8 && e != KN_T_bf8 &&
+        (e != KN_T_fp4 || f->target != KILN_GFX950))
+        return FAIL(f, i->at, "unpack needs elem=fp8 or bf8, on gfx950 also "
+                    "fp4");
+    if (first < 0 || first * kn_elems[e].bits > 24 ||
+        first * kn_elems[e].bits % (2 * kn_elems[e].bits))
+        return FAIL(f, i->at, "unpack takes two elements of a dword, from an "
+                    "even one on");
+    return KILN_OK;
+}
+
+static kiln_status
+check_total(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    if (t.elem != KN_T_f32 || t.n != 1 || t.lane)
+        return FAIL(f, i->at, "the result of total is s.f32");
+    return need_same(f, i, t, 0);
+}
+
+static kiln_status
 check_output(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
@@ -333,6 +363,13 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_accumulator(f, i);
     case KN_OP_exp2: case KN_OP_rcp: case KN_OP_fmin: case KN_OP_fmax:
         return check_float(f, i);
+    case KN_OP_ldexp:
+        KN_TRY(need_registers(f, i, 0, 2));
+        return need_result(f, i, KN_T_f32, 1);
+    case KN_OP_unpack:
+        return check_unpack(f, i);
+    case KN_OP_total:
+        return check_total(f, i);
     case KN_OP_store: case KN_OP_scatter:
         return check_output(f, i);
     }

@@ -392,7 +392,8 @@ typedef struct kiln_plan {
     uint32_t grid[3];        /* workgroups */
     uint32_t block[3];       /* work-items */
     uint32_t lds;            /* bytes, declared by the code object */
-    uint64_t workspace;      /* bytes of args->workspace: split-K, then room for
+    uint64_t workspace;      /* bytes of args->workspace: split-K (if the
+                                configuration says split-k=N), then room for
                                 host_offsets; may be NULL without either */
     uint32_t kernarg_size;
     uint32_t npointers;

@@ -14,6 +14,8 @@ request(struct kn_ctx *c, const kiln_problem *given, const char *config,
 
     KN_TRY(kn_problem_take(c, given, KILN_TARGET_NONE, p));
     KN_TRY(kn_config_parse(c, config ? config : "", g));
+    if (!g->split_k)
+        g->split_k = 1;      /* only who asks for it has a workspace */
     KN_TRY(kn_choose(c, p, g, &why));
     r->problem = p;
     r->config = g;

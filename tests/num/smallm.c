@@ -1,0 +1,218 @@
+/* Few rows: the gemv schedule against the matrix path, and what the chooser
+ * takes for the published small-M shapes.
+ *
+ * usage: smallm TARGET [shapes]   shapes: the published ones, sampled */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kit.h"
+#include "../../gen/shares.h"
+
+static struct num_counts counts;
+static kiln_target target;
+
+enum { N = 150, K = 2080, MOST = 16 * N * 4 };
+
+struct bytes {
+    size_t n;
+    uint8_t b[MOST];
+};
+
+static void
+read_all(struct kn_sim *sim, uint64_t c, void *user)
+{
+    struct bytes *o = user;
+
+    assert_int_equal(kn_sim_read(sim, c, o->b, o->n), KILN_OK);
+}
+
+static void
+run_one(const kiln_problem *p, const struct kn_config *g, struct bytes *o)
+{
+    struct num_job j = { .p = *p, .mode = KN_DATA_EXACT, .seed = 7 };
+    struct num_result r;
+    struct num_kernel k;
+
+    o->n = (size_t)(p->m * p->n) * num_element_bytes(p->out);
+    j.meddle = read_all;
+    j.user = o;
+    if (!num_open(&k, &counts, p, g))
+        fail_msg("%s", k.c.err.text);
+    if (!num_launch(&k, &j, &r) || !r.ok)
+        fail_msg("m %d, %s: %s", (int)p->m, k.g.name, r.text);
+    num_close(&k);
+}
+
+/* ---- gemv and matrix: the same bits where sums are exact ----------------- */
+
+struct pair {
+    kiln_type a, b, out;
+    kiln_scale scale;
+};
+
+static const struct pair pairs[] = {
+    { KILN_BF16, KILN_BF16, KILN_F32, KILN_SCALE_NONE },
+    { KILN_F16, KILN_F16, KILN_F16, KILN_SCALE_NONE },
+    { KILN_FP8, KILN_BF8, KILN_BF16, KILN_SCALE_ROW },
+    { KILN_BF8, KILN_FP8, KILN_F32, KILN_SCALE_TENSOR },
+    { KILN_MXFP8, KILN_MXFP8, KILN_BF16, KILN_SCALE_MX32 },
+    { KILN_MXFP8, KILN_MXBF8, KILN_F32, KILN_SCALE_MX32 },
+    { KILN_MXFP4, KILN_MXFP4, KILN_BF16, KILN_SCALE_MX32 },
+};
+
+static void
+gemv_is_the_matrix_path(void **state)
+{
+    static struct bytes one, two, three;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const struct pair *x = &pairs[i];
+
+        if (x->scale == KILN_SCALE_MX32 && target == KILN_GFX942)
+            continue;
+        for (uint32_t m = 1; m <= 16; m = 2 * m + (i % 2 && m < 8)) {
+            kiln_problem p = { .target = target, .a = x->a, .b = x->b,
+                               .out = x->out, .scale = x->scale, .m = m,
+                               .n = N, .k = K, .bias = i % 2, .alpha = 0.5f,
+                               .alpha_set = i % 3 == 1, .beta = i % 3 == 0 };
+            struct kn_config gemv = { .schedule = KN_SCHED_GEMV };
+            struct kn_config whole = { .bm = 16, .bn = 32, .wm = 1, .wn = 2,
+                                       .split_k = 1 };
+            struct kn_config split = whole;
+
+            split.split_k = 8;
+            run_one(&p, &gemv, &one);
+            run_one(&p, &whole, &two);
+            run_one(&p, &split, &three);
+            assert_memory_equal(one.b, two.b, two.n);
+            assert_memory_equal(three.b, two.b, two.n);
+        }
+    }
+}
+
+/* Rows beyond a tile, no rows, no K, one column. */
+static void
+gemv_edges(void **state)
+{
+    static const int64_t sizes[][3] = { { 37, 5, 64 }, { 1, 1, 0 },
+                                        { 3, 1, 16 }, { 2, 300, 1008 } };
+    static struct bytes out;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        kiln_problem p = { .target = target, .a = KILN_FP8, .b = KILN_FP8,
+                           .out = KILN_BF16, .m = sizes[i][0],
+                           .n = sizes[i][1], .k = sizes[i][2] };
+        struct kn_config g = { .schedule = KN_SCHED_GEMV, .bm = 4 };
+
+        run_one(&p, &g, &out);
+    }
+}
+
+static void
+gemv_says_what_it_lacks(void **state)
+{
+    kiln_problem p = { .target = target, .a = KILN_BF16, .b = KILN_BF16,
+                       .out = KILN_BF16, .m = 1, .n = 64, .k = 1001 };
+    struct kn_config g = { .schedule = KN_SCHED_GEMV };
+    struct num_kernel k;
+
+    (void)state;
+    assert_false(num_open(&k, &counts, &p, &g));
+    assert_string_equal(k.c.err.text, "the gemv schedule needs rows of whole "
+                        "16-byte runs");
+    num_close(&k);
+}
+
+/* ---- published shapes ---------------------------------------------------- */
+
+/* (N, K) of MiniMax-M3 at 1, 2, 4 and 8 tensor-parallel devices
+ * (ROCm/aiter pull request 3783), then what its owner's list adds. */
+static const int64_t shapes[][2] = {
+    { 9216, 6144 }, { 6144, 6144 }, { 6144, 8192 }, { 4608, 6144 },
+    { 3072, 6144 }, { 6144, 4096 }, { 6144, 3072 }, { 2304, 6144 },
+    { 1536, 6144 }, { 6144, 2048 }, { 6144, 1536 }, { 1152, 6144 },
+    { 768, 6144 },  { 6144, 1024 }, { 6144, 768 },  { 2560, 6144 },
+};
+static const int64_t rows[] = { 1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64 };
+
+/* Three tiles of the launch, with all of their shares. */
+static void
+sample(struct num_kernel *k, const kiln_problem *p, struct num_job *j)
+{
+    uint64_t *ids = KN_NEW(&k->c, uint64_t, 3);
+    uint64_t n = kn_tile_count(p, &k->g.cfg, NULL);
+    struct kn_sim_select s = { .ids = ids, .n = 3 };
+
+    ids[1] = n / 2;
+    ids[2] = n - 1;
+    if (kn_shares_select(&k->c, p, &k->g.cfg, NULL, &s))
+        fail_msg("%s", k->c.err.text);
+    j->ids = s.ids;
+    j->nids = s.n;
+}
+
+static void
+published(void **state)
+{
+    const kiln_problem *type = *state;
+    size_t cells = 0;
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t m = 0; m < sizeof rows / sizeof *rows; m++, cells++) {
+            kiln_problem p = *type;
+            struct num_job j = { .mode = KN_DATA_EXACT, .seed = m };
+            struct num_result r;
+            struct num_kernel k;
+
+            p.m = rows[m], p.n = shapes[i][0], p.k = shapes[i][1];
+            j.p = p;
+            if (!num_open(&k, &counts, &p, NULL))
+                fail_msg("%s", k.c.err.text);
+            sample(&k, &k.p, &j);
+            if (!num_launch(&k, &j, &r) || !r.ok)
+                fail_msg("m %d n %d k %d: %s", (int)p.m, (int)p.n, (int)p.k,
+                         r.text);
+            num_close(&k);
+        }
+    print_message("# %zu shapes\n", cells);
+}
+
+static kiln_problem kinds[] = {
+    { .a = KILN_MXFP8, .b = KILN_MXFP8, .out = KILN_BF16 },
+    { .a = KILN_BF16, .b = KILN_BF16, .out = KILN_BF16 },
+    { .a = KILN_FP8, .b = KILN_FP8, .out = KILN_BF16 },
+    { .a = KILN_MXFP4, .b = KILN_MXFP4, .out = KILN_BF16 },
+    { .a = KILN_MXFP6, .b = KILN_MXFP6, .out = KILN_BF16 },
+};
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gemv_is_the_matrix_path),
+        cmocka_unit_test(gemv_edges),
+        cmocka_unit_test(gemv_says_what_it_lacks),
+    };
+    struct CMUnitTest full[5];
+    size_t n = 0;
+
+    target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
+                                                    : KILN_GFX950;
+    for (size_t i = 0; i < 5; i++) {
+        kinds[i].target = target;
+        if (target == KILN_GFX950 || !num_is_mx(kinds[i].a))
+            full[n++] = (struct CMUnitTest){ kiln_type_name(kinds[i].a),
+                                             published, NULL, NULL, &kinds[i] };
+    }
+    if (argc > 2 && !strcmp(argv[2], "shapes"))
+        return _cmocka_run_group_tests("smallm", full, n, NULL, NULL);
+    return cmocka_run_group_tests_name("smallm", tests, NULL, NULL);
+}
