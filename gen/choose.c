@@ -486,7 +486,7 @@ pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
         p->b_layout || p->scale_layout)
         return false;
-    if (p->m <= GEMV_MOST && g->split_k < 2 && !g->domain.align_a &&
+    if (p->m <= GEMV_MOST && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
         !kn_gemv_lacks(p) && !kn_gemv_choose(c, p, &gemv)) {
         gemv.schedule = KN_SCHED_GEMV;
         *g = gemv;
