@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "instantiate.h"
+#include "limits.h"
 
 /* What differs by payload. */
 static const struct kind {
@@ -95,11 +96,11 @@ set(struct kn_params *q, const char *name, const char *value)
 }
 
 static void
-set_int(struct kn_ctx *c, struct kn_params *q, const char *name, uint32_t v)
+set_int(struct kn_ctx *c, struct kn_params *q, const char *name, int64_t v)
 {
-    char text[16];
+    char text[24];
 
-    snprintf(text, sizeof text, "%u", v);
+    snprintf(text, sizeof text, "%lld", (long long)v);
     set(q, name, kn_strdup(c, text));
 }
 
@@ -143,6 +144,7 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     struct kn_params *q = KN_NEW(c, struct kn_params, 1);
     const struct kind *a = &kinds[p->a];
     uint32_t cols = g->bn / 4, per = 128u / a->bits;
+    struct kn_limits most = kn_limits_of(p, g);
 
     set(q, "NAME", name);
     set(q, "TARGET", kiln_target_name(p->target));
@@ -152,6 +154,7 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     set(q, "HB", kinds[p->b].two);
     set(q, "TC", kiln_type_name(p->out));
     set_int(c, q, "ROWS", g->bm);
+    set_int(c, q, "ROWS_1", g->bm - 1);
     set_int(c, q, "BN", g->bn);
     set_int(c, q, "BN_1", g->bn - 1);
     set_int(c, q, "COLS", cols);
@@ -162,6 +165,9 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "PER_SHIFT", log2_of(per));
     set_int(c, q, "XSHIFT", log2_of(4u * a->bits));
     set_int(c, q, "SIZEC", p->out == KILN_F32 ? 4 : 2);
+#define X(name) set_int(c, q, "MAX_" #name, most.name);
+    KN_LIMITED(X)
+#undef X
     regions(p, q);
     return kn_expand(c, "gemv", q, out);
 }
