@@ -45,9 +45,10 @@ colour_of(const char *name, int pid)
 static double
 place(const struct window *w, double t)
 {
+    const double left = LEFT, right = WIDTH;
     double at = (t - w->from) / (w->to - w->from);
 
-    return LEFT + (WIDTH - LEFT) * (at < 0 ? 0 : at > 1 ? 1 : at);
+    return left + (right - left) * (at < 0 ? 0 : at > 1 ? 1 : at);
 }
 
 static void
