@@ -317,16 +317,19 @@ CONVERT(zext, ZExt)
 CONVERT(trunc, Trunc)
 CONVERT(i2f, SIToFP)
 
-/* Opaque to LLVM: it would look through a plain cast and split the vectors it
- * comes from into scalars. */
+/* Floats are opaque to LLVM: it would look through a plain cast and split the
+ * vectors they come from into scalars. */
 void
 lower_bits(struct lower *l, const struct kn_ins *i)
 {
     LLVMTypeRef t = result_type(l, i);
     LLVMValueRef v = LLVMBuildBitCast(l->b, low_get(l, i, 0), t, "");
 
-    low_set(l, i, low_intrinsic(l, &(struct low_call){
-        "llvm.arithmetic.fence", { t }, 1, { v }, 1 }));
+    if (kn_elems[kn_val(l->f, i->dst)->type.elem].kind == KN_E_INT)
+        low_set(l, i, v);
+    else
+        low_set(l, i, low_intrinsic(l, &(struct low_call){
+            "llvm.arithmetic.fence", { t }, 1, { v }, 1 }));
 }
 
 void
@@ -456,6 +459,54 @@ lower_unpack(struct lower *l, const struct kn_ins *i)
             e == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.f32.fp8"
                           : "llvm.amdgcn.cvt.pk.f32.bf8", { NULL }, 0,
             { x, LLVMConstInt(l->i1, first != 0, 0) }, 2 }));
+}
+
+/* Largest of the lanes l, l ^ 16, l ^ 32, l ^ 48: a swap of a value with
+ * itself leaves both of each pair of rows. */
+void
+lower_qmax(struct lower *l, const struct kn_ins *i)
+{
+    static const char *const swap[] = { "llvm.amdgcn.permlane16.swap",
+                                        "llvm.amdgcn.permlane32.swap" };
+    LLVMValueRef x = low_get(l, i, 0), no = LLVMConstInt(l->i1, 0, 0);
+    LLVMTypeRef t = LLVMTypeOf(x);
+
+    for (int s = 0; s < 2; s++) {
+        LLVMValueRef u = LLVMBuildBitCast(l->b, x, l->i32, ""), a, b, pair;
+
+        pair = low_intrinsic(l, &(struct low_call){ swap[s], { NULL }, 0,
+                                                    { u, u, no, no }, 4 });
+        a = LLVMBuildExtractValue(l->b, pair, 0, "");
+        b = LLVMBuildExtractValue(l->b, pair, 1, "");
+        x = low_intrinsic(l, &(struct low_call){
+            "llvm.maxnum", { t }, 1, { LLVMBuildBitCast(l->b, a, t, ""),
+                                       LLVMBuildBitCast(l->b, b, t, "") }, 2 });
+    }
+    low_set(l, i, x);
+}
+
+/* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8. */
+void
+lower_cvtmx(struct lower *l, const struct kn_ins *i)
+{
+    bool fp4 = i->attr[KN_A_elem] == KN_T_fp4;
+    LLVMTypeRef four = LLVMVectorType(LLVMFloatTypeInContext(l->ctx), 4);
+    LLVMTypeRef old = fp4 ? l->i32 : LLVMVectorType(l->i16, 2);
+    LLVMValueRef x = low_arg(l, i, 0, four), v = LLVMConstNull(old);
+    LLVMValueRef scale = low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx));
+
+    for (int h = 0; h < 2; h++) {
+        LLVMValueRef a = LLVMBuildExtractElement(l->b, x, low_i32(l, 2 * h), "");
+        LLVMValueRef b = LLVMBuildExtractElement(l->b, x, low_i32(l, 2 * h + 1),
+                                                 "");
+
+        v = low_intrinsic(l, &(struct low_call){
+            fp4 ? "llvm.amdgcn.cvt.scalef32.pk.fp4.f32"
+                : "llvm.amdgcn.cvt.scalef32.pk.fp8.f32", { NULL }, 0,
+            { v, a, b, scale, fp4 ? low_i32(l, h)
+                                  : LLVMConstInt(l->i1, (unsigned)h, 0) }, 5 });
+    }
+    low_set(l, i, v);
 }
 
 /* ---- vectors ---- */

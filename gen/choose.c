@@ -151,6 +151,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     uint32_t want, most = p->scale >= KILN_SCALE_BLOCK128 ? 4 : 6;
 
+    if (p->family == KILN_MOE && kn_direct(p, g))
+        return 2;            /* more spill scalars of the gathered views */
     g->stages = 1;
     want = 1 + (65535 + lds_bytes(c, p, g)) / lds_bytes(c, p, g);
     g->stages = 2;
@@ -218,6 +220,16 @@ shareable(const struct kn_config *g)
            g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
 }
 
+/* A wave that quantises has blocks of 32 output columns, hence 64 of B. */
+static void
+quantising_waves(const kiln_problem *p, struct kn_config *g)
+{
+    if (p->family == KILN_MOE && kn_quantises(p) && g->bn % (g->wn * 64)) {
+        g->wn = g->bn / 64;
+        g->wm = g->bm >= 128 ? 2 : 1;
+    }
+}
+
 static bool
 pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -234,9 +246,12 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         uint64_t n = workgroups(p, t);
 
         apply(&try, t);
+        quantising_waves(p, &try);
         if (moe ? t->bm != p->block_m
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
             continue;
+        if (p->family == KILN_MOE && kn_quantises(p) && try.wm * try.wn < 2)
+            continue;        /* LLVM drops the barriers of a single wave */
         if (!shareable(&try) || !fit(c, p, &try))
             continue;
         if (n >= kn_targets[p->target].cus) {
@@ -378,7 +393,12 @@ check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->bm && !g->wm) {
         g->wm = g->bm >= 128 ? 2 : 1;
         g->wn = g->bn % 128 ? 2 : 4;
+        quantising_waves(p, g);
     }
+    if (g->bm && kn_quantises(p) &&
+        (g->bn % (g->wn * 64) || g->wm * g->wn < 2))
+        return kn_fail(c, KILN_BAD_INPUT, "a wave that quantises needs a "
+                       "multiple of 64 columns of gate and up, and company");
     if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
         return kn_fail(c, KILN_BAD_INPUT, "a wave of gemm1 needs a multiple "
                        "of 32 columns: its 16 of gate and 16 of up in turn");

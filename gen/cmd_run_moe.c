@@ -7,6 +7,7 @@
 
 #include "cmd_run_moe.h"
 #include "layout.h"
+#include "predict.h"
 
 static void
 fill_zero(void *user, uint64_t offset, void *dst, size_t size)
@@ -110,6 +111,9 @@ alloc_part(struct moe_run *m, struct moe_part *s)
 
     for (size_t i = 0; i < sizeof in / sizeof *in; i++)
         KN_TRY(alloc_operand(m, in[i]));
+    if (kn_quantises(&s->p))
+        KN_TRY(kn_sim_alloc(m->sim, (uint64_t)rows * (uint64_t)s->p.n / 32 + 1,
+                            KN_MEM_OUTPUT, NULL, NULL, &s->scales));
     s->out_row = (uint64_t)s->p.n * kn_ref_type_bits(s->p.out) / 8;
     s->out_size = (uint64_t)rows * s->out_row;
     return kn_sim_alloc(m->sim, s->out_size ? s->out_size : 1, KN_MEM_OUTPUT,
@@ -137,14 +141,20 @@ make_kernel(struct moe_run *m, struct moe_part *s, struct kn_json *j)
     return KILN_OK;
 }
 
+static struct kn_operands
+operands_of(const struct moe_run *m, const struct moe_part *s)
+{
+    return (struct kn_operands){
+        .a = s->a.addr, .b = s->b.addr, .c = s->out, .sa = s->sa.addr,
+        .sb = s->sb.addr, .bias = s->scales, .offs = m->ids,
+        .experts = m->experts, .padded = m->padded, .weights = m->weights,
+    };
+}
+
 static kiln_status
 launch(struct moe_run *m, struct moe_part *s)
 {
-    struct kn_operands o = {
-        .a = s->a.addr, .b = s->b.addr, .c = s->out, .sa = s->sa.addr,
-        .sb = s->sb.addr, .offs = m->ids, .experts = m->experts,
-        .padded = m->padded, .weights = m->weights,
-    };
+    struct kn_operands o = operands_of(m, s);
     struct kn_sim_launch l = { .kernel = s->g.name };
     struct kn_sim_code *code;
     uint64_t total;
@@ -271,11 +281,13 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
         add_atomic(s, ids, res.rect, value, abssum);
         return KILN_OK;
     }
+    res.value = value;
+    res.abssum = abssum;
+    if (kn_quantises(&s->p))
+        return moe_check_quantised(m, s, ids, &res);
     KN_TRY(read_rows(m, s, ids, res.rect, got));
     res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file;
     res.got = got;
-    res.value = value;
-    res.abssum = abssum;
     kn_ref_compare(&res, &s->check);
     return KILN_OK;
 }
@@ -547,6 +559,26 @@ hand_over(struct moe_run *m, const struct moe_part *up, struct moe_part *down)
          : moe_hand_tensor(m->c, x, all, down);
 }
 
+/* gemm1 writes what gemm2 reads, where its epilogue can. */
+static kiln_status
+requantise_up(struct moe_run *m, struct moe_part *up,
+              const struct moe_part *down)
+{
+    const struct kn_value *v = &m->t->cli->v[KN_FLAG_requant];
+    bool can = (down->p.a == KILN_MXFP4 || down->p.a == KILN_MXFP8) &&
+               m->target == KILN_GFX950 && up->p.n % 32 == 0;
+
+    if (v->seen && v->i && !can)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "gemm1 quantises to mxfp4 and "
+                       "mxfp8, on gfx950, with --inter a multiple of 32");
+    if (!can || (v->seen && !v->i))
+        return KILN_OK;
+    up->p.out = down->p.a;
+    up->p.requant = (uint8_t)(v->seen ? v->i - 1 : KN_MX_EVEN);
+    up->p.ldc = 0;
+    return kn_problem_normalise(m->c, &up->p);
+}
+
 static kiln_status
 run_layer(struct moe_run *m, struct kn_json *j)
 {
@@ -557,11 +589,13 @@ run_layer(struct moe_run *m, struct kn_json *j)
                        "of its stages: leave --wg out, or name a --stage");
     KN_TRY(make_part(m, KILN_MOE_GATE_UP, &up));
     KN_TRY(make_part(m, KILN_MOE_DOWN, &down));
+    KN_TRY(requantise_up(m, up, down));
     kn_json_open(j, "stages", '[');
     kn_json_open(j, NULL, '{');
     KN_TRY(moe_run_part(m, up, j));
     kn_json_close(j, '}');
-    KN_TRY(hand_over(m, up, down));
+    KN_TRY(up->scales ? moe_hand_quantised(m, up, down)
+                      : hand_over(m, up, down));
     kn_json_open(j, NULL, '{');
     KN_TRY(moe_run_part(m, down, j));
     kn_json_close(j, '}');
@@ -597,7 +631,10 @@ moe_prepare(struct moe_run *m, int stage)
 
     m->target = KILN_GFX950;
     m->exact = v[KN_FLAG_data].i == KN_DATA_EXACT;
-    KN_TRY(kn_tool_device(m->t, &m->target));
+    if (m->timed)
+        m->target = m->timed;
+    else
+        KN_TRY(kn_tool_device(m->t, &m->target));
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target,
                           stage ? stage : KILN_MOE_GATE_UP, &p));
     m->block_m = p.block_m;
@@ -636,4 +673,75 @@ kn_run_moe(struct kn_tool *t)
         return s;
     KN_TRY(kn_report_write(t, &j));
     return m->wrong ? KILN_FINDING : KILN_OK;
+}
+
+/* ---- kilnc time ---- */
+
+static kiln_status
+predict_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
+{
+    struct kn_operands o = operands_of(m, s);
+    struct kn_sim_launch l = { .kernel = s->g.name };
+    struct kn_time_query q = { .sim = m->sim, .launch = &l };
+    const struct kn_object_kernel *k;
+    struct kn_time_result r;
+    struct kn_program program;
+    struct kn_sim_code *code;
+    struct kn_object obj;
+    int64_t n = s->p.stage == KILN_MOE_GATE_UP ? 2 * s->p.n : s->p.n;
+
+    KN_TRY(kn_plan_launch(m->c, &s->p, &s->g.cfg, &o, &s->plan));
+    KN_TRY(kn_sim_load(m->sim, s->g.name, s->g.co, s->g.size, &code));
+    l.code = code;
+    l.kernarg = s->plan.kernarg;
+    l.kernarg_size = s->plan.kernarg_size;
+    memcpy(l.grid, s->plan.grid, sizeof l.grid);
+    memcpy(l.block, s->plan.block, sizeof l.block);
+    q.flops = 2.0 * (double)(m->r.tokens * m->r.topk) * (double)n *
+              (double)s->p.k;
+    KN_TRY(kn_time_predict(m->c, &q, &r));
+    KN_TRY(kn_object_read(m->c, s->g.name, s->g.co, s->g.size, &obj));
+    KN_TRY(kn_object_kernel(m->c, &obj, NULL, &k));
+    KN_TRY(kn_decode(m->c, &obj, k, false, &program));
+    kn_report_predicted(m->t, j, &r, &program);
+    return KILN_OK;
+}
+
+static kiln_status
+time_stage(struct moe_run *m, int stage, struct kn_json *j)
+{
+    struct moe_part *s;
+
+    m->single = true;
+    KN_TRY(moe_upload(m));
+    KN_TRY(make_part(m, stage, &s));
+    KN_TRY(make_kernel(m, s, j));
+    KN_TRY(alloc_part(m, s));
+    return predict_part(m, s, j);
+}
+
+kiln_status
+kn_time_moe(struct kn_tool *t, kiln_target target)
+{
+    struct moe_run *m = KN_NEW(t->c, struct moe_run, 1);
+    struct kn_json j = { .b = { .c = t->c } };
+    int stage = (int)t->cli->v[KN_FLAG_stage].i;
+    jmp_buf *oom = t->c->oom;
+    kiln_status s;
+
+    if (!stage)
+        return kn_fail(t->c, KILN_BAD_INPUT, "'time' takes one kernel of moe: "
+                       "--stage gemm1 or gemm2");
+    m->t = t;
+    m->c = t->c;
+    m->timed = target;
+    KN_TRY(moe_prepare(m, stage));
+    KN_TRY(kn_sim_open(t->c, m->target, &m->sim));
+    kn_json_open(&j, NULL, '{');
+    s = time_stage(m, stage, &j);
+    kn_sim_close(m->sim);
+    t->c->oom = oom;
+    kn_json_close(&j, '}');
+    KN_TRY(s);
+    return kn_report_write(t, &j);
 }

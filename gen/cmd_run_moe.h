@@ -9,7 +9,7 @@
 struct moe_run {
     struct kn_tool *t;
     struct kn_ctx *c;
-    kiln_target target;
+    kiln_target target, timed;       /* timed: of `time`, which has no device */
     bool exact, wrong;
     bool single;             /* one stage, not a layer */
     uint8_t id_format;
@@ -31,6 +31,7 @@ struct moe_part {
     struct kn_sim_result result;
     struct kn_ref_check check;
     uint64_t out, out_size, out_row, written;
+    uint64_t scales;         /* of a quantised output */
     double *value, *abssum, *rounded;        /* atomic: by token, column */
     int32_t *adds;
 };
@@ -42,6 +43,18 @@ kiln_status moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
                         struct moe_part *down);
 kiln_status moe_hand_tensor(struct kn_ctx *c, const double *x, size_t n,
                             struct moe_part *down);
+
+/* A block of a quantised output and what it should be. */
+struct moe_block {
+    double value[32], error[32];
+    uint8_t code[32], scale;
+};
+/* Rows ids[] of want's rectangle. */
+kiln_status moe_check_quantised(struct moe_run *m, struct moe_part *s,
+                                const int32_t *ids,
+                                const struct kn_ref_result *want);
+kiln_status moe_hand_quantised(struct moe_run *m, const struct moe_part *up,
+                               struct moe_part *down);
 
 /* moe_files.c: --ids-file and --weights-file by token and slot; the sorted
  * arrays, which make the routing; a stage's operands; --out-file. */

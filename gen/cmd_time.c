@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "groups.h"
+#include "moe.h"
 #include "predict.h"
 #include "progress.h"
 
@@ -74,6 +75,11 @@ kn_cmd_time(struct kn_tool *t)
     struct kn_config cfg = { 0 };
 
     r->t = t;
+    if (!strcmp(t->cli->pos[0], "moe"))
+        return kn_time_moe(t, t->cli->v[KN_FLAG_arch].seen
+                                  ? (kiln_target)(KILN_GFX942 +
+                                                  t->cli->v[KN_FLAG_arch].i)
+                                  : KILN_GFX950);
     KN_TRY(read_problem(r));
     KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
     kn_progress_stage(t->progress, "generating");

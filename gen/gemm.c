@@ -218,7 +218,8 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     region(q, "view_sa", p->scale_layout ? "view_sa_sorted"
                                          : "view_sa_gather");
     region(q, "args", "args_moe");
-    region(q, "finish", gate ? "finish_gate" : "finish_down");
+    region(q, "finish", !gate ? "finish_down"
+                     : kn_quantises(p) ? "finish_gate_mx" : "finish_gate");
 }
 
 static void
@@ -226,6 +227,8 @@ moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
            struct kn_params *q)
 {
     set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
+    set_int(c, q, "BITSC", kn_elems[payload(p->out)].bits);
+    set_int(c, q, "MODE", p->requant);
     set_int(c, q, "PLAIN", p->id_format);
     set_int(c, q, "SLOTA", p->stage == KILN_MOE_DOWN);
     set_int(c, q, "SROW", g->bm < 32 ? 32 / g->bm : 1);

@@ -113,6 +113,13 @@ kn_early_ids(const struct kn_config *g)
     return g->early == KN_EARLY_IDS || g->early == KN_EARLY_BOTH;
 }
 
+/* gemm1's epilogue quantises. */
+static inline bool
+kn_quantises(const kiln_problem *p)
+{
+    return p->out == KILN_MXFP4 || p->out == KILN_MXFP8;
+}
+
 /* gemm1's gate and up rows are stored 16 by 16 in turn (gen/layout.h). */
 static inline bool
 kn_gate_stored(const kiln_problem *p)

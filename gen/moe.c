@@ -230,6 +230,9 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->act = (uint8_t)v[KN_FLAG_act].i;
     p->id_format = (uint8_t)v[KN_FLAG_ids].i;
     p->weigh = (uint8_t)v[KN_FLAG_weight].i;
+    if (stage == KILN_MOE_GATE_UP && kn_quantises(p))
+        p->requant = (uint8_t)(v[KN_FLAG_requant].i ? v[KN_FLAG_requant].i - 1
+                                                    : KN_MX_EVEN);
     p->tokens = v[KN_FLAG_tokens].i;
     p->topk = v[KN_FLAG_topk].i;
     p->groups = v[KN_FLAG_experts].i;

@@ -88,7 +88,8 @@ kiln_status kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
 kiln_status kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli,
                            kiln_target target, int stage, kiln_problem *p);
 
-/* `kilnc run moe`. */
+/* `kilnc run moe`, and `kilnc time moe`. */
 kiln_status kn_run_moe(struct kn_tool *t);
+kiln_status kn_time_moe(struct kn_tool *t, kiln_target target);
 
 #endif

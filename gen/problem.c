@@ -136,6 +136,13 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
     if (p->layout != KILN_NT && (types[p->a].bits < 8 || types[p->b].bits < 8))
         return kn_fail(c, KILN_UNSUPPORTED, "4- and 6-bit types are packed "
                        "along K, so their layout is nt");
+    if (kn_quantises(p) && p->stage == KILN_MOE_GATE_UP &&
+        p->target == KILN_GFX950) {
+        if (p->n % 32 || p->requant > 3)
+            return kn_fail(c, KILN_BAD_INPUT, "an MX output has whole blocks "
+                           "of 32: --inter is a multiple of 32");
+        return KILN_OK;
+    }
     if (p->out == KILN_I32 ? p->a != KILN_I8
                            : p->out != KILN_F32 && p->out != KILN_BF16 &&
                              p->out != KILN_F16)
@@ -335,7 +342,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 {
     struct kn_pitches t = kn_pitches_of(p);
     struct kn_domain d = { .vec = 1 };
-    int64_t size = types[p->out].bits / 8;
+    int64_t size = (types[p->out].bits + 7) / 8;
 
     d.align_a = align_class(t.a | (p->batch > 1 ? t.ta : 0), base);
     d.align_b = align_class(t.b | (moves_b(p) ? t.tb : 0), base);

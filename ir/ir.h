@@ -51,7 +51,7 @@ struct kn_elem_info {
 enum { KN_E_INT, KN_E_FLOAT, KN_E_FMT, KN_E_REF };
 extern const struct kn_elem_info kn_elems[KN_NELEM];
 
-enum { KN_MAXARG = 7 };
+enum { KN_MAXARG = 8 };
 struct kn_op_info {
     const char *text, *args, *attrs;
     uint8_t level, kind;

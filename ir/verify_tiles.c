@@ -148,6 +148,9 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_rowids:
     case KN_OP_rowf32:
         return define(w, i, ROWS, -1);
+    case KN_OP_storemx:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        return need(w, i, 3, ROWS, -1);
     case KN_OP_mulrows:
     case KN_OP_scatter:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));

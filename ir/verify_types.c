@@ -312,6 +312,41 @@ check_float(const struct kn_fn *f, const struct kn_ins *i)
     return KILN_OK;
 }
 
+static kiln_status
+check_format(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int elem = i->attr[KN_A_elem];
+
+    if (f->target != KILN_GFX950)
+        return FAIL(f, i->at, "%s has no scaled conversions",
+                    kiln_target_name(f->target));
+    if (elem != KN_T_fp4 && elem != KN_T_fp8)
+        return FAIL(f, i->at, "%s makes fp4 or fp8", name_of(i));
+    if (i->attr[KN_A_mode] < 0 || i->attr[KN_A_mode] > 3)
+        return FAIL(f, i->at, "mode= is 0 to 3");
+    return KILN_OK;
+}
+
+/* quad.max: one f32 a lane; cvt.mx: four of them and one. */
+static kiln_status
+check_quantise(const struct kn_fn *f, const struct kn_ins *i)
+{
+    bool pack = i->op == KN_OP_cvtmx;
+
+    KN_TRY(need_registers(f, i, 0, 2));
+    if (bits_of(type_of(f, i->arg[0])) != (pack ? 128 : 32) ||
+        type_of(f, i->arg[0]).elem != KN_T_f32 ||
+        (pack && (bits_of(type_of(f, i->arg[1])) != 32 ||
+                  type_of(f, i->arg[1]).elem != KN_T_f32)))
+        return FAIL(f, i->at, "%s takes v.f32%s", name_of(i),
+                    pack ? "x4 and v.f32" : "");
+    KN_TRY(need_result(f, i, pack ? KN_T_i32 : KN_T_f32, 1));
+    if (pack)
+        return check_format(f, i);
+    return f->target == KILN_GFX950 ? KILN_OK
+         : FAIL(f, i->at, "%s cannot swap lanes", kiln_target_name(f->target));
+}
+
 kiln_status
 kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
 {
@@ -370,6 +405,10 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_unpack(f, i);
     case KN_OP_total:
         return check_total(f, i);
+    case KN_OP_qmax: case KN_OP_cvtmx:
+        return check_quantise(f, i);
+    case KN_OP_storemx:
+        return check_format(f, i);
     case KN_OP_store: case KN_OP_scatter:
         return check_output(f, i);
     }

@@ -215,7 +215,9 @@ typedef struct kiln_problem {
     uint8_t scale_layout;    /* kiln_scale_layout, of MX scales */
     uint8_t id_format;       /* moe: kiln_id_format of the sorted ids */
     uint8_t weigh;           /* moe: kiln_weight */
-    uint8_t reserved[5];
+    uint8_t requant;         /* moe gemm1 with an MX output, scale mode: 0
+                                floor, 1 round-up, 2 even, 3 ceil */
+    uint8_t reserved[4];
     /* launch part; lengths in elements, 0 leading dimension = dense */
     int64_t m, n, k;
     int64_t batch, groups;
@@ -355,7 +357,8 @@ typedef struct kiln_arguments {
     uint32_t flags;          /* of kiln_run: kiln_run_flags */
     const void *a, *b;
     void *c;
-    const void *sa, *sb, *bias;
+    const void *sa, *sb, *bias; /* bias of moe gemm1 with an MX output: its
+                                E8M0 scales [tokens * topk, n / 32], written */
     const void *offsets;     /* int64 [groups + 1], on the device;
                                 moe: int32 sorted ids[m] */
     const void *experts;     /* moe: int32, an expert per block_m sorted rows */

@@ -57,7 +57,7 @@ class Problem(C.Structure):
                 ("atomic", C.c_uint8), ("block_m", C.c_uint8),
                 ("b_layout", C.c_uint8), ("scale_layout", C.c_uint8),
                 ("id_format", C.c_uint8), ("weigh", C.c_uint8),
-                ("reserved", C.c_uint8 * 5),
+                ("requant", C.c_uint8), ("reserved", C.c_uint8 * 4),
                 ("m", _i64), ("n", _i64), ("k", _i64), ("batch", _i64), ("groups", _i64),
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64),

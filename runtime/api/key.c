@@ -7,7 +7,7 @@
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 5,
+               sizeof ((kiln_problem *)0)->reserved == 4,
                "a field was added to the kernel part");
 
 static const char *const families[] = {
@@ -38,9 +38,10 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
             kiln_type_name(p->out), scales[p->scale], p->bias, p->beta,
             p->alpha_set);
     if (p->family == KILN_MOE)
-        kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u",
+        kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u "
+                "requant=%u",
                 p->stage, p->act, p->atomic, p->block_m, p->id_format,
-                p->weigh);
+                p->weigh, p->requant);
     if (p->b_layout || p->scale_layout)
         kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,
                 p->scale_layout);
@@ -57,7 +58,8 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->stage == b->stage && a->act == b->act &&
            a->atomic == b->atomic && a->block_m == b->block_m &&
            a->b_layout == b->b_layout && a->scale_layout == b->scale_layout &&
-           a->id_format == b->id_format && a->weigh == b->weigh;
+           a->id_format == b->id_format && a->weigh == b->weigh &&
+           a->requant == b->requant;
 }
 
 /* Enumerators come from a caller: tables are indexed by them. */
@@ -83,6 +85,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "atomic", p->atomic, 2 },
         { "id_format", p->id_format, KILN_NIDFORMATS },
         { "weigh", p->weigh, KILN_NWEIGHTS },
+        { "requant", p->requant, 4 },
         { "b_layout", p->b_layout, KILN_NBLAYOUTS },
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
     };

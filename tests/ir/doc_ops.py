@@ -101,6 +101,12 @@ SENTENCES = {
                 "true for the last of `splits=` to come",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, rows left",
+    "quad.max": "largest of the four lanes that share `l % 16`",
+    "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even",
+    "store.mx": "gated rows as fp4 or fp8 with an E8M0 scale a block of 32 "
+                "columns: pointers to the first column and its scale, ids, "
+                "tokens, slots a token, columns left, pitch; `mode=` is the "
+                "scale's rounding (gen/moe.h)",
     "rows.ids": "the ids of this wave's accumulator rows, loaded here",
     "rows.f32": "the same for f32 by row: pointer, first row, rows",
     "acc.mulrows": "times a value a row",

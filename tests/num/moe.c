@@ -128,27 +128,56 @@ refusals(void **state)
                "--tokens 3 --scale row --a fp8", KILN_UNSUPPORTED);
 }
 
+/* gemm1's epilogue quantises, in every mode; a layer does so by itself. */
+static void
+quantised_outputs(void **state)
+{
+    static const char *const modes[] = { "floor", "round-up", "even", "ceil" };
+    char line[300];
+
+    (void)state;
+    for (size_t m = 0; m < 4; m++)
+        for (size_t t = 0; t < 2; t++) {
+            snprintf(line, sizeof line, "--stage gemm1 --a %s --out %s "
+                     "--requant %s --block-m %d --hidden 288 --inter 224 "
+                     "--experts 6 --topk 3 --tokens 23 --ids %s",
+                     m % 2 ? "bf16" : "mxfp8", t ? "mxfp8" : "mxfp4", modes[m],
+                     16 << m, t ? "plain" : "packed");
+            expect_run(line, KILN_OK);
+        }
+    expect_run("--a mxfp4 --hidden 160 --inter 96 --experts 5 --topk 2 "
+               "--tokens 9 --requant host --cus 4", KILN_OK);
+    expect_run("--a mxfp8 --hidden 160 --inter 96 --experts 5 --topk 2 "
+               "--tokens 9 --requant round-up --cus 4", KILN_OK);
+    expect_run("--a mxfp8 --hidden 160 --inter 90 --experts 5 --topk 2 "
+               "--tokens 9 --requant even", KILN_UNSUPPORTED);
+    expect_run("--stage gemm1 --a mxfp8 --out mxfp4 --hidden 160 --inter 80 "
+               "--experts 5 --topk 2 --tokens 9", KILN_BAD_INPUT);
+    expect_run("--stage gemm1 --a mxfp8 --out mxfp4 --hidden 160 --inter 64 "
+               "--experts 5 --topk 2 --tokens 9 --block-m 16 --tile 16x64x128 "
+               "--waves 1x1", KILN_BAD_INPUT);
+}
+
 /* One sorted array altered before it is copied: the check has to see it. */
 static bool
-notices(int what)
+notices(int what, const char *line, int stage)
 {
     struct setting s;
     struct moe_run m = { 0 };
     struct kn_json j = { 0 };
     bool seen;
 
-    assert_int_equal(start(&s, "--stage gemm2 --hidden 64 --inter 128 --experts "
-                           "4 --topk 2 --tokens 12 --block-m 16"), KILN_OK);
+    assert_int_equal(start(&s, line), KILN_OK);
     m.t = &s.t;
     m.c = j.b.c = &s.c;
-    assert_int_equal(moe_prepare(&m, KILN_MOE_DOWN), KILN_OK);
+    assert_int_equal(moe_prepare(&m, stage), KILN_OK);
     if (what == 1)
         m.sorted.weights[0] *= 2;
     if (what == 2)
         m.sorted.experts[0] ^= 1;
     assert_int_equal(kn_sim_open(&s.c, m.target, &m.sim), KILN_OK);
     assert_int_equal(moe_upload(&m), KILN_OK);
-    assert_int_equal(moe_run_stages(&m, KILN_MOE_DOWN, &j), KILN_OK);
+    assert_int_equal(moe_run_stages(&m, stage, &j), KILN_OK);
     kn_sim_close(m.sim);
     seen = m.wrong;
     kn_ctx_free(&s.c);
@@ -158,10 +187,17 @@ notices(int what)
 static void
 a_lying_sorter_is_noticed(void **state)
 {
+    static const char down[] = "--stage gemm2 --hidden 64 --inter 128 "
+        "--experts 4 --topk 2 --tokens 12 --block-m 16";
+    static const char up[] = "--stage gemm1 --out mxfp4 --a mxfp8 --hidden 64 "
+        "--inter 128 --experts 4 --topk 2 --tokens 12 --block-m 16";
+
     (void)state;
-    assert_false(notices(0));
-    assert_true(notices(1));
-    assert_true(notices(2));
+    assert_false(notices(0, down, KILN_MOE_DOWN));
+    assert_true(notices(1, down, KILN_MOE_DOWN));
+    assert_true(notices(2, down, KILN_MOE_DOWN));
+    assert_false(notices(0, up, KILN_MOE_GATE_UP));
+    assert_true(notices(2, up, KILN_MOE_GATE_UP));
 }
 
 /* ---- host ---- */
@@ -665,7 +701,6 @@ layers_are_dense(void **state)
                                     sizeof(float) * TOKENS * HIDDEN));
         if (!(far < row[i].most) || far == 0)
             fail_msg("a layer of %s is %g from the dense one", type, far);
-        (void)0;
         kn_ctx_free(&c);
         kn_ctx_init(&c, NULL, NULL);
     }
@@ -703,9 +738,41 @@ atomic_is_ordered(void **state)
     kn_ctx_free(&c);
 }
 
-int
-main(void)
+/* Published models at full size, sampled; a whole layer of KIMI-K2.5. */
+static void
+published_sizes(void **state)
 {
+    static const int experts[] = { 128, 64, 32, 256 };
+    static const int tokens[] = { 4, 8, 16, 32, 64, 128, 256, 16384 };
+    char line[300];
+
+    (void)state;
+    for (size_t e = 0; e < 4; e++)
+        for (int stage = 1; stage < 3; stage++) {
+            snprintf(line, sizeof line, "--stage gemm%d --a mxfp8 --hidden "
+                     "6144 --inter 768 --experts %d --topk 4 --tokens %d "
+                     "--wg sample:4", stage, experts[e], e < 3 ? 64 : 2048);
+            expect_run(line, KILN_OK);
+            snprintf(line, sizeof line, "--stage gemm%d --a mxfp8 --hidden "
+                     "6144 --inter 384 --experts %d --topk 4 --tokens 64 "
+                     "--wg sample:4", stage, experts[e]);
+            expect_run(line, KILN_OK);
+        }
+    for (size_t m = 0; m < 8; m++) {
+        snprintf(line, sizeof line, "--stage gemm2 --a mxfp4 --hidden 7168 "
+                 "--inter 512 --experts 385 --topk 9 --tokens %d --block-m 32 "
+                 "--b-layout preshuffled --scale-layout shuffled --nt-b 1 "
+                 "--wg sample:3", tokens[m]);
+        expect_run(line, KILN_OK);
+    }
+    expect_run("--a mxfp4 --hidden 7168 --inter 512 --experts 385 --topk 9 "
+               "--tokens 16", KILN_OK);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest shapes[] = { cmocka_unit_test(published_sizes) };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sort_is_its_definition),
         cmocka_unit_test(quantised_is_nearest),
@@ -720,11 +787,14 @@ main(void)
         cmocka_unit_test(early_and_late),
         cmocka_unit_test(ids_weights_and_outputs),
         cmocka_unit_test(sorted_files),
+        cmocka_unit_test(quantised_outputs),
         cmocka_unit_test(layers_are_dense),
         cmocka_unit_test(atomic_is_ordered),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(refusals),
     };
 
+    if (argc > 1 && !strcmp(argv[1], "shapes"))
+        return cmocka_run_group_tests(shapes, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
