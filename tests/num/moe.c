@@ -451,8 +451,8 @@ early_and_late(void **state)
 {
     static const char *const early[] = { "none", "ids", "copy", "both" };
     static const char *const how[] = {
-        "--stage gemm1 --a mxfp4 --block-m 32", "--stage gemm2 --a mxfp4 "
-        "--block-m 16 --b-layout preshuffled --scale-layout shuffled",
+        "--stage gemm1 --a mxfp4 --block-m 32",
+        "--a mxfp4 --block-m 16 --b-layout preshuffled --stage gemm2",
         "--stage gemm2 --a bf16 --block-m 64 --out f32",
         "--stage gemm1 --a fp8 --block-m 128",
     };
