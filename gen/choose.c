@@ -1,6 +1,6 @@
 /* choose.c - decides what the user left open. Every candidate tile is checked
- * against LDS and registers of the target; the largest tile that still gives
- * every compute unit work wins, else the one with the most workgroups. */
+ * against LDS and registers of the target; the one whose rounds over the
+ * compute units cost least wins. */
 #include "gemv.h"
 #include "instantiate.h"
 #include "tuning.h"
@@ -9,22 +9,24 @@
 
 struct tile {
     uint32_t bm, bn, wm, wn;
+    uint32_t cost;           /* of a multiplication, 256x256 is 100 */
 };
 
-/* Largest first. 8 waves at 256x256, 4 below (docs/hardware.md 5). */
+/* Largest first. 8 waves at 256x256, 4 below (docs/hardware.md 5). Costs: the
+ * predicted clocks of a K tile over its area, bf16, gfx950 (docs/timing.md). */
 static const struct tile tiles[] = {
-    { 256, 256, 2, 4 }, { 128, 256, 2, 4 }, { 256, 128, 2, 4 },
-    { 128, 128, 2, 2 }, { 128, 64, 2, 2 },  { 64, 128, 2, 2 },
-    { 64, 64, 2, 2 },   { 32, 64, 2, 2 },   { 32, 32, 2, 2 },
+    { 256, 256, 2, 4, 100 }, { 128, 256, 2, 4, 118 }, { 256, 128, 2, 4, 118 },
+    { 128, 128, 2, 2, 150 }, { 128, 64, 2, 2, 250 },  { 64, 128, 2, 2, 250 },
+    { 64, 64, 2, 2, 410 },   { 32, 64, 2, 2, 600 },   { 32, 32, 2, 2, 820 },
 };
 
 /* moe: a tile row is block_m sorted rows. Few rows: one row of waves, each
- * with all rows and its share of the columns. */
+ * with all rows and its share of the columns. Costs are not compared. */
 static const struct tile moe_tiles[] = {
-    { 128, 256, 2, 4 }, { 128, 128, 2, 2 }, { 128, 64, 2, 2 },
-    { 64, 256, 1, 4 },  { 64, 128, 1, 4 },  { 64, 64, 1, 2 },
-    { 32, 256, 1, 4 },  { 32, 128, 1, 4 },  { 32, 64, 1, 2 },
-    { 16, 256, 1, 4 },  { 16, 128, 1, 4 },  { 16, 64, 1, 2 },
+    { 128, 256, 2, 4, 0 }, { 128, 128, 2, 2, 0 }, { 128, 64, 2, 2, 0 },
+    { 64, 256, 1, 4, 0 },  { 64, 128, 1, 4, 0 },  { 64, 64, 1, 2, 0 },
+    { 32, 256, 1, 4, 0 },  { 32, 128, 1, 4, 0 },  { 32, 64, 1, 2, 0 },
+    { 16, 256, 1, 4, 0 },  { 16, 128, 1, 4, 0 },  { 16, 64, 1, 2, 0 },
 };
 
 static struct kn_fn
@@ -230,39 +232,47 @@ quantising_waves(const kiln_problem *p, struct kn_config *g)
     }
 }
 
+/* The time of the launch in units of its tiles' costs: rounds over the compute
+ * units. moe's block is given: the largest tile that gives them all work, else
+ * the one with the most workgroups. */
+static uint64_t
+launch_cost(const kiln_problem *p, const struct tile *t)
+{
+    uint64_t n = workgroups(p, t), cus = kn_targets[p->target].cus;
+
+    n = n ? n : 1;
+    if (p->family == KILN_MOE)
+        return n >= cus ? 0 : cus - n;
+    return (n + cus - 1) / cus * t->bm * t->bn * t->cost;
+}
+
 static bool
 pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    bool moe = p->family == KILN_MOE;
+    bool moe = p->family == KILN_MOE, found = false;
     const struct tile *t = moe ? moe_tiles : tiles;
     size_t ntiles = moe ? sizeof moe_tiles / sizeof *moe_tiles
                         : sizeof tiles / sizeof *tiles;
-    uint64_t best = 0;
+    uint64_t best = UINT64_MAX;
     struct kn_config keep = *g;
-    bool found = false;
 
     for (; ntiles--; t++) {
         struct kn_config try = *g;
-        uint64_t n = workgroups(p, t);
+        uint64_t cost = launch_cost(p, t);
 
         apply(&try, t);
         quantising_waves(p, &try);
         if (moe ? t->bm != p->block_m
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
             continue;
-        if (p->family == KILN_MOE && kn_quantises(p) && try.wm * try.wn < 2)
+        if (moe && kn_quantises(p) && try.wm * try.wn < 2)
             continue;        /* LLVM drops the barriers of a single wave */
-        if (!shareable(&try) || !fit(c, p, &try))
+        if ((found && cost >= best && (!moe || cost == 0 || cost > best)) ||
+            !shareable(&try) || !fit(c, p, &try))
             continue;
-        if (n >= kn_targets[p->target].cus) {
-            *g = try;
-            return true;
-        }
-        if (n >= best) {
-            best = n;
-            found = true;
-            keep = try;
-        }
+        best = cost;
+        found = true;
+        keep = try;
     }
     *g = keep;
     return found;
@@ -578,8 +588,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->group_m = 4;
     if (why && (given || !decided))
         kn_putf(why, given ? "the tile was given\n"
-                           : "the largest tile that fits and gives %u compute "
-                             "units work, else the most workgroups\n",
+                           : "the tile whose rounds over %u compute units "
+                             "cost least\n",
                 kn_targets[p->target].cus);
     return KILN_OK;
 }
