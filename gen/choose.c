@@ -147,11 +147,15 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* Slots worth having: with direct copies about 64 KB on their way to a
  * compute unit cover the latency of memory (docs/timing.md). Each copy of
- * each slot holds a scalar register for its M0, so scaled tiles get fewer. */
+ * each slot holds a scalar register for its M0, so tiles with scales, and
+ * kernels that walk groups, get fewer. */
 static uint32_t
 natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    uint32_t want, most = p->scale >= KILN_SCALE_BLOCK128 ? 4 : 6;
+    bool ragged = g->cus || p->family == KILN_GROUPED ||
+                  p->family == KILN_WGRAD || p->family == KILN_BATCHED;
+    uint32_t want, most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
+                        : ragged ? 2 : 4;
 
     if (p->family == KILN_MOE && kn_direct(p, g))
         return 2;            /* more spill scalars of the gathered views */
@@ -460,7 +464,7 @@ enum { GEMV_MOST = 2, SMALL_MOST = 64 };
 static uint32_t
 shares_for(const kiln_problem *p, const struct kn_config *g, uint32_t want)
 {
-    struct tile t = { g->bm, g->bn, g->wm, g->wn };
+    struct tile t = { .bm = g->bm, .bn = g->bn };
     uint64_t many = workgroups(p, &t);
     uint32_t n = 1;
 
