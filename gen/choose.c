@@ -590,6 +590,11 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->xcd = kn_targets[p->target].xcds;
     if (!g->group_m)
         g->group_m = 4;
+    if (p->family != KILN_GROUPED)
+        g->lookup = KN_LOOKUP_OPEN;
+    else if (!g->lookup)
+        g->lookup = p->groups <= KN_FEW_GROUPS ? KN_LOOKUP_FEW
+                                               : KN_LOOKUP_MANY;
     if (why && (given || !decided))
         kn_putf(why, given ? "the tile was given\n"
                            : "the tile whose rounds over %u compute units "

@@ -37,6 +37,10 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->k = v[KN_FLAG_k].i;
     p->batch = v[KN_FLAG_batch].i;
     p->groups = v[KN_FLAG_groups].i;
+    if (v[KN_FLAG_group_table].i)
+        p->group_flags |= KILN_GROUP_LENS;
+    if (v[KN_FLAG_rows_after].i)
+        p->group_flags |= KILN_TAIL_ZERO;
     p->stride_a = v[KN_FLAG_stride_a].i;
     p->stride_b = v[KN_FLAG_stride_b].i;
     p->stride_c = v[KN_FLAG_stride_c].i;

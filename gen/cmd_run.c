@@ -43,7 +43,7 @@ check_sizes(const struct run *r)
     bool ragged_m = r->p.family == KILN_GROUPED;
     bool ragged_k = r->p.family == KILN_WGRAD;
 
-    if (v[KN_FLAG_m].seen == ragged_m || !v[KN_FLAG_n].seen ||
+    if ((!ragged_m && !v[KN_FLAG_m].seen) || !v[KN_FLAG_n].seen ||
         v[KN_FLAG_k].seen == ragged_k)
         return kn_fail(r->c, KILN_BAD_INPUT, ragged_m
                        ? "grouped needs -n and -k; its rows are the groups'"
@@ -327,15 +327,43 @@ check_tile(struct run *r, const struct kn_ref_problem *p,
     return s;
 }
 
+/* A tile past the last group: zeros. */
+static kiln_status
+check_spare(struct run *r, const struct kn_rect *t)
+{
+    size_t row = (size_t)t->cols * out_bytes(r);
+    uint8_t *got = KN_NEW(r->c, uint8_t, (size_t)t->rows * row);
+
+    KN_TRY(read_output(r, t, got));
+    r->written += (uint64_t)t->rows * row;
+    for (size_t i = 0; i < (size_t)t->rows * row; i++) {
+        struct kn_finding f = { .kind = KN_F_UNWRITTEN, .count = 1 };
+
+        if (!got[i])
+            continue;
+        snprintf(f.text, sizeof f.text, "row %" PRId64 " past the last group "
+                 "is not zero", t->m0 + (int64_t)(i / row));
+        kn_report_add(r->c, &r->result, &f);
+        break;
+    }
+    return KILN_OK;
+}
+
 /* The tiles of one workgroup: one, or every workgroups-th of a persistent
  * launch. */
 static kiln_status
-check_workgroup(struct run *r, uint64_t id, uint64_t total)
+check_workgroup(struct run *r, uint64_t id, uint64_t tiles)
 {
-    for (uint64_t pid = id; pid < total; pid += r->workgroups) {
+    uint64_t spare = kn_spare_count(&r->p, &r->g.cfg, r->offs);
+
+    for (uint64_t pid = id; pid < tiles + spare; pid += r->workgroups) {
         struct kn_rect t = kn_tile_rect(&r->p, &r->g.cfg, r->offs, pid);
         struct kn_ref_problem p;
 
+        if (pid >= tiles) {
+            KN_TRY(check_spare(r, &t));
+            continue;
+        }
         if (t.share)
             continue;
         kn_operands_reference(&r->p, &r->ops, r->offs, t.group, &p);
@@ -458,13 +486,15 @@ write_output(struct run *r)
 static kiln_status
 alloc_offsets(struct run *r)
 {
-    size_t size = ((size_t)r->p.groups + 1) * sizeof *r->offs;
+    const int64_t *table;
+    size_t size;
 
     if (!r->offs)
         return KILN_OK;
+    table = kn_groups_table(r->c, &r->p, r->offs, &size);
     KN_TRY(kn_sim_alloc(r->sim, size, KN_MEM_READONLY, NULL, NULL,
                         &r->offs_addr));
-    return kn_sim_write(r->sim, r->offs_addr, r->offs, size);
+    return kn_sim_write(r->sim, r->offs_addr, table, size);
 }
 
 static void

@@ -16,6 +16,11 @@ static const char *const earlies[] = {
     KN_EARLIES(X)
 #undef X
 };
+static const char *const lookups[] = {
+#define X(id, text) text,
+    KN_LOOKUPS(X)
+#undef X
+};
 
 void
 kn_config_print(const struct kn_config *g, struct kn_buf *out)
@@ -31,6 +36,8 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
         kn_putf(out, " early=%s", earlies[g->early]);
     if (g->nt_b)
         kn_putf(out, " nt-b=%u", g->nt_b);
+    if (g->lookup)
+        kn_putf(out, " lookup=%s", lookups[g->lookup]);
 }
 
 /* Reads numbers separated by `sep` into out[0..n); false unless all n. */
@@ -109,6 +116,12 @@ set_field(struct kn_config *g, const char *k, const char *v)
         int s = kn_name_index(earlies, KN_NEARLIES, v);
 
         g->early = s < 0 ? 0 : (uint32_t)s;
+        return s > 0;
+    }
+    if (!strcmp(k, "lookup")) {
+        int s = kn_name_index(lookups, KN_NLOOKUPS, v);
+
+        g->lookup = (enum kn_lookup)(s < 0 ? 0 : s);
         return s > 0;
     }
     if (!strcmp(k, "align"))

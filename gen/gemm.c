@@ -161,6 +161,48 @@ domain_params(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "TILES", KN_TILES);
 }
 
+/* Groups: how their table is read, and zeros past the last of them. */
+static void
+group_params(struct kn_ctx *c, const kiln_problem *p,
+             const struct kn_config *g, struct kn_params *q)
+{
+    const struct kn_elem_info *e = &kn_elems[payload(p->out)];
+    uint32_t step = 64u * g->domain.vec;
+    struct kn_buf zeros = { .c = c };
+
+    kn_putf(&zeros, g->domain.vec > 1 ? "%sx%u" : "%s", e->text,
+            g->domain.vec);
+    set(q, "ZEROS", zeros.s);
+    set(q, "ZERO", e->kind == KN_E_FLOAT ? "0.0" : "0");
+    set_int(c, q, "SPARESTEP", step);
+    set_int(c, q, "SPARESTEPS", (g->bn + step - 1) / step);
+    set_int(c, q, "NWAVES", g->wm * g->wn);
+    set_int(c, q, "ENDS", !(p->group_flags & KILN_GROUP_LENS));
+    set_int(c, q, "FEW", KN_FEW_GROUPS);
+}
+
+static void
+group_regions(const kiln_problem *p, const struct kn_config *g,
+              struct kn_params *q)
+{
+    bool lens = p->group_flags & KILN_GROUP_LENS;
+    bool few = g->lookup == KN_LOOKUP_FEW;
+    bool zero = p->group_flags & KILN_TAIL_ZERO;
+
+    region(q, "count", few ? "count_few" : "count_many");
+    region(q, "find", few ? "find_few" : "find_many");
+    region(q, "few", lens ? "few_lens" : "few_offs");
+    region(q, "rows", lens ? "rows_lens" : "rows_offs");
+    region(q, "row0", lens ? "row0_lens" : "row0_offs");
+    region(q, "begin", lens ? "begin_lens" : "");
+    region(q, "sums", lens ? "sums_lens" : "");
+    region(q, "next", lens ? "next_lens" : "");
+    region(q, "group_k", lens ? "k_lens" : "k_offs");
+    region(q, "spare_rows", !zero ? "" : few ? "spare_tiles"
+                            : lens ? "spare_lens" : "spare_offs");
+    region(q, "spare", !zero ? "" : g->cus ? "spare_loop" : "spare_one");
+}
+
 /* What a family changes of the one kernel. */
 static const struct {
     const char *name, *total, *place;
@@ -235,7 +277,6 @@ moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
     set_int(c, q, "BNO", kn_tile_columns(p, g));
     set_int(c, q, "BNO_1", (int64_t)kn_tile_columns(p, g) - 1);
     set_int(c, q, "BM_4", 4 * (int64_t)g->bm);
-    set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
     set_int(c, q, "ACT", p->act == KILN_SWIGLU);
     set_int(c, q, "ATOMIC", p->atomic);
     set_int(c, q, "SLOTROWS", !p->atomic);
@@ -342,6 +383,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                      : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
     region(q, "alpha", p->alpha_set ? "alpha" : "");
     region(q, "bias", p->bias ? "bias" : "");
+    group_regions(p, g, q);
 }
 
 /* Symbol: what the kernel computes and its tile, e.g.
@@ -380,6 +422,7 @@ instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
     set(q, "CVT", p->out == KILN_F32 ? "mov" : "cvt");
     set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
     set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
+    set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
     tile_params(c, g, q);
     domain_params(c, p, g, q);
     moe_params(c, p, g, q);
@@ -466,6 +509,8 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     scale_params(c, p, g, q);
     loop_params(c, p, g, &a, q);
     set_int(c, q, "ADD", p->beta);
+    set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
+    group_params(c, p, g, q);
     if (p->family == KILN_MOE)
         moe_params(c, p, g, q);
     split_params(c, p, g, q);

@@ -49,6 +49,19 @@ enum kn_early {
     KN_NEARLIES
 };
 
+/* How grouped finds the group of a tile: FEW by scalar loads, for at most
+ * KN_FEW_GROUPS groups; MANY by prefix sum and ballot, for any number. */
+#define KN_LOOKUPS(X) X(OPEN, "") X(MANY, "many") X(FEW, "few")
+
+enum kn_lookup {
+#define X(id, text) KN_LOOKUP_##id,
+    KN_LOOKUPS(X)
+#undef X
+    KN_NLOOKUPS
+};
+
+enum { KN_FEW_GROUPS = 8 };
+
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
  * xcd=8 cus=0 align=16,16,16,16 vec=4 ktail=1". Zero = not decided yet. */
@@ -58,6 +71,7 @@ struct kn_config {
     uint32_t stages, split_k, group_m, xcd, cus;
     uint32_t early;          /* enum kn_early, moe only */
     uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
+    enum kn_lookup lookup;   /* of grouped */
     struct kn_domain domain;
 };
 
@@ -213,6 +227,10 @@ struct kn_rect {
 };
 uint64_t kn_tile_count(const kiln_problem *p, const struct kn_config *cfg,
                        const int64_t *offs);
+/* Tiles of zeros (KILN_TAIL_ZERO); numbered after the others, with
+ * kn_rect.group = groups. */
+uint64_t kn_spare_count(const kiln_problem *p, const struct kn_config *cfg,
+                        const int64_t *offs);
 struct kn_rect kn_tile_rect(const kiln_problem *p, const struct kn_config *cfg,
                             const int64_t *offs, uint64_t pid);
 /* The workgroup at place t of the order of all `total`. */

@@ -101,6 +101,20 @@ prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
     return KILN_OK;
 }
 
+/* The ragged size is what the groups have; grouped may have room for more. */
+static kiln_status
+set_rows(struct kn_ctx *c, kiln_problem *p, int64_t rows)
+{
+    if (p->family == KILN_WGRAD)
+        p->k = rows;
+    else if (!p->m)
+        p->m = rows;
+    if (p->family == KILN_GROUPED && p->m < rows)
+        return kn_fail(c, KILN_BAD_INPUT, "the groups have %lld rows, -m is "
+                       "room for %lld", (long long)rows, (long long)p->m);
+    return KILN_OK;
+}
+
 kiln_status
 kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
                int64_t **offs)
@@ -130,6 +144,19 @@ kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
     else
         KN_TRY(route(c, cli, lens, p->groups));
     KN_TRY(prefix(c, p, list->seen, lens, *offs));
-    *(p->family == KILN_GROUPED ? &p->m : &p->k) = (*offs)[p->groups];
-    return KILN_OK;
+    return set_rows(c, p, (*offs)[p->groups]);
+}
+
+int64_t *
+kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
+                size_t *size)
+{
+    bool lens = p->group_flags & KILN_GROUP_LENS;
+    size_t n = (size_t)p->groups + !lens;
+    int64_t *t = KN_NEW(c, int64_t, n);
+
+    for (size_t i = 0; i < n; i++)
+        t[i] = lens ? offs[i + 1] - offs[i] : offs[i];
+    *size = n * sizeof *t;
+    return t;
 }

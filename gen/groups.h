@@ -19,4 +19,9 @@
 kiln_status kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli,
                            kiln_problem *p, int64_t **offs);
 
+/* What the device gets of the groups: offs, or with KILN_GROUP_LENS the
+ * lengths; *size in bytes. */
+int64_t *kn_groups_table(struct kn_ctx *c, const kiln_problem *p,
+                         const int64_t *offs, size_t *size);
+
 #endif

@@ -52,6 +52,10 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
                        "that is a positive multiple of %u%s, not %lld", g->bk,
                        g->split_k > 1 ? " with a tile for every share" : "",
                        (long long)p->k);
+    if (g->lookup == KN_LOOKUP_FEW && p->groups > KN_FEW_GROUPS)
+        return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for at most "
+                       "%d groups (lookup=few), not %lld", KN_FEW_GROUPS,
+                       (long long)p->groups);
     return KILN_OK;
 }
 
@@ -171,14 +175,16 @@ put_i32(struct kernarg *k, int64_t v)
     put(k, &x, 4);
 }
 
-/* Upper bound of the tiles: each group may have one partly filled tile row. */
+/* Upper bound of the tiles: each group may have one partly filled tile row,
+ * and so may the rows past the last. */
 static uint64_t
 most_tiles(const kiln_problem *p, const struct kn_config *g)
 {
     uint64_t rows = tiles_along(p->m, g->bm);
 
     if (p->family == KILN_GROUPED)
-        rows = (uint64_t)p->m / g->bm + (uint64_t)p->groups;
+        rows = (uint64_t)p->m / g->bm + (uint64_t)p->groups +
+               ((p->group_flags & KILN_TAIL_ZERO) != 0);
     else if (p->family == KILN_WGRAD)
         rows *= (uint64_t)p->groups;
     else if (p->family == KILN_BATCHED)
@@ -315,6 +321,31 @@ place_in_band(const struct kn_config *g, uint64_t tm, uint64_t tn, uint64_t t,
     r->n0 = (int64_t)(i / h * g->bn);
 }
 
+static struct kn_rect
+spare_rect(const kiln_problem *p, const struct kn_config *g,
+           const int64_t *offs, uint64_t t)
+{
+    uint64_t tn = tiles_along(p->n, g->bn);
+    struct kn_rect r = { .group = p->groups };
+    int64_t rows = p->m - offs[p->groups];
+
+    r.m0 = (int64_t)(t / tn * g->bm);
+    r.n0 = (int64_t)(t % tn * g->bn);
+    r.rows = rows - r.m0 < g->bm ? rows - r.m0 : g->bm;
+    r.cols = p->n - r.n0 < g->bn ? p->n - r.n0 : g->bn;
+    return r;
+}
+
+uint64_t
+kn_spare_count(const kiln_problem *p, const struct kn_config *g,
+               const int64_t *offs)
+{
+    if (p->family != KILN_GROUPED || !(p->group_flags & KILN_TAIL_ZERO))
+        return 0;
+    return tiles_along(p->m - offs[p->groups], g->bm) *
+           tiles_along(p->n, g->bn);
+}
+
 struct kn_rect
 kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
              const int64_t *offs, uint64_t pid)
@@ -324,6 +355,8 @@ kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
     struct kn_rect r = { 0 };
     int64_t rows = group_rows(p, offs, 0);
 
+    if (pid >= kn_tile_count(p, g, offs))
+        return spare_rect(p, g, offs, pid - kn_tile_count(p, g, offs));
     r.share = (uint32_t)(t % split_of(g));
     r.first = t - r.share;
     t /= split_of(g);

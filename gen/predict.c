@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "groups.h"
 
 struct device {
     struct kn_ctx *c;
@@ -21,15 +22,19 @@ fill_zero(void *user, uint64_t offset, void *dst, size_t size)
     memset(dst, 0, size);
 }
 
+struct table {               /* of the groups */
+    int64_t *at;
+    size_t size;
+};
+
 static void
 fill_offsets(void *user, uint64_t offset, void *dst, size_t size)
 {
-    const struct kn_predict *q = user;
-    uint64_t n = 8 * ((uint64_t)q->p->groups + 1);
-    uint64_t left = offset < n ? n - offset : 0;
+    const struct table *t = user;
+    uint64_t left = offset < t->size ? t->size - offset : 0;
 
     memset(dst, 0, size);
-    memcpy(dst, (const uint8_t *)q->offs + (left ? offset : 0),
+    memcpy(dst, (const uint8_t *)t->at + (left ? offset : 0),
            left < size ? left : size);
 }
 
@@ -48,6 +53,7 @@ static kiln_status
 allocate(struct device *d, const struct kn_predict *q)
 {
     struct kn_extents e = kn_extents_of(q->p);
+    struct table *t = KN_NEW(d->c, struct table, 1);
     struct { uint64_t size, *addr; } all[] = {
         { e.a, &d->addr.a },   { e.b, &d->addr.b },   { e.c, &d->addr.c },
         { e.sa, &d->addr.sa }, { e.sb, &d->addr.sb }, { e.bias, &d->addr.bias },
@@ -57,10 +63,10 @@ allocate(struct device *d, const struct kn_predict *q)
         if (all[k].size)
             KN_TRY(kn_sim_alloc(d->sim, all[k].size, KN_MEM_BLANK, fill_zero,
                                 NULL, all[k].addr));
-    if (q->offs)
-        KN_TRY(kn_sim_alloc(d->sim, 8 * ((uint64_t)q->p->groups + 1), 0,
-                            fill_offsets, (void *)q, &d->addr.offs));
-    return KILN_OK;
+    if (!q->offs)
+        return KILN_OK;
+    t->at = kn_groups_table(d->c, q->p, q->offs, &t->size);
+    return kn_sim_alloc(d->sim, t->size, 0, fill_offsets, t, &d->addr.offs);
 }
 
 double

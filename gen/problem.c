@@ -105,7 +105,8 @@ kn_extents_of(const kiln_problem *p)
                                              : (uint64_t)(nb * t.tsb);
     }
     e.bias = p->bias ? (uint64_t)(nb * t.tbias) : 0;
-    e.offs = p->groups ? 8 * ((uint64_t)p->groups + 1) : 0;
+    e.offs = p->groups ? 8 * ((uint64_t)p->groups +
+                              !(p->group_flags & KILN_GROUP_LENS)) : 0;
     return e;
 }
 
@@ -264,6 +265,12 @@ check_family(struct kn_ctx *c, kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, groups
                        ? "the number of groups is from 1 to 65535"
                        : "groups are for grouped and wgrad");
+    if (p->group_flags && !groups)
+        return kn_fail(c, KILN_BAD_INPUT, "group lengths are for grouped and "
+                       "wgrad");
+    if (p->group_flags & KILN_TAIL_ZERO && p->family == KILN_WGRAD)
+        return kn_fail(c, KILN_BAD_INPUT, "wgrad has no rows past the last "
+                       "group in its output");
     if (p->family == KILN_GROUPED && p->layout == KILN_TN)
         return kn_fail(c, KILN_UNSUPPORTED, "grouped is nt (forward) or nn "
                        "(dgrad); its tn is the family wgrad");

@@ -192,6 +192,14 @@ typedef enum kiln_target {
     KILN_NTARGETS
 } kiln_target;
 
+/* LENS: arguments.offsets is int64 lens[groups], the rows of each group, not
+ * their prefix sums. TAIL_ZERO: grouped writes zeros to output rows past the
+ * last group, up to m; without it they stay as they are. */
+typedef enum kiln_group_flags {
+    KILN_GROUP_LENS = 1,
+    KILN_TAIL_ZERO = 2
+} kiln_group_flags;
+
 /* What the user asks for. Two parts: the kernel part is fixed when a kernel
  * is compiled; the launch part is passed as kernel arguments, so that one
  * code object serves every shape of its domain.
@@ -217,7 +225,8 @@ typedef struct kiln_problem {
     uint8_t weigh;           /* moe: kiln_weight */
     uint8_t requant;         /* moe gemm1 with an MX output, scale mode: 0
                                 floor, 1 round-up, 2 even, 3 ceil */
-    uint8_t reserved[4];
+    uint8_t group_flags;     /* kiln_group_flags, of grouped and wgrad */
+    uint8_t reserved[3];
     /* launch part; lengths in elements, 0 leading dimension = dense */
     int64_t m, n, k;
     int64_t batch, groups;

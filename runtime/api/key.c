@@ -45,6 +45,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
     if (p->b_layout || p->scale_layout)
         kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,
                 p->scale_layout);
+    if (p->group_flags)
+        kn_putf(&b, " group-flags=%u", p->group_flags);
     return b.s;
 }
 
@@ -59,7 +61,8 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->atomic == b->atomic && a->block_m == b->block_m &&
            a->b_layout == b->b_layout && a->scale_layout == b->scale_layout &&
            a->id_format == b->id_format && a->weigh == b->weigh &&
-           a->requant == b->requant;
+           a->requant == b->requant &&
+           a->group_flags == b->group_flags;
 }
 
 /* Enumerators come from a caller: tables are indexed by them. */
@@ -88,6 +91,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "requant", p->requant, 4 },
         { "b_layout", p->b_layout, KILN_NBLAYOUTS },
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
+        { "group_flags", p->group_flags, 4 },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

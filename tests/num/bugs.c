@@ -201,9 +201,10 @@ test_grid_holds_the_worst_routing(void **state)
     num_close(&k);
 }
 
-/* Lookup of a tile's group works by 64s: every remainder, and beyond. */
+/* Lookup of a tile's group works by 64s: every remainder, and beyond; from
+ * offsets and from lengths. */
 static void
-test_any_number_of_groups(void **state)
+check_group_counts(void **state, uint8_t flags)
 {
     const struct fixture *f = *state;
     kiln_problem p = problem(state, KILN_GROUPED, KILN_FP8, KILN_NT);
@@ -212,6 +213,7 @@ test_any_number_of_groups(void **state)
     struct num_kernel k;
     int64_t lens[512];
 
+    p.group_flags = flags;
     open_kernel(state, &k, &p, &g);
     for (int64_t n = 1; n <= 512; n++) {
         if (!f->full && n > 8 && n % 64 > 1 && n % 64 != 63 && n != 100)
@@ -222,6 +224,13 @@ test_any_number_of_groups(void **state)
         expect_right(&k, &j);
     }
     num_close(&k);
+}
+
+static void
+test_any_number_of_groups(void **state)
+{
+    check_group_counts(state, 0);
+    check_group_counts(state, KILN_GROUP_LENS);
 }
 
 /* Rows past the last group keep what they had, and the check sees it if one
@@ -242,6 +251,53 @@ test_rows_past_the_last_group_stay(void **state)
     j.lie = 1;
     assert_false(num_launch(&k, &j, &r));
     assert_non_null(strstr(r.text, "bytes were written"));
+    num_close(&k);
+}
+
+/* Zeroed when asked: rows past the last group, none of the groups' own. */
+static void
+test_rows_past_the_last_group_are_zero(void **state)
+{
+    static const int64_t lens[][4] = { { 30, 0, 41, 0 }, { 0, 0, 0, 0 },
+                                       { 64, 64, 0, 1 } };
+    struct num_job j = sized(0, 61, 64);
+
+    for (uint32_t i = 0; i < 8; i++) {
+        kiln_problem p = problem(state, KILN_GROUPED, KILN_BF16, KILN_NT);
+        struct kn_config g = { .bm = 64, .bn = 64, .cus = i & 1 ? 2 : 0,
+                               .lookup = i & 2 ? KN_LOOKUP_FEW
+                                               : KN_LOOKUP_MANY };
+        struct num_kernel k;
+
+        p.group_flags = KILN_TAIL_ZERO | (i & 4 ? KILN_GROUP_LENS : 0);
+        p.beta = p.bias = i & 1;
+        open_kernel(state, &k, &p, &g);
+        for (int n = 0; n < 3; n++) {
+            set_lens(&j, lens[n], 4);
+            for (j.spare = 0; j.spare < 200; j.spare += 67)
+                expect_right(&k, &j);
+        }
+        num_close(&k);
+    }
+}
+
+/* A kernel that looks at 8 groups refuses more, and does not drop them. */
+static void
+test_more_groups_than_compiled_for_are_refused(void **state)
+{
+    static const int64_t lens[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    kiln_problem p = problem(state, KILN_GROUPED, KILN_BF16, KILN_NT);
+    struct kn_config g = { .bm = 64, .bn = 64, .lookup = KN_LOOKUP_FEW };
+    struct num_job j = sized(0, 64, 64);
+    struct num_kernel k;
+    struct num_result r;
+
+    open_kernel(state, &k, &p, &g);
+    set_lens(&j, lens, 8);
+    expect_right(&k, &j);
+    set_lens(&j, lens, 9);
+    assert_false(num_launch(&k, &j, &r));
+    assert_int_equal(r.status, KILN_BAD_INPUT);
     num_close(&k);
 }
 
@@ -660,6 +716,8 @@ main(int argc, char **argv)
         TEST(test_grid_holds_the_worst_routing),
         TEST(test_any_number_of_groups),
         TEST(test_rows_past_the_last_group_stay),
+        TEST(test_rows_past_the_last_group_are_zero),
+        TEST(test_more_groups_than_compiled_for_are_refused),
         TEST(test_weights_beyond_4_gb),
         TEST(test_last_n_mod_8_columns_written),
         TEST(test_one_kernel_serves_every_m),

@@ -70,7 +70,10 @@ run_routing(struct num_kernel *k, const struct num_variant *v, uint32_t i,
     uint32_t salt = v->number + i;
 
     set_sizes(v, salt, &j);
-    if (i == NROUTINGS)
+    if (i == NROUTINGS && k->g.cfg.lookup == KN_LOOKUP_FEW)
+        for (j.p.groups = 0; j.p.groups < KN_FEW_GROUPS; j.p.groups++)
+            lens[j.p.groups] = j.p.groups % 3 * 31;
+    else if (i == NROUTINGS)
         for (j.p.groups = 0; j.p.groups < MANY; j.p.groups++)
             lens[j.p.groups] = length(v, j.p.groups * 7 % 5 % 4);
     else
@@ -124,6 +127,8 @@ run_variant(void **state)
         g.bm = g.bn = 64;
     if (v->p.family == KILN_GROUPED && v->number % 4 > 1)
         g.bm = 32;
+    if (v->p.family == KILN_GROUPED && v->number / 2 % 2)
+        g.lookup = KN_LOOKUP_FEW;
     if (!num_open(&k, v->counts, &v->p, &g))
         snprintf(text, sizeof text, "no kernel: %s", k.c.err.text);
     for (uint32_t i = 0; k.code && i < (batched ? NSIZES + 2 : NROUTINGS + 1);
@@ -132,6 +137,18 @@ run_variant(void **state)
     num_close(&k);
     if (*text)
         fail_msg("%s", text);
+}
+
+/* Lengths instead of offsets, and zeros past the last group, by turns. */
+static void
+add_flags(struct num_variant *v)
+{
+    if (v->p.family == KILN_BATCHED)
+        return;
+    if (v->number / 3 % 2)
+        v->p.group_flags |= KILN_GROUP_LENS;
+    if (v->p.family == KILN_GROUPED && v->number % 3)
+        v->p.group_flags |= KILN_TAIL_ZERO;
 }
 
 /* A class and a grid by turns; persistent grids are smaller than the number
@@ -151,6 +168,7 @@ add_kind(void *user, const kiln_problem *p)
 
         num_add(s, *p, q % 2 ? NUM_STRONG : q % 4 ? NUM_DWORD : NUM_WEAK);
         s->v[q].cus = cus[q / 2 % 6];
+        add_flags(&s->v[q]);
     }
 }
 

@@ -178,6 +178,10 @@ place_offsets(struct run *r)
 
     if (!r->offs)
         return true;
+    if (r->p.group_flags & KILN_GROUP_LENS)
+        return !kn_sim_alloc(s, 8 * (uint64_t)n, KN_MEM_READONLY, NULL, NULL,
+                             &r->offs_at) &&
+               !kn_sim_write(s, r->offs_at, r->j->lens, 8 * (size_t)n);
     last = r->offs[n] + r->j->lie;
     return !kn_sim_alloc(s, 8 * (uint64_t)(n + 1), KN_MEM_READONLY, NULL,
                          NULL, &r->offs_at) &&
@@ -524,6 +528,28 @@ check_selected(struct run *r)
     return true;
 }
 
+/* Rows past the last group are zeros to the last column. */
+static bool
+check_spare(struct run *r)
+{
+    const struct operand *o = &r->o[NUM_C];
+    size_t row = (size_t)r->p.n * num_element_bytes(r->p.out);
+    uint8_t *got = KN_NEW(&r->c, uint8_t, row);
+    int64_t i = r->offs[r->p.groups];
+
+    for (; i < r->p.m; i++) {
+        uint64_t from = o->at + (uint64_t)i * o->d.row_bytes;
+
+        if (kn_sim_read(r->k->sim, from, got, row))
+            return fault(r, "the output cannot be read");
+        for (size_t x = 0; x < row; x++)
+            if (got[x])
+                return fault(r, "a row past the last group is not zero");
+        r->written += row;
+    }
+    return true;
+}
+
 static bool
 check(struct run *r)
 {
@@ -533,6 +559,8 @@ check(struct run *r)
 
     r->r->digest = 0xcbf29ce484222325u;
     if (!(r->j->ids ? check_selected(r) : check_all(r)))
+        return false;
+    if (r->p.group_flags & KILN_TAIL_ZERO && !check_spare(r))
         return false;
     r->r->elements = k->elements;
     r->k->counts->elements += k->elements;
@@ -594,7 +622,7 @@ num_open(struct num_kernel *k, struct num_counts *counts,
     if (p->family == KILN_BATCHED && !p->batch)
         k->p.batch = 2;
     if ((p->family == KILN_GROUPED || p->family == KILN_WGRAD) && !p->groups)
-        k->p.groups = 1;
+        k->p.groups = KN_FEW_GROUPS + 1;   /* serves any number */
     k->counts = counts;
     if (setjmp(oom))
         return false;
@@ -632,6 +660,10 @@ describe_sizes(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " -k %lld", (long long)q->k);
     if (q->batch)
         kn_putf(b, " --batch %lld", (long long)q->batch);
+    if (k->p.group_flags & KILN_GROUP_LENS)
+        kn_put(b, " --group-table lens");
+    if (k->p.group_flags & KILN_TAIL_ZERO)
+        kn_putf(b, " --tail zero -m ...");
     for (int64_t g = 0; g < q->groups; g++)
         kn_putf(b, "%s%lld", g ? "," : " --group-lens ",
                 (long long)j->lens[g]);
