@@ -103,7 +103,11 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         n += (bm * per + row - 1) / row * row;
         n += (g->bn * per + row - 1) / row * row;
     }
-    return n * g->stages;
+    n *= g->stages;
+    if (g->store == KN_STORE_LDS)    /* whole 16-byte chunks of all threads */
+        n += (16 * g->wm * g->wn * kn_store_row(p, g) + row * 4 - 1) /
+             (row * 4) * (row * 4);
+    return n;
 }
 
 static uint32_t
@@ -360,6 +364,10 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     row.schedule = g->schedule ? g->schedule : row.schedule;
     row.group_m = g->group_m ? g->group_m : row.group_m;
     row.xcd = g->xcd ? g->xcd : row.xcd;
+    row.group_n = g->group_n ? g->group_n : row.group_n;
+    row.xcd_run = g->xcd_run ? g->xcd_run : row.xcd_run;
+    row.store = g->store ? g->store : row.store;
+    row.lookup = g->lookup ? g->lookup : row.lookup;
     row.cus = g->cus ? g->cus : row.cus;
     row.split_k = g->split_k ? g->split_k : row.split_k;
     default_waves(&row);
@@ -537,6 +545,23 @@ pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return true;
 }
 
+/* A persistent kernel has no scalar registers to spare for the scalar lookup.
+ * Groups of a wgrad differ in work, and one after the other their tiles would
+ * be one die's: the dies take runs in turn (4 rows of tiles by 4). */
+static void
+choose_map(const kiln_problem *p, struct kn_config *g)
+{
+    if (p->family == KILN_WGRAD && p->groups > 1 && !g->xcd_run && !g->cus)
+        g->xcd_run = 4 * g->group_m;
+    if (p->family == KILN_MOE)
+        g->group_n = g->xcd_run = 0;
+    if (p->family != KILN_GROUPED)
+        g->lookup = KN_LOOKUP_OPEN;
+    else if (!g->lookup)
+        g->lookup = p->groups <= KN_FEW_GROUPS && !g->cus ? KN_LOOKUP_FEW
+                                               : KN_LOOKUP_MANY;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
@@ -590,11 +615,15 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->xcd = kn_targets[p->target].xcds;
     if (!g->group_m)
         g->group_m = 4;
-    if (p->family != KILN_GROUPED)
-        g->lookup = KN_LOOKUP_OPEN;
-    else if (!g->lookup)
-        g->lookup = p->groups <= KN_FEW_GROUPS ? KN_LOOKUP_FEW
-                                               : KN_LOOKUP_MANY;
+    choose_map(p, g);
+    if (!g->store)
+        g->store = KN_STORE_DIRECT;
+    if (g->split_k > 1 && g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "waves of a split-K store each "
+                       "for itself, not through LDS");
+    if (p->family == KILN_MOE && g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe stores rows by id, not "
+                       "through LDS");
     if (why && (given || !decided))
         kn_putf(why, given ? "the tile was given\n"
                            : "the tile whose rounds over %u compute units "

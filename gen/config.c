@@ -16,6 +16,11 @@ static const char *const earlies[] = {
     KN_EARLIES(X)
 #undef X
 };
+static const char *const stores[] = {
+#define X(id, text) text,
+    KN_STORES(X)
+#undef X
+};
 static const char *const lookups[] = {
 #define X(id, text) text,
     KN_LOOKUPS(X)
@@ -38,6 +43,12 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
         kn_putf(out, " nt-b=%u", g->nt_b);
     if (g->lookup)
         kn_putf(out, " lookup=%s", lookups[g->lookup]);
+    if (g->group_n)
+        kn_putf(out, " group-n=%u", g->group_n);
+    if (g->xcd_run)
+        kn_putf(out, " xcd-run=%u", g->xcd_run);
+    if (g->store == KN_STORE_LDS)
+        kn_put(out, " store=lds");
 }
 
 /* Reads numbers separated by `sep` into out[0..n); false unless all n. */
@@ -99,6 +110,8 @@ set_field(struct kn_config *g, const char *k, const char *v)
         { "group-m", 0, 1, { &g->group_m } },
         { "xcd", 0, 1, { &g->xcd } },
         { "cus", 0, 1, { &g->cus } },
+        { "group-n", 0, 1, { &g->group_n } },
+        { "xcd-run", 0, 1, { &g->xcd_run } },
         { "nt-b", 0, 1, { &g->nt_b } },
     };
 
@@ -116,6 +129,12 @@ set_field(struct kn_config *g, const char *k, const char *v)
         int s = kn_name_index(earlies, KN_NEARLIES, v);
 
         g->early = s < 0 ? 0 : (uint32_t)s;
+        return s > 0;
+    }
+    if (!strcmp(k, "store")) {
+        int s = kn_name_index(stores, KN_NSTORES, v);
+
+        g->store = (enum kn_store)(s < 0 ? 0 : s);
         return s > 0;
     }
     if (!strcmp(k, "lookup")) {

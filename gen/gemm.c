@@ -122,7 +122,7 @@ scale_params(struct kn_ctx *c, const kiln_problem *p,
     set(q, "TS", mx ? "e8m0" : "f32");
     set_int(c, q, "KDIV", mx ? 32 : 128);
     set_int(c, q, "BKS", g->bk / (mx ? 32 : 128));
-    set_int(c, q, "SHIFTB", mx ? 0 : 7);
+    set_int(c, q, "SHIFTB", mx || p->family == KILN_WGRAD ? 0 : 7);
     set_int(c, q, "SHUF", p->scale_layout);
     set_int(c, q, "BMS", p->scale_layout && g->bm < 32 ? 32 : g->bm);
     /* f32 scales are aligned to themselves whatever the class says. */
@@ -143,6 +143,9 @@ tile_params(struct kn_ctx *c, const struct kn_config *g, struct kn_params *q)
     set_int(c, q, "WN", g->wn);
     set_int(c, q, "XCD", g->xcd);
     set_int(c, q, "GROUP_M", g->group_m);
+    set_int(c, q, "GROUP_N", g->group_n);
+    set_int(c, q, "RUN", g->xcd_run);
+    set_int(c, q, "ROUND", (int64_t)g->xcd_run * g->xcd);
     set_int(c, q, "CUS", g->cus);
     set_int(c, q, "VEC", g->domain.vec);
     set_int(c, q, "NTB", g->nt_b);
@@ -159,6 +162,30 @@ domain_params(struct kn_ctx *c, const kiln_problem *p,
     KN_LIMITED(X)
 #undef X
     set_int(c, q, "TILES", KN_TILES);
+}
+
+/* A row of what a wave turns around in LDS, and 16 bytes so that rows start in
+ * different banks. */
+uint32_t
+kn_store_row(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t cols = g->bn / g->wn, size = 4;
+
+    if (g->domain.vec == 4 && !p->beta)
+        size = kn_elems[payload(p->out)].bits / 8;
+    return cols * size + 16;
+}
+
+static void
+store_params(struct kn_ctx *c, const kiln_problem *p,
+             const struct kn_config *g, struct kn_params *q)
+{
+    uint32_t bits = kn_elems[payload(p->out)].bits;
+    bool narrow = g->domain.vec == 4 && !p->beta && bits == 16;
+
+    set(q, "TSTAGE", narrow ? kn_elems[payload(p->out)].text : "f32");
+    set_int(c, q, "CROWS", 16 * (int64_t)g->wm * g->wn);
+    set_int(c, q, "CCOLS", kn_store_row(p, g) / (narrow ? 2 : 4));
 }
 
 /* Groups: how their table is read, and zeros past the last of them. */
@@ -193,7 +220,7 @@ group_regions(const kiln_problem *p, const struct kn_config *g,
     region(q, "find", few ? "find_few" : "find_many");
     region(q, "few", lens ? "few_lens" : "few_offs");
     region(q, "rows", lens ? "rows_lens" : "rows_offs");
-    region(q, "row0", lens ? "row0_lens" : "row0_offs");
+    region(q, "row0", few ? "row0_few" : lens ? "row0_lens" : "row0_offs");
     region(q, "begin", lens ? "begin_lens" : "");
     region(q, "sums", lens ? "sums_lens" : "");
     region(q, "next", lens ? "next_lens" : "");
@@ -356,18 +383,23 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
         region(q, "early", "");
         region(q, "views", scaled ? "views_scaled" : "views_plain");
         region(q, "args", "");
-        region(q, "finish", "finish_plain");
+        region(q, "finish", g->store == KN_STORE_LDS ? "finish_lds"
+                                                     : "finish_plain");
     }
+    region(q, "stage_out", g->store == KN_STORE_LDS ? "stage_out" : "");
     region(q, "total", kn_early_copy(g) ? "total_moe_early"
                                         : families[p->family].total);
     region(q, "walk", kn_early_copy(g) ? "walk_all"
                     : g->cus ? "walk_persistent" : "walk_one");
-    region(q, "order", g->xcd > 1 ? "order_xcd" : "order_linear");
+    region(q, "order", g->xcd < 2 ? "order_linear"
+                     : g->xcd_run ? "order_cyclic" : "order_xcd");
+    region(q, "band", g->group_n ? "band_2d" : "band");
     region(q, "place", p->family != KILN_MOE ? families[p->family].place
                      : kn_early_copy(g) ? "place_moe_early"
                      : g->cus ? "place_moe_persistent" : "place_moe");
     region(q, "scales_at", p->scale == KILN_SCALE_MX32 ? "scales_at_block"
-                                                       : "scales_at_start");
+                         : p->scale == KILN_SCALE_BLOCK128 ? "scales_at_block128"
+                                                           : "scales_at_start");
     region(q, "loop", kn_loop_of(p, g));
     region(q, "fill0", !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
                        : scaled ? "fill_b_scaled" : "fill_b_plain");
@@ -511,6 +543,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     set_int(c, q, "ADD", p->beta);
     set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
     group_params(c, p, g, q);
+    store_params(c, p, g, q);
     if (p->family == KILN_MOE)
         moe_params(c, p, g, q);
     split_params(c, p, g, q);

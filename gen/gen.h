@@ -62,6 +62,17 @@ enum kn_lookup {
 
 enum { KN_FEW_GROUPS = 8 };
 
+/* How the output is stored: by accumulator, or turned around in LDS so that a
+ * wave stores runs of whole rows. */
+#define KN_STORES(X) X(OPEN, "") X(DIRECT, "direct") X(LDS, "lds")
+
+enum kn_store {
+#define X(id, text) KN_STORE_##id,
+    KN_STORES(X)
+#undef X
+    KN_NSTORES
+};
+
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
  * xcd=8 cus=0 align=16,16,16,16 vec=4 ktail=1". Zero = not decided yet. */
@@ -72,6 +83,10 @@ struct kn_config {
     uint32_t early;          /* enum kn_early, moe only */
     uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
     enum kn_lookup lookup;   /* of grouped */
+    uint32_t group_n;        /* > 0: bands of so many tile columns too */
+    uint32_t xcd_run;        /* > 0: dies take runs of tiles in turn, so many
+                                at a time; 0: each has one run of all */
+    enum kn_store store;
     struct kn_domain domain;
 };
 

@@ -84,15 +84,17 @@ static kiln_status
 prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
        int64_t *offs)
 {
-    bool blocks = p->family == KILN_WGRAD && is_mx(p->a);
+    int64_t block = p->family != KILN_WGRAD ? 1
+                  : p->scale == KILN_SCALE_BLOCK128 ? 128
+                  : is_mx(p->a) ? 32 : 1;
 
     for (int64_t g = 0; g < p->groups; g++) {
-        if (blocks && given && lens[g] % 32)
-            return kn_fail(c, KILN_BAD_INPUT, "group %lld has %lld rows: MX "
-                           "wgrad needs a multiple of 32", (long long)g,
-                           (long long)lens[g]);
-        if (blocks)
-            lens[g] = (lens[g] + 31) / 32 * 32;
+        if (given && lens[g] % block)
+            return kn_fail(c, KILN_BAD_INPUT, "group %lld has %lld rows: %s "
+                           "wgrad needs a multiple of %lld", (long long)g,
+                           (long long)lens[g],
+                           is_mx(p->a) ? "MX" : "block128", (long long)block);
+        lens[g] = (lens[g] + block - 1) / block * block;
         offs[g + 1] = offs[g] + lens[g];
         if (offs[g + 1] > 0x7fffffff)
             return kn_fail(c, KILN_UNSUPPORTED, "the groups have over "

@@ -14,8 +14,8 @@
  *   mild       weights 0.2 + 0.8 * uniform, rounded down, the rest to the last
  *   extreme:K  the first K groups share all rows, the others have none
  *
- * --tokens counts rows a group on average. MX wgrad rounds each length up to
- * a multiple of 32, where its scale blocks begin. */
+ * --tokens counts rows a group on average. wgrad with MX or block128
+ * scales rounds each length up to 32 or 128, where its scale blocks begin. */
 kiln_status kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli,
                            kiln_problem *p, int64_t **offs);
 

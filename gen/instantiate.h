@@ -20,6 +20,9 @@ kiln_status kn_expand(struct kn_ctx *c, const char *root,
 /* Row of mfma.def for the problem's types on its target, -1: none. */
 int kn_pick_mfma(const kiln_problem *p);
 
+/* Bytes of a row of the LDS through which store=lds passes the output. */
+uint32_t kn_store_row(const kiln_problem *p, const struct kn_config *g);
+
 /* Whether operands go to LDS directly (gemm.c says when). */
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 

@@ -47,7 +47,8 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         break;
     case KILN_SCALE_BLOCK128:
         set_shape(&o[KN_OPND_SA], KILN_F32, p->m, kb);
-        set_shape(&o[KN_OPND_SB], KILN_F32, div_up(p->n, 128), kb);
+        set_shape(&o[KN_OPND_SB], KILN_F32, p->family == KILN_WGRAD
+                  ? p->n : div_up(p->n, 128), kb);
         break;
     case KILN_SCALE_MX32:
         set_shape(&o[KN_OPND_SA], p->a, p->m, kb);
@@ -282,7 +283,9 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
         at[KN_OPND_B] = tn ? row0 * t.b
                            : row0 * kn_ref_type_bits(p->b) / 8;
         at[KN_OPND_C] = g * t.tc;
-        at[KN_OPND_SA] = at[KN_OPND_SB] = t.sa ? row0 / 32 : 0;
+        at[KN_OPND_SA] = at[KN_OPND_SB] =
+            p->scale == KILN_SCALE_MX32 ? row0 / 32
+            : p->scale == KILN_SCALE_BLOCK128 ? row0 / 128 * 4 : 0;
         at[KN_OPND_BIAS] = 0;
     } else {
         at[KN_OPND_A] = g * t.ta;
@@ -306,6 +309,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .target = p->target,
         .layout = p->layout,
         .scale = p->scale,
+        .sb_each = p->family == KILN_WGRAD,
         .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,
         .n = p->n,
         .k = p->family == KILN_WGRAD ? offs[g + 1] - offs[g] : p->k,

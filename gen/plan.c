@@ -283,6 +283,26 @@ kn_tile_count(const kiln_problem *p, const struct kn_config *g,
     return n * tiles_along(p->n, g->bn) * split_of(g);
 }
 
+/* Tiles that the dies take in turn. */
+static uint64_t
+in_turn(const struct kn_config *g, uint64_t total)
+{
+    uint64_t round = (uint64_t)g->xcd * g->xcd_run;
+
+    return total / round * round;
+}
+
+/* templates/order_cyclic.tir */
+static uint64_t
+cyclic_order(const struct kn_config *g, uint64_t total, uint64_t pid)
+{
+    uint64_t x = pid % g->xcd, l = pid / g->xcd, r = l / g->xcd_run;
+
+    if (pid >= in_turn(g, total))
+        return pid;
+    return (r * g->xcd + x) * g->xcd_run + l % g->xcd_run;
+}
+
 /* templates/order_xcd.tir */
 static uint64_t
 tile_order(const struct kn_config *g, uint64_t total, uint64_t pid)
@@ -291,6 +311,8 @@ tile_order(const struct kn_config *g, uint64_t total, uint64_t pid)
 
     if (g->xcd < 2)
         return pid;
+    if (g->xcd_run)
+        return cyclic_order(g, total, pid);
     return x * (total / g->xcd) + (x < rem ? x : rem) + pid / g->xcd;
 }
 
@@ -301,6 +323,14 @@ kn_tile_workgroup(const struct kn_config *g, uint64_t total, uint64_t t)
 
     if (g->xcd < 2)
         return t;
+    if (g->xcd_run) {
+        uint64_t run = t / g->xcd_run;
+
+        if (t >= in_turn(g, total))
+            return t;
+        return (run / g->xcd * g->xcd_run + t % g->xcd_run) * g->xcd +
+               run % g->xcd;
+    }
     per = total / g->xcd;
     rem = total % g->xcd;
     while (t >= first + per + (x < rem))
@@ -308,17 +338,20 @@ kn_tile_workgroup(const struct kn_config *g, uint64_t total, uint64_t t)
     return (t - first) * g->xcd + x;
 }
 
-/* templates/band.tir */
+/* templates/band.tir, band_2d.tir */
 static void
 place_in_band(const struct kn_config *g, uint64_t tm, uint64_t tn, uint64_t t,
               struct kn_rect *r)
 {
-    uint64_t band = t / (tn * g->group_m), i = t % (tn * g->group_m);
+    uint64_t wide = g->group_n ? g->group_n : tn;
+    uint64_t col0 = t / (tm * wide) * wide, in = t % (tm * wide);
+    uint64_t w = tn - col0 < wide ? tn - col0 : wide;
+    uint64_t band = in / (w * g->group_m), i = in % (w * g->group_m);
     uint64_t h = tm - band * g->group_m;
 
     h = h < g->group_m ? h : g->group_m;
     r->m0 = (int64_t)((band * g->group_m + i % h) * g->bm);
-    r->n0 = (int64_t)(i / h * g->bn);
+    r->n0 = (int64_t)((col0 + i / h) * g->bn);
 }
 
 static struct kn_rect

@@ -82,6 +82,33 @@ kn_launch_flops(const kiln_problem *p, const int64_t *offs)
     return n * (double)(p->batch > 1 ? p->batch : 1);
 }
 
+/* K tiles of each workgroup of a launch with groups: those of one differ from
+ * those of the next, and the map of tiles deals them in any order. */
+static const uint32_t *
+work_of(struct device *d, const struct kn_predict *q)
+{
+    const kiln_problem *p = q->p;
+    const struct kn_config *g = &q->g->cfg;
+    uint64_t n = d->plan.grid[0], tiles;
+    uint32_t *work, *group;
+
+    if (!q->offs)
+        return NULL;
+    work = KN_NEW(d->c, uint32_t, n);
+    group = KN_NEW(d->c, uint32_t, (size_t)p->groups);
+    for (int64_t i = 0; i < p->groups; i++) {
+        int64_t k = p->family == KILN_WGRAD ? q->offs[i + 1] - q->offs[i]
+                                            : p->k;
+
+        k = (k + g->bk - 1) / g->bk / (g->split_k ? g->split_k : 1);
+        group[i] = k > 1 ? (uint32_t)k : 1;
+    }
+    tiles = kn_tile_count(p, g, q->offs);
+    for (uint64_t i = 0; i < tiles; i++)
+        work[i % n] += group[kn_tile_rect(p, g, q->offs, i).group];
+    return work;
+}
+
 static kiln_status
 predict_on(struct device *d, const struct kn_predict *q,
            struct kn_time_result *out)
@@ -105,6 +132,7 @@ predict_on(struct device *d, const struct kn_predict *q,
     l.kernarg_size = d->plan.kernarg_size;
     memcpy(l.grid, d->plan.grid, sizeof l.grid);
     memcpy(l.block, d->plan.block, sizeof l.block);
+    t.work = work_of(d, q);
     return kn_time_predict(d->c, &t, out);
 }
 

@@ -63,7 +63,8 @@ kn_pitches_of(const kiln_problem *p)
     r.tb = p->stride_b ? run_bytes(p->b, p->stride_b) : r.b * brows;
     r.tc = p->stride_c ? run_bytes(p->out, p->stride_c) : r.c * p->m;
     r.tsa = scale_bytes(p, scale_rows(p), r.sa);
-    r.tsb = scale_bytes(p, p->scale == KILN_SCALE_BLOCK128 ? div_up(p->n, 128)
+    r.tsb = scale_bytes(p, p->scale == KILN_SCALE_BLOCK128 &&
+                           p->family != KILN_WGRAD ? div_up(p->n, 128)
                                                            : n, r.sb);
     r.tbias = 4 * p->n;
     return r;
@@ -278,9 +279,8 @@ check_family(struct kn_ctx *c, kiln_problem *p)
         p->layout != (types[p->a].mx ? KILN_NT : KILN_TN))
         return kn_fail(c, KILN_UNSUPPORTED, "wgrad is tn; with MX types, "
                        "which are packed along K, it is nt");
-    if (p->family == KILN_WGRAD && (p->scale == KILN_SCALE_BLOCK128 || p->bias))
-        return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no 128-block scales "
-                       "and no bias");
+    if (p->family == KILN_WGRAD && p->bias)
+        return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no bias");
     return KILN_OK;
 }
 
@@ -365,6 +365,8 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         d.vec = 4;
     if (p->family == KILN_WGRAD && p->layout == KILN_NT)
         along_k(p, &d);
+    if (p->family == KILN_WGRAD && p->scale == KILN_SCALE_BLOCK128)
+        d.align_sa = d.align_sb = 4;     /* groups start at any scale */
     d.ktail = p->family == KILN_WGRAD || bk == 0 || p->k % bk != 0 || p->k == 0;
     return d;
 }

@@ -125,6 +125,31 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
     }
 }
 
+/* A factor per column of B: a lane needs those of its four columns. */
+static kiln_status
+read_columns(struct dist *d, const struct kn_ins *i, uint32_t count)
+{
+    const struct kn_lds *l = &d->in->lds[KN_REF_LDS(i->arg[0])];
+    struct kn_geom g = kn_geometry(d->in, l);
+    kn_ref at = dist_ic(d, KN_OP_mul, d->wave_n, count * 16);
+
+    if (g.pitch != 4)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "factors of columns "
+                          "are one a column");
+    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->q, 4));
+    at = dist_ic(d, KN_OP_mul, at, 4);
+    for (uint32_t y = 0; y < count; y++) {
+        kn_ref dst = reg_of(d, i->dst, y, dist_vec(KN_T_f32, 4));
+        struct kn_ins *n = dist_add(d, KN_OP_lds_ld, dst);
+
+        n->arg[0] = i->arg[0];
+        n->arg[1] = at;
+        n->attr[KN_A_offset] = (int32_t)(y * 64);
+        n->attr[KN_A_elem] = KN_T_f32;
+    }
+    return KILN_OK;
+}
+
 kiln_status
 expand_read(struct dist *d, const struct kn_ins *i)
 {
@@ -141,6 +166,8 @@ expand_read(struct dist *d, const struct kn_ins *i)
         *t = (struct dist_tile){ .kind = DT_FRAG, .lds = lds,
                                  .reg = KN_NEW(d->c, kn_ref, fr.count),
                                  .nreg = fr.count };
+    if (l->elem == KN_T_f32 && l->side == 'b' && !l->shift)
+        return read_columns(d, i, fr.count);
     if (!p.tr)
         for (uint32_t x = 0; x < p.parts; x++)
             base[x] = read_address(d, lds, &p, (struct piece){
@@ -241,8 +268,21 @@ expand_mma(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* Factor of the row times that of the column block, or of each column. */
+static kn_ref
+block_factor(struct dist *d, kn_ref row, kn_ref col)
+{
+    struct kn_type t = acc_type(d);
+
+    if (kn_val(d->out, col)->type.n == t.n)
+        return dist_op(d, KN_OP_fmul, t, dist_op(d, KN_OP_splat, t, row, 0),
+                       col);
+    row = dist_op(d, KN_OP_fmul, kn_vf32, row, col);
+    return dist_op(d, KN_OP_splat, t, row, 0);
+}
+
 /* mma.block: the product of this K block alone is scaled by one factor per
- * output row and column block, then added. */
+ * output row and column block or column, then added. */
 kiln_status
 expand_mmab(struct dist *d, const struct kn_ins *i)
 {
@@ -260,10 +300,8 @@ expand_mmab(struct dist *d, const struct kn_ins *i)
 
             dist_move(d, part_sum, kn_flt(d->out, 0));
             multiply(d, part_sum, i, x, y);
-            s = dist_op(d, KN_OP_fmul, kn_vf32,
-                        dist_tile(d, i->arg[3])->reg[x],
-                        dist_tile(d, i->arg[4])->reg[y]);
-            s = dist_op(d, KN_OP_splat, t, s, 0);
+            s = block_factor(d, dist_tile(d, i->arg[3])->reg[x],
+                             dist_tile(d, i->arg[4])->reg[y]);
             add = dist_add(d, KN_OP_fma, acc);
             add->arg[0] = part_sum;
             add->arg[1] = s;

@@ -121,7 +121,7 @@ apply_scale(const struct kn_ref_problem *p, bool is_b, const struct run *r)
             read_bytes(t, (uint64_t)(r->i * ld + k / MX), &code, 1);
             s = e8m0(code);
         } else if (p->scale == KILN_SCALE_BLOCK128 && first) {
-            s = read_f32(t, (is_b ? r->i / BLOCK : r->i) * ld + k / BLOCK);
+            s = read_f32(t, (is_b && !p->sb_each ? r->i / BLOCK : r->i) * ld + k / BLOCK);
         }
         r->v[x * r->step] *= s;
     }

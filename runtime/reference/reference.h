@@ -34,6 +34,7 @@ struct kn_ref_problem {
     kiln_target target;      /* fp8 and bf8: FNUZ on gfx942, else OCP */
     kiln_layout layout;
     kiln_scale scale;        /* kind of sa and sb */
+    bool sb_each;            /* 128-blocks: sb is [N, K/128] like sa */
     int64_t m, n, k;
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;

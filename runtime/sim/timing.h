@@ -95,6 +95,8 @@ struct kn_time_query {
     struct kn_sim *sim;
     const struct kn_sim_launch *launch;
     double flops;
+    const uint32_t *work;    /* by workgroup: turns of its loop, 0 where it
+                                ends at once; NULL: found by probing */
     struct kn_buf *trace;    /* receives a Chrome trace, may be NULL */
     struct kn_buf *svg;      /* receives a picture, may be NULL */
 };

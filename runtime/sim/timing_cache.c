@@ -199,6 +199,37 @@ refine(struct kn_time_model *m, double *len, uint64_t lo, uint64_t hi,
     return refine(m, len, mid, hi, budget);
 }
 
+/* The launch says how much each has to do: the length is a line through those
+ * of the least and the most. */
+static kiln_status
+known_lengths(struct kn_time_model *m, double *len, bool *uniform)
+{
+    const uint32_t *work = m->q->work;
+    uint64_t least = 0, most = 0, none = m->groups;
+    double step = 0, lo, hi;
+
+    for (uint64_t g = 0; g < m->groups; g++) {
+        if (!work[g])
+            none = g;
+        if (work[g] && (!work[least] || work[g] < work[least]))
+            least = g;
+        if (work[g] > work[most])
+            most = g;
+    }
+    KN_TRY(probe_length(m, least, &len[least]));
+    KN_TRY(probe_length(m, most, &len[most]));
+    if (none < m->groups)
+        KN_TRY(probe_length(m, none, &len[none]));
+    lo = len[least];
+    hi = len[most];
+    if (work[most] > work[least])
+        step = (hi - lo) / (work[most] - work[least]);
+    for (uint64_t g = 0; g < m->groups; g++)
+        len[g] = work[g] ? lo + step * (work[g] - work[least]) : len[none];
+    *uniform = none == m->groups && alike(lo, hi);
+    return KILN_OK;
+}
+
 kiln_status
 kn_time_find_lengths(struct kn_time_model *m, double *len, bool *uniform)
 {
@@ -206,6 +237,8 @@ kn_time_find_lengths(struct kn_time_model *m, double *len, bool *uniform)
     unsigned budget = BUDGET;
     uint64_t last = m->groups - 1;
 
+    if (m->q->work)
+        return known_lengths(m, len, uniform);
     for (unsigned k = 0; k <= PARTS; k++)
         KN_TRY(probe_length(m, last * k / PARTS, &len[last * k / PARTS]));
     *uniform = true;

@@ -338,14 +338,16 @@ test_last_n_mod_8_columns_written(void **state)
 {
     static const kiln_type out[] = { KILN_BF16, KILN_F32 };
 
-    for (int o = 0; o < 2; o++) {
+    for (int o = 0; o < 4; o++) {
         kiln_problem p = problem(state, KILN_GROUPED, KILN_BF16, KILN_NT);
+        struct kn_config g = { .bm = 64, .bn = 64, .store = o % 2
+                               ? KN_STORE_LDS : KN_STORE_DIRECT };
         static const int64_t lens[] = { 5, 17 };
         struct num_job j = sized(0, 0, 64);
         struct num_kernel k;
 
-        p.out = out[o];
-        open_kernel(state, &k, &p, NULL);
+        p.out = out[o / 2];
+        open_kernel(state, &k, &p, &g);
         set_lens(&j, lens, 2);
         for (j.p.n = 1; j.p.n <= 72; j.p.n += j.p.n < 24 ? 1 : 7)
             expect_right(&k, &j);
@@ -605,6 +607,10 @@ test_tile_map_visits_each_tile_once(void **state)
             struct kn_config g = { .bm = 64, .bn = 64, .bk = 64, .xcd = xcd,
                                    .group_m = band };
 
+            check_tile_map(&p, &g, offs);
+            g.group_n = xcd;
+            check_tile_map(&p, &g, offs);
+            g.xcd_run = band;
             check_tile_map(&p, &g, offs);
         }
 }

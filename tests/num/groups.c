@@ -38,13 +38,15 @@ static const struct {
 enum { NROUTINGS = sizeof routings / sizeof *routings,
        NSIZES = sizeof sizes / sizeof *sizes, MANY = 131 };
 
-/* MX groups along K start at a multiple of 32. */
+/* Groups along K start where a scale block does. */
 static int64_t
 length(const struct num_variant *v, int64_t rows)
 {
-    bool blocks = v->p.family == KILN_WGRAD && num_is_mx(v->p.a);
+    int64_t block = v->p.family != KILN_WGRAD ? 1
+                  : v->p.scale == KILN_SCALE_BLOCK128 ? 128
+                  : num_is_mx(v->p.a) ? 32 : 1;
 
-    return blocks ? (rows + 31) / 32 * 32 : rows;
+    return (rows + block - 1) / block * block;
 }
 
 static void
@@ -127,8 +129,14 @@ run_variant(void **state)
         g.bm = g.bn = 64;
     if (v->p.family == KILN_GROUPED && v->number % 4 > 1)
         g.bm = 32;
-    if (v->p.family == KILN_GROUPED && v->number / 2 % 2)
+    if (v->p.family == KILN_GROUPED && v->number / 2 % 2 && !v->cus)
         g.lookup = KN_LOOKUP_FEW;
+    if (v->number % 3 == 1 && !v->cus)
+        g.store = KN_STORE_LDS;
+    if (v->number % 5 == 2 && !v->cus)
+        g.group_n = 2;
+    if (v->number % 7 > 4 && !v->cus)
+        g.xcd_run = v->number % 7;
     if (!num_open(&k, v->counts, &v->p, &g))
         snprintf(text, sizeof text, "no kernel: %s", k.c.err.text);
     for (uint32_t i = 0; k.code && i < (batched ? NSIZES + 2 : NROUTINGS + 1);
@@ -139,11 +147,16 @@ run_variant(void **state)
         fail_msg("%s", text);
 }
 
-/* Lengths instead of offsets, and zeros past the last group, by turns. */
+/* Lengths instead of offsets, and zeros past the last group, by turns. A
+ * persistent kernel with blocks of scales has no scalar registers for them. */
 static void
 add_flags(struct num_variant *v)
 {
-    if (v->p.family == KILN_BATCHED)
+    bool tight = v->cus && v->p.scale >= KILN_SCALE_BLOCK128;
+
+    if (v->p.family == KILN_WGRAD && v->p.scale == KILN_SCALE_BLOCK128)
+        v->cus = 0;
+    if (v->p.family == KILN_BATCHED || tight)
         return;
     if (v->number / 3 % 2)
         v->p.group_flags |= KILN_GROUP_LENS;

@@ -99,7 +99,9 @@ shape_scales(struct run *r)
         shape(r, NUM_SB, KILN_F32, 1, p->n);
     } else if (p->scale == KILN_SCALE_BLOCK128) {
         shape(r, NUM_SA, KILN_F32, p->m, div_up(p->k, 128));
-        shape(r, NUM_SB, KILN_F32, div_up(p->n, 128), div_up(p->k, 128));
+        shape(r, NUM_SB, KILN_F32,
+              p->family == KILN_WGRAD ? p->n : div_up(p->n, 128),
+              div_up(p->k, 128));
     } else if (p->scale == KILN_SCALE_MX32) {
         shape(r, NUM_SA, p->a, p->m, div_up(p->k, 32));
         shape(r, NUM_SB, p->b, p->n, div_up(p->k, 32));
@@ -360,7 +362,8 @@ starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
         at[NUM_A] = ragged_start(r, NUM_A, first);
         at[NUM_B] = ragged_start(r, NUM_B, first);
         at[NUM_SA] = at[NUM_SB] =
-            r->p.scale == KILN_SCALE_MX32 ? (uint64_t)first / 32 : 0;
+            r->p.scale == KILN_SCALE_MX32 ? (uint64_t)first / 32
+            : r->p.scale == KILN_SCALE_BLOCK128 ? (uint64_t)first / 128 * 4 : 0;
     }
 }
 
@@ -373,6 +376,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
     starts(r, g, at);
     *q = (struct kn_ref_problem){
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
+        .sb_each = r->p.family == KILN_WGRAD,
         .m = r->p.family == KILN_GROUPED ? len : r->p.m,
         .n = r->p.n,
         .k = r->p.family == KILN_WGRAD ? len : r->p.k,

@@ -87,8 +87,7 @@ has_scale(const kiln_problem *p)
         return p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950;
     return p->scale == KILN_SCALE_NONE ||
            (p->scale <= KILN_SCALE_ROW && (f8 || p->a == KILN_I8)) ||
-           (p->scale == KILN_SCALE_BLOCK128 && f8 &&
-            p->family != KILN_WGRAD);
+           (p->scale == KILN_SCALE_BLOCK128 && f8);
 }
 
 void
