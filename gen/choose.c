@@ -32,19 +32,8 @@ static const struct tile moe_tiles[] = {
 static struct kn_fn
 shape_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
-    static const uint8_t bits[KILN_NTYPES] = {
-#define X(id, text, n, mx) [KILN_##id] = n,
-        KILN_TYPES(X)
-#undef X
-    };
-    struct kn_fn f = { .c = c, .target = p->target };
-    uint8_t by_bits[33] = { [4] = KN_T_fp4, [6] = KN_T_fp6, [8] = KN_T_fp8,
-                            [16] = KN_T_bf16 };
-
-    f.shape = (struct kn_shape){ g->bm, g->bn, g->bk, g->wm, g->wn,
-                                 kn_pick_mfma(p), by_bits[bits[p->a]],
-                                 by_bits[bits[p->b]] };
-    return f;
+    return (struct kn_fn){ .c = c, .target = p->target,
+                           .shape = kn_shape_of(p, g) };
 }
 
 /* Vector registers one wave needs at least: accumulators, one K step of
@@ -76,7 +65,7 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
             (stage > 24 + 64 || acc >= 128))
             return 512;
     }
-    if (p->scale == KILN_SCALE_BLOCK128)
+    if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
         acc += 16;
     return acc + ra + rb + stage;
 }
@@ -100,6 +89,10 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         uint32_t per = p->scale == KILN_SCALE_MX32 ? g->bk / 32
                                                    : g->bk / 128 * 4;
 
+        if (kn_dequant(p)) { /* a run of factors a thread */
+            row *= per < 4 ? per : 4;
+            per *= 4;
+        }
         n += (bm * per + row - 1) / row * row;
         n += (g->bn * per + row - 1) / row * row;
     }
@@ -121,11 +114,13 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
         return 256;
     /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
     if (p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950 &&
+        !kn_dequant(p) &&
         p->k >= 256 && p->k % 256 == 0 &&
         ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
          (p->family != KILN_MOE && p->m <= 64)))
         return 256;
-    return p->scale == KILN_SCALE_BLOCK128 || k >= 128 ? 128
+    return p->scale == KILN_SCALE_BLOCK128 || k >= 128 ||
+           (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
          : kn_elems[f.shape.ta].bits == 8 && p->target == KILN_GFX950 ? 128
                                                                      : 64;
 }
@@ -526,7 +521,7 @@ pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
     if (p->m < 1 || p->m > SMALL_MOST || !is_open(g) || p->k < 512 ||
         p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
-        p->b_layout || p->scale_layout)
+        p->b_layout || p->scale_layout || kn_dequant(p))
         return false;
     if (p->m <= GEMV_MOST && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
         !kn_gemv_lacks(p) && !kn_gemv_choose(c, p, &gemv)) {
@@ -562,6 +557,26 @@ choose_map(const kiln_problem *p, struct kn_config *g)
                                                : KN_LOOKUP_MANY;
 }
 
+/* A given tile whose natural K does not fit is staged less K at a time. */
+static void
+shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint32_t step = step_k(c, p, g->bk);
+
+    for (uint32_t bk = g->bk; bk >= step && bk % step == 0; bk /= 2) {
+        struct kn_config try = *g;
+
+        try.bk = bk;
+        default_waves(&try);
+        if (!try.domain.align_a)
+            try.domain = kn_domain_of(p, 256, bk);
+        if (!try.wm || fit(c, p, &try)) {
+            g->bk = bk;
+            return;
+        }
+    }
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
@@ -592,8 +607,11 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         why = NULL;
     }
     decided = g->bm != 0;
-    if (!g->bk)
+    if (!g->bk) {
         g->bk = natural_bk(c, p);
+        if (given && kn_dequant(p))
+            shorten_bk(c, p, g);
+    }
     KN_TRY(check_bk(c, p, g));
     if (!g->domain.align_a)
         g->domain = kn_domain_of(p, 256, g->bk);

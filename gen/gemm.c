@@ -24,10 +24,57 @@ payload(kiln_type t)
     return (enum kn_elem)map[t];
 }
 
+static bool
+is_mx(kiln_type t)
+{
+    return kn_elems[payload(t)].mx >= 0 && t != KILN_FP8 && t != KILN_BF8;
+}
+
+bool
+kn_dequant(const kiln_problem *p)
+{
+    return (is_mx(p->a) || is_mx(p->b)) &&
+           (p->target != KILN_GFX950 || !is_mx(p->a) || !is_mx(p->b));
+}
+
+/* The type an operand is multiplied as. FNUZ bytes hold every finite value of
+ * the MX formats but e5m2's largest, and have no infinity; f16 has e5m2 as its
+ * high byte. */
+static enum kn_elem
+staged(const kiln_problem *p, kiln_type t)
+{
+    if (!kn_dequant(p) || !is_mx(t))
+        return payload(t);
+    if (!is_mx(p->a) || !is_mx(p->b))
+        return payload(is_mx(p->a) ? p->b : p->a);
+    return p->a == KILN_MXBF8 || p->b == KILN_MXBF8 ? KN_T_f16 : KN_T_fp8;
+}
+
+/* The type an operand has in memory. */
+static enum kn_elem
+stored(const kiln_problem *p, kiln_type t)
+{
+    if (!kn_dequant(p) || !is_mx(t))
+        return payload(t);
+    return t == KILN_MXFP8 ? KN_T_e4m3 : t == KILN_MXBF8 ? KN_T_e5m2
+                                                         : payload(t);
+}
+
+struct kn_shape
+kn_shape_of(const kiln_problem *p, const struct kn_config *g)
+{
+    return (struct kn_shape){ .bm = g->bm, .bn = g->bn, .bk = g->bk,
+                              .wm = g->wm, .wn = g->wn,
+                              .mfma = kn_pick_mfma(p),
+                              .block = kn_dequant(p) ? 32 : 0,
+                              .ta = (uint8_t)staged(p, p->a),
+                              .tb = (uint8_t)staged(p, p->b) };
+}
+
 int
 kn_pick_mfma(const kiln_problem *p)
 {
-    enum kn_elem a = payload(p->a), b = payload(p->b);
+    enum kn_elem a = staged(p, p->a), b = staged(p, p->b);
 
     /* Operands are swapped: B is the instruction's first (ir/distribute_mma). */
     for (int m = 0; m < KN_NMFMA; m++) {
@@ -76,7 +123,7 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
         scale = 4;
     if (p->scale_layout)
         scale = 16;
-    return wide && g->domain.align_a == 16 && g->domain.align_b == 16 &&
+    return wide && !kn_dequant(p) && g->domain.align_a == 16 && g->domain.align_b == 16 &&
            g->domain.align_sa >= scale && g->domain.align_sb >= scale;
 }
 
@@ -98,11 +145,15 @@ operand_params(struct kn_ctx *c, const kiln_problem *p,
 {
     bool tr = p->target == KILN_GFX950;  /* has transposing LDS reads */
     bool gka = p->layout != KILN_TN, gkb = p->layout == KILN_NT;
-    bool lka = gka || !tr, lkb = gkb || !tr;
-    uint32_t a = kn_elems[payload(p->a)].bits, b = kn_elems[payload(p->b)].bits;
+    bool lka = gka || !tr || stored(p, p->a) != staged(p, p->a);
+    bool lkb = gkb || !tr || stored(p, p->b) != staged(p, p->b);
+    uint32_t a = kn_elems[stored(p, p->a)].bits;
+    uint32_t b = kn_elems[stored(p, p->b)].bits;
 
-    set(q, "TA", kn_elems[payload(p->a)].text);
-    set(q, "TB", kn_elems[payload(p->b)].text);
+    set(q, "TA", kn_elems[staged(p, p->a)].text);
+    set(q, "TB", kn_elems[staged(p, p->b)].text);
+    set(q, "MEMA", kn_elems[stored(p, p->a)].text);
+    set(q, "MEMB", kn_elems[stored(p, p->b)].text);
     set(q, "TC", kn_elems[payload(p->out)].text);
     set_int(c, q, "GKA", gka);
     set_int(c, q, "GKB", gkb);
@@ -117,9 +168,12 @@ static void
 scale_params(struct kn_ctx *c, const kiln_problem *p,
              const struct kn_config *g, struct kn_params *q)
 {
-    bool mx = p->scale == KILN_SCALE_MX32;
+    bool mx = p->scale == KILN_SCALE_MX32, dequant = kn_dequant(p);
 
-    set(q, "TS", mx ? "e8m0" : "f32");
+    set(q, "TS", mx && !dequant ? "e8m0" : "f32");
+    set(q, "MEMS", mx ? "e8m0" : "f32");
+    set_int(c, q, "LKS", !dequant);
+    set_int(c, q, "BLOCK", dequant ? 32 : 0);
     set_int(c, q, "KDIV", mx ? 32 : 128);
     set_int(c, q, "BKS", g->bk / (mx ? 32 : 128));
     set_int(c, q, "SHIFTB", mx || p->family == KILN_WGRAD ? 0 : 7);
@@ -128,6 +182,28 @@ scale_params(struct kn_ctx *c, const kiln_problem *p,
     /* f32 scales are aligned to themselves whatever the class says. */
     set_int(c, q, "UNITSA", mx || g->domain.align_sa > 4 ? g->domain.align_sa : 4);
     set_int(c, q, "UNITSB", mx || g->domain.align_sb > 4 ? g->domain.align_sb : 4);
+}
+
+static int
+shift_of(enum kn_elem from, enum kn_elem to)
+{
+    for (size_t i = 0; i < kn_nconverts; i++)
+        if (kn_converts[i].from == from && kn_converts[i].to == to)
+            return kn_converts[i].up;
+    return 0;
+}
+
+/* The factor that conversion took from the products. */
+static bool
+unscale_param(struct kn_ctx *c, const kiln_problem *p, struct kn_params *q)
+{
+    int up = shift_of(stored(p, p->a), staged(p, p->a)) +
+             shift_of(stored(p, p->b), staged(p, p->b));
+    struct kn_buf b = { .c = c };
+
+    kn_putf(&b, "%lld.0", 1LL << up);
+    set(q, "UNSCALE", b.s);
+    return up != 0;
 }
 
 static void
@@ -405,7 +481,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                        : scaled ? "fill_b_scaled" : "fill_b_plain");
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     scaled_regions(p, g, q);
-    region(q, "compute", p->scale == KILN_SCALE_MX32 ? "compute_mx"
+    region(q, "compute", kn_dequant(p) ? "compute_block"
+                       : p->scale == KILN_SCALE_MX32 ? "compute_mx"
                        : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
                                                          : "compute_plain");
     region(q, "drain", g->cus ? "drain" : "");
@@ -518,9 +595,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     bool regs_i32 = p->a == KILN_I8 && p->out != KILN_I32;
     struct kn_frag a;
 
-    shape.shape = (struct kn_shape){ g->bm, g->bn, g->bk, g->wm, g->wn,
-                                     kn_pick_mfma(p), (uint8_t)payload(p->a),
-                                     (uint8_t)payload(p->b) };
+    shape.shape = kn_shape_of(p, g);
     if (p->stage == KILN_MOE_REDUCE)
         return instantiate_reduce(c, p, g, out);
     if (g->schedule == KN_SCHED_GEMV)
@@ -548,6 +623,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
         moe_params(c, p, g, q);
     split_params(c, p, g, q);
     split_regions(p, g, q);
+    region(q, "unscale", unscale_param(c, p, q) ? "unscale" : "");
     regions(p, g, q);
     return kn_expand(c, "gemm", q, out);
 }

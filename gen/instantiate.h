@@ -23,6 +23,13 @@ int kn_pick_mfma(const kiln_problem *p);
 /* Bytes of a row of the LDS through which store=lds passes the output. */
 uint32_t kn_store_row(const kiln_problem *p, const struct kn_config *g);
 
+/* Whether an MX operand is converted on its way to LDS, and its scales applied
+ * to the product of every 32 K by the kernel itself. */
+bool kn_dequant(const kiln_problem *p);
+
+/* The shape of the problem's tile, types as multiplied. */
+struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
+
 /* Whether operands go to LDS directly (gemm.c says when). */
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 

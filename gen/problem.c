@@ -131,10 +131,6 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
     if (p->a == KILN_F32 || p->a == KILN_I32)
         return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
                        "output type", a);
-    if (types[p->a].mx && p->target != KILN_GFX950)
-        return kn_fail(c, KILN_UNSUPPORTED, "%s has no scaled matrix "
-                       "instructions, so %s is not available there yet",
-                       kiln_target_name(p->target), a);
     if (p->layout != KILN_NT && (types[p->a].bits < 8 || types[p->b].bits < 8))
         return kn_fail(c, KILN_UNSUPPORTED, "4- and 6-bit types are packed "
                        "along K, so their layout is nt");
@@ -196,6 +192,9 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
     if (gate && p->n % KN_PANEL)
         return kn_fail(c, KILN_BAD_INPUT, "gate and up rows are stored 16 by "
                        "16, so --inter is a multiple of 16");
+    if (p->b_layout && types[p->b].mx && p->target != KILN_GFX950)
+        return kn_fail(c, KILN_UNSUPPORTED, "a preshuffled MX operand is not "
+                       "available on %s yet", kiln_target_name(p->target));
     if (p->scale_layout && (!types[p->a].mx || p->target != KILN_GFX950))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
                        "on gfx950");

@@ -69,6 +69,40 @@ kn_ref dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id);
 
 struct kn_type dist_vec(uint8_t elem, uint32_t n);
 
+/* A place in LDS: slot, lane address, constant offset. */
+struct dist_place {
+    kn_ref slot, addr;
+    int64_t offset;
+};
+
+/* ---- distribute_copy.c ---- */
+/* Linear chunk (or run, or transpose block) number of this thread in a step. */
+kn_ref dist_chunk_id(struct dist *d, uint32_t step);
+/* The XOR applied to a chunk number of this LDS row. */
+kn_ref dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row);
+/* Row, and number within it, of a run. */
+void dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id,
+                    kn_ref *row, kn_ref *run);
+kn_ref dist_slice(struct dist *d, kn_ref v, uint32_t first);
+kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
+/* v_perm_b32(x, y, sel): selector bytes 0-3 pick bytes of y, 4-7 of x, 12 is
+ * zero. */
+kn_ref dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel);
+void dist_store_lds(struct dist *d, struct dist_place at, kn_ref v,
+                    uint32_t bytes);
+/* Keeps the low `valid` bits (any number) of `bytes` at a place. */
+void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
+                     uint32_t bytes);
+
+/* ---- distribute_convert.c ---- */
+enum { DIST_RUN = 16 };      /* most elements of a run */
+/* n dwords of type mem to dwords of type elem; returns how many. Not for
+ * scales. */
+uint32_t dist_convert(struct dist *d, const struct kn_lds *l, const kn_ref *in,
+                      uint32_t n, kn_ref *out);
+void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t);
+void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
+
 /* One expand function per TILE row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);
 #define KN_EXPAND_WAVE(id)

@@ -12,9 +12,8 @@ lds_of(const struct dist *d, int i)
     return &d->in->lds[i];
 }
 
-/* swz(row): the XOR applied to a chunk number of this LDS row. */
-static kn_ref
-swizzle(struct dist *d, const struct kn_lds *l, kn_ref row)
+kn_ref
+dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row)
 {
     kn_ref x = dist_ic(d, KN_OP_shr, row, l->swz_s);
 
@@ -32,14 +31,37 @@ chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c, kn_ref *row,
     *row = dist_ic(d, KN_OP_udiv, c, g.cpr);
     *chunk = dist_ic(d, KN_OP_urem, c, g.cpr);
     if (l->swz_n)
-        *chunk = dist_i2(d, KN_OP_xor, *chunk, swizzle(d, l, *row));
+        *chunk = dist_i2(d, KN_OP_xor, *chunk, dist_swizzle(d, l, *row));
 }
 
-/* Linear chunk (or transpose block) number of this thread in step i. */
-static kn_ref
-chunk_id(struct dist *d, uint32_t step)
+kn_ref
+dist_chunk_id(struct dist *d, uint32_t step)
 {
     return dist_ic(d, KN_OP_add, d->tid, (int64_t)step * kn_waves(d->in) * 64);
+}
+
+void
+dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
+               kn_ref *run)
+{
+    uint32_t per = l->cols / kn_geometry(d->in, l).run;
+
+    *row = dist_ic(d, KN_OP_udiv, id, per);
+    *run = dist_ic(d, KN_OP_urem, id, per);
+}
+
+/* Row of the tile, and bytes into it, of chunk (or run) `id` in memory. */
+static void
+memory_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
+             kn_ref *bytes)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    if (g.run)
+        dist_run_place(d, l, id, row, bytes);
+    else
+        chunk_place(d, l, id, row, bytes);
+    *bytes = dist_ic(d, KN_OP_mul, *bytes, l->panel ? 256 : g.mem);
 }
 
 enum { NEVER = 0x7fffffff }; /* beyond every record count (design limit) */
@@ -89,7 +111,7 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
 {
     const struct kn_lds *l = lds_of(d, v->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    kn_ref id = chunk_id(d, step), in = id, row, chunk, off;
+    kn_ref id = dist_chunk_id(d, step), in = id, row, chunk, off;
 
     if (!whole_step(d, &g, step))
         in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
@@ -99,9 +121,8 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
         chunk = dist_ic(d, KN_OP_urem, in, l->rows / g.pb);
         off = dist_ic(d, KN_OP_mul, chunk, 4);
     } else {
-        chunk_place(d, l, in, &row, &chunk);
+        memory_place(d, l, in, &row, &off);
         row = memory_row(d, v, row, row0);
-        off = dist_ic(d, KN_OP_mul, chunk, l->panel ? 256 : g.chunk);
         if (l->panel) {
             off = dist_i2(d, KN_OP_add, off,
                           dist_ic(d, KN_OP_shl,
@@ -186,7 +207,7 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
                         dist_ic(d, KN_OP_and, row0, (1 << shift) - 1));
         n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_sar, n, shift), v->pitch);
     }
-    n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_elems[l->elem].bits));
+    n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_memory_bits(l)));
     dist_move(d, v->rem, dist_clamp(d, whole_dwords(d, l, n), 0, NEVER));
 }
 
@@ -212,7 +233,7 @@ expand_view(struct dist *d, const struct kn_ins *i)
     const char *name = kn_val(d->in, i->dst)->name;
     kn_ref p = dist_operand(d, i->arg[1]), row0 = dist_operand(d, i->arg[2]);
     kn_ref rows = dist_operand(d, i->arg[3]), k = dist_operand(d, i->arg[4]);
-    uint32_t bits = kn_elems[l->elem].bits;
+    uint32_t bits = kn_memory_bits(l);
 
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds };
     v->pitch = dist_operand(d, i->arg[5]);
@@ -248,9 +269,9 @@ gather_rows(struct dist *d, struct dist_tile *v, const struct dist_rows *rows)
     const struct kn_lds *l = lds_of(d, v->lds);
 
     for (uint32_t s = 0; s < v->nreg; s++) {
-        kn_ref row, chunk;
+        kn_ref row, bytes;
 
-        chunk_place(d, l, chunk_id(d, s), &row, &chunk);
+        memory_place(d, l, dist_chunk_id(d, s), &row, &bytes);
         v->reg[s] = dist_row_id(d, rows, row);
     }
     v->row = KN_NEW(d->c, kn_ref, v->nreg);
@@ -295,7 +316,7 @@ expand_advance(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *v = dist_tile(d, i->arg[0]);
     const struct kn_lds *l = lds_of(d, v->lds);
-    uint32_t bytes = l->cols * kn_elems[l->elem].bits / 8 *
+    uint32_t bytes = l->cols * kn_memory_bits(l) / 8 *
                      (l->panel ? 16 : l->shuf ? 32 : 1);
     kn_ref step;
 
@@ -359,7 +380,7 @@ memory_elem(uint32_t bytes)
 static uint32_t
 loads_per_step(const struct kn_lds *l, const struct kn_geom *g)
 {
-    uint32_t bytes = g->transpose ? 4 : g->chunk;
+    uint32_t bytes = g->transpose ? 4 : g->mem;
     uint32_t unit = l->unit < bytes ? l->unit : bytes;
 
     return bytes / unit * (g->transpose ? g->kb : 1);
@@ -373,7 +394,7 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     struct dist_tile *v = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
     const struct kn_lds *l = lds_of(d, v->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = loads_per_step(l, &g), bytes = g.transpose ? 4 : g.chunk;
+    uint32_t per = loads_per_step(l, &g), bytes = g.transpose ? 4 : g.mem;
     uint32_t unit = l->unit < bytes ? l->unit : bytes, j = bytes / unit;
     kn_ref r = dist_rsrc(d, v->base, v->rem);
     bool first = t->kind == DT_NONE;
@@ -447,8 +468,17 @@ pack_dword(struct dist *d, const kn_ref *part, uint32_t unit)
     return x;
 }
 
-static kn_ref
-cat(struct dist *d, const kn_ref *part, uint32_t n)
+kn_ref
+dist_slice(struct dist *d, kn_ref v, uint32_t first)
+{
+    kn_ref x = dist_op(d, KN_OP_slice, kn_v32, v, 0);
+
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)first;
+    return x;
+}
+
+kn_ref
+dist_cat(struct dist *d, const kn_ref *part, uint32_t n)
 {
     kn_ref dst;
     struct kn_ins *i;
@@ -474,17 +504,11 @@ pack_chunk(struct dist *d, const kn_ref *reg, uint32_t chunk, uint32_t unit)
              : reg[0];
     for (uint32_t i = 0; i < chunk / 4; i++)
         w[i] = unit >= 4 ? reg[i] : pack_dword(d, reg + i * 4 / unit, unit);
-    return cat(d, w, chunk / 4);
+    return dist_cat(d, w, chunk / 4);
 }
 
-/* A place in LDS: slot, lane address, constant offset. */
-struct lds_place {
-    kn_ref slot, addr;
-    int64_t offset;
-};
-
-static void
-store_lds(struct dist *d, struct lds_place at, kn_ref v, uint32_t bytes)
+void
+dist_store_lds(struct dist *d, struct dist_place at, kn_ref v, uint32_t bytes)
 {
     struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
 
@@ -504,14 +528,13 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t)
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
     for (uint32_t s = 0; s < g.steps; s++)
-        store_lds(d, (struct lds_place){ slot, addr,
+        dist_store_lds(d, (struct dist_place){ slot, addr,
                       (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
                   pack_chunk(d, t->reg + s * per, g.chunk, l->unit), g.chunk);
 }
 
-/* v_perm_b32(x, y, sel): selector bytes 0-3 pick bytes of y, 4-7 of x. */
-static kn_ref
-perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel)
+kn_ref
+dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel)
 {
     kn_ref arg[3] = { x, y, dist_int(d, sel) };
 
@@ -527,38 +550,64 @@ transposed_dword(struct dist *d, const kn_ref *row, uint32_t bits, uint32_t w,
     kn_ref lo, hi;
 
     if (bits == 16)
-        return perm(d, row[2 * w + 1], row[2 * w],
+        return dist_perm(d, row[2 * w + 1], row[2 * w],
                     p ? 0x07060302u : 0x05040100u);
-    lo = perm(d, row[4 * w + 1], row[4 * w], 0x0c0c0400u + p * 0x101u);
-    hi = perm(d, row[4 * w + 3], row[4 * w + 2], 0x0c0c0400u + p * 0x101u);
-    return perm(d, hi, lo, 0x05040100u);
+    lo = dist_perm(d, row[4 * w + 1], row[4 * w], 0x0c0c0400u + p * 0x101u);
+    hi = dist_perm(d, row[4 * w + 3], row[4 * w + 2], 0x0c0c0400u + p * 0x101u);
+    return dist_perm(d, hi, lo, 0x05040100u);
 }
 
-/* LDS address of the K run of outer index `p` of a transpose block; blocks
- * beyond the tile write behind it, into the slot's padding. */
+/* A part of a transpose block: 16 bytes, or a shorter whole run along K. */
+struct block_part {
+    uint32_t step, p, at;    /* outer index in the block; first byte */
+};
+
+/* LDS address of a part; blocks beyond the tile write behind it, into the
+ * slot's padding. */
 static kn_ref
-transposed_address(struct dist *d, const struct kn_lds *l, uint32_t step,
-                   uint32_t p)
+transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
 {
+    uint32_t step = x.step, p = x.p;
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t run = g.kb * kn_elems[l->elem].bits / 8;
-    kn_ref id = chunk_id(d, step), a, arg[3];
+    kn_ref id = dist_chunk_id(d, step), a, arg[3];
     kn_ref k = dist_ic(d, KN_OP_udiv, id, l->rows / g.pb);
     kn_ref row = dist_ic(d, KN_OP_urem, id, l->rows / g.pb);
 
     row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
-    a = dist_ic(d, KN_OP_mul, k, run);
+    a = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
     if (l->swz_n)
         a = dist_i2(d, KN_OP_xor, a,
-                    dist_ic(d, KN_OP_shl, swizzle(d, l, row), 4));
+                    dist_ic(d, KN_OP_shl, dist_swizzle(d, l, row), 4));
     a = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), a);
     if ((step + 1) * kn_waves(d->in) * 64 <= g.nchunks)
         return a;
     arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g.nchunks));
     arg[1] = a;
     arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, run * g.pb),
-                     p * run);
+                     p * run + x.at);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
+/* The K run of outer index x.p of a block, of dwords w as in memory. */
+static void
+store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w)
+{
+    const struct kn_lds *l = lds_of(d, (int)KN_REF_LDS(slot));
+    uint32_t n = kn_geometry(d->in, l).kb * kn_memory_bits(l) / 32, many;
+    kn_ref staged[DIST_RUN / 2];
+
+    if (l->mem) {
+        n = dist_convert(d, l, w, n, staged);
+        w = staged;
+    }
+    for (uint32_t i = 0; i < n; i += many) {
+        many = n - i < 4 ? n - i : 4;
+        x.at = 4 * i;
+        dist_store_lds(d, (struct dist_place){ slot,
+                           transposed_address(d, l, x), 0 },
+                       dist_cat(d, w + i, many), 4 * many);
+    }
 }
 
 static void
@@ -567,7 +616,7 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t)
     const struct kn_lds *l = lds_of(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = loads_per_step(l, &g), j = per / g.kb;
-    uint32_t bits = kn_elems[l->elem].bits, run = g.kb * bits / 8;
+    uint32_t bits = kn_memory_bits(l), run = g.kb * bits / 8;
 
     for (uint32_t s = 0; s < g.steps; s++) {
         kn_ref row[16];
@@ -576,12 +625,11 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t)
             row[k] = j == 1 ? t->reg[s * per + k]
                    : pack_dword(d, t->reg + s * per + k * j, l->unit);
         for (uint32_t p = 0; p < g.pb; p++) {
-            kn_ref a = transposed_address(d, l, s, p), w[4];
+            kn_ref w[4];
 
             for (uint32_t x = 0; x < run / 4; x++)
                 w[x] = transposed_dword(d, row, bits, x, p);
-            store_lds(d, (struct lds_place){ slot, a, 0 }, cat(d, w, run / 4),
-                      run);
+            store_block_run(d, slot, (struct block_part){ s, p, 0 }, w);
         }
     }
 }
@@ -593,6 +641,8 @@ expand_put(struct dist *d, const struct kn_ins *i)
 
     if (kn_geometry(d->in, lds_of(d, t->lds)).transpose)
         put_transposed(d, i->arg[0], t);
+    else if (lds_of(d, t->lds)->mem)
+        dist_put_runs(d, i->arg[0], t);
     else
         put_chunks(d, i->arg[0], t);
     return KILN_OK;
@@ -613,18 +663,33 @@ keep_mask(struct dist *d, kn_ref valid)
 }
 
 static kn_ref
-load_lds(struct dist *d, kn_ref slot, kn_ref addr, int64_t offset,
-         uint32_t bytes)
+load_lds(struct dist *d, struct dist_place at, uint32_t bytes)
 {
     kn_ref dst = dist_temp(d, load_type(bytes));
     struct kn_ins *n = dist_add(d, KN_OP_lds_ld, dst);
 
-    n->arg[0] = slot;
-    n->arg[1] = addr;
-    n->attr[KN_A_offset] = (int32_t)offset;
+    n->arg[0] = at.slot;
+    n->arg[1] = at.addr;
+    n->attr[KN_A_offset] = (int32_t)at.offset;
     n->attr[KN_A_elem] = memory_elem(bytes);
     n->attr[KN_A_own] = 1;
     return dst;
+}
+
+void
+dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
+                uint32_t bytes)
+{
+    uint32_t nw = bytes > 4 ? bytes / 4 : 1;
+    kn_ref v = load_lds(d, at, bytes), w[4];
+
+    for (uint32_t x = 0; x < nw; x++) {
+        w[x] = nw > 1 ? dist_slice(d, v, x) : v;
+        w[x] = dist_i2(d, KN_OP_and, w[x],
+                       keep_mask(d, dist_ic(d, KN_OP_add, valid,
+                                            -32 * (int64_t)x)));
+    }
+    dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
 
 /* clip: K at and beyond `klen` of a staged K-contiguous tile becomes zero.
@@ -636,7 +701,7 @@ expand_clip(struct dist *d, const struct kn_ins *i)
 {
     const struct kn_lds *l = lds_of(d, (int)KN_REF_LDS(i->arg[0]));
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t bits = kn_elems[l->elem].bits, nw = g.chunk > 4 ? g.chunk / 4 : 1;
+    uint32_t bits = kn_elems[l->elem].bits;
     kn_ref klen = dist_operand(d, i->arg[1]);
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
@@ -645,27 +710,20 @@ expand_clip(struct dist *d, const struct kn_ins *i)
     if (l->kdiv != 1)
         klen = dist_ic(d, KN_OP_udiv,
                        dist_ic(d, KN_OP_add, klen, l->kdiv - 1), l->kdiv);
+    if (l->mem) {
+        dist_clip_runs(d, i->arg[0], klen);
+        return KILN_OK;
+    }
     klen = dist_ic(d, KN_OP_mul, klen, bits);
     for (uint32_t s = 0; s < g.steps; s++) {
         int64_t at = (int64_t)s * kn_waves(d->in) * 64 * g.chunk;
-        kn_ref row, chunk, valid, v, w[4];
+        kn_ref row, chunk, valid;
 
-        chunk_place(d, l, chunk_id(d, s), &row, &chunk);
+        chunk_place(d, l, dist_chunk_id(d, s), &row, &chunk);
         valid = dist_i2(d, KN_OP_sub, klen,
                         dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
-        v = load_lds(d, i->arg[0], addr, at, g.chunk);
-        for (uint32_t x = 0; x < nw; x++) {
-            w[x] = v;
-            if (nw > 1) {
-                w[x] = dist_op(d, KN_OP_slice, kn_v32, v, 0);
-                d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)x;
-            }
-            w[x] = dist_i2(d, KN_OP_and, w[x],
-                           keep_mask(d, dist_ic(d, KN_OP_add, valid,
-                                                -32 * (int64_t)x)));
-        }
-        store_lds(d, (struct lds_place){ i->arg[0], addr, at }, cat(d, w, nw),
-                  g.chunk);
+        dist_clip_piece(d, (struct dist_place){ i->arg[0], addr, at }, valid,
+                        g.chunk);
     }
     return KILN_OK;
 }

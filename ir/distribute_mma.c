@@ -34,7 +34,11 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p,
     kn_ref row, col, chunk;
 
     wave = dist_ic(d, KN_OP_mul, wave, outer);
-    if (p->tr) {
+    if (l->kdiv != 1 && !l->lk) {
+        row = dist_int(d, at);
+        col = l->side == 'a' ? d->t : dist_ic(d, KN_OP_mul, d->q, 4);
+        col = dist_ic(d, KN_OP_mul, dist_i2(d, KN_OP_add, wave, col), 4);
+    } else if (p->tr) {
         uint32_t per = p->tr == 16 ? 4 : 2;
 
         row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->q, p->qstep),
@@ -96,7 +100,8 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
     const struct kn_lds *l = &d->in->lds[lds];
     struct kn_readplan p = kn_readplan(d->in, l);
     uint32_t dw = p.bytes > 4 ? p.bytes / 4 : 1;
-    uint32_t step = p.tr ? 0 : frag * 16 * kn_geometry(d->in, l).pitch;
+    uint32_t row = l->lk ? kn_geometry(d->in, l).pitch : 4;
+    uint32_t step = p.tr ? 0 : frag * 16 * row;
     uint8_t elem = l->elem == KN_T_f32 ? KN_T_f32 : KN_T_i32;
     kn_ref dst = reg_of(d, i->dst, frag, dist_vec(elem, dw * p.parts));
     kn_ref part[4];
@@ -268,21 +273,26 @@ expand_mma(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* Factor of the row times that of the column block, or of each column. */
+/* What the product of one K block is scaled by: the factor of the lane's row
+ * of A times those of its columns of B, one for all four in a 128-block. */
 static kn_ref
-block_factor(struct dist *d, kn_ref row, kn_ref col)
+block_factor(struct dist *d, const struct kn_ins *i, uint32_t x, uint32_t y)
 {
     struct kn_type t = acc_type(d);
+    kn_ref b = dist_tile(d, i->arg[3])->reg[y];
+    kn_ref a = i->arg[4] ? dist_tile(d, i->arg[4])->reg[x] : 0;
+    bool one = kn_val(d->out, b)->type.n == 1;
 
-    if (kn_val(d->out, col)->type.n == t.n)
-        return dist_op(d, KN_OP_fmul, t, dist_op(d, KN_OP_splat, t, row, 0),
-                       col);
-    row = dist_op(d, KN_OP_fmul, kn_vf32, row, col);
-    return dist_op(d, KN_OP_splat, t, row, 0);
+    if (a && one)
+        b = dist_op(d, KN_OP_fmul, kn_vf32, a, b);
+    if (one)
+        return dist_op(d, KN_OP_splat, t, b, 0);
+    if (!a)
+        return b;
+    return dist_op(d, KN_OP_fmul, t, dist_op(d, KN_OP_splat, t, a, 0), b);
 }
 
-/* mma.block: the product of this K block alone is scaled by one factor per
- * output row and column block or column, then added. */
+/* mma.block: the product of this K block alone is scaled, then added. */
 kiln_status
 expand_mmab(struct dist *d, const struct kn_ins *i)
 {
@@ -300,8 +310,7 @@ expand_mmab(struct dist *d, const struct kn_ins *i)
 
             dist_move(d, part_sum, kn_flt(d->out, 0));
             multiply(d, part_sum, i, x, y);
-            s = block_factor(d, dist_tile(d, i->arg[3])->reg[x],
-                             dist_tile(d, i->arg[4])->reg[y]);
+            s = block_factor(d, i, x, y);
             add = dist_add(d, KN_OP_fma, acc);
             add->arg[0] = part_sum;
             add->arg[1] = s;

@@ -14,6 +14,34 @@ div_up(uint32_t a, uint32_t b)
     return (a + b - 1) / b;
 }
 
+const struct kn_convert kn_converts[] = {
+#define CONVERT(from, to, up) { KN_T_##from, KN_T_##to, up },
+#include "convert.def"
+#undef CONVERT
+};
+const size_t kn_nconverts = sizeof kn_converts / sizeof *kn_converts;
+
+uint32_t
+kn_memory_bits(const struct kn_lds *l)
+{
+    return kn_elems[l->mem ? l->mem : l->elem].bits;
+}
+
+/* A converted tile's lane moves 16 elements at a time, or a short row's
+ * scales. */
+static struct kn_geom
+converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
+{
+    uint32_t threads = kn_waves(f) * 64;
+
+    g.run = l->kdiv == 1 ? 16 : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
+    g.mem = g.run * kn_memory_bits(l) / 8;
+    g.nchunks = l->rows * (l->cols / g.run);
+    g.steps = div_up(g.nchunks, threads);
+    g.bytes = g.steps * threads * g.run * kn_elems[l->elem].bits / 8;
+    return g;
+}
+
 struct kn_geom
 kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -31,11 +59,16 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     g.transpose = !l->gk && l->lk;
     g.cpr = g.pitch / g.chunk;
     g.nchunks = g.lrows * g.cpr;
+    g.mem = g.chunk;
+    if (l->mem && l->gk)
+        return converted(f, l, g);
     if (g.transpose) {
-        g.kb = 128 / bits;   /* a 16-byte run along K, or less of it when */
-        g.pb = 32 / bits;    /* that leaves threads without a block */
+        uint32_t mem = kn_memory_bits(l);
+
+        g.kb = 128 / mem;    /* a 16-byte run along K, or less of it when */
+        g.pb = 32 / mem;     /* that leaves threads without a block */
         while (l->rows / g.pb * (l->cols / g.kb) % threads &&
-               g.kb * bits > 32)
+               g.kb * mem > 32)
             g.kb /= 2;
         g.nchunks = l->rows / g.pb * (l->cols / g.kb);
         g.steps = div_up(g.nchunks, threads);
@@ -71,7 +104,9 @@ kn_fragment(const struct kn_fn *f, int side)
         r.bytes = m->k * bits / 8 / 4;
     } else {
         r.sub = 4u / m->regs_ab;
-        r.bytes = 16;
+        if (s->block && r.sub * m->k > s->block)
+            r.sub = s->block / m->k;
+        r.bytes = 4u * m->regs_ab * r.sub;
     }
     r.k = m->k * r.sub;
     r.ksteps = s->bk / r.k;

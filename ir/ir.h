@@ -128,7 +128,7 @@ struct kn_lds {
     const char *name;
     struct kn_loc at;
     uint8_t side;            /* 'a' or 'b' */
-    uint8_t elem;
+    uint8_t elem, mem;       /* type in LDS; in memory if another, else 0 */
     uint32_t rows, cols, slots;
     uint8_t gk, lk;          /* K contiguous in global memory / in LDS */
     uint32_t unit;           /* bytes per global load: 16, 4, 2, 1 */
@@ -140,9 +140,19 @@ struct kn_lds {
     uint32_t swz_s, swz_n, swz_t;
 };
 
+/* A type that is staged as another (convert.def). */
+struct kn_convert {
+    uint8_t from, to;
+    int8_t up;               /* staged as v * 2^-up */
+};
+extern const struct kn_convert kn_converts[];
+extern const size_t kn_nconverts;
+
 struct kn_shape {            /* the tile and its distribution over waves */
     uint32_t bm, bn, bk, wm, wn;
     int32_t mfma;            /* row of mfma.def */
+    uint32_t block;          /* K elements that share a scale which no matrix
+                              * instruction applies; 0: none */
     uint8_t ta, tb;          /* payload types */
 };
 
@@ -194,7 +204,11 @@ struct kn_geom {
     uint32_t bytes;          /* one slot, whole steps */
     bool transpose;          /* K-outer in memory, K-inner in LDS */
     uint32_t kb, pb;         /* transpose block: kb rows of K, pb outers */
+    uint32_t run;            /* converted: K elements a lane moves at a time */
+    uint32_t mem;            /* bytes of a lane's chunk (or run) in memory */
 };
+/* Bits of an element of the tile in memory. */
+uint32_t kn_memory_bits(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 uint32_t kn_waves(const struct kn_fn *f);
 uint64_t kn_lds_bytes(const struct kn_fn *f);

@@ -413,7 +413,8 @@ parse_shape(struct parser *p)
     struct kn_shape *s = &p->f->shape;
     const struct field fields[] = {
         { "bm", &s->bm, 4096 }, { "bn", &s->bn, 4096 }, { "bk", &s->bk, 4096 },
-        { "wm", &s->wm, 16 },   { "wn", &s->wn, 16 },   { NULL, NULL, 0 },
+        { "wm", &s->wm, 16 },   { "wn", &s->wn, 16 },
+        { "block", &s->block, 4096 }, { NULL, NULL, 0 },
     };
 
     while (!at_end(p)) {
@@ -482,6 +483,13 @@ parse_swizzle(struct parser *p, struct kn_lds *l)
 }
 
 static kiln_status
+parse_memory_type(struct parser *p, struct kn_lds *l)
+{
+    l->mem = (uint8_t)find_elem(word(p));
+    return l->mem ? KILN_OK : FAIL(p, "no such type");
+}
+
+static kiln_status
 parse_lds(struct parser *p)
 {
     struct kn_lds l = { .at = p->at, .kdiv = 1, .slots = 1, .unit = 16 };
@@ -507,6 +515,8 @@ parse_lds(struct parser *p)
             l.side = (uint8_t)word(p)[0];
         else if (!strcmp(name, "elem"))
             l.elem = (uint8_t)find_elem(word(p));
+        else if (!strcmp(name, "mem"))
+            KN_TRY(parse_memory_type(p, &l));
         else if (!strcmp(name, "swz"))
             KN_TRY(parse_swizzle(p, &l));
         else
@@ -514,6 +524,8 @@ parse_lds(struct parser *p)
     }
     if (!l.elem || (l.side != 'a' && l.side != 'b'))
         return FAIL(p, "an LDS tile needs side=a or side=b and elem=TYPE");
+    if (l.mem == l.elem)
+        l.mem = 0;           /* the same on both sides is no conversion */
     if (kn_find_lds(f, l.name) >= 0 || lookup(p, l.name))
         return FAIL(p, "%%%s is declared twice", l.name);
     l.gk = (uint8_t)gk;

@@ -108,6 +108,8 @@ print_lds(struct kn_buf *out, const struct kn_lds *l)
     kn_putf(out, "lds %%%s side=%c elem=%s rows=%u cols=%u slots=%u gk=%u "
             "lk=%u unit=%u", l->name, l->side, kn_elems[l->elem].text,
             l->rows, l->cols, l->slots, l->gk, l->lk, l->unit);
+    if (l->mem)
+        kn_putf(out, " mem=%s", kn_elems[l->mem].text);
     if (l->shift)
         kn_putf(out, " shift=%u", l->shift);
     if (l->kdiv != 1)
@@ -137,6 +139,8 @@ kn_print(const struct kn_fn *f, struct kn_buf *out)
         kn_putf(out, " ta=%s", kn_elems[s->ta].text);
     if (s->tb)
         kn_putf(out, " tb=%s", kn_elems[s->tb].text);
+    if (s->block)
+        kn_putf(out, " block=%u", s->block);
     kn_put(out, "\n");
     for (size_t i = 1; i < f->nval; i++)
         if (f->val[i].arg) {

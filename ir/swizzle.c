@@ -14,6 +14,11 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
     uint32_t bits = kn_elems[l->elem].bits;
     struct kn_readplan p = { .parts = 1 };
 
+    if (l->kdiv != 1 && !l->lk) {        /* factors of the rows of a lane: */
+        p.bytes = l->side == 'a' ? 4 : 16;  /* the accumulator's one row of A, */
+        p.kstep = fr.k / l->kdiv;           /* four of B (distribute_mma.c) */
+        return p;
+    }
     if (l->kdiv != 1) {                  /* a scale: one value a block */
         p.bytes = bits / 8;
         p.kstep = fr.k >= l->kdiv ? fr.k / l->kdiv * p.bytes : 0;
@@ -38,9 +43,9 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
         p.qstep = 24;
         p.pstep[1] = 12;
     } else {
-        p.parts = fr.bytes / 16;
-        p.bytes = 16;
-        p.qstep = 16;
+        p.bytes = fr.bytes < 16 ? fr.bytes : 16;
+        p.parts = fr.bytes / p.bytes;
+        p.qstep = p.bytes;
         p.pstep[1] = 64;
     }
     return p;

@@ -282,6 +282,9 @@ check_copy(const struct kn_fn *f, const struct kn_ins *i)
         return KILN_OK;
     l = &f->lds[KN_REF_LDS(i->arg[0])];
     g = kn_geometry(f, l);
+    if (l->mem)
+        return FAIL(f, i->at, "a direct copy cannot convert %%%s: use fetch "
+                    "and put", l->name);
     if (g.transpose)
         return FAIL(f, i->at, "a direct copy cannot transpose %%%s: use fetch "
                     "and put", l->name);
@@ -438,17 +441,38 @@ flow_block(const struct flow *w, size_t *at, bitset *s, bitset *exit_set,
 
 /* ---- declarations ---- */
 
+static bool
+is_convert(const struct kn_lds *l)
+{
+    for (size_t i = 0; i < kn_nconverts; i++)
+        if (kn_converts[i].from == l->mem && kn_converts[i].to == l->elem)
+            return true;
+    return false;
+}
+
 static kiln_status
 check_lds(const struct kn_fn *f, const struct kn_lds *l)
 {
-    uint32_t bits = kn_elems[l->elem].bits, threads = kn_waves(f) * 64;
+    uint32_t bits = kn_memory_bits(l), threads = kn_waves(f) * 64;
     struct kn_geom g;
 
     if (!l->rows || !l->cols || !l->slots || !l->kdiv)
         return FAIL(f, l->at, "%%%s needs rows, cols and slots", l->name);
     if (l->unit != 1 && l->unit != 2 && l->unit != 4 && l->unit != 16)
         return FAIL(f, l->at, "%%%s: unit is 1, 2, 4 or 16", l->name);
-    if (l->gk && !l->lk)
+    if (l->mem && !is_convert(l))
+        return FAIL(f, l->at, "%%%s: %s is not staged as %s", l->name,
+                    kn_elems[l->mem].text, kn_elems[l->elem].text);
+    if (l->mem && (l->panel || l->shuf))
+        return FAIL(f, l->at, "%%%s: what is converted is stored in plain "
+                    "rows", l->name);
+    if (l->mem && l->gk && (l->kdiv != 1) == l->lk)
+        return FAIL(f, l->at, "%%%s: converted scales are staged K-outer, "
+                    "operands K-contiguous", l->name);
+    if (l->mem && l->gk && l->kdiv == 1 && l->cols % 16)
+        return FAIL(f, l->at, "%%%s: 16 elements along K are converted at a "
+                    "time", l->name);
+    if (l->gk && !l->lk && !l->mem)
         return FAIL(f, l->at, "%%%s: a K-contiguous operand is staged "
                     "K-contiguous", l->name);
     if ((l->lk ? l->cols : l->rows) * bits % 8)
@@ -457,7 +481,7 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (!l->gk && bits < 8)
         return FAIL(f, l->at, "%%%s: %s cannot be staged from K-outer memory",
                     l->name, kn_elems[l->elem].text);
-    if (!l->lk && f->target != KILN_GFX950)
+    if (!l->lk && !l->mem && f->target != KILN_GFX950)
         return FAIL(f, l->at, "%%%s: %s has no transposing LDS read", l->name,
                     kiln_target_name(f->target));
     g = kn_geometry(f, l);
@@ -502,6 +526,9 @@ check_shape(const struct kn_fn *f)
         return FAIL(f, f->at, "a %u x %u tile cannot be shared by %u x %u "
                     "waves in %u x %u matrix instructions", s->bm, s->bn,
                     s->wm, s->wn, m->mi, m->mi);
+    if (s->block && (m->a == KN_T_b1 || s->block % m->k))
+        return FAIL(f, f->at, "block=%u is not made of whole %s", s->block,
+                    m->text);
     if (!s->bk || s->bk % kn_fragment(f, 'a').k)
         return FAIL(f, f->at, "bk=%u is no multiple of the %u K elements one "
                     "fragment spans", s->bk, kn_fragment(f, 'a').k);

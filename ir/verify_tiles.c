@@ -86,6 +86,10 @@ check_matrix(const struct tiles *w, const struct kn_ins *i)
     KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
     KN_TRY(need_side(w, i, 1, 'a', false));
     KN_TRY(need_side(w, i, 2, 'b', false));
+    if (i->op == KN_OP_mmab) {
+        KN_TRY(need_side(w, i, 3, 'b', true));
+        return need_side(w, i, 4, 'a', true);
+    }
     if (i->arg[3] && !i->arg[4])
         return FAIL(w->f, i->at, "mma takes the scales of both operands or "
                     "none");

@@ -84,7 +84,7 @@ has_scale(const kiln_problem *p)
     bool f8 = p->a == KILN_FP8 || p->a == KILN_BF8;
 
     if (num_is_mx(p->a))
-        return p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950;
+        return p->scale == KILN_SCALE_MX32;
     return p->scale == KILN_SCALE_NONE ||
            (p->scale <= KILN_SCALE_ROW && (f8 || p->a == KILN_I8)) ||
            (p->scale == KILN_SCALE_BLOCK128 && f8);

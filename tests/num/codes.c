@@ -1,0 +1,279 @@
+/* Every payload byte and every scale byte of the MX formats, NaN and infinity
+ * included, against the reference: as A and as B, each format with itself and
+ * with the others.
+ *
+ * usage: codes TARGET */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../gen/gen.h"
+#include "../../runtime/reference/reference.h"
+#include "../../runtime/sim/sim.h"
+
+enum { ROWS = 256, COLS = 16, K = 64, BLOCKS = K / 32 };
+
+/* One product, A [ROWS, K] and B [COLS, K], or the other way round. */
+struct product {
+    uint8_t a[ROWS * K], b[ROWS * K];
+    uint8_t sa[ROWS * BLOCKS], sb[ROWS * BLOCKS];
+    float got[ROWS * COLS];
+};
+
+struct codes {
+    struct kn_ctx c;
+    kiln_problem p;
+    struct kn_generated g;
+    struct kn_sim *sim;
+    struct kn_sim_code *code;
+    struct product *x;
+};
+
+static kiln_target target;
+
+/* ---- the launch --------------------------------------------------------- */
+
+static uint64_t
+place(struct codes *k, const void *bytes, size_t n)
+{
+    uint64_t at;
+
+    assert_int_equal(kn_sim_alloc(k->sim, n, bytes ? 0 : KN_MEM_OUTPUT, NULL,
+                                  NULL, &at), KILN_OK);
+    if (bytes)
+        assert_int_equal(kn_sim_write(k->sim, at, bytes, n), KILN_OK);
+    return at;
+}
+
+static void
+open_codes(struct codes *k, kiln_type a, kiln_type b, bool wide_a)
+{
+    memset(k, 0, sizeof *k);
+    kn_ctx_init(&k->c, NULL, NULL);
+    k->x = KN_NEW(&k->c, struct product, 1);
+    k->p = (kiln_problem){ .size = sizeof k->p, .target = target,
+                           .family = KILN_GEMM, .a = a, .b = b,
+                           .out = KILN_F32, .m = wide_a ? ROWS : COLS,
+                           .n = wide_a ? COLS : ROWS, .k = K };
+    if (kn_problem_normalise(&k->c, &k->p) ||
+        kn_generate(&k->c, &k->p, NULL, NULL, &k->g) ||
+        kn_sim_open(&k->c, target, &k->sim) ||
+        kn_sim_load(k->sim, k->g.name, k->g.co, k->g.size, &k->code))
+        fail_msg("%s x %s: %s", kiln_type_name(a), kiln_type_name(b),
+                 k->c.err.text);
+}
+
+static void
+close_codes(struct codes *k)
+{
+    kn_sim_close(k->sim);
+    kn_ctx_free(&k->c);
+}
+
+static void
+launch(struct codes *k)
+{
+    struct product *x = k->x;
+    struct kn_operands o = {
+        .a = place(k, x->a, sizeof x->a), .b = place(k, x->b, sizeof x->b),
+        .sa = place(k, x->sa, sizeof x->sa),
+        .sb = place(k, x->sb, sizeof x->sb),
+        .c = place(k, NULL, sizeof x->got),
+    };
+    struct kn_sim_result r = { 0 };
+    struct kn_plan plan;
+    struct kn_sim_launch l = { .code = k->code, .kernel = k->g.name,
+                               .select = { .all = true } };
+
+    assert_int_equal(kn_plan_launch(&k->c, &k->p, &k->g.cfg, &o, &plan), 0);
+    l.kernarg = plan.kernarg;
+    l.kernarg_size = plan.kernarg_size;
+    memcpy(l.grid, plan.grid, sizeof l.grid);
+    memcpy(l.block, plan.block, sizeof l.block);
+    assert_int_equal(kn_sim_run(k->sim, &l, &r), KILN_OK);
+    assert_int_equal(r.nfindings, 0);
+    assert_int_equal(kn_sim_read(k->sim, o.c, x->got, sizeof x->got), KILN_OK);
+}
+
+/* Every element as the reference has it: 1 ulp of f32, or the same NaN or
+ * infinity. */
+static void
+compare(struct codes *k, const char *what)
+{
+    struct product *x = k->x;
+    size_t n = ROWS * COLS;
+    struct kn_ref_rect rect = { 0, 0, k->p.m, k->p.n };
+    struct kn_ref_check check = { 0 };
+    double *value = KN_NEW(&k->c, double, n), *sum = KN_NEW(&k->c, double, n);
+    struct kn_ref_problem q = {
+        .target = target, .scale = KILN_SCALE_MX32,
+        .m = k->p.m, .n = k->p.n, .k = K,
+        .a = { .type = k->p.a, .data = x->a },
+        .b = { .type = k->p.b, .data = x->b },
+        .sa = { .type = k->p.a, .data = x->sa },
+        .sb = { .type = k->p.b, .data = x->sb }, .alpha = 1,
+    };
+    struct kn_ref_result r = { .target = target, .out = KILN_F32, .k = K,
+                               .got = x->got, .rect = rect, .value = value,
+                               .abssum = sum };
+
+    launch(k);
+    assert_int_equal(kn_ref_tile(&k->c, &q, &rect, value, sum), KILN_OK);
+    kn_ref_compare(&r, &check);
+    if (check.bad || check.elements != n)
+        fail_msg("%s, %s x %s on %s: %llu of %llu elements are bad, first "
+                 "[%lld, %lld] is %g, should be %g", what,
+                 kiln_type_name(k->p.a), kiln_type_name(k->p.b),
+                 kiln_target_name(target), (unsigned long long)check.bad,
+                 (unsigned long long)check.elements, (long long)check.bad_m,
+                 (long long)check.bad_n, check.bad_got, check.bad_want);
+}
+
+/* ---- data --------------------------------------------------------------- */
+
+static void
+put_code(uint8_t *row, unsigned bits, int k, uint32_t code)
+{
+    for (unsigned b = 0; b < bits; b++) {
+        unsigned at = (unsigned)k * bits + b;
+
+        row[at / 8] = (uint8_t)((row[at / 8] & ~(1u << at % 8)) |
+                                (code >> b & 1) << at % 8);
+    }
+}
+
+/* Row i has the code of value(i) in one place, zeros elsewhere: 0 * Inf would
+ * hide what is tested. */
+static void
+one_each(uint8_t *rows, kiln_type t, uint32_t (*code)(kiln_type t, int i))
+{
+    unsigned bits = kn_ref_type_bits(t), pitch = K * bits / 8;
+
+    memset(rows, 0, (size_t)ROWS * pitch);
+    for (int i = 0; i < ROWS; i++)
+        put_code(rows + (size_t)i * pitch, bits, i * 5 % K, code(t, i));
+}
+
+static void
+all(uint8_t *rows, kiln_type t, double value)
+{
+    unsigned bits = kn_ref_type_bits(t), pitch = K * bits / 8;
+
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < K; k++)
+            put_code(rows + (size_t)i * pitch, bits, k,
+                     kn_ref_encode(t, target, value));
+}
+
+static uint32_t
+any(kiln_type t, int i)
+{
+    return (uint32_t)i & ((1u << kn_ref_type_bits(t)) - 1);
+}
+
+static uint32_t
+one(kiln_type t, int i)
+{
+    (void)i;
+    return kn_ref_encode(t, target, 1);
+}
+
+static void
+payloads(struct codes *k, bool wide_a)
+{
+    struct product *x = k->x;
+
+    memset(x->sa, 127, sizeof x->sa);
+    memset(x->sb, 127, sizeof x->sb);
+    one_each(wide_a ? x->a : x->b, wide_a ? k->p.a : k->p.b, any);
+    all(wide_a ? x->b : x->a, wide_a ? k->p.b : k->p.a, 1.5);
+    compare(k, "payloads");
+}
+
+/* Scale byte i in row i, the other side's 127, and then one whose product with
+ * it is 1. */
+static void
+scales(struct codes *k, bool wide_a)
+{
+    struct product *x = k->x;
+    uint8_t *wide = wide_a ? x->sa : x->sb, *other = wide_a ? x->sb : x->sa;
+
+    for (int i = 0; i < ROWS * BLOCKS; i++)
+        wide[i] = (uint8_t)(i / BLOCKS);
+    memset(other, 127, sizeof x->sa);
+    one_each(wide_a ? x->a : x->b, wide_a ? k->p.a : k->p.b, one);
+    all(wide_a ? x->b : x->a, wide_a ? k->p.b : k->p.a, 1);
+    compare(k, "scales");
+    for (int j = 0; j < COLS * BLOCKS; j++)
+        other[j] = (uint8_t)(119 + j / BLOCKS);
+    for (int i = 0; i < ROWS * BLOCKS; i++)
+        wide[i] = (uint8_t)(8 + i / BLOCKS % 240);
+    compare(k, "pairs of scales");
+}
+
+static void
+try_pair(kiln_type a, kiln_type b)
+{
+    for (int wide_a = 0; wide_a < 2; wide_a++) {
+        struct codes k;
+
+        open_codes(&k, a, b, wide_a);
+        payloads(&k, wide_a);
+        scales(&k, wide_a);
+        close_codes(&k);
+    }
+}
+
+static void
+every_byte_of_every_format(void **state)
+{
+    (void)state;
+    for (int t = KILN_MXFP8; t < KILN_NTYPES; t++)
+        try_pair((kiln_type)t, (kiln_type)t);
+}
+
+static void
+every_byte_beside_e5m2(void **state)
+{
+    (void)state;
+    for (int t = KILN_MXFP8; t < KILN_NTYPES; t++)
+        if (t != KILN_MXBF8)
+            try_pair((kiln_type)t, KILN_MXBF8);
+}
+
+/* A wrong bit in any output is seen. */
+static void
+a_wrong_element_is_seen(void **state)
+{
+    double value[2] = { (double)NAN, 2 }, sum[2] = { 1, 2 };
+    float got[2] = { 1, 2 };
+    struct kn_ref_result r = { .target = target, .out = KILN_F32, .k = K,
+                               .got = got, .rect = { 0, 0, 1, 2 },
+                               .value = value, .abssum = sum };
+    struct kn_ref_check check = { 0 };
+
+    (void)state;
+    kn_ref_compare(&r, &check);
+    assert_int_equal(check.bad, 1);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_byte_of_every_format),
+        cmocka_unit_test(every_byte_beside_e5m2),
+        cmocka_unit_test(a_wrong_element_is_seen),
+    };
+
+    if (argc < 2)
+        return 2;
+    target = strcmp(argv[1], "gfx942") ? KILN_GFX950 : KILN_GFX942;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
