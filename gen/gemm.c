@@ -30,6 +30,13 @@ is_mx(kiln_type t)
     return kn_elems[payload(t)].mx >= 0 && t != KILN_FP8 && t != KILN_BF8;
 }
 
+/* A 16-bit A times an MX B: only B has scales. */
+static bool
+weight_only(const kiln_problem *p)
+{
+    return is_mx(p->b) && !is_mx(p->a);
+}
+
 bool
 kn_dequant(const kiln_problem *p)
 {
@@ -419,26 +426,29 @@ split_params(struct kn_ctx *c, const kiln_problem *p,
 }
 
 /* Regions that differ without scales, with each tile's, with several tiles'
- * at a time. */
+ * at a time, with those of B alone (a 16-bit A). */
 static void
 scaled_regions(const kiln_problem *p, const struct kn_config *g,
                struct kn_params *q)
 {
     static const struct {
-        const char *slot, *form[3];
+        const char *slot, *form[4];
     } forms[] = {
-        { "stage", { "stage_plain", "stage_scaled", "stage_super" } },
-        { "landed", { "landed_plain", "landed_scaled", "landed_super" } },
-        { "fetch", { "fetch_plain", "fetch_scaled", NULL } },
-        { "put", { "put_plain", "put_scaled", NULL } },
-        { "kept", { "kept_plain", "kept_scaled", NULL } },
-        { "feed", { "feed_plain", "feed_scaled", "feed_plain" } },
-        { "fed", { "fed_plain", "fed_scaled", "fed_super" } },
-        { "lead", { "lead_plain", "lead_mx", "lead_super" } },
-        { "ahead", { "ahead_plain", "ahead_mx", "ahead_super" } },
-        { "tail", { "tail_plain", "tail_scaled", "tail_super" } },
+        { "stage", { "stage_plain", "stage_scaled", "stage_super",
+                  "stage_scaledb" } },
+        { "landed", { "landed_plain", "landed_scaled", "landed_super", NULL } },
+        { "fetch", { "fetch_plain", "fetch_scaled", NULL, "fetch_scaledb" } },
+        { "put", { "put_plain", "put_scaled", NULL, "put_scaledb" } },
+        { "kept", { "kept_plain", "kept_scaled", NULL, "kept_scaledb" } },
+        { "feed", { "feed_plain", "feed_scaled", "feed_plain", NULL } },
+        { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
+        { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
+        { "ahead", { "ahead_plain", "ahead_mx", "ahead_super", NULL } },
+        { "tail", { "tail_plain", "tail_scaled", "tail_super",
+                  "tail_scaledb" } },
     };
-    int form = p->scale < KILN_SCALE_BLOCK128 ? 0 : kn_super(p, g) ? 2 : 1;
+    int form = p->scale < KILN_SCALE_BLOCK128 ? 0 : kn_super(p, g) ? 2
+             : weight_only(p) ? 3 : 1;
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         bool none = !strcmp(forms[i].slot, "tail") && !g->domain.ktail;
@@ -457,7 +467,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
         moe_regions(p, g, q);
     } else {
         region(q, "early", "");
-        region(q, "views", scaled ? "views_scaled" : "views_plain");
+        region(q, "views", !scaled ? "views_plain"
+                         : weight_only(p) ? "views_scaledb" : "views_scaled");
         region(q, "args", "");
         region(q, "finish", g->store == KN_STORE_LDS ? "finish_lds"
                                                      : "finish_plain");
@@ -481,7 +492,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                        : scaled ? "fill_b_scaled" : "fill_b_plain");
     region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     scaled_regions(p, g, q);
-    region(q, "compute", kn_dequant(p) ? "compute_block"
+    region(q, "compute", weight_only(p) ? "compute_blockb"
+                       : kn_dequant(p) ? "compute_block"
                        : p->scale == KILN_SCALE_MX32 ? "compute_mx"
                        : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
                                                          : "compute_plain");

@@ -31,7 +31,7 @@ kn_gemv_lacks(const kiln_problem *p)
 
     if (p->family != KILN_GEMM || p->layout != KILN_NT)
         return "is for one nt product";
-    if (!a->elem || !b->elem || a->bits != b->bits)
+    if (!a->elem || !b->elem || a->bits != b->bits || kn_dequant(p))
         return "has no arithmetic for these types";
     if (p->scale == KILN_SCALE_BLOCK128 || p->b_layout || p->scale_layout)
         return "has no block128 scales and no stored layouts";

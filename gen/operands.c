@@ -51,7 +51,8 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
                   ? p->n : div_up(p->n, 128), kb);
         break;
     case KILN_SCALE_MX32:
-        set_shape(&o[KN_OPND_SA], p->a, p->m, kb);
+        if (kn_ref_type_bits(p->a) < 16)
+            set_shape(&o[KN_OPND_SA], p->a, p->m, kb);
         set_shape(&o[KN_OPND_SB], p->b, p->n, kb);
         break;
     case KILN_SCALE_NONE:

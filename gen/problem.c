@@ -23,6 +23,13 @@ div_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* A 16-bit A times an MX B: only B has scales. */
+static bool
+weight_only(const kiln_problem *p)
+{
+    return types[p->b].mx && (p->a == KILN_BF16 || p->a == KILN_F16);
+}
+
 /* Bytes of the scales of `rows` rows of an operand, dense. */
 static int64_t
 scale_bytes(const kiln_problem *p, int64_t rows, int64_t pitch)
@@ -58,6 +65,8 @@ kn_pitches_of(const kiln_problem *p)
         r.sa = r.sb = div_up(p->k, 32);
     else if (p->scale == KILN_SCALE_BLOCK128)
         r.sa = r.sb = 4 * div_up(p->k, 128);
+    if (weight_only(p))
+        r.sa = 0;
     r.ta = p->stride_a ? run_bytes(p->a, p->stride_a)
                        : r.a * (p->layout == KILN_TN ? p->k : p->m);
     r.tb = p->stride_b ? run_bytes(p->b, p->stride_b) : r.b * brows;
@@ -124,10 +133,16 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16, f16 or "
                        "f32");
     }
-    if (types[p->a].mx != types[p->b].mx ||
-        (!types[p->a].mx && !f8 && p->a != p->b))
+    if (weight_only(p)) {
+        if (p->family == KILN_MOE || p->family == KILN_WGRAD)
+            return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A with an MX weight "
+                           "is for gemm, batched and grouped");
+    } else if (types[p->a].mx != types[p->b].mx ||
+               (!types[p->a].mx && !f8 && p->a != p->b)) {
         return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
-                       "mix fp8 with bf8, or MX types with each other", a, b);
+                       "mix fp8 with bf8, MX types with each other, or bf16 "
+                       "and f16 with an MX weight", a, b);
+    }
     if (p->a == KILN_F32 || p->a == KILN_I32)
         return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
                        "output type", a);
@@ -152,7 +167,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
 static kiln_status
 check_scale(struct kn_ctx *c, kiln_problem *p)
 {
-    bool mx = types[p->a].mx;
+    bool mx = types[p->b].mx;
     bool small = types[p->a].bits == 8 && !mx;
 
     if (mx && p->scale == KILN_SCALE_NONE)

@@ -96,7 +96,8 @@ typedef enum kiln_layout {
 /* NONE: no scale operand. TENSOR: f32 sa[1], sb[1]. ROW: f32 sa[M], sb[N].
  * BLOCK128: f32 sa[M, ceil(K/128)], sb[ceil(N/128), ceil(K/128)]; wgrad:
  * sb[N, ceil(K/128)], groups start at multiples of 128 rows.
- * MX32: E8M0 sa[M, ceil(K/32)], sb[N, ceil(K/32)], K innermost. */
+ * MX32: E8M0 sa[M, ceil(K/32)], sb[N, ceil(K/32)], K innermost; a bf16 or f16
+ * A has no sa. */
 #define KILN_SCALES(X) \
     X(SCALE_NONE, "none") \
     X(SCALE_TENSOR, "tensor") \

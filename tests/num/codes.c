@@ -17,11 +17,11 @@
 #include "../../runtime/reference/reference.h"
 #include "../../runtime/sim/sim.h"
 
-enum { ROWS = 256, COLS = 16, K = 64, BLOCKS = K / 32 };
+enum { ROWS = 256, COLS = 16, K = 64, BLOCKS = K / 32, BYTES = 2 };
 
 /* One product, A [ROWS, K] and B [COLS, K], or the other way round. */
 struct product {
-    uint8_t a[ROWS * K], b[ROWS * K];
+    uint8_t a[ROWS * K * BYTES], b[ROWS * K * BYTES];
     uint8_t sa[ROWS * BLOCKS], sb[ROWS * BLOCKS];
     float got[ROWS * COLS];
 };
@@ -111,12 +111,13 @@ compare(struct codes *k, const char *what)
     struct kn_ref_rect rect = { 0, 0, k->p.m, k->p.n };
     struct kn_ref_check check = { 0 };
     double *value = KN_NEW(&k->c, double, n), *sum = KN_NEW(&k->c, double, n);
+    bool mx_a = kn_ref_type_bits(k->p.a) < 16;
     struct kn_ref_problem q = {
         .target = target, .scale = KILN_SCALE_MX32,
         .m = k->p.m, .n = k->p.n, .k = K,
         .a = { .type = k->p.a, .data = x->a },
         .b = { .type = k->p.b, .data = x->b },
-        .sa = { .type = k->p.a, .data = x->sa },
+        .sa = { .type = k->p.a, .data = mx_a ? x->sa : NULL },
         .sb = { .type = k->p.b, .data = x->sb }, .alpha = 1,
     };
     struct kn_ref_result r = { .target = target, .out = KILN_F32, .k = K,
@@ -247,6 +248,24 @@ every_byte_beside_e5m2(void **state)
             try_pair((kiln_type)t, KILN_MXBF8);
 }
 
+/* A 16-bit A has no scales: B's are tested. */
+static void
+every_byte_of_a_weight(void **state)
+{
+    static const kiln_type wide[] = { KILN_BF16, KILN_F16 };
+
+    (void)state;
+    for (int w = 0; w < 2; w++)
+        for (int t = KILN_MXFP8; t < KILN_NTYPES; t++) {
+            struct codes k;
+
+            open_codes(&k, wide[w], (kiln_type)t, false);
+            payloads(&k, false);
+            scales(&k, false);
+            close_codes(&k);
+        }
+}
+
 /* A wrong bit in any output is seen. */
 static void
 a_wrong_element_is_seen(void **state)
@@ -269,6 +288,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_of_every_format),
         cmocka_unit_test(every_byte_beside_e5m2),
+        cmocka_unit_test(every_byte_of_a_weight),
         cmocka_unit_test(a_wrong_element_is_seen),
     };
 

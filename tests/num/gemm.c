@@ -90,7 +90,7 @@ static void
 add_kind(void *user, const kiln_problem *p)
 {
     struct num_variants *s = user;
-    bool mixed = num_is_mx(p->a) && p->a != p->b && !s->full;
+    bool mixed = num_is_mx(p->b) && p->a != p->b && !s->full;
 
     for (int d = 0; d < NUM_NCLASSES; d++)
         if (!mixed || d == NUM_WEAK || d == NUM_STRONG)

@@ -170,7 +170,7 @@ static void
 add_kind(void *user, const kiln_problem *p)
 {
     struct num_variants *s = user;
-    bool mixed = p->a != p->b && num_is_mx(p->a) &&
+    bool mixed = p->a != p->b && num_is_mx(p->b) &&
                  !(p->a == KILN_MXFP8 && p->b == KILN_MXFP4);
 
     if (mixed && !s->full)

@@ -103,7 +103,8 @@ shape_scales(struct run *r)
               p->family == KILN_WGRAD ? p->n : div_up(p->n, 128),
               div_up(p->k, 128));
     } else if (p->scale == KILN_SCALE_MX32) {
-        shape(r, NUM_SA, p->a, p->m, div_up(p->k, 32));
+        if (num_is_mx(p->a))
+            shape(r, NUM_SA, p->a, p->m, div_up(p->k, 32));
         shape(r, NUM_SB, p->b, p->n, div_up(p->k, 32));
     }
 }

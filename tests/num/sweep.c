@@ -61,7 +61,8 @@ static bool
 may_multiply(kiln_type a, kiln_type b)
 {
     if (num_is_mx(a) || num_is_mx(b))
-        return num_is_mx(a) && num_is_mx(b);
+        return num_is_mx(b) &&
+               (num_is_mx(a) || a == KILN_BF16 || a == KILN_F16);
     return a == b || ((a == KILN_FP8 || a == KILN_BF8) &&
                       (b == KILN_FP8 || b == KILN_BF8));
 }
@@ -71,6 +72,8 @@ has_layout(const kiln_problem *p)
 {
     bool whole = kn_ref_type_bits(p->a) >= 8 && kn_ref_type_bits(p->b) >= 8;
 
+    if (p->family == KILN_WGRAD && num_is_mx(p->a) != num_is_mx(p->b))
+        return false;
     if (p->family == KILN_WGRAD)
         return p->layout == (num_is_mx(p->a) ? KILN_NT : KILN_TN);
     if (p->family == KILN_GROUPED && p->layout == KILN_TN)
@@ -83,7 +86,7 @@ has_scale(const kiln_problem *p)
 {
     bool f8 = p->a == KILN_FP8 || p->a == KILN_BF8;
 
-    if (num_is_mx(p->a))
+    if (num_is_mx(p->b))
         return p->scale == KILN_SCALE_MX32;
     return p->scale == KILN_SCALE_NONE ||
            (p->scale <= KILN_SCALE_ROW && (f8 || p->a == KILN_I8)) ||
