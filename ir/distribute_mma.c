@@ -171,7 +171,7 @@ expand_read(struct dist *d, const struct kn_ins *i)
         *t = (struct dist_tile){ .kind = DT_FRAG, .lds = lds,
                                  .reg = KN_NEW(d->c, kn_ref, fr.count),
                                  .nreg = fr.count };
-    if (l->elem == KN_T_f32 && l->side == 'b' && !l->shift)
+    if (l->elem == KN_T_f32 && l->side == 'b' && !l->shift && l->lk)
         return read_columns(d, i, fr.count);
     if (!p.tr)
         for (uint32_t x = 0; x < p.parts; x++)
