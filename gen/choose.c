@@ -238,15 +238,17 @@ quantising_waves(const kiln_problem *p, struct kn_config *g)
 /* The time of the launch in units of its tiles' costs: rounds over the compute
  * units. moe's block is given: the largest tile that gives them all work, else
  * the one with the most workgroups. */
-static uint64_t
+static double
 launch_cost(const kiln_problem *p, const struct tile *t)
 {
     uint64_t n = workgroups(p, t), cus = kn_targets[p->target].cus;
 
     n = n ? n : 1;
+    if (p->family != KILN_MOE && !p->m && !p->n)
+        return t->cost;      /* a kernel for sizes to come */
     if (p->family == KILN_MOE)
-        return n >= cus ? 0 : cus - n;
-    return (n + cus - 1) / cus * t->bm * t->bn * t->cost;
+        return n >= cus ? 0 : (double)(cus - n);
+    return (double)((n + cus - 1) / cus) * t->bm * t->bn * t->cost;
 }
 
 static bool
@@ -256,12 +258,12 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     const struct tile *t = moe ? moe_tiles : tiles;
     size_t ntiles = moe ? sizeof moe_tiles / sizeof *moe_tiles
                         : sizeof tiles / sizeof *tiles;
-    uint64_t best = UINT64_MAX;
+    double best = 0;
     struct kn_config keep = *g;
 
     for (; ntiles--; t++) {
         struct kn_config try = *g;
-        uint64_t cost = launch_cost(p, t);
+        double cost = launch_cost(p, t);
 
         apply(&try, t);
         quantising_waves(p, &try);
@@ -270,7 +272,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             continue;
         if (moe && kn_quantises(p) && try.wm * try.wn < 2)
             continue;        /* LLVM drops the barriers of a single wave */
-        if ((found && cost >= best && (!moe || cost == 0 || cost > best)) ||
+        if ((found && cost >= best && (!moe || cost <= 0 || cost > best)) ||
             !shareable(&try) || !fit(c, p, &try))
             continue;
         best = cost;
