@@ -118,6 +118,18 @@ kn_grow(struct kn_ctx *c, void *old, size_t *cap, size_t need, size_t size)
     return p;
 }
 
+/* The end of a long path: the file's own name is what its reader needs. */
+static void
+record_file(kiln_error *e, const char *file)
+{
+    size_t n = strlen(file), room = sizeof e->file - 1;
+
+    if (n <= room)
+        snprintf(e->file, sizeof e->file, "%s", file);
+    else
+        snprintf(e->file, sizeof e->file, "...%s", file + n - (room - 3));
+}
+
 static kiln_status
 record(struct kn_ctx *c, kiln_status s, struct kn_loc at, const char *fmt,
        va_list ap)
@@ -127,7 +139,7 @@ record(struct kn_ctx *c, kiln_status s, struct kn_loc at, const char *fmt,
     c->err.status = s;
     c->err.line = at.line;
     c->err.col = at.col;
-    snprintf(c->err.file, sizeof c->err.file, "%s", at.file ? at.file : "");
+    record_file(&c->err, at.file ? at.file : "");
     vsnprintf(c->err.text, sizeof c->err.text, fmt, ap);
     return s;
 }

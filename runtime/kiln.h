@@ -38,7 +38,7 @@ typedef enum kiln_status {
 typedef struct kiln_error {
     kiln_status status;
     int line, col;
-    char file[96];
+    char file[96];           /* of a longer path "..." and its end */
     char text[256];
 } kiln_error;
 

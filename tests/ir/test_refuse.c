@@ -154,10 +154,28 @@ missing_case_is_seen(void **state)
     assert_true(uncovered("../../ir/verify.c", "bad_parse.txt", false) > 20);
 }
 
+/* A path longer than an error's room keeps its end, where the name is. */
+static void
+long_path_keeps_its_name(void **state)
+{
+    char path[160];
+    struct kit k;
+
+    (void)state;
+    memset(path, 'd', sizeof path);
+    strcpy(path + sizeof path - 10, "/name.tir");
+    kit_open(&k);
+    kn_fail_at(&k.c, KILN_BAD_INPUT, (struct kn_loc){ path, 3, 4 }, "no");
+    assert_memory_equal(k.c.err.file, "...dd", 5);
+    assert_string_equal(k.c.err.file + sizeof k.c.err.file - 10, "/name.tir");
+    kit_close(&k);
+}
+
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_path_keeps_its_name),
         cmocka_unit_test(parser_refuses),
         cmocka_unit_test(verifier_refuses),
         cmocka_unit_test(every_sentence_has_a_case),
