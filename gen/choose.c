@@ -67,9 +67,9 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
         acc += 16;
-    /* A transposed and converted: 5 more than there are (measured). */
-    if (kn_dequant(p) && p->layout == KILN_TN && acc > 128)
-        return 512;
+    /* A transposed as well as converted: as many more (measured). */
+    if (kn_dequant(p) && p->layout == KILN_TN)
+        acc += 12;
     return acc + ra + rb + stage;
 }
 

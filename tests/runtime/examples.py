@@ -16,10 +16,10 @@ SCRATCH = tempfile.mkdtemp(prefix="kiln-examples-")
 KILNC = os.path.join(BUILD, "kilnc")
 SHIM = os.path.join(BUILD, "libkilnhip.so")
 ENV = dict(os.environ, KILNC_CACHE_DIR=os.path.join(SCRATCH, "cache"))
-LIST = """family,m,n,k,a
-gemm,300,512,256,bf16
-gemm,4000,4096,512,bf16
-gemm,300,512,256,mxfp8
+LIST = """family,m,n,k,a,b_layout
+gemm,300,512,256,bf16,
+gemm,4000,4096,512,bf16,
+gemm,300,512,256,mxfp8,preshuffled
 """
 
 
@@ -97,7 +97,7 @@ def example_03_refuses_a_damaged_bundle():
 
 def pack_says_what_it_left_out():
     out = pack("lib.kpk", "--arch", "gfx942,gfx950")
-    return expect(out, "left out: row 3 for gfx942: gfx942 has no scaled",
+    return expect(out, "left out: row 3 for gfx942: a preshuffled MX operand",
                   "5 kernels for 6 rows")
 
 
