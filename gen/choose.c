@@ -68,7 +68,7 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
         acc += 16;
     /* A transposed as well as converted: as many more (measured). */
-    if (kn_dequant(p) && p->layout == KILN_TN)
+    if (kn_dequant(p) && p->layout == KILN_TN && p->target == KILN_GFX950)
         acc += 12;
     return acc + ra + rb + stage;
 }
