@@ -52,12 +52,7 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
 kiln_status
 kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli, kiln_family *out)
 {
-    static const char *const names[] = {
-#define X(id, text) text,
-        KILN_FAMILIES(X)
-#undef X
-    };
-    int i = kn_name_index(names, KILN_NFAMILIES, cli->pos[0]);
+    int i = kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]);
 
     if (i < 0)
         return kn_fail(c, KILN_BAD_INPUT,

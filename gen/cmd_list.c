@@ -2,26 +2,6 @@
 #include "json.h"
 #include "report.h"
 
-static const char *const families[] = {
-#define X(id, text) text,
-    KILN_FAMILIES(X)
-#undef X
-};
-static const char *const types[] = {
-#define X(id, text, bits, mx) text,
-    KILN_TYPES(X)
-#undef X
-};
-static const char *const layouts[] = {
-#define X(id, text) text,
-    KILN_LAYOUTS(X)
-#undef X
-};
-static const char *const scales[] = {
-#define X(id, text) text,
-    KILN_SCALES(X)
-#undef X
-};
 static const char *const targets[] = {
 #define X(id, text) text,
     KILN_TARGETS(X)
@@ -33,10 +13,10 @@ static const struct table {
     const char *const *row;
     int first, n;
 } tables[] = {
-    { "families", families, 0, 1 },
-    { "types", types, KILN_TYPE_NONE + 1, KILN_NTYPES },
-    { "layouts", layouts, 0, KILN_NLAYOUTS },
-    { "scales", scales, 0, KILN_NSCALES },
+    { "families", kn_family_names, 0, 1 },
+    { "types", kn_type_names, KILN_TYPE_NONE + 1, KILN_NTYPES },
+    { "layouts", kn_layout_names, 0, KILN_NLAYOUTS },
+    { "scales", kn_scale_names, 0, KILN_NSCALES },
     { "targets", targets, 0, KILN_NTARGETS - 1 },
 };
 

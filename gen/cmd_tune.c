@@ -51,21 +51,17 @@ static const char head[] = "arch,family,layout,a,b,out,scale,batch,n,k,m,"
 static double
 estimate(const kiln_problem *p, const struct kn_config *g)
 {
-    static const uint8_t bits[KILN_NTYPES] = {
-#define X(id, text, n, mx) [KILN_##id] = n,
-        KILN_TYPES(X)
-#undef X
-    };
     const struct kn_target_info *t = &kn_targets[p->target];
     double many = (double)(p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
     double rows = (double)((kn_tuning_rows(p) + g->bm - 1) / g->bm);
     double tiles = many * rows * (double)((p->n + g->bn - 1) / g->bn);
     double steps = (double)((p->k + g->bk - 1) / g->bk);
-    double bytes = (double)(g->bm * bits[p->a] + g->bn * bits[p->b]) * g->bk / 8;
+    double bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
+    double bytes = bits * g->bk / 8;
     double lds = bytes * g->stages, waves = g->wm * g->wn;
     double fit = lds > 0 ? (double)t->lds / lds : 8, per = 16 / waves;
     double resident = fit < per ? fit : per;
-    double macs = 2048.0 * 8 / bits[p->a];
+    double macs = 2048.0 * 8 / kn_type_bits[p->a];
     double pipes = waves < 4 ? waves / 4 : 1;
     double mfma = (double)g->bm * g->bn * g->bk / (macs * pipes);
     double wait = 900.0 / g->stages, clocks, rounds;
@@ -340,30 +336,15 @@ best_correct(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
 
 /* ---- the table ---------------------------------------------------------- */
 
-static const char *const families[] = {
-#define X(id, text) text,
-    KILN_FAMILIES(X)
-#undef X
-};
-static const char *const layouts[] = {
-#define X(id, text) text,
-    KILN_LAYOUTS(X)
-#undef X
-};
-static const char *const scales[] = {
-#define X(id, text) text,
-    KILN_SCALES(X)
-#undef X
-};
-
 static const char *
 key_of(struct tune *r, const kiln_problem *p)
 {
     struct kn_buf b = { .c = r->t->c };
 
     kn_putf(&b, "%s,%s,%s,%s,%s,%s,%s,", kiln_target_name(p->target),
-            families[p->family], layouts[p->layout], kiln_type_name(p->a),
-            kiln_type_name(p->b), kiln_type_name(p->out), scales[p->scale]);
+            kn_family_names[p->family], kn_layout_names[p->layout],
+            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
+            kn_scale_names[p->scale]);
     if (p->batch > 1)
         kn_putf(&b, "%lld", (long long)p->batch);
     kn_putf(&b, ",%lld,%lld,%s%lld,", (long long)p->n, (long long)p->k,

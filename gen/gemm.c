@@ -512,7 +512,6 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 static const char *
 kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
-    static const char *const layouts[] = { "nt", "nn", "tn" };
     static const char *const stages[] = {
 #define X(id, text) text,
         KILN_MOE_STAGES(X)
@@ -521,7 +520,8 @@ kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     struct kn_buf b = { .c = c };
 
     kn_putf(&b, "kiln_%s_%s_%s_%s_%s_%ux%ux%u", families[p->family].name,
-            p->family == KILN_MOE ? stages[p->stage] : layouts[p->layout],
+            p->family == KILN_MOE ? stages[p->stage]
+                                  : kn_layout_names[p->layout],
             kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
             g->bm, g->bn, g->bk);
     return b.s;

@@ -10,18 +10,6 @@ least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t
-bits_of(kiln_type t)
-{
-    static const uint8_t bits[KILN_NTYPES] = {
-#define X(id, text, n, mx) [KILN_##id] = n,
-        KILN_TYPES(X)
-#undef X
-    };
-
-    return bits[t];
-}
-
 /* A row is at most 1 GiB, and `rows` of them are within 31 bits. */
 static int64_t
 pitch(int64_t rows)
@@ -56,11 +44,11 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     l.ta = wgrad ? 8 * l.pa : l.tb;
     l.tb = wgrad ? 8 * l.pb : l.tb;
     l.tsa = p->family == KILN_GROUPED ? INT32_MAX : l.tc;
-    a = p->family == KILN_MOE ? INT32_MAX : 8 * l.pa / bits_of(p->a);
-    b = 8 * l.pb / bits_of(p->b);
+    a = p->family == KILN_MOE ? INT32_MAX : 8 * l.pa / kn_type_bits[p->a];
+    b = 8 * l.pb / kn_type_bits[p->b];
     *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);
     l.n = least(l.n, 8 * (p->family == KILN_MOE ? (int64_t)1 << 30 : l.pc) /
-                     bits_of(p->out));
+                     kn_type_bits[p->out]);
     *(nt ? &l.k : &l.n) = least(nt ? l.k : l.n, b);
     if (p->family == KILN_MOE)
         moe_limits(p, &l);

@@ -91,14 +91,13 @@ set_size(struct kn_ctx *c, struct kn_cli *cli, enum kn_flag_id id,
 static void
 set_layout(struct kn_cli *cli, kiln_layout layout)
 {
-    static const char *const names[] = { "nt", "nn", "tn" };
     const struct kn_value *a = &cli->v[KN_FLAG_a];
 
     if (layout == KILN_TN && a->seen && !strncmp(a->s, "mx", 2))
         layout = KILN_NT;
     if (!cli->v[KN_FLAG_layout].seen)
         cli->v[KN_FLAG_layout] = (struct kn_value){ .seen = true, .i = layout,
-                                                    .s = names[layout] };
+                                                    .s = kn_layout_names[layout] };
 }
 
 static kiln_status
@@ -137,13 +136,7 @@ set_experts(struct kn_ctx *c, struct kn_cli *cli, const struct kn_model *m)
 static bool
 names_family(const struct kn_cli *cli)
 {
-    static const char *const names[] = {
-#define X(id, text) text,
-        KILN_FAMILIES(X)
-#undef X
-    };
-
-    return kn_name_index(names, KILN_NFAMILIES, cli->pos[0]) >= 0;
+    return kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]) >= 0;
 }
 
 kiln_status

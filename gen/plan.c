@@ -59,18 +59,6 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
     return KILN_OK;
 }
 
-static int64_t
-run_bits(kiln_type t)
-{
-    static const uint8_t bits[KILN_NTYPES] = {
-#define X(id, text, n, mx) [KILN_##id] = n,
-        KILN_TYPES(X)
-#undef X
-    };
-
-    return bits[t];
-}
-
 /* Bytes of A's scales from one row to the next (place_grouped.tir). */
 static int64_t
 row_scale(const kiln_problem *p, int64_t pitch)
@@ -110,8 +98,8 @@ arguments(const kiln_problem *p)
     if (grouped || moe)      /* rows of A are found by their number */
         v.ta = 0;
     if (wgrad) {             /* bits from one K to the next (place_wgrad.tir) */
-        v.ta = nt ? run_bits(p->a) : 8 * t.a;
-        v.tb = nt ? run_bits(p->b) : 8 * t.b;
+        v.ta = nt ? kn_type_bits[p->a] : 8 * t.a;
+        v.tb = nt ? kn_type_bits[p->b] : 8 * t.b;
     }
     return v;
 }

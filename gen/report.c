@@ -12,31 +12,15 @@ static const char *const finding_names[] = {
 #undef X
 };
 
-static const char *const families[] = {
-#define X(id, text) text,
-    KILN_FAMILIES(X)
-#undef X
-};
-static const char *const layouts[] = {
-#define X(id, text) text,
-    KILN_LAYOUTS(X)
-#undef X
-};
-static const char *const scales[] = {
-#define X(id, text) text,
-    KILN_SCALES(X)
-#undef X
-};
-
 static void
 json_problem(struct kn_json *j, const kiln_problem *p)
 {
     kn_json_open(j, "problem", '{');
-    kn_json_str(j, "layout", layouts[p->layout]);
+    kn_json_str(j, "layout", kn_layout_names[p->layout]);
     kn_json_str(j, "a", kiln_type_name(p->a));
     kn_json_str(j, "b", kiln_type_name(p->b));
     kn_json_str(j, "out", kiln_type_name(p->out));
-    kn_json_str(j, "scale", scales[p->scale]);
+    kn_json_str(j, "scale", kn_scale_names[p->scale]);
     kn_json_bool(j, "bias", p->bias);
     kn_json_int(j, "beta", p->beta);
     kn_json_real(j, "alpha", (double)p->alpha);
@@ -72,8 +56,9 @@ void
 kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
 {
     kn_putf(t->text, "problem   %s %s, %s x %s -> %s, scale %s%s%s",
-            families[p->family], layouts[p->layout], kiln_type_name(p->a),
-            kiln_type_name(p->b), kiln_type_name(p->out), scales[p->scale],
+            kn_family_names[p->family], kn_layout_names[p->layout],
+            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
+            kn_scale_names[p->scale],
             p->bias ? ", bias" : "", p->beta ? ", beta 1" : "");
     if (p->alpha_set)
         kn_putf(t->text, ", alpha %g", (double)p->alpha);
@@ -81,7 +66,7 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
         kn_putf(t->text, ", M %" PRId64 " N %" PRId64 " K %" PRId64, p->m,
                 p->n, p->k);
     kn_putf(t->text, " for %s\n", kiln_target_name(p->target));
-    kn_json_str(j, "family", families[p->family]);
+    kn_json_str(j, "family", kn_family_names[p->family]);
     kn_json_str(j, "arch", kiln_target_name(p->target));
     json_problem(j, p);
     explain(t, j, p);

@@ -96,17 +96,6 @@ kn_results_open(struct kn_tool *t, const struct kn_worklist *list,
 
 /* ---- keys --------------------------------------------------------------- */
 
-static const char *const layouts[] = {
-#define X(id, text) text,
-    KILN_LAYOUTS(X)
-#undef X
-};
-static const char *const scales[] = {
-#define X(id, text) text,
-    KILN_SCALES(X)
-#undef X
-};
-
 /* Texts of what a problem leaves to its family; false if it is refused. */
 static bool
 normalise(struct kn_ctx *c, const struct kn_work *w, const char **value)
@@ -120,11 +109,11 @@ normalise(struct kn_ctx *c, const struct kn_work *w, const char **value)
     kn_cli_problem(cli, w->target, &p);
     if (kn_cli_family(c, cli, &p.family) || kn_problem_normalise(c, &p))
         return false;
-    value[KN_FLAG_layout] = layouts[p.layout];
+    value[KN_FLAG_layout] = kn_layout_names[p.layout];
     value[KN_FLAG_a] = kiln_type_name(p.a);
     value[KN_FLAG_b] = kiln_type_name(p.b);
     value[KN_FLAG_out] = kiln_type_name(p.out);
-    value[KN_FLAG_scale] = scales[p.scale];
+    value[KN_FLAG_scale] = kn_scale_names[p.scale];
     return true;
 }
 

@@ -114,12 +114,7 @@ generate(struct kn_tool *t, const char *word, struct kn_subject *s)
 kiln_status
 kn_subject_read(struct kn_tool *t, const char *word, struct kn_subject *s)
 {
-    static const char *const families[] = {
-#define X(id, text) text,
-        KILN_FAMILIES(X)
-#undef X
-    };
-    bool family = kn_name_index(families, KILN_NFAMILIES, word) >= 0;
+    bool family = kn_name_index(kn_family_names, KILN_NFAMILIES, word) >= 0;
 
     *s = (struct kn_subject){ .name = word };
     if (family && access(word, F_OK))

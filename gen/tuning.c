@@ -20,26 +20,6 @@ static const char *const names[NCOLUMNS] = {
     COLUMNS(X)
 #undef X
 };
-static const char *const families[] = {
-#define X(id, text) text,
-    KILN_FAMILIES(X)
-#undef X
-};
-static const char *const layouts[] = {
-#define X(id, text) text,
-    KILN_LAYOUTS(X)
-#undef X
-};
-static const char *const scales[] = {
-#define X(id, text) text,
-    KILN_SCALES(X)
-#undef X
-};
-static const char *const types[] = {
-#define X(id, text, bits, mx) text,
-    KILN_TYPES(X)
-#undef X
-};
 
 int64_t
 kn_tuning_rows(const kiln_problem *p)
@@ -98,18 +78,18 @@ complaint(struct kn_ctx *c, enum column col, const char *s)
     case C_arch:
         return is_target(s) ? NULL : "there is no such target";
     case C_family:
-        return kn_name_index(families, KILN_NFAMILIES, s) >= 0
+        return kn_name_index(kn_family_names, KILN_NFAMILIES, s) >= 0
                ? NULL : "there is no such family";
     case C_layout:
-        return kn_name_index(layouts, KILN_NLAYOUTS, s) >= 0
+        return kn_name_index(kn_layout_names, KILN_NLAYOUTS, s) >= 0
                ? NULL : "there is no such layout";
     case C_scale:
-        return kn_name_index(scales, KILN_NSCALES, s) >= 0
+        return kn_name_index(kn_scale_names, KILN_NSCALES, s) >= 0
                ? NULL : "there are no such scales";
     case C_a:
     case C_b:
     case C_out:
-        return kn_name_index(types, KILN_NTYPES, s) > 0
+        return kn_name_index(kn_type_names, KILN_NTYPES, s) > 0
                ? NULL : "there is no such type";
     case C_batch:
     case C_n:
@@ -259,12 +239,12 @@ static void
 describe(struct search *s, const kiln_problem *p)
 {
     s->want[C_arch] = kiln_target_name(p->target);
-    s->want[C_family] = families[p->family];
-    s->want[C_layout] = layouts[p->layout];
+    s->want[C_family] = kn_family_names[p->family];
+    s->want[C_layout] = kn_layout_names[p->layout];
     s->want[C_a] = kiln_type_name(p->a);
     s->want[C_b] = kiln_type_name(p->b);
     s->want[C_out] = kiln_type_name(p->out);
-    s->want[C_scale] = scales[p->scale];
+    s->want[C_scale] = kn_scale_names[p->scale];
     s->size[C_batch] = p->batch > 1 ? p->batch : 1;
     s->size[C_n] = p->n;
     s->size[C_k] = p->k;
@@ -277,7 +257,8 @@ search_shipped(struct search *s, const kiln_problem *p)
 {
     struct kn_buf name = { .c = s->c };
 
-    kn_putf(&name, "%s-%s", kiln_target_name(p->target), families[p->family]);
+    kn_putf(&name, "%s-%s", kiln_target_name(p->target),
+            kn_family_names[p->family]);
     for (const struct kn_text *x = kn_tuned_tables; x->name; x++)
         if (!strcmp(x->name, name.s)) {
             struct kn_csv *t = KN_NEW(s->c, struct kn_csv, 1);

@@ -6,12 +6,6 @@
 #include "../runtime/file.h"
 #include "progress.h"
 
-static const char *const families[] = {
-#define X(id, text) text,
-    KILN_FAMILIES(X)
-#undef X
-};
-
 /* Whether a column is this flag: dashes and underscores are alike. */
 static bool
 names_flag(const char *column, const char *flag)
@@ -69,7 +63,7 @@ set_field(struct source *s, size_t row, int col, struct kn_work *w)
         return KILN_OK;
     if (!strcmp(name, "family")) {
         w->family = text;
-        if (kn_name_index(families, KILN_NFAMILIES, text) < 0)
+        if (kn_name_index(kn_family_names, KILN_NFAMILIES, text) < 0)
             return kn_csv_fail(s->t->c, &s->csv, row, col,
                                "there is no such family");
         return KILN_OK;
@@ -173,7 +167,7 @@ open_source(struct kn_tool *t, struct source *s)
         KN_TRY(kn_tool_place(t, &place));
         s->target = s->only = place.target;
     }
-    if (kn_name_index(families, KILN_NFAMILIES, cli->pos[0]) >= 0)
+    if (kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]) >= 0)
         s->family = cli->pos[i++];
     if (i < cli->npos)
         return read_list(t, cli->pos[i], &s->csv);

@@ -221,16 +221,22 @@ kiln_status_name(kiln_status s)
     return "?";
 }
 
+#define X(id, text) text,
+const char *const kn_family_names[] = { KILN_FAMILIES(X) };
+const char *const kn_layout_names[] = { KILN_LAYOUTS(X) };
+const char *const kn_scale_names[] = { KILN_SCALES(X) };
+#undef X
+#define X(id, text, bits, mx) text,
+const char *const kn_type_names[] = { KILN_TYPES(X) };
+#undef X
+#define X(id, text, bits, mx) bits,
+const uint8_t kn_type_bits[] = { KILN_TYPES(X) };
+#undef X
+
 const char *
 kiln_type_name(kiln_type t)
 {
-    static const char *const names[] = {
-#define X(id, text, bits, mx) text,
-        KILN_TYPES(X)
-#undef X
-    };
-
-    return t < KILN_NTYPES ? names[t] : "?";
+    return t < KILN_NTYPES ? kn_type_names[t] : "?";
 }
 
 const char *

@@ -83,4 +83,11 @@ void kn_putf(struct kn_buf *b, const char *fmt, ...)
 /* Index of `s` in a table of n names, -1 if absent. */
 int kn_name_index(const char *const *names, int n, const char *s);
 
+/* The vocabulary of kiln.h as users write it, and bits of one element. */
+extern const char *const kn_family_names[KILN_NFAMILIES];
+extern const char *const kn_layout_names[KILN_NLAYOUTS];
+extern const char *const kn_scale_names[KILN_NSCALES];
+extern const char *const kn_type_names[KILN_NTYPES];
+extern const uint8_t kn_type_bits[KILN_NTYPES];
+
 #endif

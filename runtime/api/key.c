@@ -10,32 +10,16 @@ _Static_assert(offsetof(kiln_problem, m) == 48 &&
                sizeof ((kiln_problem *)0)->reserved == 3,
                "a field was added to the kernel part");
 
-static const char *const families[] = {
-#define X(id, text) text,
-    KILN_FAMILIES(X)
-#undef X
-};
-static const char *const layouts[] = {
-#define X(id, text) text,
-    KILN_LAYOUTS(X)
-#undef X
-};
-static const char *const scales[] = {
-#define X(id, text) text,
-    KILN_SCALES(X)
-#undef X
-};
-
 const char *
 kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
 {
     struct kn_buf b = { .c = c };
 
     kn_putf(&b, "family=%s target=%s layout=%s a=%s b=%s out=%s scale=%s "
-            "bias=%u beta=%u alpha=%u", families[p->family],
-            kiln_target_name(p->target), layouts[p->layout],
+            "bias=%u beta=%u alpha=%u", kn_family_names[p->family],
+            kiln_target_name(p->target), kn_layout_names[p->layout],
             kiln_type_name(p->a), kiln_type_name(p->b),
-            kiln_type_name(p->out), scales[p->scale], p->bias, p->beta,
+            kiln_type_name(p->out), kn_scale_names[p->scale], p->bias, p->beta,
             p->alpha_set);
     if (p->family == KILN_MOE)
         kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u "

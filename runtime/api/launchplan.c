@@ -65,11 +65,6 @@ marker(int operand)
 static uint8_t
 align_of(const kiln_kernel *k, int operand)
 {
-    static const uint8_t bits[KILN_NTYPES] = {
-#define X(id, text, n, mx) [KILN_##id] = n,
-        KILN_TYPES(X)
-#undef X
-    };
     const struct kn_domain *d = &k->config.domain;
     bool f32_scale = k->problem.scale != KILN_SCALE_MX32;
 
@@ -79,7 +74,7 @@ align_of(const kiln_kernel *k, int operand)
     case KILN_ARG_B:
         return d->align_b;
     case KILN_ARG_C:
-        return (uint8_t)(d->vec * bits[k->problem.out] / 8);
+        return (uint8_t)(d->vec * kn_type_bits[k->problem.out] / 8);
     case KILN_ARG_SA:
         return f32_scale && d->align_sa < 4 ? 4 : d->align_sa;
     case KILN_ARG_SB:

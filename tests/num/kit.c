@@ -686,28 +686,14 @@ static void
 describe(const struct num_kernel *k, const struct num_job *j,
          struct kn_buf *b)
 {
-    static const char *const family[] = {
-#define X(id, text) text,
-        KILN_FAMILIES(X)
-#undef X
-    };
-    static const char *const layout[] = {
-#define X(id, text) text,
-        KILN_LAYOUTS(X)
-#undef X
-    };
-    static const char *const scale[] = {
-#define X(id, text) text,
-        KILN_SCALES(X)
-#undef X
-    };
     const kiln_problem *p = &k->p;
     const struct kn_config *g = &k->g.cfg;
 
     kn_putf(b, "run %s --device sim:%s --layout %s --a %s --b %s --out %s "
-            "--scale %s", family[p->family], kiln_target_name(p->target),
-            layout[p->layout], kiln_type_name(p->a), kiln_type_name(p->b),
-            kiln_type_name(p->out), scale[p->scale]);
+            "--scale %s", kn_family_names[p->family],
+            kiln_target_name(p->target), kn_layout_names[p->layout],
+            kiln_type_name(p->a), kiln_type_name(p->b),
+            kiln_type_name(p->out), kn_scale_names[p->scale]);
     if (p->bias)
         kn_put(b, " --epilogue bias");
     if (p->beta)

@@ -32,21 +32,6 @@ static const char *const launches[KILN_NFAMILIES] = {
     LAUNCHES(X)
 #undef X
 };
-static const char *const families[] = {
-#define X(id, text) text,
-    KILN_FAMILIES(X)
-#undef X
-};
-static const char *const layouts[] = {
-#define X(id, text) text,
-    KILN_LAYOUTS(X)
-#undef X
-};
-static const char *const scales[] = {
-#define X(id, text) text,
-    KILN_SCALES(X)
-#undef X
-};
 
 enum outcome { CHECKED, REFUSED, MISSING, WRONG };
 
@@ -105,9 +90,10 @@ run_cell(const kiln_problem *p)
     kiln_status s;
 
     snprintf(line, sizeof line, "kilnc run %s --device sim:%s --layout %s "
-             "--a %s --b %s --scale %s %s", families[p->family],
-             kiln_target_name(p->target), layouts[p->layout],
-             kiln_type_name(p->a), kiln_type_name(p->b), scales[p->scale],
+             "--a %s --b %s --scale %s %s", kn_family_names[p->family],
+             kiln_target_name(p->target), kn_layout_names[p->layout],
+             kiln_type_name(p->a), kiln_type_name(p->b),
+             kn_scale_names[p->scale],
              launches[p->family]);
     kn_ctx_init(&c, NULL, NULL);
     s = run_line(&c, line);
@@ -172,7 +158,7 @@ put_row(struct page *g, kiln_problem *p)
         return;
     }
     kn_putf(&g->text, "| %s x %s, %s |", kiln_type_name(p->a),
-            kiln_type_name(p->b), scales[p->scale]);
+            kiln_type_name(p->b), kn_scale_names[p->scale]);
     for (int i = 0; i < NCOLUMNS; i++)
         put_cell(g, &cell[i]);
     kn_put(&g->text, "\n");
@@ -196,8 +182,9 @@ put_family(struct page *g, kiln_family family)
 {
     kiln_problem p = { .family = family };
 
-    kn_putf(&g->text, "\n## %s\n\n`kilnc run %s %s`\n\n", families[family],
-            families[family], launches[family]);
+    kn_putf(&g->text, "\n## %s\n\n`kilnc run %s %s`\n\n",
+            kn_family_names[family],
+            kn_family_names[family], launches[family]);
     kn_put(&g->text, "| types, scale | gfx950 nt | nn | tn | gfx942 nt | nn "
                      "| tn |\n|---|---|---|---|---|---|---|\n");
     for (int a = KILN_F16; a < KILN_NTYPES; a++)
