@@ -62,16 +62,6 @@ kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli, kiln_family *out)
     return KILN_OK;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t
-mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* One workgroup of each of k equal parts, the first and the last always. */
 static void
 sample(uint64_t *ids, uint64_t k, uint64_t total, uint64_t seed)
@@ -79,7 +69,7 @@ sample(uint64_t *ids, uint64_t k, uint64_t total, uint64_t seed)
     for (uint64_t i = 0; i < k; i++) {
         uint64_t lo = i * (total / k) + i * (total % k) / k;
         uint64_t hi = (i + 1) * (total / k) + (i + 1) * (total % k) / k;
-        ids[i] = lo + mix(seed + i) % (hi - lo);
+        ids[i] = lo + kn_mix(seed + i) % (hi - lo);
     }
     if (k > 1) {
         ids[0] = 0;

@@ -409,31 +409,6 @@ check_written(struct run *r)
 /* ---- report ------------------------------------------------------------- */
 
 static void
-report_check(struct run *r, struct kn_json *j)
-{
-    const struct kn_ref_check *k = &r->check;
-    struct kn_buf *b = r->t->text;
-
-    if (k->bad)
-        kn_putf(b, "check     WRONG: %" PRIu64 " of %" PRIu64 " elements are "
-                "bad, first [%" PRId64 ", %" PRId64 "] is %g, should be %g",
-                k->bad, k->elements, k->bad_m, k->bad_n, k->bad_got,
-                k->bad_want);
-    else
-        kn_putf(b, "check     ok: %" PRIu64 " elements", k->elements);
-    kn_putf(b, "; max error %.3g absolute, %.3g relative, worst tile %.3g\n",
-            k->max_abs, k->max_rel, k->max_tile_rel);
-    kn_json_open(j, "check", '{');
-    kn_json_bool(j, "ok", !k->bad);
-    kn_json_real(j, "max_abs", k->max_abs);
-    kn_json_real(j, "max_rel", k->max_rel);
-    kn_json_real(j, "max_tile_rel", k->max_tile_rel);
-    kn_json_uint(j, "bad", k->bad);
-    kn_json_uint(j, "elements", k->elements);
-    kn_json_close(j, '}');
-}
-
-static void
 report_measured(struct run *r, struct kn_json *j)
 {
     const struct kn_hip_run *h = &r->hip;
@@ -520,7 +495,7 @@ run_on_device(struct run *r, struct kn_json *j)
         check_written(r);
     }
     KN_TRY(write_output(r));
-    report_check(r, j);
+    kn_report_check(r->t, j, &r->check, true);
     if (r->place.hip)
         report_measured(r, j);
     else

@@ -9,14 +9,6 @@
 #include "layout.h"
 #include "predict.h"
 
-static void
-fill_zero(void *user, uint64_t offset, void *dst, size_t size)
-{
-    (void)user;
-    (void)offset;
-    memset(dst, 0, size);
-}
-
 /* ---- operands ---- */
 
 static void
@@ -117,7 +109,7 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     s->out_row = (uint64_t)s->p.n * kn_ref_type_bits(s->p.out) / 8;
     s->out_size = (uint64_t)rows * s->out_row;
     return kn_sim_alloc(m->sim, s->out_size ? s->out_size : 1, KN_MEM_OUTPUT,
-                        s->p.atomic ? fill_zero : NULL, NULL, &s->out);
+                        s->p.atomic ? kn_sim_zeros : NULL, NULL, &s->out);
 }
 
 /* ---- one launch ---- */
@@ -431,30 +423,6 @@ check_part(struct moe_run *m, struct moe_part *s)
 
 /* ---- report ---- */
 
-static void
-report_check(struct moe_run *m, const struct moe_part *s, struct kn_json *j)
-{
-    const struct kn_ref_check *k = &s->check;
-    struct kn_buf *b = m->t->text;
-
-    if (k->bad)
-        kn_putf(b, "check     WRONG: %" PRIu64 " of %" PRIu64 " elements are "
-                "bad, the first is %g, should be %g", k->bad, k->elements,
-                k->bad_got, k->bad_want);
-    else
-        kn_putf(b, "check     ok: %" PRIu64 " elements", k->elements);
-    kn_putf(b, "; max error %.3g absolute, %.3g relative, worst tile %.3g\n",
-            k->max_abs, k->max_rel, k->max_tile_rel);
-    kn_json_open(j, "check", '{');
-    kn_json_bool(j, "ok", !k->bad);
-    kn_json_real(j, "max_abs", k->max_abs);
-    kn_json_real(j, "max_rel", k->max_rel);
-    kn_json_real(j, "max_tile_rel", k->max_tile_rel);
-    kn_json_uint(j, "bad", k->bad);
-    kn_json_uint(j, "elements", k->elements);
-    kn_json_close(j, '}');
-}
-
 kiln_status
 moe_run_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
 {
@@ -462,7 +430,7 @@ moe_run_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
     KN_TRY(alloc_part(m, s));
     KN_TRY(launch(m, s));
     KN_TRY(check_part(m, s));
-    report_check(m, s, j);
+    kn_report_check(m->t, j, &s->check, false);
     kn_report_run(m->t, j, &s->result);
     m->wrong |= s->check.bad || s->result.nfindings;
     return KILN_OK;

@@ -95,29 +95,6 @@ kn_pick_mfma(const kiln_problem *p)
     return -1;
 }
 
-static void
-set(struct kn_params *q, const char *name, const char *value)
-{
-    q->name[q->n] = name;
-    q->value[q->n++] = value;
-}
-
-static void
-set_int(struct kn_ctx *c, struct kn_params *q, const char *name, int64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%lld", (long long)v);
-    set(q, name, kn_strdup(c, text));
-}
-
-static void
-region(struct kn_params *q, const char *slot, const char *name)
-{
-    q->slot[q->nregions] = slot;
-    q->region[q->nregions++] = name;
-}
-
 /* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
  * the target to have them; everything else goes through registers. */
 bool
@@ -130,7 +107,8 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
         scale = 4;
     if (p->scale_layout)
         scale = 16;
-    return wide && !kn_dequant(p) && g->domain.align_a == 16 && g->domain.align_b == 16 &&
+    return wide && !kn_dequant(p) && g->domain.align_a == 16 &&
+           g->domain.align_b == 16 &&
            g->domain.align_sa >= scale && g->domain.align_sb >= scale;
 }
 
@@ -157,18 +135,18 @@ operand_params(struct kn_ctx *c, const kiln_problem *p,
     uint32_t a = kn_elems[stored(p, p->a)].bits;
     uint32_t b = kn_elems[stored(p, p->b)].bits;
 
-    set(q, "TA", kn_elems[staged(p, p->a)].text);
-    set(q, "TB", kn_elems[staged(p, p->b)].text);
-    set(q, "MEMA", kn_elems[stored(p, p->a)].text);
-    set(q, "MEMB", kn_elems[stored(p, p->b)].text);
-    set(q, "TC", kn_elems[payload(p->out)].text);
-    set_int(c, q, "GKA", gka);
-    set_int(c, q, "GKB", gkb);
-    set_int(c, q, "LKA", lka);
-    set_int(c, q, "LKB", lkb);
-    set_int(c, q, "PANEL", p->b_layout);
-    set_int(c, q, "UNITA", unit(g->domain.align_a, !gka && lka, a));
-    set_int(c, q, "UNITB", unit(g->domain.align_b, !gkb && lkb, b));
+    kn_set(q, "TA", kn_elems[staged(p, p->a)].text);
+    kn_set(q, "TB", kn_elems[staged(p, p->b)].text);
+    kn_set(q, "MEMA", kn_elems[stored(p, p->a)].text);
+    kn_set(q, "MEMB", kn_elems[stored(p, p->b)].text);
+    kn_set(q, "TC", kn_elems[payload(p->out)].text);
+    kn_set_int(c, q, "GKA", gka);
+    kn_set_int(c, q, "GKB", gkb);
+    kn_set_int(c, q, "LKA", lka);
+    kn_set_int(c, q, "LKB", lkb);
+    kn_set_int(c, q, "PANEL", p->b_layout);
+    kn_set_int(c, q, "UNITA", unit(g->domain.align_a, !gka && lka, a));
+    kn_set_int(c, q, "UNITB", unit(g->domain.align_b, !gkb && lkb, b));
 }
 
 static void
@@ -177,18 +155,20 @@ scale_params(struct kn_ctx *c, const kiln_problem *p,
 {
     bool mx = p->scale == KILN_SCALE_MX32, dequant = kn_dequant(p);
 
-    set(q, "TS", mx && !dequant ? "e8m0" : "f32");
-    set(q, "MEMS", mx ? "e8m0" : "f32");
-    set_int(c, q, "LKS", !dequant);
-    set_int(c, q, "BLOCK", dequant ? 32 : 0);
-    set_int(c, q, "KDIV", mx ? 32 : 128);
-    set_int(c, q, "BKS", g->bk / (mx ? 32 : 128));
-    set_int(c, q, "SHIFTB", mx || p->family == KILN_WGRAD ? 0 : 7);
-    set_int(c, q, "SHUF", p->scale_layout);
-    set_int(c, q, "BMS", p->scale_layout && g->bm < 32 ? 32 : g->bm);
+    kn_set(q, "TS", mx && !dequant ? "e8m0" : "f32");
+    kn_set(q, "MEMS", mx ? "e8m0" : "f32");
+    kn_set_int(c, q, "LKS", !dequant);
+    kn_set_int(c, q, "BLOCK", dequant ? 32 : 0);
+    kn_set_int(c, q, "KDIV", mx ? 32 : 128);
+    kn_set_int(c, q, "BKS", g->bk / (mx ? 32 : 128));
+    kn_set_int(c, q, "SHIFTB", mx || p->family == KILN_WGRAD ? 0 : 7);
+    kn_set_int(c, q, "SHUF", p->scale_layout);
+    kn_set_int(c, q, "BMS", p->scale_layout && g->bm < 32 ? 32 : g->bm);
     /* f32 scales are aligned to themselves whatever the class says. */
-    set_int(c, q, "UNITSA", mx || g->domain.align_sa > 4 ? g->domain.align_sa : 4);
-    set_int(c, q, "UNITSB", mx || g->domain.align_sb > 4 ? g->domain.align_sb : 4);
+    kn_set_int(c, q, "UNITSA",
+               mx || g->domain.align_sa > 4 ? g->domain.align_sa : 4);
+    kn_set_int(c, q, "UNITSB",
+               mx || g->domain.align_sb > 4 ? g->domain.align_sb : 4);
 }
 
 static int
@@ -209,29 +189,29 @@ unscale_param(struct kn_ctx *c, const kiln_problem *p, struct kn_params *q)
     struct kn_buf b = { .c = c };
 
     kn_putf(&b, "%lld.0", 1LL << up);
-    set(q, "UNSCALE", b.s);
+    kn_set(q, "UNSCALE", b.s);
     return up != 0;
 }
 
 static void
 tile_params(struct kn_ctx *c, const struct kn_config *g, struct kn_params *q)
 {
-    set_int(c, q, "BM", g->bm);
-    set_int(c, q, "BN", g->bn);
-    set_int(c, q, "BK", g->bk);
-    set_int(c, q, "BM_1", (int64_t)g->bm - 1);
-    set_int(c, q, "BN_1", (int64_t)g->bn - 1);
-    set_int(c, q, "BK_1", (int64_t)g->bk - 1);
-    set_int(c, q, "WM", g->wm);
-    set_int(c, q, "WN", g->wn);
-    set_int(c, q, "XCD", g->xcd);
-    set_int(c, q, "GROUP_M", g->group_m);
-    set_int(c, q, "GROUP_N", g->group_n);
-    set_int(c, q, "RUN", g->xcd_run);
-    set_int(c, q, "ROUND", (int64_t)g->xcd_run * g->xcd);
-    set_int(c, q, "CUS", g->cus);
-    set_int(c, q, "VEC", g->domain.vec);
-    set_int(c, q, "NTB", g->nt_b);
+    kn_set_int(c, q, "BM", g->bm);
+    kn_set_int(c, q, "BN", g->bn);
+    kn_set_int(c, q, "BK", g->bk);
+    kn_set_int(c, q, "BM_1", (int64_t)g->bm - 1);
+    kn_set_int(c, q, "BN_1", (int64_t)g->bn - 1);
+    kn_set_int(c, q, "BK_1", (int64_t)g->bk - 1);
+    kn_set_int(c, q, "WM", g->wm);
+    kn_set_int(c, q, "WN", g->wn);
+    kn_set_int(c, q, "XCD", g->xcd);
+    kn_set_int(c, q, "GROUP_M", g->group_m);
+    kn_set_int(c, q, "GROUP_N", g->group_n);
+    kn_set_int(c, q, "RUN", g->xcd_run);
+    kn_set_int(c, q, "ROUND", (int64_t)g->xcd_run * g->xcd);
+    kn_set_int(c, q, "CUS", g->cus);
+    kn_set_int(c, q, "VEC", g->domain.vec);
+    kn_set_int(c, q, "NTB", g->nt_b);
 }
 
 /* The shape domain: the kernel declares how large its arguments may be. */
@@ -241,10 +221,10 @@ domain_params(struct kn_ctx *c, const kiln_problem *p,
 {
     struct kn_limits most = kn_limits_of(p, g);
 
-#define X(name) set_int(c, q, "MAX_" #name, most.name);
+#define X(name) kn_set_int(c, q, "MAX_" #name, most.name);
     KN_LIMITED(X)
 #undef X
-    set_int(c, q, "TILES", KN_TILES);
+    kn_set_int(c, q, "TILES", KN_TILES);
 }
 
 /* A row of what a wave turns around in LDS, and 16 bytes so that rows start in
@@ -266,9 +246,9 @@ store_params(struct kn_ctx *c, const kiln_problem *p,
     uint32_t bits = kn_elems[payload(p->out)].bits;
     bool narrow = g->domain.vec == 4 && !p->beta && bits == 16;
 
-    set(q, "TSTAGE", narrow ? kn_elems[payload(p->out)].text : "f32");
-    set_int(c, q, "CROWS", 16 * (int64_t)g->wm * g->wn);
-    set_int(c, q, "CCOLS", kn_store_row(p, g) / (narrow ? 2 : 4));
+    kn_set(q, "TSTAGE", narrow ? kn_elems[payload(p->out)].text : "f32");
+    kn_set_int(c, q, "CROWS", 16 * (int64_t)g->wm * g->wn);
+    kn_set_int(c, q, "CCOLS", kn_store_row(p, g) / (narrow ? 2 : 4));
 }
 
 /* Groups: how their table is read, and zeros past the last of them. */
@@ -282,13 +262,13 @@ group_params(struct kn_ctx *c, const kiln_problem *p,
 
     kn_putf(&zeros, g->domain.vec > 1 ? "%sx%u" : "%s", e->text,
             g->domain.vec);
-    set(q, "ZEROS", zeros.s);
-    set(q, "ZERO", e->kind == KN_E_FLOAT ? "0.0" : "0");
-    set_int(c, q, "SPARESTEP", step);
-    set_int(c, q, "SPARESTEPS", (g->bn + step - 1) / step);
-    set_int(c, q, "NWAVES", g->wm * g->wn);
-    set_int(c, q, "ENDS", !(p->group_flags & KILN_GROUP_LENS));
-    set_int(c, q, "FEW", KN_FEW_GROUPS);
+    kn_set(q, "ZEROS", zeros.s);
+    kn_set(q, "ZERO", e->kind == KN_E_FLOAT ? "0.0" : "0");
+    kn_set_int(c, q, "SPARESTEP", step);
+    kn_set_int(c, q, "SPARESTEPS", (g->bn + step - 1) / step);
+    kn_set_int(c, q, "NWAVES", g->wm * g->wn);
+    kn_set_int(c, q, "ENDS", !(p->group_flags & KILN_GROUP_LENS));
+    kn_set_int(c, q, "FEW", KN_FEW_GROUPS);
 }
 
 static void
@@ -299,18 +279,18 @@ group_regions(const kiln_problem *p, const struct kn_config *g,
     bool few = g->lookup == KN_LOOKUP_FEW;
     bool zero = p->group_flags & KILN_TAIL_ZERO;
 
-    region(q, "count", few ? "count_few" : "count_many");
-    region(q, "find", few ? "find_few" : "find_many");
-    region(q, "few", lens ? "few_lens" : "few_offs");
-    region(q, "rows", lens ? "rows_lens" : "rows_offs");
-    region(q, "row0", few ? "row0_few" : lens ? "row0_lens" : "row0_offs");
-    region(q, "begin", lens ? "begin_lens" : "");
-    region(q, "sums", lens ? "sums_lens" : "");
-    region(q, "next", lens ? "next_lens" : "");
-    region(q, "group_k", lens ? "k_lens" : "k_offs");
-    region(q, "spare_rows", !zero ? "" : few ? "spare_tiles"
-                            : lens ? "spare_lens" : "spare_offs");
-    region(q, "spare", !zero ? "" : g->cus ? "spare_loop" : "spare_one");
+    kn_region(q, "count", few ? "count_few" : "count_many");
+    kn_region(q, "find", few ? "find_few" : "find_many");
+    kn_region(q, "few", lens ? "few_lens" : "few_offs");
+    kn_region(q, "rows", lens ? "rows_lens" : "rows_offs");
+    kn_region(q, "row0", few ? "row0_few" : lens ? "row0_lens" : "row0_offs");
+    kn_region(q, "begin", lens ? "begin_lens" : "");
+    kn_region(q, "sums", lens ? "sums_lens" : "");
+    kn_region(q, "next", lens ? "next_lens" : "");
+    kn_region(q, "group_k", lens ? "k_lens" : "k_offs");
+    kn_region(q, "spare_rows", !zero ? "" : few ? "spare_tiles"
+                               : lens ? "spare_lens" : "spare_offs");
+    kn_region(q, "spare", !zero ? "" : g->cus ? "spare_loop" : "spare_one");
 }
 
 /* What a family changes of the one kernel. */
@@ -355,41 +335,41 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     const char *rows = weighed ? "rows_weighed" : "rows_ids";
 
     if (kn_early_copy(g)) {
-        region(q, "view_a", mx ? "view_a_moe_scaled" : "view_a_moe");
-        region(q, "views", mx ? "view_b_moe_scaled" : b);
-        region(q, "fill_a", mx ? "fill_a_scaled" : "fill_a_plain");
-        region(q, "fill_b", mx ? "fill_b_scaled" : "fill_b_plain");
+        kn_region(q, "view_a", mx ? "view_a_moe_scaled" : "view_a_moe");
+        kn_region(q, "views", mx ? "view_b_moe_scaled" : b);
+        kn_region(q, "fill_a", mx ? "fill_a_scaled" : "fill_a_plain");
+        kn_region(q, "fill_b", mx ? "fill_b_scaled" : "fill_b_plain");
     } else {
-        region(q, "views", mx ? "views_moe_scaled" : "views_moe");
+        kn_region(q, "views", mx ? "views_moe_scaled" : "views_moe");
     }
-    region(q, "early", kn_early_ids(g) ? rows : "");
-    region(q, "late", kn_early_ids(g) ? "" : rows);
-    region(q, "weigh", weighed ? "weigh" : "");
-    region(q, "view_b", b);
-    region(q, "view_sb", apart ? "view_sb_gate" : "view_sb_plain");
-    region(q, "view_sa", p->scale_layout ? "view_sa_sorted"
-                                         : "view_sa_gather");
-    region(q, "args", "args_moe");
-    region(q, "finish", !gate ? "finish_down"
-                     : kn_quantises(p) ? "finish_gate_mx" : "finish_gate");
+    kn_region(q, "early", kn_early_ids(g) ? rows : "");
+    kn_region(q, "late", kn_early_ids(g) ? "" : rows);
+    kn_region(q, "weigh", weighed ? "weigh" : "");
+    kn_region(q, "view_b", b);
+    kn_region(q, "view_sb", apart ? "view_sb_gate" : "view_sb_plain");
+    kn_region(q, "view_sa", p->scale_layout ? "view_sa_sorted"
+                                            : "view_sa_gather");
+    kn_region(q, "args", "args_moe");
+    kn_region(q, "finish", !gate ? "finish_down"
+                        : kn_quantises(p) ? "finish_gate_mx" : "finish_gate");
 }
 
 static void
 moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
            struct kn_params *q)
 {
-    set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
-    set_int(c, q, "BITSC", kn_elems[payload(p->out)].bits);
-    set_int(c, q, "MODE", p->requant);
-    set_int(c, q, "PLAIN", p->id_format);
-    set_int(c, q, "SLOTA", p->stage == KILN_MOE_DOWN);
-    set_int(c, q, "SROW", g->bm < 32 ? 32 / g->bm : 1);
-    set_int(c, q, "BNO", kn_tile_columns(p, g));
-    set_int(c, q, "BNO_1", (int64_t)kn_tile_columns(p, g) - 1);
-    set_int(c, q, "BM_4", 4 * (int64_t)g->bm);
-    set_int(c, q, "ACT", p->act == KILN_SWIGLU);
-    set_int(c, q, "ATOMIC", p->atomic);
-    set_int(c, q, "SLOTROWS", !p->atomic);
+    kn_set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
+    kn_set_int(c, q, "BITSC", kn_elems[payload(p->out)].bits);
+    kn_set_int(c, q, "MODE", p->requant);
+    kn_set_int(c, q, "PLAIN", p->id_format);
+    kn_set_int(c, q, "SLOTA", p->stage == KILN_MOE_DOWN);
+    kn_set_int(c, q, "SROW", g->bm < 32 ? 32 / g->bm : 1);
+    kn_set_int(c, q, "BNO", kn_tile_columns(p, g));
+    kn_set_int(c, q, "BNO_1", (int64_t)kn_tile_columns(p, g) - 1);
+    kn_set_int(c, q, "BM_4", 4 * (int64_t)g->bm);
+    kn_set_int(c, q, "ACT", p->act == KILN_SWIGLU);
+    kn_set_int(c, q, "ATOMIC", p->atomic);
+    kn_set_int(c, q, "SLOTROWS", !p->atomic);
 }
 
 /* K divided among workgroups (share.tir, join.tir). */
@@ -400,29 +380,29 @@ split_regions(const kiln_problem *p, const struct kn_config *g,
     bool split = g->split_k > 1;
     bool along = split && p->scale >= KILN_SCALE_BLOCK128;
 
-    region(q, "args_split", split ? "args_split" : "");
-    region(q, "share_total", split ? "share_total" : "");
-    region(q, "share", split ? "share" : "");
-    region(q, "share_k", split ? "share_k" : "");
-    region(q, "along_a", p->layout != KILN_TN ? "along_run" : "along_rows");
-    region(q, "along_b", p->layout == KILN_NT ? "along_run" : "along_rows");
-    region(q, "along_scales", along ? "along_scales" : "");
-    region(q, "join", split ? "join" : "");
-    region(q, "joined", split ? "joined" : "");
+    kn_region(q, "args_split", split ? "args_split" : "");
+    kn_region(q, "share_total", split ? "share_total" : "");
+    kn_region(q, "share", split ? "share" : "");
+    kn_region(q, "share_k", split ? "share_k" : "");
+    kn_region(q, "along_a", p->layout != KILN_TN ? "along_run" : "along_rows");
+    kn_region(q, "along_b", p->layout == KILN_NT ? "along_run" : "along_rows");
+    kn_region(q, "along_scales", along ? "along_scales" : "");
+    kn_region(q, "join", split ? "join" : "");
+    kn_region(q, "joined", split ? "joined" : "");
 }
 
 static void
 split_params(struct kn_ctx *c, const kiln_problem *p,
              const struct kn_config *g, struct kn_params *q)
 {
-    set_int(c, q, "SPLITS", g->split_k);
-    set_int(c, q, "AREA", (int64_t)kn_split_area(g));
-    set_int(c, q, "COUNTERS", 4 * KN_COUNTERS);
-    set_int(c, q, "WAVES4", 4 * (int64_t)g->wm * g->wn);
-    set_int(c, q, "BITSA", kn_elems[payload(p->a)].bits);
-    set_int(c, q, "BITSB", (int64_t)kn_elems[payload(p->b)].bits *
-                           (p->b_layout ? KN_PANEL : 1));
-    set_int(c, q, "KSHIFT", p->scale_layout ? 0 : 5);
+    kn_set_int(c, q, "SPLITS", g->split_k);
+    kn_set_int(c, q, "AREA", (int64_t)kn_split_area(g));
+    kn_set_int(c, q, "COUNTERS", 4 * KN_COUNTERS);
+    kn_set_int(c, q, "WAVES4", 4 * (int64_t)g->wm * g->wn);
+    kn_set_int(c, q, "BITSA", kn_elems[payload(p->a)].bits);
+    kn_set_int(c, q, "BITSB", (int64_t)kn_elems[payload(p->b)].bits *
+                              (p->b_layout ? KN_PANEL : 1));
+    kn_set_int(c, q, "KSHIFT", p->scale_layout ? 0 : 5);
 }
 
 /* Regions that differ without scales, with each tile's, with several tiles'
@@ -454,7 +434,7 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         bool none = !strcmp(forms[i].slot, "tail") && !g->domain.ktail;
         const char *name = forms[i].form[form];
 
-        region(q, forms[i].slot, none || !name ? "" : name);
+        kn_region(q, forms[i].slot, none || !name ? "" : name);
     }
 }
 
@@ -466,44 +446,48 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     if (p->family == KILN_MOE) {
         moe_regions(p, g, q);
     } else {
-        region(q, "early", "");
-        region(q, "views", !scaled ? "views_plain"
-                         : weight_only(p) ? "views_scaledb" : "views_scaled");
-        region(q, "args", "");
-        region(q, "finish", g->store == KN_STORE_LDS ? "finish_lds"
-                                                     : "finish_plain");
+        kn_region(q, "early", "");
+        kn_region(q, "views",
+                  !scaled ? "views_plain"
+                  : weight_only(p) ? "views_scaledb" : "views_scaled");
+        kn_region(q, "args", "");
+        kn_region(q, "finish", g->store == KN_STORE_LDS ? "finish_lds"
+                                                        : "finish_plain");
     }
-    region(q, "stage_out", g->store == KN_STORE_LDS ? "stage_out" : "");
-    region(q, "total", kn_early_copy(g) ? "total_moe_early"
-                                        : families[p->family].total);
-    region(q, "walk", kn_early_copy(g) ? "walk_all"
-                    : g->cus ? "walk_persistent" : "walk_one");
-    region(q, "order", g->xcd < 2 ? "order_linear"
-                     : g->xcd_run ? "order_cyclic" : "order_xcd");
-    region(q, "band", g->group_n ? "band_2d" : "band");
-    region(q, "place", p->family != KILN_MOE ? families[p->family].place
-                     : kn_early_copy(g) ? "place_moe_early"
-                     : g->cus ? "place_moe_persistent" : "place_moe");
-    region(q, "scales_at", p->scale == KILN_SCALE_MX32 ? "scales_at_block"
-                         : p->scale == KILN_SCALE_BLOCK128 ? "scales_at_block128"
-                                                           : "scales_at_start");
-    region(q, "loop", kn_loop_of(p, g));
-    region(q, "fill0", !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
-                       : scaled ? "fill_b_scaled" : "fill_b_plain");
-    region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
+    kn_region(q, "stage_out", g->store == KN_STORE_LDS ? "stage_out" : "");
+    kn_region(q, "total", kn_early_copy(g) ? "total_moe_early"
+                                           : families[p->family].total);
+    kn_region(q, "walk", kn_early_copy(g) ? "walk_all"
+                       : g->cus ? "walk_persistent" : "walk_one");
+    kn_region(q, "order", g->xcd < 2 ? "order_linear"
+                        : g->xcd_run ? "order_cyclic" : "order_xcd");
+    kn_region(q, "band", g->group_n ? "band_2d" : "band");
+    kn_region(q, "place", p->family != KILN_MOE ? families[p->family].place
+                        : kn_early_copy(g) ? "place_moe_early"
+                        : g->cus ? "place_moe_persistent" : "place_moe");
+    kn_region(q, "scales_at",
+              p->scale == KILN_SCALE_MX32 ? "scales_at_block"
+              : p->scale == KILN_SCALE_BLOCK128 ? "scales_at_block128"
+                                                : "scales_at_start");
+    kn_region(q, "loop", kn_loop_of(p, g));
+    kn_region(q, "fill0",
+              !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
+              : scaled ? "fill_b_scaled" : "fill_b_plain");
+    kn_region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     scaled_regions(p, g, q);
-    region(q, "compute", weight_only(p) ? "compute_blockb"
-                       : kn_dequant(p) ? "compute_block"
-                       : p->scale == KILN_SCALE_MX32 ? "compute_mx"
-                       : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
-                                                         : "compute_plain");
-    region(q, "drain", g->cus ? "drain" : "");
-    region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
-    region(q, "float", p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
-    region(q, "scale", p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
-                     : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
-    region(q, "alpha", p->alpha_set ? "alpha" : "");
-    region(q, "bias", p->bias ? "bias" : "");
+    kn_region(q, "compute", weight_only(p) ? "compute_blockb"
+                          : kn_dequant(p) ? "compute_block"
+                          : p->scale == KILN_SCALE_MX32 ? "compute_mx"
+                          : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
+                                                            : "compute_plain");
+    kn_region(q, "drain", g->cus ? "drain" : "");
+    kn_region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
+    kn_region(q, "float",
+              p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
+    kn_region(q, "scale", p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
+                        : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
+    kn_region(q, "alpha", p->alpha_set ? "alpha" : "");
+    kn_region(q, "bias", p->bias ? "bias" : "");
     group_regions(p, g, q);
 }
 
@@ -537,13 +521,13 @@ instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
     struct kn_buf wide = { .c = c };
 
     kn_putf(&wide, "%sx4", elem);
-    set(q, "NAME", kernel_name(c, p, g));
-    set(q, "TARGET", kiln_target_name(p->target));
-    set(q, "TC", elem);
-    set(q, "CVT", p->out == KILN_F32 ? "mov" : "cvt");
-    set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
-    set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
-    set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
+    kn_set(q, "NAME", kernel_name(c, p, g));
+    kn_set(q, "TARGET", kiln_target_name(p->target));
+    kn_set(q, "TC", elem);
+    kn_set(q, "CVT", p->out == KILN_F32 ? "mov" : "cvt");
+    kn_set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
+    kn_set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
+    kn_set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
     tile_params(c, g, q);
     domain_params(c, p, g, q);
     moe_params(c, p, g, q);
@@ -582,20 +566,20 @@ loop_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
     bool interleave = g->schedule == KN_SCHED_INTERLEAVE;
     uint32_t shares = kn_shares(a);
 
-    set_int(c, q, "SLOTS", g->stages);
-    set_int(c, q, "KSTEPS", a->ksteps);
-    set_int(c, q, "PARTS", interleave ? shares
-                         : a->count * a->bytes > 128 ? 2 : 1);
+    kn_set_int(c, q, "SLOTS", g->stages);
+    kn_set_int(c, q, "KSTEPS", a->ksteps);
+    kn_set_int(c, q, "PARTS", interleave ? shares
+                            : a->count * a->bytes > 128 ? 2 : 1);
     /* B's fragments alternate, so an odd number of K steps takes two turns;
      * so do the slots of common scales. */
-    set_int(c, q, "STEPS", super ? 2 * super
-                         : g->stages * a->ksteps % 2 ? 2 * g->stages
-                                                     : g->stages);
-    set_int(c, q, "SUPER", super);
-    set_int(c, q, "BSETS", kn_b_sets(p, g));
-    set_int(c, q, "SUPER_1", (int64_t)super - 1);
-    set_int(c, q, "BK_SUPER", (int64_t)super * g->bk);
-    set_int(c, q, "FEEDS", shares > 4 ? 3 : shares - 1);
+    kn_set_int(c, q, "STEPS", super ? 2 * super
+                            : g->stages * a->ksteps % 2 ? 2 * g->stages
+                                                        : g->stages);
+    kn_set_int(c, q, "SUPER", super);
+    kn_set_int(c, q, "BSETS", kn_b_sets(p, g));
+    kn_set_int(c, q, "SUPER_1", (int64_t)super - 1);
+    kn_set_int(c, q, "BK_SUPER", (int64_t)super * g->bk);
+    kn_set_int(c, q, "FEEDS", shares > 4 ? 3 : shares - 1);
 }
 
 kiln_status
@@ -618,24 +602,24 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
         return kn_fail(c, KILN_UNSUPPORTED, "no variant of this family does "
                        "that combination of types, target and stages");
     a = kn_fragment(&shape, 'a');
-    set(q, "NAME", kernel_name(c, p, g));
-    set(q, "TARGET", kiln_target_name(p->target));
-    set(q, "MFMA", kn_mfmas[shape.shape.mfma].text);
-    set(q, "ACC", regs_i32 ? "accf" : "acc");
+    kn_set(q, "NAME", kernel_name(c, p, g));
+    kn_set(q, "TARGET", kiln_target_name(p->target));
+    kn_set(q, "MFMA", kn_mfmas[shape.shape.mfma].text);
+    kn_set(q, "ACC", regs_i32 ? "accf" : "acc");
     tile_params(c, g, q);
     domain_params(c, p, g, q);
     operand_params(c, p, g, q);
     scale_params(c, p, g, q);
     loop_params(c, p, g, &a, q);
-    set_int(c, q, "ADD", p->beta);
-    set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
+    kn_set_int(c, q, "ADD", p->beta);
+    kn_set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
     group_params(c, p, g, q);
     store_params(c, p, g, q);
     if (p->family == KILN_MOE)
         moe_params(c, p, g, q);
     split_params(c, p, g, q);
     split_regions(p, g, q);
-    region(q, "unscale", unscale_param(c, p, q) ? "unscale" : "");
+    kn_region(q, "unscale", unscale_param(c, p, q) ? "unscale" : "");
     regions(p, g, q);
     return kn_expand(c, "gemm", q, out);
 }

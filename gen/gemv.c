@@ -89,45 +89,22 @@ kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 }
 
 static void
-set(struct kn_params *q, const char *name, const char *value)
-{
-    q->name[q->n] = name;
-    q->value[q->n++] = value;
-}
-
-static void
-set_int(struct kn_ctx *c, struct kn_params *q, const char *name, int64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%lld", (long long)v);
-    set(q, name, kn_strdup(c, text));
-}
-
-static void
-region(struct kn_params *q, const char *slot, const char *name)
-{
-    q->slot[q->nregions] = slot;
-    q->region[q->nregions++] = name;
-}
-
-static void
 regions(const kiln_problem *p, struct kn_params *q)
 {
     bool mx = p->scale == KILN_SCALE_MX32, wide = p->out == KILN_F32;
 
-    region(q, "gemv_open", mx ? "gemv_open_mx" : "");
-    region(q, "gemv_load_scale", mx ? "gemv_load_mx" : "");
-    region(q, "gemv_pairs", kinds[p->a].pairs);
-    region(q, "gemv_times", mx ? "gemv_times_mx" : "");
-    region(q, "gemv_scale", p->scale == KILN_SCALE_TENSOR ? "gemv_scale_tensor"
-                          : p->scale == KILN_SCALE_ROW ? "gemv_scale_row"
-                                                       : "");
-    region(q, "gemv_alpha", p->alpha_set ? "gemv_alpha" : "");
-    region(q, "gemv_bias", p->bias ? "gemv_bias" : "");
-    region(q, "gemv_beta", !p->beta ? "" : wide ? "gemv_beta_32"
-                                                : "gemv_beta_16");
-    region(q, "gemv_out", wide ? "gemv_out_32" : "gemv_out_16");
+    kn_region(q, "gemv_open", mx ? "gemv_open_mx" : "");
+    kn_region(q, "gemv_load_scale", mx ? "gemv_load_mx" : "");
+    kn_region(q, "gemv_pairs", kinds[p->a].pairs);
+    kn_region(q, "gemv_times", mx ? "gemv_times_mx" : "");
+    kn_region(q, "gemv_scale",
+              p->scale == KILN_SCALE_TENSOR ? "gemv_scale_tensor"
+              : p->scale == KILN_SCALE_ROW ? "gemv_scale_row" : "");
+    kn_region(q, "gemv_alpha", p->alpha_set ? "gemv_alpha" : "");
+    kn_region(q, "gemv_bias", p->bias ? "gemv_bias" : "");
+    kn_region(q, "gemv_beta", !p->beta ? "" : wide ? "gemv_beta_32"
+                                                   : "gemv_beta_16");
+    kn_region(q, "gemv_out", wide ? "gemv_out_32" : "gemv_out_16");
 }
 
 static uint32_t
@@ -146,26 +123,26 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     uint32_t cols = g->bn / 4, per = 128u / a->bits;
     struct kn_limits most = kn_limits_of(p, g);
 
-    set(q, "NAME", name);
-    set(q, "TARGET", kiln_target_name(p->target));
-    set(q, "TA", a->elem);
-    set(q, "TB", kinds[p->b].elem);
-    set(q, "HA", a->two);
-    set(q, "HB", kinds[p->b].two);
-    set(q, "TC", kiln_type_name(p->out));
-    set_int(c, q, "ROWS", g->bm);
-    set_int(c, q, "ROWS_1", g->bm - 1);
-    set_int(c, q, "BN", g->bn);
-    set_int(c, q, "BN_1", g->bn - 1);
-    set_int(c, q, "COLS", cols);
-    set_int(c, q, "COLS_1", cols - 1);
-    set_int(c, q, "COLS_SHIFT", log2_of(cols));
-    set_int(c, q, "UNROLL", g->stages);
-    set_int(c, q, "STEP", 1024 * g->stages);
-    set_int(c, q, "PER_SHIFT", log2_of(per));
-    set_int(c, q, "XSHIFT", log2_of(4u * a->bits));
-    set_int(c, q, "SIZEC", p->out == KILN_F32 ? 4 : 2);
-#define X(name) set_int(c, q, "MAX_" #name, most.name);
+    kn_set(q, "NAME", name);
+    kn_set(q, "TARGET", kiln_target_name(p->target));
+    kn_set(q, "TA", a->elem);
+    kn_set(q, "TB", kinds[p->b].elem);
+    kn_set(q, "HA", a->two);
+    kn_set(q, "HB", kinds[p->b].two);
+    kn_set(q, "TC", kiln_type_name(p->out));
+    kn_set_int(c, q, "ROWS", g->bm);
+    kn_set_int(c, q, "ROWS_1", g->bm - 1);
+    kn_set_int(c, q, "BN", g->bn);
+    kn_set_int(c, q, "BN_1", g->bn - 1);
+    kn_set_int(c, q, "COLS", cols);
+    kn_set_int(c, q, "COLS_1", cols - 1);
+    kn_set_int(c, q, "COLS_SHIFT", log2_of(cols));
+    kn_set_int(c, q, "UNROLL", g->stages);
+    kn_set_int(c, q, "STEP", 1024 * g->stages);
+    kn_set_int(c, q, "PER_SHIFT", log2_of(per));
+    kn_set_int(c, q, "XSHIFT", log2_of(4u * a->bits));
+    kn_set_int(c, q, "SIZEC", p->out == KILN_F32 ? 4 : 2);
+#define X(name) kn_set_int(c, q, "MAX_" #name, most.name);
     KN_LIMITED(X)
 #undef X
     regions(p, q);

@@ -9,10 +9,7 @@
 static double
 uniform(uint64_t x)
 {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+    return (double)(kn_mix(x) >> 11) * 0x1p-53;
 }
 
 static void

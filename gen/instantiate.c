@@ -15,6 +15,29 @@
 
 #include "../templates/templates.h"
 
+void
+kn_set(struct kn_params *q, const char *name, const char *value)
+{
+    q->name[q->n] = name;
+    q->value[q->n++] = value;
+}
+
+void
+kn_set_int(struct kn_ctx *c, struct kn_params *q, const char *name, int64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%lld", (long long)v);
+    kn_set(q, name, kn_strdup(c, text));
+}
+
+void
+kn_region(struct kn_params *q, const char *slot, const char *name)
+{
+    q->slot[q->nregions] = slot;
+    q->region[q->nregions++] = name;
+}
+
 enum { MAX_DEPTH = 16, MAX_PARAM = 8, MAX_REPEAT = 64 };
 
 /* Parameters bound by the including lines; the innermost is looked up first. */

@@ -14,6 +14,14 @@ struct kn_params {
     size_t nregions;
 };
 
+/* One parameter more: $name is the text, or the number. */
+void kn_set(struct kn_params *q, const char *name, const char *value);
+void kn_set_int(struct kn_ctx *c, struct kn_params *q, const char *name,
+                int64_t v);
+
+/* The template that the region `slot` takes, "" for none. */
+void kn_region(struct kn_params *q, const char *slot, const char *name);
+
 kiln_status kn_expand(struct kn_ctx *c, const char *root,
                       const struct kn_params *params, struct kn_fn **out);
 

@@ -63,22 +63,12 @@ kn_moe_sort(struct kn_ctx *c, const struct kn_moe_routing *r, uint32_t block_m,
     return KILN_OK;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t
-mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* The first topk of a shuffle of 0 .. among - 1 (Fisher and Yates). */
 static void
 draw(uint64_t seed, int64_t among, int64_t topk, int32_t *deck, int32_t *out)
 {
     for (int64_t s = 0; s < topk; s++) {
-        int64_t at = s + (int64_t)(mix(seed + (uint64_t)s) %
+        int64_t at = s + (int64_t)(kn_mix(seed + (uint64_t)s) %
                                    (uint64_t)(among - s));
         int32_t x = deck[at];
 
@@ -102,10 +92,10 @@ kn_moe_route(struct kn_ctx *c, uint64_t seed, int64_t among, bool exact,
     for (int64_t e = 0; e < among; e++)
         deck[e] = (int32_t)e;
     for (int64_t t = 0; t < r->tokens; t++)
-        draw(mix(seed ^ 0x6d6f65u) + (uint64_t)(t * r->topk), among, r->topk,
+        draw(kn_mix(seed ^ 0x6d6f65u) + (uint64_t)(t * r->topk), among, r->topk,
              deck, r->expert + t * r->topk);
     for (int64_t i = 0; i < r->tokens * r->topk; i++) {
-        uint64_t h = mix(~seed + (uint64_t)i);
+        uint64_t h = kn_mix(~seed + (uint64_t)i);
 
         r->weight[i] = exact ? (float)(1u << h % 3) / 2
                              : (float)((double)(h >> 11) * 0x1p-53);

@@ -14,14 +14,6 @@ struct device {
     struct kn_plan plan;
 };
 
-static void
-fill_zero(void *user, uint64_t offset, void *dst, size_t size)
-{
-    (void)user;
-    (void)offset;
-    memset(dst, 0, size);
-}
-
 struct table {               /* of the groups */
     int64_t *at;
     size_t size;
@@ -61,7 +53,7 @@ allocate(struct device *d, const struct kn_predict *q)
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k].size)
-            KN_TRY(kn_sim_alloc(d->sim, all[k].size, KN_MEM_BLANK, fill_zero,
+            KN_TRY(kn_sim_alloc(d->sim, all[k].size, KN_MEM_BLANK, kn_sim_zeros,
                                 NULL, all[k].addr));
     if (!q->offs)
         return KILN_OK;

@@ -230,6 +230,34 @@ put_findings(struct kn_buf *b, const struct kn_sim_result *r)
 }
 
 void
+kn_report_check(struct kn_tool *t, struct kn_json *j,
+                const struct kn_ref_check *k, bool placed)
+{
+    struct kn_buf *b = t->text;
+
+    if (!k->bad)
+        kn_putf(b, "check     ok: %" PRIu64 " elements", k->elements);
+    else
+        kn_putf(b, "check     WRONG: %" PRIu64 " of %" PRIu64 " elements are "
+                "bad, ", k->bad, k->elements);
+    if (k->bad && placed)
+        kn_putf(b, "first [%" PRId64 ", %" PRId64 "] is %g, should be %g",
+                k->bad_m, k->bad_n, k->bad_got, k->bad_want);
+    else if (k->bad)
+        kn_putf(b, "the first is %g, should be %g", k->bad_got, k->bad_want);
+    kn_putf(b, "; max error %.3g absolute, %.3g relative, worst tile %.3g\n",
+            k->max_abs, k->max_rel, k->max_tile_rel);
+    kn_json_open(j, "check", '{');
+    kn_json_bool(j, "ok", !k->bad);
+    kn_json_real(j, "max_abs", k->max_abs);
+    kn_json_real(j, "max_rel", k->max_rel);
+    kn_json_real(j, "max_tile_rel", k->max_tile_rel);
+    kn_json_uint(j, "bad", k->bad);
+    kn_json_uint(j, "elements", k->elements);
+    kn_json_close(j, '}');
+}
+
+void
 kn_report_run(struct kn_tool *t, struct kn_json *j,
               const struct kn_sim_result *r)
 {

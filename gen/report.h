@@ -3,6 +3,7 @@
 #ifndef KN_REPORT_H
 #define KN_REPORT_H
 
+#include "../runtime/reference/reference.h"
 #include "cmd.h"
 #include "gen.h"
 #include "json.h"
@@ -21,6 +22,10 @@ kiln_status kn_report_kernel(struct kn_tool *t, struct kn_json *j,
 /* How long generation took, and the gates this variant does not pass. */
 void kn_report_generated(struct kn_tool *t, struct kn_json *j,
                          const struct kn_generated *g);
+
+/* The verdict on the output; `placed`: with the first bad element's place. */
+void kn_report_check(struct kn_tool *t, struct kn_json *j,
+                     const struct kn_ref_check *k, bool placed);
 
 /* What ran, and every kept finding with its place. */
 void kn_report_run(struct kn_tool *t, struct kn_json *j,

@@ -3,26 +3,15 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ROW = 16, TOP = 48, LABEL = 520, HALF = 200, WIDTH = 2 * HALF };
+#include "html.h"
 
-static void
-put_escaped(struct kn_buf *b, const char *s)
-{
-    for (; *s; s++)
-        switch (*s) {
-        case '<': kn_put(b, "&lt;"); break;
-        case '>': kn_put(b, "&gt;"); break;
-        case '&': kn_put(b, "&amp;"); break;
-        case '"': kn_put(b, "&quot;"); break;
-        default: kn_putf(b, "%c", (unsigned char)*s < 0x20 ? ' ' : *s);
-        }
-}
+enum { ROW = 16, TOP = 48, LABEL = 520, HALF = 200, WIDTH = 2 * HALF };
 
 static void
 put_text(struct kn_buf *b, double x, double y, const char *s)
 {
     kn_putf(b, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
-    put_escaped(b, s);
+    kn_html_text(b, s);
     kn_put(b, "</text>\n");
 }
 

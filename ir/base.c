@@ -221,6 +221,15 @@ kiln_status_name(kiln_status s)
     return "?";
 }
 
+uint64_t
+kn_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
 #define X(id, text) text,
 const char *const kn_family_names[] = { KILN_FAMILIES(X) };
 const char *const kn_layout_names[] = { KILN_LAYOUTS(X) };

@@ -12,8 +12,8 @@
 
 /* ---- code objects ------------------------------------------------------- */
 
-static void
-fill_zero(void *user, uint64_t offset, void *dst, size_t size)
+void
+kn_sim_zeros(void *user, uint64_t offset, void *dst, size_t size)
 {
     (void)user;
     (void)offset;
@@ -37,7 +37,7 @@ map_segments(struct kn_sim *s, struct kn_sim_code *k)
                        "the code object's segments span %llu bytes",
                        (unsigned long long)(hi - lo));
     lo &= ~(uint64_t)(KN_PAGE_SIZE - 1);
-    KN_TRY(kn_block_add(s, hi - lo, 0, fill_zero, NULL, &k->block));
+    KN_TRY(kn_block_add(s, hi - lo, 0, kn_sim_zeros, NULL, &k->block));
     k->base = k->block - lo;
     for (uint32_t n = 0; n < o->nsegments; n++) {
         const struct kn_segment *g = &o->segments[n];

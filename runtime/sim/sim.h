@@ -33,6 +33,9 @@ enum kn_mem_flags {
  * may be called in any order, from any worker thread, more than once. */
 typedef void (*kn_fill_fn)(void *user, uint64_t offset, void *dst, size_t size);
 
+/* The fill of memory that starts as zeros. */
+void kn_sim_zeros(void *user, uint64_t offset, void *dst, size_t size);
+
 kiln_status kn_sim_open(struct kn_ctx *c, kiln_target target,
                         struct kn_sim **out);
 void kn_sim_close(struct kn_sim *s);

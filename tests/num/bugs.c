@@ -145,16 +145,6 @@ test_plan_does_not_read_group_lengths(void **state)
     num_close(&k);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t
-mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 static void
 test_new_routing_compiles_nothing(void **state)
 {
@@ -168,9 +158,9 @@ test_new_routing_compiles_nothing(void **state)
     open_kernel(state, &k, &p, NULL);
     for (uint64_t i = 0; i < 40; i++) {
         for (uint64_t g = 0; g < 12; g++)
-            lens[g] = mix(i * 12 + g) % 3 ? (int64_t)(mix(i + g) % 40) : 0;
+            lens[g] = kn_mix(i * 12 + g) % 3 ? (int64_t)(kn_mix(i + g) % 40) : 0;
         set_lens(&j, lens, 1 + (int64_t)(i % 12));
-        j.p.n = 1 + (int64_t)(mix(i) % 70);
+        j.p.n = 1 + (int64_t)(kn_mix(i) % 70);
         expect_right(&k, &j);
     }
     assert_int_equal(f->counts.compilations - before, 1);

@@ -6,6 +6,7 @@ Reads BUILD/compile_commands.json; a compiler that is not installed is
 skipped. Speaks TAP.
 """
 import concurrent.futures
+import itertools
 import json
 import os
 import shlex
@@ -18,7 +19,9 @@ DROP = ("-c", "-MD", "-MMD")
 
 
 def flags_of(command):
-    words = iter(shlex.split(command)[1:])
+    # Before the first flag stand the compiler and, if any, its launcher.
+    words = itertools.dropwhile(lambda w: not w.startswith("-"),
+                                shlex.split(command))
     kept = []
     for word in words:
         if word in DROP_WITH_VALUE:

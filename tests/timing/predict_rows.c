@@ -36,14 +36,6 @@ reallocate(void *user, void *p, size_t old, size_t size)
     return NULL;
 }
 
-static void
-fill_zero(void *user, uint64_t offset, void *dst, size_t size)
-{
-    (void)user;
-    (void)offset;
-    memset(dst, 0, size);
-}
-
 static uint8_t *
 read_file(const char *path, size_t *n)
 {
@@ -118,7 +110,7 @@ make_arg(struct kn_sim *s, const char *arg, uint64_t *value, unsigned *size)
         return KILN_OK;
     if (arg[0] == 'p')
         return kn_sim_alloc(s, strtoull(text + 1, NULL, 10), KN_MEM_BLANK,
-                            fill_zero, NULL, value);
+                            kn_sim_zeros, NULL, value);
     if (arg[0] == 'f') {
         memcpy(value, &f, 4);
         return KILN_OK;
@@ -130,7 +122,7 @@ make_arg(struct kn_sim *s, const char *arg, uint64_t *value, unsigned *size)
     data = read_file(text + 1, &n);
     if (!data)
         return KILN_IO;
-    st = kn_sim_alloc(s, n, 0, fill_zero, NULL, value);
+    st = kn_sim_alloc(s, n, 0, kn_sim_zeros, NULL, value);
     if (!st)
         st = kn_sim_write(s, *value, data, n);
     free(data);
