@@ -4,7 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
-static const char *const kinds[] = { "none", "dma", "read", "write" };
+static const char *const kinds[] = { "none", "dma", "read", "write",
+                                     "stagger", "rejoin" };
 
 static uint64_t
 offset_of(const struct kn_program *p, uint32_t n)
@@ -50,6 +51,15 @@ access_of(const struct kn_fn *f, uint32_t ins, struct kn_access *a)
     return true;
 }
 
+static void
+barrier_of(const struct kn_fn *f, uint32_t ins, struct kn_access *a)
+{
+    uint16_t op = ins < f->nins ? f->ins[ins].op : KN_OP_barrier;
+
+    a->kind = op == KN_OP_stagger ? KN_ACC_STAGGER
+            : op == KN_OP_rejoin ? KN_ACC_REJOIN : KN_ACC_NONE;
+}
+
 kiln_status
 kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
                  const struct kn_fn *f, const struct kn_line_map *lines,
@@ -57,12 +67,16 @@ kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
 {
     struct kn_access *a = KN_NEW(c, struct kn_access, p->n + 1);
 
-    for (uint32_t n = 0; n < p->n; n++)
-        if (touches_lds(&p->inst[n]) &&
-            !access_of(f, kn_lines_find(lines, offset_of(p, n)), &a[n]))
+    for (uint32_t n = 0; n < p->n; n++) {
+        uint32_t ins = kn_lines_find(lines, offset_of(p, n));
+
+        if (p->inst[n].op == KN_I_s_barrier)
+            barrier_of(f, ins, &a[n]);
+        if (touches_lds(&p->inst[n]) && !access_of(f, ins, &a[n]))
             return kn_fail(c, KILN_INTERNAL, "the LDS access at 0x%llx belongs "
                            "to no operation",
                            (unsigned long long)p->inst[n].pc);
+    }
     *out = (struct kn_slots){ a, slot_base(f, (uint32_t)f->nlds) };
     return KILN_OK;
 }
@@ -137,12 +151,13 @@ write_entry(struct kn_buf *b, const struct kn_program *p, uint32_t n,
 {
     const struct kn_inst *i = &p->inst[n];
     bool vm = (kn_isa[i->op].counter & KN_C_VM) != 0;
-    struct cover k = find_cover(p, n, vm);
+    struct cover k = a->kind < KN_ACC_STAGGER ? find_cover(p, n, vm)
+                                              : (struct cover){ p->n, p->n };
 
     kn_putf(b, "    {\"at\": %llu, \"kind\": \"%s\"",
             (unsigned long long)offset_of(p, n),
             a->kind ? kinds[a->kind] : "load");
-    if (a->kind)
+    if (a->kind && a->kind < KN_ACC_STAGGER)
         kn_putf(b, ", \"slot\": %u, \"own\": %u", a->slot, a->own);
     write_registers(b, i);
     if (k.wait < p->n)
@@ -259,7 +274,7 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
         uint32_t ins = kn_lines_find(lines, offset_of(p, n));
         struct kn_loc none = { 0 };
 
-        if (!kn_isa[p->inst[n].op].counter)
+        if (!kn_isa[p->inst[n].op].counter && !slots.access[n].kind)
             continue;
         kn_put(out, sep);
         write_entry(out, p, n, &slots.access[n], ins < f->nins ? f->ins[ins].at : none);
@@ -339,11 +354,12 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
     int64_t at = json_integer_value(json_object_get(e, "at"));
     int64_t slot = json_integer_value(json_object_get(e, "slot"));
     int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
-    int k = kind ? kn_name_index(kinds, 4, kind) : -1;
+    int k = kind ? kn_name_index(kinds, KN_ACC_KINDS, kind) : -1;
 
     if (!kind || slot < 0 || slot >= (out->n ? out->n : 1))
         return bad(c, "has an entry without kind or with a wrong slot");
-    if (n < 0 || !kn_isa[p->inst[n].op].counter)
+    if (n < 0 || (k >= KN_ACC_STAGGER ? p->inst[n].op != KN_I_s_barrier
+                                      : !kn_isa[p->inst[n].op].counter))
         return kn_fail(c, KILN_FINDING, "the certificate speaks of an "
                        "asynchronous instruction at offset %lld, which is not "
                        "there", (long long)at);

@@ -19,9 +19,10 @@ enum {
 };
 
 /* Contents of a slot: what this wave wrote into it ... */
-enum { W_PENDING_MAX = 63, W_LANDED = 64, W_VISIBLE = 65 };
-/* ... and its reads from it. */
-enum { R_PENDING_MAX = 15, R_DONE = 16, R_NONE = 17 };
+enum { W_PENDING_MAX = 63, W_APART = 64, W_LANDED = 65, W_VISIBLE = 66 };
+/* ... and its reads from it. Where one half of the waves runs a barrier behind
+ * the other, a wait leaves a slot two barriers from the last state: *_APART. */
+enum { R_PENDING_MAX = 15, R_APART = 16, R_DONE = 17, R_NONE = 18 };
 
 struct slot {
     uint8_t write;           /* operations since, or W_* */
@@ -31,6 +32,7 @@ struct slot {
 
 struct state {
     bool live;
+    bool apart;              /* half of the waves runs a barrier behind */
     bool smem;               /* a scalar load may be outstanding */
     uint8_t vm[NVREG], ds[NVREG];
     uint8_t scalar[NSREG];   /* 1: pending scalar load */
@@ -126,6 +128,8 @@ meet(const struct checker *k, struct state *a, const struct state *b)
             changed = true;
         }
     }
+    if (b->apart && !a->apart)
+        a->apart = changed = true;
     if (b->smem && !a->smem)
         a->smem = changed = true;
     for (uint32_t s = 0; s < k->nslots; s++) {
@@ -246,10 +250,10 @@ static void
 barrier(struct checker *k, struct state *s)
 {
     for (uint32_t i = 0; i < k->nslots; i++) {
-        if (s->slot[i].write == W_LANDED)
-            s->slot[i].write = W_VISIBLE;
-        if (s->slot[i].read == R_DONE)
-            s->slot[i].read = R_NONE;
+        if (s->slot[i].write == W_APART || s->slot[i].write == W_LANDED)
+            s->slot[i].write++;
+        if (s->slot[i].read == R_APART || s->slot[i].read == R_DONE)
+            s->slot[i].read++;
     }
 }
 
@@ -270,9 +274,9 @@ wait_vm(struct checker *k, struct state *s, unsigned n)
         if (s->vm[r] >= n)
             s->vm[r] = FREE;
     for (uint32_t i = 0; i < k->nslots; i++)
-        if (!s->slot[i].by_lds && s->slot[i].write < W_LANDED &&
+        if (!s->slot[i].by_lds && s->slot[i].write < W_APART &&
             s->slot[i].write >= n)
-            s->slot[i].write = W_LANDED;
+            s->slot[i].write = s->apart ? W_APART : W_LANDED;
     if (is_alone(k))
         barrier(k, s);
 }
@@ -289,10 +293,10 @@ wait_lgkm(struct checker *k, struct state *s, unsigned n)
     for (uint32_t i = 0; i < k->nslots; i++) {
         struct slot *x = &s->slot[i];
 
-        if (x->by_lds && x->write < W_LANDED && x->write >= n)
-            x->write = W_LANDED;
-        if (x->read < R_DONE && x->read >= n)
-            x->read = R_DONE;
+        if (x->by_lds && x->write < W_APART && x->write >= n)
+            x->write = s->apart ? W_APART : W_LANDED;
+        if (x->read < R_APART && x->read >= n)
+            x->read = s->apart ? R_APART : R_DONE;
     }
     if (is_alone(k))
         barrier(k, s);
@@ -310,13 +314,14 @@ read_slot(struct checker *k, struct state *s, uint32_t n,
 {
     struct slot *x = &s->slot[a->slot];
     /* A lane's own ds_write and ds_read of one address keep their order. */
-    unsigned need = !a->own ? W_VISIBLE : x->by_lds ? 0 : W_LANDED;
+    unsigned need = !a->own ? W_VISIBLE : x->by_lds ? 0 : W_APART;
 
     if (x->write < need)
         finding(k, n, &(struct subject){
-            x->write < W_LANDED ? "no wait covers the writes into LDS slot"
-                                : "no barrier publishes LDS slot",
-            "", a->slot, x->write < W_LANDED ? x->write : 0 });
+            x->write < W_APART ? "no wait covers the writes into LDS slot"
+            : s->apart ? "too few barriers publish LDS slot"
+                       : "no barrier publishes LDS slot",
+            "", a->slot, x->write < W_APART ? x->write : 0 });
     if (!a->own)
         x->read = 0;
 }
@@ -329,10 +334,12 @@ write_slot(struct checker *k, struct state *s, uint32_t n,
 
     if (x->read != R_NONE)
         finding(k, n, &(struct subject){
-            x->read == R_DONE ? "no barrier separates another wave's reads "
-                                "from the refill of LDS slot"
-                              : "reads are outstanding of LDS slot",
-            "", a->slot, x->read < R_DONE ? x->read : 0 });
+            x->read < R_APART ? "reads are outstanding of LDS slot"
+            : s->apart ? "too few barriers separate another wave's reads from "
+                         "the refill of LDS slot"
+                       : "no barrier separates another wave's reads from the "
+                         "refill of LDS slot",
+            "", a->slot, x->read < R_APART ? x->read : 0 });
     x->by_lds = a->kind == KN_ACC_WRITE;
     x->write = 0;
 }
@@ -409,6 +416,17 @@ track_masks(struct state *s, const struct kn_inst *i)
                 s->known[i->o[o].reg + w] = v;
 }
 
+/* A barrier of all waves, or of the half that the certificate says. */
+static void
+meet_waves(struct checker *k, struct state *s, uint32_t n)
+{
+    uint8_t kind = k->access ? k->access[n].kind : KN_ACC_NONE;
+
+    s->apart = kind == KN_ACC_STAGGER || (s->apart && kind != KN_ACC_REJOIN);
+    if (kind != KN_ACC_STAGGER)
+        barrier(k, s);
+}
+
 static void
 step(struct checker *k, struct state *s, uint32_t n)
 {
@@ -424,7 +442,7 @@ step(struct checker *k, struct state *s, uint32_t n)
     use_registers(k, s, n);
     track_masks(s, i);
     if (i->op == KN_I_s_barrier)
-        barrier(k, s);
+        meet_waves(k, s, n);
     else if (kn_isa[i->op].counter)
         issue(k, s, n);
 }
@@ -451,6 +469,23 @@ copy_state(const struct checker *k, struct state *to, const struct state *from)
     memcpy(to->slot, from->slot, k->nslots * sizeof *to->slot);
 }
 
+/* Whether a block holds the barrier of one half of the waves and goes on to
+ * `next`. Passing it stands for the other half too, which goes around: the
+ * slots change for both. */
+static bool
+is_half_barrier(const struct checker *k, int32_t block, int32_t next)
+{
+    const struct kn_block *b;
+
+    if (block < 0 || !k->access)
+        return false;
+    b = &k->g.blocks[block];
+    for (uint32_t n = b->first; n < b->end; n++)
+        if (k->access[n].kind >= KN_ACC_STAGGER)
+            return b->succ[0] == next || b->succ[1] == next;
+    return false;
+}
+
 /* Whether the branch that ends a block can go to its successor e. */
 static bool
 feasible(const struct checker *k, const struct kn_block *b,
@@ -460,6 +495,8 @@ feasible(const struct checker *k, const struct kn_block *b,
     uint8_t vcc = s->known[106];
     bool zero;
 
+    if (is_half_barrier(k, b->succ[!e], b->succ[e]))
+        return false;
     if (k->full_exec && (i->op == KN_I_s_cbranch_execz ||
                          i->op == KN_I_s_cbranch_execnz))
         return (e == 1) == (i->op == KN_I_s_cbranch_execnz);
@@ -579,7 +616,8 @@ kn_check_program(struct kn_ctx *c, const struct kn_program *p,
         if (p->inst[n].op == KN_I_unknown)
             undecided(out, "an instruction is unknown");
         out->waits += p->inst[n].op == KN_I_s_waitcnt;
-        out->accesses += k.access && k.access[n].kind != KN_ACC_NONE;
+        out->accesses += k.access && k.access[n].kind != KN_ACC_NONE &&
+                         k.access[n].kind < KN_ACC_STAGGER;
     }
     return KILN_OK;
 }

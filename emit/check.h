@@ -10,10 +10,15 @@
 
 #include "isa/cfg.h"
 
-enum kn_slot_access { KN_ACC_NONE, KN_ACC_DMA, KN_ACC_READ, KN_ACC_WRITE };
+enum kn_slot_access {
+    KN_ACC_NONE, KN_ACC_DMA, KN_ACC_READ, KN_ACC_WRITE,
+    KN_ACC_STAGGER, KN_ACC_REJOIN, KN_ACC_KINDS
+};
 
 /* What an instruction does to an LDS slot. own: it touches only chunks this
- * lane wrote itself, so no barrier lies between. */
+ * lane wrote itself, so no barrier lies between. Of an s_barrier: one that the
+ * later half of the waves executes alone, to run a barrier behind, or the
+ * first half, to be caught up with. */
 struct kn_access {
     uint8_t kind, own;
     uint16_t slot;

@@ -581,8 +581,8 @@ lower_wg(struct lower *l, const struct kn_ins *i)
     low_set(l, i, id(l, "llvm.amdgcn.workgroup.id.x"));
 }
 
-static LLVMValueRef
-wave_number(struct lower *l)
+LLVMValueRef
+low_wave(struct lower *l)
 {
     LLVMValueRef w = LLVMBuildLShr(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
                                    low_i32(l, 6), "");
@@ -593,7 +593,7 @@ wave_number(struct lower *l)
 void
 lower_wave(struct lower *l, const struct kn_ins *i)
 {
-    low_set(l, i, wave_number(l));
+    low_set(l, i, low_wave(l));
 }
 
 /* By way of the wave number, which LLVM cannot hoist out of a loop; the mask
@@ -601,7 +601,7 @@ lower_wave(struct lower *l, const struct kn_ins *i)
 void
 lower_lane(struct lower *l, const struct kn_ins *i)
 {
-    LLVMValueRef first = LLVMBuildShl(l->b, wave_number(l), low_i32(l, 6), "");
+    LLVMValueRef first = LLVMBuildShl(l->b, low_wave(l), low_i32(l, 6), "");
     LLVMValueRef v = LLVMBuildSub(l->b, id(l, "llvm.amdgcn.workitem.id.x"),
                                   first, "");
 
@@ -610,8 +610,8 @@ lower_lane(struct lower *l, const struct kn_ins *i)
 
 /* ---- control flow ---- */
 
-static LLVMBasicBlockRef
-new_block(struct lower *l, const char *name)
+LLVMBasicBlockRef
+low_block(struct lower *l, const char *name)
 {
     return LLVMAppendBasicBlockInContext(l->ctx, l->fn, name);
 }
@@ -619,20 +619,20 @@ new_block(struct lower *l, const char *name)
 void
 lower_loop(struct lower *l, const struct kn_ins *i)
 {
-    LLVMBasicBlockRef head = new_block(l, "loop");
+    LLVMBasicBlockRef head = low_block(l, "loop");
 
     (void)i;
     LLVMBuildBr(l->b, head);
     LLVMPositionBuilderAtEnd(l->b, head);
     l->open[l->nopen].head = head;
     l->open[l->nopen].next = NULL;
-    l->open[l->nopen++].end = l->loop_exit[l->nloops++] = new_block(l, "exit");
+    l->open[l->nopen++].end = l->loop_exit[l->nloops++] = low_block(l, "exit");
 }
 
 void
 lower_break(struct lower *l, const struct kn_ins *i)
 {
-    LLVMBasicBlockRef next = new_block(l, "next");
+    LLVMBasicBlockRef next = low_block(l, "next");
 
     LLVMBuildCondBr(l->b, low_arg(l, i, 0, l->i1),
                     l->loop_exit[l->nloops - 1], next);
@@ -642,10 +642,10 @@ lower_break(struct lower *l, const struct kn_ins *i)
 void
 lower_if(struct lower *l, const struct kn_ins *i)
 {
-    LLVMBasicBlockRef then = new_block(l, "then");
+    LLVMBasicBlockRef then = low_block(l, "then");
 
     l->open[l->nopen].head = NULL;
-    l->open[l->nopen].next = new_block(l, "else");
+    l->open[l->nopen].next = low_block(l, "else");
     l->open[l->nopen].end = NULL;
     LLVMBuildCondBr(l->b, low_arg(l, i, 0, l->i1), then,
                     l->open[l->nopen++].next);
@@ -658,7 +658,7 @@ lower_else(struct lower *l, const struct kn_ins *i)
     LLVMBasicBlockRef other = l->open[l->nopen - 1].next;
 
     (void)i;
-    l->open[l->nopen - 1].end = new_block(l, "endif");
+    l->open[l->nopen - 1].end = low_block(l, "endif");
     l->open[l->nopen - 1].next = NULL;
     LLVMBuildBr(l->b, l->open[l->nopen - 1].end);
     LLVMPositionBuilderAtEnd(l->b, other);
@@ -686,5 +686,5 @@ lower_stop(struct lower *l, const struct kn_ins *i)
 {
     (void)i;
     LLVMBuildRetVoid(l->b);
-    LLVMPositionBuilderAtEnd(l->b, new_block(l, "unreached"));
+    LLVMPositionBuilderAtEnd(l->b, low_block(l, "unreached"));
 }

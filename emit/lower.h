@@ -40,6 +40,9 @@ LLVMValueRef low_arg(struct lower *l, const struct kn_ins *i, int a,
 /* Operand with its own type; a constant takes the type of the result. */
 LLVMValueRef low_get(struct lower *l, const struct kn_ins *i, int a);
 void low_set(struct lower *l, const struct kn_ins *i, LLVMValueRef v);
+/* The number of this wave in the workgroup, uniform. */
+LLVMValueRef low_wave(struct lower *l);
+LLVMBasicBlockRef low_block(struct lower *l, const char *name);
 LLVMValueRef low_i32(struct lower *l, int64_t v);
 
 /* Calls intrinsic `name` overloaded on `ov`; arguments are bitcast to the

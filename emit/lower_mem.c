@@ -320,14 +320,52 @@ lower_fence(struct lower *l, const struct kn_ins *i)
 
 /* s_barrier itself orders nothing for LLVM: the single-thread fences keep
  * memory operations on their side and emit no instruction. */
+static void
+meet(struct lower *l)
+{
+    low_intrinsic(l, &(struct low_call){ "llvm.amdgcn.s.barrier", { NULL }, 0,
+                                         { NULL }, 0 });
+}
+
 void
 lower_barrier(struct lower *l, const struct kn_ins *i)
 {
     (void)i;
     LLVMBuildFence(l->b, LLVMAtomicOrderingRelease, 1, "");
-    low_intrinsic(l, &(struct low_call){ "llvm.amdgcn.s.barrier", { NULL }, 0,
-                                         { NULL }, 0 });
+    meet(l);
     LLVMBuildFence(l->b, LLVMAtomicOrderingAcquire, 1, "");
+}
+
+/* A barrier of the waves for which `wave predicate waves / 2`: a scalar branch
+ * around it for the others. */
+static void
+meet_half(struct lower *l, LLVMIntPredicate predicate)
+{
+    LLVMBasicBlockRef half = low_block(l, "half"), all = low_block(l, "all");
+    LLVMValueRef c = LLVMBuildICmp(l->b, predicate, low_wave(l),
+                                   low_i32(l, kn_waves(l->f) / 2), "");
+
+    LLVMBuildFence(l->b, LLVMAtomicOrderingRelease, 1, "");
+    LLVMBuildCondBr(l->b, c, half, all);
+    LLVMPositionBuilderAtEnd(l->b, half);
+    meet(l);
+    LLVMBuildBr(l->b, all);
+    LLVMPositionBuilderAtEnd(l->b, all);
+    LLVMBuildFence(l->b, LLVMAtomicOrderingAcquire, 1, "");
+}
+
+void
+lower_stagger(struct lower *l, const struct kn_ins *i)
+{
+    (void)i;
+    meet_half(l, LLVMIntUGE);
+}
+
+void
+lower_rejoin(struct lower *l, const struct kn_ins *i)
+{
+    (void)i;
+    meet_half(l, LLVMIntULT);
 }
 
 void

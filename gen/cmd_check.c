@@ -24,7 +24,9 @@ count(const struct kn_fn *f)
         case KN_OP_lds_ld: n.lds_reads++; break;
         case KN_OP_lds_st: n.lds_writes++; break;
         case KN_OP_fence: n.fences++; break;
-        case KN_OP_barrier: n.barriers++; break;
+        case KN_OP_barrier: case KN_OP_stagger: case KN_OP_rejoin:
+            n.barriers++;
+            break;
         }
     return n;
 }

@@ -15,6 +15,8 @@
  *     barrier, by itself after its own wait;
  *   - a slot is written again only when every wave's reads of it had completed
  *     at a barrier;
+ *   - where one half of the waves runs a barrier behind (`stagger`), each of
+ *     the two needs two barriers;
  *   - no copy into LDS is outstanding when the kernel ends;
  *   - a wave's coherent stores have completed before it counts itself in with
  *     `arrive`, and coherent loads wait for that count.
@@ -117,6 +119,17 @@ rename_registers(const struct proof *p, struct proof_state *s,
 
 /* ---- LDS slots ---- */
 
+/* How many barriers there were, where `left` more are needed. */
+static const char *
+too_few(const struct proof_state *s, uint8_t left)
+{
+    if (!s->apart)
+        return "no barrier";
+    return left == 1 ? "one barrier, where the later half of the waves runs "
+                       "one behind,"
+                     : "no barrier";
+}
+
 static kiln_status
 check_free(const struct proof *p, const struct proof_state *s,
            const struct kn_ins *i, int32_t n)
@@ -132,8 +145,8 @@ check_free(const struct proof *p, const struct proof_state *s,
                          s->q[PROOF_LGKM].now - l->read,
                          s->q[PROOF_LGKM].now - s->q[PROOF_LGKM].done);
     return slot_fail(p, i->at, n, "is written while another wave may still "
-                     "read it: no barrier since the read of line %d completed",
-                     l->read_at.line);
+                     "read it: %s since the read of line %d completed",
+                     too_few(s, l->busy), l->read_at.line);
 }
 
 /* Two writes to a slot keep their order inside one queue and one wave. */
@@ -155,7 +168,7 @@ check_order(const struct proof *p, const struct proof_state *s,
                          "line %d may still be running", l->read_at.line);
     if (l->shared || (l->dirty && !p->access[i - p->f->ins].own))
         return slot_fail(p, i->at, n, "is written while another wave may still "
-                         "write it: no barrier since line %d",
+                         "write it: %s since line %d", too_few(s, l->dirty),
                          l->write_at.line);
     return KILN_OK;
 }
@@ -178,7 +191,7 @@ write_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i,
     l->shared |= !a->own;
     if (!l->dirty)
         l->barrier_at = (struct kn_loc){ 0 };
-    l->dirty = true;
+    l->dirty = proof_apart(s);
     l->write_at = i->at;
     return KILN_OK;
 }
@@ -225,6 +238,11 @@ check_arrived(const struct proof *p, const struct proof_state *s,
         return in_flight(p, s, i, n);
     if (!own && l->barrier_at.line)
         return in_flight(p, s, i, n);
+    if (!own && s->apart && l->dirty == 1)
+        return slot_fail(p, i->at, n, "is read before a second barrier "
+                         "published what the later half of the waves, which "
+                         "runs one behind, wrote at line %d",
+                         l->write_at.line);
     if (!own || l->shared)
         return slot_fail(p, i->at, n, "is read before a barrier published what "
                          "other waves wrote at line %d", l->write_at.line);
@@ -271,7 +289,8 @@ read_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
         return KILN_OK;
     }
     l->read = s->q[PROOF_LGKM].now;
-    l->busy = l->consumed = true;
+    l->busy = proof_apart(s);
+    l->consumed = true;
     return KILN_OK;
 }
 
@@ -320,7 +339,41 @@ end_kernel(const struct proof *p, struct proof_state *s, struct kn_loc at)
             return slot_fail(p, at, (int32_t)n, "may still be in flight when "
                              "the kernel ends: copied at line %d",
                              s->slot[n].write_at.line);
+    if (s->live && s->apart)
+        return PROOF_FAIL(p, at, "the kernel ends where the later half of the "
+                          "waves runs a barrier behind: rejoin is missing");
     s->live = false;
+    return KILN_OK;
+}
+
+/* ---- halves of the waves, a barrier apart ---- */
+
+static kiln_status
+shift_half(const struct proof *p, struct proof_state *s,
+           const struct kn_ins *i)
+{
+    bool apart = i->op == KN_OP_stagger;
+
+    if (s->apart == apart)
+        return PROOF_FAIL(p, i->at, apart
+                          ? "the waves are a barrier apart already"
+                          : "no stagger comes before rejoin");
+    if (apart)
+        proof_stagger(p, s);
+    else
+        proof_rejoin(p, s, i->at);
+    return KILN_OK;
+}
+
+/* Two ways to one place must agree on it. */
+static kiln_status
+join(const struct proof *p, struct proof_state *a, struct proof_state *b,
+     struct kn_loc at, bool *changed)
+{
+    if (a->live && b->live && a->apart != b->apart)
+        return PROOF_FAIL(p, at, "the waves are a barrier apart on one way to "
+                          "here and level on another");
+    *changed = proof_join(p, a, b);
     return KILN_OK;
 }
 
@@ -345,11 +398,11 @@ static kiln_status
 leave_loop(struct proof *p, struct proof_state *s, const struct kn_ins *i)
 {
     struct proof_state out;
+    bool changed;
 
     KN_TRY(use_registers(p, s, i));
     out = proof_state_copy(p, s);
-    proof_join(p, &p->exits[p->depth], &out);
-    return KILN_OK;
+    return join(p, &p->exits[p->depth], &out, i->at, &changed);
 }
 
 static kiln_status
@@ -368,6 +421,9 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
     case KN_OP_barrier:
         proof_barrier(p, s, i->at);
         return KILN_OK;
+    case KN_OP_stagger:
+    case KN_OP_rejoin:
+        return shift_half(p, s, i);
     case KN_OP_stop:
         return end_kernel(p, s, i->at);
     case KN_OP_dma:
@@ -410,6 +466,7 @@ walk_loop(struct proof *p, size_t *at, struct proof_state *s)
 {
     struct proof_state head = proof_state_copy(p, s), body;
     size_t from = *at;
+    bool changed;
 
     p->depth++;
     do {
@@ -417,7 +474,8 @@ walk_loop(struct proof *p, size_t *at, struct proof_state *s)
         body = proof_state_copy(p, &head);
         p->exits[p->depth] = proof_state_new(p);
         KN_TRY(walk(p, at, &body));
-    } while (proof_join(p, &head, &body));
+        KN_TRY(join(p, &head, &body, p->f->ins[*at].at, &changed));
+    } while (changed);
     *s = p->exits[p->depth--];
     return KILN_OK;
 }
@@ -427,14 +485,14 @@ static kiln_status
 walk_if(struct proof *p, size_t *at, struct proof_state *s)
 {
     struct proof_state other = proof_state_copy(p, s);
+    bool changed;
 
     KN_TRY(walk(p, at, s));
     if (p->f->ins[*at].op == KN_OP_else) {
         ++*at;
         KN_TRY(walk(p, at, &other));
     }
-    proof_join(p, s, &other);
-    return KILN_OK;
+    return join(p, s, &other, p->f->ins[*at].at, &changed);
 }
 
 /* Walks to the `else` or `end` that closes this level, or the last line. */

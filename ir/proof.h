@@ -39,14 +39,18 @@ struct proof_queue {
 
 /* One LDS slot as all waves together leave it. The waves of a workgroup run
  * the same path in step between barriers, so one wave's program order covers
- * every pair of their accesses. Groups of waves a barrier apart need one such
- * record per group, and a barrier that moves one group's record. */
+ * every pair of their accesses. Between `stagger` and `rejoin` the later half
+ * runs one barrier behind: while the first half executes what follows its
+ * barrier n, the later half executes what follows barrier n - 1. The worst
+ * pair is then the later half's access and the first half's next one, which
+ * two barriers of the program keep apart, not one. */
 struct proof_slot {
     int32_t fill[PROOF_QUEUES]; /* youngest write: copies, stores */
     int32_t read, own;       /* youngest read: of other waves' bytes, of own */
-    bool dirty;              /* written since the barrier that published it */
+    uint8_t dirty;           /* barriers until what was written and has
+                              * completed is published; 0: it is */
     bool shared;             /* ... by other waves than the owner's */
-    bool busy;               /* read since the barrier that freed it */
+    uint8_t busy;            /* barriers until the reads are over */
     bool consumed;           /* read since it was filled */
     struct proof_set filled; /* writes since it was consumed */
     /* where it went wrong, for the sentence */
@@ -58,6 +62,7 @@ struct proof_slot {
 
 struct proof_state {
     bool live;
+    bool apart;              /* the later half runs a barrier behind */
     struct proof_queue q[PROOF_QUEUES];
     struct proof_slot *slot;
     int32_t *load;           /* by value: youngest load into it */
@@ -107,6 +112,17 @@ void proof_wait(struct proof_state *s, int queue, int32_t left);
 void proof_wait_for(struct proof_state *s, int queue, int32_t stamp);
 void proof_barrier(const struct proof *p, struct proof_state *s,
                    struct kn_loc at);
+/* The later half waits a barrier more; the first half does, which is a barrier
+ * of the later half's that both pass. */
+void proof_stagger(const struct proof *p, struct proof_state *s);
+void proof_rejoin(const struct proof *p, struct proof_state *s,
+                  struct kn_loc at);
+/* Barriers that keep two waves' accesses apart. */
+static inline uint8_t
+proof_apart(const struct proof_state *s)
+{
+    return s->apart ? 2 : 1;
+}
 
 static inline bool
 proof_is_value(kn_ref r)

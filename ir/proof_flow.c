@@ -27,7 +27,8 @@ operand_differs(const struct flow *w, const struct kn_ins *i)
 static bool
 must_be_common(const struct kn_ins *i)
 {
-    return i->op == KN_OP_barrier || i->op == KN_OP_dma || i->op == KN_OP_stop ||
+    return i->op == KN_OP_barrier || i->op == KN_OP_stagger ||
+           i->op == KN_OP_rejoin || i->op == KN_OP_dma || i->op == KN_OP_stop ||
            i->op == KN_OP_lds_ld || i->op == KN_OP_lds_st;
 }
 

@@ -39,6 +39,7 @@ proof_state_copy(const struct proof *p, const struct proof_state *from)
     struct proof_state s = proof_state_new(p);
 
     s.live = from->live;
+    s.apart = from->apart;
     s.share = from->share;
     s.arrival = from->arrival;
     s.arrived = from->arrived;
@@ -74,16 +75,24 @@ proof_wait(struct proof_state *s, int queue, int32_t left)
     proof_wait_for(s, queue, s->q[queue].now - left);
 }
 
+static bool
+filling(const struct proof_state *s, const struct proof_slot *l)
+{
+    return proof_pending(s, PROOF_VM, l->fill[PROOF_VM]) ||
+           proof_pending(s, PROOF_LGKM, l->fill[PROOF_LGKM]);
+}
+
 static void
 publish(struct proof_state *s, struct proof_slot *l, struct kn_loc at)
 {
-    if (!proof_pending(s, PROOF_VM, l->fill[PROOF_VM]) &&
-        !proof_pending(s, PROOF_LGKM, l->fill[PROOF_LGKM])) {
-        l->dirty = l->shared = false;
+    if (!filling(s, l)) {
+        l->dirty = l->dirty ? l->dirty - 1 : 0;
+        l->shared &= l->dirty > 0;
         l->barrier_at = (struct kn_loc){ 0 };
         return;
     }
-    if (!l->dirty || l->barrier_at.line)
+    l->dirty = proof_apart(s);
+    if (l->barrier_at.line)
         return;
     l->barrier_at = at;
     for (int q = 0; q < PROOF_QUEUES; q++)
@@ -101,9 +110,34 @@ proof_barrier(const struct proof *p, struct proof_state *s, struct kn_loc at)
         struct proof_slot *l = &s->slot[i];
 
         publish(s, l, at);
-        if (!proof_pending(s, PROOF_LGKM, l->read))
-            l->busy = false;
+        if (proof_pending(s, PROOF_LGKM, l->read))
+            l->busy = proof_apart(s);
+        else
+            l->busy = l->busy ? l->busy - 1 : 0;
     }
+}
+
+/* What has completed needs one barrier as before: the later half's extra one
+ * lies between it and all that half does next. */
+void
+proof_stagger(const struct proof *p, struct proof_state *s)
+{
+    s->apart = true;
+    for (uint32_t i = 0; i < p->nslots; i++) {
+        struct proof_slot *l = &s->slot[i];
+
+        if (filling(s, l))
+            l->dirty = 2;
+        if (proof_pending(s, PROOF_LGKM, l->read))
+            l->busy = 2;
+    }
+}
+
+void
+proof_rejoin(const struct proof *p, struct proof_state *s, struct kn_loc at)
+{
+    s->apart = false;
+    proof_barrier(p, s, at);
 }
 
 /* ---- joins ---- */
@@ -171,6 +205,15 @@ to_min(int32_t *a, int32_t b)
 }
 
 static bool
+to_more(uint8_t *a, uint8_t b)
+{
+    if (b <= *a)
+        return false;
+    *a = b;
+    return true;
+}
+
+static bool
 to_true(bool *a, bool b)
 {
     if (*a || !b)
@@ -184,12 +227,12 @@ join_slot(struct proof_slot *a, const struct proof_slot *b)
     bool changed = to_max(&a->fill[PROOF_VM], b->fill[PROOF_VM]);
 
     changed |= to_max(&a->fill[PROOF_LGKM], b->fill[PROOF_LGKM]);
-    if (to_max(&a->read, b->read) || (b->busy && !a->busy)) {
+    if (to_max(&a->read, b->read) || b->busy > a->busy) {
         a->read_at = b->read_at;
         changed = true;
     }
     changed |= to_max(&a->own, b->own);
-    if (to_true(&a->dirty, b->dirty)) {
+    if (to_more(&a->dirty, b->dirty)) {
         a->write_at = b->write_at;
         changed = true;
     }
@@ -200,7 +243,7 @@ join_slot(struct proof_slot *a, const struct proof_slot *b)
         a->allowed = b->allowed;
     }
     changed |= to_true(&a->shared, b->shared);
-    changed |= to_true(&a->busy, b->busy);
+    changed |= to_more(&a->busy, b->busy);
     changed |= to_true(&a->consumed, b->consumed);
     for (int i = 0; i < PROOF_WRITES / 64; i++) {
         changed |= (a->filled.w[i] & ~b->filled.w[i]) != 0;

@@ -268,6 +268,16 @@ check_fence(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_halves(const struct kn_fn *f, const struct kn_ins *i)
+{
+    if (kn_waves(f) % 2)
+        return FAIL(f, i->at, "%s divides the waves into halves, which %u %s "
+                    "not have", kn_op_info((enum kn_op)i->op).text, kn_waves(f),
+                    kn_waves(f) == 1 ? "wave does" : "waves do");
+    return KILN_OK;
+}
+
+static kiln_status
 check_copy(const struct kn_fn *f, const struct kn_ins *i)
 {
     const struct kn_lds *l;
@@ -315,6 +325,8 @@ check_ins(const struct kn_fn *f, const struct kn_ins *i)
         KN_TRY(check_memory(f, i));
     if (i->op == KN_OP_fence)
         KN_TRY(check_fence(f, i));
+    if (i->op == KN_OP_stagger || i->op == KN_OP_rejoin)
+        KN_TRY(check_halves(f, i));
     if ((i->op == KN_OP_break || i->op == KN_OP_if) &&
         kn_val(f, i->arg[0])->type.lane)
         return FAIL(f, i->at, "%s needs a uniform condition", o.text);

@@ -68,6 +68,9 @@ SENTENCES = {
               "wave's copies into the slot or load of the register are there",
     "used": "holds a register to this place; no instruction",
     "barrier": "all waves of the workgroup meet",
+    "stagger": "the later half of the waves executes one barrier more: it runs "
+               "one behind from here on",
+    "rejoin": "the first half executes one barrier more: all are level again",
     "prio": "priority of the wave",
     "sched": "the back end moves nothing across",
     "enter": "a tile begins: wave and lane numbers anew",
