@@ -213,8 +213,8 @@ note_access(struct wave *w, uint32_t n)
     const struct kn_isa_row *row = &kn_isa[i->op];
     struct kn_mem_opnds m = kn_mem_operands(i);
     struct kn_bank_facts *f = w->out;
-    struct kn_sim_access a = { ~0ull, row->bytes, row->store, false, NULL,
-                               NULL };
+    struct kn_sim_access a = { .mask = ~0ull, .bytes = row->bytes,
+                               .write = row->store };
     struct value at;
     uint32_t *lanes, spread[LANES];
 

@@ -154,8 +154,9 @@ kn_page_lds(struct kn_ctx *c, const struct kn_subject *s, struct kn_buf *out)
     for (uint32_t k = 0; k < f.naccess && drawn < PICTURES; k++) {
         struct kn_bank_access *a = &f.access[k];
         const struct kn_isa_row *row = &kn_isa[s->p.inst[a->inst].op];
-        struct picture p = { out, a, { ~0ull, a->bytes, row->store, false,
-                                       a->address, NULL },
+        struct picture p = { out, a, { .mask = ~0ull, .bytes = a->bytes,
+                                       .write = row->store,
+                                       .lds = a->address },
                              s->o.target,
                              s->o.target == KILN_GFX950 ? 64 : 32, 0 };
         uint32_t times = 0;

@@ -515,6 +515,8 @@ kn_valu_call(struct kn_valu *v, const struct kn_wave *w, kn_lane_fn *fn)
                       ? KN_MODE_ROUND32 : KN_MODE_ROUND64;
     unsigned round = strchr("fPdhp", c) ? w->mode >> at & 3 : 0;
 
+    if (v->i->op == KN_I_v_cvt_pk_u8_f32 && w->mode >> KN_MODE_ROUND32 & 3)
+        return "rounding mode for v_cvt_pk_u8_f32";
     if (!round) {
         fn(&v->x);
         return NULL;

@@ -73,6 +73,7 @@ struct kn_sim_access {
     bool write, dma;         /* dma: memory to LDS */
     const uint32_t *lds;     /* [64], or NULL */
     const uint64_t *mem;     /* [64], or NULL */
+    const uint32_t *into;    /* [64], where in LDS a dma puts each lane */
 };
 
 /* An observer of a launch (the timing model). Such a launch runs on the

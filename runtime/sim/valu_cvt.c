@@ -45,6 +45,23 @@ to_unorm(float v)
     return (uint32_t)rintf(v * 65535.0f);
 }
 
+/* Nearest even and saturating, which CDNA3 ISA does not say; measured by
+ * others on gfx90c and GCN2 (docs/sim.md). */
+static inline uint32_t
+to_byte(float v)
+{
+    v = !(v > 0.0f) ? 0.0f : v > 255.0f ? 255.0f : v;
+    return (uint32_t)rintf(v);
+}
+
+static inline uint32_t
+put_byte(uint32_t byte, uint32_t place, uint32_t into)
+{
+    uint32_t at = (place & 3) * 8;
+
+    return (into & ~(255u << at)) | byte << at;
+}
+
 static inline uint32_t
 half_rtz(float v)
 {
@@ -100,6 +117,7 @@ round_sr(const struct kn_lanes *x, enum kn_num f, float a, uint32_t random)
 #define VALU_PART
 #define V1 KN_DEF_V1
 #define V2 KN_DEF_V2
+#define V3 KN_DEF_V3
 #define VF(id)
 #include "valu_cvt.def"
 

@@ -288,24 +288,38 @@ execute_atomic(struct kn_wave *w, const struct kn_inst *i,
     }
 }
 
+static uint32_t
+copy_slot(const struct kn_memop *m)
+{
+    return m->bytes < 4 ? 4 : m->bytes;
+}
+
 /* LDS address of a copy: M0 + offset + lane * slot. gfx950 has 160 KB, so
  * more than 16 bits of M0 count there. */
+static void
+place_copy(struct kn_wave *w, const struct kn_inst *i,
+           const struct kn_memop *m, struct kn_op *op)
+{
+    uint32_t m0 = w->s[KN_S_M0] &
+                  (w->group->target == KILN_GFX950 ? 0x3ffff : 0xffff);
+
+    if (m0 & 3)
+        kn_report(w, i, KN_F_MISALIGNED, KN_AT(-1, m0), "M0 is 0x%x", m0);
+    m0 = (m0 & ~3u) + (uint32_t)m->offset;
+    for (unsigned l = 0; l < KN_LANES; l++)
+        op->lds[l] = m0 + l * copy_slot(m);
+}
+
 static void
 execute_dma(struct kn_wave *w, const struct kn_inst *i,
             const struct kn_memop *m, struct kn_vmem *x, struct kn_op *op)
 {
     struct kn_lds_access a;
-    uint32_t m0 = w->s[KN_S_M0] &
-                  (w->group->target == KILN_GFX950 ? 0x3ffff : 0xffff);
-    uint32_t slot = m->bytes < 4 ? 4 : m->bytes;
+    uint32_t slot = copy_slot(m);
 
     kn_vmem_gather(w, i, m, x);
-    if (m0 & 3)
-        kn_report(w, i, KN_F_MISALIGNED, KN_AT(-1, m0), "M0 is 0x%x", m0);
-    m0 = (m0 & ~3u) + (uint32_t)m->offset;
     for (unsigned l = 0; l < KN_LANES; l++) {
-        a.addr[l] = m0 + l * slot;
-        op->lds[l] = a.addr[l];
+        a.addr[l] = op->lds[l];
         if (m->bytes < 4) {
             uint32_t v;
             memcpy(&v, x->buf[l], 4);
@@ -327,13 +341,14 @@ execute_dma(struct kn_wave *w, const struct kn_inst *i,
 /* Lanes of a load that the descriptor cuts off reach no memory either. */
 static void
 tap_memory(struct kn_wave *w, const struct kn_memop *m,
-           const struct kn_vmem *x)
+           const struct kn_vmem *x, const struct kn_op *op)
 {
     const struct kn_sim_tap *tap = w->group->run->l->tap;
     struct kn_sim_access a = { .mask = storing_lanes(x), .bytes = m->bytes,
                                .write = m->kind == KN_MO_STORE,
                                .dma = m->kind == KN_MO_DMA, .mem = x->addr };
 
+    a.into = a.dma ? op->lds : NULL;
     if (tap && tap->access)
         tap->access(tap->user, w->id, &a);
 }
@@ -345,7 +360,9 @@ kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
     const struct kn_memop *m = &kn_step_of(w, i)->mem;
     struct kn_loaded loaded = { x->mask, x->buf, x->undef, KN_F_UNINIT_MEM };
 
-    tap_memory(w, m, x);
+    if (m->kind == KN_MO_DMA)
+        place_copy(w, i, m, op);
+    tap_memory(w, m, x, op);
     switch (m->kind) {
     case KN_MO_LOAD:
         kn_vmem_gather(w, i, m, x);

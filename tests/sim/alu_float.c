@@ -184,6 +184,8 @@ REF(r_h2i, (uint64_t)saturate(H(a), -32768, 32767) & 0xffff)
 REF(r_pkrtz, to_half_rtz(F(a)) | to_half_rtz(F(b)) << 16)
 REF(r_pkh, TO_H(F(a)) | TO_H(F(b)) << 16)
 REF(r_pkbf, to_bf16(F(a)) | to_bf16(F(b)) << 16)
+REF(r_pku8, (c & ~(255ull << (b & 3) * 8)) |
+            (uint64_t)saturate(nearbyint(F(a)), 0, 255) << (b & 3) * 8)
 REF(r_bf2f, TO_F(from_bf16(a & 0xffff)))
 REF(r_class,
     b >> class_bit(F(a), a & 0x400000, tiny(a)) & 1)
@@ -258,6 +260,7 @@ static const struct alu_row rows[] = {
     { "v_cvt_u32_f32_e32 v10, v20", "f", 'i', r_f2u, 0 },
     { "v_cvt_i32_f64_e32 v10, v[20:21]", "d", 'i', r_d2i, 0 },
     { "v_cvt_f64_i32_e32 v[10:11], v20", "i", 'd', r_i2d, 0 },
+    { "v_cvt_pk_u8_f32 v10, v20, v22, v24", "fii", 'i', r_pku8, 0 },
     { "v_cvt_i16_f16_e32 v10, v20", "h", 'i', r_h2i, 0 },
     { "v_cvt_f32_bf16_e32 v10, v20", "i", 'f', r_bf2f, 0 },
     { "v_cmp_class_f32_e64 s[22:23], v20, v22", "fi", 'm', r_class, 0 },
@@ -394,6 +397,11 @@ modes(void **state)
     assert_int_equal(one("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1\n"
                          "v_add_f32_e32 v10, 1.0, v20", 0x33800000, 0),
                      0x3f800001);
+    /* 2.5 and 3.5: halves go to even; the place counts modulo 4 */
+    assert_int_equal(one("v_cvt_pk_u8_f32 v10, v20, 2, 0", 0x40200000, 0),
+                     0x020000);
+    assert_int_equal(one("v_cvt_pk_u8_f32 v10, v20, 5, -1", 0x40600000, 0),
+                     0xffff04ff);
     /* the GPU's default NaN is positive, a NaN operand keeps its payload */
     assert_int_equal(one("v_sub_f32_e32 v10, v20, v20", 0x7f800000, 0),
                      0x7fc00000);

@@ -31,18 +31,49 @@ begin_group(void *user, uint64_t linear)
     t->npaths += t->nwaves;
 }
 
+static struct path *
+path_of(struct trace *t, uint32_t wave)
+{
+    return &t->path[t->npaths - t->nwaves + wave];
+}
+
+static void *
+grow(void *p, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap)
+        return p;
+    *cap = *cap ? 2 * *cap : 1024;
+    p = realloc(p, *cap * size);
+    assert_non_null(p);
+    return p;
+}
+
+/* LDS addresses of the instruction that is about to be added. */
+static void
+add_access(void *user, uint32_t wave, const struct kn_sim_access *a)
+{
+    struct path *p = path_of(user, wave);
+    const uint32_t *at = a->dma ? a->into : a->lds;
+    struct bytes *b;
+
+    if (!at)
+        return;
+    p->lds = grow(p->lds, &p->lds_cap, p->nlds, sizeof *p->lds);
+    b = &p->lds[p->nlds++];
+    memcpy(b->at, at, sizeof b->at);
+    b->each = a->dma && a->bytes < 4 ? 4 : a->bytes;
+    b->lanes = a->dma ? ~0ull : a->mask;
+}
+
 static bool
 add_inst(void *user, uint32_t wave, uint32_t inst)
 {
-    struct trace *t = user;
-    struct path *p = &t->path[t->npaths - t->nwaves + wave];
+    struct path *p = path_of(user, wave);
 
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 1024;
-        p->inst = realloc(p->inst, p->cap * sizeof *p->inst);
-        assert_non_null(p->inst);
-    }
-    p->inst[p->n++] = inst;
+    p->done = grow(p->done, &p->cap, p->n, sizeof *p->done);
+    p->done[p->n++] = (struct executed){ inst, (uint32_t)p->seen,
+                                         (uint32_t)(p->nlds - p->seen) };
+    p->seen = p->nlds;
     return true;
 }
 
@@ -51,7 +82,7 @@ trace_record(struct trace *t, struct kn_ctx *c, struct kn_sim *sim,
              const struct kn_sim_launch *l, const struct kn_program *program)
 {
     struct kn_sim_tap tap = { .user = t, .group = begin_group,
-                              .inst = add_inst };
+                              .inst = add_inst, .access = add_access };
     struct kn_sim_launch watched = *l;
     struct kn_sim_result r;
 
@@ -67,8 +98,10 @@ trace_record(struct trace *t, struct kn_ctx *c, struct kn_sim *sim,
 void
 trace_free(struct trace *t)
 {
-    for (size_t k = 0; k < t->npaths; k++)
-        free(t->path[k].inst);
+    for (size_t k = 0; k < t->npaths; k++) {
+        free(t->path[k].done);
+        free(t->path[k].lds);
+    }
     free(t->path);
 }
 
@@ -78,6 +111,7 @@ enum touch { T_LDS_READ = 1, T_LDS_WRITE = 2, T_DMA = 4 };
 
 struct pending {
     const struct kn_step *by;
+    const struct executed *as;
     unsigned touch;          /* of LDS */
     bool smem;               /* may overtake the others */
     bool owed;               /* the removed wait would have retired it */
@@ -91,6 +125,7 @@ struct queue {
 
 struct wave {
     const struct trace *t;
+    const struct path *path;
     uint32_t removed;        /* the instruction that is not there */
     struct queue vm, lgkm;
     bool reached, owes, used;
@@ -168,13 +203,37 @@ overlap(const struct kn_range *a, unsigned na, const struct kn_range *b,
     return false;
 }
 
-/* Does this instruction need an operation that is owed? */
-static void
-check_use(struct wave *w, uint32_t inst, const struct queue *q)
+static bool
+meet(const struct bytes *a, const struct bytes *b)
 {
-    const struct kn_step *st = &w->t->step[inst];
-    unsigned touch = touches(w->t, inst);
-    bool barrier = w->t->program->inst[inst].op == KN_I_s_barrier;
+    for (unsigned i = 0; i < 64; i++)
+        for (unsigned k = 0; a->lanes >> i & 1 && k < 64; k++)
+            if (b->lanes >> k & 1 && a->at[i] < b->at[k] + b->each &&
+                b->at[k] < a->at[i] + a->each)
+                return true;
+    return false;
+}
+
+/* Do two instructions touch the same byte of LDS? */
+static bool
+same_bytes(const struct path *p, const struct executed *a,
+           const struct executed *b)
+{
+    for (unsigned i = 0; i < a->n; i++)
+        for (unsigned k = 0; k < b->n; k++)
+            if (meet(&p->lds[a->first + i], &p->lds[b->first + k]))
+                return true;
+    return false;
+}
+
+/* Does this instruction need an operation that is owed? Before a barrier
+ * all that touch LDS count: the others may then use the bytes. */
+static void
+check_use(struct wave *w, const struct executed *e, const struct queue *q)
+{
+    const struct kn_step *st = &w->t->step[e->inst];
+    unsigned touch = touches(w->t, e->inst);
+    bool barrier = w->t->program->inst[e->inst].op == KN_I_s_barrier;
 
     for (unsigned k = 0; k < q->n; k++) {
         const struct pending *p = &q->item[k];
@@ -184,7 +243,10 @@ check_use(struct wave *w, uint32_t inst, const struct queue *q)
         if (overlap(p->by->v, p->by->nv, st->v, st->nv) ||
             overlap(p->by->s, p->by->ns, st->s, st->ns))
             w->used = true;
-        if (p->touch && (barrier || ((p->touch ^ touch) & T_DMA && touch)))
+        if (p->touch && barrier)
+            w->used = true;
+        if (p->touch && touch && (p->touch ^ touch) & T_DMA &&
+            same_bytes(w->path, p->as, e))
             w->used = true;
     }
 }
@@ -202,11 +264,12 @@ wait_for(struct wave *w, const struct kn_inst *i, bool removed)
 }
 
 static void
-step(struct wave *w, uint32_t inst)
+step(struct wave *w, const struct executed *e)
 {
+    uint32_t inst = e->inst;
     const struct kn_inst *i = &w->t->program->inst[inst];
     const struct kn_isa_row *row = &kn_isa[i->op];
-    struct pending p = { .by = &w->t->step[inst],
+    struct pending p = { .by = &w->t->step[inst], .as = e,
                          .touch = touches(w->t, inst),
                          .smem = row->unit == KN_U_SMEM };
 
@@ -215,8 +278,8 @@ step(struct wave *w, uint32_t inst)
         wait_for(w, i, inst == w->removed);
         return;
     }
-    check_use(w, inst, &w->vm);
-    check_use(w, inst, &w->lgkm);
+    check_use(w, e, &w->vm);
+    check_use(w, e, &w->lgkm);
     if (row->counter & KN_C_VM)
         push(&w->vm, &p);
     if (row->counter & KN_C_LGKM)
@@ -224,9 +287,10 @@ step(struct wave *w, uint32_t inst)
 }
 
 static void
-wave_init(struct wave *w, const struct trace *t, uint32_t removed)
+wave_init(struct wave *w, const struct trace *t, const struct path *path,
+          uint32_t removed)
 {
-    *w = (struct wave){ .t = t, .removed = removed };
+    *w = (struct wave){ .t = t, .path = path, .removed = removed };
     w->vm.most = KN_VM_MAX;
     w->lgkm.most = KN_LGKM_MAX;
 }
@@ -248,9 +312,9 @@ trace_wait(const struct trace *t, uint32_t inst)
     for (size_t k = 0; k < t->npaths; k++) {
         struct wave w;
 
-        wave_init(&w, t, inst);
+        wave_init(&w, t, &t->path[k], inst);
         for (size_t i = 0; i < t->path[k].n; i++)
-            step(&w, t->path[k].inst[i]);
+            step(&w, &t->path[k].done[i]);
         reached |= w.reached;
         owes |= w.owes;
         used |= w.used;
@@ -275,13 +339,13 @@ sides(const struct trace *t, const struct path *p, uint32_t barrier,
     unsigned since = 0;
     struct wave w;
 
-    wave_init(&w, t, UINT32_MAX);
+    wave_init(&w, t, p, UINT32_MAX);
     for (size_t i = 0; i < p->n; i++) {
-        uint32_t inst = p->inst[i];
+        uint32_t inst = p->done[i].inst;
         unsigned touch = touches(t, inst);
 
         w.landed = 0;
-        step(&w, inst);
+        step(&w, &p->done[i]);
         touch |= w.landed & T_DMA ? T_LDS_WRITE : 0;
         if (t->program->inst[inst].op == KN_I_s_barrier) {
             behind = inst == barrier;

@@ -8,9 +8,21 @@
 
 struct kn_step;
 
+struct bytes {               /* of LDS, one instruction, or half of a read2 */
+    uint32_t at[64], each;
+    uint64_t lanes;
+};
+
+struct executed {
+    uint32_t inst;
+    uint32_t first, n;       /* of path.lds */
+};
+
 struct path {                /* of one wave */
-    uint32_t *inst;
+    struct executed *done;
     size_t n, cap;
+    struct bytes *lds;
+    size_t nlds, lds_cap, seen; /* seen: those that belong to an instruction */
 };
 
 struct trace {
