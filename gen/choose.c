@@ -21,7 +21,9 @@ static const struct tile tiles[] = {
 };
 
 /* moe: a tile row is block_m sorted rows. Few rows: one row of waves, each
- * with all rows and its share of the columns. Costs are not compared. */
+ * with all rows and its share of the columns. Costs are not compared: up to 32
+ * rows reading B is the work, and narrow tiles leave LDS for more workgroups
+ * of a compute unit (docs/moe.md). */
 static const struct tile moe_tiles[] = {
     { 128, 256, 2, 4, 0 }, { 128, 128, 2, 2, 0 }, { 128, 64, 2, 2, 0 },
     { 64, 256, 1, 4, 0 },  { 64, 128, 1, 4, 0 },  { 64, 64, 1, 2, 0 },
@@ -239,8 +241,9 @@ quantising_waves(const kiln_problem *p, struct kn_config *g)
 }
 
 /* The time of the launch in units of its tiles' costs: rounds over the compute
- * units. moe's block is given: the largest tile that gives them all work, else
- * the one with the most workgroups. */
+ * units. moe's block is given: 64 columns up to 32 rows (gate and up of 32
+ * rows 128), else the largest tile that gives all compute units work, else the
+ * one with the most workgroups. */
 static double
 launch_cost(const kiln_problem *p, const struct tile *t)
 {
@@ -249,6 +252,10 @@ launch_cost(const kiln_problem *p, const struct tile *t)
     n = n ? n : 1;
     if (p->family != KILN_MOE && !p->m && !p->n)
         return t->cost;      /* a kernel for sizes to come */
+    if (p->family == KILN_MOE && t->bm <= 32)
+        return t->bn <= 64u * (1 + (t->bm == 32 &&
+                                    p->stage == KILN_MOE_GATE_UP))
+             ? 0 : t->bn;
     if (p->family == KILN_MOE)
         return n >= cus ? 0 : (double)(cus - n);
     return (double)((n + cus - 1) / cus) * t->bm * t->bn * t->cost;

@@ -650,7 +650,11 @@ predict_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
 {
     struct kn_operands o = operands_of(m, s);
     struct kn_sim_launch l = { .kernel = s->g.name };
-    struct kn_time_query q = { .sim = m->sim, .launch = &l };
+    struct kn_buf trace = { .c = m->c }, svg = { .c = m->c };
+    const struct kn_value *v = m->t->cli->v;
+    struct kn_time_query q = { .sim = m->sim, .launch = &l,
+                               .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
+                               .svg = v[KN_FLAG_svg].seen ? &svg : NULL };
     const struct kn_object_kernel *k;
     struct kn_time_result r;
     struct kn_program program;
@@ -672,7 +676,7 @@ predict_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
     KN_TRY(kn_object_kernel(m->c, &obj, NULL, &k));
     KN_TRY(kn_decode(m->c, &obj, k, false, &program));
     kn_report_predicted(m->t, j, &r, &program);
-    return KILN_OK;
+    return kn_write_pictures(m->t, &trace, &svg);
 }
 
 static kiln_status
