@@ -208,16 +208,11 @@ find_unwritten(struct exec *e, struct kn_sim_result *r)
 {
     for (size_t i = 0; i < e->nbuffers; i++) {
         const struct buffer *b = &e->buffers[i];
-        struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = b->addr,
-                                .count = 1 };
-        uint64_t n = b->arg->kind == KN_CA_OUT && b->size
-                         ? kn_sim_unwritten(e->sim, b->addr) : 0;
-        if (!n)
-            continue;
-        snprintf(f.text, sizeof f.text,
-                 "%" PRIu64 " of the %" PRIu64 " bytes of '%s' were never "
-                 "written", n, b->size, b->arg->out);
-        kn_report_add(e->c, r, &f);
+        struct kn_finding f;
+
+        if (b->arg->kind == KN_CA_OUT && b->size &&
+            kn_sim_find_unwritten(e->sim, b->addr, b->arg->out, &f))
+            kn_report_add(e->c, r, &f);
     }
 }
 

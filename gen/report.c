@@ -200,11 +200,13 @@ put_record(struct kn_buf *b, const char *kernel, const struct kn_finding *f)
         kn_putf(b, "  kernel       %s\n", kernel);
     if (n)
         kn_putf(b, "  instruction  %.*s\n", n, f->text);
-    kn_putf(b, "  where        pc 0x%" PRIx64 ", workgroup %" PRIu64
-            ", wave %" PRIu32, f->pc, f->workgroup, f->wave);
-    if (f->lane != UINT32_MAX)
-        kn_putf(b, ", lane %" PRIu32, f->lane);
-    kn_putf(b, ", address 0x%" PRIx64 "\n", f->address);
+    kn_put(b, "  where        ");
+    if (f->pc)               /* else of no instruction: output not written */
+        kn_putf(b, "pc 0x%" PRIx64 ", workgroup %" PRIu64 ", wave %" PRIu32
+                ", ", f->pc, f->workgroup, f->wave);
+    if (f->pc && f->lane != UINT32_MAX)
+        kn_putf(b, "lane %" PRIu32 ", ", f->lane);
+    kn_putf(b, "address 0x%" PRIx64 "\n", f->address);
     if (f->other_pc)
         kn_putf(b, "  against      pc 0x%" PRIx64 ", wave %" PRIu32 "\n",
                 f->other_pc, f->other_wave);

@@ -2,6 +2,7 @@
  * first touch, and which bytes hold a value. Worker threads share the pages;
  * they are published once with compare-and-swap and live until the allocation
  * is freed. The host allocator must therefore be callable from any thread. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core.h"
@@ -486,8 +487,29 @@ kn_sim_written(struct kn_sim *s, uint64_t addr, size_t n)
     return 1;
 }
 
-uint64_t
-kn_sim_unwritten(struct kn_sim *s, uint64_t addr)
+/* Bytes of a page no kernel has written, and the offset of the first. */
+static uint32_t
+count_unwritten(const struct kn_page *p, uint64_t left, uint32_t *first)
+{
+    uint32_t count = 0, end = left < KN_PAGE_SIZE ? (uint32_t)left
+                                                  : KN_PAGE_SIZE;
+
+    if (!p) {
+        *first = 0;
+        return end;
+    }
+    for (uint32_t k = 0; k < p->hi; k++) {
+        bool missing = !(p->map[k] & KN_MAP_KERNEL);
+
+        if (missing && !count)
+            *first = k;
+        count += missing;
+    }
+    return count;
+}
+
+static uint64_t
+unwritten_from(struct kn_sim *s, uint64_t addr, uint64_t *first)
 {
     struct kn_block *b = find_block(s, addr);
     uint64_t count = 0;
@@ -495,15 +517,36 @@ kn_sim_unwritten(struct kn_sim *s, uint64_t addr)
     if (!b || !(b->flags & KN_MEM_OUTPUT))
         return 0;
     for (uint64_t at = 0; at < b->size; at += KN_PAGE_SIZE) {
-        struct kn_page *p = known_page(b, (size_t)(at >> KN_PAGE_SHIFT));
-        uint64_t left = b->size - at;
+        uint32_t off = 0;
+        uint32_t n = count_unwritten(
+            known_page(b, (size_t)(at >> KN_PAGE_SHIFT)), b->size - at, &off);
 
-        if (!p) {
-            count += left < KN_PAGE_SIZE ? left : KN_PAGE_SIZE;
-            continue;
-        }
-        for (uint32_t k = 0; k < p->hi; k++)
-            count += !(p->map[k] & KN_MAP_KERNEL);
+        if (n && !count)
+            *first = b->addr + at + off;
+        count += n;
     }
     return count;
+}
+
+uint64_t
+kn_sim_unwritten(struct kn_sim *s, uint64_t addr)
+{
+    uint64_t first;
+
+    return unwritten_from(s, addr, &first);
+}
+
+bool
+kn_sim_find_unwritten(struct kn_sim *s, uint64_t addr, const char *name,
+                      struct kn_finding *f)
+{
+    uint64_t first = 0, n = unwritten_from(s, addr, &first);
+
+    *f = (struct kn_finding){ .kind = KN_F_UNWRITTEN, .address = first,
+                              .count = 1 };
+    if (n)
+        snprintf(f->text, sizeof f->text, "%" PRIu64 " bytes of '%s' were "
+                 "never written, the first at offset %" PRIu64, n, name,
+                 first - addr);
+    return n;
 }

@@ -171,6 +171,12 @@ struct kn_sim_result {
     unsigned nmfma;
 };
 
+/* After the launches that write it: the finding for an OUTPUT allocation at
+ * `addr`, `name` for the user, with the address of its first byte that no
+ * kernel has written; false if there is none. */
+bool kn_sim_find_unwritten(struct kn_sim *s, uint64_t addr, const char *name,
+                           struct kn_finding *f);
+
 /* Runs the selected workgroups. OK: it ran (look at nfindings);
  * UNSUPPORTED: an instruction or modifier nobody implemented, named;
  * BAD_INPUT: launch that the hardware would refuse. The error is in the

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -284,6 +285,48 @@ offset_wraps(void **state)
     twin(NULL, WRAP("-8"), WRAP("0x80000000"), KN_F_SRD_EDGE);
 }
 
+/* An output of `bytes`, and a kernel that writes 64 dwords but those of the
+ * lanes `mask` leaves out. */
+static bool
+unwritten(uint64_t bytes, const char *mask, struct kn_finding *f)
+{
+    char text[256];
+    struct program p;
+    bool found;
+
+    snprintf(text, sizeof text, "v_mov_b32_e32 v2, 3\ns_mov_b64 exec, %s\n"
+             "s_nop 4\nglobal_store_dword v1, v2, s[6:7]\ns_endpgm\n", mask);
+    program_open(&p, NULL, text);
+    assert_int_equal(kn_sim_alloc(p.sim, bytes, KN_MEM_OUTPUT, NULL, NULL,
+                                  &p.args[1]), KILN_OK);
+    program_run(&p);
+    assert_int_equal(p.status, KILN_OK);
+    assert_int_equal(p.result.nfindings, 0);
+    found = kn_sim_find_unwritten(p.sim, p.args[1], "y", f);
+    f->address -= found ? p.args[1] : 0;
+    program_close(&p);
+    return found;
+}
+
+static void
+output_bytes(void **state)
+{
+    struct kn_finding f;
+
+    (void)state;
+    assert_false(unwritten(256, "-1", &f));
+    assert_true(unwritten(256, "-2", &f));
+    assert_int_equal(f.kind, KN_F_UNWRITTEN);
+    assert_int_equal(f.address, 0);
+    assert_non_null(strstr(f.text, "4 bytes of 'y'"));
+    assert_true(unwritten(256, "0xffffffff", &f));
+    assert_int_equal(f.address, 128);
+    assert_true(unwritten(257, "-1", &f));
+    assert_int_equal(f.address, 256);
+    assert_true(unwritten(1 << 20, "-1", &f));
+    assert_non_null(strstr(f.text, "1048320 bytes"));
+}
+
 int
 main(void)
 {
@@ -309,6 +352,7 @@ main(void)
         cmocka_unit_test(soffset_rule),
         cmocka_unit_test(range_ends_inside),
         cmocka_unit_test(offset_wraps),
+        cmocka_unit_test(output_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
