@@ -13,7 +13,7 @@ static const struct table {
     const char *const *row;
     int first, n;
 } tables[] = {
-    { "families", kn_family_names, 0, 1 },
+    { "families", kn_family_names, 0, KILN_NFAMILIES },
     { "types", kn_type_names, KILN_TYPE_NONE + 1, KILN_NTYPES },
     { "layouts", kn_layout_names, 0, KILN_NLAYOUTS },
     { "scales", kn_scale_names, 0, KILN_NSCALES },

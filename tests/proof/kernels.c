@@ -1,6 +1,7 @@
 /* kernels.c - see kernels.h. */
 #include "kernels.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static const struct {
@@ -52,8 +53,26 @@ one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
     kn_ctx_free(&c);
 }
 
+/* What nothing was asked for; moe in the tiles that its rows come in. */
 static void
-each_config(struct kernels *k, kiln_problem p, unsigned *number)
+each_default(struct kernels *k, kiln_problem p, unsigned *number)
+{
+    static const int64_t sizes[][3] = { { 4096, 4096, 8192 },
+                                        { 4099, 4101, 4107 } };
+
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct kn_config g = { 0 };
+
+        p.m = p.family == KILN_MOE ? p.m : sizes[s][0];
+        p.n = sizes[s][1];
+        p.k = sizes[s][2];
+        p.block_m = p.family != KILN_MOE ? 0 : s ? 32 : 128;
+        one(k, &p, g, s ? 1 : 16, (*number)++);
+    }
+}
+
+static void
+each_setting(struct kernels *k, kiln_problem p, unsigned *number)
 {
     bool moe = p.family == KILN_MOE;
     size_t n = moe ? sizeof moe_tiles / sizeof *moe_tiles
@@ -76,6 +95,16 @@ each_config(struct kernels *k, kiln_problem p, unsigned *number)
                     p.k = shapes[s].k;
                     one(k, &p, g, shapes[s].base, (*number)++);
                 }
+}
+
+static void
+each_config(struct kernels *k, kiln_problem p, unsigned *number)
+{
+    if (k->mains) {
+        each_default(k, p, number);
+        return;
+    }
+    each_setting(k, p, number);
 }
 
 static void
@@ -113,7 +142,7 @@ each_stored(struct kernels *k, kiln_problem p, unsigned *number)
     for (uint8_t stored = 0; stored < (p.layout == KILN_NT ? 4 : 1); stored++) {
         p.b_layout = stored & 1;
         p.scale_layout = stored >> 1;
-        for (int split = 1; split <= 4; split += 3) {
+        for (int split = 1; split <= (k->mains ? 1 : 4); split += 3) {
             k->split_k = (uint8_t)split;
             each_stage(k, p, number);
         }
@@ -135,8 +164,8 @@ each_operand(struct kernels *k, kiln_problem p, unsigned *number)
                 }
 }
 
-void
-each_kernel(struct kernels *k)
+static void
+each_problem(struct kernels *k)
 {
     unsigned number = 0;
 
@@ -151,4 +180,74 @@ each_kernel(struct kernels *k)
             p.groups = ragged(p.family) ? 4 : 0;
             each_operand(k, p, &number);
         }
+}
+
+void
+each_kernel(struct kernels *k)
+{
+    k->mains = false;
+    each_problem(k);
+}
+
+void
+each_main(struct kernels *k)
+{
+    k->mains = true;
+    each_problem(k);
+}
+
+/* ---- kernels that are one ---- */
+
+static uint64_t
+mix(uint64_t h, uint64_t v)
+{
+    return (h ^ v) * 0x100000001b3ull;
+}
+
+static uint64_t
+operand_hash(const struct kn_fn *f, uint64_t h, kn_ref r)
+{
+    const struct kn_const *k = &f->konst[KN_REF_INDEX(r)];
+
+    return KN_REF_TAG(r) == KN_R_CONST ? mix(h, (uint64_t)k->i) : mix(h, r);
+}
+
+static uint64_t
+order_hash(const struct kn_fn *f)
+{
+    uint64_t h = mix(0xcbf29ce484222325ull, f->shape.wm << 8 | f->shape.wn);
+
+    for (size_t i = 0; i < f->nlds; i++)
+        h = mix(h, (uint64_t)kn_geometry(f, &f->lds[i]).bytes << 8 |
+                   f->lds[i].slots);
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *x = &f->ins[i];
+
+        h = mix(h, (uint64_t)x->op << 32 | x->dst);
+        if (x->op == KN_OP_assume)
+            continue;
+        for (int a = 0; a < KN_MAXARG && x->arg[a]; a++)
+            h = operand_hash(f, h, x->arg[a]);
+        for (int a = 0; a < KN_NATTR; a++)
+            if (a == KN_A_elem)
+                h = mix(h, kn_elems[x->attr[a]].bits);
+            else if (a != KN_A_shape && a != KN_A_ta && a != KN_A_tb)
+                h = mix(h, (uint32_t)x->attr[a]);
+    }
+    return h | 1;
+}
+
+bool
+order_is_new(struct orders *s, const struct kn_fn *f)
+{
+    uint64_t h = order_hash(f);
+    size_t at = h % ORDERS;
+
+    for (; s->hash[at]; at = (at + 1) % ORDERS)
+        if (s->hash[at] == h)
+            return false;
+    s->hash[at] = h;
+    s->n++;
+    assert(s->n < ORDERS / 2);
+    return true;
 }

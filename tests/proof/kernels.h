@@ -11,10 +11,25 @@ struct kernels {
     unsigned of, shard;
     unsigned made, refused;          /* by the proof: printed */
     uint8_t split_k;                 /* while it runs */
+    bool mains;
     void (*kernel)(void *user, const struct kn_fn *f);
     void *user;
 };
 
 void each_kernel(struct kernels *k);
+
+/* Every main of `kilnc list`: family, types, layout, scales and target as the
+ * generator configures them when nothing is asked for, for a large aligned
+ * problem and one of odd sizes. */
+void each_main(struct kernels *k);
+
+/* Kernels met before: what tells two of one order apart is no operation,
+ * register or LDS byte (types of one width, say). All zeros: none. */
+enum { ORDERS = 1 << 19 };
+struct orders {
+    uint64_t hash[ORDERS];
+    unsigned n;
+};
+bool order_is_new(struct orders *s, const struct kn_fn *f);
 
 #endif

@@ -145,96 +145,35 @@ representative_kernels(void **state)
     report(sizeof few / sizeof *few, &t);
 }
 
-/* Kernels whose mutants would be the same: what tells them apart is no
- * operation, register or LDS byte (types of one width, say). */
-struct seen {
-    uint64_t *hash;
-    size_t n, cap;
+struct tried {
+    struct orders *orders;
     struct tally *tally;
-    unsigned distinct;
 };
-
-static uint64_t
-mix(uint64_t h, uint64_t v)
-{
-    return (h ^ v) * 0x100000001b3ull;
-}
-
-static uint64_t
-operand_hash(const struct kn_fn *f, uint64_t h, kn_ref r)
-{
-    const struct kn_const *k = &f->konst[KN_REF_INDEX(r)];
-
-    return KN_REF_TAG(r) == KN_R_CONST ? mix(h, (uint64_t)k->i) : mix(h, r);
-}
-
-static uint64_t
-order_hash(const struct kn_fn *f)
-{
-    uint64_t h = mix(0xcbf29ce484222325ull, f->shape.wm << 8 | f->shape.wn);
-
-    for (size_t i = 0; i < f->nlds; i++)
-        h = mix(h, (uint64_t)kn_geometry(f, &f->lds[i]).bytes << 8 |
-                   f->lds[i].slots);
-    for (size_t i = 0; i < f->nins; i++) {
-        const struct kn_ins *x = &f->ins[i];
-
-        h = mix(h, (uint64_t)x->op << 32 | x->dst);
-        if (x->op == KN_OP_assume)
-            continue;
-        for (int a = 0; a < KN_MAXARG && x->arg[a]; a++)
-            h = operand_hash(f, h, x->arg[a]);
-        for (int a = 0; a < KN_NATTR; a++)
-            if (a == KN_A_elem)
-                h = mix(h, kn_elems[x->attr[a]].bits);
-            else if (a != KN_A_shape && a != KN_A_ta && a != KN_A_tb)
-                h = mix(h, (uint32_t)x->attr[a]);
-    }
-    return h | 1;
-}
-
-static bool
-is_new(struct seen *s, uint64_t h)
-{
-    size_t at = h % s->cap;
-
-    for (; s->hash[at]; at = (at + 1) % s->cap)
-        if (s->hash[at] == h)
-            return false;
-    s->hash[at] = h;
-    s->n++;
-    assert_true(s->n < s->cap / 2);
-    return true;
-}
 
 static void
 try_kernel(void *user, const struct kn_fn *f)
 {
-    struct seen *s = user;
+    struct tried *x = user;
 
-    if (is_new(s, order_hash(f))) {
-        s->distinct++;
-        try_mutants(f, s->tally);
-    }
+    if (order_is_new(x->orders, f))
+        try_mutants(f, x->tally);
 }
 
 static void
 all_kernels(void **state)
 {
     struct tally t = { .survivor = print_survivor };
-    struct seen s = { .cap = 1 << 19, .tally = &t };
+    static struct orders seen;
+    struct tried x = { .orders = &seen, .tally = &t };
     struct kernels k = { .of = of, .shard = shard, .kernel = try_kernel,
-                         .user = &s };
+                         .user = &x };
 
     (void)state;
-    s.hash = calloc(s.cap, sizeof *s.hash);
-    assert_non_null(s.hash);
     each_kernel(&k);
-    free(s.hash);
     assert_int_equal(k.refused, 0);
     print_message("# %u kernels of the list, %u of them distinct in order\n",
-                  k.made, s.distinct);
-    report(s.distinct, &t);
+                  k.made, seen.n);
+    report(seen.n, &t);
 }
 
 /* all [OF SHARD]: the SHARD-th of every OF kernels of the list */
