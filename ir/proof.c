@@ -66,7 +66,7 @@ static kiln_status
 not_loading(const struct proof *p, const struct proof_state *s,
             const struct kn_ins *i, kn_ref r)
 {
-    int32_t stamp = s->load[KN_REF_INDEX(r)];
+    int32_t stamp = s->load[proof_place(p, r)];
     const struct proof_queue *q = &s->q[PROOF_VM];
 
     if (!proof_pending(s, PROOF_VM, stamp))
@@ -84,7 +84,7 @@ use_registers(const struct proof *p, struct proof_state *s,
         if (!proof_is_value(i->arg[a]))
             continue;
         KN_TRY(not_loading(p, s, i, i->arg[a]));
-        proof_wait_for(s, PROOF_LGKM, s->lds[KN_REF_INDEX(i->arg[a])]);
+        proof_wait_for(s, PROOF_LGKM, s->lds[proof_place(p, i->arg[a])]);
     }
     return KILN_OK;
 }
@@ -107,12 +107,12 @@ rename_registers(const struct proof *p, struct proof_state *s,
         if (!proof_is_value(i->arg[a]))
             continue;
         KN_TRY(not_loading(p, s, i, i->arg[a]));
-        if (s->lds[KN_REF_INDEX(i->arg[a])] > youngest)
-            youngest = s->lds[KN_REF_INDEX(i->arg[a])];
+        if (s->lds[proof_place(p, i->arg[a])] > youngest)
+            youngest = s->lds[proof_place(p, i->arg[a])];
     }
     if (i->dst) {
         KN_TRY(not_loading(p, s, i, i->dst));
-        s->lds[KN_REF_INDEX(i->dst)] = youngest;
+        s->lds[proof_place(p, i->dst)] = youngest;
     }
     return KILN_OK;
 }
@@ -283,7 +283,7 @@ read_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
     KN_TRY(check_filled(p, s, i));
     KN_TRY(not_loading(p, s, i, i->dst));
     l->read_at = i->at;
-    s->lds[KN_REF_INDEX(i->dst)] = proof_issue(s, PROOF_LGKM);
+    s->lds[proof_place(p, i->dst)] = proof_issue(s, PROOF_LGKM);
     if (a->own) {
         l->own = s->q[PROOF_LGKM].now;
         return KILN_OK;
@@ -310,7 +310,7 @@ arrive(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
                           "that may still be running: %d operations were "
                           "issued after it, %d may be outstanding",
                           q->now - s->share, q->now - q->done);
-    s->arrival = s->load[KN_REF_INDEX(i->dst)] = proof_issue(s, PROOF_VM);
+    s->arrival = s->load[proof_place(p, i->dst)] = proof_issue(s, PROOF_VM);
     s->arrived = true;
     return KILN_OK;
 }
@@ -385,12 +385,12 @@ compute(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
         return KILN_OK;
     if (i->op == KN_OP_ldg) {
         KN_TRY(check_met(p, s, i));
-        s->load[KN_REF_INDEX(i->dst)] = proof_issue(s, PROOF_VM);
-        s->lds[KN_REF_INDEX(i->dst)] = PROOF_DONE;
+        s->load[proof_place(p, i->dst)] = proof_issue(s, PROOF_VM);
+        s->lds[proof_place(p, i->dst)] = PROOF_DONE;
         return KILN_OK;
     }
     KN_TRY(not_loading(p, s, i, i->dst));
-    s->load[KN_REF_INDEX(i->dst)] = s->lds[KN_REF_INDEX(i->dst)] = PROOF_DONE;
+    s->load[proof_place(p, i->dst)] = s->lds[proof_place(p, i->dst)] = PROOF_DONE;
     return KILN_OK;
 }
 
@@ -543,6 +543,42 @@ check_swizzle(const struct proof *p, const struct kn_lds *l)
     return KILN_OK;
 }
 
+/* ---- the registers that matter ---- */
+
+static bool
+is_tracked(const struct proof *p, const struct kn_ins *i)
+{
+    if (i->op == KN_OP_ldg || i->op == KN_OP_arrive || i->op == KN_OP_lds_ld)
+        return true;
+    for (int a = 0; is_rename((enum kn_op)i->op) && a < KN_MAXARG && i->arg[a];
+         a++)
+        if (proof_is_value(i->arg[a]) && proof_place(p, i->arg[a]))
+            return true;
+    return false;
+}
+
+/* Only what is loaded, or renamed from such, can be outstanding. */
+static void
+track_values(struct proof *p)
+{
+    const struct kn_fn *f = p->f;
+    bool changed = true;
+
+    p->place = KN_NEW(p->c, uint32_t, f->nval);
+    p->nplace = 1;
+    while (changed) {
+        changed = false;
+        for (size_t n = 0; n < f->nins; n++) {
+            const struct kn_ins *i = &f->ins[n];
+
+            if (!i->dst || proof_place(p, i->dst) || !is_tracked(p, i))
+                continue;
+            p->place[KN_REF_INDEX(i->dst)] = p->nplace++;
+            changed = true;
+        }
+    }
+}
+
 kiln_status
 proof_prepare(const struct kn_fn *f, struct proof **out)
 {
@@ -561,6 +597,7 @@ proof_prepare(const struct kn_fn *f, struct proof **out)
     for (size_t t = 0; t < f->nlds; t++)
         for (uint32_t n = 0; n < f->lds[t].slots; n++)
             p->tile[p->first[t] + n] = (uint16_t)t;
+    track_values(p);
     KN_TRY(proof_accesses(p));
     return proof_uniform(p);
 }

@@ -65,8 +65,8 @@ struct proof_state {
     bool apart;              /* the later half runs a barrier behind */
     struct proof_queue q[PROOF_QUEUES];
     struct proof_slot *slot;
-    int32_t *load;           /* by value: youngest load into it */
-    int32_t *lds;            /* by value: youngest LDS read it holds */
+    int32_t *load;           /* by place: youngest load into it */
+    int32_t *lds;            /* by place: youngest LDS read it holds */
     int32_t share;           /* youngest coherent store */
     int32_t arrival;         /* youngest `arrive` */
     bool arrived;            /* one was issued since the last such store */
@@ -79,6 +79,8 @@ struct proof {
     uint32_t *first;         /* LDS tile -> number of its first slot */
     uint16_t *tile;          /* slot number -> LDS tile */
     struct proof_access *access; /* by instruction */
+    uint32_t *place;         /* value -> its stamps; 0: is never outstanding */
+    uint32_t nplace;
     struct proof_state exits[PROOF_DEPTH];
     int depth;
 };
@@ -128,6 +130,12 @@ static inline bool
 proof_is_value(kn_ref r)
 {
     return r && KN_REF_TAG(r) == KN_R_VAL;
+}
+
+static inline uint32_t
+proof_place(const struct proof *p, kn_ref r)
+{
+    return p->place[KN_REF_INDEX(r)];
 }
 
 #define PROOF_FAIL(p, at, ...)                                                \

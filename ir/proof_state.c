@@ -13,22 +13,30 @@
  * reach and any distance between a read and its use that matters. */
 enum { HORIZON = 256 };
 
-struct proof_state
-proof_state_new(const struct proof *p)
+static struct proof_state
+allocate(const struct proof *p)
 {
     struct proof_state s = { 0 };
 
     s.slot = KN_NEW(p->c, struct proof_slot, p->nslots + 1);
-    s.load = KN_NEW(p->c, int32_t, p->f->nval);
-    s.lds = KN_NEW(p->c, int32_t, p->f->nval);
+    s.load = KN_NEW(p->c, int32_t, 2 * p->nplace);
+    s.lds = s.load + p->nplace;
+    return s;
+}
+
+struct proof_state
+proof_state_new(const struct proof *p)
+{
+    struct proof_state s = allocate(p);
+
     for (uint32_t i = 0; i < p->nslots; i++) {
         struct proof_slot *l = &s.slot[i];
 
         l->fill[PROOF_VM] = l->fill[PROOF_LGKM] = PROOF_DONE;
         l->read = l->own = PROOF_DONE;
     }
-    for (size_t i = 0; i < p->f->nval; i++)
-        s.load[i] = s.lds[i] = PROOF_DONE;
+    for (uint32_t i = 0; i < 2 * p->nplace; i++)
+        s.load[i] = PROOF_DONE;
     s.share = s.arrival = PROOF_DONE;
     return s;
 }
@@ -36,17 +44,14 @@ proof_state_new(const struct proof *p)
 struct proof_state
 proof_state_copy(const struct proof *p, const struct proof_state *from)
 {
-    struct proof_state s = proof_state_new(p);
+    struct proof_state s = allocate(p), places = s;
 
-    s.live = from->live;
-    s.apart = from->apart;
-    s.share = from->share;
-    s.arrival = from->arrival;
-    s.arrived = from->arrived;
-    memcpy(s.q, from->q, sizeof s.q);
+    s = *from;
+    s.slot = places.slot;
+    s.load = places.load;
+    s.lds = places.lds;
     memcpy(s.slot, from->slot, p->nslots * sizeof *s.slot);
-    memcpy(s.load, from->load, p->f->nval * sizeof *s.load);
-    memcpy(s.lds, from->lds, p->f->nval * sizeof *s.lds);
+    memcpy(s.load, from->load, 2 * p->nplace * sizeof *s.load);
     return s;
 }
 
@@ -165,7 +170,7 @@ normalise(const struct proof *p, struct proof_state *s)
         l->read = relative(s, PROOF_LGKM, l->read);
         l->own = relative(s, PROOF_LGKM, l->own);
     }
-    for (size_t i = 1; i < p->f->nval; i++) {
+    for (size_t i = 1; i < p->nplace; i++) {
         int32_t old = s->lds[i];
 
         s->load[i] = relative(s, PROOF_VM, s->load[i]);
@@ -269,7 +274,7 @@ proof_join(const struct proof *p, struct proof_state *a, struct proof_state *b)
         changed |= to_min(&a->q[q].done, b->q[q].done);
     for (uint32_t i = 0; i < p->nslots; i++)
         changed |= join_slot(&a->slot[i], &b->slot[i]);
-    for (size_t i = 1; i < p->f->nval; i++) {
+    for (size_t i = 1; i < p->nplace; i++) {
         changed |= to_max(&a->load[i], b->load[i]);
         changed |= to_min(&a->lds[i], b->lds[i]);
     }

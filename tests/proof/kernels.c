@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const struct {
     uint32_t bm, bn, wm, wn;
@@ -24,6 +25,118 @@ static const struct {
     { 4101, 4101, 4 },
 };
 
+/* ---- kernels that are one ---- */
+
+static uint64_t
+mix(uint64_t h, uint64_t v)
+{
+    return (h ^ v) * 0x100000001b3ull;
+}
+
+static uint64_t
+operand_hash(const struct kn_fn *f, uint64_t h, kn_ref r)
+{
+    const struct kn_const *k = &f->konst[KN_REF_INDEX(r)];
+
+    return KN_REF_TAG(r) == KN_R_CONST ? mix(h, (uint64_t)k->i) : mix(h, r);
+}
+
+static uint64_t
+order_hash(const struct kn_fn *f)
+{
+    uint64_t h = mix(0xcbf29ce484222325ull, f->shape.wm << 8 | f->shape.wn);
+
+    for (size_t i = 0; i < f->nlds; i++)
+        h = mix(h, (uint64_t)kn_geometry(f, &f->lds[i]).bytes << 8 |
+                   f->lds[i].slots);
+    for (size_t i = 0; i < f->nins; i++) {
+        const struct kn_ins *x = &f->ins[i];
+
+        h = mix(h, (uint64_t)x->op << 32 | x->dst);
+        if (x->op == KN_OP_assume)
+            continue;
+        for (int a = 0; a < KN_MAXARG && x->arg[a]; a++)
+            h = operand_hash(f, h, x->arg[a]);
+        for (int a = 0; a < KN_NATTR; a++)
+            if (a == KN_A_elem)
+                h = mix(h, kn_elems[x->attr[a]].bits);
+            else if (a != KN_A_shape && a != KN_A_ta && a != KN_A_tb)
+                h = mix(h, (uint32_t)x->attr[a]);
+    }
+    return h | 1;
+}
+
+static bool
+is_new(struct orders *s, uint64_t h)
+{
+    size_t at = h % ORDERS;
+
+    for (; s->hash[at]; at = (at + 1) % ORDERS)
+        if (s->hash[at] == h)
+            return false;
+    s->hash[at] = h;
+    s->n++;
+    assert(s->n < ORDERS / 2);
+    return true;
+}
+
+bool
+order_is_new(struct orders *s, const struct kn_fn *f)
+{
+    return is_new(s, order_hash(f));
+}
+
+/* Of a kernel before the passes: all that they and the range proof see. */
+static uint64_t
+tile_hash(const struct kn_fn *f)
+{
+    uint64_t h = mix(order_hash(f), f->target);
+    const struct kn_shape *s = &f->shape;
+    const uint32_t shape[] = { s->bm, s->bn, s->bk, s->wn, (uint32_t)s->mfma,
+                               s->block, s->ta, s->tb };
+
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        h = mix(h, shape[i]);
+    for (size_t i = 0; i < f->nlds; i++) {
+        const struct kn_lds *l = &f->lds[i];
+        const uint32_t tile[] = { l->side, l->elem, l->mem, l->rows, l->cols,
+                                  l->gk, l->lk, l->unit, l->shift, l->kdiv,
+                                  l->panel, l->shuf };
+
+        for (size_t k = 0; k < sizeof tile / sizeof *tile; k++)
+            h = mix(h, tile[k]);
+    }
+    for (size_t i = 1; i < f->nval; i++)
+        h = mix(h, (uint64_t)f->val[i].max);
+    for (size_t i = 0; i < f->nins; i++)
+        for (int a = 0; a < KN_NATTR; a++)
+            h = mix(h, (uint32_t)f->ins[i].attr[a]);
+    return h | 1;
+}
+
+/* A kernel that differs in its name only has been through all this. */
+static void
+pass(struct kernels *k, struct kn_fn *f)
+{
+    const kiln_error *e = &f->c->err;
+    kiln_status s;
+
+    k->made++;
+    if (!is_new(k->tiles, tile_hash(f)))
+        return;
+    s = kn_run_passes(&f, NULL, NULL);
+    if (!s) {
+        k->kernel(k->user, f);
+        return;
+    }
+    k->made--;
+    if (s != KILN_FINDING && s != KILN_INTERNAL)
+        return;
+    k->refused++;
+    printf("# refused: %s %s: %s:%d: %s\n", f->name,
+           kiln_target_name(f->target), e->file, e->line, e->text);
+}
+
 static void
 one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
     uint32_t base, unsigned number)
@@ -37,18 +150,8 @@ one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
     kn_ctx_init(&c, NULL, NULL);
     if (!kn_problem_normalise(&c, &p)) {
         g.domain = kn_domain_of(&p, base, 128);
-        if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f)) {
-            kiln_status s = kn_run_passes(&f, NULL, NULL);
-
-            k->made += !s;
-            k->refused += s == KILN_FINDING || s == KILN_INTERNAL;
-            if (!s)
-                k->kernel(k->user, f);
-            else if (s == KILN_FINDING || s == KILN_INTERNAL)
-                printf("# refused: %s %s: %s:%d: %s\n", f->name,
-                       kiln_target_name(p.target), c.err.file, c.err.line,
-                       c.err.text);
-        }
+        if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f))
+            pass(k, f);
     }
     kn_ctx_free(&c);
 }
@@ -169,6 +272,8 @@ each_problem(struct kernels *k)
 {
     unsigned number = 0;
 
+    k->tiles = calloc(1, sizeof *k->tiles);
+    assert(k->tiles);
     for (int family = 0; family < KILN_NFAMILIES; family++)
         for (int target = 1; target < KILN_NTARGETS; target++) {
             kiln_problem p = { .size = sizeof p, .m = 4096,
@@ -180,6 +285,7 @@ each_problem(struct kernels *k)
             p.groups = ragged(p.family) ? 4 : 0;
             each_operand(k, p, &number);
         }
+    free(k->tiles);
 }
 
 void
@@ -194,60 +300,4 @@ each_main(struct kernels *k)
 {
     k->mains = true;
     each_problem(k);
-}
-
-/* ---- kernels that are one ---- */
-
-static uint64_t
-mix(uint64_t h, uint64_t v)
-{
-    return (h ^ v) * 0x100000001b3ull;
-}
-
-static uint64_t
-operand_hash(const struct kn_fn *f, uint64_t h, kn_ref r)
-{
-    const struct kn_const *k = &f->konst[KN_REF_INDEX(r)];
-
-    return KN_REF_TAG(r) == KN_R_CONST ? mix(h, (uint64_t)k->i) : mix(h, r);
-}
-
-static uint64_t
-order_hash(const struct kn_fn *f)
-{
-    uint64_t h = mix(0xcbf29ce484222325ull, f->shape.wm << 8 | f->shape.wn);
-
-    for (size_t i = 0; i < f->nlds; i++)
-        h = mix(h, (uint64_t)kn_geometry(f, &f->lds[i]).bytes << 8 |
-                   f->lds[i].slots);
-    for (size_t i = 0; i < f->nins; i++) {
-        const struct kn_ins *x = &f->ins[i];
-
-        h = mix(h, (uint64_t)x->op << 32 | x->dst);
-        if (x->op == KN_OP_assume)
-            continue;
-        for (int a = 0; a < KN_MAXARG && x->arg[a]; a++)
-            h = operand_hash(f, h, x->arg[a]);
-        for (int a = 0; a < KN_NATTR; a++)
-            if (a == KN_A_elem)
-                h = mix(h, kn_elems[x->attr[a]].bits);
-            else if (a != KN_A_shape && a != KN_A_ta && a != KN_A_tb)
-                h = mix(h, (uint32_t)x->attr[a]);
-    }
-    return h | 1;
-}
-
-bool
-order_is_new(struct orders *s, const struct kn_fn *f)
-{
-    uint64_t h = order_hash(f);
-    size_t at = h % ORDERS;
-
-    for (; s->hash[at]; at = (at + 1) % ORDERS)
-        if (s->hash[at] == h)
-            return false;
-    s->hash[at] = h;
-    s->n++;
-    assert(s->n < ORDERS / 2);
-    return true;
 }

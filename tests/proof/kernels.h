@@ -6,12 +6,21 @@
 
 #include "gen/gen.h"
 
+/* Kernels met before: what tells two of one order apart is no operation,
+ * register or LDS byte (types of one width, say). All zeros: none. */
+enum { ORDERS = 1 << 19 };
+struct orders {
+    uint64_t hash[ORDERS];
+    unsigned n;
+};
+
 /* One in `of` kernels, the `shard`-th; 1 and 0: all. */
 struct kernels {
     unsigned of, shard;
     unsigned made, refused;          /* by the proof: printed */
     uint8_t split_k;                 /* while it runs */
     bool mains;
+    struct orders *tiles;            /* met, before the passes */
     void (*kernel)(void *user, const struct kn_fn *f);
     void *user;
 };
@@ -23,13 +32,6 @@ void each_kernel(struct kernels *k);
  * problem and one of odd sizes. */
 void each_main(struct kernels *k);
 
-/* Kernels met before: what tells two of one order apart is no operation,
- * register or LDS byte (types of one width, say). All zeros: none. */
-enum { ORDERS = 1 << 19 };
-struct orders {
-    uint64_t hash[ORDERS];
-    unsigned n;
-};
 bool order_is_new(struct orders *s, const struct kn_fn *f);
 
 #endif

@@ -74,6 +74,12 @@ mutate(const struct kn_fn *f, struct kn_ins *i, enum mutation m)
         i->op = KN_OP_fence;
         kn_default_attrs(i);
         return true;
+    case MUT_HALF:
+        if (i->op != KN_OP_stagger && i->op != KN_OP_rejoin)
+            return false;
+        i->op = KN_OP_fence;
+        kn_default_attrs(i);
+        return true;
     case MUT_VM:
         return fence && i->attr[KN_A_vm] < 62 && ++i->attr[KN_A_vm];
     case MUT_LGKM:
@@ -119,7 +125,8 @@ later_covers(const struct kn_fn *f, size_t at)
             if (kn_op_info((enum kn_op)x->op).kind != KN_ALU &&
                 kn_op_info((enum kn_op)x->op).kind != KN_SYNC)
                 return false;
-            if (x->op == KN_OP_barrier)
+            if (x->op == KN_OP_barrier || x->op == KN_OP_stagger ||
+                x->op == KN_OP_rejoin)
                 return false;
         }
     }
@@ -141,67 +148,107 @@ alone_in_branch(const struct kn_fn *f, size_t at)
            f->ins[to].op == KN_OP_end;
 }
 
-/* The order alone is proven anew: a mutant reaches the same bytes as the
- * kernel did, of other slots at most. */
-static bool
-proves(const struct proof *prepared, const struct kn_fn *f)
-{
-    struct proof p = *prepared;
-
-    p.c = f->c;
-    p.f = f;
-    p.access = KN_NEW(f->c, struct proof_access, f->nins);
-    memcpy(p.access, prepared->access, f->nins * sizeof *p.access);
-    for (size_t i = 0; i < f->nins; i++)
-        if (p.access[i].slot >= 0)
-            p.access[i].slot = (int32_t)(p.first[KN_REF_LDS(f->ins[i].arg[0])] +
-                                         KN_REF_SLOT(f->ins[i].arg[0]));
-    return proof_order(&p) == KILN_OK;
-}
-
 static bool
 may_mutate(const struct kn_ins *i)
 {
     return i->op == KN_OP_fence || i->op == KN_OP_barrier ||
+           i->op == KN_OP_stagger || i->op == KN_OP_rejoin ||
            i->op == KN_OP_dma || i->op == KN_OP_lds_st || i->op == KN_OP_lds_ld;
 }
 
+/* A kernel being weakened: copies of its instructions and of what they touch,
+ * changed at one place, or one and its other half, and put back. */
+struct bench {
+    const struct kn_fn *f;
+    struct kn_fn g;
+    struct proof p;
+    struct tally *t;
+};
+
 static void
-try_one(const struct proof *p, size_t at, enum mutation m, struct tally *t)
+put_back(struct bench *b, const struct kn_ins *i)
 {
-    const struct kn_fn *f = p->f;
+    if (i)
+        b->g.ins[i - b->g.ins] = b->f->ins[i - b->g.ins];
+}
+
+static void
+set_slot(struct bench *b, const struct kn_ins *i)
+{
+    struct proof_access *a = i ? &b->p.access[i - b->g.ins] : NULL;
+
+    if (a && a->slot >= 0)
+        a->slot = (int32_t)(b->p.first[KN_REF_LDS(i->arg[0])] +
+                            KN_REF_SLOT(i->arg[0]));
+}
+
+/* The order alone is proven anew: a mutant reaches the same bytes as the
+ * kernel did, of other slots at most. */
+static bool
+proves(struct bench *b)
+{
     struct kn_ctx c;
-    struct kn_fn g = *f;
+    bool ok;
 
     kn_ctx_init(&c, NULL, NULL);
-    g.c = &c;
-    g.ins = KN_NEW(&c, struct kn_ins, f->nins);
-    memcpy(g.ins, f->ins, f->nins * sizeof *g.ins);
-    if (mutate(&g, &g.ins[at], m)) {
-        t->made++;
-        t->made_by[m]++;
-        if (!proves(p, &g)) {
-            t->killed++;
-            t->killed_by[m]++;
-        } else if (f->ins[at].op == KN_OP_fence &&
-                   (later_covers(f, at) || alone_in_branch(f, at))) {
-            t->harmless++;
-            t->harmless_by[m]++;
-        } else if (t->survivor) {
-            t->survivor(t->user, f, at, m);
-        }
-    }
+    b->p.c = b->g.c = &c;
+    b->p.depth = 0;
+    ok = proof_order(&b->p) == KILN_OK;
     kn_ctx_free(&c);
+    return ok;
+}
+
+static void
+count(struct bench *b, size_t at, enum mutation m, bool proven)
+{
+    struct tally *t = b->t;
+
+    t->made++;
+    t->made_by[m]++;
+    if (!proven) {
+        t->killed++;
+        t->killed_by[m]++;
+    } else if (b->f->ins[at].op == KN_OP_fence &&
+               (later_covers(b->f, at) || alone_in_branch(b->f, at))) {
+        t->harmless++;
+        t->harmless_by[m]++;
+    } else if (m >= MUT_COPY && b->p.access[at].own) {
+        t->value++;
+        t->value_by[m]++;
+    } else if (t->survivor) {
+        t->survivor(t->user, b->f, at, m);
+    }
+}
+
+static void
+try_one(struct bench *b, size_t at, enum mutation m)
+{
+    struct kn_ins *i = &b->g.ins[at], *half = other_half(&b->g, i);
+
+    if (mutate(&b->g, i, m)) {
+        set_slot(b, i);
+        set_slot(b, half);
+        count(b, at, m, proves(b));
+    }
+    put_back(b, i);
+    put_back(b, half);
+    set_slot(b, i);
+    set_slot(b, half);
 }
 
 void
 try_mutants(const struct kn_fn *f, struct tally *t)
 {
+    struct bench b = { .f = f, .g = *f, .t = t };
     struct proof *p;
 
     if (proof_prepare(f, &p))
         return;
+    b.g.ins = KN_NEW(f->c, struct kn_ins, f->nins);
+    memcpy(b.g.ins, f->ins, f->nins * sizeof *f->ins);
+    b.p = *p;
+    b.p.f = &b.g;
     for (size_t i = 0; i < f->nins; i++)
         for (int m = 0; m < MUT_KINDS && may_mutate(&f->ins[i]); m++)
-            try_one(p, i, (enum mutation)m, t);
+            try_one(&b, i, (enum mutation)m);
 }

@@ -1,7 +1,8 @@
 /* mutants.h - every way to weaken the order of a wave-level kernel by one step:
  * a fence or barrier less, a count one wider, one access to the next slot. A
  * read and the store that puts its bytes back (a clip) change slot together:
- * reading back another slot's bytes is a wrong value, not a wrong order. */
+ * reading back another slot's bytes is a wrong value, not a wrong order. So is
+ * an access to bytes of another slot that this wave alone writes and reads. */
 #ifndef MUTANTS_H
 #define MUTANTS_H
 
@@ -11,6 +12,7 @@
 #define MUTATIONS(X)                                                          \
     X(FENCE, "fence removed")                                                 \
     X(BARRIER, "barrier removed")                                             \
+    X(HALF, "stagger or rejoin removed")                                      \
     X(VM, "vm= one wider")                                                    \
     X(LGKM, "lgkm= one wider")                                                \
     X(COPY, "copy to another slot")                                           \
@@ -26,8 +28,9 @@ enum mutation {
 extern const char *const mutation_text[MUT_KINDS];
 
 struct tally {
-    unsigned made, killed, harmless;
+    unsigned made, killed, harmless, value;
     unsigned made_by[MUT_KINDS], killed_by[MUT_KINDS], harmless_by[MUT_KINDS];
+    unsigned value_by[MUT_KINDS];
     void (*survivor)(void *user, const struct kn_fn *f, size_t at,
                      enum mutation m);
     void *user;
@@ -36,7 +39,9 @@ struct tally {
 /* Proves every mutant of f; f itself must prove. A surviving fence mutant is
  * harmless when a later fence retires the same operations before anything
  * could depend on them, or when the fence is all there is in a branch that can
- * be passed by; any other survivor is reported. */
+ * be passed by. A surviving access to a wave's own bytes of another slot is a
+ * wrong value, which orders nothing wrongly: counted apart. Any other survivor
+ * is reported. */
 void try_mutants(const struct kn_fn *f, struct tally *t);
 
 #endif
