@@ -69,6 +69,10 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
         acc += 16;
+    /* A tail and transposing reads beside them (measured). */
+    if (p->scale == KILN_SCALE_BLOCK128 && g->domain.ktail &&
+        p->layout != KILN_NT && p->target == KILN_GFX950)
+        acc += 28;
     /* A transposed as well as converted: as many more (measured). */
     if (kn_dequant(p) && p->layout == KILN_TN && p->target == KILN_GFX950)
         acc += 12;
@@ -589,6 +593,29 @@ shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     }
 }
 
+/* Where N or C is not aligned, runs of rows take fewer stores than columns of
+ * accumulators (docs/families.md, Stores), if LDS has room for them beside the
+ * slots. A sum with beta 1 waits for C either way. */
+static kiln_status
+choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config lds = *g;
+
+    lds.store = KN_STORE_LDS;
+    if (!g->store)
+        g->store = p->family != KILN_MOE && g->domain.vec == 1 && !p->beta &&
+                           g->split_k == 1 && !g->cus &&
+                           lds_bytes(c, p, &lds) <= kn_targets[p->target].lds
+                       ? KN_STORE_LDS : KN_STORE_DIRECT;
+    if (g->split_k > 1 && g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "waves of a split-K store each "
+                       "for itself, not through LDS");
+    if (p->family == KILN_MOE && g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe stores rows by id, not "
+                       "through LDS");
+    return KILN_OK;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
@@ -646,14 +673,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (!g->group_m)
         g->group_m = 4;
     choose_map(p, g);
-    if (!g->store)
-        g->store = KN_STORE_DIRECT;
-    if (g->split_k > 1 && g->store == KN_STORE_LDS)
-        return kn_fail(c, KILN_UNSUPPORTED, "waves of a split-K store each "
-                       "for itself, not through LDS");
-    if (p->family == KILN_MOE && g->store == KN_STORE_LDS)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe stores rows by id, not "
-                       "through LDS");
+    KN_TRY(choose_store(c, p, g));
     if (why && (given || !decided))
         kn_putf(why, given ? "the tile was given\n"
                            : "the tile whose rounds over %u compute units "

@@ -26,8 +26,8 @@ enum {
     PARITY = bit_parity,
     REPORT = bit_report,
     MAKES = INFO | PARITY | REPORT, /* takes a problem for a kernel */
-    GEN = GENERATE | TIME | BENCH | TUNE | MAKES,
     LIST = bit_list,
+    GEN = GENERATE | TIME | BENCH | TUNE | MAKES | LIST,
     COMPARE = bit_compare,
     SELFTEST = bit_selftest
 };

@@ -320,6 +320,94 @@ test_weights_beyond_4_gb(void **state)
     num_close(&k);
 }
 
+/* Rows of both operands and slices of the output beyond 2^32 bytes: a group
+ * across the border, one above it, an empty slice above it; K whole, and
+ * divided among workgroups (with fewer columns: so many tiles it counts). */
+static void
+test_wgrad_beyond_4_gb(void **state)
+{
+    enum { GROUPS = 20 };
+    int64_t lens[GROUPS] = { 524260, 60, [GROUPS - 1] = 300 };
+
+    for (uint32_t shares = 1; shares <= 2; shares++) {
+        kiln_problem p = problem(state, KILN_WGRAD, KILN_FP8, KILN_TN);
+        struct kn_config g = { .bm = 128, .bn = 128, .xcd = 1, .group_m = 1,
+                               .split_k = shares,
+                               .domain = { 16, 16, 4, 4, 4, 1 } };
+        struct num_job j = sized(8192, shares == 1 ? 8192 : 256, 0);
+        uint64_t many = 64 * (uint64_t)j.p.n / 128, ids[10];
+        const uint64_t tiles[] = { many, 2 * many - 1, 18 * many + 7,
+                                   19 * many, 20 * many - 1 };
+        struct num_kernel k;
+
+        p.out = KILN_F32;
+        p.beta = 1;
+        open_kernel(state, &k, &p, &g);
+        set_lens(&j, lens, GROUPS);
+        for (uint32_t i = 0; i < 5 * shares; i++)
+            ids[i] = tiles[i / shares] * shares + i % shares;
+        j.ids = ids;
+        j.nids = 5 * shares;
+        expect_right(&k, &j);
+        num_close(&k);
+    }
+}
+
+/* What is chosen depends on sizes only; the number of groups may exceed the
+ * rows, and there may be no rows at all. */
+static void
+test_choice_knows_no_routing(void **state)
+{
+    static const int64_t rows[] = { 0, 1, 511, 512, 100000 };
+
+    for (int f = KILN_GROUPED; f <= KILN_WGRAD; f++)
+        for (int i = 0; i < 5; i++) {
+            bool wgrad = f == KILN_WGRAD;
+            kiln_problem p = problem(state, (kiln_family)f, KILN_BF16,
+                                     wgrad ? KILN_TN : KILN_NT);
+            struct kn_config g = { 0 };
+            struct kn_ctx c;
+
+            p.groups = 512;
+            p.n = 256;
+            p.m = wgrad ? 256 : rows[i];
+            p.k = wgrad ? rows[i] : 256;
+            kn_ctx_init(&c, NULL, NULL);
+            assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
+            assert_int_equal(kn_choose(&c, &p, &g, NULL), KILN_OK);
+            assert_true(g.bm && g.bn && g.stages);
+            kn_ctx_free(&c);
+        }
+}
+
+/* No slice of memory for each group; with split-K, tiles count, not groups. */
+static void
+test_workspace_does_not_grow_with_groups(void **state)
+{
+    struct kn_operands at = { .a = 4096, .b = 8192, .c = 12288,
+                              .offs = 16384, .workspace = 1 << 20 };
+
+    for (uint32_t split = 1; split <= 2; split++) {
+        kiln_problem p = problem(state, KILN_GROUPED, KILN_BF16, KILN_NT);
+        struct kn_config g = { .bm = 64, .bn = 64, .split_k = split };
+        uint64_t tiles = 6400 / 64, area = 2 * 64 * 64 * 4;
+        struct num_kernel k;
+        struct kn_plan plan;
+
+        open_kernel(state, &k, &p, &g);
+        p = k.p;
+        p.m = 6400, p.n = p.ldc = p.k = p.lda = p.ldb = 64;
+        for (p.groups = 1; p.groups <= 512; p.groups *= 2) {
+            assert_int_equal(kn_plan_launch(&k.c, &p, &k.g.cfg, &at, &plan),
+                             KILN_OK);
+            assert_int_equal(plan.workspace, split == 1 ? 0
+                             : KILN_WORKSPACE_ZEROS +
+                               area * (tiles + (uint64_t)p.groups));
+        }
+        num_close(&k);
+    }
+}
+
 /* ---- shapes ------------------------------------------------------------- */
 
 /* A store of 8 columns at a time must not leave the last N % 8 out. */
@@ -449,14 +537,18 @@ test_output_beyond_4_gb(void **state)
 static void
 test_beta_rounds_once(void **state)
 {
-    kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NT);
-    struct num_job j = sized(64, 64, 16384);
-    struct num_kernel k;
+    for (int store = KN_STORE_DIRECT; store <= KN_STORE_LDS; store++) {
+        kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NT);
+        struct kn_config g = { .bm = 64, .bn = 64,
+                               .store = (enum kn_store)store };
+        struct num_job j = sized(64, 64, 16384);
+        struct num_kernel k;
 
-    p.beta = 1;
-    open_kernel(state, &k, &p, NULL);
-    expect_right(&k, &j);
-    num_close(&k);
+        p.beta = 1;
+        open_kernel(state, &k, &p, &g);
+        expect_right(&k, &j);
+        num_close(&k);
+    }
 }
 
 static void
@@ -715,6 +807,9 @@ main(int argc, char **argv)
         TEST(test_rows_past_the_last_group_are_zero),
         TEST(test_more_groups_than_compiled_for_are_refused),
         TEST(test_weights_beyond_4_gb),
+        TEST(test_wgrad_beyond_4_gb),
+        TEST(test_choice_knows_no_routing),
+        TEST(test_workspace_does_not_grow_with_groups),
         TEST(test_last_n_mod_8_columns_written),
         TEST(test_one_kernel_serves_every_m),
         TEST(test_nan_beyond_k_is_not_multiplied),
