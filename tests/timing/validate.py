@@ -66,15 +66,13 @@ LIMITS = {'Triton bf16 256x256': 0.15, 'AMD asm bf16, above 50 us': 0.08,
 
 
 def rank_correlation(a, b):
+    """Spearman's; equal values share their mean rank."""
     def ranks(v):
-        order = sorted(range(len(v)), key=lambda i: v[i])
-        r = [0] * len(v)
-        for place, i in enumerate(order):
-            r[i] = place
-        return r
+        return [sum(o < x for o in v) + (v.count(x) - 1) / 2 for x in v]
     x, y = ranks(a), ranks(b)
-    n = len(a)
-    return 1 - 6 * sum((p - q) ** 2 for p, q in zip(x, y)) / (n * (n * n - 1))
+    mid = (len(a) - 1) / 2
+    xx, yy = (sum((r - mid) ** 2 for r in v) for v in (x, y))
+    return sum((p - mid) * (q - mid) for p, q in zip(x, y)) / (xx * yy) ** 0.5
 
 
 def main():
