@@ -4,6 +4,7 @@
 
 #include "../runtime/file.h"
 #include "handmade.h"
+#include "places.h"
 #include "predict.h"
 #include "progress.h"
 #include "report.h"
@@ -21,6 +22,8 @@ struct exec {
     const struct kn_cli *cli;
     const uint8_t *bytes;    /* of the code object */
     size_t size;
+    const char *cert;        /* of the object, NULL: none */
+    struct kn_places from;
     struct kn_sim *sim;
     struct kn_sim_code *code;
     const struct kn_object_kernel *kernel;
@@ -258,9 +261,9 @@ predict(const struct exec *done, struct kn_json *j)
     struct kn_time_query q = {
         .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
         .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
+        .place = e.from.at,
     };
     struct kn_time_result r;
-    struct kn_program p;
     jmp_buf *oom = e.c->oom;
     kiln_status s;
 
@@ -274,8 +277,7 @@ predict(const struct exec *done, struct kn_json *j)
     kn_sim_close(e.sim);
     e.c->oom = oom;
     KN_TRY(s);
-    KN_TRY(kn_decode(e.c, kn_sim_object(done->code), e.kernel, false, &p));
-    kn_report_predicted(e.t, j, &r, &p);
+    kn_report_predicted(e.t, j, &r, &e.from.p);
     return kn_write_pictures(e.t, &trace, &svg);
 }
 
@@ -292,6 +294,7 @@ launch(struct exec *e, struct kn_json *j)
     if (l.select.all)
         find_unwritten(e, &r);
     KN_TRY(write_outputs(e));
+    kn_places_put(&e->from, &r);
     kn_report_run(e->t, j, &r);
     KN_TRY(predict(e, j));
     return r.nfindings ? KILN_FINDING : KILN_OK;
@@ -308,6 +311,7 @@ load_and_launch(struct exec *e, const uint8_t *bytes, size_t size,
     KN_TRY(kn_object_kernel(e->c, o, e->cli->v[KN_FLAG_kernel].s,
                             &e->kernel));
     kn_json_str(j, "arch", kiln_target_name(o->target));
+    KN_TRY(kn_places_find(e->c, o, e->kernel, e->cert, &e->from));
     KN_TRY(kn_report_kernel(e->t, j, o, e->kernel));
     return launch(e, j);
 }
@@ -339,11 +343,12 @@ read_object(struct exec *e)
         KN_TRY(kn_handmade(e->c, path, &watch, &g));
         e->bytes = g.co;
         e->size = g.size;
+        e->cert = g.certificate;
         return KILN_OK;
     }
     KN_TRY(kn_file_read(e->c, path, &bytes, &e->size));
     e->bytes = bytes;
-    return KILN_OK;
+    return kn_cert_beside(e->c, path, &e->cert);
 }
 
 kiln_status

@@ -9,6 +9,7 @@
 #include "linker.h"
 #include "moe.h"
 #include "on_hip.h"
+#include "places.h"
 #include "predict.h"
 #include "progress.h"
 #include "report.h"
@@ -220,23 +221,14 @@ static kiln_status
 place_findings(struct run *r)
 {
     const struct kn_generated *g;
-    const struct kn_object_kernel *k;
     struct kn_generated again;
-    struct kn_object o;
+    struct kn_places from;
 
     g = r->result.nkept ? kernel_of(r, &again) : NULL;
     if (!g)
         return KILN_OK;
-    KN_TRY(kn_object_read(r->c, g->name, g->co, g->size, &o));
-    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
-    for (unsigned i = 0; i < r->result.nkept; i++) {
-        struct kn_finding *f = &r->result.findings[i];
-        uint32_t ins = kn_lines_find(&g->lines, f->pc - k->entry);
-
-        if (f->pc >= k->entry && ins < g->wave->nins)
-            snprintf(f->place, sizeof f->place, "%s:%d",
-                     g->wave->ins[ins].at.file, g->wave->ins[ins].at.line);
-    }
+    KN_TRY(kn_places_generated(r->c, g, &from));
+    kn_places_put(&from, &r->result);
     return KILN_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cmd_run_moe.h"
 #include "layout.h"
+#include "places.h"
 #include "predict.h"
 
 /* ---- operands ---- */
@@ -426,10 +427,16 @@ check_part(struct moe_run *m, struct moe_part *s)
 kiln_status
 moe_run_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
 {
+    struct kn_places from;
+
     KN_TRY(make_kernel(m, s, j));
     KN_TRY(alloc_part(m, s));
     KN_TRY(launch(m, s));
     KN_TRY(check_part(m, s));
+    if (s->result.nkept) {
+        KN_TRY(kn_places_generated(m->c, &s->g, &from));
+        kn_places_put(&from, &s->result);
+    }
     kn_report_check(m->t, j, &s->check, false);
     kn_report_run(m->t, j, &s->result);
     m->wrong |= s->check.bad || s->result.nfindings;
@@ -655,11 +662,9 @@ predict_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
     struct kn_time_query q = { .sim = m->sim, .launch = &l,
                                .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
                                .svg = v[KN_FLAG_svg].seen ? &svg : NULL };
-    const struct kn_object_kernel *k;
     struct kn_time_result r;
-    struct kn_program program;
+    struct kn_places from;
     struct kn_sim_code *code;
-    struct kn_object obj;
     int64_t n = s->p.stage == KILN_MOE_GATE_UP ? 2 * s->p.n : s->p.n;
 
     KN_TRY(kn_plan_launch(m->c, &s->p, &s->g.cfg, &o, &s->plan));
@@ -671,11 +676,10 @@ predict_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
     memcpy(l.block, s->plan.block, sizeof l.block);
     q.flops = 2.0 * (double)(m->r.tokens * m->r.topk) * (double)n *
               (double)s->p.k;
+    KN_TRY(kn_places_generated(m->c, &s->g, &from));
+    q.place = from.at;
     KN_TRY(kn_time_predict(m->c, &q, &r));
-    KN_TRY(kn_object_read(m->c, s->g.name, s->g.co, s->g.size, &obj));
-    KN_TRY(kn_object_kernel(m->c, &obj, NULL, &k));
-    KN_TRY(kn_decode(m->c, &obj, k, false, &program));
-    kn_report_predicted(m->t, j, &r, &program);
+    kn_report_predicted(m->t, j, &r, &from.p);
     return kn_write_pictures(m->t, &trace, &svg);
 }
 

@@ -55,6 +55,8 @@ static void
 draw_event(struct window *w, const json_t *e)
 {
     const char *name = json_string_value(json_object_get(e, "name"));
+    const char *from = json_string_value(
+        json_object_get(json_object_get(e, "args"), "from"));
     int pid = (int)json_integer_value(json_object_get(e, "pid"));
     int tid = (int)json_integer_value(json_object_get(e, "tid"));
     double t = json_number_value(json_object_get(e, "ts"));
@@ -77,7 +79,9 @@ draw_event(struct window *w, const json_t *e)
             "fill=\"%s\"><title>", x, y,
             right - x < 0.5 ? 0.5 : right - x, ROW - 2, colour_of(name, pid));
     kn_html_text(w->out, name);
-    kn_putf(w->out, ": clock %.0f, %.0f clocks</title></rect>\n", t, n);
+    kn_putf(w->out, ": clock %.0f, %.0f clocks%s", t, n, from ? ", " : "");
+    kn_html_text(w->out, from ? from : "");
+    kn_put(w->out, "</title></rect>\n");
 }
 
 /* Rows in the order waves, pipes, LDS, memory: one pass per process. */

@@ -5,6 +5,7 @@
 
 #include "../runtime/file.h"
 #include "groups.h"
+#include "places.h"
 
 struct device {
     struct kn_ctx *c;
@@ -110,6 +111,7 @@ predict_on(struct device *d, const struct kn_predict *q,
                                .flops = kn_launch_flops(q->p, q->offs),
                                .trace = q->trace,
                                .svg = q->svg };
+    struct kn_places from;
 
     KN_TRY(allocate(d, q));
     KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
@@ -125,6 +127,8 @@ predict_on(struct device *d, const struct kn_predict *q,
     memcpy(l.grid, d->plan.grid, sizeof l.grid);
     memcpy(l.block, d->plan.block, sizeof l.block);
     t.work = work_of(d, q);
+    KN_TRY(kn_places_generated(d->c, q->g, &from));
+    t.place = from.at;
     return kn_time_predict(d->c, &t, out);
 }
 
@@ -175,9 +179,10 @@ put_hot(struct kn_buf *b, const struct kn_time_result *r,
         const struct kn_time_hot *h = &r->hot[k];
         const struct kn_inst *i = p ? &p->inst[h->inst] : NULL;
 
-        kn_putf(b, "  %4.1f%% at 0x%llx %s: %s\n", 100 * h->share,
+        kn_putf(b, "  %4.1f%% at 0x%llx %s%s%s%s: %s\n", 100 * h->share,
                 (unsigned long long)h->pc, i ? kn_isa[i->op].mnemonic : "",
-                kn_stall_name(h->cause));
+                h->place ? " (" : "", h->place ? h->place : "",
+                h->place ? ")" : "", kn_stall_name(h->cause));
     }
 }
 
@@ -220,6 +225,8 @@ json_breakdown(struct kn_json *j, const struct kn_time_result *r,
             kn_json_str(j, "op", kn_isa[p->inst[h->inst].op].mnemonic);
         kn_json_str(j, "cause", kn_stall_name(h->cause));
         kn_json_real(j, "share", h->share);
+        if (h->place)
+            kn_json_str(j, "from", h->place);
         kn_json_close(j, '}');
     }
     kn_json_close(j, ']');

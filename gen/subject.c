@@ -9,6 +9,7 @@
 #include "../runtime/file.h"
 #include "groups.h"
 #include "moe.h"
+#include "places.h"
 #include "progress.h"
 
 static bool
@@ -55,18 +56,14 @@ read_assembly(struct kn_tool *t, struct kn_subject *s)
 static kiln_status
 read_file(struct kn_tool *t, struct kn_subject *s)
 {
-    struct kn_buf cert = { .c = t->c };
     uint8_t *bytes;
 
     KN_TRY(kn_file_read(t->c, s->name, &bytes, &s->size));
     s->bytes = bytes;
     if (has_suffix(s->name, ".s"))
         return read_assembly(t, s);
-    kn_putf(&cert, "%s.cert", s->name);
-    if (access(cert.s, F_OK))
-        return KILN_OK;
-    KN_TRY(kn_file_read(t->c, cert.s, &bytes, &s->cert_size));
-    s->cert = (const char *)bytes;
+    KN_TRY(kn_cert_beside(t->c, s->name, &s->cert));
+    s->cert_size = s->cert ? strlen(s->cert) : 0;
     return KILN_OK;
 }
 

@@ -59,6 +59,7 @@ struct kn_time_hot {         /* where the loop waits, costliest first */
     uint64_t pc;
     enum kn_stall cause;
     double share;            /* of the wave time in the loop */
+    const char *place;       /* of the query, NULL: not known */
 };
 
 struct kn_time_result {
@@ -97,6 +98,8 @@ struct kn_time_query {
     double flops;
     const uint32_t *work;    /* by workgroup: turns of its loop, 0 where it
                                 ends at once; NULL: found by probing */
+    const char *const *place; /* where each instruction comes from; an entry
+                                or all may be NULL */
     struct kn_buf *trace;    /* receives a Chrome trace, may be NULL */
     struct kn_buf *svg;      /* receives a picture, may be NULL */
 };

@@ -26,10 +26,11 @@ take_arrivals(struct cu *u, unsigned pair, uint64_t upto)
     }
 }
 
-static const char *
-name_of(const struct cu *u, const struct wave *w)
+/* The instruction a wave is at. */
+static uint32_t
+inst_of(const struct wave *w)
 {
-    return kn_isa[u->program->inst[w->event[w->at].inst].op].mnemonic;
+    return w->event[w->at].inst;
 }
 
 static uint64_t
@@ -65,8 +66,8 @@ issue_lds(struct cu *u, struct wave *w, const struct kn_time_inst *i,
     p->start[p->n++ % KN_LDS_FIFO] = start;
     p->free = start + bus;
     u->lds_busy += (double)bus / 2;
-    kn_trace_span(u->trace, KN_TR_LDS, w->simd / 2, name_of(u, w),
-                  &(struct kn_span){ start, start + bus });
+    kn_trace_span(u->trace, KN_TR_LDS, w->simd / 2, NULL,
+                  &(struct kn_span){ start, start + bus, inst_of(w) });
     push_done(&w->ds, i->store ? p->free
                                : p->free + (uint64_t)u->chip->lds_latency);
 }
@@ -201,10 +202,10 @@ issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
         if (i->dma)
             note_arrival(u, done, bytes);
     }
-    kn_trace_span(u->trace, KN_TR_VMEM, 0, name_of(u, w),
-                  &(struct kn_span){ start, start + cost });
+    kn_trace_span(u->trace, KN_TR_VMEM, 0, NULL,
+                  &(struct kn_span){ start, start + cost, inst_of(w) });
     kn_trace_span(u->trace, KN_TR_FLIGHT, (unsigned)(w - u->wave),
-                  name_of(u, w), &(struct kn_span){ start + cost, done });
+                  NULL, &(struct kn_span){ start + cost, done, inst_of(w) });
     push_done(&w->vm, done);
     if (i->counters & KN_C_LGKM)
         push_done(&w->ds, done);
@@ -250,8 +251,8 @@ issue_vector(struct cu *u, struct wave *w, const struct kn_time_inst *i)
         s->shadow = u->now + (uint64_t)u->chip->mfma_valu_gap;
         s->run = true;
         s->mfma += i->busy;
-        kn_trace_span(u->trace, KN_TR_MFMA, w->simd, name_of(u, w),
-                      &(struct kn_span){ u->now, s->xdl });
+        kn_trace_span(u->trace, KN_TR_MFMA, w->simd, NULL,
+                      &(struct kn_span){ u->now, s->xdl, inst_of(w) });
     } else {
         s->valu = u->now + i->busy;
     }
@@ -300,7 +301,7 @@ arrive(struct cu *u, struct wave *w)
         note_wait(u, o, KN_W_BARRIER,
                   u->now + (uint64_t)u->chip->barrier - o->ready);
         kn_trace_span(u->trace, KN_TR_WAVE, k, "s_barrier",
-                      &(struct kn_span){ o->ready, u->now });
+                      &(struct kn_span){ o->ready, u->now, inst_of(o) });
         o->ready = u->now + (uint64_t)u->chip->barrier;
         o->at++;
     }
@@ -453,7 +454,7 @@ defer(struct cu *u, struct wave *w, uint64_t t, enum kn_stall why)
 
     note_wait(u, w, why, to - later(w->ready, u->now));
     kn_trace_span(u->trace, KN_TR_WAVE, (unsigned)(w - u->wave),
-                  kn_stall_name(why), &(struct kn_span){ u->now, to });
+                  kn_stall_name(why), &(struct kn_span){ u->now, to, inst_of(w) });
     w->ready = to;
 }
 
@@ -515,7 +516,7 @@ try_wave(struct cu *u, struct wave *w, uint32_t *ports)
     if (i->port != KN_U_INTERNAL)
         *ports |= 1u << i->port;
     kn_trace_span(u->trace, KN_TR_WAVE, (unsigned)(w - u->wave),
-                  name_of(u, w), &(struct kn_span){ u->now, u->now + 4 });
+                  NULL, &(struct kn_span){ u->now, u->now + 4, inst_of(w) });
     issue(u, w, i);
 }
 

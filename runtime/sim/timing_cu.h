@@ -31,17 +31,22 @@ enum { KN_TRACE_EVENTS = 40000 };
 
 struct kn_time_trace {
     struct kn_buf *out;
+    const struct kn_program *program;
+    const char *const *place; /* of its instructions, may be NULL */
     uint64_t events;
     uint64_t named[KN_NTRACKS];
 };
 
 struct kn_span {
     uint64_t from, to;
+    uint32_t inst;           /* what is executed, or waits */
 };
 
-void kn_trace_open(struct kn_time_trace *t, struct kn_buf *out);
+void kn_trace_open(struct kn_time_trace *t, const struct kn_time_model *m,
+                   struct kn_buf *out);
 void kn_trace_close(struct kn_time_trace *t);
-/* t may be NULL: nobody looks. */
+/* Names the span after its instruction unless `name` says otherwise. t may be
+ * NULL: nobody looks. */
 void kn_trace_span(struct kn_time_trace *t, enum kn_track track, unsigned n,
                    const char *name, const struct kn_span *s);
 

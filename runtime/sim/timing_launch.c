@@ -279,16 +279,18 @@ find_hot(const struct predict *p, struct kn_time_result *out)
 
     while (all > 0 && out->nhot < KN_TIME_HOT) {
         size_t best = 0;
+        uint32_t inst;
 
         for (size_t k = 1; k < n; k++)
             if (p->cu.inst_wait[k] > p->cu.inst_wait[best])
                 best = k;
         if (p->cu.inst_wait[best] < 0.002 * all)
             return;
+        inst = (uint32_t)(best / KN_NSTALLS);
         out->hot[out->nhot++] = (struct kn_time_hot){
-            (uint32_t)(best / KN_NSTALLS),
-            p->m.program.inst[best / KN_NSTALLS].pc,
-            (enum kn_stall)(best % KN_NSTALLS), p->cu.inst_wait[best] / all
+            inst, p->m.program.inst[inst].pc,
+            (enum kn_stall)(best % KN_NSTALLS), p->cu.inst_wait[best] / all,
+            p->m.q->place ? p->m.q->place[inst] : NULL
         };
         p->cu.inst_wait[best] = 0;
     }
@@ -415,7 +417,7 @@ write_trace(struct predict *p, struct kn_buf *out)
     struct kn_time_trace t;
     struct kn_time_cu cu;
 
-    kn_trace_open(&t, out);
+    kn_trace_open(&t, &p->m, out);
     p->env.resident = p->plan.resident;
     KN_TRY(kn_time_replay(&p->m, &p->record, &p->env, &t, &cu));
     kn_trace_close(&t);

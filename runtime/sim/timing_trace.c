@@ -12,9 +12,11 @@ static const struct {
 };
 
 void
-kn_trace_open(struct kn_time_trace *t, struct kn_buf *out)
+kn_trace_open(struct kn_time_trace *t, const struct kn_time_model *m,
+              struct kn_buf *out)
 {
-    *t = (struct kn_time_trace){ .out = out };
+    *t = (struct kn_time_trace){ .out = out, .program = &m->program,
+                                 .place = m->q->place };
     kn_put(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"content\":"
                 "\"predicted: one compute unit, 1 us here is one clock\"},"
                 "\"traceEvents\":[\n");
@@ -43,6 +45,19 @@ name_thread(struct kn_time_trace *t, enum kn_track track, unsigned n)
             tracks[track].thread, n);
 }
 
+/* The instruction behind a span: its address, where it comes from. */
+static void
+put_inst(struct kn_time_trace *t, uint32_t inst)
+{
+    const char *place = t->place ? t->place[inst] : NULL;
+
+    kn_putf(t->out, "\"args\":{\"pc\":\"0x%llx\"",
+            (unsigned long long)t->program->inst[inst].pc);
+    if (place)
+        kn_putf(t->out, ",\"from\":\"%s\"", place);
+    kn_put(t->out, "}},\n");
+}
+
 void
 kn_trace_span(struct kn_time_trace *t, enum kn_track track, unsigned n,
               const char *name, const struct kn_span *s)
@@ -51,8 +66,11 @@ kn_trace_span(struct kn_time_trace *t, enum kn_track track, unsigned n,
         return;
     t->events++;
     name_thread(t, track, n);
+    if (!name)
+        name = kn_isa[t->program->inst[s->inst].op].mnemonic;
     kn_putf(t->out, "{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,"
-            "\"ts\":%llu,\"dur\":%llu},\n", name, track + 1, n,
+            "\"ts\":%llu,\"dur\":%llu,", name, track + 1, n,
             (unsigned long long)s->from,
             (unsigned long long)(s->to - s->from));
+    put_inst(t, s->inst);
 }
