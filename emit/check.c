@@ -612,6 +612,8 @@ kn_check_program(struct kn_ctx *c, const struct kn_program *p,
         ;
     k.report = true;
     flow(&k, &now);
+    KN_TRY(kn_check_mfma(c, p, out));
+    KN_TRY(kn_check_facts(p, out));
     for (uint32_t n = 0; n < p->n; n++) {
         if (p->inst[n].op == KN_I_unknown)
             undecided(out, "an instruction is unknown");

@@ -1,8 +1,8 @@
 /* check.h - the static checker of final bytes: every wait a register or an LDS
  * slot needs, proven on the disassembled kernel alone.
  *
- * Without a certificate: register waits, wait-counter encodings, spills, and
- * declared LDS. With one (cert.h): which LDS slot each access touches, so that
+ * Without a certificate: register waits, wait states after matrix
+ * instructions, wait-counter encodings, declared LDS and scratch. With one (cert.h): which LDS slot each access touches, so that
  * publication and refill of slots are proven too. Works on anyone's kernel;
  * never clean where it could not follow the control flow. */
 #ifndef KN_CHECK_H
@@ -43,11 +43,19 @@ struct kn_check_result {
     bool undecided;          /* part of the kernel could not be followed */
     char why[160];
     uint32_t waits, accesses;
+    uint32_t wait_states;    /* of the findings: too few after a matrix op */
 };
 
 /* slots: NULL without a certificate. */
 kiln_status kn_check_program(struct kn_ctx *c, const struct kn_program *p,
                              const struct kn_slots *slots,
                              struct kn_check_result *out);
+
+/* Parts of it, by files: wait states after matrix instructions; what the
+ * kernel declares against what its instructions do. */
+kiln_status kn_check_mfma(struct kn_ctx *c, const struct kn_program *p,
+                          struct kn_check_result *out);
+kiln_status kn_check_facts(const struct kn_program *p,
+                           struct kn_check_result *out);
 
 #endif

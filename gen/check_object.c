@@ -43,11 +43,16 @@ report_result(struct kn_tool *t, struct kn_json *j,
                 p->inst[r->finding[i].inst].pc, r->finding[i].text);
     if (r->undecided)
         kn_putf(t->text, "  %s\n", r->why);
+    if (p->kernel->vgpr_spills + p->kernel->sgpr_spills + p->kernel->scratch)
+        kn_putf(t->text, "  %u vector and %u scalar registers are spilled, %u "
+                "bytes of scratch a lane\n", p->kernel->vgpr_spills,
+                p->kernel->sgpr_spills, p->kernel->scratch);
     kn_json_open(j, NULL, '{');
     kn_json_str(j, "kernel", p->kernel->name);
     kn_json_bool(j, "clean", clean);
     kn_json_bool(j, "undecided", r->undecided);
     kn_json_uint(j, "findings", r->nfindings);
+    kn_json_uint(j, "wait_states", r->wait_states);
     kn_json_uint(j, "spills", p->kernel->vgpr_spills + p->kernel->sgpr_spills);
     kn_json_uint(j, "lds", p->kernel->lds);
     kn_json_close(j, '}');

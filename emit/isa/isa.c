@@ -68,3 +68,29 @@ kn_mem_operands(const struct kn_inst *i)
     }
     return m;
 }
+
+/* A pass is 4 cycles. */
+struct kn_mfma_waits
+kn_mfma_waits(kiln_target t, const struct kn_inst *i)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    uint8_t p = (uint8_t)(kn_mfma_cycles(t, i) / 4);
+    struct kn_mfma_waits w = { .same = p == 2 ? 2 : 0 };
+    bool g950 = t == KILN_GFX950;
+
+    if (row->flags & KN_IF_F64) {
+        bool small = !strncmp(row->mnemonic, "v_mfma_f64_4x4", 14);
+
+        w.read = small ? 6 : g950 ? 19 : 11;
+        w.mem = small ? 9 : g950 ? 19 : 18;
+        w.cin = small ? 4 : g950 ? 17 : 9;
+    } else if (strstr(row->sig, "=1")) { /* f32 inputs: not XDL */
+        w.read = w.mem = p + 2;
+        w.cin = p;
+    } else {
+        w.read = w.mem = (uint8_t)(p + 3 + (g950 && p != 2));
+        w.cin = (uint8_t)(p + 1 + g950);
+        w.war = p - 1;
+    }
+    return w;
+}

@@ -192,4 +192,16 @@ void kn_inst_text(kiln_target t, const struct kn_inst *i, char *buf, size_t n);
  * aware (hw.md 2); 0 if it is no MFMA. */
 uint32_t kn_mfma_cycles(kiln_target t, const struct kn_inst *i);
 
+/* Wait states LLVM 22 leaves after a matrix instruction (GCNHazardRecognizer;
+ * CDNA3 ISA 4.5 has the same for gfx942) before another instruction reads its
+ * result (a memory access: mem), accumulates on an overlapping but different
+ * register range or by another opcode (cin), by the same on the same (same),
+ * or, being no matrix instruction, overwrites its C operand (war). Every
+ * instruction in between is one, s_nop N is N + 1. */
+struct kn_mfma_waits {
+    uint8_t read, mem, cin, same, war;
+};
+enum { KN_MFMA_WAITS_MOST = 20 };
+struct kn_mfma_waits kn_mfma_waits(kiln_target t, const struct kn_inst *i);
+
 #endif

@@ -147,7 +147,7 @@ struct kn_step {
     uint16_t rules;          /* and which rules look at it */
     /* MFMA: wait states until its result may be read, stored, used as C, as
      * the same C, until its C may be overwritten */
-    uint8_t waits_read, waits_mem, waits_cin, waits_same, waits_war;
+    struct kn_mfma_waits after;
     struct kn_range v[KN_MAXRANGE], s[KN_MAXRANGE];
     struct kn_memop mem;
     const char *refused;     /* a field nobody implements, or NULL */

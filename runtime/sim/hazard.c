@@ -165,30 +165,6 @@ consumer_classes(const struct kn_inst *i, const struct kn_step *st)
     }
 }
 
-/* Wait states after a matrix instruction; a pass is 4 cycles. */
-static void
-mfma_waits(kiln_target t, const struct kn_inst *i, struct kn_step *st)
-{
-    const struct kn_isa_row *row = &kn_isa[i->op];
-    unsigned p = kn_mfma_cycles(t, i) / 4;
-    bool g950 = t == KILN_GFX950;
-
-    if (row->flags & KN_IF_F64) {
-        bool small = !strncmp(row->mnemonic, "v_mfma_f64_4x4", 14);
-        st->waits_read = small ? 6 : g950 ? 19 : 11;
-        st->waits_mem = small ? 9 : g950 ? 19 : 18;
-        st->waits_cin = small ? 4 : g950 ? 17 : 9;
-    } else if (strstr(row->sig, "=1")) { /* f32 inputs: not XDL */
-        st->waits_read = st->waits_mem = (uint8_t)(p + 2);
-        st->waits_cin = (uint8_t)p;
-    } else {
-        st->waits_read = st->waits_mem = (uint8_t)(p + 3 + (g950 && p != 2));
-        st->waits_cin = (uint8_t)(p + 1 + g950);
-        st->waits_war = (uint8_t)(p - 1);
-    }
-    st->waits_same = p == 2 ? 2 : 0;
-}
-
 void
 kn_hazard_classify(kiln_target t, const struct kn_inst *i,
                    struct kn_step *st)
@@ -197,7 +173,7 @@ kn_hazard_classify(kiln_target t, const struct kn_inst *i,
 
     st->produces = (uint8_t)produces(i, st);
     if (st->flags & KN_ST_MFMA)
-        mfma_waits(t, i, st);
+        st->after = kn_mfma_waits(t, i);
     for (unsigned k = 0; k < NRULES; k++)
         if (c >> rules[k].consume & 1 &&
             (!rules[k].target || rules[k].target == t))
@@ -293,8 +269,8 @@ record_mfma(struct kn_wave *w, const struct kn_inst *i,
 {
     struct kn_hazard *h = w->hazard;
     struct kn_hazard_mfma *m = &h->mfma[h->head++ % KN_HZ_MFMA];
-    unsigned longest = st->waits_mem > st->waits_read ? st->waits_mem
-                                                      : st->waits_read;
+    unsigned longest = st->after.mem > st->after.read ? st->after.mem
+                                                      : st->after.read;
 
     *m = (struct kn_hazard_mfma){ .at = w->steps + 1, .st = st, .op = i->op,
                                   .inst = kn_inst_index(w, i) };
@@ -323,16 +299,16 @@ need_after(const struct kn_hazard_mfma *m, const struct kn_range *r,
     if (r->role == KN_R_WRITE) {
         if (mfma)
             return 0;        /* the matrix unit keeps its own order */
-        return d ? m->st->waits_read : c ? m->st->waits_war : 0;
+        return d ? m->st->after.read : c ? m->st->after.war : 0;
     }
     if (!d)
         return 0;
     if (r->role == KN_R_CIN) {
         if (r->reg == m->d && r->n == m->nd && m->op == i->op)
-            return m->st->waits_same;
-        return m->st->waits_cin;
+            return m->st->after.same;
+        return m->st->after.cin;
     }
-    return st->flags & KN_ST_MEM ? m->st->waits_mem : m->st->waits_read;
+    return st->flags & KN_ST_MEM ? m->st->after.mem : m->st->after.read;
 }
 
 static void
