@@ -2,9 +2,10 @@
  * slot needs, proven on the disassembled kernel alone.
  *
  * Without a certificate: register waits, wait states after matrix
- * instructions, wait-counter encodings, declared LDS and scratch. With one (cert.h): which LDS slot each access touches, so that
- * publication and refill of slots are proven too. Works on anyone's kernel;
- * never clean where it could not follow the control flow. */
+ * instructions, wait-counter encodings, declared LDS and scratch. With one
+ * (cert.h): which LDS slot each access touches, so that publication and refill
+ * of slots are proven too. Works on anyone's kernel; never clean where it
+ * could not follow the control flow. */
 #ifndef KN_CHECK_H
 #define KN_CHECK_H
 

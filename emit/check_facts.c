@@ -6,17 +6,23 @@
 
 #include "../ir/ir.h"
 
+/* A sentence with up to two numbers about an instruction. */
+struct fact {
+    uint32_t inst;
+    const char *why;
+    uint32_t a, b;
+};
+
 static void
-add(const struct kn_program *p, struct kn_check_result *out, uint32_t n,
-    const char *why, uint32_t a, uint32_t b)
+add(const struct kn_program *p, struct kn_check_result *out, struct fact x)
 {
     if (out->nfindings < KN_CHECK_KEPT) {
         struct kn_check_finding *f = &out->finding[out->nfindings];
         char text[80], fact[112];
 
-        kn_inst_text(p->target, &p->inst[n], text, sizeof text);
-        snprintf(fact, sizeof fact, why, a, b);
-        f->inst = n;
+        kn_inst_text(p->target, &p->inst[x.inst], text, sizeof text);
+        snprintf(fact, sizeof fact, x.why, x.a, x.b);
+        f->inst = x.inst;
         snprintf(f->text, sizeof f->text, "%s: %s", text, fact);
     }
     out->nfindings++;
@@ -48,15 +54,16 @@ check_inst(const struct kn_program *p, struct kn_check_result *out, uint32_t n)
     const struct kn_inst *i = &p->inst[n];
 
     if (i->op == KN_I_s_waitcnt && i->raw[0] & WAIT_UNUSED)
-        add(p, out, n, "bits 13:12 are set (0x%x), which no counter of this "
-            "target has: a larger count is not waited for", i->raw[0] & 0xffff,
-            0);
+        add(p, out, (struct fact){ n, "bits 13:12 are set (0x%x), which no "
+            "counter of this target has: a larger count is not waited for",
+            i->raw[0] & 0xffff, 0 });
     if (k->lds && reach(i) > k->lds)
-        add(p, out, n, "reaches LDS byte %u at least, the kernel has %u",
-            reach(i) - 1, k->lds);
+        add(p, out, (struct fact){ n, "reaches LDS byte %u at least, the "
+            "kernel has %u", reach(i) - 1, k->lds });
     if (kn_isa[i->op].mem == KN_M_SCRATCH && !k->scratch &&
         !(k->properties & DYNAMIC_STACK))
-        add(p, out, n, "uses scratch, the kernel declares none", 0, 0);
+        add(p, out, (struct fact){ n, "uses scratch, the kernel declares none",
+                                   0, 0 });
 }
 
 kiln_status
@@ -65,8 +72,8 @@ kn_check_facts(const struct kn_program *p, struct kn_check_result *out)
     uint32_t most = kn_targets[p->target].lds;
 
     if (p->kernel->lds > most)
-        add(p, out, p->entry, "the kernel declares %u bytes of LDS, the target "
-            "has %u", p->kernel->lds, most);
+        add(p, out, (struct fact){ p->entry, "the kernel declares %u bytes of "
+            "LDS, the target has %u", p->kernel->lds, most });
     for (uint32_t n = 0; n < p->n; n++)
         check_inst(p, out, n);
     return KILN_OK;
