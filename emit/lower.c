@@ -363,6 +363,15 @@ lower_perm(struct lower *l, const struct kn_ins *i)
 }
 
 void
+lower_dot4(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.sdot4", { NULL }, 0,
+        { low_arg(l, i, 0, l->i32), low_arg(l, i, 1, l->i32),
+          low_arg(l, i, 2, l->i32), LLVMConstInt(l->i1, 0, 0) }, 4 }));
+}
+
+void
 lower_uniform(struct lower *l, const struct kn_ins *i)
 {
     low_set(l, i, first_lane(l, low_get(l, i, 0)));
@@ -459,6 +468,16 @@ lower_unpack(struct lower *l, const struct kn_ins *i)
             e == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.f32.fp8"
                           : "llvm.amdgcn.cvt.pk.f32.bf8", { NULL }, 0,
             { x, LLVMConstInt(l->i1, first != 0, 0) }, 2 }));
+}
+
+/* 32 elements of 6 bits. */
+void
+lower_unpack32(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        i->attr[KN_A_elem] == KN_T_fp6 ? "llvm.amdgcn.cvt.scalef32.pk32.f32.fp6"
+                                       : "llvm.amdgcn.cvt.scalef32.pk32.f32.bf6",
+        { NULL }, 0, { low_get(l, i, 0), LLVMConstReal(l->f32, 1) }, 2 }));
 }
 
 /* Largest of the lanes l, l ^ 16, l ^ 32, l ^ 48: a swap of a value with

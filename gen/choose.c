@@ -478,7 +478,7 @@ static const struct {
     { 64, 64, 2, 2, 3, 128 },
 };
 
-enum { GEMV_MOST = 2, SMALL_MOST = 64 };
+enum { SMALL_MOST = 64 };
 
 static uint32_t
 shares_for(const kiln_problem *p, const struct kn_config *g, uint32_t want)
@@ -537,15 +537,16 @@ pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
     if (p->m < 1 || p->m > SMALL_MOST || !is_open(g) || p->k < 512 ||
         p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
-        p->b_layout || p->scale_layout || kn_dequant(p))
+        p->b_layout || p->scale_layout)
         return false;
-    if (p->m <= GEMV_MOST && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
+    if (p->m <= kn_gemv_rows(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
         !kn_gemv_lacks(p) && !kn_gemv_choose(c, p, &gemv)) {
         gemv.schedule = KN_SCHED_GEMV;
         *g = gemv;
         if (why)
-            kn_putf(why, "at most %d rows and whole 16-byte runs: no matrix "
-                    "instructions, a wave per column\n", GEMV_MOST);
+            kn_putf(why, "no more than %u rows, of whole runs: no matrix "
+                    "instructions, whole columns for a wave\n",
+                    kn_gemv_rows(p));
         return true;
     }
     if (!pick_matrix(c, p, g))

@@ -7,21 +7,34 @@
 #include "instantiate.h"
 #include "limits.h"
 
-/* What differs by payload. */
+/* What differs by payload; a pair is two of its elements. */
 static const struct kind {
     const char *elem;        /* NULL: not this type */
-    const char *two;         /* a register of two of them */
-    const char *pairs;
+    const char *half;        /* a register of two of them */
+    const char *pair;
     uint8_t bits;
 } kinds[KILN_NTYPES] = {
-    [KILN_F16] = { "f16", "f16x2", "gemv_pairs_16", 16 },
-    [KILN_BF16] = { "bf16", "bf16x2", "gemv_pairs_16", 16 },
-    [KILN_FP8] = { "fp8", "", "gemv_pairs_8", 8 },
-    [KILN_BF8] = { "bf8", "", "gemv_pairs_8", 8 },
-    [KILN_MXFP8] = { "fp8", "", "gemv_pairs_8", 8 },
-    [KILN_MXBF8] = { "bf8", "", "gemv_pairs_8", 8 },
-    [KILN_MXFP4] = { "fp4", "", "gemv_pairs_4", 4 },
+    [KILN_F16] = { "f16", "f16x2", "gemv_two_16", 16 },
+    [KILN_BF16] = { "bf16", "bf16x2", "gemv_two_16", 16 },
+    [KILN_FP8] = { "fp8", "", "gemv_two_8", 8 },
+    [KILN_BF8] = { "bf8", "", "gemv_two_8", 8 },
+    [KILN_I8] = { "i8", "", "", 8 },
+    [KILN_MXFP8] = { "fp8", "", "gemv_two_8", 8 },
+    [KILN_MXBF8] = { "bf8", "", "gemv_two_8", 8 },
+    [KILN_MXFP6] = { "fp6", "", "gemv_two_6", 6 },
+    [KILN_MXBF6] = { "bf6", "", "gemv_two_6", 6 },
+    [KILN_MXFP4] = { "fp4", "", "gemv_two_4", 4 },
 };
+
+/* Elements of a run: 16 bytes, where both operands have as many and whole
+ * ones, else a block of 32. */
+static uint32_t
+run_of(const kiln_problem *p)
+{
+    uint32_t a = kinds[p->a].bits, b = kinds[p->b].bits;
+
+    return a == b && a != 6 ? 128 / a : 32;
+}
 
 const char *
 kn_gemv_lacks(const kiln_problem *p)
@@ -31,21 +44,32 @@ kn_gemv_lacks(const kiln_problem *p)
 
     if (p->family != KILN_GEMM || p->layout != KILN_NT)
         return "is for one nt product";
-    if (!a->elem || !b->elem || a->bits != b->bits || kn_dequant(p))
+    if (!a->elem || !b->elem ||
+        (p->target != KILN_GFX950 && p->scale == KILN_SCALE_MX32))
         return "has no arithmetic for these types";
     if (p->scale == KILN_SCALE_BLOCK128 || p->b_layout || p->scale_layout)
         return "has no block128 scales and no stored layouts";
-    if (d.align_a < 16 || d.align_b < 16 || p->k * a->bits % 128)
-        return "needs rows of whole 16-byte runs";
+    if (d.align_a < 4 || d.align_b < 4 || p->k % run_of(p))
+        return run_of(p) == 32 ? "needs rows of whole runs of 32 elements"
+                               : "needs rows of whole 16-byte runs";
     return NULL;
 }
 
+/* By predicted time (docs/smallm.md): converting is what it waits for. */
+uint32_t
+kn_gemv_rows(const kiln_problem *p)
+{
+    uint32_t a = kinds[p->a].bits, b = kinds[p->b].bits;
+
+    return run_of(p) != 32 || (a == 4 && b == 4) ? 2 : a != 6 && b != 6 && a > b;
+}
+
 static uint32_t
-rows_for(int64_t m)
+rows_for(int64_t m, uint32_t most)
 {
     uint32_t r = 1;
 
-    while (r < m && r < 16)
+    while (r < m && r < most)
         r *= 2;
     return r;
 }
@@ -60,14 +84,15 @@ kiln_status
 kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     const char *lacks = kn_gemv_lacks(p);
+    struct kn_domain d;
 
     if (lacks)
         return kn_fail(c, KILN_UNSUPPORTED, "the gemv schedule %s", lacks);
-    if (!g->bm)
-        g->bm = rows_for(p->m);
+    if (!g->bm)              /* 16 rows of 16 bits in runs of 32 spill */
+        g->bm = rows_for(p->m, kinds[p->a].bits > kinds[p->b].bits ? 8 : 16);
     if (!g->bn)
         g->bn = g->bm > 2 ? 8 : 4;
-    g->bk = 64 * 128 / kinds[p->a].bits;
+    g->bk = 64 * run_of(p);
     if (g->wm * g->wn > 1 && (g->wm != 4 || g->wn != 1))
         return kn_fail(c, KILN_BAD_INPUT, "the gemv schedule has 4x1 waves");
     g->wm = 4;
@@ -82,29 +107,61 @@ kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_UNSUPPORTED, "the gemv schedule has no split-K "
                        "and no persistent launch");
     g->split_k = g->xcd = g->group_m = 1;
-    g->domain = (struct kn_domain){ 16, 16, 1, 1, 1, 1 };
+    d = kn_domain_of(p, 256, 0);
+    g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1 };
     if (p->scale != KILN_SCALE_MX32)
         g->domain.align_sa = g->domain.align_sb = 4;
     return KILN_OK;
+}
+
+/* How a run of so many dwords is loaded. */
+static const char *
+get_of(kiln_type t, uint32_t run)
+{
+    uint32_t dwords = run * kinds[t].bits / 32;
+
+    return dwords == 4 ? "gemv_get4" : dwords == 6 ? "gemv_get6"
+         : dwords == 8 ? "gemv_get8" : "gemv_get16";
+}
+
+static void
+product_regions(const kiln_problem *p, struct kn_params *q)
+{
+    bool ints = p->a == KILN_I8;
+
+    kn_region(q, "gemv_get_a", get_of(p->a, run_of(p)));
+    kn_region(q, "gemv_get_b", get_of(p->b, run_of(p)));
+    kn_region(q, "gemv_dot", ints ? "gemv_dot_i8" : "gemv_dot");
+    kn_region(q, "gemv_two_a", kinds[p->a].pair);
+    kn_region(q, "gemv_two_b", kinds[p->b].pair);
+    kn_region(q, "gemv_whole_a", kinds[p->a].bits == 6 ? "gemv_whole_6" : "");
+    kn_region(q, "gemv_whole_b", kinds[p->b].bits == 6 ? "gemv_whole_6" : "");
+    kn_region(q, "gemv_sum", ints ? "gemv_sum_i8" : "gemv_sum");
+    kn_region(q, "gemv_float", p->out == KILN_I32 ? ""
+                          : ints ? "gemv_float_i8" : "gemv_float");
 }
 
 static void
 regions(const kiln_problem *p, struct kn_params *q)
 {
     bool mx = p->scale == KILN_SCALE_MX32, wide = p->out == KILN_F32;
+    bool mxa = mx && p->a >= KILN_MXFP8; /* a 16-bit A has no scales */
 
+    product_regions(p, q);
     kn_region(q, "gemv_open", mx ? "gemv_open_mx" : "");
+    kn_region(q, "gemv_open_mxa", mxa ? "gemv_open_mxa" : "");
     kn_region(q, "gemv_load_scale", mx ? "gemv_load_mx" : "");
-    kn_region(q, "gemv_pairs", kinds[p->a].pairs);
-    kn_region(q, "gemv_times", mx ? "gemv_times_mx" : "");
-    kn_region(q, "gemv_scale",
-              p->scale == KILN_SCALE_TENSOR ? "gemv_scale_tensor"
-              : p->scale == KILN_SCALE_ROW ? "gemv_scale_row" : "");
+    kn_region(q, "gemv_load_mxa", mxa ? "gemv_load_mxa" : "");
+    kn_region(q, "gemv_times", mxa ? "gemv_times_mx" : mx ? "gemv_times_mxb" : "");
+    kn_region(q, "gemv_scale", p->scale == KILN_SCALE_TENSOR ? "gemv_scale_tensor"
+                          : p->scale == KILN_SCALE_ROW ? "gemv_scale_row"
+                                                       : "");
     kn_region(q, "gemv_alpha", p->alpha_set ? "gemv_alpha" : "");
     kn_region(q, "gemv_bias", p->bias ? "gemv_bias" : "");
     kn_region(q, "gemv_beta", !p->beta ? "" : wide ? "gemv_beta_32"
-                                                   : "gemv_beta_16");
-    kn_region(q, "gemv_out", wide ? "gemv_out_32" : "gemv_out_16");
+                                                : "gemv_beta_16");
+    kn_region(q, "gemv_out", p->out == KILN_I32 ? "gemv_out_i32"
+                        : wide ? "gemv_out_32" : "gemv_out_16");
 }
 
 static uint32_t
@@ -119,16 +176,19 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_fn **out)
 {
     struct kn_params *q = KN_NEW(c, struct kn_params, 1);
-    const struct kind *a = &kinds[p->a];
-    uint32_t cols = g->bn / 4, per = 128u / a->bits;
+    const struct kind *a = &kinds[p->a], *b = &kinds[p->b];
+    uint32_t cols = g->bn / 4, run = run_of(p);
+    bool ints = p->a == KILN_I8;
     struct kn_limits most = kn_limits_of(p, g);
 
     kn_set(q, "NAME", name);
     kn_set(q, "TARGET", kiln_target_name(p->target));
     kn_set(q, "TA", a->elem);
-    kn_set(q, "TB", kinds[p->b].elem);
-    kn_set(q, "HA", a->two);
-    kn_set(q, "HB", kinds[p->b].two);
+    kn_set(q, "TB", b->elem);
+    kn_set(q, "HA", a->half);
+    kn_set(q, "HB", b->half);
+    kn_set(q, "ACC", ints ? "i32" : "f32");
+    kn_set(q, "ZERO", ints ? "0" : "0.0");
     kn_set(q, "TC", kiln_type_name(p->out));
     kn_set_int(c, q, "ROWS", g->bm);
     kn_set_int(c, q, "ROWS_1", g->bm - 1);
@@ -138,10 +198,15 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     kn_set_int(c, q, "COLS_1", cols - 1);
     kn_set_int(c, q, "COLS_SHIFT", log2_of(cols));
     kn_set_int(c, q, "UNROLL", g->stages);
-    kn_set_int(c, q, "STEP", 1024 * g->stages);
-    kn_set_int(c, q, "PER_SHIFT", log2_of(per));
-    kn_set_int(c, q, "XSHIFT", log2_of(4u * a->bits));
-    kn_set_int(c, q, "SIZEC", p->out == KILN_F32 ? 4 : 2);
+    kn_set_int(c, q, "STEP", 64 * g->stages);
+    kn_set_int(c, q, "PAIRS", run / 2);
+    kn_set_int(c, q, "BYTESA", run * a->bits / 8);
+    kn_set_int(c, q, "BYTESB", run * b->bits / 8);
+    kn_set_int(c, q, "MOSTA", (1 << 30) / (run * a->bits / 8));
+    kn_set_int(c, q, "MOSTB", (1 << 30) / (run * b->bits / 8));
+    kn_set_int(c, q, "RUN_SHIFT", log2_of(run));
+    kn_set_int(c, q, "XSHIFT", 5 - log2_of(run));
+    kn_set_int(c, q, "SIZEC", p->out == KILN_F32 || p->out == KILN_I32 ? 4 : 2);
 #define X(name) kn_set_int(c, q, "MAX_" #name, most.name);
     KN_LIMITED(X)
 #undef X

@@ -280,6 +280,21 @@ check_unpack(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_unpack32(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst), from = type_of(f, i->arg[0]);
+    int32_t e = i->attr[KN_A_elem];
+
+    if (t.elem != KN_T_f32 || t.n != 32 || !t.lane)
+        return FAIL(f, i->at, "the result of unpack32 is v.f32x32");
+    if ((e != KN_T_fp6 && e != KN_T_bf6) || f->target != KILN_GFX950)
+        return FAIL(f, i->at, "unpack32 needs elem=fp6 or bf6, on gfx950");
+    if (from.elem != KN_T_i32 || from.n != 6)
+        return FAIL(f, i->at, "unpack32 takes 32 elements of 6 bits, an i32x6");
+    return KILN_OK;
+}
+
+static kiln_status
 check_total(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst);
@@ -403,6 +418,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return need_result(f, i, KN_T_f32, 1);
     case KN_OP_unpack:
         return check_unpack(f, i);
+    case KN_OP_unpack32:
+        return check_unpack32(f, i);
     case KN_OP_total:
         return check_total(f, i);
     case KN_OP_qmax: case KN_OP_cvtmx:

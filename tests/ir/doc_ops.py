@@ -40,6 +40,8 @@ SENTENCES = {
     "i2f": "integer to float", "cvt": "other float type, nearest even",
     "ldexp": "times a power of two",
     "unpack": "two 8- or 4-bit floats of a dword, from element `first=` on",
+    "unpack32": "32 floats of 6 bits, from six dwords",
+    "dot4": "sum of the products of four signed bytes, plus the third",
     "total": "sum over the 64 lanes, in a fixed order",
     "bits": "same bits, other type",
     "cat": "vector of the operands' elements",

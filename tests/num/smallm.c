@@ -64,6 +64,14 @@ static const struct pair pairs[] = {
     { KILN_MXFP8, KILN_MXFP8, KILN_BF16, KILN_SCALE_MX32 },
     { KILN_MXFP8, KILN_MXBF8, KILN_F32, KILN_SCALE_MX32 },
     { KILN_MXFP4, KILN_MXFP4, KILN_BF16, KILN_SCALE_MX32 },
+    { KILN_MXFP6, KILN_MXFP6, KILN_BF16, KILN_SCALE_MX32 },
+    { KILN_MXFP8, KILN_MXFP4, KILN_F32, KILN_SCALE_MX32 },
+    { KILN_MXBF6, KILN_MXFP8, KILN_BF16, KILN_SCALE_MX32 },
+    { KILN_BF16, KILN_MXFP4, KILN_BF16, KILN_SCALE_MX32 },
+    { KILN_F16, KILN_MXBF6, KILN_F32, KILN_SCALE_MX32 },
+    { KILN_BF16, KILN_MXFP8, KILN_F32, KILN_SCALE_MX32 },
+    { KILN_I8, KILN_I8, KILN_I32, KILN_SCALE_NONE },
+    { KILN_I8, KILN_I8, KILN_BF16, KILN_SCALE_ROW },
 };
 
 static void
@@ -77,16 +85,20 @@ gemv_is_the_matrix_path(void **state)
 
         if (x->scale == KILN_SCALE_MX32 && target == KILN_GFX942)
             continue;
-        for (uint32_t m = 1; m <= 16; m = 2 * m + (i % 2 && m < 8)) {
+        for (uint32_t m = 1; m <= 16;
+             m = i > 6 ? 4 * m : 2 * m + (i % 2 && m < 8)) {
             kiln_problem p = { .target = target, .a = x->a, .b = x->b,
                                .out = x->out, .scale = x->scale, .m = m,
                                .n = N, .k = K, .bias = i % 2, .alpha = 0.5f,
                                .alpha_set = i % 3 == 1, .beta = i % 3 == 0 };
+            bool ints = x->out == KILN_I32;
             struct kn_config gemv = { .schedule = KN_SCHED_GEMV };
             struct kn_config whole = { .bm = 16, .bn = 32, .wm = 1, .wn = 2,
                                        .split_k = 1 };
             struct kn_config split = whole;
 
+            if (ints)
+                p.bias = p.alpha_set = p.beta = 0;
             split.split_k = 8;
             run_one(&p, &gemv, &one);
             run_one(&p, &whole, &two);
@@ -191,6 +203,8 @@ static kiln_problem kinds[] = {
     { .a = KILN_FP8, .b = KILN_FP8, .out = KILN_BF16 },
     { .a = KILN_MXFP4, .b = KILN_MXFP4, .out = KILN_BF16 },
     { .a = KILN_MXFP6, .b = KILN_MXFP6, .out = KILN_BF16 },
+    { .a = KILN_MXFP8, .b = KILN_MXFP4, .out = KILN_BF16 },
+    { .a = KILN_BF16, .b = KILN_MXFP4, .out = KILN_BF16 },
 };
 
 int
@@ -201,18 +215,21 @@ main(int argc, char **argv)
         cmocka_unit_test(gemv_edges),
         cmocka_unit_test(gemv_says_what_it_lacks),
     };
-    struct CMUnitTest full[5];
-    size_t n = 0;
+    enum { NKINDS = sizeof kinds / sizeof *kinds };
+    struct CMUnitTest full[NKINDS];
+    char names[NKINDS][24];
 
     target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
                                                     : KILN_GFX950;
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < NKINDS; i++) {
         kinds[i].target = target;
-        if (target == KILN_GFX950 || !num_is_mx(kinds[i].a))
-            full[n++] = (struct CMUnitTest){ kiln_type_name(kinds[i].a),
-                                             published, NULL, NULL, &kinds[i] };
+        snprintf(names[i], sizeof names[i], "%s x %s",
+                 kiln_type_name(kinds[i].a), kiln_type_name(kinds[i].b));
+        full[i] = (struct CMUnitTest){ names[i], published, NULL, NULL,
+                                       &kinds[i] };
     }
     if (argc > 2 && !strcmp(argv[2], "shapes"))
-        return _cmocka_run_group_tests("smallm", full, n, NULL, NULL);
+        return _cmocka_run_group_tests("smallm", full, NKINDS, NULL,
+                                       NULL);
     return cmocka_run_group_tests_name("smallm", tests, NULL, NULL);
 }
