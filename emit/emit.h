@@ -19,6 +19,12 @@ enum { KN_EMIT_LLVM = 1, KN_EMIT_ASM = 2 };
 kiln_status kn_emit(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
                     struct kn_emitted *out);
 
+/* The same by the second lowering (asm.h): registers, waits and wait states of
+ * our own, LLVM only assembles. UNSUPPORTED for what it does not do, and for a
+ * kernel that needs more registers than there are. */
+kiln_status kn_emit_asm(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
+                        struct kn_emitted *out);
+
 /* LLVM's version as "22.1.8", part of the kernel key. */
 void kn_llvm_version(char *buf, size_t n);
 

@@ -79,6 +79,14 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     return acc + ra + rb + stage;
 }
 
+/* The assembly lowering gives a single wave a SIMD all 512, accumulators in
+ * their own half. */
+static uint32_t
+register_limit(const struct kn_config *g)
+{
+    return g->lowering == KN_LOWERING_ASM && g->wm * g->wn <= 4 ? 512 : 256;
+}
+
 static uint32_t
 lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
@@ -149,7 +157,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
         (mx && (g->domain.ktail || !kn_super(p, &two))) ||
         g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
-        registers(c, p, g) > 256)
+        registers(c, p, g) > register_limit(g))
         g->schedule = KN_SCHED_SIMPLE;
 }
 
@@ -182,7 +190,7 @@ fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     uint32_t least = kn_direct(p, g) ? 2 : 1, asked = g->stages;
 
     settle_schedule(c, p, g);
-    if (registers(c, p, g) > 256)
+    if (registers(c, p, g) > register_limit(g))
         return false;
     for (g->stages = asked ? asked : natural_stages(c, p, g);
          g->stages >= least; g->stages--) {
@@ -322,9 +330,9 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to %d", KN_MAX_STAGES);
     if (!fit(c, p, g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
-                       "needs %u registers of 256 and, with %u stages, %u "
+                       "needs %u registers of %u and, with %u stages, %u "
                        "bytes of LDS of %u", g->bm, g->bn, g->bk, g->wm, g->wn,
-                       registers(c, p, g), g->stages, lds_bytes(c, p, g),
+                       registers(c, p, g), register_limit(g), g->stages, lds_bytes(c, p, g),
                        kn_targets[p->target].lds);
     return KILN_OK;
 }
@@ -377,6 +385,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     row.xcd = g->xcd ? g->xcd : row.xcd;
     row.group_n = g->group_n ? g->group_n : row.group_n;
     row.xcd_run = g->xcd_run ? g->xcd_run : row.xcd_run;
+    row.lowering = g->lowering ? g->lowering : row.lowering;
     row.store = g->store ? g->store : row.store;
     row.lookup = g->lookup ? g->lookup : row.lookup;
     row.cus = g->cus ? g->cus : row.cus;
@@ -675,6 +684,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->group_m = 4;
     choose_map(p, g);
     KN_TRY(choose_store(c, p, g));
+    if (!g->lowering)
+        g->lowering = KN_LOWERING_LLVM;
     if (why && (given || !decided))
         kn_putf(why, given ? "the tile was given\n"
                            : "the tile whose rounds over %u compute units "

@@ -21,6 +21,11 @@ static const char *const stores[] = {
     KN_STORES(X)
 #undef X
 };
+static const char *const lowerings[] = {
+#define X(id, text) text,
+    KN_LOWERINGS(X)
+#undef X
+};
 static const char *const lookups[] = {
 #define X(id, text) text,
     KN_LOOKUPS(X)
@@ -49,6 +54,8 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
         kn_putf(out, " xcd-run=%u", g->xcd_run);
     if (g->store == KN_STORE_LDS)
         kn_put(out, " store=lds");
+    if (g->lowering == KN_LOWERING_ASM)
+        kn_put(out, " lowering=asm");
 }
 
 /* Reads numbers separated by `sep` into out[0..n); false unless all n. */
@@ -135,6 +142,12 @@ set_field(struct kn_config *g, const char *k, const char *v)
         int s = kn_name_index(stores, KN_NSTORES, v);
 
         g->store = (enum kn_store)(s < 0 ? 0 : s);
+        return s > 0;
+    }
+    if (!strcmp(k, "lowering")) {
+        int s = kn_name_index(lowerings, KN_NLOWERINGS, v);
+
+        g->lowering = (enum kn_lowering)(s < 0 ? 0 : s);
         return s > 0;
     }
     if (!strcmp(k, "lookup")) {

@@ -73,6 +73,17 @@ enum kn_store {
     KN_NSTORES
 };
 
+/* Who lowers the wave-level program: LLVM, or our own register assignment,
+ * waits and schedule (emit/asm.h). */
+#define KN_LOWERINGS(X) X(OPEN, "") X(LLVM, "llvm") X(ASM, "asm")
+
+enum kn_lowering {
+#define X(id, text) KN_LOWERING_##id,
+    KN_LOWERINGS(X)
+#undef X
+    KN_NLOWERINGS
+};
+
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
  * xcd=8 cus=0 align=16,16,16,16 vec=4 ktail=1". Zero = not decided yet. */
@@ -87,6 +98,7 @@ struct kn_config {
     uint32_t xcd_run;        /* > 0: dies take runs of tiles in turn, so many
                                 at a time; 0: each has one run of all */
     enum kn_store store;
+    enum kn_lowering lowering;
     struct kn_domain domain;
 };
 

@@ -85,7 +85,8 @@ build(struct kn_ctx *c, const struct kn_watch *watch,
     struct kn_emitted e = { 0 };
     uint8_t *co;
 
-    KN_TRY(kn_emit(c, out->wave, texts, &e));
+    KN_TRY((out->cfg.lowering == KN_LOWERING_ASM ? kn_emit_asm : kn_emit)(
+        c, out->wave, texts, &e));
     emitted = now_ms();
     out->emit_ms = emitted - start;
     out->llvm = e.llvm;

@@ -1,66 +1,15 @@
-/* hazard.c - wait states a program must leave between dependent instructions
- * that the hardware does not interlock. The numbers are those LLVM 22 places
- * for gfx942 and gfx950 (GCNHazardRecognizer); CDNA3 ISA 4.5 has the same for
- * gfx942. A violation silently reads or keeps stale data.
+/* hazard.c - reports wait states that are missing between dependent
+ * instructions (emit/isa/hazard.def). A violation silently reads or keeps
+ * stale data.
  *
  * Two mechanisms: matrix results stay unsafe for many steps, so recent matrix
  * instructions are kept in a ring with their own numbers; everything else
  * needs at most five, so a rule is looked at only while a producer of its
  * kind is that near. */
+#include "../../emit/isa/hazard.h"
 #include "core.h"
 
-enum match {
-    VGPR_READ,               /* its VGPR result is read */
-    SGPR_READ,               /* its SGPR result is read */
-    DATA_OVERWRITE,          /* its store data is overwritten */
-    LANE_SELECT,             /* its SGPR result selects a lane */
-    VCC_READ, M0_READ, ALWAYS, SAME_HWREG
-};
-
-enum producer {
-    P_VALU_VGPR, P_VALU_SGPR, P_VALU_EXEC, P_TRANS, P_PARTIAL, P_STORE,
-    P_SALU_M0, P_SETREG, P_COUNT
-};
-
-enum consumer {
-    C_VALU, C_NOT_TRANS, C_VMEM, C_DMA, C_MFMA, C_DPP, C_READLANE, C_LANESEL,
-    C_DIV_FMAS, C_PERMLANE, C_GETREG, C_COUNT
-};
-
-#define BOTH 0
-/* producer, consumer, wait states, match, target (0: both), sentence */
-static const struct rule {
-    uint8_t produce, consume, need, match, target;
-    const char *text;
-} rules[] = {
-    { P_VALU_VGPR, C_MFMA, 2, VGPR_READ, BOTH, "VALU result read by MFMA" },
-    { P_VALU_SGPR, C_VMEM, 5, SGPR_READ, BOTH,
-      "SGPR written by VALU read by vector memory" },
-    { P_VALU_SGPR, C_LANESEL, 4, LANE_SELECT, BOTH,
-      "SGPR written by VALU selects a lane" },
-    { P_VALU_SGPR, C_VALU, 2, SGPR_READ, BOTH,
-      "SGPR written by VALU read by VALU" },
-    { P_VALU_SGPR, C_DIV_FMAS, 4, VCC_READ, BOTH,
-      "VCC written by VALU read by v_div_fmas" },
-    { P_VALU_EXEC, C_DPP, 5, ALWAYS, BOTH, "EXEC written by VALU before DPP" },
-    { P_VALU_EXEC, C_MFMA, 4, ALWAYS, BOTH,
-      "EXEC written by VALU before MFMA" },
-    { P_VALU_VGPR, C_DPP, 2, VGPR_READ, BOTH, "VALU result read by DPP" },
-    { P_VALU_VGPR, C_READLANE, 1, VGPR_READ, BOTH,
-      "VALU result read by v_readlane" },
-    { P_TRANS, C_NOT_TRANS, 1, VGPR_READ, BOTH,
-      "transcendental result read by VALU" },
-    { P_STORE, C_VALU, 2, DATA_OVERWRITE, BOTH,
-      "store data of more than 64 bits overwritten" },
-    { P_PARTIAL, C_VALU, 1, VGPR_READ, BOTH,
-      "partly written register read" },
-    { P_SALU_M0, C_DMA, 1, M0_READ, BOTH, "M0 read by a copy to LDS" },
-    { P_SETREG, C_GETREG, 2, SAME_HWREG, BOTH, "s_getreg after s_setreg" },
-    { P_VALU_VGPR, C_PERMLANE, 2, VGPR_READ, KILN_GFX950,
-      "VALU result read by v_permlane_swap" },
-};
-enum { NRULES = sizeof rules / sizeof rules[0] };
-_Static_assert(NRULES <= 16, "kn_step.consumes has a bit for each rule");
+_Static_assert((int)KN_HZ_RULES <= 16, "kn_step.rules has a bit for each rule");
 
 /* ---- classification ----------------------------------------------------- */
 
@@ -174,9 +123,9 @@ kn_hazard_classify(kiln_target t, const struct kn_inst *i,
     st->produces = (uint8_t)produces(i, st);
     if (st->flags & KN_ST_MFMA)
         st->after = kn_mfma_waits(t, i);
-    for (unsigned k = 0; k < NRULES; k++)
-        if (c >> rules[k].consume & 1 &&
-            (!rules[k].target || rules[k].target == t))
+    for (unsigned k = 0; k < KN_HZ_RULES; k++)
+        if (c >> kn_hz_rules[k].consume & 1 &&
+            (!kn_hz_rules[k].target || kn_hz_rules[k].target == t))
             st->rules |= (uint16_t)(1u << k);
 }
 
@@ -213,7 +162,7 @@ selects_lane(const struct kn_step *from, const struct kn_inst *i)
 }
 
 static bool
-rule_applies(const struct kn_wave *w, const struct rule *r, uint32_t from_inst,
+rule_applies(const struct kn_wave *w, const struct kn_hz_rule *r, uint32_t from_inst,
              const struct kn_inst *i, const struct kn_step *st)
 {
     const struct kn_step *from = &w->group->run->step[from_inst];
@@ -242,7 +191,7 @@ rule_applies(const struct kn_wave *w, const struct rule *r, uint32_t from_inst,
 
 static void
 check_rule(struct kn_wave *w, const struct kn_inst *i,
-           const struct kn_step *st, const struct rule *r)
+           const struct kn_step *st, const struct kn_hz_rule *r)
 {
     const struct kn_hazard *h = w->hazard;
 
@@ -346,7 +295,7 @@ kn_hazard_check(struct kn_wave *w, const struct kn_inst *i,
     struct kn_hazard *h = w->hazard;
 
     for (unsigned m = st->rules; m; m &= m - 1) {
-        const struct rule *r = &rules[__builtin_ctz(m)];
+        const struct kn_hz_rule *r = &kn_hz_rules[__builtin_ctz(m)];
 
         if (w->steps - h->last[r->produce] < r->need)
             check_rule(w, i, st, r);

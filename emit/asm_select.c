@@ -1,0 +1,538 @@
+/* asm_select.c - values in registers, control flow, and the walk over the
+ * kernel. Arithmetic is in asm_select_alu.c, memory in asm_select_mem.c. */
+#include "asm_select.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct kn_asm_opnd
+kn_asm_new(struct kn_asm *a, enum kn_asm_class cls, uint32_t n)
+{
+    uint8_t align = cls == KN_ASM_S && n > 3 ? 4 : n > 1 ? 2 : 1;
+
+    a->reg = kn_grow(a->c, a->reg, &a->capreg, a->nreg + 1, sizeof *a->reg);
+    a->reg[a->nreg] = (struct kn_asm_reg){ (uint8_t)cls, (uint8_t)n, align, -1 };
+    return (struct kn_asm_opnd){ .kind = KN_ASM_REG, .n = (uint8_t)n,
+                                 .v = (int32_t)a->nreg++ };
+}
+
+struct kn_asm_op *
+kn_asm_add(struct select *s, uint16_t isa, uint8_t ndst,
+           const struct kn_asm_opnd *o, size_t n)
+{
+    struct kn_asm *a = s->a;
+    struct kn_asm_op *x;
+
+    a->op = kn_grow(a->c, a->op, &a->capop, a->nop + 1, sizeof *a->op);
+    x = &a->op[a->nop++];
+    *x = (struct kn_asm_op){ .isa = isa, .ndst = ndst, .nopnd = (uint8_t)n,
+                             .vm = 63, .lgkm = 15,
+                             .from = a->from[s->at] };
+    if (n)
+        memcpy(x->o, o, n * sizeof *o);
+    if (kn_isa[isa].flags & KN_IF_WSCC)
+        s->scc = 0;
+    return x;
+}
+
+const char *
+kn_asm_mods(struct select *s, const char *fmt, ...)
+{
+    char text[80];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return kn_strdup(s->a->c, text);
+}
+
+void
+kn_asm_lack(struct select *s, const char *what)
+{
+    if (!s->status)
+        s->status = kn_fail_at(s->a->c, KILN_UNSUPPORTED, s->i->at, "the "
+                               "assembly lowering does not do %s yet", what);
+}
+
+/* ---- values ---- */
+
+uint32_t
+kn_asm_dwords(struct kn_type t)
+{
+    if (t.elem == KN_T_b1)
+        return t.lane ? 2 : 1;
+    return (kn_elems[t.elem].bits * t.n + 31u) / 32;
+}
+
+enum kn_asm_class
+kn_asm_cls(const struct select *s, struct kn_asm_opnd o)
+{
+    return o.kind == KN_ASM_REG ? (enum kn_asm_class)s->a->reg[o.v].cls
+                                : KN_ASM_CLASSES;
+}
+
+static int32_t
+number(const struct kn_const *k, const struct kn_type *t)
+{
+    float f = (float)k->f;
+    int32_t bits;
+
+    if (!k->is_float)
+        return (int32_t)k->i;
+    memcpy(&bits, &f, sizeof bits);
+    return t && t->elem != KN_T_f32 && k->f == 0 ? 0 : bits;
+}
+
+struct kn_asm_opnd
+kn_asm_arg(struct select *s, int a)
+{
+    kn_ref r = s->i->arg[a];
+    const struct kn_type *t = s->i->dst ? &kn_val(s->f, s->i->dst)->type : NULL;
+    struct kn_asm_opnd o;
+
+    if (KN_REF_TAG(r) == KN_R_CONST) {
+        const struct kn_const *k = &s->f->konst[KN_REF_INDEX(r)];
+
+        if (k->is_float && k->f != 0 && t && t->elem != KN_T_f32 &&
+            t->elem != KN_T_b1)
+            kn_asm_lack(s, "constants of 16 bits");
+        return kn_imm(number(k, t));
+    }
+    o = s->val[KN_REF_INDEX(r)];
+    if (o.kind == KN_ASM_NONE)
+        kn_asm_lack(s, "values read before they are written");
+    return o;
+}
+
+struct kn_asm_opnd
+kn_asm_dst(struct select *s)
+{
+    uint32_t n = KN_REF_INDEX(s->i->dst);
+    struct kn_type t = s->f->val[n].type;
+
+    if (s->val[n].kind == KN_ASM_NONE)
+        s->val[n] = kn_asm_new(s->a, (enum kn_asm_class)s->cls[n],
+                               kn_asm_dwords(t));
+    return s->val[n];
+}
+
+static void
+copy_dword(struct select *s, struct kn_asm_opnd to, struct kn_asm_opnd from)
+{
+    enum kn_asm_class t = kn_asm_cls(s, to), f = kn_asm_cls(s, from);
+
+    if (t == KN_ASM_S && f == KN_ASM_V)
+        ADD(s, v_readfirstlane_b32, 1, to, from);
+    else if (t == KN_ASM_S)
+        ADD(s, s_mov_b32, 1, to, from);
+    else if (t == KN_ASM_V && f == KN_ASM_A)
+        ADD(s, v_accvgpr_read_b32, 1, to, from);
+    else if (t == KN_ASM_V)
+        ADD(s, v_mov_b32, 1, to, from);
+    else if (f == KN_ASM_A)
+        ADD(s, v_accvgpr_mov_b32, 1, to, from);
+    else
+        ADD(s, v_accvgpr_write_b32, 1, to, from);
+}
+
+void
+kn_asm_copy(struct select *s, struct kn_asm_opnd to, struct kn_asm_opnd from)
+{
+    bool same = from.kind == KN_ASM_REG && to.v == from.v && to.sub == from.sub;
+
+    for (uint32_t d = 0; d < to.n && !same; d++) {
+        struct kn_asm_opnd x = kn_part(to, d, 1);
+
+        x.fresh = d == 0 && to.n == s->a->reg[to.v].n;
+        copy_dword(s, x, kn_part(from, d, 1));
+    }
+}
+
+struct kn_asm_opnd
+kn_asm_vector(struct select *s, struct kn_asm_opnd o)
+{
+    struct kn_asm_opnd v;
+
+    if (kn_asm_cls(s, o) == KN_ASM_V)
+        return o;
+    v = kn_asm_new(s->a, KN_ASM_V, o.n);
+    kn_asm_copy(s, v, o);
+    return v;
+}
+
+struct kn_asm_opnd
+kn_asm_scalar(struct select *s, struct kn_asm_opnd o)
+{
+    struct kn_asm_opnd v;
+
+    if (kn_asm_cls(s, o) == KN_ASM_S)
+        return o;
+    v = kn_asm_new(s->a, KN_ASM_S, o.n);
+    kn_asm_copy(s, v, o);
+    return v;
+}
+
+/* ---- what vector operations read ---- */
+
+/* Constants every operand can hold (CDNA3 ISA 4.3). */
+static bool
+is_inline(int32_t v)
+{
+    static const uint32_t floats[] = {
+        0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000,
+        0x40800000, 0xc0800000, 0x3e22f983,
+    };
+
+    for (size_t n = 0; n < sizeof floats / sizeof *floats; n++)
+        if ((uint32_t)v == floats[n])
+            return true;
+    return v >= -16 && v <= 64;
+}
+
+static struct kn_asm_opnd
+literal(struct select *s, int32_t v)
+{
+    struct kn_asm_opnd r;
+    uint32_t n;
+
+    for (n = 0; n < s->nliteral && n < 16; n++)
+        if (s->literal[n].value == v)
+            return s->literal[n].r;
+    r = kn_asm_new(s->a, KN_ASM_S, 1);
+    ADD(s, s_mov_b32, 1, r, kn_imm(v));
+    n = s->nliteral++ % 16;
+    s->literal[n].value = v;
+    s->literal[n].r = r;
+    return r;
+}
+
+/* One scalar register an instruction, no literal in a long encoding, nothing
+ * from accumulators. */
+void
+kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
+            size_t n)
+{
+    struct kn_asm_opnd x[KN_ASM_MAXOPND], to = o[0];
+    int32_t scalar = -1;
+
+    memcpy(x, o, n * sizeof *o);
+    for (size_t k = 1; k < n; k++) {
+        if (x[k].kind == KN_ASM_IMM && !is_inline(x[k].v))
+            x[k] = literal(s, x[k].v);
+        if (kn_asm_cls(s, x[k]) == KN_ASM_A)
+            x[k] = kn_asm_vector(s, x[k]);
+    }
+    for (size_t k = n; k-- > 1;) {   /* a mask comes last and stays */
+        if (kn_asm_cls(s, x[k]) != KN_ASM_S)
+            continue;
+        if (scalar >= 0 && scalar != x[k].v * 32 + x[k].sub)
+            x[k] = kn_asm_vector(s, x[k]);
+        else
+            scalar = x[k].v * 32 + x[k].sub;
+    }
+    if (kn_asm_cls(s, to) == KN_ASM_A)
+        x[0] = kn_asm_new(s->a, KN_ASM_V, to.n);
+    kn_asm_add(s, isa, 1, x, n);
+    if (kn_asm_cls(s, to) == KN_ASM_A)
+        kn_asm_copy(s, to, x[0]);
+}
+
+/* ---- control flow ---- */
+
+static void
+new_run(struct select *s)
+{
+    s->scc = 0;
+    s->nliteral = 0;
+}
+
+void
+kn_asm_edge(struct select *s)
+{
+    kn_asm_add(s, KN_I_unknown, 0, NULL, 0)->what = KN_ASM_EDGE;
+}
+
+void
+kn_asm_label(struct select *s, int32_t label)
+{
+    struct kn_asm_opnd o = { .kind = KN_ASM_LABEL, .v = label };
+
+    kn_asm_add(s, KN_I_unknown, 0, &o, 1)->what = KN_ASM_AT;
+    new_run(s);
+}
+
+static void
+branch(struct select *s, uint16_t isa, int32_t label)
+{
+    struct kn_asm_opnd o = { .kind = KN_ASM_LABEL, .v = label };
+
+    kn_asm_add(s, isa, 0, &o, 1);
+}
+
+/* SCC holds operand 0 afterwards. */
+static void
+test(struct select *s)
+{
+    if (s->scc == s->i->arg[0])
+        return;
+    ADD(s, s_cmp_lg_u32, 0, kn_asm_scalar(s, kn_asm_arg(s, 0)), kn_imm(0));
+}
+
+static int32_t
+new_label(struct select *s)
+{
+    return (int32_t)s->a->nlabel++;
+}
+
+void
+select_loop(struct select *s)
+{
+    s->open[s->nopen].head = new_label(s);
+    s->open[s->nopen].end = new_label(s);
+    s->loop[s->nloops++] = s->nopen;
+    kn_asm_label(s, s->open[s->nopen++].head);
+}
+
+/* The last `break` of a loop is its way round. */
+void
+select_break(struct select *s)
+{
+    int n = s->loop[s->nloops - 1];
+
+    test(s);
+    if (s->at + 1 < s->f->nins && s->f->ins[s->at + 1].op == KN_OP_end &&
+        n == s->nopen - 1) {
+        branch(s, KN_I_s_cbranch_scc0, s->open[n].head);
+        s->open[n].head = -1;
+    } else {
+        branch(s, KN_I_s_cbranch_scc1, s->open[n].end);
+        new_run(s);
+    }
+}
+
+void
+select_if(struct select *s)
+{
+    s->open[s->nopen].head = -1;
+    s->open[s->nopen].next = new_label(s);
+    s->open[s->nopen].end = -1;
+    test(s);
+    branch(s, KN_I_s_cbranch_scc0, s->open[s->nopen++].next);
+    new_run(s);
+}
+
+void
+select_else(struct select *s)
+{
+    int n = s->nopen - 1;
+
+    s->open[n].end = new_label(s);
+    branch(s, KN_I_s_branch, s->open[n].end);
+    kn_asm_label(s, s->open[n].next);
+    s->open[n].next = -1;
+}
+
+void
+select_end(struct select *s)
+{
+    int n = --s->nopen;
+
+    if (s->nloops && s->loop[s->nloops - 1] == n) {
+        s->nloops--;
+        if (s->open[n].head >= 0)
+            branch(s, KN_I_s_branch, s->open[n].head);
+        kn_asm_label(s, s->open[n].end);
+        return;
+    }
+    if (s->open[n].next >= 0)
+        kn_asm_label(s, s->open[n].next);
+    if (s->open[n].end >= 0)
+        kn_asm_label(s, s->open[n].end);
+}
+
+void
+select_stop(struct select *s)
+{
+    kn_asm_add(s, KN_I_s_endpgm, 0, NULL, 0);
+}
+
+void
+select_fence(struct select *s)
+{
+    struct kn_asm_op *x;
+
+    if (s->i->attr[KN_A_vm] == 63 && s->i->attr[KN_A_lgkm] == 15)
+        return;
+    x = kn_asm_add(s, KN_I_s_waitcnt, 0, NULL, 0);
+    x->vm = (uint8_t)s->i->attr[KN_A_vm];
+    x->lgkm = (uint8_t)s->i->attr[KN_A_lgkm];
+}
+
+void
+select_barrier(struct select *s)
+{
+    kn_asm_add(s, KN_I_s_barrier, 0, NULL, 0);
+}
+
+void
+select_prio(struct select *s)
+{
+    ADD(s, s_setprio, 0, kn_imm(s->i->attr[KN_A_prio]));
+}
+
+void
+select_sched(struct select *s)
+{
+    kn_asm_edge(s);
+}
+
+void
+select_used(struct select *s)
+{
+    (void)s;
+}
+
+/* ---- the kernel ---- */
+
+/* Accumulators, values a matrix instruction updates, live in AGPRs. */
+static void
+classify(struct select *s)
+{
+    for (size_t n = 1; n < s->f->nval; n++)
+        s->cls[n] = s->f->val[n].type.lane && s->f->val[n].type.elem != KN_T_b1
+                  ? KN_ASM_V : KN_ASM_S;
+    for (size_t n = 0; n < s->f->nins; n++) {
+        const struct kn_ins *i = &s->f->ins[n];
+
+        if (i->dst)
+            s->times[KN_REF_INDEX(i->dst)]++;
+        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+            if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
+                s->uses[KN_REF_INDEX(i->arg[a])]++;
+        if ((i->op == KN_OP_mfma || i->op == KN_OP_mfmas) &&
+            i->dst == i->arg[2])
+            s->cls[KN_REF_INDEX(i->dst)] = KN_ASM_A;
+    }
+}
+
+static struct kn_asm_opnd
+given(struct select *s, enum kn_asm_class cls, uint32_t n, int16_t at)
+{
+    struct kn_asm_opnd r = kn_asm_new(s->a, cls, n);
+
+    s->a->reg[r.v].at = at;
+    return r;
+}
+
+static void
+load_arguments(struct select *s)
+{
+    uint32_t at = 0;
+
+    for (size_t n = 1; n < s->f->nval; n++) {
+        uint32_t size = kn_elems[s->f->val[n].type.elem].bits / 8;
+        struct kn_asm_op *x;
+
+        if (!s->f->val[n].arg)
+            continue;
+        at = (at + size - 1) / size * size;
+        if (s->uses[n]) {
+            s->val[n] = kn_asm_new(s->a, KN_ASM_S, size / 4);
+            x = size == 8 ? ADD(s, s_load_dwordx2, 1, s->val[n], s->kernarg)
+                          : ADD(s, s_load_dword, 1, s->val[n], s->kernarg);
+            x->mods = kn_asm_mods(s, ", 0x%x", at);
+        }
+        at += size;
+    }
+}
+
+/* Whether operation `from` .. `to`, a straight run, leaves value v alone. */
+static bool
+untouched(const struct select *s, size_t from, size_t to, kn_ref v)
+{
+    for (size_t n = from; n < to; n++) {
+        const struct kn_ins *i = &s->f->ins[n];
+
+        if (kn_op_info((enum kn_op)i->op).kind == KN_CTL || i->dst == v)
+            return false;
+        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+            if (i->arg[a] == v)
+                return false;
+    }
+    return true;
+}
+
+/* Parts of a fragment that are read just to be joined are read into place. */
+static void
+join_in_place(struct select *s, const uint32_t *def, size_t at)
+{
+    const struct kn_ins *i = &s->f->ins[at];
+    uint32_t part = 0;
+
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        uint32_t v = KN_REF_INDEX(i->arg[a]);
+
+        if (KN_REF_TAG(i->arg[a]) != KN_R_VAL || s->times[v] != 1 ||
+            s->uses[v] != 1 || s->cls[v] != KN_ASM_V ||
+            s->f->ins[def[v]].op != KN_OP_lds_ld ||
+            !untouched(s, def[v], at, i->dst))
+            return;
+    }
+    s->i = i;
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        uint32_t n = kn_asm_dwords(kn_val(s->f, i->arg[a])->type);
+
+        s->val[KN_REF_INDEX(i->arg[a])] = kn_part(kn_asm_dst(s), part, n);
+        part += n;
+    }
+}
+
+static void
+join_parts(struct select *s)
+{
+    uint32_t *def = KN_NEW(s->a->c, uint32_t, s->f->nval);
+
+    for (uint32_t n = 0; n < s->f->nins; n++)
+        if (s->f->ins[n].dst)
+            def[KN_REF_INDEX(s->f->ins[n].dst)] = n;
+    for (size_t n = 0; n < s->f->nins; n++)
+        if (s->f->ins[n].op == KN_OP_cat)
+            join_in_place(s, def, n);
+    s->i = s->f->ins;
+}
+
+static kn_select_fn *const rows[KN_NOP] = {
+#define ROW(id) [KN_OP_##id] = select_##id,
+#include "asm_rows.def"
+#undef ROW
+};
+
+kiln_status
+kn_asm_select(struct kn_asm *a)
+{
+    struct select s = { .a = a, .f = a->f, .i = a->f->ins };
+
+    s.val = KN_NEW(a->c, struct kn_asm_opnd, a->f->nval);
+    s.cls = KN_NEW(a->c, uint8_t, a->f->nval);
+    s.uses = KN_NEW(a->c, uint32_t, a->f->nval);
+    s.times = KN_NEW(a->c, uint32_t, a->f->nval);
+    classify(&s);
+    join_parts(&s);
+    /* s[0:1] the argument block, s2 the workgroup, v0 the work item */
+    s.kernarg = given(&s, KN_ASM_S, 2, 0);
+    s.workgroup = given(&s, KN_ASM_S, 1, 2);
+    s.workitem = given(&s, KN_ASM_V, 1, 0);
+    load_arguments(&s);
+    for (s.at = 0; s.at < a->f->nins && !s.status; s.at++) {
+        s.i = &a->f->ins[s.at];
+        if (rows[s.i->op])
+            rows[s.i->op](&s);
+        else
+            kn_asm_lack(&s, kn_op_info((enum kn_op)s.i->op).text);
+    }
+    s.at = a->f->nins - 1;
+    kn_asm_add(&s, KN_I_s_endpgm, 0, NULL, 0);
+    return s.status;
+}

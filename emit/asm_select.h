@@ -1,0 +1,96 @@
+/* asm_select.h - shared by the asm_select*.c files: where values live and how
+ * machine operations are made. */
+#ifndef KN_ASM_SELECT_H
+#define KN_ASM_SELECT_H
+
+#include "asm.h"
+
+struct select {
+    struct kn_asm *a;
+    const struct kn_fn *f;
+    const struct kn_ins *i;  /* being selected */
+    size_t at;               /* its number */
+    struct kn_asm_opnd *val; /* by value; kind NONE: not seen yet */
+    uint8_t *cls;            /* by value */
+    uint32_t *uses, *times;  /* by value */
+    kn_ref scc;              /* condition SCC holds right now, or 0 */
+    struct {
+        int32_t value;
+        struct kn_asm_opnd r;
+    } literal[16];           /* scalars that hold constants in this run */
+    uint32_t nliteral;
+    struct {
+        int32_t next, end, head;     /* labels; -1: none */
+    } open[32];
+    int nopen, loop[32], nloops;
+    struct kn_asm_opnd kernarg, workgroup, workitem;
+    kiln_status status;
+};
+
+typedef void kn_select_fn(struct select *);
+
+static inline struct kn_asm_opnd
+kn_imm(int32_t v)
+{
+    return (struct kn_asm_opnd){ .kind = KN_ASM_IMM, .n = 1, .v = v };
+}
+
+/* Dwords first .. first+n-1 of a register operand, or a constant as it is. */
+static inline struct kn_asm_opnd
+kn_part(struct kn_asm_opnd r, uint32_t first, uint32_t n)
+{
+    if (r.kind == KN_ASM_REG) {
+        r.sub = (uint8_t)(r.sub + first);
+        r.n = (uint8_t)n;
+    }
+    return r;
+}
+
+/* The same as a write that begins the value. */
+static inline struct kn_asm_opnd
+kn_begin(struct kn_asm_opnd r)
+{
+    r.fresh = 1;
+    return r;
+}
+
+struct kn_asm_opnd kn_asm_new(struct kn_asm *a, enum kn_asm_class cls,
+                              uint32_t n);
+struct kn_asm_op *kn_asm_add(struct select *s, uint16_t isa, uint8_t ndst,
+                             const struct kn_asm_opnd *o, size_t n);
+/* One instruction: destinations first. */
+#define ADD(s, id, ndst, ...) \
+    kn_asm_add(s, KN_I_##id, ndst, (struct kn_asm_opnd[]){ __VA_ARGS__ }, \
+               sizeof((struct kn_asm_opnd[]){ __VA_ARGS__ }) / \
+               sizeof(struct kn_asm_opnd))
+
+/* Operand `a` of the operation; a constant as a number of its type. */
+struct kn_asm_opnd kn_asm_arg(struct select *s, int a);
+/* Where the result goes. */
+struct kn_asm_opnd kn_asm_dst(struct select *s);
+uint32_t kn_asm_dwords(struct kn_type t);
+enum kn_asm_class kn_asm_cls(const struct select *s, struct kn_asm_opnd o);
+/* The operand in a vector (scalar) register, copied if it is in another. */
+struct kn_asm_opnd kn_asm_vector(struct select *s, struct kn_asm_opnd o);
+struct kn_asm_opnd kn_asm_scalar(struct select *s, struct kn_asm_opnd o);
+void kn_asm_copy(struct select *s, struct kn_asm_opnd to,
+                 struct kn_asm_opnd from);
+/* A vector operation; its operands are made such as the hardware reads. */
+void kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
+                 size_t n);
+#define VALU(s, id, ...) \
+    kn_asm_valu(s, KN_I_##id, (struct kn_asm_opnd[]){ __VA_ARGS__ }, \
+                sizeof((struct kn_asm_opnd[]){ __VA_ARGS__ }) / \
+                sizeof(struct kn_asm_opnd))
+const char *kn_asm_mods(struct select *s, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void kn_asm_lack(struct select *s, const char *what);
+void kn_asm_label(struct select *s, int32_t label);
+void kn_asm_edge(struct select *s);
+
+/* asm_rows.def: the operations this path has. */
+#define ROW(id) kn_select_fn select_##id;
+#include "asm_rows.def"
+#undef ROW
+
+#endif

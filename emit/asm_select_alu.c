@@ -1,0 +1,707 @@
+/* asm_select_alu.c - arithmetic, conversions and matrix instructions. Uniform
+ * values are computed by the scalar unit, except floats and division. */
+#include "asm_select.h"
+
+#include <string.h>
+
+static const struct kn_type *
+type_of(const struct select *s, kn_ref r)
+{
+    return &kn_val(s->f, r)->type;
+}
+
+static bool
+is_scalar(const struct select *s, struct kn_asm_opnd dst)
+{
+    return kn_asm_cls(s, dst) == KN_ASM_S;
+}
+
+/* Half h of a 64-bit operand; constants are sign-extended. */
+static struct kn_asm_opnd
+half(struct kn_asm_opnd o, int h)
+{
+    if (o.kind == KN_ASM_IMM)
+        return kn_imm(h ? o.v >> 31 : o.v);
+    return kn_part(o, (uint32_t)h, 1);
+}
+
+static bool
+is_wide(const struct select *s, kn_ref dst)
+{
+    uint8_t e = type_of(s, dst)->elem;
+
+    return e == KN_T_i64 || e == KN_T_ptr;
+}
+
+/* ---- integers ---- */
+
+/* A row's scalar and vector instruction; swap: the vector one takes the
+ * second operand first. */
+struct binary {
+    uint16_t scalar, vector, lo, hi; /* lo, hi: of 64 bits, or wide alone */
+    uint8_t swap;
+};
+
+static const struct binary binaries[KN_NOP] = {
+    [KN_OP_add] = { KN_I_s_add_u32, KN_I_v_add_u32, KN_I_s_add_u32,
+                    KN_I_s_addc_u32, 0 },
+    [KN_OP_sub] = { KN_I_s_sub_u32, KN_I_v_sub_u32, KN_I_s_sub_u32,
+                    KN_I_s_subb_u32, 0 },
+    [KN_OP_and] = { KN_I_s_and_b32, KN_I_v_and_b32, KN_I_s_and_b32,
+                    KN_I_s_and_b32, 0 },
+    [KN_OP_or] = { KN_I_s_or_b32, KN_I_v_or_b32, KN_I_s_or_b32,
+                   KN_I_s_or_b32, 0 },
+    [KN_OP_xor] = { KN_I_s_xor_b32, KN_I_v_xor_b32, KN_I_s_xor_b32,
+                    KN_I_s_xor_b32, 0 },
+    [KN_OP_shl] = { KN_I_s_lshl_b32, KN_I_v_lshlrev_b32, KN_I_s_lshl_b64, 0,
+                    1 },
+    [KN_OP_shr] = { KN_I_s_lshr_b32, KN_I_v_lshrrev_b32, KN_I_s_lshr_b64, 0,
+                    1 },
+    [KN_OP_sar] = { KN_I_s_ashr_i32, KN_I_v_ashrrev_i32, KN_I_s_ashr_i64, 0,
+                    1 },
+    [KN_OP_mul] = { KN_I_s_mul_i32, KN_I_v_mul_lo_u32, 0, 0, 0 },
+    [KN_OP_smin] = { KN_I_s_min_i32, KN_I_v_min_i32, 0, 0, 0 },
+    [KN_OP_smax] = { KN_I_s_max_i32, KN_I_v_max_i32, 0, 0, 0 },
+    [KN_OP_umin] = { KN_I_s_min_u32, KN_I_v_min_u32, 0, 0, 0 },
+    [KN_OP_umax] = { KN_I_s_max_u32, KN_I_v_max_u32, 0, 0, 0 },
+};
+
+/* Two halves, through a carry if there is one, or a shift of the pair. */
+static void
+wide(struct select *s, const struct binary *b)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1);
+    struct kn_asm_opnd d = kn_asm_dst(s);
+    struct kn_asm_opnd pair[] = { d, x, y };
+    struct kn_asm_opnd lo[] = { kn_part(d, 0, 1), half(x, 0), half(y, 0) };
+    struct kn_asm_opnd hi[] = { kn_part(d, 1, 1), half(x, 1), half(y, 1) };
+
+    if (!b->lo) {
+        kn_asm_lack(s, "this operation on 64 bits");
+        return;
+    }
+    if (!b->hi) {
+        kn_asm_add(s, b->lo, 1, pair, 3);
+        return;
+    }
+    /* a result that is also a source keeps its high half meanwhile */
+    lo[0].fresh = (x.kind != KN_ASM_REG || x.v != d.v) &&
+                  (y.kind != KN_ASM_REG || y.v != d.v);
+    kn_asm_add(s, b->lo, 1, lo, 3);
+    kn_asm_add(s, b->hi, 1, hi, 3);
+}
+
+/* The low 64 bits of a product. */
+static void
+wide_product(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1);
+    struct kn_asm_opnd d = kn_asm_new(s->a, KN_ASM_S, 2);
+    struct kn_asm_opnd t = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd lo = kn_part(d, 0, 1), hi = kn_part(d, 1, 1);
+
+    ADD(s, s_mul_i32, 1, kn_begin(lo), half(x, 0), half(y, 0));
+    ADD(s, s_mul_hi_u32, 1, hi, half(x, 0), half(y, 0));
+    ADD(s, s_mul_i32, 1, t, half(x, 1), half(y, 0));
+    ADD(s, s_add_u32, 1, hi, hi, t);
+    ADD(s, s_mul_i32, 1, t, half(x, 0), half(y, 1));
+    ADD(s, s_add_u32, 1, hi, hi, t);
+    kn_asm_copy(s, kn_asm_dst(s), d);
+}
+
+static void
+binary(struct select *s)
+{
+    const struct binary *b = &binaries[s->i->op];
+    struct kn_asm_opnd x, y, d;
+
+    if (is_wide(s, s->i->dst)) {
+        if (type_of(s, s->i->dst)->lane)
+            kn_asm_lack(s, "64-bit integers by lane");
+        else if (s->i->op == KN_OP_mul)
+            wide_product(s);
+        else
+            wide(s, b);
+        return;
+    }
+    x = kn_asm_arg(s, 0);
+    y = kn_asm_arg(s, 1);
+    d = kn_asm_dst(s);
+    if (d.n != 1)
+        kn_asm_lack(s, "integer vectors");
+    if (is_scalar(s, d)) {
+        struct kn_asm_opnd o[] = { d, x, y };
+
+        kn_asm_add(s, b->scalar, 1, o, 3);
+    } else {
+        struct kn_asm_opnd o[] = { d, b->swap ? y : x, b->swap ? x : y };
+
+        kn_asm_valu(s, b->vector, o, 3);
+    }
+}
+
+#define BINARY(id) void select_##id(struct select *s) { binary(s); }
+BINARY(add)
+BINARY(sub)
+BINARY(and)
+BINARY(or)
+BINARY(xor)
+BINARY(shl)
+BINARY(shr)
+BINARY(sar)
+BINARY(smin)
+BINARY(smax)
+BINARY(umin)
+BINARY(umax)
+BINARY(padd)
+
+/* The exponent of a power of two, -1 for other operands. */
+static int
+power(const struct select *s)
+{
+    kn_ref r = s->i->arg[1];
+    int64_t v = KN_REF_TAG(r) == KN_R_CONST ? s->f->konst[KN_REF_INDEX(r)].i
+                                            : 0;
+
+    return v > 0 && !(v & (v - 1)) ? __builtin_ctzll((uint64_t)v) : -1;
+}
+
+static void
+with_constant(struct select *s, uint16_t scalar, uint16_t vector, int32_t v)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (is_scalar(s, d)) {
+        struct kn_asm_opnd o[] = { d, x, kn_imm(v) };
+
+        kn_asm_add(s, scalar, 1, o, 3);
+    } else {
+        struct kn_asm_opnd o[] = { d, kn_imm(v), x };
+
+        kn_asm_valu(s, vector, o, 3);
+    }
+}
+
+void
+select_mul(struct select *s)
+{
+    if (!is_wide(s, s->i->dst) && power(s) >= 0)
+        with_constant(s, KN_I_s_lshl_b32, KN_I_v_lshlrev_b32, power(s));
+    else
+        binary(s);
+}
+
+/* Quotient and remainder of uniform numbers: an estimate of 2^32 / y by the
+ * vector unit's reciprocal, one Newton step and two corrections, as LLVM
+ * expands a 32-bit division. */
+static void
+divide(struct select *s, struct kn_asm_opnd *q, struct kn_asm_opnd *r)
+{
+    struct kn_asm_opnd x = kn_asm_scalar(s, kn_asm_arg(s, 0));
+    struct kn_asm_opnd y = kn_asm_scalar(s, kn_asm_arg(s, 1));
+    struct kn_asm_opnd v = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd z = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd t = kn_asm_new(s->a, KN_ASM_S, 1);
+
+    *q = kn_asm_new(s->a, KN_ASM_S, 1);
+    *r = kn_asm_new(s->a, KN_ASM_S, 1);
+    VALU(s, v_cvt_f32_u32, v, y);
+    VALU(s, v_rcp_iflag_f32, v, v);
+    VALU(s, v_mul_f32, v, v, kn_imm(0x4f7ffffe));
+    VALU(s, v_cvt_u32_f32, v, v);
+    ADD(s, v_readfirstlane_b32, 1, z, v);
+    ADD(s, s_sub_u32, 1, t, kn_imm(0), y);
+    ADD(s, s_mul_i32, 1, t, t, z);
+    ADD(s, s_mul_hi_u32, 1, t, z, t);
+    ADD(s, s_add_u32, 1, z, z, t);
+    ADD(s, s_mul_hi_u32, 1, *q, x, z);
+    ADD(s, s_mul_i32, 1, t, *q, y);
+    ADD(s, s_sub_u32, 1, *r, x, t);
+    for (int k = 0; k < 2; k++) {
+        ADD(s, s_add_u32, 1, z, *q, kn_imm(1));
+        ADD(s, s_sub_u32, 1, t, *r, y);
+        ADD(s, s_cmp_ge_u32, 0, *r, y);
+        ADD(s, s_cselect_b32, 1, *q, z, *q);
+        ADD(s, s_cselect_b32, 1, *r, t, *r);
+    }
+}
+
+static void
+quotient(struct select *s, bool remainder)
+{
+    struct kn_asm_opnd q, r;
+    int e = power(s);
+
+    if (is_wide(s, s->i->dst)) {
+        kn_asm_lack(s, "division of 64 bits");
+    } else if (e >= 0 && remainder) {
+        with_constant(s, KN_I_s_and_b32, KN_I_v_and_b32, (int32_t)((1u << e) - 1));
+    } else if (e >= 0) {
+        with_constant(s, KN_I_s_lshr_b32, KN_I_v_lshrrev_b32, e);
+    } else if (type_of(s, s->i->dst)->lane) {
+        kn_asm_lack(s, "division by lane");
+    } else {
+        divide(s, &q, &r);
+        kn_asm_copy(s, kn_asm_dst(s), remainder ? r : q);
+    }
+}
+
+void
+select_udiv(struct select *s)
+{
+    quotient(s, false);
+}
+
+void
+select_urem(struct select *s)
+{
+    quotient(s, true);
+}
+
+/* ---- conditions ---- */
+
+static bool
+consumed_next(const struct select *s)
+{
+    const struct kn_ins *n = s->i + 1;
+
+    return s->at + 1 < s->f->nins && n->arg[0] == s->i->dst &&
+           s->uses[KN_REF_INDEX(s->i->dst)] == 1 &&
+           (n->op == KN_OP_break || n->op == KN_OP_if ||
+            (n->op == KN_OP_select && !type_of(s, n->dst)->lane));
+}
+
+static const struct compare {
+    uint16_t scalar, wide, vector;
+} compares[KN_NOP] = {
+    [KN_OP_eq] = { KN_I_s_cmp_eq_u32, KN_I_s_cmp_eq_u64, KN_I_v_cmp_eq_u32 },
+    [KN_OP_ne] = { KN_I_s_cmp_lg_u32, KN_I_s_cmp_lg_u64, KN_I_v_cmp_ne_u32 },
+    [KN_OP_slt] = { KN_I_s_cmp_lt_i32, 0, KN_I_v_cmp_lt_i32 },
+    [KN_OP_sge] = { KN_I_s_cmp_ge_i32, 0, KN_I_v_cmp_ge_i32 },
+    [KN_OP_ult] = { KN_I_s_cmp_lt_u32, 0, KN_I_v_cmp_lt_u32 },
+};
+
+static void
+compare(struct select *s)
+{
+    const struct compare *k = &compares[s->i->op];
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1);
+    uint32_t n = x.kind == KN_ASM_REG ? x.n : y.n;
+    uint16_t isa = n == 2 ? k->wide : k->scalar;
+    struct kn_asm_opnd d = kn_asm_dst(s), o[] = { x, y };
+
+    if (d.n == 2) {
+        struct kn_asm_opnd v[] = { d, x, kn_asm_vector(s, y) };
+
+        if (x.n != 1 || y.n != 1)
+            kn_asm_lack(s, "64-bit comparisons by lane");
+        kn_asm_valu(s, k->vector, v, 3);
+        return;
+    }
+    if (!isa)
+        kn_asm_lack(s, "this comparison of 64 bits");
+    kn_asm_add(s, isa, 0, o, 2);
+    if (consumed_next(s)) {
+        s->scc = s->i->dst;
+        return;
+    }
+    ADD(s, s_cselect_b32, 1, d, kn_imm(1), kn_imm(0));
+}
+
+#define COMPARE(id) void select_##id(struct select *s) { compare(s); }
+COMPARE(eq)
+COMPARE(ne)
+COMPARE(slt)
+COMPARE(sge)
+COMPARE(ult)
+
+/* A condition as a mask of lanes. */
+static struct kn_asm_opnd
+mask(struct select *s, int a)
+{
+    struct kn_asm_opnd c = kn_asm_arg(s, a), m;
+
+    if (c.n == 2)
+        return c;
+    m = kn_asm_new(s->a, KN_ASM_S, 2);
+    ADD(s, s_cmp_lg_u32, 0, c, kn_imm(0));
+    ADD(s, s_cselect_b64, 1, m, kn_imm(-1), kn_imm(0));
+    return m;
+}
+
+void
+select_band(struct select *s)
+{
+    struct kn_asm_opnd d = kn_asm_dst(s);
+
+    if (d.n == 2)
+        ADD(s, s_and_b64, 1, d, mask(s, 0), mask(s, 1));
+    else
+        ADD(s, s_and_b32, 1, d, kn_asm_arg(s, 0), kn_asm_arg(s, 1));
+}
+
+void
+select_select(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 1), y = kn_asm_arg(s, 2);
+    struct kn_asm_opnd d = kn_asm_dst(s), m;
+
+    if (is_scalar(s, d)) {
+        if (s->scc != s->i->arg[0])
+            ADD(s, s_cmp_lg_u32, 0, kn_asm_arg(s, 0), kn_imm(0));
+        for (uint32_t n = 0; n < d.n; n++) {
+            struct kn_asm_opnd t = kn_part(d, n, 1);
+
+            t.fresh = !n && x.v != d.v && y.v != d.v;
+            ADD(s, s_cselect_b32, 1, t, half(x, (int)n), half(y, (int)n));
+        }
+        return;
+    }
+    m = mask(s, 0);
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd t = kn_part(d, n, 1);
+
+        t.fresh = !n && x.v != d.v && y.v != d.v;
+        VALU(s, v_cndmask_b32, t, kn_part(y, n, 1),
+             kn_asm_vector(s, kn_part(x, n, 1)), m);
+    }
+}
+
+/* ---- widths and copies ---- */
+
+void
+select_sext(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (!is_scalar(s, d) || d.n != 2 || x.n != 1) {
+        kn_asm_lack(s, "this sign extension");
+        return;
+    }
+    kn_asm_copy(s, kn_begin(kn_part(d, 0, 1)), x);
+    s->a->op[s->a->nop - 1].o[0].fresh = 1;
+    ADD(s, s_ashr_i32, 1, kn_part(d, 1, 1), x, kn_imm(31));
+}
+
+void
+select_zext(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (!is_scalar(s, d) || d.n != 2 || x.n != 1) {
+        kn_asm_lack(s, "this zero extension");
+        return;
+    }
+    ADD(s, s_mov_b32, 1, kn_begin(kn_part(d, 0, 1)), x);
+    ADD(s, s_mov_b32, 1, kn_part(d, 1, 1), kn_imm(0));
+}
+
+void
+select_trunc(struct select *s)
+{
+    kn_asm_copy(s, kn_asm_dst(s), kn_part(kn_asm_arg(s, 0), 0, 1));
+}
+
+void
+select_mov(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (x.kind == KN_ASM_IMM && is_wide(s, s->i->dst)) {
+        ADD(s, s_mov_b32, 1, kn_begin(half(d, 0)), half(x, 0));
+        ADD(s, s_mov_b32, 1, half(d, 1), half(x, 1));
+    } else {
+        kn_asm_copy(s, d, x);
+    }
+}
+
+void
+select_assume(struct select *s)
+{
+    select_mov(s);
+}
+
+void
+select_uniform(struct select *s)
+{
+    select_mov(s);
+}
+
+/* The same register under another name where neither is assigned again. */
+static bool
+share(struct select *s, uint32_t first)
+{
+    uint32_t d = KN_REF_INDEX(s->i->dst), x = KN_REF_INDEX(s->i->arg[0]);
+
+    if (KN_REF_TAG(s->i->arg[0]) != KN_R_VAL || s->times[d] != 1 ||
+        s->times[x] > 1 || s->cls[d] != s->cls[x])
+        return false;
+    s->val[d] = kn_part(s->val[x], first,
+                        kn_asm_dwords(*type_of(s, s->i->dst)));
+    return true;
+}
+
+void
+select_bits(struct select *s)
+{
+    if (!share(s, 0))
+        select_mov(s);
+}
+
+void
+select_addr(struct select *s)
+{
+    select_bits(s);
+}
+
+void
+select_slice(struct select *s)
+{
+    const struct kn_type *t = type_of(s, s->i->dst);
+    uint32_t bit = (uint32_t)s->i->attr[KN_A_first] * kn_elems[t->elem].bits;
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d;
+
+    if (bit % 32 == 0 && (kn_elems[t->elem].bits * t->n) % 32 == 0 &&
+        share(s, bit / 32))
+        return;
+    d = kn_asm_dst(s);
+    if (bit % 32)
+        VALU(s, v_lshrrev_b32, d, kn_imm((int32_t)(bit % 32)),
+             kn_part(x, bit / 32, 1));
+    else
+        kn_asm_copy(s, d, kn_part(x, bit / 32, d.n));
+    if (bit % 32 && d.n > 1)
+        kn_asm_lack(s, "slices across registers");
+}
+
+void
+select_cat(struct select *s)
+{
+    struct kn_asm_opnd d = kn_asm_dst(s);
+    uint32_t at = 0;
+
+    for (int a = 0; a < KN_MAXARG && s->i->arg[a]; a++) {
+        struct kn_asm_opnd x = kn_asm_arg(s, a);
+        const struct kn_type *t = KN_REF_TAG(s->i->arg[a]) == KN_R_VAL
+                                ? type_of(s, s->i->arg[a]) : NULL;
+
+        if (t && kn_elems[t->elem].bits * t->n % 32)
+            kn_asm_lack(s, "joining parts of registers");
+        if (x.kind == KN_ASM_REG && x.v == d.v) {
+            at += x.n;       /* loaded into place */
+            continue;
+        }
+        for (uint32_t n = 0; n < x.n; n++, at++) {
+            struct kn_asm_opnd to = kn_part(d, at, 1);
+
+            kn_asm_copy(s, to, kn_part(x, n, 1));
+            s->a->op[s->a->nop - 1].o[0].fresh = !at;
+        }
+    }
+}
+
+void
+select_splat(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (kn_elems[type_of(s, s->i->dst)->elem].bits != 32)
+        kn_asm_lack(s, "vectors of one 16-bit value");
+    for (uint32_t n = 0; n < d.n; n++) {
+        kn_asm_copy(s, kn_part(d, n, 1), x);
+        s->a->op[s->a->nop - 1].o[0].fresh = !n;
+    }
+}
+
+/* ---- who and where ---- */
+
+void
+select_wg(struct select *s)
+{
+    kn_asm_copy(s, kn_asm_dst(s), s->workgroup);
+}
+
+void
+select_wave(struct select *s)
+{
+    struct kn_asm_opnd v = kn_asm_new(s->a, KN_ASM_V, 1);
+
+    VALU(s, v_lshrrev_b32, v, kn_imm(6), s->workitem);
+    ADD(s, v_readfirstlane_b32, 1, kn_asm_dst(s), v);
+}
+
+void
+select_lane(struct select *s)
+{
+    VALU(s, v_and_b32, kn_asm_dst(s), kn_imm(63), s->workitem);
+}
+
+/* ---- floats ---- */
+
+/* By element, in vector registers; a uniform result is moved back. */
+static void
+floats(struct select *s, uint16_t isa, int nargs)
+{
+    struct kn_asm_opnd d = kn_asm_dst(s), x[3], to = d;
+
+    if (kn_elems[type_of(s, s->i->dst)->elem].bits != 32)
+        kn_asm_lack(s, "arithmetic on 16 bits");
+    for (int a = 0; a < nargs; a++)
+        x[a] = kn_asm_arg(s, a);
+    if (is_scalar(s, d))
+        to = kn_asm_new(s->a, KN_ASM_V, d.n);
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd o[4] = { kn_part(to, n, 1) };
+
+        o[0].fresh = !n;
+        for (int a = 0; a < nargs; a++) {
+            o[a + 1] = kn_part(x[a], n, 1);
+            if (x[a].kind == KN_ASM_REG && x[a].v == to.v)
+                o[0].fresh = 0;
+        }
+        kn_asm_valu(s, isa, o, (size_t)nargs + 1);
+    }
+    if (is_scalar(s, d))
+        kn_asm_copy(s, d, to);
+}
+
+void
+select_fadd(struct select *s)
+{
+    floats(s, KN_I_v_add_f32, 2);
+}
+
+void
+select_fmul(struct select *s)
+{
+    floats(s, KN_I_v_mul_f32, 2);
+}
+
+void
+select_fma(struct select *s)
+{
+    floats(s, KN_I_v_fma_f32, 3);
+}
+
+void
+select_i2f(struct select *s)
+{
+    floats(s, KN_I_v_cvt_f32_i32, 1);
+}
+
+/* bf16 of a float without an instruction for it: half of the last place is
+ * added, ties to even; a NaN keeps its sign and payload bits and is quiet. */
+static void
+round_bf16(struct select *s, struct kn_asm_opnd to, struct kn_asm_opnd x)
+{
+    struct kn_asm_opnd odd = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd up = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd nan = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd m = kn_asm_new(s->a, KN_ASM_S, 2);
+
+    VALU(s, v_bfe_u32, odd, x, kn_imm(16), kn_imm(1));
+    VALU(s, v_add3_u32, up, x, odd, kn_imm(0x7fff));
+    VALU(s, v_or_b32, nan, kn_imm(0x400000), x);
+    VALU(s, v_cmp_u_f32, m, x, x);
+    VALU(s, v_cndmask_b32, to, up, nan, m);
+}
+
+static void
+pair(struct select *s, uint8_t elem, struct kn_asm_opnd to,
+     const struct kn_asm_opnd x[2])
+{
+    struct kn_asm_opnd a = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd b = kn_asm_new(s->a, KN_ASM_V, 1);
+
+    if (elem == KN_T_f16) {
+        VALU(s, v_cvt_f16_f32, a, x[0]);
+        VALU(s, v_cvt_f16_f32, b, x[1]);
+        VALU(s, v_pack_b32_f16, to, a, b);
+    } else if (s->f->target == KILN_GFX950) {
+        VALU(s, v_cvt_pk_bf16_f32, to, x[0], x[1]);
+    } else {
+        round_bf16(s, a, x[0]);
+        round_bf16(s, b, x[1]);
+        VALU(s, v_perm_b32, to, b, a, kn_imm(0x07060302));
+    }
+}
+
+void
+select_cvt(struct select *s)
+{
+    struct kn_type to = *type_of(s, s->i->dst);
+    struct kn_type from = *type_of(s, s->i->arg[0]);
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (from.elem != KN_T_f32 || kn_elems[to.elem].bits != 16 || !to.lane) {
+        kn_asm_lack(s, "this conversion");
+        return;
+    }
+    x = kn_asm_vector(s, x);
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd t = kn_part(d, n, 1), two[2];
+
+        t.fresh = !n;
+        two[0] = kn_part(x, 2 * n, 1);
+        two[1] = 2 * n + 1 < to.n ? kn_part(x, 2 * n + 1, 1) : kn_imm(0);
+        pair(s, to.elem, t, two);
+    }
+}
+
+/* ---- matrix ---- */
+
+static const struct matrix {
+    uint16_t plain, scaled;
+} matrices[KN_NMFMA] = {
+    [KN_MFMA_f16_16x16x32] = { KN_I_v_mfma_f32_16x16x32_f16, 0 },
+    [KN_MFMA_bf16_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf16, 0 },
+    [KN_MFMA_i8_16x16x64] = { KN_I_v_mfma_i32_16x16x64_i8, 0 },
+    [KN_MFMA_mx_16x16x128] = { KN_I_v_mfma_f32_16x16x128_f8f6f4,
+                               KN_I_v_mfma_scale_f32_16x16x128_f8f6f4 },
+    [KN_MFMA_f16_16x16x16] = { KN_I_v_mfma_f32_16x16x16_f16, 0 },
+    [KN_MFMA_bf16_16x16x16] = { KN_I_v_mfma_f32_16x16x16_bf16, 0 },
+    [KN_MFMA_i8_16x16x32] = { KN_I_v_mfma_i32_16x16x32_i8, 0 },
+    [KN_MFMA_ff_16x16x32] = { KN_I_v_mfma_f32_16x16x32_fp8_fp8, 0 },
+    [KN_MFMA_fb_16x16x32] = { KN_I_v_mfma_f32_16x16x32_fp8_bf8, 0 },
+    [KN_MFMA_bf_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf8_fp8, 0 },
+    [KN_MFMA_bb_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf8_bf8, 0 },
+};
+
+static void
+matrix(struct select *s, bool scaled)
+{
+    const struct kn_mfma_info *m = &kn_mfmas[s->i->attr[KN_A_shape]];
+    const struct matrix *k = &matrices[s->i->attr[KN_A_shape]];
+    uint16_t isa = scaled ? k->scaled : k->plain;
+    struct kn_asm_opnd o[KN_ASM_MAXOPND];
+    struct kn_asm_op *x;
+    int n = scaled ? 5 : 3;
+
+    if (!isa)
+        kn_asm_lack(s, "this matrix instruction");
+    for (int a = 0; a < n; a++)
+        o[a + 1] = kn_asm_arg(s, a);
+    for (int a = 3; a < n; a++)
+        o[a + 1] = kn_asm_vector(s, o[a + 1]);
+    o[0] = kn_asm_dst(s);
+    x = kn_asm_add(s, isa, 1, o, (size_t)n + 1);
+    x->early = o[3].kind != KN_ASM_REG || o[3].v != o[0].v;
+    if (m->a != KN_T_b1)
+        return;
+    x->cbsz = (uint8_t)kn_elems[s->i->attr[KN_A_ta]].mx;
+    x->blgp = (uint8_t)kn_elems[s->i->attr[KN_A_tb]].mx;
+    x->mods = kn_asm_mods(s, "%s cbsz:%u blgp:%u",
+                          scaled ? " op_sel_hi:[0,0,0]" : "", x->cbsz, x->blgp);
+}
+
+void
+select_mfma(struct select *s)
+{
+    matrix(s, false);
+}
+
+void
+select_mfmas(struct select *s)
+{
+    matrix(s, true);
+}

@@ -1,0 +1,337 @@
+/* asm_tidy.c - common values once, invariant values outside every loop.
+ *
+ * A value that is assigned once from such values, constants and arguments is
+ * the same wherever it is computed: it is computed at its first mention, in
+ * front of the outermost loop or branch around it. Other values are shared
+ * within a straight run, while what they are made of is not assigned. */
+#include "asm.h"
+
+#include <string.h>
+
+struct known {               /* a computed value, in a hash table */
+    kn_ref dst;
+    uint32_t ins;            /* of the output that computes it */
+    uint32_t run;            /* straight run it holds in; 0: everywhere */
+    uint32_t version[KN_MAXARG];
+};
+
+struct list {
+    struct kn_ins *ins;
+    uint32_t *from;
+    size_t n, cap, capfrom;
+};
+
+struct tidy {
+    struct kn_ctx *c;
+    const struct kn_fn *f;
+    struct kn_fn *out;
+    uint8_t *times;          /* by value: assignments, at most 2 */
+    bool *stable;
+    kn_ref *alias;
+    uint32_t *version;
+    const struct kn_ins **def;       /* of a stable value */
+    struct list top, inner;          /* inner: of the open outermost block */
+    uint32_t depth, run;
+    struct known *table;
+    struct kn_ins *key;      /* of each table row */
+    size_t size;
+};
+
+static void
+append(struct tidy *t, struct list *l, const struct kn_ins *i, uint32_t from)
+{
+    l->ins = kn_grow(t->c, l->ins, &l->cap, l->n + 1, sizeof *l->ins);
+    l->from = kn_grow(t->c, l->from, &l->capfrom, l->n + 1, sizeof *l->from);
+    l->ins[l->n] = *i;
+    l->from[l->n++] = from;
+}
+
+static bool
+is_stable(const struct tidy *t, kn_ref r)
+{
+    return KN_REF_TAG(r) != KN_R_VAL || t->stable[KN_REF_INDEX(r)];
+}
+
+static bool
+all_stable(const struct tidy *t, const struct kn_ins *i)
+{
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+        if (!is_stable(t, i->arg[a]))
+            return false;
+    return true;
+}
+
+static bool
+is_once(const struct tidy *t, kn_ref dst)
+{
+    return dst && t->times[KN_REF_INDEX(dst)] == 1;
+}
+
+static const struct kn_const *
+constant(const struct tidy *t, kn_ref r)
+{
+    return KN_REF_TAG(r) == KN_R_CONST ? &t->out->konst[KN_REF_INDEX(r)] : NULL;
+}
+
+/* Operations that are their operand under another name. */
+static bool
+is_copy(const struct tidy *t, const struct kn_ins *i)
+{
+    const struct kn_const *k;
+
+    switch (i->op) {
+    case KN_OP_mov:
+        return constant(t, i->arg[0]) == NULL;
+    case KN_OP_assume:
+        return true;
+    case KN_OP_uniform:
+        return KN_REF_TAG(i->arg[0]) == KN_R_VAL &&
+               !kn_val(t->out, i->arg[0])->type.lane;
+    case KN_OP_padd:
+    case KN_OP_add:
+        k = constant(t, i->arg[1]);
+        return k && !k->is_float && !k->i &&
+               KN_REF_TAG(i->arg[0]) == KN_R_VAL &&
+               kn_val(t->out, i->arg[0])->type.lane ==
+               kn_val(t->out, i->dst)->type.lane;
+    default:
+        return false;
+    }
+}
+
+static size_t
+hash(const struct kn_ins *i, struct kn_type t)
+{
+    uint64_t h = i->op * 0x9e3779b97f4a7c15u + t.elem * 31u + t.n * 7u + t.lane;
+
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+        h = (h ^ i->arg[a]) * 0x100000001b3u;
+    for (int a = 0; a < KN_NATTR; a++)
+        h = (h ^ (uint32_t)i->attr[a]) * 0x100000001b3u;
+    return (size_t)(h ^ h >> 29);
+}
+
+static bool
+same_value(const struct tidy *t, const struct kn_ins *i, size_t row)
+{
+    const struct kn_ins *k = &t->key[row];
+    const struct known *e = &t->table[row];
+
+    if (k->op != i->op || memcmp(k->arg, i->arg, sizeof i->arg) ||
+        memcmp(k->attr, i->attr, sizeof i->attr) ||
+        memcmp(&kn_val(t->out, k->dst)->type, &kn_val(t->out, i->dst)->type,
+               sizeof(struct kn_type)) ||
+        (e->run && e->run != t->run))
+        return false;
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+        if (KN_REF_TAG(i->arg[a]) == KN_R_VAL &&
+            t->version[KN_REF_INDEX(i->arg[a])] != e->version[a])
+            return false;
+    return true;
+}
+
+/* The value computed before, or 0 after noting this one. */
+static kn_ref
+look_up(struct tidy *t, const struct kn_ins *i, bool everywhere)
+{
+    size_t row = hash(i, kn_val(t->out, i->dst)->type) & (t->size - 1);
+
+    for (; t->table[row].dst; row = (row + 1) & (t->size - 1))
+        if (same_value(t, i, row))
+            return t->table[row].dst;
+    t->key[row] = *i;
+    t->table[row].dst = i->dst;
+    t->table[row].run = everywhere ? 0 : t->run;
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+        if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
+            t->table[row].version[a] = t->version[KN_REF_INDEX(i->arg[a])];
+    return 0;
+}
+
+/* A positive constant added to an LDS address goes into the operation. */
+static void
+fold_address(struct tidy *t, struct kn_ins *i)
+{
+    int a = i->op == KN_OP_dma || i->op == KN_OP_lds_ld ||
+            i->op == KN_OP_lds_st ? 1 : 0;
+    const struct kn_ins *d;
+    const struct kn_const *k;
+
+    if (!a || KN_REF_TAG(i->arg[a]) != KN_R_VAL)
+        return;
+    d = t->def[KN_REF_INDEX(i->arg[a])];
+    if (!d || d->op != KN_OP_add || KN_REF_TAG(d->arg[0]) != KN_R_VAL)
+        return;
+    k = constant(t, d->arg[1]);
+    if (!k || k->i <= 0 || kn_val(t->out, d->arg[0])->type.lane !=
+                           kn_val(t->out, i->arg[a])->type.lane)
+        return;
+    i->attr[KN_A_offset] += (int32_t)k->i;
+    i->arg[a] = d->arg[0];
+}
+
+static void place_stable(struct tidy *t, const struct kn_ins *i, uint32_t from);
+
+/* What the offset field of an LDS instruction cannot hold is added to the
+ * address, outside loops like the address itself. */
+static void
+bring_near(struct tidy *t, struct kn_ins *i, uint32_t from)
+{
+    uint32_t all, high;
+    struct kn_ins add = { .op = KN_OP_add, .at = i->at };
+
+    if ((i->op != KN_OP_lds_ld && i->op != KN_OP_lds_st) ||
+        KN_REF_TAG(i->arg[1]) != KN_R_VAL || !is_stable(t, i->arg[1]))
+        return;
+    all = kn_asm_slot(t->f, i->arg[0]) + (uint32_t)i->attr[KN_A_offset];
+    high = all & ~0xffffu;
+    if (!high)
+        return;
+    kn_default_attrs(&add);
+    add.dst = kn_new_val(t->out, "far", kn_val(t->out, i->arg[1])->type);
+    add.arg[0] = i->arg[1];
+    add.arg[1] = kn_int(t->out, high);
+    place_stable(t, &add, from);
+    i->arg[1] = t->alias[KN_REF_INDEX(add.dst)] ? t->alias[KN_REF_INDEX(add.dst)]
+                                                : add.dst;
+    i->attr[KN_A_offset] -= (int32_t)high;
+}
+
+static bool
+is_pure(const struct kn_ins *i)
+{
+    return i->dst && i->op != KN_OP_mfma && i->op != KN_OP_mfmas &&
+           kn_op_info((enum kn_op)i->op).kind == KN_ALU;
+}
+
+/* A value of stable operands: known already, or computed at the top. */
+static void
+place_stable(struct tidy *t, const struct kn_ins *i, uint32_t from)
+{
+    uint32_t n = KN_REF_INDEX(i->dst);
+    kn_ref same;
+
+    if (is_copy(t, i)) {
+        t->alias[n] = i->arg[0];
+        return;
+    }
+    same = look_up(t, i, true);
+    if (same) {
+        t->alias[n] = same;
+        return;
+    }
+    t->stable[n] = true;
+    append(t, &t->top, i, from);
+    t->def[n] = memcpy(KN_NEW(t->c, struct kn_ins, 1), i, sizeof *i);
+}
+
+static void
+track_blocks(struct tidy *t, const struct kn_ins *i)
+{
+    if (kn_op_info((enum kn_op)i->op).kind != KN_CTL)
+        return;
+    t->run++;
+    if (i->op == KN_OP_loop || i->op == KN_OP_if)
+        t->depth++;
+}
+
+static void
+close_block(struct tidy *t, const struct kn_ins *i)
+{
+    if (i->op != KN_OP_end || --t->depth)
+        return;
+    for (size_t n = 0; n < t->inner.n; n++)
+        append(t, &t->top, &t->inner.ins[n], t->inner.from[n]);
+    t->inner.n = 0;
+}
+
+static void
+take(struct tidy *t, uint32_t n)
+{
+    struct kn_ins i = t->f->ins[n];
+    kn_ref same;
+
+    for (int a = 0; a < KN_MAXARG && i.arg[a]; a++)
+        if (KN_REF_TAG(i.arg[a]) == KN_R_VAL && t->alias[KN_REF_INDEX(i.arg[a])])
+            i.arg[a] = t->alias[KN_REF_INDEX(i.arg[a])];
+    fold_address(t, &i);
+    bring_near(t, &i, n);
+    track_blocks(t, &i);
+    if (is_pure(&i) && is_once(t, i.dst)) {
+        if (all_stable(t, &i)) {
+            place_stable(t, &i, n);
+            return;
+        }
+        same = i.op == KN_OP_mov ? 0 : look_up(t, &i, false);
+        if (same) {
+            t->alias[KN_REF_INDEX(i.dst)] = same;
+            return;
+        }
+    }
+    if (i.dst)
+        t->version[KN_REF_INDEX(i.dst)]++;
+    if (i.op != KN_OP_args)
+        append(t, t->depth ? &t->inner : &t->top, &i, n);
+    close_block(t, &i);
+}
+
+/* Removes pure operations whose result nobody else reads, last ones first. */
+static void
+drop_dead(struct tidy *t)
+{
+    uint32_t *uses = KN_NEW(t->c, uint32_t, t->out->nval);
+    struct list *l = &t->top;
+    size_t to = l->n;
+
+    for (size_t n = 0; n < l->n; n++)
+        for (int a = 0; a < KN_MAXARG && l->ins[n].arg[a]; a++)
+            if (KN_REF_TAG(l->ins[n].arg[a]) == KN_R_VAL &&
+                l->ins[n].arg[a] != l->ins[n].dst)
+                uses[KN_REF_INDEX(l->ins[n].arg[a])]++;
+    for (size_t n = l->n; n-- > 0;) {
+        struct kn_ins *i = &l->ins[n];
+
+        if (is_pure(i) && !uses[KN_REF_INDEX(i->dst)]) {
+            for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+                if (KN_REF_TAG(i->arg[a]) == KN_R_VAL && i->arg[a] != i->dst)
+                    uses[KN_REF_INDEX(i->arg[a])]--;
+            continue;
+        }
+        l->ins[--to] = *i;
+        l->from[to] = l->from[n];
+    }
+    l->ins += to;
+    l->from += to;
+    l->n -= to;
+}
+
+struct kn_fn *
+kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f, uint32_t **from)
+{
+    struct tidy t = { .c = c, .f = f, .out = KN_NEW(c, struct kn_fn, 1),
+                      .run = 1, .size = 16 };
+    size_t room = f->nval + f->nins;     /* an address an LDS access at most */
+
+    while (t.size < 4 * f->nins + 2)
+        t.size *= 2;
+    *t.out = *f;
+    t.times = KN_NEW(c, uint8_t, room);
+    t.stable = KN_NEW(c, bool, room);
+    t.alias = KN_NEW(c, kn_ref, room);
+    t.version = KN_NEW(c, uint32_t, room);
+    t.def = KN_NEW(c, const struct kn_ins *, room);
+    t.table = KN_NEW(c, struct known, t.size);
+    t.key = KN_NEW(c, struct kn_ins, t.size);
+    for (size_t n = 0; n < f->nins; n++)
+        if (f->ins[n].dst && t.times[KN_REF_INDEX(f->ins[n].dst)] < 2)
+            t.times[KN_REF_INDEX(f->ins[n].dst)]++;
+    for (size_t n = 1; n < f->nval; n++)
+        t.stable[n] = f->val[n].arg;
+    for (uint32_t n = 0; n < f->nins; n++)
+        take(&t, n);
+    drop_dead(&t);
+    t.out->ins = t.top.ins;
+    t.out->nins = t.out->capins = t.top.n;
+    *from = t.top.from;
+    return t.out;
+}

@@ -1,0 +1,228 @@
+/* The assembly lowering by itself: wait states, counters, registers that do
+ * not suffice, operations it does not have. Results are compared in
+ * tests/num/asm.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emit/asm.h"
+#include "emit/emit.h"
+
+static const char head[] =
+    "kernel @k wave gfx950\n"
+    "shape bm=16 bn=16 bk=32 wm=1 wn=1 mfma=bf16.16x16x32 ta=bf16 tb=bf16\n"
+    "arg %P ptr\n"
+    "arg %n i32\n";
+
+struct run {
+    struct kn_ctx c;
+    jmp_buf oom;
+    struct kn_buf text;
+    kiln_status status;
+};
+
+static void
+lower(struct run *r, const char *body)
+{
+    struct kn_buf t = { .c = &r->c };
+    struct kn_fn *f;
+
+    memset(r, 0, sizeof *r);
+    kn_ctx_init(&r->c, NULL, NULL);
+    r->c.oom = &r->oom;
+    r->text.c = &r->c;
+    kn_put(&t, head);
+    kn_put(&t, body);
+    assert_int_equal(kn_parse_text(&r->c, "k.tir", t.s, &f), KILN_OK);
+    assert_int_equal(kn_verify(f), KILN_OK);
+    r->status = kn_asm_text(&r->c, f, &r->text);
+}
+
+/* The instructions, without the lines and what surrounds the code. */
+static char *
+code(struct run *r)
+{
+    struct kn_buf b = { .c = &r->c };
+    char *line = strstr(r->text.s, "\nk:\n");
+
+    assert_non_null(line);
+    line += 4;
+    while (strncmp(line, ".Lend", 5)) {
+        char *end = strchr(line, '\n');
+
+        if (strncmp(line, "\t.loc", 5))
+            kn_putf(&b, "%.*s", (int)(end + 1 - line), line);
+        line = end + 1;
+    }
+    return b.s;
+}
+
+static void
+expect(struct run *r, const char *what)
+{
+    char *got = code(r);
+
+    if (!strstr(got, what))
+        print_message("missing:\n%s\nin:\n%s\n", what, got);
+    assert_non_null(strstr(got, what));
+}
+
+static const char matrix[] =
+    "  %a:v.i32 = lane\n"
+    "  %b:v.i32 = add %a, 100\n"
+    "  %fa:v.i32x4 = splat %b\n"
+    "  %acc:v.f32x4 = mov 0.0\n"
+    "  %acc = mfma %fa, %fa, %acc shape=bf16.16x16x32 ta=bf16 tb=bf16\n"
+    "  %q:s.i64 = addr %P\n"
+    "  %r:rsrc = rsrc %q, 4096\n"
+    "  %o:v.i32 = shl %a, 4\n"
+    "  stg %r, %o, %acc elem=f32\n";
+
+/* hazard.def: a VALU result read by a matrix instruction needs 2 states, a
+ * 4-pass result read by VALU 8 on gfx950; three instructions lie between. */
+static void
+test_wait_states(void **state)
+{
+    struct run r;
+
+    (void)state;
+    lower(&r, matrix);
+    assert_int_equal(r.status, KILN_OK);
+    expect(&r, "v_accvgpr_write_b32 a3, 0\n\ts_nop 1\n\tv_mfma_f32_16x16x32");
+    expect(&r, "\ts_nop ");
+    expect(&r, "v_accvgpr_read_b32");
+    kn_ctx_free(&r.c);
+}
+
+/* The same bytes pass LLVM's assembler and make an object. */
+static void
+test_object(void **state)
+{
+    struct run r;
+    struct kn_emitted e;
+    struct kn_buf t;
+    struct kn_fn *f;
+
+    (void)state;
+    lower(&r, matrix);
+    t = (struct kn_buf){ .c = &r.c };
+    kn_putf(&t, "%s%s", head, matrix);
+    assert_int_equal(kn_parse_text(&r.c, "k.tir", t.s, &f), KILN_OK);
+    assert_int_equal(kn_emit_asm(&r.c, f, KN_EMIT_ASM, &e), KILN_OK);
+    assert_true(e.rel_size > 500);
+    assert_string_equal(e.assembly, r.text.s);
+    assert_int_equal(kn_emit_asm(&r.c, f, KN_EMIT_LLVM, &e), KILN_UNSUPPORTED);
+    kn_ctx_free(&r.c);
+}
+
+/* Scalar loads take lgkmcnt(0); LDS reads complete in order, so the first of
+ * two leaves one outstanding. */
+static void
+test_counters(void **state)
+{
+    struct run r;
+
+    (void)state;
+    lower(&r,
+          "lds %s side=a elem=bf16 rows=16 cols=32 slots=1 gk=1 lk=1 unit=16\n"
+          "  %q:s.i64 = addr %P\n"
+          "  %r:rsrc = rsrc %q, %n\n"
+          "  %l:v.i32 = lane\n"
+          "  %o:v.i32 = shl %l, 2\n"
+          "  %x:v.i32 = lds.ld %s[0], %o elem=i32\n"
+          "  %y:v.i32 = lds.ld %s[0], %o offset=256 elem=i32\n"
+          "  %z:v.i32 = add %x, 1\n"
+          "  %w:v.i32 = add %y, %z\n"
+          "  stg %r, %o, %w elem=i32\n");
+    assert_int_equal(r.status, KILN_OK);
+    expect(&r, "s_waitcnt lgkmcnt(1)\n\tv_add_u32 ");
+    expect(&r, "s_waitcnt lgkmcnt(0)\n\ts_mov_b32 ");
+    expect(&r, "s_waitcnt lgkmcnt(0)\n\tv_add_u32 ");
+    kn_ctx_free(&r.c);
+}
+
+static void
+test_loop(void **state)
+{
+    struct run r;
+
+    (void)state;
+    lower(&r,
+          "  %i:s.i32 = mov %n\n"
+          "  %l:v.i32 = lane\n"
+          "  %q:s.i64 = addr %P\n"
+          "  loop\n"
+          "    %r:rsrc = rsrc %q, 4096\n"
+          "    %o:v.i32 = shl %l, 2\n"
+          "    stg %r, %o, %l elem=i32\n"
+          "    %i = sub %i, 1\n"
+          "    %done:s.b1 = eq %i, 0\n"
+          "    break %done\n"
+          "  end\n");
+    assert_int_equal(r.status, KILN_OK);
+    /* the resource and the offset are made in front, the way back is short */
+    expect(&r, ".L0:\n\tbuffer_store_dword v");
+    expect(&r, "s_cmp_eq_u32 s");
+    expect(&r, "s_cbranch_scc0 .L0\n");
+    kn_ctx_free(&r.c);
+}
+
+static void
+test_registers_run_out(void **state)
+{
+    struct run r;
+    struct kn_buf b;
+    jmp_buf oom;
+
+    (void)state;
+    memset(&r, 0, sizeof r);
+    kn_ctx_init(&r.c, NULL, NULL);
+    r.c.oom = &oom;
+    b = (struct kn_buf){ .c = &r.c };
+    kn_put(&b, "  %l:v.i32 = lane\n");
+    for (int n = 0; n < 300; n++)
+        kn_putf(&b, "  %%x%d:v.i32 = mul %%l, %d\n", n, 2 * n + 3);
+    kn_put(&b, "  %q:s.i64 = addr %P\n  %r:rsrc = rsrc %q, %n\n");
+    for (int n = 0; n < 300; n++)
+        kn_putf(&b, "  stg %%r, %%x%d, %%x%d elem=i32\n", n, 299 - n);
+    lower(&r, b.s);
+    assert_int_equal(r.status, KILN_UNSUPPORTED);
+    assert_non_null(strstr(r.c.err.text, "needs more than the 256 vector "
+                           "registers a wave has"));
+    kn_ctx_free(&r.c);
+}
+
+static void
+test_lacks(void **state)
+{
+    struct run r;
+
+    (void)state;
+    lower(&r, "  %l:v.i32 = lane\n  %s:v.i32 = scan %l\n"
+              "  %q:s.i64 = addr %P\n  %r:rsrc = rsrc %q, %n\n"
+              "  stg %r, %l, %s elem=i32\n");
+    assert_int_equal(r.status, KILN_UNSUPPORTED);
+    assert_string_equal(r.c.err.text,
+                        "the assembly lowering does not do scan yet");
+    kn_ctx_free(&r.c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wait_states),
+        cmocka_unit_test(test_object),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_registers_run_out),
+        cmocka_unit_test(test_lacks),
+    };
+
+    return cmocka_run_group_tests_name("asm", tests, NULL, NULL);
+}

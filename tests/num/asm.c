@@ -1,0 +1,143 @@
+/* Kernels of the assembly lowering against those of LLVM: the same launch must
+ * give the same bytes, right against the reference, without a finding.
+ *
+ * usage: asm TARGET */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kit.h"
+
+struct row {
+    kiln_target target;
+    const char *name;
+    kiln_problem p;          /* what the kernel is generated for */
+    const char *config;      /* of the assembly kernel */
+    int64_t size[6][3];      /* launches: M, N, K; 0, 0, 0 ends */
+};
+
+#define EDGES { { 256, 256, 256 }, { 300, 292, 200 }, { 1, 4, 8 }, \
+                { 257, 516, 264 }, { 20, 260, 0 } }
+#define WHOLE { { 256, 256, 1024 }, { 512, 264, 2048 }, { 3, 4, 1024 } }
+
+static const struct row rows[] = {
+    { KILN_GFX950, "bf16, 4 waves", { .a = KILN_BF16 },
+      "tile=256x256x64 waves=2x2 schedule=interleave lowering=asm", EDGES },
+    { KILN_GFX950, "bf16, 8 waves", { .a = KILN_BF16 },
+      "tile=256x256x64 waves=2x4 schedule=interleave lowering=asm", EDGES },
+    { KILN_GFX950, "bf16, simple", { .a = KILN_BF16 },
+      "tile=128x128x64 waves=2x2 schedule=simple lowering=asm", EDGES },
+    { KILN_GFX950, "f16, nn", { .a = KILN_F16, .layout = KILN_NN },
+      "tile=256x256x64 waves=2x2 schedule=interleave lowering=asm",
+      { { 256, 256, 256 }, { 300, 296, 200 } } },
+    { KILN_GFX950, "bf16, tn, bias, alpha",
+      { .a = KILN_BF16, .layout = KILN_TN, .bias = 1, .alpha_set = 1 },
+      "tile=256x256x64 waves=2x2 schedule=interleave lowering=asm",
+      { { 256, 256, 256 }, { 304, 296, 200 } } },
+    { KILN_GFX950, "fp8, scaled", { .a = KILN_FP8, .scale = KILN_SCALE_TENSOR },
+      "tile=256x256x128 waves=2x2 schedule=interleave lowering=asm",
+      { { 256, 256, 512 }, { 300, 292, 208 } } },
+    { KILN_GFX950, "mxfp8", { .a = KILN_MXFP8 },
+      "tile=256x256x128 waves=2x2 schedule=interleave lowering=asm", WHOLE },
+    { KILN_GFX950, "mxfp4", { .a = KILN_MXFP4 },
+      "tile=256x256x256 waves=2x2 schedule=interleave lowering=asm", WHOLE },
+    { KILN_GFX950, "mxfp4 x mxfp8", { .a = KILN_MXFP8, .b = KILN_MXFP4 },
+      "tile=128x128x128 waves=2x2 schedule=simple lowering=asm", WHOLE },
+    { KILN_GFX942, "bf16", { .a = KILN_BF16 },
+      "tile=128x128x64 waves=2x2 schedule=simple lowering=asm", EDGES },
+    { KILN_GFX942, "fp8", { .a = KILN_FP8 },
+      "tile=128x128x64 waves=2x2 schedule=simple lowering=asm",
+      { { 256, 256, 512 }, { 300, 292, 208 } } },
+};
+
+static kiln_problem
+problem_of(const struct row *r, const int64_t size[3])
+{
+    kiln_problem p = r->p;
+
+    p.size = sizeof p;
+    p.target = r->target;
+    p.m = size[0];
+    p.n = size[1];
+    p.k = size[2];
+    return p;
+}
+
+static void
+launch(struct num_kernel *k, const struct row *r, const int64_t size[3],
+       struct num_result *out)
+{
+    struct num_job j = { .p = problem_of(r, size), .seed = 7 };
+    char text[600];
+
+    if (r->p.alpha_set)
+        j.p.alpha = 0.75f;
+    num_launch(k, &j, out);
+    num_describe(k, &j, text, sizeof text);
+    if (!out->ok)
+        print_message("%s\n%s\n", text, out->text);
+    assert_true(out->ok);
+    assert_int_equal(out->nfindings, 0);
+}
+
+static void
+test_row(void **state)
+{
+    const struct row *r = *state;
+    struct num_counts counts = { 0 };
+    struct num_kernel ours, theirs;
+    struct kn_config cfg = { 0 }, other = { 0 };
+    /* sizes of the domain: the weakest launch of the list */
+    kiln_problem p = problem_of(r, r->size[0]);
+    struct kn_ctx c;
+    bool tail = false;
+
+    kn_ctx_init(&c, NULL, NULL);
+    assert_int_equal(kn_config_parse(&c, r->config, &cfg), KILN_OK);
+    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
+    kn_ctx_free(&c);
+    for (int n = 0; n < 6 && r->size[n][1]; n++)
+        tail |= !r->size[n][2] || r->size[n][2] % cfg.bk;
+    cfg.domain = kn_domain_of(&p, 256, cfg.bk);
+    cfg.domain.ktail = tail;
+    other = cfg;
+    other.lowering = KN_LOWERING_LLVM;
+    other.wm = other.wn = 0;
+    other.bm = other.bn = 128;
+    other.schedule = KN_SCHED_SIMPLE;
+    assert_true(num_open(&ours, &counts, &p, &cfg));
+    assert_true(num_open(&theirs, &counts, &p, &other));
+    assert_int_equal(ours.g.cfg.lowering, KN_LOWERING_ASM);
+    for (int n = 0; n < 6 && r->size[n][1]; n++) {
+        struct num_result a, b;
+
+        launch(&ours, r, r->size[n], &a);
+        launch(&theirs, r, r->size[n], &b);
+        assert_true(a.digest == b.digest);
+    }
+    num_close(&ours);
+    num_close(&theirs);
+}
+
+int
+main(int argc, char **argv)
+{
+    enum { N = sizeof rows / sizeof *rows };
+    struct CMUnitTest tests[N];
+    kiln_target t = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
+                                                           : KILN_GFX950;
+    size_t n = 0;
+
+    memset(tests, 0, sizeof tests);
+    for (size_t r = 0; r < N; r++)
+        if (rows[r].target == t)
+            tests[n++] = (struct CMUnitTest){
+                .name = rows[r].name, .test_func = test_row,
+                .initial_state = (void *)&rows[r] };
+    return _cmocka_run_group_tests("asm", tests, n, NULL, NULL);
+}
