@@ -250,6 +250,29 @@ write_tiles(struct kn_buf *b, const struct kn_fn *f)
     kn_put(b, "]");
 }
 
+/* Every wait with its counts and every barrier, so that a changed one is told
+ * even where another covers for it. */
+static void
+write_waits(struct kn_buf *b, const struct kn_program *p)
+{
+    const char *sep = "";
+
+    kn_put(b, ",\n  \"waits\": [");
+    for (uint32_t n = 0; n < p->n; n++) {
+        const struct kn_inst *i = &p->inst[n];
+
+        if (i->op == KN_I_s_waitcnt)
+            kn_putf(b, "%s[%llu,%u,%u]", sep,
+                    (unsigned long long)offset_of(p, n), i->vm, i->lgkm);
+        else if (i->op == KN_I_s_barrier)
+            kn_putf(b, "%s[%llu]", sep, (unsigned long long)offset_of(p, n));
+        else
+            continue;
+        sep = ",";
+    }
+    kn_put(b, "]");
+}
+
 kiln_status
 kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
               const struct kn_fn *f, const struct kn_line_map *lines,
@@ -281,6 +304,7 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
         sep = ",\n";
     }
     kn_put(out, "\n  ]");
+    write_waits(out, p);
     write_places(out, p, f, lines);
     kn_put(out, "\n}\n");
     return KILN_OK;
@@ -373,10 +397,29 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
 }
 
 static kiln_status
+check_wait(struct kn_ctx *c, const struct kn_program *p, const json_t *w)
+{
+    int64_t at = json_integer_value(json_array_get(w, 0));
+    int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
+    bool barrier = json_array_size(w) == 1;
+    const struct kn_inst *i = n < 0 ? NULL : &p->inst[n];
+
+    if (!i || i->op != (barrier ? KN_I_s_barrier : KN_I_s_waitcnt) ||
+        (!barrier &&
+         (i->vm != json_integer_value(json_array_get(w, 1)) ||
+          i->lgkm != json_integer_value(json_array_get(w, 2)))))
+        return kn_fail(c, KILN_FINDING, "the certificate's %s at offset %lld "
+                       "is not there", barrier ? "barrier" : "wait",
+                       (long long)at);
+    return KILN_OK;
+}
+
+static kiln_status
 read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
              struct kn_slots *out)
 {
     const json_t *list = json_object_get(root, "asynchronous");
+    const json_t *waits = json_object_get(root, "waits");
     const char *name = json_string_value(json_object_get(root, "kernel"));
 
     out->access = KN_NEW(c, struct kn_access, p->n + 1);
@@ -389,6 +432,8 @@ read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
     out->n = (uint32_t)json_array_size(json_object_get(root, "slots"));
     for (size_t i = 0; i < json_array_size(list); i++)
         KN_TRY(read_entry(c, p, json_array_get(list, i), out));
+    for (size_t i = 0; i < json_array_size(waits); i++)
+        KN_TRY(check_wait(c, p, json_array_get(waits, i)));
     for (uint32_t n = 0; n < p->n; n++)
         if (touches_lds(&p->inst[n]) && !out->access[n].kind)
             return kn_fail(c, KILN_FINDING, "the LDS access at 0x%llx is not "

@@ -427,6 +427,17 @@ meet_waves(struct checker *k, struct state *s, uint32_t n)
         barrier(k, s);
 }
 
+/* LDS is another workgroup's when the wave has ended. */
+static void
+end_wave(struct checker *k, struct state *s, uint32_t n)
+{
+    for (uint32_t i = 0; i < k->nslots; i++)
+        if (!s->slot[i].by_lds && s->slot[i].write < W_APART)
+            finding(k, n, &(struct subject){
+                "copies are still under way into LDS slot", "", i,
+                s->slot[i].write });
+}
+
 static void
 step(struct checker *k, struct state *s, uint32_t n)
 {
@@ -443,6 +454,8 @@ step(struct checker *k, struct state *s, uint32_t n)
     track_masks(s, i);
     if (i->op == KN_I_s_barrier)
         meet_waves(k, s, n);
+    else if (kn_isa[i->op].flags & KN_IF_END)
+        end_wave(k, s, n);
     else if (kn_isa[i->op].counter)
         issue(k, s, n);
 }

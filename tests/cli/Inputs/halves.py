@@ -55,7 +55,8 @@ def objects(command):
 
 def cuts(kilnc, src, dst, *args):
     raw = open(src, "rb").read()
-    cert = re.sub(r', "barrier": \d+', "", open(src + ".cert").read())
+    cert = re.sub(r', "barrier": \d+|,\n  "waits": .*', "",
+                  open(src + ".cert").read())
     open(dst + ".cert", "w").write(cert)
     number = 1
     while (out := without(raw, number)) is not None:
