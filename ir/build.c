@@ -1,6 +1,7 @@
 /* build.c - the tables of the IR and the functions that append to a kernel. */
 #include "ir.h"
 
+#include <pthread.h>
 #include <string.h>
 
 const struct kn_elem_info kn_elems[KN_NELEM] = {
@@ -59,20 +60,35 @@ attr_set(const char *names)
     return set;
 }
 
+/* Derived once: every pass and the parser ask for every operation. */
+static struct kn_op_info op_infos[KN_NOP];
+
+static void
+derive_op_infos(void)
+{
+    for (int op = 0; op < KN_NOP; op++) {
+        struct kn_op_info *i = &op_infos[op];
+        const char *opt;
+
+        *i = (struct kn_op_info){ op_rows[op].text, op_rows[op].args,
+                                  op_rows[op].attrs, op_rows[op].level,
+                                  op_rows[op].kind, op_rows[op].dst, 0, 0, 0 };
+        if (!i->text)
+            continue;
+        opt = strchr(i->args, '?');
+        i->nargs = (uint8_t)(strlen(i->args) - (opt ? 1 : 0));
+        i->nopt = (uint8_t)(opt ? strlen(opt + 1) : 0);
+        i->attrset = attr_set(i->attrs);
+    }
+}
+
 struct kn_op_info
 kn_op_info(enum kn_op op)
 {
-    struct kn_op_info i = { op_rows[op].text, op_rows[op].args,
-                            op_rows[op].attrs, op_rows[op].level,
-                            op_rows[op].kind, op_rows[op].dst, 0, 0, 0 };
-    const char *opt = i.args ? strchr(i.args, '?') : NULL;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    if (!i.text)
-        return i;
-    i.nargs = (uint8_t)(strlen(i.args) - (opt ? 1 : 0));
-    i.nopt = (uint8_t)(opt ? strlen(opt + 1) : 0);
-    i.attrset = attr_set(i.attrs);
-    return i;
+    pthread_once(&once, derive_op_infos);
+    return op_infos[op];
 }
 
 struct kn_fn *

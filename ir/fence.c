@@ -87,6 +87,8 @@ issue(struct placer *p, struct state *s)
 static void
 wait(struct placer *p, struct state *s, int32_t vm)
 {
+    if (vm >= LANDED)
+        return;              /* waits for nothing */
     for (size_t i = 0; i < p->n; i++)
         if (s->since[i] >= vm)
             s->since[i] = LANDED;

@@ -18,6 +18,7 @@ struct access_map {
     uint32_t threads;
     bool *fixed;             /* by value: depends on the thread only */
     bool *wanted;            /* by value: part of an LDS address */
+    uint32_t **value;        /* of an address so far, by thread; or NULL */
     uint32_t **at;           /* by instruction: first byte, by thread */
     /* of the tile at hand */
     uint32_t bytes;          /* of one slot */
@@ -193,39 +194,63 @@ evaluate(const struct kn_ins *i, const uint32_t *x, uint32_t thread)
     return 0;
 }
 
-static uint32_t
-operand(const struct kn_fn *f, kn_ref r, const uint32_t *value)
+/* An operand: by thread, or the same for all. */
+struct operand {
+    const uint32_t *each;
+    uint32_t all;
+};
+
+static struct operand
+operand(const struct access_map *m, kn_ref r)
 {
     if (proof_is_value(r))
-        return value[KN_REF_INDEX(r)];
-    return r ? (uint32_t)f->konst[KN_REF_INDEX(r)].i : 0;
+        return (struct operand){ m->value[KN_REF_INDEX(r)], 0 };
+    return (struct operand){
+        NULL, r ? (uint32_t)m->f->konst[KN_REF_INDEX(r)].i : 0,
+    };
 }
 
-/* First byte of every access of one thread. */
-static void
-run_thread(struct access_map *m, uint32_t thread, uint32_t *value)
+static uint32_t
+of_thread(struct operand o, uint32_t thread)
 {
-    const struct kn_fn *f = m->f;
+    return o.each ? o.each[thread] : o.all;
+}
 
-    for (size_t i = 0; i < f->nins; i++) {
-        const struct kn_ins *ins = &f->ins[i];
+static bool
+addresses(const struct access_map *m, const struct kn_ins *i)
+{
+    return i->dst && m->fixed[KN_REF_INDEX(i->dst)] &&
+           m->wanted[KN_REF_INDEX(i->dst)];
+}
 
-        if (m->at[i]) {
-            uint32_t a = operand(f, ins->arg[1], value);
+/* First byte of the access, of every thread. */
+static void
+run_access(struct access_map *m, size_t at)
+{
+    const struct kn_ins *i = &m->f->ins[at];
+    struct operand a = operand(m, i->arg[1]);
+    uint32_t lane = i->op == KN_OP_dma ? (uint32_t)i->attr[KN_A_bytes] : 0;
 
-            a += (uint32_t)ins->attr[KN_A_offset];
-            if (ins->op == KN_OP_dma)
-                a += thread % 64 * (uint32_t)ins->attr[KN_A_bytes];
-            m->at[i][thread] = a;
-        }
-        if (ins->dst && m->fixed[KN_REF_INDEX(ins->dst)] &&
-            m->wanted[KN_REF_INDEX(ins->dst)]) {
-            uint32_t x[3] = { 0 };
+    for (uint32_t t = 0; t < m->threads; t++)
+        m->at[at][t] = of_thread(a, t) + (uint32_t)i->attr[KN_A_offset] +
+                       t % 64 * lane;
+}
 
-            for (int a = 0; a < 3 && ins->arg[a]; a++)
-                x[a] = operand(f, ins->arg[a], value);
-            value[KN_REF_INDEX(ins->dst)] = evaluate(ins, x, thread);
-        }
+static void
+run_address(struct access_map *m, const struct kn_ins *i)
+{
+    struct operand o[3] = { 0 };
+    uint32_t **value = &m->value[KN_REF_INDEX(i->dst)];
+
+    if (!*value)
+        *value = KN_NEW(m->f->c, uint32_t, m->threads);
+    for (int a = 0; a < 3 && i->arg[a]; a++)
+        o[a] = operand(m, i->arg[a]);
+    for (uint32_t t = 0; t < m->threads; t++) {
+        uint32_t x[3] = { of_thread(o[0], t), of_thread(o[1], t),
+                          of_thread(o[2], t) };
+
+        (*value)[t] = evaluate(i, x, t);
     }
 }
 
@@ -233,23 +258,24 @@ static kiln_status
 run_threads(struct access_map *m)
 {
     const struct kn_fn *f = m->f;
-    uint32_t *value = KN_NEW(f->c, uint32_t, f->nval);
 
+    m->value = KN_NEW(f->c, uint32_t *, f->nval);
     for (size_t i = 0; i < f->nins; i++) {
         const struct kn_ins *ins = &f->ins[i];
 
-        if (!is_lds_access(ins))
-            continue;
-        if (proof_is_value(ins->arg[1]) &&
-            !m->fixed[KN_REF_INDEX(ins->arg[1])])
-            return PROOF_FAIL(m->p, ins->at, "LDS address %%%s depends on "
-                              "more than lane, wave and constants: the bytes "
-                              "it reaches cannot be told",
-                              kn_val(f, ins->arg[1])->name);
-        m->at[i] = KN_NEW(f->c, uint32_t, m->threads);
+        if (is_lds_access(ins)) {
+            if (proof_is_value(ins->arg[1]) &&
+                !m->fixed[KN_REF_INDEX(ins->arg[1])])
+                return PROOF_FAIL(m->p, ins->at, "LDS address %%%s depends on "
+                                  "more than lane, wave and constants: the "
+                                  "bytes it reaches cannot be told",
+                                  kn_val(f, ins->arg[1])->name);
+            m->at[i] = KN_NEW(f->c, uint32_t, m->threads);
+            run_access(m, i);
+        }
+        if (addresses(m, ins))
+            run_address(m, ins);
     }
-    for (uint32_t t = 0; t < m->threads; t++)
-        run_thread(m, t, value);
     return KILN_OK;
 }
 
@@ -364,10 +390,13 @@ owns(const struct access_map *m, size_t at)
 {
     uint32_t n = width(m->f, &m->f->ins[at]);
 
-    for (uint32_t t = 0; t < m->threads; t++)
-        for (uint32_t b = 0; b < n; b++)
-            if (m->owner[m->at[at][t] + b] != 1 + t / 64)
-                return false;
+    for (uint32_t t = 0; t < m->threads; t++) {
+        const uint8_t *o = &m->owner[m->at[at][t]];
+
+        /* all equal: the bytes are the same one byte further on */
+        if (*o != 1 + t / 64 || memcmp(o, o + 1, n - 1) != 0)
+            return false;
+    }
     return true;
 }
 
@@ -379,19 +408,21 @@ need_of(struct access_map *m, size_t at)
     bool *seen = KN_NEW(m->f->c, bool, m->nset);
     struct proof_set *need;
 
-    for (uint32_t t = 0; t < m->threads; t++)
-        for (uint32_t b = m->at[at][t]; b < m->at[at][t] + n; b++) {
-            uint16_t k = m->class[b];
+    for (uint32_t t = 0; t < m->threads; t++) {
+        const uint16_t *k = &m->class[m->at[at][t]];
+        bool alike = !memcmp(k, k + 1, (n - 1) * sizeof *k);
 
-            if (!k)
+        for (uint32_t b = 0; b < (alike ? 1 : n); b++) {
+            if (!k[b])
                 return PROOF_FAIL(m->p, i->at, "lane %u of wave %u reads byte "
                                   "%u of LDS slot %%%s[%u], which nothing "
-                                  "writes", t % 64, t / 64, b,
+                                  "writes", t % 64, t / 64, m->at[at][t] + b,
                                   m->f->lds[KN_REF_LDS(i->arg[0])].name,
                                   KN_REF_SLOT(i->arg[0]));
-            count += !seen[k];
-            seen[k] = true;
+            count += !seen[k[b]];
+            seen[k[b]] = true;
         }
+    }
     need = KN_NEW(m->f->c, struct proof_set, count);
     m->p->access[at].need = need;
     m->p->access[at].nneed = count;
