@@ -389,6 +389,9 @@ typedef struct kiln_arguments {
                                 workspace; they must stay as they are until
                                 the launch has run (pinned memory, for a copy
                                 that does not wait and for graphs) */
+    uint64_t workspace_bytes; /* kiln_run: may divide K where it pays and the
+                                workspace holds the largest M of the class; 0:
+                                never divides */
 } kiln_arguments;
 
 typedef struct kiln_pointer {
@@ -464,18 +467,22 @@ kiln_status kiln_sync(kiln_device *device, void *stream, kiln_error *error);
 typedef struct kiln_timing {
     uint32_t size;
     uint32_t runs;           /* in: launches back to back, 0 is 1 */
-    double us;               /* out: microseconds of one, by the GPU's clock */
+    double us;               /* out: microseconds of one: measured, by the
+                                GPU's clock; predicted on the simulator */
 } kiln_timing;
 
-/* UNSUPPORTED on the simulator, whose host time means nothing. */
+/* On a GPU the launches run. On the simulator nothing does and no memory
+ * changes: the timing model predicts (docs/timing.md), the same number every
+ * time; kiln_device_info.simulated says which it was. */
 kiln_status kiln_time(kiln_function *function, const kiln_plan *plan,
                       const kiln_arguments *args, kiln_timing *timing,
                       kiln_error *error);
 
 /* Chooses, finds or compiles, loads and launches. The first call of a shape
  * class prepares it; later ones of the class (M counts by its power of two)
- * only launch, under the terms of kiln_launch. Has no workspace, so it never
- * divides K. problem->target is filled in from the device.
+ * only launch, under the terms of kiln_launch. problem->target is filled in
+ * from the device. How much workspace a divided K wants: KILN_PREPARE with
+ * workspace_bytes UINT64_MAX and `used`, then kiln_make_plan of that kernel.
  *
  * KILN_PREPARE before a graph capture leaves the capture nothing but launches.
  * KILN_TUNE times other kernels on a GPU, on buffers of its own (args->c keeps

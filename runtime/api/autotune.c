@@ -19,6 +19,7 @@ static const uint16_t tiles[][2] = {
 struct buffers {
     size_t size;             /* of the output */
     void *device[OUTPUTS];
+    void *workspace;         /* of the standard, where it divides K */
     uint8_t *first, *host[OUTPUTS]; /* before, and after */
 };
 
@@ -75,6 +76,23 @@ agree(kiln_type t, const uint8_t *x, const uint8_t *y, size_t size)
     return true;
 }
 
+/* A launch of the caller's may be using the caller's. */
+static kiln_status
+make_workspace(struct kn_ctx *c, const struct kn_race *r, struct buffers *b)
+{
+    const struct kn_backend *dev = r->d->backend;
+    kiln_plan plan;
+
+    b->workspace = r->args->workspace;
+    if (r->standard->kernel->config.split_k < 2)
+        return KILN_OK;
+    KN_TRY(kn_launch_plan(c, r->standard->kernel, r->p, &plan));
+    KN_TRY(dev->alloc(r->d, c, (size_t)plan.workspace, &b->workspace));
+    return dev->upload(r->d, c, b->workspace,
+                       KN_NEW(c, uint8_t, KILN_WORKSPACE_ZEROS),
+                       KILN_WORKSPACE_ZEROS);
+}
+
 static kiln_status
 make_buffers(struct kn_ctx *c, const struct kn_race *r, struct buffers *b)
 {
@@ -89,7 +107,7 @@ make_buffers(struct kn_ctx *c, const struct kn_race *r, struct buffers *b)
         b->host[i] = KN_NEW(c, uint8_t, b->size);
         KN_TRY(dev->alloc(r->d, c, b->size, &b->device[i]));
     }
-    return KILN_OK;
+    return make_workspace(c, r, b);
 }
 
 /* ---- one kernel ---- */
@@ -119,10 +137,12 @@ try_kernel(struct kn_ctx *c, const struct kn_race *r, const kiln_function *f,
     const struct kn_backend *dev = r->d->backend;
     kiln_arguments args = *r->args;
     uint8_t kernarg[sizeof((kiln_plan *)0)->kernarg];
-    struct kn_start s = { &f->code, NULL, kernarg, r->args->stream };
+    struct kn_start s = { .code = &f->code, .kernarg = kernarg,
+                          .stream = r->args->stream };
     kiln_plan plan;
 
     args.c = b->device[slot];
+    args.workspace = b->workspace;
     KN_TRY(kn_launch_plan(c, f->kernel, r->p, &plan));
     KN_TRY(kn_fill_kernarg(c, &plan, &args, kernarg));
     s.plan = &plan;
@@ -141,10 +161,12 @@ time_kernel(struct kn_ctx *c, const struct kn_race *r, const kiln_function *f,
 {
     kiln_arguments args = *r->args;
     uint8_t kernarg[sizeof((kiln_plan *)0)->kernarg];
-    struct kn_start s = { &f->code, NULL, kernarg, r->args->stream };
+    struct kn_start s = { .code = &f->code, .kernarg = kernarg,
+                          .stream = r->args->stream };
     kiln_plan plan;
 
     args.c = b->device[1];
+    args.workspace = b->workspace;
     KN_TRY(kn_launch_plan(c, f->kernel, r->p, &plan));
     KN_TRY(kn_fill_kernarg(c, &plan, &args, kernarg));
     s.plan = &plan;
@@ -255,8 +277,9 @@ kn_autotune(struct kn_ctx *c, const struct kn_race *r, kiln_function **best)
 
     *best = NULL;
     if (r->d->info.simulated)
-        return kn_fail(c, KILN_UNSUPPORTED, "the simulator has no clock to "
-                       "tune by; `kilnc tune` goes by predictions");
+        return kn_fail(c, KILN_UNSUPPORTED, "KILN_TUNE measures, and the "
+                       "simulator has no clock; `kilnc tune` goes by "
+                       "predictions");
     if (!r->p->m || !r->p->n)
         return KILN_OK;
     kn_call_begin(&r->d->context->host, &own);
@@ -267,6 +290,8 @@ kn_autotune(struct kn_ctx *c, const struct kn_race *r, kiln_function **best)
     for (int i = 0; i < OUTPUTS; i++)
         if (b.device[i])
             r->d->backend->free(r->d, &own, b.device[i]);
+    if (b.workspace && b.workspace != r->args->workspace)
+        r->d->backend->free(r->d, &own, b.workspace);
     kn_ctx_free(&own);
     return s;
 }

@@ -224,7 +224,7 @@ kn_device_launch(struct kn_ctx *c, const kiln_function *f,
                  const kiln_plan *plan, const kiln_arguments *given)
 {
     uint8_t kernarg[sizeof plan->kernarg];
-    struct kn_start s = { &f->code, plan, kernarg, NULL };
+    struct kn_start s = { .code = &f->code, .plan = plan, .kernarg = kernarg };
     kiln_arguments args;
 
     KN_TRY(check_plan(c, plan));
@@ -261,7 +261,7 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
           const kiln_arguments *given, kiln_timing *t)
 {
     uint8_t kernarg[sizeof plan->kernarg];
-    struct kn_start s = { &f->code, plan, kernarg, NULL };
+    struct kn_start s = { .code = &f->code, .plan = plan, .kernarg = kernarg };
     kiln_arguments args;
 
     if (t->size < sizeof *t)
@@ -272,6 +272,8 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
     KN_TRY(send_offsets(c, f->device, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
     s.stream = args.stream;
+    s.shares = f->kernel->config.split_k;
+    s.workspace = args.workspace;
     return f->device->backend->time(f->device, c, &s, t);
 }
 

@@ -14,6 +14,8 @@ struct kn_start {
     const kiln_plan *plan;
     const uint8_t *kernarg;
     void *stream;
+    uint32_t shares;         /* of K; 0 or 1: undivided */
+    void *workspace;
 };
 
 struct kn_backend {

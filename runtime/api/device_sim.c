@@ -2,7 +2,7 @@
  * so calls take turns; a launch has run when it returns. */
 #include <string.h>
 
-#include "../sim/sim.h"
+#include "../sim/timing.h"
 #include "device.h"
 #include "parts.h"
 
@@ -113,22 +113,29 @@ judge(kiln_device *d, struct kn_ctx *c, const struct kn_sim_result *r)
                    (unsigned long long)r->nfindings);
 }
 
-static kiln_status
-launch_sim(kiln_device *d, struct kn_ctx *c, const struct kn_start *start)
+static struct kn_sim_launch
+launch_of(const struct kn_start *start)
 {
-    struct sim_device *s = enter(d);
     struct kn_sim_launch l = {
         .code = start->code->module,
         .kernarg = start->kernarg,
         .kernarg_size = start->plan->kernarg_size,
         .select = { .all = true },
     };
-    struct kn_sim_result r;
-    kiln_status st;
 
     memcpy(l.grid, start->plan->grid, sizeof l.grid);
     memcpy(l.block, start->plan->block, sizeof l.block);
-    st = s->api->run(s->sim, &l, &r);
+    return l;
+}
+
+static kiln_status
+launch_sim(kiln_device *d, struct kn_ctx *c, const struct kn_start *start)
+{
+    struct sim_device *s = enter(d);
+    struct kn_sim_launch l = launch_of(start);
+    struct kn_sim_result r;
+    kiln_status st = s->api->run(s->sim, &l, &r);
+
     if (!st)
         st = judge(d, c, &r);
     return leave(s, c, st);
@@ -151,15 +158,21 @@ sync_sim(kiln_device *d, struct kn_ctx *c, void *stream)
     return KILN_OK;
 }
 
+/* Predicted, on memory of its own: nothing is run, and `runs` says nothing. */
 static kiln_status
 time_sim(kiln_device *d, struct kn_ctx *c, const struct kn_start *start,
          kiln_timing *t)
 {
-    (void)d;
-    (void)start;
-    (void)t;
-    return kn_fail(c, KILN_UNSUPPORTED, "the simulator has no clock; "
-                   "`kilnc time` predicts");
+    struct sim_device *s = enter(d);
+    struct kn_sim_launch l = launch_of(start);
+    struct kn_time_shares shares = { (uintptr_t)start->workspace,
+                                     start->shares };
+    kiln_status st;
+
+    t->us = 0;
+    st = start->plan->grid[0] ? s->api->time(c, s->sim, &l, &shares, &t->us)
+                              : KILN_OK;
+    return leave(s, c, st);
 }
 
 static const struct kn_backend backend = {

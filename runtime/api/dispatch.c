@@ -9,6 +9,7 @@
 struct class {
     kiln_problem problem;    /* M of the class, no pitches, no alpha */
     struct kn_domain domain;
+    bool divided;            /* K may be: there is a workspace */
 };
 
 struct entry {
@@ -209,41 +210,6 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     memcpy(&k->domain, &d, sizeof d);
 }
 
-/* The configuration for the largest M of the class, with the domain of the
- * addresses at hand. */
-static kiln_status
-choose(struct kn_ctx *c, const kiln_problem *p, uint32_t align,
-       struct kn_config *g, struct kn_buf *why)
-{
-    kiln_problem largest = *p;
-    struct kn_config first = { .split_k = 1 };
-
-    largest.m = bucket_of(p->m);
-    KN_TRY(kn_choose(c, &largest, &first, NULL));
-    *g = (struct kn_config){ .split_k = 1, .domain = kn_domain_of(p, align, first.bk) };
-    return kn_choose(c, &largest, g, why);
-}
-
-static kiln_status
-prepare_in(struct kn_ctx *c, kiln_device *d, const kiln_problem *p,
-           uint32_t align, kiln_function **out)
-{
-    struct kn_buf why = { .c = c };
-    struct kn_config g;
-    struct kn_request r = { .problem = p, .config = &g, .chosen = true,
-                            .compile = true };
-    kiln_kernel *k;
-    kiln_status s;
-
-    KN_ENTER(c);
-    KN_TRY(choose(c, p, align, &g, &why));
-    r.why = why.s;
-    KN_TRY(kn_find_kernel(d->context, c, &r, &k));
-    s = kn_device_load(c, d, k, out);
-    kiln_release(k);
-    return s;
-}
-
 /* One call of kiln_run. */
 struct run {
     kiln_device *d;
@@ -252,6 +218,41 @@ struct run {
     struct class class;
     uint32_t align;
 };
+
+/* The configuration for the largest M of the class, with the domain of the
+ * addresses at hand. */
+static kiln_status
+choose(struct kn_ctx *c, const struct run *r, struct kn_config *g,
+       struct kn_buf *why)
+{
+    kiln_problem largest = r->p;
+    struct kn_config first = { .split_k = r->class.divided ? 0 : 1 };
+
+    *g = first;
+    largest.m = r->class.problem.m;
+    KN_TRY(kn_choose(c, &largest, &first, NULL));
+    g->domain = kn_domain_of(&r->p, r->align, first.bk);
+    return kn_choose(c, &largest, g, why);
+}
+
+static kiln_status
+prepare_in(struct kn_ctx *c, const struct run *r, kiln_function **out)
+{
+    struct kn_buf why = { .c = c };
+    struct kn_config g;
+    struct kn_request q = { .problem = &r->p, .config = &g, .chosen = true,
+                            .compile = true };
+    kiln_kernel *k;
+    kiln_status s;
+
+    KN_ENTER(c);
+    KN_TRY(choose(c, r, &g, &why));
+    q.why = why.s;
+    KN_TRY(kn_find_kernel(r->d->context, c, &q, &k));
+    s = kn_device_load(c, r->d, k, out);
+    kiln_release(k);
+    return s;
+}
 
 static kiln_status
 take(struct kn_ctx *c, const kiln_problem *given, const kiln_arguments *args,
@@ -262,6 +263,7 @@ take(struct kn_ctx *c, const kiln_problem *given, const kiln_arguments *args,
                                                        : sizeof r->args);
     r->align = kn_arguments_align(&r->args);
     classify(&r->p, r->align, &r->class);
+    r->class.divided = r->args.workspace_bytes != 0;
     return KILN_OK;
 }
 
@@ -272,8 +274,27 @@ prepare(struct kn_ctx *c, const struct run *r, kiln_function **f)
     *f = find(r->d->dispatch, &r->class);
     if (*f)
         return KILN_OK;
-    KN_TRY(prepare_in(c, r->d, &r->p, r->align, f));
+    KN_TRY(prepare_in(c, r, f));
     return remember(c, r->d->dispatch, &r->class, f);
+}
+
+/* The same, undivided if the workspace is too small for the largest M of the
+ * class: what is launched depends on the class, not on the M at hand. */
+static kiln_status
+prepare_within(struct kn_ctx *c, struct run *r, kiln_function **f)
+{
+    kiln_problem largest = r->p;
+    kiln_plan plan;
+
+    KN_TRY(prepare(c, r, f));
+    if ((*f)->kernel->config.split_k < 2)
+        return KILN_OK;
+    largest.m = r->class.problem.m;
+    KN_TRY(kn_launch_plan(c, (*f)->kernel, &largest, &plan));
+    if (plan.workspace <= r->args.workspace_bytes)
+        return KILN_OK;
+    r->class.divided = false;
+    return prepare(c, r, f);
 }
 
 static kiln_status
@@ -300,7 +321,7 @@ run(struct kn_ctx *c, kiln_device *d, const kiln_problem *given,
     KN_TRY(take(c, given, args, &r));
     if (r.args.used)
         *r.args.used = NULL;
-    KN_TRY(prepare(c, &r, &f));
+    KN_TRY(prepare_within(c, &r, &f));
     if (r.args.flags & KILN_TUNE)
         KN_TRY(tune(c, &r, &f));
     if (r.args.used) {

@@ -19,6 +19,7 @@ struct kn_sim;
 struct kn_sim_code;
 struct kn_sim_launch;
 struct kn_sim_result;
+struct kn_time_shares;
 
 struct kn_simulator {
     const char *generator;
@@ -38,6 +39,9 @@ struct kn_simulator {
     void (*unload)(struct kn_sim *s, struct kn_sim_code *code);
     kiln_status (*run)(struct kn_sim *s, const struct kn_sim_launch *l,
                        struct kn_sim_result *r);
+    kiln_status (*time)(struct kn_ctx *c, struct kn_sim *s,
+                        const struct kn_sim_launch *l,
+                        const struct kn_time_shares *shares, double *us);
 };
 const struct kn_simulator *kiln_sim_interface(void);
 

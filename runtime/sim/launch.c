@@ -75,6 +75,19 @@ kn_sim_load(struct kn_sim *s, const char *name, const void *bytes,
     return KILN_OK;
 }
 
+kiln_status
+kn_sim_adopt(struct kn_sim *shadow, const struct kn_sim_code *code,
+             struct kn_sim_code **out)
+{
+    size_t n = code->object.nkernels ? code->object.nkernels : 1;
+
+    KN_ENTER(shadow->c);
+    *out = KN_NEW(shadow->c, struct kn_sim_code, 1);
+    **out = *code;
+    (*out)->cache = KN_NEW(shadow->c, struct kn_kernel_cache, n);
+    return KILN_OK;
+}
+
 void
 kn_sim_unload(struct kn_sim *s, struct kn_sim_code *code)
 {

@@ -550,3 +550,39 @@ kn_sim_find_unwritten(struct kn_sim *s, uint64_t addr, const char *name,
                  first - addr);
     return n;
 }
+
+/* ---- shadows ------------------------------------------------------------ */
+
+/* What the page at `offset` of the original holds; its lack of a value, where
+ * nobody gave it one, is not kept. */
+static void
+fill_as(void *user, uint64_t offset, void *dst, size_t size)
+{
+    struct kn_block *b = user;
+    struct kn_page *p = known_page(b, (size_t)(offset >> KN_PAGE_SHIFT));
+
+    if (p)
+        memcpy(dst, p->data + offset % KN_PAGE_SIZE, size);
+    else if (b->fill)
+        b->fill(b->user, offset, dst, size);
+    else
+        memset(dst, 0, size);
+}
+
+kiln_status
+kn_sim_shadow(struct kn_ctx *c, struct kn_sim *s, struct kn_sim **out)
+{
+    kiln_status st = kn_sim_open(c, s->target, out);
+    uint64_t addr;
+
+    if (st)
+        return st;
+    for (size_t i = 0; !st && i < s->nblocks; i++) {
+        (*out)->next = s->block[i]->addr;
+        st = kn_block_add(*out, s->block[i]->size, s->block[i]->flags, fill_as,
+                          s->block[i], &addr);
+    }
+    if (st)
+        kn_sim_close(*out);
+    return st;
+}

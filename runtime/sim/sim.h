@@ -39,6 +39,10 @@ void kn_sim_zeros(void *user, uint64_t offset, void *dst, size_t size);
 kiln_status kn_sim_open(struct kn_ctx *c, kiln_target target,
                         struct kn_sim **out);
 void kn_sim_close(struct kn_sim *s);
+/* A device with the memory of `s` as it is, at the same addresses: launches
+ * there leave `s` alone. `s` must stay and be idle until it is closed. */
+kiln_status kn_sim_shadow(struct kn_ctx *c, struct kn_sim *s,
+                          struct kn_sim **out);
 
 /* Device memory, lazily backed by pages, guard zones between allocations.
  * fill == NULL: reads of never-written bytes are uninitialised (poison).
@@ -57,6 +61,9 @@ uint64_t kn_sim_unwritten(struct kn_sim *s, uint64_t addr);
 kiln_status kn_sim_load(struct kn_sim *s, const char *name, const void *bytes,
                         size_t size, struct kn_sim_code **out);
 void kn_sim_unload(struct kn_sim *s, struct kn_sim_code *code);
+/* Code loaded on a device, for launches on its shadow, as long as that. */
+kiln_status kn_sim_adopt(struct kn_sim *shadow, const struct kn_sim_code *code,
+                         struct kn_sim_code **out);
 const struct kn_object *kn_sim_object(const struct kn_sim_code *code);
 
 /* Which workgroups run: all, or the listed linear ids. */

@@ -107,6 +107,18 @@ struct kn_time_query {
 kiln_status kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
                             struct kn_time_result *out);
 
+/* A split-K workspace, whose counters get what makes each of the workgroups of
+ * a tile the last to come, the longest way. */
+struct kn_time_shares {
+    uint64_t workspace;
+    uint32_t n;              /* of K; 0 or 1: undivided */
+};
+
+/* Microseconds the launch would take, on a shadow of `sim`. */
+kiln_status kn_time_launch(struct kn_ctx *c, struct kn_sim *sim,
+                           const struct kn_sim_launch *l,
+                           const struct kn_time_shares *shares, double *us);
+
 const char *kn_stall_name(enum kn_stall s);
 const char *kn_bound_name(enum kn_time_bound b);
 

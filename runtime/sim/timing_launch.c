@@ -444,3 +444,54 @@ kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
                    (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
     return KILN_OK;
 }
+
+static kiln_status
+fill_counters(struct kn_ctx *c, struct kn_sim *shadow,
+              const struct kn_time_shares *shares)
+{
+    enum { N = KILN_WORKSPACE_ZEROS / sizeof(uint32_t) };
+    uint32_t *last;
+
+    KN_ENTER(c);
+    last = KN_NEW(c, uint32_t, N);
+    for (uint32_t i = 0; i < N; i++)
+        last[i] = shares->n - 1;
+    return kn_sim_write(shadow, shares->workspace, last, N * sizeof *last);
+}
+
+static kiln_status
+time_on(struct kn_ctx *c, struct kn_sim *shadow, const struct kn_sim_launch *l,
+        double *us)
+{
+    struct kn_sim_launch own = *l;
+    struct kn_time_query q = { .sim = shadow, .launch = &own };
+    struct kn_time_result r;
+    struct kn_sim_code *code;
+
+    KN_TRY(kn_sim_adopt(shadow, l->code, &code));
+    own.code = code;
+    KN_ENTER(c);
+    KN_TRY(kn_time_predict(c, &q, &r));
+    *us = r.us;
+    return KILN_OK;
+}
+
+kiln_status
+kn_time_launch(struct kn_ctx *c, struct kn_sim *sim,
+               const struct kn_sim_launch *l,
+               const struct kn_time_shares *shares, double *us)
+{
+    struct kn_sim *shadow;
+    jmp_buf *oom = c->oom;
+    kiln_status s = kn_sim_shadow(c, sim, &shadow);
+
+    if (s)
+        return s;
+    if (shares->n > 1)
+        s = fill_counters(c, shadow, shares);
+    if (!s)
+        s = time_on(c, shadow, l, us);
+    kn_sim_close(shadow);
+    c->oom = oom;
+    return s;
+}

@@ -113,6 +113,49 @@ alignment_is_part_of_the_class(void **state)
     drop_operands(&o);
 }
 
+/* K is divided where a workspace says it may be, for the class; one that is
+ * too small for the class's largest M is as good as none. */
+static void
+divides_k_with_a_workspace(void **state)
+{
+    static const char zeros[KILN_WORKSPACE_ZEROS];
+    kiln_problem p = small_problem(20, 256, 2048);
+    kiln_kernel_info info = { .size = sizeof info };
+    kiln_kernel *k;
+    struct operands o;
+    kiln_plan plan;
+    kiln_error e;
+
+    (void)state;
+    make_operands(&o, t.d, &p);
+    o.args.workspace_bytes = UINT64_MAX;
+    o.args.flags = KILN_PREPARE;
+    o.args.used = &k;
+    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    kiln_get_kernel(k, &info);
+    assert_null(strstr(info.config, "split-k=1 "));
+    p.m = 32;                /* the largest of the class */
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    p.m = 20;
+    kiln_release(k);
+    o.args.flags = 0;
+    o.args.workspace_bytes = plan.workspace;
+    assert_ok(kiln_malloc(t.d, plan.workspace, &o.args.workspace, &e), &e);
+    assert_ok(kiln_upload(t.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
+    for (int small = 0; small < 2; small++) {
+        o.args.workspace_bytes -= (uint64_t)small;
+        clear_output(&o);
+        assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+        check_output(&o);
+        kiln_get_kernel(k, &info);
+        assert_int_equal(strstr(info.config, "split-k=1 ") != NULL, small);
+        kiln_release(k);
+    }
+    assert_int_equal(nlines, 2);
+    assert_ok(kiln_free(t.d, o.args.workspace, &e), &e);
+    drop_operands(&o);
+}
+
 /* An error of one call is that call's: the next one runs. */
 static void
 errors_do_not_stick(void **state)
@@ -218,6 +261,7 @@ main(void)
         CASE(one_kernel_a_bucket),
         CASE(first_m_decides_nothing),
         CASE(alignment_is_part_of_the_class),
+        CASE(divides_k_with_a_workspace),
         CASE(errors_do_not_stick),
         CASE(the_choice_is_explained),
         CASE(tuning_file_decides),
