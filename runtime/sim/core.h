@@ -50,6 +50,7 @@ struct kn_sim {
     struct kn_block **block; /* by ascending address */
     size_t nblocks, cap;
     uint64_t next;           /* first address never handed out */
+    struct kn_group_store *idle; /* of earlier launches, all of one shape */
 };
 
 /* Caches of one host thread. */
@@ -360,7 +361,8 @@ void kn_hazard_record(struct kn_wave *w, const struct kn_inst *i,
 
 /* Storage of one workgroup, sized for a launch, reused by one host thread. */
 struct kn_group_store {
-    uint32_t nwaves;
+    struct kn_group_store *next; /* idle */
+    uint32_t nwaves, lds_size, scratch_size;
     struct kn_wave *wave;
     uint32_t (*v)[KN_LANES];
     uint8_t *lds, *scratch;
@@ -369,8 +371,10 @@ struct kn_group_store {
     struct kn_lds_shadow shadow;
     bool failed;
 };
-struct kn_group_store *kn_store_new(struct kn_run *r);
-void kn_store_free(struct kn_group_store *s);
+/* Takes an idle store of the launch's shape or makes one; NULL: no memory. */
+struct kn_group_store *kn_store_take(struct kn_run *r);
+void kn_store_put(struct kn_sim *sim, struct kn_group_store *s);
+void kn_store_free_idle(struct kn_sim *sim);
 /* Runs all waves of g to their end. */
 void kn_group_run(struct kn_group *g);
 

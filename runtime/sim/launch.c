@@ -167,7 +167,7 @@ work(void *user)
 static bool
 open_worker(struct kn_worker *k, struct kn_run *r, struct kn_findings *f)
 {
-    struct kn_group_store *s = kn_store_new(r);
+    struct kn_group_store *s = kn_store_take(r);
     struct kn_group *g = &k->group;
 
     if (!s)
@@ -262,10 +262,10 @@ run_team(struct team *t)
 }
 
 static void
-close_team(struct team *t)
+close_team(struct kn_sim *s, struct team *t)
 {
     for (unsigned k = 0; t->worker && k < t->n; k++)
-        kn_store_free(t->worker[k].store);
+        kn_store_put(s, t->worker[k].store);
     for (unsigned k = 0; t->findings && k < t->n; k++)
         kn_findings_free(&t->findings[k]);
     free(t->worker);
@@ -360,7 +360,7 @@ launch(struct kn_run *r, struct kn_sim_result *out)
         run_team(&t);
         s = collect(r, &t, out);
     }
-    close_team(&t);
+    close_team(r->sim, &t);
     clock_gettime(CLOCK_MONOTONIC, &b);
     out->seconds = (double)(b.tv_sec - a.tv_sec) +
                    (double)(b.tv_nsec - a.tv_nsec) * 1e-9;

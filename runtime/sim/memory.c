@@ -187,6 +187,7 @@ kn_sim_close(struct kn_sim *s)
     for (size_t i = 0; i < s->nblocks; i++)
         free_block(s, s->block[i]);
     host_free(s, s->block, s->cap * sizeof *s->block);
+    kn_store_free_idle(s);
     s->block = NULL;
     s->nblocks = s->cap = 0;
 }

@@ -342,41 +342,8 @@ new_shadow(struct kn_run *r, struct kn_group_store *s)
     h->op = zeroed(s, KN_LDS_OPS, sizeof *h->op);
 }
 
-struct kn_group_store *
-kn_store_new(struct kn_run *r)
-{
-    struct kn_group_store *s = calloc(1, sizeof *s);
-    size_t scratch = (size_t)KN_LANES * r->scratch_size;
-
-    if (!s)
-        return NULL;
-    s->nwaves = r->nwaves;
-    s->wave = zeroed(s, r->nwaves, sizeof *s->wave);
-    s->lds = zeroed(s, r->lds_size + 16, 1);
-    s->scratch = zeroed(s, r->nwaves, 2 * scratch);
-    s->async = zeroed(s, r->nwaves, sizeof *s->async);
-    s->hazard = zeroed(s, r->nwaves, sizeof *s->hazard);
-    s->v = aligned_alloc(64, (size_t)r->nwaves * KN_NVREG * sizeof *s->v);
-    s->failed |= !s->v;
-    new_shadow(r, s);
-    if (s->failed) {
-        kn_store_free(s);
-        return NULL;
-    }
-    for (uint32_t k = 0; k < r->nwaves; k++) {
-        struct kn_wave *w = &s->wave[k];
-
-        w->v = s->v + (size_t)k * KN_NVREG;
-        w->async = &s->async[k];
-        w->hazard = &s->hazard[k];
-        w->scratch = s->scratch + 2 * scratch * k;
-        w->scratch_init = w->scratch + scratch;
-    }
-    return s;
-}
-
-void
-kn_store_free(struct kn_group_store *s)
+static void
+store_free(struct kn_group_store *s)
 {
     if (!s)
         return;
@@ -393,4 +360,82 @@ kn_store_free(struct kn_group_store *s)
     free(s->shadow.read_inst);
     free(s->shadow.op);
     free(s);
+}
+
+static struct kn_group_store *
+store_new(struct kn_run *r)
+{
+    struct kn_group_store *s = calloc(1, sizeof *s);
+    size_t scratch = (size_t)KN_LANES * r->scratch_size;
+
+    if (!s)
+        return NULL;
+    s->nwaves = r->nwaves;
+    s->lds_size = r->lds_size;
+    s->scratch_size = r->scratch_size;
+    s->wave = zeroed(s, r->nwaves, sizeof *s->wave);
+    s->lds = zeroed(s, r->lds_size + 16, 1);
+    s->scratch = zeroed(s, r->nwaves, 2 * scratch);
+    s->async = zeroed(s, r->nwaves, sizeof *s->async);
+    s->hazard = zeroed(s, r->nwaves, sizeof *s->hazard);
+    s->v = aligned_alloc(64, (size_t)r->nwaves * KN_NVREG * sizeof *s->v);
+    s->failed |= !s->v;
+    new_shadow(r, s);
+    if (s->failed) {
+        store_free(s);
+        return NULL;
+    }
+    for (uint32_t k = 0; k < r->nwaves; k++) {
+        struct kn_wave *w = &s->wave[k];
+
+        w->v = s->v + (size_t)k * KN_NVREG;
+        w->async = &s->async[k];
+        w->hazard = &s->hazard[k];
+        w->scratch = s->scratch + 2 * scratch * k;
+        w->scratch_init = w->scratch + scratch;
+    }
+    return s;
+}
+
+/* Megabytes each, and their pages cost a short launch a tenth of its time. */
+enum { IDLE_STORES = 4 };
+
+struct kn_group_store *
+kn_store_take(struct kn_run *r)
+{
+    struct kn_group_store *s = r->sim->idle;
+
+    if (s && s->nwaves == r->nwaves && s->lds_size == r->lds_size &&
+        s->scratch_size == r->scratch_size) {
+        r->sim->idle = s->next;
+        return s;
+    }
+    kn_store_free_idle(r->sim);
+    return store_new(r);
+}
+
+void
+kn_store_put(struct kn_sim *sim, struct kn_group_store *s)
+{
+    unsigned n = 0;
+
+    for (struct kn_group_store *i = sim->idle; i; i = i->next)
+        n++;
+    if (!s || n == IDLE_STORES) {
+        store_free(s);
+        return;
+    }
+    s->next = sim->idle;
+    sim->idle = s;
+}
+
+void
+kn_store_free_idle(struct kn_sim *sim)
+{
+    while (sim->idle) {
+        struct kn_group_store *s = sim->idle;
+
+        sim->idle = s->next;
+        store_free(s);
+    }
 }
