@@ -59,6 +59,17 @@ FACTS = [
      "global_load_dword v0, v[2:3], off; v_mov_b32 v1, v0"),
     ("no lgkmcnt wait covers the LDS read into v0", 1, 4096,
      "ds_read_b32 v0, v1; s_waitcnt lgkmcnt(1); v_mov_b32 v1, v0"),
+    # a matrix instruction ahead of the end of the first LDS reads
+    # (rocm-libraries 11174), and a read carried into the next turn (3003)
+    ("no lgkmcnt wait covers the LDS read into v4", 1, 4096,
+     "ds_read_b64 v[4:5], v8; " + MFMA),
+    (None, 0, 4096, "ds_read_b64 v[4:5], v8; s_waitcnt lgkmcnt(0); " + MFMA),
+    ("no lgkmcnt wait covers the LDS read into v4", 1, 4096,
+     "v_mov_b32 v4, 0; v_mov_b32 v5, 0; s_nop 0; L: " + MFMA +
+     "; ds_read_b64 v[4:5], v8; s_cbranch_scc1 L; s_waitcnt lgkmcnt(0)"),
+    (None, 0, 4096,
+     "v_mov_b32 v4, 0; v_mov_b32 v5, 0; s_nop 0; L: " + MFMA +
+     "; ds_read_b64 v[4:5], v8; s_waitcnt lgkmcnt(0); s_cbranch_scc1 L"),
     ("no lgkmcnt(0) covers the scalar load into s4", 1, 0,
      "s_load_dword s4, s[0:1], 0; s_mov_b32 s5, s4"),
     ("an instruction is unknown", 2, 0, ".long 0xfffffff8"),
