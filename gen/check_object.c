@@ -132,20 +132,35 @@ kn_check_object(struct kn_tool *t, const char *path, const uint8_t *bytes,
     return end_report(t, &j, path, worst);
 }
 
-/* Code objects were proven when they were made; here the static checker goes
- * over the bytes again. */
+/* As of a code object with its certificate beside it. */
 static kiln_status
 check_entry(struct kn_tool *t, struct kn_json *j, const struct kn_bundle *b,
             uint32_t i, kiln_status *worst)
 {
-    static const struct certificate none = { 0 };
+    struct certificate cert = { 0 };
     const uint8_t *co;
+    const char *text;
     struct kn_object o;
     size_t size;
 
     KN_TRY(kn_bundle_code(t->c, b, i, &co, &size));
     KN_TRY(kn_object_read(t->c, "the bundle's code object", co, size, &o));
-    return check_kernels(t, j, &o, &none, worst);
+    KN_TRY(kn_bundle_certificate(t->c, b, i, &text, &cert.size));
+    cert.given = cert.size > 0;
+    cert.text = (uint8_t *)(uintptr_t)text;
+    return check_kernels(t, j, &o, &cert, worst);
+}
+
+static void
+report_certificates(struct kn_tool *t, struct kn_json *j,
+                    const struct kn_bundle *b)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < b->head.nentries; i++)
+        n += b->entry[i].cert_size > 0;
+    kn_putf(t->text, "          %u with a certificate, replayed below\n", n);
+    kn_json_uint(j, "certificates", n);
 }
 
 kiln_status
@@ -160,6 +175,7 @@ kn_check_bundle(struct kn_tool *t, const char *path)
     kn_putf(t->text, "bundle    %u kernels, digests of index and code agree\n",
             b->head.nentries);
     kn_json_open(&j, NULL, '{');
+    report_certificates(t, &j, b);
     kn_json_open(&j, "kernels", '[');
     for (uint32_t i = 0; i < b->head.nentries && !s; i++)
         s = check_entry(t, &j, b, i, &worst);

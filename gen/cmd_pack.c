@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../emit/cert.h"
 #include "../runtime/api/bundle.h"
 #include "../runtime/api/cache.h"
 #include "../runtime/file.h"
@@ -22,6 +23,7 @@ struct job {
     struct kn_ctx c;         /* of co */
     const uint8_t *co;
     size_t size;
+    const char *certificate;
     bool cached;
     kiln_status status;
 };
@@ -150,7 +152,8 @@ static void
 save(struct pack *k, struct job *j)
 {
     if (!k->dir ||
-        !kn_cache_write(&j->c, k->dir, &j->key, j->co, j->size))
+        (!kn_cache_write(&j->c, k->dir, &j->key, j->co, j->size) &&
+         !kn_cache_write_certificate(&j->c, k->dir, &j->key, j->certificate)))
         return;
     pthread_mutex_lock(&k->lock);
     k->no_cache = true;
@@ -158,23 +161,63 @@ save(struct pack *k, struct job *j)
     memset(&j->c.err, 0, sizeof j->c.err);
 }
 
+/* `kilnc check` on an entry of the cache: its certificate is of these bytes,
+ * and the checker finds nothing. */
+static kiln_status
+check_cached(struct kn_ctx *c, const struct kn_cached *e, const char *text)
+{
+    const struct kn_object_kernel *kernel;
+    struct kn_check_result r;
+    struct kn_program p;
+    struct kn_object o;
+    struct kn_slots slots;
+
+    KN_TRY(kn_object_read(c, "the cache's", e->co, e->size, &o));
+    KN_TRY(kn_object_kernel(c, &o, NULL, &kernel));
+    KN_TRY(kn_decode(c, &o, kernel, true, &p));
+    KN_TRY(kn_cert_read(c, text, strlen(text), &p, &slots));
+    KN_TRY(kn_check_program(c, &p, &slots, &r));
+    return r.nfindings || r.undecided ? KILN_FINDING : KILN_OK;
+}
+
+/* What fails the check, or has no certificate, is made again. */
+static kiln_status
+take_cached(struct pack *k, struct job *j)
+{
+    struct kn_cached e = { 0 };
+    const char *text = NULL;
+
+    if (!k->dir)
+        return KILN_OK;
+    KN_TRY(kn_cache_read(&j->c, k->dir, &j->key, &e));
+    if (e.co)
+        KN_TRY(kn_cache_read_certificate(&j->c, k->dir, &j->key, &text));
+    if (!text)
+        return KILN_OK;
+    if (check_cached(&j->c, &e, text)) {
+        memset(&j->c.err, 0, sizeof j->c.err);
+        return KILN_OK;
+    }
+    j->cached = true;
+    j->co = e.co;
+    j->size = e.size;
+    j->certificate = text;
+    return KILN_OK;
+}
+
 static kiln_status
 make(struct pack *k, struct job *j)
 {
-    struct kn_cached e = { 0 };
     struct kn_generated g;
 
     KN_ENTER(&j->c);
-    if (k->dir)
-        KN_TRY(kn_cache_read(&j->c, k->dir, &j->key, &e));
-    j->cached = e.co != NULL;
-    j->co = e.co;
-    j->size = e.size;
+    KN_TRY(take_cached(k, j));
     if (j->cached)
         return KILN_OK;
     KN_TRY(kn_generate(&j->c, &j->p, &j->cfg, NULL, &g));
     j->co = g.co;
     j->size = g.size;
+    j->certificate = g.certificate;
     save(k, j);
     return KILN_OK;
 }
@@ -270,7 +313,8 @@ write_bundle(struct pack *k)
 
     for (size_t i = 0; i < k->njobs; i++)
         packed[i] = (struct kn_packed){ k->job[i].key, k->job[i].co,
-                                        k->job[i].size };
+                                        k->job[i].size,
+                                        k->job[i].certificate };
     KN_TRY(kn_bundle_make(c, packed, (uint32_t)k->njobs, &bytes, &size));
     KN_TRY(kn_file_write(c, o->s, bytes, size));
     report(k, &j, o->s, size);

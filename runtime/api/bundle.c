@@ -50,7 +50,8 @@ sound_entry(const struct kn_bundle *b, const struct kn_bundle_entry *e)
 
     return within(e->problem_at, e->problem_size, m) &&
            within(e->config_at, e->config_size, m) &&
-           within(e->co_at, e->co_size, b->size) && e->co_at % 16 == 0;
+           within(e->co_at, e->co_size, b->size) && e->co_at % 16 == 0 &&
+           within(e->cert_at, e->cert_size, b->size);
 }
 
 static const char *
@@ -203,6 +204,22 @@ kn_bundle_code(struct kn_ctx *c, const struct kn_bundle *b, uint32_t i,
     kn_sha256(*co, *size, digest);
     if (memcmp(digest, e->co_digest, sizeof digest) != 0)
         return kn_fail(c, KILN_IO, "a code object of the bundle is damaged "
+                       "(entry %u)", i);
+    return KILN_OK;
+}
+
+kiln_status
+kn_bundle_certificate(struct kn_ctx *c, const struct kn_bundle *b, uint32_t i,
+                      const char **text, size_t *size)
+{
+    const struct kn_bundle_entry *e = &b->entry[i];
+    uint8_t digest[KN_DIGEST];
+
+    *text = (const char *)b->map + e->cert_at;
+    *size = (size_t)e->cert_size;
+    kn_sha256(*text, *size, digest);
+    if (*size && memcmp(digest, e->cert_digest, sizeof digest) != 0)
+        return kn_fail(c, KILN_IO, "a certificate of the bundle is damaged "
                        "(entry %u)", i);
     return KILN_OK;
 }

@@ -2,9 +2,11 @@
  *
  * Little-endian. A header, the index (sorted by problem text, then by
  * configuration), the manifest (JSON, one object a kernel; the index points
- * at its texts), then the code objects at multiples of 4096. The header has
- * the digest of index and manifest, the index that of each code object:
- * checked when the bundle is opened and when a kernel is taken from it. */
+ * at its texts), the code objects at multiples of 4096, then their
+ * certificates, which `kilnc check` replays and a launch never reads. The
+ * header has the digest of index and manifest, the index those of each code
+ * object and certificate: checked when the bundle is opened and when one is
+ * taken from it. */
 #ifndef KN_BUNDLE_H
 #define KN_BUNDLE_H
 
@@ -28,6 +30,8 @@ struct kn_bundle_entry {
     uint64_t co_at, co_size;
     uint8_t co_digest[KN_DIGEST];
     uint8_t key[KN_DIGEST];
+    uint64_t cert_at, cert_size;          /* size 0: none */
+    uint8_t cert_digest[KN_DIGEST];
 };
 
 struct kn_bundle {
@@ -56,11 +60,17 @@ const char *kn_bundle_config(const struct kn_bundle *b, uint32_t i,
 kiln_status kn_bundle_code(struct kn_ctx *c, const struct kn_bundle *b,
                            uint32_t i, const uint8_t **co, size_t *size);
 
+/* Its certificate (emit/cert.h), not terminated; *size 0: it has none. */
+kiln_status kn_bundle_certificate(struct kn_ctx *c, const struct kn_bundle *b,
+                                  uint32_t i, const char **text,
+                                  size_t *size);
+
 /* One kernel to be packed; texts and bytes stay the caller's. */
 struct kn_packed {
     struct kn_key key;
     const uint8_t *co;
     size_t size;
+    const char *certificate; /* NULL: none */
 };
 
 /* The bytes of a bundle, the same for the same set in any order. Equal keys

@@ -58,6 +58,9 @@ describe_entry(struct kn_ctx *c, const struct kn_packed *k,
     e->config_size = (uint32_t)strlen(k->key.config);
     e->co_size = k->size;
     kn_sha256(k->co, k->size, e->co_digest);
+    e->cert_size = k->certificate ? strlen(k->certificate) : 0;
+    if (e->cert_size)
+        kn_sha256(k->certificate, (size_t)e->cert_size, e->cert_digest);
     memcpy(e->key, k->key.digest, sizeof e->key);
     return KILN_OK;
 }
@@ -97,13 +100,21 @@ kn_bundle_make(struct kn_ctx *c, const struct kn_packed *k, uint32_t n,
         e[i].co_at = round_up(at);
         at = e[i].co_at + e[i].co_size;
     }
+    for (uint32_t i = 0; i < m; i++) {
+        e[i].cert_at = at;
+        at += e[i].cert_size;
+    }
     h.file_size = at;
     *size = (size_t)at;
     *out = KN_NEW(c, uint8_t, *size);
     memcpy(*out + sizeof h, e, m * sizeof *e);
     memcpy(*out + h.manifest_at, text.s, text.n);
-    for (uint32_t i = 0; i < m; i++)
+    for (uint32_t i = 0; i < m; i++) {
         memcpy(*out + e[i].co_at, order[i]->co, order[i]->size);
+        if (e[i].cert_size)
+            memcpy(*out + e[i].cert_at, order[i]->certificate,
+                   (size_t)e[i].cert_size);
+    }
     kn_sha256(*out + sizeof h, m * sizeof *e + text.n, h.digest);
     memcpy(*out, &h, sizeof h);
     return KILN_OK;

@@ -134,3 +134,27 @@ kn_cache_write(struct kn_ctx *c, const char *dir, const struct kn_key *key,
     return kn_file_write(c, path_of(c, dir, key->hex, ".json"), text.s,
                          text.n);
 }
+
+kiln_status
+kn_cache_read_certificate(struct kn_ctx *c, const char *dir,
+                          const struct kn_key *key, const char **text)
+{
+    const char *path = path_of(c, dir, key->hex, ".cert");
+    uint8_t *bytes;
+    size_t n;
+
+    *text = NULL;
+    if (access(path, F_OK))
+        return KILN_OK;
+    if (!read_entry(c, path, &bytes, &n))
+        *text = kn_strndup(c, (const char *)bytes, n);
+    return KILN_OK;
+}
+
+kiln_status
+kn_cache_write_certificate(struct kn_ctx *c, const char *dir,
+                           const struct kn_key *key, const char *text)
+{
+    return kn_file_write(c, path_of(c, dir, key->hex, ".cert"), text,
+                         strlen(text));
+}

@@ -26,4 +26,13 @@ kiln_status kn_cache_write(struct kn_ctx *c, const char *dir,
                            const struct kn_key *key, const uint8_t *co,
                            size_t size);
 
+/* KEY.cert, the certificate of an entry, for those who pack: not part of it.
+ * Reading gives NULL where there is none. */
+kiln_status kn_cache_read_certificate(struct kn_ctx *c, const char *dir,
+                                      const struct kn_key *key,
+                                      const char **text);
+kiln_status kn_cache_write_certificate(struct kn_ctx *c, const char *dir,
+                                       const struct kn_key *key,
+                                       const char *text);
+
 #endif

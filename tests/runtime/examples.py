@@ -2,6 +2,8 @@
 
 usage: examples.py SOURCE BUILD
 """
+import glob
+import hashlib
 import os
 import shutil
 import struct
@@ -23,8 +25,8 @@ gemm,300,512,256,mxfp8,preshuffled
 """
 
 
-def path(name):
-    return os.path.join(SCRATCH, name)
+def path(*name):
+    return os.path.join(SCRATCH, *name)
 
 
 def example(name):
@@ -105,7 +107,8 @@ def pack_is_checked():
     """Every kernel of a bundle; a patched byte is found by its digest."""
     pack("lib.kpk", "--arch", "gfx942,gfx950")
     out = tap.must(KILNC, "check", path("lib.kpk"), env=ENV)
-    wrong = expect(out, "bundle    5 kernels, digests")
+    wrong = expect(out, "bundle    5 kernels, digests",
+                   "5 with a certificate")
     if wrong or out.count("clean") != 5:
         return wrong or out
     with open(path("lib.kpk"), "r+b") as f:
@@ -113,6 +116,41 @@ def pack_is_checked():
         f.write(b"\xff")
     out, status = tap.run(KILNC, "check", path("lib.kpk"), env=ENV)
     return expect(out, "damaged") if status == 2 else "exit %d" % status
+
+
+def without_waits(path_of_bundle):
+    """s_waitcnt of every kernel becomes s_nop, and all digests agree again."""
+    with open(path_of_bundle, "rb") as f:
+        b = bytearray(f.read())
+    head, size, n, _, manifest, length = struct.unpack_from("<4I2Q", b, 8)
+    for e in range(head, head + n * size, size):
+        at, code = struct.unpack_from("<2Q", b, e + 16)
+        for w in range(at, at + code - 3, 4):
+            if b[w + 2:w + 4] == b"\x8c\xbf":
+                b[w:w + 4] = b"\0\0\x80\xbf"
+        b[e + 32:e + 64] = hashlib.sha256(b[at:at + code]).digest()
+    b[head - 32:head] = hashlib.sha256(b[head:manifest + length]).digest()
+    with open(path_of_bundle, "wb") as f:
+        f.write(b)
+
+
+def pack_carries_certificates():
+    """What they claim is replayed: no wait goes missing unseen, in a bundle
+    or in an entry of the cache that is packed again."""
+    cold = dict(ENV, KILNC_CACHE_DIR=path("signed"))
+    pack("lib.kpk", "--arch", "gfx950", env=cold)
+    without_waits(path("lib.kpk"))
+    out, status = tap.run(KILNC, "check", path("lib.kpk"), env=ENV)
+    if status != 1 or out.count("FINDING") != 3:
+        return "exit %d\n%s" % (status, out)
+    certificates = sorted(glob.glob(path("signed", "*.cert")))
+    os.remove(certificates[0])
+    with open(certificates[1], "r+", encoding="ascii") as f:
+        text = f.read().replace('"wait": ', '"wait": 9', 1)
+        f.seek(0)
+        f.write(text)
+    out = pack("lib.kpk", "--arch", "gfx950", env=cold)
+    return expect(out, "2 generated, 1 from the cache")
 
 
 def pack_is_resumed_and_deterministic():
@@ -277,6 +315,7 @@ CASES = [
     example_03_refuses_a_damaged_bundle,
     pack_says_what_it_left_out,
     pack_is_checked,
+    pack_carries_certificates,
     pack_is_resumed_and_deterministic,
     pack_refuses_a_bad_list,
     example_04_a_kernel_in_tile_ir,

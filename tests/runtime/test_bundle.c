@@ -44,6 +44,7 @@ make(struct kn_ctx *c, struct kn_packed *k, uint32_t n, uint8_t **out,
         kn_make_key(c, &p, &t.k[i]->config, &k[i].key);
         k[i].co = t.k[i]->co;
         k[i].size = t.k[i]->co_size;
+        k[i].certificate = p.out == KILN_BF16 ? NULL : t.k[i]->hex;
     }
     return kn_bundle_make(c, k, n, out, size);
 }
@@ -242,7 +243,8 @@ damaged_code_is_refused(void **state)
 
     (void)state;
     memcpy(bytes, t.bytes, t.size);
-    bytes[t.size - 1] ^= 1;  /* of the last in order: bf16 < f32 */
+    /* of the last in order: bf16 < f32; two certificates follow */
+    bytes[t.size - 1 - 2 * (KN_HEX - 1)] ^= 1;
     p = problem_of(1);
     write_bytes(t.path, bytes, t.size);
     assert_ok(kiln_add_bundle(x, t.path, &e), &e);
@@ -265,6 +267,51 @@ another_generator_is_named(void **state)
     memcpy(bytes, &h, sizeof h);
     assert_int_equal(open_bytes(bytes, t.size, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "generator feedfeedfeedfeed"));
+}
+
+/* Reads the certificates of the bundle at t.path: KILN_OK, or of the first
+ * that is damaged. One of the kernels has none. */
+static kiln_status
+read_certificates(struct kn_ctx *c, unsigned *none)
+{
+    const struct kn_host host = { c->realloc, c->user };
+    struct kn_bundle *b = NULL;
+    kiln_status s;
+
+    KN_ENTER(c);
+    KN_TRY(kn_bundle_open(c, &host, t.path, &b));
+    s = KILN_OK;
+    for (uint32_t i = 0; i < b->head.nentries && !s; i++) {
+        char hex[KN_HEX];
+        const char *text;
+        size_t size;
+
+        s = kn_bundle_certificate(c, b, i, &text, &size);
+        kn_hex(b->entry[i].key, hex);
+        *none += !size;
+        if (!s && size)
+            assert_memory_equal(text, hex, KN_HEX - 1);
+    }
+    kn_bundle_release(b);
+    return s;
+}
+
+static void
+certificates_are_checked(void **state)
+{
+    struct kn_ctx c;
+    unsigned none = 0;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    write_bytes(t.path, t.bytes, t.size);
+    assert_int_equal(read_certificates(&c, &none), KILN_OK);
+    assert_int_equal(none, 1);
+    t.bytes[t.size - 1] ^= 1;
+    write_bytes(t.path, t.bytes, t.size);
+    assert_int_equal(read_certificates(&c, &none), KILN_IO);
+    t.bytes[t.size - 1] ^= 1;
+    kn_ctx_free(&c);
 }
 
 static void
@@ -291,6 +338,7 @@ main(void)
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(damaged_code_is_refused),
         cmocka_unit_test(another_generator_is_named),
+        cmocka_unit_test(certificates_are_checked),
         cmocka_unit_test(missing_file),
     };
 
