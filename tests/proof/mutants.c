@@ -215,6 +215,8 @@ count(struct bench *b, size_t at, enum mutation m, bool proven)
     } else if (m >= MUT_COPY && b->p.access[at].own) {
         t->value++;
         t->value_by[m]++;
+        if (t->other_value)
+            t->other_value(t->user, &b->g);
     } else if (t->survivor) {
         t->survivor(t->user, b->f, at, m);
     }

@@ -2,7 +2,8 @@
  * a fence or barrier less, a count one wider, one access to the next slot. A
  * read and the store that puts its bytes back (a clip) change slot together:
  * reading back another slot's bytes is a wrong value, not a wrong order. So is
- * an access to bytes of another slot that this wave alone writes and reads. */
+ * an access to bytes of another slot that this wave alone writes and reads
+ * (test_values.c: the check of the final bytes refuses it). */
 #ifndef MUTANTS_H
 #define MUTANTS_H
 
@@ -33,6 +34,7 @@ struct tally {
     unsigned value_by[MUT_KINDS];
     void (*survivor)(void *user, const struct kn_fn *f, size_t at,
                      enum mutation m);
+    void (*other_value)(void *user, const struct kn_fn *mutant);
     void *user;
 };
 
