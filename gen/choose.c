@@ -155,7 +155,8 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
     two.stages = g->stages ? g->stages : 2;
     if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
-        (mx && (g->domain.ktail || !kn_super(p, &two))) ||
+        (mx && (g->domain.ktail || !kn_super(p, &two) ||
+                (p->family == KILN_BATCHED && p->layout != KILN_NT))) ||
         g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
         registers(c, p, g) > register_limit(g))
         g->schedule = KN_SCHED_SIMPLE;
@@ -202,6 +203,51 @@ fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     g->stages = asked;
     return false;
 }
+
+static bool
+narrow_loads(const struct kn_config *g)
+{
+    return g->domain.align_a < 4 || g->domain.align_b < 4;
+}
+
+/* A small tile waits for memory and for its scales once a K tile, so it wants
+ * deeper ones: on gfx942 rows of 128 bytes (of 256 where the compute unit has
+ * nothing else to run), of MX types 256 elements (docs/timing.md). `open`:
+ * the domain follows the K of the tile. */
+static void
+deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
+       uint64_t workgroups)
+{
+    struct kn_shape s = kn_shape_of(p, g);
+    uint32_t bits = kn_elems[s.ta].bits, most = 0;
+    /* Of 6-bit types the next one spills (measured). */
+    bool six = bits == 6 || kn_elems[s.tb].bits == 6;
+
+    if (p->family == KILN_MOE || kn_dequant(p) || p->scale_layout ||
+        p->scale == KILN_SCALE_BLOCK128 || g->bm * g->bn > (six ? 128 * 64 : 128 * 128))
+        return;
+    if (p->scale == KILN_SCALE_MX32)
+        most = 256;
+    else if (p->target == KILN_GFX942)
+        most = (workgroups <= kn_targets[p->target].cus ? 256 : 128) * 8 / bits;
+    for (uint32_t bk = 2 * g->bk; bk <= most && p->k >= 4 * bk; bk *= 2) {
+        struct kn_config try = *g;
+
+        try.bk = bk;
+        if (open)
+            try.domain = kn_domain_of(p, 256, bk);
+        if ((p->scale == KILN_SCALE_MX32 && try.domain.ktail) ||
+            narrow_loads(&try) || !fit(c, p, &try) || try.stages < 2)
+            return;
+        g->bk = bk;
+        g->domain = try.domain;
+    }
+}
+
+/* What follows the choice of a tile. */
+struct openings {
+    bool bk, domain;
+};
 
 /* Tiles of the launch; ragged rows are taken as balanced. */
 static uint64_t
@@ -274,7 +320,8 @@ launch_cost(const kiln_problem *p, const struct tile *t)
 }
 
 static bool
-pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+          const struct openings *open)
 {
     bool moe = p->family == KILN_MOE, found = false;
     const struct tile *t = moe ? moe_tiles : tiles;
@@ -295,7 +342,11 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         if (moe && kn_quantises(p) && try.wm * try.wn < 2)
             continue;        /* LLVM drops the barriers of a single wave */
         if ((found && cost >= best && (!moe || cost <= 0 || cost > best)) ||
-            !shareable(&try) || !fit(c, p, &try))
+            !shareable(&try))
+            continue;
+        if (open->bk)
+            deepen(c, p, &try, open->domain, workgroups(p, t));
+        if (!fit(c, p, &try))
             continue;
         best = cost;
         found = true;
@@ -631,6 +682,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
 {
     bool given = g->bm != 0, decided;
+    struct openings open;
 
     if (p->stage == KILN_MOE_REDUCE) {
         struct kn_domain d = kn_domain_of(p, 256, 0);
@@ -656,6 +708,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         why = NULL;
     }
     decided = g->bm != 0;
+    open = (struct openings){ !g->bk, !g->domain.align_a };
     if (!g->bk) {
         g->bk = natural_bk(c, p);
         if (given && kn_dequant(p))
@@ -666,7 +719,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->domain = kn_domain_of(p, 256, g->bk);
     if (decided)
         KN_TRY(check_given(c, p, g));
-    else if (!pick_tile(c, p, g) && g->wm)
+    else if (!pick_tile(c, p, g, &open) && g->wm)
         return kn_fail(c, KILN_BAD_INPUT, "no tile of this family can be "
                        "shared by %ux%u waves", g->wm, g->wn);
     else if (!g->bm)
