@@ -50,8 +50,11 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     uint32_t threads = g->wm * g->wn * 64, stage = 24;
 
     if (g->schedule == KN_SCHED_INTERLEAVE) {
-        ra = ra / kn_shares(&a) * 2;
+        ra = ra / kn_shares(g, &a) * 2;
         rb *= kn_b_sets(p, g);
+    } else if (g->schedule == KN_SCHED_PINGPONG) {
+        ra /= kn_shares(g, &a);
+        rb *= a.ksteps;
     } else if (ra > 32) {
         ra /= 2;
     }
@@ -142,7 +145,20 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
                                                                      : 64;
 }
 
-/* Interleaving pays where a wave has enough matrix work to hide its LDS reads
+/* K of one matrix instruction. */
+static uint32_t
+step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk)
+{
+    struct kn_config one = { .bm = 32, .bn = 32, .bk = bk, .wm = 1, .wn = 1 };
+    struct kn_fn f = shape_of(c, p, &one);
+
+    return kn_fragment(&f, 'a').k;
+}
+
+/* Halves of the waves a barrier apart keep the matrix pipes busiest in 256x256
+ * tiles, but not where transposing reads of two K steps wait in a turn; MX
+ * factors and a persistent walk leave no registers for those. Interleaving
+ * pays where a wave has enough matrix work to hide its LDS reads
  * (docs/timing.md), if its registers allow; clipping a K tail takes more. */
 static void
 settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
@@ -152,11 +168,17 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     if (g->schedule != KN_SCHED_AUTO)
         return;
-    g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
     two.stages = g->stages ? g->stages : 2;
+    g->schedule = two.schedule = KN_SCHED_PINGPONG;
+    if (g->bm * g->bn == 256 * 256 &&
+        !(mx && (g->domain.ktail || (g->cus && p->layout != KILN_NT))) &&
+        (p->layout == KILN_NT || step_k(c, p, g->bk) == g->bk) &&
+        kn_loop_of(p, &two) && registers(c, p, &two) <= 256)
+        return;
+    g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
     if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
         (mx && (g->domain.ktail || !kn_super(p, &two) ||
-                (p->family == KILN_BATCHED && p->layout != KILN_NT))) ||
+                p->layout != KILN_NT)) ||
         g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
         registers(c, p, g) > register_limit(g))
         g->schedule = KN_SCHED_SIMPLE;
@@ -386,16 +408,6 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                        registers(c, p, g), register_limit(g), g->stages, lds_bytes(c, p, g),
                        kn_targets[p->target].lds);
     return KILN_OK;
-}
-
-/* K of one matrix instruction. */
-static uint32_t
-step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk)
-{
-    struct kn_config one = { .bm = 32, .bn = 32, .bk = bk, .wm = 1, .wn = 1 };
-    struct kn_fn f = shape_of(c, p, &one);
-
-    return kn_fragment(&f, 'a').k;
 }
 
 static kiln_status

@@ -310,15 +310,29 @@ static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
     [KN_SCHED_SIMPLE] = { { NULL, "loop_regs1", "loop_regs2" },
                           DIRECT("loop_direct") },
     [KN_SCHED_INTERLEAVE] = { { NULL }, DIRECT("loop_interleave") },
+    [KN_SCHED_PINGPONG] = { { NULL }, DIRECT("loop_pingpong") },
 #undef DIRECT
 };
+
+/* Each SIMD has a wave of each half if there are eight; four turns of a K tile
+ * of 128 bytes a row; copies in halves. */
+static bool
+pingpong(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->wm * g->wn == 8 && g->bm / g->wm >= 64 && g->bn / g->wn >= 64 &&
+           g->bk * kn_elems[payload(p->a)].bits == 1024 && g->stages == 2 &&
+           p->family != KILN_MOE &&
+           (p->scale != KILN_SCALE_MX32 || kn_super(p, g));
+}
 
 const char *
 kn_loop_of(const kiln_problem *p, const struct kn_config *g)
 {
     if (g->stages > KN_MAX_STAGES ||
-        (g->schedule == KN_SCHED_INTERLEAVE &&
+        (g->schedule != KN_SCHED_SIMPLE &&
          p->scale == KILN_SCALE_BLOCK128))
+        return NULL;
+    if (g->schedule == KN_SCHED_PINGPONG && !pingpong(p, g))
         return NULL;
     return loops[g->schedule][kn_direct(p, g)][g->stages];
 }
@@ -424,6 +438,8 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
         { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
         { "ahead", { "ahead_plain", "ahead_mx", "ahead_super", NULL } },
+        { "rations", { "", NULL, "rations_super", NULL } },
+        { "weights", { "weights_plain", NULL, "weights_super", NULL } },
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
                   "tail_scaledb" } },
     };
@@ -543,7 +559,9 @@ kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_super(const kiln_problem *p, const struct kn_config *g)
 {
-    if (p->scale != KILN_SCALE_MX32 || g->schedule != KN_SCHED_INTERLEAVE ||
+    if (p->scale != KILN_SCALE_MX32 ||
+        (g->schedule != KN_SCHED_INTERLEAVE &&
+         g->schedule != KN_SCHED_PINGPONG) ||
         g->stages != 2 || p->family == KILN_MOE || p->scale_layout ||
         g->domain.align_sa < 16 || g->domain.align_sb < 16 || g->bk > 256 ||
         kn_elems[payload(p->a)].bits == 6 || kn_elems[payload(p->b)].bits == 6)
@@ -552,8 +570,10 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
 }
 
 uint32_t
-kn_shares(const struct kn_frag *a)
+kn_shares(const struct kn_config *g, const struct kn_frag *a)
 {
+    if (g->schedule == KN_SCHED_PINGPONG)
+        return 4 / (a->ksteps < 4 ? a->ksteps : 4);
     return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
 }
 
@@ -563,17 +583,18 @@ loop_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
             const struct kn_frag *a, struct kn_params *q)
 {
     uint32_t super = kn_super(p, g);
-    bool interleave = g->schedule == KN_SCHED_INTERLEAVE;
-    uint32_t shares = kn_shares(a);
+    bool halves = g->schedule == KN_SCHED_PINGPONG;
+    bool shared = halves || g->schedule == KN_SCHED_INTERLEAVE;
+    uint32_t shares = kn_shares(g, a);
 
     kn_set_int(c, q, "SLOTS", g->stages);
     kn_set_int(c, q, "KSTEPS", a->ksteps);
-    kn_set_int(c, q, "PARTS", interleave ? shares
+    kn_set_int(c, q, "PARTS", shared ? shares
                             : a->count * a->bytes > 128 ? 2 : 1);
     /* B's fragments alternate, so an odd number of K steps takes two turns;
      * so do the slots of common scales. */
     kn_set_int(c, q, "STEPS", super ? 2 * super
-                            : g->stages * a->ksteps % 2 ? 2 * g->stages
+                            : !halves && g->stages * a->ksteps % 2 ? 2 * g->stages
                                                         : g->stages);
     kn_set_int(c, q, "SUPER", super);
     kn_set_int(c, q, "BSETS", kn_b_sets(p, g));

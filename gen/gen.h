@@ -22,8 +22,9 @@ struct kn_domain {
 };
 
 /* simple: read a K step's fragments, multiply, and again. interleave: the
- * fragments of the next share are read while this one is multiplied. gemv: no
- * matrix instructions (gemv.h). */
+ * fragments of the next share are read while this one is multiplied. pingpong:
+ * halves of eight waves a barrier apart, one multiplies while the other reads.
+ * gemv: no matrix instructions (gemv.h). */
 #define KN_SCHEDULES(X) \
     X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
     X(PINGPONG, "pingpong") X(GEMV, "gemv")

@@ -52,8 +52,8 @@ uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);
  * one's are used; where registers do not suffice, one. */
 uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
 
-/* Shares of A's fragments that one K step of schedule `interleave` is
- * multiplied in. */
-uint32_t kn_shares(const struct kn_frag *a);
+/* Shares of A's fragments that one K step is
+ * multiplied in: interleave and pingpong. */
+uint32_t kn_shares(const struct kn_config *g, const struct kn_frag *a);
 
 #endif

@@ -492,6 +492,36 @@ test_wgrad_of_few_groups_and_2880_columns(void **state)
     num_close(&k);
 }
 
+/* Halves of the waves a barrier apart: K of no tile, of one, of even and odd
+ * numbers of them, with a tail and without. */
+static void
+test_halves_of_every_length(void **state)
+{
+    static const struct {
+        kiln_type type;
+        uint32_t bk, step;
+    } kinds[] = { { KILN_BF16, 64, 56 }, { KILN_FP8, 128, 112 },
+                  { KILN_MXFP8, 128, 512 }, { KILN_MXFP4, 256, 512 } };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < 4 && f->target == KILN_GFX950; i++) {
+        kiln_problem p = problem(state, KILN_GEMM, kinds[i].type, KILN_NT);
+        struct kn_config g = { .bm = 256, .bn = 256, .bk = kinds[i].bk,
+                               .schedule = KN_SCHED_PINGPONG,
+                               .domain = { 16, 16, 16, 16, 4, i < 2 } };
+        struct num_kernel k;
+
+        open_kernel(state, &k, &p, &g);
+        for (int64_t n = 0; n <= 5; n++) {
+            struct num_job j = sized(200, 280, n * kinds[i].step);
+
+            if (n || i < 2)
+                expect_right(&k, &j);
+        }
+        num_close(&k);
+    }
+}
+
 /* Rows and columns beyond 2^32 bytes of each operand. */
 static void
 test_operands_beyond_4_gb(void **state)
@@ -814,6 +844,7 @@ main(int argc, char **argv)
         TEST(test_one_kernel_serves_every_m),
         TEST(test_nan_beyond_k_is_not_multiplied),
         TEST(test_wgrad_of_few_groups_and_2880_columns),
+        TEST(test_halves_of_every_length),
         TEST(test_operands_beyond_4_gb),
         TEST(test_output_beyond_4_gb),
         TEST(test_beta_rounds_once),
