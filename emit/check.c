@@ -599,6 +599,21 @@ undecided(struct kn_check_result *out, const char *why)
     snprintf(out->why, sizeof out->why, "%s", why);
 }
 
+/* Code that is not there is not known to be right. */
+static bool
+runs_past_the_end(const struct checker *k)
+{
+    for (uint32_t b = 0; b < k->g.nblocks; b++) {
+        const struct kn_block *x = &k->g.blocks[b];
+        const struct kn_inst *i = &k->p->inst[x->end - 1];
+
+        if (x->reached && i->next < 0 &&
+            !(kn_isa[i->op].flags & (KN_IF_END | KN_IF_JUMP)))
+            return true;
+    }
+    return false;
+}
+
 kiln_status
 kn_check_program(struct kn_ctx *c, const struct kn_program *p,
                  const struct kn_slots *slots, struct kn_check_result *out)
@@ -614,6 +629,8 @@ kn_check_program(struct kn_ctx *c, const struct kn_program *p,
     if (k.g.irreducible || k.g.indirect)
         undecided(out, "a jump's target is not known, or a cycle has two "
                        "entries");
+    if (runs_past_the_end(&k))
+        undecided(out, "the code ends without s_endpgm");
     k.in = KN_NEW(c, struct state, k.g.nblocks);
     for (uint32_t b = 0; b < k.g.nblocks; b++)
         init_state(&k, &k.in[b]);

@@ -73,6 +73,7 @@ FACTS = [
     ("no lgkmcnt(0) covers the scalar load into s4", 1, 0,
      "s_load_dword s4, s[0:1], 0; s_mov_b32 s5, s4"),
     ("an instruction is unknown", 2, 0, ".long 0xfffffff8"),
+    ("the code ends without s_endpgm", 2, 0, "s_nop 0; s_nop 0; CUT: s_nop 0"),
     ("a jump's target is not known", 2, 0, "s_setpc_b64 s[4:5]"),
 ]
 
@@ -89,7 +90,7 @@ k:
 """ + "\n".join(body.split("; ")) + f"""
     s_endpgm
 .Lend:
-    .size k, .Lend-k
+    .size k, {"CUT" if "CUT:" in body else ".Lend"}-k
     .section .rodata,"a"
     .p2align 6
     .amdhsa_kernel k
