@@ -1,7 +1,6 @@
 /* build.c - the tables of the IR and the functions that append to a kernel. */
 #include "ir.h"
 
-#include <pthread.h>
 #include <string.h>
 
 const struct kn_elem_info kn_elems[KN_NELEM] = {
@@ -43,52 +42,35 @@ static const struct {
 #undef OP
 };
 
-static uint32_t
-attr_set(const char *names)
-{
-    uint32_t set = 0;
-
-    while (*names) {
-        size_t n = strcspn(names, " ");
-
-        for (int a = 0; a < KN_NATTR; a++)
-            if (strlen(kn_attrs[a].text) == n &&
-                !strncmp(kn_attrs[a].text, names, n))
-                set |= 1u << a;
-        names += n + (names[n] == ' ');
-    }
-    return set;
-}
-
-/* Derived once: every pass and the parser ask for every operation. */
-static struct kn_op_info op_infos[KN_NOP];
-
-static void
-derive_op_infos(void)
-{
-    for (int op = 0; op < KN_NOP; op++) {
-        struct kn_op_info *i = &op_infos[op];
-        const char *opt;
-
-        *i = (struct kn_op_info){ op_rows[op].text, op_rows[op].args,
-                                  op_rows[op].attrs, op_rows[op].level,
-                                  op_rows[op].kind, op_rows[op].dst, 0, 0, 0 };
-        if (!i->text)
-            continue;
-        opt = strchr(i->args, '?');
-        i->nargs = (uint8_t)(strlen(i->args) - (opt ? 1 : 0));
-        i->nopt = (uint8_t)(opt ? strlen(opt + 1) : 0);
-        i->attrset = attr_set(i->attrs);
-    }
-}
-
 struct kn_op_info
 kn_op_info(enum kn_op op)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct kn_op_info i = { op_rows[op].text, op_rows[op].args,
+                            op_rows[op].attrs, op_rows[op].level,
+                            op_rows[op].kind, op_rows[op].dst, 0, 0 };
+    const char *opt = i.args ? strchr(i.args, '?') : NULL;
 
-    pthread_once(&once, derive_op_infos);
-    return op_infos[op];
+    if (!i.text)
+        return i;
+    i.nargs = (uint8_t)(strlen(i.args) - (opt ? 1 : 0));
+    i.nopt = (uint8_t)(opt ? strlen(opt + 1) : 0);
+    return i;
+}
+
+bool
+kn_op_takes(enum kn_op op, enum kn_attr attr)
+{
+    const char *name = kn_attrs[attr].text, *at = op_rows[op].attrs;
+    size_t n = strlen(name);
+
+    for (; at && *at; at += *at == ' ') {
+        size_t word = strcspn(at, " ");
+
+        if (word == n && !memcmp(at, name, n))
+            return true;
+        at += word;
+    }
+    return false;
 }
 
 struct kn_fn *

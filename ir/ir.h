@@ -57,10 +57,10 @@ struct kn_op_info {
     uint8_t level, kind;
     char dst;
     uint8_t nargs, nopt;     /* operands in all, and how many may be absent */
-    uint32_t attrset;        /* bit per enum kn_attr */
 };
-/* Facts of an operation, from ops.def; attrset and counts are derived. */
+/* Facts of an operation, from ops.def; the counts are derived. */
 struct kn_op_info kn_op_info(enum kn_op op);
+bool kn_op_takes(enum kn_op op, enum kn_attr attr);
 
 struct kn_attr_info {
     const char *text;

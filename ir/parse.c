@@ -256,13 +256,12 @@ parse_operand(struct parser *p, kn_ref *r)
 static kiln_status
 parse_attr(struct parser *p, struct kn_ins *i, const char *name)
 {
-    uint32_t set = kn_op_info(i->op).attrset;
     int64_t v = 0;
     int a = 0;
 
     while (a < KN_NATTR && strcmp(kn_attrs[a].text, name))
         a++;
-    if (a == KN_NATTR || !(set >> a & 1))
+    if (a == KN_NATTR || !kn_op_takes(i->op, a))
         return FAIL(p, "%s has no attribute '%s'", kn_op_info(i->op).text,
                     name);
     if (kn_attrs[a].kind == KN_TYPE)

@@ -61,10 +61,8 @@ print_ref(struct printer *p, kn_ref r)
 static void
 print_attrs(struct printer *p, const struct kn_ins *i)
 {
-    uint32_t set = kn_op_info(i->op).attrset;
-
     for (int a = 0; a < KN_NATTR; a++) {
-        if (!(set >> a & 1) || i->attr[a] == kn_attrs[a].def)
+        if (i->attr[a] == kn_attrs[a].def || !kn_op_takes(i->op, a))
             continue;
         kn_putf(p->out, " %s=", kn_attrs[a].text);
         if (kn_attrs[a].kind == KN_TYPE)
