@@ -2,186 +2,15 @@
  * of, and, on the operands of one problem, what they compute and how long
  * the timing model gives them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "../emit/isa/diff.h"
 #include "../runtime/file.h"
-#include "../runtime/sim/timing.h"
 #include "facts.h"
 #include "html.h"
 #include "info.h"
-#include "launchfile.h"
-#include "progress.h"
+#include "parity.h"
 #include "report.h"
-
-struct side {
-    struct kn_subject s;
-    const char *launch_file; /* NULL: a kiln kernel's own arguments */
-    struct kn_sim *sim;
-    struct kn_operands_set ops;
-    struct kn_launch_text l;
-    struct kn_sim_result result;
-    struct kn_time_result time;
-    bool timed;
-    uint8_t *out;            /* the output operand after the launch */
-};
-
-struct parity {
-    struct kn_tool *t;
-    struct kn_ctx *c;
-    kiln_problem p;
-    struct side side[2];
-    bool run;
-    uint64_t bytes, differing, first; /* of the output */
-    struct kn_diff d;
-};
-
-/* ---- execution ---------------------------------------------------------- */
-
-static bool
-takes_our_arguments(const struct side *x)
-{
-    return !strncmp(x->s.k->name, "kiln_", 5);
-}
-
-static kiln_status
-plan_own(struct parity *q, struct side *x)
-{
-    const struct kn_operand *o = x->ops.o;
-    struct kn_operands addr = {
-        .a = o[KN_OPND_A].addr,   .b = o[KN_OPND_B].addr,
-        .c = o[KN_OPND_C].addr,   .sa = o[KN_OPND_SA].addr,
-        .sb = o[KN_OPND_SB].addr, .bias = o[KN_OPND_BIAS].addr,
-    };
-    struct kn_config cfg = x->s.config;
-    struct kn_plan plan;
-
-    if (!takes_our_arguments(x))
-        return kn_fail(q->c, KILN_BAD_INPUT, "'%s' is no kernel of kiln: say "
-                       "how to launch it with --launch-%s FILE", x->s.name,
-                       x == q->side ? "a" : "b");
-    if (!x->s.made) {
-        KN_TRY(kn_config_parse(q->c, q->t->cli->config, &cfg));
-        KN_TRY(kn_choose(q->c, &q->p, &cfg, NULL));
-    }
-    if (cfg.split_k > 1)
-        return kn_fail(q->c, KILN_UNSUPPORTED,
-                       "'parity' does not execute split-K kernels");
-    KN_TRY(kn_plan_launch(q->c, &q->p, &cfg, &addr, &plan));
-    memcpy(x->l.grid, plan.grid, sizeof plan.grid);
-    memcpy(x->l.block, plan.block, sizeof plan.block);
-    x->l.size = plan.kernarg_size;
-    memcpy(x->l.kernarg, plan.kernarg, plan.kernarg_size);
-    return KILN_OK;
-}
-
-static kiln_status
-prepare(struct parity *q, struct side *x, struct kn_sim_launch *l)
-{
-    struct kn_sim_code *code;
-
-    KN_TRY(x->launch_file ? kn_launch_read(q->c, x->launch_file, &q->p,
-                                           &x->ops, &x->l)
-                          : plan_own(q, x));
-    KN_TRY(kn_sim_load(x->sim, x->s.name, x->s.bytes, x->s.size, &code));
-    *l = (struct kn_sim_launch){ .code = code, .kernel = x->s.k->name,
-                                 .kernarg = x->l.kernarg,
-                                 .kernarg_size = x->l.size,
-                                 .dynamic_lds = x->l.lds,
-                                 .select = { .all = true } };
-    memcpy(l->grid, x->l.grid, sizeof l->grid);
-    memcpy(l->block, x->l.block, sizeof l->block);
-    return KILN_OK;
-}
-
-static kiln_status
-execute_on(struct parity *q, struct side *x)
-{
-    const struct kn_operand *out = &x->ops.o[KN_OPND_C];
-    struct kn_sim_launch l;
-
-    KN_TRY(kn_operands_alloc(x->sim, &q->p, &x->ops));
-    KN_TRY(prepare(q, x, &l));
-    kn_progress_stage(q->t->progress, "simulating workgroups");
-    KN_TRY(kn_sim_run(x->sim, &l, &x->result));
-    x->out = KN_NEW(q->c, uint8_t, out->size + 1);
-    return kn_sim_read(x->sim, out->addr, x->out, out->size);
-}
-
-static kiln_status
-predict_on(struct parity *q, struct side *x)
-{
-    struct kn_sim_launch l;
-    struct kn_time_query query = {
-        .sim = x->sim, .launch = &l,
-        .flops = 2.0 * (double)q->p.m * (double)q->p.n * (double)q->p.k *
-                 (double)(q->p.batch > 1 ? q->p.batch : 1) };
-
-    KN_TRY(kn_operands_alloc(x->sim, &q->p, &x->ops));
-    KN_TRY(prepare(q, x, &l));
-    kn_progress_stage(q->t->progress, "predicting");
-    KN_TRY(kn_time_predict(q->c, &query, &x->time));
-    x->timed = true;
-    return KILN_OK;
-}
-
-static kiln_status
-on_device(struct parity *q, struct side *x,
-          kiln_status (*what)(struct parity *, struct side *))
-{
-    jmp_buf *oom = q->c->oom;
-    kiln_status s;
-
-    KN_TRY(kn_sim_open(q->c, x->s.o.target, &x->sim));
-    s = what(q, x);
-    kn_sim_close(x->sim);
-    q->c->oom = oom;
-    return s;
-}
-
-static kiln_status
-read_problem(struct parity *q, const char *family)
-{
-    struct kn_cli cli = *q->t->cli;
-
-    cli.pos = &family;
-    kn_cli_problem(&cli, q->side[0].s.o.target, &q->p);
-    KN_TRY(kn_cli_family(q->c, &cli, &q->p.family));
-    if (q->p.family != KILN_GEMM && q->p.family != KILN_BATCHED)
-        return kn_fail(q->c, KILN_UNSUPPORTED,
-                       "'parity' executes gemm and batched only; leave --run "
-                       "out to compare without executing");
-    if (q->side[0].s.o.target != q->side[1].s.o.target)
-        return kn_fail(q->c, KILN_BAD_INPUT, "the two kernels are for "
-                       "different targets");
-    KN_TRY(kn_problem_normalise(q->c, &q->p));
-    if (!q->p.m || !q->p.n || !q->p.k)
-        return kn_fail(q->c, KILN_BAD_INPUT,
-                       "'parity --run' needs -m, -n and -k");
-    return KILN_OK;
-}
-
-static kiln_status
-execute(struct parity *q, const char *family)
-{
-    KN_TRY(read_problem(q, family));
-    for (int i = 0; i < 2; i++) {
-        struct side *x = &q->side[i];
-
-        KN_TRY(kn_operands_make(q->t, &q->p, &x->ops));
-        KN_TRY(on_device(q, x, execute_on));
-        KN_TRY(on_device(q, x, predict_on));
-    }
-    q->run = true;
-    q->bytes = q->side[0].ops.o[KN_OPND_C].size;
-    q->first = q->bytes;
-    for (uint64_t i = q->bytes; i-- > 0;)
-        if (q->side[0].out[i] != q->side[1].out[i]) {
-            q->differing++;
-            q->first = i;
-        }
-    return KILN_OK;
-}
 
 /* ---- the page ----------------------------------------------------------- */
 
@@ -214,19 +43,20 @@ count_unit(const struct kn_census *t, int unit)
     return t->unit[unit];
 }
 
+/* Of everything if there is no loop, as the census. */
 static uint64_t
 loop_flops(const struct kn_cfg *g, int32_t loop)
 {
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < g->p->n; i++)
-        if (loop >= 0 && kn_loop_contains(g, (uint32_t)loop, i))
+        if (loop < 0 || kn_loop_contains(g, (uint32_t)loop, i))
             n += kn_inst_flops(&g->p->inst[i]);
     return n;
 }
 
 static kiln_status
-add_census(struct parity *q, struct page *g)
+add_census(struct kn_parity *q, struct page *g)
 {
     static const struct { const char *name; int unit; } units[] = {
         { "loop MFMA", KN_U_MFMA }, { "loop VMEM", KN_U_VMEM },
@@ -258,7 +88,7 @@ add_census(struct parity *q, struct page *g)
 }
 
 static void
-add_facts(const struct parity *q, struct page *g)
+add_facts(const struct kn_parity *q, struct page *g)
 {
     const struct kn_object_kernel *a = q->side[0].s.k, *b = q->side[1].s.k;
     struct kn_occupancy x = kn_occupancy_of(q->side[0].s.o.target, a, 0);
@@ -276,9 +106,9 @@ add_facts(const struct parity *q, struct page *g)
 }
 
 static void
-add_run(const struct parity *q, struct page *g)
+add_run(const struct kn_parity *q, struct page *g)
 {
-    const struct side *a = &q->side[0], *b = &q->side[1];
+    const struct kn_side *a = &q->side[0], *b = &q->side[1];
 
     if (!q->run)
         return;
@@ -294,7 +124,7 @@ add_run(const struct parity *q, struct page *g)
 }
 
 static void
-put_conclusion(const struct parity *q, struct kn_buf *out)
+put_conclusion(const struct kn_parity *q, struct kn_buf *out)
 {
     const char *sep = "";
 
@@ -323,7 +153,7 @@ format_value(const struct line *l, int i, char *text, size_t n)
 }
 
 static void
-put_text(const struct parity *q, const struct page *g, struct kn_buf *out)
+put_text(const struct kn_parity *q, const struct page *g, struct kn_buf *out)
 {
     char a[32], b[32];
 
@@ -339,7 +169,7 @@ put_text(const struct parity *q, const struct page *g, struct kn_buf *out)
 }
 
 static void
-put_html(const struct parity *q, const struct page *g, struct kn_buf *out)
+put_html(const struct kn_parity *q, const struct page *g, struct kn_buf *out)
 {
     struct kn_buf end = { .c = q->c };
     char a[32], b[32];
@@ -366,7 +196,7 @@ put_html(const struct parity *q, const struct page *g, struct kn_buf *out)
 }
 
 static void
-put_json(const struct parity *q, const struct page *g, struct kn_json *j)
+put_json(const struct kn_parity *q, const struct page *g, struct kn_json *j)
 {
     kn_json_open(j, NULL, '{');
     for (int i = 0; i < 2; i++) {
@@ -387,7 +217,7 @@ put_json(const struct parity *q, const struct page *g, struct kn_json *j)
 kiln_status
 kn_cmd_parity(struct kn_tool *t)
 {
-    struct parity *q = KN_NEW(t->c, struct parity, 1);
+    struct kn_parity *q = KN_NEW(t->c, struct kn_parity, 1);
     struct page *g = KN_NEW(t->c, struct page, 1);
     const struct kn_value *v = t->cli->v;
     struct kn_json j = { .b = { .c = t->c } };
@@ -401,7 +231,7 @@ kn_cmd_parity(struct kn_tool *t)
         KN_TRY(kn_subject_open(t, t->cli->pos[i], &q->side[i].s));
     KN_TRY(kn_diff_take(t->c, &q->side[0].s.g, &q->side[1].s.g, &q->d));
     if (v[KN_FLAG_run].seen)
-        KN_TRY(execute(q, v[KN_FLAG_run].s));
+        KN_TRY(kn_parity_run(q, v[KN_FLAG_run].s));
     add_facts(q, g);
     KN_TRY(add_census(q, g));
     add_run(q, g);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd_run_moe.h"
+#include "launchfile.h"
 #include "layout.h"
 #include "places.h"
 #include "predict.h"
@@ -620,6 +621,47 @@ moe_prepare(struct moe_run *m, int stage)
     if (v[KN_FLAG_sorted_ids_file].seen)
         return KILN_OK;
     return kn_moe_sort(m->c, &m->r, m->block_m, &m->sorted);
+}
+
+/* The rows of A as the sorted ids name them, one after the other. */
+static kiln_status
+place_sorted(struct moe_run *m, struct moe_part *s, uint64_t *addr)
+{
+    uint64_t row = s->a.data.row_bytes;
+    uint64_t size = (uint64_t)m->sorted.room * row;
+    uint8_t *rows = KN_NEW(m->c, uint8_t, size + 1);
+    int64_t topk = s->p.stage == KILN_MOE_DOWN ? s->p.topk : 0;
+
+    for (int64_t i = 0; i < m->sorted.room; i++) {
+        uint32_t id = (uint32_t)m->sorted.ids[i];
+        int64_t token = id & 0xffffff;
+
+        if (token < m->r.tokens)
+            kn_operand_fill(&s->a, row * (uint64_t)(
+                topk ? token * topk + (id >> 24) : token),
+                rows + (uint64_t)i * row, row);
+    }
+    return upload(m, rows, size, addr);
+}
+
+kiln_status
+moe_place_stage(struct moe_run *m, struct kn_launch_data *out)
+{
+    int stage = (int)m->t->cli->v[KN_FLAG_stage].i;
+    struct moe_part *s;
+
+    if (stage != KILN_MOE_GATE_UP && stage != KILN_MOE_DOWN)
+        return kn_fail(m->c, KILN_BAD_INPUT, "one kernel of moe: --stage "
+                       "gemm1 or gemm2");
+    m->timed = m->target;
+    m->single = true;
+    KN_TRY(moe_prepare(m, stage));
+    KN_TRY(moe_upload(m));
+    KN_TRY(make_part(m, stage, &s));
+    KN_TRY(alloc_part(m, s));
+    *out = (struct kn_launch_data){ .p = &s->p, .o = operands_of(m, s),
+                                    .out_size = s->out_size };
+    return place_sorted(m, s, &out->a_sorted);
 }
 
 kiln_status

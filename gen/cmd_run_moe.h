@@ -71,4 +71,9 @@ kiln_status moe_run_stages(struct moe_run *m, int stage, struct kn_json *j);
 kiln_status moe_run_part(struct moe_run *m, struct moe_part *s,
                          struct kn_json *j);
 
+/* Routing and operands of the command's --stage on a device, for a launch
+ * that somebody else describes; out->p is the problem of that stage. */
+struct kn_launch_data;
+kiln_status moe_place_stage(struct moe_run *m, struct kn_launch_data *out);
+
 #endif

@@ -11,8 +11,7 @@ struct reader {
     struct kn_ctx *c;
     const char *path;
     int line;
-    const kiln_problem *p;
-    const struct kn_operands_set *s;
+    const struct kn_launch_data *d;
     struct kn_launch_text *out;
 };
 
@@ -26,9 +25,12 @@ bad(const struct reader *r, const char *what, const char *word)
 static bool
 number(const struct reader *r, const char *word, int64_t *out)
 {
+    const kiln_problem *p = r->d->p;
     const struct { const char *name; int64_t v; } names[] = {
-        { "m", r->p->m }, { "n", r->p->n }, { "k", r->p->k },
-        { "lda", r->p->lda }, { "ldb", r->p->ldb }, { "ldc", r->p->ldc },
+        { "m", p->m }, { "n", p->n }, { "k", p->k }, { "lda", p->lda },
+        { "ldb", p->ldb }, { "ldc", p->ldc }, { "batch", p->batch },
+        { "groups", p->groups }, { "tokens", p->tokens },
+        { "topk", p->topk },
     };
     char *end;
 
@@ -61,12 +63,20 @@ place(struct reader *r, const char *word, const void *value, size_t n)
 static kiln_status
 place_pointer(struct reader *r, const char *offset, const char *word)
 {
-    static const char *const names[] = { "a", "b", "c", "sa", "sb", "bias" };
-    int n = word ? kn_name_index(names, 6, word) : -1;
+    const struct kn_operands *o = &r->d->o;
+    bool moe = r->d->p->family == KILN_MOE;
+    const struct { const char *name; uint64_t addr; } names[] = {
+        { "a", o->a }, { "b", o->b }, { "c", o->c }, { "sa", o->sa },
+        { "sb", o->sb }, { "bias", o->bias }, { "offs", moe ? 0 : o->offs },
+        { "ids", moe ? o->offs : 0 }, { "experts", o->experts },
+        { "padded", o->padded }, { "weights", o->weights },
+        { "a-sorted", r->d->a_sorted },
+    };
 
-    if (n < 0 || !r->s->o[n].used)
-        return bad(r, "the problem has no operand", word);
-    return place(r, offset, &r->s->o[n].addr, 8);
+    for (size_t k = 0; word && k < sizeof names / sizeof *names; k++)
+        if (!strcmp(word, names[k].name) && names[k].addr)
+            return place(r, offset, &names[k].addr, 8);
+    return bad(r, "the problem has no operand", word);
 }
 
 static kiln_status
@@ -144,10 +154,10 @@ read_line(struct reader *r, char *line)
 }
 
 kiln_status
-kn_launch_read(struct kn_ctx *c, const char *path, const kiln_problem *p,
-               const struct kn_operands_set *s, struct kn_launch_text *out)
+kn_launch_read(struct kn_ctx *c, const char *path,
+               const struct kn_launch_data *d, struct kn_launch_text *out)
 {
-    struct reader r = { c, path, 0, p, s, out };
+    struct reader r = { c, path, 0, d, out };
     uint8_t *bytes;
     size_t size;
     char *line, *save;

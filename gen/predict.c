@@ -31,9 +31,8 @@ fill_offsets(void *user, uint64_t offset, void *dst, size_t size)
            left < size ? left : size);
 }
 
-/* A workspace where every share is the last to come: the longest way. */
-static void
-fill_last(void *user, uint64_t offset, void *dst, size_t size)
+void
+kn_fill_last_share(void *user, uint64_t offset, void *dst, size_t size)
 {
     const struct kn_config *g = user;
     uint32_t last = g->split_k - 1;
@@ -116,7 +115,7 @@ predict_on(struct device *d, const struct kn_predict *q,
     KN_TRY(allocate(d, q));
     KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
     if (d->plan.workspace) {
-        KN_TRY(kn_sim_alloc(d->sim, d->plan.workspace, 0, fill_last,
+        KN_TRY(kn_sim_alloc(d->sim, d->plan.workspace, 0, kn_fill_last_share,
                             (void *)&q->g->cfg, &d->addr.workspace));
         KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
     }

@@ -17,6 +17,10 @@ struct kn_predict {
 /* Floating-point operations of the launch. */
 double kn_launch_flops(const kiln_problem *p, const int64_t *offs);
 
+/* kn_fill_fn of a split-K workspace where every share is the last to come,
+ * the longest way; user is the struct kn_config. */
+void kn_fill_last_share(void *user, uint64_t offset, void *dst, size_t size);
+
 kiln_status kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
                                  struct kn_time_result *out);
 

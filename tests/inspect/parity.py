@@ -91,6 +91,67 @@ class Cases:
         status, _, seen = self.parity(foreign)
         self.add("a foreign kernel needs a description", status == 2, seen)
 
+    # Every family executes; the second kernel is a file of its own.
+    FAMILIES = {
+        "split-K": ("gemm", "-m 96 -n 80 -k 512 --split-k 3"),
+        "a persistent grid": ("gemm", "-m 200 -n 200 -k 64 --cus 3"),
+        "batched": ("batched", "-m 40 -n 48 -k 64 --batch 3"),
+        "grouped": ("grouped", "-n 64 -k 64 --group-lens 5,0,70 "
+                    "--tile 64x64x64 --waves 2x2"),
+        "wgrad": ("wgrad", "-m 64 -n 64 --group-lens 5,0,70 --layout tn"),
+        "moe": ("moe", "--stage gemm2 --hidden 64 --inter 128 --experts 4 "
+                "--topk 2 --tokens 9 --reduce atomic"),
+    }
+
+    def families(self):
+        co, report = self.path("family.co"), self.path("family.json")
+        for name, (family, words) in self.FAMILIES.items():
+            words = words.split() + ["--a", "bf16"]
+            lens = "--group-lens 5,0,70"
+            run(self.kilnc, "generate", family,
+                *" ".join(words).replace(lens, "--groups 3").split(), "--arch",
+                "gfx950", "-o", co)
+            got = run(self.kilnc, "parity", family, co, "--run", family,
+                      *words, "--data", "exact", "--json", report)
+            facts = {}
+            if got.returncode < 2:
+                with open(report, encoding="utf-8") as f:
+                    facts = json.load(f)
+            self.add("executes " + name, got.returncode == 0 and
+                     facts["executed"] and facts["differing_bytes"] == 0 and
+                     facts["output_bytes"] > 1000 and
+                     facts["b"]["executed instructions"] > 100 and
+                     facts["a"]["predicted us"] ==
+                     facts["b"]["predicted us"] > 0, got.stdout + got.stderr)
+
+    def sorted_rows(self, llvm, source):
+        """A copy of 64 dwords from A and from A in the order of the ids: the
+        same with one expert, other rows with several."""
+        co = self.path("copy.o")
+        run(os.path.join(llvm, "llvm-mc"), "-triple=amdgcn-amd-amdhsa",
+            "-mcpu=gfx950", "-filetype=obj", "-o", co,
+            os.path.join(source, "tests/cli/Inputs/scale.s"))
+        for name in ("a", "a-sorted"):
+            self.path("launch." + name, "grid 1\nblock 64\nptr 0 %s\nptr 8 c\n"
+                      "f32 16 1.0\ni32 20 0\n" % name)
+        words = ("--stage gemm2 --hidden 64 --inter 32 --topk 1 --tokens 9 "
+                 "--a bf16 --data exact --reduce atomic").split()
+        for experts in (1, 4):
+            got = run(self.kilnc, "parity", co, co, "--run", "moe", *words,
+                      "--experts", str(experts), "--launch-a",
+                      self.path("launch.a"), "--launch-b",
+                      self.path("launch.a-sorted"))
+            self.add("rows in the order of the ids, %d experts" % experts,
+                     got.returncode == (experts > 1) and
+                     ("bit for bit the same" in got.stdout) == (experts == 1),
+                     got.stdout + got.stderr)
+        self.path("launch.b", "grid 1\nblock 64\nptr 0 offs\n")
+        got = run(self.kilnc, "parity", co, co, "--run", "moe", *words,
+                  "--experts", "1", "--launch-a", self.path("launch.a"),
+                  "--launch-b", self.path("launch.b"))
+        self.add("refused: no group offsets in moe", got.returncode == 2,
+                 got.stderr)
+
     def texts(self):
         co = self.path("d.co")
         got = run(self.kilnc, "generate", "gemm", *GENERATE, "-o", co,
@@ -115,10 +176,12 @@ class Cases:
             re.search(r"; \w+\.tir:\d+ mfma$", x) for x in calls), calls[:1])
 
 
-def main(kilnc, _llvm, _source, scratch):
+def main(kilnc, llvm, source, scratch):
     os.makedirs(scratch, exist_ok=True)
     cases = Cases(kilnc, scratch)
     cases.executed()
+    cases.families()
+    cases.sorted_rows(llvm, source)
     cases.texts()
     print("1..%d" % len(cases.out))
     for i, (name, ok, seen) in enumerate(cases.out, 1):
