@@ -133,6 +133,19 @@ later_covers(const struct kn_fn *f, size_t at)
     return false;
 }
 
+/* Between stagger and rejoin, where half of the barriers keep turns only. */
+static bool
+between_halves(const struct kn_fn *f, size_t at)
+{
+    const struct kn_ins *i = &f->ins[at];
+
+    if (i->op != KN_OP_barrier && i->op != KN_OP_fence)
+        return false;
+    while (i > f->ins && i->op != KN_OP_stagger && i->op != KN_OP_rejoin)
+        i--;
+    return i->op == KN_OP_stagger;
+}
+
 /* The only instruction with an effect of an `if` without `else`: the path
  * around it does without the fence already. */
 static bool
@@ -217,6 +230,11 @@ count(struct bench *b, size_t at, enum mutation m, bool proven)
         t->value_by[m]++;
         if (t->other_value)
             t->other_value(t->user, &b->g);
+    } else if (between_halves(b->f, at)) {
+        t->turn++;
+        t->turn_by[m]++;
+        if (t->other_turn)
+            t->other_turn(t->user, &b->g);
     } else if (t->survivor) {
         t->survivor(t->user, b->f, at, m);
     }

@@ -29,12 +29,13 @@ enum mutation {
 extern const char *const mutation_text[MUT_KINDS];
 
 struct tally {
-    unsigned made, killed, harmless, value;
+    unsigned made, killed, harmless, value, turn;
     unsigned made_by[MUT_KINDS], killed_by[MUT_KINDS], harmless_by[MUT_KINDS];
-    unsigned value_by[MUT_KINDS];
+    unsigned value_by[MUT_KINDS], turn_by[MUT_KINDS];
     void (*survivor)(void *user, const struct kn_fn *f, size_t at,
                      enum mutation m);
     void (*other_value)(void *user, const struct kn_fn *mutant);
+    void (*other_turn)(void *user, const struct kn_fn *mutant);
     void *user;
 };
 
@@ -42,8 +43,9 @@ struct tally {
  * harmless when a later fence retires the same operations before anything
  * could depend on them, or when the fence is all there is in a branch that can
  * be passed by. A surviving access to a wave's own bytes of another slot is a
- * wrong value, which orders nothing wrongly: counted apart. Any other survivor
- * is reported. */
+ * wrong value, which orders nothing wrongly: counted apart. So is a barrier or
+ * fence between stagger and rejoin without which the proof holds: it keeps the
+ * halves' turns (test_values.c runs them). Any other survivor is reported. */
 void try_mutants(const struct kn_fn *f, struct tally *t);
 
 #endif

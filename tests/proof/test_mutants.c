@@ -118,17 +118,19 @@ one_kernel(const struct pick *x, struct tally *t)
 static void
 report(unsigned kernels, const struct tally *t)
 {
-    unsigned matter = t->made - t->harmless - t->value;
+    unsigned matter = t->made - t->harmless - t->value - t->turn;
 
     print_message("# %u kernels, %u mutants: %u killed, %u harmless (another "
                   "fence or path covers them), %u of a wave's own bytes (a "
-                  "value, no order), %u survive: kill rate %.2f %%\n", kernels,
-                  t->made, t->killed, t->harmless, t->value,
+                  "value, no order), %u that keep the halves' turns (order "
+                  "proven without), %u survive: kill rate %.2f %%\n", kernels,
+                  t->made, t->killed, t->harmless, t->value, t->turn,
                   matter - t->killed, 100.0 * t->killed / matter);
     for (int m = 0; m < MUT_KINDS; m++)
-        print_message("#   %-28s %8u made %8u killed %7u harmless %6u value\n",
-                      mutation_text[m], t->made_by[m], t->killed_by[m],
-                      t->harmless_by[m], t->value_by[m]);
+        print_message("#   %-28s %8u made %8u killed %7u harmless %6u value "
+                      "%6u turn\n", mutation_text[m], t->made_by[m],
+                      t->killed_by[m], t->harmless_by[m], t->value_by[m],
+                      t->turn_by[m]);
     assert_int_equal(t->killed, matter);
     for (int m = 0; m < MUT_KINDS && of == 1; m++)  /* a share may lack one */
         assert_true(t->killed_by[m] > 0 || !t->made_by[m]);
