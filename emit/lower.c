@@ -504,6 +504,52 @@ lower_qmax(struct lower *l, const struct kn_ins *i)
     low_set(l, i, x);
 }
 
+/* Largest of the 8 lanes l ^ 0 .. l ^ 7, as unsigned numbers: DPP quad_perm
+ * 1,0,3,2 and 2,3,0,1, then row_half_mirror (CDNA3 ISA 13.4). */
+void
+lower_omax(struct lower *l, const struct kn_ins *i)
+{
+    static const uint32_t ctrl[] = { 0xb1, 0x4e, 0x141 };
+    LLVMValueRef x = low_arg(l, i, 0, l->i32);
+
+    for (size_t s = 0; s < sizeof ctrl / sizeof *ctrl; s++) {
+        LLVMValueRef moved = low_intrinsic(l, &(struct low_call){
+            "llvm.amdgcn.update.dpp", { l->i32 }, 1,
+            { low_i32(l, 0), x, low_i32(l, ctrl[s]), low_i32(l, 15),
+              low_i32(l, 15), LLVMConstInt(l->i1, 1, 0) }, 6 });
+
+        x = low_intrinsic(l, &(struct low_call){
+            "llvm.umax", { l->i32 }, 1, { x, moved }, 2 });
+    }
+    low_set(l, i, x);
+}
+
+/* Four floats to bytes: the type's own conversion, RNE; integers towards 0. */
+void
+lower_cvt8(struct lower *l, const struct kn_ins *i)
+{
+    LLVMTypeRef four = LLVMVectorType(LLVMFloatTypeInContext(l->ctx), 4);
+    LLVMValueRef x = low_arg(l, i, 0, four), e[4], v = low_i32(l, 0);
+    int32_t to = i->attr[KN_A_elem];
+
+    for (int k = 0; k < 4; k++)
+        e[k] = LLVMBuildExtractElement(l->b, x, low_i32(l, k), "");
+    for (int h = 0; h < 2 && to != KN_T_i8; h++)
+        v = low_intrinsic(l, &(struct low_call){
+            to == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.fp8.f32"
+                           : "llvm.amdgcn.cvt.pk.bf8.f32", { NULL }, 0,
+            { e[2 * h], e[2 * h + 1], v, LLVMConstInt(l->i1, (unsigned)h, 0) },
+            4 });
+    for (int k = 0; k < 4 && to == KN_T_i8; k++) {
+        LLVMValueRef n = LLVMBuildFPToSI(l->b, e[k], l->i32, "");
+
+        n = LLVMBuildAnd(l->b, n, low_i32(l, 255), "");
+        v = LLVMBuildOr(l->b, v, LLVMBuildShl(l->b, n, low_i32(l, 8 * k), ""),
+                        "");
+    }
+    low_set(l, i, v);
+}
+
 /* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8. */
 void
 lower_cvtmx(struct lower *l, const struct kn_ins *i)

@@ -60,7 +60,8 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     if (!kn_direct(p, g)) {
         const struct kn_domain *d = &g->domain;
-        uint32_t na = g->bm * g->bk * kn_elems[f.shape.ta].bits / 8;
+        uint32_t na = g->bm * g->bk * (kn_prequant(p) ? 16
+                                       : kn_elems[f.shape.ta].bits) / 8;
         uint32_t nb = g->bn * g->bk * kn_elems[f.shape.tb].bits / 8;
 
         stage += na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
@@ -72,6 +73,8 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
         acc += 16;
+    if (kn_prequant(p))      /* a run's 16 elements as f32 (measured) */
+        acc += 40;
     /* A tail and transposing reads beside them (measured). */
     if (p->scale == KILN_SCALE_BLOCK128 && g->domain.ktail &&
         p->layout != KILN_NT && p->target == KILN_GFX950)
@@ -116,6 +119,8 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         n += (bm * per + row - 1) / row * row;
         n += (g->bn * per + row - 1) / row * row;
     }
+    if (kn_prequant(p))
+        n += (g->bm * 4 + row - 1) / row * row;
     n *= g->stages;
     if (g->store == KN_STORE_LDS)    /* whole 16-byte chunks of all threads */
         n += (16 * g->wm * g->wn * kn_store_row(p, g) + row * 4 - 1) /
@@ -139,7 +144,7 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
         ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
          (p->family != KILN_MOE && p->m <= 64)))
         return 256;
-    return p->scale == KILN_SCALE_BLOCK128 || k >= 128 ||
+    return p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
          : kn_elems[f.shape.ta].bits == 8 && p->target == KILN_GFX950 ? 128
                                                                      : 64;
@@ -417,6 +422,9 @@ check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
     if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
         return kn_fail(c, KILN_BAD_INPUT, "128-blocks need a tile K of 128");
+    if (kn_prequant(p) && g->bk != 128)
+        return kn_fail(c, KILN_BAD_INPUT, "A is quantised by 128 K, so the "
+                       "K of a tile is 128");
     if (p->scale_layout && g->bk != 256)
         return kn_fail(c, KILN_BAD_INPUT, "shuffled scales need a tile K of "
                        "256");
@@ -455,7 +463,8 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     row.split_k = g->split_k ? g->split_k : row.split_k;
     default_waves(&row);
     if (!row.bk || row.bk > 256 || row.bk % step_k(c, p, row.bk) ||
-        (p->scale == KILN_SCALE_BLOCK128 && row.bk != 128) ||
+        ((p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p)) &&
+         row.bk != 128) ||
         (p->scale_layout && row.bk != 256))
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
@@ -584,7 +593,8 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             continue;
         try.bm = small[i].bm;
         try.bn = small[i].bn;
-        try.bk = p->scale == KILN_SCALE_BLOCK128 || bits == 16 ? 128 : 256;
+        try.bk = p->scale == KILN_SCALE_BLOCK128 || bits == 16 ||
+                 kn_prequant(p) ? 128 : 256;
         try.wm = small[i].wm;
         try.wn = small[i].wn;
         if (!try.domain.align_a)

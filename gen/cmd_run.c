@@ -267,14 +267,16 @@ read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
     return KILN_OK;
 }
 
-/* --data exact promises equal bits, as far as the data are made here. */
+/* --data exact promises equal bits, as far as the data are made here; scales
+ * that the kernel makes are no powers of two. */
 static bool
 is_exact(const struct run *r)
 {
     for (int i = 0; i < KN_NOPERANDS; i++)
         if (r->ops.o[i].file)
             return false;
-    return r->t->cli->v[KN_FLAG_data].i == KN_DATA_EXACT;
+    return r->t->cli->v[KN_FLAG_data].i == KN_DATA_EXACT &&
+           !kn_prequant(&r->p);
 }
 
 /* In a context of its own: the reference allocates per tile. */

@@ -50,6 +50,8 @@ kn_dequant(const kiln_problem *p)
 static enum kn_elem
 staged(const kiln_problem *p, kiln_type t)
 {
+    if (kn_prequant(p))
+        return payload(p->b);
     if (!kn_dequant(p) || !is_mx(t))
         return payload(t);
     if (!is_mx(p->a) || !is_mx(p->b))
@@ -107,7 +109,7 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
         scale = 4;
     if (p->scale_layout)
         scale = 16;
-    return wide && !kn_dequant(p) && g->domain.align_a == 16 &&
+    return wide && !kn_dequant(p) && !kn_prequant(p) && g->domain.align_a == 16 &&
            g->domain.align_b == 16 &&
            g->domain.align_sa >= scale && g->domain.align_sb >= scale;
 }
@@ -155,6 +157,7 @@ scale_params(struct kn_ctx *c, const kiln_problem *p,
 {
     bool mx = p->scale == KILN_SCALE_MX32, dequant = kn_dequant(p);
 
+    kn_set(q, "QLEN", g->domain.ktail ? "%left" : "128");
     kn_set(q, "TS", mx && !dequant ? "e8m0" : "f32");
     kn_set(q, "MEMS", mx ? "e8m0" : "f32");
     kn_set_int(c, q, "LKS", !dequant);
@@ -420,20 +423,24 @@ split_params(struct kn_ctx *c, const kiln_problem *p,
 }
 
 /* Regions that differ without scales, with each tile's, with several tiles'
- * at a time, with those of B alone (a 16-bit A). */
+ * at a time, with those of B alone (a 16-bit A), with those of A that the
+ * kernel makes. */
 static void
 scaled_regions(const kiln_problem *p, const struct kn_config *g,
                struct kn_params *q)
 {
     static const struct {
-        const char *slot, *form[4];
+        const char *slot, *form[5];
     } forms[] = {
         { "stage", { "stage_plain", "stage_scaled", "stage_super",
-                  "stage_scaledb" } },
+                  "stage_scaledb", "stage_quant" } },
         { "landed", { "landed_plain", "landed_scaled", "landed_super", NULL } },
-        { "fetch", { "fetch_plain", "fetch_scaled", NULL, "fetch_scaledb" } },
-        { "put", { "put_plain", "put_scaled", NULL, "put_scaledb" } },
-        { "kept", { "kept_plain", "kept_scaled", NULL, "kept_scaledb" } },
+        { "fetch", { "fetch_plain", "fetch_scaled", NULL, "fetch_scaledb",
+                  "fetch_plain" } },
+        { "put", { "put_plain", "put_scaled", NULL, "put_scaledb",
+                "put_quant" } },
+        { "kept", { "kept_plain", "kept_scaled", NULL, "kept_scaledb",
+                 "kept_plain" } },
         { "feed", { "feed_plain", "feed_scaled", "feed_plain", NULL } },
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
         { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
@@ -441,10 +448,10 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         { "rations", { "", NULL, "rations_super", NULL } },
         { "weights", { "weights_plain", NULL, "weights_super", NULL } },
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
-                  "tail_scaledb" } },
+                  "tail_scaledb", "tail_quant" } },
     };
-    int form = p->scale < KILN_SCALE_BLOCK128 ? 0 : kn_super(p, g) ? 2
-             : weight_only(p) ? 3 : 1;
+    int form = kn_prequant(p) ? 4 : p->scale < KILN_SCALE_BLOCK128 ? 0
+             : kn_super(p, g) ? 2 : weight_only(p) ? 3 : 1;
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         bool none = !strcmp(forms[i].slot, "tail") && !g->domain.ktail;
@@ -491,7 +498,9 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
               : scaled ? "fill_b_scaled" : "fill_b_plain");
     kn_region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     scaled_regions(p, g, q);
-    kn_region(q, "compute", weight_only(p) ? "compute_blockb"
+    kn_region(q, "clear", kn_prequant(p) ? "clear_float" : "clear_plain");
+    kn_region(q, "compute", kn_prequant(p) ? "compute_quant"
+                          : weight_only(p) ? "compute_blockb"
                           : kn_dequant(p) ? "compute_block"
                           : p->scale == KILN_SCALE_MX32 ? "compute_mx"
                           : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
@@ -500,7 +509,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     kn_region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
     kn_region(q, "float",
               p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
-    kn_region(q, "scale", p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
+    kn_region(q, "scale", kn_prequant(p) ? "scale_tensorb" : p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
                         : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
     kn_region(q, "alpha", p->alpha_set ? "alpha" : "");
     kn_region(q, "bias", p->bias ? "bias" : "");

@@ -143,6 +143,15 @@ struct kn_domain kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,
                       struct kn_config *cfg, struct kn_buf *why);
 
+/* A of 16 bits times an 8-bit B with one scale: A is quantised in the kernel,
+ * 128 K of a row at a time. */
+static inline bool
+kn_prequant(const kiln_problem *p)
+{
+    return (p->a == KILN_BF16 || p->a == KILN_F16) &&
+           (p->b == KILN_FP8 || p->b == KILN_BF8 || p->b == KILN_I8);
+}
+
 static inline bool
 kn_early_copy(const struct kn_config *g)
 {

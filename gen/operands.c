@@ -38,7 +38,8 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
 
     switch (p->scale) {
     case KILN_SCALE_TENSOR:
-        set_shape(&o[KN_OPND_SA], KILN_F32, 1, 1);
+        if (!kn_prequant(p))
+            set_shape(&o[KN_OPND_SA], KILN_F32, 1, 1);
         set_shape(&o[KN_OPND_SB], KILN_F32, 1, 1);
         break;
     case KILN_SCALE_ROW:
@@ -311,6 +312,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .layout = p->layout,
         .scale = p->scale,
         .sb_each = p->family == KILN_WGRAD,
+        .quantise = kn_prequant(p),
         .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,
         .n = p->n,
         .k = p->family == KILN_WGRAD ? offs[g + 1] - offs[g] : p->k,

@@ -109,7 +109,7 @@ kn_extents_of(const kiln_problem *p)
                         run_bytes(p->b, nt ? p->k : p->n)), nb, t.tb);
     e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
     if (p->scale != KILN_SCALE_NONE) {
-        e.sa = p->scale == KILN_SCALE_TENSOR ? 4
+        e.sa = kn_prequant(p) ? 0 : p->scale == KILN_SCALE_TENSOR ? 4
                                              : (uint64_t)(na * t.tsa);
         e.sb = p->scale == KILN_SCALE_TENSOR ? 4
                                              : (uint64_t)(nb * t.tsb);
@@ -137,11 +137,17 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
         if (p->family == KILN_MOE || p->family == KILN_WGRAD)
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A with an MX weight "
                            "is for gemm, batched and grouped");
+    } else if (kn_prequant(p)) {
+        if (p->family == KILN_MOE || p->family == KILN_WGRAD ||
+            p->layout == KILN_TN)
+            return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A is quantised along "
+                           "its rows, in nt and nn of gemm, batched and "
+                           "grouped");
     } else if (types[p->a].mx != types[p->b].mx ||
                (!types[p->a].mx && !f8 && p->a != p->b)) {
         return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
                        "mix fp8 with bf8, MX types with each other, or bf16 "
-                       "and f16 with an MX weight", a, b);
+                       "and f16 with an MX or 8-bit weight", a, b);
     }
     if (p->a == KILN_F32 || p->a == KILN_I32)
         return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
@@ -170,12 +176,20 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     bool mx = types[p->b].mx;
     bool small = types[p->a].bits == 8 && !mx;
 
+    if (kn_prequant(p) && p->scale == KILN_SCALE_NONE)
+        p->scale = KILN_SCALE_TENSOR;
+    if (kn_prequant(p) && p->scale != KILN_SCALE_TENSOR)
+        return kn_fail(c, KILN_UNSUPPORTED, "A is quantised in the kernel, and "
+                       "B has one scale (--scale tensor)");
+    if (kn_prequant(p) && p->b_layout)
+        return kn_fail(c, KILN_UNSUPPORTED, "the weight of a quantised A is "
+                       "plain");
     if (mx && p->scale == KILN_SCALE_NONE)
         p->scale = KILN_SCALE_MX32;
     if (mx != (p->scale == KILN_SCALE_MX32))
         return kn_fail(c, KILN_BAD_INPUT, "MX types have one scale per 32 "
                        "elements (--scale mx32), and only they do");
-    if (!small && (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW))
+    if (!small && !kn_prequant(p) && (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW))
         return kn_fail(c, KILN_UNSUPPORTED, "--scale tensor and row are for "
                        "fp8, bf8 and i8");
     if (p->scale == KILN_SCALE_BLOCK128 && (!small || p->a == KILN_I8))

@@ -90,6 +90,8 @@ kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
 kn_ref dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel);
 void dist_store_lds(struct dist *d, struct dist_place at, kn_ref v,
                     uint32_t bytes);
+/* The low `valid` bits of a dword, 0..32; valid may be outside that range. */
+kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
 /* Keeps the low `valid` bits (any number) of `bytes` at a place. */
 void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
                      uint32_t bytes);

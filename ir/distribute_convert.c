@@ -324,6 +324,124 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t)
     }
 }
 
+/* ---- rows quantised with a scale for each 128 K ---- */
+
+/* Largest finite value of an 8-bit type; FNUZ on gfx942. */
+static double
+largest_of(const struct dist *d, uint8_t elem)
+{
+    if (elem == KN_T_i8)
+        return 127;
+    return elem == KN_T_bf8 ? 57344 : d->in->target == KILN_GFX942 ? 240 : 448;
+}
+
+/* Element h of a dword of bf16 or f16 as the bits of an f32. */
+static kn_ref
+half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
+{
+    if (from == KN_T_bf16)
+        return h ? and_bits(d, x, 0xffff0000) : dist_ic(d, KN_OP_shl, x, 16);
+    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
+    x = dist_op(d, KN_OP_slice, dist_vec(KN_T_f16, 1), x, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)h;
+    x = dist_op(d, KN_OP_cvt, kn_vf32, x, 0);
+    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+}
+
+/* The scale of the 8 lanes that share 128 K of a row, max(|x|, 1e-10) times
+ * 1 / the largest code, and what elements are multiplied by: 1 / scale, which
+ * one Newton step rounds correctly. Magnitudes are compared as integers, so a
+ * NaN is the largest and makes the scale a NaN. */
+static void
+group_scale(struct dist *d, uint8_t elem, kn_ref amax, kn_ref out[2])
+{
+    float most = (float)(1 / largest_of(d, elem));
+    kn_ref arg[3], r, e;
+
+    amax = dist_op(d, KN_OP_omax, kn_v32, amax, 0);
+    amax = dist_ic(d, KN_OP_umax, amax, 0x2edbe6ff); /* 1e-10f */
+    amax = dist_op(d, KN_OP_bits, kn_vf32, amax, 0);
+    out[0] = dist_op(d, KN_OP_fmul, kn_vf32, amax, kn_flt(d->out, (double)most));
+    r = dist_op(d, KN_OP_rcp, kn_vf32, out[0], 0);
+    arg[0] = dist_op(d, KN_OP_fmul, kn_vf32, out[0], kn_flt(d->out, -1));
+    arg[1] = r;
+    arg[2] = kn_flt(d->out, 1);
+    e = dist_op3(d, KN_OP_fma, kn_vf32, arg);
+    arg[0] = e;
+    arg[2] = r;
+    out[1] = dist_op3(d, KN_OP_fma, kn_vf32, arg);
+}
+
+/* Codes of four elements; the largest quotient rounds to the largest code. */
+static kn_ref
+four_codes(struct dist *d, uint8_t elem, const kn_ref *bits, kn_ref factor)
+{
+    kn_ref v = dist_temp(d, dist_vec(KN_T_f32, 4)), x[4];
+    struct kn_ins *n;
+
+    for (int i = 0; i < 4; i++) {
+        x[i] = dist_op(d, KN_OP_bits, kn_vf32, bits[i], 0);
+        x[i] = dist_op(d, KN_OP_fmul, kn_vf32, x[i], factor);
+    }
+    n = dist_add(d, KN_OP_cat, v);
+    for (int i = 0; i < 4; i++)
+        n->arg[i] = x[i];
+    v = dist_op(d, KN_OP_cvt8, kn_v32, v, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_elem] = elem;
+    return v;
+}
+
+/* A run of 16 elements: 8 lanes of a wave hold a row's 128. */
+static void
+quantise_run(struct dist *d, const struct kn_lds *l, kn_ref *w,
+             kn_ref code[4], kn_ref *scale)
+{
+    kn_ref bits[DIST_RUN], amax = 0, f[2];
+
+    for (uint32_t i = 0; i < DIST_RUN; i++) {
+        kn_ref m;
+
+        bits[i] = half_bits(d, l->mem, w[i / 2], i % 2);
+        m = and_bits(d, bits[i], 0x7fffffff);
+        amax = amax ? dist_i2(d, KN_OP_umax, amax, m) : m;
+    }
+    group_scale(d, l->elem, amax, f);
+    for (uint32_t i = 0; i < 4; i++)
+        code[i] = four_codes(d, l->elem, bits + 4 * i, f[1]);
+    *scale = f[0];
+}
+
+/* put.quant: the fetched tile's rows to codes in one slot and scales in the
+ * other. What lies at and beyond K element arg[3] counts as zero. */
+kiln_status
+expand_putq(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *t = dist_tile(d, i->arg[2]);
+    const struct kn_lds *l = &d->in->lds[t->lds];
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t per = t->nreg / g.steps;
+    kn_ref klen = dist_operand(d, i->arg[3]);
+
+    for (uint32_t s = 0; s < g.steps; s++) {
+        kn_ref w[DIST_RUN / 2], code[4], scale, row, run, valid;
+        uint32_t n = memory_dwords(d, l, t->reg + s * per, w);
+
+        valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0));
+        valid = dist_ic(d, KN_OP_mul, valid, 16);
+        for (uint32_t x = 0; x < n && KN_REF_TAG(klen) != KN_R_CONST; x++)
+            w[x] = dist_i2(d, KN_OP_and, w[x],
+                           dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
+                                                     -32 * (int64_t)x)));
+        quantise_run(d, l, w, code, &scale);
+        dist_store_lds(d, (struct dist_place){
+            i->arg[0], piece_address(d, l, s, 0), 0 }, dist_cat(d, code, 4), 16);
+        dist_run_place(d, l, dist_chunk_id(d, s), &row, &run);
+        dist_store_lds(d, (struct dist_place){
+            i->arg[1], dist_ic(d, KN_OP_mul, row, 4), 0 }, scale, 4);
+    }
+    return KILN_OK;
+}
+
 /* Zeroes what lies at and beyond K element `klen` of the pieces this lane
  * wrote itself. */
 void

@@ -648,9 +648,8 @@ expand_put(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* The low `valid` bits of a dword, 0..32; valid may be outside that range. */
-static kn_ref
-keep_mask(struct dist *d, kn_ref valid)
+kn_ref
+dist_keep_mask(struct dist *d, kn_ref valid)
 {
     kn_ref arg[3], n = dist_ic(d, KN_OP_smin, dist_ic(d, KN_OP_smax, valid, 1),
                                32);
@@ -686,8 +685,8 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
     for (uint32_t x = 0; x < nw; x++) {
         w[x] = nw > 1 ? dist_slice(d, v, x) : v;
         w[x] = dist_i2(d, KN_OP_and, w[x],
-                       keep_mask(d, dist_ic(d, KN_OP_add, valid,
-                                            -32 * (int64_t)x)));
+                       dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
+                                                 -32 * (int64_t)x)));
     }
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }

@@ -196,14 +196,18 @@ expand_clear(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->dst);
     uint32_t n = kn_fragment(d->in, 'a').count * kn_fragment(d->in, 'b').count;
-    kn_ref zero = acc_type(d).elem == KN_T_f32 ? kn_flt(d->out, 0)
-                                               : dist_int(d, 0);
+    struct kn_type type = acc_type(d);
+    kn_ref zero;
+
+    if (i->attr[KN_A_elem])
+        type.elem = (uint8_t)i->attr[KN_A_elem];
+    zero = type.elem == KN_T_f32 ? kn_flt(d->out, 0) : dist_int(d, 0);
 
     if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_ACC, .nreg = n,
                                  .reg = KN_NEW(d->c, kn_ref, n) };
     for (uint32_t x = 0; x < n; x++)
-        dist_move(d, reg_of(d, i->dst, x, acc_type(d)), zero);
+        dist_move(d, reg_of(d, i->dst, x, type), zero);
     return KILN_OK;
 }
 
@@ -274,15 +278,21 @@ expand_mma(struct dist *d, const struct kn_ins *i)
 }
 
 /* What the product of one K block is scaled by: the factor of the lane's row
- * of A times those of its columns of B, one for all four in a 128-block. */
+ * of A times those of its columns of B, one for all four in a 128-block; or
+ * one of the two. */
 static kn_ref
 block_factor(struct dist *d, const struct kn_ins *i, uint32_t x, uint32_t y)
 {
-    struct kn_type t = acc_type(d);
-    kn_ref b = dist_tile(d, i->arg[3])->reg[y];
-    kn_ref a = i->arg[4] ? dist_tile(d, i->arg[4])->reg[x] : 0;
-    bool one = kn_val(d->out, b)->type.n == 1;
+    struct kn_type t = dist_vec(KN_T_f32, acc_type(d).n);
+    const struct dist_tile *f = dist_tile(d, i->arg[3]);
+    bool rows = d->in->lds[f->lds].side == 'a', one;
+    kn_ref a = rows ? f->reg[x]
+             : i->arg[4] ? dist_tile(d, i->arg[4])->reg[x] : 0, b;
 
+    if (rows)
+        return dist_op(d, KN_OP_splat, t, a, 0);
+    b = f->reg[y];
+    one = kn_val(d->out, b)->type.n == 1;
     if (a && one)
         b = dist_op(d, KN_OP_fmul, kn_vf32, a, b);
     if (one)
@@ -292,7 +302,8 @@ block_factor(struct dist *d, const struct kn_ins *i, uint32_t x, uint32_t y)
     return dist_op(d, KN_OP_fmul, t, dist_op(d, KN_OP_splat, t, a, 0), b);
 }
 
-/* mma.block: the product of this K block alone is scaled, then added. */
+/* mma.block: the product of this K block alone is scaled, then added. Sums of
+ * integers are exact in f32: 128 products of 8 bits. */
 kiln_status
 expand_mmab(struct dist *d, const struct kn_ins *i)
 {
@@ -300,19 +311,22 @@ expand_mmab(struct dist *d, const struct kn_ins *i)
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
     struct kn_type t = acc_type(d);
+    bool ints = t.elem != KN_T_f32;
 
     for (uint32_t x = part * a.count / parts;
          x < (part + 1) * a.count / parts; x++)
         for (uint32_t y = 0; y < b.count; y++) {
             kn_ref acc = dist_tile(d, i->arg[0])->reg[x * b.count + y];
-            kn_ref part_sum = dist_temp(d, t), s;
+            kn_ref sum = dist_temp(d, t), s;
             struct kn_ins *add;
 
-            dist_move(d, part_sum, kn_flt(d->out, 0));
-            multiply(d, part_sum, i, x, y);
+            dist_move(d, sum, ints ? dist_int(d, 0) : kn_flt(d->out, 0));
+            multiply(d, sum, i, x, y);
+            if (ints)
+                sum = dist_op(d, KN_OP_i2f, dist_vec(KN_T_f32, t.n), sum, 0);
             s = block_factor(d, i, x, y);
             add = dist_add(d, KN_OP_fma, acc);
-            add->arg[0] = part_sum;
+            add->arg[0] = sum;
             add->arg[1] = s;
             add->arg[2] = acc;
         }

@@ -22,6 +22,13 @@ struct tiles {
     struct tile *of;         /* by value */
 };
 
+/* 16 bits in memory, 8 in LDS: each row has scales. */
+static bool
+quantised(const struct kn_lds *l)
+{
+    return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits == 8;
+}
+
 static const char *
 lds_name(const struct tiles *w, int lds)
 {
@@ -80,6 +87,33 @@ need_side(const struct tiles *w, const struct kn_ins *i, int a, char side,
     return KILN_OK;
 }
 
+/* Side of a value that belongs to an LDS tile, 0 for others. */
+static char
+side_of(const struct tiles *w, kn_ref r)
+{
+    struct tile t = w->of[KN_REF_INDEX(r)];
+
+    return t.kind == FRAGMENTS ? w->f->lds[t.lds].side : 0;
+}
+
+/* Rows of whole 128 K for 8 lanes each, quantised into tiles of A. */
+static kiln_status
+check_quant(const struct tiles *w, const struct kn_ins *i, int lds)
+{
+    const struct kn_lds *l = &w->f->lds[lds];
+    const struct kn_lds *s = &w->f->lds[KN_REF_LDS(i->arg[1])];
+
+    KN_TRY(need(w, i, 2, FETCHED, lds));
+    if (!quantised(l) || l->cols != 128 || l->kdiv != 1)
+        return FAIL(w->f, i->at, "put.quant takes 128 K of bf16 or f16 to an "
+                    "8-bit tile, %%%s is none", l->name);
+    if (s->elem != KN_T_f32 || s->mem || s->kdiv != 128 || s->cols != 1 ||
+        s->rows != l->rows || s->side != l->side)
+        return FAIL(w->f, i->at, "%%%s does not hold an f32 a row of %%%s",
+                    s->name, l->name);
+    return KILN_OK;
+}
+
 static kiln_status
 check_matrix(const struct tiles *w, const struct kn_ins *i)
 {
@@ -87,6 +121,8 @@ check_matrix(const struct tiles *w, const struct kn_ins *i)
     KN_TRY(need_side(w, i, 1, 'a', false));
     KN_TRY(need_side(w, i, 2, 'b', false));
     if (i->op == KN_OP_mmab) {
+        if (!i->arg[4] && side_of(w, i->arg[3]) == 'a')
+            return need_side(w, i, 3, 'a', true);
         KN_TRY(need_side(w, i, 3, 'b', true));
         return need_side(w, i, 4, 'a', true);
     }
@@ -137,7 +173,12 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_copy:
         return need(w, i, 1, VIEW, lds);
     case KN_OP_put:
+        if (quantised(&w->f->lds[lds]))
+            return FAIL(w->f, i->at, "%%%s is quantised: put.quant",
+                        lds_name(w, lds));
         return need(w, i, 1, FETCHED, lds);
+    case KN_OP_putq:
+        return check_quant(w, i, lds);
     case KN_OP_mma:
     case KN_OP_mmab:
         return check_matrix(w, i);

@@ -97,7 +97,9 @@ typedef enum kiln_layout {
  * BLOCK128: f32 sa[M, ceil(K/128)], sb[ceil(N/128), ceil(K/128)]; wgrad:
  * sb[N, ceil(K/128)], groups start at multiples of 128 rows.
  * MX32: E8M0 sa[M, ceil(K/32)], sb[N, ceil(K/32)], K innermost; a bf16 or f16
- * A has no sa. */
+ * A has no sa. A bf16 or f16 A times an fp8, bf8 or i8 B is TENSOR: sb[1], and
+ * A is quantised in the kernel, 128 K of a row at a time (docs/families.md).
+ */
 #define KILN_SCALES(X) \
     X(SCALE_NONE, "none") \
     X(SCALE_TENSOR, "tensor") \

@@ -127,6 +127,35 @@ apply_scale(const struct kn_ref_problem *p, bool is_b, const struct run *r)
     }
 }
 
+/* One code of an 8-bit type nearest to q, as a number. */
+static double
+nearest_code(const struct kn_ref_problem *p, float q)
+{
+    kiln_type t = p->b.type;
+
+    if (t == KILN_I8)
+        return (double)truncf(q);
+    return kn_ref_decode(t, p->target,
+                         kn_ref_encode(t, p->target, (double)q));
+}
+
+/* The n elements of one group (reference.h, quantise). */
+static void
+quantise_group(const struct kn_ref_problem *p, double *v, int n)
+{
+    double most = p->b.type == KILN_I8 ? 127 : kn_ref_max(p->b.type, p->target);
+    float amax = 1e-10f, scale, factor;
+
+    for (int x = 0; x < n; x++)
+        if (!(fabs(v[x]) <= (double)amax))
+            amax = isnan(v[x]) ? INFINITY : fabsf((float)v[x]);
+    scale = amax * (float)(1 / most);
+    factor = 1.0f / scale;
+    for (int x = 0; x < n; x++)
+        v[x] = isinf(amax) ? (double)NAN
+             : nearest_code(p, (float)v[x] * factor) * (double)scale;
+}
+
 /* a[r][x] = A(m0 + r, k0 + x). */
 static void
 load_a(struct worker *w, int64_t m0, int rows, int64_t k0, int n)
@@ -143,6 +172,9 @@ load_a(struct worker *w, int64_t m0, int rows, int64_t k0, int n)
         for (int r = 0; r < rows; r++)
             w->a[r * PK + x] = w->run[r];
     }
+    for (int r = 0; r < rows && p->quantise; r++)
+        for (int x = 0; x < n; x += BLOCK)
+            quantise_group(p, w->a + r * PK + x, n - x < BLOCK ? n - x : BLOCK);
     for (int r = 0; r < rows; r++)
         apply_scale(p, false, &(struct run){m0 + r, k0, n, 1, w->a + r * PK});
 }

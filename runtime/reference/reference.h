@@ -35,6 +35,13 @@ struct kn_ref_problem {
     kiln_layout layout;
     kiln_scale scale;        /* kind of sa and sb */
     bool sb_each;            /* 128-blocks: sb is [N, K/128] like sa */
+    bool quantise;           /* A becomes codes of B's type before it is
+                                multiplied, 128 K of a row at a time: s = f32
+                                max(|a|, 1e-10) * (1 / largest code), code =
+                                a * (1 / s), both rounded to f32, then to
+                                nearest even, i8 towards zero; A's value is
+                                code * s. A group that holds a NaN or an
+                                infinity is NaN. Not for layout TN */
     int64_t m, n, k;
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;

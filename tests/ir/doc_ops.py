@@ -89,6 +89,10 @@ SENTENCES = {
     "fetch": "load a K tile into registers",
     "keep": "holds the registers of fetched tiles to this place",
     "await": "copies into a slot, or fetched tiles, are there (this wave's)",
+    "put.quant": "write a fetched tile of 16-bit rows as 8-bit codes, and "
+                 "the f32 scale of each 128 K of a row to the second slot: "
+                 "largest magnitude (at least 1e-10) times 1 / the largest "
+                 "code; K at and beyond the last operand counts as zero",
     "put": "write a fetched tile to a slot",
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
@@ -106,6 +110,9 @@ SENTENCES = {
                 "true for the last of `splits=` to come",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, rows left",
+    "oct.max": "largest of the 8 lanes `l ^ 0` .. `l ^ 7`, unsigned",
+    "cvt.8": "four 8-bit codes of four floats: nearest even, `i8` towards "
+             "zero",
     "quad.max": "largest of the four lanes that share `l % 16`",
     "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even",
     "store.mx": "gated rows as fp4 or fp8 with an E8M0 scale a block of 32 "

@@ -92,7 +92,8 @@ shape_scales(struct run *r)
     const kiln_problem *p = &r->p;
 
     if (p->scale == KILN_SCALE_TENSOR) {
-        shape(r, NUM_SA, KILN_F32, 1, 1);
+        if (!kn_prequant(p))
+            shape(r, NUM_SA, KILN_F32, 1, 1);
         shape(r, NUM_SB, KILN_F32, 1, 1);
     } else if (p->scale == KILN_SCALE_ROW) {
         shape(r, NUM_SA, KILN_F32, 1, p->m);
@@ -378,6 +379,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
     *q = (struct kn_ref_problem){
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
         .sb_each = r->p.family == KILN_WGRAD,
+        .quantise = kn_prequant(&r->p) && !r->j->plain_a,
         .m = r->p.family == KILN_GROUPED ? len : r->p.m,
         .n = r->p.n,
         .k = r->p.family == KILN_WGRAD ? len : r->p.k,
@@ -468,7 +470,7 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
 
     reference_of(r, t->group, &q);
     res.k = q.k;
-    res.exact = r->j->mode == KN_DATA_EXACT;
+    res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise;
     if (kn_ref_tile(c, &q, &rect, value, sum)) {
         snprintf(r->r->text, sizeof r->r->text, "reference: %s", c->err.text);
         return false;

@@ -37,6 +37,7 @@ struct num_job {
     int64_t lie;             /* rows the device believes the last group has
                                 too many */
     uint32_t skew[NUM_NOPERANDS]; /* bytes each base is off its alignment */
+    bool plain_a;            /* the reference does not quantise A */
     enum kn_data_mode mode;
     uint64_t seed;
     enum kn_sim_order order;

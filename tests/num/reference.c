@@ -137,6 +137,50 @@ test_by_hand(void **state)
     assert_true(s[0] == 8 && s[1] == 44 && s[2] == 5 && s[3] == 32);
 }
 
+/* A row of 130: 128 K whose largest magnitude is 254 and a group of two,
+ * times the columns of the identity that B's rows are. */
+static void
+test_quantised_by_hand(void **state)
+{
+    static const struct {
+        kiln_type type;
+        double most, want[5];    /* of K 0, 1, 2, 128, 129 */
+    } rows[] = {
+        /* scale 2: 3.9 -> 1, -5.9 -> -2; scale 0.25 / 127: 0.1 -> 50 */
+        { KILN_I8, 254, { 254, 2, -4, 0.25, 50 * 0.25 / 127 } },
+        /* scale 2: 1.95 -> 2, -2.95 -> -3; 0.1 * 1792 = 179.2 -> 176 */
+        { KILN_FP8, 896, { 896, 4, -6, 0.25, 176 / 1792.0 } },
+    };
+    const uint8_t one[] = { [KILN_I8] = 1, [KILN_FP8] = 0x38 };
+    const struct kn_ref_rect all = {0, 0, 1, 5};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        float a[130] = {(float)rows[i].most, 3.9f, -5.9f, [128] = 0.25f, 0.1f};
+        uint8_t b[5][130] = {{0}};
+        struct kn_ref_problem p = {
+            .target = KILN_GFX950, .layout = KILN_NT, .quantise = true,
+            .scale = KILN_SCALE_TENSOR, .m = 1, .n = 5, .k = 130,
+            .a = {.type = KILN_F32, .data = a},
+            .b = {.type = rows[i].type, .data = b}, .alpha = 1};
+        double v[5], s[5];
+
+        for (int j = 0; j < 5; j++)
+            b[j][j < 3 ? j : 125 + j] = one[rows[i].type];
+        assert_int_equal(kn_ref_tile(&ctx, &p, &all, v, s), KILN_OK);
+        for (int j = 0; j < 5; j++)
+            assert_true(fabs(v[j] - rows[i].want[j]) <
+                        1e-6 * fabs(rows[i].want[j]));
+        a[1] = INFINITY;         /* makes its group NaN, not the next */
+        assert_int_equal(kn_ref_tile(&ctx, &p, &all, v, s), KILN_OK);
+        assert_true(isnan(v[0]) && isnan(v[2]));
+        p.k = 128;
+        a[1] = 0;
+        assert_int_equal(kn_ref_tile(&ctx, &p, &all, v, s), KILN_OK);
+        assert_true(v[0] > 253 && v[1] == 0);
+    }
+}
+
 struct shape {
     kiln_type a, b;
     kiln_layout layout;
@@ -598,6 +642,7 @@ main(void)
         cmocka_unit_test(test_formats_agree),
         cmocka_unit_test(test_format_limits),
         cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_quantised_by_hand),
         cmocka_unit_test(test_against_definition),
         cmocka_unit_test(test_rectangles),
         cmocka_unit_test(test_refused),

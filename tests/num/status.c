@@ -174,6 +174,8 @@ is_shown(kiln_type a, kiln_type b)
 
     return a == b || f8 || (num_is_mx(a) && num_is_mx(b)) ||
            ((a == KILN_BF16 || a == KILN_F16) && num_is_mx(b)) ||
+           ((a == KILN_BF16 || a == KILN_F16) &&
+            (b == KILN_FP8 || b == KILN_BF8 || b == KILN_I8)) ||
            (a == KILN_BF16 && b == KILN_F16);
 }
 
@@ -195,7 +197,8 @@ put_family(struct page *g, kiln_family family)
                 p.scale = (kiln_scale)s;
                 /* MX has mx32 and nothing else has: one row for the rule. */
                 if (is_shown(p.a, p.b) &&
-                    (num_is_mx(p.b) ? s == KILN_SCALE_MX32
+                    (kn_prequant(&p) ? s == KILN_SCALE_TENSOR
+                                     : num_is_mx(p.b) ? s == KILN_SCALE_MX32
                                     : s != KILN_SCALE_MX32 || a == KILN_BF16))
                     put_row(g, &p);
             }
