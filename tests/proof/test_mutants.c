@@ -168,8 +168,8 @@ all_kernels(void **state)
     struct tally t = { .survivor = print_survivor };
     static struct orders seen;
     struct tried x = { .orders = &seen, .tally = &t };
-    struct kernels k = { .of = of, .shard = shard, .kernel = try_kernel,
-                         .user = &x };
+    struct kernels k = { .of = of, .shard = shard, .runs = true,
+                         .kernel = try_kernel, .user = &x };
 
     (void)state;
     each_kernel(&k);

@@ -1,7 +1,8 @@
-/* Mutants that order nothing wrongly but reach a wave's own bytes of another
- * slot (mutants.h): the proof has nothing to object to. Each is compiled: the
- * check of the final bytes, which knows of fewer own bytes, refuses it, or the
- * simulator runs it and has a finding or another output. */
+/* Mutants to which the proof has nothing to object (mutants.h), compiled. One
+ * that reaches a wave's own bytes of another slot is refused by the check of
+ * the final bytes, which knows of fewer own bytes, or the simulator has a
+ * finding or another output; one that changes the turns of the halves of a
+ * ping-pong kernel runs without a finding to the same output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -35,58 +36,116 @@ run(struct own *o, uint8_t *out)
     return !s && !r.nfindings;
 }
 
-static void
-try_mutant(void *user, const struct kn_fn *mutant)
+/* The mutant's object in a copy of the subject; false: refused. */
+static bool
+compile(const struct subject *s, const struct kn_fn *mutant, struct own *o)
 {
-    struct subject *s = user;
-    struct own o = s->own;
     struct kn_fn f = *mutant;
     struct kn_generated g;
 
-    f.c = &o.c;
-    kn_ctx_init(&o.c, NULL, NULL);
+    *o = s->own;
+    kn_ctx_init(&o->c, NULL, NULL);
+    f.c = o->tool.c = o->text.c = &o->c;
+    if (kn_generate_program(&o->c, &f, NULL, &g) == KILN_FINDING)
+        return false;
+    if (o->c.err.status)
+        fail_msg("%s", o->c.err.text);
+    o->co = (uint8_t *)(uintptr_t)g.co;
+    o->g.co = g.co;
+    o->g.size = g.size;
+    return true;
+}
+
+static bool
+as_before(struct subject *s, struct own *o)
+{
+    return run(o, s->got) && !memcmp(s->want, s->got, s->size);
+}
+
+static void
+try_value(void *user, const struct kn_fn *mutant)
+{
+    struct subject *s = user;
+    struct own o;
+
     s->tried++;
-    if (kn_generate_program(&o.c, &f, NULL, &g) == KILN_FINDING) {
+    if (compile(s, mutant, &o))
+        s->told += !as_before(s, &o);
+    else
         s->refused++;
-        kn_ctx_free(&o.c);
-        return;
-    }
-    assert_int_equal(o.c.err.status, KILN_OK);
-    o.co = (uint8_t *)(uintptr_t)g.co;
-    o.g.co = g.co;
-    o.g.size = g.size;
-    o.tool.c = &o.c;
-    o.text.c = &o.c;
-    s->told += !run(&o, s->got) || memcmp(s->want, s->got, s->size);
     kn_ctx_free(&o.c);
+}
+
+static void
+try_turn(void *user, const struct kn_fn *mutant)
+{
+    struct subject *s = user;
+    struct own o;
+
+    s->tried++;
+    assert_true(compile(s, mutant, &o));
+    s->told += !as_before(s, &o);
+    kn_ctx_free(&o.c);
+}
+
+static void
+subject_open(struct subject *s, const char *words)
+{
+    struct own_launch l;
+
+    memset(s, 0, sizeof *s);
+    own_open(&s->own, words);
+    own_launch_open(&s->own, &l);
+    s->size = own_output_size(&l);
+    own_launch_close(&l);
+    s->want = malloc(s->size);
+    s->got = malloc(s->size);
+    assert_true(s->want && s->got);
+    assert_true(run(&s->own, s->want));
+}
+
+static void
+subject_close(struct subject *s)
+{
+    free(s->want);
+    free(s->got);
+    own_close(&s->own);
 }
 
 static void
 wrong_values_are_told(void **state)
 {
     static struct subject s;
-    struct tally t = { .other_value = try_mutant, .user = &s };
-    struct own_launch l;
+    struct tally t = { .other_value = try_value, .user = &s };
 
     (void)state;
-    own_open(&s.own, "gemm -m 16 -n 64 -k 168 --a mxfp6 --b mxbf8 --tile "
+    subject_open(&s, "gemm -m 16 -n 64 -k 168 --a mxfp6 --b mxbf8 --tile "
                      "16x64x32 --waves 1x2 --device sim:gfx942");
-    own_launch_open(&s.own, &l);
-    s.size = own_output_size(&l);
-    own_launch_close(&l);
-    s.want = malloc(s.size);
-    s.got = malloc(s.size);
-    assert_true(s.want && s.got);
-    assert_true(run(&s.own, s.want));
     try_mutants(s.own.g.wave, &t);
     print_message("# %u mutants of own bytes: %u refused by the check of the "
                   "final bytes, %u told by the simulator\n", s.tried,
                   s.refused, s.told);
     assert_true(s.tried >= 4);
     assert_int_equal(s.refused + s.told, s.tried);
-    free(s.want);
-    free(s.got);
-    own_close(&s.own);
+    subject_close(&s);
+}
+
+/* Without a barrier or wait that keeps turns: order and numbers stay. */
+static void
+turns_order_nothing(void **state)
+{
+    static struct subject s;
+    struct tally t = { .other_turn = try_turn, .user = &s };
+
+    (void)state;
+    subject_open(&s, "gemm -m 256 -n 256 -k 320 --a bf16 --tile 256x256x64 "
+                     "--waves 2x4 --schedule pingpong --device sim:gfx950");
+    try_mutants(s.own.g.wave, &t);
+    print_message("# %u mutants that keep turns, %u told by the simulator\n",
+                  s.tried, s.told);
+    assert_true(s.tried >= 4);
+    assert_int_equal(s.told, 0);
+    subject_close(&s);
 }
 
 int
@@ -94,6 +153,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_values_are_told),
+        cmocka_unit_test(turns_order_nothing),
     };
 
     return cmocka_run_group_tests_name("proof-values", tests, NULL, NULL);
