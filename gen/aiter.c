@@ -11,18 +11,22 @@
 /* What a file is for, from its name. */
 struct about {
     char arch[16];
-    const char *family, *kernel, *a, *scale;
+    const char *family, *kernel, *a, *b, *scale;
+    bool group_k;            /* the K of a tile is the group's, 128 */
     char batch[12], n[12], k[12];
 };
 
 /* Kernels kiln has; an empty type fits i8 and fp8 alike, as the file does. */
 static const struct {
-    const char *name, *a, *scale;
+    const char *name, *a, *b, *scale;
 } kernels[] = {
-    { "A16W16", "bf16", "none" },
-    { "A8W8", "", "row" },
-    { "A8W8_BLOCKSCALE", "fp8", "block128" },
-    { "AFP4WFP4", "mxfp4", "mx32" },
+    { "A16W16", "bf16", "bf16", "none" },
+    { "A8W8", "", "", "row" },
+    { "A8W8_BLOCKSCALE", "fp8", "fp8", "block128" },
+    { "AFP4WFP4", "mxfp4", "mxfp4", "mx32" },
+    { "A16WFP4", "bf16", "mxfp4", "mx32" },
+    { "A8W8-A_PER_TOKEN_GROUP_PREQUANT_W_PER_BATCHED_TENSOR_QUANT", "bf16", "",
+      "tensor" },
 };
 static const struct {
     const char *text, *family;
@@ -100,14 +104,15 @@ read_name(struct kn_ctx *c, const char *path, struct about *o)
         return kn_fail(c, KILN_BAD_INPUT, "'%s' is not named like a "
                        "configuration file of aiter", name);
     memcpy(o->arch, name, arch);
-    len = strcspn(s, "-.");
-    if (s[len] == '-' && strncmp(s + len, "-B=", 3) &&
-        strncmp(s + len, "-N=", 3))
-        len = strlen(s);
+    for (len = strcspn(s, "-."); s[len] == '-' && strncmp(s + len, "-B=", 3) &&
+                                 strncmp(s + len, "-N=", 3);)
+        len += 1 + strcspn(s + len + 1, "-.");
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (strlen(kernels[i].name) == len && !strncmp(s, kernels[i].name, len)) {
             o->kernel = kernels[i].name;
             o->a = kernels[i].a;
+            o->b = kernels[i].b;
+            o->group_k = !strcmp(kernels[i].scale, "tensor");
             o->scale = kernels[i].scale;
         }
     if (!o->kernel || (strcmp(o->arch, "gfx942") && strcmp(o->arch, "gfx950")))
@@ -207,7 +212,7 @@ read_bucket(struct import *r, const char *bucket, json_t *fields,
             struct kn_cell *row)
 {
     const struct about *o = r->about;
-    const char *fixed[] = { o->arch, o->family, "nt", o->a, o->a, "", o->scale,
+    const char *fixed[] = { o->arch, o->family, "nt", o->a, o->b, "", o->scale,
                             o->batch, o->n, o->k, bucket };
     int64_t v[NUSED] = { 0 };
     const char *name;
@@ -228,6 +233,8 @@ read_bucket(struct import *r, const char *bucket, json_t *fields,
         else
             v[i] = json_integer_value(x);
     }
+    if (o->group_k)
+        v[U_BK] = 128;
     for (int i = 0; i <= U_BK; i++)
         if (!v[i])
             return refuse(r, bucket, used[i], "this field is missing");
@@ -330,18 +337,24 @@ field(const struct kn_csv *t, size_t row, const char *name)
     return col < 0 ? "" : kn_csv_at(t, row, col)->s;
 }
 
+static bool
+is_type(const char *type, const char *of)
+{
+    return !strcmp(type, of) ||
+           (!*of && (!strcmp(type, "i8") || !strcmp(type, "fp8")));
+}
+
 /* Whether the file of this name holds the row. */
 static bool
 belongs(const struct about *o, const struct kn_csv *t, size_t row)
 {
     const char *a = field(t, row, "a"), *layout = field(t, row, "layout");
-    const char *m = field(t, row, "m");
-    bool eight = !*o->a && (!strcmp(a, "i8") || !strcmp(a, "fp8"));
+    const char *m = field(t, row, "m"), *b = field(t, row, "b");
 
     return !strcmp(field(t, row, "arch"), o->arch) &&
            !strcmp(field(t, row, "family"), o->family) &&
            (!*layout || !strcmp(layout, "nt")) &&
-           (!strcmp(a, o->a) || eight) &&
+           is_type(a, o->a) && (!*b || is_type(b, o->b)) &&
            !strcmp(field(t, row, "scale"), o->scale) &&
            !strcmp(field(t, row, "batch"), o->batch) &&
            !strcmp(field(t, row, "n"), o->n) &&
@@ -349,8 +362,8 @@ belongs(const struct about *o, const struct kn_csv *t, size_t row)
 }
 
 static kiln_status
-put_bucket(struct kn_ctx *c, const struct kn_csv *t, size_t row,
-           struct kn_json *j)
+put_bucket(struct kn_ctx *c, const struct about *o, const struct kn_csv *t,
+           size_t row, struct kn_json *j)
 {
     const char *m = field(t, row, "m");
     struct kn_config g = { 0 };
@@ -362,7 +375,7 @@ put_bucket(struct kn_ctx *c, const struct kn_csv *t, size_t row,
 
         kn_json_open(j, *m ? m : "any", '{');
         for (int i = 0; i < NUSED; i++)
-            if (v[i])
+            if (v[i] && !(o->group_k && i == U_BK))
                 kn_json_uint(j, used[i], v[i]);
     }
     for (int i = 0; i < NKEPT; i++) {
@@ -401,7 +414,7 @@ kn_aiter_write(struct kn_ctx *c, const char *path, const struct kn_csv *t,
                                        "the file would have this bucket "
                                        "twice, for i8 and for fp8: give "
                                        "rows of one of them");
-            KN_TRY(put_bucket(c, t, i, &j));
+            KN_TRY(put_bucket(c, &about, t, i, &j));
             n++;
         }
     kn_json_close(&j, '}');

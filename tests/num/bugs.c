@@ -676,6 +676,63 @@ test_same_bits_in_any_order(void **state)
     }
 }
 
+struct output {
+    uint8_t bytes[1 << 17];
+    size_t size;
+};
+
+static void
+read_output(struct kn_sim *sim, uint64_t c, void *user)
+{
+    struct output *o = user;
+
+    assert_int_equal(kn_sim_read(sim, c, o->bytes, o->size), KILN_OK);
+}
+
+/* First to last, last to first, and two permutations. */
+static void
+test_same_bits_for_any_order_of_workgroups(void **state)
+{
+    static const int64_t lens[] = { 70, 0, 31, 5 };
+    static const kiln_layout layout[] = { KILN_NT, KILN_NN, KILN_TN, KILN_TN };
+    static const int64_t rows[] = { 90, 106, 4 * 90, 3 * 90 };
+    static struct output first, now;
+
+    for (int f = KILN_GEMM; f <= KILN_BATCHED; f++) {
+        kiln_problem p = problem(state, (kiln_family)f, KILN_BF16, layout[f]);
+        struct num_job j = sized(90, 70, 200);
+        struct num_kernel k;
+        struct num_result r;
+        uint64_t ids[64], n;
+
+        p.out = KILN_F32;
+        j.mode = KN_DATA_RANDOM;
+        open_kernel(state, &k, &p, NULL);
+        if (f == KILN_GROUPED || f == KILN_WGRAD)
+            set_lens(&j, lens, 4);
+        j.p.batch = f == KILN_BATCHED ? 3 : 0;
+        first.size = now.size = (size_t)(rows[f] * j.p.n * 4);
+        assert_true(first.size <= sizeof first.bytes);
+        j.meddle = read_output;
+        j.user = &first;
+        assert_true(num_launch(&k, &j, &r));
+        n = r.grid;
+        assert_true(n > 3 && n <= 64);
+        j.ids = ids;
+        j.nids = n;
+        j.user = &now;
+        for (uint64_t turn = 1; turn < 4; turn++) {
+            uint64_t step = turn == 1 ? n - 1 : n % 3 ? 3 : 5;
+
+            for (uint64_t i = 0; i < n; i++)
+                ids[i] = (i * step + (turn == 1 ? n - 1 : turn)) % n;
+            expect_right(&k, &j);
+            assert_memory_equal(now.bytes, first.bytes, first.size);
+        }
+        num_close(&k);
+    }
+}
+
 static int
 by_place(const void *a, const void *b)
 {
@@ -852,6 +909,7 @@ main(int argc, char **argv)
         TEST(test_hybrid_fp8),
         TEST(test_every_op_honours_cus),
         TEST(test_same_bits_in_any_order),
+        TEST(test_same_bits_for_any_order_of_workgroups),
         TEST(test_tile_map_visits_each_tile_once),
         TEST(test_one_wrong_tile_fails),
         TEST(test_one_wrong_bit_fails),
