@@ -54,6 +54,14 @@ install_packages() {
         die "apt-get could not install: $need(LLVM 22 needs bookworm-security)"
 }
 
+# The pages of `kilnc report` are looked at in a real browser if there is one:
+# 208 MB with what it needs, one or two minutes.
+install_browser() {
+    [ -n "$(missing_packages chromium)" ] || return 0
+    (install_packages chromium) ||
+        say "no chromium: the test that draws pages skips its drawings"
+}
+
 build_kiln() {
     if [ ! -f build/build.ninja ]; then
         say "configuring build/"
@@ -75,6 +83,7 @@ run)
     ;;
 test)
     install_packages $build_packages $test_packages
+    install_browser
     build_kiln
     say "testing"
     exec meson test -C build --print-errorlogs

@@ -122,7 +122,7 @@ main(void)
             t[r] = once(&works[i]);
         qsort(t, RUNS, sizeof *t, by_share);
         share = 100 * (m->proof + m->bytes) / m->whole;
-        ok &= share < MOST_PERCENT;
+        ok &= share < (double)MOST_PERCENT;
         printf("%-16s %7.1f ms, proof %5.1f ms, bytes %5.1f ms: %4.1f %%\n",
                works[i].name, m->whole, m->proof, m->bytes, share);
     }

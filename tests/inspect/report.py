@@ -131,21 +131,22 @@ def static(good, bad):
 
 
 def drawn(chromium, good, bad, scratch):
+    # As root, and in a container whose /dev/shm is small or missing.
+    browser = (chromium, "--headless", "--no-sandbox", "--disable-gpu",
+               "--disable-dev-shm-usage",
+               "--user-data-dir=" + os.path.join(scratch, "profile"))
     shots = []
     for path in good, bad:
         png = os.path.join(scratch, os.path.basename(path) + ".png")
-        run(chromium, "--headless", "--no-sandbox", "--disable-gpu",
-            "--hide-scrollbars", "--window-size=1200,2000",
-            "--user-data-dir=" + os.path.join(scratch, "profile"),
+        run(*browser, "--hide-scrollbars", "--window-size=1200,2000",
             "--screenshot=" + png, "file://" + os.path.abspath(path))
         shots.append(pixels(png))
     yield "banks are drawn green", shots[0].get(GREEN, 0) > 2000
     yield "and red with conflicts", (shots[1].get(RED, 0) > 200 and
                                      RED not in shots[0])
     yield "matrix instructions are drawn", shots[0].get(BLUE, 0) > 2000
-    dom = run(chromium, "--headless", "--no-sandbox", "--disable-gpu",
-              "--user-data-dir=" + os.path.join(scratch, "profile"),
-              "--dump-dom", "file://" + os.path.abspath(good)).stdout.decode()
+    dom = run(*browser, "--dump-dom",
+              "file://" + os.path.abspath(good)).stdout.decode()
     yield "the browser keeps every row", len(re.findall(
         'class="fence"', dom)) == whole(good).rows
 
