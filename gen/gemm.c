@@ -509,7 +509,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     kn_region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
     kn_region(q, "float",
               p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
-    kn_region(q, "scale", kn_prequant(p) ? "scale_tensorb" : p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
+    kn_region(q, "scale", kn_prequant(p) ? "scale_tensorb"
+                        : p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
                         : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
     kn_region(q, "alpha", p->alpha_set ? "alpha" : "");
     kn_region(q, "bias", p->bias ? "bias" : "");

@@ -80,3 +80,35 @@ def triton(ident, obj, tile, m, n, k, bits, waves, lds):
             'i:%d' % n, 'z:0', 'z:0']
     return line(ident, obj, (cdiv(m, tile[0]) * cdiv(n, tile[1]), 1, 1),
                 64 * waves, args, m, n, k, 0, lds)
+
+
+def triton_mx(ident, obj, tile, m, n, k, bits, waves, lds):
+    """gemm_mx_nt of the Triton objects in tests/data/triton."""
+    a = k * bits // 8
+    args = ['p:%d' % (m * a), 'p:%d' % (n * a), 'p:%d' % (m * n * 2),
+            'p:%d' % (m * k // 32), 'p:%d' % (n * k // 32), 'i:%d' % m,
+            'i:%d' % n, 'i:%d' % k, 'i:%d' % a, 'i:%d' % a, 'i:%d' % n,
+            'i:%d' % (k // 32), 'i:%d' % (k // 32), 'z:0', 'z:0']
+    return line(ident, obj, (cdiv(m, tile[0]) * cdiv(n, tile[1]), 1, 1),
+                64 * waves, args, m, n, k, 0, lds)
+
+
+def triton_grouped(ident, obj, offs, g, rows, n, k, size, nn):
+    """grouped_nt or grouped_nn, persistent over 256 workgroups: `rows` rows
+    in all, n and k of the product; offs: a file of the G + 1 offsets."""
+    args = ['p:%d' % (rows * k * size), 'p:%d' % (g * n * k * size),
+            'p:%d' % (rows * n * 2), 'd:' + offs, 'i:%d' % g, 'i:%d' % n,
+            'i:%d' % k, 'i:%d' % k, 'l:%d' % (n * k),
+            'i:%d' % (n if nn else k), 'i:%d' % n, 'z:0', 'z:0']
+    return line(ident, obj, (256, 1, 1), 512, args, rows, n, k, 0, 65536)
+
+
+def triton_wgrad(ident, obj, offs, g, rows, tile, om, on, size):
+    """wgrad_tn: om x on of each group, `rows` rows to sum over in all."""
+    args = ['p:%d' % (rows * om * size), 'p:%d' % (rows * on * size),
+            'p:%d' % (g * om * on * 2), 'd:' + offs, 'i:%d' % om,
+            'i:%d' % on, 'i:%d' % om, 'i:%d' % on, 'l:%d' % (om * on),
+            'i:%d' % on, 'z:0', 'z:0']
+    waves, lds = (8, 65536) if tile == 256 else (4, 32768)
+    return line(ident, obj, (cdiv(om, tile) * cdiv(on, tile), g, 1),
+                64 * waves, args, rows, om, on, 0, lds)

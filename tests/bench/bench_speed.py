@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Predicted speed of kiln's kernels beside AMD's and Triton's in the same
+model, and beside published measurements.
+
+    bench_speed.py KILNC PREDICT_ROWS TESTS_DATA [--aiter HSA_DIR]
+                   [--only PART,...] [--sample N] [--jobs N]
+
+Every time of kiln's and of an object is predicted (docs/timing.md); what is
+called published was measured by others on silicon, tests/data/perf says who.
+HSA_DIR is aiter's folder `hsa`. --sample N takes every Nth row of a part.
+Output: Markdown tables. A row that cannot be made is a sentence in its place."""
+import argparse
+import concurrent.futures
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../timing'))
+import rows  # noqa: E402  (the launches of other people's objects)
+
+ASM_SHAPES = [(4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 16384)]
+LOOPS = [('gfx950', 'bf16', .95), ('gfx950', 'fp8', .95),
+         ('gfx950', 'i8', None), ('gfx950', 'mxfp8', .95),
+         ('gfx950', 'mxfp4', .90), ('gfx950', 'mxfp6', None),
+         ('gfx942', 'bf16', .85), ('gfx942', 'fp8', .85),
+         ('gfx942', 'i8', None)]
+GROUPED = [(r, o) for o in ('fwd', 'dgrad', 'wgrad')
+           for r in ('balanced', 'unbalanced')]
+
+
+class Bench:
+    def __init__(self, a):
+        self.a = a
+        self.tmp = tempfile.mkdtemp(prefix='kiln-speed-')
+        with open(os.path.join(a.data, 'perf/speed.json')) as f:
+            self.data = json.load(f)
+
+    def kiln(self, words):
+        """What `kilnc time` says, or its refusal as a string."""
+        r = subprocess.run([self.a.kilnc, 'time', *map(str, words), '--json',
+                            '-'], text=True, capture_output=True, check=False)
+        if r.returncode:
+            return (r.stderr.strip() or 'no answer').splitlines()[0]
+        return json.loads(r.stdout)
+
+    def all_kiln(self, list_of_words):
+        with concurrent.futures.ThreadPoolExecutor(self.a.jobs) as pool:
+            return list(pool.map(self.kiln, list_of_words))
+
+    def object_us(self, lines):
+        """Predicted us of launches of objects; None where there is none."""
+        def one(text):
+            out = subprocess.run([self.a.tool], input=text + '\n', text=True,
+                                 capture_output=True, check=False).stdout
+            at = out.find(' us=')
+            return float(out[at + 4:].split()[0]) if at >= 0 else None
+        with concurrent.futures.ThreadPoolExecutor(self.a.jobs) as pool:
+            return list(pool.map(one, lines))
+
+    def sampled(self, items):
+        return list(items)[::self.a.sample]
+
+    def triton(self, name):
+        return os.path.join(self.a.data, 'triton', name + '.co')
+
+    def offsets(self, lens):
+        name = os.path.join(self.tmp, 'offs-%d' % hash(tuple(lens)))
+        total, at = 0, [0]
+        for n in lens:
+            total += n
+            at.append(total)
+        with open(name, 'wb') as f:
+            f.write(struct.pack('<%dq' % len(at), *at))
+        return name
+
+
+def us_of(r):
+    return r['predicted']['us'] if isinstance(r, dict) else None
+
+
+def num(x, form='%.1f'):
+    return '-' if x is None else form % x
+
+
+def ratio(x, y):
+    return x / y if x and y else None
+
+
+def geomean(values):
+    values = [v for v in values if v]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values \
+        else None
+
+
+def table(title, head, lines):
+    print('\n### %s\n' % title)
+    print('| %s |\n|%s' % (' | '.join(head), '---|' * len(head)))
+    for cells in lines:
+        print('| %s |' % ' | '.join(str(c) for c in cells))
+    sys.stdout.flush()
+
+
+def dense(arch, kind, m, n, k, *more):
+    return ['gemm', '--arch', arch, '--a', kind, '-m', m, '-n', n, '-k', k,
+            *more]
+
+
+def part_loops(b):
+    """Loop efficiency, registers, code and compile time of the 256x256
+    variants, by schedule."""
+    todo = [(arch, kind, goal, s) for arch, kind, goal in LOOPS
+            for s in ('auto', 'pingpong', 'interleave', 'simple')
+            if s == 'auto' or arch == 'gfx950']
+    todo = b.sampled(todo)
+    got = b.all_kiln([dense(t[0], t[1], 4096, 4096, 4096, '--schedule', t[3])
+                      for t in todo])
+    lines = []
+    for (arch, kind, goal, asked), r in zip(todo, got):
+        if isinstance(r, str):
+            if 'no variant' not in r:
+                lines.append((arch, kind, asked, r[:80]) + ('-',) * 7)
+            continue
+        cfg = dict(w.split('=', 1) for w in r['config'].split())
+        if asked == 'auto':
+            asked = '**%s**' % cfg['schedule']
+        elif cfg['schedule'] != asked:
+            continue
+        lines.append((arch, kind, cfg['tile'], asked,
+                      '%.1f %%' % (100 * r['predicted']['mfma_efficiency']),
+                      '%.0f %%' % (100 * goal) if goal else '-',
+                      num(us_of(r)), r['kernel']['vgpr'],
+                      r['kernel']['instructions'], num(r['compile_ms'],
+                                                       '%.0f')))
+    table('Main loops at 4096^3, predicted; the chosen schedule in bold',
+          ['target', 'type', 'tile', 'schedule', 'pipes', 'goal', 'us',
+           'VGPR', 'instructions', 'compile ms'], lines)
+
+
+def amd_lines(b, kind, m, n, k):
+    name = {'bf16': '_ZN5aiter24bf16gemm_bf16_tn_256x256E',
+            'mxfp4': '_ZN5aiter42f4gemm_bf16_per1x32Fp4_BpreShuffle_256x256E'}
+    if kind == 'bf16':
+        return [rows.aiter_bf16('x', b.a.aiter, name[kind], m, n, k, 1)]
+    if kind == 'mxfp4':
+        return [rows.aiter_f4('x', b.a.aiter, name[kind], m, n, k, 0)]
+    return [rows.aiter_fp8('x', b.a.aiter,
+                           '_ZN5aiter43fp8gemm_bf16_blockscale_BpreShuffle_'
+                           '%dx128E' % t, m, n, k, 1) for t in (64, 96, 128)]
+
+
+def best(values):
+    values = [v for v in values if v]
+    return min(values) if values else None
+
+
+def part_objects(b):
+    """AMD's assembly and Triton's objects in the same model."""
+    kinds = [('bf16', [], 'gfx950_bf16_nt_256x256x64', 16, 65536),
+             ('fp8', [], 'gfx950_fp8_nt_256x256x128', 8, 65536),
+             ('fp8 blocks', ['--scale', 'block128'], None, 8, 0),
+             ('mxfp8', [], 'gfx950_mxfp8_nt_256x256x128', 8, 67584),
+             ('mxfp4', [], 'gfx950_mxfp4_nt_256x256x256', 4, 69632)]
+    if not b.a.aiter:
+        print('\nAMD\'s assembly objects are left out: --aiter DIR names the '
+              'folder hsa of a fetched aiter.')
+    lines = []
+    for kind, more, obj, bits, lds in kinds:
+        for m, n, k in b.sampled(ASM_SHAPES):
+            us = us_of(b.kiln(dense('gfx950', kind.split()[0], m, n, k,
+                                    *more)))
+            asm = tri = None
+            if b.a.aiter and kind in ('bf16', 'mxfp4', 'fp8 blocks'):
+                asm = best(b.object_us(amd_lines(b, kind, m, n, k)))
+            if obj:
+                make = rows.triton_mx if kind[:2] == 'mx' else rows.triton
+                tri = best(b.object_us([make('x', b.triton(obj), (256, 256),
+                                             m, n, k, bits, 8, lds)]))
+            lines.append((kind, '%d x %d x %d' % (m, n, k), num(us), num(asm),
+                          num(ratio(us, asm), '%.2f'), num(tri),
+                          num(ratio(us, tri), '%.2f')))
+    table('Beside other objects in the same model, us, gfx950',
+          ['type', 'M x N x K', 'kiln', 'AMD assembly', 'of it',
+           'Triton 256x256', 'of it'], lines)
+
+
+def part_records(b):
+    """The best published throughputs."""
+    todo = b.sampled(b.data['records'])
+    got = b.all_kiln([dense(r['arch'], r['type'], r['m'], r['n'], r['k'])
+                      for r in todo])
+    lines = []
+    for r, g in zip(todo, got):
+        tf = g['predicted']['tflops'] if isinstance(g, dict) else None
+        lines.append((r['arch'], r['type'], '%d x %d x %d' %
+                      (r['m'], r['n'], r['k']), num(us_of(g)),
+                      num(tf, '%.0f'),
+                      num(g['predicted']['mfma_efficiency'] * 100, '%.0f %%')
+                      if tf else '-', '%.0f, %s' % (r['tflops'], r['who']),
+                      num(ratio(tf, r['tflops']), '%.2f')))
+    table('Beside the best published figures (MI355X, MI300X)',
+          ['target', 'type', 'M x N x K', 'us', 'TFLOPS', 'pipes',
+           'published TFLOPS', 'ratio'], lines)
+
+
+def routed(g, m, routing, seed=1):
+    """Primus-Turbo's benchmark: shares 0.2 + 0.8 U(0,1), the rest last."""
+    if routing == 'balanced':
+        return [m] * g
+    rng = random.Random(seed)
+    w = [0.2 + 0.8 * rng.random() for _ in range(g)]
+    lens = [int(x / sum(w) * g * m) for x in w]
+    lens[-1] += g * m - sum(lens)
+    return lens
+
+
+def grouped(kind, op, lens, n, k):
+    text = ','.join(map(str, lens))
+    if op == 'wgrad':
+        return ['wgrad', '--layout', 'tn', '--arch', 'gfx950', '--a', kind,
+                '-m', n, '-n', k, '--group-lens', text]
+    if op == 'dgrad':
+        n, k = k, n
+    return ['grouped', '--layout', 'nn' if op == 'dgrad' else 'nt', '--arch',
+            'gfx950', '--a', kind, '-n', n, '-k', k, '--group-lens', text]
+
+
+def part_grouped(b):
+    """bf16 rows of Primus-Turbo's pull request 284."""
+    todo = b.sampled(b.data['grouped_bf16'])
+    got = b.all_kiln([grouped('bf16', r['op'],
+                              routed(r['G'], r['M'], r['routing']), r['N'],
+                              r['K']) for r in todo])
+    lines = []
+    for routing, op in GROUPED:
+        pairs = [(us_of(g), 2e-6 * r['G'] * r['M'] * r['N'] * r['K'],
+                  max(r['tflops'].values())) for r, g in zip(todo, got)
+                 if (r['routing'], r['op']) == (routing, op)]
+        pairs = [p for p in pairs if p[0]]
+        ours = [p[1] / p[0] for p in pairs]
+        lines.append((op, routing, len(pairs), num(geomean(ours), '%.0f'),
+                      num(geomean([p[2] for p in pairs]), '%.0f'),
+                      num(geomean([x / p[2] for x, p in zip(ours, pairs)]),
+                          '%.2f'),
+                      num(min((x / p[2] for x, p in zip(ours, pairs)),
+                              default=None), '%.2f')))
+    table('Grouped bf16, geometric means of TFLOPS; published: the best '
+          'column of each row', ['operation', 'routing', 'rows', 'kiln',
+                                 'published', 'ratio', 'worst row'], lines)
+
+
+def part_moe(b):
+    """fp8 shapes of Primus-Turbo's pull request 384 beside Triton's objects;
+    of wgrad the better of its two tiles."""
+    ratios = {'fwd': [], 'dgrad': [], 'wgrad': []}
+    for r in b.sampled(b.data['moe_fp8']):
+        lens = [r['M']] * r['G']
+        offs, total = b.offsets(lens), r['G'] * r['M']
+        for op, got in ratios.items():
+            n, k = (r['K'], r['N']) if op == 'dgrad' else (r['N'], r['K'])
+            if op == 'wgrad':
+                lines = [rows.triton_wgrad(
+                    'x', b.triton('gfx950_wgrad_fp8_tn_%dx%dx128' % (t, t)),
+                    offs, r['G'], total, t, n, k, 1) for t in (128, 256)]
+            else:
+                nn = op == 'dgrad'
+                lines = [rows.triton_grouped(
+                    'x', b.triton('gfx950_grouped_fp8_%s_256x256x128' %
+                                  ('nn' if nn else 'nt')), offs, r['G'],
+                    total, n, k, 1, nn)]
+            tri = best(b.object_us(lines))
+            got.append(ratio(tri, us_of(b.kiln(grouped('fp8', op, lens,
+                                                       r['N'], r['K'])))))
+    goal = {'fwd': 1.27, 'dgrad': 1.30, 'wgrad': 1.22}
+    table('Grouped fp8, times faster than Triton\'s objects in the same '
+          'model, geometric mean', ['operation', 'shapes', 'kiln',
+                                    'FlyDSL over Triton, published'],
+          [(op, len([x for x in got if x]), num(geomean(got), '%.2f'),
+            goal[op]) for op, got in ratios.items()])
+
+
+def part_small(b):
+    """Few rows."""
+    todo = b.data['small_mxfp8']
+    got = b.all_kiln([dense('gfx950', 'mxfp8', r['m'], r['n'], r['k'])
+                      for r in todo])
+    table('mxfp8, few rows, us; published: ROCm/aiter pull request 3783',
+          ['M x N x K', 'kiln', 'published', 'Triton, published', 'ratio'],
+          [('%d x %d x %d' % (r['m'], r['n'], r['k']), num(us_of(g)),
+            r['us'], r['triton_us'], num(ratio(us_of(g), r['us']), '%.2f'))
+           for r, g in zip(todo, got)])
+    todo = b.data['gemm2_mxfp4']
+    got = b.all_kiln([['moe', '--stage', 'gemm2', '--arch', 'gfx950', '--a',
+                       'mxfp4', '--experts', 385, '--topk', 9, '--hidden',
+                       7168, '--inter', 512, '--block-m', 32, '--tokens',
+                       r['tokens']] for r in todo])
+    lines = []
+    for r, g in zip(todo, got):
+        lines.append((r['tokens'], num(us_of(g)) if isinstance(g, dict)
+                      else g, r['us']))
+    table('gemm2 mxfp4, 385 experts, us; published: FlyDSL, rows packed into '
+          'full blocks, where kiln\'s fall at random',
+          ['tokens', 'kiln', 'published'], lines)
+
+
+PARTS = {'loops': part_loops, 'objects': part_objects,
+         'records': part_records, 'grouped': part_grouped, 'moe': part_moe,
+         'small': part_small}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('kilnc')
+    p.add_argument('tool')
+    p.add_argument('data')
+    p.add_argument('--aiter')
+    p.add_argument('--only', default=','.join(PARTS))
+    p.add_argument('--sample', type=int, default=1)
+    p.add_argument('--jobs', type=int, default=2)
+    a = p.parse_args()
+    wrong = [x for x in a.only.split(',') if x not in PARTS]
+    if wrong:
+        print('no part is called %s; there are %s' %
+              (wrong[0], ', '.join(PARTS)), file=sys.stderr)
+        return 2
+    b = Bench(a)
+    print('Predicted by kiln\'s timing model, not measured.')
+    for name in a.only.split(','):
+        PARTS[name](b)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
