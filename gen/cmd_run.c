@@ -54,23 +54,6 @@ check_sizes(const struct run *r)
     return KILN_OK;
 }
 
-/* What only the simulator can do. */
-static kiln_status
-check_flags(const struct run *r)
-{
-    static const enum kn_flag_id simulated[] = {
-        KN_FLAG_wg, KN_FLAG_order, KN_FLAG_wave_order, KN_FLAG_order_seed,
-        KN_FLAG_mfma,
-    };
-
-    for (size_t i = 0; i < sizeof simulated / sizeof *simulated; i++)
-        if (r->place.hip && r->t->cli->v[simulated[i]].seen)
-            return kn_fail(r->c, KILN_BAD_INPUT, "%s is for the simulator, a "
-                           "GPU executes the whole launch",
-                           kn_flags[simulated[i]].name);
-    return KILN_OK;
-}
-
 static kiln_status
 read_problem(struct run *r)
 {
@@ -78,7 +61,7 @@ read_problem(struct run *r)
 
     r->place.target = KILN_GFX950;
     KN_TRY(kn_tool_place(r->t, &r->place));
-    KN_TRY(check_flags(r));
+    KN_TRY(kn_place_flags(r->t, &r->place));
     kn_cli_problem(cli, r->place.target, &r->p);
     KN_TRY(kn_cli_family(r->c, cli, &r->p.family));
     KN_TRY(kn_groups_make(r->c, cli, &r->p, &r->offs));

@@ -158,6 +158,8 @@ launch(struct moe_run *m, struct moe_part *s)
     KN_TRY(kn_cli_select(m->c, m->t->cli, total, &s->select));
     if (!total)
         return KILN_OK;
+    if (m->place.hip)
+        return moe_launch_hip(m, s, &o);
     KN_TRY(kn_sim_load(m->sim, s->g.name, s->g.co, s->g.size, &code));
     l.code = code;
     l.kernarg = s->plan.kernarg;
@@ -345,7 +347,7 @@ check_written(struct moe_run *m, struct moe_part *s)
     struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = s->out,
                             .count = 1 };
 
-    if (got == s->written || !s->out_size)
+    if (got == s->written || !s->out_size || m->place.hip)
         return;
     snprintf(f.text, sizeof f.text, "%" PRIu64 " bytes of the output were "
              "written, its tiles have %" PRIu64, got, s->written);
@@ -439,7 +441,10 @@ moe_run_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
         kn_places_put(&from, &s->result);
     }
     kn_report_check(m->t, j, &s->check, false);
-    kn_report_run(m->t, j, &s->result);
+    if (m->place.hip)
+        moe_report_measured(m, s, j);
+    else
+        kn_report_run(m->t, j, &s->result);
     m->wrong |= s->check.bad || s->result.nfindings;
     return KILN_OK;
 }
@@ -607,10 +612,13 @@ moe_prepare(struct moe_run *m, int stage)
 
     m->target = KILN_GFX950;
     m->exact = v[KN_FLAG_data].i == KN_DATA_EXACT;
+    m->place.target = m->target;
     if (m->timed)
-        m->target = m->timed;
+        m->place.target = m->timed;
     else
-        KN_TRY(kn_tool_device(m->t, &m->target));
+        KN_TRY(kn_tool_place(m->t, &m->place));
+    m->target = m->place.target;
+    KN_TRY(kn_place_flags(m->t, &m->place));
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target,
                           stage ? stage : KILN_MOE_GATE_UP, &p));
     m->block_m = p.block_m;

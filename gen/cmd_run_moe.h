@@ -3,6 +3,7 @@
 #define KN_CMD_RUN_MOE_H
 
 #include "moe.h"
+#include "on_hip.h"
 #include "progress.h"
 #include "report.h"
 
@@ -17,6 +18,7 @@ struct moe_run {
     uint32_t block_m;
     struct kn_moe_routing r;
     struct kn_moe_sorted sorted;
+    struct kn_place place;
     struct kn_sim *sim;
     uint64_t ids, experts, padded, weights;  /* on the device */
 };
@@ -34,7 +36,16 @@ struct moe_part {
     uint64_t scales;         /* of a quantised output */
     double *value, *abssum, *rounded;        /* atomic: by token, column */
     int32_t *adds;
+    double us[KN_STABLE_MOST];       /* of a GPU: each timed run, the verdict */
+    size_t runs;
+    struct kn_stable time;
 };
+
+/* moe_hip.c: the launch, with the simulator's addresses. */
+kiln_status moe_launch_hip(struct moe_run *m, struct moe_part *s,
+                           const struct kn_operands *o);
+void moe_report_measured(struct moe_run *m, const struct moe_part *s,
+                         struct kn_json *j);
 
 /* What gemm1 made, as gemm2's A: x are its numbers, rows of down->p.k. */
 kiln_status moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,

@@ -35,6 +35,22 @@ kn_place_open(struct kn_ctx *c, const struct kn_value *v,
     return KILN_OK;
 }
 
+kiln_status
+kn_place_flags(struct kn_tool *t, const struct kn_place *place)
+{
+    static const enum kn_flag_id simulated[] = {
+        KN_FLAG_wg, KN_FLAG_order, KN_FLAG_wave_order, KN_FLAG_order_seed,
+        KN_FLAG_mfma,
+    };
+
+    for (size_t i = 0; i < sizeof simulated / sizeof *simulated; i++)
+        if (place->hip && t->cli->v[simulated[i]].seen)
+            return kn_fail(t->c, KILN_BAD_INPUT, "%s is for the simulator, a "
+                           "GPU executes the whole launch",
+                           kn_flags[simulated[i]].name);
+    return KILN_OK;
+}
+
 /* What one execution holds on the device. */
 struct held {
     struct kn_ctx *c;

@@ -22,6 +22,9 @@ kiln_status kn_tool_place(struct kn_tool *t, struct kn_place *place);
 kiln_status kn_place_open(struct kn_ctx *c, const struct kn_value *v,
                           struct kn_place *place);
 
+/* BAD_INPUT for a flag that only the simulator can follow. */
+kiln_status kn_place_flags(struct kn_tool *t, const struct kn_place *place);
+
 struct kn_hip_run {
     const kiln_problem *p;   /* normalised */
     struct kn_operands_set *ops;
