@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
+#include "cmd_run_moe.h"
 #include "html.h"
 #include "info.h"
 #include "page.h"
@@ -41,6 +42,17 @@ put_occupancy(const struct kn_subject *s, struct kn_buf *out)
     kn_put(out, "</svg>\n");
 }
 
+static kiln_status
+predict_moe(struct kn_tool *t, struct kn_predict *q, struct kn_time_result *r)
+{
+    struct moe_run *m = KN_NEW(t->c, struct moe_run, 1);
+
+    m->t = t;
+    m->c = t->c;
+    m->target = q->p->target;
+    return moe_predict(m, q, r);
+}
+
 /* The model needs a launch: sizes that a problem has and a file has not. */
 static kiln_status
 put_prediction(struct kn_tool *t, const struct kn_subject *s,
@@ -48,18 +60,20 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
 {
     struct kn_buf trace = { .c = t->c }, svg = { .c = t->c };
     struct kn_generated g = { .cfg = s->config, .name = s->name,
-                              .co = s->bytes, .size = s->size };
+                              .co = s->bytes, .size = s->size,
+                              .certificate = s->cert };
     struct kn_predict q = { &s->problem, s->offs, &g, &trace, &svg };
     const kiln_problem *p = &s->problem;
     struct kn_time_result r;
 
-    if (!s->made || p->family == KILN_MOE || !p->m || !p->n || !p->k) {
+    if (!s->made || (p->family != KILN_MOE && (!p->m || !p->n || !p->k))) {
         kn_put(out, "<h2 id=\"timeline\">Time</h2>\n<p>Nothing is predicted: "
-                    "that takes a problem with sizes, not moe.</p>\n");
+                    "that takes a problem with sizes.</p>\n");
         return KILN_OK;
     }
     kn_progress_stage(t->progress, "predicting");
-    KN_TRY(kn_predict_generated(t->c, &q, &r));
+    KN_TRY(p->family == KILN_MOE ? predict_moe(t, &q, &r)
+                                 : kn_predict_generated(t->c, &q, &r));
     KN_TRY(kn_page_timeline(t->c, &trace, &r, out));
     kn_putf(out, "<h2 id=\"roofline\">Roofline and waiting, predicted</h2>\n"
             "<p>%.1f us, %.0f TFLOPS, bound by %s. Predicted by the timing "

@@ -703,34 +703,65 @@ kn_run_moe(struct kn_tool *t)
 /* ---- kilnc time ---- */
 
 static kiln_status
+predict_kernel(struct moe_run *m, const struct kn_predict *k,
+               const struct kn_operands *o, struct kn_time_result *r)
+{
+    const kiln_problem *p = k->p;
+    struct kn_sim_launch l = { .kernel = k->g->name };
+    struct kn_time_query q = { .sim = m->sim, .launch = &l,
+                               .trace = k->trace, .svg = k->svg };
+    int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+    struct kn_sim_code *code;
+    struct kn_places from;
+    struct kn_plan plan;
+
+    KN_TRY(kn_plan_launch(m->c, p, &k->g->cfg, o, &plan));
+    KN_TRY(kn_sim_load(m->sim, k->g->name, k->g->co, k->g->size, &code));
+    l.code = code;
+    l.kernarg = plan.kernarg;
+    l.kernarg_size = plan.kernarg_size;
+    memcpy(l.grid, plan.grid, sizeof l.grid);
+    memcpy(l.block, plan.block, sizeof l.block);
+    q.flops = 2.0 * (double)(m->r.tokens * m->r.topk) * (double)n *
+              (double)p->k;
+    KN_TRY(kn_places_generated(m->c, k->g, &from));
+    q.place = from.at;
+    return kn_time_predict(m->c, &q, r);
+}
+
+static kiln_status
 predict_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
 {
     struct kn_operands o = operands_of(m, s);
-    struct kn_sim_launch l = { .kernel = s->g.name };
     struct kn_buf trace = { .c = m->c }, svg = { .c = m->c };
     const struct kn_value *v = m->t->cli->v;
-    struct kn_time_query q = { .sim = m->sim, .launch = &l,
-                               .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
-                               .svg = v[KN_FLAG_svg].seen ? &svg : NULL };
+    struct kn_predict q = { .p = &s->p, .g = &s->g,
+                            .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
+                            .svg = v[KN_FLAG_svg].seen ? &svg : NULL };
     struct kn_time_result r;
     struct kn_places from;
-    struct kn_sim_code *code;
-    int64_t n = s->p.stage == KILN_MOE_GATE_UP ? 2 * s->p.n : s->p.n;
 
-    KN_TRY(kn_plan_launch(m->c, &s->p, &s->g.cfg, &o, &s->plan));
-    KN_TRY(kn_sim_load(m->sim, s->g.name, s->g.co, s->g.size, &code));
-    l.code = code;
-    l.kernarg = s->plan.kernarg;
-    l.kernarg_size = s->plan.kernarg_size;
-    memcpy(l.grid, s->plan.grid, sizeof l.grid);
-    memcpy(l.block, s->plan.block, sizeof l.block);
-    q.flops = 2.0 * (double)(m->r.tokens * m->r.topk) * (double)n *
-              (double)s->p.k;
+    KN_TRY(predict_kernel(m, &q, &o, &r));
     KN_TRY(kn_places_generated(m->c, &s->g, &from));
-    q.place = from.at;
-    KN_TRY(kn_time_predict(m->c, &q, &r));
     kn_report_predicted(m->t, j, &r, &from.p);
     return kn_write_pictures(m->t, &trace, &svg);
+}
+
+kiln_status
+moe_predict(struct moe_run *m, struct kn_predict *q, struct kn_time_result *r)
+{
+    struct kn_launch_data on;
+    jmp_buf *oom = m->c->oom;
+    kiln_status s;
+
+    KN_TRY(kn_sim_open(m->c, m->target, &m->sim));
+    s = moe_place_stage(m, &on);
+    q->p = on.p;
+    if (!s)
+        s = predict_kernel(m, q, &on.o, r);
+    kn_sim_close(m->sim);
+    m->c->oom = oom;
+    return s;
 }
 
 static kiln_status

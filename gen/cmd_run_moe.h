@@ -87,4 +87,11 @@ kiln_status moe_run_part(struct moe_run *m, struct moe_part *s,
 struct kn_launch_data;
 kiln_status moe_place_stage(struct moe_run *m, struct kn_launch_data *out);
 
+/* Predicts q->g, the kernel of the command's --stage, on that routing. Sets
+ * q->p; m->t, m->c and m->target are set before. */
+struct kn_predict;
+struct kn_time_result;
+kiln_status moe_predict(struct moe_run *m, struct kn_predict *q,
+                        struct kn_time_result *r);
+
 #endif

@@ -103,26 +103,25 @@ kiln_status
 kn_page_timeline(struct kn_ctx *c, const struct kn_buf *trace,
                  const struct kn_time_result *r, struct kn_buf *out)
 {
+    bool loop = r->loop_cycles > 0;
+    double from = loop ? r->prologue_cycles + r->loop_cycles : 0;
+    double n = loop ? r->loop_cycles : r->group_cycles;
     struct kn_buf body = { .c = c };
-    struct window w = { .c = c, .out = &body,
-                        .from = r->prologue_cycles + r->loop_cycles };
+    struct window w = { .c = c, .out = &body, .from = from, .to = from + n };
     json_t *root = json_loadb(trace->s ? trace->s : "", trace->n, 0, NULL);
 
-    kn_put(out, "<h2 id=\"timeline\">One iteration of the main loop, "
-                "predicted</h2>\n");
-    if (!root || r->loop_cycles <= 0) {
-        json_decref(root);
-        kn_put(out, "<p>The model found no loop.</p>\n");
-        return KILN_OK;
-    }
-    w.to = w.from + r->loop_cycles;
+    kn_putf(out, "<h2 id=\"timeline\">%s, predicted</h2>\n",
+            loop ? "One iteration of the main loop"
+                 : "The whole workgroup (it has no steady loop)");
+    if (!root)
+        return kn_fail(c, KILN_NO_MEMORY, "no host memory for a timeline");
     kn_put(&body, "");
     draw_events(&w, json_object_get(root, "traceEvents"));
     json_decref(root);
     kn_putf(out, "<p>%.0f clocks from clock %.0f of the workgroup. Blue: "
             "matrix, green: LDS, orange: memory, grey: waiting. Predicted by "
             "the timing model, not measured.</p>\n<svg class=\"timeline\" "
-            "width=\"%d\" height=\"%u\">\n%s</svg>\n", r->loop_cycles, w.from,
+            "width=\"%d\" height=\"%u\">\n%s</svg>\n", n, from,
             WIDTH + 8, TOP + w.rows * ROW + 8, body.s);
     return KILN_OK;
 }

@@ -130,6 +130,30 @@ def static(good, bad):
         "#d00000" in b and "#d00000" not in a)
 
 
+FAMILIES = (
+    "batched --a fp8 -m 128 -n 128 -k 512 --batch 2",
+    "gemm --a bf16 -m 128 -n 128 -k 2048 --split-k 4",
+    "grouped --a bf16 -n 128 -k 512 --group-lens 5,0,70",
+    "wgrad --a bf16 -m 128 -n 128 --layout tn --group-lens 100,0,300",
+    "moe --stage gemm1 --a bf16 --hidden 512 --inter 256 --experts 4 "
+    "--topk 2 --tokens 16",
+    "moe --stage gemm2 --a mxfp4 --hidden 256 --inter 1024 --experts 4 "
+    "--topk 2 --tokens 16")
+
+
+def families(kilnc, scratch):
+    """Every family has a timeline whose events know their template line."""
+    path = os.path.join(scratch, "family.html")
+    for words in FAMILIES:
+        got = run(kilnc, "report", *words.split(), "-o", path)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        yield "timeline of " + words.split(" --")[0], (
+            got.returncode == 0 and 'id="roofline"' in text and
+            len(re.findall(r"v_mfma\w+: clock \d+, \d+ clocks, \w+\.tir:\d+ "
+                           r"mfma", text)) > 3)
+
+
 def drawn(chromium, good, bad, scratch):
     # As root, and in a container whose /dev/shm is small or missing.
     browser = (chromium, "--headless", "--no-sandbox", "--disable-gpu",
@@ -157,6 +181,7 @@ def main(kilnc, _llvm, _source, scratch):
     results = [("pages are made", made)]
     if made:
         results += static(good, bad)
+        results += families(kilnc, scratch)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if made and chromium:
         results += drawn(chromium, good, bad, scratch)
