@@ -1,5 +1,6 @@
 /* banks.c - LDS bank conflicts from the bytes: the integer arithmetic of the
- * first wave, lane by lane, as far as it depends on the lane number. */
+ * first wave, lane by lane, as far as it depends on the lane number. Where
+ * paths meet, a register keeps what all of them agree on. */
 #include <string.h>
 
 #include "../runtime/sim/timing_impl.h"
@@ -14,10 +15,19 @@ struct value {
     uint32_t lane[LANES];
 };
 
+static const struct value unknown = { UNKNOWN, { 0 } };
+
+/* What the registers hold somewhere; NULL: no path has come by. The lanes of
+ * an SGPR are alike. */
+struct registers {
+    const struct value *v[VGPRS], *s[SGPRS];
+};
+
 struct wave {
     const struct kn_program *p;
-    struct value v[VGPRS];
-    struct value s[SGPRS];   /* all lanes alike */
+    struct registers now;
+    struct registers **in;   /* of each block, NULL: not reached */
+    bool changed;
     struct kn_bank_facts *out;
     struct kn_ctx *c;
     size_t cap;
@@ -26,14 +36,14 @@ struct wave {
 static struct value
 read_operand(const struct wave *w, const struct kn_opnd *o)
 {
-    struct value x = { UNKNOWN, { 0 } };
+    struct value x = unknown;
 
     if (o->neg || o->abs || o->sext || o->sel != 6)
         return x;
     if (o->kind == KN_O_VGPR && o->reg < VGPRS)
-        return w->v[o->reg];
+        return *w->now.v[o->reg];
     if (o->kind == KN_O_SGPR && o->reg < SGPRS) {
-        x = w->s[o->reg];
+        x = *w->now.s[o->reg];
         if (!x.known && o->reg != 126 && o->reg != 127)
             x.known = UP_TO_A_SUM; /* zero plus what nobody knows */
     } else if (o->kind == KN_O_IMM && !o->is_float) {
@@ -189,22 +199,117 @@ result_of(const struct wave *w, const struct kn_inst *i)
 static void
 write_results(struct wave *w, const struct kn_inst *i)
 {
-    struct value r = { UNKNOWN, { 0 } };
+    const struct value *result = &unknown;
+    struct value r, *kept;
 
     if (!i->ndst)
         return;
-    if (i->ndst == 1 && i->nopnd > 1 && i->o[0].width == 1)
+    if (i->ndst == 1 && i->nopnd > 1 && i->o[0].width == 1) {
         r = result_of(w, i);
+        if (r.known) {
+            kept = KN_NEW(w->c, struct value, 1);
+            *kept = r;
+            result = kept;
+        }
+    }
     for (int d = 0; d < i->ndst; d++)
         for (int k = 0; k < i->o[d].width; k++) {
             unsigned reg = i->o[d].reg + (unsigned)k;
 
             if (i->o[d].kind == KN_O_VGPR && reg < VGPRS)
-                w->v[reg] = r;
+                w->now.v[reg] = result;
             else if (i->o[d].kind == KN_O_SGPR && reg < SGPRS)
-                w->s[reg] = r;
+                w->now.s[reg] = result;
         }
 }
+
+/* ---- where paths meet --------------------------------------------------- */
+
+/* What two values have in common; `a` itself if b says nothing against it. */
+static const struct value *
+join(struct wave *w, const struct value *a, const struct value *b)
+{
+    uint32_t apart = b->lane[0] - a->lane[0];
+    struct value *sum;
+
+    if (a == b || !a->known)
+        return a;
+    if (!b->known)
+        return &unknown;
+    for (int l = 1; l < LANES; l++)
+        if (b->lane[l] - a->lane[l] != apart)
+            return &unknown;
+    if (a->known == UP_TO_A_SUM || (b->known == KNOWN && !apart))
+        return a;
+    sum = KN_NEW(w->c, struct value, 1);
+    *sum = *a;
+    sum->known = UP_TO_A_SUM;
+    return sum;
+}
+
+static void
+join_all(struct wave *w, const struct value **into,
+         const struct value *const *from, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        const struct value *r = join(w, into[k], from[k]);
+
+        w->changed |= r != into[k];
+        into[k] = r;
+    }
+}
+
+static void
+flow_to(struct wave *w, int32_t block)
+{
+    struct registers **in = &w->in[block < 0 ? 0 : block];
+
+    if (block < 0)
+        return;
+    if (!*in) {
+        *in = KN_NEW(w->c, struct registers, 1);
+        **in = w->now;
+        w->changed = true;
+        return;
+    }
+    join_all(w, (*in)->v, w->now.v, VGPRS);
+    join_all(w, (*in)->s, w->now.s, SGPRS);
+}
+
+/* A value only ever loses knowledge, so this ends. */
+static void
+settle(struct wave *w, const struct kn_cfg *g)
+{
+    do {
+        w->changed = false;
+        for (uint32_t b = 0; b < g->nblocks; b++) {
+            if (!w->in[b])
+                continue;
+            w->now = *w->in[b];
+            for (uint32_t i = g->blocks[b].first; i < g->blocks[b].end; i++)
+                write_results(w, &w->p->inst[i]);
+            flow_to(w, g->blocks[b].succ[0]);
+            flow_to(w, g->blocks[b].succ[1]);
+        }
+    } while (w->changed);
+}
+
+static void
+enter(struct wave *w)
+{
+    struct value *lanes = KN_NEW(w->c, struct value, 1);
+
+    lanes->known = KNOWN;
+    for (uint32_t l = 0; l < LANES; l++)
+        lanes->lane[l] = l;
+    for (int k = 0; k < VGPRS; k++)
+        w->now.v[k] = &unknown;
+    for (int k = 0; k < SGPRS; k++)
+        w->now.s[k] = &unknown;
+    w->now.v[0] = lanes;
+}
+
+/* ---- accesses ----------------------------------------------------------- */
 
 static void
 note_access(struct wave *w, uint32_t n)
@@ -242,21 +347,29 @@ note_access(struct wave *w, uint32_t n)
 }
 
 kiln_status
-kn_banks_find(struct kn_ctx *c, const struct kn_program *p,
+kn_banks_find(struct kn_ctx *c, const struct kn_cfg *g,
               struct kn_bank_facts *out)
 {
     struct wave *w = KN_NEW(c, struct wave, 1);
 
     memset(out, 0, sizeof *out);
-    w->p = p;
+    w->p = g->p;
     w->c = c;
     w->out = out;
-    w->v[0].known = KNOWN;
-    for (uint32_t l = 0; l < LANES; l++)
-        w->v[0].lane[l] = l;
-    for (uint32_t i = p->entry; i < p->n; i++) {
-        note_access(w, i);
-        write_results(w, &p->inst[i]);
+    w->in = KN_NEW(c, struct registers *, g->nblocks + 1);
+    if (!g->nblocks)
+        return KILN_OK;
+    enter(w);
+    flow_to(w, (int32_t)g->block_of[g->p->entry]);
+    settle(w, g);
+    for (uint32_t b = 0; b < g->nblocks; b++) {
+        if (!w->in[b])
+            continue;
+        w->now = *w->in[b];
+        for (uint32_t i = g->blocks[b].first; i < g->blocks[b].end; i++) {
+            note_access(w, i);
+            write_results(w, &w->p->inst[i]);
+        }
     }
     return KILN_OK;
 }

@@ -21,9 +21,9 @@ struct kn_bank_facts {
     uint32_t undecided;      /* LDS accesses whose addresses are not known */
 };
 
-/* Follows the program in address order with the registers of the first
- * wave. */
-kiln_status kn_banks_find(struct kn_ctx *c, const struct kn_program *p,
+/* Follows the registers of the first wave, all lanes active, along every
+ * path. */
+kiln_status kn_banks_find(struct kn_ctx *c, const struct kn_cfg *g,
                           struct kn_bank_facts *out);
 
 /* Multiplications and additions of one matrix instruction, all of a wave; 0

@@ -376,7 +376,7 @@ put_code(struct info *f, const struct kn_object_kernel *k)
         return KILN_OK;
     }
     KN_TRY(kn_subject_decode(f->c, f->s, k));
-    KN_TRY(kn_banks_find(f->c, g->p, &f->banks));
+    KN_TRY(kn_banks_find(f->c, g, &f->banks));
     f->waves = ((k->max_workgroup ? k->max_workgroup : 256) + 63) / 64;
     KN_TRY(put_all(f, g));
     KN_TRY(kn_census_take(f->c, g, KN_CENSUS_REACHED, &t));

@@ -145,7 +145,7 @@ kn_page_lds(struct kn_ctx *c, const struct kn_subject *s, struct kn_buf *out)
     struct kn_bank_facts f;
     uint32_t drawn = 0;
 
-    KN_TRY(kn_banks_find(c, &s->p, &f));
+    KN_TRY(kn_banks_find(c, &s->g, &f));
     kn_putf(out, "<h2 id=\"lds\">LDS accesses and banks</h2>\n<p>%" PRIu32
             " accesses follow from the lane number, %" PRIu32 " do not. The "
             "upper row is the banks: green without, orange to red with "

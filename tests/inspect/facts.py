@@ -32,7 +32,7 @@ k:
 LOOP = """\ts_mov_b32 s4, %d
 .Lloop:
 %s
-\tv_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]
+\tv_mfma_f32_16x16x32_bf16 v[24:27], v[4:7], v[8:11], v[24:27]
 \ts_add_i32 s4, s4, %d
 \ts_cmp_%s_i32 s4, %s
 \ts_cbranch_scc1 .Lloop"""
@@ -82,8 +82,8 @@ class Cases:
             for arch, banks, best in (("gfx950", 64, 4), ("gfx942", 32, 8)):
                 body = LOOP % (0, read % pitch, 1, "lt", "10")
                 if arch == "gfx942":
-                    body = body.replace("16x16x32_bf16 v[0:3], v[4:7], "
-                                        "v[8:11]", "16x16x16_bf16 v[0:3], "
+                    body = body.replace("16x16x32_bf16 v[24:27], v[4:7], "
+                                        "v[8:11]", "16x16x16_bf16 v[24:27], "
                                         "v[4:5], v[8:9]")
                 got = self.loop(body, arch)
                 a = got["lds_accesses"]
@@ -96,6 +96,29 @@ class Cases:
                                 "lt", "10"))
         self.add("an address from memory is not decided", [],
                  got["lds_accesses"])
+
+    def paths(self):
+        """Where paths meet: what all of them agree on."""
+        read = "\tds_read_b128 v[12:15], v20\n\ts_waitcnt lgkmcnt(0)"
+        first = "\tv_lshlrev_b32_e32 v20, 4, v0\n"
+        split = ("\tv_lshlrev_b32_e32 v20, 4, v0\n\ts_cmp_eq_u32 s9, 0\n"
+                 "\ts_cbranch_scc1 .Lmeet\n%s\n.Lmeet:\n" + read)
+        for name, body, want in (
+                ("stepped in the loop", read + "\n\tv_add_u32_e32 v20, 0x400,"
+                 " v20", [(4, 4)]),
+                ("turned in the loop", read + "\n\tv_lshlrev_b32_e32 v20, 1, "
+                 "v20", []),
+                ("the same on both paths",
+                 split % "\tv_mul_u32_u24_e32 v20, 16, v0", [(4, 4)]),
+                ("a constant apart on two paths",
+                 split % "\tv_add_u32_e32 v20, 64, v20", [(4, 4)]),
+                ("another pitch on one path",
+                 split % "\tv_lshlrev_b32_e32 v20, 5, v0", []),
+                ("the lane number overwritten", "\tv_lshlrev_b32_e32 v20, 4, "
+                 "v0\n" + read + "\n\tv_mov_b32_e32 v0, v12", [])):
+            got = self.loop(first + LOOP % (0, body, 1, "lt", "10"))
+            self.add(name, want, [(x["clocks"], x["best"])
+                                  for x in got["lds_accesses"]])
 
     def places(self):
         got = info(self.kilnc, *"gemm --a bf16 --b bf16 -m 512 -n 512 -k 512"
@@ -137,6 +160,7 @@ def main(kilnc, _llvm, _source, scratch):
     cases = Cases(kilnc, scratch)
     cases.bounds()
     cases.banks()
+    cases.paths()
     cases.places()
     print("1..%d" % len(cases.out))
     for i, (name, want, got) in enumerate(cases.out, 1):
