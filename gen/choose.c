@@ -66,9 +66,13 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
         stage += na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
                  nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
-        /* Narrow loads: packing them spills beyond this (measured). */
+        /* Narrow loads: packing them spills beyond this, 6-bit types sooner
+         * (measured). */
+        uint32_t most = kn_elems[f.shape.ta].bits == 6 ||
+                        kn_elems[f.shape.tb].bits == 6 ? 48 : 64;
+
         if ((d->align_a < 4 || d->align_b < 4) &&
-            (stage > 24 + 64 || acc >= 128))
+            (stage > 24 + most || acc >= 128))
             return 512;
     }
     if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))

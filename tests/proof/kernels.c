@@ -114,10 +114,6 @@ tile_hash(const struct kn_fn *f)
     return h | 1;
 }
 
-/* Neighbours of the list stay in one share: they are the likeliest to be the
- * same kernel. */
-enum { RUN = 144 };
-
 /* A kernel that differs in its name only has been through all this. */
 static void
 pass(struct kernels *k, struct kn_fn *f)
@@ -149,7 +145,7 @@ one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
     struct kn_ctx c;
     struct kn_fn *f;
 
-    if (number / (k->runs ? RUN : 1) % k->of != k->shard)
+    if (number % k->of != k->shard)
         return;
     kn_ctx_init(&c, NULL, NULL);
     if (!kn_problem_normalise(&c, &p)) {

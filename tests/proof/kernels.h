@@ -20,7 +20,6 @@ struct kernels {
     unsigned made, refused;          /* by the proof: printed */
     uint8_t split_k;                 /* while it runs */
     bool mains;
-    bool runs;                       /* a share is of neighbours together */
     struct orders *tiles;            /* met, before the passes */
     void (*kernel)(void *user, const struct kn_fn *f);
     void *user;

@@ -133,9 +133,60 @@ later_covers(const struct kn_fn *f, size_t at)
     return false;
 }
 
-/* Between stagger and rejoin, where half of the barriers keep turns only. */
+static size_t
+loop_of_end(const struct kn_fn *f, size_t end)
+{
+    int depth = 0;
+
+    for (size_t n = end; n-- > 0;) {
+        uint16_t op = f->ins[n].op;
+
+        depth += op == KN_OP_end;
+        if ((op == KN_OP_loop || op == KN_OP_if) && depth-- == 0)
+            return op == KN_OP_loop ? n : f->nins;
+    }
+    return f->nins;
+}
+
 static bool
-between_halves(const struct kn_fn *f, size_t at)
+writes_slot(const struct kn_ins *i, kn_ref slot)
+{
+    return (i->op == KN_OP_dma || i->op == KN_OP_lds_st) && i->arg[0] == slot;
+}
+
+/* The LDS operation that one more outstanding leaves is a read of a slot that
+ * is written only behind another full wait and a barrier, once around the
+ * loop. */
+static bool
+left_is_waited(const struct kn_fn *f, size_t at)
+{
+    bool waited = false, met = false, turned = false;
+    size_t n = at;
+    kn_ref slot;
+
+    while (n && f->ins[n].op != KN_OP_lds_ld)
+        if (kn_op_info((enum kn_op)f->ins[n--].op).kind == KN_CTL)
+            return false;
+    slot = f->ins[n].arg[0];
+    for (n = at + 1; n < f->nins; n++) {
+        const struct kn_ins *x = &f->ins[n];
+
+        if (writes_slot(x, slot))
+            return met;
+        met |= waited && x->op == KN_OP_barrier;
+        waited |= x->op == KN_OP_fence && x->attr[KN_A_lgkm] == 0;
+        if (x->op == KN_OP_end && !turned && loop_of_end(f, n) < f->nins) {
+            n = loop_of_end(f, n);
+            turned = true;
+        }
+    }
+    return true;
+}
+
+/* Behind stagger, where half of the barriers keep turns only, or behind rejoin,
+ * which is a barrier itself. */
+static bool
+behind_halves(const struct kn_fn *f, size_t at)
 {
     const struct kn_ins *i = &f->ins[at];
 
@@ -143,7 +194,7 @@ between_halves(const struct kn_fn *f, size_t at)
         return false;
     while (i > f->ins && i->op != KN_OP_stagger && i->op != KN_OP_rejoin)
         i--;
-    return i->op == KN_OP_stagger;
+    return i->op == KN_OP_stagger || i->op == KN_OP_rejoin;
 }
 
 /* The only instruction with an effect of an `if` without `else`: the path
@@ -225,12 +276,15 @@ count(struct bench *b, size_t at, enum mutation m, bool proven)
                (later_covers(b->f, at) || alone_in_branch(b->f, at))) {
         t->harmless++;
         t->harmless_by[m]++;
-    } else if (m >= MUT_COPY && b->p.access[at].own) {
+    } else if (m == MUT_LGKM && left_is_waited(b->f, at)) {
+        t->harmless++;
+        t->harmless_by[m]++;
+    } else if (m >= MUT_COPY) {
         t->value++;
         t->value_by[m]++;
         if (t->other_value)
             t->other_value(t->user, &b->g);
-    } else if (between_halves(b->f, at)) {
+    } else if (behind_halves(b->f, at)) {
         t->turn++;
         t->turn_by[m]++;
         if (t->other_turn)

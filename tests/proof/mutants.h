@@ -1,9 +1,9 @@
 /* mutants.h - every way to weaken the order of a wave-level kernel by one step:
  * a fence or barrier less, a count one wider, one access to the next slot. A
  * read and the store that puts its bytes back (a clip) change slot together:
- * reading back another slot's bytes is a wrong value, not a wrong order. So is
- * an access to bytes of another slot that this wave alone writes and reads
- * (test_values.c: the check of the final bytes refuses it). */
+ * reading back another slot's bytes is a wrong value, not a wrong order. So are
+ * other accesses to a slot that is filled and not refilled meanwhile
+ * (test_values.c: the check of the final bytes or the simulator tells). */
 #ifndef MUTANTS_H
 #define MUTANTS_H
 
@@ -41,11 +41,13 @@ struct tally {
 
 /* Proves every mutant of f; f itself must prove. A surviving fence mutant is
  * harmless when a later fence retires the same operations before anything
- * could depend on them, or when the fence is all there is in a branch that can
- * be passed by. A surviving access to a wave's own bytes of another slot is a
- * wrong value, which orders nothing wrongly: counted apart. So is a barrier or
- * fence between stagger and rejoin without which the proof holds: it keeps the
- * halves' turns (test_values.c runs them). Any other survivor is reported. */
+ * could depend on them, when the fence is all there is in a branch that can be
+ * passed by, or when the one operation that it leaves is waited for elsewhere.
+ * A surviving access to another slot, whose bytes are there and stay, is a
+ * wrong value and no wrong order: counted apart. So is a barrier or fence
+ * behind stagger or rejoin without which the proof holds: it keeps the halves'
+ * turns, or rejoin does its work (test_values.c compiles both and runs them).
+ * Any other survivor is reported. */
 void try_mutants(const struct kn_fn *f, struct tally *t);
 
 #endif

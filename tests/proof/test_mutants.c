@@ -121,7 +121,7 @@ report(unsigned kernels, const struct tally *t)
     unsigned matter = t->made - t->harmless - t->value - t->turn;
 
     print_message("# %u kernels, %u mutants: %u killed, %u harmless (another "
-                  "fence or path covers them), %u of a wave's own bytes (a "
+                  "fence or path covers them), %u of another slot (a "
                   "value, no order), %u that keep the halves' turns (order "
                   "proven without), %u survive: kill rate %.2f %%\n", kernels,
                   t->made, t->killed, t->harmless, t->value, t->turn,
@@ -168,8 +168,8 @@ all_kernels(void **state)
     struct tally t = { .survivor = print_survivor };
     static struct orders seen;
     struct tried x = { .orders = &seen, .tally = &t };
-    struct kernels k = { .of = of, .shard = shard, .runs = true,
-                         .kernel = try_kernel, .user = &x };
+    struct kernels k = { .of = of, .shard = shard, .kernel = try_kernel,
+                         .user = &x };
 
     (void)state;
     each_kernel(&k);
