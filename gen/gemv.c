@@ -44,7 +44,7 @@ kn_gemv_lacks(const kiln_problem *p)
 
     if (p->family != KILN_GEMM || p->layout != KILN_NT)
         return "is for one nt product";
-    if (!a->elem || !b->elem ||
+    if (!a->elem || !b->elem || kn_prequant(p) ||
         (p->target != KILN_GFX950 && p->scale == KILN_SCALE_MX32))
         return "has no arithmetic for these types";
     if (p->scale == KILN_SCALE_BLOCK128 || p->b_layout || p->scale_layout)

@@ -18,19 +18,20 @@
 
 enum { MAX_NOTES = 200, NCOLUMNS = 6 };
 
-/* X(family, arguments): a small launch with tails in every direction. */
-#define LAUNCHES(X) \
-    X(GEMM, "-m 33 -n 44 -k 97") \
-    X(GROUPED, "--group-lens 20,0,13 -n 44 -k 97") \
-    X(WGRAD, "--group-lens 32,0,64 -m 33 -n 44") \
-    X(BATCHED, "--batch 2 -m 33 -n 44 -k 97") \
-    X(MOE, "--stage layer --hidden 96 --inter 128 --experts 4 --topk 2 " \
-           "--tokens 9")
-
-static const char *const launches[KILN_NFAMILIES] = {
-#define X(id, text) [KILN_##id] = text,
-    LAUNCHES(X)
-#undef X
+/* The page's parts, each a small launch with tails where there may be some. */
+static const struct part {
+    kiln_family family;
+    const char *title, *launch;
+    bool some;               /* not every pair of types, see is_told() */
+} parts[] = {
+    { KILN_GEMM, "gemm", "-m 33 -n 44 -k 97", false },
+    { KILN_GEMM, "gemm, few rows", "--schedule gemv -m 5 -n 44 -k 1120", true },
+    { KILN_GEMM, "gemm, K divided", "--split-k 3 -m 33 -n 44 -k 609", true },
+    { KILN_GROUPED, "grouped", "--group-lens 20,0,13 -n 44 -k 97", false },
+    { KILN_WGRAD, "wgrad", "--group-lens 32,0,64 -m 33 -n 44", false },
+    { KILN_BATCHED, "batched", "--batch 2 -m 33 -n 44 -k 97", false },
+    { KILN_MOE, "moe", "--stage layer --hidden 96 --inter 128 --experts 4 "
+                       "--topk 2 --tokens 9", false },
 };
 
 enum outcome { CHECKED, REFUSED, MISSING, WRONG };
@@ -82,7 +83,7 @@ run_line(struct kn_ctx *c, const char *line)
 
 /* The sentence of a refusal says whether the work is still to be done. */
 static struct cell
-run_cell(const kiln_problem *p)
+run_cell(const kiln_problem *p, const char *launch)
 {
     struct cell r = { .outcome = CHECKED };
     char line[400];
@@ -93,8 +94,7 @@ run_cell(const kiln_problem *p)
              "--a %s --b %s --scale %s %s", kn_family_names[p->family],
              kiln_target_name(p->target), kn_layout_names[p->layout],
              kiln_type_name(p->a), kiln_type_name(p->b),
-             kn_scale_names[p->scale],
-             launches[p->family]);
+             kn_scale_names[p->scale], launch);
     kn_ctx_init(&c, NULL, NULL);
     s = run_line(&c, line);
     snprintf(r.why, sizeof r.why, "%s", c.err.text);
@@ -141,7 +141,7 @@ put_cell(struct page *g, const struct cell *c)
 /* A row all of whose cells are refused only repeats a rule: its sentences are
  * noted, the row is left out. */
 static void
-put_row(struct page *g, kiln_problem *p)
+put_row(struct page *g, kiln_problem *p, const char *launch)
 {
     struct cell cell[NCOLUMNS];
     bool any = false;
@@ -149,7 +149,7 @@ put_row(struct page *g, kiln_problem *p)
     for (int i = 0; i < NCOLUMNS; i++) {
         p->target = i < 3 ? KILN_GFX950 : KILN_GFX942;
         p->layout = (kiln_layout)(i % 3);
-        cell[i] = run_cell(p);
+        cell[i] = run_cell(p, launch);
         any = any || cell[i].outcome != REFUSED;
     }
     if (!any) {
@@ -179,14 +179,21 @@ is_shown(kiln_type a, kiln_type b)
            (a == KILN_BF16 && b == KILN_F16);
 }
 
-static void
-put_family(struct page *g, kiln_family family)
+/* What a variant of a family is shown with: a type with itself, and the
+ * mixtures of the smallest one. */
+static bool
+is_told(const struct part *t, kiln_type a, kiln_type b)
 {
-    kiln_problem p = { .family = family };
+    return is_shown(a, b) && (!t->some || a == b || b == KILN_MXFP4);
+}
 
-    kn_putf(&g->text, "\n## %s\n\n`kilnc run %s %s`\n\n",
-            kn_family_names[family],
-            kn_family_names[family], launches[family]);
+static void
+put_part(struct page *g, const struct part *t)
+{
+    kiln_problem p = { .family = t->family };
+
+    kn_putf(&g->text, "\n## %s\n\n`kilnc run %s %s`\n\n", t->title,
+            kn_family_names[t->family], t->launch);
     kn_put(&g->text, "| types, scale | gfx950 nt | nn | tn | gfx942 nt | nn "
                      "| tn |\n|---|---|---|---|---|---|---|\n");
     for (int a = KILN_F16; a < KILN_NTYPES; a++)
@@ -196,11 +203,11 @@ put_family(struct page *g, kiln_family family)
                 p.b = (kiln_type)b;
                 p.scale = (kiln_scale)s;
                 /* MX has mx32 and nothing else has: one row for the rule. */
-                if (is_shown(p.a, p.b) &&
+                if (is_told(t, p.a, p.b) &&
                     (kn_prequant(&p) ? s == KILN_SCALE_TENSOR
                                      : num_is_mx(p.b) ? s == KILN_SCALE_MX32
                                     : s != KILN_SCALE_MX32 || a == KILN_BF16))
-                    put_row(g, &p);
+                    put_row(g, &p, t->launch);
             }
 }
 
@@ -247,8 +254,8 @@ write_page(void **state)
     kn_ctx_init(&g->c, NULL, NULL);
     g->text.c = &g->c;
     put_head(g);
-    for (int i = 0; i < KILN_NFAMILIES; i++)
-        put_family(g, (kiln_family)i);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        put_part(g, &parts[i]);
     put_notes(g);
     assert_int_equal(fwrite(g->text.s, 1, g->text.n, f), g->text.n);
     assert_int_equal(fclose(f), 0);
