@@ -21,4 +21,19 @@ kiln_status kn_aiter_read(struct kn_ctx *c, const char *path,
 kiln_status kn_aiter_write(struct kn_ctx *c, const char *path,
                            const struct kn_csv *t, struct kn_buf *out);
 
+/* aiter's tuned tables (CSV), recognised by their columns:
+ *   few rows of mxfp8  K,N,M,kernel,n_sub,k_splits,use_hip
+ *   moe                token,model_dim,...,kernelName1,...,kernelName2,...
+ * A moe line is two rows, gemm1 and gemm2 (in the column layout), of the tiles
+ * in the kernels' names; batch is the experts, m the tokens. All of aiter's
+ * fields are kept behind '_'. */
+bool kn_aiter_table(const struct kn_csv *t);
+kiln_status kn_aiter_table_read(struct kn_ctx *c, const struct kn_csv *from,
+                                struct kn_csv *to, struct kn_buf *notes);
+
+/* "...tuned_fmoe....csv" and "...smallm_mxfp8_tuned....csv" are written so. */
+bool kn_aiter_table_name(const char *path);
+kiln_status kn_aiter_table_write(struct kn_ctx *c, const char *path,
+                                 const struct kn_csv *t, struct kn_buf *out);
+
 #endif

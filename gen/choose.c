@@ -438,6 +438,28 @@ check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     return KILN_OK;
 }
 
+/* gemm1: a wave holds gate and up columns, 16 and 16. */
+static kiln_status
+check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (g->bm && g->bm != p->block_m)
+        return kn_fail(c, KILN_BAD_INPUT, "the rows of a moe tile are the "
+                       "sorter's --block-m %u, not %u", p->block_m, g->bm);
+    if (g->bm && !g->wm) {
+        g->wm = g->bm >= 128 ? 2 : 1;
+        g->wn = g->bn % 128 ? 2 : 4;
+        quantising_waves(p, g);
+    }
+    if (g->bm && kn_quantises(p) &&
+        (g->bn % (g->wn * 64) || g->wm * g->wn < 2))
+        return kn_fail(c, KILN_BAD_INPUT, "a wave that quantises needs a "
+                       "multiple of 64 columns of gate and up, and company");
+    if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
+        return kn_fail(c, KILN_BAD_INPUT, "a wave of gemm1 needs a multiple "
+                       "of 32 columns: its 16 of gate and 16 of up in turn");
+    return KILN_OK;
+}
+
 /* Fills what the user left open from a tuned row; false if the row cannot be
  * built for this problem. Rows are found with aligned operands: others take
  * other loads, and the rules. */
@@ -465,6 +487,18 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     row.lookup = g->lookup ? g->lookup : row.lookup;
     row.cus = g->cus ? g->cus : row.cus;
     row.split_k = g->split_k ? g->split_k : row.split_k;
+    if (row.schedule == KN_SCHED_GEMV) {
+        if (kn_gemv_lacks(p) || kn_gemv_choose(c, p, &row)) {
+            c->err.status = KILN_OK; /* only this row's misfortune */
+            return false;
+        }
+        *g = row;
+        return true;
+    }
+    if (p->family == KILN_MOE && check_moe(c, p, &row)) {
+        c->err.status = KILN_OK;
+        return false;
+    }
     default_waves(&row);
     if (!row.bk || row.bk > 256 || row.bk % step_k(c, p, row.bk) ||
         ((p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p)) &&
@@ -498,28 +532,6 @@ pick_tuned(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
     if (why && !n)
         kn_put(why, "no tuned row fits\n");
-    return KILN_OK;
-}
-
-/* gemm1: a wave holds gate and up columns, 16 and 16. */
-static kiln_status
-check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    if (g->bm && g->bm != p->block_m)
-        return kn_fail(c, KILN_BAD_INPUT, "the rows of a moe tile are the "
-                       "sorter's --block-m %u, not %u", p->block_m, g->bm);
-    if (g->bm && !g->wm) {
-        g->wm = g->bm >= 128 ? 2 : 1;
-        g->wn = g->bn % 128 ? 2 : 4;
-        quantising_waves(p, g);
-    }
-    if (g->bm && kn_quantises(p) &&
-        (g->bn % (g->wn * 64) || g->wm * g->wn < 2))
-        return kn_fail(c, KILN_BAD_INPUT, "a wave that quantises needs a "
-                       "multiple of 64 columns of gate and up, and company");
-    if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
-        return kn_fail(c, KILN_BAD_INPUT, "a wave of gemm1 needs a multiple "
-                       "of 32 columns: its 16 of gate and 16 of up in turn");
     return KILN_OK;
 }
 
@@ -726,8 +738,10 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),
                        kiln_type_name(p->a), kiln_type_name(p->b));
-    if (!given && p->family != KILN_MOE)
+    if (!given)
         KN_TRY(pick_tuned(c, p, g, why));
+    if (!given && g->schedule == KN_SCHED_GEMV)
+        return KILN_OK;
     if (!given && !g->bm && pick_small(c, p, g, why)) {
         if (g->schedule == KN_SCHED_GEMV)
             return KILN_OK;
@@ -765,7 +779,11 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     KN_TRY(choose_store(c, p, g));
     if (!g->lowering)
         g->lowering = KN_LOWERING_LLVM;
-    if (why && (given || !decided))
+    if (why && !given && !decided && p->family == KILN_MOE)
+        kn_putf(why, "blocks of %u sorted rows: %s\n", p->block_m,
+                p->block_m <= 32 ? "narrow tiles, since reading B is the work"
+                : "the largest tile that gives all compute units work");
+    else if (why && (given || !decided))
         kn_putf(why, given ? "the tile was given\n"
                            : "the tile whose rounds over %u compute units "
                              "cost least\n",

@@ -73,6 +73,11 @@ read_tables(struct merge *r, const struct kn_cli *cli, struct kn_buf *notes)
             KN_TRY(kn_aiter_read(r->c, cli->pos[i], &r->t[i], notes));
         else
             KN_TRY(kn_csv_read(r->c, cli->pos[i], &r->t[i]));
+        if (kn_aiter_table(&r->t[i])) {
+            struct kn_csv theirs = r->t[i];
+
+            KN_TRY(kn_aiter_table_read(r->c, &theirs, &r->t[i], notes));
+        }
         KN_TRY(add_columns(r, &r->t[i]));
         rows += r->t[i].nrows;
     }
@@ -224,6 +229,8 @@ kn_cmd_merge(struct kn_tool *t)
     fill_table(r);
     if (o->seen && kn_aiter_name(o->s))
         KN_TRY(kn_aiter_write(t->c, o->s, &r->all, &b));
+    else if (o->seen && r->tuning && kn_aiter_table_name(o->s))
+        KN_TRY(kn_aiter_table_write(t->c, o->s, &r->all, &b));
     else
         put_table(&r->all, &b);
     if (!o->seen || !strcmp(o->s, "-")) {

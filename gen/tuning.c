@@ -21,6 +21,14 @@ static const char *const names[NCOLUMNS] = {
 #undef X
 };
 
+/* Of moe: what its rows have in the column layout. */
+static const char *const stages[] = {
+#define X(id, text) text,
+    KILN_MOE_STAGES(X)
+#undef X
+};
+enum { NSTAGES = sizeof stages / sizeof *stages };
+
 int64_t
 kn_tuning_rows(const kiln_problem *p)
 {
@@ -81,7 +89,8 @@ complaint(struct kn_ctx *c, enum column col, const char *s)
         return kn_name_index(kn_family_names, KILN_NFAMILIES, s) >= 0
                ? NULL : "there is no such family";
     case C_layout:
-        return kn_name_index(kn_layout_names, KILN_NLAYOUTS, s) >= 0
+        return kn_name_index(kn_layout_names, KILN_NLAYOUTS, s) >= 0 ||
+               kn_name_index(stages, NSTAGES, s) >= 0
                ? NULL : "there is no such layout";
     case C_scale:
         return kn_name_index(kn_scale_names, KILN_NSCALES, s) >= 0
@@ -249,6 +258,11 @@ describe(struct search *s, const kiln_problem *p)
     s->size[C_n] = p->n;
     s->size[C_k] = p->k;
     s->size[C_m] = kn_tuning_rows(p);
+    if (p->family == KILN_MOE) {
+        s->want[C_layout] = stages[p->stage];
+        s->size[C_batch] = p->groups;
+        s->size[C_m] = p->tokens;
+    }
 }
 
 /* The compiled-in table of the problem's target and family. */

@@ -3,7 +3,8 @@
  * error, the choice falls back to rules.
  *
  * Columns: arch family layout a b out scale batch n k m config; an empty field
- * fits anything. m is a number, or M_LEQ_16, M_GEQ_4096, any. */
+ * fits anything. m is a number, or M_LEQ_16, M_GEQ_4096, any. Of moe, layout
+ * is the stage, batch the experts and m the tokens. */
 #ifndef KN_TUNING_H
 #define KN_TUNING_H
 

@@ -18,7 +18,7 @@ enum {
     A = 0, B = 8,            /* operands of the one instruction */
     MA = 16, MB = 24,        /* of the four, then masked */
     XA = 32, XB = 33, MXA = 34, MXB = 35, ONE = 40, FOUR = 44, ROWS = 16,
-    DEPTH = 128
+    DEPTH = 128, LINE = 300
 };
 
 static const struct format {
@@ -94,14 +94,14 @@ draw(struct matrix *m, const struct format *f, uint64_t seed)
     }
 }
 
-static int
-line(char *to, size_t room, const unsigned r[5], const struct format *a,
-     const struct format *b, unsigned byte)
+static size_t
+put_line(char *to, const unsigned r[5], const struct format *a,
+         const struct format *b, unsigned byte)
 {
     char c[16];
 
     snprintf(c, sizeof c, byte == 4 ? "0" : "v[%u:%u]", r[0], r[0] + 3);
-    return snprintf(to, room, "v_mfma_scale_f32_16x16x128_f8f6f4 v[%u:%u], "
+    return (size_t)snprintf(to, LINE, "v_mfma_scale_f32_16x16x128_f8f6f4 v[%u:%u], "
                     "v[%u:%u], v[%u:%u], %s, v%u, v%u op_sel:[%u,%u,0] "
                     "op_sel_hi:[%u,%u,0] cbsz:%u blgp:%u\ns_nop 15\n", r[0],
                     r[0] + 3, r[1], r[1] + a->dwords - 1, r[2],
@@ -118,7 +118,7 @@ make_text(char *text, size_t room, const struct format *a,
 {
     const unsigned one[] = { ONE, A, B, XA, XB }, four[] = { FOUR, 48, 56,
                                                              MXA, MXB };
-    size_t n = (size_t)line(text, room, one, a, b, 4);
+    size_t n = put_line(text, one, a, b, 4);
 
     for (unsigned j = 0; j < 4; j++) {
         for (unsigned d = 0; d < 16; d++)
@@ -131,8 +131,8 @@ make_text(char *text, size_t room, const struct format *a,
             n += (size_t)snprintf(text + n, room - n, "v_mov_b32 v%u, v%u\n",
                                   48 + d, MA + d);
         n += (size_t)snprintf(text + n, room - n, "s_mov_b64 exec, -1\n");
-        n += (size_t)line(text + n, room - n, four, a, b, j);
-        assert_true(n < room);
+        assert_true(n + LINE < room);
+        n += put_line(text + n, four, a, b, j);
     }
 }
 
