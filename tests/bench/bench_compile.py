@@ -82,7 +82,7 @@ def passes(scratch, *problem):
                     "llvm", "-o", module, "-m", "8192", "-n", "8192",
                     "-k", "8192", *problem], check=True,
                    stdout=subprocess.DEVNULL)
-    run = subprocess.run([os.path.join(LLVM, "llc"), "-O3", "-mcpu=gfx950",
+    run = subprocess.run([os.path.join(LLVM, "llc"), "-O2", "-mcpu=gfx950",
                           "-time-passes", "-filetype=obj", "-o", os.devnull,
                           module], check=True, text=True,
                          stderr=subprocess.PIPE)
