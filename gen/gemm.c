@@ -322,7 +322,7 @@ static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
 static bool
 pingpong(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->wm * g->wn == 8 && g->bm / g->wm >= 64 && g->bn / g->wn >= 64 &&
+    return kn_direct(p, g) && g->wm * g->wn == 8 && g->bm / g->wm >= 64 && g->bn / g->wn >= 64 &&
            g->bk * kn_elems[payload(p->a)].bits == 1024 && g->stages == 2 &&
            p->family != KILN_MOE &&
            (p->scale != KILN_SCALE_MX32 || kn_super(p, g));
@@ -337,6 +337,9 @@ kn_loop_of(const kiln_problem *p, const struct kn_config *g)
         return NULL;
     if (g->schedule == KN_SCHED_PINGPONG && !pingpong(p, g))
         return NULL;
+    if (g->schedule == KN_SCHED_PINGPONG && p->scale < KILN_SCALE_BLOCK128 &&
+        (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk)
+        return "loop_eager";
     return loops[g->schedule][kn_direct(p, g)][g->stages];
 }
 
@@ -445,6 +448,7 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
         { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
         { "ahead", { "ahead_plain", "ahead_mx", "ahead_super", NULL } },
+        { "clip", { "clip_plain", NULL, NULL, NULL } },
         { "rations", { "", NULL, "rations_super", NULL } },
         { "weights", { "weights_plain", NULL, "weights_super", NULL } },
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
@@ -454,7 +458,8 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
              : kn_super(p, g) ? 2 : weight_only(p) ? 3 : 1;
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        bool none = !strcmp(forms[i].slot, "tail") && !g->domain.ktail;
+        bool none = !g->domain.ktail && (!strcmp(forms[i].slot, "tail") ||
+                                         !strcmp(forms[i].slot, "clip"));
         const char *name = forms[i].form[form];
 
         kn_region(q, forms[i].slot, none || !name ? "" : name);
