@@ -24,6 +24,6 @@ print(info.config.decode())
 
 # A problem that cannot be is an exception with a sentence.
 try:
-    device.context.compile(kiln.Problem(target="gfx950", a="bf16", b="fp8"))
+    device.context.compile(kiln.Problem(target="gfx950", a="bf16", b="f16"))
 except kiln.Error as e:
     print("refused:", e)

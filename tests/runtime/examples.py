@@ -226,7 +226,7 @@ def example_05_runs_in_python():
     if status:
         return out
     return expect(out, "largest difference: 0.0", "kiln_gemm_nt_f16_f16_f32_",
-                  "refused: bf16 cannot be multiplied by fp8")
+                  "refused: bf16 cannot be multiplied by f16")
 
 
 def example_06_runs_unmodified():

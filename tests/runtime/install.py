@@ -60,7 +60,7 @@ int main()
         if (x != 32)
             return 1;
     try {
-        p.b = KILN_FP8;
+        p.b = KILN_BF16;
         context.compile(p);
     } catch (const kiln::error &e) {
         std::cout << e.status << " " << e.what() << "\\n";
@@ -141,7 +141,7 @@ def a_cxx_program_builds_and_runs():
         raise tap.Skip("no C++ compiler with a library")
     for compiler in usable:
         out = build_and_run(compiler, source, "-std=c++17")
-        if not out.startswith("3 f16 cannot be multiplied by fp8"):
+        if not out.startswith("3 f16 cannot be multiplied by bf16"):
             return out
     return None
 

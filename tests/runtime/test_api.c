@@ -274,8 +274,8 @@ bad_problems_are_refused(void **state)
     refuse(&p, NULL, KILN_BAD_INPUT, "from 0 to 2147483647");
     p = small_problem(8, 8, 8);
     refuse(&p, "tile=banana", KILN_BAD_INPUT, "tile=banana");
-    p.b = KILN_FP8;
-    refuse(&p, NULL, KILN_UNSUPPORTED, "bf16 cannot be multiplied by fp8");
+    p.b = KILN_F16;
+    refuse(&p, NULL, KILN_UNSUPPORTED, "bf16 cannot be multiplied by f16");
 }
 
 /* A shorter struct of an older program: what it lacks is the default. */

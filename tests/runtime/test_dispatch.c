@@ -166,7 +166,7 @@ errors_do_not_stick(void **state)
 
     (void)state;
     make_operands(&o, t.d, &p);
-    bad.b = KILN_FP8;
+    bad.b = KILN_F16;
     assert_int_equal(kiln_run(t.d, &bad, &o.args, &e), KILN_UNSUPPORTED);
     o.args.c = NULL;
     assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_BAD_INPUT);
