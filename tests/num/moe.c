@@ -738,31 +738,42 @@ atomic_is_ordered(void **state)
     kn_ctx_free(&c);
 }
 
-/* Published models at full size, sampled; a whole layer of KIMI-K2.5. */
+/* MiniMax-M3, its inner width whole and halved: every expert-parallel share,
+ * and 256 experts, whose B is beyond 2 GB. */
+static void
+published_experts(const char *how)
+{
+    static const int experts[] = { 128, 64, 32, 256 };
+    char line[300];
+
+    for (size_t e = 0; e < 4; e++)
+        for (int k = 0; k < 4; k++) {
+            snprintf(line, sizeof line, "--stage gemm%d --a mxfp8 --hidden "
+                     "6144 --inter %d --experts %d --topk 4 --tokens %d "
+                     "--wg sample:4 %s", 1 + k % 2, k < 2 ? 768 : 384,
+                     experts[e], e == 3 && k < 2 ? 2048 : 64, how);
+            expect_run(line, KILN_OK);
+        }
+}
+
+/* Published models at full size, sampled; a whole layer of KIMI-K2.5. Exact
+ * data: gemm2 equals the correctly rounded reference. */
 static void
 published_sizes(void **state)
 {
-    static const int experts[] = { 128, 64, 32, 256 };
     static const int tokens[] = { 4, 8, 16, 32, 64, 128, 256, 16384 };
     char line[300];
 
     (void)state;
-    for (size_t e = 0; e < 4; e++)
-        for (int stage = 1; stage < 3; stage++) {
-            snprintf(line, sizeof line, "--stage gemm%d --a mxfp8 --hidden "
-                     "6144 --inter 768 --experts %d --topk 4 --tokens %d "
-                     "--wg sample:4", stage, experts[e], e < 3 ? 64 : 2048);
-            expect_run(line, KILN_OK);
-            snprintf(line, sizeof line, "--stage gemm%d --a mxfp8 --hidden "
-                     "6144 --inter 384 --experts %d --topk 4 --tokens 64 "
-                     "--wg sample:4", stage, experts[e]);
-            expect_run(line, KILN_OK);
-        }
-    for (size_t m = 0; m < 8; m++) {
+    published_experts("");
+    published_experts("--data exact");
+    published_experts("--data exact --device sim:gfx942");
+    for (size_t m = 0; m < 16; m++) {
         snprintf(line, sizeof line, "--stage gemm2 --a mxfp4 --hidden 7168 "
-                 "--inter 512 --experts 385 --topk 9 --tokens %d --block-m 32 "
+                 "--inter 512 --experts 385 --topk 9 --tokens %d --block-m %d "
                  "--b-layout preshuffled --scale-layout shuffled --nt-b 1 "
-                 "--wg sample:3", tokens[m]);
+                 "--wg sample:3 %s", tokens[m / 2], m % 4 < 2 ? 32 : 16,
+                 m % 2 ? "--data exact" : "");
         expect_run(line, KILN_OK);
     }
     expect_run("--a mxfp4 --hidden 7168 --inter 512 --experts 385 --topk 9 "
