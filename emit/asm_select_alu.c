@@ -45,6 +45,7 @@ struct binary {
 static const struct binary binaries[KN_NOP] = {
     [KN_OP_add] = { KN_I_s_add_u32, KN_I_v_add_u32, KN_I_s_add_u32,
                     KN_I_s_addc_u32, 0 },
+    [KN_OP_padd] = { 0, 0, KN_I_s_add_u32, KN_I_s_addc_u32, 0 },
     [KN_OP_sub] = { KN_I_s_sub_u32, KN_I_v_sub_u32, KN_I_s_sub_u32,
                     KN_I_s_subb_u32, 0 },
     [KN_OP_and] = { KN_I_s_and_b32, KN_I_v_and_b32, KN_I_s_and_b32,
@@ -626,6 +627,29 @@ pair(struct select *s, uint8_t elem, struct kn_asm_opnd to,
     }
 }
 
+/* 16-bit floats to f32: bf16 is its upper half. */
+static void
+widen(struct select *s, uint8_t elem, struct kn_asm_opnd d,
+      struct kn_asm_opnd x)
+{
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd t = kn_part(d, n, 1), from = kn_part(x, n / 2, 1);
+        struct kn_asm_opnd high = kn_asm_new(s->a, KN_ASM_V, 1);
+
+        t.fresh = !n;
+        if (elem == KN_T_bf16 && n % 2) {
+            VALU(s, v_and_b32, t, kn_imm((int32_t)0xffff0000u), from);
+        } else if (elem == KN_T_bf16) {
+            VALU(s, v_lshlrev_b32, t, kn_imm(16), from);
+        } else if (n % 2) {
+            VALU(s, v_lshrrev_b32, high, kn_imm(16), from);
+            VALU(s, v_cvt_f32_f16, t, high);
+        } else {
+            VALU(s, v_cvt_f32_f16, t, from);
+        }
+    }
+}
+
 void
 select_cvt(struct select *s)
 {
@@ -633,6 +657,10 @@ select_cvt(struct select *s)
     struct kn_type from = *type_of(s, s->i->arg[0]);
     struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
 
+    if (to.elem == KN_T_f32 && kn_elems[from.elem].bits == 16 && to.lane) {
+        widen(s, from.elem, d, kn_asm_vector(s, x));
+        return;
+    }
     if (from.elem != KN_T_f32 || kn_elems[to.elem].bits != 16 || !to.lane) {
         kn_asm_lack(s, "this conversion");
         return;

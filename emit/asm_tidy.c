@@ -170,7 +170,8 @@ fold_address(struct tidy *t, struct kn_ins *i)
     i->arg[a] = d->arg[0];
 }
 
-static void place_stable(struct tidy *t, const struct kn_ins *i, uint32_t from);
+static void place_stable(struct tidy *t, const struct kn_ins *given,
+                         uint32_t from);
 
 /* What the offset field of an LDS instruction cannot hold is added to the
  * address, outside loops like the address itself. */
@@ -204,13 +205,43 @@ is_pure(const struct kn_ins *i)
            kn_op_info((enum kn_op)i->op).kind == KN_ALU;
 }
 
+/* (x + c) + y becomes (x + y) + c, so that addresses that differ by a constant
+ * share a register and the constant goes into the operation. */
+static void
+lift_constant(struct tidy *t, struct kn_ins *i, uint32_t from)
+{
+    struct kn_ins sum = *i;
+
+    if (i->op != KN_OP_add || constant(t, i->arg[1]) ||
+        kn_val(t->out, i->dst)->type.elem != KN_T_i32 ||
+        !kn_val(t->out, i->dst)->type.lane)
+        return;
+    for (int a = 0; a < 2; a++) {
+        const struct kn_ins *d = KN_REF_TAG(i->arg[a]) == KN_R_VAL
+                               ? t->def[KN_REF_INDEX(i->arg[a])] : NULL;
+
+        if (!d || d->op != KN_OP_add || !constant(t, d->arg[1]) ||
+            KN_REF_TAG(d->arg[0]) != KN_R_VAL)
+            continue;
+        sum.arg[a] = d->arg[0];
+        sum.dst = kn_new_val(t->out, "sum", kn_val(t->out, i->dst)->type);
+        place_stable(t, &sum, from);
+        i->arg[0] = t->alias[KN_REF_INDEX(sum.dst)]
+                  ? t->alias[KN_REF_INDEX(sum.dst)] : sum.dst;
+        i->arg[1] = d->arg[1];
+        return;
+    }
+}
+
 /* A value of stable operands: known already, or computed at the top. */
 static void
-place_stable(struct tidy *t, const struct kn_ins *i, uint32_t from)
+place_stable(struct tidy *t, const struct kn_ins *given, uint32_t from)
 {
+    struct kn_ins copy = *given, *i = &copy;
     uint32_t n = KN_REF_INDEX(i->dst);
     kn_ref same;
 
+    lift_constant(t, i, from);
     if (is_copy(t, i)) {
         t->alias[n] = i->arg[0];
         return;
@@ -310,7 +341,7 @@ kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f, uint32_t **from)
 {
     struct tidy t = { .c = c, .f = f, .out = KN_NEW(c, struct kn_fn, 1),
                       .run = 1, .size = 16 };
-    size_t room = f->nval + f->nins;     /* an address an LDS access at most */
+    size_t room = f->nval + 2 * f->nins; /* a sum and an address for each */
 
     while (t.size < 4 * f->nins + 2)
         t.size *= 2;

@@ -9,6 +9,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "isa/isa.h"
@@ -48,6 +49,21 @@ kn_assembly_target(const char *text)
             return (kiln_target)t;
     }
     return KILN_TARGET_NONE;
+}
+
+/* LLVM takes the code object version from the module, not from the text. */
+static void
+set_version(LLVMModuleRef m, LLVMContextRef ctx, const char *text)
+{
+    static const char key[] = "amdhsa_code_object_version";
+    const char *at = strstr(text, ".amdhsa_code_object_version ");
+    int v = at ? atoi(at + sizeof key) : 0;
+
+    if (v < 4 || v > 6)
+        return;
+    LLVMAddModuleFlag(m, LLVMModuleFlagBehaviorError, key, sizeof key - 1,
+        LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(ctx),
+                                         (unsigned)v * 100, 0)));
 }
 
 /* "<inline asm>:3:2: text": the line is the file's own. */
@@ -101,6 +117,7 @@ kn_assemble(struct kn_ctx *c, const char *name, const char *text,
     LLVMContextSetDiagnosticHandler(ctx, on_diagnostic, &d);
     m = LLVMModuleCreateWithNameInContext("assembly", ctx);
     LLVMSetTarget(m, TRIPLE);
+    set_version(m, ctx, text);
     LLVMSetModuleInlineAsm2(m, text, strlen(text));
     ok = emit_object(tm, m, &d, &obj);
     if (ok) {

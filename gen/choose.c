@@ -49,7 +49,10 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
     uint32_t threads = g->wm * g->wn * 64, stage = 24;
 
-    if (g->schedule == KN_SCHED_INTERLEAVE) {
+    if (g->schedule == KN_SCHED_DEEP) {
+        ra *= a.ksteps;
+        rb *= 2;
+    } else if (g->schedule == KN_SCHED_INTERLEAVE) {
         ra = ra / kn_shares(g, &a) * 2;
         rb *= kn_b_sets(p, g);
     } else if (g->schedule == KN_SCHED_PINGPONG) {
@@ -109,8 +112,10 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     if (kn_super(p, g)) {
         uint32_t all = g->wm * g->wn * 64 * 16;
 
-        return n * g->stages + 2 * ((g->bm * 16 + all - 1) / all * all +
-                                    (g->bn * 16 + all - 1) / all * all);
+        uint32_t per = kn_super_k(g) / 32;
+
+        return n * g->stages + 2 * ((g->bm * per + all - 1) / all * all +
+                                    (g->bn * per + all - 1) / all * all);
     }
     if (p->scale >= KILN_SCALE_BLOCK128) {
         uint32_t per = p->scale == KILN_SCALE_MX32 ? g->bk / 32
@@ -191,6 +196,43 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
         registers(c, p, g) > register_limit(g))
         g->schedule = KN_SCHED_SIMPLE;
+}
+
+/* What the assembly lowering has operations for (emit/asm_rows.def) and the
+ * schedule `deep` a loop. */
+static bool
+deep_does(const kiln_problem *p, const struct kn_config *g)
+{
+    bool family = p->family == KILN_GEMM || p->family == KILN_BATCHED;
+    bool i8 = p->a == KILN_I8 && p->out != KILN_I32;
+
+    return family && p->target == KILN_GFX950 && kn_direct(p, g) && !i8 &&
+           p->scale != KILN_SCALE_BLOCK128 && !p->scale_layout &&
+           (p->scale != KILN_SCALE_MX32 || kn_super(p, g)) && !g->cus &&
+           g->split_k < 2 && (g->domain.vec == 4 || !p->beta) &&
+           kn_elems[kn_shape_of(p, g).ta].bits != 6 &&
+           kn_elems[kn_shape_of(p, g).tb].bits != 6;
+}
+
+/* Asked for the assembly lowering, the largest tile goes to four waves with
+ * all registers of their SIMDs, unless the user said otherwise: the matrix
+ * pipes work 97 % of the loop instead of 95 or less, with MX types 88 to 93
+ * instead of 68 to 75 (docs/timing.md). */
+static void
+prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config deep = *g;
+
+    if (g->bm != 256 || g->bn != 256 || g->lowering != KN_LOWERING_ASM ||
+        g->wm || g->schedule || g->stages > 2)
+        return;
+    deep.wm = deep.wn = 2;
+    deep.stages = 2;
+    deep.schedule = KN_SCHED_DEEP;
+    deep.lowering = KN_LOWERING_ASM;
+    if (deep_does(p, &deep) && registers(c, p, &deep) <= register_limit(&deep) &&
+        lds_bytes(c, p, &deep) <= kn_targets[p->target].lds)
+        *g = deep;
 }
 
 /* Slots worth having: with direct copies about 64 KB on their way to a
@@ -365,6 +407,9 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         struct kn_config try = *g;
         double cost = launch_cost(p, t);
 
+        try.bm = t->bm;
+        try.bn = t->bn;
+        prefer_deep(c, p, &try);
         apply(&try, t);
         quantising_waves(p, &try);
         if (moe ? t->bm != p->block_m
@@ -399,6 +444,7 @@ default_waves(struct kn_config *g)
 static kiln_status
 check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
+    prefer_deep(c, p, g);
     default_waves(g);
     if (p->scale_layout && ((g->bm % 32 && p->family != KILN_MOE) ||
                             g->bn % 32))
@@ -460,6 +506,19 @@ check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
+/* Asked for the assembly lowering, a row keeps its tile and its map. */
+static void
+take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row)
+{
+    struct kn_config open = *row;
+
+    open.wm = open.wn = open.stages = 0;
+    open.schedule = KN_SCHED_AUTO;
+    prefer_deep(c, p, &open);
+    if (open.schedule == KN_SCHED_DEEP)
+        *row = open;
+}
+
 /* Fills what the user left open from a tuned row; false if the row cannot be
  * built for this problem. Rows are found with aligned operands: others take
  * other loads, and the rules. */
@@ -506,6 +565,8 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         (p->scale_layout && row.bk != 256))
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
+    if (row.lowering == KN_LOWERING_ASM && !g->wm && !g->schedule)
+        take_deep(c, p, &row);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
         !shareable(&row) || row.stages > KN_MAX_STAGES || !fit(c, p, &row))
         return false;

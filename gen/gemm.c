@@ -314,6 +314,7 @@ static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
                           DIRECT("loop_direct") },
     [KN_SCHED_INTERLEAVE] = { { NULL }, DIRECT("loop_interleave") },
     [KN_SCHED_PINGPONG] = { { NULL }, DIRECT("loop_pingpong") },
+    [KN_SCHED_DEEP] = { { NULL }, { NULL, NULL, "loop_deep" } },
 #undef DIRECT
 };
 
@@ -446,11 +447,14 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
                  "kept_plain" } },
         { "feed", { "feed_plain", "feed_scaled", "feed_plain", NULL } },
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
+        { "fedd", { "fed_plain", "fed_scaled", "fedd_super", NULL } },
         { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
         { "ahead", { "ahead_plain", "ahead_mx", "ahead_super", NULL } },
         { "clip", { "clip_plain", NULL, NULL, NULL } },
         { "rations", { "", NULL, "rations_super", NULL } },
         { "weights", { "weights_plain", NULL, "weights_super", NULL } },
+        { "deepa", { "deepa_plain", "deepa_mx", "deepa_super", NULL } },
+        { "deepb", { "deepb_plain", "deepb_mx", "deepb_super", NULL } },
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
                   "tail_scaledb", "tail_quant" } },
     };
@@ -512,6 +516,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                                                             : "compute_plain");
     kn_region(q, "drain", g->cus ? "drain" : "");
     kn_region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
+    kn_region(q, "multiplyd", scaled ? "multiplyd_mx" : "multiplyd_plain");
     kn_region(q, "float",
               p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
     kn_region(q, "scale", kn_prequant(p) ? "scale_tensorb"
@@ -576,12 +581,12 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
 {
     if (p->scale != KILN_SCALE_MX32 ||
         (g->schedule != KN_SCHED_INTERLEAVE &&
-         g->schedule != KN_SCHED_PINGPONG) ||
+         g->schedule != KN_SCHED_PINGPONG && g->schedule != KN_SCHED_DEEP) ||
         g->stages != 2 || p->family == KILN_MOE || p->scale_layout ||
         g->domain.align_sa < 16 || g->domain.align_sb < 16 || g->bk > 256 ||
         kn_elems[payload(p->a)].bits == 6 || kn_elems[payload(p->b)].bits == 6)
         return 0;
-    return 512 / g->bk;
+    return kn_super_k(g) / g->bk;
 }
 
 uint32_t
@@ -599,7 +604,8 @@ loop_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
 {
     uint32_t super = kn_super(p, g);
     bool halves = g->schedule == KN_SCHED_PINGPONG;
-    bool shared = halves || g->schedule == KN_SCHED_INTERLEAVE;
+    bool deep = g->schedule == KN_SCHED_DEEP;
+    bool shared = halves || deep || g->schedule == KN_SCHED_INTERLEAVE;
     uint32_t shares = kn_shares(g, a);
 
     kn_set_int(c, q, "SLOTS", g->stages);
@@ -613,9 +619,10 @@ loop_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
                                                         : g->stages);
     kn_set_int(c, q, "SUPER", super);
     kn_set_int(c, q, "BSETS", kn_b_sets(p, g));
+    kn_set_int(c, q, "SUPER_COLS", kn_super_k(g) / 32);
     kn_set_int(c, q, "SUPER_1", (int64_t)super - 1);
     kn_set_int(c, q, "BK_SUPER", (int64_t)super * g->bk);
-    kn_set_int(c, q, "FEEDS", shares > 4 ? 3 : shares - 1);
+    kn_set_int(c, q, "FEEDS", deep ? 4 : shares > 4 ? 3 : shares - 1);
 }
 
 kiln_status
@@ -638,6 +645,9 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
         return kn_fail(c, KILN_UNSUPPORTED, "no variant of this family does "
                        "that combination of types, target and stages");
     a = kn_fragment(&shape, 'a');
+    if (g->schedule == KN_SCHED_DEEP && a.ksteps * kn_shares(g, &a) != 8)
+        return kn_fail(c, KILN_UNSUPPORTED, "the schedule deep is for waves "
+                       "of 128 rows and a tile of one or two K steps");
     kn_set(q, "NAME", kernel_name(c, p, g));
     kn_set(q, "TARGET", kiln_target_name(p->target));
     kn_set(q, "MFMA", kn_mfmas[shape.shape.mfma].text);

@@ -24,10 +24,11 @@ struct kn_domain {
 /* simple: read a K step's fragments, multiply, and again. interleave: the
  * fragments of the next share are read while this one is multiplied. pingpong:
  * halves of eight waves a barrier apart, one multiplies while the other reads.
- * gemv: no matrix instructions (gemv.h). */
+ * gemv: no matrix instructions (gemv.h). deep: a tile's fragments are all in
+ * registers halfway through it; for one wave a SIMD. */
 #define KN_SCHEDULES(X) \
     X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
-    X(PINGPONG, "pingpong") X(GEMV, "gemv")
+    X(PINGPONG, "pingpong") X(GEMV, "gemv") X(DEEP, "deep")
 
 enum { KN_MAX_STAGES = 8 };
 

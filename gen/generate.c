@@ -133,6 +133,8 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     double start = now_ms();
 
     *out = (struct kn_generated){ .cfg = given ? *given : (struct kn_config){ 0 } };
+    if (watch && watch->want & KN_WANT_LLVM && !out->cfg.lowering)
+        out->cfg.lowering = KN_LOWERING_LLVM;
     KN_TRY(kn_problem_normalise(c, &p));
     KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
     KN_TRY(kn_instantiate(c, &p, &out->cfg, &out->tile));

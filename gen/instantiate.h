@@ -48,6 +48,14 @@ const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
  * come with it. Needs stages and domain. */
 uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);
 
+/* K whose scales come together: 16 bytes of a row, or 32 where LDS has room,
+ * for half as many cache lines. */
+static inline uint32_t
+kn_super_k(const struct kn_config *g)
+{
+    return g->schedule == KN_SCHED_DEEP ? 1024 : 512;
+}
+
 /* Sets of B's fragments: with two, the next K step's are read while this
  * one's are used; where registers do not suffice, one. */
 uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
