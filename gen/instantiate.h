@@ -4,7 +4,7 @@
 
 #include "gen.h"
 
-enum { KN_MAX_PARAMS = 128, KN_MAX_REGIONS = 64 };
+enum { KN_MAX_PARAMS = 128, KN_MAX_REGIONS = 96 };
 
 /* Values of $NAME, and which template fills each region slot ("": none). */
 struct kn_params {
