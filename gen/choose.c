@@ -69,10 +69,11 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
         stage += na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
                  nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
-        /* Narrow loads: packing them spills beyond this, 6-bit types sooner
-         * (measured). */
-        uint32_t most = kn_elems[f.shape.ta].bits == 6 ||
-                        kn_elems[f.shape.tb].bits == 6 ? 48 : 64;
+        /* Narrow loads: packing them spills beyond this, in large tiles of
+         * 6-bit types sooner (measured). */
+        bool six = kn_elems[f.shape.ta].bits == 6 ||
+                   kn_elems[f.shape.tb].bits == 6;
+        uint32_t most = six && acc >= 64 ? 48 : 64;
 
         if ((d->align_a < 4 || d->align_b < 4) &&
             (stage > 24 + most || acc >= 128))

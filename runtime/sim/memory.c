@@ -542,12 +542,15 @@ kn_sim_find_unwritten(struct kn_sim *s, uint64_t addr, const char *name,
                       struct kn_finding *f)
 {
     uint64_t first = 0, n = unwritten_from(s, addr, &first);
+    size_t len = strlen(name), most = sizeof f->text / 3;
+    const char *dots = len > most ? "..." : "";
 
+    name += len > most ? len - most : 0;  /* a path says most at its end */
     *f = (struct kn_finding){ .kind = KN_F_UNWRITTEN, .address = first,
                               .count = 1 };
     if (n)
-        snprintf(f->text, sizeof f->text, "%" PRIu64 " bytes of '%s' were "
-                 "never written, the first at offset %" PRIu64, n, name,
+        snprintf(f->text, sizeof f->text, "%" PRIu64 " bytes of '%s%s' were "
+                 "never written, the first at offset %" PRIu64, n, dots, name,
                  first - addr);
     return n;
 }

@@ -25,6 +25,10 @@ TARGET = {"cold_bf16_256x256": 60, "cold_fp8_256x256": 60,
           "cold_mxfp8_256x256": 60, "cold_mxfp8_small_m": 20,
           "cold_mxfp8_gemv": 20, "memory_hit": 0.02, "disk_hit": 1,
           "fresh_load": 5}
+LARGE = "-m 8192 -n 8192 -k 8192 --a "
+PROBLEMS = [LARGE + "bf16 --tile 256x256x64", LARGE + "fp8 --tile 256x256x128",
+            LARGE + "mxfp8 --tile 256x256x128",
+            "-m 32 -n 7168 -k 2048 --a mxfp8", "-m 1 -n 7168 -k 2048 --a mxfp8"]
 TEXT = {
     "cold_bf16_256x256": "cold compile, bf16 256x256x64, warm process",
     "cold_fp8_256x256": "cold compile, fp8 256x256x128, warm process",
@@ -79,8 +83,7 @@ def passes(scratch, *problem):
     """LLVM's own account of code generation, costliest pass first."""
     module = os.path.join(scratch, "kernel.ll")
     subprocess.run([KILNC, "generate", "gemm", "--arch", "gfx950", "--emit",
-                    "llvm", "-o", module, "-m", "8192", "-n", "8192",
-                    "-k", "8192", *problem], check=True,
+                    "llvm", "-o", module, *problem], check=True,
                    stdout=subprocess.DEVNULL)
     run = subprocess.run([os.path.join(LLVM, "llc"), "-O2", "-mcpu=gfx950",
                           "-time-passes", "-filetype=obj", "-o", os.devnull,
@@ -117,13 +120,11 @@ def main():
         ratio = "%.3g" % (other[1] / cpu) if other and cpu else ""
         print("| %s | %.3g | %.3g | %s | %s |" % (text, wall, cpu,
                                                   TARGET.get(name, ""), ratio))
-    for types in (("--a", "bf16", "--tile", "256x256x64"),
-                  ("--a", "fp8", "--tile", "256x256x128"),
-                  ("--a", "mxfp8", "--tile", "256x256x128")):
-        found = passes(scratch, *types)
+    for problem in PROBLEMS:
+        found = passes(scratch, *problem.split())
         total = sum(ms for ms, _ in found)
         print("\n%s: code generation %.1f ms of CPU by llc -time-passes" % (
-            " ".join(types), total))
+            problem, total))
         for ms, name in found[:8]:
             print("- %.1f ms (%.0f %%) %s" % (ms, 100 * ms / total, name))
     shutil.rmtree(scratch)
