@@ -142,7 +142,9 @@ print_survivor(const struct launch *x, uint32_t inst, enum reason why,
 }
 
 /* The certificate's replay on the bytes without the wait or barrier: what the
- * simulator detects it must find. A wait state is not its business. */
+ * simulator detects it must find. A wait state is not its business; bytes
+ * without the barrier of one half do not fit the certificate to begin with
+ * (tests/cli/pingpong.test). */
 static bool
 replay_finds(struct own *o, uint32_t inst)
 {
@@ -155,6 +157,8 @@ replay_finds(struct own *o, uint32_t inst)
     assert_int_equal(kn_cert_read(&o->c, o->g.certificate,
                                   strlen(o->g.certificate), &o->program,
                                   &slots), KILN_OK);
+    if (slots.access[inst].kind >= KN_ACC_STAGGER)
+        return true;
     i->op = KN_I_s_nop;
     i->nopnd = 0;
     assert_int_equal(kn_check_program(&o->c, &o->program, &slots, &r),
@@ -186,7 +190,8 @@ mutate(struct launch *x, unsigned n, struct tally *t)
         }
         /* Without a barrier the waves pair all later ones otherwise: where
          * halves run apart it may be missed though nothing is beside it. */
-        if (hit && (why == R_MATTERS || p->inst[inst].op == KN_I_s_barrier))
+        if (hit && (why == R_MATTERS || why == R_ONE_SIDED ||
+                    why == R_READS_ONLY))
             continue;
         t->contradicted += hit;
         t->by_reason[why] += !hit;
@@ -200,7 +205,7 @@ mutate_kernel(void **state)
     const struct subject *s = *state;
     struct launch x[MAX_LAUNCHES];
     struct tally t = { 0 };
-    unsigned n = 0;
+    unsigned n = 0, ordering;
 
     memset(x, 0, sizeof x);
     for (; n < MAX_LAUNCHES && s->words[n]; n++) {
@@ -213,7 +218,9 @@ mutate_kernel(void **state)
                   s->words[0]);
     while (n)
         launch_close(&x[--n]);
-    assert_true(t.total > 8 && t.killed > t.total / 2);
+    ordering = t.total - t.by_reason[R_ONE_SIDED] -
+               t.by_reason[R_OTHERS_SUFFICE];
+    assert_true(t.total > 8 && t.killed > ordering / 2);
     assert_int_equal(t.by_reason[R_MATTERS], 0);
     assert_int_equal(t.contradicted, 0);
     assert_int_equal(t.by_reason[R_UNREACHED], 0);

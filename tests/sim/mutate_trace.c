@@ -115,18 +115,26 @@ struct pending {
     unsigned touch;          /* of LDS */
     bool smem;               /* may overtake the others */
     bool owed;               /* the removed wait would have retired it */
+    uint32_t epoch;          /* barriers passed when it was issued */
 };
 
-enum { QUEUE = 64 };
+enum { QUEUE = 64, LDS_DWORDS = 160 * 1024 / 4 };
 struct queue {
     struct pending item[QUEUE];
     unsigned n, most;        /* most: what the counter can hold */
+};
+
+/* Who may touch a dword of LDS between two barriers, a bit a wave. */
+struct users {
+    uint32_t readers, writers;
 };
 
 struct wave {
     const struct trace *t;
     const struct path *path;
     uint32_t removed;        /* the instruction that is not there */
+    struct users *users;     /* of a workgroup, epoch after epoch, or NULL */
+    uint32_t epoch, bit;
     struct queue vm, lgkm;
     bool reached, owes, used;
     unsigned landed;         /* touches of LDS that a wait completed */
@@ -148,13 +156,35 @@ touches(const struct trace *t, uint32_t inst)
                                      : T_LDS_READ;
 }
 
+/* An operation is under way from the epoch of its issue to this one. */
+static void
+note_users(const struct wave *w, const struct pending *p)
+{
+    for (unsigned i = 0; i < p->as->n; i++) {
+        const struct bytes *b = &w->path->lds[p->as->first + i];
+
+        for (unsigned lane = 0; lane < 64; lane++)
+            for (uint32_t at = b->at[lane] / 4; b->lanes >> lane & 1 &&
+                 at < (b->at[lane] + b->each + 3) / 4; at++)
+                for (uint32_t e = p->epoch; e <= w->epoch; e++) {
+                    struct users *u = &w->users[(size_t)e * LDS_DWORDS + at];
+
+                    *(p->touch & T_LDS_WRITE ? &u->writers : &u->readers) |=
+                        w->bit;
+                }
+    }
+}
+
 static unsigned
-pop(struct queue *q, unsigned n)
+pop(struct wave *w, struct queue *q, unsigned n)
 {
     unsigned landed = 0;
 
-    for (unsigned k = 0; k < n; k++)
+    for (unsigned k = 0; k < n; k++) {
         landed |= q->item[k].touch;
+        if (w->users && q->item[k].touch)
+            note_users(w, &q->item[k]);
+    }
     q->n -= n;
     memmove(q->item, q->item + n, q->n * sizeof *q->item);
     return landed;
@@ -174,10 +204,10 @@ retired_by(const struct queue *q, unsigned limit)
 }
 
 static void
-push(struct queue *q, const struct pending *p)
+push(struct wave *w, struct queue *q, const struct pending *p)
 {
     if (q->n == q->most)     /* the counter is full: issue waits */
-        pop(q, 1);
+        pop(w, q, 1);
     q->item[q->n++] = *p;
 }
 
@@ -259,8 +289,8 @@ wait_for(struct wave *w, const struct kn_inst *i, bool removed)
         owe(w, &w->lgkm, i->lgkm);
         return;
     }
-    w->landed |= pop(&w->vm, retired_by(&w->vm, i->vm));
-    w->landed |= pop(&w->lgkm, retired_by(&w->lgkm, i->lgkm));
+    w->landed |= pop(w, &w->vm, retired_by(&w->vm, i->vm));
+    w->landed |= pop(w, &w->lgkm, retired_by(&w->lgkm, i->lgkm));
 }
 
 static void
@@ -271,9 +301,10 @@ step(struct wave *w, const struct executed *e)
     const struct kn_isa_row *row = &kn_isa[i->op];
     struct pending p = { .by = &w->t->step[inst], .as = e,
                          .touch = touches(w->t, inst),
-                         .smem = row->unit == KN_U_SMEM };
+                         .smem = row->unit == KN_U_SMEM, .epoch = w->epoch };
 
     w->reached |= inst == w->removed;
+    w->epoch += i->op == KN_I_s_barrier && inst != w->removed;
     if (i->op == KN_I_s_waitcnt) {
         wait_for(w, i, inst == w->removed);
         return;
@@ -281,9 +312,9 @@ step(struct wave *w, const struct executed *e)
     check_use(w, e, &w->vm);
     check_use(w, e, &w->lgkm);
     if (row->counter & KN_C_VM)
-        push(&w->vm, &p);
+        push(w, &w->vm, &p);
     if (row->counter & KN_C_LGKM)
-        push(&w->lgkm, &p);
+        push(w, &w->lgkm, &p);
 }
 
 static void
@@ -359,6 +390,67 @@ sides(const struct trace *t, const struct path *p, uint32_t barrier,
     return reached;
 }
 
+/* Barriers that the waves of a workgroup pass at most. */
+static uint32_t
+epochs(const struct trace *t, size_t group)
+{
+    uint32_t most = 0;
+
+    for (size_t k = group; k < group + t->nwaves; k++) {
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < t->path[k].n; i++)
+            n += t->program->inst[t->path[k].done[i].inst].op ==
+                 KN_I_s_barrier;
+        most = n > most ? n : most;
+    }
+    return most + 1;
+}
+
+/* Whether the other barriers alone, as many for every wave, keep every write
+ * to LDS apart from other waves' accesses to the same dword, from issue to the
+ * wait for it. */
+static bool
+others_suffice(const struct trace *t, size_t group, uint32_t inst)
+{
+    size_t n = (size_t)epochs(t, group) * LDS_DWORDS;
+    struct users *users = calloc(n, sizeof *users);
+    uint32_t passed = 0;
+    bool apart = true;
+
+    assert_non_null(users);
+    assert_true(t->nwaves <= 32);
+    for (uint32_t k = 0; k < t->nwaves; k++) {
+        struct wave w;
+
+        wave_init(&w, t, &t->path[group + k], inst);
+        w.users = users;
+        w.bit = 1u << k;
+        for (size_t i = 0; i < w.path->n; i++)
+            step(&w, &w.path->done[i]);
+        pop(&w, &w.vm, w.vm.n);
+        pop(&w, &w.lgkm, w.lgkm.n);
+        apart = apart && (!k || w.epoch == passed);
+        passed = w.epoch;
+    }
+    for (size_t k = 0; apart && k < n; k++) {
+        uint32_t all = users[k].readers | users[k].writers;
+
+        apart = !users[k].writers || !(all & (all - 1));
+    }
+    free(users);
+    return apart;
+}
+
+static bool
+all_suffice(const struct trace *t, uint32_t inst)
+{
+    for (size_t g = 0; g < t->npaths; g += t->nwaves)
+        if (!others_suffice(t, g, inst))
+            return false;
+    return true;
+}
+
 enum reason
 trace_barrier(const struct trace *t, uint32_t inst)
 {
@@ -377,7 +469,7 @@ trace_barrier(const struct trace *t, uint32_t inst)
             reads = true;
     }
     return !reached ? R_UNREACHED
-           : matters ? R_MATTERS
+           : matters ? all_suffice(t, inst) ? R_OTHERS_SUFFICE : R_MATTERS
            : reads   ? R_READS_ONLY
                      : R_ONE_SIDED;
 }

@@ -41,7 +41,8 @@ struct trace {
     X(WAITED_AGAIN, "a later wait comes before the first use") \
     X(NEVER_USED, "the wave ends without using what it waits for") \
     X(ONE_SIDED, "no LDS access on one side of it") \
-    X(READS_ONLY, "LDS is only read on both sides of it")
+    X(READS_ONLY, "LDS is only read on both sides of it") \
+    X(OTHERS_SUFFICE, "the other barriers keep the waves' accesses apart")
 
 enum reason {
 #define X(id, text) R_##id,
