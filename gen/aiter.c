@@ -329,14 +329,6 @@ kn_aiter_read(struct kn_ctx *c, const char *path, struct kn_csv *out,
 
 /* ---- export ------------------------------------------------------------- */
 
-static const char *
-field(const struct kn_csv *t, size_t row, const char *name)
-{
-    int col = kn_csv_find(t, name);
-
-    return col < 0 ? "" : kn_csv_at(t, row, col)->s;
-}
-
 static bool
 is_type(const char *type, const char *of)
 {
@@ -348,27 +340,28 @@ is_type(const char *type, const char *of)
 static bool
 belongs(const struct about *o, const struct kn_csv *t, size_t row)
 {
-    const char *a = field(t, row, "a"), *layout = field(t, row, "layout");
-    const char *m = field(t, row, "m"), *b = field(t, row, "b");
+    const char *layout = kn_csv_field(t, row, "layout");
+    const char *a = kn_csv_field(t, row, "a");
+    const char *m = kn_csv_field(t, row, "m"), *b = kn_csv_field(t, row, "b");
 
-    return !strcmp(field(t, row, "arch"), o->arch) &&
-           !strcmp(field(t, row, "family"), o->family) &&
+    return !strcmp(kn_csv_field(t, row, "arch"), o->arch) &&
+           !strcmp(kn_csv_field(t, row, "family"), o->family) &&
            (!*layout || !strcmp(layout, "nt")) &&
            is_type(a, o->a) && (!*b || is_type(b, o->b)) &&
-           !strcmp(field(t, row, "scale"), o->scale) &&
-           !strcmp(field(t, row, "batch"), o->batch) &&
-           !strcmp(field(t, row, "n"), o->n) &&
-           !strcmp(field(t, row, "k"), o->k) && (!*m || is_bucket(m));
+           !strcmp(kn_csv_field(t, row, "scale"), o->scale) &&
+           !strcmp(kn_csv_field(t, row, "batch"), o->batch) &&
+           !strcmp(kn_csv_field(t, row, "n"), o->n) &&
+           !strcmp(kn_csv_field(t, row, "k"), o->k) && (!*m || is_bucket(m));
 }
 
 static kiln_status
 put_bucket(struct kn_ctx *c, const struct about *o, const struct kn_csv *t,
            size_t row, struct kn_json *j)
 {
-    const char *m = field(t, row, "m");
+    const char *m = kn_csv_field(t, row, "m");
     struct kn_config g = { 0 };
 
-    KN_TRY(kn_config_parse(c, field(t, row, "config"), &g));
+    KN_TRY(kn_config_parse(c, kn_csv_field(t, row, "config"), &g));
     {
         const uint32_t v[NUSED] = { g.bm, g.bn, g.bk, g.wm * g.wn, g.stages,
                                     g.group_m, g.split_k };
@@ -383,7 +376,7 @@ put_bucket(struct kn_ctx *c, const struct about *o, const struct kn_csv *t,
         const char *s;
 
         kn_putf(&name, "_%s", kept[i]);
-        s = field(t, row, name.s);
+        s = kn_csv_field(t, row, name.s);
         if (*s >= '0' && *s <= '9')
             kn_json_int(j, kept[i], strtoll(s, NULL, 10));
         else if (!strcmp(s, "null"))
@@ -409,7 +402,7 @@ kn_aiter_write(struct kn_ctx *c, const char *path, const struct kn_csv *t,
         if (belongs(&about, t, i)) {
             for (size_t k = 0; k < i; k++)
                 if (belongs(&about, t, k) &&
-                    !strcmp(field(t, k, "m"), field(t, i, "m")))
+                    !strcmp(kn_csv_field(t, k, "m"), kn_csv_field(t, i, "m")))
                     return kn_csv_fail(c, t, i, kn_csv_find(t, "m"),
                                        "the file would have this bucket "
                                        "twice, for i8 and for fp8: give "

@@ -41,14 +41,6 @@ static const struct {
 };
 enum { NMOETYPES = sizeof moe_types / sizeof *moe_types };
 
-static const char *
-field(const struct kn_csv *t, size_t row, const char *name)
-{
-    int col = kn_csv_find(t, name);
-
-    return col < 0 ? "" : kn_csv_at(t, row, col)->s;
-}
-
 bool
 kn_aiter_table(const struct kn_csv *t)
 {
@@ -101,7 +93,7 @@ static kiln_status
 read_size(struct import *r, size_t row, const char *name, long least,
           long *out)
 {
-    const char *s = field(r->from, row, name);
+    const char *s = kn_csv_field(r->from, row, name);
     char *end;
 
     *out = strtol(s, &end, 10);
@@ -114,7 +106,7 @@ read_size(struct import *r, size_t row, const char *name, long least,
 static kiln_status
 read_few(struct import *r, size_t row)
 {
-    const char *kernel = field(r->from, row, "kernel");
+    const char *kernel = kn_csv_field(r->from, row, "kernel");
     bool gemv = !strcmp(kernel, "gemv");
     struct kn_buf b = { .c = r->c };
     long m, k, sub, splits, bm = 1;
@@ -126,7 +118,7 @@ read_few(struct import *r, size_t row)
     if (!gemv && strcmp(kernel, "mfma"))
         return kn_csv_fail(r->c, r->from, row, kn_csv_find(r->from, "kernel"),
                            "a kernel is gemv or mfma");
-    if (!strcmp(field(r->from, row, "use_hip"), "0")) {
+    if (!strcmp(kn_csv_field(r->from, row, "use_hip"), "0")) {
         r->slower++;
         return KILN_OK;
     }
@@ -139,8 +131,8 @@ read_few(struct import *r, size_t row)
                 32 * (sub ? sub : 1), k % 256 ? 128 : 256, splits ? splits : 1);
     put_fixed(add_row(r, row), (const char *[]){
         "gfx950", "gemm", "nt", "mxfp8", "mxfp8", "bf16", "mx32", "",
-        field(r->from, row, "N"), field(r->from, row, "K"),
-        field(r->from, row, "M"), b.s });
+        kn_csv_field(r->from, row, "N"), kn_csv_field(r->from, row, "K"),
+        kn_csv_field(r->from, row, "M"), b.s });
     return KILN_OK;
 }
 
@@ -164,19 +156,20 @@ tile_in(struct kn_ctx *c, const char *name)
 static const char *
 arch_of(const struct kn_csv *t, size_t row)
 {
-    const char *gfx = field(t, row, "gfx");
+    const char *gfx = kn_csv_field(t, row, "gfx");
 
-    return *gfx ? gfx : !strcmp(field(t, row, "cu_num"), "256") ? "gfx950"
-                                                                : "gfx942";
+    if (*gfx)
+        return gfx;
+    return strcmp(kn_csv_field(t, row, "cu_num"), "256") ? "gfx942" : "gfx950";
 }
 
 static int
 moe_type(const struct kn_csv *t, size_t row)
 {
     for (int i = 0; i < NMOETYPES; i++)
-        if (!strcmp(field(t, row, "q_type"), moe_types[i].q_type) &&
-            !strcmp(field(t, row, "q_dtype_a"), moe_types[i].dtype) &&
-            !strcmp(field(t, row, "q_dtype_w"), moe_types[i].dtype))
+        if (!strcmp(kn_csv_field(t, row, "q_type"), moe_types[i].q_type) &&
+            !strcmp(kn_csv_field(t, row, "q_dtype_a"), moe_types[i].dtype) &&
+            !strcmp(kn_csv_field(t, row, "q_dtype_w"), moe_types[i].dtype))
             return i;
     return -1;
 }
@@ -187,8 +180,8 @@ read_moe(struct import *r, size_t row)
     static const char *const kernel[] = { "kernelName1", "kernelName2" };
     static const char *const stage[] = { "gemm1", "gemm2" };
     const struct kn_csv *t = r->from;
-    const char *dim[] = { field(t, row, "inter_dim"),
-                          field(t, row, "model_dim") };
+    const char *dim[] = { kn_csv_field(t, row, "inter_dim"),
+                          kn_csv_field(t, row, "model_dim") };
     int type = moe_type(t, row);
     long size;
 
@@ -197,7 +190,7 @@ read_moe(struct import *r, size_t row)
     KN_TRY(read_size(r, row, "inter_dim", 1, &size));
     KN_TRY(read_size(r, row, "model_dim", 1, &size));
     for (int s = 0; s < 2; s++) {
-        const char *tile = tile_in(r->c, field(t, row, kernel[s]));
+        const char *tile = tile_in(r->c, kn_csv_field(t, row, kernel[s]));
 
         if (type < 0 || !*tile)
             r->foreign++;
@@ -205,8 +198,8 @@ read_moe(struct import *r, size_t row)
             put_fixed(add_row(r, row), (const char *[]){
                 arch_of(t, row), "moe", stage[s], moe_types[type].type,
                 moe_types[type].type, "", moe_types[type].scale,
-                field(t, row, "expert"), dim[s], dim[!s],
-                field(t, row, "token"), tile });
+                kn_csv_field(t, row, "expert"), dim[s], dim[!s],
+                kn_csv_field(t, row, "token"), tile });
     }
     return KILN_OK;
 }
@@ -255,7 +248,7 @@ struct export {
 static bool
 is(const struct kn_csv *t, size_t row, const char *name, const char *want)
 {
-    return !strcmp(field(t, row, name), want);
+    return !strcmp(kn_csv_field(t, row, name), want);
 }
 
 static void
@@ -283,16 +276,16 @@ write_few(struct export *x, size_t row)
 {
     const struct kn_csv *t = x->t;
     struct kn_config g = { 0 };
+    const char *m = kn_csv_field(t, row, "m");
     bool gemv;
 
     if (!is(t, row, "family", "gemm") || !is(t, row, "a", "mxfp8") ||
-        !is(t, row, "b", "mxfp8") || strspn(field(t, row, "m"), "0123456789") !=
-                                     strlen(field(t, row, "m")))
+        !is(t, row, "b", "mxfp8") || m[strspn(m, "0123456789")])
         return KILN_OK;
-    KN_TRY(kn_config_parse(x->c, field(t, row, "config"), &g));
+    KN_TRY(kn_config_parse(x->c, kn_csv_field(t, row, "config"), &g));
     gemv = g.schedule == KN_SCHED_GEMV;
     put_cells(x, (const char *[]){
-        field(t, row, "k"), field(t, row, "n"), field(t, row, "m"),
+        kn_csv_field(t, row, "k"), kn_csv_field(t, row, "n"), m,
         gemv ? "gemv" : "mfma", number(x->c, gemv ? 0 : (g.bn + 31) / 32),
         number(x->c, gemv ? 0 : g.split_k ? g.split_k : 1), "1" }, NFEW);
     return KILN_OK;
@@ -307,11 +300,11 @@ partner(const struct kn_csv *t, size_t row)
 
     for (i = 0; i < t->nrows; i++) {
         bool ok = is(t, i, "family", "moe") && is(t, i, "layout", "gemm2") &&
-                  is(t, i, "n", field(t, row, "k")) &&
-                  is(t, i, "k", field(t, row, "n"));
+                  is(t, i, "n", kn_csv_field(t, row, "k")) &&
+                  is(t, i, "k", kn_csv_field(t, row, "n"));
 
         for (size_t k = 0; ok && k < sizeof same / sizeof *same; k++)
-            ok = is(t, i, same[k], field(t, row, same[k]));
+            ok = is(t, i, same[k], kn_csv_field(t, row, same[k]));
         if (ok)
             break;
     }
@@ -324,8 +317,8 @@ kernel_name(struct export *x, size_t row, int stage)
     struct kn_config g = { 0 };
     struct kn_buf b = { .c = x->c };
 
-    if (row >= x->t->nrows || kn_config_parse(x->c, field(x->t, row, "config"),
-                                              &g))
+    if (row >= x->t->nrows ||
+        kn_config_parse(x->c, kn_csv_field(x->t, row, "config"), &g))
         return "";
     kn_putf(&b, "kiln_moe%d_t%ux%ux%u", stage, g.bm, g.bn, g.bk);
     return b.s;
@@ -341,17 +334,17 @@ moe_value(struct export *x, size_t row, size_t down, const char *name)
     while (type < NMOETYPES && !is(t, row, "a", moe_types[type].type))
         type++;
     if (!strcmp(name, "gfx"))
-        return field(t, row, "arch");
+        return kn_csv_field(t, row, "arch");
     if (!strcmp(name, "cu_num"))
         return is(t, row, "arch", "gfx950") ? "256" : "304";
     if (!strcmp(name, "token"))
-        return field(t, row, "m");
+        return kn_csv_field(t, row, "m");
     if (!strcmp(name, "model_dim"))
-        return field(t, row, "k");
+        return kn_csv_field(t, row, "k");
     if (!strcmp(name, "inter_dim"))
-        return field(t, row, "n");
+        return kn_csv_field(t, row, "n");
     if (!strcmp(name, "expert"))
-        return field(t, row, "batch");
+        return kn_csv_field(t, row, "batch");
     if (!strncmp(name, "q_dtype", 7) && type < NMOETYPES)
         return moe_types[type].dtype;
     if (!strcmp(name, "q_type") && type < NMOETYPES)
@@ -376,7 +369,7 @@ write_moe(struct export *x, size_t row)
         struct kn_buf kept = { .c = x->c };
 
         kn_putf(&kept, "_%s", moe_columns[i]);
-        v[i] = field(x->t, row, kept.s);
+        v[i] = kn_csv_field(x->t, row, kept.s);
         if (!*v[i])
             v[i] = moe_value(x, row, down, moe_columns[i]);
     }

@@ -88,14 +88,6 @@ read_tables(struct merge *r, const struct kn_cli *cli, struct kn_buf *notes)
 }
 
 static const char *
-field(const struct kn_csv *t, size_t at, const char *name)
-{
-    int col = kn_csv_find(t, name);
-
-    return col < 0 ? "" : kn_csv_at(t, at, col)->s;
-}
-
-static const char *
 key_of(struct merge *r, const struct kn_csv *t, size_t at)
 {
     struct kn_buf b = { .c = r->c };
@@ -106,7 +98,7 @@ key_of(struct merge *r, const struct kn_csv *t, size_t at)
 
         if (*name != '_' && strcmp(name, r->us) &&
             !(r->tuning && !strcmp(name, "config")))
-            kn_putf(&b, "%s\x1f", field(t, at, name));
+            kn_putf(&b, "%s\x1f", kn_csv_field(t, at, name));
     }
     return b.s;
 }
@@ -115,14 +107,14 @@ static kiln_status
 read_row(struct merge *r, const struct kn_csv *t, size_t at)
 {
     struct row *x = &r->row[r->n++];
-    const char *text = field(t, at, r->us);
+    const char *text = kn_csv_field(t, at, r->us);
 
     *x = (struct row){ .t = t, .at = at, .key = key_of(r, t, at) };
     x->timed = *text != 0;
     if (x->timed && !kn_decimal_read(text, &x->us))
         return kn_csv_fail(r->c, t, at, kn_csv_find(t, r->us),
                            "this is no time in microseconds");
-    x->order = strtoul(field(t, at, "_row"), NULL, 10);
+    x->order = strtoul(kn_csv_field(t, at, "_row"), NULL, 10);
     return KILN_OK;
 }
 

@@ -162,6 +162,14 @@ kn_csv_at(const struct kn_csv *t, size_t row, int col)
     return &t->cells[row * t->ncols + (size_t)col];
 }
 
+const char *
+kn_csv_field(const struct kn_csv *t, size_t row, const char *name)
+{
+    int col = kn_csv_find(t, name);
+
+    return col < 0 ? "" : kn_csv_at(t, row, col)->s;
+}
+
 kiln_status
 kn_csv_fail(struct kn_ctx *c, const struct kn_csv *t, size_t row, int col,
             const char *sentence)

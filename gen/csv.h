@@ -27,6 +27,8 @@ kiln_status kn_csv_read(struct kn_ctx *c, const char *path,
 
 /* Column of a name, -1 if there is none. */
 int kn_csv_find(const struct kn_csv *t, const char *name);
+/* Text of a field, "" if there is no such column. */
+const char *kn_csv_field(const struct kn_csv *t, size_t row, const char *name);
 const struct kn_cell *kn_csv_at(const struct kn_csv *t, size_t row, int col);
 
 /* Complains about a field: place, the column's name, the sentence. */
