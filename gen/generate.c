@@ -1,5 +1,4 @@
 /* generate.c - the pipeline on one screen: problem to code object. */
-#include <time.h>
 
 #include "../emit/cert.h"
 #include "../emit/emit.h"
@@ -22,15 +21,6 @@ on_pass(void *user, char letter, const struct kn_fn *f)
         return;
     kn_print(f, &b);
     w->watch->stage(w->watch->user, letter, b.s);
-}
-
-static double
-now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
 /* The first finding of the static checker is why the kernel does not leave. */
@@ -81,14 +71,14 @@ build(struct kn_ctx *c, const struct kn_watch *watch,
     unsigned want = watch ? watch->want : KN_WANT_CO;
     unsigned texts = (want & KN_WANT_LLVM ? KN_EMIT_LLVM : 0) |
                      (want & KN_WANT_ASM ? KN_EMIT_ASM : 0);
-    double start = now_ms(), emitted;
+    double start = kn_seconds(), emitted;
     struct kn_emitted e = { 0 };
     uint8_t *co;
 
     KN_TRY((out->cfg.lowering == KN_LOWERING_ASM ? kn_emit_asm : kn_emit)(
         c, out->wave, texts, &e));
-    emitted = now_ms();
-    out->emit_ms = emitted - start;
+    emitted = kn_seconds();
+    out->emit_ms = (emitted - start) * 1e3;
     out->llvm = e.llvm;
     out->assembly = e.assembly;
     KN_TRY(kn_lines_read(c, e.rel, e.rel_size, &out->lines));
@@ -97,7 +87,7 @@ build(struct kn_ctx *c, const struct kn_watch *watch,
     out->co = co;
     out->compilations = 1;
     KN_TRY(prove_bytes(c, out));
-    out->prove_ms = now_ms() - emitted;
+    out->prove_ms = (kn_seconds() - emitted) * 1e3;
     return KILN_OK;
 }
 
@@ -112,7 +102,7 @@ finish(struct kn_ctx *c, const struct kn_watch *watch, double start,
     out->name = out->wave->name;
     if (!watch || watch->want != KN_WANT_TIR)
         KN_TRY(build(c, watch, out));
-    out->ms = now_ms() - start;
+    out->ms = (kn_seconds() - start) * 1e3;
     return KILN_OK;
 }
 
@@ -121,7 +111,7 @@ kn_generate_program(struct kn_ctx *c, struct kn_fn *f,
                     const struct kn_watch *watch, struct kn_generated *out)
 {
     *out = (struct kn_generated){ .tile = f };
-    return finish(c, watch, now_ms(), out);
+    return finish(c, watch, kn_seconds(), out);
 }
 
 kiln_status
@@ -130,7 +120,7 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
             struct kn_generated *out)
 {
     kiln_problem p = *problem;
-    double start = now_ms();
+    double start = kn_seconds();
 
     *out = (struct kn_generated){ .cfg = given ? *given : (struct kn_config){ 0 } };
     if (watch && watch->want & KN_WANT_LLVM && !out->cfg.lowering)

@@ -1,17 +1,9 @@
 #include "progress.h"
 
 #include <inttypes.h>
-#include <time.h>
 #include <unistd.h>
 
-static double
-now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+#include "../ir/base.h"
 
 void
 kn_progress_open(struct kn_progress *p, FILE *f, bool plain)
@@ -38,7 +30,7 @@ kn_progress_update(void *progress, uint64_t done, uint64_t total)
     struct kn_progress *p = progress;
     double t;
 
-    if (!p->live || (t = now()) - p->last < 0.1)
+    if (!p->live || (t = kn_seconds()) - p->last < 0.1)
         return;
     p->last = t;
     fprintf(p->f, "\r\033[K%s %" PRIu64 "/%" PRIu64, p->what, done, total);

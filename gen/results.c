@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../runtime/file.h"
@@ -212,15 +211,6 @@ kn_results_put(struct kn_results *r, struct kn_buf *b)
         put_cells(b, r->row[i].cell, r->ncols);
 }
 
-static double
-now_seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* In an arena of its own: the text is written many times. */
 static kiln_status
 save_in(struct kn_ctx *own, struct kn_results *r)
@@ -238,13 +228,13 @@ kn_results_save(struct kn_results *r, bool now)
     struct kn_ctx own;
     kiln_status s;
 
-    if (!r->path || (!now && now_seconds() - r->written < 1))
+    if (!r->path || (!now && kn_seconds() - r->written < 1))
         return KILN_OK;
     kn_ctx_init(&own, r->c->realloc, r->c->user);
     s = save_in(&own, r);
     if (s)
         kn_fail(r->c, s, "%s", own.err.text);
     kn_ctx_free(&own);
-    r->written = now_seconds();
+    r->written = kn_seconds();
     return s;
 }

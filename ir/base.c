@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct kn_chunk {
     struct kn_chunk *prev;
@@ -219,6 +220,15 @@ kiln_status_name(kiln_status s)
 #undef X
     }
     return "?";
+}
+
+double
+kn_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 uint64_t

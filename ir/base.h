@@ -83,6 +83,9 @@ void kn_putf(struct kn_buf *b, const char *fmt, ...)
 /* Index of `s` in a table of n names, -1 if absent. */
 int kn_name_index(const char *const *names, int n, const char *s);
 
+/* A clock that only moves forward, in seconds from some moment. */
+double kn_seconds(void);
+
 /* A number's 64 bits scattered: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t kn_mix(uint64_t x);
 

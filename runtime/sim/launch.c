@@ -4,7 +4,6 @@
  * first error; a kernel with memory atomics runs on one thread, because their
  * order would otherwise show in its results. */
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core.h"
@@ -345,7 +344,7 @@ collect(struct kn_run *r, struct team *t, struct kn_sim_result *out)
 static kiln_status
 launch(struct kn_run *r, struct kn_sim_result *out)
 {
-    struct timespec a, b;
+    double start;
     struct team t = { 0 };
     kiln_status s;
 
@@ -354,16 +353,14 @@ launch(struct kn_run *r, struct kn_sim_result *out)
     KN_TRY(kn_check_launch(r));
     r->executed = KN_NEW(r->sim->c, uint8_t, r->program->n);
     KN_TRY(kn_map_arguments(r));
-    clock_gettime(CLOCK_MONOTONIC, &a);
+    start = kn_seconds();
     s = open_team(r, &t);
     if (!s) {
         run_team(&t);
         s = collect(r, &t, out);
     }
     close_team(r->sim, &t);
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    out->seconds = (double)(b.tv_sec - a.tv_sec) +
-                   (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
+    out->seconds = kn_seconds() - start;
     return s;
 }
 

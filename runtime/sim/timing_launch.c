@@ -3,7 +3,6 @@
  * the clock the chip holds at this load. */
 #include "timing_cu.h"
 
-#include <time.h>
 
 /* ---- occupancy ---------------------------------------------------------- */
 
@@ -428,20 +427,18 @@ kiln_status
 kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
                 struct kn_time_result *out)
 {
-    struct timespec a, b;
+    double start;
     struct predict *p = KN_NEW(c, struct predict, 1);
 
     *out = (struct kn_time_result){ 0 };
-    clock_gettime(CLOCK_MONOTONIC, &a);
+    start = kn_seconds();
     KN_TRY(predict(p, c, q));
     take_result(p, out);
     if (q->trace)
         KN_TRY(write_trace(p, q->trace));
     if (q->svg)
         kn_time_draw(out, p->m.kernel->name, q->svg);
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    out->seconds = (double)(b.tv_sec - a.tv_sec) +
-                   (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
+    out->seconds = kn_seconds() - start;
     return KILN_OK;
 }
 
