@@ -435,20 +435,6 @@ write_output(struct run *r)
     return kn_npy_write(r->c, v->s, &a);
 }
 
-static kiln_status
-alloc_offsets(struct run *r)
-{
-    const int64_t *table;
-    size_t size;
-
-    if (!r->offs)
-        return KILN_OK;
-    table = kn_groups_table(r->c, &r->p, r->offs, &size);
-    KN_TRY(kn_sim_alloc(r->sim, size, KN_MEM_READONLY, NULL, NULL,
-                        &r->offs_addr));
-    return kn_sim_write(r->sim, r->offs_addr, table, size);
-}
-
 static void
 predict(struct run *r, struct kn_json *j)
 {
@@ -462,7 +448,7 @@ static kiln_status
 run_on_device(struct run *r, struct kn_json *j)
 {
     KN_TRY(kn_operands_alloc(r->sim, &r->p, &r->ops));
-    KN_TRY(alloc_offsets(r));
+    KN_TRY(kn_groups_place(r->c, r->sim, &r->p, r->offs, &r->offs_addr));
     KN_TRY(plan_launch(r));
     KN_TRY(execute(r));
     KN_TRY(kn_shares_check(r->c, r->sim, r->workspace));

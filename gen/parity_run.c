@@ -13,20 +13,6 @@ enum purpose { EXECUTE, PREDICT };
 /* ---- operands ----------------------------------------------------------- */
 
 static kiln_status
-place_offsets(struct kn_parity *q, struct kn_side *x)
-{
-    const int64_t *table;
-    size_t size;
-
-    if (!q->offs)
-        return KILN_OK;
-    table = kn_groups_table(q->c, &q->p, q->offs, &size);
-    KN_TRY(kn_sim_alloc(x->sim, size, KN_MEM_READONLY, NULL, NULL,
-                        &x->on.o.offs));
-    return kn_sim_write(x->sim, x->on.o.offs, table, size);
-}
-
-static kiln_status
 place_operands(struct kn_parity *q, struct kn_side *x)
 {
     struct kn_operands_set *s = KN_NEW(q->c, struct kn_operands_set, 1);
@@ -49,7 +35,7 @@ place_operands(struct kn_parity *q, struct kn_side *x)
                .sb = s->o[KN_OPND_SB].addr, .bias = s->o[KN_OPND_BIAS].addr },
         .out_size = s->o[KN_OPND_C].size,
     };
-    return place_offsets(q, x);
+    return kn_groups_place(q->c, x->sim, &q->p, q->offs, &x->on.o.offs);
 }
 
 /* ---- launches ----------------------------------------------------------- */
