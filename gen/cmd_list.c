@@ -53,7 +53,17 @@ struct variants {
     uint64_t done, listed, missing, failed;
 };
 
-/* The problem as its flags, and what was decided and generated. */
+/* Up to the scales: which variant a line is about. */
+static void
+put_problem(struct kn_buf *b, const kiln_problem *p)
+{
+    kn_putf(b, "%s %s %s %s x %s -> %s %s: ", kiln_target_name(p->target),
+            kn_family_names[p->family], kn_layout_names[p->layout],
+            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
+            kn_scale_names[p->scale]);
+}
+
+/* What was decided and generated. */
 static void
 put_variant(struct variants *v, const kiln_problem *p,
             const struct kn_generated *g, const struct kn_object_kernel *k)
@@ -61,13 +71,9 @@ put_variant(struct variants *v, const kiln_problem *p,
     struct kn_buf *b = v->t->text, line = { .c = v->t->c };
 
     kn_config_print(&g->cfg, &line);
-    kn_putf(b, "%s %s %s %s x %s -> %s %s: %u VGPR, %u SGPR, %u B LDS, %u "
-            "spills, %.0f ms; %s\n", kiln_target_name(p->target),
-            kn_family_names[p->family], kn_layout_names[p->layout],
-            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
-            kn_scale_names[p->scale], k->regs, k->sgpr, k->lds,
-            k->vgpr_spills + k->sgpr_spills, g->ms,
-            line.s);
+    put_problem(b, p);
+    kn_putf(b, "%u VGPR, %u SGPR, %u B LDS, %u spills, %.0f ms; %s\n", k->regs,
+            k->sgpr, k->lds, k->vgpr_spills + k->sgpr_spills, g->ms, line.s);
 }
 
 /* Generates in a context of its own. */
@@ -120,10 +126,8 @@ list_variant(struct variants *v, kiln_problem p)
         v->missing += strstr(own.err.text, "available") != NULL;
     else if (s && s != KILN_BAD_INPUT) {
         v->failed++;
-        kn_putf(v->t->text, "%s %s %s %s x %s %s: %s\n",
-                kiln_target_name(p.target), kn_family_names[p.family],
-                kn_layout_names[p.layout], kiln_type_name(p.a),
-                kiln_type_name(p.b), kn_scale_names[p.scale], own.err.text);
+        put_problem(v->t->text, &p);
+        kn_putf(v->t->text, "%s\n", own.err.text);
     }
     kn_ctx_free(&own);
     kn_progress_update(v->t->progress, ++v->done, 0);
