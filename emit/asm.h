@@ -36,6 +36,7 @@ struct kn_asm_op {
     uint8_t nopnd, ndst;     /* destinations come first */
     uint8_t early;           /* the result is written while sources are read */
     uint8_t cbsz, blgp;      /* formats of a matrix instruction */
+    uint8_t dpp;             /* its first source comes from other lanes */
     uint16_t isa;            /* KN_I_* */
     struct kn_asm_opnd o[KN_ASM_MAXOPND];
     const char *mods;        /* text behind the operands, may be NULL */

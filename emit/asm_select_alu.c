@@ -428,6 +428,50 @@ select_uniform(struct select *s)
     select_mov(s);
 }
 
+/* ---- across lanes ---- */
+
+/* Inclusive sum over the lanes, in place: shifts within a row of 16 by 1, 2,
+ * 4, 8, then the last lane of rows and of the lower half added to what follows
+ * (CDNA3 ISA 13.4 DPP; a lane without a source keeps its value). */
+void
+select_scan(struct select *s)
+{
+    static const char *const steps[] = {
+        " row_shr:1 row_mask:0xf bank_mask:0xf",
+        " row_shr:2 row_mask:0xf bank_mask:0xf",
+        " row_shr:4 row_mask:0xf bank_mask:0xf",
+        " row_shr:8 row_mask:0xf bank_mask:0xf",
+        " row_bcast:15 row_mask:0xa bank_mask:0xf",
+        " row_bcast:31 row_mask:0xc bank_mask:0xf",
+    };
+    struct kn_asm_opnd d = kn_asm_dst(s), o[] = { d, d, d };
+
+    kn_asm_copy(s, d, kn_asm_vector(s, kn_asm_arg(s, 0)));
+    for (size_t n = 0; n < sizeof steps / sizeof *steps; n++) {
+        struct kn_asm_op *x = kn_asm_add(s, KN_I_v_add_u32, 1, o, 3);
+
+        x->mods = steps[n];
+        x->dpp = 1;
+    }
+}
+
+void
+select_count(struct select *s)
+{
+    ADD(s, s_bcnt1_i32_b64, 1, kn_asm_dst(s), mask(s, 0));
+}
+
+void
+select_readlane(struct select *s)
+{
+    struct kn_asm_opnd at = kn_asm_arg(s, 1);
+
+    if (at.kind == KN_ASM_REG)
+        at = kn_asm_scalar(s, at);
+    ADD(s, v_readlane_b32, 1, kn_asm_dst(s),
+        kn_asm_vector(s, kn_asm_arg(s, 0)), at);
+}
+
 /* The same register under another name where neither is assigned again. */
 static bool
 share(struct select *s, uint32_t first)

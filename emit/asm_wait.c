@@ -260,7 +260,8 @@ consumes(const struct kn_asm_op *x)
     if (row->unit == KN_U_VALU)
         c = 1u << C_VALU | (row->flags & KN_IF_TRANS ? 0 : 1u << C_NOT_TRANS) |
             (row->flags & KN_IF_LANESEL ? 1u << C_LANESEL : 0) |
-            (row->flags & KN_IF_PERMLANE ? 1u << C_PERMLANE : 0);
+            (row->flags & KN_IF_PERMLANE ? 1u << C_PERMLANE : 0) |
+            (x->dpp ? 1u << C_DPP : 0);
     if (x->isa == KN_I_v_readlane_b32 || x->isa == KN_I_v_readfirstlane_b32)
         c |= 1u << C_READLANE;
     return (uint16_t)c;

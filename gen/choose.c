@@ -204,7 +204,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 static bool
 deep_does(const kiln_problem *p, const struct kn_config *g)
 {
-    bool family = p->family == KILN_GEMM || p->family == KILN_BATCHED;
+    bool family = p->family != KILN_MOE;
     bool i8 = p->a == KILN_I8 && p->out != KILN_I32;
 
     return family && p->target == KILN_GFX950 && kn_direct(p, g) && !i8 &&
@@ -719,12 +719,20 @@ pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
 /* A persistent kernel has no scalar registers to spare for the scalar lookup.
  * Groups of a wgrad differ in work, and one after the other their tiles would
- * be one die's: the dies take runs in turn (4 rows of tiles by 4). */
+ * be one die's: the dies take runs in turn (4 rows of tiles by 4). Runs of the
+ * tiles of ragged groups are those of a die's compute units: the dies share
+ * what they read of a group (docs/timing.md). */
 static void
 choose_map(const kiln_problem *p, struct kn_config *g)
 {
+    struct tile t = { .bm = g->bm, .bn = g->bn };
+
     if (p->family == KILN_WGRAD && p->groups > 1 && !g->xcd_run && !g->cus)
         g->xcd_run = 4 * g->group_m;
+    if (p->family == KILN_GROUPED && p->groups > 1 && !g->xcd_run &&
+        !g->cus && g->xcd > 1 &&
+        workgroups(p, &t) >= (uint64_t)8 * g->group_m * g->xcd)
+        g->xcd_run = 8 * g->group_m;
     if (p->family == KILN_MOE)
         g->group_n = g->xcd_run = 0;
     if (p->family != KILN_GROUPED)

@@ -285,6 +285,7 @@ group_regions(const kiln_problem *p, const struct kn_config *g,
     kn_region(q, "count", few ? "count_few" : "count_many");
     kn_region(q, "find", few ? "find_few" : "find_many");
     kn_region(q, "few", lens ? "few_lens" : "few_offs");
+    kn_region(q, "few_again", !g->cus ? "" : lens ? "few_lens" : "few_offs");
     kn_region(q, "rows", lens ? "rows_lens" : "rows_offs");
     kn_region(q, "row0", few ? "row0_few" : lens ? "row0_lens" : "row0_offs");
     kn_region(q, "begin", lens ? "begin_lens" : "");

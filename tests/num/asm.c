@@ -21,6 +21,11 @@ struct row {
     int64_t size[6][3];      /* launches: M, N, K; 0, 0, 0 ends */
 };
 
+/* Rows of groups, and rows past the last of them. */
+enum { FEW = 5, MANY = 11, SPARE = 300 };
+static const int64_t few[FEW] = { 300, 0, 1, 256, 17 };
+static const int64_t many[MANY] = { 0, 5, 257, 0, 1, 40, 8, 0, 270, 3, 0 };
+
 #define EDGES { { 256, 256, 256 }, { 300, 292, 200 }, { 1, 4, 8 }, \
                 { 257, 516, 264 }, { 20, 260, 0 } }
 #define WHOLE { { 256, 256, 1024 }, { 512, 264, 2048 }, { 3, 4, 1024 } }
@@ -59,6 +64,25 @@ static const struct row rows[] = {
       "tile=256x256x256 waves=2x2 schedule=interleave lowering=asm", WHOLE },
     { KILN_GFX950, "mxfp4 x mxfp8", { .a = KILN_MXFP8, .b = KILN_MXFP4 },
       "tile=128x128x128 waves=2x2 schedule=simple lowering=asm", WHOLE },
+    { KILN_GFX950, "grouped bf16, deep, few groups",
+      { .a = KILN_BF16, .family = KILN_GROUPED, .groups = FEW },
+      "tile=256x256x64 waves=2x2 schedule=deep lowering=asm",
+      { { 574, 264, 128 }, { 574, 260, 200 } } },
+    { KILN_GFX950, "grouped fp8, nn, deep, many groups, zeros",
+      { .a = KILN_FP8, .layout = KILN_NN, .family = KILN_GROUPED,
+        .groups = MANY, .group_flags = KILN_TAIL_ZERO },
+      "tile=256x256x128 waves=2x2 schedule=deep xcd-run=2 lowering=asm",
+      { { 584, 272, 256 } } },
+    { KILN_GFX950, "grouped bf16, deep, lengths",
+      { .a = KILN_BF16, .family = KILN_GROUPED,
+        .groups = MANY, .group_flags = KILN_GROUP_LENS },
+      "tile=256x256x64 waves=2x2 schedule=deep lowering=asm",
+      { { 584, 264, 128 } } },
+    { KILN_GFX950, "wgrad bf16, deep",
+      { .a = KILN_BF16, .layout = KILN_TN, .family = KILN_WGRAD,
+        .groups = FEW },
+      "tile=256x256x64 waves=2x2 schedule=deep xcd-run=16 lowering=asm",
+      { { 264, 296, 574 } } },
     { KILN_GFX942, "bf16", { .a = KILN_BF16 },
       "tile=128x128x64 waves=2x2 schedule=simple lowering=asm", EDGES },
     { KILN_GFX942, "fp8", { .a = KILN_FP8 },
@@ -83,11 +107,16 @@ static void
 launch(struct num_kernel *k, const struct row *r, const int64_t size[3],
        struct num_result *out)
 {
-    struct num_job j = { .p = problem_of(r, size), .seed = 7 };
+    struct num_job j = { .p = problem_of(r, size), .seed = 7,
+                         .lens = !r->p.groups ? NULL
+                               : r->p.groups == FEW ? few : many,
+                         .spare = r->p.groups ? SPARE : 0 };
     char text[600];
 
     if (r->p.alpha_set)
         j.p.alpha = 0.75f;
+    if (r->p.family == KILN_WGRAD)
+        j.p.k += j.spare;
     num_launch(k, &j, out);
     num_describe(k, &j, text, sizeof text);
     if (!out->ok)
@@ -113,7 +142,8 @@ test_row(void **state)
     assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
     kn_ctx_free(&c);
     for (int n = 0; n < 6 && r->size[n][1]; n++)
-        tail |= !r->size[n][2] || r->size[n][2] % cfg.bk;
+        tail |= !r->size[n][2] || r->size[n][2] % cfg.bk ||
+                r->p.family == KILN_WGRAD;
     cfg.domain = kn_domain_of(&p, 256, cfg.bk);
     cfg.domain.ktail = tail;
     other = cfg;
