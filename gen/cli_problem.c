@@ -13,6 +13,13 @@ type_of(const struct kn_value *v)
     return KILN_TYPE_NONE;
 }
 
+/* 0 as typed is one matrix for all; not given, dense. */
+static int64_t
+stride_of(const struct kn_value *v)
+{
+    return v->seen && !v->i ? KILN_SHARED : v->i;
+}
+
 void
 kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
 {
@@ -41,9 +48,9 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
         p->group_flags |= KILN_GROUP_LENS;
     if (v[KN_FLAG_rows_after].i)
         p->group_flags |= KILN_TAIL_ZERO;
-    p->stride_a = v[KN_FLAG_stride_a].i;
-    p->stride_b = v[KN_FLAG_stride_b].i;
-    p->stride_c = v[KN_FLAG_stride_c].i;
+    p->stride_a = stride_of(&v[KN_FLAG_stride_a]);
+    p->stride_b = stride_of(&v[KN_FLAG_stride_b]);
+    p->stride_c = stride_of(&v[KN_FLAG_stride_c]);
     p->lda = v[KN_FLAG_lda].i;
     p->ldb = v[KN_FLAG_ldb].i;
     p->ldc = v[KN_FLAG_ldc].i;

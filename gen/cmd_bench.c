@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 
+#include "../runtime/api/context.h"
+#include "../runtime/config.h"
 #include "../runtime/file.h"
 #include "json.h"
 #include "progress.h"
@@ -26,6 +29,18 @@ static const char *
 kind_of(const struct bench *r)
 {
     return r->gpu ? "measured" : "predicted";
+}
+
+/* What gave a row its time: "sim:gfx950", "hip:0 NAME". */
+static const char *
+device_of(const struct bench *r, struct kn_ctx *c, const struct kn_work *w)
+{
+    struct kn_buf b = { .c = c };
+
+    if (r->list.device)
+        return r->list.device;
+    kn_putf(&b, "sim:%s", kiln_target_name(w->target));
+    return b.s;
 }
 
 /* ---- one row ------------------------------------------------------------ */
@@ -159,6 +174,7 @@ measure(struct bench *r, const struct kn_work *w, const char *const *key)
         r->refused++;
     } else {
         field[KN_R_kind] = kind_of(r);
+        field[KN_R_device] = device_of(r, &own, w);
         if (!r->gpu)
             field[KN_R_runs] = "1";
         r->timed++;
@@ -217,15 +233,22 @@ put_rows(struct bench *r)
             "predicted, not measured", r->kept, r->refused, r->wrong);
 }
 
+/* The machine, the versions and what else can change a time. */
 static void
-put_json(struct bench *r, struct kn_json *j)
+put_environment(struct kn_json *j)
 {
+    const time_t now = time(NULL);
+    struct kn_env env;
     struct utsname u;
+    struct tm day;
+    char text[24];
 
-    kn_json_open(j, NULL, '{');
-    kn_json_str(j, "list", r->list.name);
-    kn_json_str(j, "kind", kind_of(r));
+    kn_env_read(&env);
     kn_json_open(j, "environment", '{');
+    if (gmtime_r(&now, &day) && strftime(text, sizeof text, "%FT%TZ", &day))
+        kn_json_str(j, "captured", text);
+    kn_json_str(j, "versions", kn_versions());
+    kn_json_str(j, "tuning", env.tuning_file ? env.tuning_file : "");
     if (!uname(&u)) {
         kn_json_str(j, "host", u.nodename);
         kn_json_str(j, "system", u.sysname);
@@ -233,6 +256,16 @@ put_json(struct bench *r, struct kn_json *j)
         kn_json_str(j, "machine", u.machine);
     }
     kn_json_close(j, '}');
+}
+
+static void
+put_json(struct bench *r, struct kn_json *j)
+{
+    kn_json_open(j, NULL, '{');
+    kn_json_str(j, "list", r->list.name);
+    kn_json_str(j, "kind", kind_of(r));
+    kn_json_str(j, "device", r->list.device ? r->list.device : "sim");
+    put_environment(j);
     kn_json_open(j, "rows", '[');
     for (size_t i = 0; i < r->out.n; i++) {
         kn_json_open(j, NULL, '{');

@@ -72,11 +72,11 @@ shape_batches(const kiln_problem *p, struct kn_operand *o)
     int64_t c = p->family == KILN_WGRAD ? p->groups : all;
     int64_t scale = p->scale == KILN_SCALE_TENSOR ? 0 : 1;
 
-    o[KN_OPND_A].data.batches = all;
-    o[KN_OPND_B].data.batches = b;
+    o[KN_OPND_A].data.batches = p->stride_a == KILN_SHARED ? 1 : all;
+    o[KN_OPND_B].data.batches = p->stride_b == KILN_SHARED ? 1 : b;
     o[KN_OPND_C].data.batches = c;
-    o[KN_OPND_SA].data.batches = scale ? all : 1;
-    o[KN_OPND_SB].data.batches = scale ? b : 1;
+    o[KN_OPND_SA].data.batches = scale ? o[KN_OPND_A].data.batches : 1;
+    o[KN_OPND_SB].data.batches = scale ? o[KN_OPND_B].data.batches : 1;
     o[KN_OPND_BIAS].data.batches = b;
 }
 
@@ -108,7 +108,7 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
         d->target = p->target;
         kn_data_shape(d, 0, 0);
         o[i].file_row = d->row_bytes;
-        kn_data_shape(d, ld[i], stride[i]);
+        kn_data_shape(d, ld[i], stride[i] > 0 ? stride[i] : 0);
         o[i].size = sizes[i];
     }
 }

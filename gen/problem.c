@@ -50,6 +50,17 @@ scale_rows(const kiln_problem *p)
                                      : p->m;
 }
 
+/* Rows of B's scales: block128 has one for 128 columns, but of wgrad. */
+static int64_t
+scale_columns(const kiln_problem *p)
+{
+    bool blocks = p->scale == KILN_SCALE_BLOCK128 && p->family != KILN_WGRAD;
+
+    if (blocks)
+        return div_up(p->n, 128);
+    return p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+}
+
 struct kn_pitches
 kn_pitches_of(const kiln_problem *p)
 {
@@ -72,10 +83,12 @@ kn_pitches_of(const kiln_problem *p)
     r.tb = p->stride_b ? run_bytes(p->b, p->stride_b) : r.b * brows;
     r.tc = p->stride_c ? run_bytes(p->out, p->stride_c) : r.c * p->m;
     r.tsa = scale_bytes(p, scale_rows(p), r.sa);
-    r.tsb = scale_bytes(p, p->scale == KILN_SCALE_BLOCK128 &&
-                           p->family != KILN_WGRAD ? div_up(p->n, 128)
-                                                           : n, r.sb);
+    r.tsb = scale_bytes(p, scale_columns(p), r.sb);
     r.tbias = 4 * p->n;
+    if (p->stride_a == KILN_SHARED)
+        r.ta = r.tsa = 0;
+    if (p->stride_b == KILN_SHARED)
+        r.tb = r.tsb = 0;
     return r;
 }
 
@@ -109,10 +122,13 @@ kn_extents_of(const kiln_problem *p)
                         run_bytes(p->b, nt ? p->k : p->n)), nb, t.tb);
     e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
     if (p->scale != KILN_SCALE_NONE) {
+        int64_t sa = p->stride_a == KILN_SHARED ? scale_bytes(p, p->m, t.sa) : na * t.tsa;
+        int64_t sb = p->stride_b == KILN_SHARED ? scale_bytes(p, scale_columns(p),
+                                                            t.sb) : nb * t.tsb;
+
         e.sa = kn_prequant(p) ? 0 : p->scale == KILN_SCALE_TENSOR ? 4
-                                             : (uint64_t)(na * t.tsa);
-        e.sb = p->scale == KILN_SCALE_TENSOR ? 4
-                                             : (uint64_t)(nb * t.tsb);
+                                                       : (uint64_t)sa;
+        e.sb = p->scale == KILN_SCALE_TENSOR ? 4 : (uint64_t)sb;
     }
     e.bias = p->bias ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = p->groups ? 8 * ((uint64_t)p->groups +
@@ -247,6 +263,58 @@ check_leading(struct kn_ctx *c, const char *what, int64_t *ld, int64_t row,
     return KILN_OK;
 }
 
+/* Rows of one operand of a batch, and how often it repeats. */
+struct repeated {
+    const char *what;
+    kiln_type type;
+    int64_t rows, cols, ld, stride, times;
+};
+
+/* Problems lie behind each other, or side by side in a row ([M, B, K]). */
+static kiln_status
+check_stride(struct kn_ctx *c, struct repeated r)
+{
+    const int64_t most = INT64_MAX / 32;
+    const bool out = r.what[0] == 'c';
+
+    if (!r.stride || (r.stride == KILN_SHARED && !out))
+        return KILN_OK;
+    if (r.stride == KILN_SHARED)
+        return kn_fail(c, KILN_BAD_INPUT, "--stride-c 0 would write every "
+                       "problem's output to the same place");
+    if (r.stride < 0 || r.stride > most ||
+        r.stride * types[r.type].bits % 8)
+        return kn_fail(c, KILN_BAD_INPUT, "--stride-%s is %lld elements of "
+                       "%s: not a positive number of whole bytes", r.what,
+                       (long long)r.stride, kiln_type_name(r.type));
+    if (r.times > 1 && r.rows > 0 &&
+        r.stride < (r.rows - 1) * r.ld + r.cols &&
+        (r.stride < r.cols || r.times - 1 > (r.ld - r.cols) / r.stride))
+        return kn_fail(c, KILN_BAD_INPUT, "--stride-%s is %lld, which lets "
+                       "problems of %lld rows of %lld overlap", r.what,
+                       (long long)r.stride, (long long)r.rows,
+                       (long long)r.ld);
+    return KILN_OK;
+}
+
+static kiln_status
+check_strides(struct kn_ctx *c, const kiln_problem *p)
+{
+    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+    int64_t many = p->family == KILN_GROUPED ? p->groups : p->batch;
+
+    if (p->family != KILN_BATCHED && p->family != KILN_GROUPED)
+        return KILN_OK;
+    if (p->family == KILN_BATCHED) {
+        KN_TRY(check_stride(c, (struct repeated){ "a", p->a, tn ? p->k : p->m,
+            tn ? p->m : p->k, p->lda, p->stride_a, many }));
+        KN_TRY(check_stride(c, (struct repeated){ "c", p->out, p->m, p->n,
+            p->ldc, p->stride_c, many }));
+    }
+    return check_stride(c, (struct repeated){ "b", p->b, nt ? p->n : p->k,
+        nt ? p->k : p->n, p->ldb, p->stride_b, many });
+}
+
 static kiln_status
 check_moe(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -339,7 +407,8 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
                          p->a));
     KN_TRY(check_leading(c, "b", &p->ldb, p->layout == KILN_NT ? p->k : p->n,
                          p->b));
-    return check_leading(c, "c", &p->ldc, p->n, p->out);
+    KN_TRY(check_leading(c, "c", &p->ldc, p->n, p->out));
+    return check_strides(c, p);
 }
 
 /* The widest class both a pitch and a base alignment allow. */

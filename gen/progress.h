@@ -11,6 +11,7 @@ struct kn_progress {
     bool live;               /* a terminal that may be moved on */
     bool shown;              /* the line holds text */
     double last;             /* time of the last update, seconds */
+    double start;            /* of the stage */
     const char *what;
 };
 

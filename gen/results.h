@@ -19,6 +19,7 @@
     X(regs, "_regs") \
     X(lds, "_lds") \
     X(code, "_code") \
+    X(device, "_device") \
     X(check, "_check") \
     X(status, "_status") \
     X(row, "_row")

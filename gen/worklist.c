@@ -48,6 +48,7 @@ struct source {
     struct kn_csv csv;
     const char *family;      /* of rows that name none */
     kiln_target target, only; /* of rows that name none; --device's or NONE */
+    const char *device;      /* a GPU and its name, NULL: simulated */
 };
 
 static kiln_status
@@ -166,6 +167,12 @@ open_source(struct kn_tool *t, struct source *s)
 
         KN_TRY(kn_tool_place(t, &place));
         s->target = s->only = place.target;
+        if (place.hip) {
+            struct kn_buf b = { .c = t->c };
+
+            kn_putf(&b, "hip:%d %s", place.number, place.facts.name);
+            s->device = b.s;
+        }
     }
     if (kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]) >= 0)
         s->family = cli->pos[i++];
@@ -199,7 +206,7 @@ kn_worklist_read(struct kn_tool *t, struct kn_worklist *out)
 
     KN_TRY(kn_shard_read(t, &shard, &shards));
     KN_TRY(open_source(t, &s));
-    *out = (struct kn_worklist){ .name = s.csv.name };
+    *out = (struct kn_worklist){ .name = s.csv.name, .device = s.device };
     out->w = KN_NEW(t->c, struct kn_work, s.csv.nrows + 1);
     for (size_t i = 0; i < s.csv.nrows; i++) {
         struct kn_work *w = &out->w[out->n];

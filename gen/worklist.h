@@ -20,6 +20,7 @@ struct kn_work {
 
 struct kn_worklist {
     const char *name;
+    const char *device;      /* "hip:0 NAME", NULL: simulated */
     struct kn_work *w;
     size_t n;
     bool used[KN_NFLAGS];    /* by any row of the whole list */

@@ -204,6 +204,10 @@ typedef enum kiln_group_flags {
     KILN_TAIL_ZERO = 2
 } kiln_group_flags;
 
+/* As stride_a of batched, stride_b of batched and grouped: all problems read
+ * the same matrix and scales. */
+#define KILN_SHARED (-1)
+
 /* What the user asks for. Two parts: the kernel part is fixed when a kernel
  * is compiled; the launch part is passed as kernel arguments, so that one
  * code object serves every shape of its domain.
@@ -231,7 +235,8 @@ typedef struct kiln_problem {
                                 floor, 1 round-up, 2 even, 3 ceil */
     uint8_t group_flags;     /* kiln_group_flags, of grouped and wgrad */
     uint8_t reserved[3];
-    /* launch part; lengths in elements, 0 leading dimension = dense */
+    /* launch part; lengths in elements, 0 leading dimension
+                                or stride = dense */
     int64_t m, n, k;
     int64_t batch, groups;
     int64_t lda, ldb, ldc;
