@@ -118,6 +118,18 @@ static const char *const absent[] = {
     "amdgpu-no-completion-action", "amdgpu-no-flat-scratch-init",
 };
 
+/* A fragment of 6-bit types is read in three runs of 8 bytes. Joined with those
+ * of another fragment they would be moved apart again, a VALU operation a
+ * dword (SILoadStoreOptimizer). */
+static bool
+six_bits(const struct kn_fn *f)
+{
+    for (size_t i = 0; i < f->nlds; i++)
+        if (kn_elems[f->lds[i].elem].bits == 6)
+            return true;
+    return false;
+}
+
 static void
 kernel_attributes(struct lower *l)
 {
@@ -133,6 +145,8 @@ kernel_attributes(struct lower *l)
     /* At least two waves a SIMD: 256 registers each, none of them AGPRs. */
     string_attr(l, "amdgpu-waves-per-eu", "2");
     string_attr(l, "amdgpu-agpr-alloc", "0,0");
+    if (six_bits(l->f))
+        string_attr(l, "target-features", "-load-store-opt");
     enum_attr(l, LLVMAttributeFunctionIndex, "nounwind", 0);
     enum_attr(l, LLVMAttributeFunctionIndex, "norecurse", 0);
     for (size_t i = 1; i < l->f->nval; i++)

@@ -320,12 +320,15 @@ static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
 };
 
 /* Each SIMD has a wave of each half if there are eight; four turns of a K tile
- * of 128 bytes a row; copies in halves. */
+ * of 128 bytes a row of the wider type, of 6-bit types 96; copies in halves. */
 static bool
 pingpong(const kiln_problem *p, const struct kn_config *g)
 {
+    uint32_t a = kn_elems[payload(p->a)].bits, b = kn_elems[payload(p->b)].bits;
+    uint32_t row = g->bk * (a > b ? a : b) / 8;
+
     return kn_direct(p, g) && g->wm * g->wn == 8 && g->bm / g->wm >= 64 && g->bn / g->wn >= 64 &&
-           g->bk * kn_elems[payload(p->a)].bits == 1024 && g->stages == 2 &&
+           (row == 128 || row == 96) && g->stages == 2 &&
            p->family != KILN_MOE &&
            (p->scale != KILN_SCALE_MX32 || kn_super(p, g));
 }
@@ -584,8 +587,7 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
         (g->schedule != KN_SCHED_INTERLEAVE &&
          g->schedule != KN_SCHED_PINGPONG && g->schedule != KN_SCHED_DEEP) ||
         g->stages != 2 || p->family == KILN_MOE || p->scale_layout ||
-        g->domain.align_sa < 16 || g->domain.align_sb < 16 || g->bk > 256 ||
-        kn_elems[payload(p->a)].bits == 6 || kn_elems[payload(p->b)].bits == 6)
+        g->domain.align_sa < 16 || g->domain.align_sb < 16 || g->bk > 256)
         return 0;
     return kn_super_k(g) / g->bk;
 }

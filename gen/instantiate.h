@@ -48,12 +48,12 @@ const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
  * come with it. Needs stages and domain. */
 uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);
 
-/* K whose scales come together: 16 bytes of a row, or 32 where LDS has room,
- * for half as many cache lines. */
+/* K whose scales come together: 16 bytes of a row, or 32 for half as many
+ * cache lines, where a turn copies one operand's. */
 static inline uint32_t
 kn_super_k(const struct kn_config *g)
 {
-    return g->schedule == KN_SCHED_DEEP ? 1024 : 512;
+    return g->schedule == KN_SCHED_INTERLEAVE ? 512 : 1024;
 }
 
 /* Sets of B's fragments: with two, the next K step's are read while this

@@ -38,10 +38,11 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
     }
     p.kstep = fr.bytes * 4;
     if (bits == 6) {
-        p.parts = 2;
-        p.bytes = 12;
+        p.parts = 3;
+        p.bytes = 8;
         p.qstep = 24;
-        p.pstep[1] = 12;
+        p.pstep[1] = 8;
+        p.pstep[2] = 16;
     } else {
         p.bytes = fr.bytes < 16 ? fr.bytes : 16;
         p.parts = fr.bytes / p.bytes;
@@ -155,8 +156,7 @@ kn_pass_swizzle(struct kn_fn **fp)
     for (size_t i = 0; i < f->nlds; i++) {
         struct kn_lds *l = &f->lds[i];
 
-        if (kn_geometry(f, l).chunk == 16 && l->kdiv == 1 && !l->swz_n &&
-            kn_elems[l->elem].bits != 6)
+        if (kn_geometry(f, l).chunk == 16 && l->kdiv == 1 && !l->swz_n)
             choose(f, l);
     }
     return KILN_OK;

@@ -227,6 +227,7 @@ known_pitches(void **state)
         { "gfx950", "fp8", 128, true }, { "gfx950", "fp8", 256, true },
         { "gfx950", "bf16", 64, true }, { "gfx950", "bf16", 32, true },
         { "gfx942", "bf16", 64, true }, { "gfx942", "bf16", 32, true },
+        { "gfx950", "fp6", 128, true }, { "gfx950", "fp6", 256, true },
     };
 
     (void)state;
@@ -235,11 +236,11 @@ known_pitches(void **state)
         struct kn_buf s = { .c = &k.c }, l = { .c = &k.c };
         struct kn_fn *f;
         bool gfx950 = !strcmp(rows[i].target, "gfx950");
-        bool fp8 = !strcmp(rows[i].elem, "fp8");
+        bool mx = !strncmp(rows[i].elem, "fp", 2);
 
         kit_open(&k);
         kn_putf(&s, "bm=64 bn=64 bk=%u wm=2 wn=2 mfma=%s ta=%s tb=%s",
-                rows[i].cols, fp8 ? "mx.16x16x128" : gfx950 ? "bf16.16x16x32"
+                rows[i].cols, mx ? "mx.16x16x128" : gfx950 ? "bf16.16x16x32"
                 : "bf16.16x16x16", rows[i].elem, rows[i].elem);
         kn_putf(&l, "side=a elem=%s rows=64 cols=%u", rows[i].elem,
                 rows[i].cols);

@@ -498,19 +498,25 @@ static void
 test_halves_of_every_length(void **state)
 {
     static const struct {
-        kiln_type type;
+        kiln_type a, b;
         uint32_t bk, step;
-    } kinds[] = { { KILN_BF16, 64, 56 }, { KILN_FP8, 128, 112 },
-                  { KILN_MXFP8, 128, 512 }, { KILN_MXFP4, 256, 512 } };
+    } kinds[] = { { KILN_BF16, KILN_BF16, 64, 56 },
+                  { KILN_FP8, KILN_FP8, 128, 112 },
+                  { KILN_MXFP8, KILN_MXFP8, 128, 512 },
+                  { KILN_MXFP4, KILN_MXFP4, 256, 512 },
+                  { KILN_MXFP6, KILN_MXFP6, 128, 512 },
+                  { KILN_MXBF6, KILN_MXFP8, 128, 512 },
+                  { KILN_MXFP4, KILN_MXFP6, 128, 512 } };
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < 4 && f->target == KILN_GFX950; i++) {
-        kiln_problem p = problem(state, KILN_GEMM, kinds[i].type, KILN_NT);
+    for (size_t i = 0; i < 7 && f->target == KILN_GFX950; i++) {
+        kiln_problem p = problem(state, KILN_GEMM, kinds[i].a, KILN_NT);
         struct kn_config g = { .bm = 256, .bn = 256, .bk = kinds[i].bk,
                                .schedule = KN_SCHED_PINGPONG,
                                .domain = { 16, 16, 16, 16, 4, i < 2 } };
         struct num_kernel k;
 
+        p.b = kinds[i].b;
         open_kernel(state, &k, &p, &g);
         for (int64_t n = 0; n <= 5; n++) {
             struct num_job j = sized(200, 280, n * kinds[i].step);
