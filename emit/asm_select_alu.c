@@ -472,14 +472,34 @@ select_readlane(struct select *s)
         kn_asm_vector(s, kn_asm_arg(s, 0)), at);
 }
 
-/* The same register under another name where neither is assigned again. */
+/* Whether all uses of this result follow in the same straight run, before its
+ * operand is assigned again. */
+static bool
+outlived(const struct select *s)
+{
+    uint32_t left = s->uses[KN_REF_INDEX(s->i->dst)];
+
+    for (size_t n = s->at + 1; left && n < s->f->nins; n++) {
+        const struct kn_ins *i = &s->f->ins[n];
+
+        if (kn_op_info((enum kn_op)i->op).kind == KN_CTL ||
+            i->dst == s->i->arg[0])
+            return false;
+        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+            left -= i->arg[a] == s->i->dst;
+    }
+    return !left;
+}
+
+/* The same register under another name where neither is assigned again while
+ * it is used. */
 static bool
 share(struct select *s, uint32_t first)
 {
     uint32_t d = KN_REF_INDEX(s->i->dst), x = KN_REF_INDEX(s->i->arg[0]);
 
     if (KN_REF_TAG(s->i->arg[0]) != KN_R_VAL || s->times[d] != 1 ||
-        s->times[x] > 1 || s->cls[d] != s->cls[x])
+        (s->times[x] > 1 && !outlived(s)) || s->cls[d] != s->cls[x])
         return false;
     s->val[d] = kn_part(s->val[x], first,
                         kn_asm_dwords(*type_of(s, s->i->dst)));
@@ -628,10 +648,36 @@ select_fma(struct select *s)
     floats(s, KN_I_v_fma_f32, 3);
 }
 
+/* Sums of integers become floats where they are, in AGPRs, if nobody reads
+ * them as integers again: there is no room for both. */
+static void
+keep_place(struct select *s)
+{
+    uint32_t d = KN_REF_INDEX(s->i->dst), x = KN_REF_INDEX(s->i->arg[0]);
+
+    if (KN_REF_TAG(s->i->arg[0]) != KN_R_VAL || s->cls[x] != KN_ASM_A ||
+        s->val[d].kind != KN_ASM_NONE || s->nopen)
+        return;
+    for (size_t n = s->at + 1; n < s->f->nins; n++)
+        for (int a = 0; a < KN_MAXARG && s->f->ins[n].arg[a]; a++)
+            if (s->f->ins[n].arg[a] == s->i->arg[0])
+                return;
+    s->cls[d] = KN_ASM_A;
+    s->val[d] = s->val[x];
+}
+
 void
 select_i2f(struct select *s)
 {
+    keep_place(s);
     floats(s, KN_I_v_cvt_f32_i32, 1);
+}
+
+void
+select_perm(struct select *s)
+{
+    VALU(s, v_perm_b32, kn_asm_dst(s), kn_asm_arg(s, 0), kn_asm_arg(s, 1),
+         kn_asm_arg(s, 2));
 }
 
 /* bf16 of a float without an instruction for it: half of the last place is

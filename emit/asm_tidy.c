@@ -198,6 +198,27 @@ bring_near(struct tidy *t, struct kn_ins *i, uint32_t from)
     i->attr[KN_A_offset] -= (int32_t)high;
 }
 
+/* A load in a loop adds the uniform part of its offset itself: rows of a K-outer
+ * operand differ by multiples of the pitch, and would take a register each. */
+static void
+add_near(struct tidy *t, struct kn_ins *i, uint32_t from)
+{
+    const struct kn_ins *d = i->op == KN_OP_ldg && t->depth &&
+                             KN_REF_TAG(i->arg[1]) == KN_R_VAL
+                           ? t->def[KN_REF_INDEX(i->arg[1])] : NULL;
+    struct kn_ins add;
+
+    if (!d || d->op != KN_OP_add || KN_REF_TAG(d->arg[0]) != KN_R_VAL ||
+        KN_REF_TAG(d->arg[1]) != KN_R_VAL ||
+        kn_val(t->out, d->arg[0])->type.lane ==
+        kn_val(t->out, d->arg[1])->type.lane)
+        return;
+    add = *d;
+    add.dst = kn_new_val(t->out, "near", kn_val(t->out, d->dst)->type);
+    append(t, &t->inner, &add, from);
+    i->arg[1] = add.dst;
+}
+
 static bool
 is_pure(const struct kn_ins *i)
 {
@@ -287,6 +308,7 @@ take(struct tidy *t, uint32_t n)
             i.arg[a] = t->alias[KN_REF_INDEX(i.arg[a])];
     fold_address(t, &i);
     bring_near(t, &i, n);
+    add_near(t, &i, n);
     track_blocks(t, &i);
     if (is_pure(&i) && is_once(t, i.dst)) {
         if (all_stable(t, &i)) {

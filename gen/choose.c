@@ -199,15 +199,22 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->schedule = KN_SCHED_SIMPLE;
 }
 
+/* What follows the choice of a tile. */
+struct openings {
+    bool bk, domain;
+};
+
 /* What the assembly lowering has operations for (emit/asm_rows.def) and the
  * schedule `deep` a loop. */
 static bool
 deep_does(const kiln_problem *p, const struct kn_config *g)
 {
     bool family = p->family != KILN_MOE;
-    bool i8 = p->a == KILN_I8 && p->out != KILN_I32;
+    bool wide = p->target == KILN_GFX950;
 
-    return family && p->target == KILN_GFX950 && kn_direct(p, g) && !i8 &&
+    return family && kn_direct(p, g) == wide &&
+           g->domain.align_a >= 4 && g->domain.align_b >= 4 &&
+           !kn_dequant(p) && !kn_prequant(p) &&
            p->scale != KILN_SCALE_BLOCK128 && !p->scale_layout &&
            (p->scale != KILN_SCALE_MX32 || kn_super(p, g)) && !g->cus &&
            g->split_k < 2 && (g->domain.vec == 4 || !p->beta) &&
@@ -215,23 +222,37 @@ deep_does(const kiln_problem *p, const struct kn_config *g)
            kn_elems[kn_shape_of(p, g).tb].bits != 6;
 }
 
+/* gfx942 is without another loop that reads while it multiplies. */
+static bool
+deep_open(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->lowering == KN_LOWERING_ASM ||
+           (!g->lowering && p->target == KILN_GFX942);
+}
+
 /* Asked for the assembly lowering, the largest tile goes to four waves with
  * all registers of their SIMDs, unless the user said otherwise: the matrix
  * pipes work 97 % of the loop instead of 95 or less, with MX types 88 to 93
  * instead of 68 to 75 (docs/timing.md). */
 static void
-prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            const struct openings *open)
 {
     struct kn_config deep = *g;
 
-    if (g->bm != 256 || g->bn != 256 || g->lowering != KN_LOWERING_ASM ||
-        g->wm || g->schedule || g->stages > 2)
+    if (g->bm != 256 || g->bn != 256 || !deep_open(p, g) || g->wm ||
+        g->schedule || g->stages > 2)
         return;
     deep.wm = deep.wn = 2;
-    deep.stages = 2;
+    deep.stages = p->target == KILN_GFX950 ? 2 : 1;
     deep.schedule = KN_SCHED_DEEP;
     deep.lowering = KN_LOWERING_ASM;
-    if (deep_does(p, &deep) && registers(c, p, &deep) <= register_limit(&deep) &&
+    if (p->target == KILN_GFX942 && open->bk)    /* rows of 128 bytes */
+        deep.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
+    if (open->domain)
+        deep.domain = kn_domain_of(p, 256, deep.bk);
+    if (deep_does(p, &deep) && kn_loop_of(p, &deep) &&
+        registers(c, p, &deep) <= register_limit(&deep) &&
         lds_bytes(c, p, &deep) <= kn_targets[p->target].lds)
         *g = deep;
 }
@@ -317,11 +338,6 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
         g->domain = try.domain;
     }
 }
-
-/* What follows the choice of a tile. */
-struct openings {
-    bool bk, domain;
-};
 
 /* Tiles of the launch; ragged rows are taken as balanced. */
 static uint64_t
@@ -410,7 +426,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
         try.bm = t->bm;
         try.bn = t->bn;
-        prefer_deep(c, p, &try);
+        prefer_deep(c, p, &try, open);
         apply(&try, t);
         quantising_waves(p, &try);
         if (moe ? t->bm != p->block_m
@@ -443,9 +459,10 @@ default_waves(struct kn_config *g)
 }
 
 static kiln_status
-check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            const struct openings *open)
 {
-    prefer_deep(c, p, g);
+    prefer_deep(c, p, g, open);
     default_waves(g);
     if (p->scale_layout && ((g->bm % 32 && p->family != KILN_MOE) ||
                             g->bn % 32))
@@ -515,7 +532,7 @@ take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row)
 
     open.wm = open.wn = open.stages = 0;
     open.schedule = KN_SCHED_AUTO;
-    prefer_deep(c, p, &open);
+    prefer_deep(c, p, &open, &(struct openings){ 0 });
     if (open.schedule == KN_SCHED_DEEP)
         *row = open;
 }
@@ -828,7 +845,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (!g->domain.align_a)
         g->domain = kn_domain_of(p, 256, g->bk);
     if (decided)
-        KN_TRY(check_given(c, p, g));
+        KN_TRY(check_given(c, p, g, &open));
     else if (!pick_tile(c, p, g, &open) && g->wm)
         return kn_fail(c, KILN_BAD_INPUT, "no tile of this family can be "
                        "shared by %ux%u waves", g->wm, g->wn);

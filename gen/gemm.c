@@ -315,7 +315,7 @@ static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
                           DIRECT("loop_direct") },
     [KN_SCHED_INTERLEAVE] = { { NULL }, DIRECT("loop_interleave") },
     [KN_SCHED_PINGPONG] = { { NULL }, DIRECT("loop_pingpong") },
-    [KN_SCHED_DEEP] = { { NULL }, { NULL, NULL, "loop_deep" } },
+    [KN_SCHED_DEEP] = { { NULL, "loop_deep1" }, { NULL, NULL, "loop_deep" } },
 #undef DIRECT
 };
 
@@ -333,6 +333,14 @@ pingpong(const kiln_problem *p, const struct kn_config *g)
            (p->scale != KILN_SCALE_MX32 || kn_super(p, g));
 }
 
+/* Through registers: rows of 128 bytes, so that a tile is two K steps. */
+static bool
+deep_regs(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale < KILN_SCALE_BLOCK128 && !kn_prequant(p) &&
+           p->family != KILN_MOE && g->bk * kn_elems[payload(p->a)].bits == 1024;
+}
+
 const char *
 kn_loop_of(const kiln_problem *p, const struct kn_config *g)
 {
@@ -341,6 +349,8 @@ kn_loop_of(const kiln_problem *p, const struct kn_config *g)
          p->scale == KILN_SCALE_BLOCK128))
         return NULL;
     if (g->schedule == KN_SCHED_PINGPONG && !pingpong(p, g))
+        return NULL;
+    if (g->schedule == KN_SCHED_DEEP && !kn_direct(p, g) && !deep_regs(p, g))
         return NULL;
     if (g->schedule == KN_SCHED_PINGPONG && p->scale < KILN_SCALE_BLOCK128 &&
         (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk)
@@ -459,6 +469,9 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         { "weights", { "weights_plain", NULL, "weights_super", NULL } },
         { "deepa", { "deepa_plain", "deepa_mx", "deepa_super", NULL } },
         { "deepb", { "deepb_plain", "deepb_mx", "deepb_super", NULL } },
+        { "fetchd", { "fetchd_plain", NULL, NULL, NULL } },
+        { "awaitd", { "awaitd_plain", NULL, NULL, NULL } },
+        { "putd", { "putd_plain", NULL, NULL, NULL } },
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
                   "tail_scaledb", "tail_quant" } },
     };

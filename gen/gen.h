@@ -198,6 +198,7 @@ struct kn_watch {
     /* instead of kn_object_link, its contract; NULL: that */
     kiln_status (*link)(struct kn_ctx *c, const void *rel, size_t n,
                         uint8_t **out, size_t *size);
+    enum kn_lowering lowering;       /* of a program that is there */
 };
 
 struct kn_generated {

@@ -111,6 +111,8 @@ kn_generate_program(struct kn_ctx *c, struct kn_fn *f,
                     const struct kn_watch *watch, struct kn_generated *out)
 {
     *out = (struct kn_generated){ .tile = f };
+    if (watch)
+        out->cfg.lowering = watch->lowering;
     return finish(c, watch, kn_seconds(), out);
 }
 

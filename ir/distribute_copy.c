@@ -338,18 +338,31 @@ expand_advance(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* The steps of share `part` of `parts`: from .. to - 1. */
+struct steps {
+    uint32_t from, to;
+};
+
+static struct steps
+steps_of(const struct kn_ins *i, uint32_t steps)
+{
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+
+    return (struct steps){ (part * steps + parts - 1) / parts,
+                           ((part + 1) * steps + parts - 1) / parts };
+}
+
 kiln_status
 expand_copy(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *v = dist_tile(d, i->arg[1]);
     struct kn_geom g = kn_geometry(d->in, lds_of(d, v->lds));
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
-    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    struct steps x = steps_of(i, g.steps);
     kn_ref r = dist_rsrc(d, v->base, v->rem);
     kn_ref wave = dist_ic(d, KN_OP_mul, d->wave, 64 * g.chunk);
 
-    for (uint32_t s = (part * g.steps + parts - 1) / parts;
-         s < ((part + 1) * g.steps + parts - 1) / parts; s++) {
+    for (uint32_t s = x.from; s < x.to; s++) {
         uint32_t at = s * kn_waves(d->in) * 64 * g.chunk;
         kn_ref off = dist_ic(d, KN_OP_add, wave, at);
         struct kn_ins *n = dist_add(d, KN_OP_dma, 0);
@@ -396,21 +409,21 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = loads_per_step(l, &g), bytes = g.transpose ? 4 : g.mem;
     uint32_t unit = l->unit < bytes ? l->unit : bytes, j = bytes / unit;
+    struct steps x = steps_of(i, g.steps);
     kn_ref r = dist_rsrc(d, v->base, v->rem);
-    bool first = t->kind == DT_NONE;
 
-    if (first)
+    if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_STAGE, .lds = v->lds,
                                  .reg = KN_NEW(d->c, kn_ref, g.steps * per),
                                  .nreg = g.steps * per };
-    for (uint32_t n = 0; n < g.steps * per; n++) {
+    for (uint32_t n = x.from * per; n < x.to * per; n++) {
         kn_ref off = v->reg[n / per];
         struct kn_ins *ins;
 
         if (g.transpose)
             off = dist_i2(d, KN_OP_add, off,
                           dist_ic(d, KN_OP_mul, v->pitch, n % per / j));
-        if (first)
+        if (!t->reg[n])
             t->reg[n] = dist_named(d, load_type(unit), "%s.%u",
                                    kn_val(d->in, i->dst)->name, n);
         ins = dist_add(d, KN_OP_ldg, t->reg[n]);
@@ -423,21 +436,26 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* await: slots one by one; of a tile of registers the newest first, which
- * covers the older ones. */
+/* await: slots one by one; of a tile of registers, or a share of it, the newest
+ * first, which covers the older ones. */
 kiln_status
 expand_await(struct dist *d, const struct kn_ins *i)
 {
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
         const struct dist_tile *t;
+        uint32_t steps, per;
 
         if (KN_REF_TAG(i->arg[a]) == KN_R_LDS) {
             dist_add(d, KN_OP_landed, 0)->arg[0] = i->arg[a];
             continue;
         }
         t = dist_tile(d, i->arg[a]);
-        for (uint32_t n = t->nreg; n-- > 0;)
-            dist_add(d, KN_OP_landed, 0)->arg[0] = t->reg[n];
+        steps = kn_geometry(d->in, lds_of(d, t->lds)).steps;
+        per = t->nreg / steps;
+        for (uint32_t n = steps_of(i, steps).to * per;
+             n-- > steps_of(i, steps).from * per;)
+            if (t->reg[n])
+                dist_add(d, KN_OP_landed, 0)->arg[0] = t->reg[n];
     }
     return KILN_OK;
 }
@@ -451,7 +469,8 @@ expand_keep(struct dist *d, const struct kn_ins *i)
         const struct dist_tile *t = dist_tile(d, i->arg[a]);
 
         for (uint32_t n = t->nreg; n-- > 0;)
-            dist_add(d, KN_OP_used, 0)->arg[0] = t->reg[n];
+            if (t->reg[n])
+                dist_add(d, KN_OP_used, 0)->arg[0] = t->reg[n];
     }
     return KILN_OK;
 }
@@ -520,14 +539,15 @@ dist_store_lds(struct dist *d, struct dist_place at, kn_ref v, uint32_t bytes)
 }
 
 static void
-put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t)
+put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t,
+           struct steps x)
 {
     const struct kn_lds *l = lds_of(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = loads_per_step(l, &g);
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
-    for (uint32_t s = 0; s < g.steps; s++)
+    for (uint32_t s = x.from; s < x.to; s++)
         dist_store_lds(d, (struct dist_place){ slot, addr,
                       (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
                   pack_chunk(d, t->reg + s * per, g.chunk, l->unit), g.chunk);
@@ -611,14 +631,15 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w)
 }
 
 static void
-put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t)
+put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t,
+               struct steps x)
 {
     const struct kn_lds *l = lds_of(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = loads_per_step(l, &g), j = per / g.kb;
     uint32_t bits = kn_memory_bits(l), run = g.kb * bits / 8;
 
-    for (uint32_t s = 0; s < g.steps; s++) {
+    for (uint32_t s = x.from; s < x.to; s++) {
         kn_ref row[16];
 
         for (uint32_t k = 0; k < g.kb; k++)
@@ -627,8 +648,8 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t)
         for (uint32_t p = 0; p < g.pb; p++) {
             kn_ref w[4];
 
-            for (uint32_t x = 0; x < run / 4; x++)
-                w[x] = transposed_dword(d, row, bits, x, p);
+            for (uint32_t k = 0; k < run / 4; k++)
+                w[k] = transposed_dword(d, row, bits, k, p);
             store_block_run(d, slot, (struct block_part){ s, p, 0 }, w);
         }
     }
@@ -638,13 +659,22 @@ kiln_status
 expand_put(struct dist *d, const struct kn_ins *i)
 {
     const struct dist_tile *t = dist_tile(d, i->arg[1]);
+    struct kn_geom g = kn_geometry(d->in, lds_of(d, t->lds));
+    struct steps x = steps_of(i, g.steps);
 
-    if (kn_geometry(d->in, lds_of(d, t->lds)).transpose)
-        put_transposed(d, i->arg[0], t);
-    else if (lds_of(d, t->lds)->mem)
+    for (uint32_t n = x.from; n < x.to; n++)
+        if (!t->reg[n * (t->nreg / g.steps)])
+            return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
+                              "this share of the tile was never fetched");
+    if (g.transpose)
+        put_transposed(d, i->arg[0], t, x);
+    else if (!lds_of(d, t->lds)->mem)
+        put_chunks(d, i->arg[0], t, x);
+    else if (i->attr[KN_A_parts] == 1)
         dist_put_runs(d, i->arg[0], t);
     else
-        put_chunks(d, i->arg[0], t);
+        return kn_fail_at(d->c, KILN_UNSUPPORTED, i->at,
+                          "a converted tile is written as a whole");
     return KILN_OK;
 }
 

@@ -203,12 +203,12 @@ test_lacks(void **state)
     struct run r;
 
     (void)state;
-    lower(&r, "  %l:v.i32 = lane\n  %s:v.i32 = perm %l, %l, %l\n"
+    lower(&r, "  %l:v.i32 = lane\n  %s:v.i32 = dot4 %l, %l, %l\n"
               "  %q:s.i64 = addr %P\n  %r:rsrc = rsrc %q, %n\n"
               "  stg %r, %l, %s elem=i32\n");
     assert_int_equal(r.status, KILN_UNSUPPORTED);
     assert_string_equal(r.c.err.text,
-                        "the assembly lowering does not do perm yet");
+                        "the assembly lowering does not do dot4 yet");
     kn_ctx_free(&r.c);
 }
 

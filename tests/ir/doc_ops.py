@@ -86,14 +86,15 @@ SENTENCES = {
               "ids beyond the last token read zero",
     "advance": "to the next K tile",
     "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
-    "fetch": "load a K tile into registers",
+    "fetch": "load a K tile (share `part=` of `parts=`) into registers",
     "keep": "holds the registers of fetched tiles to this place",
-    "await": "copies into a slot, or fetched tiles, are there (this wave's)",
+    "await": "copies into a slot, or fetched tiles (shares of them), are there "
+             "(this wave's)",
     "put.quant": "write a fetched tile of 16-bit rows as 8-bit codes, and "
                  "the f32 scale of each 128 K of a row to the second slot: "
                  "largest magnitude (at least 1e-10) times 1 / the largest "
                  "code; K at and beyond the last operand counts as zero",
-    "put": "write a fetched tile to a slot",
+    "put": "write a fetched tile, or a share of it, to a slot",
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
     "read": "fragments of K step `kk=` (share `part=` of `parts=`)",

@@ -150,8 +150,10 @@ one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
     kn_ctx_init(&c, NULL, NULL);
     if (!kn_problem_normalise(&c, &p)) {
         g.domain = kn_domain_of(&p, base, 128);
-        if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f))
+        if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f)) {
+            k->lowering = g.lowering;
             pass(k, f);
+        }
     }
     kn_ctx_free(&c);
 }

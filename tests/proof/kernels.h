@@ -19,6 +19,7 @@ struct kernels {
     unsigned of, shard;
     unsigned made, refused;          /* by the proof: printed */
     uint8_t split_k;                 /* while it runs */
+    enum kn_lowering lowering;       /* of the kernel being told */
     bool mains;
     struct orders *tiles;            /* met, before the passes */
     void (*kernel)(void *user, const struct kn_fn *f);

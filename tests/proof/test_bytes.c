@@ -37,6 +37,7 @@ static const char *const patch_text[] = {
 };
 
 struct result {
+    const struct kernels *k;
     struct orders *seen;
     unsigned kernels, made[PATCH_KINDS], replay[PATCH_KINDS];
     unsigned claim[PATCH_KINDS], missed, refused;
@@ -66,12 +67,13 @@ decode(struct kernel *k)
 }
 
 static bool
-build(struct kernel *k, const struct kn_fn *f)
+build(struct kernel *k, const struct kn_fn *f, enum kn_lowering lowering)
 {
+    struct kn_watch watch = { .lowering = lowering };
     struct kn_check_result r;
 
     k->c = f->c;
-    if (kn_generate_program(f->c, (struct kn_fn *)(uintptr_t)f, NULL, &k->g)) {
+    if (kn_generate_program(f->c, (struct kn_fn *)(uintptr_t)f, &watch, &k->g)) {
         print_message("# not made: %s for %s: %s\n", f->name,
                       kiln_target_name(f->target), f->c->err.text);
         return false;
@@ -181,7 +183,7 @@ one_kernel(void *user, const struct kn_fn *f)
 
     if (!order_is_new(r->seen, f))
         return;
-    if (!build(&k, f)) {
+    if (!build(&k, f, r->k->lowering)) {
         r->refused++;
         return;
     }
@@ -204,6 +206,7 @@ patched_bytes_are_found(void **state)
     unsigned made = 0, replay = 0;
 
     (void)state;
+    r.k = &k;
     each_main(&k);
     for (int how = 0; how < PATCH_KINDS; how++) {
         made += r.made[how];

@@ -207,6 +207,7 @@ agree_around(const struct events *want, const struct events *got, bool free)
 }
 
 struct result {
+    const struct kernels *k;
     struct orders *seen;
     unsigned kernels, waits, steps, none, differ, refused;
 };
@@ -235,9 +236,12 @@ report_loop(const struct kn_fn *f, const struct events *want,
 }
 
 static bool
-build(const struct kn_fn *f, struct kn_generated *g, struct kn_program *p)
+build(const struct kn_fn *f, enum kn_lowering lowering, struct kn_generated *g,
+      struct kn_program *p)
 {
-    if (kn_generate_program(f->c, (struct kn_fn *)(uintptr_t)f, NULL, g)) {
+    struct kn_watch watch = { .lowering = lowering };
+
+    if (kn_generate_program(f->c, (struct kn_fn *)(uintptr_t)f, &watch, g)) {
         print_message("# not made: %s for %s: %s\n", f->name,
                       kiln_target_name(f->target), f->c->err.text);
         return false;
@@ -256,7 +260,7 @@ one_kernel(void *user, const struct kn_fn *f)
 
     if (!order_is_new(r->seen, f))
         return;
-    if (!build(f, &g, &p)) {
+    if (!build(f, r->k->lowering, &g, &p)) {
         r->refused++;
         return;
     }
@@ -311,6 +315,11 @@ try_changes(struct kn_ctx *c, struct kn_program *p, const struct events *want,
     *i = keep;
 }
 
+struct change {
+    enum kn_lowering lowering;
+    unsigned tried;
+};
+
 static void
 try_loop(void *user, const struct kn_fn *f)
 {
@@ -318,10 +327,10 @@ try_loop(void *user, const struct kn_fn *f)
     struct kn_program p;
     struct events want;
     struct kn_cfg cfg;
-    unsigned *tried = user;
+    struct change *how = user;
     int32_t loop;
 
-    assert_true(build(f, &g, &p));
+    assert_true(build(f, how->lowering, &g, &p));
     want = asked(f);
     assert_false(tells(f->c, &p, &want));
     assert_int_equal(kn_cfg_build(f->c, &p, &cfg), KILN_OK);
@@ -331,7 +340,7 @@ try_loop(void *user, const struct kn_fn *f)
             (p.inst[n].op == KN_I_s_barrier ||
              (p.inst[n].op == KN_I_s_waitcnt && p.inst[n].vm < 63))) {
             try_changes(f->c, &p, &want, n);
-            ++*tried;
+            how->tried++;
         }
 }
 
@@ -340,8 +349,8 @@ changes_are_told(void **state)
 {
     kiln_problem p = { .size = sizeof p, .target = KILN_GFX950, .a = KILN_FP8,
                        .m = 4096, .n = 4096, .k = 8192 };
+    struct change how = { 0 };
     struct kn_config g = { 0 };
-    unsigned tried = 0;
     struct kn_ctx c;
     struct kn_fn *f;
 
@@ -351,8 +360,9 @@ changes_are_told(void **state)
     assert_int_equal(kn_choose(&c, &p, &g, NULL), KILN_OK);
     assert_int_equal(kn_instantiate(&c, &p, &g, &f), KILN_OK);
     assert_int_equal(kn_run_passes(&f, NULL, NULL), KILN_OK);
-    try_loop(&tried, f);
-    assert_true(tried >= 4);
+    how.lowering = g.lowering;
+    try_loop(&how, f);
+    assert_true(how.tried >= 4);
     kn_ctx_free(&c);
 }
 
@@ -367,6 +377,7 @@ main_loops_wait_as_asked(void **state)
                          .user = &r };
 
     (void)state;
+    r.k = &k;
     each_main(&k);
     print_message("# %u mains, %u of them distinct in order, %u without a main "
                   "loop of matrix instructions: %u waits asked for, all there "
