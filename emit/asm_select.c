@@ -394,9 +394,46 @@ select_used(struct select *s)
     (void)s;
 }
 
+void
+select_landed(struct select *s)
+{
+    kn_asm_edge(s);
+}
+
 /* ---- the kernel ---- */
 
-/* Accumulators, values a matrix instruction updates, live in AGPRs. */
+static bool
+updates(const struct kn_ins *i)
+{
+    return (i->op == KN_OP_mfma || i->op == KN_OP_mfmas) && i->dst == i->arg[2];
+}
+
+/* Accumulators, values a matrix instruction updates, live in AGPRs; not those
+ * that the same turn of a loop clears, the sums of one block of scales. */
+static void
+place_accumulators(struct select *s)
+{
+    size_t *within = KN_NEW(s->a->c, size_t, s->f->nval), open[64] = { 0 };
+    int depth = 0;
+
+    for (size_t n = 0; n < s->f->nins; n++) {
+        const struct kn_ins *i = &s->f->ins[n];
+        uint32_t v = KN_REF_INDEX(i->dst);
+
+        if (i->op == KN_OP_loop || i->op == KN_OP_if) {
+            depth++;
+            open[depth] = i->op == KN_OP_loop ? n + 1 : open[depth - 1];
+        } else if (i->op == KN_OP_end) {
+            depth--;
+        } else if (updates(i)) {
+            s->cls[v] = within[v] && within[v] == open[depth] ? KN_ASM_V
+                                                              : KN_ASM_A;
+        } else if (i->dst) {
+            within[v] = open[depth];
+        }
+    }
+}
+
 static void
 classify(struct select *s)
 {
@@ -411,10 +448,8 @@ classify(struct select *s)
         for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
             if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
                 s->uses[KN_REF_INDEX(i->arg[a])]++;
-        if ((i->op == KN_OP_mfma || i->op == KN_OP_mfmas) &&
-            i->dst == i->arg[2])
-            s->cls[KN_REF_INDEX(i->dst)] = KN_ASM_A;
     }
+    place_accumulators(s);
 }
 
 static struct kn_asm_opnd

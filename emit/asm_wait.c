@@ -77,6 +77,20 @@ settle(uint8_t since[NREG], uint32_t n)
             since[r] = SAFE;
 }
 
+/* Waits with nothing between them are one, as strong as the strongest. */
+static void
+add_wait(struct waiter *w, const struct kn_asm_op *x)
+{
+    struct kn_asm_op *last = w->out.n ? &w->out.op[w->out.n - 1] : NULL;
+
+    if (!last || last->what != KN_ASM_INST || last->isa != KN_I_s_waitcnt) {
+        append(w->a, &w->out, x);
+        return;
+    }
+    last->vm = x->vm < last->vm ? x->vm : last->vm;
+    last->lgkm = x->lgkm < last->lgkm ? x->lgkm : last->lgkm;
+}
+
 static void
 wait_for(struct waiter *w, uint32_t vm, uint32_t lgkm, uint32_t from)
 {
@@ -90,7 +104,7 @@ wait_for(struct waiter *w, uint32_t vm, uint32_t lgkm, uint32_t from)
     if (!lgkm)
         w->now.smem = false;
     if (w->emit)
-        append(w->a, &w->out, &x);
+        add_wait(w, &x);
 }
 
 static void

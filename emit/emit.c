@@ -209,17 +209,21 @@ declare_lds(struct lower *l)
         }
 }
 
-/* A value assigned more than once lives in memory until LLVM's SROA. */
+/* A value assigned more than once, `landed` counts, lives in memory until
+ * LLVM's SROA. */
 static void
 declare_values(struct lower *l)
 {
-    uint8_t *times = KN_NEW(l->c, uint8_t, l->f->nval);
+    uint32_t *times = KN_NEW(l->c, uint32_t, l->f->nval);
 
     for (size_t i = 0; i < l->f->nins; i++) {
-        uint32_t n = KN_REF_INDEX(l->f->ins[i].dst);
+        const struct kn_ins *x = &l->f->ins[i];
 
-        if (n && times[n] < 2)
-            times[n]++;
+        times[KN_REF_INDEX(x->dst)]++;
+        l->stages |= x->op == KN_OP_landed;
+        for (int a = 0; x->op == KN_OP_landed && a < KN_MAXARG && x->arg[a];
+             a++)
+            times[KN_REF_INDEX(x->arg[a])]++;
     }
     for (size_t i = 1; i < l->f->nval; i++)
         if (times[i] > 1) {

@@ -620,6 +620,10 @@ lower_slice(struct lower *l, const struct kn_ins *i)
                                          LLVMConstVector(all, t.n), ""));
 }
 
+/* LLVM's packed arithmetic takes a splat as a register pair of which one half
+ * is any register, such as one being loaded, which it then waits for. Where
+ * loads wait in registers during a loop, all of a splat is therefore there:
+ * opaque. */
 void
 lower_splat(struct lower *l, const struct kn_ins *i)
 {
@@ -629,6 +633,9 @@ lower_splat(struct lower *l, const struct kn_ins *i)
 
     for (int n = 0; n < t.n; n++)
         v = LLVMBuildInsertElement(l->b, v, x, low_i32(l, n), "");
+    if (l->stages && t.elem == KN_T_f32)
+        v = low_intrinsic(l, &(struct low_call){
+            "llvm.arithmetic.fence", { LLVMTypeOf(v) }, 1, { v }, 1 });
     low_set(l, i, v);
 }
 

@@ -20,6 +20,7 @@ struct lower {
     LLVMTypeRef elem[KN_NELEM];
     LLVMValueRef *val;       /* by value: SSA value, or its alloca */
     bool *in_memory;         /* by value: assigned more than once */
+    bool stages;             /* `landed` registers wait to be stored to LDS */
     LLVMValueRef *slot;      /* LDS globals, by slot number */
     LLVMMetadataRef *scope;  /* alias scope, by slot number */
     uint32_t *first_slot;    /* LDS tile -> slot number */

@@ -83,9 +83,9 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         acc += 16;
     if (kn_prequant(p))      /* a run's 16 elements as f32 (measured) */
         acc += 40;
-    /* A tail and transposing reads beside them (measured). */
-    if (p->scale == KILN_SCALE_BLOCK128 && g->domain.ktail &&
-        p->layout != KILN_NT && p->target == KILN_GFX950)
+    /* Transposing reads beside them (measured). */
+    if (p->scale == KILN_SCALE_BLOCK128 && p->layout != KILN_NT &&
+        p->target == KILN_GFX950)
         acc += 28;
     /* A transposed as well as converted: as many more (measured). */
     if (kn_dequant(p) && p->layout == KILN_TN && p->target == KILN_GFX950)

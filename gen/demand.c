@@ -38,32 +38,6 @@ waves_per_simd(const struct kn_fn *f, uint32_t lds)
     return groups * kn_waves(f) / 4 >= 2 ? 2 : 1;
 }
 
-/* Whether loaded registers are packed or transposed before they are stored.
- * That arithmetic has no side effects, so LLVM moves it, with exact waits of
- * its own, in front of the fence we asked for; the order stays right, the
- * count does not stay ours. */
-static bool
-packs_loads(struct kn_ctx *c, const struct kn_fn *f)
-{
-    bool *loaded = KN_NEW(c, bool, f->nval);
-
-    for (size_t i = 0; i < f->nins; i++)
-        if (f->ins[i].op == KN_OP_ldg)
-            loaded[KN_REF_INDEX(f->ins[i].dst)] = true;
-    for (size_t i = 0; i < f->nins; i++) {
-        const struct kn_ins *x = &f->ins[i];
-
-        if (x->op != KN_OP_or && x->op != KN_OP_perm && x->op != KN_OP_cat &&
-            x->op != KN_OP_shl)
-            continue;
-        for (int a = 0; a < KN_MAXARG && x->arg[a]; a++)
-            if (KN_REF_TAG(x->arg[a]) == KN_R_VAL &&
-                loaded[KN_REF_INDEX(x->arg[a])])
-                return true;
-    }
-    return false;
-}
-
 struct kn_gate_plan
 kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
 {
@@ -79,11 +53,5 @@ kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
         if (f->ins[i].op == KN_OP_fence && f->ins[i].attr[KN_A_vm] < 63)
             vm[p.nvm++] = (uint8_t)f->ins[i].attr[KN_A_vm];
     p.vm = vm;
-    if (packs_loads(c, f)) {
-        static const char *const waived[] = { "vm-wait" };
-
-        p.waived = waived;
-        p.nwaived = 1;
-    }
     return p;
 }

@@ -4,7 +4,7 @@
  * vector-memory operations issued after the one waited for, the minimum over
  * all paths (loops to a fixed point).
  *
- * Requires: wave level. Leaves: no landed; no register loaded by ldg used
+ * Requires: wave level. Leaves: no landed of a slot; no register loaded by ldg used
  * without a fence. Vector-memory operations retire in issue order (CDNA3 ISA
  * 4.4), which is what makes the count exact. Waits for LDS reads are left to
  * the back end, which knows its own schedule (docs/ir.md). */
@@ -28,6 +28,7 @@ struct placer {
     uint32_t nslots;
     size_t n;                /* entries of a state */
     uint8_t *before;         /* by instruction: fence to put before it */
+    bool *loaded;            /* by value: ldg assigns it */
     struct state exits[MAX_DEPTH]; /* merged break states by loop depth */
     int depth;
 };
@@ -206,7 +207,23 @@ walk(struct placer *p, size_t at, struct state *s)
     return at;
 }
 
-/* Fences in front of what needs one; `landed` vanishes. */
+/* `landed` stays for registers, which no use may be moved in front of. */
+static void
+keep_registers(struct placer *p, const struct kn_ins *old)
+{
+    struct kn_ins keep = *old;
+    int n = 0;
+
+    memset(keep.arg, 0, sizeof keep.arg);
+    for (int a = 0; a < KN_MAXARG && old->arg[a]; a++)
+        if (KN_REF_TAG(old->arg[a]) == KN_R_VAL &&
+            p->loaded[KN_REF_INDEX(old->arg[a])])
+            keep.arg[n++] = old->arg[a];
+    if (n)
+        *kn_add(p->f, KN_OP_landed, old->at) = keep;
+}
+
+/* Fences in front of what needs one. */
 static void
 rewrite(struct placer *p)
 {
@@ -219,7 +236,9 @@ rewrite(struct placer *p)
     for (size_t i = 0; i < n; i++) {
         if (p->before[i] < LANDED)
             kn_add(f, KN_OP_fence, old[i].at)->attr[KN_A_vm] = p->before[i];
-        if (old[i].op != KN_OP_landed)
+        if (old[i].op == KN_OP_landed)
+            keep_registers(p, &old[i]);
+        else
             *kn_add(f, KN_OP_fence, old[i].at) = old[i];
     }
 }
@@ -240,6 +259,10 @@ kn_pass_fence(struct kn_fn **fp)
     p->n = p->nslots + f->nval;
     p->before = KN_NEW(f->c, uint8_t, f->nins + 1);
     memset(p->before, LANDED, f->nins + 1);
+    p->loaded = KN_NEW(f->c, bool, f->nval);
+    for (size_t i = 0; i < f->nins; i++)
+        if (f->ins[i].op == KN_OP_ldg)
+            p->loaded[KN_REF_INDEX(f->ins[i].dst)] = true;
     s = new_state(p, NULL);
     s.live = true;
     walk(p, 0, &s);

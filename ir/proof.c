@@ -405,6 +405,17 @@ leave_loop(struct proof *p, struct proof_state *s, const struct kn_ins *i)
     return join(p, &p->exits[p->depth], &out, i->at, &changed);
 }
 
+/* Of registers it stays: what uses them stays behind it. */
+static kiln_status
+landed(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
+{
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+        if (!proof_is_value(i->arg[a]))
+            return PROOF_FAIL(p, i->at, "landed waits for nothing by itself: "
+                              "run the fence pass first");
+    return rename_registers(p, s, i);
+}
+
 static kiln_status
 step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
 {
@@ -416,8 +427,7 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
             proof_wait(s, PROOF_LGKM, i->attr[KN_A_lgkm]);
         return KILN_OK;
     case KN_OP_landed:
-        return PROOF_FAIL(p, i->at, "landed waits for nothing by itself: run "
-                          "the fence pass first");
+        return landed(p, s, i);
     case KN_OP_barrier:
         proof_barrier(p, s, i->at);
         return KILN_OK;

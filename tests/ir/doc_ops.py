@@ -67,7 +67,8 @@ SENTENCES = {
     "fence": "waits until at most `vm=` vector-memory and `lgkm=` LDS "
              "operations are outstanding; the defaults wait for nothing",
     "landed": "the fence pass puts the weakest sufficient fence here: this "
-              "wave's copies into the slot or load of the register are there",
+              "wave's copies into the slot or load of the register are there, "
+              "and what uses the register stays behind it",
     "used": "holds a register to this place; no instruction",
     "barrier": "all waves of the workgroup meet",
     "stagger": "the later half of the waves executes one barrier more: it runs "

@@ -4,12 +4,14 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     uint32_t bm, bn, wm, wn;
 } tiles[] = {
     { 256, 256, 2, 4 }, { 128, 256, 2, 4 }, { 128, 128, 2, 2 },
     { 64, 128, 2, 2 },  { 64, 64, 2, 2 },   { 32, 32, 2, 2 },
+    { 256, 256, 2, 2 },      /* the assembly lowering's */
 };
 /* moe: a tile row is block_m sorted rows */
 static const struct {
@@ -81,16 +83,16 @@ is_new(struct orders *s, uint64_t h)
 }
 
 bool
-order_is_new(struct orders *s, const struct kn_fn *f)
+order_is_new(struct orders *s, const struct made *m)
 {
-    return is_new(s, order_hash(f));
+    return is_new(s, mix(order_hash(m->f), m->config->lowering) | 1);
 }
 
 /* Of a kernel before the passes: all that they and the range proof see. */
 static uint64_t
-tile_hash(const struct kn_fn *f)
+tile_hash(const struct kn_fn *f, enum kn_lowering lowering)
 {
-    uint64_t h = mix(order_hash(f), f->target);
+    uint64_t h = mix(mix(order_hash(f), f->target), lowering);
     const struct kn_shape *s = &f->shape;
     const uint32_t shape[] = { s->bm, s->bn, s->bk, s->wn, (uint32_t)s->mfma,
                                s->block, s->ta, s->tb };
@@ -116,17 +118,17 @@ tile_hash(const struct kn_fn *f)
 
 /* A kernel that differs in its name only has been through all this. */
 static void
-pass(struct kernels *k, struct kn_fn *f)
+pass(struct kernels *k, struct kn_fn *f, const struct made *m)
 {
     const kiln_error *e = &f->c->err;
     kiln_status s;
 
     k->made++;
-    if (!is_new(k->tiles, tile_hash(f)))
+    if (!is_new(k->tiles, tile_hash(f, m->config->lowering)))
         return;
     s = kn_run_passes(&f, NULL, NULL);
     if (!s) {
-        k->kernel(k->user, f);
+        k->kernel(k->user, &(struct made){ f, m->problem, m->config });
         return;
     }
     k->made--;
@@ -150,12 +152,34 @@ one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
     kn_ctx_init(&c, NULL, NULL);
     if (!kn_problem_normalise(&c, &p)) {
         g.domain = kn_domain_of(&p, base, 128);
-        if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f)) {
-            k->lowering = g.lowering;
-            pass(k, f);
-        }
+        if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f))
+            pass(k, f, &(struct made){ f, &p, &g });
     }
     kn_ctx_free(&c);
+}
+
+bool
+generate_made(const struct made *m, struct kn_generated *g,
+              unsigned *lacks_row)
+{
+    struct kn_ctx *c = m->f->c;
+    struct kn_watch watch = { .lowering = m->config->lowering };
+    kiln_status s = kn_generate_program(c, (struct kn_fn *)(uintptr_t)m->f,
+                                        &watch, g);
+    struct kn_buf b = { .c = c };
+
+    if (!s)
+        return true;
+    if (s == KILN_UNSUPPORTED && m->config->lowering == KN_LOWERING_ASM) {
+        ++*lacks_row;
+        return false;
+    }
+    kn_config_print(m->config, &b);
+    printf("# not made: %s for %s, scale %s, bias %d, beta %d, %s: %s\n",
+           m->f->name, kiln_target_name(m->f->target),
+           kn_scale_names[m->problem->scale], m->problem->bias,
+           m->problem->beta, b.s, c->err.text);
+    return false;
 }
 
 /* What nothing was asked for; moe in the tiles that its rows come in. */
@@ -165,15 +189,16 @@ each_default(struct kernels *k, kiln_problem p, unsigned *number)
     static const int64_t sizes[][3] = { { 4096, 4096, 8192 },
                                         { 4099, 4101, 4107 } };
 
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        struct kn_config g = { 0 };
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int by = 0; by < (s ? 1 : KN_NLOWERINGS); by++) {
+            struct kn_config g = { .lowering = (enum kn_lowering)by };
 
-        p.m = p.family == KILN_MOE ? p.m : sizes[s][0];
-        p.n = sizes[s][1];
-        p.k = sizes[s][2];
-        p.block_m = p.family != KILN_MOE ? 0 : s ? 32 : 128;
-        one(k, &p, g, s ? 1 : 16, (*number)++);
-    }
+            p.m = p.family == KILN_MOE ? p.m : sizes[s][0];
+            p.n = sizes[s][1];
+            p.k = sizes[s][2];
+            p.block_m = p.family != KILN_MOE ? 0 : s ? 32 : 128;
+            one(k, &p, g, s ? 1 : 16, (*number)++);
+        }
 }
 
 static void
@@ -194,6 +219,8 @@ each_setting(struct kernels *k, kiln_problem p, unsigned *number)
                     g.bn = moe ? moe_tiles[t].bn : tiles[t].bn;
                     g.wm = moe ? moe_tiles[t].wm : tiles[t].wm;
                     g.wn = moe ? moe_tiles[t].wn : tiles[t].wn;
+                    if (!moe && t + 1 == n)
+                        g.lowering = KN_LOWERING_ASM;
                     p.block_m = (uint8_t)(moe ? g.bm : 0);
                     g.early = moe ? *number % KN_NEARLIES : 0;
                     p.n = shapes[s].n;
@@ -288,6 +315,19 @@ each_problem(struct kernels *k)
             each_operand(k, p, &number);
         }
     free(k->tiles);
+}
+
+bool
+take_share(struct kernels *k, int argc, char **argv)
+{
+    if (argc < 2)
+        return false;
+    k->of = argc > 3 ? (unsigned)atoi(argv[2]) : 1;
+    k->shard = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
+    if (!strcmp(argv[1], "all") && k->shard < k->of)
+        return true;
+    fprintf(stderr, "usage: %s [all [OF SHARD]]\n", argv[0]);
+    exit(2);
 }
 
 void

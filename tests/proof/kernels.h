@@ -1,6 +1,7 @@
 /* kernels.h - every kernel the generator makes, as wave IR after the passes:
  * all of `kilnc list` (family, types, layout, scales, target) with every tile,
- * stage count and alignment class, one tile a workgroup and persistent. */
+ * stage count and alignment class, one tile a workgroup and persistent, by
+ * either lowering. */
 #ifndef KERNELS_H
 #define KERNELS_H
 
@@ -14,6 +15,12 @@ struct orders {
     unsigned n;
 };
 
+struct made {
+    const struct kn_fn *f;           /* after the passes */
+    const kiln_problem *problem;
+    const struct kn_config *config;
+};
+
 /* One in `of` kernels, the `shard`-th; 1 and 0: all. */
 struct kernels {
     unsigned of, shard;
@@ -22,17 +29,25 @@ struct kernels {
     enum kn_lowering lowering;       /* of the kernel being told */
     bool mains;
     struct orders *tiles;            /* met, before the passes */
-    void (*kernel)(void *user, const struct kn_fn *f);
+    void (*kernel)(void *user, const struct made *m);
     void *user;
 };
+
+/* Arguments `all [OF SHARD]`; whether there are any. Without: what *k has. */
+bool take_share(struct kernels *k, int argc, char **argv);
 
 void each_kernel(struct kernels *k);
 
 /* Every main of `kilnc list`: family, types, layout, scales and target as the
  * generator configures them when nothing is asked for, for a large aligned
- * problem and one of odd sizes. */
+ * problem and one of odd sizes, and the former by each lowering. */
 void each_main(struct kernels *k);
 
-bool order_is_new(struct orders *s, const struct kn_fn *f);
+bool order_is_new(struct orders *s, const struct made *m);
+
+/* The final bytes of a kernel; false: printed, or, if only its lowering has no
+ * row for an operation, counted. */
+bool generate_made(const struct made *m, struct kn_generated *g,
+                   unsigned *lacks_row);
 
 #endif

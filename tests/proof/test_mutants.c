@@ -7,8 +7,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kernels.h"
 #include "mutants.h"
@@ -65,7 +63,7 @@ static const struct pick few[] = {
       32, 64, 2, 2, 2, 4101, 4101, 1, 2 },
 };
 
-static unsigned of = 1, shard;
+static struct kernels share = { .of = 1 };
 
 static void
 print_survivor(void *user, const struct kn_fn *f, size_t at, enum mutation m)
@@ -132,7 +130,7 @@ report(unsigned kernels, const struct tally *t)
                       t->killed_by[m], t->harmless_by[m], t->value_by[m],
                       t->turn_by[m]);
     assert_int_equal(t->killed, matter);
-    for (int m = 0; m < MUT_KINDS && of == 1; m++)  /* a share may lack one */
+    for (int m = 0; m < MUT_KINDS && share.of == 1; m++)  /* a share may lack one */
         assert_true(t->killed_by[m] > 0 || !t->made_by[m]);
 }
 
@@ -154,12 +152,12 @@ struct tried {
 };
 
 static void
-try_kernel(void *user, const struct kn_fn *f)
+try_kernel(void *user, const struct made *m)
 {
     struct tried *x = user;
 
-    if (order_is_new(x->orders, f))
-        try_mutants(f, x->tally);
+    if (order_is_new(x->orders, m))
+        try_mutants(m->f, x->tally);
 }
 
 static void
@@ -168,10 +166,11 @@ all_kernels(void **state)
     struct tally t = { .survivor = print_survivor };
     static struct orders seen;
     struct tried x = { .orders = &seen, .tally = &t };
-    struct kernels k = { .of = of, .shard = shard, .kernel = try_kernel,
-                         .user = &x };
+    struct kernels k = share;
 
     (void)state;
+    k.kernel = try_kernel;
+    k.user = &x;
     each_kernel(&k);
     assert_int_equal(k.refused, 0);
     print_message("# %u kernels of the list, %u of them distinct in order\n",
@@ -188,11 +187,7 @@ main(int argc, char **argv)
     };
     const struct CMUnitTest all[] = { cmocka_unit_test(all_kernels) };
 
-    if (argc > 3) {
-        of = (unsigned)atoi(argv[2]);
-        shard = (unsigned)atoi(argv[3]);
-    }
-    if (argc > 1 && !strcmp(argv[1], "all"))
+    if (take_share(&share, argc, argv))
         return cmocka_run_group_tests_name("proof-mutants-all", all, NULL,
                                            NULL);
     return cmocka_run_group_tests_name("proof-mutants", some, NULL, NULL);
