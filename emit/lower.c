@@ -421,29 +421,6 @@ lower_scan(struct lower *l, const struct kn_ins *i)
     low_set(l, i, x);
 }
 
-/* Adds over the lanes the way lower_scan does; the last lane has them all. */
-void
-lower_total(struct lower *l, const struct kn_ins *i)
-{
-    static const uint32_t ctrl[] = { 0x111, 0x112, 0x114, 0x118, 0x142, 0x143 };
-    LLVMValueRef x = low_arg(l, i, 0, l->f32);
-
-    for (size_t s = 0; s < sizeof ctrl / sizeof *ctrl; s++) {
-        LLVMValueRef bits = LLVMBuildBitCast(l->b, x, l->i32, "");
-        LLVMValueRef moved = low_intrinsic(l, &(struct low_call){
-            "llvm.amdgcn.update.dpp", { l->i32 }, 1,
-            { low_i32(l, 0), bits, low_i32(l, ctrl[s]),
-              low_i32(l, ctrl[s] == 0x142 ? 10 : ctrl[s] == 0x143 ? 12 : 15),
-              low_i32(l, 15), LLVMConstInt(l->i1, 0, 0) }, 6 });
-
-        x = LLVMBuildFAdd(l->b, x, LLVMBuildBitCast(l->b, moved, l->f32, ""),
-                          "");
-    }
-    low_set(l, i, low_intrinsic(l, &(struct low_call){
-        "llvm.amdgcn.readlane", { l->i32 }, 1,
-        { LLVMBuildBitCast(l->b, x, l->i32, ""), low_i32(l, 63) }, 2 }));
-}
-
 void
 lower_ldexp(struct lower *l, const struct kn_ins *i)
 {
@@ -678,6 +655,37 @@ lower_lane(struct lower *l, const struct kn_ins *i)
                                   first, "");
 
     low_set(l, i, LLVMBuildAnd(l->b, v, low_i32(l, 63), ""));
+}
+
+/* The sum over two lanes of a row, of the first operand where bit `first` of
+ * the lane is 0, else of the second: DPP quad_perm 1,0,3,2 and 2,3,0,1,
+ * row_half_mirror, row_mirror (CDNA3 ISA 13.4). The mirrors swap lower bits
+ * too, so higher bits come first. */
+void
+lower_fold(struct lower *l, const struct kn_ins *i)
+{
+    static const uint32_t ctrl[] = { 0xb1, 0x4e, 0x141, 0x140 };
+    bool ints = kn_val(l->f, i->dst)->type.elem == KN_T_i32;
+    LLVMTypeRef t = ints ? l->i32 : l->f32;
+    LLVMValueRef x = low_arg(l, i, 0, t), y = low_arg(l, i, 1, t), moved;
+    int32_t bit = i->attr[KN_A_first];
+
+    if (i->arg[0] != i->arg[1]) {
+        LLVMValueRef lane = id(l, "llvm.amdgcn.workitem.id.x");
+        LLVMValueRef low = LLVMBuildAnd(l->b, lane, low_i32(l, 1 << bit), "");
+        LLVMValueRef set = LLVMBuildICmp(l->b, LLVMIntNE, low, low_i32(l, 0), "");
+        LLVMValueRef mine = LLVMBuildSelect(l->b, set, y, x, "");
+        y = LLVMBuildSelect(l->b, set, x, y, "");
+        x = mine;
+    }
+    moved = low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.update.dpp", { l->i32 }, 1,
+        { low_i32(l, 0), LLVMBuildBitCast(l->b, y, l->i32, ""),
+          low_i32(l, ctrl[bit]), low_i32(l, 15), low_i32(l, 15),
+          LLVMConstInt(l->i1, 1, 0) }, 6 });
+    moved = LLVMBuildBitCast(l->b, moved, t, "");
+    low_set(l, i, ints ? LLVMBuildAdd(l->b, x, moved, "")
+                       : LLVMBuildFAdd(l->b, x, moved, ""));
 }
 
 /* ---- control flow ---- */

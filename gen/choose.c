@@ -716,14 +716,13 @@ pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
         p->b_layout || p->scale_layout)
         return false;
-    if (p->m <= kn_gemv_rows(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
+    if (kn_gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
         !kn_gemv_lacks(p) && !kn_gemv_choose(c, p, &gemv)) {
         gemv.schedule = KN_SCHED_GEMV;
         *g = gemv;
         if (why)
-            kn_putf(why, "no more than %u rows, of whole runs: no matrix "
-                    "instructions, whole columns for a wave\n",
-                    kn_gemv_rows(p));
+            kn_putf(why, "few rows, of whole runs: no matrix instructions, "
+                    "columns of %u waves, K of %u\n", gemv.wm, gemv.wn);
         return true;
     }
     if (!pick_matrix(c, p, g))

@@ -55,13 +55,40 @@ kn_gemv_lacks(const kiln_problem *p)
     return NULL;
 }
 
-/* By predicted time (docs/smallm.md): converting is what it waits for. */
-uint32_t
-kn_gemv_rows(const kiln_problem *p)
+/* Columns of a workgroup, waves for columns and for K, by rows, for many
+ * columns and for few: the best by predicted time (docs/smallm.md). No bn:
+ * matrix instructions are faster. */
+struct form {
+    uint8_t bn, wm, wn;
+};
+
+enum { FORM_ROWS = 4 };      /* 1, 2, 4, 8 */
+
+static const struct forms {
+    struct form wide[FORM_ROWS], narrow[FORM_ROWS];
+} halves = { { { 4, 1, 4 }, { 8, 2, 2 }, { 4, 1, 4 } },
+             { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } } },
+  dots = { { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 8, 2, 2 } },
+           { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } } },
+  bytes = { { { 4, 4, 1 }, { 4, 4, 1 }, { 8, 2, 2 } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } } },
+  scaled = { { { 4, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } } },
+  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } } }, none;
+
+enum { WIDE = 4096 };
+
+static const struct forms *
+forms_of(const kiln_problem *p)
 {
     uint32_t a = kinds[p->a].bits, b = kinds[p->b].bits;
 
-    return run_of(p) != 32 || (a == 4 && b == 4) ? 2 : a != 6 && b != 6 && a > b;
+    if (p->a == KILN_I8)
+        return &dots;
+    if (a == 6 || b == 6 || a < b)
+        return &none;
+    if (a != b)
+        return &mixed;
+    return a == 16 ? &halves : p->scale == KILN_SCALE_MX32 ? &scaled : &bytes;
 }
 
 static uint32_t
@@ -74,10 +101,60 @@ rows_for(int64_t m, uint32_t most)
     return r;
 }
 
+static uint32_t
+log2_of(uint32_t x)
+{
+    return (uint32_t)__builtin_ctz(x);
+}
+
+static struct form
+form_of(const kiln_problem *p, uint32_t rows)
+{
+    const struct forms *all = forms_of(p);
+    struct form f = { 0 };
+
+    if (rows < 1 << FORM_ROWS)
+        f = (p->n >= WIDE ? all->wide : all->narrow)[log2_of(rows)];
+    if (rows <= 2 && f.wn == 4 && p->k < 320 * run_of(p))
+        f = (struct form){ 4, 4, 1 };    /* too few runs to share */
+    return f;
+}
+
+bool
+kn_gemv_wins(const kiln_problem *p)
+{
+    return p->m <= 8 && form_of(p, rows_for(p->m, 8)).bn;
+}
+
 static bool
 is_size(uint32_t x, uint32_t most)
 {
     return x && x <= most && (x & (x - 1)) == 0;
+}
+
+/* A 16-bit A beside an MX B has none. */
+static bool
+has_scales(const kiln_problem *p)
+{
+    return p->a >= KILN_MXFP8;
+}
+
+/* What is open of columns and waves. */
+static void
+take_form(const kiln_problem *p, struct kn_config *g)
+{
+    struct form f = { 0 };
+
+    if (is_size(g->bm, 8) && !g->bn && !g->wm)
+        f = form_of(p, g->bm);
+    if (!f.bn)
+        f = (struct form){ g->bm > 2 ? 8 : 4, 4, 1 };
+    if (!g->bn)
+        g->bn = f.bn;
+    if (!g->wm) {
+        g->wm = f.wm;
+        g->wn = f.wn;
+    }
 }
 
 kiln_status
@@ -88,21 +165,20 @@ kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     if (lacks)
         return kn_fail(c, KILN_UNSUPPORTED, "the gemv schedule %s", lacks);
-    if (!g->bm)              /* 16 rows of 16 bits in runs of 32 spill */
-        g->bm = rows_for(p->m, kinds[p->a].bits > kinds[p->b].bits ? 8 : 16);
-    if (!g->bn)
-        g->bn = g->bm > 2 ? 8 : 4;
+    if (!g->bm)              /* 16 rows of 16 or 6 bits in runs of 32 spill */
+        g->bm = rows_for(p->m, kinds[p->a].bits > kinds[p->b].bits ||
+                               kinds[p->a].bits == 6 ? 8 : 16);
+    take_form(p, g);
     g->bk = 64 * run_of(p);
-    if (g->wm * g->wn > 1 && (g->wm != 4 || g->wn != 1))
-        return kn_fail(c, KILN_BAD_INPUT, "the gemv schedule has 4x1 waves");
-    g->wm = 4;
-    g->wn = 1;
+    if (g->wm * g->wn != 4 || g->wm == 3)
+        return kn_fail(c, KILN_BAD_INPUT, "the gemv schedule has 4x1, 2x2 or "
+                       "1x4 waves: for columns, for K");
     if (!g->stages)
         g->stages = g->bm > 2 ? 1 : 2;
-    if (!is_size(g->bm, 16) || g->bn % 4 || !is_size(g->bn / 4, 4) ||
+    if (!is_size(g->bm, 16) || g->bn % g->wm || !is_size(g->bn / g->wm, 4) ||
         g->stages > 4)
-        return kn_fail(c, KILN_BAD_INPUT, "a gemv tile is 1, 2, 4, 8 or 16 by "
-                       "4, 8 or 16, with 1 to 4 stages");
+        return kn_fail(c, KILN_BAD_INPUT, "a gemv tile is 1, 2, 4, 8 or 16 "
+                       "rows by 1, 2 or 4 columns a wave, with 1 to 4 stages");
     if (g->split_k > 1 || g->cus)
         return kn_fail(c, KILN_UNSUPPORTED, "the gemv schedule has no split-K "
                        "and no persistent launch");
@@ -127,16 +203,16 @@ get_of(kiln_type t, uint32_t run)
 static void
 product_regions(const kiln_problem *p, struct kn_params *q)
 {
-    bool ints = p->a == KILN_I8;
+    bool ints = p->a == KILN_I8, mx = p->scale == KILN_SCALE_MX32;
 
     kn_region(q, "gemv_get_a", get_of(p->a, run_of(p)));
     kn_region(q, "gemv_get_b", get_of(p->b, run_of(p)));
-    kn_region(q, "gemv_dot", ints ? "gemv_dot_i8" : "gemv_dot");
+    kn_region(q, "gemv_dot", ints ? "gemv_dot_i8" : mx ? "gemv_dot_mx" : "gemv_dot");
     kn_region(q, "gemv_two_a", kinds[p->a].pair);
     kn_region(q, "gemv_two_b", kinds[p->b].pair);
     kn_region(q, "gemv_whole_a", kinds[p->a].bits == 6 ? "gemv_whole_6" : "");
     kn_region(q, "gemv_whole_b", kinds[p->b].bits == 6 ? "gemv_whole_6" : "");
-    kn_region(q, "gemv_sum", ints ? "gemv_sum_i8" : "gemv_sum");
+    kn_region(q, "gemv_sum", ints || mx ? "gemv_sum_one" : "gemv_sum");
     kn_region(q, "gemv_float", p->out == KILN_I32 ? ""
                           : ints ? "gemv_float_i8" : "gemv_float");
 }
@@ -145,13 +221,16 @@ static void
 regions(const kiln_problem *p, struct kn_params *q)
 {
     bool mx = p->scale == KILN_SCALE_MX32, wide = p->out == KILN_F32;
-    bool mxa = mx && p->a >= KILN_MXFP8; /* a 16-bit A has no scales */
+    bool mxa = mx && has_scales(p);
 
     product_regions(p, q);
     kn_region(q, "gemv_open", mx ? "gemv_open_mx" : "");
     kn_region(q, "gemv_open_mxa", mxa ? "gemv_open_mxa" : "");
     kn_region(q, "gemv_load_scale", mx ? "gemv_load_mx" : "");
     kn_region(q, "gemv_load_mxa", mxa ? "gemv_load_mxa" : "");
+    kn_region(q, "gemv_ready", mx ? "gemv_ready_mx" : "");
+    kn_region(q, "gemv_ready_mxa", mxa ? "gemv_ready_mxa" : "");
+    kn_region(q, "gemv_spoil", mxa ? "gemv_spoil_mx" : mx ? "gemv_spoil_mxb" : "");
     kn_region(q, "gemv_times", mxa ? "gemv_times_mx" : mx ? "gemv_times_mxb" : "");
     kn_region(q, "gemv_scale", p->scale == KILN_SCALE_TENSOR ? "gemv_scale_tensor"
                           : p->scale == KILN_SCALE_ROW ? "gemv_scale_row"
@@ -164,10 +243,24 @@ regions(const kiln_problem *p, struct kn_params *q)
                         : wide ? "gemv_out_32" : "gemv_out_16");
 }
 
-static uint32_t
-log2_of(uint32_t x)
+/* `sums` a wave: each step over a row of lanes halves them, or adds lanes that
+ * hold the same ones. */
+static void
+set_folding(struct kn_ctx *c, struct kn_params *q, uint32_t sums, uint32_t waves)
 {
-    return (uint32_t)__builtin_ctz(x);
+    static const char *const pairs[] = { "PAIRS3", "PAIRS2", "PAIRS1", "PAIRS0" };
+    static const char *const by[] = { "PAIRED3", "PAIRED2", "PAIRED1", "PAIRED0" };
+    uint32_t n = sums, spare = sums < 16 ? 4 - log2_of(sums) : 0;
+
+    for (int i = 0; i < 4; i++) {
+        kn_set_int(c, q, by[i], n / 2);
+        n = n > 1 ? n / 2 : 1;
+        kn_set_int(c, q, pairs[i], n);
+    }
+    kn_set_int(c, q, "LEFT", n);
+    kn_set_int(c, q, "SUMS_1", sums - 1);
+    kn_set_int(c, q, "SUM_SHIFT", 2 + spare);
+    kn_set_int(c, q, "PARTS", 4 * waves);
 }
 
 kiln_status
@@ -177,8 +270,8 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
 {
     struct kn_params *q = KN_NEW(c, struct kn_params, 1);
     const struct kind *a = &kinds[p->a], *b = &kinds[p->b];
-    uint32_t cols = g->bn / 4, run = run_of(p);
-    bool ints = p->a == KILN_I8;
+    uint32_t cols = g->bn / g->wm, run = run_of(p);
+    bool ints = p->a == KILN_I8, mx = p->scale == KILN_SCALE_MX32;
     struct kn_limits most = kn_limits_of(p, g);
 
     kn_set(q, "NAME", name);
@@ -187,7 +280,9 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     kn_set(q, "TB", b->elem);
     kn_set(q, "HA", a->half);
     kn_set(q, "HB", b->half);
-    kn_set(q, "ACC", ints ? "i32" : "f32");
+    kn_set(q, "SUM", ints ? "i32" : "f32");
+    kn_set(q, "ACC", ints ? "i32" : mx ? "f32" : "f32x2");
+    kn_set(q, "ADD", ints ? "add" : "fadd");
     kn_set(q, "ZERO", ints ? "0" : "0.0");
     kn_set(q, "TC", kiln_type_name(p->out));
     kn_set_int(c, q, "ROWS", g->bm);
@@ -198,7 +293,14 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     kn_set_int(c, q, "COLS_1", cols - 1);
     kn_set_int(c, q, "COLS_SHIFT", log2_of(cols));
     kn_set_int(c, q, "UNROLL", g->stages);
-    kn_set_int(c, q, "STEP", 64 * g->stages);
+    kn_set_int(c, q, "OWN", 64 * g->stages);
+    kn_set_int(c, q, "STEP", 64 * g->stages * g->wn);
+    kn_set_int(c, q, "CWAVES", g->wm);
+    kn_set_int(c, q, "KWAVES", g->wn);
+    kn_set_int(c, q, "KWAVES_1", g->wn - 1);
+    kn_set_int(c, q, "KWAVES_SHIFT", log2_of(g->wn));
+    kn_set_int(c, q, "BIAS", p->a >= KILN_MXFP8 ? 254 : 127);
+    set_folding(c, q, g->bm * cols, g->wn);
     kn_set_int(c, q, "PAIRS", run / 2);
     kn_set_int(c, q, "BYTESA", run * a->bits / 8);
     kn_set_int(c, q, "BYTESB", run * b->bits / 8);

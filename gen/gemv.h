@@ -1,6 +1,7 @@
-/* gemv.h - the schedule for a few rows: no matrix instructions, no LDS
- * (templates/gemv.tir). Its configuration: bm rows (1, 2, 4, 8, 16) and bn/4
- * columns a wave, 4 waves, `stages` runs a lane in flight. */
+/* gemv.h - the schedule for a few rows: no matrix instructions
+ * (templates/gemv.tir). Its configuration: bm rows (1, 2, 4, 8, 16), bn columns
+ * shared by wm waves, K by wn, 4 waves in all; `stages` runs a lane in
+ * flight. */
 #ifndef KN_GEMV_H
 #define KN_GEMV_H
 
@@ -9,8 +10,8 @@
 /* NULL if the schedule can do the problem, else what it lacks. */
 const char *kn_gemv_lacks(const kiln_problem *p);
 
-/* Rows up to which it is faster than matrix instructions. */
-uint32_t kn_gemv_rows(const kiln_problem *p);
+/* Whether it is faster than matrix instructions, by predicted time. */
+bool kn_gemv_wins(const kiln_problem *p);
 
 /* Fills what g leaves open; BAD_INPUT or UNSUPPORTED with the reason. */
 kiln_status kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p,

@@ -126,7 +126,7 @@ static bool
 crosses_lanes(enum kn_op op)
 {
     return op == KN_OP_uniform || op == KN_OP_count ||
-           op == KN_OP_readlane || op == KN_OP_total;
+           op == KN_OP_readlane;
 }
 
 /* A per-lane operand cannot make a uniform result, except across lanes. */

@@ -295,13 +295,15 @@ check_unpack32(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
-check_total(const struct kn_fn *f, const struct kn_ins *i)
+check_fold(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst);
 
-    KN_TRY(need_registers(f, i, 0, 1));
-    if (t.elem != KN_T_f32 || t.n != 1 || t.lane)
-        return FAIL(f, i->at, "the result of total is s.f32");
+    KN_TRY(need_registers(f, i, 0, 2));
+    if ((t.elem != KN_T_f32 && t.elem != KN_T_i32) || t.n != 1 || !t.lane)
+        return FAIL(f, i->at, "fold adds v.f32 or v.i32");
+    if (i->attr[KN_A_first] < 0 || i->attr[KN_A_first] > 3)
+        return FAIL(f, i->at, "fold pairs lanes of one row: first=0 to 3");
     return need_same(f, i, t, 0);
 }
 
@@ -420,8 +422,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_unpack(f, i);
     case KN_OP_unpack32:
         return check_unpack32(f, i);
-    case KN_OP_total:
-        return check_total(f, i);
+    case KN_OP_fold:
+        return check_fold(f, i);
     case KN_OP_qmax: case KN_OP_cvtmx:
         return check_quantise(f, i);
     case KN_OP_storemx:

@@ -42,7 +42,6 @@ SENTENCES = {
     "unpack": "two 8- or 4-bit floats of a dword, from element `first=` on",
     "unpack32": "32 floats of 6 bits, from six dwords",
     "dot4": "sum of the products of four signed bytes, plus the third",
-    "total": "sum over the 64 lanes, in a fixed order",
     "bits": "same bits, other type",
     "cat": "vector of the operands' elements",
     "slice": "elements from `first=` on", "splat": "every element the same",
@@ -112,6 +111,8 @@ SENTENCES = {
                 "true for the last of `splits=` to come",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, rows left",
+    "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
+            "of 16: of the first where bit `first` of `l` is 0, else of the second",
     "oct.max": "largest of the 8 lanes `l ^ 0` .. `l ^ 7`, unsigned",
     "cvt.8": "four 8-bit codes of four floats: nearest even, `i8` towards "
              "zero",

@@ -128,6 +128,36 @@ gemv_edges(void **state)
     }
 }
 
+/* Columns and K shared by the waves in every way, and what is open given. */
+static void
+gemv_forms(void **state)
+{
+    static const uint8_t waves[][2] = { { 4, 1 }, { 2, 2 }, { 1, 4 } };
+    static const kiln_type types[] = { KILN_BF16, KILN_MXFP8, KILN_I8 };
+    static struct bytes out[2];
+
+    (void)state;
+    for (int i = 0; i < 3 * 3 * 3; i++) {
+        uint32_t wm = waves[i % 3][0], cols = 1u << i / 3 % 3;
+        kiln_type t = types[i / 9];
+        kiln_problem p = { .target = target, .a = t, .b = t, .out = KILN_BF16,
+                           .scale = t == KILN_MXFP8 ? KILN_SCALE_MX32
+                                                    : KILN_SCALE_NONE,
+                           .m = 1 << i % 5, .n = 41, .k = 3136, .bias = 1 };
+        struct kn_config one = { .schedule = KN_SCHED_GEMV,
+                                 .bn = cols * wm, .wm = wm,
+                                 .wn = waves[i % 3][1], .stages = 1 + i % 2 };
+        struct kn_config two = { .bm = 16, .bn = 32, .wm = 1, .wn = 2,
+                                 .split_k = 1 };
+
+        if (t == KILN_MXFP8 && target == KILN_GFX942)
+            continue;
+        run_one(&p, &one, &out[0]);
+        run_one(&p, &two, &out[1]);
+        assert_memory_equal(out[0].b, out[1].b, out[0].n);
+    }
+}
+
 static void
 gemv_says_what_it_lacks(void **state)
 {
@@ -213,6 +243,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemv_is_the_matrix_path),
         cmocka_unit_test(gemv_edges),
+        cmocka_unit_test(gemv_forms),
         cmocka_unit_test(gemv_says_what_it_lacks),
     };
     enum { NKINDS = sizeof kinds / sizeof *kinds };
