@@ -101,6 +101,15 @@ register_limit(const struct kn_config *g)
     return g->lowering == KN_LOWERING_ASM && g->wm * g->wn <= 4 ? 512 : 256;
 }
 
+/* LDS the output is turned around in: whole runs of `row` dwords. */
+static uint32_t
+store_bytes(const kiln_problem *p, const struct kn_config *g, uint32_t row)
+{
+    return g->store != KN_STORE_LDS ? 0
+         : (16 * g->wm * g->wn * kn_store_row(p, g) + row * 4 - 1) /
+               (row * 4) * (row * 4);
+}
+
 static uint32_t
 lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
@@ -115,8 +124,9 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
         uint32_t per = kn_super_k(g) / 32;
 
-        return n * g->stages + 2 * ((g->bm * per + all - 1) / all * all +
-                                    (g->bn * per + all - 1) / all * all);
+        return store_bytes(p, g, row) + n * g->stages +
+               2 * ((g->bm * per + all - 1) / all * all +
+                    (g->bn * per + all - 1) / all * all);
     }
     if (p->scale >= KILN_SCALE_BLOCK128) {
         uint32_t per = p->scale == KILN_SCALE_MX32 ? g->bk / 32
@@ -131,11 +141,7 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     if (kn_prequant(p))
         n += (g->bm * 4 + row - 1) / row * row;
-    n *= g->stages;
-    if (g->store == KN_STORE_LDS)    /* whole 16-byte chunks of all threads */
-        n += (16 * g->wm * g->wn * kn_store_row(p, g) + row * 4 - 1) /
-             (row * 4) * (row * 4);
-    return n;
+    return n * g->stages + store_bytes(p, g, row);
 }
 
 static uint32_t
@@ -204,44 +210,61 @@ struct openings {
     bool bk, domain;
 };
 
-/* What the assembly lowering has operations for (emit/asm_rows.def) and the
- * schedule `deep` a loop. */
-static bool
-deep_does(const kiln_problem *p, const struct kn_config *g)
+/* What keeps a 256x256 tile from the schedule `deep` and the assembly lowering,
+ * whose operations emit/asm_rows.def lists; NULL if nothing does. */
+static const char *
+deep_lacks(const kiln_problem *p, const struct kn_config *g)
 {
-    bool family = p->family != KILN_MOE;
-    bool wide = p->target == KILN_GFX950;
+    struct kn_shape s = kn_shape_of(p, g);
+    bool wide = p->target == KILN_GFX950, i8 = p->a == KILN_I8;
 
-    return family && kn_direct(p, g) == wide &&
-           g->domain.align_a >= 4 && g->domain.align_b >= 4 &&
-           !kn_dequant(p) && !kn_prequant(p) &&
-           p->scale != KILN_SCALE_BLOCK128 && !p->scale_layout &&
-           (p->scale != KILN_SCALE_MX32 || kn_super(p, g)) && !g->cus &&
-           g->split_k < 2 && (g->domain.vec == 4 || !p->beta) &&
-           kn_elems[kn_shape_of(p, g).ta].bits != 6 &&
-           kn_elems[kn_shape_of(p, g).tb].bits != 6;
+    return p->family == KILN_MOE ? "experts"
+         : g->split_k > 1 ? "split-K"
+         : g->cus ? "a persistent grid"
+         : p->scale == KILN_SCALE_BLOCK128 ? "scales of 128-blocks"
+         : p->scale_layout ? "shuffled scales"
+         : kn_elems[s.ta].bits == 6 || kn_elems[s.tb].bits == 6 ? "6-bit types"
+         : kn_dequant(p) || kn_prequant(p) ? "conversion of operands"
+         : wide && p->layout == KILN_TN && kn_elems[s.ta].bits == 8 && !i8
+             ? "registers for 8-bit floats transposed"
+         : p->layout != KILN_NT && p->scale == KILN_SCALE_MX32 &&
+                   g->domain.ktail
+             ? "registers for scales and a K tail where B is transposed"
+         : kn_direct(p, g) != wide || g->domain.align_a < 4 ||
+                   g->domain.align_b < 4
+             ? "operands that are not copied to LDS as they are"
+         : p->scale == KILN_SCALE_MX32 && !kn_super(p, g)
+             ? "scales that do not come 16 bytes a row"
+         : g->domain.vec != 4 && p->beta ? "C at unaligned addresses"
+         : NULL;
 }
 
-/* gfx942 is without another loop that reads while it multiplies. */
+/* Asked for, or where it wins: its longer way into and out of the loop is made
+ * up for by so many K tiles (predicted); an open K counts as long. gfx942 is
+ * without another loop that reads while it multiplies. */
 static bool
-deep_open(const kiln_problem *p, const struct kn_config *g)
+deep_pays(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->lowering == KN_LOWERING_ASM ||
-           (!g->lowering && p->target == KILN_GFX942);
+    int64_t least = p->scale == KILN_SCALE_MX32 ? 16 : 32;
+
+    return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
+           p->target == KILN_GFX942 ||
+           ((p->family == KILN_GEMM || p->family == KILN_BATCHED) &&
+            (!p->k || p->k >= least * g->bk));
 }
 
-/* Asked for the assembly lowering, the largest tile goes to four waves with
- * all registers of their SIMDs, unless the user said otherwise: the matrix
- * pipes work 97 % of the loop instead of 95 or less, with MX types 88 to 93
- * instead of 68 to 75 (docs/timing.md). */
+/* The largest tile goes to four waves with all registers of their SIMDs, unless
+ * the user said otherwise: the matrix pipes work 97 % of the loop instead of 95
+ * or less, with MX types 92 to 96 instead of 68 to 75, and it compiles in a
+ * third of the time (docs/timing.md). */
 static void
 prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct openings *open)
 {
     struct kn_config deep = *g;
 
-    if (g->bm != 256 || g->bn != 256 || !deep_open(p, g) || g->wm ||
-        g->schedule || g->stages > 2)
+    if (g->bm != 256 || g->bn != 256 || g->lowering == KN_LOWERING_LLVM ||
+        g->wm || g->schedule || g->stages > 2)
         return;
     deep.wm = deep.wn = 2;
     deep.stages = p->target == KILN_GFX950 ? 2 : 1;
@@ -251,7 +274,7 @@ prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         deep.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
     if (open->domain)
         deep.domain = kn_domain_of(p, 256, deep.bk);
-    if (deep_does(p, &deep) && kn_loop_of(p, &deep) &&
+    if (!deep_lacks(p, &deep) && deep_pays(p, g) && kn_loop_of(p, &deep) &&
         registers(c, p, &deep) <= register_limit(&deep) &&
         lds_bytes(c, p, &deep) <= kn_targets[p->target].lds)
         *g = deep;
@@ -524,7 +547,8 @@ check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
-/* Asked for the assembly lowering, a row keeps its tile and its map. */
+/* Rows of 256x256 tiles were tuned for LLVM's schedules: where `deep` can, it
+ * takes a row's tile and its map. */
 static void
 take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row)
 {
@@ -583,7 +607,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         (p->scale_layout && row.bk != 256))
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
-    if (row.lowering == KN_LOWERING_ASM && !g->wm && !g->schedule)
+    if (!g->wm && !g->schedule && !g->stages)
         take_deep(c, p, &row);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
         !shareable(&row) || row.stages > KN_MAX_STAGES || !fit(c, p, &row))
@@ -801,6 +825,24 @@ choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
+static void
+choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
+{
+    bool large = g->bm == 256 && g->bn == 256;
+    const char *lacks = deep_lacks(p, g);
+    bool open = !g->lowering;
+
+    if (open)
+        g->lowering = KN_LOWERING_LLVM;
+    if (why && g->schedule == KN_SCHED_DEEP)
+        kn_put(why, "a 256x256 tile: four waves with all registers, as "
+               "assembly of our own\n");
+    else if (why && open && large)
+        kn_putf(why, "lowered through LLVM: the assembly lowering %s%s\n",
+                lacks ? "lacks " : "pays from schedule deep on, with four "
+                "waves and a long K", lacks ? lacks : "");
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
@@ -820,6 +862,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         KN_TRY(check_moe(c, p, g));
     if (g->schedule == KN_SCHED_GEMV)
         return kn_gemv_choose(c, p, g);
+    if (g->schedule == KN_SCHED_DEEP && !g->lowering)
+        g->lowering = KN_LOWERING_ASM;
     if (kn_pick_mfma(p) < 0)
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),
@@ -863,8 +907,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->group_m = 4;
     choose_map(p, g);
     KN_TRY(choose_store(c, p, g));
-    if (!g->lowering)
-        g->lowering = KN_LOWERING_LLVM;
+    choose_lowering(p, g, why);
     if (why && !given && !decided && p->family == KILN_MOE)
         kn_putf(why, "blocks of %u sorted rows: %s\n", p->block_m,
                 p->block_m <= 32 ? "narrow tiles, since reading B is the work"
