@@ -79,6 +79,10 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
             (stage > 24 + most || acc >= 128))
             return 512;
     }
+    /* A persistent walk beside 6-bit runs and 8-bit fragments (measured). */
+    if (g->cus && !kn_direct(p, g) && kn_elems[f.shape.ta].bits == 6 &&
+        kn_elems[f.shape.tb].bits == 8)
+        acc += 24;
     if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
         acc += 16;
     if (kn_prequant(p))      /* a run's 16 elements as f32 (measured) */
@@ -299,6 +303,10 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     g->stages = 2;
     if (kn_super(p, g))
         return 2;
+    /* A second slot behind a persistent walk spills what is staged. */
+    if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
+        !kn_dequant(p) && g->bm * g->bn == 256 * 256)
+        return 1;
     return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
 }
 

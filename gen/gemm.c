@@ -600,7 +600,7 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
         (g->schedule != KN_SCHED_INTERLEAVE &&
          g->schedule != KN_SCHED_PINGPONG && g->schedule != KN_SCHED_DEEP) ||
         g->stages != 2 || p->family == KILN_MOE || p->scale_layout ||
-        g->domain.align_sa < 16 || g->domain.align_sb < 16 || g->bk > 256)
+        g->domain.align_sa < 4 || g->domain.align_sb < 4 || g->bk > 256)
         return 0;
     return kn_super_k(g) / g->bk;
 }
