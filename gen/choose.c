@@ -268,7 +268,8 @@ prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config deep = *g;
 
     if (g->bm != 256 || g->bn != 256 || g->lowering == KN_LOWERING_LLVM ||
-        g->wm || g->schedule || g->stages > 2)
+        g->wm || g->stages > 2 ||
+        (g->schedule && g->schedule != KN_SCHED_DEEP))
         return;
     deep.wm = deep.wn = 2;
     deep.stages = p->target == KILN_GFX950 ? 2 : 1;
@@ -915,7 +916,6 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->group_m = 4;
     choose_map(p, g);
     KN_TRY(choose_store(c, p, g));
-    choose_lowering(p, g, why);
     if (why && !given && !decided && p->family == KILN_MOE)
         kn_putf(why, "blocks of %u sorted rows: %s\n", p->block_m,
                 p->block_m <= 32 ? "narrow tiles, since reading B is the work"
@@ -925,5 +925,6 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                            : "the tile whose rounds over %u compute units "
                              "cost least\n",
                 kn_targets[p->target].cus);
+    choose_lowering(p, g, why);
     return KILN_OK;
 }
