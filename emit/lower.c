@@ -481,15 +481,15 @@ lower_qmax(struct lower *l, const struct kn_ins *i)
     low_set(l, i, x);
 }
 
-/* Largest of the 8 lanes l ^ 0 .. l ^ 7, as unsigned numbers: DPP quad_perm
- * 1,0,3,2 and 2,3,0,1, then row_half_mirror (CDNA3 ISA 13.4). */
+/* Largest of 4, 8 or 16 lanes side by side, as unsigned numbers: DPP quad_perm
+ * 1,0,3,2 and 2,3,0,1, row_half_mirror, row_mirror (CDNA3 ISA 13.4). */
 void
-lower_omax(struct lower *l, const struct kn_ins *i)
+lower_nmax(struct lower *l, const struct kn_ins *i)
 {
-    static const uint32_t ctrl[] = { 0xb1, 0x4e, 0x141 };
+    static const uint32_t ctrl[] = { 0xb1, 0x4e, 0x141, 0x140 };
     LLVMValueRef x = low_arg(l, i, 0, l->i32);
 
-    for (size_t s = 0; s < sizeof ctrl / sizeof *ctrl; s++) {
+    for (int s = 0; 1 << s < i->attr[KN_A_parts]; s++) {
         LLVMValueRef moved = low_intrinsic(l, &(struct low_call){
             "llvm.amdgcn.update.dpp", { l->i32 }, 1,
             { low_i32(l, 0), x, low_i32(l, ctrl[s]), low_i32(l, 15),
@@ -527,7 +527,10 @@ lower_cvt8(struct lower *l, const struct kn_ins *i)
     low_set(l, i, v);
 }
 
-/* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8. */
+/* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8.
+ * A partly written register is forwarded one wait state later; LLVM leaves it
+ * for the high half (GCNHazardRecognizer, getDstSelForwardingOperand), so fp4
+ * is made there. */
 void
 lower_cvtmx(struct lower *l, const struct kn_ins *i)
 {
@@ -545,9 +548,11 @@ lower_cvtmx(struct lower *l, const struct kn_ins *i)
         v = low_intrinsic(l, &(struct low_call){
             fp4 ? "llvm.amdgcn.cvt.scalef32.pk.fp4.f32"
                 : "llvm.amdgcn.cvt.scalef32.pk.fp8.f32", { NULL }, 0,
-            { v, a, b, scale, fp4 ? low_i32(l, h)
+            { v, a, b, scale, fp4 ? low_i32(l, 2 + h)
                                   : LLVMConstInt(l->i1, (unsigned)h, 0) }, 5 });
     }
+    if (fp4)
+        v = LLVMBuildLShr(l->b, v, low_i32(l, 16), "");
     low_set(l, i, v);
 }
 

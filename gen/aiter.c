@@ -24,7 +24,7 @@ static const struct {
     { "A8W8", "", "", "row" },
     { "A8W8_BLOCKSCALE", "fp8", "fp8", "block128" },
     { "AFP4WFP4", "mxfp4", "mxfp4", "mx32" },
-    { "A16WFP4", "bf16", "mxfp4", "mx32" },
+    { "A16WFP4", "bf16q", "mxfp4", "mx32" },
     { "A8W8-A_PER_TOKEN_GROUP_PREQUANT_W_PER_BATCHED_TENSOR_QUANT", "bf16", "",
       "tensor" },
 };

@@ -63,7 +63,7 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     if (!kn_direct(p, g)) {
         const struct kn_domain *d = &g->domain;
-        uint32_t na = g->bm * g->bk * (kn_prequant(p) ? 16
+        uint32_t na = g->bm * g->bk * (kn_prequant(p) || p->quant ? 16
                                        : kn_elems[f.shape.ta].bits) / 8;
         uint32_t nb = g->bn * g->bk * kn_elems[f.shape.tb].bits / 8;
 
@@ -85,8 +85,8 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         acc += 24;
     if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
         acc += 16;
-    if (kn_prequant(p))      /* a run's 16 elements as f32 (measured) */
-        acc += 40;
+    if (kn_prequant(p) || p->quant) /* a run's elements as f32 (measured) */
+        acc += p->quant ? 56 : 40;
     /* Transposing reads beside them (measured). */
     if (p->scale == KILN_SCALE_BLOCK128 && p->layout != KILN_NT &&
         p->target == KILN_GFX950)

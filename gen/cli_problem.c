@@ -44,6 +44,7 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->k = v[KN_FLAG_k].i;
     p->batch = v[KN_FLAG_batch].i;
     p->groups = v[KN_FLAG_groups].i;
+    p->quant = v[KN_FLAG_quant].seen ? (uint8_t)(v[KN_FLAG_quant].i + 1) : 0;
     if (v[KN_FLAG_group_table].i)
         p->group_flags |= KILN_GROUP_LENS;
     if (v[KN_FLAG_rows_after].i)

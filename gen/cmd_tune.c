@@ -343,7 +343,7 @@ key_of(struct tune *r, const kiln_problem *p)
 
     kn_putf(&b, "%s,%s,%s,%s,%s,%s,%s,", kiln_target_name(p->target),
             kn_family_names[p->family], kn_layout_names[p->layout],
-            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
+            kn_tuning_a(p), kiln_type_name(p->b), kiln_type_name(p->out),
             kn_scale_names[p->scale]);
     if (p->batch > 1)
         kn_putf(&b, "%lld", (long long)p->batch);

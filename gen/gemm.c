@@ -34,14 +34,23 @@ is_mx(kiln_type t)
 static bool
 weight_only(const kiln_problem *p)
 {
-    return is_mx(p->b) && !is_mx(p->a);
+    return is_mx(p->b) && !is_mx(p->a) && !p->quant;
+}
+
+/* What A is when it is multiplied: quantised on its way, B's type. */
+static kiln_type
+multiplied_a(const kiln_problem *p)
+{
+    return p->quant ? p->b : p->a;
 }
 
 bool
 kn_dequant(const kiln_problem *p)
 {
-    return (is_mx(p->a) || is_mx(p->b)) &&
-           (p->target != KILN_GFX950 || !is_mx(p->a) || !is_mx(p->b));
+    kiln_type a = multiplied_a(p);
+
+    return (is_mx(a) || is_mx(p->b)) &&
+           (p->target != KILN_GFX950 || !is_mx(a) || !is_mx(p->b));
 }
 
 /* The type an operand is multiplied as. FNUZ bytes hold every finite value of
@@ -52,9 +61,11 @@ staged(const kiln_problem *p, kiln_type t)
 {
     if (kn_prequant(p))
         return payload(p->b);
+    if (t == p->a)
+        t = multiplied_a(p);
     if (!kn_dequant(p) || !is_mx(t))
         return payload(t);
-    if (!is_mx(p->a) || !is_mx(p->b))
+    if (!is_mx(multiplied_a(p)) || !is_mx(p->b))
         return payload(is_mx(p->a) ? p->b : p->a);
     return p->a == KILN_MXBF8 || p->b == KILN_MXBF8 ? KN_T_f16 : KN_T_fp8;
 }
@@ -109,7 +120,7 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
         scale = 4;
     if (p->scale_layout)
         scale = 16;
-    return wide && !kn_dequant(p) && !kn_prequant(p) && g->domain.align_a == 16 &&
+    return wide && !kn_dequant(p) && !kn_prequant(p) && !p->quant && g->domain.align_a == 16 &&
            g->domain.align_b == 16 &&
            g->domain.align_sa >= scale && g->domain.align_sb >= scale;
 }
@@ -157,7 +168,11 @@ scale_params(struct kn_ctx *c, const kiln_problem *p,
 {
     bool mx = p->scale == KILN_SCALE_MX32, dequant = kn_dequant(p);
 
-    kn_set(q, "QLEN", g->domain.ktail ? "%left" : "128");
+    if (g->domain.ktail)
+        kn_set(q, "QLEN", "%left");
+    else
+        kn_set_int(c, q, "QLEN", g->bk);
+    kn_set_int(c, q, "QMODE", p->quant ? p->quant - 1 : 0);
     kn_set(q, "TS", mx && !dequant ? "e8m0" : "f32");
     kn_set(q, "MEMS", mx ? "e8m0" : "f32");
     kn_set_int(c, q, "LKS", !dequant);
@@ -442,23 +457,23 @@ split_params(struct kn_ctx *c, const kiln_problem *p,
 
 /* Regions that differ without scales, with each tile's, with several tiles'
  * at a time, with those of B alone (a 16-bit A), with those of A that the
- * kernel makes. */
+ * kernel makes, with both of those. */
 static void
 scaled_regions(const kiln_problem *p, const struct kn_config *g,
                struct kn_params *q)
 {
     static const struct {
-        const char *slot, *form[5];
+        const char *slot, *form[6];
     } forms[] = {
         { "stage", { "stage_plain", "stage_scaled", "stage_super",
-                  "stage_scaledb", "stage_quant" } },
+                  "stage_scaledb", "stage_quant", "stage_quantmx" } },
         { "landed", { "landed_plain", "landed_scaled", "landed_super", NULL } },
         { "fetch", { "fetch_plain", "fetch_scaled", NULL, "fetch_scaledb",
-                  "fetch_plain" } },
+                  "fetch_plain", "fetch_scaledb" } },
         { "put", { "put_plain", "put_scaled", NULL, "put_scaledb",
-                "put_quant" } },
+                "put_quant", "put_quantmx" } },
         { "kept", { "kept_plain", "kept_scaled", NULL, "kept_scaledb",
-                 "kept_plain" } },
+                 "kept_plain", "kept_scaledb" } },
         { "feed", { "feed_plain", "feed_scaled", "feed_plain", NULL } },
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
         { "fedd", { "fed_plain", "fed_scaled", "fedd_super", NULL } },
@@ -473,9 +488,9 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         { "awaitd", { "awaitd_plain", NULL, NULL, NULL } },
         { "putd", { "putd_plain", NULL, NULL, NULL } },
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
-                  "tail_scaledb", "tail_quant" } },
+                  "tail_scaledb", "tail_quant", "tail_quantmx" } },
     };
-    int form = kn_prequant(p) ? 4 : p->scale < KILN_SCALE_BLOCK128 ? 0
+    int form = kn_prequant(p) ? 4 : p->quant ? 5 : p->scale < KILN_SCALE_BLOCK128 ? 0
              : kn_super(p, g) ? 2 : weight_only(p) ? 3 : 1;
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -498,7 +513,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
         kn_region(q, "early", "");
         kn_region(q, "views",
                   !scaled ? "views_plain"
-                  : weight_only(p) ? "views_scaledb" : "views_scaled");
+                  : weight_only(p) || p->quant ? "views_scaledb"
+                                               : "views_scaled");
         kn_region(q, "args", "");
         kn_region(q, "finish", g->store == KN_STORE_LDS ? "finish_lds"
                                                         : "finish_plain");
@@ -556,11 +572,11 @@ kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     };
     struct kn_buf b = { .c = c };
 
-    kn_putf(&b, "kiln_%s_%s_%s_%s_%s_%ux%ux%u", families[p->family].name,
+    kn_putf(&b, "kiln_%s_%s_%s%s_%s_%s_%ux%ux%u", families[p->family].name,
             p->family == KILN_MOE ? stages[p->stage]
                                   : kn_layout_names[p->layout],
-            kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
-            g->bm, g->bn, g->bk);
+            kiln_type_name(p->a), p->quant ? "q" : "", kiln_type_name(p->b),
+            kiln_type_name(p->out), g->bm, g->bn, g->bk);
     return b.s;
 }
 

@@ -149,6 +149,11 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in bf16, f16 or "
                        "f32");
     }
+    if (p->quant && (!weight_only(p) || p->b != KILN_MXFP4 || p->b_layout))
+        return kn_fail(c, KILN_UNSUPPORTED, "--quant is for a 16-bit A with a "
+                       "plain mxfp4 weight");
+    if (p->quant > 4)
+        return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
     if (weight_only(p)) {
         if (p->family == KILN_MOE || p->family == KILN_WGRAD)
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A with an MX weight "

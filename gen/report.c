@@ -1,3 +1,4 @@
+#include "moe.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -12,6 +13,12 @@ static const char *const finding_names[] = {
 #undef X
 };
 
+static const char *const modes[] = {
+#define X(id, text) text,
+    KN_MX_MODES(X)
+#undef X
+};
+
 static void
 json_problem(struct kn_json *j, const kiln_problem *p)
 {
@@ -21,6 +28,8 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "b", kiln_type_name(p->b));
     kn_json_str(j, "out", kiln_type_name(p->out));
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
+    if (p->quant)
+        kn_json_str(j, "quant", modes[p->quant - 1]);
     kn_json_bool(j, "bias", p->bias);
     kn_json_int(j, "beta", p->beta);
     kn_json_real(j, "alpha", (double)p->alpha);
@@ -60,6 +69,8 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
             kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
             kn_scale_names[p->scale],
             p->bias ? ", bias" : "", p->beta ? ", beta 1" : "");
+    if (p->quant)
+        kn_putf(t->text, ", A quantised (%s)", modes[p->quant - 1]);
     if (p->alpha_set)
         kn_putf(t->text, ", alpha %g", (double)p->alpha);
     if (p->m || p->n || p->k)

@@ -36,6 +36,14 @@ kn_tuning_rows(const kiln_problem *p)
            ? (p->m + p->groups - 1) / p->groups : p->m;
 }
 
+const char *
+kn_tuning_a(const kiln_problem *p)
+{
+    if (!p->quant)
+        return kiln_type_name(p->a);
+    return p->a == KILN_F16 ? "f16q" : "bf16q";
+}
+
 /* ---- fields ------------------------------------------------------------- */
 
 static bool
@@ -96,6 +104,10 @@ complaint(struct kn_ctx *c, enum column col, const char *s)
         return kn_name_index(kn_scale_names, KILN_NSCALES, s) >= 0
                ? NULL : "there are no such scales";
     case C_a:
+        if (!strcmp(s, "bf16q") || !strcmp(s, "f16q"))
+            return NULL;
+        return kn_name_index(kn_type_names, KILN_NTYPES, s) > 0
+               ? NULL : "there is no such type";
     case C_b:
     case C_out:
         return kn_name_index(kn_type_names, KILN_NTYPES, s) > 0
@@ -250,7 +262,7 @@ describe(struct search *s, const kiln_problem *p)
     s->want[C_arch] = kiln_target_name(p->target);
     s->want[C_family] = kn_family_names[p->family];
     s->want[C_layout] = kn_layout_names[p->layout];
-    s->want[C_a] = kiln_type_name(p->a);
+    s->want[C_a] = kn_tuning_a(p);
     s->want[C_b] = kiln_type_name(p->b);
     s->want[C_out] = kiln_type_name(p->out);
     s->want[C_scale] = kn_scale_names[p->scale];

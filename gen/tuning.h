@@ -35,5 +35,7 @@ kiln_status kn_tuning_load(struct kn_ctx *c, const char *files,
 
 /* The rows of a problem's m that tables count by: of one group or batch. */
 int64_t kn_tuning_rows(const kiln_problem *p);
+/* The type of A as rows name it: "bf16q" is bf16 quantised in the kernel. */
+const char *kn_tuning_a(const kiln_problem *p);
 
 #endif

@@ -97,7 +97,23 @@ void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
                      uint32_t bytes);
 
 /* ---- distribute_convert.c ---- */
-enum { DIST_RUN = 16 };      /* most elements of a run */
+enum {
+    DIST_RUN = 16,           /* most elements of a run */
+    DIST_QUANT = 8           /* of one that is quantised: 16 bytes */
+};
+/* A run of 16-bit elements that is quantised: their f32 bits, its row in the
+ * tile and number in the row, where its codes go. */
+struct dist_run {
+    kn_ref bits[DIST_QUANT], row, run, at;
+    uint32_t step;
+};
+/* Largest magnitude of a run's bits, as unsigned numbers: a NaN is the
+ * largest; the same of lanes side by side. */
+kn_ref dist_largest(struct dist *d, const kn_ref *bits);
+kn_ref dist_nearest(struct dist *d, kn_ref v, int32_t lanes);
+/* put.quant of blocks of 32, in distribute_quant.c */
+void dist_put_block(struct dist *d, const struct kn_ins *i,
+                    const struct dist_run *r);
 /* n dwords of type mem to dwords of type elem; returns how many. Not for
  * scales. */
 uint32_t dist_convert(struct dist *d, const struct kn_lds *l, const kn_ref *in,

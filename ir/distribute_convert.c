@@ -230,16 +230,19 @@ dist_convert(struct dist *d, const struct kn_lds *l, const kn_ref *in,
 
 /* Bytes of a piece, and how many a run is. */
 static uint32_t
-piece_bytes(const struct kn_lds *l)
+piece_bytes(const struct dist *d, const struct kn_lds *l)
 {
-    return l->kdiv == 1 ? 16 : kn_elems[l->elem].bits / 8;
+    uint32_t bits = kn_elems[l->elem].bits;
+    uint32_t all = kn_geometry(d->in, l).run * bits / 8;
+
+    return l->kdiv != 1 ? bits / 8 : all < 16 ? all : 16;
 }
 
 static uint32_t
 pieces(const struct dist *d, const struct kn_lds *l)
 {
     return kn_geometry(d->in, l).run * kn_elems[l->elem].bits / 8 /
-           piece_bytes(l);
+           piece_bytes(d, l);
 }
 
 /* K of the first element of piece j of this lane's run in a step. */
@@ -259,14 +262,16 @@ static kn_ref
 piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
 {
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t n = pieces(d, l), bytes = piece_bytes(l);
+    uint32_t n = pieces(d, l), bytes = piece_bytes(d, l);
     kn_ref row, run, a, arg[3], id = dist_chunk_id(d, step);
 
     dist_run_place(d, l, dist_chunk_id(d, step), &row, &run);
     if (l->kdiv == 1) {
         a = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, run, n), j);
         if (l->swz_n)
-            a = dist_i2(d, KN_OP_xor, a, dist_swizzle(d, l, row));
+            a = dist_i2(d, KN_OP_xor, a, dist_ic(d, KN_OP_mul,
+                                                 dist_swizzle(d, l, row),
+                                                 16 / bytes));
         return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch),
                        dist_ic(d, KN_OP_mul, a, bytes));
     }
@@ -319,7 +324,7 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t)
             v = l->kdiv == 1 ? dist_cat(d, out + j * many / n, many / n)
                              : to_factor(d, in[0], j);
             dist_store_lds(d, (struct dist_place){
-                slot, piece_address(d, l, s, j), 0 }, v, piece_bytes(l));
+                slot, piece_address(d, l, s, j), 0 }, v, piece_bytes(d, l));
         }
     }
 }
@@ -348,7 +353,27 @@ half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
     return dist_op(d, KN_OP_bits, kn_v32, x, 0);
 }
 
-/* The scale of the 8 lanes that share 128 K of a row, max(|x|, 1e-10) times
+/* Of f32 bits, as unsigned numbers: a NaN is the largest. */
+kn_ref
+dist_largest(struct dist *d, const kn_ref *bits)
+{
+    kn_ref amax = and_bits(d, bits[0], 0x7fffffff);
+
+    for (int i = 1; i < DIST_QUANT; i++)
+        amax = dist_i2(d, KN_OP_umax, amax, and_bits(d, bits[i], 0x7fffffff));
+    return amax;
+}
+
+/* Of `lanes` lanes side by side. */
+kn_ref
+dist_nearest(struct dist *d, kn_ref v, int32_t lanes)
+{
+    v = dist_op(d, KN_OP_nmax, kn_v32, v, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_parts] = lanes;
+    return v;
+}
+
+/* The scale of the lanes that share 128 K of a row, max(|x|, 1e-10) times
  * 1 / the largest code, and what elements are multiplied by: 1 / scale, which
  * one Newton step rounds correctly. Magnitudes are compared as integers, so a
  * NaN is the largest and makes the scale a NaN. */
@@ -358,7 +383,7 @@ group_scale(struct dist *d, uint8_t elem, kn_ref amax, kn_ref out[2])
     float most = (float)(1 / largest_of(d, elem));
     kn_ref arg[3], r, e;
 
-    amax = dist_op(d, KN_OP_omax, kn_v32, amax, 0);
+    amax = dist_nearest(d, amax, 128 / DIST_QUANT);
     amax = dist_ic(d, KN_OP_umax, amax, 0x2edbe6ff); /* 1e-10f */
     amax = dist_op(d, KN_OP_bits, kn_vf32, amax, 0);
     out[0] = dist_op(d, KN_OP_fmul, kn_vf32, amax, kn_flt(d->out, (double)most));
@@ -391,24 +416,20 @@ four_codes(struct dist *d, uint8_t elem, const kn_ref *bits, kn_ref factor)
     return v;
 }
 
-/* A run of 16 elements: 8 lanes of a wave hold a row's 128. */
+/* A run: 16 lanes of a wave hold a row's 128. */
 static void
-quantise_run(struct dist *d, const struct kn_lds *l, kn_ref *w,
-             kn_ref code[4], kn_ref *scale)
+put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
 {
-    kn_ref bits[DIST_RUN], amax = 0, f[2];
+    int elem = d->in->lds[KN_REF_LDS(i->arg[0])].elem;
+    kn_ref code[2], f[2];
 
-    for (uint32_t i = 0; i < DIST_RUN; i++) {
-        kn_ref m;
-
-        bits[i] = half_bits(d, l->mem, w[i / 2], i % 2);
-        m = and_bits(d, bits[i], 0x7fffffff);
-        amax = amax ? dist_i2(d, KN_OP_umax, amax, m) : m;
-    }
-    group_scale(d, l->elem, amax, f);
-    for (uint32_t i = 0; i < 4; i++)
-        code[i] = four_codes(d, l->elem, bits + 4 * i, f[1]);
-    *scale = f[0];
+    group_scale(d, (uint8_t)elem, dist_largest(d, r->bits), f);
+    for (int x = 0; x < 2; x++)
+        code[x] = four_codes(d, (uint8_t)elem, r->bits + 4 * x, f[1]);
+    dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },
+                   dist_cat(d, code, 2), 8);
+    dist_store_lds(d, (struct dist_place){
+        i->arg[1], dist_ic(d, KN_OP_mul, r->row, 4), 0 }, f[0], 4);
 }
 
 /* put.quant: the fetched tile's rows to codes in one slot and scales in the
@@ -423,8 +444,9 @@ expand_putq(struct dist *d, const struct kn_ins *i)
     kn_ref klen = dist_operand(d, i->arg[3]);
 
     for (uint32_t s = 0; s < g.steps; s++) {
-        kn_ref w[DIST_RUN / 2], code[4], scale, row, run, valid;
+        kn_ref w[DIST_QUANT / 2], valid;
         uint32_t n = memory_dwords(d, l, t->reg + s * per, w);
+        struct dist_run r = { .step = s };
 
         valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0));
         valid = dist_ic(d, KN_OP_mul, valid, 16);
@@ -432,12 +454,14 @@ expand_putq(struct dist *d, const struct kn_ins *i)
             w[x] = dist_i2(d, KN_OP_and, w[x],
                            dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
                                                      -32 * (int64_t)x)));
-        quantise_run(d, l, w, code, &scale);
-        dist_store_lds(d, (struct dist_place){
-            i->arg[0], piece_address(d, l, s, 0), 0 }, dist_cat(d, code, 4), 16);
-        dist_run_place(d, l, dist_chunk_id(d, s), &row, &run);
-        dist_store_lds(d, (struct dist_place){
-            i->arg[1], dist_ic(d, KN_OP_mul, row, 4), 0 }, scale, 4);
+        for (uint32_t x = 0; x < DIST_QUANT; x++)
+            r.bits[x] = half_bits(d, l->mem, w[x / 2], x % 2);
+        dist_run_place(d, l, dist_chunk_id(d, s), &r.row, &r.run);
+        r.at = piece_address(d, l, s, 0);
+        if (d->in->lds[KN_REF_LDS(i->arg[1])].kdiv == 32)
+            dist_put_block(d, i, &r);
+        else
+            put_group(d, i, &r);
     }
     return KILN_OK;
 }
@@ -456,6 +480,6 @@ dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
         kn_ref valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, x / n, x % n));
 
         dist_clip_piece(d, at, dist_ic(d, KN_OP_mul, valid, bits),
-                        piece_bytes(l));
+                        piece_bytes(d, l));
     }
 }

@@ -27,14 +27,14 @@ kn_memory_bits(const struct kn_lds *l)
     return kn_elems[l->mem ? l->mem : l->elem].bits;
 }
 
-/* A converted tile's lane moves 16 elements at a time, or a short row's
- * scales. */
+/* A converted tile's lane moves 16 elements at a time, or as many as run=
+ * says, or a short row's scales. */
 static struct kn_geom
 converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
 {
     uint32_t threads = kn_waves(f) * 64;
 
-    g.run = l->kdiv == 1 ? 16 : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
+    g.run = l->kdiv == 1 ? l->run ? l->run : 16 : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
     g.mem = g.run * kn_memory_bits(l) / 8;
     g.nchunks = l->rows * (l->cols / g.run);
     g.steps = div_up(g.nchunks, threads);

@@ -498,7 +498,8 @@ parse_lds(struct parser *p)
         { "slots", &l.slots, 8 },  { "gk", &gk, 1 }, { "lk", &lk, 1 },
         { "unit", &l.unit, 16 },   { "shift", &l.shift, 16 },
         { "kdiv", &l.kdiv, 4096 }, { "panel", &l.panel, 1 },
-        { "shuf", &l.shuf, 1 },    { NULL, NULL, 0 },
+        { "shuf", &l.shuf, 1 },    { "run", &l.run, 16 },
+        { NULL, NULL, 0 },
     };
     struct kn_fn *f = p->f;
 

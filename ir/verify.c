@@ -482,9 +482,12 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->mem && l->gk && (l->kdiv != 1) == l->lk)
         return FAIL(f, l->at, "%%%s: converted scales are staged K-outer, "
                     "operands K-contiguous", l->name);
-    if (l->mem && l->gk && l->kdiv == 1 && l->cols % 16)
-        return FAIL(f, l->at, "%%%s: 16 elements along K are converted at a "
-                    "time", l->name);
+    if (l->run && (l->run % 8 || !l->mem || !l->gk || l->kdiv != 1))
+        return FAIL(f, l->at, "%%%s: run is 8 or 16 elements of an operand "
+                    "that is converted along K", l->name);
+    if (l->mem && l->gk && l->kdiv == 1 && l->cols % (l->run ? l->run : 16))
+        return FAIL(f, l->at, "%%%s: %u elements along K are converted at a "
+                    "time", l->name, l->run ? l->run : 16);
     if (l->gk && !l->lk && !l->mem)
         return FAIL(f, l->at, "%%%s: a K-contiguous operand is staged "
                     "K-contiguous", l->name);

@@ -22,11 +22,11 @@ struct tiles {
     struct tile *of;         /* by value */
 };
 
-/* 16 bits in memory, 8 in LDS: each row has scales. */
+/* 16 bits in memory, at most 8 in LDS: each row has scales. */
 static bool
 quantised(const struct kn_lds *l)
 {
-    return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits == 8;
+    return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits <= 8;
 }
 
 static const char *
@@ -96,7 +96,19 @@ side_of(const struct tiles *w, kn_ref r)
     return t.kind == FRAGMENTS ? w->f->lds[t.lds].side : 0;
 }
 
-/* Rows of whole 128 K for 8 lanes each, quantised into tiles of A. */
+/* Blocks of 32 K for 4 lanes each: codes and E8M0 scales, or where there are
+ * no scaled matrix instructions, their values as fp8 and f32 factors. */
+static bool
+is_blocks(const struct kn_lds *l, const struct kn_lds *s)
+{
+    bool codes = l->elem == KN_T_fp4 && s->elem == KN_T_e8m0 && s->lk;
+    bool values = l->elem == KN_T_fp8 && s->elem == KN_T_f32 && !s->lk;
+
+    return l->run == 8 && (codes || values) && s->kdiv == 32 &&
+           s->rows == l->rows && s->cols * 32 == l->cols && s->side == l->side;
+}
+
+/* Rows of whole 128 K for 16 lanes each, quantised into tiles of A. */
 static kiln_status
 check_quant(const struct tiles *w, const struct kn_ins *i, int lds)
 {
@@ -104,7 +116,11 @@ check_quant(const struct tiles *w, const struct kn_ins *i, int lds)
     const struct kn_lds *s = &w->f->lds[KN_REF_LDS(i->arg[1])];
 
     KN_TRY(need(w, i, 2, FETCHED, lds));
-    if (!quantised(l) || l->cols != 128 || l->kdiv != 1)
+    if (i->attr[KN_A_mode] < 0 || i->attr[KN_A_mode] > 3)
+        return FAIL(w->f, i->at, "mode= is 0 to 3");
+    if (quantised(l) && l->kdiv == 1 && is_blocks(l, s))
+        return KILN_OK;
+    if (!quantised(l) || l->cols != 128 || l->kdiv != 1 || l->run != 8)
         return FAIL(w->f, i->at, "put.quant takes 128 K of bf16 or f16 to an "
                     "8-bit tile, %%%s is none", l->name);
     if (s->elem != KN_T_f32 || s->mem || s->kdiv != 128 || s->cols != 1 ||

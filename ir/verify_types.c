@@ -344,6 +344,15 @@ check_format(const struct kn_fn *f, const struct kn_ins *i)
     return KILN_OK;
 }
 
+static kiln_status
+check_near(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t lanes = i->attr[KN_A_parts];
+
+    return lanes == 4 || lanes == 8 || lanes == 16 ? KILN_OK
+           : FAIL(f, i->at, "near.max takes parts=4, 8 or 16 lanes");
+}
+
 /* quad.max: one f32 a lane; cvt.mx: four of them and one. */
 static kiln_status
 check_quantise(const struct kn_fn *f, const struct kn_ins *i)
@@ -424,6 +433,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_unpack32(f, i);
     case KN_OP_fold:
         return check_fold(f, i);
+    case KN_OP_nmax:
+        return check_near(f, i);
     case KN_OP_qmax: case KN_OP_cvtmx:
         return check_quantise(f, i);
     case KN_OP_storemx:

@@ -234,7 +234,10 @@ typedef struct kiln_problem {
     uint8_t requant;         /* moe gemm1 with an MX output, scale mode: 0
                                 floor, 1 round-up, 2 even, 3 ceil */
     uint8_t group_flags;     /* kiln_group_flags, of grouped and wgrad */
-    uint8_t reserved[3];
+    uint8_t quant;           /* a bf16 or f16 A with an mxfp4 B: 0 multiplied
+                                as it is; 1 + scale mode (requant): quantised
+                                to mxfp4 in the kernel, 32 K at a time */
+    uint8_t reserved[2];
     /* launch part; lengths in elements, 0 leading dimension
                                 or stride = dense */
     int64_t m, n, k;

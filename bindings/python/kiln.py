@@ -58,7 +58,7 @@ class Problem(C.Structure):
                 ("b_layout", C.c_uint8), ("scale_layout", C.c_uint8),
                 ("id_format", C.c_uint8), ("weigh", C.c_uint8),
                 ("requant", C.c_uint8), ("group_flags", C.c_uint8),
-                ("reserved", C.c_uint8 * 3),
+                ("quant", C.c_uint8), ("reserved", C.c_uint8 * 2),
                 ("m", _i64), ("n", _i64), ("k", _i64), ("batch", _i64),
                 ("groups", _i64),
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64),

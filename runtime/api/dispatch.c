@@ -200,6 +200,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.id_format = p->id_format;
     k->problem.weigh = p->weigh;
     k->problem.requant = p->requant;
+    k->problem.quant = p->quant;
     k->problem.scale_layout = p->scale_layout;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;

@@ -7,7 +7,7 @@
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 3,
+               sizeof ((kiln_problem *)0)->reserved == 2,
                "a field was added to the kernel part");
 
 const char *
@@ -29,6 +29,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
     if (p->b_layout || p->scale_layout)
         kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,
                 p->scale_layout);
+    if (p->quant)
+        kn_putf(&b, " quant=%u", p->quant);
     if (p->group_flags)
         kn_putf(&b, " group-flags=%u", p->group_flags);
     return b.s;
@@ -45,7 +47,7 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->atomic == b->atomic && a->block_m == b->block_m &&
            a->b_layout == b->b_layout && a->scale_layout == b->scale_layout &&
            a->id_format == b->id_format && a->weigh == b->weigh &&
-           a->requant == b->requant &&
+           a->requant == b->requant && a->quant == b->quant &&
            a->group_flags == b->group_flags;
 }
 
@@ -73,6 +75,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "id_format", p->id_format, KILN_NIDFORMATS },
         { "weigh", p->weigh, KILN_NWEIGHTS },
         { "requant", p->requant, 4 },
+        { "quant", p->quant, 5 },
         { "b_layout", p->b_layout, KILN_NBLAYOUTS },
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
         { "group_flags", p->group_flags, 4 },

@@ -156,6 +156,29 @@ quantise_group(const struct kn_ref_problem *p, double *v, int n)
              : nearest_code(p, (float)v[x] * factor) * (double)scale;
 }
 
+/* The n elements of one block (reference.h, quantise_mx). */
+static void
+quantise_block(const struct kn_ref_problem *p, double *v, int n)
+{
+    const double most = kn_ref_max(KILN_MXFP4, p->target); /* 1.5 * 2^2 */
+    double amax = 0, x;
+    int e;
+
+    for (int i = 0; i < n; i++)
+        amax = fabs(v[i]) <= amax ? amax : isfinite(v[i]) ? fabs(v[i])
+                                                          : INFINITY;
+    x = 2 * frexp(amax, &e);
+    e += p->quantise_mx == 2 ? x > 1.5 : p->quantise_mx == 3 ? x >= 1.75
+       : p->quantise_mx == 4 ? x > 1 : 0;
+    e = amax == 0 || e - 3 < -126 ? -126 : e - 3;
+    for (int i = 0; i < n; i++) {
+        x = fmin(fmax(ldexp(v[i], -e), -most), most);
+        v[i] = isinf(amax) ? (double)NAN
+             : ldexp(kn_ref_decode(KILN_MXFP4, p->target,
+                                   kn_ref_encode(KILN_MXFP4, p->target, x)), e);
+    }
+}
+
 /* a[r][x] = A(m0 + r, k0 + x). */
 static void
 load_a(struct worker *w, int64_t m0, int rows, int64_t k0, int n)
@@ -175,6 +198,9 @@ load_a(struct worker *w, int64_t m0, int rows, int64_t k0, int n)
     for (int r = 0; r < rows && p->quantise; r++)
         for (int x = 0; x < n; x += BLOCK)
             quantise_group(p, w->a + r * PK + x, n - x < BLOCK ? n - x : BLOCK);
+    for (int r = 0; r < rows && p->quantise_mx; r++)
+        for (int x = 0; x < n; x += MX)
+            quantise_block(p, w->a + r * PK + x, n - x < MX ? n - x : MX);
     for (int r = 0; r < rows; r++)
         apply_scale(p, false, &(struct run){m0 + r, k0, n, 1, w->a + r * PK});
 }

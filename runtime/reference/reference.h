@@ -42,6 +42,14 @@ struct kn_ref_problem {
                                 nearest even, i8 towards zero; A's value is
                                 code * s. A group that holds a NaN or an
                                 infinity is NaN. Not for layout TN */
+    uint8_t quantise_mx;     /* 1 + mode: A becomes mxfp4, 32 K of a row at a
+                                time, before it is multiplied. Mode: 0
+                                floor(log2 amax) - 2 (OCP MX v1.0 6.3), 1
+                                ceil(log2(amax / 6)), 2 the first after
+                                rounding amax to one mantissa bit, half up, 3
+                                ceil(log2 amax) - 2; at least -126. Elements
+                                to nearest even, saturated at 6. A block that
+                                holds a NaN or an infinity is NaN */
     int64_t m, n, k;
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;

@@ -93,7 +93,9 @@ SENTENCES = {
     "put.quant": "write a fetched tile of 16-bit rows as 8-bit codes, and "
                  "the f32 scale of each 128 K of a row to the second slot: "
                  "largest magnitude (at least 1e-10) times 1 / the largest "
-                 "code; K at and beyond the last operand counts as zero",
+                 "code; or, if that slot has a scale for each 32 K, as fp4 "
+                 "with E8M0 scales by `mode=` (fp8 with f32 factors: the same "
+                 "values); K at and beyond the last operand counts as zero",
     "put": "write a fetched tile, or a share of it, to a slot",
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
@@ -113,7 +115,7 @@ SENTENCES = {
                 "area, rows left",
     "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
             "of 16: of the first where bit `first` of `l` is 0, else of the second",
-    "oct.max": "largest of the 8 lanes `l ^ 0` .. `l ^ 7`, unsigned",
+    "near.max": "largest of each 4, 8 or 16 (`parts=`) lanes side by side, unsigned",
     "cvt.8": "four 8-bit codes of four floats: nearest even, `i8` towards "
              "zero",
     "quad.max": "largest of the four lanes that share `l % 16`",

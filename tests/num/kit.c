@@ -81,7 +81,8 @@ shape(struct run *r, enum num_operand_id id, kiln_type type, int64_t rows,
     o->d.scale = id == NUM_SA || id == NUM_SB;
     o->d.seed = r->j->seed;
     o->d.operand = id;
-    o->d.mode = r->j->mode;
+    o->d.mode = r->j->plain_b && (id == NUM_B || id == NUM_SB) ? KN_DATA_RANDOM
+                                                             : r->j->mode;
     o->d.target = r->p.target;
     o->skew = r->j->skew[id];
 }
@@ -380,6 +381,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
         .sb_each = r->p.family == KILN_WGRAD,
         .quantise = kn_prequant(&r->p) && !r->j->plain_a,
+        .quantise_mx = r->j->plain_a ? 0 : r->p.quant,
         .m = r->p.family == KILN_GROUPED ? len : r->p.m,
         .n = r->p.n,
         .k = r->p.family == KILN_WGRAD ? len : r->p.k,

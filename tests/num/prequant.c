@@ -1,6 +1,7 @@
-/* A of 16 bits quantised in the kernel, 128 K of a row at a time, times an
- * 8-bit B with one scale: families, types, layouts and classes on edge shapes,
- * and rows whose scales are extreme.
+/* A of 16 bits quantised in the kernel: 128 K of a row at a time, times an
+ * 8-bit B with one scale, and 32 K at a time, times an mxfp4 B. Families,
+ * types, layouts, scale modes and classes on edge shapes, and rows whose
+ * scales are extreme.
  *
  * usage: prequant TARGET [full|rows]   full: every class of every kind; rows:
  *        those with extreme scales */
@@ -69,7 +70,7 @@ test_any_bits(void **state)
     static const kiln_type a[] = { KILN_BF16, KILN_F16 };
     struct num_variants *s = *state;
 
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 12; i++) {
         kiln_problem p = { .size = sizeof p, .target = s->target, .a = a[i % 2],
                            .b = i < 2 ? KILN_I8 : KILN_FP8, .out = KILN_F32,
                            .layout = KILN_NT, .scale = KILN_SCALE_TENSOR };
@@ -78,28 +79,32 @@ test_any_bits(void **state)
         struct num_result r;
         struct num_kernel k;
 
+        if (i > 3) {
+            p.b = KILN_MXFP4;
+            p.scale = KILN_SCALE_MX32;
+            p.quant = (uint8_t)(i / 2 - 1);
+            j.plain_b = true;    /* products of any scales leave f32 */
+        }
         g.domain = num_weakest(&p);
         if (!num_open(&k, s->counts, &p, &g))
             fail_msg("no kernel: %s", k.c.err.text);
-        j.p.m = 64, j.p.n = 32, j.p.k = 40;
+        j.p.m = 64, j.p.n = 32;
+        j.p.k = p.quant && i % 2 == 0 ? 1 : 40; /* sums of bf16 leave f32 */
         for (int m = 0; m < 2; m++) {
             j.mode = m ? KN_DATA_SPECIAL : KN_DATA_BITS;
             if (!num_launch(&k, &j, &r))
-                fail_msg("%s, mode %d: %s", kiln_type_name(p.a), m, r.text);
+                fail_msg("%s, quant %u, mode %d: %s", kiln_type_name(p.a),
+                         p.quant, m, r.text);
         }
         num_close(&k);
     }
 }
 
-/* fp8 has 4 significant bits: what an A that is not quantised gives is wrong
- * nearly everywhere, so a kernel that forgot to would not pass. */
+/* fp8 has 4 significant bits, fp4 has 2: what an A that is not quantised gives
+ * is wrong nearly everywhere, so a kernel that forgot to would not pass. */
 static void
-test_unquantised_result_is_wrong(void **state)
+try_unquantised(struct num_variants *s, kiln_problem p)
 {
-    struct num_variants *s = *state;
-    kiln_problem p = { .size = sizeof p, .target = s->target, .a = KILN_BF16,
-                       .b = KILN_FP8, .out = KILN_BF16, .layout = KILN_NT,
-                       .scale = KILN_SCALE_TENSOR };
     struct kn_config g = { .bm = 64, .bn = 64 };
     struct num_job j = { .plain_a = true };
     struct num_result r;
@@ -115,6 +120,37 @@ test_unquantised_result_is_wrong(void **state)
     if (!num_launch(&k, &j, &r))
         fail_msg("%s", r.text);
     num_close(&k);
+}
+
+static void
+test_unquantised_result_is_wrong(void **state)
+{
+    struct num_variants *s = *state;
+    kiln_problem p = { .size = sizeof p, .target = s->target, .a = KILN_BF16,
+                       .b = KILN_FP8, .out = KILN_BF16, .layout = KILN_NT,
+                       .scale = KILN_SCALE_TENSOR };
+
+    try_unquantised(s, p);
+    p.b = KILN_MXFP4;
+    p.scale = KILN_SCALE_MX32;
+    p.quant = 3;
+    try_unquantised(s, p);
+}
+
+static void
+add_blocks(struct num_variants *s, kiln_family family)
+{
+    kiln_problem p = { .size = sizeof p, .target = s->target, .family = family,
+                       .layout = KILN_NT, .b = KILN_MXFP4,
+                       .scale = KILN_SCALE_MX32 };
+
+    for (uint32_t i = 0; i < 8; i++) {
+        p.a = i % 2 ? KILN_F16 : KILN_BF16;
+        p.quant = (uint8_t)(1 + i / 2);
+        for (uint32_t d = 0; d < (s->full ? NUM_NCLASSES : 1); d++)
+            num_add(s, p, (enum num_class)((i + i / 4 + family + d) %
+                                           NUM_NCLASSES));
+    }
 }
 
 static void
@@ -154,5 +190,8 @@ main(int argc, char **argv)
     add_kinds(&s, KILN_GEMM);
     add_kinds(&s, KILN_BATCHED);
     add_kinds(&s, KILN_GROUPED);
+    add_blocks(&s, KILN_GEMM);
+    add_blocks(&s, KILN_BATCHED);
+    add_blocks(&s, KILN_GROUPED);
     return num_run_variants(&s, "prequant", run_variant);
 }

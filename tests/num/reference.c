@@ -181,6 +181,50 @@ test_quantised_by_hand(void **state)
     }
 }
 
+/* A row of 34: 32 K whose largest magnitude is 7 and a block of two, times the
+ * columns of the identity that B's rows are. fp4 is 0 .5 1 1.5 2 3 4 6. */
+static void
+test_mx_quantised_by_hand(void **state)
+{
+    static const double want[4][5] = { /* of K 0, 1, 2, 32, 33 */
+        { 6, 1, -2, 0.1875, -0.125 },  /* floor: 1; 2^-5 */
+        { 8, 1, -2, 0.1875, -0.125 },  /* round-up: 2; 2^-5 */
+        { 8, 1, -2, 0.1875, -0.125 },  /* even: 7 rounds to 8: 2; 2^-5 */
+        { 8, 1, -2, 0.1875, -0.125 },  /* ceil: 2; 2^-4 */
+    };
+    const struct kn_ref_rect all = {0, 0, 1, 5};
+
+    (void)state;
+    for (int mode = 0; mode < 4; mode++) {
+        float a[34] = {7, 1.25f, -1.75f, [32] = 0.1875f, -0.125f};
+        uint8_t b[5][17] = {{0}}, sb[5][2];
+        struct kn_ref_problem p = {
+            .target = KILN_GFX950, .layout = KILN_NT,
+            .quantise_mx = (uint8_t)(1 + mode), .scale = KILN_SCALE_MX32,
+            .m = 1, .n = 5, .k = 34, .a = {.type = KILN_F32, .data = a},
+            .b = {.type = KILN_MXFP4, .data = b},
+            .sb = {.type = KILN_MXFP4, .data = sb}, .alpha = 1};
+        double v[5], s[5];
+
+        memset(sb, 127, sizeof sb);
+        for (int j = 0; j < 5; j++) {
+            int k = j < 3 ? j : 29 + j;
+
+            b[j][k / 2] = (uint8_t)(2 << k % 2 * 4);
+        }
+        assert_int_equal(kn_ref_tile(&ctx, &p, &all, v, s), KILN_OK);
+        for (int j = 0; j < 5; j++)
+            if (v[j] != want[mode][j])
+                fail_msg("mode %d, column %d: %g", mode, j, v[j]);
+        a[1] = NAN;              /* makes its block NaN, not the next */
+        assert_int_equal(kn_ref_tile(&ctx, &p, &all, v, s), KILN_OK);
+        assert_true(isnan(v[0]) && isnan(v[2]));
+        memset(a, 0, sizeof a);
+        assert_int_equal(kn_ref_tile(&ctx, &p, &all, v, s), KILN_OK);
+        assert_true(v[0] == 0 && v[3] == 0);
+    }
+}
+
 struct shape {
     kiln_type a, b;
     kiln_layout layout;
@@ -643,6 +687,7 @@ main(void)
         cmocka_unit_test(test_format_limits),
         cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_quantised_by_hand),
+        cmocka_unit_test(test_mx_quantised_by_hand),
         cmocka_unit_test(test_against_definition),
         cmocka_unit_test(test_rectangles),
         cmocka_unit_test(test_refused),
