@@ -2,6 +2,7 @@
 #include "cert.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const kinds[] = { "none", "dma", "read", "write",
@@ -11,6 +12,19 @@ static uint64_t
 offset_of(const struct kn_program *p, uint32_t n)
 {
     return p->inst[n].pc - p->inst[0].pc;
+}
+
+/* FNV-1a over the kernel's words: what is neither a wait nor counted, such as
+ * the arithmetic of an LDS address, is told here when it changed. */
+static uint64_t
+digest_of(const struct kn_program *p)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (uint32_t n = 0; n < p->n; n++)
+        for (unsigned w = 0; w < p->inst[n].size / 4u; w++)
+            h = (h ^ p->inst[n].raw[w]) * 0x100000001b3u;
+    return h;
 }
 
 /* ---- make ---- */
@@ -283,8 +297,9 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
 
     KN_TRY(kn_cert_accesses(c, p, f, lines, &slots));
     kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
-            "  \"arch\": \"%s\",\n  \"slots\": [", f->name,
-            kiln_target_name(f->target));
+            "  \"arch\": \"%s\",\n  \"code\": \"%016llx\",\n  \"slots\": [",
+            f->name, kiln_target_name(f->target),
+            (unsigned long long)digest_of(p));
     for (size_t l = 0; l < f->nlds; l++)
         for (uint32_t s = 0; s < f->lds[l].slots; s++)
             kn_putf(out, "%s\"%s[%u]\"", l || s ? ", " : "", f->lds[l].name, s);
@@ -414,6 +429,21 @@ check_wait(struct kn_ctx *c, const struct kn_program *p, const json_t *w)
     return KILN_OK;
 }
 
+/* Last, since the others say what changed. */
+static kiln_status
+check_digest(struct kn_ctx *c, const struct kn_program *p, const json_t *root)
+{
+    const char *text = json_string_value(json_object_get(root, "code"));
+
+    if (!text)
+        return bad(c, "has no digest of the code");
+    if (strtoull(text, NULL, 16) == digest_of(p))
+        return KILN_OK;
+    return kn_fail(c, KILN_FINDING, "the code is not that of the certificate: "
+                   "its digest is %016llx, not %.16s",
+                   (unsigned long long)digest_of(p), text);
+}
+
 static kiln_status
 read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
              struct kn_slots *out)
@@ -439,7 +469,7 @@ read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
             return kn_fail(c, KILN_FINDING, "the LDS access at 0x%llx is not "
                            "in the certificate",
                            (unsigned long long)p->inst[n].pc);
-    return KILN_OK;
+    return check_digest(c, p, root);
 }
 
 kiln_status
