@@ -1,9 +1,9 @@
 /* asm_sched.c - matrix instructions and everything else side by side.
  *
- * A straight run between edges has matrix instructions, which keep their
- * order, and others, which keep theirs. One wave a SIMD issues an instruction
+ * A straight run between edges has matrix instructions, LDS accesses and others,
+ * each of which keep their order. One wave a SIMD issues an instruction
  * in 4 clk and a matrix instruction occupies the pipe for 16 or more: the
- * others are spread evenly into that time. Runs in which a matrix instruction
+ * other two are spread evenly into that time. Runs in which a matrix instruction
  * needs another's result stay as they are written.
  *
  * Copies to LDS do not fill the memory queue at once: up to the next wait or
@@ -81,38 +81,114 @@ earliest(const struct run *r, size_t other)
     return least;
 }
 
+/* Time the operation takes of whoever executes it. Two SIMDs share an LDS port
+ * that needs 8 clk for a read of 16 bytes a lane; a matrix instruction behind
+ * a write of M0 is the wait state before its use. */
+static size_t
+weight(const struct kn_asm_op *x)
+{
+    return kn_isa[x->isa].unit == KN_U_LDS ||
+           (x->ndst && x->o[0].kind == KN_ASM_M0) ? 4 : 1;
+}
+
+/* Operations of a run that are no matrix instructions: LDS reads and writes,
+ * and all others. Each kind keeps its order. */
+struct stream {
+    size_t *op, *least;      /* place; matrix instructions in front of it */
+    size_t *other;           /* operations of the other kind in front of it */
+    size_t n, done, load, past;
+};
+
+enum { LDS_STREAM, REST_STREAM, STREAMS };
+
+static int
+kind_of(const struct kn_asm_op *x)
+{
+    return kn_isa[x->isa].unit == KN_U_LDS ? LDS_STREAM : REST_STREAM;
+}
+
+/* How many operations of the other stream must be in front of operation k. */
+static size_t
+needed(const struct run *r, const struct stream *other, size_t k)
+{
+    for (size_t n = other->n; n--;)
+        if (depends(&r->a->op[other->op[n]], &r->a->op[k]))
+            return n + 1;
+    return 0;
+}
+
+/* false: a matrix instruction needs an operation where it is. */
+static bool
+divide(const struct run *r, struct stream s[STREAMS], size_t *matrix)
+{
+    struct kn_asm *a = r->a;
+    size_t n = r->to - r->from;
+
+    for (int k = 0; k < STREAMS; k++)
+        s[k] = (struct stream){ .op = KN_NEW(a->c, size_t, n),
+                                .least = KN_NEW(a->c, size_t, n),
+                                .other = KN_NEW(a->c, size_t, n) };
+    for (size_t k = r->from; k < r->to; k++) {
+        struct stream *x = &s[kind_of(&a->op[k])];
+
+        if (is_matrix(&a->op[k])) {
+            ++*matrix;
+            continue;
+        }
+        x->op[x->n] = k;
+        x->load += weight(&a->op[k]);
+        x->other[x->n] = needed(r, &s[!kind_of(&a->op[k])], k);
+        x->least[x->n] = earliest(r, k);
+        if (x->least[x->n++] == SIZE_MAX)
+            return false;
+    }
+    return true;
+}
+
+static void
+put_next(struct kn_asm *a, struct stream *x, struct kn_asm_op *out, size_t *at)
+{
+    x->past += weight(&a->op[x->op[x->done]]);
+    out[(*at)++] = a->op[x->op[x->done++]];
+}
+
+/* What is due behind matrix instruction m of `all`. */
+static void
+put_due(struct kn_asm *a, struct stream s[STREAMS], const size_t m[2],
+        struct kn_asm_op *out, size_t *at)
+{
+    for (int k = 0; k < STREAMS; k++) {
+        struct stream *x = &s[k];
+
+        while (x->done < x->n && x->past * (m[1] - 1) < m[0] * x->load &&
+               x->least[x->done] <= m[0] &&
+               x->other[x->done] <= s[!k].done)
+            put_next(a, x, out, at);
+    }
+}
+
 static void
 spread(const struct run *r)
 {
     struct kn_asm *a = r->a;
-    size_t n = r->to - r->from, others = 0, matrix = 0, at = 0, done = 0;
-    size_t *least = KN_NEW(a->c, size_t, n + 1);
-    struct kn_asm_op *out = KN_NEW(a->c, struct kn_asm_op, n + 1);
-    size_t next = r->from;
+    size_t m[2] = { 0, 0 }, at = 0;
+    struct kn_asm_op *out = KN_NEW(a->c, struct kn_asm_op, r->to - r->from);
+    struct stream s[STREAMS], *l = &s[LDS_STREAM], *x = &s[REST_STREAM];
 
-    for (size_t k = r->from; k < r->to; k++)
-        if (is_matrix(&a->op[k]))
-            matrix++;
-        else if ((least[others++] = earliest(r, k)) == SIZE_MAX)
-            return;
-    if (!matrix || !others)
+    if (!divide(r, s, &m[1]) || !m[1] || !(l->n + x->n))
         return;
-    for (size_t k = r->from, m = 0; k < r->to; k++) {
+    for (size_t k = r->from; k < r->to; k++) {
         if (!is_matrix(&a->op[k]))
             continue;
         out[at++] = a->op[k];
-        m++;
-        for (; done < others && done * matrix < m * others && least[done] <= m;
-             done++) {
-            while (is_matrix(&a->op[next]))
-                next++;
-            out[at++] = a->op[next++];
-        }
+        m[0]++;
+        put_due(a, s, m, out, &at);
     }
-    for (; next < r->to; next++)
-        if (!is_matrix(&a->op[next]))
-            out[at++] = a->op[next];
-    memcpy(&a->op[r->from], out, n * sizeof *out);
+    while (l->done < l->n || x->done < x->n)
+        put_next(a, x->done == x->n || (l->done < l->n &&
+                                        l->op[l->done] < x->op[x->done])
+                        ? l : x, out, &at);
+    memcpy(&a->op[r->from], out, (r->to - r->from) * sizeof *out);
 }
 
 /* ---- copies ---- */
@@ -126,6 +202,39 @@ is_copy(const struct run *r, size_t n)
     return n + 1 < r->to && m->what == KN_ASM_INST && m->ndst == 1 &&
            m->o[0].kind == KN_ASM_M0 &&
            kn_isa[m[1].isa].unit == KN_U_VMEM && m[1].nopnd == 3;
+}
+
+/* A constant put into an accumulator register. */
+static bool
+is_clear(const struct kn_asm_op *x)
+{
+    return x->what == KN_ASM_INST && x->isa == KN_I_v_accvgpr_write_b32 &&
+           x->o[1].kind == KN_ASM_IMM;
+}
+
+/* Accumulators are cleared between the first copies, whose queue is full. */
+static void
+delay_clears(const struct run *r)
+{
+    struct kn_asm *a = r->a;
+    size_t n = r->to - r->from, at = r->from, nlate = 0, rest = 0, copies = 0;
+    struct kn_asm_op *late = KN_NEW(a->c, struct kn_asm_op, n);
+    struct kn_asm_op *other = KN_NEW(a->c, struct kn_asm_op, n);
+
+    for (size_t k = r->from; k < r->to; k++) {
+        if (is_matrix(&a->op[k]) || kn_isa[a->op[k].isa].unit == KN_U_LDS)
+            return;
+        copies += is_copy(r, k);
+        *(is_clear(&a->op[k]) ? &late[nlate++] : &other[rest++]) = a->op[k];
+    }
+    for (size_t k = 0, done = 0, put = 0; k < rest; k++) {
+        a->op[at++] = other[k];
+        done += k && other[k].nopnd == 3 && other[k - 1].ndst == 1 &&
+                other[k - 1].o[0].kind == KN_ASM_M0;
+        for (; put < nlate && (put * copies < done * nlate || k + 1 == rest);
+             put++)
+            a->op[at++] = late[put];
+    }
 }
 
 /* How many of the operations from `first` on a copy may pass. */
@@ -236,6 +345,7 @@ each_run(struct kn_asm *a, bool edge(const struct kn_asm_op *),
 void
 kn_asm_schedule(struct kn_asm *a)
 {
+    each_run(a, is_hard, delay_clears);
     each_run(a, is_hard, delay_copies);
     each_run(a, is_edge, spread);
 }

@@ -654,7 +654,7 @@ loop_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
     kn_set_int(c, q, "SUPER_COLS", kn_super_k(g) / 32);
     kn_set_int(c, q, "SUPER_1", (int64_t)super - 1);
     kn_set_int(c, q, "BK_SUPER", (int64_t)super * g->bk);
-    kn_set_int(c, q, "FEEDS", deep ? 4 : shares > 4 ? 3 : shares - 1);
+    kn_set_int(c, q, "FEEDS", deep ? 6 - (int64_t)a->ksteps : shares > 4 ? 3 : shares - 1);
 }
 
 kiln_status
