@@ -2,7 +2,8 @@
  * tuning table. Candidates are what kn_choose accepts, ordered by a rough
  * estimate; the best --budget of them are generated, which proves them, and
  * timed by the model; the fastest whose sampled workgroups compute the right
- * numbers wins. The rules' own choice always takes part. */
+ * numbers wins. The rules' own choice always takes part. --recheck lets each
+ * row there is meet today's rules again. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct candidate {
 
 struct line {
     const char *key, *text;  /* what names the problem; the whole row */
+    const char *config;      /* its column */
 };
 
 struct tune {
@@ -34,7 +36,7 @@ struct tune {
     struct kn_tuning nothing; /* neither files nor shipped tables */
     struct line *line;
     size_t n, cap;
-    size_t better, kept, failed;
+    size_t better, kept, failed, replaced;
     double gain;             /* sum of default / best */
     size_t tuned;
 };
@@ -59,6 +61,7 @@ estimate(const kiln_problem *p, const struct kn_config *g)
     double bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
     double bytes = bits * g->bk / 8;
     double lds = bytes * g->stages, waves = g->wm * g->wn;
+    double split = g->split_k > 1 ? g->split_k : 1;
     double fit = lds > 0 ? (double)t->lds / lds : 8, per = 16 / waves;
     double resident = fit < per ? fit : per;
     double macs = 2048.0 * 8 / kn_type_bits[p->a];
@@ -69,9 +72,10 @@ estimate(const kiln_problem *p, const struct kn_config *g)
     resident = resident < 1 ? 1 : resident;
     clocks = mfma > bytes / 20 ? mfma : bytes / 20;
     clocks = clocks * resident > wait ? clocks * resident : wait;
-    rounds = tiles / ((double)t->cus * resident);
+    rounds = tiles * split / ((double)t->cus * resident);
     rounds = rounds < 1 ? 1 : rounds;
-    return rounds * (clocks * steps + 2500 + (double)g->bm * g->bn / 12) / 2000;
+    return rounds * (clocks * steps / split + 2500 + 3000 * (split > 1) +
+                     (double)g->bm * g->bn / 12) / 2000;
 }
 
 static bool
@@ -98,6 +102,10 @@ add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
         return;
     kn_putf(&b, "tile=%ux%ux%u waves=%ux%u stages=%u group-m=%u", g.bm, g.bn,
             g.bk, g.wm, g.wn, g.stages, g.group_m);
+    if (g.split_k > 1)
+        kn_putf(&b, " split-k=%u", g.split_k);
+    if (g.schedule == KN_SCHED_GEMV)
+        kn_put(&b, " schedule=gemv");
     for (size_t i = 0; i < *n; i++)
         if (!strcmp(all[i].text, b.s))
             return;
@@ -132,9 +140,39 @@ static const uint8_t waves[][2] = {
 enum {
     NSIDES = sizeof sides / sizeof *sides,
     NWAVES = sizeof waves / sizeof *waves,
-    NBK = 3, NSTAGES = 3,
-    MOST = NSIDES * NSIDES * NWAVES * NBK * NSTAGES + 1
+    NBK = 3, NSTAGES = 3, NSPLITS = 4,
+    MOST = NSIDES * NSIDES * NWAVES * NBK * NSTAGES * NSPLITS + 1
 };
+
+/* K is worth dividing into n where tiles leave most compute units idle and
+ * each share has a few K tiles. */
+static bool
+may_split(const kiln_problem *p, const struct kn_config *g, uint32_t n)
+{
+    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+    int64_t tiles = many * ((kn_tuning_rows(p) + g->bm - 1) / g->bm) *
+                    ((p->n + g->bn - 1) / g->bn);
+
+    return n == 1 || (p->family != KILN_MOE &&
+                      tiles * n <= 2 * kn_targets[p->target].cus &&
+                      p->k >= 4 * (int64_t)n * g->bk);
+}
+
+/* A configuration and, if the user left that open, its divisions of K. */
+static void
+add_shares(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
+           struct candidate *all, size_t *n)
+{
+    const bool open = !g.split_k;
+
+    for (uint32_t s = 1; s < 1u << NSPLITS; s *= 2) {
+        struct kn_config x = g;
+
+        x.split_k = open && s > 1 ? s : g.split_k;
+        if (s == 1 || (open && may_split(p, &g, s)))
+            add_candidate(c, p, x, all, n);
+    }
+}
 
 /* The rules' choice first, then the others by estimate; the parts that the
  * command line or the list give stay as given. */
@@ -147,7 +185,7 @@ enumerate(struct kn_ctx *c, const kiln_problem *p,
     add_candidate(c, p, *given, all, &n);
     if (!n || given->bm)
         return n;
-    for (int i = 0; i < MOST - 1; i++) {
+    for (int i = 0; i < (MOST - 1) / NSPLITS; i++) {
         struct kn_config g = *given;
         const uint8_t *w = waves[i / (NSIDES * NSIDES) % NWAVES];
 
@@ -161,35 +199,43 @@ enumerate(struct kn_ctx *c, const kiln_problem *p,
                     : 64u << i / (NSIDES * NSIDES * NWAVES) % NBK;
         g.stages = g.stages ? g.stages
                             : 1u + i / (NSIDES * NSIDES * NWAVES * NBK);
-        add_candidate(c, p, g, all, &n);
+        add_shares(c, p, g, all, &n);
     }
     qsort(all + 1, n - 1, sizeof *all, by_estimate);
     return n;
 }
 
+/* --recheck: the rules' choice and the row there is. */
+static size_t
+rules_and(struct kn_ctx *c, const kiln_problem *p,
+          const struct kn_config *given, const char *config,
+          struct candidate *all)
+{
+    size_t n = 0;
+
+    add_candidate(c, p, *given, all, &n);
+    if (n && strcmp(config, all[0].text))
+        all[n++] = (struct candidate){ .text = config };
+    return n;
+}
+
 /* ---- one problem -------------------------------------------------------- */
 
-/* The problem with a candidate's configuration. */
-static struct kn_work
-with_config(struct kn_ctx *c, const struct kn_work *w,
-            const struct kn_config *g)
+/* The tuning table of this row alone: what a candidate is tried with is what
+ * its row will make of the problem. In the arena of `c`. */
+static kiln_status
+table_of(struct kn_ctx *c, const char *key, const char *config,
+         struct kn_tuning **out)
 {
-    struct kn_work x = *w;
-    struct { enum kn_flag_id id; uint32_t v[3]; int n; } parts[] = {
-        { KN_FLAG_tile, { g->bm, g->bn, g->bk }, 3 },
-        { KN_FLAG_waves, { g->wm, g->wn }, 2 },
-        { KN_FLAG_stages, { g->stages }, 1 },
-        { KN_FLAG_group_m, { g->group_m }, 1 },
-    };
+    struct kn_tuning *t = KN_NEW(c, struct kn_tuning, 1);
+    struct kn_buf b = { .c = c };
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct kn_buf b = { .c = c };
-
-        for (int k = 0; k < parts[i].n; k++)
-            kn_putf(&b, "%s%u", k ? "x" : "", parts[i].v[k]);
-        x.value[parts[i].id] = b.s;
-    }
-    return x;
+    t->t = KN_NEW(c, struct kn_csv, 1);
+    t->n = 1;
+    t->alone = true;
+    kn_putf(&b, "%s%s%s,,,\n", head, key, config);
+    *out = t;
+    return kn_csv_parse(c, "candidate", b.s, t->t);
 }
 
 static bool
@@ -206,10 +252,21 @@ kind_of(const struct tune *r)
     return on_gpu(r) ? "measured" : "predicted";
 }
 
-/* A GPU's time is that of a launch whose whole result was right. */
+/* Whether a configuration line has the tile of a candidate: its row may be one
+ * that cannot be taken, and leave the choice to the rules. */
+static bool
+has_tile(const char *config, const char *text)
+{
+    size_t n = strcspn(text, " ");
+
+    return config && !strncmp(config, text, n) && config[n] == ' ';
+}
+
+/* A GPU's time is that of a launch whose whole result was right. `text`: the
+ * row tried, NULL for the rules' choice. */
 static kiln_status
 time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
-          double *us)
+          const char *text, double *us)
 {
     const struct kn_value *device = &r->t->cli->v[KN_FLAG_device];
     const bool gpu = on_gpu(r);
@@ -227,8 +284,12 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
     root = json_loads(json, 0, NULL);
     *us = json_number_value(json_object_get(json_object_get(root,
                                             kind_of(r)), "us"));
+    if (text && !has_tile(json_string_value(json_object_get(root, "config")),
+                          text))
+        *us = 0;
     json_decref(root);
-    return KILN_OK;
+    return *us > 0 ? KILN_OK
+                   : kn_fail(c, KILN_UNSUPPORTED, "its row cannot be taken");
 }
 
 static kiln_status
@@ -251,6 +312,7 @@ check_once(struct kn_ctx *c, const struct kn_work *w)
 struct turn {
     const struct tune *r;
     const struct kn_work *w;
+    const char *key, *text;  /* the row; text NULL: the rules' choice */
     bool check;
 };
 
@@ -260,10 +322,17 @@ take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
     const struct turn *t = user;
     double *us = KN_NEW(c, double, 1);
 
+    struct kn_tuning *row;
+
     c->tuning = &t->r->nothing;
+    if (t->text) {
+        KN_TRY(table_of(c, t->key, t->text, &row));
+        c->tuning = row;
+    }
     out->s = (char *)us;
     out->n = sizeof *us;
-    return t->check ? check_once(c, t->w) : time_once(t->r, c, t->w, us);
+    return t->check ? check_once(c, t->w)
+                    : time_once(t->r, c, t->w, t->text, us);
 }
 
 static kiln_status
@@ -292,19 +361,28 @@ tell_failure(struct tune *r, const struct candidate *x, const char *what,
     kn_putf(r->t->text, "  %s: %s%s\n", x->text, what, own->err.text);
 }
 
+/* What a problem's candidates share. */
+struct race {
+    struct tune *r;
+    struct kn_ctx *c;
+    const struct kn_work *w;
+    const char *key;
+};
+
+/* The rules' choice is all[0]. */
 static void
-time_candidates(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
-                struct candidate *all, size_t n)
+time_candidates(const struct race *q, struct candidate *all, size_t n)
 {
+    struct kn_ctx *c = q->c;
+
     for (size_t i = 0; i < n; i++) {
-        struct kn_work x = with_config(c, w, &all[i].cfg);
-        struct turn turn = { r, &x, false };
+        struct turn turn = { q->r, q->w, q->key, i ? all[i].text : NULL, false };
         struct kn_ctx own;
 
         kn_ctx_init(&own, c->realloc, c->user);
         if (turn_in(&own, &turn, &all[i].us)) {
             all[i].us = 0;
-            tell_failure(r, &all[i], "not generated: ", &own);
+            tell_failure(q->r, &all[i], "not generated: ", &own);
         }
         kn_ctx_free(&own);
     }
@@ -312,13 +390,13 @@ time_candidates(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
 
 /* The fastest that computes the right numbers, NULL if none does. */
 static const struct candidate *
-best_correct(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
-             struct candidate *all, size_t n)
+best_correct(const struct race *q, struct candidate *all, size_t n)
 {
+    struct kn_ctx *c = q->c;
+
     qsort(all, n, sizeof *all, by_time);
     for (size_t i = 0; i < n && all[i].us > 0; i++) {
-        struct kn_work x = with_config(c, w, &all[i].cfg);
-        struct turn turn = { r, &x, true };
+        struct turn turn = { q->r, q->w, q->key, all[i].text, true };
         struct kn_ctx own;
         kiln_status s;
         double us;
@@ -326,7 +404,7 @@ best_correct(struct tune *r, struct kn_ctx *c, const struct kn_work *w,
         kn_ctx_init(&own, c->realloc, c->user);
         s = turn_in(&own, &turn, &us);
         if (s)
-            tell_failure(r, &all[i], "wrong numbers or a finding", &own);
+            tell_failure(q->r, &all[i], "wrong numbers or a finding", &own);
         kn_ctx_free(&own);
         if (!s)
             return &all[i];
@@ -353,20 +431,25 @@ key_of(struct tune *r, const kiln_problem *p)
     return b.s;
 }
 
-static void
-add_row(struct tune *r, const char *key, const char *text)
-{
-    r->line = kn_grow(r->t->c, r->line, &r->cap, r->n + 1, sizeof *r->line);
-    r->line[r->n++] = (struct line){ key, text };
-}
-
-static bool
-has_row(const struct tune *r, const char *key)
+static struct line *
+find_row(const struct tune *r, const char *key)
 {
     for (size_t i = 0; i < r->n; i++)
         if (!strcmp(r->line[i].key, key))
-            return true;
-    return false;
+            return &r->line[i];
+    return NULL;
+}
+
+static void
+set_row(struct tune *r, struct line x)
+{
+    struct line *have = find_row(r, x.key);
+
+    if (!have) {
+        r->line = kn_grow(r->t->c, r->line, &r->cap, r->n + 1, sizeof *r->line);
+        have = &r->line[r->n++];
+    }
+    *have = x;
 }
 
 /* Rows of an earlier run stay. */
@@ -389,7 +472,7 @@ load_rows(struct tune *r, const char *path)
             kn_csv_put(&text, kn_csv_at(&t, i, (int)k)->s);
         }
         kn_put(&text, "\n");
-        add_row(r, key.s, text.s);
+        set_row(r, (struct line){ key.s, text.s, kn_csv_at(&t, i, 11)->s });
     }
     return KILN_OK;
 }
@@ -439,7 +522,8 @@ keep_winner(struct tune *r, const char *key, const struct candidate *best,
 
     kn_putf(&row, "%s%s,%.4f,%.4f,%s\n", key, best->text, best->us,
             standard, kind_of(r));
-    add_row(r, kn_strdup(r->t->c, key), row.s);
+    set_row(r, (struct line){ kn_strdup(r->t->c, key), row.s,
+                              kn_strdup(r->t->c, best->text) });
     kn_putf(r->t->text, "%s %s  %.4f -> %.4f us %s, ratio %.3f\n", key,
             best->text, standard, best->us, kind_of(r), best->us / standard);
     r->tuned++;
@@ -454,10 +538,11 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
     const struct kn_value *budget = &r->t->cli->v[KN_FLAG_budget];
     struct candidate *all;
     const struct candidate *best;
+    const struct line *have;
     struct kn_config given = { 0 };
+    struct race q = { r, c, w, NULL };
     struct kn_cli *cli;
     kiln_problem p;
-    const char *key;
     int64_t *offs;
     size_t n, most = budget->seen ? (size_t)budget->i : BUDGET;
     double standard;
@@ -470,20 +555,23 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
     KN_TRY(kn_groups_make(c, cli, &p, &offs));
     KN_TRY(kn_problem_normalise(c, &p));
     KN_TRY(kn_config_parse(c, cli->config, &given));
-    key = key_of(r, &p);
-    if (has_row(r, key)) {
+    q.key = key_of(r, &p);
+    have = find_row(r, q.key);
+    if (have && !r->t->cli->v[KN_FLAG_recheck].seen) {
         r->kept++;
         return KILN_OK;
     }
     all = KN_NEW(c, struct candidate, MOST);
-    n = enumerate(c, &p, &given, all);
+    n = have ? rules_and(c, &p, &given, have->config, all)
+             : enumerate(c, &p, &given, all);
     n = n > most + 1 ? most + 1 : n;
-    time_candidates(r, c, w, all, n);
+    time_candidates(&q, all, n);
     standard = n ? all[0].us : 0;
-    best = n ? best_correct(r, c, w, all, n) : NULL;
+    best = n ? best_correct(&q, all, n) : NULL;
     if (!best)
         return kn_fail(c, KILN_UNSUPPORTED, "no configuration works");
-    keep_winner(r, key, best, standard > 0 ? standard : best->us);
+    r->replaced += have && strcmp(have->config, best->text) != 0;
+    keep_winner(r, q.key, best, standard > 0 ? standard : best->us);
     return KILN_OK;
 }
 
@@ -525,8 +613,9 @@ kn_cmd_tune(struct kn_tool *t)
     KN_TRY(load_rows(r, o->s));
     KN_TRY(tune_all(r));
     kn_putf(t->text, "%zu tuned: %zu faster than the rules' choice, none "
-            "slower, mean speed-up %.3f (%s); %zu kept, %zu candidates "
-            "failed\n", r->tuned, r->better,
-            r->tuned ? r->gain / (double)r->tuned : 1, kind_of(r), r->kept, r->failed);
+            "slower, mean speed-up %.3f (%s); %zu kept, %zu replaced, %zu "
+            "candidates failed\n", r->tuned, r->better,
+            r->tuned ? r->gain / (double)r->tuned : 1, kind_of(r), r->kept,
+            r->replaced, r->failed);
     return KILN_OK;
 }
