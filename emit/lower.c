@@ -534,22 +534,35 @@ lower_cvt8(struct lower *l, const struct kn_ins *i)
 void
 lower_cvtmx(struct lower *l, const struct kn_ins *i)
 {
+    static const char *const fp4s[] = {
+        [KN_T_f32] = "llvm.amdgcn.cvt.scalef32.pk.fp4.f32",
+        [KN_T_bf16] = "llvm.amdgcn.cvt.scalef32.pk.fp4.bf16",
+        [KN_T_f16] = "llvm.amdgcn.cvt.scalef32.pk.fp4.f16",
+    };
     bool fp4 = i->attr[KN_A_elem] == KN_T_fp4;
-    LLVMTypeRef four = LLVMVectorType(LLVMFloatTypeInContext(l->ctx), 4);
+    uint8_t from = kn_val(l->f, i->arg[0])->type.elem;
     LLVMTypeRef old = fp4 ? l->i32 : LLVMVectorType(l->i16, 2);
-    LLVMValueRef x = low_arg(l, i, 0, four), v = LLVMConstNull(old);
+    LLVMValueRef x = low_get(l, i, 0), v = LLVMConstNull(old);
     LLVMValueRef scale = low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx));
 
     for (int h = 0; h < 2; h++) {
-        LLVMValueRef a = LLVMBuildExtractElement(l->b, x, low_i32(l, 2 * h), "");
-        LLVMValueRef b = LLVMBuildExtractElement(l->b, x, low_i32(l, 2 * h + 1),
-                                                 "");
+        LLVMValueRef at[] = { low_i32(l, 2 * h), low_i32(l, 2 * h + 1) };
+        LLVMValueRef to = fp4 ? low_i32(l, 2 + h)
+                              : LLVMConstInt(l->i1, (unsigned)h, 0);
+        LLVMValueRef pair = LLVMBuildShuffleVector(
+            l->b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(at, 2), "");
+        struct low_call call = { fp4 ? fp4s[from]
+                                     : "llvm.amdgcn.cvt.scalef32.pk.fp8.f32",
+                                 { NULL }, 0, { v, pair, scale, to }, 4 };
 
-        v = low_intrinsic(l, &(struct low_call){
-            fp4 ? "llvm.amdgcn.cvt.scalef32.pk.fp4.f32"
-                : "llvm.amdgcn.cvt.scalef32.pk.fp8.f32", { NULL }, 0,
-            { v, a, b, scale, fp4 ? low_i32(l, 2 + h)
-                                  : LLVMConstInt(l->i1, (unsigned)h, 0) }, 5 });
+        if (from == KN_T_f32) {
+            call.arg[1] = LLVMBuildExtractElement(l->b, x, at[0], "");
+            call.arg[2] = LLVMBuildExtractElement(l->b, x, at[1], "");
+            call.arg[3] = scale;
+            call.arg[4] = to;
+            call.narg = 5;
+        }
+        v = low_intrinsic(l, &call);
     }
     if (fp4)
         v = LLVMBuildLShr(l->b, v, low_i32(l, 16), "");

@@ -101,16 +101,18 @@ enum {
     DIST_RUN = 16,           /* most elements of a run */
     DIST_QUANT = 8           /* of one that is quantised: 16 bytes */
 };
-/* A run of 16-bit elements that is quantised: their f32 bits, its row in the
- * tile and number in the row, where its codes go. */
+/* A run of 16-bit elements that is quantised: its dwords, its row in the tile
+ * and number in the row, where its codes go. */
 struct dist_run {
-    kn_ref bits[DIST_QUANT], row, run, at;
+    kn_ref word[DIST_QUANT / 2], row, run, at;
     uint32_t step;
+    uint8_t from;            /* bf16 or f16 */
 };
-/* Largest magnitude of a run's bits, as unsigned numbers: a NaN is the
- * largest; the same of lanes side by side. */
-kn_ref dist_largest(struct dist *d, const kn_ref *bits);
-kn_ref dist_nearest(struct dist *d, kn_ref v, int32_t lanes);
+/* f32 bits of the largest magnitude of a run and those of the lanes side by
+ * side, so many in all; a NaN is the largest. */
+kn_ref dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes);
+/* Element x of a run as the bits of an f32. */
+kn_ref dist_element(struct dist *d, const struct dist_run *r, uint32_t x);
 /* put.quant of blocks of 32, in distribute_quant.c */
 void dist_put_block(struct dist *d, const struct kn_ins *i,
                     const struct dist_run *r);

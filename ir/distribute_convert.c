@@ -353,24 +353,31 @@ half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
     return dist_op(d, KN_OP_bits, kn_v32, x, 0);
 }
 
-/* Of f32 bits, as unsigned numbers: a NaN is the largest. */
 kn_ref
-dist_largest(struct dist *d, const kn_ref *bits)
+dist_element(struct dist *d, const struct dist_run *r, uint32_t x)
 {
-    kn_ref amax = and_bits(d, bits[0], 0x7fffffff);
-
-    for (int i = 1; i < DIST_QUANT; i++)
-        amax = dist_i2(d, KN_OP_umax, amax, and_bits(d, bits[i], 0x7fffffff));
-    return amax;
+    return half_bits(d, r->from, r->word[x / 2], x % 2);
 }
 
-/* Of `lanes` lanes side by side. */
+/* Magnitudes of 16 bits are compared as integers, two at a time. */
 kn_ref
-dist_nearest(struct dist *d, kn_ref v, int32_t lanes)
+dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes)
 {
-    v = dist_op(d, KN_OP_nmax, kn_v32, v, 0);
+    const struct kn_type two = dist_vec(KN_T_i16, 2);
+    kn_ref m = 0;
+
+    for (uint32_t i = 0; i < DIST_QUANT / 2; i++) {
+        kn_ref x = and_bits(d, r->word[i], 0x7fff7fff);
+
+        x = dist_op(d, KN_OP_bits, two, x, 0);
+        m = m ? dist_op(d, KN_OP_umax, two, m, x) : x;
+    }
+    m = dist_op(d, KN_OP_bits, kn_v32, m, 0);
+    m = dist_i2(d, KN_OP_umax, dist_ic(d, KN_OP_shr, m, 16),
+                and_bits(d, m, 0xffff));
+    m = dist_op(d, KN_OP_nmax, kn_v32, m, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_parts] = lanes;
-    return v;
+    return half_bits(d, r->from, m, 0);
 }
 
 /* The scale of the lanes that share 128 K of a row, max(|x|, 1e-10) times
@@ -383,7 +390,6 @@ group_scale(struct dist *d, uint8_t elem, kn_ref amax, kn_ref out[2])
     float most = (float)(1 / largest_of(d, elem));
     kn_ref arg[3], r, e;
 
-    amax = dist_nearest(d, amax, 128 / DIST_QUANT);
     amax = dist_ic(d, KN_OP_umax, amax, 0x2edbe6ff); /* 1e-10f */
     amax = dist_op(d, KN_OP_bits, kn_vf32, amax, 0);
     out[0] = dist_op(d, KN_OP_fmul, kn_vf32, amax, kn_flt(d->out, (double)most));
@@ -401,16 +407,17 @@ group_scale(struct dist *d, uint8_t elem, kn_ref amax, kn_ref out[2])
 static kn_ref
 four_codes(struct dist *d, uint8_t elem, const kn_ref *bits, kn_ref factor)
 {
-    kn_ref v = dist_temp(d, dist_vec(KN_T_f32, 4)), x[4];
+    const struct kn_type t = dist_vec(KN_T_f32, 4);
+    kn_ref v = dist_temp(d, t), x[4];
     struct kn_ins *n;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         x[i] = dist_op(d, KN_OP_bits, kn_vf32, bits[i], 0);
-        x[i] = dist_op(d, KN_OP_fmul, kn_vf32, x[i], factor);
-    }
     n = dist_add(d, KN_OP_cat, v);
     for (int i = 0; i < 4; i++)
         n->arg[i] = x[i];
+    factor = dist_op(d, KN_OP_splat, t, factor, 0);
+    v = dist_op(d, KN_OP_fmul, t, v, factor);
     v = dist_op(d, KN_OP_cvt8, kn_v32, v, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_elem] = elem;
     return v;
@@ -421,11 +428,13 @@ static void
 put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
 {
     int elem = d->in->lds[KN_REF_LDS(i->arg[0])].elem;
-    kn_ref code[2], f[2];
+    kn_ref bits[DIST_QUANT], code[2], f[2];
 
-    group_scale(d, (uint8_t)elem, dist_largest(d, r->bits), f);
+    for (uint32_t x = 0; x < DIST_QUANT; x++)
+        bits[x] = dist_element(d, r, x);
+    group_scale(d, (uint8_t)elem, dist_largest(d, r, 128 / DIST_QUANT), f);
     for (int x = 0; x < 2; x++)
-        code[x] = four_codes(d, (uint8_t)elem, r->bits + 4 * x, f[1]);
+        code[x] = four_codes(d, (uint8_t)elem, bits + 4 * x, f[1]);
     dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },
                    dist_cat(d, code, 2), 8);
     dist_store_lds(d, (struct dist_place){
@@ -444,18 +453,16 @@ expand_putq(struct dist *d, const struct kn_ins *i)
     kn_ref klen = dist_operand(d, i->arg[3]);
 
     for (uint32_t s = 0; s < g.steps; s++) {
-        kn_ref w[DIST_QUANT / 2], valid;
-        uint32_t n = memory_dwords(d, l, t->reg + s * per, w);
-        struct dist_run r = { .step = s };
+        struct dist_run r = { .step = s, .from = l->mem };
+        uint32_t n = memory_dwords(d, l, t->reg + s * per, r.word);
+        kn_ref valid;
 
         valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0));
         valid = dist_ic(d, KN_OP_mul, valid, 16);
         for (uint32_t x = 0; x < n && KN_REF_TAG(klen) != KN_R_CONST; x++)
-            w[x] = dist_i2(d, KN_OP_and, w[x],
-                           dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
-                                                     -32 * (int64_t)x)));
-        for (uint32_t x = 0; x < DIST_QUANT; x++)
-            r.bits[x] = half_bits(d, l->mem, w[x / 2], x % 2);
+            r.word[x] = dist_i2(d, KN_OP_and, r.word[x],
+                                dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
+                                                          -32 * (int64_t)x)));
         dist_run_place(d, l, dist_chunk_id(d, s), &r.row, &r.run);
         r.at = piece_address(d, l, s, 0);
         if (d->in->lds[KN_REF_LDS(i->arg[1])].kdiv == 32)

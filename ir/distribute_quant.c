@@ -183,8 +183,7 @@ expand_storemx(struct dist *d, const struct kn_ins *i)
 static kn_ref
 block_byte(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
 {
-    kn_ref amax = dist_nearest(d, dist_largest(d, r->bits), 32 / DIST_QUANT);
-    kn_ref arg[3];
+    kn_ref amax = dist_largest(d, r, 32 / DIST_QUANT), arg[3];
 
     arg[0] = dist_op(d, KN_OP_ult, kn_vb1, amax, dist_int(d, 0x7f800000));
     arg[1] = scale_byte(d, KN_T_fp4, i->attr[KN_A_mode], amax);
@@ -212,11 +211,10 @@ put_codes(struct dist *d, const struct kn_ins *i, const struct dist_run *r,
     kn_ref half[2];
 
     for (int h = 0; h < 2; h++) {
-        kn_ref v[4];
+        kn_ref v = dist_cat(d, r->word + 2 * h, 2);
 
-        for (int k = 0; k < 4; k++)
-            v[k] = dist_op(d, KN_OP_bits, kn_vf32, r->bits[4 * h + k], 0);
-        half[h] = codes(d, KN_T_fp4, four_of(d, v), scale);
+        v = dist_op(d, KN_OP_bits, dist_vec(r->from, 4), v, 0);
+        half[h] = codes(d, KN_T_fp4, v, scale);
     }
     half[1] = dist_ic(d, KN_OP_shl, half[1], 16);
     dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },
@@ -259,7 +257,7 @@ put_values(struct dist *d, const struct kn_ins *i, const struct dist_run *r,
         kn_ref v[4];
 
         for (int k = 0; k < 4; k++)
-            v[k] = fp4_value(d, r->bits[4 * x + k], inverse);
+            v[k] = fp4_value(d, dist_element(d, r, (uint32_t)(4 * x + k)), inverse);
         word[x] = dist_op(d, KN_OP_cvt8, kn_v32, four_of(d, v), 0);
         d->out->ins[d->out->nins - 1].attr[KN_A_elem] = KN_T_fp8;
     }

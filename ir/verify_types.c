@@ -358,8 +358,13 @@ static kiln_status
 check_quantise(const struct kn_fn *f, const struct kn_ins *i)
 {
     bool pack = i->op == KN_OP_cvtmx;
+    struct kn_type x;
 
     KN_TRY(need_registers(f, i, 0, 2));
+    x = type_of(f, i->arg[0]);
+    if (pack && i->attr[KN_A_elem] == KN_T_fp4 && x.n == 4 &&
+        (x.elem == KN_T_bf16 || x.elem == KN_T_f16))
+        return check_format(f, i);
     if (bits_of(type_of(f, i->arg[0])) != (pack ? 128 : 32) ||
         type_of(f, i->arg[0]).elem != KN_T_f32 ||
         (pack && (bits_of(type_of(f, i->arg[1])) != 32 ||
