@@ -49,6 +49,12 @@ registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
     uint32_t threads = g->wm * g->wn * 64, stage = 24;
 
+    if (kn_streams(g)) {     /* and shuffled or plain scales, offsets */
+        uint32_t sets = (g->stages ? g->stages : 2) * a.ksteps;
+
+        return acc + sets * (ra + rb) + 2 * (a.count + b.count) + 24 +
+               (p->scale == KILN_SCALE_MX32 ? 2 * (a.count + b.count) : 0);
+    }
     if (g->schedule == KN_SCHED_DEEP) {
         ra *= a.ksteps;
         rb *= 2;
@@ -121,6 +127,8 @@ lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     uint32_t row = g->wm * g->wn * 64 * (p->scale_layout ? 16 : 4), n;
     uint32_t bm = p->scale_layout && g->bm < 32 ? 32 : g->bm;
 
+    if (kn_streams(g))
+        return 0;
     n = (g->bm * kn_elems[f.shape.ta].bits + g->bn * kn_elems[f.shape.tb].bits) *
         g->bk / 8;
     if (kn_super(p, g)) {
@@ -297,6 +305,9 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     uint32_t want, most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
                         : ragged ? 2 : 4;
 
+    if (kn_streams(g))
+        return g->schedule == KN_SCHED_STREAM || p->k <= 2 * (int64_t)g->bk
+             ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
     if (p->family == KILN_MOE && kn_direct(p, g))
         return 2;            /* more spill scalars of the gathered views */
     g->stages = 1;
@@ -318,6 +329,18 @@ fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     uint32_t least = kn_direct(p, g) ? 2 : 1, asked = g->stages;
 
     settle_schedule(c, p, g);
+    if (kn_streams(g)) {
+        g->stages = asked ? asked : natural_stages(c, p, g);
+        if (g->schedule == KN_SCHED_WHOLE &&
+            p->k != (int64_t)g->stages * g->bk)
+            g->domain.ktail = 1;
+        if (g->stages < 2 || g->stages > KN_MAX_STAGES ||
+            kn_stream_lacks(p, g) || registers(c, p, g) > register_limit(g)) {
+            g->stages = asked;
+            return false;
+        }
+        return true;
+    }
     if (registers(c, p, g) > register_limit(g))
         return false;
     for (g->stages = asked ? asked : natural_stages(c, p, g);
@@ -464,7 +487,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         if (moe ? t->bm != p->block_m
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
             continue;
-        if (moe && kn_quantises(p) && try.wm * try.wn < 2)
+        if (moe && kn_quantises(p) && try.wm * try.wn < 2 && !kn_streams(&try))
             continue;        /* LLVM drops the barriers of a single wave */
         if ((found && cost >= best && (!moe || cost <= 0 || cost > best)) ||
             !shareable(&try))
@@ -506,6 +529,9 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        "in all", g->bm, g->bn, g->wm, g->wn);
     if (g->stages > KN_MAX_STAGES)
         return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to %d", KN_MAX_STAGES);
+    if (kn_streams(g) && kn_stream_lacks(p, g))
+        return kn_fail(c, KILN_UNSUPPORTED, "a schedule that streams %s",
+                       kn_stream_lacks(p, g));
     if (!fit(c, p, g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
                        "needs %u registers of %u and, with %u stages, %u "
@@ -547,7 +573,7 @@ check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         quantising_waves(p, g);
     }
     if (g->bm && kn_quantises(p) &&
-        (g->bn % (g->wn * 64) || g->wm * g->wn < 2))
+        (g->bn % (g->wn * 64) || (g->wm * g->wn < 2 && !kn_streams(g))))
         return kn_fail(c, KILN_BAD_INPUT, "a wave that quantises needs a "
                        "multiple of 64 columns of gate and up, and company");
     if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
@@ -666,7 +692,12 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 static kiln_status
 choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    bool can = kn_direct(p, g) && !g->cus;
+    bool can = kn_direct(p, g) && !kn_streams(g) && !g->cus;
+
+    if (kn_streams(g) && !g->cus && (g->early == KN_EARLY_NONE ||
+                                     kn_early_copy(g)))
+        return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams loads ids "
+                       "first, then B: --early ids");
 
     if (!g->early)
         g->early = can && g->bm <= 32 ? KN_EARLY_BOTH : KN_EARLY_IDS;
@@ -766,6 +797,41 @@ pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return true;
 }
 
+/* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow
+ * each other in memory, so it loads them straight into registers, all of K of
+ * two tiles at once (docs/moe.md). */
+static bool
+pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            struct kn_buf *why)
+{
+    struct kn_config try = *g;
+    bool mx = p->scale == KILN_SCALE_MX32;
+
+    if (p->family != KILN_MOE || p->block_m > 32 || !p->b_layout ||
+        (mx && !p->scale_layout) || !is_open(g) || g->schedule || g->early ||
+        g->lowering == KN_LOWERING_ASM)
+        return false;
+    try.bm = p->block_m;
+    try.bn = kn_quantises(p) ? 64 : 32;
+    try.wm = try.wn = 1;
+    try.bk = natural_bk(c, p);
+    try.schedule = p->k <= 2 * (int64_t)try.bk ? KN_SCHED_WHOLE
+                                               : KN_SCHED_STREAM;
+    if (!try.domain.align_a)
+        try.domain = kn_domain_of(p, 256, try.bk);
+    if (!try.group_m)
+        try.group_m = 1;
+    if (check_bk(c, p, &try) || !fit(c, p, &try)) {
+        c->err.status = KILN_OK;
+        return false;
+    }
+    *g = try;
+    if (why)
+        kn_put(why, "few rows and stored weights: fragments straight from "
+               "memory\n");
+    return true;
+}
+
 /* A persistent kernel has no scalar registers to spare for the scalar lookup.
  * Groups of a wgrad differ in work, and one after the other their tiles would
  * be one die's: the dies take runs in turn (4 rows of tiles by 4). Runs of the
@@ -822,6 +888,7 @@ choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     lds.store = KN_STORE_LDS;
     if (!g->store)
         g->store = p->family != KILN_MOE && g->domain.vec == 1 && !p->beta &&
+                           !kn_streams(g) &&
                            g->split_k == 1 && !g->cus &&
                            lds_bytes(c, p, &lds) <= kn_targets[p->target].lds
                        ? KN_STORE_LDS : KN_STORE_DIRECT;
@@ -886,6 +953,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             return KILN_OK;
         why = NULL;
     }
+    if (!given && !g->bm && pick_stream(c, p, g, why))
+        why = NULL;
     decided = g->bm != 0;
     open = (struct openings){ !g->bk, !g->domain.align_a };
     if (!g->bk) {

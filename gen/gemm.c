@@ -147,6 +147,7 @@ operand_params(struct kn_ctx *c, const kiln_problem *p,
     bool lkb = gkb || !tr || stored(p, p->b) != staged(p, p->b);
     uint32_t a = kn_elems[stored(p, p->a)].bits;
     uint32_t b = kn_elems[stored(p, p->b)].bits;
+    bool all = g->schedule == KN_SCHED_WHOLE && !g->domain.ktail;
 
     kn_set(q, "TA", kn_elems[staged(p, p->a)].text);
     kn_set(q, "TB", kn_elems[staged(p, p->b)].text);
@@ -158,6 +159,9 @@ operand_params(struct kn_ctx *c, const kiln_problem *p,
     kn_set_int(c, q, "LKA", lka);
     kn_set_int(c, q, "LKB", lkb);
     kn_set_int(c, q, "PANEL", p->b_layout);
+    kn_set(q, "LEFTA", all ? "" : ", %lefta");
+    kn_set(q, "LEFTB", all ? "" : ", %leftb");
+    kn_set_int(c, q, "KTAIL", g->domain.ktail);
     kn_set_int(c, q, "UNITA", unit(g->domain.align_a, !gka && lka, a));
     kn_set_int(c, q, "UNITB", unit(g->domain.align_b, !gkb && lkb, b));
 }
@@ -331,6 +335,9 @@ static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
     [KN_SCHED_INTERLEAVE] = { { NULL }, DIRECT("loop_interleave") },
     [KN_SCHED_PINGPONG] = { { NULL }, DIRECT("loop_pingpong") },
     [KN_SCHED_DEEP] = { { NULL, "loop_deep1" }, { NULL, NULL, "loop_deep" } },
+    [KN_SCHED_STREAM] = { { NULL, NULL, "loop_stream" },
+                          { NULL, NULL, "loop_stream" } },
+    [KN_SCHED_WHOLE] = { DIRECT("loop_whole"), DIRECT("loop_whole") },
 #undef DIRECT
 };
 
@@ -357,6 +364,32 @@ deep_regs(const kiln_problem *p, const struct kn_config *g)
 }
 
 const char *
+kn_stream_lacks(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_domain *d = &g->domain;
+    bool mx = p->scale == KILN_SCALE_MX32;
+    int a = kn_type_bits[p->a], b = kn_type_bits[p->b];
+
+    if (p->layout != KILN_NT || kn_dequant(p) || kn_prequant(p) || p->quant ||
+        p->scale == KILN_SCALE_BLOCK128)
+        return "takes operands as they are stored, along K, without 128-block "
+               "scales";
+    if (b == 6 && p->b_layout)
+        return "takes 6-bit weights in plain rows";
+    if (d->align_a < 4 || d->align_b < 4 ||
+        (mx && (d->align_sa < 4 || d->align_sb < 4 || g->bk % 128)))
+        return "needs rows aligned to dwords, scales too, and with these a "
+               "tile K of whole 128";
+    if (d->ktail && (p->k * a % 128 || p->k * b % 128))
+        return "needs a K of whole 16 bytes";
+    if (g->lowering == KN_LOWERING_ASM || g->store == KN_STORE_LDS)
+        return "has neither the assembly lowering nor stores through LDS";
+    if (g->schedule == KN_SCHED_WHOLE && g->split_k > 1)
+        return "and takes K whole does not divide it";
+    return NULL;
+}
+
+const char *
 kn_loop_of(const kiln_problem *p, const struct kn_config *g)
 {
     if (g->stages > KN_MAX_STAGES ||
@@ -364,6 +397,8 @@ kn_loop_of(const kiln_problem *p, const struct kn_config *g)
          p->scale == KILN_SCALE_BLOCK128))
         return NULL;
     if (g->schedule == KN_SCHED_PINGPONG && !pingpong(p, g))
+        return NULL;
+    if (kn_streams(g) && kn_stream_lacks(p, g))
         return NULL;
     if (g->schedule == KN_SCHED_DEEP && !kn_direct(p, g) && !deep_regs(p, g))
         return NULL;
@@ -384,7 +419,10 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     bool weighed = p->weigh == (gate ? KILN_WEIGHT_BEFORE : KILN_WEIGHT_AFTER);
     const char *rows = weighed ? "rows_weighed" : "rows_ids";
 
-    if (kn_early_copy(g)) {
+    if (kn_streams(g)) {
+        kn_region(q, "views", mx ? "view_b_moe_scaled" : b);
+        kn_region(q, "rows_view", mx ? "view_a_moe_scaled" : "view_a_moe");
+    } else if (kn_early_copy(g)) {
         kn_region(q, "view_a", mx ? "view_a_moe_scaled" : "view_a_moe");
         kn_region(q, "views", mx ? "view_b_moe_scaled" : b);
         kn_region(q, "fill_a", mx ? "fill_a_scaled" : "fill_a_plain");
@@ -392,7 +430,9 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     } else {
         kn_region(q, "views", mx ? "views_moe_scaled" : "views_moe");
     }
-    kn_region(q, "early", kn_early_ids(g) ? rows : "");
+    kn_region(q, "rids_held", weighed ? "held_weighed" : "held_ids");
+    kn_region(q, "rids", rows);      /* of place_moe_stream */
+    kn_region(q, "early", kn_early_ids(g) && !kn_streams(g) ? rows : "");
     kn_region(q, "late", kn_early_ids(g) ? "" : rows);
     kn_region(q, "weigh", weighed ? "weigh" : "");
     kn_region(q, "view_b", b);
@@ -408,6 +448,7 @@ static void
 moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
            struct kn_params *q)
 {
+    kn_set(q, "RID", kn_streams(g) && !g->cus ? ", %rid" : "");
     kn_set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
     kn_set_int(c, q, "BITSC", kn_elems[payload(p->out)].bits);
     kn_set_int(c, q, "MODE", p->requant);
@@ -463,10 +504,17 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
                struct kn_params *q)
 {
     static const struct {
-        const char *slot, *form[6];
+        const char *slot, *form[8];
+        /* at 6 what streams, without and with scales */
     } forms[] = {
         { "stage", { "stage_plain", "stage_scaled", "stage_super",
-                  "stage_scaledb", "stage_quant", "stage_quantmx" } },
+                  "stage_scaledb", "stage_quant", "stage_quantmx",
+                  "stage_memory_plain", "stage_memory_scaled" } },
+        { "pull_a", { [6] = "pull_a_plain", "pull_a_scaled" } },
+        { "pull_b", { [6] = "pull_b_plain", "pull_b_scaled" } },
+        { "pulled", { [6] = "pulled_plain", "pulled_mx" } },
+        { "arrived", { [6] = "arrived_plain", "arrived_scaled" } },
+        { "held", { [6] = "held_plain", "held_scaled" } },
         { "landed", { "landed_plain", "landed_scaled", "landed_super", NULL } },
         { "fetch", { "fetch_plain", "fetch_scaled", NULL, "fetch_scaledb",
                   "fetch_plain", "fetch_scaledb" } },
@@ -490,7 +538,8 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
                   "tail_scaledb", "tail_quant", "tail_quantmx" } },
     };
-    int form = kn_prequant(p) ? 4 : p->quant ? 5 : p->scale < KILN_SCALE_BLOCK128 ? 0
+    int form = kn_streams(g) ? 6 + (p->scale == KILN_SCALE_MX32)
+             : kn_prequant(p) ? 4 : p->quant ? 5 : p->scale < KILN_SCALE_BLOCK128 ? 0
              : kn_super(p, g) ? 2 : weight_only(p) ? 3 : 1;
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -506,11 +555,13 @@ static void
 regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 {
     bool scaled = p->scale >= KILN_SCALE_BLOCK128;
+    bool stream = p->family == KILN_MOE && kn_streams(g) && !g->cus;
 
     if (p->family == KILN_MOE) {
         moe_regions(p, g, q);
     } else {
         kn_region(q, "early", "");
+        kn_region(q, "rows_view", "");
         kn_region(q, "views",
                   !scaled ? "views_plain"
                   : weight_only(p) || p->quant ? "views_scaledb"
@@ -520,14 +571,17 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                                                         : "finish_plain");
     }
     kn_region(q, "stage_out", g->store == KN_STORE_LDS ? "stage_out" : "");
-    kn_region(q, "total", kn_early_copy(g) ? "total_moe_early"
+    kn_region(q, "total", stream ? "total_moe_stream"
+                        : kn_early_copy(g) ? "total_moe_early"
                                            : families[p->family].total);
-    kn_region(q, "walk", kn_early_copy(g) ? "walk_all"
+    kn_region(q, "walk", kn_early_copy(g) || stream ? "walk_all"
                        : g->cus ? "walk_persistent" : "walk_one");
     kn_region(q, "order", g->xcd < 2 ? "order_linear"
                         : g->xcd_run ? "order_cyclic" : "order_xcd");
-    kn_region(q, "band", g->group_n ? "band_2d" : "band");
+    kn_region(q, "band", g->group_n ? "band_2d"
+                       : g->group_m == 1 && p->family == KILN_MOE ? "band_row" : "band");
     kn_region(q, "place", p->family != KILN_MOE ? families[p->family].place
+                        : stream ? "place_moe_stream"
                         : kn_early_copy(g) ? "place_moe_early"
                         : g->cus ? "place_moe_persistent" : "place_moe");
     kn_region(q, "scales_at",

@@ -25,10 +25,13 @@ struct kn_domain {
  * fragments of the next share are read while this one is multiplied. pingpong:
  * halves of eight waves a barrier apart, one multiplies while the other reads.
  * gemv: no matrix instructions (gemv.h). deep: a tile's fragments are all in
- * registers halfway through it; for one wave a SIMD. */
+ * registers halfway through it; for one wave a SIMD. stream: no LDS, fragments
+ * of two tiles ahead come straight from memory. whole: so does all of K, of at
+ * most `stages` tiles, before the first product. */
 #define KN_SCHEDULES(X) \
     X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
-    X(PINGPONG, "pingpong") X(GEMV, "gemv") X(DEEP, "deep")
+    X(PINGPONG, "pingpong") X(GEMV, "gemv") X(DEEP, "deep") \
+    X(STREAM, "stream") X(WHOLE, "whole")
 
 enum { KN_MAX_STAGES = 8 };
 
@@ -163,6 +166,13 @@ static inline bool
 kn_early_ids(const struct kn_config *g)
 {
     return g->early == KN_EARLY_IDS || g->early == KN_EARLY_BOTH;
+}
+
+/* Fragments come straight from memory. */
+static inline bool
+kn_streams(const struct kn_config *g)
+{
+    return g->schedule == KN_SCHED_STREAM || g->schedule == KN_SCHED_WHOLE;
 }
 
 /* gemm1's epilogue quantises. */

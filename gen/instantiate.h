@@ -41,6 +41,9 @@ struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 /* Whether operands go to LDS directly (gemm.c says when). */
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 
+/* Why a schedule that streams cannot do this, as a predicate; NULL: it can. */
+const char *kn_stream_lacks(const kiln_problem *p, const struct kn_config *g);
+
 /* Template of a configuration's main loop; NULL: there is none. */
 const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
 

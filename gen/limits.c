@@ -52,5 +52,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     *(nt ? &l.k : &l.n) = least(nt ? l.k : l.n, b);
     if (p->family == KILN_MOE)
         moe_limits(p, &l);
+    if (g->schedule == KN_SCHED_WHOLE)
+        l.k = least(l.k, (int64_t)g->stages * g->bk);
     return l;
 }

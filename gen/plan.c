@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gemv.h"
+#include "instantiate.h"
 #include "limits.h"
 
 static uint64_t
@@ -52,6 +53,13 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
                        "that is a positive multiple of %u%s, not %lld", g->bk,
                        g->split_k > 1 ? " with a tile for every share" : "",
                        (long long)p->k);
+    if (g->schedule == KN_SCHED_WHOLE && !g->domain.ktail &&
+        p->k != (int64_t)g->stages * g->bk)
+        return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for a K of "
+                       "%u, not %lld", g->stages * g->bk, (long long)p->k);
+    if (kn_streams(g) && kn_stream_lacks(p, g))
+        return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams %s",
+                       kn_stream_lacks(p, g));
     if (g->lookup == KN_LOOKUP_FEW && p->groups > KN_FEW_GROUPS)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for at most "
                        "%d groups (lookup=few), not %lld", KN_FEW_GROUPS,

@@ -7,7 +7,8 @@
 
 /* What became of a tile-level value. */
 struct dist_tile {
-    enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC, DT_ROWS } kind;
+    enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC, DT_ROWS,
+           DT_PULLED } kind;
     kn_ref val;              /* DT_SCALAR: the value itself */
     int lds;                 /* view, stage, frag: LDS tile it belongs to */
     kn_ref *reg;             /* registers, meaning by kind */
@@ -16,6 +17,7 @@ struct dist_tile {
     kn_ref base, rem, krem, pitch, outer;
     kn_ref up;               /* rows from a gate row to its up row, or 0 */
     kn_ref *row;             /* gathered: byte offset of a step's row */
+    kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
 };
 
 /* Rows named by sorted ids (token | slot << 24): how an id becomes a byte
@@ -95,6 +97,22 @@ kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
 /* Keeps the low `valid` bits (any number) of `bytes` at a place. */
 void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
                      uint32_t bytes);
+
+/* Row of the operand, from the view's first, that is staged as row `row`. */
+kn_ref dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
+                       kn_ref row0);
+
+/* ---- distribute_pull.c: tiles that stay in memory (slots=0) ---- */
+/* Offsets of the wave's fragments, v->nreg of them; those of named rows,
+ * whose ids may be loaded already (0: not). */
+void dist_pulled_view(struct dist *d, struct dist_tile *v);
+void dist_pulled_rows(struct dist *d, struct dist_tile *v,
+                      const struct dist_rows *rows, kn_ref ids);
+/* Fragment f of K step kk; its scale, and the byte of the register it is. */
+kn_ref dist_pulled_fragment(struct dist *d, const struct dist_tile *t,
+                            uint32_t f, uint32_t kk);
+kn_ref dist_pulled_scale(struct dist *d, const struct dist_tile *t, uint32_t f,
+                         uint32_t kk, int32_t *sel);
 
 /* ---- distribute_convert.c ---- */
 enum {

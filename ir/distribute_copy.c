@@ -86,9 +86,9 @@ guard(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref id,
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
-/* Row of the operand, from the view's first, that is staged as row `row`. */
-static kn_ref
-memory_row(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref row0)
+kn_ref
+dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
+                kn_ref row0)
 {
     const struct kn_lds *l = lds_of(d, v->lds);
     kn_ref low, pair;
@@ -122,7 +122,7 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
         off = dist_ic(d, KN_OP_mul, chunk, 4);
     } else {
         memory_place(d, l, in, &row, &off);
-        row = memory_row(d, v, row, row0);
+        row = dist_memory_row(d, v, row, row0);
         if (l->panel) {
             off = dist_i2(d, KN_OP_add, off,
                           dist_ic(d, KN_OP_shl,
@@ -255,9 +255,11 @@ expand_view(struct dist *d, const struct kn_ins *i)
         v->outer = to_bytes(d, v->outer, bits);
         k_outer_records(d, v);
     }
-    v->nreg = g.steps;
-    v->reg = KN_NEW(d->c, kn_ref, g.steps);
-    for (uint32_t s = 0; s < g.steps; s++)
+    v->nreg = l->slots ? g.steps : kn_fragment(d->in, l->side).count;
+    v->reg = KN_NEW(d->c, kn_ref, v->nreg);
+    if (!l->slots)
+        dist_pulled_view(d, v);
+    for (uint32_t s = 0; l->slots && s < g.steps; s++)
         v->reg[s] = step_offset(d, v, s, row0);
     return KILN_OK;
 }
@@ -290,6 +292,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
         dist_operand(d, i->arg[4]), dist_operand(d, i->arg[6]),
         i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
     kn_ref n = rows.tokens;
+    bool pulled = !lds_of(d, lds)->slots;
 
     if (!lds_of(d, lds)->gk || outer_shift(lds_of(d, lds)) ||
         lds_of(d, lds)->panel)
@@ -297,16 +300,22 @@ expand_gather(struct dist *d, const struct kn_ins *i)
                           "only K-contiguous rows of their own are gathered");
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds,
                              .pitch = rows.pitch };
-    v->nreg = kn_geometry(d->in, lds_of(d, lds)).steps;
+    v->nreg = pulled ? kn_fragment(d->in, lds_of(d, lds)->side).count
+                     : kn_geometry(d->in, lds_of(d, lds)).steps;
     v->reg = KN_NEW(d->c, kn_ref, v->nreg);
     v->base = dist_named(d, kn_s64, "%s.base", name);
     v->rem = dist_named(d, kn_s32, "%s.rem", name);
-    gather_rows(d, v, &rows);
+    if (pulled)
+        dist_pulled_rows(d, v, &rows, i->arg[7]);
+    else
+        gather_rows(d, v, &rows);
     dist_move(d, v->base, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0));
     if (rows.slots)
         n = dist_i2(d, KN_OP_mul, n, rows.topk);
     view_k_inner(d, v, dist_int(d, 0), n, dist_operand(d, i->arg[5]));
-    for (uint32_t s = 0; s < v->nreg; s++)
+    if (pulled)
+        dist_pulled_view(d, v);
+    for (uint32_t s = 0; !pulled && s < v->nreg; s++)
         v->reg[s] = step_offset(d, v, s, 0);
     return KILN_OK;
 }
@@ -450,7 +459,8 @@ expand_await(struct dist *d, const struct kn_ins *i)
             continue;
         }
         t = dist_tile(d, i->arg[a]);
-        steps = kn_geometry(d->in, lds_of(d, t->lds)).steps;
+        steps = t->kind == DT_PULLED
+              ? 1 : kn_geometry(d->in, lds_of(d, t->lds)).steps;
         per = t->nreg / steps;
         for (uint32_t n = steps_of(i, steps).to * per;
              n-- > steps_of(i, steps).from * per;)
@@ -468,9 +478,15 @@ expand_keep(struct dist *d, const struct kn_ins *i)
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
         const struct dist_tile *t = dist_tile(d, i->arg[a]);
 
-        for (uint32_t n = t->nreg; n-- > 0;)
-            if (t->reg[n])
-                dist_add(d, KN_OP_used, 0)->arg[0] = t->reg[n];
+        for (uint32_t n = t->nreg; n-- > 0;) {
+            struct kn_ins *u;
+
+            if (!t->reg[n])
+                continue;
+            u = dist_add(d, KN_OP_used, 0);
+            u->arg[0] = t->reg[n];
+            u->attr[KN_A_going] = i->attr[KN_A_going];
+        }
     }
     return KILN_OK;
 }

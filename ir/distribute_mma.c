@@ -239,16 +239,41 @@ matrix_op(struct dist *d, enum kn_op op, kn_ref dst, kn_ref b, kn_ref a)
     return n;
 }
 
+static kn_ref
+fragment(struct dist *d, kn_ref tile, uint32_t n, uint32_t kk)
+{
+    const struct dist_tile *t = dist_tile(d, tile);
+
+    return t->kind == DT_PULLED ? dist_pulled_fragment(d, t, n, kk)
+                                : t->reg[n];
+}
+
+static kn_ref
+scale(struct dist *d, kn_ref tile, uint32_t n, uint32_t kk, int32_t *sel)
+{
+    const struct dist_tile *t = dist_tile(d, tile);
+
+    *sel = 0;
+    return t->kind == DT_PULLED ? dist_pulled_scale(d, t, n, kk, sel)
+                                : t->reg[n];
+}
+
 /* acc(i,j) += A(i) * B(j), over the MFMAs one fragment pair takes. */
 static void
 multiply(struct dist *d, kn_ref acc, const struct kn_ins *ins, uint32_t i,
          uint32_t j)
 {
     uint32_t nsub = kn_fragment(d->in, 'a').sub;
-    kn_ref a = dist_tile(d, ins->arg[1])->reg[i];
-    kn_ref b = dist_tile(d, ins->arg[2])->reg[j];
+    uint32_t kk = (uint32_t)ins->attr[KN_A_kk];
+    kn_ref a = fragment(d, ins->arg[1], i, kk), xa = 0, xb = 0;
+    kn_ref b = fragment(d, ins->arg[2], j, kk);
+    int32_t sa, sb;
     bool scaled = ins->op == KN_OP_mma && ins->arg[3];
 
+    if (scaled) {
+        xb = scale(d, ins->arg[4], j, kk, &sb);
+        xa = scale(d, ins->arg[3], i, kk, &sa);
+    }
     for (uint32_t s = 0; s < nsub; s++) {
         kn_ref fa = sub_fragment(d, a, s, nsub), fb = sub_fragment(d, b, s, nsub);
         struct kn_ins *n = matrix_op(d, scaled ? KN_OP_mfmas : KN_OP_mfma, acc,
@@ -256,8 +281,10 @@ multiply(struct dist *d, kn_ref acc, const struct kn_ins *ins, uint32_t i,
 
         n->arg[2] = acc;
         if (scaled) {
-            n->arg[3] = dist_tile(d, ins->arg[4])->reg[j];
-            n->arg[4] = dist_tile(d, ins->arg[3])->reg[i];
+            n->arg[3] = xb;
+            n->arg[4] = xa;
+            n->attr[KN_A_sela] = sb;
+            n->attr[KN_A_selb] = sa;
         }
     }
 }

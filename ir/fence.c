@@ -102,6 +102,8 @@ needed(struct placer *p, const struct kn_ins *i, struct state *s)
 {
     int32_t vm = LANDED;
 
+    if (i->op == KN_OP_used && i->attr[KN_A_going])
+        return LANDED;
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
         uint8_t n = LANDED;
 

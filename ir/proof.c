@@ -103,6 +103,8 @@ rename_registers(const struct proof *p, struct proof_state *s,
 {
     int32_t youngest = PROOF_DONE;
 
+    if (i->op == KN_OP_used && i->attr[KN_A_going])
+        return KILN_OK;      /* nothing reads it here */
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
         if (!proof_is_value(i->arg[a]))
             continue;

@@ -195,6 +195,8 @@ check_mfma(const struct kn_fn *f, const struct kn_ins *i)
     const uint8_t want[2] = { (uint8_t)i->attr[KN_A_ta],
                               (uint8_t)i->attr[KN_A_tb] };
 
+    if ((i->attr[KN_A_sela] | i->attr[KN_A_selb]) & ~3)
+        return FAIL(f, i->at, "sela and selb are from 0 to 3");
     if (i->attr[KN_A_shape] < 0)
         return FAIL(f, i->at, "a matrix instruction needs shape=");
     m = &kn_mfmas[i->attr[KN_A_shape]];
@@ -469,8 +471,8 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     uint32_t bits = kn_memory_bits(l), threads = kn_waves(f) * 64;
     struct kn_geom g;
 
-    if (!l->rows || !l->cols || !l->slots || !l->kdiv)
-        return FAIL(f, l->at, "%%%s needs rows, cols and slots", l->name);
+    if (!l->rows || !l->cols || !l->kdiv)
+        return FAIL(f, l->at, "%%%s needs rows and cols", l->name);
     if (l->unit != 1 && l->unit != 2 && l->unit != 4 && l->unit != 16)
         return FAIL(f, l->at, "%%%s: unit is 1, 2, 4 or 16", l->name);
     if (l->mem && !is_convert(l))

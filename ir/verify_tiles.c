@@ -136,6 +136,10 @@ check_matrix(const struct tiles *w, const struct kn_ins *i)
     KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
     KN_TRY(need_side(w, i, 1, 'a', false));
     KN_TRY(need_side(w, i, 2, 'b', false));
+    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >=
+                                    kn_fragment(w->f, 'a').ksteps)
+        return FAIL(w->f, i->at, "kk=%d, but a tile has %u K steps",
+                    i->attr[KN_A_kk], kn_fragment(w->f, 'a').ksteps);
     if (i->op == KN_OP_mmab) {
         if (!i->arg[4] && side_of(w, i->arg[3]) == 'a')
             return need_side(w, i, 3, 'a', true);
@@ -164,6 +168,52 @@ check_read(const struct tiles *w, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* What LDS never holds is K-contiguous in memory, unconverted, of pieces that
+ * whole loads take; its scales are bytes. */
+static kiln_status
+check_pull(const struct tiles *w, const struct kn_ins *i)
+{
+    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    const struct kn_lds *l = &w->f->lds[lds];
+    uint32_t bits = kn_elems[l->elem].bits;
+
+    if (l->slots)
+        return FAIL(w->f, i->at, "%%%s has slots: copy and read",
+                    l->name);
+    if (!l->gk || l->mem || l->shift || l->unit < 4 ||
+        (l->kdiv != 1 && (bits != 8 || l->cols * l->kdiv % 128)) ||
+        (l->panel && bits == 6))
+        return FAIL(w->f, i->at, "fragments of %%%s cannot be loaded straight "
+                    "from memory", l->name);
+    return KILN_OK;
+}
+
+/* A view of something that is staged, or of something that is not. */
+static kiln_status
+check_staged(const struct tiles *w, const struct kn_ins *i, int lds)
+{
+    if (!w->f->lds[lds].slots)
+        return FAIL(w->f, i->at, "%%%s has no slots: pull", lds_name(w, lds));
+    return KILN_OK;
+}
+
+/* What was loaded: fetched, pulled or a value a row. */
+static kiln_status
+check_loaded(const struct tiles *w, const struct kn_ins *i)
+{
+    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
+        struct tile t;
+
+        if (KN_REF_TAG(i->arg[a]) != KN_R_VAL)
+            continue;
+        t = w->of[KN_REF_INDEX(i->arg[a])];
+        if ((t.kind != ROWS || i->op != KN_OP_keep) &&
+            (t.kind != FRAGMENTS || w->f->lds[t.lds].slots))
+            KN_TRY(need(w, i, a, FETCHED, -1));
+    }
+    return KILN_OK;
+}
+
 static kiln_status
 visit(struct tiles *w, const struct kn_ins *i)
 {
@@ -171,12 +221,19 @@ visit(struct tiles *w, const struct kn_ins *i)
                                                 : -1;
 
     switch (i->op) {
-    case KN_OP_view:
     case KN_OP_gather:
+        KN_TRY(need(w, i, 7, ROWS, -1));
+        return define(w, i, VIEW, lds);
+    case KN_OP_view:
         return define(w, i, VIEW, lds);
     case KN_OP_fetch:
         KN_TRY(need(w, i, 0, VIEW, -1));
+        KN_TRY(check_staged(w, i, w->of[KN_REF_INDEX(i->arg[0])].lds));
         return define(w, i, FETCHED, w->of[KN_REF_INDEX(i->arg[0])].lds);
+    case KN_OP_pull:
+        KN_TRY(need(w, i, 0, VIEW, -1));
+        KN_TRY(check_pull(w, i));
+        return define(w, i, FRAGMENTS, w->of[KN_REF_INDEX(i->arg[0])].lds);
     case KN_OP_read:
         KN_TRY(check_read(w, i));
         return define(w, i, FRAGMENTS, lds);
@@ -217,14 +274,8 @@ visit(struct tiles *w, const struct kn_ins *i)
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
         return need(w, i, i->op == KN_OP_scatter ? 2 : 1, ROWS, -1);
     case KN_OP_keep:
-        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
-            KN_TRY(need(w, i, a, FETCHED, -1));
-        return KILN_OK;
     case KN_OP_await:
-        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
-            if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
-                KN_TRY(need(w, i, a, FETCHED, -1));
-        return KILN_OK;
+        return check_loaded(w, i);
     }
     return KILN_OK;
 }

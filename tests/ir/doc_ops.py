@@ -47,6 +47,8 @@ SENTENCES = {
     "slice": "elements from `first=` on", "splat": "every element the same",
     "args": "reads the kernel's arguments again, so that they need no "
             "registers meanwhile",
+    "ready": "every argument is in scalar registers here, loaded together; "
+             "no instruction",
     "wg": "number of the workgroup", "wave": "number of the wave in it",
     "lane": "number of the lane, 0 to 63",
     "padd": "pointer plus bytes", "addr": "pointer as a number",
@@ -62,13 +64,15 @@ SENTENCES = {
     "lds.st": "LDS store at a byte of the slot",
     "ldu": "load the same for all lanes",
     "mfma": "a * b + c", "mfma.scale": "the same with an E8M0 scale of each "
-                                       "operand",
+                                       "operand, byte `sela=` and `selb=` of "
+                                       "their registers",
     "fence": "waits until at most `vm=` vector-memory and `lgkm=` LDS "
              "operations are outstanding; the defaults wait for nothing",
     "landed": "the fence pass puts the weakest sufficient fence here: this "
               "wave's copies into the slot or load of the register are there, "
               "and what uses the register stays behind it",
-    "used": "holds a register to this place; no instruction",
+    "used": "holds a register to this place; no instruction (`going=1`: its "
+            "load may still be on its way)",
     "barrier": "all waves of the workgroup meet",
     "stagger": "the later half of the waves executes one barrier more: it runs "
                "one behind from here on",
@@ -83,11 +87,16 @@ SENTENCES = {
               "`plain=1` token * slots + slot): tile, "
               "pointer, ids of the tile's rows, tokens, slots a token, K, "
               "pitch; a row is the token's, with `slots=1` the slot's own; "
-              "ids beyond the last token read zero",
+              "ids beyond the last token read zero; the ids may be loaded "
+              "already",
     "advance": "to the next K tile",
     "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
     "fetch": "load a K tile (share `part=` of `parts=`) into registers",
-    "keep": "holds the registers of fetched tiles to this place",
+    "pull": "load the fragments (or scales) of a whole K tile straight from "
+            "memory, of a view of an LDS tile of no slots; of a tile with no "
+            "K left, the second operand, nothing is read; with `tail=1` nor "
+            "is what lies beyond K",
+    "keep": "holds the registers of fetched or pulled tiles to this place",
     "await": "copies into a slot, or fetched tiles (shares of them), are there "
              "(this wave's)",
     "put.quant": "write a fetched tile of 16-bit rows as 8-bit codes, and "

@@ -445,6 +445,44 @@ stored_layouts(void **state)
                KILN_UNSUPPORTED);
 }
 
+/* Fragments straight from memory: every type, both loops, K tails, gate and
+ * up, ids of both kinds, tiles of several waves; and what cannot. */
+static void
+streams(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --schedule stream --block-m 32 --tile 32x64x%s "
+        "--hidden 768 --inter 96",
+        "--stage gemm2 --schedule stream --block-m 16 --tile 16x32x%s --waves "
+        "1x1 --hidden 80 --inter 416 --ids plain",
+        "--stage gemm2 --schedule whole --block-m 32 --tile 32x64x%s --waves "
+        "2x2 --hidden 96 --inter 256",
+        "--stage gemm2 --schedule whole --block-m 64 --tile "
+        "64x64x%s --waves 2x2 --hidden 64 --inter 224",
+    };
+    static const char *const stored[] = { "", "--b-layout preshuffled",
+        "--b-layout preshuffled --scale-layout shuffled" };
+    char tile[160], line[400];
+
+    (void)state;
+    for (size_t t = 0; t < 4; t++)
+        for (size_t h = 0; h < 4; h++) {
+            bool mx = t > 1;
+
+            /* MX: rows of 13 or 7 scales only where they are padded */
+            snprintf(tile, sizeof tile, how[h], mx ? "256" : "128");
+            snprintf(line, sizeof line, "%s --a %s --experts 5 --topk 2 "
+                     "--tokens 23 %s", tile, types[t],
+                     stored[mx ? h % 2 ? 2 : (t + h / 2) % 2 * 2 : h % 2]);
+            expect_run(line, KILN_OK);
+        }
+    expect_run("--stage gemm2 --schedule stream --hidden 64 --inter 250 --a "
+               "bf16 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm2 --schedule stream --early copy --hidden 64 "
+               "--inter 256 --a bf16 --experts 3 --topk 1 --tokens 9",
+               KILN_BAD_INPUT);
+}
+
 /* What is issued early changes nothing but the order. */
 static void
 early_and_late(void **state)
@@ -795,6 +833,7 @@ main(int argc, char **argv)
         cmocka_unit_test(every_type_and_block),
         cmocka_unit_test(whole_layers),
         cmocka_unit_test(stored_layouts),
+        cmocka_unit_test(streams),
         cmocka_unit_test(early_and_late),
         cmocka_unit_test(ids_weights_and_outputs),
         cmocka_unit_test(sorted_files),

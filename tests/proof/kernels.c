@@ -226,6 +226,12 @@ each_setting(struct kernels *k, kiln_problem p, unsigned *number)
                     p.n = shapes[s].n;
                     p.k = shapes[s].k;
                     one(k, &p, g, shapes[s].base, (*number)++);
+                    if (stages == 1)
+                        continue;
+                    g.early = 0;
+                    g.schedule = stages == 2 ? KN_SCHED_STREAM
+                                             : KN_SCHED_WHOLE;
+                    one(k, &p, g, shapes[s].base, (*number)++);
                 }
 }
 
