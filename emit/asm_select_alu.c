@@ -227,6 +227,33 @@ divide(struct select *s, struct kn_asm_opnd *q, struct kn_asm_opnd *r)
     }
 }
 
+/* By a constant: floor(x m / 2^(32 + k)) is x / y for every x where m is
+ * 2^(32 + k) / y rounded up and m y exceeds 2^(32 + k) by at most 2^k
+ * (Granlund and Montgomery 1994, theorem 4.2). */
+static bool
+divide_lanes(struct select *s, bool remainder)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1), q;
+    uint64_t by = y.kind == KN_ASM_IMM ? (uint32_t)y.v : 0, m = 0;
+    int32_t k = 0;
+
+    for (; by > 2 && k < 31; k++) {
+        m = (1ull << (32 + k)) / by + 1;
+        if (m >> 32 || m * by - (1ull << (32 + k)) <= 1ull << k)
+            break;
+    }
+    if (!m || m >> 32)
+        return false;
+    q = remainder ? kn_asm_new(s->a, KN_ASM_V, 1) : kn_asm_dst(s);
+    VALU(s, v_mul_hi_u32, q, x, kn_imm((int32_t)m));
+    VALU(s, v_lshrrev_b32, q, kn_imm(k), q);
+    if (remainder) {
+        VALU(s, v_mul_lo_u32, q, q, y);
+        VALU(s, v_sub_u32, kn_asm_dst(s), x, q);
+    }
+    return true;
+}
+
 static void
 quotient(struct select *s, bool remainder)
 {
@@ -240,7 +267,8 @@ quotient(struct select *s, bool remainder)
     } else if (e >= 0) {
         with_constant(s, KN_I_s_lshr_b32, KN_I_v_lshrrev_b32, e);
     } else if (type_of(s, s->i->dst)->lane) {
-        kn_asm_lack(s, "division by lane");
+        if (!divide_lanes(s, remainder))
+            kn_asm_lack(s, "division by lane");
     } else {
         divide(s, &q, &r);
         kn_asm_copy(s, kn_asm_dst(s), remainder ? r : q);

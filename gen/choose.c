@@ -18,6 +18,7 @@ static const struct tile tiles[] = {
     { 256, 256, 2, 4, 100 }, { 128, 256, 2, 4, 118 }, { 256, 128, 2, 4, 118 },
     { 128, 128, 2, 2, 150 }, { 128, 64, 2, 2, 250 },  { 64, 128, 2, 2, 250 },
     { 64, 64, 2, 2, 410 },   { 32, 64, 2, 2, 600 },   { 32, 32, 2, 2, 820 },
+    { 256, 192, 0, 0, 104 }, { 128, 192, 0, 0, 125 }, /* only as deep_tiles */
 };
 
 /* moe: a tile row is block_m sorted rows. Few rows: one row of waves, each
@@ -257,29 +258,50 @@ deep_lacks(const kiln_problem *p, const struct kn_config *g)
 static bool
 deep_pays(const kiln_problem *p, const struct kn_config *g)
 {
-    int64_t least = p->scale == KILN_SCALE_MX32 ? 16 : 32;
+    bool old = p->target == KILN_GFX942;
+    int64_t least = old ? 4 : p->scale == KILN_SCALE_MX32 ? 16 : 32;
 
     return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
-           p->target == KILN_GFX942 ||
-           ((p->family == KILN_GEMM || p->family == KILN_BATCHED) &&
+           ((old || p->family == KILN_GEMM || p->family == KILN_BATCHED) &&
             (!p->k || p->k >= least * g->bk));
+}
+
+/* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest
+ * are for gfx942. */
+static const struct tile deep_tiles[] = {
+    { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },
+    { 128, 256, 1, 4, 0 }, { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
+};
+
+static const struct tile *
+deep_tile(const kiln_problem *p, const struct kn_config *g)
+{
+    size_t n = p->target == KILN_GFX942 ? sizeof deep_tiles / sizeof *deep_tiles
+                                        : 1;
+
+    for (size_t i = 0; i < n; i++)
+        if (deep_tiles[i].bm == g->bm && deep_tiles[i].bn == g->bn)
+            return &deep_tiles[i];
+    return NULL;
 }
 
 /* The largest tile goes to four waves with all registers of their SIMDs, unless
  * the user said otherwise: the matrix pipes work 97 % of the loop instead of 95
  * or less, with MX types 92 to 96 instead of 68 to 75, and it compiles in a
- * third of the time (docs/timing.md). */
+ * third of the time (docs/timing.md). On gfx942 smaller tiles too: 97 % instead of
+ * 50 to 70. */
 static void
 prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct openings *open)
 {
+    const struct tile *t = deep_tile(p, g);
     struct kn_config deep = *g;
 
-    if (g->bm != 256 || g->bn != 256 || g->lowering == KN_LOWERING_LLVM ||
-        g->wm || g->stages > 2 ||
+    if (!t || g->lowering == KN_LOWERING_LLVM || g->wm || g->stages > 2 ||
         (g->schedule && g->schedule != KN_SCHED_DEEP))
         return;
-    deep.wm = deep.wn = 2;
+    deep.wm = t->wm;
+    deep.wn = t->wn;
     deep.stages = p->target == KILN_GFX950 ? 2 : 1;
     deep.schedule = KN_SCHED_DEEP;
     deep.lowering = KN_LOWERING_ASM;
@@ -484,6 +506,8 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         prefer_deep(c, p, &try, open);
         apply(&try, t);
         quantising_waves(p, &try);
+        if (!t->wm && try.schedule != KN_SCHED_DEEP)
+            continue;
         if (moe ? t->bm != p->block_m
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
             continue;

@@ -21,6 +21,23 @@ dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row)
     return dist_ic(d, KN_OP_shl, x, l->swz_t);
 }
 
+/* kn_block_place on a lane's block. */
+static void
+block_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *k,
+            kn_ref *outer)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t groups = l->rows / g.pb / g.pn;
+    kn_ref high = dist_ic(d, KN_OP_udiv, id, g.pn * g.kn);
+
+    *outer = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_urem, high, groups), g.pn);
+    *outer = dist_i2(d, KN_OP_add, *outer, dist_ic(d, KN_OP_urem, id, g.pn));
+    *k = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, high, groups), g.kn);
+    *k = dist_i2(d, KN_OP_add, *k,
+                 dist_ic(d, KN_OP_urem, dist_ic(d, KN_OP_udiv, id, g.pn),
+                         g.kn));
+}
+
 /* Row and source chunk of the LDS chunk `c` (linear). */
 static void
 chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c, kn_ref *row,
@@ -116,9 +133,8 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
     if (!whole_step(d, &g, step))
         in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
     if (g.transpose) {
-        row = dist_ic(d, KN_OP_udiv, in, l->rows / g.pb);
+        block_place(d, l, in, &row, &chunk);
         row = dist_ic(d, KN_OP_mul, row, g.kb);
-        chunk = dist_ic(d, KN_OP_urem, in, l->rows / g.pb);
         off = dist_ic(d, KN_OP_mul, chunk, 4);
     } else {
         memory_place(d, l, in, &row, &off);
@@ -409,7 +425,7 @@ loads_per_step(const struct kn_lds *l, const struct kn_geom *g)
 }
 
 /* fetch: a tile value that is fetched twice (prologue and loop) keeps its
- * registers. */
+ * registers. A share is one of the loads, of put and await one of the steps. */
 kiln_status
 expand_fetch(struct dist *d, const struct kn_ins *i)
 {
@@ -418,14 +434,14 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = loads_per_step(l, &g), bytes = g.transpose ? 4 : g.mem;
     uint32_t unit = l->unit < bytes ? l->unit : bytes, j = bytes / unit;
-    struct steps x = steps_of(i, g.steps);
+    struct steps x = steps_of(i, g.steps * per);
     kn_ref r = dist_rsrc(d, v->base, v->rem);
 
     if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_STAGE, .lds = v->lds,
                                  .reg = KN_NEW(d->c, kn_ref, g.steps * per),
                                  .nreg = g.steps * per };
-    for (uint32_t n = x.from * per; n < x.to * per; n++) {
+    for (uint32_t n = x.from; n < x.to; n++) {
         kn_ref off = v->reg[n / per];
         struct kn_ins *ins;
 
@@ -606,10 +622,9 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
     uint32_t step = x.step, p = x.p;
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t run = g.kb * kn_elems[l->elem].bits / 8;
-    kn_ref id = dist_chunk_id(d, step), a, arg[3];
-    kn_ref k = dist_ic(d, KN_OP_udiv, id, l->rows / g.pb);
-    kn_ref row = dist_ic(d, KN_OP_urem, id, l->rows / g.pb);
+    kn_ref id = dist_chunk_id(d, step), a, arg[3], k, row;
 
+    block_place(d, l, id, &k, &row);
     row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
     a = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
     if (l->swz_n)
@@ -678,8 +693,9 @@ expand_put(struct dist *d, const struct kn_ins *i)
     struct kn_geom g = kn_geometry(d->in, lds_of(d, t->lds));
     struct steps x = steps_of(i, g.steps);
 
-    for (uint32_t n = x.from; n < x.to; n++)
-        if (!t->reg[n * (t->nreg / g.steps)])
+    for (uint32_t per = t->nreg / g.steps, n = x.from * per; n < x.to * per;
+         n++)
+        if (!t->reg[n])
             return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
                               "this share of the tile was never fetched");
     if (g.transpose)

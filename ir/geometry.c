@@ -42,6 +42,31 @@ converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
     return g;
 }
 
+/* LDS takes a 16-byte write of eight lanes at a time. Their rows are pb apart
+ * and a swizzle has three bits of the row, so with two blocks along K they are
+ * in different banks, of 8-bit types two by two; more along K would halve the
+ * cache lines of a load. */
+static void
+place_blocks(const struct kn_lds *l, struct kn_geom *g)
+{
+    uint32_t outers = l->rows / g->pb, along = l->cols / g->kb;
+    bool apart = !l->mem && g->kb * kn_elems[l->elem].bits == 128 &&
+                 along % 2 == 0 && outers % 4 == 0;
+
+    g->kn = apart ? 2 : 1;
+    g->pn = apart ? 4 : outers;
+}
+
+void
+kn_block_place(const struct kn_lds *l, const struct kn_geom *g, uint32_t id,
+               uint32_t *k, uint32_t *outer)
+{
+    uint32_t groups = l->rows / g->pb / g->pn, high = id / g->pn / g->kn;
+
+    *outer = high % groups * g->pn + id % g->pn;
+    *k = high / groups * g->kn + id / g->pn % g->kn;
+}
+
 struct kn_geom
 kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -71,6 +96,7 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
                g.kb * mem > 32)
             g.kb /= 2;
         g.nchunks = l->rows / g.pb * (l->cols / g.kb);
+        place_blocks(l, &g);
         g.steps = div_up(g.nchunks, threads);
         g.bytes = g.steps * threads * g.kb * bits / 8 * g.pb;
         return g;

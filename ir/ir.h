@@ -207,10 +207,15 @@ struct kn_geom {
     uint32_t kb, pb;         /* transpose block: kb rows of K, pb outers */
     uint32_t run;            /* converted: K elements a lane moves at a time */
     uint32_t mem;            /* bytes of a lane's chunk (or run) in memory */
+    uint32_t kn, pn;         /* transpose blocks of neighbouring lanes: kn along
+                                K for every pn outers; kn 1: all outers first */
 };
 /* Bits of an element of the tile in memory. */
 uint32_t kn_memory_bits(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
+/* Which of the transpose blocks along K and along the outers is number `id`. */
+void kn_block_place(const struct kn_lds *l, const struct kn_geom *g,
+                    uint32_t id, uint32_t *k, uint32_t *outer);
 uint32_t kn_waves(const struct kn_fn *f);
 uint64_t kn_lds_bytes(const struct kn_fn *f);
 

@@ -119,11 +119,43 @@ kn_conflicts(const struct kn_fn *f, const struct kn_lds *l)
     return extra;
 }
 
+/* The same of the 16-byte writes of a tile that is transposed on its way: eight
+ * lanes at a time, all banks. */
+static uint32_t
+write_conflicts(const struct kn_fn *f, const struct kn_lds *l)
+{
+    struct kn_geom g = kn_geometry(f, l);
+    uint32_t extra = 0;
+
+    if (!g.transpose || g.kb * kn_elems[l->elem].bits != 128)
+        return 0;
+    for (uint32_t ph = 0; ph < 8; ph++) {
+        uint32_t load[8] = { 0 }, worst = 0, k, row;
+
+        for (uint32_t lane = 8 * ph; lane < 8 * ph + 8; lane++) {
+            kn_block_place(l, &g, lane, &k, &row);
+            row *= g.pb;
+            k ^= ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
+            if (++load[(row * g.pitch / 16 + k) % 8] > worst)
+                worst = load[(row * g.pitch / 16 + k) % 8];
+        }
+        extra += worst - 1;
+    }
+    return extra;
+}
+
+/* Reads come first, several to a write. */
+static uint32_t
+all_conflicts(const struct kn_fn *f, const struct kn_lds *l)
+{
+    return kn_conflicts(f, l) * 64 + write_conflicts(f, l);
+}
+
 static void
 choose(const struct kn_fn *f, struct kn_lds *l)
 {
     struct kn_geom g = kn_geometry(f, l);
-    uint32_t best = kn_conflicts(f, l);
+    uint32_t best = all_conflicts(f, l);
     struct kn_lds keep = *l;
 
     /* Row bits above 3 would differ between fragments of a K-contiguous
@@ -139,7 +171,7 @@ choose(const struct kn_fn *f, struct kn_lds *l)
                 try.swz_s = s;
                 try.swz_n = n;
                 try.swz_t = t;
-                cost = kn_conflicts(f, &try);
+                cost = all_conflicts(f, &try);
                 if (cost < best) {
                     best = cost;
                     keep = try;

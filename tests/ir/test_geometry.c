@@ -26,47 +26,47 @@ slot_sizes(void **state)
         { "gfx950", "bm=256 bn=256 bk=64 wm=2 wn=4 mfma=bf16.16x16x32 ta=bf16 "
                     "tb=bf16",
           "side=a elem=bf16 rows=256 cols=64",
-          { 256, 128, 16, 8, 2048, 4, 32768, false, 0, 0, 0, 16 } },
+          { 256, 128, 16, 8, 2048, 4, 32768, false, 0, 0, 0, 16, 0, 0 } },
         /* 32 x 128 fp4: rows of 64 B; 128 chunks for 256 threads: half idle */
         { "gfx950", "bm=32 bn=32 bk=128 wm=2 wn=2 mfma=mx.16x16x128 ta=fp4 "
                     "tb=fp4",
           "side=a elem=fp4 rows=32 cols=128",
-          { 32, 64, 16, 4, 128, 1, 4096, false, 0, 0, 0, 16 } },
+          { 32, 64, 16, 4, 128, 1, 4096, false, 0, 0, 0, 16, 0, 0 } },
         /* E8M0 64 x 4: rows of 4 B, one chunk each */
         { "gfx950", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=mx.16x16x128 ta=fp4 "
                     "tb=fp4",
           "side=a elem=e8m0 rows=64 cols=4 kdiv=32 unit=4",
-          { 64, 4, 4, 1, 64, 1, 1024, false, 0, 0, 0, 4 } },
+          { 64, 4, 4, 1, 64, 1, 1024, false, 0, 0, 0, 4, 0, 0 } },
         /* fp6 16 x 128: rows of 96 B */
         { "gfx950", "bm=16 bn=16 bk=128 wm=1 wn=1 mfma=mx.16x16x128 ta=fp6 "
                     "tb=fp6",
           "side=a elem=fp6 rows=16 cols=128",
-          { 16, 96, 16, 6, 96, 2, 2048, false, 0, 0, 0, 16 } },
+          { 16, 96, 16, 6, 96, 2, 2048, false, 0, 0, 0, 16, 0, 0 } },
         /* K-outer bf16 in memory and LDS: a row is 64 outers = 128 B */
         { "gfx950", "bm=64 bn=64 bk=32 wm=1 wn=1 mfma=bf16.16x16x32 ta=bf16 "
                     "tb=bf16",
           "side=b elem=bf16 rows=64 cols=32 gk=0 lk=0",
-          { 32, 128, 16, 8, 256, 4, 4096, false, 0, 0, 0, 16 } },
+          { 32, 128, 16, 8, 256, 4, 4096, false, 0, 0, 0, 16, 0, 0 } },
         /* transposed on the way: blocks of 8 K x 2 outers, 32 B a thread */
         { "gfx942", "bm=64 bn=64 bk=64 wm=2 wn=2 mfma=bf16.16x16x16 ta=bf16 "
                     "tb=bf16",
           "side=b elem=bf16 rows=64 cols=64 gk=0 lk=1",
-          { 64, 128, 16, 8, 256, 1, 8192, true, 8, 2, 0, 16 } },
+          { 64, 128, 16, 8, 256, 1, 8192, true, 8, 2, 0, 16, 2, 4 } },
         /* fp4 staged as fp8: runs of 16 elements, 8 B in memory, 16 in LDS */
         { "gfx942", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=fp8.fp8.16x16x32 "
                     "ta=fp8 tb=fp8 block=32",
           "side=a elem=fp8 mem=fp4 rows=64 cols=128",
-          { 64, 128, 16, 8, 512, 2, 8192, false, 0, 0, 16, 8 } },
+          { 64, 128, 16, 8, 512, 2, 8192, false, 0, 0, 16, 8, 0, 0 } },
         /* E8M0 staged as f32, K-outer: 64 rows, 4 scales a thread */
         { "gfx942", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=fp8.fp8.16x16x32 "
                     "ta=fp8 tb=fp8 block=32",
           "side=a elem=f32 mem=e8m0 rows=64 cols=4 kdiv=32 lk=0 unit=4",
-          { 4, 256, 16, 16, 64, 1, 4096, false, 0, 0, 4, 4 } },
+          { 4, 256, 16, 16, 64, 1, 4096, false, 0, 0, 4, 4, 0, 0 } },
         /* K-outer e5m2 staged as f16: blocks of 16 K x 4 outers */
         { "gfx942", "bm=64 bn=64 bk=64 wm=1 wn=1 mfma=f16.16x16x16 ta=f16 "
                     "tb=f16 block=32",
           "side=b elem=f16 mem=e5m2 rows=64 cols=64 gk=0 lk=1 unit=4",
-          { 64, 128, 16, 8, 64, 1, 8192, true, 16, 4, 0, 16 } },
+          { 64, 128, 16, 8, 64, 1, 8192, true, 16, 4, 0, 16, 1, 16 } },
     };
     struct kit k;
 
@@ -90,8 +90,54 @@ slot_sizes(void **state)
         assert_int_equal(g.pb, w.pb);
         assert_int_equal(g.run, w.run);
         assert_int_equal(g.mem, w.mem);
+        assert_int_equal(g.kn, w.kn);
+        assert_int_equal(g.pn, w.pn);
     }
     kit_close(&k);
+}
+
+/* Every block of a transposed tile has one lane, and the eight lanes of an LDS
+ * write keep to different chunks of 16 bytes (8-bit types: two to a chunk). */
+static void
+transposed_writes(void **state)
+{
+    static const struct {
+        const char *shape, *lds;
+        unsigned most;
+    } rows[] = {
+        { "bm=192 bn=256 bk=64 wm=2 wn=2 mfma=bf16.16x16x16 ta=bf16 tb=bf16",
+          "side=a elem=bf16 rows=192 cols=64 gk=0 lk=1", 1 },
+        { "bm=256 bn=256 bk=128 wm=2 wn=2 mfma=fp8.fp8.16x16x32 ta=fp8 tb=fp8",
+          "side=b elem=fp8 rows=256 cols=128 gk=0 lk=1", 2 },
+    };
+    struct kit kit;
+
+    (void)state;
+    kit_open(&kit);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kn_fn *f = kernel_with(&kit, "gfx942", rows[i].shape,
+                                      rows[i].lds);
+        const struct kn_lds *l = &f->lds[0];
+        struct kn_geom g = kn_geometry(f, l);
+        bool taken[1024] = { false };
+        unsigned load[8] = { 0 };
+
+        assert_int_equal(kn_pass_swizzle(&f), KILN_OK);
+        for (uint32_t id = 0; id < g.nchunks; id++) {
+            uint32_t k, outer, row;
+
+            kn_block_place(l, &g, id, &k, &outer);
+            assert_true(k < l->cols / g.kb && outer < l->rows / g.pb);
+            assert_false(taken[outer * (l->cols / g.kb) + k]);
+            taken[outer * (l->cols / g.kb) + k] = true;
+            if (id % 8 == 0)
+                memset(load, 0, sizeof load);
+            row = outer * g.pb;
+            k ^= (row >> l->swz_s & ((1u << l->swz_n) - 1)) << l->swz_t;
+            assert_true(++load[k] <= rows[i].most);
+        }
+    }
+    kit_close(&kit);
 }
 
 static void
@@ -293,6 +339,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slot_sizes),
+        cmocka_unit_test(transposed_writes),
         cmocka_unit_test(fragments),
         cmocka_unit_test(conflicts_equal_the_model),
         cmocka_unit_test(known_pitches),
