@@ -13,6 +13,8 @@ static const struct kind {
     const char *half;        /* a register of two of them */
     const char *pair;
     uint8_t bits;
+    const char *whole;       /* what is done to a run before */
+    uint8_t up;              /* the pair misses a factor of 2^up */
 } kinds[KILN_NTYPES] = {
     [KILN_F16] = { "f16", "f16x2", "gemv_two_16", 16 },
     [KILN_BF16] = { "bf16", "bf16x2", "gemv_two_16", 16 },
@@ -21,10 +23,32 @@ static const struct kind {
     [KILN_I8] = { "i8", "", "", 8 },
     [KILN_MXFP8] = { "fp8", "", "gemv_two_8", 8 },
     [KILN_MXBF8] = { "bf8", "", "gemv_two_8", 8 },
-    [KILN_MXFP6] = { "fp6", "", "gemv_two_6", 6 },
-    [KILN_MXBF6] = { "bf6", "", "gemv_two_6", 6 },
+    [KILN_MXFP6] = { "fp6", "", "gemv_two_6", 6, "gemv_whole_6", 0 },
+    [KILN_MXBF6] = { "bf6", "", "gemv_two_6", 6, "gemv_whole_6", 0 },
     [KILN_MXFP4] = { "fp4", "", "gemv_two_4", 4 },
+},
+/* Where 8-bit floats are FNUZ and nothing converts narrower ones. */
+  fnuz_kinds[KILN_NTYPES] = {
+    [KILN_MXFP8] = { "fp8", "", "gemv_two_fnuz", 8, "gemv_whole_ocp", 1 },
+    [KILN_MXBF8] = { "bf8", "", "gemv_two_e5m2", 8, "gemv_whole_e5m2", 0 },
+    [KILN_MXFP6] = { "fp6", "", "gemv_two_fnuz", 6, "gemv_whole_6f", 7 },
+    [KILN_MXBF6] = { "bf6", "", "gemv_two_fnuz", 6, "gemv_whole_6f", 5 },
+    [KILN_MXFP4] = { "fp4", "", "gemv_two_fnuz", 4, "gemv_whole_4f", 0 },
 };
+
+static const struct kind *
+kind_of(const kiln_problem *p, kiln_type t)
+{
+    return p->target == KILN_GFX942 && fnuz_kinds[t].elem ? &fnuz_kinds[t]
+                                                          : &kinds[t];
+}
+
+/* OCP e4m3 read as FNUZ: NaN is a number there. */
+static bool
+loses_nan(const kiln_problem *p, kiln_type t)
+{
+    return p->target == KILN_GFX942 && t == KILN_MXFP8;
+}
 
 /* Elements of a run: 16 bytes, where both operands have as many and whole
  * ones, else a block of 32. */
@@ -44,8 +68,7 @@ kn_gemv_lacks(const kiln_problem *p)
 
     if (p->family != KILN_GEMM || p->layout != KILN_NT)
         return "is for one nt product";
-    if (!a->elem || !b->elem || kn_prequant(p) ||
-        (p->target != KILN_GFX950 && p->scale == KILN_SCALE_MX32))
+    if (!a->elem || !b->elem || kn_prequant(p))
         return "has no arithmetic for these types";
     if (p->scale == KILN_SCALE_BLOCK128 || p->b_layout || p->scale_layout)
         return "has no block128 scales and no stored layouts";
@@ -73,7 +96,14 @@ static const struct forms {
   bytes = { { { 4, 4, 1 }, { 4, 4, 1 }, { 8, 2, 2 } },
             { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } } },
   scaled = { { { 4, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } } },
-  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } } }, none;
+  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } } },
+  fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } } },
+  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } }, { { 4, 4, 1 } } },
+  fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
+            { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } } },
+  fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 } },
+                 { { 8, 2, 2 }, { 8, 2, 2 } } }, none;
 
 enum { WIDE = 4096 };
 
@@ -84,6 +114,8 @@ forms_of(const kiln_problem *p)
 
     if (p->a == KILN_I8)
         return &dots;
+    if (p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX942)
+        return a != b ? &fnuz_mixed : a == 8 ? &fnuz8 : a == 6 ? &fnuz6 : &fnuz4;
     if (a == 6 || b == 6 || a < b)
         return &none;
     if (a != b)
@@ -115,8 +147,10 @@ form_of(const kiln_problem *p, uint32_t rows)
 
     if (rows < 1 << FORM_ROWS)
         f = (p->n >= WIDE ? all->wide : all->narrow)[log2_of(rows)];
-    if (rows <= 2 && f.wn == 4 && p->k < 320 * run_of(p))
+    if (rows <= 2 && f.wn > 1 && p->k < 80 * f.wn * run_of(p))
         f = (struct form){ 4, 4, 1 };    /* too few runs to share */
+    if (run_of(p) == 32 && p->k < 64 * 32 && (rows > 1 || all == &fnuz6 || all == &fnuz4))
+        f.bn = 0;                        /* lanes without a run */
     return f;
 }
 
@@ -201,17 +235,30 @@ get_of(kiln_type t, uint32_t run)
 }
 
 static void
+nan_regions(bool a, bool b, struct kn_params *q)
+{
+    kn_region(q, "gemv_none_a", a ? "gemv_none_a" : "");
+    kn_region(q, "gemv_none_b", b ? "gemv_none_b" : "");
+    kn_region(q, "gemv_nan_a", a ? "gemv_nan_a" : "");
+    kn_region(q, "gemv_nan_b", b ? "gemv_nan_b" : "");
+    kn_region(q, "gemv_seen_a", a ? "gemv_seen_a" : "");
+    kn_region(q, "gemv_seen_b", b ? "gemv_seen_b" : "");
+}
+
+static void
 product_regions(const kiln_problem *p, struct kn_params *q)
 {
+    const struct kind *a = kind_of(p, p->a), *b = kind_of(p, p->b);
     bool ints = p->a == KILN_I8, mx = p->scale == KILN_SCALE_MX32;
 
     kn_region(q, "gemv_get_a", get_of(p->a, run_of(p)));
     kn_region(q, "gemv_get_b", get_of(p->b, run_of(p)));
     kn_region(q, "gemv_dot", ints ? "gemv_dot_i8" : mx ? "gemv_dot_mx" : "gemv_dot");
-    kn_region(q, "gemv_two_a", kinds[p->a].pair);
-    kn_region(q, "gemv_two_b", kinds[p->b].pair);
-    kn_region(q, "gemv_whole_a", kinds[p->a].bits == 6 ? "gemv_whole_6" : "");
-    kn_region(q, "gemv_whole_b", kinds[p->b].bits == 6 ? "gemv_whole_6" : "");
+    kn_region(q, "gemv_two_a", a->pair);
+    kn_region(q, "gemv_two_b", b->pair);
+    kn_region(q, "gemv_whole_a", a->whole ? a->whole : "");
+    kn_region(q, "gemv_whole_b", b->whole ? b->whole : "");
+    nan_regions(loses_nan(p, p->a), loses_nan(p, p->b), q);
     kn_region(q, "gemv_sum", ints || mx ? "gemv_sum_one" : "gemv_sum");
     kn_region(q, "gemv_float", p->out == KILN_I32 ? ""
                           : ints ? "gemv_float_i8" : "gemv_float");
@@ -269,7 +316,7 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_fn **out)
 {
     struct kn_params *q = KN_NEW(c, struct kn_params, 1);
-    const struct kind *a = &kinds[p->a], *b = &kinds[p->b];
+    const struct kind *a = kind_of(p, p->a), *b = kind_of(p, p->b);
     uint32_t cols = g->bn / g->wm, run = run_of(p);
     bool ints = p->a == KILN_I8, mx = p->scale == KILN_SCALE_MX32;
     struct kn_limits most = kn_limits_of(p, g);
@@ -299,7 +346,11 @@ kn_gemv_instantiate(struct kn_ctx *c, const kiln_problem *p,
     kn_set_int(c, q, "KWAVES", g->wn);
     kn_set_int(c, q, "KWAVES_1", g->wn - 1);
     kn_set_int(c, q, "KWAVES_SHIFT", log2_of(g->wn));
-    kn_set_int(c, q, "BIAS", p->a >= KILN_MXFP8 ? 254 : 127);
+    kn_set_int(c, q, "BIAS", (has_scales(p) ? 254 : 127) - a->up - b->up);
+    kn_set_int(c, q, "DWORDSA", run * a->bits / 32);
+    kn_set_int(c, q, "DWORDSB", run * b->bits / 32);
+    kn_set_int(c, q, "SIXA", p->a == KILN_MXBF6);
+    kn_set_int(c, q, "SIXB", p->b == KILN_MXBF6);
     set_folding(c, q, g->bm * cols, g->wn);
     kn_set_int(c, q, "PAIRS", run / 2);
     kn_set_int(c, q, "BYTESA", run * a->bits / 8);

@@ -1,6 +1,6 @@
 /* Every payload byte and every scale byte of the MX formats, NaN and infinity
  * included, against the reference: as A and as B, each format with itself and
- * with the others.
+ * with the others; with matrix instructions and without.
  *
  * usage: codes TARGET */
 #include <setjmp.h>
@@ -52,8 +52,10 @@ place(struct codes *k, const void *bytes, size_t n)
 }
 
 static void
-open_codes(struct codes *k, kiln_type a, kiln_type b, bool wide_a)
+open_codes(struct codes *k, kiln_type a, kiln_type b, bool wide_a, int schedule)
 {
+    struct kn_config g = { .schedule = (uint8_t)schedule };
+
     memset(k, 0, sizeof *k);
     kn_ctx_init(&k->c, NULL, NULL);
     k->x = KN_NEW(&k->c, struct product, 1);
@@ -62,7 +64,7 @@ open_codes(struct codes *k, kiln_type a, kiln_type b, bool wide_a)
                            .out = KILN_F32, .m = wide_a ? ROWS : COLS,
                            .n = wide_a ? COLS : ROWS, .k = K };
     if (kn_problem_normalise(&k->c, &k->p) ||
-        kn_generate(&k->c, &k->p, NULL, NULL, &k->g) ||
+        kn_generate(&k->c, &k->p, &g, NULL, &k->g) ||
         kn_sim_open(&k->c, target, &k->sim) ||
         kn_sim_load(k->sim, k->g.name, k->g.co, k->g.size, &k->code))
         fail_msg("%s x %s: %s", kiln_type_name(a), kiln_type_name(b),
@@ -218,13 +220,16 @@ scales(struct codes *k, bool wide_a)
     compare(k, "pairs of scales");
 }
 
+static const int schedules[] = { KN_SCHED_AUTO, KN_SCHED_GEMV };
+
 static void
 try_pair(kiln_type a, kiln_type b)
 {
-    for (int wide_a = 0; wide_a < 2; wide_a++) {
+    for (int i = 0; i < 4; i++) {
+        bool wide_a = i & 1;
         struct codes k;
 
-        open_codes(&k, a, b, wide_a);
+        open_codes(&k, a, b, wide_a, schedules[i / 2]);
         payloads(&k, wide_a);
         scales(&k, wide_a);
         close_codes(&k);
@@ -255,11 +260,12 @@ every_byte_of_a_weight(void **state)
     static const kiln_type wide[] = { KILN_BF16, KILN_F16 };
 
     (void)state;
-    for (int w = 0; w < 2; w++)
+    for (int w = 0; w < 4; w++)
         for (int t = KILN_MXFP8; t < KILN_NTYPES; t++) {
             struct codes k;
 
-            open_codes(&k, wide[w], (kiln_type)t, false);
+            open_codes(&k, wide[w / 2], (kiln_type)t, false,
+                       schedules[w % 2]);
             payloads(&k, false);
             scales(&k, false);
             close_codes(&k);
