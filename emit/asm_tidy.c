@@ -226,29 +226,138 @@ is_pure(const struct kn_ins *i)
            kn_op_info((enum kn_op)i->op).kind == KN_ALU;
 }
 
+static const struct kn_ins *
+definition(const struct tidy *t, kn_ref r)
+{
+    return KN_REF_TAG(r) == KN_R_VAL ? t->def[KN_REF_INDEX(r)] : NULL;
+}
+
+/* x + c of lanes, of which the constant can be told apart. */
+static const struct kn_ins *
+offset_sum(const struct tidy *t, kn_ref r)
+{
+    const struct kn_ins *d = definition(t, r);
+
+    return d && d->op == KN_OP_add && constant(t, d->arg[1]) &&
+           KN_REF_TAG(d->arg[0]) == KN_R_VAL &&
+           kn_val(t->out, d->dst)->type.elem == KN_T_i32 &&
+           kn_val(t->out, d->dst)->type.lane ? d : NULL;
+}
+
+/* A value made of `like` with other operation and operands. */
+static kn_ref
+place_value(struct tidy *t, const struct kn_ins *like, enum kn_op op,
+            const kn_ref arg[2], uint32_t from)
+{
+    struct kn_ins x = *like;
+    struct kn_type type = kn_val(t->out, like->dst)->type;
+    kn_ref same;
+
+    x.op = (uint16_t)op;
+    x.arg[0] = arg[0];
+    x.arg[1] = arg[1];
+    type.lane = false;
+    for (int a = 0; a < 2; a++)
+        type.lane |= KN_REF_TAG(arg[a]) == KN_R_VAL &&
+                     kn_val(t->out, arg[a])->type.lane;
+    x.dst = kn_new_val(t->out, "part", type);
+    place_stable(t, &x, from);
+    same = t->alias[KN_REF_INDEX(x.dst)];
+    return same ? same : x.dst;
+}
+
+/* No thread's number or what is made of it is larger; UINT32_MAX: unknown. */
+static uint64_t
+most_of(const struct tidy *t, kn_ref r)
+{
+    const struct kn_const *k = constant(t, r);
+    const struct kn_ins *d = definition(t, r);
+    uint64_t x, y;
+
+    if (k)
+        return k->is_float || k->i < 0 || k->i > INT32_MAX ? UINT32_MAX
+                                                           : (uint64_t)k->i;
+    if (!d || d->op == KN_OP_lane || d->op == KN_OP_wave)
+        return !d ? UINT32_MAX : d->op == KN_OP_lane ? 63 : 15;
+    if (d->op != KN_OP_add && d->op != KN_OP_shl && d->op != KN_OP_shr &&
+        d->op != KN_OP_and)
+        return UINT32_MAX;
+    x = most_of(t, d->arg[0]);
+    y = most_of(t, d->arg[1]);
+    if (d->op == KN_OP_and)
+        return x < y ? x : y;
+    if (x >= UINT32_MAX || y >= UINT32_MAX || (d->op != KN_OP_add && y > 31))
+        return UINT32_MAX;
+    x = d->op == KN_OP_add ? x + y : d->op == KN_OP_shl ? x << y
+      : constant(t, d->arg[1]) ? x >> y : x;
+    return x < UINT32_MAX ? x : UINT32_MAX;
+}
+
+/* (x + c) & m, (x + c) >> n and (x + c) * y without c where it has no part in
+ * the result, or with it outside. */
+static void
+split_offset(struct tidy *t, struct kn_ins *i, uint32_t from)
+{
+    const struct kn_ins *d = offset_sum(t, i->arg[0]);
+    const struct kn_const *k = d ? constant(t, i->arg[1]) : NULL;
+    int64_t c = d ? constant(t, d->arg[1])->i : 0;
+
+    if (!d || kn_val(t->out, i->dst)->type.elem != KN_T_i32)
+        return;
+    if (i->op == KN_OP_and && k && !(k->i & (k->i + 1)) && !(c & k->i))
+        i->arg[0] = d->arg[0];
+    if (i->op == KN_OP_shr && k && k->i >= 0 && k->i < 31 && c > 0 &&
+        !(c & ((1 << k->i) - 1)) &&
+        most_of(t, d->arg[0]) + (uint64_t)c <= INT32_MAX) {
+        i->arg[0] = place_value(t, i, KN_OP_shr,
+                                (kn_ref[]){ d->arg[0], i->arg[1] }, from);
+        i->op = KN_OP_add;
+        i->arg[1] = kn_int(t->out, c >> k->i);
+    }
+    if (i->op == KN_OP_mul && !k && KN_REF_TAG(i->arg[1]) == KN_R_VAL &&
+        !kn_val(t->out, i->arg[1])->type.lane) {
+        kn_ref far = place_value(t, i, KN_OP_mul,
+                                 (kn_ref[]){ i->arg[1], d->arg[1] }, from);
+
+        i->arg[0] = place_value(t, i, KN_OP_mul,
+                                (kn_ref[]){ d->arg[0], i->arg[1] }, from);
+        i->arg[1] = far;
+        i->op = KN_OP_add;
+    }
+}
+
+/* What is added last: a constant, or a scalar's multiple. */
+static bool
+goes_last(const struct tidy *t, kn_ref r)
+{
+    const struct kn_ins *d = definition(t, r);
+
+    return constant(t, r) ||
+           (d && d->op == KN_OP_mul && !kn_val(t->out, r)->type.lane &&
+            constant(t, d->arg[1]));
+}
+
 /* (x + c) + y becomes (x + y) + c, so that addresses that differ by a constant
  * share a register and the constant goes into the operation. */
 static void
 lift_constant(struct tidy *t, struct kn_ins *i, uint32_t from)
 {
-    struct kn_ins sum = *i;
+    kn_ref sum[2] = { i->arg[0], i->arg[1] };
 
-    if (i->op != KN_OP_add || constant(t, i->arg[1]) ||
+    if (i->op != KN_OP_add || goes_last(t, i->arg[1]) ||
         kn_val(t->out, i->dst)->type.elem != KN_T_i32 ||
         !kn_val(t->out, i->dst)->type.lane)
         return;
     for (int a = 0; a < 2; a++) {
-        const struct kn_ins *d = KN_REF_TAG(i->arg[a]) == KN_R_VAL
-                               ? t->def[KN_REF_INDEX(i->arg[a])] : NULL;
+        const struct kn_ins *d = definition(t, i->arg[a]);
 
-        if (!d || d->op != KN_OP_add || !constant(t, d->arg[1]) ||
-            KN_REF_TAG(d->arg[0]) != KN_R_VAL)
+        if (!d || d->op != KN_OP_add || !goes_last(t, d->arg[1]) ||
+            KN_REF_TAG(d->arg[0]) != KN_R_VAL ||
+            (!constant(t, d->arg[1]) &&
+             !kn_val(t->out, d->arg[0])->type.lane))
             continue;
-        sum.arg[a] = d->arg[0];
-        sum.dst = kn_new_val(t->out, "sum", kn_val(t->out, i->dst)->type);
-        place_stable(t, &sum, from);
-        i->arg[0] = t->alias[KN_REF_INDEX(sum.dst)]
-                  ? t->alias[KN_REF_INDEX(sum.dst)] : sum.dst;
+        sum[a] = d->arg[0];
+        i->arg[0] = place_value(t, i, KN_OP_add, sum, from);
         i->arg[1] = d->arg[1];
         return;
     }
@@ -262,6 +371,7 @@ place_stable(struct tidy *t, const struct kn_ins *given, uint32_t from)
     uint32_t n = KN_REF_INDEX(i->dst);
     kn_ref same;
 
+    split_offset(t, i, from);
     lift_constant(t, i, from);
     if (is_copy(t, i)) {
         t->alias[n] = i->arg[0];
@@ -363,7 +473,7 @@ kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f, uint32_t **from)
 {
     struct tidy t = { .c = c, .f = f, .out = KN_NEW(c, struct kn_fn, 1),
                       .run = 1, .size = 16 };
-    size_t room = f->nval + 2 * f->nins; /* a sum and an address for each */
+    size_t room = f->nval + 6 * f->nins; /* what an operation is split into */
 
     while (t.size < 4 * f->nins + 2)
         t.size *= 2;

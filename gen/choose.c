@@ -252,18 +252,17 @@ deep_lacks(const kiln_problem *p, const struct kn_config *g)
          : NULL;
 }
 
-/* Asked for, or where it wins: its longer way into and out of the loop is made
- * up for by so many K tiles (predicted); an open K counts as long. gfx942 is
- * without another loop that reads while it multiplies. */
+/* Asked for, or where the model says that it wins: dense products, however
+ * short K is. gfx942 is without another loop that reads while it multiplies:
+ * from four K tiles on. */
 static bool
 deep_pays(const kiln_problem *p, const struct kn_config *g)
 {
     bool old = p->target == KILN_GFX942;
-    int64_t least = old ? 4 : p->scale == KILN_SCALE_MX32 ? 16 : 32;
 
     return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
-           ((old || p->family == KILN_GEMM || p->family == KILN_BATCHED) &&
-            (!p->k || p->k >= least * g->bk));
+           (old && (!p->k || p->k >= 4 * g->bk)) ||
+           (!old && (p->family == KILN_GEMM || p->family == KILN_BATCHED));
 }
 
 /* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest
@@ -286,10 +285,10 @@ deep_tile(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* The largest tile goes to four waves with all registers of their SIMDs, unless
- * the user said otherwise: the matrix pipes work 97 % of the loop instead of 95
- * or less, with MX types 92 to 96 instead of 68 to 75, and it compiles in a
- * third of the time (docs/timing.md). On gfx942 smaller tiles too: 97 % instead of
- * 50 to 70. */
+ * the user said otherwise: the matrix pipes work 99 % of the loop instead of 95
+ * or less, with MX types 97 instead of 68 to 75, and it compiles in a third of
+ * the time (docs/timing.md). On gfx942 smaller tiles too: 97 % instead of 50 to
+ * 70. */
 static void
 prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct openings *open)
@@ -939,8 +938,8 @@ choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
                "assembly of our own\n");
     else if (why && open && large)
         kn_putf(why, "lowered through LLVM: the assembly lowering %s%s\n",
-                lacks ? "lacks " : "pays from schedule deep on, with four "
-                "waves and a long K", lacks ? lacks : "");
+                lacks ? "lacks " : "is for four waves, schedule deep",
+                lacks ? lacks : "");
 }
 
 kiln_status
