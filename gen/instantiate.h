@@ -59,6 +59,11 @@ kn_super_k(const struct kn_config *g)
     return g->schedule == KN_SCHED_INTERLEAVE ? 512 : 1024;
 }
 
+/* What keeps a configuration from the schedule `deep`, in words; NULL: nothing.
+ * Whether it is taken where it was not asked for. */
+const char *kn_deep_lacks(const kiln_problem *p, const struct kn_config *g);
+bool kn_deep_pays(const kiln_problem *p, const struct kn_config *g);
+
 /* Sets of B's fragments: with two, the next K step's are read while this
  * one's are used; where registers do not suffice, one. */
 uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);

@@ -1,0 +1,46 @@
+/* deep.c - which problems the schedule `deep` of the assembly lowering can do,
+ * and for which of those it is chosen. */
+#include "gemv.h"
+#include "instantiate.h"
+
+/* What keeps a 256x256 tile from the schedule `deep` and the assembly lowering,
+ * whose operations emit/asm_rows.def lists; NULL if nothing does. */
+const char *
+kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_shape s = kn_shape_of(p, g);
+    bool wide = p->target == KILN_GFX950, i8 = p->a == KILN_I8;
+
+    return p->family == KILN_MOE ? "experts"
+         : g->split_k > 1 ? "split-K"
+         : g->cus ? "a persistent grid"
+         : p->scale == KILN_SCALE_BLOCK128 ? "scales of 128-blocks"
+         : p->scale_layout ? "shuffled scales"
+         : kn_elems[s.ta].bits == 6 || kn_elems[s.tb].bits == 6 ? "6-bit types"
+         : kn_dequant(p) || kn_prequant(p) ? "conversion of operands"
+         : wide && p->layout == KILN_TN && kn_elems[s.ta].bits == 8 && !i8
+             ? "registers for 8-bit floats transposed"
+         : p->layout != KILN_NT && p->scale == KILN_SCALE_MX32 &&
+                   g->domain.ktail
+             ? "registers for scales and a K tail where B is transposed"
+         : kn_direct(p, g) != wide || g->domain.align_a < 4 ||
+                   g->domain.align_b < 4
+             ? "operands that are not copied to LDS as they are"
+         : p->scale == KILN_SCALE_MX32 && !kn_super(p, g)
+             ? "scales that do not come 16 bytes a row"
+         : g->domain.vec != 4 && p->beta ? "C at unaligned addresses"
+         : NULL;
+}
+
+/* Asked for, or where the model says that it wins: dense products, however
+ * short K is. gfx942 is without another loop that reads while it multiplies:
+ * from four K tiles on. */
+bool
+kn_deep_pays(const kiln_problem *p, const struct kn_config *g)
+{
+    bool old = p->target == KILN_GFX942;
+
+    return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
+           (old && (!p->k || p->k >= 4 * g->bk)) ||
+           (!old && (p->family == KILN_GEMM || p->family == KILN_BATCHED));
+}
