@@ -159,41 +159,6 @@ shift_right_signed(uint32_t x, uint32_t n)
     return x >> 31 && n ? y | ~(UINT32_MAX >> n) : y;
 }
 
-static uint32_t
-evaluate(const struct kn_ins *i, const uint32_t *x, uint32_t thread)
-{
-    int32_t s = (int32_t)x[0], t = (int32_t)x[1];
-
-    switch (i->op) {
-    case KN_OP_wave:   return thread / 64;
-    case KN_OP_lane:   return thread % 64;
-    case KN_OP_mov:    return x[0];
-    case KN_OP_add:    return x[0] + x[1];
-    case KN_OP_sub:    return x[0] - x[1];
-    case KN_OP_mul:    return x[0] * x[1];
-    case KN_OP_udiv:   return x[1] ? x[0] / x[1] : 0;
-    case KN_OP_urem:   return x[1] ? x[0] % x[1] : 0;
-    case KN_OP_and:    return x[0] & x[1];
-    case KN_OP_or:     return x[0] | x[1];
-    case KN_OP_xor:    return x[0] ^ x[1];
-    case KN_OP_shl:    return x[0] << (x[1] & 31);
-    case KN_OP_shr:    return x[0] >> (x[1] & 31);
-    case KN_OP_sar:    return shift_right_signed(x[0], x[1] & 31);
-    case KN_OP_smin:   return s < t ? x[0] : x[1];
-    case KN_OP_smax:   return s > t ? x[0] : x[1];
-    case KN_OP_umin:   return x[0] < x[1] ? x[0] : x[1];
-    case KN_OP_umax:   return x[0] > x[1] ? x[0] : x[1];
-    case KN_OP_eq:     return x[0] == x[1];
-    case KN_OP_ne:     return x[0] != x[1];
-    case KN_OP_slt:    return s < t;
-    case KN_OP_sge:    return s >= t;
-    case KN_OP_ult:    return x[0] < x[1];
-    case KN_OP_band:   return x[0] & x[1];
-    case KN_OP_select: return x[0] ? x[1] : x[2];
-    }
-    return 0;
-}
-
 /* An operand: by thread, or the same for all. */
 struct operand {
     const uint32_t *each;
@@ -214,6 +179,53 @@ static uint32_t
 of_thread(struct operand o, uint32_t thread)
 {
     return o.each ? o.each[thread] : o.all;
+}
+
+/* Result of one operation, by thread. */
+static void
+evaluate(const struct kn_ins *i, const struct operand *o, uint32_t threads,
+         uint32_t *out)
+{
+#define X of_thread(o[0], t)
+#define Y of_thread(o[1], t)
+#define Z of_thread(o[2], t)
+#define EACH(id, value)                                                       \
+    case KN_OP_##id:                                                          \
+        for (uint32_t t = 0; t < threads; t++)                                \
+            out[t] = (uint32_t)(value);                                       \
+        return
+    switch (i->op) {
+        EACH(wave, t / 64);
+        EACH(lane, t % 64);
+        EACH(mov, X);
+        EACH(add, X + Y);
+        EACH(sub, X - Y);
+        EACH(mul, X * Y);
+        EACH(udiv, Y ? X / Y : 0);
+        EACH(urem, Y ? X % Y : 0);
+        EACH(and, X & Y);
+        EACH(or, X | Y);
+        EACH(xor, X ^ Y);
+        EACH(shl, X << (Y & 31));
+        EACH(shr, X >> (Y & 31));
+        EACH(sar, shift_right_signed(X, Y & 31));
+        EACH(smin, (int32_t)X < (int32_t)Y ? X : Y);
+        EACH(smax, (int32_t)X > (int32_t)Y ? X : Y);
+        EACH(umin, X < Y ? X : Y);
+        EACH(umax, X > Y ? X : Y);
+        EACH(eq, X == Y);
+        EACH(ne, X != Y);
+        EACH(slt, (int32_t)X < (int32_t)Y);
+        EACH(sge, (int32_t)X >= (int32_t)Y);
+        EACH(ult, X < Y);
+        EACH(band, X & Y);
+        EACH(select, X ? Y : Z);
+    }
+#undef EACH
+#undef Z
+#undef Y
+#undef X
+    memset(out, 0, threads * sizeof *out);
 }
 
 static bool
@@ -246,12 +258,7 @@ run_address(struct access_map *m, const struct kn_ins *i)
         *value = KN_NEW(m->f->c, uint32_t, m->threads);
     for (int a = 0; a < 3 && i->arg[a]; a++)
         o[a] = operand(m, i->arg[a]);
-    for (uint32_t t = 0; t < m->threads; t++) {
-        uint32_t x[3] = { of_thread(o[0], t), of_thread(o[1], t),
-                          of_thread(o[2], t) };
-
-        (*value)[t] = evaluate(i, x, t);
-    }
+    evaluate(i, o, m->threads, *value);
 }
 
 static kiln_status

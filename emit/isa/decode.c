@@ -81,8 +81,13 @@ kn_inst_text(kiln_target t, const struct kn_inst *i, char *buf, size_t n)
 
 /* ---- decoding ---- */
 
+/* Instructions by their words: an unrolled loop has most of them twice or
+ * more, and LLVM's text of one takes 2 us. */
+enum { MEMO = 4096 };
+
 struct decoder {
     struct kn_ctx *c;
+    uint32_t memo[MEMO];     /* index of an instruction plus one */
     LLVMDisasmContextRef llvm;
     struct kn_isa_index index;
     kiln_target target;
@@ -162,6 +167,49 @@ decode_one(struct decoder *d, const uint8_t *p, uint64_t left,
     return KILN_OK;
 }
 
+static uint32_t
+memo_slot(const uint8_t *p, unsigned size)
+{
+    uint32_t w[2] = { 0 };
+
+    memcpy(w, p, size < 8 ? 4 : 8);
+    return ((w[0] ^ w[1] * 0x9e3779b1u) * 0x85ebca6bu) >> 20;
+}
+
+/* A copy of an instruction of the same bytes, of 4 or more; false: none was
+ * met. What names its own address is never kept. */
+static bool
+recall(const struct decoder *d, const struct kn_inst *all, const uint8_t *p,
+       uint64_t left, struct kn_inst *i)
+{
+    for (unsigned size = 4; size <= 8 && size <= left; size += 4) {
+        uint32_t k = d->memo[memo_slot(p, size)];
+        const struct kn_inst *x = k ? &all[k - 1] : NULL;
+        uint64_t pc = i->pc;
+
+        if (!x || (x->size == 4) != (size == 4) || x->size > left ||
+            memcmp(x->raw, p, x->size))
+            continue;
+        *i = *x;
+        i->pc = pc;
+        return true;
+    }
+    return false;
+}
+
+static void
+keep(struct decoder *d, const struct kn_inst *all, size_t n)
+{
+    const struct kn_inst *i = &all[n];
+
+    for (unsigned o = 0; o < i->nopnd; o++)
+        if (i->o[o].kind == KN_O_TARGET)
+            return;
+    if (i->op != KN_I_unknown)
+        d->memo[memo_slot((const uint8_t *)i->raw, i->size)] =
+            (uint32_t)n + 1;
+}
+
 int32_t
 kn_program_at(const struct kn_program *p, uint64_t pc)
 {
@@ -206,7 +254,10 @@ decode_all(struct decoder *d, const uint8_t *code, uint64_t size,
     for (uint64_t at = 0; at + 4 <= size; at += inst[n++].size) {
         inst = kn_grow(d->c, inst, &cap, n + 1, sizeof *inst);
         inst[n].pc = out->kernel->entry + at;
+        if (recall(d, inst, code + at, size - at, &inst[n]))
+            continue;
         KN_TRY(decode_one(d, code + at, size - at, &inst[n]));
+        keep(d, inst, n);
     }
     out->inst = inst;
     out->n = (uint32_t)n;
