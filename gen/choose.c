@@ -1,6 +1,7 @@
 /* choose.c - decides what the user left open. Every candidate tile is checked
  * against LDS and registers of the target; the one whose rounds over the
  * compute units cost least wins. */
+#include "choose.h"
 #include "gemv.h"
 #include "instantiate.h"
 #include "tuning.h"
@@ -301,9 +302,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
 }
 
-/* Fills schedule and stages so that the tile fits; false if it does not. */
-static bool
-fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+bool
+kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     uint32_t least = kn_direct(p, g) ? 2 : 1, asked = g->stages;
 
@@ -366,7 +366,7 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
         if (open)
             try.domain = kn_domain_of(p, 256, bk);
         if ((p->scale == KILN_SCALE_MX32 && try.domain.ktail) ||
-            narrow_loads(&try) || !fit(c, p, &try) || try.stages < 2)
+            narrow_loads(&try) || !kn_tile_fit(c, p, &try) || try.stages < 2)
             return;
         g->bk = bk;
         g->domain = try.domain;
@@ -475,7 +475,7 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             continue;
         if (open->bk)
             deepen(c, p, &try, open->domain, workgroups(p, t));
-        if (!fit(c, p, &try))
+        if (!kn_tile_fit(c, p, &try))
             continue;
         best = cost;
         found = true;
@@ -513,7 +513,7 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (kn_streams(g) && kn_stream_lacks(p, g))
         return kn_fail(c, KILN_UNSUPPORTED, "a schedule that streams %s",
                        kn_stream_lacks(p, g));
-    if (!fit(c, p, g))
+    if (!kn_tile_fit(c, p, g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
                        "needs %u registers of %u and, with %u stages, %u "
                        "bytes of LDS of %u", g->bm, g->bn, g->bk, g->wm, g->wn,
@@ -522,8 +522,8 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return KILN_OK;
 }
 
-static kiln_status
-check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+kiln_status
+kn_check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t k = step_k(c, p, g->bk);
 
@@ -626,7 +626,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     if (!g->wm && !g->schedule && !g->stages)
         take_deep(c, p, &row);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
-        !shareable(&row) || row.stages > KN_MAX_STAGES || !fit(c, p, &row))
+        !shareable(&row) || row.stages > KN_MAX_STAGES || !kn_tile_fit(c, p, &row))
         return false;
     *g = row;
     return true;
@@ -688,96 +688,6 @@ choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
-/* Few rows: reading B is what takes the time, so many small workgroups, deep
- * K tiles (256 bytes a row) and K divided until there are `want` of them.
- * Sizes by predicted time (docs/smallm.md). */
-static const struct {
-    uint32_t bm, bn, wm, wn, stages, want;
-} small[] = {
-    { 16, 32, 1, 2, 2, 512 },
-    { 32, 64, 1, 4, 3, 128 },
-    { 64, 64, 2, 2, 3, 128 },
-};
-
-enum { SMALL_MOST = 64 };
-
-static uint32_t
-shares_for(const kiln_problem *p, const struct kn_config *g, uint32_t want)
-{
-    struct tile t = { .bm = g->bm, .bn = g->bn };
-    uint64_t many = workgroups(p, &t);
-    uint32_t n = 1;
-
-    while (many * n < want && n < KN_SPLIT_MOST &&
-           p->k >= 2 * (int64_t)n * g->bk)
-        n *= 2;
-    return n;
-}
-
-/* Whether nothing about the kernel's form was asked for. */
-static bool
-is_open(const struct kn_config *g)
-{
-    return !g->bm && !g->bk && !g->wm && !g->stages && !g->cus;
-}
-
-static bool
-pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    uint32_t bits = kn_elems[shape_of(c, p, g).shape.ta].bits;
-
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-        struct kn_config try = *g;
-
-        if (p->m > small[i].bm)
-            continue;
-        try.bm = small[i].bm;
-        try.bn = small[i].bn;
-        try.bk = p->scale == KILN_SCALE_BLOCK128 || bits == 16 ||
-                 kn_prequant(p) ? 128 : 256;
-        try.wm = small[i].wm;
-        try.wn = small[i].wn;
-        if (!try.domain.align_a)
-            try.domain = kn_domain_of(p, 256, try.bk);
-        try.stages = kn_direct(p, &try) ? small[i].stages : 0;
-        if (check_bk(c, p, &try) || !fit(c, p, &try))
-            return false;
-        if (!try.split_k)
-            try.split_k = shares_for(p, &try, small[i].want);
-        *g = try;
-        return true;
-    }
-    return false;
-}
-
-/* Decides for M of 1 to 64 of dense products; false: others do. */
-static bool
-pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-           struct kn_buf *why)
-{
-    struct kn_config gemv = *g;
-
-    if (p->m < 1 || p->m > SMALL_MOST || !is_open(g) || p->k < 512 ||
-        p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
-        p->b_layout || p->scale_layout)
-        return false;
-    if (kn_gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
-        !kn_gemv_lacks(p) && !kn_gemv_choose(c, p, &gemv)) {
-        gemv.schedule = KN_SCHED_GEMV;
-        *g = gemv;
-        if (why)
-            kn_putf(why, "few rows, of whole runs: no matrix instructions, "
-                    "columns of %u waves, K of %u\n", gemv.wm, gemv.wn);
-        return true;
-    }
-    if (!pick_matrix(c, p, g))
-        return false;
-    if (why)
-        kn_putf(why, "at most %d rows: small tiles, K divided among "
-                "workgroups until the device is full\n", SMALL_MOST);
-    return true;
-}
-
 /* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow
  * each other in memory, so it loads them straight into registers, all of K of
  * two tiles at once (docs/moe.md). */
@@ -789,7 +699,7 @@ pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     bool mx = p->scale == KILN_SCALE_MX32;
 
     if (p->family != KILN_MOE || p->block_m > 32 || !p->b_layout ||
-        (mx && !p->scale_layout) || !is_open(g) || g->schedule || g->early ||
+        (mx && !p->scale_layout) || !kn_form_open(g) || g->schedule || g->early ||
         g->lowering == KN_LOWERING_ASM)
         return false;
     try.bm = p->block_m;
@@ -802,7 +712,7 @@ pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         try.domain = kn_domain_of(p, 256, try.bk);
     if (!try.group_m)
         try.group_m = 1;
-    if (check_bk(c, p, &try) || !fit(c, p, &try)) {
+    if (kn_check_bk(c, p, &try) || !kn_tile_fit(c, p, &try)) {
         c->err.status = KILN_OK;
         return false;
     }
@@ -851,7 +761,7 @@ shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         default_waves(&try);
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, bk);
-        if (!try.wm || fit(c, p, &try)) {
+        if (!try.wm || kn_tile_fit(c, p, &try)) {
             g->bk = bk;
             return;
         }
@@ -929,7 +839,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         KN_TRY(pick_tuned(c, p, g, why));
     if (!given && g->schedule == KN_SCHED_GEMV)
         return KILN_OK;
-    if (!given && !g->bm && pick_small(c, p, g, why)) {
+    if (!given && !g->bm && kn_pick_small(c, p, g, why)) {
         if (g->schedule == KN_SCHED_GEMV)
             return KILN_OK;
         why = NULL;
@@ -943,7 +853,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         if (given && kn_dequant(p))
             shorten_bk(c, p, g);
     }
-    KN_TRY(check_bk(c, p, g));
+    KN_TRY(kn_check_bk(c, p, g));
     if (!g->domain.align_a)
         g->domain = kn_domain_of(p, 256, g->bk);
     if (decided)

@@ -16,16 +16,16 @@ static const struct kind {
     const char *whole;       /* what is done to a run before */
     uint8_t up;              /* the pair misses a factor of 2^up */
 } kinds[KILN_NTYPES] = {
-    [KILN_F16] = { "f16", "f16x2", "gemv_two_16", 16 },
-    [KILN_BF16] = { "bf16", "bf16x2", "gemv_two_16", 16 },
-    [KILN_FP8] = { "fp8", "", "gemv_two_8", 8 },
-    [KILN_BF8] = { "bf8", "", "gemv_two_8", 8 },
-    [KILN_I8] = { "i8", "", "", 8 },
-    [KILN_MXFP8] = { "fp8", "", "gemv_two_8", 8 },
-    [KILN_MXBF8] = { "bf8", "", "gemv_two_8", 8 },
+    [KILN_F16] = { "f16", "f16x2", "gemv_two_16", 16, "", 0 },
+    [KILN_BF16] = { "bf16", "bf16x2", "gemv_two_16", 16, "", 0 },
+    [KILN_FP8] = { "fp8", "", "gemv_two_8", 8, "", 0 },
+    [KILN_BF8] = { "bf8", "", "gemv_two_8", 8, "", 0 },
+    [KILN_I8] = { "i8", "", "", 8, "", 0 },
+    [KILN_MXFP8] = { "fp8", "", "gemv_two_8", 8, "", 0 },
+    [KILN_MXBF8] = { "bf8", "", "gemv_two_8", 8, "", 0 },
     [KILN_MXFP6] = { "fp6", "", "gemv_two_6", 6, "gemv_whole_6", 0 },
     [KILN_MXBF6] = { "bf6", "", "gemv_two_6", 6, "gemv_whole_6", 0 },
-    [KILN_MXFP4] = { "fp4", "", "gemv_two_4", 4 },
+    [KILN_MXFP4] = { "fp4", "", "gemv_two_4", 4, "", 0 },
 },
 /* Where 8-bit floats are FNUZ and nothing converts narrower ones. */
   fnuz_kinds[KILN_NTYPES] = {
@@ -256,8 +256,8 @@ product_regions(const kiln_problem *p, struct kn_params *q)
     kn_region(q, "gemv_dot", ints ? "gemv_dot_i8" : mx ? "gemv_dot_mx" : "gemv_dot");
     kn_region(q, "gemv_two_a", a->pair);
     kn_region(q, "gemv_two_b", b->pair);
-    kn_region(q, "gemv_whole_a", a->whole ? a->whole : "");
-    kn_region(q, "gemv_whole_b", b->whole ? b->whole : "");
+    kn_region(q, "gemv_whole_a", a->whole);
+    kn_region(q, "gemv_whole_b", b->whole);
     nan_regions(loses_nan(p, p->a), loses_nan(p, p->b), q);
     kn_region(q, "gemv_sum", ints || mx ? "gemv_sum_one" : "gemv_sum");
     kn_region(q, "gemv_float", p->out == KILN_I32 ? ""
