@@ -563,17 +563,21 @@ check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
-/* Rows of 256x256 tiles were tuned for LLVM's schedules: where `deep` can, it
- * takes a row's tile and its map. */
+/* Where `deep` can, it takes the tile and the map of a row that leaves waves and
+ * schedule open, or has its waves; other rows were found with other loops. */
 static void
-take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row)
+take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
+          bool waves)
 {
     struct kn_config open = *row;
 
+    if (row->schedule != KN_SCHED_AUTO && row->schedule != KN_SCHED_DEEP)
+        return;
     open.wm = open.wn = open.stages = 0;
     open.schedule = KN_SCHED_AUTO;
     prefer_deep(c, p, &open, &(struct openings){ 0 });
-    if (open.schedule == KN_SCHED_DEEP)
+    if (open.schedule == KN_SCHED_DEEP &&
+        (!waves || (open.wm == row->wm && open.wn == row->wn)))
         *row = open;
 }
 
@@ -585,9 +589,11 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
          struct kn_config *g)
 {
     struct kn_config row = { 0 };
+    bool waves;
 
     if (kn_config_parse(c, text, &row))
         return false;
+    waves = row.wm != 0;
     row.bk = g->bk ? g->bk : row.bk;
     if (g->wm) {
         row.wm = g->wm;
@@ -624,7 +630,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
     if (!g->wm && !g->schedule && !g->stages)
-        take_deep(c, p, &row);
+        take_deep(c, p, &row, waves);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
         !shareable(&row) || row.stages > KN_MAX_STAGES || !kn_tile_fit(c, p, &row))
         return false;

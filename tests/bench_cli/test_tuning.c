@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -170,6 +171,9 @@ test_shipped(void **state)
                      kn_csv_at(&t, i, kn_csv_find(&t, "arch"))->s,
                      kn_csv_at(&t, i, kn_csv_find(&t, "family"))->s);
             assert_string_equal(name, x->name);
+            if (atof(kn_csv_at(&t, i, kn_csv_find(&t, "_us"))->s) >
+                atof(kn_csv_at(&t, i, kn_csv_find(&t, "_default_us"))->s))
+                fail_msg("%s, row %zu: slower than the rules", x->name, i + 1);
         }
     }
 }
