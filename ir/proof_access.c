@@ -12,6 +12,8 @@
 
 enum { NOBODY = 0, MANY = 255 }; /* owner of a byte: 1 + wave, or these */
 
+struct computed;
+
 struct access_map {
     struct proof *p;
     const struct kn_fn *f;
@@ -19,6 +21,8 @@ struct access_map {
     bool *fixed;             /* by value: depends on the thread only */
     bool *wanted;            /* by value: part of an LDS address */
     uint32_t **value;        /* of an address so far, by thread; or NULL */
+    struct computed *table;  /* operations met, by what they compute */
+    size_t ntable;           /* a power of two */
     uint32_t **at;           /* by instruction: first byte, by thread */
     /* of the tile at hand */
     uint32_t bytes;          /* of one slot */
@@ -248,25 +252,61 @@ run_access(struct access_map *m, size_t at)
                        t % 64 * lane;
 }
 
+/* What an operation gave: unrolled steps compute most addresses again. */
+struct computed {
+    uint16_t op;
+    struct operand o[3];
+    uint32_t *out;           /* by thread; never written again */
+};
+
+/* The place of an operation in the table: met before, or free. */
+static struct computed *
+look_up(const struct access_map *m, uint16_t op, const struct operand *o)
+{
+    uint64_t h = op;
+
+    for (int a = 0; a < 3; a++)
+        h = (h ^ (uintptr_t)o[a].each ^ o[a].all) * 0x9e3779b97f4a7c15u;
+    for (size_t at = h >> 32;; at++) {
+        struct computed *x = &m->table[at & (m->ntable - 1)];
+        bool same = x->op == op;
+
+        for (int a = 0; a < 3; a++)
+            same &= x->o[a].each == o[a].each && x->o[a].all == o[a].all;
+        if (!x->out || same)
+            return x;
+    }
+}
+
 static void
 run_address(struct access_map *m, const struct kn_ins *i)
 {
     struct operand o[3] = { 0 };
-    uint32_t **value = &m->value[KN_REF_INDEX(i->dst)];
+    struct computed *x;
 
-    if (!*value)
-        *value = KN_NEW(m->f->c, uint32_t, m->threads);
     for (int a = 0; a < 3 && i->arg[a]; a++)
         o[a] = operand(m, i->arg[a]);
-    evaluate(i, o, m->threads, *value);
+    x = look_up(m, i->op, o);
+    if (!x->out) {
+        *x = (struct computed){ i->op, { o[0], o[1], o[2] },
+                                KN_NEW(m->f->c, uint32_t, m->threads) };
+        evaluate(i, o, m->threads, x->out);
+    }
+    m->value[KN_REF_INDEX(i->dst)] = x->out;
 }
 
 static kiln_status
 run_threads(struct access_map *m)
 {
     const struct kn_fn *f = m->f;
+    size_t n = 0;
 
     m->value = KN_NEW(f->c, uint32_t *, f->nval);
+    for (size_t i = 0; i < f->nins; i++)
+        n += addresses(m, &f->ins[i]);
+    for (m->ntable = 64; m->ntable < 2 * n; m->ntable *= 2)
+        ;
+    m->table = KN_NEW(f->c, struct computed, m->ntable);
     for (size_t i = 0; i < f->nins; i++) {
         const struct kn_ins *ins = &f->ins[i];
 
