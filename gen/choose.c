@@ -219,6 +219,26 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->schedule = KN_SCHED_SIMPLE;
 }
 
+/* 6-bit types in the largest tile: K tiles of 256 in one slot, with registers
+ * to spare for a persistent walk (measured). */
+static void
+prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            bool open)
+{
+    struct kn_config one = *g;
+
+    if (g->bm != 256 || g->bn != 256 || g->stages || g->schedule)
+        return;
+    one.bk = 256;
+    one.stages = 1;
+    one.schedule = KN_SCHED_PINGPONG;
+    if (open)
+        one.domain = kn_domain_of(p, 256, 256);
+    if (kn_loop_of(p, &one) &&
+        registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
+        *g = one;
+}
+
 /* What follows the choice of a tile. */
 struct openings {
     bool bk, domain;
@@ -305,7 +325,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 bool
 kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    uint32_t least = kn_direct(p, g) ? 2 : 1, asked = g->stages;
+    uint32_t least = kn_direct(p, g) && !kn_folds(g) ? 2 : 1;
+    uint32_t asked = g->stages;
 
     settle_schedule(c, p, g);
     if (kn_streams(g)) {
@@ -475,6 +496,8 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             continue;
         if (open->bk)
             deepen(c, p, &try, open->domain, workgroups(p, t));
+        if (open->bk)
+            prefer_fold(c, p, &try, open->domain);
         if (!kn_tile_fit(c, p, &try))
             continue;
         best = cost;

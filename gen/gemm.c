@@ -341,6 +341,19 @@ static const char *const loops[KN_NSCHEDULES][2][KN_MAX_STAGES + 1] = {
 #undef DIRECT
 };
 
+/* K tiles of 256 with one slot: what 6-bit types want, whose rows of 128 K take
+ * half as many cache lines again as their bytes. */
+static bool
+fold(const kiln_problem *p, const struct kn_config *g)
+{
+    bool six = kn_elems[payload(p->a)].bits == 6 ||
+               kn_elems[payload(p->b)].bits == 6;
+
+    return six && g->schedule == KN_SCHED_PINGPONG && g->stages == 1 &&
+           g->bk == 256 && g->bm == 256 && g->bn == 256 && g->wm == 2 &&
+           g->wn == 4 && !g->domain.ktail && !p->b_layout && kn_super(p, g);
+}
+
 /* Each SIMD has a wave of each half if there are eight; four turns of a K tile
  * of 128 bytes a row of the wider type, of 6-bit types 96; copies in halves. */
 static bool
@@ -350,7 +363,7 @@ pingpong(const kiln_problem *p, const struct kn_config *g)
     uint32_t row = g->bk * (a > b ? a : b) / 8;
 
     return kn_direct(p, g) && g->wm * g->wn == 8 && g->bm / g->wm >= 64 && g->bn / g->wn >= 64 &&
-           (row == 128 || row == 96) && g->stages == 2 &&
+           (((row == 128 || row == 96) && g->stages == 2) || fold(p, g)) &&
            p->family != KILN_MOE &&
            (p->scale != KILN_SCALE_MX32 || kn_super(p, g));
 }
@@ -402,6 +415,8 @@ kn_loop_of(const kiln_problem *p, const struct kn_config *g)
         return NULL;
     if (g->schedule == KN_SCHED_DEEP && !kn_direct(p, g) && !deep_regs(p, g))
         return NULL;
+    if (fold(p, g))
+        return "loop_fold";
     if (g->schedule == KN_SCHED_PINGPONG && p->scale < KILN_SCALE_BLOCK128 &&
         (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk)
         return "loop_eager";
@@ -594,6 +609,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
               : scaled ? "fill_b_scaled" : "fill_b_plain");
     kn_region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     scaled_regions(p, g, q);
+    if (fold(p, g))
+        kn_region(q, "stage", "stage_fold");
     kn_region(q, "clear", kn_prequant(p) ? "clear_float" : "clear_plain");
     kn_region(q, "compute", kn_prequant(p) ? "compute_quant"
                           : weight_only(p) ? "compute_blockb"
@@ -669,7 +686,8 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
     if (p->scale != KILN_SCALE_MX32 ||
         (g->schedule != KN_SCHED_INTERLEAVE &&
          g->schedule != KN_SCHED_PINGPONG && g->schedule != KN_SCHED_DEEP) ||
-        g->stages != 2 || p->family == KILN_MOE || p->scale_layout ||
+        g->stages != (kn_folds(g) ? 1 : 2) ||
+        p->family == KILN_MOE || p->scale_layout ||
         g->domain.align_sa < 4 || g->domain.align_sb < 4 || g->bk > 256)
         return 0;
     return kn_super_k(g) / g->bk;
@@ -678,6 +696,8 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_shares(const struct kn_config *g, const struct kn_frag *a)
 {
+    if (kn_folds(g))
+        return 4;
     if (g->schedule == KN_SCHED_PINGPONG)
         return 4 / (a->ksteps < 4 ? a->ksteps : 4);
     return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;

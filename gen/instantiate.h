@@ -47,6 +47,13 @@ const char *kn_stream_lacks(const kiln_problem *p, const struct kn_config *g);
 /* Template of a configuration's main loop; NULL: there is none. */
 const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
 
+/* Whether the halves of the waves share one slot (templates/loop_fold.tir). */
+static inline bool
+kn_folds(const struct kn_config *g)
+{
+    return g->schedule == KN_SCHED_PINGPONG && g->stages == 1;
+}
+
 /* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
  * come with it. Needs stages and domain. */
 uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);

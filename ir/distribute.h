@@ -40,6 +40,9 @@ struct dist {
 
 extern const struct kn_type kn_s32, kn_v32, kn_s64, kn_vf32, kn_sb1, kn_vb1;
 
+/* Rows of one wave in a slot of a tile stored by shares. */
+uint32_t dist_share_rows(const struct dist *d, const struct kn_lds *l);
+
 /* Emit one wave-level operation into d->out; returns its result. */
 kn_ref dist_op(struct dist *d, enum kn_op op, struct kn_type t, kn_ref a,
                kn_ref b);

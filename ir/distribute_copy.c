@@ -103,6 +103,14 @@ guard(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref id,
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
+uint32_t
+dist_share_rows(const struct dist *d, const struct kn_lds *l)
+{
+    const struct kn_shape *s = &d->in->shape;
+
+    return l->rows / (l->side == 'a' ? s->wm : s->wn);
+}
+
 kn_ref
 dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
                 kn_ref row0)
@@ -115,6 +123,14 @@ dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
         pair = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_shr, row, 5), 4);
         row = dist_i2(d, KN_OP_add, pair, dist_ic(d, KN_OP_and, row, 15));
         return dist_i2(d, KN_OP_add, row, dist_i2(d, KN_OP_mul, low, v->up));
+    }
+    if (l->share) {          /* the rows of a wave, those of the next one */
+        uint32_t per = dist_share_rows(d, l);
+
+        low = dist_ic(d, KN_OP_urem, row, per);
+        row = dist_ic(d, KN_OP_udiv, row, per);
+        row = dist_ic(d, KN_OP_mul, row, (int64_t)per * l->share);
+        return dist_i2(d, KN_OP_add, row, low);
     }
     if (!l->shift)           /* shuffled: a row is a block of 32 already */
         return row;
@@ -201,8 +217,9 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
     const struct kn_lds *l = lds_of(d, v->lds);
     uint32_t shift = outer_shift(l);
     bool named = v->up || v->row;
+    uint32_t reach = l->rows * (l->share ? l->share : 1);
     kn_ref n = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0,
-                          named ? INT32_MAX : l->rows);
+                          named ? INT32_MAX : reach);
 
     if (l->panel) {
         k = to_bytes(d, k, kn_elems[l->elem].bits);
@@ -378,13 +395,30 @@ steps_of(const struct kn_ins *i, uint32_t steps)
                            ((part + 1) * steps + parts - 1) / parts };
 }
 
+/* A share begins that many rows of a wave below the view. */
+static kn_ref
+copy_rsrc(struct dist *d, const struct dist_tile *v, kn_ref slot)
+{
+    const struct kn_lds *l = lds_of(d, v->lds);
+    kn_ref below;
+
+    if (!l->share || !KN_REF_SLOT(slot))
+        return dist_rsrc(d, v->base, v->rem);
+    below = dist_ic(d, KN_OP_mul, v->pitch,
+                    (int64_t)KN_REF_SLOT(slot) * dist_share_rows(d, l));
+    return dist_rsrc(d, dist_op(d, KN_OP_add, kn_s64, v->base,
+                                dist_op(d, KN_OP_sext, kn_s64, below, 0)),
+                     dist_ic(d, KN_OP_smax,
+                             dist_i2(d, KN_OP_sub, v->rem, below), 0));
+}
+
 kiln_status
 expand_copy(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *v = dist_tile(d, i->arg[1]);
     struct kn_geom g = kn_geometry(d->in, lds_of(d, v->lds));
     struct steps x = steps_of(i, g.steps);
-    kn_ref r = dist_rsrc(d, v->base, v->rem);
+    kn_ref r = copy_rsrc(d, v, i->arg[0]);
     kn_ref wave = dist_ic(d, KN_OP_mul, d->wave, 64 * g.chunk);
 
     for (uint32_t s = x.from; s < x.to; s++) {

@@ -30,7 +30,8 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p,
     struct kn_geom g = kn_geometry(d->in, l);
     struct kn_frag fr = kn_fragment(d->in, l->side);
     kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n;
-    uint32_t outer = fr.count * 16, at = x.kk * p->kstep + p->pstep[x.part];
+    uint32_t outer = l->share ? dist_share_rows(d, l) : fr.count * 16;
+    uint32_t at = x.kk * p->kstep + p->pstep[x.part];
     kn_ref row, col, chunk;
 
     wave = dist_ic(d, KN_OP_mul, wave, outer);
@@ -101,7 +102,8 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
     struct kn_readplan p = kn_readplan(d->in, l);
     uint32_t dw = p.bytes > 4 ? p.bytes / 4 : 1;
     uint32_t row = l->lk ? kn_geometry(d->in, l).pitch : 4;
-    uint32_t step = p.tr ? 0 : frag * 16 * row;
+    uint32_t per = l->share ? dist_share_rows(d, l) / 16 : 0;
+    uint32_t step = p.tr ? 0 : (per ? frag % per : frag) * 16 * row;
     uint8_t elem = l->elem == KN_T_f32 ? KN_T_f32 : KN_T_i32;
     kn_ref dst = reg_of(d, i->dst, frag, dist_vec(elem, dw * p.parts));
     kn_ref part[4];
@@ -171,6 +173,10 @@ expand_read(struct dist *d, const struct kn_ins *i)
         *t = (struct dist_tile){ .kind = DT_FRAG, .lds = lds,
                                  .reg = KN_NEW(d->c, kn_ref, fr.count),
                                  .nreg = fr.count };
+    if (l->share && (part * l->share / parts != KN_REF_SLOT(i->arg[0]) ||
+                     parts % l->share))
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "part %u of %u is not "
+                          "in this slot", part, parts);
     if (l->elem == KN_T_f32 && l->side == 'b' && !l->shift && l->lk)
         return read_columns(d, i, fr.count);
     if (!p.tr)

@@ -137,6 +137,7 @@ struct kn_lds {
     uint32_t panel;          /* memory: 16 rows' 16-byte chunks in turn */
     uint32_t run;            /* elements converted at a time; 0: 16 */
     uint32_t shuf;           /* memory and LDS: shuffled scales, 32 rows x 8 */
+    uint32_t share;          /* slot s: share s of the rows of each wave; or 0 */
     /* chunk ^= ((row >> swz_s) & ((1 << swz_n) - 1)) << swz_t */
     uint32_t swz_s, swz_n, swz_t;
 };

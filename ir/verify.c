@@ -465,6 +465,18 @@ is_convert(const struct kn_lds *l)
     return false;
 }
 
+static bool
+shared_rows(const struct kn_fn *f, const struct kn_lds *l)
+{
+    const struct kn_shape *s = &f->shape;
+    uint32_t waves = l->side == 'a' ? s->wm : s->wn;
+
+    return l->gk && l->lk && l->kdiv == 1 && !l->mem && !l->panel &&
+           !l->shift && l->slots == l->share && waves &&
+           l->rows * l->share == (l->side == 'a' ? s->bm : s->bn) &&
+           l->rows % (16 * waves) == 0;
+}
+
 static kiln_status
 check_lds(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -510,6 +522,9 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
                     l->rows % 32 || l->cols % 8))
         return FAIL(f, l->at, "%%%s: shuffled scales come in blocks of 32 rows "
                     "and 8 times 32 K", l->name);
+    if (l->share && !shared_rows(f, l))
+        return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
+                    "wave's rows, of an operand in plain rows", l->name);
     if (g.transpose && (l->rows % g.pb || l->cols % g.kb))
         return FAIL(f, l->at, "%%%s: %u x %u cannot be transposed in blocks of "
                     "%u x %u", l->name, l->rows, l->cols, g.pb, g.kb);
