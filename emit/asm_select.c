@@ -499,7 +499,7 @@ untouched(const struct select *s, size_t from, size_t to, kn_ref v)
     return true;
 }
 
-/* Parts of a fragment that are read just to be joined are read into place. */
+/* Parts that are read or converted just to be joined are made in place. */
 static void
 join_in_place(struct select *s, const uint32_t *def, size_t at)
 {
@@ -511,7 +511,8 @@ join_in_place(struct select *s, const uint32_t *def, size_t at)
 
         if (KN_REF_TAG(i->arg[a]) != KN_R_VAL || s->times[v] != 1 ||
             s->uses[v] != 1 || s->cls[v] != KN_ASM_V ||
-            s->f->ins[def[v]].op != KN_OP_lds_ld ||
+            (s->f->ins[def[v]].op != KN_OP_lds_ld &&
+             s->f->ins[def[v]].op != KN_OP_cvt) ||
             !untouched(s, def[v], at, i->dst))
             return;
     }

@@ -534,6 +534,20 @@ share(struct select *s, uint32_t first)
     return true;
 }
 
+/* In the registers of what is turned where nobody else reads that. */
+void
+select_turn(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d;
+
+    if (s->uses[KN_REF_INDEX(s->i->arg[0])] != 1 || !share(s, 0))
+        kn_asm_copy(s, kn_asm_dst(s), x);
+    d = s->val[KN_REF_INDEX(s->i->dst)];
+    for (uint32_t k = 0; k < 2; k++)
+        ADD(s, v_permlane16_swap_b32, 2, kn_part(d, k, 1),
+            kn_part(d, k + 2, 1));
+}
+
 void
 select_bits(struct select *s)
 {

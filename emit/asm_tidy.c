@@ -2,7 +2,9 @@
  *
  * A value that is assigned once from such values, constants and arguments is
  * the same wherever it is computed: it is computed at its first mention, in
- * front of the outermost loop or branch around it. Other values are shared
+ * front of the outermost loop or branch around it, but for the walk over tiles
+ * of a persistent kernel: what its tiles have in common would occupy registers
+ * all through each of them. Other values are shared
  * within a straight run, while what they are made of is not assigned. */
 #include "asm.h"
 
@@ -12,6 +14,7 @@ struct known {               /* a computed value, in a hash table */
     kn_ref dst;
     uint32_t ins;            /* of the output that computes it */
     uint32_t run;            /* straight run it holds in; 0: everywhere */
+    uint32_t tile;           /* pass of the walk it holds in */
     uint32_t version[KN_MAXARG];
 };
 
@@ -32,6 +35,7 @@ struct tidy {
     const struct kn_ins **def;       /* of a stable value */
     struct list top, inner;          /* inner: of the open outermost block */
     uint32_t depth, run;
+    uint32_t tile;           /* changes where a walk over tiles begins or ends */
     struct known *table;
     struct kn_ins *key;      /* of each table row */
     size_t size;
@@ -121,7 +125,7 @@ same_value(const struct tidy *t, const struct kn_ins *i, size_t row)
         memcmp(k->attr, i->attr, sizeof i->attr) ||
         memcmp(&kn_val(t->out, k->dst)->type, &kn_val(t->out, i->dst)->type,
                sizeof(struct kn_type)) ||
-        (e->run && e->run != t->run))
+        (e->run && e->run != t->run) || e->tile != t->tile)
         return false;
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
         if (KN_REF_TAG(i->arg[a]) == KN_R_VAL &&
@@ -142,6 +146,7 @@ look_up(struct tidy *t, const struct kn_ins *i, bool everywhere)
     t->key[row] = *i;
     t->table[row].dst = i->dst;
     t->table[row].run = everywhere ? 0 : t->run;
+    t->table[row].tile = t->tile;
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
         if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
             t->table[row].version[a] = t->version[KN_REF_INDEX(i->arg[a])];
@@ -387,19 +392,41 @@ place_stable(struct tidy *t, const struct kn_ins *given, uint32_t from)
     t->def[n] = memcpy(KN_NEW(t->c, struct kn_ins, 1), i, sizeof *i);
 }
 
+/* Is this the loop over tiles of a persistent kernel? `args` says so. */
+static bool
+is_walk(const struct tidy *t, uint32_t n)
+{
+    for (uint32_t depth = 0; ++n < t->f->nins;) {
+        uint16_t op = t->f->ins[n].op;
+
+        if (op == KN_OP_args && !depth)
+            return true;
+        if (op == KN_OP_end && !depth)
+            return false;
+        depth += (op == KN_OP_loop || op == KN_OP_if) - (op == KN_OP_end);
+    }
+    return false;
+}
+
 static void
-track_blocks(struct tidy *t, const struct kn_ins *i)
+track_blocks(struct tidy *t, const struct kn_ins *i, uint32_t n)
 {
     if (kn_op_info((enum kn_op)i->op).kind != KN_CTL)
         return;
     t->run++;
-    if (i->op == KN_OP_loop || i->op == KN_OP_if)
+    if (i->op == KN_OP_loop && !t->depth && is_walk(t, n))
+        t->tile++;
+    else if (i->op == KN_OP_loop || i->op == KN_OP_if)
         t->depth++;
 }
 
 static void
 close_block(struct tidy *t, const struct kn_ins *i)
 {
+    if (i->op == KN_OP_end && !t->depth) {
+        t->tile++;
+        return;
+    }
     if (i->op != KN_OP_end || --t->depth)
         return;
     for (size_t n = 0; n < t->inner.n; n++)
@@ -419,7 +446,7 @@ take(struct tidy *t, uint32_t n)
     fold_address(t, &i);
     bring_near(t, &i, n);
     add_near(t, &i, n);
-    track_blocks(t, &i);
+    track_blocks(t, &i, n);
     if (is_pure(&i) && is_once(t, i.dst)) {
         if (all_stable(t, &i)) {
             place_stable(t, &i, n);

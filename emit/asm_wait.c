@@ -300,7 +300,8 @@ result_read(const struct kn_asm *a, const struct kn_asm_op *p,
             const struct kn_asm_op *c)
 {
     for (int i = 0; i < p->ndst; i++)
-        for (int k = c->ndst; k < c->nopnd; k++)
+        for (int k = kn_isa[c->isa].flags & KN_IF_RMW ? 0 : c->ndst;
+             k < c->nopnd; k++)
             if (meets(a, &p->o[i], &c->o[k]))
                 return true;
     return false;

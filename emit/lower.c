@@ -599,6 +599,26 @@ lower_cat(struct lower *l, const struct kn_ins *i)
 }
 
 void
+lower_turn(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef v = low_get(l, i, 0);
+
+    for (int k = 0; k < 2; k++) {
+        LLVMValueRef pair = low_intrinsic(l, &(struct low_call){
+            "llvm.amdgcn.permlane16.swap", { NULL }, 0,
+            { LLVMBuildExtractElement(l->b, v, low_i32(l, k), ""),
+              LLVMBuildExtractElement(l->b, v, low_i32(l, k + 2), ""),
+              LLVMConstInt(l->i1, 0, 0), LLVMConstInt(l->i1, 0, 0) }, 4 });
+
+        for (unsigned h = 0; h < 2; h++)
+            v = LLVMBuildInsertElement(l->b, v,
+                    LLVMBuildExtractValue(l->b, pair, h, ""),
+                    low_i32(l, k + 2 * (int)h), "");
+    }
+    low_set(l, i, v);
+}
+
+void
 lower_slice(struct lower *l, const struct kn_ins *i)
 {
     struct kn_type t = kn_val(l->f, i->dst)->type;

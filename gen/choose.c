@@ -4,6 +4,7 @@
 #include "choose.h"
 #include "gemv.h"
 #include "instantiate.h"
+#include "room.h"
 #include "tuning.h"
 
 #include <string.h>
@@ -33,136 +34,11 @@ static const struct tile moe_tiles[] = {
     { 16, 256, 1, 4, 0 },  { 16, 128, 1, 4, 0 },  { 16, 64, 1, 2, 0 },
 };
 
-static struct kn_fn
-shape_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
-{
-    return (struct kn_fn){ .c = c, .target = p->target,
-                           .shape = kn_shape_of(p, g) };
-}
-
-/* Vector registers one wave needs at least: accumulators, one K step of
- * fragments (A in halves when large), and staging registers. */
-static uint32_t
-registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_fn f = shape_of(c, p, g);
-    struct kn_frag a = kn_fragment(&f, 'a'), b = kn_fragment(&f, 'b');
-    uint32_t acc = a.count * b.count * 4;
-    uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
-    uint32_t threads = g->wm * g->wn * 64, stage = 24;
-
-    if (kn_streams(g)) {     /* and shuffled or plain scales, offsets */
-        uint32_t sets = (g->stages ? g->stages : 2) * a.ksteps;
-
-        return acc + sets * (ra + rb) + 2 * (a.count + b.count) + 24 +
-               (p->scale == KILN_SCALE_MX32 ? 2 * (a.count + b.count) : 0);
-    }
-    if (g->schedule == KN_SCHED_DEEP) {
-        ra *= a.ksteps;
-        rb *= 2;
-    } else if (g->schedule == KN_SCHED_INTERLEAVE) {
-        ra = ra / kn_shares(g, &a) * 2;
-        rb *= kn_b_sets(p, g);
-    } else if (g->schedule == KN_SCHED_PINGPONG) {
-        ra /= kn_shares(g, &a);
-        rb *= a.ksteps;
-    } else if (ra > 32) {
-        ra /= 2;
-    }
-    if (!kn_direct(p, g)) {
-        const struct kn_domain *d = &g->domain;
-        uint32_t na = g->bm * g->bk * (kn_prequant(p) || p->quant ? 16
-                                       : kn_elems[f.shape.ta].bits) / 8;
-        uint32_t nb = g->bn * g->bk * kn_elems[f.shape.tb].bits / 8;
-
-        stage += na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
-                 nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
-        /* Narrow loads: packing them spills beyond this, in large tiles of
-         * 6-bit types sooner (measured). */
-        bool six = kn_elems[f.shape.ta].bits == 6 ||
-                   kn_elems[f.shape.tb].bits == 6;
-        uint32_t most = six && acc >= 64 ? 48 : 64;
-
-        if ((d->align_a < 4 || d->align_b < 4) &&
-            (stage > 24 + most || acc >= 128))
-            return 512;
-    }
-    /* A persistent walk beside 6-bit runs and 8-bit fragments (measured). */
-    if (g->cus && !kn_direct(p, g) && kn_elems[f.shape.ta].bits == 6 &&
-        kn_elems[f.shape.tb].bits == 8)
-        acc += 24;
-    if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
-        acc += 16;
-    if (kn_prequant(p) || p->quant) /* a run's elements as f32 (measured) */
-        acc += p->quant ? 56 : 40;
-    /* Transposing reads beside them (measured). */
-    if (p->scale == KILN_SCALE_BLOCK128 && p->layout != KILN_NT &&
-        p->target == KILN_GFX950)
-        acc += 28;
-    /* A transposed as well as converted: as many more (measured). */
-    if (kn_dequant(p) && p->layout == KILN_TN && p->target == KILN_GFX950)
-        acc += 12;
-    return acc + ra + rb + stage;
-}
-
-/* The assembly lowering gives a single wave a SIMD all 512, accumulators in
- * their own half. */
-static uint32_t
-register_limit(const struct kn_config *g)
-{
-    return g->lowering == KN_LOWERING_ASM && g->wm * g->wn <= 4 ? 512 : 256;
-}
-
-/* LDS the output is turned around in: whole runs of `row` dwords. */
-static uint32_t
-store_bytes(const kiln_problem *p, const struct kn_config *g, uint32_t row)
-{
-    return g->store != KN_STORE_LDS ? 0
-         : (16 * g->wm * g->wn * kn_store_row(p, g) + row * 4 - 1) /
-               (row * 4) * (row * 4);
-}
-
-static uint32_t
-lds_bytes(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_fn f = shape_of(c, p, g);
-    uint32_t row = g->wm * g->wn * 64 * (p->scale_layout ? 16 : 4), n;
-    uint32_t bm = p->scale_layout && g->bm < 32 ? 32 : g->bm;
-
-    if (kn_streams(g))
-        return 0;
-    n = (g->bm * kn_elems[f.shape.ta].bits + g->bn * kn_elems[f.shape.tb].bits) *
-        g->bk / 8;
-    if (kn_super(p, g)) {
-        uint32_t all = g->wm * g->wn * 64 * 16;
-
-        uint32_t per = kn_super_k(g) / 32;
-
-        return store_bytes(p, g, row) + n * g->stages +
-               2 * ((g->bm * per + all - 1) / all * all +
-                    (g->bn * per + all - 1) / all * all);
-    }
-    if (p->scale >= KILN_SCALE_BLOCK128) {
-        uint32_t per = p->scale == KILN_SCALE_MX32 ? g->bk / 32
-                                                   : g->bk / 128 * 4;
-
-        if (kn_dequant(p)) { /* a run of factors a thread */
-            row *= per < 4 ? per : 4;
-            per *= 4;
-        }
-        n += (bm * per + row - 1) / row * row;
-        n += (g->bn * per + row - 1) / row * row;
-    }
-    if (kn_prequant(p))
-        n += (g->bm * 4 + row - 1) / row * row;
-    return n * g->stages + store_bytes(p, g, row);
-}
-
 static uint32_t
 natural_bk(struct kn_ctx *c, const kiln_problem *p)
 {
     struct kn_config one = { .bm = 32, .bn = 32, .bk = 128, .wm = 1, .wn = 1 };
-    struct kn_fn f = shape_of(c, p, &one);
+    struct kn_fn f = kn_tile_fn(c, p, &one);
     uint32_t k = kn_fragment(&f, 'a').k;
 
     if (p->scale_layout)
@@ -185,7 +61,7 @@ static uint32_t
 step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk)
 {
     struct kn_config one = { .bm = 32, .bn = 32, .bk = bk, .wm = 1, .wn = 1 };
-    struct kn_fn f = shape_of(c, p, &one);
+    struct kn_fn f = kn_tile_fn(c, p, &one);
 
     return kn_fragment(&f, 'a').k;
 }
@@ -208,14 +84,14 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->bm * g->bn == 256 * 256 &&
         !(mx && (g->domain.ktail || (g->cus && p->layout != KILN_NT))) &&
         (p->layout == KILN_NT || step_k(c, p, g->bk) == g->bk) &&
-        kn_loop_of(p, &two) && registers(c, p, &two) <= 256)
+        kn_loop_of(p, &two) && kn_tile_registers(c, p, &two) <= 256)
         return;
     g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
     if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
         (mx && (g->domain.ktail || !kn_super(p, &two) ||
                 p->layout != KILN_NT)) ||
         g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
-        registers(c, p, g) > register_limit(g))
+        kn_tile_registers(c, p, g) > kn_register_limit(g))
         g->schedule = KN_SCHED_SIMPLE;
 }
 
@@ -243,6 +119,39 @@ prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 struct openings {
     bool bk, domain;
 };
+
+/* Tiles of the launch; ragged rows are taken as balanced. */
+static uint64_t
+workgroups(const kiln_problem *p, const struct tile *t)
+{
+    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+    int64_t rows = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
+
+    if (p->family == KILN_MOE) {
+        int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+        int64_t used = p->tokens * p->topk;
+
+        many = used < p->groups ? used : p->groups;
+        rows = many ? (used + many - 1) / many : 0;
+        return (uint64_t)(many * ((rows + t->bm - 1) / t->bm) *
+                          ((n + t->bn - 1) / t->bn));
+    }
+    return (uint64_t)(many * ((rows + t->bm - 1) / t->bm) *
+                      ((p->n + t->bn - 1) / t->bn));
+}
+
+/* Tiles of several groups, more than the compute units take at once: each
+ * loads its next one while this one is stored (templates/walk_ahead.tir). */
+static bool
+ahead_pays(const kiln_problem *p, const struct kn_config *g)
+{
+    struct tile t = { .bm = g->bm, .bn = g->bn };
+
+    return (p->family == KILN_GROUPED || p->family == KILN_WGRAD) &&
+           p->target == KILN_GFX950 && !g->cus && p->scale < KILN_SCALE_BLOCK128 &&
+           !(p->group_flags & KILN_TAIL_ZERO) && g->split_k < 2 &&
+           workgroups(p, &t) > kn_targets[p->target].cus;
+}
 
 /* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest
  * are for gfx942. */
@@ -288,9 +197,12 @@ prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (open->domain)
         deep.domain = kn_domain_of(p, 256, deep.bk);
     if (!kn_deep_lacks(p, &deep) && kn_deep_pays(p, g) && kn_loop_of(p, &deep) &&
-        registers(c, p, &deep) <= register_limit(&deep) &&
-        lds_bytes(c, p, &deep) <= kn_targets[p->target].lds)
+        kn_tile_registers(c, p, &deep) <= kn_register_limit(&deep) &&
+        kn_tile_lds(c, p, &deep) <= kn_targets[p->target].lds) {
         *g = deep;
+        if (ahead_pays(p, g))
+            g->cus = kn_targets[p->target].cus;
+    }
 }
 
 /* Slots worth having: with direct copies about 64 KB on their way to a
@@ -311,7 +223,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (p->family == KILN_MOE && kn_direct(p, g))
         return 2;            /* more spill scalars of the gathered views */
     g->stages = 1;
-    want = 1 + (65535 + lds_bytes(c, p, g)) / lds_bytes(c, p, g);
+    want = 1 + (65535 + kn_tile_lds(c, p, g)) / kn_tile_lds(c, p, g);
     g->stages = 2;
     if (kn_super(p, g))
         return 2;
@@ -335,17 +247,17 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             p->k != (int64_t)g->stages * g->bk)
             g->domain.ktail = 1;
         if (g->stages < 2 || g->stages > KN_MAX_STAGES ||
-            kn_stream_lacks(p, g) || registers(c, p, g) > register_limit(g)) {
+            kn_stream_lacks(p, g) || kn_tile_registers(c, p, g) > kn_register_limit(g)) {
             g->stages = asked;
             return false;
         }
         return true;
     }
-    if (registers(c, p, g) > register_limit(g))
+    if (kn_tile_registers(c, p, g) > kn_register_limit(g))
         return false;
     for (g->stages = asked ? asked : natural_stages(c, p, g);
          g->stages >= least; g->stages--) {
-        if (lds_bytes(c, p, g) <= kn_targets[p->target].lds)
+        if (kn_tile_lds(c, p, g) <= kn_targets[p->target].lds)
             return true;
         if (asked)
             break;
@@ -392,26 +304,6 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
         g->bk = bk;
         g->domain = try.domain;
     }
-}
-
-/* Tiles of the launch; ragged rows are taken as balanced. */
-static uint64_t
-workgroups(const kiln_problem *p, const struct tile *t)
-{
-    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
-    int64_t rows = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
-
-    if (p->family == KILN_MOE) {
-        int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
-        int64_t used = p->tokens * p->topk;
-
-        many = used < p->groups ? used : p->groups;
-        rows = many ? (used + many - 1) / many : 0;
-        return (uint64_t)(many * ((rows + t->bm - 1) / t->bm) *
-                          ((n + t->bn - 1) / t->bn));
-    }
-    return (uint64_t)(many * ((rows + t->bm - 1) / t->bm) *
-                      ((p->n + t->bn - 1) / t->bn));
 }
 
 static void
@@ -540,7 +432,8 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
                        "needs %u registers of %u and, with %u stages, %u "
                        "bytes of LDS of %u", g->bm, g->bn, g->bk, g->wm, g->wn,
-                       registers(c, p, g), register_limit(g), g->stages, lds_bytes(c, p, g),
+                       kn_tile_registers(c, p, g), kn_register_limit(g),
+                       g->stages, kn_tile_lds(c, p, g),
                        kn_targets[p->target].lds);
     return KILN_OK;
 }
@@ -762,10 +655,11 @@ choose_map(const kiln_problem *p, struct kn_config *g)
 {
     struct tile t = { .bm = g->bm, .bn = g->bn };
 
-    if (p->family == KILN_WGRAD && p->groups > 1 && !g->xcd_run && !g->cus)
+    if (p->family == KILN_WGRAD && p->groups > 1 && !g->xcd_run &&
+        (!g->cus || g->schedule == KN_SCHED_DEEP))
         g->xcd_run = 4 * g->group_m;
     if (p->family == KILN_GROUPED && p->groups > 1 && !g->xcd_run &&
-        !g->cus && g->xcd > 1 &&
+        (!g->cus || g->schedule == KN_SCHED_DEEP) && g->xcd > 1 &&
         workgroups(p, &t) >= (uint64_t)8 * g->group_m * g->xcd)
         g->xcd_run = 8 * g->group_m;
     if (p->family == KILN_MOE)
@@ -810,7 +704,7 @@ choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->store = p->family != KILN_MOE && g->domain.vec == 1 && !p->beta &&
                            !kn_streams(g) &&
                            g->split_k == 1 && !g->cus &&
-                           lds_bytes(c, p, &lds) <= kn_targets[p->target].lds
+                           kn_tile_lds(c, p, &lds) <= kn_targets[p->target].lds
                        ? KN_STORE_LDS : KN_STORE_DIRECT;
     if (g->split_k > 1 && g->store == KN_STORE_LDS)
         return kn_fail(c, KILN_UNSUPPORTED, "waves of a split-K store each "

@@ -13,7 +13,8 @@ kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
 
     return p->family == KILN_MOE ? "experts"
          : g->split_k > 1 ? "split-K"
-         : g->cus ? "a persistent grid"
+         : g->cus && (!wide || p->scale == KILN_SCALE_MX32 ||
+                      p->group_flags & KILN_TAIL_ZERO) ? "a persistent grid"
          : p->scale == KILN_SCALE_BLOCK128 ? "scales of 128-blocks"
          : p->scale_layout ? "shuffled scales"
          : kn_elems[s.ta].bits == 6 || kn_elems[s.tb].bits == 6 ? "6-bit types"
@@ -32,9 +33,20 @@ kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
          : NULL;
 }
 
-/* Asked for, or where the model says that it wins: dense products, however
- * short K is. gfx942 is without another loop that reads while it multiplies:
- * from four K tiles on. */
+/* Rows of both operands along K that do not begin where lines of 128 bytes do:
+ * half of the copies take a line more, the memory queue is full, and a second
+ * wave a SIMD has products where a single one stands (docs/timing.md). */
+static bool
+straddles(const kiln_problem *p)
+{
+    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
+
+    return p->layout == KILN_NT && (a % 1024 || b % 1024);
+}
+
+/* Asked for, or where the model says that it wins, however short K is. gfx942
+ * is without another loop that reads while it multiplies: from four K tiles on.
+ */
 bool
 kn_deep_pays(const kiln_problem *p, const struct kn_config *g)
 {
@@ -42,5 +54,5 @@ kn_deep_pays(const kiln_problem *p, const struct kn_config *g)
 
     return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
-           (!old && (p->family == KILN_GEMM || p->family == KILN_BATCHED));
+           (!old && p->family != KILN_MOE && !straddles(p));
 }

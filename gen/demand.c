@@ -2,28 +2,35 @@
  * wave-level program: matrix instructions and vm fences of the main loop. */
 #include "demand.h"
 
-/* [*from, *to): the outermost loop with the most matrix instructions. */
+enum { MOST_DEPTH = 32 };
+
+/* [*from, *to): the loop with the most matrix instructions of its own, the
+ * inner one of two with as many (kn_cfg_main_loop). */
 static uint32_t
 main_loop(const struct kn_fn *f, size_t *from, size_t *to)
 {
-    uint32_t best = 0;
-    int depth = 0;
-    size_t open = 0;
+    struct { size_t from; uint32_t n; bool loop; } open[MOST_DEPTH] = { 0 };
+    uint32_t best = 0, depth = 0;
 
-    for (size_t i = 0, n = 0; i < f->nins; i++) {
+    for (size_t i = 0; i < f->nins; i++) {
         uint16_t op = f->ins[i].op;
+        uint32_t in = depth;
 
-        if (op == KN_OP_loop && depth++ == 0) {
-            open = i;
-            n = 0;
-        } else if (op == KN_OP_if && depth) {
-            depth++;
+        if ((op == KN_OP_loop || op == KN_OP_if) && depth + 1 < MOST_DEPTH) {
+            open[++depth].from = i;
+            open[depth].n = 0;
+            open[depth].loop = op == KN_OP_loop;
         } else if (op == KN_OP_mfma || op == KN_OP_mfmas) {
-            n++;
-        } else if (op == KN_OP_end && depth && --depth == 0 && n > best) {
-            best = (uint32_t)n;
-            *from = open;
-            *to = i;
+            while (in && !open[in].loop)
+                in--;
+            open[in].n++;
+        } else if (op == KN_OP_end && depth) {
+            if (open[depth].loop && open[depth].n > best) {
+                best = open[depth].n;
+                *from = open[depth].from;
+                *to = i;
+            }
+            depth--;
         }
     }
     return best;

@@ -268,9 +268,20 @@ store_params(struct kn_ctx *c, const kiln_problem *p,
     uint32_t bits = kn_elems[payload(p->out)].bits;
     bool narrow = g->domain.vec == 4 && !p->beta && bits == 16;
 
+    kn_set_int(c, q, "WIDE", narrow && p->target == KILN_GFX950 &&
+                             g->bn / g->wn % 32 == 0 ? 8 : g->domain.vec);
     kn_set(q, "TSTAGE", narrow ? kn_elems[payload(p->out)].text : "f32");
     kn_set_int(c, q, "CROWS", 16 * (int64_t)g->wm * g->wn);
     kn_set_int(c, q, "CCOLS", kn_store_row(p, g) / (narrow ? 2 : 4));
+}
+
+/* A persistent launch that loads its next tile while it stores this one. */
+static bool
+walks_ahead(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->cus && g->schedule == KN_SCHED_DEEP && kn_direct(p, g) &&
+           p->scale < KILN_SCALE_BLOCK128 &&
+           !(p->group_flags & KILN_TAIL_ZERO);
 }
 
 /* Groups: how their table is read, and zeros past the last of them. */
@@ -302,9 +313,11 @@ group_regions(const kiln_problem *p, const struct kn_config *g,
     bool zero = p->group_flags & KILN_TAIL_ZERO;
 
     kn_region(q, "count", few ? "count_few" : "count_many");
-    kn_region(q, "find", few ? "find_few" : "find_many");
+    kn_region(q, "find", few ? "find_few"
+                       : walks_ahead(p, g) ? "find_kept" : "find_many");
     kn_region(q, "few", lens ? "few_lens" : "few_offs");
-    kn_region(q, "few_again", !g->cus ? "" : lens ? "few_lens" : "few_offs");
+    kn_region(q, "few_again", !g->cus || walks_ahead(p, g) ? ""
+                            : lens ? "few_lens" : "few_offs");
     kn_region(q, "rows", lens ? "rows_lens" : "rows_offs");
     kn_region(q, "row0", few ? "row0_few" : lens ? "row0_lens" : "row0_offs");
     kn_region(q, "begin", lens ? "begin_lens" : "");
@@ -539,7 +552,7 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
                  "kept_plain", "kept_scaledb" } },
         { "feed", { "feed_plain", "feed_scaled", "feed_plain", NULL } },
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
-        { "fedd", { "fed_plain", "fed_scaled", "fedd_super", NULL } },
+        { "fedd", { "fedd_plain", NULL, "fedd_super", NULL } },
         { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
         { "ahead", { "ahead_plain", "ahead_mx", "ahead_super", NULL } },
         { "clip", { "clip_plain", NULL, NULL, NULL } },
@@ -590,6 +603,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                         : kn_early_copy(g) ? "total_moe_early"
                                            : families[p->family].total);
     kn_region(q, "walk", kn_early_copy(g) || stream ? "walk_all"
+                       : walks_ahead(p, g) ? "walk_ahead"
                        : g->cus ? "walk_persistent" : "walk_one");
     kn_region(q, "order", g->xcd < 2 ? "order_linear"
                         : g->xcd_run ? "order_cyclic" : "order_xcd");
@@ -603,7 +617,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
               p->scale == KILN_SCALE_MX32 ? "scales_at_block"
               : p->scale == KILN_SCALE_BLOCK128 ? "scales_at_block128"
                                                 : "scales_at_start");
-    kn_region(q, "loop", kn_loop_of(p, g));
+    kn_region(q, "loop", walks_ahead(p, g) ? "loop_ahead" : kn_loop_of(p, g));
     kn_region(q, "fill0",
               !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
               : scaled ? "fill_b_scaled" : "fill_b_plain");

@@ -353,6 +353,8 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* To the next K tile; where the condition does not hold there is none, and
+ * copies find no records. */
 kiln_status
 expand_advance(struct dist *d, const struct kn_ins *i)
 {
@@ -375,6 +377,11 @@ expand_advance(struct dist *d, const struct kn_ins *i)
                           dist_ic(d, KN_OP_add, v->krem, -(int64_t)l->cols),
                           0));
         k_outer_records(d, v);
+    }
+    if (i->arg[1]) {
+        kn_ref pick[] = { dist_operand(d, i->arg[1]), v->rem, dist_int(d, 0) };
+
+        dist_move(d, v->rem, dist_op3(d, KN_OP_select, kn_s32, pick));
     }
     dist_move(d, v->base, dist_op(d, KN_OP_add, kn_s64, v->base, step));
     return KILN_OK;

@@ -406,6 +406,8 @@ store_shuffled(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct shuffle s = shuffle(d, i, o);
     uint32_t nrow = t->nreg / (s.cols / 16), per = s.cols / s.run;
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
 
     if (s.pitch < s.cols * s.size)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a row of the LDS tile "
@@ -415,7 +417,7 @@ store_shuffled(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a sum that is added "
                           "to the output passes LDS as f32, to be rounded "
                           "once");
-    for (uint32_t x = 0; x < nrow; x++) {
+    for (uint32_t x = part * nrow / parts; x < (part + 1) * nrow / parts; x++) {
         write_rows(d, &s, t->reg + x * (s.cols / 16));
         for (uint32_t step = 0; step * 64 < 16 * per; step++)
             store_run(d, &s, x, step, i->attr[KN_A_add] != 0);
@@ -423,22 +425,113 @@ store_shuffled(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
     return KILN_OK;
 }
 
-/* store: converts and writes every fragment; add=1 adds C's old value first,
- * fragment by fragment, so that offsets and values live briefly. */
+/* Two fragments next to each other as 8 columns a lane: rows of 16 lanes that
+ * hold columns 4 to 7 of a group of 8 give them to the ones before. */
+static kn_ref
+paired(struct dist *d, const struct out_tile *o, const kn_ref acc[2])
+{
+    kn_ref v = dist_temp(d, dist_vec(o->elem, 8));
+    struct kn_ins *c;
+    kn_ref half[2];
+
+    for (int k = 0; k < 2; k++)
+        half[k] = dist_op(d, KN_OP_cvt, dist_vec(o->elem, 4), acc[k], 0);
+    c = dist_add(d, KN_OP_cat, v);
+    c->arg[0] = half[0];
+    c->arg[1] = half[1];
+    v = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 4), v, 0);
+    v = dist_op(d, KN_OP_turn, dist_vec(KN_T_i32, 4), v, 0);
+    return dist_op(d, KN_OP_bits, dist_vec(o->elem, 8), v, 0);
+}
+
+static void
+store_run8(struct dist *d, const struct out_tile *o, kn_ref off, kn_ref v)
+{
+    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
+
+    s->arg[0] = o->r;
+    s->arg[1] = off;
+    s->arg[2] = v;
+    s->attr[KN_A_elem] = o->elem;
+}
+
+/* Of `paired`: rows of lanes 1 and 3 have the second fragment's columns. */
+static kn_ref
+wide_column(struct dist *d, const struct epilogue *e)
+{
+    kn_ref col = dist_ic(d, KN_OP_mul, d->wave_n, e->b.count * 16);
+
+    col = dist_i2(d, KN_OP_add, col,
+                  dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, d->q, 1), 16));
+    return dist_i2(d, KN_OP_add, col,
+                   dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_shr, d->q, 1), 8));
+}
+
+/* The fragments of 16 rows, 8 columns at a time; of a tile whose last run of 8
+ * is half outside, that half apart. off: of the lane's row. */
+static void
+store_wide(struct dist *d, const struct out_tile *o, const struct epilogue *e,
+           const kn_ref *row, kn_ref off)
+{
+    kn_ref v[8], cols[8], odd = dist_ic(d, KN_OP_and, o->ncols, 4), all, pick[3];
+    kn_ref col = wide_column(d, e);
+    uint32_t n = e->b.count;
+
+    for (uint32_t y = 0; y < n; y += 2) {
+        kn_ref at;
+
+        cols[y / 2] = dist_ic(d, KN_OP_add, col, y * 16);
+        at = dist_i2(d, KN_OP_add, off,
+                     dist_ic(d, KN_OP_mul, cols[y / 2], o->size));
+        pick[0] = dist_op(d, KN_OP_slt, kn_vb1,
+                          dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
+        pick[1] = at;
+        pick[2] = dist_int(d, NEVER);
+        v[y / 2] = paired(d, o, row + y);
+        store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick), v[y / 2]);
+    }
+    all = dist_op(d, KN_OP_ne, kn_sb1, odd, dist_int(d, 0));
+    dist_add(d, KN_OP_if, 0)->arg[0] = all;
+    for (uint32_t y = 0; y < n; y += 2) {
+        kn_ref first = dist_op(d, KN_OP_slt, kn_vb1, cols[y / 2], o->ncols);
+
+        pick[0] = dist_op(d, KN_OP_sge, kn_vb1,
+                          dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
+        pick[0] = dist_op(d, KN_OP_band, kn_vb1, pick[0], first);
+        pick[1] = dist_i2(d, KN_OP_add, off,
+                          dist_ic(d, KN_OP_mul, cols[y / 2], o->size));
+        pick[2] = dist_int(d, NEVER);
+        store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick),
+                   elements(d, v[y / 2], 0, 4));
+    }
+    dist_add(d, KN_OP_end, 0);
+}
+
+/* store: converts and writes every fragment, or those of a share of A's; add=1
+ * adds C's old value first, fragment by fragment, so that offsets and values
+ * live briefly. */
 kiln_status
 expand_store(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct epilogue e = epilogue(d, t);
     struct out_tile o = out_tile(d, i);
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
 
     if (i->arg[7])
         return store_shuffled(d, i, &o);
-    for (uint32_t x = 0; x < e.a.count; x++) {
+    if (o.vec == 8 && (e.b.count % 2 || e.b.count > 16))
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store vec=8 needs "
+                          "waves of 32 to 256 columns, by 32");
+    for (uint32_t x = part * e.a.count / parts;
+         x < (part + 1) * e.a.count / parts; x++) {
         kn_ref row = dist_ic(d, KN_OP_add, e.row0, x * 16);
 
         row = dist_i2(d, KN_OP_mul, row, o.pitch);
-        for (uint32_t y = 0; y < e.b.count; y++) {
+        if (o.vec == 8)
+            store_wide(d, &o, &e, t->reg + x * e.b.count, row);
+        for (uint32_t y = 0; o.vec < 8 && y < e.b.count; y++) {
             kn_ref acc = t->reg[x * e.b.count + y];
             kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
 

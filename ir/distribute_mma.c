@@ -202,6 +202,8 @@ expand_clear(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->dst);
     uint32_t n = kn_fragment(d->in, 'a').count * kn_fragment(d->in, 'b').count;
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
     struct kn_type type = acc_type(d);
     kn_ref zero;
 
@@ -212,7 +214,7 @@ expand_clear(struct dist *d, const struct kn_ins *i)
     if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_ACC, .nreg = n,
                                  .reg = KN_NEW(d->c, kn_ref, n) };
-    for (uint32_t x = 0; x < n; x++)
+    for (uint32_t x = part * n / parts; x < (part + 1) * n / parts; x++)
         dist_move(d, reg_of(d, i->dst, x, type), zero);
     return KILN_OK;
 }

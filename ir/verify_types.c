@@ -308,14 +308,32 @@ check_fold(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_turn(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    if (f->target != KILN_GFX950)
+        return FAIL(f, i->at, "%s cannot exchange rows of lanes",
+                    kiln_target_name(f->target));
+    if (t.elem != KN_T_i32 || t.n != 4 || !t.lane)
+        return FAIL(f, i->at, "rows.turn is for v.i32x4");
+    return need_same(f, i, t, 0);
+}
+
+static kiln_status
 check_output(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
 
     if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
         return FAIL(f, i->at, "store needs elem=f32, f16, bf16 or i32");
-    if (vec != 1 && vec != 2 && vec != 4)
-        return FAIL(f, i->at, "store writes vec=1, 2 or 4 elements at once");
+    if (vec == 8 && (kn_elems[e].bits != 16 || f->target != KILN_GFX950 ||
+                     i->attr[KN_A_add] || i->arg[7]))
+        return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
+                    "added nor by way of LDS");
+    if (vec != 1 && vec != 2 && vec != 4 && vec != 8)
+        return FAIL(f, i->at, "store writes vec=1, 2, 4 or 8 elements at once");
     return KILN_OK;
 }
 
@@ -417,6 +435,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_slice(f, i);
     case KN_OP_splat:
         return check_splat(f, i);
+    case KN_OP_turn:
+        return check_turn(f, i);
     case KN_OP_arrive:
         return need_result(f, i, KN_T_i32, 1);
     case KN_OP_ldg: case KN_OP_lds_ld:

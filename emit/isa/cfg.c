@@ -340,7 +340,8 @@ kn_cfg_main_loop(const struct kn_cfg *g)
                 n += b->loop == (int32_t)l &&
                      kn_isa[g->p->inst[i].op].unit == KN_U_MFMA;
         }
-        if (n > most) {
+        /* a walk over tiles may have a turn of the loop in front of it */
+        if (n > most || (n && n == most && g->loops[l].parent == best)) {
             most = n;
             best = (int32_t)l;
         }

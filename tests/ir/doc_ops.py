@@ -89,7 +89,8 @@ SENTENCES = {
               "pitch; a row is the token's, with `slots=1` the slot's own; "
               "ids beyond the last token read zero; the ids may be loaded "
               "already",
-    "advance": "to the next K tile",
+    "advance": "to the next K tile; where the condition does not hold, to "
+               "nowhere: copies read zeros",
     "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
     "fetch": "load a K tile (share `part=` of `parts=`) into registers",
     "pull": "load the fragments (or scales) of a whole K tile straight from "
@@ -109,13 +110,16 @@ SENTENCES = {
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
     "read": "fragments of K step `kk=` (share `part=` of `parts=`)",
-    "clear": "accumulators of zeros",
+    "clear": "accumulators of zeros (share `part=` of `parts=`)",
     "mma": "accumulate A * B, with scales if given",
     "mma.block": "accumulate A * B times the scales of the K block",
     "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "store": "write the output tile: pointer, first row, first column, rows, "
-             "columns, pitch; `add=1` adds to it",
+             "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
+             "adds to it; `vec=8`: 16 bytes a lane, turned between lanes",
+    "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
+                 "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
     "acc.gate": "16 gate columns and 16 up columns become 16 columns",
     "acc.park": "split-K: store the accumulators in the tile's area and count "
                 "this wave: area, counters, number of the share, rows left; "

@@ -105,6 +105,24 @@ static const struct row rows[] = {
         .groups = FEW },
       "tile=256x256x64 waves=2x2 schedule=deep xcd-run=16 lowering=asm",
       { { 264, 296, 574 } } },
+    { KILN_GFX950, "grouped bf16, deep, walk",
+      { .a = KILN_BF16, .family = KILN_GROUPED, .groups = MANY },
+      "tile=256x256x64 waves=2x2 schedule=deep cus=2 lowering=asm",
+      { { 584, 264, 128 }, { 584, 516, 200 }, { 584, 260, 64 } } },
+    { KILN_GFX950, "grouped fp8, nn, deep, rows, walk",
+      { .a = KILN_FP8, .layout = KILN_NN, .family = KILN_GROUPED,
+        .groups = FEW, .scale = KILN_SCALE_ROW },
+      "tile=256x256x128 waves=2x2 schedule=deep xcd-run=2 cus=3 lowering=asm",
+      { { 574, 272, 384 }, { 574, 528, 128 } } },
+    { KILN_GFX950, "wgrad bf16, deep, walk",
+      { .a = KILN_BF16, .layout = KILN_TN, .family = KILN_WGRAD,
+        .groups = FEW },
+      "tile=256x256x64 waves=2x2 schedule=deep xcd-run=2 cus=3 lowering=asm",
+      { { 264, 520, 574 } } },
+    { KILN_GFX950, "f16, deep, walk, bias, alpha",
+      { .a = KILN_F16, .bias = 1, .alpha_set = 1 },
+      "tile=256x256x64 waves=2x2 schedule=deep cus=3 lowering=asm",
+      { { 600, 516, 200 }, { 20, 260, 0 }, { 1, 4, 8 } } },
     { KILN_GFX942, "bf16", { .a = KILN_BF16 },
       "tile=128x128x64 waves=2x2 schedule=simple lowering=asm", EDGES },
     { KILN_GFX942, "bf16, deep", { .a = KILN_BF16 },
@@ -193,7 +211,7 @@ test_row(void **state)
     cfg.domain.ktail = tail;
     other = cfg;
     other.lowering = KN_LOWERING_LLVM;
-    other.wm = other.wn = 0;
+    other.wm = other.wn = other.cus = 0;
     other.bm = other.bn = 128;
     other.schedule = KN_SCHED_SIMPLE;
     assert_true(num_open(&ours, &counts, &p, &cfg));
