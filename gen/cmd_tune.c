@@ -252,13 +252,14 @@ kind_of(const struct tune *r)
     return on_gpu(r) ? "measured" : "predicted";
 }
 
-/* Whether a configuration line has the tile of a candidate: its row may be one
- * that cannot be taken, and leave the choice to the rules. */
+/* Whether a configuration line has the tile and waves of a candidate: its row
+ * may be one that cannot be taken, and leave the choice to the rules. */
 static bool
 has_tile(const char *config, const char *text)
 {
     size_t n = strcspn(text, " ");
 
+    n += text[n] ? 1 + strcspn(text + n + 1, " ") : 0;
     return config && !strncmp(config, text, n) && config[n] == ' ';
 }
 

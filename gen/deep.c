@@ -44,15 +44,19 @@ straddles(const kiln_problem *p)
     return p->layout == KILN_NT && (a % 1024 || b % 1024);
 }
 
-/* Asked for, or where the model says that it wins, however short K is. gfx942
- * is without another loop that reads while it multiplies: from four K tiles on.
- */
+/* Asked for, or where the model says that it wins: dense products, however
+ * short K is; with tensor and row scales, whose epilogue takes longer here, of
+ * a long K (8192x8192x4096 fp8: 226 us, pingpong 214). gfx942 is without
+ * another loop that reads while it multiplies: from four K tiles on. */
 bool
 kn_deep_pays(const kiln_problem *p, const struct kn_config *g)
 {
     bool old = p->target == KILN_GFX942;
+    int64_t least = p->scale == KILN_SCALE_ROW ? 16384
+                  : p->scale == KILN_SCALE_TENSOR ? 8192 : 0;
 
     return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
-           (!old && p->family != KILN_MOE && !straddles(p));
+           (!old && p->family != KILN_MOE && !straddles(p) &&
+            (!p->k || p->k >= least));
 }
