@@ -111,7 +111,7 @@ prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (open)
         one.domain = kn_domain_of(p, 256, 256);
     if (kn_loop_of(p, &one) &&
-        registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
+        kn_tile_registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
         *g = one;
 }
 
