@@ -595,7 +595,12 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 static kiln_status
 choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    bool can = kn_direct(p, g) && !kn_streams(g) && !g->cus;
+    bool far = g->domain.windows;
+    bool can = kn_direct(p, g) && !kn_streams(g) && !g->cus && !far;
+
+    if (far && (g->cus || kn_quantises(p)))
+        return kn_fail(c, KILN_UNSUPPORTED, "rows of A or of the output beyond "
+                       "2 GiB have no --cus and no MX output");
 
     if (kn_streams(g) && !g->cus && (g->early == KN_EARLY_NONE ||
                                      kn_early_copy(g)))
@@ -606,13 +611,13 @@ choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->early = can && g->bm <= 32 ? KN_EARLY_BOTH : KN_EARLY_IDS;
     if (kn_early_copy(g) && !can)
         return kn_fail(c, KILN_BAD_INPUT, "--early copy needs a launch that "
-                       "is not persistent, with LDS filled directly");
+                       "is not persistent, with LDS filled directly and rows "
+                       "within 2 GiB");
     return KILN_OK;
 }
 
 /* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow
- * each other in memory, so it loads them straight into registers, all of K of
- * two tiles at once (docs/moe.md). */
+ * each other in memory, so it loads them straight into registers. */
 static bool
 pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             struct kn_buf *why)
@@ -628,8 +633,7 @@ pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     try.bn = kn_quantises(p) ? 64 : 32;
     try.wm = try.wn = 1;
     try.bk = natural_bk(c, p);
-    try.schedule = p->k <= 2 * (int64_t)try.bk ? KN_SCHED_WHOLE
-                                               : KN_SCHED_STREAM;
+    try.schedule = p->k <= 2 * try.bk ? KN_SCHED_WHOLE : KN_SCHED_STREAM;
     if (!try.domain.align_a)
         try.domain = kn_domain_of(p, 256, try.bk);
     if (!try.group_m)
@@ -640,8 +644,7 @@ pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
     *g = try;
     if (why)
-        kn_put(why, "few rows and stored weights: fragments straight from "
-               "memory\n");
+        kn_put(why, "few rows, stored weights: fragments from memory\n");
     return true;
 }
 

@@ -42,6 +42,8 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
             g->bm, g->bn, g->bk, g->wm, g->wn, schedules[g->schedule],
             g->stages, g->split_k, g->group_m, g->xcd, g->cus, d->align_a,
             d->align_b, d->align_sa, d->align_sb, d->vec, d->ktail);
+    if (d->windows)
+        kn_put(out, " windows=1");
     if (g->early > KN_EARLY_NONE)
         kn_putf(out, " early=%s", earlies[g->early]);
     if (g->nt_b)
@@ -160,6 +162,8 @@ set_field(struct kn_config *g, const char *k, const char *v)
         return set_align(&g->domain, v);
     if (!strcmp(k, "vec"))
         return set_small(&g->domain.vec, v, 4);
+    if (!strcmp(k, "windows"))
+        return set_small(&g->domain.windows, v, 1);
     if (!strcmp(k, "ktail"))
         return set_small(&g->domain.ktail, v, 1);
     return false;

@@ -410,6 +410,8 @@ kn_stream_lacks(const kiln_problem *p, const struct kn_config *g)
         return "needs a K of whole 16 bytes";
     if (g->lowering == KN_LOWERING_ASM || g->store == KN_STORE_LDS)
         return "has neither the assembly lowering nor stores through LDS";
+    if (d->windows)
+        return "reaches rows of up to 2 GiB";
     if (g->schedule == KN_SCHED_WHOLE && g->split_k > 1)
         return "and takes K whole does not divide it";
     return NULL;
@@ -467,7 +469,11 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     kn_region(q, "view_sb", apart ? "view_sb_gate" : "view_sb_plain");
     kn_region(q, "view_sa", p->scale_layout ? "view_sa_sorted"
                                             : "view_sa_gather");
-    kn_region(q, "args", "args_moe");
+    kn_region(q, "args", g->domain.windows ? "args_moe_windows" : "args_moe");
+    kn_region(q, "id_token", p->id_format ? "id_plain" : "id_packed");
+    kn_region(q, "slots_a", gate ? "" : "slots_of");
+    kn_region(q, "slots_c", p->atomic ? "" : "slots_of");
+    kn_region(q, "window_sa", mx && !p->scale_layout ? "window_sa" : "");
     kn_region(q, "finish", !gate ? "finish_down"
                         : kn_quantises(p) ? "finish_gate_mx" : "finish_gate");
 }
@@ -477,6 +483,7 @@ moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
            struct kn_params *q)
 {
     kn_set(q, "RID", kn_streams(g) && !g->cus ? ", %rid" : "");
+    kn_set_int(c, q, "IDPARTS", (g->bm + 63) / 64);
     kn_set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
     kn_set_int(c, q, "BITSC", kn_elems[payload(p->out)].bits);
     kn_set_int(c, q, "MODE", p->requant);
@@ -602,7 +609,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     kn_region(q, "total", stream ? "total_moe_stream"
                         : kn_early_copy(g) ? "total_moe_early"
                                            : families[p->family].total);
-    kn_region(q, "walk", kn_early_copy(g) || stream ? "walk_all"
+    kn_region(q, "walk", g->domain.windows ? "walk_windows"
+                       : kn_early_copy(g) || stream ? "walk_all"
                        : walks_ahead(p, g) ? "walk_ahead"
                        : g->cus ? "walk_persistent" : "walk_one");
     kn_region(q, "order", g->xcd < 2 ? "order_linear"

@@ -218,7 +218,7 @@ kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                        "and no persistent launch");
     g->split_k = g->xcd = g->group_m = 1;
     d = kn_domain_of(p, 256, 0);
-    g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1 };
+    g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0 };
     if (p->scale != KILN_SCALE_MX32)
         g->domain.align_sa = g->domain.align_sb = 4;
     return KILN_OK;

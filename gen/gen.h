@@ -19,6 +19,8 @@ struct kn_domain {
     uint8_t vec;                     /* 4: N % 4 == 0 and C aligned to it; 1 */
     uint8_t ktail;                   /* 1: K may be 0 or no multiple of bk, or
                                         fewer tiles than shares of them */
+    uint8_t windows;                 /* 1: moe, rows named by ids are beyond 31
+                                        bits of each other */
 };
 
 /* simple: read a K step's fragments, multiply, and again. interleave: the
@@ -137,6 +139,8 @@ struct kn_pitches kn_pitches_of(const kiln_problem *p);
 struct kn_extents {
     uint64_t a, b, c, sa, sb, bias, offs;
 };
+/* moe: tokens whose rows of A and of the output are within 31 bits. */
+int64_t kn_moe_window(const kiln_problem *p);
 struct kn_extents kn_extents_of(const kiln_problem *p);
 
 /* The domain a launch of p falls into with bases aligned to `base` bytes. */

@@ -112,21 +112,22 @@ arguments(const kiln_problem *p)
     return v;
 }
 
-/* Rows named by ids reach over the whole operand (`assume` in the tile IR). */
+/* Rows named by ids are within 31 bits of the first of all, or of its window
+ * (`assume` in the tile IR). */
 static kiln_status
-check_gathered(struct kn_ctx *c, const kiln_problem *p)
+check_gathered(struct kn_ctx *c, const kiln_problem *p,
+               const struct kn_config *g)
 {
     struct kn_pitches t = kn_pitches_of(p);
-    bool down = p->stage == KILN_MOE_DOWN;
-    int64_t a = p->tokens * (down ? p->topk : 1);
-    int64_t out = p->tokens * (p->atomic ? 1 : p->topk);
 
-    if (p->stage != KILN_MOE_REDUCE &&
-        (a * t.a > KN_REACH || out * t.c > KN_REACH ||
-         (!p->scale_layout && a * t.sa > KN_REACH) ||
-         2 * p->n * t.b > KN_REACH))
-        return kn_fail(c, KILN_UNSUPPORTED, "rows gathered or scattered by "
-                       "id span over 2 GiB: launch fewer tokens at a time");
+    if (p->stage == KILN_MOE_REDUCE)
+        return KILN_OK;
+    if (p->tokens > kn_moe_window(p) && !g->domain.windows)
+        return kn_fail(c, KILN_BAD_INPUT, "rows named by ids span over 2 GiB, "
+                       "the kernel was compiled for less (windows=0)");
+    if (2 * p->n * t.b > KN_REACH || kn_moe_window(p) < 1)
+        return kn_fail(c, KILN_UNSUPPORTED, "the weights of an expert or the "
+                       "rows of a token span over 2 GiB");
     return KILN_OK;
 }
 
@@ -147,7 +148,7 @@ check_reach(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
                        (long long)most.name, (long long)v.name);
     KN_LIMITED(X)
 #undef X
-    return p->family == KILN_MOE ? check_gathered(c, p) : KILN_OK;
+    return p->family == KILN_MOE ? check_gathered(c, p, g) : KILN_OK;
 }
 
 struct kernarg {
@@ -217,6 +218,8 @@ put_arguments(struct kernarg *k, const kiln_problem *p,
     put(k, &o->weights, 8);
     put_i32(k, p->tokens);
     put_i32(k, p->topk);
+    if (g->domain.windows)
+        put_i32(k, kn_moe_window(p));
 }
 
 kiln_status

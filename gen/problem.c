@@ -1,6 +1,7 @@
 /* problem.c - what the user asked, made complete and checked. */
 #include "gen.h"
 #include "layout.h"
+#include "limits.h"
 
 static const struct {
     uint8_t bits, mx;
@@ -446,6 +447,19 @@ along_k(const kiln_problem *p, struct kn_domain *d)
     d->align_sa = d->align_sb = 1;
 }
 
+int64_t
+kn_moe_window(const kiln_problem *p)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    bool down = p->stage == KILN_MOE_DOWN;
+    int64_t a = t.a > t.sa || p->scale_layout ? t.a : t.sa, most;
+
+    a *= down ? p->topk : 1;
+    most = t.c * (p->atomic ? 1 : p->topk);
+    most = a > most ? a : most;
+    return most ? KN_REACH / most : p->tokens;
+}
+
 struct kn_domain
 kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 {
@@ -469,6 +483,8 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         along_k(p, &d);
     if (p->family == KILN_WGRAD && p->scale == KILN_SCALE_BLOCK128)
         d.align_sa = d.align_sb = 4;     /* groups start at any scale */
+    d.windows = p->family == KILN_MOE && p->stage != KILN_MOE_REDUCE &&
+                p->tokens > kn_moe_window(p);
     d.ktail = p->family == KILN_WGRAD || bk == 0 || p->k % bk != 0 || p->k == 0;
     return d;
 }

@@ -189,11 +189,16 @@ kn_ref
 dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id)
 {
     kn_ref token = r->plain ? id : dist_ic(d, KN_OP_and, id, 0xffffff);
-    kn_ref row = token, all = r->tokens, arg[3];
+    kn_ref row, all = r->tokens, first = d->first, arg[3];
 
+    if (first && r->plain)
+        first = dist_i2(d, KN_OP_mul, first, r->topk);
+    if (first)               /* those before it become huge */
+        token = dist_i2(d, KN_OP_sub, token, first);
+    row = token;
     if (r->plain) {
         all = dist_i2(d, KN_OP_mul, r->tokens, r->topk);
-        row = r->slots ? id : dist_i2(d, KN_OP_udiv, id, r->topk);
+        row = r->slots ? token : dist_i2(d, KN_OP_udiv, token, r->topk);
     } else if (r->slots)
         row = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, token, r->topk),
                       dist_ic(d, KN_OP_shr, id, 24));
@@ -295,6 +300,13 @@ expand_enter(struct dist *d, const struct kn_ins *i)
     if (in_loop(d->in, i))
         dist_add(d, KN_OP_args, 0);
     wave_ids(d);
+    return KILN_OK;
+}
+
+kiln_status
+expand_window(struct dist *d, const struct kn_ins *i)
+{
+    d->first = dist_operand(d, i->arg[0]);
     return KILN_OK;
 }
 

@@ -34,6 +34,7 @@ struct dist {
     struct kn_fn *out;
     struct dist_tile *tile;  /* by input value */
     struct kn_loc at;
+    kn_ref first;            /* first token of the window, 0: there is none */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
 };

@@ -89,6 +89,8 @@ SENTENCES = {
               "pitch; a row is the token's, with `slots=1` the slot's own; "
               "ids beyond the last token read zero; the ids may be loaded "
               "already",
+    "window": "from here on the ids of rows count from this token, which "
+              "pointers given with them lie at",
     "advance": "to the next K tile; where the condition does not hold, to "
                "nowhere: copies read zeros",
     "copy": "fill a slot directly from memory (share `part=` of `parts=`)",

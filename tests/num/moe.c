@@ -483,6 +483,20 @@ streams(void **state)
                KILN_BAD_INPUT);
 }
 
+/* Rows beyond 2 GiB of each other, in windows of tokens; sampled. */
+static void
+far_rows(void **state)
+{
+    (void)state;
+    expect_run("--stage gemm2 --a mxfp8 --hidden 7168 --inter 256 --experts 64 "
+               "--topk 8 --tokens 40000 --block-m 32 --wg sample:4", KILN_OK);
+    expect_run("--stage gemm1 --a bf16 --hidden 7168 --inter 64 --experts 64 "
+               "--topk 2 --tokens 320000 --block-m 32 --ids plain --wg "
+               "sample:4", KILN_OK);
+    expect_run("--stage gemm2 --a bf16 --hidden 7168 --inter 64 --experts 64 "
+               "--topk 8 --tokens 70000 --cus 4 --wg 0", KILN_UNSUPPORTED);
+}
+
 /* What is issued early changes nothing but the order. */
 static void
 early_and_late(void **state)
@@ -834,6 +848,7 @@ main(int argc, char **argv)
         cmocka_unit_test(whole_layers),
         cmocka_unit_test(stored_layouts),
         cmocka_unit_test(streams),
+        cmocka_unit_test(far_rows),
         cmocka_unit_test(early_and_late),
         cmocka_unit_test(ids_weights_and_outputs),
         cmocka_unit_test(sorted_files),
