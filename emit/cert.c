@@ -105,44 +105,69 @@ struct cover {
     uint32_t wait, barrier;
 };
 
-static bool
-covers(const struct kn_inst *i, bool vm, unsigned since)
-{
-    return i->op == KN_I_s_waitcnt &&
-           (vm ? i->vm < 63 && i->vm <= since
-               : i->lgkm < 15 && i->lgkm <= since);
-}
+/* What that search looks at of an instruction. */
+struct hop {
+    uint32_t next, back;     /* program->n: none */
+    uint8_t left[2];         /* a wait leaves no more of lgkm, vm */
+    bool counts[2];          /* is one more of them */
+    bool barrier;
+};
+enum { ANY = UINT8_MAX };
 
-static uint32_t
-next_inst(const struct kn_program *p, uint32_t n, bool *wrapped)
+static struct hop
+hop_of(const struct kn_program *p, uint32_t n)
 {
     const struct kn_inst *i = &p->inst[n];
+    bool wait = i->op == KN_I_s_waitcnt;
 
-    if (!*wrapped && i->target >= 0 && (uint32_t)i->target <= n) {
-        *wrapped = true;
-        return (uint32_t)i->target;
-    }
-    return i->next >= 0 ? (uint32_t)i->next : p->n;
+    return (struct hop){
+        .next = i->next >= 0 ? (uint32_t)i->next : p->n,
+        .back = i->target >= 0 && (uint32_t)i->target <= n
+              ? (uint32_t)i->target : p->n,
+        .left = { wait && i->lgkm < 15 ? (uint8_t)i->lgkm : ANY,
+                  wait && i->vm < 63 ? (uint8_t)i->vm : ANY },
+        .counts = { (kn_isa[i->op].counter & KN_C_LGKM) != 0,
+                    (kn_isa[i->op].counter & KN_C_VM) != 0 },
+        .barrier = i->op == KN_I_s_barrier,
+    };
+}
+
+struct writer {
+    struct kn_buf *b;
+    const struct kn_program *p;
+    struct hop *hop;         /* by instruction */
+};
+
+static uint32_t
+next_hop(const struct writer *w, uint32_t n, bool *wrapped)
+{
+    const struct hop *h = &w->hop[n];
+
+    if (*wrapped || h->back == w->p->n)
+        return h->next;
+    *wrapped = true;
+    return h->back;
 }
 
 static struct cover
-find_cover(const struct kn_program *p, uint32_t n, bool vm)
+find_cover(const struct writer *w, uint32_t n, bool vm)
 {
-    struct cover r = { p->n, p->n };
+    uint32_t none = w->p->n, left = 2 * none;
+    struct cover r = { none, none };
     unsigned since = 0;
     bool wrapped = false;
 
-    for (uint32_t x = next_inst(p, n, &wrapped), left = 2 * p->n;
-         x < p->n && left; x = next_inst(p, x, &wrapped), left--) {
-        const struct kn_inst *i = &p->inst[x];
+    for (uint32_t x = next_hop(w, n, &wrapped); x < none && left--;
+         x = next_hop(w, x, &wrapped)) {
+        const struct hop *h = &w->hop[x];
 
-        if (r.wait == p->n && covers(i, vm, since))
+        if (r.wait == none && h->left[vm] != ANY && h->left[vm] <= since)
             r.wait = x;
-        else if (r.wait < p->n && i->op == KN_I_s_barrier) {
+        else if (r.wait < none && h->barrier) {
             r.barrier = x;
             return r;
         }
-        since += (kn_isa[i->op].counter & (vm ? KN_C_VM : KN_C_LGKM)) != 0;
+        since += h->counts[vm];
     }
     return r;
 }
@@ -160,13 +185,16 @@ write_registers(struct kn_buf *b, const struct kn_inst *i)
 }
 
 static void
-write_entry(struct kn_buf *b, const struct kn_program *p, uint32_t n,
-            const struct kn_access *a, struct kn_loc at)
+write_entry(const struct writer *w, uint32_t n, const struct kn_access *a,
+            struct kn_loc at)
 {
+    const struct kn_program *p = w->p;
+    struct kn_buf *b = w->b;
     const struct kn_inst *i = &p->inst[n];
-    bool vm = (kn_isa[i->op].counter & KN_C_VM) != 0;
-    struct cover k = a->kind < KN_ACC_STAGGER ? find_cover(p, n, vm)
-                                              : (struct cover){ p->n, p->n };
+    struct cover k = { p->n, p->n };
+
+    if (a->kind < KN_ACC_STAGGER)
+        k = find_cover(w, n, w->hop[n].counts[1]);
 
     kn_putf(b, "    {\"at\": %llu, \"kind\": \"%s\"",
             (unsigned long long)offset_of(p, n),
@@ -292,10 +320,13 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
               const struct kn_fn *f, const struct kn_line_map *lines,
               struct kn_buf *out)
 {
+    struct writer w = { out, p, KN_NEW(c, struct hop, p->n + 1) };
     struct kn_slots slots;
     const char *sep = "\n";
 
     KN_TRY(kn_cert_accesses(c, p, f, lines, &slots));
+    for (uint32_t n = 0; n < p->n; n++)
+        w.hop[n] = hop_of(p, n);
     kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
             "  \"arch\": \"%s\",\n  \"code\": \"%016llx\",\n  \"slots\": [",
             f->name, kiln_target_name(f->target),
@@ -315,7 +346,8 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
         if (!kn_isa[p->inst[n].op].counter && !slots.access[n].kind)
             continue;
         kn_put(out, sep);
-        write_entry(out, p, n, &slots.access[n], ins < f->nins ? f->ins[ins].at : none);
+        write_entry(&w, n, &slots.access[n],
+                    ins < f->nins ? f->ins[ins].at : none);
         sep = ",\n";
     }
     kn_put(out, "\n  ]");

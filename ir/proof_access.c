@@ -22,8 +22,11 @@ struct access_map {
     bool *wanted;            /* by value: part of an LDS address */
     uint32_t **value;        /* of an address so far, by thread; or NULL */
     struct computed *table;  /* operations met, by what they compute */
-    size_t ntable;           /* a power of two */
+    uint32_t **run;          /* first bytes met, by content */
+    size_t ntable;           /* places of both, a power of two */
     uint32_t **at;           /* by instruction: first byte, by thread */
+    uint32_t *same;          /* by access: the first one of its tile,
+                              * direction and bytes */
     /* of the tile at hand */
     uint32_t bytes;          /* of one slot */
     uint8_t *owner;          /* by byte */
@@ -239,20 +242,9 @@ addresses(const struct access_map *m, const struct kn_ins *i)
            m->wanted[KN_REF_INDEX(i->dst)];
 }
 
-/* First byte of the access, of every thread. */
-static void
-run_access(struct access_map *m, size_t at)
-{
-    const struct kn_ins *i = &m->f->ins[at];
-    struct operand a = operand(m, i->arg[1]);
-    uint32_t lane = i->op == KN_OP_dma ? (uint32_t)i->attr[KN_A_bytes] : 0;
-
-    for (uint32_t t = 0; t < m->threads; t++)
-        m->at[at][t] = of_thread(a, t) + (uint32_t)i->attr[KN_A_offset] +
-                       t % 64 * lane;
-}
-
-/* What an operation gave: unrolled steps compute most addresses again. */
+/* What an operation gave: unrolled steps compute most addresses again. Ahead
+ * of the operations: first bytes, and which access has them first. */
+enum { AT = UINT16_MAX - 2, READ, WRITE };
 struct computed {
     uint16_t op;
     struct operand o[3];
@@ -295,6 +287,66 @@ run_address(struct access_map *m, const struct kn_ins *i)
     m->value[KN_REF_INDEX(i->dst)] = x->out;
 }
 
+/* One array of all with its content. */
+static uint32_t *
+intern(struct access_map *m, uint32_t *run)
+{
+    uint64_t h = 0;
+
+    for (uint32_t t = 0; t < m->threads; t++)
+        h = (h ^ run[t]) * 0x9e3779b97f4a7c15u;
+    for (size_t at = h >> 32;; at++) {
+        uint32_t **x = &m->run[at & (m->ntable - 1)];
+
+        if (!*x)
+            *x = run;
+        if (!memcmp(*x, run, m->threads * sizeof *run))
+            return *x;
+    }
+}
+
+/* First byte of the access, of every thread. */
+static uint32_t *
+run_access(struct access_map *m, const struct kn_ins *i)
+{
+    uint32_t lane = i->op == KN_OP_dma ? (uint32_t)i->attr[KN_A_bytes] : 0;
+    struct operand o[3] = { operand(m, i->arg[1]),
+                            { NULL, (uint32_t)i->attr[KN_A_offset] },
+                            { NULL, lane } };
+    struct computed *x = look_up(m, AT, o);
+    uint32_t *run;
+
+    if (x->out)
+        return x->out;
+    run = KN_NEW(m->f->c, uint32_t, m->threads);
+    for (uint32_t t = 0; t < m->threads; t++)
+        run[t] = of_thread(o[0], t) + o[1].all + t % 64 * lane;
+    *x = (struct computed){ AT, { o[0], o[1], o[2] }, intern(m, run) };
+    return x->out;
+}
+
+static bool
+is_write(const struct kn_ins *i)
+{
+    return i->op != KN_OP_lds_ld;
+}
+
+static void
+find_same(struct access_map *m, size_t at)
+{
+    const struct kn_ins *i = &m->f->ins[at];
+    struct operand o[3] = { { m->at[at], 0 },
+                            { NULL, KN_REF_LDS(i->arg[0]) },
+                            { NULL, width(m->f, i) } };
+    uint16_t op = is_write(i) ? WRITE : READ;
+    struct computed *x = look_up(m, op, o);
+
+    m->same[at] = (uint32_t)at;
+    if (!x->out)
+        *x = (struct computed){ op, { o[0], o[1], o[2] }, &m->same[at] };
+    m->same[at] = *x->out;
+}
+
 static kiln_status
 run_threads(struct access_map *m)
 {
@@ -303,10 +355,11 @@ run_threads(struct access_map *m)
 
     m->value = KN_NEW(f->c, uint32_t *, f->nval);
     for (size_t i = 0; i < f->nins; i++)
-        n += addresses(m, &f->ins[i]);
+        n += addresses(m, &f->ins[i]) + 2 * is_lds_access(&f->ins[i]);
     for (m->ntable = 64; m->ntable < 2 * n; m->ntable *= 2)
         ;
     m->table = KN_NEW(f->c, struct computed, m->ntable);
+    m->run = KN_NEW(f->c, uint32_t *, m->ntable);
     for (size_t i = 0; i < f->nins; i++) {
         const struct kn_ins *ins = &f->ins[i];
 
@@ -317,8 +370,8 @@ run_threads(struct access_map *m)
                                   "more than lane, wave and constants: the "
                                   "bytes it reaches cannot be told",
                                   kn_val(f, ins->arg[1])->name);
-            m->at[i] = KN_NEW(f->c, uint32_t, m->threads);
-            run_access(m, i);
+            m->at[i] = run_access(m, ins);
+            find_same(m, i);
         }
         if (addresses(m, ins))
             run_address(m, ins);
@@ -345,32 +398,6 @@ check_range(struct access_map *m, size_t at)
                               m->f->lds[KN_REF_LDS(i->arg[0])].name,
                               KN_REF_SLOT(i->arg[0]), m->bytes);
     return KILN_OK;
-}
-
-static bool
-same_bytes(const struct access_map *m, size_t a, size_t b)
-{
-    return m->at[b] && width(m->f, &m->f->ins[a]) == width(m->f, &m->f->ins[b]) &&
-           !memcmp(m->at[a], m->at[b], m->threads * sizeof **m->at);
-}
-
-static bool
-is_write(const struct kn_ins *i)
-{
-    return i->op != KN_OP_lds_ld;
-}
-
-/* An earlier access of this tile and direction with the same bytes. */
-static size_t
-find_same(const struct access_map *m, uint32_t tile, size_t at)
-{
-    const struct kn_ins *ins = m->f->ins;
-
-    for (size_t i = 0; i < at; i++)
-        if (m->at[i] && KN_REF_LDS(ins[i].arg[0]) == tile &&
-            is_write(&ins[i]) == is_write(&ins[at]) && same_bytes(m, at, i))
-            return i;
-    return at;
 }
 
 /* The class of bytes of class `old` that write `id` fills too. */
@@ -410,18 +437,15 @@ collect_writes(struct access_map *m, uint32_t tile)
     const struct kn_fn *f = m->f;
 
     for (size_t i = 0; i < f->nins; i++) {
-        size_t same;
-
         if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile)
             continue;
+        if (m->same[i] < i) {
+            m->p->access[i].id = m->p->access[m->same[i]].id;
+            continue;
+        }
         KN_TRY(check_range(m, i));
         if (!is_write(&f->ins[i]))
             continue;
-        same = find_same(m, tile, i);
-        if (same < i) {
-            m->p->access[i].id = m->p->access[same].id;
-            continue;
-        }
         if (m->nwrite == PROOF_WRITES || m->nset > UINT16_MAX / 2)
             return PROOF_FAIL(m->p, f->ins[i].at, "%%%s is written in more "
                               "than %d different ways", f->lds[tile].name,
@@ -513,13 +537,12 @@ one_tile(struct access_map *m, uint32_t tile)
     m->nset = 1;             /* class 0: written by nothing */
     KN_TRY(collect_writes(m, tile));
     for (size_t i = 0; i < f->nins; i++) {
-        size_t same;
+        uint32_t same = m->same[i];
 
         if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile)
             continue;
         access[i].slot = (int32_t)(m->p->first[tile] +
                                    KN_REF_SLOT(f->ins[i].arg[0]));
-        same = find_same(m, tile, i);
         if (same < i) {
             access[i].own = access[same].own;
             access[i].need = access[same].need;
@@ -542,6 +565,7 @@ proof_accesses(struct proof *p)
     m.fixed = KN_NEW(p->c, bool, f->nval);
     m.wanted = KN_NEW(p->c, bool, f->nval);
     m.at = KN_NEW(p->c, uint32_t *, f->nins);
+    m.same = KN_NEW(p->c, uint32_t, f->nins);
     p->access = KN_NEW(p->c, struct proof_access, f->nins);
     for (size_t i = 0; i < f->nins; i++)
         p->access[i].slot = -1;

@@ -39,6 +39,8 @@ struct ranges {
     int64_t *step;           /* places where widening stops, ascending */
     size_t nstep;
     bool report;             /* the fixed point is reached: check */
+    struct range **spare;    /* of states that are over */
+    size_t nspare, capspare;
     struct kn_range_facts *facts;
 };
 
@@ -372,15 +374,27 @@ refine(const struct ranges *r, struct rstate *s, size_t at, bool truth)
 
 /* ---- states ---- */
 
+/* Like `from`; of none, dead and of any content. */
 static struct rstate
-state_new(const struct ranges *r, const struct rstate *from)
+state_new(struct ranges *r, const struct rstate *from)
 {
-    struct rstate s = { from && from->live,
-                        KN_NEW(r->f->c, struct range, r->f->nval) };
+    struct rstate s = { .live = from && from->live };
 
+    s.v = r->nspare ? r->spare[--r->nspare]
+                    : KN_NEW(r->f->c, struct range, r->f->nval);
     if (from)
         memcpy(s.v, from->v, r->f->nval * sizeof *s.v);
     return s;
+}
+
+/* Nested loops are walked often: their states' memory is used again. */
+static void
+state_end(struct ranges *r, struct rstate *s)
+{
+    r->spare = kn_grow(r->f->c, r->spare, &r->capspare, r->nspare + 1,
+                       sizeof *r->spare);
+    r->spare[r->nspare++] = s->v;
+    s->v = NULL;
 }
 
 static int64_t
@@ -558,6 +572,7 @@ step(struct ranges *r, size_t at, struct rstate *s)
     out = state_new(r, s);
     refine(r, &out, at, true);
     join(r, &r->exits[r->depth], &out, false);
+    state_end(r, &out);
     refine(r, s, at, false);
     return KILN_OK;
 }
@@ -566,7 +581,7 @@ static kiln_status
 walk_loop(struct ranges *r, size_t *at, struct rstate *s)
 {
     struct rstate head = state_new(r, s), body;
-    bool report = r->report;
+    bool report = r->report, fixed;
     size_t from = *at;
 
     r->depth++;
@@ -576,15 +591,16 @@ walk_loop(struct ranges *r, size_t *at, struct rstate *s)
         body = state_new(r, &head);
         r->exits[r->depth] = state_new(r, NULL);
         KN_TRY(walk(r, at, &body));
-        if (r->report)
+        fixed = !r->report && !join(r, &head, &body, round >= PLAIN_JOINS);
+        state_end(r, &body);
+        if (r->report || (fixed && !report))
             break;
-        if (!join(r, &head, &body, round >= PLAIN_JOINS)) {
-            if (!report)
-                break;
-            r->report = true;    /* once more, now with checks */
-        }
+        state_end(r, &r->exits[r->depth]);
+        r->report = fixed;       /* once more, now with checks */
     }
     r->report = report;
+    state_end(r, &head);
+    state_end(r, s);
     *s = r->exits[r->depth--];
     return KILN_OK;
 }
@@ -602,6 +618,7 @@ walk_if(struct ranges *r, size_t *at, struct rstate *s)
         KN_TRY(walk(r, at, &other));
     }
     join(r, s, &other, false);
+    state_end(r, &other);
     return KILN_OK;
 }
 

@@ -297,7 +297,7 @@ test_weights_beyond_4_gb(void **state)
 {
     kiln_problem p = problem(state, KILN_GROUPED, KILN_FP8, KILN_NT);
     struct kn_config g = { .bm = 64, .bn = 128,
-                           .domain = { 16, 16, 4, 4, 1, 1 } };
+                           .domain = { 16, 16, 4, 4, 1, 1, 0 } };
     struct num_job j = sized(0, 16384, 8192);
     struct num_kernel k;
     int64_t lens[40];
@@ -333,7 +333,7 @@ test_wgrad_beyond_4_gb(void **state)
         kiln_problem p = problem(state, KILN_WGRAD, KILN_FP8, KILN_TN);
         struct kn_config g = { .bm = 128, .bn = 128, .xcd = 1, .group_m = 1,
                                .split_k = shares,
-                               .domain = { 16, 16, 4, 4, 4, 1 } };
+                               .domain = { 16, 16, 4, 4, 4, 1, 0 } };
         struct num_job j = sized(8192, shares == 1 ? 8192 : 256, 0);
         uint64_t many = 64 * (uint64_t)j.p.n / 128, ids[10];
         const uint64_t tiles[] = { many, 2 * many - 1, 18 * many + 7,
@@ -456,7 +456,7 @@ test_nan_beyond_k_is_not_multiplied(void **state)
     for (int t = 0; t < 2; t++) {
         kiln_problem p = problem(state, KILN_GEMM, types[t], KILN_NT);
         struct kn_config g = { .bm = 64, .bn = 64,
-                               .domain = { 16, 16, 4, 4, 1, 1 } };
+                               .domain = { 16, 16, 4, 4, 1, 1, 0 } };
         struct num_job j = sized(65, 66, 0);
         struct num_kernel k;
 
@@ -474,7 +474,7 @@ test_wgrad_of_few_groups_and_2880_columns(void **state)
 {
     kiln_problem p = problem(state, KILN_WGRAD, KILN_FP8, KILN_TN);
     struct kn_config g = { .bm = 256, .bn = 256,
-                           .domain = { 16, 16, 4, 4, 4, 1 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
     int64_t lens[6] = { 40, 3, 129, 0, 17, 64 };
     uint64_t ids[] = { 0, 11, 12 * 12 - 1 };
     struct num_kernel k;
@@ -564,7 +564,7 @@ test_operands_beyond_4_gb(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_FP8, KILN_NT);
     struct kn_config g = { .bm = 128, .bn = 128, .xcd = 1, .group_m = 1,
-                           .domain = { 16, 16, 4, 4, 4, 1 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
     struct num_job j = sized(70000, 256, 65536);
     uint64_t ids[] = { 0, 1093 };
     struct num_kernel k;
@@ -583,7 +583,7 @@ test_output_beyond_4_gb(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NN);
     struct kn_config g = { .bm = 128, .bn = 128, .xcd = 1, .group_m = 1,
-                           .domain = { 16, 16, 4, 4, 4, 1 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
     struct num_job j = sized(70000, 40000, 64);
     uint64_t ids[] = { 0, 313 * 419, 313 * 547 - 1 };
     struct num_kernel k;
@@ -840,7 +840,7 @@ test_one_wrong_tile_fails(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NT);
     struct kn_config g = { .bm = 128, .bn = 128,
-                           .domain = { 16, 16, 4, 4, 4, 1 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
     struct num_job j = sized(1024, 1024, 64);
     uint64_t row_bytes = 2048;
     struct num_kernel k;
