@@ -117,7 +117,7 @@ def part_loops(b):
             for s in ('auto', 'pingpong', 'interleave', 'simple')
             if s == 'auto' or arch == 'gfx950']
     todo = b.sampled(todo)
-    got = b.all_kiln([dense(t[0], t[1], 4096, 4096, 4096, '--schedule', t[3])
+    got = b.all_kiln([dense(t[0], t[1], 8192, 8192, 8192, '--schedule', t[3])
                       for t in todo])
     lines = []
     for (arch, kind, goal, asked), r in zip(todo, got):
@@ -136,7 +136,7 @@ def part_loops(b):
                       num(us_of(r)), r['kernel']['vgpr'],
                       r['kernel']['instructions'], num(r['compile_ms'],
                                                        '%.0f')))
-    table('Main loops at 4096^3, predicted; the chosen schedule in bold',
+    table('Main loops at 8192^3, predicted; the chosen schedule in bold',
           ['target', 'type', 'tile', 'schedule', 'pipes', 'goal', 'us',
            'VGPR', 'instructions', 'compile ms'], lines)
 
@@ -296,8 +296,9 @@ def part_small(b):
     todo = b.data['gemm2_mxfp4']
     got = b.all_kiln([['moe', '--stage', 'gemm2', '--arch', 'gfx950', '--a',
                        'mxfp4', '--experts', 385, '--topk', 9, '--hidden',
-                       7168, '--inter', 512, '--block-m', 32, '--tokens',
-                       r['tokens']] for r in todo])
+                       7168, '--inter', 512, '--block-m', 32, '--nt-b', 1,
+                       '--b-layout', 'preshuffled', '--scale-layout',
+                       'shuffled', '--tokens', r['tokens']] for r in todo])
     lines = []
     for r, g in zip(todo, got):
         lines.append((r['tokens'], num(us_of(g)) if isinstance(g, dict)
