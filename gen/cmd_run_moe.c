@@ -174,14 +174,15 @@ launch(struct moe_run *m, struct moe_part *s)
 
 /* ---- check ---- */
 
-/* Tile number `id`: templates/total_moe.tir, total_moe_early.tir, band.tir. */
+/* Tile number `id`: templates/total_moe.tir, total_moe_early.tir,
+ * total_moe_stream.tir, band.tir. */
 static struct kn_rect
 tile_of(const struct moe_run *m, const struct moe_part *s, uint64_t id)
 {
     kiln_problem p = s->p;
     struct kn_config g = s->g.cfg;
     struct kn_rect r = { 0 };
-    bool room = kn_early_copy(&g);
+    bool room = kn_early_copy(&g) || (kn_streams(&g) && !g.cus);
 
     p.family = KILN_GEMM;
     p.groups = 0;

@@ -476,6 +476,10 @@ streams(void **state)
                      stored[mx ? h % 2 ? 2 : (t + h / 2) % 2 * 2 : h % 2]);
             expect_run(line, KILN_OK);
         }
+    /* fewer rows than there is room for: which tile a workgroup has */
+    expect_run("--stage gemm2 --a mxfp4 --experts 40 --topk 3 --tokens 8 "
+               "--hidden 1024 --inter 256 --block-m 32 --b-layout "
+               "preshuffled --scale-layout shuffled --wg sample:6", KILN_OK);
     expect_run("--stage gemm2 --schedule stream --hidden 64 --inter 250 --a "
                "bf16 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
     expect_run("--stage gemm2 --schedule stream --early copy --hidden 64 "
