@@ -539,11 +539,11 @@ test_halves_of_every_length(void **state)
 
     for (size_t i = 0; i < COUNT(kinds) && f->target == KILN_GFX950; i++) {
         kiln_problem p = problem(state, KILN_GEMM, kinds[i].a, KILN_NT);
-        uint8_t scales = kinds[i].step % 512 ? 4 : 16;
+        uint8_t s = kinds[i].step % 512 ? 4 : 16;
         bool fold = kinds[i].step == 256;
         struct kn_config g = { .bm = 256, .bn = 256, .bk = kinds[i].bk,
                                .stages = fold, .schedule = KN_SCHED_PINGPONG,
-                               .domain = { 16, 16, scales, scales, 4, i < 2 } };
+                               .domain = { 16, 16, s, s, 4, i < 2, 0 } };
         struct num_kernel k;
 
         p.b = kinds[i].b;
@@ -891,7 +891,7 @@ test_shape_outside_the_domain_is_refused(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NT);
     struct kn_config g = { .bm = 64, .bn = 64,
-                           .domain = { 16, 16, 4, 4, 4, 0 } };
+                           .domain = { 16, 16, 4, 4, 4, 0, 0 } };
     static const struct {
         int64_t n, k, lda;
         uint32_t skew;
