@@ -602,8 +602,7 @@ choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_UNSUPPORTED, "rows of A or of the output beyond "
                        "2 GiB have no --cus and no MX output");
 
-    if (kn_streams(g) && !g->cus && (g->early == KN_EARLY_NONE ||
-                                     kn_early_copy(g)))
+    if (kn_streams_ids(g) && (g->early == KN_EARLY_NONE || kn_early_copy(g)))
         return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams loads ids "
                        "first, then B: --early ids");
 

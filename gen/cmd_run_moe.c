@@ -182,11 +182,10 @@ tile_of(const struct moe_run *m, const struct moe_part *s, uint64_t id)
     kiln_problem p = s->p;
     struct kn_config g = s->g.cfg;
     struct kn_rect r = { 0 };
-    bool room = kn_early_copy(&g) || (kn_streams(&g) && !g.cus);
 
     p.family = KILN_GEMM;
     p.groups = 0;
-    p.m = room ? m->sorted.room : m->sorted.padded;
+    p.m = kn_places_room(&g) ? m->sorted.room : m->sorted.padded;
     g.bn = kn_tile_columns(&s->p, &s->g.cfg);
     p.stage = KILN_MOE_NONE;
     if (id < kn_tile_count(&p, &g, NULL))

@@ -482,7 +482,7 @@ static void
 moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
            struct kn_params *q)
 {
-    kn_set(q, "RID", kn_streams(g) && !g->cus ? ", %rid" : "");
+    kn_set(q, "RID", kn_streams_ids(g) ? ", %rid" : "");
     kn_set_int(c, q, "IDPARTS", (g->bm + 63) / 64);
     kn_set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
     kn_set_int(c, q, "BITSC", kn_elems[payload(p->out)].bits);
@@ -590,9 +590,9 @@ static void
 regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 {
     bool scaled = p->scale >= KILN_SCALE_BLOCK128;
-    bool stream = p->family == KILN_MOE && kn_streams(g) && !g->cus;
+    bool moe = p->family == KILN_MOE, stream = moe && kn_streams_ids(g);
 
-    if (p->family == KILN_MOE) {
+    if (moe) {
         moe_regions(p, g, q);
     } else {
         kn_region(q, "early", "");
@@ -610,14 +610,14 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                         : kn_early_copy(g) ? "total_moe_early"
                                            : families[p->family].total);
     kn_region(q, "walk", g->domain.windows ? "walk_windows"
-                       : kn_early_copy(g) || stream ? "walk_all"
+                       : moe && kn_places_room(g) ? "walk_all"
                        : walks_ahead(p, g) ? "walk_ahead"
                        : g->cus ? "walk_persistent" : "walk_one");
     kn_region(q, "order", g->xcd < 2 ? "order_linear"
                         : g->xcd_run ? "order_cyclic" : "order_xcd");
     kn_region(q, "band", g->group_n ? "band_2d"
-                       : g->group_m == 1 && p->family == KILN_MOE ? "band_row" : "band");
-    kn_region(q, "place", p->family != KILN_MOE ? families[p->family].place
+                       : g->group_m == 1 && moe ? "band_row" : "band");
+    kn_region(q, "place", !moe ? families[p->family].place
                         : stream ? "place_moe_stream"
                         : kn_early_copy(g) ? "place_moe_early"
                         : g->cus ? "place_moe_persistent" : "place_moe");

@@ -179,6 +179,22 @@ kn_streams(const struct kn_config *g)
     return g->schedule == KN_SCHED_STREAM || g->schedule == KN_SCHED_WHOLE;
 }
 
+/* moe: ids and weights are on their way before it is known whether a tile has
+ * any (templates/place_moe_stream.tir). */
+static inline bool
+kn_streams_ids(const struct kn_config *g)
+{
+    return kn_streams(g) && !g->cus;
+}
+
+/* moe: tiles are places among the rows there is room for, which the launch
+ * knows, not among the padded rows that the device counts. */
+static inline bool
+kn_places_room(const struct kn_config *g)
+{
+    return kn_early_copy(g) || kn_streams_ids(g);
+}
+
 /* gemm1's epilogue quantises. */
 static inline bool
 kn_quantises(const kiln_problem *p)
