@@ -203,14 +203,19 @@ bring_near(struct tidy *t, struct kn_ins *i, uint32_t from)
     i->attr[KN_A_offset] -= (int32_t)high;
 }
 
+static const struct kn_ins *
+definition(const struct tidy *t, kn_ref r)
+{
+    return KN_REF_TAG(r) == KN_R_VAL ? t->def[KN_REF_INDEX(r)] : NULL;
+}
+
 /* A load in a loop adds the uniform part of its offset itself: rows of a K-outer
  * operand differ by multiples of the pitch, and would take a register each. */
 static void
 add_near(struct tidy *t, struct kn_ins *i, uint32_t from)
 {
-    const struct kn_ins *d = i->op == KN_OP_ldg && t->depth &&
-                             KN_REF_TAG(i->arg[1]) == KN_R_VAL
-                           ? t->def[KN_REF_INDEX(i->arg[1])] : NULL;
+    const struct kn_ins *d = i->op == KN_OP_ldg && t->depth
+                           ? definition(t, i->arg[1]) : NULL;
     struct kn_ins add;
 
     if (!d || d->op != KN_OP_add || KN_REF_TAG(d->arg[0]) != KN_R_VAL ||
@@ -229,12 +234,6 @@ is_pure(const struct kn_ins *i)
 {
     return i->dst && i->op != KN_OP_mfma && i->op != KN_OP_mfmas &&
            kn_op_info((enum kn_op)i->op).kind == KN_ALU;
-}
-
-static const struct kn_ins *
-definition(const struct tidy *t, kn_ref r)
-{
-    return KN_REF_TAG(r) == KN_R_VAL ? t->def[KN_REF_INDEX(r)] : NULL;
 }
 
 /* x + c of lanes, of which the constant can be told apart. */
