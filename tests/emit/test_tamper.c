@@ -26,14 +26,10 @@ static const struct {
     { KILN_GFX942, KILN_BF16, KILN_TN, KN_LOWERING_LLVM },
 };
 
-/* xorshift64 */
 static uint32_t
 next(uint64_t *x)
 {
-    *x ^= *x << 13;
-    *x ^= *x >> 7;
-    *x ^= *x << 17;
-    return (uint32_t)(*x >> 16);
+    return (uint32_t)kn_mix((*x)++);
 }
 
 struct tally {
