@@ -11,12 +11,53 @@ kn_form_open(const struct kn_config *g)
     return !g->bm && !g->bk && !g->wm && !g->stages && !g->cus;
 }
 
+/* What follows the choice of a tile. */
+struct kn_openings {
+    bool bk, domain;
+};
+
+/* Tiles of the launch; ragged rows are taken as balanced. */
+uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
+
+/* K of one matrix instruction. */
+uint32_t kn_step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk);
+
+/* Makes g `deep` where that can be built, pays and nothing else was asked. */
+void kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p,
+                    struct kn_config *g, const struct kn_openings *open);
+
+/* Each wave gets whole 16x16 blocks of the tile. */
+bool kn_shareable(const struct kn_config *g);
+
+/* A wave that quantises has blocks of 32 output columns, hence 64 of B. */
+void kn_quantising_waves(const kiln_problem *p, struct kn_config *g);
+void kn_default_waves(struct kn_config *g);
+
 /* Fills schedule and stages so that the tile fits; false if it does not. */
 bool kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
 
 /* BAD_INPUT if the types cannot have this K of a tile. */
 kiln_status kn_check_bk(struct kn_ctx *c, const kiln_problem *p,
                         const struct kn_config *g);
+
+/* BAD_INPUT if blocks of moe or its waves do not fit the problem; fills waves
+ * of a given tile. */
+kiln_status kn_check_moe(struct kn_ctx *c, const kiln_problem *p,
+                         struct kn_config *g);
+
+/* The best tile of the tables, with its schedule; false: none fits. */
+bool kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+                  const struct kn_openings *open);
+
+/* Takes the nearest tuned row that can be built; none leaves g alone. */
+kiln_status kn_pick_tuned(struct kn_ctx *c, const kiln_problem *p,
+                          struct kn_config *g, struct kn_buf *why);
+
+/* Shares of K, early loads, order of tiles and stores, of a chosen tile. */
+kiln_status kn_choose_rest(struct kn_ctx *c, const kiln_problem *p,
+                           struct kn_config *g);
+void kn_choose_lowering(const kiln_problem *p, struct kn_config *g,
+                        struct kn_buf *why);
 
 /* Decides for M of 1 to 64 of dense products; false: others do. */
 bool kn_pick_small(struct kn_ctx *c, const kiln_problem *p,

@@ -5,59 +5,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const schedules[] = {
-#define X(id, text) text,
-    KN_SCHEDULES(X)
-#undef X
-};
+#define TEXT(id, text) text,
+#define NUMBER(key, field, printed)
+#define WORD(key, field, names, printed)                                    \
+    static const char *const field##_names[] = { names(TEXT) };
+#include "config.def"
+#undef WORD
+#undef NUMBER
 
-static const char *const earlies[] = {
-#define X(id, text) text,
-    KN_EARLIES(X)
-#undef X
-};
-static const char *const stores[] = {
-#define X(id, text) text,
-    KN_STORES(X)
-#undef X
-};
-static const char *const lowerings[] = {
-#define X(id, text) text,
-    KN_LOWERINGS(X)
-#undef X
-};
-static const char *const lookups[] = {
-#define X(id, text) text,
-    KN_LOOKUPS(X)
-#undef X
-};
+static bool
+shown(unsigned value, unsigned printed, bool always)
+{
+    return !printed == always && value >= printed;
+}
+
+/* The parts that are always there, or those that are there if they say
+ * something. */
+static void
+print_parts(const struct kn_config *g, bool always, struct kn_buf *out)
+{
+#define NUMBER(key, field, printed)                                         \
+    if (shown(g->field, printed, always))                                   \
+        kn_putf(out, " %s=%u", key, g->field);
+#define WORD(key, field, names, printed)                                    \
+    if (shown(g->field, printed, always))                                   \
+        kn_putf(out, " %s=%s", key, field##_names[g->field]);
+#include "config.def"
+#undef WORD
+#undef NUMBER
+}
 
 void
 kn_config_print(const struct kn_config *g, struct kn_buf *out)
 {
     const struct kn_domain *d = &g->domain;
 
-    kn_putf(out, "tile=%ux%ux%u waves=%ux%u schedule=%s stages=%u split-k=%u "
-            "group-m=%u xcd=%u cus=%u align=%u,%u,%u,%u vec=%u ktail=%u",
-            g->bm, g->bn, g->bk, g->wm, g->wn, schedules[g->schedule],
-            g->stages, g->split_k, g->group_m, g->xcd, g->cus, d->align_a,
-            d->align_b, d->align_sa, d->align_sb, d->vec, d->ktail);
+    kn_putf(out, "tile=%ux%ux%u waves=%ux%u", g->bm, g->bn, g->bk, g->wm,
+            g->wn);
+    print_parts(g, true, out);
+    kn_putf(out, " align=%u,%u,%u,%u vec=%u ktail=%u", d->align_a, d->align_b,
+            d->align_sa, d->align_sb, d->vec, d->ktail);
     if (d->windows)
         kn_put(out, " windows=1");
-    if (g->early > KN_EARLY_NONE)
-        kn_putf(out, " early=%s", earlies[g->early]);
-    if (g->nt_b)
-        kn_putf(out, " nt-b=%u", g->nt_b);
-    if (g->lookup)
-        kn_putf(out, " lookup=%s", lookups[g->lookup]);
-    if (g->group_n)
-        kn_putf(out, " group-n=%u", g->group_n);
-    if (g->xcd_run)
-        kn_putf(out, " xcd-run=%u", g->xcd_run);
-    if (g->store == KN_STORE_LDS)
-        kn_put(out, " store=lds");
-    if (g->lowering == KN_LOWERING_ASM)
-        kn_put(out, " lowering=asm");
+    print_parts(g, false, out);
+}
+
+void
+kn_config_over(struct kn_config *row, const struct kn_config *given)
+{
+#define NUMBER(key, field, printed)                                         \
+    row->field = given->field ? given->field : row->field;
+#define WORD(key, field, names, printed) NUMBER(key, field, printed)
+#include "config.def"
+#undef WORD
+#undef NUMBER
 }
 
 /* Reads numbers separated by `sep` into out[0..n); false unless all n. */
@@ -104,60 +105,33 @@ set_small(uint8_t *field, const char *v, unsigned most)
 }
 
 static bool
+set_part(struct kn_config *g, const char *k, const char *v)
+{
+    int i;
+
+#define NUMBER(key, field, printed)                                         \
+    if (!strcmp(k, key))                                                    \
+        return numbers(v, 0, (uint32_t *[]){ &g->field }, 1);
+#define WORD(key, field, names, printed)                                    \
+    if (!strcmp(k, key)) {                                                  \
+        i = kn_name_index(field##_names,                                    \
+                          sizeof field##_names / sizeof *field##_names, v); \
+        g->field = i < 0 ? 0 : (unsigned)i;                                 \
+        return i > 0 || (!i && !(printed));                                 \
+    }
+#include "config.def"
+#undef WORD
+#undef NUMBER
+    return false;
+}
+
+static bool
 set_field(struct kn_config *g, const char *k, const char *v)
 {
-    const struct {
-        const char *name;
-        char sep;
-        int n;
-        uint32_t *at[3];
-    } fields[] = {
-        { "tile", 'x', 3, { &g->bm, &g->bn, &g->bk } },
-        { "waves", 'x', 2, { &g->wm, &g->wn } },
-        { "stages", 0, 1, { &g->stages } },
-        { "split-k", 0, 1, { &g->split_k } },
-        { "group-m", 0, 1, { &g->group_m } },
-        { "xcd", 0, 1, { &g->xcd } },
-        { "cus", 0, 1, { &g->cus } },
-        { "group-n", 0, 1, { &g->group_n } },
-        { "xcd-run", 0, 1, { &g->xcd_run } },
-        { "nt-b", 0, 1, { &g->nt_b } },
-    };
-
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (!strcmp(k, fields[i].name))
-            return numbers(v, fields[i].sep, (uint32_t **)fields[i].at,
-                           fields[i].n);
-    if (!strcmp(k, "schedule")) {
-        int s = kn_name_index(schedules, KN_NSCHEDULES, v);
-
-        g->schedule = (enum kn_schedule)(s < 0 ? 0 : s);
-        return s >= 0;
-    }
-    if (!strcmp(k, "early")) {
-        int s = kn_name_index(earlies, KN_NEARLIES, v);
-
-        g->early = s < 0 ? 0 : (uint32_t)s;
-        return s > 0;
-    }
-    if (!strcmp(k, "store")) {
-        int s = kn_name_index(stores, KN_NSTORES, v);
-
-        g->store = (enum kn_store)(s < 0 ? 0 : s);
-        return s > 0;
-    }
-    if (!strcmp(k, "lowering")) {
-        int s = kn_name_index(lowerings, KN_NLOWERINGS, v);
-
-        g->lowering = (enum kn_lowering)(s < 0 ? 0 : s);
-        return s > 0;
-    }
-    if (!strcmp(k, "lookup")) {
-        int s = kn_name_index(lookups, KN_NLOOKUPS, v);
-
-        g->lookup = (enum kn_lookup)(s < 0 ? 0 : s);
-        return s > 0;
-    }
+    if (!strcmp(k, "tile"))
+        return numbers(v, 'x', (uint32_t *[]){ &g->bm, &g->bn, &g->bk }, 3);
+    if (!strcmp(k, "waves"))
+        return numbers(v, 'x', (uint32_t *[]){ &g->wm, &g->wn }, 2);
     if (!strcmp(k, "align"))
         return set_align(&g->domain, v);
     if (!strcmp(k, "vec"))
@@ -166,7 +140,7 @@ set_field(struct kn_config *g, const char *k, const char *v)
         return set_small(&g->domain.windows, v, 1);
     if (!strcmp(k, "ktail"))
         return set_small(&g->domain.ktail, v, 1);
-    return false;
+    return set_part(g, k, v);
 }
 
 kiln_status

@@ -122,6 +122,9 @@ kn_split_area(const struct kn_config *g)
 kiln_status kn_config_parse(struct kn_ctx *c, const char *text,
                             struct kn_config *cfg);
 void kn_config_print(const struct kn_config *cfg, struct kn_buf *out);
+/* What was given besides tile, waves and domain replaces the row's
+ * (config.def). */
+void kn_config_over(struct kn_config *row, const struct kn_config *given);
 
 /* Fills in defaults (dense leading dimensions, natural scale) and refuses
  * what cannot work: BAD_INPUT for contradictions, UNSUPPORTED for what no

@@ -1,0 +1,366 @@
+/* choose_tile.c - the tile, its schedule and slots. Every candidate is checked
+ * against LDS and registers of the target; the one whose rounds over the
+ * compute units cost least wins. */
+#include "choose.h"
+#include "instantiate.h"
+#include "room.h"
+
+struct tile {
+    uint32_t bm, bn, wm, wn;
+    uint32_t cost;           /* of a multiplication, 256x256 is 100 */
+};
+
+/* Largest first. 8 waves at 256x256, 4 below (docs/hardware.md 5). Costs: the
+ * predicted clocks of a K tile over its area, bf16, gfx950 (docs/timing.md). */
+static const struct tile tiles[] = {
+    { 256, 256, 2, 4, 100 }, { 128, 256, 2, 4, 118 }, { 256, 128, 2, 4, 118 },
+    { 128, 128, 2, 2, 150 }, { 128, 64, 2, 2, 250 },  { 64, 128, 2, 2, 250 },
+    { 64, 64, 2, 2, 410 },   { 32, 64, 2, 2, 600 },   { 32, 32, 2, 2, 820 },
+    { 256, 192, 0, 0, 104 }, { 128, 192, 0, 0, 125 }, /* only as deep_tiles */
+};
+
+/* moe: a tile row is block_m sorted rows. Few rows: one row of waves, each
+ * with all rows and its share of the columns. Costs are not compared: up to 32
+ * rows reading B is the work, and narrow tiles leave LDS for more workgroups
+ * of a compute unit (docs/moe.md). */
+static const struct tile moe_tiles[] = {
+    { 128, 256, 2, 4, 0 }, { 128, 128, 2, 2, 0 }, { 128, 64, 2, 2, 0 },
+    { 64, 256, 1, 4, 0 },  { 64, 128, 1, 4, 0 },  { 64, 64, 1, 2, 0 },
+    { 32, 256, 1, 4, 0 },  { 32, 128, 1, 4, 0 },  { 32, 64, 1, 2, 0 },
+    { 16, 256, 1, 4, 0 },  { 16, 128, 1, 4, 0 },  { 16, 64, 1, 2, 0 },
+};
+
+/* Halves of the waves a barrier apart keep the matrix pipes busiest in 256x256
+ * tiles, but not where transposing reads of two K steps wait in a turn; MX
+ * factors and a persistent walk leave no registers for those. Interleaving
+ * pays where a wave has enough matrix work to hide its LDS reads
+ * (docs/timing.md), if its registers allow; clipping a K tail takes more. */
+static void
+settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config two = *g;
+    bool mx = p->scale == KILN_SCALE_MX32;
+
+    if (g->schedule != KN_SCHED_AUTO)
+        return;
+    two.stages = g->stages ? g->stages : 2;
+    g->schedule = two.schedule = KN_SCHED_PINGPONG;
+    if (g->bm * g->bn == 256 * 256 &&
+        !(mx && (g->domain.ktail || (g->cus && p->layout != KILN_NT))) &&
+        (p->layout == KILN_NT || kn_step_k(c, p, g->bk) == g->bk) &&
+        kn_loop_of(p, &two) && kn_tile_registers(c, p, &two) <= 256)
+        return;
+    g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
+    if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
+        (mx && (g->domain.ktail || !kn_super(p, &two) ||
+                p->layout != KILN_NT)) ||
+        g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
+        kn_tile_registers(c, p, g) > kn_register_limit(g))
+        g->schedule = KN_SCHED_SIMPLE;
+}
+
+/* 6-bit types in the largest tile: K tiles of 256 in one slot, with registers
+ * to spare for a persistent walk (measured). */
+static void
+prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            bool open)
+{
+    struct kn_config one = *g;
+
+    if (g->bm != 256 || g->bn != 256 || g->stages || g->schedule)
+        return;
+    one.bk = 256;
+    one.stages = 1;
+    one.schedule = KN_SCHED_PINGPONG;
+    if (open)
+        one.domain = kn_domain_of(p, 256, 256);
+    if (kn_loop_of(p, &one) &&
+        kn_tile_registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
+        *g = one;
+}
+
+uint64_t
+kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
+{
+    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+    int64_t rows = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
+
+    if (p->family == KILN_MOE) {
+        int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+        int64_t used = p->tokens * p->topk;
+
+        many = used < p->groups ? used : p->groups;
+        rows = many ? (used + many - 1) / many : 0;
+        return (uint64_t)(many * ((rows + bm - 1) / bm) *
+                          ((n + bn - 1) / bn));
+    }
+    return (uint64_t)(many * ((rows + bm - 1) / bm) *
+                      ((p->n + bn - 1) / bn));
+}
+
+/* Tiles of several groups, more than the compute units take at once: each
+ * loads its next one while this one is stored (templates/walk_ahead.tir). */
+static bool
+ahead_pays(const kiln_problem *p, const struct kn_config *g)
+{
+    return (p->family == KILN_GROUPED || p->family == KILN_WGRAD) &&
+           p->target == KILN_GFX950 && !g->cus && p->scale < KILN_SCALE_BLOCK128 &&
+           !(p->group_flags & KILN_TAIL_ZERO) && g->split_k < 2 &&
+           kn_tiles_of(p, g->bm, g->bn) > kn_targets[p->target].cus;
+}
+
+/* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest
+ * are for gfx942. */
+static const struct tile deep_tiles[] = {
+    { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },
+    { 128, 256, 1, 4, 0 }, { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
+};
+
+static const struct tile *
+deep_tile(const kiln_problem *p, const struct kn_config *g)
+{
+    size_t n = p->target == KILN_GFX942 ? sizeof deep_tiles / sizeof *deep_tiles
+                                        : 1;
+
+    for (size_t i = 0; i < n; i++)
+        if (deep_tiles[i].bm == g->bm && deep_tiles[i].bn == g->bn)
+            return &deep_tiles[i];
+    return NULL;
+}
+
+/* The largest tile goes to four waves with all registers of their SIMDs, unless
+ * the user said otherwise: the matrix pipes work 99 % of the loop instead of 95
+ * or less, with MX types 97 instead of 68 to 75, and it compiles in a third of
+ * the time (docs/timing.md). On gfx942 smaller tiles too: 97 % instead of 50 to
+ * 70. */
+void
+kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            const struct kn_openings *open)
+{
+    const struct tile *t = deep_tile(p, g);
+    struct kn_config deep = *g;
+
+    if (!t || g->lowering == KN_LOWERING_LLVM || g->wm || g->stages > 2 ||
+        (g->schedule && g->schedule != KN_SCHED_DEEP))
+        return;
+    deep.wm = t->wm;
+    deep.wn = t->wn;
+    deep.stages = p->target == KILN_GFX950 ? 2 : 1;
+    deep.schedule = KN_SCHED_DEEP;
+    deep.lowering = KN_LOWERING_ASM;
+    if (p->target == KILN_GFX942 && open->bk)    /* rows of 128 bytes */
+        deep.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
+    if (open->domain)
+        deep.domain = kn_domain_of(p, 256, deep.bk);
+    if (!kn_deep_lacks(p, &deep) && kn_deep_pays(p, g) && kn_loop_of(p, &deep) &&
+        kn_tile_registers(c, p, &deep) <= kn_register_limit(&deep) &&
+        kn_tile_lds(c, p, &deep) <= kn_targets[p->target].lds) {
+        *g = deep;
+        if (ahead_pays(p, g))
+            g->cus = kn_targets[p->target].cus;
+    }
+}
+
+/* Slots worth having: with direct copies about 64 KB on their way to a
+ * compute unit cover the latency of memory (docs/timing.md). Each copy of
+ * each slot holds a scalar register for its M0, so tiles with scales, and
+ * kernels that walk groups, get fewer. */
+static uint32_t
+natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    bool ragged = g->cus || p->family == KILN_GROUPED ||
+                  p->family == KILN_WGRAD || p->family == KILN_BATCHED;
+    uint32_t want, most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
+                        : ragged ? 2 : 4;
+
+    if (kn_streams(g))
+        return g->schedule == KN_SCHED_STREAM || p->k <= 2 * (int64_t)g->bk
+             ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
+    if (p->family == KILN_MOE && kn_direct(p, g))
+        return 2;            /* more spill scalars of the gathered views */
+    g->stages = 1;
+    want = 1 + (65535 + kn_tile_lds(c, p, g)) / kn_tile_lds(c, p, g);
+    g->stages = 2;
+    if (kn_super(p, g))
+        return 2;
+    /* A second slot behind a persistent walk spills what is staged. */
+    if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
+        !kn_dequant(p) && g->bm * g->bn == 256 * 256)
+        return 1;
+    return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
+}
+
+bool
+kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint32_t least = kn_direct(p, g) && !kn_folds(g) ? 2 : 1;
+    uint32_t asked = g->stages;
+
+    settle_schedule(c, p, g);
+    if (kn_streams(g)) {
+        g->stages = asked ? asked : natural_stages(c, p, g);
+        if (g->schedule == KN_SCHED_WHOLE &&
+            p->k != (int64_t)g->stages * g->bk)
+            g->domain.ktail = 1;
+        if (g->stages < 2 || g->stages > KN_MAX_STAGES ||
+            kn_stream_lacks(p, g) || kn_tile_registers(c, p, g) > kn_register_limit(g)) {
+            g->stages = asked;
+            return false;
+        }
+        return true;
+    }
+    if (kn_tile_registers(c, p, g) > kn_register_limit(g))
+        return false;
+    for (g->stages = asked ? asked : natural_stages(c, p, g);
+         g->stages >= least; g->stages--) {
+        if (kn_tile_lds(c, p, g) <= kn_targets[p->target].lds)
+            return true;
+        if (asked)
+            break;
+    }
+    g->stages = asked;
+    return false;
+}
+
+static bool
+narrow_loads(const struct kn_config *g)
+{
+    return g->domain.align_a < 4 || g->domain.align_b < 4;
+}
+
+/* A small tile waits for memory and for its scales once a K tile, so it wants
+ * deeper ones: on gfx942 rows of 128 bytes (of 256 where the compute unit has
+ * nothing else to run), of MX types 256 elements (docs/timing.md). `open`:
+ * the domain follows the K of the tile. */
+static void
+deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
+       uint64_t workgroups)
+{
+    struct kn_shape s = kn_shape_of(p, g);
+    uint32_t bits = kn_elems[s.ta].bits, most = 0;
+    /* Of 6-bit types the next one spills (measured). */
+    bool six = bits == 6 || kn_elems[s.tb].bits == 6;
+
+    if (p->family == KILN_MOE || kn_dequant(p) || p->scale_layout ||
+        p->scale == KILN_SCALE_BLOCK128 || g->bm * g->bn > (six ? 128 * 64 : 128 * 128))
+        return;
+    if (p->scale == KILN_SCALE_MX32)
+        most = 256;
+    else if (p->target == KILN_GFX942)
+        most = (workgroups <= kn_targets[p->target].cus ? 256 : 128) * 8 / bits;
+    for (uint32_t bk = 2 * g->bk; bk <= most && p->k >= 4 * bk; bk *= 2) {
+        struct kn_config try = *g;
+
+        try.bk = bk;
+        if (open)
+            try.domain = kn_domain_of(p, 256, bk);
+        if ((p->scale == KILN_SCALE_MX32 && try.domain.ktail) ||
+            narrow_loads(&try) || !kn_tile_fit(c, p, &try) || try.stages < 2)
+            return;
+        g->bk = bk;
+        g->domain = try.domain;
+    }
+}
+
+static void
+apply(struct kn_config *g, const struct tile *t)
+{
+    g->bm = t->bm;
+    g->bn = t->bn;
+    if (!g->wm) {
+        g->wm = t->wm;
+        g->wn = t->wn;
+    }
+}
+
+bool
+kn_shareable(const struct kn_config *g)
+{
+    return g->wm * g->wn <= 16 && g->bm <= 256 && g->bn <= 256 &&
+           g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
+}
+
+void
+kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
+{
+    if (p->family == KILN_MOE && kn_quantises(p) && g->bn % (g->wn * 64)) {
+        g->wn = g->bn / 64;
+        g->wm = g->bm >= 128 ? 2 : 1;
+    }
+}
+
+void
+kn_default_waves(struct kn_config *g)
+{
+    if (!g->wm) {
+        g->wm = 2;
+        g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
+    }
+}
+
+/* The time of the launch in units of its tiles' costs: rounds over the compute
+ * units. moe's block is given: 64 columns up to 32 rows (gate and up of 32
+ * rows 128), else the largest tile that gives all compute units work, else the
+ * one with the most workgroups. */
+static double
+launch_cost(const kiln_problem *p, const struct tile *t)
+{
+    uint64_t n = kn_tiles_of(p, t->bm, t->bn),
+             cus = kn_targets[p->target].cus;
+
+    n = n ? n : 1;
+    if (p->family != KILN_MOE && !p->m && !p->n)
+        return t->cost;      /* a kernel for sizes to come */
+    if (p->family == KILN_MOE && t->bm <= 32)
+        return t->bn <= 64u * (1 + (t->bm == 32 &&
+                                    p->stage == KILN_MOE_GATE_UP))
+             ? 0 : t->bn;
+    if (p->family == KILN_MOE)
+        return n >= cus ? 0 : (double)(cus - n);
+    return (double)((n + cus - 1) / cus) * t->bm * t->bn * t->cost;
+}
+
+bool
+kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+          const struct kn_openings *open)
+{
+    bool moe = p->family == KILN_MOE, found = false;
+    const struct tile *t = moe ? moe_tiles : tiles;
+    size_t ntiles = moe ? sizeof moe_tiles / sizeof *moe_tiles
+                        : sizeof tiles / sizeof *tiles;
+    double best = 0;
+    struct kn_config keep = *g;
+
+    for (; ntiles--; t++) {
+        struct kn_config try = *g;
+        double cost = launch_cost(p, t);
+
+        try.bm = t->bm;
+        try.bn = t->bn;
+        kn_prefer_deep(c, p, &try, open);
+        apply(&try, t);
+        kn_quantising_waves(p, &try);
+        if (!t->wm && try.schedule != KN_SCHED_DEEP)
+            continue;
+        if (moe ? t->bm != p->block_m
+                : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
+            continue;
+        if (moe && kn_quantises(p) && try.wm * try.wn < 2 && !kn_streams(&try))
+            continue;        /* LLVM drops the barriers of a single wave */
+        if ((found && cost >= best && (!moe || cost <= 0 || cost > best)) ||
+            !kn_shareable(&try))
+            continue;
+        if (open->bk)
+            deepen(c, p, &try, open->domain,
+                   kn_tiles_of(p, t->bm, t->bn));
+        if (open->bk)
+            prefer_fold(c, p, &try, open->domain);
+        if (!kn_tile_fit(c, p, &try))
+            continue;
+        best = cost;
+        found = true;
+        keep = try;
+    }
+    *g = keep;
+    return found;
+}
