@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "form.h"
 #include "guard.h"
 #include "text.h"
 
@@ -81,13 +82,9 @@ kn_inst_text(kiln_target t, const struct kn_inst *i, char *buf, size_t n)
 
 /* ---- decoding ---- */
 
-/* Instructions by their words: an unrolled loop has most of them twice or
- * more, and LLVM's text of one takes 2 us. */
-enum { MEMO = 4096 };
-
 struct decoder {
     struct kn_ctx *c;
-    uint32_t memo[MEMO];     /* index of an instruction plus one */
+    struct kn_forms forms;
     LLVMDisasmContextRef llvm;
     struct kn_isa_index index;
     kiln_target target;
@@ -129,85 +126,84 @@ bad_inst(struct decoder *d, struct kn_inst *i, const char *what,
     return KILN_OK;
 }
 
-/* left: readable bytes at p. */
+/* LLVM's text of one instruction, parsed; why: what is wrong with it. */
+static bool
+read_text(struct decoder *d, const uint32_t w[4], struct kn_inst *i,
+          struct kn_text_error *e, char text[TEXT_MAX])
+{
+    size_t n;
+
+    i->size = 4;
+    e->what = kn_guard_words(w);
+    if (e->what)
+        return false;
+    n = LLVMDisasmInstruction(d->llvm, (uint8_t *)w, MAX_INST, i->pc, text,
+                              TEXT_MAX);
+    if (!n) {
+        e->what = "unknown instruction word";
+        return false;
+    }
+    i->size = (uint8_t)n;
+    return kn_text_parse(&d->index, text, i, e);
+}
+
+static bool
+read_form(void *user, const uint32_t w[4], struct kn_inst *i)
+{
+    struct kn_text_error e = { 0 };
+    char text[TEXT_MAX] = "";
+
+    return read_text(user, w, i, &e, text);
+}
+
+static kiln_status
+apply_raw(const struct decoder *d, struct kn_inst *i)
+{
+    const char *why = kn_raw_apply(i);
+    char text[TEXT_MAX];
+
+    if (!why)
+        return KILN_OK;
+    kn_disasm_text(d->llvm, i, text, sizeof text);
+    return kn_fail(d->c, KILN_INTERNAL, "%s at 0x%llx: %s", why,
+                   (unsigned long long)i->pc, text);
+}
+
+static void
+set_raw(struct kn_inst *i, const uint32_t w[4])
+{
+    memset(i->raw, 0, sizeof i->raw);
+    memcpy(i->raw, w, i->size);
+}
+
+/* left: readable bytes at p. LLVM wants to look ahead. */
 static kiln_status
 decode_one(struct decoder *d, const uint8_t *p, uint64_t left,
            struct kn_inst *i)
 {
-    uint8_t tail[MAX_INST] = { 0 };
     struct kn_text_error e = { 0 };
     char text[TEXT_MAX] = "";
-    const char *why;
-    size_t n;
+    uint32_t w[4] = { 0 };
+    uint64_t pc = i->pc;
 
-    if (left < MAX_INST) {   /* LLVM wants to look ahead */
-        memcpy(tail, p, left);
-        p = tail;
-    }
-    memcpy(i->raw, p, sizeof i->raw);
-    why = kn_guard_words(i->raw);
-    if (why) {
-        i->size = 4;
-        return bad_inst(d, i, why, "", "");
-    }
-    n = LLVMDisasmInstruction(d->llvm, (uint8_t *)p, MAX_INST, i->pc, text,
-                              sizeof text);
-    if (!n || n > left) {
-        i->size = 4;
-        return bad_inst(d, i, "unknown instruction word", "", "");
-    }
-    i->size = (uint8_t)n;
-    memset((uint8_t *)i->raw + n, 0, sizeof i->raw - n);
-    if (!kn_text_parse(&d->index, text, i, &e))
-        return bad_inst(d, i, e.what, e.token, text);
-    why = kn_raw_apply(i);
-    if (why)
-        return kn_fail(d->c, KILN_INTERNAL, "%s at 0x%llx: %s", why,
-                       (unsigned long long)i->pc, text);
-    return KILN_OK;
-}
-
-static uint32_t
-memo_slot(const uint8_t *p, unsigned size)
-{
-    uint32_t w[2] = { 0 };
-
-    memcpy(w, p, size < 8 ? 4 : 8);
-    return ((w[0] ^ w[1] * 0x9e3779b1u) * 0x85ebca6bu) >> 20;
-}
-
-/* A copy of an instruction of the same bytes, of 4 or more; false: none was
- * met. What names its own address is never kept. */
-static bool
-recall(const struct decoder *d, const struct kn_inst *all, const uint8_t *p,
-       uint64_t left, struct kn_inst *i)
-{
-    for (unsigned size = 4; size <= 8 && size <= left; size += 4) {
-        uint32_t k = d->memo[memo_slot(p, size)];
-        const struct kn_inst *x = k ? &all[k - 1] : NULL;
-        uint64_t pc = i->pc;
-
-        if (!x || (x->size == 4) != (size == 4) || x->size > left ||
-            memcmp(x->raw, p, x->size))
-            continue;
-        *i = *x;
+    memcpy(w, p, left < sizeof w ? left : sizeof w);
+    if (kn_forms_fill(&d->forms, w, i) && i->size <= left) {
         i->pc = pc;
-        return true;
+        set_raw(i, w);
+        return apply_raw(d, i);
     }
-    return false;
-}
-
-static void
-keep(struct decoder *d, const struct kn_inst *all, size_t n)
-{
-    const struct kn_inst *i = &all[n];
-
-    for (unsigned o = 0; o < i->nopnd; o++)
-        if (i->o[o].kind == KN_O_TARGET)
-            return;
-    if (i->op != KN_I_unknown)
-        d->memo[memo_slot((const uint8_t *)i->raw, i->size)] =
-            (uint32_t)n + 1;
+    *i = (struct kn_inst){ .pc = pc };
+    if (!read_text(d, w, i, &e, text) || i->size > left) {
+        if (i->size > left) {
+            i->size = 4;
+            e.what = "unknown instruction word";
+        }
+        set_raw(i, w);
+        return bad_inst(d, i, e.what, e.token, text);
+    }
+    kn_forms_add(&d->forms, w, i);
+    set_raw(i, w);
+    return apply_raw(d, i);
 }
 
 int32_t
@@ -254,10 +250,7 @@ decode_all(struct decoder *d, const uint8_t *code, uint64_t size,
     for (uint64_t at = 0; at + 4 <= size; at += inst[n++].size) {
         inst = kn_grow(d->c, inst, &cap, n + 1, sizeof *inst);
         inst[n].pc = out->kernel->entry + at;
-        if (recall(d, inst, code + at, size - at, &inst[n]))
-            continue;
         KN_TRY(decode_one(d, code + at, size - at, &inst[n]));
-        keep(d, inst, n);
     }
     out->inst = inst;
     out->n = (uint32_t)n;
@@ -301,6 +294,7 @@ kn_decode(struct kn_ctx *c, const struct kn_object *o,
                        "%s: the entry 0x%llx is outside the code", k->name,
                        (unsigned long long)k->entry);
     d->c = c;
+    d->forms = (struct kn_forms){ .c = c, .read = read_form, .user = d };
     d->target = o->target;
     d->kernel = k->name;
     d->strict = strict;

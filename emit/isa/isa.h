@@ -1,7 +1,8 @@
 /* isa.h - the decoded instruction and its static facts. The only ISA decoder:
- * LLVM's disassembler turns bytes into text once at load, decode.c turns the
- * text into struct kn_inst (cross-checked against the raw words), and nobody
- * else parses text. Consumers: simulator, gates, check, info, diff, timing. */
+ * LLVM's disassembler turns an instruction of each form (form.h) into text at
+ * load, decode.c turns the text into struct kn_inst (cross-checked against the
+ * raw words), and nobody else parses text. Consumers: simulator, gates, check,
+ * info, diff, timing. */
 #ifndef KN_ISA_H
 #define KN_ISA_H
 

@@ -202,8 +202,10 @@ apply_sopp(struct kn_inst *i)
         i->exp = (uint8_t)bits(v, 4, 3);
         i->lgkm = (uint8_t)bits(v, 8, 4);
     }
-    if (i->nopnd == 1)
+    if (i->nopnd == 1) {
         i->o[0].imm = v;
+        i->o[0].width = 1;   /* named or not */
+    }
     return NULL;
 }
 
@@ -229,6 +231,7 @@ apply_sopk(struct kn_inst *i)
                 ? 0 : 1;
 
     i->o[k].imm = i->raw[0] & 0xffff;
+    i->o[k].width = 1;       /* named or not */
     if (!hwreg)
         i->o[k].imm = sign_extend(i->raw[0] & 0xffff, 16);
 }

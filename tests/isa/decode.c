@@ -1,5 +1,7 @@
 /* decode.c - the decoder against texts with known fields, against every
  * opcode LLVM knows, and against objects of another compiler. */
+#include "../../emit/isa/form.h"
+#include "../../emit/isa/guard.h"
 #include "../../emit/isa/text.h"
 #include "../sim/program.h"
 
@@ -416,7 +418,91 @@ struct sweep {
     struct kn_isa_index index;
     unsigned seen, bad;
     uint8_t hit[KN_NISA];
+    uint64_t random;
+    unsigned variants, filled; /* words near those, and how many by form */
+    uint8_t formed[KN_NISA];
 };
+
+static bool
+read_text(void *user, const uint32_t w[4], struct kn_inst *i)
+{
+    struct sweep *s = user;
+    struct kn_text_error e = { 0 };
+    char text[256] = "";
+
+    if (kn_guard_words(w))
+        return false;
+    i->size = (uint8_t)LLVMDisasmInstruction(s->llvm, (uint8_t *)w, 16,
+                                             i->pc, text, sizeof text);
+    return i->size && kn_text_parse(&s->index, text, i, &e);
+}
+
+/* An instruction by its form, where there is one, against LLVM's text. */
+static void
+compare_reading(struct sweep *s, struct kn_forms *x, const uint32_t w[4])
+{
+    struct kn_inst want = { 0 }, got = { 0 };
+    bool known = read_text(s, w, &want);
+
+    s->variants++;
+    if (!kn_forms_fill(x, w, &got)) {
+        if (known)
+            kn_forms_add(x, w, &want);
+        return;
+    }
+    s->filled++;
+    s->formed[got.op] = 1;
+    memcpy(want.raw, w, want.size);
+    memcpy(got.raw, w, got.size);
+    if (known && !kn_raw_apply(&want) && !kn_raw_apply(&got) &&
+        !memcmp(&want, &got, sizeof want))
+        return;
+    if (s->bad++ < 10)
+        print_message("# by form, %08x %08x %08x %08x: %s, by text %s\n",
+                      w[0], w[1], w[2], w[3], kn_isa[got.op].mnemonic,
+                      kn_isa[want.op].mnemonic);
+}
+
+/* Words near the seed: other operands, or a single bit of any kind. */
+static void
+vary(struct sweep *s, const uint32_t seed[4], uint32_t w[4])
+{
+    static const uint32_t operands[] = { 0, 0xff, 0xffff, 0x7f7f7f,
+                                         0x01ffffff };
+    uint64_t r = s->random = kn_mix(s->random);
+    uint32_t first = operands[r % 5];
+
+    for (unsigned k = 0; k < 4; k++) {
+        uint32_t x = (uint32_t)kn_mix(r + k), y = (uint32_t)kn_mix(r + k + 4);
+        uint32_t few = y & 1 ? x : x & y;
+
+        w[k] = seed[k] ^ (few & (k & 1 ? y & 2 ? 0x03ffff : ~0u : first));
+    }
+    if (!(r >> 32 & 7))
+        w[r >> 40 & 3] ^= 1u << (r >> 48 & 31);
+}
+
+/* Words of the same form as the seed and words near it. */
+static void
+vary_words(struct sweep *s, const uint32_t seed[4])
+{
+    enum { VARIANTS = 24 };
+    struct kn_ctx c;
+    struct kn_forms *x;
+
+    kn_ctx_init(&c, NULL, NULL);
+    x = KN_NEW(&c, struct kn_forms, 1);
+    *x = (struct kn_forms){ .c = &c, .read = read_text, .user = s };
+    compare_reading(s, x, seed);
+    compare_reading(s, x, seed);
+    for (int k = 0; k < VARIANTS; k++) {
+        uint32_t w[4];
+
+        vary(s, seed, w);
+        compare_reading(s, x, w);
+    }
+    kn_ctx_free(&c);
+}
 
 static void
 try_words(struct sweep *s, const uint32_t first[4])
@@ -435,6 +521,7 @@ try_words(struct sweep *s, const uint32_t first[4])
     i.size = (uint8_t)n;
     if (kn_text_parse(&s->index, text, &i, &e) && !kn_raw_apply(&i)) {
         s->hit[i.op] = 1;
+        vary_words(s, first);
         return;
     }
     if (s->bad++ < 10)
@@ -518,13 +605,14 @@ sweep_formats(struct sweep *s)
     }
 }
 
-/* No opcode LLVM can disassemble is unknown, and every row is met. */
+/* No opcode LLVM can disassemble is unknown, every row is met, and whatever
+ * the decoder takes from a form is what LLVM's text of the words says. */
 static void
 every_opcode(void **state)
 {
     static struct sweep s;
     static const kiln_target targets[] = { KILN_GFX942, KILN_GFX950 };
-    unsigned missing = 0;
+    unsigned missing = 0, formed = 0;
 
     (void)state;
     memset(&s, 0, sizeof s);
@@ -538,10 +626,16 @@ every_opcode(void **state)
     }
     assert_true(s.seen > 5000);
     assert_int_equal(s.bad, 0);
-    for (unsigned k = 1; k < KN_NISA; k++)
+    for (unsigned k = 1; k < KN_NISA; k++) {
+        formed += s.formed[k];
         if (!s.hit[k] && missing++ < 10)
             print_message("# never met: %s\n", kn_isa[k].mnemonic);
+    }
     assert_int_equal(missing, 0);
+    print_message("# %u of %u variants by their form, of %u mnemonics\n",
+                  s.filled, s.variants, formed);
+    assert_true(s.filled > s.variants / 5);
+    assert_true(formed > KN_NISA / 20 * 19);
 }
 
 /* ---- objects made by Triton ---- */
@@ -567,6 +661,28 @@ read_file(const char *name, size_t *size)
     fclose(f);
     *size = (size_t)n;
     return p;
+}
+
+/* Every instruction of a program is what LLVM's text of it says. */
+static void
+reads_alike(const struct kn_program *p)
+{
+    static struct sweep s;
+
+    kn_isa_index_init(&s.index);
+    s.llvm = kn_disasm_open(p->target);
+    for (uint32_t n = 0; n < p->n; n++) {
+        const struct kn_inst *got = &p->inst[n];
+        struct kn_inst want = { .pc = got->pc };
+
+        assert_true(read_text(&s, got->raw, &want));
+        memcpy(want.raw, got->raw, want.size);
+        assert_null(kn_raw_apply(&want));
+        want.next = got->next;
+        want.target = got->target;
+        assert_memory_equal(&want, got, sizeof want);
+    }
+    kn_disasm_close(s.llvm);
 }
 
 static void
@@ -599,6 +715,7 @@ triton_objects(void **state)
         spent += clock() - start;
         assert_int_equal(p.inst[p.entry].pc, o.kernels[0].entry + 256);
         total += p.n;
+        reads_alike(&p);
         kn_ctx_free(&c);
         free(bytes);
     }

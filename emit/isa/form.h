@@ -1,0 +1,51 @@
+/* form.h - instructions of one form: alike in all but register numbers, small
+ * integers, a literal and offsets. LLVM's text of one of a form tells which
+ * operand each number is; of the others the words are enough. Internal to the
+ * decoder. */
+#ifndef KN_ISA_FORM_H
+#define KN_ISA_FORM_H
+
+#include "isa.h"
+
+enum { KN_FORM_FIELDS = 7 };
+
+struct kn_form {
+    uint32_t key[4];         /* the words without those numbers */
+    uint8_t size;            /* bytes by the encoding, literal included */
+    uint8_t n;
+    struct kn_form_field {
+        uint8_t word, low, bits, kind;
+    } field[KN_FORM_FIELDS];
+};
+
+/* LLVM's reading of one instruction, without kn_raw_apply; false: it is
+ * none. pc and raw are not set. */
+typedef bool kn_form_reader(void *user, const uint32_t w[4],
+                            struct kn_inst *out);
+
+/* What is known of a form. */
+struct kn_form_known {
+    struct kn_form form;
+    enum { KN_FORM_SEEN, KN_FORM_READY, KN_FORM_REFUSED } state;
+    int8_t operand[KN_FORM_FIELDS]; /* of each field, or see form.c */
+    uint32_t w[4];           /* learned from */
+    struct kn_inst inst;     /* as the reader has it */
+};
+
+struct kn_forms {
+    struct kn_ctx *c;
+    kn_form_reader *read;
+    void *user;
+    unsigned n;
+    struct kn_form_known *slot[1024];
+};
+
+/* The instruction of these words from what is known, raw.c's part left out;
+ * false: the reader must be asked, and kn_forms_add told. */
+bool kn_forms_fill(struct kn_forms *x, const uint32_t w[4],
+                   struct kn_inst *out);
+/* i: the reader's. */
+void kn_forms_add(struct kn_forms *x, const uint32_t w[4],
+                  const struct kn_inst *i);
+
+#endif
