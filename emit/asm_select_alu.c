@@ -835,7 +835,7 @@ matrix(struct select *s, bool scaled)
     uint16_t isa = scaled ? k->scaled : k->plain;
     struct kn_asm_opnd o[KN_ASM_MAXOPND];
     struct kn_asm_op *x;
-    int n = scaled ? 5 : 3;
+    int n = scaled ? 5 : 3, sa, sb;
 
     if (!isa)
         kn_asm_lack(s, "this matrix instruction");
@@ -850,8 +850,15 @@ matrix(struct select *s, bool scaled)
         return;
     x->cbsz = (uint8_t)kn_elems[s->i->attr[KN_A_ta]].mx;
     x->blgp = (uint8_t)kn_elems[s->i->attr[KN_A_tb]].mx;
-    x->mods = kn_asm_mods(s, "%s cbsz:%u blgp:%u",
-                          scaled ? " op_sel_hi:[0,0,0]" : "", x->cbsz, x->blgp);
+    if (!scaled) {
+        x->mods = kn_asm_mods(s, " cbsz:%u blgp:%u", x->cbsz, x->blgp);
+        return;
+    }
+    sa = s->i->attr[KN_A_sela];
+    sb = s->i->attr[KN_A_selb];
+    x->mods = kn_asm_mods(s, " op_sel:[%d,%d,0] op_sel_hi:[%d,%d,0] "
+                          "cbsz:%u blgp:%u", sa & 1, sb & 1, sa >> 1, sb >> 1,
+                          x->cbsz, x->blgp);
 }
 
 void

@@ -16,7 +16,7 @@ kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
          : g->cus && (!wide || p->scale == KILN_SCALE_MX32 ||
                       p->group_flags & KILN_TAIL_ZERO) ? "a persistent grid"
          : p->scale == KILN_SCALE_BLOCK128 ? "scales of 128-blocks"
-         : p->scale_layout ? "shuffled scales"
+         : p->scale_layout && !kn_pairs(p, g) ? "these shuffled scales"
          : kn_elems[s.ta].bits == 6 || kn_elems[s.tb].bits == 6 ? "6-bit types"
          : kn_dequant(p) || kn_prequant(p) ? "conversion of operands"
          : wide && p->layout == KILN_TN && kn_elems[s.ta].bits == 8 && !i8
@@ -27,7 +27,7 @@ kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
          : kn_direct(p, g) != wide || g->domain.align_a < 4 ||
                    g->domain.align_b < 4
              ? "operands that are not copied to LDS as they are"
-         : p->scale == KILN_SCALE_MX32 && !kn_super(p, g)
+         : p->scale == KILN_SCALE_MX32 && !p->scale_layout && !kn_super(p, g)
              ? "scales that do not come 16 bytes a row"
          : g->domain.vec != 4 && p->beta ? "C at unaligned addresses"
          : NULL;

@@ -539,41 +539,50 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
                struct kn_params *q)
 {
     static const struct {
-        const char *slot, *form[8];
-        /* at 6 what streams, without and with scales */
+        const char *slot, *form[9];
+        /* at 6 what streams, without and with scales; at 8 shuffled scales
+         * as dwords */
     } forms[] = {
         { "stage", { "stage_plain", "stage_scaled", "stage_super",
                   "stage_scaledb", "stage_quant", "stage_quantmx",
-                  "stage_memory_plain", "stage_memory_scaled" } },
+                  "stage_memory_plain", "stage_memory_scaled",
+                  "stage_scaled" } },
         { "pull_a", { [6] = "pull_a_plain", "pull_a_scaled" } },
         { "pull_b", { [6] = "pull_b_plain", "pull_b_scaled" } },
         { "pulled", { [6] = "pulled_plain", "pulled_mx" } },
         { "arrived", { [6] = "arrived_plain", "arrived_scaled" } },
         { "held", { [6] = "held_plain", "held_scaled" } },
-        { "landed", { "landed_plain", "landed_scaled", "landed_super", NULL } },
+        { "landed", { "landed_plain", "landed_scaled", "landed_super",
+                    [8] = "landed_scaled" } },
         { "fetch", { "fetch_plain", "fetch_scaled", NULL, "fetch_scaledb",
                   "fetch_plain", "fetch_scaledb" } },
         { "put", { "put_plain", "put_scaled", NULL, "put_scaledb",
                 "put_quant", "put_quantmx" } },
         { "kept", { "kept_plain", "kept_scaled", NULL, "kept_scaledb",
                  "kept_plain", "kept_scaledb" } },
-        { "feed", { "feed_plain", "feed_scaled", "feed_plain", NULL } },
+        { "feed", { "feed_plain", "feed_scaled", "feed_plain",
+                  [8] = "feed_pairs" } },
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
-        { "fedd", { "fedd_plain", NULL, "fedd_super", NULL } },
+        { "fedd", { "fedd_plain", NULL, "fedd_super",
+                  [8] = "fedd_pairs" } },
         { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
         { "ahead", { "ahead_plain", "ahead_mx", "ahead_super", NULL } },
         { "clip", { "clip_plain", NULL, NULL, NULL } },
         { "rations", { "", NULL, "rations_super", NULL } },
         { "weights", { "weights_plain", NULL, "weights_super", NULL } },
-        { "deepa", { "deepa_plain", "deepa_mx", "deepa_super", NULL } },
-        { "deepb", { "deepb_plain", "deepb_mx", "deepb_super", NULL } },
+        { "deepa", { "deepa_plain", "deepa_mx", "deepa_super",
+                   [8] = "deepa_pairs" } },
+        { "deepb", { "deepb_plain", "deepb_mx", "deepb_super",
+                   [8] = "deepb_pairs" } },
         { "fetchd", { "fetchd_plain", NULL, NULL, NULL } },
         { "awaitd", { "awaitd_plain", NULL, NULL, NULL } },
         { "putd", { "putd_plain", NULL, NULL, NULL } },
         { "tail", { "tail_plain", "tail_scaled", "tail_super",
-                  "tail_scaledb", "tail_quant", "tail_quantmx" } },
+                  "tail_scaledb", "tail_quant", "tail_quantmx",
+                  [8] = "tail_scaled" } },
     };
     int form = kn_streams(g) ? 6 + (p->scale == KILN_SCALE_MX32)
+             : kn_pairs(p, g) ? 8
              : kn_prequant(p) ? 4 : p->quant ? 5 : p->scale < KILN_SCALE_BLOCK128 ? 0
              : kn_super(p, g) ? 2 : weight_only(p) ? 3 : 1;
 
@@ -642,7 +651,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                                                             : "compute_plain");
     kn_region(q, "drain", g->cus ? "drain" : "");
     kn_region(q, "multiply", scaled ? "multiply_mx" : "multiply_plain");
-    kn_region(q, "multiplyd", scaled ? "multiplyd_mx" : "multiplyd_plain");
+    kn_region(q, "multiplyd", kn_pairs(p, g) ? "multiplyd_pairs"
+                                : scaled ? "multiplyd_mx" : "multiplyd_plain");
     kn_region(q, "float",
               p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
     kn_region(q, "scale", kn_prequant(p) ? "scale_tensorb"
@@ -700,6 +710,13 @@ uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_super(p, g) && p->a != KILN_MXFP4 ? 1 : 2;
+}
+
+bool
+kn_pairs(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale_layout && g->schedule == KN_SCHED_DEEP && g->bk == 256 &&
+           p->family != KILN_MOE;
 }
 
 uint32_t

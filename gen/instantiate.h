@@ -54,6 +54,10 @@ kn_folds(const struct kn_config *g)
     return g->schedule == KN_SCHED_PINGPONG && g->stages == 1;
 }
 
+/* Whether the schedule deep reads shuffled scales as they lie: a dword has a
+ * lane's bytes of two fragments and two K steps. */
+bool kn_pairs(const kiln_problem *p, const struct kn_config *g);
+
 /* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
  * come with it. Needs stages and domain. */
 uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);

@@ -17,6 +17,7 @@ struct dist_tile {
     kn_ref base, rem, krem, pitch, outer;
     kn_ref up;               /* rows from a gate row to its up row, or 0 */
     kn_ref *row;             /* gathered: byte offset of a step's row */
+    uint32_t pairs;          /* DT_FRAG: a register is two fragments' scales */
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
 };
 

@@ -80,6 +80,28 @@ shuffled_address(struct dist *d, int lds, struct piece x)
     return dist_ic(d, KN_OP_add, a, x.kk / 2 * 256 + x.kk % 2 * 2);
 }
 
+/* pairs=1: the dwords of fragments [from, to), two and two: a byte for each of
+ * two K steps and two fragments (gen/layout.h). */
+static void
+read_pairs(struct dist *d, const struct kn_ins *i, uint32_t from, uint32_t to)
+{
+    int lds = (int)KN_REF_LDS(i->arg[0]);
+    kn_ref base = shuffled_address(d, lds, (struct piece){
+        (uint32_t)i->attr[KN_A_kk], 0, 0 });
+    uint32_t pitch = kn_geometry(d->in, &d->in->lds[lds]).pitch;
+
+    dist_tile(d, i->dst)->pairs = 1;
+    for (uint32_t f = from; f < to; f += 2) {
+        struct kn_ins *n = dist_add(d, KN_OP_lds_ld,
+                                    reg_of(d, i->dst, f, kn_v32));
+
+        n->arg[0] = i->arg[0];
+        n->arg[1] = base;
+        n->attr[KN_A_offset] = (int32_t)(f / 2 * pitch);
+        n->attr[KN_A_elem] = KN_T_i32;
+    }
+}
+
 static void
 read_part(struct dist *d, const struct kn_ins *from,
           const struct kn_readplan *p, kn_ref dst)
@@ -179,6 +201,10 @@ expand_read(struct dist *d, const struct kn_ins *i)
                           "in this slot", part, parts);
     if (l->elem == KN_T_f32 && l->side == 'b' && !l->shift && l->lk)
         return read_columns(d, i, fr.count);
+    if (i->attr[KN_A_pairs]) {
+        read_pairs(d, i, part * fr.count / parts, (part + 1) * fr.count / parts);
+        return KILN_OK;
+    }
     if (!p.tr)
         for (uint32_t x = 0; x < p.parts; x++)
             base[x] = read_address(d, lds, &p, (struct piece){
@@ -261,7 +287,9 @@ scale(struct dist *d, kn_ref tile, uint32_t n, uint32_t kk, int32_t *sel)
 {
     const struct dist_tile *t = dist_tile(d, tile);
 
-    *sel = 0;
+    *sel = t->pairs ? (int32_t)(kk % 2 * 2 + n % 2) : 0;
+    if (t->pairs)
+        return t->reg[n & ~1u];
     return t->kind == DT_PULLED ? dist_pulled_scale(d, t, n, kk, sel)
                                 : t->reg[n];
 }

@@ -165,6 +165,11 @@ check_read(const struct tiles *w, const struct kn_ins *i)
     if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= n)
         return FAIL(w->f, i->at, "kk=%d, but %%%s has %u K steps",
                     i->attr[KN_A_kk], l->name, n);
+    if (i->attr[KN_A_pairs] &&
+        (!l->shuf || i->attr[KN_A_kk] % 2 ||
+         fr.count % (2 * (uint32_t)i->attr[KN_A_parts])))
+        return FAIL(w->f, i->at, "pairs=1 reads shuffled scales of an even K "
+                    "step, fragments two and two: not those of %%%s", l->name);
     return KILN_OK;
 }
 

@@ -29,6 +29,8 @@ LOOPS = [('gfx950', 'bf16', .95), ('gfx950', 'fp8', .95),
          ('gfx950', 'mxfp4', .90), ('gfx950', 'mxfp6', None),
          ('gfx942', 'bf16', .85), ('gfx942', 'fp8', .85),
          ('gfx942', 'i8', None)]
+# B in panels and shuffled scales: what AMD's MXFP4 objects take.
+STORED = ['--b-layout', 'preshuffled', '--scale-layout', 'shuffled']
 GROUPED = [(r, o) for o in ('fwd', 'dgrad', 'wgrad')
            for r in ('balanced', 'unbalanced')]
 
@@ -164,7 +166,8 @@ def part_objects(b):
              ('fp8', [], 'gfx950_fp8_nt_256x256x128', 8, 65536),
              ('fp8 blocks', ['--scale', 'block128'], None, 8, 0),
              ('mxfp8', [], 'gfx950_mxfp8_nt_256x256x128', 8, 67584),
-             ('mxfp4', [], 'gfx950_mxfp4_nt_256x256x256', 4, 69632)]
+             ('mxfp4', [], 'gfx950_mxfp4_nt_256x256x256', 4, 69632),
+             ('mxfp4 stored as AMD\'s', STORED, None, 4, 0)]
     if not b.a.aiter:
         print('\nAMD\'s assembly objects are left out: --aiter DIR names the '
               'folder hsa of a fetched aiter.')
@@ -174,8 +177,9 @@ def part_objects(b):
             us = us_of(b.kiln(dense('gfx950', kind.split()[0], m, n, k,
                                     *more)))
             asm = tri = None
-            if b.a.aiter and kind in ('bf16', 'mxfp4', 'fp8 blocks'):
-                asm = best(b.object_us(amd_lines(b, kind, m, n, k)))
+            if b.a.aiter and kind not in ('fp8', 'mxfp8'):
+                asm = best(b.object_us(amd_lines(b, kind.split()[0], m, n,
+                                                 k)))
             if obj:
                 make = rows.triton_mx if kind[:2] == 'mx' else rows.triton
                 tri = best(b.object_us([make('x', b.triton(obj), (256, 256),
@@ -190,13 +194,16 @@ def part_objects(b):
 
 def part_records(b):
     """The best published throughputs."""
-    todo = b.sampled(b.data['records'])
-    got = b.all_kiln([dense(r['arch'], r['type'], r['m'], r['n'], r['k'])
+    todo = [x for r in b.sampled(b.data['records']) for x in
+            [r] + [dict(r, stored=1)] * (r['type'] == 'mxfp4')]
+    got = b.all_kiln([dense(r['arch'], r['type'], r['m'], r['n'], r['k'],
+                            *(STORED if 'stored' in r else ()))
                       for r in todo])
     lines = []
     for r, g in zip(todo, got):
         tf = g['predicted']['tflops'] if isinstance(g, dict) else None
-        lines.append((r['arch'], r['type'], '%d x %d x %d' %
+        kind = r['type'] + (' stored as AMD\'s' if 'stored' in r else '')
+        lines.append((r['arch'], kind, '%d x %d x %d' %
                       (r['m'], r['n'], r['k']), num(us_of(g)),
                       num(tf, '%.0f'),
                       num(g['predicted']['mfma_efficiency'] * 100, '%.0f %%')
@@ -297,8 +304,7 @@ def part_small(b):
     got = b.all_kiln([['moe', '--stage', 'gemm2', '--arch', 'gfx950', '--a',
                        'mxfp4', '--experts', 385, '--topk', 9, '--hidden',
                        7168, '--inter', 512, '--block-m', 32, '--nt-b', 1,
-                       '--b-layout', 'preshuffled', '--scale-layout',
-                       'shuffled', '--tokens', r['tokens']] for r in todo])
+                       *STORED, '--tokens', r['tokens']] for r in todo])
     lines = []
     for r, g in zip(todo, got):
         lines.append((r['tokens'], num(us_of(g)) if isinstance(g, dict)

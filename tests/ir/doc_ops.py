@@ -111,7 +111,8 @@ SENTENCES = {
     "put": "write a fetched tile, or a share of it, to a slot",
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
-    "read": "fragments of K step `kk=` (share `part=` of `parts=`)",
+    "read": "fragments of K step `kk=` (share `part=` of `parts=`); "
+            "`pairs=1`: shuffled scales of two and two, for two K steps",
     "clear": "accumulators of zeros (share `part=` of `parts=`)",
     "mma": "accumulate A * B, with scales if given",
     "mma.block": "accumulate A * B times the scales of the K block",

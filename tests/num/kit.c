@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../gen/layout.h"
 #include "../../gen/shares.h"
 
 struct operand {
     bool used;
     struct kn_data d;
     uint32_t skew;
+    uint8_t *stored;         /* in panels or shuffled, or NULL: as it is */
     uint64_t size, at;       /* bytes; device address of the first element */
     uint64_t block;          /* address of the allocation */
 };
@@ -156,6 +158,10 @@ fill(void *user, uint64_t offset, void *dst, size_t size)
     struct operand *o = user;
     size_t front = offset < o->skew ? (size_t)(o->skew - offset) : 0;
 
+    if (o->stored) {
+        memcpy(dst, o->stored + offset, size);
+        return;
+    }
     front = front < size ? front : size;
     memset(dst, 0xff, front);
     if (size > front)
@@ -194,6 +200,28 @@ place_offsets(struct run *r)
            !kn_sim_write(s, r->offs_at + 8 * (uint64_t)n, &last, 8);
 }
 
+/* B in panels, scales shuffled (gen/layout.h): one problem, no skew. */
+static void
+store_operand(struct run *r, int id, struct operand *o)
+{
+    bool scales = id == NUM_SA || id == NUM_SB;
+    uint64_t rows = (uint64_t)o->d.rows, row = (uint64_t)o->d.row_bytes;
+    uint8_t *plain;
+
+    if (!(scales ? r->p.scale_layout : id == NUM_B && r->p.b_layout))
+        return;
+    plain = KN_NEW(&r->c, uint8_t, rows * row + 1);
+    if (rows && row)
+        kn_data_fill(&o->d, 0, plain, rows * row);
+    if (scales)
+        o->size = kn_scale_bytes(rows, row);
+    o->stored = KN_NEW(&r->c, uint8_t, o->size + 1);
+    if (scales)
+        kn_shuffle_scales(o->stored, plain, rows, row);
+    else
+        kn_to_panels(o->stored, plain, rows, row);
+}
+
 static bool
 place_operands(struct run *r)
 {
@@ -206,6 +234,7 @@ place_operands(struct run *r)
         if (!o->used)
             continue;
         o->size = whole_dwords(r, i, kn_data_bytes(&o->d) + o->skew);
+        store_operand(r, i, o);
         if (kn_sim_alloc(s, o->size ? o->size : 1,
                          i == NUM_C ? KN_MEM_OUTPUT : KN_MEM_READONLY,
                          read && o->size ? fill : NULL, o, &o->block))
@@ -704,6 +733,10 @@ describe(const struct num_kernel *k, const struct num_job *j,
         kn_put(b, " --beta 1");
     if (p->alpha_set)
         kn_putf(b, " --alpha %g", (double)j->p.alpha);
+    if (p->b_layout)
+        kn_put(b, " --b-layout preshuffled");
+    if (p->scale_layout)
+        kn_put(b, " --scale-layout shuffled");
     describe_sizes(k, j, b);
     kn_putf(b, " --tile %ux%ux%u --waves %ux%u --stages %u", g->bm, g->bn,
             g->bk, g->wm, g->wn, g->stages);
