@@ -622,6 +622,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
                        : moe && kn_places_room(g) ? "walk_all"
                        : walks_ahead(p, g) ? "walk_ahead"
                        : g->cus ? "walk_persistent" : "walk_one");
+    kn_region(q, "level", kn_streams(g) && g->store != KN_STORE_LDS
+                        ? "" : "level");
     kn_region(q, "order", g->xcd < 2 ? "order_linear"
                         : g->xcd_run ? "order_cyclic" : "order_xcd");
     kn_region(q, "band", g->group_n ? "band_2d"

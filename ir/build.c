@@ -42,6 +42,12 @@ static const struct {
 #undef OP
 };
 
+enum kn_kind
+kn_op_kind(enum kn_op op)
+{
+    return (enum kn_kind)op_rows[op].kind;
+}
+
 struct kn_op_info
 kn_op_info(enum kn_op op)
 {

@@ -60,6 +60,7 @@ struct kn_op_info {
 };
 /* Facts of an operation, from ops.def; the counts are derived. */
 struct kn_op_info kn_op_info(enum kn_op op);
+enum kn_kind kn_op_kind(enum kn_op op);
 bool kn_op_takes(enum kn_op op, enum kn_attr attr);
 
 struct kn_attr_info {

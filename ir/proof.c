@@ -461,7 +461,7 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
     case KN_OP_ldu:
         return compute(p, s, i);
     }
-    if (kn_op_info((enum kn_op)i->op).kind == KN_MEM)
+    if (kn_op_kind((enum kn_op)i->op) == KN_MEM)
         return kn_fail_at(p->c, KILN_INTERNAL, i->at, "the proof does not "
                           "know %s", kn_op_info((enum kn_op)i->op).text);
     return is_rename((enum kn_op)i->op) ? rename_registers(p, s, i)

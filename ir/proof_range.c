@@ -328,7 +328,7 @@ comparison(const struct ranges *r, size_t at)
                     return NULL;
             return x;
         }
-        if (kn_op_info((enum kn_op)x->op).kind == KN_CTL)
+        if (kn_op_kind((enum kn_op)x->op) == KN_CTL)
             return NULL;
     }
     return NULL;

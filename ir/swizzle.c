@@ -68,10 +68,9 @@ phase_of(kiln_target t, uint32_t bytes, unsigned lane)
 }
 
 static uint32_t
-lane_address(const struct kn_fn *f, const struct kn_lds *l, unsigned lane)
+lane_address(const struct kn_lds *l, uint32_t pitch, struct kn_readplan p,
+             unsigned lane)
 {
-    struct kn_geom g = kn_geometry(f, l);
-    struct kn_readplan p = kn_readplan(f, l);
     uint32_t t = lane % 16, q = lane / 16, row, col, swz;
 
     if (p.tr) {
@@ -84,7 +83,7 @@ lane_address(const struct kn_fn *f, const struct kn_lds *l, unsigned lane)
         col = q * p.qstep;
     }
     swz = ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
-    return row * g.pitch + ((col / 16) ^ swz) * 16 + col % 16;
+    return row * pitch + ((col / 16) ^ swz) * 16 + col % 16;
 }
 
 uint32_t
@@ -92,13 +91,15 @@ kn_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
     struct kn_readplan p = kn_readplan(f, l);
     uint32_t banks = p.bytes == 12 ? 32 : kn_targets[f->target].banks;
-    uint32_t extra = 0;
+    uint32_t pitch = kn_geometry(f, l).pitch, extra = 0, address[64];
 
+    for (unsigned lane = 0; lane < 64; lane++)
+        address[lane] = lane_address(l, pitch, p, lane) / 4;
     for (unsigned ph = 0; ph < 8; ph++) {
         uint32_t load[64] = { 0 }, seen[256], n = 0, worst = 0;
 
         for (unsigned lane = 0; lane < 64; lane++) {
-            uint32_t a = lane_address(f, l, lane) / 4;
+            uint32_t a = address[lane];
 
             if (phase_of(f->target, p.bytes, lane) != ph)
                 continue;
@@ -160,7 +161,7 @@ choose(const struct kn_fn *f, struct kn_lds *l)
 
     /* Row bits above 3 would differ between fragments of a K-contiguous
      * tile; XORed chunks must stay inside the row. */
-    for (uint32_t n = 1; n <= 4; n++)
+    for (uint32_t n = 1; n <= 4 && best; n++)
         for (uint32_t s = 0; s + n <= 4; s++)
             for (uint32_t t = 0; 1u << (t + n) <= g.cpr; t++) {
                 struct kn_lds try = *l;

@@ -1,7 +1,6 @@
 /* kernels.c - see kernels.h. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static const struct {
 static uint64_t
 mix(uint64_t h, uint64_t v)
 {
-    return (h ^ v) * 0x100000001b3ull;
+    return kn_mix(h ^ v);
 }
 
 static uint64_t
@@ -68,75 +67,56 @@ order_hash(const struct kn_fn *f)
     return h | 1;
 }
 
-static bool
-is_new(struct orders *s, uint64_t h)
-{
-    size_t at = h % ORDERS;
-
-    for (; s->hash[at]; at = (at + 1) % ORDERS)
-        if (s->hash[at] == h)
-            return false;
-    s->hash[at] = h;
-    s->n++;
-    assert(s->n < ORDERS / 2);
-    return true;
-}
-
 bool
-order_is_new(struct orders *s, const struct made *m)
+order_is_new(struct digests *s, const struct made *m)
 {
-    return is_new(s, mix(order_hash(m->f), m->config->lowering) | 1);
+    bool met;
+
+    digest_place(s, mix(order_hash(m->f), m->config->lowering), &met);
+    return !met;
 }
 
-/* Of a kernel before the passes: all that they and the range proof see. */
-static uint64_t
-tile_hash(const struct kn_fn *f, enum kn_lowering lowering)
+enum { REFUSED = 1, LACKING, KERNEL };       /* and its number */
+
+static unsigned
+pass(struct kernels *k, struct kn_fn *f, const struct made *m)
 {
-    uint64_t h = mix(mix(order_hash(f), f->target), lowering);
-    const struct kn_shape *s = &f->shape;
-    const uint32_t shape[] = { s->bm, s->bn, s->bk, s->wn, (uint32_t)s->mfma,
-                               s->block, s->ta, s->tb };
+    const kiln_error *e = &f->c->err;
+    kiln_status s = kn_run_passes(&f, NULL, NULL);
+    struct made made = *m;
+    unsigned number = 0;
 
-    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
-        h = mix(h, shape[i]);
-    for (size_t i = 0; i < f->nlds; i++) {
-        const struct kn_lds *l = &f->lds[i];
-        const uint32_t tile[] = { l->side, l->elem, l->mem, l->rows, l->cols,
-                                  l->gk, l->lk, l->unit, l->shift, l->kdiv,
-                                  l->panel, l->shuf };
-
-        for (size_t k = 0; k < sizeof tile / sizeof *tile; k++)
-            h = mix(h, tile[k]);
+    if (!s) {
+        made.f = f;
+        made.number = &number;
+        k->distinct++;
+        k->kernel(k->user, &made);
+        return KERNEL + number;
     }
-    for (size_t i = 1; i < f->nval; i++)
-        h = mix(h, (uint64_t)f->val[i].max);
-    for (size_t i = 0; i < f->nins; i++)
-        for (int a = 0; a < KN_NATTR; a++)
-            h = mix(h, (uint32_t)f->ins[i].attr[a]);
-    return h | 1;
+    if (s != KILN_FINDING && s != KILN_INTERNAL)
+        return LACKING;
+    printf("# refused: %s %s: %s:%d: %s\n", f->name,
+           kiln_target_name(f->target), e->file, e->line, e->text);
+    return REFUSED;
 }
 
 /* A kernel that differs in its name only has been through all this. */
 static void
-pass(struct kernels *k, struct kn_fn *f, const struct made *m)
+pass_once(struct kernels *k, struct kn_fn *f, const struct made *m)
 {
-    const kiln_error *e = &f->c->err;
-    kiln_status s;
+    uint64_t digest = mix(kernel_digest(f), m->config->lowering);
+    unsigned *place, what;
+    bool met;
 
-    k->made++;
-    if (!is_new(k->tiles, tile_hash(f, m->config->lowering)))
-        return;
-    s = kn_run_passes(&f, NULL, NULL);
-    if (!s) {
-        k->kernel(k->user, &(struct made){ f, m->problem, m->config });
-        return;
-    }
-    k->made--;
-    if (s != KILN_FINDING && s != KILN_INTERNAL)
-        return;
-    k->refused++;
-    printf("# refused: %s %s: %s:%d: %s\n", f->name,
-           kiln_target_name(f->target), e->file, e->line, e->text);
+    place = digest_place(&k->tiles, digest, &met);
+    if (!met)
+        *place = pass(k, f, m);
+    what = *place;
+    k->lacking += what == LACKING;
+    k->refused += what == REFUSED;
+    k->made += what >= KERNEL;
+    if (what >= KERNEL && met && k->again)
+        k->again(k->user, what - KERNEL);
 }
 
 static void
@@ -153,7 +133,7 @@ one(struct kernels *k, const kiln_problem *problem, struct kn_config g,
     if (!kn_problem_normalise(&c, &p)) {
         g.domain = kn_domain_of(&p, base, 128);
         if (!kn_choose(&c, &p, &g, NULL) && !kn_instantiate(&c, &p, &g, &f))
-            pass(k, f, &(struct made){ f, &p, &g });
+            pass_once(k, f, &(struct made){ f, &p, &g, NULL });
     }
     kn_ctx_free(&c);
 }
@@ -306,9 +286,8 @@ static void
 each_problem(struct kernels *k)
 {
     unsigned number = 0;
+    char name[64];
 
-    k->tiles = calloc(1, sizeof *k->tiles);
-    assert(k->tiles);
     for (int family = 0; family < KILN_NFAMILIES; family++)
         for (int target = 1; target < KILN_NTARGETS; target++) {
             kiln_problem p = { .size = sizeof p, .m = 4096,
@@ -319,8 +298,12 @@ each_problem(struct kernels *k)
             p.batch = family == KILN_BATCHED ? 4 : 0;
             p.groups = ragged(p.family) ? 4 : 0;
             each_operand(k, p, &number);
+            snprintf(name, sizeof name, "%s for %s", kn_family_names[family],
+                     kiln_target_name(p.target));
+            if (k->part)
+                k->part(k->user, k, name);
         }
-    free(k->tiles);
+    digests_free(&k->tiles);
 }
 
 bool

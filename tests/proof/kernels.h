@@ -6,30 +6,30 @@
 #define KERNELS_H
 
 #include "gen/gen.h"
-
-/* Kernels met before: what tells two of one order apart is no operation,
- * register or LDS byte (types of one width, say). All zeros: none. */
-enum { ORDERS = 1 << 19 };
-struct orders {
-    uint64_t hash[ORDERS];
-    unsigned n;
-};
+#include "order.h"
 
 struct made {
     const struct kn_fn *f;           /* after the passes */
     const kiln_problem *problem;
     const struct kn_config *config;
+    unsigned *number;                /* to be set: given to `again` */
 };
 
 /* One in `of` kernels, the `shard`-th; 1 and 0: all. */
 struct kernels {
     unsigned of, shard;
     unsigned made, refused;          /* by the proof: printed */
+    unsigned lacking;                /* the passes have not what they need */
+    unsigned distinct;               /* of those made, before the passes */
     uint8_t split_k;                 /* while it runs */
     enum kn_lowering lowering;       /* of the kernel being told */
     bool mains;
-    struct orders *tiles;            /* met, before the passes */
+    struct digests tiles;            /* met, before the passes */
+    /* A kernel; once more one that differs in its name only; a family for a
+     * target is through. `again` and `part` may be NULL. */
     void (*kernel)(void *user, const struct made *m);
+    void (*again)(void *user, unsigned number);
+    void (*part)(void *user, const struct kernels *k, const char *name);
     void *user;
 };
 
@@ -43,7 +43,9 @@ void each_kernel(struct kernels *k);
  * problem and one of odd sizes, and the former by each lowering. */
 void each_main(struct kernels *k);
 
-bool order_is_new(struct orders *s, const struct made *m);
+/* What tells two emitted loops apart is no operation, register or LDS byte
+ * (types of one width, say): false if one like it was met. */
+bool order_is_new(struct digests *s, const struct made *m);
 
 /* The final bytes of a kernel; false: printed, or, if only its lowering has no
  * row for an operation, counted. */

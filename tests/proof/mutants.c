@@ -11,8 +11,34 @@ const char *const mutation_text[MUT_KINDS] = {
 #undef X
 };
 
-static bool
-same_place(const struct kn_ins *a, const struct kn_ins *b)
+const char *const verdict_text[MUT_VERDICTS] = {
+#define X(id, text) text,
+    VERDICTS(X)
+#undef X
+};
+
+uint64_t
+mutants_of(const struct tally *t, enum verdict v)
+{
+    uint64_t n = 0;
+
+    for (int m = 0; m < MUT_KINDS; m++)
+        n += t->n[v][m];
+    return n;
+}
+
+uint64_t
+mutants_made(const struct tally *t, enum mutation m)
+{
+    uint64_t n = 0;
+
+    for (int v = 0; v < MUT_VERDICTS; v++)
+        n += t->n[v][m];
+    return n;
+}
+
+bool
+same_bytes(const struct kn_ins *a, const struct kn_ins *b)
 {
     return a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] &&
            a->attr[KN_A_offset] == b->attr[KN_A_offset];
@@ -30,13 +56,23 @@ other_half(const struct kn_fn *f, struct kn_ins *i)
         return NULL;
     for (struct kn_ins *x = i; x >= f->ins && x < f->ins + f->nins;
          x += load ? 1 : -1) {
-        if (x->op == want && same_place(x, i))
+        if (x->op == want && same_bytes(x, i))
             return x;
-        if (kn_op_info((enum kn_op)x->op).kind == KN_CTL ||
+        if (kn_op_kind((enum kn_op)x->op) == KN_CTL ||
             x->op == KN_OP_barrier)
             return NULL;
     }
     return NULL;
+}
+
+bool
+mutant_half(const struct kn_fn *f, size_t at, size_t *half)
+{
+    const struct kn_ins *x = other_half(f, &f->ins[at]);
+
+    if (x)
+        *half = (size_t)(x - f->ins);
+    return x != NULL;
 }
 
 static bool
@@ -122,8 +158,8 @@ later_covers(const struct kn_fn *f, size_t at)
         case KN_OP_ldu:
             break;
         default:
-            if (kn_op_info((enum kn_op)x->op).kind != KN_ALU &&
-                kn_op_info((enum kn_op)x->op).kind != KN_SYNC)
+            if (kn_op_kind((enum kn_op)x->op) != KN_ALU &&
+                kn_op_kind((enum kn_op)x->op) != KN_SYNC)
                 return false;
             if (x->op == KN_OP_barrier || x->op == KN_OP_stagger ||
                 x->op == KN_OP_rejoin)
@@ -164,9 +200,11 @@ left_is_waited(const struct kn_fn *f, size_t at)
     size_t n = at;
     kn_ref slot;
 
-    while (n && f->ins[n].op != KN_OP_lds_ld)
-        if (kn_op_info((enum kn_op)f->ins[n--].op).kind == KN_CTL)
+    while (n && f->ins[n].op != KN_OP_lds_ld && f->ins[n].op != KN_OP_lds_st)
+        if (kn_op_kind((enum kn_op)f->ins[n--].op) == KN_CTL)
             return false;
+    if (f->ins[n].op != KN_OP_lds_ld)
+        return false;
     slot = f->ins[n].arg[0];
     for (n = at + 1; n < f->nins; n++) {
         const struct kn_ins *x = &f->ins[n];
@@ -204,11 +242,13 @@ alone_in_branch(const struct kn_fn *f, size_t at)
 {
     size_t from = at - 1, to = at + 1;
 
-    while (from && kn_op_info((enum kn_op)f->ins[from].op).kind == KN_ALU)
+    if (!at)
+        return false;
+    while (from && kn_op_kind((enum kn_op)f->ins[from].op) == KN_ALU)
         from--;
-    while (to < f->nins && kn_op_info((enum kn_op)f->ins[to].op).kind == KN_ALU)
+    while (to < f->nins && kn_op_kind((enum kn_op)f->ins[to].op) == KN_ALU)
         to++;
-    return at && to < f->nins && f->ins[from].op == KN_OP_if &&
+    return to < f->nins && f->ins[from].op == KN_OP_if &&
            f->ins[to].op == KN_OP_end;
 }
 
@@ -262,36 +302,34 @@ proves(struct bench *b)
     return ok;
 }
 
+static enum verdict
+verdict(const struct bench *b, size_t at, enum mutation m, bool proven)
+{
+    if (!proven)
+        return MUT_KILLED;
+    if (b->f->ins[at].op == KN_OP_fence &&
+        (later_covers(b->f, at) || alone_in_branch(b->f, at)))
+        return MUT_HARMLESS;
+    if (m == MUT_LGKM && left_is_waited(b->f, at))
+        return MUT_HARMLESS;
+    if (m >= MUT_COPY)
+        return MUT_VALUE;
+    return behind_halves(b->f, at) ? MUT_TURN : MUT_SURVIVES;
+}
+
 static void
-count(struct bench *b, size_t at, enum mutation m, bool proven)
+count(struct bench *b, size_t at, enum mutation m, enum verdict v)
 {
     struct tally *t = b->t;
 
-    t->made++;
-    t->made_by[m]++;
-    if (!proven) {
-        t->killed++;
-        t->killed_by[m]++;
-    } else if (b->f->ins[at].op == KN_OP_fence &&
-               (later_covers(b->f, at) || alone_in_branch(b->f, at))) {
-        t->harmless++;
-        t->harmless_by[m]++;
-    } else if (m == MUT_LGKM && left_is_waited(b->f, at)) {
-        t->harmless++;
-        t->harmless_by[m]++;
-    } else if (m >= MUT_COPY) {
-        t->value++;
-        t->value_by[m]++;
-        if (t->other_value)
-            t->other_value(t->user, &b->g);
-    } else if (behind_halves(b->f, at)) {
-        t->turn++;
-        t->turn_by[m]++;
-        if (t->other_turn)
-            t->other_turn(t->user, &b->g);
-    } else if (t->survivor) {
+    t->n[v][m]++;
+    t->verdicts = kn_mix(t->verdicts ^ ((uint64_t)v << 8 | (uint64_t)m));
+    if (v == MUT_VALUE && t->other_value)
+        t->other_value(t->user, &b->g);
+    if (v == MUT_TURN && t->other_turn)
+        t->other_turn(t->user, &b->g);
+    if (v == MUT_SURVIVES && t->survivor)
         t->survivor(t->user, b->f, at, m);
-    }
 }
 
 static void
@@ -302,7 +340,7 @@ try_one(struct bench *b, size_t at, enum mutation m)
     if (mutate(&b->g, i, m)) {
         set_slot(b, i);
         set_slot(b, half);
-        count(b, at, m, proves(b));
+        count(b, at, m, verdict(b, at, m, proves(b)));
     }
     put_back(b, i);
     put_back(b, half);
@@ -310,19 +348,30 @@ try_one(struct bench *b, size_t at, enum mutation m)
     set_slot(b, half);
 }
 
-void
-try_mutants(const struct kn_fn *f, struct tally *t)
+static void
+try_all(const struct kn_fn *f, const struct proof *p, struct tally *t)
 {
-    struct bench b = { .f = f, .g = *f, .t = t };
-    struct proof *p;
+    struct bench b = { .f = f, .g = *f, .p = *p, .t = t };
 
-    if (proof_prepare(f, &p))
-        return;
     b.g.ins = KN_NEW(f->c, struct kn_ins, f->nins);
     memcpy(b.g.ins, f->ins, f->nins * sizeof *f->ins);
-    b.p = *p;
     b.p.f = &b.g;
     for (size_t i = 0; i < f->nins; i++)
         for (int m = 0; m < MUT_KINDS && may_mutate(&f->ins[i]); m++)
             try_one(&b, i, (enum mutation)m);
+}
+
+void
+try_mutants(const struct kn_fn *f, struct tally *t)
+{
+    struct proof *p;
+
+    if (!proof_prepare(f, &p))
+        try_all(f, p, t);
+}
+
+void
+try_order_mutants(const struct order *o, struct tally *t)
+{
+    try_all(&o->f, &o->p, t);
 }

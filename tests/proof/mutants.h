@@ -7,7 +7,7 @@
 #ifndef MUTANTS_H
 #define MUTANTS_H
 
-#include "ir/ir.h"
+#include "order.h"
 
 /* X(id, text) */
 #define MUTATIONS(X)                                                          \
@@ -28,16 +28,34 @@ enum mutation {
 };
 extern const char *const mutation_text[MUT_KINDS];
 
+/* X(id, text): what became of a mutant (try_mutants) */
+#define VERDICTS(X)                                                           \
+    X(KILLED, "killed")                                              \
+    X(HARMLESS, "harmless")                                                   \
+    X(VALUE, "another value")                                                 \
+    X(TURN, "turns only")                                                     \
+    X(SURVIVES, "survives")
+
+enum verdict {
+#define X(id, text) MUT_##id,
+    VERDICTS(X)
+#undef X
+    MUT_VERDICTS
+};
+extern const char *const verdict_text[MUT_VERDICTS];
+
 struct tally {
-    unsigned made, killed, harmless, value, turn;
-    unsigned made_by[MUT_KINDS], killed_by[MUT_KINDS], harmless_by[MUT_KINDS];
-    unsigned value_by[MUT_KINDS], turn_by[MUT_KINDS];
+    uint64_t n[MUT_VERDICTS][MUT_KINDS];
+    uint64_t verdicts;       /* digest of all of them, in order */
     void (*survivor)(void *user, const struct kn_fn *f, size_t at,
-                     enum mutation m);
+                     enum mutation m);   /* the calls may be NULL */
     void (*other_value)(void *user, const struct kn_fn *mutant);
     void (*other_turn)(void *user, const struct kn_fn *mutant);
     void *user;
 };
+
+uint64_t mutants_of(const struct tally *t, enum verdict v);
+uint64_t mutants_made(const struct tally *t, enum mutation m);
 
 /* Proves every mutant of f; f itself must prove. A surviving fence mutant is
  * harmless when a later fence retires the same operations before anything
@@ -49,5 +67,15 @@ struct tally {
  * turns, or rejoin does its work (test_values.c compiles both and runs them).
  * Any other survivor is reported. */
 void try_mutants(const struct kn_fn *f, struct tally *t);
+
+/* The same of the program that the proof sees: the same mutants in the same
+ * order, with the same verdicts. `mutant` of the tally's calls is such a
+ * program. */
+void try_order_mutants(const struct order *o, struct tally *t);
+
+/* Whether ins[at] is the read or the store of a clip, and where the other half
+ * is: an LDS access of the same bytes. */
+bool mutant_half(const struct kn_fn *f, size_t at, size_t *half);
+bool same_bytes(const struct kn_ins *a, const struct kn_ins *b);
 
 #endif

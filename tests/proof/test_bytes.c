@@ -36,7 +36,7 @@ static const char *const patch_text[] = {
 };
 
 struct result {
-    struct orders *seen;
+    struct digests *seen;
     unsigned kernels, made[PATCH_KINDS], replay[PATCH_KINDS];
     unsigned claim[PATCH_KINDS], missed, refused, lacks_row;
     unsigned by[KN_NLOWERINGS];
@@ -198,7 +198,7 @@ static struct kernels share = { .of = 797, .shard = 3 };
 static void
 patched_bytes_are_found(void **state)
 {
-    static struct orders seen;
+    static struct digests seen;
     struct result r = { .seen = &seen };
     struct kernels k = share;
     unsigned made = 0, replay = 0;

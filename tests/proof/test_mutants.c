@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "kernels.h"
 #include "mutants.h"
@@ -99,39 +101,58 @@ generate(struct kn_ctx *c, const struct pick *x)
     return f;
 }
 
-static bool
-one_kernel(const struct pick *x, struct tally *t)
+/* Each kernel's program as the proof sees it is weakened like the kernel. */
+static void
+try_pick(const struct pick *x, struct tally *t)
 {
+    struct tally program = { 0 }, all = *t;
+    struct order o;
     struct kn_ctx c;
     struct kn_fn *f;
 
     kn_ctx_init(&c, NULL, NULL);
     f = generate(&c, x);
-    if (f)
-        try_mutants(f, t);
+    if (!f)
+        fail_msg("a kernel of the list is not generated: %s", c.err.text);
+    t->verdicts = 0;
+    try_mutants(f, t);
+    assert_int_equal(order_of(f, &o), KILN_OK);
+    assert_true(o.f.nins < f->nins);
+    try_order_mutants(&o, &program);
+    assert_int_equal(program.verdicts, t->verdicts);
+    for (int v = 0; v < MUT_VERDICTS; v++)
+        assert_int_equal(mutants_of(&program, (enum verdict)v),
+                         mutants_of(t, (enum verdict)v) -
+                         mutants_of(&all, (enum verdict)v));
     kn_ctx_free(&c);
-    return f != NULL;
 }
 
 static void
-report(unsigned kernels, const struct tally *t)
+report(const struct tally *t)
 {
-    unsigned matter = t->made - t->harmless - t->value - t->turn;
+    uint64_t killed = mutants_of(t, MUT_KILLED);
+    uint64_t matter = killed + mutants_of(t, MUT_SURVIVES), made = 0;
 
-    print_message("# %u kernels, %u mutants: %u killed, %u harmless (another "
-                  "fence or path covers them), %u of another slot (a "
-                  "value, no order), %u that keep the halves' turns (order "
-                  "proven without), %u survive: kill rate %.2f %%\n", kernels,
-                  t->made, t->killed, t->harmless, t->value, t->turn,
-                  matter - t->killed, 100.0 * t->killed / matter);
-    for (int m = 0; m < MUT_KINDS; m++)
-        print_message("#   %-28s %8u made %8u killed %7u harmless %6u value "
-                      "%6u turn\n", mutation_text[m], t->made_by[m],
-                      t->killed_by[m], t->harmless_by[m], t->value_by[m],
-                      t->turn_by[m]);
-    assert_int_equal(t->killed, matter);
+    for (int m = 0; m < MUT_KINDS; m++) {
+        print_message("#   %-28s %8" PRIu64 " made", mutation_text[m],
+                      mutants_made(t, (enum mutation)m));
+        for (int v = 0; v < MUT_VERDICTS; v++)
+            print_message(" %8" PRIu64 " %s", t->n[v][m], verdict_text[v]);
+        print_message("\n");
+        made += mutants_made(t, (enum mutation)m);
+    }
+    print_message("# %" PRIu64 " mutants: %" PRIu64 " killed by the proof, %"
+                  PRIu64 " harmless (another fence or path covers them), %"
+                  PRIu64 " of another slot (a value, no order), %" PRIu64
+                  " that keep the halves' turns (order proven without), %"
+                  PRIu64 " survive: kill rate %.2f %%\n", made, killed,
+                  mutants_of(t, MUT_HARMLESS), mutants_of(t, MUT_VALUE),
+                  mutants_of(t, MUT_TURN), mutants_of(t, MUT_SURVIVES),
+                  100.0 * (double)killed / (double)matter);
+    assert_int_equal(killed, matter);
     for (int m = 0; m < MUT_KINDS && share.of == 1; m++)  /* a share may lack one */
-        assert_true(t->killed_by[m] > 0 || !t->made_by[m]);
+        assert_true(t->n[MUT_KILLED][m] > 0 ||
+                    !mutants_made(t, (enum mutation)m));
 }
 
 static void
@@ -141,41 +162,103 @@ representative_kernels(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-        if (!one_kernel(&few[i], &t))
-            fail_msg("kernel %zu of the list is not generated", i);
-    report(sizeof few / sizeof *few, &t);
+        try_pick(&few[i], &t);
+    report(&t);
 }
 
-struct tried {
-    struct orders *orders;
-    struct tally *tally;
+/* ---- the whole list ---- */
+
+/* Kernels of one program, by its number, and what became of its mutants. */
+struct alike {
+    unsigned kernels;
+    struct tally tally;
 };
+
+struct tried {
+    struct digests programs;
+    struct alike *alike;
+    size_t cap;
+    struct kn_ctx c;         /* of the array */
+    struct tally all;
+};
+
+static void
+add_tally(struct tally *to, const struct tally *t, unsigned times)
+{
+    for (int v = 0; v < MUT_VERDICTS; v++)
+        for (int m = 0; m < MUT_KINDS; m++)
+            to->n[v][m] += times * t->n[v][m];
+}
 
 static void
 try_kernel(void *user, const struct made *m)
 {
     struct tried *x = user;
+    unsigned n = x->programs.n, *place;
+    struct order o;
+    bool met;
 
-    if (order_is_new(x->orders, m))
-        try_mutants(m->f, x->tally);
+    assert_int_equal(order_of(m->f, &o), KILN_OK);
+    place = digest_place(&x->programs, order_digest(&o), &met);
+    if (!met) {
+        *place = n;
+        x->alike = kn_grow(&x->c, x->alike, &x->cap, n + 1u,
+                           sizeof *x->alike);
+        x->alike[n].tally.survivor = print_survivor;
+        try_order_mutants(&o, &x->alike[n].tally);
+        add_tally(&x->all, &x->alike[n].tally, 1);
+    }
+    *m->number = *place;
+    x->alike[*place].kernels++;
+}
+
+static void
+once_more(void *user, unsigned number)
+{
+    struct tried *x = user;
+
+    x->alike[number].kernels++;
+}
+
+/* What there is so far, should the rest take too long. */
+static void
+print_part(void *user, const struct kernels *k, const char *name)
+{
+    const struct tried *x = user;
+
+    print_message("# up to %s: %u kernels, %u refused, %u programs, %" PRIu64
+                  " mutants killed, %" PRIu64 " survive\n", name, k->made,
+                  k->refused, x->programs.n, mutants_of(&x->all, MUT_KILLED),
+                  mutants_of(&x->all, MUT_SURVIVES));
+    fflush(stdout);
 }
 
 static void
 all_kernels(void **state)
 {
-    struct tally t = { .survivor = print_survivor };
-    static struct orders seen;
-    struct tried x = { .orders = &seen, .tally = &t };
+    static struct tried x;
+    struct tally sum = { 0 };
     struct kernels k = share;
 
     (void)state;
+    kn_ctx_init(&x.c, NULL, NULL);
     k.kernel = try_kernel;
+    k.again = once_more;
+    k.part = print_part;
     k.user = &x;
     each_kernel(&k);
     assert_int_equal(k.refused, 0);
-    print_message("# %u kernels of the list, %u of them distinct in order\n",
-                  k.made, seen.n);
-    report(seen.n, &t);
+    for (unsigned n = 0; n < x.programs.n; n++)
+        add_tally(&sum, &x.alike[n].tally, x.alike[n].kernels);
+    print_message("# %u kernels of the list, %u of them distinct but for their "
+                  "names, of %u programs as the proof sees them\n", k.made,
+                  k.distinct, x.programs.n);
+    print_message("# mutants of each program, once:\n");
+    report(&x.all);
+    print_message("# they stand for those of all kernels:\n");
+    report(&sum);
+    digests_free(&x.programs);
+    kn_ctx_free(&x.c);
 }
 
 /* all [OF SHARD]: the SHARD-th of every OF kernels of the list */

@@ -206,7 +206,7 @@ agree_around(const struct events *want, const struct events *got)
 }
 
 struct result {
-    struct orders *seen;
+    struct digests *seen;
     unsigned kernels, waits, none, differ, refused, lacks_row;
     unsigned by[KN_NLOWERINGS];
 };
@@ -359,7 +359,7 @@ changes_are_told(void **state)
         assert_int_equal(kn_choose(&c, &p, &g, NULL), KILN_OK);
         assert_int_equal(kn_instantiate(&c, &p, &g, &f), KILN_OK);
         assert_int_equal(kn_run_passes(&f, NULL, NULL), KILN_OK);
-        try_loop(&(struct made){ f, &p, &g }, &tried);
+        try_loop(&(struct made){ f, &p, &g, NULL }, &tried);
         assert_true(tried >= 2);
         kn_ctx_free(&c);
     }
@@ -371,7 +371,7 @@ static struct kernels share = { .of = 397, .shard = 3 };
 static void
 main_loops_wait_as_asked(void **state)
 {
-    static struct orders seen;
+    static struct digests seen;
     struct result r = { .seen = &seen };
     struct kernels k = share;
 
