@@ -516,6 +516,8 @@ walk(struct proof *p, size_t *at, struct proof_state *s)
 
         if (i->op == KN_OP_end || i->op == KN_OP_else)
             return KILN_OK;
+        if (p->visit && s->live)
+            p->visit(p->user, p, *at, s);
         if (i->op != KN_OP_loop && s->live)
             KN_TRY(step(p, s, i));
         if (i->op == KN_OP_loop || i->op == KN_OP_if) {
@@ -624,6 +626,12 @@ proof_order(struct proof *p)
     s.live = true;
     KN_TRY(walk(p, &at, &s));
     return end_kernel(p, &s, f->nins ? f->ins[f->nins - 1].at : f->at);
+}
+
+kiln_status
+proof_onwards(struct proof *p, size_t at, struct proof_state *s)
+{
+    return walk(p, &at, s);
 }
 
 kiln_status

@@ -83,6 +83,10 @@ struct proof {
     uint32_t nplace;
     struct proof_state exits[PROOF_DEPTH];
     int depth;
+    /* Told of each instruction in front of it, if set. */
+    void (*visit)(void *user, const struct proof *p, size_t at,
+                  const struct proof_state *s);
+    void *user;
 };
 
 /* ---- proof.c ---- */
@@ -90,6 +94,9 @@ struct proof {
 kiln_status proof_prepare(const struct kn_fn *f, struct proof **out);
 /* The order of everything; p->f may have other waits and slots since. */
 kiln_status proof_order(struct proof *p);
+/* On from ins[at], where a proof of p->f met *s, to the end of the loop or
+ * branch it is in: a failure is one of proof_order. *p and *s are used up. */
+kiln_status proof_onwards(struct proof *p, size_t at, struct proof_state *s);
 
 /* ---- proof_access.c ---- */
 kiln_status proof_accesses(struct proof *p);

@@ -158,6 +158,21 @@ relative(const struct proof_state *s, int queue, int32_t stamp)
     return stamp < -HORIZON ? -HORIZON : stamp;
 }
 
+/* The same of all registers, without a branch: no queue's `done` is as old as
+ * PROOF_DONE. */
+static void
+relative_all(const struct proof_state *s, int queue, int32_t *stamp, size_t n)
+{
+    int32_t now = s->q[queue].now, done = s->q[queue].done;
+
+    for (size_t i = 1; i < n; i++) {
+        int32_t old = stamp[i], age = old - now;
+
+        age = age < -HORIZON ? -HORIZON : age;
+        stamp[i] = old > done ? age : PROOF_DONE;
+    }
+}
+
 /* Makes every stamp relative, so that states compare and join by fields. */
 static void
 normalise(const struct proof *p, struct proof_state *s)
@@ -170,15 +185,11 @@ normalise(const struct proof *p, struct proof_state *s)
         l->read = relative(s, PROOF_LGKM, l->read);
         l->own = relative(s, PROOF_LGKM, l->own);
     }
-    for (size_t i = 1; i < p->nplace; i++) {
-        int32_t old = s->lds[i];
-
-        s->load[i] = relative(s, PROOF_VM, s->load[i]);
-        s->lds[i] = relative(s, PROOF_LGKM, old);
-        /* Waiting for a read beyond the horizon promises nothing. */
-        if (s->lds[i] == -HORIZON)
-            s->lds[i] = PROOF_DONE;
-    }
+    relative_all(s, PROOF_VM, s->load, p->nplace);
+    relative_all(s, PROOF_LGKM, s->lds, p->nplace);
+    /* Waiting for a read beyond the horizon promises nothing. */
+    for (size_t i = 1; i < p->nplace; i++)
+        s->lds[i] = s->lds[i] == -HORIZON ? PROOF_DONE : s->lds[i];
     s->share = relative(s, PROOF_VM, s->share);
     s->arrival = relative(s, PROOF_VM, s->arrival);
     for (int q = 0; q < PROOF_QUEUES; q++) {

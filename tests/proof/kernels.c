@@ -104,7 +104,7 @@ pass(struct kernels *k, struct kn_fn *f, const struct made *m)
 static void
 pass_once(struct kernels *k, struct kn_fn *f, const struct made *m)
 {
-    uint64_t digest = mix(kernel_digest(f), m->config->lowering);
+    uint64_t digest = mix(kernel_digest(f), k->mains ? m->config->lowering : 0);
     unsigned *place, what;
     bool met;
 

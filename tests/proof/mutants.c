@@ -267,6 +267,8 @@ struct bench {
     struct kn_fn g;
     struct proof p;
     struct tally *t;
+    bool *met;               /* by instruction: a proof of f came to it */
+    bool (*fails)[MUT_KINDS]; /* and this mutant of it failed from there on */
 };
 
 static void
@@ -302,6 +304,29 @@ proves(struct bench *b)
     return ok;
 }
 
+/* The proof of a mutant comes to its change as that of the kernel does: what
+ * fails from there to the end of the loop or branch fails in all of it. */
+static bool
+fails_at_once(struct bench *b, const struct proof *met, size_t at,
+              const struct proof_state *state)
+{
+    struct proof p = *met;
+    struct proof_state s;
+    struct kn_ctx c;
+    bool fails;
+
+    kn_ctx_init(&c, NULL, NULL);
+    p.c = b->g.c = &c;
+    p.f = &b->g;
+    p.visit = NULL;
+    s = proof_state_copy(&p, state);
+    p.exits[p.depth] = p.depth ? proof_state_copy(&p, &met->exits[p.depth])
+                               : p.exits[0];
+    fails = proof_onwards(&p, at, &s) != KILN_OK;
+    kn_ctx_free(&c);
+    return fails;
+}
+
 static enum verdict
 verdict(const struct bench *b, size_t at, enum mutation m, bool proven)
 {
@@ -332,30 +357,71 @@ count(struct bench *b, size_t at, enum mutation m, enum verdict v)
         t->survivor(t->user, b->f, at, m);
 }
 
-static void
-try_one(struct bench *b, size_t at, enum mutation m)
+static bool
+make(struct bench *b, size_t at, enum mutation m, struct kn_ins *half)
 {
-    struct kn_ins *i = &b->g.ins[at], *half = other_half(&b->g, i);
-
-    if (mutate(&b->g, i, m)) {
-        set_slot(b, i);
-        set_slot(b, half);
-        count(b, at, m, verdict(b, at, m, proves(b)));
-    }
-    put_back(b, i);
-    put_back(b, half);
-    set_slot(b, i);
+    if (!mutate(&b->g, &b->g.ins[at], m))
+        return false;
+    set_slot(b, &b->g.ins[at]);
     set_slot(b, half);
+    return true;
 }
 
 static void
-try_all(const struct kn_fn *f, const struct proof *p, struct tally *t)
+unmake(struct bench *b, size_t at, struct kn_ins *half)
+{
+    put_back(b, &b->g.ins[at]);
+    put_back(b, half);
+    set_slot(b, &b->g.ins[at]);
+    set_slot(b, half);
+}
+
+/* A clip changes in two places, and waits for the proof from the start. */
+static void
+try_here(void *user, const struct proof *p, size_t at,
+         const struct proof_state *s)
+{
+    struct bench *b = user;
+    bool first = !b->met[at] && may_mutate(&b->f->ins[at]) &&
+                 !other_half(&b->g, &b->g.ins[at]);
+
+    b->met[at] = true;
+    for (int m = 0; m < MUT_KINDS && first; m++) {
+        if (make(b, at, (enum mutation)m, NULL))
+            b->fails[at][m] = fails_at_once(b, p, at, s);
+        unmake(b, at, NULL);
+    }
+}
+
+static void
+try_one(struct bench *b, size_t at, enum mutation m)
+{
+    struct kn_ins *half = other_half(&b->g, &b->g.ins[at]);
+
+    if (make(b, at, m, half)) {
+        bool proven = !b->fails[at][m] && proves(b);
+
+        count(b, at, m, verdict(b, at, m, proven));
+    }
+    unmake(b, at, half);
+}
+
+static void
+try_all(const struct kn_fn *f, const struct proof *p, struct tally *t,
+        bool here)
 {
     struct bench b = { .f = f, .g = *f, .p = *p, .t = t };
+    struct proof of_kernel = *p;
 
     b.g.ins = KN_NEW(f->c, struct kn_ins, f->nins);
     memcpy(b.g.ins, f->ins, f->nins * sizeof *f->ins);
     b.p.f = &b.g;
+    b.met = KN_NEW(f->c, bool, f->nins);
+    b.fails = kn_alloc(f->c, f->nins, sizeof *b.fails);
+    of_kernel.visit = try_here;
+    of_kernel.user = &b;
+    if (here && proof_order(&of_kernel))
+        return;
     for (size_t i = 0; i < f->nins; i++)
         for (int m = 0; m < MUT_KINDS && may_mutate(&f->ins[i]); m++)
             try_one(&b, i, (enum mutation)m);
@@ -367,11 +433,11 @@ try_mutants(const struct kn_fn *f, struct tally *t)
     struct proof *p;
 
     if (!proof_prepare(f, &p))
-        try_all(f, p, t);
+        try_all(f, p, t, false);
 }
 
 void
 try_order_mutants(const struct order *o, struct tally *t)
 {
-    try_all(&o->f, &o->p, t);
+    try_all(&o->f, &o->p, t, true);
 }

@@ -70,7 +70,7 @@ void try_mutants(const struct kn_fn *f, struct tally *t);
 
 /* The same of the program that the proof sees: the same mutants in the same
  * order, with the same verdicts. `mutant` of the tally's calls is such a
- * program. */
+ * program. Most fail from where a proof of the kernel comes to them. */
 void try_order_mutants(const struct order *o, struct tally *t);
 
 /* Whether ins[at] is the read or the store of a clip, and where the other half
