@@ -16,8 +16,10 @@ kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
     a.f = kn_asm_tidy(c, f, &from);
     a.from = from;
     KN_TRY(kn_asm_select(&a));
+    kn_asm_join(&a);
     kn_asm_schedule(&a);
     KN_TRY(kn_asm_allocate(&a));
+    kn_asm_drop_moves(&a);
     kn_asm_wait(&a);
     kn_asm_print(&a, out);
     return KILN_OK;

@@ -2,9 +2,10 @@
  * assembly with registers of our own choice.
  *
  * tidy: values computed once, outside loops; select: machine operations over
- * virtual registers; sched: matrix and other operations side by side; regs:
- * registers, never spilled; waits: counters and wait states; print: the text.
- * LLVM only assembles. What an operation has no row for is UNSUPPORTED. */
+ * virtual registers; join: copies that need no register; sched: matrix and
+ * other operations side by side; regs: registers, never spilled; waits:
+ * counters and wait states; print: the text. LLVM only assembles. What an
+ * operation has no row for is UNSUPPORTED. */
 #ifndef KN_ASM_H
 #define KN_ASM_H
 
@@ -69,6 +70,11 @@ struct kn_fn *kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f,
 
 /* Machine operations of a->f. UNSUPPORTED names an operation without a row. */
 kiln_status kn_asm_select(struct kn_asm *a);
+
+/* Copies of scalars that can share a register with what they copy are gone;
+ * after allocation, those that got the same one. */
+void kn_asm_join(struct kn_asm *a);
+void kn_asm_drop_moves(struct kn_asm *a);
 
 /* Spreads what is no matrix instruction between those that are. */
 void kn_asm_schedule(struct kn_asm *a);

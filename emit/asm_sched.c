@@ -152,16 +152,32 @@ put_next(struct kn_asm *a, struct stream *x, struct kn_asm_op *out, size_t *at)
     out[(*at)++] = a->op[x->op[x->done++]];
 }
 
-/* What is due behind matrix instruction m of `all`. */
+/* Instructions that issue while a matrix instruction runs, one in 4 clk; more,
+ * if the run has more of them. */
+static size_t
+room_behind(const struct kn_asm *a, const struct kn_asm_op *x,
+            const struct stream s[STREAMS], size_t matrices)
+{
+    size_t all = s[LDS_STREAM].n + s[REST_STREAM].n;
+    size_t room = kn_mfma_cycles(a->f->target, &(struct kn_inst){
+                      .op = x->isa, .cbsz = x->cbsz, .blgp = x->blgp }) / 4;
+    size_t need = (all + matrices - 1) / matrices;
+
+    return room > need + 1 ? room - 1 : need;
+}
+
+/* What is due behind matrix instruction m[0] of m[1], m[2] at most. */
 static void
-put_due(struct kn_asm *a, struct stream s[STREAMS], const size_t m[2],
+put_due(struct kn_asm *a, struct stream s[STREAMS], const size_t m[3],
         struct kn_asm_op *out, size_t *at)
 {
+    size_t from = *at;
+
     for (int k = 0; k < STREAMS; k++) {
         struct stream *x = &s[k];
 
         while (x->done < x->n && x->past * (m[1] - 1) < m[0] * x->load &&
-               x->least[x->done] <= m[0] &&
+               x->least[x->done] <= m[0] && *at - from < m[2] &&
                x->other[x->done] <= s[!k].done)
             put_next(a, x, out, at);
     }
@@ -171,7 +187,7 @@ static void
 spread(const struct run *r)
 {
     struct kn_asm *a = r->a;
-    size_t m[2] = { 0, 0 }, at = 0;
+    size_t m[3] = { 0, 0, 0 }, at = 0;
     struct kn_asm_op *out = KN_NEW(a->c, struct kn_asm_op, r->to - r->from);
     struct stream s[STREAMS], *l = &s[LDS_STREAM], *x = &s[REST_STREAM];
 
@@ -182,6 +198,7 @@ spread(const struct run *r)
             continue;
         out[at++] = a->op[k];
         m[0]++;
+        m[2] = room_behind(a, &a->op[k], s, m[1]);
         put_due(a, s, m, out, &at);
     }
     while (l->done < l->n || x->done < x->n)
@@ -342,10 +359,29 @@ each_run(struct kn_asm *a, bool edge(const struct kn_asm_op *),
     }
 }
 
+/* A wait in front of a barrier goes in front of the matrix instruction before
+ * it, beside which the barrier is then reached a slot sooner. */
+static void
+wait_early(struct kn_asm *a)
+{
+    for (size_t n = 0; n + 2 < a->nop; n++) {
+        struct kn_asm_op x = a->op[n];
+
+        if (!is_matrix(&x) || a->op[n + 1].what != KN_ASM_INST ||
+            a->op[n + 1].isa != KN_I_s_waitcnt ||
+            a->op[n + 2].what != KN_ASM_INST ||
+            a->op[n + 2].isa != KN_I_s_barrier)
+            continue;
+        a->op[n] = a->op[n + 1];
+        a->op[n + 1] = x;
+    }
+}
+
 void
 kn_asm_schedule(struct kn_asm *a)
 {
     each_run(a, is_hard, delay_clears);
     each_run(a, is_hard, delay_copies);
     each_run(a, is_edge, spread);
+    wait_early(a);
 }

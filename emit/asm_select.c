@@ -554,6 +554,7 @@ kn_asm_select(struct kn_asm *a)
     s.cls = KN_NEW(a->c, uint8_t, a->f->nval);
     s.uses = KN_NEW(a->c, uint32_t, a->f->nval);
     s.times = KN_NEW(a->c, uint32_t, a->f->nval);
+    s.narrow = KN_NEW(a->c, bool, a->f->nval);
     classify(&s);
     join_parts(&s);
     /* s[0:1] the argument block, s2 the workgroup, v0 the work item */

@@ -13,6 +13,7 @@ struct select {
     struct kn_asm_opnd *val; /* by value; kind NONE: not seen yet */
     uint8_t *cls;            /* by value */
     uint32_t *uses, *times;  /* by value */
+    bool *narrow;            /* by value: the sign extension of 32 bits */
     kn_ref scc;              /* condition SCC holds right now, or 0 */
     struct {
         int32_t value;

@@ -92,6 +92,15 @@ wide(struct select *s, const struct binary *b)
     kn_asm_add(s, b->hi, 1, hi, 3);
 }
 
+/* Whether 64-bit operand `a` is 32 bits, extended with their sign. */
+static bool
+is_narrow(const struct select *s, int a)
+{
+    kn_ref r = s->i->arg[a];
+
+    return KN_REF_TAG(r) == KN_R_VAL && s->narrow[KN_REF_INDEX(r)];
+}
+
 /* The low 64 bits of a product. */
 static void
 wide_product(struct select *s)
@@ -102,6 +111,11 @@ wide_product(struct select *s)
     struct kn_asm_opnd lo = kn_part(d, 0, 1), hi = kn_part(d, 1, 1);
 
     ADD(s, s_mul_i32, 1, kn_begin(lo), half(x, 0), half(y, 0));
+    if (is_narrow(s, 0) && is_narrow(s, 1)) {
+        ADD(s, s_mul_hi_i32, 1, hi, half(x, 0), half(y, 0));
+        kn_asm_copy(s, kn_asm_dst(s), d);
+        return;
+    }
     ADD(s, s_mul_hi_u32, 1, hi, half(x, 0), half(y, 0));
     ADD(s, s_mul_i32, 1, t, half(x, 1), half(y, 0));
     ADD(s, s_add_u32, 1, hi, hi, t);
@@ -410,6 +424,7 @@ select_sext(struct select *s)
     kn_asm_copy(s, kn_begin(kn_part(d, 0, 1)), x);
     s->a->op[s->a->nop - 1].o[0].fresh = 1;
     ADD(s, s_ashr_i32, 1, kn_part(d, 1, 1), x, kn_imm(31));
+    s->narrow[KN_REF_INDEX(s->i->dst)] = s->times[KN_REF_INDEX(s->i->dst)] == 1;
 }
 
 void
