@@ -80,9 +80,10 @@ kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
                  struct kn_slots *out)
 {
     struct kn_access *a = KN_NEW(c, struct kn_access, p->n + 1);
+    size_t row = 0;
 
     for (uint32_t n = 0; n < p->n; n++) {
-        uint32_t ins = kn_lines_find(lines, offset_of(p, n));
+        uint32_t ins = kn_lines_next(lines, offset_of(p, n), &row);
 
         if (p->inst[n].op == KN_I_s_barrier)
             barrier_of(f, ins, &a[n]);
@@ -173,14 +174,23 @@ find_cover(const struct writer *w, uint32_t n, bool vm)
 }
 
 static void
+write_loc(struct kn_buf *b, struct kn_loc at)
+{
+    kn_put(b, at.file);
+    kn_put_number(b, ":", (unsigned)at.line);
+}
+
+static void
 write_registers(struct kn_buf *b, const struct kn_inst *i)
 {
     for (unsigned o = 0; o < i->ndst; o++) {
         const char *bank = i->o[o].kind == KN_O_VGPR ? "v"
                          : i->o[o].kind == KN_O_AGPR ? "a" : "s";
 
-        kn_putf(b, ", \"registers\": \"%s%u+%u\"", bank, i->o[o].reg,
-                i->o[o].width);
+        kn_put(b, ", \"registers\": \"");
+        kn_put_number(b, bank, i->o[o].reg);
+        kn_put_number(b, "+", i->o[o].width);
+        kn_put(b, "\"");
     }
 }
 
@@ -196,20 +206,24 @@ write_entry(const struct writer *w, uint32_t n, const struct kn_access *a,
     if (a->kind < KN_ACC_STAGGER)
         k = find_cover(w, n, w->hop[n].counts[1]);
 
-    kn_putf(b, "    {\"at\": %llu, \"kind\": \"%s\"",
-            (unsigned long long)offset_of(p, n),
-            a->kind ? kinds[a->kind] : "load");
-    if (a->kind && a->kind < KN_ACC_STAGGER)
-        kn_putf(b, ", \"slot\": %u, \"own\": %u", a->slot, a->own);
+    kn_put_number(b, "    {\"at\": ", offset_of(p, n));
+    kn_put(b, ", \"kind\": \"");
+    kn_put(b, a->kind ? kinds[a->kind] : "load");
+    kn_put(b, "\"");
+    if (a->kind && a->kind < KN_ACC_STAGGER) {
+        kn_put_number(b, ", \"slot\": ", a->slot);
+        kn_put_number(b, ", \"own\": ", a->own);
+    }
     write_registers(b, i);
     if (k.wait < p->n)
-        kn_putf(b, ", \"wait\": %llu",
-                (unsigned long long)offset_of(p, k.wait));
+        kn_put_number(b, ", \"wait\": ", offset_of(p, k.wait));
     if (a->kind && k.barrier < p->n)
-        kn_putf(b, ", \"barrier\": %llu",
-                (unsigned long long)offset_of(p, k.barrier));
-    if (at.file)
-        kn_putf(b, ", \"from\": \"%s:%d\"", at.file, at.line);
+        kn_put_number(b, ", \"barrier\": ", offset_of(p, k.barrier));
+    if (at.file) {
+        kn_put(b, ", \"from\": \"");
+        write_loc(b, at);
+        kn_put(b, "\"");
+    }
     kn_put(b, "}");
 }
 
@@ -220,28 +234,34 @@ static void
 write_places(struct kn_buf *b, const struct kn_program *p,
              const struct kn_fn *f, const struct kn_line_map *lines)
 {
-    int32_t *number = KN_NEW(b->c, int32_t, f->nins + 1);
+    uint32_t *number = KN_NEW(b->c, uint32_t, f->nins + 1);
     struct kn_buf at = { .c = b->c };
     uint32_t last = UINT32_MAX, names = 0;
+    size_t row = 0;
 
     kn_put(b, ",\n  \"places\": [\"compiler\"");
     for (uint32_t n = 0; n < p->n; n++) {
-        uint32_t ins = kn_lines_find(lines, offset_of(p, n));
+        uint32_t ins = kn_lines_next(lines, offset_of(p, n), &row);
 
         if (ins >= f->nins || !f->ins[ins].at.file)
             ins = (uint32_t)f->nins;
         else if (!number[ins]) {
-            number[ins] = (int32_t)++names;
-            kn_putf(b, ",\n    \"%s:%d %s\"", f->ins[ins].at.file,
-                    f->ins[ins].at.line,
-                    kn_op_info((enum kn_op)f->ins[ins].op).text);
+            number[ins] = ++names;
+            kn_put(b, ",\n    \"");
+            write_loc(b, f->ins[ins].at);
+            kn_put(b, " ");
+            kn_put(b, kn_op_info((enum kn_op)f->ins[ins].op).text);
+            kn_put(b, "\"");
         }
-        if (ins != last)
-            kn_putf(&at, "%s%llu,%d", n ? "," : "",
-                    (unsigned long long)offset_of(p, n), number[ins]);
+        if (ins != last) {
+            kn_put_number(&at, n ? "," : "", offset_of(p, n));
+            kn_put_number(&at, ",", number[ins]);
+        }
         last = ins;
     }
-    kn_putf(b, "],\n  \"lines\": [%s]", at.s ? at.s : "");
+    kn_put(b, "],\n  \"lines\": [");
+    kn_put(b, at.s ? at.s : "");
+    kn_put(b, "]");
 }
 
 /* What the kernel was proven for: the largest value of each argument, and what
@@ -297,34 +317,34 @@ write_tiles(struct kn_buf *b, const struct kn_fn *f)
 static void
 write_waits(struct kn_buf *b, const struct kn_program *p)
 {
-    const char *sep = "";
+    const char *sep = "[";
 
     kn_put(b, ",\n  \"waits\": [");
     for (uint32_t n = 0; n < p->n; n++) {
         const struct kn_inst *i = &p->inst[n];
 
-        if (i->op == KN_I_s_waitcnt)
-            kn_putf(b, "%s[%llu,%u,%u]", sep,
-                    (unsigned long long)offset_of(p, n), i->vm, i->lgkm);
-        else if (i->op == KN_I_s_barrier)
-            kn_putf(b, "%s[%llu]", sep, (unsigned long long)offset_of(p, n));
-        else
+        if (i->op != KN_I_s_waitcnt && i->op != KN_I_s_barrier)
             continue;
-        sep = ",";
+        kn_put_number(b, sep, offset_of(p, n));
+        if (i->op == KN_I_s_waitcnt) {
+            kn_put_number(b, ",", i->vm);
+            kn_put_number(b, ",", i->lgkm);
+        }
+        kn_put(b, "]");
+        sep = ",[";
     }
     kn_put(b, "]");
 }
 
-kiln_status
-kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
-              const struct kn_fn *f, const struct kn_line_map *lines,
+void
+kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
+              const struct kn_line_map *lines, const struct kn_slots *slots,
               struct kn_buf *out)
 {
-    struct writer w = { out, p, KN_NEW(c, struct hop, p->n + 1) };
-    struct kn_slots slots;
+    struct writer w = { out, p, KN_NEW(out->c, struct hop, p->n + 1) };
     const char *sep = "\n";
+    size_t row = 0;
 
-    KN_TRY(kn_cert_accesses(c, p, f, lines, &slots));
     for (uint32_t n = 0; n < p->n; n++)
         w.hop[n] = hop_of(p, n);
     kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
@@ -340,13 +360,13 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
         write_tiles(out, f);
     kn_put(out, ",\n  \"asynchronous\": [");
     for (uint32_t n = 0; n < p->n; n++) {
-        uint32_t ins = kn_lines_find(lines, offset_of(p, n));
+        uint32_t ins = kn_lines_next(lines, offset_of(p, n), &row);
         struct kn_loc none = { 0 };
 
-        if (!kn_isa[p->inst[n].op].counter && !slots.access[n].kind)
+        if (!kn_isa[p->inst[n].op].counter && !slots->access[n].kind)
             continue;
         kn_put(out, sep);
-        write_entry(&w, n, &slots.access[n],
+        write_entry(&w, n, &slots->access[n],
                     ins < f->nins ? f->ins[ins].at : none);
         sep = ",\n";
     }
@@ -354,7 +374,6 @@ kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
     write_waits(out, p);
     write_places(out, p, f, lines);
     kn_put(out, "\n}\n");
-    return KILN_OK;
 }
 
 /* ---- read ---- */

@@ -19,10 +19,10 @@ kiln_status kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
                              const struct kn_line_map *lines,
                              struct kn_slots *out);
 
-/* The certificate's text. */
-kiln_status kn_cert_write(struct kn_ctx *c, const struct kn_program *p,
-                          const struct kn_fn *f,
-                          const struct kn_line_map *lines, struct kn_buf *out);
+/* The certificate's text. slots: kn_cert_accesses. */
+void kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
+                   const struct kn_line_map *lines,
+                   const struct kn_slots *slots, struct kn_buf *out);
 
 /* Reads a certificate for this program. BAD_INPUT if it is no certificate or
  * of another kernel; FINDING if an instruction it speaks of is not there. */

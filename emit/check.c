@@ -90,16 +90,17 @@ least(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
+/* Without branches, as the loops over all registers below: they are most of
+ * the work, and compilers make vectors of them. */
 static bool
-meet_bytes(uint8_t *a, const uint8_t *b, size_t n)
+meet_registers(uint8_t a[NVREG], const uint8_t b[NVREG])
 {
-    bool changed = false;
+    uint8_t changed = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (b[i] < a[i]) {
-            a[i] = b[i];
-            changed = true;
-        }
+    for (size_t i = 0; i < NVREG; i++) {
+        changed |= b[i] < a[i];
+        a[i] = b[i] < a[i] ? b[i] : a[i];
+    }
     return changed;
 }
 
@@ -118,8 +119,8 @@ meet(const struct checker *k, struct state *a, const struct state *b)
         memcpy(a->slot, b->slot, k->nslots * sizeof *a->slot);
         return true;
     }
-    changed |= meet_bytes(a->vm, b->vm, NVREG);
-    changed |= meet_bytes(a->ds, b->ds, NVREG);
+    changed |= meet_registers(a->vm, b->vm);
+    changed |= meet_registers(a->ds, b->ds);
     for (int i = 0; i < NSREG; i++) {
         if (b->scalar[i] > a->scalar[i])
             a->scalar[i] = changed = true;
@@ -218,17 +219,23 @@ set_pending(uint8_t *table, const struct kn_inst *i)
 /* ---- counters ---- */
 
 static void
-count_up(uint8_t *t, size_t n, uint8_t most)
+count_up(uint8_t t[NVREG], uint8_t most)
 {
-    for (size_t i = 0; i < n; i++)
-        if (t[i] < most)
-            t[i]++;
+    for (size_t i = 0; i < NVREG; i++)
+        t[i] = (uint8_t)(t[i] + (t[i] < most));
+}
+
+static void
+set_free(uint8_t t[NVREG], uint8_t from)
+{
+    for (size_t i = 0; i < NVREG; i++)
+        t[i] = t[i] >= from ? FREE : t[i];
 }
 
 static void
 issue_vm(struct checker *k, struct state *s)
 {
-    count_up(s->vm, NVREG, 63);
+    count_up(s->vm, 63);
     for (uint32_t i = 0; i < k->nslots; i++)
         if (!s->slot[i].by_lds && s->slot[i].write < W_PENDING_MAX)
             s->slot[i].write++;
@@ -237,7 +244,7 @@ issue_vm(struct checker *k, struct state *s)
 static void
 issue_lgkm(struct checker *k, struct state *s)
 {
-    count_up(s->ds, NVREG, 15);
+    count_up(s->ds, 15);
     for (uint32_t i = 0; i < k->nslots; i++) {
         if (s->slot[i].by_lds && s->slot[i].write < R_PENDING_MAX)
             s->slot[i].write++;
@@ -270,9 +277,7 @@ is_alone(const struct checker *k)
 static void
 wait_vm(struct checker *k, struct state *s, unsigned n)
 {
-    for (int r = 0; r < NVREG; r++)
-        if (s->vm[r] >= n)
-            s->vm[r] = FREE;
+    set_free(s->vm, (uint8_t)n);
     for (uint32_t i = 0; i < k->nslots; i++)
         if (!s->slot[i].by_lds && s->slot[i].write < W_APART &&
             s->slot[i].write >= n)
@@ -287,9 +292,7 @@ wait_lgkm(struct checker *k, struct state *s, unsigned n)
 {
     if (s->smem && n)
         return;
-    for (int r = 0; r < NVREG; r++)
-        if (s->ds[r] >= n)
-            s->ds[r] = FREE;
+    set_free(s->ds, (uint8_t)n);
     for (uint32_t i = 0; i < k->nslots; i++) {
         struct slot *x = &s->slot[i];
 

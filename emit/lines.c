@@ -212,3 +212,11 @@ kn_lines_find(const struct kn_line_map *m, uint64_t offset)
     }
     return lo ? m->row[lo - 1].ins : UINT32_MAX;
 }
+
+uint32_t
+kn_lines_next(const struct kn_line_map *m, uint64_t offset, size_t *row)
+{
+    while (*row < m->n && m->row[*row].offset <= offset)
+        ++*row;
+    return *row ? m->row[*row - 1].ins : UINT32_MAX;
+}

@@ -25,4 +25,8 @@ kiln_status kn_lines_read(struct kn_ctx *c, const void *rel, size_t size,
 /* Operation at a byte offset, UINT32_MAX if unknown. */
 uint32_t kn_lines_find(const struct kn_line_map *m, uint64_t offset);
 
+/* The same where offsets ascend from call to call; *row starts at 0. */
+uint32_t kn_lines_next(const struct kn_line_map *m, uint64_t offset,
+                       size_t *row);
+
 #endif

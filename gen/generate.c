@@ -26,13 +26,11 @@ on_pass(void *user, char letter, const struct kn_fn *f)
 /* The first finding of the static checker is why the kernel does not leave. */
 static kiln_status
 check_bytes(struct kn_ctx *c, const struct kn_generated *g,
-            const struct kn_program *p)
+            const struct kn_program *p, const struct kn_slots *slots)
 {
     struct kn_check_result r;
-    struct kn_slots slots;
 
-    KN_TRY(kn_cert_accesses(c, p, g->wave, &g->lines, &slots));
-    KN_TRY(kn_check_program(c, p, &slots, &r));
+    KN_TRY(kn_check_program(c, p, slots, &r));
     if (r.undecided)
         return kn_fail(c, KILN_FINDING, "check of %s: %s", g->name, r.why);
     if (r.nfindings)
@@ -48,6 +46,7 @@ prove_bytes(struct kn_ctx *c, struct kn_generated *g)
     struct kn_gate_plan plan = kn_gate_demand(c, g->wave);
     struct kn_buf cert = { .c = c };
     const struct kn_object_kernel *k;
+    struct kn_slots slots;
     struct kn_program p;
     struct kn_object o;
 
@@ -57,8 +56,9 @@ prove_bytes(struct kn_ctx *c, struct kn_generated *g)
     g->waived = plan.waived;
     g->nwaived = plan.nwaived;
     KN_TRY(kn_gates_check(c, &p, &plan));
-    KN_TRY(check_bytes(c, g, &p));
-    KN_TRY(kn_cert_write(c, &p, g->wave, &g->lines, &cert));
+    KN_TRY(kn_cert_accesses(c, &p, g->wave, &g->lines, &slots));
+    KN_TRY(check_bytes(c, g, &p, &slots));
+    kn_cert_write(&p, g->wave, &g->lines, &slots, &cert);
     g->certificate = cert.s;
     return KILN_OK;
 }

@@ -174,32 +174,54 @@ reserve(struct kn_buf *b, size_t extra)
     b->s = kn_grow(b->c, b->s, &b->cap, b->n + extra + 1, 1);
 }
 
+static void
+append(struct kn_buf *b, const char *s, size_t n)
+{
+    reserve(b, n);
+    memcpy(b->s + b->n, s, n);
+    b->n += n;
+    b->s[b->n] = 0;
+}
+
 void
 kn_put(struct kn_buf *b, const char *s)
 {
-    size_t n = strlen(s);
+    append(b, s, strlen(s));
+}
 
-    reserve(b, n);
-    memcpy(b->s + b->n, s, n + 1);
-    b->n += n;
+void
+kn_put_number(struct kn_buf *b, const char *s, uint64_t number)
+{
+    char digits[20], *end = digits + sizeof digits, *p = end;
+
+    do {
+        *--p = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    kn_put(b, s);
+    append(b, p, (size_t)(end - p));
 }
 
 void
 kn_putf(struct kn_buf *b, const char *fmt, ...)
 {
+    enum { USUAL = 120 };
     va_list ap;
+    size_t room;
     int n;
 
+    reserve(b, USUAL);
+    room = b->cap - b->n;
     va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(b->s + b->n, room, fmt, ap);
     va_end(ap);
-    if (n <= 0)
-        return;
-    reserve(b, (size_t)n);
-    va_start(ap, fmt);
-    vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
-    va_end(ap);
-    b->n += (size_t)n;
+    if (n > 0 && (size_t)n >= room) {
+        reserve(b, (size_t)n);
+        va_start(ap, fmt);
+        vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
+        va_end(ap);
+    }
+    b->n += n > 0 ? (size_t)n : 0;
 }
 
 int

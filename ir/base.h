@@ -77,6 +77,8 @@ struct kn_buf {
     size_t n, cap;
 };
 void kn_put(struct kn_buf *b, const char *s);
+/* The text and behind it the number, as "%s%u" has them. */
+void kn_put_number(struct kn_buf *b, const char *s, uint64_t number);
 void kn_putf(struct kn_buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

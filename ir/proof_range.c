@@ -28,12 +28,15 @@ struct range {
 
 struct rstate {
     bool live;
-    struct range *v;         /* by value */
+    struct range *v;         /* by place */
 };
 
 struct ranges {
     const struct proof *p;
     const struct kn_fn *f;
+    uint32_t *place;         /* by value; 0: no finding depends on it */
+    bool *wide;              /* by place */
+    uint32_t nplace;
     struct rstate exits[PROOF_DEPTH];
     int depth;
     int64_t *step;           /* places where widening stops, ascending */
@@ -72,7 +75,7 @@ of(const struct ranges *r, const struct rstate *s, kn_ref x)
     const struct kn_const *k = &r->f->konst[KN_REF_INDEX(x)];
 
     if (proof_is_value(x))
-        return s->v[KN_REF_INDEX(x)];
+        return s->v[r->place[KN_REF_INDEX(x)]];
     return KN_REF_TAG(x) == KN_R_CONST && !k->is_float ? between(k->i, k->i)
                                                        : whole(true, 0);
 }
@@ -335,16 +338,20 @@ comparison(const struct ranges *r, size_t at)
 }
 
 static void
-limit(struct rstate *s, kn_ref x, int64_t lo, int64_t hi)
+limit(const struct ranges *r, struct rstate *s, kn_ref x,
+      struct range most)
 {
-    struct range *v = &s->v[KN_REF_INDEX(x)];
+    struct range *v;
 
-    if (!proof_is_value(x) || v->bad)
+    if (!proof_is_value(x))
         return;
-    if (lo > v->lo)
-        v->lo = lo;
-    if (hi < v->hi)
-        v->hi = hi;
+    v = &s->v[r->place[KN_REF_INDEX(x)]];
+    if (v->bad)
+        return;
+    if (most.lo > v->lo)
+        v->lo = most.lo;
+    if (most.hi < v->hi)
+        v->hi = most.hi;
     if (v->lo > v->hi)
         s->live = false;
 }
@@ -364,11 +371,11 @@ refine(const struct ranges *r, struct rstate *s, size_t at, bool truth)
                            : !fits_signed(a) || !fits_signed(b))
         return;
     if (truth == (x->op != KN_OP_sge)) {
-        limit(s, x->arg[0], INT64_MIN, b.hi - 1);
-        limit(s, x->arg[1], a.lo + 1, INT64_MAX);
+        limit(r, s, x->arg[0], between(INT64_MIN, b.hi - 1));
+        limit(r, s, x->arg[1], between(a.lo + 1, INT64_MAX));
     } else {
-        limit(s, x->arg[0], b.lo, INT64_MAX);
-        limit(s, x->arg[1], INT64_MIN, a.hi);
+        limit(r, s, x->arg[0], between(b.lo, INT64_MAX));
+        limit(r, s, x->arg[1], between(INT64_MIN, a.hi));
     }
 }
 
@@ -381,9 +388,9 @@ state_new(struct ranges *r, const struct rstate *from)
     struct rstate s = { .live = from && from->live };
 
     s.v = r->nspare ? r->spare[--r->nspare]
-                    : KN_NEW(r->f->c, struct range, r->f->nval);
+                    : KN_NEW(r->f->c, struct range, r->nplace);
     if (from)
-        memcpy(s.v, from->v, r->f->nval * sizeof *s.v);
+        memcpy(s.v, from->v, r->nplace * sizeof *s.v);
     return s;
 }
 
@@ -425,13 +432,13 @@ join(const struct ranges *r, struct rstate *a, const struct rstate *b, bool wide
         return false;
     if (!a->live) {
         a->live = true;
-        memcpy(a->v, b->v, r->f->nval * sizeof *a->v);
+        memcpy(a->v, b->v, r->nplace * sizeof *a->v);
         return true;
     }
-    for (size_t i = 1; i < r->f->nval; i++) {
+    for (size_t i = 1; i < r->nplace; i++) {
         struct range *x = &a->v[i], n;
 
-        n = either(*x, b->v[i], is_long(r, (kn_ref)i));
+        n = either(*x, b->v[i], r->wide[i]);
         if (n.lo == x->lo && n.hi == x->hi && !n.bad == !x->bad)
             continue;
         if (widen && !n.bad && n.hi > x->hi)
@@ -552,7 +559,7 @@ step(struct ranges *r, size_t at, struct rstate *s)
 
     if (r->report)
         KN_TRY(check(r, i, s));
-    if (i->dst) {
+    if (i->dst && r->place[KN_REF_INDEX(i->dst)]) {
         struct calc c = { .r = r, .i = i, .wide = is_long(r, i->dst) };
 
         if (i->arg[0])
@@ -561,7 +568,7 @@ step(struct ranges *r, size_t at, struct rstate *s)
             c.b = of(r, s, i->arg[1]);
         if (i->op == KN_OP_select)       /* the condition is no number */
             c.a = of(r, s, i->arg[2]);
-        s->v[KN_REF_INDEX(i->dst)] =
+        s->v[r->place[KN_REF_INDEX(i->dst)]] =
             kn_val(r->f, i->dst)->type.n == 1 ? result(&c, s)
                                               : whole(c.wide, 0);
     }
@@ -641,6 +648,79 @@ walk(struct ranges *r, size_t *at, struct rstate *s)
 }
 
 static bool
+is_clamp(enum kn_op op)
+{
+    return op == KN_OP_smin || op == KN_OP_smax || op == KN_OP_umin ||
+           op == KN_OP_umax;
+}
+
+/* The operands that check() or a condition looks at, a bit each. */
+static unsigned
+asked(enum kn_op op)
+{
+    switch (op) {
+    case KN_OP_break: case KN_OP_if:
+        return 1;
+    case KN_OP_ldg: case KN_OP_stg: case KN_OP_atom: case KN_OP_arrive:
+        return 2;
+    case KN_OP_rsrc: case KN_OP_ldu:
+        return 3;
+    case KN_OP_dma:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+/* ... and those that result() does. */
+static unsigned
+needed(const struct ranges *r, const struct kn_ins *i)
+{
+    if (is_clamp((enum kn_op)i->op) ||
+        (i->dst && r->place[KN_REF_INDEX(i->dst)] &&
+         kn_val(r->f, i->dst)->type.n == 1))
+        return 7 | asked((enum kn_op)i->op);
+    return asked((enum kn_op)i->op);
+}
+
+static void
+give_place(struct ranges *r, kn_ref x)
+{
+    uint32_t *place;
+
+    if (!proof_is_value(x) || r->place[KN_REF_INDEX(x)])
+        return;
+    place = &r->place[KN_REF_INDEX(x)];
+    r->wide[r->nplace] = is_long(r, x);
+    *place = r->nplace++;
+}
+
+/* Data is no number that anything here depends on: most values have no
+ * place. Clamps are counted. */
+static void
+find_places(struct ranges *r)
+{
+    const struct kn_fn *f = r->f;
+    uint32_t before;
+
+    r->place = KN_NEW(f->c, uint32_t, f->nval);
+    r->wide = KN_NEW(f->c, bool, f->nval + 1);
+    r->nplace = 1;
+    do {
+        before = r->nplace;
+        for (size_t n = f->nins; n-- > 0;) {
+            const struct kn_ins *i = &f->ins[n];
+
+            if (is_clamp((enum kn_op)i->op))
+                give_place(r, i->dst);
+            for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+                if (needed(r, i) >> a & 1)
+                    give_place(r, i->arg[a]);
+        }
+    } while (r->nplace > before);
+}
+
+static bool
 start(const struct ranges *r, struct rstate *s)
 {
     bool declared = false;
@@ -648,11 +728,13 @@ start(const struct ranges *r, struct rstate *s)
     for (size_t i = 1; i < r->f->nval; i++) {
         const struct kn_val *v = &r->f->val[i];
 
-        s->v[i] = whole(is_long(r, (kn_ref)i), 0);
+        struct range *x = &s->v[r->place[i]];
+
+        *x = whole(is_long(r, (kn_ref)i), 0);
         if (v->arg && v->type.elem == KN_T_ptr)
-            s->v[i] = between(0, ((int64_t)1 << 48) - 1);
+            *x = between(0, ((int64_t)1 << 48) - 1);
         if (v->arg && v->max)
-            s->v[i] = between(0, v->max);
+            *x = between(0, v->max);
         declared |= v->arg && v->max;
     }
     return s->live = declared;
@@ -662,9 +744,11 @@ kiln_status
 proof_ranges(const struct proof *p, struct kn_range_facts *facts)
 {
     struct ranges r = { .p = p, .f = p->f, .report = true, .facts = facts };
-    struct rstate s = state_new(&r, NULL);
+    struct rstate s;
     size_t at = 0;
 
+    find_places(&r);
+    s = state_new(&r, NULL);
     memset(facts, 0, sizeof *facts);
     if (!start(&r, &s))
         return KILN_OK;
