@@ -347,13 +347,14 @@ count(struct bench *b, size_t at, enum mutation m, enum verdict v)
 {
     struct tally *t = b->t;
 
-    t->n[v][m]++;
     t->verdicts = kn_mix(t->verdicts ^ ((uint64_t)v << 8 | (uint64_t)m));
-    if (v == MUT_VALUE && t->other_value)
-        t->other_value(t->user, &b->g);
+    if (v == MUT_VALUE && t->other_value && t->other_value(t->user, &b->g))
+        v = MUT_TOLD;
+    t->n[v][m]++;
     if (v == MUT_TURN && t->other_turn)
         t->other_turn(t->user, &b->g);
-    if (v == MUT_SURVIVES && t->survivor)
+    if ((v == MUT_SURVIVES || (v == MUT_VALUE && t->other_value)) &&
+        t->survivor)
         t->survivor(t->user, b->f, at, m);
 }
 

@@ -30,7 +30,8 @@ extern const char *const mutation_text[MUT_KINDS];
 
 /* X(id, text): what became of a mutant (try_mutants) */
 #define VERDICTS(X)                                                           \
-    X(KILLED, "killed")                                              \
+    X(KILLED, "killed")                                                       \
+    X(TOLD, "told")                                                           \
     X(HARMLESS, "harmless")                                                   \
     X(VALUE, "another value")                                                 \
     X(TURN, "turns only")                                                     \
@@ -49,7 +50,8 @@ struct tally {
     uint64_t verdicts;       /* digest of all of them, in order */
     void (*survivor)(void *user, const struct kn_fn *f, size_t at,
                      enum mutation m);   /* the calls may be NULL */
-    void (*other_value)(void *user, const struct kn_fn *mutant);
+    /* Whether something tells it; false without the call. */
+    bool (*other_value)(void *user, const struct kn_fn *mutant);
     void (*other_turn)(void *user, const struct kn_fn *mutant);
     void *user;
 };
@@ -65,7 +67,7 @@ uint64_t mutants_made(const struct tally *t, enum mutation m);
  * wrong value and no wrong order: counted apart. So is a barrier or fence
  * behind stagger or rejoin without which the proof holds: it keeps the halves'
  * turns, or rejoin does its work (test_values.c compiles both and runs them).
- * Any other survivor is reported. */
+ * Any other survivor is reported, and another value that nothing tells. */
 void try_mutants(const struct kn_fn *f, struct tally *t);
 
 /* The same of the program that the proof sees: the same mutants in the same

@@ -269,7 +269,7 @@ order_of(const struct kn_fn *f, struct order *o)
     r.pair = KN_NEW(f->c, size_t, f->nins);
     r.seat = KN_NEW(f->c, size_t, f->nins);
     find_pairs(&r);
-    *o = (struct order){ .f = *f, .p = *p };
+    *o = (struct order){ .f = *f, .p = *p, .kernel = p };
     o->p.nplace = 1;
     o->p.access = KN_NEW(f->c, struct proof_access, f->nins);
     o->from = KN_NEW(f->c, size_t, f->nins);

@@ -14,6 +14,7 @@ struct order {
     struct kn_fn f;
     struct proof p;          /* of f; f's names and places are the kernel's */
     size_t *from;            /* by instruction: the kernel's */
+    const struct proof *kernel;  /* prepared */
 };
 
 /* f is at wave level, its fences placed. FINDING: it does not prove. */

@@ -5,6 +5,7 @@
  * ping-pong kernel runs without a finding to the same output. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +13,15 @@
 
 #include "mutants.h"
 #include "tests/sim/mutate_kit.h"
+#include "values.h"
 
 struct subject {
     struct own own;
     uint8_t *want, *got;
     uint64_t size;
     unsigned every, met;     /* of the mutants of a large kernel */
-    unsigned tried, refused, told;
+    unsigned tried, refused, told, stored;
+    struct values v;         /* of the kernel */
 };
 
 static bool
@@ -63,20 +66,22 @@ as_before(struct subject *s, struct own *o)
     return run(o, s->got) && !memcmp(s->want, s->got, s->size);
 }
 
-static void
+static bool
 try_value(void *user, const struct kn_fn *mutant)
 {
     struct subject *s = user;
     struct own o;
 
     if (s->met++ % s->every)
-        return;
+        return false;
     s->tried++;
+    s->stored += stores_otherwise(&s->v, mutant->ins);
     if (compile(s, mutant, &o))
         s->told += !as_before(s, &o);
     else
         s->refused++;
     kn_ctx_free(&o.c);
+    return true;
 }
 
 static void
@@ -129,16 +134,80 @@ wrong_values_are_told(void **state)
     const struct work *w = *state;
     static struct subject s;
     struct tally t = { .other_value = try_value, .user = &s };
+    struct proof *p;
 
     subject_open(&s, w->words);
     s.every = w->every;
+    assert_int_equal(proof_prepare(s.own.g.wave, &p), KILN_OK);
+    values_of(p, &s.v);
     try_mutants(s.own.g.wave, &t);
     print_message("# %u of %u mutants of another slot: %u refused by the check "
-                  "of the final bytes, %u told by the simulator\n", s.tried,
-                  s.met, s.refused, s.told);
+                  "of the final bytes, %u told by the simulator, %u by what "
+                  "they store\n", s.tried, s.met, s.refused, s.told, s.stored);
     assert_true(s.tried >= 3);
+    assert_int_equal(s.stored, s.tried);
     assert_int_equal(s.refused + s.told, s.tried);
     subject_close(&s);
+}
+
+/* Both slots hold the same bytes, or not: `%s` is what comes between. */
+static const char two_slots[] =
+    "kernel @two wave gfx950\n"
+    "shape bm=64 bn=64 bk=64 wm=1 wn=1 mfma=bf16.16x16x32 ta=bf16 tb=bf16\n"
+    "arg %%A ptr\n"
+    "lds %%s side=a elem=bf16 rows=64 cols=8 slots=2\n"
+    "%%lane:v.i32 = lane\n"
+    "%%here:v.i32 = shl %%lane, 4\n"
+    "%%at:v.i32 = mov %%here\n"
+    "%%a:s.i64 = addr %%A\n"
+    "%%r:rsrc = rsrc %%a, 4096\n"
+    "dma %%s[0], 0, %%r, %%at bytes=16\n"
+    "%s\n"
+    "dma %%s[1], 0, %%r, %%at bytes=16\n"
+    "fence vm=0\n"
+    "barrier\n"
+    "%%x:v.i32 = lds.ld %%s[0], %%here elem=i32\n"
+    "stg %%r, %%here, %%x elem=i32\n";
+
+static bool
+told_by_its_store(const char *between)
+{
+    char text[sizeof two_slots + 128];
+    struct kn_ins *ins;
+    struct values v;
+    struct proof *p = NULL;
+    struct kn_ctx c;
+    struct kn_fn *f;
+    bool told;
+
+    snprintf(text, sizeof text, two_slots, between);
+    kn_ctx_init(&c, NULL, NULL);
+    if (kn_parse_text(&c, "two", text, &f) || proof_prepare(f, &p) ||
+        proof_order(p))
+        fail_msg("line %d: %s", c.err.line, c.err.text);
+    values_of(p, &v);
+    ins = KN_NEW(&c, struct kn_ins, f->nins);
+    memcpy(ins, f->ins, f->nins * sizeof *ins);
+    assert_false(stores_otherwise(&v, ins));
+    for (size_t i = 0; i < f->nins; i++)
+        if (ins[i].op == KN_OP_lds_ld)
+            ins[i].arg[0] ^= 1;
+    told = stores_otherwise(&v, ins);
+    kn_ctx_free(&c);
+    return told;
+}
+
+static void
+bytes_of_one_address_are_one(void **state)
+{
+    (void)state;
+    assert_false(told_by_its_store(""));
+    assert_false(told_by_its_store("%at = add %at, 0"));
+    assert_false(told_by_its_store("%at = add %at, 64\n"
+                                   "%at = sub %at, 32\n"
+                                   "%at = sub %at, 32"));
+    assert_true(told_by_its_store("%at = add %at, 1024"));
+    assert_true(told_by_its_store("%r = rsrc %a, 2048"));
 }
 
 /* Without a barrier or wait that keeps turns: order and numbers stay. */
@@ -161,6 +230,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_of_one_address_are_one),
         cmocka_unit_test_prestate(wrong_values_are_told,
                                   (void *)(uintptr_t)&own_bytes),
         cmocka_unit_test_prestate(wrong_values_are_told,
