@@ -62,6 +62,7 @@ access_of(const struct kn_fn *f, uint32_t ins, struct kn_access *a)
     a->own = i->attr[KN_A_own] != 0;
     a->slot = (uint16_t)(slot_base(f, KN_REF_LDS(i->arg[0])) +
                          KN_REF_SLOT(i->arg[0]));
+    a->more = i->op == KN_OP_lds_ld && i->attr[KN_A_span] == 2;
     return true;
 }
 
@@ -214,6 +215,8 @@ write_entry(const struct writer *w, uint32_t n, const struct kn_access *a,
         kn_put_number(b, ", \"slot\": ", a->slot);
         kn_put_number(b, ", \"own\": ", a->own);
     }
+    if (a->more)
+        kn_put_number(b, ", \"more\": ", a->more);
     write_registers(b, i);
     if (k.wait < p->n)
         kn_put_number(b, ", \"wait\": ", offset_of(p, k.wait));
@@ -443,10 +446,12 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
     const char *kind = json_string_value(json_object_get(e, "kind"));
     int64_t at = json_integer_value(json_object_get(e, "at"));
     int64_t slot = json_integer_value(json_object_get(e, "slot"));
+    int64_t more = json_integer_value(json_object_get(e, "more"));
     int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
     int k = kind ? kn_name_index(kinds, KN_ACC_KINDS, kind) : -1;
 
-    if (!kind || slot < 0 || slot >= (out->n ? out->n : 1))
+    if (!kind || slot < 0 || more < 0 || more > 1 ||
+        slot + more >= (out->n ? out->n : 1))
         return bad(c, "has an entry without kind or with a wrong slot");
     if (n < 0 || (k >= KN_ACC_STAGGER ? p->inst[n].op != KN_I_s_barrier
                                       : !kn_isa[p->inst[n].op].counter))
@@ -457,7 +462,7 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
         out->access[n] = (struct kn_access){
             (uint8_t)k,
             (uint8_t)json_integer_value(json_object_get(e, "own")),
-            (uint16_t)slot };
+            (uint16_t)slot, (uint8_t)more };
     KN_TRY(check_claim(c, p, e, "wait", KN_I_s_waitcnt));
     return check_claim(c, p, e, "barrier", KN_I_s_barrier);
 }

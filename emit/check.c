@@ -313,9 +313,9 @@ wait_lgkm(struct checker *k, struct state *s, unsigned n)
 
 static void
 read_slot(struct checker *k, struct state *s, uint32_t n,
-          const struct kn_access *a)
+          const struct kn_access *a, uint16_t slot)
 {
-    struct slot *x = &s->slot[a->slot];
+    struct slot *x = &s->slot[slot];
     /* A lane's own ds_write and ds_read of one address keep their order. */
     unsigned need = !a->own ? W_VISIBLE : x->by_lds ? 0 : W_APART;
 
@@ -324,7 +324,7 @@ read_slot(struct checker *k, struct state *s, uint32_t n,
             x->write < W_APART ? "no wait covers the writes into LDS slot"
             : s->apart ? "too few barriers publish LDS slot"
                        : "no barrier publishes LDS slot",
-            "", a->slot, x->write < W_APART ? x->write : 0 });
+            "", slot, x->write < W_APART ? x->write : 0 });
     if (!a->own)
         x->read = 0;
 }
@@ -374,7 +374,8 @@ issue(struct checker *k, struct state *s, uint32_t n)
     if (row->mem == KN_M_FLAT)
         set_pending(s->ds, i);
     if (a && a->kind == KN_ACC_READ)
-        read_slot(k, s, n, a);
+        for (uint16_t h = 0; h <= a->more; h++)
+            read_slot(k, s, n, a, (uint16_t)(a->slot + h));
     else if (a && a->kind != KN_ACC_NONE)
         write_slot(k, s, n, a);
 }

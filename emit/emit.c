@@ -489,6 +489,10 @@ static kiln_status
 emit_in(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
         struct session *s, struct kn_emitted *out)
 {
+    for (size_t n = 0; n < f->nins; n++)
+        if (f->ins[n].attr[KN_A_span] == 2)
+            return kn_fail_at(c, KILN_UNSUPPORTED, f->ins[n].at, "only the "
+                              "assembly lowering reads two LDS slots at once");
     KN_TRY(open_session(c, f, s));
     KN_TRY(run(s, want));
     keep(c, s, out);

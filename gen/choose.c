@@ -240,6 +240,9 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_gemv_choose(c, p, g);
     if (g->schedule == KN_SCHED_DEEP && !g->lowering)
         g->lowering = KN_LOWERING_ASM;
+    if (g->schedule == KN_SCHED_DEEP && g->lowering == KN_LOWERING_LLVM)
+        return kn_fail(c, KILN_BAD_INPUT, "the schedule deep is one of the "
+                       "assembly lowering, not of LLVM's");
     if (kn_pick_mfma(p) < 0)
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),

@@ -3,6 +3,13 @@
 #include "gemv.h"
 #include "instantiate.h"
 
+/* 6-bit types, of which `deep` copies lines once that others copy twice. */
+static bool
+six_bits(const kiln_problem *p)
+{
+    return kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+}
+
 /* What keeps a 256x256 tile from the schedule `deep` and the assembly lowering,
  * whose operations emit/asm_rows.def lists; NULL if nothing does. */
 const char *
@@ -17,7 +24,6 @@ kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
                       p->group_flags & KILN_TAIL_ZERO) ? "a persistent grid"
          : p->scale == KILN_SCALE_BLOCK128 ? "scales of 128-blocks"
          : p->scale_layout && !kn_pairs(p, g) ? "these shuffled scales"
-         : kn_elems[s.ta].bits == 6 || kn_elems[s.tb].bits == 6 ? "6-bit types"
          : kn_dequant(p) || kn_prequant(p) ? "conversion of operands"
          : wide && p->layout == KILN_TN && kn_elems[s.ta].bits == 8 && !i8
              ? "registers for 8-bit floats transposed"
@@ -30,6 +36,8 @@ kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
          : p->scale == KILN_SCALE_MX32 && !p->scale_layout && !kn_super(p, g)
              ? "scales that do not come 16 bytes a row"
          : g->domain.vec != 4 && p->beta ? "C at unaligned addresses"
+         : six_bits(p) && !kn_lines(p, g)
+             ? "a K tail of 6-bit types, or K tiles of theirs that are not 128"
          : NULL;
 }
 
@@ -46,17 +54,20 @@ straddles(const kiln_problem *p)
 
 /* Asked for, or where the model says that it wins: dense products, however
  * short K is; with tensor and row scales, whose epilogue takes longer here, of
- * a long K (8192x8192x4096 fp8: 226 us, pingpong 214). gfx942 is without
- * another loop that reads while it multiplies: from four K tiles on. */
+ * a long K (8192x8192x4096 fp8: 226 us, pingpong 214); of 6-bit types from four
+ * K tiles on, wherever rows begin. gfx942 is without another loop that reads
+ * while it multiplies: from four K tiles on. */
 bool
 kn_deep_pays(const kiln_problem *p, const struct kn_config *g)
 {
     bool old = p->target == KILN_GFX942;
     int64_t least = p->scale == KILN_SCALE_ROW ? 16384
-                  : p->scale == KILN_SCALE_TENSOR ? 8192 : 0;
+                  : p->scale == KILN_SCALE_TENSOR ? 8192
+                  : six_bits(p) ? 512 : 0;
 
     return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
-           (!old && p->family != KILN_MOE && !straddles(p) &&
+           (!old && p->family != KILN_MOE &&
+            (six_bits(p) || !straddles(p)) &&
             (!p->k || p->k >= least));
 }

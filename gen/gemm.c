@@ -367,6 +367,18 @@ fold(const kiln_problem *p, const struct kn_config *g)
            g->wn == 4 && !g->domain.ktail && !p->b_layout && kn_super(p, g);
 }
 
+bool
+kn_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    bool six = kn_elems[payload(p->a)].bits == 6 ||
+               kn_elems[payload(p->b)].bits == 6;
+
+    return six && g->schedule == KN_SCHED_DEEP && g->stages == 2 &&
+           g->bk == 128 && g->bm == 256 && g->bn == 256 && g->wm == 2 &&
+           g->wn == 2 && !g->domain.ktail && !p->b_layout && !g->cus &&
+           kn_direct(p, g) && kn_super(p, g);
+}
+
 /* Each SIMD has a wave of each half if there are eight; four turns of a K tile
  * of 128 bytes a row of the wider type, of 6-bit types 96; copies in halves. */
 static bool
@@ -432,6 +444,8 @@ kn_loop_of(const kiln_problem *p, const struct kn_config *g)
         return NULL;
     if (fold(p, g))
         return "loop_fold";
+    if (kn_lines(p, g))
+        return "loop_line";
     if (g->schedule == KN_SCHED_PINGPONG && p->scale < KILN_SCALE_BLOCK128 &&
         (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk)
         return "loop_eager";
@@ -644,6 +658,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     scaled_regions(p, g, q);
     if (fold(p, g))
         kn_region(q, "stage", "stage_fold");
+    if (kn_lines(p, g))
+        kn_region(q, "stage", "stage_line");
     kn_region(q, "clear", kn_prequant(p) ? "clear_float" : "clear_plain");
     kn_region(q, "compute", kn_prequant(p) ? "compute_quant"
                           : weight_only(p) ? "compute_blockb"

@@ -58,6 +58,10 @@ kn_folds(const struct kn_config *g)
  * lane's bytes of two fragments and two K steps. */
 bool kn_pairs(const kiln_problem *p, const struct kn_config *g);
 
+/* The schedule `deep` of 6-bit types copies whole cache lines of their rows
+ * (templates/loop_line.tir). Needs stages and domain. */
+bool kn_lines(const kiln_problem *p, const struct kn_config *g);
+
 /* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
  * come with it. Needs stages and domain. */
 uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);

@@ -105,6 +105,8 @@ kn_tile_lds(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
         uint32_t per = kn_super_k(g) / 32;
 
+        if (kn_lines(p, g))
+            n = (g->bm + g->bn) * KN_LINE;
         return store_bytes(p, g, row) + n * g->stages +
                2 * ((g->bm * per + all - 1) / all * all +
                     (g->bn * per + all - 1) / all * all);

@@ -360,8 +360,8 @@ expand_advance(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *v = dist_tile(d, i->arg[0]);
     const struct kn_lds *l = lds_of(d, v->lds);
-    uint32_t bytes = l->cols * kn_memory_bits(l) / 8 *
-                     (l->panel ? 16 : l->shuf ? 32 : 1);
+    uint32_t bytes = l->line ? KN_LINE : l->cols * kn_memory_bits(l) / 8 *
+                                         (l->panel ? 16 : l->shuf ? 32 : 1);
     kn_ref step;
 
     if (l->gk) {
@@ -407,12 +407,13 @@ static kn_ref
 copy_rsrc(struct dist *d, const struct dist_tile *v, kn_ref slot)
 {
     const struct kn_lds *l = lds_of(d, v->lds);
+    uint32_t share = KN_REF_SLOT(slot) >> l->line;
     kn_ref below;
 
-    if (!l->share || !KN_REF_SLOT(slot))
+    if (!l->share || !share)
         return dist_rsrc(d, v->base, v->rem);
     below = dist_ic(d, KN_OP_mul, v->pitch,
-                    (int64_t)KN_REF_SLOT(slot) * dist_share_rows(d, l));
+                    (int64_t)share * dist_share_rows(d, l));
     return dist_rsrc(d, dist_op(d, KN_OP_add, kn_s64, v->base,
                                 dist_op(d, KN_OP_sext, kn_s64, below, 0)),
                      dist_ic(d, KN_OP_smax,

@@ -102,6 +102,42 @@ read_pairs(struct dist *d, const struct kn_ins *i, uint32_t from, uint32_t to)
     }
 }
 
+/* Where a piece of the fragments begins, from the slot of the even lines on:
+ * with all lanes in one line, or in both. */
+struct line_piece {
+    kn_ref addr;
+    uint32_t odd, span;      /* slots; the read's slot begins `odd` further */
+};
+
+static struct line_piece
+line_address(struct dist *d, int lds, const struct kn_readplan *p,
+             struct piece x)
+{
+    const struct kn_lds *l = &d->in->lds[lds];
+    uint32_t bytes = kn_geometry(d->in, l).bytes, lines = 2 * KN_LINE;
+    uint32_t at = (x.kk * p->kstep + p->pstep[x.part]) % lines;
+    bool one = at % KN_LINE + 3 * p->qstep + p->bytes <= KN_LINE;
+    struct line_piece r = { 0, one ? at / KN_LINE : 0, one ? 1 : 2 };
+    kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n, row, col, far;
+
+    col = dist_ic(d, KN_OP_mul, d->q, p->qstep);
+    col = dist_ic(d, KN_OP_add, col, one ? at % KN_LINE : at);
+    row = dist_i2(d, KN_OP_add,
+                  dist_ic(d, KN_OP_mul, wave, dist_share_rows(d, l)), d->t);
+    r.addr = dist_ic(d, KN_OP_mul, row, KN_LINE);
+    if (!one) {
+        far = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, col, 7), 1);
+        far = dist_ic(d, KN_OP_mul, far, bytes);
+        r.addr = dist_i2(d, KN_OP_add, r.addr, far);
+        col = dist_ic(d, KN_OP_and, col, KN_LINE - 1);
+    }
+    if (l->swz_n)
+        col = dist_i2(d, KN_OP_xor, col,
+                      dist_ic(d, KN_OP_shl, dist_swizzle(d, l, row), 4));
+    r.addr = dist_i2(d, KN_OP_add, r.addr, col);
+    return r;
+}
+
 static void
 read_part(struct dist *d, const struct kn_ins *from,
           const struct kn_readplan *p, kn_ref dst)
@@ -111,6 +147,7 @@ read_part(struct dist *d, const struct kn_ins *from,
     n->arg[0] = from->arg[0];
     n->arg[1] = from->arg[1];
     n->attr[KN_A_offset] = from->attr[KN_A_offset];
+    n->attr[KN_A_span] = from->attr[KN_A_span];
     n->attr[KN_A_tr] = (int32_t)p->tr;
     n->attr[KN_A_elem] = p->bytes == 1 ? KN_T_i8 : KN_T_i32;
 }
@@ -134,6 +171,15 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
         struct kn_ins from = { .arg = { i->arg[0], base[x] } };
 
         from.attr[KN_A_offset] = (int32_t)step;
+        from.attr[KN_A_span] = 1;
+        if (l->line) {
+            struct line_piece at = line_address(d, lds, &p, (struct piece){
+                (uint32_t)i->attr[KN_A_kk], x, 0 });
+
+            from.arg[0] += at.odd;   /* the slot is the reference's low bits */
+            from.arg[1] = at.addr;
+            from.attr[KN_A_span] = (int32_t)at.span;
+        }
         if (l->shuf) {
             from.attr[KN_A_offset] = 0;
             from.arg[1] = shuffled_address(d, lds, (struct piece){
@@ -195,8 +241,9 @@ expand_read(struct dist *d, const struct kn_ins *i)
         *t = (struct dist_tile){ .kind = DT_FRAG, .lds = lds,
                                  .reg = KN_NEW(d->c, kn_ref, fr.count),
                                  .nreg = fr.count };
-    if (l->share && (part * l->share / parts != KN_REF_SLOT(i->arg[0]) ||
-                     parts % l->share))
+    if (l->share &&
+        (part * l->share / parts != KN_REF_SLOT(i->arg[0]) >> l->line ||
+         parts % l->share))
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "part %u of %u is not "
                           "in this slot", part, parts);
     if (l->elem == KN_T_f32 && l->side == 'b' && !l->shift && l->lk)
@@ -205,7 +252,7 @@ expand_read(struct dist *d, const struct kn_ins *i)
         read_pairs(d, i, part * fr.count / parts, (part + 1) * fr.count / parts);
         return KILN_OK;
     }
-    if (!p.tr)
+    if (!p.tr && !l->line)
         for (uint32_t x = 0; x < p.parts; x++)
             base[x] = read_address(d, lds, &p, (struct piece){
                 (uint32_t)i->attr[KN_A_kk], x, 0 });

@@ -74,7 +74,7 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     struct kn_geom g = { 0 };
 
     g.lrows = l->lk ? l->rows : l->cols;
-    g.pitch = (l->lk ? l->cols : l->rows) * bits / 8;
+    g.pitch = l->line ? KN_LINE : (l->lk ? l->cols : l->rows) * bits / 8;
     if (l->shuf) {           /* a row of LDS is 32 rows of scales */
         g.lrows /= 32;
         g.pitch *= 32;

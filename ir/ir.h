@@ -139,6 +139,8 @@ struct kn_lds {
     uint32_t run;            /* elements converted at a time; 0: 16 */
     uint32_t shuf;           /* memory and LDS: shuffled scales, 32 rows x 8 */
     uint32_t share;          /* slot s: share s of the rows of each wave; or 0 */
+    uint32_t line;           /* a slot is a cache line of every row: slots 2s
+                              * and 2s + 1 take those of share s in turn */
     /* chunk ^= ((row >> swz_s) & ((1 << swz_n) - 1)) << swz_t */
     uint32_t swz_s, swz_n, swz_t;
 };
@@ -198,6 +200,8 @@ kn_val(const struct kn_fn *f, kn_ref r)
 }
 
 /* ---- geometry.c: sizes derived from an LDS tile ---- */
+enum { KN_LINE = 128 };      /* bytes of a cache line */
+
 struct kn_geom {
     uint32_t lrows, pitch;   /* LDS rows and bytes per row */
     uint32_t chunk;          /* bytes one lane moves: 16, or a short row */

@@ -253,21 +253,21 @@ check_arrived(const struct proof *p, const struct proof_state *s,
 
 static kiln_status
 check_filled(const struct proof *p, const struct proof_state *s,
-             const struct kn_ins *i)
+             const struct kn_ins *i, uint32_t h)
 {
     const struct proof_access *a = &p->access[i - p->f->ins];
-    const struct proof_slot *l = &s->slot[a->slot];
+    const struct proof_slot *l = &s->slot[a->slot + (int32_t)h];
 
-    for (uint32_t n = 0; n < a->nneed; n++) {
+    for (uint32_t n = 0; n < a->nneed[h]; n++) {
         uint64_t any = 0;
 
         for (int w = 0; w < PROOF_WRITES / 64; w++)
-            any |= a->need[n].w[w] & l->filled.w[w];
+            any |= a->need[h][n].w[w] & l->filled.w[w];
         if (!any && !l->write_at.line)
-            return slot_fail(p, i->at, a->slot, "is read before anything "
-                             "fills it");
+            return slot_fail(p, i->at, a->slot + (int32_t)h, "is read before "
+                             "anything fills it");
         if (!any)
-            return slot_fail(p, i->at, a->slot, "is read where only part of "
+            return slot_fail(p, i->at, a->slot + (int32_t)h, "is read where only part of "
                              "what fills it, up to line %d, has surely run "
                              "since it was last read", l->write_at.line);
     }
@@ -278,21 +278,26 @@ static kiln_status
 read_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
 {
     const struct proof_access *a = &p->access[i - p->f->ins];
-    struct proof_slot *l = &s->slot[a->slot];
 
     KN_TRY(use_registers(p, s, i));
-    KN_TRY(check_arrived(p, s, i, a->slot));
-    KN_TRY(check_filled(p, s, i));
-    KN_TRY(not_loading(p, s, i, i->dst));
-    l->read_at = i->at;
-    s->lds[proof_place(p, i->dst)] = proof_issue(s, PROOF_LGKM);
-    if (a->own) {
-        l->own = s->q[PROOF_LGKM].now;
-        return KILN_OK;
+    for (uint32_t h = 0; h < a->span; h++) {
+        KN_TRY(check_arrived(p, s, i, a->slot + (int32_t)h));
+        KN_TRY(check_filled(p, s, i, h));
     }
-    l->read = s->q[PROOF_LGKM].now;
-    l->busy = proof_apart(s);
-    l->consumed = true;
+    KN_TRY(not_loading(p, s, i, i->dst));
+    s->lds[proof_place(p, i->dst)] = proof_issue(s, PROOF_LGKM);
+    for (uint32_t h = 0; h < a->span; h++) {
+        struct proof_slot *l = &s->slot[a->slot + (int32_t)h];
+
+        l->read_at = i->at;
+        if (a->own) {
+            l->own = s->q[PROOF_LGKM].now;
+            continue;
+        }
+        l->read = s->q[PROOF_LGKM].now;
+        l->busy = proof_apart(s);
+        l->consumed = true;
+    }
     return KILN_OK;
 }
 

@@ -24,8 +24,9 @@ struct proof_access {
     int32_t slot;            /* number over all tiles, -1: not LDS */
     bool own;                /* only bytes that this wave alone writes */
     uint16_t id;             /* write: its number among the tile's writes */
-    uint32_t nneed;          /* read: for each set, one write of it must */
-    const struct proof_set *need; /* have filled the slot before */
+    uint8_t span;            /* read: of so many slots from this one on */
+    uint32_t nneed[2];       /* read: for each set, one write of it must */
+    const struct proof_set *need[2]; /* have filled the slot before */
 };
 
 /* Two in-order queues. Every operation gets a stamp when it is issued; the

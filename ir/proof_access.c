@@ -325,6 +325,13 @@ run_access(struct access_map *m, const struct kn_ins *i)
     return x->out;
 }
 
+/* Slots a read reaches into, one behind the other. */
+static uint32_t
+span_of(const struct kn_ins *i)
+{
+    return i->op == KN_OP_lds_ld && i->attr[KN_A_span] == 2 ? 2 : 1;
+}
+
 static bool
 is_write(const struct kn_ins *i)
 {
@@ -337,7 +344,7 @@ find_same(struct access_map *m, size_t at)
     const struct kn_ins *i = &m->f->ins[at];
     struct operand o[3] = { { m->at[at], 0 },
                             { NULL, KN_REF_LDS(i->arg[0]) },
-                            { NULL, width(m->f, i) } };
+                            { NULL, width(m->f, i) << 2 | span_of(i) } };
     uint16_t op = is_write(i) ? WRITE : READ;
     struct computed *x = look_up(m, op, o);
 
@@ -385,18 +392,23 @@ static kiln_status
 check_range(struct access_map *m, size_t at)
 {
     const struct kn_ins *i = &m->f->ins[at];
-    uint32_t n = width(m->f, i);
+    uint32_t n = width(m->f, i), slot = KN_REF_SLOT(i->arg[0]);
+    uint64_t bytes = (uint64_t)m->bytes * span_of(i);
 
     if (!n)
         return PROOF_FAIL(m->p, i->at, "the width of this access is not known: "
                           "write elem=");
+    if (slot + span_of(i) > m->f->lds[KN_REF_LDS(i->arg[0])].slots)
+        return PROOF_FAIL(m->p, i->at, "no slot comes after %%%s[%u]",
+                          m->f->lds[KN_REF_LDS(i->arg[0])].name, slot);
     for (uint32_t t = 0; t < m->threads; t++)
-        if ((uint64_t)m->at[at][t] + n > m->bytes)
+        if ((uint64_t)m->at[at][t] + n > bytes ||
+            m->at[at][t] % m->bytes + n > m->bytes)
             return PROOF_FAIL(m->p, i->at, "lane %u of wave %u reaches byte "
                               "%llu of LDS slot %%%s[%u], which has %u", t % 64,
                               t / 64, (unsigned long long)m->at[at][t] + n - 1,
                               m->f->lds[KN_REF_LDS(i->arg[0])].name,
-                              KN_REF_SLOT(i->arg[0]), m->bytes);
+                              slot, (uint32_t)bytes);
     return KILN_OK;
 }
 
@@ -471,8 +483,9 @@ owns(const struct access_map *m, size_t at)
     return true;
 }
 
+/* What must have filled the h-th slot the read reaches into. */
 static kiln_status
-need_of(struct access_map *m, size_t at)
+need_of(struct access_map *m, size_t at, uint32_t h)
 {
     const struct kn_ins *i = &m->f->ins[at];
     uint32_t n = width(m->f, i), count = 0;
@@ -480,23 +493,27 @@ need_of(struct access_map *m, size_t at)
     struct proof_set *need;
 
     for (uint32_t t = 0; t < m->threads; t++) {
-        const uint16_t *k = &m->class[m->at[at][t]];
-        bool alike = !memcmp(k, k + 1, (n - 1) * sizeof *k);
+        uint32_t first = m->at[at][t] % m->bytes;
+        const uint16_t *k = &m->class[first];
+        bool alike;
 
+        if (m->at[at][t] / m->bytes != h)
+            continue;        /* this lane's are in the other slot */
+        alike = !memcmp(k, k + 1, (n - 1) * sizeof *k);
         for (uint32_t b = 0; b < (alike ? 1 : n); b++) {
             if (!k[b])
                 return PROOF_FAIL(m->p, i->at, "lane %u of wave %u reads byte "
                                   "%u of LDS slot %%%s[%u], which nothing "
-                                  "writes", t % 64, t / 64, m->at[at][t] + b,
+                                  "writes", t % 64, t / 64, first + b,
                                   m->f->lds[KN_REF_LDS(i->arg[0])].name,
-                                  KN_REF_SLOT(i->arg[0]));
+                                  KN_REF_SLOT(i->arg[0]) + h);
             count += !seen[k[b]];
             seen[k[b]] = true;
         }
     }
     need = KN_NEW(m->f->c, struct proof_set, count);
-    m->p->access[at].need = need;
-    m->p->access[at].nneed = count;
+    m->p->access[at].need[h] = need;
+    m->p->access[at].nneed[h] = count;
     for (uint16_t k = 0; k < m->nset; k++)
         if (seen[k])
             *need++ = m->sets[k];
@@ -543,15 +560,17 @@ one_tile(struct access_map *m, uint32_t tile)
             continue;
         access[i].slot = (int32_t)(m->p->first[tile] +
                                    KN_REF_SLOT(f->ins[i].arg[0]));
+        access[i].span = (uint8_t)span_of(&f->ins[i]);
         if (same < i) {
             access[i].own = access[same].own;
-            access[i].need = access[same].need;
-            access[i].nneed = access[same].nneed;
+            memcpy(access[i].need, access[same].need, sizeof access[i].need);
+            memcpy(access[i].nneed, access[same].nneed,
+                   sizeof access[i].nneed);
             continue;
         }
-        access[i].own = owns(m, i);
-        if (!is_write(&f->ins[i]))
-            KN_TRY(need_of(m, i));
+        access[i].own = access[i].span == 1 && owns(m, i);
+        for (uint32_t h = 0; !is_write(&f->ins[i]) && h < access[i].span; h++)
+            KN_TRY(need_of(m, i, h));
     }
     return check_claims(m, tile);
 }

@@ -242,6 +242,9 @@ check_memory(const struct kn_fn *f, const struct kn_ins *i)
     if ((i->op == KN_OP_lds_ld || i->op == KN_OP_lds_st) &&
         (off < 0 || off > 163839))
         return FAIL(f, i->at, "an LDS offset is from 0 to 163839");
+    if (i->op == KN_OP_lds_ld && i->attr[KN_A_span] != 1 &&
+        (i->attr[KN_A_span] != 2 || i->attr[KN_A_own]))
+        return FAIL(f, i->at, "span= is 1 or 2, and 1 of what is a lane's own");
     if (i->op == KN_OP_lds_ld && i->attr[KN_A_tr] && f->target != KILN_GFX950)
         return FAIL(f, i->at, "%s has no transposing LDS read",
                     kiln_target_name(f->target));
@@ -473,7 +476,7 @@ shared_rows(const struct kn_fn *f, const struct kn_lds *l)
     uint32_t waves = l->side == 'a' ? s->wm : s->wn;
 
     return l->gk && l->lk && l->kdiv == 1 && !l->mem && !l->panel &&
-           !l->shift && l->slots == l->share && waves &&
+           !l->shift && l->slots == l->share << l->line && waves &&
            l->rows * l->share == (l->side == 'a' ? s->bm : s->bn) &&
            l->rows % (16 * waves) == 0;
 }
@@ -526,6 +529,10 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->share && !shared_rows(f, l))
         return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
                     "wave's rows, of an operand in plain rows", l->name);
+    if (l->line && (!l->share || l->unit != 16 || l->cols != f->shape.bk ||
+                    kn_fragment(f, l->side).ksteps != 1))
+        return FAIL(f, l->at, "%%%s: lines are of an operand stored by shares, "
+                    "whose K tile is a K step", l->name);
     if (g.transpose && (l->rows % g.pb || l->cols % g.kb))
         return FAIL(f, l->at, "%%%s: %u x %u cannot be transposed in blocks of "
                     "%u x %u", l->name, l->rows, l->cols, g.pb, g.kb);

@@ -162,6 +162,8 @@ check_read(const struct tiles *w, const struct kn_ins *i)
 
     if (l->kdiv != 1 && l->cols * l->kdiv > w->f->shape.bk)
         n = l->cols * l->kdiv / fr.k;    /* scales of several K tiles */
+    if (l->line)
+        n = 8;               /* whole lines, an even number, of any type */
     if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= n)
         return FAIL(w->f, i->at, "kk=%d, but %%%s has %u K steps",
                     i->attr[KN_A_kk], l->name, n);

@@ -286,10 +286,13 @@ static uint64_t
 access_digest(const struct proof_access *a, uint64_t h)
 {
     h = mix(h, (uint64_t)(uint32_t)a->slot << 32 | a->id << 1 | a->own);
-    h = mix(h, a->nneed);
-    for (uint32_t n = 0; n < a->nneed; n++)
-        for (int w = 0; w < PROOF_WRITES / 64; w++)
-            h = mix(h, a->need[n].w[w]);
+    h = mix(h, a->span);
+    for (int s = 0; s < 2; s++) {
+        h = mix(h, a->nneed[s]);
+        for (uint32_t n = 0; n < a->nneed[s]; n++)
+            for (int w = 0; w < PROOF_WRITES / 64; w++)
+                h = mix(h, a->need[s][n].w[w]);
+    }
     return h;
 }
 
