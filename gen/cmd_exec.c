@@ -262,6 +262,7 @@ predict(const struct exec *done, struct kn_json *j)
         .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
         .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
         .place = e.from.at,
+        .warm = v[KN_FLAG_warm].seen,
     };
     struct kn_time_result r;
     jmp_buf *oom = e.c->oom;

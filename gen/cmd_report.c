@@ -62,7 +62,7 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
     struct kn_generated g = { .cfg = s->config, .name = s->name,
                               .co = s->bytes, .size = s->size,
                               .certificate = s->cert };
-    struct kn_predict q = { &s->problem, s->offs, &g, &trace, &svg };
+    struct kn_predict q = { &s->problem, s->offs, &g, &trace, &svg, false };
     const kiln_problem *p = &s->problem;
     struct kn_time_result r;
 

@@ -709,7 +709,8 @@ predict_kernel(struct moe_run *m, const struct kn_predict *k,
     const kiln_problem *p = k->p;
     struct kn_sim_launch l = { .kernel = k->g->name };
     struct kn_time_query q = { .sim = m->sim, .launch = &l,
-                               .trace = k->trace, .svg = k->svg };
+                               .trace = k->trace, .svg = k->svg,
+                               .warm = k->warm };
     int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
     struct kn_sim_code *code;
     struct kn_places from;
@@ -737,7 +738,8 @@ predict_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
     const struct kn_value *v = m->t->cli->v;
     struct kn_predict q = { .p = &s->p, .g = &s->g,
                             .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
-                            .svg = v[KN_FLAG_svg].seen ? &svg : NULL };
+                            .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
+                            .warm = v[KN_FLAG_warm].seen };
     struct kn_time_result r;
     struct kn_places from;
 

@@ -109,7 +109,7 @@ predict_on(struct device *d, const struct kn_predict *q,
     struct kn_time_query t = { .sim = d->sim, .launch = &l,
                                .flops = kn_launch_flops(q->p, q->offs),
                                .trace = q->trace,
-                               .svg = q->svg };
+                               .svg = q->svg, .warm = q->warm };
     struct kn_places from;
 
     KN_TRY(allocate(d, q));
@@ -201,7 +201,8 @@ put_text(struct kn_buf *b, const struct kn_time_result *r,
             r->prologue_cycles, r->epilogue_cycles, r->resident, r->rounds,
             r->clock_ghz);
     kn_putf(b, "  memory: %.0f%% of the reads leave the L2, %.1f%% reach "
-            "HBM\n", 100 * r->l2_miss, 100 * r->hbm_share);
+            "HBM%s\n", 100 * r->l2_miss, 100 * r->hbm_share,
+            r->warm ? ", buffers in the last-level cache" : "");
     put_stalls(b, r);
     put_hot(b, r, p);
 }
@@ -245,6 +246,8 @@ kn_report_predicted(struct kn_tool *t, struct kn_json *j,
     kn_json_real(j, "mfma_efficiency", r->mfma_efficiency);
     kn_json_real(j, "mfma_duty", r->mfma_duty);
     kn_json_real(j, "clock_ghz", r->clock_ghz);
+    kn_json_real(j, "peak_tflops", r->peak_tflops);
+    kn_json_real(j, "ceiling_tflops", r->ceiling_tflops);
     kn_json_real(j, "workgroup_cycles", r->group_cycles);
     kn_json_real(j, "prologue_cycles", r->prologue_cycles);
     kn_json_real(j, "epilogue_cycles", r->epilogue_cycles);
@@ -254,6 +257,7 @@ kn_report_predicted(struct kn_tool *t, struct kn_json *j,
     kn_json_real(j, "rounds", r->rounds);
     kn_json_real(j, "l2_miss", r->l2_miss);
     kn_json_real(j, "hbm_share", r->hbm_share);
+    kn_json_bool(j, "warm", r->warm);
     kn_json_real(j, "read_bytes", r->read_bytes);
     kn_json_real(j, "write_bytes", r->write_bytes);
     kn_json_real(j, "busy_lds", r->busy_lds);

@@ -181,6 +181,16 @@ kn_sim_free(struct kn_sim *s, uint64_t addr)
     return KILN_OK;
 }
 
+uint64_t
+kn_sim_size(const struct kn_sim *s)
+{
+    uint64_t size = 0;
+
+    for (size_t i = 0; i < s->nblocks; i++)
+        size += s->block[i]->size;
+    return size;
+}
+
 void
 kn_sim_close(struct kn_sim *s)
 {

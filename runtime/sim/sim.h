@@ -50,6 +50,8 @@ kiln_status kn_sim_shadow(struct kn_ctx *c, struct kn_sim *s,
 kiln_status kn_sim_alloc(struct kn_sim *s, uint64_t size, unsigned flags,
                          kn_fill_fn fill, void *user, uint64_t *addr);
 kiln_status kn_sim_free(struct kn_sim *s, uint64_t addr);
+/* Bytes of all allocations. */
+uint64_t kn_sim_size(const struct kn_sim *s);
 kiln_status kn_sim_write(struct kn_sim *s, uint64_t addr, const void *src,
                          size_t n);
 kiln_status kn_sim_read(struct kn_sim *s, uint64_t addr, void *dst, size_t n);

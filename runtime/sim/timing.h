@@ -76,6 +76,7 @@ struct kn_time_result {
     double rounds;
     double l2_miss;          /* share of the bytes read that leave the L2 */
     double hbm_share;        /* and that leave the last-level cache */
+    bool warm;               /* a launch before left the buffers in it */
     double read_bytes, write_bytes; /* of the launch, at the L1's door */
     double hbm_bytes;
     double busy_lds, busy_vmem; /* share of the loop */
@@ -83,6 +84,8 @@ struct kn_time_result {
     uint32_t nhot;
     struct kn_time_hot hot[KN_TIME_HOT];
     double peak_tflops;      /* of the matrix operations in use, at fmax */
+    double ceiling_tflops;   /* of them with all pipes always busy, at the
+                                clock the chip would hold then */
     double hbm_tbs;          /* bandwidth the model gives the memory */
     double seconds;          /* this prediction took */
 };
@@ -96,6 +99,9 @@ struct kn_time_query {
     struct kn_sim *sim;
     const struct kn_sim_launch *launch;
     double flops;
+    bool warm;               /* the same launch ran just before: where all
+                                buffers of `sim` fit into the last-level cache
+                                they are still there */
     const uint32_t *work;    /* by workgroup: turns of its loop, 0 where it
                                 ends at once; NULL: found by probing */
     const char *const *place; /* where each instruction comes from; an entry

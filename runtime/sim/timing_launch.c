@@ -33,6 +33,7 @@ occupancy(const struct kn_time_model *m)
 struct load {                /* of the chip while `cus` CUs are busy */
     double cus;
     struct kn_time_reuse reuse;
+    bool warm;               /* nothing read reaches HBM */
     double rate;             /* bytes a clk that each of them reads */
 };
 
@@ -50,6 +51,8 @@ latency_ns(const struct kn_time_model *m, const struct load *l, double ghz)
     const struct kn_time_chip *c = &m->chip;
     double traffic = l->rate * l->cus * l->reuse.hbm * ghz / 1e3;
 
+    if (l->warm)
+        return c->mall_latency;
     return c->hbm_latency + least(1, traffic / c->hbm_read) * c->hbm_queue;
 }
 
@@ -261,21 +264,38 @@ settle(struct predict *p)
 
 /* ---- result ------------------------------------------------------------- */
 
+/* Of an iteration. */
+static double
+once(const struct kn_time_cu *u)
+{
+    return u->steady ? (u->last - u->first) / (double)u->steady : 0;
+}
+
 /* Of all waves in the main loop, where waits are counted. */
 static double
 loop_time(const struct kn_time_cu *u)
 {
-    double once = u->steady ? (u->last - u->first) / (double)u->steady : 0;
-
-    return (u->last - u->entered + once) * u->waves;
+    return (u->last - u->entered + once(u)) * u->waves;
 }
 
+static double
+after_loop(const struct kn_time_cu *u)
+{
+    double t = u->cycles - u->last - once(u);
+
+    return u->heads > 1 && t > 0 ? t : 0;
+}
+
+/* Without waits for the pipe that a wave keeps busy itself: those of a good
+ * loop. */
 static void
 find_hot(const struct predict *p, struct kn_time_result *out)
 {
     double all = loop_time(&p->cu);
     size_t n = (size_t)p->m.program.n * KN_NSTALLS;
 
+    for (size_t k = KN_W_MFMA; k < n; k += KN_NSTALLS)
+        p->cu.inst_wait[k] = 0;
     while (all > 0 && out->nhot < KN_TIME_HOT) {
         size_t best = 0;
         uint32_t inst;
@@ -298,7 +318,7 @@ find_hot(const struct predict *p, struct kn_time_result *out)
 static enum kn_time_bound
 find_bound(const struct predict *p, const struct kn_time_result *r)
 {
-    double loop = (p->cu.last - p->cu.first) * p->plan.rounds;
+    double loop = loop_time(&p->cu) / p->cu.waves * p->plan.rounds;
     double memory = p->cu.read * p->plan.resident / p->env.read;
 
     if (loop < 0.5 * r->us * p->ghz * 1e3)
@@ -359,17 +379,20 @@ take_result(struct predict *p, struct kn_time_result *out)
     out->mfma_duty = p->duty;
     out->group_cycles = p->cu.cycles;
     out->prologue_cycles = p->cu.entered;
-    out->epilogue_cycles = p->cu.heads > 1 ? p->cu.cycles - p->cu.last : 0;
+    out->epilogue_cycles = after_loop(&p->cu);
     out->workgroups = p->m.groups;
     out->resident = p->plan.resident;
     out->rounds = p->plan.rounds;
     out->l2_miss = p->full.reuse.l2_miss;
     out->hbm_share = p->full.reuse.hbm;
+    out->warm = p->full.warm;
     out->read_bytes = p->cu.read / p->plan.resident * groups;
     out->write_bytes = (double)p->record.written * groups;
     out->hbm_bytes = out->read_bytes * out->hbm_share + out->write_bytes;
     out->hbm_tbs = p->m.chip.hbm_read;
     out->peak_tflops = peak_tflops(p);
+    out->ceiling_tflops = out->peak_tflops *
+                          clock_at(&p->m, &p->record, 1) / p->m.chip.fmax;
     take_loop(p, out);
     find_hot(p, out);
     out->bound = find_bound(p, out);
@@ -399,12 +422,17 @@ open_model(struct kn_time_model *m, struct kn_ctx *c,
 static kiln_status
 predict(struct predict *p, struct kn_ctx *c, const struct kn_time_query *q)
 {
+    uint64_t size = kn_sim_size(q->sim); /* of the caller's buffers alone */
+
     KN_TRY(open_model(&p->m, c, q));
     KN_TRY(plan_rounds(&p->m, &p->plan));
     KN_TRY(kn_time_record_group(&p->m, representative(p), &p->record));
     kn_time_find_loops(&p->m, &p->record);
     p->full.cus = least(p->m.chip.cus, (double)p->m.groups);
     KN_TRY(kn_time_find_reuse(&p->m, p->plan.resident, &p->full.reuse));
+    p->full.warm = q->warm && (double)size <= p->m.chip.mall_bytes;
+    if (p->full.warm)
+        p->full.reuse.hbm = 0;
     p->tail = p->full;
     p->tail.cus = least(p->m.chip.cus, (double)p->plan.rest);
     return settle(p);

@@ -5,7 +5,8 @@
 
 #include "timing_impl.h"
 
-enum { WIDTH = 760, LEFT = 70, RIGHT = 380, TOP = 60, BOTTOM = 300 };
+enum { WIDTH = 800, LEFT = 70, RIGHT = 380, TOP = 70, BOTTOM = 310,
+       NAMES = 420, BARS = 615, BAR = 130 };
 
 struct axes {                /* both logarithmic */
     double x0, x1, y0, y1;
@@ -73,11 +74,15 @@ put_roofline(struct kn_buf *b, const struct kn_time_result *r)
             "%.1f,%.1f\"/>\n", px(&a, a.x0), py(&a, r->hbm_tbs * a.x0),
             px(&a, ridge), py(&a, r->peak_tflops), px(&a, a.x1),
             py(&a, r->peak_tflops));
+    kn_putf(b, "<polyline class=\"r\" stroke-dasharray=\"4\" "
+            "points=\"%.1f,%.1f %.1f,%.1f\"/>\n",
+            px(&a, r->ceiling_tflops / r->hbm_tbs), py(&a, r->ceiling_tflops),
+            px(&a, a.x1), py(&a, r->ceiling_tflops));
     kn_putf(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", px(&a, ai),
             py(&a, r->tflops));
-    snprintf(text, sizeof text, "%.0f TFLOPS of %.0f", r->tflops,
-             r->peak_tflops);
-    put_text(b, px(&a, ai) - 60, py(&a, r->tflops) + 20, text);
+    snprintf(text, sizeof text, "%.0f TFLOPS of %.0f, full pipes %.0f",
+             r->tflops, r->peak_tflops, r->ceiling_tflops);
+    put_text(b, RIGHT - 205, BOTTOM - 10, text);
 }
 
 static void
@@ -86,11 +91,11 @@ put_bar(struct kn_buf *b, int line, const char *name, double share)
     double y = (int)TOP + 22.0 * line;
     char text[32];
 
-    kn_putf(b, "<rect x=\"560\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>\n",
-            y, 150 * share);
-    put_text(b, 405, y + 11, name);
+    kn_putf(b, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>\n",
+            BARS, y, BAR * share);
+    put_text(b, NAMES, y + 11, name);
     snprintf(text, sizeof text, "%.1f %%", 100 * share);
-    put_text(b, 565 + 150 * share, y + 11, text);
+    put_text(b, BARS + 5 + BAR * share, y + 11, text);
 }
 
 static void
@@ -98,8 +103,9 @@ put_bars(struct kn_buf *b, const struct kn_time_result *r)
 {
     int line = 0;
 
-    put_text(b, 405, TOP - 12, "share of the wave time in the main loop");
-    put_bar(b, line++, "(matrix pipes busy)", r->mfma_efficiency);
+    put_text(b, NAMES, TOP - 12, "share of the main loop");
+    put_bar(b, line++, "matrix pipes at work", r->mfma_efficiency);
+    put_text(b, NAMES, TOP + 22 * ++line - 8, "what its waves wait for");
     for (unsigned k = 0; k < KN_NSTALLS; k++)
         if (r->stall[k] >= 0.005)
             put_bar(b, line++, kn_stall_name((enum kn_stall)k), r->stall[k]);

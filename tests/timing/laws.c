@@ -12,19 +12,32 @@
 #include "../../runtime/sim/timing_impl.h"
 #include "../sim/program.h"
 
+/* warm: after a launch on the same buffers, beside `more` bytes. */
 static struct kn_time_result
-predict(const struct program_facts *f, const char *text)
+predict_after(const struct program_facts *f, const char *text, bool warm,
+              uint64_t more)
 {
+    uint64_t at;
     struct kn_time_result r;
     struct kn_time_query q;
     struct program p;
 
     program_open(&p, f, text);
-    q = (struct kn_time_query){ .sim = p.sim, .launch = &p.launch };
+    q = (struct kn_time_query){ .sim = p.sim, .launch = &p.launch,
+                                .warm = warm };
+    if (more)
+        assert_int_equal(kn_sim_alloc(p.sim, more, 0, kn_sim_zeros, NULL, &at),
+                         KILN_OK);
     if (kn_time_predict(&p.ctx, &q, &r))
         fail_msg("%s", p.ctx.err.text);
     program_close(&p);
     return r;
+}
+
+static struct kn_time_result
+predict(const struct program_facts *f, const char *text)
+{
+    return predict_after(f, text, false, 0);
 }
 
 /* Clocks of an iteration of `body`, 200 times. */
@@ -255,6 +268,49 @@ rounds(void **state)
     assert_near((twice - 2.6) / (once - 2.6), 2, 0.2);
 }
 
+#define WALK "s_movk_i32 s10, 200\nv_mov_b32_e32 v3, 0x1000\n.Lloop:\n" \
+             "global_load_dword v8, v1, s[4:5]\ns_waitcnt vmcnt(0)\n" \
+             "v_add_u32_e32 v1, v1, v3\nv_and_b32_e32 v1, 0xffff, v1\n" \
+             "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n" \
+             "s_cbranch_scc1 .Lloop\ns_endpgm\n"
+
+/* GPUB: 423 ns to HBM, 218 to the last-level cache, of 256 MB; 2.4 GHz. */
+static void
+warm_cache(void **state)
+{
+    const struct kn_time_result cold = predict_after(&one, WALK, false, 0);
+    const struct kn_time_result warm = predict_after(&one, WALK, true, 0);
+    const struct kn_time_result big = predict_after(&one, WALK, true,
+                                                    256u << 20);
+
+    (void)state;
+    assert_near(cold.loop_cycles - warm.loop_cycles, (423 - 218) * 2.4, 8);
+    assert_true(warm.warm && warm.hbm_share == 0);
+    assert_true(!big.warm && big.us == cold.us);
+}
+
+/* Three turns of a long body: still the pipes that bound it, and the last
+ * turn belongs to the loop. */
+static void
+few_turns(void **state)
+{
+    static char text[1 << 16];
+    struct kn_time_result r;
+
+    strcpy(text, "s_movk_i32 s10, 3\n.Lloop:\n");
+    for (int k = 0; k < 512; k++)
+        strcat(text, BIG);
+    strcat(text, "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
+                 "s_cbranch_scc1 .Lloop\ns_endpgm\n");
+    r = predict(&four, text);
+    (void)state;
+    assert_int_equal(r.bound, KN_B_MFMA);
+    assert_true(r.epilogue_cycles < 1000);
+    assert_near(r.ceiling_tflops, 2516.6 * 1.56 / 2.4, 1);
+    for (uint32_t k = 0; k < r.nhot; k++)
+        assert_true(r.hot[k].cause != KN_W_MFMA);
+}
+
 /* Nobody is there to release it: the spin is not the wave's work. */
 static void
 waits_for_another(void **state)
@@ -277,7 +333,8 @@ main(void)
         cmocka_unit_test(lds_latency),   cmocka_unit_test(memory_rate),
         cmocka_unit_test(half_lines),    cmocka_unit_test(barriers),
         cmocka_unit_test(bank_conflicts), cmocka_unit_test(skewed_groups),
-        cmocka_unit_test(rounds),        cmocka_unit_test(waits_for_another),
+        cmocka_unit_test(rounds),        cmocka_unit_test(warm_cache),
+        cmocka_unit_test(few_turns),     cmocka_unit_test(waits_for_another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

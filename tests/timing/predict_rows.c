@@ -2,7 +2,7 @@
  * line, for validate.py. Buffers have sizes and no contents. A line:
  *
  *   id=NAME obj=FILE.co grid=X[,Y[,Z]] block=N [kernel=NAME] [lds=BYTES]
- *   [slot=BYTES] [flops=F] args=KIND:VALUE,...
+ *   [slot=BYTES] [flops=F] [warm=1] args=KIND:VALUE,...
  *
  * args: p:BYTES a buffer, d:FILE a buffer with contents, i:V l:V f:V values of
  * 4, 8 and 4 bytes, z:0 a null pointer. slot: bytes each argument takes (AMD's
@@ -21,6 +21,7 @@ struct row {
     char *args;
     uint32_t grid[3], block, lds, slot;
     double flops;
+    bool warm;
     uint8_t kernarg[MAXARGS];
     size_t kernarg_size;
 };
@@ -75,6 +76,8 @@ parse_field(struct row *r, char *key, char *value)
         r->slot = (uint32_t)strtoul(value, NULL, 10);
     else if (!strcmp(key, "flops"))
         r->flops = strtod(value, NULL);
+    else if (!strcmp(key, "warm"))
+        r->warm = *value == '1';
 }
 
 static void
@@ -180,7 +183,8 @@ predict_object(struct kn_ctx *c, struct kn_sim *s, struct row *r,
     struct kn_sim_launch l = { .kernel = r->kernel,
                                .block = { r->block, 1, 1 },
                                .dynamic_lds = r->lds };
-    struct kn_time_query q = { .sim = s, .launch = &l, .flops = r->flops };
+    struct kn_time_query q = { .sim = s, .launch = &l, .flops = r->flops,
+                               .warm = r->warm };
     struct kn_time_result t;
     struct kn_sim_code *code;
 
