@@ -102,8 +102,10 @@ read_parts(const struct run *r, const struct kn_ins *i, uint64_t h)
 {
     const struct proof_access *a = &r->p->access[i - r->ins];
 
-    for (uint32_t n = 0; n < a->nneed; n++)
-        h = mix(h, youngest(r, place(r, i, 0), &a->need[n]));
+    for (uint32_t s = 0; s < a->span; s++)
+        for (uint32_t n = 0; n < a->nneed[s]; n++)
+            h = mix(h, youngest(r, place(r, i, s * PROOF_WRITES),
+                                &a->need[s][n]));
     return h;
 }
 
