@@ -49,7 +49,7 @@ shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         kn_default_waves(&try);
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, bk);
-        if (!try.wm || kn_tile_fit(c, p, &try)) {
+        if (!kn_shareable(&try) || kn_tile_fit(c, p, &try)) {
             g->bk = bk;
             return;
         }
@@ -97,6 +97,31 @@ kn_check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return KILN_OK;
 }
 
+/* Why a given tile does not fit. */
+static kiln_status
+refuse_fit(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t need = kn_tile_registers(c, p, g), have = kn_register_limit(g);
+    uint32_t least = kn_least_stages(p, g);
+    struct kn_config two = *g;
+
+    if (need == KN_TOO_NARROW)
+        return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
+                       "is too large for rows that do not start at "
+                       "multiples of 4 bytes", g->bm, g->bn, g->bk, g->wm, g->wn);
+    if (need > have)
+        return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
+                       "needs %u registers of %u", g->bm, g->bn, g->bk, g->wm,
+                       g->wn, need, have);
+    if (g->stages && g->stages < least)
+        return kn_fail(c, KILN_BAD_INPUT, "a loop that fills LDS directly "
+                       "needs at least %u stages, not %u", least, g->stages);
+    two.stages = g->stages ? g->stages : least;
+    return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile needs with %u stages "
+                   "%u bytes of LDS of %u", g->bm, g->bn, g->bk, two.stages,
+                   kn_tile_lds(c, p, &two), kn_targets[p->target].lds);
+}
+
 static kiln_status
 check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct kn_openings *open)
@@ -117,12 +142,7 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_fail(c, KILN_UNSUPPORTED, "a schedule that streams %s",
                        kn_stream_lacks(p, g));
     if (!kn_tile_fit(c, p, g))
-        return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
-                       "needs %u registers of %u and, with %u stages, %u "
-                       "bytes of LDS of %u", g->bm, g->bn, g->bk, g->wm, g->wn,
-                       kn_tile_registers(c, p, g), kn_register_limit(g),
-                       g->stages, kn_tile_lds(c, p, g),
-                       kn_targets[p->target].lds);
+        return refuse_fit(c, p, g);
     return KILN_OK;
 }
 

@@ -33,6 +33,9 @@ bool kn_shareable(const struct kn_config *g);
 void kn_quantising_waves(const kiln_problem *p, struct kn_config *g);
 void kn_default_waves(struct kn_config *g);
 
+/* Slots a loop needs: a direct copy's target is not read meanwhile. */
+uint32_t kn_least_stages(const kiln_problem *p, const struct kn_config *g);
+
 /* Fills schedule and stages so that the tile fits; false if it does not. */
 bool kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
 

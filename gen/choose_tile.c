@@ -190,12 +190,18 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
 }
 
+uint32_t
+kn_least_stages(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_direct(p, g) && !kn_folds(g) ? 2 : 1;
+}
+
 bool
 kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    uint32_t least = kn_direct(p, g) && !kn_folds(g) ? 2 : 1;
-    uint32_t asked = g->stages;
+    uint32_t least, asked = g->stages;
 
+    least = kn_least_stages(p, g);
     settle_schedule(c, p, g);
     if (kn_streams(g)) {
         g->stages = asked ? asked : natural_stages(c, p, g);

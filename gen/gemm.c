@@ -426,6 +426,9 @@ kn_stream_lacks(const kiln_problem *p, const struct kn_config *g)
         return "reaches rows of up to 2 GiB";
     if (g->schedule == KN_SCHED_WHOLE && g->split_k > 1)
         return "and takes K whole does not divide it";
+    if (g->schedule == KN_SCHED_WHOLE && g->stages &&
+        p->k > (int64_t)g->stages * g->bk)
+        return "and takes K whole needs a stage for each tile of it";
     return NULL;
 }
 
@@ -808,6 +811,10 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
         return kn_fail(c, KILN_UNSUPPORTED, "no variant of this family does "
                        "that combination of types, target and stages");
     a = kn_fragment(&shape, 'a');
+    /* The next share's A is read while this one's is multiplied. */
+    if (g->schedule == KN_SCHED_INTERLEAVE && kn_shares(g, &a) < 2)
+        return kn_fail(c, KILN_UNSUPPORTED, "the schedule interleave is for "
+                       "waves of at least 32 rows");
     if (g->schedule == KN_SCHED_DEEP && a.ksteps * kn_shares(g, &a) != 8)
         return kn_fail(c, KILN_UNSUPPORTED, "the schedule deep is for waves "
                        "of 128 rows and a tile of one or two K steps");

@@ -54,7 +54,7 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
 
         if ((d->align_a < 4 || d->align_b < 4) &&
             (stage > 24 + most || acc >= 128))
-            return 512;
+            return KN_TOO_NARROW;
     }
     /* A persistent walk beside 6-bit runs and 8-bit fragments (measured). */
     if (g->cus && !kn_direct(p, g) && kn_elems[f.shape.ta].bits == 6 &&

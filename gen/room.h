@@ -9,7 +9,9 @@ struct kn_fn kn_tile_fn(struct kn_ctx *c, const kiln_problem *p,
                         const struct kn_config *g);
 
 /* Vector registers one wave needs at least: accumulators, one K step of
- * fragments (A in halves when large), and staging registers. */
+ * fragments (A in halves when large), and staging registers. KN_TOO_NARROW:
+ * loads of less than a dword, which a tile of this size cannot pack. */
+enum { KN_TOO_NARROW = 10000 };
 uint32_t kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *g);
 

@@ -178,14 +178,17 @@ to_bytes(struct dist *d, kn_ref elems, uint32_t bits)
     return dist_ic(d, KN_OP_shr, elems, 3);
 }
 
-/* Record counts are whole dwords when loads are: a dword that begins inside
- * the operand is read whole, its tail is cut by `clip` or never stored. */
+/* Record counts are whole loads, of up to a dword: one that begins inside the
+ * operand is read whole, its tail is cut by `clip` or never stored. */
 static kn_ref
-whole_dwords(struct dist *d, const struct kn_lds *l, kn_ref bytes)
+whole_loads(struct dist *d, const struct kn_lds *l, kn_ref bytes)
 {
-    if (l->unit < 4)
+    uint32_t to = l->unit < 4 ? l->unit : 4;
+
+    if (to < 2)
         return bytes;
-    return dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, bytes, 3), -4);
+    return dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, bytes, to - 1),
+                   -(int64_t)to);
 }
 
 /* Power of two: outer indices that share a memory row. */
@@ -241,7 +244,7 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
         n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_sar, n, shift), v->pitch);
     }
     n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_memory_bits(l)));
-    dist_move(d, v->rem, dist_clamp(d, whole_dwords(d, l, n), 0, NEVER));
+    dist_move(d, v->rem, dist_clamp(d, whole_loads(d, l, n), 0, NEVER));
 }
 
 /* K-outer: the records of one staged block of K rows. */
@@ -253,7 +256,7 @@ k_outer_records(struct dist *d, struct dist_tile *v)
 
     n = dist_ic(d, KN_OP_add, n, -1);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, n, v->pitch), v->outer);
-    dist_move(d, v->rem, dist_ic(d, KN_OP_smax, whole_dwords(d, l, n), 0));
+    dist_move(d, v->rem, dist_ic(d, KN_OP_smax, whole_loads(d, l, n), 0));
 }
 
 kiln_status

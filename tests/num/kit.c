@@ -169,16 +169,17 @@ fill(void *user, uint64_t offset, void *dst, size_t size)
                      size - front);
 }
 
-/* Kernels of dword-aligned operands read whole dwords, of which no allocation
- * has parts; those of lesser alignment must not go past the last element. */
+/* Kernels read whole units of 2 or 4 bytes where operands are aligned so: no
+ * allocation ends inside one. Others must not go past the last element. */
 static uint64_t
-whole_dwords(const struct run *r, int id, uint64_t size)
+whole_units(const struct run *r, int id, uint64_t size)
 {
     const struct kn_domain *d = &r->k->g.cfg.domain;
     const uint8_t align[NUM_NOPERANDS] = { d->align_a, d->align_b, 1,
                                            d->align_sa, d->align_sb, 4 };
+    uint32_t to = align[id] < 4 ? align[id] : 4;
 
-    return align[id] >= 4 ? (size + 3) / 4 * 4 : size;
+    return (size + to - 1) / to * to;
 }
 
 static bool
@@ -233,7 +234,7 @@ place_operands(struct run *r)
 
         if (!o->used)
             continue;
-        o->size = whole_dwords(r, i, kn_data_bytes(&o->d) + o->skew);
+        o->size = whole_units(r, i, kn_data_bytes(&o->d) + o->skew);
         store_operand(r, i, o);
         if (kn_sim_alloc(s, o->size ? o->size : 1,
                          i == NUM_C ? KN_MEM_OUTPUT : KN_MEM_READONLY,

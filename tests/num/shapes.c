@@ -102,7 +102,8 @@ kernel_of(struct suite *s, const kiln_problem *p)
     return &at->k;
 }
 
-/* Workgroup of the first (or last) tile of group g. */
+/* Workgroup of the first (or last) tile of group g; a persistent one has
+ * others too, which are checked with it. */
 static uint64_t
 tile_of(const struct num_kernel *k, const kiln_problem *p,
         const int64_t *offs, int64_t g, bool last)
@@ -122,7 +123,7 @@ tile_of(const struct num_kernel *k, const kiln_problem *p,
         }
     }
     assert_true(any);
-    return best;
+    return k->g.cfg.cus ? best % k->g.cfg.cus : best;
 }
 
 static int

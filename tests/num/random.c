@@ -1,0 +1,288 @@
+/* Problems and configurations drawn at random from all that a user may ask
+ * for. Each is refused with a sentence that blames the request, or its whole
+ * output is right.
+ *
+ * usage: random TARGET FIRST COUNT    seeds FIRST to FIRST + COUNT - 1 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sweep.h"
+
+enum { MAX_GROUPS = 20, MAX_KINDS = 2000, TRIES = 8 };
+
+struct suite {
+    kiln_target target;
+    struct num_counts counts;
+    kiln_problem kind[MAX_KINDS];
+    size_t nkinds, nseeds, nran;
+};
+
+struct draw {
+    struct suite *s;
+    uint64_t seed, at;
+    char name[40];
+    int64_t lens[MAX_GROUPS];
+};
+
+/* A number from 0 to n - 1. */
+static uint32_t
+below(struct draw *d, uint32_t n)
+{
+    return (uint32_t)(kn_mix(d->seed << 16 | d->at++) >> 32) % n;
+}
+
+static bool
+one_in(struct draw *d, uint32_t n)
+{
+    return !below(d, n);
+}
+
+/* Beside the edges of tiles more often than elsewhere. */
+static int64_t
+length(struct draw *d, uint32_t most)
+{
+    static const uint32_t edge[] = { 16, 32, 64, 128, 192, 256, 512 };
+    uint32_t e = edge[below(d, sizeof edge / sizeof *edge)];
+
+    if (one_in(d, 40))
+        return 0;
+    if (one_in(d, 3))
+        return 1 + below(d, 40);
+    if (one_in(d, 2))
+        return 1 + below(d, most);
+    return (int64_t)e * (1 + below(d, 1 + most / e / 2)) + below(d, 5) - 2;
+}
+
+static int64_t
+round_up(int64_t a, int64_t to)
+{
+    return (a + to - 1) / to * to;
+}
+
+/* 0: dense; else a row and up to 40 elements more, often whole 16 bytes. */
+static int64_t
+leading(struct draw *d, int64_t row, kiln_type t)
+{
+    int64_t unit = one_in(d, 3) ? 1 : 128 / kn_ref_type_bits(t);
+
+    return one_in(d, 2) ? 0 : round_up(row + below(d, 40), unit);
+}
+
+static void
+draw_groups(struct draw *d, struct num_job *j)
+{
+    kiln_problem *p = &j->p;
+    int64_t block = p->family != KILN_WGRAD ? 1
+                  : p->scale == KILN_SCALE_BLOCK128 ? 128
+                  : p->scale == KILN_SCALE_MX32 ? 32 : 1;
+    int64_t sum = 0;
+
+    p->groups = 1 + below(d, one_in(d, 2) ? MAX_GROUPS : 4);
+    for (int64_t g = 0; g < p->groups; g++) {
+        d->lens[g] = one_in(d, 4) ? 0
+                   : round_up(length(d, (uint32_t)(1200 / p->groups)), block);
+        sum += d->lens[g];
+    }
+    j->lens = d->lens;
+    j->spare = one_in(d, 2) ? 0 : round_up(below(d, 200), block);
+    *(p->family == KILN_GROUPED ? &p->m : &p->k) = sum + j->spare;
+    p->group_flags = (uint8_t)below(d, p->family == KILN_GROUPED ? 4 : 2);
+}
+
+static void
+draw_problem(struct draw *d, struct num_job *j)
+{
+    static const kiln_type outs[] = { KILN_BF16, KILN_F16, KILN_F32 };
+    static const kiln_type quantised[] = { KILN_FP8, KILN_BF8, KILN_I8 };
+    kiln_problem *p = &j->p;
+
+    *p = d->s->kind[below(d, (uint32_t)d->s->nkinds)];
+    if (p->a == KILN_BF16 && p->b == KILN_MXFP4 && one_in(d, 2))
+        p->quant = (uint8_t)(1 + below(d, 4));
+    if (p->a <= KILN_BF16 && p->b <= KILN_BF16 && one_in(d, 12)) {
+        p->b = quantised[below(d, 3)];
+        p->scale = KILN_SCALE_TENSOR;
+    }
+    p->out = outs[below(d, 3)];
+    if (p->a == KILN_I8 && p->scale == KILN_SCALE_NONE && one_in(d, 2))
+        p->out = KILN_I32;
+    p->bias = p->out != KILN_I32 && p->family != KILN_WGRAD && one_in(d, 3);
+    p->beta = p->out != KILN_I32 && one_in(d, 3);
+    p->alpha_set = p->out != KILN_I32 && one_in(d, 3);
+    p->alpha = 0.5f;
+    p->m = length(d, 700);
+    p->n = length(d, 700);
+    p->k = length(d, 1500);
+    if (!one_in(d, 4))
+        p->k = round_up(p->k, one_in(d, 2) ? 32 : 256);
+    if (!one_in(d, 3))
+        p->n = round_up(p->n, 4);
+    if (p->family == KILN_BATCHED)
+        p->batch = 1 + below(d, 4);
+    if (p->family == KILN_GROUPED || p->family == KILN_WGRAD)
+        draw_groups(d, j);
+    p->lda = leading(d, p->layout == KILN_TN ? p->m : p->k, p->a);
+    p->ldb = leading(d, p->layout == KILN_NT ? p->k : p->n, p->b);
+    p->ldc = leading(d, p->n, p->out);
+}
+
+/* Nothing, or some of what flags can say. */
+static struct kn_config
+draw_config(struct draw *d)
+{
+    static const uint32_t edge[] = { 16, 32, 64, 96, 128, 192, 256 };
+    static const uint32_t bk[] = { 0, 0, 32, 64, 128, 256 };
+    static const uint32_t waves[][2] = { { 0, 0 }, { 0, 0 }, { 0, 0 },
+        { 1, 1 }, { 1, 2 }, { 2, 2 }, { 1, 4 }, { 4, 1 }, { 2, 4 } };
+    struct kn_config g = { 0 };
+    uint32_t w = below(d, sizeof waves / sizeof *waves);
+
+    if (one_in(d, 3))
+        return g;
+    g.bm = edge[below(d, 7)];
+    g.bn = one_in(d, 2) ? g.bm : edge[below(d, 7)];
+    g.bk = bk[below(d, 6)];
+    g.wm = waves[w][0];
+    g.wn = waves[w][1];
+    g.schedule = one_in(d, 2) ? KN_SCHED_AUTO
+                              : (enum kn_schedule)below(d, KN_NSCHEDULES);
+    g.stages = one_in(d, 2) ? 0 : 1 + below(d, 4);
+    g.split_k = one_in(d, 5) ? 1 + below(d, 4) : 0;
+    g.cus = one_in(d, 4) ? 1 + below(d, 9) : 0;
+    g.store = (enum kn_store)(one_in(d, 3) ? below(d, KN_NSTORES) : 0);
+    g.lookup = (enum kn_lookup)(one_in(d, 3) ? below(d, KN_NLOOKUPS) : 0);
+    g.lowering =
+        (enum kn_lowering)(one_in(d, 2) ? below(d, KN_NLOWERINGS) : 0);
+    g.group_m = one_in(d, 2) ? 0 : 1 + below(d, 5);
+    g.group_n = one_in(d, 4) ? below(d, 4) : 0;
+    g.xcd_run = one_in(d, 4) ? below(d, 9) : 0;
+    return g;
+}
+
+static void
+describe(const struct num_kernel *k, const struct num_job *j, char text[900])
+{
+    struct kn_ctx c;
+    struct kn_buf b = { .c = &c };
+    char job[500];
+
+    kn_ctx_init(&c, NULL, NULL);
+    num_describe(k, j, job, sizeof job);
+    kn_config_print(&k->g.cfg, &b);
+    snprintf(text, 900, "%s\n%s, spare %d", job, b.s, (int)j->spare);
+    kn_ctx_free(&c);
+}
+
+/* A refusal for a reason of the user's: a tile of theirs may spill, ours not. */
+static bool
+may_refuse(const struct num_kernel *k, bool given)
+{
+    const kiln_error *e = &k->c.err;
+
+    return e->status == KILN_BAD_INPUT || e->status == KILN_UNSUPPORTED ||
+           (given && e->status == KILN_FINDING &&
+            !strncmp(e->text, "gate spills", 11));
+}
+
+/* A kernel for the problem, in one of some configurations or as chosen. */
+static bool
+draw_kernel(struct draw *d, const struct num_job *j, struct num_kernel *k)
+{
+    char text[900];
+
+    for (int i = 0; i < TRIES; i++) {
+        bool given = i + 1 < TRIES;
+        struct kn_config g = { 0 };
+
+        if (given)
+            g = draw_config(d);
+        if (num_open(k, &d->s->counts, &j->p, &g))
+            return true;
+        k->g.cfg = g;
+        describe(k, j, text);
+        if (!may_refuse(k, given))
+            fail_msg("%s\n%s", text, k->c.err.text);
+        print_message("%s\n", k->c.err.text);
+        num_close(k);
+    }
+    return false;
+}
+
+static void
+run_seed(void **state)
+{
+    struct draw *d = *state;
+    struct num_job j = { .seed = d->seed, .order_seed = d->seed };
+    struct num_kernel k;
+    struct num_result r;
+    char text[900];
+
+    draw_problem(d, &j);
+    j.mode = one_in(d, 2) ? KN_DATA_RANDOM : KN_DATA_EXACT;
+    j.order = one_in(d, 2) ? KN_ORDER_RANDOM : KN_ORDER_LATEST;
+    if (!draw_kernel(d, &j, &k))
+        return;
+    if (!num_launch(&k, &j, &r)) {
+        describe(&k, &j, text);
+        fail_msg("%s\n%s", text, r.text);
+    }
+    d->s->nran++;
+    num_close(&k);
+}
+
+/* Most requests are such that there is a kernel. */
+static void
+test_most_ran(void **state)
+{
+    const struct suite *s = *state;
+
+    assert_true(4 * s->nran >= 3 * s->nseeds);
+    print_message("%zu of %zu ran, %llu elements\n", s->nran, s->nseeds,
+                  (unsigned long long)s->counts.elements);
+}
+
+static void
+add_kind(void *user, const kiln_problem *p)
+{
+    struct suite *s = user;
+
+    assert_true(s->nkinds < MAX_KINDS);
+    s->kind[s->nkinds++] = *p;
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct suite s;
+    size_t first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+    size_t n = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+    struct draw *draws = calloc(n, sizeof *draws);
+    struct CMUnitTest *tests = calloc(n + 1, sizeof *tests);
+    int failed;
+
+    if (!draws || !tests || argc < 4)
+        return 2;
+    s.nseeds = n;
+    s.target = !strcmp(argv[1], "gfx942") ? KILN_GFX942 : KILN_GFX950;
+    for (int f = KILN_GEMM; f <= KILN_BATCHED; f++)
+        num_each_kind(s.target, (kiln_family)f, add_kind, &s);
+    for (size_t i = 0; i < n; i++) {
+        draws[i] = (struct draw){ .s = &s, .seed = first + i };
+        snprintf(draws[i].name, sizeof draws[i].name, "seed %zu", first + i);
+        tests[i] = (struct CMUnitTest){ draws[i].name, run_seed, NULL, NULL,
+                                        &draws[i] };
+    }
+    tests[n] = (struct CMUnitTest){ "most ran", test_most_ran, NULL, NULL,
+                                    &s };
+    failed = _cmocka_run_group_tests("random", tests, n + 1, NULL, NULL);
+    free(draws);
+    free(tests);
+    return failed;
+}
