@@ -179,12 +179,16 @@ to_bytes(struct dist *d, kn_ref elems, uint32_t bits)
 }
 
 /* Record counts are whole loads, of up to a dword: one that begins inside the
- * operand is read whole, its tail is cut by `clip` or never stored. */
+ * operand is read whole, its tail is cut by `clip` or never stored. Loads are
+ * no wider than what a tile has of a row: so far the next tile is away. */
 static kn_ref
 whole_loads(struct dist *d, const struct kn_lds *l, kn_ref bytes)
 {
     uint32_t to = l->unit < 4 ? l->unit : 4;
+    uint32_t run = (l->gk ? l->cols : l->rows) * kn_memory_bits(l) / 8;
 
+    if (!l->shuf && run < to)
+        to = run;
     if (to < 2)
         return bytes;
     return dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, bytes, to - 1),
