@@ -618,6 +618,32 @@ lower_turn(struct lower *l, const struct kn_ins *i)
     low_set(l, i, v);
 }
 
+/* The first operand where bit 3 of the lane is `first`, elsewhere the second of
+ * the lane 8 away: DPP row_ror:8 into half of the banks of four lanes (CDNA3
+ * ISA 13.4). */
+void
+lower_flip(struct lower *l, const struct kn_ins *i)
+{
+    enum { ROW_ROR_8 = 0x128, LOW = 3, HIGH = 12 };
+    unsigned n = kn_val(l->f, i->dst)->type.n;
+    LLVMValueRef x = low_get(l, i, 0), y = low_get(l, i, 1);
+    LLVMValueRef all = LLVMGetPoison(LLVMTypeOf(x));
+
+    for (unsigned k = 0; k < n; k++) {
+        LLVMValueRef at = low_i32(l, (int)k), one;
+
+        one = low_intrinsic(l, &(struct low_call){
+            "llvm.amdgcn.update.dpp", { l->i32 }, 1,
+            { n == 1 ? x : LLVMBuildExtractElement(l->b, x, at, ""),
+              n == 1 ? y : LLVMBuildExtractElement(l->b, y, at, ""),
+              low_i32(l, ROW_ROR_8), low_i32(l, 15),
+              low_i32(l, i->attr[KN_A_first] ? LOW : HIGH),
+              LLVMConstInt(l->i1, 0, 0) }, 6 });
+        all = n == 1 ? one : LLVMBuildInsertElement(l->b, all, one, at, "");
+    }
+    low_set(l, i, all);
+}
+
 void
 lower_slice(struct lower *l, const struct kn_ins *i)
 {

@@ -161,6 +161,8 @@ operand_params(struct kn_ctx *c, const kiln_problem *p,
     kn_set_int(c, q, "PANEL", p->b_layout);
     kn_set(q, "LEFTA", all ? "" : ", %lefta");
     kn_set(q, "LEFTB", all ? "" : ", %leftb");
+    kn_set(q, "LEFTSA", all ? "" : ", %leftsa");
+    kn_set(q, "LEFTSB", all ? "" : ", %leftsb");
     kn_set_int(c, q, "KTAIL", g->domain.ktail);
     kn_set_int(c, q, "UNITA", unit(g->domain.align_a, !gka && lka, a));
     kn_set_int(c, q, "UNITB", unit(g->domain.align_b, !gkb && lkb, b));
@@ -463,12 +465,14 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     bool gate = p->stage == KILN_MOE_GATE_UP;
     bool apart = gate && !kn_gate_stored(p), mx = p->scale == KILN_SCALE_MX32;
     const char *b = apart ? "view_b_gate" : "view_b_plain";
+    const char *sb = apart ? "view_sb_gate" : "view_sb_plain";
+    const char *sa = p->scale_layout ? "view_sa_sorted" : "view_sa_gather";
     bool weighed = p->weigh == (gate ? KILN_WEIGHT_BEFORE : KILN_WEIGHT_AFTER);
     const char *rows = weighed ? "rows_weighed" : "rows_ids";
 
     if (kn_streams(g)) {
-        kn_region(q, "views", mx ? "view_b_moe_scaled" : b);
-        kn_region(q, "rows_view", mx ? "view_a_moe_scaled" : "view_a_moe");
+        kn_region(q, "views", b);
+        kn_region(q, "rows_view", "view_a_moe");
     } else if (kn_early_copy(g)) {
         kn_region(q, "view_a", mx ? "view_a_moe_scaled" : "view_a_moe");
         kn_region(q, "views", mx ? "view_b_moe_scaled" : b);
@@ -478,14 +482,15 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
         kn_region(q, "views", mx ? "views_moe_scaled" : "views_moe");
     }
     kn_region(q, "rids_held", weighed ? "held_weighed" : "held_ids");
-    kn_region(q, "rids", rows);      /* of place_moe_stream */
+    kn_region(q, "rids_late", weighed ? "rows_weights" : "");
     kn_region(q, "early", kn_early_ids(g) && !kn_streams(g) ? rows : "");
     kn_region(q, "late", kn_early_ids(g) ? "" : rows);
     kn_region(q, "weigh", weighed ? "weigh" : "");
     kn_region(q, "view_b", b);
-    kn_region(q, "view_sb", apart ? "view_sb_gate" : "view_sb_plain");
-    kn_region(q, "view_sa", p->scale_layout ? "view_sa_sorted"
-                                            : "view_sa_gather");
+    kn_region(q, "view_sb", sb);
+    kn_region(q, "view_sa", sa);
+    kn_region(q, "sb_view", mx ? sb : "");   /* of what streams */
+    kn_region(q, "sa_view", mx ? sa : "");
     kn_region(q, "args", g->domain.windows ? "args_moe_windows" : "args_moe");
     kn_region(q, "id_token", p->id_format ? "id_plain" : "id_packed");
     kn_region(q, "slots_a", gate ? "" : "slots_of");
@@ -564,8 +569,8 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
                   "stage_scaledb", "stage_quant", "stage_quantmx",
                   "stage_memory_plain", "stage_memory_scaled",
                   "stage_scaled" } },
-        { "pull_a", { [6] = "pull_a_plain", "pull_a_scaled" } },
-        { "pull_b", { [6] = "pull_b_plain", "pull_b_scaled" } },
+        { "pull_sa", { [7] = "pull_sa_scaled" } },
+        { "pull_sb", { [7] = "pull_sb_scaled" } },
         { "pulled", { [6] = "pulled_plain", "pulled_mx" } },
         { "arrived", { [6] = "arrived_plain", "arrived_scaled" } },
         { "held", { [6] = "held_plain", "held_scaled" } },
@@ -621,6 +626,10 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     if (moe) {
         moe_regions(p, g, q);
     } else {
+        kn_region(q, "rids_late", "");
+        kn_region(q, "rids_held", "");
+        kn_region(q, "sa_view", "");
+        kn_region(q, "sb_view", "");
         kn_region(q, "early", "");
         kn_region(q, "rows_view", "");
         kn_region(q, "views",

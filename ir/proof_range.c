@@ -268,6 +268,8 @@ result(const struct calc *c, const struct rstate *s)
     switch (i->op) {
     case KN_OP_mov: case KN_OP_uniform: case KN_OP_readlane:
         return c->a;
+    case KN_OP_flip:
+        return either(c->a, c->b, c->wide);
     case KN_OP_assume:
         if (!c->a.bad && c->a.lo >= 0 && c->a.hi <= c->b.hi)
             return c->a;

@@ -322,6 +322,19 @@ check_turn(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_flip(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    KN_TRY(need_registers(f, i, 0, 2));
+    if (t.elem != KN_T_i32 || !t.lane)
+        return FAIL(f, i->at, "rows.flip is for v.i32 and vectors of it");
+    if (i->attr[KN_A_first] < 0 || i->attr[KN_A_first] > 1)
+        return FAIL(f, i->at, "rows.flip keeps a half of a row: first=0 or 1");
+    return need_same(f, i, t, 0);
+}
+
+static kiln_status
 check_output(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
@@ -437,6 +450,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_splat(f, i);
     case KN_OP_turn:
         return check_turn(f, i);
+    case KN_OP_flip:
+        return check_flip(f, i);
     case KN_OP_arrive:
         return need_result(f, i, KN_T_i32, 1);
     case KN_OP_ldg: case KN_OP_lds_ld:
