@@ -22,6 +22,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../timing'))
 import rows  # noqa: E402  (the launches of other people's objects)
+import validate  # noqa: E402  (those of them whose times are published)
 
 ASM_SHAPES = [(4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 16384)]
 LOOPS = [('gfx950', 'bf16', .95), ('gfx950', 'fp8', .95),
@@ -208,8 +209,48 @@ def part_objects(b):
            'Triton 256x256', 'of it'], lines)
 
 
+# Objects with published times that do what a row's kernel does: a word of
+# their group in validate.py, a word of their launch.
+PEERS = {('gfx950', 'bf16'): ('bf16', '256x256'),
+         ('gfx950', 'f16'): ('bf16', '256x256'),
+         ('gfx950', 'mxfp4'): ('MXFP4', '256x256'),
+         ('gfx950', 'few rows of MX'): ('MXFP4, small', 'f4gemm')}
+NO_PEER = '; no object of that kind has a published time'
+
+
+def flops_of(line):
+    return float(line.split('flops=')[1].split()[0])
+
+
+def published_objects(b):
+    """(group, measured us, launch) of the objects there are."""
+    def data(name):
+        with open(os.path.join(b.a.data, 'perf', name)) as f:
+            return json.load(f)
+    found = list(validate.triton_rows(os.path.join(b.a.data, 'triton'),
+                                      data('anchors.json')))
+    if b.a.aiter:
+        found += validate.aiter_rows(b.a.aiter, data('aiter_asm.json'))
+    return [(g, us, line) for g, us, line, _ in found]
+
+
+def model_error(b, peers, arch, kind, mnk):
+    """Of the model, on the object whose work is nearest 2 * m * n * k."""
+    group, word = PEERS.get((arch, kind), (None, None))
+    near = sorted((abs(math.log(flops_of(line) / 2 / math.prod(mnk))), who,
+                   us, line) for who, us, line in peers
+                  if group and group in who and word in line)
+    if not near:
+        return 'none'
+    _, who, us, line = near[0]
+    got = b.object_us([line])[0]
+    return '%+.1f %% (%s, %.3g us)' % (100 * (got / us - 1),
+                                       who.split(',')[0], us) if got else '-'
+
+
 def part_records(b):
     """The best published throughputs."""
+    peers = published_objects(b)
     todo = [x for r in b.sampled(b.data['records']) for x in
             [r] + [dict(r, stored=1)] * (r['type'] == 'mxfp4')]
     got = b.all_kiln([dense(r['arch'], r['type'], r['m'], r['n'], r['k'],
@@ -223,11 +264,18 @@ def part_records(b):
                       (r['m'], r['n'], r['k']), num(us_of(g)),
                       num(tf, '%.0f'),
                       num(g['predicted']['mfma_efficiency'] * 100, '%.0f %%')
-                      if tf else '-', '%.0f, %s' % (r['tflops'], r['who']),
-                      num(ratio(tf, r['tflops']), '%.2f')))
-    table('Beside the best published figures (MI355X, MI300X)',
-          ['target', 'type', 'M x N x K', 'us', 'TFLOPS', 'pipes',
-           'published TFLOPS', 'ratio'], lines)
+                      if tf else '-',
+                      num(g['predicted']['ceiling_tflops'] if tf else None,
+                          '%.0f'), '%.0f, %s' % (r['tflops'], r['who']),
+                      num(ratio(tf, r['tflops']), '%.2f'),
+                      model_error(b, peers, r['arch'], r['type'],
+                                  (r['m'], r['n'], r['k']))))
+    table('Beside the best published figures (MI355X, MI300X); ceiling: all '
+          'pipes busy at the clock they leave; error: the model\'s on the '
+          '256x256 object of that type nearest in work, and its published '
+          'time',
+          ['target', 'type', 'M x N x K', 'us', 'TFLOPS', 'pipes', 'ceiling',
+           'published TFLOPS', 'ratio', 'error on a peer'], lines)
 
 
 def routed(g, m, routing, seed=1):
@@ -272,7 +320,7 @@ def part_grouped(b):
                       num(min((x / p[2] for x, p in zip(ours, pairs)),
                               default=None), '%.2f')))
     table('Grouped bf16, geometric means of TFLOPS; published: the best '
-          'column of each row', ['operation', 'routing', 'rows', 'kiln',
+          'column of each row' + NO_PEER, ['operation', 'routing', 'rows', 'kiln',
                                  'published', 'ratio', 'worst row'], lines)
 
 
@@ -311,10 +359,15 @@ def part_small(b):
     todo = b.data['small_mxfp8']
     got = b.all_kiln([dense('gfx950', 'mxfp8', r['m'], r['n'], r['k'])
                       for r in todo])
-    table('mxfp8, few rows, us; published: ROCm/aiter pull request 3783',
-          ['M x N x K', 'kiln', 'published', 'Triton, published', 'ratio'],
+    peers = published_objects(b)
+    table('mxfp8, few rows, us; published: ROCm/aiter pull request 3783; '
+          'error: the model\'s on AMD\'s MXFP4 object nearest in work',
+          ['M x N x K', 'kiln', 'published', 'Triton, published', 'ratio',
+           'error on a peer'],
           [('%d x %d x %d' % (r['m'], r['n'], r['k']), num(us_of(g)),
-            r['us'], r['triton_us'], num(ratio(us_of(g), r['us']), '%.2f'))
+            r['us'], r['triton_us'], num(ratio(us_of(g), r['us']), '%.2f'),
+            model_error(b, peers, 'gfx950', 'few rows of MX',
+                        (r['m'], r['n'], r['k'])))
            for r, g in zip(todo, got)])
     todo = b.data['gemm2_mxfp4']
     down = ['moe', '--stage', 'gemm2', '--arch', 'gfx950', '--a', 'mxfp4',
@@ -324,7 +377,8 @@ def part_small(b):
     got = b.all_kiln([down + [r['tokens']] + b.packed(r['tokens'], 9, 32)
                       for r in todo])
     table('gemm2 mxfp4, 385 experts, rows packed into full blocks of 32, us; '
-          'published: FlyDSL', ['tokens', 'kiln', 'published', 'ratio'],
+          'published: FlyDSL' + NO_PEER,
+          ['tokens', 'kiln', 'published', 'ratio'],
           [(r['tokens'], num(us_of(g), '%.2f') if isinstance(g, dict) else g,
             r['us'], num(ratio(us_of(g), r['us']), '%.2f'))
            for r, g in zip(todo, got)])
