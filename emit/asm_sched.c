@@ -229,31 +229,6 @@ is_clear(const struct kn_asm_op *x)
            x->o[1].kind == KN_ASM_IMM;
 }
 
-/* Accumulators are cleared between the first copies, whose queue is full. */
-static void
-delay_clears(const struct run *r)
-{
-    struct kn_asm *a = r->a;
-    size_t n = r->to - r->from, at = r->from, nlate = 0, rest = 0, copies = 0;
-    struct kn_asm_op *late = KN_NEW(a->c, struct kn_asm_op, n);
-    struct kn_asm_op *other = KN_NEW(a->c, struct kn_asm_op, n);
-
-    for (size_t k = r->from; k < r->to; k++) {
-        if (is_matrix(&a->op[k]) || kn_isa[a->op[k].isa].unit == KN_U_LDS)
-            return;
-        copies += is_copy(r, k);
-        *(is_clear(&a->op[k]) ? &late[nlate++] : &other[rest++]) = a->op[k];
-    }
-    for (size_t k = 0, done = 0, put = 0; k < rest; k++) {
-        a->op[at++] = other[k];
-        done += k && other[k].nopnd == 3 && other[k - 1].ndst == 1 &&
-                other[k - 1].o[0].kind == KN_ASM_M0;
-        for (; put < nlate && (put * copies < done * nlate || k + 1 == rest);
-             put++)
-            a->op[at++] = late[put];
-    }
-}
-
 /* How many of the operations from `first` on a copy may pass. */
 static size_t
 reach(const struct run *r, size_t copy, size_t first)
@@ -344,6 +319,118 @@ delay_copies(const struct run *r)
     memcpy(&a->op[r->from], out, (r->to - r->from) * sizeof *out);
 }
 
+/* Instructions in front of the next copy of a run without matrix instructions:
+ * the queue takes one of four waves in 64 clk, 16 instructions. */
+enum { COPY_PACE = 13 };
+
+/* The way into the loop: what the next operand's copies need is computed
+ * while those of the last one leave. */
+static void
+pace_copies(const struct run *r)
+{
+    struct kn_asm *a = r->a;
+    struct kn_asm_op *out = KN_NEW(a->c, struct kn_asm_op, r->to - r->from);
+    struct copies c = { 0 };
+    size_t at = 0, since = COPY_PACE;
+
+    find_copies(r, &c);
+    if (!c.n || c.matrix)
+        return;
+    for (size_t n = r->from; n < r->to; n++) {
+        while (c.put < c.n && c.at[c.put] < n &&
+               (c.until[c.put] <= n || (since >= COPY_PACE && scc_free(r, n)))) {
+            out[at++] = a->op[c.at[c.put]];
+            out[at++] = a->op[c.at[c.put++] + 1];
+            since = 0;
+        }
+        if (is_copy(r, n)) {
+            n++;
+            continue;
+        }
+        since += !is_clear(&a->op[n]);
+        out[at++] = a->op[n];
+    }
+    for (; c.put < c.n; c.put++) {
+        out[at++] = a->op[c.at[c.put]];
+        out[at++] = a->op[c.at[c.put] + 1];
+    }
+    memcpy(&a->op[r->from], out, (r->to - r->from) * sizeof *out);
+}
+
+/* How many operations each gap behind a copy has; gap[0]: in front of all. */
+static size_t
+measure_gaps(const struct kn_asm_op *op, size_t n, size_t *gap)
+{
+    size_t copies = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        bool copy = k && op[k].nopnd == 3 && op[k - 1].ndst == 1 &&
+                    op[k - 1].o[0].kind == KN_ASM_M0;
+
+        copies += copy;
+        gap[copies] += !copy;
+    }
+    return copies;
+}
+
+/* Operations a gap is filled up to, so that `all` more find room. */
+static size_t
+level_of(const size_t *gap, size_t copies, size_t all)
+{
+    size_t level = 0, room = 0;
+
+    while (copies && room < all) {
+        level++;
+        for (size_t k = 1; k <= copies; k++)
+            room += gap[k] < level;
+    }
+    return level;
+}
+
+/* From the second on, accumulators are copies of the first: half the code. */
+static void
+shorten_clears(struct kn_asm_op *x, size_t n)
+{
+    for (size_t k = 1; k < n; k++)
+        if (x[k].o[1].v == x[0].o[1].v) {
+            x[k].isa = KN_I_v_accvgpr_mov_b32;
+            x[k].o[1] = x[0].o[0];
+            x[k].o[1].fresh = 0;
+        }
+}
+
+/* Accumulators are cleared between the first copies, whose queue is full, where
+ * least else is; one between M0 and its use, which is the wait state. */
+static void
+delay_clears(const struct run *r)
+{
+    struct kn_asm *a = r->a;
+    size_t n = r->to - r->from, at = r->from, nlate = 0, rest = 0, copies = 0;
+    struct kn_asm_op *late = KN_NEW(a->c, struct kn_asm_op, n);
+    struct kn_asm_op *other = KN_NEW(a->c, struct kn_asm_op, n);
+    size_t *gap = KN_NEW(a->c, size_t, n + 1), level, have;
+
+    for (size_t k = r->from; k < r->to; k++) {
+        if (is_matrix(&a->op[k]) || kn_isa[a->op[k].isa].unit == KN_U_LDS)
+            return;
+        *(is_clear(&a->op[k]) ? &late[nlate++] : &other[rest++]) = a->op[k];
+    }
+    shorten_clears(late, nlate);
+    level = level_of(gap, measure_gaps(other, rest, gap), nlate);
+    for (size_t k = 0, put = 0; k < rest; k++) {
+        bool copy = k && other[k].nopnd == 3 && other[k - 1].ndst == 1 &&
+                    other[k - 1].o[0].kind == KN_ASM_M0;
+
+        if (copy && copies && put < nlate)
+            a->op[at++] = late[put++];
+        a->op[at++] = other[k];
+        copies += copy;
+        have = gap[copies];
+        for (; put < nlate && ((copy && have < level) || k + 1 == rest); have++)
+            a->op[at++] = late[put++];
+    }
+}
+
 static void
 each_run(struct kn_asm *a, bool edge(const struct kn_asm_op *),
          void work(const struct run *))
@@ -380,6 +467,7 @@ wait_early(struct kn_asm *a)
 void
 kn_asm_schedule(struct kn_asm *a)
 {
+    each_run(a, is_hard, pace_copies);
     each_run(a, is_hard, delay_clears);
     each_run(a, is_hard, delay_copies);
     each_run(a, is_edge, spread);

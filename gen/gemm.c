@@ -622,6 +622,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
 {
     bool scaled = p->scale >= KILN_SCALE_BLOCK128;
     bool moe = p->family == KILN_MOE, stream = moe && kn_streams_ids(g);
+    bool early = g->schedule == KN_SCHED_DEEP && kn_direct(p, g) && !g->cus &&
+                 !g->domain.windows && !kn_lines(p, g);
 
     if (moe) {
         moe_regions(p, g, q);
@@ -633,7 +635,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
         kn_region(q, "early", "");
         kn_region(q, "rows_view", "");
         kn_region(q, "views",
-                  !scaled ? "views_plain"
+                  early ? scaled ? "views_deep_scaled" : "views_deep"
+                  : !scaled ? "views_plain"
                   : weight_only(p) || p->quant ? "views_scaledb"
                                                : "views_scaled");
         kn_region(q, "args", "");
@@ -663,8 +666,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
               : p->scale == KILN_SCALE_BLOCK128 ? "scales_at_block128"
                                                 : "scales_at_start");
     kn_region(q, "loop", walks_ahead(p, g) ? "loop_ahead" : kn_loop_of(p, g));
-    kn_region(q, "fill0",
-              !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
+    kn_region(q, "fill0", early ? ""
+              : !kn_early_copy(g) ? scaled ? "fill_scaled" : "fill_plain"
               : scaled ? "fill_b_scaled" : "fill_b_plain");
     kn_region(q, "fill", scaled ? "fill_scaled" : "fill_plain");
     scaled_regions(p, g, q);
