@@ -107,9 +107,11 @@ struct cover {
     uint32_t wait, barrier;
 };
 
-/* What that search looks at of an instruction. */
+/* What that search looks at of an instruction; it goes from one that counts
+ * or is waited at to the next such. */
 struct hop {
     uint32_t next, back;     /* program->n: none */
+    uint32_t first;          /* of those, at this instruction or behind it */
     uint8_t left[2];         /* a wait leaves no more of lgkm, vm */
     bool counts[2];          /* is one more of them */
     bool barrier;
@@ -123,7 +125,7 @@ hop_of(const struct kn_program *p, uint32_t n)
     bool wait = i->op == KN_I_s_waitcnt;
 
     return (struct hop){
-        .next = i->next >= 0 ? (uint32_t)i->next : p->n,
+        .next = i->next >= 0 ? n + 1 : p->n,
         .back = i->target >= 0 && (uint32_t)i->target <= n
               ? (uint32_t)i->target : p->n,
         .left = { wait && i->lgkm < 15 ? (uint8_t)i->lgkm : ANY,
@@ -132,6 +134,29 @@ hop_of(const struct kn_program *p, uint32_t n)
                     (kn_isa[i->op].counter & KN_C_VM) != 0 },
         .barrier = i->op == KN_I_s_barrier,
     };
+}
+
+static bool
+is_stop(const struct kn_program *p, const struct hop *h)
+{
+    return h->next == p->n || h->back < p->n || h->barrier || h->counts[0] ||
+           h->counts[1] || h->left[0] != ANY || h->left[1] != ANY;
+}
+
+static struct hop *
+find_hops(struct kn_ctx *c, const struct kn_program *p)
+{
+    struct hop *hop = KN_NEW(c, struct hop, p->n + 1);
+
+    hop[p->n].first = p->n;
+    for (uint32_t n = p->n; n-- > 0;) {
+        hop[n] = hop_of(p, n);
+        hop[n].first = is_stop(p, &hop[n]) ? n : hop[n + 1].first;
+        hop[n].next = hop[hop[n].next].first;
+    }
+    for (uint32_t n = 0; n < p->n; n++)
+        hop[n].back = hop[hop[n].back].first;
+    return hop;
 }
 
 struct writer {
@@ -152,9 +177,10 @@ next_hop(const struct writer *w, uint32_t n, bool *wrapped)
 }
 
 static struct cover
-find_cover(const struct writer *w, uint32_t n, bool vm)
+find_cover(const struct writer *w, uint32_t n, bool barrier)
 {
     uint32_t none = w->p->n, left = 2 * none;
+    bool vm = w->hop[n].counts[1];
     struct cover r = { none, none };
     unsigned since = 0;
     bool wrapped = false;
@@ -165,10 +191,10 @@ find_cover(const struct writer *w, uint32_t n, bool vm)
 
         if (r.wait == none && h->left[vm] != ANY && h->left[vm] <= since)
             r.wait = x;
-        else if (r.wait < none && h->barrier) {
+        else if (r.wait < none && h->barrier)
             r.barrier = x;
+        if (r.wait < none && (!barrier || r.barrier < none))
             return r;
-        }
         since += h->counts[vm];
     }
     return r;
@@ -205,7 +231,7 @@ write_entry(const struct writer *w, uint32_t n, const struct kn_access *a,
     struct cover k = { p->n, p->n };
 
     if (a->kind < KN_ACC_STAGGER)
-        k = find_cover(w, n, w->hop[n].counts[1]);
+        k = find_cover(w, n, a->kind != KN_ACC_NONE);
 
     kn_put_number(b, "    {\"at\": ", offset_of(p, n));
     kn_put(b, ", \"kind\": \"");
@@ -344,12 +370,10 @@ kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
               const struct kn_line_map *lines, const struct kn_slots *slots,
               struct kn_buf *out)
 {
-    struct writer w = { out, p, KN_NEW(out->c, struct hop, p->n + 1) };
+    struct writer w = { out, p, find_hops(out->c, p) };
     const char *sep = "\n";
     size_t row = 0;
 
-    for (uint32_t n = 0; n < p->n; n++)
-        w.hop[n] = hop_of(p, n);
     kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
             "  \"arch\": \"%s\",\n  \"code\": \"%016llx\",\n  \"slots\": [",
             f->name, kiln_target_name(f->target),

@@ -581,16 +581,26 @@ static void
 track_values(struct proof *p)
 {
     const struct kn_fn *f = p->f;
+    uint32_t *renames = KN_NEW(p->c, uint32_t, f->nins + 1);
+    size_t nrename = 0;
     bool changed = true;
 
     p->place = KN_NEW(p->c, uint32_t, f->nval);
     p->nplace = 1;
+    for (size_t n = 0; n < f->nins; n++) {
+        const struct kn_ins *i = &f->ins[n];
+
+        if (i->dst && !proof_place(p, i->dst) && is_tracked(p, i))
+            p->place[KN_REF_INDEX(i->dst)] = p->nplace++;
+        else if (i->dst && is_rename((enum kn_op)i->op))
+            renames[nrename++] = (uint32_t)n;
+    }
     while (changed) {
         changed = false;
-        for (size_t n = 0; n < f->nins; n++) {
-            const struct kn_ins *i = &f->ins[n];
+        for (size_t n = 0; n < nrename; n++) {
+            const struct kn_ins *i = &f->ins[renames[n]];
 
-            if (!i->dst || proof_place(p, i->dst) || !is_tracked(p, i))
+            if (proof_place(p, i->dst) || !is_tracked(p, i))
                 continue;
             p->place[KN_REF_INDEX(i->dst)] = p->nplace++;
             changed = true;

@@ -4,6 +4,7 @@
  *   proof_state.c   the abstract state: joins, waits, barriers
  *   proof_access.c  which bytes of its LDS tile each access touches, by thread
  *   proof_range.c   offsets and record counts over the declared shape domain
+ *   proof_number.c  the values whose ranges matter
  *   proof_flow.c    which values may differ between the waves of a workgroup
  *
  * Nothing here is shared with the pass that places fences. */
@@ -104,6 +105,15 @@ kiln_status proof_accesses(struct proof *p);
 
 /* ---- proof_flow.c ---- */
 kiln_status proof_uniform(const struct proof *p);
+
+/* ---- proof_number.c ---- */
+struct proof_numbers {
+    uint32_t *place;         /* by value, from 1; 0: nothing depends on it */
+    uint32_t nplace, nkept;  /* places; those below nkept outlive a block */
+    uint32_t *next;          /* by instruction: the first at it or behind it
+                              * that sets or uses one of them */
+};
+void proof_numbers(const struct proof *p, struct proof_numbers *out);
 
 /* ---- proof_range.c ---- */
 kiln_status proof_ranges(const struct proof *p, struct kn_range_facts *facts);

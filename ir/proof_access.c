@@ -21,9 +21,12 @@ struct access_map {
     bool *fixed;             /* by value: depends on the thread only */
     bool *wanted;            /* by value: part of an LDS address */
     uint32_t **value;        /* of an address so far, by thread; or NULL */
-    struct computed *table;  /* operations met, by what they compute */
+    struct computed **table; /* operations met, by what they compute */
     uint32_t **run;          /* first bytes met, by content */
     size_t ntable;           /* places of both, a power of two */
+    uint32_t *list;          /* LDS accesses and what their addresses come
+                              * from, in order */
+    size_t nlist;
     uint32_t **at;           /* by instruction: first byte, by thread */
     uint32_t *same;          /* by access: the first one of its tile,
                               * direction and bytes */
@@ -124,15 +127,18 @@ find_fixed(struct access_map *m)
 {
     const struct kn_fn *f = m->f;
     bool changed = true;
+    size_t n = 0;
 
     find_steady(m);
+    for (size_t i = 0; i < f->nins; i++)
+        if (f->ins[i].dst && m->fixed[KN_REF_INDEX(f->ins[i].dst)])
+            m->list[n++] = (uint32_t)i;
     while (changed) {
         changed = false;
-        for (size_t i = 0; i < f->nins; i++) {
-            const struct kn_ins *ins = &f->ins[i];
+        for (size_t k = 0; k < n; k++) {
+            const struct kn_ins *ins = &f->ins[m->list[k]];
 
-            if (!ins->dst || !m->fixed[KN_REF_INDEX(ins->dst)] ||
-                operands_fixed(m, ins))
+            if (!m->fixed[KN_REF_INDEX(ins->dst)] || operands_fixed(m, ins))
                 continue;
             m->fixed[KN_REF_INDEX(ins->dst)] = false;
             changed = true;
@@ -251,7 +257,7 @@ struct computed {
     uint32_t *out;           /* by thread; never written again */
 };
 
-/* The place of an operation in the table: met before, or free. */
+/* The entry of an operation: met before, or a new one without `out`. */
 static struct computed *
 look_up(const struct access_map *m, uint16_t op, const struct operand *o)
 {
@@ -260,13 +266,18 @@ look_up(const struct access_map *m, uint16_t op, const struct operand *o)
     for (int a = 0; a < 3; a++)
         h = (h ^ (uintptr_t)o[a].each ^ o[a].all) * 0x9e3779b97f4a7c15u;
     for (size_t at = h >> 32;; at++) {
-        struct computed *x = &m->table[at & (m->ntable - 1)];
-        bool same = x->op == op;
+        struct computed **x = &m->table[at & (m->ntable - 1)];
+        bool same = *x && (*x)->op == op;
 
-        for (int a = 0; a < 3; a++)
-            same &= x->o[a].each == o[a].each && x->o[a].all == o[a].all;
-        if (!x->out || same)
-            return x;
+        if (!*x) {
+            *x = KN_NEW(m->f->c, struct computed, 1);
+            **x = (struct computed){ op, { o[0], o[1], o[2] }, NULL };
+            return *x;
+        }
+        for (int a = 0; same && a < 3; a++)
+            same = (*x)->o[a].each == o[a].each && (*x)->o[a].all == o[a].all;
+        if (same)
+            return *x;
     }
 }
 
@@ -280,8 +291,7 @@ run_address(struct access_map *m, const struct kn_ins *i)
         o[a] = operand(m, i->arg[a]);
     x = look_up(m, i->op, o);
     if (!x->out) {
-        *x = (struct computed){ i->op, { o[0], o[1], o[2] },
-                                KN_NEW(m->f->c, uint32_t, m->threads) };
+        x->out = KN_NEW(m->f->c, uint32_t, m->threads);
         evaluate(i, o, m->threads, x->out);
     }
     m->value[KN_REF_INDEX(i->dst)] = x->out;
@@ -321,8 +331,7 @@ run_access(struct access_map *m, const struct kn_ins *i)
     run = KN_NEW(m->f->c, uint32_t, m->threads);
     for (uint32_t t = 0; t < m->threads; t++)
         run[t] = of_thread(o[0], t) + o[1].all + t % 64 * lane;
-    *x = (struct computed){ AT, { o[0], o[1], o[2] }, intern(m, run) };
-    return x->out;
+    return x->out = intern(m, run);
 }
 
 /* Slots a read reaches into, one behind the other. */
@@ -350,7 +359,7 @@ find_same(struct access_map *m, size_t at)
 
     m->same[at] = (uint32_t)at;
     if (!x->out)
-        *x = (struct computed){ op, { o[0], o[1], o[2] }, &m->same[at] };
+        x->out = &m->same[at];
     m->same[at] = *x->out;
 }
 
@@ -358,16 +367,22 @@ static kiln_status
 run_threads(struct access_map *m)
 {
     const struct kn_fn *f = m->f;
-    size_t n = 0;
+    size_t accesses = 0;
 
     m->value = KN_NEW(f->c, uint32_t *, f->nval);
-    for (size_t i = 0; i < f->nins; i++)
-        n += addresses(m, &f->ins[i]) + 2 * is_lds_access(&f->ins[i]);
-    for (m->ntable = 64; m->ntable < 2 * n; m->ntable *= 2)
-        ;
-    m->table = KN_NEW(f->c, struct computed, m->ntable);
-    m->run = KN_NEW(f->c, uint32_t *, m->ntable);
     for (size_t i = 0; i < f->nins; i++) {
+        bool access = is_lds_access(&f->ins[i]);
+
+        accesses += access;
+        if (access || addresses(m, &f->ins[i]))
+            m->list[m->nlist++] = (uint32_t)i;
+    }
+    for (m->ntable = 64; m->ntable < 2 * (m->nlist + accesses); m->ntable *= 2)
+        ;
+    m->table = KN_NEW(f->c, struct computed *, m->ntable);
+    m->run = KN_NEW(f->c, uint32_t *, m->ntable);
+    for (size_t k = 0; k < m->nlist; k++) {
+        uint32_t i = m->list[k];
         const struct kn_ins *ins = &f->ins[i];
 
         if (is_lds_access(ins)) {
@@ -448,7 +463,9 @@ collect_writes(struct access_map *m, uint32_t tile)
 {
     const struct kn_fn *f = m->f;
 
-    for (size_t i = 0; i < f->nins; i++) {
+    for (size_t k = 0; k < m->nlist; k++) {
+        uint32_t i = m->list[k];
+
         if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile)
             continue;
         if (m->same[i] < i) {
@@ -526,7 +543,8 @@ check_claims(const struct access_map *m, uint32_t tile)
 {
     const struct kn_fn *f = m->f;
 
-    for (size_t i = 0; i < f->nins; i++) {
+    for (size_t k = 0; k < m->nlist; k++) {
+        uint32_t i = m->list[k];
         const struct kn_ins *ins = &f->ins[i];
 
         if (m->at[i] && KN_REF_LDS(ins->arg[0]) == tile &&
@@ -553,8 +571,8 @@ one_tile(struct access_map *m, uint32_t tile)
     m->sets = kn_grow(f->c, NULL, &m->capset, 1, sizeof *m->sets);
     m->nset = 1;             /* class 0: written by nothing */
     KN_TRY(collect_writes(m, tile));
-    for (size_t i = 0; i < f->nins; i++) {
-        uint32_t same = m->same[i];
+    for (size_t k = 0; k < m->nlist; k++) {
+        uint32_t i = m->list[k], same = m->same[i];
 
         if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile)
             continue;
@@ -583,6 +601,7 @@ proof_accesses(struct proof *p)
 
     m.fixed = KN_NEW(p->c, bool, f->nval);
     m.wanted = KN_NEW(p->c, bool, f->nval);
+    m.list = KN_NEW(p->c, uint32_t, f->nins + 1);
     m.at = KN_NEW(p->c, uint32_t *, f->nins);
     m.same = KN_NEW(p->c, uint32_t, f->nins);
     p->access = KN_NEW(p->c, struct proof_access, f->nins);

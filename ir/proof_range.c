@@ -34,9 +34,8 @@ struct rstate {
 struct ranges {
     const struct proof *p;
     const struct kn_fn *f;
-    uint32_t *place;         /* by value; 0: no finding depends on it */
+    struct proof_numbers n;
     bool *wide;              /* by place */
-    uint32_t nplace;
     struct rstate exits[PROOF_DEPTH];
     int depth;
     int64_t *step;           /* places where widening stops, ascending */
@@ -75,7 +74,7 @@ of(const struct ranges *r, const struct rstate *s, kn_ref x)
     const struct kn_const *k = &r->f->konst[KN_REF_INDEX(x)];
 
     if (proof_is_value(x))
-        return s->v[r->place[KN_REF_INDEX(x)]];
+        return s->v[r->n.place[KN_REF_INDEX(x)]];
     return KN_REF_TAG(x) == KN_R_CONST && !k->is_float ? between(k->i, k->i)
                                                        : whole(true, 0);
 }
@@ -347,7 +346,7 @@ limit(const struct ranges *r, struct rstate *s, kn_ref x,
 
     if (!proof_is_value(x))
         return;
-    v = &s->v[r->place[KN_REF_INDEX(x)]];
+    v = &s->v[r->n.place[KN_REF_INDEX(x)]];
     if (v->bad)
         return;
     if (most.lo > v->lo)
@@ -383,16 +382,17 @@ refine(const struct ranges *r, struct rstate *s, size_t at, bool truth)
 
 /* ---- states ---- */
 
-/* Like `from`; of none, dead and of any content. */
+/* Like `from`, of values that outlive a block; of none, dead and of any
+ * content. */
 static struct rstate
 state_new(struct ranges *r, const struct rstate *from)
 {
     struct rstate s = { .live = from && from->live };
 
     s.v = r->nspare ? r->spare[--r->nspare]
-                    : KN_NEW(r->f->c, struct range, r->nplace);
+                    : KN_NEW(r->f->c, struct range, r->n.nplace);
     if (from)
-        memcpy(s.v, from->v, r->nplace * sizeof *s.v);
+        memcpy(s.v, from->v, r->n.nkept * sizeof *s.v);
     return s;
 }
 
@@ -434,10 +434,10 @@ join(const struct ranges *r, struct rstate *a, const struct rstate *b, bool wide
         return false;
     if (!a->live) {
         a->live = true;
-        memcpy(a->v, b->v, r->nplace * sizeof *a->v);
+        memcpy(a->v, b->v, r->n.nkept * sizeof *a->v);
         return true;
     }
-    for (size_t i = 1; i < r->nplace; i++) {
+    for (size_t i = 1; i < r->n.nkept; i++) {
         struct range *x = &a->v[i], n;
 
         n = either(*x, b->v[i], r->wide[i]);
@@ -561,7 +561,7 @@ step(struct ranges *r, size_t at, struct rstate *s)
 
     if (r->report)
         KN_TRY(check(r, i, s));
-    if (i->dst && r->place[KN_REF_INDEX(i->dst)]) {
+    if (i->dst && r->n.place[KN_REF_INDEX(i->dst)]) {
         struct calc c = { .r = r, .i = i, .wide = is_long(r, i->dst) };
 
         if (i->arg[0])
@@ -570,7 +570,7 @@ step(struct ranges *r, size_t at, struct rstate *s)
             c.b = of(r, s, i->arg[1]);
         if (i->op == KN_OP_select)       /* the condition is no number */
             c.a = of(r, s, i->arg[2]);
-        s->v[r->place[KN_REF_INDEX(i->dst)]] =
+        s->v[r->n.place[KN_REF_INDEX(i->dst)]] =
             kn_val(r->f, i->dst)->type.n == 1 ? result(&c, s)
                                               : whole(c.wide, 0);
     }
@@ -634,7 +634,7 @@ walk_if(struct ranges *r, size_t *at, struct rstate *s)
 static kiln_status
 walk(struct ranges *r, size_t *at, struct rstate *s)
 {
-    for (; *at < r->f->nins; ++*at) {
+    for (*at = r->n.next[*at]; *at < r->f->nins; *at = r->n.next[*at + 1]) {
         uint16_t op = r->f->ins[*at].op;
 
         if (op == KN_OP_end || op == KN_OP_else)
@@ -650,79 +650,6 @@ walk(struct ranges *r, size_t *at, struct rstate *s)
 }
 
 static bool
-is_clamp(enum kn_op op)
-{
-    return op == KN_OP_smin || op == KN_OP_smax || op == KN_OP_umin ||
-           op == KN_OP_umax;
-}
-
-/* The operands that check() or a condition looks at, a bit each. */
-static unsigned
-asked(enum kn_op op)
-{
-    switch (op) {
-    case KN_OP_break: case KN_OP_if:
-        return 1;
-    case KN_OP_ldg: case KN_OP_stg: case KN_OP_atom: case KN_OP_arrive:
-        return 2;
-    case KN_OP_rsrc: case KN_OP_ldu:
-        return 3;
-    case KN_OP_dma:
-        return 8;
-    default:
-        return 0;
-    }
-}
-
-/* ... and those that result() does. */
-static unsigned
-needed(const struct ranges *r, const struct kn_ins *i)
-{
-    if (is_clamp((enum kn_op)i->op) ||
-        (i->dst && r->place[KN_REF_INDEX(i->dst)] &&
-         kn_val(r->f, i->dst)->type.n == 1))
-        return 7 | asked((enum kn_op)i->op);
-    return asked((enum kn_op)i->op);
-}
-
-static void
-give_place(struct ranges *r, kn_ref x)
-{
-    uint32_t *place;
-
-    if (!proof_is_value(x) || r->place[KN_REF_INDEX(x)])
-        return;
-    place = &r->place[KN_REF_INDEX(x)];
-    r->wide[r->nplace] = is_long(r, x);
-    *place = r->nplace++;
-}
-
-/* Data is no number that anything here depends on: most values have no
- * place. Clamps are counted. */
-static void
-find_places(struct ranges *r)
-{
-    const struct kn_fn *f = r->f;
-    uint32_t before;
-
-    r->place = KN_NEW(f->c, uint32_t, f->nval);
-    r->wide = KN_NEW(f->c, bool, f->nval + 1);
-    r->nplace = 1;
-    do {
-        before = r->nplace;
-        for (size_t n = f->nins; n-- > 0;) {
-            const struct kn_ins *i = &f->ins[n];
-
-            if (is_clamp((enum kn_op)i->op))
-                give_place(r, i->dst);
-            for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
-                if (needed(r, i) >> a & 1)
-                    give_place(r, i->arg[a]);
-        }
-    } while (r->nplace > before);
-}
-
-static bool
 start(const struct ranges *r, struct rstate *s)
 {
     bool declared = false;
@@ -730,7 +657,7 @@ start(const struct ranges *r, struct rstate *s)
     for (size_t i = 1; i < r->f->nval; i++) {
         const struct kn_val *v = &r->f->val[i];
 
-        struct range *x = &s->v[r->place[i]];
+        struct range *x = &s->v[r->n.place[i]];
 
         *x = whole(is_long(r, (kn_ref)i), 0);
         if (v->arg && v->type.elem == KN_T_ptr)
@@ -749,7 +676,10 @@ proof_ranges(const struct proof *p, struct kn_range_facts *facts)
     struct rstate s;
     size_t at = 0;
 
-    find_places(&r);
+    proof_numbers(p, &r.n);
+    r.wide = KN_NEW(p->c, bool, r.n.nplace);
+    for (size_t i = 1; i < p->f->nval; i++)
+        r.wide[r.n.place[i]] = is_long(&r, (kn_ref)i);
     s = state_new(&r, NULL);
     memset(facts, 0, sizeof *facts);
     if (!start(&r, &s))

@@ -23,11 +23,12 @@ enum kn_opnd_kind {
 struct kn_opnd {
     uint8_t kind;
     uint8_t width;           /* dwords; 0 for less than a register */
-    uint8_t neg, abs, sext;  /* source modifiers */
+    uint8_t neg, abs;        /* source modifiers */
+    bool sext : 1;
+    bool is_float : 1;       /* the text was a float constant */
     uint8_t sel;             /* SDWA select: 0..3 byte, 4..5 word, 6 dword */
     uint16_t reg;
     int64_t imm;             /* sign-extended integer or IEEE bits */
-    bool is_float;           /* the text was a float constant */
 };
 
 enum kn_unit {               /* issue category, hw.md: one a slot each */

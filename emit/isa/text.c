@@ -335,7 +335,8 @@ parse_operand(struct parser *t, char letter, struct kn_opnd *o)
     o->sel = 6;
     if (!strncmp(s, "neg(", 4) || !strncmp(s, "sext(", 5)) {
         paren = true;
-        *(*s == 'n' ? &o->neg : &o->sext) = 1;
+        o->neg = *s == 'n';
+        o->sext = *s == 's';
         t->p += *s == 'n' ? 4 : 5;
     } else if (*s == '-' && !is_digit(s[1])) {
         o->neg = 1;
