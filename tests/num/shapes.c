@@ -138,14 +138,16 @@ static size_t
 sample(const struct num_kernel *k, const kiln_problem *p, const int64_t *offs,
        uint64_t ids[4])
 {
-    size_t n = 1;
+    size_t n = 1, want = 4;
 
     ids[0] = tile_of(k, p, offs, 0, false);
     ids[1] = tile_of(k, p, offs, p->groups / 2 - 1, true);
     ids[2] = tile_of(k, p, offs, p->groups / 2, false);
     ids[3] = tile_of(k, p, offs, p->groups - 1, true);
-    qsort(ids, 4, sizeof *ids, by_number);
-    for (size_t i = 1; i < 4; i++)
+    if (k->g.cfg.cus)        /* each has tiles of many groups */
+        want = 2, ids[1] = ids[3];
+    qsort(ids, want, sizeof *ids, by_number);
+    for (size_t i = 1; i < want; i++)
         if (ids[i] != ids[n - 1])
             ids[n++] = ids[i];
     return n;
