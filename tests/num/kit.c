@@ -576,7 +576,7 @@ check_spare(struct run *r)
     uint8_t *got = KN_NEW(&r->c, uint8_t, row);
     int64_t i = r->offs[r->p.groups];
 
-    for (; i < r->p.m; i++) {
+    for (; row && i < r->p.m; i++) {
         uint64_t from = o->at + (uint64_t)i * o->d.row_bytes;
 
         if (kn_sim_read(r->k->sim, from, got, row))
