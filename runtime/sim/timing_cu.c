@@ -413,6 +413,8 @@ issue(struct cu *u, struct wave *w, const struct kn_time_inst *i)
     w->ready = u->now + i->next;
     if (i->head)
         note_head(u, w);
+    if (i->in_loop && w == &u->wave[0])
+        u->left = w->ready;
     switch (i->cls) {
     case KN_TC_VALU:
     case KN_TC_PACKED:
@@ -606,6 +608,7 @@ take_heads(const struct cu *u, struct kn_time_cu *out)
     out->entered = (double)u->head[0].at;
     out->first = (double)a->at;
     out->last = (double)b->at;
+    out->left = (double)u->left;
     out->loop_mfma = b->mfma - a->mfma;
     out->loop_lds = b->lds - a->lds;
     out->loop_vmem = b->vmem - a->vmem;

@@ -141,6 +141,7 @@ struct cu {
     uint64_t fly_head, fly_n, fly_bytes;
     struct flight fly[KN_FLIGHTS];
     uint64_t back;           /* the last load is back */
+    uint64_t left;           /* the first wave was last in the loop */
     double data, wrote;      /* bandwidth is spent until */
     uint64_t l1[KN_L1_SETS][KN_L1_WAYS]; /* most recent first */
     uint32_t nfetch;

@@ -137,7 +137,8 @@ struct kn_time_cu {          /* a replay */
     double cycles;           /* until the last store is out */
     uint64_t heads, steady;  /* how often the first wave met the loop head,
                                 and iterations between first and last */
-    double entered;          /* clk of its first meeting */
+    double entered, left;    /* clk of its first meeting; of its last
+                                instruction there */
     double first, last;      /* clk of the steady part */
     double read;             /* bytes the L1 did not have */
     double mfma;             /* clk, mean of the SIMDs, whole replay */

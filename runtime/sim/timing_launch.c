@@ -264,26 +264,11 @@ settle(struct predict *p)
 
 /* ---- result ------------------------------------------------------------- */
 
-/* Of an iteration. */
-static double
-once(const struct kn_time_cu *u)
-{
-    return u->steady ? (u->last - u->first) / (double)u->steady : 0;
-}
-
 /* Of all waves in the main loop, where waits are counted. */
 static double
 loop_time(const struct kn_time_cu *u)
 {
-    return (u->last - u->entered + once(u)) * u->waves;
-}
-
-static double
-after_loop(const struct kn_time_cu *u)
-{
-    double t = u->cycles - u->last - once(u);
-
-    return u->heads > 1 && t > 0 ? t : 0;
+    return (u->left - u->entered) * u->waves;
 }
 
 /* Without waits for the pipe that a wave keeps busy itself: those of a good
@@ -379,7 +364,7 @@ take_result(struct predict *p, struct kn_time_result *out)
     out->mfma_duty = p->duty;
     out->group_cycles = p->cu.cycles;
     out->prologue_cycles = p->cu.entered;
-    out->epilogue_cycles = after_loop(&p->cu);
+    out->epilogue_cycles = p->cu.heads > 1 ? p->cu.cycles - p->cu.left : 0;
     out->workgroups = p->m.groups;
     out->resident = p->plan.resident;
     out->rounds = p->plan.rounds;
