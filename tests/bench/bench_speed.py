@@ -214,6 +214,7 @@ def part_objects(b):
 PEERS = {('gfx950', 'bf16'): ('bf16', '256x256'),
          ('gfx950', 'f16'): ('bf16', '256x256'),
          ('gfx950', 'mxfp4'): ('MXFP4', '256x256'),
+         ('gfx942', 'i8'): ('i8 on MI300X, above', 'i8gemm'),
          ('gfx950', 'few rows of MX'): ('MXFP4, small', 'f4gemm')}
 NO_PEER = '; no object of that kind has a published time'
 
@@ -272,8 +273,8 @@ def part_records(b):
                                   (r['m'], r['n'], r['k']))))
     table('Beside the best published figures (MI355X, MI300X); ceiling: all '
           'pipes busy at the clock they leave; error: the model\'s on the '
-          '256x256 object of that type nearest in work, and its published '
-          'time',
+          'object of that type nearest in work (256x256; i8: 112x256), and '
+          'its published time',
           ['target', 'type', 'M x N x K', 'us', 'TFLOPS', 'pipes', 'ceiling',
            'published TFLOPS', 'ratio', 'error on a peer'], lines)
 

@@ -72,6 +72,19 @@ def aiter_fp8(ident, root, name, m, n, k, ks, arch='gfx950'):
                 m, n, k, 16)
 
 
+def aiter_i8(ident, root, name, m, n, k, ks):
+    """gfx942; asm_gemm_a8w8.cu."""
+    tm, tn = tile_of(name)
+    stem = re.sub(r'^_ZN5aiter\d+', '', name)[:-1]
+    obj = '%s/gfx942/i8gemm/%s.co' % (root, stem)
+    args = ['p:%d' % (m * n * 2), 'p:%d' % (m * k), 'p:%d' % (n * k),
+            'p:%d' % (m * 4), 'p:%d' % (n * 4), 'z:0', 'i:%d' % m,
+            'i:%d' % n, 'i:%d' % k, 'i:%d' % k, 'i:%d' % k, 'i:%d' % (n * 2),
+            'i:%d' % ks, 'z:0', 'z:0', 'z:0']
+    return line(ident, obj, (n // tn * ks, cdiv(m, tm), 1), 256, args,
+                m, n, k, 16)
+
+
 def triton(ident, obj, tile, m, n, k, bits, waves, lds):
     """gemm_nt of the Triton objects in tests/data/triton."""
     a = k * bits // 8

@@ -3,8 +3,8 @@
 
     validate.py PREDICT_ROWS TRITON_DIR PERF_DIR [--aiter HSA_DIR] [--rows]
 
-Triton's objects are in this repository; AMD's are aiter's hsa/gfx950 folder
-(--aiter DIR that contains gfx950). Output is TAP: a group that is worse than
+Triton's objects are in this repository; AMD's are aiter's hsa folder (--aiter
+DIR that contains gfx950, gfx942 or both). Output is TAP: a group that is worse than
 its limit fails. Nothing here was used to adjust the model."""
 import argparse
 import json
@@ -36,9 +36,12 @@ def triton_rows(folder, anchors):
 def aiter_rows(folder, data):
     kinds = {'f4gemm': (rows.aiter_f4, 'AMD asm MXFP4'),
              'bf16gemm': (rows.aiter_bf16, 'AMD asm bf16'),
-             'fp8gemm': (rows.aiter_fp8, 'AMD asm fp8 block-scale')}
+             'fp8gemm': (rows.aiter_fp8, 'AMD asm fp8 block-scale'),
+             'I8gemm': (rows.aiter_i8, 'AMD asm i8 on MI300X')}
     for i, r in enumerate(data):
-        kind = re.search('bf16gemm|fp8gemm|f4gemm', r['kernel']).group(0)
+        if not os.path.isdir(os.path.join(folder, r.get('arch', 'gfx950'))):
+            continue
+        kind = re.search('|'.join(kinds), r['kernel']).group(0)
         make, name = kinds[kind]
         size = 'above 50 us' if r['us'] > 50 else 'small and split-K'
         ident = 'aiter%d' % i
@@ -62,7 +65,9 @@ LIMITS = {'Triton bf16 256x256': 0.15, 'AMD asm bf16, above 50 us': 0.08,
           'AMD asm MXFP4, above 50 us': 0.08,
           'AMD asm bf16, small and split-K': 0.15,
           'AMD asm MXFP4, small and split-K': 0.15,
-          'AMD asm fp8 block-scale, small and split-K': 0.15}
+          'AMD asm fp8 block-scale, small and split-K': 0.15,
+          'AMD asm i8 on MI300X, above 50 us': 0.10,
+          'AMD asm i8 on MI300X, small and split-K': 0.15}
 
 
 def rank_correlation(a, b):
