@@ -370,10 +370,15 @@ kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
               const struct kn_line_map *lines, const struct kn_slots *slots,
               struct kn_buf *out)
 {
+    enum { OF_ENTRY = 140, OF_ANY = 12 };   /* bytes, about */
     struct writer w = { out, p, find_hops(out->c, p) };
     const char *sep = "\n";
-    size_t row = 0;
+    size_t row = 0, size = 4096 + p->n * (size_t)OF_ANY;
 
+    for (uint32_t n = 0; n < p->n; n++)
+        size += kn_isa[p->inst[n].op].counter ? OF_ENTRY : 0;
+    if (!out->s)
+        out->s = kn_grow(out->c, NULL, &out->cap, size, 1);
     kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
             "  \"arch\": \"%s\",\n  \"code\": \"%016llx\",\n  \"slots\": [",
             f->name, kiln_target_name(f->target),

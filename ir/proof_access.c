@@ -21,9 +21,7 @@ struct access_map {
     bool *fixed;             /* by value: depends on the thread only */
     bool *wanted;            /* by value: part of an LDS address */
     uint32_t **value;        /* of an address so far, by thread; or NULL */
-    struct computed **table; /* operations met, by what they compute */
-    uint32_t **run;          /* first bytes met, by content */
-    size_t ntable;           /* places of both, a power of two */
+    struct computed *met[1024]; /* operations, by what they compute */
     uint32_t *list;          /* LDS accesses and what their addresses come
                               * from, in order */
     size_t nlist;
@@ -249,9 +247,11 @@ addresses(const struct access_map *m, const struct kn_ins *i)
 }
 
 /* What an operation gave: unrolled steps compute most addresses again. Ahead
- * of the operations: first bytes, and which access has them first. */
-enum { AT = UINT16_MAX - 2, READ, WRITE };
+ * of the operations: what has this content, first bytes, and which access has
+ * them first. */
+enum { CONTENT = UINT16_MAX - 3, AT, READ, WRITE };
 struct computed {
+    struct computed *next;   /* of the same hash */
     uint16_t op;
     struct operand o[3];
     uint32_t *out;           /* by thread; never written again */
@@ -259,26 +259,25 @@ struct computed {
 
 /* The entry of an operation: met before, or a new one without `out`. */
 static struct computed *
-look_up(const struct access_map *m, uint16_t op, const struct operand *o)
+look_up(struct access_map *m, uint16_t op, const struct operand *o)
 {
+    struct computed *x, **list;
     uint64_t h = op;
 
     for (int a = 0; a < 3; a++)
         h = (h ^ (uintptr_t)o[a].each ^ o[a].all) * 0x9e3779b97f4a7c15u;
-    for (size_t at = h >> 32;; at++) {
-        struct computed **x = &m->table[at & (m->ntable - 1)];
-        bool same = *x && (*x)->op == op;
+    list = &m->met[(h >> 32) % (sizeof m->met / sizeof *m->met)];
+    for (x = *list; x; x = x->next) {
+        bool same = x->op == op;
 
-        if (!*x) {
-            *x = KN_NEW(m->f->c, struct computed, 1);
-            **x = (struct computed){ op, { o[0], o[1], o[2] }, NULL };
-            return *x;
-        }
         for (int a = 0; same && a < 3; a++)
-            same = (*x)->o[a].each == o[a].each && (*x)->o[a].all == o[a].all;
+            same = x->o[a].each == o[a].each && x->o[a].all == o[a].all;
         if (same)
-            return *x;
+            return x;
     }
+    x = KN_NEW(m->f->c, struct computed, 1);
+    *x = (struct computed){ *list, op, { o[0], o[1], o[2] }, NULL };
+    return *list = x;
 }
 
 static void
@@ -297,22 +296,21 @@ run_address(struct access_map *m, const struct kn_ins *i)
     m->value[KN_REF_INDEX(i->dst)] = x->out;
 }
 
-/* One array of all with its content. */
+/* One array of all with its content, but for those of one hash. */
 static uint32_t *
 intern(struct access_map *m, uint32_t *run)
 {
+    struct computed *x;
     uint64_t h = 0;
 
     for (uint32_t t = 0; t < m->threads; t++)
         h = (h ^ run[t]) * 0x9e3779b97f4a7c15u;
-    for (size_t at = h >> 32;; at++) {
-        uint32_t **x = &m->run[at & (m->ntable - 1)];
-
-        if (!*x)
-            *x = run;
-        if (!memcmp(*x, run, m->threads * sizeof *run))
-            return *x;
-    }
+    x = look_up(m, CONTENT, (struct operand[3]){ { NULL, (uint32_t)h },
+                                                 { NULL, (uint32_t)(h >> 32) },
+                                                 { 0 } });
+    if (!x->out)
+        x->out = run;
+    return memcmp(x->out, run, m->threads * sizeof *run) ? run : x->out;
 }
 
 /* First byte of the access, of every thread. */
@@ -367,20 +365,11 @@ static kiln_status
 run_threads(struct access_map *m)
 {
     const struct kn_fn *f = m->f;
-    size_t accesses = 0;
 
     m->value = KN_NEW(f->c, uint32_t *, f->nval);
-    for (size_t i = 0; i < f->nins; i++) {
-        bool access = is_lds_access(&f->ins[i]);
-
-        accesses += access;
-        if (access || addresses(m, &f->ins[i]))
+    for (size_t i = 0; i < f->nins; i++)
+        if (is_lds_access(&f->ins[i]) || addresses(m, &f->ins[i]))
             m->list[m->nlist++] = (uint32_t)i;
-    }
-    for (m->ntable = 64; m->ntable < 2 * (m->nlist + accesses); m->ntable *= 2)
-        ;
-    m->table = KN_NEW(f->c, struct computed *, m->ntable);
-    m->run = KN_NEW(f->c, uint32_t *, m->ntable);
     for (size_t k = 0; k < m->nlist; k++) {
         uint32_t i = m->list[k];
         const struct kn_ins *ins = &f->ins[i];

@@ -239,12 +239,27 @@ resolve_targets(struct kn_program *p)
     }
 }
 
+static size_t
+count_instructions(const uint8_t *code, uint64_t size)
+{
+    size_t n = 0;
+
+    for (uint64_t at = 0; at + 4 <= size; n++) {
+        uint32_t w[4] = { 0 };
+
+        memcpy(w, code + at, sizeof w[0]);
+        at += kn_form_size(w);
+    }
+    return n;
+}
+
 static kiln_status
 decode_all(struct decoder *d, const uint8_t *code, uint64_t size,
            struct kn_program *out)
 {
     size_t cap = 0, n = 0;
-    struct kn_inst *inst = kn_grow(d->c, NULL, &cap, size / 6 + 16,
+    struct kn_inst *inst = kn_grow(d->c, NULL, &cap,
+                                   count_instructions(code, size) + 1,
                                    sizeof *inst);
 
     for (uint64_t at = 0; at + 4 <= size; at += inst[n++].size) {

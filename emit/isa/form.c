@@ -368,6 +368,15 @@ fill(const struct kn_form_known *known, const uint32_t w[4],
     return true;
 }
 
+unsigned
+kn_form_size(const uint32_t w[4])
+{
+    struct kn_form f;
+
+    form_exact(w, &f);
+    return f.size;
+}
+
 bool
 kn_forms_fill(struct kn_forms *x, const uint32_t w[4], struct kn_inst *out)
 {

@@ -44,6 +44,9 @@ struct kn_forms {
  * false: the reader must be asked, and kn_forms_add told. */
 bool kn_forms_fill(struct kn_forms *x, const uint32_t w[4],
                    struct kn_inst *out);
+/* Bytes of the instruction by its first word; of words that are none, 4. */
+unsigned kn_form_size(const uint32_t w[4]);
+
 /* i: the reader's. */
 void kn_forms_add(struct kn_forms *x, const uint32_t w[4],
                   const struct kn_inst *i);
