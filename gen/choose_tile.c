@@ -219,7 +219,7 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return false;
     for (g->stages = asked ? asked : natural_stages(c, p, g);
          g->stages >= least; g->stages--) {
-        if (kn_tile_lds(c, p, g) <= kn_targets[p->target].lds)
+        if (kn_tile_has_room(c, p, g))
             return true;
         if (asked)
             break;

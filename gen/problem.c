@@ -246,6 +246,9 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
     if (p->b_layout && types[p->b].mx && p->target != KILN_GFX950)
         return kn_fail(c, KILN_UNSUPPORTED, "a preshuffled MX operand is not "
                        "available on %s yet", kiln_target_name(p->target));
+    if (p->b_layout && weight_only(p))
+        return kn_fail(c, KILN_UNSUPPORTED, "the MX weight of a 16-bit A is "
+                       "plain");
     if (p->scale_layout && (!types[p->a].mx || p->target != KILN_GFX950))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
                        "on gfx950");

@@ -126,3 +126,29 @@ kn_tile_lds(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         n += (g->bm * 4 + row - 1) / row * row;
     return n * g->stages + store_bytes(p, g, row);
 }
+
+/* Threads convert 16 elements at a time, along K or in blocks: of a small
+ * operand that is more than there are (kn_geometry). */
+static uint32_t
+beyond(const struct kn_config *g, uint32_t elements, uint32_t bits)
+{
+    uint32_t all = g->wm * g->wn * 64 * 16;
+
+    return ((elements + all - 1) / all * all - elements) * bits / 8;
+}
+
+bool
+kn_tile_has_room(struct kn_ctx *c, const kiln_problem *p,
+                 const struct kn_config *g)
+{
+    struct kn_fn f = kn_tile_fn(c, p, g);
+    uint32_t a = kn_elems[f.shape.ta].bits, b = kn_elems[f.shape.tb].bits;
+    uint32_t more = 0;
+
+    if (kn_dequant(p) && a != kn_type_bits[p->a])
+        more += beyond(g, g->bm * g->bk, a);
+    if (kn_dequant(p) && b != kn_type_bits[p->b])
+        more += beyond(g, g->bn * g->bk, b);
+    return kn_tile_lds(c, p, g) + more * g->stages <=
+           kn_targets[p->target].lds;
+}

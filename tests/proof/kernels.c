@@ -76,7 +76,7 @@ order_is_new(struct digests *s, const struct made *m)
     return !met;
 }
 
-enum { REFUSED = 1, LACKING, KERNEL };       /* and its number */
+enum { REFUSED = 1, KERNEL };       /* and its number */
 
 static unsigned
 pass(struct kernels *k, struct kn_fn *f, const struct made *m)
@@ -93,8 +93,6 @@ pass(struct kernels *k, struct kn_fn *f, const struct made *m)
         k->kernel(k->user, &made);
         return KERNEL + number;
     }
-    if (s != KILN_FINDING && s != KILN_INTERNAL)
-        return LACKING;
     printf("# refused: %s %s: %s:%d: %s\n", f->name,
            kiln_target_name(f->target), e->file, e->line, e->text);
     return REFUSED;
@@ -112,7 +110,6 @@ pass_once(struct kernels *k, struct kn_fn *f, const struct made *m)
     if (!met)
         *place = pass(k, f, m);
     what = *place;
-    k->lacking += what == LACKING;
     k->refused += what == REFUSED;
     k->made += what >= KERNEL;
     if (what >= KERNEL && met && k->again)

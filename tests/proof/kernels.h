@@ -18,8 +18,7 @@ struct made {
 /* One in `of` kernels, the `shard`-th; 1 and 0: all. */
 struct kernels {
     unsigned of, shard;
-    unsigned made, refused;          /* by the proof: printed */
-    unsigned lacking;                /* the passes have not what they need */
+    unsigned made, refused;          /* by passes or proof: printed */
     unsigned distinct;               /* of those made, before the passes */
     uint8_t split_k;                 /* while it runs */
     enum kn_lowering lowering;       /* of the kernel being told */

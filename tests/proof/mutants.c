@@ -75,10 +75,12 @@ mutant_half(const struct kn_fn *f, size_t at, size_t *half)
     return x != NULL;
 }
 
+/* Of a read of two slots, the next two there are. */
 static bool
 next_slot(const struct kn_fn *f, struct kn_ins *i)
 {
-    uint32_t n = f->lds[KN_REF_LDS(i->arg[0])].slots;
+    uint32_t span = i->op == KN_OP_lds_ld ? (uint32_t)i->attr[KN_A_span] : 1;
+    uint32_t n = f->lds[KN_REF_LDS(i->arg[0])].slots + 1 - span;
     uint32_t slot = (KN_REF_SLOT(i->arg[0]) + 1) % n;
 
     i->arg[0] = KN_REF(KN_R_LDS, KN_REF_LDS(i->arg[0]) << 8 | slot);

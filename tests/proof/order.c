@@ -2,6 +2,7 @@
 #include "order.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,9 +77,15 @@ digests_free(struct digests *s)
 /* ---- all of a kernel ---- */
 
 /* A field more belongs into the digest, and into test_order.c. */
-_Static_assert(sizeof(struct kn_lds) == 88 && sizeof(struct kn_shape) == 32 &&
-               sizeof(struct kn_val) == 40 && sizeof(struct kn_const) == 24 &&
-               sizeof(struct kn_ins) == 56 + 4 * KN_NATTR + KN_NATTR % 2 * 4,
+_Static_assert(offsetof(struct kn_lds, swz_t) == 84 &&
+               sizeof(struct kn_lds) == 88 &&
+               offsetof(struct kn_shape, tb) == 29 &&
+               sizeof(struct kn_shape) == 32 &&
+               offsetof(struct kn_val, at) == 24 &&
+               sizeof(struct kn_val) == 40 &&
+               offsetof(struct kn_const, is_float) == 16 &&
+               sizeof(struct kn_const) == 24 &&
+               offsetof(struct kn_ins, at) == sizeof(struct kn_ins) - 16,
                "other fields than kernel_digest knows");
 
 static uint64_t
@@ -106,7 +113,7 @@ tile_digest(const struct kn_lds *l, uint64_t h)
 {
     const uint32_t words[] = {
         l->side, l->elem, l->mem, l->rows, l->cols, l->slots, l->gk, l->lk,
-        l->unit, l->shift, l->kdiv, l->panel, l->run, l->shuf, l->share,
+        l->unit, l->shift, l->kdiv, l->panel, l->run, l->shuf, l->share, l->line,
         l->swz_s, l->swz_n, l->swz_t, l->at.line > 0,
     };
 
@@ -218,7 +225,7 @@ static void
 add_reduced(struct reduce *r, size_t at)
 {
     static const enum kn_attr read[] = { KN_A_vm, KN_A_lgkm, KN_A_coh,
-                                         KN_A_going };
+                                         KN_A_going, KN_A_span };
     const struct kn_ins *i = &r->f->ins[at];
     struct order *o = r->o;
     struct kn_ins x = { .op = stands_for(i) };

@@ -288,8 +288,8 @@ all_kernels(void **state)
     for (unsigned n = 0; n < x.programs.n; n++)
         add_tally(&sum, &x.alike[n].tally, x.alike[n].kernels);
     print_message("# %u kernels of the list, %u of them distinct but for their "
-                  "names, of %u programs as the proof sees them\n", k.made,
-                  k.distinct, x.programs.n);
+                  "names, of %u programs as the proof sees them; %u more "
+                  "refused\n", k.made, k.distinct, x.programs.n, k.refused);
     print_message("# mutants of each program, once:\n");
     report(&x.all);
     print_message("# they stand for those of all kernels:\n");
