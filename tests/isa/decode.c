@@ -1,8 +1,7 @@
 /* decode.c - the decoder against texts with known fields, against every
  * opcode LLVM knows, and against objects of another compiler. */
 #include "../../emit/isa/form.h"
-#include "../../emit/isa/guard.h"
-#include "../../emit/isa/text.h"
+#include "by_text.h"
 #include "../sim/program.h"
 
 #include <llvm-c/Disassembler.h>
@@ -414,8 +413,7 @@ word_contradicts_text(void **state)
 /* ---- every opcode ---- */
 
 struct sweep {
-    LLVMDisasmContextRef llvm;
-    struct kn_isa_index index;
+    struct by_text by;
     unsigned seen, bad;
     uint8_t hit[KN_NISA];
     uint64_t random;
@@ -423,26 +421,12 @@ struct sweep {
     uint8_t formed[KN_NISA];
 };
 
-static bool
-read_text(void *user, const uint32_t w[4], struct kn_inst *i)
-{
-    struct sweep *s = user;
-    struct kn_text_error e = { 0 };
-    char text[256] = "";
-
-    if (kn_guard_words(w))
-        return false;
-    i->size = (uint8_t)LLVMDisasmInstruction(s->llvm, (uint8_t *)w, 16,
-                                             i->pc, text, sizeof text);
-    return i->size && kn_text_parse(&s->index, text, i, &e);
-}
-
 /* An instruction by its form, where there is one, against LLVM's text. */
 static void
 compare_reading(struct sweep *s, struct kn_forms *x, const uint32_t w[4])
 {
     struct kn_inst want = { 0 }, got = { 0 };
-    bool known = read_text(s, w, &want);
+    bool known = by_text_read(&s->by, w, &want);
 
     s->variants++;
     if (!kn_forms_fill(x, w, &got)) {
@@ -492,7 +476,7 @@ vary_words(struct sweep *s, const uint32_t seed[4])
 
     kn_ctx_init(&c, NULL, NULL);
     x = KN_NEW(&c, struct kn_forms, 1);
-    *x = (struct kn_forms){ .c = &c, .read = read_text, .user = s };
+    *x = (struct kn_forms){ .c = &c, .read = by_text_read, .user = &s->by };
     compare_reading(s, x, seed);
     compare_reading(s, x, seed);
     for (int k = 0; k < VARIANTS; k++) {
@@ -511,7 +495,7 @@ try_words(struct sweep *s, const uint32_t first[4])
     struct kn_text_error e = { 0 };
     struct kn_inst i = { 0 };
     char text[256];
-    size_t n = LLVMDisasmInstruction(s->llvm, (uint8_t *)w, 32, 0, text,
+    size_t n = LLVMDisasmInstruction(s->by.llvm, (uint8_t *)w, 32, 0, text,
                                      sizeof text);
 
     if (!n || strstr(text, "/*Invalid"))
@@ -519,7 +503,7 @@ try_words(struct sweep *s, const uint32_t first[4])
     s->seen++;
     memcpy(i.raw, w, sizeof i.raw);
     i.size = (uint8_t)n;
-    if (kn_text_parse(&s->index, text, &i, &e) && !kn_raw_apply(&i)) {
+    if (kn_text_parse(&s->by.index, text, &i, &e) && !kn_raw_apply(&i)) {
         s->hit[i.op] = 1;
         vary_words(s, first);
         return;
@@ -616,13 +600,13 @@ every_opcode(void **state)
 
     (void)state;
     memset(&s, 0, sizeof s);
-    kn_isa_index_init(&s.index);
+    kn_isa_index_init(&s.by.index);
     for (int t = 0; t < 2; t++) {
-        s.llvm = kn_disasm_open(targets[t]);
-        assert_non_null(s.llvm);
+        s.by.llvm = kn_disasm_open(targets[t]);
+        assert_non_null(s.by.llvm);
         sweep_formats(&s);
         sweep_scaled(&s);
-        kn_disasm_close(s.llvm);
+        kn_disasm_close(s.by.llvm);
     }
     assert_true(s.seen > 5000);
     assert_int_equal(s.bad, 0);
@@ -663,28 +647,6 @@ read_file(const char *name, size_t *size)
     return p;
 }
 
-/* Every instruction of a program is what LLVM's text of it says. */
-static void
-reads_alike(const struct kn_program *p)
-{
-    static struct sweep s;
-
-    kn_isa_index_init(&s.index);
-    s.llvm = kn_disasm_open(p->target);
-    for (uint32_t n = 0; n < p->n; n++) {
-        const struct kn_inst *got = &p->inst[n];
-        struct kn_inst want = { .pc = got->pc };
-
-        assert_true(read_text(&s, got->raw, &want));
-        memcpy(want.raw, got->raw, want.size);
-        assert_null(kn_raw_apply(&want));
-        want.next = got->next;
-        want.target = got->target;
-        assert_memory_equal(&want, got, sizeof want);
-    }
-    kn_disasm_close(s.llvm);
-}
-
 static void
 triton_objects(void **state)
 {
@@ -715,7 +677,7 @@ triton_objects(void **state)
         spent += clock() - start;
         assert_int_equal(p.inst[p.entry].pc, o.kernels[0].entry + 256);
         total += p.n;
-        reads_alike(&p);
+        assert_int_equal(by_text_differs(&p), p.n);
         kn_ctx_free(&c);
         free(bytes);
     }

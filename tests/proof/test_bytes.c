@@ -15,6 +15,7 @@
 
 #include "emit/cert.h"
 #include "kernels.h"
+#include "tests/isa/by_text.h"
 
 /* X(id, text) */
 #define PATCHES(X)                                                            \
@@ -61,6 +62,7 @@ decode(struct kernel *k)
                      KILN_OK);
     assert_int_equal(kn_object_kernel(k->c, &k->o, NULL, &q), KILN_OK);
     assert_int_equal(kn_decode(k->c, &k->o, q, true, &k->p), KILN_OK);
+    assert_int_equal(by_text_differs(&k->p), k->p.n);
     k->code = kn_object_bytes(&k->o, k->p.inst[0].pc, q->code_size);
     assert_non_null(k->code);
 }
