@@ -26,9 +26,9 @@ choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     bool far = g->domain.windows;
     bool can = kn_direct(p, g) && !kn_streams(g) && !g->cus && !far;
 
-    if (far && (g->cus || kn_quantises(p)))
+    if (far && (g->cus || kn_quantises(p) || p->scale == KILN_SCALE_ROW))
         return kn_fail(c, KILN_UNSUPPORTED, "rows of A or of the output beyond "
-                       "2 GiB have no --cus and no MX output");
+                       "2 GiB have no --cus, no MX output and no row scales");
 
     if (kn_streams_ids(g) && (g->early == KN_EARLY_NONE || kn_early_copy(g)))
         return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams loads ids "

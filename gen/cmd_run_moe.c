@@ -53,6 +53,12 @@ shape_stage(struct moe_run *m, struct moe_part *s)
             .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
+    } else if (p->scale == KILN_SCALE_ROW) {
+        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
+        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+            .type = KILN_F32, .batches = p->groups, .rows = 1, .cols = n,
+            .scale = true });
     }
 }
 
@@ -520,7 +526,7 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
 }
 
 /* gemm2 reads what gemm1 wrote, in its own type. MX: quantised by row. 8 bits
- * with a tensor scale: by the largest magnitude of all. */
+ * with scales: by the largest magnitude, of all or of each row. */
 static kiln_status
 hand_over(struct moe_run *m, const struct moe_part *up, struct moe_part *down)
 {
@@ -535,9 +541,10 @@ hand_over(struct moe_run *m, const struct moe_part *up, struct moe_part *down)
     kn_ref_decode_run(&codec, got, 0, all, x);
     if (down->p.scale == KILN_SCALE_NONE)
         return moe_hand_plain(m->c, x, all, down);
-    return down->p.scale == KILN_SCALE_MX32
-         ? moe_hand_mx(m->c, x, rows, down)
-         : moe_hand_tensor(m->c, x, all, down);
+    if (down->p.scale == KILN_SCALE_MX32)
+        return moe_hand_mx(m->c, x, rows, down);
+    return moe_hand_scaled(m->c, x, down->p.scale == KILN_SCALE_ROW ? rows : 1,
+                           all, down);
 }
 
 /* gemm1 writes what gemm2 reads, where its epilogue can. */

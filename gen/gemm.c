@@ -485,6 +485,8 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     kn_region(q, "rids_late", weighed ? "rows_weights" : "");
     kn_region(q, "early", kn_early_ids(g) && !kn_streams(g) ? rows : "");
     kn_region(q, "late", kn_early_ids(g) ? "" : rows);
+    kn_region(q, "factors", p->scale != KILN_SCALE_ROW ? ""
+                          : gate ? "factors_gate" : "factors_down");
     kn_region(q, "weigh", weighed ? "weigh" : "");
     kn_region(q, "view_b", b);
     kn_region(q, "view_sb", sb);
@@ -690,7 +692,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
               p->a == KILN_I8 && p->out != KILN_I32 ? "float_i32" : "");
     kn_region(q, "scale", kn_prequant(p) ? "scale_tensorb"
                         : p->scale == KILN_SCALE_TENSOR ? "scale_tensor"
-                        : p->scale == KILN_SCALE_ROW ? "scale_row" : "");
+                        : p->scale == KILN_SCALE_ROW && !moe ? "scale_row"
+                                                              : "");
     kn_region(q, "alpha", p->alpha_set ? "alpha" : "");
     kn_region(q, "bias", p->bias ? "bias" : "");
     group_regions(p, g, q);

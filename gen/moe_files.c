@@ -170,7 +170,8 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
                            "reads it, in plain layout",
                            kn_flags[row[i].flag].name);
         KN_TRY(kn_operand_read(m->t, row[i].o, row[i].scale &&
-                               s->p.scale == KILN_SCALE_TENSOR, v->s));
+                               (s->p.scale == KILN_SCALE_TENSOR ||
+                                s->p.scale == KILN_SCALE_ROW), v->s));
     }
     return KILN_OK;
 }

@@ -5,13 +5,12 @@
 #include "cmd_run_moe.h"
 
 /* Codes of whole bytes, little-endian. */
-static uint8_t *
-encode(struct kn_ctx *c, const struct moe_part *down, const double *x,
-       size_t n, double scale)
+static void
+encode(const struct moe_part *down, const double *x, size_t n, double scale,
+       uint8_t *to)
 {
     unsigned bytes = kn_ref_type_bits(down->p.a) / 8;
     double most = kn_ref_max(down->p.a, down->p.target);
-    uint8_t *to = KN_NEW(c, uint8_t, n * bytes + 1);
 
     for (size_t i = 0; i < n; i++) {
         double v = fmin(fmax(x[i] / scale, -most), most);
@@ -19,29 +18,47 @@ encode(struct kn_ctx *c, const struct moe_part *down, const double *x,
 
         memcpy(to + i * bytes, &code, bytes);
     }
-    return to;
+}
+
+static uint8_t *
+codes(struct kn_ctx *c, const struct moe_part *down, size_t n)
+{
+    return KN_NEW(c, uint8_t, n * kn_ref_type_bits(down->p.a) / 8 + 1);
 }
 
 kiln_status
 moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,
                struct moe_part *down)
 {
-    down->a.file = encode(c, down, x, n, 1);
+    uint8_t *to = codes(c, down, n);
+
+    encode(down, x, n, 1, to);
+    down->a.file = to;
     return KILN_OK;
 }
 
 kiln_status
-moe_hand_tensor(struct kn_ctx *c, const double *x, size_t n,
+moe_hand_scaled(struct kn_ctx *c, const double *x, int64_t parts, size_t n,
                 struct moe_part *down)
 {
-    double amax = 0;
-    float *scale = KN_NEW(c, float, 1);
+    size_t each = parts ? n / (size_t)parts : 0;
+    unsigned bytes = kn_ref_type_bits(down->p.a) / 8;
+    uint8_t *to = codes(c, down, n);
+    float *scale = KN_NEW(c, float, parts + 1);
 
-    for (size_t i = 0; i < n; i++)
-        amax = fmax(amax, fabs(x[i]));
-    *scale = amax > 0 ? (float)(amax / kn_ref_max(down->p.a, down->p.target))
-                      : 1.0f;
-    down->a.file = encode(c, down, x, n, (double)*scale);
+    for (int64_t k = 0; k < parts; k++) {
+        const double *v = x + (size_t)k * each;
+        double amax = 0;
+
+        for (size_t i = 0; i < each; i++)
+            amax = fmax(amax, fabs(v[i]));
+        scale[k] = amax > 0 ? (float)(amax / kn_ref_max(down->p.a,
+                                                        down->p.target))
+                            : 1.0f;
+        encode(down, v, each, (double)scale[k],
+               to + (size_t)k * each * bytes);
+    }
+    down->a.file = to;
     down->sa.file = (const uint8_t *)scale;
     return KILN_OK;
 }

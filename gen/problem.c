@@ -346,8 +346,12 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 255 slots a token and "
                        "at most 16777215 tokens (sorted ids have 8 and 24 "
                        "bits)");
-    if (p->scale == KILN_SCALE_ROW || p->scale == KILN_SCALE_BLOCK128)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe has tensor or mx32 scales");
+    if (p->scale == KILN_SCALE_BLOCK128)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has tensor, row or mx32 "
+                       "scales, none of blocks");
+    if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
+                       "2 GiB");
     if (p->atomic && (p->stage != KILN_MOE_DOWN || p->out != KILN_BF16 ||
                       p->n % 2 || p->target != KILN_GFX950))
         return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation is for gemm2 "

@@ -57,16 +57,28 @@ expand_mulall(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* Resource over `p[first .. total)` of f32, starting at the tile. */
+/* Resource over `p[first .. total)` of f32, starting at the tile; `up`: over
+ * the vector of as many behind that one. */
 static kn_ref
-f32_vector(struct dist *d, const struct kn_ins *i)
+f32_part(struct dist *d, const struct kn_ins *i, bool up)
 {
     kn_ref first = dist_operand(d, i->arg[2]), n = dist_operand(d, i->arg[3]);
     kn_ref base = dist_address(d, dist_operand(d, i->arg[1]), first,
                                dist_int(d, 4), 0);
 
+    if (up)
+        base = dist_op(d, KN_OP_add, kn_s64, base,
+                       dist_op(d, KN_OP_mul, kn_s64,
+                               dist_op(d, KN_OP_sext, kn_s64, n, 0),
+                               dist_int(d, 4)));
     n = dist_clamp(d, dist_i2(d, KN_OP_sub, n, first), 0, 4096);
     return dist_rsrc(d, base, dist_ic(d, KN_OP_mul, n, 4));
+}
+
+static kn_ref
+f32_vector(struct dist *d, const struct kn_ins *i)
+{
+    return f32_part(d, i, false);
 }
 
 static kn_ref
@@ -119,6 +131,27 @@ kiln_status
 expand_mulcol(struct dist *d, const struct kn_ins *i)
 {
     return by_column(d, i, KN_OP_fmul);
+}
+
+/* 16 gate columns and 16 up columns in turn, those of a pair in one wave. */
+kiln_status
+expand_mulgate(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct epilogue e = epilogue(d, t);
+    kn_ref half[2] = { f32_part(d, i, false), f32_part(d, i, true) };
+    kn_ref col = dist_i2(d, KN_OP_add,
+                         dist_ic(d, KN_OP_mul, d->wave_n, e.b.count * 8),
+                         dist_ic(d, KN_OP_mul, d->q, 4));
+
+    for (uint32_t y = 0; y < e.b.count; y++) {
+        kn_ref s = load_f32(d, half[y % 2],
+                            dist_ic(d, KN_OP_add, col, y / 2 * 16), 4);
+
+        for (uint32_t x = 0; x < e.a.count; x++)
+            apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
+    }
+    return KILN_OK;
 }
 
 kiln_status
@@ -624,6 +657,32 @@ expand_rowf32(struct dist *d, const struct kn_ins *i)
     struct kn_ins of = { .arg = { 0, i->arg[0], i->arg[1], i->arg[2] } };
 
     load_rows(d, row_tile(d, i, kn_vf32), f32_vector(d, &of), KN_T_f32);
+    return KILN_OK;
+}
+
+/* f32 of the rows that ids name. */
+kiln_status
+expand_rownamed(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *ids = dist_tile(d, i->arg[1]);
+    struct dist_tile *t = row_tile(d, i, kn_vf32);
+    struct dist_rows rows = {
+        0, dist_operand(d, i->arg[2]), dist_operand(d, i->arg[3]),
+        dist_int(d, 4), i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
+    kn_ref n = rows.tokens, r;
+
+    if (rows.slots)
+        n = dist_i2(d, KN_OP_mul, n, rows.topk);
+    n = dist_assume(d, dist_ic(d, KN_OP_mul, n, 4), NEVER); /* check_moe */
+    r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), n);
+    for (uint32_t x = 0; x < t->nreg; x++) {
+        kn_ref at = dist_row_offset(d, &rows, ids->reg[x]);
+        struct kn_ins *l = dist_add(d, KN_OP_ldg, t->reg[x]);
+
+        l->arg[0] = r;
+        l->arg[1] = at;
+        l->attr[KN_A_elem] = KN_T_f32;
+    }
     return KILN_OK;
 }
 

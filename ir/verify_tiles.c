@@ -265,6 +265,7 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_mulall:
     case KN_OP_mulrow:
     case KN_OP_mulcol:
+    case KN_OP_mulgate:
     case KN_OP_addcol:
     case KN_OP_store:
     case KN_OP_park:
@@ -272,6 +273,9 @@ visit(struct tiles *w, const struct kn_ins *i)
         return need(w, i, 0, ACCUMULATORS, -1);
     case KN_OP_rowids:
     case KN_OP_rowf32:
+        return define(w, i, ROWS, -1);
+    case KN_OP_rownamed:
+        KN_TRY(need(w, i, 1, ROWS, -1));
         return define(w, i, ROWS, -1);
     case KN_OP_storemx:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));

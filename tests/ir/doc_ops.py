@@ -143,6 +143,11 @@ SENTENCES = {
                 "tokens, slots a token, columns left, pitch; `mode=` is the "
                 "scale's rounding (gen/moe.h)",
     "rows.ids": "the ids of this wave's accumulator rows, loaded here",
+    "rows.named": "f32 of the rows that ids name: pointer, ids loaded before, "
+                  "tokens, slots a token",
+    "acc.mulgate": "times f32 by column, 16 gate columns and 16 up columns in "
+                   "turn: pointer, first gate, gates; the factors of up follow "
+                   "those of gate",
     "rows.f32": "the same for f32 by row: pointer, first row, rows",
     "acc.mulrows": "times a value a row",
     "store.rows": "write each row where its id says: pointer to the first "

@@ -487,6 +487,40 @@ streams(void **state)
                KILN_BAD_INPUT);
 }
 
+/* A factor a row of A, by token or by slot, and one a column of B, gate and
+ * up: every loop, ids of both kinds, layers; and what has none. */
+static void
+row_scales(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --a fp8 --b bf8 --weight before --block-m 128",
+        "--stage gemm1 --a i8 --ids plain --out f32 --block-m 16",
+        "--stage gemm1 --a fp8 --b-layout preshuffled --block-m 32",
+        "--stage gemm1 --a bf8 --schedule stream --block-m 16",
+        "--stage gemm1 --a fp8 --out mxfp4",
+        "--stage gemm2 --a fp8 --early none --block-m 64",
+        "--stage gemm2 --a fp8 --b-layout preshuffled --block-m 16",
+        "--stage gemm2 --a i8 --ids plain --cus 3",
+        "--stage gemm2 --a fp8 --reduce atomic",
+        "--stage gemm2 --a fp8 --device sim:gfx942",
+        "--stage layer --a fp8",
+    };
+    char line[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        snprintf(line, sizeof line, "--scale row --hidden 352 --inter 224 "
+                 "--experts 5 --topk 2 --tokens 23 %s", how[i]);
+        expect_run(line, KILN_OK);
+    }
+    expect_run("--stage gemm2 --scale row --a bf16 --hidden 64 --inter 64 "
+               "--experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm2 --scale block128 --a fp8 --hidden 64 --inter "
+               "64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm2 --scale row --a fp8 --hidden 7168 --inter 256 "
+               "--experts 64 --topk 8 --tokens 40000", KILN_UNSUPPORTED);
+}
+
 /* Rows beyond 2 GiB of each other, in windows of tokens; sampled. */
 static void
 far_rows(void **state)
@@ -852,6 +886,7 @@ main(int argc, char **argv)
         cmocka_unit_test(whole_layers),
         cmocka_unit_test(stored_layouts),
         cmocka_unit_test(streams),
+        cmocka_unit_test(row_scales),
         cmocka_unit_test(far_rows),
         cmocka_unit_test(early_and_late),
         cmocka_unit_test(ids_weights_and_outputs),
