@@ -53,6 +53,13 @@ shape_stage(struct moe_run *m, struct moe_part *s)
             .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
+    } else if (p->scale == KILN_SCALE_BLOCK128) {
+        kb = (p->k + 127) / 128;
+        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = KILN_F32, .rows = rows, .cols = kb, .scale = true });
+        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+            .type = KILN_F32, .batches = p->groups, .rows = (n + 127) / 128,
+            .cols = kb, .scale = true });
     } else if (p->scale == KILN_SCALE_ROW) {
         shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
@@ -526,7 +533,7 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
 }
 
 /* gemm2 reads what gemm1 wrote, in its own type. MX: quantised by row. 8 bits
- * with scales: by the largest magnitude, of all or of each row. */
+ * with scales: by the largest magnitude, of all, of each row or of its blocks. */
 static kiln_status
 hand_over(struct moe_run *m, const struct moe_part *up, struct moe_part *down)
 {
@@ -543,8 +550,10 @@ hand_over(struct moe_run *m, const struct moe_part *up, struct moe_part *down)
         return moe_hand_plain(m->c, x, all, down);
     if (down->p.scale == KILN_SCALE_MX32)
         return moe_hand_mx(m->c, x, rows, down);
-    return moe_hand_scaled(m->c, x, down->p.scale == KILN_SCALE_ROW ? rows : 1,
-                           all, down);
+    return moe_hand_scaled(m->c, x, (struct moe_parts){
+        down->p.scale == KILN_SCALE_TENSOR ? 1 : (size_t)rows,
+        down->p.scale == KILN_SCALE_TENSOR ? all : (size_t)n,
+        down->p.scale == KILN_SCALE_BLOCK128 ? 128 : all }, down);
 }
 
 /* gemm1 writes what gemm2 reads, where its epilogue can. */

@@ -52,9 +52,12 @@ kiln_status moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,
                            struct moe_part *down);
 kiln_status moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
                         struct moe_part *down);
-/* n numbers in so many parts, each with a scale of its own. */
-kiln_status moe_hand_scaled(struct kn_ctx *c, const double *x, int64_t parts,
-                            size_t n, struct moe_part *down);
+/* Rows of so many numbers, each run of at most `most` with its own scale. */
+struct moe_parts {
+    size_t rows, cols, most;
+};
+kiln_status moe_hand_scaled(struct kn_ctx *c, const double *x,
+                            struct moe_parts p, struct moe_part *down);
 
 /* A block of a quantised output and what it should be. */
 struct moe_block {

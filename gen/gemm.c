@@ -463,9 +463,12 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
             struct kn_params *q)
 {
     bool gate = p->stage == KILN_MOE_GATE_UP;
-    bool apart = gate && !kn_gate_stored(p), mx = p->scale == KILN_SCALE_MX32;
+    bool apart = gate && !kn_gate_stored(p);
+    bool scaled = p->scale >= KILN_SCALE_BLOCK128;
+    bool blocks = p->scale == KILN_SCALE_BLOCK128;  /* never stored in turn */
     const char *b = apart ? "view_b_gate" : "view_b_plain";
-    const char *sb = apart ? "view_sb_gate" : "view_sb_plain";
+    const char *sb = apart || (gate && blocks) ? "view_sb_gate"
+                                               : "view_sb_plain";
     const char *sa = p->scale_layout ? "view_sa_sorted" : "view_sa_gather";
     bool weighed = p->weigh == (gate ? KILN_WEIGHT_BEFORE : KILN_WEIGHT_AFTER);
     const char *rows = weighed ? "rows_weighed" : "rows_ids";
@@ -474,12 +477,12 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
         kn_region(q, "views", b);
         kn_region(q, "rows_view", "view_a_moe");
     } else if (kn_early_copy(g)) {
-        kn_region(q, "view_a", mx ? "view_a_moe_scaled" : "view_a_moe");
-        kn_region(q, "views", mx ? "view_b_moe_scaled" : b);
-        kn_region(q, "fill_a", mx ? "fill_a_scaled" : "fill_a_plain");
-        kn_region(q, "fill_b", mx ? "fill_b_scaled" : "fill_b_plain");
+        kn_region(q, "view_a", scaled ? "view_a_moe_scaled" : "view_a_moe");
+        kn_region(q, "views", scaled ? "view_b_moe_scaled" : b);
+        kn_region(q, "fill_a", scaled ? "fill_a_scaled" : "fill_a_plain");
+        kn_region(q, "fill_b", scaled ? "fill_b_scaled" : "fill_b_plain");
     } else {
-        kn_region(q, "views", mx ? "views_moe_scaled" : "views_moe");
+        kn_region(q, "views", scaled ? "views_moe_scaled" : "views_moe");
     }
     kn_region(q, "rids_held", weighed ? "held_weighed" : "held_ids");
     kn_region(q, "rids_late", weighed ? "rows_weights" : "");
@@ -491,13 +494,13 @@ moe_regions(const kiln_problem *p, const struct kn_config *g,
     kn_region(q, "view_b", b);
     kn_region(q, "view_sb", sb);
     kn_region(q, "view_sa", sa);
-    kn_region(q, "sb_view", mx ? sb : "");   /* of what streams */
-    kn_region(q, "sa_view", mx ? sa : "");
+    kn_region(q, "sb_view", scaled ? sb : "");   /* of what streams */
+    kn_region(q, "sa_view", scaled ? sa : "");
     kn_region(q, "args", g->domain.windows ? "args_moe_windows" : "args_moe");
     kn_region(q, "id_token", p->id_format ? "id_plain" : "id_packed");
     kn_region(q, "slots_a", gate ? "" : "slots_of");
     kn_region(q, "slots_c", p->atomic ? "" : "slots_of");
-    kn_region(q, "window_sa", mx && !p->scale_layout ? "window_sa" : "");
+    kn_region(q, "window_sa", scaled && !p->scale_layout ? "window_sa" : "");
     kn_region(q, "finish", !gate ? "finish_down"
                         : kn_quantises(p) ? "finish_gate_mx" : "finish_gate");
 }

@@ -109,14 +109,15 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     const int32_t *ids = s->ids;
     struct kn_pitches t = kn_pitches_of(p);
     bool up = p->stage == KILN_MOE_GATE_UP, mx = p->scale == KILN_SCALE_MX32;
-    bool row = p->scale == KILN_SCALE_ROW;
+    bool each = mx || p->scale == KILN_SCALE_ROW ||
+                p->scale == KILN_SCALE_BLOCK128;
     int64_t topk = up ? 0 : p->topk;
     uint32_t id = (uint32_t)ids[0];
     uint64_t e = (uint64_t)s->r->expert[(int64_t)(id & 0xffffff) *
                                         s->r->topk + (int64_t)(id >> 24)];
     uint64_t kb = (uint64_t)(p->k + 31) / 32;
     struct picked a = { s->a, ids, topk, (uint64_t)t.a };
-    struct picked sa = { s->sa, ids, topk, mx ? kb : 4 };
+    struct picked sa = { s->sa, ids, topk, mx ? kb : t.sa ? (uint64_t)t.sa : 4 };
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,
         .m = rect.rows, .n = up ? 2 * p->n : p->n, .k = p->k,
@@ -126,9 +127,9 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     };
 
     if (has(s->sa))
-        q.sa = mx || row ? picked_tensor(&sa) : expert_tensor(s->sa, 0);
+        q.sa = each ? picked_tensor(&sa) : expert_tensor(s->sa, 0);
     if (has(s->sb))
-        q.sb = expert_tensor(s->sb, e * (mx || row ? s->sb->data.batch_bytes
+        q.sb = expert_tensor(s->sb, e * (each ? s->sb->data.batch_bytes
                                                    : 4));
     rect.m0 = 0;
     KN_TRY(kn_ref_tile(c, &q, &rect, value, abssum));

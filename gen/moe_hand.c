@@ -38,28 +38,26 @@ moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,
 }
 
 kiln_status
-moe_hand_scaled(struct kn_ctx *c, const double *x, int64_t parts, size_t n,
+moe_hand_scaled(struct kn_ctx *c, const double *x, struct moe_parts p,
                 struct moe_part *down)
 {
-    size_t each = parts ? n / (size_t)parts : 0;
-    unsigned bytes = kn_ref_type_bits(down->p.a) / 8;
-    uint8_t *to = codes(c, down, n);
-    float *scale = KN_NEW(c, float, parts + 1);
+    size_t bytes = kn_ref_type_bits(down->p.a) / 8, all = p.rows * p.cols;
+    double most = kn_ref_max(down->p.a, down->p.target);
+    uint8_t *to = codes(c, down, all);
+    float *scale = KN_NEW(c, float, all + 1);
 
-    for (int64_t k = 0; k < parts; k++) {
-        const double *v = x + (size_t)k * each;
-        double amax = 0;
-
-        for (size_t i = 0; i < each; i++)
-            amax = fmax(amax, fabs(v[i]));
-        scale[k] = amax > 0 ? (float)(amax / kn_ref_max(down->p.a,
-                                                        down->p.target))
-                            : 1.0f;
-        encode(down, v, each, (double)scale[k],
-               to + (size_t)k * each * bytes);
-    }
     down->a.file = to;
     down->sa.file = (const uint8_t *)scale;
+    for (size_t at = 0, n; at < all; at += n, scale++) {
+        size_t left = p.cols - at % p.cols;
+        double amax = 0;
+
+        n = left < p.most ? left : p.most;
+        for (size_t i = 0; i < n; i++)
+            amax = fmax(amax, fabs(x[at + i]));
+        *scale = amax > 0 ? (float)(amax / most) : 1.0f;
+        encode(down, x + at, n, (double)*scale, to + at * bytes);
+    }
     return KILN_OK;
 }
 

@@ -57,9 +57,9 @@ scale_columns(const kiln_problem *p)
 {
     bool blocks = p->scale == KILN_SCALE_BLOCK128 && p->family != KILN_WGRAD;
 
-    if (blocks)
-        return div_up(p->n, 128);
-    return p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+    int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
+
+    return blocks ? div_up(n, 128) : n;
 }
 
 struct kn_pitches
@@ -346,9 +346,10 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 255 slots a token and "
                        "at most 16777215 tokens (sorted ids have 8 and 24 "
                        "bits)");
-    if (p->scale == KILN_SCALE_BLOCK128)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe has tensor, row or mx32 "
-                       "scales, none of blocks");
+    if (p->scale == KILN_SCALE_BLOCK128 && p->stage == KILN_MOE_GATE_UP &&
+        p->n % 16)
+        return kn_fail(c, KILN_UNSUPPORTED, "gemm1 with scales of blocks "
+                       "needs --inter a multiple of 16");
     if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
                        "2 GiB");

@@ -122,7 +122,9 @@ dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
         low = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, row, 4), 1);
         pair = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_shr, row, 5), 4);
         row = dist_i2(d, KN_OP_add, pair, dist_ic(d, KN_OP_and, row, 15));
-        return dist_i2(d, KN_OP_add, row, dist_i2(d, KN_OP_mul, low, v->up));
+        row = dist_i2(d, KN_OP_add, row, dist_i2(d, KN_OP_mul, low, v->up));
+        if (!l->shift)
+            return row;
     }
     if (l->share) {          /* the rows of a wave, those of the next one */
         uint32_t per = dist_share_rows(d, l);
@@ -226,7 +228,7 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
     bool named = v->up || v->row;
     uint32_t reach = l->rows * (l->share ? l->share : 1);
     kn_ref n = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0,
-                          named ? INT32_MAX : reach);
+                          !named ? reach : shift ? INT32_MAX / 2 : INT32_MAX);
 
     if (l->panel) {
         k = to_bytes(d, k, kn_elems[l->elem].bits);
@@ -237,7 +239,7 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
         return;
     }
     k = row_elements(d, l, k);
-    if (named) {             /* the launch checks that all rows are in reach */
+    if (named && !shift) {   /* the launch checks that all rows are in reach */
         n = dist_assume(d, dist_i2(d, KN_OP_mul, n, v->pitch), NEVER);
         n = dist_i2(d, KN_OP_sub, n, v->pitch);
     } else {
@@ -246,6 +248,8 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
             n = dist_i2(d, KN_OP_add, n,
                         dist_ic(d, KN_OP_and, row0, (1 << shift) - 1));
         n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_sar, n, shift), v->pitch);
+        if (named)           /* of blocks of B's rows, which are in reach */
+            n = dist_assume(d, n, NEVER);
     }
     n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_memory_bits(l)));
     dist_move(d, v->rem, dist_clamp(d, whole_loads(d, l, n), 0, NEVER));

@@ -124,8 +124,8 @@ refusals(void **state)
                "--tokens 3 --reduce atomic", KILN_UNSUPPORTED);
     expect_run("--stage gemm2 --hidden 128 --inter 128 --experts 4 --topk 2 "
                "--tokens 3 --tile 64x128x64 --block-m 32", KILN_BAD_INPUT);
-    expect_run("--stage gemm1 --hidden 128 --inter 128 --experts 4 --topk 2 "
-               "--tokens 3 --scale row --a fp8", KILN_UNSUPPORTED);
+    expect_run("--stage gemm1 --hidden 128 --inter 100 --experts 4 --topk 2 "
+               "--tokens 3 --scale block128 --a fp8", KILN_UNSUPPORTED);
 }
 
 /* gemm1's epilogue quantises, in every mode; a layer does so by itself. */
@@ -515,10 +515,40 @@ row_scales(void **state)
     }
     expect_run("--stage gemm2 --scale row --a bf16 --hidden 64 --inter 64 "
                "--experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
-    expect_run("--stage gemm2 --scale block128 --a fp8 --hidden 64 --inter "
+    expect_run("--stage gemm2 --scale block128 --a i8 --hidden 64 --inter "
                "64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
     expect_run("--stage gemm2 --scale row --a fp8 --hidden 7168 --inter 256 "
                "--experts 64 --topk 8 --tokens 40000", KILN_UNSUPPORTED);
+}
+
+/* A factor for 128 K of a row of A and for 128 x 128 of B, blocks that the
+ * tiles of gate and up begin in the middle of; tails of K and of columns. */
+static void
+block_scales(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --a fp8 --inter 256",
+        "--stage gemm1 --a bf8 --inter 176 --weight before --block-m 128",
+        "--stage gemm1 --a fp8 --inter 176 --b-layout preshuffled",
+        "--stage gemm1 --a fp8 --inter 160 --out mxfp4 --block-m 64",
+        "--stage gemm1 --a fp8 --inter 96 --device sim:gfx942",
+        "--stage gemm2 --a fp8 --inter 416 --reduce atomic --early both",
+        "--stage gemm2 --a fp8 --inter 416 --b-layout preshuffled",
+        "--stage gemm2 --a bf8 --inter 256 --ids plain --cus 5",
+        "--stage gemm2 --a fp8 --inter 96 --block-m 128 --device sim:gfx942",
+        "--stage layer --a fp8 --inter 224",
+    };
+    char line[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        snprintf(line, sizeof line, "--scale block128 --hidden 352 --experts "
+                 "5 --topk 2 --tokens 23 %s", how[i]);
+        expect_run(line, KILN_OK);
+    }
+    expect_run("--stage gemm2 --a fp8 --scale block128 --hidden 7168 --inter "
+               "256 --experts 64 --topk 8 --tokens 40000 --block-m 32 --wg "
+               "sample:4", KILN_OK);
 }
 
 /* Rows beyond 2 GiB of each other, in windows of tokens; sampled. */
@@ -887,6 +917,7 @@ main(int argc, char **argv)
         cmocka_unit_test(stored_layouts),
         cmocka_unit_test(streams),
         cmocka_unit_test(row_scales),
+        cmocka_unit_test(block_scales),
         cmocka_unit_test(far_rows),
         cmocka_unit_test(early_and_late),
         cmocka_unit_test(ids_weights_and_outputs),
