@@ -88,14 +88,14 @@ put_roofline(struct kn_buf *b, const struct kn_time_result *r)
 static void
 put_bar(struct kn_buf *b, int line, const char *name, double share)
 {
-    double y = (int)TOP + 22.0 * line;
+    double y = (int)TOP + 22.0 * line, wide = (int)BAR * share;
     char text[32];
 
     kn_putf(b, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>\n",
-            BARS, y, BAR * share);
+            BARS, y, wide);
     put_text(b, NAMES, y + 11, name);
     snprintf(text, sizeof text, "%.1f %%", 100 * share);
-    put_text(b, BARS + 5 + BAR * share, y + 11, text);
+    put_text(b, BARS + 5 + wide, y + 11, text);
 }
 
 static void
