@@ -98,15 +98,21 @@ kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
                       ((p->n + bn - 1) / bn));
 }
 
-/* Tiles of several groups, more than the compute units take at once: each
- * loads its next one while this one is stored (templates/walk_ahead.tir). */
+/* Tiles of several groups, more than the compute units take at once: each loads
+ * its next one while this one is stored (templates/walk_ahead.tir). So do dense
+ * MX types, whose way into the loop is long, unless a last round of few tiles
+ * would run alone (docs/timing.md). */
 static bool
 ahead_pays(const kiln_problem *p, const struct kn_config *g)
 {
-    return (p->family == KILN_GROUPED || p->family == KILN_WGRAD) &&
-           p->target == KILN_GFX950 && !g->cus && p->scale < KILN_SCALE_BLOCK128 &&
-           !(p->group_flags & KILN_TAIL_ZERO) && g->split_k < 2 &&
-           kn_tiles_of(p, g->bm, g->bn) > kn_targets[p->target].cus;
+    uint64_t cus = kn_targets[p->target].cus, n = kn_tiles_of(p, g->bm, g->bn);
+    bool dense = p->family == KILN_GEMM && p->scale == KILN_SCALE_MX32;
+    struct kn_config walk = *g;
+
+    walk.cus = kn_targets[p->target].cus;
+    return (p->family == KILN_GROUPED || p->family == KILN_WGRAD || dense) &&
+           p->target == KILN_GFX950 && !g->cus && !kn_deep_lacks(p, &walk) &&
+           n > (dense ? cus + cus / 2 : cus);
 }
 
 /* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest

@@ -20,8 +20,11 @@ kn_deep_lacks(const kiln_problem *p, const struct kn_config *g)
 
     return p->family == KILN_MOE ? "experts"
          : g->split_k > 1 ? "split-K"
-         : g->cus && (!wide || p->scale == KILN_SCALE_MX32 ||
-                      p->group_flags & KILN_TAIL_ZERO) ? "a persistent grid"
+         : g->cus && (!wide || p->group_flags & KILN_TAIL_ZERO ||
+                      (p->scale == KILN_SCALE_MX32 &&
+                       (p->scale_layout || p->layout != KILN_NT ||
+                        p->family == KILN_BATCHED)))
+             ? "a persistent grid"
          : p->scale == KILN_SCALE_BLOCK128 ? "scales of 128-blocks"
          : p->scale_layout && !kn_pairs(p, g) ? "these shuffled scales"
          : kn_dequant(p) || kn_prequant(p) ? "conversion of operands"

@@ -282,7 +282,7 @@ static bool
 walks_ahead(const kiln_problem *p, const struct kn_config *g)
 {
     return g->cus && g->schedule == KN_SCHED_DEEP && kn_direct(p, g) &&
-           p->scale < KILN_SCALE_BLOCK128 &&
+           (p->scale < KILN_SCALE_BLOCK128 || kn_super(p, g)) &&
            !(p->group_flags & KILN_TAIL_ZERO);
 }
 
@@ -590,6 +590,7 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
         { "feed", { "feed_plain", "feed_scaled", "feed_plain",
                   [8] = "feed_pairs" } },
         { "fed", { "fed_plain", "fed_scaled", "fed_super", NULL } },
+        { "fedw", { "fed_plain", NULL, "fedw_super", NULL } },
         { "fedd", { "fedd_plain", NULL, "fedd_super",
                   [8] = "fedd_pairs" } },
         { "lead", { "lead_plain", "lead_mx", "lead_super", NULL } },
