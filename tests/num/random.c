@@ -157,7 +157,7 @@ draw_config(struct draw *d)
     g.split_k = one_in(d, 5) ? 1 + below(d, 4) : 0;
     g.cus = one_in(d, 4) ? 1 + below(d, 9) : 0;
     g.store = (enum kn_store)(one_in(d, 3) ? below(d, KN_NSTORES) : 0);
-    g.lookup = (enum kn_lookup)(one_in(d, 3) ? below(d, KN_NLOOKUPS) : 0);
+    g.lookup = one_in(d, 3) ? KN_LOOKUP_MANY : KN_LOOKUP_OPEN;
     g.lowering =
         (enum kn_lowering)(one_in(d, 2) ? below(d, KN_NLOWERINGS) : 0);
     g.group_m = one_in(d, 2) ? 0 : 1 + below(d, 5);
