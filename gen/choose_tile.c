@@ -225,7 +225,7 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return false;
     for (g->stages = asked ? asked : natural_stages(c, p, g);
          g->stages >= least; g->stages--) {
-        if (kn_tile_has_room(c, p, g))
+        if (kn_tile_lds_taken(c, p, g) <= kn_targets[p->target].lds)
             return true;
         if (asked)
             break;

@@ -137,9 +137,9 @@ beyond(const struct kn_config *g, uint32_t elements, uint32_t bits)
     return ((elements + all - 1) / all * all - elements) * bits / 8;
 }
 
-bool
-kn_tile_has_room(struct kn_ctx *c, const kiln_problem *p,
-                 const struct kn_config *g)
+uint32_t
+kn_tile_lds_taken(struct kn_ctx *c, const kiln_problem *p,
+                  const struct kn_config *g)
 {
     struct kn_fn f = kn_tile_fn(c, p, g);
     uint32_t a = kn_elems[f.shape.ta].bits, b = kn_elems[f.shape.tb].bits;
@@ -149,6 +149,5 @@ kn_tile_has_room(struct kn_ctx *c, const kiln_problem *p,
         more += beyond(g, g->bm * g->bk, a);
     if (kn_dequant(p) && b != kn_type_bits[p->b])
         more += beyond(g, g->bn * g->bk, b);
-    return kn_tile_lds(c, p, g) + more * g->stages <=
-           kn_targets[p->target].lds;
+    return kn_tile_lds(c, p, g) + more * g->stages;
 }

@@ -23,8 +23,8 @@ uint32_t kn_register_limit(const struct kn_config *g);
 uint32_t kn_tile_lds(struct kn_ctx *c, const kiln_problem *p,
                      const struct kn_config *g);
 
-/* Whether they are there, with what threads convert beyond the tile. */
-bool kn_tile_has_room(struct kn_ctx *c, const kiln_problem *p,
-                      const struct kn_config *g);
+/* With what threads convert beyond the tile. */
+uint32_t kn_tile_lds_taken(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *g);
 
 #endif
