@@ -1,5 +1,6 @@
 /* asm_select.c - values in registers, control flow, and the walk over the
- * kernel. Arithmetic is in asm_select_alu.c, memory in asm_select_mem.c. */
+ * kernel. Operations are in asm_select_int.c,
+ * asm_select_move.c, asm_select_float.c and asm_select_mem.c. */
 #include "asm_select.h"
 
 #include <stdarg.h>

@@ -71,6 +71,38 @@ struct kn_asm_opnd kn_asm_arg(struct select *s, int a);
 struct kn_asm_opnd kn_asm_dst(struct select *s);
 uint32_t kn_asm_dwords(struct kn_type t);
 enum kn_asm_class kn_asm_cls(const struct select *s, struct kn_asm_opnd o);
+static inline bool
+kn_asm_is_scalar(const struct select *s, struct kn_asm_opnd o)
+{
+    return kn_asm_cls(s, o) == KN_ASM_S;
+}
+
+static inline const struct kn_type *
+kn_asm_type(const struct select *s, kn_ref r)
+{
+    return &kn_val(s->f, r)->type;
+}
+
+/* Values of 64 bits. */
+static inline bool
+kn_asm_is_wide(const struct select *s, kn_ref r)
+{
+    uint8_t e = kn_asm_type(s, r)->elem;
+
+    return e == KN_T_i64 || e == KN_T_ptr;
+}
+
+/* Half h of a 64-bit operand; constants are sign-extended. */
+static inline struct kn_asm_opnd
+kn_half(struct kn_asm_opnd o, int h)
+{
+    if (o.kind == KN_ASM_IMM)
+        return kn_imm(h ? o.v >> 31 : o.v);
+    return kn_part(o, (uint32_t)h, 1);
+}
+
+/* Condition `a` of the operation as a mask of lanes. */
+struct kn_asm_opnd kn_asm_mask(struct select *s, int a);
 /* The operand in a vector (scalar) register, copied if it is in another. */
 struct kn_asm_opnd kn_asm_vector(struct select *s, struct kn_asm_opnd o);
 struct kn_asm_opnd kn_asm_scalar(struct select *s, struct kn_asm_opnd o);

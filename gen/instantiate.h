@@ -54,6 +54,10 @@ kn_folds(const struct kn_config *g)
     return g->schedule == KN_SCHED_PINGPONG && g->stages == 1;
 }
 
+/* K tiles of 256 with one slot: what 6-bit types want, whose rows of 128 K take
+ * half as many cache lines again as their bytes. */
+bool kn_fold_lines(const kiln_problem *p, const struct kn_config *g);
+
 /* Whether the schedule deep reads shuffled scales as they lie: a dword has a
  * lane's bytes of two fragments and two K steps. */
 bool kn_pairs(const kiln_problem *p, const struct kn_config *g);
@@ -86,5 +90,10 @@ uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
 /* Shares of A's fragments that one K step is
  * multiplied in: interleave and pingpong. */
 uint32_t kn_shares(const struct kn_config *g, const struct kn_frag *a);
+
+/* Parameters of the main loop's unrolling. */
+void kn_loop_params(struct kn_ctx *c, const kiln_problem *p,
+                    const struct kn_config *g, const struct kn_frag *a,
+                    struct kn_params *q);
 
 #endif

@@ -82,7 +82,22 @@ struct dist_place {
     int64_t offset;
 };
 
-/* ---- distribute_copy.c ---- */
+/* Beyond every record count (design limit): masked lanes, bounds of counts. */
+enum { DIST_NEVER = 0x7fffffff };
+
+static inline const struct kn_lds *
+dist_lds(const struct dist *d, int i)
+{
+    return &d->in->lds[i];
+}
+
+/* ---- distribute_view.c ---- */
+/* kn_block_place on a lane's block. */
+void dist_block_place(struct dist *d, const struct kn_lds *l, kn_ref id,
+                      kn_ref *k, kn_ref *outer);
+/* Row and source chunk of the LDS chunk `c` (linear). */
+void dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c,
+                      kn_ref *row, kn_ref *chunk);
 /* Linear chunk (or run, or transpose block) number of this thread in a step. */
 kn_ref dist_chunk_id(struct dist *d, uint32_t step);
 /* The XOR applied to a chunk number of this LDS row. */
@@ -90,6 +105,11 @@ kn_ref dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row);
 /* Row, and number within it, of a run. */
 void dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id,
                     kn_ref *row, kn_ref *run);
+/* Row of the operand, from the view's first, that is staged as row `row`. */
+kn_ref dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
+                       kn_ref row0);
+
+/* ---- distribute_copy.c ---- */
 kn_ref dist_slice(struct dist *d, kn_ref v, uint32_t first);
 kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
 /* v_perm_b32(x, y, sel): selector bytes 0-3 pick bytes of y, 4-7 of x, 12 is
@@ -102,10 +122,6 @@ kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
 /* Keeps the low `valid` bits (any number) of `bytes` at a place. */
 void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
                      uint32_t bytes);
-
-/* Row of the operand, from the view's first, that is staged as row `row`. */
-kn_ref dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
-                       kn_ref row0);
 
 /* ---- distribute_pull.c: tiles that stay in memory (slots=0) ---- */
 /* Offsets of the wave's fragments, v->nreg of them; those of named rows,

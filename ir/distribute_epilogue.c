@@ -175,8 +175,6 @@ expand_tofloat(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-enum { NEVER = 0x7fffffff }; /* masked lanes: beyond every record count */
-
 /* The output tile: resource, and columns left in its rows. */
 struct out_tile {
     kn_ref r, pitch, ncols;
@@ -204,11 +202,11 @@ out_tile(struct dist *d, const struct kn_ins *i)
                         dist_ic(d, KN_OP_mul, n0, o.size));
     n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, rows, -1), o.pitch);
     n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_mul, o.ncols, o.size));
-    o.r = dist_rsrc(d, base, dist_clamp(d, n, 0, NEVER));
+    o.r = dist_rsrc(d, base, dist_clamp(d, n, 0, DIST_NEVER));
     return o;
 }
 
-/* Byte offset of column `col` of a row that starts at `row_off`; NEVER when
+/* Byte offset of column `col` of a row that starts at `row_off`; DIST_NEVER when
  * the column is beyond the output. */
 static kn_ref
 out_offset(struct dist *d, const struct out_tile *o, kn_ref row_off, kn_ref col)
@@ -218,7 +216,7 @@ out_offset(struct dist *d, const struct out_tile *o, kn_ref row_off, kn_ref col)
     arg[0] = dist_op(d, KN_OP_slt, kn_vb1, col, o->ncols);
     arg[1] = dist_i2(d, KN_OP_add, row_off,
                      dist_ic(d, KN_OP_mul, col, o->size));
-    arg[2] = dist_int(d, NEVER);
+    arg[2] = dist_int(d, DIST_NEVER);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
@@ -354,7 +352,7 @@ write_rows(struct dist *d, const struct shuffle *s, const kn_ref *acc)
 }
 
 /* off where all of `n` columns from col on exist, or with `part` where not all
- * of `n` do but `part` of them; else NEVER. vec=4: N is a multiple of 4. */
+ * of `n` do but `part` of them; else DIST_NEVER. vec=4: N is a multiple of 4. */
 static kn_ref
 run_offset(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref col,
            bool part)
@@ -367,7 +365,7 @@ run_offset(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref col,
         arg[0] = dist_op(d, KN_OP_band, kn_vb1, arg[0],
                          dist_op(d, KN_OP_slt, kn_vb1, col, s->o->ncols));
     arg[1] = off;
-    arg[2] = dist_int(d, NEVER);
+    arg[2] = dist_int(d, DIST_NEVER);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
@@ -519,7 +517,7 @@ store_wide(struct dist *d, const struct out_tile *o, const struct epilogue *e,
         pick[0] = dist_op(d, KN_OP_slt, kn_vb1,
                           dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
         pick[1] = at;
-        pick[2] = dist_int(d, NEVER);
+        pick[2] = dist_int(d, DIST_NEVER);
         v[y / 2] = paired(d, o, row + y);
         store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick), v[y / 2]);
     }
@@ -533,7 +531,7 @@ store_wide(struct dist *d, const struct out_tile *o, const struct epilogue *e,
         pick[0] = dist_op(d, KN_OP_band, kn_vb1, pick[0], first);
         pick[1] = dist_i2(d, KN_OP_add, off,
                           dist_ic(d, KN_OP_mul, cols[y / 2], o->size));
-        pick[2] = dist_int(d, NEVER);
+        pick[2] = dist_int(d, DIST_NEVER);
         store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick),
                    elements(d, v[y / 2], 0, 4));
     }
@@ -601,11 +599,11 @@ out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
     n = rows->tokens;
     if (rows->slots)
         n = dist_i2(d, KN_OP_mul, n, rows->topk);
-    n = dist_assume(d, dist_i2(d, KN_OP_mul, n, o.pitch), NEVER);
+    n = dist_assume(d, dist_i2(d, KN_OP_mul, n, o.pitch), DIST_NEVER);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_sub, n, o.pitch),
                 dist_ic(d, KN_OP_mul, o.ncols, o.size));
     o.r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0),
-                    dist_clamp(d, n, 0, NEVER));
+                    dist_clamp(d, n, 0, DIST_NEVER));
     return o;
 }
 
@@ -673,7 +671,7 @@ expand_rownamed(struct dist *d, const struct kn_ins *i)
 
     if (rows.slots)
         n = dist_i2(d, KN_OP_mul, n, rows.topk);
-    n = dist_assume(d, dist_ic(d, KN_OP_mul, n, 4), NEVER); /* check_moe */
+    n = dist_assume(d, dist_ic(d, KN_OP_mul, n, 4), DIST_NEVER); /* check_moe */
     r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), n);
     for (uint32_t x = 0; x < t->nreg; x++) {
         kn_ref at = dist_row_offset(d, &rows, ids->reg[x]);

@@ -13,8 +13,6 @@
  * >= 8, half 1 of lane l ^ 8; piece 1 the rest (rows.flip). */
 #include "distribute.h"
 
-enum { NEVER = 0x7fffffff };
-
 /* Where piece `x` of a fragment of K step kk begins: bytes along the row. */
 static uint32_t
 piece_at(const struct kn_readplan *p, uint32_t kk, uint32_t x)
@@ -123,7 +121,7 @@ pulled_offset(struct dist *d, const struct dist_tile *v, uint32_t f,
     row = by_lines(d, l) ? half_offset(d, v, f, half)
         : v->row ? v->row[f] : row_offset(d, v, f, d->t);
     if (v->up)               /* 2 n rows are within 31 bits: the launch checks */
-        row = dist_assume(d, row, NEVER);
+        row = dist_assume(d, row, DIST_NEVER);
     return at ? dist_i2(d, KN_OP_add, row, at) : row;
 }
 
@@ -196,7 +194,7 @@ within(struct dist *d, kn_ref off, kn_ref at, kn_ref left)
 
     arg[0] = dist_op(d, KN_OP_slt, kn_vb1, at, left);
     arg[1] = off;
-    arg[2] = dist_int(d, NEVER);
+    arg[2] = dist_int(d, DIST_NEVER);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 

@@ -4,8 +4,6 @@
  * LDS; a block is four lanes side by side. */
 #include "distribute.h"
 
-enum { NEVER = 0x7fffffff };
-
 /* Largest power of two, largest mantissa (of 23 bits) and mantissa bits of
  * the element (OCP MX v1.0, table 1). */
 struct format {
@@ -108,7 +106,7 @@ static void
 put(struct dist *d, const struct target *t, struct place at, kn_ref v)
 {
     kn_ref arg[3] = { at.in, dist_i2(d, KN_OP_add, t->off, at.col),
-                      dist_int(d, NEVER) };
+                      dist_int(d, DIST_NEVER) };
     kn_ref off = dist_op3(d, KN_OP_select, kn_v32, arg);
     struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
 

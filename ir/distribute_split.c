@@ -7,7 +7,7 @@
  * 4-byte elements, row by row. Rows beyond the output are left out. */
 #include "distribute.h"
 
-enum { BLOCK = 1024, NEVER = 0x7fffffff };
+enum { BLOCK = 1024 };
 
 struct area {
     kn_ref r;                /* resource over all shares */
@@ -54,7 +54,7 @@ block_offset(struct dist *d, const struct area *x, uint32_t n)
 
     arg[0] = dist_op(d, KN_OP_slt, kn_vb1, row, x->rows);
     arg[1] = dist_ic(d, KN_OP_add, x->lane, (int64_t)n * BLOCK);
-    arg[2] = dist_int(d, NEVER);
+    arg[2] = dist_int(d, DIST_NEVER);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
@@ -87,7 +87,7 @@ count_in(struct dist *d, kn_ref counters, uint32_t splits)
 
     arg[0] = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
     arg[1] = dist_ic(d, KN_OP_mul, d->wave, 4);
-    arg[2] = dist_int(d, NEVER);
+    arg[2] = dist_int(d, DIST_NEVER);
     at = dist_op3(d, KN_OP_select, kn_v32, arg);
     dist_add(d, KN_OP_sched, 0);
     dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;

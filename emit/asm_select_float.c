@@ -1,0 +1,233 @@
+/* asm_select_float.c - floats, conversions and matrix instructions, which the
+ * vector unit alone has. */
+#include "asm_select.h"
+
+/* ---- floats ---- */
+
+/* By element, in vector registers; a uniform result is moved back. */
+static void
+floats(struct select *s, uint16_t isa, int nargs)
+{
+    struct kn_asm_opnd d = kn_asm_dst(s), x[3], to = d;
+
+    if (kn_elems[kn_asm_type(s, s->i->dst)->elem].bits != 32)
+        kn_asm_lack(s, "arithmetic on 16 bits");
+    for (int a = 0; a < nargs; a++)
+        x[a] = kn_asm_arg(s, a);
+    if (kn_asm_is_scalar(s, d))
+        to = kn_asm_new(s->a, KN_ASM_V, d.n);
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd o[4] = { kn_part(to, n, 1) };
+
+        o[0].fresh = !n;
+        for (int a = 0; a < nargs; a++) {
+            o[a + 1] = kn_part(x[a], n, 1);
+            if (x[a].kind == KN_ASM_REG && x[a].v == to.v)
+                o[0].fresh = 0;
+        }
+        kn_asm_valu(s, isa, o, (size_t)nargs + 1);
+    }
+    if (kn_asm_is_scalar(s, d))
+        kn_asm_copy(s, d, to);
+}
+
+void
+select_fadd(struct select *s)
+{
+    floats(s, KN_I_v_add_f32, 2);
+}
+
+void
+select_fmul(struct select *s)
+{
+    floats(s, KN_I_v_mul_f32, 2);
+}
+
+void
+select_fma(struct select *s)
+{
+    floats(s, KN_I_v_fma_f32, 3);
+}
+
+/* Sums of integers become floats where they are, in AGPRs, if nobody reads
+ * them as integers again: there is no room for both. */
+static void
+keep_place(struct select *s)
+{
+    uint32_t d = KN_REF_INDEX(s->i->dst), x = KN_REF_INDEX(s->i->arg[0]);
+
+    if (KN_REF_TAG(s->i->arg[0]) != KN_R_VAL || s->cls[x] != KN_ASM_A ||
+        s->val[d].kind != KN_ASM_NONE || s->nopen)
+        return;
+    for (size_t n = s->at + 1; n < s->f->nins; n++)
+        for (int a = 0; a < KN_MAXARG && s->f->ins[n].arg[a]; a++)
+            if (s->f->ins[n].arg[a] == s->i->arg[0])
+                return;
+    s->cls[d] = KN_ASM_A;
+    s->val[d] = s->val[x];
+}
+
+void
+select_i2f(struct select *s)
+{
+    keep_place(s);
+    floats(s, KN_I_v_cvt_f32_i32, 1);
+}
+
+void
+select_perm(struct select *s)
+{
+    VALU(s, v_perm_b32, kn_asm_dst(s), kn_asm_arg(s, 0), kn_asm_arg(s, 1),
+         kn_asm_arg(s, 2));
+}
+
+/* bf16 of a float without an instruction for it: half of the last place is
+ * added, ties to even; a NaN keeps its sign and payload bits and is quiet. */
+static void
+round_bf16(struct select *s, struct kn_asm_opnd to, struct kn_asm_opnd x)
+{
+    struct kn_asm_opnd odd = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd up = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd nan = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd m = kn_asm_new(s->a, KN_ASM_S, 2);
+
+    VALU(s, v_bfe_u32, odd, x, kn_imm(16), kn_imm(1));
+    VALU(s, v_add3_u32, up, x, odd, kn_imm(0x7fff));
+    VALU(s, v_or_b32, nan, kn_imm(0x400000), x);
+    VALU(s, v_cmp_u_f32, m, x, x);
+    VALU(s, v_cndmask_b32, to, up, nan, m);
+}
+
+static void
+pair(struct select *s, uint8_t elem, struct kn_asm_opnd to,
+     const struct kn_asm_opnd x[2])
+{
+    struct kn_asm_opnd a = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd b = kn_asm_new(s->a, KN_ASM_V, 1);
+
+    if (elem == KN_T_f16) {
+        VALU(s, v_cvt_f16_f32, a, x[0]);
+        VALU(s, v_cvt_f16_f32, b, x[1]);
+        VALU(s, v_pack_b32_f16, to, a, b);
+    } else if (s->f->target == KILN_GFX950) {
+        VALU(s, v_cvt_pk_bf16_f32, to, x[0], x[1]);
+    } else {
+        round_bf16(s, a, x[0]);
+        round_bf16(s, b, x[1]);
+        VALU(s, v_perm_b32, to, b, a, kn_imm(0x07060302));
+    }
+}
+
+/* 16-bit floats to f32: bf16 is its upper half. */
+static void
+widen(struct select *s, uint8_t elem, struct kn_asm_opnd d,
+      struct kn_asm_opnd x)
+{
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd t = kn_part(d, n, 1), from = kn_part(x, n / 2, 1);
+        struct kn_asm_opnd high = kn_asm_new(s->a, KN_ASM_V, 1);
+
+        t.fresh = !n;
+        if (elem == KN_T_bf16 && n % 2) {
+            VALU(s, v_and_b32, t, kn_imm((int32_t)0xffff0000u), from);
+        } else if (elem == KN_T_bf16) {
+            VALU(s, v_lshlrev_b32, t, kn_imm(16), from);
+        } else if (n % 2) {
+            VALU(s, v_lshrrev_b32, high, kn_imm(16), from);
+            VALU(s, v_cvt_f32_f16, t, high);
+        } else {
+            VALU(s, v_cvt_f32_f16, t, from);
+        }
+    }
+}
+
+void
+select_cvt(struct select *s)
+{
+    struct kn_type to = *kn_asm_type(s, s->i->dst);
+    struct kn_type from = *kn_asm_type(s, s->i->arg[0]);
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (to.elem == KN_T_f32 && kn_elems[from.elem].bits == 16 && to.lane) {
+        widen(s, from.elem, d, kn_asm_vector(s, x));
+        return;
+    }
+    if (from.elem != KN_T_f32 || kn_elems[to.elem].bits != 16 || !to.lane) {
+        kn_asm_lack(s, "this conversion");
+        return;
+    }
+    x = kn_asm_vector(s, x);
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd t = kn_part(d, n, 1), two[2];
+
+        t.fresh = !n;
+        two[0] = kn_part(x, 2 * n, 1);
+        two[1] = 2 * n + 1 < to.n ? kn_part(x, 2 * n + 1, 1) : kn_imm(0);
+        pair(s, to.elem, t, two);
+    }
+}
+
+/* ---- matrix ---- */
+
+static const struct matrix {
+    uint16_t plain, scaled;
+} matrices[KN_NMFMA] = {
+    [KN_MFMA_f16_16x16x32] = { KN_I_v_mfma_f32_16x16x32_f16, 0 },
+    [KN_MFMA_bf16_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf16, 0 },
+    [KN_MFMA_i8_16x16x64] = { KN_I_v_mfma_i32_16x16x64_i8, 0 },
+    [KN_MFMA_mx_16x16x128] = { KN_I_v_mfma_f32_16x16x128_f8f6f4,
+                               KN_I_v_mfma_scale_f32_16x16x128_f8f6f4 },
+    [KN_MFMA_f16_16x16x16] = { KN_I_v_mfma_f32_16x16x16_f16, 0 },
+    [KN_MFMA_bf16_16x16x16] = { KN_I_v_mfma_f32_16x16x16_bf16, 0 },
+    [KN_MFMA_i8_16x16x32] = { KN_I_v_mfma_i32_16x16x32_i8, 0 },
+    [KN_MFMA_ff_16x16x32] = { KN_I_v_mfma_f32_16x16x32_fp8_fp8, 0 },
+    [KN_MFMA_fb_16x16x32] = { KN_I_v_mfma_f32_16x16x32_fp8_bf8, 0 },
+    [KN_MFMA_bf_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf8_fp8, 0 },
+    [KN_MFMA_bb_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf8_bf8, 0 },
+};
+
+static void
+matrix(struct select *s, bool scaled)
+{
+    const struct kn_mfma_info *m = &kn_mfmas[s->i->attr[KN_A_shape]];
+    const struct matrix *k = &matrices[s->i->attr[KN_A_shape]];
+    uint16_t isa = scaled ? k->scaled : k->plain;
+    struct kn_asm_opnd o[KN_ASM_MAXOPND];
+    struct kn_asm_op *x;
+    int n = scaled ? 5 : 3, sa, sb;
+
+    if (!isa)
+        kn_asm_lack(s, "this matrix instruction");
+    for (int a = 0; a < n; a++)
+        o[a + 1] = kn_asm_arg(s, a);
+    for (int a = 3; a < n; a++)
+        o[a + 1] = kn_asm_vector(s, o[a + 1]);
+    o[0] = kn_asm_dst(s);
+    x = kn_asm_add(s, isa, 1, o, (size_t)n + 1);
+    x->early = o[3].kind != KN_ASM_REG || o[3].v != o[0].v;
+    if (m->a != KN_T_b1)
+        return;
+    x->cbsz = (uint8_t)kn_elems[s->i->attr[KN_A_ta]].mx;
+    x->blgp = (uint8_t)kn_elems[s->i->attr[KN_A_tb]].mx;
+    if (!scaled) {
+        x->mods = kn_asm_mods(s, " cbsz:%u blgp:%u", x->cbsz, x->blgp);
+        return;
+    }
+    sa = s->i->attr[KN_A_sela];
+    sb = s->i->attr[KN_A_selb];
+    x->mods = kn_asm_mods(s, " op_sel:[%d,%d,0] op_sel_hi:[%d,%d,0] "
+                          "cbsz:%u blgp:%u", sa & 1, sb & 1, sa >> 1, sb >> 1,
+                          x->cbsz, x->blgp);
+}
+
+void
+select_mfma(struct select *s)
+{
+    matrix(s, false);
+}
+
+void
+select_mfmas(struct select *s)
+{
+    matrix(s, true);
+}

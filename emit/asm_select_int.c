@@ -1,0 +1,379 @@
+/* asm_select_int.c - integers and conditions. Uniform values are computed by
+ * the scalar unit, except division. */
+#include "asm_select.h"
+
+/* ---- integers ---- */
+
+/* A row's scalar and vector instruction; swap: the vector one takes the
+ * second operand first. */
+struct binary {
+    uint16_t scalar, vector, lo, hi; /* lo, hi: of 64 bits, or wide alone */
+    uint8_t swap;
+};
+
+static const struct binary binaries[KN_NOP] = {
+    [KN_OP_add] = { KN_I_s_add_u32, KN_I_v_add_u32, KN_I_s_add_u32,
+                    KN_I_s_addc_u32, 0 },
+    [KN_OP_padd] = { 0, 0, KN_I_s_add_u32, KN_I_s_addc_u32, 0 },
+    [KN_OP_sub] = { KN_I_s_sub_u32, KN_I_v_sub_u32, KN_I_s_sub_u32,
+                    KN_I_s_subb_u32, 0 },
+    [KN_OP_and] = { KN_I_s_and_b32, KN_I_v_and_b32, KN_I_s_and_b32,
+                    KN_I_s_and_b32, 0 },
+    [KN_OP_or] = { KN_I_s_or_b32, KN_I_v_or_b32, KN_I_s_or_b32,
+                   KN_I_s_or_b32, 0 },
+    [KN_OP_xor] = { KN_I_s_xor_b32, KN_I_v_xor_b32, KN_I_s_xor_b32,
+                    KN_I_s_xor_b32, 0 },
+    [KN_OP_shl] = { KN_I_s_lshl_b32, KN_I_v_lshlrev_b32, KN_I_s_lshl_b64, 0,
+                    1 },
+    [KN_OP_shr] = { KN_I_s_lshr_b32, KN_I_v_lshrrev_b32, KN_I_s_lshr_b64, 0,
+                    1 },
+    [KN_OP_sar] = { KN_I_s_ashr_i32, KN_I_v_ashrrev_i32, KN_I_s_ashr_i64, 0,
+                    1 },
+    [KN_OP_mul] = { KN_I_s_mul_i32, KN_I_v_mul_lo_u32, 0, 0, 0 },
+    [KN_OP_smin] = { KN_I_s_min_i32, KN_I_v_min_i32, 0, 0, 0 },
+    [KN_OP_smax] = { KN_I_s_max_i32, KN_I_v_max_i32, 0, 0, 0 },
+    [KN_OP_umin] = { KN_I_s_min_u32, KN_I_v_min_u32, 0, 0, 0 },
+    [KN_OP_umax] = { KN_I_s_max_u32, KN_I_v_max_u32, 0, 0, 0 },
+};
+
+/* Two halves, through a carry if there is one, or a shift of the pair. */
+static void
+wide(struct select *s, const struct binary *b)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1);
+    struct kn_asm_opnd d = kn_asm_dst(s);
+    struct kn_asm_opnd pair[] = { d, x, y };
+    struct kn_asm_opnd lo[] = { kn_part(d, 0, 1), kn_half(x, 0), kn_half(y, 0) };
+    struct kn_asm_opnd hi[] = { kn_part(d, 1, 1), kn_half(x, 1), kn_half(y, 1) };
+
+    if (!b->lo) {
+        kn_asm_lack(s, "this operation on 64 bits");
+        return;
+    }
+    if (!b->hi) {
+        kn_asm_add(s, b->lo, 1, pair, 3);
+        return;
+    }
+    /* a result that is also a source keeps its high half meanwhile */
+    lo[0].fresh = (x.kind != KN_ASM_REG || x.v != d.v) &&
+                  (y.kind != KN_ASM_REG || y.v != d.v);
+    kn_asm_add(s, b->lo, 1, lo, 3);
+    kn_asm_add(s, b->hi, 1, hi, 3);
+}
+
+/* Whether 64-bit operand `a` is 32 bits, extended with their sign. */
+static bool
+is_narrow(const struct select *s, int a)
+{
+    kn_ref r = s->i->arg[a];
+
+    return KN_REF_TAG(r) == KN_R_VAL && s->narrow[KN_REF_INDEX(r)];
+}
+
+/* The low 64 bits of a product. */
+static void
+wide_product(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1);
+    struct kn_asm_opnd d = kn_asm_new(s->a, KN_ASM_S, 2);
+    struct kn_asm_opnd t = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd lo = kn_part(d, 0, 1), hi = kn_part(d, 1, 1);
+
+    ADD(s, s_mul_i32, 1, kn_begin(lo), kn_half(x, 0), kn_half(y, 0));
+    if (is_narrow(s, 0) && is_narrow(s, 1)) {
+        ADD(s, s_mul_hi_i32, 1, hi, kn_half(x, 0), kn_half(y, 0));
+        kn_asm_copy(s, kn_asm_dst(s), d);
+        return;
+    }
+    ADD(s, s_mul_hi_u32, 1, hi, kn_half(x, 0), kn_half(y, 0));
+    ADD(s, s_mul_i32, 1, t, kn_half(x, 1), kn_half(y, 0));
+    ADD(s, s_add_u32, 1, hi, hi, t);
+    ADD(s, s_mul_i32, 1, t, kn_half(x, 0), kn_half(y, 1));
+    ADD(s, s_add_u32, 1, hi, hi, t);
+    kn_asm_copy(s, kn_asm_dst(s), d);
+}
+
+static void
+binary(struct select *s)
+{
+    const struct binary *b = &binaries[s->i->op];
+    struct kn_asm_opnd x, y, d;
+
+    if (kn_asm_is_wide(s, s->i->dst)) {
+        if (kn_asm_type(s, s->i->dst)->lane)
+            kn_asm_lack(s, "64-bit integers by lane");
+        else if (s->i->op == KN_OP_mul)
+            wide_product(s);
+        else
+            wide(s, b);
+        return;
+    }
+    x = kn_asm_arg(s, 0);
+    y = kn_asm_arg(s, 1);
+    d = kn_asm_dst(s);
+    if (d.n != 1)
+        kn_asm_lack(s, "integer vectors");
+    if (kn_asm_is_scalar(s, d)) {
+        struct kn_asm_opnd o[] = { d, x, y };
+
+        kn_asm_add(s, b->scalar, 1, o, 3);
+    } else {
+        struct kn_asm_opnd o[] = { d, b->swap ? y : x, b->swap ? x : y };
+
+        kn_asm_valu(s, b->vector, o, 3);
+    }
+}
+
+#define BINARY(id) void select_##id(struct select *s) { binary(s); }
+BINARY(add)
+BINARY(sub)
+BINARY(and)
+BINARY(or)
+BINARY(xor)
+BINARY(shl)
+BINARY(shr)
+BINARY(sar)
+BINARY(smin)
+BINARY(smax)
+BINARY(umin)
+BINARY(umax)
+BINARY(padd)
+
+/* The exponent of a power of two, -1 for other operands. */
+static int
+power(const struct select *s)
+{
+    kn_ref r = s->i->arg[1];
+    int64_t v = KN_REF_TAG(r) == KN_R_CONST ? s->f->konst[KN_REF_INDEX(r)].i
+                                            : 0;
+
+    return v > 0 && !(v & (v - 1)) ? __builtin_ctzll((uint64_t)v) : -1;
+}
+
+static void
+with_constant(struct select *s, uint16_t scalar, uint16_t vector, int32_t v)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+
+    if (kn_asm_is_scalar(s, d)) {
+        struct kn_asm_opnd o[] = { d, x, kn_imm(v) };
+
+        kn_asm_add(s, scalar, 1, o, 3);
+    } else {
+        struct kn_asm_opnd o[] = { d, kn_imm(v), x };
+
+        kn_asm_valu(s, vector, o, 3);
+    }
+}
+
+void
+select_mul(struct select *s)
+{
+    if (!kn_asm_is_wide(s, s->i->dst) && power(s) >= 0)
+        with_constant(s, KN_I_s_lshl_b32, KN_I_v_lshlrev_b32, power(s));
+    else
+        binary(s);
+}
+
+/* Quotient and remainder of uniform numbers: an estimate of 2^32 / y by the
+ * vector unit's reciprocal, one Newton step and two corrections, as LLVM
+ * expands a 32-bit division. */
+static void
+divide(struct select *s, struct kn_asm_opnd *q, struct kn_asm_opnd *r)
+{
+    struct kn_asm_opnd x = kn_asm_scalar(s, kn_asm_arg(s, 0));
+    struct kn_asm_opnd y = kn_asm_scalar(s, kn_asm_arg(s, 1));
+    struct kn_asm_opnd v = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd z = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd t = kn_asm_new(s->a, KN_ASM_S, 1);
+
+    *q = kn_asm_new(s->a, KN_ASM_S, 1);
+    *r = kn_asm_new(s->a, KN_ASM_S, 1);
+    VALU(s, v_cvt_f32_u32, v, y);
+    VALU(s, v_rcp_iflag_f32, v, v);
+    VALU(s, v_mul_f32, v, v, kn_imm(0x4f7ffffe));
+    VALU(s, v_cvt_u32_f32, v, v);
+    ADD(s, v_readfirstlane_b32, 1, z, v);
+    ADD(s, s_sub_u32, 1, t, kn_imm(0), y);
+    ADD(s, s_mul_i32, 1, t, t, z);
+    ADD(s, s_mul_hi_u32, 1, t, z, t);
+    ADD(s, s_add_u32, 1, z, z, t);
+    ADD(s, s_mul_hi_u32, 1, *q, x, z);
+    ADD(s, s_mul_i32, 1, t, *q, y);
+    ADD(s, s_sub_u32, 1, *r, x, t);
+    for (int k = 0; k < 2; k++) {
+        ADD(s, s_add_u32, 1, z, *q, kn_imm(1));
+        ADD(s, s_sub_u32, 1, t, *r, y);
+        ADD(s, s_cmp_ge_u32, 0, *r, y);
+        ADD(s, s_cselect_b32, 1, *q, z, *q);
+        ADD(s, s_cselect_b32, 1, *r, t, *r);
+    }
+}
+
+/* By a constant: floor(x m / 2^(32 + k)) is x / y for every x where m is
+ * 2^(32 + k) / y rounded up and m y exceeds 2^(32 + k) by at most 2^k
+ * (Granlund and Montgomery 1994, theorem 4.2). */
+static bool
+divide_lanes(struct select *s, bool remainder)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1), q;
+    uint64_t by = y.kind == KN_ASM_IMM ? (uint32_t)y.v : 0, m = 0;
+    int32_t k = 0;
+
+    for (; by > 2 && k < 31; k++) {
+        m = (1ull << (32 + k)) / by + 1;
+        if (m >> 32 || m * by - (1ull << (32 + k)) <= 1ull << k)
+            break;
+    }
+    if (!m || m >> 32)
+        return false;
+    q = remainder ? kn_asm_new(s->a, KN_ASM_V, 1) : kn_asm_dst(s);
+    VALU(s, v_mul_hi_u32, q, x, kn_imm((int32_t)m));
+    VALU(s, v_lshrrev_b32, q, kn_imm(k), q);
+    if (remainder) {
+        VALU(s, v_mul_lo_u32, q, q, y);
+        VALU(s, v_sub_u32, kn_asm_dst(s), x, q);
+    }
+    return true;
+}
+
+static void
+quotient(struct select *s, bool remainder)
+{
+    struct kn_asm_opnd q, r;
+    int e = power(s);
+
+    if (kn_asm_is_wide(s, s->i->dst)) {
+        kn_asm_lack(s, "division of 64 bits");
+    } else if (e >= 0 && remainder) {
+        with_constant(s, KN_I_s_and_b32, KN_I_v_and_b32, (int32_t)((1u << e) - 1));
+    } else if (e >= 0) {
+        with_constant(s, KN_I_s_lshr_b32, KN_I_v_lshrrev_b32, e);
+    } else if (kn_asm_type(s, s->i->dst)->lane) {
+        if (!divide_lanes(s, remainder))
+            kn_asm_lack(s, "division by lane");
+    } else {
+        divide(s, &q, &r);
+        kn_asm_copy(s, kn_asm_dst(s), remainder ? r : q);
+    }
+}
+
+void
+select_udiv(struct select *s)
+{
+    quotient(s, false);
+}
+
+void
+select_urem(struct select *s)
+{
+    quotient(s, true);
+}
+
+/* ---- conditions ---- */
+
+static bool
+consumed_next(const struct select *s)
+{
+    const struct kn_ins *n = s->i + 1;
+
+    return s->at + 1 < s->f->nins && n->arg[0] == s->i->dst &&
+           s->uses[KN_REF_INDEX(s->i->dst)] == 1 &&
+           (n->op == KN_OP_break || n->op == KN_OP_if ||
+            (n->op == KN_OP_select && !kn_asm_type(s, n->dst)->lane));
+}
+
+static const struct compare {
+    uint16_t scalar, wide, vector;
+} compares[KN_NOP] = {
+    [KN_OP_eq] = { KN_I_s_cmp_eq_u32, KN_I_s_cmp_eq_u64, KN_I_v_cmp_eq_u32 },
+    [KN_OP_ne] = { KN_I_s_cmp_lg_u32, KN_I_s_cmp_lg_u64, KN_I_v_cmp_ne_u32 },
+    [KN_OP_slt] = { KN_I_s_cmp_lt_i32, 0, KN_I_v_cmp_lt_i32 },
+    [KN_OP_sge] = { KN_I_s_cmp_ge_i32, 0, KN_I_v_cmp_ge_i32 },
+    [KN_OP_ult] = { KN_I_s_cmp_lt_u32, 0, KN_I_v_cmp_lt_u32 },
+};
+
+static void
+compare(struct select *s)
+{
+    const struct compare *k = &compares[s->i->op];
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1);
+    uint32_t n = x.kind == KN_ASM_REG ? x.n : y.n;
+    uint16_t isa = n == 2 ? k->wide : k->scalar;
+    struct kn_asm_opnd d = kn_asm_dst(s), o[] = { x, y };
+
+    if (d.n == 2) {
+        struct kn_asm_opnd v[] = { d, x, kn_asm_vector(s, y) };
+
+        if (x.n != 1 || y.n != 1)
+            kn_asm_lack(s, "64-bit comparisons by lane");
+        kn_asm_valu(s, k->vector, v, 3);
+        return;
+    }
+    if (!isa)
+        kn_asm_lack(s, "this comparison of 64 bits");
+    kn_asm_add(s, isa, 0, o, 2);
+    if (consumed_next(s)) {
+        s->scc = s->i->dst;
+        return;
+    }
+    ADD(s, s_cselect_b32, 1, d, kn_imm(1), kn_imm(0));
+}
+
+#define COMPARE(id) void select_##id(struct select *s) { compare(s); }
+COMPARE(eq)
+COMPARE(ne)
+COMPARE(slt)
+COMPARE(sge)
+COMPARE(ult)
+
+struct kn_asm_opnd
+kn_asm_mask(struct select *s, int a)
+{
+    struct kn_asm_opnd c = kn_asm_arg(s, a), m;
+
+    if (c.n == 2)
+        return c;
+    m = kn_asm_new(s->a, KN_ASM_S, 2);
+    ADD(s, s_cmp_lg_u32, 0, c, kn_imm(0));
+    ADD(s, s_cselect_b64, 1, m, kn_imm(-1), kn_imm(0));
+    return m;
+}
+
+void
+select_band(struct select *s)
+{
+    struct kn_asm_opnd d = kn_asm_dst(s);
+
+    if (d.n == 2)
+        ADD(s, s_and_b64, 1, d, kn_asm_mask(s, 0), kn_asm_mask(s, 1));
+    else
+        ADD(s, s_and_b32, 1, d, kn_asm_arg(s, 0), kn_asm_arg(s, 1));
+}
+
+void
+select_select(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_arg(s, 1), y = kn_asm_arg(s, 2);
+    struct kn_asm_opnd d = kn_asm_dst(s), m;
+
+    if (kn_asm_is_scalar(s, d)) {
+        if (s->scc != s->i->arg[0])
+            ADD(s, s_cmp_lg_u32, 0, kn_asm_arg(s, 0), kn_imm(0));
+        for (uint32_t n = 0; n < d.n; n++) {
+            struct kn_asm_opnd t = kn_part(d, n, 1);
+
+            t.fresh = !n && x.v != d.v && y.v != d.v;
+            ADD(s, s_cselect_b32, 1, t, kn_half(x, (int)n), kn_half(y, (int)n));
+        }
+        return;
+    }
+    m = kn_asm_mask(s, 0);
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd t = kn_part(d, n, 1);
+
+        t.fresh = !n && x.v != d.v && y.v != d.v;
+        VALU(s, v_cndmask_b32, t, kn_part(y, n, 1),
+             kn_asm_vector(s, kn_part(x, n, 1)), m);
+    }
+}
