@@ -387,7 +387,7 @@ earliest(struct cu *u, const struct wave *w, const struct kn_time_inst *i,
 static void
 note_head(struct cu *u, const struct wave *w)
 {
-    struct head h = { u->now, 0, u->lds_busy, u->vmem_busy };
+    struct head h = { u->now, 0, u->lds_busy, u->vmem_busy, u->inside };
 
     if (w != &u->wave[0])
         return;
@@ -396,6 +396,7 @@ note_head(struct cu *u, const struct wave *w)
     u->head = kn_grow(u->c, u->head, &u->headcap, u->nhead + 1,
                       sizeof *u->head);
     u->head[u->nhead++] = h;
+    u->inside = true;
 }
 
 static bool
@@ -413,8 +414,10 @@ issue(struct cu *u, struct wave *w, const struct kn_time_inst *i)
     w->ready = u->now + i->next;
     if (i->head)
         note_head(u, w);
-    if (i->in_loop && w == &u->wave[0])
+    if (w == &u->wave[0] && i->in_loop)
         u->left = w->ready;
+    else if (w == &u->wave[0])
+        u->inside = false;
     switch (i->cls) {
     case KN_TC_VALU:
     case KN_TC_PACKED:
@@ -592,26 +595,32 @@ open_cu(struct cu *u, struct kn_time_model *m, const struct kn_time_record *r,
     memset(u->l1, 0xff, sizeof u->l1);
 }
 
-/* The steady part: without the first two iterations where there are enough. */
+/* The steady part: without the first two turns where there are enough, and
+ * without what a persistent workgroup does between its tiles. */
 static void
 take_heads(const struct cu *u, struct kn_time_cu *out)
 {
     size_t skip = u->nhead > 8 ? 2 : u->nhead > 2 ? 1 : 0;
-    const struct head *a, *b;
+    bool any = false;
 
     out->heads = u->nhead;
     if (u->nhead < 2)
         return;
-    a = &u->head[skip];
-    b = &u->head[u->nhead - 1];
-    out->steady = u->nhead - 1 - skip;
     out->entered = (double)u->head[0].at;
-    out->first = (double)a->at;
-    out->last = (double)b->at;
     out->left = (double)u->left;
-    out->loop_mfma = b->mfma - a->mfma;
-    out->loop_lds = b->lds - a->lds;
-    out->loop_vmem = b->vmem - a->vmem;
+    for (size_t k = skip + 1; k < u->nhead; k++)
+        any |= u->head[k].again;
+    for (size_t k = skip + 1; k < u->nhead; k++) {
+        const struct head *a = &u->head[k - 1], *b = &u->head[k];
+
+        if (any && !b->again) /* no turn at all: from tile to tile */
+            continue;
+        out->steady++;
+        out->span += (double)(b->at - a->at);
+        out->loop_mfma += b->mfma - a->mfma;
+        out->loop_lds += b->lds - a->lds;
+        out->loop_vmem += b->vmem - a->vmem;
+    }
 }
 
 kiln_status

@@ -119,6 +119,7 @@ struct fetch {
 struct head {                /* the first wave meets the loop head */
     uint64_t at;
     double mfma, lds, vmem;
+    bool again;              /* from a turn, not from outside */
 };
 
 struct cu {
@@ -142,6 +143,7 @@ struct cu {
     struct flight fly[KN_FLIGHTS];
     uint64_t back;           /* the last load is back */
     uint64_t left;           /* the first wave was last in the loop */
+    bool inside;             /* it has not left it since the last head */
     double data, wrote;      /* bandwidth is spent until */
     uint64_t l1[KN_L1_SETS][KN_L1_WAYS]; /* most recent first */
     uint32_t nfetch;

@@ -136,13 +136,13 @@ struct kn_time_env {         /* what the rest of the chip lets a CU have */
 struct kn_time_cu {          /* a replay */
     double cycles;           /* until the last store is out */
     uint64_t heads, steady;  /* how often the first wave met the loop head,
-                                and iterations between first and last */
+                                and turns that count */
     double entered, left;    /* clk of its first meeting; of its last
                                 instruction there */
-    double first, last;      /* clk of the steady part */
+    double span;             /* clk of the turns that count */
     double read;             /* bytes the L1 did not have */
     double mfma;             /* clk, mean of the SIMDs, whole replay */
-    double loop_mfma, loop_lds, loop_vmem; /* between first and last */
+    double loop_mfma, loop_lds, loop_vmem; /* in them */
     double waiting[KN_NSTALLS];            /* clk of all waves there */
     double *inst_wait;       /* [program][KN_NSTALLS], the same */
     double waves;

@@ -327,7 +327,7 @@ static void
 take_loop(const struct predict *p, struct kn_time_result *out)
 {
     const struct kn_time_cu *u = &p->cu;
-    double span = u->last - u->first;
+    double span = u->span;
 
     out->loop_iterations = u->heads;
     if (!u->steady || span <= 0)

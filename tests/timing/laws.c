@@ -311,6 +311,31 @@ few_turns(void **state)
         assert_true(r.hot[k].cause != KN_W_MFMA);
 }
 
+/* What a persistent workgroup does between two tiles is not its loop's. */
+static void
+between_tiles(void **state)
+{
+    static const char tile[] =
+        "s_movk_i32 s11, 4\n.Ltile:\ns_movk_i32 s10, 20\n.Lloop:\n" MFMA
+        MFMA MFMA MFMA "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
+        "s_cbranch_scc1 .Lloop\n%s"
+        "s_sub_u32 s11, s11, 1\ns_cmp_lg_u32 s11, 0\n"
+        "s_cbranch_scc1 .Ltile\ns_endpgm\n";
+    char text[4096], wait[2048] = "";
+    struct kn_time_result r, far;
+
+    (void)state;
+    for (int k = 0; k < 100; k++)
+        strcat(wait, "s_nop 15\n");
+    snprintf(text, sizeof text, tile, "");
+    r = predict(&four, text);
+    snprintf(text, sizeof text, tile, wait);
+    far = predict(&four, text);
+    assert_near(far.loop_cycles, r.loop_cycles, 0.1);
+    assert_near(far.mfma_efficiency, r.mfma_efficiency, 0.001);
+    assert_true(far.group_cycles > r.group_cycles + 4 * 100 * 16);
+}
+
 /* Nobody is there to release it: the spin is not the wave's work. */
 static void
 waits_for_another(void **state)
@@ -335,6 +360,7 @@ main(void)
         cmocka_unit_test(bank_conflicts), cmocka_unit_test(skewed_groups),
         cmocka_unit_test(rounds),        cmocka_unit_test(warm_cache),
         cmocka_unit_test(few_turns),     cmocka_unit_test(waits_for_another),
+        cmocka_unit_test(between_tiles),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
