@@ -209,7 +209,7 @@ draw_kernel(struct draw *d, const struct num_job *j, struct num_kernel *k)
         describe(k, j, text);
         if (!may_refuse(k, given))
             fail_msg("%s\n%s", text, k->c.err.text);
-        print_message("%s\n", k->c.err.text);
+        print_message("# %s\n", k->c.err.text);
         num_close(k);
     }
     return false;
@@ -244,7 +244,7 @@ test_most_ran(void **state)
     const struct suite *s = *state;
 
     assert_true(4 * s->nran >= 3 * s->nseeds);
-    print_message("%zu of %zu ran, %llu elements\n", s->nran, s->nseeds,
+    print_message("# %zu of %zu ran, %llu elements\n", s->nran, s->nseeds,
                   (unsigned long long)s->counts.elements);
 }
 
