@@ -14,7 +14,7 @@ def suite(name, *cases):
         '<testcase name="x">%s</testcase>' % kinds[c] for c in cases))
 
 
-def run(records, suites, lit=None):
+def run(records, suites, lit=None, flags=()):
     with tempfile.TemporaryDirectory() as build:
         os.mkdir(os.path.join(build, "meson-logs"))
         os.mkdir(os.path.join(build, "tests"))
@@ -29,8 +29,8 @@ def run(records, suites, lit=None):
             with open(os.path.join(build, "tests", "lit-ir.xml"), "w",
                       encoding="ascii") as f:
                 f.write("<testsuites>%s</testsuites>" % lit)
-        done = subprocess.run([sys.executable, COUNT, build], text=True,
-                              stdout=subprocess.PIPE)
+        done = subprocess.run([sys.executable, COUNT, *flags, build],
+                              text=True, stdout=subprocess.PIPE)
         return done.stdout.strip(), done.returncode
 
 
@@ -59,6 +59,10 @@ CASES = [
      (line(2, 1, 0), 1)),
     ("lit that wrote nothing", run([("kiln:ir / lit-ir", "ERROR", 2)], []),
      (line(0, 1, 0), 1)),
+    ("skipped ones by name",
+     run([(T, "OK", 0), ("kiln:a / b", "SKIP", 77)],
+         [suite("kiln." + T, "p", "s")], None, ["--skipped"]),
+     ("skipped: %s: x\nskipped: kiln:a / b\n" % T + line(1, 0, 2), 0)),
     ("no test at all", run([], []), (line(0, 0, 0), 1)),
 ]
 
