@@ -315,13 +315,13 @@ kn_aiter_read(struct kn_ctx *c, const char *path, struct kn_csv *out,
     root = json_loadb(r.text, size, JSON_REJECT_DUPLICATES, &e);
     if (!root)
         return kn_fail_at(c, KILN_BAD_INPUT,
-                          (struct kn_loc){ path, e.line, e.column }, "%s",
+                          (struct kn_loc){ path, e.line, e.column, NULL }, "%s",
                           e.text);
     r.cell = KN_NEW(c, struct kn_cell, json_object_size(root) * out->ncols + 1);
     out->cells = r.cell;
     s = json_is_object(root)
         ? read_buckets(&r, root, out)
-        : kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ path, 1, 1 },
+        : kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ path, 1, 1, NULL },
                      "the file is an object of buckets");
     json_decref(root);
     return s;

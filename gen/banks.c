@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../runtime/sim/timing_impl.h"
-#include "facts.h"
+#include "code_facts.h"
 
 enum { LANES = 64, VGPRS = 256, SGPRS = 128 };
 

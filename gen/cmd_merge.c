@@ -44,7 +44,7 @@ add_columns(struct merge *r, const struct kn_csv *t)
     for (size_t i = 0; i < r->all.ncols; i++)
         if (*head[i].s != '_' && kn_csv_find(t, head[i].s) < 0)
             return kn_fail_at(r->c, KILN_BAD_INPUT,
-                              (struct kn_loc){ t->name, 1, 1 },
+                              (struct kn_loc){ t->name, 1, 1, NULL },
                               "column '%s' is missing, which '%s' has",
                               head[i].s, r->t->name);
     for (size_t i = 0; i < t->ncols; i++) {
@@ -52,7 +52,7 @@ add_columns(struct merge *r, const struct kn_csv *t)
             continue;
         if (!first && *t->head[i].s != '_')
             return kn_fail_at(r->c, KILN_BAD_INPUT,
-                              (struct kn_loc){ t->name, 1, 1 },
+                              (struct kn_loc){ t->name, 1, 1, NULL },
                               "'%s' has no column '%s'", r->t->name,
                               t->head[i].s);
         head[r->all.ncols++] = t->head[i];

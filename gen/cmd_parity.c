@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../runtime/file.h"
-#include "facts.h"
+#include "code_facts.h"
 #include "html.h"
 #include "info.h"
 #include "parity.h"

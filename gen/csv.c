@@ -14,7 +14,7 @@ static kiln_status
 fail(struct reader *r, int line, int col, const char *sentence)
 {
     return kn_fail_at(r->c, KILN_BAD_INPUT,
-                      (struct kn_loc){ r->name, line, col }, "%s", sentence);
+                      (struct kn_loc){ r->name, line, col, NULL }, "%s", sentence);
 }
 
 static void
@@ -177,11 +177,11 @@ kn_csv_fail(struct kn_ctx *c, const struct kn_csv *t, size_t row, int col,
     const struct kn_cell *at = kn_csv_at(t, row, col);
 
     if (!at->line)
-        return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ t->name, 0, 0 },
+        return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ .file = t->name },
                           "row %zu, field '%s': %s", row + 1,
                           t->head[col].s, sentence);
     return kn_fail_at(c, KILN_BAD_INPUT,
-                      (struct kn_loc){ t->name, at->line, at->col },
+                      (struct kn_loc){ t->name, at->line, at->col, NULL },
                       "field '%s': %s", t->head[col].s, sentence);
 }
 

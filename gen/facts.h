@@ -1,37 +1,35 @@
-/* facts.h - what the bytes alone say about a kernel beyond counting: bank
- * conflicts of LDS accesses, work and bound of loops. */
+/* facts.h - what is known of a kernel before its text is made: of a problem and
+ * a configuration, each fact of facts.def once. */
 #ifndef KN_FACTS_H
 #define KN_FACTS_H
 
-#include "../emit/isa/cfg.h"
+#include "gen.h"
+#include "template.h"
 
-/* The LDS address of each lane of the first wave, where the kernel computes
- * it from the lane number alone; a part that is the same for all lanes may be
- * missing, which turns the banks but makes no conflict. */
-struct kn_bank_access {
-    uint32_t inst;
-    uint32_t bytes;          /* of each lane */
-    uint32_t clocks, best;   /* of the banks; without conflicts */
-    const uint32_t *address; /* [64] */
+/* W: the index of its word. */
+struct kn_facts {
+#define N(name, value, text) int64_t name;
+#define T(name, value, text) const char *name;
+#define W(name, value, words, text) int name;
+#include "facts.def"
+#undef N
+#undef T
+#undef W
 };
 
-struct kn_bank_facts {
-    uint32_t naccess;        /* decided ones, by instruction */
-    struct kn_bank_access *access;
-    uint32_t undecided;      /* LDS accesses whose addresses are not known */
-};
+struct kn_facts kn_facts_of(struct kn_ctx *c, const kiln_problem *p,
+                            const struct kn_config *g);
 
-/* Follows the registers of the first wave, all lanes active, along every
- * path. */
-kiln_status kn_banks_find(struct kn_ctx *c, const struct kn_cfg *g,
-                          struct kn_bank_facts *out);
+/* kn_library.fact of a struct kn_facts: a fact's value, or a word that some
+ * fact may be. */
+bool kn_fact(struct kn_ctx *c, const void *facts, const char *name,
+             struct kn_value *out);
 
-/* Multiplications and additions of one matrix instruction, all of a wave; 0
- * if it is none. */
-uint64_t kn_inst_flops(const struct kn_inst *i);
+/* `name = value  ; meaning`, a line each. */
+void kn_facts_print(const struct kn_facts *f, struct kn_buf *out);
 
-/* How often a loop runs, if its counter starts, steps and ends at constants:
- * that count; else 0, and *end names the register it ends at (-1: unknown). */
-uint64_t kn_loop_bound(const struct kn_cfg *g, uint32_t loop, int *end);
+/* The kernel that the template `root` makes of the facts. */
+kiln_status kn_expand_facts(struct kn_ctx *c, const char *root,
+                            const struct kn_facts *f, struct kn_fn **out);
 
 #endif

@@ -1,5 +1,6 @@
 /* gemm.c - THE generator: a problem and a configuration name the parameters
  * and regions of templates/gemm.tir. A new variant is another region. */
+#include "facts.h"
 #include "gemv.h"
 #include "instantiate.h"
 #include "layout.h"
@@ -8,9 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../templates/templates.h"
+
 /* Payload of an operand in the IR. */
-static enum kn_elem
-payload(kiln_type t)
+enum kn_elem
+kn_payload(kiln_type t)
 {
     static const uint8_t map[KILN_NTYPES] = {
         [KILN_F32] = KN_T_f32,   [KILN_I32] = KN_T_i32,
@@ -27,12 +30,12 @@ payload(kiln_type t)
 static bool
 is_mx(kiln_type t)
 {
-    return kn_elems[payload(t)].mx >= 0 && t != KILN_FP8 && t != KILN_BF8;
+    return kn_elems[kn_payload(t)].mx >= 0 && t != KILN_FP8 && t != KILN_BF8;
 }
 
 /* A 16-bit A times an MX B: only B has scales. */
-static bool
-weight_only(const kiln_problem *p)
+bool
+kn_weight_only(const kiln_problem *p)
 {
     return is_mx(p->b) && !is_mx(p->a) && !p->quant;
 }
@@ -60,24 +63,24 @@ static enum kn_elem
 staged(const kiln_problem *p, kiln_type t)
 {
     if (kn_prequant(p))
-        return payload(p->b);
+        return kn_payload(p->b);
     if (t == p->a)
         t = multiplied_a(p);
     if (!kn_dequant(p) || !is_mx(t))
-        return payload(t);
+        return kn_payload(t);
     if (!is_mx(multiplied_a(p)) || !is_mx(p->b))
-        return payload(is_mx(p->a) ? p->b : p->a);
+        return kn_payload(is_mx(p->a) ? p->b : p->a);
     return p->a == KILN_MXBF8 || p->b == KILN_MXBF8 ? KN_T_f16 : KN_T_fp8;
 }
 
 /* The type an operand has in memory. */
-static enum kn_elem
-stored(const kiln_problem *p, kiln_type t)
+enum kn_elem
+kn_stored(const kiln_problem *p, kiln_type t)
 {
     if (!kn_dequant(p) || !is_mx(t))
-        return payload(t);
+        return kn_payload(t);
     return t == KILN_MXFP8 ? KN_T_e4m3 : t == KILN_MXBF8 ? KN_T_e5m2
-                                                         : payload(t);
+                                                         : kn_payload(t);
 }
 
 struct kn_shape
@@ -143,17 +146,17 @@ operand_params(struct kn_ctx *c, const kiln_problem *p,
 {
     bool tr = p->target == KILN_GFX950;  /* has transposing LDS reads */
     bool gka = p->layout != KILN_TN, gkb = p->layout == KILN_NT;
-    bool lka = gka || !tr || stored(p, p->a) != staged(p, p->a);
-    bool lkb = gkb || !tr || stored(p, p->b) != staged(p, p->b);
-    uint32_t a = kn_elems[stored(p, p->a)].bits;
-    uint32_t b = kn_elems[stored(p, p->b)].bits;
+    bool lka = gka || !tr || kn_stored(p, p->a) != staged(p, p->a);
+    bool lkb = gkb || !tr || kn_stored(p, p->b) != staged(p, p->b);
+    uint32_t a = kn_elems[kn_stored(p, p->a)].bits;
+    uint32_t b = kn_elems[kn_stored(p, p->b)].bits;
     bool all = g->schedule == KN_SCHED_WHOLE && !g->domain.ktail;
 
     kn_set(q, "TA", kn_elems[staged(p, p->a)].text);
     kn_set(q, "TB", kn_elems[staged(p, p->b)].text);
-    kn_set(q, "MEMA", kn_elems[stored(p, p->a)].text);
-    kn_set(q, "MEMB", kn_elems[stored(p, p->b)].text);
-    kn_set(q, "TC", kn_elems[payload(p->out)].text);
+    kn_set(q, "MEMA", kn_elems[kn_stored(p, p->a)].text);
+    kn_set(q, "MEMB", kn_elems[kn_stored(p, p->b)].text);
+    kn_set(q, "TC", kn_elems[kn_payload(p->out)].text);
     kn_set_int(c, q, "GKA", gka);
     kn_set_int(c, q, "GKB", gkb);
     kn_set_int(c, q, "LKA", lka);
@@ -208,8 +211,8 @@ shift_of(enum kn_elem from, enum kn_elem to)
 static bool
 unscale_param(struct kn_ctx *c, const kiln_problem *p, struct kn_params *q)
 {
-    int up = shift_of(stored(p, p->a), staged(p, p->a)) +
-             shift_of(stored(p, p->b), staged(p, p->b));
+    int up = shift_of(kn_stored(p, p->a), staged(p, p->a)) +
+             shift_of(kn_stored(p, p->b), staged(p, p->b));
     struct kn_buf b = { .c = c };
 
     kn_putf(&b, "%lld.0", 1LL << up);
@@ -259,7 +262,7 @@ kn_store_row(const kiln_problem *p, const struct kn_config *g)
     uint32_t cols = g->bn / g->wn, size = 4;
 
     if (g->domain.vec == 4 && !p->beta)
-        size = kn_elems[payload(p->out)].bits / 8;
+        size = kn_elems[kn_payload(p->out)].bits / 8;
     return cols * size + 16;
 }
 
@@ -267,12 +270,12 @@ static void
 store_params(struct kn_ctx *c, const kiln_problem *p,
              const struct kn_config *g, struct kn_params *q)
 {
-    uint32_t bits = kn_elems[payload(p->out)].bits;
+    uint32_t bits = kn_elems[kn_payload(p->out)].bits;
     bool narrow = g->domain.vec == 4 && !p->beta && bits == 16;
 
     kn_set_int(c, q, "WIDE", narrow && p->target == KILN_GFX950 &&
                              g->bn / g->wn % 32 == 0 ? 8 : g->domain.vec);
-    kn_set(q, "TSTAGE", narrow ? kn_elems[payload(p->out)].text : "f32");
+    kn_set(q, "TSTAGE", narrow ? kn_elems[kn_payload(p->out)].text : "f32");
     kn_set_int(c, q, "CROWS", 16 * (int64_t)g->wm * g->wn);
     kn_set_int(c, q, "CCOLS", kn_store_row(p, g) / (narrow ? 2 : 4));
 }
@@ -291,7 +294,7 @@ static void
 group_params(struct kn_ctx *c, const kiln_problem *p,
              const struct kn_config *g, struct kn_params *q)
 {
-    const struct kn_elem_info *e = &kn_elems[payload(p->out)];
+    const struct kn_elem_info *e = &kn_elems[kn_payload(p->out)];
     uint32_t step = 64u * g->domain.vec;
     struct kn_buf zeros = { .c = c };
 
@@ -397,7 +400,7 @@ moe_params(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
     kn_set(q, "RID", kn_streams_ids(g) ? ", %rid" : "");
     kn_set_int(c, q, "IDPARTS", (g->bm + 63) / 64);
     kn_set_int(c, q, "GATE", p->stage == KILN_MOE_GATE_UP);
-    kn_set_int(c, q, "BITSC", kn_elems[payload(p->out)].bits);
+    kn_set_int(c, q, "BITSC", kn_elems[kn_payload(p->out)].bits);
     kn_set_int(c, q, "MODE", p->requant);
     kn_set_int(c, q, "PLAIN", p->id_format);
     kn_set_int(c, q, "SLOTA", p->stage == KILN_MOE_DOWN);
@@ -437,8 +440,8 @@ split_params(struct kn_ctx *c, const kiln_problem *p,
     kn_set_int(c, q, "AREA", (int64_t)kn_split_area(g));
     kn_set_int(c, q, "COUNTERS", 4 * KN_COUNTERS);
     kn_set_int(c, q, "WAVES4", 4 * (int64_t)g->wm * g->wn);
-    kn_set_int(c, q, "BITSA", kn_elems[payload(p->a)].bits);
-    kn_set_int(c, q, "BITSB", (int64_t)kn_elems[payload(p->b)].bits *
+    kn_set_int(c, q, "BITSA", kn_elems[kn_payload(p->a)].bits);
+    kn_set_int(c, q, "BITSB", (int64_t)kn_elems[kn_payload(p->b)].bits *
                               (p->b_layout ? KN_PANEL : 1));
     kn_set_int(c, q, "KSHIFT", p->scale_layout ? 0 : 5);
 }
@@ -497,7 +500,7 @@ scaled_regions(const kiln_problem *p, const struct kn_config *g,
     int form = kn_streams(g) ? 6 + (p->scale == KILN_SCALE_MX32)
              : kn_pairs(p, g) ? 8
              : kn_prequant(p) ? 4 : p->quant ? 5 : p->scale < KILN_SCALE_BLOCK128 ? 0
-             : kn_super(p, g) ? 2 : weight_only(p) ? 3 : 1;
+             : kn_super(p, g) ? 2 : kn_weight_only(p) ? 3 : 1;
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         bool none = !g->domain.ktail && (!strcmp(forms[i].slot, "tail") ||
@@ -528,7 +531,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
         kn_region(q, "views",
                   early ? scaled ? "views_deep_scaled" : "views_deep"
                   : !scaled ? "views_plain"
-                  : weight_only(p) || p->quant ? "views_scaledb"
+                  : kn_weight_only(p) || p->quant ? "views_scaledb"
                                                : "views_scaled");
         kn_region(q, "args", "");
         kn_region(q, "finish", g->store == KN_STORE_LDS ? "finish_lds"
@@ -568,7 +571,7 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
         kn_region(q, "stage", "stage_line");
     kn_region(q, "clear", kn_prequant(p) ? "clear_float" : "clear_plain");
     kn_region(q, "compute", kn_prequant(p) ? "compute_quant"
-                          : weight_only(p) ? "compute_blockb"
+                          : kn_weight_only(p) ? "compute_blockb"
                           : kn_dequant(p) ? "compute_block"
                           : p->scale == KILN_SCALE_MX32 ? "compute_mx"
                           : p->scale == KILN_SCALE_BLOCK128 ? "compute_block"
@@ -588,10 +591,8 @@ regions(const kiln_problem *p, const struct kn_config *g, struct kn_params *q)
     group_regions(p, g, q);
 }
 
-/* Symbol: what the kernel computes and its tile, e.g.
- * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128. */
-static const char *
-kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+const char *
+kn_kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     static const char *const stages[] = {
 #define X(id, text) text,
@@ -614,21 +615,50 @@ instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
                    const struct kn_config *g, struct kn_fn **out)
 {
     struct kn_params *q = KN_NEW(c, struct kn_params, 1);
-    const char *elem = kn_elems[payload(p->out)].text;
+    const char *elem = kn_elems[kn_payload(p->out)].text;
     struct kn_buf wide = { .c = c };
 
     kn_putf(&wide, "%sx4", elem);
-    kn_set(q, "NAME", kernel_name(c, p, g));
+    kn_set(q, "NAME", kn_kernel_name(c, p, g));
     kn_set(q, "TARGET", kiln_target_name(p->target));
     kn_set(q, "TC", elem);
     kn_set(q, "CVT", p->out == KILN_F32 ? "mov" : "cvt");
     kn_set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
     kn_set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
-    kn_set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
+    kn_set_int(c, q, "SIZEC", kn_elems[kn_payload(p->out)].bits / 8);
     tile_params(c, g, q);
     domain_params(c, p, g, q);
     moe_params(c, p, g, q);
     return kn_expand(c, "reduce", q, out);
+}
+
+/* The text of a template of this project. */
+static kiln_status
+open_template(struct kn_ctx *c, const void *user, const char *name,
+              const char **file, const char **text)
+{
+    size_t n = strlen(name);
+
+    (void)c;
+    (void)user;
+    for (const struct kn_template *t = kn_templates; t->name; t++)
+        if (!strncmp(t->name, name, n) && !strcmp(t->name + n, ".tir")) {
+            *file = t->name;
+            *text = t->text;
+        }
+    return KILN_OK;
+}
+
+kiln_status
+kn_expand_facts(struct kn_ctx *c, const char *root, const struct kn_facts *f,
+                struct kn_fn **out)
+{
+    struct kn_library lib = { f, KILN_INTERNAL, open_template, kn_fact };
+    struct kn_line *lines;
+    size_t n;
+
+    KN_TRY(kn_template_expand(c, &lib, root, &lines, &n));
+    return kn_parse(c, lines, n, out);
 }
 
 kiln_status
@@ -644,7 +674,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     if (p->stage == KILN_MOE_REDUCE)
         return instantiate_reduce(c, p, g, out);
     if (g->schedule == KN_SCHED_GEMV)
-        return kn_gemv_instantiate(c, p, g, kernel_name(c, p, g), out);
+        return kn_gemv_instantiate(c, p, g, kn_kernel_name(c, p, g), out);
     if (!families[p->family].name)
         return kn_fail(c, KILN_UNSUPPORTED, "this family has no variant yet");
     if (shape.shape.mfma < 0 || !kn_loop_of(p, g))
@@ -658,7 +688,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     if (g->schedule == KN_SCHED_DEEP && a.ksteps * kn_shares(g, &a) != 8)
         return kn_fail(c, KILN_UNSUPPORTED, "the schedule deep is for waves "
                        "of 128 rows and a tile of one or two K steps");
-    kn_set(q, "NAME", kernel_name(c, p, g));
+    kn_set(q, "NAME", kn_kernel_name(c, p, g));
     kn_set(q, "TARGET", kiln_target_name(p->target));
     kn_set(q, "MFMA", kn_mfmas[shape.shape.mfma].text);
     kn_set(q, "ACC", regs_i32 ? "accf" : "acc");
@@ -668,7 +698,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     scale_params(c, p, g, q);
     kn_loop_params(c, p, g, &a, q);
     kn_set_int(c, q, "ADD", p->beta);
-    kn_set_int(c, q, "SIZEC", kn_elems[payload(p->out)].bits / 8);
+    kn_set_int(c, q, "SIZEC", kn_elems[kn_payload(p->out)].bits / 8);
     group_params(c, p, g, q);
     store_params(c, p, g, q);
     if (p->family == KILN_MOE)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../emit/isa/cfg.h"
-#include "facts.h"
+#include "code_facts.h"
 #include "json.h"
 
 enum { SIMDS = 4, MAX_WAVES = 8, FILE_REGS = 512 };

@@ -164,7 +164,7 @@ substitute(struct engine *e, const struct scope *s, const struct kn_line *l,
 static const struct kn_template *
 find_template(const char *name)
 {
-    for (const struct kn_template *t = kn_templates; t->name; t++)
+    for (const struct kn_template *t = kn_old_templates; t->name; t++)
         if (!strncmp(t->name, name, strlen(name)) &&
             !strcmp(t->name + strlen(name), ".tir"))
             return t;
@@ -183,7 +183,7 @@ split(struct engine *e, const struct kn_template *t, struct source *s)
 
         s->line = kn_grow(e->c, s->line, &cap, s->n + 1, sizeof *s->line);
         s->line[s->n] = (struct kn_line){ kn_strndup(e->c, p, len),
-                                          { t->name, (int)s->n + 1, 0 } };
+                                          { t->name, (int)s->n + 1, 0, NULL } };
         s->n++;
         p += len + (p[len] == '\n');
     }
@@ -325,6 +325,6 @@ kn_expand(struct kn_ctx *c, const char *root, const struct kn_params *params,
 {
     struct engine e = { .c = c, .params = params };
 
-    KN_TRY(expand_template(&e, root, NULL, (struct kn_loc){ root, 1, 0 }));
+    KN_TRY(expand_template(&e, root, NULL, (struct kn_loc){ .file = root, .line = 1 }));
     return kn_parse(c, e.out, e.n, out);
 }

@@ -35,6 +35,17 @@ uint32_t kn_store_row(const kiln_problem *p, const struct kn_config *g);
  * to the product of every 32 K by the kernel itself. */
 bool kn_dequant(const kiln_problem *p);
 
+/* An operand's type in the IR, as such and in memory; a 16-bit A times an MX B:
+ * only B has scales. */
+enum kn_elem kn_payload(kiln_type t);
+enum kn_elem kn_stored(const kiln_problem *p, kiln_type t);
+bool kn_weight_only(const kiln_problem *p);
+
+/* Symbol: what the kernel computes and its tile, such as
+ * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128. */
+const char *kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *g);
+
 /* The shape of the problem's tile, types as multiplied. */
 struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 
@@ -46,6 +57,7 @@ const char *kn_stream_lacks(const kiln_problem *p, const struct kn_config *g);
 
 /* Template of a configuration's main loop; NULL: there is none. */
 const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
+const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the halves of the waves share one slot (templates/loop_fold.tir). */
 static inline bool

@@ -66,7 +66,7 @@ read_row(struct kn_ctx *c, const struct kn_csv *t, json_t *row,
 
         cell->s = text_of(c, v);
         if (!cell->s)
-            return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ t->name, 0, 0 },
+            return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ .file = t->name },
                               "row %zu, field '%s': no flag takes such a value",
                               t->nrows + 1, key);
     }
@@ -83,7 +83,7 @@ read_rows(struct kn_ctx *c, json_t *rows, struct kn_csv *t)
 
     json_array_foreach(rows, i, row) {
         if (!json_is_object(row))
-            return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ t->name, 0, 0 },
+            return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ .file = t->name },
                               "row %zu is no object", i + 1);
         json_object_foreach(row, key, v)
             column(c, t, key);
@@ -108,13 +108,13 @@ kn_json_table(struct kn_ctx *c, const char *name, const char *text,
     *out = (struct kn_csv){ .name = name };
     if (!root)
         return kn_fail_at(c, KILN_BAD_INPUT,
-                          (struct kn_loc){ name, e.line, e.column }, "%s",
+                          (struct kn_loc){ name, e.line, e.column, NULL }, "%s",
                           e.text);
     if (json_is_object(root))
         rows = json_object_get(root, "rows");
     s = json_is_array(rows)
         ? read_rows(c, rows, out)
-        : kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ name, 1, 1 },
+        : kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ name, 1, 1, NULL },
                      "a list is an array of objects, or an object with such "
                      "an array as \"rows\"");
     json_decref(root);

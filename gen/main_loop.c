@@ -113,6 +113,28 @@ kn_loop_of(const kiln_problem *p, const struct kn_config *g)
     return loops[g->schedule][kn_direct(p, g)][g->stages];
 }
 
+/* File of a configuration's main loop. */
+const char *
+kn_loop_file(const kiln_problem *p, const struct kn_config *g)
+{
+    static const char *const files[KN_NSCHEDULES] = {
+        [KN_SCHED_SIMPLE] = "loop_simple",
+        [KN_SCHED_INTERLEAVE] = "loop_interleave",
+        [KN_SCHED_PINGPONG] = "loop_8wave",
+        [KN_SCHED_DEEP] = "loop_4wave",
+        [KN_SCHED_STREAM] = "loop_direct",
+        [KN_SCHED_WHOLE] = "loop_direct",
+    };
+
+    if (kn_fold_lines(p, g))
+        return "loop_8wave_packed";
+    if (kn_lines(p, g))
+        return "loop_4wave_packed";
+    if (g->schedule == KN_SCHED_DEEP && !kn_direct(p, g))
+        return "loop_4wave_regs";
+    return files[g->schedule] ? files[g->schedule] : "";
+}
+
 uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {

@@ -3,7 +3,7 @@
 #ifndef KN_PAGE_H
 #define KN_PAGE_H
 
-#include "facts.h"
+#include "code_facts.h"
 #include "predict.h"
 #include "subject.h"
 

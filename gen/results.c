@@ -53,7 +53,7 @@ check_head(struct kn_results *r, const struct kn_csv *t)
         if (i >= t->ncols || t->ncols > r->ncols ||
             strcmp(t->head[i].s, r->head[i]))
             return kn_fail_at(r->c, KILN_BAD_INPUT,
-                              (struct kn_loc){ t->name, t->head[0].line, 1 },
+                              (struct kn_loc){ t->name, t->head[0].line, 1, NULL },
                               "these columns are not those of this list "
                               "('%s' is one); -o another file", r->head[i]);
     return KILN_OK;

@@ -133,14 +133,14 @@ check_columns(struct kn_ctx *c, const struct kn_csv *t)
     for (int i = 0; i < NCOLUMNS; i++)
         if (kn_csv_find(t, names[i]) < 0)
             return kn_fail_at(c, KILN_BAD_INPUT,
-                              (struct kn_loc){ t->name, t->head[0].line, 1 },
+                              (struct kn_loc){ t->name, t->head[0].line, 1, NULL },
                               "a tuning table has a column '%s'", names[i]);
     for (size_t i = 0; i < t->ncols; i++)
         if (*t->head[i].s != '_' &&
             kn_name_index(names, NCOLUMNS, t->head[i].s) < 0)
             return kn_fail_at(c, KILN_BAD_INPUT,
                               (struct kn_loc){ t->name, t->head[i].line,
-                                               t->head[i].col },
+                                               t->head[i].col, NULL },
                               "a tuning table has no column '%s'",
                               t->head[i].s);
     return KILN_OK;

@@ -131,6 +131,20 @@ record_file(kiln_error *e, const char *file)
         snprintf(e->file, sizeof e->file, "...%s", file + n - (room - 3));
 }
 
+/* " (in NAME, called at FILE:LINE; ...)" behind the sentence. */
+static void
+record_calls(kiln_error *e, const struct kn_via *via)
+{
+    size_t n = strlen(e->text);
+
+    for (const char *open = " (in"; via && n < sizeof e->text; via = via->at.via) {
+        n += (size_t)snprintf(e->text + n, sizeof e->text - n,
+                              "%s %s, called at %s:%d%s", open, via->name,
+                              via->at.file, via->at.line, via->at.via ? "" : ")");
+        open = "; in";
+    }
+}
+
 static kiln_status
 record(struct kn_ctx *c, kiln_status s, struct kn_loc at, const char *fmt,
        va_list ap)
@@ -142,6 +156,7 @@ record(struct kn_ctx *c, kiln_status s, struct kn_loc at, const char *fmt,
     c->err.col = at.col;
     record_file(&c->err, at.file ? at.file : "");
     vsnprintf(c->err.text, sizeof c->err.text, fmt, ap);
+    record_calls(&c->err, at.via);
     return s;
 }
 

@@ -49,10 +49,18 @@ void *kn_grow(struct kn_ctx *c, void *old, size_t *cap, size_t need, size_t size
     if (setjmp(kn_jb_))                                                       \
     return KILN_NO_MEMORY
 
-/* A place in the user's text. file is an interned string, may be NULL. */
+/* A place in the user's text. file is an interned string, may be NULL; via: the
+ * calls of definitions that led there (gen/template.h), NULL outside of them. */
 struct kn_loc {
     const char *file;
     int line, col;
+    const struct kn_via *via;
+};
+
+/* The call of a definition. */
+struct kn_via {
+    struct kn_loc at;
+    const char *name;
 };
 
 #define KN_TRY(e)                                                             \

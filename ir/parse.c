@@ -595,7 +595,7 @@ kn_parse_text(struct kn_ctx *c, const char *file, const char *text,
 
         lines = kn_grow(c, lines, &cap, n + 1, sizeof *lines);
         lines[n] = (struct kn_line){ kn_strndup(c, text, len),
-                                     { file, (int)n + 1, 0 } };
+                                     { file, (int)n + 1, 0, NULL } };
         n++;
         text += len + (text[len] == '\n');
     }

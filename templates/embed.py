@@ -1,6 +1,6 @@
-"""Writes templates.c: every template as one C string, in the given order.
+"""Writes OUT.c: every template as one C string of an array, in the given order.
 
-usage: embed.py OUT.c FILE.tir...
+usage: embed.py OUT.c ARRAY FILE.tir...
 """
 import os
 import sys
@@ -18,11 +18,11 @@ def c_line(line):
     return '    "%s\\n"\n' % "".join(out)
 
 
-def main(out, paths):
+def main(out, array, paths):
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by templates/embed.py. */\n")
         f.write('#include "templates/templates.h"\n\n')
-        f.write("const struct kn_template kn_templates[] = {\n")
+        f.write("const struct kn_template %s[] = {\n" % array)
         for path in paths:
             with open(path, encoding="utf-8") as t:
                 lines = t.read().splitlines()
@@ -33,4 +33,4 @@ def main(out, paths):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -165,7 +165,7 @@ long_path_keeps_its_name(void **state)
     memset(path, 'd', sizeof path);
     strcpy(path + sizeof path - 10, "/name.tir");
     kit_open(&k);
-    kn_fail_at(&k.c, KILN_BAD_INPUT, (struct kn_loc){ path, 3, 4 }, "no");
+    kn_fail_at(&k.c, KILN_BAD_INPUT, (struct kn_loc){ path, 3, 4, NULL }, "no");
     assert_memory_equal(k.c.err.file, "...dd", 5);
     assert_string_equal(k.c.err.file + sizeof k.c.err.file - 10, "/name.tir");
     kit_close(&k);

@@ -77,15 +77,15 @@ digests_free(struct digests *s)
 /* ---- all of a kernel ---- */
 
 /* A field more belongs into the digest, and into test_order.c. */
-_Static_assert(offsetof(struct kn_lds, swz_t) == 84 &&
-               sizeof(struct kn_lds) == 88 &&
+_Static_assert(offsetof(struct kn_lds, swz_t) == 92 &&
+               sizeof(struct kn_lds) == 96 &&
                offsetof(struct kn_shape, tb) == 29 &&
                sizeof(struct kn_shape) == 32 &&
                offsetof(struct kn_val, at) == 24 &&
-               sizeof(struct kn_val) == 40 &&
+               sizeof(struct kn_val) == 48 &&
                offsetof(struct kn_const, is_float) == 16 &&
                sizeof(struct kn_const) == 24 &&
-               offsetof(struct kn_ins, at) == sizeof(struct kn_ins) - 16,
+               offsetof(struct kn_ins, at) == sizeof(struct kn_ins) - 24,
                "other fields than kernel_digest knows");
 
 static uint64_t

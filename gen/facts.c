@@ -1,0 +1,286 @@
+/* facts.c - the facts of a problem and a configuration. */
+#include "facts.h"
+
+#include <string.h>
+
+#include "instantiate.h"
+#include "layout.h"
+#include "limits.h"
+
+/* What facts.def's values are made of besides p and g. */
+struct given {
+    const kiln_problem *p;
+    const struct kn_config *g;
+    const char *name, *mfma, *zeros;
+    enum kn_elem staged_a, staged_b, stored_a, stored_b, out;
+    int64_t unscale;
+    struct kn_frag a;
+    struct kn_limits most;
+};
+
+/* Bytes per global load: a dword-aligned run can be loaded 16 bytes at a time
+ * (buffer loads need dword alignment); below that, one element. */
+static int64_t
+unit(uint8_t align, bool transpose, uint32_t bits)
+{
+    int64_t u = align >= 4 ? 16 : align;
+
+    if (transpose && u > 4)
+        u = 4;
+    return u * 8 < bits ? bits / 8 : u;
+}
+
+/* f32 scales are aligned to themselves whatever the class says. */
+static int64_t
+scale_unit(const kiln_problem *p, uint8_t align)
+{
+    return p->scale == KILN_SCALE_MX32 || align > 4 ? align : 4;
+}
+
+/* Rows of M or N are turned on their way to LDS: where LDS reads do not
+ * transpose, and where elements are converted. */
+static bool
+turned(const struct given *x, enum kn_elem stored, enum kn_elem staged)
+{
+    return x->p->target != KILN_GFX950 || stored != staged;
+}
+
+enum { SCALES_NONE, SCALES_TILE, SCALES_BATCH, SCALES_PAIRS, SCALES_OF_A,
+       SCALES_OF_B };
+
+static int
+scales_of(const kiln_problem *p, const struct kn_config *g)
+{
+    return !kn_streams(g) && kn_pairs(p, g) ? SCALES_PAIRS
+         : kn_prequant(p) ? SCALES_OF_A
+         : p->scale < KILN_SCALE_BLOCK128 ? SCALES_NONE
+         : kn_super(p, g) ? SCALES_BATCH
+         : kn_weight_only(p) ? SCALES_OF_B : SCALES_TILE;
+}
+
+enum { FACTORS_NONE, FACTORS_ROW, FACTORS_TENSOR, FACTORS_TENSOR_B };
+
+static int
+factors_of(const kiln_problem *p)
+{
+    return kn_prequant(p) ? FACTORS_TENSOR_B
+         : p->scale == KILN_SCALE_TENSOR ? FACTORS_TENSOR
+         : p->scale == KILN_SCALE_ROW ? FACTORS_ROW : FACTORS_NONE;
+}
+
+static bool
+shared(const struct kn_config *g)
+{
+    return g->schedule == KN_SCHED_PINGPONG || g->schedule == KN_SCHED_DEEP ||
+           g->schedule == KN_SCHED_INTERLEAVE;
+}
+
+static int64_t
+parts_of(const struct given *x)
+{
+    return shared(x->g) ? kn_shares(x->g, &x->a)
+                        : x->a.count * x->a.bytes > 128 ? 2 : 1;
+}
+
+/* B's fragments alternate, so an odd number of K steps takes two turns; so do
+ * the slots of common scales. */
+static int64_t
+steps_of(const struct given *x)
+{
+    uint32_t batch = kn_super(x->p, x->g), slots = x->g->stages;
+    bool odd = x->g->schedule != KN_SCHED_PINGPONG &&
+               slots * x->a.ksteps % 2;
+
+    return batch ? 2 * batch : odd ? 2 * slots : slots;
+}
+
+static int64_t
+feeds_of(const struct given *x)
+{
+    uint32_t shares = kn_shares(x->g, &x->a);
+
+    return x->g->schedule == KN_SCHED_DEEP ? 6 - (int64_t)x->a.ksteps
+         : shares > 4 ? 3 : (int64_t)shares - 1;
+}
+
+static bool
+eager(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->schedule == KN_SCHED_PINGPONG && p->scale < KILN_SCALE_BLOCK128 &&
+           kn_pick_mfma(p) >= 0 &&
+           (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk;
+}
+
+/* A persistent launch that loads its next tile while it stores this one. */
+static bool
+walks_ahead(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->cus && g->schedule == KN_SCHED_DEEP && kn_direct(p, g) &&
+           (p->scale < KILN_SCALE_BLOCK128 || kn_super(p, g)) &&
+           !(p->group_flags & KILN_TAIL_ZERO);
+}
+
+enum { FIRST_NONE, FIRST_A, FIRST_ALL };
+
+static int
+first_copies(const kiln_problem *p, const struct kn_config *g)
+{
+    if (kn_early_copy(g))
+        return FIRST_A;
+    return g->schedule == KN_SCHED_DEEP && kn_direct(p, g) && !g->cus &&
+           !g->domain.windows && !kn_lines(p, g) ? FIRST_ALL : FIRST_NONE;
+}
+
+/* Powers of two that conversion takes from a number of the type. */
+static int
+shift_of(enum kn_elem from, enum kn_elem to)
+{
+    for (size_t i = 0; i < kn_nconverts; i++)
+        if (kn_converts[i].from == from && kn_converts[i].to == to)
+            return kn_converts[i].up;
+    return 0;
+}
+
+static struct given
+given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct given x = { .p = p, .g = g, .name = kn_kernel_name(c, p, g),
+                       .mfma = "", .most = kn_limits_of(p, g) };
+    struct kn_fn shape = { .c = c, .shape = kn_shape_of(p, g) };
+    struct kn_buf zeros = { .c = c };
+
+    x.staged_a = shape.shape.ta;
+    x.staged_b = shape.shape.tb;
+    x.stored_a = kn_stored(p, p->a);
+    x.stored_b = kn_stored(p, p->b);
+    x.out = kn_payload(p->out);
+    x.unscale = 1LL << (shift_of(x.stored_a, x.staged_a) +
+                        shift_of(x.stored_b, x.staged_b));
+    if (shape.shape.mfma >= 0) {
+        x.mfma = kn_mfmas[shape.shape.mfma].text;
+        x.a = kn_fragment(&shape, 'a');
+    }
+    kn_putf(&zeros, g->domain.vec > 1 ? "%sx%u" : "%s", kn_elems[x.out].text,
+            g->domain.vec);
+    x.zeros = zeros.s;
+    return x;
+}
+
+static void
+fill(const struct given *x, struct kn_facts *f)
+{
+    const kiln_problem *p = x->p;
+    const struct kn_config *g = x->g;
+
+#define N(name, value, text) f->name = (int64_t)(value);
+#define T(name, value, text) f->name = (value);
+#define W(name, value, words, text) f->name = (int)(value);
+#include "facts.def"
+#undef N
+#undef T
+#undef W
+}
+
+struct kn_facts
+kn_facts_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct given x = given(c, p, g);
+    struct kn_facts f;
+
+    fill(&x, &f);
+    return f;
+}
+
+/* ---- by name ---- */
+
+enum kind { NUMBER, TEXT, WORD };
+
+static const struct {
+    const char *name, *words, *text;
+    enum kind kind;
+    size_t at;
+} facts[] = {
+#define AT(name) offsetof(struct kn_facts, name)
+#define N(name, value, text) \
+    { #name, NULL, text, NUMBER, AT(name) },
+#define T(name, value, text) \
+    { #name, NULL, text, TEXT, AT(name) },
+#define W(name, value, words, text) \
+    { #name, words, text, WORD, AT(name) },
+#include "facts.def"
+#undef N
+#undef T
+#undef W
+#undef AT
+};
+
+enum { NFACTS = sizeof facts / sizeof *facts };
+
+/* The k-th of some words. */
+static const char *
+word_at(struct kn_ctx *c, const char *words, int k)
+{
+    while (k-- > 0)
+        words += strcspn(words, " ") + 1;
+    return kn_strndup(c, words, strcspn(words, " "));
+}
+
+/* Whether `name` is one of some words. */
+static bool
+is_word(const char *words, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *w = words; w; w = strchr(w, ' ')) {
+        w += *w == ' ';
+        if (!strncmp(w, name, n) && (w[n] == ' ' || !w[n]))
+            return true;
+    }
+    return false;
+}
+
+static struct kn_value
+value_of(struct kn_ctx *c, const struct kn_facts *f, int i)
+{
+    const char *at = (const char *)f + facts[i].at;
+
+    switch (facts[i].kind) {
+    case NUMBER: return (struct kn_value){ NULL, *(const int64_t *)(const void *)at };
+    case TEXT: return (struct kn_value){ *(const char *const *)(const void *)at, 0 };
+    default: break;
+    }
+    return (struct kn_value){ word_at(c, facts[i].words,
+                                      *(const int *)(const void *)at), 0 };
+}
+
+bool
+kn_fact(struct kn_ctx *c, const void *user, const char *name,
+        struct kn_value *out)
+{
+    for (int i = 0; i < NFACTS; i++)
+        if (!strcmp(facts[i].name, name)) {
+            *out = value_of(c, user, i);
+            return true;
+        }
+    for (int i = 0; i < NFACTS; i++)
+        if (facts[i].words && is_word(facts[i].words, name)) {
+            *out = (struct kn_value){ kn_strdup(c, name), 0 };
+            return true;
+        }
+    return false;
+}
+
+void
+kn_facts_print(const struct kn_facts *f, struct kn_buf *out)
+{
+    for (int i = 0; i < NFACTS; i++) {
+        struct kn_value v = value_of(out->c, f, i);
+        struct kn_buf line = { .c = out->c };
+
+        if (v.word)
+            kn_putf(&line, "%s = %s", facts[i].name, v.word);
+        else
+            kn_putf(&line, "%s = %lld", facts[i].name, (long long)v.n);
+        kn_putf(out, "%-28s ; %s\n", line.s, facts[i].text);
+    }
+}
