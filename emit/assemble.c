@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/elfview.h"
 #include "isa/isa.h"
 
 #define TRIPLE "amdgcn-amd-amdhsa"
@@ -92,6 +93,48 @@ emit_object(LLVMTargetMachineRef tm, LLVMModuleRef m, struct complaint *d,
     return false;
 }
 
+/* The note behind `end`, up to the end of its section, is metadata as well. */
+static bool
+ends_in_metadata(const uint8_t *end, uint64_t left)
+{
+    Elf64_Nhdr h;
+
+    if (left < sizeof h)
+        return false;
+    memcpy(&h, end, sizeof h);
+    return h.n_type == KN_NT_AMDGPU_METADATA &&
+           sizeof h + ((h.n_namesz + 3) & ~3u) + ((h.n_descsz + 3) & ~3u) ==
+           left;
+}
+
+/* LLVM ends an object with a note about the kernels it compiled itself, which
+ * are none: behind the text's own note it is cut off. */
+static kiln_status
+drop_empty_note(struct kn_ctx *c, const char *name, struct kn_buf *obj)
+{
+    const uint8_t *note, *end, *start;
+    struct kn_elf e;
+    size_t n;
+
+    KN_TRY(kn_elf_open(c, name, obj->s, obj->n, &e));
+    KN_TRY(kn_elf_metadata(&e, &note, &n));
+    for (uint32_t i = 0; note && i < e.nsh; i++) {
+        uint64_t size = e.sh[i].sh_size;
+        size_t field = e.eh.e_shoff + i * sizeof *e.sh +
+                       offsetof(Elf64_Shdr, sh_size);
+
+        start = e.p + e.sh[i].sh_offset;
+        end = note + ((n + 3) & ~(size_t)3);
+        if (e.sh[i].sh_type != SHT_NOTE || note < start ||
+            end > start + size ||
+            !ends_in_metadata(end, (uint64_t)(start + size - end)))
+            continue;
+        size = (uint64_t)(end - start);
+        memcpy(obj->s + field, &size, sizeof size);
+    }
+    return KILN_OK;
+}
+
 kiln_status
 kn_assemble(struct kn_ctx *c, const char *name, const char *text,
             kiln_target target, struct kn_buf *out)
@@ -129,5 +172,5 @@ kn_assemble(struct kn_ctx *c, const char *name, const char *text,
     LLVMDisposeModule(m);
     LLVMContextDispose(ctx);
     LLVMDisposeTargetMachine(tm);
-    return ok ? KILN_OK : refuse(c, name, d.text);
+    return ok ? drop_empty_note(c, name, out) : refuse(c, name, d.text);
 }
