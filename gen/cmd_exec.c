@@ -265,7 +265,6 @@ predict(const struct exec *done, struct kn_json *j)
         .warm = v[KN_FLAG_warm].seen,
     };
     struct kn_time_result r;
-    jmp_buf *oom = e.c->oom;
     kiln_status s;
 
     if (!v[KN_FLAG_timing].seen)
@@ -276,7 +275,6 @@ predict(const struct exec *done, struct kn_json *j)
     KN_TRY(kn_sim_open(e.c, kn_sim_object(done->code)->target, &e.sim));
     s = predict_on(&e, &q, &r);
     kn_sim_close(e.sim);
-    e.c->oom = oom;
     KN_TRY(s);
     kn_report_predicted(e.t, j, &r, &e.from.p);
     return kn_write_pictures(e.t, &trace, &svg);

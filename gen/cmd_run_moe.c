@@ -769,7 +769,6 @@ kiln_status
 moe_predict(struct moe_run *m, struct kn_predict *q, struct kn_time_result *r)
 {
     struct kn_launch_data on;
-    jmp_buf *oom = m->c->oom;
     kiln_status s;
 
     KN_TRY(kn_sim_open(m->c, m->target, &m->sim));
@@ -778,7 +777,6 @@ moe_predict(struct moe_run *m, struct kn_predict *q, struct kn_time_result *r)
     if (!s)
         s = predict_kernel(m, q, &on.o, r);
     kn_sim_close(m->sim);
-    m->c->oom = oom;
     return s;
 }
 
@@ -801,7 +799,6 @@ kn_time_moe(struct kn_tool *t, kiln_target target)
     struct moe_run *m = KN_NEW(t->c, struct moe_run, 1);
     struct kn_json j = { .b = { .c = t->c } };
     int stage = (int)t->cli->v[KN_FLAG_stage].i;
-    jmp_buf *oom = t->c->oom;
     kiln_status s;
 
     if (!stage)
@@ -815,7 +812,6 @@ kn_time_moe(struct kn_tool *t, kiln_target target)
     kn_json_open(&j, NULL, '{');
     s = time_stage(m, stage, &j);
     kn_sim_close(m->sim);
-    t->c->oom = oom;
     kn_json_close(&j, '}');
     KN_TRY(s);
     return kn_report_write(t, &j);

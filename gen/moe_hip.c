@@ -156,13 +156,11 @@ moe_launch_hip(struct moe_run *m, struct moe_part *s,
                const struct kn_operands *o)
 {
     struct held *x = KN_NEW(m->c, struct held, 1);
-    jmp_buf *outer = m->c->oom;
     kiln_status st;
 
     *x = (struct held){ .m = m, .s = s, .operands = *o };
     kn_progress_stage(m->t->progress, "executing");
     st = execute(x);
-    m->c->oom = outer;
     drop(x);
     return st;
 }

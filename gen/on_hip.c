@@ -202,13 +202,11 @@ kn_hip_execute(struct kn_ctx *c, const struct kn_place *place,
                struct kn_hip_run *r)
 {
     struct held *x = KN_NEW(c, struct held, 1);
-    jmp_buf *outer = c->oom;
     kiln_status s;
 
     *x = (struct held){ .c = c, .h = place->hip, .r = r };
     r->runs = 0;
     s = execute(x);
-    c->oom = outer;
     drop(x);
     return s;
 }

@@ -137,13 +137,11 @@ static kiln_status
 on_device(struct kn_parity *q, struct kn_side *x,
           kiln_status (*what)(struct kn_parity *, struct kn_side *))
 {
-    jmp_buf *oom = q->c->oom;
     kiln_status s;
 
     KN_TRY(kn_sim_open(q->c, x->s.o.target, &x->sim));
     s = what(q, x);
     kn_sim_close(x->sim);
-    q->c->oom = oom;
     return s;
 }
 

@@ -136,13 +136,11 @@ kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
                      struct kn_time_result *out)
 {
     struct device d = { .c = c };
-    jmp_buf *oom = c->oom;
     kiln_status s;
 
     KN_TRY(kn_sim_open(c, q->p->target, &d.sim));
     s = predict_on(&d, q, out);
     kn_sim_close(d.sim);
-    c->oom = oom;
     return s;
 }
 

@@ -42,9 +42,27 @@ char *kn_strndup(struct kn_ctx *c, const char *s, size_t n);
  * stays in the arena until the call ends. */
 void *kn_grow(struct kn_ctx *c, void *old, size_t *cap, size_t need, size_t size);
 
-/* Opens a public call: KN_ENTER(c); allocation failure returns NO_MEMORY. */
+/* Where kn_alloc left to before a call, put back when the call's frame ends:
+ * a jump into a frame that is gone would be the end of the process. */
+struct kn_exit {
+    struct kn_ctx *c;
+    jmp_buf *outer;
+};
+
+static inline void
+kn_leave(struct kn_exit *e)
+{
+    e->c->oom = e->outer;
+}
+
+/* Opens a call, possibly within another of the same context: KN_ENTER(c);
+ * allocation failure returns NO_MEMORY. *c must outlive the call. */
 #define KN_ENTER(c)                                                           \
     jmp_buf kn_jb_;                                                           \
+    __attribute__((cleanup(kn_leave))) struct kn_exit kn_exit_ = {            \
+        (c), (c)->oom                                                         \
+    };                                                                        \
+    (void)kn_exit_;                                                           \
     (c)->oom = &kn_jb_;                                                       \
     if (setjmp(kn_jb_))                                                       \
     return KILN_NO_MEMORY

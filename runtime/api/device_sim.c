@@ -184,7 +184,6 @@ kiln_status
 kn_device_open_sim(struct kn_ctx *c, kiln_device *d, kiln_target target)
 {
     struct sim_device *s = KN_NEW(c, struct sim_device, 1);
-    jmp_buf *oom = c->oom;
 
     s->c = c;
     pthread_mutex_init(&s->lock, NULL);
@@ -192,7 +191,6 @@ kn_device_open_sim(struct kn_ctx *c, kiln_device *d, kiln_target target)
     d->backend = &backend;
     KN_TRY(kn_simulator_open(c, &s->api));
     KN_TRY(s->api->open(c, target, &s->sim));
-    c->oom = oom;            /* the simulator's functions set their own */
     d->info.target = target;
     d->info.cus = kn_targets[target].cus;
     d->info.simulated = 1;

@@ -519,21 +519,42 @@ count_unwritten(const struct kn_page *p, uint64_t left, uint32_t *first)
     return count;
 }
 
+/* The same from `at` to the end of its leaf, a moment where nobody came. */
 static uint64_t
-unwritten_from(struct kn_sim *s, uint64_t addr, uint64_t *first)
+unwritten_in_leaf(struct kn_block *b, uint64_t at, uint64_t *first)
 {
-    struct kn_block *b = find_block(s, addr);
+    uint64_t end = b->size - at < KN_LEAF_BYTES ? b->size : at + KN_LEAF_BYTES;
     uint64_t count = 0;
 
-    if (!b || !(b->flags & KN_MEM_OUTPUT))
-        return 0;
-    for (uint64_t at = 0; at < b->size; at += KN_PAGE_SIZE) {
+    if (!atomic_load(&b->leaf[at / KN_LEAF_BYTES])) {
+        *first = b->addr + at;
+        return end - at;
+    }
+    for (; at < end; at += KN_PAGE_SIZE) {
         uint32_t off = 0;
         uint32_t n = count_unwritten(
             known_page(b, (size_t)(at >> KN_PAGE_SHIFT)), b->size - at, &off);
 
         if (n && !count)
             *first = b->addr + at + off;
+        count += n;
+    }
+    return count;
+}
+
+static uint64_t
+unwritten_from(struct kn_sim *s, uint64_t addr, uint64_t *first)
+{
+    struct kn_block *b = find_block(s, addr);
+    uint64_t count = 0, at_first = 0;
+
+    if (!b || !(b->flags & KN_MEM_OUTPUT))
+        return 0;
+    for (uint64_t at = 0; at < b->size; at += KN_LEAF_BYTES) {
+        uint64_t n = unwritten_in_leaf(b, at, &at_first);
+
+        if (n && !count)
+            *first = at_first;
         count += n;
     }
     return count;

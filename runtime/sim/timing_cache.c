@@ -8,12 +8,9 @@
 kiln_status
 kn_time_run(struct kn_time_model *m, const struct kn_sim_launch *l)
 {
-    jmp_buf *oom = m->c->oom;
     struct kn_sim_result result;
-    kiln_status s = kn_sim_run(m->q->sim, l, &result);
 
-    m->c->oom = oom;         /* kn_sim_run left its own */
-    return s;
+    return kn_sim_run(m->q->sim, l, &result);
 }
 
 /* ---- lines -------------------------------------------------------------- */

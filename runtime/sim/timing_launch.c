@@ -492,7 +492,6 @@ kn_time_launch(struct kn_ctx *c, struct kn_sim *sim,
                const struct kn_time_shares *shares, double *us)
 {
     struct kn_sim *shadow;
-    jmp_buf *oom = c->oom;
     kiln_status s = kn_sim_shadow(c, sim, &shadow);
 
     if (s)
@@ -502,6 +501,5 @@ kn_time_launch(struct kn_ctx *c, struct kn_sim *sim,
     if (!s)
         s = time_on(c, shadow, l, us);
     kn_sim_close(shadow);
-    c->oom = oom;
     return s;
 }
