@@ -97,12 +97,20 @@ check_output(struct kn_tool *t, const char *path)
     return KILN_OK;
 }
 
-/* FILE.co.cert beside FILE.co; `check` looks for it there. */
+/* FILE.co.cert beside FILE.co; `check` looks for it there. It comes first: no
+ * code object is ever there without. */
 static kiln_status
 write_certificate(struct kn_tool *t, const char *path, const char *text)
 {
     struct kn_buf name = { .c = t->c };
 
+    if (form_of(t->cli) != FORM_CO)
+        return KILN_OK;
+    if (!strcmp(path, "-") || !kn_file_is_plain(path)) {
+        kn_put(t->text, "          no certificate is written: there is no "
+                        "file it could stand beside\n");
+        return KILN_OK;
+    }
     kn_putf(&name, "%s.cert", path);
     return kn_file_write(t->c, name.s, text, strlen(text));
 }
@@ -213,10 +221,9 @@ kn_cmd_generate(struct kn_tool *t)
     KN_TRY(file ? compile_file(t, &watch, &g) : generate(t, &watch, &p, &g));
     KN_TRY(dump.s);
     bytes = form_bytes(t, &g);
+    KN_TRY(write_certificate(t, path, g.certificate));
     if (strcmp(path, "-"))
         KN_TRY(kn_file_write(t->c, path, bytes.s, bytes.n));
-    if (form_of(t->cli) == FORM_CO)
-        KN_TRY(write_certificate(t, path, g.certificate));
     KN_TRY(report(t, file ? NULL : &p, &g));
     if (!strcmp(path, "-"))
         *t->text = bytes;

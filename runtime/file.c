@@ -1,11 +1,14 @@
 /* file.c - whole files in and out; output appears under its name only when
  * it is complete. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -36,7 +39,8 @@ read_all(int fd, uint8_t *p, size_t n, size_t *got)
     return 0;
 }
 
-/* Pipes and devices have no size: their buffer grows. */
+/* Pipes and devices have no size, some no end: their buffer grows, but not for
+ * ever. EFBIG beyond KN_STREAM_MAX. */
 static int
 read_stream(struct kn_ctx *c, int fd, uint8_t **out, size_t *size)
 {
@@ -52,6 +56,8 @@ read_stream(struct kn_ctx *c, int fd, uint8_t **out, size_t *size)
         if (err)
             return err;
         *size += got;
+        if (*size > KN_STREAM_MAX)
+            return EFBIG;
     } while (got && *size == cap);
     *out = kn_grow(c, p, &cap, *size + 1, 1);
     (*out)[*size] = 0;
@@ -151,20 +157,94 @@ write_in_place(struct kn_ctx *c, const char *path, const void *data,
     return err ? io_error(c, path, "write", err) : KILN_OK;
 }
 
-kiln_status
-kn_file_write(struct kn_ctx *c, const char *path, const void *data,
-              size_t size)
+/* The descriptor of standard output or error, if that is this very file: a
+ * name such as /dev/stdout. */
+static int
+standard_stream(const struct stat *st)
+{
+    for (int fd = 1; fd <= 2; fd++) {
+        struct stat own;
+
+        if (!fstat(fd, &own) && own.st_dev == st->st_dev &&
+            own.st_ino == st->st_ino)
+            return fd;
+    }
+    return -1;
+}
+
+/* The name behind symbolic links, which stay as they are; NULL where they go
+ * round in circles. */
+static const char *
+follow_links(struct kn_ctx *c, const char *path)
+{
+    enum { MOST = 40 };
+    char to[PATH_MAX];
+
+    for (int i = 0; i < MOST; i++) {
+        ssize_t n = readlink(path, to, sizeof to - 1);
+        const char *slash = strrchr(path, '/');
+        struct kn_buf b = { .c = c };
+
+        if (n < 0)
+            return path;
+        to[n] = '\0';
+        if (*to != '/' && slash)
+            kn_putf(&b, "%.*s", (int)(slash + 1 - path), path);
+        kn_put(&b, to);
+        path = b.s;
+    }
+    return NULL;
+}
+
+enum { NONCE = 16 };         /* hexadecimal digits */
+
+/* Whether NAME.NONCE.tmp is the temporary file of `base`. */
+static bool
+is_temporary(const char *name, const char *base)
+{
+    size_t n = strlen(base);
+
+    return !strncmp(name, base, n) && name[n] == '.' &&
+           strspn(name + n + 1, "0123456789abcdef") == NONCE &&
+           !strcmp(name + n + 1 + NONCE, ".tmp");
+}
+
+/* Temporary files of this name whose writer was killed: nobody writes for an
+ * hour. */
+static void
+sweep(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    char folder[PATH_MAX];
+    struct dirent *e;
+    struct stat st;
+    DIR *d;
+
+    if (slash - path >= PATH_MAX)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - path)
+                                                  : 1, slash ? path : ".");
+    d = opendir(folder);
+    while (d && (e = readdir(d)))
+        if (is_temporary(e->d_name, base) &&
+            !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+            time(NULL) - st.st_mtime > 3600)
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
+static kiln_status
+write_whole(struct kn_ctx *c, const char *path, const void *data, size_t size)
 {
     struct kn_buf tmp = { .c = c };
     uint64_t nonce = 0;
-    struct stat st;
     int fd, err;
 
-    if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return write_in_place(c, path, data, size);
     if (getrandom(&nonce, sizeof nonce, 0) < 0)
         nonce = (uint64_t)getpid();
-    kn_putf(&tmp, "%s.%016llx.tmp", path, (unsigned long long)nonce);
+    kn_putf(&tmp, "%s.%0*llx.tmp", path, NONCE, (unsigned long long)nonce);
     fd = open(tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return io_error(c, path, "create", errno);
@@ -173,8 +253,41 @@ kn_file_write(struct kn_ctx *c, const char *path, const void *data,
         err = errno;
     if (!err && rename(tmp.s, path))
         err = errno;
-    if (!err)
-        return KILN_OK;
-    unlink(tmp.s);
-    return io_error(c, path, "write", err);
+    if (err) {
+        unlink(tmp.s);
+        return io_error(c, path, "write", err);
+    }
+    sweep(path);
+    return KILN_OK;
+}
+
+kiln_status
+kn_file_write(struct kn_ctx *c, const char *path, const void *data,
+              size_t size)
+{
+    const char *real;
+    struct stat st;
+    int fd, err;
+
+    if (!stat(path, &st)) {
+        if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            return write_in_place(c, path, data, size);
+        fd = standard_stream(&st);
+        err = fd < 0 ? 0 : write_all(fd, data, size);
+        if (fd >= 0)
+            return err ? io_error(c, path, "write", err) : KILN_OK;
+    }
+    real = follow_links(c, path);
+    if (!real)
+        return io_error(c, path, "create", ELOOP);
+    return write_whole(c, real, data, size);
+}
+
+bool
+kn_file_is_plain(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) ||
+           (S_ISREG(st.st_mode) && standard_stream(&st) < 0);
 }

@@ -4,13 +4,22 @@
 
 #include "../ir/base.h"
 
+/* The longest input from a pipe or a device, in bytes. */
+#define KN_STREAM_MAX ((size_t)1 << 28)
+
 /* The whole file into the arena, one zero byte behind it. */
 kiln_status kn_file_read(struct kn_ctx *c, const char *path, uint8_t **out,
                          size_t *size);
 
 /* Writes a temporary file next to `path` and renames it: the file is there
- * whole or not at all. A path that is no regular file is written directly. */
+ * whole or not at all. A symbolic link stays one, the file behind it is
+ * replaced. A path that is no regular file, or a name of standard output, is
+ * written directly. */
 kiln_status kn_file_write(struct kn_ctx *c, const char *path, const void *data,
                           size_t size);
+
+/* Whether kn_file_write makes a file of `path`, rather than filling a device,
+ * a pipe or standard output. */
+bool kn_file_is_plain(const char *path);
 
 #endif
