@@ -106,6 +106,10 @@ struct kn_cli {
 kiln_status kn_cli_parse(struct kn_ctx *c, int argc, char **argv,
                          struct kn_cli *cli);
 
+/* BAD_INPUT with one sentence for a flag that says nothing about the family,
+ * the file or the command it is given with. */
+kiln_status kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli);
+
 /* Reads the text of a flag's value; false if it is not of its kind. */
 bool kn_value_parse(struct kn_ctx *c, const struct kn_flag *f,
                     const char *text, struct kn_value *v);

@@ -80,7 +80,7 @@ parse_choice(struct kn_ctx *c, const struct kn_flag *f, const char *text,
     size_t n = strlen(text);
 
     (void)c;
-    for (const char *s = f->spec; n && s; v->i++) {
+    for (const char *s = f->spec; n && s && !strchr(text, '|'); v->i++) {
         if (!strncmp(s, text, n) && (s[n] == '|' || !s[n]))
             return true;
         s = strchr(s, '|');

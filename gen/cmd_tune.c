@@ -36,7 +36,8 @@ struct tune {
     struct kn_tuning nothing; /* neither files nor shipped tables */
     struct line *line;
     size_t n, cap;
-    size_t better, kept, failed, replaced;
+    size_t better, kept, failed, replaced, refused;
+    kiln_status refusal;     /* of the last refused row */
     double gain;             /* sum of default / best */
     size_t tuned;
 };
@@ -588,9 +589,12 @@ tune_all(struct tune *r)
         kn_ctx_init(&own, r->t->c->realloc, r->t->c->user);
         own.tuning = &r->nothing;
         s = tune_in(r, &own, &r->list.w[i]);
-        if (s)
+        if (s) {
             kn_putf(r->t->text, "row %zu: %s\n", r->list.w[i].row + 1,
                     own.err.text);
+            r->refused++;
+            r->refusal = s;
+        }
         kn_ctx_free(&own);
         if (r->n > before)
             KN_TRY(save_rows(r));
@@ -618,5 +622,8 @@ kn_cmd_tune(struct kn_tool *t)
             "candidates failed\n", r->tuned, r->better,
             r->tuned ? r->gain / (double)r->tuned : 1, kind_of(r), r->kept,
             r->replaced, r->failed);
+    if (r->refused && r->refused == r->list.n)
+        return kn_fail(t->c, r->refusal, "none of the %zu rows can be tuned",
+                       r->refused);
     return KILN_OK;
 }

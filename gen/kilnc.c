@@ -39,6 +39,7 @@ run_tool(struct kn_tool *t, const struct kn_env *env, int argc, char **argv)
         kn_help_command(t->text, cli->command);
         return KILN_OK;
     }
+    KN_TRY(kn_cli_judge(t->c, cli));
     if (env->tuning_file) {
         KN_TRY(kn_tuning_load(t->c, env->tuning_file, &tuning));
         t->c->tuning = &tuning;

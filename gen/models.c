@@ -136,7 +136,8 @@ set_experts(struct kn_ctx *c, struct kn_cli *cli, const struct kn_model *m)
 static bool
 names_family(const struct kn_cli *cli)
 {
-    return kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]) >= 0;
+    return cli->npos && kn_name_index(kn_family_names, KILN_NFAMILIES,
+                                      cli->pos[0]) >= 0;
 }
 
 kiln_status

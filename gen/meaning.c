@@ -1,0 +1,127 @@
+/* meaning.c - refuses flags that are well-formed and say nothing: about the
+ * family, about a file, or without another flag. */
+#include <string.h>
+
+#include "cli.h"
+
+enum {
+    GEMM = 1 << KILN_GEMM,
+    GROUPED = 1 << KILN_GROUPED,
+    WGRAD = 1 << KILN_WGRAD,
+    BATCHED = 1 << KILN_BATCHED,
+    MOE = 1 << KILN_MOE,
+    RAGGED = GROUPED | WGRAD
+};
+
+static const struct meaning {
+    enum kn_flag_id flag;
+    unsigned families;
+} meanings[] = {
+#define MEANS(flag, families) { KN_FLAG_##flag, families },
+#include "meaning.def"
+#undef MEANS
+};
+
+/* Commands that take a file or a problem, for which the flags are. */
+enum { EITHER = 1u << KN_CMD_info | 1u << KN_CMD_parity | 1u << KN_CMD_report };
+
+/* Lists, whose rows may name another family each. */
+enum { LISTS = 1u << KN_CMD_bench | 1u << KN_CMD_tune | 1u << KN_CMD_pack };
+
+/* The family all the problem flags are about, -1 if there is none. */
+static int
+family_of(const struct kn_cli *cli)
+{
+    const struct kn_value *run = &cli->v[KN_FLAG_run];
+
+    if (run->seen)
+        return kn_name_index(kn_family_names, KILN_NFAMILIES, run->s);
+    for (size_t i = 0; i < cli->npos; i++) {
+        int f = kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[i]);
+
+        if (f >= 0)
+            return f;
+    }
+    return -1;
+}
+
+static bool
+describes_problem(enum kn_flag_id id)
+{
+    return kn_flags[id].group == KN_G_PROBLEM ||
+           kn_flags[id].group == KN_G_CONFIG;
+}
+
+static kiln_status
+judge_without_family(struct kn_ctx *c, const struct kn_cli *cli,
+                     enum kn_flag_id id)
+{
+    if (cli->command == KN_CMD_list && !cli->npos &&
+        (describes_problem(id) || id == KN_FLAG_arch))
+        return kn_fail(c, KILN_BAD_INPUT, "'list' takes %s with a family only",
+                       kn_flags[id].name);
+    if (1u << cli->command & EITHER && describes_problem(id))
+        return kn_fail(c, KILN_BAD_INPUT, "%s describes a problem to generate "
+                       "for; '%s' is no family", kn_flags[id].name,
+                       cli->pos[0]);
+    return KILN_OK;
+}
+
+/* "grouped and wgrad" */
+static const char *
+names_of(struct kn_ctx *c, unsigned families)
+{
+    struct kn_buf b = { .c = c };
+
+    for (int f = 0; f < KILN_NFAMILIES; f++)
+        if (families & 1u << f) {
+            families &= ~(1u << f);
+            kn_putf(&b, "%s%s", !b.n ? "" : families ? ", " : " and ",
+                    kn_family_names[f]);
+        }
+    return b.s;
+}
+
+static kiln_status
+judge_for_family(struct kn_ctx *c, enum kn_flag_id id, int family)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (meanings[i].flag == id && !(meanings[i].families & 1u << family))
+            return kn_fail(c, KILN_BAD_INPUT, "%s says nothing about %s: it "
+                           "is for %s", kn_flags[id].name,
+                           kn_family_names[family],
+                           names_of(c, meanings[i].families));
+    return KILN_OK;
+}
+
+/* Reports of a prediction that is not asked for. */
+static kiln_status
+judge_timing(struct kn_ctx *c, const struct kn_cli *cli)
+{
+    static const enum kn_flag_id of_timing[] = { KN_FLAG_warm, KN_FLAG_trace,
+                                                 KN_FLAG_svg };
+
+    for (size_t i = 0; i < sizeof of_timing / sizeof *of_timing; i++)
+        if (cli->command == KN_CMD_exec && cli->v[of_timing[i]].seen &&
+            !cli->v[KN_FLAG_timing].seen)
+            return kn_fail(c, KILN_BAD_INPUT, "%s needs --timing",
+                           kn_flags[of_timing[i]].name);
+    return KILN_OK;
+}
+
+kiln_status
+kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli)
+{
+    bool mixed = 1u << cli->command & LISTS && cli->npos > 1;
+    int family = family_of(cli);
+
+    for (int id = 0; id < KN_NFLAGS; id++) {
+        if (!cli->v[id].seen)
+            continue;
+        if (family < 0)
+            KN_TRY(judge_without_family(c, cli, (enum kn_flag_id)id));
+        else if (!mixed)
+            KN_TRY(judge_for_family(c, (enum kn_flag_id)id, family));
+    }
+    return judge_timing(c, cli);
+}
