@@ -13,6 +13,7 @@ numpy lacks are their bytes: bf16 is uint16, 8 bits and less are uint8.
 """
 import ctypes as C
 import os
+import weakref
 
 TYPES = ("none f32 i32 f16 bf16 fp8 bf8 i8 mxfp8 mxbf8 mxfp6 mxbf6 "
          "mxfp4").split()
@@ -160,14 +161,24 @@ def _arguments(operands):
 
 
 class _Owner:
-    """A handle that is closed by `close`, by `with`, or when forgotten."""
+    """A handle that is closed by `close`, by `with`, or when forgotten; what
+    was opened from it and needs it is closed first. Use after that raises."""
     _close = None
 
     def __init__(self):
         self.handle = _p()
+        self._users = weakref.WeakSet()
+
+    @property
+    def live(self):
+        if not self.handle:
+            raise Error(2, "this %s is closed" % type(self).__name__)
+        return self.handle
 
     def close(self):
         handle, self.handle = self.handle, _p()
+        for user in list(self._users):
+            user.close()
         if handle:
             getattr(_lib, self._close)(handle)
 
@@ -186,7 +197,7 @@ class Kernel(_Owner):
     @property
     def info(self):
         i = KernelInfo(size=C.sizeof(KernelInfo))
-        _lib.kiln_get_kernel(self.handle, C.byref(i))
+        _lib.kiln_get_kernel(self.live, C.byref(i))
         return i
 
     @property
@@ -196,7 +207,7 @@ class Kernel(_Owner):
 
     def plan(self, problem):
         plan = Plan()
-        _call("make_plan", self.handle, C.byref(problem), C.byref(plan))
+        _call("make_plan", self.live, C.byref(problem), C.byref(plan))
         return plan
 
 
@@ -211,11 +222,11 @@ class Context(_Owner):
         _call("open", C.byref(o), C.byref(self.handle))
 
     def add_bundle(self, path):
-        _call("add_bundle", self.handle, os.fsencode(path))
+        _call("add_bundle", self.live, os.fsencode(path))
 
     def _find(self, how, problem, config):
         k = Kernel()
-        _call(how, self.handle, C.byref(problem), config.encode(),
+        _call(how, self.live, C.byref(problem), config.encode(),
               C.byref(k.handle))
         return k
 
@@ -235,21 +246,22 @@ class Buffer:
     def __init__(self, device, size):
         at = _p()
         self.device, self.size = device, size
-        _call("malloc", device.handle, C.c_size_t(size), C.byref(at))
+        _call("malloc", device.live, C.c_size_t(size), C.byref(at))
         self.address = at.value
 
     def upload(self, array):
-        _call("upload", self.device.handle, _p(self.address),
+        _call("upload", self.device.live, _p(self.address),
               _p(array.ctypes.data), C.c_size_t(array.nbytes))
         return self
 
     def download(self, array):
-        _call("download", self.device.handle, _p(array.ctypes.data),
+        _call("download", self.device.live, _p(array.ctypes.data),
               _p(self.address), C.c_size_t(array.nbytes))
         return array
 
     def free(self):
-        _call("free", self.device.handle, _p(self.address))
+        address, self.address = self.address, None
+        _call("free", self.device.live, _p(address))
 
 
 class Device(_Owner):
@@ -258,22 +270,23 @@ class Device(_Owner):
     def __init__(self, context, name):
         super().__init__()
         self.context = context  # lives at least as long
-        _call("open_device", context.handle, name.encode(),
+        _call("open_device", context.live, name.encode(),
               C.byref(self.handle))
+        context._users.add(self)
 
     @property
     def info(self):
         i = DeviceInfo(size=C.sizeof(DeviceInfo))
-        _lib.kiln_get_device(self.handle, C.byref(i))
+        _lib.kiln_get_device(self.live, C.byref(i))
         return i
 
     def run(self, problem, **operands):
         """Chooses, compiles at the first use, launches on stream=."""
         args = _arguments(operands)
-        _call("run", self.handle, C.byref(problem), C.byref(args))
+        _call("run", self.live, C.byref(problem), C.byref(args))
 
     def sync(self, stream=None):
-        _call("sync", self.handle, _p(_address(stream)))
+        _call("sync", self.live, _p(_address(stream)))
 
     def gemm(self, a, b, out="bf16", a_type=None, b_type=None):
         """numpy A[M,K], B[N,K] to C[M,N]; *_type where numpy has no such."""

@@ -48,7 +48,10 @@ kiln_lookup(kiln_context *x, const kiln_problem *problem, const char *config,
     const struct question q = { problem, config, false };
     struct kn_ctx c;
 
+    KN_NEEDS(error, out, "out");
     *out = NULL;
+    KN_NEEDS(error, x, "context");
+    KN_NEEDS(error, problem, "problem");
     kn_choice_begin(x, &c);
     return kn_call_end(&c, find(&c, x, &q, out), error);
 }
@@ -60,7 +63,10 @@ kiln_compile(kiln_context *x, const kiln_problem *problem, const char *config,
     const struct question q = { problem, config, true };
     struct kn_ctx c;
 
+    KN_NEEDS(error, out, "out");
     *out = NULL;
+    KN_NEEDS(error, x, "context");
+    KN_NEEDS(error, problem, "problem");
     kn_choice_begin(x, &c);
     return kn_call_end(&c, find(&c, x, &q, out), error);
 }
@@ -82,6 +88,9 @@ kiln_make_plan(const kiln_kernel *kernel, const kiln_problem *problem,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, kernel, "kernel");
+    KN_NEEDS(error, problem, "problem");
+    KN_NEEDS(error, plan, "plan");
     kn_call_begin(&kernel->host, &c);
     return kn_call_end(&c, make_plan(&c, kernel, problem, plan), error);
 }

@@ -231,6 +231,8 @@ kiln_add_bundle(kiln_context *x, const char *path, kiln_error *error)
     struct kn_ctx c;
     kiln_status s;
 
+    KN_NEEDS(error, x, "context");
+    KN_NEEDS(error, path, "path");
     kn_call_begin(&x->host, &c);
     s = kn_bundle_open(&c, &x->host, path, &b);
     if (!s) {

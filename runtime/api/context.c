@@ -41,6 +41,16 @@ kn_call_end(struct kn_ctx *c, kiln_status s, kiln_error *error)
     return s;
 }
 
+kiln_status
+kn_refuse_null(const char *what, kiln_error *error)
+{
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    return kn_call_end(&c, kn_fail(&c, KILN_BAD_INPUT, "'%s' is NULL", what),
+                       error);
+}
+
 void
 kn_log(struct kiln_context *x, kiln_log_level level, const char *fmt, ...)
 {
@@ -100,6 +110,10 @@ take_options(struct kn_ctx *c, const kiln_options *given, kiln_options *o)
         return kn_fail(c, KILN_BAD_INPUT, "kiln_options.size is %u, this "
                        "library knows %zu bytes", given->size, sizeof *o);
     memcpy(o, given, given->size);
+    if (o->flags & ~(uint32_t)(KILN_RUN_ONLY | KILN_STRICT | KILN_NO_DISK |
+                               KILN_ISOLATE))
+        return kn_fail(c, KILN_BAD_INPUT, "kiln_options.flags is %u, which "
+                       "has bits that mean nothing", o->flags);
     return KILN_OK;
 }
 
@@ -118,7 +132,6 @@ load_tuning(struct kn_ctx *c, kiln_context *x, const char *files)
     struct kn_tuning *t;
     kiln_status s = files ? read_tables(&x->arena, files, &t) : KILN_OK;
 
-    x->arena.oom = NULL;
     if (s)
         c->err = x->arena.err;
     else if (files)
@@ -173,6 +186,7 @@ kiln_open(const kiln_options *given, kiln_context **out, kiln_error *error)
     kiln_options o;
     kiln_status s;
 
+    KN_NEEDS(error, out, "out");
     *out = NULL;
     kn_ctx_init(&c, NULL, NULL);
     s = take_options(&c, given, &o);

@@ -82,6 +82,14 @@ void kn_choice_begin(const struct kiln_context *x, struct kn_ctx *c);
 /* Copies the error out, drops the arena. */
 kiln_status kn_call_end(struct kn_ctx *c, kiln_status s, kiln_error *error);
 
+/* BAD_INPUT that names the argument of a public function that is NULL. */
+kiln_status kn_refuse_null(const char *what, kiln_error *error);
+#define KN_NEEDS(error, pointer, name)                                        \
+    do {                                                                      \
+        if (!(pointer))                                                       \
+            return kn_refuse_null(name, error);                               \
+    } while (0)
+
 void kn_log(struct kiln_context *x, kiln_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

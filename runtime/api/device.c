@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of the offsets of the most groups there may be. */
+#define KN_OFFSETS_MOST (8u * 65536u)
+
 static kiln_status
 open_named(struct kn_ctx *c, kiln_device *d, const char *name)
 {
@@ -43,7 +46,6 @@ open_device(struct kn_ctx *c, kiln_context *x, const char *name,
     if (s && !c->err.status)
         c->err = d->arena.err;
     memset(&d->arena.err, 0, sizeof d->arena.err);
-    d->arena.oom = NULL;
     if (s)
         kiln_close_device(d);
     else
@@ -57,7 +59,10 @@ kiln_open_device(kiln_context *x, const char *name, kiln_device **out,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, out, "out");
     *out = NULL;
+    KN_NEEDS(error, x, "context");
+    KN_NEEDS(error, name, "name");
     kn_call_begin(&x->host, &c);
     return kn_call_end(&c, open_device(&c, x, name, out), error);
 }
@@ -80,8 +85,10 @@ kiln_close_device(kiln_device *d)
 void
 kiln_get_device(const kiln_device *d, kiln_device_info *info)
 {
-    uint32_t size = info->size;
+    uint32_t size = info ? info->size : 0;
 
+    if (!d || !info)
+        return;
     memcpy(info, &d->info, size < sizeof *info ? size : sizeof *info);
     info->size = size;
 }
@@ -91,7 +98,9 @@ kiln_malloc(kiln_device *d, size_t bytes, void **out, kiln_error *error)
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, out, "out");
     *out = NULL;
+    KN_NEEDS(error, d, "device");
     kn_call_begin(&d->context->host, &c);
     return kn_call_end(&c, d->backend->alloc(d, &c, bytes ? bytes : 1, out),
                        error);
@@ -102,6 +111,7 @@ kiln_free(kiln_device *d, void *p, kiln_error *error)
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, d, "device");
     kn_call_begin(&d->context->host, &c);
     return kn_call_end(&c, p ? d->backend->free(d, &c, p) : KILN_OK, error);
 }
@@ -112,6 +122,9 @@ kiln_upload(kiln_device *d, void *dst, const void *src, size_t bytes,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, d, "device");
+    KN_NEEDS(error, dst || !bytes, "dst");
+    KN_NEEDS(error, src || !bytes, "src");
     kn_call_begin(&d->context->host, &c);
     return kn_call_end(&c, bytes ? d->backend->upload(d, &c, dst, src, bytes)
                                  : KILN_OK, error);
@@ -123,6 +136,9 @@ kiln_download(kiln_device *d, void *dst, const void *src, size_t bytes,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, d, "device");
+    KN_NEEDS(error, dst || !bytes, "dst");
+    KN_NEEDS(error, src || !bytes, "src");
     kn_call_begin(&d->context->host, &c);
     return kn_call_end(&c, bytes ? d->backend->download(d, &c, dst, src, bytes)
                                  : KILN_OK, error);
@@ -160,7 +176,10 @@ kiln_load(kiln_device *d, kiln_kernel *k, kiln_function **out,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, out, "out");
     *out = NULL;
+    KN_NEEDS(error, d, "device");
+    KN_NEEDS(error, k, "kernel");
     kn_call_begin(&d->context->host, &c);
     return kn_call_end(&c, kn_device_load(&c, d, k, out), error);
 }
@@ -178,10 +197,9 @@ kiln_unload(kiln_function *f)
     kn_host_free(&h, f, sizeof *f);
 }
 
-/* Older callers have shorter structs: what they do not know is zero. */
-static kiln_status
-take_arguments(struct kn_ctx *c, const kiln_arguments *given,
-               kiln_arguments *out)
+kiln_status
+kn_take_arguments(struct kn_ctx *c, const kiln_arguments *given,
+                  kiln_arguments *out)
 {
     memset(out, 0, sizeof *out);
     if (given->size < offsetof(kiln_arguments, a) ||
@@ -189,18 +207,38 @@ take_arguments(struct kn_ctx *c, const kiln_arguments *given,
         return kn_fail(c, KILN_BAD_INPUT, "kiln_arguments.size is %u, this "
                        "library knows %zu bytes", given->size, sizeof *out);
     memcpy(out, given, given->size);
+    if (out->flags & ~(uint32_t)(KILN_PREPARE | KILN_TUNE))
+        return kn_fail(c, KILN_BAD_INPUT, "kiln_arguments.flags is %u, which "
+                       "has bits that mean nothing", out->flags);
     return KILN_OK;
 }
 
-static kiln_status
-check_plan(struct kn_ctx *c, const kiln_plan *plan)
+static bool
+is_pointer(const kiln_plan *plan, const kiln_pointer *q)
 {
-    if (plan->size != sizeof *plan || plan->npointers > 16 ||
-        plan->kernarg_size > sizeof plan->kernarg)
-        return kn_fail(c, KILN_BAD_INPUT, "this is no plan of "
-                       "kiln_make_plan: its size is %u, not %zu", plan->size,
-                       sizeof *plan);
-    return KILN_OK;
+    return q->operand < KILN_NOPERANDS && q->align &&
+           !(q->align & (q->align - 1)) && plan->kernarg_size >= 8 &&
+           q->offset <= plan->kernarg_size - 8;
+}
+
+/* A plan is data of the caller's: nothing in it is believed. */
+static kiln_status
+check_plan(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan)
+{
+    bool sound = plan->size == sizeof *plan && plan->npointers <= 16 &&
+                 plan->kernarg_size <= sizeof plan->kernarg &&
+                 plan->kernarg_size == f->kernel->facts.kernarg_size &&
+                 plan->offsets_size <= KN_OFFSETS_MOST &&
+                 plan->offsets_at <= plan->workspace &&
+                 plan->offsets_size <= plan->workspace - plan->offsets_at;
+
+    for (int i = 0; sound && i < 3; i++)
+        sound = plan->block[i] && (plan->grid[i] || !plan->grid[0]);
+    for (uint32_t i = 0; sound && i < plan->npointers; i++)
+        sound = is_pointer(plan, &plan->pointer[i]);
+    return sound ? KILN_OK
+                 : kn_fail(c, KILN_BAD_INPUT, "this is no plan that "
+                           "kiln_make_plan made for %s", f->kernel->name);
 }
 
 /* Offsets that are on the host travel through the workspace. */
@@ -227,8 +265,8 @@ kn_device_launch(struct kn_ctx *c, const kiln_function *f,
     struct kn_start s = { .code = &f->code, .plan = plan, .kernarg = kernarg };
     kiln_arguments args;
 
-    KN_TRY(check_plan(c, plan));
-    KN_TRY(take_arguments(c, given, &args));
+    KN_TRY(check_plan(c, f, plan));
+    KN_TRY(kn_take_arguments(c, given, &args));
     if (!plan->grid[0])
         return KILN_OK;
     KN_TRY(send_offsets(c, f->device, plan, &args));
@@ -243,6 +281,9 @@ kiln_launch(kiln_function *f, const kiln_plan *plan,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, f, "function");
+    KN_NEEDS(error, plan, "plan");
+    KN_NEEDS(error, args, "args");
     kn_call_begin(&f->device->context->host, &c);
     return kn_call_end(&c, kn_device_launch(&c, f, plan, args), error);
 }
@@ -252,6 +293,7 @@ kiln_sync(kiln_device *d, void *stream, kiln_error *error)
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, d, "device");
     kn_call_begin(&d->context->host, &c);
     return kn_call_end(&c, d->backend->sync(d, &c, stream), error);
 }
@@ -267,8 +309,8 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
     if (t->size < sizeof *t)
         return kn_fail(c, KILN_BAD_INPUT, "kiln_timing.size is %u, not %zu",
                        t->size, sizeof *t);
-    KN_TRY(check_plan(c, plan));
-    KN_TRY(take_arguments(c, given, &args));
+    KN_TRY(check_plan(c, f, plan));
+    KN_TRY(kn_take_arguments(c, given, &args));
     KN_TRY(send_offsets(c, f->device, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
     s.stream = args.stream;
@@ -283,6 +325,10 @@ kiln_time(kiln_function *f, const kiln_plan *plan, const kiln_arguments *args,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, f, "function");
+    KN_NEEDS(error, plan, "plan");
+    KN_NEEDS(error, args, "args");
+    KN_NEEDS(error, timing, "timing");
     kn_call_begin(&f->device->context->host, &c);
     return kn_call_end(&c, time_runs(&c, f, plan, args, timing), error);
 }

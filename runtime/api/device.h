@@ -62,6 +62,9 @@ kiln_status kn_device_open_hip(struct kn_ctx *c, kiln_device *d, int number);
 
 kiln_status kn_device_load(struct kn_ctx *c, kiln_device *d, kiln_kernel *k,
                            kiln_function **out);
+/* Older callers have shorter structs: what they do not know is zero. */
+kiln_status kn_take_arguments(struct kn_ctx *c, const kiln_arguments *given,
+                              kiln_arguments *out);
 /* Nothing in here allocates, waits or prepares. */
 kiln_status kn_device_launch(struct kn_ctx *c, const kiln_function *f,
                              const kiln_plan *plan,

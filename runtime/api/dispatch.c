@@ -260,8 +260,7 @@ take(struct kn_ctx *c, const kiln_problem *given, const kiln_arguments *args,
      struct run *r)
 {
     KN_TRY(kn_problem_take(c, given, r->d->info.target, &r->p));
-    memcpy(&r->args, args, args->size < sizeof r->args ? args->size
-                                                       : sizeof r->args);
+    KN_TRY(kn_take_arguments(c, args, &r->args));
     r->align = kn_arguments_align(&r->args);
     classify(&r->p, r->align, &r->class);
     r->class.divided = r->args.workspace_bytes != 0;
@@ -341,6 +340,9 @@ kiln_run(kiln_device *d, const kiln_problem *problem,
 {
     struct kn_ctx c;
 
+    KN_NEEDS(error, d, "device");
+    KN_NEEDS(error, problem, "problem");
+    KN_NEEDS(error, args, "args");
     kn_choice_begin(d->context, &c);
     return kn_call_end(&c, run(&c, d, problem, args), error);
 }

@@ -112,9 +112,13 @@ kiln_release(kiln_kernel *k)
 void
 kiln_get_kernel(const kiln_kernel *k, kiln_kernel_info *info)
 {
-    uint32_t size = info->size < sizeof *info ? info->size
-                                              : (uint32_t)sizeof *info;
-    kiln_kernel_info i = {
+    uint32_t size = !info ? 0 : info->size < sizeof *info
+                  ? info->size : (uint32_t)sizeof *info;
+    kiln_kernel_info i;
+
+    if (!k || !info)
+        return;
+    i = (kiln_kernel_info){
         .size = info->size,
         .target = k->problem.target,
         .name = k->name,

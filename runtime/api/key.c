@@ -101,6 +101,9 @@ kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
     out->size = sizeof *out;
     if (target)
         out->target = target;
+    if (out->reserved[0] || out->reserved[1] || out->reserved2)
+        return kn_fail(c, KILN_BAD_INPUT, "the reserved fields of "
+                       "kiln_problem must be zero");
     KN_TRY(check_enums(c, out));
     return kn_problem_normalise(c, out);
 }

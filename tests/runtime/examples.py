@@ -229,6 +229,53 @@ def example_05_runs_in_python():
                   "refused: bf16 cannot be multiplied by f16")
 
 
+CLOSED = """
+import gc, kiln
+def refused(call):
+    try:
+        call()
+    except kiln.Error as e:
+        assert e.status == 2, e
+        return
+    raise SystemExit("%r was not refused" % call)
+x = kiln.Context()
+d = x.device("sim:gfx950")
+b = kiln.Buffer(d, 64)
+p = kiln.Problem(family="gemm", target="gfx950", a="bf16", b="bf16", out="f32",
+                 m=8, n=8, k=8)
+k = x.compile(p)
+k.close()
+refused(lambda: k.info)
+refused(lambda: k.code)
+refused(lambda: k.plan(p))
+b.free()
+b.free()
+x.close()                      # before its device
+x.close()
+refused(lambda: d.info)
+refused(lambda: d.sync())
+refused(lambda: d.run(p))
+refused(lambda: kiln.Buffer(d, 64))
+refused(b.free)
+refused(lambda: x.compile(p))
+refused(lambda: x.add_bundle("x"))
+refused(lambda: x.device("sim:gfx950"))
+d.close()
+del x, d, b, k
+gc.collect()
+print("all refused")
+"""
+
+
+def closed_python_handles_are_refused():
+    env = dict(ENV, KILN_LIBRARY=os.path.join(BUILD, "libkiln.so.0"),
+               PYTHONPATH=os.path.join(SOURCE, "bindings", "python"),
+               PYTHONDONTWRITEBYTECODE="1")
+    out, status = tap.run(sys.executable, "-c", CLOSED, env=env)
+    return expect(out, "all refused") if not status else \
+        "exit %d\n%s" % (status, out)
+
+
 def example_06_runs_unmodified():
     program = example("06_hip")
     clang = shutil.which("clang-22")
@@ -320,6 +367,7 @@ CASES = [
     pack_refuses_a_bad_list,
     example_04_a_kernel_in_tile_ir,
     example_05_runs_in_python,
+    closed_python_handles_are_refused,
     example_06_runs_unmodified,
     example_06_under_hips_own_names,
     shim_reports_a_finding,

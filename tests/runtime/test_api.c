@@ -338,6 +338,148 @@ bad_launches_are_refused(void **state)
     kiln_release(k);
 }
 
+#define NULL_IS_REFUSED(call, name) \
+    do { \
+        memset(&e, 0, sizeof e); \
+        assert_int_equal(call, KILN_BAD_INPUT); \
+        assert_string_equal(e.text, "'" name "' is NULL"); \
+    } while (0)
+
+static void
+null_is_refused(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_device_info info = { .size = sizeof info };
+    kiln_arguments args = { .size = sizeof args };
+    kiln_timing timing = { .size = sizeof timing };
+    kiln_function *f;
+    kiln_device *d;
+    kiln_kernel *k;
+    kiln_plan plan;
+    kiln_error e;
+    void *m;
+
+    (void)state;
+    NULL_IS_REFUSED(kiln_open(NULL, NULL, &e), "out");
+    NULL_IS_REFUSED(kiln_add_bundle(NULL, "x", &e), "context");
+    NULL_IS_REFUSED(kiln_add_bundle(t.x, NULL, &e), "path");
+    NULL_IS_REFUSED(kiln_lookup(NULL, &p, NULL, &k, &e), "context");
+    NULL_IS_REFUSED(kiln_lookup(t.x, NULL, NULL, &k, &e), "problem");
+    NULL_IS_REFUSED(kiln_lookup(t.x, &p, NULL, NULL, &e), "out");
+    NULL_IS_REFUSED(kiln_compile(NULL, &p, NULL, &k, &e), "context");
+    NULL_IS_REFUSED(kiln_compile(t.x, NULL, NULL, &k, &e), "problem");
+    NULL_IS_REFUSED(kiln_compile(t.x, &p, NULL, NULL, &e), "out");
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    NULL_IS_REFUSED(kiln_make_plan(NULL, &p, &plan, &e), "kernel");
+    NULL_IS_REFUSED(kiln_make_plan(k, NULL, &plan, &e), "problem");
+    NULL_IS_REFUSED(kiln_make_plan(k, &p, NULL, &e), "plan");
+    NULL_IS_REFUSED(kiln_open_device(NULL, "sim:gfx950", &d, &e), "context");
+    NULL_IS_REFUSED(kiln_open_device(t.x, NULL, &d, &e), "name");
+    NULL_IS_REFUSED(kiln_open_device(t.x, "sim:gfx950", NULL, &e), "out");
+    NULL_IS_REFUSED(kiln_malloc(NULL, 1, &m, &e), "device");
+    NULL_IS_REFUSED(kiln_malloc(t.d, 1, NULL, &e), "out");
+    NULL_IS_REFUSED(kiln_free(NULL, NULL, &e), "device");
+    NULL_IS_REFUSED(kiln_upload(NULL, &p, &p, 1, &e), "device");
+    NULL_IS_REFUSED(kiln_upload(t.d, NULL, &p, 1, &e), "dst");
+    NULL_IS_REFUSED(kiln_upload(t.d, &p, NULL, 1, &e), "src");
+    NULL_IS_REFUSED(kiln_download(NULL, &p, &p, 1, &e), "device");
+    NULL_IS_REFUSED(kiln_download(t.d, NULL, &p, 1, &e), "dst");
+    NULL_IS_REFUSED(kiln_download(t.d, &p, NULL, 1, &e), "src");
+    NULL_IS_REFUSED(kiln_load(NULL, k, &f, &e), "device");
+    NULL_IS_REFUSED(kiln_load(t.d, NULL, &f, &e), "kernel");
+    NULL_IS_REFUSED(kiln_load(t.d, k, NULL, &e), "out");
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
+    NULL_IS_REFUSED(kiln_launch(NULL, &plan, &args, &e), "function");
+    NULL_IS_REFUSED(kiln_launch(f, NULL, &args, &e), "plan");
+    NULL_IS_REFUSED(kiln_launch(f, &plan, NULL, &e), "args");
+    NULL_IS_REFUSED(kiln_sync(NULL, NULL, &e), "device");
+    NULL_IS_REFUSED(kiln_time(NULL, &plan, &args, &timing, &e), "function");
+    NULL_IS_REFUSED(kiln_time(f, NULL, &args, &timing, &e), "plan");
+    NULL_IS_REFUSED(kiln_time(f, &plan, NULL, &timing, &e), "args");
+    NULL_IS_REFUSED(kiln_time(f, &plan, &args, NULL, &e), "timing");
+    NULL_IS_REFUSED(kiln_run(NULL, &p, &args, &e), "device");
+    NULL_IS_REFUSED(kiln_run(t.d, NULL, &args, &e), "problem");
+    NULL_IS_REFUSED(kiln_run(t.d, &p, NULL, &e), "args");
+    kiln_get_kernel(NULL, NULL);
+    kiln_get_kernel(k, NULL);
+    kiln_get_device(NULL, &info);
+    kiln_get_device(t.d, NULL);
+    kiln_unload(f);
+    kiln_release(k);
+}
+
+/* A plan that kiln_make_plan did not make, each time with one lie. */
+static void
+bad_plans_are_refused(void **state)
+{
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_plan good, bad[10];
+    struct operands o;
+    kiln_function *f;
+    kiln_kernel *k;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_make_plan(k, &p, &good, &e), &e);
+    make_operands(&o, t.d, &p);
+    for (int i = 0; i < 10; i++)
+        bad[i] = good;
+    bad[0] = (kiln_plan){ .size = sizeof good, .grid = { 1, 1, 1 },
+                          .npointers = 1 };
+    bad[1].pointer[0].align = 0;
+    bad[2].pointer[0].align = 3;
+    bad[3].pointer[1].offset = 250;
+    bad[4].pointer[2].operand = KILN_NOPERANDS;
+    bad[5].npointers = 17;
+    bad[6].kernarg_size = 257;
+    bad[7].block[1] = 0;
+    bad[8].grid[2] = 0;
+    bad[9].offsets_size = UINT64_MAX;
+    for (int i = 0; i < 10; i++) {
+        kiln_timing timing = { .size = sizeof timing };
+
+        assert_int_equal(kiln_launch(f, &bad[i], &o.args, &e),
+                         KILN_BAD_INPUT);
+        assert_non_null(strstr(e.text, "no plan that kiln_make_plan made"));
+        assert_int_equal(kiln_time(f, &bad[i], &o.args, &timing, &e),
+                         KILN_BAD_INPUT);
+    }
+    assert_ok(kiln_launch(f, &good, &o.args, &e), &e);
+    check_output(&o);
+    drop_operands(&o);
+    kiln_unload(f);
+    kiln_release(k);
+}
+
+/* What nobody defined must be zero, so that it can mean something later. */
+static void
+reserved_bits_are_refused(void **state)
+{
+    kiln_options options = { .size = sizeof options, .flags = 64 };
+    kiln_problem p = small_problem(8, 8, 8);
+    kiln_context *x;
+    struct operands o;
+    kiln_error e;
+
+    (void)state;
+    assert_int_equal(kiln_open(&options, &x, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "kiln_options.flags is 64"));
+    p.reserved[1] = 1;
+    refuse(&p, NULL, KILN_BAD_INPUT, "reserved fields of kiln_problem");
+    p = small_problem(8, 8, 8);
+    p.reserved2 = 1;
+    refuse(&p, NULL, KILN_BAD_INPUT, "reserved fields of kiln_problem");
+    p = small_problem(8, 8, 8);
+    make_operands(&o, t.d, &p);
+    o.args.flags = 8;
+    assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_BAD_INPUT);
+    assert_non_null(strstr(e.text, "kiln_arguments.flags is 8"));
+    drop_operands(&o);
+}
+
 /* An operand shorter than the problem says: the simulator tells. */
 static void
 findings_fail_the_launch(void **state)
@@ -459,6 +601,9 @@ main(void)
         cmocka_unit_test(bad_problems_are_refused),
         cmocka_unit_test(older_structs_are_accepted),
         cmocka_unit_test(bad_launches_are_refused),
+        cmocka_unit_test(null_is_refused),
+        cmocka_unit_test(bad_plans_are_refused),
+        cmocka_unit_test(reserved_bits_are_refused),
         cmocka_unit_test(findings_fail_the_launch),
         cmocka_unit_test(devices_by_name),
         cmocka_unit_test(kernel_and_device_must_agree),
