@@ -41,6 +41,12 @@ LLVMValueRef low_arg(struct lower *l, const struct kn_ins *i, int a,
 /* Operand with its own type; a constant takes the type of the result. */
 LLVMValueRef low_get(struct lower *l, const struct kn_ins *i, int a);
 void low_set(struct lower *l, const struct kn_ins *i, LLVMValueRef v);
+/* The type of i's result. */
+LLVMTypeRef low_result(struct lower *l, const struct kn_ins *i);
+/* The first active lane's value, uniform. */
+LLVMValueRef low_first_lane(struct lower *l, LLVMValueRef v);
+/* What the hardware says of this thread: an intrinsic without arguments. */
+LLVMValueRef low_id(struct lower *l, const char *name);
 /* The number of this wave in the workgroup, uniform. */
 LLVMValueRef low_wave(struct lower *l);
 LLVMBasicBlockRef low_block(struct lower *l, const char *name);

@@ -135,6 +135,17 @@ kn_ref dist_pulled_fragment(struct dist *d, const struct dist_tile *t,
 kn_ref dist_pulled_scale(struct dist *d, const struct dist_tile *t, uint32_t f,
                          uint32_t kk, int32_t *sel);
 
+/* ---- distribute_epilogue.c ---- */
+struct dist_epilogue {
+    struct kn_frag a, b;
+    kn_ref row0, col0;       /* this lane's first row and column in the tile */
+};
+/* Of an accumulator tile: a gated one has half the columns. */
+struct dist_epilogue dist_epilogue(struct dist *d, const struct dist_tile *t);
+struct kn_type dist_acc_type(struct dist *d, kn_ref acc);
+/* acc = op(acc, x, y); y may be 0. */
+void dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y);
+
 /* ---- distribute_convert.c ---- */
 enum {
     DIST_RUN = 16,           /* most elements of a run */

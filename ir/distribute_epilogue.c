@@ -1,19 +1,14 @@
-/* distribute_epilogue.c - what happens to accumulators: scales, bias, C and
- * the store. Accumulator (i, j) of a wave holds, per lane, row i*16 + lane%16
- * and columns j*16 + 4*(lane/16) + 0..3 of the wave's part of the tile. */
+/* distribute_epilogue.c - what happens to accumulators before they are stored:
+ * scales, bias, gate, factors of rows. Accumulator (i, j) of a wave holds, per
+ * lane, row i*16 + lane%16 and columns j*16 + 4*(lane/16) + 0..3 of the wave's
+ * part of the tile. */
 #include "distribute.h"
 
-struct epilogue {
-    struct kn_frag a, b;
-    kn_ref row0, col0;       /* this lane's first row and column in the tile */
-};
-
-/* of an accumulator tile: a gated one has half the columns. */
-static struct epilogue
-epilogue(struct dist *d, const struct dist_tile *t)
+struct dist_epilogue
+dist_epilogue(struct dist *d, const struct dist_tile *t)
 {
-    struct epilogue e = { kn_fragment(d->in, 'a'), kn_fragment(d->in, 'b'), 0,
-                          0 };
+    struct dist_epilogue e = { .a = kn_fragment(d->in, 'a'),
+                               .b = kn_fragment(d->in, 'b') };
 
     e.b.count = t->nreg / e.a.count;
     e.row0 = dist_i2(d, KN_OP_add,
@@ -24,14 +19,14 @@ epilogue(struct dist *d, const struct dist_tile *t)
     return e;
 }
 
-static struct kn_type
-acc_type(struct dist *d, kn_ref acc)
+struct kn_type
+dist_acc_type(struct dist *d, kn_ref acc)
 {
     return kn_val(d->out, acc)->type;
 }
 
-static void
-apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y)
+void
+dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y)
 {
     struct kn_ins *n = dist_add(d, op, acc);
 
@@ -43,7 +38,7 @@ apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y)
 static kn_ref
 splat(struct dist *d, kn_ref acc, kn_ref x)
 {
-    return dist_op(d, KN_OP_splat, acc_type(d, acc), x, 0);
+    return dist_op(d, KN_OP_splat, dist_acc_type(d, acc), x, 0);
 }
 
 kiln_status
@@ -53,7 +48,7 @@ expand_mulall(struct dist *d, const struct kn_ins *i)
     kn_ref f = dist_operand(d, i->arg[1]);
 
     for (uint32_t n = 0; n < t->nreg; n++)
-        apply(d, KN_OP_fmul, t->reg[n], splat(d, t->reg[n], f), 0);
+        dist_apply(d, KN_OP_fmul, t->reg[n], splat(d, t->reg[n], f), 0);
     return KILN_OK;
 }
 
@@ -98,7 +93,7 @@ kiln_status
 expand_mulrow(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct epilogue e = epilogue(d, t);
+    struct dist_epilogue e = dist_epilogue(d, t);
     kn_ref r = f32_vector(d, i);
 
     for (uint32_t x = 0; x < e.a.count; x++) {
@@ -106,7 +101,7 @@ expand_mulrow(struct dist *d, const struct kn_ins *i)
 
         s = splat(d, t->reg[0], s);
         for (uint32_t y = 0; y < e.b.count; y++)
-            apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
+            dist_apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
     }
     return KILN_OK;
 }
@@ -115,14 +110,14 @@ static kiln_status
 by_column(struct dist *d, const struct kn_ins *i, enum kn_op op)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct epilogue e = epilogue(d, t);
+    struct dist_epilogue e = dist_epilogue(d, t);
     kn_ref r = f32_vector(d, i);
 
     for (uint32_t y = 0; y < e.b.count; y++) {
         kn_ref s = load_f32(d, r, dist_ic(d, KN_OP_add, e.col0, y * 16), 4);
 
         for (uint32_t x = 0; x < e.a.count; x++)
-            apply(d, op, t->reg[x * e.b.count + y], s, 0);
+            dist_apply(d, op, t->reg[x * e.b.count + y], s, 0);
     }
     return KILN_OK;
 }
@@ -138,7 +133,7 @@ kiln_status
 expand_mulgate(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct epilogue e = epilogue(d, t);
+    struct dist_epilogue e = dist_epilogue(d, t);
     kn_ref half[2] = { f32_part(d, i, false), f32_part(d, i, true) };
     kn_ref col = dist_i2(d, KN_OP_add,
                          dist_ic(d, KN_OP_mul, d->wave_n, e.b.count * 8),
@@ -149,7 +144,7 @@ expand_mulgate(struct dist *d, const struct kn_ins *i)
                             dist_ic(d, KN_OP_add, col, y / 2 * 16), 4);
 
         for (uint32_t x = 0; x < e.a.count; x++)
-            apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
+            dist_apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
     }
     return KILN_OK;
 }
@@ -168,443 +163,11 @@ expand_tofloat(struct dist *d, const struct kn_ins *i)
     *t = (struct dist_tile){ .kind = DT_ACC, .nreg = s->nreg,
                              .reg = KN_NEW(d->c, kn_ref, s->nreg) };
     for (uint32_t n = 0; n < s->nreg; n++) {
-        t->reg[n] = dist_named(d, dist_vec(KN_T_f32, acc_type(d, s->reg[n]).n),
+        t->reg[n] = dist_named(d, dist_vec(KN_T_f32, dist_acc_type(d, s->reg[n]).n),
                                "%s.%u", kn_val(d->in, i->dst)->name, n);
         dist_add(d, KN_OP_i2f, t->reg[n])->arg[0] = s->reg[n];
     }
     return KILN_OK;
-}
-
-/* The output tile: resource, and columns left in its rows. */
-struct out_tile {
-    kn_ref r, pitch, ncols;
-    uint32_t size, vec;
-    uint8_t elem;
-    enum kn_op store;
-};
-
-static struct out_tile
-out_tile(struct dist *d, const struct kn_ins *i)
-{
-    struct out_tile o = { .elem = (uint8_t)i->attr[KN_A_elem],
-                          .vec = (uint32_t)i->attr[KN_A_vec],
-                          .store = KN_OP_stg };
-    kn_ref m0 = dist_operand(d, i->arg[2]), n0 = dist_operand(d, i->arg[3]);
-    kn_ref rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
-    kn_ref base, n;
-
-    o.size = kn_elems[o.elem].bits / 8;
-    o.pitch = dist_operand(d, i->arg[6]);
-    o.ncols = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[5]), n0);
-    o.ncols = dist_clamp(d, o.ncols, 0, d->in->shape.bn);
-    rows = dist_clamp(d, rows, 0, d->in->shape.bm);
-    base = dist_address(d, dist_operand(d, i->arg[1]), m0, o.pitch,
-                        dist_ic(d, KN_OP_mul, n0, o.size));
-    n = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, rows, -1), o.pitch);
-    n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_mul, o.ncols, o.size));
-    o.r = dist_rsrc(d, base, dist_clamp(d, n, 0, DIST_NEVER));
-    return o;
-}
-
-/* Byte offset of column `col` of a row that starts at `row_off`; DIST_NEVER when
- * the column is beyond the output. */
-static kn_ref
-out_offset(struct dist *d, const struct out_tile *o, kn_ref row_off, kn_ref col)
-{
-    kn_ref arg[3];
-
-    arg[0] = dist_op(d, KN_OP_slt, kn_vb1, col, o->ncols);
-    arg[1] = dist_i2(d, KN_OP_add, row_off,
-                     dist_ic(d, KN_OP_mul, col, o->size));
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
-}
-
-static kn_ref
-elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n)
-{
-    kn_ref x = dist_op(d, KN_OP_slice, dist_vec(acc_type(d, v).elem, n), v, 0);
-
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)first;
-    return x;
-}
-
-/* acc += what the output holds there. */
-static void
-add_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
-             kn_ref row_off, kn_ref col)
-{
-    uint32_t n = acc_type(d, acc).n;
-    kn_ref part[4] = { 0 }, v;
-
-    for (uint32_t x = 0; x < n; x += o->vec) {
-        kn_ref off = out_offset(d, o, row_off,
-                                dist_ic(d, KN_OP_add, col, x));
-        struct kn_ins *l;
-
-        part[x / o->vec] = dist_temp(d, dist_vec(o->elem, o->vec));
-        l = dist_add(d, KN_OP_ldg, part[x / o->vec]);
-        l->arg[0] = o->r;
-        l->arg[1] = off;
-        l->attr[KN_A_elem] = o->elem;
-    }
-    v = part[0];
-    if (o->vec == 1) {
-        struct kn_ins *c;
-
-        v = dist_temp(d, dist_vec(o->elem, n));
-        c = dist_add(d, KN_OP_cat, v);
-        for (uint32_t x = 0; x < n; x++)
-            c->arg[x] = part[x];
-    }
-    if (o->elem != KN_T_f32)
-        v = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, n), v, 0);
-    apply(d, KN_OP_fadd, acc, v, 0);
-}
-
-static void
-store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
-               kn_ref row_off, kn_ref col)
-{
-    struct kn_type t = acc_type(d, acc);
-    kn_ref v = acc;
-
-    if (o->elem == KN_T_i32)  /* LLVM splits integer vectors it sees taken
-                                 apart into scalars all through the loop */
-        v = dist_op(d, KN_OP_bits, dist_vec(KN_T_f32, t.n), acc, 0);
-    else if (o->elem != t.elem)
-        v = dist_op(d, KN_OP_cvt, dist_vec(o->elem, t.n), acc, 0);
-    for (uint32_t n = 0; n < t.n; n += o->vec) {
-        kn_ref c = dist_ic(d, KN_OP_add, col, n), x = v, off;
-        struct kn_ins *s;
-
-        off = out_offset(d, o, row_off, c);
-        if (o->vec < t.n)
-            x = elements(d, v, n, o->vec);
-        s = dist_add(d, o->store, 0);
-        s->arg[0] = o->r;
-        s->arg[1] = off;
-        s->arg[2] = x;
-        s->attr[KN_A_elem] = o->elem;
-    }
-}
-
-/* ---- the store through LDS ----
- *
- * A wave writes 16 rows of its part of the tile to rows of LDS of its own, by
- * accumulator, and reads them by row: lanes next to each other store columns
- * next to each other. Nobody else touches its bytes and LDS operations of one
- * wave keep their order: no barrier, no wait beyond that for the values. */
-struct shuffle {
-    const struct out_tile *o;
-    kn_ref slot, base;       /* LDS, and the wave's first byte in it */
-    kn_ref row0, col0;       /* the wave's first row and column in the tile */
-    uint32_t pitch, cols;    /* bytes of a row of LDS; columns of the wave */
-    uint32_t size, run;      /* bytes a column; columns a lane stores */
-    uint8_t elem;            /* type in LDS */
-};
-
-static struct shuffle
-shuffle(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
-{
-    const struct kn_lds *l = &d->in->lds[KN_REF_LDS(i->arg[7])];
-    struct kn_frag a = kn_fragment(d->in, 'a'), b = kn_fragment(d->in, 'b');
-    struct shuffle s = { .o = o, .slot = i->arg[7], .cols = b.count * 16,
-                         .pitch = kn_geometry(d->in, l).pitch,
-                         .size = kn_elems[l->elem].bits / 8,
-                         .elem = l->elem };
-
-    s.run = o->vec == 1 ? 1 : 16 / s.size;
-    s.base = dist_ic(d, KN_OP_mul, d->wave, 16 * s.pitch);
-    s.row0 = dist_ic(d, KN_OP_mul, d->wave_m, a.count * 16);
-    s.col0 = dist_ic(d, KN_OP_mul, d->wave_n, s.cols);
-    return s;
-}
-
-static kn_ref
-as_type(struct dist *d, kn_ref v, uint8_t elem)
-{
-    struct kn_type t = acc_type(d, v);
-
-    if (t.elem == elem)
-        return v;
-    return dist_op(d, t.elem == KN_T_i32 ? KN_OP_bits : KN_OP_cvt,
-                   dist_vec(elem, t.n), v, 0);
-}
-
-static void
-write_rows(struct dist *d, const struct shuffle *s, const kn_ref *acc)
-{
-    kn_ref at = dist_i2(d, KN_OP_add, s->base,
-                        dist_ic(d, KN_OP_mul, d->t, s->pitch));
-
-    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->q, 4 * s->size));
-    for (uint32_t y = 0; y < s->cols / 16; y++) {
-        kn_ref v = as_type(d, acc[y], s->elem);
-        struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
-
-        n->arg[0] = s->slot;
-        n->arg[1] = at;
-        n->arg[2] = v;
-        n->attr[KN_A_offset] = (int32_t)(y * 16 * s->size);
-        n->attr[KN_A_elem] = s->elem;
-    }
-}
-
-/* off where all of `n` columns from col on exist, or with `part` where not all
- * of `n` do but `part` of them; else DIST_NEVER. vec=4: N is a multiple of 4. */
-static kn_ref
-run_offset(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref col,
-           bool part)
-{
-    kn_ref last = dist_ic(d, KN_OP_add, col, s->run - 1), arg[3];
-
-    arg[0] = dist_op(d, part ? KN_OP_sge : KN_OP_slt, kn_vb1, last,
-                     s->o->ncols);
-    if (part)
-        arg[0] = dist_op(d, KN_OP_band, kn_vb1, arg[0],
-                         dist_op(d, KN_OP_slt, kn_vb1, col, s->o->ncols));
-    arg[1] = off;
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
-}
-
-static void
-put_run(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref v)
-{
-    struct kn_ins *n = dist_add(d, KN_OP_stg, 0);
-
-    n->arg[0] = s->o->r;
-    n->arg[1] = off;
-    n->arg[2] = v;
-    n->attr[KN_A_elem] = s->o->elem;
-}
-
-/* v += what the output holds there. */
-static void
-add_run(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref v)
-{
-    kn_ref c = dist_temp(d, dist_vec(s->o->elem, s->run));
-    struct kn_ins *l = dist_add(d, KN_OP_ldg, c);
-
-    l->arg[0] = s->o->r;
-    l->arg[1] = off;
-    l->attr[KN_A_elem] = s->o->elem;
-    apply(d, KN_OP_fadd, v, as_type(d, c, KN_T_f32), 0);
-}
-
-/* Run `step` * 64 + lane of the 16 rows from row x * 16 on; surplus lanes
- * repeat the last one. */
-static void
-store_run(struct dist *d, const struct shuffle *s, uint32_t x, uint32_t step,
-          bool add)
-{
-    uint32_t per = s->cols / s->run;
-    kn_ref c = dist_ic(d, KN_OP_add, d->lane, step * 64), row, col, at, v, off;
-    struct kn_ins *l;
-
-    if ((step + 1) * 64 > 16 * per)
-        c = dist_ic(d, KN_OP_umin, c, 16 * per - 1);
-    row = dist_ic(d, KN_OP_udiv, c, per);
-    col = dist_ic(d, KN_OP_urem, c, per);
-    col = dist_ic(d, KN_OP_mul, col, s->run);
-    at = dist_i2(d, KN_OP_add, s->base, dist_ic(d, KN_OP_mul, row, s->pitch));
-    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, col, s->size));
-    v = dist_temp(d, dist_vec(s->elem, s->run));
-    l = dist_add(d, KN_OP_lds_ld, v);
-    l->arg[0] = s->slot;
-    l->arg[1] = at;
-    l->attr[KN_A_elem] = s->elem;
-    l->attr[KN_A_own] = 1;
-    row = dist_i2(d, KN_OP_add, row, dist_ic(d, KN_OP_add, s->row0, x * 16));
-    col = dist_i2(d, KN_OP_add, col, s->col0);
-    off = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, row, s->o->pitch),
-                  dist_ic(d, KN_OP_mul, col, s->o->size));
-    at = run_offset(d, s, off, col, false);
-    if (add)
-        add_run(d, s, at, v);
-    v = s->elem == KN_T_f32 && s->o->size == 2 ? as_type(d, v, s->o->elem) : v;
-    put_run(d, s, at, v);
-    if (s->run > s->o->vec)
-        put_run(d, s, run_offset(d, s, off, col, true),
-                elements(d, v, 0, s->o->vec));
-    dist_add(d, KN_OP_sched, 0); /* each read stays an instruction */
-}
-
-static kiln_status
-store_shuffled(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
-{
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct shuffle s = shuffle(d, i, o);
-    uint32_t nrow = t->nreg / (s.cols / 16), per = s.cols / s.run;
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
-    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
-
-    if (s.pitch < s.cols * s.size)
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a row of the LDS tile "
-                          "has %u bytes, a wave's row %u", s.pitch,
-                          s.cols * s.size);
-    if (i->attr[KN_A_add] && s.elem != KN_T_f32)
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a sum that is added "
-                          "to the output passes LDS as f32, to be rounded "
-                          "once");
-    for (uint32_t x = part * nrow / parts; x < (part + 1) * nrow / parts; x++) {
-        write_rows(d, &s, t->reg + x * (s.cols / 16));
-        for (uint32_t step = 0; step * 64 < 16 * per; step++)
-            store_run(d, &s, x, step, i->attr[KN_A_add] != 0);
-    }
-    return KILN_OK;
-}
-
-/* Two fragments next to each other as 8 columns a lane: rows of 16 lanes that
- * hold columns 4 to 7 of a group of 8 give them to the ones before. */
-static kn_ref
-paired(struct dist *d, const struct out_tile *o, const kn_ref acc[2])
-{
-    kn_ref v = dist_temp(d, dist_vec(o->elem, 8));
-    struct kn_ins *c;
-    kn_ref half[2];
-
-    for (int k = 0; k < 2; k++)
-        half[k] = dist_op(d, KN_OP_cvt, dist_vec(o->elem, 4), acc[k], 0);
-    c = dist_add(d, KN_OP_cat, v);
-    c->arg[0] = half[0];
-    c->arg[1] = half[1];
-    v = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 4), v, 0);
-    v = dist_op(d, KN_OP_turn, dist_vec(KN_T_i32, 4), v, 0);
-    return dist_op(d, KN_OP_bits, dist_vec(o->elem, 8), v, 0);
-}
-
-static void
-store_run8(struct dist *d, const struct out_tile *o, kn_ref off, kn_ref v)
-{
-    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
-
-    s->arg[0] = o->r;
-    s->arg[1] = off;
-    s->arg[2] = v;
-    s->attr[KN_A_elem] = o->elem;
-}
-
-/* Of `paired`: rows of lanes 1 and 3 have the second fragment's columns. */
-static kn_ref
-wide_column(struct dist *d, const struct epilogue *e)
-{
-    kn_ref col = dist_ic(d, KN_OP_mul, d->wave_n, e->b.count * 16);
-
-    col = dist_i2(d, KN_OP_add, col,
-                  dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, d->q, 1), 16));
-    return dist_i2(d, KN_OP_add, col,
-                   dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_shr, d->q, 1), 8));
-}
-
-/* The fragments of 16 rows, 8 columns at a time; of a tile whose last run of 8
- * is half outside, that half apart. off: of the lane's row. */
-static void
-store_wide(struct dist *d, const struct out_tile *o, const struct epilogue *e,
-           const kn_ref *row, kn_ref off)
-{
-    kn_ref v[8], cols[8], odd = dist_ic(d, KN_OP_and, o->ncols, 4), all, pick[3];
-    kn_ref col = wide_column(d, e);
-    uint32_t n = e->b.count;
-
-    for (uint32_t y = 0; y < n; y += 2) {
-        kn_ref at;
-
-        cols[y / 2] = dist_ic(d, KN_OP_add, col, y * 16);
-        at = dist_i2(d, KN_OP_add, off,
-                     dist_ic(d, KN_OP_mul, cols[y / 2], o->size));
-        pick[0] = dist_op(d, KN_OP_slt, kn_vb1,
-                          dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
-        pick[1] = at;
-        pick[2] = dist_int(d, DIST_NEVER);
-        v[y / 2] = paired(d, o, row + y);
-        store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick), v[y / 2]);
-    }
-    all = dist_op(d, KN_OP_ne, kn_sb1, odd, dist_int(d, 0));
-    dist_add(d, KN_OP_if, 0)->arg[0] = all;
-    for (uint32_t y = 0; y < n; y += 2) {
-        kn_ref first = dist_op(d, KN_OP_slt, kn_vb1, cols[y / 2], o->ncols);
-
-        pick[0] = dist_op(d, KN_OP_sge, kn_vb1,
-                          dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
-        pick[0] = dist_op(d, KN_OP_band, kn_vb1, pick[0], first);
-        pick[1] = dist_i2(d, KN_OP_add, off,
-                          dist_ic(d, KN_OP_mul, cols[y / 2], o->size));
-        pick[2] = dist_int(d, DIST_NEVER);
-        store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick),
-                   elements(d, v[y / 2], 0, 4));
-    }
-    dist_add(d, KN_OP_end, 0);
-}
-
-/* store: converts and writes every fragment, or those of a share of A's; add=1
- * adds C's old value first, fragment by fragment, so that offsets and values
- * live briefly. */
-kiln_status
-expand_store(struct dist *d, const struct kn_ins *i)
-{
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct epilogue e = epilogue(d, t);
-    struct out_tile o = out_tile(d, i);
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
-    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
-
-    if (i->arg[7])
-        return store_shuffled(d, i, &o);
-    if (o.vec == 8 && (e.b.count % 2 || e.b.count > 16))
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store vec=8 needs "
-                          "waves of 32 to 256 columns, by 32");
-    for (uint32_t x = part * e.a.count / parts;
-         x < (part + 1) * e.a.count / parts; x++) {
-        kn_ref row = dist_ic(d, KN_OP_add, e.row0, x * 16);
-
-        row = dist_i2(d, KN_OP_mul, row, o.pitch);
-        if (o.vec == 8)
-            store_wide(d, &o, &e, t->reg + x * e.b.count, row);
-        for (uint32_t y = 0; o.vec < 8 && y < e.b.count; y++) {
-            kn_ref acc = t->reg[x * e.b.count + y];
-            kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
-
-            if (i->attr[KN_A_add])
-                add_fragment(d, &o, acc, row, col);
-            store_fragment(d, &o, acc, row, col);
-        }
-        dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
-    }
-    return KILN_OK;
-}
-
-/* store.rows: the rows the sorted ids name; padding is stored nowhere. C
- * starts at the tile's first column; the fifth operand is the columns left. */
-static struct out_tile
-out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
-{
-    struct out_tile o = { .elem = (uint8_t)i->attr[KN_A_elem],
-                          .vec = (uint32_t)i->attr[KN_A_vec],
-                          .store = KN_OP_stg };
-    kn_ref n;
-
-    *rows = (struct dist_rows){
-        0, dist_operand(d, i->arg[3]),
-        dist_operand(d, i->arg[4]), dist_operand(d, i->arg[6]),
-        i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
-    if (i->attr[KN_A_atomic]) {
-        o.store = KN_OP_atom;
-        o.vec = 2;
-    }
-    o.size = kn_elems[o.elem].bits / 8;
-    o.pitch = rows->pitch;
-    o.ncols = dist_clamp(d, dist_operand(d, i->arg[5]), 0, d->in->shape.bn);
-    n = rows->tokens;
-    if (rows->slots)
-        n = dist_i2(d, KN_OP_mul, n, rows->topk);
-    n = dist_assume(d, dist_i2(d, KN_OP_mul, n, o.pitch), DIST_NEVER);
-    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_sub, n, o.pitch),
-                dist_ic(d, KN_OP_mul, o.ncols, o.size));
-    o.r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0),
-                    dist_clamp(d, n, 0, DIST_NEVER));
-    return o;
 }
 
 /* A register for each of this lane's accumulator rows. */
@@ -694,26 +257,8 @@ expand_mulrows(struct dist *d, const struct kn_ins *i)
         kn_ref s = splat(d, t->reg[0], r->reg[x]);
 
         for (uint32_t y = 0; y < n; y++)
-            apply(d, KN_OP_fmul, t->reg[x * n + y], s, 0);
+            dist_apply(d, KN_OP_fmul, t->reg[x * n + y], s, 0);
     }
-    return KILN_OK;
-}
-
-kiln_status
-expand_scatter(struct dist *d, const struct kn_ins *i)
-{
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct epilogue e = epilogue(d, t);
-    struct dist_rows rows;
-    struct out_tile o = out_rows(d, i, &rows);
-    kn_ref *at = KN_NEW(d->c, kn_ref, e.a.count);
-
-    for (uint32_t x = 0; x < e.a.count; x++)
-        at[x] = dist_row_offset(d, &rows, dist_tile(d, i->arg[2])->reg[x]);
-    for (uint32_t x = 0; x < e.a.count; x++)
-        for (uint32_t y = 0; y < e.b.count; y++)
-            store_fragment(d, &o, t->reg[x * e.b.count + y], at[x],
-                           dist_ic(d, KN_OP_add, e.col0, y * 16));
     return KILN_OK;
 }
 
@@ -722,7 +267,7 @@ static kn_ref
 swish(struct dist *d, kn_ref x, double scale)
 {
     const double log2e = 1.4426950408889634;
-    struct kn_type t = acc_type(d, x);
+    struct kn_type t = dist_acc_type(d, x);
     kn_ref y = dist_op(d, KN_OP_fmul, t, x, kn_flt(d->out, -log2e * scale));
 
     y = dist_op(d, KN_OP_exp2, t, y, 0);
@@ -735,7 +280,7 @@ swish(struct dist *d, kn_ref x, double scale)
 static kn_ref
 gated(struct dist *d, kn_ref g, kn_ref u, bool clamped)
 {
-    struct kn_type t = acc_type(d, g);
+    struct kn_type t = dist_acc_type(d, g);
 
     if (!clamped)
         return dist_op(d, KN_OP_fmul, t, swish(d, g, 1), u);

@@ -60,6 +60,7 @@ slot_fail(const struct proof *p, struct kn_loc at, int32_t n, const char *fmt,
 }
 
 
+
 /* ---- registers ---- */
 
 static kiln_status
@@ -87,14 +88,6 @@ use_registers(const struct proof *p, struct proof_state *s,
         proof_wait_for(s, PROOF_LGKM, s->lds[proof_place(p, i->arg[a])]);
     }
     return KILN_OK;
-}
-
-/* Operations that emit no instruction by themselves. */
-static bool
-is_rename(enum kn_op op)
-{
-    return op == KN_OP_mov || op == KN_OP_cat || op == KN_OP_slice ||
-           op == KN_OP_bits || op == KN_OP_used || op == KN_OP_assume;
 }
 
 static kiln_status
@@ -469,7 +462,7 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
     if (kn_op_kind((enum kn_op)i->op) == KN_MEM)
         return kn_fail_at(p->c, KILN_INTERNAL, i->at, "the proof does not "
                           "know %s", kn_op_info((enum kn_op)i->op).text);
-    return is_rename((enum kn_op)i->op) ? rename_registers(p, s, i)
+    return proof_renames((enum kn_op)i->op) ? rename_registers(p, s, i)
                                         : compute(p, s, i);
 }
 
@@ -532,103 +525,6 @@ walk(struct proof *p, size_t *at, struct proof_state *s)
         }
     }
     return KILN_OK;
-}
-
-/* ---- declarations ---- */
-
-/* chunk ^= f(row) permutes the chunks of every row: tried for each. */
-static bool
-permutes(const struct kn_lds *l, const struct kn_geom *g, uint32_t row)
-{
-    uint32_t x = ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
-
-    for (uint32_t c = 0; c < g->cpr; c++)
-        if ((c ^ x) >= g->cpr)
-            return false;    /* x ^ is one to one: only leaving can fail */
-    return true;
-}
-
-static kiln_status
-check_swizzle(const struct proof *p, const struct kn_lds *l)
-{
-    struct kn_geom g = kn_geometry(p->f, l);
-    bool ok = !l->swz_n || g.chunk == 16;
-
-    for (uint32_t row = 0; ok && l->swz_n && row < g.lrows; row++)
-        ok = permutes(l, &g, row);
-    if (!ok)
-        return PROOF_FAIL(p, l->at, "the swizzle of %%%s does not permute the "
-                          "%u chunks of a row", l->name, g.cpr);
-    return KILN_OK;
-}
-
-/* ---- the registers that matter ---- */
-
-static bool
-is_tracked(const struct proof *p, const struct kn_ins *i)
-{
-    if (i->op == KN_OP_ldg || i->op == KN_OP_arrive || i->op == KN_OP_lds_ld)
-        return true;
-    for (int a = 0; is_rename((enum kn_op)i->op) && a < KN_MAXARG && i->arg[a];
-         a++)
-        if (proof_is_value(i->arg[a]) && proof_place(p, i->arg[a]))
-            return true;
-    return false;
-}
-
-/* Only what is loaded, or renamed from such, can be outstanding. */
-static void
-track_values(struct proof *p)
-{
-    const struct kn_fn *f = p->f;
-    uint32_t *renames = KN_NEW(p->c, uint32_t, f->nins + 1);
-    size_t nrename = 0;
-    bool changed = true;
-
-    p->place = KN_NEW(p->c, uint32_t, f->nval);
-    p->nplace = 1;
-    for (size_t n = 0; n < f->nins; n++) {
-        const struct kn_ins *i = &f->ins[n];
-
-        if (i->dst && !proof_place(p, i->dst) && is_tracked(p, i))
-            p->place[KN_REF_INDEX(i->dst)] = p->nplace++;
-        else if (i->dst && is_rename((enum kn_op)i->op))
-            renames[nrename++] = (uint32_t)n;
-    }
-    while (changed) {
-        changed = false;
-        for (size_t n = 0; n < nrename; n++) {
-            const struct kn_ins *i = &f->ins[renames[n]];
-
-            if (proof_place(p, i->dst) || !is_tracked(p, i))
-                continue;
-            p->place[KN_REF_INDEX(i->dst)] = p->nplace++;
-            changed = true;
-        }
-    }
-}
-
-kiln_status
-proof_prepare(const struct kn_fn *f, struct proof **out)
-{
-    struct proof *p = KN_NEW(f->c, struct proof, 1);
-
-    *out = p;
-    p->c = f->c;
-    p->f = f;
-    p->first = KN_NEW(p->c, uint32_t, f->nlds + 1);
-    for (size_t t = 0; t < f->nlds; t++) {
-        KN_TRY(check_swizzle(p, &f->lds[t]));
-        p->first[t] = p->nslots;
-        p->nslots += f->lds[t].slots;
-    }
-    p->tile = KN_NEW(p->c, uint16_t, p->nslots + 1);
-    for (size_t t = 0; t < f->nlds; t++)
-        for (uint32_t n = 0; n < f->lds[t].slots; n++)
-            p->tile[p->first[t] + n] = (uint16_t)t;
-    track_values(p);
-    KN_TRY(proof_accesses(p));
-    return proof_uniform(p);
 }
 
 kiln_status

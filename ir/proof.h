@@ -1,9 +1,11 @@
 /* proof.h - shared by the files of the fence proof (docs/ir.md, "The proof").
  *
  *   proof.c         the walk over loops and branches, one rule per operation
+ *   proof_prepare.c what is found once per kernel: slots, tracked values
  *   proof_state.c   the abstract state: joins, waits, barriers
  *   proof_access.c  which bytes of its LDS tile each access touches, by thread
  *   proof_range.c   offsets and record counts over the declared shape domain
+ *   proof_interval.c arithmetic of intervals, for those
  *   proof_number.c  the values whose ranges matter
  *   proof_flow.c    which values may differ between the waves of a workgroup
  *
@@ -91,9 +93,11 @@ struct proof {
     void *user;
 };
 
-/* ---- proof.c ---- */
+/* ---- proof_prepare.c ---- */
 /* What does not depend on fences, barriers and slots: once per kernel. */
 kiln_status proof_prepare(const struct kn_fn *f, struct proof **out);
+
+/* ---- proof.c ---- */
 /* The order of everything; p->f may have other waits and slots since. */
 kiln_status proof_order(struct proof *p);
 /* On from ins[at], where a proof of p->f met *s, to the end of the loop or
@@ -154,6 +158,14 @@ static inline uint32_t
 proof_place(const struct proof *p, kn_ref r)
 {
     return p->place[KN_REF_INDEX(r)];
+}
+
+/* Operations that emit no instruction by themselves. */
+static inline bool
+proof_renames(enum kn_op op)
+{
+    return op == KN_OP_mov || op == KN_OP_cat || op == KN_OP_slice ||
+           op == KN_OP_bits || op == KN_OP_used || op == KN_OP_assume;
 }
 
 #define PROOF_FAIL(p, at, ...)                                                \

@@ -13,22 +13,16 @@
  *
  * Kernels that declare no range are not asked: there is no domain. */
 #include "proof.h"
+#include "proof_interval.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { PLAIN_JOINS = 3, MOST_STEPS = 512 };
-static const int64_t least32 = INT32_MIN, most32 = UINT32_MAX;
-
-struct range {
-    int64_t lo, hi;
-    uint32_t bad;            /* 1 + instruction that may wrap; 0: exact */
-};
-
 struct rstate {
     bool live;
-    struct range *v;         /* by place */
+    struct interval *v;         /* by place */
 };
 
 struct ranges {
@@ -41,7 +35,7 @@ struct ranges {
     int64_t *step;           /* places where widening stops, ascending */
     size_t nstep;
     bool report;             /* the fixed point is reached: check */
-    struct range **spare;    /* of states that are over */
+    struct interval **spare;    /* of states that are over */
     size_t nspare, capspare;
     struct kn_range_facts *facts;
 };
@@ -54,262 +48,15 @@ is_long(const struct ranges *r, kn_ref x)
     return e == KN_T_i64 || e == KN_T_ptr;
 }
 
-static struct range
-whole(bool wide, uint32_t bad)
-{
-    return wide ? (struct range){ INT64_MIN, INT64_MAX, bad }
-                : (struct range){ bad ? least32 : INT32_MIN,
-                                  bad ? most32 : INT32_MAX, bad };
-}
-
-static struct range
-between(int64_t lo, int64_t hi)
-{
-    return (struct range){ lo, hi, 0 };
-}
-
-static struct range
+static struct interval
 of(const struct ranges *r, const struct rstate *s, kn_ref x)
 {
     const struct kn_const *k = &r->f->konst[KN_REF_INDEX(x)];
 
     if (proof_is_value(x))
         return s->v[r->n.place[KN_REF_INDEX(x)]];
-    return KN_REF_TAG(x) == KN_R_CONST && !k->is_float ? between(k->i, k->i)
-                                                       : whole(true, 0);
-}
-
-static bool
-fits_signed(struct range a)
-{
-    return !a.bad && a.lo >= INT32_MIN && a.hi <= INT32_MAX;
-}
-
-static bool
-fits_unsigned(struct range a)
-{
-    return !a.bad && a.lo >= 0 && a.hi <= UINT32_MAX;
-}
-
-/* ---- arithmetic ---- */
-
-struct calc {
-    const struct ranges *r;
-    const struct kn_ins *i;
-    struct range a, b;
-    bool wide;
-};
-
-static uint32_t
-here(const struct calc *c)
-{
-    return 1 + (uint32_t)(c->i - c->r->f->ins);
-}
-
-/* Only one mark is kept: the first that was made. */
-static uint32_t
-mark_of(const struct calc *c)
-{
-    return c->a.bad ? c->a.bad : c->b.bad;
-}
-
-/* The result, marked if it may leave the 32 bits. 64-bit sums are let go to
- * the limits: what is added up there are addresses. */
-static struct range
-bounded(const struct calc *c, int64_t lo, int64_t hi)
-{
-    if (mark_of(c))
-        return whole(c->wide, mark_of(c));
-    if (!c->wide && (lo < least32 || hi > most32))
-        return whole(false, here(c));
-    return between(lo, hi);
-}
-
-static int64_t
-add_up(int64_t a, int64_t b)
-{
-    int64_t s;
-
-    return __builtin_add_overflow(a, b, &s) ? a < 0 ? INT64_MIN : INT64_MAX : s;
-}
-
-static struct range
-product(const struct calc *c)
-{
-    const int64_t x[] = { c->a.lo, c->a.hi }, y[] = { c->b.lo, c->b.hi };
-    int64_t lo = INT64_MAX, hi = INT64_MIN;
-
-    if (mark_of(c))
-        return whole(c->wide, mark_of(c));
-    for (int n = 0; n < 4; n++) {
-        int64_t z;
-
-        if (__builtin_mul_overflow(x[n / 2], y[n % 2], &z))
-            return whole(c->wide, here(c));
-        lo = z < lo ? z : lo;
-        hi = z > hi ? z : hi;
-    }
-    return bounded(c, lo, hi);
-}
-
-static struct range
-quotient(const struct calc *c)
-{
-    bool ok = c->wide ? c->a.lo >= 0 && !c->a.bad : fits_unsigned(c->a);
-
-    if (mark_of(c) || !ok || c->b.lo < 1)
-        return whole(c->wide, mark_of(c) ? mark_of(c) : here(c));
-    return c->i->op == KN_OP_udiv ? between(c->a.lo / c->b.hi, c->a.hi / c->b.lo)
-         : between(0, c->a.hi < c->b.hi - 1 ? c->a.hi : c->b.hi - 1);
-}
-
-/* All ones up to the highest bit of x. */
-static int64_t
-fill_ones(int64_t x)
-{
-    for (int n = 1; n < 64; n *= 2)
-        x |= x >> n;
-    return x;
-}
-
-static struct range
-masked(const struct calc *c)
-{
-    int64_t a = c->a.hi, b = c->b.hi;
-
-    if (c->i->op == KN_OP_and) {
-        if (c->b.lo == b && b >= 0)      /* a constant mask bounds any bits */
-            return between(0, !c->a.bad && c->a.lo >= 0 && a < b ? a : b);
-        if (c->b.lo == b && !c->a.bad)
-            return bounded(c, c->a.lo & b, a & b);
-    }
-    if (mark_of(c) || c->a.lo < 0 || c->b.lo < 0)
-        return whole(c->wide, mark_of(c));
-    return c->i->op == KN_OP_and ? between(0, a < b ? a : b)
-                                 : between(0, fill_ones(a | b));
-}
-
-static struct range
-shifted(const struct calc *c)
-{
-    int64_t n = c->b.lo, z;
-
-    if (mark_of(c) || c->b.lo != c->b.hi || n < 0 || n > 62)
-        return whole(c->wide, mark_of(c) ? mark_of(c) : here(c));
-    if (c->i->op == KN_OP_shl) {
-        if (__builtin_mul_overflow(c->a.hi, (int64_t)1 << n, &z) ||
-            __builtin_mul_overflow(c->a.lo, (int64_t)1 << n, &z))
-            return whole(c->wide, here(c));
-        return bounded(c, z, c->a.hi * ((int64_t)1 << n));
-    }
-    if (c->i->op == KN_OP_shr ? c->a.lo < 0 : !c->wide && !fits_signed(c->a))
-        return c->wide || !n || c->i->op == KN_OP_sar
-             ? whole(c->wide, here(c))
-             : between(0, (int64_t)(UINT32_MAX >> n));
-    return between(c->a.lo >> n, c->a.hi >> n);
-}
-
-/* A minimum or maximum bounds even bits that mean nothing; a negative number
- * taken for a huge one is a mistake of its own. */
-static struct range
-clamped(const struct calc *c)
-{
-    bool sign = c->i->op == KN_OP_smin || c->i->op == KN_OP_smax;
-    bool min = c->i->op == KN_OP_smin || c->i->op == KN_OP_umin;
-    struct range x[2] = { c->a, c->b };
-
-    for (int n = 0; n < 2 && !c->wide; n++) {
-        if (!sign && !x[n].bad && x[n].lo < 0)
-            return whole(false, here(c));
-        if (sign ? fits_signed(x[n]) : fits_unsigned(x[n]))
-            continue;
-        x[n] = sign ? between(INT32_MIN, INT32_MAX) : between(0, UINT32_MAX);
-    }
-    if (mark_of(c) && c->r->report)
-        c->r->facts->guards++;
-    if (min)
-        return between(x[0].lo < x[1].lo ? x[0].lo : x[1].lo,
-                       x[0].hi < x[1].hi ? x[0].hi : x[1].hi);
-    return between(x[0].lo > x[1].lo ? x[0].lo : x[1].lo,
-                   x[0].hi > x[1].hi ? x[0].hi : x[1].hi);
-}
-
-static struct range
-either(struct range a, struct range b, bool wide)
-{
-    uint32_t bad = a.bad ? a.bad : b.bad;
-
-    if (bad)
-        return whole(wide, bad);
-    return between(a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi);
-}
-
-static struct range
-widened(const struct calc *c)
-{
-    bool ok = c->i->op == KN_OP_sext ? fits_signed(c->a) : fits_unsigned(c->a);
-
-    return ok ? c->a : whole(true, c->a.bad ? c->a.bad : here(c));
-}
-
-static struct range
-narrowed(const struct calc *c)
-{
-    return c->a.bad || c->a.lo < least32 || c->a.hi > most32
-         ? whole(false, c->a.bad ? c->a.bad : here(c)) : c->a;
-}
-
-static struct range
-result(const struct calc *c, const struct rstate *s)
-{
-    const struct kn_ins *i = c->i;
-
-    switch (i->op) {
-    case KN_OP_mov: case KN_OP_uniform: case KN_OP_readlane:
-        return c->a;
-    case KN_OP_flip:
-        return either(c->a, c->b, c->wide);
-    case KN_OP_assume:
-        if (!c->a.bad && c->a.lo >= 0 && c->a.hi <= c->b.hi)
-            return c->a;
-        return between(!c->a.bad && c->a.lo > 0 ? c->a.lo : 0,
-                       !c->a.bad && c->a.hi < c->b.hi ? c->a.hi : c->b.hi);
-    case KN_OP_add:
-        return bounded(c, add_up(c->a.lo, c->b.lo), add_up(c->a.hi, c->b.hi));
-    case KN_OP_sub:
-        return c->b.lo == INT64_MIN ? whole(c->wide, mark_of(c)) :
-               bounded(c, add_up(c->a.lo, -c->b.hi), add_up(c->a.hi, -c->b.lo));
-    case KN_OP_mul:
-        return product(c);
-    case KN_OP_udiv: case KN_OP_urem:
-        return quotient(c);
-    case KN_OP_and: case KN_OP_or: case KN_OP_xor:
-        return masked(c);
-    case KN_OP_shl: case KN_OP_shr: case KN_OP_sar:
-        return shifted(c);
-    case KN_OP_smin: case KN_OP_smax: case KN_OP_umin: case KN_OP_umax:
-        return clamped(c);
-    case KN_OP_select:
-        return either(c->b, of(c->r, s, i->arg[2]), c->wide);
-    case KN_OP_sext: case KN_OP_zext:
-        return widened(c);
-    case KN_OP_trunc:
-        return narrowed(c);
-    case KN_OP_scan:
-        return bounded(c, c->a.lo * 64, c->a.hi * 64);
-    case KN_OP_count:
-        return between(0, 64);
-    case KN_OP_lane:
-        return between(0, 63);
-    case KN_OP_wave:
-        return between(0, kn_waves(c->r->f) - 1);
-    case KN_OP_wg:
-        return between(0, INT32_MAX);
-    case KN_OP_padd: case KN_OP_addr:    /* somewhere in an allocation */
-        return mark_of(c) ? whole(true, mark_of(c))
-                          : between(0, ((int64_t)1 << 48) - 1);
-    }
-    return whole(c->wide, 0);
+    return KN_REF_TAG(x) == KN_R_CONST && !k->is_float ? interval_of(k->i, k->i)
+                                                       : interval_all(true, 0);
 }
 
 /* ---- conditions ---- */
@@ -340,9 +87,9 @@ comparison(const struct ranges *r, size_t at)
 
 static void
 limit(const struct ranges *r, struct rstate *s, kn_ref x,
-      struct range most)
+      struct interval most)
 {
-    struct range *v;
+    struct interval *v;
 
     if (!proof_is_value(x))
         return;
@@ -362,21 +109,21 @@ static void
 refine(const struct ranges *r, struct rstate *s, size_t at, bool truth)
 {
     const struct kn_ins *x = comparison(r, at);
-    struct range a, b;
+    struct interval a, b;
 
     if (!x || (x->op != KN_OP_slt && x->op != KN_OP_sge && x->op != KN_OP_ult))
         return;
     a = of(r, s, x->arg[0]);
     b = of(r, s, x->arg[1]);
-    if (x->op == KN_OP_ult ? !fits_unsigned(a) || !fits_unsigned(b)
-                           : !fits_signed(a) || !fits_signed(b))
+    if (x->op == KN_OP_ult ? !interval_unsigned(a) || !interval_unsigned(b)
+                           : !interval_signed(a) || !interval_signed(b))
         return;
     if (truth == (x->op != KN_OP_sge)) {
-        limit(r, s, x->arg[0], between(INT64_MIN, b.hi - 1));
-        limit(r, s, x->arg[1], between(a.lo + 1, INT64_MAX));
+        limit(r, s, x->arg[0], interval_of(INT64_MIN, b.hi - 1));
+        limit(r, s, x->arg[1], interval_of(a.lo + 1, INT64_MAX));
     } else {
-        limit(r, s, x->arg[0], between(b.lo, INT64_MAX));
-        limit(r, s, x->arg[1], between(INT64_MIN, a.hi));
+        limit(r, s, x->arg[0], interval_of(b.lo, INT64_MAX));
+        limit(r, s, x->arg[1], interval_of(INT64_MIN, a.hi));
     }
 }
 
@@ -390,7 +137,7 @@ state_new(struct ranges *r, const struct rstate *from)
     struct rstate s = { .live = from && from->live };
 
     s.v = r->nspare ? r->spare[--r->nspare]
-                    : KN_NEW(r->f->c, struct range, r->n.nplace);
+                    : KN_NEW(r->f->c, struct interval, r->n.nplace);
     if (from)
         memcpy(s.v, from->v, r->n.nkept * sizeof *s.v);
     return s;
@@ -438,9 +185,9 @@ join(const struct ranges *r, struct rstate *a, const struct rstate *b, bool wide
         return true;
     }
     for (size_t i = 1; i < r->n.nkept; i++) {
-        struct range *x = &a->v[i], n;
+        struct interval *x = &a->v[i], n;
 
-        n = either(*x, b->v[i], r->wide[i]);
+        n = interval_either(*x, b->v[i], r->wide[i]);
         if (n.lo == x->lo && n.hi == x->hi && !n.bad == !x->bad)
             continue;
         if (widen && !n.bad && n.hi > x->hi)
@@ -490,7 +237,7 @@ find_steps(struct ranges *r)
 /* ---- what must hold ---- */
 
 static kiln_status
-not_wrapped(const struct ranges *r, const struct kn_ins *i, struct range x,
+not_wrapped(const struct ranges *r, const struct kn_ins *i, struct interval x,
             const char *what)
 {
     const struct kn_ins *w;
@@ -504,9 +251,9 @@ not_wrapped(const struct ranges *r, const struct kn_ins *i, struct range x,
 }
 
 static kiln_status
-check_offset(const struct ranges *r, const struct kn_ins *i, struct range x)
+check_offset(const struct ranges *r, const struct kn_ins *i, struct interval x)
 {
-    int64_t most = i->op == KN_OP_ldu ? INT32_MAX : most32 - 16;
+    int64_t most = i->op == KN_OP_ldu ? INT32_MAX : (int64_t)UINT32_MAX - 16;
 
     KN_TRY(not_wrapped(r, i, x, "offset"));
     r->facts->offsets++;
@@ -520,7 +267,7 @@ static kiln_status
 check_resource(const struct ranges *r, const struct kn_ins *i,
                const struct rstate *s)
 {
-    struct range n = of(r, s, i->arg[1]);
+    struct interval n = of(r, s, i->arg[1]);
 
     KN_TRY(not_wrapped(r, i, of(r, s, i->arg[0]), "base of a resource"));
     KN_TRY(not_wrapped(r, i, n, "record count"));
@@ -562,7 +309,9 @@ step(struct ranges *r, size_t at, struct rstate *s)
     if (r->report)
         KN_TRY(check(r, i, s));
     if (i->dst && r->n.place[KN_REF_INDEX(i->dst)]) {
-        struct calc c = { .r = r, .i = i, .wide = is_long(r, i->dst) };
+        struct interval_calc c = {
+            .f = r->f, .i = i, .wide = is_long(r, i->dst),
+            .guards = r->report ? &r->facts->guards : NULL };
 
         if (i->arg[0])
             c.a = of(r, s, i->arg[0]);
@@ -571,8 +320,8 @@ step(struct ranges *r, size_t at, struct rstate *s)
         if (i->op == KN_OP_select)       /* the condition is no number */
             c.a = of(r, s, i->arg[2]);
         s->v[r->n.place[KN_REF_INDEX(i->dst)]] =
-            kn_val(r->f, i->dst)->type.n == 1 ? result(&c, s)
-                                              : whole(c.wide, 0);
+            kn_val(r->f, i->dst)->type.n == 1 ? interval_result(&c)
+                                              : interval_all(c.wide, 0);
     }
     if (i->op == KN_OP_stop)
         s->live = false;
@@ -657,13 +406,13 @@ start(const struct ranges *r, struct rstate *s)
     for (size_t i = 1; i < r->f->nval; i++) {
         const struct kn_val *v = &r->f->val[i];
 
-        struct range *x = &s->v[r->n.place[i]];
+        struct interval *x = &s->v[r->n.place[i]];
 
-        *x = whole(is_long(r, (kn_ref)i), 0);
+        *x = interval_all(is_long(r, (kn_ref)i), 0);
         if (v->arg && v->type.elem == KN_T_ptr)
-            *x = between(0, ((int64_t)1 << 48) - 1);
+            *x = interval_of(0, ((int64_t)1 << 48) - 1);
         if (v->arg && v->max)
-            *x = between(0, v->max);
+            *x = interval_of(0, v->max);
         declared |= v->arg && v->max;
     }
     return s->live = declared;

@@ -1,0 +1,136 @@
+/* lower_convert.c - from one element type to another. */
+#include "lower.h"
+
+#define CONVERT(id, Fn)                                                       \
+    void lower_##id(struct lower *l, const struct kn_ins *i)                  \
+    {                                                                         \
+        low_set(l, i, LLVMBuild##Fn(l->b, low_arg(l, i, 0, l->i32),           \
+                                    low_result(l, i), ""));                  \
+    }
+CONVERT(sext, SExt)
+CONVERT(zext, ZExt)
+CONVERT(trunc, Trunc)
+CONVERT(i2f, SIToFP)
+
+/* Floats are opaque to LLVM: it would look through a plain cast and split the
+ * vectors they come from into scalars. */
+void
+lower_bits(struct lower *l, const struct kn_ins *i)
+{
+    LLVMTypeRef t = low_result(l, i);
+    LLVMValueRef v = LLVMBuildBitCast(l->b, low_get(l, i, 0), t, "");
+
+    if (kn_elems[kn_val(l->f, i->dst)->type.elem].kind == KN_E_INT)
+        low_set(l, i, v);
+    else
+        low_set(l, i, low_intrinsic(l, &(struct low_call){
+            "llvm.arithmetic.fence", { t }, 1, { v }, 1 }));
+}
+
+void
+lower_cvt(struct lower *l, const struct kn_ins *i)
+{
+    struct kn_type from = kn_val(l->f, i->arg[0])->type;
+    struct kn_type to = kn_val(l->f, i->dst)->type;
+    LLVMValueRef v = low_get(l, i, 0);
+
+    low_set(l, i, kn_elems[to.elem].bits > kn_elems[from.elem].bits
+                ? LLVMBuildFPExt(l->b, v, low_type(l, to), "")
+                : LLVMBuildFPTrunc(l->b, v, low_type(l, to), ""));
+}
+
+/* Two elements of a dword, from element `first` on. */
+void
+lower_unpack(struct lower *l, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], first = i->attr[KN_A_first];
+    LLVMValueRef x = low_arg(l, i, 0, l->i32);
+
+    if (e == KN_T_fp4)
+        low_set(l, i, low_intrinsic(l, &(struct low_call){
+            "llvm.amdgcn.cvt.scalef32.pk.f32.fp4", { NULL }, 0,
+            { x, LLVMConstReal(l->f32, 1), low_i32(l, first / 2) }, 3 }));
+    else
+        low_set(l, i, low_intrinsic(l, &(struct low_call){
+            e == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.f32.fp8"
+                          : "llvm.amdgcn.cvt.pk.f32.bf8", { NULL }, 0,
+            { x, LLVMConstInt(l->i1, first != 0, 0) }, 2 }));
+}
+
+/* 32 elements of 6 bits. */
+void
+lower_unpack32(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        i->attr[KN_A_elem] == KN_T_fp6 ? "llvm.amdgcn.cvt.scalef32.pk32.f32.fp6"
+                                       : "llvm.amdgcn.cvt.scalef32.pk32.f32.bf6",
+        { NULL }, 0, { low_get(l, i, 0), LLVMConstReal(l->f32, 1) }, 2 }));
+}
+
+/* Four floats to bytes: the type's own conversion, RNE; integers towards 0. */
+void
+lower_cvt8(struct lower *l, const struct kn_ins *i)
+{
+    LLVMTypeRef four = LLVMVectorType(LLVMFloatTypeInContext(l->ctx), 4);
+    LLVMValueRef x = low_arg(l, i, 0, four), e[4], v = low_i32(l, 0);
+    int32_t to = i->attr[KN_A_elem];
+
+    for (int k = 0; k < 4; k++)
+        e[k] = LLVMBuildExtractElement(l->b, x, low_i32(l, k), "");
+    for (int h = 0; h < 2 && to != KN_T_i8; h++)
+        v = low_intrinsic(l, &(struct low_call){
+            to == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.fp8.f32"
+                           : "llvm.amdgcn.cvt.pk.bf8.f32", { NULL }, 0,
+            { e[2 * h], e[2 * h + 1], v, LLVMConstInt(l->i1, (unsigned)h, 0) },
+            4 });
+    for (int k = 0; k < 4 && to == KN_T_i8; k++) {
+        LLVMValueRef n = LLVMBuildFPToSI(l->b, e[k], l->i32, "");
+
+        n = LLVMBuildAnd(l->b, n, low_i32(l, 255), "");
+        v = LLVMBuildOr(l->b, v, LLVMBuildShl(l->b, n, low_i32(l, 8 * k), ""),
+                        "");
+    }
+    low_set(l, i, v);
+}
+
+/* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8.
+ * A partly written register is forwarded one wait state later; LLVM leaves it
+ * for the high half (GCNHazardRecognizer, getDstSelForwardingOperand), so fp4
+ * is made there. */
+void
+lower_cvtmx(struct lower *l, const struct kn_ins *i)
+{
+    static const char *const fp4s[] = {
+        [KN_T_f32] = "llvm.amdgcn.cvt.scalef32.pk.fp4.f32",
+        [KN_T_bf16] = "llvm.amdgcn.cvt.scalef32.pk.fp4.bf16",
+        [KN_T_f16] = "llvm.amdgcn.cvt.scalef32.pk.fp4.f16",
+    };
+    bool fp4 = i->attr[KN_A_elem] == KN_T_fp4;
+    uint8_t from = kn_val(l->f, i->arg[0])->type.elem;
+    LLVMTypeRef old = fp4 ? l->i32 : LLVMVectorType(l->i16, 2);
+    LLVMValueRef x = low_get(l, i, 0), v = LLVMConstNull(old);
+    LLVMValueRef scale = low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx));
+
+    for (int h = 0; h < 2; h++) {
+        LLVMValueRef at[] = { low_i32(l, 2 * h), low_i32(l, 2 * h + 1) };
+        LLVMValueRef to = fp4 ? low_i32(l, 2 + h)
+                              : LLVMConstInt(l->i1, (unsigned)h, 0);
+        LLVMValueRef pair = LLVMBuildShuffleVector(
+            l->b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(at, 2), "");
+        struct low_call call = { fp4 ? fp4s[from]
+                                     : "llvm.amdgcn.cvt.scalef32.pk.fp8.f32",
+                                 { NULL }, 0, { v, pair, scale, to }, 4 };
+
+        if (from == KN_T_f32) {
+            call.arg[1] = LLVMBuildExtractElement(l->b, x, at[0], "");
+            call.arg[2] = LLVMBuildExtractElement(l->b, x, at[1], "");
+            call.arg[3] = scale;
+            call.arg[4] = to;
+            call.narg = 5;
+        }
+        v = low_intrinsic(l, &call);
+    }
+    if (fp4)
+        v = LLVMBuildLShr(l->b, v, low_i32(l, 16), "");
+    low_set(l, i, v);
+}
