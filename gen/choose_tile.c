@@ -295,7 +295,8 @@ kn_shareable(const struct kn_config *g)
 void
 kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
 {
-    if (p->family == KILN_MOE && kn_quantises(p) && g->bn % (g->wn * 64)) {
+    if (p->family == KILN_MOE && kn_quantises(p) && g->bn >= 64 &&
+        g->bn % (g->wn * 64)) {
         g->wn = g->bn / 64;
         g->wm = g->bm >= 128 ? 2 : 1;
     }
@@ -352,7 +353,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         kn_prefer_deep(c, p, &try, open);
         apply(&try, t);
         kn_quantising_waves(p, &try);
-        if (!t->wm && try.schedule != KN_SCHED_DEEP)
+        if (!t->wm && (!try.wm || try.schedule != KN_SCHED_DEEP))
             continue;
         if (moe ? t->bm != p->block_m
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
