@@ -189,17 +189,18 @@ launch(struct moe_run *m, struct moe_part *s)
 
 /* Tile number `id`: templates/total_moe.tir, total_moe_early.tir,
  * total_moe_stream.tir, band.tir. */
-static struct kn_rect
-tile_of(const struct moe_run *m, const struct moe_part *s, uint64_t id)
+struct kn_rect
+moe_tile_of(const struct moe_run *m, const kiln_problem *of,
+            const struct kn_config *cfg, uint64_t id)
 {
-    kiln_problem p = s->p;
-    struct kn_config g = s->g.cfg;
+    kiln_problem p = *of;
+    struct kn_config g = *cfg;
     struct kn_rect r = { 0 };
 
     p.family = KILN_GEMM;
     p.groups = 0;
     p.m = kn_places_room(&g) ? m->sorted.room : m->sorted.padded;
-    g.bn = kn_tile_columns(&s->p, &s->g.cfg);
+    g.bn = kn_tile_columns(of, cfg);
     p.stage = KILN_MOE_NONE;
     if (id < kn_tile_count(&p, &g, NULL))
         r = kn_tile_rect(&p, &g, NULL, id);
@@ -409,7 +410,7 @@ check_workgroup(struct moe_run *m, struct moe_part *s, uint64_t id)
     uint64_t most = (uint64_t)m->sorted.room / s->g.cfg.bm * tn;
 
     for (; id < most; id += s->g.cfg.cus) {
-        struct kn_rect t = tile_of(m, s, id);
+        struct kn_rect t = moe_tile_of(m, &s->p, &s->g.cfg, id);
 
         if (t.rows && t.cols)
             KN_TRY(check_tile(m, s, &t));
@@ -739,6 +740,8 @@ predict_kernel(struct moe_run *m, const struct kn_predict *k,
     l.kernarg_size = plan.kernarg_size;
     memcpy(l.grid, plan.grid, sizeof l.grid);
     memcpy(l.block, plan.block, sizeof l.block);
+    q.work = moe_work(m, p, &k->g->cfg, plan.grid[0]);
+    q.bytes = moe_bytes(m, p);
     q.flops = 2.0 * (double)(m->r.tokens * m->r.topk) * (double)n *
               (double)p->k;
     KN_TRY(kn_places_generated(m->c, k->g, &from));

@@ -71,6 +71,18 @@ kiln_status moe_check_quantised(struct moe_run *m, struct moe_part *s,
 kiln_status moe_hand_quantised(struct moe_run *m, const struct moe_part *up,
                                struct moe_part *down);
 
+/* Rows and columns of tile number `id` in the sorted rows and the output;
+ * rows = 0: past the padded count. */
+struct kn_rect moe_tile_of(const struct moe_run *m, const kiln_problem *p,
+                           const struct kn_config *cfg, uint64_t id);
+
+/* moe_work.c, what the routing makes of a launch: turns of the K loop of each
+ * of n workgroups, 0 where it ends at once; bytes of the operands that it
+ * touches, each once. */
+const uint32_t *moe_work(const struct moe_run *m, const kiln_problem *p,
+                         const struct kn_config *cfg, uint64_t n);
+double moe_bytes(const struct moe_run *m, const kiln_problem *p);
+
 /* moe_files.c: --ids-file and --weights-file by token and slot; the sorted
  * arrays, which make the routing; a stage's operands; --out-file. */
 kiln_status moe_read_routing(struct moe_run *m);

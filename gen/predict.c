@@ -74,31 +74,71 @@ kn_launch_flops(const kiln_problem *p, const int64_t *offs)
     return n * (double)(p->batch > 1 ? p->batch : 1);
 }
 
-/* K tiles of each workgroup of a launch with groups: those of one differ from
- * those of the next, and the map of tiles deals them in any order. */
+/* Turns of the K loop for a tile of a group; at least one, of zeros. */
+static uint32_t
+turns_of(const struct kn_predict *q, int64_t group)
+{
+    const kiln_problem *p = q->p;
+    int64_t k = p->family == KILN_WGRAD ? q->offs[group + 1] - q->offs[group]
+                                        : p->k;
+
+    k = (k + q->g->cfg.bk - 1) / q->g->cfg.bk;
+    return k > 1 ? (uint32_t)k : 1;
+}
+
+/* Workgroup i, or i % n of a persistent grid, computes tile i; a share of a
+ * divided K has its part of the turns (templates/share_k.tir). */
 static const uint32_t *
 work_of(struct device *d, const struct kn_predict *q)
 {
     const kiln_problem *p = q->p;
     const struct kn_config *g = &q->g->cfg;
-    uint64_t n = d->plan.grid[0], tiles;
-    uint32_t *work, *group;
+    uint64_t n = d->plan.grid[0], tiles = kn_tile_count(p, g, q->offs);
+    uint64_t spare = q->offs ? kn_spare_count(p, g, q->offs) : 0;
+    uint32_t *work = KN_NEW(d->c, uint32_t, n), by = g->split_k;
+    uint32_t all = q->offs ? 0 : turns_of(q, 0);
 
-    if (!q->offs)
-        return NULL;
-    work = KN_NEW(d->c, uint32_t, n);
-    group = KN_NEW(d->c, uint32_t, (size_t)p->groups);
-    for (int64_t i = 0; i < p->groups; i++) {
-        int64_t k = p->family == KILN_WGRAD ? q->offs[i + 1] - q->offs[i]
-                                            : p->k;
+    by = by ? by : 1;
+    for (uint64_t i = 0; i < tiles; i++) {
+        uint32_t turns = all, share = 0, part;
 
-        k = (k + g->bk - 1) / g->bk / (g->split_k ? g->split_k : 1);
-        group[i] = k > 1 ? (uint32_t)k : 1;
+        if (!all || by > 1) {
+            struct kn_rect r = kn_tile_rect(p, g, q->offs, i);
+
+            turns = all ? all : turns_of(q, r.group);
+            share = r.share;
+        }
+        part = turns * (share + 1) / by - turns * share / by;
+        work[i % n] += part ? part : 1;
     }
-    tiles = kn_tile_count(p, g, q->offs);
-    for (uint64_t i = 0; i < tiles; i++)
-        work[i % n] += group[kn_tile_rect(p, g, q->offs, i).group];
+    for (uint64_t i = tiles; i < tiles + spare; i++)
+        work[i % n]++;
     return work;
+}
+
+/* Bytes of the operands that the launch touches, each once. */
+static double
+bytes_of(const struct kn_predict *q)
+{
+    const kiln_problem *p = q->p;
+    double batch = p->family == KILN_BATCHED ? (double)p->batch : 1, used = 0;
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k, a, b, c;
+    bool wgrad = p->family == KILN_WGRAD;
+
+    for (int64_t i = 0; q->offs && i < p->groups; i++)
+        used += q->offs[i + 1] > q->offs[i];
+    if (p->family == KILN_GROUPED)
+        m = (double)q->offs[p->groups];
+    if (wgrad)
+        k = (double)q->offs[p->groups];
+    a = batch * m * k * kn_type_bits[p->a];
+    b = batch * n * k * kn_type_bits[p->b];
+    c = batch * m * n * kn_type_bits[p->out];
+    if (p->family == KILN_GROUPED)
+        b *= used;
+    if (wgrad)
+        c *= (double)p->groups;
+    return (a + b + c) / 8;
 }
 
 static kiln_status
@@ -126,6 +166,7 @@ predict_on(struct device *d, const struct kn_predict *q,
     memcpy(l.grid, d->plan.grid, sizeof l.grid);
     memcpy(l.block, d->plan.block, sizeof l.block);
     t.work = work_of(d, q);
+    t.bytes = bytes_of(q);
     KN_TRY(kn_places_generated(d->c, q->g, &from));
     t.place = from.at;
     return kn_time_predict(d->c, &t, out);

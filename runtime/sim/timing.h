@@ -99,6 +99,9 @@ struct kn_time_query {
     struct kn_sim *sim;
     const struct kn_sim_launch *launch;
     double flops;
+    double bytes;            /* of memory that it touches at least once, if the
+                                caller knows: a prediction faster than they
+                                are is refused */
     bool warm;               /* the same launch ran just before: where all
                                 buffers of `sim` fit into the last-level cache
                                 they are still there */
@@ -110,6 +113,8 @@ struct kn_time_query {
     struct kn_buf *svg;      /* receives a picture, may be NULL */
 };
 
+/* INTERNAL: the model came out below what the chip's peaks allow, see
+ * docs/timing.md, "Laws". */
 kiln_status kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
                             struct kn_time_result *out);
 

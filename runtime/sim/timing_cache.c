@@ -48,9 +48,10 @@ set_add(struct kn_ctx *c, struct set *s, uint64_t key)
 struct probe {
     struct kn_time_model *m;
     uint32_t chip;           /* chiplet of the workgroup */
+    uint64_t cu;             /* its compute unit there */
+    uint64_t *dealt;         /* workgroups of each chiplet so far */
     uint32_t *heads, *steps; /* of each wave */
-    struct set own, *l2, all;
-    uint64_t loads;          /* lines, each once for a workgroup */
+    struct set door, *l2, all; /* door: lines by CU, whose L1 asks for them */
 };
 
 static void
@@ -58,12 +59,12 @@ begin_group(void *user, uint64_t linear)
 {
     struct probe *p = user;
 
+    uint64_t cus = (uint64_t)(p->m->chip.cus / p->m->chip.xcds);
+
     p->chip = (uint32_t)(linear % (uint64_t)p->m->chip.xcds);
+    p->cu = p->dealt[p->chip]++ % cus + cus * p->chip;
     memset(p->heads, 0, p->m->nwaves * sizeof *p->heads);
     memset(p->steps, 0, p->m->nwaves * sizeof *p->steps);
-    p->own.n = 0;
-    if (p->own.cap)
-        memset(p->own.slot, 0, p->own.cap * sizeof *p->own.slot);
 }
 
 static bool
@@ -87,16 +88,15 @@ see_lines(void *user, uint32_t wave, const struct kn_sim_access *a)
     for (uint64_t k = a->mask; k; k &= k - 1) {
         uint64_t line = a->mem[__builtin_ctzll(k)] >> 7;
 
-        if (!set_add(p->m->c, &p->own, line))
+        if (!set_add(p->m->c, &p->door, line | (p->cu + 1) << 48))
             continue;
-        p->loads++;
         set_add(p->m->c, &p->l2[p->chip], line);
         set_add(p->m->c, &p->all, line);
     }
 }
 
 kiln_status
-kn_time_find_reuse(struct kn_time_model *m, uint32_t resident,
+kn_time_find_reuse(struct kn_time_model *m, const struct kn_time_plan *plan,
                    struct kn_time_reuse *out)
 {
     enum { MOST = 1024 };
@@ -106,26 +106,25 @@ kn_time_find_reuse(struct kn_time_model *m, uint32_t resident,
                               .inst = until_second_head,
                               .access = see_lines };
     struct kn_sim_launch l = *m->q->launch;
-    uint64_t n = (uint64_t)m->chip.cus * resident, *ids, misses = 0;
+    uint64_t n = (uint64_t)m->chip.cus * plan->resident, misses = 0;
 
-    if (n > m->groups)
-        n = m->groups;
+    if (n > plan->active)
+        n = plan->active;
     if (n > MOST)
         n = MOST;
-    ids = KN_NEW(m->c, uint64_t, n);
-    for (uint64_t k = 0; k < n; k++)
-        ids[k] = k;
     p.heads = KN_NEW(m->c, uint32_t, m->nwaves);
     p.steps = KN_NEW(m->c, uint32_t, m->nwaves);
+    p.dealt = KN_NEW(m->c, uint64_t, (size_t)m->chip.xcds);
     p.l2 = KN_NEW(m->c, struct set, (size_t)m->chip.xcds);
-    l.select = (struct kn_sim_select){ .ids = ids, .n = n };
+    l.select = (struct kn_sim_select){ .ids = plan->ids, .n = n };
     l.tap = &tap;
     l.progress = NULL;
     KN_TRY(kn_time_run(m, &l));
     for (unsigned k = 0; k < (unsigned)m->chip.xcds; k++)
         misses += p.l2[k].n;
-    out->l2_miss = p.loads ? (double)misses / (double)p.loads : 0;
-    out->hbm = p.loads ? (double)p.all.n / (double)p.loads : 0;
+    out->l2_miss = p.door.n ? (double)misses / (double)p.door.n : 0;
+    out->hbm = p.door.n ? (double)p.all.n / (double)p.door.n : 0;
+    out->bytes = 128.0 * (double)p.all.n;
     return KILN_OK;
 }
 
@@ -175,25 +174,59 @@ alike(double a, double b)
     return d <= 0.01 * (a > b ? a : b);
 }
 
+/* Every step-th workgroup from `first` on, one chiplet's: their lengths are a
+ * sequence, those of neighbours in the grid need not be. */
+struct chain {
+    struct kn_time_model *m;
+    double *len;
+    uint64_t first, step;
+    unsigned budget;
+};
+
+static double *
+link_of(const struct chain *s, uint64_t k)
+{
+    return &s->len[s->first + k * s->step];
+}
+
+static kiln_status
+probe_link(const struct chain *s, uint64_t k)
+{
+    return probe_length(s->m, s->first + k * s->step, link_of(s, k));
+}
+
 /* Between two probes of equal length nothing else is expected; where they
  * differ the middle is probed, until the budget is spent. */
 static kiln_status
-refine(struct kn_time_model *m, double *len, uint64_t lo, uint64_t hi,
-       unsigned *budget)
+refine(struct chain *s, uint64_t lo, uint64_t hi)
 {
     uint64_t mid = lo + (hi - lo) / 2;
+    double a = *link_of(s, lo), b = *link_of(s, hi);
 
     if (hi - lo < 2)
         return KILN_OK;
-    if (alike(len[lo], len[hi]) || !*budget) {
+    if (alike(a, b) || !s->budget) {
         for (uint64_t k = lo + 1; k < hi; k++)
-            len[k] = k <= mid ? len[lo] : len[hi];
+            *link_of(s, k) = k <= mid ? a : b;
         return KILN_OK;
     }
-    --*budget;
-    KN_TRY(probe_length(m, mid, &len[mid]));
-    KN_TRY(refine(m, len, lo, mid, budget));
-    return refine(m, len, mid, hi, budget);
+    --s->budget;
+    KN_TRY(probe_link(s, mid));
+    KN_TRY(refine(s, lo, mid));
+    return refine(s, mid, hi);
+}
+
+static kiln_status
+probe_chain(struct chain *s, uint64_t n)
+{
+    enum { PARTS = 2 };
+    uint64_t last = n - 1;
+
+    for (unsigned k = 0; k <= PARTS; k++)
+        KN_TRY(probe_link(s, last * k / PARTS));
+    for (unsigned k = 0; k < PARTS; k++)
+        KN_TRY(refine(s, last * k / PARTS, last * (k + 1) / PARTS));
+    return KILN_OK;
 }
 
 /* The launch says how much each has to do: the length is a line through those
@@ -230,20 +263,18 @@ known_lengths(struct kn_time_model *m, double *len, bool *uniform)
 kiln_status
 kn_time_find_lengths(struct kn_time_model *m, double *len, bool *uniform)
 {
-    enum { PARTS = 8, BUDGET = 120 };
-    unsigned budget = BUDGET;
-    uint64_t last = m->groups - 1;
+    enum { BUDGET = 16 };
+    uint64_t xcds = (uint64_t)m->chip.xcds;
 
     if (m->q->work)
         return known_lengths(m, len, uniform);
-    for (unsigned k = 0; k <= PARTS; k++)
-        KN_TRY(probe_length(m, last * k / PARTS, &len[last * k / PARTS]));
-    *uniform = true;
-    for (unsigned k = 0; k < PARTS; k++) {
-        uint64_t lo = last * k / PARTS, hi = last * (k + 1) / PARTS;
+    for (uint64_t x = 0; x < xcds && x < m->groups; x++) {
+        struct chain s = { m, len, x, xcds, BUDGET };
 
-        *uniform &= alike(len[lo], len[hi]);
-        KN_TRY(refine(m, len, lo, hi, &budget));
+        KN_TRY(probe_chain(&s, (m->groups - x + xcds - 1) / xcds));
     }
+    *uniform = true;
+    for (uint64_t g = 1; g < m->groups; g++)
+        *uniform &= alike(len[0], len[g]);
     return KILN_OK;
 }

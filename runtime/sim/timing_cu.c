@@ -137,14 +137,15 @@ later(uint64_t a, uint64_t b)
  * bandwidth by what it can have in flight: the others do not all load at the
  * same time. */
 static uint64_t
-load_back(struct cu *u, const uint64_t *line, uint64_t n, uint64_t served)
+load_back(struct cu *u, const struct wave *w, const uint64_t *line,
+          uint64_t served)
 {
     double ahead = (u->chip->vmem_inflight + 1024 * u->chip->vmem_queue) /
                    u->env->read;
-    uint64_t miss = 0;
+    uint64_t n = line[0] & 0xffffffff, miss = 0;
 
-    for (uint64_t k = 0; k < n; k++)
-        miss += !l1_holds(u, line[k]);
+    for (uint64_t k = 1; k <= n; k++)
+        miss += !l1_holds(u, line[k] + w->own);
     u->read_lines += (double)miss;
     if (!miss)
         return later(u->back, served + (uint64_t)u->chip->l1_latency);
@@ -181,7 +182,7 @@ static void
 issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
            uint32_t fact)
 {
-    const uint64_t *f = &u->record->line[fact];
+    const uint64_t *f = &w->line[fact];
     uint64_t n = f[0] & 0xffffffff, bytes = f[0] >> 32;
     uint64_t cost = later(i->busy, n * (uint64_t)u->chip->vmem_line);
     uint64_t start = tcp_start(u, n * 128), done;
@@ -196,7 +197,7 @@ issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
         done = out + (uint64_t)u->chip->l1_latency;
         w->stored = later(w->stored, done);
     } else {
-        done = load_back(u, f + 1, n, start + cost);
+        done = load_back(u, w, f, start + cost);
         u->back = done;
         take_off(u, done, n * 128);
         if (i->dma)
@@ -566,17 +567,22 @@ next_slot(const struct cu *u, uint64_t *t, unsigned *simd)
 /* The waves of each workgroup go round the SIMDs; the second workgroup
  * continues where the first one ended. */
 static void
-place_waves(struct cu *u, const struct kn_time_record *r, uint32_t resident)
+place_waves(struct cu *u, const struct kn_time_cast *who, uint32_t resident)
 {
-    u->nwaves = r->nwaves * resident;
+    uint32_t each = who->group->nwaves;
+
+    u->nwaves = each * resident;
     u->wave = KN_NEW(u->c, struct wave, u->nwaves);
     u->group = KN_NEW(u->c, struct group, resident);
     for (uint32_t k = 0; k < u->nwaves; k++) {
+        const struct kn_time_record *r = &who->group[k / each % who->n];
         struct wave *w = &u->wave[k];
 
-        w->event = r->wave[k % r->nwaves].event;
-        w->n = r->wave[k % r->nwaves].n;
-        w->group = k / r->nwaves;
+        w->event = r->wave[k % each].event;
+        w->n = r->wave[k % each].n;
+        w->line = r->line;
+        w->own = (uint64_t)(k / each / who->n) << 48;
+        w->group = k / each;
         w->simd = k % 4;
         w->done = !w->n;
         u->group[w->group].alive += w->n != 0;
@@ -584,10 +590,9 @@ place_waves(struct cu *u, const struct kn_time_record *r, uint32_t resident)
 }
 
 static void
-open_cu(struct cu *u, struct kn_time_model *m, const struct kn_time_record *r,
-        const struct kn_time_env *env)
+open_cu(struct cu *u, struct kn_time_model *m, const struct kn_time_env *env)
 {
-    *u = (struct cu){ .c = m->c, .chip = &m->chip, .env = env, .record = r,
+    *u = (struct cu){ .c = m->c, .chip = &m->chip, .env = env,
                       .inst = m->inst, .program = &m->program };
     u->nfetch = (uint32_t)(m->chip.icache_bytes / 64);
     u->fetch = KN_NEW(m->c, struct fetch, u->nfetch);
@@ -624,16 +629,16 @@ take_heads(const struct cu *u, struct kn_time_cu *out)
 }
 
 kiln_status
-kn_time_replay(struct kn_time_model *m, const struct kn_time_record *r,
+kn_time_replay(struct kn_time_model *m, const struct kn_time_cast *who,
                const struct kn_time_env *env, struct kn_time_trace *trace,
                struct kn_time_cu *out)
 {
     struct cu *u = KN_NEW(m->c, struct cu, 1);
     unsigned simd = 0;
 
-    open_cu(u, m, r, env);
+    open_cu(u, m, env);
     u->trace = trace;
-    place_waves(u, r, env->resident);
+    place_waves(u, who, env->resident);
     while (next_slot(u, &u->now, &simd))
         run_slot(u, simd);
     *out = (struct kn_time_cu){ .cycles = (double)u->end,

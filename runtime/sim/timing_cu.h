@@ -72,6 +72,8 @@ done_below(const struct done_ring *r, unsigned left)
 
 struct wave {
     const struct kn_time_event *event;
+    const uint64_t *line;    /* of its record */
+    uint64_t own;            /* added to each line: a copy's are its own */
     size_t n, at;
     uint64_t ready;          /* when it may try to issue */
     uint64_t turn;           /* slot it had its turn in, plus one */
@@ -126,7 +128,6 @@ struct cu {
     struct kn_ctx *c;
     const struct kn_time_chip *chip;
     const struct kn_time_env *env;
-    const struct kn_time_record *record;
     const struct kn_time_inst *inst;
     const struct kn_program *program;
     struct kn_time_trace *trace;

@@ -66,6 +66,9 @@ kn_time_works(const struct kn_time_inst *i)
     return i->cls == KN_TC_MFMA || i->cls == KN_TC_LDS || i->store || i->dma;
 }
 
+/* Instructions of neighbours that are recorded beside the longest workgroup. */
+enum { KN_TIME_NEIGHBOURS = 4 << 20 };
+
 struct kn_time_record {      /* of one workgroup */
     struct kn_ctx *c;
     const struct kn_time_inst *inst;
@@ -107,14 +110,40 @@ uint32_t kn_time_lds_clocks(kiln_target t, const struct kn_sim_access *a);
 unsigned kn_time_lds_pass(kiln_target t, const struct kn_sim_access *a,
                           unsigned lane);
 
+/* ---- who runs with whom (timing_plan.c) --------------------------------- */
+
+struct kn_time_level {       /* of a launch, by workgroups on a CU */
+    double turns;            /* how long, in the longest workgroup's times */
+    double cus;              /* that hold any */
+};
+
+struct kn_time_plan {
+    uint32_t resident;       /* most workgroups that share a CU */
+    double rounds;           /* turns of all levels */
+    bool uniform;            /* all workgroups are alike */
+    double *len;             /* of each, instructions of its first wave */
+    uint64_t longest;
+    double total;            /* sum of lengths, in the longest's */
+    uint64_t *ids, active;   /* workgroups that do not end at once, in order */
+    struct kn_time_level *level; /* [resident + 1] */
+};
+
+kiln_status kn_time_make_plan(struct kn_time_model *m, struct kn_time_plan *p);
+/* The longest and those that share its CU in the first round, as long as it:
+ * id[resident]. Returns how many there are. */
+uint32_t kn_time_neighbours(const struct kn_time_model *m,
+                            const struct kn_time_plan *p, uint64_t *id);
+
 /* ---- caches (timing_cache.c) -------------------------------------------- */
 
 /* How the workgroups that run at the same time share what they read. */
 struct kn_time_reuse {
-    double l2_miss;          /* distinct lines of a chiplet / lines read */
-    double hbm;              /* distinct lines of the chip / lines read */
+    double l2_miss;          /* distinct lines of a chiplet / of the CUs */
+    double hbm;              /* distinct lines of the chip / of the CUs */
+    double bytes;            /* of distinct lines of the chip that were seen */
 };
-kiln_status kn_time_find_reuse(struct kn_time_model *m, uint32_t resident,
+kiln_status kn_time_find_reuse(struct kn_time_model *m,
+                               const struct kn_time_plan *p,
                                struct kn_time_reuse *out);
 /* Length of each workgroup in instructions of its first wave: len[groups],
  * zero on entry. uniform: all that were probed are alike. */
@@ -125,6 +154,13 @@ kiln_status kn_time_run(struct kn_time_model *m,
                         const struct kn_sim_launch *l);
 
 /* ---- compute unit ------------------------------------------------------- */
+
+/* Recorded workgroups that share the CU; where it holds more than were
+ * recorded they come again, each time with lines of their own. */
+struct kn_time_cast {
+    const struct kn_time_record *group;
+    uint32_t n;
+};
 
 struct kn_time_env {         /* what the rest of the chip lets a CU have */
     double ghz;
@@ -152,10 +188,27 @@ struct kn_time_trace;
 
 /* trace: receives what happens, may be NULL. */
 kiln_status kn_time_replay(struct kn_time_model *m,
-                           const struct kn_time_record *r,
+                           const struct kn_time_cast *who,
                            const struct kn_time_env *env,
                            struct kn_time_trace *trace,
                            struct kn_time_cu *out);
+
+/* ---- laws (timing_law.c) ------------------------------------------------ */
+
+struct kn_time_work {        /* of a launch */
+    double bytes;            /* of memory it touches at least once */
+    double left_l2;          /* and that its L2s read */
+    double mfma;             /* matrix clocks of a SIMD, of all workgroups */
+    uint64_t longest;        /* instructions of the longest wave */
+    double groups;           /* workgroups, in the longest's work */
+    double slots;            /* of the chip, for workgroups */
+};
+
+/* INTERNAL where a prediction says what no chip can do. No figure of it is an
+ * input of a prediction. */
+kiln_status kn_time_check(struct kn_ctx *c, const struct kn_time_chip *chip,
+                          const struct kn_time_work *w,
+                          const struct kn_time_result *r);
 
 /* timing_svg.c */
 void kn_time_draw(const struct kn_time_result *r, const char *kernel,

@@ -1,32 +1,7 @@
-/* timing_launch.c - from one compute unit to the launch: which workgroups
- * share a CU, how many rounds there are, what L2 and memory give each CU, and
- * the clock the chip holds at this load. */
+/* timing_launch.c - from one compute unit to the launch: what L2 and memory
+ * give each CU, how long each number of workgroups on it takes, and the clock
+ * the chip holds at this load. */
 #include "timing_cu.h"
-
-
-/* ---- occupancy ---------------------------------------------------------- */
-
-static uint64_t
-round_up(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
-/* Workgroups a CU has room for: registers, LDS, wave slots. */
-static uint32_t
-occupancy(const struct kn_time_model *m)
-{
-    uint32_t regs = m->kernel->regs ? m->kernel->regs : 8;
-    uint32_t waves = 512 / regs;         /* a SIMD */
-    uint64_t lds = round_up(m->lds, (uint64_t)m->chip.lds_granule), n;
-
-    if (waves > (uint32_t)m->chip.waves_per_simd)
-        waves = (uint32_t)m->chip.waves_per_simd;
-    n = 4 * waves / m->nwaves;
-    if (lds && (uint64_t)m->chip.lds_bytes / lds < n)
-        n = (uint64_t)m->chip.lds_bytes / lds;
-    return n ? (uint32_t)n : 1;
-}
 
 /* ---- the chip around a CU ----------------------------------------------- */
 
@@ -94,169 +69,111 @@ clock_at(const struct kn_time_model *m, const struct kn_time_record *r,
     return least(c->fmax, f > low ? f : low);
 }
 
-/* ---- rounds ------------------------------------------------------------- */
-
-struct plan {
-    uint32_t resident;
-    double rounds;           /* a started one counts; of unequal workgroups:
-                                the busiest slot, in recorded ones */
-    uint64_t whole, rest;    /* full rounds; workgroups left over */
-    bool uniform;
-    double *len;
-};
-
-/* The slot at the top of the heap has a later time now. */
-static void
-sink(double *heap, size_t n)
-{
-    size_t k = 0;
-
-    for (;;) {
-        size_t l = 2 * k + 1, low = k;
-        double t;
-
-        if (l < n && heap[l] < heap[low])
-            low = l;
-        if (l + 1 < n && heap[l + 1] < heap[low])
-            low = l + 1;
-        if (low == k)
-            return;
-        t = heap[k];
-        heap[k] = heap[low];
-        heap[low] = t;
-        k = low;
-    }
-}
-
-/* Workgroups of unequal length go to whichever slot is free first, on the
- * chiplet of their number. */
-static double
-schedule(struct kn_time_model *m, const struct plan *p, double unit)
-{
-    unsigned xcds = (unsigned)m->chip.xcds;
-    size_t slots = (size_t)(m->chip.cus / m->chip.xcds) * p->resident;
-    double *heap = KN_NEW(m->c, double, slots), end = 0;
-
-    for (unsigned x = 0; x < xcds; x++) {
-        memset(heap, 0, slots * sizeof *heap);
-        for (uint64_t g = x; g < m->groups; g += xcds) {
-            heap[0] += p->len[g] / unit;
-            end = heap[0] > end ? heap[0] : end;
-            sink(heap, slots);
-        }
-    }
-    return end;
-}
-
-static kiln_status
-plan_rounds(struct kn_time_model *m, struct plan *p)
-{
-    uint64_t slots;
-
-    p->len = KN_NEW(m->c, double, m->groups);
-    KN_TRY(kn_time_find_lengths(m, p->len, &p->uniform));
-    p->resident = occupancy(m);
-    slots = (uint64_t)m->chip.cus;
-    if (m->groups < slots * p->resident)
-        p->resident = (uint32_t)((m->groups + slots - 1) / slots);
-    slots *= p->resident;
-    p->whole = m->groups / slots;
-    p->rest = m->groups % slots;
-    p->rounds = (double)(p->whole + (p->rest != 0));
-    return KILN_OK;
-}
-
 /* ---- one prediction ----------------------------------------------------- */
+
+struct level {               /* as of the plan */
+    struct load load;
+    double cycles;           /* of a workgroup; 0: not replayed */
+};
 
 struct predict {
     struct kn_time_model m;
-    struct plan plan;
-    struct load full, tail;
-    struct kn_time_record record;
-    struct kn_time_env env;
+    struct kn_time_plan plan;
+    struct kn_time_reuse reuse;
+    bool warm;
+    struct level *level;     /* [plan.resident + 1] */
+    struct level *full;      /* the highest */
+    struct kn_time_record *record; /* the longest's, then its neighbours' */
+    struct kn_time_cast cast;
+    struct kn_time_env env;  /* of the full level, with what follows */
     struct kn_time_cu cu;
     double ghz, cycles, duty, us;
 };
 
-/* The workgroup whose length is nearest the mean of the long ones. */
-static uint64_t
-representative(const struct predict *p)
-{
-    uint64_t best = 0;
-
-    for (uint64_t g = 1; !p->plan.uniform && g < p->m.groups; g++)
-        if (p->plan.len[g] > p->plan.len[best])
-            best = g;
-    return best;
-}
-
 static kiln_status
-replay_at(struct predict *p, struct load *l, uint32_t resident,
-          struct kn_time_cu *out)
+replay_level(struct predict *p, uint32_t k, struct kn_time_cu *out)
 {
-    make_env(&p->m, l, p->ghz, &p->env);
-    p->env.resident = resident;
-    KN_TRY(kn_time_replay(&p->m, &p->record, &p->env, NULL, out));
+    struct level *l = &p->level[k];
+
+    make_env(&p->m, &l->load, p->ghz, &p->env);
+    p->env.resident = k;
+    KN_TRY(kn_time_replay(&p->m, &p->cast, &p->env, NULL, out));
+    l->cycles = out->cycles;
     if (out->cycles > 0)
-        l->rate = 0.5 * (l->rate + out->read / out->cycles);
+        l->load.rate = 0.5 * (l->load.rate + out->read / out->cycles);
     return KILN_OK;
+}
+
+/* The levels below the highest that take longest. */
+static unsigned
+worth_replaying(const struct predict *p, uint32_t *k)
+{
+    enum { MOST = 2 };
+    unsigned n = 0;
+
+    while (n < MOST) {
+        uint32_t best = 0;
+
+        for (uint32_t i = 1; i < p->plan.resident; i++)
+            if ((!n || i != k[0]) && p->plan.level[i].turns >
+                                         p->plan.level[best].turns)
+                best = i;
+        if (p->plan.level[best].turns <= 0)
+            return n;
+        k[n++] = best;
+    }
+    return n;
+}
+
+/* Between those that were replayed, on a line; below all as the lowest. */
+static double
+cycles_of(const struct predict *p, uint32_t k)
+{
+    uint32_t lo = k, hi = k;
+    const struct level *a, *b;
+
+    while (lo && p->level[lo].cycles <= 0)
+        lo--;
+    while (p->level[hi].cycles <= 0)
+        hi++;
+    a = &p->level[lo];
+    b = &p->level[hi];
+    if (!lo || lo == hi)
+        return b->cycles;
+    return a->cycles + (b->cycles - a->cycles) * (k - lo) / (hi - lo);
 }
 
 static kiln_status
-launch_cycles(struct predict *p, double *cycles)
+launch_cycles(struct predict *p)
 {
-    struct kn_time_cu tail;
-    uint64_t cus = (uint64_t)p->m.chip.cus;
-    uint32_t left = (uint32_t)((p->plan.rest + cus - 1) / cus);
+    uint32_t others[2];
+    unsigned n = worth_replaying(p, others);
+    struct kn_time_cu cu;
 
-    KN_TRY(replay_at(p, &p->full, p->plan.resident, &p->cu));
-    if (!p->plan.uniform) {
-        p->plan.rounds = schedule(&p->m, &p->plan,
-                                  p->plan.len[representative(p)]);
-        *cycles = p->cu.cycles * p->plan.rounds;
-        return KILN_OK;
-    }
-    *cycles = p->cu.cycles * (double)p->plan.whole;
-    if (!p->plan.rest)
-        return KILN_OK;
-    if (!p->plan.whole || left == p->plan.resident) {
-        *cycles += p->cu.cycles;
-        return KILN_OK;
-    }
-    KN_TRY(replay_at(p, &p->tail, left, &tail));
-    *cycles += tail.cycles;
+    for (unsigned i = 0; i < n; i++)
+        KN_TRY(replay_level(p, others[i], &cu));
+    KN_TRY(replay_level(p, p->plan.resident, &p->cu));
+    p->cycles = 0;
+    for (uint32_t k = 1; k <= p->plan.resident; k++)
+        p->cycles += p->plan.level[k].turns * cycles_of(p, k);
     return KILN_OK;
-}
-
-/* Mean work of a workgroup relative to the recorded one. */
-static double
-mean_length(const struct predict *p)
-{
-    double sum = 0;
-
-    if (p->plan.uniform)
-        return 1;
-    for (uint64_t g = 0; g < p->m.groups; g++)
-        sum += p->plan.len[g];
-    return sum / (double)p->m.groups / p->plan.len[representative(p)];
 }
 
 /* Clock, duty and latency depend on each other; four turns settle them. */
 static kiln_status
 settle(struct predict *p)
 {
-    double mfma = 0, groups = (double)p->m.groups * mean_length(p);
+    double mfma = 0;
 
     for (int k = 0; k < 3; k++)
-        mfma += p->record.mfma[k];
-    mfma *= groups / 4 / p->m.chip.cus;  /* clk of a SIMD, mean of the chip */
+        mfma += p->record->mfma[k];
+    mfma *= p->plan.total / 4 / p->m.chip.cus; /* of a SIMD, mean of the chip */
     p->ghz = p->m.chip.fmax;
-    p->full.rate = p->tail.rate = 30;
     for (int turn = 0; turn < 4; turn++) {
-        KN_TRY(launch_cycles(p, &p->cycles));
+        KN_TRY(launch_cycles(p));
         p->us = p->cycles / p->ghz / 1e3 + p->m.chip.launch;
         p->duty = mfma / (p->us * p->ghz * 1e3);
-        p->ghz = clock_at(&p->m, &p->record, p->duty);
+        p->ghz = clock_at(&p->m, p->record, p->duty);
         p->us = p->cycles / p->ghz / 1e3 + p->m.chip.launch;
     }
     return KILN_OK;
@@ -316,7 +233,7 @@ find_bound(const struct predict *p, const struct kn_time_result *r)
         return KN_B_VMEM;
     if (memory > 0.8 * p->cu.cycles)
         return p->env.read < 0.9 * p->m.chip.l2_read * p->m.chip.xcds /
-                                 p->full.cus ? KN_B_HBM : KN_B_VMEM;
+                                 p->full->load.cus ? KN_B_HBM : KN_B_VMEM;
     if (r->stall[KN_W_ISSUE] + r->stall[KN_W_NOP] + r->stall[KN_W_VALU] +
             r->stall[KN_W_SHADOW] > 0.3)
         return KN_B_ISSUE;
@@ -344,9 +261,9 @@ take_loop(const struct predict *p, struct kn_time_result *out)
 static double
 peak_tflops(const struct predict *p)
 {
-    double clk = p->record.mfma[0] + p->record.mfma[1] + p->record.mfma[2];
+    const double *by = p->record->mfma, clk = by[0] + by[1] + by[2];
 
-    return clk > 0 ? 2 * p->record.macs / clk * 4 * p->m.chip.cus *
+    return clk > 0 ? 2 * p->record->macs / clk * 4 * p->m.chip.cus *
                          p->m.chip.fmax * 1e-3
                    : 0;
 }
@@ -354,9 +271,9 @@ peak_tflops(const struct predict *p)
 static void
 take_result(struct predict *p, struct kn_time_result *out)
 {
-    double groups = (double)p->m.groups * mean_length(p);
+    double groups = p->plan.total;
     double flops = p->m.q->flops > 0 ? p->m.q->flops
-                                     : 2 * p->record.macs * groups;
+                                     : 2 * p->record->macs * groups;
 
     out->us = p->us;
     out->tflops = flops / p->us * 1e-6;
@@ -368,16 +285,16 @@ take_result(struct predict *p, struct kn_time_result *out)
     out->workgroups = p->m.groups;
     out->resident = p->plan.resident;
     out->rounds = p->plan.rounds;
-    out->l2_miss = p->full.reuse.l2_miss;
-    out->hbm_share = p->full.reuse.hbm;
-    out->warm = p->full.warm;
+    out->l2_miss = p->reuse.l2_miss;
+    out->hbm_share = p->reuse.hbm;
+    out->warm = p->warm;
     out->read_bytes = p->cu.read / p->plan.resident * groups;
-    out->write_bytes = (double)p->record.written * groups;
+    out->write_bytes = (double)p->record->written * groups;
     out->hbm_bytes = out->read_bytes * out->hbm_share + out->write_bytes;
     out->hbm_tbs = p->m.chip.hbm_read;
     out->peak_tflops = peak_tflops(p);
     out->ceiling_tflops = out->peak_tflops *
-                          clock_at(&p->m, &p->record, 1) / p->m.chip.fmax;
+                          clock_at(&p->m, p->record, 1) / p->m.chip.fmax;
     take_loop(p, out);
     find_hot(p, out);
     out->bound = find_bound(p, out);
@@ -404,23 +321,69 @@ open_model(struct kn_time_model *m, struct kn_ctx *c,
     return KILN_OK;
 }
 
+/* The longest workgroup and its neighbours on the CU, as far as room for what
+ * they do goes. */
+static kiln_status
+record_groups(struct predict *p)
+{
+    uint64_t *id = KN_NEW(p->m.c, uint64_t, p->plan.resident), room;
+    uint32_t n = kn_time_neighbours(&p->m, &p->plan, id);
+
+    p->record = KN_NEW(p->m.c, struct kn_time_record, n);
+    p->cast.group = p->record;
+    room = KN_TIME_NEIGHBOURS;
+    for (uint32_t k = 0; k < n && (!k || p->record->nevents <= room); k++) {
+        KN_TRY(kn_time_record_group(&p->m, id[k], &p->record[k]));
+        room -= k ? p->record[k].nevents : 0;
+        p->cast.n++;
+    }
+    return KILN_OK;
+}
+
+static void
+open_levels(struct predict *p)
+{
+    p->level = KN_NEW(p->m.c, struct level, p->plan.resident + 1);
+    for (uint32_t k = 1; k <= p->plan.resident; k++)
+        p->level[k].load = (struct load){ p->plan.level[k].cus, p->reuse,
+                                          p->warm, 30 };
+    p->full = &p->level[p->plan.resident];
+}
+
 static kiln_status
 predict(struct predict *p, struct kn_ctx *c, const struct kn_time_query *q)
 {
     uint64_t size = kn_sim_size(q->sim); /* of the caller's buffers alone */
 
     KN_TRY(open_model(&p->m, c, q));
-    KN_TRY(plan_rounds(&p->m, &p->plan));
-    KN_TRY(kn_time_record_group(&p->m, representative(p), &p->record));
-    kn_time_find_loops(&p->m, &p->record);
-    p->full.cus = least(p->m.chip.cus, (double)p->m.groups);
-    KN_TRY(kn_time_find_reuse(&p->m, p->plan.resident, &p->full.reuse));
-    p->full.warm = q->warm && (double)size <= p->m.chip.mall_bytes;
-    if (p->full.warm)
-        p->full.reuse.hbm = 0;
-    p->tail = p->full;
-    p->tail.cus = least(p->m.chip.cus, (double)p->plan.rest);
+    KN_TRY(kn_time_make_plan(&p->m, &p->plan));
+    KN_TRY(record_groups(p));
+    kn_time_find_loops(&p->m, p->record);
+    KN_TRY(kn_time_find_reuse(&p->m, &p->plan, &p->reuse));
+    p->warm = q->warm && (double)size <= p->m.chip.mall_bytes;
+    if (p->warm)
+        p->reuse.hbm = 0;
+    open_levels(p);
     return settle(p);
+}
+
+/* What the launch does whatever the model makes of it. */
+static kiln_status
+check_laws(const struct predict *p, const struct kn_time_result *r)
+{
+    struct kn_time_work w = { .mfma = p->record->mfma[0] + p->record->mfma[1] +
+                                      p->record->mfma[2] };
+
+    for (uint32_t k = 0; k < p->record->nwaves; k++)
+        if (p->record->wave[k].n > w.longest)
+            w.longest = p->record->wave[k].n;
+    w.mfma *= p->plan.total;
+    w.slots = p->plan.resident * p->m.chip.cus;
+    w.groups = p->plan.total;
+    w.bytes = p->m.q->bytes > p->reuse.bytes ? p->m.q->bytes
+                                             : p->reuse.bytes;
+    w.left_l2 = r->read_bytes * r->l2_miss;
+    return kn_time_check(p->m.c, &p->m.chip, &w, r);
 }
 
 static kiln_status
@@ -431,7 +394,7 @@ write_trace(struct predict *p, struct kn_buf *out)
 
     kn_trace_open(&t, &p->m, out);
     p->env.resident = p->plan.resident;
-    KN_TRY(kn_time_replay(&p->m, &p->record, &p->env, &t, &cu));
+    KN_TRY(kn_time_replay(&p->m, &p->cast, &p->env, &t, &cu));
     kn_trace_close(&t);
     return KILN_OK;
 }
@@ -447,6 +410,7 @@ kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
     start = kn_seconds();
     KN_TRY(predict(p, c, q));
     take_result(p, out);
+    KN_TRY(check_laws(p, out));
     if (q->trace)
         KN_TRY(write_trace(p, q->trace));
     if (q->svg)

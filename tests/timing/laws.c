@@ -349,6 +349,90 @@ waits_for_another(void **state)
     assert_true(r.group_cycles > 0 && r.group_cycles < 5000);
 }
 
+/* Workgroups of a CU load 16 lines each: their own, or the same. */
+static void
+own_lines(void **state)
+{
+    static const struct program_facts two = { .lds = 65536, .groups = 512 };
+    static const char loads[] = "%ss_movk_i32 s10, 8\n.Lloop:\n"
+        "global_load_dword v2, v1, s[4:5]\ns_add_u32 s4, s4, 0x100\n"
+        "s_addc_u32 s5, s5, 0\ns_sub_u32 s10, s10, 1\n"
+        "s_cmp_lg_u32 s10, 0\ns_cbranch_scc1 .Lloop\ns_endpgm\n";
+    static const char apart[] = "s_lshr_b32 s12, s2, 8\n"
+        "s_lshl_b32 s12, s12, 15\ns_add_u32 s4, s4, s12\n"
+        "s_addc_u32 s5, s5, 0\n";
+    char text[1024];
+    struct kn_time_result r;
+
+    (void)state;
+    snprintf(text, sizeof text, loads, apart);
+    r = predict(&two, text);
+    assert_int_equal(r.resident, 2);
+    assert_near(r.read_bytes, 512 * 16 * 128, 1);
+    snprintf(text, sizeof text, loads, "");
+    r = predict(&two, text);
+    assert_near(r.read_bytes, 256 * 16 * 128, 1);
+}
+
+/* Every second chiplet has nothing to do: the others' rounds count. */
+static void
+idle_chiplets(void **state)
+{
+    static const struct program_facts two = { .lds = 65536, .groups = 4096 };
+    struct kn_time_result r;
+
+    (void)state;
+    r = predict(&two, "s_and_b32 s12, s2, 1\ns_cmp_lg_u32 s12, 0\n"
+                      "s_cbranch_scc1 .Lnone\ns_movk_i32 s10, 100\n.Lloop:\n"
+                      MFMA "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
+                      "s_cbranch_scc1 .Lloop\n.Lnone:\ns_endpgm\n");
+    assert_int_equal(r.resident, 2);
+    assert_near(r.rounds, 8, 0.01);
+}
+
+/* What no chip can do is refused, each law by itself. */
+static void
+refused(void **state)
+{
+    static const struct kn_time_result fine = {
+        .us = 100, .rounds = 2, .read_bytes = 1e9
+    };
+    static const struct kn_time_work work = {
+        .bytes = 7e8, .left_l2 = 1e9, .mfma = 2e8, .longest = 50000,
+        .groups = 500, .slots = 256
+    };
+    struct kn_time_work w[6] = { work, work, work, work, work, work };
+    struct kn_time_result r = fine;
+    struct kn_time_chip chip;
+    struct program p;
+
+    (void)state;
+    program_open(&p, &one, "s_endpgm\n");
+    kn_time_chip_of(KILN_GFX950, &chip);
+    assert_int_equal(kn_time_check(&p.ctx, &chip, &work, &fine), KILN_OK);
+    w[0].bytes = 8.1e8;
+    w[1].left_l2 = 1.73e9;
+    w[2].mfma = 2.5e8;
+    w[3].longest = 60001;
+    w[4].groups = 513;
+    r.read_bytes = 4e9;
+    for (int k = 0; k < 5; k++)
+        assert_int_equal(kn_time_check(&p.ctx, &chip, &w[k], &fine),
+                         KILN_INTERNAL);
+    assert_int_equal(kn_time_check(&p.ctx, &chip, &work, &r), KILN_INTERNAL);
+    r = fine;
+    r.warm = true;           /* in the last-level cache */
+    w[5].bytes = 2.5e8;
+    r.us = 20;
+    w[5].left_l2 = w[5].mfma = 0;
+    w[5].longest = 0;
+    r.read_bytes = 0;
+    assert_int_equal(kn_time_check(&p.ctx, &chip, &w[5], &r), KILN_OK);
+    r.warm = false;
+    assert_int_equal(kn_time_check(&p.ctx, &chip, &w[5], &r), KILN_INTERNAL);
+    program_close(&p);
+}
+
 int
 main(void)
 {
@@ -360,7 +444,8 @@ main(void)
         cmocka_unit_test(bank_conflicts), cmocka_unit_test(skewed_groups),
         cmocka_unit_test(rounds),        cmocka_unit_test(warm_cache),
         cmocka_unit_test(few_turns),     cmocka_unit_test(waits_for_another),
-        cmocka_unit_test(between_tiles),
+        cmocka_unit_test(between_tiles), cmocka_unit_test(own_lines),
+        cmocka_unit_test(idle_chiplets), cmocka_unit_test(refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
