@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "gemv.h"
 #include "instantiate.h"
 #include "layout.h"
 #include "limits.h"
@@ -43,6 +44,12 @@ static bool
 turned(const struct given *x, enum kn_elem stored, enum kn_elem staged)
 {
     return x->p->target != KILN_GFX950 || stored != staged;
+}
+
+static int64_t
+log2_of(int64_t x)
+{
+    return x > 0 ? __builtin_ctzll((unsigned long long)x) : 0;
 }
 
 enum { SCALES_NONE, SCALES_TILE, SCALES_BATCH, SCALES_PAIRS, SCALES_OF_A,

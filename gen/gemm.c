@@ -609,29 +609,6 @@ kn_kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *
     return b.s;
 }
 
-/* The kernel that sums the slots of a token; it multiplies nothing. */
-static kiln_status
-instantiate_reduce(struct kn_ctx *c, const kiln_problem *p,
-                   const struct kn_config *g, struct kn_fn **out)
-{
-    struct kn_params *q = KN_NEW(c, struct kn_params, 1);
-    const char *elem = kn_elems[kn_payload(p->out)].text;
-    struct kn_buf wide = { .c = c };
-
-    kn_putf(&wide, "%sx4", elem);
-    kn_set(q, "NAME", kn_kernel_name(c, p, g));
-    kn_set(q, "TARGET", kiln_target_name(p->target));
-    kn_set(q, "TC", elem);
-    kn_set(q, "CVT", p->out == KILN_F32 ? "mov" : "cvt");
-    kn_set(q, "OUT", g->domain.vec == 4 ? wide.s : elem);
-    kn_set(q, "F32", g->domain.vec == 4 ? "f32x4" : "f32");
-    kn_set_int(c, q, "SIZEC", kn_elems[kn_payload(p->out)].bits / 8);
-    tile_params(c, g, q);
-    domain_params(c, p, g, q);
-    moe_params(c, p, g, q);
-    return kn_expand(c, "reduce", q, out);
-}
-
 /* The text of a template of this project. */
 static kiln_status
 open_template(struct kn_ctx *c, const void *user, const char *name,
@@ -661,6 +638,15 @@ kn_expand_facts(struct kn_ctx *c, const char *root, const struct kn_facts *f,
     return kn_parse(c, lines, n, out);
 }
 
+static kiln_status
+expand(struct kn_ctx *c, const char *root, const kiln_problem *p,
+       const struct kn_config *g, struct kn_fn **out)
+{
+    struct kn_facts f = kn_facts_of(c, p, g);
+
+    return kn_expand_facts(c, root, &f, out);
+}
+
 kiln_status
 kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g, struct kn_fn **out)
@@ -672,9 +658,9 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
 
     shape.shape = kn_shape_of(p, g);
     if (p->stage == KILN_MOE_REDUCE)
-        return instantiate_reduce(c, p, g, out);
+        return expand(c, "moe_reduce", p, g, out);
     if (g->schedule == KN_SCHED_GEMV)
-        return kn_gemv_instantiate(c, p, g, kn_kernel_name(c, p, g), out);
+        return expand(c, "gemv", p, g, out);
     if (!families[p->family].name)
         return kn_fail(c, KILN_UNSUPPORTED, "this family has no variant yet");
     if (shape.shape.mfma < 0 || !kn_loop_of(p, g))

@@ -22,6 +22,7 @@ def main(out, array, paths):
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by templates/embed.py. */\n")
         f.write('#include "templates/templates.h"\n\n')
+        f.write('#pragma GCC diagnostic ignored "-Woverlength-strings"\n\n')
         f.write("const struct kn_template %s[] = {\n" % array)
         for path in paths:
             with open(path, encoding="utf-8") as t:
