@@ -7,6 +7,7 @@
 #include "../emit/assemble.h"
 #include "../emit/cert.h"
 #include "../runtime/file.h"
+#include "../runtime/isolate.h"
 #include "groups.h"
 #include "moe.h"
 #include "places.h"
@@ -28,12 +29,40 @@ asked_target(const struct kn_cli *cli)
     return v->seen ? (kiln_target)(KILN_GFX942 + v->i) : KILN_TARGET_NONE;
 }
 
+struct source {
+    const char *name, *text;
+    kiln_target target;
+};
+
+static kiln_status
+assemble(struct kn_ctx *c, void *user, struct kn_buf *out)
+{
+    const struct source *s = user;
+
+    return kn_assemble(c, s->name, s->text, s->target, out);
+}
+
+/* LLVM's parser aborts on some text, never ends on other, and reads whatever
+ * file the text names. */
+static kiln_status
+assemble_apart(struct kn_ctx *c, struct source *from, struct kn_bytes *out)
+{
+    struct kn_buf who = { .c = c };
+    struct kn_cage cage = { .death = KILN_BAD_INPUT, .seconds = 4,
+                            .memory = (uint64_t)1 << 30,
+                            .written = (uint64_t)1 << 26 };
+
+    kn_putf(&who, "%s: the assembler", from->name);
+    cage.who = who.s;
+    return kn_isolate_in(c, &cage, assemble, from, out);
+}
+
 static kiln_status
 read_assembly(struct kn_tool *t, struct kn_subject *s)
 {
     const char *text = (const char *)s->bytes;
     kiln_target target = kn_assembly_target(text);
-    struct kn_buf rel = { .c = t->c };
+    struct kn_bytes rel;
 
     if (strlen(text) != s->size)
         return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is no text: it has zero "
@@ -47,8 +76,9 @@ read_assembly(struct kn_tool *t, struct kn_subject *s)
         return kn_fail(t->c, KILN_BAD_INPUT, "'%s' has no .amdgcn_target line "
                        "for gfx942 or gfx950; name the target with --arch",
                        s->name);
-    KN_TRY(kn_assemble(t->c, s->name, text, target, &rel));
-    s->bytes = (const uint8_t *)rel.s;
+    KN_TRY(assemble_apart(t->c, &(struct source){ s->name, text, target },
+                          &rel));
+    s->bytes = rel.p;
     s->size = rel.n;
     return KILN_OK;
 }
