@@ -69,6 +69,7 @@ read_time(struct kn_ctx *c, const char *text, bool measured,
         const char *object, *member, *format;
     } facts[] = {
         { KN_R_us, kind, "us", "%.4f" },
+        { KN_R_error_pct, kind, "error_pct", "%.1f" },
         { KN_R_runs, "measured", "runs", "%.0f" },
         { KN_R_tflops, kind, "tflops", "%.2f" },
         { KN_R_bound, kind, "bound", NULL },
@@ -220,8 +221,11 @@ put_rows(struct bench *r)
                 kn_putf(b, "%s%s%s ", k > 1 ? r->out.head[k] : "",
                         k > 1 ? "=" : "", cell[k]);
         if (*field[KN_R_us])
-            kn_putf(b, " %s us %s, %s TFLOPS%s%s%s%s\n",
-                    field[KN_R_us], field[KN_R_kind], field[KN_R_tflops],
+            kn_putf(b, " %s us %s%s%s%s, %s TFLOPS%s%s%s%s\n",
+                    field[KN_R_us], field[KN_R_kind],
+                    *field[KN_R_error_pct] ? ", +-" : "",
+                    field[KN_R_error_pct],
+                    *field[KN_R_error_pct] ? " %" : "", field[KN_R_tflops],
                     *field[KN_R_bound] ? ", bound by " : "",
                     field[KN_R_bound], *field[KN_R_check] ? ", check " : "",
                     field[KN_R_check]);

@@ -15,11 +15,12 @@ struct entry {               /* a row with a time, found by its key */
     const char *key;         /* values with unit separators behind them */
     size_t row;
     kn_decimal us;
+    kn_decimal error;        /* of a predicted time in percent, -1: unknown */
 };
 
 struct side {
     struct kn_csv t;
-    int us;
+    int us, error;           /* columns; error: -1 if it has none */
     struct entry *sorted;
     size_t n;
 };
@@ -61,6 +62,7 @@ read_table(struct compare *r, const char *path, struct side *s)
     if (s->us < 0)
         return kn_fail(r->c, KILN_BAD_INPUT,
                        "'%s' has no column 'us', the time", path);
+    s->error = kn_csv_find(&s->t, "_error_pct");
     return KILN_OK;
 }
 
@@ -100,6 +102,18 @@ by_key(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
+static kiln_status
+read_error(struct compare *r, const struct side *s, struct entry *e)
+{
+    const char *text = kn_csv_field(&s->t, e->row, "_error_pct");
+
+    e->error = -1;
+    if (*text && !kn_decimal_read(text, &e->error))
+        return kn_csv_fail(r->c, &s->t, e->row, s->error,
+                           "this is no error in percent");
+    return KILN_OK;
+}
+
 /* A row without a time (a kernel that was refused) counts as absent. */
 static kiln_status
 index_table(struct compare *r, struct side *s)
@@ -116,6 +130,7 @@ index_table(struct compare *r, struct side *s)
                                "this is no time in microseconds");
         e->key = key_of(r, &s->t, i);
         e->row = i;
+        KN_TRY(read_error(r, s, e));
         s->n++;
     }
     qsort(s->sorted, s->n, sizeof *s->sorted, by_key);
@@ -151,13 +166,25 @@ find(const struct side *s, const char *key)
 
 /* ---- judging ------------------------------------------------------------ */
 
+/* Where both times are predictions of known error, a difference that the
+ * larger one covers is none. */
 static enum kn_verdict
 judge(const struct compare *r, const struct entry *golden,
       const struct entry *now)
 {
+    enum kn_verdict v;
+    kn_decimal error;
+
     if (!golden)
         return KN_V_EXTRA;
-    return now ? kn_rule_judge(&r->rule, golden->us, now->us) : KN_V_MISSING;
+    if (!now)
+        return KN_V_MISSING;
+    v = kn_rule_judge(&r->rule, golden->us, now->us);
+    error = golden->error > now->error ? golden->error : now->error;
+    if ((v == KN_V_REGRESSION || v == KN_V_IMPROVED) && golden->error >= 0 &&
+        now->error >= 0 && kn_within_percent(golden->us, now->us, error))
+        return KN_V_WITHIN;
+    return v;
 }
 
 static const char *
@@ -306,8 +333,11 @@ put_text(struct compare *r)
     for (size_t i = 0; i < r->nlines; i++)
         put_line(r, &r->line[i]);
     put_count(r, NULL);
-    kn_putf(b, " (%zu ok, %zu improved, %zu ignored, %zu missing, %zu extra)\n",
-            r->count[KN_V_OK], r->count[KN_V_IMPROVED],
+    kn_putf(b, " (%zu ok, %zu improved, ", r->count[KN_V_OK],
+            r->count[KN_V_IMPROVED]);
+    if (r->golden.error >= 0 && r->now.error >= 0)
+        kn_putf(b, "%zu within error, ", r->count[KN_V_WITHIN]);
+    kn_putf(b, "%zu ignored, %zu missing, %zu extra)\n",
             r->count[KN_V_IGNORED], r->count[KN_V_MISSING],
             r->count[KN_V_EXTRA]);
     put_groups(r);

@@ -13,16 +13,24 @@
 #include "../runtime/file.h"
 #include "../runtime/isolate.h"
 #include "groups.h"
+#include "predict.h"
 #include "progress.h"
 #include "tuning.h"
 #include "worklist.h"
 
 enum { BUDGET = 12 };
 
+struct timing {              /* of a candidate */
+    double us;               /* 0: not timed, or failed */
+    double error_pct;        /* of a predicted time */
+    uint32_t rows;           /* validated objects it comes from; 0: unknown */
+};
+
 struct candidate {
     struct kn_config cfg;
     const char *text;        /* "tile=64x64x128 waves=2x2 stages=2" */
-    double estimate, us;     /* us 0: not timed, or failed */
+    double estimate;
+    struct timing time;
 };
 
 struct line {
@@ -43,7 +51,8 @@ struct tune {
 };
 
 static const char head[] = "arch,family,layout,a,b,out,scale,batch,n,k,m,"
-                           "config,_us,_default_us,_kind\n";
+                           "config,_us,_default_us,_kind,_error_pct\n";
+enum { HEAD_COLUMNS = 16 };
 
 /* ---- candidates --------------------------------------------------------- */
 
@@ -110,7 +119,8 @@ add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
     for (size_t i = 0; i < *n; i++)
         if (!strcmp(all[i].text, b.s))
             return;
-    all[(*n)++] = (struct candidate){ g, b.s, estimate(p, &g), 0 };
+    all[(*n)++] = (struct candidate){ .cfg = g, .text = b.s,
+                                      .estimate = estimate(p, &g) };
 }
 
 static int
@@ -128,10 +138,11 @@ by_time(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
 
-    if (x->us <= 0 || y->us <= 0)
-        return (x->us <= 0) - (y->us <= 0);
-    return x->us != y->us ? (x->us > y->us) - (x->us < y->us)
-                          : strcmp(x->text, y->text);
+    double u = x->time.us, v = y->time.us;
+
+    if (u <= 0 || v <= 0)
+        return (u <= 0) - (v <= 0);
+    return u != v ? (u > v) - (u < v) : strcmp(x->text, y->text);
 }
 
 static const uint16_t sides[] = { 16, 32, 64, 128, 256 };
@@ -234,7 +245,7 @@ table_of(struct kn_ctx *c, const char *key, const char *config,
     t->t = KN_NEW(c, struct kn_csv, 1);
     t->n = 1;
     t->alone = true;
-    kn_putf(&b, "%s%s%s,,,\n", head, key, config);
+    kn_putf(&b, "%s%s%s,,,,\n", head, key, config);
     *out = t;
     return kn_csv_parse(c, "candidate", b.s, t->t);
 }
@@ -268,13 +279,13 @@ has_tile(const char *config, const char *text)
  * row tried, NULL for the rules' choice. */
 static kiln_status
 time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
-          const char *text, double *us)
+          const char *text, struct timing *out)
 {
     const struct kn_value *device = &r->t->cli->v[KN_FLAG_device];
     const bool gpu = on_gpu(r);
     struct kn_cli *cli;
     const char *json;
-    json_t *root;
+    json_t *root, *told;
 
     cli = KN_NEW(c, struct kn_cli, 1);
     KN_TRY(kn_work_cli(c, w, gpu ? KN_CMD_run : KN_CMD_time,
@@ -284,14 +295,17 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
                            "--json", "-", NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
     root = json_loads(json, 0, NULL);
-    *us = json_number_value(json_object_get(json_object_get(root,
-                                            kind_of(r)), "us"));
+    told = json_object_get(root, kind_of(r));
+    out->us = json_number_value(json_object_get(told, "us"));
+    out->error_pct = json_number_value(json_object_get(told, "error_pct"));
+    out->rows = (uint32_t)json_integer_value(json_object_get(
+        told, "validated_rows"));
     if (text && !has_tile(json_string_value(json_object_get(root, "config")),
                           text))
-        *us = 0;
+        out->us = 0;
     json_decref(root);
-    return *us > 0 ? KILN_OK
-                   : kn_fail(c, KILN_UNSUPPORTED, "its row cannot be taken");
+    return out->us > 0 ? KILN_OK
+                       : kn_fail(c, KILN_UNSUPPORTED, "its row cannot be taken");
 }
 
 static kiln_status
@@ -322,8 +336,7 @@ static kiln_status
 take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
 {
     const struct turn *t = user;
-    double *us = KN_NEW(c, double, 1);
-
+    struct timing *time = KN_NEW(c, struct timing, 1);
     struct kn_tuning *row;
 
     c->tuning = &t->r->nothing;
@@ -331,14 +344,14 @@ take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
         KN_TRY(table_of(c, t->key, t->text, &row));
         c->tuning = row;
     }
-    out->s = (char *)us;
-    out->n = sizeof *us;
+    out->s = (char *)time;
+    out->n = sizeof *time;
     return t->check ? check_once(c, t->w)
-                    : time_once(t->r, c, t->w, t->text, us);
+                    : time_once(t->r, c, t->w, t->text, time);
 }
 
 static kiln_status
-turn_in(struct kn_ctx *c, struct turn *t, double *us)
+turn_in(struct kn_ctx *c, struct turn *t, struct timing *time)
 {
     struct kn_buf out = { .c = c };
     struct kn_bytes b;
@@ -350,7 +363,7 @@ turn_in(struct kn_ctx *c, struct turn *t, double *us)
         KN_TRY(take_turn(c, t, &out));
     else
         KN_TRY(kn_isolate(c, take_turn, t, &b));
-    memcpy(us, out.s ? out.s : (const char *)b.p, sizeof *us);
+    memcpy(time, out.s ? out.s : (const char *)b.p, sizeof *time);
     return KILN_OK;
 }
 
@@ -382,8 +395,8 @@ time_candidates(const struct race *q, struct candidate *all, size_t n)
         struct kn_ctx own;
 
         kn_ctx_init(&own, c->realloc, c->user);
-        if (turn_in(&own, &turn, &all[i].us)) {
-            all[i].us = 0;
+        if (turn_in(&own, &turn, &all[i].time)) {
+            all[i].time.us = 0;
             tell_failure(q->r, &all[i], "not generated: ", &own);
         }
         kn_ctx_free(&own);
@@ -397,14 +410,14 @@ best_correct(const struct race *q, struct candidate *all, size_t n)
     struct kn_ctx *c = q->c;
 
     qsort(all, n, sizeof *all, by_time);
-    for (size_t i = 0; i < n && all[i].us > 0; i++) {
+    for (size_t i = 0; i < n && all[i].time.us > 0; i++) {
         struct turn turn = { q->r, q->w, q->key, all[i].text, true };
         struct kn_ctx own;
+        struct timing time;
         kiln_status s;
-        double us;
 
         kn_ctx_init(&own, c->realloc, c->user);
-        s = turn_in(&own, &turn, &us);
+        s = turn_in(&own, &turn, &time);
         if (s)
             tell_failure(q->r, &all[i], "wrong numbers or a finding", &own);
         kn_ctx_free(&own);
@@ -473,6 +486,8 @@ load_rows(struct tune *r, const char *path)
             kn_put(&text, k ? "," : "");
             kn_csv_put(&text, kn_csv_at(&t, i, (int)k)->s);
         }
+        for (size_t k = t.ncols; k < HEAD_COLUMNS; k++)
+            kn_put(&text, ",");
         kn_put(&text, "\n");
         set_row(r, (struct line){ key.s, text.s, kn_csv_at(&t, i, 11)->s });
     }
@@ -520,17 +535,26 @@ static void
 keep_winner(struct tune *r, const char *key, const struct candidate *best,
             double standard)
 {
-    struct kn_buf row = { .c = r->t->c };
+    const struct timing *x = &best->time;
+    struct kn_buf row = { .c = r->t->c }, *b = r->t->text;
 
-    kn_putf(&row, "%s%s,%.4f,%.4f,%s\n", key, best->text, best->us,
-            standard, kind_of(r));
+    kn_putf(&row, "%s%s,%.4f,%.4f,%s,", key, best->text, x->us, standard,
+            kind_of(r));
+    if (x->rows)
+        kn_putf(&row, "%.1f", x->error_pct);
+    kn_put(&row, "\n");
     set_row(r, (struct line){ kn_strdup(r->t->c, key), row.s,
                               kn_strdup(r->t->c, best->text) });
-    kn_putf(r->t->text, "%s %s  %.4f -> %.4f us %s, ratio %.3f\n", key,
-            best->text, standard, best->us, kind_of(r), best->us / standard);
+    kn_putf(b, "%s %s  %.4f -> %.4f us %s, ratio %.3f", key, best->text,
+            standard, x->us, kind_of(r), x->us / standard);
+    if (!on_gpu(r)) {
+        kn_put(b, ", ");
+        kn_put_error(b, x->error_pct, x->rows);
+    }
+    kn_put(b, "\n");
     r->tuned++;
-    r->better += best->us < standard;
-    r->gain += standard / best->us;
+    r->better += x->us < standard;
+    r->gain += standard / x->us;
 }
 
 static kiln_status
@@ -568,12 +592,12 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
              : enumerate(c, &p, &given, all);
     n = n > most + 1 ? most + 1 : n;
     time_candidates(&q, all, n);
-    standard = n ? all[0].us : 0;
+    standard = n ? all[0].time.us : 0;
     best = n ? best_correct(&q, all, n) : NULL;
     if (!best)
         return kn_fail(c, KILN_UNSUPPORTED, "no configuration works");
     r->replaced += have && strcmp(have->config, best->text) != 0;
-    keep_winner(r, q.key, best, standard > 0 ? standard : best->us);
+    keep_winner(r, q.key, best, standard > 0 ? standard : best->time.us);
     return KILN_OK;
 }
 

@@ -88,6 +88,15 @@ kn_rule_judge(const struct kn_rule *r, kn_decimal golden, kn_decimal now)
     return exceeds(r, golden, now) ? KN_V_IMPROVED : KN_V_OK;
 }
 
+bool
+kn_within_percent(kn_decimal a, kn_decimal b, kn_decimal percent)
+{
+    const kn_decimal one = (kn_decimal)1000000 * 1000000;
+    struct kn_rule r = { .factor = one + percent / 100 };
+
+    return !exceeds(&r, a, b) && !exceeds(&r, b, a);
+}
+
 static bool
 within(double lo, double hi)
 {

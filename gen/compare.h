@@ -18,6 +18,7 @@ double kn_decimal_real(kn_decimal d);
     X(IGNORED, "ignored", "#bbb") \
     X(REGRESSION, "REGRESSION", "#c33") \
     X(IMPROVED, "improved", "#38c") \
+    X(WITHIN, "within error", "#7a9") \
     X(MISSING, "missing", "#bbb") \
     X(EXTRA, "extra", "#bbb")
 
@@ -35,6 +36,9 @@ struct kn_rule {
 };
 enum kn_verdict kn_rule_judge(const struct kn_rule *r, kn_decimal golden,
                               kn_decimal now);
+
+/* Whether two times differ by at most `percent` of the lower one. */
+bool kn_within_percent(kn_decimal a, kn_decimal b, kn_decimal percent);
 
 /* Times of repeated runs of one thing. The first three, if the fastest is
  * within 5 % of the slowest; else the closest two within 5 % of what is

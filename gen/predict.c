@@ -1,6 +1,7 @@
 /* predict.c - the timing model on generated kernels, and its report. */
 #include "predict.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "../runtime/file.h"
@@ -224,12 +225,23 @@ put_hot(struct kn_buf *b, const struct kn_time_result *r,
     }
 }
 
+void
+kn_put_error(struct kn_buf *b, double percent, uint32_t rows)
+{
+    if (rows)
+        kn_putf(b, "+-%.0f %% (%u rows)", percent, rows);
+    else
+        kn_put(b, "no validated object of this kind");
+}
+
 static void
 put_text(struct kn_buf *b, const struct kn_time_result *r,
          const struct kn_program *p)
 {
-    kn_putf(b, "predicted %.1f us, %.0f TFLOPS, bound by %s (not measured: "
-            "the timing model)\n", r->us, r->tflops, kn_bound_name(r->bound));
+    kn_putf(b, "predicted %.1f us, ", r->us);
+    kn_put_error(b, 100 * r->error, r->validated);
+    kn_putf(b, ", %.0f TFLOPS, bound by %s (not measured: the timing model)\n",
+            r->tflops, kn_bound_name(r->bound));
     if (r->loop_cycles > 0)
         kn_putf(b, "  loop %.0f clk, matrix pipes busy %.1f%%, LDS %.0f%%, "
                 "vector memory %.0f%%\n", r->loop_cycles,
@@ -271,6 +283,17 @@ json_breakdown(struct kn_json *j, const struct kn_time_result *r,
     kn_json_close(j, ']');
 }
 
+static void
+json_error(struct kn_json *j, const struct kn_time_result *r)
+{
+    double e = r->validated ? r->error : (double)NAN;
+
+    kn_json_real(j, "low_us", r->us * (1 - e));
+    kn_json_real(j, "high_us", r->us * (1 + e));
+    kn_json_real(j, "error_pct", 100 * e);
+    kn_json_uint(j, "validated_rows", r->validated);
+}
+
 void
 kn_report_predicted(struct kn_tool *t, struct kn_json *j,
                     const struct kn_time_result *r,
@@ -279,6 +302,7 @@ kn_report_predicted(struct kn_tool *t, struct kn_json *j,
     put_text(t->text, r, program);
     kn_json_open(j, "predicted", '{');
     kn_json_real(j, "us", r->us);
+    json_error(j, r);
     kn_json_real(j, "tflops", r->tflops);
     kn_json_str(j, "bound", kn_bound_name(r->bound));
     kn_json_real(j, "loop_cycles", r->loop_cycles);

@@ -31,6 +31,9 @@ void kn_report_predicted(struct kn_tool *t, struct kn_json *j,
                          const struct kn_time_result *r,
                          const struct kn_program *program);
 
+/* "+-8 % (18 rows)", or that nothing comparable was measured. */
+void kn_put_error(struct kn_buf *b, double percent, uint32_t rows);
+
 /* Predicts and reports what `run` executed. A launch the model cannot follow
  * costs the report one line and nothing else. */
 void kn_predict_run(struct kn_tool *t, struct kn_json *j,

@@ -12,6 +12,7 @@
     X(kind, "_kind") \
     X(runs, "_runs") \
     X(tflops, "_tflops") \
+    X(error_pct, "_error_pct") \
     X(bound, "_bound") \
     X(mfma, "_mfma_efficiency") \
     X(config, "_config") \

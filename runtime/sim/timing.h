@@ -52,6 +52,26 @@ enum kn_time_bound {
     KN_NBOUNDS
 };
 
+/* X(id, text): what most of the matrix instructions multiply; of two types the
+ * wider. MX: with scales as operands. */
+#define KN_TIME_TYPES(X) \
+    X(NONE, "no matrix operation") \
+    X(F64, "f64") \
+    X(F32, "f32") \
+    X(F16, "f16 or bf16") \
+    X(I8, "i8") \
+    X(F8, "8-bit floats") \
+    X(MX8, "MX, 8 bits") \
+    X(MX6, "MX, 6 bits") \
+    X(MX4, "MX, 4 bits")
+
+enum kn_time_type {
+#define X(id, text) KN_TT_##id,
+    KN_TIME_TYPES(X)
+#undef X
+    KN_NTIMETYPES
+};
+
 enum { KN_TIME_HOT = 8 };
 
 struct kn_time_hot {         /* where the loop waits, costliest first */
@@ -64,6 +84,10 @@ struct kn_time_hot {         /* where the loop waits, costliest first */
 
 struct kn_time_result {
     double us, tflops;       /* of the whole launch */
+    double error;            /* measured objects like this one are within this
+                                share of their predicted time (timing_error.h) */
+    uint32_t validated;      /* so many of them; 0: the error is not known */
+    enum kn_time_type type;
     enum kn_time_bound bound;
     double clock_ghz;        /* what the chip is expected to hold */
     double loop_cycles;      /* one iteration of the main loop, 0: no loop */
@@ -132,5 +156,6 @@ kiln_status kn_time_launch(struct kn_ctx *c, struct kn_sim *sim,
 
 const char *kn_stall_name(enum kn_stall s);
 const char *kn_bound_name(enum kn_time_bound b);
+const char *kn_time_type_name(enum kn_time_type t);
 
 #endif

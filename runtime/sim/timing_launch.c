@@ -2,6 +2,7 @@
  * give each CU, how long each number of workgroups on it takes, and the clock
  * the chip holds at this load. */
 #include "timing_cu.h"
+#include "timing_error.h"
 
 /* ---- the chip around a CU ----------------------------------------------- */
 
@@ -298,6 +299,7 @@ take_result(struct predict *p, struct kn_time_result *out)
     take_loop(p, out);
     find_hot(p, out);
     out->bound = find_bound(p, out);
+    kn_time_expect_error(&p->m.program, out);
 }
 
 static kiln_status

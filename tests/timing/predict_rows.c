@@ -160,15 +160,22 @@ make_kernarg(struct kn_sim *s, struct row *r)
 static void
 print_result(const struct row *r, const struct kn_time_result *t)
 {
+    static const char *const types[] = {
+#define X(id, text) #id,
+        KN_TIME_TYPES(X)
+#undef X
+    };
+
     printf("%s us=%.3f tflops=%.1f eff=%.4f loop=%.0f iters=%llu ghz=%.3f "
            "duty=%.3f group=%.0f pro=%.0f epi=%.0f wgs=%llu resident=%u "
            "rounds=%.0f miss=%.3f hbm=%.3f bound=%s lds=%.3f vmem=%.3f "
-           "seconds=%.2f", r->id, t->us, t->tflops, t->mfma_efficiency,
+           "seconds=%.2f type=%s", r->id, t->us, t->tflops, t->mfma_efficiency,
            t->loop_cycles, (unsigned long long)t->loop_iterations,
            t->clock_ghz, t->mfma_duty, t->group_cycles, t->prologue_cycles,
            t->epilogue_cycles, (unsigned long long)t->workgroups,
            t->resident, t->rounds, t->l2_miss, t->hbm_share,
-           kn_bound_name(t->bound), t->busy_lds, t->busy_vmem, t->seconds);
+           kn_bound_name(t->bound), t->busy_lds, t->busy_vmem, t->seconds,
+           types[t->type]);
     for (int k = 0; k < KN_NSTALLS; k++)
         if (t->stall[k] >= 0.005)
             printf(" [%s]=%.1f%%", kn_stall_name((enum kn_stall)k),

@@ -4,7 +4,10 @@ How AMD's assembly GEMM kernels are called (argument order, grid) is what
 aiter's csrc/py_itfs_cu/asm_gemm_a16w16.cu, asm_gemm_a4w4.cu and
 asm_a8w8_blockscale_bpreshuffle.cu do; the objects are not part of this
 repository (aiter, hsa/gfx950/*/*.co)."""
+import os
+import random
 import re
+import struct
 
 
 def up(n, m):
@@ -125,3 +128,56 @@ def triton_wgrad(ident, obj, offs, g, rows, tile, om, on, size):
     waves, lds = (8, 65536) if tile == 256 else (4, 32768)
     return line(ident, obj, (cdiv(om, tile) * cdiv(on, tile), g, 1),
                 64 * waves, args, rows, om, on, 0, lds)
+
+
+def tokens_of(tokens, experts, topk, block):
+    """A routing as aiter's moe_sorting gives it: each token to `topk` experts
+    drawn at random, an expert's rows padded to blocks; sorted token ids,
+    expert of each block, rows in use, blocks that are allotted."""
+    rng, by = random.Random(1), [[] for _ in range(experts)]
+    for t in range(tokens):
+        for slot, e in enumerate(rng.sample(range(experts), topk)):
+            by[e].append(t | slot << 24)
+    none, ids, expert = tokens | topk << 24, [], []
+    for e, own in enumerate(by):
+        n = cdiv(len(own), block)
+        ids += own + [none] * (n * block - len(own))
+        expert += [e] * n
+    blocks = (tokens * topk + experts * block - topk + block - 1) // block
+    used = len(ids)
+    return (ids + [none] * (blocks * block - used),
+            expert + [0] * (blocks - len(expert)), used, blocks)
+
+
+def packed(folder, name, form, values):
+    path = os.path.join(folder, name)
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<%d%s' % (len(values), form), *values))
+    return 'd:' + path
+
+
+def aiter_moe(ident, root, r, folder):
+    """Gate and up of a mixture of experts, fp8; asm_moe_2stage.cu. r: a row
+    of aiter_moe.json; folder: for the files of the routing."""
+    stem = re.sub(r'^_ZN5aiter\d+', '', r['kernel'])[:-1]
+    obj = '%s/%s/fmoe_2stages/%s.co' % (root, r['arch'], stem)
+    blocks_of_k = 'blockscale' in stem  # their scales; else one a row
+    tn = int(re.search(r'_\d+x(\d+)(?:_|$)', stem).group(1))
+    tok, k, inter, e = r['token'], r['hidden'], r['inter'], r['experts']
+    ids, expert, used, blocks = tokens_of(tok, e, r['topk'], r['block_m'])
+    gate_up = 2 * inter
+    scales = gate_up // 128 * (k // 128) if blocks_of_k else gate_up
+    out = inter * (1 if blocks_of_k else 2)
+    args = ['p:%d' % (tok * r['topk'] * out), 'p:%d' % (tok * k),
+            'p:%d' % (e * gate_up * k),
+            packed(folder, ident + 'n', 'i', [used, tok]),
+            'p:%d' % (tok * (k // 128 if blocks_of_k else 1) * 4),
+            'p:%d' % (e * scales * 4 + 4096), 'z:0',
+            packed(folder, ident + 's', 'I', ids),
+            packed(folder, ident + 'e', 'i', expert), 'i:%d' % k,
+            'i:%d' % inter, 'i:%d' % tok, 'i:%d' % e, 'i:%d' % k, 'i:%d' % k,
+            'i:%d' % (r['topk'] * out), 'i:%d' % (gate_up * k),
+            'i:%d' % (scales * 4), 'i:%d' % (inter * 4), 'i:%d' % r['topk'],
+            'i:%d' % r['ksplit'], 'i:0', 'z:0']
+    return line(ident, obj, (cdiv(inter, tn), blocks, 1 << r['ksplit']), 256,
+                args, tok * r['topk'], gate_up, k, 16)
