@@ -63,6 +63,8 @@ kn_gemv_lacks(const kiln_problem *p)
         return "is for one nt product";
     if (!kinds[p->a].widen || !kinds[p->b].widen || kn_prequant(p))
         return "has no arithmetic for these types";
+    if (p->quant)
+        return "quantises no A";
     if (p->scale == KILN_SCALE_BLOCK128 || p->b_layout || p->scale_layout)
         return "has no block128 scales and no stored layouts";
     if (d.align_a < 4 || d.align_b < 4 || p->k % kn_gemv_run(p))

@@ -100,6 +100,30 @@ test_any_bits(void **state)
     }
 }
 
+/* What is chosen for so few rows quantises too, or is not chosen. */
+static void
+test_few_rows(void **state)
+{
+    struct num_variants *s = *state;
+
+    for (uint8_t m = 1; m <= 2; m++) {
+        kiln_problem p = { .size = sizeof p, .target = s->target,
+                           .a = KILN_BF16, .b = KILN_MXFP4, .out = KILN_F32,
+                           .scale = KILN_SCALE_MX32, .quant = 3,
+                           .m = m, .n = 512, .k = 2048 };
+        struct num_job j = { .seed = m, .p = { .m = m, .n = 512, .k = 2048 } };
+        struct kn_config g = { 0 };
+        struct num_result r;
+        struct num_kernel k;
+
+        if (!num_open(&k, s->counts, &p, &g))
+            fail_msg("no kernel: %s", k.c.err.text);
+        if (!num_launch(&k, &j, &r))
+            fail_msg("%u rows: %s", m, r.text);
+        num_close(&k);
+    }
+}
+
 /* fp8 has 4 significant bits, fp4 has 2: what an A that is not quantised gives
  * is wrong nearly everywhere, so a kernel that forgot to would not pass. */
 static void
@@ -178,6 +202,7 @@ main(int argc, char **argv)
     static struct num_variants s = { .counts = &counts };
     const struct CMUnitTest own[] = {
         { "any bits", test_any_bits, NULL, NULL, &s },
+        { "few rows", test_few_rows, NULL, NULL, &s },
         { "an unquantised result is wrong", test_unquantised_result_is_wrong,
           NULL, NULL, &s },
     };
