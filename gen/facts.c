@@ -132,10 +132,10 @@ enum { FIRST_NONE, FIRST_A, FIRST_ALL };
 static int
 first_copies(const kiln_problem *p, const struct kn_config *g)
 {
-    if (kn_early_copy(g))
-        return FIRST_A;
+    if (p->family == KILN_MOE)
+        return kn_early_copy(g) ? FIRST_A : FIRST_NONE;
     return g->schedule == KN_SCHED_DEEP && kn_direct(p, g) && !g->cus &&
-           !g->domain.windows && !kn_lines(p, g) ? FIRST_ALL : FIRST_NONE;
+           !kn_lines(p, g) ? FIRST_ALL : FIRST_NONE;
 }
 
 /* Powers of two that conversion takes from a number of the type. */

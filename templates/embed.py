@@ -1,4 +1,4 @@
-"""Writes OUT.c: every template as one C string of an array, in the given order.
+"""Writes OUT.c: every template as a text of an array, in the given order.
 
 usage: embed.py OUT.c ARRAY FILE.tir...
 """
@@ -6,30 +6,24 @@ import os
 import sys
 
 
-def c_line(line):
-    out = []
-    for ch in line.encode():
-        if ch in (0x22, 0x5c):
-            out.append("\\" + chr(ch))
-        elif 0x20 <= ch < 0x7f:
-            out.append(chr(ch))
-        else:
-            out.append("\\%03o" % ch)
-    return '    "%s\\n"\n' % "".join(out)
+def c_text(number, text):
+    """A string as a list of bytes: C promises no longer literal than 4095."""
+    codes = [str(b) for b in text.encode("ascii")] + ["0"]
+    rows = [",".join(codes[i:i + 24]) for i in range(0, len(codes), 24)]
+    return "static const char text_%d[] = {\n%s\n};\n" % (
+        number, ",\n".join(rows))
 
 
 def main(out, array, paths):
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by templates/embed.py. */\n")
         f.write('#include "templates/templates.h"\n\n')
-        f.write('#pragma GCC diagnostic ignored "-Woverlength-strings"\n\n')
+        for number, path in enumerate(paths):
+            with open(path, encoding="ascii") as t:
+                f.write(c_text(number, t.read()))
         f.write("const struct kn_template %s[] = {\n" % array)
-        for path in paths:
-            with open(path, encoding="utf-8") as t:
-                lines = t.read().splitlines()
-            f.write('    { "%s",\n' % os.path.basename(path))
-            f.writelines(c_line(line) for line in lines)
-            f.write("    },\n")
+        for number, path in enumerate(paths):
+            f.write('    { "%s", text_%d },\n' % (os.path.basename(path), number))
         f.write("    { 0, 0 }\n};\n")
 
 
