@@ -1,5 +1,6 @@
 /* cert.c - makes, writes and reads certificates. */
 #include "cert.h"
+#include "order.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -28,14 +29,6 @@ digest_of(const struct kn_program *p)
 }
 
 /* ---- make ---- */
-
-static bool
-touches_lds(const struct kn_inst *i)
-{
-    const struct kn_isa_row *r = &kn_isa[i->op];
-
-    return r->mem == KN_M_DS || i->lds || (r->flags & KN_IF_DMA);
-}
 
 static uint32_t
 slot_base(const struct kn_fn *f, uint32_t lds)
@@ -88,7 +81,7 @@ kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
 
         if (p->inst[n].op == KN_I_s_barrier)
             barrier_of(f, ins, &a[n]);
-        if (touches_lds(&p->inst[n]) && !access_of(f, ins, &a[n]))
+        if (kn_lds_kind(&p->inst[n]) && !access_of(f, ins, &a[n]))
             return kn_fail(c, KILN_INTERNAL, "the LDS access at 0x%llx belongs "
                            "to no operation",
                            (unsigned long long)p->inst[n].pc);
@@ -468,6 +461,17 @@ check_claim(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
     return KILN_OK;
 }
 
+/* What an entry calls an instruction is for the bytes to say. */
+static bool
+may_be(const struct kn_inst *i, int kind)
+{
+    if (kind >= KN_ACC_STAGGER)
+        return i->op == KN_I_s_barrier;
+    if (!kn_isa[i->op].counter)
+        return false;
+    return kn_lds_kind(i) == (kind > 0 ? kind : KN_ACC_NONE);
+}
+
 static kiln_status
 read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
            const struct kn_slots *out)
@@ -482,8 +486,9 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
     if (!kind || slot < 0 || more < 0 || more > 1 ||
         slot + more >= (out->n ? out->n : 1))
         return bad(c, "has an entry without kind or with a wrong slot");
-    if (n < 0 || (k >= KN_ACC_STAGGER ? p->inst[n].op != KN_I_s_barrier
-                                      : !kn_isa[p->inst[n].op].counter))
+    if (n >= 0 && out->access[n].kind)
+        return bad(c, "has two entries of one instruction");
+    if (n < 0 || !may_be(&p->inst[n], k))
         return kn_fail(c, KILN_FINDING, "the certificate speaks of an "
                        "asynchronous instruction at offset %lld, which is not "
                        "there", (long long)at);
@@ -514,6 +519,31 @@ check_wait(struct kn_ctx *c, const struct kn_program *p, const json_t *w)
     return KILN_OK;
 }
 
+/* A wait or barrier that the list leaves out would change unnoticed. */
+static kiln_status
+check_waits(struct kn_ctx *c, const struct kn_program *p, const json_t *waits)
+{
+    uint64_t last = 0;
+    size_t k = 0;
+
+    for (uint32_t n = 0; n < p->n; n++) {
+        const json_t *w = json_array_get(waits, k);
+        int64_t at = json_integer_value(json_array_get(w, 0));
+
+        if (p->inst[n].op != KN_I_s_waitcnt && p->inst[n].op != KN_I_s_barrier)
+            continue;
+        if (!w || (uint64_t)at > offset_of(p, n) || (k && (uint64_t)at <= last))
+            return kn_fail(c, KILN_FINDING, "the %s at 0x%llx is not in the "
+                           "certificate", kn_isa[p->inst[n].op].mnemonic,
+                           (unsigned long long)p->inst[n].pc);
+        KN_TRY(check_wait(c, p, w));
+        last = (uint64_t)at;
+        k++;
+    }
+    return k == json_array_size(waits) ? KILN_OK
+         : check_wait(c, p, json_array_get(waits, k));
+}
+
 /* Last, since the others say what changed. */
 static kiln_status
 check_digest(struct kn_ctx *c, const struct kn_program *p, const json_t *root)
@@ -528,6 +558,10 @@ check_digest(struct kn_ctx *c, const struct kn_program *p, const json_t *root)
                    "its digest is %016llx, not %.16s",
                    (unsigned long long)digest_of(p), text);
 }
+
+/* Bytes a certificate has at most, and for each instruction: an entry is 200
+ * and two paths long at most. */
+enum { OF_HEAD = 1 << 16, OF_INST = 1 << 13, MOST_SLOTS = 4096 };
 
 static kiln_status
 read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
@@ -544,13 +578,17 @@ read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
     if (strcmp(name, p->kernel->name))
         return kn_fail(c, KILN_BAD_INPUT, "the certificate is for kernel %s, "
                        "the object has %s", name, p->kernel->name);
+    if (json_array_size(list) > p->n || json_array_size(waits) > p->n ||
+        json_array_size(json_object_get(root, "slots")) > MOST_SLOTS ||
+        json_array_size(json_object_get(root, "lines")) > 2 * (size_t)p->n ||
+        json_array_size(json_object_get(root, "places")) > (size_t)p->n + 1)
+        return bad(c, "has more entries than the code has instructions");
     out->n = (uint32_t)json_array_size(json_object_get(root, "slots"));
     for (size_t i = 0; i < json_array_size(list); i++)
         KN_TRY(read_entry(c, p, json_array_get(list, i), out));
-    for (size_t i = 0; i < json_array_size(waits); i++)
-        KN_TRY(check_wait(c, p, json_array_get(waits, i)));
+    KN_TRY(check_waits(c, p, waits));
     for (uint32_t n = 0; n < p->n; n++)
-        if (touches_lds(&p->inst[n]) && !out->access[n].kind)
+        if (kn_lds_kind(&p->inst[n]) && !out->access[n].kind)
             return kn_fail(c, KILN_FINDING, "the LDS access at 0x%llx is not "
                            "in the certificate",
                            (unsigned long long)p->inst[n].pc);
@@ -562,9 +600,12 @@ kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
              const struct kn_program *p, struct kn_slots *out)
 {
     json_error_t err;
-    json_t *root = json_loadb(text, size, 0, &err);
+    json_t *root;
     kiln_status s;
 
+    if (size > OF_HEAD + (size_t)p->n * OF_INST)
+        return bad(c, "is longer than one of this code can be");
+    root = json_loadb(text, size, 0, &err);
     if (!root)
         return kn_fail(c, KILN_BAD_INPUT, "the certificate is no JSON: line "
                        "%d: %s", err.line, err.text);

@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "lines.h"
+#include "order.h"
 
 /* What the program asked of each emitted instruction, by the line map. An
  * access to LDS that cannot be attributed is an INTERNAL error: the kernel
@@ -28,6 +29,12 @@ void kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
  * of another kernel; FINDING if an instruction it speaks of is not there. */
 kiln_status kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
                          const struct kn_program *p, struct kn_slots *out);
+
+/* Holds what it says of slots, ownership and the barriers of halves against
+ * what the bytes tell; FINDING where they say otherwise. */
+kiln_status kn_cert_verify(struct kn_ctx *c, const struct kn_program *p,
+                           const struct kn_slots *slots,
+                           const struct kn_order *o);
 
 /* What the certificate says each instruction of this program comes from,
  * such as "tile.tir:31 mfma", or "compiler" for what LLVM added of its own;

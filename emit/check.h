@@ -48,6 +48,10 @@ struct kn_check_result {
     uint32_t wait_states;    /* of the findings: too few after a matrix op */
 };
 
+/* enum kn_slot_access that the instruction itself tells: NONE, DMA, READ or
+ * WRITE (an atomic too). */
+uint8_t kn_lds_kind(const struct kn_inst *i);
+
 /* slots: NULL without a certificate. */
 kiln_status kn_check_program(struct kn_ctx *c, const struct kn_program *p,
                              const struct kn_slots *slots,

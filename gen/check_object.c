@@ -1,12 +1,12 @@
-/* check_object.c - the static checker on a code object: its certificate, if
- * there is one, replayed on the disassembled bytes. */
+/* check_object.c - the static checker on a code object: what the bytes tell,
+ * and its certificate, if there is one, held against them. */
 #include "check_object.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../emit/cert.h"
+#include "../emit/verdict.h"
 #include "../runtime/api/bundle.h"
 #include "../runtime/file.h"
 #include "report.h"
@@ -28,59 +28,138 @@ read_certificate(struct kn_ctx *c, const char *path, struct certificate *cert)
                        : KILN_OK;
 }
 
-static void
-report_result(struct kn_tool *t, struct kn_json *j,
-              const struct kn_program *p, const struct kn_check_result *r)
+static kiln_status
+status_of(const struct kn_tool *t, const struct kn_verdict *v)
 {
-    bool clean = !r->nfindings && !r->undecided;
+    if (kn_verdict_finds(v))
+        return KILN_FINDING;
+    if (v->bytes.undecided)
+        return KILN_UNSUPPORTED;
+    return t->cli->v[KN_FLAG_strict].seen && !kn_order_decided(&v->order)
+         ? KILN_FINDING : KILN_OK;
+}
 
-    kn_putf(t->text, "%s %s: %" PRIu32 " instructions, %" PRIu32 " waits, %"
-            PRIu32 " LDS accesses attributed\n",
-            clean ? "clean    " : r->nfindings ? "FINDING  " : "undecided",
-            p->kernel->name, p->n, r->waits, r->accesses);
-    for (uint32_t i = 0; i < r->nfindings && i < KN_CHECK_KEPT; i++)
+static void
+put_verdict(struct kn_tool *t, const struct kn_verdict *v)
+{
+    const struct kn_order *o = &v->order;
+
+    if (kn_verdict_finds(v))
+        kn_put(t->text, "FINDING  ");
+    else if (v->bytes.undecided)
+        kn_put(t->text, "undecided");
+    else if (kn_order_decided(o))
+        kn_put(t->text, "clean    ");
+    else if (o->undecided)
+        kn_putf(t->text, "clean but for LDS order (%s)", o->why);
+    else
+        kn_putf(t->text, "clean but for LDS order (%" PRIu32 " addresses not "
+                "derived)", o->nopen);
+}
+
+static void
+put_findings(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
+             const struct kn_check_finding *f, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && i < KN_CHECK_KEPT; i++) {
+        kn_putf(t->text, "  at 0x%" PRIx64 ": %s\n", p->inst[f[i].inst].pc,
+                f[i].text);
+        kn_json_open(j, NULL, '{');
+        kn_json_uint(j, "at", p->inst[f[i].inst].pc);
+        kn_json_str(j, "text", f[i].text);
+        kn_json_close(j, '}');
+    }
+}
+
+static void
+report_order(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
+             const struct kn_order *o)
+{
+    enum { SHOWN = 4 };
+    char text[128];
+
+    for (uint32_t i = 0; i < o->nopen && i < SHOWN; i++) {
+        kn_inst_text(p->target, &p->inst[o->open[i]], text, sizeof text);
+        kn_putf(t->text, "  at 0x%" PRIx64 ": address not derived: %s\n",
+                p->inst[o->open[i]].pc, text);
+    }
+    if (o->nopen > SHOWN)
+        kn_putf(t->text, "  and %" PRIu32 " more\n", o->nopen - SHOWN);
+    if (o->undecided)
         kn_putf(t->text, "  at 0x%" PRIx64 ": %s\n",
-                p->inst[r->finding[i].inst].pc, r->finding[i].text);
+                p->inst[o->why_inst].pc, o->why);
+    kn_json_open(j, "lds_order", '{');
+    kn_json_bool(j, "decided", kn_order_decided(o));
+    if (o->undecided) {
+        kn_json_str(j, "why", o->why);
+        kn_json_uint(j, "at", p->inst[o->why_inst].pc);
+    }
+    kn_json_uint(j, "accesses", o->naccesses);
+    kn_json_uint(j, "findings", o->nfindings);
+    kn_json_open(j, "not_derived", '[');
+    for (uint32_t i = 0; i < o->nopen; i++)
+        kn_json_uint(j, NULL, p->inst[o->open[i]].pc);
+    kn_json_close(j, ']');
+    kn_json_close(j, '}');
+}
+
+static void
+report_facts(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
+             const struct kn_verdict *v)
+{
+    const struct kn_check_result *r = &v->bytes;
+
     if (r->undecided)
         kn_putf(t->text, "  %s\n", r->why);
     if (p->kernel->vgpr_spills + p->kernel->sgpr_spills + p->kernel->scratch)
         kn_putf(t->text, "  %u vector and %u scalar registers are spilled, %u "
                 "bytes of scratch a lane\n", p->kernel->vgpr_spills,
                 p->kernel->sgpr_spills, p->kernel->scratch);
-    kn_json_open(j, NULL, '{');
     kn_json_str(j, "kernel", p->kernel->name);
-    kn_json_bool(j, "clean", clean);
+    kn_json_bool(j, "clean", kn_verdict_clean(v));
     kn_json_bool(j, "undecided", r->undecided);
-    kn_json_uint(j, "findings", r->nfindings);
+    kn_json_uint(j, "findings",
+                 r->nfindings + v->order.nfindings + (v->claim != NULL));
     kn_json_uint(j, "wait_states", r->wait_states);
     kn_json_uint(j, "spills", p->kernel->vgpr_spills + p->kernel->sgpr_spills);
     kn_json_uint(j, "lds", p->kernel->lds);
+}
+
+static void
+report_result(struct kn_tool *t, struct kn_json *j,
+              const struct kn_program *p, const struct kn_verdict *v)
+{
+    const struct kn_check_result *r = &v->bytes;
+
+    put_verdict(t, v);
+    kn_putf(t->text, " %s: %" PRIu32 " instructions, %" PRIu32 " waits, %"
+            PRIu32 " LDS accesses\n", p->kernel->name, p->n, r->waits,
+            v->order.naccesses);
+    if (v->claim)
+        kn_putf(t->text, "  %s\n", v->claim);
+    kn_json_open(j, NULL, '{');
+    kn_json_open(j, "found", '[');
+    put_findings(t, j, p, r->finding, r->nfindings);
+    put_findings(t, j, p, v->order.finding, v->order.nfindings);
+    kn_json_close(j, ']');
+    if (v->claim)
+        kn_json_str(j, "certificate_claims", v->claim);
+    report_order(t, j, p, &v->order);
+    report_facts(t, j, p, v);
     kn_json_close(j, '}');
 }
 
-/* A claim of the certificate that the bytes refute is a finding like any. */
 static kiln_status
 check_kernel(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
-             const struct certificate *cert)
+             const struct certificate *cert, kiln_status *status)
 {
-    struct kn_check_result r;
-    struct kn_slots slots;
+    struct kn_verdict v;
 
-    if (cert->given) {
-        kiln_status s = kn_cert_read(t->c, (const char *)cert->text,
-                                     cert->size, p, &slots);
-
-        if (s == KILN_FINDING) {
-            kn_putf(t->text, "FINDING   %s: %s\n", p->kernel->name,
-                    t->c->err.text);
-            memset(&t->c->err, 0, sizeof t->c->err);
-            return KILN_FINDING;
-        }
-        KN_TRY(s);
-    }
-    KN_TRY(kn_check_program(t->c, p, cert->given ? &slots : NULL, &r));
-    report_result(t, j, p, &r);
-    return r.nfindings ? KILN_FINDING : r.undecided ? KILN_BAD_INPUT : KILN_OK;
+    KN_TRY(kn_verdict_find(t->c, p, cert->given ? (const char *)cert->text
+                                                : NULL, cert->size, &v));
+    *status = status_of(t, &v);
+    report_result(t, j, p, &v);
+    return KILN_OK;
 }
 
 /* Every kernel of an object; the worst verdict so far stays in *worst. */
@@ -93,9 +172,7 @@ check_kernels(struct kn_tool *t, struct kn_json *j, const struct kn_object *o,
         kiln_status s;
 
         KN_TRY(kn_decode(t->c, o, &o->kernels[k], false, &p));
-        s = check_kernel(t, j, &p, cert);
-        if (s > KILN_BAD_INPUT || (s && t->c->err.status))
-            return s;
+        KN_TRY(check_kernel(t, j, &p, cert, &s));
         if (s == KILN_FINDING || !*worst)
             *worst = s;
     }
@@ -109,8 +186,8 @@ end_report(struct kn_tool *t, struct kn_json *j, const char *path,
     kn_json_close(j, ']');
     kn_json_close(j, '}');
     KN_TRY(kn_report_write(t, j));
-    if (worst == KILN_BAD_INPUT)
-        return kn_fail(t->c, KILN_BAD_INPUT, "%s: undecided", path);
+    if (worst == KILN_UNSUPPORTED)
+        return kn_fail(t->c, worst, "%s: undecided", path);
     return worst;
 }
 

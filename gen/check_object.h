@@ -5,7 +5,7 @@
 #include "cmd.h"
 
 /* Checks every kernel of a code object, with FILE.co.cert if it is there.
- * FINDING: something is wrong; BAD_INPUT: undecided. */
+ * FINDING: something is wrong; UNSUPPORTED: undecided. */
 kiln_status kn_check_object(struct kn_tool *t, const char *path,
                             const uint8_t *bytes, size_t size);
 

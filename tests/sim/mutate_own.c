@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "emit/cert.h"
+#include "emit/order.h"
 #include "mutate_kit.h"
 #include "mutate_trace.h"
 
@@ -124,8 +125,27 @@ why_harmless(const struct launch *x, unsigned n, uint32_t inst)
     return why;
 }
 
+/* The same of what the bytes tell without a certificate, halves' barriers
+ * included: registers, LDS order. */
+static bool
+bytes_find(struct own *o, uint32_t inst)
+{
+    struct kn_inst *i = &o->program.inst[inst], keep = *i;
+    struct kn_check_result r;
+    struct kn_order order;
+
+    if (i->op == KN_I_s_nop)
+        return true;
+    i->op = KN_I_s_nop;
+    i->nopnd = 0;
+    assert_int_equal(kn_check_program(&o->c, &o->program, NULL, &r), KILN_OK);
+    assert_int_equal(kn_order_check(&o->c, &o->program, &order), KILN_OK);
+    *i = keep;
+    return r.nfindings || order.nfindings || !kn_order_decided(&order);
+}
+
 struct tally {
-    unsigned total, killed, unproven, by_reason[NREASONS];
+    unsigned total, killed, unproven, unseen, by_reason[NREASONS];
     unsigned contradicted;   /* detected although there is a reason */
 };
 
@@ -188,6 +208,11 @@ mutate(struct launch *x, unsigned n, struct tally *t)
             print_message("# the certificate's replay misses 0x%llx\n",
                           (unsigned long long)p->inst[inst].pc);
         }
+        if (hit && !bytes_find(&x[0].own, inst)) {
+            t->unseen++;
+            print_message("# the bytes alone do not tell 0x%llx\n",
+                          (unsigned long long)p->inst[inst].pc);
+        }
         /* Without a barrier the waves pair all later ones otherwise: where
          * halves run apart it may be missed though nothing is beside it. */
         if (hit && (why == R_MATTERS || why == R_ONE_SIDED ||
@@ -225,6 +250,7 @@ mutate_kernel(void **state)
     assert_int_equal(t.contradicted, 0);
     assert_int_equal(t.by_reason[R_UNREACHED], 0);
     assert_int_equal(t.unproven, 0);
+    assert_int_equal(t.unseen, 0);
 }
 
 int

@@ -3,6 +3,7 @@ bytes alone tell, and nothing where one more wait state, count or byte is right.
 
 usage: foreign.py KILNC LLVM_MC FOLDER
 """
+import json
 import os
 import subprocess
 import sys
@@ -72,9 +73,69 @@ FACTS = [
      "; ds_read_b64 v[4:5], v8; s_waitcnt lgkmcnt(0); s_cbranch_scc1 L"),
     ("no lgkmcnt(0) covers the scalar load into s4", 1, 0,
      "s_load_dword s4, s[0:1], 0; s_mov_b32 s5, s4"),
-    ("an instruction is unknown", 2, 0, ".long 0xfffffff8"),
-    ("the code ends without s_endpgm", 2, 0, "s_nop 0; s_nop 0; CUT: s_nop 0"),
-    ("a jump's target is not known", 2, 0, "s_setpc_b64 s[4:5]"),
+    ("an instruction is unknown", 3, 0, ".long 0xfffffff8"),
+    ("the code ends without s_endpgm", 3, 0, "s_nop 0; s_nop 0; CUT: s_nop 0"),
+    ("a jump's target is not known", 3, 0, "s_setpc_b64 s[4:5]"),
+]
+
+# LDS order of four waves from the bytes alone: v1 is the address of a
+# work-item's own dword, v2 of the next wave's, s8 the wave, s0 the same in all
+# of them. text or None, exit status, status with --strict, instructions
+OWN = ("v_lshlrev_b32 v1, 2, v0; v_add_u32 v2, 0x100, v1; "
+       "v_and_b32 v2, 0x3fc, v2; v_lshrrev_b32 v5, 6, v0; s_nop 1; "
+       "v_readfirstlane_b32 s8, v5; s_nop 4; ")
+WRITE = "ds_write_b32 v1, v0; s_waitcnt lgkmcnt(0); "
+READ = "ds_read_b32 v3, v2; s_waitcnt lgkmcnt(0)"
+COPY = ("s_lshl_b32 s9, s8, 8; s_mov_b32 m0, s9; s_nop 0; "
+        "buffer_load_dword v1, s[4:7], 0 offen lds; ")
+AGAIN = "; s_cmp_lg_u32 s0, 5; s_cbranch_scc1 L"
+SLOTS = ("s_mov_b32 s9, 0; L: v_add_u32 v6, s9, v1; v_add_u32 v7, s9, v2; "
+         "ds_write_b32 v6, v0; s_waitcnt lgkmcnt(0); s_barrier; "
+         "ds_read_b32 v3, v7; s_waitcnt lgkmcnt(0); s_xor_b32 s9, s9, SIZE" +
+         AGAIN)
+HALF = "s_cmp_lt_u32 s8, 2; s_cbranch_scc%d %s; s_barrier; %s: "
+ORDER = [
+    (None, 0, 0, WRITE + "s_barrier; " + READ),
+    ("no wait and barrier publish", 1, 1,
+     "ds_write_b32 v1, v0; s_barrier; " + READ),
+    ("no barrier publishes", 1, 1, WRITE + READ),
+    (None, 0, 0, WRITE + "ds_read_b32 v3, v1; s_waitcnt lgkmcnt(0)"),
+    ("no barrier since another wave's", 1, 1,
+     "L: " + WRITE + "s_barrier; " + READ + AGAIN),
+    (None, 0, 0, "L: " + WRITE + "s_barrier; " + READ + "; s_barrier" + AGAIN),
+    ("write", 1, 1, "v_and_b32 v1, 0xfc, v1; " + WRITE),
+    (None, 0, 0, COPY + "s_waitcnt vmcnt(0); s_barrier; " + READ),
+    ("no wait and barrier publish", 1, 1,
+     COPY + "s_waitcnt vmcnt(1); s_barrier; " + READ +
+     "; s_waitcnt vmcnt(0)"),
+    ("still under way", 1, 1, COPY[:-2]),
+    # two slots in turn, told apart by what a register holds
+    (None, 0, 0, SLOTS.replace("SIZE", "0x400")),
+    ("no barrier since another wave's", 1, 1, SLOTS.replace("SIZE", "0")),
+    # one wave only; half of them a barrier behind
+    (None, 0, 0, "s_cmp_lg_u32 s8, 0; s_cbranch_scc1 L; " + WRITE +
+     "L: s_barrier; ds_read_b32 v3, v0; s_waitcnt lgkmcnt(0)"),
+    (None, 0, 0, HALF % (1, "L", "L") + WRITE + "s_barrier; s_barrier; " +
+     READ + "; " + HALF % (0, "M", "M") + "s_nop 0"),
+    ("no barrier publishes", 1, 1, HALF % (1, "L", "L") + WRITE +
+     "s_barrier; " + READ + "; " + HALF % (0, "M", "M") + "s_nop 0"),
+    # each half with barriers of its own: the n-th meets the n-th
+    (None, 0, 0, "s_cmp_lt_u32 s8, 2; s_cbranch_scc1 L; " + WRITE +
+     "s_barrier; s_branch M; L: s_barrier; " + READ + "; M: s_nop 0"),
+    ("no barrier between it and the other waves'", 1, 1,
+     "s_cmp_lt_u32 s8, 2; s_cbranch_scc1 L; s_barrier; " + WRITE +
+     "s_branch M; L: s_barrier; " + READ + "; M: s_nop 0"),
+    ("unlike numbers of barriers", 1, 1,
+     "s_cmp_lt_u32 s8, 2; s_cbranch_scc1 L; " + WRITE +
+     "s_barrier; s_barrier; s_branch M; L: s_barrier; " + READ +
+     "; M: s_nop 0"),
+    # what is not decided is said, and is no finding but with --strict
+    ("clean but for LDS order (1 addresses not derived)", 0, 1,
+     "ds_read_b32 v4, v1; s_waitcnt lgkmcnt(0); ds_read_b32 v5, v4"),
+    ("a barrier behind a branch that waves may take differently", 0, 1,
+     WRITE + "s_cbranch_vccz L; s_barrier; L: " + READ),
+    ("a flat access may go to LDS", 0, 1,
+     WRITE + "flat_load_dword v6, v[8:9]; s_waitcnt vmcnt(0) lgkmcnt(0)"),
 ]
 
 
@@ -128,19 +189,30 @@ class Runner:
         self.done = 0
         os.makedirs(folder, exist_ok=True)
 
-    def check(self, target, body, want, status, lds=0):
+    def check(self, target, body, want, status, lds=0, flags=()):
         s, o = (os.path.join(self.folder, "k" + x) for x in (".s", ".o"))
         with open(s, "w") as f:
             f.write(source(target, body, lds))
         subprocess.run([self.mc, "-triple=amdgcn-amd-amdhsa",
                         "-mcpu=" + target, "-filetype=obj", s, "-o", o],
                        check=True)
-        r = subprocess.run([self.kilnc, "check", o], text=True,
+        r = subprocess.run([self.kilnc, "check", o, *flags], text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out = r.stdout + r.stderr
         assert r.returncode == status, (target, body, out)
         assert (want or "clean") in out, (target, body, out)
         self.done += 1
+
+    # --json names each address that is not derived, and each finding
+    def lists(self, body):
+        out = os.path.join(self.folder, "k.json")
+        self.check("gfx950", OWN + body, "no barrier", 1, 4096,
+                   ["--json", out])
+        with open(out) as f:
+            k = json.load(f)["kernels"][0]
+        assert not k["lds_order"]["decided"], k
+        assert len(k["lds_order"]["not_derived"]) == 1, k
+        assert k["findings"] == len(k["found"]) == 1, k
 
 
 def nops(n):
@@ -160,6 +232,12 @@ def main():
                           text, 1, 4096)
     for text, status, lds, body in FACTS:
         run.check("gfx950", body, text, status, lds)
+    for text, status, strict, body in ORDER:
+        for target in ("gfx942", "gfx950"):
+            run.check(target, OWN + body, text or "clean     k", status, 4096)
+            run.check(target, OWN + body, text, strict, 4096, ["--strict"])
+    run.lists("ds_read_b32 v4, v1; s_waitcnt lgkmcnt(0); ds_read_b32 v5, v4; "
+              "ds_write_b32 v2, v0; s_waitcnt lgkmcnt(0)")
     print(run.done, "kernels judged rightly")
 
 
