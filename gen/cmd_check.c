@@ -4,6 +4,7 @@
 
 #include "../runtime/file.h"
 #include "check_object.h"
+#include "handmade.h"
 #include "report.h"
 
 /* What the proof was about, in numbers. */
@@ -102,8 +103,8 @@ kn_cmd_check(struct kn_tool *t)
         return kn_check_object(t, path, bytes, size);
     if (size >= 8 && !memcmp(bytes, "KILNKPK1", 8))
         return kn_check_bundle(t, path);
-    KN_TRY(kn_parse_text(t->c, path, kn_strndup(t->c, (const char *)bytes, size),
-                         &f));
+    KN_TRY(kn_handmade_parse(t->c, path,
+                             kn_strndup(t->c, (const char *)bytes, size), &f));
     s = kn_run_passes(&f, NULL, NULL);
     if (s && s != KILN_FINDING)
         return s;

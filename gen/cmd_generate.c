@@ -3,6 +3,7 @@
 
 #include "../runtime/file.h"
 #include "annotate.h"
+#include "facts.h"
 #include "handmade.h"
 #include "linker.h"
 #include "moe.h"
@@ -115,13 +116,11 @@ write_certificate(struct kn_tool *t, const char *path, const char *text)
     return kn_file_write(t->c, name.s, text, strlen(text));
 }
 
-/* The problem of the command line, generated for. */
+/* The problem of the command line, and what it gives of a configuration. */
 static kiln_status
-generate(struct kn_tool *t, const struct kn_watch *watch, kiln_problem *p,
-         struct kn_generated *g)
+read_problem(struct kn_tool *t, kiln_problem *p, struct kn_config *cfg)
 {
     const struct kn_value *arch = &t->cli->v[KN_FLAG_arch];
-    struct kn_config cfg = { 0 };
 
     if (!arch->seen)
         return kn_fail(t->c, KILN_BAD_INPUT, "'generate' needs --arch %s",
@@ -132,10 +131,38 @@ generate(struct kn_tool *t, const struct kn_watch *watch, kiln_problem *p,
         KN_TRY(kn_moe_problem(t->c, t->cli, p->target,
                               (int)t->cli->v[KN_FLAG_stage].i, p));
     KN_TRY(kn_problem_normalise(t->c, p));
-    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
+    KN_TRY(kn_config_parse(t->c, t->cli->config, cfg));
     if (!t->cli->v[KN_FLAG_k].seen && p->family != KILN_MOE)
-        cfg.domain = kn_domain_of(p, 256, 0); /* any K, hence a tail */
+        cfg->domain = kn_domain_of(p, 256, 0); /* any K, hence a tail */
+    return KILN_OK;
+}
+
+static kiln_status
+generate(struct kn_tool *t, const struct kn_watch *watch, kiln_problem *p,
+         struct kn_generated *g)
+{
+    struct kn_config cfg = { 0 };
+
+    KN_TRY(read_problem(t, p, &cfg));
     return kn_generate(t->c, p, &cfg, watch, g);
+}
+
+/* --dump facts: what the templates are told, and nothing is made. */
+static kiln_status
+dump_facts(struct kn_tool *t)
+{
+    struct kn_config cfg = { 0 };
+    struct kn_facts facts;
+    kiln_problem p;
+
+    if (kn_is_handmade(t->cli->pos[0]))
+        return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is a kernel already: it has "
+                       "no facts", t->cli->pos[0]);
+    KN_TRY(read_problem(t, &p, &cfg));
+    KN_TRY(kn_choose(t->c, &p, &cfg, NULL));
+    facts = kn_facts_of(t->c, &p, &cfg);
+    kn_facts_print(&facts, t->text);
+    return KILN_OK;
 }
 
 /* FILE.tir has a target of its own. */
@@ -192,8 +219,8 @@ start_dump(struct kn_tool *t, const char *path, struct dump *d)
     *d = (struct dump){ .t = t, .letters = v->seen ? v->s : "",
                         .base = path };
     if (strspn(d->letters, known) != strlen(d->letters))
-        return kn_fail(t->c, KILN_BAD_INPUT, "--dump takes letters of '%s', "
-                       "not '%s'", known, d->letters);
+        return kn_fail(t->c, KILN_BAD_INPUT, "--dump takes facts, or letters "
+                       "of '%s', not '%s'", known, d->letters);
     if (*d->letters && !strcmp(path, "-"))
         return kn_fail(t->c, KILN_BAD_INPUT, "--dump needs -o FILE: its files "
                        "are FILE.LETTER.tir");
@@ -215,6 +242,9 @@ kn_cmd_generate(struct kn_tool *t)
     struct kn_buf bytes;
     kiln_problem p;
 
+    if (t->cli->v[KN_FLAG_dump].seen &&
+        !strcmp(t->cli->v[KN_FLAG_dump].s, "facts"))
+        return dump_facts(t);
     KN_TRY(check_output(t, path));
     KN_TRY(start_dump(t, path, &dump));
     kn_progress_stage(t->progress, "generating");

@@ -246,23 +246,23 @@ is_word(const char *words, const char *name)
     return false;
 }
 
-static struct kn_value
+static struct kn_fact_value
 value_of(struct kn_ctx *c, const struct kn_facts *f, int i)
 {
     const char *at = (const char *)f + facts[i].at;
 
     switch (facts[i].kind) {
-    case NUMBER: return (struct kn_value){ NULL, *(const int64_t *)(const void *)at };
-    case TEXT: return (struct kn_value){ *(const char *const *)(const void *)at, 0 };
+    case NUMBER: return (struct kn_fact_value){ NULL, *(const int64_t *)(const void *)at };
+    case TEXT: return (struct kn_fact_value){ *(const char *const *)(const void *)at, 0 };
     default: break;
     }
-    return (struct kn_value){ word_at(c, facts[i].words,
+    return (struct kn_fact_value){ word_at(c, facts[i].words,
                                       *(const int *)(const void *)at), 0 };
 }
 
 bool
 kn_fact(struct kn_ctx *c, const void *user, const char *name,
-        struct kn_value *out)
+        struct kn_fact_value *out)
 {
     for (int i = 0; i < NFACTS; i++)
         if (!strcmp(facts[i].name, name)) {
@@ -271,7 +271,7 @@ kn_fact(struct kn_ctx *c, const void *user, const char *name,
         }
     for (int i = 0; i < NFACTS; i++)
         if (facts[i].words && is_word(facts[i].words, name)) {
-            *out = (struct kn_value){ kn_strdup(c, name), 0 };
+            *out = (struct kn_fact_value){ kn_strdup(c, name), 0 };
             return true;
         }
     return false;
@@ -281,7 +281,7 @@ void
 kn_facts_print(const struct kn_facts *f, struct kn_buf *out)
 {
     for (int i = 0; i < NFACTS; i++) {
-        struct kn_value v = value_of(out->c, f, i);
+        struct kn_fact_value v = value_of(out->c, f, i);
         struct kn_buf line = { .c = out->c };
 
         if (v.word)

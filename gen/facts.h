@@ -23,7 +23,7 @@ struct kn_facts kn_facts_of(struct kn_ctx *c, const kiln_problem *p,
 /* kn_library.fact of a struct kn_facts: a fact's value, or a word that some
  * fact may be. */
 bool kn_fact(struct kn_ctx *c, const void *facts, const char *name,
-             struct kn_value *out);
+             struct kn_fact_value *out);
 
 /* `name = value  ; meaning`, a line each. */
 void kn_facts_print(const struct kn_facts *f, struct kn_buf *out);

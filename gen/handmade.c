@@ -7,6 +7,7 @@
 #include "../runtime/file.h"
 #include "../runtime/isolate.h"
 #include "demand.h"
+#include "template.h"
 
 /* What comes back from the child, in this order. */
 enum { PART_CO, PART_CERTIFICATE, PART_LLVM, PART_ASM, NPARTS };
@@ -38,12 +39,70 @@ put_bytes(struct kn_buf *b, const void *p, size_t n)
     b->n += n;
 }
 
+/* The texts of a user's kernel: its own, and those beside it by their names. */
+struct folder {
+    const char *path;        /* of the kernel's own */
+    const char *text;
+};
+
+static kiln_status
+open_beside(struct kn_ctx *c, const void *user, const char *name,
+            const char **file, const char **text)
+{
+    const struct folder *d = user;
+    const char *slash = strrchr(d->path, '/');
+    struct kn_buf path = { .c = c };
+    uint8_t *bytes;
+    size_t size;
+
+    *file = d->path;
+    *text = d->text;
+    if (!*name)
+        return KILN_OK;
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                     "0123456789_") != strlen(name))
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' in '%s' is no name of a "
+                       "template beside it", name, d->path);
+    if (slash)
+        kn_put(&path, kn_strndup(c, d->path, (size_t)(slash + 1 - d->path)));
+    kn_putf(&path, "%s.tir", name);
+    KN_TRY(kn_file_read(c, path.s, &bytes, &size));
+    *file = path.s;
+    *text = kn_strndup(c, (const char *)bytes, size);
+    return KILN_OK;
+}
+
+/* It has no problem, hence no facts. */
+static bool
+no_fact(struct kn_ctx *c, const void *user, const char *name,
+        struct kn_fact_value *out)
+{
+    (void)c;
+    (void)user;
+    (void)name;
+    (void)out;
+    return false;
+}
+
+kiln_status
+kn_handmade_parse(struct kn_ctx *c, const char *path, const char *text,
+                  struct kn_fn **out)
+{
+    struct folder d = { kn_strdup(c, path), text };
+    struct kn_library lib = { &d, KILN_BAD_INPUT, open_beside, no_fact };
+    struct kn_line *lines;
+    size_t n;
+
+    KN_TRY(kn_template_expand(c, &lib, "", &lines, &n));
+    return kn_parse(c, lines, n, out);
+}
+
 static kiln_status
 generate(struct kn_ctx *c, const struct work *w, struct kn_generated *out)
 {
     struct kn_fn *f;
 
-    KN_TRY(kn_parse_text(c, w->path, w->text, &f));
+    KN_TRY(kn_handmade_parse(c, w->path, w->text, &f));
     return kn_generate_program(c, f, w->watch, out);
 }
 

@@ -5,6 +5,11 @@
 #include "cmd.h"
 #include "gen.h"
 
+/* The program of FILE.tir, whose text is in the template language and may use
+ * files beside it (docs/ir.md). */
+kiln_status kn_handmade_parse(struct kn_ctx *c, const char *path,
+                              const char *text, struct kn_fn **out);
+
 /* The kernel of FILE.tir, with the same passes, proof, gates and certificate
  * as a generated one. Compiled in a child process unless KILNC_ISOLATE is 0:
  * a kernel LLVM dies on is an error of this call. watch->want and link. */

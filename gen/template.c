@@ -46,7 +46,7 @@ static struct kn_expr
 reader(const struct engine *e, const struct source *s, size_t i, const char *p)
 {
     return (struct kn_expr){ .c = e->c, .lib = e->lib, .p = p,
-                             .at = { s->file, (int)i + 1, 0, e->via } };
+                             .at = { s->file, (int)i + 1, 1, e->via } };
 }
 
 /* ---- reading a text ---- */
@@ -320,7 +320,7 @@ run_for(struct engine *e, struct kn_expr *x, const struct source *s, size_t at)
     if (high > low && (uint64_t)high - (uint64_t)low > MAX_TURNS)
         return KN_BAD(x, "a .for has at most %d turns", MAX_TURNS);
     for (; low < high; low++) {
-        inner.value[0] = (struct kn_value){ NULL, low };
+        inner.value[0] = (struct kn_fact_value){ NULL, low };
         KN_TRY(run(e, s, at + 1, s->line[at].next, &inner));
     }
     return KILN_OK;

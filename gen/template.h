@@ -7,7 +7,7 @@
 
 /* A number, or a word such as a type's name: words can be compared and
  * substituted, and nothing else. */
-struct kn_value {
+struct kn_fact_value {
     const char *word;        /* NULL: the number */
     int64_t n;
 };
@@ -22,7 +22,7 @@ struct kn_library {
                         const char **file, const char **text);
     /* What a name means that no definition or loop binds; false: nothing. */
     bool (*fact)(struct kn_ctx *c, const void *user, const char *name,
-                 struct kn_value *out);
+                 struct kn_fact_value *out);
 };
 
 /* The lines that are left of `root` and what it uses, each with its place and

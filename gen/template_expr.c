@@ -38,7 +38,7 @@ kn_name_length(const char *p)
 }
 
 static kiln_status
-look_up(struct kn_expr *x, size_t n, struct kn_value *v)
+look_up(struct kn_expr *x, size_t n, struct kn_fact_value *v)
 {
     const char *name = kn_strndup(x->c, x->p, n);
 
@@ -55,7 +55,7 @@ look_up(struct kn_expr *x, size_t n, struct kn_value *v)
 }
 
 static kiln_status
-number(struct kn_expr *x, const struct kn_value *v)
+number(struct kn_expr *x, const struct kn_fact_value *v)
 {
     if (v->word)
         return KN_BAD(x, "the word '%s' is no number", v->word);
@@ -75,7 +75,7 @@ kn_expr_expect(struct kn_expr *x, const char *text)
 
 /* 'a word', with what $ introduces in it. */
 static kiln_status
-quoted(struct kn_expr *x, struct kn_value *v)
+quoted(struct kn_expr *x, struct kn_fact_value *v)
 {
     size_t n = strcspn(++x->p, "'");
     const char *behind = x->p + n;
@@ -86,7 +86,7 @@ quoted(struct kn_expr *x, struct kn_value *v)
 }
 
 static kiln_status
-primary(struct kn_expr *x, struct kn_value *v)
+primary(struct kn_expr *x, struct kn_fact_value *v)
 {
     char first, *end;
     size_t n;
@@ -94,7 +94,7 @@ primary(struct kn_expr *x, struct kn_value *v)
     skip(x);
     first = *x->p;
     n = kn_name_length(x->p);
-    *v = (struct kn_value){ 0 };
+    *v = (struct kn_fact_value){ 0 };
     if (n)
         return look_up(x, n, v);
     if (isdigit((unsigned char)first)) {
@@ -130,7 +130,7 @@ next_op(struct kn_expr *x)
 }
 
 static bool
-same(const struct kn_value *a, const struct kn_value *b)
+same(const struct kn_fact_value *a, const struct kn_fact_value *b)
 {
     return a->word ? !strcmp(a->word, b->word) : a->n == b->n;
 }
@@ -163,13 +163,13 @@ compute(enum op o, int64_t *a, int64_t b)
 }
 
 static kiln_status
-apply(struct kn_expr *x, enum op o, struct kn_value *a, const struct kn_value *b)
+apply(struct kn_expr *x, enum op o, struct kn_fact_value *a, const struct kn_fact_value *b)
 {
     if (o == EQ || o == NE) {
         if (!a->word != !b->word)
             return KN_BAD(x, "the word '%s' is compared with a number",
                        a->word ? a->word : b->word);
-        *a = (struct kn_value){ NULL, same(a, b) == (o == EQ) };
+        *a = (struct kn_fact_value){ NULL, same(a, b) == (o == EQ) };
         return KILN_OK;
     }
     KN_TRY(number(x, a));
@@ -184,14 +184,14 @@ apply(struct kn_expr *x, enum op o, struct kn_value *a, const struct kn_value *b
 }
 
 static kiln_status
-binary(struct kn_expr *x, int level, struct kn_value *v)
+binary(struct kn_expr *x, int level, struct kn_fact_value *v)
 {
     enum op o;
 
     KN_TRY(primary(x, v));
     while ((o = next_op(x)) < NOPS && ops[o].level >= level) {
         bool dead = x->dead;
-        struct kn_value b;
+        struct kn_fact_value b;
 
         x->p += strlen(ops[o].text);
         x->dead |= !v->word && (o == AND ? !v->n : o == OR && v->n);
@@ -203,9 +203,9 @@ binary(struct kn_expr *x, int level, struct kn_value *v)
 }
 
 kiln_status
-kn_expr(struct kn_expr *x, struct kn_value *v)
+kn_expr(struct kn_expr *x, struct kn_fact_value *v)
 {
-    struct kn_value arm[2], which;
+    struct kn_fact_value arm[2], which;
     bool dead = x->dead;
 
     KN_TRY(binary(x, 1, v));
@@ -228,7 +228,7 @@ kn_expr(struct kn_expr *x, struct kn_value *v)
 kiln_status
 kn_expr_number(struct kn_expr *x, int64_t *out)
 {
-    struct kn_value v;
+    struct kn_fact_value v;
 
     KN_TRY(kn_expr(x, &v));
     KN_TRY(number(x, &v));
@@ -249,7 +249,7 @@ kiln_status
 kn_expr_substitute(struct kn_expr *x, const char *text, const char **out)
 {
     struct kn_buf b = { .c = x->c };
-    struct kn_value v;
+    struct kn_fact_value v;
 
     kn_put(&b, "");
     for (;;) {

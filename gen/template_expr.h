@@ -11,7 +11,7 @@ enum { KN_TEMPLATE_ARGS = 8 };
 struct kn_scope {
     const struct kn_scope *outer;
     const char *name[KN_TEMPLATE_ARGS];
-    struct kn_value value[KN_TEMPLATE_ARGS];
+    struct kn_fact_value value[KN_TEMPLATE_ARGS];
     int n;
 };
 
@@ -32,7 +32,7 @@ size_t kn_name_length(const char *p);
 #define KN_BAD(x, ...) kn_fail_at((x)->c, (x)->lib->fault, (x)->at, __VA_ARGS__)
 
 /* The expression at x->p, which it moves behind it. */
-kiln_status kn_expr(struct kn_expr *x, struct kn_value *v);
+kiln_status kn_expr(struct kn_expr *x, struct kn_fact_value *v);
 kiln_status kn_expr_number(struct kn_expr *x, int64_t *out);
 
 /* Steps over blanks and `text`, which has to be there; the end of the line has

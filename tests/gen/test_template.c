@@ -50,11 +50,11 @@ open_text(struct kn_ctx *c, const void *user, const char *name,
 }
 
 static bool
-fact(struct kn_ctx *c, const void *user, const char *name, struct kn_value *out)
+fact(struct kn_ctx *c, const void *user, const char *name, struct kn_fact_value *out)
 {
     static const struct {
         const char *name;
-        struct kn_value value;
+        struct kn_fact_value value;
     } facts[] = {
         { "N", { NULL, 3 } },           { "ZERO", { NULL, 0 } },
         { "TA", { "bf16", 0 } },        { "which", { "two", 0 } },

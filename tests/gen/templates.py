@@ -1,0 +1,136 @@
+"""Templates as a reader meets them: sizes of the files, no definition that is
+only a name, and docs/kernel.md, which is a kernel's texts in reading order.
+
+usage: templates.py SOURCE KILNC            TAP
+       templates.py SOURCE KILNC --write    writes docs/kernel.md
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+LEAST, MOST, ALL = 30, 250, 3100
+
+# An fp8 grouped product: 4 waves on a tile of 256 x 256.
+KERNEL = ["grouped", "--arch", "gfx950", "--a", "fp8", "--b", "fp8", "--out",
+          "bf16", "--scale", "row", "--groups", "32", "-n", "4096", "-k",
+          "7168", "--tile", "256x256x128", "--waves", "2x2", "--schedule",
+          "deep", "--stages", "2"]
+TEXTS = ["gemm", "args", "operands", "grid", "groups", "loop_4wave",
+         "epilogue"]
+
+HEAD = """# A kernel in full
+
+The texts of one kernel in the order in which it is read: an fp8 grouped
+product with a scale per row, 4 waves on tiles of 256 x 256 x 128. Lines that
+begin with a dot run while the kernel is made ([ir.md](ir.md#templates)); names
+without `%%` are facts, of which this kernel's are printed by
+
+```
+kilnc generate %s --dump facts
+```
+
+and with `--emit asm` instead, each instruction names the line below that it
+came from. A test holds this page equal to `templates/`.
+"""
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def command():
+    words = KERNEL[:]
+    lines = [""]
+    for w in words:
+        if len(lines[-1]) + len(w) > 60 and w.startswith("-"):
+            lines[-1] += "\\\n"
+            lines.append("    ")
+        lines[-1] += w + " "
+    return "".join(lines).strip()
+
+
+def page(source):
+    out = [HEAD % command()]
+    for name in TEXTS:
+        text = read(os.path.join(source, "templates", name + ".tir"))
+        out.append("\n## %s.tir\n\n```\n%s```\n" % (name, text))
+    return "".join(out)
+
+
+def texts_of(kilnc):
+    """The templates that the kernel's instructions name."""
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "k.s")
+        subprocess.run([kilnc, "generate"] + KERNEL +
+                       ["--emit", "asm", "-o", path], check=True,
+                       stdout=subprocess.DEVNULL)
+        return set(re.findall(r"(\w+)\.tir:\d+", read(path)))
+
+
+def sizes(texts, least=LEAST, most=MOST, total=ALL):
+    """What is too short, too long, too much."""
+    n = {name: text.count("\n") for name, text in texts.items()}
+    bad = ["%s has %d lines" % (k, v) for k, v in n.items()
+           if not least <= v <= most]
+    if sum(n.values()) > total:
+        bad.append("%d lines together" % sum(n.values()))
+    return bad
+
+
+def names_only(texts):
+    """Definitions of under three lines that are called once, in their own
+    file: a name for what could stand there."""
+    bad = []
+    for name, text in texts.items():
+        for d in re.finditer(r"^\.def (\w+)\(.*\n((?:(?!\.end).*\n)*)\.end",
+                             text, re.M):
+            body = [line for line in d.group(2).split("\n") if line.strip()]
+            calls = sum(len(re.findall(r"^\s*%s\(" % d.group(1), t, re.M))
+                        for t in texts.values())
+            if calls == 0 and d.group(1) != "main_loop":
+                bad.append("%s: %s is never called" % (name, d.group(1)))
+            if len(body) < 3 and calls == 1:
+                bad.append("%s: %s is called once" % (name, d.group(1)))
+    return bad
+
+
+def main(source, kilnc, write):
+    folder = os.path.join(source, "templates")
+    texts = {n[:-4]: read(os.path.join(folder, n))
+             for n in sorted(os.listdir(folder)) if n.endswith(".tir")}
+    doc = os.path.join(source, "docs", "kernel.md")
+    if write:
+        with open(doc, "w", encoding="utf-8") as f:
+            f.write(page(source))
+        return 0
+    used = texts_of(kilnc)
+    fires = sizes({"a": "x\n" * 29, "b": "x\n" * 251}, total=100)
+    short = names_only({"a": ".def f()\nx\n.end\n", "b": "f()\n"})
+    unused = names_only({"a": ".def f()\nx\n.end\n"})
+    checks = [
+        ("%d templates of %d to %d lines, at most %d together"
+         % (len(texts), LEAST, MOST, ALL), sizes(texts)),
+        ("what is too short, too long or too much is found",
+         [] if len(fires) == 3 else ["found %s" % fires]),
+        ("definitions are more than a name", names_only(texts)),
+        ("a definition that is one is found",
+         [] if len(short) == 1 and len(unused) == 1 else [str(short)]),
+        ("docs/kernel.md is the templates' text",
+         [] if os.path.exists(doc) and read(doc) == page(source)
+         else ["templates.py SOURCE KILNC --write renews it"]),
+        ("docs/kernel.md has what the kernel's instructions name",
+         sorted(used - set(TEXTS)) + sorted(set(TEXTS) - used - {"args"})),
+    ]
+    print("1..%d" % len(checks))
+    for i, (title, bad) in enumerate(checks, 1):
+        print("%sok %d - %s" % ("not " if bad else "", i, title))
+        for line in bad:
+            print("# " + line)
+    return any(bad for _, bad in checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], "--write" in sys.argv))
