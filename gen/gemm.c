@@ -674,8 +674,7 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     if (g->schedule == KN_SCHED_DEEP && a.ksteps * kn_shares(g, &a) != 8)
         return kn_fail(c, KILN_UNSUPPORTED, "the schedule deep is for waves "
                        "of 128 rows and a tile of one or two K steps");
-    if (p->family != KILN_MOE && !kn_streams(g))
-        return expand(c, "gemm", p, g, out);
+    return expand(c, "gemm", p, g, out);
     kn_set(q, "NAME", kn_kernel_name(c, p, g));
     kn_set(q, "TARGET", kiln_target_name(p->target));
     kn_set(q, "MFMA", kn_mfmas[shape.shape.mfma].text);

@@ -480,6 +480,13 @@ streams(void **state)
     expect_run("--stage gemm2 --a mxfp4 --experts 40 --topk 3 --tokens 8 "
                "--hidden 1024 --inter 256 --block-m 32 --b-layout "
                "preshuffled --scale-layout shuffled --wg sample:6", KILN_OK);
+    /* a persistent launch: workgroups take tiles in turn */
+    expect_run("--stage gemm1 --schedule stream --cus 3 --tile 16x32x128 "
+               "--waves 1x1 --block-m 16 --a fp8 --weight before --experts 3 "
+               "--topk 2 --tokens 20 --hidden 384 --inter 64", KILN_OK);
+    expect_run("--stage gemm2 --schedule stream --early none --cus 5 --tile "
+               "16x32x256 --waves 1x1 --block-m 16 --a mxfp4 --experts 3 "
+               "--topk 2 --tokens 20 --hidden 96 --inter 512", KILN_OK);
     expect_run("--stage gemm2 --schedule stream --hidden 64 --inter 250 --a "
                "bf16 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
     expect_run("--stage gemm2 --schedule stream --early copy --hidden 64 "
