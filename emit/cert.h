@@ -37,7 +37,7 @@ kiln_status kn_cert_verify(struct kn_ctx *c, const struct kn_program *p,
                            const struct kn_order *o);
 
 /* What the certificate says each instruction of this program comes from,
- * such as "tile.tir:31 mfma", or "compiler" for what LLVM added of its own;
+ * such as "gemm.tir:31 mfma", or "compiler" for what LLVM added of its own;
  * NULL where it does not say. */
 kiln_status kn_cert_places(struct kn_ctx *c, const char *text, size_t size,
                            const struct kn_program *p, const char ***out);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "  ; tile.tir:31 mfma" for a debug line, nothing for one of LLVM's own. */
+/* "  ; gemm.tir:31 mfma" for a debug line, nothing for one of LLVM's own. */
 static void
 put_origin(struct kn_buf *b, const struct kn_fn *f, uint64_t line)
 {

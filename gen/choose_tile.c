@@ -99,7 +99,7 @@ kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
 }
 
 /* Tiles of several groups, more than the compute units take at once: each loads
- * its next one while this one is stored (templates/walk_ahead.tir). So do dense
+ * its next one while this one is stored (templates/prefetch.tir). So do dense
  * MX types, whose way into the loop is long, unless a last round of few tiles
  * would run alone (docs/timing.md). */
 static bool

@@ -187,8 +187,7 @@ launch(struct moe_run *m, struct moe_part *s)
 
 /* ---- check ---- */
 
-/* Tile number `id`: templates/total_moe.tir, total_moe_early.tir,
- * total_moe_stream.tir, band.tir. */
+/* Tile number `id`: templates/moe_place.tir and grid.tir. */
 struct kn_rect
 moe_tile_of(const struct moe_run *m, const kiln_problem *of,
             const struct kn_config *cfg, uint64_t id)

@@ -183,7 +183,7 @@ kn_streams(const struct kn_config *g)
 }
 
 /* moe: ids and weights are on their way before it is known whether a tile has
- * any (templates/place_moe_stream.tir). */
+ * any (templates/moe_place.tir). */
 static inline bool
 kn_streams_ids(const struct kn_config *g)
 {

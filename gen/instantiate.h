@@ -1,29 +1,9 @@
-/* instantiate.h - the template engine's interface to the variant tables. */
+/* instantiate.h - what the generator's parts know of a problem and a
+ * configuration. */
 #ifndef KN_INSTANTIATE_H
 #define KN_INSTANTIATE_H
 
 #include "gen.h"
-
-enum { KN_MAX_PARAMS = 128, KN_MAX_REGIONS = 96 };
-
-/* Values of $NAME, and which template fills each region slot ("": none). */
-struct kn_params {
-    const char *name[KN_MAX_PARAMS], *value[KN_MAX_PARAMS];
-    size_t n;
-    const char *slot[KN_MAX_REGIONS], *region[KN_MAX_REGIONS];
-    size_t nregions;
-};
-
-/* One parameter more: $name is the text, or the number. */
-void kn_set(struct kn_params *q, const char *name, const char *value);
-void kn_set_int(struct kn_ctx *c, struct kn_params *q, const char *name,
-                int64_t v);
-
-/* The template that the region `slot` takes, "" for none. */
-void kn_region(struct kn_params *q, const char *slot, const char *name);
-
-kiln_status kn_expand(struct kn_ctx *c, const char *root,
-                      const struct kn_params *params, struct kn_fn **out);
 
 /* Row of mfma.def for the problem's types on its target, -1: none. */
 int kn_pick_mfma(const kiln_problem *p);
@@ -49,7 +29,7 @@ const char *kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
 /* The shape of the problem's tile, types as multiplied. */
 struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether operands go to LDS directly (gemm.c says when). */
+/* Whether operands go to LDS directly (staging.c says when). */
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 
 /* Why a schedule that streams cannot do this, as a predicate; NULL: it can. */
@@ -59,7 +39,7 @@ const char *kn_stream_lacks(const kiln_problem *p, const struct kn_config *g);
 const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
 const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether the halves of the waves share one slot (templates/loop_fold.tir). */
+/* Whether the halves of the waves share one slot (templates/loop_8wave_packed.tir). */
 static inline bool
 kn_folds(const struct kn_config *g)
 {
@@ -75,7 +55,7 @@ bool kn_fold_lines(const kiln_problem *p, const struct kn_config *g);
 bool kn_pairs(const kiln_problem *p, const struct kn_config *g);
 
 /* The schedule `deep` of 6-bit types copies whole cache lines of their rows
- * (templates/loop_line.tir). Needs stages and domain. */
+ * (templates/loop_4wave_packed.tir). Needs stages and domain. */
 bool kn_lines(const kiln_problem *p, const struct kn_config *g);
 
 /* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
@@ -102,10 +82,5 @@ uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
 /* Shares of A's fragments that one K step is
  * multiplied in: interleave and pingpong. */
 uint32_t kn_shares(const struct kn_config *g, const struct kn_frag *a);
-
-/* Parameters of the main loop's unrolling. */
-void kn_loop_params(struct kn_ctx *c, const kiln_problem *p,
-                    const struct kn_config *g, const struct kn_frag *a,
-                    struct kn_params *q);
 
 #endif

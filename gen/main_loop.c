@@ -170,30 +170,3 @@ kn_shares(const struct kn_config *g, const struct kn_frag *a)
         return 4 / (a->ksteps < 4 ? a->ksteps : 4);
     return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
 }
-
-void
-kn_loop_params(struct kn_ctx *c, const kiln_problem *p,
-               const struct kn_config *g, const struct kn_frag *a, struct kn_params *q)
-{
-    uint32_t super = kn_super(p, g);
-    bool halves = g->schedule == KN_SCHED_PINGPONG;
-    bool deep = g->schedule == KN_SCHED_DEEP;
-    bool shared = halves || deep || g->schedule == KN_SCHED_INTERLEAVE;
-    uint32_t shares = kn_shares(g, a);
-
-    kn_set_int(c, q, "SLOTS", g->stages);
-    kn_set_int(c, q, "KSTEPS", a->ksteps);
-    kn_set_int(c, q, "PARTS", shared ? shares
-                            : a->count * a->bytes > 128 ? 2 : 1);
-    /* B's fragments alternate, so an odd number of K steps takes two turns;
-     * so do the slots of common scales. */
-    kn_set_int(c, q, "STEPS", super ? 2 * super
-                            : !halves && g->stages * a->ksteps % 2 ? 2 * g->stages
-                                                        : g->stages);
-    kn_set_int(c, q, "SUPER", super);
-    kn_set_int(c, q, "BSETS", kn_b_sets(p, g));
-    kn_set_int(c, q, "SUPER_COLS", kn_super_k(g) / 32);
-    kn_set_int(c, q, "SUPER_1", (int64_t)super - 1);
-    kn_set_int(c, q, "BK_SUPER", (int64_t)super * g->bk);
-    kn_set_int(c, q, "FEEDS", deep ? 6 - (int64_t)a->ksteps : shares > 4 ? 3 : shares - 1);
-}

@@ -1,5 +1,5 @@
 /* places.h - which template line and operation each instruction of a kernel
- * of kiln comes from ("compute_plain.tir:7 mfma", "compiler" for what LLVM
+ * of kiln comes from ("loop_simple.tir:7 mfma", "compiler" for what LLVM
  * added), by its certificate. Nothing is known of other kernels. */
 #ifndef KN_PLACES_H
 #define KN_PLACES_H

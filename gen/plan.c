@@ -67,7 +67,7 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
     return KILN_OK;
 }
 
-/* Bytes of A's scales from one row to the next (place_grouped.tir). */
+/* Bytes of A's scales from one row to the next (groups.tir). */
 static int64_t
 row_scale(const kiln_problem *p, int64_t pitch)
 {
@@ -105,7 +105,7 @@ arguments(const kiln_problem *p)
         v.tsa = row_scale(p, t.sa);
     if (grouped || moe)      /* rows of A are found by their number */
         v.ta = 0;
-    if (wgrad) {             /* bits from one K to the next (place_wgrad.tir) */
+    if (wgrad) {             /* bits from one K to the next (dense.tir) */
         v.ta = nt ? kn_type_bits[p->a] : 8 * t.a;
         v.tb = nt ? kn_type_bits[p->b] : 8 * t.b;
     }
@@ -291,7 +291,7 @@ in_turn(const struct kn_config *g, uint64_t total)
     return total / round * round;
 }
 
-/* templates/order_cyclic.tir */
+/* order() of templates/grid.tir, xcd_run. */
 static uint64_t
 cyclic_order(const struct kn_config *g, uint64_t total, uint64_t pid)
 {
@@ -302,7 +302,7 @@ cyclic_order(const struct kn_config *g, uint64_t total, uint64_t pid)
     return (r * g->xcd + x) * g->xcd_run + l % g->xcd_run;
 }
 
-/* templates/order_xcd.tir */
+/* order() of templates/grid.tir. */
 static uint64_t
 tile_order(const struct kn_config *g, uint64_t total, uint64_t pid)
 {
@@ -337,7 +337,7 @@ kn_tile_workgroup(const struct kn_config *g, uint64_t total, uint64_t t)
     return (t - first) * g->xcd + x;
 }
 
-/* templates/band.tir, band_2d.tir */
+/* band() of templates/grid.tir. */
 static void
 place_in_band(const struct kn_config *g, uint64_t tm, uint64_t tn, uint64_t t,
               struct kn_rect *r)

@@ -88,7 +88,7 @@ turns_of(const struct kn_predict *q, int64_t group)
 }
 
 /* Workgroup i, or i % n of a persistent grid, computes tile i; a share of a
- * divided K has its part of the turns (templates/share_k.tir). */
+ * divided K has its part of the turns (templates/grid.tir). */
 static const uint32_t *
 work_of(struct device *d, const struct kn_predict *q)
 {

@@ -21,7 +21,7 @@ struct kn_subject {
     const struct kn_object_kernel *k;
     struct kn_program p;
     struct kn_cfg g;
-    const char **place;      /* per instruction "tile.tir:31 mfma" or NULL */
+    const char **place;      /* per instruction "gemm.tir:31 mfma" or NULL */
 };
 
 /* Reads FILE.co or FILE.s, or generates the kernel of the family `word`

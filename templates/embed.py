@@ -1,6 +1,6 @@
-"""Writes OUT.c: every template as a text of an array, in the given order.
+"""Writes OUT.c: every template as a text, in the given order.
 
-usage: embed.py OUT.c ARRAY FILE.tir...
+usage: embed.py OUT.c FILE.tir...
 """
 import os
 import sys
@@ -14,18 +14,18 @@ def c_text(number, text):
         number, ",\n".join(rows))
 
 
-def main(out, array, paths):
+def main(out, paths):
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by templates/embed.py. */\n")
         f.write('#include "templates/templates.h"\n\n')
         for number, path in enumerate(paths):
             with open(path, encoding="ascii") as t:
                 f.write(c_text(number, t.read()))
-        f.write("const struct kn_template %s[] = {\n" % array)
+        f.write("const struct kn_template kn_templates[] = {\n")
         for number, path in enumerate(paths):
             f.write('    { "%s", text_%d },\n' % (os.path.basename(path), number))
         f.write("    { 0, 0 }\n};\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2:])

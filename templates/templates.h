@@ -10,7 +10,4 @@ struct kn_template {
 /* In the order of templates/meson.build; ends with a NULL name. */
 extern const struct kn_template kn_templates[];
 
-/* The same in the form of regions (gen/instantiate.c). */
-extern const struct kn_template kn_old_templates[];
-
 #endif

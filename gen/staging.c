@@ -1,0 +1,132 @@
+/* staging.c - what an operand is on its way: its type in memory, in LDS and as
+ * the matrix instruction takes it, and whether LDS is filled directly. */
+#include "instantiate.h"
+
+/* Payload of an operand in the IR. */
+enum kn_elem
+kn_payload(kiln_type t)
+{
+    static const uint8_t map[KILN_NTYPES] = {
+        [KILN_F32] = KN_T_f32,   [KILN_I32] = KN_T_i32,
+        [KILN_F16] = KN_T_f16,   [KILN_BF16] = KN_T_bf16,
+        [KILN_FP8] = KN_T_fp8,   [KILN_BF8] = KN_T_bf8,
+        [KILN_I8] = KN_T_i8,     [KILN_MXFP8] = KN_T_fp8,
+        [KILN_MXBF8] = KN_T_bf8, [KILN_MXFP6] = KN_T_fp6,
+        [KILN_MXBF6] = KN_T_bf6, [KILN_MXFP4] = KN_T_fp4,
+    };
+
+    return (enum kn_elem)map[t];
+}
+
+static bool
+is_mx(kiln_type t)
+{
+    return kn_elems[kn_payload(t)].mx >= 0 && t != KILN_FP8 && t != KILN_BF8;
+}
+
+/* A 16-bit A times an MX B: only B has scales. */
+bool
+kn_weight_only(const kiln_problem *p)
+{
+    return is_mx(p->b) && !is_mx(p->a) && !p->quant;
+}
+
+/* What A is when it is multiplied: quantised on its way, B's type. */
+static kiln_type
+multiplied_a(const kiln_problem *p)
+{
+    return p->quant ? p->b : p->a;
+}
+
+bool
+kn_dequant(const kiln_problem *p)
+{
+    kiln_type a = multiplied_a(p);
+
+    return (is_mx(a) || is_mx(p->b)) &&
+           (p->target != KILN_GFX950 || !is_mx(a) || !is_mx(p->b));
+}
+
+/* The type an operand is multiplied as. FNUZ bytes hold every finite value of
+ * the MX formats but e5m2's largest, and have no infinity; f16 has e5m2 as its
+ * high byte. */
+static enum kn_elem
+staged(const kiln_problem *p, kiln_type t)
+{
+    if (kn_prequant(p))
+        return kn_payload(p->b);
+    if (t == p->a)
+        t = multiplied_a(p);
+    if (!kn_dequant(p) || !is_mx(t))
+        return kn_payload(t);
+    if (!is_mx(multiplied_a(p)) || !is_mx(p->b))
+        return kn_payload(is_mx(p->a) ? p->b : p->a);
+    return p->a == KILN_MXBF8 || p->b == KILN_MXBF8 ? KN_T_f16 : KN_T_fp8;
+}
+
+/* The type an operand has in memory. */
+enum kn_elem
+kn_stored(const kiln_problem *p, kiln_type t)
+{
+    if (!kn_dequant(p) || !is_mx(t))
+        return kn_payload(t);
+    return t == KILN_MXFP8 ? KN_T_e4m3 : t == KILN_MXBF8 ? KN_T_e5m2
+                                                         : kn_payload(t);
+}
+
+struct kn_shape
+kn_shape_of(const kiln_problem *p, const struct kn_config *g)
+{
+    return (struct kn_shape){ .bm = g->bm, .bn = g->bn, .bk = g->bk,
+                              .wm = g->wm, .wn = g->wn,
+                              .mfma = kn_pick_mfma(p),
+                              .block = kn_dequant(p) ? 32 : 0,
+                              .ta = (uint8_t)staged(p, p->a),
+                              .tb = (uint8_t)staged(p, p->b) };
+}
+
+int
+kn_pick_mfma(const kiln_problem *p)
+{
+    enum kn_elem a = staged(p, p->a), b = staged(p, p->b);
+
+    /* Operands are swapped: B is the instruction's first (ir/distribute_mma). */
+    for (int m = 0; m < KN_NMFMA; m++) {
+        const struct kn_mfma_info *i = &kn_mfmas[m];
+
+        if (i->target == p->target &&
+            (i->a == KN_T_b1 ? kn_elems[a].mx >= 0 && kn_elems[b].mx >= 0
+                             : i->a == b && i->b == a))
+            return m;
+    }
+    return -1;
+}
+
+/* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
+ * the target to have them; everything else goes through registers. */
+bool
+kn_direct(const kiln_problem *p, const struct kn_config *g)
+{
+    bool wide = kn_targets[p->target].dma == 16;
+    uint32_t scale = g->bk / 32 % 16 == 0 ? 16 : 4;
+
+    if (p->scale == KILN_SCALE_BLOCK128)
+        scale = 4;
+    if (p->scale_layout)
+        scale = 16;
+    return wide && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
+           g->domain.align_a == 16 && g->domain.align_b == 16 &&
+           g->domain.align_sa >= scale && g->domain.align_sb >= scale;
+}
+
+/* A row of what a wave turns around in LDS, and 16 bytes so that rows start in
+ * different banks. */
+uint32_t
+kn_store_row(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t cols = g->bn / g->wn, size = 4;
+
+    if (g->domain.vec == 4 && !p->beta)
+        size = kn_elems[kn_payload(p->out)].bits / 8;
+    return cols * size + 16;
+}
