@@ -12,7 +12,7 @@
 struct given {
     const kiln_problem *p;
     const struct kn_config *g;
-    const char *name, *mfma, *zeros;
+    const char *name, *mfma, *out_vector;
     enum kn_elem staged_a, staged_b, stored_a, stored_b, out;
     int64_t unscale;
     struct kn_frag a;
@@ -154,7 +154,7 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     struct given x = { .p = p, .g = g, .name = kn_kernel_name(c, p, g),
                        .mfma = "", .most = kn_limits_of(p, g) };
     struct kn_fn shape = { .c = c, .shape = kn_shape_of(p, g) };
-    struct kn_buf zeros = { .c = c };
+    struct kn_buf vector = { .c = c };
 
     x.staged_a = shape.shape.ta;
     x.staged_b = shape.shape.tb;
@@ -167,9 +167,9 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         x.mfma = kn_mfmas[shape.shape.mfma].text;
         x.a = kn_fragment(&shape, 'a');
     }
-    kn_putf(&zeros, g->domain.vec > 1 ? "%sx%u" : "%s", kn_elems[x.out].text,
+    kn_putf(&vector, g->domain.vec > 1 ? "%sx%u" : "%s", kn_elems[x.out].text,
             g->domain.vec);
-    x.zeros = zeros.s;
+    x.out_vector = vector.s;
     return x;
 }
 
