@@ -101,13 +101,16 @@ steps_of(const struct given *x)
     return batch ? 2 * batch : odd ? 2 * slots : slots;
 }
 
+/* Each is copied behind a share; the 4-wave loop through registers has no
+ * share to spare for a last one. */
 static int64_t
-feeds_of(const struct given *x)
+pieces_of(const struct given *x)
 {
     uint32_t shares = kn_shares(x->g, &x->a);
 
-    return x->g->schedule == KN_SCHED_DEEP ? 6 - (int64_t)x->a.ksteps
-         : shares > 4 ? 3 : (int64_t)shares - 1;
+    if (x->g->schedule == KN_SCHED_DEEP)
+        return (kn_direct(x->p, x->g) ? 7 : 6) - (int64_t)x->a.ksteps;
+    return shares > 4 ? 4 : (int64_t)shares;
 }
 
 static bool

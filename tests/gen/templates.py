@@ -97,6 +97,53 @@ def names_only(texts):
     return bad
 
 
+def known(facts, headers):
+    """Names of facts.def, and the words that they may be."""
+    for name, words in re.findall(r'#define (\w+) +\\?\s*((?:"[^"]*"\s*\\?\s*)+)',
+                                  headers):
+        facts = facts.replace(name, words.replace("\\", ""))
+    names = set(re.findall(r"^[NTW]\((\w+),", facts, re.M))
+    for row in re.findall(r"^W\(\w+,.*?\)$", facts, re.M | re.S):
+        words = re.search(r'"[^"]*"(\s*"[^"]*")*', row)
+        names |= set(words.group(0).replace('"', " ").split())
+    return names
+
+
+def expressions(line):
+    """What is computed in a line of a template."""
+    line = line.split(";")[0]
+    head = line.strip().split(" ")[0]
+    if head in (".if", ".elif"):
+        return [line.split(head, 1)[1]]
+    if head == ".for":
+        return [line.split(" in ", 1)[1].replace("..", " ")]
+    if re.match(r"\s*\w+\(.*\)$", line.rstrip()):
+        return [line[line.index("(") + 1:line.rindex(")")]]
+    return re.findall(r"\$(\w+)", line) + re.findall(
+        r"\$\(((?:[^()]|\([^()]*\))*)\)", line)
+
+
+def unknown(name, text, facts):
+    """Names that neither the definition around a line nor the facts have,
+    in branches that no kernel takes too."""
+    bad, bound = [], set()
+    for number, line in enumerate(text.split("\n"), 1):
+        d = re.match(r"\.def \w+\((.*)\)", line)
+        f = re.match(r"\s*\.for (\w+) in", line)
+        if d:
+            bound = set(re.findall(r"\w+", d.group(1)))
+            continue
+        if f:
+            bound.add(f.group(1))
+        for e in expressions(line):
+            e = re.sub(r"'([^']*)'", lambda m: " ".join(
+                re.findall(r"\$\(?(\w+)", m.group(1))), e)
+            bad += ["%s.tir:%d: %s" % (name, number, w)
+                    for w in re.findall(r"\b[A-Za-z_]\w*", e)
+                    if w not in bound and w not in facts]
+    return sorted(set(bad))
+
+
 def main(source, kilnc, write):
     folder = os.path.join(source, "templates")
     texts = {n[:-4]: read(os.path.join(folder, n))
@@ -110,6 +157,10 @@ def main(source, kilnc, write):
     fires = sizes({"a": "x\n" * 29, "b": "x\n" * 251}, total=100)
     short = names_only({"a": ".def f()\nx\n.end\n", "b": "f()\n"})
     unused = names_only({"a": ".def f()\nx\n.end\n"})
+    facts = known(read(os.path.join(source, "gen", "facts.def")),
+                  read(os.path.join(source, "gen", "gemv.h")))
+    typo = unknown("a", ".def f(x)\n.if x && fact\n$y $(x+'z$q')\n.end\n.end\n",
+                   {"fact"})
     checks = [
         ("%d templates of %d to %d lines, at most %d together"
          % (len(texts), LEAST, MOST, ALL), sizes(texts)),
@@ -118,6 +169,10 @@ def main(source, kilnc, write):
         ("definitions are more than a name", names_only(texts)),
         ("a definition that is one is found",
          [] if len(short) == 1 and len(unused) == 1 else [str(short)]),
+        ("every name is a fact, a word or bound around its line",
+         sum((unknown(n, t, facts) for n, t in texts.items()), [])),
+        ("a name that is not is found",
+         [] if typo == ["a.tir:3: q", "a.tir:3: y"] else typo),
         ("docs/kernel.md is the templates' text",
          [] if os.path.exists(doc) and read(doc) == page(source)
          else ["templates.py SOURCE KILNC --write renews it"]),
