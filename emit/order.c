@@ -51,7 +51,8 @@ writes(const struct kn_lds_access *x)
 }
 
 static const char *
-why_cross(const struct kn_lds_access *x, const struct kn_lds_access *y, uint8_t state)
+why_cross(const struct kn_lds_access *x, const struct kn_lds_access *y,
+          uint8_t state)
 {
     if (state < KN_LANDED)
         return writes(y) ? "no wait and barrier publish what another wave "
@@ -80,9 +81,10 @@ against(struct kn_orderer *o, const struct kn_way *w, uint32_t x, uint32_t y,
     meet = kn_feet_meet(&o->feet, a->foot, b->foot);
     if (meet & KN_MEET_SAME && state < KN_LANDED && x != y &&
         (a->kind == KN_ACC_DMA) != (b->kind == KN_ACC_DMA))
-        kn_order_tell(o, &(struct kn_order_pair){ x, y, o->feet.foot[a->foot].from,
-             b->kind == KN_ACC_DMA ? "no vmcnt wait covers"
-                                   : "no lgkmcnt wait covers" });
+        kn_order_tell(o, &(struct kn_order_pair){
+            x, y, o->feet.foot[a->foot].from,
+            b->kind == KN_ACC_DMA ? "no vmcnt wait covers"
+                                  : "no lgkmcnt wait covers" });
     if (!(meet & KN_MEET_CROSS) || (a->atomic && b->atomic))
         return;
     if (state == KN_LATE &&
@@ -90,7 +92,8 @@ against(struct kn_orderer *o, const struct kn_way *w, uint32_t x, uint32_t y,
         return;
     if (state < KN_LATE)
         kn_feet_between(&o->feet, feet, all, &at);
-    kn_order_tell(o, &(struct kn_order_pair){ x, y, at, why_cross(a, b, state) });
+    kn_order_tell(o, &(struct kn_order_pair){
+        x, y, at, why_cross(a, b, state) });
 }
 
 static void
@@ -160,7 +163,8 @@ end_wave(struct kn_orderer *o, uint32_t n)
 }
 
 void
-kn_order_step(struct kn_orderer *o, const struct kn_way *w, uint32_t n, uint32_t *site)
+kn_order_step(struct kn_orderer *o, const struct kn_way *w, uint32_t n,
+              uint32_t *site)
 {
     const struct kn_inst *i = &o->p->inst[n];
     const struct kn_isa_row *row = &kn_isa[i->op];

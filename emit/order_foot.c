@@ -5,10 +5,13 @@
 #include "../ir/ir.h"
 #include "order_impl.h"
 
-/* Bytes a lane touches: `parts` of `bytes` each. */
+/* Bytes a lane touches: `parts` of `bytes` each, from what register `reg` holds
+ * on, or of a copy from M0 on, each lane its own. */
 struct shape {
     uint32_t bytes, parts;
     uint32_t at[2];
+    bool copy;
+    unsigned reg;            /* KN_NREG: none */
 };
 
 static struct shape
@@ -16,9 +19,13 @@ shape_of(const struct kn_inst *i)
 {
     const struct kn_isa_row *row = &kn_isa[i->op];
     uint32_t unit = row->flags & KN_IF_ST64 ? 64u * row->bytes : row->bytes;
-    struct shape s = { row->bytes, 1, { (uint32_t)i->offset, 0 } };
+    struct shape s = { row->bytes, 1, { (uint32_t)i->offset, 0 },
+                       kn_lds_kind(i) == KN_ACC_DMA, KN_M0 };
+    int8_t addr = kn_mem_operands(i).addr;
 
-    if (kn_lds_kind(i) == KN_ACC_DMA && s.bytes < 4)
+    if (!s.copy)
+        s.reg = addr >= 0 ? kn_reg_of(&i->o[addr], 0) : KN_NREG;
+    if (s.copy && s.bytes < 4)
         s.bytes = 4;         /* a lane's place is a dword at least */
     if (row->flags & KN_IF_TWO) {
         s.parts = 2;
@@ -31,22 +38,16 @@ shape_of(const struct kn_inst *i)
 /* CDNA3 ISA 9.1.9: LDS address of a copy is M0 + offset + lane * bytes; more
  * than 16 bits of M0 count where LDS is larger. */
 static bool
-lane_address(const struct kn_machine *m, const struct kn_inst *i, unsigned w,
+lane_address(const struct kn_machine *m, const struct shape *s, unsigned w,
              unsigned l, uint32_t *at)
 {
-    struct kn_mem_opnds o = kn_mem_operands(i);
-    uint32_t m0 = 0;
-    unsigned r;
+    bool large = kn_targets[m->p->target].lds > 65536;
 
-    if (kn_lds_kind(i) == KN_ACC_DMA) {
-        if (!kn_machine_lane(m->now[KN_M0], w, l, &m0))
-            return false;
-        m0 &= kn_targets[m->p->target].lds > 65536 ? 0x3fffc : 0xfffc;
-        *at = m0 + l * shape_of(i).bytes;
-        return true;
-    }
-    r = o.addr >= 0 ? kn_reg_of(&i->o[o.addr], 0) : KN_NREG;
-    return r < KN_NREG && kn_machine_lane(m->now[r], w, l, at);
+    if (s->reg == KN_NREG || !kn_machine_lane(m->now[s->reg], w, l, at))
+        return false;
+    if (s->copy)
+        *at = (*at & (large ? 0x3fffcu : 0xfffcu)) + l * s->bytes;
+    return true;
 }
 
 /* An unknown mask stands for all lanes: it may only add accesses. */
@@ -137,7 +138,7 @@ kn_foot_of(struct kn_feet *f, const struct kn_machine *m,
             unsigned l = (unsigned)__builtin_ctzll(lanes);
             uint32_t at;
 
-            if (lane_address(m, i, w, l, &at))
+            if (lane_address(m, &s, w, l, &at))
                 mark_lane(f, &s, at, w, &x);
             else
                 open = true;

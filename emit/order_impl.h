@@ -50,8 +50,8 @@ kn_reg_of(const struct kn_opnd *o, unsigned k)
 }
 
 /* What a register holds: UNKNOWN; ALIKE: not known, but the same in all waves
- * that are here, lane by lane; KNOWN where `known` says. A vector has 64 lanes a wave, a
- * scalar one. Values are unique: equal ones are one pointer. */
+ * that are here, lane by lane; KNOWN where `known` says. A vector has 64 lanes
+ * a wave, a scalar one. Values are unique: equal ones are one pointer. */
 enum { KN_V_UNKNOWN, KN_V_ALIKE, KN_V_KNOWN };
 struct kn_held {
     uint8_t kind, per;       /* per: 64 or 1 */
@@ -104,6 +104,30 @@ bool kn_held_alike_in(const struct kn_machine *m, const struct kn_held *v);
 bool kn_machine_lane(const struct kn_held *v, unsigned wave, unsigned lane,
                      uint32_t *x);
 
+/* Sources of one lane, and which are known: bit k the k-th, KN_L_OLD what the
+ * result held (d), KN_L_FLAG SCC or the carry (s). */
+struct kn_lane {
+    uint64_t a, b, c, d, s;
+    unsigned known;
+};
+enum { KN_L_OLD = 8, KN_L_FLAG = 16 };
+
+/* Which step an opcode takes; its result, false: not one of that step. */
+enum kn_step { KN_ST_NONE, KN_ST_SCALAR, KN_ST_SAVEEXEC, KN_ST_VECTOR,
+               KN_ST_COMPARE };
+enum kn_step kn_eval_step(uint16_t op);
+/* What must be known of n sources: less where one of them decides, which may
+ * set another that is not known. */
+unsigned kn_eval_wants(const struct kn_inst *i, unsigned n, struct kn_lane *x);
+bool kn_eval_scalar(const struct kn_inst *i, const struct kn_lane *x,
+                    uint64_t *out, uint64_t *scc);
+bool kn_eval_exec(uint16_t op, uint64_t a, uint64_t e, uint64_t *out);
+bool kn_eval_vector(const struct kn_inst *i, const struct kn_lane *x,
+                    unsigned lane, uint64_t *out);
+bool kn_eval_carry(uint16_t op, const struct kn_lane *x, uint64_t *out,
+                   bool *carry);
+bool kn_eval_compare(uint16_t op, const struct kn_lane *x, bool *out);
+
 /* Reads and writes of an instruction, registers it names and implied ones. */
 void kn_reads_of(const struct kn_inst *i, struct kn_set *s);
 void kn_writes_of(const struct kn_inst *i, struct kn_set *s);
@@ -149,6 +173,23 @@ unsigned kn_feet_meet(struct kn_feet *f, uint32_t a, uint32_t b);
  * *at. */
 bool kn_feet_between(const struct kn_feet *f, const uint32_t ab[2],
                      const uint16_t waves[2], uint32_t *at);
+
+/* ---- regions of the control flow ---- */
+
+struct kn_regions {
+    struct kn_ctx *c;
+    const struct kn_cfg *g;
+    uint64_t **pdom;         /* by block: blocks on every way from it */
+};
+/* The first block that every way from b's end comes through; -1: none. */
+int32_t kn_join_of(struct kn_regions *x, uint32_t b);
+/* Marks by block: what is reached from `from` before `join`. */
+uint8_t *kn_reach(struct kn_regions *x, int32_t from, int32_t join);
+/* An s_barrier, or an LDS access; in a block, in any that is marked. */
+bool kn_block_has(const struct kn_regions *x, uint32_t b, bool barrier);
+bool kn_touches(struct kn_regions *x, const uint8_t *mark, bool barrier);
+void kn_add_written(struct kn_regions *x, const uint8_t *mark,
+                    struct kn_set *s);
 
 /* ---- the ways ---- */
 

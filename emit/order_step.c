@@ -1,5 +1,5 @@
 /* order_step.c - one instruction on the registers of all waves: the integer
- * operations of order_ops.def lane by lane, lane masks, moves between lanes;
+ * operations of order_eval.c lane by lane, lane masks, moves between lanes;
  * anything else makes its results unknown. */
 #include <string.h>
 
@@ -116,167 +116,6 @@ all_alike(const struct kn_machine *m, const struct sources *s)
     return true;
 }
 
-/* ---- operations --------------------------------------------------------- */
-
-static uint64_t
-bits(uint64_t x, uint64_t at, uint64_t width)
-{
-    return width >= 64 ? x >> at : x >> at & ((1ull << width) - 1);
-}
-
-static int32_t
-signed_bits(uint32_t x, uint64_t at, uint64_t width)
-{
-    uint32_t r = (uint32_t)bits(x, at, width);
-
-    if (!width || width >= 32)
-        return width ? (int32_t)x >> at : 0;
-    return (int32_t)(r << (32 - width)) >> (32 - width);
-}
-
-static uint32_t
-permuted(uint64_t ab, uint32_t select)
-{
-    uint32_t r = 0;
-
-    for (unsigned k = 0; k < 4; k++) {
-        unsigned s = select >> k * 8 & 0xff;
-        uint64_t byte = s < 8 ? ab >> s * 8 & 0xff : s == 12 ? 0
-                      : s > 12 ? 0xff : ab >> ((s - 8) * 2 + 1) * 8 >> 7 & 1
-                      ? 0xff : 0;
-
-        r |= (uint32_t)byte << k * 8;
-    }
-    return r;
-}
-
-/* v_bitop3: bit 4a + 2b + c of the table for bits a, b, c. */
-static uint32_t
-table(uint32_t a, uint32_t b, uint32_t c, unsigned t)
-{
-    uint32_t r = 0;
-
-    for (unsigned k = 0; k < 8; k++)
-        if (t >> k & 1)
-            r |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
-    return r;
-}
-
-static uint32_t
-below(uint64_t mask, unsigned lane)
-{
-    return (uint32_t)__builtin_popcountll(mask & ((1ull << lane) - 1));
-}
-
-/* Sources of one lane: values and which are known (bit k; bit 3 the old
- * result, bit 4 SCC or carry). */
-struct lane {
-    uint64_t a, b, c, d, s;
-    unsigned known;
-};
-enum { OLD = 8, FLAG = 16 };
-
-/* What an operation reads beyond its sources, and those that one operand
- * decides. */
-static unsigned
-wanted(const struct kn_inst *i, unsigned n, struct lane *x)
-{
-    const struct kn_isa_row *row = &kn_isa[i->op];
-    unsigned want = (1u << n) - 1;
-    bool and = i->op == KN_I_s_and_b64 || i->op == KN_I_s_and_b32 ||
-               i->op == KN_I_v_and_b32;
-    bool or = i->op == KN_I_s_or_b64 || i->op == KN_I_s_or_b32;
-    uint64_t ones = i->op == KN_I_s_or_b64 ? ~0ull : UINT32_MAX;
-
-    if (row->flags & KN_IF_RMW)
-        want |= OLD;
-    if (row->flags & KN_IF_RSCC)
-        want |= FLAG;
-    if (row->flags & KN_IF_RSCC && x->known & FLAG && n == 2 &&
-        (i->op == KN_I_s_cselect_b32 || i->op == KN_I_s_cselect_b64))
-        return FLAG | (x->s ? 1 : 2);
-    if (i->op == KN_I_s_andn2_b64 && x->known & 2 && x->b == ~0ull)
-        return 2;
-    for (unsigned k = 0; k < 2 && (and || or); k++)
-        if (x->known >> k & 1 && (k ? x->b : x->a) == (and ? 0 : ones)) {
-            *(k ? &x->a : &x->b) = and ? 0 : ones;
-            return 1u << k;
-        }
-    return want;
-}
-
-static bool
-scalar_result(const struct kn_inst *i, const struct lane *x, uint64_t *out,
-              uint64_t *scc)
-{
-    uint64_t a = x->a, b = x->b, d = x->d, s = x->s, r = 0;
-
-    switch (i->op) {
-#define S(id, result, flag) \
-    case KN_I_##id: r = (uint64_t)(result); s = (uint64_t)(flag); break;
-#include "order_ops.def"
-#undef S
-    default: return false;
-    }
-    *out = r;
-    *scc = s;
-    (void)a, (void)b, (void)d;
-    return true;
-}
-
-static bool
-exec_result(uint16_t op, uint64_t a, uint64_t e, uint64_t *out)
-{
-    switch (op) {
-#define E(id, result) case KN_I_##id: *out = (uint64_t)(result); return true;
-#include "order_ops.def"
-#undef E
-    default: return false;
-    }
-}
-
-static bool
-vector_result(const struct kn_inst *i, const struct lane *x, unsigned lane,
-              uint64_t *out)
-{
-    uint64_t a = x->a, b = x->b, c = x->c, s = x->s;
-
-    switch (i->op) {
-#define V(id, result) case KN_I_##id: *out = (uint64_t)(result); return true;
-#include "order_ops.def"
-#undef V
-    default: return false;
-    }
-}
-
-static bool
-carry_result(uint16_t op, const struct lane *x, uint64_t *out, bool *carry)
-{
-    uint64_t a = x->a, b = x->b, c = x->c, s = x->s, r;
-
-    switch (op) {
-#define CARRY(id, sum, flag) \
-    case KN_I_##id: r = (uint64_t)(sum); *carry = (flag) & 1; *out = r; \
-        return true;
-#include "order_ops.def"
-#undef CARRY
-    default: (void)c; return false;
-    }
-}
-
-static bool
-compare_result(uint16_t op, const struct lane *x, bool *out)
-{
-    uint64_t a = x->a, b = x->b;
-
-    switch (op) {
-#define C(id, condition) case KN_I_##id: *out = condition; return true;
-#include "order_ops.def"
-#undef C
-    default: return false;
-    }
-}
-
 /* ---- scalar instructions ------------------------------------------------ */
 
 static void
@@ -287,10 +126,10 @@ set_reg(struct kn_machine *m, unsigned r, const struct kn_held *v)
                   ? v : kn_held_select(m, m->active, v, m->now[r]);
 }
 
-static struct lane
+static struct kn_lane
 gather(const struct sources *s, unsigned w, unsigned l)
 {
-    struct lane x = { 0 };
+    struct kn_lane x = { 0 };
     uint64_t *at[MAX_SRC] = { &x.a, &x.b, &x.c, &x.d };
     uint64_t mask;
     uint32_t scc;
@@ -302,14 +141,14 @@ gather(const struct sources *s, unsigned w, unsigned l)
         x.known |= 1u << s->carry;
         if (source_lane(&s->s[s->carry], w, 0, &mask)) {
             x.s = mask >> l & 1;
-            x.known |= FLAG;
+            x.known |= KN_L_FLAG;
         }
     } else if (kn_machine_lane(s->scc, w, 0, &scc)) {
         x.s = scc;
-        x.known |= FLAG;
+        x.known |= KN_L_FLAG;
     }
     if (source_lane(&s->old, w, l, &x.d))
-        x.known |= OLD;
+        x.known |= KN_L_OLD;
     return x;
 }
 
@@ -372,11 +211,11 @@ step_scalar(struct kn_machine *m, const struct kn_inst *i)
             (!(row->flags & KN_IF_RSCC) || kn_held_alike_in(m, s.scc)) &&
             (!(row->flags & KN_IF_RMW) || source_alike(m, &s.old));
     for (unsigned w = 0; w < m->nwaves; w++) {
-        struct lane x = gather(&s, w, 0);
-        unsigned want = wanted(i, s.n, &x);
+        struct kn_lane x = gather(&s, w, 0);
+        unsigned want = kn_eval_wants(i, s.n, &x);
         uint64_t r = 0, flag = 0;
         bool known = (x.known & want) == want &&
-                     scalar_result(i, &x, &r, &flag);
+                     kn_eval_scalar(i, &x, &r, &flag);
 
         put_scalar(m, w, known, r);
         scc[w] = known ? flag & 1 : 2;
@@ -413,7 +252,7 @@ step_saveexec(struct kn_machine *m, const struct kn_inst *i)
     for (unsigned w = 0; w < m->nwaves; w++) {
         uint64_t a, e, r = 0;
         bool known = source_lane(&s.s[0], w, 0, &a) && exec_of(m, w, &e) &&
-                     exec_result(i->op, a, e, &r);
+                     kn_eval_exec(i->op, a, e, &r);
 
         put_scalar(m, w, known, r);
         scc[w] = known ? r != 0 : 2;
@@ -513,16 +352,16 @@ vector_lanes(struct kn_machine *m, const struct kn_inst *i,
         m->draft.known[w] = m->carry.known[w] = 0;
         flags[w] = flags_known[w] = 0;
         for (unsigned l = 0; l < KN_LANE; l++) {
-            struct lane x = gather(s, w, l);
-            unsigned want = wanted(i, s->n, &x);
+            struct kn_lane x = gather(s, w, l);
+            unsigned want = kn_eval_wants(i, s->n, &x);
             bool carry = false;
             uint64_t r = 0;
 
             if (s->carry >= 0)
-                want |= FLAG;
+                want |= KN_L_FLAG;
             if ((x.known & want) != want ||
-                !(vector_result(i, &x, l, &r) ||
-                  carry_result(i->op, &x, &r, &carry)))
+                !(kn_eval_vector(i, &x, l, &r) ||
+                  kn_eval_carry(i->op, &x, &r, &carry)))
                 continue;
             m->draft.x[w * KN_LANE + l] = (uint32_t)r;
             m->carry.x[w * KN_LANE + l] = (uint32_t)(r >> 32);
@@ -578,10 +417,10 @@ step_compare(struct kn_machine *m, const struct kn_inst *i)
     read_sources(m, i, &s);
     for (unsigned w = 0; w < m->nwaves; w++)
         for (unsigned l = 0; l < KN_LANE; l++) {
-            struct lane x = gather(&s, w, l);
+            struct kn_lane x = gather(&s, w, l);
             bool r = false;
 
-            if ((x.known & 3) == 3 && compare_result(i->op, &x, &r))
+            if ((x.known & 3) == 3 && kn_eval_compare(i->op, &x, &r))
                 known[w] |= 1ull << l;
             mask[w] |= (uint64_t)r << l;
         }
@@ -655,13 +494,14 @@ reads_alike(const struct kn_machine *m, const struct kn_inst *i)
 }
 
 /* An operation that is not followed. Waves that read the same get the same,
- * from memory too; an atomic gives each its own, and so does what depends on
- * the wave itself. */
+ * from memory too; an atomic gives each its own, and so do scratch and what
+ * depends on the wave itself. */
 static void
 step_other(struct kn_machine *m, const struct kn_inst *i)
 {
     const struct kn_isa_row *row = &kn_isa[i->op];
-    bool own = row->atomic || i->op == KN_I_s_getreg_b32 ||
+    bool own = row->atomic || row->mem == KN_M_SCRATCH ||
+               i->op == KN_I_s_getreg_b32 ||
                i->op == KN_I_s_memtime || i->op == KN_I_s_memrealtime ||
                row->unit == KN_U_MFMA || i->op == KN_I_unknown;
     bool alike = !own && reads_alike(m, i) &&
@@ -696,53 +536,22 @@ is_plain(const struct kn_inst *i)
     return i->enc != KN_E_DPP && !i->clamp && !i->omod && !i->op_sel;
 }
 
-/* Which step an opcode takes. */
-enum step_kind { ST_NONE, ST_SCALAR, ST_SAVEEXEC, ST_VECTOR, ST_COMPARE };
-
-static enum step_kind
-step_kind(uint16_t op)
-{
-    switch (op) {
-#define S(id, result, flag) case KN_I_##id:
-#include "order_ops.def"
-#undef S
-        return ST_SCALAR;
-#define E(id, result) case KN_I_##id:
-#include "order_ops.def"
-#undef E
-        return ST_SAVEEXEC;
-#define V(id, result) case KN_I_##id:
-#include "order_ops.def"
-#undef V
-#define CARRY(id, sum, flag) case KN_I_##id:
-#include "order_ops.def"
-#undef CARRY
-        return ST_VECTOR;
-#define C(id, condition) case KN_I_##id:
-#include "order_ops.def"
-#undef C
-        return ST_COMPARE;
-    default:
-        return ST_NONE;
-    }
-}
-
 void
 kn_machine_step(struct kn_machine *m, const struct kn_inst *i)
 {
-    enum step_kind k = step_kind(i->op);
+    enum kn_step k = kn_eval_step(i->op);
 
     if (i->op == KN_I_v_readfirstlane_b32 || i->op == KN_I_v_readlane_b32)
         step_readlane(m, i);
     else if (i->op == KN_I_v_writelane_b32)
         step_writelane(m, i);
-    else if (k == ST_SCALAR)
+    else if (k == KN_ST_SCALAR)
         step_scalar(m, i);
-    else if (k == ST_SAVEEXEC)
+    else if (k == KN_ST_SAVEEXEC)
         step_saveexec(m, i);
-    else if (k == ST_VECTOR && is_plain(i))
+    else if (k == KN_ST_VECTOR && is_plain(i))
         step_vector(m, i);
-    else if (k == ST_COMPARE && is_plain(i))
+    else if (k == KN_ST_COMPARE && is_plain(i))
         step_compare(m, i);
     else
         step_other(m, i);

@@ -42,7 +42,7 @@ struct walker {
     struct seen **seen;      /* by block, by register */
     struct kn_set *drop;     /* by block: registers that waves may differ in */
     uint8_t *maybe;          /* by block: its branch parts waves, who knows */
-    uint64_t **pdom;         /* by block: blocks on every way from it */
+    struct kn_regions r;
     bool again;
     int8_t lag[KN_WAVES];
 };
@@ -53,124 +53,7 @@ give_up(struct walker *x, uint32_t inst, const char *why)
     kn_order_open(x->out, inst, why);
 }
 
-/* ---- blocks on every way to the end -------------------------------------- */
-
-static bool
-in_row(const uint64_t *row, uint32_t b)
-{
-    return row[b / 64] >> b % 64 & 1;
-}
-
-static bool
-meet_rows(struct walker *x, uint32_t b, uint64_t *row, uint32_t words)
-{
-    const struct kn_block *k = &x->g->blocks[b];
-    bool changed, first = true;
-
-    memset(row, 0, words * sizeof *row);
-    for (int e = 0; e < 2; e++) {
-        if (k->succ[e] < 0)
-            continue;
-        for (uint32_t w = 0; w < words; w++)
-            row[w] = first ? x->pdom[k->succ[e]][w]
-                           : row[w] & x->pdom[k->succ[e]][w];
-        first = false;
-    }
-    row[b / 64] |= 1ull << b % 64;
-    changed = memcmp(row, x->pdom[b], words * sizeof *row) != 0;
-    memcpy(x->pdom[b], row, words * sizeof *row);
-    return changed;
-}
-
-static void
-find_pdoms(struct walker *x)
-{
-    uint32_t n = x->g->nblocks, words = (n + 63) / 64;
-    uint64_t *row = KN_NEW(x->c, uint64_t, words);
-    bool changed = true;
-
-    x->pdom = KN_NEW(x->c, uint64_t *, n);
-    for (uint32_t b = 0; b < n; b++) {
-        x->pdom[b] = KN_NEW(x->c, uint64_t, words);
-        memset(x->pdom[b], 0xff, words * sizeof *row);
-    }
-    while (changed) {
-        changed = false;
-        for (uint32_t b = n; b-- > 0;)
-            if (x->g->blocks[b].reached)
-                changed |= meet_rows(x, b, row, words);
-    }
-}
-
-static uint32_t
-row_size(const struct walker *x, uint32_t b)
-{
-    uint32_t n = 0;
-
-    for (uint32_t w = 0; w < (x->g->nblocks + 63) / 64; w++)
-        n += (uint32_t)__builtin_popcountll(x->pdom[b][w]);
-    return n;
-}
-
-/* The first block that every way from b's end comes through; -1: none. */
-static int32_t
-join_of(struct walker *x, uint32_t b)
-{
-    uint32_t size;
-
-    if (!x->pdom)
-        find_pdoms(x);
-    size = row_size(x, b);
-    for (uint32_t k = 0; k < x->g->nblocks; k++)
-        if (k != b && in_row(x->pdom[b], k) && row_size(x, k) == size - 1)
-            return (int32_t)k;
-    return -1;
-}
-
-/* ---- what lies between a branch and its join ------------------------------ */
-
-static uint8_t *
-reach(struct walker *x, int32_t from, int32_t join)
-{
-    uint8_t *mark = KN_NEW(x->c, uint8_t, x->g->nblocks + 1);
-    uint32_t *stack = KN_NEW(x->c, uint32_t, x->g->nblocks + 1), top = 0;
-
-    if (from < 0 || from == join)
-        return mark;
-    mark[from] = 1;
-    stack[top++] = (uint32_t)from;
-    while (top) {
-        const struct kn_block *k = &x->g->blocks[stack[--top]];
-
-        for (int e = 0; e < 2; e++)
-            if (k->succ[e] >= 0 && k->succ[e] != join && !mark[k->succ[e]]) {
-                mark[k->succ[e]] = 1;
-                stack[top++] = (uint32_t)k->succ[e];
-            }
-    }
-    return mark;
-}
-
-static bool
-block_has(const struct walker *x, uint32_t b, bool barrier)
-{
-    for (uint32_t n = x->g->blocks[b].first; n < x->g->blocks[b].end; n++) {
-        const struct kn_inst *i = &x->g->p->inst[n];
-
-        if (barrier ? i->op == KN_I_s_barrier : kn_lds_kind(i) != 0)
-            return true;
-    }
-    return false;
-}
-
-static void
-add_written(struct walker *x, const uint8_t *mark, struct kn_set *s)
-{
-    for (uint32_t b = 0; b < x->g->nblocks; b++)
-        for (uint32_t i = x->g->blocks[b].first;
-             mark[b] && i < x->g->blocks[b].end; i++)
-            kn_writes_of(&x->g->p->inst[i], s);
-}
+/* ---- branches that part waves, nobody knows which ------------------------ */
 
 /* A branch that waves may take differently, nobody knows which: no barrier
  * may lie between, accesses on one side only, and what is written in between
@@ -179,8 +62,9 @@ static void
 part_maybe(struct walker *x, uint32_t b)
 {
     const struct kn_block *k = &x->g->blocks[b];
-    int32_t join = join_of(x, b);
-    uint8_t *a = reach(x, k->succ[0], join), *z = reach(x, k->succ[1], join);
+    int32_t join = kn_join_of(&x->r, b);
+    uint8_t *a = kn_reach(&x->r, k->succ[0], join);
+    uint8_t *z = kn_reach(&x->r, k->succ[1], join);
     bool only_a = false, only_z = false;
 
     x->maybe[b] = 1;
@@ -189,11 +73,11 @@ part_maybe(struct walker *x, uint32_t b)
 
         if (!a[n] && !z[n])
             continue;
-        if (block_has(x, n, true))
+        if (kn_block_has(&x->r, n, true))
             give_up(x, k->end - 1, "a barrier behind a branch that waves may "
                                    "take differently");
-        only_a |= !z[n] && block_has(x, n, false);
-        only_z |= !a[n] && block_has(x, n, false);
+        only_a |= !z[n] && kn_block_has(&x->r, n, false);
+        only_z |= !a[n] && kn_block_has(&x->r, n, false);
         for (uint32_t i = y->first; join >= 0 && i < y->end; i++)
             kn_writes_of(&x->g->p->inst[i], &x->drop[join]);
     }
@@ -482,24 +366,15 @@ find_test(uint16_t op)
     return NULL;
 }
 
-static bool
-touches(struct walker *x, const uint8_t *mark, bool barrier)
-{
-    for (uint32_t b = 0; b < x->g->nblocks; b++)
-        if (mark[b] && block_has(x, b, barrier))
-            return true;
-    return false;
-}
-
 /* One side ends without meeting the other again. */
 static bool
 leaves(struct walker *x, uint32_t from, int32_t fork, const int32_t to[2],
        const uint16_t side[2])
 {
     for (int s = 0; s < 2; s++) {
-        uint8_t *mark = reach(x, to[s], -1);
+        uint8_t *mark = kn_reach(&x->r, to[s], -1);
 
-        if (touches(x, mark, true) || touches(x, mark, false))
+        if (kn_touches(&x->r, mark, true) || kn_touches(&x->r, mark, false))
             continue;
         go_to(x, from, to[!s], side[!s], fork);
         return true;
@@ -512,11 +387,11 @@ leaves(struct walker *x, uint32_t from, int32_t fork, const int32_t to[2],
 static bool
 in_lockstep(struct walker *x, const struct kn_fork *f, const int32_t to[2])
 {
-    const uint8_t *a = reach(x, to[0], f->join);
-    const uint8_t *b = reach(x, to[1], f->join);
+    const uint8_t *a = kn_reach(&x->r, to[0], f->join);
+    const uint8_t *b = kn_reach(&x->r, to[1], f->join);
 
-    return (touches(x, a, true) || touches(x, b, true)) &&
-           (touches(x, a, false) || touches(x, b, false));
+    return (kn_touches(&x->r, a, true) || kn_touches(&x->r, b, true)) &&
+           (kn_touches(&x->r, a, false) || kn_touches(&x->r, b, false));
 }
 
 static void
@@ -540,7 +415,7 @@ part_waves(struct walker *x, uint32_t from, const uint16_t side[2])
 {
     const struct kn_way *y = &x->w->way[from];
     const struct kn_block *k = &x->g->blocks[y->block];
-    struct kn_fork f = { .outer = y->fork, .join = join_of(x, y->block),
+    struct kn_fork f = { .outer = y->fork, .join = kn_join_of(&x->r, y->block),
                          .side = { side[0], side[1] }, .waves = y->waves,
                          .way = from };
 
@@ -548,13 +423,13 @@ part_waves(struct walker *x, uint32_t from, const uint16_t side[2])
         return;
     f.lockstep = in_lockstep(x, &f, k->succ);
     for (int e = 0; e < 2; e++)
-        add_written(x, reach(x, k->succ[e], f.join), &f.written);
+        kn_add_written(&x->r, kn_reach(&x->r, k->succ[e], f.join), &f.written);
     if (f.join < 0 && !f.lockstep)
         give_up(x, k->end - 1, "waves part and do not meet again");
     else if (f.lockstep && y->apart)
         give_up(x, k->end - 1, "waves that run a barrier apart part");
     else if (f.outer >= 0 && !f.lockstep &&
-             touches(x, reach(x, k->succ[0], f.join), true))
+             kn_touches(&x->r, kn_reach(&x->r, k->succ[0], f.join), true))
         give_up(x, k->end - 1, "waves that have parted run apart");
     else
         open_fork(x, from, &f);
@@ -585,7 +460,8 @@ branch(struct walker *x, uint32_t from)
     } else if ((side[0] | side[1]) == waves) {
         part_waves(x, from, side);
     } else {
-        if (!x->maybe[y->block] && !(kn_held_alike_in(x->m, x->m->now[t->reg]) &&
+        if (!x->maybe[y->block] &&
+            !(kn_held_alike_in(x->m, x->m->now[t->reg]) &&
               (!t->pair ||
                kn_held_alike_in(x->m, x->m->now[t->reg + 1]))))
             part_maybe(x, y->block);
@@ -691,7 +567,8 @@ kn_ways_find(struct kn_machine *m, const struct kn_cfg *g,
 
     x->c = m->c;
     x->m = m;
-    x->g = g;
+    x->g = x->r.g = g;
+    x->r.c = m->c;
     x->feet = feet;
     x->out = out;
     x->w = ways;

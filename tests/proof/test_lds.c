@@ -1,8 +1,7 @@
 /* LDS order from the final bytes alone, without a certificate: every kernel is
- * decided and clean, and with any of its barriers gone the verdict either
- * turns or the simulator's reasons say that nothing hung on it
- * (tests/sim/mutate_own.c); a kernel of several waves has one that turns it.
- * Without arguments a few of the mains (kernels.h); `all [OF SHARD]` a share. */
+ * decided and clean, and there is a barrier without which it is not. What the
+ * simulator detects the bytes must tell: tests/sim/mutate_own.c. Without
+ * arguments a few of the mains (kernels.h); `all [OF SHARD]` a share. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
