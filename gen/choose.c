@@ -1,6 +1,7 @@
 /* choose.c - decides what the user left open, and refuses what cannot be of
  * what was asked for. */
 #include "choose.h"
+#include "forms.h"
 #include "gemv.h"
 #include "instantiate.h"
 #include "room.h"
@@ -27,15 +28,6 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
                                                                      : 64;
 }
 
-uint32_t
-kn_step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk)
-{
-    struct kn_config one = { .bm = 32, .bn = 32, .bk = bk, .wm = 1, .wn = 1 };
-    struct kn_fn f = kn_tile_fn(c, p, &one);
-
-    return kn_fragment(&f, 'a').k;
-}
-
 /* A given tile whose natural K does not fit is staged less K at a time. */
 static void
 shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
@@ -54,47 +46,6 @@ shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             return;
         }
     }
-}
-
-kiln_status
-kn_check_bk(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
-{
-    uint32_t k = kn_step_k(c, p, g->bk);
-
-    if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
-        return kn_fail(c, KILN_BAD_INPUT, "128-blocks need a tile K of 128");
-    if (kn_prequant(p) && g->bk != 128)
-        return kn_fail(c, KILN_BAD_INPUT, "A is quantised by 128 K, so the "
-                       "K of a tile is 128");
-    if (p->scale_layout && g->bk != 256)
-        return kn_fail(c, KILN_BAD_INPUT, "shuffled scales need a tile K of "
-                       "256");
-    if (!g->bk || g->bk % k || g->bk > 256)
-        return kn_fail(c, KILN_BAD_INPUT, "the K of a tile must be a multiple "
-                       "of %u up to 256 for these types, not %u", k, g->bk);
-    return KILN_OK;
-}
-
-/* gemm1: a wave holds gate and up columns, 16 and 16. */
-kiln_status
-kn_check_moe(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    if (g->bm && g->bm != p->block_m)
-        return kn_fail(c, KILN_BAD_INPUT, "the rows of a moe tile are the "
-                       "sorter's --block-m %u, not %u", p->block_m, g->bm);
-    if (g->bm && !g->wm) {
-        g->wm = g->bm >= 128 ? 2 : 1;
-        g->wn = g->bn % 128 ? 2 : 4;
-        kn_quantising_waves(p, g);
-    }
-    if (g->bm && kn_quantises(p) &&
-        (g->bn % (g->wn * 64) || (g->wm * g->wn < 2 && !kn_streams(g))))
-        return kn_fail(c, KILN_BAD_INPUT, "a wave that quantises needs a "
-                       "multiple of 64 columns of gate and up, and company");
-    if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
-        return kn_fail(c, KILN_BAD_INPUT, "a wave of gemm1 needs a multiple "
-                       "of 32 columns: its 16 of gate and 16 of up in turn");
-    return KILN_OK;
 }
 
 /* Why a given tile does not fit. */
@@ -139,9 +90,8 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        "in all", g->bm, g->bn, g->wm, g->wn);
     if (g->stages > KN_MAX_STAGES)
         return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to %d", KN_MAX_STAGES);
-    if (kn_streams(g) && kn_stream_lacks(p, g))
-        return kn_fail(c, KILN_UNSUPPORTED, "a schedule that streams %s",
-                       kn_stream_lacks(p, g));
+    if (kn_streams(g))
+        KN_TRY(kn_form_check(c, p, g));
     if (!kn_tile_fit(c, p, g))
         return refuse_fit(c, p, g);
     return KILN_OK;
@@ -169,10 +119,8 @@ pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         try.domain = kn_domain_of(p, 256, try.bk);
     if (!try.group_m)
         try.group_m = 1;
-    if (kn_check_bk(c, p, &try) || !kn_tile_fit(c, p, &try)) {
-        c->err.status = KILN_OK;
+    if (kn_bk_lacks(c, p, &try) || !kn_tile_fit(c, p, &try))
         return false;
-    }
     *g = try;
     if (why)
         kn_put(why, "few rows, stored weights: fragments from memory\n");
@@ -186,7 +134,7 @@ pick_known(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
            struct kn_buf **why)
 {
     KN_TRY(kn_pick_tuned(c, p, g, *why));
-    if (!g->bm && g->schedule != KN_SCHED_GEMV &&
+    if (!g->bm && kn_reads_of(g) != KN_READS_RUNS &&
         (kn_pick_small(c, p, g, *why) || pick_stream(c, p, g, *why)))
         *why = NULL;
     return KILN_OK;
@@ -199,13 +147,16 @@ settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 {
     struct kn_openings open = { !g->bk, !g->domain.align_a };
     bool decided = g->bm != 0;
+    const char *lacks;
 
     if (!g->bk) {
         g->bk = natural_bk(c, p);
         if (given && kn_dequant(p))
             shorten_bk(c, p, g);
     }
-    KN_TRY(kn_check_bk(c, p, g));
+    lacks = kn_bk_lacks(c, p, g);
+    if (lacks)
+        return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
     if (!g->domain.align_a)
         g->domain = kn_domain_of(p, 256, g->bk);
     if (decided)
@@ -245,23 +196,36 @@ reduce_config(const kiln_problem *p)
                                .group_m = 1, .xcd = 1, .domain = d };
 }
 
+static kiln_status
+given_gemv(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    const char *lacks;
+
+    KN_TRY(kn_form_check(c, p, g));
+    lacks = kn_gemv_choose(p, g);
+    return lacks ? kn_fail(c, KILN_BAD_INPUT, "the schedule gemv %s", lacks)
+                 : KILN_OK;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
 {
     bool given = g->bm != 0, decided;
+    const char *lacks;
 
     if (p->stage == KILN_MOE_REDUCE) {
         *g = reduce_config(p);
         return KILN_OK;
     }
-    if (p->family == KILN_MOE)
-        KN_TRY(kn_check_moe(c, p, g));
-    if (g->schedule == KN_SCHED_GEMV)
-        return kn_gemv_choose(c, p, g);
-    if (g->schedule == KN_SCHED_DEEP && !g->lowering)
+    lacks = p->family == KILN_MOE ? kn_moe_lacks(c, p, g) : NULL;
+    if (lacks)
+        return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
+    if (kn_reads_of(g) == KN_READS_RUNS)
+        return given_gemv(c, p, g);
+    if (kn_schedules[g->schedule].asm_only && !g->lowering)
         g->lowering = KN_LOWERING_ASM;
-    if (g->schedule == KN_SCHED_DEEP && g->lowering == KN_LOWERING_LLVM)
+    if (kn_schedules[g->schedule].asm_only && g->lowering == KN_LOWERING_LLVM)
         return kn_fail(c, KILN_BAD_INPUT, "the schedule deep is one of the "
                        "assembly lowering, not of LLVM's");
     if (kn_pick_mfma(p) < 0)
@@ -270,11 +234,12 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        kiln_type_name(p->a), kiln_type_name(p->b));
     if (!given)
         KN_TRY(pick_known(c, p, g, &why));
-    if (g->schedule == KN_SCHED_GEMV)
+    if (kn_reads_of(g) == KN_READS_RUNS)
         return KILN_OK;
     decided = !given && g->bm;
     KN_TRY(settle_tile(c, p, g, given));
     KN_TRY(kn_choose_rest(c, p, g));
+    KN_TRY(kn_form_check(c, p, g));
     if (why && !decided)
         explain_tile(p, given, why);
     kn_choose_lowering(p, g, why);

@@ -19,9 +19,6 @@ struct kn_openings {
 /* Tiles of the launch; ragged rows are taken as balanced. */
 uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 
-/* K of one matrix instruction. */
-uint32_t kn_step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk);
-
 /* Makes g `deep` where that can be built, pays and nothing else was asked. */
 void kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, const struct kn_openings *open);
@@ -39,13 +36,13 @@ uint32_t kn_least_stages(const kiln_problem *p, const struct kn_config *g);
 /* Fills schedule and stages so that the tile fits; false if it does not. */
 bool kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
 
-/* BAD_INPUT if the types cannot have this K of a tile. */
-kiln_status kn_check_bk(struct kn_ctx *c, const kiln_problem *p,
+/* Why the types cannot have this K of a tile; NULL: they can. */
+const char *kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p,
                         const struct kn_config *g);
 
-/* BAD_INPUT if blocks of moe or its waves do not fit the problem; fills waves
- * of a given tile. */
-kiln_status kn_check_moe(struct kn_ctx *c, const kiln_problem *p,
+/* Waves of moe's tile where they are open; why its blocks or waves do not fit
+ * the problem, NULL: they do. */
+const char *kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p,
                          struct kn_config *g);
 
 /* The best tile of the tables, with its schedule; false: none fits. */

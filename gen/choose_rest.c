@@ -1,6 +1,7 @@
 /* choose_rest.c - what is decided once there is a tile: shares of K, early
  * loads, the order of tiles, stores, the lowering. */
 #include "choose.h"
+#include "forms.h"
 #include "instantiate.h"
 #include "room.h"
 
@@ -52,10 +53,10 @@ static void
 choose_map(const kiln_problem *p, struct kn_config *g)
 {
     if (p->family == KILN_WGRAD && p->groups > 1 && !g->xcd_run &&
-        (!g->cus || g->schedule == KN_SCHED_DEEP))
+        (!g->cus || kn_schedules[g->schedule].asm_only))
         g->xcd_run = 4 * g->group_m;
     if (p->family == KILN_GROUPED && p->groups > 1 && !g->xcd_run &&
-        (!g->cus || g->schedule == KN_SCHED_DEEP) && g->xcd > 1 &&
+        (!g->cus || kn_schedules[g->schedule].asm_only) && g->xcd > 1 &&
         kn_tiles_of(p, g->bm, g->bn) >= (uint64_t)8 * g->group_m * g->xcd)
         g->xcd_run = 8 * g->group_m;
     if (p->family == KILN_MOE)
@@ -95,17 +96,24 @@ void
 kn_choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
 {
     bool large = g->bm == 256 && g->bn == 256;
-    const char *lacks = kn_deep_lacks(p, g);
-    bool open = !g->lowering;
+    bool open = !g->lowering, four = kn_schedules[g->schedule].asm_only;
+    struct kn_config deep = *g;
+    const char *lacks;
+
+    deep.wm = deep.wn = 2;
+    deep.schedule = KN_SCHED_DEEP;
+    deep.stages = 0;
+    lacks = large ? kn_form_lacks(p, &deep) : NULL;
 
     if (open)
         g->lowering = KN_LOWERING_LLVM;
-    if (why && g->schedule == KN_SCHED_DEEP)
+    if (why && four)
         kn_putf(why, "a %ux%u tile: four waves with all registers, as "
                 "assembly of our own\n", g->bm, g->bn);
     else if (why && open && large)
-        kn_putf(why, "lowered through LLVM: the assembly lowering %s%s\n",
-                lacks ? "lacks " : "is for four waves, schedule deep",
+        kn_putf(why, "lowered through LLVM: %s%s\n",
+                lacks ? "the schedule deep "
+                      : "the assembly lowering is for four waves, schedule deep",
                 lacks ? lacks : "");
 }
 

@@ -1,5 +1,7 @@
 /* choose_row.c - what a tuned row decides. */
 #include "choose.h"
+#include "forms.h"
+#include "room.h"
 #include "gemv.h"
 #include "tuning.h"
 
@@ -11,12 +13,12 @@ take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
 {
     struct kn_config open = *row;
 
-    if (row->schedule != KN_SCHED_AUTO && row->schedule != KN_SCHED_DEEP)
+    if (row->schedule && !kn_schedules[row->schedule].asm_only)
         return;
     open.wm = open.wn = open.stages = 0;
-    open.schedule = KN_SCHED_AUTO;
+    open.schedule = 0;
     kn_prefer_deep(c, p, &open, &(struct kn_openings){ 0 });
-    if (open.schedule == KN_SCHED_DEEP &&
+    if (open.schedule && kn_schedules[open.schedule].asm_only &&
         (!waves || (open.wm == row->wm && open.wn == row->wn)))
         *row = open;
 }
@@ -40,23 +42,16 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         row.wn = g->wn;
     }
     kn_config_over(&row, g);
-    if (row.schedule == KN_SCHED_GEMV) {
-        if (kn_gemv_lacks(p) || kn_gemv_choose(c, p, &row)) {
-            c->err.status = KILN_OK; /* only this row's misfortune */
+    if (kn_reads_of(&row) == KN_READS_RUNS) {
+        if (kn_gemv_choose(p, &row))
             return false;
-        }
         *g = row;
         return true;
     }
-    if (p->family == KILN_MOE && kn_check_moe(c, p, &row)) {
-        c->err.status = KILN_OK;
+    if (p->family == KILN_MOE && kn_moe_lacks(c, p, &row))
         return false;
-    }
     kn_default_waves(&row);
-    if (!row.bk || row.bk > 256 || row.bk % kn_step_k(c, p, row.bk) ||
-        ((p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p)) &&
-         row.bk != 128) ||
-        (p->scale_layout && row.bk != 256))
+    if (kn_bk_lacks(c, p, &row))
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
     if (!g->wm && !g->schedule && !g->stages)

@@ -49,7 +49,7 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, try.bk);
         try.stages = kn_direct(p, &try) ? small[i].stages : 0;
-        if (kn_check_bk(c, p, &try) || !kn_tile_fit(c, p, &try))
+        if (kn_bk_lacks(c, p, &try) || !kn_tile_fit(c, p, &try))
             return false;
         if (!try.split_k)
             try.split_k = shares_for(p, &try, small[i].want);
@@ -70,8 +70,7 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         p->b_layout || p->scale_layout)
         return false;
     if (kn_gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
-        !kn_gemv_lacks(p) && !kn_gemv_choose(c, p, &gemv)) {
-        gemv.schedule = KN_SCHED_GEMV;
+        !kn_gemv_choose(p, &gemv)) {
         *g = gemv;
         if (why)
             kn_putf(why, "few rows, of whole runs: no matrix instructions, "

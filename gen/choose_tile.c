@@ -2,6 +2,7 @@
  * against LDS and registers of the target; the one whose rounds over the
  * compute units cost least wins. */
 #include "choose.h"
+#include "forms.h"
 #include "instantiate.h"
 #include "room.h"
 
@@ -48,7 +49,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->bm * g->bn == 256 * 256 &&
         !(mx && (g->domain.ktail || (g->cus && p->layout != KILN_NT))) &&
         (p->layout == KILN_NT || kn_step_k(c, p, g->bk) == g->bk) &&
-        kn_loop_of(p, &two) && kn_tile_registers(c, p, &two) <= 256)
+        !kn_form_lacks(p, &two) && kn_tile_registers(c, p, &two) <= 256)
         return;
     g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
     if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
@@ -74,7 +75,7 @@ prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     one.schedule = KN_SCHED_PINGPONG;
     if (open)
         one.domain = kn_domain_of(p, 256, 256);
-    if (kn_loop_of(p, &one) &&
+    if (!kn_form_lacks(p, &one) &&
         kn_tile_registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
         *g = one;
 }
@@ -98,6 +99,22 @@ kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
                       ((p->n + bn - 1) / bn));
 }
 
+static bool
+six_bits(const kiln_problem *p)
+{
+    return kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+}
+
+/* Persistent grids that the schedule deep was measured with. */
+static bool
+walks(const kiln_problem *p)
+{
+    return p->target == KILN_GFX950 && !(p->group_flags & KILN_TAIL_ZERO) &&
+           (p->scale != KILN_SCALE_MX32 ||
+            (!p->scale_layout && p->layout == KILN_NT &&
+             p->family != KILN_BATCHED));
+}
+
 /* Tiles of several groups, more than the compute units take at once: each loads
  * its next one while this one is stored (templates/prefetch.tir). So do dense
  * MX types, whose way into the loop is long, unless a last round of few tiles
@@ -111,8 +128,41 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
 
     walk.cus = kn_targets[p->target].cus;
     return (p->family == KILN_GROUPED || p->family == KILN_WGRAD || dense) &&
-           p->target == KILN_GFX950 && !g->cus && !kn_deep_lacks(p, &walk) &&
+           p->target == KILN_GFX950 && !g->cus && walks(p) && !six_bits(p) &&
+           !kn_form_lacks(p, &walk) &&
            n > (dense ? cus + cus / 2 : cus);
+}
+
+/* Rows of both operands along K that do not begin where lines of 128 bytes do:
+ * half of the copies take a line more, the memory queue is full, and a second
+ * wave a SIMD has products where a single one stands (docs/timing.md). */
+static bool
+straddles(const kiln_problem *p)
+{
+    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
+
+    return p->layout == KILN_NT && (a % 1024 || b % 1024);
+}
+
+/* Asked for, or where the model says that it wins: dense products, however
+ * short K is; with tensor and row scales, whose epilogue takes longer here, of
+ * a long K (8192x8192x4096 fp8: 226 us, pingpong 214); of 6-bit types from four
+ * K tiles on, wherever rows begin. gfx942 is without another loop that reads
+ * while it multiplies: from four K tiles on. */
+static bool
+deep_pays(const kiln_problem *p, const struct kn_config *g)
+{
+    bool six = six_bits(p);
+    bool old = p->target == KILN_GFX942;
+    int64_t least = p->scale == KILN_SCALE_ROW ? 16384
+                  : p->scale == KILN_SCALE_TENSOR ? 8192
+                  : six ? 512 : 0;
+
+    return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
+           (old && (!p->k || p->k >= 4 * g->bk)) ||
+           (!old && p->family != KILN_MOE &&
+            (six || !straddles(p)) &&
+            (!p->k || p->k >= least));
 }
 
 /* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest
@@ -158,7 +208,8 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         deep.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
     if (open->domain)
         deep.domain = kn_domain_of(p, 256, deep.bk);
-    if (!kn_deep_lacks(p, &deep) && kn_deep_pays(p, g) && kn_loop_of(p, &deep) &&
+    if (!kn_form_lacks(p, &deep) && deep_pays(p, g) &&
+        (!deep.cus || walks(p)) && (!six_bits(p) || kn_lines(p, &deep)) &&
         kn_tile_registers(c, p, &deep) <= kn_register_limit(&deep) &&
         kn_tile_lds(c, p, &deep) <= kn_targets[p->target].lds) {
         *g = deep;
@@ -215,7 +266,7 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             p->k != (int64_t)g->stages * g->bk)
             g->domain.ktail = 1;
         if (g->stages < 2 || g->stages > KN_MAX_STAGES ||
-            kn_stream_lacks(p, g) || kn_tile_registers(c, p, g) > kn_register_limit(g)) {
+            kn_form_lacks(p, g) || kn_tile_registers(c, p, g) > kn_register_limit(g)) {
             g->stages = asked;
             return false;
         }
@@ -309,6 +360,51 @@ kn_default_waves(struct kn_config *g)
         g->wm = 2;
         g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
     }
+}
+
+const char *
+kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t k = kn_step_k(c, p, g->bk);
+    struct kn_buf b = { .c = c };
+
+    if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
+        return "128-blocks need a tile K of 128";
+    if (kn_prequant(p) && g->bk != 128)
+        return "A is quantised by 128 K, so the K of a tile is 128";
+    if (p->scale_layout && g->bk != 256)
+        return "shuffled scales need a tile K of 256";
+    if (g->bk && g->bk % k == 0 && g->bk <= 256)
+        return NULL;
+    kn_putf(&b, "the K of a tile must be a multiple of %u up to 256 for these "
+            "types, not %u", k, g->bk);
+    return b.s;
+}
+
+/* gemm1: a wave holds gate and up columns, 16 and 16. */
+const char *
+kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_buf b = { .c = c };
+
+    if (g->bm && g->bm != p->block_m) {
+        kn_putf(&b, "the rows of a moe tile are the sorter's --block-m %u, "
+                "not %u", p->block_m, g->bm);
+        return b.s;
+    }
+    if (g->bm && !g->wm) {
+        g->wm = g->bm >= 128 ? 2 : 1;
+        g->wn = g->bn % 128 ? 2 : 4;
+        kn_quantising_waves(p, g);
+    }
+    if (g->bm && kn_quantises(p) &&
+        (g->bn % (g->wn * 64) || (g->wm * g->wn < 2 && !kn_streams(g))))
+        return "a wave that quantises needs a multiple of 64 columns of gate "
+               "and up, and company";
+    if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
+        return "a wave of gemm1 needs a multiple of 32 columns: its 16 of "
+               "gate and 16 of up in turn";
+    return NULL;
 }
 
 /* The time of the launch in units of its tiles' costs: rounds over the compute

@@ -2,6 +2,7 @@
  * of B and adds over its lanes. */
 #include "gemv.h"
 
+#include "forms.h"
 #include "instantiate.h"
 
 /* How elements become f32 (templates/gemv_operands.tir), and the power of two
@@ -54,24 +55,10 @@ kn_gemv_exponent_bias(const kiln_problem *p)
            kind_of(p, p->b)->up;
 }
 
-const char *
-kn_gemv_lacks(const kiln_problem *p)
+bool
+kn_gemv_types(const kiln_problem *p)
 {
-    struct kn_domain d = kn_domain_of(p, 256, 0);
-
-    if (p->family != KILN_GEMM || p->layout != KILN_NT)
-        return "is for one nt product";
-    if (!kinds[p->a].widen || !kinds[p->b].widen || kn_prequant(p))
-        return "has no arithmetic for these types";
-    if (p->quant)
-        return "quantises no A";
-    if (p->scale == KILN_SCALE_BLOCK128 || p->b_layout || p->scale_layout)
-        return "has no block128 scales and no stored layouts";
-    if (d.align_a < 4 || d.align_b < 4 || p->k % kn_gemv_run(p))
-        return kn_gemv_run(p) == 32
-             ? "needs rows of whole runs of 32 elements"
-             : "needs rows of whole 16-byte runs";
-    return NULL;
+    return kinds[p->a].widen && kinds[p->b].widen && !kn_prequant(p);
 }
 
 /* Columns of a workgroup, waves for columns and for K, by rows, for many
@@ -182,35 +169,31 @@ take_form(const kiln_problem *p, struct kn_config *g)
     }
 }
 
-kiln_status
-kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+const char *
+kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
 {
-    const char *lacks = kn_gemv_lacks(p);
     struct kn_domain d;
 
-    if (lacks)
-        return kn_fail(c, KILN_UNSUPPORTED, "the gemv schedule %s", lacks);
+    g->schedule = KN_SCHED_GEMV;
+    if (kn_form_lacks(p, g))
+        return kn_form_lacks(p, g);
     if (!g->bm)              /* 16 rows of 16 or 6 bits in runs of 32 spill */
         g->bm = rows_for(p->m, kn_type_bits[p->a] > kn_type_bits[p->b] ||
                                kn_type_bits[p->a] == 6 ? 8 : 16);
     take_form(p, g);
     g->bk = 64 * kn_gemv_run(p);
     if (g->wm * g->wn != 4 || g->wm == 3)
-        return kn_fail(c, KILN_BAD_INPUT, "the gemv schedule has 4x1, 2x2 or "
-                       "1x4 waves: for columns, for K");
+        return "has 4x1, 2x2 or 1x4 waves: for columns, for K";
     if (!g->stages)
         g->stages = g->bm > 2 ? 1 : 2;
     if (!is_size(g->bm, 16) || g->bn % g->wm || !is_size(g->bn / g->wm, 4) ||
         g->stages > 4)
-        return kn_fail(c, KILN_BAD_INPUT, "a gemv tile is 1, 2, 4, 8 or 16 "
-                       "rows by 1, 2 or 4 columns a wave, with 1 to 4 stages");
-    if (g->split_k > 1 || g->cus)
-        return kn_fail(c, KILN_UNSUPPORTED, "the gemv schedule has no split-K "
-                       "and no persistent launch");
+        return "has tiles of 1, 2, 4, 8 or 16 rows by 1, 2 or 4 columns a "
+               "wave, with 1 to 4 stages";
     g->split_k = g->xcd = g->group_m = 1;
     d = kn_domain_of(p, 256, 0);
     g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0 };
     if (p->scale != KILN_SCALE_MX32)
         g->domain.align_sa = g->domain.align_sb = 4;
-    return KILN_OK;
+    return NULL;
 }

@@ -7,15 +7,15 @@
 
 #include "gen.h"
 
-/* NULL if the schedule can do the problem, else what it lacks. */
-const char *kn_gemv_lacks(const kiln_problem *p);
+/* Whether there is arithmetic for these types. */
+bool kn_gemv_types(const kiln_problem *p);
 
 /* Whether it is faster than matrix instructions, by predicted time. */
 bool kn_gemv_wins(const kiln_problem *p);
 
-/* Fills what g leaves open; BAD_INPUT or UNSUPPORTED with the reason. */
-kiln_status kn_gemv_choose(struct kn_ctx *c, const kiln_problem *p,
-                           struct kn_config *g);
+/* Fills what g leaves open, where forms.def lets it; else, or if what is given
+ * is no tile of this schedule, a sentence. */
+const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
 
 /* How elements become f32: the words of the facts widen_a and widen_b. */
 #define KN_WIDENS \

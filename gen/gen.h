@@ -176,11 +176,7 @@ kn_early_ids(const struct kn_config *g)
 }
 
 /* Fragments come straight from memory. */
-static inline bool
-kn_streams(const struct kn_config *g)
-{
-    return g->schedule == KN_SCHED_STREAM || g->schedule == KN_SCHED_WHOLE;
-}
+bool kn_streams(const struct kn_config *g);
 
 /* moe: ids and weights are on their way before it is known whether a tile has
  * any (templates/moe_place.tir). */

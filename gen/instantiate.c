@@ -6,6 +6,7 @@
 
 #include "../templates/templates.h"
 #include "facts.h"
+#include "forms.h"
 
 const char *
 kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
@@ -68,23 +69,9 @@ kiln_status
 kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g, struct kn_fn **out)
 {
-    struct kn_fn shape = { .c = c, .shape = kn_shape_of(p, g) };
-    struct kn_frag a;
-
     if (p->stage == KILN_MOE_REDUCE)
         return expand(c, "moe_reduce", p, g, out);
-    if (g->schedule == KN_SCHED_GEMV)
-        return expand(c, "gemv", p, g, out);
-    if (shape.shape.mfma < 0 || !kn_loop_of(p, g))
-        return kn_fail(c, KILN_UNSUPPORTED, "no variant of this family does "
-                       "that combination of types, target and stages");
-    a = kn_fragment(&shape, 'a');
-    /* The next share's A is read while this one's is multiplied. */
-    if (g->schedule == KN_SCHED_INTERLEAVE && kn_shares(g, &a) < 2)
-        return kn_fail(c, KILN_UNSUPPORTED, "the schedule interleave is for "
-                       "waves of at least 32 rows");
-    if (g->schedule == KN_SCHED_DEEP && a.ksteps * kn_shares(g, &a) != 8)
-        return kn_fail(c, KILN_UNSUPPORTED, "the schedule deep is for waves "
-                       "of 128 rows and a tile of one or two K steps");
-    return expand(c, "gemm", p, g, out);
+    KN_TRY(kn_form_check(c, p, g));
+    return expand(c, kn_reads_of(g) == KN_READS_RUNS ? "gemv" : "gemm", p, g,
+                  out);
 }

@@ -32,19 +32,12 @@ struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 /* Whether operands go to LDS directly (staging.c says when). */
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 
-/* Why a schedule that streams cannot do this, as a predicate; NULL: it can. */
-const char *kn_stream_lacks(const kiln_problem *p, const struct kn_config *g);
-
-/* Template of a configuration's main loop; NULL: there is none. */
-const char *kn_loop_of(const kiln_problem *p, const struct kn_config *g);
+/* File of a configuration's main loop, "" without one. */
 const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether the halves of the waves share one slot (templates/loop_8wave_packed.tir). */
-static inline bool
-kn_folds(const struct kn_config *g)
-{
-    return g->schedule == KN_SCHED_PINGPONG && g->stages == 1;
-}
+/* Whether the halves of the waves share one slot
+ * (templates/loop_8wave_packed.tir). */
+bool kn_folds(const struct kn_config *g);
 
 /* K tiles of 256 with one slot: what 6-bit types want, whose rows of 128 K take
  * half as many cache lines again as their bytes. */
@@ -64,16 +57,7 @@ uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);
 
 /* K whose scales come together: 16 bytes of a row, or 32 for half as many
  * cache lines, where a turn copies one operand's. */
-static inline uint32_t
-kn_super_k(const struct kn_config *g)
-{
-    return g->schedule == KN_SCHED_INTERLEAVE ? 512 : 1024;
-}
-
-/* What keeps a configuration from the schedule `deep`, in words; NULL: nothing.
- * Whether it is taken where it was not asked for. */
-const char *kn_deep_lacks(const kiln_problem *p, const struct kn_config *g);
-bool kn_deep_pays(const kiln_problem *p, const struct kn_config *g);
+uint32_t kn_super_k(const struct kn_config *g);
 
 /* Sets of B's fragments: with two, the next K step's are read while this
  * one's are used; where registers do not suffice, one. */

@@ -4,6 +4,8 @@
  * launch is held to them. */
 #include "limits.h"
 
+#include "forms.h"
+
 static int64_t
 least(int64_t a, int64_t b)
 {
@@ -52,7 +54,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     *(nt ? &l.k : &l.n) = least(nt ? l.k : l.n, b);
     if (p->family == KILN_MOE)
         moe_limits(p, &l);
-    if (g->schedule == KN_SCHED_WHOLE)
+    if (kn_schedules[g->schedule].whole)
         l.k = least(l.k, (int64_t)g->stages * g->bk);
     return l;
 }

@@ -2,7 +2,7 @@
  * kernarg layout is that of templates/args.tir. */
 #include <string.h>
 
-#include "gemv.h"
+#include "forms.h"
 #include "instantiate.h"
 #include "limits.h"
 
@@ -53,13 +53,13 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
                        "that is a positive multiple of %u%s, not %lld", g->bk,
                        g->split_k > 1 ? " with a tile for every share" : "",
                        (long long)p->k);
-    if (g->schedule == KN_SCHED_WHOLE && !g->domain.ktail &&
+    if (kn_schedules[g->schedule].whole && !g->domain.ktail &&
         p->k != (int64_t)g->stages * g->bk)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for a K of "
                        "%u, not %lld", g->stages * g->bk, (long long)p->k);
-    if (kn_streams(g) && kn_stream_lacks(p, g))
-        return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams %s",
-                       kn_stream_lacks(p, g));
+    if (kn_streams(g) && kn_form_lacks(p, g))
+        return kn_fail(c, KILN_BAD_INPUT, "the kernel's main loop %s",
+                       kn_form_lacks(p, g));
     if (g->lookup == KN_LOOKUP_FEW && p->groups > KN_FEW_GROUPS)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for at most "
                        "%d groups (lookup=few), not %lld", KN_FEW_GROUPS,
@@ -232,9 +232,9 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
 
     KN_TRY(check_domain(c, p, g, o));
     KN_TRY(check_reach(c, p, g));
-    if (g->schedule == KN_SCHED_GEMV && kn_gemv_lacks(p))
-        return kn_fail(c, KILN_BAD_INPUT, "the gemv schedule %s",
-                       kn_gemv_lacks(p));
+    if (kn_reads_of(g) == KN_READS_RUNS && kn_form_lacks(p, g))
+        return kn_fail(c, KILN_BAD_INPUT, "the kernel's main loop %s",
+                       kn_form_lacks(p, g));
     memset(plan, 0, sizeof *plan);
     if (g->split_k > 1) {
         if (grid * g->wm * g->wn > KN_COUNTERS)

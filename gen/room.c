@@ -1,6 +1,7 @@
 /* room.c - what a tile of a configuration takes of registers and LDS. */
 #include "room.h"
 
+#include "forms.h"
 #include "gemv.h"
 #include "instantiate.h"
 
@@ -9,6 +10,15 @@ kn_tile_fn(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     return (struct kn_fn){ .c = c, .target = p->target,
                            .shape = kn_shape_of(p, g) };
+}
+
+uint32_t
+kn_step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk)
+{
+    struct kn_config one = { .bm = 32, .bn = 32, .bk = bk, .wm = 1, .wn = 1 };
+    struct kn_fn f = kn_tile_fn(c, p, &one);
+
+    return kn_fragment(&f, 'a').k;
 }
 
 uint32_t
@@ -26,13 +36,13 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
         return acc + sets * (ra + rb) + 2 * (a.count + b.count) + 24 +
                (p->scale == KILN_SCALE_MX32 ? 2 * (a.count + b.count) : 0);
     }
-    if (g->schedule == KN_SCHED_DEEP) {
+    if (kn_reads_of(g) == KN_READS_TILE) {
         ra *= a.ksteps;
         rb *= 2;
-    } else if (g->schedule == KN_SCHED_INTERLEAVE) {
+    } else if (kn_reads_of(g) == KN_READS_PARTS) {
         ra = ra / kn_shares(g, &a) * 2;
         rb *= kn_b_sets(p, g);
-    } else if (g->schedule == KN_SCHED_PINGPONG) {
+    } else if (kn_reads_of(g) == KN_READS_HALVES) {
         ra /= kn_shares(g, &a);
         rb *= a.ksteps;
     } else if (ra > 32) {

@@ -8,6 +8,9 @@
 struct kn_fn kn_tile_fn(struct kn_ctx *c, const kiln_problem *p,
                         const struct kn_config *g);
 
+/* K of one matrix instruction, of a tile with this K. */
+uint32_t kn_step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk);
+
 /* Vector registers one wave needs at least: accumulators, one K step of
  * fragments (A in halves when large), and staging registers. KN_TOO_NARROW:
  * loads of less than a dword, which a tile of this size cannot pack. */

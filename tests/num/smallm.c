@@ -165,7 +165,7 @@ gemv_says_what_it_lacks(void **state)
 
     (void)state;
     assert_false(num_open(&k, &counts, &p, &g));
-    assert_string_equal(k.c.err.text, "the gemv schedule needs rows of whole "
+    assert_string_equal(k.c.err.text, "the schedule gemv needs rows of whole "
                         "16-byte runs");
     num_close(&k);
 }

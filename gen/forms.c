@@ -1,0 +1,261 @@
+/* forms.c - asks the rows of forms.def. */
+#include "forms.h"
+
+#include "gemv.h"
+#include "instantiate.h"
+
+const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES] = {
+#define SCHEDULE(id, reads, batch, asm_only, whole) \
+    [KN_SCHED_##id] = { KN_READS_##reads, batch, asm_only, whole },
+#define NEED(id, holds, sentence)
+#define FORM(id, schedule, file, least, most, needs)
+#include "forms.def"
+#undef SCHEDULE
+#undef NEED
+#undef FORM
+};
+
+static bool
+six_bits(const kiln_problem *p)
+{
+    return kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+}
+
+/* ---- variants of a loop ---- */
+
+bool
+kn_streams(const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_MEMORY;
+}
+
+bool
+kn_folds(const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_HALVES && g->stages == 1;
+}
+
+/* Both copy lines of 6-bit types in the largest tile. */
+static bool
+copies_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return six_bits(p) && g->bm == 256 && g->bn == 256 && g->wm == 2 &&
+           !g->domain.ktail && !p->b_layout && kn_super(p, g);
+}
+
+bool
+kn_fold_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_folds(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
+}
+
+bool
+kn_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && g->bk == 128 &&
+           g->wn == 2 && !g->cus && kn_direct(p, g) && copies_lines(p, g);
+}
+
+bool
+kn_pairs(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale_layout && kn_reads_of(g) == KN_READS_TILE &&
+           g->bk == 256 && p->family != KILN_MOE;
+}
+
+uint32_t
+kn_super_k(const struct kn_config *g)
+{
+    uint32_t k = kn_schedules[g->schedule].batch;
+
+    return k ? k : 1024;
+}
+
+uint32_t
+kn_super(const kiln_problem *p, const struct kn_config *g)
+{
+    if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
+        g->stages != (kn_folds(g) ? 1 : 2) ||
+        p->family == KILN_MOE || p->scale_layout ||
+        g->domain.align_sa < 4 || g->domain.align_sb < 4 || g->bk > 256)
+        return 0;
+    return kn_super_k(g) / g->bk;
+}
+
+uint32_t
+kn_b_sets(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_super(p, g) && p->a != KILN_MXFP4 ? 1 : 2;
+}
+
+uint32_t
+kn_shares(const struct kn_config *g, const struct kn_frag *a)
+{
+    if (kn_folds(g))
+        return 4;
+    if (kn_reads_of(g) == KN_READS_HALVES)
+        return 4 / (a->ksteps < 4 ? a->ksteps : 4);
+    return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
+}
+
+/* ---- what needs are made of ---- */
+
+/* LDS is filled directly, and reads of it transpose. */
+static bool
+wide(const kiln_problem *p)
+{
+    return p->target == KILN_GFX950;
+}
+
+static bool
+whole_runs(const kiln_problem *p)
+{
+    struct kn_domain d = kn_domain_of(p, 256, 0);
+
+    return d.align_a >= 4 && d.align_b >= 4 && p->k % kn_gemv_run(p) == 0;
+}
+
+static struct kn_frag
+fragment(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    struct kn_fn f = { .target = p->target, .shape = kn_shape_of(p, g) };
+
+    return kn_fragment(&f, side);
+}
+
+static uint32_t
+shares_of(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_frag a = fragment(p, g, 'a');
+
+    return kn_shares(g, &a);
+}
+
+/* Bytes of a K tile's row of the wider operand. */
+static uint32_t
+row_bytes(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b];
+
+    return g->bk * (a > b ? a : b) / 8;
+}
+
+/* ---- the rows ---- */
+
+enum need {
+#define SCHEDULE(id, reads, batch, asm_only, whole)
+#define NEED(id, holds, sentence) NEED_##id,
+#define FORM(id, schedule, file, least, most, needs)
+#include "forms.def"
+#undef NEED
+#undef FORM
+    NNEEDS
+};
+
+static const struct form {
+    const char *file;
+    enum kn_schedule schedule;
+    uint32_t least, most;
+    uint64_t needs;
+} forms[] = {
+#define N(id) (UINT64_C(1) << NEED_##id)
+#define NEED(id, holds, sentence)
+#define FORM(id, schedule, file, least, most, needs)              \
+    { file, KN_SCHED_##schedule, least, most, needs },
+#include "forms.def"
+#undef NEED
+#undef FORM
+#undef N
+};
+
+enum { NFORMS = sizeof forms / sizeof *forms };
+
+static const char *const sentences[NNEEDS + 1] = {
+#define NEED(id, holds, sentence) sentence,
+#define FORM(id, schedule, file, least, most, needs)
+#include "forms.def"
+#undef NEED
+#undef FORM
+    "is not written for so many --stages"
+};
+
+static bool
+holds(enum need need, const kiln_problem *p, const struct kn_config *g)
+{
+    switch (need) {
+#define NEED(id, holds, sentence) case NEED_##id: return holds;
+#define FORM(id, schedule, file, least, most, needs)
+#include "forms.def"
+#undef NEED
+#undef FORM
+#undef SCHEDULE
+    case NNEEDS: break;
+    }
+    return false;
+}
+
+/* The first need that p and g do not meet, NNEEDS + 1: none; NNEEDS: stages. */
+static int
+first_unmet(const struct form *f, const kiln_problem *p,
+            const struct kn_config *g)
+{
+    for (int i = 0; i < NNEEDS; i++)
+        if (f->needs >> i & 1 && !holds((enum need)i, p, g))
+            return i;
+    return g->stages && (g->stages < f->least || g->stages > f->most)
+           ? NNEEDS : NNEEDS + 1;
+}
+
+/* The form that gets furthest, and how far. */
+static const struct form *
+nearest(const kiln_problem *p, const struct kn_config *g, int *unmet)
+{
+    const struct form *best = NULL;
+
+    *unmet = -1;
+    for (int i = 0; i < NFORMS; i++) {
+        int n;
+
+        if (forms[i].schedule != g->schedule)
+            continue;
+        n = first_unmet(&forms[i], p, g);
+        if (n > *unmet) {
+            *unmet = n;
+            best = &forms[i];
+        }
+    }
+    return best;
+}
+
+const char *
+kn_form_lacks(const kiln_problem *p, const struct kn_config *g)
+{
+    int unmet;
+
+    nearest(p, g, &unmet);
+    return unmet < 0 || unmet > NNEEDS ? NULL : sentences[unmet];
+}
+
+const char *
+kn_loop_file(const kiln_problem *p, const struct kn_config *g)
+{
+    int unmet;
+    const struct form *f = nearest(p, g, &unmet);
+
+    return f ? f->file : "";
+}
+
+kiln_status
+kn_form_check(struct kn_ctx *c, const kiln_problem *p,
+              const struct kn_config *g)
+{
+    static const char *const names[] = {
+#define X(id, text) text,
+        KN_SCHEDULES(X)
+#undef X
+    };
+    const char *lacks = kn_form_lacks(p, g);
+
+    return lacks ? kn_fail(c, KILN_UNSUPPORTED, "the schedule %s %s",
+                           names[g->schedule], lacks) : KILN_OK;
+}

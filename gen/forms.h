@@ -1,0 +1,38 @@
+/* forms.h - the main loops as rows of forms.def, and what they say of a problem
+ * and a configuration. */
+#ifndef KN_FORMS_H
+#define KN_FORMS_H
+
+#include "gen.h"
+
+/* What a wave has in registers at once: fragments of a K step; of a share of
+ * A's rows and the next share; the halves' share of A, all of B; all of a K
+ * tile; tiles straight from memory; runs of rows (no matrix instructions). */
+enum kn_reads {
+    KN_READS_STEP, KN_READS_PARTS, KN_READS_HALVES, KN_READS_TILE,
+    KN_READS_MEMORY, KN_READS_RUNS
+};
+
+struct kn_schedule_facts {
+    enum kn_reads reads;
+    uint32_t batch;
+    bool asm_only, whole;
+};
+extern const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES];
+
+/* What g's schedule is; of none yet, a simple one. */
+static inline enum kn_reads
+kn_reads_of(const struct kn_config *g)
+{
+    return kn_schedules[g->schedule].reads;
+}
+
+/* Why g's schedule cannot do p, as the rest of "the schedule NAME ..."; NULL:
+ * it can. Tile, waves, K and domain are decided; stages may be open. */
+const char *kn_form_lacks(const kiln_problem *p, const struct kn_config *g);
+
+/* The same as a refusal. */
+kiln_status kn_form_check(struct kn_ctx *c, const kiln_problem *p,
+                          const struct kn_config *g);
+
+#endif
