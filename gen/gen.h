@@ -3,7 +3,7 @@
  *   kn_problem_normalise   defaults filled in, impossible ones refused
  *   kn_domain_of           alignment and tail classes of a launch
  *   kn_choose              configuration where the user left it open
- *   kn_instantiate         template text with regions and parameters
+ *   kn_instantiate         the text of its templates and facts, as tile IR
  *   kn_generate            all of it, passes, LLVM, gates: the pipeline
  *   kn_plan_*              what a launch needs: grid, kernarg bytes */
 #ifndef KN_GEN_H
