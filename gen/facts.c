@@ -52,13 +52,13 @@ log2_of(int64_t x)
     return x > 0 ? __builtin_ctzll((unsigned long long)x) : 0;
 }
 
-enum { SCALES_NONE, SCALES_TILE, SCALES_BATCH, SCALES_PAIRS, SCALES_OF_A,
+enum { SCALES_NONE, SCALES_TILE, SCALES_BATCH, SCALES_SHUFFLED, SCALES_OF_A,
        SCALES_OF_B };
 
 static int
 scales_of(const kiln_problem *p, const struct kn_config *g)
 {
-    return !kn_streams(g) && kn_pairs(p, g) ? SCALES_PAIRS
+    return !kn_streams(g) && kn_pairs(p, g) ? SCALES_SHUFFLED
          : kn_prequant(p) ? SCALES_OF_A
          : p->scale < KILN_SCALE_BLOCK128 ? SCALES_NONE
          : kn_super(p, g) ? SCALES_BATCH

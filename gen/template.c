@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-enum { MAX_NEST = 32, MAX_TURNS = 64, MAX_LINES = 1000000 };
+enum { MAX_NEST = 32, MAX_TURNS = 64, MAX_LINES = 1000000,
+       MAX_FILES = 64, MAX_DEFS = 1000, MAX_TEXT = 1 << 26 };
 
 enum kind { TEXT, BLANK, CALL, USE, DEF, IF, ELIF, ELSE, FOR, END };
 
@@ -37,16 +38,17 @@ struct engine {
     struct source **source;
     struct definition **def;
     struct kn_line *out;
-    size_t nsources, capsources, ndefs, capdefs, n, cap, turns;
+    size_t nsources, capsources, ndefs, capdefs, n, cap, turns, room;
     const struct kn_via *via;
 };
 
 /* Line i of a text, to be read from p on. */
 static struct kn_expr
-reader(const struct engine *e, const struct source *s, size_t i, const char *p)
+reader(struct engine *e, const struct source *s, size_t i, const char *p)
 {
     return (struct kn_expr){ .c = e->c, .lib = e->lib, .p = p,
-                             .at = { s->file, (int)i + 1, 1, e->via } };
+                             .at = { s->file, (int)i + 1, 1, e->via },
+                             .room = &e->room };
 }
 
 /* ---- reading a text ---- */
@@ -140,6 +142,8 @@ define(struct engine *e, struct source *s, size_t at)
 
     if (!n)
         return KN_BAD(&x, "expected a name behind .def");
+    if (e->ndefs == MAX_DEFS)
+        return KN_BAD(&x, "more than %d definitions", MAX_DEFS);
     if (old)
         return KN_BAD(&x, "'%s' is defined at %s:%zu already", old->name,
                       old->in->file, old->from);
@@ -205,6 +209,8 @@ use(struct engine *e, const char *name, struct kn_expr *from)
     for (size_t i = 0; i < e->nsources; i++)
         if (!strcmp(e->source[i]->name, name))
             return KILN_OK;
+    if (e->nsources == MAX_FILES)
+        return KN_BAD(from, "more than %d files", MAX_FILES);
     s->name = s->file = name;
     KN_TRY(e->lib->open(e->c, e->lib->user, name, &s->file, &text));
     if (!text)
@@ -367,8 +373,9 @@ kiln_status
 kn_template_expand(struct kn_ctx *c, const struct kn_library *lib,
                    const char *root, struct kn_line **lines, size_t *n)
 {
-    struct engine e = { .c = c, .lib = lib };
-    struct kn_expr none = { .c = c, .lib = lib, .at = { .file = root } };
+    struct engine e = { .c = c, .lib = lib, .room = MAX_TEXT };
+    struct kn_expr none = { .c = c, .lib = lib, .at = { .file = root },
+                            .room = &e.room };
 
     KN_TRY(use(&e, root, &none));
     *lines = e.out;

@@ -108,6 +108,9 @@ primary(struct kn_expr *x, struct kn_fact_value *v)
         return KN_BAD(x, *x->p ? "expected a number or a name, not '%.12s'"
                             : "expected a number or a name at the end", x->p);
     x->p++;
+    if (++x->nested > KN_TEMPLATE_NESTED)
+        return KN_BAD(x, "more than %d parentheses and signs in a line",
+                      KN_TEMPLATE_NESTED);
     if (first == '(') {
         KN_TRY(kn_expr(x, v));
         return kn_expr_expect(x, ")");
@@ -215,6 +218,9 @@ kn_expr(struct kn_expr *x, struct kn_fact_value *v)
     which = *v;
     KN_TRY(number(x, &which));
     x->p++;
+    if (++x->nested > KN_TEMPLATE_NESTED)
+        return KN_BAD(x, "more than %d parentheses and signs in a line",
+                      KN_TEMPLATE_NESTED);
     x->dead = dead || !which.n;
     KN_TRY(kn_expr(x, &arm[0]));
     KN_TRY(kn_expr_expect(x, ":"));
@@ -268,12 +274,15 @@ kn_expr_substitute(struct kn_expr *x, const char *text, const char **out)
         } else {
             return KN_BAD(x, "expected a name or '(' behind '$'");
         }
+        if (b.n + strlen(v.word ? v.word : "") + strlen(x->p) > *x->room)
+            return KN_BAD(x, "the text that is made is too long");
         if (v.word)
             kn_put(&b, v.word);
         else
             kn_putf(&b, "%lld", (long long)v.n);
         text = x->p;
     }
+    *x->room -= b.n;
     *out = b.s;
     return KILN_OK;
 }

@@ -5,7 +5,7 @@
 
 #include "template.h"
 
-enum { KN_TEMPLATE_ARGS = 8 };
+enum { KN_TEMPLATE_ARGS = 8, KN_TEMPLATE_NESTED = 500 };
 
 /* Names bound around a line, innermost first, up to its definition. */
 struct kn_scope {
@@ -23,6 +23,8 @@ struct kn_expr {
     const struct kn_scope *scope;
     struct kn_loc at;
     bool dead;               /* an arm that is not taken: names still count */
+    int nested;              /* parentheses and signs of this line so far */
+    size_t *room;            /* characters that texts may still be made of */
 };
 
 /* Characters of the name at p, 0: there is none. */

@@ -215,12 +215,57 @@ sentences_are_seen(void **state)
     free(cases);
 }
 
+/* A text for every name: the name before with one character more is used. */
+static kiln_status
+open_endless(struct kn_ctx *c, const void *user, const char *name,
+             const char **file, const char **text)
+{
+    struct kn_buf b = { .c = c };
+
+    (void)user;
+    kn_putf(&b, ".use %sx\n", name);
+    *file = "endless.tir";
+    *text = b.s;
+    return KILN_OK;
+}
+
+static void
+files_and_definitions_end(void **state)
+{
+    static const struct texts none;
+    struct kn_library lib = { &none, KILN_BAD_INPUT, open_endless, fact };
+    struct kn_buf many = { 0 };
+    struct texts t = { { "root" }, { NULL }, 1 };
+    struct kn_line *line;
+    struct kn_ctx c;
+    jmp_buf oom;
+    size_t n;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    c.oom = &oom;
+    if (setjmp(oom))
+        fail_msg("out of memory");
+    assert_int_equal(kn_template_expand(&c, &lib, "x", &line, &n),
+                     KILN_BAD_INPUT);
+    assert_string_equal(c.err.text, "more than 64 files");
+    memset(&c.err, 0, sizeof c.err);
+    many.c = &c;
+    for (int i = 0; i < 1001; i++)
+        kn_putf(&many, ".def f%d()\n.end\n", i);
+    t.text[0] = many.s;
+    assert_string_equal(result(&c, &t),
+                        "root.tir:2001: more than 1000 definitions\n");
+    kn_ctx_free(&c);
+}
+
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cases_hold),
         cmocka_unit_test(sentences_are_seen),
+        cmocka_unit_test(files_and_definitions_end),
     };
 
     dir = argc > 1 ? argv[1] : ".";
