@@ -21,6 +21,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../timing'))
+import error_table  # noqa: E402  (measured and predicted times of objects)
 import rows  # noqa: E402  (the launches of other people's objects)
 import validate  # noqa: E402  (those of them whose times are published)
 
@@ -204,9 +205,55 @@ def part_objects(b):
             lines.append((kind, '%d x %d x %d' % (m, n, k), num(us), num(asm),
                           num(ratio(us, asm), '%.2f'), num(tri),
                           num(ratio(us, tri), '%.2f')))
-    table('Beside other objects in the same model, us, gfx950',
+    table('Beside other objects in the same model, us, gfx950 (Triton\'s reach '
+          '0.39 to 0.94 of what is published of Triton)',
           ['type', 'M x N x K', 'kiln', 'AMD assembly', 'of it',
            'Triton 256x256', 'of it'], lines)
+
+
+# How kiln is asked for what an object of AMD's does.
+SAME_WORK = {'F16': ['--a', 'bf16'], 'I8': ['--a', 'i8', '--scale', 'row'],
+             'F8': ['--a', 'fp8', '--scale', 'block128'],
+             'MX4': ['--a', 'mxfp4', *STORED]}
+
+
+def part_tuned(b):
+    """Every shape AMD tuned for whose object is known: kiln's choice beside
+    AMD's object in the same model, and its measured time."""
+    with open(os.path.join(b.a.data, 'perf/aiter_asm.json')) as f:
+        shapes = {'%dx%dx%d' % (r['m'], r['n'], r['k']) for r in json.load(f)}
+    table_of = os.path.join(os.path.dirname(__file__),
+                            '../../runtime/sim/timing_rows.def')
+    todo = b.sampled(r for r in error_table.read(table_of) if r.kind != 'moe'
+                     and r.shape.split('/')[0] in shapes
+                     and r.source != 'HipKittens')
+    got = b.all_kiln([['gemm', '--arch', r.target, *SAME_WORK[r.type],
+                       *(x for pair in zip(('-m', '-n', '-k'),
+                                           r.shape.split('/')[0].split('x'))
+                         for x in pair)] for r in todo])
+    groups = {}
+    for r, g in zip(todo, got):
+        key = (r.target, r.type, error_table.size_of(r))
+        groups.setdefault(key, []).append((us_of(g), r))
+    lines = []
+    for key, pairs in sorted(groups.items()):
+        model = [us / r.predicted for us, r in pairs if us]
+        silicon = [us / r.measured for us, r in pairs if us]
+        lines.append((*key, len(model), num(geomean(model), '%.2f'),
+                      '%d' % sum(x < 1 for x in model),
+                      num(max(model, default=None), '%.2f'),
+                      num(geomean(silicon), '%.2f'),
+                      len(pairs) - len(model)))
+    table('On the shapes AMD tuned for: kiln over AMD\'s object, both '
+          'predicted, and kiln predicted over AMD measured',
+          ['target', 'type', 'size', 'rows', 'over the object',
+           'rows below 1', 'worst', 'over the measured time', 'refused'],
+          lines)
+    slow = sorted(((us / r.predicted, r) for pairs in groups.values()
+                   for us, r in pairs if us), key=lambda x: -x[0])[:12]
+    table('Where kiln is furthest behind', ['type', 'M x N x K', 'AMD\'s object',
+                                            'over it'],
+          [(r.type, r.shape, r.obj, num(x, '%.2f')) for x, r in slow])
 
 
 # Objects with published times that do what a row's kernel does: a word of
@@ -386,6 +433,7 @@ def part_small(b):
 
 
 PARTS = {'loops': part_loops, 'objects': part_objects,
+         'tuned': part_tuned,
          'records': part_records, 'grouped': part_grouped, 'moe': part_moe,
          'small': part_small}
 

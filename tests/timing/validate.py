@@ -2,10 +2,13 @@
 """Errors of the timing model on published measurements, by group.
 
     validate.py PREDICT_ROWS TRITON_DIR PERF_DIR [--aiter HSA_DIR] [--rows]
+                [--table TIMING_ROWS_DEF]
 
 Triton's objects are in this repository; AMD's are aiter's hsa folder (--aiter
 DIR that contains gfx950, gfx942 or both). Output is TAP: a group that is worse than
-its limit fails. Nothing here was used to adjust the model."""
+its limit fails. --table: what the table of residuals says of these rows is
+what the model predicts, or else the table is of another model.
+Nothing here was used to adjust the model."""
 import argparse
 import json
 import os
@@ -70,6 +73,15 @@ LIMITS = {'Triton bf16 256x256': 0.15, 'AMD asm bf16, above 50 us': 0.08,
           'AMD asm i8 on MI300X, small and split-K': 0.15}
 
 
+def is_of_this_model(path, predicted):
+    """Whether each of these times stands in the table, to its digits."""
+    with open(path) as f:
+        known = {float(x) for x in
+                 re.findall(r'ROW\(\w+, \w+, \d+, \w+, [\d.]+, ([\d.]+)',
+                            f.read())}
+    return all(us in known for us in predicted)
+
+
 def rank_correlation(a, b):
     """Spearman's; equal values share their mean rank."""
     def ranks(v):
@@ -87,6 +99,7 @@ def main():
     p.add_argument('perf')
     p.add_argument('--aiter')
     p.add_argument('--rows', action='store_true')
+    p.add_argument('--table')
     a = p.parse_args()
     with open(os.path.join(a.perf, 'anchors.json')) as f:
         anchors = json.load(f)
@@ -107,7 +120,13 @@ def main():
             print('# %-12s measured %9.2f predicted %9.2f %+6.1f %%  %s' %
                   (ident, us, float(g['us']),
                    100 * (float(g['us']) / us - 1), g['text'][:150]))
-    print('1..%d' % len(groups))
+    print('1..%d' % (len(groups) + bool(a.table)))
+    if a.table:
+        said = [q for pairs in groups.values() for _, q in pairs]
+        print('%sok %d - the table of residuals is of this model; if not: '
+              'tests/timing/residuals.py' %
+              ('' if is_of_this_model(a.table, said) else 'not ',
+               len(groups) + 1))
     for i, (group, pairs) in enumerate(groups.items(), 1):
         err = [q / m - 1 for m, q in pairs]
         mid = statistics.median(abs(e) for e in err)

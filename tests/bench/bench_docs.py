@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Tables of predicted times in docs/, made again.
+
+    bench_docs.py KILNC TESTS_DATA [--write DOCS] [--only TABLE,...]
+
+Prints each table; --write puts it in place of the one in DOCS that has the
+same head line. A time is predicted; "+-" is its error (docs/timing.md), a
+time without one has no measured object that compares. What a head calls
+published was measured by others; the pages say who."""
+import argparse
+import os
+import re
+import sys
+import types
+
+import bench_speed
+
+MS = [1, 2, 4, 8, 16, 32, 64]
+MINIMAX = [(9216, 6144), (6144, 6144), (6144, 8192), (4608, 6144),
+           (3072, 6144), (6144, 4096), (6144, 3072), (2304, 6144),
+           (1536, 6144), (6144, 2048), (6144, 1536), (1152, 6144),
+           (768, 6144), (6144, 1024), (6144, 768), (2560, 6144)]
+KINDS = [('gfx950', 'fp8', 'fp8'), ('gfx950', 'i8', 'i8'),
+         ('gfx950', 'bf16', 'bf16'), ('gfx950', 'mxfp4', 'mxfp4'),
+         ('gfx950', 'mxfp8', 'mxfp4'), ('gfx950', 'mxfp6', 'mxfp6'),
+         ('gfx950', 'bf16', 'mxfp4'), ('gfx942', 'mxfp8', 'mxfp8'),
+         ('gfx942', 'mxfp4', 'mxfp4'), ('gfx942', 'bf16', 'mxfp4')]
+# Measured by others: ROCm/rocm-libraries pull request 12329, MI300X, f16,
+# one row: N, K, us of wvSplitK and of hipBLASLt.
+WVSPLITK = [(76032, 13312, 415.90, 497.12), (38016, 13312, 218.97, 255.54),
+            (35584, 13312, 204.59, 244.15), (13312, 17792, 101.95, 118.96),
+            (19008, 13312, 110.44, 121.30), (9984, 13312, 65.60, 72.50),
+            (8896, 13312, 51.32, 71.12), (13312, 8896, 52.52, 71.85),
+            (8192, 12288, 42.34, 61.53), (4992, 13312, 26.16, 43.31),
+            (4096, 11008, 22.29, 32.77)]
+# ROCm/aiter pull request 4772, MI355X, bf16 x mxfp4: N, K, M, us of FlyDSL.
+FLYDSL = [(8448, 7168, 1, 17.896), (8448, 7168, 512, 65.249),
+          (8448, 7168, 4096, 391.940), (1536, 7168, 1, 13.219),
+          (1536, 7168, 512, 29.155), (1536, 7168, 4096, 86.897),
+          (7168, 768, 1, 9.153), (7168, 768, 512, 15.541)]
+DECODE = [('bf16', 8192, 8192, 2), ('bf16', 16384, 16384, 2),
+          ('bf16', 129280, 7168, 2), ('fp8', 28672, 8192, 1)]
+MOE = ['moe', '--arch', 'gfx950']
+MINIMAX_MOE = [*MOE, '--a', 'mxfp8', '--b', 'mxfp8', '--hidden', 6144,
+               '--inter', 768, '--experts', 128, '--topk', 4, '--tokens', 64]
+
+
+def dense(m, n, k, a, b=None, arch='gfx950', more=()):
+    return ['gemm', '--arch', arch, '-m', m, '-n', n, '-k', k, '--a', a,
+            '--b', b or a, *more]
+
+
+def cell(got):
+    """Time and error of a prediction, or a dash."""
+    if not isinstance(got, dict):
+        return '-'
+    p = got['predicted']
+    bar = p.get('error_pct')
+    return '%.1f' % p['us'] + (' +-%.0f %%' % bar if bar is not None else '')
+
+
+def us(got):
+    return got['predicted']['us'] if isinstance(got, dict) else None
+
+
+def over(got, other):
+    return '%.2f' % (us(got) / other) if us(got) else '-'
+
+
+def table_rows(b):
+    got = iter(b.all_kiln([dense(m, n, k, 'mxfp8') for n, k in MINIMAX
+                           for m in MS]))
+    return (['N', 'K'] + ['M %d' % m for m in MS],
+            [[n, k] + [cell(next(got)) for _ in MS] for n, k in MINIMAX])
+
+
+def table_types(b):
+    ms = [1, 2, 4, 8, 16, 64]
+    got = iter(b.all_kiln([dense(m, 2304, 6144, x, y, arch)
+                           for arch, x, y in KINDS for m in ms]))
+    return (['types', 'target'] + ['M %d' % m for m in ms],
+            [['%s x %s' % (x, y), arch] + [cell(next(got)) for _ in ms]
+             for arch, x, y in KINDS])
+
+
+def table_published(b):
+    todo = b.data['small_mxfp8']
+    got = b.all_kiln([dense(r['m'], r['n'], r['k'], 'mxfp8') for r in todo])
+    return (['M', 'N', 'K', 'kiln, predicted', 'pull request 3783', 'Triton'],
+            [[r['m'], r['n'], r['k'], cell(g), '%.2f' % r['us'],
+              '%.2f' % r['triton_us']] for r, g in zip(todo, got)])
+
+
+def table_gemv942(b):
+    got = b.all_kiln([dense(1, n, k, 'f16', arch='gfx942')
+                      for n, k, _, _ in WVSPLITK])
+    return (['N', 'K', 'kiln, predicted', 'wvSplitK, published', 'over it',
+             'hipBLASLt, published'],
+            [[n, k, cell(g), w, over(g, w), h]
+             for (n, k, w, h), g in zip(WVSPLITK, got)])
+
+
+def table_wide(b):
+    got = b.all_kiln([dense(m, n, k, 'bf16', 'mxfp4')
+                      for n, k, m, _ in FLYDSL])
+    return (['N', 'K', 'M', 'kiln, predicted', 'pull request 4772',
+             'over it'],
+            [[n, k, m, cell(g), w, over(g, w)]
+             for (n, k, m, w), g in zip(FLYDSL, got)])
+
+
+def table_decode(b):
+    todo = [(arch, peak, *x) for arch, peak in (('gfx950', 8.0),
+                                                ('gfx942', 5.3))
+            for x in DECODE]
+    got = b.all_kiln([dense(1, n, k, a, arch=arch)
+                      for arch, _, a, n, k, _ in todo])
+    lines = []
+    for (arch, peak, a, n, k, size), g in zip(todo, got):
+        tbs = n * k * size / us(g) / 1e6 if us(g) else 0
+        lines.append([arch, a, n, k, cell(g), '%.1f' % tbs,
+                      '%.0f %%' % (100 * tbs / peak)])
+    return ['target', 'type', 'N', 'K', 'predicted', 'TB/s of weights',
+            'of the peak'], lines
+
+
+def table_kimi(b):
+    down = [*MOE, '--stage', 'gemm2', '--a', 'mxfp4', '--experts', 385,
+            '--topk', 9, '--hidden', 7168, '--inter', 512, '--nt-b', 1,
+            *bench_speed.STORED, '--reduce', 'atomic', '--tokens']
+    published = {r['tokens']: r['us'] for r in b.data['gemm2_mxfp4']}
+    tokens = [4, 16, 64, 256]
+    got = iter(b.all_kiln([down + [t, '--block-m', 32] + b.packed(t, 9, 32)
+                           for t in tokens] +
+                          [down + [t, '--block-m', 16] for t in tokens]))
+    packed = [cell(next(got)) for _ in tokens]
+    return (['tokens', 'packed, predicted', 'FlyDSL, published',
+             'random, predicted'],
+            [[t, p, published.get(t, ''), cell(next(got))]
+             for t, p in zip(tokens, packed)])
+
+
+def table_minimax(b):
+    kinds = [('plain', []), ('stored', bench_speed.STORED)]
+    got = iter(b.all_kiln([[*MINIMAX_MOE, '--stage', s, *more]
+                           for _, more in kinds
+                           for s in ('gemm1', 'gemm2')]))
+    return (['layouts', 'gemm1 6144 x 768, predicted', 'gemm2, predicted'],
+            [[name, cell(next(got)), cell(next(got))] for name, _ in kinds])
+
+
+def table_types942(b):
+    kinds = ['fp8', 'bf16', 'mxfp8', 'mxfp4', 'mxfp6', 'mxbf8']
+    got = b.all_kiln([dense(8192, 8192, 8192, a, arch='gfx942')
+                      for a in kinds])
+    return (['type', 'tile', 'TFLOPS'],
+            [[a + (', unscaled' if a == 'fp8' else ''),
+              g['config'].split()[0].split('=')[1],
+              '%.0f' % g['predicted']['tflops']]
+             for a, g in zip(kinds, got) if isinstance(g, dict)])
+
+
+TABLES = {'rows': ('smallm.md', table_rows),
+          'types': ('smallm.md', table_types),
+          'published': ('smallm.md', table_published),
+          'gemv942': ('smallm.md', table_gemv942),
+          'wide': ('smallm.md', table_wide),
+          'decode': ('smallm.md', table_decode),
+          'kimi': ('moe.md', table_kimi),
+          'minimax': ('moe.md', table_minimax),
+          'types942': ('families.md', table_types942)}
+
+
+def line_of(cells):
+    return '| %s |\n' % ' | '.join(str(c) for c in cells)
+
+
+def put(path, text):
+    """In place of the table with the same head line."""
+    with open(path) as f:
+        page = f.read()
+    head = text.split('\n', 1)[0] + '\n'
+    found = re.search(re.escape(head) + r'(?:\|.*\n)*', page)
+    if not found:
+        print('%s has no table %s' % (path, head), file=sys.stderr)
+        return
+    with open(path, 'w') as f:
+        f.write(page[:found.start()] + text + page[found.end():])
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('kilnc')
+    p.add_argument('data')
+    p.add_argument('--write')
+    p.add_argument('--only', default=','.join(TABLES))
+    p.add_argument('--jobs', type=int, default=2)
+    a = p.parse_args()
+    b = bench_speed.Bench(types.SimpleNamespace(kilnc=a.kilnc, data=a.data,
+                                                jobs=a.jobs, sample=1))
+    for name in a.only.split(','):
+        page, make = TABLES[name]
+        head, lines = make(b)
+        text = line_of(head) + '|%s\n' % ('---|' * len(head)) + \
+            ''.join(line_of(x) for x in lines)
+        print('\n%s, %s\n\n%s' % (page, name, text), end='', flush=True)
+        if a.write:
+            put(os.path.join(a.write, page), text)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
