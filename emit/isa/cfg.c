@@ -1,11 +1,13 @@
-/* cfg.c - basic blocks, dominators (Cooper, Harvey and Kennedy, "A Simple,
- * Fast Dominance Algorithm") and natural loops. */
+/* cfg.c - basic blocks, dominators (Georgiadis, "Linear-Time Algorithms for
+ * Dominators and Related Problems", Semi-NCA) and natural loops. Code may be
+ * hostile: no recursion, and time near linear in the code and its loops. */
 #include "cfg.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* Bound on loops times blocks, for code made to exhaust memory. */
-enum { MAX_LOOP_BLOCKS = 1 << 26 };
+/* Bound on the blocks of all loops, for code made to exhaust memory. */
+enum { MAX_LOOP_BLOCKS = 1 << 25 };
 
 struct builder {
     struct kn_ctx *c;
@@ -14,6 +16,10 @@ struct builder {
     uint32_t *order;         /* reverse postorder of the reached blocks */
     uint32_t *rank;          /* block -> place in order */
     uint32_t *pred, *pred_at;  /* predecessors of block b: pred[pred_at[b]..] */
+    uint32_t *vertex;        /* reached blocks, depth first */
+    uint32_t *number;        /* block -> place in vertex */
+    uint32_t *parent;        /* of a place in the depth-first tree */
+    uint32_t *in, *size;     /* block -> interval of the dominator tree */
 };
 
 static bool
@@ -95,8 +101,12 @@ number_blocks(struct builder *b)
     uint32_t *stack = KN_NEW(b->c, uint32_t, g->nblocks);
     uint8_t *next = KN_NEW(b->c, uint8_t, g->nblocks);
     uint32_t top = 0, done = 0, entry = g->block_of[g->p->entry];
-    uint32_t *post = KN_NEW(b->c, uint32_t, g->nblocks);
+    uint32_t *post = KN_NEW(b->c, uint32_t, g->nblocks), found = 1;
 
+    b->vertex = KN_NEW(b->c, uint32_t, g->nblocks);
+    b->number = KN_NEW(b->c, uint32_t, g->nblocks);
+    b->parent = KN_NEW(b->c, uint32_t, g->nblocks);
+    b->vertex[0] = entry;
     stack[top++] = entry;
     g->blocks[entry].reached = true;
     while (top) {
@@ -111,6 +121,9 @@ number_blocks(struct builder *b)
         to = g->blocks[at].succ[next[at]++];
         if (to >= 0 && !g->blocks[to].reached) {
             g->blocks[to].reached = true;
+            b->parent[found] = b->number[at];
+            b->number[to] = found;
+            b->vertex[found++] = (uint32_t)to;
             stack[top++] = (uint32_t)to;
         }
     }
@@ -142,55 +155,100 @@ list_predecessors(struct builder *b)
                 b->pred[b->pred_at[g->blocks[i].succ[k] + 1]++] = i;
 }
 
-static uint32_t
-intersect(const struct builder *b, uint32_t x, uint32_t y)
-{
-    const struct kn_block *k = b->g->blocks;
+/* All by place in the depth-first order. */
+struct semi {
+    uint32_t *semi;          /* semidominator */
+    uint32_t *up;            /* ancestor, compressed as it is asked for */
+    uint32_t *label;         /* of the least semidominator on the way there */
+    uint32_t *stack;
+};
 
-    while (x != y) {
-        while (b->rank[x] > b->rank[y])
-            x = (uint32_t)k[x].idom;
-        while (b->rank[y] > b->rank[x])
-            y = (uint32_t)k[y].idom;
+/* The place of the least semidominator among v and its ancestors that are
+ * linked, from `linked` on. */
+static uint32_t
+evaluate(struct semi *s, uint32_t v, uint32_t linked)
+{
+    uint32_t top = 0, above;
+
+    if (s->up[v] < linked)
+        return s->label[v];
+    do {
+        s->stack[top++] = v;
+        v = s->up[v];
+    } while (s->up[v] >= linked);
+    while (top) {
+        above = v;
+        v = s->stack[--top];
+        s->up[v] = s->up[above];
+        if (s->semi[s->label[above]] < s->semi[s->label[v]])
+            s->label[v] = s->label[above];
     }
-    return x;
+    return s->label[v];
+}
+
+static void
+find_semidominators(const struct builder *b, struct semi *s)
+{
+    for (uint32_t i = b->norder; i-- > 1;) {
+        uint32_t at = b->vertex[i];
+
+        s->semi[i] = b->parent[i];
+        for (uint32_t e = b->pred_at[at]; e < b->pred_at[at + 1]; e++) {
+            uint32_t u = evaluate(s, b->number[b->pred[e]], i + 1);
+
+            if (s->semi[u] < s->semi[i])
+                s->semi[i] = s->semi[u];
+        }
+    }
+}
+
+/* Intervals of the dominator tree: a block dominates what lies in its own. */
+static void
+number_tree(struct builder *b, const uint32_t *idom)
+{
+    uint32_t *next = KN_NEW(b->c, uint32_t, b->norder);
+
+    b->in = KN_NEW(b->c, uint32_t, b->g->nblocks);
+    b->size = KN_NEW(b->c, uint32_t, b->g->nblocks);
+    for (uint32_t i = b->norder; i-- > 0;) {
+        b->size[b->vertex[i]]++;
+        if (i)
+            b->size[b->vertex[idom[i]]] += b->size[b->vertex[i]];
+    }
+    next[0] = 1;
+    for (uint32_t i = 1; i < b->norder; i++) {
+        b->in[b->vertex[i]] = next[idom[i]];
+        next[idom[i]] += b->size[b->vertex[i]];
+        next[i] = b->in[b->vertex[i]] + 1;
+    }
 }
 
 static void
 find_dominators(struct builder *b)
 {
-    struct kn_block *k = b->g->blocks;
-    uint32_t entry = b->order[0];
-    bool changed = true;
+    uint32_t n = b->norder, *idom = KN_NEW(b->c, uint32_t, n);
+    struct semi s = { .semi = KN_NEW(b->c, uint32_t, n),
+                      .up = KN_NEW(b->c, uint32_t, n),
+                      .label = KN_NEW(b->c, uint32_t, n),
+                      .stack = KN_NEW(b->c, uint32_t, n) };
 
-    k[entry].idom = (int32_t)entry;
-    while (changed) {
-        changed = false;
-        for (uint32_t i = 1; i < b->norder; i++) {
-            uint32_t at = b->order[i];
-            int32_t dom = -1;
-
-            for (uint32_t e = b->pred_at[at]; e < b->pred_at[at + 1]; e++) {
-                uint32_t from = b->pred[e];
-
-                if (k[from].idom >= 0)
-                    dom = dom < 0 ? (int32_t)from
-                                  : (int32_t)intersect(b, from,
-                                                       (uint32_t)dom);
-            }
-            changed |= k[at].idom != dom;
-            k[at].idom = dom;
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        s.semi[i] = s.label[i] = i;
+        s.up[i] = idom[i] = b->parent[i];
     }
-    k[entry].idom = -1;
+    find_semidominators(b, &s);
+    for (uint32_t i = 1; i < n; i++) {
+        while (idom[i] > s.semi[i])
+            idom[i] = idom[idom[i]];
+        b->g->blocks[b->vertex[i]].idom = (int32_t)b->vertex[idom[i]];
+    }
+    number_tree(b, idom);
 }
 
 static bool
 dominates(const struct builder *b, uint32_t a, uint32_t x)
 {
-    while (b->rank[x] > b->rank[a])
-        x = (uint32_t)b->g->blocks[x].idom;
-    return x == a;
+    return b->in[x] - b->in[a] < b->size[a];
 }
 
 static uint32_t
@@ -204,33 +262,40 @@ count_back_edges(const struct builder *b, uint32_t header)
 }
 
 /* The blocks that reach `header` without passing it, from the sources of its
- * back edges; mark[x] becomes true for each. Returns how many. */
+ * back edges; mark[x] is true for each. Returns how many. */
 static uint32_t
 collect_body(const struct builder *b, uint32_t header, uint8_t *mark,
-             uint32_t *stack)
+             uint32_t *body)
 {
-    uint32_t top = 0, n = 0;
+    uint32_t n = 0;
 
     mark[header] = 1;
-    stack[top++] = header;
-    while (top) {
-        uint32_t at = stack[--top];
+    body[n++] = header;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = body[i];
 
-        n++;
         for (uint32_t e = b->pred_at[at]; e < b->pred_at[at + 1]; e++) {
             uint32_t from = b->pred[e];
 
             if (mark[from] || (at == header && !dominates(b, header, from)))
                 continue;
             mark[from] = 1;
-            stack[top++] = from;
+            body[n++] = from;
         }
     }
     return n;
 }
 
+static int
+ascending(const void *x, const void *y)
+{
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+    return (a > b) - (a < b);
+}
+
 static void
-take_loop(struct builder *b, struct kn_loop *l, const uint8_t *mark,
+take_loop(struct builder *b, struct kn_loop *l, const uint32_t *body,
           uint32_t n)
 {
     struct kn_cfg *g = b->g;
@@ -238,11 +303,11 @@ take_loop(struct builder *b, struct kn_loop *l, const uint8_t *mark,
     l->parent = g->blocks[l->header].loop;
     l->depth = l->parent < 0 ? 1 : g->loops[l->parent].depth + 1;
     l->blocks = KN_NEW(b->c, uint32_t, n);
-    for (uint32_t x = 0; x < g->nblocks; x++)
-        if (mark[x]) {
-            l->blocks[l->nblocks++] = x;
-            g->blocks[x].loop = (int32_t)g->nloops;
-        }
+    l->nblocks = n;
+    memcpy(l->blocks, body, n * sizeof *body);
+    qsort(l->blocks, n, sizeof *body, ascending);
+    for (uint32_t i = 0; i < n; i++)
+        g->blocks[body[i]].loop = (int32_t)g->nloops;
 }
 
 /* Headers are visited in reverse postorder, so an enclosing loop comes
@@ -252,16 +317,21 @@ find_loops(struct builder *b)
 {
     struct kn_cfg *g = b->g;
     uint8_t *mark = KN_NEW(b->c, uint8_t, g->nblocks);
-    uint32_t *stack = KN_NEW(b->c, uint32_t, g->nblocks);
+    uint32_t *body = KN_NEW(b->c, uint32_t, g->nblocks);
+    uint64_t total = 0;
     size_t cap = 0;
 
     for (uint32_t i = 0; i < b->norder; i++) {
-        uint32_t header = b->order[i];
+        uint32_t header = b->order[i], n;
         uint32_t nback = count_back_edges(b, header);
 
         if (!nback)
             continue;
-        if ((uint64_t)(g->nloops + 1) * g->nblocks > MAX_LOOP_BLOCKS)
+        n = collect_body(b, header, mark, body);
+        for (uint32_t k = 0; k < n; k++)
+            mark[body[k]] = 0;
+        total += n;
+        if (total > MAX_LOOP_BLOCKS)
             return kn_fail(b->c, KILN_UNSUPPORTED,
                            "%s: %u blocks and %u loops are more than kiln "
                            "looks at", g->p->kernel->name, g->nblocks,
@@ -270,12 +340,32 @@ find_loops(struct builder *b)
                            sizeof *g->loops);
         g->loops[g->nloops] = (struct kn_loop){ .header = header,
                                                 .nback = nback };
-        memset(mark, 0, g->nblocks);
-        take_loop(b, &g->loops[g->nloops], mark,
-                  collect_body(b, header, mark, stack));
+        take_loop(b, &g->loops[g->nloops], body, n);
         g->nloops++;
     }
     return KILN_OK;
+}
+
+/* An enclosing loop comes before those in it. */
+static void
+number_loops(struct builder *b)
+{
+    struct kn_loop *l = b->g->loops;
+    uint32_t *next = KN_NEW(b->c, uint32_t, (size_t)b->g->nloops + 1);
+
+    for (uint32_t i = b->g->nloops; i-- > 0;) {
+        l[i].size++;
+        if (l[i].parent >= 0)
+            l[l[i].parent].size += l[i].size;
+    }
+    for (uint32_t i = 0; i < b->g->nloops; i++) {
+        uint32_t *at = l[i].parent < 0 ? &next[b->g->nloops]
+                                       : &next[l[i].parent];
+
+        l[i].in = *at;
+        *at += l[i].size;
+        next[i] = l[i].in + 1;
+    }
 }
 
 /* A retreating edge whose target does not dominate its source. */
@@ -310,6 +400,7 @@ kn_cfg_build(struct kn_ctx *c, const struct kn_program *p,
     list_predecessors(&b);
     find_dominators(&b);
     KN_TRY(find_loops(&b));
+    number_loops(&b);
     find_oddities(&b);
     return KILN_OK;
 }
@@ -318,10 +409,9 @@ bool
 kn_loop_contains(const struct kn_cfg *g, uint32_t loop, uint32_t i)
 {
     int32_t at = g->blocks[g->block_of[i]].loop;
+    const struct kn_loop *l = &g->loops[loop];
 
-    while (at >= 0 && at != (int32_t)loop)
-        at = g->loops[at].parent;
-    return at >= 0;
+    return at >= 0 && g->loops[at].in - l->in < l->size;
 }
 
 int32_t

@@ -20,6 +20,7 @@ struct kn_loop {
     int32_t parent;          /* enclosing loop; -1: none */
     uint32_t depth;          /* 1: outermost */
     uint32_t nback;          /* back edges */
+    uint32_t in, size;       /* interval of the loop tree: its inner loops' */
     uint32_t nblocks;
     uint32_t *blocks;        /* ascending, those of inner loops included */
 };
