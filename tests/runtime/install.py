@@ -115,7 +115,8 @@ def everything_is_installed():
              "--no-rebuild", "--quiet")
     for name in ("kiln.h", "kiln.hpp", "kiln.py", "kiln.pc", "kilnc",
                  "libkiln.so", "libkiln.so.0", "libkiln-cg.so.0",
-                 "libkiln-sim.so.0", "libkilnhip.so", "libamdhip64.so.6"):
+                 "libkiln-sim.so.0", "libkilnhip.so", "libkilnhip.so.0",
+                 "libamdhip64.so.6"):
         find(name)
     for base, _, names in os.walk(ROOT):
         for name in names:
@@ -173,12 +174,26 @@ def python_finds_the_installed_library():
     return None if out == "304\n" else out
 
 
+def the_loader_finds_nothing_to_write():
+    for name in ("kilnc", "libkiln.so.0", "libkiln-cg.so.0",
+                 "libkiln-sim.so.0", "libkilnhip.so.0"):
+        out = tap.must("readelf", "-dlW", find(name))
+        stack = [s for s in out.splitlines() if "GNU_STACK" in s]
+        if "BIND_NOW" not in out or "GNU_RELRO" not in out or \
+                "RWE" in stack[0]:
+            return "%s\n%s" % (name, out)
+        if ("RUNPATH" in out or "RPATH" in out) and "[libLLVM" not in out:
+            return "%s has a path nobody needs\n%s" % (name, out)
+    return None
+
+
 CASES = [
     everything_is_installed,
     a_c_program_builds_and_runs,
     a_cxx_program_builds_and_runs,
     the_header_is_clean_alone,
     the_installed_tool_runs,
+    the_loader_finds_nothing_to_write,
     python_finds_the_installed_library,
 ]
 
