@@ -159,3 +159,24 @@ kn_config_parse(struct kn_ctx *c, const char *text, struct kn_config *g)
     }
     return KILN_OK;
 }
+
+kiln_status
+kn_config_take(struct kn_ctx *c, const char *text, struct kn_config *g)
+{
+    struct kn_buf printed = { .c = c };
+    const struct kn_domain *d = &g->domain;
+    bool sound;
+
+    memset(g, 0, sizeof *g);
+    KN_TRY(kn_config_parse(c, text, g));
+    kn_config_print(g, &printed);
+    sound = g->bm && g->bn && g->bk && g->bm <= 4096 && g->bn <= 4096 &&
+            g->bk <= 4096 && g->wm && g->wn && g->wm * g->wn <= 16 &&
+            g->stages && g->split_k && g->split_k <= KN_SPLIT_MOST &&
+            g->group_m && g->xcd && d->align_a && d->align_b &&
+            d->align_sa && d->align_sb && d->vec;
+    if (!sound || strcmp(printed.s, text))
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' is no complete configuration",
+                       text);
+    return KILN_OK;
+}

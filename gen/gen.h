@@ -121,6 +121,10 @@ kn_split_area(const struct kn_config *g)
 
 kiln_status kn_config_parse(struct kn_ctx *c, const char *text,
                             struct kn_config *cfg);
+/* The same for text of strangers: BAD_INPUT unless it is complete, exactly as
+ * kn_config_print writes it, with nothing zero that is divided by. */
+kiln_status kn_config_take(struct kn_ctx *c, const char *text,
+                           struct kn_config *cfg);
 void kn_config_print(const struct kn_config *cfg, struct kn_buf *out);
 /* What was given besides tile, waves and domain replaces the row's
  * (config.def). */

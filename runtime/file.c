@@ -126,6 +126,28 @@ kn_file_read(struct kn_ctx *c, const char *path, uint8_t **out, size_t *size)
     return s;
 }
 
+kiln_status
+kn_file_read_plain(struct kn_ctx *c, const char *path, size_t most,
+                   uint8_t **out, size_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    jmp_buf *outer = c->oom;
+    struct stat st;
+    kiln_status s;
+
+    if (fd < 0)
+        return io_error(c, path, "open", errno);
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        s = kn_fail(c, KILN_IO, "%s: is no regular file", path);
+    else if ((uint64_t)st.st_size > most)
+        s = kn_fail(c, KILN_IO, "%s: has over %zu bytes", path, most);
+    else
+        s = read_guarded(c, path, fd, out, size);
+    c->oom = outer;
+    close(fd);
+    return s;
+}
+
 static int
 write_all(int fd, const uint8_t *p, size_t n)
 {
@@ -235,8 +257,9 @@ sweep(const char *path)
         closedir(d);
 }
 
-static kiln_status
-write_whole(struct kn_ctx *c, const char *path, const void *data, size_t size)
+kiln_status
+kn_file_replace(struct kn_ctx *c, const char *path, const void *data,
+                size_t size)
 {
     struct kn_buf tmp = { .c = c };
     uint64_t nonce = 0;
@@ -280,7 +303,7 @@ kn_file_write(struct kn_ctx *c, const char *path, const void *data,
     real = follow_links(c, path);
     if (!real)
         return io_error(c, path, "create", ELOOP);
-    return write_whole(c, real, data, size);
+    return kn_file_replace(c, real, data, size);
 }
 
 bool

@@ -5,11 +5,16 @@
 #include "../ir/base.h"
 
 /* The longest input from a pipe or a device, in bytes. */
-#define KN_STREAM_MAX ((size_t)1 << 28)
+#define KN_STREAM_MAX ((size_t)1 << 27)
 
 /* The whole file into the arena, one zero byte behind it. */
 kiln_status kn_file_read(struct kn_ctx *c, const char *path, uint8_t **out,
                          size_t *size);
+
+/* The same for a file nobody named: KILN_IO for what is no regular file or is
+ * longer than `most` bytes; never waits for a writer. */
+kiln_status kn_file_read_plain(struct kn_ctx *c, const char *path, size_t most,
+                               uint8_t **out, size_t *size);
 
 /* Writes a temporary file next to `path` and renames it: the file is there
  * whole or not at all. A symbolic link stays one, the file behind it is
@@ -17,6 +22,10 @@ kiln_status kn_file_read(struct kn_ctx *c, const char *path, uint8_t **out,
  * written directly. */
 kiln_status kn_file_write(struct kn_ctx *c, const char *path, const void *data,
                           size_t size);
+
+/* The same, but whatever has the name, a link or a pipe, is replaced. */
+kiln_status kn_file_replace(struct kn_ctx *c, const char *path,
+                            const void *data, size_t size);
 
 /* Whether kn_file_write makes a file of `path`, rather than filling a device,
  * a pipe or standard output. */

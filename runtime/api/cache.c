@@ -67,11 +67,30 @@ damaged(struct kn_ctx *c, const char *path, const char *why)
     return b.s;
 }
 
+/* Bytes of the largest file of an entry that is looked at. */
+enum { ENTRY_MOST = 1 << 26 };
+
+/* Why the folder is not to be trusted; NULL: it is, or there is none. Who can
+ * write there decides what code runs here. */
+static const char *
+distrust(struct kn_ctx *c, const char *dir)
+{
+    struct stat st;
+
+    if (stat(dir, &st))
+        return NULL;
+    if (st.st_uid != geteuid())
+        return damaged(c, dir, "belongs to another user");
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return damaged(c, dir, "may be written by others (chmod go-w)");
+    return NULL;
+}
+
 /* Reads a file whose failure is a finding about the cache, not an error. */
 static kiln_status
 read_entry(struct kn_ctx *c, const char *path, uint8_t **out, size_t *size)
 {
-    kiln_status s = kn_file_read(c, path, out, size);
+    kiln_status s = kn_file_read_plain(c, path, ENTRY_MOST, out, size);
 
     if (s == KILN_IO)
         memset(&c->err, 0, sizeof c->err);
@@ -90,6 +109,9 @@ kn_cache_read(struct kn_ctx *c, const char *dir, const struct kn_key *key,
 
     memset(out, 0, sizeof *out);
     if (access(json, F_OK))
+        return KILN_OK;
+    out->damage = distrust(c, dir);
+    if (out->damage)
         return KILN_OK;
     if (read_entry(c, json, &text, &n) ||
         read_entry(c, bin, &out->co, &out->size)) {
@@ -116,7 +138,7 @@ make_folder(struct kn_ctx *c, const char *dir)
         mkdir(p, 0777);
         *s = '/';
     }
-    if (mkdir(p, 0777) && errno != EEXIST)
+    if (mkdir(p, 0700) && errno != EEXIST)
         return kn_fail(c, KILN_IO, "%s: cannot create: %s", dir,
                        strerror(errno));
     return KILN_OK;
@@ -127,12 +149,16 @@ kn_cache_write(struct kn_ctx *c, const char *dir, const struct kn_key *key,
                const uint8_t *co, size_t size)
 {
     struct kn_buf text = { .c = c };
+    const char *why;
 
     KN_TRY(kn_describe(c, key, co, size, &text));
     KN_TRY(make_folder(c, dir));
-    KN_TRY(kn_file_write(c, path_of(c, dir, key->hex, ".co"), co, size));
-    return kn_file_write(c, path_of(c, dir, key->hex, ".json"), text.s,
-                         text.n);
+    why = distrust(c, dir);
+    if (why)
+        return kn_fail(c, KILN_IO, "%s", why);
+    KN_TRY(kn_file_replace(c, path_of(c, dir, key->hex, ".co"), co, size));
+    return kn_file_replace(c, path_of(c, dir, key->hex, ".json"), text.s,
+                           text.n);
 }
 
 kiln_status
@@ -155,6 +181,6 @@ kiln_status
 kn_cache_write_certificate(struct kn_ctx *c, const char *dir,
                            const struct kn_key *key, const char *text)
 {
-    return kn_file_write(c, path_of(c, dir, key->hex, ".cert"), text,
-                         strlen(text));
+    return kn_file_replace(c, path_of(c, dir, key->hex, ".cert"), text,
+                           strlen(text));
 }

@@ -38,7 +38,7 @@ take_from_bundle(struct kn_ctx *c, struct search *s, struct kn_bundle *b,
     size_t n;
 
     config = kn_bundle_config(b, i, &n);
-    KN_TRY(kn_config_parse(c, kn_strndup(c, config, n), &g));
+    KN_TRY(kn_config_take(c, kn_strndup(c, config, n), &g));
     KN_TRY(kn_bundle_code(c, b, i, &o.co, &o.size));
     return kn_kernel_new(c, &s->x->host, &o, &s->found);
 }
@@ -96,7 +96,7 @@ search_substitute(struct kn_ctx *c, struct search *s)
             size_t n;
             const char *config = kn_bundle_config(b, i, &n);
 
-            KN_TRY(kn_config_parse(c, kn_strndup(c, config, n), &g));
+            KN_TRY(kn_config_take(c, kn_strndup(c, config, n), &g));
             cost = cost_of(s->r->problem, &g);
             if (cost && cost < least) {
                 least = cost;

@@ -253,6 +253,46 @@ damaged_code_is_refused(void **state)
     kiln_close(x);
 }
 
+/* The digest is nobody's signature: an index that was made to fit. Each entry
+ * has no configuration, or one that would be divided by. */
+static void
+forged_configurations_are_refused(void **state)
+{
+    static unsigned char bytes[CAP];
+
+    (void)state;
+    for (int lie = 0; lie < 3; lie++) {
+        kiln_context *x = open_context(NULL, KILN_RUN_ONLY, NULL);
+        kiln_problem p = problem_of(1);
+        struct kn_bundle_header h;
+        struct kn_bundle_entry *entry = (void *)(bytes + sizeof h);
+        kiln_kernel *k;
+        kiln_error e;
+
+        memcpy(bytes, t.bytes, t.size);
+        memcpy(&h, bytes, sizeof h);
+        for (uint32_t i = 0; i < h.nentries; i++) {
+            char *config = (char *)bytes + h.manifest_at + entry[i].config_at;
+            char *xcd = memmem(config, entry[i].config_size, " xcd=8", 6);
+
+            assert_non_null(xcd);
+            entry[i].config_size = lie ? entry[i].config_size : 0;
+            if (lie == 1)
+                xcd[5] = '0';
+            if (lie == 2)
+                memcpy(config, "tile=0", 6);
+        }
+        kn_sha256(bytes + sizeof h, (size_t)(h.manifest_at + h.manifest_size -
+                                             sizeof h), h.digest);
+        memcpy(bytes, &h, sizeof h);
+        write_bytes(t.path, bytes, t.size);
+        assert_ok(kiln_add_bundle(x, t.path, &e), &e);
+        assert_int_equal(kiln_lookup(x, &p, NULL, &k, &e), KILN_BAD_INPUT);
+        assert_non_null(strstr(e.text, "no complete configuration"));
+        kiln_close(x);
+    }
+}
+
 static void
 another_generator_is_named(void **state)
 {
@@ -337,6 +377,7 @@ main(void)
         cmocka_unit_test(kernel_outlives_everything),
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(damaged_code_is_refused),
+        cmocka_unit_test(forged_configurations_are_refused),
         cmocka_unit_test(another_generator_is_named),
         cmocka_unit_test(certificates_are_checked),
         cmocka_unit_test(missing_file),

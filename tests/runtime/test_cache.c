@@ -233,6 +233,74 @@ unwritable_folder_costs_no_result(void **state)
     assert_non_null(strstr(l.last, "not written"));
 }
 
+static struct got *
+get_twice(uint32_t flags)
+{
+    static struct got g;
+
+    get(&g, 0);
+    get(&g, flags);
+    return &g;
+}
+
+/* Who can write into the folder decides what code runs: it is neither read
+ * nor written, and KILN_STRICT makes an error of it. */
+static void
+folder_of_others_is_refused(void **state)
+{
+    static const mode_t modes[] = { 0770, 0707, 0722 };
+    struct got *g;
+
+    (void)state;
+    g = get_twice(0);
+    assert_int_equal(g->source, KILN_FROM_DISK);
+    for (int i = 0; i < 3; i++) {
+        chmod(folder, modes[i]);
+        get(g, 0);
+        assert_int_equal(g->status, KILN_OK);
+        assert_int_equal(g->source, KILN_FROM_COMPILER);
+        assert_non_null(strstr(g->log.last, "may be written by others"));
+        get(g, KILN_STRICT);
+        assert_int_equal(g->status, KILN_IO);
+        assert_non_null(strstr(g->error.text, "may be written by others"));
+    }
+    if (geteuid() || chown(folder, 12345, (gid_t)-1))
+        return;
+    chmod(folder, 0755);
+    get(g, KILN_STRICT);
+    assert_int_equal(g->status, KILN_IO);
+    assert_non_null(strstr(g->error.text, "belongs to another user"));
+}
+
+/* An entry that is a pipe, a device or endless is no entry. */
+static void
+odd_files_are_no_entries(void **state)
+{
+    static struct got g;
+    char path[512];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        get(&g, 0);
+        find_file(folder, i == 2 ? ".json" : ".co", path);
+        remove(path);
+        if (i == 0)
+            assert_int_equal(mkfifo(path, 0600), 0);
+        else if (i == 1)
+            assert_int_equal(symlink("/dev/zero", path), 0);
+        else
+            write_bytes(path, "", 0);
+        if (i == 2)
+            assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+        get(&g, KILN_STRICT);
+        assert_int_equal(g.status, KILN_IO);
+        get(&g, 0);
+        assert_int_equal(g.status, KILN_OK);
+        assert_int_equal(g.source, KILN_FROM_COMPILER);
+        remove(path);
+    }
+}
+
 /* A disk that ends in the middle of a file. */
 static void
 full_disk_costs_no_result(void **state)
@@ -326,6 +394,8 @@ main(void)
         CASE(entry_of_another_kernel),
         CASE(folder_is_made),
         CASE(unwritable_folder_costs_no_result),
+        CASE(folder_of_others_is_refused),
+        CASE(odd_files_are_no_entries),
         CASE(full_disk_costs_no_result),
         CASE(many_processes_at_once),
         CASE(environment_names_the_folder),
