@@ -31,6 +31,7 @@ struct exec {
     size_t kernarg_size;
     size_t nbuffers;
     struct buffer *buffers;
+    bool stopped;            /* at a limit */
     bool timing;             /* a device of the timing model's own */
 };
 
@@ -290,6 +291,9 @@ launch(struct exec *e, struct kn_json *j)
     KN_TRY(make_launch(e, &l));
     kn_progress_stage(e->t->progress, "simulating workgroups");
     KN_TRY(kn_sim_run(e->sim, &l, &r));
+    e->stopped = r.stopped;
+    kn_places_put(&e->from, &r);
+    KN_TRY(kn_report_stopped(e->t, j, &r));
     if (l.select.all)
         find_unwritten(e, &r);
     KN_TRY(write_outputs(e));
@@ -365,7 +369,7 @@ kn_cmd_exec(struct kn_tool *t)
     s = load_and_launch(&e, e.bytes, e.size, &j);
     kn_sim_close(e.sim);
     kn_json_close(&j, '}');
-    if (s > KILN_FINDING)
+    if (s > KILN_FINDING && !e.stopped)
         return s;
     KN_TRY(kn_report_write(t, &j));
     return s;

@@ -451,6 +451,7 @@ run_on_device(struct run *r, struct kn_json *j)
     KN_TRY(kn_groups_place(r->c, r->sim, &r->p, r->offs, &r->offs_addr));
     KN_TRY(plan_launch(r));
     KN_TRY(execute(r));
+    KN_TRY(kn_report_stopped(r->t, j, &r->result));
     KN_TRY(kn_shares_check(r->c, r->sim, r->workspace));
     KN_TRY(place_findings(r));
     if (r->p.m && r->p.n) {
@@ -486,7 +487,7 @@ kn_cmd_run(struct kn_tool *t)
     s = run_on_device(r, &j);
     kn_sim_close(r->sim);
     kn_json_close(&j, '}');
-    if (s > KILN_FINDING)
+    if (s > KILN_FINDING && !r->result.stopped)
         return s;
     KN_TRY(kn_report_write(t, &j));
     return s;

@@ -182,7 +182,8 @@ launch(struct moe_run *m, struct moe_part *s)
     memcpy(l.block, s->plan.block, sizeof l.block);
     kn_tool_orders(m->t, &l);
     kn_progress_stage(m->t->progress, "simulating workgroups");
-    return kn_sim_run(m->sim, &l, &s->result);
+    KN_TRY(kn_sim_run(m->sim, &l, &s->result));
+    return kn_report_stopped(m->t, NULL, &s->result);
 }
 
 /* ---- check ---- */

@@ -3,6 +3,9 @@
 #include "cmd.h"
 #include "progress.h"
 
+/* Nobody vouches for what `exec` is given. */
+#define EXEC_SECONDS 30
+
 kiln_status
 kn_tool_device(struct kn_tool *t, kiln_target *target)
 {
@@ -26,6 +29,9 @@ kn_tool_orders(struct kn_tool *t, struct kn_sim_launch *l)
     l->waves = (enum kn_sim_waves)v[KN_FLAG_wave_order].i;
     l->mfma = (enum kn_mfma_model)v[KN_FLAG_mfma].i;
     l->seed = (uint64_t)v[KN_FLAG_order_seed].i;
+    l->max_steps = (uint64_t)v[KN_FLAG_max_steps].i;
+    l->max_seconds = v[KN_FLAG_max_seconds].seen ? v[KN_FLAG_max_seconds].f
+                   : t->cli->command == KN_CMD_exec ? EXEC_SECONDS : 0;
     l->progress = kn_progress_update;
     l->progress_user = t->progress;
 }

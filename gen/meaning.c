@@ -123,5 +123,7 @@ kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli)
         else if (!mixed)
             KN_TRY(judge_for_family(c, (enum kn_flag_id)id, family));
     }
+    if (cli->v[KN_FLAG_max_seconds].f < 0)
+        return kn_fail(c, KILN_BAD_INPUT, "--max-seconds is at least 0");
     return judge_timing(c, cli);
 }

@@ -105,6 +105,7 @@ execute_on(struct kn_parity *q, struct kn_side *x)
     KN_TRY(prepare(q, x, EXECUTE, &l));
     kn_progress_stage(q->t->progress, "simulating workgroups");
     KN_TRY(kn_sim_run(x->sim, &l, &x->result));
+    KN_TRY(kn_report_stopped(q->t, NULL, &x->result));
     KN_TRY(kn_shares_check(q->c, x->sim, x->on.o.workspace));
     x->out = KN_NEW(q->c, uint8_t, x->on.out_size + 1);
     return kn_sim_read(x->sim, x->on.o.c, x->out, x->on.out_size);

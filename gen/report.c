@@ -295,6 +295,20 @@ kn_report_run(struct kn_tool *t, struct kn_json *j,
     kn_json_close(j, '}');
 }
 
+kiln_status
+kn_report_stopped(struct kn_tool *t, struct kn_json *j,
+                  const struct kn_sim_result *r)
+{
+    if (!r->stopped)
+        return KILN_OK;
+    if (j) {
+        kn_report_run(t, j, r);
+        kn_json_str(j, "stopped", r->stopped);
+    }
+    kn_putf(t->text, "stopped   %s\n", r->stopped);
+    return kn_fail(t->c, KILN_UNSUPPORTED, "stopped: %s", r->stopped);
+}
+
 void
 kn_report_add(struct kn_ctx *c, struct kn_sim_result *r,
               const struct kn_finding *f)

@@ -31,6 +31,11 @@ void kn_report_check(struct kn_tool *t, struct kn_json *j,
 void kn_report_run(struct kn_tool *t, struct kn_json *j,
                    const struct kn_sim_result *r);
 
+/* A launch that met a limit is no answer: UNSUPPORTED with the place where it
+ * was, which the report names as well (j may be NULL). */
+kiln_status kn_report_stopped(struct kn_tool *t, struct kn_json *j,
+                              const struct kn_sim_result *r);
+
 /* Appends a finding of the tool itself to what the simulator found. */
 void kn_report_add(struct kn_ctx *c, struct kn_sim_result *r,
                    const struct kn_finding *f);

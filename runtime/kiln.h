@@ -289,6 +289,10 @@ typedef struct kiln_options {
     void *log_user;
     const char *cache_dir;
     const char *hip_library; /* instead of libamdhip64.so.{7,6,5} */
+    uint64_t max_steps;      /* instructions of a wave after which a simulated
+                                launch is stopped, KILN_UNSUPPORTED with the
+                                place where it was; 0: 268435456 */
+    double max_seconds;      /* the same in seconds; 0: never */
 } kiln_options;
 
 kiln_status kiln_open(const kiln_options *options, kiln_context **out,

@@ -114,6 +114,9 @@ take_options(struct kn_ctx *c, const kiln_options *given, kiln_options *o)
                                KILN_ISOLATE))
         return kn_fail(c, KILN_BAD_INPUT, "kiln_options.flags is %u, which "
                        "has bits that mean nothing", o->flags);
+    if (!(o->max_seconds >= 0))
+        return kn_fail(c, KILN_BAD_INPUT, "kiln_options.max_seconds is %g",
+                       o->max_seconds);
     return KILN_OK;
 }
 
@@ -167,6 +170,8 @@ new_context(struct kn_ctx *c, const kiln_options *o, kiln_context **out)
     memset(x, 0, sizeof *x);
     x->host = h;
     kn_ctx_init(&x->arena, h.realloc, h.user);
+    x->max_steps = o->max_steps;
+    x->max_seconds = o->max_seconds;
     x->log = o->log;
     x->log_user = o->log_user;
     pthread_mutex_init(&x->lock, NULL);

@@ -61,6 +61,8 @@ struct kiln_context {
     uint32_t flags;
     void (*log)(void *user, kiln_log_level level, const char *text);
     void *log_user;
+    uint64_t max_steps;      /* of simulated launches; 0: the default */
+    double max_seconds;      /* 0: none */
     char *cache_dir;         /* NULL: none */
     char *hip_library;       /* NULL: by the usual names */
     struct kn_ctx arena;     /* of the tuning tables */

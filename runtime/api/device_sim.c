@@ -114,9 +114,11 @@ judge(kiln_device *d, struct kn_ctx *c, const struct kn_sim_result *r)
 }
 
 static struct kn_sim_launch
-launch_of(const struct kn_start *start)
+launch_of(const kiln_device *d, const struct kn_start *start)
 {
     struct kn_sim_launch l = {
+        .max_steps = d->context->max_steps,
+        .max_seconds = d->context->max_seconds,
         .code = start->code->module,
         .kernarg = start->kernarg,
         .kernarg_size = start->plan->kernarg_size,
@@ -132,10 +134,12 @@ static kiln_status
 launch_sim(kiln_device *d, struct kn_ctx *c, const struct kn_start *start)
 {
     struct sim_device *s = enter(d);
-    struct kn_sim_launch l = launch_of(start);
+    struct kn_sim_launch l = launch_of(d, start);
     struct kn_sim_result r;
     kiln_status st = s->api->run(s->sim, &l, &r);
 
+    if (!st && r.stopped)
+        st = kn_fail(c, KILN_UNSUPPORTED, "stopped: %s", r.stopped);
     if (!st)
         st = judge(d, c, &r);
     return leave(s, c, st);
@@ -164,7 +168,7 @@ time_sim(kiln_device *d, struct kn_ctx *c, const struct kn_start *start,
          kiln_timing *t)
 {
     struct sim_device *s = enter(d);
-    struct kn_sim_launch l = launch_of(start);
+    struct kn_sim_launch l = launch_of(d, start);
     struct kn_time_shares shares = { (uintptr_t)start->workspace,
                                      start->shares };
     kiln_status st;

@@ -171,12 +171,16 @@ struct kn_run {
     uint32_t kernarg_size;
     uint32_t lds_size, nwaves, scratch_size;
     uint64_t max_steps;
+    double deadline;         /* of kn_seconds; 0: none */
+    uint64_t code_lo, code_hi; /* the kernel's own, in device memory */
     uint64_t ngroups;        /* selected */
     _Atomic uint64_t next, finished, stop_at;
     pthread_mutex_t lock;    /* guards the first error */
     uint64_t error_group;
     kiln_status error;
     char error_text[256];
+    uint64_t stopped_group;  /* the first that met a limit */
+    char stopped[256];       /* where it was, "": nowhere */
 };
 
 static inline const struct kn_step *

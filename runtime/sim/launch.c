@@ -102,6 +102,22 @@ kn_sim_object(const struct kn_sim_code *code)
     return &code->object;
 }
 
+/* What instructions are fetched from; nobody writes there. */
+static void
+find_code(struct kn_run *r)
+{
+    const struct kn_object *o = &r->l->code->object;
+
+    for (uint32_t n = 0; n < o->nsegments; n++) {
+        const struct kn_segment *g = &o->segments[n];
+
+        if (g->exec && r->kernel->entry - g->addr < g->size) {
+            r->code_lo = r->code_base + g->addr;
+            r->code_hi = r->code_lo + g->size;
+        }
+    }
+}
+
 /* Decoded once per kernel; later launches share it. */
 static kiln_status
 find_program(struct kn_run *r)
@@ -119,6 +135,7 @@ find_program(struct kn_run *r)
     }
     r->program = &k->program;
     r->step = k->step;
+    find_code(r);
     return KILN_OK;
 }
 
@@ -333,6 +350,7 @@ collect(struct kn_run *r, struct team *t, struct kn_sim_result *out)
                         r->l->max_findings ? r->l->max_findings : 64, out);
     kn_findings_free(&all);
     count_mfma(r, out);
+    out->stopped = *r->stopped ? kn_strdup(r->sim->c, r->stopped) : NULL;
     if (lost)
         return kn_fail(r->sim->c, KILN_NO_MEMORY,
                        "no host memory for the pages the kernel touches");
@@ -374,7 +392,9 @@ kn_sim_run(struct kn_sim *s, const struct kn_sim_launch *l,
     KN_ENTER(s->c);
     memset(out, 0, sizeof *out);
     atomic_store(&r.stop_at, UINT64_MAX);
-    r.max_steps = l->max_steps ? l->max_steps : (uint64_t)1 << 28;
+    r.max_steps = l->max_steps ? l->max_steps : KN_SIM_STEPS;
+    if (l->max_seconds > 0)
+        r.deadline = kn_seconds() + l->max_seconds;
     pthread_mutex_init(&r.lock, NULL);
     st = launch(&r, out);
     kn_unmap_arguments(&r);

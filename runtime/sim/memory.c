@@ -351,6 +351,13 @@ kn_mem_load(struct kn_worker *k, uint64_t addr, void *dst, unsigned n,
     return KN_A_OK;
 }
 
+/* A page may hold code beside variables. */
+static bool
+is_code(const struct kn_worker *k, uint64_t addr, unsigned n)
+{
+    return addr < k->run->code_hi && addr + n > k->run->code_lo;
+}
+
 enum kn_access
 kn_mem_store(struct kn_worker *k, uint64_t addr, const void *src, unsigned n)
 {
@@ -361,7 +368,7 @@ kn_mem_store(struct kn_worker *k, uint64_t addr, const void *src, unsigned n)
 
     if (!p)
         return KN_A_UNMAPPED;
-    if (p->readonly)
+    if (p->readonly || is_code(k, addr, n))
         return KN_A_READONLY;
     off = (uint32_t)(addr - p->base);
     if (off + n <= p->hi) {
@@ -386,7 +393,7 @@ kn_mem_atomic(struct kn_worker *k, uint64_t addr, unsigned n, void **out,
 
     if (!p || !kn_page_holds(p, addr, n))
         return KN_A_UNMAPPED;
-    if (p->readonly)
+    if (p->readonly || is_code(k, addr, n))
         return KN_A_READONLY;
     off = (uint32_t)(addr - p->base);
     *undef = p->map && nothing_written(p, off, n);

@@ -97,6 +97,10 @@ struct kn_sim_tap {
     void (*access)(void *user, uint32_t wave, const struct kn_sim_access *a);
 };
 
+/* Instructions of a wave after which a launch is stopped, unless it says
+ * otherwise: the longest of a GEMM with K of a million takes a hundredth. */
+#define KN_SIM_STEPS ((uint64_t)1 << 28)
+
 struct kn_sim_launch {
     const struct kn_sim_code *code;
     const char *kernel;      /* NULL: the only one */
@@ -111,7 +115,8 @@ struct kn_sim_launch {
     enum kn_mfma_model mfma;
     uint64_t seed;           /* for the random orders */
     unsigned threads;        /* 0: as many as the machine has */
-    uint64_t max_steps;      /* instructions per wave; 0: a generous bound */
+    uint64_t max_steps;      /* instructions per wave; 0: KN_SIM_STEPS */
+    double max_seconds;      /* of the launch; 0: no limit */
     unsigned max_findings;   /* kept; 0: 64. The total is always counted */
     void (*progress)(void *user, uint64_t done, uint64_t total);
     void *progress_user;
@@ -135,7 +140,7 @@ struct kn_sim_launch {
     X(MISALIGNED, "misaligned access") \
     X(LDS_RANGE, "LDS access outside the workgroup's allocation") \
     X(BARRIER, "barrier divergence or deadlock") \
-    X(RUNAWAY, "step limit reached") \
+    X(RUNAWAY, "stopped at a limit") \
     X(UNWRITTEN, "output bytes never written") \
     X(SRD_EDGE, "SRD range verdict that no manual settles")
 
@@ -172,6 +177,8 @@ struct kn_sim_result {
     uint64_t workgroups, waves, instructions, macs;
     uint64_t srd_oob_loads, srd_oob_stores;  /* lanes; normal at edges */
     double seconds;
+    const char *stopped;     /* at a limit: which, and where a wave was; the
+                                launch is no answer. NULL: it ended */
     uint64_t nfindings;      /* all of them, kept or not */
     unsigned nkept;
     struct kn_finding *findings;  /* in the context's arena */

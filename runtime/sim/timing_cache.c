@@ -10,7 +10,9 @@ kn_time_run(struct kn_time_model *m, const struct kn_sim_launch *l)
 {
     struct kn_sim_result result;
 
-    return kn_sim_run(m->q->sim, l, &result);
+    KN_TRY(kn_sim_run(m->q->sim, l, &result));
+    return result.stopped ? kn_fail(m->c, KILN_UNSUPPORTED, "stopped: %s",
+                                    result.stopped) : KILN_OK;
 }
 
 /* ---- lines -------------------------------------------------------------- */

@@ -11,8 +11,11 @@ kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i, struct kn_fault f)
     if (w->group->worker->out_of_memory)
         kn_run_fail(w, KILN_NO_MEMORY, "no host memory for a device page");
     else if (f.why == KN_A_READONLY)
-        kn_report(w, i, KN_F_READONLY_STORE, at, "%u bytes at 0x%llx",
-                  f.bytes, (unsigned long long)f.addr);
+        kn_report(w, i, KN_F_READONLY_STORE, at, "%u bytes at 0x%llx%s",
+                  f.bytes, (unsigned long long)f.addr,
+                  f.addr >= w->group->run->code_lo &&
+                  f.addr < w->group->run->code_hi
+                      ? ", the kernel's own code" : "");
     else if (!b)
         kn_report(w, i, KN_F_BAD_ADDRESS, at, "%u bytes at 0x%llx", f.bytes,
                   (unsigned long long)f.addr);

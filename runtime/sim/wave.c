@@ -273,16 +273,43 @@ all_done(const struct kn_group *g)
     return true;
 }
 
-static bool
-stop_runaway(struct kn_wave *w)
+/* The launch ends where the first workgroup that met a limit was. */
+static void
+stop_launch(struct kn_wave *w, const char *limit)
 {
-    uint64_t max = w->group->run->max_steps;
+    const struct kn_inst *i = &w->group->program->inst[w->pc];
+    struct kn_run *r = w->group->run;
+    uint64_t index = w->group->worker->findings->group_index;
 
-    if (w->instructions < max)
+    kn_report(w, i, KN_F_RUNAWAY, KN_AT(-1, 0), "wave still runs after %s",
+              limit);
+    pthread_mutex_lock(&r->lock);
+    if (!*r->stopped || index < r->stopped_group) {
+        r->stopped_group = index;
+        snprintf(r->stopped, sizeof r->stopped, "wave %u of workgroup %llu "
+                 "was at 0x%llx (%s) after %s", w->id,
+                 (unsigned long long)w->group->linear,
+                 (unsigned long long)i->pc, kn_isa[i->op].mnemonic, limit);
+    }
+    if (index < atomic_load(&r->stop_at))
+        atomic_store(&r->stop_at, index);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static bool
+stop_at_limit(struct kn_wave *w)
+{
+    const struct kn_run *r = w->group->run;
+    char limit[48];
+
+    if (w->instructions >= r->max_steps)
+        snprintf(limit, sizeof limit, "%llu instructions",
+                 (unsigned long long)r->max_steps);
+    else if (r->deadline > 0 && kn_seconds() >= r->deadline)
+        snprintf(limit, sizeof limit, "%g s", r->l->max_seconds);
+    else
         return false;
-    kn_report(w, &w->group->program->inst[w->pc], KN_F_RUNAWAY, KN_AT(-1, 0),
-              "wave still runs after %llu instructions",
-              (unsigned long long)max);
+    stop_launch(w, limit);
     return true;
 }
 
@@ -310,7 +337,7 @@ kn_group_run(struct kn_group *g)
         left = g->run->max_steps - w->instructions;
         run_wave(w, t.budget < left ? t.budget : left);
         g->stalled = !w->stop;
-        if (w->status || (!w->stop && stop_runaway(w)))
+        if (w->status || (!w->done && stop_at_limit(w)))
             return;
     }
 }

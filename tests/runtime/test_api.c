@@ -480,6 +480,32 @@ reserved_bits_are_refused(void **state)
     drop_operands(&o);
 }
 
+/* A launch that meets the context's limit is no answer, and the device is as
+ * good as before. */
+static void
+limits_stop_the_launch(void **state)
+{
+    kiln_options options = { .size = sizeof options, .flags = KILN_NO_DISK,
+                             .max_steps = 50 };
+    kiln_problem p = small_problem(50, 36, 70);
+    struct operands o;
+    kiln_context *x;
+    kiln_device *d;
+    kiln_error e;
+
+    (void)state;
+    assert_ok(kiln_open(&options, &x, &e), &e);
+    d = open_device(x, "sim:gfx950");
+    make_operands(&o, d, &p);
+    assert_int_equal(kiln_run(d, &p, &o.args, &e), KILN_UNSUPPORTED);
+    assert_non_null(strstr(e.text, "stopped: wave 0 of workgroup 0 was at"));
+    drop_operands(&o);
+    kiln_close_device(d);
+    kiln_close(x);
+    options.max_seconds = -1;
+    assert_int_equal(kiln_open(&options, &x, &e), KILN_BAD_INPUT);
+}
+
 /* An operand shorter than the problem says: the simulator tells. */
 static void
 findings_fail_the_launch(void **state)
@@ -604,6 +630,7 @@ main(void)
         cmocka_unit_test(null_is_refused),
         cmocka_unit_test(bad_plans_are_refused),
         cmocka_unit_test(reserved_bits_are_refused),
+        cmocka_unit_test(limits_stop_the_launch),
         cmocka_unit_test(findings_fail_the_launch),
         cmocka_unit_test(devices_by_name),
         cmocka_unit_test(kernel_and_device_must_agree),

@@ -264,6 +264,29 @@ runaway_stops(void **state)
     assert_int_equal(p.status, KILN_OK);
     assert_int_equal(p.result.nfindings, 1);
     assert_non_null(program_find(&p, KN_F_RUNAWAY));
+    assert_non_null(strstr(p.result.stopped, "wave 0 of workgroup 0 was at 0x"));
+    assert_non_null(strstr(p.result.stopped, "(s_branch) after 1000 "
+                           "instructions"));
+    program_close(&p);
+}
+
+/* Waves that meet at barriers for ever stop as well. */
+static void
+barriers_stop(void **state)
+{
+    struct program p;
+
+    (void)state;
+    program_open(&p, &two, ".L:\ns_barrier\ns_branch .L\n" END);
+    p.launch.max_steps = 1000;
+    program_run(&p);
+    assert_non_null(p.result.stopped);
+    program_close(&p);
+    program_open(&p, &two, ".L:\ns_barrier\ns_branch .L\n" END);
+    p.launch.max_seconds = 0.05;
+    program_run(&p);
+    assert_int_equal(p.status, KILN_OK);
+    assert_non_null(strstr(p.result.stopped, "after 0.05 s"));
     program_close(&p);
 }
 
@@ -329,6 +352,7 @@ main(void)
         cmocka_unit_test(mode_register),
         cmocka_unit_test(wave_leaves_early),
         cmocka_unit_test(runaway_stops),
+        cmocka_unit_test(barriers_stop),
         cmocka_unit_test(spinning_ends),
         cmocka_unit_test(traps_stop),
     };
