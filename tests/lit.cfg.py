@@ -18,7 +18,7 @@ llvm = lit_config.params["llvm"]
 config.test_exec_root = os.path.join(build, "tests", "lit")
 config.substitutions += [
     ("%kilnc", os.path.join(build, "kilnc")),
-    ("%hip", os.path.join(build, "libkilnhip.so")),
+    ("%hip", os.path.join(build, "libkilnhip.so.0")),
     ("%flip", os.path.join(build, "tests", "runtime", "libflip_hip.so")),
     ("%FileCheck", os.path.join(llvm, "FileCheck")),
     ("%not", os.path.join(llvm, "not")),

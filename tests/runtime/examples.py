@@ -16,7 +16,7 @@ SOURCE, BUILD = (os.path.abspath(p) for p in sys.argv[1:3])
 EXAMPLES = os.path.join(BUILD, "examples")
 SCRATCH = tempfile.mkdtemp(prefix="kiln-examples-")
 KILNC = os.path.join(BUILD, "kilnc")
-SHIM = os.path.join(BUILD, "libkilnhip.so")
+SHIM = os.path.join(BUILD, "libkilnhip.so.0")
 ENV = dict(os.environ, KILNC_CACHE_DIR=os.path.join(SCRATCH, "cache"))
 LIST = """family,m,n,k,a,b_layout
 gemm,300,512,256,bf16,
