@@ -20,7 +20,7 @@ natural_bk(struct kn_ctx *c, const kiln_problem *p)
         !kn_dequant(p) &&
         p->k >= 256 && p->k % 256 == 0 &&
         ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
-         (p->family != KILN_MOE && p->m <= 64)))
+         (p->family != KILN_MOE && p->m && p->m <= 64)))
         return 256;
     return p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128

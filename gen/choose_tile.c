@@ -418,8 +418,9 @@ launch_cost(const kiln_problem *p, const struct tile *t)
              cus = kn_targets[p->target].cus;
 
     n = n ? n : 1;
-    if (p->family != KILN_MOE && !p->m && !p->n)
-        return t->cost;      /* a kernel for sizes to come */
+    if (p->family != KILN_MOE && !p->m)  /* a kernel for rows to come */
+        return t->cost * (p->n ? (double)((p->n + t->bn - 1) / t->bn * t->bn)
+                               : 1);
     if (p->family == KILN_MOE && t->bm <= 32)
         return t->bn <= 64u * (1 + (t->bm == 32 &&
                                     p->stage == KILN_MOE_GATE_UP))

@@ -3,6 +3,7 @@
 
 #include "../runtime/file.h"
 #include "annotate.h"
+#include "groups.h"
 #include "facts.h"
 #include "handmade.h"
 #include "linker.h"
@@ -130,9 +131,10 @@ read_problem(struct kn_tool *t, kiln_problem *p, struct kn_config *cfg)
     if (p->family == KILN_MOE)
         KN_TRY(kn_moe_problem(t->c, t->cli, p->target,
                               (int)t->cli->v[KN_FLAG_stage].i, p));
+    KN_TRY(kn_groups_known(t->c, t->cli, p));
     KN_TRY(kn_problem_normalise(t->c, p));
     KN_TRY(kn_config_parse(t->c, t->cli->config, cfg));
-    if (!t->cli->v[KN_FLAG_k].seen && p->family != KILN_MOE)
+    if (!t->cli->v[KN_FLAG_k].seen && !p->k && p->family != KILN_MOE)
         cfg->domain = kn_domain_of(p, 256, 0); /* any K, hence a tail */
     return KILN_OK;
 }

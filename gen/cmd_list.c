@@ -2,6 +2,7 @@
  * every variant as the kernel that is generated for it. */
 #include <string.h>
 
+#include "groups.h"
 #include "json.h"
 #include "progress.h"
 #include "report.h"
@@ -181,6 +182,7 @@ list_family(struct kn_tool *t)
     if (v.p.family == KILN_MOE)
         return kn_fail(t->c, KILN_UNSUPPORTED, "the variants of moe depend on "
                        "its stage and block: see docs/moe.md");
+    KN_TRY(kn_groups_known(t->c, t->cli, &v.p));
     if (v.p.family == KILN_BATCHED && !v.p.batch)
         v.p.batch = 2;
     if ((v.p.family == KILN_GROUPED || v.p.family == KILN_WGRAD) && !v.p.groups)

@@ -148,6 +148,17 @@ kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
     return set_rows(c, p, (*offs)[p->groups]);
 }
 
+kiln_status
+kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p)
+{
+    bool ragged = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
+    int64_t *offs;
+
+    return ragged && (cli->v[KN_FLAG_tokens].seen ||
+                      cli->v[KN_FLAG_group_lens].seen)
+           ? kn_groups_make(c, cli, p, &offs) : KILN_OK;
+}
+
 int64_t *
 kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
                 size_t *size)

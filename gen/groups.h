@@ -21,6 +21,11 @@ struct kn_sim;
 kiln_status kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli,
                            kiln_problem *p, int64_t **offs);
 
+/* The same where rows may be open: --groups alone is a number of groups of any
+ * rows, and a family without groups takes what it is given. */
+kiln_status kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli,
+                            kiln_problem *p);
+
 /* What the device gets of the groups: offs, or with KILN_GROUP_LENS the
  * lengths; *size in bytes. */
 int64_t *kn_groups_table(struct kn_ctx *c, const kiln_problem *p,

@@ -200,7 +200,7 @@ rank_m(const char *s, int64_t m)
     case B_SAME:
         return m == bound ? 4 * span : 0;
     case B_LEQ:
-        return m <= bound ? 3 * span + (span - 1 - (uint64_t)bound) : 0;
+        return m && m <= bound ? 3 * span + (span - 1 - (uint64_t)bound) : 0;
     case B_GEQ:
         return m >= bound ? 2 * span + (uint64_t)bound : 0;
     case B_ANY:
