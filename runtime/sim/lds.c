@@ -323,6 +323,24 @@ read_slow(struct kn_wave *w, const struct kn_inst *i, struct kn_lds_access *x,
         x->undef[k] |= (uint64_t)(~defined >> k & 1) << lane;
 }
 
+/* An observed launch moves the data and judges nothing: nobody reads its
+ * findings. */
+static bool
+is_observed(const struct kn_wave *w)
+{
+    return w->group->run->l->tap != NULL;
+}
+
+static void
+read_observed(const struct kn_wave *w, struct kn_lds_access *x)
+{
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(m);
+
+        memcpy(x->buf[l], w->group->lds + x->addr[l], 16); /* padded */
+    }
+}
+
 void
 kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
             struct kn_lds_access *x)
@@ -334,6 +352,10 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
     memset(x->undef, 0, sizeof x->undef);
     check_range(w, i, x);
     tap_lds(w, x, false);
+    if (is_observed(w)) {
+        read_observed(w, x);
+        return;
+    }
     n = s->shift ? x->bytes / 4 : x->bytes;
     mark = reader_mark(w);
     reader = s->reader + (size_t)w->id * s->n;
@@ -472,33 +494,46 @@ mark_lane(struct kn_wave *w, const struct kn_inst *i,
         check_readers(p, r, n);
 }
 
+/* Marks what the update makes of each of its lanes, against its readers. */
+static void
+judge_update(struct kn_wave *w, const struct kn_inst *i,
+             const struct kn_lds_access *x)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    bool plain = s->shift && x->bytes == 16 && x->kind != KN_L_ATOMIC &&
+                 !(x->undef[0] | x->undef[1] | x->undef[2] | x->undef[3]);
+    struct readers r;
+
+    find_readers(w, x->kind, &r);
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(m);
+
+        if (!plain || !mark_plain(s, x, &r, l))
+            mark_lane(w, i, x, &r, l);
+    }
+}
+
 void
 kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
               struct kn_lds_access *x, struct kn_op *op)
 {
     struct kn_lds_shadow *s = w->group->shadow;
-    struct readers r;
-    bool plain;
 
     check_range(w, i, x);
-    plain = s->shift && x->bytes == 16 && x->kind != KN_L_ATOMIC &&
-            !(x->undef[0] | x->undef[1] | x->undef[2] | x->undef[3]);
     if (x->kind != KN_L_DMA)
         tap_lds(w, x, true);
-    find_readers(w, x->kind, &r);
     if (++s->stamp == KN_LDS_UNDEF - 1)
         kn_run_fail(w, KILN_UNSUPPORTED,
                     "a workgroup with 2^31 LDS writes is not simulated");
     op->stamp = s->stamp;
     s->op[s->stamp % KN_LDS_OPS] = (struct kn_lds_op){
         (uint16_t)w->id, (uint8_t)x->kind, op->seq, op->inst };
-    for (uint64_t m = x->mask; m; m &= m - 1) {
+    if (!is_observed(w))
+        judge_update(w, i, x);
+    for (uint64_t m = x->kind == KN_L_WRITE ? x->mask : 0; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
 
-        if (!plain || !mark_plain(s, x, &r, l))
-            mark_lane(w, i, x, &r, l);
-        if (x->kind == KN_L_WRITE)
-            copy_lane(w->group->lds + x->addr[l], x->buf[l], x->bytes);
+        copy_lane(w->group->lds + x->addr[l], x->buf[l], x->bytes);
     }
 }
 
