@@ -251,15 +251,16 @@ read_rows(const struct moe_run *m, const struct moe_part *s,
 /* Sums of an atomic output, by token and column, over the executed tiles. */
 static void
 add_atomic(struct moe_part *s, const int32_t *ids, struct kn_ref_rect rect,
-           const double *value, const double *abssum)
+           const struct kn_ref_sums *of)
 {
     for (int64_t i = 0; i < rect.rows * rect.cols; i++) {
         int64_t at = (ids[i / rect.cols] & 0xffffff) * s->p.n + rect.n0 +
                      i % rect.cols;
 
-        s->value[at] += value[i];
-        s->abssum[at] += abssum[i];
-        s->rounded[at] += fabs(value[i]);
+        s->sums.value[at] += of->value[i];
+        s->sums.abssum[at] += of->abssum[i];
+        s->sums.both[at] |= of->both[i];
+        s->rounded[at] += fabs(of->value[i]);
         s->adds[at]++;
     }
 }
@@ -270,8 +271,8 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
 {
     struct kn_moe_stage st = { &s->p, &m->r, &s->a, &s->b, &s->sa, &s->sb,
                                NULL };
+    struct kn_ref_sums sums;
     int32_t *ids;
-    double *value, *abssum;
     uint8_t *got;
     struct kn_ref_result res = { .target = s->p.target, .out = s->p.out,
                                  .k = s->p.k };
@@ -279,20 +280,22 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     KN_ENTER(c);
     st.ids = ids = KN_NEW(c, int32_t, (size_t)t->rows);
     res.rect = (struct kn_ref_rect){ 0, t->n0, tile_ids(m, t, ids), t->cols };
-    value = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
-    abssum = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
+    sums.value = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
+    sums.abssum = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
+    sums.both = KN_NEW(c, uint8_t, (size_t)(2 * t->rows * t->cols));
     got = KN_NEW(c, uint8_t, (size_t)(t->rows * t->cols) * 8);
     if (!res.rect.rows)
         return KILN_OK;
-    KN_TRY(kn_moe_reference(c, &st, res.rect, value, abssum));
+    KN_TRY(kn_moe_reference(c, &st, res.rect, &sums));
     s->written += (uint64_t)(res.rect.rows * t->cols) *
                   kn_ref_type_bits(s->p.out) / 8;
     if (s->p.atomic) {
-        add_atomic(s, ids, res.rect, value, abssum);
+        add_atomic(s, ids, res.rect, &sums);
         return KILN_OK;
     }
-    res.value = value;
-    res.abssum = abssum;
+    res.value = sums.value;
+    res.abssum = sums.abssum;
+    res.both = sums.both;
     if (kn_quantises(&s->p))
         return moe_check_quantised(m, s, ids, &res);
     KN_TRY(read_rows(m, s, ids, res.rect, got));
@@ -324,13 +327,14 @@ check_atomic(struct moe_run *m, struct moe_part *s)
     double unit = ((double)s->p.k / 8 + 16) * 0x1p-24;
     struct kn_ref_result res = {
         .target = s->p.target, .out = s->p.out, .k = s->p.k,
-        .rect = { 0, 0, s->p.tokens, s->p.n }, .value = s->value,
-        .abssum = s->abssum,
+        .rect = { 0, 0, s->p.tokens, s->p.n }, .value = s->sums.value,
+        .abssum = s->sums.abssum, .both = s->sums.both,
     };
     uint8_t *got = KN_NEW(m->c, uint8_t, (size_t)(2 * n) + 1);
 
     for (int64_t i = 0; i < n; i++)
-        s->abssum[i] += (s->adds[i] + 1) * 0x1.02p-9 * s->rounded[i] / unit;
+        s->sums.abssum[i] += (s->adds[i] + 1) * 0x1.02p-9 * s->rounded[i] /
+                             unit;
     KN_TRY(kn_sim_read(m->sim, s->out, got, (size_t)(2 * n)));
     res.got = got;
     kn_ref_compare(&res, &s->check);
@@ -347,8 +351,9 @@ alloc_sums(struct moe_run *m, struct moe_part *s)
     if (n > (size_t)1 << 26)
         return kn_fail(m->c, KILN_UNSUPPORTED, "an atomic output of over 2^26 "
                        "elements cannot be checked: take --reduce ordered");
-    s->value = KN_NEW(m->c, double, n);
-    s->abssum = KN_NEW(m->c, double, n);
+    s->sums.value = KN_NEW(m->c, double, n);
+    s->sums.abssum = KN_NEW(m->c, double, n);
+    s->sums.both = KN_NEW(m->c, uint8_t, n);
     s->rounded = KN_NEW(m->c, double, n);
     s->adds = KN_NEW(m->c, int32_t, n);
     return KILN_OK;

@@ -34,7 +34,8 @@ struct moe_part {
     struct kn_ref_check check;
     uint64_t out, out_size, out_row, written;
     uint64_t scales;         /* of a quantised output */
-    double *value, *abssum, *rounded;        /* atomic: by token, column */
+    struct kn_ref_sums sums; /* atomic: by token, column */
+    double *rounded;
     int32_t *adds;
     double us[KN_STABLE_MOST];       /* of a GPU: each timed run, the verdict */
     size_t runs;

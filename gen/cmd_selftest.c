@@ -166,15 +166,18 @@ check(struct kernel *k, enum kn_data_mode mode, const uint8_t *got,
                                .k = k->p.k, .rect = all, .got = got,
                                .exact = mode == KN_DATA_EXACT };
     size_t n = (size_t)(k->p.m * k->p.n);
-    double *value = KN_NEW(k->c, double, n), *abssum = KN_NEW(k->c, double, n);
+    struct kn_ref_sums sums = { KN_NEW(k->c, double, n),
+                                KN_NEW(k->c, double, n),
+                                KN_NEW(k->c, uint8_t, n) };
     struct kn_ref_problem p;
 
     if (mode == KN_DATA_BITS)
         return KILN_OK;      /* sums overflow or not by their order */
     kn_operands_reference(&k->p, &k->ops, NULL, 0, &p);
-    KN_TRY(kn_ref_tile(k->c, &p, &all, value, abssum));
-    r.value = value;
-    r.abssum = abssum;
+    KN_TRY(kn_ref_tile(k->c, &p, &all, &sums));
+    r.value = sums.value;
+    r.abssum = sums.abssum;
+    r.both = sums.both;
     kn_ref_compare(&r, sum);
     return KILN_OK;
 }
@@ -286,10 +289,11 @@ put_verdict(struct kernel *k)
         kn_putf(b, " (first [%" PRId64 ", %" PRId64 "]: GPU %#" PRIx64
                 ", simulator %#" PRIx64 ")", k->first / k->p.n,
                 k->first % k->p.n, k->gpu_bits, k->sim_bits);
-    kn_putf(b, "%s simulator %s", k->s->place.hip ? "," : "",
-            s->bad ? "WRONG" : "ok");
+    kn_putf(b, "%s simulator %s (%.1f dB)", k->s->place.hip ? "," : "",
+            s->bad ? "WRONG" : "ok", kn_ref_snr(s));
     if (k->s->place.hip)
-        kn_putf(b, ", GPU %s", g->bad ? "WRONG" : "ok");
+        kn_putf(b, ", GPU %s (%.1f dB)", g->bad ? "WRONG" : "ok",
+                kn_ref_snr(g));
     kn_putf(b, "  %s x %s -> %s %s\n", k->row->a, k->row->b, k->row->out,
             k->row->more);
     if (k->measured > 0)
@@ -313,10 +317,14 @@ put_json(struct kernel *k)
     kn_json_str(j, "instruction", k->instruction);
     kn_json_str(j, "simulated_as", k->label);
     kn_json_uint(j, "simulator_bad", k->sim_check.bad);
+    kn_json_real(j, "simulator_snr_db", kn_ref_snr(&k->sim_check));
+    kn_json_real(j, "simulator_cosine", kn_ref_cosine(&k->sim_check));
     if (k->s->place.hip) {
         kn_json_uint(j, "elements", k->elements);
         kn_json_uint(j, "differ", k->differ);
         kn_json_uint(j, "gpu_bad", k->gpu_check.bad);
+        kn_json_real(j, "gpu_snr_db", kn_ref_snr(&k->gpu_check));
+        kn_json_real(j, "gpu_cosine", kn_ref_cosine(&k->gpu_check));
     }
     if (k->measured > 0) {
         kn_json_real(j, "measured_us", k->measured);

@@ -77,12 +77,12 @@ struct kn_moe_stage {
     const int32_t *ids;      /* of the rectangle's rows, all of one expert */
 };
 
-/* value and abssum of columns [n0, n0 + cols) of the rows ids[0 .. rows), twice
- * rows * cols of room in each; down: times the routing weight. The tolerance that
+/* Columns [n0, n0 + cols) of the rows ids[0 .. rows), twice rows * cols of room
+ * in each of out's; down: times the routing weight. The tolerance that
  * kn_ref_compare makes of abssum covers the activation too. */
 kiln_status kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
-                             struct kn_ref_rect rect, double *value,
-                             double *abssum);
+                             struct kn_ref_rect rect,
+                             const struct kn_ref_sums *out);
 
 /* Problem of a stage from the flags; BAD_INPUT if one is missing. */
 kiln_status kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli,

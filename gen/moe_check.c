@@ -79,9 +79,10 @@ gate(const struct kn_moe_stage *s, double *g, double *gsum, double u,
 }
 
 static void
-finish(const struct kn_moe_stage *s, struct kn_ref_rect rect, double *value,
-       double *abssum)
+finish(const struct kn_moe_stage *s, struct kn_ref_rect rect,
+       const struct kn_ref_sums *out)
 {
+    double *value = out->value, *abssum = out->abssum;
     int64_t n = rect.rows * rect.cols;
     bool up = s->p->stage == KILN_MOE_GATE_UP;
     int64_t all = up ? 2 * n : n;
@@ -96,14 +97,15 @@ finish(const struct kn_moe_stage *s, struct kn_ref_rect rect, double *value,
         value[i] *= w;
         abssum[i] *= fabs(w);
     }
-    if (up)
-        for (int64_t i = 0; i < n; i++)
-            gate(s, &value[i], &abssum[i], value[n + i], abssum[n + i]);
+    for (int64_t i = 0; i < n && up; i++) {
+        gate(s, &value[i], &abssum[i], value[n + i], abssum[n + i]);
+        out->both[i] |= out->both[n + i];
+    }
 }
 
 kiln_status
 kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
-                 struct kn_ref_rect rect, double *value, double *abssum)
+                 struct kn_ref_rect rect, const struct kn_ref_sums *out)
 {
     const kiln_problem *p = s->p;
     const int32_t *ids = s->ids;
@@ -132,14 +134,15 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
         q.sb = expert_tensor(s->sb, e * (each ? s->sb->data.batch_bytes
                                                    : 4));
     rect.m0 = 0;
-    KN_TRY(kn_ref_tile(c, &q, &rect, value, abssum));
+    KN_TRY(kn_ref_tile(c, &q, &rect, out));
     if (up) {
         struct kn_ref_rect other = rect;
         int64_t n = rect.rows * rect.cols;
 
         other.n0 += p->n;
-        KN_TRY(kn_ref_tile(c, &q, &other, value + n, abssum + n));
+        KN_TRY(kn_ref_tile(c, &q, &other, &(struct kn_ref_sums){
+            out->value + n, out->abssum + n, out->both + n }));
     }
-    finish(s, rect, value, abssum);
+    finish(s, rect, out);
     return KILN_OK;
 }

@@ -60,7 +60,7 @@ check_block(const kiln_problem *p, const struct moe_block *b,
 
         y = kn_ref_decode(p->out, p->target, code_at(b->code, i, bits)) * scale;
         k->elements++;
-        k->max_abs = fmax(k->max_abs, fabs(y - x));
+        kn_ref_note(k, y, x);
         if (!(y >= rounded(p, x - e, scale) && y <= rounded(p, x + e, scale)))
             bad(k, y, x);
     }

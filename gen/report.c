@@ -258,13 +258,20 @@ kn_report_check(struct kn_tool *t, struct kn_json *j,
                 k->bad_m, k->bad_n, k->bad_got, k->bad_want);
     else if (k->bad)
         kn_putf(b, "the first is %g, should be %g", k->bad_got, k->bad_want);
-    kn_putf(b, "; max error %.3g absolute, %.3g relative, worst tile %.3g\n",
-            k->max_abs, k->max_rel, k->max_tile_rel);
+    kn_putf(b, "; max error %.3g absolute, %.3g relative, worst tile %.3g; "
+            "SNR %.1f dB, cosine %.8g\n", k->max_abs, k->max_rel,
+            k->max_tile_rel, kn_ref_snr(k), kn_ref_cosine(k));
+    if (k->overflowed)
+        kn_putf(b, "overflow  %" PRIu64 " elements are NaN where the products "
+                "of both signs exceed f32: not bad\n", k->overflowed);
     kn_json_open(j, "check", '{');
     kn_json_bool(j, "ok", !k->bad);
     kn_json_real(j, "max_abs", k->max_abs);
     kn_json_real(j, "max_rel", k->max_rel);
     kn_json_real(j, "max_tile_rel", k->max_tile_rel);
+    kn_json_real(j, "snr_db", kn_ref_snr(k));
+    kn_json_real(j, "cosine", kn_ref_cosine(k));
+    kn_json_uint(j, "overflowed", k->overflowed);
     kn_json_uint(j, "bad", k->bad);
     kn_json_uint(j, "elements", k->elements);
     kn_json_close(j, '}');

@@ -1,6 +1,7 @@
 /* reference.c - rectangles of the output in f64, and the comparison. */
 #include "reference.h"
 
+#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ struct worker {
     const struct kn_ref_problem *p;
     const struct source *sa, *sb;
     struct kn_ref_rect rect;
-    double *value, *abssum;  /* of the rectangle's first element */
+    struct kn_ref_sums out;  /* of the rectangle's first element */
     int64_t stride;          /* elements from row to row of them */
     double *a, *b;           /* a[PM][PK], b[PN / PV][PK][PV] */
     double *run;             /* one decoded run */
@@ -271,6 +272,7 @@ struct panel {
     int64_t m0, n0;
     int rows, cols;
     double value[PM][PN], abssum[PM][PN];
+    uint8_t both[PM][PN];
 };
 
 /* beta * C(m, n). */
@@ -292,12 +294,12 @@ static void
 finish_row(const struct kn_ref_problem *p, struct panel *t, int i)
 {
     for (int j = 0; j < t->cols; j++) {
-        t->value[i][j] *= p->alpha;
-        t->abssum[i][j] *= fabs(p->alpha);
-        if (present(&p->bias))
-            t->value[i][j] += read_f32(&p->bias, t->n0 + j);
-        if (p->beta != 0)
-            t->value[i][j] += initial(p, t->m0 + i, t->n0 + j);
+        double c = initial(p, t->m0 + i, t->n0 + j);
+        double bias = present(&p->bias) ? read_f32(&p->bias, t->n0 + j) : 0;
+
+        t->value[i][j] = t->value[i][j] * p->alpha + bias + c;
+        t->abssum[i][j] = t->abssum[i][j] * fabs(p->alpha) + fabs(bias) +
+                          fabs(c);
     }
 }
 
@@ -316,20 +318,71 @@ add_panel(struct worker *w, struct panel *t)
     }
 }
 
+/* Products of each sign alone, summed. */
+struct signs {
+    double above[PM][PN], below[PM][PN];
+};
+
+static void
+add_signs(struct worker *w, const struct panel *t, int n, struct signs *s)
+{
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < t->cols; j++)
+            for (int x = 0; x < n; x++) {
+                double p = w->a[i * PK + x] * *b_at(w, x, j);
+
+                s->above[i][j] += p > 0 ? p : 0;
+                s->below[i][j] += p < 0 ? p : 0;
+            }
+}
+
+/* t->both, in a pass of its own: sums that large are rare. Operands with a
+ * scale for the tensor or the row have 8 bits, whose sums stay in f32. */
+static void
+mark_overflows(struct worker *w, struct panel *t)
+{
+    const struct kn_ref_problem *p = w->p;
+    struct signs s = {.above = {{0}}};
+    bool rare = false, after;
+
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < t->cols; j++)
+            rare |= !(t->abssum[i][j] <= (double)FLT_MAX);
+    after = p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW;
+    if (!rare || (after && !p->quantise))
+        return;
+    for (int64_t k0 = 0; k0 < p->k; k0 += PK) {
+        int n = (int)(p->k - k0 < PK ? p->k - k0 : PK);
+
+        load_a(w, t->m0, t->rows, k0, n);
+        load_b(w, t->n0, t->cols, k0, n);
+        add_signs(w, t, n, &s);
+    }
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < t->cols; j++)
+            t->both[i][j] = s.above[i][j] > (double)FLT_MAX &&
+                            s.below[i][j] < -(double)FLT_MAX;
+}
+
 static void
 run_panel(struct worker *w, struct panel *t)
 {
     memset(t->value, 0, sizeof t->value);
     memset(t->abssum, 0, sizeof t->abssum);
+    memset(t->both, 0, sizeof t->both);
     add_panel(w, t);
+    if (w->out.both)
+        mark_overflows(w, t);
     for (int i = 0; i < t->rows; i++) {
         int64_t at = (t->m0 - w->rect.m0 + i) * w->stride +
                      (t->n0 - w->rect.n0);
         size_t size = (size_t)t->cols * sizeof(double);
 
         finish_row(w->p, t, i);
-        memcpy(w->value + at, t->value[i], size);
-        memcpy(w->abssum + at, t->abssum[i], size);
+        memcpy(w->out.value + at, t->value[i], size);
+        memcpy(w->out.abssum + at, t->abssum[i], size);
+        if (w->out.both)
+            memcpy(w->out.both + at, t->both[i], (size_t)t->cols);
     }
 }
 
@@ -410,7 +463,7 @@ take_part(struct worker *w, const struct kn_ref_rect *r, int64_t i, int64_t n)
 {
     bool by_rows = r->rows >= r->cols;
     int64_t all = by_rows ? r->rows : r->cols;
-    int64_t strips = ceil_div(all, STRIP);
+    int64_t strips = ceil_div(all, STRIP), at;
     int64_t from = strips * i / n * STRIP, to = strips * (i + 1) / n * STRIP;
 
     to = to < all ? to : all;
@@ -422,8 +475,10 @@ take_part(struct worker *w, const struct kn_ref_rect *r, int64_t i, int64_t n)
         w->rect.n0 += from;
         w->rect.cols = to - from;
     }
-    w->value += by_rows ? from * w->stride : from;
-    w->abssum += by_rows ? from * w->stride : from;
+    at = by_rows ? from * w->stride : from;
+    w->out.value += at;
+    w->out.abssum += at;
+    w->out.both += w->out.both ? at : 0;
 }
 
 static kiln_status
@@ -467,11 +522,11 @@ make_source(const struct kn_ref_problem *p, bool is_b)
 
 kiln_status
 kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
-            const struct kn_ref_rect *r, double *value, double *abssum)
+            const struct kn_ref_rect *r, const struct kn_ref_sums *out)
 {
     struct source sa, sb;
-    struct worker first = {.p = p, .sa = &sa, .sb = &sb, .value = value,
-                           .abssum = abssum, .stride = r->cols};
+    struct worker first = {.p = p, .sa = &sa, .sb = &sb, .out = *out,
+                           .stride = r->cols};
 
     KN_TRY(check_problem(c, p, r));
     if (r->rows == 0 || r->cols == 0)

@@ -62,11 +62,20 @@ struct kn_ref_rect {
     int64_t m0, n0, rows, cols;
 };
 
-/* value[rows][cols] and abssum[rows][cols] = |alpha| * sum_k |a sa b sb| of
- * the rectangle. BAD_INPUT: outside the problem, or types it cannot have. */
+/* What is known of a rectangle, [rows][cols] each. */
+struct kn_ref_sums {
+    double *value;
+    double *abssum;          /* |alpha| * sum_k |a sa b sb| + |bias| +
+                                |beta * cin| */
+    uint8_t *both;           /* NULL, or: 1 where the products above zero and
+                                those below each sum to more than f32 holds,
+                                so that an f32 accumulator may be NaN; scales
+                                of a tensor or a row come after the sum */
+};
+/* BAD_INPUT: outside the problem, or types it cannot have. */
 kiln_status kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
-                        const struct kn_ref_rect *r, double *value,
-                        double *abssum);
+                        const struct kn_ref_rect *r,
+                        const struct kn_ref_sums *out);
 
 /* A rectangle of results to be judged. */
 struct kn_ref_result {
@@ -78,21 +87,34 @@ struct kn_ref_result {
     int64_t ld;              /* elements, 0 = rect.cols */
     struct kn_ref_rect rect;
     const double *value, *abssum;
+    const uint8_t *both;     /* kn_ref_sums, or NULL: nowhere */
 };
 
 /* Sums over any number of rectangles; starts all-zero. */
 struct kn_ref_check {
     uint64_t elements, bad;
+    uint64_t overflowed;     /* NaN, and right by kn_ref_sums.both */
     double max_abs, max_rel, max_tile_rel;
+    double got2, want2, dot, error2; /* sums of squares, got * want, and
+                                        (got - want)^2 */
     int64_t bad_m, bad_n;    /* the first bad element */
     double bad_got, bad_want;
 };
 
 /* An element is bad iff |got - ref| > 1 ulp of the output type at ref +
  * (K/8 + 16) * 2^-24 * abssum, or NaN or Inf disagree (an Inf is right where
- * a value within the tolerance overflows). Integers must be equal. max_tile_rel
- * = max over the rectangle's 16x16 tiles of norm(got - ref) / norm(ref). */
+ * a value within the tolerance overflows, a NaN where both[] says so).
+ * Integers must be equal. max_tile_rel = max over the rectangle's 16x16 tiles
+ * of norm(got - ref) / norm(ref); no figure counts an element that is right and
+ * not finite. */
 void kn_ref_compare(const struct kn_ref_result *r, struct kn_ref_check *check);
+/* One element for the errors and the sums, judged elsewhere. */
+void kn_ref_note(struct kn_ref_check *check, double got, double want);
+/* 10 log10(sum want^2 / sum (got - want)^2): infinite without an error, NaN
+ * where an element is wrong and no number. */
+double kn_ref_snr(const struct kn_ref_check *check);
+/* sum got * want / sqrt(sum got^2 * sum want^2); 1 where both are zero. */
+double kn_ref_cosine(const struct kn_ref_check *check);
 
 /* formats.c: one element each, and a run of them. Codes are in the low bits. */
 double kn_ref_decode(kiln_type t, kiln_target target, uint32_t code);

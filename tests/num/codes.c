@@ -127,7 +127,8 @@ compare(struct codes *k, const char *what)
                                .abssum = sum };
 
     launch(k);
-    assert_int_equal(kn_ref_tile(&k->c, &q, &rect, value, sum), KILN_OK);
+    assert_int_equal(kn_ref_tile(&k->c, &q, &rect, &(struct kn_ref_sums){
+        value, sum, NULL }), KILN_OK);
     kn_ref_compare(&r, &check);
     if (check.bad || check.elements != n)
         fail_msg("%s, %s x %s on %s: %llu of %llu elements are bad, first "

@@ -467,27 +467,6 @@ digest(uint64_t h, const uint8_t *s, size_t n)
     return h;
 }
 
-/* With bias and beta an f32 output is rounded twice after the product, first
- * at |product + bias|, which may be far above the result. As a part of the
- * tolerance that kn_ref_compare gives per |product|. */
-static void
-add_first_rounding(const struct run *r, const struct kn_rect *t, int64_t k,
-                   const double *value, double *sum)
-{
-    const struct kn_data *d = &r->o[NUM_C].d;
-    int64_t first = r->p.family == KILN_GROUPED ? r->offs[t->group]
-                                                : t->group * d->rows;
-
-    for (int64_t i = 0; i < t->rows; i++)
-        for (int64_t j = 0; j < t->cols; j++) {
-            uint64_t at = (uint64_t)((first + t->m0 + i) * d->cols + t->n0 + j);
-            double c = kn_ref_decode(d->type, d->target, kn_data_code(d, at));
-            double x = value[i * t->cols + j] - c;
-
-            sum[i * t->cols + j] += (x < 0 ? -x : x) / ((double)k / 8 + 16);
-        }
-}
-
 static bool
 check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
 {
@@ -495,22 +474,21 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     size_t n = (size_t)(t->rows * t->cols);
     double *value = KN_NEW(c, double, n), *sum = KN_NEW(c, double, n);
     uint8_t *got = KN_NEW(c, uint8_t, n * num_element_bytes(r->p.out));
+    uint8_t *both = KN_NEW(c, uint8_t, n);
     struct kn_ref_problem q;
     struct kn_ref_result res = { .target = r->p.target, .out = r->p.out,
                                  .rect = rect, .value = value, .abssum = sum,
-                                 .got = got };
+                                 .both = both, .got = got };
 
     reference_of(r, t->group, &q);
     res.k = q.k;
     res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise;
-    if (kn_ref_tile(c, &q, &rect, value, sum)) {
+    if (kn_ref_tile(c, &q, &rect, &(struct kn_ref_sums){ value, sum, both })) {
         snprintf(r->r->text, sizeof r->r->text, "reference: %s", c->err.text);
         return false;
     }
     if (!read_rect(r, t, got))
         return false;
-    if (r->p.bias && r->p.beta && r->p.out == KILN_F32)
-        add_first_rounding(r, t, q.k, value, sum);
     r->r->digest = digest(r->r->digest, got,
                           n * num_element_bytes(r->p.out));
     kn_ref_compare(&res, &r->r->check);
