@@ -66,20 +66,17 @@ struct subject {
 static void
 finding(struct checker *k, uint32_t inst, const struct subject *s)
 {
-    struct kn_check_result *r = k->out;
+    struct kn_check_finding *f;
     char text[128];
 
     if (!k->report)
         return;
-    if (r->nfindings < KN_CHECK_KEPT) {
-        struct kn_check_finding *f = &r->finding[r->nfindings];
-
-        kn_inst_text(k->p->target, &k->p->inst[inst], text, sizeof text);
-        f->inst = inst;
-        snprintf(f->text, sizeof f->text, "%s: %s %s%u, %u operations issued "
-                 "since", text, s->what, s->name, s->number, s->since);
-    }
-    r->nfindings++;
+    f = kn_check_add(k->out, inst, KN_SEV_FINDING);
+    if (!f)
+        return;
+    kn_inst_text(k->p->target, &k->p->inst[inst], text, sizeof text);
+    snprintf(f->text, sizeof f->text, "%s: %s %s%u, %u operations issued "
+             "since", text, s->what, s->name, s->number, s->since);
 }
 
 /* ---- lattice ---- */
@@ -629,6 +626,7 @@ kn_check_program(struct kn_ctx *c, const struct kn_program *p,
     struct state now = { 0 };
 
     memset(out, 0, sizeof *out);
+    out->own = slots || kn_kernel_is_own(p->kernel);
     KN_TRY(kn_cfg_build(c, p, &k.g));
     if (k.g.irreducible || k.g.indirect)
         undecided(out, "a jump's target is not known, or a cycle has two "

@@ -28,6 +28,7 @@ struct kn_access {
 
 struct kn_check_finding {
     uint32_t inst;           /* index into the program */
+    enum kn_severity severity;
     char text[200];
 };
 
@@ -41,7 +42,10 @@ enum { KN_CHECK_KEPT = 16 };
 
 struct kn_check_result {
     uint32_t nfindings;      /* all of them */
+    uint32_t nadvice;        /* in a kernel that is not kiln's: more, weak */
+    uint32_t nkept;
     struct kn_check_finding finding[KN_CHECK_KEPT];
+    bool own;                /* kiln made it */
     bool undecided;          /* part of the kernel could not be followed */
     char why[160];
     uint32_t waits, accesses;
@@ -52,10 +56,15 @@ struct kn_check_result {
  * WRITE (an atomic too). */
 uint8_t kn_lds_kind(const struct kn_inst *i);
 
-/* slots: NULL without a certificate. */
+/* slots: NULL without a certificate. Findings come before advice. */
 kiln_status kn_check_program(struct kn_ctx *c, const struct kn_program *p,
                              const struct kn_slots *slots,
                              struct kn_check_result *out);
+
+/* A report of instruction `inst`; NULL: no room, but counted. A finding takes
+ * the place of the last advice. */
+struct kn_check_finding *kn_check_add(struct kn_check_result *r, uint32_t inst,
+                                      enum kn_severity severity);
 
 /* Parts of it, by files: wait states after matrix instructions; what the
  * kernel declares against what its instructions do. */

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "../ir/ir.h"
 
@@ -16,16 +17,33 @@ struct fact {
 static void
 add(const struct kn_program *p, struct kn_check_result *out, struct fact x)
 {
-    if (out->nfindings < KN_CHECK_KEPT) {
-        struct kn_check_finding *f = &out->finding[out->nfindings];
-        char text[80], fact[112];
+    struct kn_check_finding *f = kn_check_add(out, x.inst, KN_SEV_FINDING);
+    char text[80], fact[112];
 
-        kn_inst_text(p->target, &p->inst[x.inst], text, sizeof text);
-        snprintf(fact, sizeof fact, x.why, x.a, x.b);
-        f->inst = x.inst;
-        snprintf(f->text, sizeof f->text, "%s: %s", text, fact);
-    }
-    out->nfindings++;
+    if (!f)
+        return;
+    kn_inst_text(p->target, &p->inst[x.inst], text, sizeof text);
+    snprintf(fact, sizeof fact, x.why, x.a, x.b);
+    snprintf(f->text, sizeof f->text, "%s: %s", text, fact);
+}
+
+struct kn_check_finding *
+kn_check_add(struct kn_check_result *r, uint32_t inst,
+             enum kn_severity severity)
+{
+    struct kn_check_finding *f = r->finding;
+    uint32_t at = r->nkept;
+
+    if (severity == KN_SEV_FINDING)
+        at = r->nfindings++;
+    else
+        r->nadvice++;
+    if (at >= KN_CHECK_KEPT)
+        return NULL;
+    r->nkept += r->nkept < KN_CHECK_KEPT;
+    memmove(&f[at + 1], &f[at], (r->nkept - 1 - at) * sizeof *f);
+    f[at] = (struct kn_check_finding){ .inst = inst, .severity = severity };
+    return &f[at];
 }
 
 /* The highest LDS byte an access reaches from an address of zero: LDS

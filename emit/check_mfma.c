@@ -3,6 +3,7 @@
  * matrix instruction the ways through the code are followed as far as its
  * result may be unsafe; the numbers are kn_mfma_waits's. */
 #include "check.h"
+#include "isa/hazard.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,67 +52,70 @@ accumulated(const struct kn_inst *i)
     return kn_isa[i->op].flags & KN_IF_SMFMAC ? 0 : i->ndst + 2u;
 }
 
-/* Wait states between the search's instruction and one that names o. */
-static unsigned
-needed(const struct search *s, const struct kn_inst *i, unsigned o)
+/* What an instruction does to the search's one by its operand o. */
+static enum kn_hz_matrix
+relation(const struct search *s, const struct kn_inst *i, unsigned o)
 {
     const struct kn_inst *m = &s->p->inst[s->from];
+    const struct kn_isa_row *row = &kn_isa[i->op];
     struct range r = range_of(&i->o[o]);
     bool d = overlap(r, s->d);
 
     if (is_mfma(i) && o == accumulated(i)) {
         if (!d)
-            return 0;
+            return KN_HM_NONE;
         return r.reg == s->d.reg && r.n == s->d.n && i->op == m->op
-               ? s->after.same : s->after.cin;
+               ? KN_HM_SAME : KN_HM_ACCUMULATE;
     }
     if (o < i->ndst) {       /* the matrix unit keeps its own order */
         if (is_mfma(i))
-            return 0;
-        return d ? s->after.read : overlap(r, s->c) ? s->after.war : 0;
+            return KN_HM_NONE;
+        return d ? KN_HM_OVERWRITE : overlap(r, s->c) ? KN_HM_OVERWRITE_C
+                                                      : KN_HM_NONE;
     }
     if (!d)
-        return 0;
-    return kn_isa[i->op].mem != KN_M_NONE ? s->after.mem : s->after.read;
+        return KN_HM_NONE;
+    return row->mem != KN_M_NONE ? KN_HM_MEM_READ
+         : row->unit == KN_U_VALU ? KN_HM_VALU_READ : KN_HM_MFMA_READ;
 }
 
 static void
-report(struct search *s, uint32_t n, unsigned o, unsigned got, unsigned need)
+report(struct search *s, uint32_t n, enum kn_hz_matrix what, unsigned got)
 {
-    struct kn_check_result *r = s->out;
     const struct kn_inst *i = &s->p->inst[n];
+    struct kn_check_finding *f;
     char text[96];
 
-    if (s->reported == n + 1)
+    s->out->wait_states++;
+    f = kn_check_add(s->out, n, kn_hz_severity(kn_hz_matrix[what].severity,
+                                               s->out->own));
+    if (!f)
         return;
-    s->reported = n + 1;
-    if (r->nfindings < KN_CHECK_KEPT) {
-        struct kn_check_finding *f = &r->finding[r->nfindings];
-
-        kn_inst_text(s->p->target, i, text, sizeof text);
-        f->inst = n;
-        snprintf(f->text, sizeof f->text, "%s: %s the matrix result of 0x%llx "
-                 "after %u wait states, needs %u", text,
-                 o < i->ndst ? "overwrites"
-                 : is_mfma(i) && o == accumulated(i) ? "accumulates on"
-                                                     : "reads",
-                 (unsigned long long)s->p->inst[s->from].pc, got, need);
-    }
-    r->nfindings++;
-    r->wait_states++;
+    kn_inst_text(s->p->target, i, text, sizeof text);
+    snprintf(f->text, sizeof f->text, "%s: %s the matrix result of 0x%llx "
+             "after %u wait states, needs %u", text, kn_hz_matrix[what].verb,
+             (unsigned long long)s->p->inst[s->from].pc, got,
+             kn_hz_need(&s->after, what));
 }
 
+/* One report for an instruction, the gravest. */
 static void
 look(struct search *s, uint32_t n, unsigned got)
 {
     const struct kn_inst *i = &s->p->inst[n];
+    enum kn_hz_matrix worst = KN_HM_NONE;
 
     for (unsigned o = 0; o < i->nopnd; o++) {
-        unsigned need = needed(s, i, o);
+        enum kn_hz_matrix what = relation(s, i, o);
 
-        if (got < need)
-            report(s, n, o, got, need);
+        if (got < kn_hz_need(&s->after, what) &&
+            (!worst || kn_hz_matrix[what].severity == KN_SEV_FINDING))
+            worst = what;
     }
+    if (!worst || s->reported == n + 1)
+        return;
+    s->reported = n + 1;
+    report(s, n, worst, got);
 }
 
 static unsigned

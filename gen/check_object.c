@@ -35,7 +35,8 @@ status_of(const struct kn_tool *t, const struct kn_verdict *v)
         return KILN_FINDING;
     if (v->bytes.undecided)
         return KILN_UNSUPPORTED;
-    return t->cli->v[KN_FLAG_strict].seen && !kn_order_decided(&v->order)
+    return t->cli->v[KN_FLAG_strict].seen &&
+           (v->bytes.nadvice || !kn_order_decided(&v->order))
          ? KILN_FINDING : KILN_OK;
 }
 
@@ -62,9 +63,11 @@ put_findings(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
              const struct kn_check_finding *f, uint32_t n)
 {
     for (uint32_t i = 0; i < n && i < KN_CHECK_KEPT; i++) {
-        kn_putf(t->text, "  at 0x%" PRIx64 ": %s\n", p->inst[f[i].inst].pc,
-                f[i].text);
+        kn_putf(t->text, "  %sat 0x%" PRIx64 ": %s\n",
+                f[i].severity == KN_SEV_ADVICE ? "advice " : "",
+                p->inst[f[i].inst].pc, f[i].text);
         kn_json_open(j, NULL, '{');
+        kn_json_str(j, "severity", kn_severity_names[f[i].severity]);
         kn_json_uint(j, "at", p->inst[f[i].inst].pc);
         kn_json_str(j, "text", f[i].text);
         kn_json_close(j, '}');
@@ -120,6 +123,7 @@ report_facts(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
     kn_json_bool(j, "undecided", r->undecided);
     kn_json_uint(j, "findings",
                  r->nfindings + v->order.nfindings + (v->claim != NULL));
+    kn_json_uint(j, "advice", r->nadvice);
     kn_json_uint(j, "wait_states", r->wait_states);
     kn_json_uint(j, "spills", p->kernel->vgpr_spills + p->kernel->sgpr_spills);
     kn_json_uint(j, "lds", p->kernel->lds);
@@ -133,13 +137,16 @@ report_result(struct kn_tool *t, struct kn_json *j,
 
     put_verdict(t, v);
     kn_putf(t->text, " %s: %" PRIu32 " instructions, %" PRIu32 " waits, %"
-            PRIu32 " LDS accesses\n", p->kernel->name, p->n, r->waits,
+            PRIu32 " LDS accesses", p->kernel->name, p->n, r->waits,
             v->order.naccesses);
+    if (r->nadvice)
+        kn_putf(t->text, ", advice %" PRIu32, r->nadvice);
+    kn_put(t->text, "\n");
     if (v->claim)
         kn_putf(t->text, "  %s\n", v->claim);
     kn_json_open(j, NULL, '{');
     kn_json_open(j, "found", '[');
-    put_findings(t, j, p, r->finding, r->nfindings);
+    put_findings(t, j, p, r->finding, r->nkept);
     put_findings(t, j, p, v->order.finding, v->order.nfindings);
     kn_json_close(j, ']');
     if (v->claim)

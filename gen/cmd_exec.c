@@ -197,6 +197,7 @@ make_launch(struct exec *e, struct kn_sim_launch *l)
         return kn_fail(e->c, KILN_BAD_INPUT, "--grid is too large");
     KN_TRY(kn_cli_select(e->c, e->cli, total * l->grid[2], &l->select));
     l->code = e->code;
+    l->own = e->cert;
     l->kernel = e->kernel->name;
     l->kernarg = e->kernarg;
     l->kernarg_size = e->kernarg_size;
@@ -300,7 +301,7 @@ launch(struct exec *e, struct kn_json *j)
     kn_places_put(&e->from, &r);
     kn_report_run(e->t, j, &r);
     KN_TRY(predict(e, j));
-    return r.nfindings ? KILN_FINDING : KILN_OK;
+    return kn_run_found(e->t, &r) ? KILN_FINDING : KILN_OK;
 }
 
 static kiln_status

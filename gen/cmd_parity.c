@@ -114,6 +114,8 @@ add_run(const struct kn_parity *q, struct page *g)
         return;
     add_line(g, "findings", (double)a->result.nfindings,
              (double)b->result.nfindings);
+    add_line(g, "advice", (double)a->result.nadvice,
+             (double)b->result.nadvice);
     add_line(g, "executed instructions", (double)a->result.instructions,
              (double)b->result.instructions);
     add_line(g, "predicted us", a->time.us, b->time.us);
@@ -241,6 +243,6 @@ kn_cmd_parity(struct kn_tool *t)
         KN_TRY(kn_file_write(t->c, v[KN_FLAG_o].s, html.s, html.n));
     put_json(q, g, &j);
     KN_TRY(kn_report_write(t, &j));
-    return q->differing || q->side[0].result.nfindings ||
-           q->side[1].result.nfindings ? KILN_FINDING : KILN_OK;
+    return q->differing || kn_run_found(t, &q->side[0].result) ||
+           kn_run_found(t, &q->side[1].result) ? KILN_FINDING : KILN_OK;
 }

@@ -469,7 +469,8 @@ run_on_device(struct run *r, struct kn_json *j)
     else
         kn_report_run(r->t, j, &r->result);
     predict(r, j);
-    return r->check.bad || r->result.nfindings ? KILN_FINDING : KILN_OK;
+    return r->check.bad || kn_run_found(r->t, &r->result) ? KILN_FINDING
+                                                             : KILN_OK;
 }
 
 kiln_status

@@ -464,7 +464,7 @@ moe_run_part(struct moe_run *m, struct moe_part *s, struct kn_json *j)
         moe_report_measured(m, s, j);
     else
         kn_report_run(m->t, j, &s->result);
-    m->wrong |= s->check.bad || s->result.nfindings;
+    m->wrong |= s->check.bad || kn_run_found(m->t, &s->result);
     return KILN_OK;
 }
 

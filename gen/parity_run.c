@@ -44,7 +44,7 @@ static kiln_status
 own_config(struct kn_parity *q, struct kn_side *x, struct kn_config *cfg)
 {
     *cfg = x->s.config;
-    if (strncmp(x->s.k->name, "kiln_", 5))
+    if (!kn_kernel_is_own(x->s.k))
         return kn_fail(q->c, KILN_BAD_INPUT, "'%s' is no kernel of kiln: say "
                        "how to launch it with --launch-%s FILE", x->s.name,
                        x == q->side ? "a" : "b");
@@ -91,6 +91,7 @@ prepare(struct kn_parity *q, struct kn_side *x, enum purpose what,
                                  .kernarg = x->l.kernarg,
                                  .kernarg_size = x->l.size,
                                  .dynamic_lds = x->l.lds,
+                                 .own = x->s.made || x->s.cert,
                                  .select = { .all = true } };
     memcpy(l->grid, x->l.grid, sizeof l->grid);
     memcpy(l->block, x->l.block, sizeof l->block);

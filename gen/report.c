@@ -163,6 +163,7 @@ json_finding(struct kn_json *j, const char *kernel,
 {
     kn_json_open(j, NULL, '{');
     kn_json_str(j, "kind", finding_names[f->kind]);
+    kn_json_str(j, "severity", kn_severity_names[f->severity]);
     if (kernel)
         kn_json_str(j, "kernel", kernel);
     kn_json_str(j, "text", f->text);
@@ -204,9 +205,10 @@ static void
 put_record(struct kn_buf *b, const char *kernel, const struct kn_finding *f)
 {
     const char *what = strstr(f->text, ": ");
+    const char *head = f->severity == KN_SEV_ADVICE ? "ADVICE" : "RACE";
     int n = what ? (int)(what - f->text) : 0;
 
-    kn_putf(b, "RACE\n  kind         %s\n", finding_names[f->kind]);
+    kn_putf(b, "%s\n  kind         %s\n", head, finding_names[f->kind]);
     if (kernel)
         kn_putf(b, "  kernel       %s\n", kernel);
     if (n)
@@ -223,8 +225,8 @@ put_record(struct kn_buf *b, const char *kernel, const struct kn_finding *f)
                 f->other_pc, f->other_wave);
     if (*f->place)
         kn_putf(b, "  from         %s\n", f->place);
-    kn_putf(b, "  what         %s\n  times        %" PRIu32 "\nEND_RACE\n",
-            what ? what + 2 : f->text, f->count);
+    kn_putf(b, "  what         %s\n  times        %" PRIu32 "\nEND_%s\n",
+            what ? what + 2 : f->text, f->count, head);
 }
 
 /* The first few in full; --json has all that were kept. */
@@ -235,7 +237,9 @@ put_findings(struct kn_buf *b, const struct kn_sim_result *r)
     unsigned shown = r->nkept < SHOWN ? r->nkept : SHOWN;
 
     kn_putf(b, "findings  %" PRIu64, r->nfindings);
-    if (shown < r->nfindings)
+    if (r->nadvice)
+        kn_putf(b, ", advice %" PRIu64, r->nadvice);
+    if (shown < r->nfindings + r->nadvice)
         kn_putf(b, ", the first %u (--json: %u):", shown, r->nkept);
     kn_putf(b, "\n");
     for (unsigned i = 0; i < shown; i++)
@@ -297,7 +301,8 @@ kn_report_run(struct kn_tool *t, struct kn_json *j,
     kn_json_uint(j, "instructions", r->instructions);
     kn_json_uint(j, "macs", r->macs);
     kn_json_uint(j, "findings", r->nfindings);
-    kn_json_bool(j, "truncated", r->nkept < r->nfindings);
+    kn_json_uint(j, "advice", r->nadvice);
+    kn_json_bool(j, "truncated", r->nkept < r->nfindings + r->nadvice);
     kn_json_real(j, "seconds", r->seconds);
     kn_json_close(j, '}');
 }
@@ -321,12 +326,24 @@ kn_report_add(struct kn_ctx *c, struct kn_sim_result *r,
               const struct kn_finding *f)
 {
     struct kn_finding *all = KN_NEW(c, struct kn_finding, r->nkept + 1);
+    unsigned at = 0;
 
-    if (r->nkept)
-        memcpy(all, r->findings, r->nkept * sizeof *all);
-    all[r->nkept++] = *f;
+    while (at < r->nkept && r->findings[at].severity == KN_SEV_FINDING)
+        at++;
+    if (at)
+        memcpy(all, r->findings, at * sizeof *all);
+    if (at < r->nkept)
+        memcpy(all + at + 1, r->findings + at, (r->nkept - at) * sizeof *all);
+    all[at] = *f;
     r->findings = all;
+    r->nkept++;
     r->nfindings++;
+}
+
+bool
+kn_run_found(const struct kn_tool *t, const struct kn_sim_result *r)
+{
+    return r->nfindings || (r->nadvice && t->cli->v[KN_FLAG_strict].seen);
 }
 
 kiln_status

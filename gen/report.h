@@ -36,7 +36,10 @@ void kn_report_run(struct kn_tool *t, struct kn_json *j,
 kiln_status kn_report_stopped(struct kn_tool *t, struct kn_json *j,
                               const struct kn_sim_result *r);
 
-/* Appends a finding of the tool itself to what the simulator found. */
+/* Whether a launch has findings; advice is one with --strict. */
+bool kn_run_found(const struct kn_tool *t, const struct kn_sim_result *r);
+
+/* Adds a finding of the tool itself to what the simulator found. */
 void kn_report_add(struct kn_ctx *c, struct kn_sim_result *r,
                    const struct kn_finding *f);
 

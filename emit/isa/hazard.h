@@ -26,14 +26,39 @@ enum kn_hz_consumer {
 
 struct kn_hz_rule {
     uint8_t produce, consume, need, match, target;
+    enum kn_severity severity;
     const char *text;
 };
 enum {
-#define RULE(p, c, need, match, target, text) KN_HZ_AT_##p##_##c,
+#define RULE(p, c, need, match, target, severity, text) KN_HZ_AT_##p##_##c,
+#define MATRIX(id, number, severity, verb)
 #include "hazard.def"
+#undef MATRIX
 #undef RULE
     KN_HZ_RULES
 };
 extern const struct kn_hz_rule kn_hz_rules[KN_HZ_RULES];
+
+/* What an instruction does to the operands of a matrix instruction. */
+enum kn_hz_matrix {
+    KN_HM_NONE,
+#define RULE(p, c, need, match, target, severity, text)
+#define MATRIX(id, number, severity, verb) KN_HM_##id,
+#include "hazard.def"
+#undef MATRIX
+#undef RULE
+    KN_NHZ_MATRIX
+};
+struct kn_hz_matrix_rule {
+    enum kn_severity severity;
+    const char *verb;
+};
+extern const struct kn_hz_matrix_rule kn_hz_matrix[KN_NHZ_MATRIX];
+
+/* Wait states that must lie between; 0 for KN_HM_NONE. */
+unsigned kn_hz_need(const struct kn_mfma_waits *w, enum kn_hz_matrix what);
+
+/* Severity of a broken rule in an object that is kiln's own or not. */
+enum kn_severity kn_hz_severity(enum kn_severity rule, bool own);
 
 #endif

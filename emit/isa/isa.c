@@ -70,6 +70,12 @@ kn_mem_operands(const struct kn_inst *i)
 }
 
 /* A pass is 4 cycles. */
+const char *const kn_severity_names[KN_NSEVERITIES] = {
+#define X(id, text) text,
+    KN_SEVERITIES(X)
+#undef X
+};
+
 struct kn_mfma_waits
 kn_mfma_waits(kiln_target t, const struct kn_inst *i)
 {

@@ -194,6 +194,17 @@ void kn_inst_text(kiln_target t, const struct kn_inst *i, char *buf, size_t n);
  * aware (hw.md 2); 0 if it is no MFMA. */
 uint32_t kn_mfma_cycles(kiln_target t, const struct kn_inst *i);
 
+/* How much a broken rule weighs: advice is printed and counted. */
+#define KN_SEVERITIES(X) X(FINDING, "finding") X(ADVICE, "advice")
+
+enum kn_severity {
+#define X(id, text) KN_SEV_##id,
+    KN_SEVERITIES(X)
+#undef X
+    KN_NSEVERITIES
+};
+extern const char *const kn_severity_names[KN_NSEVERITIES];
+
 /* Wait states LLVM 22 leaves after a matrix instruction (GCNHazardRecognizer;
  * CDNA3 ISA 4.5 has the same for gfx942) before another instruction reads its
  * result (a memory access: mem), accumulates on an overlapping but different

@@ -279,6 +279,12 @@ kn_object_read(struct kn_ctx *c, const char *name, const void *bytes,
     return read_linked(&l);
 }
 
+bool
+kn_kernel_is_own(const struct kn_object_kernel *k)
+{
+    return !strncmp(k->name, "kiln_", 5);
+}
+
 kiln_status
 kn_object_kernel(struct kn_ctx *c, const struct kn_object *o,
                  const char *name, const struct kn_object_kernel **out)

@@ -71,6 +71,10 @@ kiln_status kn_object_read(struct kn_ctx *c, const char *name,
                            const void *bytes, size_t size,
                            struct kn_object *out);
 
+/* Whether kiln made the kernel, as far as the object tells: by its name. A
+ * certificate beside the object says so too. */
+bool kn_kernel_is_own(const struct kn_object_kernel *k);
+
 /* Kernel by name; NULL name = the only one. BAD_INPUT lists what there is. */
 kiln_status kn_object_kernel(struct kn_ctx *c, const struct kn_object *o,
                              const char *name,

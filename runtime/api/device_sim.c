@@ -123,6 +123,7 @@ launch_of(const kiln_device *d, const struct kn_start *start)
         .kernarg = start->kernarg,
         .kernarg_size = start->plan->kernarg_size,
         .select = { .all = true },
+        .own = true,
     };
 
     memcpy(l.grid, start->plan->grid, sizeof l.grid);

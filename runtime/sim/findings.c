@@ -5,14 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../emit/isa/hazard.h"
 #include "core.h"
 #include "report.h"
 
+/* What makes reports equal. */
+struct what {
+    enum kn_finding_kind kind;
+    enum kn_severity severity;
+    uint32_t inst;
+};
+
 static struct kn_finding_entry *
-find_entry(struct kn_findings *f, enum kn_finding_kind kind, uint32_t inst)
+find_entry(struct kn_findings *f, struct what x)
 {
     for (size_t k = 0; k < f->n; k++)
-        if (f->item[k].inst == inst && f->item[k].finding.kind == kind)
+        if (f->item[k].inst == x.inst && f->item[k].finding.kind == x.kind &&
+            f->item[k].finding.severity == x.severity)
             return &f->item[k];
     return NULL;
 }
@@ -43,9 +52,9 @@ inst_pc(const struct kn_wave *w, uint32_t inst)
 /* The entry that a report at this place has to fill in, NULL if an earlier
  * workgroup has done so. */
 static struct kn_finding_entry *
-open_entry(struct kn_findings *f, enum kn_finding_kind kind, uint32_t inst)
+open_entry(struct kn_findings *f, struct what x)
 {
-    struct kn_finding_entry *e = find_entry(f, kind, inst);
+    struct kn_finding_entry *e = find_entry(f, x);
 
     if (e) {
         e->finding.count++;
@@ -53,8 +62,9 @@ open_entry(struct kn_findings *f, enum kn_finding_kind kind, uint32_t inst)
     }
     e = new_entry(f);
     if (e) {
-        *e = (struct kn_finding_entry){ 0 };
-        e->finding.count = 1;
+        *e = (struct kn_finding_entry){
+            .inst = x.inst, .finding = { .kind = x.kind, .count = 1,
+                                         .severity = x.severity } };
     }
     return e;
 }
@@ -92,24 +102,45 @@ write_instruction(const struct kn_wave *w, const struct kn_inst *i,
     return n + 2;
 }
 
+static void
+report(struct kn_wave *w, struct what x, struct kn_at at, const char *fmt,
+       va_list ap)
+{
+    const struct kn_inst *i = x.inst == KN_NO_INST
+                              ? NULL : &w->group->program->inst[x.inst];
+    struct kn_finding_entry *e = open_entry(w->group->worker->findings, x);
+    size_t n;
+
+    if (!e)
+        return;
+    fill_entry(w, e, i, at);
+    n = write_instruction(w, i, &e->finding);
+    vsnprintf(e->finding.text + n, sizeof e->finding.text - n, fmt, ap);
+}
+
 void
 kn_report(struct kn_wave *w, const struct kn_inst *i,
           enum kn_finding_kind kind, struct kn_at at, const char *fmt, ...)
 {
     uint32_t inst = i ? kn_inst_index(w, i) : KN_NO_INST;
-    struct kn_finding_entry *e = open_entry(w->group->worker->findings, kind,
-                                            inst);
     va_list ap;
-    size_t n;
 
-    if (!e)
-        return;
-    e->inst = inst;
-    e->finding.kind = kind;
-    fill_entry(w, e, i, at);
-    n = write_instruction(w, i, &e->finding);
     va_start(ap, fmt);
-    vsnprintf(e->finding.text + n, sizeof e->finding.text - n, fmt, ap);
+    report(w, (struct what){ kind, KN_SEV_FINDING, inst }, at, fmt, ap);
+    va_end(ap);
+}
+
+void
+kn_report_states(struct kn_wave *w, const struct kn_inst *i,
+                 enum kn_severity rule, struct kn_at at, const char *fmt, ...)
+{
+    const struct kn_run *r = w->group->run;
+    bool own = r->l->own || kn_kernel_is_own(r->kernel);
+    va_list ap;
+
+    va_start(ap, fmt);
+    report(w, (struct what){ KN_F_WAIT_STATES, kn_hz_severity(rule, own),
+                             kn_inst_index(w, i) }, at, fmt, ap);
     va_end(ap);
 }
 
@@ -160,7 +191,8 @@ kn_findings_free(struct kn_findings *f)
 static void
 merge_one(struct kn_findings *to, const struct kn_finding_entry *e)
 {
-    struct kn_finding_entry *old = find_entry(to, e->finding.kind, e->inst);
+    struct kn_finding_entry *old = find_entry(to, (struct what){
+        e->finding.kind, e->finding.severity, e->inst });
     uint32_t count = e->finding.count;
 
     if (!old) {
@@ -188,6 +220,8 @@ by_place(const void *pa, const void *pb)
 {
     const struct kn_finding_entry *a = pa, *b = pb;
 
+    if (a->finding.severity != b->finding.severity)
+        return a->finding.severity < b->finding.severity ? -1 : 1;
     if (a->group_index != b->group_index)
         return a->group_index < b->group_index ? -1 : 1;
     if (a->order != b->order)
@@ -203,7 +237,11 @@ kn_findings_deliver(struct kn_ctx *c, struct kn_findings *f, unsigned max,
 
     if (f->n)
         qsort(f->item, f->n, sizeof *f->item, by_place);
-    r->nfindings = f->n;
+    for (size_t k = 0; k < f->n; k++)
+        if (f->item[k].finding.severity == KN_SEV_FINDING)
+            r->nfindings++;
+        else
+            r->nadvice++;
     r->nkept = (unsigned)keep;
     r->findings = KN_NEW(c, struct kn_finding, keep ? keep : 1);
     for (size_t k = 0; k < keep; k++)

@@ -203,10 +203,10 @@ check_rule(struct kn_wave *w, const struct kn_inst *i,
         if (!(h->recent[k].produces >> r->produce & 1))
             continue;
         if (rule_applies(w, r, h->recent[k].inst, i, st))
-            kn_report(w, i, KN_F_WAIT_STATES,
-                      KN_PAIR(-1, 0, h->recent[k].inst, w->id),
-                      "%s after %u wait states, needs %u", r->text,
-                      (unsigned)between, r->need);
+            kn_report_states(w, i, r->severity,
+                             KN_PAIR(-1, 0, h->recent[k].inst, w->id),
+                             "%s after %u wait states, needs %u", r->text,
+                             (unsigned)between, r->need);
     }
 }
 
@@ -237,9 +237,9 @@ record_mfma(struct kn_wave *w, const struct kn_inst *i,
         h->until = m->until;
 }
 
-static unsigned
-need_after(const struct kn_hazard_mfma *m, const struct kn_range *r,
-           const struct kn_inst *i, const struct kn_step *st)
+static enum kn_hz_matrix
+relation(const struct kn_hazard_mfma *m, const struct kn_range *r,
+         const struct kn_inst *i, const struct kn_step *st)
 {
     bool mfma = st->flags & KN_ST_MFMA;
     bool d = r->reg < m->d + m->nd && m->d < r->reg + r->n;
@@ -247,17 +247,18 @@ need_after(const struct kn_hazard_mfma *m, const struct kn_range *r,
 
     if (r->role == KN_R_WRITE) {
         if (mfma)
-            return 0;        /* the matrix unit keeps its own order */
-        return d ? m->st->after.read : c ? m->st->after.war : 0;
+            return KN_HM_NONE;   /* the matrix unit keeps its own order */
+        return d ? KN_HM_OVERWRITE : c ? KN_HM_OVERWRITE_C : KN_HM_NONE;
     }
     if (!d)
-        return 0;
+        return KN_HM_NONE;
     if (r->role == KN_R_CIN) {
         if (r->reg == m->d && r->n == m->nd && m->op == i->op)
-            return m->st->after.same;
-        return m->st->after.cin;
+            return KN_HM_SAME;
+        return KN_HM_ACCUMULATE;
     }
-    return st->flags & KN_ST_MEM ? m->st->after.mem : m->st->after.read;
+    return st->flags & KN_ST_MEM ? KN_HM_MEM_READ
+         : kn_isa[i->op].unit == KN_U_VALU ? KN_HM_VALU_READ : KN_HM_MFMA_READ;
 }
 
 static void
@@ -267,16 +268,15 @@ check_mfma(struct kn_wave *w, const struct kn_inst *i,
     uint64_t between = w->steps - m->at;
 
     for (unsigned k = 0; k < st->nv; k++) {
-        unsigned need = need_after(m, &st->v[k], i, st);
+        enum kn_hz_matrix what = relation(m, &st->v[k], i, st);
+        unsigned need = kn_hz_need(&m->st->after, what);
 
         if (between < need)
-            kn_report(w, i, KN_F_WAIT_STATES,
-                      KN_PAIR(-1, st->v[k].reg, m->inst, w->id),
-                      "%s MFMA result after %u wait states, needs %u",
-                      st->v[k].role == KN_R_WRITE ? "overwrites"
-                      : st->v[k].role == KN_R_CIN ? "accumulates on"
-                                                  : "reads",
-                      (unsigned)between, need);
+            kn_report_states(w, i, kn_hz_matrix[what].severity,
+                             KN_PAIR(-1, st->v[k].reg, m->inst, w->id),
+                             "%s MFMA result after %u wait states, needs %u",
+                             kn_hz_matrix[what].verb, (unsigned)between,
+                             need);
     }
 }
 

@@ -138,6 +138,11 @@ struct kn_at {
 void kn_report(struct kn_wave *w, const struct kn_inst *i,
                enum kn_finding_kind kind, struct kn_at at, const char *fmt,
                ...) __attribute__((format(printf, 5, 6)));
+/* Missing wait states by a rule of this severity, which is advice at most for
+ * an object kiln did not make. */
+void kn_report_states(struct kn_wave *w, const struct kn_inst *i,
+                      enum kn_severity rule, struct kn_at at, const char *fmt,
+                      ...) __attribute__((format(printf, 5, 6)));
 /* Stops the run: this instruction or modifier is not implemented. */
 void kn_unsupported(struct kn_wave *w, const struct kn_inst *i,
                     const char *what);

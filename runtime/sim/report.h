@@ -25,7 +25,7 @@ void kn_run_fail(struct kn_wave *w, kiln_status s, const char *fmt, ...)
 
 void kn_findings_free(struct kn_findings *f);
 void kn_findings_merge(struct kn_findings *to, const struct kn_findings *from);
-/* Sorts by workgroup and discovery; at most max go to the result. */
+/* Sorts by severity, workgroup and discovery; at most max go to the result. */
 void kn_findings_deliver(struct kn_ctx *c, struct kn_findings *f, unsigned max,
                          struct kn_sim_result *r);
 

@@ -113,6 +113,8 @@ struct kn_sim_launch {
     enum kn_sim_order order;
     enum kn_sim_waves waves;
     enum kn_mfma_model mfma;
+    bool own;                /* kiln made the kernel, whatever its name: no
+                                finding is advice */
     uint64_t seed;           /* for the random orders */
     unsigned threads;        /* 0: as many as the machine has */
     uint64_t max_steps;      /* instructions per wave; 0: KN_SIM_STEPS */
@@ -153,6 +155,7 @@ enum kn_finding_kind {
 
 struct kn_finding {
     enum kn_finding_kind kind;
+    enum kn_severity severity;
     uint64_t pc;             /* virtual address in the code object */
     uint64_t workgroup;      /* linear id */
     uint32_t wave, lane;
@@ -179,9 +182,10 @@ struct kn_sim_result {
     double seconds;
     const char *stopped;     /* at a limit: which, and where a wave was; the
                                 launch is no answer. NULL: it ended */
-    uint64_t nfindings;      /* all of them, kept or not */
+    uint64_t nfindings;      /* all of them, kept or not, without advice */
+    uint64_t nadvice;
     unsigned nkept;
-    struct kn_finding *findings;  /* in the context's arena */
+    struct kn_finding *findings;  /* in the context's arena; advice last */
     unsigned mfma_exact, mfma_modelled, mfma_unverified; /* distinct opcodes */
     struct kn_sim_mfma *mfma; /* those opcodes, nmfma of them, by first pc */
     unsigned nmfma;

@@ -304,7 +304,8 @@ def judge(j, report, got):
     reasons = collections.Counter()
     for f in report["findings"]:
         # "instruction: what is wrong after how much"
-        reasons[f["text"].rsplit(": ", 1)[-1]] += f["count"]
+        advice = "advice: " if f["severity"] == "advice" else ""
+        reasons[advice + f["text"].rsplit(": ", 1)[-1]] += f["count"]
     wrong = int((~same).sum())
     racy = any(race and end in reason and part in name
                for end, part, race in KNOWN for reason in reasons)

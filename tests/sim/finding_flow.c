@@ -222,6 +222,56 @@ m0_of_a_copy(void **state)
           "global_load_lds_dword v1, s[4:5]\n");
 }
 
+/* Findings and advice that `text` gives. */
+static void
+gives(bool own, const struct program_facts *f, const char *text,
+      unsigned findings, unsigned advice)
+{
+    struct program p;
+
+    program_open(&p, f, text);
+    p.launch.own = own;
+    program_run(&p);
+    assert_int_equal(p.status, KILN_OK);
+    if (p.result.nfindings != findings || p.result.nadvice != advice)
+        fail_msg("%s%llu findings, %llu advice", text,
+                 (unsigned long long)p.result.nfindings,
+                 (unsigned long long)p.result.nadvice);
+    for (unsigned i = 0; i < p.result.nkept; i++)
+        assert_int_equal(p.result.findings[i].severity,
+                         i < findings ? KN_SEV_FINDING : KN_SEV_ADVICE);
+    program_close(&p);
+}
+
+/* Two rules, in kernels kiln did not make; an instruction that breaks another
+ * one too has a finding of its own. */
+static void
+advice_for_foreign_kernels(void **state)
+{
+    static const struct {
+        const struct program_facts *f;
+        const char *text;
+        bool advice;
+        unsigned others;
+    } list[] = {
+        { &lds, "s_mov_b32 m0, 0\nglobal_load_lds_dword v1, s[4:5]\n" END,
+          true, 0 },
+        { NULL, OPERANDS MFMA16 "v_mov_b32_e32 v2, v5\n" STORE END, true, 0 },
+        { NULL, OPERANDS MFMA16 "v_mov_b32_e32 v5, v5\n" END, true, 1 },
+        { NULL, OPERANDS MFMA16 "v_mov_b32_e32 v5, 1\n" END, false, 1 },
+        { NULL, OPERANDS MFMA16 "global_store_dword v1, v5, s[6:7]\n" END,
+          false, 1 },
+        { NULL, OPERANDS MFMA16 "v_mfma_f32_16x16x16_bf16 v[20:23], v[4:5], "
+          "v[12:13], 0\n" END, false, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        gives(false, list[i].f, list[i].text, list[i].others, list[i].advice);
+        gives(true, list[i].f, list[i].text, 1, 0);
+    }
+}
+
 static void
 exec_of_dpp(void **state)
 {
@@ -348,6 +398,7 @@ main(void)
         cmocka_unit_test(wide_store_data),
         cmocka_unit_test(partial_register),
         cmocka_unit_test(m0_of_a_copy),
+        cmocka_unit_test(advice_for_foreign_kernels),
         cmocka_unit_test(exec_of_dpp),
         cmocka_unit_test(mode_register),
         cmocka_unit_test(wave_leaves_early),

@@ -141,6 +141,7 @@ program_open_object(struct program *p, const struct program_facts *f,
         .kernarg_size = sizeof p->args,
         .select = { .all = true },
         .threads = 1,
+        .own = true,         /* every rule is a finding */
     };
 }
 
