@@ -4,7 +4,7 @@
 #include "forms.h"
 #include "gemv.h"
 #include "instantiate.h"
-#include "room.h"
+#include "resources.h"
 
 static uint32_t
 natural_bk(struct kn_ctx *c, const kiln_problem *p)

@@ -3,7 +3,7 @@
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
-#include "room.h"
+#include "resources.h"
 
 static kiln_status
 check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)

@@ -1,7 +1,7 @@
 /* choose_row.c - what a tuned row decides. */
 #include "choose.h"
 #include "forms.h"
-#include "room.h"
+#include "resources.h"
 #include "gemv.h"
 #include "tuning.h"
 

@@ -4,7 +4,7 @@
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
-#include "room.h"
+#include "resources.h"
 
 struct tile {
     uint32_t bm, bn, wm, wn;

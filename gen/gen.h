@@ -9,7 +9,7 @@
 #ifndef KN_GEN_H
 #define KN_GEN_H
 
-#include "../emit/lines.h"
+#include "../emit/llvm/lines.h"
 
 /* The classes of shapes one code object serves; checked at launch. Alignment
  * is of base pointer and row pitch: 16, 4, or 1 = only the element's own. */
@@ -81,7 +81,7 @@ enum kn_store {
 };
 
 /* Who lowers the wave-level program: LLVM, or our own register assignment,
- * waits and schedule (emit/asm.h). */
+ * waits and schedule (emit/asm/asm.h). */
 #define KN_LOWERINGS(X) X(OPEN, "") X(LLVM, "llvm") X(ASM, "asm")
 
 enum kn_lowering {
@@ -242,7 +242,7 @@ struct kn_generated {
     const char *llvm, *assembly;     /* only if asked for */
     const uint8_t *co;
     size_t size;
-    const char *certificate; /* emit/cert.h */
+    const char *certificate; /* emit/prove/cert.h */
     const char *const *waived;       /* gates this variant does not pass */
     uint32_t nwaived;
     double ms;               /* wall time of the whole call */

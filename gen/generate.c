@@ -1,8 +1,8 @@
 /* generate.c - the pipeline on one screen: problem to code object. */
 
-#include "../emit/cert.h"
+#include "../emit/prove/cert.h"
 #include "../emit/emit.h"
-#include "demand.h"
+#include "gate_plan.h"
 #include "instantiate.h"
 
 struct watcher {
@@ -39,7 +39,7 @@ check_bytes(struct kn_ctx *c, const struct kn_generated *g,
     return KILN_OK;
 }
 
-/* Gates (emit/gates.def), static check and certificate of the final bytes. */
+/* Gates (emit/prove/gates.def), static check and certificate of the final bytes. */
 static kiln_status
 prove_bytes(struct kn_ctx *c, struct kn_generated *g)
 {

@@ -1,6 +1,6 @@
 /* limits.c - the shape domain of a kernel: how large each argument may be so
  * that no 32-bit offset wraps. The kernel declares these bounds (max= in
- * templates/args.tir), the proof relies on them (ir/proof_range.c), and every
+ * templates/args.tir), the proof relies on them (ir/proof/proof_range.c), and every
  * launch is held to them. */
 #include "limits.h"
 

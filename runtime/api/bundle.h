@@ -60,7 +60,7 @@ const char *kn_bundle_config(const struct kn_bundle *b, uint32_t i,
 kiln_status kn_bundle_code(struct kn_ctx *c, const struct kn_bundle *b,
                            uint32_t i, const uint8_t **co, size_t *size);
 
-/* Its certificate (emit/cert.h), not terminated; *size 0: it has none. */
+/* Its certificate (emit/prove/cert.h), not terminated; *size 0: it has none. */
 kiln_status kn_bundle_certificate(struct kn_ctx *c, const struct kn_bundle *b,
                                   uint32_t i, const char **text,
                                   size_t *size);

@@ -2,7 +2,7 @@
  * so calls take turns; a launch has run when it returns. */
 #include <string.h>
 
-#include "../sim/timing.h"
+#include "../sim/timing/timing.h"
 #include "device.h"
 #include "parts.h"
 

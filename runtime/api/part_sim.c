@@ -1,5 +1,5 @@
 /* part_sim.c - what libkiln-sim.so shows. */
-#include "../sim/timing.h"
+#include "../sim/timing/timing.h"
 #include "generator_id.h"
 #include "parts.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core.h"
-#include "mfma.h"
+#include "mfma/mfma.h"
 
 /* ---- code objects ------------------------------------------------------- */
 

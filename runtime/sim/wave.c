@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core.h"
-#include "mfma.h"
+#include "mfma/mfma.h"
 
 /* Instructions a wave may run before another gets its turn. Without a barrier
  * the adversarial order would never leave a wave that spins on LDS. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../runtime/sim/mfma_vec.h"
+#include "../../runtime/sim/mfma/mfma_vec.h"
 #include "../sim/mfma_kit.h"
 
 static double

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "emit/cert.h"
-#include "gen/demand.h"
+#include "emit/prove/cert.h"
+#include "gen/gate_plan.h"
 #include "gen/gen.h"
 
 enum { RUNS = 7, MOST_PERCENT = 20 };

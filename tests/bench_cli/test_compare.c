@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gen/compare.h"
+#include "gen/tool/bench/compare.h"
 #include "gen/csv.h"
 
 static kn_decimal

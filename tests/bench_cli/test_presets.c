@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "gen/groups.h"
-#include "gen/moe.h"
-#include "gen/progress.h"
-#include "gen/worklist.h"
+#include "gen/tool/run/groups.h"
+#include "gen/tool/run/moe.h"
+#include "gen/tool/progress.h"
+#include "gen/tool/bench/worklist.h"
 
 /* Rows of each list; a list that is not here fails. */
 static const struct { const char *name; size_t rows; } lists[] = {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "gen/cmd.h"
-#include "gen/json.h"
+#include "gen/tool/cmd.h"
+#include "gen/tool/json.h"
 
 enum { MAX_WORDS = 16 };
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emit/asm.h"
+#include "emit/asm/asm.h"
 #include "emit/emit.h"
 
 static const char head[] =

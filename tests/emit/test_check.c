@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "emit/cert.h"
+#include "emit/prove/cert.h"
 #include "gen/gen.h"
 
 struct kernel {

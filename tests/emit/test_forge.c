@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "emit/verdict.h"
+#include "emit/prove/verdict.h"
 #include "gen/gen.h"
 
 static const struct {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "emit/cert.h"
+#include "emit/prove/cert.h"
 #include "gen/gen.h"
 
 enum { FLIPS = 350, CUTS = 60 };

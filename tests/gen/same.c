@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/groups.h"
-#include "gen/moe.h"
-#include "gen/progress.h"
-#include "gen/worklist.h"
+#include "gen/tool/run/groups.h"
+#include "gen/tool/run/moe.h"
+#include "gen/tool/progress.h"
+#include "gen/tool/bench/worklist.h"
 #include "runtime/api/context.h"
 
 struct mode {

@@ -141,7 +141,7 @@ SENTENCES = {
     "store.mx": "gated rows as fp4 or fp8 with an E8M0 scale a block of 32 "
                 "columns: pointers to the first column and its scale, ids, "
                 "tokens, slots a token, columns left, pitch; `mode=` is the "
-                "scale's rounding (gen/moe.h)",
+                "scale's rounding (gen/tool/run/moe.h)",
     "rows.ids": "the ids of this wave's accumulator rows, loaded here",
     "rows.named": "f32 of the rows that ids name: pointer, ids loaded before, "
                   "tokens, slots a token",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../gen/layout.h"
-#include "../../gen/shares.h"
+#include "../../gen/tool/run/split_k.h"
 
 struct operand {
     bool used;

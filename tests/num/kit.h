@@ -2,7 +2,7 @@
  * held against the reference.
  *
  * Places the operands in memory by the rules of kiln.h, apart from the
- * generator's own arithmetic (gen/problem.c, gen/operands.c), so that a wrong
+ * generator's own arithmetic (gen/problem.c, gen/tool/run/operands.c), so that a wrong
  * stride in one of them is a wrong result here. */
 #ifndef KN_TEST_NUM_KIT_H
 #define KN_TEST_NUM_KIT_H

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../gen/cmd_run_moe.h"
+#include "../../gen/tool/run/cmd_run_moe.h"
 #include "../../gen/layout.h"
 
 /* ---- runs ---- */

@@ -7,7 +7,7 @@
  *   36 rows  pull request 384: tensorwise fp8, the 12 shapes of three models
  *            with 8 groups, balanced, each as fwd, dgrad and wgrad
  *
- * Sizes come from gen/models.def. usage: shapes TARGET */
+ * Sizes come from gen/tool/bench/models.def. usage: shapes TARGET */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gen/models.h"
+#include "../../gen/tool/bench/models.h"
 #include "kit.h"
 
 enum { MAX_GROUPS = 32, MAX_ROWS = 256, MAX_KERNELS = 64 };

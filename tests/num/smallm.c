@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "kit.h"
-#include "../../gen/shares.h"
+#include "../../gen/tool/run/split_k.h"
 
 static struct num_counts counts;
 static kiln_target target;

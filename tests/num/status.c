@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gen/cmd.h"
-#include "../../gen/progress.h"
+#include "../../gen/tool/cmd.h"
+#include "../../gen/tool/progress.h"
 #include "kit.h"
 
 enum { MAX_NOTES = 200, NCOLUMNS = 6 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "emit/gates.h"
+#include "emit/prove/gates.h"
 
 static const char *data_dir, *built_dir;
 static const uint8_t fences[] = { 6, 4 };

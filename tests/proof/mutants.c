@@ -1,7 +1,7 @@
 /* mutants.c - see mutants.h. */
 #include "mutants.h"
 
-#include "ir/proof.h"
+#include "ir/proof/proof.h"
 
 #include <string.h>
 

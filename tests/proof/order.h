@@ -5,7 +5,7 @@
 #ifndef ORDER_H
 #define ORDER_H
 
-#include "ir/proof.h"
+#include "ir/proof/proof.h"
 
 /* Instructions that use no register that may be loading and order nothing are
  * left out, other arithmetic is one operation; of operands there are LDS slots

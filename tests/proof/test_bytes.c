@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "emit/cert.h"
+#include "emit/prove/cert.h"
 #include "kernels.h"
 #include "tests/isa/by_text.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "emit/order.h"
+#include "emit/prove/order.h"
 #include "kernels.h"
 
 struct result {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit/check.h"
+#include "emit/prove/check.h"
 #include "kernels.h"
 
 /* An event is a barrier 'b', a copy to LDS 'd', a load 'l', a store or atomic

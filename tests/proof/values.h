@@ -10,7 +10,7 @@
 #ifndef VALUES_H
 #define VALUES_H
 
-#include "ir/proof.h"
+#include "ir/proof/proof.h"
 
 enum { VALUE_WAYS = 4 };
 

@@ -216,7 +216,7 @@ def example_04_a_kernel_in_tile_ir():
 
 def example_05_runs_in_python():
     env = dict(ENV, KILN_LIBRARY=os.path.join(BUILD, "libkiln.so.0"),
-               PYTHONPATH=os.path.join(SOURCE, "bindings", "python"),
+               PYTHONPATH=os.path.join(SOURCE, "runtime", "python"),
                PYTHONDONTWRITEBYTECODE="1")
     out, status = tap.run(sys.executable,
                           os.path.join(SOURCE, "examples", "05_python.py"),
@@ -269,7 +269,7 @@ print("all refused")
 
 def closed_python_handles_are_refused():
     env = dict(ENV, KILN_LIBRARY=os.path.join(BUILD, "libkiln.so.0"),
-               PYTHONPATH=os.path.join(SOURCE, "bindings", "python"),
+               PYTHONPATH=os.path.join(SOURCE, "runtime", "python"),
                PYTHONDONTWRITEBYTECODE="1")
     out, status = tap.run(sys.executable, "-c", CLOSED, env=env)
     return expect(out, "all refused") if not status else \

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../../runtime/sim/core.h"
-#include "../../runtime/sim/mfma.h"
+#include "../../runtime/sim/mfma/mfma.h"
 
 enum { ONLY942 = 1, ONLY950 = 2, BOTH = 3 };
 

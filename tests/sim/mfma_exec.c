@@ -35,7 +35,7 @@ op_of(const char *mnemonic)
 #define X(name, ...) \
     if (!strcmp(mnemonic, #name)) \
         return KN_I_##name;
-#include "../../runtime/sim/mfma.def"
+#include "../../runtime/sim/mfma/mfma.def"
 #undef X
     return 0;
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../runtime/sim/mfma_vec.h"
+#include "../../runtime/sim/mfma/mfma_vec.h"
 #include "mfma_kit.h"
 
 /* Exponents near each other, with the extremes of the format mixed in, so

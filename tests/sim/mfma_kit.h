@@ -5,7 +5,7 @@
 #ifndef MFMA_KIT_H
 #define MFMA_KIT_H
 
-#include "../../runtime/sim/mfma.h"
+#include "../../runtime/sim/mfma/mfma.h"
 
 struct kit_rng {
     uint64_t s;

@@ -3,9 +3,9 @@
 #ifndef KN_MUTATE_KIT_H
 #define KN_MUTATE_KIT_H
 
-#include "gen/groups.h"
-#include "gen/operands.h"
-#include "gen/progress.h"
+#include "gen/tool/run/groups.h"
+#include "gen/tool/run/operands.h"
+#include "gen/tool/progress.h"
 
 struct own {
     struct kn_ctx c;

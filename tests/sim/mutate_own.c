@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "emit/cert.h"
-#include "emit/order.h"
+#include "emit/prove/cert.h"
+#include "emit/prove/order.h"
 #include "mutate_kit.h"
 #include "mutate_trace.h"
 

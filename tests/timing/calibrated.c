@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../runtime/sim/timing_error.h"
+#include "../../runtime/sim/timing/timing_error.h"
 
 enum { MOST = 2000 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The errors in runtime/sim/timing_rows.def as tables for docs/timing.md.
+"""The errors in runtime/sim/timing/timing_rows.def as tables for docs/timing.md.
 
     error_table.py TIMING_ROWS_DEF
 

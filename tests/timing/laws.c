@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../runtime/sim/timing_impl.h"
+#include "../../runtime/sim/timing/timing_impl.h"
 #include "../sim/program.h"
 
 /* warm: after a launch on the same buffers, beside `more` bytes. */

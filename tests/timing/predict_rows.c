@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/sim/timing.h"
+#include "../../runtime/sim/timing/timing.h"
 
 enum { MAXARGS = 512 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes runtime/sim/timing_rows.def: measured objects and their predictions.
+"""Makes runtime/sim/timing/timing_rows.def: measured objects and their predictions.
 
     residuals.py PREDICT_ROWS TRITON_DIR PERF_DIR --aiter HSA_DIR [-o FILE]
                  [--jobs N]

@@ -1,0 +1,104 @@
+/* asm.h - the second lowering: one wave-level kernel printed as AMDGPU
+ * assembly with registers of our own choice.
+ *
+ * tidy: values computed once, outside loops; select: machine operations over
+ * virtual registers; join: copies that need no register; sched: matrix and
+ * other operations side by side; regs: registers, never spilled; waits:
+ * counters and wait states; print: the text. LLVM only assembles. What an
+ * operation has no row for is UNSUPPORTED. */
+#ifndef KN_ASM_H
+#define KN_ASM_H
+
+#include "../../ir/ir.h"
+#include "../isa/isa.h"
+
+enum kn_asm_class { KN_ASM_S, KN_ASM_V, KN_ASM_A, KN_ASM_CLASSES };
+
+enum kn_asm_kind {
+    KN_ASM_NONE,
+    KN_ASM_REG,              /* dwords sub .. sub+n-1 of virtual register v */
+    KN_ASM_IMM,              /* 32 bits */
+    KN_ASM_M0,
+    KN_ASM_LABEL             /* branch target v */
+};
+
+struct kn_asm_opnd {
+    uint8_t kind, sub, n;
+    uint8_t fresh;           /* this write begins the register's value */
+    int32_t v;
+};
+
+enum kn_asm_what { KN_ASM_INST, KN_ASM_AT, KN_ASM_EDGE };
+enum { KN_ASM_MAXOPND = 6 };
+
+struct kn_asm_op {
+    uint8_t what;            /* instruction; label o[0] is here; nothing moves
+                              * across */
+    uint8_t nopnd, ndst;     /* destinations come first */
+    uint8_t early;           /* the result is written while sources are read */
+    uint8_t cbsz, blgp;      /* formats of a matrix instruction */
+    uint8_t dpp;             /* its first source comes from other lanes */
+    uint16_t isa;            /* KN_I_* */
+    struct kn_asm_opnd o[KN_ASM_MAXOPND];
+    const char *mods;        /* text behind the operands, may be NULL */
+    uint8_t vm, lgkm;        /* of s_waitcnt, else 63 and 15 */
+    uint32_t from;           /* operation of the kernel */
+};
+
+struct kn_asm_reg {
+    uint8_t cls, n, align;
+    int16_t at;              /* first physical register, -1: none yet */
+};
+
+struct kn_asm {
+    struct kn_ctx *c;
+    const struct kn_fn *f;   /* the tidied kernel */
+    const uint32_t *from;    /* its operation -> the given kernel's */
+    struct kn_asm_op *op;
+    size_t nop, capop;
+    struct kn_asm_reg *reg;
+    size_t nreg, capreg;
+    uint32_t nlabel;
+    uint32_t used[KN_ASM_CLASSES];  /* registers in all, after allocation */
+};
+
+/* The kernel with every pure value computed once and as far out as it can be,
+ * constants folded into LDS addresses and dead operations gone. (*from)[i] is
+ * the operation of f that operation i of the result stands for. */
+struct kn_fn *kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f,
+                          uint32_t **from);
+
+/* Machine operations of a->f. UNSUPPORTED names an operation without a row. */
+kiln_status kn_asm_select(struct kn_asm *a);
+
+/* Copies of scalars that can share a register with what they copy are gone;
+ * after allocation, those that got the same one. */
+void kn_asm_join(struct kn_asm *a);
+void kn_asm_drop_moves(struct kn_asm *a);
+
+/* Spreads what is no matrix instruction between those that are. */
+void kn_asm_schedule(struct kn_asm *a);
+
+/* Fills reg[].at and used[]. UNSUPPORTED when registers do not suffice. */
+kiln_status kn_asm_allocate(struct kn_asm *a);
+
+/* Waits for LDS and scalar loads, and s_nop for what the hardware does not
+ * interlock (isa/hazard.def). */
+void kn_asm_wait(struct kn_asm *a);
+
+void kn_asm_print(const struct kn_asm *a, struct kn_buf *out);
+
+/* Assembly text of the kernel, and its object as kn_emit gives it. */
+kiln_status kn_asm_text(struct kn_ctx *c, const struct kn_fn *f,
+                        struct kn_buf *out);
+
+/* Successor of operation n besides n + 1: the place of its label, or -1. ends:
+ * n + 1 is none. at[] is by label. */
+int64_t kn_asm_target(const struct kn_asm *a, size_t n, const uint32_t *at,
+                      bool *ends);
+uint32_t *kn_asm_labels(const struct kn_asm *a);
+
+/* Byte of LDS where slot operand r begins. */
+uint32_t kn_asm_slot(const struct kn_fn *f, kn_ref r);
+
+#endif

@@ -1,0 +1,653 @@
+/* cmd_tune.c - `kilnc tune`: a configuration for every problem of a list, as a
+ * tuning table. Candidates are what kn_choose accepts, ordered by a rough
+ * estimate; the best --budget of them are generated, which proves them, and
+ * timed by the model; the fastest whose sampled workgroups compute the right
+ * numbers wins. The rules' own choice always takes part. --recheck lets each
+ * row there is meet today's rules again. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../../runtime/config.h"
+#include "../../../runtime/file.h"
+#include "../../../runtime/isolate.h"
+#include "../run/groups.h"
+#include "../run/predict.h"
+#include "../progress.h"
+#include "../../tuning.h"
+#include "worklist.h"
+
+enum { BUDGET = 12 };
+
+struct timing {              /* of a candidate */
+    double us;               /* 0: not timed, or failed */
+    double error_pct;        /* of a predicted time */
+    uint32_t rows;           /* validated objects it comes from; 0: unknown */
+};
+
+struct candidate {
+    struct kn_config cfg;
+    const char *text;        /* "tile=64x64x128 waves=2x2 stages=2" */
+    double estimate;
+    struct timing time;
+};
+
+struct line {
+    const char *key, *text;  /* what names the problem; the whole row */
+    const char *config;      /* its column */
+};
+
+struct tune {
+    struct kn_tool *t;
+    struct kn_worklist list;
+    struct kn_tuning nothing; /* neither files nor shipped tables */
+    struct line *line;
+    size_t n, cap;
+    size_t better, kept, failed, replaced, refused;
+    kiln_status refusal;     /* of the last refused row */
+    double gain;             /* sum of default / best */
+    size_t tuned;
+};
+
+static const char head[] = "arch,family,layout,a,b,out,scale,batch,n,k,m,"
+                           "config,_us,_default_us,_kind,_error_pct\n";
+enum { HEAD_COLUMNS = 16 };
+
+/* ---- candidates --------------------------------------------------------- */
+
+/* Rough time in microseconds: tiles in rounds over the compute units, each
+ * limited by its matrix operations (2048 MACs a clock and CU for 8 bits), by
+ * its share of the memory (20 bytes a clock and CU) or by latency. Orders
+ * candidates, decides nothing. */
+static double
+estimate(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_target_info *t = &kn_targets[p->target];
+    double many = (double)(p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
+    double rows = (double)((kn_tuning_rows(p) + g->bm - 1) / g->bm);
+    double tiles = many * rows * (double)((p->n + g->bn - 1) / g->bn);
+    double steps = (double)((p->k + g->bk - 1) / g->bk);
+    double bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
+    double bytes = bits * g->bk / 8;
+    double lds = bytes * g->stages, waves = g->wm * g->wn;
+    double split = g->split_k > 1 ? g->split_k : 1;
+    double fit = lds > 0 ? (double)t->lds / lds : 8, per = 16 / waves;
+    double resident = fit < per ? fit : per;
+    double macs = 2048.0 * 8 / kn_type_bits[p->a];
+    double pipes = waves < 4 ? waves / 4 : 1;
+    double mfma = (double)g->bm * g->bn * g->bk / (macs * pipes);
+    double wait = 900.0 / g->stages, clocks, rounds;
+
+    resident = resident < 1 ? 1 : resident;
+    clocks = mfma > bytes / 20 ? mfma : bytes / 20;
+    clocks = clocks * resident > wait ? clocks * resident : wait;
+    rounds = tiles * split / ((double)t->cus * resident);
+    rounds = rounds < 1 ? 1 : rounds;
+    return rounds * (clocks * steps / split + 2500 + 3000 * (split > 1) +
+                     (double)g->bm * g->bn / 12) / 2000;
+}
+
+static bool
+is_possible(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_ctx own;
+    bool ok;
+
+    kn_ctx_init(&own, c->realloc, c->user);
+    own.oom = c->oom;
+    own.tuning = c->tuning;
+    ok = kn_choose(&own, p, g, NULL) == KILN_OK;
+    kn_ctx_free(&own);
+    return ok;
+}
+
+static void
+add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
+              struct candidate *all, size_t *n)
+{
+    struct kn_buf b = { .c = c };
+
+    if (!is_possible(c, p, &g))
+        return;
+    kn_putf(&b, "tile=%ux%ux%u waves=%ux%u stages=%u group-m=%u", g.bm, g.bn,
+            g.bk, g.wm, g.wn, g.stages, g.group_m);
+    if (g.split_k > 1)
+        kn_putf(&b, " split-k=%u", g.split_k);
+    if (g.schedule == KN_SCHED_GEMV)
+        kn_put(&b, " schedule=gemv");
+    for (size_t i = 0; i < *n; i++)
+        if (!strcmp(all[i].text, b.s))
+            return;
+    all[(*n)++] = (struct candidate){ .cfg = g, .text = b.s,
+                                      .estimate = estimate(p, &g) };
+}
+
+static int
+by_estimate(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    return x->estimate != y->estimate
+           ? (x->estimate > y->estimate) - (x->estimate < y->estimate)
+           : strcmp(x->text, y->text);
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    double u = x->time.us, v = y->time.us;
+
+    if (u <= 0 || v <= 0)
+        return (u <= 0) - (v <= 0);
+    return u != v ? (u > v) - (u < v) : strcmp(x->text, y->text);
+}
+
+static const uint16_t sides[] = { 16, 32, 64, 128, 256 };
+static const uint8_t waves[][2] = {
+    { 1, 1 }, { 1, 2 }, { 2, 1 }, { 2, 2 }, { 1, 4 }, { 4, 1 }, { 2, 4 },
+};
+enum {
+    NSIDES = sizeof sides / sizeof *sides,
+    NWAVES = sizeof waves / sizeof *waves,
+    NBK = 3, NSTAGES = 3, NSPLITS = 4,
+    MOST = NSIDES * NSIDES * NWAVES * NBK * NSTAGES * NSPLITS + 1
+};
+
+/* K is worth dividing into n where tiles leave most compute units idle and
+ * each share has a few K tiles. */
+static bool
+may_split(const kiln_problem *p, const struct kn_config *g, uint32_t n)
+{
+    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+    int64_t tiles = many * ((kn_tuning_rows(p) + g->bm - 1) / g->bm) *
+                    ((p->n + g->bn - 1) / g->bn);
+
+    return n == 1 || (p->family != KILN_MOE &&
+                      tiles * n <= 2 * kn_targets[p->target].cus &&
+                      p->k >= 4 * (int64_t)n * g->bk);
+}
+
+/* A configuration and, if the user left that open, its divisions of K. */
+static void
+add_shares(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
+           struct candidate *all, size_t *n)
+{
+    const bool open = !g.split_k;
+
+    for (uint32_t s = 1; s < 1u << NSPLITS; s *= 2) {
+        struct kn_config x = g;
+
+        x.split_k = open && s > 1 ? s : g.split_k;
+        if (s == 1 || (open && may_split(p, &g, s)))
+            add_candidate(c, p, x, all, n);
+    }
+}
+
+/* The rules' choice first, then the others by estimate; the parts that the
+ * command line or the list give stay as given. */
+static size_t
+enumerate(struct kn_ctx *c, const kiln_problem *p,
+          const struct kn_config *given, struct candidate *all)
+{
+    size_t n = 0;
+
+    add_candidate(c, p, *given, all, &n);
+    if (!n || given->bm)
+        return n;
+    for (int i = 0; i < (MOST - 1) / NSPLITS; i++) {
+        struct kn_config g = *given;
+        const uint8_t *w = waves[i / (NSIDES * NSIDES) % NWAVES];
+
+        g.bm = sides[i % NSIDES];
+        g.bn = sides[i / NSIDES % NSIDES];
+        if (!g.wm) {
+            g.wm = w[0];
+            g.wn = w[1];
+        }
+        g.bk = g.bk ? g.bk
+                    : 64u << i / (NSIDES * NSIDES * NWAVES) % NBK;
+        g.stages = g.stages ? g.stages
+                            : 1u + i / (NSIDES * NSIDES * NWAVES * NBK);
+        add_shares(c, p, g, all, &n);
+    }
+    qsort(all + 1, n - 1, sizeof *all, by_estimate);
+    return n;
+}
+
+/* --recheck: the rules' choice and the row there is. */
+static size_t
+rules_and(struct kn_ctx *c, const kiln_problem *p,
+          const struct kn_config *given, const char *config,
+          struct candidate *all)
+{
+    size_t n = 0;
+
+    add_candidate(c, p, *given, all, &n);
+    if (n && strcmp(config, all[0].text))
+        all[n++] = (struct candidate){ .text = config };
+    return n;
+}
+
+/* ---- one problem -------------------------------------------------------- */
+
+/* The tuning table of this row alone: what a candidate is tried with is what
+ * its row will make of the problem. In the arena of `c`. */
+static kiln_status
+table_of(struct kn_ctx *c, const char *key, const char *config,
+         struct kn_tuning **out)
+{
+    struct kn_tuning *t = KN_NEW(c, struct kn_tuning, 1);
+    struct kn_buf b = { .c = c };
+
+    t->t = KN_NEW(c, struct kn_csv, 1);
+    t->n = 1;
+    t->alone = true;
+    kn_putf(&b, "%s%s%s,,,,\n", head, key, config);
+    *out = t;
+    return kn_csv_parse(c, "candidate", b.s, t->t);
+}
+
+static bool
+on_gpu(const struct tune *r)
+{
+    const struct kn_value *v = &r->t->cli->v[KN_FLAG_device];
+
+    return v->seen && v->i == KN_DEV_HIP;
+}
+
+static const char *
+kind_of(const struct tune *r)
+{
+    return on_gpu(r) ? "measured" : "predicted";
+}
+
+/* Whether a configuration line has the tile and waves of a candidate: its row
+ * may be one that cannot be taken, and leave the choice to the rules. */
+static bool
+has_tile(const char *config, const char *text)
+{
+    size_t n = strcspn(text, " ");
+
+    n += text[n] ? 1 + strcspn(text + n + 1, " ") : 0;
+    return config && !strncmp(config, text, n) && config[n] == ' ';
+}
+
+/* A GPU's time is that of a launch whose whole result was right. `text`: the
+ * row tried, NULL for the rules' choice. */
+static kiln_status
+time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
+          const char *text, struct timing *out)
+{
+    const struct kn_value *device = &r->t->cli->v[KN_FLAG_device];
+    const bool gpu = on_gpu(r);
+    struct kn_cli *cli;
+    const char *json;
+    json_t *root, *told;
+
+    cli = KN_NEW(c, struct kn_cli, 1);
+    KN_TRY(kn_work_cli(c, w, gpu ? KN_CMD_run : KN_CMD_time,
+                       (const char *const[]){
+                           gpu ? "--device" : "--arch",
+                           gpu ? device->s : kiln_target_name(w->target),
+                           "--json", "-", NULL }, cli));
+    KN_TRY(kn_work_run(c, cli, &json));
+    root = json_loads(json, 0, NULL);
+    told = json_object_get(root, kind_of(r));
+    out->us = json_number_value(json_object_get(told, "us"));
+    out->error_pct = json_number_value(json_object_get(told, "error_pct"));
+    out->rows = (uint32_t)json_integer_value(json_object_get(
+        told, "validated_rows"));
+    if (text && !has_tile(json_string_value(json_object_get(root, "config")),
+                          text))
+        out->us = 0;
+    json_decref(root);
+    return out->us > 0 ? KILN_OK
+                       : kn_fail(c, KILN_UNSUPPORTED, "its row cannot be taken");
+}
+
+static kiln_status
+check_once(struct kn_ctx *c, const struct kn_work *w)
+{
+    struct kn_buf device = { .c = c };
+    struct kn_cli *cli;
+    const char *json;
+
+    cli = KN_NEW(c, struct kn_cli, 1);
+    kn_putf(&device, "sim:%s", kiln_target_name(w->target));
+    KN_TRY(kn_work_cli(c, w, KN_CMD_run, (const char *const[]){
+                           "--wg", "sample:2", "--device", device.s, NULL },
+                       cli));
+    return kn_work_run(c, cli, &json);
+}
+
+/* One candidate's turn, in a child process: LLVM may die on an odd one. A GPU
+ * does not follow into a child. */
+struct turn {
+    const struct tune *r;
+    const struct kn_work *w;
+    const char *key, *text;  /* the row; text NULL: the rules' choice */
+    bool check;
+};
+
+static kiln_status
+take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
+{
+    const struct turn *t = user;
+    struct timing *time = KN_NEW(c, struct timing, 1);
+    struct kn_tuning *row;
+
+    c->tuning = &t->r->nothing;
+    if (t->text) {
+        KN_TRY(table_of(c, t->key, t->text, &row));
+        c->tuning = row;
+    }
+    out->s = (char *)time;
+    out->n = sizeof *time;
+    return t->check ? check_once(c, t->w)
+                    : time_once(t->r, c, t->w, t->text, time);
+}
+
+static kiln_status
+turn_in(struct kn_ctx *c, struct turn *t, struct timing *time)
+{
+    struct kn_buf out = { .c = c };
+    struct kn_bytes b;
+    struct kn_env env;
+
+    KN_ENTER(c);
+    kn_env_read(&env);
+    if (on_gpu(t->r) || (env.isolate && !strcmp(env.isolate, "0")))
+        KN_TRY(take_turn(c, t, &out));
+    else
+        KN_TRY(kn_isolate(c, take_turn, t, &b));
+    memcpy(time, out.s ? out.s : (const char *)b.p, sizeof *time);
+    return KILN_OK;
+}
+
+/* A candidate that fails is told, not hidden, and out of the race. */
+static void
+tell_failure(struct tune *r, const struct candidate *x, const char *what,
+             const struct kn_ctx *own)
+{
+    r->failed++;
+    kn_putf(r->t->text, "  %s: %s%s\n", x->text, what, own->err.text);
+}
+
+/* What a problem's candidates share. */
+struct race {
+    struct tune *r;
+    struct kn_ctx *c;
+    const struct kn_work *w;
+    const char *key;
+};
+
+/* The rules' choice is all[0]. */
+static void
+time_candidates(const struct race *q, struct candidate *all, size_t n)
+{
+    struct kn_ctx *c = q->c;
+
+    for (size_t i = 0; i < n; i++) {
+        struct turn turn = { q->r, q->w, q->key, i ? all[i].text : NULL, false };
+        struct kn_ctx own;
+
+        kn_ctx_init(&own, c->realloc, c->user);
+        if (turn_in(&own, &turn, &all[i].time)) {
+            all[i].time.us = 0;
+            tell_failure(q->r, &all[i], "not generated: ", &own);
+        }
+        kn_ctx_free(&own);
+    }
+}
+
+/* The fastest that computes the right numbers, NULL if none does. */
+static const struct candidate *
+best_correct(const struct race *q, struct candidate *all, size_t n)
+{
+    struct kn_ctx *c = q->c;
+
+    qsort(all, n, sizeof *all, by_time);
+    for (size_t i = 0; i < n && all[i].time.us > 0; i++) {
+        struct turn turn = { q->r, q->w, q->key, all[i].text, true };
+        struct kn_ctx own;
+        struct timing time;
+        kiln_status s;
+
+        kn_ctx_init(&own, c->realloc, c->user);
+        s = turn_in(&own, &turn, &time);
+        if (s)
+            tell_failure(q->r, &all[i], "wrong numbers or a finding", &own);
+        kn_ctx_free(&own);
+        if (!s)
+            return &all[i];
+    }
+    return NULL;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const char *
+key_of(struct tune *r, const kiln_problem *p)
+{
+    struct kn_buf b = { .c = r->t->c };
+
+    kn_putf(&b, "%s,%s,%s,%s,%s,%s,%s,", kiln_target_name(p->target),
+            kn_family_names[p->family], kn_layout_names[p->layout],
+            kn_tuning_a(p), kiln_type_name(p->b), kiln_type_name(p->out),
+            kn_scale_names[p->scale]);
+    if (p->batch > 1)
+        kn_putf(&b, "%lld", (long long)p->batch);
+    kn_putf(&b, ",%lld,%lld,%s%lld,", (long long)p->n, (long long)p->k,
+            r->t->cli->v[KN_FLAG_buckets].seen ? "M_LEQ_" : "",
+            (long long)kn_tuning_rows(p));
+    return b.s;
+}
+
+static struct line *
+find_row(const struct tune *r, const char *key)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (!strcmp(r->line[i].key, key))
+            return &r->line[i];
+    return NULL;
+}
+
+static void
+set_row(struct tune *r, struct line x)
+{
+    struct line *have = find_row(r, x.key);
+
+    if (!have) {
+        r->line = kn_grow(r->t->c, r->line, &r->cap, r->n + 1, sizeof *r->line);
+        have = &r->line[r->n++];
+    }
+    *have = x;
+}
+
+/* Rows of an earlier run stay. */
+static kiln_status
+load_rows(struct tune *r, const char *path)
+{
+    struct kn_csv t;
+
+    if (access(path, F_OK))
+        return KILN_OK;
+    KN_TRY(kn_csv_read(r->t->c, path, &t));
+    KN_TRY(kn_tuning_check(r->t->c, &t));
+    for (size_t i = 0; i < t.nrows; i++) {
+        struct kn_buf key = { .c = r->t->c }, text = { .c = r->t->c };
+
+        for (size_t k = 0; k < t.ncols; k++) {
+            if (k < 11)
+                kn_putf(&key, "%s,", kn_csv_at(&t, i, (int)k)->s);
+            kn_put(&text, k ? "," : "");
+            kn_csv_put(&text, kn_csv_at(&t, i, (int)k)->s);
+        }
+        for (size_t k = t.ncols; k < HEAD_COLUMNS; k++)
+            kn_put(&text, ",");
+        kn_put(&text, "\n");
+        set_row(r, (struct line){ key.s, text.s, kn_csv_at(&t, i, 11)->s });
+    }
+    return KILN_OK;
+}
+
+static int
+by_key(const void *a, const void *b)
+{
+    return strverscmp(((const struct line *)a)->key,
+                      ((const struct line *)b)->key);
+}
+
+static kiln_status
+save_in(struct kn_ctx *own, struct tune *r, const char *path)
+{
+    struct kn_buf b = { .c = own };
+
+    KN_ENTER(own);
+    if (r->n)
+        qsort(r->line, r->n, sizeof *r->line, by_key);
+    kn_put(&b, head);
+    for (size_t i = 0; i < r->n; i++)
+        kn_put(&b, r->line[i].text);
+    return kn_file_write(own, path, b.s, b.n);
+}
+
+static kiln_status
+save_rows(struct tune *r)
+{
+    struct kn_ctx own;
+    kiln_status s;
+
+    kn_ctx_init(&own, r->t->c->realloc, r->t->c->user);
+    s = save_in(&own, r, r->t->cli->v[KN_FLAG_o].s);
+    if (s)
+        kn_fail(r->t->c, s, "%s", own.err.text);
+    kn_ctx_free(&own);
+    return s;
+}
+
+/* ---- command ------------------------------------------------------------ */
+
+static void
+keep_winner(struct tune *r, const char *key, const struct candidate *best,
+            double standard)
+{
+    const struct timing *x = &best->time;
+    struct kn_buf row = { .c = r->t->c }, *b = r->t->text;
+
+    kn_putf(&row, "%s%s,%.4f,%.4f,%s,", key, best->text, x->us, standard,
+            kind_of(r));
+    if (x->rows)
+        kn_putf(&row, "%.1f", x->error_pct);
+    kn_put(&row, "\n");
+    set_row(r, (struct line){ kn_strdup(r->t->c, key), row.s,
+                              kn_strdup(r->t->c, best->text) });
+    kn_putf(b, "%s %s  %.4f -> %.4f us %s, ratio %.3f", key, best->text,
+            standard, x->us, kind_of(r), x->us / standard);
+    if (!on_gpu(r)) {
+        kn_put(b, ", ");
+        kn_put_error(b, x->error_pct, x->rows);
+    }
+    kn_put(b, "\n");
+    r->tuned++;
+    r->better += x->us < standard;
+    r->gain += standard / x->us;
+}
+
+static kiln_status
+tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
+{
+    static const char *const none[] = { NULL };
+    const struct kn_value *budget = &r->t->cli->v[KN_FLAG_budget];
+    struct candidate *all;
+    const struct candidate *best;
+    const struct line *have;
+    struct kn_config given = { 0 };
+    struct race q = { r, c, w, NULL };
+    struct kn_cli *cli;
+    kiln_problem p;
+    int64_t *offs;
+    size_t n, most = budget->seen ? (size_t)budget->i : BUDGET;
+    double standard;
+
+    KN_ENTER(c);
+    cli = KN_NEW(c, struct kn_cli, 1);
+    KN_TRY(kn_work_cli(c, w, KN_CMD_generate, none, cli));
+    kn_cli_problem(cli, w->target, &p);
+    KN_TRY(kn_cli_family(c, cli, &p.family));
+    KN_TRY(kn_groups_make(c, cli, &p, &offs));
+    KN_TRY(kn_problem_normalise(c, &p));
+    KN_TRY(kn_config_parse(c, cli->config, &given));
+    q.key = key_of(r, &p);
+    have = find_row(r, q.key);
+    if (have && !r->t->cli->v[KN_FLAG_recheck].seen) {
+        r->kept++;
+        return KILN_OK;
+    }
+    all = KN_NEW(c, struct candidate, MOST);
+    n = have ? rules_and(c, &p, &given, have->config, all)
+             : enumerate(c, &p, &given, all);
+    n = n > most + 1 ? most + 1 : n;
+    time_candidates(&q, all, n);
+    standard = n ? all[0].time.us : 0;
+    best = n ? best_correct(&q, all, n) : NULL;
+    if (!best)
+        return kn_fail(c, KILN_UNSUPPORTED, "no configuration works");
+    r->replaced += have && strcmp(have->config, best->text) != 0;
+    keep_winner(r, q.key, best, standard > 0 ? standard : best->time.us);
+    return KILN_OK;
+}
+
+static kiln_status
+tune_all(struct tune *r)
+{
+    kn_progress_stage(r->t->progress, "tuning");
+    for (size_t i = 0; i < r->list.n; i++) {
+        size_t before = r->n;
+        struct kn_ctx own;
+        kiln_status s;
+
+        kn_ctx_init(&own, r->t->c->realloc, r->t->c->user);
+        own.tuning = &r->nothing;
+        s = tune_in(r, &own, &r->list.w[i]);
+        if (s) {
+            kn_putf(r->t->text, "row %zu: %s\n", r->list.w[i].row + 1,
+                    own.err.text);
+            r->refused++;
+            r->refusal = s;
+        }
+        kn_ctx_free(&own);
+        if (r->n > before)
+            KN_TRY(save_rows(r));
+        kn_progress_update(r->t->progress, i + 1, r->list.n);
+    }
+    return save_rows(r);
+}
+
+kiln_status
+kn_cmd_tune(struct kn_tool *t)
+{
+    struct tune *r = KN_NEW(t->c, struct tune, 1);
+    const struct kn_value *o = &t->cli->v[KN_FLAG_o];
+
+    r->t = t;
+    r->nothing.alone = true;
+    if (!o->seen || !strcmp(o->s, "-"))
+        return kn_fail(t->c, KILN_BAD_INPUT, "'tune' needs -o FILE, the table "
+                       "it continues");
+    KN_TRY(kn_worklist_read(t, &r->list));
+    KN_TRY(load_rows(r, o->s));
+    KN_TRY(tune_all(r));
+    kn_putf(t->text, "%zu tuned: %zu faster than the rules' choice, none "
+            "slower, mean speed-up %.3f (%s); %zu kept, %zu replaced, %zu "
+            "candidates failed\n", r->tuned, r->better,
+            r->tuned ? r->gain / (double)r->tuned : 1, kind_of(r), r->kept,
+            r->replaced, r->failed);
+    if (r->refused && r->refused == r->list.n)
+        return kn_fail(t->c, r->refusal, "none of the %zu rows can be tuned",
+                       r->refused);
+    return KILN_OK;
+}

@@ -1,0 +1,258 @@
+/* hipblaslt.c - the table hipblaslt.def applied to a command line. */
+#include "hipblaslt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../runtime/kiln.h"
+
+enum role {
+    H_M, H_N, H_K, H_LDA, H_LDB, H_LDC, H_LDD, H_STRIDE_A, H_STRIDE_B,
+    H_STRIDE_C, H_STRIDE_D, H_BATCH, H_ALPHA, H_BETA, H_TRANS_A, H_TRANS_B,
+    H_TYPES, H_TYPE_A, H_TYPE_B, H_TYPE_C, H_TYPE_D, H_SCALE_A, H_SCALE_B,
+    H_BIAS, H_ACTIVATION, H_FUNCTION, NROLES, H_SKIP = NROLES, H_SWITCH
+};
+
+static const struct flag {
+    const char *name, *other;
+    enum role role;
+} flags[] = {
+#define H(name, other, role) { name, other, H_##role },
+#include "hipblaslt.def"
+#undef H
+};
+
+/* Names both programs have: they alone do not tell whose line this is. */
+static const char *const shared[] = { "-m", "-n", "-k", "--lda", "--ldb",
+                                      "--ldc", "--alpha", "--beta" };
+
+/* X(hipblaslt-bench, kiln); FNUZ types are gfx942's fp8 and bf8. */
+static const char *const types[][2] = {
+    { "f32_r", "f32" },     { "s", "f32" },        { "f16_r", "f16" },
+    { "h", "f16" },         { "bf16_r", "bf16" },  { "f8_r", "fp8" },
+    { "bf8_r", "bf8" },     { "f8_fnuz_r", "fp8" }, { "bf8_fnuz_r", "bf8" },
+    { "i8_r", "i8" },       { "i32_r", "i32" },    { "f6_r", "mxfp6" },
+    { "bf6_r", "mxbf6" },   { "f4_r", "mxfp4" },
+};
+
+/* Values of --scaleA and --scaleB: none, one, a vector, MX blocks of 32. */
+static const char *const scales[][2] = {
+    { "0", "none" }, { "1", "tensor" }, { "2", "row" }, { "3", "mx32" },
+};
+
+struct line {
+    struct kn_ctx *c;
+    const char *role[NROLES + 2];
+    char **out;
+    size_t n, cap;
+};
+
+static const struct flag *
+find_flag(const char *word)
+{
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!strcmp(flags[i].name, word) ||
+            (flags[i].other && !strcmp(flags[i].other, word)))
+            return &flags[i];
+    return NULL;
+}
+
+static bool
+is_shared(const char *word)
+{
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (!strcmp(shared[i], word))
+            return true;
+    return false;
+}
+
+static bool
+is_theirs(const struct kn_words *w)
+{
+    for (int i = 2; i < w->argc; i++)
+        if (find_flag(w->argv[i]) && !is_shared(w->argv[i]))
+            return true;
+    return false;
+}
+
+static void
+push(struct line *l, const char *word)
+{
+    l->out = kn_grow(l->c, l->out, &l->cap, l->n + 1, sizeof *l->out);
+    l->out[l->n++] = kn_strdup(l->c, word);
+}
+
+static void
+push_pair(struct line *l, const char *flag, const char *value)
+{
+    if (value) {
+        push(l, flag);
+        push(l, value);
+    }
+}
+
+/* kiln's word for one of hipblaslt-bench's, NULL with the error recorded. */
+static const char *
+translate(struct line *l, const char *const (*table)[2], size_t n,
+          const char *word)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(table[i][0], word))
+            return table[i][1];
+    kn_fail(l->c, KILN_UNSUPPORTED, "kiln has nothing for hipblaslt-bench's "
+            "'%s'", word);
+    return NULL;
+}
+
+static kiln_status
+push_type(struct line *l, const char *flag, enum role role, const char *none)
+{
+    const char *t = l->role[role] ? l->role[role] : l->role[H_TYPES];
+
+    t = t ? t : none;
+    t = translate(l, types, sizeof types / sizeof *types, t);
+    if (!t)
+        return l->c->err.status;
+    /* fp8 and bf8 in MX blocks are types of their own. */
+    if (l->role[H_SCALE_A] && !strcmp(l->role[H_SCALE_A], "3")) {
+        t = !strcmp(t, "fp8") ? "mxfp8" : !strcmp(t, "bf8") ? "mxbf8" : t;
+    }
+    push_pair(l, flag, t);
+    return KILN_OK;
+}
+
+/* Ours is the transposed product: their B is our A. */
+static kiln_status
+push_layout(struct line *l)
+{
+    bool ta = l->role[H_TRANS_A] && strchr("TtCc", *l->role[H_TRANS_A]);
+    bool tb = l->role[H_TRANS_B] && strchr("TtCc", *l->role[H_TRANS_B]);
+
+    if (ta && tb)
+        return kn_fail(l->c, KILN_UNSUPPORTED, "--transA T with --transB T "
+                       "has no layout in kiln: nt, nn and tn are theirs of "
+                       "T N, N N and N T");
+    push_pair(l, "--layout", ta ? "nt" : tb ? "tn" : "nn");
+    return KILN_OK;
+}
+
+static kiln_status
+push_scale(struct line *l)
+{
+    const char *a = l->role[H_SCALE_A], *b = l->role[H_SCALE_B], *s;
+
+    if (!a && !b)
+        return KILN_OK;
+    if (!a || !b || strcmp(a, b))
+        return kn_fail(l->c, KILN_UNSUPPORTED, "--scaleA and --scaleB are of "
+                       "one kind in kiln");
+    s = translate(l, scales, sizeof scales / sizeof *scales, a);
+    if (!s)
+        return l->c->err.status;
+    push_pair(l, "--scale", s);
+    return KILN_OK;
+}
+
+static kiln_status
+check_roles(struct line *l)
+{
+    const char *f = l->role[H_FUNCTION], *act = l->role[H_ACTIVATION];
+
+    if (f && strcmp(f, "matmul"))
+        return kn_fail(l->c, KILN_UNSUPPORTED, "--function %s: kiln has "
+                       "matmul", f);
+    if (act && strcmp(act, "none"))
+        return kn_fail(l->c, KILN_UNSUPPORTED, "--activation_type %s: kiln's "
+                       "epilogue has none", act);
+    if (l->role[H_LDD] && l->role[H_LDC] &&
+        strcmp(l->role[H_LDD], l->role[H_LDC]))
+        return kn_fail(l->c, KILN_UNSUPPORTED, "--ldc and --ldd are one in "
+                       "kiln: C is read and written in place");
+    if (l->role[H_TYPE_C] && l->role[H_TYPE_D] &&
+        strcmp(l->role[H_TYPE_C], l->role[H_TYPE_D]))
+        return kn_fail(l->c, KILN_UNSUPPORTED, "--c_type and --d_type are one "
+                       "in kiln: C is read and written in place");
+    return KILN_OK;
+}
+
+static const char *
+either(const struct line *l, enum role a, enum role b)
+{
+    return l->role[a] ? l->role[a] : l->role[b];
+}
+
+static kiln_status
+push_problem(struct line *l)
+{
+    const char *bias = l->role[H_BIAS];
+    enum role out = l->role[H_TYPE_D] ? H_TYPE_D : H_TYPE_C;
+
+    KN_TRY(check_roles(l));
+    push_pair(l, "-m", l->role[H_N]);
+    push_pair(l, "-n", l->role[H_M]);
+    push_pair(l, "-k", l->role[H_K]);
+    KN_TRY(push_layout(l));
+    KN_TRY(push_type(l, "--a", H_TYPE_B, "f32_r"));
+    KN_TRY(push_type(l, "--b", H_TYPE_A, "f32_r"));
+    KN_TRY(push_type(l, "--out", out, "f32_r"));
+    KN_TRY(push_scale(l));
+    push_pair(l, "--lda", l->role[H_LDB]);
+    push_pair(l, "--ldb", l->role[H_LDA]);
+    push_pair(l, "--ldc", either(l, H_LDD, H_LDC));
+    push_pair(l, "--stride-a", l->role[H_STRIDE_B]);
+    push_pair(l, "--stride-b", l->role[H_STRIDE_A]);
+    push_pair(l, "--stride-c", either(l, H_STRIDE_D, H_STRIDE_C));
+    push_pair(l, "--alpha", l->role[H_ALPHA]);
+    push_pair(l, "--beta", l->role[H_BETA]);
+    push_pair(l, "--epilogue", bias && strcmp(bias, "0") ? "bias" : NULL);
+    return KILN_OK;
+}
+
+/* Sorts the words: theirs into roles, kiln's own behind the problem. */
+static kiln_status
+read_words(struct line *l, const struct kn_words *w, struct line *own)
+{
+    for (int i = 2; i < w->argc; i++) {
+        const struct flag *f = find_flag(w->argv[i]);
+
+        if (!f) {
+            push(own, w->argv[i]);
+            continue;
+        }
+        if (f->role == H_SWITCH)
+            continue;
+        if (f->role == H_BIAS && (i + 1 == w->argc || w->argv[i + 1][0] == '-')) {
+            l->role[H_BIAS] = "1";
+            continue;
+        }
+        if (++i == w->argc)
+            return kn_fail(l->c, KILN_BAD_INPUT, "%s needs a value", f->name);
+        l->role[f->role] = w->argv[i];
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kn_hipblaslt_words(struct kn_ctx *c, struct kn_words *w)
+{
+    struct line l = { .c = c }, own = { .c = c };
+    bool many;
+
+    if (!is_theirs(w))
+        return KILN_OK;
+    KN_TRY(read_words(&l, w, &own));
+    many = l.role[H_BATCH] && strcmp(l.role[H_BATCH], "1");
+    push(&l, w->argv[0]);
+    push(&l, w->argv[1]);
+    push(&l, many ? "batched" : "gemm");
+    KN_TRY(push_problem(&l));
+    if (many)
+        push_pair(&l, "--batch", l.role[H_BATCH]);
+    for (size_t i = 0; i < own.n; i++)
+        push(&l, own.out[i]);
+    w->argc = (int)l.n;
+    l.out = kn_grow(c, l.out, &l.cap, l.n + 1, sizeof *l.out);
+    l.out[l.n] = NULL;
+    w->argv = l.out;
+    return KILN_OK;
+}

@@ -1,0 +1,285 @@
+/* cli.c - the parser of kilnc's command line, driven by flags.def. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "bench/hipblaslt.h"
+#include "bench/models.h"
+
+enum {
+#define CMD(id, pos, least, most, body, help) bit_##id = 1 << KN_CMD_##id,
+#include "commands.def"
+#undef CMD
+    RUN = bit_run,
+    GENERATE = bit_generate,
+    TIME = bit_time,
+    BENCH = bit_bench,
+    MERGE = bit_merge,
+    PACK = bit_pack,
+    TUNE = bit_tune,
+    EXEC = bit_exec,
+    CHECK = bit_check,
+    INFO = bit_info,
+    DIFF = bit_diff,
+    PARITY = bit_parity,
+    REPORT = bit_report,
+    MAKES = INFO | PARITY | REPORT, /* takes a problem for a kernel */
+    LIST = bit_list,
+    GEN = GENERATE | TIME | BENCH | TUNE | MAKES | LIST,
+    COMPARE = bit_compare,
+    SELFTEST = bit_selftest
+};
+
+const struct kn_flag kn_flags[KN_NFLAGS] = {
+#define FLAG(id, name, kind, spec, lo, hi, commands, group, help) \
+    { name, spec, help, KN_K_##kind, KN_G_##group, lo, hi, commands },
+#include "flags.def"
+#undef FLAG
+};
+
+static const struct command {
+    const char *name, *positionals, *help;
+    size_t least, most;
+    kiln_status (*body)(struct kn_tool *t);
+} commands[KN_NCMDS] = {
+#define CMD(id, pos, least, most, body, help) \
+    { #id, pos, help, least, most, body },
+#include "commands.def"
+#undef CMD
+};
+
+const char *
+kn_command_name(enum kn_command cmd)
+{
+    return commands[cmd].name;
+}
+
+const char *
+kn_command_positionals(enum kn_command cmd)
+{
+    return commands[cmd].positionals;
+}
+
+const char *
+kn_command_help(enum kn_command cmd)
+{
+    return commands[cmd].help;
+}
+
+bool
+kn_command_available(enum kn_command cmd)
+{
+    return commands[cmd].body != NULL;
+}
+
+kiln_status
+kn_command_run(struct kn_tool *t)
+{
+    struct kn_cli cli = *t->cli;
+    struct kn_tool own = *t;
+
+    own.cli = &cli;
+    KN_TRY(kn_model_expand(t->c, &cli));
+    return commands[cli.command].body(&own);
+}
+
+static bool
+is_flag(const struct kn_flag *f, const char *name, enum kn_command cmd)
+{
+    return !strcmp(f->name, name) && f->commands & 1u << cmd;
+}
+
+/* First row of this name at or after `from`, KN_NFLAGS if none. */
+static int
+find_flag(const char *name, enum kn_command cmd, int from)
+{
+    while (from < KN_NFLAGS && !is_flag(&kn_flags[from], name, cmd))
+        from++;
+    return from;
+}
+
+static void
+describe_value(struct kn_buf *b, const struct kn_flag *f)
+{
+    if (f->kind == KN_K_INT)
+        kn_putf(b, "an integer in %" PRId64 "..%" PRId64, f->lo, f->hi);
+    else if (f->kind == KN_K_REAL)
+        kn_put(b, "a finite number");
+    else if (f->kind == KN_K_TEXT)
+        kn_putf(b, "a %s", f->spec);
+    else
+        kn_put(b, f->spec);
+    if (f->kind == KN_K_SIZES || f->kind == KN_K_DIMS)
+        kn_putf(b, " (each %" PRId64 "..%" PRId64 ")", f->lo, f->hi);
+}
+
+static kiln_status
+refuse_value(struct kn_ctx *c, int id, const char *word, const char *text,
+             enum kn_command cmd)
+{
+    struct kn_buf b = { .c = c };
+    int next = find_flag(kn_flags[id].name, cmd, id + 1);
+
+    describe_value(&b, &kn_flags[id]);
+    if (next < KN_NFLAGS) {
+        kn_put(&b, " or ");
+        describe_value(&b, &kn_flags[next]);
+    }
+    if (!text)
+        return kn_fail(c, KILN_BAD_INPUT, "%s needs a value: %s", word, b.s);
+    return kn_fail(c, KILN_BAD_INPUT, "%s takes %s, not '%s'", word, b.s,
+                   text);
+}
+
+static kiln_status
+add_arg(struct kn_ctx *c, struct kn_cli *cli, int id, const char *text)
+{
+    size_t cap = cli->nargs;
+    struct kn_cli_arg *a;
+    bool ok;
+
+    cli->args = kn_grow(c, cli->args, &cap, cli->nargs + 1, sizeof *a);
+    a = &cli->args[cli->nargs];
+    ok = kn_flags[id].kind == KN_K_ARG ? kn_cli_arg_parse(c, text, a)
+                                       : kn_cli_ptr_parse(c, text, a);
+    cli->nargs += ok;
+    cli->v[id].seen = ok;
+    return ok ? KILN_OK : KILN_BAD_INPUT;
+}
+
+/* Reads `text` into the first row of this name that accepts it. */
+static kiln_status
+set_flag(struct kn_ctx *c, struct kn_cli *cli, const char *word, int first,
+         const char *text)
+{
+    const char *name = kn_flags[first].name;
+    int id = first;
+
+    if (kn_flags[id].kind == KN_K_ARG || kn_flags[id].kind == KN_K_PTR) {
+        if (add_arg(c, cli, id, text))
+            return refuse_value(c, id, word, text, cli->command);
+        return KILN_OK;
+    }
+    for (; id < KN_NFLAGS; id = find_flag(name, cli->command, id + 1)) {
+        struct kn_value v = { 0 };
+        if (!kn_value_parse(c, &kn_flags[id], text, &v))
+            continue;
+        if (cli->v[id].seen)
+            return kn_fail(c, KILN_BAD_INPUT, "%s is given twice", word);
+        v.seen = true;
+        cli->v[id] = v;
+        return KILN_OK;
+    }
+    return refuse_value(c, first, word, text, cli->command);
+}
+
+static kiln_status
+unknown_flag(struct kn_ctx *c, const struct kn_cli *cli, const char *word)
+{
+    for (int i = 0; i < KN_NFLAGS; i++)
+        if (!strcmp(kn_flags[i].name, word))
+            return kn_fail(c, KILN_BAD_INPUT, "'%s' does not take %s",
+                           kn_command_name(cli->command), word);
+    return kn_fail(c, KILN_BAD_INPUT,
+                   "there is no flag '%s'; see kilnc %s --help", word,
+                   kn_command_name(cli->command));
+}
+
+/* The flag at argv[*i], its value if it has one. */
+static kiln_status
+parse_flag(struct kn_ctx *c, struct kn_cli *cli, char **argv, int *i)
+{
+    char *word = argv[*i], *text = NULL, *eq = strchr(word, '=');
+    int id;
+
+    if (eq && word[1] == '-') {
+        word = kn_strndup(c, word, (size_t)(eq - word));
+        text = eq + 1;
+    }
+    id = find_flag(word, cli->command, 0);
+    if (id == KN_NFLAGS)
+        return unknown_flag(c, cli, word);
+    if (kn_flags[id].group == KN_G_LATER)
+        return kn_fail(c, KILN_UNSUPPORTED, "%s is not available yet", word);
+    if (kn_flags[id].kind == KN_K_NONE) {
+        if (text)
+            return kn_fail(c, KILN_BAD_INPUT, "%s takes no value", word);
+        return set_flag(c, cli, word, id, "");
+    }
+    if (!text)
+        text = argv[*i + 1] ? argv[++*i] : NULL;
+    if (!text)
+        return refuse_value(c, id, word, NULL, cli->command);
+    return set_flag(c, cli, word, id, text);
+}
+
+static kiln_status
+check_positionals(struct kn_ctx *c, const struct kn_cli *cli)
+{
+    const struct command *cmd = &commands[cli->command];
+
+    if (cli->npos < cmd->least)
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' needs %s", cmd->name,
+                       cmd->positionals);
+    if (cli->npos > cmd->most)
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' does not take '%s'",
+                       cmd->name, cli->pos[cmd->most]);
+    return KILN_OK;
+}
+
+static void
+collect_config(struct kn_ctx *c, struct kn_cli *cli)
+{
+    struct kn_buf b = { .c = c };
+
+    kn_put(&b, "");
+    for (int i = 0; i < KN_NFLAGS; i++)
+        if (cli->v[i].seen && kn_flags[i].group == KN_G_CONFIG)
+            kn_putf(&b, "%s%s=%s", b.n ? " " : "", kn_flags[i].name + 2,
+                    cli->v[i].s);
+    cli->config = b.s;
+}
+
+static kiln_status
+parse_words(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
+{
+    cli->pos = KN_NEW(c, const char *, (size_t)argc);
+    for (int i = 2; i < argc; i++) {
+        if (!strcmp(argv[i], "--help")) {
+            cli->help = 1;
+            return KILN_OK;
+        }
+        if (argv[i][0] == '-' && argv[i][1])
+            KN_TRY(parse_flag(c, cli, argv, &i));
+        else
+            cli->pos[cli->npos++] = argv[i];
+    }
+    collect_config(c, cli);
+    return check_positionals(c, cli);
+}
+
+kiln_status
+kn_cli_parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
+{
+    struct kn_words words = { argc, argv };
+    int cmd = 0;
+
+    memset(cli, 0, sizeof *cli);
+    if (argc < 2)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "kilnc needs a command; see kilnc --help");
+    while (cmd < KN_NCMDS && strcmp(commands[cmd].name, argv[1]))
+        cmd++;
+    if (cmd == KN_NCMDS)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "there is no command '%s'; see kilnc --help", argv[1]);
+    cli->command = (enum kn_command)cmd;
+    if (!commands[cmd].body)
+        return kn_fail(c, KILN_UNSUPPORTED, "'%s' is not available yet",
+                       argv[1]);
+    if (cmd == KN_CMD_bench)
+        KN_TRY(kn_hipblaslt_words(c, &words));
+    return parse_words(c, words.argc, words.argv, cli);
+}

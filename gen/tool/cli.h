@@ -1,0 +1,143 @@
+/* cli.h - the command line of kilnc as data. flags.def and commands.def are
+ * the only lists of what exists; parser, help and docs/cli.md come from
+ * them. */
+#ifndef KN_CLI_H
+#define KN_CLI_H
+
+#include "../../runtime/sim/sim.h"
+
+enum kn_command {
+#define CMD(id, pos, least, most, body, help) KN_CMD_##id,
+#include "commands.def"
+#undef CMD
+    KN_NCMDS
+};
+
+enum kn_flag_id {
+#define FLAG(id, name, kind, spec, lo, hi, commands, group, help) KN_FLAG_##id,
+#include "flags.def"
+#undef FLAG
+    KN_NFLAGS
+};
+
+/* X(id, heading): groups of flags, in the order of the help. */
+#define KN_FLAG_GROUPS(X) \
+    X(PROBLEM, "Problem") \
+    X(CONFIG, "Configuration (omitted: chosen, and printed)") \
+    X(OUTPUT, "Output") \
+    X(DATA, "Data") \
+    X(LAUNCH, "Launch") \
+    X(DEVICE, "Device") \
+    X(REPORT, "Report") \
+    X(LATER, "")
+
+enum kn_flag_group {
+#define X(id, heading) KN_G_##id,
+    KN_FLAG_GROUPS(X)
+#undef X
+    KN_NFLAGGROUPS
+};
+
+enum kn_flag_kind {
+    KN_K_NONE,               /* no value */
+    KN_K_INT,                /* i */
+    KN_K_REAL,               /* f */
+    KN_K_TEXT,               /* s */
+    KN_K_CHOICE,             /* i: index in spec, s: the word */
+    KN_K_LIST,               /* list[n]: N,N,... */
+    KN_K_SIZES,              /* list[n]: as many as spec has, 'x' between */
+    KN_K_DIMS,               /* list[3]: missing ones are 1 */
+    KN_K_SHARD,              /* list[2]: "i/n", both from 1 */
+    KN_K_WG,                 /* i: enum kn_wg; list[n], or list[0] = K */
+    KN_K_DEVICE,             /* i: enum kn_device; list[0]: target or number */
+    KN_K_ARG,                /* repeatable: cli->args */
+    KN_K_PTR,                /* repeatable: cli->args with an offset */
+    KN_NKINDS
+};
+
+enum kn_wg { KN_WG_ALL, KN_WG_LIST, KN_WG_SAMPLE };
+enum kn_device { KN_DEV_SIM, KN_DEV_HIP };
+
+struct kn_flag {
+    const char *name, *spec, *help;
+    enum kn_flag_kind kind;
+    enum kn_flag_group group;
+    int64_t lo, hi;
+    uint32_t commands;       /* bit set of enum kn_command */
+};
+extern const struct kn_flag kn_flags[KN_NFLAGS];
+
+struct kn_value {
+    bool seen;
+    int64_t i;
+    double f;
+    const char *s;
+    const int64_t *list;
+    size_t n;
+};
+
+enum kn_cli_arg_kind {
+    KN_CA_I32, KN_CA_I64, KN_CA_F32, KN_CA_NULL,
+    KN_CA_IN, KN_CA_OUT, KN_CA_INOUT
+};
+
+struct kn_cli_arg {
+    enum kn_cli_arg_kind kind;
+    int64_t i;               /* I32, I64; F32: its bits */
+    const char *in, *out;    /* files; INOUT without one writes nothing */
+    uint64_t bytes;          /* OUT */
+    uint64_t offset;         /* --ptr: where the address goes */
+};
+
+struct kn_cli {
+    enum kn_command command;
+    int help;                /* print help instead of running */
+    size_t npos;
+    const char **pos;
+    struct kn_value v[KN_NFLAGS];
+    size_t nargs;
+    struct kn_cli_arg *args;
+    const char *config;      /* "tile=256x256x128 waves=2x4", "" if none */
+};
+
+/* Parses argv[1..]. BAD_INPUT with one sentence for an unknown, ill-typed,
+ * out-of-range, duplicate or misplaced flag; UNSUPPORTED for a command or
+ * flag that is not available yet. */
+kiln_status kn_cli_parse(struct kn_ctx *c, int argc, char **argv,
+                         struct kn_cli *cli);
+
+/* BAD_INPUT with one sentence for a flag that says nothing about the family,
+ * the file or the command it is given with. */
+kiln_status kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli);
+
+/* Reads the text of a flag's value; false if it is not of its kind. */
+bool kn_value_parse(struct kn_ctx *c, const struct kn_flag *f,
+                    const char *text, struct kn_value *v);
+bool kn_cli_arg_parse(struct kn_ctx *c, const char *text,
+                      struct kn_cli_arg *a);
+bool kn_cli_ptr_parse(struct kn_ctx *c, const char *text,
+                      struct kn_cli_arg *a);
+
+/* The problem as the user wrote it; what he left out is zero. */
+void kn_cli_problem(const struct kn_cli *cli, kiln_target target,
+                    kiln_problem *p);
+
+/* The family the first positional names. */
+kiln_status kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli,
+                          kiln_family *out);
+
+/* The --wg choice for a launch of `total` workgroups. */
+kiln_status kn_cli_select(struct kn_ctx *c, const struct kn_cli *cli,
+                          uint64_t total, struct kn_sim_select *out);
+
+/* Help of one command, of the tool, and docs/cli.md. */
+void kn_help_command(struct kn_buf *b, enum kn_command cmd);
+void kn_help_tool(struct kn_buf *b);
+void kn_help_markdown(struct kn_buf *b);
+
+const char *kn_command_name(enum kn_command cmd);
+const char *kn_command_positionals(enum kn_command cmd);
+const char *kn_command_help(enum kn_command cmd);
+bool kn_command_available(enum kn_command cmd);
+
+#endif

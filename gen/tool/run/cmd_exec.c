@@ -1,0 +1,377 @@
+/* cmd_exec.c - `kilnc exec`: any code object, the user's own buffers. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../../runtime/file.h"
+#include "tir_file.h"
+#include "../inspect/source_map.h"
+#include "predict.h"
+#include "../progress.h"
+#include "report.h"
+
+/* A pointer argument and what stands behind it. */
+struct buffer {
+    const struct kn_cli_arg *arg;
+    const uint8_t *data;     /* initial bytes; NULL for an output */
+    uint64_t size, addr;
+};
+
+struct exec {
+    struct kn_tool *t;
+    struct kn_ctx *c;
+    const struct kn_cli *cli;
+    const uint8_t *bytes;    /* of the code object */
+    size_t size;
+    const char *cert;        /* of the object, NULL: none */
+    struct kn_places from;
+    struct kn_sim *sim;
+    struct kn_sim_code *code;
+    const struct kn_object_kernel *kernel;
+    uint8_t *kernarg;
+    size_t kernarg_size;
+    size_t nbuffers;
+    struct buffer *buffers;
+    bool stopped;            /* at a limit */
+    bool timing;             /* a device of the timing model's own */
+};
+
+static void
+fill_from_file(void *user, uint64_t offset, void *dst, size_t size)
+{
+    const struct buffer *b = user;
+    uint64_t left = offset < b->size ? b->size - offset : 0;
+
+    if (left < size)
+        memset(dst, 0, size);
+    memcpy(dst, b->data + (left ? offset : 0), left < size ? left : size);
+}
+
+static kiln_status
+make_buffer(struct exec *e, const struct kn_cli_arg *a, uint64_t *addr)
+{
+    struct buffer *b = &e->buffers[e->nbuffers++];
+    unsigned flags = a->kind == KN_CA_IN ? KN_MEM_READONLY : 0;
+    uint8_t *data;
+    size_t n;
+
+    b->arg = a;
+    b->size = a->bytes;
+    if (a->kind == KN_CA_OUT) {
+        flags = !b->size ? 0 : e->timing ? KN_MEM_BLANK : KN_MEM_OUTPUT;
+    } else {
+        KN_TRY(kn_file_read(e->c, a->in, &data, &n));
+        b->data = data;
+        b->size = n;
+    }
+    KN_TRY(kn_sim_alloc(e->sim, b->size ? b->size : 1, flags,
+                        b->data ? fill_from_file : NULL, b, &b->addr));
+    *addr = b->addr;
+    return KILN_OK;
+}
+
+static const char *
+arg_name(const struct kn_cli_arg *a)
+{
+    static const char *const names[] = { "i32",    "i64",      "f32",
+                                         "null",   "a buffer", "a buffer",
+                                         "a buffer" };
+
+    return names[a->kind];
+}
+
+/* Bytes of a scalar; 0 for null and buffers. */
+static uint32_t
+scalar_size(const struct kn_cli_arg *a)
+{
+    return a->kind == KN_CA_I64 ? 8 : a->kind < KN_CA_NULL ? 4 : 0;
+}
+
+static kiln_status
+place_arg(struct exec *e, const struct kn_kernel_arg *m,
+          const struct kn_cli_arg *a, size_t number)
+{
+    bool pointer = m->kind == KN_ARG_GLOBAL_BUFFER;
+    uint32_t size = scalar_size(a);
+    uint64_t value = (uint64_t)a->i;
+
+    if (pointer != !size || (size && size != m->size))
+        return kn_fail(e->c, KILN_BAD_INPUT,
+                       "argument %zu %s of kernel '%s' is %s of %" PRIu32
+                       " bytes, not %s", number, m->name, e->kernel->name,
+                       pointer ? "a pointer" : "a value", m->size,
+                       arg_name(a));
+    if (m->size > 8 || m->offset > e->kernarg_size - m->size)
+        return kn_fail(e->c, KILN_BAD_INPUT,
+                       "the metadata of kernel '%s' places argument %zu "
+                       "outside the kernarg segment; use --kernarg",
+                       e->kernel->name, number);
+    if (a->kind >= KN_CA_IN)
+        KN_TRY(make_buffer(e, a, &value));
+    memcpy(e->kernarg + m->offset, &value, m->size);
+    return KILN_OK;
+}
+
+static bool
+is_explicit(const struct kn_kernel_arg *m)
+{
+    return m->kind != KN_ARG_HIDDEN && m->kind != KN_ARG_DYNAMIC_LDS;
+}
+
+static kiln_status
+args_from_metadata(struct exec *e)
+{
+    const struct kn_object_kernel *k = e->kernel;
+    size_t need = 0, used = 0;
+
+    for (uint32_t i = 0; i < k->nargs; i++)
+        need += is_explicit(&k->args[i]);
+    if (need != e->cli->nargs)
+        return kn_fail(e->c, KILN_BAD_INPUT,
+                       "kernel '%s' takes %zu arguments, %zu --arg are given",
+                       k->name, need, e->cli->nargs);
+    e->kernarg_size = k->kernarg_size;
+    e->kernarg = KN_NEW(e->c, uint8_t, e->kernarg_size + 8);
+    for (uint32_t i = 0; i < k->nargs; i++)
+        if (is_explicit(&k->args[i])) {
+            KN_TRY(place_arg(e, &k->args[i], &e->cli->args[used], used + 1));
+            used++;
+        }
+    return KILN_OK;
+}
+
+static kiln_status
+args_from_file(struct exec *e, const char *path)
+{
+    uint64_t addr;
+
+    KN_TRY(kn_file_read(e->c, path, &e->kernarg, &e->kernarg_size));
+    for (size_t i = 0; i < e->cli->nargs; i++) {
+        const struct kn_cli_arg *a = &e->cli->args[i];
+        if (e->kernarg_size < 8 || a->offset > e->kernarg_size - 8)
+            return kn_fail(e->c, KILN_BAD_INPUT,
+                           "--ptr %" PRIu64 " does not fit into the %zu bytes "
+                           "of '%s'", a->offset, e->kernarg_size, path);
+        KN_TRY(make_buffer(e, a, &addr));
+        memcpy(e->kernarg + a->offset, &addr, sizeof addr);
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+make_args(struct exec *e)
+{
+    const struct kn_value *v = e->cli->v;
+
+    e->buffers = KN_NEW(e->c, struct buffer, e->cli->nargs);
+    if (v[KN_FLAG_arg].seen && v[KN_FLAG_kernarg].seen)
+        return kn_fail(e->c, KILN_BAD_INPUT,
+                       "--arg and --kernarg exclude each other");
+    if (v[KN_FLAG_ptr].seen && !v[KN_FLAG_kernarg].seen)
+        return kn_fail(e->c, KILN_BAD_INPUT, "--ptr needs --kernarg");
+    if (v[KN_FLAG_kernarg].seen)
+        return args_from_file(e, v[KN_FLAG_kernarg].s);
+    return args_from_metadata(e);
+}
+
+static kiln_status
+read_dims(struct kn_ctx *c, const struct kn_value *v, const char *flag,
+          uint32_t out[3])
+{
+    if (!v->seen)
+        return kn_fail(c, KILN_BAD_INPUT, "'exec' needs %s X[,Y[,Z]]", flag);
+    for (int i = 0; i < 3; i++)
+        out[i] = (uint32_t)v->list[i];
+    return KILN_OK;
+}
+
+static kiln_status
+make_launch(struct exec *e, struct kn_sim_launch *l)
+{
+    const struct kn_value *v = e->cli->v;
+    uint64_t total;
+
+    KN_TRY(read_dims(e->c, &v[KN_FLAG_grid], "--grid", l->grid));
+    KN_TRY(read_dims(e->c, &v[KN_FLAG_block], "--block", l->block));
+    total = (uint64_t)l->grid[0] * l->grid[1];
+    if (total > UINT64_MAX / l->grid[2])
+        return kn_fail(e->c, KILN_BAD_INPUT, "--grid is too large");
+    KN_TRY(kn_cli_select(e->c, e->cli, total * l->grid[2], &l->select));
+    l->code = e->code;
+    l->own = e->cert;
+    l->kernel = e->kernel->name;
+    l->kernarg = e->kernarg;
+    l->kernarg_size = e->kernarg_size;
+    l->dynamic_lds = (uint32_t)v[KN_FLAG_lds].i;
+    kn_tool_orders(e->t, l);
+    return KILN_OK;
+}
+
+/* Every byte of an output that no workgroup wrote is a finding, unless only
+ * some workgroups ran. */
+static void
+find_unwritten(struct exec *e, struct kn_sim_result *r)
+{
+    for (size_t i = 0; i < e->nbuffers; i++) {
+        const struct buffer *b = &e->buffers[i];
+        struct kn_finding f;
+
+        if (b->arg->kind == KN_CA_OUT && b->size &&
+            kn_sim_find_unwritten(e->sim, b->addr, b->arg->out, &f))
+            kn_report_add(e->c, r, &f);
+    }
+}
+
+static kiln_status
+write_outputs(struct exec *e)
+{
+    for (size_t i = 0; i < e->nbuffers; i++) {
+        const struct buffer *b = &e->buffers[i];
+        uint8_t *bytes;
+
+        if (!b->arg->out)
+            continue;
+        bytes = KN_NEW(e->c, uint8_t, b->size);
+        if (b->size)
+            KN_TRY(kn_sim_read(e->sim, b->addr, bytes, b->size));
+        KN_TRY(kn_file_write(e->c, b->arg->out, bytes, b->size));
+    }
+    return KILN_OK;
+}
+
+/* ---- timing ------------------------------------------------------------- */
+
+static kiln_status
+predict_on(struct exec *e, struct kn_time_query *q, struct kn_time_result *r)
+{
+    struct kn_sim_launch l = { 0 };
+
+    KN_TRY(kn_sim_load(e->sim, e->cli->pos[0], e->bytes, e->size, &e->code));
+    KN_TRY(make_args(e));
+    KN_TRY(make_launch(e, &l));
+    q->sim = e->sim;
+    q->launch = &l;
+    return kn_time_predict(e->c, q, r);
+}
+
+/* The same launch on a device with the buffers as they were at first. */
+static kiln_status
+predict(const struct exec *done, struct kn_json *j)
+{
+    struct exec e = *done;
+    struct kn_buf trace = { .c = e.c }, svg = { .c = e.c };
+    const struct kn_value *v = e.cli->v;
+    struct kn_time_query q = {
+        .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
+        .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
+        .place = e.from.at,
+        .warm = v[KN_FLAG_warm].seen,
+    };
+    struct kn_time_result r;
+    kiln_status s;
+
+    if (!v[KN_FLAG_timing].seen)
+        return KILN_OK;
+    e.timing = true;
+    e.nbuffers = 0;
+    kn_progress_stage(e.t->progress, "predicting");
+    KN_TRY(kn_sim_open(e.c, kn_sim_object(done->code)->target, &e.sim));
+    s = predict_on(&e, &q, &r);
+    kn_sim_close(e.sim);
+    KN_TRY(s);
+    kn_report_predicted(e.t, j, &r, &e.from.p);
+    return kn_write_pictures(e.t, &trace, &svg);
+}
+
+static kiln_status
+launch(struct exec *e, struct kn_json *j)
+{
+    struct kn_sim_launch l = { 0 };
+    struct kn_sim_result r = { 0 };
+
+    KN_TRY(make_args(e));
+    KN_TRY(make_launch(e, &l));
+    kn_progress_stage(e->t->progress, "simulating workgroups");
+    KN_TRY(kn_sim_run(e->sim, &l, &r));
+    e->stopped = r.stopped;
+    kn_places_put(&e->from, &r);
+    KN_TRY(kn_report_stopped(e->t, j, &r));
+    if (l.select.all)
+        find_unwritten(e, &r);
+    KN_TRY(write_outputs(e));
+    kn_places_put(&e->from, &r);
+    kn_report_run(e->t, j, &r);
+    KN_TRY(predict(e, j));
+    return kn_run_found(e->t, &r) ? KILN_FINDING : KILN_OK;
+}
+
+static kiln_status
+load_and_launch(struct exec *e, const uint8_t *bytes, size_t size,
+                struct kn_json *j)
+{
+    const struct kn_object *o;
+
+    KN_TRY(kn_sim_load(e->sim, e->cli->pos[0], bytes, size, &e->code));
+    o = kn_sim_object(e->code);
+    KN_TRY(kn_object_kernel(e->c, o, e->cli->v[KN_FLAG_kernel].s,
+                            &e->kernel));
+    kn_json_str(j, "arch", kiln_target_name(o->target));
+    KN_TRY(kn_places_find(e->c, o, e->kernel, e->cert, &e->from));
+    KN_TRY(kn_report_kernel(e->t, j, o, e->kernel));
+    return launch(e, j);
+}
+
+/* The simulated device of --device, or of the object's own target. */
+static kiln_status
+open_device(struct exec *e, kiln_target target)
+{
+    kiln_target asked = target;
+
+    KN_TRY(kn_tool_device(e->t, &asked));
+    if (asked != target)
+        return kn_fail(e->c, KILN_BAD_INPUT,
+                       "'%s' is for %s, the device is %s", e->cli->pos[0],
+                       kiln_target_name(target), kiln_target_name(asked));
+    return kn_sim_open(e->c, target, &e->sim);
+}
+
+/* The file's bytes, or those of the kernel that is written in it. */
+static kiln_status
+read_object(struct exec *e)
+{
+    static const struct kn_watch watch = { .want = KN_WANT_CO };
+    const char *path = e->cli->pos[0];
+    struct kn_generated g;
+    uint8_t *bytes;
+
+    if (kn_is_handmade(path)) {
+        KN_TRY(kn_handmade(e->c, path, &watch, &g));
+        e->bytes = g.co;
+        e->size = g.size;
+        e->cert = g.certificate;
+        return KILN_OK;
+    }
+    KN_TRY(kn_file_read(e->c, path, &bytes, &e->size));
+    e->bytes = bytes;
+    return kn_cert_beside(e->c, path, &e->cert);
+}
+
+kiln_status
+kn_cmd_exec(struct kn_tool *t)
+{
+    struct exec e = { .t = t, .c = t->c, .cli = t->cli };
+    struct kn_json j = { .b = { .c = t->c } };
+    struct kn_object o;
+    kiln_status s;
+
+    KN_TRY(read_object(&e));
+    KN_TRY(kn_object_read(t->c, t->cli->pos[0], e.bytes, e.size, &o));
+    KN_TRY(open_device(&e, o.target));
+    kn_json_open(&j, NULL, '{');
+    s = load_and_launch(&e, e.bytes, e.size, &j);
+    kn_sim_close(e.sim);
+    kn_json_close(&j, '}');
+    if (s > KILN_FINDING && !e.stopped)
+        return s;
+    KN_TRY(kn_report_write(t, &j));
+    return s;
+}

@@ -1,0 +1,499 @@
+/* cmd_run.c - `kilnc run`: generate, execute the emitted code object, check
+ * every output element that was computed. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../../runtime/file.h"
+#include "../../../runtime/npy.h"
+#include "groups.h"
+#include "linker.h"
+#include "moe.h"
+#include "on_hip.h"
+#include "../inspect/source_map.h"
+#include "predict.h"
+#include "../progress.h"
+#include "report.h"
+#include "split_k.h"
+
+struct run {
+    struct kn_tool *t;
+    struct kn_ctx *c;
+    kiln_problem p;
+    int64_t *offs;           /* group offsets, NULL without groups */
+    uint64_t offs_addr;
+    uint64_t workspace;      /* of split-K, on the device */
+    struct kn_generated g;
+    struct kn_operands_set ops;
+    struct kn_plan plan;
+    struct kn_sim *sim;
+    struct kn_sim_code *code;
+    struct kn_sim_select select;
+    uint64_t workgroups;     /* of the whole launch */
+    uint64_t written;        /* output bytes the executed ones must write */
+    struct kn_sim_result result;
+    struct kn_place place;
+    struct kn_hip_run hip;   /* of a GPU */
+    struct kn_ref_check check;
+};
+
+/* The sizes the family does not get from its groups. */
+static kiln_status
+check_sizes(const struct run *r)
+{
+    const struct kn_value *v = r->t->cli->v;
+    bool ragged_m = r->p.family == KILN_GROUPED;
+    bool ragged_k = r->p.family == KILN_WGRAD;
+
+    if ((!ragged_m && !v[KN_FLAG_m].seen) || !v[KN_FLAG_n].seen ||
+        v[KN_FLAG_k].seen == ragged_k)
+        return kn_fail(r->c, KILN_BAD_INPUT, ragged_m
+                       ? "grouped needs -n and -k; its rows are the groups'"
+                       : ragged_k
+                       ? "wgrad needs -m and -n; its K is the groups' rows"
+                       : "'run' needs -m, -n and -k");
+    return KILN_OK;
+}
+
+static kiln_status
+read_problem(struct run *r)
+{
+    const struct kn_cli *cli = r->t->cli;
+
+    r->place.target = KILN_GFX950;
+    KN_TRY(kn_tool_place(r->t, &r->place));
+    KN_TRY(kn_place_flags(r->t, &r->place));
+    kn_cli_problem(cli, r->place.target, &r->p);
+    KN_TRY(kn_cli_family(r->c, cli, &r->p.family));
+    KN_TRY(kn_groups_make(r->c, cli, &r->p, &r->offs));
+    KN_TRY(kn_problem_normalise(r->c, &r->p));
+    KN_TRY(check_sizes(r));
+    if (cli->v[KN_FLAG_out_file].seen && cli->v[KN_FLAG_wg].seen)
+        return kn_fail(r->c, KILN_BAD_INPUT,
+                       "--out-file needs the whole output; leave --wg out");
+    return KILN_OK;
+}
+
+/* --object: the user's build of the kernel that would be generated, launched
+ * by the same configuration. */
+static kiln_status
+read_object(struct run *r, struct kn_config *cfg, const char *path)
+{
+    uint8_t *bytes;
+
+    KN_TRY(kn_file_read(r->c, path, &bytes, &r->g.size));
+    KN_TRY(kn_choose(r->c, &r->p, cfg, NULL));
+    r->g.cfg = *cfg;
+    r->g.co = bytes;
+    return KILN_OK;
+}
+
+static kiln_status
+report_kernel(struct run *r, struct kn_json *j, const char *name)
+{
+    const struct kn_object_kernel *k;
+    struct kn_object o;
+
+    KN_TRY(kn_object_read(r->c, name, r->g.co, r->g.size, &o));
+    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
+    r->g.name = k->name;
+    if (o.target != r->p.target)
+        return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
+                       "%s", name, kiln_target_name(o.target),
+                       kiln_target_name(r->p.target));
+    kn_report_problem(r->t, j, &r->p);
+    kn_report_config(r->t, j, &r->g.cfg);
+    return kn_report_kernel(r->t, j, &o, k);
+}
+
+static kiln_status
+make_kernel(struct run *r, struct kn_json *j)
+{
+    const struct kn_value *object = &r->t->cli->v[KN_FLAG_object];
+    struct kn_config cfg = { 0 };
+
+    KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
+    if (object->seen) {
+        KN_TRY(read_object(r, &cfg, object->s));
+        return report_kernel(r, j, object->s);
+    }
+    kn_progress_stage(r->t->progress, "generating");
+    KN_TRY(kn_generate(r->c, &r->p, &cfg, &(struct kn_watch){
+        .link = kn_tool_linker(r->t->cli) }, &r->g));
+    KN_TRY(report_kernel(r, j, r->g.name));
+    kn_report_generated(r->t, j, &r->g);
+    return KILN_OK;
+}
+
+static kiln_status
+plan_launch(struct run *r)
+{
+    const struct kn_operand *o = r->ops.o;
+    struct kn_operands addr = {
+        .a = o[KN_OPND_A].addr,   .b = o[KN_OPND_B].addr,
+        .c = o[KN_OPND_C].addr,   .sa = o[KN_OPND_SA].addr,
+        .sb = o[KN_OPND_SB].addr, .bias = o[KN_OPND_BIAS].addr,
+        .offs = r->offs_addr,
+    };
+
+    KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
+    KN_TRY(kn_shares_alloc(r->c, r->sim, r->plan.workspace, &r->workspace));
+    addr.workspace = r->workspace;
+    KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
+    r->workgroups = (uint64_t)r->plan.grid[0] * r->plan.grid[1] *
+                    r->plan.grid[2];
+    KN_TRY(kn_cli_select(r->c, r->t->cli, r->workgroups, &r->select));
+    return kn_shares_select(r->c, &r->p, &r->g.cfg, r->offs, &r->select);
+}
+
+/* The GPU's output goes where the simulator's would be: one check for both. */
+static kiln_status
+execute_hip(struct run *r)
+{
+    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
+
+    r->hip = (struct kn_hip_run){ .p = &r->p, .ops = &r->ops, .offs = r->offs,
+                                  .g = &r->g, .timed = true };
+    kn_progress_stage(r->t->progress, "executing");
+    KN_TRY(kn_hip_execute(r->c, &r->place, &r->hip));
+    return o->size ? kn_sim_write(r->sim, o->addr, r->hip.out, o->size)
+                   : KILN_OK;
+}
+
+static kiln_status
+execute(struct run *r)
+{
+    struct kn_sim_launch l = {
+        .kernel = r->g.name,
+        .kernarg = r->plan.kernarg,
+        .kernarg_size = r->plan.kernarg_size,
+        .select = r->select,
+    };
+
+    if (!r->workgroups || !r->p.m || !r->p.n)
+        return KILN_OK;      /* nothing to compute, nothing to launch */
+    if (r->place.hip)
+        return execute_hip(r);
+    KN_TRY(kn_sim_load(r->sim, r->g.name, r->g.co, r->g.size, &r->code));
+    l.code = r->code;
+    memcpy(l.grid, r->plan.grid, sizeof l.grid);
+    memcpy(l.block, r->plan.block, sizeof l.block);
+    kn_tool_orders(r->t, &l);
+    kn_progress_stage(r->t->progress, "simulating workgroups");
+    return kn_sim_run(r->sim, &l, &r->result);
+}
+
+/* What --object is a build of: its lines are those of a kernel of the same
+ * name and size, whatever a patch made of single instructions. */
+static const struct kn_generated *
+kernel_of(struct run *r, struct kn_generated *again)
+{
+    struct kn_config cfg = r->g.cfg;
+
+    if (r->g.wave)
+        return &r->g;
+    if (kn_generate(r->c, &r->p, &cfg, NULL, again)) {
+        memset(&r->c->err, 0, sizeof r->c->err);
+        return NULL;
+    }
+    return again->size == r->g.size && !strcmp(again->name, r->g.name) ? again
+                                                                       : NULL;
+}
+
+/* Findings in our own kernel get the template line they come from. */
+static kiln_status
+place_findings(struct run *r)
+{
+    const struct kn_generated *g;
+    struct kn_generated again;
+    struct kn_places from;
+
+    g = r->result.nkept ? kernel_of(r, &again) : NULL;
+    if (!g)
+        return KILN_OK;
+    KN_TRY(kn_places_generated(r->c, g, &from));
+    kn_places_put(&from, &r->result);
+    return KILN_OK;
+}
+
+/* ---- check -------------------------------------------------------------- */
+
+static uint64_t
+out_bytes(const struct run *r)
+{
+    return kn_ref_type_bits(r->p.out) / 8;
+}
+
+/* Address of the output of a group (or batch). */
+static uint64_t
+output_of(const struct run *r, int64_t group)
+{
+    struct kn_pitches t = kn_pitches_of(&r->p);
+    int64_t at = r->p.family == KILN_GROUPED ? r->offs[group] * t.c
+                                             : group * t.tc;
+
+    return r->ops.o[KN_OPND_C].addr + (uint64_t)at;
+}
+
+/* Rows [m0, m0+rows) x columns [n0, n0+cols) of a group's output, dense. */
+static kiln_status
+read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
+{
+    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
+    size_t row = (size_t)((uint64_t)t->cols * out_bytes(r));
+    uint64_t base = output_of(r, t->group);
+
+    if (!row)
+        return KILN_OK;      /* an address that is nobody's */
+    for (int64_t i = 0; i < t->rows; i++)
+        KN_TRY(kn_sim_read(r->sim,
+                           base + (uint64_t)(t->m0 + i) * o->data.row_bytes +
+                               (uint64_t)t->n0 * out_bytes(r),
+                           dst + (size_t)i * row, row));
+    return KILN_OK;
+}
+
+/* --data exact promises equal bits, as far as the data are made here; scales
+ * that the kernel makes are no powers of two. */
+static bool
+is_exact(const struct run *r)
+{
+    for (int i = 0; i < KN_NOPERANDS; i++)
+        if (r->ops.o[i].file)
+            return false;
+    return r->t->cli->v[KN_FLAG_data].i == KN_DATA_EXACT &&
+           !kn_prequant(&r->p);
+}
+
+/* In a context of its own: the reference allocates per tile. */
+static kiln_status
+check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
+              const struct kn_rect *t)
+{
+    struct kn_ref_rect rect = { t->m0, t->n0, t->rows, t->cols };
+    struct kn_ref_result res = { .target = r->p.target, .out = r->p.out,
+                                 .k = p->k, .rect = rect };
+    size_t n = (size_t)(t->rows * t->cols);
+    struct kn_ref_sums sums;
+    uint8_t *got;
+
+    KN_ENTER(c);
+    sums.value = KN_NEW(c, double, n);
+    sums.abssum = KN_NEW(c, double, n);
+    sums.both = KN_NEW(c, uint8_t, n);
+    got = KN_NEW(c, uint8_t, n * out_bytes(r));
+    KN_TRY(kn_ref_tile(c, p, &rect, &sums));
+    KN_TRY(read_output(r, t, got));
+    res.exact = is_exact(r);
+    res.got = got;
+    res.value = sums.value;
+    res.abssum = sums.abssum;
+    res.both = sums.both;
+    kn_ref_compare(&res, &r->check);
+    return KILN_OK;
+}
+
+static kiln_status
+check_tile(struct run *r, const struct kn_ref_problem *p,
+           const struct kn_rect *t)
+{
+    struct kn_ctx own;
+    kiln_status s;
+
+    r->written += (uint64_t)(t->rows * t->cols) * out_bytes(r);
+    kn_ctx_init(&own, r->c->realloc, r->c->user);
+    s = check_tile_in(&own, r, p, t);
+    if (s && own.err.status)
+        kn_fail(r->c, s, "%s", own.err.text);
+    kn_ctx_free(&own);
+    return s;
+}
+
+/* A tile past the last group: zeros. */
+static kiln_status
+check_spare(struct run *r, const struct kn_rect *t)
+{
+    size_t row = (size_t)t->cols * out_bytes(r);
+    uint8_t *got = KN_NEW(r->c, uint8_t, (size_t)t->rows * row);
+
+    KN_TRY(read_output(r, t, got));
+    r->written += (uint64_t)t->rows * row;
+    for (size_t i = 0; i < (size_t)t->rows * row; i++) {
+        struct kn_finding f = { .kind = KN_F_UNWRITTEN, .count = 1 };
+
+        if (!got[i])
+            continue;
+        snprintf(f.text, sizeof f.text, "row %" PRId64 " past the last group "
+                 "is not zero", t->m0 + (int64_t)(i / row));
+        kn_report_add(r->c, &r->result, &f);
+        break;
+    }
+    return KILN_OK;
+}
+
+/* The tiles of one workgroup: one, or every workgroups-th of a persistent
+ * launch. */
+static kiln_status
+check_workgroup(struct run *r, uint64_t id, uint64_t tiles)
+{
+    uint64_t spare = kn_spare_count(&r->p, &r->g.cfg, r->offs);
+
+    for (uint64_t pid = id; pid < tiles + spare; pid += r->workgroups) {
+        struct kn_rect t = kn_tile_rect(&r->p, &r->g.cfg, r->offs, pid);
+        struct kn_ref_problem p;
+
+        if (pid >= tiles) {
+            KN_TRY(check_spare(r, &t));
+            continue;
+        }
+        if (t.share)
+            continue;
+        kn_operands_reference(&r->p, &r->ops, r->offs, t.group, &p);
+        if (t.rows > 0 && t.cols > 0)
+            KN_TRY(check_tile(r, &p, &t));
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+check_output(struct run *r)
+{
+    uint64_t n = r->select.all ? r->workgroups : r->select.n;
+    uint64_t total = kn_tile_count(&r->p, &r->g.cfg, r->offs);
+
+    kn_progress_stage(r->t->progress, "checking tiles");
+    for (uint64_t i = 0; i < n; i++) {
+        KN_TRY(check_workgroup(r, r->select.all ? i : r->select.ids[i], total));
+        kn_progress_update(r->t->progress, i + 1, n);
+    }
+    return KILN_OK;
+}
+
+/* The executed workgroups write their tiles, all of them and nothing else
+ * (the bytes between the rows of a wider C stay as they were). */
+static void
+check_written(struct run *r)
+{
+    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
+    uint64_t want = r->written;
+    uint64_t got = o->size ? o->size - kn_sim_unwritten(r->sim, o->addr) : 0;
+    struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = o->addr,
+                            .count = 1 };
+
+    if (got == want || r->place.hip)
+        return;
+    snprintf(f.text, sizeof f.text,
+             "%" PRIu64 " bytes of the output were written, its tiles have %"
+             PRIu64, got, want);
+    kn_report_add(r->c, &r->result, &f);
+}
+
+/* ---- report ------------------------------------------------------------- */
+
+static void
+report_measured(struct run *r, struct kn_json *j)
+{
+    const struct kn_hip_run *h = &r->hip;
+    double tflops = h->time.us > 0 ? kn_launch_flops(&r->p, r->offs) /
+                                     h->time.us / 1e6 : 0;
+
+    kn_putf(r->t->text, "executed  %" PRIu64 " workgroups on hip:%d, %s\n",
+            r->workgroups, r->place.number, r->place.facts.name);
+    if (h->runs)
+        kn_putf(r->t->text, "measured  %.2f us, %.2f TFLOPS, %zu runs%s\n",
+                h->time.us, tflops, h->runs,
+                h->time.stable ? "" : ", not within 5 %");
+    kn_json_open(j, "measured", '{');
+    kn_json_str(j, "device", r->place.facts.name);
+    kn_json_real(j, "us", h->time.us);
+    kn_json_real(j, "tflops", tflops);
+    kn_json_uint(j, "runs", h->runs);
+    kn_json_bool(j, "stable", h->time.stable);
+    kn_json_close(j, '}');
+}
+
+static kiln_status
+write_output(struct run *r)
+{
+    const struct kn_value *v = &r->t->cli->v[KN_FLAG_out_file];
+    int64_t many = r->ops.o[KN_OPND_C].data.batches;
+    struct kn_rect all = { .rows = r->p.m, .cols = r->p.n };
+    struct kn_npy a = { .ndim = 2, .shape = { r->p.m, r->p.n } };
+    uint8_t *bytes;
+
+    if (!v->seen)
+        return KILN_OK;
+    strncpy(a.dtype, kn_npy_dtype(r->p.out), sizeof a.dtype - 1);
+    a.elem = (uint32_t)out_bytes(r);
+    if (many > 1) {
+        a.ndim = 3;
+        a.shape[0] = many;
+        a.shape[1] = r->p.m;
+        a.shape[2] = r->p.n;
+    }
+    a.bytes = (uint64_t)(many * r->p.m * r->p.n) * a.elem;
+    bytes = KN_NEW(r->c, uint8_t, a.bytes);
+    for (; all.group < many; all.group++)
+        KN_TRY(read_output(r, &all, bytes + (uint64_t)(all.group * r->p.m *
+                                                      r->p.n) * a.elem));
+    a.data = bytes;
+    return kn_npy_write(r->c, v->s, &a);
+}
+
+static void
+predict(struct run *r, struct kn_json *j)
+{
+    struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g };
+
+    if (r->workgroups && r->p.m && r->p.n && r->p.k)
+        kn_predict_run(r->t, j, &q);
+}
+
+static kiln_status
+run_on_device(struct run *r, struct kn_json *j)
+{
+    KN_TRY(kn_operands_alloc(r->sim, &r->p, &r->ops));
+    KN_TRY(kn_groups_place(r->c, r->sim, &r->p, r->offs, &r->offs_addr));
+    KN_TRY(plan_launch(r));
+    KN_TRY(execute(r));
+    KN_TRY(kn_report_stopped(r->t, j, &r->result));
+    KN_TRY(kn_shares_check(r->c, r->sim, r->workspace));
+    KN_TRY(place_findings(r));
+    if (r->p.m && r->p.n) {
+        KN_TRY(check_output(r));
+        check_written(r);
+    }
+    KN_TRY(write_output(r));
+    kn_report_check(r->t, j, &r->check, true);
+    if (r->place.hip)
+        report_measured(r, j);
+    else
+        kn_report_run(r->t, j, &r->result);
+    predict(r, j);
+    return r->check.bad || kn_run_found(r->t, &r->result) ? KILN_FINDING
+                                                             : KILN_OK;
+}
+
+kiln_status
+kn_cmd_run(struct kn_tool *t)
+{
+    struct run *r = KN_NEW(t->c, struct run, 1);
+    struct kn_json j = { .b = { .c = t->c } };
+    kiln_status s;
+
+    if (!strcmp(t->cli->pos[0], "moe"))
+        return kn_run_moe(t);
+    r->t = t;
+    r->c = t->c;
+    KN_TRY(read_problem(r));
+    KN_TRY(kn_operands_make(t, &r->p, &r->ops));
+    kn_json_open(&j, NULL, '{');
+    KN_TRY(make_kernel(r, &j));
+    KN_TRY(kn_sim_open(t->c, r->p.target, &r->sim));
+    s = run_on_device(r, &j);
+    kn_sim_close(r->sim);
+    kn_json_close(&j, '}');
+    if (s > KILN_FINDING && !r->result.stopped)
+        return s;
+    KN_TRY(kn_report_write(t, &j));
+    return s;
+}

@@ -1,0 +1,93 @@
+/* cmd_time.c - `kilnc time`: generates a kernel and predicts its time on a
+ * chip nobody has to have. Nothing is executed on real data. */
+#include <string.h>
+
+#include "groups.h"
+#include "moe.h"
+#include "predict.h"
+#include "../progress.h"
+
+struct timed {
+    struct kn_tool *t;
+    kiln_problem p;
+    int64_t *offs;
+    struct kn_generated g;
+    struct kn_time_result r;
+    struct kn_program program;
+};
+
+static kiln_status
+read_problem(struct timed *r)
+{
+    const struct kn_cli *cli = r->t->cli;
+    const struct kn_value *v = &cli->v[KN_FLAG_arch];
+    kiln_target target = KILN_GFX950;
+
+    if (v->seen && !strcmp(v->s, "gfx942"))
+        target = KILN_GFX942;
+    kn_cli_problem(cli, target, &r->p);
+    KN_TRY(kn_cli_family(r->t->c, cli, &r->p.family));
+    KN_TRY(kn_groups_make(r->t->c, cli, &r->p, &r->offs));
+    KN_TRY(kn_problem_normalise(r->t->c, &r->p));
+    if (!r->p.m || !r->p.n || !r->p.k)
+        return kn_fail(r->t->c, KILN_BAD_INPUT, "'time' needs a problem with "
+                       "work in it: sizes that are not zero");
+    return KILN_OK;
+}
+
+static kiln_status
+report_kernel(struct timed *r, struct kn_json *j)
+{
+    const struct kn_object_kernel *k;
+    struct kn_object o;
+    struct kn_ctx *c = r->t->c;
+
+    KN_TRY(kn_object_read(c, r->g.name, r->g.co, r->g.size, &o));
+    KN_TRY(kn_object_kernel(c, &o, NULL, &k));
+    KN_TRY(kn_decode(c, &o, k, false, &r->program));
+    kn_report_problem(r->t, j, &r->p);
+    kn_report_config(r->t, j, &r->g.cfg);
+    KN_TRY(kn_report_kernel(r->t, j, &o, k));
+    kn_report_generated(r->t, j, &r->g);
+    return KILN_OK;
+}
+
+static kiln_status
+predict(struct timed *r, struct kn_json *j)
+{
+    struct kn_tool *t = r->t;
+    struct kn_buf trace = { .c = t->c }, svg = { .c = t->c };
+    struct kn_predict q = { &r->p, r->offs, &r->g,
+                            t->cli->v[KN_FLAG_trace].seen ? &trace : NULL,
+                            t->cli->v[KN_FLAG_svg].seen ? &svg : NULL,
+                            t->cli->v[KN_FLAG_warm].seen };
+
+    kn_progress_stage(t->progress, "predicting");
+    KN_TRY(kn_predict_generated(t->c, &q, &r->r));
+    kn_report_predicted(t, j, &r->r, &r->program);
+    return kn_write_pictures(t, &trace, &svg);
+}
+
+kiln_status
+kn_cmd_time(struct kn_tool *t)
+{
+    struct timed *r = KN_NEW(t->c, struct timed, 1);
+    struct kn_json j = { .b = { .c = t->c } };
+    struct kn_config cfg = { 0 };
+
+    r->t = t;
+    if (!strcmp(t->cli->pos[0], "moe"))
+        return kn_time_moe(t, t->cli->v[KN_FLAG_arch].seen
+                                  ? (kiln_target)(KILN_GFX942 +
+                                                  t->cli->v[KN_FLAG_arch].i)
+                                  : KILN_GFX950);
+    KN_TRY(read_problem(r));
+    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
+    kn_progress_stage(t->progress, "generating");
+    KN_TRY(kn_generate(t->c, &r->p, &cfg, NULL, &r->g));
+    kn_json_open(&j, NULL, '{');
+    KN_TRY(report_kernel(r, &j));
+    KN_TRY(predict(r, &j));
+    kn_json_close(&j, '}');
+    return kn_report_write(t, &j);
+}

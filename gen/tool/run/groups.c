@@ -1,0 +1,188 @@
+/* groups.c - group lengths from flags; the patterns are those of the public
+ * Primus-Turbo benchmark (benchmark/ops/training/config.py). */
+#include "groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../runtime/sim/sim.h"
+
+/* splitmix64 (Steele, Lea, Flood 2014), as a number in [0, 1). */
+static double
+uniform(uint64_t x)
+{
+    return (double)(kn_mix(x) >> 11) * 0x1p-53;
+}
+
+static void
+mild(int64_t *lens, int64_t n, int64_t total, uint64_t seed)
+{
+    double sum = 0;
+    int64_t left = total;
+
+    for (int64_t g = 0; g < n; g++)
+        sum += 0.2 + 0.8 * uniform(seed + (uint64_t)g);
+    for (int64_t g = 0; g < n; g++) {
+        double w = 0.2 + 0.8 * uniform(seed + (uint64_t)g);
+
+        lens[g] = (int64_t)(w / sum * (double)total);
+        left -= lens[g];
+    }
+    lens[n - 1] += left;
+}
+
+static kiln_status
+extreme(struct kn_ctx *c, const char *count, int64_t *lens, int64_t n,
+        int64_t total)
+{
+    char *end;
+    long k = strtol(count, &end, 10);
+
+    if (end == count || *end || k < 1 || k > n)
+        return kn_fail(c, KILN_BAD_INPUT, "--routing extreme:K needs a K from "
+                       "1 to the number of groups, not '%s'", count);
+    for (int64_t g = 0; g < k; g++)
+        lens[g] = total * (g + 1) / k - total * g / k;
+    return KILN_OK;
+}
+
+static kiln_status
+route(struct kn_ctx *c, const struct kn_cli *cli, int64_t *lens, int64_t n)
+{
+    const struct kn_value *r = &cli->v[KN_FLAG_routing];
+    const char *kind = r->seen ? r->s : "balanced";
+    int64_t each = cli->v[KN_FLAG_tokens].i;
+
+    if (!cli->v[KN_FLAG_tokens].seen)
+        return kn_fail(c, KILN_BAD_INPUT, "groups need --group-lens, or "
+                       "--groups with --tokens (rows a group on average)");
+    if (each > 0x7fffffff / n)
+        return kn_fail(c, KILN_UNSUPPORTED, "%lld groups of %lld rows are over "
+                       "2147483647 rows", (long long)n, (long long)each);
+    if (!strcmp(kind, "mild")) {
+        mild(lens, n, n * each, (uint64_t)cli->v[KN_FLAG_seed].i);
+        return KILN_OK;
+    }
+    if (!strncmp(kind, "extreme:", 8))
+        return extreme(c, kind + 8, lens, n, n * each);
+    if (strcmp(kind, "balanced"))
+        return kn_fail(c, KILN_BAD_INPUT, "--routing is balanced, mild or "
+                       "extreme:K, not '%s'", kind);
+    for (int64_t g = 0; g < n; g++)
+        lens[g] = each;
+    return KILN_OK;
+}
+
+static bool
+is_mx(kiln_type t)
+{
+    return t >= KILN_MXFP8 && t < KILN_NTYPES;
+}
+
+static kiln_status
+prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
+       int64_t *offs)
+{
+    int64_t block = p->family != KILN_WGRAD ? 1
+                  : p->scale == KILN_SCALE_BLOCK128 ? 128
+                  : is_mx(p->a) ? 32 : 1;
+
+    for (int64_t g = 0; g < p->groups; g++) {
+        if (given && lens[g] % block)
+            return kn_fail(c, KILN_BAD_INPUT, "group %lld has %lld rows: %s "
+                           "wgrad needs a multiple of %lld", (long long)g,
+                           (long long)lens[g],
+                           is_mx(p->a) ? "MX" : "block128", (long long)block);
+        lens[g] = (lens[g] + block - 1) / block * block;
+        offs[g + 1] = offs[g] + lens[g];
+        if (offs[g + 1] > 0x7fffffff)
+            return kn_fail(c, KILN_UNSUPPORTED, "the groups have over "
+                           "2147483647 rows");
+    }
+    return KILN_OK;
+}
+
+/* The ragged size is what the groups have; grouped may have room for more. */
+static kiln_status
+set_rows(struct kn_ctx *c, kiln_problem *p, int64_t rows)
+{
+    if (p->family == KILN_WGRAD)
+        p->k = rows;
+    else if (!p->m)
+        p->m = rows;
+    if (p->family == KILN_GROUPED && p->m < rows)
+        return kn_fail(c, KILN_BAD_INPUT, "the groups have %lld rows, -m is "
+                       "room for %lld", (long long)rows, (long long)p->m);
+    return KILN_OK;
+}
+
+kiln_status
+kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
+               int64_t **offs)
+{
+    const struct kn_value *list = &cli->v[KN_FLAG_group_lens];
+    const struct kn_value *count = &cli->v[KN_FLAG_groups];
+    int64_t *lens;
+
+    *offs = NULL;
+    if (p->family != KILN_GROUPED && p->family != KILN_WGRAD) {
+        if (list->seen || count->seen || cli->v[KN_FLAG_routing].seen)
+            return kn_fail(c, KILN_BAD_INPUT,
+                           "groups are for grouped and wgrad");
+        return KILN_OK;
+    }
+    if (list->seen == count->seen)
+        return kn_fail(c, KILN_BAD_INPUT, "name the groups once: --group-lens "
+                       "N,... or --groups N with --tokens");
+    p->groups = list->seen ? (int64_t)list->n : count->i;
+    if (p->groups < 1 || p->groups > 65535)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "the number of groups is from 1 to 65535");
+    lens = KN_NEW(c, int64_t, (size_t)p->groups);
+    *offs = KN_NEW(c, int64_t, (size_t)p->groups + 1);
+    if (list->seen)
+        memcpy(lens, list->list, (size_t)p->groups * sizeof *lens);
+    else
+        KN_TRY(route(c, cli, lens, p->groups));
+    KN_TRY(prefix(c, p, list->seen, lens, *offs));
+    return set_rows(c, p, (*offs)[p->groups]);
+}
+
+kiln_status
+kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p)
+{
+    bool ragged = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
+    int64_t *offs;
+
+    return ragged && (cli->v[KN_FLAG_tokens].seen ||
+                      cli->v[KN_FLAG_group_lens].seen)
+           ? kn_groups_make(c, cli, p, &offs) : KILN_OK;
+}
+
+int64_t *
+kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
+                size_t *size)
+{
+    bool lens = p->group_flags & KILN_GROUP_LENS;
+    size_t n = (size_t)p->groups + !lens;
+    int64_t *t = KN_NEW(c, int64_t, n);
+
+    for (size_t i = 0; i < n; i++)
+        t[i] = lens ? offs[i + 1] - offs[i] : offs[i];
+    *size = n * sizeof *t;
+    return t;
+}
+
+kiln_status
+kn_groups_place(struct kn_ctx *c, struct kn_sim *sim, const kiln_problem *p,
+                const int64_t *offs, uint64_t *at)
+{
+    const int64_t *table;
+    size_t size;
+
+    if (!offs)
+        return KILN_OK;
+    table = kn_groups_table(c, p, offs, &size);
+    KN_TRY(kn_sim_alloc(sim, size, KN_MEM_READONLY, NULL, NULL, at));
+    return kn_sim_write(sim, *at, table, size);
+}

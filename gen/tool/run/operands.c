@@ -1,0 +1,332 @@
+#include "operands.h"
+
+#include <string.h>
+
+#include "../../../runtime/npy.h"
+#include "../../layout.h"
+
+static const struct {
+    const char *name;
+    enum kn_flag_id flag;
+} rows[KN_NOPERANDS] = {
+#define X(id, text, flag) { text, KN_FLAG_##flag },
+    KN_OPERANDS(X)
+#undef X
+};
+
+static int64_t
+div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static void
+set_shape(struct kn_operand *o, kiln_type type, int64_t nrows, int64_t cols)
+{
+    o->used = true;
+    o->data.type = type;
+    o->data.batches = 1;
+    o->data.rows = nrows;
+    o->data.cols = cols;
+}
+
+/* Rows and columns of both scales; kiln.h says which kind has which. */
+static void
+shape_scales(const kiln_problem *p, struct kn_operand *o)
+{
+    int64_t kb = div_up(p->k, p->scale == KILN_SCALE_MX32 ? 32 : 128);
+
+    switch (p->scale) {
+    case KILN_SCALE_TENSOR:
+        if (!kn_prequant(p))
+            set_shape(&o[KN_OPND_SA], KILN_F32, 1, 1);
+        set_shape(&o[KN_OPND_SB], KILN_F32, 1, 1);
+        break;
+    case KILN_SCALE_ROW:
+        set_shape(&o[KN_OPND_SA], KILN_F32, 1, p->m);
+        set_shape(&o[KN_OPND_SB], KILN_F32, 1, p->n);
+        break;
+    case KILN_SCALE_BLOCK128:
+        set_shape(&o[KN_OPND_SA], KILN_F32, p->m, kb);
+        set_shape(&o[KN_OPND_SB], KILN_F32, p->family == KILN_WGRAD
+                  ? p->n : div_up(p->n, 128), kb);
+        break;
+    case KILN_SCALE_MX32:
+        if (kn_ref_type_bits(p->a) < 16)
+            set_shape(&o[KN_OPND_SA], p->a, p->m, kb);
+        set_shape(&o[KN_OPND_SB], p->b, p->n, kb);
+        break;
+    case KILN_SCALE_NONE:
+    case KILN_NSCALES:
+        break;
+    }
+    o[KN_OPND_SA].data.scale = o[KN_OPND_SB].data.scale = true;
+}
+
+/* How often each operand repeats: per batch, or per group. */
+static void
+shape_batches(const kiln_problem *p, struct kn_operand *o)
+{
+    int64_t all = p->family == KILN_BATCHED ? p->batch : 1;
+    int64_t b = p->family == KILN_GROUPED ? p->groups : all;
+    int64_t c = p->family == KILN_WGRAD ? p->groups : all;
+    int64_t scale = p->scale == KILN_SCALE_TENSOR ? 0 : 1;
+
+    o[KN_OPND_A].data.batches = p->stride_a == KILN_SHARED ? 1 : all;
+    o[KN_OPND_B].data.batches = p->stride_b == KILN_SHARED ? 1 : b;
+    o[KN_OPND_C].data.batches = c;
+    o[KN_OPND_SA].data.batches = scale ? o[KN_OPND_A].data.batches : 1;
+    o[KN_OPND_SB].data.batches = scale ? o[KN_OPND_B].data.batches : 1;
+    o[KN_OPND_BIAS].data.batches = b;
+}
+
+static void
+shape_all(const struct kn_cli *cli, const kiln_problem *p,
+          struct kn_operand *o)
+{
+    const struct kn_extents e = kn_extents_of(p);
+    const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias };
+    const int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, 0, 0, 0 };
+    const int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b,
+                                           p->stride_c, 0, 0, 0 };
+    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+
+    set_shape(&o[KN_OPND_A], p->a, tn ? p->k : p->m, tn ? p->m : p->k);
+    set_shape(&o[KN_OPND_B], p->b, nt ? p->n : p->k, nt ? p->k : p->n);
+    set_shape(&o[KN_OPND_C], p->out, p->m, p->n);
+    shape_scales(p, o);
+    if (p->bias)
+        set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
+    shape_batches(p, o);
+    for (uint32_t i = 0; i < KN_NOPERANDS; i++) {
+        struct kn_data *d = &o[i].data;
+        if (!o[i].used)
+            continue;
+        d->seed = (uint64_t)cli->v[KN_FLAG_seed].i;
+        d->operand = i;
+        d->mode = (enum kn_data_mode)cli->v[KN_FLAG_data].i;
+        d->target = p->target;
+        kn_data_shape(d, 0, 0);
+        o[i].file_row = d->row_bytes;
+        kn_data_shape(d, ld[i], stride[i] > 0 ? stride[i] : 0);
+        o[i].size = sizes[i];
+    }
+}
+
+/* What a file of this operand must be. Vectors have one dimension; packed
+ * types count bytes along K, E8M0 scales are bytes. */
+static struct kn_npy
+file_shape(const struct kn_operand *o, bool vector)
+{
+    const struct kn_data *d = &o->data;
+    kiln_type type = d->scale && d->type != KILN_F32 ? KILN_FP8 : d->type;
+    bool many = d->batches > 1;
+    struct kn_npy want = { .ndim = (vector ? 1 : 2) + many };
+    int64_t cols = kn_ref_type_bits(type) < 8 ? (int64_t)o->file_row : d->cols;
+
+    strncpy(want.dtype, kn_npy_dtype(type), sizeof want.dtype - 1);
+    want.elem = kn_ref_type_bits(type) / 8;
+    want.elem += !want.elem;
+    if (many)
+        want.shape[0] = d->batches;
+    want.shape[many] = vector ? cols : d->rows;
+    if (o->stored == KN_STORED_SCALES) {
+        want.shape[many] = div_up(d->rows, KN_SCALE_ROWS) * KN_SCALE_ROWS;
+        cols = div_up(cols, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
+    }
+    if (!vector)
+        want.shape[many + 1] = cols;
+    return want;
+}
+
+kiln_status
+kn_operand_read(struct kn_tool *t, struct kn_operand *o, bool vector,
+                const char *path)
+{
+    struct kn_npy want = file_shape(o, vector), got;
+
+    KN_TRY(kn_npy_read(t->c, path, &got));
+    KN_TRY(kn_npy_expect(t->c, path, &got, &want));
+    o->file = kn_operand_plain(t->c, o, got.data);
+    return KILN_OK;
+}
+
+static bool
+is_vector(const kiln_problem *p, int id)
+{
+    return id == KN_OPND_BIAS ||
+           ((id == KN_OPND_SA || id == KN_OPND_SB) &&
+            (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW));
+}
+
+kiln_status
+kn_operands_make(struct kn_tool *t, const kiln_problem *p,
+                 struct kn_operands_set *s)
+{
+    memset(s, 0, sizeof *s);
+    shape_all(t->cli, p, s->o);
+    kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
+                      &s->o[KN_OPND_SB]);
+    for (int i = 0; i < KN_NOPERANDS; i++) {
+        const struct kn_value *v = &t->cli->v[rows[i].flag];
+        if (!v->seen)
+            continue;
+        if (!s->o[i].used || (i == KN_OPND_C && !p->beta))
+            return kn_fail(t->c, KILN_BAD_INPUT,
+                           "%s is given, but this problem reads no %s",
+                           kn_flags[rows[i].flag].name, rows[i].name);
+        KN_TRY(kn_operand_read(t, &s->o[i], is_vector(p, i), v->s));
+    }
+    return KILN_OK;
+}
+
+/* Rows of a file at the pitches of the device, 0xff between them. */
+static void
+fill_rows(const struct kn_operand *o, uint64_t offset, uint8_t *dst,
+          size_t size)
+{
+    uint64_t pitch = o->data.row_bytes, nrows = (uint64_t)o->data.rows;
+    uint64_t batch = o->data.batch_bytes ? o->data.batch_bytes : ~(uint64_t)0;
+
+    memset(dst, 0xff, size);
+    while (size) {
+        uint64_t in = offset % batch, row = in / pitch, at = in % pitch;
+        uint64_t n = pitch - at < size ? pitch - at : size;
+        const uint8_t *from = o->file + o->file_row *
+                              (offset / batch * nrows + row);
+
+        n = batch - in < n ? batch - in : n;
+        if (offset / batch >= (uint64_t)o->data.batches)
+            return;
+        if (at < o->file_row && row < nrows)
+            memcpy(dst, from + at, n < o->file_row - at ? n : o->file_row - at);
+        offset += n;
+        dst += n;
+        size -= n;
+    }
+}
+
+void
+kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size)
+{
+    struct kn_operand *o = user;
+
+    if (o->file)
+        fill_rows(o, offset, dst, size);
+    else
+        kn_data_fill(&o->data, offset, dst, size);
+}
+
+/* Kernels of dword-aligned operands read whole dwords, of which no device
+ * allocation has parts; what a file or the data leave over reads 0xff. */
+static uint64_t
+allocated(const struct kn_operand *o, int id)
+{
+    uint64_t size = o->size ? o->size : 1;
+
+    return id == KN_OPND_C ? size : (size + 3) / 4 * 4;
+}
+
+/* C without beta has no contents: a kernel that reads it is wrong. */
+static bool
+has_contents(const struct kn_operands_set *s, int id, const kiln_problem *p)
+{
+    return s->o[id].size && (id != KN_OPND_C || p->beta);
+}
+
+kiln_status
+kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
+                  struct kn_operands_set *s)
+{
+    for (int i = 0; i < KN_NOPERANDS; i++) {
+        struct kn_operand *o = &s->o[i];
+        unsigned flags = i == KN_OPND_C ? KN_MEM_OUTPUT : KN_MEM_READONLY;
+        if (o->used)
+            KN_TRY(kn_sim_alloc(sim, allocated(o, i), flags,
+                                has_contents(s, i, p) ? kn_operand_stored : NULL,
+                                o, &o->addr));
+    }
+    return KILN_OK;
+}
+
+static struct kn_ref_tensor
+tensor(struct kn_operand *o, int64_t ld, int64_t offset)
+{
+    struct kn_ref_tensor r = { .type = o->data.type, .ld = ld,
+                               .offset = (uint64_t)offset };
+
+    if (o->used) {
+        r.fetch = kn_operand_fill;
+        r.user = o;
+    }
+    return r;
+}
+
+/* Bytes in front of group g's part of each operand. */
+static void
+group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
+              int64_t at[KN_NOPERANDS])
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    int64_t scales = p->scale == KILN_SCALE_TENSOR ? 0 : 1;
+    int64_t row0 = offs ? offs[g] : 0, bits = kn_ref_type_bits(p->a);
+
+    at[KN_OPND_B] = g * t.tb;
+    at[KN_OPND_SB] = scales * g * t.tsb;
+    at[KN_OPND_BIAS] = g * t.tbias;
+    if (p->family == KILN_GROUPED) {
+        at[KN_OPND_A] = row0 * t.a;
+        at[KN_OPND_C] = row0 * t.c;
+        at[KN_OPND_SA] = p->scale == KILN_SCALE_ROW ? 4 * row0 : row0 * t.sa;
+    } else if (p->family == KILN_WGRAD) {
+        bool tn = p->layout == KILN_TN;
+
+        at[KN_OPND_A] = tn ? row0 * t.a : row0 * bits / 8;
+        at[KN_OPND_B] = tn ? row0 * t.b
+                           : row0 * kn_ref_type_bits(p->b) / 8;
+        at[KN_OPND_C] = g * t.tc;
+        at[KN_OPND_SA] = at[KN_OPND_SB] =
+            p->scale == KILN_SCALE_MX32 ? row0 / 32
+            : p->scale == KILN_SCALE_BLOCK128 ? row0 / 128 * 4 : 0;
+        at[KN_OPND_BIAS] = 0;
+    } else {
+        at[KN_OPND_A] = g * t.ta;
+        at[KN_OPND_C] = g * t.tc;
+        at[KN_OPND_SA] = scales * g * t.tsa;
+    }
+}
+
+void
+kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
+                      const int64_t *offs, int64_t g,
+                      struct kn_ref_problem *out)
+{
+    int64_t at[KN_NOPERANDS] = { 0 };
+    struct kn_pitches t = kn_pitches_of(p);
+    int64_t size = p->scale == KILN_SCALE_BLOCK128 ? 4 : 1;
+    int64_t plain = p->scale_layout ? div_up(p->k, 32) : 0;
+
+    group_offsets(p, offs, g, at);
+    *out = (struct kn_ref_problem){
+        .target = p->target,
+        .layout = p->layout,
+        .scale = p->scale,
+        .sb_each = p->family == KILN_WGRAD,
+        .quantise = kn_prequant(p),
+        .quantise_mx = p->quant,
+        .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,
+        .n = p->n,
+        .k = p->family == KILN_WGRAD ? offs[g + 1] - offs[g] : p->k,
+        .a = tensor(&s->o[KN_OPND_A], p->lda, at[KN_OPND_A]),
+        .b = tensor(&s->o[KN_OPND_B], p->ldb, at[KN_OPND_B]),
+        .sa = tensor(&s->o[KN_OPND_SA], plain ? plain : t.sa / size,
+                     at[KN_OPND_SA]),
+        .sb = tensor(&s->o[KN_OPND_SB], plain ? plain : t.sb / size,
+                     at[KN_OPND_SB]),
+        .bias = tensor(&s->o[KN_OPND_BIAS], 0, at[KN_OPND_BIAS]),
+        .alpha = (double)p->alpha,
+        .beta = p->beta,
+    };
+    if (p->beta)
+        out->cin = tensor(&s->o[KN_OPND_C], p->ldc, at[KN_OPND_C]);
+}

@@ -1,0 +1,373 @@
+/* predict.c - the timing model on generated kernels, and its report. */
+#include "predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../../../runtime/file.h"
+#include "groups.h"
+#include "../inspect/source_map.h"
+
+struct device {
+    struct kn_ctx *c;
+    struct kn_sim *sim;
+    struct kn_sim_code *code;
+    struct kn_operands addr;
+    struct kn_plan plan;
+};
+
+struct table {               /* of the groups */
+    int64_t *at;
+    size_t size;
+};
+
+static void
+fill_offsets(void *user, uint64_t offset, void *dst, size_t size)
+{
+    const struct table *t = user;
+    uint64_t left = offset < t->size ? t->size - offset : 0;
+
+    memset(dst, 0, size);
+    memcpy(dst, (const uint8_t *)t->at + (left ? offset : 0),
+           left < size ? left : size);
+}
+
+void
+kn_fill_last_share(void *user, uint64_t offset, void *dst, size_t size)
+{
+    const struct kn_config *g = user;
+    uint32_t last = g->split_k - 1;
+
+    for (size_t k = 0; k < size; k++)
+        ((uint8_t *)dst)[k] = (uint8_t)(last >> (offset + k) % 4 * 8);
+}
+
+static kiln_status
+allocate(struct device *d, const struct kn_predict *q)
+{
+    struct kn_extents e = kn_extents_of(q->p);
+    struct table *t = KN_NEW(d->c, struct table, 1);
+    struct { uint64_t size, *addr; } all[] = {
+        { e.a, &d->addr.a },   { e.b, &d->addr.b },   { e.c, &d->addr.c },
+        { e.sa, &d->addr.sa }, { e.sb, &d->addr.sb }, { e.bias, &d->addr.bias },
+    };
+
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k].size)
+            KN_TRY(kn_sim_alloc(d->sim, all[k].size, KN_MEM_BLANK, kn_sim_zeros,
+                                NULL, all[k].addr));
+    if (!q->offs)
+        return KILN_OK;
+    t->at = kn_groups_table(d->c, q->p, q->offs, &t->size);
+    return kn_sim_alloc(d->sim, t->size, 0, fill_offsets, t, &d->addr.offs);
+}
+
+double
+kn_launch_flops(const kiln_problem *p, const int64_t *offs)
+{
+    double n = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    double rows = offs ? (double)offs[p->groups] : 0;
+
+    if (p->family == KILN_GROUPED)
+        return 2.0 * rows * (double)p->n * (double)p->k;
+    if (p->family == KILN_WGRAD)
+        return 2.0 * rows * (double)p->m * (double)p->n;
+    return n * (double)(p->batch > 1 ? p->batch : 1);
+}
+
+/* Turns of the K loop for a tile of a group; at least one, of zeros. */
+static uint32_t
+turns_of(const struct kn_predict *q, int64_t group)
+{
+    const kiln_problem *p = q->p;
+    int64_t k = p->family == KILN_WGRAD ? q->offs[group + 1] - q->offs[group]
+                                        : p->k;
+
+    k = (k + q->g->cfg.bk - 1) / q->g->cfg.bk;
+    return k > 1 ? (uint32_t)k : 1;
+}
+
+/* Workgroup i, or i % n of a persistent grid, computes tile i; a share of a
+ * divided K has its part of the turns (templates/grid.tir). */
+static const uint32_t *
+work_of(struct device *d, const struct kn_predict *q)
+{
+    const kiln_problem *p = q->p;
+    const struct kn_config *g = &q->g->cfg;
+    uint64_t n = d->plan.grid[0], tiles = kn_tile_count(p, g, q->offs);
+    uint64_t spare = q->offs ? kn_spare_count(p, g, q->offs) : 0;
+    uint32_t *work = KN_NEW(d->c, uint32_t, n), by = g->split_k;
+    uint32_t all = q->offs ? 0 : turns_of(q, 0);
+
+    by = by ? by : 1;
+    for (uint64_t i = 0; i < tiles; i++) {
+        uint32_t turns = all, share = 0, part;
+
+        if (!all || by > 1) {
+            struct kn_rect r = kn_tile_rect(p, g, q->offs, i);
+
+            turns = all ? all : turns_of(q, r.group);
+            share = r.share;
+        }
+        part = turns * (share + 1) / by - turns * share / by;
+        work[i % n] += part ? part : 1;
+    }
+    for (uint64_t i = tiles; i < tiles + spare; i++)
+        work[i % n]++;
+    return work;
+}
+
+/* Bytes of the operands that the launch touches, each once. */
+static double
+bytes_of(const struct kn_predict *q)
+{
+    const kiln_problem *p = q->p;
+    double batch = p->family == KILN_BATCHED ? (double)p->batch : 1, used = 0;
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k, a, b, c;
+    bool wgrad = p->family == KILN_WGRAD;
+
+    for (int64_t i = 0; q->offs && i < p->groups; i++)
+        used += q->offs[i + 1] > q->offs[i];
+    if (p->family == KILN_GROUPED)
+        m = (double)q->offs[p->groups];
+    if (wgrad)
+        k = (double)q->offs[p->groups];
+    a = batch * m * k * kn_type_bits[p->a];
+    b = batch * n * k * kn_type_bits[p->b];
+    c = batch * m * n * kn_type_bits[p->out];
+    if (p->family == KILN_GROUPED)
+        b *= used;
+    if (wgrad)
+        c *= (double)p->groups;
+    return (a + b + c) / 8;
+}
+
+static kiln_status
+predict_on(struct device *d, const struct kn_predict *q,
+           struct kn_time_result *out)
+{
+    struct kn_sim_launch l = { .kernel = q->g->name };
+    struct kn_time_query t = { .sim = d->sim, .launch = &l,
+                               .flops = kn_launch_flops(q->p, q->offs),
+                               .trace = q->trace,
+                               .svg = q->svg, .warm = q->warm };
+    struct kn_places from;
+
+    KN_TRY(allocate(d, q));
+    KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
+    if (d->plan.workspace) {
+        KN_TRY(kn_sim_alloc(d->sim, d->plan.workspace, 0, kn_fill_last_share,
+                            (void *)&q->g->cfg, &d->addr.workspace));
+        KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
+    }
+    KN_TRY(kn_sim_load(d->sim, q->g->name, q->g->co, q->g->size, &d->code));
+    l.code = d->code;
+    l.kernarg = d->plan.kernarg;
+    l.kernarg_size = d->plan.kernarg_size;
+    memcpy(l.grid, d->plan.grid, sizeof l.grid);
+    memcpy(l.block, d->plan.block, sizeof l.block);
+    t.work = work_of(d, q);
+    t.bytes = bytes_of(q);
+    KN_TRY(kn_places_generated(d->c, q->g, &from));
+    t.place = from.at;
+    return kn_time_predict(d->c, &t, out);
+}
+
+kiln_status
+kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
+                     struct kn_time_result *out)
+{
+    struct device d = { .c = c };
+    kiln_status s;
+
+    KN_TRY(kn_sim_open(c, q->p->target, &d.sim));
+    s = predict_on(&d, q, out);
+    kn_sim_close(d.sim);
+    return s;
+}
+
+/* ---- report ------------------------------------------------------------- */
+
+static void
+put_stalls(struct kn_buf *b, const struct kn_time_result *r)
+{
+    bool shown[KN_NSTALLS] = { false };
+
+    kn_put(b, "  waves wait");
+    for (;;) {
+        int best = -1;
+
+        for (int k = 0; k < KN_NSTALLS; k++)
+            if (!shown[k] && r->stall[k] >= 0.01 &&
+                (best < 0 || r->stall[k] > r->stall[best]))
+                best = k;
+        if (best < 0)
+            break;
+        shown[best] = true;
+        kn_putf(b, "  %.0f%% %s", 100 * r->stall[best],
+                kn_stall_name((enum kn_stall)best));
+    }
+    kn_put(b, "\n");
+}
+
+static void
+put_hot(struct kn_buf *b, const struct kn_time_result *r,
+        const struct kn_program *p)
+{
+    for (uint32_t k = 0; k < r->nhot && k < 4; k++) {
+        const struct kn_time_hot *h = &r->hot[k];
+        const struct kn_inst *i = p ? &p->inst[h->inst] : NULL;
+
+        kn_putf(b, "  %4.1f%% at 0x%llx %s%s%s%s: %s\n", 100 * h->share,
+                (unsigned long long)h->pc, i ? kn_isa[i->op].mnemonic : "",
+                h->place ? " (" : "", h->place ? h->place : "",
+                h->place ? ")" : "", kn_stall_name(h->cause));
+    }
+}
+
+void
+kn_put_error(struct kn_buf *b, double percent, uint32_t rows)
+{
+    if (rows)
+        kn_putf(b, "+-%.0f %% (%u rows)", percent, rows);
+    else
+        kn_put(b, "no validated object of this kind");
+}
+
+static void
+put_text(struct kn_buf *b, const struct kn_time_result *r,
+         const struct kn_program *p)
+{
+    kn_putf(b, "predicted %.1f us, ", r->us);
+    kn_put_error(b, 100 * r->error, r->validated);
+    kn_putf(b, ", %.0f TFLOPS, bound by %s (not measured: the timing model)\n",
+            r->tflops, kn_bound_name(r->bound));
+    if (r->loop_cycles > 0)
+        kn_putf(b, "  loop %.0f clk, matrix pipes busy %.1f%%, LDS %.0f%%, "
+                "vector memory %.0f%%\n", r->loop_cycles,
+                100 * r->mfma_efficiency, 100 * r->busy_lds,
+                100 * r->busy_vmem);
+    kn_putf(b, "  workgroup %.0f clk (%.0f before the loop, %.0f after), %u "
+            "on a CU, %.1f rounds, %.2f GHz\n", r->group_cycles,
+            r->prologue_cycles, r->epilogue_cycles, r->resident, r->rounds,
+            r->clock_ghz);
+    kn_putf(b, "  memory: %.0f%% of the reads leave the L2, %.1f%% reach "
+            "HBM%s\n", 100 * r->l2_miss, 100 * r->hbm_share,
+            r->warm ? ", buffers in the last-level cache" : "");
+    put_stalls(b, r);
+    put_hot(b, r, p);
+}
+
+static void
+json_breakdown(struct kn_json *j, const struct kn_time_result *r,
+               const struct kn_program *p)
+{
+    kn_json_open(j, "stalls", '{');
+    for (int k = 0; k < KN_NSTALLS; k++)
+        kn_json_real(j, kn_stall_name((enum kn_stall)k), r->stall[k]);
+    kn_json_close(j, '}');
+    kn_json_open(j, "hot", '[');
+    for (uint32_t k = 0; k < r->nhot; k++) {
+        const struct kn_time_hot *h = &r->hot[k];
+
+        kn_json_open(j, NULL, '{');
+        kn_json_uint(j, "pc", h->pc);
+        if (p)
+            kn_json_str(j, "op", kn_isa[p->inst[h->inst].op].mnemonic);
+        kn_json_str(j, "cause", kn_stall_name(h->cause));
+        kn_json_real(j, "share", h->share);
+        if (h->place)
+            kn_json_str(j, "from", h->place);
+        kn_json_close(j, '}');
+    }
+    kn_json_close(j, ']');
+}
+
+static void
+json_error(struct kn_json *j, const struct kn_time_result *r)
+{
+    double e = r->validated ? r->error : (double)NAN;
+
+    kn_json_real(j, "low_us", r->us * (1 - e));
+    kn_json_real(j, "high_us", r->us * (1 + e));
+    kn_json_real(j, "error_pct", 100 * e);
+    kn_json_uint(j, "validated_rows", r->validated);
+}
+
+void
+kn_report_predicted(struct kn_tool *t, struct kn_json *j,
+                    const struct kn_time_result *r,
+                    const struct kn_program *program)
+{
+    put_text(t->text, r, program);
+    kn_json_open(j, "predicted", '{');
+    kn_json_real(j, "us", r->us);
+    json_error(j, r);
+    kn_json_real(j, "tflops", r->tflops);
+    kn_json_str(j, "bound", kn_bound_name(r->bound));
+    kn_json_real(j, "loop_cycles", r->loop_cycles);
+    kn_json_real(j, "mfma_efficiency", r->mfma_efficiency);
+    kn_json_real(j, "mfma_duty", r->mfma_duty);
+    kn_json_real(j, "clock_ghz", r->clock_ghz);
+    kn_json_real(j, "peak_tflops", r->peak_tflops);
+    kn_json_real(j, "ceiling_tflops", r->ceiling_tflops);
+    kn_json_real(j, "workgroup_cycles", r->group_cycles);
+    kn_json_real(j, "prologue_cycles", r->prologue_cycles);
+    kn_json_real(j, "epilogue_cycles", r->epilogue_cycles);
+    kn_json_uint(j, "workgroups", r->workgroups);
+    kn_json_uint(j, "loop_iterations", r->loop_iterations);
+    kn_json_uint(j, "resident", r->resident);
+    kn_json_real(j, "rounds", r->rounds);
+    kn_json_real(j, "l2_miss", r->l2_miss);
+    kn_json_real(j, "hbm_share", r->hbm_share);
+    kn_json_bool(j, "warm", r->warm);
+    kn_json_real(j, "read_bytes", r->read_bytes);
+    kn_json_real(j, "write_bytes", r->write_bytes);
+    kn_json_real(j, "busy_lds", r->busy_lds);
+    kn_json_real(j, "busy_vmem", r->busy_vmem);
+    json_breakdown(j, r, program);
+    kn_json_close(j, '}');
+}
+
+static kiln_status
+predict_in(struct kn_ctx *c, struct kn_tool *t, struct kn_json *j,
+           const struct kn_predict *q)
+{
+    const struct kn_object_kernel *k;
+    struct kn_time_result r;
+    struct kn_program p;
+    struct kn_object o;
+
+    KN_ENTER(c);
+    KN_TRY(kn_object_read(c, q->g->name, q->g->co, q->g->size, &o));
+    KN_TRY(kn_object_kernel(c, &o, q->g->name, &k));
+    KN_TRY(kn_decode(c, &o, k, false, &p));
+    KN_TRY(kn_predict_generated(c, q, &r));
+    kn_report_predicted(t, j, &r, &p);
+    return KILN_OK;
+}
+
+/* In a context of its own: its failure is not the command's. */
+void
+kn_predict_run(struct kn_tool *t, struct kn_json *j, const struct kn_predict *q)
+{
+    struct kn_ctx own;
+
+    kn_ctx_init(&own, t->c->realloc, t->c->user);
+    if (predict_in(&own, t, j, q))
+        kn_putf(t->text, "predicted nothing: %s\n", own.err.text);
+    kn_ctx_free(&own);
+}
+
+kiln_status
+kn_write_pictures(struct kn_tool *t, const struct kn_buf *trace,
+                  const struct kn_buf *svg)
+{
+    const struct kn_value *v = t->cli->v;
+
+    if (v[KN_FLAG_trace].seen)
+        KN_TRY(kn_file_write(t->c, v[KN_FLAG_trace].s, trace->s, trace->n));
+    if (v[KN_FLAG_svg].seen)
+        KN_TRY(kn_file_write(t->c, v[KN_FLAG_svg].s, svg->s, svg->n));
+    return KILN_OK;
+}

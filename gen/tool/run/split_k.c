@@ -1,0 +1,78 @@
+/* split_k.c - split-K launches on the simulator. */
+#include "split_k.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+kiln_status
+kn_shares_alloc(struct kn_ctx *c, struct kn_sim *sim, uint64_t bytes,
+                uint64_t *addr)
+{
+    size_t n = 4 * (size_t)KN_COUNTERS;
+    uint8_t *zeros;
+
+    *addr = 0;
+    if (!bytes)
+        return KILN_OK;
+    zeros = KN_NEW(c, uint8_t, n);
+    KN_TRY(kn_sim_alloc(sim, bytes, KN_MEM_OUTPUT, NULL, NULL, addr));
+    return kn_sim_write(sim, *addr, zeros, n);
+}
+
+kiln_status
+kn_shares_check(struct kn_ctx *c, struct kn_sim *sim, uint64_t addr)
+{
+    uint32_t *count;
+
+    if (!addr)
+        return KILN_OK;
+    count = KN_NEW(c, uint32_t, KN_COUNTERS);
+    KN_TRY(kn_sim_read(sim, addr, count, 4 * (size_t)KN_COUNTERS));
+    for (uint32_t i = 0; i < KN_COUNTERS; i++)
+        if (count[i])
+            return kn_fail(c, KILN_FINDING, "counter %u of the workspace is "
+                           "%u after the launch, not 0", i, count[i]);
+    return KILN_OK;
+}
+
+static int
+ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+kiln_status
+kn_shares_select(struct kn_ctx *c, const kiln_problem *p,
+                 const struct kn_config *g, const int64_t *offs,
+                 struct kn_sim_select *s)
+{
+    uint64_t total = kn_tile_count(p, g, offs), *ids;
+    size_t n = 0, kept = 0;
+
+    if (s->all || g->split_k < 2)
+        return KILN_OK;
+    if (g->cus)
+        return kn_fail(c, KILN_UNSUPPORTED, "--wg cannot choose shares of a "
+                       "persistent split-K launch: leave out --cus");
+    ids = KN_NEW(c, uint64_t, s->n * g->split_k);
+    for (size_t i = 0; i < s->n; i++) {
+        struct kn_rect t;
+
+        if (s->ids[i] >= total) {
+            ids[n++] = s->ids[i];
+            continue;
+        }
+        t = kn_tile_rect(p, g, offs, s->ids[i]);
+        for (uint32_t k = 0; k < g->split_k; k++)
+            ids[n++] = kn_tile_workgroup(g, total, t.first + k);
+    }
+    qsort(ids, n, sizeof *ids, ascending);
+    for (size_t i = 0; i < n; i++)
+        if (!i || ids[i] != ids[i - 1])
+            ids[kept++] = ids[i];
+    s->ids = ids;
+    s->n = kept;
+    return KILN_OK;
+}

@@ -1,0 +1,184 @@
+/* distribute.h - shared by the files of the distribution pass: tile-level
+ * operations in, wave-level operations out. */
+#ifndef KN_DISTRIBUTE_H
+#define KN_DISTRIBUTE_H
+
+#include "../read.h"
+
+/* What became of a tile-level value. */
+struct dist_tile {
+    enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC, DT_ROWS,
+           DT_PULLED } kind;
+    kn_ref val;              /* DT_SCALAR: the value itself */
+    int lds;                 /* view, stage, frag: LDS tile it belongs to */
+    kn_ref *reg;             /* registers, meaning by kind */
+    uint32_t nreg;
+    /* DT_VIEW */
+    kn_ref base, rem, krem, pitch, outer;
+    kn_ref up;               /* rows from a gate row to its up row, or 0 */
+    kn_ref *row;             /* gathered: byte offset of a step's row */
+    uint32_t pairs;          /* DT_FRAG: a register is two fragments' scales */
+    kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
+};
+
+/* Rows named by sorted ids (token | slot << 24): how an id becomes a byte
+ * offset. An id whose token is not below `tokens` is padding. */
+struct dist_rows {
+    kn_ref ids, tokens, topk, pitch;
+    bool slots;              /* row token * topk + slot, else row token */
+    bool plain;              /* an id is token * topk + slot itself */
+};
+
+struct dist {
+    struct kn_ctx *c;
+    const struct kn_fn *in;
+    struct kn_fn *out;
+    struct dist_tile *tile;  /* by input value */
+    struct kn_loc at;
+    kn_ref first;            /* first token of the window, 0: there is none */
+    kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
+    unsigned ntemp;
+};
+
+extern const struct kn_type kn_s32, kn_v32, kn_s64, kn_vf32, kn_sb1, kn_vb1;
+
+/* Rows of one wave in a slot of a tile stored by shares. */
+uint32_t dist_share_rows(const struct dist *d, const struct kn_lds *l);
+
+/* Emit one wave-level operation into d->out; returns its result. */
+kn_ref dist_op(struct dist *d, enum kn_op op, struct kn_type t, kn_ref a,
+               kn_ref b);
+kn_ref dist_op3(struct dist *d, enum kn_op op, struct kn_type t,
+                const kn_ref arg[3]);
+kn_ref dist_i2(struct dist *d, enum kn_op op, kn_ref a, kn_ref b);
+kn_ref dist_ic(struct dist *d, enum kn_op op, kn_ref a, int64_t b);
+kn_ref dist_int(struct dist *d, int64_t v);
+kn_ref dist_temp(struct dist *d, struct kn_type t);
+kn_ref dist_named(struct dist *d, struct kn_type t, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void dist_move(struct dist *d, kn_ref dst, kn_ref src);
+struct kn_ins *dist_add(struct dist *d, enum kn_op op, kn_ref dst);
+kn_ref dist_operand(struct dist *d, kn_ref r);
+struct dist_tile *dist_tile(struct dist *d, kn_ref r);
+kn_ref dist_rsrc(struct dist *d, kn_ref base, kn_ref records);
+/* lo .. hi whatever x is, and uniform: a clamp may run in vector registers. */
+kn_ref dist_clamp(struct dist *d, kn_ref x, int64_t lo, int64_t hi);
+/* x, promised to be 0 .. most by the launch (docs/ir.md, `assume`). */
+kn_ref dist_assume(struct dist *d, kn_ref x, int64_t most);
+/* s.i64 address of pointer `p` plus row * pitch plus bytes, all uniform. */
+kn_ref dist_address(struct dist *d, kn_ref p, kn_ref row, kn_ref pitch,
+                    kn_ref bytes);
+
+/* The id of row `row` of the tile, and the offset of the row it names: beyond
+ * every record count for padding. */
+kn_ref dist_row_id(struct dist *d, const struct dist_rows *r, kn_ref row);
+kn_ref dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id);
+
+struct kn_type dist_vec(uint8_t elem, uint32_t n);
+
+/* A place in LDS: slot, lane address, constant offset. */
+struct dist_place {
+    kn_ref slot, addr;
+    int64_t offset;
+};
+
+/* Beyond every record count (design limit): masked lanes, bounds of counts. */
+enum { DIST_NEVER = 0x7fffffff };
+
+static inline const struct kn_lds *
+dist_lds(const struct dist *d, int i)
+{
+    return &d->in->lds[i];
+}
+
+/* ---- distribute_view.c ---- */
+/* kn_block_place on a lane's block. */
+void dist_block_place(struct dist *d, const struct kn_lds *l, kn_ref id,
+                      kn_ref *k, kn_ref *outer);
+/* Row and source chunk of the LDS chunk `c` (linear). */
+void dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c,
+                      kn_ref *row, kn_ref *chunk);
+/* Linear chunk (or run, or transpose block) number of this thread in a step. */
+kn_ref dist_chunk_id(struct dist *d, uint32_t step);
+/* The XOR applied to a chunk number of this LDS row. */
+kn_ref dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row);
+/* Row, and number within it, of a run. */
+void dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id,
+                    kn_ref *row, kn_ref *run);
+/* Row of the operand, from the view's first, that is staged as row `row`. */
+kn_ref dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
+                       kn_ref row0);
+
+/* ---- distribute_copy.c ---- */
+kn_ref dist_slice(struct dist *d, kn_ref v, uint32_t first);
+kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
+/* v_perm_b32(x, y, sel): selector bytes 0-3 pick bytes of y, 4-7 of x, 12 is
+ * zero. */
+kn_ref dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel);
+void dist_store_lds(struct dist *d, struct dist_place at, kn_ref v,
+                    uint32_t bytes);
+/* The low `valid` bits of a dword, 0..32; valid may be outside that range. */
+kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
+/* Keeps the low `valid` bits (any number) of `bytes` at a place. */
+void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
+                     uint32_t bytes);
+
+/* ---- distribute_pull.c: tiles that stay in memory (slots=0) ---- */
+/* Offsets of the wave's fragments, v->nreg of them; those of named rows,
+ * whose ids may be loaded already (0: not). */
+void dist_pulled_view(struct dist *d, struct dist_tile *v);
+void dist_pulled_rows(struct dist *d, struct dist_tile *v,
+                      const struct dist_rows *rows, kn_ref ids);
+/* Fragment f of K step kk; its scale, and the byte of the register it is. */
+kn_ref dist_pulled_fragment(struct dist *d, const struct dist_tile *t,
+                            uint32_t f, uint32_t kk);
+kn_ref dist_pulled_scale(struct dist *d, const struct dist_tile *t, uint32_t f,
+                         uint32_t kk, int32_t *sel);
+
+/* ---- distribute_epilogue.c ---- */
+struct dist_epilogue {
+    struct kn_frag a, b;
+    kn_ref row0, col0;       /* this lane's first row and column in the tile */
+};
+/* Of an accumulator tile: a gated one has half the columns. */
+struct dist_epilogue dist_epilogue(struct dist *d, const struct dist_tile *t);
+struct kn_type dist_acc_type(struct dist *d, kn_ref acc);
+/* acc = op(acc, x, y); y may be 0. */
+void dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y);
+
+/* ---- distribute_convert.c ---- */
+enum {
+    DIST_RUN = 16,           /* most elements of a run */
+    DIST_QUANT = 8           /* of one that is quantised: 16 bytes */
+};
+/* A run of 16-bit elements that is quantised: its dwords, its row in the tile
+ * and number in the row, where its codes go. */
+struct dist_run {
+    kn_ref word[DIST_QUANT / 2], row, run, at;
+    uint32_t step;
+    uint8_t from;            /* bf16 or f16 */
+};
+/* f32 bits of the largest magnitude of a run and those of the lanes side by
+ * side, so many in all; a NaN is the largest. */
+kn_ref dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes);
+/* Element x of a run as the bits of an f32. */
+kn_ref dist_element(struct dist *d, const struct dist_run *r, uint32_t x);
+/* put.quant of blocks of 32, in distribute_quant.c */
+void dist_put_block(struct dist *d, const struct kn_ins *i,
+                    const struct dist_run *r);
+/* n dwords of type mem to dwords of type elem; returns how many. Not for
+ * scales. */
+uint32_t dist_convert(struct dist *d, const struct kn_lds *l, const kn_ref *in,
+                      uint32_t n, kn_ref *out);
+void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t);
+void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
+
+/* One expand function per TILE row of ops.def. */
+#define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);
+#define KN_EXPAND_WAVE(id)
+#define KN_EXPAND_BOTH(id)
+#define OP(id, text, level, ...) KN_EXPAND_##level(id)
+#include "../ops.def"
+#undef OP
+
+#endif

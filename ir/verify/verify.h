@@ -1,0 +1,14 @@
+/* verify.h - the parts of the verifier (verify.c says what it is for). */
+#ifndef KN_VERIFY_H
+#define KN_VERIFY_H
+
+#include "../ir.h"
+
+/* verify_types.c: widths and types one operation allows, beyond the letters of
+ * ops.def. */
+kiln_status kn_verify_types(const struct kn_fn *f, const struct kn_ins *i);
+
+/* verify_tiles.c: every tile and view is of one kind, used as that kind. */
+kiln_status kn_verify_tiles(const struct kn_fn *f);
+
+#endif

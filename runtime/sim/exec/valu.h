@@ -1,0 +1,51 @@
+/* valu.h - the parts of the vector frame that exec_valu.c, exec_vop3p.c and
+ * valu_scale.c share. */
+#ifndef KN_VALU_H
+#define KN_VALU_H
+
+#include "lanes.h"
+#include "../operand.h"
+
+struct kn_valu {
+    struct kn_lanes x;
+    const struct kn_inst *i;
+    const char *sig;
+    uint64_t write;          /* lanes that get the result */
+    unsigned n;              /* sources */
+    const struct kn_opnd *opnd[3];
+    char letter[3];
+    struct kn_opnd acc;      /* the destination as a source */
+    bool flush_in32, flush_out32, flush_in64, flush_out64, dx10;
+    union {
+        uint32_t u32[KN_LANES];
+        uint64_t u64[KN_LANES];
+    } buf[3], out;
+};
+
+/* exec.c: the lane function of a row, NULL if it has none. */
+kn_lane_fn *kn_lane_of(unsigned op);
+
+void kn_valu_begin(struct kn_valu *v, const struct kn_wave *w,
+                   const struct kn_inst *i);
+/* Register of vector source number `index`, moved by s_set_gpr_idx_on. */
+unsigned kn_valu_source(const struct kn_wave *w, const struct kn_opnd *o,
+                        unsigned index);
+/* NULL, or what is not implemented. */
+const char *kn_valu_fetch(struct kn_valu *v, const struct kn_wave *w);
+const char *kn_valu_call(struct kn_valu *v, const struct kn_wave *w,
+                         kn_lane_fn *fn);
+void kn_valu_finish_f32(struct kn_valu *v, uint32_t *d);
+void kn_valu_finish_f16(struct kn_valu *v, uint32_t *d);
+void kn_valu_store32(struct kn_valu *v, struct kn_wave *w);
+void kn_valu_store64(struct kn_valu *v, struct kn_wave *w);
+void kn_valu_store_rows(struct kn_valu *v, struct kn_wave *w,
+                        uint32_t rows[2][KN_LANES]);
+bool kn_valu_wide(char letter);
+
+static inline bool
+kn_is_vop3p(const struct kn_inst *i)
+{
+    return i->raw[0] >> 23 == 0x1a7;
+}
+
+#endif

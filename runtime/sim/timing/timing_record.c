@@ -1,0 +1,221 @@
+/* timing_record.c - runs one workgroup and keeps what its waves did: the
+ * instructions in order, the bank clocks of LDS accesses and the cache lines
+ * of memory accesses, both from the actual addresses. */
+#include "../mfma/mfma.h"
+#include "timing_impl.h"
+
+/* ---- LDS banks ---------------------------------------------------------- */
+
+/* How a wave's access is cut into passes of the banks. GL and HK measured the
+ * lanes of each pass on gfx950, the CK-Tile blog those of gfx942's b128. */
+struct passes {
+    unsigned banks;
+    const uint8_t *group;    /* of lane % 32; NULL: lanes / width */
+    unsigned per32, width;   /* passes for 32 lanes; consecutive lanes */
+};
+
+static const uint8_t read128_950[32] = {
+    0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0,
+    1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1,
+};
+static const uint8_t read128_942[32] = {
+    0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3,
+    1, 1, 1, 1, 0, 0, 0, 0, 3, 3, 3, 3, 2, 2, 2, 2,
+};
+
+static struct passes
+passes_of(kiln_target t, unsigned bytes, bool write)
+{
+    bool wide = t == KILN_GFX950 && !write;
+
+    if (bytes > 12 && !write)
+        return wide ? (struct passes){ 64, read128_950, 2, 0 }
+                    : (struct passes){ 32, read128_942, 4, 0 };
+    if (bytes > 8 && !write) /* b96: as on gfx942, GL */
+        return (struct passes){ 32, read128_942, 4, 0 };
+    if (bytes > 8)
+        return (struct passes){ 32, NULL, 0, 8 };
+    if (bytes > 4)
+        return wide ? (struct passes){ 64, NULL, 0, 32 }
+                    : (struct passes){ 32, NULL, 0, 16 };
+    return wide ? (struct passes){ 64, NULL, 0, 64 }
+                : (struct passes){ 32, NULL, 0, 32 };
+}
+
+static unsigned
+pass_of(const struct passes *p, unsigned lane)
+{
+    return p->group ? p->group[lane & 31] + (lane >> 5) * p->per32
+                    : lane / p->width;
+}
+
+unsigned
+kn_time_lds_pass(kiln_target t, const struct kn_sim_access *a, unsigned lane)
+{
+    struct passes p = passes_of(t, a->bytes, a->write);
+
+    return pass_of(&p, lane);
+}
+
+struct bank_set {            /* distinct dwords of a pass, by bank */
+    unsigned n[64];
+    uint32_t dword[64][KN_LANES];
+};
+
+static void
+add_dword(struct bank_set *b, uint32_t dword, unsigned banks)
+{
+    unsigned bank = dword % banks, k = 0;
+
+    while (k < b->n[bank] && b->dword[bank][k] != dword)
+        k++;
+    if (k == b->n[bank] && k < KN_LANES)
+        b->dword[bank][b->n[bank]++] = dword;
+}
+
+/* Equal dwords are broadcast; a pass takes as long as its fullest bank. */
+static uint32_t
+pass_clocks(const struct passes *p, const struct kn_sim_access *a,
+            unsigned pass, struct bank_set *b)
+{
+    uint32_t most = 0;
+
+    memset(b->n, 0, sizeof b->n);
+    for (unsigned l = 0; l < KN_LANES; l++)
+        if (a->mask >> l & 1 && pass_of(p, l) == pass)
+            for (unsigned at = 0; at < a->bytes; at += 4)
+                add_dword(b, (a->lds[l] + at) / 4, p->banks);
+    for (unsigned k = 0; k < p->banks; k++)
+        most = b->n[k] > most ? b->n[k] : most;
+    return most;
+}
+
+uint32_t
+kn_time_lds_clocks(kiln_target t, const struct kn_sim_access *a)
+{
+    struct passes p = passes_of(t, a->bytes, a->write);
+    unsigned n = p.group ? 2 * p.per32 : KN_LANES / p.width;
+    struct bank_set b;
+    uint32_t clk = 0;
+
+    for (unsigned k = 0; k < n; k++)
+        clk += pass_clocks(&p, a, k, &b);
+    return clk;
+}
+
+/* 200 MB of events: 40 tiles of 256x256 with K 8192 in one workgroup. */
+enum { MOST_EVENTS = 24 << 20 };
+
+/* ---- what happens ------------------------------------------------------- */
+
+static void
+note_lds(struct kn_time_record *r, struct kn_time_wave *w,
+         const struct kn_sim_access *a)
+{
+    uint32_t quads = (uint32_t)__builtin_popcountll(a->mask) * a->bytes / 16;
+    uint32_t clk = kn_time_lds_clocks(r->target, a);
+
+    w->fact += (quads ? quads : 1) << 16 | (clk & 0xffff);
+}
+
+static uint64_t *
+push_line(struct kn_time_record *r, uint64_t line)
+{
+    r->line = kn_grow(r->c, r->line, &r->cap, r->nline + 1, sizeof *r->line);
+    r->line[r->nline++] = line;
+    return &r->line[r->nline - 1];
+}
+
+/* Distinct lines in the order of the lanes. */
+static void
+note_memory(struct kn_time_record *r, struct kn_time_wave *w,
+            const struct kn_sim_access *a)
+{
+    size_t head = r->nline;
+    uint64_t bytes = (uint64_t)__builtin_popcountll(a->mask) * a->bytes;
+
+    push_line(r, 0);
+    for (uint64_t m = a->mask; m; m &= m - 1) {
+        uint64_t at = a->mem[__builtin_ctzll(m)];
+
+        for (uint64_t x = at >> 7; x <= (at + a->bytes - 1) >> 7; x++) {
+            size_t k = r->nline;
+
+            while (k > head + 1 && r->line[k - 1] != x)
+                k--;
+            if (k == head + 1)
+                push_line(r, x);
+        }
+    }
+    r->line[head] = (r->nline - head - 1) | bytes << 32;
+    w->fact = (uint32_t)head;
+    *(a->write ? &r->written : &r->read) += bytes;
+}
+
+static void
+see_access(void *user, uint32_t wave, const struct kn_sim_access *a)
+{
+    struct kn_time_record *r = user;
+
+    if (a->lds)
+        note_lds(r, &r->wave[wave], a);
+    else
+        note_memory(r, &r->wave[wave], a);
+}
+
+static void
+count_mfma(struct kn_time_record *r, uint32_t inst)
+{
+    const struct kn_time_inst *t = &r->inst[inst];
+    const struct kn_mfma *row = kn_mfma_of(r->target,
+                                           r->program->inst[inst].op);
+
+    r->mfma[t->width > 8 ? 0 : t->width > 4 ? 1 : 2] += t->busy;
+    if (row)
+        r->macs += (double)kn_mfma_macs(row);
+}
+
+static bool
+see_inst(void *user, uint32_t wave, uint32_t inst)
+{
+    struct kn_time_record *r = user;
+    struct kn_time_wave *w = &r->wave[wave];
+
+    if (++r->nevents > MOST_EVENTS)
+        return false;
+    w->event = kn_grow(r->c, w->event, &w->cap, w->n + 1, sizeof *w->event);
+    w->event[w->n++] = (struct kn_time_event){ inst, w->fact };
+    w->fact = 0;
+    if (r->inst[inst].cls == KN_TC_MFMA)
+        count_mfma(r, inst);
+    if (kn_time_works(&r->inst[inst]))
+        w->progress = w->n;
+    if (w->n - w->progress < KN_TIME_IDLE)
+        return true;
+    w->n = w->progress;
+    return false;
+}
+
+kiln_status
+kn_time_record_group(struct kn_time_model *m, uint64_t group,
+                     struct kn_time_record *out)
+{
+    struct kn_sim_tap tap = { .user = out, .skip_mfma = true,
+                              .inst = see_inst, .access = see_access };
+    struct kn_sim_launch l = *m->q->launch;
+
+    *out = (struct kn_time_record){ .c = m->c, .inst = m->inst,
+                                    .program = &m->program,
+                                    .target = m->program.target,
+                                    .nwaves = m->nwaves };
+    out->wave = KN_NEW(m->c, struct kn_time_wave, m->nwaves);
+    push_line(out, 0);       /* fact 0: an access of no lane */
+    l.select = (struct kn_sim_select){ .ids = &group, .n = 1 };
+    l.tap = &tap;
+    l.progress = NULL;
+    KN_TRY(kn_time_run(m, &l));
+    if (out->nevents > MOST_EVENTS)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "a workgroup that executes "
+                       "over %d instructions is not predicted", MOST_EVENTS);
+    return KILN_OK;
+}
