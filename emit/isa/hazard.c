@@ -4,7 +4,7 @@
 const struct kn_hz_rule kn_hz_rules[KN_HZ_RULES] = {
 #define RULE(p, c, need, match, target, severity, text) \
     { P_##p, C_##c, need, match, target, KN_SEV_##severity, text },
-#define MATRIX(id, number, severity, verb)
+#define MATRIX(id, number, most, verb)
 #include "hazard.def"
 #undef MATRIX
 #undef RULE
@@ -12,8 +12,8 @@ const struct kn_hz_rule kn_hz_rules[KN_HZ_RULES] = {
 
 const struct kn_hz_matrix_rule kn_hz_matrix[KN_NHZ_MATRIX] = {
 #define RULE(p, c, need, match, target, severity, text)
-#define MATRIX(id, number, severity, verb) \
-    [KN_HM_##id] = { KN_SEV_##severity, verb },
+#define MATRIX(id, number, most, verb) \
+    [KN_HM_##id] = { most, verb },
 #include "hazard.def"
 #undef MATRIX
 #undef RULE
@@ -24,7 +24,7 @@ kn_hz_need(const struct kn_mfma_waits *w, enum kn_hz_matrix what)
 {
     switch (what) {
 #define RULE(p, c, need, match, target, severity, text)
-#define MATRIX(id, number, severity, verb) \
+#define MATRIX(id, number, most, verb) \
     case KN_HM_##id: return w->number;
 #include "hazard.def"
 #undef MATRIX
@@ -32,6 +32,12 @@ kn_hz_need(const struct kn_mfma_waits *w, enum kn_hz_matrix what)
     default:
         return 0;
     }
+}
+
+enum kn_severity
+kn_hz_matrix_severity(enum kn_hz_matrix what, unsigned need)
+{
+    return need <= kn_hz_matrix[what].advice ? KN_SEV_ADVICE : KN_SEV_FINDING;
 }
 
 enum kn_severity

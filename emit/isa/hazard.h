@@ -31,7 +31,7 @@ struct kn_hz_rule {
 };
 enum {
 #define RULE(p, c, need, match, target, severity, text) KN_HZ_AT_##p##_##c,
-#define MATRIX(id, number, severity, verb)
+#define MATRIX(id, number, most, verb)
 #include "hazard.def"
 #undef MATRIX
 #undef RULE
@@ -43,20 +43,23 @@ extern const struct kn_hz_rule kn_hz_rules[KN_HZ_RULES];
 enum kn_hz_matrix {
     KN_HM_NONE,
 #define RULE(p, c, need, match, target, severity, text)
-#define MATRIX(id, number, severity, verb) KN_HM_##id,
+#define MATRIX(id, number, most, verb) KN_HM_##id,
 #include "hazard.def"
 #undef MATRIX
 #undef RULE
     KN_NHZ_MATRIX
 };
 struct kn_hz_matrix_rule {
-    enum kn_severity severity;
+    uint8_t advice;          /* most wait states whose lack is advice */
     const char *verb;
 };
 extern const struct kn_hz_matrix_rule kn_hz_matrix[KN_NHZ_MATRIX];
 
 /* Wait states that must lie between; 0 for KN_HM_NONE. */
 unsigned kn_hz_need(const struct kn_mfma_waits *w, enum kn_hz_matrix what);
+
+/* Severity of lacking some of `need` wait states, in an object not of kiln. */
+enum kn_severity kn_hz_matrix_severity(enum kn_hz_matrix what, unsigned need);
 
 /* Severity of a broken rule in an object that is kiln's own or not. */
 enum kn_severity kn_hz_severity(enum kn_severity rule, bool own);

@@ -83,19 +83,20 @@ static void
 report(struct search *s, uint32_t n, enum kn_hz_matrix what, unsigned got)
 {
     const struct kn_inst *i = &s->p->inst[n];
+    unsigned need = kn_hz_need(&s->after, what);
     struct kn_check_finding *f;
     char text[96];
 
     s->out->wait_states++;
-    f = kn_check_add(s->out, n, kn_hz_severity(kn_hz_matrix[what].severity,
-                                               s->out->own));
+    f = kn_check_add(s->out, n,
+                     kn_hz_severity(kn_hz_matrix_severity(what, need),
+                                    s->out->own));
     if (!f)
         return;
     kn_inst_text(s->p->target, i, text, sizeof text);
     snprintf(f->text, sizeof f->text, "%s: %s the matrix result of 0x%llx "
              "after %u wait states, needs %u", text, kn_hz_matrix[what].verb,
-             (unsigned long long)s->p->inst[s->from].pc, got,
-             kn_hz_need(&s->after, what));
+             (unsigned long long)s->p->inst[s->from].pc, got, need);
 }
 
 /* One report for an instruction, the gravest. */
@@ -107,9 +108,10 @@ look(struct search *s, uint32_t n, unsigned got)
 
     for (unsigned o = 0; o < i->nopnd; o++) {
         enum kn_hz_matrix what = relation(s, i, o);
+        unsigned need = kn_hz_need(&s->after, what);
 
-        if (got < kn_hz_need(&s->after, what) &&
-            (!worst || kn_hz_matrix[what].severity == KN_SEV_FINDING))
+        if (got < need && (!worst || kn_hz_matrix_severity(what, need) ==
+                                     KN_SEV_FINDING))
             worst = what;
     }
     if (!worst || s->reported == n + 1)

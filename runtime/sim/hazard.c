@@ -272,7 +272,7 @@ check_mfma(struct kn_wave *w, const struct kn_inst *i,
         unsigned need = kn_hz_need(&m->st->after, what);
 
         if (between < need)
-            kn_report_states(w, i, kn_hz_matrix[what].severity,
+            kn_report_states(w, i, kn_hz_matrix_severity(what, need),
                              KN_PAIR(-1, st->v[k].reg, m->inst, w->id),
                              "%s MFMA result after %u wait states, needs %u",
                              kn_hz_matrix[what].verb, (unsigned)between,
