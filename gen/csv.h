@@ -40,8 +40,8 @@ struct kn_text {
     const char *name;        /* of the file, without ".csv" */
     const char *text;
 };
-extern const struct kn_text kn_presets[];   /* gen/presets */
-extern const struct kn_text kn_tuned_tables[]; /* gen/tuned */
+extern const struct kn_text kn_presets[];   /* gen/tool/bench/presets */
+extern const struct kn_text kn_tuned_tables[]; /* templates/tuned */
 
 /* A field, quoted where it has to be; the caller puts commas and ends. */
 void kn_csv_put(struct kn_buf *b, const char *s);

@@ -1,5 +1,5 @@
 /* tuning.h - tuned configurations as tables (docs/bench.md): what fits a
- * problem, from the user's files first, then from gen/tuned. A miss is no
+ * problem, from the user's files first, then from templates/tuned. A miss is no
  * error, the choice falls back to rules.
  *
  * Columns: arch family layout a b out scale batch n k m config; an empty field

@@ -223,7 +223,7 @@ def part_tuned(b):
     with open(os.path.join(b.a.data, 'perf/aiter_asm.json')) as f:
         shapes = {'%dx%dx%d' % (r['m'], r['n'], r['k']) for r in json.load(f)}
     table_of = os.path.join(os.path.dirname(__file__),
-                            '../../runtime/sim/timing_rows.def')
+                            '../../runtime/sim/timing/timing_rows.def')
     todo = b.sampled(r for r in error_table.read(table_of) if r.kind != 'moe'
                      and r.shape.split('/')[0] in shapes
                      and r.source != 'HipKittens')

@@ -54,7 +54,8 @@ def plain(text):
 
 
 def presets():
-    folder = os.path.join(HERE, "..", "..", "gen", "presets")
+    folder = os.path.join(HERE, "..", "..", "gen", "tool", "bench",
+                          "presets")
     return sorted(f[:-4] for f in os.listdir(folder) if f.endswith(".csv"))
 
 

@@ -139,10 +139,10 @@ every_sentence_has_a_case(void **state)
 {
     (void)state;
     assert_int_equal(uncovered("../../ir/parse.c", "bad_parse.txt", true), 0);
-    assert_int_equal(uncovered("../../ir/verify.c", "bad_verify.txt", true), 0);
-    assert_int_equal(uncovered("../../ir/verify_types.c", "bad_verify.txt",
+    assert_int_equal(uncovered("../../ir/verify/verify.c", "bad_verify.txt", true), 0);
+    assert_int_equal(uncovered("../../ir/verify/verify_types.c", "bad_verify.txt",
                                true), 0);
-    assert_int_equal(uncovered("../../ir/verify_tiles.c", "bad_verify.txt",
+    assert_int_equal(uncovered("../../ir/verify/verify_tiles.c", "bad_verify.txt",
                                true), 0);
 }
 
@@ -151,7 +151,7 @@ static void
 missing_case_is_seen(void **state)
 {
     (void)state;
-    assert_true(uncovered("../../ir/verify.c", "bad_parse.txt", false) > 20);
+    assert_true(uncovered("../../ir/verify/verify.c", "bad_parse.txt", false) > 20);
 }
 
 /* A path longer than an error's room keeps its end, where the name is. */
