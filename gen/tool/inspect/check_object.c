@@ -166,6 +166,9 @@ check_kernel(struct kn_tool *t, struct kn_json *j, const struct kn_program *p,
                                                 : NULL, cert->size, &v));
     *status = status_of(t, &v);
     report_result(t, j, p, &v);
+    if (!cert->given && kn_kernel_is_own(p->kernel))
+        kn_put(t->text, "  a kernel of kiln without its certificate: the bytes "
+               "alone are judged, not the domain they were proven for\n");
     return KILN_OK;
 }
 
