@@ -10,9 +10,11 @@ import os
 import subprocess
 import sys
 
-# comgr and LLVM leave a signal stack on threads that ASan wants for itself.
+# comgr and LLVM leave a signal stack on threads that ASan wants for itself. An
+# allocation that is refused is a status here, as it is without ASan.
 OPTIONS = {
-    "ASAN_OPTIONS": "use_sigaltstack=0:detect_leaks=1",
+    "ASAN_OPTIONS": "use_sigaltstack=0:detect_leaks=1:"
+                    "allocator_may_return_null=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
 SETUP = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
