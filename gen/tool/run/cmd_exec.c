@@ -310,6 +310,7 @@ load_and_launch(struct exec *e, const uint8_t *bytes, size_t size,
 {
     const struct kn_object *o;
 
+    KN_ENTER(e->c);          /* the caller closes the device in any case */
     KN_TRY(kn_sim_load(e->sim, e->cli->pos[0], bytes, size, &e->code));
     o = kn_sim_object(e->code);
     KN_TRY(kn_object_kernel(e->c, o, e->cli->v[KN_FLAG_kernel].s,
