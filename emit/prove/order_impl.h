@@ -30,12 +30,6 @@ kn_put_in(struct kn_set *s, unsigned r)
     s->w[r / 64] |= 1ull << r % 64;
 }
 
-static inline void
-kn_take_out(struct kn_set *s, unsigned r)
-{
-    s->w[r / 64] &= ~(1ull << r % 64);
-}
-
 /* Register number of dword k of an operand, KN_NREG if it is none. */
 static inline unsigned
 kn_reg_of(const struct kn_opnd *o, unsigned k)
