@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "../../runtime/sim/mfma/mfma_vec.h"
-#include "../sim/mfma_kit.h"
+#include "../kit/mfma.h"
 
 static double
 now(void)

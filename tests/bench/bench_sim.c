@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../sim/mutate_kit.h"
+#include "../kit/kernel.h"
 
 static const char *const kernels[] = {
     "gemm -m 256 -n 256 -k 1024 --a bf16 --tile 256x256x64 "

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../sim/program.h"
+#include "../kit/program.h"
 
 enum { WORDS = 256 };
 #define MARK 0xbf800005u     /* s_nop 5: where the words go */

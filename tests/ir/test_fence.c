@@ -1,7 +1,7 @@
 /* Placed fences: known pipelines give known counts, and on thousands of random
  * programs every placed count is right on every path and is the largest such
  * count. The oracle runs the paths one by one with a real queue. */
-#include "kit.h"
+#include "../kit/tir.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Sizes, swizzles and bank conflicts, against numbers worked out by hand and
  * a bank model written down here a second time. */
-#include "kit.h"
+#include "../kit/tir.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Every mistake the parser and the verifier know: refused, with its place and
  * its sentence. The cases are in bad_parse.txt and bad_verify.txt; that no
  * sentence of the sources is without a case is checked from the sources. */
-#include "kit.h"
+#include "../kit/tir.h"
 
 #include <string.h>
 

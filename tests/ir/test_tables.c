@@ -1,7 +1,7 @@
 /* The tables are complete: every operation has a kernel that uses it and ways
  * to use it wrongly that are refused; every attribute, type and matrix
  * instruction is named once. */
-#include "kit.h"
+#include "../kit/tir.h"
 
 #include <string.h>
 

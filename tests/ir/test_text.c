@@ -1,6 +1,6 @@
 /* Text form: what is printed parses to the same kernel at every stage, and
  * any damage to a text is answered with a sentence and a place. */
-#include "kit.h"
+#include "../kit/tir.h"
 
 #include <string.h>
 

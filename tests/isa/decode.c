@@ -1,8 +1,8 @@
 /* decode.c - the decoder against texts with known fields, against every
  * opcode LLVM knows, and against objects of another compiler. */
 #include "../../emit/isa/form.h"
-#include "by_text.h"
-#include "../sim/program.h"
+#include "../kit/by_text.h"
+#include "../kit/program.h"
 
 #include <llvm-c/Disassembler.h>
 #include <stdio.h>

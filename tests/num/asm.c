@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kit.h"
+#include "../kit/num.h"
 
 struct row {
     kiln_target target;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kit.h"
+#include "../kit/num.h"
 
 struct fixture {
     kiln_target target;

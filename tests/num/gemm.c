@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sweep.h"
+#include "../kit/sweep.h"
 
 static const int64_t edges[] = { 1, 15, 16, 17, 127, 128, 129, 300 };
 static const int64_t depths[] = { 1, 31, 32, 33, 100, 128, 160, 513 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sweep.h"
+#include "../kit/sweep.h"
 
 /* Rows of each group, -1: the end. The last rows of `mild` and `extreme` are
  * those of benchmark/ops/training/config.py of Primus-Turbo, small. */

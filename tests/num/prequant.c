@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sweep.h"
+#include "../kit/sweep.h"
 
 static const int64_t shapes[][3] = {
     { 1, 1, 1 },     { 17, 129, 127 }, { 64, 66, 128 }, { 33, 40, 129 },

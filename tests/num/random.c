@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sweep.h"
+#include "../kit/sweep.h"
 
 enum { MAX_GROUPS = 20, MAX_KINDS = 2000, TRIES = 8 };
 

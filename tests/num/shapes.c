@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "../../gen/tool/bench/models.h"
-#include "kit.h"
+#include "../kit/num.h"
 
 enum { MAX_GROUPS = 32, MAX_ROWS = 256, MAX_KERNELS = 64 };
 

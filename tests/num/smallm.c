@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kit.h"
+#include "../kit/num.h"
 #include "../../gen/tool/run/split_k.h"
 
 static struct num_counts counts;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sweep.h"
+#include "../kit/sweep.h"
 
 static struct num_counts counts;
 static kiln_target target;

@@ -14,7 +14,7 @@
 
 #include "../../gen/tool/cmd.h"
 #include "../../gen/tool/progress.h"
-#include "kit.h"
+#include "../kit/num.h"
 
 enum { MAX_NOTES = 200, NCOLUMNS = 6 };
 

@@ -15,7 +15,7 @@
 
 #include "emit/prove/cert.h"
 #include "kernels.h"
-#include "tests/isa/by_text.h"
+#include "tests/kit/by_text.h"
 
 /* X(id, text) */
 #define PATCHES(X)                                                            \

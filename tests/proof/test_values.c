@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "mutants.h"
-#include "tests/sim/mutate_kit.h"
+#include "tests/kit/kernel.h"
 #include "values.h"
 
 struct subject {

@@ -1,6 +1,6 @@
 /* test_api.c - problem to result through the public interface, and every
  * refusal with its sentence. */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <string.h>
 

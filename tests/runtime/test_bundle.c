@@ -1,6 +1,6 @@
 /* test_bundle.c - bundles: written and read in C, lookup by problem, damage
  * of every kind. Built with the inside of libkiln, which writes them. */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_cache.c - the cache directory: hits, damage of every kind, folders
  * that cannot be written, several processes. */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_dispatch.c - kiln_run: one kernel a class of shapes, chosen for the
  * class and not for the first M that came. */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

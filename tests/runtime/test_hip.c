@@ -2,7 +2,7 @@
  * counted, and against a real libamdhip64 on a machine without a GPU.
  *
  * usage: test_hip LIBKILNHIP */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

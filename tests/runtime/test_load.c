@@ -2,7 +2,7 @@
  * of the cache. One case a process: libraries are never unmapped.
  *
  * usage: test_load LIBKILNHIP */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <dlfcn.h>
 #include <string.h>

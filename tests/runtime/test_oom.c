@@ -2,7 +2,7 @@
  * status, no crash, nothing leaked, and the next try works.
  *
  * usage: test_oom LIBKILNHIP KILNC */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_threads.c - eight threads compile, look up, launch, at once. Also run
  * under ThreadSanitizer. */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * other autotuners. The GPU is odd_hip.c.
  *
  * usage: test_tune LIBODD_HIP */
-#include "kit.h"
+#include "../kit/api.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

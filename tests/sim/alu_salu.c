@@ -1,6 +1,6 @@
 /* alu_salu.c - scalar instructions against values worked out by hand or by
  * another formula on the host. */
-#include "snippet.h"
+#include "../kit/snippet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

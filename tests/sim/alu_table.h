@@ -3,7 +3,7 @@
 #ifndef KN_ALU_TABLE_H
 #define KN_ALU_TABLE_H
 
-#include "snippet.h"
+#include "../kit/snippet.h"
 
 /* Operands are a = v[20:21], b = v[22:23], c = v[24:25], the result v[10:11],
  * lane masks s[20:21] in, s[22:23] out. in: a letter of isa.def for each of

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "program.h"
+#include "../kit/program.h"
 
 #define END "s_endpgm\n"
 #define STORE "global_store_dword v1, v2, s[6:7]\n"

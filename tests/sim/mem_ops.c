@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "program.h"
+#include "../kit/program.h"
 
 #define END "s_endpgm\n"
 #define WAIT "s_waitcnt vmcnt(0) lgkmcnt(0)\n"

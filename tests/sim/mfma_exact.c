@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "mfma_kit.h"
+#include "../kit/mfma.h"
 
 static void
 check_all(const struct kit *t)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "mfma_kit.h"
+#include "../kit/mfma.h"
 
 enum { ACCUM = 128, POISON = 0x5a5a5a5a };
 

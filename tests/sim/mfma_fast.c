@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../../runtime/sim/mfma/mfma_vec.h"
-#include "mfma_kit.h"
+#include "../kit/mfma.h"
 
 /* Exponents near each other, with the extremes of the format mixed in, so
  * that truncation, flooring, dropping and rounding all happen. */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "snippet.h"
+#include "../kit/snippet.h"
 
 enum {
     A = 0, B = 8,            /* operands of the one instruction */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "mfma_kit.h"
-#include "snippet.h"
+#include "../kit/mfma.h"
+#include "../kit/snippet.h"
 
 enum { D = 96, A = 0, B = 16, C = 32, SA = 80, SB = 81, INDEX = 82 };
 

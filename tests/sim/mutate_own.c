@@ -14,7 +14,7 @@
 
 #include "emit/prove/cert.h"
 #include "emit/prove/order.h"
-#include "mutate_kit.h"
+#include "../kit/kernel.h"
 #include "mutate_trace.h"
 
 #define NOP 0xbf800000u
@@ -164,7 +164,7 @@ print_survivor(const struct launch *x, uint32_t inst, enum reason why,
 /* The certificate's replay on the bytes without the wait or barrier: what the
  * simulator detects it must find. A wait state is not its business; bytes
  * without the barrier of one half do not fit the certificate to begin with
- * (tests/cli/pingpong.test). */
+ * (tests/tool/run/pingpong.test). */
 static bool
 replay_finds(struct own *o, uint32_t inst)
 {

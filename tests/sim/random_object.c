@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "program.h"
+#include "../kit/program.h"
 
 enum { NOISE = 1200, FLIPS = 3000, CODES = 6000, WORDS = 48 };
 #define MARK 0xbf800005u     /* s_nop 5: where random instructions go */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../../runtime/sim/timing/timing_impl.h"
-#include "../sim/program.h"
+#include "../kit/program.h"
 
 /* warm: after a launch on the same buffers, beside `more` bytes. */
 static struct kn_time_result

@@ -1,0 +1,62 @@
+/* api.h - what the tests of the public interface share. They know kiln.h and
+ * nothing else. */
+#ifndef KN_KIT_API_H
+#define KN_KIT_API_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kiln.h>
+
+/* A folder of its own, removed by drop_folder with everything in it. */
+void make_folder(char path[64]);
+void drop_folder(const char *path);
+/* Number of files whose name ends so. */
+int count_files(const char *folder, const char *ending);
+/* The first such file. */
+void find_file(const char *folder, const char *ending, char path[512]);
+size_t read_bytes(const char *path, unsigned char *out, size_t cap);
+void write_bytes(const char *path, const void *p, size_t n);
+
+/* A small exact GEMM: bf16, f32 output, integers. */
+kiln_problem small_problem(int64_t m, int64_t n, int64_t k);
+
+/* Log lines, newest last. */
+struct log {
+    int lines;
+    char last[512];
+};
+void keep_log(void *user, kiln_log_level level, const char *text);
+
+/* Compiles nothing, logs to l, caches in `folder` (NULL: nowhere). */
+kiln_context *open_context(const char *folder, uint32_t flags, struct log *l);
+kiln_device *open_device(kiln_context *x, const char *name);
+
+/* The operands of small_problem on a device; the output is checked against
+ * sums made here. */
+struct operands {
+    kiln_device *device;
+    kiln_problem p;
+    kiln_arguments args;
+    void *memory[3];
+};
+void make_operands(struct operands *o, kiln_device *d, const kiln_problem *p);
+void clear_output(struct operands *o);
+void check_output(struct operands *o);
+void drop_operands(struct operands *o);
+
+/* True if this process has mapped a file whose name contains the text. */
+bool is_mapped(const char *text);
+
+#define assert_ok(call, e) \
+    do { \
+        kiln_status s_ = (call); \
+        if (s_) \
+            fail_msg("%s: %s", kiln_status_name(s_), (e)->text); \
+    } while (0)
+
+#endif
