@@ -15,13 +15,17 @@ struct line {
     const char *text;        /* without its comment */
     const char *rest;        /* behind the dot word; CALL: the name */
     enum kind kind;
+    int number;
+    bool one;                /* its block is what stands behind its ':' */
+    bool behind;             /* stands behind one */
+    bool joined;             /* an arm right behind a one-line .if */
     size_t next;             /* DEF, FOR: the end; IF, ELIF, ELSE: next arm */
 };
 
 struct source {
     const char *name, *file;
     struct line *line;
-    size_t n;
+    size_t n, cap;
 };
 
 struct definition {
@@ -47,7 +51,7 @@ static struct kn_expr
 reader(struct engine *e, const struct source *s, size_t i, const char *p)
 {
     return (struct kn_expr){ .c = e->c, .lib = e->lib, .p = p,
-                             .at = { s->file, (int)i + 1, 1, e->via },
+                             .at = { s->file, s->line[i].number, 1, e->via },
                              .room = &e->room };
 }
 
@@ -60,7 +64,7 @@ classify(struct line *l)
         [IF] = ".if", [ELIF] = ".elif", [ELSE] = ".else", [FOR] = ".for",
         [END] = ".end" };
     const char *t = l->text + strspn(l->text, " ");
-    size_t word = strcspn(t, " "), n = kn_name_length(t);
+    size_t word = strcspn(t, " :"), n = kn_name_length(t);
 
     l->rest = t + word + strspn(t + word, " ");
     if (!*t)
@@ -79,7 +83,14 @@ nest(struct engine *e, struct source *s, size_t at, size_t *open, int *depth)
     struct line *l = &s->line[at], *o = *depth ? &s->line[open[*depth - 1]] : NULL;
     struct kn_expr x = reader(e, s, at, l->rest);
     bool arm = l->kind == ELIF || l->kind == ELSE;
+    bool opens = l->kind == IF || l->kind == FOR;
 
+    if (l->behind && (l->kind == BLANK || l->kind == END || arm ||
+                      (opens && !l->one)))
+        return KN_BAD(&x, "behind ':' stands one line, not a block or "
+                      "nothing");
+    if (arm && l->one && !l->joined)
+        return KN_BAD(&x, "no one-line .if ends here");
     if (l->kind == TEXT && *l->rest == '.')
         return KN_BAD(&x, "expected .use, .def, .if, .elif, .else, .for or "
                       ".end, not '%.12s'", l->rest);
@@ -93,7 +104,7 @@ nest(struct engine *e, struct source *s, size_t at, size_t *open, int *depth)
         o->next = at;
         --*depth;
     }
-    if (arm || l->kind == DEF || l->kind == IF || l->kind == FOR) {
+    if (arm || l->kind == DEF || opens) {
         if (*depth == MAX_NEST)
             return KN_BAD(&x, "more than %d blocks in each other", MAX_NEST);
         open[(*depth)++] = at;
@@ -145,8 +156,8 @@ define(struct engine *e, struct source *s, size_t at)
     if (e->ndefs == MAX_DEFS)
         return KN_BAD(&x, "more than %d definitions", MAX_DEFS);
     if (old)
-        return KN_BAD(&x, "'%s' is defined at %s:%zu already", old->name,
-                      old->in->file, old->from);
+        return KN_BAD(&x, "'%s' is defined at %s:%d already", old->name,
+                      old->in->file, old->in->line[old->from - 1].number);
     *d = (struct definition){ .name = kn_strndup(e->c, x.p, n), .in = s,
                               .from = at + 1, .to = s->line[at].next };
     x.p += n;
@@ -156,20 +167,72 @@ define(struct engine *e, struct source *s, size_t at)
     return KILN_OK;
 }
 
+/* The ':' behind the expression of a one-line block; NULL: it has none. */
+static const char *
+colon(const char *p)
+{
+    int choices = 0;
+
+    for (; *p; p++) {
+        if (*p == '\'')
+            p += 1 + strcspn(p + 1, "'");
+        if (*p == '?')
+            choices++;
+        if (*p == ':' && !choices--)
+            return p;
+        if (!*p)
+            break;
+    }
+    return NULL;
+}
+
+static void
+push(struct engine *e, struct source *s, const struct line *l)
+{
+    s->line = kn_grow(e->c, s->line, &s->cap, s->n + 1, sizeof *s->line);
+    s->line[s->n++] = *l;
+}
+
+/* A line; of a one-line block, also what it holds and its end. */
+static void
+add(struct engine *e, struct source *s, const char *text, int number,
+    bool behind)
+{
+    struct line l = { .text = text, .number = number, .behind = behind };
+    const struct line *last = s->n ? &s->line[s->n - 1] : NULL;
+    const char *at = NULL;
+
+    l.kind = classify(&l);
+    if (l.kind == BLANK && !behind)
+        return;
+    if (l.kind >= IF && l.kind <= FOR)
+        at = colon(l.rest);
+    if (!at) {
+        push(e, s, &l);
+        return;
+    }
+    l.one = true;
+    if ((l.kind == ELIF || l.kind == ELSE) && last && last->joined) {
+        l.joined = true;
+        s->n--;
+    }
+    l.rest = kn_strndup(e->c, l.rest, (size_t)(at - l.rest));
+    push(e, s, &l);
+    add(e, s, at + 1 + strspn(at + 1, " "), number, true);
+    push(e, s, &(struct line){ .text = "", .rest = "", .kind = END,
+                               .number = number,
+                               .joined = l.kind == IF || l.kind == ELIF });
+}
+
 static void
 split(struct engine *e, struct source *s, const char *p)
 {
-    size_t cap = 0;
-
-    while (*p) {
+    for (int number = 1; *p; number++) {
         size_t len = strcspn(p, "\n"), text = strcspn(p, ";\r\n");
-        struct line l = { .text = kn_strndup(e->c, p, text) };
 
-        while (text && l.text[text - 1] == ' ')
-            l.text = kn_strndup(e->c, p, --text);
-        l.kind = classify(&l);
-        s->line = kn_grow(e->c, s->line, &cap, s->n + 1, sizeof *s->line);
-        s->line[s->n++] = l;
+        while (text && p[text - 1] == ' ')
+            text--;
+        add(e, s, kn_strndup(e->c, p, text), number, false);
         p += len + (p[len] == '\n');
     }
 }
@@ -292,7 +355,7 @@ run_if(struct engine *e, struct kn_expr *x, const struct source *s, size_t *at)
         const struct line *l = &s->line[*at];
         int64_t holds = 1;
 
-        x->at.line = (int)*at + 1;
+        x->at.line = l->number;
         x->p = l->rest;
         if (l->kind != ELSE && !done)
             KN_TRY(kn_expr_number(x, &holds));
