@@ -183,7 +183,7 @@ kn_early_ids(const struct kn_config *g)
 bool kn_streams(const struct kn_config *g);
 
 /* moe: ids and weights are on their way before it is known whether a tile has
- * any (templates/moe_place.tir). */
+ * any (templates/moe.tir). */
 static inline bool
 kn_streams_ids(const struct kn_config *g)
 {

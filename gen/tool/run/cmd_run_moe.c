@@ -188,7 +188,7 @@ launch(struct moe_run *m, struct moe_part *s)
 
 /* ---- check ---- */
 
-/* Tile number `id`: templates/moe_place.tir and grid.tir. */
+/* Tile number `id`: templates/moe.tir and grid.tir. */
 struct kn_rect
 moe_tile_of(const struct moe_run *m, const kiln_problem *of,
             const struct kn_config *cfg, uint64_t id)

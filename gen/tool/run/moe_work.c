@@ -12,7 +12,7 @@ is_here(const struct moe_run *m, int64_t block)
 }
 
 /* Windows of tokens that a tile goes through: those that some of its rows are
- * in (templates/moe_place.tir). */
+ * in (templates/moe.tir). */
 static uint32_t
 windows_of(const struct moe_run *m, const kiln_problem *p,
            const struct kn_rect *t)
