@@ -80,32 +80,35 @@ agree(kiln_type t, const uint8_t *x, const uint8_t *y, size_t size)
 static kiln_status
 make_workspace(struct kn_ctx *c, const struct kn_race *r, struct buffers *b)
 {
-    const struct kn_backend *dev = r->d->backend;
+    struct kn_device *dev = &r->d->dev;
+    struct kn_memory m = { 0 };
     kiln_plan plan;
 
     b->workspace = r->args->workspace;
     if (r->standard->kernel->config.split_k < 2)
         return KILN_OK;
     KN_TRY(kn_launch_plan(c, r->standard->kernel, r->p, &plan));
-    KN_TRY(dev->alloc(r->d, c, (size_t)plan.workspace, &b->workspace));
-    return dev->upload(r->d, c, b->workspace,
-                       KN_NEW(c, uint8_t, KILN_WORKSPACE_ZEROS),
-                       KILN_WORKSPACE_ZEROS);
+    m.size = plan.workspace;
+    KN_TRY(dev->backend->alloc(dev, c, &m, &b->workspace));
+    return dev->backend->upload(dev, c, b->workspace,
+                                KN_NEW(c, uint8_t, KILN_WORKSPACE_ZEROS),
+                                KILN_WORKSPACE_ZEROS);
 }
 
 static kiln_status
 make_buffers(struct kn_ctx *c, const struct kn_race *r, struct buffers *b)
 {
-    const struct kn_backend *dev = r->d->backend;
+    struct kn_device *dev = &r->d->dev;
+    struct kn_memory m = { .size = kn_extents_of(r->p).c };
 
-    b->size = (size_t)kn_extents_of(r->p).c;
+    b->size = (size_t)m.size;
     b->first = KN_NEW(c, uint8_t, b->size);
     memset(b->first, 0xff, b->size);
     if (r->p->beta)
-        KN_TRY(dev->download(r->d, c, b->first, r->args->c, b->size));
+        KN_TRY(dev->backend->download(dev, c, b->first, r->args->c, b->size));
     for (int i = 0; i < OUTPUTS; i++) {
         b->host[i] = KN_NEW(c, uint8_t, b->size);
-        KN_TRY(dev->alloc(r->d, c, b->size, &b->device[i]));
+        KN_TRY(dev->backend->alloc(dev, c, &m, &b->device[i]));
     }
     return make_workspace(c, r, b);
 }
@@ -118,13 +121,13 @@ measure(struct kn_ctx *c, const struct kn_race *r, const struct kn_start *s,
 {
     *us = 0;
     for (int i = 0; i < REPEATS; i++) {
-        kiln_timing t = { .size = sizeof t, .runs = RUNS };
+        double t;
 
-        KN_TRY(r->d->backend->time(r->d, c, s, &t));
-        if (!(t.us > 0))
-            return kn_fail(c, KILN_IO, "the device's clock says %g us", t.us);
-        if (*us <= 0 || t.us < *us)
-            *us = t.us;
+        KN_TRY(r->d->dev.backend->time(&r->d->dev, c, s, &t));
+        if (!(t > 0))
+            return kn_fail(c, KILN_IO, "the device's clock says %g us", t);
+        if (*us <= 0 || t < *us)
+            *us = t;
     }
     return KILN_OK;
 }
@@ -134,22 +137,21 @@ static kiln_status
 try_kernel(struct kn_ctx *c, const struct kn_race *r, const kiln_function *f,
            struct buffers *b, int slot)
 {
-    const struct kn_backend *dev = r->d->backend;
+    struct kn_device *dev = &r->d->dev;
     kiln_arguments args = *r->args;
     uint8_t kernarg[sizeof((kiln_plan *)0)->kernarg];
-    struct kn_start s = { .code = &f->code, .kernarg = kernarg,
-                          .stream = r->args->stream };
+    struct kn_start s;
     kiln_plan plan;
 
     args.c = b->device[slot];
     args.workspace = b->workspace;
     KN_TRY(kn_launch_plan(c, f->kernel, r->p, &plan));
     KN_TRY(kn_fill_kernarg(c, &plan, &args, kernarg));
-    s.plan = &plan;
-    KN_TRY(dev->upload(r->d, c, args.c, b->first, b->size));
-    KN_TRY(dev->launch(r->d, c, &s));
-    KN_TRY(dev->sync(r->d, c, args.stream));
-    KN_TRY(dev->download(r->d, c, b->host[slot], args.c, b->size));
+    s = kn_device_start(f, &plan, kernarg, r->args->stream);
+    KN_TRY(dev->backend->upload(dev, c, args.c, b->first, b->size));
+    KN_TRY(kn_device_run(c, r->d, &s));
+    KN_TRY(dev->backend->sync(dev, c, args.stream));
+    KN_TRY(dev->backend->download(dev, c, b->host[slot], args.c, b->size));
     if (slot && !agree(r->p->out, b->host[0], b->host[slot], b->size))
         return kn_fail(c, KILN_FINDING, "it computes something else");
     return KILN_OK;
@@ -161,15 +163,15 @@ time_kernel(struct kn_ctx *c, const struct kn_race *r, const kiln_function *f,
 {
     kiln_arguments args = *r->args;
     uint8_t kernarg[sizeof((kiln_plan *)0)->kernarg];
-    struct kn_start s = { .code = &f->code, .kernarg = kernarg,
-                          .stream = r->args->stream };
+    struct kn_start s;
     kiln_plan plan;
 
     args.c = b->device[1];
     args.workspace = b->workspace;
     KN_TRY(kn_launch_plan(c, f->kernel, r->p, &plan));
     KN_TRY(kn_fill_kernarg(c, &plan, &args, kernarg));
-    s.plan = &plan;
+    s = kn_device_start(f, &plan, kernarg, r->args->stream);
+    s.runs = RUNS;
     return measure(c, r, &s, us);
 }
 
@@ -276,7 +278,7 @@ kn_autotune(struct kn_ctx *c, const struct kn_race *r, kiln_function **best)
     kiln_status s;
 
     *best = NULL;
-    if (r->d->info.simulated)
+    if (r->d->dev.info.simulated)
         return kn_fail(c, KILN_UNSUPPORTED, "KILN_TUNE measures, and the "
                        "simulator has no clock; `kilnc tune` goes by "
                        "predictions");
@@ -289,9 +291,9 @@ kn_autotune(struct kn_ctx *c, const struct kn_race *r, kiln_function **best)
     memset(&own.err, 0, sizeof own.err);
     for (int i = 0; i < OUTPUTS; i++)
         if (b.device[i])
-            r->d->backend->free(r->d, &own, b.device[i]);
+            r->d->dev.backend->free(&r->d->dev, &own, b.device[i]);
     if (b.workspace && b.workspace != r->args->workspace)
-        r->d->backend->free(r->d, &own, b.workspace);
+        r->d->dev.backend->free(&r->d->dev, &own, b.workspace);
     kn_ctx_free(&own);
     return s;
 }

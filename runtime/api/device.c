@@ -4,8 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parts.h"
+
 /* Bytes of the offsets of the most groups there may be. */
 #define KN_OFFSETS_MOST (8u * 65536u)
+
+static kiln_status
+open_sim(struct kn_ctx *c, kiln_device *d, kiln_target target)
+{
+    const struct kn_simulator *api;
+
+    KN_TRY(kn_simulator_open(c, &api));
+    d->dev.info.cus = kn_targets[target].cus;
+    return kn_device_open_sim(&d->dev, api, target);
+}
 
 static kiln_status
 open_named(struct kn_ctx *c, kiln_device *d, const char *name)
@@ -17,11 +29,12 @@ open_named(struct kn_ctx *c, kiln_device *d, const char *name)
     for (int t = KILN_TARGET_NONE + 1; t < KILN_NTARGETS; t++)
         if (!strncmp(name, "sim:", 4) &&
             !strcmp(name + 4, kiln_target_name((kiln_target)t)))
-            return kn_device_open_sim(c, d, (kiln_target)t);
+            return open_sim(c, d, (kiln_target)t);
     if (!strncmp(name, "hip:", 4)) {
         n = strtol(name + 4, &end, 10);
         if (end != name + 4 && !*end && n >= 0 && n < 1024)
-            return kn_device_open_hip(c, d, (int)n);
+            return kn_device_open_hip(&d->dev, d->context->hip_library,
+                                      (int)n);
     }
     return kn_fail(c, KILN_BAD_INPUT, "there is no device '%s': "
                    "sim:gfx942, sim:gfx950 or hip:N", name);
@@ -38,7 +51,8 @@ open_device(struct kn_ctx *c, kiln_context *x, const char *name,
         return kn_fail(c, KILN_NO_MEMORY, "out of memory");
     memset(d, 0, sizeof *d);
     d->context = x;
-    d->info.size = sizeof d->info;
+    d->dev.info.size = sizeof d->dev.info;
+    d->dev.arena = &d->arena;
     kn_ctx_init(&d->arena, x->host.realloc, x->host.user);
     d->dispatch = kn_dispatch_new(&x->host);
     s = d->dispatch ? open_named(&d->arena, d, name)
@@ -76,8 +90,8 @@ kiln_close_device(kiln_device *d)
         return;
     h = d->context->host;
     kn_dispatch_free(d->dispatch);
-    if (d->backend)
-        d->backend->close(d);
+    if (d->dev.backend)
+        d->dev.backend->close(&d->dev);
     kn_ctx_free(&d->arena);
     kn_host_free(&h, d, sizeof *d);
 }
@@ -89,20 +103,21 @@ kiln_get_device(const kiln_device *d, kiln_device_info *info)
 
     if (!d || !info)
         return;
-    memcpy(info, &d->info, size < sizeof *info ? size : sizeof *info);
+    memcpy(info, &d->dev.info, size < sizeof *info ? size : sizeof *info);
     info->size = size;
 }
 
 kiln_status
 kiln_malloc(kiln_device *d, size_t bytes, void **out, kiln_error *error)
 {
+    struct kn_memory m = { .size = bytes ? bytes : 1 };
     struct kn_ctx c;
 
     KN_NEEDS(error, out, "out");
     *out = NULL;
     KN_NEEDS(error, d, "device");
     kn_call_begin(&d->context->host, &c);
-    return kn_call_end(&c, d->backend->alloc(d, &c, bytes ? bytes : 1, out),
+    return kn_call_end(&c, d->dev.backend->alloc(&d->dev, &c, &m, out),
                        error);
 }
 
@@ -113,7 +128,8 @@ kiln_free(kiln_device *d, void *p, kiln_error *error)
 
     KN_NEEDS(error, d, "device");
     kn_call_begin(&d->context->host, &c);
-    return kn_call_end(&c, p ? d->backend->free(d, &c, p) : KILN_OK, error);
+    return kn_call_end(&c, p ? d->dev.backend->free(&d->dev, &c, p) : KILN_OK,
+                       error);
 }
 
 kiln_status
@@ -126,7 +142,8 @@ kiln_upload(kiln_device *d, void *dst, const void *src, size_t bytes,
     KN_NEEDS(error, dst || !bytes, "dst");
     KN_NEEDS(error, src || !bytes, "src");
     kn_call_begin(&d->context->host, &c);
-    return kn_call_end(&c, bytes ? d->backend->upload(d, &c, dst, src, bytes)
+    return kn_call_end(&c, bytes ? d->dev.backend->upload(&d->dev, &c, dst, src,
+                                                         bytes)
                                  : KILN_OK, error);
 }
 
@@ -140,7 +157,8 @@ kiln_download(kiln_device *d, void *dst, const void *src, size_t bytes,
     KN_NEEDS(error, dst || !bytes, "dst");
     KN_NEEDS(error, src || !bytes, "src");
     kn_call_begin(&d->context->host, &c);
-    return kn_call_end(&c, bytes ? d->backend->download(d, &c, dst, src, bytes)
+    return kn_call_end(&c, bytes ? d->dev.backend->download(&d->dev, &c, dst, src,
+                                                         bytes)
                                  : KILN_OK, error);
 }
 
@@ -148,19 +166,20 @@ kiln_status
 kn_device_load(struct kn_ctx *c, kiln_device *d, kiln_kernel *k,
                kiln_function **out)
 {
+    struct kn_object_bytes bytes = { k->name, k->co, k->co_size };
     struct kn_host h = d->context->host;
     kiln_function *f;
     kiln_status s;
 
-    if (k->problem.target != d->info.target)
+    if (k->problem.target != d->dev.info.target)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel is for %s, the device "
                        "is %s", kiln_target_name(k->problem.target),
-                       kiln_target_name(d->info.target));
+                       kiln_target_name(d->dev.info.target));
     f = kn_host_alloc(&h, sizeof *f);
     if (!f)
         return kn_fail(c, KILN_NO_MEMORY, "out of memory");
     *f = (kiln_function){ .device = d, .kernel = k };
-    s = d->backend->load(d, c, k, &f->code);
+    s = d->dev.backend->load(&d->dev, c, &bytes, &f->code);
     if (s) {
         kn_host_free(&h, f, sizeof *f);
         return s;
@@ -192,7 +211,7 @@ kiln_unload(kiln_function *f)
     if (!f)
         return;
     h = f->device->context->host;
-    f->device->backend->unload(f->device, &f->code);
+    f->device->dev.backend->unload(&f->device->dev, &f->code);
     kiln_release(f->kernel);
     kn_host_free(&h, f, sizeof *f);
 }
@@ -246,6 +265,9 @@ static kiln_status
 send_offsets(struct kn_ctx *c, kiln_device *d, const kiln_plan *plan,
              kiln_arguments *args)
 {
+    struct kn_hip_copy m = { .src = args->host_offsets,
+                             .n = (size_t)plan->offsets_size,
+                             .stream = args->stream };
     char *at = args->workspace;
 
     if (!args->host_offsets || args->offsets || !plan->offsets_size)
@@ -253,8 +275,51 @@ send_offsets(struct kn_ctx *c, kiln_device *d, const kiln_plan *plan,
     if (!at)
         return kn_fail(c, KILN_BAD_INPUT, "'host_offsets' go through the "
                        "workspace, whose address is NULL");
-    args->offsets = at + plan->offsets_at;
-    return d->backend->copy(d, c, at + plan->offsets_at, plan, args);
+    args->offsets = m.dst = at + plan->offsets_at;
+    return d->dev.backend->copy(&d->dev, c, &m);
+}
+
+struct kn_start
+kn_device_start(const kiln_function *f, const kiln_plan *plan,
+                const uint8_t *kernarg, void *stream)
+{
+    struct kn_start s = {
+        .code = &f->code,
+        .l = { .max_steps = f->device->context->max_steps,
+               .max_seconds = f->device->context->max_seconds,
+               .kernarg = kernarg,
+               .kernarg_size = plan->kernarg_size,
+               .select = { .all = true },
+               .own = true },
+        .stream = stream,
+    };
+
+    memcpy(s.l.grid, plan->grid, sizeof s.l.grid);
+    memcpy(s.l.block, plan->block, sizeof s.l.block);
+    return s;
+}
+
+static kiln_status
+judge(kiln_device *d, struct kn_ctx *c, const struct kn_sim_result *r)
+{
+    if (r->stopped)
+        return kn_fail(c, KILN_UNSUPPORTED, "stopped: %s", r->stopped);
+    for (unsigned i = 0; i < r->nkept; i++)
+        kn_log(d->context, KILN_LOG_WARNING, "%s", r->findings[i].text);
+    if (!r->nfindings)
+        return KILN_OK;
+    return kn_fail(c, KILN_FINDING, "%s (%llu findings)",
+                   r->nkept ? r->findings[0].text : "a finding",
+                   (unsigned long long)r->nfindings);
+}
+
+kiln_status
+kn_device_run(struct kn_ctx *c, kiln_device *d, const struct kn_start *s)
+{
+    struct kn_sim_result r = { 0 };
+
+    KN_TRY(d->dev.backend->launch(&d->dev, c, s, &r));
+    return judge(d, c, &r);
 }
 
 kiln_status
@@ -262,7 +327,7 @@ kn_device_launch(struct kn_ctx *c, const kiln_function *f,
                  const kiln_plan *plan, const kiln_arguments *given)
 {
     uint8_t kernarg[sizeof plan->kernarg];
-    struct kn_start s = { .code = &f->code, .plan = plan, .kernarg = kernarg };
+    struct kn_start s;
     kiln_arguments args;
 
     KN_TRY(check_plan(c, f, plan));
@@ -271,8 +336,8 @@ kn_device_launch(struct kn_ctx *c, const kiln_function *f,
         return KILN_OK;
     KN_TRY(send_offsets(c, f->device, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
-    s.stream = args.stream;
-    return f->device->backend->launch(f->device, c, &s);
+    s = kn_device_start(f, plan, kernarg, args.stream);
+    return kn_device_run(c, f->device, &s);
 }
 
 kiln_status
@@ -295,7 +360,7 @@ kiln_sync(kiln_device *d, void *stream, kiln_error *error)
 
     KN_NEEDS(error, d, "device");
     kn_call_begin(&d->context->host, &c);
-    return kn_call_end(&c, d->backend->sync(d, &c, stream), error);
+    return kn_call_end(&c, d->dev.backend->sync(&d->dev, &c, stream), error);
 }
 
 static kiln_status
@@ -303,7 +368,7 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
           const kiln_arguments *given, kiln_timing *t)
 {
     uint8_t kernarg[sizeof plan->kernarg];
-    struct kn_start s = { .code = &f->code, .plan = plan, .kernarg = kernarg };
+    struct kn_start s;
     kiln_arguments args;
 
     if (t->size < sizeof *t)
@@ -313,10 +378,11 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
     KN_TRY(kn_take_arguments(c, given, &args));
     KN_TRY(send_offsets(c, f->device, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
-    s.stream = args.stream;
+    s = kn_device_start(f, plan, kernarg, args.stream);
     s.shares = f->kernel->config.split_k;
     s.workspace = args.workspace;
-    return f->device->backend->time(f->device, c, &s, t);
+    s.runs = t->runs;
+    return f->device->dev.backend->time(&f->device->dev, c, &s, &t->us);
 }
 
 kiln_status

@@ -1,64 +1,29 @@
-/* device.h - a device behind one table of functions. */
+/* device.h - the public device over a back end. */
 #ifndef KN_DEVICE_H
 #define KN_DEVICE_H
 
+#include "../backend.h"
 #include "context.h"
 
-/* A kernel on the device, as the back end knows it. */
-struct kn_loaded {
-    void *module, *function;
-};
-
-struct kn_start {
-    const struct kn_loaded *code;
-    const kiln_plan *plan;
-    const uint8_t *kernarg;
-    void *stream;
-    uint32_t shares;         /* of K; 0 or 1: undivided */
-    void *workspace;
-};
-
-struct kn_backend {
-    void (*close)(kiln_device *d);
-    kiln_status (*alloc)(kiln_device *d, struct kn_ctx *c, size_t n,
-                         void **out);
-    kiln_status (*free)(kiln_device *d, struct kn_ctx *c, void *p);
-    kiln_status (*upload)(kiln_device *d, struct kn_ctx *c, void *dst,
-                          const void *src, size_t n);
-    kiln_status (*download)(kiln_device *d, struct kn_ctx *c, void *dst,
-                            const void *src, size_t n);
-    kiln_status (*load)(kiln_device *d, struct kn_ctx *c,
-                        const kiln_kernel *k, struct kn_loaded *out);
-    void (*unload)(kiln_device *d, struct kn_loaded *l);
-    kiln_status (*launch)(kiln_device *d, struct kn_ctx *c,
-                          const struct kn_start *s);
-    /* args->host_offsets to where plan and workspace say */
-    kiln_status (*copy)(kiln_device *d, struct kn_ctx *c, void *dst,
-                        const kiln_plan *plan, const kiln_arguments *args);
-    kiln_status (*sync)(kiln_device *d, struct kn_ctx *c, void *stream);
-    kiln_status (*time)(kiln_device *d, struct kn_ctx *c,
-                        const struct kn_start *s, kiln_timing *t);
-};
-
 struct kiln_device {
-    const struct kn_backend *backend;
+    struct kn_device dev;
     struct kiln_context *context;
     struct kn_ctx arena;     /* lives as long as the device */
-    void *state;             /* the back end's, in the arena */
-    kiln_device_info info;
     struct kn_dispatch *dispatch;
 };
 
 struct kiln_function {
     kiln_device *device;
     kiln_kernel *kernel;
-    struct kn_loaded code;
+    struct kn_loaded_code code;
 };
 
-/* Fill in backend, state and info; NO_DEVICE if there is none. */
-kiln_status kn_device_open_sim(struct kn_ctx *c, kiln_device *d,
-                               kiln_target target);
-kiln_status kn_device_open_hip(struct kn_ctx *c, kiln_device *d, int number);
+/* A launch of the plan with these arguments, within the context's limits. */
+struct kn_start kn_device_start(const kiln_function *f, const kiln_plan *plan,
+                                const uint8_t *kernarg, void *stream);
+/* Runs it; a finding of the simulator is an error. */
+kiln_status kn_device_run(struct kn_ctx *c, kiln_device *d,
+                          const struct kn_start *s);
 
 kiln_status kn_device_load(struct kn_ctx *c, kiln_device *d, kiln_kernel *k,
                            kiln_function **out);

@@ -259,7 +259,7 @@ static kiln_status
 take(struct kn_ctx *c, const kiln_problem *given, const kiln_arguments *args,
      struct run *r)
 {
-    KN_TRY(kn_problem_take(c, given, r->d->info.target, &r->p));
+    KN_TRY(kn_problem_take(c, given, r->d->dev.info.target, &r->p));
     KN_TRY(kn_take_arguments(c, args, &r->args));
     r->align = kn_arguments_align(&r->args);
     classify(&r->p, r->align, &r->class);

@@ -4,6 +4,7 @@
 #define KN_PARTS_H
 
 #include "../../gen/gen.h"
+#include "../backend.h"
 
 struct kn_codegen {
     const char *generator;   /* of its build */
@@ -15,34 +16,6 @@ struct kn_codegen {
 };
 const struct kn_codegen *kiln_cg_interface(void);
 
-struct kn_sim;
-struct kn_sim_code;
-struct kn_sim_launch;
-struct kn_sim_result;
-struct kn_time_shares;
-
-struct kn_simulator {
-    const char *generator;
-    kiln_status (*open)(struct kn_ctx *c, kiln_target target,
-                        struct kn_sim **out);
-    void (*close)(struct kn_sim *s);
-    kiln_status (*alloc)(struct kn_sim *s, uint64_t size, unsigned flags,
-                         void (*fill)(void *user, uint64_t offset, void *dst,
-                                      size_t size),
-                         void *user, uint64_t *addr);
-    kiln_status (*free)(struct kn_sim *s, uint64_t addr);
-    kiln_status (*write)(struct kn_sim *s, uint64_t addr, const void *src,
-                         size_t n);
-    kiln_status (*read)(struct kn_sim *s, uint64_t addr, void *dst, size_t n);
-    kiln_status (*load)(struct kn_sim *s, const char *name, const void *bytes,
-                        size_t size, struct kn_sim_code **out);
-    void (*unload)(struct kn_sim *s, struct kn_sim_code *code);
-    kiln_status (*run)(struct kn_sim *s, const struct kn_sim_launch *l,
-                       struct kn_sim_result *r);
-    kiln_status (*time)(struct kn_ctx *c, struct kn_sim *s,
-                        const struct kn_sim_launch *l,
-                        const struct kn_time_shares *shares, double *us);
-};
 const struct kn_simulator *kiln_sim_interface(void);
 
 /* Beside the library this code is in, else where the loader looks. `entry`

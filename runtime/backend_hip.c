@@ -1,0 +1,189 @@
+/* backend_hip.c - an AMD GPU as a device. */
+#include "backend.h"
+
+#include <string.h>
+
+enum { CHUNK = 1 << 24 };
+
+struct hip_device {
+    struct kn_hip *hip;
+    int number;
+};
+
+/* Makes the device current, as HIP's own functions expect. A launch does not:
+ * it runs on the caller's stream, whose device is current already. */
+static kiln_status
+use(struct kn_device *d, struct kn_ctx *c, struct hip_device **out)
+{
+    *out = d->state;
+    return kn_hip_select((*out)->hip, c, (*out)->number);
+}
+
+static void
+close_hip(struct kn_device *d)
+{
+    (void)d;                 /* the arena holds all there is */
+}
+
+static kiln_status
+upload_hip(struct kn_device *d, struct kn_ctx *c, void *dst, const void *src,
+           size_t n)
+{
+    struct hip_device *h;
+
+    KN_TRY(use(d, c, &h));
+    return kn_hip_upload(h->hip, c, dst, src, n);
+}
+
+static kiln_status
+fill_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_memory *m,
+         char *to)
+{
+    uint8_t *chunk = KN_NEW(c, uint8_t, m->size < CHUNK ? m->size : CHUNK);
+
+    for (uint64_t at = 0; at < m->size; at += CHUNK) {
+        size_t n = m->size - at < CHUNK ? (size_t)(m->size - at) : CHUNK;
+
+        m->fill(m->user, at, chunk, n);
+        KN_TRY(upload_hip(d, c, to + at, chunk, n));
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+alloc_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_memory *m,
+          void **out)
+{
+    struct hip_device *h;
+
+    KN_TRY(use(d, c, &h));
+    KN_TRY(kn_hip_alloc(h->hip, c, (size_t)m->size, out));
+    if (m->fill)
+        return fill_hip(d, c, m, *out);
+    return m->flags & KN_MEM_OUTPUT ? kn_hip_fill(h->hip, c, *out, 0xff,
+                                                  (size_t)m->size)
+                                    : KILN_OK;
+}
+
+static kiln_status
+free_hip(struct kn_device *d, struct kn_ctx *c, void *p)
+{
+    struct hip_device *h;
+
+    KN_TRY(use(d, c, &h));
+    return kn_hip_free(h->hip, c, p);
+}
+
+static kiln_status
+download_hip(struct kn_device *d, struct kn_ctx *c, void *dst, const void *src,
+             size_t n)
+{
+    struct hip_device *h;
+
+    KN_TRY(use(d, c, &h));
+    return kn_hip_download(h->hip, c, dst, src, n);
+}
+
+static kiln_status
+load_hip(struct kn_device *d, struct kn_ctx *c,
+         const struct kn_object_bytes *o, struct kn_loaded_code *out)
+{
+    struct hip_device *h;
+    kiln_status s;
+
+    KN_TRY(use(d, c, &h));
+    KN_TRY(kn_hip_load(h->hip, c, o->co, &out->module));
+    s = kn_hip_function(h->hip, c, out->module, o->name, &out->function);
+    if (s)
+        kn_hip_unload(h->hip, c, out->module);
+    return s;
+}
+
+static void
+unload_hip(struct kn_device *d, struct kn_loaded_code *l)
+{
+    struct hip_device *h;
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    if (!use(d, &c, &h))
+        kn_hip_unload(h->hip, &c, l->module);
+}
+
+static struct kn_hip_launch
+launch_of(const struct kn_start *s)
+{
+    struct kn_hip_launch l = {
+        .function = s->code->function,
+        .dynamic_lds = s->l.dynamic_lds,
+        .kernarg = s->l.kernarg,
+        .kernarg_size = s->l.kernarg_size,
+        .stream = s->stream,
+    };
+
+    memcpy(l.grid, s->l.grid, sizeof l.grid);
+    memcpy(l.block, s->l.block, sizeof l.block);
+    return l;
+}
+
+static kiln_status
+launch_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_start *s,
+           struct kn_sim_result *r)
+{
+    struct kn_hip_launch l = launch_of(s);
+
+    (void)r;
+    return kn_hip_launch(((struct hip_device *)d->state)->hip, c, &l);
+}
+
+static kiln_status
+copy_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_hip_copy *m)
+{
+    return kn_hip_enqueue_copy(((struct hip_device *)d->state)->hip, c, m);
+}
+
+static kiln_status
+sync_hip(struct kn_device *d, struct kn_ctx *c, void *stream)
+{
+    struct hip_device *h;
+
+    KN_TRY(use(d, c, &h));
+    return kn_hip_wait(h->hip, c, stream);
+}
+
+static kiln_status
+time_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_start *s,
+         double *us)
+{
+    struct kn_hip_launch l = launch_of(s);
+    struct hip_device *h;
+
+    KN_TRY(use(d, c, &h));
+    return kn_hip_time(h->hip, c, &l, s->runs ? (int)s->runs : 1, us);
+}
+
+static const struct kn_backend backend = {
+    close_hip, alloc_hip, free_hip, upload_hip, download_hip, load_hip,
+    unload_hip, launch_hip, copy_hip, sync_hip, time_hip,
+};
+
+kiln_status
+kn_device_open_hip(struct kn_device *d, const char *library, int number)
+{
+    struct hip_device *h = KN_NEW(d->arena, struct hip_device, 1);
+    struct kn_hip_device facts;
+
+    h->number = number;
+    KN_TRY(kn_hip_open(d->arena, library, &h->hip));
+    KN_TRY(kn_hip_use(h->hip, d->arena, number, &facts));
+    if (facts.target == KILN_TARGET_NONE)
+        return kn_fail(d->arena, KILN_UNSUPPORTED, "hip:%d is %s: kiln has "
+                       "code for gfx942 and gfx950 only", number, facts.name);
+    d->state = h;
+    d->backend = &backend;
+    d->info.target = facts.target;
+    d->info.cus = (uint32_t)facts.cus;
+    memcpy(d->info.name, facts.name, sizeof d->info.name);
+    memcpy(d->info.bus, facts.bus, sizeof d->info.bus);
+    return KILN_OK;
+}
