@@ -134,6 +134,8 @@ number_blocks(struct builder *b)
         b->order[i] = post[done - 1 - i];
         b->rank[b->order[i]] = i;
     }
+    g->norder = done;
+    g->order = b->order;
 }
 
 static void

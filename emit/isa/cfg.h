@@ -30,6 +30,8 @@ struct kn_cfg {
     uint32_t nblocks;
     struct kn_block *blocks; /* in address order */
     uint32_t *block_of;      /* per instruction */
+    uint32_t norder;
+    uint32_t *order;         /* the reached blocks in reverse postorder */
     uint32_t nloops;
     struct kn_loop *loops;   /* outer before inner, then by address */
     bool irreducible;        /* a cycle that is no natural loop */

@@ -55,6 +55,11 @@ struct checker {
     struct kn_cfg g;
     struct state *in;        /* by block: what holds on every way in */
     struct slot *spare[6];   /* states of blocks being passed through */
+    unsigned fuel;           /* blocks that may yet be passed through */
+    uint8_t *through;        /* by block: worth_passing */
+    uint32_t *rank;          /* block -> place in g.order */
+    uint32_t *todo, ntodo;   /* heap of the ranks whose `in` changed */
+    uint8_t *queued;         /* by block */
 };
 
 /* What a finding is about: register `name``number`, or a slot's number. */
@@ -536,45 +541,134 @@ passes_through(const struct checker *k, const struct kn_block *b)
     return b->end - b->first <= 24;
 }
 
-enum { MAX_THREAD = 6 };
+enum { MAX_THREAD = 6, FUEL = 16 };
 
 static bool
+tests_vcc(const struct kn_inst *i)
+{
+    return i->op == KN_I_s_cbranch_vccz || i->op == KN_I_s_cbranch_vccnz;
+}
+
+/* Walking a block apart for each way in pays where a mask decides a branch, of
+ * its own or of a block soon behind it. */
+static void
+find_worth_passing(struct checker *k)
+{
+    const struct kn_cfg *g = &k->g;
+
+    k->through = KN_NEW(k->c, uint8_t, g->nblocks);
+    for (uint32_t b = 0; b < g->nblocks; b++)
+        k->through[b] = tests_vcc(&k->p->inst[g->blocks[b].end - 1]) &&
+                        passes_through(k, &g->blocks[b]);
+    for (int turn = 1; turn < MAX_THREAD; turn++)
+        for (uint32_t b = 0; b < g->nblocks; b++)
+            for (int e = 0; e < 2; e++)
+                if (g->blocks[b].succ[e] >= 0 && !k->through[b] &&
+                    k->through[g->blocks[b].succ[e]])
+                    k->through[b] = passes_through(k, &g->blocks[b]);
+}
+
+/* Block b is to be looked at again; those in front of it come first. */
+static void
+queue_block(struct checker *k, uint32_t b)
+{
+    uint32_t at = k->ntodo, rank = k->rank[b];
+
+    if (k->queued[b])
+        return;
+    k->queued[b] = true;
+    k->ntodo++;
+    for (; at && k->todo[(at - 1) / 2] > rank; at = (at - 1) / 2)
+        k->todo[at] = k->todo[(at - 1) / 2];
+    k->todo[at] = rank;
+}
+
+static uint32_t
+take_block(struct checker *k)
+{
+    uint32_t first = k->g.order[k->todo[0]], last = k->todo[--k->ntodo];
+    uint32_t at = 0, next;
+
+    for (; (next = 2 * at + 1) < k->ntodo; at = next) {
+        next += next + 1 < k->ntodo && k->todo[next + 1] < k->todo[next];
+        if (k->todo[next] >= last)
+            break;
+        k->todo[at] = k->todo[next];
+    }
+    k->todo[at] = last;
+    k->queued[first] = false;
+    return first;
+}
+
+static void
+run_block(struct checker *k, struct state *s, const struct kn_block *x)
+{
+    for (uint32_t n = x->first; n < x->end; n++)
+        step(k, s, n);
+    k->out->work += x->end - x->first;
+}
+
+static void
 enter_block(struct checker *k, uint32_t b, const struct state *s, int depth)
 {
     const struct kn_block *x = &k->g.blocks[b];
     struct state now = { 0 };
-    bool changed = false;
 
-    if (depth == MAX_THREAD || !passes_through(k, x))
-        return meet(k, &k->in[b], s);
+    if (depth == MAX_THREAD || !k->fuel || !k->through[b]) {
+        if (meet(k, &k->in[b], s))
+            queue_block(k, b);
+        return;
+    }
+    k->fuel--;
     now.slot = k->spare[depth];
     copy_state(k, &now, s);
-    for (uint32_t n = x->first; n < x->end; n++)
-        step(k, &now, n);
+    run_block(k, &now, x);
     for (int e = 0; e < 2; e++)
         if (x->succ[e] >= 0 && feasible(k, x, &now, e))
-            changed |= enter_block(k, (uint32_t)x->succ[e], &now, depth + 1);
-    return changed;
+            enter_block(k, (uint32_t)x->succ[e], &now, depth + 1);
 }
 
-static bool
-flow(struct checker *k, struct state *now)
+static void
+pass_block(struct checker *k, uint32_t b, struct state *now)
 {
-    bool changed = false;
+    const struct kn_block *x = &k->g.blocks[b];
 
-    for (uint32_t b = 0; b < k->g.nblocks; b++) {
-        const struct kn_block *x = &k->g.blocks[b];
-
-        if (!k->in[b].live)
-            continue;
-        copy_state(k, now, &k->in[b]);
-        for (uint32_t n = x->first; n < x->end; n++)
-            step(k, now, n);
-        for (int e = 0; e < 2; e++)
-            if (x->succ[e] >= 0 && feasible(k, x, now, e))
-                changed |= enter_block(k, (uint32_t)x->succ[e], now, 0);
+    copy_state(k, now, &k->in[b]);
+    run_block(k, now, x);
+    for (int e = 0; e < 2; e++) {
+        k->fuel = FUEL;
+        if (x->succ[e] >= 0 && feasible(k, x, now, e))
+            enter_block(k, (uint32_t)x->succ[e], now, 0);
     }
-    return changed;
+}
+
+/* To the fixed point, then once more to report. */
+static void
+settle(struct checker *k)
+{
+    struct state now = { 0 };
+    uint32_t n = k->g.nblocks, entry = k->g.block_of[k->p->entry];
+
+    k->in = KN_NEW(k->c, struct state, n);
+    k->rank = KN_NEW(k->c, uint32_t, n);
+    k->todo = KN_NEW(k->c, uint32_t, n);
+    k->queued = KN_NEW(k->c, uint8_t, n);
+    for (uint32_t i = 0; i < k->g.norder; i++)
+        k->rank[k->g.order[i]] = i;
+    for (uint32_t b = 0; b < n; b++)
+        init_state(k, &k->in[b]);
+    init_state(k, &now);
+    for (int i = 0; i < MAX_THREAD; i++)
+        k->spare[i] = KN_NEW(k->c, struct slot, k->nslots + 1);
+    find_worth_passing(k);
+    k->in[entry].live = true;
+    queue_block(k, entry);
+    while (k->ntodo)
+        pass_block(k, take_block(k), &now);
+    k->report = true;
+    for (uint32_t b = 0; b < n; b++)
+        if (k->in[b].live)
+            pass_block(k, b, &now);
 }
 
 static bool
@@ -623,7 +717,6 @@ kn_check_program(struct kn_ctx *c, const struct kn_program *p,
                          .access = slots ? slots->access : NULL,
                          .nslots = slots ? slots->n : 0,
                          .full_exec = !writes_exec(p) };
-    struct state now = { 0 };
 
     memset(out, 0, sizeof *out);
     out->own = slots || kn_kernel_is_own(p->kernel);
@@ -633,17 +726,7 @@ kn_check_program(struct kn_ctx *c, const struct kn_program *p,
                        "entries");
     if (runs_past_the_end(&k))
         undecided(out, "the code ends without s_endpgm");
-    k.in = KN_NEW(c, struct state, k.g.nblocks);
-    for (uint32_t b = 0; b < k.g.nblocks; b++)
-        init_state(&k, &k.in[b]);
-    init_state(&k, &now);
-    for (int i = 0; i < MAX_THREAD; i++)
-        k.spare[i] = KN_NEW(c, struct slot, k.nslots + 1);
-    k.in[k.g.block_of[p->entry]].live = true;
-    while (flow(&k, &now))
-        ;
-    k.report = true;
-    flow(&k, &now);
+    settle(&k);
     KN_TRY(kn_check_mfma(c, p, out));
     KN_TRY(kn_check_facts(p, out));
     for (uint32_t n = 0; n < p->n; n++) {

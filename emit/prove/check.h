@@ -50,6 +50,7 @@ struct kn_check_result {
     char why[160];
     uint32_t waits, accesses;
     uint32_t wait_states;    /* of the findings: too few after a matrix op */
+    uint64_t work;           /* instructions looked at until all was settled */
 };
 
 /* enum kn_slot_access that the instruction itself tells: NONE, DMA, READ or

@@ -16,6 +16,9 @@
 
 enum { VM_MOST = 63, LGKM_MOST = 15 };
 
+/* Bytes of the states of all ways, and of what is kept of pairs of feet. */
+#define MOST_STATES ((uint64_t)1 << 28)
+
 /* ---- findings ----------------------------------------------------------- */
 
 void
@@ -169,6 +172,8 @@ kn_order_step(struct kn_orderer *o, const struct kn_way *w, uint32_t n,
     const struct kn_inst *i = &o->p->inst[n];
     const struct kn_isa_row *row = &kn_isa[i->op];
 
+    if (i->op == KN_I_s_waitcnt || i->op == KN_I_s_barrier || row->counter)
+        kn_order_spend(o->out, n, kn_lds_kind(i) ? 8ull * o->n : o->n);
     if (i->op == KN_I_s_waitcnt) {
         if (i->vm < VM_MOST)
             wait(o, true, i->vm);
@@ -234,9 +239,10 @@ pass(struct kn_orderer *o, uint32_t at)
     if (!w->empty) {
         const struct kn_block *b = &o->g.blocks[w->block];
 
-        for (uint32_t n = b->first; n < b->end; n++)
+        for (uint32_t n = b->first; n < b->end && !o->out->undecided; n++)
             kn_order_step(o, w, n, &site);
     }
+    kn_order_spend(o->out, o->g.blocks[w->block].first, o->n);
     for (uint32_t e = w->edge; e != KN_NO_EDGE; e = o->ways.edge[e].next)
         if (!o->report)
             flow_to(o, w, o->ways.edge[e].to);
@@ -252,27 +258,41 @@ kn_order_open(struct kn_order *out, uint32_t inst, const char *why)
     snprintf(out->why, sizeof out->why, "%s", why);
 }
 
+bool
+kn_order_spend(struct kn_order *out, uint32_t inst, uint64_t work)
+{
+    out->work += work;
+    if (out->work > KN_ORDER_WORK)
+        kn_order_open(out, inst, "it takes more work than is spent on it");
+    return !out->undecided;
+}
+
 static void
 settle(struct kn_orderer *o)
 {
     bool changed = true;
 
+    if ((uint64_t)o->ways.n * o->n > MOST_STATES ||
+        (uint64_t)o->feet.n * o->feet.n > MOST_STATES)
+        kn_order_open(o->out, o->p->entry, "more accesses than are looked at");
+    if (o->out->undecided)
+        return;
     o->in = KN_NEW(o->c, uint8_t *, o->ways.n + 1);
     o->work = KN_NEW(o->c, uint8_t, o->ways.n + 1);
     o->now = KN_NEW(o->c, uint8_t, o->n + 1);
     o->in[0] = KN_NEW(o->c, uint8_t, o->n + 1);
     memset(o->in[0], KN_OVER, o->n);
     o->work[0] = 1;
-    while (changed) {
+    while (changed && !o->out->undecided) {
         changed = false;
-        for (uint32_t w = 0; w < o->ways.n; w++)
+        for (uint32_t w = 0; w < o->ways.n && !o->out->undecided; w++)
             if (o->work[w]) {
                 pass(o, w);
                 changed = true;
             }
     }
     o->report = true;
-    for (uint32_t w = 0; w < o->ways.n; w++)
+    for (uint32_t w = 0; w < o->ways.n && !o->out->undecided; w++)
         if (o->in[w])
             pass(o, w);
 }
@@ -409,7 +429,8 @@ derive(struct kn_orderer *o, unsigned nwaves)
     number_accesses(o);
     list_sites(o);
     settle(o);
-    kn_pairs_check(o);
+    if (!o->out->undecided)
+        kn_pairs_check(o);
     return KILN_OK;
 }
 

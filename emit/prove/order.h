@@ -20,6 +20,9 @@ struct kn_order_site {
     uint8_t kind;            /* KN_ACC_DMA, KN_ACC_READ or KN_ACC_WRITE */
 };
 
+/* What one kernel is worth: some seconds. */
+#define KN_ORDER_WORK ((uint64_t)1 << 31)
+
 struct kn_order {
     uint32_t naccesses;      /* instructions that touch LDS */
     uint32_t nopen;          /* of them: address not derived */
@@ -28,6 +31,8 @@ struct kn_order {
     char why[160];
     uint32_t why_inst;
     uint32_t contexts;       /* blocks times what their registers hold */
+    uint64_t work;           /* lanes computed and states of accesses compared,
+                              * about: what bounds the time */
     uint32_t nsites;         /* those told apart */
     struct kn_order_site *site;
     uint8_t *barrier;        /* by instruction: enum kn_order_barrier; NULL:

@@ -71,6 +71,7 @@ struct kn_machine {
     uint16_t all, active;    /* waves of the kernel; those that are here */
     const struct kn_held *now[KN_NREG];
     const struct kn_held *bucket[KN_HELD_HASH];
+    uint64_t kept;           /* lanes of all values */
     struct kn_draft draft, carry;
 };
 
@@ -273,6 +274,9 @@ struct kn_order_pair {
 };
 void kn_order_tell(struct kn_orderer *o, const struct kn_order_pair *q);
 void kn_order_open(struct kn_order *out, uint32_t inst, const char *why);
+/* Counts work; beyond KN_ORDER_WORK the kernel is left undecided. False: it is
+ * undecided. */
+bool kn_order_spend(struct kn_order *out, uint32_t inst, uint64_t work);
 /* One instruction on the state `now`; *site: the next of the way. */
 void kn_order_step(struct kn_orderer *o, const struct kn_way *w, uint32_t n,
                    uint32_t *site);

@@ -54,6 +54,7 @@ make_val(struct kn_machine *m, unsigned per, uint64_t hash)
     memcpy(v->x, m->draft.x, m->nwaves * per * sizeof *v->x);
     v->chain = m->bucket[hash % KN_HELD_HASH];
     m->bucket[hash % KN_HELD_HASH] = v;
+    m->kept += m->nwaves * per;
     return v;
 }
 

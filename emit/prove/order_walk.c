@@ -27,6 +27,9 @@ struct seen {
     const struct kn_held *v[MOST_VALUES];
 };
 
+/* Bytes of values and of ways that are kept. */
+#define MOST_KEPT ((uint64_t)1 << 30)
+
 struct walker {
     struct kn_ctx *c;
     struct kn_machine *m;
@@ -39,11 +42,12 @@ struct walker {
     uint32_t bucket[WAYS_HASH];
     struct arrival *arrival;
     uint32_t narrivals;
-    struct seen **seen;      /* by block, by register */
+    struct seen **seen;      /* by block, by needed register */
     struct kn_set *drop;     /* by block: registers that waves may differ in */
     uint8_t *maybe;          /* by block: its branch parts waves, who knows */
     struct kn_regions r;
     bool again;
+    uint64_t kept;           /* bytes of ways, all turns */
     int8_t lag[KN_WAVES];
 };
 
@@ -51,6 +55,17 @@ static void
 give_up(struct walker *x, uint32_t inst, const char *why)
 {
     kn_order_open(x->out, inst, why);
+}
+
+/* Regions behind a branch are looked for: blocks, and a row of bits of each. */
+static void
+spend_on_regions(struct walker *x, uint32_t block)
+{
+    uint64_t n = x->g->nblocks;
+
+    x->kept += 16 * n;
+    kn_order_spend(x->out, x->g->blocks[block].first,
+                   n * (8 + n / 64) + 8 * (uint64_t)x->g->p->n);
 }
 
 /* ---- branches that part waves, nobody knows which ------------------------ */
@@ -67,6 +82,7 @@ part_maybe(struct walker *x, uint32_t b)
     uint8_t *z = kn_reach(&x->r, k->succ[1], join);
     bool only_a = false, only_z = false;
 
+    spend_on_regions(x, b);
     x->maybe[b] = 1;
     for (uint32_t n = 0; n < x->g->nblocks; n++) {
         const struct kn_block *y = &x->g->blocks[n];
@@ -127,6 +143,7 @@ keep_regs(struct walker *x, uint32_t block)
     for (unsigned k = 0; k < KN_NREG; k++)
         n += kn_has(&x->need.in[block], k);
     r = KN_NEW(x->c, const struct kn_held *, n + 1);
+    x->kept += n * sizeof *r + sizeof(struct kn_way);
     n = 0;
     for (unsigned k = 0; k < KN_NREG; k++)
         if (kn_has(&x->need.in[block], k))
@@ -201,12 +218,16 @@ static void
 widen(struct walker *x, uint32_t block)
 {
     const struct kn_set *in = &x->need.in[block];
+    size_t n = 0;
 
+    for (unsigned r = 0; r < KN_NREG; r++)
+        n += kn_has(in, r);
     if (!x->seen[block])
-        x->seen[block] = KN_NEW(x->c, struct seen, KN_NREG);
+        x->seen[block] = KN_NEW(x->c, struct seen, n + 1);
+    n = 0;
     for (unsigned r = 0; r < KN_NREG; r++)
         if (kn_has(in, r))
-            x->m->now[r] = widen_one(x, &x->seen[block][r], x->m->now[r],
+            x->m->now[r] = widen_one(x, &x->seen[block][n++], x->m->now[r],
                 kn_has(&x->drop[block], r),
                 kn_has(&x->need.address[block], r) ? MOST_VALUES
                                                    : MOST_OTHER);
@@ -303,6 +324,7 @@ arrive(struct walker *x, uint32_t from, int32_t fork, uint16_t waves)
     const struct kn_held **now = KN_NEW(x->c, const struct kn_held *, KN_NREG);
     uint32_t mine = x->narrivals, other;
 
+    x->kept += KN_NREG * sizeof *now;
     memcpy(now, x->m->now, KN_NREG * sizeof *now);
     x->arrival = kn_grow(x->c, x->arrival, &x->arrival_cap, mine + 1,
                          sizeof *x->arrival);
@@ -419,6 +441,7 @@ part_waves(struct walker *x, uint32_t from, const uint16_t side[2])
                          .side = { side[0], side[1] }, .waves = y->waves,
                          .way = from };
 
+    spend_on_regions(x, y->block);
     if (f.join < 0 && leaves(x, from, f.outer, k->succ, side))
         return;
     f.lockstep = in_lockstep(x, &f, k->succ);
@@ -492,6 +515,7 @@ pass_access(struct walker *x, uint32_t n)
     const struct kn_inst *i = &x->g->p->inst[n];
     int32_t foot = kn_foot_of(x->feet, x->m, i);
 
+    kn_order_spend(x->out, n, x->m->nwaves * 4ull * KN_LANE + x->feet->n);
     x->w->site = kn_grow(x->c, x->w->site, &x->site_cap, x->w->nsites + 1,
                          sizeof *x->w->site);
     x->w->site[x->w->nsites++] = (struct kn_order_site){
@@ -510,7 +534,7 @@ walk(struct walker *x, uint32_t at)
     memcpy(x->lag, y.lag, sizeof x->lag);
     x->w->way[at].site = x->w->nsites;
     x->w->way[at].done = true;
-    for (uint32_t n = k->first; n < k->end; n++) {
+    for (uint32_t n = k->first; n < k->end && !x->out->undecided; n++) {
         const struct kn_inst *i = &x->g->p->inst[n];
 
         if (i->op == KN_I_s_barrier)
@@ -519,10 +543,14 @@ walk(struct walker *x, uint32_t at)
             pass_access(x, n);
         indexed = i->op == KN_I_s_set_gpr_idx_on ||
                   (indexed && i->op != KN_I_s_set_gpr_idx_off);
+        if (x->need.step[n])
+            kn_order_spend(x->out, n, x->m->nwaves * (uint64_t)KN_LANE);
         if (x->need.step[n] && indexed)
             kn_machine_forget(x->m, i);
         else if (x->need.step[n])
             kn_machine_step(x->m, i);
+        if (x->kept + x->m->kept * sizeof *x->m->draft.x > MOST_KEPT)
+            give_up(x, n, "more values than are looked at");
     }
     branch(x, at);
 }

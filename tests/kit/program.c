@@ -148,13 +148,15 @@ program_open_object(struct program *p, const struct program_facts *f,
 static LLVMMemoryBufferRef
 build(const struct program_facts *f, const char *before, const char *text)
 {
-    static char source[65536];
     const char *cpu = kiln_target_name(target_of(f));
+    LLVMMemoryBufferRef object;
+    char *source;
 
-    assert_true(snprintf(source, sizeof source, frame, cpu, before, text,
-                         f->lds, f->scratch, f->preload) <
-                (int)sizeof source);
-    return assemble(cpu, source);
+    assert_true(asprintf(&source, frame, cpu, before, text, f->lds, f->scratch,
+                         f->preload) > 0);
+    object = assemble(cpu, source);
+    free(source);
+    return object;
 }
 
 static void

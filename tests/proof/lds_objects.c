@@ -16,6 +16,7 @@
 
 static struct {
     unsigned objects, decided, found, unturned, barriers, turned;
+    uint64_t work;           /* the most for one kernel */
 } tally;
 
 static bool
@@ -78,6 +79,7 @@ check_kernel(struct kn_ctx *c, const struct kn_object *o,
     }
     tally.objects++;
     tally.found += order.nfindings > 0;
+    tally.work = order.work > tally.work ? order.work : tally.work;
     if (!is_clean(&order))
         say(&p, &order, path);
     if (!kn_order_decided(&order) && !order.nfindings)
@@ -119,9 +121,11 @@ main(int argc, char **argv)
     if (argc != 3 || nftw(argv[1], each_file, 16, FTW_PHYS))
         return 2;
     printf("%u kernels: %u decided, %u with a finding, %u where no barrier "
-           "matters; %u barriers removed, %u turn the verdict\n",
+           "matters; %u barriers removed, %u turn the verdict; at most %.2f "
+           "%% of the work that is spent on one\n",
            tally.objects, tally.decided, tally.found, tally.unturned,
-           tally.barriers, tally.turned);
+           tally.barriers, tally.turned,
+           100 * (double)tally.work / (double)KN_ORDER_WORK);
     return !tally.objects ||
            tally.decided * 100 < tally.objects * (unsigned)atoi(argv[2]);
 }
