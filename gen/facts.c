@@ -43,7 +43,7 @@ scale_unit(const kiln_problem *p, uint8_t align)
 static bool
 turned(const struct given *x, enum kn_elem stored, enum kn_elem staged)
 {
-    return x->p->target != KILN_GFX950 || stored != staged;
+    return !kn_targets[x->p->target].lds_tr || stored != staged;
 }
 
 static int64_t

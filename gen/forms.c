@@ -104,7 +104,7 @@ kn_shares(const struct kn_config *g, const struct kn_frag *a)
 static bool
 wide(const kiln_problem *p)
 {
-    return p->target == KILN_GFX950;
+    return kn_targets[p->target].lds_tr;
 }
 
 static bool

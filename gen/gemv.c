@@ -28,8 +28,8 @@ static const struct kind kinds[KILN_NTYPES] = {
 static const struct kind *
 kind_of(const kiln_problem *p, kiln_type t)
 {
-    return p->target == KILN_GFX942 && fnuz_kinds[t].widen ? &fnuz_kinds[t]
-                                                           : &kinds[t];
+    return kn_targets[p->target].fnuz && fnuz_kinds[t].widen ? &fnuz_kinds[t]
+                                                             : &kinds[t];
 }
 
 enum kn_widen
@@ -97,7 +97,7 @@ forms_of(const kiln_problem *p)
 
     if (p->a == KILN_I8)
         return &dots;
-    if (p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX942)
+    if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].fnuz)
         return a != b ? &fnuz_mixed
              : a == 8 ? &fnuz8 : a == 6 ? &fnuz6 : &fnuz4;
     if (a == 6 || b == 6 || a < b)

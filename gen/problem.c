@@ -178,7 +178,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "4- and 6-bit types are packed "
                        "along K, so their layout is nt");
     if (kn_quantises(p) && p->stage == KILN_MOE_GATE_UP &&
-        p->target == KILN_GFX950) {
+        kn_targets[p->target].scaled) {
         if (p->n % 32 || p->requant > 3)
             return kn_fail(c, KILN_BAD_INPUT, "an MX output has whole blocks "
                            "of 32: --inter is a multiple of 32");
@@ -243,13 +243,14 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
     if (gate && p->n % KN_PANEL)
         return kn_fail(c, KILN_BAD_INPUT, "gate and up rows are stored 16 by "
                        "16, so --inter is a multiple of 16");
-    if (p->b_layout && types[p->b].mx && p->target != KILN_GFX950)
+    if (p->b_layout && types[p->b].mx && !kn_targets[p->target].scaled)
         return kn_fail(c, KILN_UNSUPPORTED, "a preshuffled MX operand is not "
                        "available on %s yet", kiln_target_name(p->target));
     if (p->b_layout && weight_only(p))
         return kn_fail(c, KILN_UNSUPPORTED, "the MX weight of a 16-bit A is "
                        "plain");
-    if (p->scale_layout && (!types[p->a].mx || p->target != KILN_GFX950))
+    if (p->scale_layout && (!types[p->a].mx ||
+                            !kn_targets[p->target].scaled))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
                        "on gfx950");
     if (p->scale_layout && !moe && p->family != KILN_GEMM)
@@ -354,7 +355,7 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
                        "2 GiB");
     if (p->atomic && (p->stage != KILN_MOE_DOWN || p->out != KILN_BF16 ||
-                      p->n % 2 || p->target != KILN_GFX950))
+                      p->n % 2 || !kn_targets[p->target].atomic_bf16))
         return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation is for gemm2 "
                        "on gfx950 with a bf16 output of even width");
     return KILN_OK;
@@ -399,7 +400,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 {
     const int64_t most = (int64_t)1 << 31;
 
-    if (p->target != KILN_GFX942 && p->target != KILN_GFX950)
+    if (!kn_is_target(p->target))
         return kn_fail(c, KILN_BAD_INPUT, "name a target: gfx942 or gfx950");
     if (!p->a)
         p->a = KILN_BF16;

@@ -76,10 +76,10 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
         acc += p->quant ? 56 : 40;
     /* Transposing reads beside them (measured). */
     if (p->scale == KILN_SCALE_BLOCK128 && p->layout != KILN_NT &&
-        p->target == KILN_GFX950)
+        kn_targets[p->target].lds_tr)
         acc += 28;
     /* A transposed as well as converted: as many more (measured). */
-    if (kn_dequant(p) && p->layout == KILN_TN && p->target == KILN_GFX950)
+    if (kn_dequant(p) && p->layout == KILN_TN && kn_targets[p->target].lds_tr)
         acc += 12;
     return acc + ra + rb + stage;
 }

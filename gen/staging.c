@@ -44,7 +44,7 @@ kn_dequant(const kiln_problem *p)
     kiln_type a = multiplied_a(p);
 
     return (is_mx(a) || is_mx(p->b)) &&
-           (p->target != KILN_GFX950 || !is_mx(a) || !is_mx(p->b));
+           (!kn_targets[p->target].scaled || !is_mx(a) || !is_mx(p->b));
 }
 
 /* The type an operand is multiplied as. FNUZ bytes hold every finite value of

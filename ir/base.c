@@ -295,6 +295,34 @@ kiln_type_name(kiln_type t)
     return t < KILN_NTYPES ? kn_type_names[t] : "?";
 }
 
+const struct kn_target_info kn_targets[KILN_NTARGETS] = {
+    { 0 },
+#define TARGET(property, gfx942, gfx950) .property = gfx942,
+    {
+#include "targets.def"
+    },
+#undef TARGET
+#define TARGET(property, gfx942, gfx950) .property = gfx950,
+    {
+#include "targets.def"
+    },
+#undef TARGET
+};
+
+kiln_target
+kn_target_where(uint32_t property, uint32_t value)
+{
+    for (int t = KILN_TARGET_NONE + 1; t < KILN_NTARGETS; t++) {
+        const unsigned char *row = (const unsigned char *)&kn_targets[t];
+        uint32_t own;
+
+        memcpy(&own, row + property, sizeof own);
+        if (own == value)
+            return (kiln_target)t;
+    }
+    return KILN_TARGET_NONE;
+}
+
 const char *
 kiln_target_name(kiln_target t)
 {

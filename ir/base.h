@@ -67,6 +67,26 @@ kn_leave(struct kn_exit *e)
     if (setjmp(kn_jb_))                                                       \
     return KILN_NO_MEMORY
 
+/* What a GPU has; all 0 of KILN_TARGET_NONE. */
+struct kn_target_info {
+#define TARGET(property, gfx942, gfx950) uint32_t property;
+#include "targets.def"
+#undef TARGET
+};
+extern const struct kn_target_info kn_targets[KILN_NTARGETS];
+
+/* What is meant where nobody names a target. */
+#define KN_TARGET_DEFAULT KILN_GFX950
+
+static inline bool
+kn_is_target(kiln_target t)
+{
+    return t > KILN_TARGET_NONE && t < KILN_NTARGETS;
+}
+
+/* The target whose property (offsetof in kn_target_info) has a value. */
+kiln_target kn_target_where(uint32_t property, uint32_t value);
+
 /* A place in the user's text. file is an interned string, may be NULL; via: the
  * calls of definitions that led there (gen/template.h), NULL outside of them. */
 struct kn_loc {

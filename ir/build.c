@@ -24,13 +24,6 @@ const struct kn_mfma_info kn_mfmas[KN_NMFMA] = {
 #undef MFMA
 };
 
-const struct kn_target_info kn_targets[KILN_NTARGETS] = {
-#define TARGET(id, text, lds, gran, banks, dma, cus, xcds)                    \
-    [KILN_##id] = { text, lds, gran, banks, dma, cus, xcds },
-#include "targets.def"
-#undef TARGET
-};
-
 static const struct {
     const char *text, *args, *attrs;
     uint8_t level, kind;

@@ -79,12 +79,6 @@ struct kn_mfma_info {
 };
 extern const struct kn_mfma_info kn_mfmas[KN_NMFMA];
 
-struct kn_target_info {
-    const char *text;
-    uint32_t lds, lds_granule, banks, dma, cus, xcds;
-};
-extern const struct kn_target_info kn_targets[KILN_NTARGETS];
-
 /* Register type: `v.f32x4` is 4 floats per lane, `s.i32` is uniform. */
 struct kn_type {
     uint8_t elem, n;

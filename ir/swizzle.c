@@ -60,7 +60,7 @@ phase_of(kiln_target t, uint32_t bytes, unsigned lane)
 
     if (bytes == 8)
         return lane / 32;
-    if (t == KILN_GFX950 && bytes == 16)     /* 4 phases of 16 lanes */
+    if (kn_targets[t].banks == 64 && bytes == 16) /* 4 phases of 16 lanes */
         return lane / 32 * 2 +
                !(l < 4 || (l >= 12 && l < 16) || (l >= 20 && l < 28));
     /* 8 phases of 8 lanes: {0-3,20-23} {4-7,16-19} {8-11,28-31} {12-15,24-27} */

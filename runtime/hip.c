@@ -113,11 +113,10 @@ kn_hip_count(const struct kn_hip *h)
 static kiln_target
 target_of(int major, int minor)
 {
-    if (major != 9)
-        return KILN_TARGET_NONE;
-    return minor == 4   ? KILN_GFX942
-           : minor == 5 ? KILN_GFX950
-                        : KILN_TARGET_NONE;
+    return major != 9 || minor < 1
+               ? KILN_TARGET_NONE
+               : kn_target_where(offsetof(struct kn_target_info, minor),
+                                 (uint32_t)minor);
 }
 
 kiln_status

@@ -109,7 +109,7 @@ pair(struct select *s, uint8_t elem, struct kn_asm_opnd to,
         VALU(s, v_cvt_f16_f32, a, x[0]);
         VALU(s, v_cvt_f16_f32, b, x[1]);
         VALU(s, v_pack_b32_f16, to, a, b);
-    } else if (s->f->target == KILN_GFX950) {
+    } else if (kn_targets[s->f->target].cvt_bf16) {
         VALU(s, v_cvt_pk_bf16_f32, to, x[0], x[1]);
     } else {
         round_bf16(s, a, x[0]);

@@ -300,7 +300,7 @@ kn_decode(struct kn_ctx *c, const struct kn_object *o,
     kiln_status s;
 
     *out = (struct kn_program){ .kernel = k, .target = o->target };
-    if (o->target != KILN_GFX942 && o->target != KILN_GFX950)
+    if (!kn_is_target(o->target))
         return kn_fail(c, KILN_UNSUPPORTED,
                        "%s: only gfx942 and gfx950 code can be decoded",
                        k->name);
@@ -339,7 +339,7 @@ uint32_t
 kn_mfma_cycles(kiln_target t, const struct kn_inst *i)
 {
     const struct kn_isa_row *row = &kn_isa[i->op];
-    uint32_t passes = t == KILN_GFX942 ? row->passes942 : row->passes950;
+    uint32_t passes = row->passes[t];
 
     /* cbsz, blgp: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4 (CDNA4 ISA 7.1). */
     if (row->flags & KN_IF_F8F6F4 && (i->cbsz < 2 || i->blgp < 2))

@@ -13,7 +13,7 @@ const struct kn_isa_row kn_isa[KN_NISA] = {
                     .mem = KN_M_##m, .bytes = b,                              \
                     .store = ((f) & KN_IF_STORE) != 0,                        \
                     .atomic = ((f) & KN_IF_ATOMIC) != 0,                      \
-                    .passes942 = p942, .passes950 = p950, .sig = s,           \
+                    .passes = { 0, p942, p950 }, .sig = s,                    \
                     .flags = f },
 #include "isa.def"
 #undef X
@@ -82,20 +82,20 @@ kn_mfma_waits(kiln_target t, const struct kn_inst *i)
     const struct kn_isa_row *row = &kn_isa[i->op];
     uint8_t p = (uint8_t)(kn_mfma_cycles(t, i) / 4);
     struct kn_mfma_waits w = { .same = p == 2 ? 2 : 0 };
-    bool g950 = t == KILN_GFX950;
+    const struct kn_target_info *gpu = &kn_targets[t];
 
     if (row->flags & KN_IF_F64) {
         bool small = !strncmp(row->mnemonic, "v_mfma_f64_4x4", 14);
 
-        w.read = small ? 6 : g950 ? 19 : 11;
-        w.mem = small ? 9 : g950 ? 19 : 18;
-        w.cin = small ? 4 : g950 ? 17 : 9;
+        w.read = small ? 6 : (uint8_t)gpu->f64_read;
+        w.mem = small ? 9 : (uint8_t)gpu->f64_mem;
+        w.cin = small ? 4 : (uint8_t)gpu->f64_cin;
     } else if (strstr(row->sig, "=1")) { /* f32 inputs: not XDL */
         w.read = w.mem = p + 2;
         w.cin = p;
     } else {
-        w.read = w.mem = (uint8_t)(p + 3 + (g950 && p != 2));
-        w.cin = (uint8_t)(p + 1 + g950);
+        w.read = w.mem = (uint8_t)(p + 3 + (gpu->xdl_late && p != 2));
+        w.cin = (uint8_t)(p + 1 + gpu->xdl_late);
         w.war = p - 1;
     }
     return w;

@@ -131,7 +131,7 @@ struct kn_isa_row {
     uint8_t unit, counter, mem;
     uint8_t bytes;           /* memory ops: bytes per lane (or total SMEM) */
     bool store, atomic;
-    uint8_t passes942, passes950; /* MFMA: clk/4 of the cheapest format */
+    uint8_t passes[KILN_NTARGETS]; /* MFMA: clk/4 of the cheapest format */
     const char *sig;         /* operands, see isa.def */
     uint64_t flags;          /* KN_IF_* */
 };

@@ -32,8 +32,8 @@ get16(const uint8_t *p)
 static bool
 is_unified(uint32_t mach)
 {
-    return mach == KN_MACH_GFX90A || mach == KN_MACH_GFX942 ||
-           mach == KN_MACH_GFX950;
+    return mach == KN_MACH_GFX90A ||
+           kn_target_where(offsetof(struct kn_target_info, mach), mach);
 }
 
 static void

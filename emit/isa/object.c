@@ -18,9 +18,8 @@ struct loader {
 static kiln_target
 target_of(uint32_t mach)
 {
-    return mach == KN_MACH_GFX942   ? KILN_GFX942
-           : mach == KN_MACH_GFX950 ? KILN_GFX950
-                                    : KILN_TARGET_NONE;
+    return mach ? kn_target_where(offsetof(struct kn_target_info, mach), mach)
+                : KILN_TARGET_NONE;
 }
 
 static kiln_status

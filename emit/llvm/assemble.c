@@ -42,7 +42,7 @@ kn_assembly_target(const char *text)
     const char *at = strstr(text, ".amdgcn_target");
     size_t n = at ? strcspn(at, "\n") : 0;
 
-    for (int t = KILN_GFX942; at && t <= KILN_GFX950; t++) {
+    for (int t = KILN_TARGET_NONE + 1; at && t < KILN_NTARGETS; t++) {
         const char *name = kiln_target_name((kiln_target)t);
         const char *hit = strstr(at, name);
 

@@ -118,6 +118,9 @@ bool kn_cli_arg_parse(struct kn_ctx *c, const char *text,
 bool kn_cli_ptr_parse(struct kn_ctx *c, const char *text,
                       struct kn_cli_arg *a);
 
+/* The target of --arch, NONE without it. */
+kiln_target kn_cli_target(const struct kn_cli *cli);
+
 /* The problem as the user wrote it; what he left out is zero. */
 void kn_cli_problem(const struct kn_cli *cli, kiln_target target,
                     kiln_problem *p);

@@ -20,6 +20,15 @@ stride_of(const struct kn_value *v)
     return v->seen && !v->i ? KILN_SHARED : v->i;
 }
 
+kiln_target
+kn_cli_target(const struct kn_cli *cli)
+{
+    const struct kn_value *v = &cli->v[KN_FLAG_arch];
+
+    return v->seen ? (kiln_target)(KILN_TARGET_NONE + 1 + v->i)
+                   : KILN_TARGET_NONE;
+}
+
 void
 kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
 {

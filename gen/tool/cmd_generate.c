@@ -121,12 +121,12 @@ write_certificate(struct kn_tool *t, const char *path, const char *text)
 static kiln_status
 read_problem(struct kn_tool *t, kiln_problem *p, struct kn_config *cfg)
 {
-    const struct kn_value *arch = &t->cli->v[KN_FLAG_arch];
+    kiln_target target = kn_cli_target(t->cli);
 
-    if (!arch->seen)
+    if (!target)
         return kn_fail(t->c, KILN_BAD_INPUT, "'generate' needs --arch %s",
                        kn_flags[KN_FLAG_arch].spec);
-    kn_cli_problem(t->cli, (kiln_target)(KILN_GFX942 + arch->i), p);
+    kn_cli_problem(t->cli, target, p);
     KN_TRY(kn_cli_family(t->c, t->cli, &p->family));
     if (p->family == KILN_MOE)
         KN_TRY(kn_moe_problem(t->c, t->cli, p->target,
@@ -172,13 +172,12 @@ static kiln_status
 compile_file(struct kn_tool *t, const struct kn_watch *watch,
              struct kn_generated *g)
 {
-    const struct kn_value *arch = &t->cli->v[KN_FLAG_arch];
     const char *path = t->cli->pos[0];
-    kiln_target asked = (kiln_target)(KILN_GFX942 + arch->i);
+    kiln_target asked = kn_cli_target(t->cli);
 
     KN_TRY(kn_handmade_flags(t->c, t->cli));
     KN_TRY(kn_handmade(t->c, path, watch, g));
-    if (arch->seen && asked != g->wave->target)
+    if (asked && asked != g->wave->target)
         return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is for %s, not %s", path,
                        kiln_target_name(g->wave->target),
                        kiln_target_name(asked));

@@ -177,7 +177,7 @@ list_family(struct kn_tool *t)
     struct kn_json j = { .b = { .c = t->c } };
     struct variants v = { .t = t, .j = &j };
 
-    kn_cli_problem(t->cli, KILN_GFX950, &v.p);
+    kn_cli_problem(t->cli, KN_TARGET_DEFAULT, &v.p);
     KN_TRY(kn_cli_family(t->c, t->cli, &v.p.family));
     if (v.p.family == KILN_MOE)
         return kn_fail(t->c, KILN_UNSUPPORTED, "the variants of moe depend on "
@@ -190,7 +190,7 @@ list_family(struct kn_tool *t)
     kn_progress_stage(t->progress, "generating");
     kn_json_open(&j, NULL, '{');
     kn_json_open(&j, "variants", '[');
-    for (int i = KILN_NTARGETS - 1; i >= KILN_GFX942; i--)
+    for (int i = KILN_NTARGETS - 1; i > KILN_TARGET_NONE; i--)
         if (is_asked(&v, KN_FLAG_arch, kiln_target_name((kiln_target)i)))
             list_target(&v, (kiln_target)i);
     kn_json_close(&j, ']');

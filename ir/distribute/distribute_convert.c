@@ -331,13 +331,13 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t)
 
 /* ---- rows quantised with a scale for each 128 K ---- */
 
-/* Largest finite value of an 8-bit type; FNUZ on gfx942. */
+/* Largest finite value of an 8-bit type. */
 static double
 largest_of(const struct dist *d, uint8_t elem)
 {
     if (elem == KN_T_i8)
         return 127;
-    return elem == KN_T_bf8 ? 57344 : d->in->target == KILN_GFX942 ? 240 : 448;
+    return elem == KN_T_bf8 ? 57344 : kn_targets[d->in->target].fnuz ? 240 : 448;
 }
 
 /* Element h of a dword of bf16 or f16 as the bits of an f32. */

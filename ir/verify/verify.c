@@ -245,11 +245,13 @@ check_memory(const struct kn_fn *f, const struct kn_ins *i)
     if (i->op == KN_OP_lds_ld && i->attr[KN_A_span] != 1 &&
         (i->attr[KN_A_span] != 2 || i->attr[KN_A_own]))
         return FAIL(f, i->at, "span= is 1 or 2, and 1 of what is a lane's own");
-    if (i->op == KN_OP_lds_ld && i->attr[KN_A_tr] && f->target != KILN_GFX950)
+    if (i->op == KN_OP_lds_ld && i->attr[KN_A_tr] &&
+        !kn_targets[f->target].lds_tr)
         return FAIL(f, i->at, "%s has no transposing LDS read",
                     kiln_target_name(f->target));
     if (i->op == KN_OP_atom &&
-        (f->target != KILN_GFX950 || i->attr[KN_A_elem] != KN_T_bf16))
+        (!kn_targets[f->target].atomic_bf16 ||
+         i->attr[KN_A_elem] != KN_T_bf16))
         return FAIL(f, i->at, "atom.add adds pairs of bf16, on gfx950 only");
     if (i->op == KN_OP_scatter && i->attr[KN_A_atomic] &&
         i->attr[KN_A_elem] != KN_T_bf16)
@@ -515,7 +517,7 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (!l->gk && bits < 8)
         return FAIL(f, l->at, "%%%s: %s cannot be staged from K-outer memory",
                     l->name, kn_elems[l->elem].text);
-    if (!l->lk && !l->mem && f->target != KILN_GFX950)
+    if (!l->lk && !l->mem && !kn_targets[f->target].lds_tr)
         return FAIL(f, l->at, "%%%s: %s has no transposing LDS read", l->name,
                     kiln_target_name(f->target));
     g = kn_geometry(f, l);

@@ -269,7 +269,7 @@ check_unpack(const struct kn_fn *f, const struct kn_ins *i)
     if (t.elem != KN_T_f32 || t.n != 2 || !t.lane)
         return FAIL(f, i->at, "the result of unpack is v.f32x2");
     if (e != KN_T_fp8 && e != KN_T_bf8 &&
-        (e != KN_T_fp4 || f->target != KILN_GFX950))
+        (e != KN_T_fp4 || !kn_targets[f->target].scaled))
         return FAIL(f, i->at, "unpack needs elem=fp8 or bf8, on gfx950 also "
                     "fp4");
     if (first < 0 || first * kn_elems[e].bits > 24 ||
@@ -287,7 +287,7 @@ check_unpack32(const struct kn_fn *f, const struct kn_ins *i)
 
     if (t.elem != KN_T_f32 || t.n != 32 || !t.lane)
         return FAIL(f, i->at, "the result of unpack32 is v.f32x32");
-    if ((e != KN_T_fp6 && e != KN_T_bf6) || f->target != KILN_GFX950)
+    if ((e != KN_T_fp6 && e != KN_T_bf6) || !kn_targets[f->target].scaled)
         return FAIL(f, i->at, "unpack32 needs elem=fp6 or bf6, on gfx950");
     if (from.elem != KN_T_i32 || from.n != 6)
         return FAIL(f, i->at, "unpack32 takes 32 elements of 6 bits, an i32x6");
@@ -313,7 +313,7 @@ check_turn(const struct kn_fn *f, const struct kn_ins *i)
     struct kn_type t = type_of(f, i->dst);
 
     KN_TRY(need_registers(f, i, 0, 1));
-    if (f->target != KILN_GFX950)
+    if (!kn_targets[f->target].swaps)
         return FAIL(f, i->at, "%s cannot exchange rows of lanes",
                     kiln_target_name(f->target));
     if (t.elem != KN_T_i32 || t.n != 4 || !t.lane)
@@ -341,7 +341,7 @@ check_output(const struct kn_fn *f, const struct kn_ins *i)
 
     if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
         return FAIL(f, i->at, "store needs elem=f32, f16, bf16 or i32");
-    if (vec == 8 && (kn_elems[e].bits != 16 || f->target != KILN_GFX950 ||
+    if (vec == 8 && (kn_elems[e].bits != 16 || !kn_targets[f->target].swaps ||
                      i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
                     "added nor by way of LDS");
@@ -365,7 +365,7 @@ check_format(const struct kn_fn *f, const struct kn_ins *i)
 {
     int elem = i->attr[KN_A_elem];
 
-    if (f->target != KILN_GFX950)
+    if (!kn_targets[f->target].scaled)
         return FAIL(f, i->at, "%s has no scaled conversions",
                     kiln_target_name(f->target));
     if (elem != KN_T_fp4 && elem != KN_T_fp8)
@@ -405,7 +405,7 @@ check_quantise(const struct kn_fn *f, const struct kn_ins *i)
     KN_TRY(need_result(f, i, pack ? KN_T_i32 : KN_T_f32, 1));
     if (pack)
         return check_format(f, i);
-    return f->target == KILN_GFX950 ? KILN_OK
+    return kn_targets[f->target].swaps ? KILN_OK
          : FAIL(f, i->at, "%s cannot swap lanes", kiln_target_name(f->target));
 }
 

@@ -262,7 +262,7 @@ hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *function,
 {
     int e = enter(FN_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor);
     const struct function *f = function;
-    int most = shim_state()->target == KILN_GFX942 ? 65536 : 163840;
+    int most = (int)kn_targets[shim_state()->target].lds;
     int used, waves;
 
     if (!e && (!f || block < 1))

@@ -35,7 +35,7 @@ start(struct shim *s)
     struct kn_env env;
 
     kn_env_read(&env);
-    s->target = KILN_GFX950;
+    s->target = KN_TARGET_DEFAULT;
     for (int t = KILN_TARGET_NONE + 1; t < KILN_NTARGETS; t++)
         if (env.shim_target &&
             !strcmp(env.shim_target, kiln_target_name((kiln_target)t)))
@@ -193,20 +193,6 @@ hipPeekAtLastError(void)
 enum { CLOCK_KHZ = 2400000 };
 #define DEVICE_MEMORY ((size_t)288 << 30)
 
-static const struct {
-    kiln_target target;
-    int minor, cus, lds;
-} devices[] = {
-    { KILN_GFX942, 4, 304, 65536 },
-    { KILN_GFX950, 5, 256, 163840 },
-};
-
-static int
-device_row(const struct shim *s)
-{
-    return s->target == devices[0].target ? 0 : 1;
-}
-
 int
 hipInit(unsigned flags)
 {
@@ -254,15 +240,15 @@ hipDeviceGet(int *device, int ordinal)
 static int
 attribute(const struct shim *s, int which, int *out)
 {
-    int row = device_row(s);
+    const struct kn_target_info *chip = &kn_targets[s->target];
     const struct {
         int id, value;
     } table[] = {
         { 5, CLOCK_KHZ },      { 23, 9 },   { 26, 1024 }, { 27, 1024 },
         { 28, 1024 },          { 29, 2147483647 },        { 30, 65536 },
-        { 31, 65536 },         { 56, 1024 }, { 61, devices[row].minor },
-        { 63, devices[row].cus }, { 71, 65536 },
-        { 74, devices[row].lds }, { 87, 64 },
+        { 31, 65536 },         { 56, 1024 }, { 61, (int)chip->minor },
+        { 63, (int)chip->cus }, { 71, 65536 },
+        { 74, (int)chip->lds }, { 87, 64 },
     };
 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -377,7 +363,8 @@ fill_properties(const struct shim *s, void *out, const struct layout *l)
 {
     const int dim[] = { 1024, 1024, 1024 };
     const int grid[] = { 2147483647, 65536, 65536 };
-    size_t memory = DEVICE_MEMORY, lds = (size_t)devices[device_row(s)].lds;
+    const struct kn_target_info *chip = &kn_targets[s->target];
+    size_t memory = DEVICE_MEMORY, lds = chip->lds;
     unsigned char *p = out;
 
     memset(p, 0, l->size);
@@ -392,8 +379,8 @@ fill_properties(const struct shim *s, void *out, const struct layout *l)
     memcpy(p + l->grid, grid, sizeof grid);
     put_int(p, l->clock, CLOCK_KHZ);
     put_int(p, l->major, 9);
-    put_int(p, l->minor, devices[device_row(s)].minor);
-    put_int(p, l->cus, devices[device_row(s)].cus);
+    put_int(p, l->minor, (int)chip->minor);
+    put_int(p, l->cus, (int)chip->cus);
     snprintf((char *)p + l->arch, 64, "%s:sramecc+:xnack-",
              kiln_target_name(s->target));
 }

@@ -14,7 +14,7 @@ struct format {
 static struct format
 float_format(kiln_type t, kiln_target target)
 {
-    bool fnuz = target == KILN_GFX942;
+    bool fnuz = kn_targets[target].fnuz;
 
     switch (t) {
     case KILN_F32:

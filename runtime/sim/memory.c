@@ -71,7 +71,7 @@ kiln_status
 kn_sim_open(struct kn_ctx *c, kiln_target target, struct kn_sim **out)
 {
     KN_ENTER(c);
-    if (target != KILN_GFX942 && target != KILN_GFX950)
+    if (!kn_is_target(target))
         return kn_fail(c, KILN_UNSUPPORTED, "the simulator has no target %s",
                        kiln_target_name(target));
     *out = KN_NEW(c, struct kn_sim, 1);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../kiln.h"
+#include "../../ir/base.h"
 
 /* X(id, exponent bits, mantissa bits, bias, largest finite code without
  * sign, code of +overflow (no Inf: the NaN or the largest), code of NaN).
@@ -47,12 +47,12 @@ extern const struct kn_num_format kn_num_format[KN_NNUMS];
 static inline enum kn_num
 kn_num_fp8(kiln_target t)
 {
-    return t == KILN_GFX942 ? KN_NUM_E4M3Z : KN_NUM_E4M3;
+    return kn_targets[t].fnuz ? KN_NUM_E4M3Z : KN_NUM_E4M3;
 }
 static inline enum kn_num
 kn_num_bf8(kiln_target t)
 {
-    return t == KILN_GFX942 ? KN_NUM_E5M2Z : KN_NUM_E5M2;
+    return kn_targets[t].fnuz ? KN_NUM_E5M2Z : KN_NUM_E5M2;
 }
 
 enum kn_round { KN_RNE, KN_RTZ, KN_SR };

@@ -63,7 +63,7 @@ kiln_status
 kn_check_launch(struct kn_run *r)
 {
     uint64_t lds = (uint64_t)r->kernel->lds + r->l->dynamic_lds;
-    uint32_t limit = r->sim->target == KILN_GFX950 ? 163840 : 65536;
+    uint32_t limit = kn_targets[r->sim->target].lds;
     uint64_t total;
 
     KN_TRY(check_shape(r));

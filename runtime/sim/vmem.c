@@ -297,14 +297,12 @@ copy_slot(const struct kn_memop *m)
     return m->bytes < 4 ? 4 : m->bytes;
 }
 
-/* LDS address of a copy: M0 + offset + lane * slot. gfx950 has 160 KB, so
- * more than 16 bits of M0 count there. */
+/* LDS address of a copy: M0 + offset + lane * slot. */
 static void
 place_copy(struct kn_wave *w, const struct kn_inst *i,
            const struct kn_memop *m, struct kn_op *op)
 {
-    uint32_t m0 = w->s[KN_S_M0] &
-                  (w->group->target == KILN_GFX950 ? 0x3ffff : 0xffff);
+    uint32_t m0 = w->s[KN_S_M0] & kn_targets[w->group->target].m0_mask;
 
     if (m0 & 3)
         kn_report(w, i, KN_F_MISALIGNED, KN_AT(-1, m0), "M0 is 0x%x", m0);

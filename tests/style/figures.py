@@ -18,6 +18,7 @@ JUDGE = re.compile(r"KN_SCHED_|kn_streams|kn_loop_of|_lacks\(|kn_folds")
 ANSWER = re.compile(r"kn_fail|return NULL|return false|: NULL")
 SCHEDULE = re.compile(r"KN_SCHED_")
 FAMILY = re.compile(r"[=!]= KILN_(GEMM|BATCHED|GROUPED|WGRAD|MOE)\b")
+TARGET = re.compile(r"_GFX9\d\d\b")
 RESET = re.compile(r"err\.status = |\.err = ")
 OWN = re.compile(r"kn_ctx_init\(")
 ONE_JUDGE = ("gen/forms.c", "gen/forms.h", "gen/forms.def")
@@ -123,6 +124,8 @@ def figures(files):
         ("lines that test a family", count(files, FAMILY, code), 60),
         ("lines that name a schedule, outside forms",
          count(files, SCHEDULE, code, ONE_JUDGE), 12),
+        ("lines of C that name a target",
+         count(files, TARGET, code + ("templates/", "examples/")), 12),
         ("function median", size[len(size) // 2], 12),
         ("function p90", size[len(size) * 9 // 10], 24),
         ("longest function", size[-1], 78),

@@ -161,7 +161,7 @@ open_source(struct kn_tool *t, struct source *s)
     size_t i = 0;
 
     s->t = t;
-    s->target = KILN_GFX950;
+    s->target = KN_TARGET_DEFAULT;
     if (cli->v[KN_FLAG_device].seen) {
         struct kn_place place = { 0 };
 

@@ -49,8 +49,8 @@ kn_diff_view(struct kn_ctx *c, const struct kn_subject *a,
     compare_fact(v, "kernarg bytes", a->k->kernarg_size, b->k->kernarg_size);
     compare_fact(v, "workgroup size", a->k->max_workgroup,
                  b->k->max_workgroup);
-    compare_fact(v, "target gfx", a->o.target == KILN_GFX942 ? 942 : 950,
-                 b->o.target == KILN_GFX942 ? 942 : 950);
+    compare_fact(v, "target gfx", kn_targets[a->o.target].gfx,
+                 kn_targets[b->o.target].gfx);
     KN_TRY(kn_subject_listing(c, a, &v->text_a));
     return kn_subject_listing(c, b, &v->text_b);
 }

@@ -29,15 +29,14 @@ struct info {
     uint32_t waves;          /* of a workgroup */
 };
 
-/* LDS of a CU and the granule it is given out in (LLVM AMDGPUUsage). */
+/* Workgroups whose LDS a CU holds. */
 static uint32_t
 lds_groups(kiln_target t, uint32_t bytes)
 {
-    uint32_t total = t == KILN_GFX950 ? 163840 : 65536;
-    uint32_t granule = t == KILN_GFX950 ? 1280 : 512;
+    uint32_t granule = kn_targets[t].lds_granule;
 
     bytes = (bytes + granule - 1) / granule * granule;
-    return bytes ? total / bytes : UINT32_MAX;
+    return bytes ? kn_targets[t].lds / bytes : UINT32_MAX;
 }
 
 struct kn_occupancy

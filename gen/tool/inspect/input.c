@@ -21,14 +21,6 @@ has_suffix(const char *s, const char *suffix)
     return n >= k && !strcmp(s + n - k, suffix);
 }
 
-static kiln_target
-asked_target(const struct kn_cli *cli)
-{
-    const struct kn_value *v = &cli->v[KN_FLAG_arch];
-
-    return v->seen ? (kiln_target)(KILN_GFX942 + v->i) : KILN_TARGET_NONE;
-}
-
 struct source {
     const char *name, *text;
     kiln_target target;
@@ -71,7 +63,7 @@ read_assembly(struct kn_tool *t, struct kn_subject *s)
         return kn_fail(t->c, KILN_BAD_INPUT, "'%s' describes no kernel: it "
                        "has no .amdhsa_kernel", s->name);
     if (!target)
-        target = asked_target(t->cli);
+        target = kn_cli_target(t->cli);
     if (!target)
         return kn_fail(t->c, KILN_BAD_INPUT, "'%s' has no .amdgcn_target line "
                        "for gfx942 or gfx950; name the target with --arch",
@@ -101,12 +93,12 @@ static kiln_status
 read_problem(struct kn_tool *t, const char *word, struct kn_subject *s)
 {
     struct kn_cli cli = *t->cli;
-    kiln_target target = asked_target(&cli);
+    kiln_target target = kn_cli_target(&cli);
     kiln_problem *p = &s->problem;
 
     cli.pos = &word;
     if (!target)
-        target = KILN_GFX950;
+        target = KN_TARGET_DEFAULT;
     kn_cli_problem(&cli, target, p);
     KN_TRY(kn_cli_family(t->c, &cli, &p->family));
     if (p->family == KILN_MOE)

@@ -157,8 +157,7 @@ kn_page_lds(struct kn_ctx *c, const struct kn_subject *s, struct kn_buf *out)
         struct picture p = { out, a, { .mask = ~0ull, .bytes = a->bytes,
                                        .write = row->store,
                                        .lds = a->address },
-                             s->o.target,
-                             s->o.target == KILN_GFX950 ? 64 : 32, 0 };
+                             s->o.target, kn_targets[s->o.target].banks, 0 };
         uint32_t times = 0;
         bool known = false;
 

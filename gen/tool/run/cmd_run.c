@@ -59,7 +59,7 @@ read_problem(struct run *r)
 {
     const struct kn_cli *cli = r->t->cli;
 
-    r->place.target = KILN_GFX950;
+    r->place.target = KN_TARGET_DEFAULT;
     KN_TRY(kn_tool_place(r->t, &r->place));
     KN_TRY(kn_place_flags(r->t, &r->place));
     kn_cli_problem(cli, r->place.target, &r->p);

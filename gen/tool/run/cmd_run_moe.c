@@ -569,7 +569,7 @@ requantise_up(struct moe_run *m, struct moe_part *up,
 {
     const struct kn_value *v = &m->t->cli->v[KN_FLAG_requant];
     bool can = (down->p.a == KILN_MXFP4 || down->p.a == KILN_MXFP8) &&
-               m->target == KILN_GFX950 && up->p.n % 32 == 0;
+               kn_targets[m->target].scaled && up->p.n % 32 == 0;
 
     if (v->seen && v->i && !can)
         return kn_fail(m->c, KILN_UNSUPPORTED, "gemm1 quantises to mxfp4 and "
@@ -632,7 +632,7 @@ moe_prepare(struct moe_run *m, int stage)
     const struct kn_value *v = m->t->cli->v;
     kiln_problem p;
 
-    m->target = KILN_GFX950;
+    m->target = KN_TARGET_DEFAULT;
     m->exact = v[KN_FLAG_data].i == KN_DATA_EXACT;
     m->place.target = m->target;
     if (m->timed)

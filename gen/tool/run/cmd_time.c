@@ -16,16 +16,20 @@ struct timed {
     struct kn_program program;
 };
 
+static kiln_target
+target_of(const struct kn_tool *t)
+{
+    kiln_target asked = kn_cli_target(t->cli);
+
+    return asked ? asked : KN_TARGET_DEFAULT;
+}
+
 static kiln_status
 read_problem(struct timed *r)
 {
     const struct kn_cli *cli = r->t->cli;
-    const struct kn_value *v = &cli->v[KN_FLAG_arch];
-    kiln_target target = KILN_GFX950;
 
-    if (v->seen && !strcmp(v->s, "gfx942"))
-        target = KILN_GFX942;
-    kn_cli_problem(cli, target, &r->p);
+    kn_cli_problem(cli, target_of(r->t), &r->p);
     KN_TRY(kn_cli_family(r->t->c, cli, &r->p.family));
     KN_TRY(kn_groups_make(r->t->c, cli, &r->p, &r->offs));
     KN_TRY(kn_problem_normalise(r->t->c, &r->p));
@@ -77,10 +81,7 @@ kn_cmd_time(struct kn_tool *t)
 
     r->t = t;
     if (!strcmp(t->cli->pos[0], "moe"))
-        return kn_time_moe(t, t->cli->v[KN_FLAG_arch].seen
-                                  ? (kiln_target)(KILN_GFX942 +
-                                                  t->cli->v[KN_FLAG_arch].i)
-                                  : KILN_GFX950);
+        return kn_time_moe(t, target_of(t));
     KN_TRY(read_problem(r));
     KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
     kn_progress_stage(t->progress, "generating");

@@ -147,7 +147,7 @@ kn_mfma_quality(kiln_target t, enum kn_mfma_model model,
         return KN_Q_EXACT;
     if (r->sparse || r->targets == KN_MF_GFX950)
         return KN_Q_UNVERIFIED;
-    return t == KILN_GFX942 && (model == KN_MFMA_CDNA3 || is_one_model(r))
+    return kn_targets[t].mfma_known && (model == KN_MFMA_CDNA3 || is_one_model(r))
                ? KN_Q_EXACT
                : KN_Q_MODELLED;
 }

@@ -15,7 +15,11 @@ enum kn_mfma_type {
     KN_MT_BF8, KN_MT_I8, KN_MT_F8F6F4
 };
 
-enum kn_mfma_targets { KN_MF_GFX942 = 1, KN_MF_GFX950 = 2, KN_MF_BOTH = 3 };
+enum kn_mfma_targets {
+    KN_MF_GFX942 = 1 << KILN_GFX942,
+    KN_MF_GFX950 = 1 << KILN_GFX950,
+    KN_MF_BOTH = KN_MF_GFX942 | KN_MF_GFX950
+};
 
 /* A row of mfma.def. */
 struct kn_mfma {

@@ -12,7 +12,7 @@ const unsigned kn_mfma_nrows = sizeof kn_mfma_rows / sizeof kn_mfma_rows[0];
 static bool
 has_target(const struct kn_mfma *r, kiln_target t)
 {
-    return r->targets & (t == KILN_GFX942 ? KN_MF_GFX942 : KN_MF_GFX950);
+    return r->targets >> t & 1;
 }
 
 const struct kn_mfma *

@@ -5,7 +5,8 @@
 void
 kn_time_chip_of(kiln_target t, struct kn_time_chip *out)
 {
-    static const struct kn_time_chip chips[2] = {
+    static const struct kn_time_chip chips[KILN_NTARGETS] = {
+        { 0 },
 #define X(name, gfx942, gfx950, unit, source) .name = gfx942,
         {
 #include "timing.def"
@@ -18,7 +19,7 @@ kn_time_chip_of(kiln_target t, struct kn_time_chip *out)
 #undef X
     };
 
-    *out = chips[t == KILN_GFX950];
+    *out = chips[t];
 }
 
 const char *

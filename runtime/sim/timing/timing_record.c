@@ -26,7 +26,7 @@ static const uint8_t read128_942[32] = {
 static struct passes
 passes_of(kiln_target t, unsigned bytes, bool write)
 {
-    bool wide = t == KILN_GFX950 && !write;
+    bool wide = kn_targets[t].banks == 64 && !write;
 
     if (bytes > 12 && !write)
         return wide ? (struct passes){ 64, read128_950, 2, 0 }
