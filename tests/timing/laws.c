@@ -390,6 +390,66 @@ idle_chiplets(void **state)
     assert_near(r.rounds, 8, 0.01);
 }
 
+/* ORI: what goes to the memory that all chiplets see. */
+static void
+shared_memory(void **state)
+{
+    (void)state;
+    assert_near(cost(&one, "v_mov_b32_e32 v2, 1\n",
+                     "global_atomic_add v1, v2, s[6:7]\n"
+                     "s_waitcnt vmcnt(0)\n", 2), 1930, 30);
+    assert_near(cost(&one, "v_mov_b32_e32 v2, 1\n",
+                     "global_atomic_add v3, v1, v2, s[6:7] sc0\n"
+                     "s_waitcnt vmcnt(0)\n", 2), 1930, 30);
+    assert_near(cost(&one, "", "s_load_dword s12, s[4:5], 0x0 glc\n"
+                     "s_waitcnt lgkmcnt(0)\n", 2), 1905, 10);
+    assert_near(cost(&one, "", "s_load_dword s12, s[4:5], 0x0\n"
+                     "s_waitcnt lgkmcnt(0)\n", 2), 205, 10);
+}
+
+/* Counts itself in at a counter of its own lane; the last of the shares turns
+ * a loop. */
+#define LAST_OF_FOUR \
+    "s_load_dwordx2 s[14:15], s[0:1], 0x10\nv_mov_b32_e32 v2, 1\n" \
+    "s_waitcnt lgkmcnt(0)\nglobal_atomic_add v3, v1, v2, s[14:15] sc0\n" \
+    "s_waitcnt vmcnt(0)\nv_readfirstlane_b32 s12, v3\n" \
+    "s_cmp_lg_u32 s12, 3\ns_cbranch_scc1 .Lnone\ns_movk_i32 s10, 100\n" \
+    ".Lloop:\n" MFMA "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n" \
+    "s_cbranch_scc1 .Lloop\n.Lnone:\ns_endpgm\n"
+
+static uint64_t
+turns_of_share(uint32_t shares)
+{
+    static const struct program_facts f = { .lds = 65536, .groups = 16 };
+    struct kn_time_query q;
+    struct kn_time_result r;
+    struct program p;
+    uint64_t at;
+
+    program_open(&p, &f, LAST_OF_FOUR);
+    assert_int_equal(kn_sim_alloc(p.sim, KILN_WORKSPACE_ZEROS, 0,
+                                  kn_sim_zeros, NULL, &at), KILN_OK);
+    p.args[2] = at;
+    p.launch.kernarg = (const uint8_t *)p.args;
+    p.launch.kernarg_size = sizeof p.args;
+    q = (struct kn_time_query){ .sim = p.sim, .launch = &p.launch,
+                                .shares = { at, shares } };
+    if (kn_time_predict(&p.ctx, &q, &r))
+        fail_msg("%s", p.ctx.err.text);
+    program_close(&p);
+    return r.loop_iterations;
+}
+
+/* Each workgroup that is looked at comes last, however many were before. */
+static void
+last_share(void **state)
+{
+    (void)state;
+    assert_int_equal(turns_of_share(4), 100);
+    assert_int_equal(turns_of_share(3), 0);
+    assert_int_equal(turns_of_share(0), 0);
+}
+
 /* What no chip can do is refused, each law by itself. */
 static void
 refused(void **state)
@@ -445,7 +505,8 @@ main(void)
         cmocka_unit_test(rounds),        cmocka_unit_test(warm_cache),
         cmocka_unit_test(few_turns),     cmocka_unit_test(waits_for_another),
         cmocka_unit_test(between_tiles), cmocka_unit_test(own_lines),
-        cmocka_unit_test(idle_chiplets), cmocka_unit_test(refused),
+        cmocka_unit_test(idle_chiplets), cmocka_unit_test(shared_memory),
+        cmocka_unit_test(last_share),    cmocka_unit_test(refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

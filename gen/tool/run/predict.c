@@ -159,6 +159,8 @@ predict_on(struct device *d, const struct kn_predict *q,
         KN_TRY(kn_sim_alloc(d->sim, d->plan.workspace, 0, kn_fill_last_share,
                             (void *)&q->g->cfg, &d->addr.workspace));
         KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
+        t.shares = (struct kn_time_shares){ d->addr.workspace,
+                                            q->g->cfg.split_k };
     }
     KN_TRY(kn_sim_load(d->sim, q->g->name, q->g->co, q->g->size, &d->code));
     l.code = d->code;

@@ -116,6 +116,13 @@ struct kn_time_result {
 
 struct kn_trace;
 
+/* A split-K workspace, whose counters get what makes each of the workgroups of
+ * a tile the last to come, the longest way. */
+struct kn_time_shares {
+    uint64_t workspace;
+    uint32_t n;              /* of K; 0 or 1: undivided */
+};
+
 /* The launch runs on `sim`, partly and more than once, so its memory is not
  * worth anything afterwards: give a device of its own. `flops`: what the
  * caller counts as work; 0: what the executed matrix operations do. */
@@ -131,6 +138,7 @@ struct kn_time_query {
                                 they are still there */
     const uint32_t *work;    /* by workgroup: turns of its loop, 0 where it
                                 ends at once; NULL: found by probing */
+    struct kn_time_shares shares; /* of K, each run anew as the last to come */
     const char *const *place; /* where each instruction comes from; an entry
                                 or all may be NULL */
     struct kn_buf *trace;    /* receives a Chrome trace, may be NULL */
@@ -141,13 +149,6 @@ struct kn_time_query {
  * docs/timing.md, "Laws". */
 kiln_status kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
                             struct kn_time_result *out);
-
-/* A split-K workspace, whose counters get what makes each of the workgroups of
- * a tile the last to come, the longest way. */
-struct kn_time_shares {
-    uint64_t workspace;
-    uint32_t n;              /* of K; 0 or 1: undivided */
-};
 
 /* Microseconds the launch would take, on a shadow of `sim`. */
 kiln_status kn_time_launch(struct kn_ctx *c, struct kn_sim *sim,

@@ -8,8 +8,11 @@
 kiln_status
 kn_time_run(struct kn_time_model *m, const struct kn_sim_launch *l)
 {
+    enum { BYTES = KILN_WORKSPACE_ZEROS };
     struct kn_sim_result result;
 
+    if (m->last)
+        KN_TRY(kn_sim_write(m->q->sim, m->q->shares.workspace, m->last, BYTES));
     KN_TRY(kn_sim_run(m->q->sim, l, &result));
     return result.stopped ? kn_fail(m->c, KILN_UNSUPPORTED, "stopped: %s",
                                     result.stopped) : KILN_OK;

@@ -194,10 +194,13 @@ issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
         uint64_t out = store_out(u, bytes, start + cost);
 
         take_off(u, out, n * 128);
-        done = out + (uint64_t)u->chip->l1_latency;
+        done = out + (uint64_t)(i->shared ? u->chip->flag_latency
+                                          : u->chip->l1_latency);
         w->stored = later(w->stored, done);
     } else {
         done = load_back(u, w, f, start + cost);
+        if (i->shared)
+            done = later(done, start + cost + (uint64_t)u->chip->flag_latency);
         u->back = done;
         take_off(u, done, n * 128);
         if (i->dma)
@@ -210,6 +213,14 @@ issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
     push_done(&w->vm, done);
     if (i->counters & KN_C_LGKM)
         push_done(&w->ds, done);
+}
+
+static void
+issue_smem(const struct cu *u, struct wave *w, const struct kn_time_inst *i)
+{
+    double latency = i->shared ? u->chip->flag_latency : u->chip->smem_latency;
+
+    w->smem = later(w->smem, u->now + (uint64_t)latency);
 }
 
 /* ---- vector and matrix pipes -------------------------------------------- */
@@ -425,7 +436,7 @@ issue(struct cu *u, struct wave *w, const struct kn_time_inst *i)
     case KN_TC_MFMA: issue_vector(u, w, i); break;
     case KN_TC_LDS: issue_lds(u, w, i, e->fact); break;
     case KN_TC_VMEM: issue_vmem(u, w, i, e->fact); break;
-    case KN_TC_SMEM: w->smem = u->now + (uint64_t)u->chip->smem_latency; break;
+    case KN_TC_SMEM: issue_smem(u, w, i); break;
     case KN_TC_PRIO: w->prio = i->arg; break;
     case KN_TC_BARRIER: arrive(u, w); return;
     case KN_TC_END: end_wave(u, w); return;

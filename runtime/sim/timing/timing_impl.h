@@ -35,6 +35,8 @@ struct kn_time_inst {
     uint8_t arg;             /* s_setprio: priority */
     uint8_t width;           /* MFMA: bits of the widest operand type */
     bool store, dma, head;   /* head: first of the main loop */
+    bool shared;             /* in memory that all chiplets see: an atomic, a
+                                scalar load past the caches */
     bool in_loop;
     uint16_t busy;           /* of its unit */
     uint16_t next;           /* until the wave may issue again */
@@ -96,6 +98,7 @@ struct kn_time_model {
     struct kn_time_inst *inst;
     uint32_t nwaves, lds;
     uint64_t groups;
+    uint32_t *last;          /* counters of the query's shares; NULL: none */
 };
 
 kiln_status kn_time_classify(struct kn_time_model *m);
@@ -149,7 +152,8 @@ kiln_status kn_time_find_reuse(struct kn_time_model *m,
  * zero on entry. uniform: all that were probed are alike. */
 kiln_status kn_time_find_lengths(struct kn_time_model *m, double *len,
                                  bool *uniform);
-/* kn_sim_run on the query's device, its findings ignored. */
+/* kn_sim_run on the query's device, its findings ignored; the workgroups find
+ * the counters of split-K as those do that come last. */
 kiln_status kn_time_run(struct kn_time_model *m,
                         const struct kn_sim_launch *l);
 

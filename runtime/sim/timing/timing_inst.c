@@ -137,6 +137,7 @@ memory_cost(const struct kn_time_model *m, const struct kn_inst *i,
 
     t->store = row->store || (row->atomic && !i->sc0 && !i->glc);
     t->dma = i->lds || row->flags & KN_IF_DMA;
+    t->shared = row->atomic || (t->cls == KN_TC_SMEM && i->glc && !row->store);
     t->counters = row->counter;
     t->busy = (uint16_t)(row->bytes > 4 ? m->chip.vmem_wide
                                         : m->chip.vmem_narrow);

@@ -32,6 +32,15 @@ latency_ns(const struct kn_time_model *m, const struct load *l, double ghz)
     return c->hbm_latency + least(1, traffic / c->hbm_read) * c->hbm_queue;
 }
 
+/* Bytes a clk that the L2 gives each CU. */
+static double
+l2_share(const struct kn_time_chip *c, double cus, double ghz)
+{
+    double xcd = cus / c->xcds < 1 ? 1 : cus / c->xcds;
+
+    return least(least(64, c->l2_read / xcd), c->l2_chip * 1e3 / ghz / c->cus);
+}
+
 static void
 make_env(const struct kn_time_model *m, const struct load *l, double ghz,
          struct kn_time_env *e)
@@ -41,7 +50,7 @@ make_env(const struct kn_time_model *m, const struct load *l, double ghz,
 
     e->ghz = ghz;
     e->latency = latency_ns(m, l, ghz) * ghz;
-    e->read = least(64, c->l2_read / xcd);
+    e->read = l2_share(c, l->cus, ghz);
     if (l->reuse.l2_miss > 0)
         e->read = least(e->read, c->mall_read * 1e3 / ghz / l->cus /
                                      l->reuse.l2_miss);
@@ -233,8 +242,8 @@ find_bound(const struct predict *p, const struct kn_time_result *r)
     if (r->busy_vmem > 0.85)
         return KN_B_VMEM;
     if (memory > 0.8 * p->cu.cycles)
-        return p->env.read < 0.9 * p->m.chip.l2_read * p->m.chip.xcds /
-                                 p->full->load.cus ? KN_B_HBM : KN_B_VMEM;
+        return p->env.read < 0.9 * l2_share(&p->m.chip, p->full->load.cus,
+                                            p->ghz) ? KN_B_HBM : KN_B_VMEM;
     if (r->stall[KN_W_ISSUE] + r->stall[KN_W_NOP] + r->stall[KN_W_VALU] +
             r->stall[KN_W_SHADOW] > 0.3)
         return KN_B_ISSUE;
@@ -302,6 +311,20 @@ take_result(struct predict *p, struct kn_time_result *out)
     kn_time_expect_error(&p->m.program, out);
 }
 
+static uint32_t *
+last_counters(const struct kn_time_model *m)
+{
+    enum { N = KILN_WORKSPACE_ZEROS / sizeof(uint32_t) };
+    uint32_t *last;
+
+    if (m->q->shares.n < 2)
+        return NULL;
+    last = KN_NEW(m->c, uint32_t, N);
+    for (uint32_t i = 0; i < N; i++)
+        last[i] = m->q->shares.n - 1;
+    return last;
+}
+
 static kiln_status
 open_model(struct kn_time_model *m, struct kn_ctx *c,
            const struct kn_time_query *q)
@@ -315,6 +338,7 @@ open_model(struct kn_time_model *m, struct kn_ctx *c,
     kn_time_chip_of(o->target, &m->chip);
     KN_TRY(kn_decode(c, o, m->kernel, false, &m->program));
     KN_TRY(kn_time_classify(m));
+    m->last = last_counters(m);
     m->nwaves = (uint32_t)((items + KN_LANES - 1) / KN_LANES);
     m->lds = m->kernel->lds + l->dynamic_lds;
     m->groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
@@ -422,25 +446,12 @@ kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
 }
 
 static kiln_status
-fill_counters(struct kn_ctx *c, struct kn_sim *shadow,
-              const struct kn_time_shares *shares)
-{
-    enum { N = KILN_WORKSPACE_ZEROS / sizeof(uint32_t) };
-    uint32_t *last;
-
-    KN_ENTER(c);
-    last = KN_NEW(c, uint32_t, N);
-    for (uint32_t i = 0; i < N; i++)
-        last[i] = shares->n - 1;
-    return kn_sim_write(shadow, shares->workspace, last, N * sizeof *last);
-}
-
-static kiln_status
 time_on(struct kn_ctx *c, struct kn_sim *shadow, const struct kn_sim_launch *l,
-        double *us)
+        const struct kn_time_shares *shares, double *us)
 {
     struct kn_sim_launch own = *l;
-    struct kn_time_query q = { .sim = shadow, .launch = &own };
+    struct kn_time_query q = { .sim = shadow, .launch = &own,
+                               .shares = *shares };
     struct kn_time_result r;
     struct kn_sim_code *code;
 
@@ -462,10 +473,7 @@ kn_time_launch(struct kn_ctx *c, struct kn_sim *sim,
 
     if (s)
         return s;
-    if (shares->n > 1)
-        s = fill_counters(c, shadow, shares);
-    if (!s)
-        s = time_on(c, shadow, l, us);
+    s = time_on(c, shadow, l, shares, us);
     kn_sim_close(shadow);
     return s;
 }
