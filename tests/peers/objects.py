@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "inspect"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tool", "inspect"))
 import census
 
 SAMPLE = 20                  # objects whose census llvm-objdump confirms
