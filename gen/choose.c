@@ -5,48 +5,221 @@
 #include "gemv.h"
 #include "instantiate.h"
 #include "resources.h"
+#include "tuning.h"
 
-static uint32_t
-natural_bk(struct kn_ctx *c, const kiln_problem *p)
-{
-    struct kn_config one = { .bm = 32, .bn = 32, .bk = 128, .wm = 1, .wn = 1 };
-    struct kn_fn f = kn_tile_fn(c, p, &one);
-    uint32_t k = kn_fragment(&f, 'a').k;
+/* ---- a tuned row ---- */
 
-    if (p->scale_layout)
-        return 256;
-    /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
-    if (p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950 &&
-        !kn_dequant(p) &&
-        p->k >= 256 && p->k % 256 == 0 &&
-        ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
-         (p->family != KILN_MOE && p->m && p->m <= 64)))
-        return 256;
-    return p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) || k >= 128 ||
-           (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
-         : kn_elems[f.shape.ta].bits == 8 && p->target == KILN_GFX950 ? 128
-                                                                     : 64;
-}
-
-/* A given tile whose natural K does not fit is staged less K at a time. */
+/* Where `deep` can, it takes the tile and the map of a row that leaves waves and
+ * schedule open, or has its waves; other rows were found with other loops. */
 static void
-shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
+          bool waves)
 {
-    uint32_t step = kn_step_k(c, p, g->bk);
+    struct kn_config open = *row;
 
-    for (uint32_t bk = g->bk; bk >= step && bk % step == 0; bk /= 2) {
-        struct kn_config try = *g;
-
-        try.bk = bk;
-        kn_default_waves(&try);
-        if (!try.domain.align_a)
-            try.domain = kn_domain_of(p, 256, bk);
-        if (!kn_shareable(&try) || kn_tile_fit(c, p, &try)) {
-            g->bk = bk;
-            return;
-        }
-    }
+    if (row->schedule && !kn_schedules[row->schedule].asm_only)
+        return;
+    open.wm = open.wn = open.stages = 0;
+    open.schedule = 0;
+    kn_prefer_deep(c, p, &open, &(struct kn_openings){ 0 });
+    if (open.schedule && kn_schedules[open.schedule].asm_only &&
+        (!waves || (open.wm == row->wm && open.wn == row->wn)))
+        *row = open;
 }
+
+/* Fills what the user left open from a tuned row; false if the row cannot be
+ * built for this problem. Rows are found with aligned operands: others take
+ * other loads, and the rules. */
+static bool
+take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
+         struct kn_config *g)
+{
+    struct kn_config row = { 0 };
+    bool waves;
+
+    if (kn_config_read(c, text, &row))
+        return false;
+    waves = row.wm != 0;
+    row.bk = g->bk ? g->bk : row.bk;
+    if (g->wm) {
+        row.wm = g->wm;
+        row.wn = g->wn;
+    }
+    kn_config_over(&row, g);
+    if (kn_reads_of(&row) == KN_READS_RUNS) {
+        if (kn_gemv_choose(p, &row))
+            return false;
+        *g = row;
+        return true;
+    }
+    if (p->family == KILN_MOE && kn_moe_lacks(c, p, &row))
+        return false;
+    kn_default_waves(&row);
+    if (kn_bk_lacks(c, p, &row))
+        return false;
+    row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
+    if (!g->wm && !g->schedule && !g->stages)
+        take_deep(c, p, &row, waves);
+    if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
+        !kn_shareable(&row) || row.stages > KN_MAX_STAGES || !kn_tile_fit(c, p, &row))
+        return false;
+    *g = row;
+    return true;
+}
+
+static kiln_status
+pick_tuned(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+           struct kn_buf *why)
+{
+    struct kn_tuned *row;
+    size_t n;
+
+    KN_TRY(kn_tuning_find(c, p, &row, &n));
+    for (size_t i = 0; i < n; i++) {
+        bool taken = take_row(c, p, row[i].config, g);
+
+        if (why)
+            kn_putf(why, "tuned row %s %s\n", row[i].place,
+                    taken ? "decides" : "cannot be built for this problem");
+        if (taken)
+            return KILN_OK;
+    }
+    if (why && !n)
+        kn_put(why, "no tuned row fits\n");
+    return KILN_OK;
+}
+
+/* ---- the rest, once there is a tile ---- */
+
+static kiln_status
+check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (!g->split_k)
+        g->split_k = 1;
+    if (g->split_k > KN_SPLIT_MOST)
+        return kn_fail(c, KILN_BAD_INPUT, "split-K divides K into at most %u "
+                       "shares, not %u", KN_SPLIT_MOST, g->split_k);
+    if (g->split_k > 1 && p->family == KILN_MOE)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has no split-K");
+    if (g->split_k > 1 && p->k < (int64_t)g->bk * g->split_k)
+        g->domain.ktail = 1;
+    return KILN_OK;
+}
+
+/* Surplus tiles of large blocks would copy too much in vain. */
+static kiln_status
+choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    bool far = g->domain.windows;
+    bool can = kn_direct(p, g) && !kn_streams(g) && !g->cus && !far;
+
+    if (far && (g->cus || kn_quantises(p) || p->scale == KILN_SCALE_ROW))
+        return kn_fail(c, KILN_UNSUPPORTED, "rows of A or of the output beyond "
+                       "2 GiB have no --cus, no MX output and no row scales");
+
+    if (kn_streams_ids(g) && (g->early == KN_EARLY_NONE || kn_early_copy(g)))
+        return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams loads ids "
+                       "first, then B: --early ids");
+
+    if (!g->early)
+        g->early = can && g->bm <= 32 ? KN_EARLY_BOTH : KN_EARLY_IDS;
+    if (kn_early_copy(g) && !can)
+        return kn_fail(c, KILN_BAD_INPUT, "--early copy needs a launch that "
+                       "is not persistent, with LDS filled directly and rows "
+                       "within 2 GiB");
+    return KILN_OK;
+}
+
+/* A persistent kernel has no scalar registers to spare for the scalar lookup.
+ * Groups of a wgrad differ in work, and one after the other their tiles would
+ * be one die's: the dies take runs in turn (4 rows of tiles by 4). Runs of the
+ * tiles of ragged groups are those of a die's compute units: the dies share
+ * what they read of a group (docs/timing.md). */
+static void
+choose_map(const kiln_problem *p, struct kn_config *g)
+{
+    if (p->family == KILN_WGRAD && p->groups > 1 && !g->xcd_run &&
+        (!g->cus || kn_schedules[g->schedule].asm_only))
+        g->xcd_run = 4 * g->group_m;
+    if (p->family == KILN_GROUPED && p->groups > 1 && !g->xcd_run &&
+        (!g->cus || kn_schedules[g->schedule].asm_only) && g->xcd > 1 &&
+        kn_tiles_of(p, g->bm, g->bn) >= (uint64_t)8 * g->group_m * g->xcd)
+        g->xcd_run = 8 * g->group_m;
+    if (p->family == KILN_MOE)
+        g->group_n = g->xcd_run = 0;
+    if (p->family != KILN_GROUPED)
+        g->lookup = KN_LOOKUP_OPEN;
+    else if (!g->lookup)
+        g->lookup = p->groups <= KN_FEW_GROUPS && !g->cus ? KN_LOOKUP_FEW
+                                               : KN_LOOKUP_MANY;
+}
+
+/* Where N or C is not aligned, runs of rows take fewer stores than columns of
+ * accumulators (docs/families.md, Stores), if LDS has room for them beside the
+ * slots. A sum with beta 1 waits for C either way. */
+static kiln_status
+choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config lds = *g;
+
+    lds.store = KN_STORE_LDS;
+    if (!g->store)
+        g->store = p->family != KILN_MOE && g->domain.vec == 1 && !p->beta &&
+                           !kn_streams(g) &&
+                           g->split_k == 1 && !g->cus &&
+                           kn_tile_lds(c, p, &lds) <= kn_targets[p->target].lds
+                       ? KN_STORE_LDS : KN_STORE_DIRECT;
+    if (g->split_k > 1 && g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "waves of a split-K store each "
+                       "for itself, not through LDS");
+    if (p->family == KILN_MOE && g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe stores rows by id, not "
+                       "through LDS");
+    return KILN_OK;
+}
+
+static void
+choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
+{
+    bool large = g->bm == 256 && g->bn == 256;
+    bool open = !g->lowering, four = kn_schedules[g->schedule].asm_only;
+    struct kn_config deep = *g;
+    const char *lacks;
+
+    deep.wm = deep.wn = 2;
+    deep.schedule = KN_SCHED_DEEP;
+    deep.stages = 0;
+    lacks = large ? kn_form_lacks(p, &deep) : NULL;
+
+    if (open)
+        g->lowering = KN_LOWERING_LLVM;
+    if (why && four)
+        kn_putf(why, "a %ux%u tile: four waves with all registers, as "
+                "assembly of our own\n", g->bm, g->bn);
+    else if (why && open && large)
+        kn_putf(why, "lowered through LLVM: %s%s\n",
+                lacks ? "the schedule deep "
+                      : "the assembly lowering is for four waves, schedule deep",
+                lacks ? lacks : "");
+}
+
+static kiln_status
+choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    KN_TRY(check_split(c, p, g));
+    if (p->family == KILN_MOE)
+        KN_TRY(choose_early(c, p, g));
+    else
+        g->early = 0;
+    if (!g->xcd)
+        g->xcd = kn_targets[p->target].xcds;
+    if (!g->group_m)
+        g->group_m = 4;
+    choose_map(p, g);
+    return choose_store(c, p, g);
+}
+
+/* ---- the tile ---- */
 
 /* Why a given tile does not fit. */
 static kiln_status
@@ -97,45 +270,15 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return KILN_OK;
 }
 
-/* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow
- * each other in memory, so it loads them straight into registers. */
-static bool
-pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-            struct kn_buf *why)
-{
-    struct kn_config try = *g;
-    bool mx = p->scale == KILN_SCALE_MX32;
-
-    if (p->family != KILN_MOE || p->block_m > 32 || !p->b_layout ||
-        (mx && !p->scale_layout) || !kn_form_open(g) || g->schedule || g->early ||
-        g->lowering == KN_LOWERING_ASM)
-        return false;
-    try.bm = p->block_m;
-    try.bn = kn_quantises(p) ? 64 : 32;
-    try.wm = try.wn = 1;
-    try.bk = natural_bk(c, p);
-    try.schedule = p->k <= 2 * try.bk ? KN_SCHED_WHOLE : KN_SCHED_STREAM;
-    if (!try.domain.align_a)
-        try.domain = kn_domain_of(p, 256, try.bk);
-    if (!try.group_m)
-        try.group_m = 1;
-    if (kn_bk_lacks(c, p, &try) || !kn_tile_fit(c, p, &try))
-        return false;
-    *g = try;
-    if (why)
-        kn_put(why, "few rows, stored weights: fragments from memory\n");
-    return true;
-}
-
 /* Someone who knows better than the rules: a tuned row, the forms for few
  * rows, streams. `why` ends with who decided. */
 static kiln_status
 pick_known(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
            struct kn_buf **why)
 {
-    KN_TRY(kn_pick_tuned(c, p, g, *why));
+    KN_TRY(pick_tuned(c, p, g, *why));
     if (!g->bm && kn_reads_of(g) != KN_READS_RUNS &&
-        (kn_pick_small(c, p, g, *why) || pick_stream(c, p, g, *why)))
+        (kn_pick_small(c, p, g, *why) || kn_pick_stream(c, p, g, *why)))
         *why = NULL;
     return KILN_OK;
 }
@@ -150,9 +293,9 @@ settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     const char *lacks;
 
     if (!g->bk) {
-        g->bk = natural_bk(c, p);
+        g->bk = kn_natural_bk(c, p);
         if (given && kn_dequant(p))
-            shorten_bk(c, p, g);
+            kn_shorten_bk(c, p, g);
     }
     lacks = kn_bk_lacks(c, p, g);
     if (lacks)
@@ -238,10 +381,10 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return KILN_OK;
     decided = !given && g->bm;
     KN_TRY(settle_tile(c, p, g, given));
-    KN_TRY(kn_choose_rest(c, p, g));
+    KN_TRY(choose_rest(c, p, g));
     KN_TRY(kn_form_check(c, p, g));
     if (why && !decided)
         explain_tile(p, given, why);
-    kn_choose_lowering(p, g, why);
+    choose_lowering(p, g, why);
     return KILN_OK;
 }

@@ -1,4 +1,5 @@
-/* choose.h - between the files that decide what the user left open. */
+/* choose.h - between the files that decide what the user left open: candidates
+ * and few_rows know the tiles, fit says which can be, choose puts together. */
 #ifndef KN_CHOOSE_H
 #define KN_CHOOSE_H
 
@@ -16,12 +17,13 @@ struct kn_openings {
     bool bk, domain;
 };
 
-/* Tiles of the launch; ragged rows are taken as balanced. */
-uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
+/* ---- fit.c -------------------------------------------------------------- */
 
-/* Makes g `deep` where that can be built, pays and nothing else was asked. */
-void kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p,
-                    struct kn_config *g, const struct kn_openings *open);
+/* The K of a tile that nobody asked for; and less of it, where a given tile
+ * does not fit. */
+uint32_t kn_natural_bk(struct kn_ctx *c, const kiln_problem *p);
+void kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p,
+                   struct kn_config *g);
 
 /* Each wave gets whole 16x16 blocks of the tile. */
 bool kn_shareable(const struct kn_config *g);
@@ -45,22 +47,31 @@ const char *kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p,
 const char *kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p,
                          struct kn_config *g);
 
+/* ---- candidates.c ------------------------------------------------------- */
+
+/* Tiles of the launch; ragged rows are taken as balanced. */
+uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
+
+/* Makes g `deep` where that can be built, pays and nothing else was asked. */
+void kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p,
+                    struct kn_config *g, const struct kn_openings *open);
+
 /* The best tile of the tables, with its schedule; false: none fits. */
 bool kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                   const struct kn_openings *open);
 
-/* Takes the nearest tuned row that can be built; none leaves g alone. */
-kiln_status kn_pick_tuned(struct kn_ctx *c, const kiln_problem *p,
-                          struct kn_config *g, struct kn_buf *why);
+/* moe's tiles that are read straight from memory; false: others. */
+bool kn_pick_stream(struct kn_ctx *c, const kiln_problem *p,
+                    struct kn_config *g, struct kn_buf *why);
 
-/* Shares of K, early loads, order of tiles and stores, of a chosen tile. */
-kiln_status kn_choose_rest(struct kn_ctx *c, const kiln_problem *p,
-                           struct kn_config *g);
-void kn_choose_lowering(const kiln_problem *p, struct kn_config *g,
-                        struct kn_buf *why);
+/* ---- few_rows.c --------------------------------------------------------- */
 
 /* Decides for M of 1 to 64 of dense products; false: others do. */
 bool kn_pick_small(struct kn_ctx *c, const kiln_problem *p,
                    struct kn_config *g, struct kn_buf *why);
+
+/* Fills what g leaves open of the schedule gemv, where forms.def lets it; else,
+ * or if what is given is no tile of this schedule, a sentence. */
+const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
 
 #endif

@@ -143,8 +143,8 @@ set_field(struct kn_config *g, const char *k, const char *v)
     return set_part(g, k, v);
 }
 
-kiln_status
-kn_config_parse(struct kn_ctx *c, const char *text, struct kn_config *g)
+const char *
+kn_config_read(struct kn_ctx *c, const char *text, struct kn_config *g)
 {
     char *copy = kn_strdup(c, text), *save = NULL;
 
@@ -153,11 +153,23 @@ kn_config_parse(struct kn_ctx *c, const char *text, struct kn_config *g)
 
         if (eq)
             *eq = '\0';
-        if (!eq || !set_field(g, w, eq + 1))
-            return kn_fail(c, KILN_BAD_INPUT, "'%s=%s' is no valid part of a "
-                           "configuration", w, eq ? eq + 1 : "");
+        if (!eq || !set_field(g, w, eq + 1)) {
+            struct kn_buf part = { .c = c };
+
+            kn_putf(&part, "%s=%s", w, eq ? eq + 1 : "");
+            return part.s;
+        }
     }
-    return KILN_OK;
+    return NULL;
+}
+
+kiln_status
+kn_config_parse(struct kn_ctx *c, const char *text, struct kn_config *g)
+{
+    const char *bad = kn_config_read(c, text, g);
+
+    return bad ? kn_fail(c, KILN_BAD_INPUT, "'%s' is no valid part of a "
+                         "configuration", bad) : KILN_OK;
 }
 
 kiln_status

@@ -10,13 +10,6 @@
 /* Whether there is arithmetic for these types. */
 bool kn_gemv_types(const kiln_problem *p);
 
-/* Whether it is faster than matrix instructions, by predicted time. */
-bool kn_gemv_wins(const kiln_problem *p);
-
-/* Fills what g leaves open, where forms.def lets it; else, or if what is given
- * is no tile of this schedule, a sentence. */
-const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
-
 /* How elements become f32: the words of the facts widen_a and widen_b. */
 #define KN_WIDENS \
     "none as_16 as_8 as_6 as_4 ocp_8 ocp_6 ocp_5 ocp_4"

@@ -119,6 +119,10 @@ kn_split_area(const struct kn_config *g)
     return 4ull * g->split_k * g->bm * g->bn;
 }
 
+/* Reads a line into cfg; the first part that is none, NULL: all are. */
+const char *kn_config_read(struct kn_ctx *c, const char *text,
+                           struct kn_config *cfg);
+/* The same as a refusal. */
 kiln_status kn_config_parse(struct kn_ctx *c, const char *text,
                             struct kn_config *cfg);
 /* The same for text of strangers: BAD_INPUT unless it is complete, exactly as

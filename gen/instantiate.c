@@ -8,25 +8,6 @@
 #include "facts.h"
 #include "forms.h"
 
-const char *
-kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
-               const struct kn_config *g)
-{
-    static const char *const stages[] = {
-#define X(id, text) text,
-        KILN_MOE_STAGES(X)
-#undef X
-    };
-    struct kn_buf b = { .c = c };
-
-    kn_putf(&b, "kiln_%s_%s_%s%s_%s_%s_%ux%ux%u", kn_family_names[p->family],
-            p->family == KILN_MOE ? stages[p->stage]
-                                  : kn_layout_names[p->layout],
-            kiln_type_name(p->a), p->quant ? "q" : "", kiln_type_name(p->b),
-            kiln_type_name(p->out), g->bm, g->bn, g->bk);
-    return b.s;
-}
-
 /* The text of a template of this project. */
 static kiln_status
 open_template(struct kn_ctx *c, const void *user, const char *name,

@@ -21,11 +21,6 @@ enum kn_elem kn_payload(kiln_type t);
 enum kn_elem kn_stored(const kiln_problem *p, kiln_type t);
 bool kn_weight_only(const kiln_problem *p);
 
-/* Symbol: what the kernel computes and its tile, such as
- * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128. */
-const char *kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
-                           const struct kn_config *g);
-
 /* The shape of the problem's tile, types as multiplied. */
 struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 

@@ -123,7 +123,7 @@ complaint(struct kn_ctx *c, enum column col, const char *s)
     case NCOLUMNS:
         break;
     }
-    return !kn_config_parse(c, s, &cfg) && cfg.bm
+    return !kn_config_read(c, s, &cfg) && cfg.bm
            ? NULL : "this is no configuration with a tile";
 }
 
@@ -153,14 +153,9 @@ kn_tuning_check(struct kn_ctx *c, const struct kn_csv *t)
     for (size_t row = 0; row < t->nrows; row++)
         for (int i = 0; i < NCOLUMNS; i++) {
             int col = kn_csv_find(t, names[i]);
-            struct kn_ctx own;
-            const char *text;
+            const char *text = complaint(c, (enum column)i,
+                                         kn_csv_at(t, row, col)->s);
 
-            /* A context of its own: its sentence is not ours. */
-            kn_ctx_init(&own, c->realloc, c->user);
-            own.oom = c->oom;
-            text = complaint(&own, (enum column)i, kn_csv_at(t, row, col)->s);
-            kn_ctx_free(&own);
             if (text)
                 return kn_csv_fail(c, t, row, col, text);
         }

@@ -1,6 +1,6 @@
-/* choose_tile.c - the tile, its schedule and slots. Every candidate is checked
- * against LDS and registers of the target; the one whose rounds over the
- * compute units cost least wins. */
+/* candidates.c - the tiles there are, each with its loop. Every candidate is
+ * checked against LDS and registers of the target; the one whose rounds over
+ * the compute units cost least wins. */
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
@@ -31,55 +31,6 @@ static const struct tile moe_tiles[] = {
     { 16, 256, 1, 4, 0 },  { 16, 128, 1, 4, 0 },  { 16, 64, 1, 2, 0 },
 };
 
-/* Halves of the waves a barrier apart keep the matrix pipes busiest in 256x256
- * tiles, but not where transposing reads of two K steps wait in a turn; MX
- * factors and a persistent walk leave no registers for those. Interleaving
- * pays where a wave has enough matrix work to hide its LDS reads
- * (docs/timing.md), if its registers allow; clipping a K tail takes more. */
-static void
-settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    struct kn_config two = *g;
-    bool mx = p->scale == KILN_SCALE_MX32;
-
-    if (g->schedule != KN_SCHED_AUTO)
-        return;
-    two.stages = g->stages ? g->stages : 2;
-    g->schedule = two.schedule = KN_SCHED_PINGPONG;
-    if (g->bm * g->bn == 256 * 256 &&
-        !(mx && (g->domain.ktail || (g->cus && p->layout != KILN_NT))) &&
-        (p->layout == KILN_NT || kn_step_k(c, p, g->bk) == g->bk) &&
-        !kn_form_lacks(p, &two) && kn_tile_registers(c, p, &two) <= 256)
-        return;
-    g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
-    if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
-        (mx && (g->domain.ktail || !kn_super(p, &two) ||
-                p->layout != KILN_NT)) ||
-        g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
-        kn_tile_registers(c, p, g) > kn_register_limit(g))
-        g->schedule = KN_SCHED_SIMPLE;
-}
-
-/* 6-bit types in the largest tile: K tiles of 256 in one slot, with registers
- * to spare for a persistent walk (measured). */
-static void
-prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-            bool open)
-{
-    struct kn_config one = *g;
-
-    if (g->bm != 256 || g->bn != 256 || g->stages || g->schedule)
-        return;
-    one.bk = 256;
-    one.stages = 1;
-    one.schedule = KN_SCHED_PINGPONG;
-    if (open)
-        one.domain = kn_domain_of(p, 256, 256);
-    if (!kn_form_lacks(p, &one) &&
-        kn_tile_registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
-        *g = one;
-}
-
 uint64_t
 kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
 {
@@ -103,6 +54,26 @@ static bool
 six_bits(const kiln_problem *p)
 {
     return kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+}
+
+/* 6-bit types in the largest tile: K tiles of 256 in one slot, with registers
+ * to spare for a persistent walk (measured). */
+static void
+prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            bool open)
+{
+    struct kn_config one = *g;
+
+    if (g->bm != 256 || g->bn != 256 || g->stages || g->schedule)
+        return;
+    one.bk = 256;
+    one.stages = 1;
+    one.schedule = KN_SCHED_PINGPONG;
+    if (open)
+        one.domain = kn_domain_of(p, 256, 256);
+    if (!kn_form_lacks(p, &one) &&
+        kn_tile_registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
+        *g = one;
 }
 
 /* Persistent grids that the schedule deep was measured with. */
@@ -218,73 +189,6 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
 }
 
-/* Slots worth having: with direct copies about 64 KB on their way to a
- * compute unit cover the latency of memory (docs/timing.md). Each copy of
- * each slot holds a scalar register for its M0, so tiles with scales, and
- * kernels that walk groups, get fewer. */
-static uint32_t
-natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    bool ragged = g->cus || p->family == KILN_GROUPED ||
-                  p->family == KILN_WGRAD || p->family == KILN_BATCHED;
-    uint32_t want, most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
-                        : ragged ? 2 : 4;
-
-    if (kn_streams(g))
-        return g->schedule == KN_SCHED_STREAM || p->k <= 2 * (int64_t)g->bk
-             ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
-    if (p->family == KILN_MOE && kn_direct(p, g))
-        return 2;            /* more spill scalars of the gathered views */
-    g->stages = 1;
-    want = 1 + (65535 + kn_tile_lds(c, p, g)) / kn_tile_lds(c, p, g);
-    g->stages = 2;
-    if (kn_super(p, g))
-        return 2;
-    /* A second slot behind a persistent walk spills what is staged. */
-    if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
-        !kn_dequant(p) && g->bm * g->bn == 256 * 256)
-        return 1;
-    return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
-}
-
-uint32_t
-kn_least_stages(const kiln_problem *p, const struct kn_config *g)
-{
-    return kn_direct(p, g) && !kn_folds(g) ? 2 : 1;
-}
-
-bool
-kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    uint32_t least, asked = g->stages;
-
-    least = kn_least_stages(p, g);
-    settle_schedule(c, p, g);
-    if (kn_streams(g)) {
-        g->stages = asked ? asked : natural_stages(c, p, g);
-        if (g->schedule == KN_SCHED_WHOLE &&
-            p->k != (int64_t)g->stages * g->bk)
-            g->domain.ktail = 1;
-        if (g->stages < 2 || g->stages > KN_MAX_STAGES ||
-            kn_form_lacks(p, g) || kn_tile_registers(c, p, g) > kn_register_limit(g)) {
-            g->stages = asked;
-            return false;
-        }
-        return true;
-    }
-    if (kn_tile_registers(c, p, g) > kn_register_limit(g))
-        return false;
-    for (g->stages = asked ? asked : natural_stages(c, p, g);
-         g->stages >= least; g->stages--) {
-        if (kn_tile_lds_taken(c, p, g) <= kn_targets[p->target].lds)
-            return true;
-        if (asked)
-            break;
-    }
-    g->stages = asked;
-    return false;
-}
-
 static bool
 narrow_loads(const struct kn_config *g)
 {
@@ -334,77 +238,6 @@ apply(struct kn_config *g, const struct tile *t)
         g->wm = t->wm;
         g->wn = t->wn;
     }
-}
-
-bool
-kn_shareable(const struct kn_config *g)
-{
-    return g->wm * g->wn <= 16 && g->bm <= 256 && g->bn <= 256 &&
-           g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
-}
-
-void
-kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
-{
-    if (p->family == KILN_MOE && kn_quantises(p) && g->bn >= 64 &&
-        g->bn % (g->wn * 64)) {
-        g->wn = g->bn / 64;
-        g->wm = g->bm >= 128 ? 2 : 1;
-    }
-}
-
-void
-kn_default_waves(struct kn_config *g)
-{
-    if (!g->wm) {
-        g->wm = 2;
-        g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
-    }
-}
-
-const char *
-kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
-{
-    uint32_t k = kn_step_k(c, p, g->bk);
-    struct kn_buf b = { .c = c };
-
-    if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
-        return "128-blocks need a tile K of 128";
-    if (kn_prequant(p) && g->bk != 128)
-        return "A is quantised by 128 K, so the K of a tile is 128";
-    if (p->scale_layout && g->bk != 256)
-        return "shuffled scales need a tile K of 256";
-    if (g->bk && g->bk % k == 0 && g->bk <= 256)
-        return NULL;
-    kn_putf(&b, "the K of a tile must be a multiple of %u up to 256 for these "
-            "types, not %u", k, g->bk);
-    return b.s;
-}
-
-/* gemm1: a wave holds gate and up columns, 16 and 16. */
-const char *
-kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    struct kn_buf b = { .c = c };
-
-    if (g->bm && g->bm != p->block_m) {
-        kn_putf(&b, "the rows of a moe tile are the sorter's --block-m %u, "
-                "not %u", p->block_m, g->bm);
-        return b.s;
-    }
-    if (g->bm && !g->wm) {
-        g->wm = g->bm >= 128 ? 2 : 1;
-        g->wn = g->bn % 128 ? 2 : 4;
-        kn_quantising_waves(p, g);
-    }
-    if (g->bm && kn_quantises(p) &&
-        (g->bn % (g->wn * 64) || (g->wm * g->wn < 2 && !kn_streams(g))))
-        return "a wave that quantises needs a multiple of 64 columns of gate "
-               "and up, and company";
-    if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
-        return "a wave of gemm1 needs a multiple of 32 columns: its 16 of "
-               "gate and 16 of up in turn";
-    return NULL;
 }
 
 /* The time of the launch in units of its tiles' costs: rounds over the compute
@@ -473,4 +306,34 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
     *g = keep;
     return found;
+}
+
+/* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow
+ * each other in memory, so it loads them straight into registers. */
+bool
+kn_pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+            struct kn_buf *why)
+{
+    struct kn_config try = *g;
+    bool mx = p->scale == KILN_SCALE_MX32;
+
+    if (p->family != KILN_MOE || p->block_m > 32 || !p->b_layout ||
+        (mx && !p->scale_layout) || !kn_form_open(g) || g->schedule || g->early ||
+        g->lowering == KN_LOWERING_ASM)
+        return false;
+    try.bm = p->block_m;
+    try.bn = kn_quantises(p) ? 64 : 32;
+    try.wm = try.wn = 1;
+    try.bk = kn_natural_bk(c, p);
+    try.schedule = p->k <= 2 * try.bk ? KN_SCHED_WHOLE : KN_SCHED_STREAM;
+    if (!try.domain.align_a)
+        try.domain = kn_domain_of(p, 256, try.bk);
+    if (!try.group_m)
+        try.group_m = 1;
+    if (kn_bk_lacks(c, p, &try) || !kn_tile_fit(c, p, &try))
+        return false;
+    *g = try;
+    if (why)
+        kn_put(why, "few rows, stored weights: fragments from memory\n");
+    return true;
 }

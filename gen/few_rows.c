@@ -1,0 +1,226 @@
+/* few_rows.c - what is chosen for few rows (docs/smallm.md): runs of whole
+ * rows without matrix instructions, or small tiles and a divided K. */
+#include "choose.h"
+#include "forms.h"
+#include "gemv.h"
+#include "instantiate.h"
+
+/* Columns of a workgroup, waves for columns and for K, by rows, for many
+ * columns and for few: the best by predicted time (docs/smallm.md). No bn:
+ * matrix instructions are faster. */
+struct form {
+    uint8_t bn, wm, wn;
+};
+
+enum { FORM_ROWS = 4 };      /* 1, 2, 4, 8 */
+
+static const struct forms {
+    struct form wide[FORM_ROWS], narrow[FORM_ROWS];
+} halves = { { { 4, 1, 4 }, { 8, 2, 2 }, { 4, 1, 4 } },
+             { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } } },
+  dots = { { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 8, 2, 2 } },
+           { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } } },
+  bytes = { { { 4, 4, 1 }, { 4, 4, 1 }, { 8, 2, 2 } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } } },
+  scaled = { { { 4, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } } },
+  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } } },
+  fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } } },
+  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } }, { { 4, 4, 1 } } },
+  fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
+            { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } } },
+  fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 } },
+                 { { 8, 2, 2 }, { 8, 2, 2 } } }, none;
+
+enum { WIDE = 4096 };
+
+static const struct forms *
+forms_of(const kiln_problem *p)
+{
+    uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b];
+
+    if (p->a == KILN_I8)
+        return &dots;
+    if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].fnuz)
+        return a != b ? &fnuz_mixed
+             : a == 8 ? &fnuz8 : a == 6 ? &fnuz6 : &fnuz4;
+    if (a == 6 || b == 6 || a < b)
+        return &none;
+    if (a != b)
+        return &mixed;
+    return a == 16 ? &halves : p->scale == KILN_SCALE_MX32 ? &scaled : &bytes;
+}
+
+static uint32_t
+rows_for(int64_t m, uint32_t most)
+{
+    uint32_t r = 1;
+
+    while (r < m && r < most)
+        r *= 2;
+    return r;
+}
+
+static uint32_t
+log2_of(uint32_t x)
+{
+    return (uint32_t)__builtin_ctz(x);
+}
+
+static struct form
+form_of(const kiln_problem *p, uint32_t rows)
+{
+    const struct forms *all = forms_of(p);
+    struct form f = { 0 };
+
+    if (rows < 1 << FORM_ROWS)
+        f = (p->n >= WIDE ? all->wide : all->narrow)[log2_of(rows)];
+    if (rows <= 2 && f.wn > 1 && p->k < 80 * f.wn * kn_gemv_run(p))
+        f = (struct form){ 4, 4, 1 };    /* too few runs to share */
+    if (kn_gemv_run(p) == 32 && p->k < 64 * 32 &&
+        (rows > 1 || all == &fnuz6 || all == &fnuz4))
+        f.bn = 0;                        /* lanes without a run */
+    return f;
+}
+
+/* Whether it is faster than matrix instructions, by predicted time. */
+static bool
+gemv_wins(const kiln_problem *p)
+{
+    return p->m <= 8 && form_of(p, rows_for(p->m, 8)).bn;
+}
+
+static bool
+is_size(uint32_t x, uint32_t most)
+{
+    return x && x <= most && (x & (x - 1)) == 0;
+}
+
+/* What is open of columns and waves. */
+static void
+take_form(const kiln_problem *p, struct kn_config *g)
+{
+    struct form f = { 0 };
+
+    if (is_size(g->bm, 8) && !g->bn && !g->wm)
+        f = form_of(p, g->bm);
+    if (!f.bn)
+        f = (struct form){ g->bm > 2 ? 8 : 4, 4, 1 };
+    if (!g->bn)
+        g->bn = f.bn;
+    if (!g->wm) {
+        g->wm = f.wm;
+        g->wn = f.wn;
+    }
+}
+
+const char *
+kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_domain d;
+
+    g->schedule = KN_SCHED_GEMV;
+    if (kn_form_lacks(p, g))
+        return kn_form_lacks(p, g);
+    if (!g->bm)              /* 16 rows of 16 or 6 bits in runs of 32 spill */
+        g->bm = rows_for(p->m, kn_type_bits[p->a] > kn_type_bits[p->b] ||
+                               kn_type_bits[p->a] == 6 ? 8 : 16);
+    take_form(p, g);
+    g->bk = 64 * kn_gemv_run(p);
+    if (g->wm * g->wn != 4 || g->wm == 3)
+        return "has 4x1, 2x2 or 1x4 waves: for columns, for K";
+    if (!g->stages)
+        g->stages = g->bm > 2 ? 1 : 2;
+    if (!is_size(g->bm, 16) || g->bn % g->wm || !is_size(g->bn / g->wm, 4) ||
+        g->stages > 4)
+        return "has tiles of 1, 2, 4, 8 or 16 rows by 1, 2 or 4 columns a "
+               "wave, with 1 to 4 stages";
+    g->split_k = g->xcd = g->group_m = 1;
+    d = kn_domain_of(p, 256, 0);
+    g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0 };
+    if (p->scale != KILN_SCALE_MX32)
+        g->domain.align_sa = g->domain.align_sb = 4;
+    return NULL;
+}
+
+/* Few rows: reading B is what takes the time, so many small workgroups, deep
+ * K tiles (256 bytes a row) and K divided until there are `want` of them.
+ * Sizes by predicted time (docs/smallm.md). */
+static const struct {
+    uint32_t bm, bn, wm, wn, stages, want;
+} small[] = {
+    { 16, 32, 1, 2, 2, 512 },
+    { 32, 64, 1, 4, 3, 128 },
+    { 64, 64, 2, 2, 3, 128 },
+};
+
+enum { SMALL_MOST = 64 };
+
+static uint32_t
+shares_for(const kiln_problem *p, const struct kn_config *g, uint32_t want)
+{
+    uint64_t many = (uint64_t)((p->batch > 1 ? p->batch : 1) *
+                               ((p->m + g->bm - 1) / g->bm) *
+                               ((p->n + g->bn - 1) / g->bn));
+    uint32_t n = 1;
+
+    while (many * n < want && n < KN_SPLIT_MOST &&
+           p->k >= 2 * (int64_t)n * g->bk)
+        n *= 2;
+    return n;
+}
+
+static bool
+pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    uint32_t bits = kn_elems[kn_shape_of(p, g).ta].bits;
+
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        struct kn_config try = *g;
+
+        if (p->m > small[i].bm)
+            continue;
+        try.bm = small[i].bm;
+        try.bn = small[i].bn;
+        try.bk = p->scale == KILN_SCALE_BLOCK128 || bits == 16 ||
+                 kn_prequant(p) ? 128 : 256;
+        try.wm = small[i].wm;
+        try.wn = small[i].wn;
+        if (!try.domain.align_a)
+            try.domain = kn_domain_of(p, 256, try.bk);
+        try.stages = kn_direct(p, &try) ? small[i].stages : 0;
+        if (kn_bk_lacks(c, p, &try) || !kn_tile_fit(c, p, &try))
+            return false;
+        if (!try.split_k)
+            try.split_k = shares_for(p, &try, small[i].want);
+        *g = try;
+        return true;
+    }
+    return false;
+}
+
+bool
+kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+              struct kn_buf *why)
+{
+    struct kn_config gemv = *g;
+
+    if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
+        p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
+        p->b_layout || p->scale_layout)
+        return false;
+    if (gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
+        !kn_gemv_choose(p, &gemv)) {
+        *g = gemv;
+        if (why)
+            kn_putf(why, "few rows, of whole runs: no matrix instructions, "
+                    "columns of %u waves, K of %u\n", gemv.wm, gemv.wn);
+        return true;
+    }
+    if (!pick_matrix(c, p, g))
+        return false;
+    if (why)
+        kn_putf(why, "at most %d rows: small tiles, K divided among "
+                "workgroups until the device is full\n", SMALL_MOST);
+    return true;
+}
