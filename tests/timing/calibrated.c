@@ -19,7 +19,7 @@ static struct kn_time_row doctored[MOST];
 struct judged {
     size_t rows, alone, held;  /* alone: no other object compares */
     size_t nwide;
-    double wide[MOST];       /* bars of the rows above 50 us */
+    double wide[MOST];       /* half bars of the rows above 50 us */
 };
 
 static int
@@ -32,6 +32,14 @@ ascending(const void *a, const void *b)
 
 /* Measured times of the true table beside bars from `bars`, leaving out the
  * object itself. */
+static bool
+holds(const struct kn_time_error *e, const struct kn_time_row *r)
+{
+    double off = r->measured / r->predicted - 1;
+
+    return e->low <= off && off <= e->high;
+}
+
 static struct judged
 judge(const struct kn_time_row *bars)
 {
@@ -48,9 +56,9 @@ judge(const struct kn_time_row *bars)
             j.alone++;
             continue;
         }
-        j.held += fabs(r->measured / r->predicted - 1) <= e.share;
+        j.held += holds(&e, r);
         if (r->measured > 50)
-            j.wide[j.nwide++] = e.share;
+            j.wide[j.nwide++] = 0.5 * (e.high - e.low);
     }
     qsort(j.wide, j.nwide, sizeof *j.wide, ascending);
     return j;
@@ -99,7 +107,7 @@ test_bars_are_calibrated(void **state)
     (void)state;
     print_message("# %zu rows, %zu without another object that compares, "
                   "%.1f %% of the others held, median bar above 50 us "
-                  "%.1f %% (%zu rows)\n", j.rows, j.alone,
+                  "+-%.1f %% (%zu rows)\n", j.rows, j.alone,
                   100 * share_held(&j), 100 * median_width(&j), j.nwide);
     assert_true(j.rows > 100);
     assert_true(j.alone * 10 < j.rows);
@@ -159,10 +167,30 @@ test_nearest_rows_decide(void **state)
 
     (void)state;
     assert_int_equal(e.rows, 8);
-    assert_true(fabs(e.share - 0.08) < 1e-9);
+    assert_true(fabs(e.low + 0.08) < 1e-9 && fabs(e.high - 0.07) < 1e-9);
     e = ask(KN_TT_F16, 1, KN_B_MFMA, 20);  /* short: no eight, so all ten */
     assert_int_equal(e.rows, 10);
-    assert_true(fabs(e.share - 0.30) < 1e-9);
+    assert_true(fabs(e.low + 0.08) < 1e-9 && fabs(e.high - 0.30) < 1e-9);
+    e = ask(KN_TT_F8, 1, KN_B_HBM, 100);   /* all longer: not below itself */
+    assert_true(fabs(e.low) < 1e-9 && fabs(e.high - 0.12) < 1e-9);
+}
+
+/* Of many rows each end leaves some beyond it. */
+static void
+test_ends_leave_rows_out(void **state)
+{
+    struct kn_time_row many[49];
+    struct kn_time_table t = { many, 49, NULL };
+    struct kn_time_error e;
+
+    (void)state;
+    for (int k = 0; k < 49; k++)
+        many[k] = (struct kn_time_row){ KILN_GFX950, KN_TT_F16, 1, KN_B_MFMA,
+                                        100 + k - 24, 100, "", "", "", "" };
+    e = kn_time_error_of(&t, &(struct kn_time_like){
+        KILN_GFX950, KN_TT_F16, 1, KN_B_MFMA, 100 });
+    assert_int_equal(e.rows, 49);
+    assert_true(fabs(e.low + 0.21) < 1e-9 && fabs(e.high - 0.21) < 1e-9);
 }
 
 static void
@@ -190,6 +218,7 @@ main(void)
         cmocka_unit_test(test_narrow_bars_are_found),
         cmocka_unit_test(test_wide_bars_are_found),
         cmocka_unit_test(test_nearest_rows_decide),
+        cmocka_unit_test(test_ends_leave_rows_out),
         cmocka_unit_test(test_what_does_not_compare),
     };
 

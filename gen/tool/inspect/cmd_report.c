@@ -77,7 +77,7 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
     KN_TRY(kn_page_timeline(t->c, &trace, &r, out));
     kn_putf(out, "<h2 id=\"roofline\">Roofline and waiting, predicted</h2>\n"
             "<p>%.1f us, ", r.us);
-    kn_put_error(out, 100 * r.error, r.validated);
+    kn_put_bar(out, &r);
     kn_putf(out, ", %.0f TFLOPS, bound by %s. Predicted by the timing model, "
             "not measured.</p>\n", r.tflops, kn_bound_name(r.bound));
     kn_html_svg(out, "roofline", svg.s ? svg.s : "");

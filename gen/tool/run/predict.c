@@ -236,12 +236,22 @@ kn_put_error(struct kn_buf *b, double percent, uint32_t rows)
         kn_put(b, "no validated object of this kind");
 }
 
+void
+kn_put_bar(struct kn_buf *b, const struct kn_time_result *r)
+{
+    if (r->validated)
+        kn_putf(b, "-%.0f to +%.0f %% (%u rows)", fabs(100 * r->low),
+                100 * r->high, r->validated);
+    else
+        kn_put(b, "no validated object of this kind");
+}
+
 static void
 put_text(struct kn_buf *b, const struct kn_time_result *r,
          const struct kn_program *p)
 {
     kn_putf(b, "predicted %.1f us, ", r->us);
-    kn_put_error(b, 100 * r->error, r->validated);
+    kn_put_bar(b, r);
     kn_putf(b, ", %.0f TFLOPS, bound by %s (not measured: the timing model)\n",
             r->tflops, kn_bound_name(r->bound));
     if (r->loop_cycles > 0)
@@ -288,11 +298,12 @@ json_breakdown(struct kn_json *j, const struct kn_time_result *r,
 static void
 json_error(struct kn_json *j, const struct kn_time_result *r)
 {
-    double e = r->validated ? r->error : (double)NAN;
+    double none = r->validated ? 0 : (double)NAN;
+    double most = r->high > -r->low ? r->high : -r->low;
 
-    kn_json_real(j, "low_us", r->us * (1 - e));
-    kn_json_real(j, "high_us", r->us * (1 + e));
-    kn_json_real(j, "error_pct", 100 * e);
+    kn_json_real(j, "low_us", none + r->us * (1 + r->low));
+    kn_json_real(j, "high_us", none + r->us * (1 + r->high));
+    kn_json_real(j, "error_pct", none + 100 * most);
     kn_json_uint(j, "validated_rows", r->validated);
 }
 

@@ -33,6 +33,8 @@ void kn_report_predicted(struct kn_tool *t, struct kn_json *j,
 
 /* "+-8 % (18 rows)", or that nothing comparable was measured. */
 void kn_put_error(struct kn_buf *b, double percent, uint32_t rows);
+/* "-2 to +8 % (18 rows)", or the same. */
+void kn_put_bar(struct kn_buf *b, const struct kn_time_result *r);
 
 /* Predicts and reports what `run` executed. A launch the model cannot follow
  * costs the report one line and nothing else. */

@@ -84,8 +84,9 @@ struct kn_time_hot {         /* where the loop waits, costliest first */
 
 struct kn_time_result {
     double us, tflops;       /* of the whole launch */
-    double error;            /* measured objects like this one are within this
-                                share of their predicted time (timing_error.h) */
+    double low, high;        /* measured objects like this one are between
+                                these shares of their predicted time more,
+                                low <= 0 <= high (timing_error.h) */
     uint32_t validated;      /* so many of them; 0: the error is not known */
     enum kn_time_type type;
     enum kn_time_bound bound;

@@ -5,9 +5,9 @@
 
 #include "../mfma/mfma.h"
 
-/* A prediction's bar holds this share of the rows it is made from. Fewer rows
- * than ENOUGH ask for less likeness; fewer than LEAST say nothing. */
-static const double held = 0.88;
+/* This share of the rows a bar is made from may be beyond each of its ends.
+ * Fewer rows than ENOUGH ask for less likeness; fewer than LEAST say nothing. */
+static const double beyond = 0.08;
 static const double short_us = 50;
 enum { ENOUGH = 8, LEAST = 3, NLIKE = 3 };
 
@@ -110,7 +110,7 @@ compares(const struct kn_time_row *r, const struct kn_time_like *q, int like)
 static double
 error_of(const struct kn_time_row *r)
 {
-    return fabs(r->measured / r->predicted - 1);
+    return r->measured / r->predicted - 1;
 }
 
 /* Rows that compare and whose error is at most `most`. */
@@ -127,17 +127,17 @@ rows_within(const struct kn_time_table *t, const struct kn_time_like *q,
     return n;
 }
 
-/* The least error of a row that `need` of those that compare do not exceed. */
+/* The least error of a row that `rank` of those that compare do not exceed. */
 static double
-quantile(const struct kn_time_table *t, const struct kn_time_like *q, int like,
-         uint32_t need)
+ranked(const struct kn_time_table *t, const struct kn_time_like *q, int like,
+       double rank)
 {
     double best = HUGE_VAL;
 
     for (size_t k = 0; k < t->n; k++) {
         double e = error_of(&t->row[k]);
 
-        if (e < best && rows_within(t, q, like, e) >= need)
+        if (e < best && rows_within(t, q, like, e) >= rank)
             best = e;
     }
     return best;
@@ -147,7 +147,7 @@ struct kn_time_error
 kn_time_error_of(const struct kn_time_table *t, const struct kn_time_like *q)
 {
     struct kn_time_error e = { 0 };
-    uint32_t need;
+    double n;
     int like = 0;
 
     e.rows = rows_within(t, q, like, HUGE_VAL);
@@ -155,8 +155,11 @@ kn_time_error_of(const struct kn_time_table *t, const struct kn_time_like *q)
         e.rows = rows_within(t, q, ++like, HUGE_VAL);
     if (e.rows < LEAST)
         return (struct kn_time_error){ 0 };
-    need = (uint32_t)ceil(held * (e.rows + 1));
-    e.share = quantile(t, q, like, need < e.rows ? need : e.rows);
+    n = e.rows;
+    e.low = ranked(t, q, like, fmax(1, floor(beyond * (n + 1))));
+    e.low = fmin(0, e.low);
+    e.high = ranked(t, q, like, fmin(n, ceil((1 - beyond) * (n + 1))));
+    e.high = fmax(0, e.high);
     return e;
 }
 
@@ -172,6 +175,7 @@ kn_time_expect_error(const struct kn_program *p, struct kn_time_result *r)
     e = kn_time_error_of(&t, &(struct kn_time_like){ p->target, r->type,
                                                      r->resident, r->bound,
                                                      r->us });
-    r->error = e.share;
+    r->low = e.low;
+    r->high = e.high;
     r->validated = e.rows;
 }

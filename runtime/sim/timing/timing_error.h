@@ -38,8 +38,9 @@ struct kn_time_like {
 };
 
 struct kn_time_error {
-    double share;            /* of the predicted time, either way */
-    uint32_t rows;           /* it comes from; 0: no validated object of this
+    double low, high;        /* shares of the predicted time, to be added:
+                                low <= 0 <= high */
+    uint32_t rows;           /* they come from; 0: no validated object of this
                                 kind */
 };
 struct kn_time_error kn_time_error_of(const struct kn_time_table *t,
