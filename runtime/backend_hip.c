@@ -35,12 +35,11 @@ upload_hip(struct kn_device *d, struct kn_ctx *c, void *dst, const void *src,
     return kn_hip_upload(h->hip, c, dst, src, n);
 }
 
+/* chunk: room for CHUNK bytes of it. */
 static kiln_status
 fill_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_memory *m,
-         char *to)
+         char *to, uint8_t *chunk)
 {
-    uint8_t *chunk = KN_NEW(c, uint8_t, m->size < CHUNK ? m->size : CHUNK);
-
     for (uint64_t at = 0; at < m->size; at += CHUNK) {
         size_t n = m->size - at < CHUNK ? (size_t)(m->size - at) : CHUNK;
 
@@ -54,15 +53,20 @@ static kiln_status
 alloc_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_memory *m,
           void **out)
 {
+    uint64_t room = m->size < CHUNK ? m->size : CHUNK;
+    uint8_t *chunk = m->fill ? KN_NEW(c, uint8_t, room) : NULL;
     struct hip_device *h;
+    kiln_status s = KILN_OK;
 
     KN_TRY(use(d, c, &h));
     KN_TRY(kn_hip_alloc(h->hip, c, (size_t)m->size, out));
     if (m->fill)
-        return fill_hip(d, c, m, *out);
-    return m->flags & KN_MEM_OUTPUT ? kn_hip_fill(h->hip, c, *out, 0xff,
-                                                  (size_t)m->size)
-                                    : KILN_OK;
+        s = fill_hip(d, c, m, *out, chunk);
+    else if (m->flags & KN_MEM_OUTPUT)
+        s = kn_hip_fill(h->hip, c, *out, 0xff, (size_t)m->size);
+    if (s)
+        kn_hip_free(h->hip, c, *out);
+    return s;
 }
 
 static kiln_status

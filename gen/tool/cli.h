@@ -49,14 +49,14 @@ enum kn_flag_kind {
     KN_K_DIMS,               /* list[3]: missing ones are 1 */
     KN_K_SHARD,              /* list[2]: "i/n", both from 1 */
     KN_K_WG,                 /* i: enum kn_wg; list[n], or list[0] = K */
-    KN_K_DEVICE,             /* i: enum kn_device; list[0]: target or number */
+    KN_K_DEVICE,             /* i: enum kn_device_kind; list[0]: target or number */
     KN_K_ARG,                /* repeatable: cli->args */
     KN_K_PTR,                /* repeatable: cli->args with an offset */
     KN_NKINDS
 };
 
 enum kn_wg { KN_WG_ALL, KN_WG_LIST, KN_WG_SAMPLE };
-enum kn_device { KN_DEV_SIM, KN_DEV_HIP };
+enum kn_device_kind { KN_DEV_SIM, KN_DEV_HIP };
 
 struct kn_flag {
     const char *name, *spec, *help;

@@ -103,7 +103,13 @@ prepare(struct own *o, struct own_launch *x)
 
     KN_TRY(kn_sim_open(&o->c, o->p.target, &x->sim));
     KN_TRY(kn_operands_make(&o->tool, &o->p, &x->ops));
-    KN_TRY(kn_operands_alloc(x->sim, &o->p, &x->ops));
+    for (int i = 0; i < KN_NOPERANDS; i++) {
+        struct kn_memory m = kn_operand_memory(&o->p, &x->ops, i);
+
+        if (op[i].used)
+            KN_TRY(kn_sim_alloc(x->sim, m.size, m.flags, m.fill, m.user,
+                                &x->ops.o[i].addr));
+    }
     if (o->offs) {
         size_t size = ((size_t)o->p.groups + 1) * sizeof *o->offs;
 

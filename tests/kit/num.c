@@ -286,6 +286,27 @@ make_problem(struct run *r)
         p->k = r->offs[n] + r->j->spare;
 }
 
+static kiln_status
+alloc_shares(struct run *r)
+{
+    KN_TRY(kn_sim_alloc(r->k->sim, r->plan.workspace, KN_MEM_OUTPUT, NULL,
+                        NULL, &r->workspace));
+    return kn_sim_write(r->k->sim, r->workspace,
+                        KN_NEW(&r->c, uint8_t, KILN_WORKSPACE_ZEROS),
+                        KILN_WORKSPACE_ZEROS);
+}
+
+static kiln_status
+check_shares(struct run *r)
+{
+    uint32_t *count = KN_NEW(&r->c, uint32_t, KN_COUNTERS);
+
+    if (!r->workspace)
+        return KILN_OK;
+    KN_TRY(kn_sim_read(r->k->sim, r->workspace, count, KILN_WORKSPACE_ZEROS));
+    return kn_shares_check(&r->c, count);
+}
+
 static bool
 launch(struct run *r)
 {
@@ -315,7 +336,7 @@ launch(struct run *r)
     r->k->counts->launches++;
     r->k->counts->macs += r->sim.macs;
     r->r->nfindings = r->sim.nfindings;
-    r->r->status = kn_shares_check(&r->c, r->k->sim, r->workspace);
+    r->r->status = check_shares(r);
     if (r->r->status)
         return fault(r, "workspace");
     if (j->meddle)
@@ -338,8 +359,7 @@ plan(struct run *r)
     if (!r->r->status)
         r->r->status = kn_plan_launch(&r->c, &p, &r->k->g.cfg, &at, &r->plan);
     if (!r->r->status && r->plan.workspace) {
-        r->r->status = kn_shares_alloc(&r->c, r->k->sim, r->plan.workspace,
-                                       &r->workspace);
+        r->r->status = alloc_shares(r);
         at.workspace = r->workspace;
         kn_plan_launch(&r->c, &p, &r->k->g.cfg, &at, &r->plan);
     }

@@ -160,25 +160,20 @@ quantised_outputs(void **state)
 
 /* One sorted array altered before it is copied: the check has to see it. */
 static bool
-notices(int what, const char *line, int stage)
+notices(int what, const char *line)
 {
     struct setting s;
     struct moe_run m = { 0 };
-    struct kn_json j = { 0 };
     bool seen;
 
     assert_int_equal(start(&s, line), KILN_OK);
-    m.t = &s.t;
-    m.c = j.b.c = &s.c;
-    assert_int_equal(moe_prepare(&m, stage), KILN_OK);
+    assert_int_equal(moe_prepare(&s.t, &m), KILN_OK);
     if (what == 1)
         m.sorted.weights[0] *= 2;
     if (what == 2)
         m.sorted.experts[0] ^= 1;
-    assert_int_equal(kn_sim_open(&s.c, m.target, &m.sim), KILN_OK);
-    assert_int_equal(moe_upload(&m), KILN_OK);
-    assert_int_equal(moe_run_stages(&m, stage, &j), KILN_OK);
-    kn_sim_close(m.sim);
+    assert_int_equal(kn_session_do(&s.c, &m.place, moe_run_stages, &m),
+                     KILN_OK);
     seen = m.wrong;
     kn_ctx_free(&s.c);
     return seen;
@@ -193,11 +188,11 @@ a_lying_sorter_is_noticed(void **state)
         "--inter 128 --experts 4 --topk 2 --tokens 12 --block-m 16";
 
     (void)state;
-    assert_false(notices(0, down, KILN_MOE_DOWN));
-    assert_true(notices(1, down, KILN_MOE_DOWN));
-    assert_true(notices(2, down, KILN_MOE_DOWN));
-    assert_false(notices(0, up, KILN_MOE_GATE_UP));
-    assert_true(notices(2, up, KILN_MOE_GATE_UP));
+    assert_false(notices(0, down));
+    assert_true(notices(1, down));
+    assert_true(notices(2, down));
+    assert_false(notices(0, up));
+    assert_true(notices(2, up));
 }
 
 /* ---- host ---- */

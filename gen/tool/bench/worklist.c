@@ -1,4 +1,4 @@
-#include "../run/on_hip.h"
+#include "../run/session.h"
 #include "worklist.h"
 
 #include <string.h>
@@ -167,10 +167,10 @@ open_source(struct kn_tool *t, struct source *s)
 
         KN_TRY(kn_tool_place(t, &place));
         s->target = s->only = place.target;
-        if (place.hip) {
+        if (place.gpu) {
             struct kn_buf b = { .c = t->c };
 
-            kn_putf(&b, "hip:%d %s", place.number, place.facts.name);
+            kn_putf(&b, "hip:%d %s", place.number, place.device.info.name);
             s->device = b.s;
         }
     }

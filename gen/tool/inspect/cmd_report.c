@@ -42,17 +42,6 @@ put_occupancy(const struct kn_subject *s, struct kn_buf *out)
     kn_put(out, "</svg>\n");
 }
 
-static kiln_status
-predict_moe(struct kn_tool *t, struct kn_predict *q, struct kn_time_result *r)
-{
-    struct moe_run *m = KN_NEW(t->c, struct moe_run, 1);
-
-    m->t = t;
-    m->c = t->c;
-    m->target = q->p->target;
-    return moe_predict(m, q, r);
-}
-
 /* The model needs a launch: sizes that a problem has and a file has not. */
 static kiln_status
 put_prediction(struct kn_tool *t, const struct kn_subject *s,
@@ -72,7 +61,7 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
         return KILN_OK;
     }
     kn_progress_stage(t->progress, "predicting");
-    KN_TRY(p->family == KILN_MOE ? predict_moe(t, &q, &r)
+    KN_TRY(p->family == KILN_MOE ? moe_predict(t, &q, &r)
                                  : kn_predict_generated(t->c, &q, &r));
     KN_TRY(kn_page_timeline(t->c, &trace, &r, out));
     kn_putf(out, "<h2 id=\"roofline\">Roofline and waiting, predicted</h2>\n"

@@ -4,16 +4,16 @@
 #define KN_PARITY_H
 
 #include "../../../emit/isa/diff.h"
-#include "../../../runtime/sim/timing/timing.h"
 #include "launchfile.h"
 #include "input.h"
+#include "../run/session.h"
 
 struct kn_side {
+    struct kn_parity *of;
     struct kn_subject s;
     const char *launch_file; /* NULL: a kiln kernel's own arguments */
-    struct kn_sim *sim;
-    struct kn_launch_data on;        /* the operands on that device */
-    struct kn_launch_text l;
+    struct kn_launch_data on;        /* the operands on its device */
+    struct kn_job job;       /* the last one */
     struct kn_sim_result result;
     struct kn_time_result time;
     uint8_t *out;            /* the output operand after the launch */

@@ -6,16 +6,15 @@
 #include "../run/groups.h"
 #include "parity.h"
 #include "../run/predict.h"
-#include "../run/split_k.h"
-
-enum purpose { EXECUTE, PREDICT };
 
 /* ---- operands ----------------------------------------------------------- */
 
 static kiln_status
-place_operands(struct kn_parity *q, struct kn_side *x)
+place_operands(struct kn_session *s, struct kn_side *x)
 {
-    struct kn_operands_set *s = KN_NEW(q->c, struct kn_operands_set, 1);
+    struct kn_parity *q = x->of;
+    struct kn_operands_set *set = KN_NEW(q->c, struct kn_operands_set, 1);
+    struct kn_job *j = &x->job;
     struct moe_run *m;
 
     if (q->p.family == KILN_MOE) {
@@ -23,93 +22,82 @@ place_operands(struct kn_parity *q, struct kn_side *x)
         m->t = q->t;
         m->c = q->c;
         m->target = x->s.o.target;
-        m->sim = x->sim;
-        return moe_place_stage(m, &x->on);
+        m->s = s;
+        KN_TRY(moe_place_stage(m, &x->on));
+        j->p = x->on.p;
+        j->at = x->on.o;
+        return KILN_OK;
     }
-    KN_TRY(kn_operands_make(q->t, &q->p, s));
-    KN_TRY(kn_operands_alloc(x->sim, &q->p, s));
-    x->on = (struct kn_launch_data){
-        .p = &q->p,
-        .o = { .a = s->o[KN_OPND_A].addr, .b = s->o[KN_OPND_B].addr,
-               .c = s->o[KN_OPND_C].addr, .sa = s->o[KN_OPND_SA].addr,
-               .sb = s->o[KN_OPND_SB].addr, .bias = s->o[KN_OPND_BIAS].addr },
-        .out_size = s->o[KN_OPND_C].size,
-    };
-    return kn_groups_place(q->c, x->sim, &q->p, q->offs, &x->on.o.offs);
+    j->p = &q->p;
+    KN_TRY(kn_operands_make(q->t, &q->p, set));
+    KN_TRY(kn_session_operands(s, j, set, q->offs));
+    x->on = (struct kn_launch_data){ .p = &q->p, .o = j->at,
+                                     .out_size = set->o[KN_OPND_C].size };
+    return KILN_OK;
 }
 
 /* ---- launches ----------------------------------------------------------- */
 
 static kiln_status
-own_config(struct kn_parity *q, struct kn_side *x, struct kn_config *cfg)
+plan_own(struct kn_session *s, struct kn_side *x)
 {
-    *cfg = x->s.config;
+    struct kn_parity *q = x->of;
+    struct kn_generated *g = KN_NEW(q->c, struct kn_generated, 1);
+
+    g->cfg = x->s.config;
+    x->job.g = g;
     if (!kn_kernel_is_own(x->s.k))
         return kn_fail(q->c, KILN_BAD_INPUT, "'%s' is no kernel of kiln: say "
                        "how to launch it with --launch-%s FILE", x->s.name,
                        x == q->side ? "a" : "b");
-    if (x->s.made)
-        return KILN_OK;
-    KN_TRY(kn_config_parse(q->c, q->t->cli->config, cfg));
-    return kn_choose(q->c, x->on.p, cfg, NULL);
+    if (!x->s.made) {
+        KN_TRY(kn_config_parse(q->c, q->t->cli->config, &g->cfg));
+        KN_TRY(kn_choose(q->c, x->job.p, &g->cfg, NULL));
+    }
+    return kn_session_plan(s, &x->job);
 }
 
 static kiln_status
-plan_own(struct kn_parity *q, struct kn_side *x, enum purpose what)
+plan_foreign(struct kn_side *x)
 {
-    struct kn_operands *o = &x->on.o;
-    struct kn_config *cfg = KN_NEW(q->c, struct kn_config, 1);
-    struct kn_plan plan;
+    struct kn_launch_text *text = KN_NEW(x->of->c, struct kn_launch_text, 1);
+    struct kn_sim_launch *l = &x->job.l;
 
-    KN_TRY(own_config(q, x, cfg));
-    KN_TRY(kn_plan_launch(q->c, x->on.p, cfg, o, &plan));
-    if (plan.workspace && what == EXECUTE)
-        KN_TRY(kn_shares_alloc(q->c, x->sim, plan.workspace, &o->workspace));
-    else if (plan.workspace)
-        KN_TRY(kn_sim_alloc(x->sim, plan.workspace, 0, kn_fill_last_share,
-                            cfg, &o->workspace));
-    KN_TRY(kn_plan_launch(q->c, x->on.p, cfg, o, &plan));
-    memcpy(x->l.grid, plan.grid, sizeof plan.grid);
-    memcpy(x->l.block, plan.block, sizeof plan.block);
-    x->l.size = plan.kernarg_size;
-    memcpy(x->l.kernarg, plan.kernarg, plan.kernarg_size);
+    KN_TRY(kn_launch_read(x->of->c, x->launch_file, &x->on, text));
+    l->kernarg = text->kernarg;
+    l->kernarg_size = text->size;
+    l->dynamic_lds = text->lds;
+    l->select.all = true;
+    memcpy(l->grid, text->grid, sizeof l->grid);
+    memcpy(l->block, text->block, sizeof l->block);
     return KILN_OK;
 }
 
 static kiln_status
-prepare(struct kn_parity *q, struct kn_side *x, enum purpose what,
-        struct kn_sim_launch *l)
+prepare(struct kn_session *s, struct kn_side *x)
 {
-    struct kn_sim_code *code;
-
-    KN_TRY(place_operands(q, x));
-    KN_TRY(x->launch_file ? kn_launch_read(q->c, x->launch_file, &x->on,
-                                           &x->l)
-                          : plan_own(q, x, what));
-    KN_TRY(kn_sim_load(x->sim, x->s.name, x->s.bytes, x->s.size, &code));
-    *l = (struct kn_sim_launch){ .code = code, .kernel = x->s.k->name,
-                                 .kernarg = x->l.kernarg,
-                                 .kernarg_size = x->l.size,
-                                 .dynamic_lds = x->l.lds,
-                                 .own = x->s.made || x->s.cert,
-                                 .select = { .all = true } };
-    memcpy(l->grid, x->l.grid, sizeof l->grid);
-    memcpy(l->block, x->l.block, sizeof l->block);
-    return KILN_OK;
+    x->job = (struct kn_job){ .l = { .kernel = x->s.k->name,
+                                     .own = x->s.made || x->s.cert } };
+    KN_TRY(place_operands(s, x));
+    KN_TRY(x->launch_file ? plan_foreign(x) : plan_own(s, x));
+    return kn_session_load(s, &x->job, &(struct kn_object_bytes){
+        x->s.name, x->s.bytes, x->s.size });
 }
 
 static kiln_status
-execute_on(struct kn_parity *q, struct kn_side *x)
+execute(struct kn_session *s, void *user)
 {
-    struct kn_sim_launch l;
+    struct kn_side *x = user;
+    struct kn_tool *t = x->of->t;
 
-    KN_TRY(prepare(q, x, EXECUTE, &l));
-    kn_progress_stage(q->t->progress, "simulating workgroups");
-    KN_TRY(kn_sim_run(x->sim, &l, &x->result));
-    KN_TRY(kn_report_stopped(q->t, NULL, &x->result));
-    KN_TRY(kn_shares_check(q->c, x->sim, x->on.o.workspace));
-    x->out = KN_NEW(q->c, uint8_t, x->on.out_size + 1);
-    return kn_sim_read(x->sim, x->on.o.c, x->out, x->on.out_size);
+    KN_TRY(prepare(s, x));
+    kn_progress_stage(t->progress, "simulating workgroups");
+    KN_TRY(kn_session_run(s, &x->job));
+    KN_TRY(kn_report_stopped(t, NULL, &x->job.result));
+    KN_TRY(kn_session_check_shares(s, &x->job));
+    x->result = x->job.result;
+    x->out = KN_NEW(s->c, uint8_t, x->on.out_size + 1);
+    return kn_session_read(s, x->on.o.c, x->out, x->on.out_size);
 }
 
 static double
@@ -124,27 +112,15 @@ flops_of(const struct kn_parity *q)
 }
 
 static kiln_status
-predict_on(struct kn_parity *q, struct kn_side *x)
+predict(struct kn_session *s, void *user)
 {
-    struct kn_sim_launch l;
-    struct kn_time_query query = { .sim = x->sim, .launch = &l,
-                                   .flops = flops_of(q) };
+    struct kn_side *x = user;
+    struct kn_time_query query = { .flops = flops_of(x->of) };
 
-    KN_TRY(prepare(q, x, PREDICT, &l));
-    kn_progress_stage(q->t->progress, "predicting");
-    return kn_time_predict(q->c, &query, &x->time);
-}
-
-static kiln_status
-on_device(struct kn_parity *q, struct kn_side *x,
-          kiln_status (*what)(struct kn_parity *, struct kn_side *))
-{
-    kiln_status s;
-
-    KN_TRY(kn_sim_open(q->c, x->s.o.target, &x->sim));
-    s = what(q, x);
-    kn_sim_close(x->sim);
-    return s;
+    s->predicts = true;
+    KN_TRY(prepare(s, x));
+    kn_progress_stage(x->of->t->progress, "predicting");
+    return kn_session_predict(s, &x->job, &query, &x->time);
 }
 
 static kiln_status
@@ -175,8 +151,11 @@ kn_parity_run(struct kn_parity *q, const char *family)
 {
     KN_TRY(read_problem(q, family));
     for (int i = 0; i < 2; i++) {
-        KN_TRY(on_device(q, &q->side[i], execute_on));
-        KN_TRY(on_device(q, &q->side[i], predict_on));
+        const struct kn_place place = { .target = q->side[i].s.o.target };
+
+        q->side[i].of = q;
+        KN_TRY(kn_session_do(q->c, &place, execute, &q->side[i]));
+        KN_TRY(kn_session_do(q->c, &place, predict, &q->side[i]));
     }
     q->run = true;
     q->bytes = q->side[0].on.out_size;

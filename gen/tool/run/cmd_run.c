@@ -6,13 +6,11 @@
 #include "../../../runtime/file.h"
 #include "../../../runtime/npy.h"
 #include "groups.h"
-#include "linker.h"
 #include "moe.h"
-#include "on_hip.h"
 #include "../inspect/source_map.h"
 #include "predict.h"
 #include "../progress.h"
-#include "report.h"
+#include "session.h"
 #include "split_k.h"
 
 struct run {
@@ -20,20 +18,14 @@ struct run {
     struct kn_ctx *c;
     kiln_problem p;
     int64_t *offs;           /* group offsets, NULL without groups */
-    uint64_t offs_addr;
-    uint64_t workspace;      /* of split-K, on the device */
     struct kn_generated g;
     struct kn_operands_set ops;
-    struct kn_plan plan;
-    struct kn_sim *sim;
-    struct kn_sim_code *code;
-    struct kn_sim_select select;
-    uint64_t workgroups;     /* of the whole launch */
-    uint64_t written;        /* output bytes the executed ones must write */
-    struct kn_sim_result result;
     struct kn_place place;
-    struct kn_hip_run hip;   /* of a GPU */
+    struct kn_session *s;
+    struct kn_job job;
+    uint64_t written;        /* output bytes the executed ones must write */
     struct kn_ref_check check;
+    struct kn_json j;
 };
 
 /* The sizes the family does not get from its groups. */
@@ -76,110 +68,56 @@ read_problem(struct run *r)
 /* --object: the user's build of the kernel that would be generated, launched
  * by the same configuration. */
 static kiln_status
-read_object(struct run *r, struct kn_config *cfg, const char *path)
-{
-    uint8_t *bytes;
-
-    KN_TRY(kn_file_read(r->c, path, &bytes, &r->g.size));
-    KN_TRY(kn_choose(r->c, &r->p, cfg, NULL));
-    r->g.cfg = *cfg;
-    r->g.co = bytes;
-    return KILN_OK;
-}
-
-static kiln_status
-report_kernel(struct run *r, struct kn_json *j, const char *name)
+read_object(struct run *r, const char *path)
 {
     const struct kn_object_kernel *k;
-    struct kn_object o;
-
-    KN_TRY(kn_object_read(r->c, name, r->g.co, r->g.size, &o));
-    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
-    r->g.name = k->name;
-    if (o.target != r->p.target)
-        return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
-                       "%s", name, kiln_target_name(o.target),
-                       kiln_target_name(r->p.target));
-    kn_report_problem(r->t, j, &r->p);
-    kn_report_config(r->t, j, &r->g.cfg);
-    return kn_report_kernel(r->t, j, &o, k);
-}
-
-static kiln_status
-make_kernel(struct run *r, struct kn_json *j)
-{
-    const struct kn_value *object = &r->t->cli->v[KN_FLAG_object];
     struct kn_config cfg = { 0 };
+    struct kn_object o;
+    uint8_t *bytes;
 
     KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
-    if (object->seen) {
-        KN_TRY(read_object(r, &cfg, object->s));
-        return report_kernel(r, j, object->s);
-    }
-    kn_progress_stage(r->t->progress, "generating");
-    KN_TRY(kn_generate(r->c, &r->p, &cfg, &(struct kn_watch){
-        .link = kn_tool_linker(r->t->cli) }, &r->g));
-    KN_TRY(report_kernel(r, j, r->g.name));
-    kn_report_generated(r->t, j, &r->g);
-    return KILN_OK;
+    KN_TRY(kn_file_read(r->c, path, &bytes, &r->g.size));
+    KN_TRY(kn_choose(r->c, &r->p, &cfg, NULL));
+    KN_TRY(kn_object_read(r->c, path, bytes, r->g.size, &o));
+    KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
+    if (o.target != r->p.target)
+        return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
+                       "%s", path, kiln_target_name(o.target),
+                       kiln_target_name(r->p.target));
+    r->g.cfg = cfg;
+    r->g.co = bytes;
+    r->g.name = k->name;
+    return kn_report_made(r->t, &r->j, &r->p, &r->g);
 }
 
 static kiln_status
 plan_launch(struct run *r)
 {
-    const struct kn_operand *o = r->ops.o;
-    struct kn_operands addr = {
-        .a = o[KN_OPND_A].addr,   .b = o[KN_OPND_B].addr,
-        .c = o[KN_OPND_C].addr,   .sa = o[KN_OPND_SA].addr,
-        .sb = o[KN_OPND_SB].addr, .bias = o[KN_OPND_BIAS].addr,
-        .offs = r->offs_addr,
-    };
+    struct kn_job *j = &r->job;
 
-    KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
-    KN_TRY(kn_shares_alloc(r->c, r->sim, r->plan.workspace, &r->workspace));
-    addr.workspace = r->workspace;
-    KN_TRY(kn_plan_launch(r->c, &r->p, &r->g.cfg, &addr, &r->plan));
-    r->workgroups = (uint64_t)r->plan.grid[0] * r->plan.grid[1] *
-                    r->plan.grid[2];
-    KN_TRY(kn_cli_select(r->c, r->t->cli, r->workgroups, &r->select));
-    return kn_shares_select(r->c, &r->p, &r->g.cfg, r->offs, &r->select);
-}
-
-/* The GPU's output goes where the simulator's would be: one check for both. */
-static kiln_status
-execute_hip(struct run *r)
-{
-    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
-
-    r->hip = (struct kn_hip_run){ .p = &r->p, .ops = &r->ops, .offs = r->offs,
-                                  .g = &r->g, .timed = true };
-    kn_progress_stage(r->t->progress, "executing");
-    KN_TRY(kn_hip_execute(r->c, &r->place, &r->hip));
-    return o->size ? kn_sim_write(r->sim, o->addr, r->hip.out, o->size)
-                   : KILN_OK;
+    j->p = &r->p;
+    j->g = &r->g;
+    KN_TRY(kn_session_operands(r->s, j, &r->ops, r->offs));
+    KN_TRY(kn_session_plan(r->s, j));
+    KN_TRY(kn_cli_select(r->c, r->t->cli, j->workgroups, &j->l.select));
+    return kn_shares_select(r->c, &r->p, &r->g.cfg, r->offs, &j->l.select);
 }
 
 static kiln_status
 execute(struct run *r)
 {
-    struct kn_sim_launch l = {
-        .kernel = r->g.name,
-        .kernarg = r->plan.kernarg,
-        .kernarg_size = r->plan.kernarg_size,
-        .select = r->select,
-    };
+    struct kn_job *j = &r->job;
 
-    if (!r->workgroups || !r->p.m || !r->p.n)
+    if (!j->workgroups || !r->p.m || !r->p.n)
         return KILN_OK;      /* nothing to compute, nothing to launch */
-    if (r->place.hip)
-        return execute_hip(r);
-    KN_TRY(kn_sim_load(r->sim, r->g.name, r->g.co, r->g.size, &r->code));
-    l.code = r->code;
-    memcpy(l.grid, r->plan.grid, sizeof l.grid);
-    memcpy(l.block, r->plan.block, sizeof l.block);
-    kn_tool_orders(r->t, &l);
-    kn_progress_stage(r->t->progress, "simulating workgroups");
-    return kn_sim_run(r->sim, &l, &r->result);
+    KN_TRY(kn_session_load(r->s, j, &(struct kn_object_bytes){
+        r->g.name, r->g.co, r->g.size }));
+    j->l.kernel = r->g.name;
+    kn_tool_orders(r->t, &j->l);
+    kn_progress_stage(r->t->progress, r->place.gpu ? "executing"
+                                                   : "simulating workgroups");
+    KN_TRY(kn_session_run(r->s, j));
+    return r->place.gpu ? kn_session_time(r->s, j) : KILN_OK;
 }
 
 /* What --object is a build of: its lines are those of a kernel of the same
@@ -207,11 +145,11 @@ place_findings(struct run *r)
     struct kn_generated again;
     struct kn_places from;
 
-    g = r->result.nkept ? kernel_of(r, &again) : NULL;
+    g = r->job.result.nkept ? kernel_of(r, &again) : NULL;
     if (!g)
         return KILN_OK;
     KN_TRY(kn_places_generated(r->c, g, &from));
-    kn_places_put(&from, &r->result);
+    kn_places_put(&from, &r->job.result);
     return KILN_OK;
 }
 
@@ -231,7 +169,7 @@ output_of(const struct run *r, int64_t group)
     int64_t at = r->p.family == KILN_GROUPED ? r->offs[group] * t.c
                                              : group * t.tc;
 
-    return r->ops.o[KN_OPND_C].addr + (uint64_t)at;
+    return r->job.at.c + (uint64_t)at;
 }
 
 /* Rows [m0, m0+rows) x columns [n0, n0+cols) of a group's output, dense. */
@@ -245,10 +183,11 @@ read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
     if (!row)
         return KILN_OK;      /* an address that is nobody's */
     for (int64_t i = 0; i < t->rows; i++)
-        KN_TRY(kn_sim_read(r->sim,
-                           base + (uint64_t)(t->m0 + i) * o->data.row_bytes +
+        KN_TRY(kn_session_read(r->s,
+                               base +
+                               (uint64_t)(t->m0 + i) * o->data.row_bytes +
                                (uint64_t)t->n0 * out_bytes(r),
-                           dst + (size_t)i * row, row));
+                               dst + (size_t)i * row, row));
     return KILN_OK;
 }
 
@@ -324,7 +263,7 @@ check_spare(struct run *r, const struct kn_rect *t)
             continue;
         snprintf(f.text, sizeof f.text, "row %" PRId64 " past the last group "
                  "is not zero", t->m0 + (int64_t)(i / row));
-        kn_report_add(r->c, &r->result, &f);
+        kn_report_add(r->c, &r->job.result, &f);
         break;
     }
     return KILN_OK;
@@ -337,7 +276,7 @@ check_workgroup(struct run *r, uint64_t id, uint64_t tiles)
 {
     uint64_t spare = kn_spare_count(&r->p, &r->g.cfg, r->offs);
 
-    for (uint64_t pid = id; pid < tiles + spare; pid += r->workgroups) {
+    for (uint64_t pid = id; pid < tiles + spare; pid += r->job.workgroups) {
         struct kn_rect t = kn_tile_rect(&r->p, &r->g.cfg, r->offs, pid);
         struct kn_ref_problem p;
 
@@ -357,58 +296,16 @@ check_workgroup(struct run *r, uint64_t id, uint64_t tiles)
 static kiln_status
 check_output(struct run *r)
 {
-    uint64_t n = r->select.all ? r->workgroups : r->select.n;
+    const struct kn_sim_select *select = &r->job.l.select;
+    uint64_t n = select->all ? r->job.workgroups : select->n;
     uint64_t total = kn_tile_count(&r->p, &r->g.cfg, r->offs);
 
     kn_progress_stage(r->t->progress, "checking tiles");
     for (uint64_t i = 0; i < n; i++) {
-        KN_TRY(check_workgroup(r, r->select.all ? i : r->select.ids[i], total));
+        KN_TRY(check_workgroup(r, select->all ? i : select->ids[i], total));
         kn_progress_update(r->t->progress, i + 1, n);
     }
     return KILN_OK;
-}
-
-/* The executed workgroups write their tiles, all of them and nothing else
- * (the bytes between the rows of a wider C stay as they were). */
-static void
-check_written(struct run *r)
-{
-    const struct kn_operand *o = &r->ops.o[KN_OPND_C];
-    uint64_t want = r->written;
-    uint64_t got = o->size ? o->size - kn_sim_unwritten(r->sim, o->addr) : 0;
-    struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = o->addr,
-                            .count = 1 };
-
-    if (got == want || r->place.hip)
-        return;
-    snprintf(f.text, sizeof f.text,
-             "%" PRIu64 " bytes of the output were written, its tiles have %"
-             PRIu64, got, want);
-    kn_report_add(r->c, &r->result, &f);
-}
-
-/* ---- report ------------------------------------------------------------- */
-
-static void
-report_measured(struct run *r, struct kn_json *j)
-{
-    const struct kn_hip_run *h = &r->hip;
-    double tflops = h->time.us > 0 ? kn_launch_flops(&r->p, r->offs) /
-                                     h->time.us / 1e6 : 0;
-
-    kn_putf(r->t->text, "executed  %" PRIu64 " workgroups on hip:%d, %s\n",
-            r->workgroups, r->place.number, r->place.facts.name);
-    if (h->runs)
-        kn_putf(r->t->text, "measured  %.2f us, %.2f TFLOPS, %zu runs%s\n",
-                h->time.us, tflops, h->runs,
-                h->time.stable ? "" : ", not within 5 %");
-    kn_json_open(j, "measured", '{');
-    kn_json_str(j, "device", r->place.facts.name);
-    kn_json_real(j, "us", h->time.us);
-    kn_json_real(j, "tflops", tflops);
-    kn_json_uint(j, "runs", h->runs);
-    kn_json_bool(j, "stable", h->time.stable);
-    kn_json_close(j, '}');
 }
 
 static kiln_status
@@ -440,60 +337,68 @@ write_output(struct run *r)
 }
 
 static void
-predict(struct run *r, struct kn_json *j)
+predict(struct run *r)
 {
     struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g };
 
-    if (r->workgroups && r->p.m && r->p.n && r->p.k)
-        kn_predict_run(r->t, j, &q);
+    if (r->job.workgroups && r->p.m && r->p.n && r->p.k)
+        kn_predict_run(r->t, &r->j, &q);
 }
 
 static kiln_status
-run_on_device(struct run *r, struct kn_json *j)
+report(struct run *r)
 {
-    KN_TRY(kn_operands_alloc(r->sim, &r->p, &r->ops));
-    KN_TRY(kn_groups_place(r->c, r->sim, &r->p, r->offs, &r->offs_addr));
+    kn_report_check(r->t, &r->j, &r->check, true);
+    if (r->place.gpu)
+        kn_job_measured(r->t, &r->j, &r->place, &r->job,
+                        kn_launch_flops(&r->p, r->offs));
+    else
+        kn_report_run(r->t, &r->j, &r->job.result);
+    predict(r);
+    return r->check.bad || kn_run_found(r->t, &r->job.result) ? KILN_FINDING
+                                                              : KILN_OK;
+}
+
+static kiln_status
+run_on_device(struct kn_session *s, void *user)
+{
+    struct run *r = user;
+
+    r->s = s;
     KN_TRY(plan_launch(r));
     KN_TRY(execute(r));
-    KN_TRY(kn_report_stopped(r->t, j, &r->result));
-    KN_TRY(kn_shares_check(r->c, r->sim, r->workspace));
+    KN_TRY(kn_report_stopped(r->t, &r->j, &r->job.result));
+    KN_TRY(kn_session_check_shares(s, &r->job));
     KN_TRY(place_findings(r));
     if (r->p.m && r->p.n) {
         KN_TRY(check_output(r));
-        check_written(r);
+        kn_session_check_written(s, &r->job, r->job.at.c,
+                                 r->ops.o[KN_OPND_C].size, r->written);
     }
     KN_TRY(write_output(r));
-    kn_report_check(r->t, j, &r->check, true);
-    if (r->place.hip)
-        report_measured(r, j);
-    else
-        kn_report_run(r->t, j, &r->result);
-    predict(r, j);
-    return r->check.bad || kn_run_found(r->t, &r->result) ? KILN_FINDING
-                                                             : KILN_OK;
+    return report(r);
 }
 
 kiln_status
 kn_cmd_run(struct kn_tool *t)
 {
+    const struct kn_value *object = &t->cli->v[KN_FLAG_object];
     struct run *r = KN_NEW(t->c, struct run, 1);
-    struct kn_json j = { .b = { .c = t->c } };
     kiln_status s;
 
     if (!strcmp(t->cli->pos[0], "moe"))
         return kn_run_moe(t);
     r->t = t;
-    r->c = t->c;
+    r->j.b.c = r->c = t->c;
     KN_TRY(read_problem(r));
     KN_TRY(kn_operands_make(t, &r->p, &r->ops));
-    kn_json_open(&j, NULL, '{');
-    KN_TRY(make_kernel(r, &j));
-    KN_TRY(kn_sim_open(t->c, r->p.target, &r->sim));
-    s = run_on_device(r, &j);
-    kn_sim_close(r->sim);
-    kn_json_close(&j, '}');
-    if (s > KILN_FINDING && !r->result.stopped)
+    kn_json_open(&r->j, NULL, '{');
+    KN_TRY(object->seen ? read_object(r, object->s)
+                        : kn_job_make(t, &r->j, &r->p, &r->g));
+    s = kn_session_do(t->c, &r->place, run_on_device, r);
+    kn_json_close(&r->j, '}');
+    if (s > KILN_FINDING && !r->job.result.stopped)
         return s;
-    KN_TRY(kn_report_write(t, &j));
+    KN_TRY(kn_report_write(t, &r->j));
     return s;
 }

@@ -8,11 +8,9 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "on_hip.h"
 #include "predict.h"
 #include "../progress.h"
-#include "report.h"
-#include "split_k.h"
+#include "session.h"
 
 static const struct row {
     unsigned targets;
@@ -57,8 +55,8 @@ struct kernel {
     kiln_problem p;
     struct kn_operands_set ops;
     struct kn_generated g;
-    struct kn_sim *sim;
-    struct kn_sim_result result;
+    uint8_t *out[2];         /* of a launch: the simulator's, the GPU's */
+    struct kn_job job;       /* the last one */
     const char *instruction, *label;
     uint64_t elements, differ;
     int64_t first;           /* index of the first element that differs */
@@ -128,33 +126,29 @@ set_data(struct kernel *k, enum kn_data_mode mode)
                                 ? KN_DATA_RANDOM : mode;
 }
 
+/* Executes the kernel where the session is, and reads its output. */
 static kiln_status
-simulate(struct kernel *k, uint8_t **out)
+execute(struct kn_session *s, void *user)
 {
-    struct kn_operand *o = k->ops.o;
-    struct kn_sim_launch l = { .select = { .all = true } };
-    struct kn_operands addr;
-    struct kn_sim_code *code;
-    struct kn_plan plan;
+    struct kernel *k = user;
+    struct kn_job *j = &k->job;
+    size_t size = (size_t)k->ops.o[KN_OPND_C].size;
 
-    KN_TRY(kn_operands_alloc(k->sim, &k->p, &k->ops));
-    addr = (struct kn_operands){
-        .a = o[KN_OPND_A].addr,   .b = o[KN_OPND_B].addr,
-        .c = o[KN_OPND_C].addr,   .sa = o[KN_OPND_SA].addr,
-        .sb = o[KN_OPND_SB].addr, .bias = o[KN_OPND_BIAS].addr,
-    };
-    KN_TRY(kn_plan_launch(k->c, &k->p, &k->g.cfg, &addr, &plan));
-    KN_TRY(kn_shares_alloc(k->c, k->sim, plan.workspace, &addr.workspace));
-    KN_TRY(kn_plan_launch(k->c, &k->p, &k->g.cfg, &addr, &plan));
-    KN_TRY(kn_sim_load(k->sim, k->g.name, k->g.co, k->g.size, &code));
-    l.code = code;
-    l.kernarg = plan.kernarg;
-    l.kernarg_size = plan.kernarg_size;
-    memcpy(l.grid, plan.grid, sizeof l.grid);
-    memcpy(l.block, plan.block, sizeof l.block);
-    KN_TRY(kn_sim_run(k->sim, &l, &k->result));
-    *out = KN_NEW(k->c, uint8_t, o[KN_OPND_C].size);
-    return kn_sim_read(k->sim, o[KN_OPND_C].addr, *out, o[KN_OPND_C].size);
+    *j = (struct kn_job){ .p = &k->p, .g = &k->g };
+    KN_TRY(kn_session_operands(s, j, &k->ops, NULL));
+    KN_TRY(kn_session_plan(s, j));
+    KN_TRY(kn_session_load(s, j, &(struct kn_object_bytes){
+        k->g.name, k->g.co, k->g.size }));
+    KN_TRY(kn_session_run(s, j));
+    k->out[s->gpu] = KN_NEW(k->c, uint8_t, size);
+    return kn_session_read(s, j->at.c, k->out[s->gpu], size);
+}
+
+static kiln_status
+measure(struct kn_session *s, void *user)
+{
+    KN_TRY(execute(s, user));
+    return kn_session_time(s, &((struct kernel *)user)->job);
 }
 
 static kiln_status
@@ -216,39 +210,36 @@ compare(struct kernel *k, const uint8_t *gpu, const uint8_t *sim)
 static kiln_status
 launch(struct kernel *k, enum kn_data_mode mode)
 {
-    struct kn_hip_run h = { .p = &k->p, .ops = &k->ops, .g = &k->g };
-    uint8_t *sim;
+    const struct kn_place sim = { .target = k->p.target };
+    const struct kn_sim_result *r = &k->job.result;
 
     set_data(k, mode);
-    KN_TRY(kn_sim_open(k->c, k->p.target, &k->sim));
-    KN_TRY(simulate(k, &sim));
-    k->label = k->result.mfma_modelled     ? "modelled"
-               : k->result.mfma_unverified ? "unverified" : "exact";
-    k->sim_check.bad += k->result.nfindings;
-    KN_TRY(check(k, mode, sim, &k->sim_check));
-    if (!k->s->place.hip)
+    KN_TRY(kn_session_do(k->c, &sim, execute, k));
+    k->label = r->mfma_modelled     ? "modelled"
+               : r->mfma_unverified ? "unverified" : "exact";
+    k->sim_check.bad += r->nfindings;
+    KN_TRY(check(k, mode, k->out[false], &k->sim_check));
+    if (!k->s->place.gpu)
         return KILN_OK;
-    KN_TRY(kn_hip_execute(k->c, &k->s->place, &h));
-    KN_TRY(check(k, mode, h.out, &k->gpu_check));
-    compare(k, h.out, sim);
+    KN_TRY(kn_session_do(k->c, &k->s->place, execute, k));
+    KN_TRY(check(k, mode, k->out[true], &k->gpu_check));
+    compare(k, k->out[true], k->out[false]);
     return KILN_OK;
 }
 
 static kiln_status
 time_kernel(struct kernel *k)
 {
-    struct kn_hip_run h = { .p = &k->p, .ops = &k->ops, .g = &k->g,
-                            .timed = true };
     struct kn_predict q = { .p = &k->p, .g = &k->g };
     struct kn_time_result r;
 
-    if (!k->s->place.hip || !k->s->size[0])
+    if (!k->s->place.gpu || !k->s->size[0])
         return KILN_OK;
     KN_TRY(read_line(k, k->s->size));
     KN_TRY(generate(k));
-    KN_TRY(kn_hip_execute(k->c, &k->s->place, &h));
+    KN_TRY(kn_session_do(k->c, &k->s->place, measure, k));
     KN_TRY(kn_predict_generated(k->c, &q, &r));
-    k->measured = h.time.us;
+    k->measured = k->job.time.us;
     k->predicted = r.us;
     return KILN_OK;
 }
@@ -262,14 +253,8 @@ run_kernel(struct kernel *k)
     KN_TRY(read_line(k, size));
     KN_TRY(generate(k));
     KN_TRY(name_instruction(k));
-    for (size_t i = 0; i < sizeof datas / sizeof *datas; i++) {
-        kiln_status s = launch(k, datas[i].mode);
-
-        if (k->sim)
-            kn_sim_close(k->sim);
-        k->sim = NULL;
-        KN_TRY(s);
-    }
+    for (size_t i = 0; i < sizeof datas / sizeof *datas; i++)
+        KN_TRY(launch(k, datas[i].mode));
     return time_kernel(k);
 }
 
@@ -282,16 +267,16 @@ put_verdict(struct kernel *k)
     const struct kn_ref_check *s = &k->sim_check, *g = &k->gpu_check;
 
     kn_putf(b, "%-34s %-10s", k->instruction, k->label);
-    if (k->s->place.hip)
+    if (k->s->place.gpu)
         kn_putf(b, " %" PRIu64 " of %" PRIu64 " elements differ", k->differ,
                 k->elements);
     if (k->differ)
         kn_putf(b, " (first [%" PRId64 ", %" PRId64 "]: GPU %#" PRIx64
                 ", simulator %#" PRIx64 ")", k->first / k->p.n,
                 k->first % k->p.n, k->gpu_bits, k->sim_bits);
-    kn_putf(b, "%s simulator %s (%.1f dB)", k->s->place.hip ? "," : "",
+    kn_putf(b, "%s simulator %s (%.1f dB)", k->s->place.gpu ? "," : "",
             s->bad ? "WRONG" : "ok", kn_ref_snr(s));
-    if (k->s->place.hip)
+    if (k->s->place.gpu)
         kn_putf(b, ", GPU %s (%.1f dB)", g->bad ? "WRONG" : "ok",
                 kn_ref_snr(g));
     kn_putf(b, "  %s x %s -> %s %s\n", k->row->a, k->row->b, k->row->out,
@@ -319,7 +304,7 @@ put_json(struct kernel *k)
     kn_json_uint(j, "simulator_bad", k->sim_check.bad);
     kn_json_real(j, "simulator_snr_db", kn_ref_snr(&k->sim_check));
     kn_json_real(j, "simulator_cosine", kn_ref_cosine(&k->sim_check));
-    if (k->s->place.hip) {
+    if (k->s->place.gpu) {
         kn_json_uint(j, "elements", k->elements);
         kn_json_uint(j, "differ", k->differ);
         kn_json_uint(j, "gpu_bad", k->gpu_check.bad);
@@ -373,8 +358,8 @@ test_target(struct selftest *s)
     size_t n = sizeof rows / sizeof *rows;
 
     kn_putf(s->t->text, "%s%s%s\n", kiln_target_name(s->place.target),
-            s->place.hip ? " on " : ", the simulator alone",
-            s->place.facts.name);
+            s->place.gpu ? " on " : ", the simulator alone",
+            s->place.device.info.name);
     for (size_t i = 0; i < n; i++) {
         if (rows[i].targets & 1u << s->place.target)
             KN_TRY(test_row(s, &rows[i]));
@@ -389,7 +374,7 @@ put_summary(struct selftest *s)
     struct kn_buf *b = s->t->text;
 
     kn_putf(b, "%zu kernels, %zu wrong", s->kernels, s->wrong);
-    if (s->place.hip)
+    if (s->place.gpu)
         kn_putf(b, ", %zu where GPU and simulator differ", s->differing);
     else
         kn_put(b, "; no GPU took part: --device hip:0 compares with one");
@@ -455,7 +440,7 @@ kn_cmd_selftest(struct kn_tool *t)
     kn_json_open(&s->j, "kernels", '[');
     KN_TRY(test_all(s));
     kn_json_close(&s->j, ']');
-    kn_json_str(&s->j, "device", s->place.hip ? s->place.facts.name : "sim");
+    kn_json_str(&s->j, "device", s->place.gpu ? s->place.device.info.name : "sim");
     kn_json_uint(&s->j, "wrong", s->wrong);
     kn_json_uint(&s->j, "differing", s->differing);
     kn_json_close(&s->j, '}');

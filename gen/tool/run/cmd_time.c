@@ -4,6 +4,7 @@
 
 #include "groups.h"
 #include "moe.h"
+#include "../inspect/source_map.h"
 #include "predict.h"
 #include "../progress.h"
 
@@ -13,7 +14,6 @@ struct timed {
     int64_t *offs;
     struct kn_generated g;
     struct kn_time_result r;
-    struct kn_program program;
 };
 
 static kiln_target
@@ -40,27 +40,11 @@ read_problem(struct timed *r)
 }
 
 static kiln_status
-report_kernel(struct timed *r, struct kn_json *j)
-{
-    const struct kn_object_kernel *k;
-    struct kn_object o;
-    struct kn_ctx *c = r->t->c;
-
-    KN_TRY(kn_object_read(c, r->g.name, r->g.co, r->g.size, &o));
-    KN_TRY(kn_object_kernel(c, &o, NULL, &k));
-    KN_TRY(kn_decode(c, &o, k, false, &r->program));
-    kn_report_problem(r->t, j, &r->p);
-    kn_report_config(r->t, j, &r->g.cfg);
-    KN_TRY(kn_report_kernel(r->t, j, &o, k));
-    kn_report_generated(r->t, j, &r->g);
-    return KILN_OK;
-}
-
-static kiln_status
 predict(struct timed *r, struct kn_json *j)
 {
     struct kn_tool *t = r->t;
     struct kn_buf trace = { .c = t->c }, svg = { .c = t->c };
+    struct kn_places from;
     struct kn_predict q = { &r->p, r->offs, &r->g,
                             t->cli->v[KN_FLAG_trace].seen ? &trace : NULL,
                             t->cli->v[KN_FLAG_svg].seen ? &svg : NULL,
@@ -68,7 +52,8 @@ predict(struct timed *r, struct kn_json *j)
 
     kn_progress_stage(t->progress, "predicting");
     KN_TRY(kn_predict_generated(t->c, &q, &r->r));
-    kn_report_predicted(t, j, &r->r, &r->program);
+    KN_TRY(kn_places_generated(t->c, &r->g, &from));
+    kn_report_predicted(t, j, &r->r, &from.p);
     return kn_write_pictures(t, &trace, &svg);
 }
 
@@ -77,17 +62,13 @@ kn_cmd_time(struct kn_tool *t)
 {
     struct timed *r = KN_NEW(t->c, struct timed, 1);
     struct kn_json j = { .b = { .c = t->c } };
-    struct kn_config cfg = { 0 };
 
     r->t = t;
     if (!strcmp(t->cli->pos[0], "moe"))
         return kn_time_moe(t, target_of(t));
     KN_TRY(read_problem(r));
-    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
-    kn_progress_stage(t->progress, "generating");
-    KN_TRY(kn_generate(t->c, &r->p, &cfg, NULL, &r->g));
     kn_json_open(&j, NULL, '{');
-    KN_TRY(report_kernel(r, &j));
+    KN_TRY(kn_job_make(t, &j, &r->p, &r->g));
     KN_TRY(predict(r, &j));
     kn_json_close(&j, '}');
     return kn_report_write(t, &j);

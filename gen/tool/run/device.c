@@ -1,7 +1,8 @@
 /* device.c - the flags that `run` and `exec` share: where and in which order
  * a launch executes. */
-#include "../cmd.h"
+#include "../../../runtime/config.h"
 #include "../progress.h"
+#include "session.h"
 
 /* Nobody vouches for what `exec` is given. */
 #define EXEC_SECONDS 30
@@ -34,4 +35,46 @@ kn_tool_orders(struct kn_tool *t, struct kn_sim_launch *l)
                    : t->cli->command == KN_CMD_exec ? EXEC_SECONDS : 0;
     l->progress = kn_progress_update;
     l->progress_user = t->progress;
+}
+
+kiln_status
+kn_tool_place(struct kn_tool *t, struct kn_place *place)
+{
+    const struct kn_value *v = &t->cli->v[KN_FLAG_device];
+
+    if (!v->seen || v->i != KN_DEV_HIP)
+        return kn_tool_device(t, &place->target);
+    return kn_place_open(t->c, v, place);
+}
+
+kiln_status
+kn_place_open(struct kn_ctx *c, const struct kn_value *v,
+              struct kn_place *place)
+{
+    struct kn_env env;
+
+    kn_env_read(&env);
+    place->number = (int)v->list[0];
+    place->gpu = true;
+    place->device.arena = c;
+    KN_TRY(kn_device_open_hip(&place->device, env.hip_library,
+                              place->number));
+    place->target = place->device.info.target;
+    return KILN_OK;
+}
+
+kiln_status
+kn_place_flags(struct kn_tool *t, const struct kn_place *place)
+{
+    static const enum kn_flag_id simulated[] = {
+        KN_FLAG_wg, KN_FLAG_order, KN_FLAG_wave_order, KN_FLAG_order_seed,
+        KN_FLAG_mfma,
+    };
+
+    for (size_t i = 0; i < sizeof simulated / sizeof *simulated; i++)
+        if (place->gpu && t->cli->v[simulated[i]].seen)
+            return kn_fail(t->c, KILN_BAD_INPUT, "%s is for the simulator, a "
+                           "GPU executes the whole launch",
+                           kn_flags[simulated[i]].name);
+    return KILN_OK;
 }

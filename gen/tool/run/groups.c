@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../runtime/sim/sim.h"
 
 /* splitmix64 (Steele, Lea, Flood 2014), as a number in [0, 1). */
 static double
@@ -171,18 +170,4 @@ kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
         t[i] = lens ? offs[i + 1] - offs[i] : offs[i];
     *size = n * sizeof *t;
     return t;
-}
-
-kiln_status
-kn_groups_place(struct kn_ctx *c, struct kn_sim *sim, const kiln_problem *p,
-                const int64_t *offs, uint64_t *at)
-{
-    const int64_t *table;
-    size_t size;
-
-    if (!offs)
-        return KILN_OK;
-    table = kn_groups_table(c, p, offs, &size);
-    KN_TRY(kn_sim_alloc(sim, size, KN_MEM_READONLY, NULL, NULL, at));
-    return kn_sim_write(sim, *at, table, size);
 }

@@ -6,8 +6,6 @@
 #include "../cli.h"
 #include "../../gen.h"
 
-struct kn_sim;
-
 /* Reads --groups, --group-lens, --routing, --tokens into p->groups and the
  * ragged length (m of grouped, k of wgrad), and the exclusive prefix with the
  * total into *offs (NULL for a family without groups).
@@ -30,10 +28,5 @@ kiln_status kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli,
  * lengths; *size in bytes. */
 int64_t *kn_groups_table(struct kn_ctx *c, const kiln_problem *p,
                          const int64_t *offs, size_t *size);
-
-/* That table in memory of the device, at *at; nothing if offs is NULL. */
-kiln_status kn_groups_place(struct kn_ctx *c, struct kn_sim *sim,
-                            const kiln_problem *p, const int64_t *offs,
-                            uint64_t *at);
 
 #endif

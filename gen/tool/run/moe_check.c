@@ -1,9 +1,9 @@
 /* moe_check.c - the reference of a moe stage: for each sorted row the dense
  * product of its token with its expert in f64, the expert taken from the
- * routing itself and not from what was sorted. */
+ * routing itself and not from what was sorted; and the output held to it. */
 #include <math.h>
 
-#include "moe.h"
+#include "cmd_run_moe.h"
 
 /* Rows of an operand picked one by one, as one dense tensor. */
 struct picked {
@@ -144,5 +144,255 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
             out->value + n, out->abssum + n, out->both + n }));
     }
     finish(s, rect, out);
+    return KILN_OK;
+}
+
+/* ---- the output --------------------------------------------------------- */
+
+/* Tile number `id`: templates/moe.tir and grid.tir. */
+struct kn_rect
+moe_tile_of(const struct moe_run *m, const kiln_problem *of,
+            const struct kn_config *cfg, uint64_t id)
+{
+    kiln_problem p = *of;
+    struct kn_config g = *cfg;
+    struct kn_rect r = { 0 };
+
+    p.family = KILN_GEMM;
+    p.groups = 0;
+    p.m = kn_places_room(&g) ? m->sorted.room : m->sorted.padded;
+    g.bn = kn_tile_columns(of, cfg);
+    p.stage = KILN_MOE_NONE;
+    if (id < kn_tile_count(&p, &g, NULL))
+        r = kn_tile_rect(&p, &g, NULL, id);
+    if (r.m0 >= m->sorted.padded)
+        r.rows = 0;
+    return r;
+}
+
+/* The ids of a tile that are no padding and whose expert is here. */
+static int64_t
+tile_ids(const struct moe_run *m, const struct kn_rect *t, int32_t *ids)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < t->rows; i++) {
+        uint32_t id = (uint32_t)m->sorted.ids[t->m0 + i];
+        int64_t token = id & 0xffffff;
+
+        if (token < m->r.tokens &&
+            m->r.expert[token * m->r.topk + (id >> 24)] >= 0)
+            ids[n++] = (int32_t)id;
+    }
+    return n;
+}
+
+static int64_t
+output_row(const struct moe_run *m, const struct moe_part *s, int32_t id)
+{
+    int64_t token = id & 0xffffff;
+
+    return s->p.atomic ? token : token * m->r.topk + ((uint32_t)id >> 24);
+}
+
+static kiln_status
+read_rows(const struct moe_run *m, const struct moe_part *s,
+          const int32_t *ids, struct kn_ref_rect rect, uint8_t *got)
+{
+    uint64_t size = kn_ref_type_bits(s->p.out) / 8;
+    size_t row = (size_t)((uint64_t)rect.cols * size);
+
+    for (int64_t i = 0; i < rect.rows; i++)
+        KN_TRY(kn_session_read(m->s, s->out + (uint64_t)rect.n0 * size +
+                           (uint64_t)output_row(m, s, ids[i]) * s->out_row,
+                           got + (size_t)i * row, row));
+    return KILN_OK;
+}
+
+/* Sums of an atomic output, by token and column, over the executed tiles. */
+static void
+add_atomic(struct moe_part *s, const int32_t *ids, struct kn_ref_rect rect,
+           const struct kn_ref_sums *of)
+{
+    for (int64_t i = 0; i < rect.rows * rect.cols; i++) {
+        int64_t at = (ids[i / rect.cols] & 0xffffff) * s->p.n + rect.n0 +
+                     i % rect.cols;
+
+        s->sums.value[at] += of->value[i];
+        s->sums.abssum[at] += of->abssum[i];
+        s->sums.both[at] |= of->both[i];
+        s->rounded[at] += fabs(of->value[i]);
+        s->adds[at]++;
+    }
+}
+
+static kiln_status
+check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
+              const struct kn_rect *t)
+{
+    struct kn_moe_stage st = { &s->p, &m->r, &s->a, &s->b, &s->sa, &s->sb,
+                               NULL };
+    struct kn_ref_sums sums;
+    int32_t *ids;
+    uint8_t *got;
+    struct kn_ref_result res = { .target = s->p.target, .out = s->p.out,
+                                 .k = s->p.k };
+
+    KN_ENTER(c);
+    st.ids = ids = KN_NEW(c, int32_t, (size_t)t->rows);
+    res.rect = (struct kn_ref_rect){ 0, t->n0, tile_ids(m, t, ids), t->cols };
+    sums.value = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
+    sums.abssum = KN_NEW(c, double, (size_t)(2 * t->rows * t->cols));
+    sums.both = KN_NEW(c, uint8_t, (size_t)(2 * t->rows * t->cols));
+    got = KN_NEW(c, uint8_t, (size_t)(t->rows * t->cols) * 8);
+    if (!res.rect.rows)
+        return KILN_OK;
+    KN_TRY(kn_moe_reference(c, &st, res.rect, &sums));
+    s->written += (uint64_t)(res.rect.rows * t->cols) *
+                  kn_ref_type_bits(s->p.out) / 8;
+    if (s->p.atomic) {
+        add_atomic(s, ids, res.rect, &sums);
+        return KILN_OK;
+    }
+    res.value = sums.value;
+    res.abssum = sums.abssum;
+    res.both = sums.both;
+    if (kn_quantises(&s->p))
+        return moe_check_quantised(m, s, ids, &res);
+    KN_TRY(read_rows(m, s, ids, res.rect, got));
+    res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file;
+    res.got = got;
+    kn_ref_compare(&res, &s->check);
+    return KILN_OK;
+}
+
+static kiln_status
+check_tile(struct moe_run *m, struct moe_part *s, const struct kn_rect *t)
+{
+    struct kn_ctx own;
+    kiln_status st;
+
+    kn_ctx_init(&own, m->c->realloc, m->c->user);
+    st = check_tile_in(&own, m, s, t);
+    if (st && own.err.status)
+        kn_fail(m->c, st, "%s", own.err.text);
+    kn_ctx_free(&own);
+    return st;
+}
+
+/* Every addition rounds to bf16 once, and so did what is added. */
+static kiln_status
+check_atomic(struct moe_run *m, struct moe_part *s)
+{
+    int64_t n = s->p.tokens * s->p.n;
+    double unit = ((double)s->p.k / 8 + 16) * 0x1p-24;
+    struct kn_ref_result res = {
+        .target = s->p.target, .out = s->p.out, .k = s->p.k,
+        .rect = { 0, 0, s->p.tokens, s->p.n }, .value = s->sums.value,
+        .abssum = s->sums.abssum, .both = s->sums.both,
+    };
+    uint8_t *got = KN_NEW(m->c, uint8_t, (size_t)(2 * n) + 1);
+
+    for (int64_t i = 0; i < n; i++)
+        s->sums.abssum[i] += (s->adds[i] + 1) * 0x1.02p-9 * s->rounded[i] /
+                             unit;
+    KN_TRY(kn_session_read(m->s, s->out, got, (size_t)(2 * n)));
+    res.got = got;
+    kn_ref_compare(&res, &s->check);
+    return KILN_OK;
+}
+
+static kiln_status
+alloc_sums(struct moe_run *m, struct moe_part *s)
+{
+    size_t n = (size_t)(s->p.tokens * s->p.n) + 1;
+
+    if (!s->p.atomic)
+        return KILN_OK;
+    if (n > (size_t)1 << 26)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "an atomic output of over 2^26 "
+                       "elements cannot be checked: take --reduce ordered");
+    s->sums.value = KN_NEW(m->c, double, n);
+    s->sums.abssum = KN_NEW(m->c, double, n);
+    s->sums.both = KN_NEW(m->c, uint8_t, n);
+    s->rounded = KN_NEW(m->c, double, n);
+    s->adds = KN_NEW(m->c, int32_t, n);
+    return KILN_OK;
+}
+
+/* The sum of the rows the kernel itself read. */
+static kiln_status
+check_reduce(struct moe_run *m, struct moe_part *s)
+{
+    int64_t n = s->p.tokens * s->p.n, topk = s->p.topk;
+    double *value = KN_NEW(m->c, double, (size_t)n + 1);
+    double *abssum = KN_NEW(m->c, double, (size_t)n + 1);
+    uint8_t *got = KN_NEW(m->c, uint8_t, s->out_size + 1);
+    uint8_t *in = KN_NEW(m->c, uint8_t, s->out_size * (uint64_t)topk + 1);
+    double *x = KN_NEW(m->c, double, (size_t)(n * topk) + 1);
+    struct kn_ref_codec codec;
+    struct kn_ref_result res = {
+        .target = s->p.target, .out = s->p.out, .k = topk, .got = got,
+        .rect = { 0, 0, s->p.tokens, s->p.n }, .value = value,
+        .abssum = abssum,
+    };
+
+    KN_TRY(kn_session_read(m->s, s->a.addr, in, s->out_size * (uint64_t)topk));
+    KN_TRY(kn_session_read(m->s, s->out, got, s->out_size));
+    kn_ref_codec_init(&codec, s->p.out, m->target);
+    kn_ref_decode_run(&codec, in, 0, (size_t)(n * topk), x);
+    for (int64_t i = 0; i < n * topk; i++) {
+        int64_t at = i / (topk * s->p.n) * s->p.n + i % s->p.n;
+
+        value[at] += x[i];
+        abssum[at] += fabs(x[i]);
+    }
+    kn_ref_compare(&res, &s->check);
+    s->written = s->out_size;
+    return KILN_OK;
+}
+
+/* A persistent workgroup has every cus-th tile. */
+static kiln_status
+check_workgroup(struct moe_run *m, struct moe_part *s, uint64_t id)
+{
+    uint64_t tn = ((uint64_t)s->p.n + kn_tile_columns(&s->p, &s->g.cfg) - 1) /
+                  kn_tile_columns(&s->p, &s->g.cfg);
+    uint64_t most = (uint64_t)m->sorted.room / s->g.cfg.bm * tn;
+
+    for (; id < most; id += s->g.cfg.cus) {
+        struct kn_rect t = moe_tile_of(m, &s->p, &s->g.cfg, id);
+
+        if (t.rows && t.cols)
+            KN_TRY(check_tile(m, s, &t));
+        if (!s->g.cfg.cus)
+            break;
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+check_tiles(struct moe_run *m, struct moe_part *s)
+{
+    const struct kn_sim_select *select = &s->job.l.select;
+    uint64_t n = select->all ? s->job.workgroups : select->n;
+
+    kn_progress_stage(m->t->progress, "checking tiles");
+    KN_TRY(alloc_sums(m, s));
+    for (uint64_t i = 0; i < n; i++) {
+        KN_TRY(check_workgroup(m, s, select->all ? i : select->ids[i]));
+        kn_progress_update(m->t->progress, i + 1, n);
+    }
+    return s->p.atomic ? check_atomic(m, s) : KILN_OK;
+}
+
+kiln_status
+moe_check(struct moe_run *m, struct moe_part *s)
+{
+    KN_TRY(s->p.stage == KILN_MOE_REDUCE ? check_reduce(m, s)
+                                         : check_tiles(m, s));
+    if (!s->p.atomic)        /* whose zeros somebody wrote before */
+        kn_session_check_written(m->s, &s->job, s->out, s->out_size,
+                                 s->written);
     return KILN_OK;
 }

@@ -165,7 +165,7 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
 
         if (!v->seen)
             continue;
-        if (!m->single || !row[i].o->used || row[i].o->stored || s->b.half)
+        if (!m->stage || !row[i].o->used || row[i].o->stored || s->b.half)
             return kn_fail(m->c, KILN_BAD_INPUT, "%s is for a --stage that "
                            "reads it, in plain layout",
                            kn_flags[row[i].flag].name);
@@ -192,6 +192,6 @@ moe_write_output(struct moe_run *m, const struct moe_part *s)
     a.shape[0] = s->out_row ? (int64_t)(s->out_size / s->out_row) : 0;
     a.bytes = s->out_size;
     a.data = KN_NEW(m->c, uint8_t, s->out_size + 1);
-    KN_TRY(kn_sim_read(m->sim, s->out, a.data, s->out_size));
+    KN_TRY(kn_session_read(m->s, s->out, a.data, s->out_size));
     return kn_npy_write(m->c, v->s, &a);
 }

@@ -26,8 +26,8 @@ codes(struct kn_ctx *c, const struct moe_part *down, size_t n)
     return KN_NEW(c, uint8_t, n * kn_ref_type_bits(down->p.a) / 8 + 1);
 }
 
-kiln_status
-moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,
+static kiln_status
+hand_plain(struct kn_ctx *c, const double *x, size_t n,
                struct moe_part *down)
 {
     uint8_t *to = codes(c, down, n);
@@ -37,8 +37,13 @@ moe_hand_plain(struct kn_ctx *c, const double *x, size_t n,
     return KILN_OK;
 }
 
-kiln_status
-moe_hand_scaled(struct kn_ctx *c, const double *x, struct moe_parts p,
+/* Rows of so many numbers, each run of at most `most` with its own scale. */
+struct parts {
+    size_t rows, cols, most;
+};
+
+static kiln_status
+hand_scaled(struct kn_ctx *c, const double *x, struct parts p,
                 struct moe_part *down)
 {
     size_t bytes = kn_ref_type_bits(down->p.a) / 8, all = p.rows * p.cols;
@@ -61,8 +66,8 @@ moe_hand_scaled(struct kn_ctx *c, const double *x, struct moe_parts p,
     return KILN_OK;
 }
 
-kiln_status
-moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
+static kiln_status
+hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
             struct moe_part *down)
 {
     uint64_t a = down->a.file_row, s = down->sa.file_row;
@@ -77,4 +82,67 @@ moe_hand_mx(struct kn_ctx *c, const double *x, int64_t rows,
     down->a.file = to;
     down->sa.file = scales;
     return KILN_OK;
+}
+
+static kiln_status
+hand_quantised(struct moe_run *m, const struct moe_part *up,
+                   struct moe_part *down)
+{
+    uint64_t n = up->out_row ? up->out_size / up->out_row *
+                               (uint64_t)(up->p.n / 32) : 0;
+    uint8_t *scales = KN_NEW(m->c, uint8_t, n + 1);
+    uint8_t *got = KN_NEW(m->c, uint8_t, up->out_size + 1);
+
+    KN_TRY(kn_session_read(m->s, up->out, got, up->out_size));
+    KN_TRY(kn_session_read(m->s, up->scales, scales, n));
+    down->a.file = got;
+    down->sa.file = scales;
+    return KILN_OK;
+}
+
+/* gemm2 reads what gemm1 wrote, in its own type. MX: quantised by row. 8 bits
+ * with scales: by the largest magnitude, of all, of each row or of its blocks. */
+kiln_status
+moe_hand_over(struct moe_run *m, const struct moe_part *up,
+              struct moe_part *down)
+{
+    int64_t rows = up->p.tokens * up->p.topk, n = up->p.n;
+    size_t all = (size_t)(rows * n);
+    uint8_t *got = KN_NEW(m->c, uint8_t, up->out_size + 1);
+    double *x = KN_NEW(m->c, double, all + 1);
+    struct kn_ref_codec codec;
+
+    if (up->scales)
+        return hand_quantised(m, up, down);
+    KN_TRY(kn_session_read(m->s, up->out, got, up->out_size));
+    kn_ref_codec_init(&codec, up->p.out, m->target);
+    kn_ref_decode_run(&codec, got, 0, all, x);
+    if (down->p.scale == KILN_SCALE_NONE)
+        return hand_plain(m->c, x, all, down);
+    if (down->p.scale == KILN_SCALE_MX32)
+        return hand_mx(m->c, x, rows, down);
+    return hand_scaled(m->c, x, (struct parts){
+        down->p.scale == KILN_SCALE_TENSOR ? 1 : (size_t)rows,
+        down->p.scale == KILN_SCALE_TENSOR ? all : (size_t)n,
+        down->p.scale == KILN_SCALE_BLOCK128 ? 128 : all }, down);
+}
+
+/* gemm1 writes what gemm2 reads, where its epilogue can. */
+kiln_status
+moe_requantise(struct moe_run *m, struct moe_part *up,
+               const struct moe_part *down)
+{
+    const struct kn_value *v = &m->t->cli->v[KN_FLAG_requant];
+    bool can = (down->p.a == KILN_MXFP4 || down->p.a == KILN_MXFP8) &&
+               kn_targets[m->target].scaled && up->p.n % 32 == 0;
+
+    if (v->seen && v->i && !can)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "gemm1 quantises to mxfp4 and "
+                       "mxfp8, on gfx950, with --inter a multiple of 32");
+    if (!can || (v->seen && !v->i))
+        return KILN_OK;
+    up->p.out = down->p.a;
+    up->p.requant = (uint8_t)(v->seen ? v->i - 1 : KN_MX_EVEN);
+    up->p.ldc = 0;
+    return kn_problem_normalise(m->c, &up->p);
 }

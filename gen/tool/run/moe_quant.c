@@ -87,27 +87,11 @@ moe_check_quantised(struct moe_run *m, struct moe_part *s, const int32_t *ids,
                 b.error[x] = unit * want->abssum[i * rect.cols + j + x] +
                              0x1p-23 * fabs(b.value[x]);
             }
-            KN_TRY(kn_sim_read(m->sim, s->out + (uint64_t)row * s->out_row +
+            KN_TRY(kn_session_read(m->s, s->out + (uint64_t)row * s->out_row +
                                block * bytes, b.code, bytes));
-            KN_TRY(kn_sim_read(m->sim, s->scales + (uint64_t)row *
+            KN_TRY(kn_session_read(m->s, s->scales + (uint64_t)row *
                                (uint64_t)(p->n / 32) + block, &b.scale, 1));
             check_block(p, &b, &s->check);
         }
-    return KILN_OK;
-}
-
-kiln_status
-moe_hand_quantised(struct moe_run *m, const struct moe_part *up,
-                   struct moe_part *down)
-{
-    uint64_t n = up->out_row ? up->out_size / up->out_row *
-                               (uint64_t)(up->p.n / 32) : 0;
-    uint8_t *scales = KN_NEW(m->c, uint8_t, n + 1);
-    uint8_t *got = KN_NEW(m->c, uint8_t, up->out_size + 1);
-
-    KN_TRY(kn_sim_read(m->sim, up->out, got, up->out_size));
-    KN_TRY(kn_sim_read(m->sim, up->scales, scales, n));
-    down->a.file = got;
-    down->sa.file = scales;
     return KILN_OK;
 }

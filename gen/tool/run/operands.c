@@ -234,19 +234,15 @@ has_contents(const struct kn_operands_set *s, int id, const kiln_problem *p)
     return s->o[id].size && (id != KN_OPND_C || p->beta);
 }
 
-kiln_status
-kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
-                  struct kn_operands_set *s)
+struct kn_memory
+kn_operand_memory(const kiln_problem *p, struct kn_operands_set *s, int id)
 {
-    for (int i = 0; i < KN_NOPERANDS; i++) {
-        struct kn_operand *o = &s->o[i];
-        unsigned flags = i == KN_OPND_C ? KN_MEM_OUTPUT : KN_MEM_READONLY;
-        if (o->used)
-            KN_TRY(kn_sim_alloc(sim, allocated(o, i), flags,
-                                has_contents(s, i, p) ? kn_operand_stored : NULL,
-                                o, &o->addr));
-    }
-    return KILN_OK;
+    return (struct kn_memory){
+        .size = allocated(&s->o[id], id),
+        .flags = id == KN_OPND_C ? KN_MEM_OUTPUT : KN_MEM_READONLY,
+        .fill = has_contents(s, id, p) ? kn_operand_stored : NULL,
+        .user = &s->o[id],
+    };
 }
 
 static struct kn_ref_tensor

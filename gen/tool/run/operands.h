@@ -3,6 +3,7 @@
 #ifndef KN_OPERANDS_H
 #define KN_OPERANDS_H
 
+#include "../../../runtime/backend.h"
 #include "../../../runtime/reference/reference.h"
 #include "../cmd.h"
 #include "../../gen.h"
@@ -64,9 +65,9 @@ const uint8_t *kn_operand_plain(struct kn_ctx *c, const struct kn_operand *o,
 void kn_operands_store(const kiln_problem *p, struct kn_operand *b,
                        struct kn_operand *sa, struct kn_operand *sb);
 
-/* Device memory for every used operand. */
-kiln_status kn_operands_alloc(struct kn_sim *sim, const kiln_problem *p,
-                              struct kn_operands_set *s);
+/* The device's memory of an operand that is used. */
+struct kn_memory kn_operand_memory(const kiln_problem *p,
+                                   struct kn_operands_set *s, int id);
 
 /* Group g (batch g, or 0) of the same operands as the reference sees it.
  * offs: group offsets, NULL without groups. */

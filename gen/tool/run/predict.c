@@ -8,58 +8,27 @@
 #include "groups.h"
 #include "../inspect/source_map.h"
 
-struct device {
-    struct kn_ctx *c;
-    struct kn_sim *sim;
-    struct kn_sim_code *code;
-    struct kn_operands addr;
-    struct kn_plan plan;
-};
-
-struct table {               /* of the groups */
-    int64_t *at;
-    size_t size;
-};
-
-static void
-fill_offsets(void *user, uint64_t offset, void *dst, size_t size)
-{
-    const struct table *t = user;
-    uint64_t left = offset < t->size ? t->size - offset : 0;
-
-    memset(dst, 0, size);
-    memcpy(dst, (const uint8_t *)t->at + (left ? offset : 0),
-           left < size ? left : size);
-}
-
-void
-kn_fill_last_share(void *user, uint64_t offset, void *dst, size_t size)
-{
-    const struct kn_config *g = user;
-    uint32_t last = g->split_k - 1;
-
-    for (size_t k = 0; k < size; k++)
-        ((uint8_t *)dst)[k] = (uint8_t)(last >> (offset + k) % 4 * 8);
-}
-
+/* Operands that have sizes but no contents, and the table of the groups. */
 static kiln_status
-allocate(struct device *d, const struct kn_predict *q)
+put_operands(struct kn_session *s, const struct kn_predict *q,
+             struct kn_operands *at)
 {
     struct kn_extents e = kn_extents_of(q->p);
-    struct table *t = KN_NEW(d->c, struct table, 1);
-    struct { uint64_t size, *addr; } all[] = {
-        { e.a, &d->addr.a },   { e.b, &d->addr.b },   { e.c, &d->addr.c },
-        { e.sa, &d->addr.sa }, { e.sb, &d->addr.sb }, { e.bias, &d->addr.bias },
+    struct { uint64_t size, *at; } all[] = {
+        { e.a, &at->a },   { e.b, &at->b },   { e.c, &at->c },
+        { e.sa, &at->sa }, { e.sb, &at->sb }, { e.bias, &at->bias },
     };
+    const int64_t *table;
+    size_t size;
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k].size)
-            KN_TRY(kn_sim_alloc(d->sim, all[k].size, KN_MEM_BLANK, kn_sim_zeros,
-                                NULL, all[k].addr));
+            KN_TRY(kn_session_put(s, &(struct kn_memory){
+                all[k].size, KN_MEM_BLANK, kn_sim_zeros, NULL }, all[k].at));
     if (!q->offs)
         return KILN_OK;
-    t->at = kn_groups_table(d->c, q->p, q->offs, &t->size);
-    return kn_sim_alloc(d->sim, t->size, 0, fill_offsets, t, &d->addr.offs);
+    table = kn_groups_table(s->c, q->p, q->offs, &size);
+    return kn_session_table(s, table, size, &at->offs);
 }
 
 double
@@ -90,13 +59,13 @@ turns_of(const struct kn_predict *q, int64_t group)
 /* Workgroup i, or i % n of a persistent grid, computes tile i; a share of a
  * divided K has its part of the turns (templates/grid.tir). */
 static const uint32_t *
-work_of(struct device *d, const struct kn_predict *q)
+work_of(struct kn_ctx *c, const struct kn_predict *q, uint64_t n)
 {
     const kiln_problem *p = q->p;
     const struct kn_config *g = &q->g->cfg;
-    uint64_t n = d->plan.grid[0], tiles = kn_tile_count(p, g, q->offs);
+    uint64_t tiles = kn_tile_count(p, g, q->offs);
     uint64_t spare = q->offs ? kn_spare_count(p, g, q->offs) : 0;
-    uint32_t *work = KN_NEW(d->c, uint32_t, n), by = g->split_k;
+    uint32_t *work = KN_NEW(c, uint32_t, n), by = g->split_k;
     uint32_t all = q->offs ? 0 : turns_of(q, 0);
 
     by = by ? by : 1;
@@ -142,50 +111,53 @@ bytes_of(const struct kn_predict *q)
     return (a + b + c) / 8;
 }
 
-static kiln_status
-predict_on(struct device *d, const struct kn_predict *q,
-           struct kn_time_result *out)
+kiln_status
+kn_predict_job(struct kn_session *s, struct kn_job *j,
+               const struct kn_predict *q, struct kn_time_query t,
+               struct kn_time_result *out)
 {
-    struct kn_sim_launch l = { .kernel = q->g->name };
-    struct kn_time_query t = { .sim = d->sim, .launch = &l,
-                               .flops = kn_launch_flops(q->p, q->offs),
-                               .trace = q->trace,
-                               .svg = q->svg, .warm = q->warm };
+    const struct kn_generated *g = q->g;
     struct kn_places from;
 
-    KN_TRY(allocate(d, q));
-    KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
-    if (d->plan.workspace) {
-        KN_TRY(kn_sim_alloc(d->sim, d->plan.workspace, 0, kn_fill_last_share,
-                            (void *)&q->g->cfg, &d->addr.workspace));
-        KN_TRY(kn_plan_launch(d->c, q->p, &q->g->cfg, &d->addr, &d->plan));
-        t.shares = (struct kn_time_shares){ d->addr.workspace,
-                                            q->g->cfg.split_k };
-    }
-    KN_TRY(kn_sim_load(d->sim, q->g->name, q->g->co, q->g->size, &d->code));
-    l.code = d->code;
-    l.kernarg = d->plan.kernarg;
-    l.kernarg_size = d->plan.kernarg_size;
-    memcpy(l.grid, d->plan.grid, sizeof l.grid);
-    memcpy(l.block, d->plan.block, sizeof l.block);
-    t.work = work_of(d, q);
-    t.bytes = bytes_of(q);
-    KN_TRY(kn_places_generated(d->c, q->g, &from));
+    KN_TRY(kn_session_load(s, j, &(struct kn_object_bytes){
+        g->name, g->co, g->size }));
+    KN_TRY(kn_places_generated(s->c, g, &from));
+    j->l.kernel = g->name;
     t.place = from.at;
-    return kn_time_predict(d->c, &t, out);
+    t.trace = q->trace;
+    t.svg = q->svg;
+    t.warm = q->warm;
+    return kn_session_predict(s, j, &t, out);
+}
+
+struct prediction {
+    const struct kn_predict *q;
+    struct kn_time_result *out;
+};
+
+static kiln_status
+predict_on(struct kn_session *s, void *user)
+{
+    const struct prediction *x = user;
+    const struct kn_predict *q = x->q;
+    struct kn_job j = { .p = q->p, .g = q->g };
+
+    s->predicts = true;
+    KN_TRY(put_operands(s, q, &j.at));
+    KN_TRY(kn_session_plan(s, &j));
+    return kn_predict_job(s, &j, q, (struct kn_time_query){
+        .flops = kn_launch_flops(q->p, q->offs), .bytes = bytes_of(q),
+        .work = work_of(s->c, q, j.plan.grid[0]) }, x->out);
 }
 
 kiln_status
 kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
                      struct kn_time_result *out)
 {
-    struct device d = { .c = c };
-    kiln_status s;
+    const struct kn_place place = { .target = q->p->target };
 
-    KN_TRY(kn_sim_open(c, q->p->target, &d.sim));
-    s = predict_on(&d, q, out);
-    kn_sim_close(d.sim);
-    return s;
+    return kn_session_do(c, &place, predict_on,
+                         &(struct prediction){ q, out });
 }
 
 /* ---- report ------------------------------------------------------------- */

@@ -3,9 +3,7 @@
 #ifndef KN_PREDICT_H
 #define KN_PREDICT_H
 
-#include "../../../runtime/sim/timing/timing.h"
-#include "../../gen.h"
-#include "report.h"
+#include "session.h"
 
 struct kn_predict {
     const kiln_problem *p;   /* normalised, complete */
@@ -18,12 +16,13 @@ struct kn_predict {
 /* Floating-point operations of the launch. */
 double kn_launch_flops(const kiln_problem *p, const int64_t *offs);
 
-/* kn_fill_fn of a split-K workspace where every share is the last to come,
- * the longest way; user is the struct kn_config. */
-void kn_fill_last_share(void *user, uint64_t offset, void *dst, size_t size);
-
 kiln_status kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
                                  struct kn_time_result *out);
+
+/* The same for a launch that is planned; t says what it has to do. */
+kiln_status kn_predict_job(struct kn_session *s, struct kn_job *j,
+                           const struct kn_predict *q, struct kn_time_query t,
+                           struct kn_time_result *out);
 
 /* The prediction as lines and as the member "predicted" of the report.
  * program: names instructions, may be NULL. */

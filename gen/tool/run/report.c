@@ -128,6 +128,20 @@ kn_report_kernel(struct kn_tool *t, struct kn_json *j,
     return KILN_OK;
 }
 
+kiln_status
+kn_report_made(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
+               const struct kn_generated *g)
+{
+    const struct kn_object_kernel *k;
+    struct kn_object o;
+
+    KN_TRY(kn_object_read(t->c, g->name, g->co, g->size, &o));
+    KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
+    kn_report_problem(t, j, p);
+    kn_report_config(t, j, &g->cfg);
+    return kn_report_kernel(t, j, &o, k);
+}
+
 /* SHA-256 of the code object: which bytes a figure is about. */
 static void
 json_code(struct kn_json *j, const struct kn_generated *g)

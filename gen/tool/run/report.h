@@ -19,6 +19,11 @@ kiln_status kn_report_kernel(struct kn_tool *t, struct kn_json *j,
                              const struct kn_object *o,
                              const struct kn_object_kernel *k);
 
+/* All of these about a kernel of the problem. */
+kiln_status kn_report_made(struct kn_tool *t, struct kn_json *j,
+                           const kiln_problem *p,
+                           const struct kn_generated *g);
+
 /* How long generation took, and the gates this variant does not pass. */
 void kn_report_generated(struct kn_tool *t, struct kn_json *j,
                          const struct kn_generated *g);

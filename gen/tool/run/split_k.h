@@ -6,14 +6,13 @@
 #include "../../../runtime/sim/sim.h"
 #include "../../gen.h"
 
-/* `bytes` of workspace with counters of zero and sums nobody has written;
- * *addr is 0 for 0 bytes. */
-kiln_status kn_shares_alloc(struct kn_ctx *c, struct kn_sim *sim,
-                            uint64_t bytes, uint64_t *addr);
+/* FINDING unless every counter of a workspace is zero again. */
+kiln_status kn_shares_check(struct kn_ctx *c,
+                            const uint32_t count[KN_COUNTERS]);
 
-/* FINDING unless every counter is zero again. */
-kiln_status kn_shares_check(struct kn_ctx *c, struct kn_sim *sim,
-                            uint64_t addr);
+/* kn_fill_fn of a workspace where every share is the last to come, the longest
+ * way; user is the struct kn_config. */
+void kn_fill_last_share(void *user, uint64_t offset, void *dst, size_t size);
 
 /* Adds to the selected workgroups those of the other shares of their tiles.
  * UNSUPPORTED for a persistent launch, whose workgroups have many tiles. */

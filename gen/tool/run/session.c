@@ -1,0 +1,339 @@
+#include "session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../runtime/api/parts.h"
+#include "../progress.h"
+#include "groups.h"
+#include "linker.h"
+#include "split_k.h"
+
+enum { TIMED_LAUNCHES = 20 };
+
+/* What a session has on a GPU: memory, or the code of a kernel. */
+struct kn_held {
+    struct kn_held *next;
+    void *p;                 /* NULL: code */
+    uint64_t size;
+    bool output;
+    uint8_t *copy;           /* of an output, after the launch */
+    struct kn_loaded_code code;
+};
+
+/* ---- the session -------------------------------------------------------- */
+
+static kiln_status
+open_session(struct kn_session *s, const struct kn_place *place)
+{
+    s->gpu = place->gpu;
+    if (s->gpu) {
+        s->dev = place->device;
+        return KILN_OK;
+    }
+    s->dev.arena = s->c;
+    return kn_device_open_sim(&s->dev, kiln_sim_interface(), place->target);
+}
+
+/* The GPU itself is its place's; what it says of memory it takes back is of
+ * no interest. */
+static void
+release(struct kn_session *s)
+{
+    struct kn_ctx own;
+
+    kn_ctx_init(&own, s->c->realloc, s->c->user);
+    for (struct kn_held *h = s->held; h; h = h->next)
+        if (h->p)
+            s->dev.backend->free(&s->dev, &own, h->p);
+        else
+            s->dev.backend->unload(&s->dev, &h->code);
+    kn_ctx_free(&own);
+}
+
+static kiln_status
+run_body(struct kn_session *s, const struct kn_place *place,
+         kn_session_fn *body, void *user)
+{
+    KN_ENTER(s->c);
+    KN_TRY(open_session(s, place));
+    return body(s, user);
+}
+
+kiln_status
+kn_session_do(struct kn_ctx *c, const struct kn_place *place,
+              kn_session_fn *body, void *user)
+{
+    struct kn_session s = { .c = c };
+    kiln_status st = run_body(&s, place, body, user);
+
+    if (s.gpu)
+        release(&s);
+    else if (s.dev.backend)
+        s.dev.backend->close(&s.dev);
+    return st;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+kiln_status
+kn_session_put(struct kn_session *s, const struct kn_memory *m, uint64_t *at)
+{
+    struct kn_held *h = s->gpu ? KN_NEW(s->c, struct kn_held, 1) : NULL;
+    struct kn_memory some = *m;
+    void *p = NULL;
+
+    some.size += !some.size;
+    KN_TRY(s->dev.backend->alloc(&s->dev, s->c, &some, &p));
+    *at = (uintptr_t)p;
+    if (h) {
+        *h = (struct kn_held){ s->held, p, some.size,
+                               some.flags & KN_MEM_OUTPUT, NULL, { 0 } };
+        s->held = h;
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kn_session_table(struct kn_session *s, const void *data, size_t n,
+                 uint64_t *at)
+{
+    KN_TRY(kn_session_put(s, &(struct kn_memory){ .size = n,
+                                                  .flags = KN_MEM_READONLY },
+                          at));
+    return n ? s->dev.backend->upload(&s->dev, s->c, (void *)(uintptr_t)*at,
+                                      data, n)
+             : KILN_OK;
+}
+
+kiln_status
+kn_session_operands(struct kn_session *s, struct kn_job *j,
+                    struct kn_operands_set *set, const int64_t *offs)
+{
+    uint64_t *const at[KN_NOPERANDS] = {
+        [KN_OPND_A] = &j->at.a,   [KN_OPND_B] = &j->at.b,
+        [KN_OPND_C] = &j->at.c,   [KN_OPND_SA] = &j->at.sa,
+        [KN_OPND_SB] = &j->at.sb, [KN_OPND_BIAS] = &j->at.bias,
+    };
+    const int64_t *table;
+    size_t size;
+
+    for (int i = 0; i < KN_NOPERANDS; i++) {
+        struct kn_memory m = kn_operand_memory(j->p, set, i);
+
+        if (set->o[i].used)
+            KN_TRY(kn_session_put(s, &m, at[i]));
+    }
+    if (!offs)
+        return KILN_OK;
+    table = kn_groups_table(s->c, j->p, offs, &size);
+    return kn_session_table(s, table, size, &j->at.offs);
+}
+
+/* The memory of a GPU that an address is in. */
+static struct kn_held *
+held_at(const struct kn_session *s, uint64_t at)
+{
+    for (struct kn_held *h = s->held; h; h = h->next)
+        if (h->p && at - (uintptr_t)h->p < h->size)
+            return h;
+    return NULL;
+}
+
+kiln_status
+kn_session_read(const struct kn_session *s, uint64_t at, void *to, size_t n)
+{
+    const struct kn_held *h = held_at(s, at);
+    struct kn_device dev = s->dev;
+
+    if (!n)
+        return KILN_OK;
+    if (!h || !h->copy)
+        return dev.backend->download(&dev, s->c, to, (void *)(uintptr_t)at, n);
+    memcpy(to, h->copy + (at - (uintptr_t)h->p), n);
+    return KILN_OK;
+}
+
+/* ---- a launch ----------------------------------------------------------- */
+
+/* Counters start at zero, and end there. */
+static kiln_status
+put_workspace(struct kn_session *s, struct kn_job *j)
+{
+    struct kn_memory m = { .size = j->plan.workspace };
+    uint64_t *at = &j->at.workspace;
+
+    if (s->predicts) {
+        m.fill = kn_fill_last_share;
+        m.user = (void *)&j->g->cfg;
+        return kn_session_put(s, &m, at);
+    }
+    m.flags = KN_MEM_OUTPUT;
+    KN_TRY(kn_session_put(s, &m, at));
+    return s->dev.backend->upload(&s->dev, s->c, (void *)(uintptr_t)*at,
+                                  KN_NEW(s->c, uint8_t, KILN_WORKSPACE_ZEROS),
+                                  KILN_WORKSPACE_ZEROS);
+}
+
+kiln_status
+kn_session_plan(struct kn_session *s, struct kn_job *j)
+{
+    KN_TRY(kn_plan_launch(s->c, j->p, &j->g->cfg, &j->at, &j->plan));
+    if (j->plan.workspace) {
+        KN_TRY(put_workspace(s, j));
+        KN_TRY(kn_plan_launch(s->c, j->p, &j->g->cfg, &j->at, &j->plan));
+    }
+    j->workgroups = (uint64_t)j->plan.grid[0] * j->plan.grid[1] *
+                    j->plan.grid[2];
+    j->l.select.all = true;
+    j->l.kernarg = j->plan.kernarg;
+    j->l.kernarg_size = j->plan.kernarg_size;
+    memcpy(j->l.grid, j->plan.grid, sizeof j->l.grid);
+    memcpy(j->l.block, j->plan.block, sizeof j->l.block);
+    return KILN_OK;
+}
+
+kiln_status
+kn_session_load(struct kn_session *s, struct kn_job *j,
+                const struct kn_object_bytes *o)
+{
+    struct kn_held *h = s->gpu ? KN_NEW(s->c, struct kn_held, 1) : NULL;
+
+    KN_TRY(s->dev.backend->load(&s->dev, s->c, o, &j->code));
+    j->l.code = s->gpu ? NULL : j->code.module;
+    if (h) {
+        *h = (struct kn_held){ .next = s->held, .code = j->code };
+        s->held = h;
+    }
+    return KILN_OK;
+}
+
+/* A GPU's outputs, before a launch that is only timed changes them. */
+static kiln_status
+keep_outputs(struct kn_session *s)
+{
+    for (struct kn_held *h = s->held; h; h = h->next) {
+        uint8_t *copy;
+
+        if (!h->output || h->copy)
+            continue;
+        copy = KN_NEW(s->c, uint8_t, h->size);
+        KN_TRY(s->dev.backend->download(&s->dev, s->c, copy, h->p,
+                                        (size_t)h->size));
+        h->copy = copy;
+    }
+    return KILN_OK;
+}
+
+kiln_status
+kn_session_run(struct kn_session *s, struct kn_job *j)
+{
+    struct kn_start start = { .code = &j->code, .l = j->l };
+
+    KN_TRY(s->dev.backend->launch(&s->dev, s->c, &start, &j->result));
+    if (!s->gpu)
+        return KILN_OK;
+    KN_TRY(s->dev.backend->sync(&s->dev, s->c, NULL));
+    return keep_outputs(s);
+}
+
+kiln_status
+kn_session_time(struct kn_session *s, struct kn_job *j)
+{
+    struct kn_start start = { .code = &j->code, .l = j->l,
+                              .runs = TIMED_LAUNCHES };
+
+    do {
+        KN_TRY(s->dev.backend->time(&s->dev, s->c, &start, &j->us[j->runs]));
+        j->time = kn_stable_time(j->us, ++j->runs);
+    } while (j->time.more);
+    return KILN_OK;
+}
+
+kiln_status
+kn_session_predict(struct kn_session *s, const struct kn_job *j,
+                   struct kn_time_query *q, struct kn_time_result *out)
+{
+    q->sim = kn_device_sim(&s->dev);
+    q->launch = &j->l;
+    if (j->at.workspace)
+        q->shares = (struct kn_time_shares){ j->at.workspace,
+                                             j->g->cfg.split_k };
+    return kn_time_predict(s->c, q, out);
+}
+
+/* ---- verdicts ----------------------------------------------------------- */
+
+kiln_status
+kn_session_check_shares(struct kn_session *s, const struct kn_job *j)
+{
+    uint32_t *count;
+
+    if (!j->at.workspace)
+        return KILN_OK;
+    count = KN_NEW(s->c, uint32_t, KN_COUNTERS);
+    KN_TRY(kn_session_read(s, j->at.workspace, count, KILN_WORKSPACE_ZEROS));
+    return kn_shares_check(s->c, count);
+}
+
+void
+kn_session_check_written(const struct kn_session *s, struct kn_job *j,
+                         uint64_t at, uint64_t size, uint64_t want)
+{
+    struct kn_sim *sim = kn_device_sim(&s->dev);
+    uint64_t got = size && sim ? size - kn_sim_unwritten(sim, at) : 0;
+    struct kn_finding f = { .kind = KN_F_UNWRITTEN, .address = at,
+                            .count = 1 };
+
+    if (got == want || !sim)
+        return;
+    snprintf(f.text, sizeof f.text,
+             "%" PRIu64 " bytes of the output were written, its tiles have %"
+             PRIu64, got, want);
+    kn_report_add(s->c, &j->result, &f);
+}
+
+/* ---- kernels and reports ------------------------------------------------ */
+
+kiln_status
+kn_job_make(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
+            struct kn_generated *g)
+{
+    struct kn_config cfg = { 0 };
+
+    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
+    kn_progress_stage(t->progress, "generating");
+    KN_TRY(kn_generate(t->c, p, &cfg, &(struct kn_watch){
+        .link = kn_tool_linker(t->cli) }, g));
+    KN_TRY(kn_report_made(t, j, p, g));
+    kn_report_generated(t, j, g);
+    return KILN_OK;
+}
+
+void
+kn_job_measured(struct kn_tool *t, struct kn_json *j,
+                const struct kn_place *place, const struct kn_job *job,
+                double flops)
+{
+    const char *device = place->device.info.name;
+    double tflops = job->time.us > 0 ? flops / job->time.us / 1e6 : 0;
+
+    kn_putf(t->text, "executed  %" PRIu64 " workgroups on hip:%d, %s\n",
+            job->workgroups, place->number, device);
+    if (job->runs) {
+        kn_putf(t->text, "measured  %.2f us, ", job->time.us);
+        if (flops > 0)
+            kn_putf(t->text, "%.2f TFLOPS, ", tflops);
+        kn_putf(t->text, "%zu runs%s\n", job->runs,
+                job->time.stable ? "" : ", not within 5 %");
+    }
+    kn_json_open(j, "measured", '{');
+    kn_json_str(j, "device", device);
+    kn_json_real(j, "us", job->time.us);
+    if (flops > 0)
+        kn_json_real(j, "tflops", tflops);
+    kn_json_uint(j, "runs", job->runs);
+    kn_json_bool(j, "stable", job->time.stable);
+    kn_json_close(j, '}');
+}

@@ -1,0 +1,107 @@
+/* session.h - launches on a device, simulated or not: memory, plan, workspace,
+ * code, launch, output. Whatever a command executes or predicts goes through
+ * here; a layer of moe is three launches in one session. */
+#ifndef KN_SESSION_H
+#define KN_SESSION_H
+
+#include "../../../runtime/backend.h"
+#include "../../../runtime/sim/timing/timing.h"
+#include "../bench/compare.h"
+#include "operands.h"
+#include "report.h"
+
+/* Where a command executes. */
+struct kn_place {
+    kiln_target target;
+    bool gpu;
+    int number;              /* of the GPU */
+    struct kn_device device; /* the GPU, open */
+};
+
+/* --device of commands that know GPUs; place->target is the default. NO_DEVICE
+ * without a GPU, UNSUPPORTED for one there is no code for. */
+kiln_status kn_tool_place(struct kn_tool *t, struct kn_place *place);
+/* The GPU a value of such a flag names. */
+kiln_status kn_place_open(struct kn_ctx *c, const struct kn_value *v,
+                          struct kn_place *place);
+/* BAD_INPUT for a flag that only the simulator can follow. */
+kiln_status kn_place_flags(struct kn_tool *t, const struct kn_place *place);
+
+struct kn_session {
+    struct kn_ctx *c;
+    struct kn_device dev;
+    bool gpu;
+    bool predicts;           /* set by a caller that executes nothing: a
+                                split-K workspace is that of the last share */
+    struct kn_held *held;    /* of a GPU, which does not forget by itself */
+};
+
+/* A launch. The caller sets p and g, operands in `at`, order and selection in
+ * `l`; what is no kernel of kiln has its own grid and arguments in `l`. */
+struct kn_job {
+    const kiln_problem *p;
+    const struct kn_generated *g;
+    struct kn_operands at;
+    struct kn_plan plan;
+    struct kn_sim_launch l;
+    struct kn_loaded_code code;
+    uint64_t workgroups;     /* of the whole launch */
+    struct kn_sim_result result; /* of the simulator */
+    double us[KN_STABLE_MOST]; /* of a GPU: each timed run */
+    size_t runs;
+    struct kn_stable time;
+};
+
+/* Opens a session, calls the body and closes it, whatever happened. The
+ * findings of its launches outlive it. */
+typedef kiln_status kn_session_fn(struct kn_session *s, void *user);
+kiln_status kn_session_do(struct kn_ctx *c, const struct kn_place *place,
+                          kn_session_fn *body, void *user);
+
+/* Memory for as long as the session; no bytes have an address too. */
+kiln_status kn_session_put(struct kn_session *s, const struct kn_memory *m,
+                           uint64_t *at);
+/* The same with a table that kernels only read. */
+kiln_status kn_session_table(struct kn_session *s, const void *data, size_t n,
+                             uint64_t *at);
+
+/* A problem's operands and the table of its groups (offs, or NULL), where
+ * j->at then says. */
+kiln_status kn_session_operands(struct kn_session *s, struct kn_job *j,
+                                struct kn_operands_set *set,
+                                const int64_t *offs);
+
+/* Plans j->g->cfg for j->at, with a workspace where it asks for one. */
+kiln_status kn_session_plan(struct kn_session *s, struct kn_job *j);
+kiln_status kn_session_load(struct kn_session *s, struct kn_job *j,
+                            const struct kn_object_bytes *o);
+/* Runs it to its end. */
+kiln_status kn_session_run(struct kn_session *s, struct kn_job *j);
+/* Measures it on a GPU, on the same memory: compare.h says how often. What is
+ * read afterwards is what kn_session_run left. */
+kiln_status kn_session_time(struct kn_session *s, struct kn_job *j);
+/* FINDING unless a split-K workspace is left as it was found. */
+kiln_status kn_session_check_shares(struct kn_session *s,
+                                    const struct kn_job *j);
+kiln_status kn_session_predict(struct kn_session *s, const struct kn_job *j,
+                               struct kn_time_query *q,
+                               struct kn_time_result *out);
+
+/* Device memory after the launches. */
+kiln_status kn_session_read(const struct kn_session *s, uint64_t at, void *to,
+                            size_t n);
+/* Adds a finding if the simulator saw other than `want` bytes of the output at
+ * `at` written: all of the executed tiles and nothing else. */
+void kn_session_check_written(const struct kn_session *s, struct kn_job *j,
+                              uint64_t at, uint64_t size, uint64_t want);
+
+/* Generates the kernel of the command's configuration and reports it; `link`
+ * as in struct kn_watch. */
+kiln_status kn_job_make(struct kn_tool *t, struct kn_json *j,
+                        const kiln_problem *p, struct kn_generated *g);
+/* What a GPU measured; flops 0: not known. */
+void kn_job_measured(struct kn_tool *t, struct kn_json *j,
+                     const struct kn_place *place, const struct kn_job *job,
+                     double flops);
+
+#endif
