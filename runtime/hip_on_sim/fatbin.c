@@ -113,7 +113,8 @@ registered_function(struct shim *s, const void *host, struct function **out)
     if (!r || !r->binary)
         return KN_hipErrorInvalidValue;
     if (!r->binary->module)
-        e = load_module(s, r->binary->image, &r->binary->module);
+        e = load_module(s, r->binary->image, SIZE_MAX,
+                        &r->binary->module);
     if (e)
         return e;
     *out = find_function(r->binary->module, r->name);

@@ -49,10 +49,8 @@ allocate(struct shim *s, void **p, size_t n)
 int
 hipMalloc(void **p, size_t n)
 {
-    int e = enter(FN_hipMalloc);
+    int e = enter_for(FN_hipMalloc, p);
 
-    if (!e && !p)
-        e = KN_hipErrorInvalidValue;
     if (!e)
         *p = NULL;
     return leave(e || !n ? e : allocate(shim_state(), p, n));
@@ -78,7 +76,7 @@ hipFree(void *p)
 int
 hipHostMalloc(void **p, size_t n, unsigned flags)
 {
-    int e = enter(FN_hipHostMalloc);
+    int e = enter_for(FN_hipHostMalloc, p);
 
     (void)flags;
     if (!e) {
@@ -123,6 +121,8 @@ copy_memory(struct shim *s, void *dst, const void *src, size_t n)
 
     if (!n)
         return 0;
+    if (!dst || !src)
+        return KN_hipErrorInvalidValue;
     if (!to && !from) {
         memmove(dst, src, n);
         return 0;
@@ -160,7 +160,7 @@ check_kind(const struct shim *s, const void *dst, const void *src, int kind)
 {
     bool to = on_device(s, dst), from = on_device(s, src);
 
-    if (kind < 0 || kind > 4)
+    if (kind < 0 || kind > 4 || !dst || !src)
         return KN_hipErrorInvalidValue;
     if ((kind == 1 && !(to && !from)) || (kind == 2 && !(!to && from)) ||
         (kind == 3 && !(to && from)))

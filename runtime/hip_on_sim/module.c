@@ -28,28 +28,40 @@ elf_size(const uint8_t *p)
     return (size_t)(u64_at(p + 40) + (uint64_t)entry * n);
 }
 
-/* The code object for our target in an offload bundle. */
+static bool
+names_target(const char *id, size_t len, const char *want)
+{
+    size_t w = strlen(want);
+
+    for (size_t k = 0; k + w <= len; k++)
+        if (!memcmp(id + k, want, w) && (k + w == len || id[k + w] == ':'))
+            return true;
+    return false;
+}
+
+/* The code object for our target in an offload bundle of at most `most`
+ * bytes. */
 static const uint8_t *
-unbundle(const struct shim *s, const uint8_t *p, size_t *size)
+unbundle(const struct shim *s, const uint8_t *p, size_t most, size_t *size)
 {
     const char *want = kiln_target_name(s->target);
-    const uint8_t *at = p + sizeof bundle_magic - 1;
-    uint64_t n = u64_at(at);
+    size_t at = sizeof bundle_magic - 1;
+    uint64_t n = most - at < 8 ? 0 : u64_at(p + at);
 
     at += 8;
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t offset = u64_at(at), bytes = u64_at(at + 8);
-        size_t len = (size_t)u64_at(at + 16);
-        const char *id = (const char *)at + 24;
-        size_t w = strlen(want);
+    for (uint64_t i = 0; i < n && most - at >= 24; i++) {
+        uint64_t offset = u64_at(p + at), bytes = u64_at(p + at + 8);
+        uint64_t len = u64_at(p + at + 16);
 
-        for (size_t k = 0; bytes && k + w <= len; k++)
-            if (!memcmp(id + k, want, w) &&
-                (k + w == len || id[k + w] == ':')) {
-                *size = (size_t)bytes;
-                return p + offset;
-            }
-        at += 24 + len;
+        at += 24;
+        if (len > most - at)
+            break;
+        if (bytes && offset <= most && bytes <= most - offset &&
+            names_target((const char *)p + at, (size_t)len, want)) {
+            *size = (size_t)bytes;
+            return p + offset;
+        }
+        at += (size_t)len;
     }
     return NULL;
 }
@@ -91,7 +103,8 @@ parse_module(struct shim *s, struct module *m)
 }
 
 int
-load_module(struct shim *s, const void *image, struct module **out)
+load_module(struct shim *s, const void *image, size_t most,
+            struct module **out)
 {
     const uint8_t *p = image;
     struct module *m;
@@ -100,14 +113,18 @@ load_module(struct shim *s, const void *image, struct module **out)
 
     if (!p)
         return KN_hipErrorInvalidValue;
+    if (most < 64)           /* of an ELF header */
+        return KN_hipErrorInvalidImage;
     if (!memcmp(p, bundle_magic, sizeof bundle_magic - 1))
-        p = unbundle(s, p, &size);
+        p = unbundle(s, p, most, &size);
     else if (!memcmp(p, "\177ELF", 4))
         size = elf_size(p);
     else
         return KN_hipErrorInvalidImage;
     if (!p)
         return KN_hipErrorNoBinaryForGpu;
+    if (size > most)
+        return KN_hipErrorInvalidImage;
     m = calloc(1, sizeof *m);
     if (!m)
         return KN_hipErrorOutOfMemory;
@@ -130,12 +147,13 @@ load_module(struct shim *s, const void *image, struct module **out)
 int
 hipModuleLoadData(void **out, const void *image)
 {
-    int e = enter(FN_hipModuleLoadData);
+    int e = enter_for(FN_hipModuleLoadData, out);
     struct module *m = NULL;
 
     if (!e)
-        e = load_module(shim_state(), image, &m);
-    *out = m;
+        e = load_module(shim_state(), image, SIZE_MAX, &m);
+    if (out)
+        *out = m;
     return leave(e);
 }
 
@@ -149,7 +167,7 @@ read_file(struct kn_ctx *c, const char *path, uint8_t **bytes, size_t *n)
 int
 hipModuleLoad(void **out, const char *path)
 {
-    int e = enter(FN_hipModuleLoad);
+    int e = enter_for(FN_hipModuleLoad, path ? out : NULL);
     struct module *m = NULL;
     struct kn_ctx c;
     uint8_t *bytes;
@@ -159,10 +177,10 @@ hipModuleLoad(void **out, const char *path)
     if (!e && read_file(&c, path, &bytes, &n))
         e = KN_hipErrorFileNotFound;
     if (!e)
-        e = n < 64 ? KN_hipErrorInvalidImage
-                   : load_module(shim_state(), bytes, &m);
+        e = load_module(shim_state(), bytes, n, &m);
     kn_ctx_free(&c);
-    *out = m;
+    if (out)
+        *out = m;
     return leave(e);
 }
 
@@ -212,9 +230,10 @@ find_function(struct module *m, const char *name)
 int
 hipModuleGetFunction(void **out, void *module, const char *name)
 {
-    int e = enter(FN_hipModuleGetFunction);
+    int e = enter_for(FN_hipModuleGetFunction, out);
 
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if (!e && (!module || !name))
         e = KN_hipErrorInvalidValue;
     if (!e) {
@@ -227,11 +246,12 @@ hipModuleGetFunction(void **out, void *module, const char *name)
 int
 hipModuleGetGlobal(void **out, size_t *n, void *module, const char *name)
 {
-    int e = enter(FN_hipModuleGetGlobal);
+    int e = enter_for(FN_hipModuleGetGlobal, out);
 
     (void)module;
     (void)name;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if (n)
         *n = 0;
     return leave(e ? e : KN_hipErrorNotSupported);
@@ -240,7 +260,7 @@ hipModuleGetGlobal(void **out, size_t *n, void *module, const char *name)
 int
 hipFuncGetAttribute(int *value, int which, void *function)
 {
-    int e = enter(FN_hipFuncGetAttribute);
+    int e = enter_for(FN_hipFuncGetAttribute, value);
     const struct function *f = function;
     const struct kn_object_kernel *k = e || !f ? NULL : f->kernel;
 
@@ -260,19 +280,22 @@ int
 hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *function,
                                                    int block, size_t lds)
 {
-    int e = enter(FN_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor);
+    int e = enter_for(FN_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,
+                      n);
     const struct function *f = function;
-    int most = (int)kn_targets[shim_state()->target].lds;
-    int used, waves;
+    size_t most = kn_targets[shim_state()->target].lds, used;
+    int waves;
 
     if (!e && (!f || block < 1))
         e = KN_hipErrorInvalidValue;
     if (!e) {
-        used = (int)(f->kernel->lds + lds);
-        waves = (block + 63) / 64;
+        used = f->kernel->lds + lds;
+        waves = block / 64 + (block % 64 > 0);
         *n = (int)(512 / (f->kernel->regs ? f->kernel->regs : 8)) * 4 / waves;
-        if (used && most / used < *n)
-            *n = most / used;
+        if (used < lds)
+            *n = 0;
+        else if (used && most / used < (size_t)*n)
+            *n = (int)(most / used);
     }
     return leave(e);
 }
@@ -335,7 +358,8 @@ make_launch(struct launch *l, void **params, void **extra)
 
     if (!threads || !l->grid[0] || !l->grid[1] || !l->grid[2])
         return KN_hipErrorInvalidValue;
-    if (threads > k->max_workgroup)
+    if (l->block[0] > k->max_workgroup || l->block[1] > k->max_workgroup ||
+        l->block[2] > k->max_workgroup || threads > k->max_workgroup)
         return KN_hipErrorLaunchFailure;
     if (params && extra)
         return KN_hipErrorInvalidValue;

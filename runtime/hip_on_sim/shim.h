@@ -118,6 +118,8 @@ struct shim {
 /* Locks, counts, judges a capture under way; what is returned is the status
  * so far, and leave() turns the final one into hipError_t. */
 int enter(enum hip_call f);
+/* The same for a call whose result goes to `out`: not to NULL. */
+int enter_for(enum hip_call f, const void *out);
 int leave(int e);
 struct shim *shim_state(void);
 
@@ -134,7 +136,9 @@ int copy_memory(struct shim *s, void *dst, const void *src, size_t n);
 int set_memory(struct shim *s, void *dst, int byte, size_t n);
 
 /* module.c */
-int load_module(struct shim *s, const void *image, struct module **out);
+/* `most`: bytes the image may have; HIP does not know them. */
+int load_module(struct shim *s, const void *image, size_t most,
+                struct module **out);
 struct function *find_function(struct module *m, const char *name);
 int make_launch(struct launch *l, void **params, void **extra);
 int run_launch(struct shim *s, const struct launch *l);

@@ -64,6 +64,14 @@ enter(enum hip_call f)
 }
 
 int
+enter_for(enum hip_call f, const void *out)
+{
+    int e = enter(f);
+
+    return e || out ? e : KN_hipErrorInvalidValue;
+}
+
+int
 leave(int e)
 {
     pthread_mutex_unlock(&shim.lock);
@@ -204,9 +212,10 @@ hipInit(unsigned flags)
 int
 hipGetDeviceCount(int *n)
 {
-    int e = enter(FN_hipGetDeviceCount);
+    int e = enter_for(FN_hipGetDeviceCount, n);
 
-    *n = 1;
+    if (n)
+        *n = 1;
     return leave(e);
 }
 
@@ -221,18 +230,20 @@ hipSetDevice(int device)
 int
 hipGetDevice(int *device)
 {
-    int e = enter(FN_hipGetDevice);
+    int e = enter_for(FN_hipGetDevice, device);
 
-    *device = 0;
+    if (device)
+        *device = 0;
     return leave(e);
 }
 
 int
 hipDeviceGet(int *device, int ordinal)
 {
-    int e = enter(FN_hipDeviceGet);
+    int e = enter_for(FN_hipDeviceGet, device);
 
-    *device = 0;
+    if (device)
+        *device = 0;
     return leave(e ? e : ordinal ? KN_hipErrorInvalidDevice : 0);
 }
 
@@ -263,7 +274,7 @@ attribute(const struct shim *s, int which, int *out)
 int
 hipDeviceGetAttribute(int *value, int which, int device)
 {
-    int e = enter(FN_hipDeviceGetAttribute);
+    int e = enter_for(FN_hipDeviceGetAttribute, value);
 
     if (!e)
         e = device ? KN_hipErrorInvalidDevice
@@ -274,7 +285,7 @@ hipDeviceGetAttribute(int *value, int which, int device)
 int
 hipDeviceGetName(char *name, int n, int device)
 {
-    int e = enter(FN_hipDeviceGetName);
+    int e = enter_for(FN_hipDeviceGetName, name);
 
     if (!e && (device || n < 1))
         e = KN_hipErrorInvalidDevice;
@@ -287,7 +298,7 @@ hipDeviceGetName(char *name, int n, int device)
 int
 hipDeviceGetPCIBusId(char *id, int n, int device)
 {
-    int e = enter(FN_hipDeviceGetPCIBusId);
+    int e = enter_for(FN_hipDeviceGetPCIBusId, id);
 
     if (!e && (device || n < 1))
         e = KN_hipErrorInvalidDevice;
@@ -299,17 +310,20 @@ hipDeviceGetPCIBusId(char *id, int n, int device)
 int
 hipDeviceTotalMem(size_t *n, int device)
 {
-    int e = enter(FN_hipDeviceTotalMem);
+    int e = enter_for(FN_hipDeviceTotalMem, n);
 
-    *n = DEVICE_MEMORY;
+    if (n)
+        *n = DEVICE_MEMORY;
     return leave(e ? e : device ? KN_hipErrorInvalidDevice : 0);
 }
 
 int
 hipMemGetInfo(size_t *unused, size_t *total)
 {
-    int e = enter(FN_hipMemGetInfo);
+    int e = enter_for(FN_hipMemGetInfo, unused && total ? total : NULL);
 
+    if (!unused || !total)
+        return leave(e);
     *unused = *total = DEVICE_MEMORY;
     for (size_t i = 0; i < shim.nblocks; i++)
         *unused -= shim.block[i].size < *unused ? shim.block[i].size : *unused;
@@ -331,18 +345,20 @@ hipDeviceReset(void)
 int
 hipRuntimeGetVersion(int *v)
 {
-    int e = enter(FN_hipRuntimeGetVersion);
+    int e = enter_for(FN_hipRuntimeGetVersion, v);
 
-    *v = 60300000;
+    if (v)
+        *v = 60300000;
     return leave(e);
 }
 
 int
 hipDriverGetVersion(int *v)
 {
-    int e = enter(FN_hipDriverGetVersion);
+    int e = enter_for(FN_hipDriverGetVersion, v);
 
-    *v = 60300000;
+    if (v)
+        *v = 60300000;
     return leave(e);
 }
 
@@ -390,7 +406,7 @@ hipGetDeviceProperties(void *out, int device)
 {
     static const struct layout rocm5 = { 792, 256, 264, 272, 276, 280, 284,
                                          296, 308, 328, 332, 336, 396 };
-    int e = enter(FN_hipGetDeviceProperties);
+    int e = enter_for(FN_hipGetDeviceProperties, out);
 
     if (!e && device)
         e = KN_hipErrorInvalidDevice;
@@ -404,7 +420,7 @@ hipGetDevicePropertiesR0600(void *out, int device)
 {
     static const struct layout rocm6 = { 1472, 288, 296, 304, 308, 320, 324,
                                          336, 348, 360, 364, 388, 1160 };
-    int e = enter(FN_hipGetDevicePropertiesR0600);
+    int e = enter_for(FN_hipGetDevicePropertiesR0600, out);
 
     if (!e && device)
         e = KN_hipErrorInvalidDevice;

@@ -55,7 +55,7 @@ create_stream(void **out)
 int
 hipStreamCreate(void **out)
 {
-    int e = enter(FN_hipStreamCreate);
+    int e = enter_for(FN_hipStreamCreate, out);
 
     return leave(e ? e : create_stream(out));
 }
@@ -63,7 +63,7 @@ hipStreamCreate(void **out)
 int
 hipStreamCreateWithFlags(void **out, unsigned flags)
 {
-    int e = enter(FN_hipStreamCreateWithFlags);
+    int e = enter_for(FN_hipStreamCreateWithFlags, out);
 
     return leave(e ? e : flags > 1 ? KN_hipErrorInvalidValue
                                    : create_stream(out));
@@ -132,11 +132,12 @@ hipStreamBeginCapture(void *stream, int mode)
 int
 hipStreamEndCapture(void *stream, void **graph)
 {
-    int e = enter(FN_hipStreamEndCapture);
+    int e = enter_for(FN_hipStreamEndCapture, graph);
     struct stream *q = stream;
     struct shim *s = shim_state();
 
-    *graph = NULL;
+    if (graph)
+        *graph = NULL;
     if (!e && (!q || !q->capturing))
         e = KN_hipErrorInvalidValue;
     if (!e) {
@@ -156,10 +157,11 @@ hipStreamEndCapture(void *stream, void **graph)
 int
 hipStreamIsCapturing(void *stream, int *status)
 {
-    int e = enter(FN_hipStreamIsCapturing);
+    int e = enter_for(FN_hipStreamIsCapturing, status);
     struct stream *q = stream;
 
-    *status = q && q->capturing ? shim_state()->broken ? 2 : 1 : 0;
+    if (status)
+        *status = q && q->capturing ? shim_state()->broken ? 2 : 1 : 0;
     return leave(e);
 }
 
@@ -194,7 +196,7 @@ copy_graph(const struct graph *g, struct graph **out)
 int
 hipGraphInstantiate(void **exec, void *graph, void **node, char *log, size_t n)
 {
-    int e = enter(FN_hipGraphInstantiate);
+    int e = enter_for(FN_hipGraphInstantiate, exec);
     struct graph *copy = NULL;
 
     if (node)
@@ -205,7 +207,8 @@ hipGraphInstantiate(void **exec, void *graph, void **node, char *log, size_t n)
         e = KN_hipErrorInvalidValue;
     if (!e)
         e = copy_graph(graph, &copy);
-    *exec = copy;
+    if (exec)
+        *exec = copy;
     return leave(e);
 }
 
@@ -272,7 +275,7 @@ create_event(void **out)
 int
 hipEventCreate(void **out)
 {
-    int e = enter(FN_hipEventCreate);
+    int e = enter_for(FN_hipEventCreate, out);
 
     return leave(e ? e : create_event(out));
 }
@@ -280,7 +283,7 @@ hipEventCreate(void **out)
 int
 hipEventCreateWithFlags(void **out, unsigned flags)
 {
-    int e = enter(FN_hipEventCreateWithFlags);
+    int e = enter_for(FN_hipEventCreateWithFlags, out);
 
     (void)flags;
     return leave(e ? e : create_event(out));
@@ -321,7 +324,7 @@ hipEventQuery(void *event)
 int
 hipEventElapsedTime(float *ms, void *start, void *stop)
 {
-    int e = enter(FN_hipEventElapsedTime);
+    int e = enter_for(FN_hipEventElapsedTime, ms);
     const struct event *a = start, *b = stop;
 
     if (!e && (!a || !b || !a->recorded || !b->recorded))

@@ -1,0 +1,37 @@
+/* fuzz_check.c - any bytes as a code object: `check`, `info` and, within
+ * limits, `exec` take it. */
+#include "fuzz.h"
+#include "gen/gen.h"
+
+bool
+fuzz_seed(unsigned i, const uint8_t **p, size_t *n)
+{
+    if (i > 1)
+        return false;
+    *p = fuzz_kernel(i)->co;
+    *n = fuzz_kernel(i)->size;
+    return true;
+}
+
+static void
+one(const char *const *words)
+{
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    fuzz_judge(&c, fuzz_command(&c, words));
+    kn_ctx_free(&c);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    const char *path = fuzz_write("x.co", p, n);
+
+    one((const char *[]){ "kilnc", "check", path, NULL });
+    one((const char *[]){ "kilnc", "info", path, NULL });
+    one((const char *[]){ "kilnc", "exec", path, "--grid", "2", "--block",
+                          "256", "--ptr", "0=out:b:4096", "--ptr",
+                          "8=out:c:4096", "--max-steps", "20000", NULL });
+    return 0;
+}
