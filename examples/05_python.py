@@ -1,6 +1,6 @@
 """05_python.py - a GEMM from Python on the simulator, checked with numpy.
 
-usage: 05_python.py [DEVICE]     (PYTHONPATH: where kiln.py is)
+usage: 05_python.py [DEVICE]     (PYTHONPATH: runtime/python, unless installed)
 """
 import sys
 

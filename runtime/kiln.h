@@ -14,6 +14,16 @@
 extern "C" {
 #endif
 
+/* The version of this header; kiln_version() is that of the library. */
+#define KILN_VERSION_MAJOR 0
+#define KILN_VERSION_MINOR 1
+#define KILN_VERSION_PATCH 0
+#define KILN_VERSION_NUMBER(major, minor, patch) \
+    ((major) * 10000 + (minor) * 100 + (patch))
+#define KILN_VERSION \
+    KILN_VERSION_NUMBER(KILN_VERSION_MAJOR, KILN_VERSION_MINOR, \
+                        KILN_VERSION_PATCH)
+
 /* X(id, value, text). The first four values are also kilnc's exit codes;
  * the others map to exit 2 (input or environment) or 1 (kiln is wrong). */
 #define KILN_STATUS(X) \
@@ -255,6 +265,9 @@ typedef struct kiln_problem {
  * NULL) with one sentence. Objects may be used from any thread; closing one
  * is the caller's to order after its last use. Strings that are handed out
  * live as long as the object they came from. */
+
+/* Of the library, as KILN_VERSION is of the header: 102 is 0.1.2. */
+int kiln_version(void);
 
 /* Text of an enumerator. */
 const char *kiln_status_name(kiln_status s);

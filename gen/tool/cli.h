@@ -138,6 +138,11 @@ void kn_help_command(struct kn_buf *b, enum kn_command cmd);
 void kn_help_tool(struct kn_buf *b);
 void kn_help_markdown(struct kn_buf *b);
 
+/* The manual page, and the completions of bash and zsh. */
+void kn_help_man(struct kn_buf *b, const char *version);
+void kn_help_bash(struct kn_buf *b);
+void kn_help_zsh(struct kn_buf *b);
+
 const char *kn_command_name(enum kn_command cmd);
 const char *kn_command_positionals(enum kn_command cmd);
 const char *kn_command_help(enum kn_command cmd);

@@ -18,6 +18,12 @@ answer_early(struct kn_buf *b, int argc, char **argv)
         kn_help_tool(b);
     else if (!strcmp(word, "--help-markdown"))
         kn_help_markdown(b);
+    else if (!strcmp(word, "--help-man"))
+        kn_help_man(b, KN_VERSION);
+    else if (!strcmp(word, "--help-bash"))
+        kn_help_bash(b);
+    else if (!strcmp(word, "--help-zsh"))
+        kn_help_zsh(b);
     else if (!strcmp(word, "--version"))
         kn_put(b, "kilnc " KN_VERSION "\n");
     return b->n != 0;

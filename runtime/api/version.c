@@ -2,6 +2,15 @@
 #include "context.h"
 #include "generator_id.h"
 
+_Static_assert(KILN_VERSION == KN_PROJECT_VERSION,
+               "kiln.h and meson.build name different versions");
+
+int
+kiln_version(void)
+{
+    return KILN_VERSION;
+}
+
 const char *
 kn_generator_id(void)
 {

@@ -10,7 +10,8 @@ import struct
 import sys
 import tempfile
 
-import tap
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
+import tap  # noqa: E402
 
 SOURCE, BUILD = (os.path.abspath(p) for p in sys.argv[1:3])
 EXAMPLES = os.path.join(BUILD, "examples")
