@@ -157,6 +157,10 @@ struct kn_extents kn_extents_of(const kiln_problem *p);
 /* The domain a launch of p falls into with bases aligned to `base` bytes. */
 struct kn_domain kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk);
 
+/* Bytes the address of an operand must be a multiple of in the domain. */
+uint8_t kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
+                         kiln_operand operand);
+
 /* Decides what cfg leaves open. UNSUPPORTED/BAD_INPUT with the reason when a
  * given part is impossible. `why`, if set, receives the reasons. */
 kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,

@@ -1,8 +1,10 @@
 /* cmd_generate.c - `kilnc generate`: a kernel in the form asked for. */
 #include <string.h>
 
+#include "../../runtime/api/context.h"
 #include "../../runtime/file.h"
 #include "inspect/annotate.h"
+#include "launchtext.h"
 #include "run/groups.h"
 #include "../facts.h"
 #include "run/tir_file.h"
@@ -52,6 +54,39 @@ form_bytes(struct kn_tool *t, const struct kn_generated *g)
     return b;
 }
 
+/* A text in a file of its own, where the flag asks for one. */
+static kiln_status
+write_text(struct kn_tool *t, enum kn_flag_id flag, const struct kn_buf *b)
+{
+    const struct kn_value *v = &t->cli->v[flag];
+
+    return v->seen ? kn_file_write(t->c, v->s, b->s, b->n) : KILN_OK;
+}
+
+/* How the code object is launched: --header, --launch, and in --json. */
+static kiln_status
+report_launch(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
+              const struct kn_generated *g, uint32_t lds)
+{
+    struct kn_buf config = { .c = t->c }, header = { .c = t->c };
+    struct kn_json own = { .b = { .c = t->c } };
+    struct kn_launch_facts f = { g->name, kiln_target_name(p->target), NULL,
+                                 kn_versions(), lds };
+    struct kn_launch *l = KN_NEW(t->c, struct kn_launch, 1);
+
+    kn_config_print(&g->cfg, &config);
+    f.config = config.s;
+    kn_launch_describe(t->c, p, &g->cfg, l);
+    kn_launch_json(j, l, &f);
+    kn_json_open(&own, NULL, '{');
+    kn_launch_json(&own, l, &f);
+    kn_json_close(&own, '}');
+    if (t->cli->v[KN_FLAG_header].seen)
+        kn_launch_header(&header, t->cli->v[KN_FLAG_header].s, l, &f);
+    KN_TRY(write_text(t, KN_FLAG_launch, &own.b));
+    return write_text(t, KN_FLAG_header, &header);
+}
+
 /* p: NULL for a kernel that came as tile IR. */
 static kiln_status
 report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
@@ -69,6 +104,8 @@ report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
         KN_TRY(kn_object_read(t->c, g->name, g->co, g->size, &o));
         KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
         KN_TRY(kn_report_kernel(t, &j, &o, k));
+        if (p)
+            KN_TRY(report_launch(t, &j, p, g, k->lds));
     }
     kn_report_generated(t, &j, g);
     kn_json_close(&j, '}');
@@ -89,6 +126,11 @@ check_output(struct kn_tool *t, const char *path)
 {
     const struct kn_value *json = &t->cli->v[KN_FLAG_json];
 
+    if (form_of(t->cli) != FORM_CO || kn_is_handmade(t->cli->pos[0])) {
+        if (t->cli->v[KN_FLAG_header].seen || t->cli->v[KN_FLAG_launch].seen)
+            return kn_fail(t->c, KILN_BAD_INPUT, "--header and --launch are "
+                           "of a code object made of a problem");
+    }
     if (!path)
         return kn_fail(t->c, KILN_BAD_INPUT,
                        "'generate' needs -o FILE for a code object");

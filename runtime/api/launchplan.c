@@ -61,39 +61,6 @@ marker(int operand)
     return 0x7e57000000000000u + ((uint64_t)operand + 1) * 0x100000;
 }
 
-/* Bytes each address must be aligned to for the kernel's domain. */
-static uint8_t
-align_of(const kiln_kernel *k, int operand)
-{
-    const struct kn_domain *d = &k->config.domain;
-    bool f32_scale = k->problem.scale != KILN_SCALE_MX32;
-
-    switch ((kiln_operand)operand) {
-    case KILN_ARG_A:
-        return d->align_a;
-    case KILN_ARG_B:
-        return d->align_b;
-    case KILN_ARG_C:
-        return (uint8_t)(d->vec * kn_type_bits[k->problem.out] / 8);
-    case KILN_ARG_SA:
-        return f32_scale && d->align_sa < 4 ? 4 : d->align_sa;
-    case KILN_ARG_SB:
-        return f32_scale && d->align_sb < 4 ? 4 : d->align_sb;
-    case KILN_ARG_BIAS:
-    case KILN_ARG_EXPERTS:
-    case KILN_ARG_PADDED:
-    case KILN_ARG_WEIGHTS:
-        return 4;
-    case KILN_ARG_WORKSPACE:
-        return 16;
-    case KILN_ARG_OFFSETS:
-        return k->problem.family == KILN_MOE ? 4 : 8;
-    case KILN_NOPERANDS:
-        break;
-    }
-    return 1;
-}
-
 /* Whether a launch of the problem reads or writes the operand. */
 static bool
 is_used(const kiln_problem *p, int operand)
@@ -121,7 +88,9 @@ find_pointers(const kiln_kernel *k, const kiln_problem *p,
             memset(plan->kernarg + at, 0, 8);
             if (is_used(p, i))
                 plan->pointer[plan->npointers++] = (kiln_pointer){
-                    (uint16_t)at, (uint8_t)i, align_of(k, i) };
+                    (uint16_t)at, (uint8_t)i, kn_operand_align(&k->problem,
+                                                       &k->config.domain,
+                                                       (kiln_operand)i) };
         }
     }
 }

@@ -1,0 +1,45 @@
+/* 07_launch.c - k.co launched by k.h, with nothing else of kiln: C = A * B^T of
+ * f16 as f32, written to standard output (docs/launch.md). */
+#include <hip/hip_runtime_api.h>
+#include <stdio.h>
+#include "k.h"
+
+enum { M = 200, N = 136, K = 192 };
+static _Float16 a[M * K], b[N * K];
+static float c[M * N];
+
+int
+main(void)
+{
+    struct k_args args;
+    struct k_launch l;
+    size_t size = K_KERNARG_SIZE;
+    void *extra[] = { HIP_LAUNCH_PARAM_BUFFER_POINTER, &args,
+                      HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END };
+    struct k_shape shape = { .m = M, .n = N, .k = K };
+    const char *refused = k_plan(&shape, &args, &l);
+    hipModule_t module;
+    hipFunction_t kernel;
+    void *da, *db, *dc, *room;
+
+    for (int i = 0; i < M * K; i++)
+        a[i] = (_Float16)(i * 7 % 5 - 2);
+    for (int i = 0; i < N * K; i++)
+        b[i] = (_Float16)(i * 3 % 7 - 3);
+    if (refused)
+        return puts(refused), 1;
+    if (hipModuleLoad(&module, "k.co") ||
+        hipModuleGetFunction(&kernel, module, K_KERNEL) ||
+        hipMalloc(&da, sizeof a) || hipMalloc(&db, sizeof b) ||
+        hipMalloc(&dc, sizeof c) || hipMalloc(&room, l.workspace + 1) ||
+        hipMemcpy(da, a, sizeof a, hipMemcpyHostToDevice) ||
+        hipMemcpy(db, b, sizeof b, hipMemcpyHostToDevice) ||
+        hipMemset(room, 0, l.workspace + 1))
+        return puts("HIP failed"), 1;
+    args.a = da, args.b = db, args.c = dc;
+    K_WORKSPACE(args, room);
+    if (hipModuleLaunchKernel(kernel, l.grid, 1, 1, l.block, 1, 1, 0, NULL, NULL, extra) ||
+        hipMemcpy(c, dc, sizeof c, hipMemcpyDeviceToHost))
+        return puts("the launch failed"), 1;
+    return fwrite(c, sizeof c, 1, stdout) != 1;
+}

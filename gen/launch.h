@@ -1,0 +1,54 @@
+/* launch.h - how a kernel is launched, as text: what plan.c computes, written
+ * in C's integer arithmetic over the sizes of a launch. A header and a JSON
+ * file for programs that know nothing of kiln are made from it.
+ *
+ * Besides C's operators the expressions use, of non-negative integers,
+ *   up(n, d)      n / d rounded up
+ *   when(c, v)    v if c holds, else 0
+ *   least(x, y), most(x, y) */
+#ifndef KN_LAUNCH_H
+#define KN_LAUNCH_H
+
+#include "gen.h"
+
+enum kn_arg_type { KN_ARG_PTR, KN_ARG_I64, KN_ARG_I32, KN_ARG_F32 };
+
+/* An argument of the kernel, in kernarg order. */
+struct kn_launch_arg {
+    const char *name;
+    enum kn_arg_type type;
+    uint32_t offset;
+    uint32_t align;          /* PTR: bytes the address is a multiple of; 0: the
+                                kernel does not use it */
+    int64_t most;            /* I64, I32: the largest value it is proven for */
+    const char *value;       /* the expression; PTR: what it points to */
+};
+
+/* A name of the shape or of an expression, and its meaning or value. */
+struct kn_launch_name {
+    const char *name, *text;
+};
+
+/* Holds for every launch, or the launch is refused with the sentence. */
+struct kn_launch_rule {
+    const char *holds, *sentence;
+};
+
+enum { KN_LAUNCH_ARGS = 32, KN_LAUNCH_NAMES = 24, KN_LAUNCH_RULES = 32 };
+
+struct kn_launch {
+    struct kn_launch_name size[KN_LAUNCH_NAMES]; /* what the caller gives */
+    struct kn_launch_name let[KN_LAUNCH_NAMES];  /* in order of use */
+    struct kn_launch_rule rule[KN_LAUNCH_RULES];
+    struct kn_launch_arg arg[KN_LAUNCH_ARGS];
+    uint32_t nsizes, nlets, nrules, nargs;
+    const char *grid;        /* workgroups in x; 0: nothing to launch */
+    const char *workspace;   /* bytes */
+    uint32_t block, kernarg_size;
+};
+
+/* p normalised, g complete. */
+void kn_launch_describe(struct kn_ctx *c, const kiln_problem *p,
+                        const struct kn_config *g, struct kn_launch *out);
+
+#endif
