@@ -11,6 +11,7 @@
 #include "../../runtime/api/bundle.h"
 #include "../../runtime/api/cache.h"
 #include "../../runtime/file.h"
+#include "bundle_view.h"
 #include "json.h"
 #include "progress.h"
 #include "run/report.h"
@@ -324,9 +325,17 @@ write_bundle(struct pack *k)
 kiln_status
 kn_cmd_pack(struct kn_tool *t)
 {
+    const struct kn_value *extract = &t->cli->v[KN_FLAG_extract];
     struct pack *k = KN_NEW(t->c, struct pack, 1);
     kiln_status s;
 
+    if (t->cli->v[KN_FLAG_pack_list].seen && extract->seen)
+        return kn_fail(t->c, KILN_BAD_INPUT, "--list and --extract are two "
+                       "questions");
+    if (t->cli->v[KN_FLAG_pack_list].seen)
+        return kn_bundle_view(t, t->cli->pos[0]);
+    if (extract->seen)
+        return kn_bundle_extract(t, t->cli->pos[0], extract->s);
     k->t = t;
     if (!t->cli->v[KN_FLAG_o].seen)
         return kn_fail(t->c, KILN_BAD_INPUT, "'pack' needs -o FILE.kpk");

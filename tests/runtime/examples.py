@@ -4,6 +4,7 @@ usage: examples.py SOURCE BUILD
 """
 import glob
 import hashlib
+import json
 import os
 import shutil
 import struct
@@ -163,6 +164,44 @@ def pack_is_resumed_and_deterministic():
             return "other bytes"
     return expect(first, "5 generated, 0 from the cache") or \
         expect(second, "0 generated, 5 from the cache")
+
+
+def pack_shows_and_gives_back_its_kernels():
+    """--list, info, --extract: the bytes that `generate` writes."""
+    pack("lib.kpk", "--arch", "gfx950")
+    out = tap.must(KILNC, "pack", "--list", path("lib.kpk"), "--json",
+                   path("list.json"), env=ENV)
+    with open(path("list.json"), encoding="ascii") as f:
+        kernels = json.load(f)["kernels"]
+    if tap.must(KILNC, "info", path("lib.kpk"), env=ENV) != out or \
+            len(kernels) != 3 or not all(k["certificate"] for k in kernels):
+        return out
+    names = [k["name"] for k in kernels]
+    for k in kernels:
+        name = k["key"][:12] if names.count(k["name"]) > 1 else k["name"]
+        tap.must(KILNC, "pack", "--extract", name, path("lib.kpk"), "-o",
+                 path("x.co"), env=ENV)
+        wrong = expect(tap.must(KILNC, "check", path("x.co"), env=ENV),
+                       "clean") or \
+            expect(tap.must(KILNC, "info", path("x.co"), env=ENV), k["name"])
+        if wrong or os.path.getsize(path("x.co")) != k["bytes"]:
+            return wrong or "%s: other bytes" % name
+    with open(path("lib.kpk"), "rb") as f, open(path("x.co"), "rb") as g:
+        if g.read() not in f.read():
+            return "bytes that are not the bundle's"
+    return refused_of_bundle()
+
+
+def refused_of_bundle():
+    for words, text in ((["--extract", "nothing"], "no kernel of the bundle"),
+                        (["--list", "--extract", "x"], "two questions")):
+        out, status = tap.run(KILNC, "pack", *words, path("lib.kpk"), "-o",
+                              path("none.co"), env=ENV)
+        if status != 2 or text not in out or os.path.exists(path("none.co")):
+            return "%s: exit %d\n%s" % (words, status, out)
+    out, status = tap.run(KILNC, "pack", "--list", KILNC, env=ENV)
+    return expect(out, "is no kernel bundle") if status == 2 else \
+        "exit %d" % status
 
 
 def pack_refuses_a_bad_list():
@@ -365,6 +404,7 @@ CASES = [
     pack_is_checked,
     pack_carries_certificates,
     pack_is_resumed_and_deterministic,
+    pack_shows_and_gives_back_its_kernels,
     pack_refuses_a_bad_list,
     example_04_a_kernel_in_tile_ir,
     example_05_runs_in_python,
