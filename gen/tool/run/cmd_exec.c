@@ -7,7 +7,6 @@
 #include "../inspect/source_map.h"
 #include "predict.h"
 #include "../progress.h"
-#include "report.h"
 
 /* A pointer argument and what stands behind it. */
 struct buffer {
@@ -24,15 +23,15 @@ struct exec {
     size_t size;
     const char *cert;        /* of the object, NULL: none */
     struct kn_places from;
-    struct kn_sim *sim;
-    struct kn_sim_code *code;
+    struct kn_place place;
+    struct kn_session *s;
+    struct kn_job job;
     const struct kn_object_kernel *kernel;
     uint8_t *kernarg;
     size_t kernarg_size;
     size_t nbuffers;
     struct buffer *buffers;
-    bool stopped;            /* at a limit */
-    bool timing;             /* a device of the timing model's own */
+    struct kn_json j;
 };
 
 static void
@@ -57,14 +56,14 @@ make_buffer(struct exec *e, const struct kn_cli_arg *a, uint64_t *addr)
     b->arg = a;
     b->size = a->bytes;
     if (a->kind == KN_CA_OUT) {
-        flags = !b->size ? 0 : e->timing ? KN_MEM_BLANK : KN_MEM_OUTPUT;
+        flags = !b->size ? 0 : e->s->predicts ? KN_MEM_BLANK : KN_MEM_OUTPUT;
     } else {
         KN_TRY(kn_file_read(e->c, a->in, &data, &n));
         b->data = data;
         b->size = n;
     }
-    KN_TRY(kn_sim_alloc(e->sim, b->size ? b->size : 1, flags,
-                        b->data ? fill_from_file : NULL, b, &b->addr));
+    KN_TRY(kn_session_put(e->s, &(struct kn_memory){
+        b->size, flags, b->data ? fill_from_file : NULL, b }, &b->addr));
     *addr = b->addr;
     return KILN_OK;
 }
@@ -185,18 +184,22 @@ read_dims(struct kn_ctx *c, const struct kn_value *v, const char *flag,
 }
 
 static kiln_status
-make_launch(struct exec *e, struct kn_sim_launch *l)
+make_launch(struct exec *e)
 {
     const struct kn_value *v = e->cli->v;
+    struct kn_sim_launch *l = &e->job.l;
     uint64_t total;
 
+    e->job = (struct kn_job){ 0 };
+    KN_TRY(kn_session_load(e->s, &e->job, &(struct kn_object_bytes){
+        e->cli->pos[0], e->bytes, e->size }));
+    KN_TRY(make_args(e));
     KN_TRY(read_dims(e->c, &v[KN_FLAG_grid], "--grid", l->grid));
     KN_TRY(read_dims(e->c, &v[KN_FLAG_block], "--block", l->block));
     total = (uint64_t)l->grid[0] * l->grid[1];
     if (total > UINT64_MAX / l->grid[2])
         return kn_fail(e->c, KILN_BAD_INPUT, "--grid is too large");
     KN_TRY(kn_cli_select(e->c, e->cli, total * l->grid[2], &l->select));
-    l->code = e->code;
     l->own = e->cert;
     l->kernel = e->kernel->name;
     l->kernarg = e->kernarg;
@@ -216,7 +219,8 @@ find_unwritten(struct exec *e, struct kn_sim_result *r)
         struct kn_finding f;
 
         if (b->arg->kind == KN_CA_OUT && b->size &&
-            kn_sim_find_unwritten(e->sim, b->addr, b->arg->out, &f))
+            kn_sim_find_unwritten(kn_device_sim(&e->s->dev), b->addr,
+                                   b->arg->out, &f))
             kn_report_add(e->c, r, &f);
     }
 }
@@ -232,107 +236,68 @@ write_outputs(struct exec *e)
             continue;
         bytes = KN_NEW(e->c, uint8_t, b->size);
         if (b->size)
-            KN_TRY(kn_sim_read(e->sim, b->addr, bytes, b->size));
+            KN_TRY(kn_session_read(e->s, b->addr, bytes, b->size));
         KN_TRY(kn_file_write(e->c, b->arg->out, bytes, b->size));
     }
     return KILN_OK;
 }
 
-/* ---- timing ------------------------------------------------------------- */
-
-static kiln_status
-predict_on(struct exec *e, struct kn_time_query *q, struct kn_time_result *r)
-{
-    struct kn_sim_launch l = { 0 };
-
-    KN_TRY(kn_sim_load(e->sim, e->cli->pos[0], e->bytes, e->size, &e->code));
-    KN_TRY(make_args(e));
-    KN_TRY(make_launch(e, &l));
-    q->sim = e->sim;
-    q->launch = &l;
-    return kn_time_predict(e->c, q, r);
-}
-
 /* The same launch on a device with the buffers as they were at first. */
 static kiln_status
-predict(const struct exec *done, struct kn_json *j)
+predict_on(struct kn_session *s, void *user)
 {
-    struct exec e = *done;
-    struct kn_buf trace = { .c = e.c }, svg = { .c = e.c };
-    const struct kn_value *v = e.cli->v;
+    struct exec *e = user;
+    struct kn_buf trace = { .c = e->c }, svg = { .c = e->c };
+    const struct kn_value *v = e->cli->v;
     struct kn_time_query q = {
         .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
         .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
-        .place = e.from.at,
+        .place = e->from.at,
         .warm = v[KN_FLAG_warm].seen,
     };
     struct kn_time_result r;
-    kiln_status s;
 
-    if (!v[KN_FLAG_timing].seen)
-        return KILN_OK;
-    e.timing = true;
-    e.nbuffers = 0;
-    kn_progress_stage(e.t->progress, "predicting");
-    KN_TRY(kn_sim_open(e.c, kn_sim_object(done->code)->target, &e.sim));
-    s = predict_on(&e, &q, &r);
-    kn_sim_close(e.sim);
-    KN_TRY(s);
-    kn_report_predicted(e.t, j, &r, &e.from.p);
-    return kn_write_pictures(e.t, &trace, &svg);
+    e->s = s;
+    e->s->predicts = true;
+    e->nbuffers = 0;
+    KN_TRY(make_launch(e));
+    KN_TRY(kn_session_predict(s, &e->job, &q, &r));
+    kn_report_predicted(e->t, &e->j, &r, &e->from.p);
+    return kn_write_pictures(e->t, &trace, &svg);
 }
 
 static kiln_status
-launch(struct exec *e, struct kn_json *j)
+run_on(struct kn_session *s, void *user)
 {
-    struct kn_sim_launch l = { 0 };
-    struct kn_sim_result r = { 0 };
+    struct exec *e = user;
+    struct kn_sim_result *r = &e->job.result;
 
-    KN_TRY(make_args(e));
-    KN_TRY(make_launch(e, &l));
+    e->s = s;
+    KN_TRY(make_launch(e));
     kn_progress_stage(e->t->progress, "simulating workgroups");
-    KN_TRY(kn_sim_run(e->sim, &l, &r));
-    e->stopped = r.stopped;
-    kn_places_put(&e->from, &r);
-    KN_TRY(kn_report_stopped(e->t, j, &r));
-    if (l.select.all)
-        find_unwritten(e, &r);
+    KN_TRY(kn_session_run(e->s, &e->job));
+    kn_places_put(&e->from, r);
+    KN_TRY(kn_report_stopped(e->t, &e->j, r));
+    if (e->job.l.select.all)
+        find_unwritten(e, r);
     KN_TRY(write_outputs(e));
-    kn_places_put(&e->from, &r);
-    kn_report_run(e->t, j, &r);
-    KN_TRY(predict(e, j));
-    return kn_run_found(e->t, &r) ? KILN_FINDING : KILN_OK;
-}
-
-static kiln_status
-load_and_launch(struct exec *e, const uint8_t *bytes, size_t size,
-                struct kn_json *j)
-{
-    const struct kn_object *o;
-
-    KN_ENTER(e->c);          /* the caller closes the device in any case */
-    KN_TRY(kn_sim_load(e->sim, e->cli->pos[0], bytes, size, &e->code));
-    o = kn_sim_object(e->code);
-    KN_TRY(kn_object_kernel(e->c, o, e->cli->v[KN_FLAG_kernel].s,
-                            &e->kernel));
-    kn_json_str(j, "arch", kiln_target_name(o->target));
-    KN_TRY(kn_places_find(e->c, o, e->kernel, e->cert, &e->from));
-    KN_TRY(kn_report_kernel(e->t, j, o, e->kernel));
-    return launch(e, j);
+    kn_places_put(&e->from, r);
+    kn_report_run(e->t, &e->j, r);
+    return KILN_OK;
 }
 
 /* The simulated device of --device, or of the object's own target. */
 static kiln_status
-open_device(struct exec *e, kiln_target target)
+choose_device(struct exec *e, kiln_target target)
 {
-    kiln_target asked = target;
-
-    KN_TRY(kn_tool_device(e->t, &asked));
-    if (asked != target)
+    e->place.target = target;
+    KN_TRY(kn_tool_device(e->t, &e->place.target));
+    if (e->place.target != target)
         return kn_fail(e->c, KILN_BAD_INPUT,
                        "'%s' is for %s, the device is %s", e->cli->pos[0],
-                       kiln_target_name(target), kiln_target_name(asked));
-    return kn_sim_open(e->c, target, &e->sim);
+                       kiln_target_name(target),
+                       kiln_target_name(e->place.target));
+    return KILN_OK;
 }
 
 /* The file's bytes, or those of the kernel that is written in it. */
@@ -359,20 +324,32 @@ read_object(struct exec *e)
 kiln_status
 kn_cmd_exec(struct kn_tool *t)
 {
-    struct exec e = { .t = t, .c = t->c, .cli = t->cli };
-    struct kn_json j = { .b = { .c = t->c } };
+    struct exec *e = KN_NEW(t->c, struct exec, 1);
+    const struct kn_value *v = t->cli->v;
+    struct kn_sim_result r;
     struct kn_object o;
     kiln_status s;
 
-    KN_TRY(read_object(&e));
-    KN_TRY(kn_object_read(t->c, t->cli->pos[0], e.bytes, e.size, &o));
-    KN_TRY(open_device(&e, o.target));
-    kn_json_open(&j, NULL, '{');
-    s = load_and_launch(&e, e.bytes, e.size, &j);
-    kn_sim_close(e.sim);
-    kn_json_close(&j, '}');
-    if (s > KILN_FINDING && !e.stopped)
+    e->t = t;
+    e->j.b.c = e->c = t->c;
+    e->cli = t->cli;
+    KN_TRY(read_object(e));
+    KN_TRY(kn_object_read(t->c, t->cli->pos[0], e->bytes, e->size, &o));
+    KN_TRY(choose_device(e, o.target));
+    kn_json_open(&e->j, NULL, '{');
+    KN_TRY(kn_object_kernel(t->c, &o, v[KN_FLAG_kernel].s, &e->kernel));
+    kn_json_str(&e->j, "arch", kiln_target_name(o.target));
+    KN_TRY(kn_places_find(t->c, &o, e->kernel, e->cert, &e->from));
+    KN_TRY(kn_report_kernel(t, &e->j, &o, e->kernel));
+    s = kn_session_do(t->c, &e->place, run_on, e);
+    r = e->job.result;
+    if (!s && v[KN_FLAG_timing].seen) {
+        kn_progress_stage(t->progress, "predicting");
+        s = kn_session_do(t->c, &e->place, predict_on, e);
+    }
+    kn_json_close(&e->j, '}');
+    if (s && !r.stopped)
         return s;
-    KN_TRY(kn_report_write(t, &j));
-    return s;
+    KN_TRY(kn_report_write(t, &e->j));
+    return s ? s : kn_run_found(t, &r) ? KILN_FINDING : KILN_OK;
 }
