@@ -30,6 +30,11 @@ kiln_status kn_tool_device(struct kn_tool *t, kiln_target *target);
 /* --order, --waves, --order-seed and the progress line of a launch. */
 void kn_tool_orders(struct kn_tool *t, struct kn_sim_launch *l);
 
+/* The linker --linker names, as in struct kn_watch; NULL: kiln's own. */
+typedef kiln_status kn_link_fn(struct kn_ctx *c, const void *rel, size_t n,
+                               uint8_t **out, size_t *size);
+kn_link_fn *kn_tool_linker(const struct kn_cli *cli);
+
 /* Runs the body of t->cli->command. */
 kiln_status kn_command_run(struct kn_tool *t);
 

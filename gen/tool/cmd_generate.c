@@ -8,7 +8,6 @@
 #include "run/groups.h"
 #include "../facts.h"
 #include "run/tir_file.h"
-#include "run/linker.h"
 #include "run/moe.h"
 #include "progress.h"
 #include "run/report.h"

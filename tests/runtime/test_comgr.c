@@ -1,6 +1,5 @@
 /* test_comgr.c - the comgr binding: a real one where the system has it, and
- * fake ones of other versions that check what they are asked. Also linking
- * by a spawned ld.lld. */
+ * fake ones of other versions that check what they are asked. */
 #include "../kit/slurp.h"
 
 #include <dlfcn.h>
@@ -9,7 +8,6 @@
 
 #include "emit/isa/elfview.h"
 #include "runtime/comgr.h"
-#include "runtime/lld.h"
 
 static const char *built_dir, *object_dir;
 
@@ -341,30 +339,6 @@ test_real_link_from_threads(void **state)
     kn_ctx_free(&c);
 }
 
-static void
-test_lld_child(void **state)
-{
-    struct blob in = slurp(object_dir, "kernels.o"), a;
-    struct kn_bytes b;
-    struct kn_ctx c;
-
-    (void)state;
-    kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_object_link(&c, in.p, in.n, &a.p, &a.n), KILN_OK);
-    if (kn_lld_link(&c, NULL, bytes_of(in), &b))
-        fail_msg("%s", c.err.text);
-    compare_links(&c, a, b);
-    assert_int_equal(kn_lld_link(&c, NULL, obj, &b),
-                     KILN_UNSUPPORTED);
-    if (!strstr(c.err.text, "error: "))
-        fail_msg("%s", c.err.text);
-    c.err.status = KILN_OK;
-    assert_int_equal(kn_lld_link(&c, "/nonexistent", bytes_of(in), &b),
-                     KILN_UNSUPPORTED);
-    kn_ctx_free(&c);
-    free(in.p);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -377,7 +351,6 @@ main(int argc, char **argv)
         cmocka_unit_test(test_real_queries),
         cmocka_unit_test(test_real_metadata_agrees_with_ours),
         cmocka_unit_test(test_real_link_from_threads),
-        cmocka_unit_test(test_lld_child),
     };
 
     if (argc != 3)

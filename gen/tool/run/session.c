@@ -7,7 +7,6 @@
 #include "../../../runtime/api/parts.h"
 #include "../progress.h"
 #include "groups.h"
-#include "linker.h"
 #include "split_k.h"
 
 enum { TIMED_LAUNCHES = 20 };
