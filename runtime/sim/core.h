@@ -103,6 +103,10 @@ enum kn_access kn_mem_store(struct kn_worker *k, uint64_t addr,
 enum kn_access kn_mem_atomic(struct kn_worker *k, uint64_t addr, unsigned n,
                              void **p, bool *undef);
 /* The allocation nearest to addr, NULL if there is none. */
+/* The allocation an address is in, and its page i if somebody touched it;
+ * else NULL. */
+struct kn_block *kn_block_at(const struct kn_sim *s, uint64_t addr);
+struct kn_page *kn_page_known(struct kn_block *b, size_t i);
 const struct kn_block *kn_block_near(const struct kn_sim *s, uint64_t addr);
 /* kn_sim_alloc of launch-internal storage, and its release. */
 kiln_status kn_block_add(struct kn_sim *s, uint64_t size, unsigned flags,

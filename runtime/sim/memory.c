@@ -2,7 +2,6 @@
  * first touch, and which bytes hold a value. Worker threads share the pages;
  * they are published once with compare-and-swap and live until the allocation
  * is freed. The host allocator must therefore be callable from any thread. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core.h"
@@ -44,8 +43,8 @@ upper_block(const struct kn_sim *s, uint64_t addr)
     return lo;
 }
 
-static struct kn_block *
-find_block(const struct kn_sim *s, uint64_t addr)
+struct kn_block *
+kn_block_at(const struct kn_sim *s, uint64_t addr)
 {
     size_t i = upper_block(s, addr);
 
@@ -262,9 +261,8 @@ block_leaf(struct kn_block *b, size_t i)
     return leaf;
 }
 
-/* Page i if somebody touched it, else NULL. */
-static struct kn_page *
-known_page(struct kn_block *b, size_t i)
+struct kn_page *
+kn_page_known(struct kn_block *b, size_t i)
 {
     struct kn_leaf *leaf = atomic_load_explicit(&b->leaf[i / KN_LEAF],
                                                 memory_order_acquire);
@@ -276,7 +274,7 @@ known_page(struct kn_block *b, size_t i)
 static struct kn_page *
 block_page(struct kn_sim *s, struct kn_block *b, size_t i)
 {
-    struct kn_page *p = known_page(b, i), *none = NULL;
+    struct kn_page *p = kn_page_known(b, i), *none = NULL;
     struct kn_leaf *leaf;
 
     if (p)
@@ -297,7 +295,7 @@ kn_page_fault(struct kn_worker *k, uint64_t addr)
 {
     uint64_t number = addr >> KN_PAGE_SHIFT;
     struct kn_sim *s = k->run->sim;
-    struct kn_block *b = find_block(s, addr);
+    struct kn_block *b = kn_block_at(s, addr);
     struct kn_page *p;
 
     if (!b)
@@ -409,21 +407,12 @@ kn_mem_atomic(struct kn_worker *k, uint64_t addr, unsigned n, void **out,
 static kiln_status
 host_range(struct kn_sim *s, uint64_t addr, size_t n, struct kn_block **b)
 {
-    *b = find_block(s, addr);
+    *b = kn_block_at(s, addr);
     if (!*b || n > (*b)->size - (addr - (*b)->addr))
         return kn_fail(s->c, KILN_BAD_INPUT,
                        "%zu bytes at 0x%llx are not inside an allocation", n,
                        (unsigned long long)addr);
     return KILN_OK;
-}
-
-static bool
-all_written(const struct kn_page *p, size_t off, size_t n)
-{
-    for (size_t k = 0; p->map && k < n; k++)
-        if (!p->map[off + k])
-            return false;
-    return true;
 }
 
 struct host_bytes {
@@ -484,115 +473,6 @@ kn_sim_read(struct kn_sim *s, uint64_t addr, void *dst, size_t n)
     return visit_range(s, addr, (struct host_bytes){ dst, n, false });
 }
 
-int
-kn_sim_written(struct kn_sim *s, uint64_t addr, size_t n)
-{
-    struct kn_block *b = find_block(s, addr);
-
-    if (!b || n > b->size - (addr - b->addr))
-        return 0;
-    while (n) {
-        uint64_t at = addr - b->addr;
-        size_t off = at % KN_PAGE_SIZE;
-        size_t part = n < KN_PAGE_SIZE - off ? n : KN_PAGE_SIZE - off;
-        struct kn_page *p = known_page(b, (size_t)(at >> KN_PAGE_SHIFT));
-
-        if (p ? !all_written(p, off, part) : !b->fill)
-            return 0;
-        addr += part;
-        n -= part;
-    }
-    return 1;
-}
-
-/* Bytes of a page no kernel has written, and the offset of the first. */
-static uint32_t
-count_unwritten(const struct kn_page *p, uint64_t left, uint32_t *first)
-{
-    uint32_t count = 0, end = left < KN_PAGE_SIZE ? (uint32_t)left
-                                                  : KN_PAGE_SIZE;
-
-    if (!p) {
-        *first = 0;
-        return end;
-    }
-    for (uint32_t k = 0; k < p->hi; k++) {
-        bool missing = !(p->map[k] & KN_MAP_KERNEL);
-
-        if (missing && !count)
-            *first = k;
-        count += missing;
-    }
-    return count;
-}
-
-/* The same from `at` to the end of its leaf, a moment where nobody came. */
-static uint64_t
-unwritten_in_leaf(struct kn_block *b, uint64_t at, uint64_t *first)
-{
-    uint64_t end = b->size - at < KN_LEAF_BYTES ? b->size : at + KN_LEAF_BYTES;
-    uint64_t count = 0;
-
-    if (!atomic_load(&b->leaf[at / KN_LEAF_BYTES])) {
-        *first = b->addr + at;
-        return end - at;
-    }
-    for (; at < end; at += KN_PAGE_SIZE) {
-        uint32_t off = 0;
-        uint32_t n = count_unwritten(
-            known_page(b, (size_t)(at >> KN_PAGE_SHIFT)), b->size - at, &off);
-
-        if (n && !count)
-            *first = b->addr + at + off;
-        count += n;
-    }
-    return count;
-}
-
-static uint64_t
-unwritten_from(struct kn_sim *s, uint64_t addr, uint64_t *first)
-{
-    struct kn_block *b = find_block(s, addr);
-    uint64_t count = 0, at_first = 0;
-
-    if (!b || !(b->flags & KN_MEM_OUTPUT))
-        return 0;
-    for (uint64_t at = 0; at < b->size; at += KN_LEAF_BYTES) {
-        uint64_t n = unwritten_in_leaf(b, at, &at_first);
-
-        if (n && !count)
-            *first = at_first;
-        count += n;
-    }
-    return count;
-}
-
-uint64_t
-kn_sim_unwritten(struct kn_sim *s, uint64_t addr)
-{
-    uint64_t first;
-
-    return unwritten_from(s, addr, &first);
-}
-
-bool
-kn_sim_find_unwritten(struct kn_sim *s, uint64_t addr, const char *name,
-                      struct kn_finding *f)
-{
-    uint64_t first = 0, n = unwritten_from(s, addr, &first);
-    size_t len = strlen(name), most = sizeof f->text / 3;
-    const char *dots = len > most ? "..." : "";
-
-    name += len > most ? len - most : 0;  /* a path says most at its end */
-    *f = (struct kn_finding){ .kind = KN_F_UNWRITTEN, .address = first,
-                              .count = 1 };
-    if (n)
-        snprintf(f->text, sizeof f->text, "%" PRIu64 " bytes of '%s%s' were "
-                 "never written, the first at offset %" PRIu64, n, dots, name,
-                 first - addr);
-    return n;
-}
-
 /* ---- shadows ------------------------------------------------------------ */
 
 /* What the page at `offset` of the original holds; its lack of a value, where
@@ -601,7 +481,7 @@ static void
 fill_as(void *user, uint64_t offset, void *dst, size_t size)
 {
     struct kn_block *b = user;
-    struct kn_page *p = known_page(b, (size_t)(offset >> KN_PAGE_SHIFT));
+    struct kn_page *p = kn_page_known(b, (size_t)(offset >> KN_PAGE_SHIFT));
 
     if (p)
         memcpy(dst, p->data + offset % KN_PAGE_SIZE, size);

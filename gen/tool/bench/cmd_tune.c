@@ -16,22 +16,10 @@
 #include "../run/predict.h"
 #include "../progress.h"
 #include "../../tuning.h"
+#include "candidates.h"
 #include "worklist.h"
 
 enum { BUDGET = 12 };
-
-struct timing {              /* of a candidate */
-    double us;               /* 0: not timed, or failed */
-    double error_pct;        /* of a predicted time */
-    uint32_t rows;           /* validated objects it comes from; 0: unknown */
-};
-
-struct candidate {
-    struct kn_config cfg;
-    const char *text;        /* "tile=64x64x128 waves=2x2 stages=2" */
-    double estimate;
-    struct timing time;
-};
 
 struct line {
     const char *key, *text;  /* what names the problem; the whole row */
@@ -53,183 +41,6 @@ struct tune {
 static const char head[] = "arch,family,layout,a,b,out,scale,batch,n,k,m,"
                            "config,_us,_default_us,_kind,_error_pct\n";
 enum { HEAD_COLUMNS = 16 };
-
-/* ---- candidates --------------------------------------------------------- */
-
-/* Rough time in microseconds: tiles in rounds over the compute units, each
- * limited by its matrix operations (2048 MACs a clock and CU for 8 bits), by
- * its share of the memory (20 bytes a clock and CU) or by latency. Orders
- * candidates, decides nothing. */
-static double
-estimate(const kiln_problem *p, const struct kn_config *g)
-{
-    const struct kn_target_info *t = &kn_targets[p->target];
-    double many = (double)(p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
-    double rows = (double)((kn_tuning_rows(p) + g->bm - 1) / g->bm);
-    double tiles = many * rows * (double)((p->n + g->bn - 1) / g->bn);
-    double steps = (double)((p->k + g->bk - 1) / g->bk);
-    double bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
-    double bytes = bits * g->bk / 8;
-    double lds = bytes * g->stages, waves = g->wm * g->wn;
-    double split = g->split_k > 1 ? g->split_k : 1;
-    double fit = lds > 0 ? (double)t->lds / lds : 8, per = 16 / waves;
-    double resident = fit < per ? fit : per;
-    double macs = 2048.0 * 8 / kn_type_bits[p->a];
-    double pipes = waves < 4 ? waves / 4 : 1;
-    double mfma = (double)g->bm * g->bn * g->bk / (macs * pipes);
-    double wait = 900.0 / g->stages, clocks, rounds;
-
-    resident = resident < 1 ? 1 : resident;
-    clocks = mfma > bytes / 20 ? mfma : bytes / 20;
-    clocks = clocks * resident > wait ? clocks * resident : wait;
-    rounds = tiles * split / ((double)t->cus * resident);
-    rounds = rounds < 1 ? 1 : rounds;
-    return rounds * (clocks * steps / split + 2500 + 3000 * (split > 1) +
-                     (double)g->bm * g->bn / 12) / 2000;
-}
-
-static bool
-is_possible(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    struct kn_ctx own;
-    bool ok;
-
-    kn_ctx_init(&own, c->realloc, c->user);
-    own.oom = c->oom;
-    own.tuning = c->tuning;
-    ok = kn_choose(&own, p, g, NULL) == KILN_OK;
-    kn_ctx_free(&own);
-    return ok;
-}
-
-static void
-add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
-              struct candidate *all, size_t *n)
-{
-    struct kn_buf b = { .c = c };
-
-    if (!is_possible(c, p, &g))
-        return;
-    kn_putf(&b, "tile=%ux%ux%u waves=%ux%u stages=%u group-m=%u", g.bm, g.bn,
-            g.bk, g.wm, g.wn, g.stages, g.group_m);
-    if (g.split_k > 1)
-        kn_putf(&b, " split-k=%u", g.split_k);
-    if (g.schedule == KN_SCHED_GEMV)
-        kn_put(&b, " schedule=gemv");
-    for (size_t i = 0; i < *n; i++)
-        if (!strcmp(all[i].text, b.s))
-            return;
-    all[(*n)++] = (struct candidate){ .cfg = g, .text = b.s,
-                                      .estimate = estimate(p, &g) };
-}
-
-static int
-by_estimate(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-
-    return x->estimate != y->estimate
-           ? (x->estimate > y->estimate) - (x->estimate < y->estimate)
-           : strcmp(x->text, y->text);
-}
-
-static int
-by_time(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-
-    double u = x->time.us, v = y->time.us;
-
-    if (u <= 0 || v <= 0)
-        return (u <= 0) - (v <= 0);
-    return u != v ? (u > v) - (u < v) : strcmp(x->text, y->text);
-}
-
-static const uint16_t sides[] = { 16, 32, 64, 128, 256 };
-static const uint8_t waves[][2] = {
-    { 1, 1 }, { 1, 2 }, { 2, 1 }, { 2, 2 }, { 1, 4 }, { 4, 1 }, { 2, 4 },
-};
-enum {
-    NSIDES = sizeof sides / sizeof *sides,
-    NWAVES = sizeof waves / sizeof *waves,
-    NBK = 3, NSTAGES = 3, NSPLITS = 4,
-    MOST = NSIDES * NSIDES * NWAVES * NBK * NSTAGES * NSPLITS + 1
-};
-
-/* K is worth dividing into n where tiles leave most compute units idle and
- * each share has a few K tiles. */
-static bool
-may_split(const kiln_problem *p, const struct kn_config *g, uint32_t n)
-{
-    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
-    int64_t tiles = many * ((kn_tuning_rows(p) + g->bm - 1) / g->bm) *
-                    ((p->n + g->bn - 1) / g->bn);
-
-    return n == 1 || (p->family != KILN_MOE &&
-                      tiles * n <= 2 * kn_targets[p->target].cus &&
-                      p->k >= 4 * (int64_t)n * g->bk);
-}
-
-/* A configuration and, if the user left that open, its divisions of K. */
-static void
-add_shares(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
-           struct candidate *all, size_t *n)
-{
-    const bool open = !g.split_k;
-
-    for (uint32_t s = 1; s < 1u << NSPLITS; s *= 2) {
-        struct kn_config x = g;
-
-        x.split_k = open && s > 1 ? s : g.split_k;
-        if (s == 1 || (open && may_split(p, &g, s)))
-            add_candidate(c, p, x, all, n);
-    }
-}
-
-/* The rules' choice first, then the others by estimate; the parts that the
- * command line or the list give stay as given. */
-static size_t
-enumerate(struct kn_ctx *c, const kiln_problem *p,
-          const struct kn_config *given, struct candidate *all)
-{
-    size_t n = 0;
-
-    add_candidate(c, p, *given, all, &n);
-    if (!n || given->bm)
-        return n;
-    for (int i = 0; i < (MOST - 1) / NSPLITS; i++) {
-        struct kn_config g = *given;
-        const uint8_t *w = waves[i / (NSIDES * NSIDES) % NWAVES];
-
-        g.bm = sides[i % NSIDES];
-        g.bn = sides[i / NSIDES % NSIDES];
-        if (!g.wm) {
-            g.wm = w[0];
-            g.wn = w[1];
-        }
-        g.bk = g.bk ? g.bk
-                    : 64u << i / (NSIDES * NSIDES * NWAVES) % NBK;
-        g.stages = g.stages ? g.stages
-                            : 1u + i / (NSIDES * NSIDES * NWAVES * NBK);
-        add_shares(c, p, g, all, &n);
-    }
-    qsort(all + 1, n - 1, sizeof *all, by_estimate);
-    return n;
-}
-
-/* --recheck: the rules' choice and the row there is. */
-static size_t
-rules_and(struct kn_ctx *c, const kiln_problem *p,
-          const struct kn_config *given, const char *config,
-          struct candidate *all)
-{
-    size_t n = 0;
-
-    add_candidate(c, p, *given, all, &n);
-    if (n && strcmp(config, all[0].text))
-        all[n++] = (struct candidate){ .text = config };
-    return n;
-}
 
 /* ---- one problem -------------------------------------------------------- */
 
@@ -279,7 +90,7 @@ has_tile(const char *config, const char *text)
  * row tried, NULL for the rules' choice. */
 static kiln_status
 time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
-          const char *text, struct timing *out)
+          const char *text, struct kn_timing *out)
 {
     const struct kn_value *device = &r->t->cli->v[KN_FLAG_device];
     const bool gpu = on_gpu(r);
@@ -336,7 +147,7 @@ static kiln_status
 take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
 {
     const struct turn *t = user;
-    struct timing *time = KN_NEW(c, struct timing, 1);
+    struct kn_timing *time = KN_NEW(c, struct kn_timing, 1);
     struct kn_tuning *row;
 
     c->tuning = &t->r->nothing;
@@ -351,7 +162,7 @@ take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
 }
 
 static kiln_status
-turn_in(struct kn_ctx *c, struct turn *t, struct timing *time)
+turn_in(struct kn_ctx *c, struct turn *t, struct kn_timing *time)
 {
     struct kn_buf out = { .c = c };
     struct kn_bytes b;
@@ -369,7 +180,7 @@ turn_in(struct kn_ctx *c, struct turn *t, struct timing *time)
 
 /* A candidate that fails is told, not hidden, and out of the race. */
 static void
-tell_failure(struct tune *r, const struct candidate *x, const char *what,
+tell_failure(struct tune *r, const struct kn_candidate *x, const char *what,
              const struct kn_ctx *own)
 {
     r->failed++;
@@ -386,7 +197,7 @@ struct race {
 
 /* The rules' choice is all[0]. */
 static void
-time_candidates(const struct race *q, struct candidate *all, size_t n)
+time_candidates(const struct race *q, struct kn_candidate *all, size_t n)
 {
     struct kn_ctx *c = q->c;
 
@@ -403,9 +214,21 @@ time_candidates(const struct race *q, struct candidate *all, size_t n)
     }
 }
 
+static int
+by_time(const void *a, const void *b)
+{
+    const struct kn_candidate *x = a, *y = b;
+
+    double u = x->time.us, v = y->time.us;
+
+    if (u <= 0 || v <= 0)
+        return (u <= 0) - (v <= 0);
+    return u != v ? (u > v) - (u < v) : strcmp(x->text, y->text);
+}
+
 /* The fastest that computes the right numbers, NULL if none does. */
-static const struct candidate *
-best_correct(const struct race *q, struct candidate *all, size_t n)
+static const struct kn_candidate *
+best_correct(const struct race *q, struct kn_candidate *all, size_t n)
 {
     struct kn_ctx *c = q->c;
 
@@ -413,7 +236,7 @@ best_correct(const struct race *q, struct candidate *all, size_t n)
     for (size_t i = 0; i < n && all[i].time.us > 0; i++) {
         struct turn turn = { q->r, q->w, q->key, all[i].text, true };
         struct kn_ctx own;
-        struct timing time;
+        struct kn_timing time;
         kiln_status s;
 
         kn_ctx_init(&own, c->realloc, c->user);
@@ -532,10 +355,10 @@ save_rows(struct tune *r)
 /* ---- command ------------------------------------------------------------ */
 
 static void
-keep_winner(struct tune *r, const char *key, const struct candidate *best,
+keep_winner(struct tune *r, const char *key, const struct kn_candidate *best,
             double standard)
 {
-    const struct timing *x = &best->time;
+    const struct kn_timing *x = &best->time;
     struct kn_buf row = { .c = r->t->c }, *b = r->t->text;
 
     kn_putf(&row, "%s%s,%.4f,%.4f,%s,", key, best->text, x->us, standard,
@@ -562,8 +385,8 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
 {
     static const char *const none[] = { NULL };
     const struct kn_value *budget = &r->t->cli->v[KN_FLAG_budget];
-    struct candidate *all;
-    const struct candidate *best;
+    struct kn_candidate *all;
+    const struct kn_candidate *best;
     const struct line *have;
     struct kn_config given = { 0 };
     struct race q = { r, c, w, NULL };
@@ -587,9 +410,8 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
         r->kept++;
         return KILN_OK;
     }
-    all = KN_NEW(c, struct candidate, MOST);
-    n = have ? rules_and(c, &p, &given, have->config, all)
-             : enumerate(c, &p, &given, all);
+    n = have ? kn_candidates_again(c, &p, &given, have->config, &all)
+             : kn_candidates(c, &p, &given, &all);
     n = n > most + 1 ? most + 1 : n;
     time_candidates(&q, all, n);
     standard = n ? all[0].time.us : 0;
