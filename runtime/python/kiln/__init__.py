@@ -1,4 +1,4 @@
-"""kiln for Python: kiln.h through ctypes, one file, nothing to build.
+"""kiln for Python: kiln.h through ctypes, nothing to build.
 
     import numpy, kiln
     gpu = kiln.open("sim:gfx950")
@@ -6,181 +6,57 @@
     b = numpy.ones((128, 64), numpy.float16)
     c = gpu.gemm(a, b, out="f32")             # C[M,N] = A[M,K] * B[N,K]^T
 
-Device memory of another library (torch, cupy) is passed as it is: anything
-with data_ptr() or __cuda_array_interface__, or an address, is an operand of
-Device.run. numpy arrays are copied there and back by Device.gemm. Types that
-numpy lacks are their bytes: bf16 is uint16, 8 bits and less are uint8.
+Arrays are numpy's, torch's, anything with __cuda_array_interface__ or DLPack,
+and kiln's own. Host memory is copied there and back; device memory is used
+where it is, on stream=. Types that numpy lacks are their bytes: bf16 is uint16,
+8 bits and less are uint8 with a_type= and b_type=.
 """
 import ctypes as C
 import os
 import weakref
 
-TYPES = ("none f32 i32 f16 bf16 fp8 bf8 i8 mxfp8 mxbf8 mxfp6 mxbf6 "
-         "mxfp4").split()
-FAMILIES = "gemm grouped wgrad batched moe".split()
-LAYOUTS = "nt nn tn".split()
-SCALES = "none tensor row block128 mx32".split()
-STAGES, ACTS = "layer gemm1 gemm2".split(), "silu swiglu".split()
-TARGETS = "none gfx942 gfx950".split()
-OPERANDS = ("a b c sa sb bias offsets experts padded weights workspace "
-            "stream").split()
-RUN_ONLY, STRICT, NO_DISK = 1, 2, 4
-_NUMPY = {"f32": "f4", "i32": "i4", "f16": "f2", "bf16": "u2", "i8": "i1"}
-_u32, _u64, _i64, _p = C.c_uint32, C.c_uint64, C.c_int64, C.c_void_p
+from ._abi import (ACTS, BAD_INPUT, FAMILIES, LAYOUTS, NO_DISK, OPERANDS,
+                   RUN_ONLY, SCALES, STAGES, STRICT, TARGETS, TYPES, Arguments,
+                   DeviceInfo, Error, KernelInfo, Options, Plan, Problem)
+from ._abi import call as _call, lib as _lib, version as _version
+from ._memory import BITS, NUMPY, View, bad, view
+from ._products import Product
 
-
-class Error(Exception):
-    """status: the number of kiln_status; the text is one sentence."""
-
-    def __init__(self, status, text):
-        super().__init__(text)
-        self.status = status
-
-
-class _Error(C.Structure):
-    _fields_ = [("status", C.c_int), ("line", C.c_int), ("col", C.c_int),
-                ("file", C.c_char * 96), ("text", C.c_char * 256)]
-
-
-class _Options(C.Structure):
-    _fields_ = [("size", _u32), ("flags", _u32), ("realloc", _p),
-                ("realloc_user", _p), ("log", _p), ("log_user", _p),
-                ("cache_dir", C.c_char_p), ("hip_library", C.c_char_p)]
-
-
-class Problem(C.Structure):
-    """kiln_problem; enumerations may be given by their text."""
-    _fields_ = [("size", _u32), ("family", C.c_int), ("target", C.c_int),
-                ("layout", C.c_int), ("a", C.c_int), ("b", C.c_int),
-                ("out", C.c_int), ("scale", C.c_int), ("bias", C.c_uint8),
-                ("beta", C.c_uint8), ("alpha_set", C.c_uint8),
-                ("stage", C.c_uint8), ("act", C.c_uint8),
-                ("atomic", C.c_uint8), ("block_m", C.c_uint8),
-                ("b_layout", C.c_uint8), ("scale_layout", C.c_uint8),
-                ("id_format", C.c_uint8), ("weigh", C.c_uint8),
-                ("requant", C.c_uint8), ("group_flags", C.c_uint8),
-                ("quant", C.c_uint8), ("reserved", C.c_uint8 * 2),
-                ("m", _i64), ("n", _i64), ("k", _i64), ("batch", _i64),
-                ("groups", _i64),
-                ("lda", _i64), ("ldb", _i64), ("ldc", _i64),
-                ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64),
-                ("alpha", C.c_float), ("reserved2", _u32),
-                ("tokens", _i64), ("topk", _i64)]
-    _names = {"family": FAMILIES, "target": TARGETS, "layout": LAYOUTS,
-              "a": TYPES, "b": TYPES, "out": TYPES, "scale": SCALES,
-              "stage": STAGES, "act": ACTS}
-
-    def __init__(self, **fields):
-        super().__init__(size=C.sizeof(type(self)))
-        for name, value in fields.items():
-            if isinstance(value, str):
-                value = self._names[name].index(value)
-            if name not in dict(self._fields_):
-                raise TypeError("a problem has no %r" % name)
-            setattr(self, name, value)
-        self.alpha_set = self.alpha_set or "alpha" in fields
-
-
-class KernelInfo(C.Structure):
-    _fields_ = [("size", _u32), ("target", C.c_int), ("name", C.c_char_p),
-                ("key", C.c_char_p), ("config", C.c_char_p),
-                ("why", C.c_char_p), ("versions", C.c_char_p), ("code", _p),
-                ("code_size", C.c_size_t), ("vgpr", _u32), ("agpr", _u32),
-                ("sgpr", _u32), ("lds", _u32), ("scratch", _u32),
-                ("kernarg_size", _u32), ("source", C.c_int),
-                ("compile_ms", C.c_double)]
-
-
-class _Arguments(C.Structure):
-    _fields_ = [("size", _u32), ("flags", _u32)] + \
-        [(name, _p) for name in OPERANDS]
-
-
-class _Pointer(C.Structure):
-    _fields_ = [("offset", C.c_uint16), ("operand", C.c_uint8),
-                ("align", C.c_uint8)]
-
-
-class Plan(C.Structure):
-    _fields_ = [("size", _u32), ("grid", _u32 * 3), ("block", _u32 * 3),
-                ("lds", _u32), ("workspace", _u64), ("kernarg_size", _u32),
-                ("npointers", _u32), ("kernarg", C.c_uint8 * 256),
-                ("pointer", _Pointer * 16), ("offsets_at", _u64),
-                ("offsets_size", _u64)]
-
-
-class DeviceInfo(C.Structure):
-    _fields_ = [("size", _u32), ("target", C.c_int), ("cus", _u32),
-                ("simulated", _u32), ("name", C.c_char * 64),
-                ("bus", C.c_char * 32)]
-
-
-def _load():
-    here = os.path.dirname(os.path.abspath(__file__))
-    names = [os.environ.get("KILN_LIBRARY")] + \
-        [os.path.join(here, *up, "libkiln.so.0") for up in
-         ((), ("..", "..", "lib"), ("..", "..", "lib", "x86_64-linux-gnu"))]
-    for name in names:
-        if name and os.path.exists(name):
-            return C.CDLL(name)
-    return C.CDLL("libkiln.so.0")
-
-
-_lib = _load()
-_lib.kiln_status_name.restype = C.c_char_p
-
-
-def _call(name, *args):
-    e = _Error()
-    status = getattr(_lib, "kiln_" + name)(*args, C.byref(e))
-    if status:
-        text = e.text or _lib.kiln_status_name(status)
-        raise Error(status, text.decode())
-
-
-def _address(x):
-    """The device address of an operand: an int, a tensor, an array."""
-    if x is None or isinstance(x, int):
-        return x
-    if hasattr(x, "data_ptr"):
-        return x.data_ptr()
-    if hasattr(x, "__cuda_array_interface__"):
-        return x.__cuda_array_interface__["data"][0]
-    if isinstance(x, Buffer):
-        return x.address
-    raise TypeError("%s is not device memory" % type(x).__name__)
-
-
-def _arguments(operands):
-    args = _Arguments(size=C.sizeof(_Arguments))
-    for name, value in operands.items():
-        if name not in OPERANDS:
-            raise TypeError("a kernel has no operand %r" % name)
-        setattr(args, name, _address(value))
-    return args
+__version__ = _version()
+__all__ = ["ACTS", "Array", "Buffer", "Context", "Device", "DeviceInfo",
+           "Error", "FAMILIES", "Kernel", "KernelInfo", "LAYOUTS", "NO_DISK",
+           "OPERANDS", "Plan", "Problem", "RUN_ONLY", "SCALES", "STAGES",
+           "STRICT", "TARGETS", "TYPES", "open"]
+_p = C.c_void_p
 
 
 class _Owner:
     """A handle that is closed by `close`, by `with`, or when forgotten; what
-    was opened from it and needs it is closed first. Use after that raises."""
+    was opened from it and needs it is closed first. Use after that raises, and
+    so does use in a child of fork, which does not own what its parent does."""
     _close = None
 
     def __init__(self):
         self.handle = _p()
         self._users = weakref.WeakSet()
+        self._pid = os.getpid()
 
     @property
     def live(self):
+        if self._pid != os.getpid():
+            raise Error(BAD_INPUT, "this %s was made before a fork" %
+                        type(self).__name__)
         if not self.handle:
-            raise Error(2, "this %s is closed" % type(self).__name__)
+            raise Error(BAD_INPUT, "this %s is closed" % type(self).__name__)
         return self.handle
 
     def close(self):
-        handle, self.handle = self.handle, _p()
+        handle, self.handle = getattr(self, "handle", None), _p()
+        if not handle or self._pid != os.getpid():
+            return
         for user in list(self._users):
             user.close()
-        if handle:
-            getattr(_lib, self._close)(handle)
+        getattr(_lib, self._close)(handle)
 
     def __enter__(self):
         return self
@@ -190,6 +66,14 @@ class _Owner:
 
     __del__ = close
 
+    def __repr__(self):
+        return "<kiln.%s, %s>" % (type(self).__name__, self._says()
+                                  if self.handle and self._pid == os.getpid()
+                                  else "closed")
+
+    def _says(self):
+        return "open"
+
 
 class Kernel(_Owner):
     _close = "kiln_release"
@@ -198,7 +82,16 @@ class Kernel(_Owner):
     def info(self):
         i = KernelInfo(size=C.sizeof(KernelInfo))
         _lib.kiln_get_kernel(self.live, C.byref(i))
+        i.owner = self       # its texts live as long as the kernel
         return i
+
+    @property
+    def name(self):
+        return self.info.name.decode()
+
+    @property
+    def config(self):
+        return self.info.config.decode()
 
     @property
     def code(self):
@@ -210,15 +103,18 @@ class Kernel(_Owner):
         _call("make_plan", self.live, C.byref(problem), C.byref(plan))
         return plan
 
+    def _says(self):
+        return self.name
+
 
 class Context(_Owner):
     _close = "kiln_close"
 
     def __init__(self, flags=0, cache_dir=None, hip_library=None):
         super().__init__()
-        o = _Options(size=C.sizeof(_Options), flags=flags,
-                     cache_dir=cache_dir and os.fsencode(cache_dir),
-                     hip_library=hip_library and os.fsencode(hip_library))
+        o = Options(size=C.sizeof(Options), flags=flags,
+                    cache_dir=cache_dir and os.fsencode(cache_dir),
+                    hip_library=hip_library and os.fsencode(hip_library))
         _call("open", C.byref(o), C.byref(self.handle))
 
     def add_bundle(self, path):
@@ -240,28 +136,86 @@ class Context(_Owner):
         return Device(self, name)
 
 
-class Buffer:
-    """Bytes on a device; freed with it or by free()."""
+class Buffer(_Owner):
+    """Bytes on a device; freed with it, by free(), or when forgotten."""
 
     def __init__(self, device, size):
-        at = _p()
+        super().__init__()
         self.device, self.size = device, size
-        _call("malloc", device.live, C.c_size_t(size), C.byref(at))
-        self.address = at.value
+        _call("malloc", device.live, C.c_size_t(size), C.byref(self.handle))
+        device._users.add(self)
+
+    @property
+    def address(self):
+        self.device.live     # a closed device's memory is gone
+        return self.live.value
+
+    def close(self):
+        handle, self.handle = getattr(self, "handle", None), _p()
+        if handle and self._pid == os.getpid() and self.device.handle:
+            _call("free", self.device.live, handle)
+
+    __del__ = close
+
+    def free(self):
+        self.device.live
+        self.close()
+
+    def _fits(self, array):
+        v = view(array)
+        if not v.host:
+            raise bad("that array is on a device already")
+        if v.nbytes > self.size:
+            raise bad("%d bytes do not fit into %d", v.nbytes, self.size)
+        return v
 
     def upload(self, array):
-        _call("upload", self.device.live, _p(self.address),
-              _p(array.ctypes.data), C.c_size_t(array.nbytes))
+        v = self._fits(array)
+        _call("upload", self.device.live, _p(self.address), _p(v.address),
+              C.c_size_t(v.nbytes))
         return self
 
     def download(self, array):
-        _call("download", self.device.live, _p(array.ctypes.data),
-              _p(self.address), C.c_size_t(array.nbytes))
+        v = self._fits(array)
+        _call("download", self.device.live, _p(v.address), _p(self.address),
+              C.c_size_t(v.nbytes))
         return array
 
-    def free(self):
-        address, self.address = self.address, None
-        _call("free", self.device.live, _p(address))
+    def _says(self):
+        return "%d bytes" % self.size
+
+
+class Array(Buffer):
+    """A dense array of one of kiln's types on a device."""
+
+    def __init__(self, device, shape, kind):
+        self.shape, self.type = tuple(shape), kind
+        self._bytes = max(1, BITS[kind] // 8)
+        n = self._bytes
+        for x in self.shape:
+            n *= x
+        super().__init__(device, n)
+
+    def view_of(self):
+        return View(self.address, self.shape, self.type, self._bytes, False,
+                    self)
+
+    @property
+    def __cuda_array_interface__(self):
+        if self.device.info.simulated:
+            raise AttributeError("simulated memory is nobody else's")
+        return {"shape": self.shape, "data": (self.address, False),
+                "typestr": "<" + NUMPY.get(self.type, "u1"), "version": 3,
+                "strides": None}
+
+    def numpy(self):
+        import numpy
+        self.device.sync()
+        return self.download(numpy.empty(self.shape,
+                                         NUMPY.get(self.type, "u1")))
+
+    def _says(self):
+        return "%s%s" % (self.type, list(self.shape))
 
 
 class Device(_Owner):
@@ -280,31 +234,133 @@ class Device(_Owner):
         _lib.kiln_get_device(self.live, C.byref(i))
         return i
 
+    def _says(self):
+        return self.info.name.decode()
+
+    def array(self, source, kind=None):
+        """A copy of a host array, as kind if its own type does not say."""
+        v = view(source)
+        if not (kind or v.type):
+            raise bad("the array is bytes: say their type")
+        if v.size != max(1, BITS[kind or v.type] // 8):
+            raise bad("%s has other elements than of %d bytes",
+                      kind or v.type, v.size)
+        return Array(self, v.shape, kind or v.type).upload(source)
+
+    def empty(self, shape, kind):
+        return Array(self, shape, kind)
+
+    def _address(self, x):
+        """The device address of an operand: an int, a tensor, an array."""
+        if x is None or isinstance(x, int):
+            return x
+        if isinstance(x, Buffer):
+            if x.device is not self:
+                raise bad("%r is on another device", x)
+            return x.address
+        v = view(x)
+        if v.host:
+            raise TypeError("%s is not device memory" % type(x).__name__)
+        return v.address
+
     def run(self, problem, **operands):
         """Chooses, compiles at the first use, launches on stream=."""
-        args = _arguments(operands)
+        args = Arguments(size=C.sizeof(Arguments))
+        for name, value in operands.items():
+            if name not in OPERANDS:
+                raise TypeError("a kernel has no operand %r" % name)
+            setattr(args, name, self._address(value))
         _call("run", self.live, C.byref(problem), C.byref(args))
 
     def sync(self, stream=None):
-        _call("sync", self.live, _p(_address(stream)))
+        _call("sync", self.live, _p(stream))
 
-    def gemm(self, a, b, out="bf16", a_type=None, b_type=None):
-        """numpy A[M,K], B[N,K] to C[M,N]; *_type where numpy has no such."""
-        import numpy
-        names = {numpy.dtype(v): k for k, v in _NUMPY.items()}
-        a, b = numpy.ascontiguousarray(a), numpy.ascontiguousarray(b)
-        p = Problem(a=a_type or names[a.dtype], b=b_type or names[b.dtype],
-                    out=out, m=a.shape[0], n=b.shape[0], k=a.shape[1])
-        c = numpy.empty((a.shape[0], b.shape[0]), _NUMPY[out])
-        memory = [Buffer(self, x.nbytes) for x in (a, b, c)]
+    def _output(self, product, out, stays):
+        """(type, view or array of the output, its owner)."""
+        if out is None or isinstance(out, str):
+            kind, shape = out or "bf16", product.output_shape()
+            if kind not in NUMPY:
+                raise bad("an output is one of %s, not %r", " ".join(NUMPY),
+                          kind)
+            if stays:
+                return kind, Array(self, shape, kind)
+            import numpy
+            return kind, numpy.empty(shape, NUMPY[kind])
+        v = view(out)
+        if v.type not in NUMPY:
+            raise bad("out= has no type of an output")
+        if v.shape != product.output_shape():
+            raise bad("out= has the shape %s, the product %s", v.shape,
+                      product.output_shape())
+        return v.type, out
+
+    def _launch(self, product, out, beta, alpha, stream):
+        operands = product.operand
+        stays = not any(v.host for v in operands.values())
+        kind, result = self._output(product, out, stays)
+        target = view(result)
+        if beta and (out is None or isinstance(out, str)):
+            raise bad("beta= adds to out=, which is not there")
+        problem = product.problem(self.info.target, kind, alpha, beta)
+        memory = {}
         try:
-            self.run(p, a=memory[0].upload(a), b=memory[1].upload(b),
-                     c=memory[2])
-            self.sync()
-            return memory[2].download(c)
+            for name, v in dict(operands, c=target).items():
+                if isinstance(v.keep, Buffer) and v.keep.device is not self:
+                    raise bad("%s is on another device", name)
+                if v.host:
+                    memory[name] = Buffer(self, max(1, v.nbytes))
+                    if name != "c" or beta:
+                        memory[name].upload(v)
+            at = {n: memory[n] if v.host else v.address
+                  for n, v in dict(operands, c=target).items()}
+            self.run(problem, stream=stream, **at)
+            if memory:
+                self.sync(stream)
+            if target.host:
+                memory["c"].download(target)
         finally:
-            for m in memory:
-                m.free()
+            for m in memory.values():
+                m.close()
+        return result
+
+    def gemm(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
+             scales=None, scale=None, bias=None, alpha=None, beta=0,
+             stream=None):
+        """A times B as the layout says (nt: A[M,K] B[N,K]) to C[M,N].
+
+        out: a type, for a new array, or the array to write; scales: (of A, of
+        B), whose shapes say the mode; with beta=1 out is added to."""
+        p = Product("gemm", layout, a, b, a_type, b_type)
+        p.add_scales(scales, scale)
+        p.add_bias(bias)
+        return self._launch(p, out, beta, alpha, stream)
+
+    def batched(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
+                scales=None, scale=None, bias=None, alpha=None, beta=0,
+                stream=None):
+        """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
+        p = Product("batched", layout, a, b, a_type, b_type)
+        p.add_scales(scales, scale)
+        p.add_bias(bias)
+        return self._launch(p, out, beta, alpha, stream)
+
+    def grouped(self, a, b, offsets, out=None, *, layout="nt", a_type=None,
+                b_type=None, scales=None, scale=None, bias=None, alpha=None,
+                beta=0, stream=None):
+        """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]."""
+        p = Product("grouped", layout, a, b, a_type, b_type)
+        p.add_offsets(offsets, p.sizes["m"])
+        p.add_scales(scales, scale)
+        p.add_bias(bias)
+        return self._launch(p, out, beta, alpha, stream)
+
+    def wgrad(self, a, b, offsets, out=None, *, a_type=None, b_type=None,
+              scales=None, scale=None, alpha=None, beta=0, stream=None):
+        """For each group the product of its rows of A[K,M] and B[K,N]."""
+        p = Product("wgrad", "tn", a, b, a_type, b_type)
+        p.add_offsets(offsets, p.sizes["k"])
+        p.add_scales(scales, scale)
+        return self._launch(p, out, beta, alpha, stream)
 
 
 def open(name="sim:gfx950", **options):

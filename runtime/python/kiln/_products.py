@@ -1,0 +1,144 @@
+"""Products of arrays: shapes, types and scales are inferred, and checked."""
+import math
+
+from ._abi import Problem, TYPES
+from ._memory import BITS, NUMPY, bad, view
+
+# The axes of A, B and C by layout, behind a batch or group axis if any.
+AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn")}
+
+
+def typed(v, said, name):
+    """The type of an operand: as said, or as the array has it."""
+    kind = said or v.type
+    if not kind:
+        raise bad("%s is bytes: say their type with %s_type=", name, name)
+    if kind not in BITS:
+        raise bad("%s_type is one of %s, not %r", name, " ".join(TYPES[1:]),
+                  kind)
+    if v.size != max(1, BITS[kind] // 8):
+        raise bad("%s has elements of %d bytes, %s has %d", name, v.size, kind,
+                  max(1, BITS[kind] // 8))
+    return kind
+
+
+def measure(v, kind, axes, name, sizes):
+    """Notes the sizes of the axes; a letter that was seen must agree."""
+    if len(v.shape) != len(axes):
+        raise bad("%s has %d axes (%s), not %d", name, len(axes),
+                  ", ".join(axes), len(v.shape))
+    for axis, n in zip(axes, v.shape[:-1] + (v.columns(kind),)):
+        packed = BITS[kind] < 8 and axis == axes[-1]
+        known = sizes.get(axis)
+        if known is None:
+            sizes[axis] = n
+        elif known != n and not (packed and -(-known * BITS[kind] // 8) ==
+                                 v.shape[-1]):
+            raise bad("%s of %s is %d, but it is %d elsewhere", axis.upper(),
+                      name, n, known)
+
+
+def scale_of(sizes, sa, sb, kind):
+    """The scale mode that shapes of scales mean."""
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    many = sizes.get("g", 1)
+    have = tuple(math.prod(s.shape) if s else 0 for s in (sa, sb))
+    if kind.startswith("mx"):
+        return "mx32"
+    if have == (0, 0):
+        return "none"
+    modes = {"tensor": (1, 1), "row": (m, n * many),
+             "block128": (m * -(-k // 128), many * -(-n // 128) * -(-k // 128))}
+    for mode, want in modes.items():
+        if have == want or (have[0] == 0 and have[1] == want[1]):
+            return mode
+    raise bad("scales of %d and %d elements are none of %s", *have, ", ".join(
+        "%s (%d, %d)" % (mode, *want) for mode, want in modes.items()))
+
+
+class Product:
+    """A product: `problem`, operands by name, and the shape of its output."""
+
+    def __init__(self, family, layout, a, b, a_type, b_type):
+        if layout not in AXES:
+            raise bad("layout is nt, nn or tn, not %r", layout)
+        self.operand = {"a": view(a), "b": view(b)}
+        self.fields = {"family": family, "layout": layout}
+        self.sizes = {}
+        axes = dict(zip("ab", AXES[layout]))
+        if family == "batched":
+            axes = {n: "g" + x for n, x in axes.items()}
+        elif family == "grouped":
+            axes["b"] = "g" + axes["b"]
+        for name, said in (("a", a_type), ("b", b_type)):
+            v = self.operand[name]
+            self.fields[name] = typed(v, said, name)
+            measure(v, self.fields[name], axes[name], name, self.sizes)
+
+    def add_scales(self, scales, mode):
+        sa, sb = (None if s is None else view(s) for s in scales or (None,) * 2)
+        self.fields["scale"] = mode or scale_of(self.sizes, sa, sb,
+                                                self.fields["b"])
+        for name, v in (("sa", sa), ("sb", sb)):
+            if v is not None:
+                self.add_scale(name, v)
+
+    def add_scale(self, name, v):
+        rows = self.sizes["m" if name == "sa" else "n"]
+        if self.fields["scale"] == "mx32":
+            if name == "sb" and self.fields["family"] == "grouped":
+                rows *= self.sizes["g"]
+            if self.fields["family"] == "batched":
+                rows *= self.sizes["g"]
+            want = rows * -(-self.sizes["k"] // 32)
+            if v.size != 1 or math.prod(v.shape) != want:
+                raise bad("%s has %d scales of %d bytes, MX wants %d bytes",
+                          name, math.prod(v.shape), v.size, want)
+        elif v.size != 4 or v.type not in ("f32", None):
+            raise bad("%s is not of f32", name)
+        self.operand[name] = v
+
+    def add_bias(self, bias):
+        if bias is None:
+            return
+        v = view(bias)
+        want = self.sizes["n"] * self.sizes.get("g", 1)
+        if v.type != "f32" or math.prod(v.shape) != want:
+            raise bad("the bias is f32 with %d elements", want)
+        self.operand["bias"] = v
+        self.fields["bias"] = 1
+
+    def add_offsets(self, offsets, last):
+        v = view(offsets)
+        if v.size != 8 or len(v.shape) != 1 or v.shape[0] < 2:
+            raise bad("offsets are int64, one more than groups")
+        groups = self.sizes.setdefault("g", v.shape[0] - 1)
+        if v.shape[0] != groups + 1:
+            raise bad("there are %d offsets for %d groups", v.shape[0], groups)
+        if v.host:
+            check_offsets(v, last)
+        self.operand["offsets"] = v
+        self.fields["groups"] = groups
+
+    def output_shape(self):
+        m, n, g = (self.sizes.get(x) for x in "mng")
+        many = self.fields["family"] in ("batched", "wgrad")
+        return (g, m, n) if many else (m, n)
+
+    def problem(self, target, out_type, alpha, beta):
+        if out_type not in BITS:
+            raise bad("an output is one of %s, not %r", " ".join(NUMPY),
+                      out_type)
+        more = {} if alpha is None else {"alpha": alpha}
+        if self.fields["family"] == "batched":
+            more["batch"] = self.sizes["g"]
+        return Problem(target=target, out=out_type, beta=int(bool(beta)),
+                       m=self.sizes["m"], n=self.sizes["n"],
+                       k=self.sizes["k"], **self.fields, **more)
+
+
+def check_offsets(v, last):
+    import ctypes as C
+    values = (C.c_int64 * v.shape[0]).from_address(v.address)[:]
+    if values[0] != 0 or sorted(values) != values or values[-1] > last:
+        raise bad("offsets begin with 0, do not fall and end by %d", last)

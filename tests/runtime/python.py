@@ -1,0 +1,296 @@
+"""The Python module: products of every kind against numpy, what is inferred and
+what is refused, handles that outlive what they came from.
+
+usage: python.py SOURCE BUILD
+"""
+import ctypes as C
+import os
+import sys
+import tempfile
+
+SOURCE, BUILD = (os.path.abspath(p) for p in sys.argv[1:3])
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(HERE, "..", "kit"),
+                os.path.join(SOURCE, "runtime", "python")]
+os.environ["KILN_LIBRARY"] = os.path.join(BUILD, "libkiln.so.0")
+os.environ["KILNC_CACHE_DIR"] = tempfile.mkdtemp(prefix="kiln-python-")
+import tap  # noqa: E402
+import kiln  # noqa: E402
+try:
+    import numpy as np
+except ImportError:
+    print("1..0 # SKIP numpy is not installed")
+    sys.exit(0)
+
+RNG = np.random.default_rng(25)
+GPU = kiln.open("sim:gfx950")
+SHIM = os.path.join(BUILD, "libkilnhip.so.0")
+NAMES = {"f4": "f32", "f2": "f16"}
+
+
+def small(*shape, dtype="f2"):
+    return RNG.integers(-3, 4, shape).astype(dtype)
+
+
+def refused(text, call, *args, kind=kiln.Error, **more):
+    try:
+        call(*args, **more)
+    except kind as e:
+        assert text in str(e), "%r is not in %r" % (text, str(e))
+        return
+    raise AssertionError("%s was not refused" % text)
+
+
+def same(got, want):
+    return None if np.array_equal(got.astype("f8"), want.astype("f8")) else \
+        "largest difference %g" % abs(got - want).max()
+
+
+def wide(x):
+    return x.astype("f8")
+
+
+def gemm_of_every_layout():
+    for layout, a, b in (("nt", (70, 96), (48, 96)), ("nn", (70, 96), (96, 48)),
+                         ("tn", (96, 70), (96, 48))):
+        x, y = small(*a), small(*b)
+        want = wide(x.T if layout == "tn" else x) @ \
+            wide(y.T if layout == "nt" else y)
+        wrong = same(GPU.gemm(x, y, "f32", layout=layout), want)
+        if wrong:
+            return "%s: %s" % (layout, wrong)
+    return None
+
+
+def random_products():
+    """Layouts, types, shapes, host and device memory as they fall."""
+    for _ in range(24):
+        m, n, k = (int(x) for x in RNG.integers(1, 150, 3))
+        layout = str(RNG.choice(kiln.LAYOUTS))
+        dtype, out = (("f2", "f32"), ("i1", "i32"), ("f2", "f16"))[
+            RNG.integers(3)]
+        g = int(RNG.integers(1, 4))
+        x = small(*((g, k, m) if layout == "tn" else (g, m, k)), dtype=dtype)
+        y = small(*((g, n, k) if layout == "nt" else (g, k, n)), dtype=dtype)
+        want = np.matmul(wide(x if layout != "tn" else x.swapaxes(1, 2)),
+                         wide(y if layout != "nt" else y.swapaxes(1, 2)))
+        a, b = (GPU.array(t) if RNG.integers(2) else t for t in (x, y))
+        got = GPU.batched(a, b, out, layout=layout)
+        got = got.numpy() if isinstance(got, kiln.Array) else got
+        if out == "f16":
+            want = want.astype("f2")
+        wrong = same(got, want)
+        if wrong:
+            return "%s %s %s: %s" % (layout, dtype, (g, m, n, k), wrong)
+    return None
+
+
+def out_bias_alpha_and_beta():
+    x, y, bias = small(33, 64), small(40, 64), small(40, dtype="f4")
+    c = small(33, 40, dtype="f4")
+    want = 2 * wide(x) @ wide(y).T + bias + c
+    got = GPU.gemm(x, y, c, bias=bias, alpha=2, beta=1)
+    return same(got, want) or (None if got is c else "another array")
+
+
+def scales_say_their_mode():
+    x = RNG.integers(-3, 4, (32, 256)).astype("i1")
+    y = RNG.integers(-3, 4, (48, 256)).astype("i1")
+    plain = wide(x) @ wide(y).T
+    for sa, sb in ((1, 1), (32, 48)):
+        s, t = (2.0 ** RNG.integers(-2, 3, n) for n in (sa, sb))
+        s, t = s.astype("f4"), t.astype("f4")
+        want = plain * wide(s)[:, None] * wide(t)[None, :]
+        wrong = same(GPU.gemm(x, y, "f32", scales=(s, t)), want)
+        if wrong:
+            return "%d, %d: %s" % (sa, sb, wrong)
+    ones = np.full((32, 256), 0x38, "u1")    # fp8 1
+    s = np.full((32, 2), 2, "f4")
+    got = GPU.gemm(ones, ones, "f32", a_type="fp8", b_type="fp8",
+                   scales=(s, np.full((1, 2), .5, "f4")))
+    return same(got, np.full((32, 32), 256.))
+
+
+def packed_types():
+    a, b = np.full((32, 64), 0x22, "u1"), np.full((48, 64), 0x44, "u1")
+    scales = [np.full((n, 4), 127, "u1") for n in (32, 48)]
+    got = GPU.gemm(a, b, "f32", a_type="mxfp4", b_type="mxfp4", scales=scales)
+    wrong = same(got, np.full((32, 48), 256.))
+    refused("K of b is", GPU.gemm, a, b[:, :32].copy(), a_type="mxfp4",
+            b_type="mxfp4", scales=scales)
+    refused("MX wants 192", GPU.gemm, a, b, a_type="mxfp4", b_type="mxfp4",
+            scales=[scales[0], scales[0]])
+    return wrong
+
+
+def batched_grouped_and_wgrad():
+    x, y = small(3, 20, 64), small(3, 32, 64)
+    wrong = same(GPU.batched(x, y, "f32"),
+                 np.einsum("gmk,gnk->gmn", wide(x), wide(y)))
+    offsets = np.array([0, 13, 13, 50], "i8")
+    a, b = small(50, 64), small(3, 32, 64)
+    want = np.concatenate([wide(a[s:e]) @ wide(b[g]).T for g, (s, e) in
+                           enumerate(zip(offsets, offsets[1:]))])
+    wrong = wrong or same(GPU.grouped(a, b, offsets, "f32"), want)
+    c = small(50, 48)
+    want = np.stack([wide(a[s:e]).T @ wide(c[s:e])
+                     for s, e in zip(offsets, offsets[1:])])
+    wrong = wrong or same(GPU.wgrad(a, c, offsets, "f32"), want)
+    refused("offsets begin", GPU.grouped, a, b, np.array([0, 60, 13, 50], "i8"))
+    refused("offsets for 3 groups", GPU.grouped, a, b, offsets[:3].copy())
+    return wrong
+
+
+def shapes_and_types_are_checked():
+    x, y = small(8, 64), small(8, 32)
+    refused("K of b is 32, but it is 64", GPU.gemm, x, y)
+    refused("axes", GPU.gemm, x, small(2, 8, 64))
+    refused("not contiguous", GPU.gemm, x, small(64, 8).T)
+    refused("say their type with a_type", GPU.gemm, x.astype("u1"), x)
+    refused("has elements of 2 bytes", GPU.gemm, x, x, a_type="fp8")
+    refused("out= has the shape", GPU.gemm, x, x, np.empty((8, 9), "f4"))
+    refused("beta= adds", GPU.gemm, x, x, "f32", beta=1)
+    refused("layout is", GPU.gemm, x, x, layout="tt")
+    refused("bias is f32", GPU.gemm, x, x, bias=np.ones(7, "f4"))
+    refused("scales of 3 and 4", GPU.gemm, x.astype("i1"), x.astype("i1"),
+            scales=(np.ones(3, "f4"), np.ones(4, "f4")))
+    refused("is no array", GPU.gemm, x, [1, 2], kind=TypeError)
+    refused("cannot be 'f17'", kiln.Problem, a="f17")
+    refused("do not fit", kiln.Buffer(GPU, 8).upload, x)
+    refused("do not fit", kiln.Buffer(GPU, 8).download, x)
+
+
+def arrays_stay_on_their_device():
+    x, y = small(40, 64), small(24, 64)
+    a, b = GPU.array(x), GPU.array(y)
+    c = GPU.gemm(a, b, "f32")
+    if not isinstance(c, kiln.Array) or "f32[40, 24]" not in repr(c):
+        return repr(c)
+    other = kiln.open("sim:gfx942")
+    refused("on another device", other.gemm, a, b)
+    refused("on another device", other.run, kiln.Problem(), a=a)
+    return same(c.numpy(), wide(x) @ wide(y).T)
+
+
+class Foreign:
+    """Somebody's device memory, by one of the two interfaces."""
+
+    def __init__(self, array, how):
+        self.array = array
+        if how == "cuda":
+            self.__dict__["__cuda_array_interface__"] = \
+                array.__cuda_array_interface__
+
+
+class Lent:
+    """DLPack of host memory, as numpy makes it."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def foreign_arrays():
+    x, y = small(40, 64), small(24, 64)
+    want = wide(x) @ wide(y).T
+    hip = kiln.open("hip:0", hip_library=SHIM)
+    a, b = Foreign(hip.array(x), "cuda"), Foreign(hip.array(y), "cuda")
+    c = hip.gemm(a, b, "f32")
+    wrong = same(c.numpy(), want) or \
+        same(GPU.gemm(Lent(x), Lent(y), "f32"), want)
+    refused("not device memory", GPU.run, kiln.Problem(), a=x, kind=TypeError)
+    refused("DLPack type", GPU.gemm, Lent(x.astype("f8")), Lent(y))
+    return wrong
+
+
+def torch_tensors():
+    try:
+        import torch
+    except ImportError:
+        raise tap.Skip("torch is not installed")
+    x, y = (torch.from_numpy(small(n, 64)).to(torch.bfloat16) for n in (8, 24))
+    return same(GPU.gemm(x, y, "f32"), x.double().numpy() @
+                y.double().numpy().T)
+
+
+def handles_outlive_nothing():
+    context = kiln.Context()
+    device = context.device("sim:gfx950")
+    buffer, array = kiln.Buffer(device, 64), device.array(small(2, 8))
+    problem = kiln.Problem(target="gfx950", a="bf16", m=8, n=8, k=8)
+    kernel = context.compile(problem)
+    info = kernel.info
+    name = info.name
+    del kernel
+    if info.name != name:
+        return "texts of a kernel that went"
+    context.close()
+    for call in (lambda: device.info, device.sync, buffer.free, array.numpy,
+                 lambda: buffer.address, lambda: context.compile(problem),
+                 lambda: device.gemm(array, array)):
+        refused("closed", call)
+    if "closed" not in repr(device) or "closed" not in repr(buffer):
+        return repr(device)
+    buffer.close()
+    return None
+
+
+def a_child_of_fork_is_refused():
+    device = kiln.open("sim:gfx950")
+    buffer = kiln.Buffer(device, 64)
+    child = os.fork()
+    if child == 0:
+        try:
+            refused("before a fork", lambda: device.info)
+            refused("before a fork", lambda: buffer.address)
+            device.close()
+            with kiln.open("sim:gfx950") as own:
+                x = small(8, 64)
+                own.gemm(x, x)
+            os._exit(0)
+        except BaseException as e:
+            os.write(2, str(e).encode())
+            os._exit(1)
+    status = os.waitpid(child, 0)[1]
+    device.gemm(small(8, 64), small(8, 64))
+    return "the child ended with %d" % status if status else None
+
+
+def versions_and_texts():
+    if not kiln.__version__.startswith("0."):
+        return kiln.__version__
+    p = kiln.Problem(family="batched", a="fp8", m=5)
+    return None if repr(p) == "Problem(family='batched', a='fp8', m=5)" \
+        else repr(p)
+
+
+def stubs_name_what_there_is():
+    with open(os.path.join(SOURCE, "runtime/python/kiln/__init__.pyi"),
+              encoding="utf-8") as f:
+        text = f.read()
+    missing = [n for n in kiln.__all__ if "%s(" % n not in text and
+               "%s:" % n not in text]
+    for cls in (kiln.Device, kiln.Array, kiln.Buffer, kiln.Kernel,
+                kiln.Context):
+        missing += ["%s.%s" % (cls.__name__, n) for n in vars(cls)
+                    if not n.startswith("_") and "def %s(" % n not in text]
+    return str(missing) if missing else None
+
+
+CASES = [
+    gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
+    scales_say_their_mode,
+    packed_types, batched_grouped_and_wgrad, shapes_and_types_are_checked,
+    arrays_stay_on_their_device, foreign_arrays, torch_tensors,
+    handles_outlive_nothing, a_child_of_fork_is_refused, versions_and_texts,
+    stubs_name_what_there_is,
+]
+
+if __name__ == "__main__":
+    sys.exit(tap.main(CASES))
