@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "forms.h"
 #include "gemv.h"
 #include "instantiate.h"
 #include "layout.h"
@@ -75,11 +76,13 @@ factors_of(const kiln_problem *p)
          : p->scale == KILN_SCALE_ROW ? FACTORS_ROW : FACTORS_NONE;
 }
 
+/* A's rows are read and multiplied share by share. */
 static bool
 shared(const struct kn_config *g)
 {
-    return g->schedule == KN_SCHED_PINGPONG || g->schedule == KN_SCHED_DEEP ||
-           g->schedule == KN_SCHED_INTERLEAVE;
+    enum kn_reads r = kn_reads_of(g);
+
+    return r == KN_READS_PARTS || r == KN_READS_HALVES || r == KN_READS_TILE;
 }
 
 static int64_t
@@ -95,7 +98,7 @@ static int64_t
 steps_of(const struct given *x)
 {
     uint32_t batch = kn_super(x->p, x->g), slots = x->g->stages;
-    bool odd = x->g->schedule != KN_SCHED_PINGPONG &&
+    bool odd = kn_reads_of(x->g) != KN_READS_HALVES &&
                slots * x->a.ksteps % 2;
 
     return batch ? 2 * batch : odd ? 2 * slots : slots;
@@ -108,7 +111,7 @@ pieces_of(const struct given *x)
 {
     uint32_t shares = kn_shares(x->g, &x->a);
 
-    if (x->g->schedule == KN_SCHED_DEEP)
+    if (kn_reads_of(x->g) == KN_READS_TILE)
         return (kn_direct(x->p, x->g) ? 7 : 6) - (int64_t)x->a.ksteps;
     return shares > 4 ? 4 : (int64_t)shares;
 }
@@ -116,7 +119,8 @@ pieces_of(const struct given *x)
 static bool
 eager(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->schedule == KN_SCHED_PINGPONG && p->scale < KILN_SCALE_BLOCK128 &&
+    return kn_reads_of(g) == KN_READS_HALVES &&
+           p->scale < KILN_SCALE_BLOCK128 &&
            kn_pick_mfma(p) >= 0 &&
            (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk;
 }
@@ -125,7 +129,7 @@ eager(const kiln_problem *p, const struct kn_config *g)
 static bool
 walks_ahead(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->cus && g->schedule == KN_SCHED_DEEP && kn_direct(p, g) &&
+    return g->cus && kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_super(p, g)) &&
            !(p->group_flags & KILN_TAIL_ZERO);
 }
@@ -135,9 +139,9 @@ enum { FIRST_NONE, FIRST_A, FIRST_ALL };
 static int
 first_copies(const kiln_problem *p, const struct kn_config *g)
 {
-    if (p->family == KILN_MOE)
+    if (kn_family_of(p)->routed)
         return kn_early_copy(g) ? FIRST_A : FIRST_NONE;
-    return g->schedule == KN_SCHED_DEEP && kn_direct(p, g) && !g->cus &&
+    return kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) && !g->cus &&
            !kn_lines(p, g) ? FIRST_ALL : FIRST_NONE;
 }
 

@@ -60,7 +60,7 @@ bool
 kn_pairs(const kiln_problem *p, const struct kn_config *g)
 {
     return p->scale_layout && kn_reads_of(g) == KN_READS_TILE &&
-           g->bk == 256 && p->family != KILN_MOE;
+           g->bk == 256 && !kn_family_of(p)->routed;
 }
 
 uint32_t
@@ -76,7 +76,7 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
 {
     if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
         g->stages != (kn_folds(g) ? 1 : 2) ||
-        p->family == KILN_MOE || p->scale_layout ||
+        kn_family_of(p)->routed || p->scale_layout ||
         g->domain.align_sa < 4 || g->domain.align_sb < 4 || g->bk > 256)
         return 0;
     return kn_super_k(g) / g->bk;

@@ -11,6 +11,20 @@
 
 #include "../emit/llvm/lines.h"
 
+/* Columns of families.def. */
+struct kn_family {
+    bool batch;
+    char ragged;
+    bool routed, mixed, stored, shuffled;
+};
+extern const struct kn_family kn_families[KILN_NFAMILIES];
+
+static inline const struct kn_family *
+kn_family_of(const kiln_problem *p)
+{
+    return &kn_families[p->family];
+}
+
 /* The classes of shapes one code object serves; checked at launch. Alignment
  * is of base pointer and row pitch: 16, 4, or 1 = only the element's own. */
 struct kn_domain {

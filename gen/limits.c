@@ -32,7 +32,8 @@ struct kn_limits
 kn_limits_of(const kiln_problem *p, const struct kn_config *g)
 {
     bool gka = p->layout != KILN_TN, gkb = p->layout == KILN_NT;
-    bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
+    const struct kn_family *f = kn_family_of(p);
+    bool wgrad = f->ragged == 'k', nt = p->layout == KILN_NT;
     struct kn_limits l = { .m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX,
                            .G = 1 << 24 };
     int64_t a, b;
@@ -45,14 +46,14 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     l.tb = l.tc = l.tsb = l.tbias = (int64_t)1 << 38;
     l.ta = wgrad ? 8 * l.pa : l.tb;
     l.tb = wgrad ? 8 * l.pb : l.tb;
-    l.tsa = p->family == KILN_GROUPED ? INT32_MAX : l.tc;
-    a = p->family == KILN_MOE ? INT32_MAX : 8 * l.pa / kn_type_bits[p->a];
+    l.tsa = f->ragged == 'm' ? INT32_MAX : l.tc;
+    a = f->routed ? INT32_MAX : 8 * l.pa / kn_type_bits[p->a];
     b = 8 * l.pb / kn_type_bits[p->b];
     *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);
-    l.n = least(l.n, 8 * (p->family == KILN_MOE ? (int64_t)1 << 30 : l.pc) /
+    l.n = least(l.n, 8 * (f->routed ? (int64_t)1 << 30 : l.pc) /
                      kn_type_bits[p->out]);
     *(nt ? &l.k : &l.n) = least(nt ? l.k : l.n, b);
-    if (p->family == KILN_MOE)
+    if (f->routed)
         moe_limits(p, &l);
     if (kn_schedules[g->schedule].whole)
         l.k = least(l.k, (int64_t)g->stages * g->bk);

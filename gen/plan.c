@@ -86,8 +86,9 @@ static struct kn_limits
 arguments(const kiln_problem *p)
 {
     struct kn_pitches t = kn_pitches_of(p);
-    bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
-    bool grouped = p->family == KILN_GROUPED, moe = p->family == KILN_MOE;
+    const struct kn_family *f = kn_family_of(p);
+    bool wgrad = f->ragged == 'k', nt = p->layout == KILN_NT;
+    bool grouped = f->ragged == 'm', moe = f->routed;
     bool tensor = p->scale == KILN_SCALE_TENSOR, many = group_count(p) > 1;
     struct kn_limits v = { .m = p->m, .n = p->n, .k = p->k,
                            .G = group_count(p), .pa = t.a, .pb = t.b,
@@ -148,7 +149,7 @@ check_reach(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
                        (long long)most.name, (long long)v.name);
     KN_LIMITED(X)
 #undef X
-    return p->family == KILN_MOE ? check_gathered(c, p, g) : KILN_OK;
+    return kn_family_of(p)->routed ? check_gathered(c, p, g) : KILN_OK;
 }
 
 struct kernarg {
@@ -177,14 +178,15 @@ put_i32(struct kernarg *k, int64_t v)
 static uint64_t
 most_tiles(const kiln_problem *p, const struct kn_config *g)
 {
+    const struct kn_family *f = kn_family_of(p);
     uint64_t rows = tiles_along(p->m, g->bm);
 
-    if (p->family == KILN_GROUPED)
+    if (f->ragged == 'm')
         rows = (uint64_t)p->m / g->bm + (uint64_t)p->groups +
                ((p->group_flags & KILN_TAIL_ZERO) != 0);
-    else if (p->family == KILN_WGRAD)
+    else if (f->ragged)
         rows *= (uint64_t)p->groups;
-    else if (p->family == KILN_BATCHED)
+    else if (f->batch)
         rows *= (uint64_t)p->batch;
     else if (p->stage == KILN_MOE_REDUCE)
         rows = (uint64_t)p->tokens;
@@ -211,7 +213,7 @@ put_arguments(struct kernarg *k, const kiln_problem *p,
     put(k, &p->alpha, 4);
     if (g->split_k > 1)
         put(k, &o->workspace, 8);
-    if (p->family != KILN_MOE)
+    if (!kn_family_of(p)->routed)
         return;
     put(k, &o->experts, 8);
     put(k, &o->padded, 8);
@@ -268,7 +270,7 @@ split_of(const struct kn_config *g)
 static int64_t
 group_rows(const kiln_problem *p, const int64_t *offs, int64_t g)
 {
-    return p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m;
+    return kn_family_of(p)->ragged == 'm' ? offs[g + 1] - offs[g] : p->m;
 }
 
 uint64_t
@@ -372,7 +374,8 @@ uint64_t
 kn_spare_count(const kiln_problem *p, const struct kn_config *g,
                const int64_t *offs)
 {
-    if (p->family != KILN_GROUPED || !(p->group_flags & KILN_TAIL_ZERO))
+    if (kn_family_of(p)->ragged != 'm' ||
+        !(p->group_flags & KILN_TAIL_ZERO))
         return 0;
     return tiles_along(p->m - offs[p->groups], g->bm) *
            tiles_along(p->n, g->bn);

@@ -11,6 +11,13 @@ static const struct {
 #undef X
 };
 
+const struct kn_family kn_families[KILN_NFAMILIES] = {
+#define FAMILY(id, batch, ragged, routed, mixed, stored, shuffled)            \
+    [KILN_##id] = { batch, ragged, routed, mixed, stored, shuffled },
+#include "families.def"
+#undef FAMILY
+};
+
 /* Bytes of a run of n elements packed along it. */
 static int64_t
 run_bytes(kiln_type t, int64_t n)
@@ -45,7 +52,7 @@ scale_bytes(const kiln_problem *p, int64_t rows, int64_t pitch)
 static int64_t
 scale_rows(const kiln_problem *p)
 {
-    bool padded = p->family == KILN_MOE && p->block_m < KN_SCALE_ROWS;
+    bool padded = kn_family_of(p)->routed && p->block_m < KN_SCALE_ROWS;
 
     return p->scale_layout && padded ? p->m / p->block_m * KN_SCALE_ROWS
                                      : p->m;
@@ -55,7 +62,8 @@ scale_rows(const kiln_problem *p)
 static int64_t
 scale_columns(const kiln_problem *p)
 {
-    bool blocks = p->scale == KILN_SCALE_BLOCK128 && p->family != KILN_WGRAD;
+    bool blocks = p->scale == KILN_SCALE_BLOCK128 &&
+                  kn_family_of(p)->ragged != 'k';
 
     int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
 
@@ -111,10 +119,11 @@ kn_extents_of(const kiln_problem *p)
 {
     struct kn_pitches t = kn_pitches_of(p);
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
-    bool batched = p->family == KILN_BATCHED;
+    const struct kn_family *f = kn_family_of(p);
+    bool batched = f->batch;
     int64_t na = batched ? p->batch : 1;
-    int64_t nb = p->family == KILN_GROUPED ? p->groups : na;
-    int64_t nc = p->family == KILN_WGRAD ? p->groups : na;
+    int64_t nb = f->ragged == 'm' ? p->groups : na;
+    int64_t nc = f->ragged == 'k' ? p->groups : na;
     struct kn_extents e = { 0 };
 
     e.a = repeat(extent(tn ? p->k : p->m, t.a,
@@ -156,12 +165,11 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
     if (p->quant > 4)
         return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
     if (weight_only(p)) {
-        if (p->family == KILN_MOE || p->family == KILN_WGRAD)
+        if (!kn_family_of(p)->mixed)
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A with an MX weight "
                            "is for gemm, batched and grouped");
     } else if (kn_prequant(p)) {
-        if (p->family == KILN_MOE || p->family == KILN_WGRAD ||
-            p->layout == KILN_TN)
+        if (!kn_family_of(p)->mixed || p->layout == KILN_TN)
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A is quantised along "
                            "its rows, in nt and nn of gemm, batched and "
                            "grouped");
@@ -227,11 +235,11 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
 static kiln_status
 check_stored(struct kn_ctx *c, const kiln_problem *p)
 {
-    bool moe = p->family == KILN_MOE, gate = p->stage == KILN_MOE_GATE_UP;
+    bool gate = p->stage == KILN_MOE_GATE_UP;
 
     if (!p->b_layout && !p->scale_layout)
         return KILN_OK;
-    if (p->layout != KILN_NT || p->family == KILN_WGRAD ||
+    if (p->layout != KILN_NT || !kn_family_of(p)->stored ||
         p->stage == KILN_MOE_REDUCE)
         return kn_fail(c, KILN_UNSUPPORTED, "stored layouts are for an nt "
                        "product whose B is a weight");
@@ -253,7 +261,7 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
                             !kn_targets[p->target].scaled))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
                        "on gfx950");
-    if (p->scale_layout && !moe && p->family != KILN_GEMM)
+    if (p->scale_layout && !kn_family_of(p)->shuffled)
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for gemm and "
                        "moe");
     return KILN_OK;
@@ -311,11 +319,12 @@ static kiln_status
 check_strides(struct kn_ctx *c, const kiln_problem *p)
 {
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
-    int64_t many = p->family == KILN_GROUPED ? p->groups : p->batch;
+    const struct kn_family *f = kn_family_of(p);
+    int64_t many = f->ragged ? p->groups : p->batch;
 
-    if (p->family != KILN_BATCHED && p->family != KILN_GROUPED)
+    if (!f->batch && f->ragged != 'm')
         return KILN_OK;
-    if (p->family == KILN_BATCHED) {
+    if (f->batch) {
         KN_TRY(check_stride(c, (struct repeated){ "a", p->a, tn ? p->k : p->m,
             tn ? p->m : p->k, p->lda, p->stride_a, many }));
         KN_TRY(check_stride(c, (struct repeated){ "c", p->out, p->m, p->n,
@@ -365,12 +374,13 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
 static kiln_status
 check_family(struct kn_ctx *c, kiln_problem *p)
 {
-    bool groups = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
+    const struct kn_family *f = kn_family_of(p);
+    bool groups = f->ragged, wgrad = f->ragged == 'k';
 
-    if (p->family == KILN_MOE)
+    if (f->routed)
         return check_moe(c, p);
-    if (p->family == KILN_BATCHED ? p->batch < 1 : p->batch > 1)
-        return kn_fail(c, KILN_BAD_INPUT, p->family == KILN_BATCHED
+    if (f->batch ? p->batch < 1 : p->batch > 1)
+        return kn_fail(c, KILN_BAD_INPUT, f->batch
                        ? "batched needs --batch of at least 1"
                        : "--batch is for batched");
     if (groups ? p->groups < 1 || p->groups > 65535 : p->groups > 0)
@@ -380,17 +390,16 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     if (p->group_flags && !groups)
         return kn_fail(c, KILN_BAD_INPUT, "group lengths are for grouped and "
                        "wgrad");
-    if (p->group_flags & KILN_TAIL_ZERO && p->family == KILN_WGRAD)
+    if (p->group_flags & KILN_TAIL_ZERO && wgrad)
         return kn_fail(c, KILN_BAD_INPUT, "wgrad has no rows past the last "
                        "group in its output");
-    if (p->family == KILN_GROUPED && p->layout == KILN_TN)
+    if (f->ragged == 'm' && p->layout == KILN_TN)
         return kn_fail(c, KILN_UNSUPPORTED, "grouped is nt (forward) or nn "
                        "(dgrad); its tn is the family wgrad");
-    if (p->family == KILN_WGRAD &&
-        p->layout != (types[p->a].mx ? KILN_NT : KILN_TN))
+    if (wgrad && p->layout != (types[p->a].mx ? KILN_NT : KILN_TN))
         return kn_fail(c, KILN_UNSUPPORTED, "wgrad is tn; with MX types, "
                        "which are packed along K, it is nt");
-    if (p->family == KILN_WGRAD && p->bias)
+    if (wgrad && p->bias)
         return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no bias");
     return KILN_OK;
 }
@@ -441,7 +450,8 @@ align_class(int64_t pitch, uint32_t base)
 static bool
 moves_b(const kiln_problem *p)
 {
-    return p->batch > 1 || p->family == KILN_GROUPED || p->family == KILN_MOE;
+    return p->batch > 1 || kn_family_of(p)->ragged == 'm' ||
+           kn_family_of(p)->routed;
 }
 
 /* Groups of a K-contiguous wgrad start at any multiple of 32 along K. */
@@ -472,6 +482,7 @@ kn_moe_window(const kiln_problem *p)
 struct kn_domain
 kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 {
+    const struct kn_family *f = kn_family_of(p);
     struct kn_pitches t = kn_pitches_of(p);
     struct kn_domain d = { .vec = 1 };
     int64_t size = (types[p->out].bits + 7) / 8;
@@ -483,17 +494,17 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);
         d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0), base);
     }
-    if (p->family == KILN_MOE)
+    if (f->routed)
         t.tc = 0;
     if (p->n % 4 == 0 && (t.c | t.tc) % (4 * size) == 0 &&
         base % (4 * size) == 0)
         d.vec = 4;
-    if (p->family == KILN_WGRAD && p->layout == KILN_NT)
+    if (f->ragged == 'k' && p->layout == KILN_NT)
         along_k(p, &d);
-    if (p->family == KILN_WGRAD && p->scale == KILN_SCALE_BLOCK128)
+    if (f->ragged == 'k' && p->scale == KILN_SCALE_BLOCK128)
         d.align_sa = d.align_sb = 4;     /* groups start at any scale */
-    d.windows = p->family == KILN_MOE && p->stage != KILN_MOE_REDUCE &&
+    d.windows = f->routed && p->stage != KILN_MOE_REDUCE &&
                 p->tokens > kn_moe_window(p);
-    d.ktail = p->family == KILN_WGRAD || bk == 0 || p->k % bk != 0 || p->k == 0;
+    d.ktail = f->ragged == 'k' || bk == 0 || p->k % bk != 0 || p->k == 0;
     return d;
 }

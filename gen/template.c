@@ -225,15 +225,20 @@ add(struct engine *e, struct source *s, const char *text, int number,
 }
 
 static void
-split(struct engine *e, struct source *s, const char *p)
+split(struct engine *e, struct source *s, const char *text)
 {
-    for (int number = 1; *p; number++) {
-        size_t len = strcspn(p, "\n"), text = strcspn(p, ";\r\n");
+    char *p = kn_strdup(e->c, text), *end;
 
-        while (text && p[text - 1] == ' ')
-            text--;
-        add(e, s, kn_strndup(e->c, p, text), number, false);
-        p += len + (p[len] == '\n');
+    for (int number = 1; *p; number++, p = end) {
+        size_t n = strcspn(p, "\n");
+
+        end = p + n + (p[n] == '\n');
+        p[n] = '\0';
+        n = strcspn(p, ";\r");
+        while (n && p[n - 1] == ' ')
+            n--;
+        p[n] = '\0';
+        add(e, s, p, number, false);
     }
 }
 

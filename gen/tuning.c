@@ -32,7 +32,7 @@ enum { NSTAGES = sizeof stages / sizeof *stages };
 int64_t
 kn_tuning_rows(const kiln_problem *p)
 {
-    return p->family == KILN_GROUPED && p->groups
+    return kn_family_of(p)->ragged == 'm' && p->groups
            ? (p->m + p->groups - 1) / p->groups : p->m;
 }
 
@@ -265,7 +265,7 @@ describe(struct search *s, const kiln_problem *p)
     s->size[C_n] = p->n;
     s->size[C_k] = p->k;
     s->size[C_m] = kn_tuning_rows(p);
-    if (p->family == KILN_MOE) {
+    if (kn_family_of(p)->routed) {
         s->want[C_layout] = stages[p->stage];
         s->size[C_batch] = p->groups;
         s->size[C_m] = p->tokens;

@@ -169,13 +169,13 @@ read_problem(struct kn_tool *t, kiln_problem *p, struct kn_config *cfg)
                        kn_flags[KN_FLAG_arch].spec);
     kn_cli_problem(t->cli, target, p);
     KN_TRY(kn_cli_family(t->c, t->cli, &p->family));
-    if (p->family == KILN_MOE)
+    if (kn_family_of(p)->routed)
         KN_TRY(kn_moe_problem(t->c, t->cli, p->target,
                               (int)t->cli->v[KN_FLAG_stage].i, p));
     KN_TRY(kn_groups_known(t->c, t->cli, p));
     KN_TRY(kn_problem_normalise(t->c, p));
     KN_TRY(kn_config_parse(t->c, t->cli->config, cfg));
-    if (!t->cli->v[KN_FLAG_k].seen && !p->k && p->family != KILN_MOE)
+    if (!t->cli->v[KN_FLAG_k].seen && !p->k && !kn_family_of(p)->routed)
         cfg->domain = kn_domain_of(p, 256, 0); /* any K, hence a tail */
     return KILN_OK;
 }

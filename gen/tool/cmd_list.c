@@ -94,7 +94,7 @@ generate_in(struct variants *v, struct kn_ctx *own, kiln_problem *p)
     if (p->scale != asked)
         return kn_fail(own, KILN_BAD_INPUT, "listed with its own scale");
     KN_TRY(kn_config_parse(own, t.cli->config, &cfg));
-    if (!t.cli->v[KN_FLAG_k].seen && p->family != KILN_MOE)
+    if (!t.cli->v[KN_FLAG_k].seen && !kn_family_of(p)->routed)
         cfg.domain = kn_domain_of(p, 256, 0); /* any K, hence a tail */
     KN_TRY(kn_generate(own, p, &cfg, NULL, &g));
     KN_TRY(kn_object_read(own, g.name, g.co, g.size, &o));
@@ -179,13 +179,13 @@ list_family(struct kn_tool *t)
 
     kn_cli_problem(t->cli, KN_TARGET_DEFAULT, &v.p);
     KN_TRY(kn_cli_family(t->c, t->cli, &v.p.family));
-    if (v.p.family == KILN_MOE)
+    if (kn_family_of(&v.p)->routed)
         return kn_fail(t->c, KILN_UNSUPPORTED, "the variants of moe depend on "
                        "its stage and block: see docs/moe.md");
     KN_TRY(kn_groups_known(t->c, t->cli, &v.p));
-    if (v.p.family == KILN_BATCHED && !v.p.batch)
+    if (kn_family_of(&v.p)->batch && !v.p.batch)
         v.p.batch = 2;
-    if ((v.p.family == KILN_GROUPED || v.p.family == KILN_WGRAD) && !v.p.groups)
+    if (kn_family_of(&v.p)->ragged && !v.p.groups)
         v.p.groups = 64;
     kn_progress_stage(t->progress, "generating");
     kn_json_open(&j, NULL, '{');

@@ -21,7 +21,7 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
             kiln_type_name(p->a), kiln_type_name(p->b),
             kiln_type_name(p->out), kn_scale_names[p->scale], p->bias, p->beta,
             p->alpha_set);
-    if (p->family == KILN_MOE)
+    if (kn_family_of(p)->routed)
         kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u "
                 "requant=%u",
                 p->stage, p->act, p->atomic, p->block_m, p->id_format,

@@ -68,11 +68,11 @@ is_used(const kiln_problem *p, int operand)
     const struct kn_extents e = kn_extents_of(p);
 
     if (operand == KILN_ARG_WORKSPACE ||     /* where a kernel takes one */
-        (p->family == KILN_MOE && operand == KILN_ARG_OFFSETS))
+        (kn_family_of(p)->routed && operand == KILN_ARG_OFFSETS))
         return true;
     if (operands[operand].extent == NO_EXTENT)
-        return p->family == KILN_MOE && (operand != KILN_ARG_WEIGHTS ||
-                                         p->stage == KILN_MOE_DOWN);
+        return kn_family_of(p)->routed && (operand != KILN_ARG_WEIGHTS ||
+                                           p->stage == KILN_MOE_DOWN);
     return u64_at(&e, operands[operand].extent) != 0;
 }
 
@@ -120,7 +120,7 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
         plan->grid[0] = 0;
     plan->lds = k->facts.lds;
     plan->workspace = own.workspace;
-    if (p->family != KILN_MOE && p->groups) {
+    if (kn_family_of(p)->ragged) {
         plan->offsets_at = (own.workspace + 15) / 16 * 16;
         plan->offsets_size = kn_extents_of(p).offs;
         plan->workspace = plan->offsets_at + plan->offsets_size;

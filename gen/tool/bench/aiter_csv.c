@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "aiter.h"
-#include "../../gen.h"
+#include "../../forms.h"
 
 /* X(name): the columns aiter's tables have, in its order. */
 #define FEW(X) \
@@ -283,7 +283,7 @@ write_few(struct export *x, size_t row)
         !is(t, row, "b", "mxfp8") || m[strspn(m, "0123456789")])
         return KILN_OK;
     KN_TRY(kn_config_parse(x->c, kn_csv_field(t, row, "config"), &g));
-    gemv = g.schedule == KN_SCHED_GEMV;
+    gemv = kn_reads_of(&g) == KN_READS_RUNS;
     put_cells(x, (const char *[]){
         kn_csv_field(t, row, "k"), kn_csv_field(t, row, "n"), m,
         gemv ? "gemv" : "mfma", number(x->c, gemv ? 0 : (g.bn + 31) / 32),

@@ -61,7 +61,7 @@ add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
             g.bk, g.wm, g.wn, g.stages, g.group_m);
     if (g.split_k > 1)
         kn_putf(&b, " split-k=%u", g.split_k);
-    if (g.schedule == KN_SCHED_GEMV)
+    if (kn_reads_of(&g) == KN_READS_RUNS)
         kn_put(&b, " schedule=gemv");
     for (size_t i = 0; i < *n; i++)
         if (!strcmp(all[i].text, b.s))
@@ -100,7 +100,7 @@ may_split(const kiln_problem *p, const struct kn_config *g, uint32_t n)
     int64_t tiles = many * ((kn_tuning_rows(p) + g->bm - 1) / g->bm) *
                     ((p->n + g->bn - 1) / g->bn);
 
-    return n == 1 || (p->family != KILN_MOE &&
+    return n == 1 || (!kn_family_of(p)->routed &&
                       tiles * n <= 2 * kn_targets[p->target].cus &&
                       p->k >= 4 * (int64_t)n * g->bk);
 }

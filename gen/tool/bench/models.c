@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "../../gen.h"
+
 static const struct kn_model models[] = {
 #define MODEL(name, experts, inter, hidden, topk) \
     { name, experts, inter, hidden, topk },
@@ -113,7 +115,7 @@ set_layer(struct kn_ctx *c, struct kn_cli *cli, const struct kn_model *m,
                        op->s);
     if (l.family != family)
         return kn_fail(c, KILN_BAD_INPUT, "%s is of the family %s", op->s,
-                       l.family == KILN_WGRAD ? "wgrad" : "grouped");
+                       kn_family_names[l.family]);
     KN_TRY(set_size(c, cli, KN_FLAG_m, l.m));
     KN_TRY(set_size(c, cli, KN_FLAG_n, l.n));
     KN_TRY(set_size(c, cli, KN_FLAG_k, l.k));
@@ -144,20 +146,22 @@ kiln_status
 kn_model_expand(struct kn_ctx *c, struct kn_cli *cli)
 {
     bool model = cli->v[KN_FLAG_model].seen, op = cli->v[KN_FLAG_op].seen;
+    bool routed;
     const struct kn_model *m;
     kiln_family family;
 
     if ((!model && !op) || !names_family(cli))
         return KILN_OK;
     KN_TRY(kn_cli_family(c, cli, &family));
-    if (family == KILN_MOE ? op : op != model)
-        return kn_fail(c, KILN_BAD_INPUT, family == KILN_MOE
+    routed = kn_families[family].routed;
+    if (routed ? op : op != model)
+        return kn_fail(c, KILN_BAD_INPUT, routed
                        ? "moe takes --model, but no --op; it has --stage"
                        : "--model and --op go together");
     m = kn_model_find(cli->v[KN_FLAG_model].s);
     if (!m)
         return refuse_name(c, cli->v[KN_FLAG_model].s);
-    if (family == KILN_MOE)
+    if (routed)
         set_experts(c, cli, m);
     else
         KN_TRY(set_layer(c, cli, m, family));

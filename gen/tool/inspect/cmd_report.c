@@ -54,15 +54,16 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
     struct kn_predict q = { &s->problem, s->offs, &g, &trace, &svg, false };
     const kiln_problem *p = &s->problem;
     struct kn_time_result r;
+    bool routed = kn_family_of(p)->routed;
 
-    if (!s->made || (p->family != KILN_MOE && (!p->m || !p->n || !p->k))) {
+    if (!s->made || (!routed && (!p->m || !p->n || !p->k))) {
         kn_put(out, "<h2 id=\"timeline\">Time</h2>\n<p>Nothing is predicted: "
                     "that takes a problem with sizes.</p>\n");
         return KILN_OK;
     }
     kn_progress_stage(t->progress, "predicting");
-    KN_TRY(p->family == KILN_MOE ? moe_predict(t, &q, &r)
-                                 : kn_predict_generated(t->c, &q, &r));
+    KN_TRY(routed ? moe_predict(t, &q, &r)
+                  : kn_predict_generated(t->c, &q, &r));
     KN_TRY(kn_page_timeline(t->c, &trace, &r, out));
     kn_putf(out, "<h2 id=\"roofline\">Roofline and waiting, predicted</h2>\n"
             "<p>%.1f us, ", r.us);

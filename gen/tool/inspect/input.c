@@ -101,7 +101,7 @@ read_problem(struct kn_tool *t, const char *word, struct kn_subject *s)
         target = KN_TARGET_DEFAULT;
     kn_cli_problem(&cli, target, p);
     KN_TRY(kn_cli_family(t->c, &cli, &p->family));
-    if (p->family == KILN_MOE)
+    if (kn_family_of(p)->routed)
         KN_TRY(kn_moe_problem(t->c, &cli, target, (int)cli.v[KN_FLAG_stage].i,
                               p));
     else if (cli.v[KN_FLAG_tokens].seen || cli.v[KN_FLAG_group_lens].seen)
@@ -116,7 +116,7 @@ generate(struct kn_tool *t, const char *word, struct kn_subject *s)
 
     KN_TRY(read_problem(t, word, s));
     KN_TRY(kn_config_parse(t->c, t->cli->config, &s->config));
-    if (!t->cli->v[KN_FLAG_k].seen && s->problem.family != KILN_MOE)
+    if (!t->cli->v[KN_FLAG_k].seen && !kn_family_of(&s->problem)->routed)
         s->config.domain = kn_domain_of(&s->problem, 256, 0);
     kn_progress_stage(t->progress, "generating");
     KN_TRY(kn_generate(t->c, &s->problem, &s->config, NULL, &g));

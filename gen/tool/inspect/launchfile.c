@@ -64,7 +64,7 @@ static kiln_status
 place_pointer(struct reader *r, const char *offset, const char *word)
 {
     const struct kn_operands *o = &r->d->o;
-    bool moe = r->d->p->family == KILN_MOE;
+    bool moe = kn_family_of(r->d->p)->routed;
     const struct { const char *name; uint64_t addr; } names[] = {
         { "a", o->a }, { "b", o->b }, { "c", o->c }, { "sa", o->sa },
         { "sb", o->sb }, { "bias", o->bias }, { "offs", moe ? 0 : o->offs },
