@@ -168,7 +168,7 @@ kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     struct kn_buf b = { .c = c };
 
     kn_putf(&b, "kiln_%s_%s_%s%s_%s_%s_%ux%ux%u", kn_family_names[p->family],
-            p->family == KILN_MOE ? stages[p->stage]
+            kn_family_of(p)->routed ? stages[p->stage]
                                   : kn_layout_names[p->layout],
             kiln_type_name(p->a), p->quant ? "q" : "", kiln_type_name(p->b),
             kiln_type_name(p->out), g->bm, g->bn, g->bk);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../forms.h"
+
 /* Rough time in microseconds: tiles in rounds over the compute units, each
  * limited by its matrix operations (2048 MACs a clock and CU for 8 bits), by
  * its share of the memory (20 bytes a clock and CU) or by latency. Orders
