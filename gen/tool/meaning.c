@@ -98,8 +98,8 @@ judge_for_family(struct kn_ctx *c, enum kn_flag_id id, int family)
 static kiln_status
 judge_timing(struct kn_ctx *c, const struct kn_cli *cli)
 {
-    static const enum kn_flag_id of_timing[] = { KN_FLAG_warm, KN_FLAG_trace,
-                                                 KN_FLAG_svg };
+    static const enum kn_flag_id of_timing[] = { KN_FLAG_warm, KN_FLAG_whole,
+                                                 KN_FLAG_trace, KN_FLAG_svg };
 
     for (size_t i = 0; i < sizeof of_timing / sizeof *of_timing; i++)
         if (cli->command == KN_CMD_exec && cli->v[of_timing[i]].seen &&

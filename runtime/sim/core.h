@@ -35,7 +35,7 @@ struct kn_leaf {
     _Atomic(struct kn_page *) page[KN_LEAF];
 };
 
-struct kn_block {            /* one allocation */
+struct kn_region {            /* one allocation */
     uint64_t addr, size;
     unsigned flags;
     kn_fill_fn fill;
@@ -47,7 +47,7 @@ struct kn_block {            /* one allocation */
 struct kn_sim {
     struct kn_ctx *c;
     kiln_target target;
-    struct kn_block **block; /* by ascending address */
+    struct kn_region **block; /* by ascending address */
     size_t nblocks, cap;
     uint64_t next;           /* first address never handed out */
     struct kn_group_store *idle; /* of earlier launches, all of one shape */
@@ -105,9 +105,9 @@ enum kn_access kn_mem_atomic(struct kn_worker *k, uint64_t addr, unsigned n,
 /* The allocation nearest to addr, NULL if there is none. */
 /* The allocation an address is in, and its page i if somebody touched it;
  * else NULL. */
-struct kn_block *kn_block_at(const struct kn_sim *s, uint64_t addr);
-struct kn_page *kn_page_known(struct kn_block *b, size_t i);
-const struct kn_block *kn_block_near(const struct kn_sim *s, uint64_t addr);
+struct kn_region *kn_block_at(const struct kn_sim *s, uint64_t addr);
+struct kn_page *kn_page_known(struct kn_region *b, size_t i);
+const struct kn_region *kn_block_near(const struct kn_sim *s, uint64_t addr);
 /* kn_sim_alloc of launch-internal storage, and its release. */
 kiln_status kn_block_add(struct kn_sim *s, uint64_t size, unsigned flags,
                          kn_fill_fn fill, void *user, uint64_t *addr);
@@ -155,11 +155,16 @@ struct kn_step {
     struct kn_mfma_waits after;
     struct kn_range v[KN_MAXRANGE], s[KN_MAXRANGE];
     struct kn_memop mem;
+    bool data;               /* only moves data: kn_slice_mark */
     const char *refused;     /* a field nobody implements, or NULL */
 };
 
 kiln_status kn_prepare(struct kn_ctx *c, const struct kn_program *p,
                        struct kn_step **out);
+/* Sets `data` of the steps of p whose results reach no address and no branch
+ * (slice.c); of none where that cannot be told. */
+kiln_status kn_slice_mark(struct kn_ctx *c, const struct kn_program *p,
+                          struct kn_step *step);
 
 /* ---- launch-wide state (launch.c) --------------------------------------- */
 
@@ -193,6 +198,15 @@ kn_step_of(const struct kn_wave *w, const struct kn_inst *i)
     const struct kn_run *r = w->group->run;
 
     return &r->step[i - r->program->inst];
+}
+
+/* Does an observer that wants addresses alone let i leave its data out? */
+static inline bool
+kn_leaves_data(const struct kn_wave *w, const struct kn_step *st)
+{
+    const struct kn_sim_tap *tap = w->group->run->l->tap;
+
+    return tap && tap->lean && st->data;
 }
 
 static inline uint32_t
@@ -306,6 +320,9 @@ void kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
 /* Checks and marks an update; writes the bytes too if kind is WRITE. */
 void kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
                    struct kn_lds_access *x, struct kn_op *op);
+/* An access whose bytes nobody wants: shows it to the observer. */
+void kn_lds_touch(struct kn_wave *w, const struct kn_inst *i,
+                  struct kn_lds_access *x, bool write);
 /* The bytes of a DMA operation arrive. */
 void kn_lds_commit(struct kn_wave *w, const struct kn_op *op);
 
@@ -392,7 +409,7 @@ struct kn_sim_code {
     struct kn_object object;
     uint64_t block, base;    /* device addresses */
     struct kn_kernel_cache { /* per kernel, made by the first launch */
-        bool ready;
+        bool ready, sliced;
         struct kn_program program;
         struct kn_step *step;
     } *cache;

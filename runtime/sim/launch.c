@@ -133,6 +133,10 @@ find_program(struct kn_run *r)
         KN_TRY(kn_prepare(c, &k->program, &k->step));
         k->ready = true;
     }
+    if (r->l->tap && r->l->tap->lean && !k->sliced) {
+        KN_TRY(kn_slice_mark(c, &k->program, k->step));
+        k->sliced = true;
+    }
     r->program = &k->program;
     r->step = k->step;
     find_code(r);

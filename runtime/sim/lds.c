@@ -538,6 +538,14 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
 }
 
 void
+kn_lds_touch(struct kn_wave *w, const struct kn_inst *i,
+             struct kn_lds_access *x, bool write)
+{
+    check_range(w, i, x);
+    tap_lds(w, x, write);
+}
+
+void
 kn_lds_commit(struct kn_wave *w, const struct kn_op *op)
 {
     const uint8_t *data = (const uint8_t *)op->data;

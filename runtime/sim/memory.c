@@ -43,7 +43,7 @@ upper_block(const struct kn_sim *s, uint64_t addr)
     return lo;
 }
 
-struct kn_block *
+struct kn_region *
 kn_block_at(const struct kn_sim *s, uint64_t addr)
 {
     size_t i = upper_block(s, addr);
@@ -53,12 +53,12 @@ kn_block_at(const struct kn_sim *s, uint64_t addr)
     return s->block[i - 1];
 }
 
-const struct kn_block *
+const struct kn_region *
 kn_block_near(const struct kn_sim *s, uint64_t addr)
 {
     size_t i = upper_block(s, addr);
-    const struct kn_block *below = i ? s->block[i - 1] : NULL;
-    const struct kn_block *above = i < s->nblocks ? s->block[i] : NULL;
+    const struct kn_region *below = i ? s->block[i - 1] : NULL;
+    const struct kn_region *above = i < s->nblocks ? s->block[i] : NULL;
 
     if (!below || !above)
         return below ? below : above;
@@ -81,7 +81,7 @@ kn_sim_open(struct kn_ctx *c, kiln_target target, struct kn_sim **out)
 }
 
 static bool
-add_block(struct kn_sim *s, struct kn_block *b)
+add_block(struct kn_sim *s, struct kn_region *b)
 {
     if (s->nblocks == s->cap) {
         size_t cap = s->cap ? s->cap * 2 : 16;
@@ -109,7 +109,7 @@ kn_block_add(struct kn_sim *s, uint64_t size, unsigned flags, kn_fill_fn fill,
              void *user, uint64_t *addr)
 {
     uint64_t nleaves = (size + KN_LEAF_BYTES - 1) / KN_LEAF_BYTES;
-    struct kn_block *b;
+    struct kn_region *b;
 
     if (!size)
         return kn_fail(s->c, KILN_BAD_INPUT,
@@ -122,7 +122,7 @@ kn_block_add(struct kn_sim *s, uint64_t size, unsigned flags, kn_fill_fn fill,
     if (!b)
         return no_memory(s, size);
     /* calloc, not the host allocator: a sparse table must stay untouched. */
-    *b = (struct kn_block){ s->next, size, flags, fill, user, nleaves,
+    *b = (struct kn_region){ s->next, size, flags, fill, user, nleaves,
                             calloc(nleaves, sizeof *b->leaf) };
     if (!b->leaf || !add_block(s, b)) {
         free(b->leaf);
@@ -151,7 +151,7 @@ free_page(struct kn_sim *s, struct kn_page *p)
 }
 
 static void
-free_block(struct kn_sim *s, struct kn_block *b)
+free_block(struct kn_sim *s, struct kn_region *b)
 {
     for (size_t i = 0; i < b->nleaves; i++) {
         struct kn_leaf *leaf = atomic_load(&b->leaf[i]);
@@ -215,7 +215,7 @@ fill_poison(uint8_t *p)
 /* The initial contents of page i of b. An OUTPUT block counts kernel stores
  * even if a fill defines its bytes. */
 static struct kn_page *
-make_page(struct kn_sim *s, struct kn_block *b, size_t i)
+make_page(struct kn_sim *s, struct kn_region *b, size_t i)
 {
     uint64_t offset = (uint64_t)i << KN_PAGE_SHIFT;
     uint64_t left = b->size - offset;
@@ -245,7 +245,7 @@ make_page(struct kn_sim *s, struct kn_block *b, size_t i)
 }
 
 static struct kn_leaf *
-block_leaf(struct kn_block *b, size_t i)
+block_leaf(struct kn_region *b, size_t i)
 {
     struct kn_leaf *leaf = atomic_load_explicit(&b->leaf[i],
                                                 memory_order_acquire);
@@ -262,7 +262,7 @@ block_leaf(struct kn_block *b, size_t i)
 }
 
 struct kn_page *
-kn_page_known(struct kn_block *b, size_t i)
+kn_page_known(struct kn_region *b, size_t i)
 {
     struct kn_leaf *leaf = atomic_load_explicit(&b->leaf[i / KN_LEAF],
                                                 memory_order_acquire);
@@ -272,7 +272,7 @@ kn_page_known(struct kn_block *b, size_t i)
 }
 
 static struct kn_page *
-block_page(struct kn_sim *s, struct kn_block *b, size_t i)
+block_page(struct kn_sim *s, struct kn_region *b, size_t i)
 {
     struct kn_page *p = kn_page_known(b, i), *none = NULL;
     struct kn_leaf *leaf;
@@ -295,7 +295,7 @@ kn_page_fault(struct kn_worker *k, uint64_t addr)
 {
     uint64_t number = addr >> KN_PAGE_SHIFT;
     struct kn_sim *s = k->run->sim;
-    struct kn_block *b = kn_block_at(s, addr);
+    struct kn_region *b = kn_block_at(s, addr);
     struct kn_page *p;
 
     if (!b)
@@ -405,7 +405,7 @@ kn_mem_atomic(struct kn_worker *k, uint64_t addr, unsigned n, void **out,
 
 /* Finds the block and checks that [addr, addr + n) is inside it. */
 static kiln_status
-host_range(struct kn_sim *s, uint64_t addr, size_t n, struct kn_block **b)
+host_range(struct kn_sim *s, uint64_t addr, size_t n, struct kn_region **b)
 {
     *b = kn_block_at(s, addr);
     if (!*b || n > (*b)->size - (addr - (*b)->addr))
@@ -441,7 +441,7 @@ visit_page(struct kn_sim *s, struct kn_page *p, size_t off,
 static kiln_status
 visit_range(struct kn_sim *s, uint64_t addr, struct host_bytes h)
 {
-    struct kn_block *b;
+    struct kn_region *b;
 
     KN_TRY(host_range(s, addr, h.n, &b));
     while (h.n) {
@@ -480,7 +480,7 @@ kn_sim_read(struct kn_sim *s, uint64_t addr, void *dst, size_t n)
 static void
 fill_as(void *user, uint64_t offset, void *dst, size_t size)
 {
-    struct kn_block *b = user;
+    struct kn_region *b = user;
     struct kn_page *p = kn_page_known(b, (size_t)(offset >> KN_PAGE_SHIFT));
 
     if (p)

@@ -92,6 +92,12 @@ struct kn_sim_tap {
     void *user;
     bool skip_mfma;          /* leave the results of matrix operations out */
     bool alone;              /* barriers wait for nobody */
+    bool lean;               /* leave out what reaches no address and no
+                                branch, and judge nothing */
+    bool no_lds;             /* leave out what only LDS would see, if lean */
+    const bool *blind;       /* [waves]: of these `access` is not wanted, if
+                                lean; read before each instruction. NULL: of
+                                none */
     void (*group)(void *user, uint64_t linear);
     bool (*inst)(void *user, uint32_t wave, uint32_t inst); /* false: end it */
     void (*access)(void *user, uint32_t wave, const struct kn_sim_access *a);

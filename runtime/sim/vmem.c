@@ -4,7 +4,7 @@
 void
 kn_vmem_fault(struct kn_wave *w, const struct kn_inst *i, struct kn_fault f)
 {
-    const struct kn_block *b = kn_block_near(w->group->run->sim, f.addr);
+    const struct kn_region *b = kn_block_near(w->group->run->sim, f.addr);
     struct kn_at at = KN_AT(f.lane, f.addr);
     uint64_t end = b ? b->addr + b->size : 0;
 
@@ -364,6 +364,10 @@ kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
     if (m->kind == KN_MO_DMA)
         place_copy(w, i, m, op);
     tap_memory(w, m, x, op);
+    if (kn_leaves_data(w, kn_step_of(w, i))) {
+        kn_op_issue(w, op);
+        return;
+    }
     switch (m->kind) {
     case KN_MO_LOAD:
         kn_vmem_gather(w, i, m, x);

@@ -126,6 +126,34 @@ execute_flagged(struct kn_wave *w, const struct kn_inst *i,
     kn_undef_after(w, st, &note);
 }
 
+/* A memory instruction of which neither address nor data is wanted. */
+static void
+pass_memory(struct kn_wave *w, const struct kn_inst *i,
+            const struct kn_step *st)
+{
+    bool flat = st->mem.mem == KN_M_FLAT;
+    unsigned counters = flat ? KN_C_VM | KN_C_LGKM
+                        : st->mem.mem == KN_M_DS ? KN_C_LGKM : KN_C_VM;
+
+    kn_op_issue(w, kn_op_new(w, i, counters, !flat));
+}
+
+/* For an observer that wants addresses alone, where registers are named by
+ * the code. */
+static void
+execute_lean(struct kn_wave *w, const struct kn_inst *i,
+             const struct kn_step *st)
+{
+    const struct kn_sim_tap *tap = w->group->run->l->tap;
+
+    if (!st->data)
+        st->fn(w, i);
+    else if (st->flags & KN_ST_MEM && tap->blind && tap->blind[w->id])
+        pass_memory(w, i, st);
+    else if (st->flags & KN_ST_MEM)
+        st->fn(w, i);
+}
+
 /* The same for an observed launch; afterwards the observer sees it. */
 static void
 execute_tapped(struct kn_wave *w, const struct kn_inst *i,
@@ -135,6 +163,8 @@ execute_tapped(struct kn_wave *w, const struct kn_inst *i,
 
     if (tap->skip_mfma && st->flags & KN_ST_MFMA)
         w->macs += kn_mfma_macs(kn_mfma_of(w->group->target, i->op));
+    else if (tap->lean && !w->gpr_idx)
+        execute_lean(w, i, st);
     else if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
         execute_flagged(w, i, st);
     else
@@ -148,8 +178,15 @@ execute_tapped(struct kn_wave *w, const struct kn_inst *i,
 static void
 run_inst(struct kn_wave *w, const struct kn_inst *i, const struct kn_step *st)
 {
+    const struct kn_sim_tap *tap = w->group->run->l->tap;
+
+    if (tap && tap->lean) {
+        execute_tapped(w, i, st);
+        w->steps += st->waits;
+        return;
+    }
     kn_hazard_check(w, i, st);
-    if (w->group->run->l->tap)
+    if (tap)
         execute_tapped(w, i, st);
     else if (any_flag(w, st) || w->scc_undef || w->gpr_idx)
         execute_flagged(w, i, st);

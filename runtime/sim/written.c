@@ -17,7 +17,7 @@ all_written(const struct kn_page *p, size_t off, size_t n)
 int
 kn_sim_written(struct kn_sim *s, uint64_t addr, size_t n)
 {
-    struct kn_block *b = kn_block_at(s, addr);
+    struct kn_region *b = kn_block_at(s, addr);
 
     if (!b || n > b->size - (addr - b->addr))
         return 0;
@@ -58,7 +58,7 @@ count_unwritten(const struct kn_page *p, uint64_t left, uint32_t *first)
 
 /* The same from `at` to the end of its leaf, a moment where nobody came. */
 static uint64_t
-unwritten_in_leaf(struct kn_block *b, uint64_t at, uint64_t *first)
+unwritten_in_leaf(struct kn_region *b, uint64_t at, uint64_t *first)
 {
     uint64_t end = b->size - at < KN_LEAF_BYTES ? b->size : at + KN_LEAF_BYTES;
     uint64_t count = 0;
@@ -82,7 +82,7 @@ unwritten_in_leaf(struct kn_block *b, uint64_t at, uint64_t *first)
 static uint64_t
 unwritten_from(struct kn_sim *s, uint64_t addr, uint64_t *first)
 {
-    struct kn_block *b = kn_block_at(s, addr);
+    struct kn_region *b = kn_block_at(s, addr);
     uint64_t count = 0, at_first = 0;
 
     if (!b || !(b->flags & KN_MEM_OUTPUT))

@@ -51,7 +51,8 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
     struct kn_generated g = { .cfg = s->config, .name = s->name,
                               .co = s->bytes, .size = s->size,
                               .certificate = s->cert };
-    struct kn_predict q = { &s->problem, s->offs, &g, &trace, &svg, false };
+    struct kn_predict q = { .p = &s->problem, .offs = s->offs, .g = &g,
+                            .trace = &trace, .svg = &svg };
     const kiln_problem *p = &s->problem;
     struct kn_time_result r;
     bool routed = kn_family_of(p)->routed;

@@ -254,6 +254,7 @@ predict_on(struct kn_session *s, void *user)
         .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
         .place = e->from.at,
         .warm = v[KN_FLAG_warm].seen,
+        .whole = v[KN_FLAG_whole].seen,
     };
     struct kn_time_result r;
 

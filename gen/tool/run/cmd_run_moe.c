@@ -96,7 +96,8 @@ static kiln_status
 alloc_operand(struct moe_run *m, struct kn_operand *o)
 {
     struct kn_memory d = { .size = o->size ? kn_operand_room(o) : 1,
-                           .flags = KN_MEM_READONLY,
+                           .flags = m->timed ? KN_MEM_BLANK
+                                             : KN_MEM_READONLY,
                            .fill = kn_operand_stored, .user = o };
 
     return o->used ? kn_session_put(m->s, &d, &o->addr) : KILN_OK;
@@ -447,7 +448,8 @@ time_stage(struct kn_session *session, void *user)
     struct kn_buf trace = { .c = m->c }, svg = { .c = m->c };
     struct kn_predict q = { .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
                             .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
-                            .warm = v[KN_FLAG_warm].seen };
+                            .warm = v[KN_FLAG_warm].seen,
+                            .whole = v[KN_FLAG_whole].seen };
     struct kn_time_result r;
     struct kn_places from;
     struct moe_part *s;

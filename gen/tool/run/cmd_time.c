@@ -48,7 +48,8 @@ predict(struct timed *r, struct kn_json *j)
     struct kn_predict q = { &r->p, r->offs, &r->g,
                             t->cli->v[KN_FLAG_trace].seen ? &trace : NULL,
                             t->cli->v[KN_FLAG_svg].seen ? &svg : NULL,
-                            t->cli->v[KN_FLAG_warm].seen };
+                            t->cli->v[KN_FLAG_warm].seen,
+                            t->cli->v[KN_FLAG_whole].seen };
 
     kn_progress_stage(t->progress, "predicting");
     KN_TRY(kn_predict_generated(t->c, &q, &r->r));

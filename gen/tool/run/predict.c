@@ -127,6 +127,7 @@ kn_predict_job(struct kn_session *s, struct kn_job *j,
     t.trace = q->trace;
     t.svg = q->svg;
     t.warm = q->warm;
+    t.whole = q->whole;
     return kn_session_predict(s, j, &t, out);
 }
 

@@ -10,7 +10,7 @@ struct kn_predict {
     const int64_t *offs;     /* group offsets, NULL without groups */
     const struct kn_generated *g;
     struct kn_buf *trace, *svg; /* may be NULL */
-    bool warm;               /* of struct kn_time_query */
+    bool warm, whole;        /* of struct kn_time_query */
 };
 
 /* Floating-point operations of the launch. */

@@ -280,6 +280,24 @@ exchange(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         exec, buf, none, KN_F_UNINIT_REG }, op);
 }
 
+/* ---- addresses alone ---------------------------------------------------- */
+
+static void
+touch(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m)
+{
+    bool write = m->kind == KN_MO_STORE || m->kind == KN_MO_ATOMIC;
+    struct kn_lds_access a;
+
+    if (w->group->run->l->tap->no_lds || m->kind == KN_MO_SWIZZLE ||
+        m->kind == KN_MO_PERMUTE || m->kind == KN_MO_BPERMUTE)
+        return;
+    for (unsigned k = 0; k <= m->two; k++) {
+        ds_addresses(w, m, k ? m->offset1 : m->offset, &a);
+        a.mask = kn_exec_mask(w);
+        kn_lds_touch(w, i, &a, write);
+    }
+}
+
 /* ---- instruction -------------------------------------------------------- */
 
 void
@@ -288,6 +306,11 @@ kn_exec_ds(struct kn_wave *w, const struct kn_inst *i)
     const struct kn_memop *m = &kn_step_of(w, i)->mem;
     struct kn_op *op = kn_op_new(w, i, KN_C_LGKM, true);
 
+    if (kn_leaves_data(w, kn_step_of(w, i))) {
+        touch(w, i, m);
+        kn_op_issue(w, op);
+        return;
+    }
     switch (m->kind) {
     case KN_MO_LOAD:
         (m->two ? load_two : load)(w, i, m, op);

@@ -79,6 +79,10 @@ exec_scratch(struct kn_wave *w, const struct kn_inst *i,
     for (unsigned l = 0; l < KN_LANES; l++)
         x.addr[l] = (uint32_t)(base + (uint32_t)m->offset +
                                (m->naddr ? w->v[m->addr][l] : 0));
+    if (kn_leaves_data(w, kn_step_of(w, i))) {
+        kn_op_issue(w, op);
+        return;
+    }
     if (m->kind == KN_MO_LOAD) {
         scratch_load(w, i, m, &x, x.mask);
         kn_vmem_result(w, m, &(struct kn_loaded){

@@ -137,6 +137,9 @@ struct kn_time_query {
     bool warm;               /* the same launch ran just before: where all
                                 buffers of `sim` fit into the last-level cache
                                 they are still there */
+    bool whole;              /* leave nothing out: data is moved and every
+                                period recorded and replayed. Slow, and what
+                                the short way is compared with */
     const uint32_t *work;    /* by workgroup: turns of its loop, 0 where it
                                 ends at once; NULL: found by probing */
     struct kn_time_shares shares; /* of K, each run anew as the last to come */

@@ -32,7 +32,7 @@ set_add(struct kn_ctx *c, struct set *s, uint64_t key)
 
     key++;
     if (2 * s->n >= s->cap) {
-        struct set bigger = { .cap = s->cap ? 4 * s->cap : 1 << 12 };
+        struct set bigger = { .cap = s->cap ? 4 * s->cap : 1 << 10 };
 
         bigger.slot = KN_NEW(c, uint64_t, bigger.cap);
         for (size_t k = 0; k < s->cap; k++)
@@ -53,10 +53,11 @@ set_add(struct kn_ctx *c, struct set *s, uint64_t key)
 struct probe {
     struct kn_time_model *m;
     uint32_t chip;           /* chiplet of the workgroup */
-    uint64_t cu;             /* its compute unit there */
+    uint64_t cu;             /* its compute unit */
     uint64_t *dealt;         /* workgroups of each chiplet so far */
     uint32_t *heads, *steps; /* of each wave */
-    struct set door, *l2, all; /* door: lines by CU, whose L1 asks for them */
+    struct set *door, *l2, all; /* door: of each CU, whose L1 asks for them */
+    uint64_t asked;          /* lines of all doors */
 };
 
 static void
@@ -86,6 +87,7 @@ static void
 see_lines(void *user, uint32_t wave, const struct kn_sim_access *a)
 {
     struct probe *p = user;
+    uint64_t last = UINT64_MAX;
 
     (void)wave;
     if (!a->mem || a->write)
@@ -93,10 +95,14 @@ see_lines(void *user, uint32_t wave, const struct kn_sim_access *a)
     for (uint64_t k = a->mask; k; k &= k - 1) {
         uint64_t line = a->mem[__builtin_ctzll(k)] >> 7;
 
-        if (!set_add(p->m->c, &p->door, line | (p->cu + 1) << 48))
+        if (line == last)
             continue;
-        set_add(p->m->c, &p->l2[p->chip], line);
-        set_add(p->m->c, &p->all, line);
+        last = line;
+        if (!set_add(p->m->c, &p->door[p->cu], line))
+            continue;
+        p->asked++;
+        if (set_add(p->m->c, &p->l2[p->chip], line))
+            set_add(p->m->c, &p->all, line);
     }
 }
 
@@ -107,7 +113,8 @@ kn_time_find_reuse(struct kn_time_model *m, const struct kn_time_plan *plan,
     enum { MOST = 1024 };
     struct probe p = { .m = m };
     struct kn_sim_tap tap = { .user = &p, .skip_mfma = true,
-                              .group = begin_group,
+                              .lean = !m->q->whole,
+                              .no_lds = true, .group = begin_group,
                               .inst = until_second_head,
                               .access = see_lines };
     struct kn_sim_launch l = *m->q->launch;
@@ -120,6 +127,7 @@ kn_time_find_reuse(struct kn_time_model *m, const struct kn_time_plan *plan,
     p.heads = KN_NEW(m->c, uint32_t, m->nwaves);
     p.steps = KN_NEW(m->c, uint32_t, m->nwaves);
     p.dealt = KN_NEW(m->c, uint64_t, (size_t)m->chip.xcds);
+    p.door = KN_NEW(m->c, struct set, (size_t)m->chip.cus);
     p.l2 = KN_NEW(m->c, struct set, (size_t)m->chip.xcds);
     l.select = (struct kn_sim_select){ .ids = plan->ids, .n = n };
     l.tap = &tap;
@@ -127,8 +135,8 @@ kn_time_find_reuse(struct kn_time_model *m, const struct kn_time_plan *plan,
     KN_TRY(kn_time_run(m, &l));
     for (unsigned k = 0; k < (unsigned)m->chip.xcds; k++)
         misses += p.l2[k].n;
-    out->l2_miss = p.door.n ? (double)misses / (double)p.door.n : 0;
-    out->hbm = p.door.n ? (double)p.all.n / (double)p.door.n : 0;
+    out->l2_miss = p.asked ? (double)misses / (double)p.asked : 0;
+    out->hbm = p.asked ? (double)p.all.n / (double)p.asked : 0;
     out->bytes = 128.0 * (double)p.all.n;
     return KILN_OK;
 }
@@ -157,7 +165,9 @@ static kiln_status
 probe_length(struct kn_time_model *m, uint64_t group, double *length)
 {
     struct count k = { .m = m };
-    struct kn_sim_tap tap = { .user = &k, .skip_mfma = true, .alone = true,
+    struct kn_sim_tap tap = { .user = &k, .skip_mfma = true,
+                              .lean = !m->q->whole, .alone = true,
+                              .no_lds = true, .blind = m->blind,
                               .inst = count_first_wave };
     struct kn_sim_launch l = *m->q->launch;
 

@@ -65,7 +65,7 @@ issue_lds(struct cu *u, struct wave *w, const struct kn_time_inst *i,
     p->issue = u->now + 4;
     p->start[p->n++ % KN_LDS_FIFO] = start;
     p->free = start + bus;
-    u->lds_busy += (double)bus / 2;
+    u->lds_busy += (double)bus / 2 * u->weight;
     kn_trace_span(u->trace, KN_TR_LDS, w->simd / 2, NULL,
                   &(struct kn_span){ start, start + bus, inst_of(w) });
     push_done(&w->ds, i->store ? p->free
@@ -146,7 +146,7 @@ load_back(struct cu *u, const struct wave *w, const uint64_t *line,
 
     for (uint64_t k = 1; k <= n; k++)
         miss += !l1_holds(u, line[k] + w->own);
-    u->read_lines += (double)miss;
+    u->read_lines += (double)miss * u->weight;
     if (!miss)
         return later(u->back, served + (uint64_t)u->chip->l1_latency);
     if (u->data < (double)served - ahead)
@@ -175,7 +175,7 @@ note_arrival(struct cu *u, uint64_t at, uint64_t bytes)
         if (u->ndma - u->pair[k].dma_seen >= KN_ARRIVALS)
             take_arrivals(u, k, at);
     u->dma[u->ndma++ % KN_ARRIVALS] = (struct arrival){ at, clk };
-    u->lds_busy += (double)clk;
+    u->lds_busy += (double)clk * u->weight;
 }
 
 static void
@@ -189,7 +189,7 @@ issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
 
     u->tcp_start[u->tcp_n++ % KN_QUEUE] = start;
     u->tcp_free = start + cost;
-    u->vmem_busy += (double)cost;
+    u->vmem_busy += (double)cost * u->weight;
     if (i->store) {
         uint64_t out = store_out(u, bytes, start + cost);
 
@@ -262,7 +262,7 @@ issue_vector(struct cu *u, struct wave *w, const struct kn_time_inst *i)
         s->valu = u->now + (uint64_t)u->chip->slot;
         s->shadow = u->now + (uint64_t)u->chip->mfma_valu_gap;
         s->run = true;
-        s->mfma += i->busy;
+        s->mfma += i->busy * u->weight;
         kn_trace_span(u->trace, KN_TR_MFMA, w->simd, NULL,
                       &(struct kn_span){ u->now, s->xdl, inst_of(w) });
     } else {
@@ -399,7 +399,8 @@ earliest(struct cu *u, const struct wave *w, const struct kn_time_inst *i,
 static void
 note_head(struct cu *u, const struct wave *w)
 {
-    struct head h = { u->now, 0, u->lds_busy, u->vmem_busy, u->inside };
+    struct head h = { u->now, 0, u->lds_busy, u->vmem_busy, u->weight,
+                      u->inside };
 
     if (w != &u->wave[0])
         return;
@@ -409,6 +410,24 @@ note_head(struct cu *u, const struct wave *w)
                       sizeof *u->head);
     u->head[u->nhead++] = h;
     u->inside = true;
+}
+
+/* The first wave comes to turns that stand for others, or leaves them. */
+static void
+pass_window(struct cu *u, const struct wave *w)
+{
+    const struct kn_time_window *k = &u->periods->window[u->windows];
+
+    if (u->windows == u->periods->n)
+        return;
+    if (w->at == k->from) {
+        u->weight = 1 + k->more;
+        u->opened = u->now;
+    } else if (w->at == k->to) {
+        u->weight = 1;
+        u->left_out += (double)(u->now - u->opened) * k->more;
+        u->windows++;
+    }
 }
 
 static bool
@@ -424,6 +443,8 @@ issue(struct cu *u, struct wave *w, const struct kn_time_inst *i)
     const struct kn_time_event *e = &w->event[w->at];
 
     w->ready = u->now + i->next;
+    if (w == &u->wave[0] && u->periods)
+        pass_window(u, w);
     if (i->head)
         note_head(u, w);
     if (w == &u->wave[0] && i->in_loop)
@@ -604,7 +625,8 @@ static void
 open_cu(struct cu *u, struct kn_time_model *m, const struct kn_time_env *env)
 {
     *u = (struct cu){ .c = m->c, .chip = &m->chip, .env = env,
-                      .inst = m->inst, .program = &m->program };
+                      .inst = m->inst, .program = &m->program,
+                      .weight = 1 };
     u->nfetch = (uint32_t)(m->chip.icache_bytes / 64);
     u->fetch = KN_NEW(m->c, struct fetch, u->nfetch);
     u->inst_wait = KN_NEW(m->c, double, (size_t)m->program.n * KN_NSTALLS);
@@ -617,13 +639,16 @@ static void
 take_heads(const struct cu *u, struct kn_time_cu *out)
 {
     size_t skip = u->nhead > 8 ? 2 : u->nhead > 2 ? 1 : 0;
+    double heads = 0;
     bool any = false;
 
-    out->heads = u->nhead;
+    for (size_t k = 0; k < u->nhead; k++)
+        heads += u->head[k].weight;
+    out->heads = (uint64_t)(heads + 0.5);
     if (u->nhead < 2)
         return;
     out->entered = (double)u->head[0].at;
-    out->left = (double)u->left;
+    out->left = (double)u->left + u->left_out;
     for (size_t k = skip + 1; k < u->nhead; k++)
         any |= u->head[k].again;
     for (size_t k = skip + 1; k < u->nhead; k++) {
@@ -631,8 +656,8 @@ take_heads(const struct cu *u, struct kn_time_cu *out)
 
         if (any && !b->again) /* no turn at all: from tile to tile */
             continue;
-        out->steady++;
-        out->span += (double)(b->at - a->at);
+        out->steady += b->weight;
+        out->span += (double)(b->at - a->at) * b->weight;
         out->loop_mfma += b->mfma - a->mfma;
         out->loop_lds += b->lds - a->lds;
         out->loop_vmem += b->vmem - a->vmem;
@@ -650,9 +675,11 @@ kn_time_replay(struct kn_time_model *m, const struct kn_time_cast *who,
     open_cu(u, m, env);
     u->trace = trace;
     place_waves(u, who, env->resident);
+    if (who->group->periods.n)
+        u->periods = &who->group->periods;
     while (next_slot(u, &u->now, &simd))
         run_slot(u, simd);
-    *out = (struct kn_time_cu){ .cycles = (double)u->end,
+    *out = (struct kn_time_cu){ .cycles = (double)u->end + u->left_out,
                                 .waves = u->nwaves,
                                 .read = u->read_lines * 128,
                                 .inst_wait = u->inst_wait };

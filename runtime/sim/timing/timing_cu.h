@@ -121,6 +121,7 @@ struct fetch {
 struct head {                /* the first wave meets the loop head */
     uint64_t at;
     double mfma, lds, vmem;
+    double weight;           /* turns that the one before stands for */
     bool again;              /* from a turn, not from outside */
 };
 
@@ -149,6 +150,11 @@ struct cu {
     uint64_t l1[KN_L1_SETS][KN_L1_WAYS]; /* most recent first */
     uint32_t nfetch;
     struct fetch *fetch;
+    const struct kn_time_periods *periods; /* of the only workgroup, or NULL */
+    double weight;           /* how often what happens counts */
+    uint32_t windows;        /* behind the first wave */
+    uint64_t opened;         /* when the one it is in began */
+    double left_out;         /* clocks that were not replayed */
     size_t nhead, headcap;
     struct head *head;
     double lds_busy, vmem_busy, read_lines;
@@ -164,8 +170,8 @@ note_wait(struct cu *u, const struct wave *w, enum kn_stall why, uint64_t clk)
 
     if (!u->inst[inst].in_loop)
         return;
-    u->waiting[why] += (double)clk;
-    u->inst_wait[(size_t)inst * KN_NSTALLS + why] += (double)clk;
+    u->waiting[why] += (double)clk * u->weight;
+    u->inst_wait[(size_t)inst * KN_NSTALLS + why] += (double)clk * u->weight;
 }
 
 #endif

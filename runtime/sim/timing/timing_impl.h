@@ -54,7 +54,8 @@ struct kn_time_event {
 struct kn_time_wave {
     struct kn_time_event *event;
     size_t n, cap;
-    size_t progress;         /* events up to the last that did some work */
+    uint64_t seen;           /* instructions, recorded or not */
+    uint64_t progress;       /* of them up to the last that did some work */
     uint32_t fact;           /* of the instruction that is executing */
 };
 
@@ -67,6 +68,19 @@ kn_time_works(const struct kn_time_inst *i)
 {
     return i->cls == KN_TC_MFMA || i->cls == KN_TC_LDS || i->store || i->dma;
 }
+
+/* Equal turns of a workgroup: of the outermost loop that each of its waves
+ * spends most instructions in, tiles of a persistent one. Some are not
+ * recorded; those in the window before them count `more` times more. */
+struct kn_time_window {
+    size_t from, to;         /* events of the first wave */
+    double more;
+};
+
+struct kn_time_periods {
+    struct kn_time_window *window;
+    uint32_t n;              /* 0: everything is recorded */
+};
 
 /* Instructions of neighbours that are recorded beside the longest workgroup. */
 enum { KN_TIME_NEIGHBOURS = 4 << 20 };
@@ -81,7 +95,11 @@ struct kn_time_record {      /* of one workgroup */
     uint64_t *line;          /* of 128 B: address / 128 */
     size_t nline, cap;
     uint64_t nevents;
-    uint64_t read, written;  /* bytes */
+    double read, written;    /* bytes */
+    struct kn_time_periods periods;
+    struct kn_time_gaps *gaps; /* of each wave; NULL: none */
+    bool *blind;             /* of each wave: in a gap of its */
+    struct kn_time_lds_memo *memo;
     double macs;
     double mfma[3];          /* clk of a SIMD by width: 16 and up, 8, 4 */
     double mfma_flops;
@@ -99,14 +117,34 @@ struct kn_time_model {
     uint32_t nwaves, lds;
     uint64_t groups;
     uint32_t *last;          /* counters of the query's shares; NULL: none */
+    bool *blind;             /* [nwaves], true: of no wave are addresses wanted */
+    double length;           /* instructions of the first wave of the longest
+                                workgroup */
 };
 
 kiln_status kn_time_classify(struct kn_time_model *m);
 /* Marks the main loop of each wave, from what was executed. */
 void kn_time_find_loops(struct kn_time_model *m,
                         const struct kn_time_record *r);
+/* alone: nobody shares its compute unit, so equal periods may be left out. */
 kiln_status kn_time_record_group(struct kn_time_model *m, uint64_t group,
-                                 struct kn_time_record *out);
+                                 bool alone, struct kn_time_record *out);
+
+/* ---- equal periods (timing_periods.c) ----------------------------------- */
+
+struct kn_time_gap {         /* instructions of a wave, from its first on: */
+    uint64_t from, to;       /* the window, */
+    uint64_t until;          /* and where what it stands for ends */
+};
+
+struct kn_time_gaps {        /* of a wave, in order */
+    struct kn_time_gap *gap;
+    uint32_t at;             /* the one it comes to next or is in */
+};
+/* gaps: of each wave, or NULL where nothing is to be left out. */
+kiln_status kn_time_find_periods(struct kn_time_model *m, uint64_t group,
+                                 struct kn_time_periods *out,
+                                 struct kn_time_gaps **gaps);
 /* Clocks the LDS banks need for an access. */
 uint32_t kn_time_lds_clocks(kiln_target t, const struct kn_sim_access *a);
 /* The pass of the banks that serves a lane of it. */
@@ -175,8 +213,8 @@ struct kn_time_env {         /* what the rest of the chip lets a CU have */
 
 struct kn_time_cu {          /* a replay */
     double cycles;           /* until the last store is out */
-    uint64_t heads, steady;  /* how often the first wave met the loop head,
-                                and turns that count */
+    uint64_t heads;          /* how often the first wave met the loop head */
+    double steady;           /* turns that count */
     double entered, left;    /* clk of its first meeting; of its last
                                 instruction there */
     double span;             /* clk of the turns that count */

@@ -257,9 +257,9 @@ take_loop(const struct predict *p, struct kn_time_result *out)
     double span = u->span;
 
     out->loop_iterations = u->heads;
-    if (!u->steady || span <= 0)
+    if (u->steady <= 0 || span <= 0)
         return;
-    out->loop_cycles = span / (double)u->steady;
+    out->loop_cycles = span / u->steady;
     out->mfma_efficiency = u->loop_mfma / span;
     out->busy_lds = least(1, u->loop_lds / span);
     out->busy_vmem = least(1, u->loop_vmem / span);
@@ -299,7 +299,7 @@ take_result(struct predict *p, struct kn_time_result *out)
     out->hbm_share = p->reuse.hbm;
     out->warm = p->warm;
     out->read_bytes = p->cu.read / p->plan.resident * groups;
-    out->write_bytes = (double)p->record->written * groups;
+    out->write_bytes = p->record->written * groups;
     out->hbm_bytes = out->read_bytes * out->hbm_share + out->write_bytes;
     out->hbm_tbs = p->m.chip.hbm_read;
     out->peak_tflops = peak_tflops(p);
@@ -340,6 +340,8 @@ open_model(struct kn_time_model *m, struct kn_ctx *c,
     KN_TRY(kn_time_classify(m));
     m->last = last_counters(m);
     m->nwaves = (uint32_t)((items + KN_LANES - 1) / KN_LANES);
+    m->blind = KN_NEW(c, bool, m->nwaves ? m->nwaves : 1);
+    memset(m->blind, true, m->nwaves);
     m->lds = m->kernel->lds + l->dynamic_lds;
     m->groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     if (!items || !m->groups)
@@ -359,7 +361,8 @@ record_groups(struct predict *p)
     p->cast.group = p->record;
     room = KN_TIME_NEIGHBOURS;
     for (uint32_t k = 0; k < n && (!k || p->record->nevents <= room); k++) {
-        KN_TRY(kn_time_record_group(&p->m, id[k], &p->record[k]));
+        KN_TRY(kn_time_record_group(&p->m, id[k], p->plan.resident == 1,
+                                    &p->record[k]));
         room -= k ? p->record[k].nevents : 0;
         p->cast.n++;
     }
@@ -401,8 +404,8 @@ check_laws(const struct predict *p, const struct kn_time_result *r)
                                       p->record->mfma[2] };
 
     for (uint32_t k = 0; k < p->record->nwaves; k++)
-        if (p->record->wave[k].n > w.longest)
-            w.longest = p->record->wave[k].n;
+        if (p->record->wave[k].seen > w.longest)
+            w.longest = p->record->wave[k].seen;
     w.mfma *= p->plan.total;
     w.slots = p->plan.resident * p->m.chip.cus;
     w.groups = p->plan.total;

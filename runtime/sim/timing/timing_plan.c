@@ -184,6 +184,7 @@ kn_time_make_plan(struct kn_time_model *m, struct kn_time_plan *p)
     find_active(m, p);
     p->resident = residents(m, p);
     find_levels(m, p);
+    m->length = p->len[p->longest];
     return KILN_OK;
 }
 

@@ -106,6 +106,56 @@ kn_time_lds_clocks(kiln_target t, const struct kn_sim_access *a)
 /* 200 MB of events: 40 tiles of 256x256 with K 8192 in one workgroup. */
 enum { MOST_EVENTS = 24 << 20 };
 
+/* Clocks of earlier accesses by where the lanes stand to each other: a shift
+ * of all by whole dwords meets as many conflicts. */
+enum { MEMO = 256 };
+
+struct pattern {
+    uint64_t mask;
+    uint32_t bytes, rest;    /* rest: of the first lane's address */
+    uint32_t at[KN_LANES];
+};
+
+struct kn_time_lds_memo {
+    struct {
+        struct pattern key;
+        uint32_t clk;        /* plus one; 0: free */
+    } slot[MEMO];
+};
+
+static void
+make_pattern(const struct kn_sim_access *a, struct pattern *p)
+{
+    uint32_t first = a->lds[a->mask ? __builtin_ctzll(a->mask) : 0];
+
+    memset(p, 0, sizeof *p);
+    p->mask = a->mask;
+    p->bytes = a->bytes << 1 | a->write;
+    p->rest = first & 3;
+    for (unsigned l = 0; l < KN_LANES; l++)
+        p->at[l] = a->lds[l] - first;
+    for (unsigned l = 0; l < KN_LANES && ~a->mask; l++)
+        p->at[l] = a->mask >> l & 1 ? p->at[l] : 0;
+}
+
+static uint32_t
+known_clocks(struct kn_time_record *r, const struct kn_sim_access *a)
+{
+    struct pattern p;
+    uint32_t h = 0, clk;
+
+    make_pattern(a, &p);
+    for (unsigned l = 1; l < KN_LANES; l = 2 * l + 1)
+        h = (h + p.at[l]) * 0x9e3779b1u;
+    h = (h + p.bytes) * 0x9e3779b1u >> 24;
+    if (r->memo->slot[h].clk && !memcmp(&r->memo->slot[h].key, &p, sizeof p))
+        return r->memo->slot[h].clk - 1;
+    clk = kn_time_lds_clocks(r->target, a);
+    r->memo->slot[h].key = p;
+    r->memo->slot[h].clk = clk + 1;
+    return clk;
+}
+
 /* ---- what happens ------------------------------------------------------- */
 
 static void
@@ -113,7 +163,7 @@ note_lds(struct kn_time_record *r, struct kn_time_wave *w,
          const struct kn_sim_access *a)
 {
     uint32_t quads = (uint32_t)__builtin_popcountll(a->mask) * a->bytes / 16;
-    uint32_t clk = kn_time_lds_clocks(r->target, a);
+    uint32_t clk = known_clocks(r, a);
 
     w->fact += (quads ? quads : 1) << 16 | (clk & 0xffff);
 }
@@ -124,6 +174,19 @@ push_line(struct kn_time_record *r, uint64_t line)
     r->line = kn_grow(r->c, r->line, &r->cap, r->nline + 1, sizeof *r->line);
     r->line[r->nline++] = line;
     return &r->line[r->nline - 1];
+}
+
+/* How many periods an instruction of w stands for. */
+static double
+weight(const struct kn_time_record *r, const struct kn_time_wave *w)
+{
+    const struct kn_time_gaps *g = r->gaps ? &r->gaps[w - r->wave] : NULL;
+    const struct kn_time_gap *a = g && g->at < r->periods.n ? &g->gap[g->at]
+                                                            : NULL;
+
+    if (!a || w->seen < a->from || w->seen >= a->to)
+        return 1;
+    return 1 + r->periods.window[g->at].more;
 }
 
 /* Distinct lines in the order of the lanes. */
@@ -149,7 +212,7 @@ note_memory(struct kn_time_record *r, struct kn_time_wave *w,
     }
     r->line[head] = (r->nline - head - 1) | bytes << 32;
     w->fact = (uint32_t)head;
-    *(a->write ? &r->written : &r->read) += bytes;
+    *(a->write ? &r->written : &r->read) += (double)bytes * weight(r, w);
 }
 
 static void
@@ -175,32 +238,63 @@ count_mfma(struct kn_time_record *r, uint32_t inst)
         r->macs += (double)kn_mfma_macs(row);
 }
 
+static void
+push_event(struct kn_time_record *r, struct kn_time_wave *w, uint32_t inst)
+{
+    r->nevents++;
+    w->event = kn_grow(r->c, w->event, &w->cap, w->n + 1, sizeof *w->event);
+    w->event[w->n++] = (struct kn_time_event){ inst, w->fact };
+}
+
+/* A wave comes to where a gap of its or the window begins or ends. */
+static void
+pass_gap(struct kn_time_record *r, uint32_t wave)
+{
+    struct kn_time_gaps *g = &r->gaps[wave];
+    const struct kn_time_wave *w = &r->wave[wave];
+    const struct kn_time_gap *a = &g->gap[g->at];
+
+    if (g->at == r->periods.n)
+        return;
+    if (!wave && w->seen == a->from)
+        r->periods.window[g->at].from = w->n;
+    if (!wave && w->seen == a->to)
+        r->periods.window[g->at].to = w->n;
+    r->blind[wave] = w->seen >= a->to && w->seen < a->until;
+    g->at += w->seen == a->until;
+}
+
 static bool
 see_inst(void *user, uint32_t wave, uint32_t inst)
 {
     struct kn_time_record *r = user;
     struct kn_time_wave *w = &r->wave[wave];
 
-    if (++r->nevents > MOST_EVENTS)
+    if (r->nevents > MOST_EVENTS)
         return false;
-    w->event = kn_grow(r->c, w->event, &w->cap, w->n + 1, sizeof *w->event);
-    w->event[w->n++] = (struct kn_time_event){ inst, w->fact };
+    if (!r->blind || !r->blind[wave])
+        push_event(r, w, inst);
     w->fact = 0;
+    w->seen++;
+    if (r->gaps)
+        pass_gap(r, wave);
     if (r->inst[inst].cls == KN_TC_MFMA)
         count_mfma(r, inst);
     if (kn_time_works(&r->inst[inst]))
-        w->progress = w->n;
-    if (w->n - w->progress < KN_TIME_IDLE)
+        w->progress = w->seen;
+    if (w->seen - w->progress < KN_TIME_IDLE)
         return true;
-    w->n = w->progress;
+    w->n -= w->seen - w->progress;
+    w->seen = w->progress;
     return false;
 }
 
 kiln_status
-kn_time_record_group(struct kn_time_model *m, uint64_t group,
+kn_time_record_group(struct kn_time_model *m, uint64_t group, bool alone,
                      struct kn_time_record *out)
 {
     struct kn_sim_tap tap = { .user = out, .skip_mfma = true,
+                              .lean = !m->q->whole,
                               .inst = see_inst, .access = see_access };
     struct kn_sim_launch l = *m->q->launch;
 
@@ -209,6 +303,11 @@ kn_time_record_group(struct kn_time_model *m, uint64_t group,
                                     .target = m->program.target,
                                     .nwaves = m->nwaves };
     out->wave = KN_NEW(m->c, struct kn_time_wave, m->nwaves);
+    out->memo = KN_NEW(m->c, struct kn_time_lds_memo, 1);
+    if (alone)
+        KN_TRY(kn_time_find_periods(m, group, &out->periods, &out->gaps));
+    if (out->gaps)
+        tap.blind = out->blind = KN_NEW(m->c, bool, m->nwaves);
     push_line(out, 0);       /* fact 0: an access of no lane */
     l.select = (struct kn_sim_select){ .ids = &group, .n = 1 };
     l.tap = &tap;
