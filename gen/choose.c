@@ -243,7 +243,7 @@ refuse_fit(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     two.stages = g->stages ? g->stages : least;
     return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile needs with %u stages "
                    "%u bytes of LDS of %u", g->bm, g->bn, g->bk, two.stages,
-                   kn_tile_lds_taken(c, p, &two),
+                   kn_tile_lds(c, p, &two),
                    kn_targets[p->target].lds);
 }
 

@@ -137,8 +137,9 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     bool ragged = g->cus || p->family == KILN_GROUPED ||
                   p->family == KILN_WGRAD || p->family == KILN_BATCHED;
-    uint32_t want, most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
-                        : ragged ? 2 : 4;
+    uint32_t most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
+                  : ragged ? 2 : 4;
+    uint32_t one, want;
 
     if (kn_streams(g))
         return g->schedule == KN_SCHED_STREAM || p->k <= 2 * (int64_t)g->bk
@@ -146,7 +147,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (p->family == KILN_MOE && kn_direct(p, g))
         return 2;            /* more spill scalars of the gathered views */
     g->stages = 1;
-    want = 1 + (65535 + kn_tile_lds(c, p, g)) / kn_tile_lds(c, p, g);
+    one = kn_tile_lds(c, p, g);
+    want = 1 + (65535 + one) / one;
     g->stages = 2;
     if (kn_super(p, g))
         return 2;
@@ -186,7 +188,7 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return false;
     for (g->stages = asked ? asked : natural_stages(c, p, g);
          g->stages >= least; g->stages--) {
-        if (kn_tile_lds_taken(c, p, g) <= kn_targets[p->target].lds)
+        if (kn_tile_lds(c, p, g) <= kn_targets[p->target].lds)
             return true;
         if (asked)
             break;

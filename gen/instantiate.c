@@ -7,21 +7,41 @@
 #include "../templates/templates.h"
 #include "facts.h"
 #include "forms.h"
+#include "resources.h"
+
+/* What a kernel has in LDS, and nothing else of it. */
+static const struct kn_template lds_alone = { "lds.tir",
+    ".use operands\n"
+    ".if own_lds: .use $loop\n"
+    "kernel @$NAME tile $TARGET\n"
+    "shape bm=$BM bn=$BN bk=$BK wm=$WM wn=$WN\n"
+    "lds_tiles()\n" };
+
+static bool
+is_called(const struct kn_template *t, const char *name)
+{
+    size_t n = strlen(name);
+
+    return !strncmp(t->name, name, n) && !strcmp(t->name + n, ".tir");
+}
 
 /* The text of a template of this project. */
 static kiln_status
 open_template(struct kn_ctx *c, const void *user, const char *name,
               const char **file, const char **text)
 {
-    size_t n = strlen(name);
+    const struct kn_template *t = kn_templates;
 
     (void)c;
     (void)user;
-    for (const struct kn_template *t = kn_templates; t->name; t++)
-        if (!strncmp(t->name, name, n) && !strcmp(t->name + n, ".tir")) {
-            *file = t->name;
-            *text = t->text;
-        }
+    if (is_called(&lds_alone, name))
+        t = &lds_alone;
+    while (t->name && !is_called(t, name))
+        t++;
+    if (t->name) {
+        *file = t->name;
+        *text = t->text;
+    }
     return KILN_OK;
 }
 
@@ -44,6 +64,14 @@ expand(struct kn_ctx *c, const char *root, const kiln_problem *p,
     struct kn_facts f = kn_facts_of(c, p, g);
 
     return kn_expand_facts(c, root, &f, out);
+}
+
+uint32_t
+kn_tile_lds(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_fn *f;
+
+    return expand(c, "lds", p, g, &f) ? UINT32_MAX : (uint32_t)kn_lds_bytes(f);
 }
 
 kiln_status

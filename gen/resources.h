@@ -22,12 +22,9 @@ uint32_t kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
  * their own half. */
 uint32_t kn_register_limit(const struct kn_config *g);
 
-/* Bytes of all slots, and of what the output is turned around in. */
+/* Bytes of all slots, and of what the output is turned around in, as the
+ * template's lds lines have them (instantiate.c). */
 uint32_t kn_tile_lds(struct kn_ctx *c, const kiln_problem *p,
                      const struct kn_config *g);
-
-/* With what threads convert beyond the tile. */
-uint32_t kn_tile_lds_taken(struct kn_ctx *c, const kiln_problem *p,
-                           const struct kn_config *g);
 
 #endif
