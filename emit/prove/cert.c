@@ -1,24 +1,14 @@
-/* cert.c - makes, writes and reads certificates. */
-#include "cert.h"
-#include "order.h"
+/* cert.c - makes and writes certificates. */
+#include "cert_impl.h"
 
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = { "none", "dma", "read", "write",
-                                     "stagger", "rejoin" };
+const char *const kn_cert_kinds[KN_ACC_KINDS] = {
+    "none", "dma", "read", "write", "stagger", "rejoin",
+};
 
-static uint64_t
-offset_of(const struct kn_program *p, uint32_t n)
-{
-    return p->inst[n].pc - p->inst[0].pc;
-}
-
-/* FNV-1a over the kernel's words: what is neither a wait nor counted, such as
- * the arithmetic of an LDS address, is told here when it changed. */
-static uint64_t
-digest_of(const struct kn_program *p)
+uint64_t
+kn_cert_digest(const struct kn_program *p)
 {
     uint64_t h = 0xcbf29ce484222325u;
 
@@ -77,7 +67,7 @@ kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
     size_t row = 0;
 
     for (uint32_t n = 0; n < p->n; n++) {
-        uint32_t ins = kn_lines_next(lines, offset_of(p, n), &row);
+        uint32_t ins = kn_lines_next(lines, kn_cert_offset(p, n), &row);
 
         if (p->inst[n].op == KN_I_s_barrier)
             barrier_of(f, ins, &a[n]);
@@ -226,9 +216,9 @@ write_entry(const struct writer *w, uint32_t n, const struct kn_access *a,
     if (a->kind < KN_ACC_STAGGER)
         k = find_cover(w, n, a->kind != KN_ACC_NONE);
 
-    kn_put_number(b, "    {\"at\": ", offset_of(p, n));
+    kn_put_number(b, "    {\"at\": ", kn_cert_offset(p, n));
     kn_put(b, ", \"kind\": \"");
-    kn_put(b, a->kind ? kinds[a->kind] : "load");
+    kn_put(b, a->kind ? kn_cert_kinds[a->kind] : "load");
     kn_put(b, "\"");
     if (a->kind && a->kind < KN_ACC_STAGGER) {
         kn_put_number(b, ", \"slot\": ", a->slot);
@@ -238,9 +228,9 @@ write_entry(const struct writer *w, uint32_t n, const struct kn_access *a,
         kn_put_number(b, ", \"more\": ", a->more);
     write_registers(b, i);
     if (k.wait < p->n)
-        kn_put_number(b, ", \"wait\": ", offset_of(p, k.wait));
+        kn_put_number(b, ", \"wait\": ", kn_cert_offset(p, k.wait));
     if (a->kind && k.barrier < p->n)
-        kn_put_number(b, ", \"barrier\": ", offset_of(p, k.barrier));
+        kn_put_number(b, ", \"barrier\": ", kn_cert_offset(p, k.barrier));
     if (at.file) {
         kn_put(b, ", \"from\": \"");
         write_loc(b, at);
@@ -263,7 +253,7 @@ write_places(struct kn_buf *b, const struct kn_program *p,
 
     kn_put(b, ",\n  \"places\": [\"compiler\"");
     for (uint32_t n = 0; n < p->n; n++) {
-        uint32_t ins = kn_lines_next(lines, offset_of(p, n), &row);
+        uint32_t ins = kn_lines_next(lines, kn_cert_offset(p, n), &row);
 
         if (ins >= f->nins || !f->ins[ins].at.file)
             ins = (uint32_t)f->nins;
@@ -276,7 +266,7 @@ write_places(struct kn_buf *b, const struct kn_program *p,
             kn_put(b, "\"");
         }
         if (ins != last) {
-            kn_put_number(&at, n ? "," : "", offset_of(p, n));
+            kn_put_number(&at, n ? "," : "", kn_cert_offset(p, n));
             kn_put_number(&at, ",", number[ins]);
         }
         last = ins;
@@ -347,7 +337,7 @@ write_waits(struct kn_buf *b, const struct kn_program *p)
 
         if (i->op != KN_I_s_waitcnt && i->op != KN_I_s_barrier)
             continue;
-        kn_put_number(b, sep, offset_of(p, n));
+        kn_put_number(b, sep, kn_cert_offset(p, n));
         if (i->op == KN_I_s_waitcnt) {
             kn_put_number(b, ",", i->vm);
             kn_put_number(b, ",", i->lgkm);
@@ -375,7 +365,7 @@ kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
     kn_putf(out, "{\n  \"kiln_certificate\": 1,\n  \"kernel\": \"%s\",\n"
             "  \"arch\": \"%s\",\n  \"code\": \"%016llx\",\n  \"slots\": [",
             f->name, kiln_target_name(f->target),
-            (unsigned long long)digest_of(p));
+            (unsigned long long)kn_cert_digest(p));
     for (size_t l = 0; l < f->nlds; l++)
         for (uint32_t s = 0; s < f->lds[l].slots; s++)
             kn_putf(out, "%s\"%s[%u]\"", l || s ? ", " : "", f->lds[l].name, s);
@@ -385,7 +375,7 @@ kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
         write_tiles(out, f);
     kn_put(out, ",\n  \"asynchronous\": [");
     for (uint32_t n = 0; n < p->n; n++) {
-        uint32_t ins = kn_lines_next(lines, offset_of(p, n), &row);
+        uint32_t ins = kn_lines_next(lines, kn_cert_offset(p, n), &row);
         struct kn_loc none = { 0 };
 
         if (!kn_isa[p->inst[n].op].counter && !slots->access[n].kind)
@@ -399,217 +389,4 @@ kn_cert_write(const struct kn_program *p, const struct kn_fn *f,
     write_waits(out, p);
     write_places(out, p, f, lines);
     kn_put(out, "\n}\n");
-}
-
-/* ---- read ---- */
-
-static void
-spread(const json_t *places, const json_t *lines, const struct kn_program *p,
-       struct kn_ctx *c, const char **out)
-{
-    size_t k = 0, n = json_array_size(lines);
-    const char *now = NULL;
-
-    for (uint32_t i = 0; i < p->n; i++) {
-        for (; k + 1 < n && (uint64_t)json_integer_value(
-                   json_array_get(lines, k)) <= offset_of(p, i); k += 2) {
-            const char *s = json_string_value(json_array_get(places, (size_t)
-                json_integer_value(json_array_get(lines, k + 1))));
-
-            now = s && *s ? kn_strdup(c, s) : NULL;
-        }
-        out[i] = now;
-    }
-}
-
-kiln_status
-kn_cert_places(struct kn_ctx *c, const char *text, size_t size,
-               const struct kn_program *p, const char ***out)
-{
-    json_error_t err;
-    json_t *root = json_loadb(text, size, 0, &err);
-    const char *name = json_string_value(json_object_get(root, "kernel"));
-
-    *out = KN_NEW(c, const char *, p->n + 1);
-    if (name && !strcmp(name, p->kernel->name))
-        spread(json_object_get(root, "places"), json_object_get(root, "lines"),
-               p, c, *out);
-    json_decref(root);
-    return KILN_OK;
-}
-
-static kiln_status
-bad(struct kn_ctx *c, const char *what)
-{
-    return kn_fail(c, KILN_BAD_INPUT, "the certificate %s", what);
-}
-
-/* The claimed wait must be one; that it covers is for the checker to prove. */
-static kiln_status
-check_claim(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
-            const char *key, uint16_t op)
-{
-    const json_t *v = json_object_get(e, key);
-    int32_t n;
-
-    if (!v)
-        return KILN_OK;
-    n = kn_program_at(p, p->inst[0].pc + (uint64_t)json_integer_value(v));
-    if (n < 0 || p->inst[n].op != op)
-        return kn_fail(c, KILN_FINDING, "the certificate's %s at offset %lld "
-                       "is not there", key, (long long)json_integer_value(v));
-    return KILN_OK;
-}
-
-/* What an entry calls an instruction is for the bytes to say. */
-static bool
-may_be(const struct kn_inst *i, int kind)
-{
-    if (kind >= KN_ACC_STAGGER)
-        return i->op == KN_I_s_barrier;
-    if (!kn_isa[i->op].counter)
-        return false;
-    return kn_lds_kind(i) == (kind > 0 ? kind : KN_ACC_NONE);
-}
-
-static kiln_status
-read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
-           const struct kn_slots *out)
-{
-    const char *kind = json_string_value(json_object_get(e, "kind"));
-    int64_t at = json_integer_value(json_object_get(e, "at"));
-    int64_t slot = json_integer_value(json_object_get(e, "slot"));
-    int64_t more = json_integer_value(json_object_get(e, "more"));
-    int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
-    int k = kind ? kn_name_index(kinds, KN_ACC_KINDS, kind) : -1;
-
-    if (!kind || slot < 0 || more < 0 || more > 1 ||
-        slot + more >= (out->n ? out->n : 1))
-        return bad(c, "has an entry without kind or with a wrong slot");
-    if (n >= 0 && out->access[n].kind)
-        return bad(c, "has two entries of one instruction");
-    if (n < 0 || !may_be(&p->inst[n], k))
-        return kn_fail(c, KILN_FINDING, "the certificate speaks of an "
-                       "asynchronous instruction at offset %lld, which is not "
-                       "there", (long long)at);
-    if (k > 0)
-        out->access[n] = (struct kn_access){
-            (uint8_t)k,
-            (uint8_t)json_integer_value(json_object_get(e, "own")),
-            (uint16_t)slot, (uint8_t)more };
-    KN_TRY(check_claim(c, p, e, "wait", KN_I_s_waitcnt));
-    return check_claim(c, p, e, "barrier", KN_I_s_barrier);
-}
-
-static kiln_status
-check_wait(struct kn_ctx *c, const struct kn_program *p, const json_t *w)
-{
-    int64_t at = json_integer_value(json_array_get(w, 0));
-    int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
-    bool barrier = json_array_size(w) == 1;
-    const struct kn_inst *i = n < 0 ? NULL : &p->inst[n];
-
-    if (!i || i->op != (barrier ? KN_I_s_barrier : KN_I_s_waitcnt) ||
-        (!barrier &&
-         (i->vm != json_integer_value(json_array_get(w, 1)) ||
-          i->lgkm != json_integer_value(json_array_get(w, 2)))))
-        return kn_fail(c, KILN_FINDING, "the certificate's %s at offset %lld "
-                       "is not there", barrier ? "barrier" : "wait",
-                       (long long)at);
-    return KILN_OK;
-}
-
-/* A wait or barrier that the list leaves out would change unnoticed. */
-static kiln_status
-check_waits(struct kn_ctx *c, const struct kn_program *p, const json_t *waits)
-{
-    uint64_t last = 0;
-    size_t k = 0;
-
-    for (uint32_t n = 0; n < p->n; n++) {
-        const json_t *w = json_array_get(waits, k);
-        int64_t at = json_integer_value(json_array_get(w, 0));
-
-        if (p->inst[n].op != KN_I_s_waitcnt && p->inst[n].op != KN_I_s_barrier)
-            continue;
-        if (!w || (uint64_t)at > offset_of(p, n) || (k && (uint64_t)at <= last))
-            return kn_fail(c, KILN_FINDING, "the %s at 0x%llx is not in the "
-                           "certificate", kn_isa[p->inst[n].op].mnemonic,
-                           (unsigned long long)p->inst[n].pc);
-        KN_TRY(check_wait(c, p, w));
-        last = (uint64_t)at;
-        k++;
-    }
-    return k == json_array_size(waits) ? KILN_OK
-         : check_wait(c, p, json_array_get(waits, k));
-}
-
-/* Last, since the others say what changed. */
-static kiln_status
-check_digest(struct kn_ctx *c, const struct kn_program *p, const json_t *root)
-{
-    const char *text = json_string_value(json_object_get(root, "code"));
-
-    if (!text)
-        return bad(c, "has no digest of the code");
-    if (strtoull(text, NULL, 16) == digest_of(p))
-        return KILN_OK;
-    return kn_fail(c, KILN_FINDING, "the code is not that of the certificate: "
-                   "its digest is %016llx, not %.16s",
-                   (unsigned long long)digest_of(p), text);
-}
-
-/* Bytes a certificate has at most, and for each instruction: an entry is 200
- * and two paths long at most. */
-enum { OF_HEAD = 1 << 16, OF_INST = 1 << 13, MOST_SLOTS = 4096 };
-
-static kiln_status
-read_entries(struct kn_ctx *c, const json_t *root, const struct kn_program *p,
-             struct kn_slots *out)
-{
-    const json_t *list = json_object_get(root, "asynchronous");
-    const json_t *waits = json_object_get(root, "waits");
-    const char *name = json_string_value(json_object_get(root, "kernel"));
-
-    out->access = KN_NEW(c, struct kn_access, p->n + 1);
-    if (json_integer_value(json_object_get(root, "kiln_certificate")) != 1 ||
-        !json_is_array(list) || !name)
-        return bad(c, "is not one of kiln, version 1");
-    if (strcmp(name, p->kernel->name))
-        return kn_fail(c, KILN_BAD_INPUT, "the certificate is for kernel %s, "
-                       "the object has %s", name, p->kernel->name);
-    if (json_array_size(list) > p->n || json_array_size(waits) > p->n ||
-        json_array_size(json_object_get(root, "slots")) > MOST_SLOTS ||
-        json_array_size(json_object_get(root, "lines")) > 2 * (size_t)p->n ||
-        json_array_size(json_object_get(root, "places")) > (size_t)p->n + 1)
-        return bad(c, "has more entries than the code has instructions");
-    out->n = (uint32_t)json_array_size(json_object_get(root, "slots"));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        KN_TRY(read_entry(c, p, json_array_get(list, i), out));
-    KN_TRY(check_waits(c, p, waits));
-    for (uint32_t n = 0; n < p->n; n++)
-        if (kn_lds_kind(&p->inst[n]) && !out->access[n].kind)
-            return kn_fail(c, KILN_FINDING, "the LDS access at 0x%llx is not "
-                           "in the certificate",
-                           (unsigned long long)p->inst[n].pc);
-    return check_digest(c, p, root);
-}
-
-kiln_status
-kn_cert_read(struct kn_ctx *c, const char *text, size_t size,
-             const struct kn_program *p, struct kn_slots *out)
-{
-    json_error_t err;
-    json_t *root;
-    kiln_status s;
-
-    if (size > OF_HEAD + (size_t)p->n * OF_INST)
-        return bad(c, "is longer than one of this code can be");
-    root = json_loadb(text, size, 0, &err);
-    if (!root)
-        return kn_fail(c, KILN_BAD_INPUT, "the certificate is no JSON: line "
-                       "%d: %s", err.line, err.text);
-    s = read_entries(c, root, p, out);
-    json_decref(root);
-    return s;
 }
