@@ -13,6 +13,7 @@
 #include "../../runtime/file.h"
 #include "bundle_view.h"
 #include "json.h"
+#include "pack_c.h"
 #include "progress.h"
 #include "run/report.h"
 #include "bench/worklist.h"
@@ -303,6 +304,19 @@ report(struct pack *k, struct kn_json *j, const char *path, size_t size)
 }
 
 static kiln_status
+write_c(struct pack *k, const char *path)
+{
+    struct kn_pack_kernel *list = KN_NEW(k->t->c, struct kn_pack_kernel,
+                                         k->njobs);
+
+    for (size_t i = 0; i < k->njobs; i++)
+        list[i] = (struct kn_pack_kernel){ &k->job[i].p, &k->job[i].cfg,
+                                           &k->job[i].key, k->job[i].co,
+                                           k->job[i].size };
+    return kn_pack_c(k->t->c, path, list, k->njobs);
+}
+
+static kiln_status
 write_bundle(struct pack *k)
 {
     const struct kn_value *o = &k->t->cli->v[KN_FLAG_o];
@@ -318,6 +332,8 @@ write_bundle(struct pack *k)
                                         k->job[i].certificate };
     KN_TRY(kn_bundle_make(c, packed, (uint32_t)k->njobs, &bytes, &size));
     KN_TRY(kn_file_write(c, o->s, bytes, size));
+    if (k->t->cli->v[KN_FLAG_pack_c].seen)
+        KN_TRY(write_c(k, k->t->cli->v[KN_FLAG_pack_c].s));
     report(k, &j, o->s, size);
     return kn_report_write(k->t, &j);
 }
