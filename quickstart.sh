@@ -16,9 +16,10 @@ build_packages="gcc libc6-dev meson ninja-build pkg-config python3
 test_packages="python3-numpy llvm-22-tools lld-22 libamd-comgr-dev
     libcmocka-dev clang-22 libclang-rt-22-dev libamdhip64-dev
     cmake zsh man-db python3-pip debhelper dh-python lintian"
-# What a bare Debian 12 took (tests/quickstart/bare_root.sh, two cores).
+# What a bare Debian 12 took (tests/quickstart/bare_root.sh, two cores); of the
+# tests' packaging tools what apt says of them.
 run_cost="220 MB to download, 1.4 GB of disk, 3 to 5 minutes"
-test_cost="450 MB to download, 3 GB of disk, 20 to 30 minutes"
+test_cost="500 MB to download, 3.2 GB of disk, 20 to 30 minutes"
 security_list=/etc/apt/sources.list.d/kiln-security.list
 os_release=${OS_RELEASE:-/etc/os-release}
 
