@@ -190,7 +190,7 @@ test_ends_leave_rows_out(void **state)
     e = kn_time_error_of(&t, &(struct kn_time_like){
         KILN_GFX950, KN_TT_F16, 1, KN_B_MFMA, 100 });
     assert_int_equal(e.rows, 49);
-    assert_true(fabs(e.low + 0.21) < 1e-9 && fabs(e.high - 0.21) < 1e-9);
+    assert_true(fabs(e.low + 0.22) < 1e-9 && fabs(e.high - 0.22) < 1e-9);
 }
 
 static void

@@ -7,7 +7,7 @@
 
 /* This share of the rows a bar is made from may be beyond each of its ends.
  * Fewer rows than ENOUGH ask for less likeness; fewer than LEAST say nothing. */
-static const double beyond = 0.08;
+static const double beyond = 0.06;
 static const double short_us = 50;
 enum { ENOUGH = 8, LEAST = 3, NLIKE = 3 };
 
