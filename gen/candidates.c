@@ -35,9 +35,10 @@ uint64_t
 kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
 {
     int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
-    int64_t rows = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
+    int64_t rows = kn_family_of(p)->ragged == 'm' ? (p->m + many - 1) / many
+                                                  : p->m;
 
-    if (p->family == KILN_MOE) {
+    if (kn_family_of(p)->routed) {
         int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
         int64_t used = p->tokens * p->topk;
 
@@ -83,7 +84,7 @@ walks(const kiln_problem *p)
     return p->target == KILN_GFX950 && !(p->group_flags & KILN_TAIL_ZERO) &&
            (p->scale != KILN_SCALE_MX32 ||
             (!p->scale_layout && p->layout == KILN_NT &&
-             p->family != KILN_BATCHED));
+             !kn_family_of(p)->batch));
 }
 
 /* Tiles of several groups, more than the compute units take at once: each loads
@@ -94,11 +95,11 @@ static bool
 ahead_pays(const kiln_problem *p, const struct kn_config *g)
 {
     uint64_t cus = kn_targets[p->target].cus, n = kn_tiles_of(p, g->bm, g->bn);
-    bool dense = p->family == KILN_GEMM && p->scale == KILN_SCALE_MX32;
+    bool dense = kn_one_product(p) && p->scale == KILN_SCALE_MX32;
     struct kn_config walk = *g;
 
     walk.cus = kn_targets[p->target].cus;
-    return (p->family == KILN_GROUPED || p->family == KILN_WGRAD || dense) &&
+    return (kn_family_of(p)->ragged || dense) &&
            p->target == KILN_GFX950 && !g->cus && walks(p) && !six_bits(p) &&
            !kn_form_lacks(p, &walk) &&
            n > (dense ? cus + cus / 2 : cus);
@@ -129,9 +130,9 @@ deep_pays(const kiln_problem *p, const struct kn_config *g)
                   : p->scale == KILN_SCALE_TENSOR ? 8192
                   : six ? 512 : 0;
 
-    return g->lowering == KN_LOWERING_ASM || g->schedule == KN_SCHED_DEEP ||
+    return g->lowering == KN_LOWERING_ASM || kn_reads_of(g) == KN_READS_TILE ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
-           (!old && p->family != KILN_MOE &&
+           (!old && !kn_family_of(p)->routed &&
             (six || !straddles(p)) &&
             (!p->k || p->k >= least));
 }
@@ -168,7 +169,7 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config deep = *g;
 
     if (!t || g->lowering == KN_LOWERING_LLVM || g->wm || g->stages > 2 ||
-        (g->schedule && g->schedule != KN_SCHED_DEEP))
+        (g->schedule && kn_reads_of(g) != KN_READS_TILE))
         return;
     deep.wm = t->wm;
     deep.wn = t->wn;
@@ -208,7 +209,7 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
     /* Of 6-bit types the next one spills (measured). */
     bool six = bits == 6 || kn_elems[s.tb].bits == 6;
 
-    if (p->family == KILN_MOE || kn_dequant(p) || p->scale_layout ||
+    if (kn_family_of(p)->routed || kn_dequant(p) || p->scale_layout ||
         p->scale == KILN_SCALE_BLOCK128 || g->bm * g->bn > (six ? 128 * 64 : 128 * 128))
         return;
     if (p->scale == KILN_SCALE_MX32)
@@ -251,14 +252,14 @@ launch_cost(const kiln_problem *p, const struct tile *t)
              cus = kn_targets[p->target].cus;
 
     n = n ? n : 1;
-    if (p->family != KILN_MOE && !p->m)  /* a kernel for rows to come */
+    if (!kn_family_of(p)->routed && !p->m)  /* a kernel for rows to come */
         return t->cost * (p->n ? (double)((p->n + t->bn - 1) / t->bn * t->bn)
                                : 1);
-    if (p->family == KILN_MOE && t->bm <= 32)
+    if (kn_family_of(p)->routed && t->bm <= 32)
         return t->bn <= 64u * (1 + (t->bm == 32 &&
                                     p->stage == KILN_MOE_GATE_UP))
              ? 0 : t->bn;
-    if (p->family == KILN_MOE)
+    if (kn_family_of(p)->routed)
         return n >= cus ? 0 : (double)(cus - n);
     return (double)((n + cus - 1) / cus) * t->bm * t->bn * t->cost;
 }
@@ -267,7 +268,7 @@ bool
 kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           const struct kn_openings *open)
 {
-    bool moe = p->family == KILN_MOE, found = false;
+    bool moe = kn_family_of(p)->routed, found = false;
     const struct tile *t = moe ? moe_tiles : tiles;
     size_t ntiles = moe ? sizeof moe_tiles / sizeof *moe_tiles
                         : sizeof tiles / sizeof *tiles;
@@ -283,7 +284,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         kn_prefer_deep(c, p, &try, open);
         apply(&try, t);
         kn_quantising_waves(p, &try);
-        if (!t->wm && (!try.wm || try.schedule != KN_SCHED_DEEP))
+        if (!t->wm && (!try.wm || kn_reads_of(&try) != KN_READS_TILE))
             continue;
         if (moe ? t->bm != p->block_m
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
@@ -317,7 +318,7 @@ kn_pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config try = *g;
     bool mx = p->scale == KILN_SCALE_MX32;
 
-    if (p->family != KILN_MOE || p->block_m > 32 || !p->b_layout ||
+    if (!kn_family_of(p)->routed || p->block_m > 32 || !p->b_layout ||
         (mx && !p->scale_layout) || !kn_form_open(g) || g->schedule || g->early ||
         g->lowering == KN_LOWERING_ASM)
         return false;

@@ -206,7 +206,7 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config gemv = *g;
 
     if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
-        p->n < 256 || (p->family != KILN_GEMM && p->family != KILN_BATCHED) ||
+        p->n < 256 || (!kn_one_product(p) && !kn_family_of(p)->batch) ||
         p->b_layout || p->scale_layout)
         return false;
     if (gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&

@@ -20,7 +20,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
         !kn_dequant(p) &&
         p->k >= 256 && p->k % 256 == 0 &&
         ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
-         (p->family != KILN_MOE && p->m && p->m <= 64)))
+         (!kn_family_of(p)->routed && p->m && p->m <= 64)))
         return 256;
     return p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
@@ -38,7 +38,7 @@ kn_shareable(const struct kn_config *g)
 void
 kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
 {
-    if (p->family == KILN_MOE && kn_quantises(p) && g->bn >= 64 &&
+    if (kn_family_of(p)->routed && kn_quantises(p) && g->bn >= 64 &&
         g->bn % (g->wn * 64)) {
         g->wn = g->bn / 64;
         g->wm = g->bm >= 128 ? 2 : 1;
@@ -135,16 +135,15 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 static uint32_t
 natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    bool ragged = g->cus || p->family == KILN_GROUPED ||
-                  p->family == KILN_WGRAD || p->family == KILN_BATCHED;
+    bool ragged = g->cus || kn_family_of(p)->ragged || kn_family_of(p)->batch;
     uint32_t most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
                   : ragged ? 2 : 4;
     uint32_t one, want;
 
     if (kn_streams(g))
-        return g->schedule == KN_SCHED_STREAM || p->k <= 2 * (int64_t)g->bk
+        return !kn_schedules[g->schedule].whole || p->k <= 2 * (int64_t)g->bk
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
-    if (p->family == KILN_MOE && kn_direct(p, g))
+    if (kn_family_of(p)->routed && kn_direct(p, g))
         return 2;            /* more spill scalars of the gathered views */
     g->stages = 1;
     one = kn_tile_lds(c, p, g);
@@ -174,7 +173,7 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     settle_schedule(c, p, g);
     if (kn_streams(g)) {
         g->stages = asked ? asked : natural_stages(c, p, g);
-        if (g->schedule == KN_SCHED_WHOLE &&
+        if (kn_schedules[g->schedule].whole &&
             p->k != (int64_t)g->stages * g->bk)
             g->domain.ktail = 1;
         if (g->stages < 2 || g->stages > KN_MAX_STAGES ||

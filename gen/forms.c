@@ -259,3 +259,14 @@ kn_form_check(struct kn_ctx *c, const kiln_problem *p,
     return lacks ? kn_fail(c, KILN_UNSUPPORTED, "the schedule %s %s",
                            names[g->schedule], lacks) : KILN_OK;
 }
+
+kiln_status
+kn_form_serves(struct kn_ctx *c, const kiln_problem *p,
+               const struct kn_config *g)
+{
+    bool itself = kn_streams(g) || kn_reads_of(g) == KN_READS_RUNS;
+    const char *lacks = itself ? kn_form_lacks(p, g) : NULL;
+
+    return lacks ? kn_fail(c, KILN_BAD_INPUT, "the kernel's main loop %s",
+                           lacks) : KILN_OK;
+}

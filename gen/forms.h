@@ -35,4 +35,9 @@ const char *kn_form_lacks(const kiln_problem *p, const struct kn_config *g);
 kiln_status kn_form_check(struct kn_ctx *c, const kiln_problem *p,
                           const struct kn_config *g);
 
+/* The same of the sizes of a launch, which loops that read memory themselves
+ * depend on. */
+kiln_status kn_form_serves(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *g);
+
 #endif

@@ -25,6 +25,15 @@ kn_family_of(const kiln_problem *p)
     return &kn_families[p->family];
 }
 
+/* One product whose operands begin where the caller says. */
+static inline bool
+kn_one_product(const kiln_problem *p)
+{
+    const struct kn_family *f = kn_family_of(p);
+
+    return !f->batch && !f->ragged && !f->routed;
+}
+
 /* The classes of shapes one code object serves; checked at launch. Alignment
  * is of base pointer and row pitch: 16, 4, or 1 = only the element's own. */
 struct kn_domain {

@@ -60,8 +60,9 @@ static void
 put_sizes(struct writer *w)
 {
     const kiln_problem *p = w->p;
-    bool moe = p->family == KILN_MOE, batched = p->family == KILN_BATCHED;
-    bool grouped = p->family == KILN_GROUPED, wgrad = p->family == KILN_WGRAD;
+    bool moe = kn_family_of(p)->routed, batched = kn_family_of(p)->batch;
+    bool grouped = kn_family_of(p)->ragged == 'm';
+    bool wgrad = kn_family_of(p)->ragged == 'k';
 
     size(w, "m", moe ? "room for sorted rows" : grouped ? "rows in all"
                      : "rows of the output");
@@ -150,8 +151,8 @@ static void
 let_strides(struct writer *w)
 {
     const kiln_problem *p = w->p;
-    bool batched = p->family == KILN_BATCHED, moe = p->family == KILN_MOE;
-    bool moves = batched || p->family == KILN_GROUPED;
+    bool batched = kn_family_of(p)->batch, moe = kn_family_of(p)->routed;
+    bool moves = batched || kn_family_of(p)->ragged == 'm';
     bool gate = p->stage == KILN_MOE_GATE_UP;
     const char *rows = p->scale_layout && moe && p->block_m < KN_SCALE_ROWS
                      ? text(w, "(m / %u * %d)", p->block_m, KN_SCALE_ROWS) : "m";
@@ -163,7 +164,7 @@ let_strides(struct writer *w)
                         p->layout != KILN_NT ? "pb * k"
                                              : gate ? "pb * 2 * n" : "pb * n"));
     let(w, "bc", stride(w, p->out, batched ? "stride_c" : NULL, "pc * m"));
-    if (p->scale == KILN_SCALE_BLOCK128 && p->family != KILN_WGRAD)
+    if (p->scale == KILN_SCALE_BLOCK128 && kn_family_of(p)->ragged != 'k')
         columns = text(w, "up(%s, 128)", columns);
     sa = scale_bytes(w, rows, "psa");
     sb = scale_bytes(w, columns, "psb");
@@ -199,7 +200,7 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_WORKSPACE:
         return 16;
     case KILN_ARG_OFFSETS:
-        return p->family == KILN_MOE ? 4 : 8;
+        return kn_family_of(p)->routed ? 4 : 8;
     case KILN_NOPERANDS:
         break;
     }
@@ -211,8 +212,8 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
 static const char *
 count(const kiln_problem *p)
 {
-    return p->family == KILN_BATCHED ? "batch"
-         : p->family == KILN_GEMM ? "1" : "groups";
+    return kn_family_of(p)->batch ? "batch"
+         : kn_one_product(p) ? "1" : "groups";
 }
 
 static struct kn_launch_arg *
@@ -238,8 +239,8 @@ is_used(const kiln_problem *p, kiln_operand operand)
     struct kn_extents e;
 
     q.m = q.n = q.k = q.lda = q.ldb = q.ldc = 512;
-    q.batch = p->family == KILN_BATCHED;
-    q.groups = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
+    q.batch = kn_family_of(p)->batch;
+    q.groups = kn_family_of(p)->ragged != 0;
     q.stride_a = q.stride_b = q.stride_c = 0;
     e = kn_extents_of(&q);
     switch (operand) {
@@ -248,9 +249,9 @@ is_used(const kiln_problem *p, kiln_operand operand)
     case KILN_ARG_SB:
         return e.sb != 0;
     case KILN_ARG_BIAS:
-        return e.bias != 0 || (kn_quantises(p) && p->family == KILN_MOE);
+        return e.bias != 0 || (kn_quantises(p) && kn_family_of(p)->routed);
     case KILN_ARG_OFFSETS:
-        return e.offs != 0 || p->family == KILN_MOE;
+        return e.offs != 0 || kn_family_of(p)->routed;
     case KILN_ARG_WEIGHTS:
         return p->stage == KILN_MOE_DOWN || p->weigh == KILN_WEIGHT_BEFORE;
     case KILN_ARG_A:
@@ -278,7 +279,7 @@ pointer(struct writer *w, const char *name, kiln_operand operand,
 static void
 put_pointers(struct writer *w)
 {
-    bool moe = w->p->family == KILN_MOE;
+    bool moe = kn_family_of(w->p)->routed;
     bool lens = w->p->group_flags & KILN_GROUP_LENS;
 
     pointer(w, "a", KILN_ARG_A, "A");
@@ -297,7 +298,7 @@ put_pointers(struct writer *w)
 static const char *
 of_many(struct writer *w, const char *value)
 {
-    return w->p->family == KILN_GEMM
+    return kn_one_product(w->p)
          ? "0" : text(w, "when(%s > 1, %s)", count(w->p), value);
 }
 
@@ -305,8 +306,9 @@ static void
 put_wide(struct writer *w)
 {
     const kiln_problem *p = w->p;
-    bool wgrad = p->family == KILN_WGRAD, nt = p->layout == KILN_NT;
-    bool grouped = p->family == KILN_GROUPED, moe = p->family == KILN_MOE;
+    bool wgrad = kn_family_of(p)->ragged == 'k', nt = p->layout == KILN_NT;
+    bool grouped = kn_family_of(p)->ragged == 'm';
+    bool moe = kn_family_of(p)->routed;
     bool tensor = p->scale == KILN_SCALE_TENSOR;
     const char *row = p->scale == KILN_SCALE_ROW ? "4"
                                    : tensor ? "0" : "psa";
@@ -354,7 +356,7 @@ put_args(struct writer *w)
     put_narrow(w);
     if (w->g->split_k > 1)
         pointer(w, "workspace", KILN_ARG_WORKSPACE, "room of the launch's own");
-    if (w->p->family != KILN_MOE)
+    if (!kn_family_of(w->p)->routed)
         return;
     pointer(w, "experts", KILN_ARG_EXPERTS,
             "int32, the expert of each block of sorted rows");
@@ -381,9 +383,10 @@ rule_alignment(struct writer *w)
 {
     const struct kn_domain *d = &w->g->domain;
     const kiln_problem *p = w->p;
-    bool wgrad = p->family == KILN_WGRAD, batched = p->family == KILN_BATCHED;
-    bool moves = batched || p->family == KILN_GROUPED ||
-                 p->family == KILN_MOE;
+    bool wgrad = kn_family_of(p)->ragged == 'k';
+    bool batched = kn_family_of(p)->batch;
+    bool moves = batched || kn_family_of(p)->ragged == 'm' ||
+                 kn_family_of(p)->routed;
     const char *b = !moves ? "0" : batched ? "when(batch > 1, bb)" : "bb";
     const char *sb = !moves ? "0" : batched ? "when(batch > 1, bsb)" : "bsb";
 
@@ -443,13 +446,13 @@ rule_strides(struct writer *w)
     const kiln_problem *p = w->p;
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
 
-    if (p->family == KILN_BATCHED) {
+    if (kn_family_of(p)->batch) {
         rule_stride(w, (struct strided){ p->a, "stride_a", tn ? "k" : "m",
                                          tn ? "m" : "k", "row_a" });
         rule_stride(w, (struct strided){ p->out, "stride_c", "m", "n",
                                          "row_c" });
     }
-    if (p->family == KILN_BATCHED || p->family == KILN_GROUPED)
+    if (kn_family_of(p)->batch || kn_family_of(p)->ragged == 'm')
         rule_stride(w, (struct strided){ p->b, "stride_b", nt ? "n" : "k",
                                          nt ? "k" : "n", "row_b" });
 }
@@ -474,9 +477,9 @@ rule_k(struct writer *w)
     if (kn_reads_of(g) == KN_READS_RUNS)
         rule(w, text(w, "pa %% 4 == 0 && pb %% 4 == 0 && k %% %u == 0",
                      kn_gemv_run(p)), "rows are not of whole runs");
-    if (kn_reads_of(g) == KN_READS_RUNS && p->family == KILN_GROUPED)
+    if (kn_reads_of(g) == KN_READS_RUNS && kn_family_of(p)->ragged == 'm')
         rule(w, "bb % 4 == 0", "strides of B are not of whole runs");
-    if (kn_reads_of(g) == KN_READS_RUNS && p->family == KILN_BATCHED)
+    if (kn_reads_of(g) == KN_READS_RUNS && kn_family_of(p)->batch)
         rule(w, "when(batch > 1, ba) % 4 == 0 && when(batch > 1, bb) % 4 == 0",
              "strides are not of whole runs");
 }
@@ -535,15 +538,15 @@ rule_counts(struct writer *w)
                  p->layout == KILN_TN ? "m" : "k",
                  p->layout == KILN_NT ? "k" : "n"),
          "a leading dimension is shorter than a row");
-    if (p->family == KILN_BATCHED)
+    if (kn_family_of(p)->batch)
         rule(w, "batch >= 1 && stride_a >= -1 && stride_b >= -1 && "
                 "stride_c >= 0", "a batch or a stride is negative");
-    else if (p->family != KILN_GEMM)
+    else if (!kn_one_product(p))
         rule(w, text(w, "groups >= 1 && groups <= %d",
                      few ? KN_FEW_GROUPS : 65535),
              few ? "the kernel is for 1 to 8 groups"
                  : "there are 1 to 65535 groups");
-    if (p->family == KILN_GROUPED)
+    if (kn_family_of(p)->ragged == 'm')
         rule(w, "stride_b >= -1", "a stride is negative");
 }
 
@@ -656,7 +659,7 @@ kn_launch_describe(struct kn_ctx *c, const kiln_problem *p,
     rule_alignment(&w);
     rule_k(&w);
     rule_stored(&w);
-    if (p->family == KILN_MOE)
+    if (kn_family_of(p)->routed)
         rule_moe(&w);
     put_grid(&w);
     put_args(&w);

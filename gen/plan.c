@@ -57,9 +57,7 @@ check_domain(struct kn_ctx *c, const kiln_problem *p,
         p->k != (int64_t)g->stages * g->bk)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for a K of "
                        "%u, not %lld", g->stages * g->bk, (long long)p->k);
-    if (kn_streams(g) && kn_form_lacks(p, g))
-        return kn_fail(c, KILN_BAD_INPUT, "the kernel's main loop %s",
-                       kn_form_lacks(p, g));
+    KN_TRY(kn_form_serves(c, p, g));
     if (g->lookup == KN_LOOKUP_FEW && p->groups > KN_FEW_GROUPS)
         return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for at most "
                        "%d groups (lookup=few), not %lld", KN_FEW_GROUPS,
@@ -234,9 +232,6 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
 
     KN_TRY(check_domain(c, p, g, o));
     KN_TRY(check_reach(c, p, g));
-    if (kn_reads_of(g) == KN_READS_RUNS && kn_form_lacks(p, g))
-        return kn_fail(c, KILN_BAD_INPUT, "the kernel's main loop %s",
-                       kn_form_lacks(p, g));
     memset(plan, 0, sizeof *plan);
     if (g->split_k > 1) {
         if (grid * g->wm * g->wn > KN_COUNTERS)
