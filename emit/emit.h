@@ -25,6 +25,20 @@ kiln_status kn_emit(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
 kiln_status kn_emit_asm(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
                         struct kn_emitted *out);
 
+/* A code object and its certificate, if it has one. */
+struct kn_code {
+    const char *name;        /* of the file, for sentences */
+    const uint8_t *co;
+    size_t size;
+    const char *cert;
+    size_t cert_size;
+};
+
+/* Holds every kernel of a code object to a whole verdict (prove/verdict.h):
+ * FINDING with the first reason why it is not clean, LDS order and advice
+ * included. cert: NULL or empty: the bytes alone. */
+kiln_status kn_verdict_replay(struct kn_ctx *c, const struct kn_code *code);
+
 /* LLVM's version as "22.1.8", part of the kernel key. */
 void kn_llvm_version(char *buf, size_t n);
 

@@ -286,7 +286,8 @@ typedef enum kiln_log_level {
 
 typedef enum kiln_flags {
     KILN_RUN_ONLY = 1,       /* a kernel that is nowhere is an error */
-    KILN_STRICT = 2,         /* a damaged cache entry is an error */
+    KILN_STRICT = 2,         /* a damaged cache entry is an error, and so is a
+                                stored kernel that cannot be proven again */
     KILN_NO_DISK = 4,        /* no cache directory */
     KILN_ISOLATE = 8         /* compile in a child process: LLVM can abort */
 } kiln_flags;

@@ -99,3 +99,26 @@ kn_compile(struct kn_ctx *c, struct kiln_context *x,
     KN_TRY(codegen_of(c, x, &cg));
     return generate(c, cg, r, out);
 }
+
+static kiln_status
+replay_in_child(struct kn_ctx *c, void *user, struct kn_buf *out)
+{
+    const struct kn_codegen *cg;
+
+    KN_TRY(kn_codegen_open(c, &cg));
+    KN_TRY(cg->replay(c, user));
+    kn_put(out, "proven");
+    return KILN_OK;
+}
+
+kiln_status
+kn_replay(struct kn_ctx *c, struct kiln_context *x, const struct kn_code *code)
+{
+    const struct kn_codegen *cg;
+    struct kn_bytes b;
+
+    if (x->flags & KILN_ISOLATE)
+        return kn_isolate(c, replay_in_child, (void *)code, &b);
+    KN_TRY(codegen_of(c, x, &cg));
+    return cg->replay(c, code);
+}

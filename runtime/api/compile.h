@@ -5,6 +5,8 @@
 
 #include "context.h"
 
+struct kn_code;              /* emit/emit.h */
+
 struct kn_compiled {
     const uint8_t *co;
     size_t size;
@@ -16,5 +18,10 @@ struct kn_compiled {
 /* All in c's arena. */
 kiln_status kn_compile(struct kn_ctx *c, struct kiln_context *x,
                        const struct kn_request *r, struct kn_compiled *out);
+
+/* The proof once more on bytes that are there (emit/prove/verdict.h); loads
+ * libkiln-cg. */
+kiln_status kn_replay(struct kn_ctx *c, struct kiln_context *x,
+                      const struct kn_code *code);
 
 #endif

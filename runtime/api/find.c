@@ -3,6 +3,7 @@
  * same one wait for it. */
 #include <string.h>
 
+#include "../../emit/emit.h"
 #include "bundle.h"
 #include "cache.h"
 #include "compile.h"
@@ -27,6 +28,22 @@ bundles_of(struct kiln_context *x)
     return b;
 }
 
+/* KILN_STRICT: what leaves a bundle is proven on its bytes. */
+static kiln_status
+prove_entry(struct kn_ctx *c, struct search *s, const struct kn_bundle *b,
+            uint32_t i, const struct kn_origin *o)
+{
+    struct kn_code code = { .co = o->co, .size = o->size };
+    struct kn_buf name = { .c = c };
+
+    if (!(s->x->flags & KILN_STRICT))
+        return KILN_OK;
+    kn_putf(&name, "entry %u of the bundle", i);
+    code.name = name.s;
+    KN_TRY(kn_bundle_certificate(c, b, i, &code.cert, &code.cert_size));
+    return kn_replay(c, s->x, &code);
+}
+
 static kiln_status
 take_from_bundle(struct kn_ctx *c, struct search *s, struct kn_bundle *b,
                  uint32_t i)
@@ -40,6 +57,7 @@ take_from_bundle(struct kn_ctx *c, struct search *s, struct kn_bundle *b,
     config = kn_bundle_config(b, i, &n);
     KN_TRY(kn_config_take(c, kn_strndup(c, config, n), &g));
     KN_TRY(kn_bundle_code(c, b, i, &o.co, &o.size));
+    KN_TRY(prove_entry(c, s, b, i, &o));
     return kn_kernel_new(c, &s->x->host, &o, &s->found);
 }
 
@@ -110,6 +128,22 @@ search_substitute(struct kn_ctx *c, struct search *s)
 
 /* ---- the cache directory ---- */
 
+/* KILN_STRICT: so is what leaves the directory. */
+static kiln_status
+prove_file(struct kn_ctx *c, struct search *s, const struct kn_cached *e)
+{
+    struct kn_code code = { .co = e->co, .size = e->size };
+    struct kn_buf name = { .c = c };
+
+    if (!(s->x->flags & KILN_STRICT))
+        return KILN_OK;
+    kn_putf(&name, "%s/%s.co", s->x->cache_dir, s->key.hex);
+    code.name = name.s;
+    KN_TRY(kn_cache_read_certificate(c, s->x->cache_dir, &s->key, &code.cert));
+    code.cert_size = code.cert ? strlen(code.cert) : 0;
+    return kn_replay(c, s->x, &code);
+}
+
 static kiln_status
 search_disk(struct kn_ctx *c, struct search *s)
 {
@@ -126,6 +160,8 @@ search_disk(struct kn_ctx *c, struct search *s)
         kn_log(s->x, KILN_LOG_WARNING, "%s: not used", e.damage);
     o.co = e.co;
     o.size = e.size;
+    if (e.co)
+        KN_TRY(prove_file(c, s, &e));
     return e.co ? kn_kernel_new(c, &s->x->host, &o, &s->found) : KILN_OK;
 }
 

@@ -7,7 +7,7 @@ const struct kn_codegen *
 kiln_cg_interface(void)
 {
     static const struct kn_codegen table = {
-        KN_GENERATOR_ID, kn_llvm_version, kn_generate,
+        KN_GENERATOR_ID, kn_llvm_version, kn_generate, kn_verdict_replay,
     };
 
     return &table;

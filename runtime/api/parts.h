@@ -6,6 +6,8 @@
 #include "../../gen/gen.h"
 #include "../backend.h"
 
+struct kn_code;              /* emit/emit.h */
+
 struct kn_codegen {
     const char *generator;   /* of its build */
     void (*llvm_version)(char *buf, size_t n);
@@ -13,6 +15,7 @@ struct kn_codegen {
                             const struct kn_config *cfg,
                             const struct kn_watch *watch,
                             struct kn_generated *out);
+    kiln_status (*replay)(struct kn_ctx *c, const struct kn_code *code);
 };
 const struct kn_codegen *kiln_cg_interface(void);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../runtime/api/bundle.h"
+#include "../../runtime/api/cache.h"
 
 enum { KERNELS = 3, CAP = 1 << 20 };
 
@@ -367,6 +368,99 @@ missing_file(void **state)
     kiln_close(x);
 }
 
+/* A copy of the code with each s_barrier as s_nop; how many there were. */
+static size_t
+drop_order(const uint8_t *co, size_t n, uint8_t *out)
+{
+    size_t dropped = 0;
+
+    memcpy(out, co, n);
+    for (size_t i = 0; i + 4 <= n; i += 4) {
+        uint32_t word;
+
+        memcpy(&word, co + i, 4);
+        if (word != 0xbf8a0000)
+            continue;
+        word = 0xbf800000;
+        memcpy(out + i, &word, 4);
+        dropped++;
+    }
+    return dropped;
+}
+
+static kiln_status
+take_one(const char *bundle, const char *folder, uint32_t flags, char *text)
+{
+    kiln_context *x = open_context(folder, KILN_RUN_ONLY | flags, NULL);
+    kiln_problem p = problem_of(0);
+    kiln_kernel *k = NULL;
+    kiln_error e = { 0 };
+    kiln_status s;
+
+    if (bundle)
+        assert_ok(kiln_add_bundle(x, bundle, &e), &e);
+    s = kiln_lookup(x, &p, configs[0], &k, &e);
+    if (!s)
+        kiln_release(k);
+    snprintf(text, sizeof e.text, "%s", e.text);
+    kiln_close(x);
+    return s;
+}
+
+/* Digests fit whatever is packed: only the proof on the bytes tells. */
+static void
+strict_proves_the_bytes(void **state)
+{
+    static uint8_t code[1 << 16];
+    struct kn_packed k = { .certificate = NULL };
+    char cache[128], text[256];
+    kiln_problem p = t.k[0]->problem;
+    const uint8_t *co[] = { t.k[0]->co, code };
+    size_t n = t.k[0]->co_size, size;
+    struct kn_ctx c;
+    uint8_t *bytes;
+
+    (void)state;
+    assert_true(n <= sizeof code && drop_order(t.k[0]->co, n, code) > 0);
+    snprintf(cache, sizeof cache, "%s/cache", t.folder);
+    for (int forged = 0; forged < 2; forged++) {
+        kiln_status want = forged ? KILN_FINDING : KILN_OK;
+
+        kn_ctx_init(&c, NULL, NULL);
+        kn_make_key(&c, &p, &t.k[0]->config, &k.key);
+        k.co = co[forged];
+        k.size = n;
+        assert_int_equal(kn_bundle_make(&c, &k, 1, &bytes, &size), KILN_OK);
+        write_bytes(t.path, bytes, size);
+        assert_int_equal(kn_cache_write(&c, cache, &k.key, k.co, n), KILN_OK);
+        kn_ctx_free(&c);
+        assert_int_equal(take_one(t.path, NULL, 0, text), KILN_OK);
+        assert_int_equal(take_one(NULL, cache, 0, text), KILN_OK);
+        assert_int_equal(take_one(t.path, NULL, KILN_STRICT, text), want);
+        assert_true(!forged || strstr(text, "entry 0 of the bundle: not proven: "
+                                            "at 0x"));
+        assert_int_equal(take_one(NULL, cache, KILN_STRICT, text), want);
+        assert_true(!forged || (strstr(text, ".co: not proven: at 0x") &&
+                                strstr(text, cache)));
+        assert_int_equal(take_one(NULL, cache, KILN_STRICT | KILN_ISOLATE,
+                                  text), want);
+    }
+}
+
+/* The certificate of sound code is held against it as well. */
+static void
+strict_replays_the_certificate(void **state)
+{
+    char text[256];
+
+    (void)state;
+    write_bytes(t.path, t.bytes, t.size); /* a key is no certificate */
+    assert_int_equal(take_one(t.path, NULL, 0, text), KILN_OK);
+    assert_int_equal(take_one(t.path, NULL, KILN_STRICT, text),
+                     KILN_BAD_INPUT);
+    assert_non_null(strstr(text, "certificate"));
+}
+
 int
 main(void)
 {
@@ -381,6 +475,8 @@ main(void)
         cmocka_unit_test(another_generator_is_named),
         cmocka_unit_test(certificates_are_checked),
         cmocka_unit_test(missing_file),
+        cmocka_unit_test(strict_proves_the_bytes),
+        cmocka_unit_test(strict_replays_the_certificate),
     };
 
     return cmocka_run_group_tests_name("runtime-bundle", tests, setup,
