@@ -72,7 +72,8 @@ is_used(const kiln_problem *p, int operand)
         return true;
     if (operands[operand].extent == NO_EXTENT)
         return kn_family_of(p)->routed && (operand != KILN_ARG_WEIGHTS ||
-                                           p->stage == KILN_MOE_DOWN);
+                                           p->stage == KILN_MOE_DOWN ||
+                                           p->weigh == KILN_WEIGHT_BEFORE);
     return u64_at(&e, operands[operand].extent) != 0;
 }
 

@@ -142,6 +142,33 @@ def batched_grouped_and_wgrad():
     return wrong
 
 
+def moe_by_run():
+    """gemm1 with the routing weight after, before and nowhere."""
+    tokens, n, k = 8, 32, 64
+    a, b = small(tokens, k), small(2, 2 * n, k) / 8
+    ids, weights = np.full(32, tokens, "i4"), np.zeros(32, "f4")
+    for slot in range(2):                # slot s of every token to expert s
+        for t in range(tokens):
+            ids[slot * 16 + t] = t | slot << 24
+            weights[slot * 16 + t] = 1 + t % 3
+    at = dict(a=a, b=b.astype("f2"), weights=weights, offsets=ids,
+              experts=np.arange(2, dtype="i4"), padded=np.array([32], "i4"))
+    at = {name: GPU.array(x) for name, x in at.items()}
+    for weigh in (0, 1, 2):
+        c = GPU.empty((2 * tokens, n), "f16")
+        GPU.run(kiln.Problem(family="moe", stage="gemm1", a="f16", b="f16",
+                             out="f16", block_m=16, m=32, n=n, k=k, groups=2,
+                             tokens=tokens, topk=2, weigh=weigh), c=c, **at)
+        w = 1 + np.arange(tokens) % 3 if weigh == 1 else np.ones(tokens)
+        both = np.einsum("tk,enk->ten", wide(a) * w[:, None], wide(b))
+        gate, up = both[..., :n], both[..., n:]
+        want = (gate / (1 + np.exp(-gate)) * up).reshape(2 * tokens, n)
+        far = abs(c.numpy() - want) > 2.0 ** -10 * abs(want) + 1e-5
+        if far.any():
+            return "weigh %d: %d elements" % (weigh, far.sum())
+    return None
+
+
 def shapes_and_types_are_checked():
     x, y = small(8, 64), small(8, 32)
     refused("K of b is 32, but it is 64", GPU.gemm, x, y)
@@ -285,11 +312,10 @@ def stubs_name_what_there_is():
 
 CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
-    scales_say_their_mode,
-    packed_types, batched_grouped_and_wgrad, shapes_and_types_are_checked,
-    arrays_stay_on_their_device, foreign_arrays, torch_tensors,
-    handles_outlive_nothing, a_child_of_fork_is_refused, versions_and_texts,
-    stubs_name_what_there_is,
+    scales_say_their_mode, packed_types, batched_grouped_and_wgrad,
+    moe_by_run, shapes_and_types_are_checked, arrays_stay_on_their_device,
+    foreign_arrays, torch_tensors, handles_outlive_nothing,
+    a_child_of_fork_is_refused, versions_and_texts, stubs_name_what_there_is,
 ]
 
 if __name__ == "__main__":
