@@ -2,11 +2,12 @@
 """How much of what kiln makes has no measured object that compares, so that
 its predictions have no error bar: by family.
 
-    bench_comparable.py KILNC [--each N] [--seed S] [LIST.csv]
+    bench_comparable.py KILNC [--each N] [--seed S] [--status PAGE] [LIST.csv]
 
 Without a list: N variants of each family, drawn from target, layout, types,
 output and scales, as `kilnc list` has them; a draw that kiln refuses counts
-for nothing. With a list: its rows, by `kilnc bench`; `_group` or the family
+for nothing. With a page like docs/status.md: N of the checked cells of each of
+its tables (0: all), at the same sizes. With a list: its rows, by `kilnc bench`; `_group` or the family
 names a line."""
 import argparse
 import collections
@@ -14,6 +15,7 @@ import csv
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -63,6 +65,53 @@ def from_draws(a):
                 yield family, n > 0
 
 
+FORMS = {'gemm, few rows': ['--schedule', 'gemv', '-m', '5'],
+         'gemm, K divided': ['--split-k', '3']}
+
+
+def merged(words, more):
+    if '-m' in more and '-m' in words:
+        at = words.index('-m')
+        words = words[:at] + words[at + 2:]
+    return words + more
+
+
+def cells_of(page):
+    """(table, words) of each checked cell."""
+    form = None
+    for text in page:
+        form = text[3:].strip() if text.startswith('## ') else form
+        row = re.match(r'\| (\w+) x (\w+), (\w+) \|(.*)\|', text)
+        if not row:
+            continue
+        family = form.split(',')[0]
+        for i, cell in enumerate(row.group(4).split('|')):
+            if cell.strip() != 'checked':
+                continue
+            words = [family, '--arch', 'gfx942' if i > 2 else 'gfx950', '--a',
+                     row.group(1), '--b', row.group(2), *SIZES[family]]
+            if family in ('gemm', 'batched', 'grouped'):
+                words += ['--layout', ('nt', 'nn', 'tn')[i % 3]]
+            if row.group(3) != 'mx32':
+                words += ['--scale', row.group(3)]
+            yield form, merged(words, FORMS.get(form, []))
+
+
+def from_status(a):
+    with open(a.status) as f:
+        cells = collections.defaultdict(list)
+        for form, words in cells_of(f):
+            cells[form].append(words)
+    rng = random.Random(a.seed)
+    for form, all_words in cells.items():
+        drawn = rng.sample(all_words, min(a.each or len(all_words),
+                                          len(all_words)))
+        for words in drawn:
+            n = rows_of(a.kilnc, words)
+            if n is not None:
+                yield form, n > 0
+
+
 def from_list(a):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, 'now.csv')
@@ -83,9 +132,11 @@ def main():
     p.add_argument('--each', type=int, default=30)
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--shard')
+    p.add_argument('--status')
     a = p.parse_args()
     n, without = collections.Counter(), collections.Counter()
-    for family, compares in from_list(a) if a.list else from_draws(a):
+    for family, compares in (from_list(a) if a.list else from_status(a)
+                             if a.status else from_draws(a)):
         n[family] += 1
         without[family] += not compares
     print('| family | predictions | without a comparable row |')

@@ -15,6 +15,7 @@ import json
 import math
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -217,16 +218,43 @@ SAME_WORK = {'F16': ['--a', 'bf16'], 'I8': ['--a', 'i8', '--scale', 'row'],
              'MX4': ['--a', 'mxfp4', *STORED]}
 
 
+TYPE_OF = {'f4': 'MX4', 'bf16': 'F16', 'fp8': 'F8', 'I8': 'I8'}
+
+
+def tuned_rows(b):
+    """AMD's objects at the shapes it tuned them for, predicted by this build,
+    or without aiter as the table of residuals has them."""
+    with open(os.path.join(b.a.data, 'perf/aiter_asm.json')) as f:
+        data = json.load(f)
+    if not b.a.aiter:
+        shapes = {'%dx%dx%d' % (r['m'], r['n'], r['k']) for r in data}
+        table_of = os.path.join(os.path.dirname(__file__),
+                                '../../runtime/sim/timing/timing_rows.def')
+        return b.sampled(r for r in error_table.read(table_of)
+                         if r.kind != 'moe' and r.source != 'HipKittens' and
+                         r.shape.split('/')[0] in shapes)
+    todo = b.sampled(validate.aiter_rows(b.a.aiter, data))
+    times, found = b.object_us([t[2] for t in todo]), []
+    for (_, _, _, ident), us in zip(todo, times):
+        r = data[int(ident[len('aiter'):])]
+        name = re.search(r'\d((f4|bf16|fp8|I8)gemm\w*?)E?$', r['kernel'])
+        shape = '%dx%dx%d' % (r['m'], r['n'], r['k'])
+        parts = 1 << r['split_k'] if name.group(2) == 'f4' else r['split_k']
+        if parts > 1:
+            shape += '/%d' % parts
+        found.append(error_table.Row(
+            r.get('arch', 'gfx950'), TYPE_OF[name.group(2)], 1, '', r['us'],
+            us, 'gemm', name.group(1), shape, ''))
+    return found
+
+
 def part_tuned(b):
     """Every shape AMD tuned for whose object is known: kiln's choice beside
     AMD's object in the same model, and its measured time."""
-    with open(os.path.join(b.a.data, 'perf/aiter_asm.json')) as f:
-        shapes = {'%dx%dx%d' % (r['m'], r['n'], r['k']) for r in json.load(f)}
-    table_of = os.path.join(os.path.dirname(__file__),
-                            '../../runtime/sim/timing/timing_rows.def')
-    todo = b.sampled(r for r in error_table.read(table_of) if r.kind != 'moe'
-                     and r.shape.split('/')[0] in shapes
-                     and r.source != 'HipKittens')
+    todo = tuned_rows(b)
+    print('\n%d rows, %d of them without a prediction of the object' %
+          (len(todo), sum(not r.predicted for r in todo)))
+    todo = [r for r in todo if r.predicted]
     got = b.all_kiln([['gemm', '--arch', r.target, *SAME_WORK[r.type],
                        *(x for pair in zip(('-m', '-n', '-k'),
                                            r.shape.split('/')[0].split('x'))
