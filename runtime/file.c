@@ -114,6 +114,19 @@ read_guarded(struct kn_ctx *c, const char *path, int fd, uint8_t **out,
 kiln_status
 kn_file_read(struct kn_ctx *c, const char *path, uint8_t **out, size_t *size)
 {
+    struct stat st;
+
+    if (!stat(path, &st) && S_ISREG(st.st_mode) &&
+        (uint64_t)st.st_size > KN_STREAM_MAX)
+        return kn_fail(c, KILN_IO, "%s: has over %zu bytes", path,
+                       KN_STREAM_MAX);
+    return kn_file_read_data(c, path, out, size);
+}
+
+kiln_status
+kn_file_read_data(struct kn_ctx *c, const char *path, uint8_t **out,
+                  size_t *size)
+{
     jmp_buf *outer = c->oom;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     kiln_status s;

@@ -4,12 +4,18 @@
 
 #include "../ir/base.h"
 
-/* The longest input from a pipe or a device, in bytes. */
+/* The longest input from a pipe or a device, and the longest text, table or
+ * code from a file, in bytes. */
 #define KN_STREAM_MAX ((size_t)1 << 27)
 
-/* The whole file into the arena, one zero byte behind it. */
+/* The whole file into the arena, one zero byte behind it; at most
+ * KN_STREAM_MAX bytes. */
 kiln_status kn_file_read(struct kn_ctx *c, const char *path, uint8_t **out,
                          size_t *size);
+
+/* The same for operands and bundles: a regular file may have any size. */
+kiln_status kn_file_read_data(struct kn_ctx *c, const char *path,
+                              uint8_t **out, size_t *size);
 
 /* The same for a file nobody named: KILN_IO for what is no regular file or is
  * longer than `most` bytes; never waits for a writer. */

@@ -245,7 +245,7 @@ kn_npy_read(struct kn_ctx *c, const char *path, struct kn_npy *out)
     size_t n;
 
     memset(out, 0, sizeof *out);
-    KN_TRY(kn_file_read(c, path, &p, &n));
+    KN_TRY(kn_file_read_data(c, path, &p, &n));
     if (ends_with(path, ".npy"))
         return parse_npy(c, path, p, n, out);
     out->elem = 1;

@@ -98,7 +98,7 @@ kn_cmd_check(struct kn_tool *t)
     size_t size;
     kiln_status s;
 
-    KN_TRY(kn_file_read(t->c, path, &bytes, &size));
+    KN_TRY(kn_file_read_data(t->c, path, &bytes, &size));
     if (size >= 4 && !memcmp(bytes, "\177ELF", 4))
         return kn_check_object(t, path, bytes, size);
     if (size >= 8 && !memcmp(bytes, "KILNKPK1", 8))

@@ -58,7 +58,7 @@ make_buffer(struct exec *e, const struct kn_cli_arg *a, uint64_t *addr)
     if (a->kind == KN_CA_OUT) {
         flags = !b->size ? 0 : e->s->predicts ? KN_MEM_BLANK : KN_MEM_OUTPUT;
     } else {
-        KN_TRY(kn_file_read(e->c, a->in, &data, &n));
+        KN_TRY(kn_file_read_data(e->c, a->in, &data, &n));
         b->data = data;
         b->size = n;
     }
