@@ -2,6 +2,7 @@
  * every variant as the kernel that is generated for it. */
 #include <string.h>
 
+#include "../score.h"
 #include "run/groups.h"
 #include "json.h"
 #include "progress.h"
@@ -202,8 +203,64 @@ list_family(struct kn_tool *t)
     return v.failed ? KILN_FINDING : KILN_OK;
 }
 
+/* ---- predicted clocks of main loops and tiles ----------------------------- */
+
+static const char *const schedules[] = {
+#define X(id, text) text,
+    KN_SCHEDULES(X)
+#undef X
+};
+
+static void
+put_score(struct kn_tool *t, struct kn_json *j, const struct kn_score *s)
+{
+    struct kn_buf tile = { .c = t->c };
+
+    kn_putf(&tile, "%ux%ux%u", s->bm, s->bn, s->bk);
+    kn_putf(t->text, "%s %s, %s: %s %s, %ux%u waves, %u stages%s: %.0f clk a K "
+            "tile, %u on a CU %.0f, around %.0f\n",
+            kiln_target_name(s->target), kn_class_name(s->class),
+            kn_layout_names[s->layout], schedules[s->schedule], tile.s, s->wm,
+            s->wn, s->stages, s->walks ? ", persistent" : "", s->far,
+            s->residents, s->full, s->before + s->after);
+    kn_json_open(j, NULL, '{');
+    kn_json_str(j, "arch", kiln_target_name(s->target));
+    kn_json_str(j, "class", kn_class_name(s->class));
+    kn_json_str(j, "layout", kn_layout_names[s->layout]);
+    kn_json_str(j, "schedule", schedules[s->schedule]);
+    kn_json_str(j, "tile", tile.s);
+    kn_json_uint(j, "waves", s->wm * s->wn);
+    kn_json_uint(j, "stages", s->stages);
+    kn_json_bool(j, "persistent", s->walks);
+    kn_json_uint(j, "residents", s->residents);
+    kn_json_real(j, "near", s->near);
+    kn_json_real(j, "far", s->far);
+    kn_json_real(j, "full", s->full);
+    kn_json_real(j, "before", s->before);
+    kn_json_real(j, "after", s->after);
+    kn_json_real(j, "fixed", s->fixed);
+    kn_json_real(j, "mfma", s->mfma);
+    kn_json_close(j, '}');
+}
+
+static kiln_status
+list_scores(struct kn_tool *t)
+{
+    struct kn_json j = { .b = { .c = t->c } };
+
+    kn_json_open(&j, NULL, '{');
+    kn_json_open(&j, "scores", '[');
+    for (size_t i = 0; i < kn_nscores; i++)
+        put_score(t, &j, &kn_scores[i]);
+    kn_json_close(&j, ']');
+    kn_json_close(&j, '}');
+    return kn_report_write(t, &j);
+}
+
 kiln_status
 kn_cmd_list(struct kn_tool *t)
 {
+    if (t->cli->v[KN_FLAG_scores].seen)
+        return list_scores(t);
     return t->cli->npos ? list_family(t) : list_words(t);
 }

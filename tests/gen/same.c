@@ -1,7 +1,7 @@
 /* same.c - what this build makes of lists of problems, a line each: for
  * same.py, which compares builds by it.
  *
- * usage: same choices|objects|tir|texts gfx942|gfx950|row LIST [SHARD]
+ * usage: same choices|scores|times|objects|tir|texts gfx942|gfx950|row LIST [SHARD]
  *
  * LIST is a preset or a .csv; row: each row's own target. A line is "ROW,STAGE,
  * TEXT", STAGE of moe. TEXT is the configuration; or the SHA-256 of the code
@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/score.h"
 #include "gen/tool/run/groups.h"
 #include "gen/tool/run/moe.h"
+#include "gen/tool/run/predict.h"
 #include "gen/tool/progress.h"
 #include "gen/tool/bench/worklist.h"
 #include "runtime/api/context.h"
@@ -21,6 +23,7 @@ struct mode {
     const char *name;
     kiln_status (*put)(struct kn_ctx *c, const kiln_problem *p,
                        const struct kn_config *given, struct kn_buf *out);
+    bool timed;              /* predicted, not put */
 };
 
 struct run {
@@ -37,6 +40,29 @@ put_choice(struct kn_ctx *c, const kiln_problem *p,
     struct kn_config g = *given;
 
     KN_TRY(kn_choose(c, p, &g, NULL));
+    kn_config_print(&g, out);
+    return KILN_OK;
+}
+
+/* The score of the choice in microseconds, 0 without; and the choice. */
+static kiln_status
+put_score(struct kn_ctx *c, const kiln_problem *p,
+          const struct kn_config *given, struct kn_buf *out)
+{
+    struct kn_config g = *given;
+    double us = 0;
+
+    KN_TRY(kn_choose(c, p, &g, NULL));
+    for (size_t i = 0; i < kn_nscores; i++) {
+        const struct kn_score *s = &kn_scores[i];
+
+        if (s->target == p->target && s->class == kn_class_of(p) &&
+            s->layout == p->layout && s->schedule == g.schedule &&
+            s->bm == g.bm && s->bn == g.bn && s->bk == g.bk &&
+            s->wm == g.wm && s->stages == g.stages && s->walks == (g.cus != 0))
+            us = kn_score_of(p, &g, s);
+    }
+    kn_putf(out, "%.2f ", us);
     kn_config_print(&g, out);
     return KILN_OK;
 }
@@ -116,6 +142,22 @@ put_texts(struct kn_ctx *c, const kiln_problem *p,
     return KILN_OK;
 }
 
+/* Predicted microseconds of the choice, and its score. */
+static kiln_status
+put_time(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
+         const struct kn_config *given, struct kn_buf *out)
+{
+    struct kn_predict q = { .p = p, .offs = offs };
+    struct kn_time_result r;
+    struct kn_generated g;
+
+    KN_TRY(kn_generate(c, p, given, NULL, &g));
+    q.g = &g;
+    KN_TRY(kn_predict_generated(c, &q, &r));
+    kn_putf(out, "%.3f ", r.us);
+    return put_score(c, p, given, out);
+}
+
 /* ---- problems ------------------------------------------------------------ */
 
 /* gemm1 writes what gemm2 reads where its epilogue can. */
@@ -130,14 +172,15 @@ requantise(struct kn_ctx *c, kiln_problem *p)
 
 static kiln_status
 make_problem(struct kn_ctx *c, const struct kn_cli *cli, const char *stage,
-             kiln_problem *p)
+             kiln_problem *p, int64_t **offs)
 {
     static const char *const stages[] = {
 #define X(id, text) text,
         KILN_MOE_STAGES(X)
 #undef X
     };
-    int64_t *offs;
+
+    int64_t *own;
 
     if (*stage) {
         bool mx = !strcmp(stage, "gemm1-mx");
@@ -148,8 +191,9 @@ make_problem(struct kn_ctx *c, const struct kn_cli *cli, const char *stage,
     }
     kn_cli_problem(cli, p->target, p);
     KN_TRY(kn_cli_family(c, cli, &p->family));
-    if (cli->v[KN_FLAG_tokens].seen || cli->v[KN_FLAG_group_lens].seen)
-        KN_TRY(kn_groups_make(c, cli, p, &offs));
+    if (offs || cli->v[KN_FLAG_tokens].seen ||
+        cli->v[KN_FLAG_group_lens].seen)
+        KN_TRY(kn_groups_make(c, cli, p, offs ? offs : &own));
     return kn_problem_normalise(c, p);
 }
 
@@ -160,16 +204,19 @@ put_row(const struct run *r, struct kn_ctx *c, const struct kn_work *w,
     static const char *const none[] = { NULL };
     kiln_problem p = { .target = r->target ? r->target : w->target };
     struct kn_config given = { 0 };
+    int64_t *offs = NULL;
     struct kn_cli *cli;
 
     KN_ENTER(c);
     cli = KN_NEW(c, struct kn_cli, 1);
     KN_TRY(kn_work_cli(c, w, KN_CMD_run, none, cli));
-    KN_TRY(make_problem(c, cli, stage, &p));
+    KN_TRY(make_problem(c, cli, stage, &p,
+                        r->mode->timed ? &offs : NULL));
     KN_TRY(kn_config_parse(c, cli->config, &given));
     if (!cli->v[KN_FLAG_k].seen && p.family != KILN_MOE && !p.k)
         given.domain = kn_domain_of(&p, 256, 0); /* any K, hence a tail */
-    return r->mode->put(c, &p, &given, out);
+    return r->mode->timed ? put_time(c, &p, offs, &given, out)
+                          : r->mode->put(c, &p, &given, out);
 }
 
 static void
@@ -225,8 +272,9 @@ int
 main(int argc, char **argv)
 {
     static const struct mode modes[] = {
-        { "choices", put_choice }, { "objects", put_object },
-        { "tir", put_tile_ir }, { "texts", put_texts },
+        { "choices", put_choice, false }, { "scores", put_score, false },
+        { "times", NULL, true }, { "objects", put_object, false },
+        { "tir", put_tile_ir, false }, { "texts", put_texts, false },
     };
     struct run r = { 0 };
     struct kn_worklist list;

@@ -1,0 +1,347 @@
+/* score.c - from a row of scores.def to the time of a launch: rounds, what
+ * workgroups share in L2 and memory, the clock at this load. */
+#include "score.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "forms.h"
+#include "instantiate.h"
+
+#define CHIP(...)
+
+const struct kn_score kn_scores[] = {
+#define SCORE(target, class, layout, schedule, bm, bn, bk, wm, wn, walks,    \
+              stages, residents, near, far, full, before, after, fixed, mfma) \
+    { KILN_##target, KN_CLASS_##class, KILN_##layout, KN_SCHED_##schedule,   \
+      bm, bn, bk, wm, wn, walks, stages, residents, near, far, full, before, \
+      after, fixed, mfma },
+#include "scores.def"
+#undef SCORE
+#undef CHIP
+};
+const size_t kn_nscores = sizeof kn_scores / sizeof *kn_scores;
+
+const char *
+kn_class_name(enum kn_class c)
+{
+    static const char *const names[] = {
+#define X(id, text) text,
+        KN_CLASSES(X)
+#undef X
+    };
+    return names[c];
+}
+
+static enum kn_class
+mx_class(const kiln_problem *p)
+{
+    const struct kn_config none = { .bk = 128 };
+    uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b];
+
+    if (p->quant)
+        return KN_CLASS_Q4;
+    if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
+        return KN_CLASS_W4;  /* on gfx942 e5m2 too */
+    if (a == 6 || b == 6)
+        return KN_CLASS_MX66;
+    return a == b ? a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44 : KN_CLASS_MX84;
+}
+
+enum kn_class
+kn_class_of(const kiln_problem *p)
+{
+    if (p->scale == KILN_SCALE_MX32)
+        return mx_class(p);
+    if (p->scale == KILN_SCALE_BLOCK128)
+        return KN_CLASS_K;
+    if (kn_prequant(p))
+        return KN_CLASS_P8;
+    return kn_type_bits[p->a] == 16 ? KN_CLASS_H
+         : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
+}
+
+/* Rows of nt count where a layout was not measured. */
+size_t
+kn_scores_of(const kiln_problem *p, const struct kn_score **first)
+{
+    enum kn_class class = kn_class_of(p);
+    size_t n = 0, nt = 0;
+
+    for (const struct kn_score *s = kn_scores; s < kn_scores + kn_nscores; s++) {
+        if (s->target != p->target || s->class != class)
+            continue;
+        if (s->layout == p->layout && !n++)
+            *first = s;
+        if (s->layout == KILN_NT && p->layout != KILN_NT && !nt++ && !n)
+            *first = s;
+    }
+    return n ? n : nt;
+}
+
+/* ---- the chip (runtime/sim/timing/timing.def) --------------------------- */
+
+#define SCORE(...)
+
+static const struct chip {
+    double cus, xcds, fmax, l2_read, l2_write, mall_read, hbm_read,
+        hbm_write, mall_latency, hbm_latency, hbm_queue, launch,
+        clock_low, clock16_base, clock16_slope, clock8_base,
+        clock8_slope, clock4_base, clock4_slope;
+} chips[KILN_NTARGETS] = {
+#define CHIP(target, ...) [KILN_##target] = { __VA_ARGS__ },
+#include "scores.def"
+#undef CHIP
+#undef SCORE
+};
+
+/* ---- a launch ----------------------------------------------------------- */
+
+struct launch {
+    const struct chip *c;
+    const struct kn_score *s;
+    double tm, tn, many;     /* tiles of a product, products */
+    double groups;           /* workgroups */
+    double turns;            /* K tiles of each */
+    double shares;
+    double read, written;    /* bytes of a K tile; of a tile */
+    double bits_a, bits_b;   /* of a row and a column of a tile */
+    double cus;              /* busy */
+    double l2_miss, hbm;
+    double ghz, rate;        /* rate: bytes a clock of a busy CU */
+    double slower;           /* K tiles, for where rows begin */
+    int width;               /* of the matrix instructions' power: 0 16 bits */
+};
+
+static double
+least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double
+most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Rows and columns of tiles that `n` workgroups one after the other have:
+ * bands of group_m rows, the shares of a tile beside each other. */
+static void
+spread(const struct launch *l, const struct kn_config *g, double n,
+       double *rows, double *cols)
+{
+    double band = least(g->group_m ? g->group_m : 4, l->tm), per;
+
+    n = ceil(n / l->shares);
+    per = l->tm * l->tn;
+    *rows = *cols = 0;
+    if (n >= per) {
+        *rows = floor(n / per) * l->tm;
+        *cols = floor(n / per) * l->tn;
+        n -= floor(n / per) * per;
+    }
+    if (n >= band * l->tn) {
+        *rows += ceil(n / l->tn);
+        *cols += l->tn;
+    } else if (n > 0) {
+        *rows += least(band, n);
+        *cols += ceil(n / band);
+    }
+}
+
+/* Lines of a chiplet and of the chip over those of the compute units, of the
+ * workgroups that run at once. A chiplet has a run of the tiles, of a large
+ * launch in other rows than the next. */
+static void
+find_reuse(struct launch *l, const struct kn_config *g)
+{
+    double xcds = l->c->xcds, slots = l->c->cus * l->s->residents;
+    double n = least(l->groups, slots), rows, cols;
+    double each = l->bits_a + l->bits_b, door, own, all;
+
+    spread(l, g, ceil(n / xcds), &rows, &cols);
+    door = ceil(n / xcds / l->shares) * each;
+    own = rows * l->bits_a + cols * l->bits_b;
+    l->l2_miss = own / door;
+    all = least(xcds * rows, l->tm * l->many) * l->bits_a +
+          least(xcds * cols, l->tn * l->many) * l->bits_b;
+    if (l->groups <= slots) {
+        spread(l, g, n, &rows, &cols);
+        all = least(all, rows * l->bits_a + cols * l->bits_b);
+    } else if (l->many <= 1) {
+        all = least(all, xcds * rows * l->bits_a +
+                         most(cols, l->tn / 2) * l->bits_b);
+    }
+    l->hbm = least(1, all / (door * least(xcds, n)));
+    l->l2_miss = least(1, most(l->l2_miss, l->hbm));
+}
+
+/* Clocks of a K tile of k workgroups on a compute unit. A loop that the matrix
+ * pipes bound hides some latency. */
+static double
+turn(const struct launch *l, double k)
+{
+    const struct chip *c = l->c;
+    const struct kn_score *s = l->s;
+    double cus = l->cus, ghz = l->ghz, read = least(64, c->l2_read * c->xcds / cus);
+    double near = c->mall_latency, span = c->hbm_latency - near;
+    double traffic = l->rate * cus * l->hbm * ghz / 1e3;
+    double wait = c->hbm_latency + least(1, traffic / c->hbm_read) * c->hbm_queue;
+    double far = (wait * ghz / c->fmax - near) / span;
+    double alone = s->near + most(0, s->far - s->near) *
+                             (s->near < 1.1 * s->mfma ? far * far : far);
+    double shared = s->full * alone / s->far, one;
+
+    read = least(read, c->mall_read * 1e3 / ghz / cus / l->l2_miss);
+    read = least(read, c->hbm_read * 1e3 / ghz / cus / l->hbm);
+    one = s->residents > 1 ? alone + (shared - alone) * (k - 1) / (s->residents - 1)
+                           : alone;
+    one = most(one * l->slower, s->mfma * k);
+    return most(one, k * l->read / read);
+}
+
+/* Clocks before, between and after. */
+static double
+around(const struct launch *l, double k)
+{
+    const struct chip *c = l->c;
+    const struct kn_score *s = l->s;
+    double write = least(64, c->l2_write * c->xcds / l->cus);
+    double alone = s->before + s->after, one = alone;
+
+    write = least(write, c->hbm_write * 1e3 / l->ghz / l->cus);
+    if (s->residents > 1)
+        one = alone + (s->fixed - alone) * (k - 1) / (s->residents - 1);
+    return one + k * l->written * (1 / write - 1.0 / 64);
+}
+
+static double
+cycles_of(struct launch *l)
+{
+    const struct kn_score *s = l->s;
+    double cus = l->c->cus, slots = cus * s->residents;
+    double full = floor(l->groups / slots);
+    double left = ceil((l->groups - full * slots) / cus), sum = 0, k;
+
+    if (s->walks) {
+        k = ceil(l->groups / cus);
+        sum = k * l->turns * turn(l, 1) + around(l, 1) +
+              (k - 1) * most(s->fixed, around(l, 1) - s->before - s->after);
+        l->rate = l->read / turn(l, 1);
+        return sum;
+    }
+    k = full > 0 ? s->residents : left;
+    if (full > 0)
+        sum = full * (l->turns * turn(l, k) + around(l, k));
+    if (left > 0)
+        sum += l->turns * turn(l, left) + around(l, left);
+    l->rate = k * l->read / turn(l, k);
+    return sum;
+}
+
+static double
+clock_at(const struct launch *l, double duty)
+{
+    const struct chip *c = l->c;
+    double base[] = { c->clock16_base, c->clock8_base, c->clock4_base };
+    double slope[] = { c->clock16_slope, c->clock8_slope, c->clock4_slope };
+
+    return least(c->fmax, most(c->fmax - c->clock_low * duty,
+                               base[l->width] - slope[l->width] * duty));
+}
+
+/* A share writes its sums, the last one reads and adds them all. */
+static double
+joining(const struct launch *l, const struct kn_config *g)
+{
+    double area = 4.0 * g->bm * g->bn;
+
+    return l->shares < 2 ? 0 : 2500 + area / 16 + l->shares * area / 20;
+}
+
+static double
+time_of(struct launch *l, const struct kn_config *g)
+{
+    double cycles = 0, rounds;
+
+    l->ghz = l->c->fmax;
+    l->rate = 20;
+    find_reuse(l, g);
+    rounds = ceil(l->groups / (l->c->cus * l->s->residents));
+    for (int again = 0; again < 3; again++) {
+        cycles = cycles_of(l) + rounds * joining(l, g);
+        l->ghz = clock_at(l, l->s->mfma * l->turns * l->groups / l->c->cus /
+                             cycles);
+    }
+    return cycles / l->ghz / 1e3 + l->c->launch;
+}
+
+/* Rows along K that begin inside lines of 128 bytes: half of the copies take a
+ * line more. What that costs was measured on 256x256 tiles of fp8. */
+static double
+straddling(const kiln_problem *p, const struct kn_score *s)
+{
+    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
+
+    if (p->layout != KILN_NT || (a % 1024 == 0 && b % 1024 == 0))
+        return 1;
+    return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
+}
+
+static int
+width_of(enum kn_class c)
+{
+    return c == KN_CLASS_H || c == KN_CLASS_W4 ? 0 : c == KN_CLASS_MX44 ? 2 : 1;
+}
+
+static struct launch
+launch_of(const kiln_problem *p, const struct kn_config *g,
+          const struct kn_score *s)
+{
+    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+    int64_t m = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
+    int64_t k = p->family == KILN_WGRAD ? (p->k + many - 1) / many : p->k;
+    struct launch l = { .c = &chips[p->target], .s = s };
+
+    l.tm = ceil((double)m / g->bm);
+    l.tn = ceil((double)p->n / g->bn);
+    l.many = (double)many;
+    l.shares = g->split_k ? g->split_k : 1;
+    l.groups = l.tm * l.tn * l.many * l.shares;
+    l.turns = ceil(ceil((double)k / g->bk) / l.shares);
+    l.bits_a = g->bm * kn_type_bits[p->a];
+    l.bits_b = g->bn * kn_type_bits[p->b];
+    l.read = (l.bits_a + l.bits_b) * g->bk / 8;
+    l.written = (double)least((double)m, g->bm) * least((double)p->n, g->bn) *
+                kn_type_bits[p->out] / 8;
+    if (p->scale == KILN_SCALE_MX32)
+        l.read += (g->bm + g->bn) * g->bk / 32.0;
+    l.cus = least(l.c->cus, l.groups);
+    l.width = width_of(s->class);
+    l.slower = straddling(p, s);
+    return l;
+}
+
+double
+kn_score_of(const kiln_problem *p, const struct kn_config *g,
+            const struct kn_score *s)
+{
+    static const int64_t sizes[] = { 1024, 16384 };
+    kiln_problem known = *p;
+    double sum = 0;
+    struct launch l;
+
+    known.n = p->n ? p->n : 4096;
+    known.k = p->k ? p->k : 4096;
+    if (p->m) {
+        l = launch_of(&known, g, s);
+        return time_of(&l, g);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        known.m = sizes[i] * (p->family == KILN_GROUPED && p->groups ? p->groups : 1);
+        l = launch_of(&known, g, s);
+        sum += log(time_of(&l, g));
+    }
+    return exp(sum / (sizeof sizes / sizeof *sizes));
+}

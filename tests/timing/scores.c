@@ -1,0 +1,272 @@
+/* scores.c - makes gen/scores.def anew with the timing model.
+ *
+ * usage: scores [TARGET CLASS [LAYOUT]] > rows
+ *
+ * 16 workgroups of one product have the chip for themselves, so that nothing
+ * here waits for bandwidth: gen/score.c adds that. Two lengths give the clocks
+ * of a K tile and what is around them, a warm cache what a load's latency has
+ * to do with it, a launch that fills the chip what workgroups do to each other
+ * that share a compute unit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/score.h"
+#include "gen/tool/run/predict.h"
+#include "gen/tuning.h"
+#include "gen/tool/run/moe.h"
+#include "runtime/api/context.h"
+#include "runtime/sim/timing/timing_impl.h"
+
+enum { FEW = 8, MANY = 24, SIDE = 4, GROUPS = SIDE * SIDE };
+
+static const struct class {
+    const char *name;
+    kiln_type a, b;
+    kiln_scale scale;
+    int quant;
+    const char *layouts;
+    uint32_t bk;             /* of large tiles; small ones twice that too */
+    bool converted;
+} classes[] = {
+    { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false },
+    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false },
+    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt", 128, false },
+    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", 128, true },
+    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false },
+    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false },
+    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false },
+    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false },
+    { "W4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true },
+    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true },
+    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt", 128, true },
+};
+
+static const struct tile {
+    uint16_t bm, bn, wm, wn, stages; /* stages 0: as many as pay */
+} simple[] = {
+    { 16, 32, 1, 2, 0 },  { 16, 32, 1, 2, 2 },   { 16, 64, 1, 4, 0 },
+    { 32, 64, 1, 4, 0 },  { 32, 64, 1, 4, 2 },   { 64, 64, 2, 2, 0 },
+    { 64, 64, 2, 2, 2 },  { 128, 64, 2, 2, 0 },  { 64, 128, 2, 2, 0 },
+    { 128, 128, 2, 2, 0 }, { 128, 256, 2, 4, 0 }, { 256, 128, 2, 4, 0 },
+    { 256, 256, 2, 4, 0 },
+}, deep[] = {
+    { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },
+    { 128, 256, 1, 4, 0 }, { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
+};
+
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+
+struct bench {
+    const struct class *k;
+    kiln_target target;
+    const char *layout;
+    char last[256];          /* row, so that none comes twice */
+};
+
+/* ---- one launch --------------------------------------------------------- */
+
+static kiln_problem
+problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
+           uint32_t tn, uint32_t turns)
+{
+    kiln_problem p = { .size = sizeof p };
+
+    p.target = b->target;
+    p.layout = (kiln_layout)kn_name_index(kn_layout_names, KILN_NLAYOUTS,
+                                          b->layout);
+    p.a = b->k->a;
+    p.b = b->k->b;
+    p.scale = b->k->scale;
+    p.quant = (uint8_t)b->k->quant;
+    p.alpha = 1;
+    p.m = tm * g->bm;
+    p.n = tn * g->bn;
+    p.k = turns * g->bk;
+    return p;
+}
+
+static kiln_status
+predict(struct kn_ctx *c, kiln_problem p, const struct kn_generated *g,
+        bool warm, struct kn_time_result *out)
+{
+    struct kn_predict q = { .p = &p, .g = g, .warm = warm };
+
+    KN_TRY(kn_problem_normalise(c, &p));
+    return kn_predict_generated(c, &q, out);
+}
+
+/* ---- one row ------------------------------------------------------------ */
+
+struct measured {
+    struct kn_time_result few, many, warm, full;
+    uint32_t residents;
+    double fixed, turn;
+};
+
+/* How many of them a compute unit has room for. */
+static uint32_t
+room_of(struct kn_ctx *c, const struct bench *b, const struct kn_generated *g)
+{
+    const struct kn_object_kernel *k;
+    struct kn_object o;
+    uint32_t waves, lds, step = b->target == KILN_GFX950 ? 1280 : 512, n;
+
+    if (kn_object_read(c, g->name, g->co, g->size, &o) ||
+        kn_object_kernel(c, &o, NULL, &k))
+        return 1;
+    waves = 512 / ((k->regs + 7) / 8 * 8);
+    waves = waves > 8 ? 8 : waves;
+    n = 4 * waves / (g->cfg.wm * g->cfg.wn);
+    lds = (k->lds + step - 1) / step * step;
+    if (lds && kn_targets[b->target].lds / lds < n)
+        n = kn_targets[b->target].lds / lds;
+    return n ? n : 1;
+}
+
+static kiln_status
+measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
+        struct kn_generated *g, struct measured *m)
+{
+    kiln_problem p = problem_of(b, given, SIDE, SIDE, FEW);
+    uint32_t cus = kn_targets[b->target].cus;
+
+    KN_TRY(kn_generate(c, &p, given, NULL, g));
+    m->residents = given->cus ? 1 : room_of(c, b, g);
+    KN_TRY(predict(c, p, g, false, &m->few));
+    p = problem_of(b, given, SIDE, SIDE, MANY);
+    KN_TRY(predict(c, p, g, false, &m->many));
+    KN_TRY(predict(c, p, g, true, &m->warm));
+    m->turn = (m->many.group_cycles - m->few.group_cycles) / (double)(MANY - FEW);
+    m->fixed = m->few.group_cycles - m->turn * (double)FEW;
+    if (given->cus)
+        p = problem_of(b, given, SIDE, 2 * SIDE, MANY);
+    else if (m->residents > 1)
+        p = problem_of(b, given, cus / 16, 16 * m->residents, MANY);
+    else
+        return KILN_OK;
+    return predict(c, p, g, false, &m->full);
+}
+
+static void
+put_row(struct bench *b, const struct kn_generated *g,
+        const struct measured *m)
+{
+    char row[sizeof b->last];
+    static const char *const schedules[] = {
+#define X(id, text) #id,
+        KN_SCHEDULES(X)
+#undef X
+    };
+    const struct kn_config *x = &g->cfg;
+    double before = m->many.prologue_cycles, fixed = m->fixed;
+    double full = m->turn, after = fixed > before ? fixed - before : 0;
+    double mfma = m->many.mfma_duty * m->many.us * m->many.clock_ghz * 1e3 *
+                  kn_targets[b->target].cus / (double)(GROUPS * MANY);
+
+    if (m->residents > 1) {
+        fixed = m->full.prologue_cycles + m->full.epilogue_cycles;
+        full = (m->full.group_cycles - fixed) / (double)MANY;
+    } else if (x->cus) {
+        fixed = m->full.group_cycles - 2.0 * (double)MANY * m->turn - m->fixed;
+    }
+    snprintf(row, sizeof row, "SCORE(%s,%s,%s,%s,%u,%u,%u,%u,%u,%d,%u,%u,%.0f,%.0f,%.0f,%.0f,%.0f,"
+           "%.0f,%.0f)\n",
+           b->target == KILN_GFX950 ? "GFX950" : "GFX942", b->k->name,
+           *b->layout == 't' ? "TN" : b->layout[1] == 't' ? "NT" : "NN",
+           schedules[x->schedule], x->bm, x->bn, x->bk, x->wm, x->wn,
+           x->cus != 0, x->stages, m->residents,
+           (m->warm.group_cycles - m->fixed) / (double)MANY, m->turn, full, before,
+           after, fixed, mfma);
+    if (strcmp(row, b->last))
+        fputs(row, stdout);
+    memcpy(b->last, row, sizeof row);
+    fflush(stdout);
+}
+
+static void
+try_row(struct bench *b, enum kn_schedule schedule,
+        const struct tile *t, uint32_t bk, bool walks)
+{
+    struct kn_config given = { .bm = t->bm, .bn = t->bn, .bk = bk, .wm = t->wm,
+                               .wn = t->wn, .stages = t->stages,
+                               .schedule = schedule, .split_k = 1 };
+    struct kn_tuning nothing = { .alone = true };
+    struct measured m = { 0 };
+    struct kn_generated g;
+    struct kn_ctx c;
+
+    given.cus = walks ? GROUPS : 0;
+    kn_ctx_init(&c, NULL, NULL);
+    c.tuning = &nothing;
+    if (!measure(&c, b, &given, &g, &m))
+        put_row(b, &g, &m);
+    kn_ctx_free(&c);
+}
+
+/* The constants of the model that score.c has a use for. */
+static void
+put_chip(kiln_target t)
+{
+    struct kn_time_chip c;
+
+    kn_time_chip_of(t, &c);
+    printf("CHIP(%s", t == KILN_GFX950 ? "GFX950" : "GFX942");
+#define X(name) printf(",%g", c.name);
+    X(cus) X(xcds) X(fmax) X(l2_read) X(l2_write) X(mall_read) X(hbm_read)
+    X(hbm_write) X(mall_latency) X(hbm_latency) X(hbm_queue) X(launch)
+    X(clock_low) X(clock16_base) X(clock16_slope) X(clock8_base)
+    X(clock8_slope) X(clock4_base) X(clock4_slope)
+#undef X
+    printf(")\n");
+}
+
+static void
+run(struct bench *b)
+{
+    bool gfx950 = b->target == KILN_GFX950;
+    bool mx = b->k->scale == KILN_SCALE_MX32;
+    uint32_t bk = gfx950 || b->k->bk < 256 ? b->k->bk : 128; /* converted */
+
+    for (size_t i = 0; i < COUNT(simple); i++) {
+        uint32_t area = (uint32_t)simple[i].bm * simple[i].bn;
+
+        try_row(b, KN_SCHED_SIMPLE, &simple[i], bk, false);
+        if (area <= 64 * 128 && bk < 256)
+            try_row(b, KN_SCHED_SIMPLE, &simple[i], 2 * bk, false);
+        if (gfx950 && !b->k->converted &&
+            area >= (mx ? 256 * 256 : 128 * 128))
+            try_row(b, KN_SCHED_INTERLEAVE, &simple[i], bk, false);
+    }
+    if (gfx950 && !b->k->converted) {
+        struct tile one = deep[0];
+
+        one.wn = 4;
+        try_row(b, KN_SCHED_PINGPONG, &one, bk, false);
+        one.stages = 1;
+        try_row(b, KN_SCHED_PINGPONG, &one, 256, false);
+        try_row(b, KN_SCHED_DEEP, &deep[0], bk, true);
+    }
+    for (size_t i = 0; i < COUNT(deep) && !b->k->converted; i++)
+        if (!gfx950 || !i)
+            try_row(b, KN_SCHED_DEEP, &deep[i], bk, false);
+}
+
+int
+main(int argc, char **argv)
+{
+    for (int t = KILN_GFX950; t >= KILN_GFX942; t--)
+        put_chip((kiln_target)t);
+    for (int t = KILN_GFX950; t >= KILN_GFX942; t--)
+        for (size_t i = 0; i < COUNT(classes); i++)
+            for (const char *l = classes[i].layouts; *l; l += l[2] ? 3 : 2) {
+                struct bench b = { &classes[i], (kiln_target)t,
+                                   l[0] == 'n' && l[1] == 't' ? "nt"
+                                   : l[0] == 'n' ? "nn" : "tn", "" };
+
+                if ((argc < 2 || !strcmp(argv[1], kiln_target_name(b.target))) &&
+                    (argc < 3 || !strcmp(argv[2], b.k->name)) &&
+                    (argc < 4 || !strcmp(argv[3], b.layout)))
+                    run(&b);
+            }
+    return 0;
+}
