@@ -6,6 +6,9 @@
 #include "gen.h"
 #include "template.h"
 
+/* Words of a list of kiln.h, as W has them, behind a space. */
+#define KN_SPACED(id, text) " " text
+
 /* W: the index of its word. */
 struct kn_facts {
 #define N(name, value, text) int64_t name;

@@ -229,6 +229,12 @@ kn_places_room(const struct kn_config *g)
     return kn_early_copy(g) || kn_streams_ids(g);
 }
 
+static inline bool
+kn_has_bias(const kiln_problem *p)
+{
+    return p->epilogue == KILN_EPILOGUE_BIAS;
+}
+
 /* gemm1's epilogue quantises. */
 static inline bool
 kn_quantises(const kiln_problem *p)

@@ -3,14 +3,6 @@
 #include "layout.h"
 #include "limits.h"
 
-static const struct {
-    uint8_t bits, mx;
-} types[KILN_NTYPES] = {
-#define X(id, text, bits, mx) [KILN_##id] = { bits, mx },
-    KILN_TYPES(X)
-#undef X
-};
-
 const struct kn_family kn_families[KILN_NFAMILIES] = {
 #define FAMILY(id, batch, ragged, routed, mixed, stored, shuffled)            \
     [KILN_##id] = { batch, ragged, routed, mixed, stored, shuffled },
@@ -22,7 +14,7 @@ const struct kn_family kn_families[KILN_NFAMILIES] = {
 static int64_t
 run_bytes(kiln_type t, int64_t n)
 {
-    return (n * types[t].bits + 7) / 8;
+    return (n * kn_type_bits[t] + 7) / 8;
 }
 
 static int64_t
@@ -35,7 +27,7 @@ div_up(int64_t a, int64_t b)
 static bool
 weight_only(const kiln_problem *p)
 {
-    return types[p->b].mx && (p->a == KILN_BF16 || p->a == KILN_F16);
+    return kn_type_mx[p->b] && (p->a == KILN_BF16 || p->a == KILN_F16);
 }
 
 /* Bytes of the scales of `rows` rows of an operand, dense. */
@@ -140,7 +132,7 @@ kn_extents_of(const kiln_problem *p)
                                                        : (uint64_t)sa;
         e.sb = p->scale == KILN_SCALE_TENSOR ? 4 : (uint64_t)sb;
     }
-    e.bias = p->bias ? (uint64_t)(nb * t.tbias) : 0;
+    e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = p->groups ? 8 * ((uint64_t)p->groups +
                               !(p->group_flags & KILN_GROUP_LENS)) : 0;
     return e;
@@ -173,8 +165,8 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A is quantised along "
                            "its rows, in nt and nn of gemm, batched and "
                            "grouped");
-    } else if (types[p->a].mx != types[p->b].mx ||
-               (!types[p->a].mx && !f8 && p->a != p->b)) {
+    } else if (kn_type_mx[p->a] != kn_type_mx[p->b] ||
+               (!kn_type_mx[p->a] && !f8 && p->a != p->b)) {
         return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
                        "mix fp8 with bf8, MX types with each other, or bf16 "
                        "and f16 with an MX or 8-bit weight", a, b);
@@ -182,7 +174,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
     if (p->a == KILN_F32 || p->a == KILN_I32)
         return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
                        "output type", a);
-    if (p->layout != KILN_NT && (types[p->a].bits < 8 || types[p->b].bits < 8))
+    if (p->layout != KILN_NT && (kn_type_bits[p->a] < 8 || kn_type_bits[p->b] < 8))
         return kn_fail(c, KILN_UNSUPPORTED, "4- and 6-bit types are packed "
                        "along K, so their layout is nt");
     if (kn_quantises(p) && p->stage == KILN_MOE_GATE_UP &&
@@ -203,8 +195,8 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
 static kiln_status
 check_scale(struct kn_ctx *c, kiln_problem *p)
 {
-    bool mx = types[p->b].mx;
-    bool small = types[p->a].bits == 8 && !mx;
+    bool mx = kn_type_mx[p->b];
+    bool small = kn_type_bits[p->a] == 8 && !mx;
 
     if (kn_prequant(p) && p->scale == KILN_SCALE_NONE)
         p->scale = KILN_SCALE_TENSOR;
@@ -225,7 +217,7 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     if (p->scale == KILN_SCALE_BLOCK128 && (!small || p->a == KILN_I8))
         return kn_fail(c, KILN_UNSUPPORTED, "--scale block128 is for fp8 and "
                        "bf8");
-    if (p->out == KILN_I32 && (p->scale || p->bias || p->beta || p->alpha_set))
+    if (p->out == KILN_I32 && (p->scale || p->epilogue || p->beta || p->alpha_set))
         return kn_fail(c, KILN_UNSUPPORTED, "an i32 output is the plain sum: "
                        "no scale, bias, alpha or beta");
     return KILN_OK;
@@ -244,20 +236,20 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "stored layouts are for an nt "
                        "product whose B is a weight");
     if (p->b_layout && (p->n % KN_PANEL || run_bytes(p->b, p->k) % 16 ||
-                        p->k * types[p->b].bits % 8 ||
+                        p->k * kn_type_bits[p->b] % 8 ||
                         (p->ldb && p->ldb != p->k)))
         return kn_fail(c, KILN_BAD_INPUT, "a preshuffled B is dense, with a "
                        "multiple of 16 rows of a multiple of 16 bytes");
     if (gate && p->n % KN_PANEL)
         return kn_fail(c, KILN_BAD_INPUT, "gate and up rows are stored 16 by "
                        "16, so --inter is a multiple of 16");
-    if (p->b_layout && types[p->b].mx && !kn_targets[p->target].scaled)
+    if (p->b_layout && kn_type_mx[p->b] && !kn_targets[p->target].scaled)
         return kn_fail(c, KILN_UNSUPPORTED, "a preshuffled MX operand is not "
                        "available on %s yet", kiln_target_name(p->target));
     if (p->b_layout && weight_only(p))
         return kn_fail(c, KILN_UNSUPPORTED, "the MX weight of a 16-bit A is "
                        "plain");
-    if (p->scale_layout && (!types[p->a].mx ||
+    if (p->scale_layout && (!kn_type_mx[p->a] ||
                             !kn_targets[p->target].scaled))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
                        "on gfx950");
@@ -301,7 +293,7 @@ check_stride(struct kn_ctx *c, struct repeated r)
         return kn_fail(c, KILN_BAD_INPUT, "--stride-c 0 would write every "
                        "problem's output to the same place");
     if (r.stride < 0 || r.stride > most ||
-        r.stride * types[r.type].bits % 8)
+        r.stride * kn_type_bits[r.type] % 8)
         return kn_fail(c, KILN_BAD_INPUT, "--stride-%s is %lld elements of "
                        "%s: not a positive number of whole bytes", r.what,
                        (long long)r.stride, kiln_type_name(r.type));
@@ -344,7 +336,7 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         (p->a != p->out || p->b != p->a))
         return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in the type "
                        "they have");
-    if (p->layout != KILN_NT || p->bias || p->beta)
+    if (p->layout != KILN_NT || p->epilogue || p->beta)
         return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without bias and beta");
     if (p->groups < 1 || p->groups > 65535)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 65535 experts");
@@ -396,10 +388,10 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     if (f->ragged == 'm' && p->layout == KILN_TN)
         return kn_fail(c, KILN_UNSUPPORTED, "grouped is nt (forward) or nn "
                        "(dgrad); its tn is the family wgrad");
-    if (wgrad && p->layout != (types[p->a].mx ? KILN_NT : KILN_TN))
+    if (wgrad && p->layout != (kn_type_mx[p->a] ? KILN_NT : KILN_TN))
         return kn_fail(c, KILN_UNSUPPORTED, "wgrad is tn; with MX types, "
                        "which are packed along K, it is nt");
-    if (wgrad && p->bias)
+    if (wgrad && kn_has_bias(p))
         return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no bias");
     return KILN_OK;
 }
@@ -458,8 +450,8 @@ moves_b(const kiln_problem *p)
 static void
 along_k(const kiln_problem *p, struct kn_domain *d)
 {
-    uint8_t a = align_class(types[p->a].bits * 4, 16);
-    uint8_t b = align_class(types[p->b].bits * 4, 16);
+    uint8_t a = align_class(kn_type_bits[p->a] * 4, 16);
+    uint8_t b = align_class(kn_type_bits[p->b] * 4, 16);
 
     d->align_a = a < d->align_a ? a : d->align_a;
     d->align_b = b < d->align_b ? b : d->align_b;
@@ -485,7 +477,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     const struct kn_family *f = kn_family_of(p);
     struct kn_pitches t = kn_pitches_of(p);
     struct kn_domain d = { .vec = 1 };
-    int64_t size = (types[p->out].bits + 7) / 8;
+    int64_t size = (kn_type_bits[p->out] + 7) / 8;
 
     d.align_a = align_class(t.a | (p->batch > 1 ? t.ta : 0), base);
     d.align_b = align_class(t.b | (moves_b(p) ? t.tb : 0), base);

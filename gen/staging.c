@@ -18,17 +18,11 @@ kn_payload(kiln_type t)
     return (enum kn_elem)map[t];
 }
 
-static bool
-is_mx(kiln_type t)
-{
-    return kn_elems[kn_payload(t)].mx >= 0 && t != KILN_FP8 && t != KILN_BF8;
-}
-
 /* A 16-bit A times an MX B: only B has scales. */
 bool
 kn_weight_only(const kiln_problem *p)
 {
-    return is_mx(p->b) && !is_mx(p->a) && !p->quant;
+    return kn_type_mx[p->b] && !kn_type_mx[p->a] && !p->quant;
 }
 
 /* What A is when it is multiplied: quantised on its way, B's type. */
@@ -43,8 +37,8 @@ kn_dequant(const kiln_problem *p)
 {
     kiln_type a = multiplied_a(p);
 
-    return (is_mx(a) || is_mx(p->b)) &&
-           (!kn_targets[p->target].scaled || !is_mx(a) || !is_mx(p->b));
+    return (kn_type_mx[a] || kn_type_mx[p->b]) &&
+           (!kn_targets[p->target].scaled || !kn_type_mx[a] || !kn_type_mx[p->b]);
 }
 
 /* The type an operand is multiplied as. FNUZ bytes hold every finite value of
@@ -57,10 +51,10 @@ staged(const kiln_problem *p, kiln_type t)
         return kn_payload(p->b);
     if (t == p->a)
         t = multiplied_a(p);
-    if (!kn_dequant(p) || !is_mx(t))
+    if (!kn_dequant(p) || !kn_type_mx[t])
         return kn_payload(t);
-    if (!is_mx(multiplied_a(p)) || !is_mx(p->b))
-        return kn_payload(is_mx(p->a) ? p->b : p->a);
+    if (!kn_type_mx[multiplied_a(p)] || !kn_type_mx[p->b])
+        return kn_payload(kn_type_mx[p->a] ? p->b : p->a);
     return p->a == KILN_MXBF8 || p->b == KILN_MXBF8 ? KN_T_f16 : KN_T_fp8;
 }
 
@@ -68,7 +62,7 @@ staged(const kiln_problem *p, kiln_type t)
 enum kn_elem
 kn_stored(const kiln_problem *p, kiln_type t)
 {
-    if (!kn_dequant(p) || !is_mx(t))
+    if (!kn_dequant(p) || !kn_type_mx[t])
         return kn_payload(t);
     return t == KILN_MXFP8 ? KN_T_e4m3 : t == KILN_MXBF8 ? KN_T_e5m2
                                                          : kn_payload(t);

@@ -281,12 +281,16 @@ kn_mix(uint64_t x)
 const char *const kn_family_names[] = { KILN_FAMILIES(X) };
 const char *const kn_layout_names[] = { KILN_LAYOUTS(X) };
 const char *const kn_scale_names[] = { KILN_SCALES(X) };
+const char *const kn_epilogue_names[] = { KILN_EPILOGUES(X) };
 #undef X
 #define X(id, text, bits, mx) text,
 const char *const kn_type_names[] = { KILN_TYPES(X) };
 #undef X
 #define X(id, text, bits, mx) bits,
 const uint8_t kn_type_bits[] = { KILN_TYPES(X) };
+#undef X
+#define X(id, text, bits, mx) mx,
+const bool kn_type_mx[] = { KILN_TYPES(X) };
 #undef X
 
 const char *

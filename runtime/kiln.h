@@ -124,6 +124,19 @@ typedef enum kiln_scale {
     KILN_NSCALES
 } kiln_scale;
 
+/* X(id, text): what becomes of alpha * (scaled A*B) before beta * C is added.
+ * BIAS: f32 bias[N] is added. */
+#define KILN_EPILOGUES(X) \
+    X(EPILOGUE_NONE, "none") \
+    X(EPILOGUE_BIAS, "bias")
+
+typedef enum kiln_epilogue {
+#define X(id, text) KILN_##id,
+    KILN_EPILOGUES(X)
+#undef X
+    KILN_NEPILOGUES
+} kiln_epilogue;
+
 /* X(id, text): what a moe kernel computes. GATE_UP: A[tokens, K] by token,
  * B[experts, 2N, K] (N gate rows, then N up rows), out[tokens * topk, N] =
  * act(gate) * up. DOWN: A[tokens * topk, K], B[experts, N, K], times the
@@ -222,7 +235,7 @@ typedef enum kiln_group_flags {
  * is compiled; the launch part is passed as kernel arguments, so that one
  * code object serves every shape of its domain.
  *
- * out = epilogue: D = alpha * (scaled A*B) + bias[n] + beta * C. */
+ * out: D = epilogue(alpha * (scaled A*B)) + beta * C. */
 typedef struct kiln_problem {
     uint32_t size;
     /* kernel part */
@@ -231,7 +244,10 @@ typedef struct kiln_problem {
     kiln_layout layout;
     kiln_type a, b, out;
     kiln_scale scale;
-    uint8_t bias;            /* 1: f32 bias[N] is added */
+    union {
+        uint8_t epilogue;    /* kiln_epilogue */
+        uint8_t bias;        /* the same: 1 is KILN_EPILOGUE_BIAS */
+    };
     uint8_t beta;            /* 1: C is read and added */
     uint8_t alpha_set;       /* 0: alpha is 1 */
     uint8_t stage, act;      /* moe: kiln_moe_stage, kiln_act */

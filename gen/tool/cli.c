@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "../gen.h"
 #include "bench/hipblaslt.h"
 #include "bench/models.h"
 

@@ -42,7 +42,7 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->b = type_of(&v[KN_FLAG_b]);
     p->out = type_of(&v[KN_FLAG_out]);
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
-    p->bias = (uint8_t)v[KN_FLAG_epilogue].i;
+    p->epilogue = (uint8_t)v[KN_FLAG_epilogue].i;
     p->beta = (uint8_t)v[KN_FLAG_beta].i;
     p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;
     p->scale_layout = (uint8_t)v[KN_FLAG_scale_layout].i;

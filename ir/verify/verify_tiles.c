@@ -221,6 +221,14 @@ check_loaded(const struct tiles *w, const struct kn_ins *i)
     return KILN_OK;
 }
 
+static bool
+on_tile(const struct kn_ins *i)
+{
+    struct kn_op_info op = kn_op_info(i->op);
+
+    return op.level == KN_TILE && op.args && op.args[0] == 'T';
+}
+
 static kiln_status
 visit(struct tiles *w, const struct kn_ins *i)
 {
@@ -262,15 +270,6 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_mma:
     case KN_OP_mmab:
         return check_matrix(w, i);
-    case KN_OP_mulall:
-    case KN_OP_mulrow:
-    case KN_OP_mulcol:
-    case KN_OP_mulgate:
-    case KN_OP_addcol:
-    case KN_OP_store:
-    case KN_OP_park:
-    case KN_OP_join:
-        return need(w, i, 0, ACCUMULATORS, -1);
     case KN_OP_rowids:
     case KN_OP_rowf32:
         return define(w, i, ROWS, -1);
@@ -287,8 +286,9 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_keep:
     case KN_OP_await:
         return check_loaded(w, i);
+    default:                 /* what reads or changes a tile: sums */
+        return on_tile(i) ? need(w, i, 0, ACCUMULATORS, -1) : KILN_OK;
     }
-    return KILN_OK;
 }
 
 kiln_status

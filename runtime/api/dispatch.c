@@ -189,7 +189,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.b = p->b;
     k->problem.out = p->out;
     k->problem.scale = p->scale;
-    k->problem.bias = p->bias;
+    k->problem.epilogue = p->epilogue;
     k->problem.beta = p->beta;
     k->problem.alpha_set = p->alpha_set;
     k->problem.stage = p->stage;

@@ -19,7 +19,7 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
             "bias=%u beta=%u alpha=%u", kn_family_names[p->family],
             kiln_target_name(p->target), kn_layout_names[p->layout],
             kiln_type_name(p->a), kiln_type_name(p->b),
-            kiln_type_name(p->out), kn_scale_names[p->scale], p->bias, p->beta,
+            kiln_type_name(p->out), kn_scale_names[p->scale], p->epilogue, p->beta,
             p->alpha_set);
     if (kn_family_of(p)->routed)
         kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u "
@@ -41,7 +41,7 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
 {
     return a->family == b->family && a->target == b->target &&
            a->layout == b->layout && a->a == b->a && a->b == b->b &&
-           a->out == b->out && a->scale == b->scale && a->bias == b->bias &&
+           a->out == b->out && a->scale == b->scale && a->epilogue == b->epilogue &&
            a->beta == b->beta && a->alpha_set == b->alpha_set &&
            a->stage == b->stage && a->act == b->act &&
            a->atomic == b->atomic && a->block_m == b->block_m &&
@@ -66,7 +66,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "b", (int)p->b, KILN_NTYPES },
         { "out", (int)p->out, KILN_NTYPES },
         { "scale", (int)p->scale, KILN_NSCALES },
-        { "bias", p->bias, 2 },
+        { "epilogue", p->epilogue, KILN_NEPILOGUES },
         { "beta", p->beta, 2 },
         { "alpha_set", p->alpha_set, 2 },
         { "stage", p->stage, KILN_NMOESTAGES },

@@ -289,17 +289,34 @@ initial(const struct kn_ref_problem *p, int64_t m, int64_t n)
     return p->beta * kn_ref_decode(p->cin.type, p->target, code);
 }
 
-/* alpha, bias and beta * C of row i of a panel. */
+/* The epilogue's value of x, which belongs to column n; *abssum takes the
+ * magnitude of what is added. */
+static double
+epilogue(const struct kn_ref_problem *p, int64_t n, double x, double *abssum)
+{
+    double bias;
+
+    switch (p->epilogue) {
+    case KILN_EPILOGUE_BIAS:
+        bias = read_f32(&p->bias, n);
+        *abssum += fabs(bias);
+        return x + bias;
+    default:
+        return x;
+    }
+}
+
+/* alpha, epilogue and beta * C of row i of a panel. */
 static void
 finish_row(const struct kn_ref_problem *p, struct panel *t, int i)
 {
     for (int j = 0; j < t->cols; j++) {
         double c = initial(p, t->m0 + i, t->n0 + j);
-        double bias = present(&p->bias) ? read_f32(&p->bias, t->n0 + j) : 0;
 
-        t->value[i][j] = t->value[i][j] * p->alpha + bias + c;
-        t->abssum[i][j] = t->abssum[i][j] * fabs(p->alpha) + fabs(bias) +
-                          fabs(c);
+        t->abssum[i][j] *= fabs(p->alpha);
+        t->value[i][j] = epilogue(p, t->n0 + j, t->value[i][j] * p->alpha,
+                                  &t->abssum[i][j]) + c;
+        t->abssum[i][j] += fabs(c);
     }
 }
 

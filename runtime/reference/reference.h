@@ -25,7 +25,7 @@ struct kn_ref_tensor {
     int64_t ld;              /* elements from row to row, 0 = dense */
 };
 
-/* D[m][n] = alpha * sum_k (a * sa) * (b * sb) + bias[n] + beta * cin.
+/* D[m][n] = epilogue(alpha * sum_k (a * sa) * (b * sb)) + beta * cin.
  * Shapes and layouts of A, B, the scales and bias: kiln.h. Rows of 6- and
  * 4-bit types are packed along K (little-endian bit stream, low nibble first)
  * and padded to whole bytes; they exist in layout NT only. An absent scale
@@ -53,6 +53,7 @@ struct kn_ref_problem {
     int64_t m, n, k;
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;
+    kiln_epilogue epilogue;  /* BIAS reads `bias` */
     double alpha;            /* as is: 0 means 0 */
     double beta;             /* cin is read when beta is not 0 */
     unsigned threads;        /* 0: as many as the machine has */
@@ -65,8 +66,8 @@ struct kn_ref_rect {
 /* What is known of a rectangle, [rows][cols] each. */
 struct kn_ref_sums {
     double *value;
-    double *abssum;          /* |alpha| * sum_k |a sa b sb| + |bias| +
-                                |beta * cin| */
+    double *abssum;          /* |alpha| * sum_k |a sa b sb| + what the
+                                epilogue adds to it + |beta * cin| */
     uint8_t *both;           /* NULL, or: 1 where the products above zero and
                                 those below each sum to more than f32 holds,
                                 so that an f32 accumulator may be NaN; scales

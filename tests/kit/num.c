@@ -441,6 +441,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .sb = tensor(r, NUM_SB, at[NUM_SB]),
         .bias = tensor(r, NUM_BIAS, at[NUM_BIAS]),
         .alpha = r->p.alpha_set ? (double)r->p.alpha : 1,
+        .epilogue = (kiln_epilogue)r->p.epilogue,
         .beta = r->p.beta,
     };
     if (r->p.scale == KILN_SCALE_TENSOR || r->p.scale == KILN_SCALE_ROW)

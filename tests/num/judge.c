@@ -49,7 +49,7 @@ take_reference(struct one *x, double alpha, double beta)
         .target = KILN_GFX950, .layout = KILN_NT, .m = 1, .n = 1, .k = K,
         .a = { .type = KILN_F32, .data = x->a },
         .b = { .type = KILN_F32, .data = x->b },
-        .bias = { .data = &x->bias },
+        .epilogue = KILN_EPILOGUE_BIAS, .bias = { .data = &x->bias },
         .cin = { .type = KILN_F32, .data = &x->c },
         .alpha = alpha, .beta = beta,
     };

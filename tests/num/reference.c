@@ -127,7 +127,7 @@ test_by_hand(void **state)
         .m = 2, .n = 2, .k = 3,
         .a = {.type = KILN_F32, .data = a}, .b = {.type = KILN_F32, .data = b},
         .cin = {.type = KILN_F32, .data = cin}, .sa = {.data = sa},
-        .sb = {.data = sb}, .bias = {.data = bias}, .alpha = -1, .beta = 0.5};
+        .sb = {.data = sb}, .epilogue = KILN_EPILOGUE_BIAS, .bias = {.data = bias}, .alpha = -1, .beta = 0.5};
     const struct kn_ref_rect all = {0, 0, 2, 2};
     double v[4], s[4];
 
@@ -289,7 +289,7 @@ make(struct setup *u, const struct shape *s, kiln_target target)
     u->p = (struct kn_ref_problem){
         .target = target, .layout = s->layout, .scale = s->scale, .m = s->m,
         .n = s->n, .k = s->k, .a = view(&u->a, lda), .b = view(&u->b, ldb),
-        .bias = view(&u->bias, 0), .cin = view(&u->cin, s->n + 3),
+        .epilogue = KILN_EPILOGUE_BIAS, .bias = view(&u->bias, 0), .cin = view(&u->cin, s->n + 3),
         .alpha = 0.75, .beta = 2};
     if (s->scale != KILN_SCALE_NONE) {
         u->p.sa = view(&u->sa, 0);

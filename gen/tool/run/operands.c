@@ -95,7 +95,7 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     set_shape(&o[KN_OPND_B], p->b, nt ? p->n : p->k, nt ? p->k : p->n);
     set_shape(&o[KN_OPND_C], p->out, p->m, p->n);
     shape_scales(p, o);
-    if (p->bias)
+    if (kn_has_bias(p))
         set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
     shape_batches(p, o);
     for (uint32_t i = 0; i < KN_NOPERANDS; i++) {
@@ -321,6 +321,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
                      at[KN_OPND_SB]),
         .bias = tensor(&s->o[KN_OPND_BIAS], 0, at[KN_OPND_BIAS]),
         .alpha = (double)p->alpha,
+        .epilogue = (kiln_epilogue)p->epilogue,
         .beta = p->beta,
     };
     if (p->beta)

@@ -30,7 +30,8 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
     if (p->quant)
         kn_json_str(j, "quant", modes[p->quant - 1]);
-    kn_json_bool(j, "bias", p->bias);
+    kn_json_str(j, "epilogue", kn_epilogue_names[p->epilogue]);
+    kn_json_bool(j, "bias", kn_has_bias(p));
     kn_json_int(j, "beta", p->beta);
     kn_json_real(j, "alpha", (double)p->alpha);
     kn_json_int(j, "m", p->m);
@@ -64,11 +65,12 @@ explain(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
 void
 kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
 {
-    kn_putf(t->text, "problem   %s %s, %s x %s -> %s, scale %s%s%s",
+    kn_putf(t->text, "problem   %s %s, %s x %s -> %s, scale %s%s%s%s",
             kn_family_names[p->family], kn_layout_names[p->layout],
             kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
             kn_scale_names[p->scale],
-            p->bias ? ", bias" : "", p->beta ? ", beta 1" : "");
+            p->epilogue ? ", " : "",
+            p->epilogue ? kn_epilogue_names[p->epilogue] : "", p->beta ? ", beta 1" : "");
     if (p->quant)
         kn_putf(t->text, ", A quantised (%s)", modes[p->quant - 1]);
     if (p->alpha_set)
