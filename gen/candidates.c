@@ -81,7 +81,7 @@ prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 static bool
 walks(const kiln_problem *p)
 {
-    return p->target == KILN_GFX950 && !(p->group_flags & KILN_TAIL_ZERO) &&
+    return kn_targets[p->target].walks && !(p->group_flags & KILN_TAIL_ZERO) &&
            (p->scale != KILN_SCALE_MX32 ||
             (!p->scale_layout && p->layout == KILN_NT &&
              !kn_family_of(p)->batch));
@@ -100,7 +100,7 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
 
     walk.cus = kn_targets[p->target].cus;
     return (kn_family_of(p)->ragged || dense) &&
-           p->target == KILN_GFX950 && !g->cus && walks(p) && !six_bits(p) &&
+           !g->cus && walks(p) && !six_bits(p) &&
            !kn_form_lacks(p, &walk) &&
            n > (dense ? cus + cus / 2 : cus);
 }
@@ -125,7 +125,7 @@ static bool
 deep_pays(const kiln_problem *p, const struct kn_config *g)
 {
     bool six = six_bits(p);
-    bool old = p->target == KILN_GFX942;
+    bool old = kn_targets[p->target].deep_slots == 1;
     int64_t least = p->scale == KILN_SCALE_ROW ? 16384
                   : p->scale == KILN_SCALE_TENSOR ? 8192
                   : six ? 512 : 0;
@@ -147,8 +147,8 @@ static const struct tile deep_tiles[] = {
 static const struct tile *
 deep_tile(const kiln_problem *p, const struct kn_config *g)
 {
-    size_t n = p->target == KILN_GFX942 ? sizeof deep_tiles / sizeof *deep_tiles
-                                        : 1;
+    size_t n = kn_targets[p->target].deep_slots == 1
+                   ? sizeof deep_tiles / sizeof *deep_tiles : 1;
 
     for (size_t i = 0; i < n; i++)
         if (deep_tiles[i].bm == g->bm && deep_tiles[i].bn == g->bn)
@@ -173,10 +173,10 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return;
     deep.wm = t->wm;
     deep.wn = t->wn;
-    deep.stages = p->target == KILN_GFX950 ? 2 : 1;
+    deep.stages = kn_targets[p->target].deep_slots;
     deep.schedule = KN_SCHED_DEEP;
     deep.lowering = KN_LOWERING_ASM;
-    if (p->target == KILN_GFX942 && open->bk)    /* rows of 128 bytes */
+    if (kn_targets[p->target].deep_slots == 1 && open->bk) /* rows of 128 bytes */
         deep.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
     if (open->domain)
         deep.domain = kn_domain_of(p, 256, deep.bk);
@@ -214,7 +214,7 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
         return;
     if (p->scale == KILN_SCALE_MX32)
         most = 256;
-    else if (p->target == KILN_GFX942)
+    else if (kn_targets[p->target].deep_slots == 1)
         most = (workgroups <= kn_targets[p->target].cus ? 256 : 128) * 8 / bits;
     for (uint32_t bk = 2 * g->bk; bk <= most && p->k >= 4 * bk; bk *= 2) {
         struct kn_config try = *g;

@@ -16,7 +16,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
     if (p->scale_layout)
         return 256;
     /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
-    if (p->scale == KILN_SCALE_MX32 && p->target == KILN_GFX950 &&
+    if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
         !kn_dequant(p) &&
         p->k >= 256 && p->k % 256 == 0 &&
         ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
@@ -24,7 +24,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
         return 256;
     return p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
-         : kn_elems[f.shape.ta].bits == 8 && p->target == KILN_GFX950 ? 128
+         : kn_elems[f.shape.ta].bits == 8 && kn_targets[p->target].long_runs ? 128
                                                                      : 64;
 }
 
