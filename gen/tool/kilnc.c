@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include "../../runtime/config.h"
+#include "../../runtime/file.h"
 #include "cmd.h"
 #include "progress.h"
 #include "../tuning.h"
+
+/* Columns of a line that an error shows; the longest file it is looked up in. */
+enum { SHOWN = 72, MOST_READ = 1 << 26 };
 
 /* Help and version: words that are answered before any command. */
 static bool
@@ -53,8 +57,47 @@ run_tool(struct kn_tool *t, const struct kn_env *env, int argc, char **argv)
     return kn_command_run(t);
 }
 
+/* A window of a line of text around byte `col`, and a caret under that byte;
+ * what no terminal shows is a dot. */
 static void
-print_error(const kiln_error *e)
+print_line(const char *s, size_t n, int line, size_t col)
+{
+    size_t from = col > SHOWN * 2 / 3 ? col - SHOWN * 2 / 3 : 0;
+
+    fprintf(stderr, "%5d | ", line);
+    for (size_t i = from; i < n && i < from + SHOWN; i++)
+        fputc(s[i] == '\t' ? ' ' : s[i] < ' ' || s[i] > '~' ? '.' : s[i], stderr);
+    fprintf(stderr, "\n      | %*s^\n", (int)(col - from), "");
+}
+
+/* The line of an error's place, if that is in a file to read again. */
+static kiln_status
+print_place(struct kn_ctx *c, const kiln_error *e)
+{
+    uint8_t *text;
+    const char *s, *end;
+    size_t n;
+
+    KN_ENTER(c);
+    if (e->col < 1 || kn_file_read_plain(c, e->file, MOST_READ, &text, &n))
+        return KILN_OK;
+    s = (const char *)text;
+    end = s + n;
+    for (int k = 1; k < e->line; k++) {
+        const char *next = memchr(s, '\n', (size_t)(end - s));
+
+        if (!next)
+            return KILN_OK;
+        s = next + 1;
+    }
+    n = strcspn(s, "\n");
+    if ((size_t)e->col <= n + 1)
+        print_line(s, n, e->line, (size_t)e->col - 1);
+    return KILN_OK;
+}
+
+static void
+print_error(struct kn_ctx *c, const kiln_error *e)
 {
     if (e->file[0] && e->line)
         fprintf(stderr, "%s:%d:%d: ", e->file, e->line, e->col);
@@ -63,6 +106,8 @@ print_error(const kiln_error *e)
     else
         fprintf(stderr, "kilnc: ");
     fprintf(stderr, "%s\n", e->text[0] ? e->text : kiln_status_name(e->status));
+    if (e->file[0] && e->line)
+        (void)print_place(c, e);
 }
 
 static int
@@ -109,7 +154,7 @@ main(int argc, char **argv)
     if (fflush(stdout) || ferror(stdout))
         s = kn_fail(&c, KILN_IO, "cannot write to standard output");
     if (c.err.status)
-        print_error(&c.err);
+        print_error(&c, &c.err);
     kn_ctx_free(&c);
     return exit_code(s);
 }

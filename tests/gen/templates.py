@@ -102,6 +102,10 @@ def known(facts, headers):
     for name, words in re.findall(r'#define (\w+) +\\?\s*((?:"[^"]*"\s*\\?\s*)+)',
                                   headers):
         facts = facts.replace(name, words.replace("\\", ""))
+    for name, rows in re.findall(r"#define (KILN_\w+)\(X\)"
+                                 r"((?:[^\n]*\\\n)*[^\n]*)", headers):
+        facts = facts.replace("&(%s(KN_SPACED))[1]" % name, '"%s"' %
+                              " ".join(re.findall(r'"(\w+)"', rows)))
     names = set(re.findall(r"^[NTW]\((\w+),", facts, re.M))
     for row in re.findall(r"^W\(\w+,.*?\)$", facts, re.M | re.S):
         words = re.search(r'"[^"]*"(\s*"[^"]*")*', row)
@@ -178,7 +182,8 @@ def main(source, kilnc, write):
     short = names_only({"a": ".def f()\nx\n.end\n", "b": ".if 1: f()\n"})
     unused = names_only({"a": ".def f()\nx\n.end\n"})
     facts = known(read(os.path.join(source, "gen", "facts.def")),
-                  read(os.path.join(source, "gen", "gemv.h")))
+                  read(os.path.join(source, "gen", "gemv.h")) +
+                  read(os.path.join(source, "runtime", "kiln.h")))
     typo = unknown("a", ".def f(x)\n.if x && fact\n$y $(x+'z$q')\n.end\n"
                    ".if r ? x : x: .for i in 0..s: f(t, i)\n.end\n", {"fact"})
     checks = [

@@ -127,7 +127,8 @@ test_by_hand(void **state)
         .m = 2, .n = 2, .k = 3,
         .a = {.type = KILN_F32, .data = a}, .b = {.type = KILN_F32, .data = b},
         .cin = {.type = KILN_F32, .data = cin}, .sa = {.data = sa},
-        .sb = {.data = sb}, .epilogue = KILN_EPILOGUE_BIAS, .bias = {.data = bias}, .alpha = -1, .beta = 0.5};
+        .sb = {.data = sb}, .epilogue = KILN_EPILOGUE_BIAS,
+        .bias = {.data = bias}, .alpha = -1, .beta = 0.5};
     const struct kn_ref_rect all = {0, 0, 2, 2};
     double v[4], s[4];
 
