@@ -21,28 +21,35 @@ enum { VM_MOST = 63, LGKM_MOST = 15 };
 
 /* ---- findings ----------------------------------------------------------- */
 
+struct kn_check_finding *
+kn_order_finding(struct kn_orderer *o, uint32_t inst)
+{
+    struct kn_order *r = o->out;
+
+    if (!o->report)
+        return NULL;
+    for (uint32_t k = 0; k < r->nfindings && k < KN_CHECK_KEPT; k++)
+        if (r->finding[k].inst == inst)
+            return NULL;
+    if (r->nfindings++ >= KN_CHECK_KEPT)
+        return NULL;
+    r->finding[r->nfindings - 1].inst = inst;
+    return &r->finding[r->nfindings - 1];
+}
+
 void
 kn_order_tell(struct kn_orderer *o, const struct kn_order_pair *q)
 {
-    struct kn_order *r = o->out;
     const struct kn_lds_access *x = &o->access[q->x], *y = &o->access[q->y];
+    struct kn_check_finding *f = kn_order_finding(o, x->inst);
     char text[80];
 
-    if (!o->report)
+    if (!f)
         return;
-    for (uint32_t k = 0; k < r->nfindings && k < KN_CHECK_KEPT; k++)
-        if (r->finding[k].inst == x->inst)
-            return;
-    if (r->nfindings < KN_CHECK_KEPT) {
-        struct kn_check_finding *f = &r->finding[r->nfindings];
-
-        kn_inst_text(o->p->target, &o->p->inst[x->inst], text, sizeof text);
-        f->inst = x->inst;
-        snprintf(f->text, sizeof f->text, "%s: LDS byte %u, %s %s at 0x%llx",
-                 text, q->at, q->why, kn_isa[o->p->inst[y->inst].op].mnemonic,
-                 (unsigned long long)o->p->inst[y->inst].pc);
-    }
-    r->nfindings++;
+    kn_inst_text(o->p->target, &o->p->inst[x->inst], text, sizeof text);
+    snprintf(f->text, sizeof f->text, "%s: LDS byte %u, %s %s at 0x%llx",
+             text, q->at, q->why, kn_isa[o->p->inst[y->inst].op].mnemonic,
+             (unsigned long long)o->p->inst[y->inst].pc);
 }
 
 /* ---- one access against those that have not ended ------------------------ */
@@ -133,9 +140,29 @@ wait(struct kn_orderer *o, bool vm, unsigned left)
         o->now[o->n] = 0;
 }
 
+/* Waves that are parted here meet a barrier's other waves elsewhere; those
+ * that have ended meet it nowhere. */
 static void
-barrier(struct kn_orderer *o, const struct kn_way *w)
+tell_gone(struct kn_orderer *o, const struct kn_way *w, uint32_t n)
 {
+    uint16_t side = o->ways.way[0].waves;
+    struct kn_check_finding *r;
+
+    if (w->fork >= 0) {
+        const struct kn_fork *f = &o->ways.fork[w->fork];
+
+        side = f->side[!(w->waves & f->side[0])];
+    }
+    if (w->waves == side || !(r = kn_order_finding(o, n)))
+        return;
+    snprintf(r->text, sizeof r->text, "s_barrier: wave %d has ended and never "
+             "reaches it", __builtin_ctz(side & ~w->waves));
+}
+
+static void
+barrier(struct kn_orderer *o, const struct kn_way *w, uint32_t n)
+{
+    tell_gone(o, w, n);
     if (w->half)
         return;              /* only some waves: it ends nothing */
     for (uint32_t k = 0; k < o->n; k++)
@@ -143,24 +170,25 @@ barrier(struct kn_orderer *o, const struct kn_way *w)
             o->now[k] = o->now[k] == KN_LANDED && w->apart ? KN_LATE : KN_OVER;
 }
 
+/* A wave's copies must have landed, and it must have passed as many barriers as
+ * those that end with it. */
 static void
-end_wave(struct kn_orderer *o, uint32_t n)
+end_wave(struct kn_orderer *o, const struct kn_way *w, uint32_t n)
 {
+    struct kn_check_finding *f;
+    uint16_t behind = w->behind & w->waves;
+
+    if (behind && behind != w->waves && (f = kn_order_finding(o, n)))
+        snprintf(f->text, sizeof f->text, "s_endpgm: waves %d and %d end with "
+                 "unlike numbers of barriers",
+                 __builtin_ctz(w->waves & ~behind), __builtin_ctz(behind));
     for (uint32_t k = 0; k < o->n; k++)
         if (o->now[k] < KN_LANDED && o->access[k].kind == KN_ACC_DMA) {
-            struct kn_check_finding *f;
-
-            if (!o->report)
-                return;
-            if (o->out->nfindings < KN_CHECK_KEPT) {
-                f = &o->out->finding[o->out->nfindings];
-                f->inst = n;
+            if ((f = kn_order_finding(o, n)))
                 snprintf(f->text, sizeof f->text, "s_endpgm: the copy into "
                          "LDS at 0x%llx is still under way",
                          (unsigned long long)
                          o->p->inst[o->access[k].inst].pc);
-            }
-            o->out->nfindings++;
             return;
         }
 }
@@ -182,9 +210,9 @@ kn_order_step(struct kn_orderer *o, const struct kn_way *w, uint32_t n,
         return;
     }
     if (i->op == KN_I_s_barrier)
-        barrier(o, w);
+        barrier(o, w, n);
     if (row->flags & KN_IF_END)
-        end_wave(o, n);
+        end_wave(o, w, n);
     if (row->counter & KN_C_VM)
         count(o, true);
     if (row->counter & KN_C_LGKM)

@@ -272,6 +272,9 @@ struct kn_order_pair {
     uint32_t x, y, at;
     const char *why;
 };
+/* Where the text of a finding at an instruction goes; NULL: not reported, that
+ * instruction has one, or no more are kept. */
+struct kn_check_finding *kn_order_finding(struct kn_orderer *o, uint32_t inst);
 void kn_order_tell(struct kn_orderer *o, const struct kn_order_pair *q);
 void kn_order_open(struct kn_order *out, uint32_t inst, const char *why);
 /* Counts work; beyond KN_ORDER_WORK the kernel is left undecided. False: it is

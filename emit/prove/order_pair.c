@@ -291,19 +291,15 @@ spread(struct pairer *x, bool forward)
 static void
 tell_unlike(struct pairer *x)
 {
-    struct kn_order *r = x->o->out;
     const struct kn_way *w =
         &x->o->ways.way[x->o->ways.fork[x->fork].way];
+    struct kn_check_finding *f = kn_order_finding(
+        x->o, x->o->g.blocks[w->block].end - 1);
     static const char why[] = "the waves that part here execute unlike "
                               "numbers of barriers";
 
-    if (r->nfindings < KN_CHECK_KEPT) {
-        struct kn_check_finding *f = &r->finding[r->nfindings];
-
-        f->inst = x->o->g.blocks[w->block].end - 1;
+    if (f)
         memcpy(f->text, why, sizeof why);
-    }
-    r->nfindings++;
 }
 
 static void

@@ -130,6 +130,17 @@ ORDER = [
      "s_cmp_lt_u32 s8, 2; s_cbranch_scc1 L; " + WRITE +
      "s_barrier; s_barrier; s_branch M; L: s_barrier; " + READ +
      "; M: s_nop 0"),
+    # half of them a barrier ahead up to the end; gone before a barrier, or
+    # behind the last one
+    ("waves 0 and 2 end with unlike numbers of barriers", 1, 1,
+     HALF % (1, "L", "L") + WRITE + "s_barrier; s_barrier; " + READ),
+    ("waves 2 and 0 end with unlike numbers of barriers", 1, 1,
+     WRITE + "s_barrier; " + READ + "; " + HALF % (0, "M", "M") + "s_nop 0"),
+    ("wave 0 has ended and never reaches it", 1, 1,
+     "s_cmp_lt_u32 s8, 2; s_cbranch_scc0 L; s_endpgm; L: " + WRITE +
+     "s_barrier; ds_read_b32 v3, v1; s_waitcnt lgkmcnt(0)"),
+    (None, 0, 0, WRITE + "s_barrier; s_cmp_lt_u32 s8, 2; s_cbranch_scc0 L; "
+     "s_endpgm; L: " + READ),
     # what is not decided is said, and is no finding but with --strict
     ("clean but for LDS order (1 addresses not derived)", 0, 1,
      "ds_read_b32 v4, v1; s_waitcnt lgkmcnt(0); ds_read_b32 v5, v4"),
