@@ -1,6 +1,7 @@
 /* order_impl.h - parts of the LDS order check. order_value.c: what registers
  * hold; order_need.c: which of them matter where; order_walk.c: the ways
- * through the kernel; order_foot.c: bytes of an access; order.c: the order. */
+ * through the kernel; order_widen.c: values told apart on them; order_foot.c:
+ * bytes of an access; order.c: the order. */
 #ifndef KN_ORDER_IMPL_H
 #define KN_ORDER_IMPL_H
 
@@ -136,6 +137,13 @@ struct kn_needs {
 };
 void kn_needs_find(struct kn_ctx *c, const struct kn_cfg *g,
                    struct kn_needs *out);
+
+/* Leaves the machine, where a block is entered, the values that are told apart
+ * there; *seen is the block's. `drop`: registers that waves may differ in.
+ * True: one is followed no longer, and the ways found with it are void. */
+struct kn_seen;
+bool kn_widen(struct kn_machine *m, const struct kn_needs *need, uint32_t block,
+              const struct kn_set *drop, struct kn_seen **seen);
 
 /* ---- bytes of an access ---- */
 

@@ -9,22 +9,13 @@
 
 enum {
     MOST_WAYS = 16384, MOST_BLOCKS = 4096, MOST_AGAIN = 24,
-    WAYS_HASH = 4096,
-    MOST_VALUES = 36,        /* of an address's register at one block */
-    MOST_OTHER = 4           /* of one that only branches depend on */
+    WAYS_HASH = 4096
 };
 
 struct arrival {
     uint32_t way, next;
     const struct kn_held **now;
     int8_t lag[KN_WAVES];
-};
-
-/* Values seen of a needed register at a block. */
-struct seen {
-    uint8_t n;
-    bool wide, alike;        /* more than are told apart; all uniform */
-    const struct kn_held *v[MOST_VALUES];
 };
 
 /* Bytes of values and of ways that are kept. */
@@ -42,7 +33,7 @@ struct walker {
     uint32_t bucket[WAYS_HASH];
     struct arrival *arrival;
     uint32_t narrivals;
-    struct seen **seen;      /* by block, by needed register */
+    struct kn_seen **seen;   /* by block, by needed register */
     struct kn_set *drop;     /* by block: registers that waves may differ in */
     uint8_t *maybe;          /* by block: its branch parts waves, who knows */
     struct kn_regions r;
@@ -178,61 +169,6 @@ level_lag(struct walker *x, struct kn_way *y)
     return most <= 1;
 }
 
-static bool
-note_value(struct seen *s, const struct kn_held *v, bool alike, unsigned most)
-{
-    for (unsigned k = 0; k < s->n; k++)
-        if (s->v[k] == v)
-            return false;
-    s->alike = (!s->n || s->alike) && alike;
-    if (s->n < most) {
-        s->v[s->n++] = v;
-        return false;
-    }
-    return true;
-}
-
-static const struct kn_held *
-widen_one(struct walker *x, struct seen *s, const struct kn_held *v,
-          bool drop, unsigned most)
-{
-    bool alike = kn_held_alike_in(x->m, v);
-
-    if (drop && (v->kind != KN_V_KNOWN || !alike))
-        return &kn_held_unknown;
-    if (drop && note_value(s, v, alike, 1)) {
-        s->wide = x->again = true;
-        s->alike = false;
-    }
-    if (!s->wide && v->kind == KN_V_KNOWN && note_value(s, v, alike, most))
-        s->wide = x->again = true;
-    if (!s->wide)
-        return v;
-    s->alike = s->alike && alike;
-    return s->alike ? &kn_held_alike : &kn_held_unknown;
-}
-
-/* A register that takes ever new values, such as a loop's counter, is not
- * followed there. */
-static void
-widen(struct walker *x, uint32_t block)
-{
-    const struct kn_set *in = &x->need.in[block];
-    size_t n = 0;
-
-    for (unsigned r = 0; r < KN_NREG; r++)
-        n += kn_has(in, r);
-    if (!x->seen[block])
-        x->seen[block] = KN_NEW(x->c, struct seen, n + 1);
-    n = 0;
-    for (unsigned r = 0; r < KN_NREG; r++)
-        if (kn_has(in, r))
-            x->m->now[r] = widen_one(x, &x->seen[block][n++], x->m->now[r],
-                kn_has(&x->drop[block], r),
-                kn_has(&x->need.address[block], r) ? MOST_VALUES
-                                                   : MOST_OTHER);
-}
-
 static uint32_t
 new_way(struct walker *x, struct kn_way y)
 {
@@ -268,7 +204,8 @@ enter_way(struct walker *x, uint32_t block, uint16_t waves, int32_t fork)
     if (!level_lag(x, &y))
         give_up(x, x->g->blocks[block].first,
                 "waves run more than one barrier apart");
-    widen(x, block);
+    x->again |= kn_widen(x->m, &x->need, block, &x->drop[block],
+                         &x->seen[block]);
     bucket = &x->bucket[hash_way(x, block, waves, fork) % WAYS_HASH];
     for (n = *bucket; n; n = x->w->way[n - 1].chain)
         if (same_way(x, &x->w->way[n - 1], block, waves, fork))
@@ -605,7 +542,7 @@ kn_ways_find(struct kn_machine *m, const struct kn_cfg *g,
         return KILN_OK;
     }
     kn_needs_find(m->c, g, &x->need);
-    x->seen = KN_NEW(m->c, struct seen *, g->nblocks);
+    x->seen = KN_NEW(m->c, struct kn_seen *, g->nblocks);
     x->drop = KN_NEW(m->c, struct kn_set, g->nblocks);
     x->maybe = KN_NEW(m->c, uint8_t, g->nblocks);
     ways->barrier = KN_NEW(m->c, uint8_t, g->p->n + 1);
