@@ -556,24 +556,16 @@ static const char *
 tile_rows(struct writer *w)
 {
     const kiln_problem *p = w->p;
+    const struct kn_family *f = kn_family_of(p);
     uint32_t bm = w->g->bm;
 
     if (p->stage == KILN_MOE_REDUCE)
         return "tokens";
-    switch (p->family) {
-    case KILN_GROUPED:
+    if (f->ragged == 'm')
         return text(w, "(m / %u + groups + %d)", bm,
                     (p->group_flags & KILN_TAIL_ZERO) != 0);
-    case KILN_WGRAD:
-        return text(w, "up(m, %u) * groups", bm);
-    case KILN_BATCHED:
-        return text(w, "up(m, %u) * batch", bm);
-    case KILN_GEMM:
-    case KILN_MOE:
-    case KILN_NFAMILIES:
-        break;
-    }
-    return text(w, "up(m, %u)", bm);
+    return text(w, "up(m, %u)%s", bm, f->ragged ? " * groups"
+                                      : f->batch ? " * batch" : "");
 }
 
 static void

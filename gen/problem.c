@@ -4,8 +4,7 @@
 #include "limits.h"
 
 const struct kn_family kn_families[KILN_NFAMILIES] = {
-#define FAMILY(id, batch, ragged, routed, mixed, stored, shuffled)            \
-    [KILN_##id] = { batch, ragged, routed, mixed, stored, shuffled },
+#define FAMILY(id, ...) [KILN_##id] = { __VA_ARGS__ },
 #include "families.def"
 #undef FAMILY
 };

@@ -5,12 +5,17 @@
 #include "cli.h"
 
 enum {
-    GEMM = 1 << KILN_GEMM,
     GROUPED = 1 << KILN_GROUPED,
-    WGRAD = 1 << KILN_WGRAD,
-    BATCHED = 1 << KILN_BATCHED,
     MOE = 1 << KILN_MOE,
-    RAGGED = GROUPED | WGRAD
+#define FAMILY(id, batch, ...) | (batch) << KILN_##id
+    BATCHED = 0
+#include "../families.def"
+    ,
+#undef FAMILY
+#define FAMILY(id, batch, ragged, ...) | ((ragged) != 0) << KILN_##id
+    RAGGED = 0
+#include "../families.def"
+#undef FAMILY
 };
 
 static const struct meaning {

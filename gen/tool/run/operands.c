@@ -67,7 +67,7 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
 static void
 shape_batches(const kiln_problem *p, struct kn_operand *o)
 {
-    int64_t all = p->family == KILN_BATCHED ? p->batch : 1;
+    int64_t all = kn_family_of(p)->batch ? p->batch : 1;
     int64_t b = p->family == KILN_GROUPED ? p->groups : all;
     int64_t c = p->family == KILN_WGRAD ? p->groups : all;
     int64_t scale = p->scale == KILN_SCALE_TENSOR ? 0 : 1;

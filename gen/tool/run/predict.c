@@ -91,7 +91,7 @@ static double
 bytes_of(const struct kn_predict *q)
 {
     const kiln_problem *p = q->p;
-    double batch = p->family == KILN_BATCHED ? (double)p->batch : 1, used = 0;
+    double batch = kn_family_of(p)->batch ? (double)p->batch : 1, used = 0;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, a, b, c;
     bool wgrad = p->family == KILN_WGRAD;
 
