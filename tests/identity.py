@@ -18,7 +18,7 @@ CASES = [
     "--a i8 --b i8 --out i32 --arch gfx942",
 ]
 FORMS = ["co", "asm", "llvm", "tir"]
-FOLDERS = ["ir", "emit", "runtime", "templates", "gen"]
+FOLDERS = ["ir", "emit", "runtime", "templates", "gen", "examples"]
 
 
 def build_copy(source, scratch):
