@@ -25,6 +25,9 @@ void fuzz_judge(const struct kn_ctx *c, kiln_status s);
 /* `kilnc WORD...` in this process, as kilnc.c does it; NULL ends the words. */
 kiln_status fuzz_command(struct kn_ctx *c, const char *const *words);
 
+/* The same, judged. */
+void fuzz_run(const char *const *words);
+
 /* A small kernel of ours with its certificate: number 0 or 1. */
 const struct kn_generated *fuzz_kernel(unsigned which);
 kiln_problem fuzz_problem(unsigned which);

@@ -101,7 +101,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     uint8_t *own = malloc(n + 1);
     const char *path;
-    struct kn_ctx c;
 
     if (n)
         memcpy(own, p, n);
@@ -109,10 +108,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
         refit(own, n);
     path = fuzz_write("x.kpk", own, n);
     free(own);
-    kn_ctx_init(&c, NULL, NULL);
-    fuzz_judge(&c, fuzz_command(&c, (const char *[]){ "kilnc", "check", path,
-                                                      NULL }));
-    kn_ctx_free(&c);
+    fuzz_run((const char *[]){ "kilnc", "check", path, NULL });
     look_up(path, 0);
     look_up(path, KILN_STRICT);
     return 0;

@@ -13,24 +13,14 @@ fuzz_seed(unsigned i, const uint8_t **p, size_t *n)
     return true;
 }
 
-static void
-one(const char *const *words)
-{
-    struct kn_ctx c;
-
-    kn_ctx_init(&c, NULL, NULL);
-    fuzz_judge(&c, fuzz_command(&c, words));
-    kn_ctx_free(&c);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     const char *path = fuzz_write("x.co", p, n);
 
-    one((const char *[]){ "kilnc", "check", path, NULL });
-    one((const char *[]){ "kilnc", "info", path, NULL });
-    one((const char *[]){ "kilnc", "exec", path, "--grid", "2", "--block",
+    fuzz_run((const char *[]){ "kilnc", "check", path, NULL });
+    fuzz_run((const char *[]){ "kilnc", "info", path, NULL });
+    fuzz_run((const char *[]){ "kilnc", "exec", path, "--grid", "2", "--block",
                           "256", "--ptr", "0=out:b:4096", "--ptr",
                           "8=out:c:4096", "--max-steps", "20000", NULL });
     return 0;

@@ -16,16 +16,6 @@ tables(struct kn_ctx *c, const char *text)
     return kn_tuning_check(c, &t);
 }
 
-static void
-one(const char *const *words)
-{
-    struct kn_ctx c;
-
-    kn_ctx_init(&c, NULL, NULL);
-    fuzz_judge(&c, fuzz_command(&c, words));
-    kn_ctx_free(&c);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -37,9 +27,9 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     fuzz_judge(&c, tables(&c, text));
     kn_ctx_free(&c);
     fuzz_write("x.csv", p, n);
-    one((const char *[]){ "kilnc", "compare", "x.csv", "x.csv", NULL });
-    one((const char *[]){ "kilnc", "merge", "x.csv", "x.csv", NULL });
-    one((const char *[]){ "kilnc", "bench", "x.csv", "--shard", "1000/1000",
+    fuzz_run((const char *[]){ "kilnc", "compare", "x.csv", "x.csv", NULL });
+    fuzz_run((const char *[]){ "kilnc", "merge", "x.csv", "x.csv", NULL });
+    fuzz_run((const char *[]){ "kilnc", "bench", "x.csv", "--shard", "1000/1000",
                           NULL });
     return 0;
 }

@@ -12,16 +12,6 @@ table(struct kn_ctx *c, const char *text)
     return kn_json_table(c, "x.json", text, &t);
 }
 
-static void
-one(const char *const *words)
-{
-    struct kn_ctx c;
-
-    kn_ctx_init(&c, NULL, NULL);
-    fuzz_judge(&c, fuzz_command(&c, words));
-    kn_ctx_free(&c);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -33,10 +23,10 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     kn_ctx_free(&c);
     fuzz_write("x.json", p, n);
     fuzz_write(amd, p, n);
-    one((const char *[]){ "kilnc", "bench", "x.json", "--shard", "1000/1000",
+    fuzz_run((const char *[]){ "kilnc", "bench", "x.json", "--shard", "1000/1000",
                           NULL });
-    one((const char *[]){ "kilnc", "compare", "x.json", "x.json", NULL });
-    one((const char *[]){ "kilnc", "bench", amd, "--shard", "1000/1000",
+    fuzz_run((const char *[]){ "kilnc", "compare", "x.json", "x.json", NULL });
+    fuzz_run((const char *[]){ "kilnc", "bench", amd, "--shard", "1000/1000",
                           NULL });
     return 0;
 }

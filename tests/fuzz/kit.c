@@ -74,6 +74,16 @@ fuzz_command(struct kn_ctx *c, const char *const *words)
     return kn_command_run(&t);
 }
 
+void
+fuzz_run(const char *const *words)
+{
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    fuzz_judge(&c, fuzz_command(&c, words));
+    kn_ctx_free(&c);
+}
+
 kiln_problem
 fuzz_problem(unsigned which)
 {
