@@ -3,6 +3,7 @@
 #include "../../emit/isa/form.h"
 #include "../kit/by_text.h"
 #include "../kit/program.h"
+#include "../kit/slurp.h"
 
 #include <llvm-c/Disassembler.h>
 #include <stdio.h>
@@ -624,29 +625,6 @@ every_opcode(void **state)
 
 /* ---- objects made by Triton ---- */
 
-static void *
-read_file(const char *name, size_t *size)
-{
-    char path[1024];
-    FILE *f;
-    void *p;
-    long n;
-
-    snprintf(path, sizeof path, "%s/%s", triton_dir, name);
-    f = fopen(path, "rb");
-    if (!f)
-        fail_msg("cannot open %s", path);
-    fseek(f, 0, SEEK_END);
-    n = ftell(f);
-    rewind(f);
-    p = malloc((size_t)n);
-    assert_non_null(p);
-    assert_int_equal(fread(p, 1, (size_t)n, f), (size_t)n);
-    fclose(f);
-    *size = (size_t)n;
-    return p;
-}
-
 static void
 triton_objects(void **state)
 {
@@ -664,12 +642,11 @@ triton_objects(void **state)
         struct kn_object o;
         struct kn_program p;
         struct kn_ctx c;
-        size_t size;
-        void *bytes = read_file(names[k], &size);
+        struct blob co = slurp(triton_dir, names[k]);
         clock_t start;
 
         kn_ctx_init(&c, NULL, NULL);
-        assert_int_equal(kn_object_read(&c, names[k], bytes, size, &o),
+        assert_int_equal(kn_object_read(&c, names[k], co.p, co.n, &o),
                          KILN_OK);
         start = clock();
         if (kn_decode(&c, &o, &o.kernels[0], true, &p))
@@ -679,7 +656,7 @@ triton_objects(void **state)
         total += p.n;
         assert_int_equal(by_text_differs(&p), p.n);
         kn_ctx_free(&c);
-        free(bytes);
+        free(co.p);
     }
     assert_true(total > 5000);
     print_message("# %u instructions in %.1f ms\n", total,

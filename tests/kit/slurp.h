@@ -32,7 +32,9 @@ slurp(const char *dir, const char *name)
     n = ftell(f);
     rewind(f);
     b.p = malloc((size_t)n + 1);
+    assert_non_null(b.p);
     b.n = fread(b.p, 1, (size_t)n, f);
+    assert_int_equal(b.n, (size_t)n);
     fclose(f);
     return b;
 }

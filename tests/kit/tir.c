@@ -1,4 +1,5 @@
 /* tir.c - see tir.h. */
+#include "slurp.h"
 #include "tir.h"
 
 #include <stdio.h>
@@ -38,20 +39,10 @@ kit_set_dir(const char *d)
 char *
 kit_file(struct kit *k, const char *name)
 {
-    char path[1024], *text;
-    FILE *f;
-    long n;
+    struct blob b = slurp(dir, name);
+    char *text = kn_strndup(&k->c, (const char *)b.p, b.n);
 
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    f = fopen(path, "rb");
-    if (!f)
-        fail_msg("cannot open %s", path);
-    fseek(f, 0, SEEK_END);
-    n = ftell(f);
-    rewind(f);
-    text = kn_alloc(&k->c, (size_t)n + 1, 1);
-    assert_int_equal(fread(text, 1, (size_t)n, f), n);
-    fclose(f);
+    free(b.p);
     return text;
 }
 
