@@ -332,17 +332,3 @@ kn_decode(struct kn_ctx *c, const struct kn_object *o,
     resolve_targets(out);
     return find_entry(d, out);
 }
-
-/* ---- rates ---- */
-
-uint32_t
-kn_mfma_cycles(kiln_target t, const struct kn_inst *i)
-{
-    const struct kn_isa_row *row = &kn_isa[i->op];
-    uint32_t passes = row->passes[t];
-
-    /* cbsz, blgp: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4 (CDNA4 ISA 7.1). */
-    if (row->flags & KN_IF_F8F6F4 && (i->cbsz < 2 || i->blgp < 2))
-        passes *= 2;
-    return passes * 4;
-}

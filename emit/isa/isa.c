@@ -69,12 +69,24 @@ kn_mem_operands(const struct kn_inst *i)
     return m;
 }
 
-/* A pass is 4 cycles. */
 const char *const kn_severity_names[KN_NSEVERITIES] = {
 #define X(id, text) text,
     KN_SEVERITIES(X)
 #undef X
 };
+
+/* A pass is 4 cycles. */
+uint32_t
+kn_mfma_cycles(kiln_target t, const struct kn_inst *i)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    uint32_t passes = row->passes[t];
+
+    /* cbsz, blgp: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4 (CDNA4 ISA 7.1). */
+    if (row->flags & KN_IF_F8F6F4 && (i->cbsz < 2 || i->blgp < 2))
+        passes *= 2;
+    return passes * 4;
+}
 
 struct kn_mfma_waits
 kn_mfma_waits(kiln_target t, const struct kn_inst *i)
