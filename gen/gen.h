@@ -198,6 +198,13 @@ kn_prequant(const kiln_problem *p)
            (p->b == KILN_FP8 || p->b == KILN_BF8 || p->b == KILN_I8);
 }
 
+/* Bytes of a scale in memory. */
+static inline int64_t
+kn_scale_size(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 ? 1 : 4;
+}
+
 static inline bool
 kn_early_copy(const struct kn_config *g)
 {

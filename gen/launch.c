@@ -56,6 +56,21 @@ rule(struct writer *w, const char *holds, const char *sentence)
 
 /* ---- sizes -------------------------------------------------------------- */
 
+/* Scales lie in rows, at a pitch of their own. */
+static bool
+has_scale_rows(const kiln_problem *p)
+{
+    return p->scale >= KILN_SCALE_BLOCK128 && !p->scale_layout;
+}
+
+/* Only B has scales. */
+static bool
+weight_only(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 &&
+           (p->a == KILN_BF16 || p->a == KILN_F16);
+}
+
 static void
 put_sizes(struct writer *w)
 {
@@ -79,6 +94,10 @@ put_sizes(struct writer *w)
     size(w, "lda", "elements from row to row of A; 0: dense");
     size(w, "ldb", "the same of B");
     size(w, "ldc", "the same of the output");
+    if (has_scale_rows(w->p) && !weight_only(w->p))
+        size(w, "ldsa", "scales from row to row of A's; 0: dense");
+    if (has_scale_rows(w->p))
+        size(w, "ldsb", "the same of B's");
     if (batched)
         size(w, "stride_a", "elements from one A to the next; 0: dense, -1: "
                             "all are one");
@@ -100,12 +119,25 @@ run(struct writer *w, kiln_type t, const char *n)
          : bits == 8 ? n : text(w, "%u * %s", bits / 8, n);
 }
 
+/* Scales of a row. */
 static const char *
-scale_pitch(const struct writer *w)
+row_scales(const struct writer *w)
 {
-    return w->p->scale_layout ? "256 * up(k, 256)"
-         : w->p->scale == KILN_SCALE_MX32 ? "up(k, 32)"
-         : w->p->scale == KILN_SCALE_BLOCK128 ? "4 * up(k, 128)" : "0";
+    return w->p->scale == KILN_SCALE_MX32 ? "up(k, 32)" : "up(k, 128)";
+}
+
+static const char *
+scale_pitch(struct writer *w, const char *ld)
+{
+    const char *row = row_scales(w);
+
+    if (w->p->scale_layout)
+        return "256 * up(k, 256)";
+    if (!has_scale_rows(w->p))
+        return "0";
+    return text(w, kn_scale_size(w->p) == 1
+                ? "(%s + when(%s == 0, %s))" : "4 * (%s + when(%s == 0, %s))",
+                ld, ld, row);
 }
 
 static const char *
@@ -125,8 +157,6 @@ let_pitches(struct writer *w)
 {
     const kiln_problem *p = w->p;
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
-    bool b_only = p->scale == KILN_SCALE_MX32 &&
-                  (p->a == KILN_BF16 || p->a == KILN_F16);
 
     let(w, "row_a", text(w, "lda + when(lda == 0, %s)", tn ? "m" : "k"));
     let(w, "row_b", text(w, "ldb + when(ldb == 0, %s)", nt ? "k" : "n"));
@@ -134,8 +164,8 @@ let_pitches(struct writer *w)
     let(w, "pa", run(w, p->a, "row_a"));
     let(w, "pb", run(w, p->b, "row_b"));
     let(w, "pc", run(w, p->out, "row_c"));
-    let(w, "psa", b_only ? "0" : scale_pitch(w));
-    let(w, "psb", scale_pitch(w));
+    let(w, "psa", weight_only(p) ? "0" : scale_pitch(w, "ldsa"));
+    let(w, "psb", scale_pitch(w, "ldsb"));
 }
 
 /* The stride as given, or of dense problems. */
@@ -474,6 +504,9 @@ rule_k(struct writer *w)
         rule(w, text(w, "k * %u %% 128 == 0 && k * %u %% 128 == 0",
                      kn_type_bits[p->a], kn_type_bits[p->b]),
              "rows are not of whole 16 bytes");
+    if (kn_streams(g) && g->domain.ktail && has_scale_rows(p) &&
+        p->scale == KILN_SCALE_MX32)
+        rule(w, "up(k, 32) % 4 == 0", "rows of scales are not of whole dwords");
     if (kn_reads_of(g) == KN_READS_RUNS)
         rule(w, text(w, "pa %% 4 == 0 && pb %% 4 == 0 && k %% %u == 0",
                      kn_gemv_run(p)), "rows are not of whole runs");
@@ -538,6 +571,14 @@ rule_counts(struct writer *w)
                  p->layout == KILN_TN ? "m" : "k",
                  p->layout == KILN_NT ? "k" : "n"),
          "a leading dimension is shorter than a row");
+    if (has_scale_rows(p) && !weight_only(p))
+        rule(w, text(w, "ldsa == 0 || (ldsa >= %s && ldsa <= %d)",
+                     row_scales(w), (int)((1 << 30) / kn_scale_size(p))),
+             "the pitch of A's scales is less than a row or over 1 GiB");
+    if (has_scale_rows(p))
+        rule(w, text(w, "ldsb == 0 || (ldsb >= %s && ldsb <= %d)",
+                     row_scales(w), (int)((1 << 30) / kn_scale_size(p))),
+             "the pitch of B's scales is less than a row or over 1 GiB");
     if (kn_family_of(p)->batch)
         rule(w, "batch >= 1 && stride_a >= -1 && stride_b >= -1 && "
                 "stride_c >= 0", "a batch or a stride is negative");

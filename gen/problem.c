@@ -29,7 +29,24 @@ weight_only(const kiln_problem *p)
     return kn_type_mx[p->b] && (p->a == KILN_BF16 || p->a == KILN_F16);
 }
 
-/* Bytes of the scales of `rows` rows of an operand, dense. */
+/* Bytes of a row of scales that come many a row; else 0. */
+static int64_t
+scale_row(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 ? div_up(p->k, 32)
+         : p->scale == KILN_SCALE_BLOCK128 ? 4 * div_up(p->k, 128) : 0;
+}
+
+/* The same from one row to the next, of a pitch in scales. */
+static int64_t
+scale_pitch(const kiln_problem *p, int64_t ld)
+{
+    if (p->scale_layout)
+        return 256 * div_up(p->k, 256);          /* of 32 rows */
+    return ld ? ld * kn_scale_size(p) : scale_row(p);
+}
+
+/* Bytes of the scales of `rows` rows of an operand. */
 static int64_t
 scale_bytes(const kiln_problem *p, int64_t rows, int64_t pitch)
 {
@@ -70,14 +87,8 @@ kn_pitches_of(const kiln_problem *p)
     int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
     int64_t brows = p->layout == KILN_NT ? n : p->k;
 
-    if (p->scale_layout)
-        r.sa = r.sb = 256 * div_up(p->k, 256);   /* of 32 rows */
-    else if (p->scale == KILN_SCALE_MX32)
-        r.sa = r.sb = div_up(p->k, 32);
-    else if (p->scale == KILN_SCALE_BLOCK128)
-        r.sa = r.sb = 4 * div_up(p->k, 128);
-    if (weight_only(p))
-        r.sa = 0;
+    r.sa = weight_only(p) ? 0 : scale_pitch(p, p->ldsa);
+    r.sb = scale_pitch(p, p->ldsb);
     r.ta = p->stride_a ? run_bytes(p->a, p->stride_a)
                        : r.a * (p->layout == KILN_TN ? p->k : p->m);
     r.tb = p->stride_b ? run_bytes(p->b, p->stride_b) : r.b * brows;
@@ -105,6 +116,16 @@ repeat(uint64_t one, int64_t times, int64_t stride)
     return one && times > 0 ? (uint64_t)(times - 1) * (uint64_t)stride + one : 0;
 }
 
+/* The last row of scales is as long as K, not as the pitch. */
+static uint64_t
+scale_extent(const kiln_problem *p, int64_t rows, int64_t pitch)
+{
+    int64_t all = scale_bytes(p, rows, pitch), row = scale_row(p);
+
+    return rows < 1 || !pitch ? (uint64_t)all
+         : p->scale_layout ? (uint64_t)all : extent(rows, pitch, row);
+}
+
 struct kn_extents
 kn_extents_of(const kiln_problem *p)
 {
@@ -122,14 +143,12 @@ kn_extents_of(const kiln_problem *p)
     e.b = repeat(extent(nt ? p->n : p->k, t.b,
                         run_bytes(p->b, nt ? p->k : p->n)), nb, t.tb);
     e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
-    if (p->scale != KILN_SCALE_NONE) {
-        int64_t sa = p->stride_a == KILN_SHARED ? scale_bytes(p, p->m, t.sa) : na * t.tsa;
-        int64_t sb = p->stride_b == KILN_SHARED ? scale_bytes(p, scale_columns(p),
-                                                            t.sb) : nb * t.tsb;
-
-        e.sa = kn_prequant(p) ? 0 : p->scale == KILN_SCALE_TENSOR ? 4
-                                                       : (uint64_t)sa;
-        e.sb = p->scale == KILN_SCALE_TENSOR ? 4 : (uint64_t)sb;
+    if (p->scale == KILN_SCALE_TENSOR) {
+        e.sa = kn_prequant(p) ? 0 : 4;
+        e.sb = 4;
+    } else if (p->scale != KILN_SCALE_NONE) {
+        e.sa = repeat(scale_extent(p, scale_rows(p), t.sa), na, t.tsa);
+        e.sb = repeat(scale_extent(p, scale_columns(p), t.sb), nb, t.tsb);
     }
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = p->groups ? 8 * ((uint64_t)p->groups +
@@ -269,6 +288,28 @@ check_leading(struct kn_ctx *c, const char *what, int64_t *ld, int64_t row,
                        "elements", what, (long long)*ld, (long long)row);
     if (run_bytes(t, *ld) > (int64_t)1 << 30)
         return kn_fail(c, KILN_UNSUPPORTED, "a row of %s is over 1 GiB", what);
+    return KILN_OK;
+}
+
+/* Scales of blocks lie in rows, at a pitch of their own. */
+static kiln_status
+check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
+                  int64_t ld)
+{
+    int64_t row = scale_row(p) / kn_scale_size(p);
+
+    if (!ld)
+        return KILN_OK;
+    if (p->scale < KILN_SCALE_BLOCK128 || p->scale_layout ||
+        (what == 'a' && weight_only(p)))
+        return kn_fail(c, KILN_BAD_INPUT, "--lds%c is the pitch of rows of "
+                       "scales (block128, mx32), which %s has not", what,
+                       what == 'a' ? "A" : "B");
+    if (ld < row)
+        return kn_fail(c, KILN_BAD_INPUT, "--lds%c is %lld, but a row has %lld "
+                       "scales", what, (long long)ld, (long long)row);
+    if (ld > (1 << 30) / kn_scale_size(p))
+        return kn_fail(c, KILN_UNSUPPORTED, "a row of scales is over 1 GiB");
     return KILN_OK;
 }
 
@@ -423,6 +464,8 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     KN_TRY(check_leading(c, "b", &p->ldb, p->layout == KILN_NT ? p->k : p->n,
                          p->b));
     KN_TRY(check_leading(c, "c", &p->ldc, p->n, p->out));
+    KN_TRY(check_scale_pitch(c, p, 'a', p->ldsa));
+    KN_TRY(check_scale_pitch(c, p, 'b', p->ldsb));
     return check_strides(c, p);
 }
 

@@ -273,6 +273,9 @@ typedef struct kiln_problem {
     float alpha;
     uint32_t reserved2;
     int64_t tokens, topk;    /* moe; m is the room of the sorted rows */
+    int64_t ldsa, ldsb;      /* BLOCK128 and raw MX32: scales from one row of
+                                them to the next; 0: dense. A multiple of 4
+                                MX scales is loaded by dwords at any K */
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

@@ -64,6 +64,8 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->lda = v[KN_FLAG_lda].i;
     p->ldb = v[KN_FLAG_ldb].i;
     p->ldc = v[KN_FLAG_ldc].i;
+    p->ldsa = v[KN_FLAG_ldsa].i;
+    p->ldsb = v[KN_FLAG_ldsb].i;
 }
 
 kiln_status

@@ -114,6 +114,10 @@ def draw_shape(rng, family, names):
         shape["topk"] = rng.choice((1, 2, 8))
     for name in ("lda", "ldb", "ldc"):
         shape[name] = 0 if rng.random() < .8 else rng.choice(typical)
+    for name in ("ldsa", "ldsb"):
+        if name in names:
+            shape[name] = 0 if rng.random() < .7 else rng.choice(
+                (3, 4, 8, 16, 32, 34, 36, 64, 1 << 28, 1 << 31))
     for name in ("stride_a", "stride_b", "stride_c"):
         if name in names:
             shape[name] = 0 if rng.random() < .7 else \

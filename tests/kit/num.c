@@ -146,8 +146,9 @@ shape_operands(struct run *r)
     kn_data_shape(&r->o[NUM_A].d, p->lda, p->stride_a);
     kn_data_shape(&r->o[NUM_B].d, p->ldb, p->stride_b);
     kn_data_shape(&r->o[NUM_C].d, p->ldc, p->stride_c);
-    for (int i = NUM_SA; i < NUM_NOPERANDS; i++)
-        kn_data_shape(&r->o[i].d, 0, 0);
+    kn_data_shape(&r->o[NUM_SA].d, p->ldsa, 0);
+    kn_data_shape(&r->o[NUM_SB].d, p->ldsb, 0);
+    kn_data_shape(&r->o[NUM_BIAS].d, 0, 0);
 }
 
 /* The bytes in front of a skewed operand are NaN codes, like those between
@@ -271,6 +272,7 @@ make_problem(struct run *r)
     p->m = q->m, p->n = q->n, p->k = q->k;
     p->batch = q->batch, p->groups = n;
     p->lda = q->lda, p->ldb = q->ldb, p->ldc = q->ldc;
+    p->ldsa = q->ldsa, p->ldsb = q->ldsb;
     p->stride_a = q->stride_a;
     p->stride_b = q->stride_b;
     p->stride_c = q->stride_c;
@@ -711,6 +713,10 @@ describe_sizes(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " --ldb %lld", (long long)q->ldb);
     if (q->ldc)
         kn_putf(b, " --ldc %lld", (long long)q->ldc);
+    if (q->ldsa)
+        kn_putf(b, " --ldsa %lld", (long long)q->ldsa);
+    if (q->ldsb)
+        kn_putf(b, " --ldsb %lld", (long long)q->ldsb);
     if (j->mode == KN_DATA_EXACT)
         kn_put(b, " --data exact");
 }

@@ -96,6 +96,32 @@ draw_groups(struct draw *d, struct num_job *j)
     p->group_flags = (uint8_t)below(d, p->family == KILN_GROUPED ? 4 : 2);
 }
 
+/* Rows of scales padded to 4 or 8 as quantisers pad them, or by any number. */
+static int64_t
+padded(struct draw *d, int64_t row)
+{
+    static const int64_t unit[] = { 1, 4, 4, 8, 16 };
+
+    if (one_in(d, 3))
+        return 0;
+    return round_up(row + (one_in(d, 2) ? 0 : below(d, 20)),
+                    unit[below(d, 5)]);
+}
+
+static void
+draw_scale_pitch(struct draw *d, kiln_problem *p)
+{
+    int64_t row = p->scale == KILN_SCALE_MX32 ? (p->k + 31) / 32
+                                              : (p->k + 127) / 128;
+
+    if (p->scale < KILN_SCALE_BLOCK128 || p->scale_layout)
+        return;
+    if (!one_in(d, 3))
+        p->ldsb = padded(d, row);
+    if (!one_in(d, 3) && num_is_mx(p->a) == num_is_mx(p->b))
+        p->ldsa = padded(d, row);
+}
+
 static void
 draw_problem(struct draw *d, struct num_job *j)
 {
@@ -131,6 +157,7 @@ draw_problem(struct draw *d, struct num_job *j)
     p->lda = leading(d, p->layout == KILN_TN ? p->m : p->k, p->a);
     p->ldb = leading(d, p->layout == KILN_NT ? p->k : p->n, p->b);
     p->ldc = leading(d, p->n, p->out);
+    draw_scale_pitch(d, p);
 }
 
 /* Nothing, or some of what flags can say. */

@@ -109,7 +109,11 @@ def scales_say_their_mode():
     s = np.full((32, 2), 2, "f4")
     got = GPU.gemm(ones, ones, "f32", a_type="fp8", b_type="fp8",
                    scales=(s, np.full((1, 2), .5, "f4")))
-    return same(got, np.full((32, 32), 256.))
+    wrong = same(got, np.full((32, 32), 256.))
+    s = np.pad(s, ((0, 0), (0, 3)), constant_values=np.nan)
+    got = GPU.gemm(ones, ones, "f32", a_type="fp8", b_type="fp8",
+                   scales=(s, np.full((1, 2), .5, "f4")))
+    return wrong or same(got, np.full((32, 32), 256.))
 
 
 def packed_types():
@@ -117,6 +121,11 @@ def packed_types():
     scales = [np.full((n, 4), 127, "u1") for n in (32, 48)]
     got = GPU.gemm(a, b, "f32", a_type="mxfp4", b_type="mxfp4", scales=scales)
     wrong = same(got, np.full((32, 48), 256.))
+    scales = [np.pad(x, ((0, 0), (0, n)), constant_values=255)
+              for x, n in zip(scales, (4, 3))]
+    got = GPU.gemm(a, b, "f32", a_type="mxfp4", b_type="mxfp4", scales=scales)
+    wrong = wrong or same(got, np.full((32, 48), 256.))
+    scales = [x[:, :4].copy() for x in scales]
     refused("K of b is", GPU.gemm, a, b[:, :32].copy(), a_type="mxfp4",
             b_type="mxfp4", scales=scales)
     refused("MX wants 192", GPU.gemm, a, b, a_type="mxfp4", b_type="mxfp4",

@@ -30,7 +30,7 @@ number(const struct reader *r, const char *word, int64_t *out)
         { "m", p->m }, { "n", p->n }, { "k", p->k }, { "lda", p->lda },
         { "ldb", p->ldb }, { "ldc", p->ldc }, { "batch", p->batch },
         { "groups", p->groups }, { "tokens", p->tokens },
-        { "topk", p->topk },
+        { "topk", p->topk }, { "ldsa", p->ldsa }, { "ldsb", p->ldsb },
     };
     char *end;
 

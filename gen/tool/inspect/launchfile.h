@@ -9,7 +9,7 @@
  *                         experts padded weights, and a-sorted: the rows of A
  *                         in the order of the ids, zeros where an id is none
  *   i32|i64 OFFSET N      N: a number, or of the problem m n k lda ldb ldc
- *                         batch groups tokens topk
+ *                         ldsa ldsb batch groups tokens topk
  *   f32 OFFSET X
  *
  * '#' starts a comment. */

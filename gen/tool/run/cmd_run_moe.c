@@ -28,6 +28,22 @@ shape_operand(struct moe_run *m, struct kn_operand *o, uint32_t id,
     o->size = kn_data_bytes(&o->data);
 }
 
+/* Rows further apart on the device than in files: elements, 0: they are not. */
+static void
+set_pitches(struct moe_part *s)
+{
+    const kiln_problem *p = &s->p;
+    struct kn_operand *o[] = { &s->a, &s->b, &s->sa, &s->sb };
+    const int64_t ld[] = { p->lda, p->ldb, p->ldsa, p->ldsb };
+
+    for (size_t i = 0; i < sizeof o / sizeof *o; i++) {
+        if (!o[i]->used || !ld[i])
+            continue;
+        kn_data_shape(&o[i]->data, ld[i], 0);
+        o[i]->size = kn_data_bytes(&o[i]->data);
+    }
+}
+
 /* Operands of a stage, from the seed; the numbers tell them apart. */
 static void
 shape_stage(struct moe_run *m, struct moe_part *s)
@@ -95,7 +111,8 @@ map_scales(struct moe_run *m, struct moe_part *s)
 static kiln_status
 alloc_operand(struct moe_run *m, struct kn_operand *o)
 {
-    struct kn_memory d = { .size = o->size ? kn_operand_room(o) : 1,
+    uint64_t room = (kn_operand_room(o) + 3) / 4 * 4;
+    struct kn_memory d = { .size = o->size ? room : 1,
                            .flags = m->timed ? KN_MEM_BLANK
                                              : KN_MEM_READONLY,
                            .fill = kn_operand_stored, .user = o };
@@ -237,6 +254,7 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
         return KILN_OK;
     s->p.m = m->sorted.room;
     shape_stage(m, s);
+    set_pitches(s);
     KN_TRY(moe_read_operands(m, s));
     kn_operands_store(&s->p, &s->b, &s->sa, &s->sb);
     if (s->p.scale_layout)

@@ -5,12 +5,12 @@
 
 #include "cmd_run_moe.h"
 
-/* Rows of an operand picked one by one, as one dense tensor. */
+/* Rows of an operand picked one by one, as one tensor of the same pitch. */
 struct picked {
     struct kn_operand *from;
     const int32_t *ids;
     int64_t topk;            /* 0: row token, else token * topk + slot */
-    uint64_t row;            /* bytes */
+    uint64_t row;            /* bytes from one to the next */
 };
 
 static void
@@ -35,18 +35,18 @@ pick_rows(void *user, uint64_t offset, void *dst, size_t size)
 }
 
 static struct kn_ref_tensor
-picked_tensor(struct picked *k)
+picked_tensor(struct picked *k, int64_t ld)
 {
     struct kn_ref_tensor t = { .type = k->from->data.type, .fetch = pick_rows,
-                               .user = k };
+                               .user = k, .ld = ld };
 
     return t;
 }
 
 static struct kn_ref_tensor
-expert_tensor(struct kn_operand *o, uint64_t offset)
+expert_tensor(struct kn_operand *o, uint64_t offset, int64_t ld)
 {
-    struct kn_ref_tensor t = { .type = o->data.type, .offset = offset,
+    struct kn_ref_tensor t = { .type = o->data.type, .offset = offset, .ld = ld,
                                .fetch = kn_operand_fill, .user = o };
 
     return t;
@@ -110,29 +110,28 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     const kiln_problem *p = s->p;
     const int32_t *ids = s->ids;
     struct kn_pitches t = kn_pitches_of(p);
-    bool up = p->stage == KILN_MOE_GATE_UP, mx = p->scale == KILN_SCALE_MX32;
-    bool each = mx || p->scale == KILN_SCALE_ROW ||
-                p->scale == KILN_SCALE_BLOCK128;
+    bool up = p->stage == KILN_MOE_GATE_UP;
+    bool rows = has(s->sa) && p->scale >= KILN_SCALE_BLOCK128;
+    bool each = p->scale >= KILN_SCALE_ROW;
     int64_t topk = up ? 0 : p->topk;
     uint32_t id = (uint32_t)ids[0];
     uint64_t e = (uint64_t)s->r->expert[(int64_t)(id & 0xffffff) *
                                         s->r->topk + (int64_t)(id >> 24)];
-    uint64_t kb = (uint64_t)(p->k + 31) / 32;
     struct picked a = { s->a, ids, topk, (uint64_t)t.a };
-    struct picked sa = { s->sa, ids, topk, mx ? kb : t.sa ? (uint64_t)t.sa : 4 };
+    struct picked sa = { s->sa, ids, topk, rows ? s->sa->data.row_bytes : 4 };
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,
         .m = rect.rows, .n = up ? 2 * p->n : p->n, .k = p->k,
-        .a = picked_tensor(&a),
-        .b = expert_tensor(s->b, e * (uint64_t)t.tb),
+        .a = picked_tensor(&a, p->lda),
+        .b = expert_tensor(s->b, e * (uint64_t)t.tb, p->ldb),
         .alpha = (double)p->alpha,
     };
 
     if (has(s->sa))
-        q.sa = each ? picked_tensor(&sa) : expert_tensor(s->sa, 0);
+        q.sa = each ? picked_tensor(&sa, p->ldsa) : expert_tensor(s->sa, 0, 0);
     if (has(s->sb))
-        q.sb = expert_tensor(s->sb, e * (each ? s->sb->data.batch_bytes
-                                                   : 4));
+        q.sb = expert_tensor(s->sb, e * (each ? s->sb->data.batch_bytes : 4),
+                             p->ldsb);
     rect.m0 = 0;
     KN_TRY(kn_ref_tile(c, &q, &rect, out));
     if (up) {

@@ -86,7 +86,8 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
 {
     const struct kn_extents e = kn_extents_of(p);
     const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias };
-    const int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, 0, 0, 0 };
+    const int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc,
+                                       p->ldsa, p->ldsb, 0 };
     const int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b,
                                            p->stride_c, 0, 0, 0 };
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
@@ -139,6 +140,18 @@ file_shape(const struct kn_operand *o, bool vector)
     return want;
 }
 
+/* Scales whose rows have the pitch of --ldsa or --ldsb in the file, as
+ * quantisers write them. */
+static bool
+is_padded(const struct kn_operand *o, const struct kn_npy *got)
+{
+    uint64_t all = (uint64_t)(o->data.batches * o->data.rows) *
+                   o->data.row_bytes;
+
+    return o->data.scale && o->data.row_bytes > o->file_row &&
+           got->bytes == all;
+}
+
 kiln_status
 kn_operand_read(struct kn_tool *t, struct kn_operand *o, bool vector,
                 const char *path)
@@ -146,6 +159,10 @@ kn_operand_read(struct kn_tool *t, struct kn_operand *o, bool vector,
     struct kn_npy want = file_shape(o, vector), got;
 
     KN_TRY(kn_npy_read(t->c, path, &got));
+    if (is_padded(o, &got)) {
+        o->file_row = o->data.row_bytes;
+        want.shape[want.ndim - 1] = (int64_t)(o->file_row / want.elem);
+    }
     KN_TRY(kn_npy_expect(t->c, path, &got, &want));
     o->file = kn_operand_plain(t->c, o, got.data);
     return KILN_OK;

@@ -40,6 +40,10 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_int(j, "lda", p->lda);
     kn_json_int(j, "ldb", p->ldb);
     kn_json_int(j, "ldc", p->ldc);
+    if (p->ldsa)
+        kn_json_int(j, "ldsa", p->ldsa);
+    if (p->ldsb)
+        kn_json_int(j, "ldsb", p->ldsb);
     kn_json_close(j, '}');
 }
 

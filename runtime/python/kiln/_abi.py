@@ -52,7 +52,8 @@ class Problem(C.Structure):
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64),
                 ("alpha", C.c_float), ("reserved2", _u32),
-                ("tokens", _i64), ("topk", _i64)]
+                ("tokens", _i64), ("topk", _i64),
+                ("ldsa", _i64), ("ldsb", _i64)]
     _names = {"family": FAMILIES, "target": TARGETS, "layout": LAYOUTS,
               "a": TYPES, "b": TYPES, "out": TYPES, "scale": SCALES,
               "stage": STAGES, "act": ACTS}

@@ -38,6 +38,12 @@ def measure(v, kind, axes, name, sizes):
                       name, n, known)
 
 
+def padded(v, mode, k):
+    """Scales of a row of an array whose rows have more than K asks for; or 0."""
+    row = -(-k // (32 if mode == "mx32" else 128))
+    return v.shape[-1] if len(v.shape) > 1 and v.shape[-1] > row else 0
+
+
 def scale_of(sizes, sa, sb, kind):
     """The scale mode that shapes of scales mean."""
     m, n, k = sizes["m"], sizes["n"], sizes["k"]
@@ -52,6 +58,11 @@ def scale_of(sizes, sa, sb, kind):
     for mode, want in modes.items():
         if have == want or (have[0] == 0 and have[1] == want[1]):
             return mode
+    have = tuple(h if not s or not padded(s, "block128", k) else
+                 h // s.shape[-1] * -(-k // 128)
+                 for h, s in zip(have, (sa, sb)))
+    if have == modes["block128"]:
+        return "block128"
     raise bad("scales of %d and %d elements are none of %s", *have, ", ".join(
         "%s (%d, %d)" % (mode, *want) for mode, want in modes.items()))
 
@@ -85,12 +96,16 @@ class Product:
 
     def add_scale(self, name, v):
         rows = self.sizes["m" if name == "sa" else "n"]
+        if self.fields["scale"] in ("mx32", "block128"):
+            pitch = padded(v, self.fields["scale"], self.sizes["k"])
+            if pitch:
+                self.fields["ld" + name] = pitch
         if self.fields["scale"] == "mx32":
             if name == "sb" and self.fields["family"] == "grouped":
                 rows *= self.sizes["g"]
             if self.fields["family"] == "batched":
                 rows *= self.sizes["g"]
-            want = rows * -(-self.sizes["k"] // 32)
+            want = rows * (pitch or -(-self.sizes["k"] // 32))
             if v.size != 1 or math.prod(v.shape) != want:
                 raise bad("%s has %d scales of %d bytes, MX wants %d bytes",
                           name, math.prod(v.shape), v.size, want)

@@ -98,8 +98,11 @@ def make(kind, layout, side, k):
     return values, values.T.copy() if k_first else values
 
 
+NAN = {"mx32": 255, "block128": np.nan}
+
+
 def case(name, a, b, out, arch="gfx950", layout="nt", k=K, ending="npy",
-         scale=None):
+         scale=None, pads=(0, 0)):
     va, fa = make(a, layout, "a", k)
     vb, fb = make(b, layout, "b", k)
     words = ["--a", a, "--b", b, "--out", out, "--layout", layout, "-m", M,
@@ -110,6 +113,12 @@ def case(name, a, b, out, arch="gfx950", layout="nt", k=K, ending="npy",
         sa, sb, files["a-scale"], files["b-scale"] = make_scales(scale, k)
         va, vb = va * sa, vb * sb
         words += ["--scale", scale]
+    for key, pad in zip(("a", "b"), pads):
+        if pad:              # NaN behind each row
+            files[key + "-scale"] = np.pad(files[key + "-scale"],
+                                           ((0, 0), (0, pad)),
+                                           constant_values=NAN[scale])
+            words += ["--lds" + key, files[key + "-scale"].shape[1]]
     for key, data in files.items():
         p = path(key + "." + ending)
         np.save(p, data) if ending == "npy" else data.tofile(p)
@@ -217,6 +226,12 @@ case("mxbf8 x mxfp4, short last block", "mxbf8", "mxfp4", "f32", k=100)
 case("mxfp6", "mxfp6", "mxfp6", "f32")
 case("mxbf6, rows padded to bytes", "mxbf6", "mxbf6", "f32", k=33)
 case("mxfp4, odd K", "mxfp4", "mxfp4", "bf16", k=33)
+case("mxfp4, scales padded to dwords and past them", "mxfp4", "mxfp4", "f32",
+     k=320, pads=(2, 3))
+case("mxfp8 on gfx942, raw files of padded scales", "mxfp8", "mxfp8", "f32",
+     "gfx942", k=96, pads=(1, 1), ending="bin")
+case("fp8, padded block scales", "fp8", "fp8", "f32", scale="block128", k=160,
+     pads=(1, 3))
 case("raw files", "bf16", "bf16", "f32", ending="bin")
 epilogue()
 GOOD = integers(M, K).astype(np.float16)
