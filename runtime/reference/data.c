@@ -5,6 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../ir/clones.h"
+
+/* Elements made at once: whole bytes of every type. */
+enum { RUN = 64 };
+
 /* splitmix64's finaliser (public domain, Vigna 2015) over a counter. */
 static uint64_t
 hash(const struct kn_data *d, uint64_t index)
@@ -55,24 +60,24 @@ kn_data_bytes(const struct kn_data *d)
 /* Four uniform 16-bit numbers: mean 0, deviation 1, at most 3.5. Their sum is
  * cut to the format, denormals included, with integers only: a big tensor has
  * billions of these. */
-static uint32_t
+static inline uint32_t
 near_normal(struct kn_ref_fields f, uint64_t h)
 {
-    uint64_t sum = (h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) +
-                   (h >> 48);
-    float x = ((float)(int64_t)sum - 131070.0f) * (1 / 37836.8f);
-    uint32_t u, sign;
-    int e;
+    uint32_t lo = (uint32_t)h, hi = (uint32_t)(h >> 32);
+    uint32_t sum = (lo & 0xffff) + (lo >> 16) + (hi & 0xffff) + (hi >> 16);
+    float x = ((float)(int32_t)sum - 131070.0f) * (1 / 37836.8f);
+    uint32_t u, sign, normal, small;
+    int e, shift;
 
     memcpy(&u, &x, sizeof u);
     sign = u >> 31 << (f.ebits + f.mbits);
     e = (int)(u >> 23 & 0xff) - 127 + f.bias;
-    if (e > 0)
-        return sign | (uint32_t)e << f.mbits | (u & 0x7fffff) >> (23 - f.mbits);
-    if (x == 0 || e < -23)
-        return 0;
-    u = ((u & 0x7fffff) | 0x800000) >> (24 - f.mbits - e);
-    return u ? sign | u : 0;
+    shift = 24 - f.mbits - e;
+    normal = (uint32_t)e << f.mbits | (u & 0x7fffff) >> (23 - f.mbits);
+    small = ((u & 0x7fffff) | 0x800000) >> (shift < 0 ? 0 : shift > 31 ? 31
+                                                                     : shift);
+    small = x == 0 ? 0 : small;
+    return e > 0 ? sign | normal : small ? sign | small : 0;
 }
 
 static uint32_t
@@ -130,48 +135,76 @@ kn_data_code(const struct kn_data *d, uint64_t index)
     return any_code(d, h);
 }
 
-/* Bytes [from, to) of a row of packed elements into dst. */
+/* kn_data_code of RUN elements, where that is near_normal or any code. */
+KN_WIDE_CLONES static void
+make_run(const struct kn_data *d, uint64_t first, bool normal, uint32_t *code)
+{
+    struct kn_ref_fields f = kn_ref_fields(d->type, d->target);
+    uint64_t mask = (UINT64_C(1) << element_bits(d)) - 1, h[RUN];
+
+    for (unsigned i = 0; i < RUN; i++)
+        h[i] = hash(d, first + i);
+    for (unsigned i = 0; i < RUN && normal; i++)
+        code[i] = near_normal(f, h[i]);
+    for (unsigned i = 0; i < RUN && !normal; i++)
+        code[i] = (uint32_t)(h[i] >> 20 & mask);
+}
+
+/* Codes of the RUN elements from `first` on, of which n exist. */
 static void
-fill_run(const struct kn_data *d, uint64_t first, uint64_t from, uint64_t to,
+make_codes(const struct kn_data *d, uint64_t first, uint64_t n, uint32_t *code)
+{
+    bool drawn = d->mode == KN_DATA_RANDOM && !d->scale && d->type != KILN_I32;
+
+    n = n < RUN ? n : RUN;
+    if (drawn && n > RUN / 8)
+        make_run(d, first, is_normal(d), code);
+    for (unsigned i = 0; i < n && !(drawn && n > RUN / 8); i++)
+        code[i] = kn_data_code(d, first + i);
+    for (unsigned i = (unsigned)n; i < RUN; i++)
+        code[i] = 0;
+}
+
+/* RUN codes as the bytes they fill. */
+static void
+pack(unsigned bits, const uint32_t *code, uint8_t *out)
+{
+    for (unsigned i = 0; i < RUN && bits == 4; i += 2)
+        *out++ = (uint8_t)(code[i] | code[i + 1] << 4);
+    for (unsigned i = 0; i < RUN && bits == 6; i += 4, out += 3) {
+        uint32_t w = code[i] | code[i + 1] << 6 | code[i + 2] << 12 |
+                     code[i + 3] << 18;
+
+        memcpy(out, &w, 3);
+    }
+    for (unsigned i = 0; i < RUN && bits == 8; i++)
+        out[i] = (uint8_t)code[i];
+    for (unsigned i = 0; i < RUN && bits == 16; i++)
+        memcpy(out + 2 * i, &code[i], 2);
+    if (bits == 32)
+        memcpy(out, code, RUN * sizeof *code);
+}
+
+/* Bytes [from, to) of a row of elements, whose first is number `first`. */
+static void
+fill_row(const struct kn_data *d, uint64_t first, uint64_t from, uint64_t to,
          uint8_t *dst)
 {
     unsigned bits = element_bits(d);
-    uint64_t begin = from * 8, end = to * 8, last = (uint64_t)d->cols * bits;
+    unsigned unit = bits == 6 ? 4 : bits == 4 ? 2 : 1;
 
-    memset(dst, 0, to - from);
-    end = end < last ? end : last;
-    for (uint64_t e = begin / bits; e * bits < end; e++) {
-        uint64_t code = kn_data_code(d, first + e);
+    while (from < to) {
+        uint8_t bytes[RUN * 4];
+        uint32_t code[RUN];
+        uint64_t skip = from % (unit * bits / 8);
+        uint64_t e = (from - skip) * 8 / bits;
+        uint64_t want = ((skip + to - from) * 8 + bits - 1) / bits;
+        uint64_t exist = (uint64_t)d->cols - e, n = RUN * bits / 8 - skip;
 
-        for (uint64_t at = e * bits / 8; at * 8 < (e + 1) * bits; at++) {
-            int64_t shift = (int64_t)(at * 8) - (int64_t)(e * bits);
-
-            if (at >= from && at < to)
-                dst[at - from] |=
-                    (uint8_t)(shift >= 0 ? code >> shift : code << -shift);
-        }
-    }
-}
-
-/* The same for elements of whole bytes: most of what is ever filled. */
-static void
-fill_whole(const struct kn_data *d, uint64_t first, uint64_t from, uint64_t to,
-           uint8_t *dst)
-{
-    struct kn_ref_fields f = kn_ref_fields(d->type, d->target);
-    unsigned bytes = element_bits(d) / 8;
-    uint64_t e = first + from / bytes;
-    bool normal = is_normal(d);
-
-    for (; from < to; e++) {
-        unsigned skip = (unsigned)(from % bytes);
-        unsigned n = to - from < bytes - skip ? (unsigned)(to - from)
-                                              : bytes - skip;
-        uint32_t code = normal ? near_normal(f, hash(d, e))
-                               : kn_data_code(d, e);
-
-        code >>= 8 * skip;
-        memcpy(dst, &code, n);
+        n = n < to - from ? n : to - from;
+        make_codes(d, first + e, exist < want ? exist : want, code);
+        pack(bits, code, bytes);
+        memcpy(dst, bytes + skip, n);
         dst += n;
         from += n;
     }
@@ -239,8 +272,7 @@ fill_piece(const struct kn_data *d, uint64_t offset, uint8_t *dst, size_t size)
     if (p.at < used && !empty) {
         uint64_t row = p.batch * (uint64_t)d->rows + p.row;
 
-        (element_bits(d) < 8 ? fill_run : fill_whole)(
-            d, row * (uint64_t)d->cols, p.at, p.at + size, dst);
+        fill_row(d, row * (uint64_t)d->cols, p.at, p.at + size, dst);
     } else {
         memset(dst, 0xff, size);
     }

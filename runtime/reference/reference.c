@@ -1,4 +1,4 @@
-/* reference.c - rectangles of the output in f64, and the comparison. */
+/* reference.c - rectangles of the output in f64. */
 #include "reference.h"
 
 #include <float.h>
@@ -8,33 +8,35 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A panel is PM x PN outputs over PK of K at a time: both operands of it, in
- * f64, fit in a 1 MB cache. */
+#include "../../ir/clones.h"
+#include "operand.h"
+
+/* A block of the output is BM x BN, its sums and a slice of both operands fit
+ * in a cache of 2 MB: A's rows and a panel of PN columns of B. */
 enum {
-    PM = 64, PN = 64, PV = 8, PK = 512, BLOCK = 128, MX = 32,
+    BM = KN_REF_ROWS, BN = 256, PN = 64, PV = 8, PK = KN_REF_DEPTH,
     MAXTHREADS = 64,
     STRIP = 16,              /* rows or columns that a thread takes at least */
     WORTH = 1 << 20          /* products that are worth a second thread */
 };
 
-/* An operand as rows of packed elements, `ld` apart. */
-struct source {
-    const struct kn_ref_tensor *t;
-    struct kn_ref_codec codec;
-    int64_t ld;
-};
-
-/* One thread's part of a rectangle, and its panels. */
+/* One thread's part of a rectangle, and its block. */
 struct worker {
     const struct kn_ref_problem *p;
-    const struct source *sa, *sb;
+    struct kn_ref_operand oa, ob;
     struct kn_ref_rect rect;
     struct kn_ref_sums out;  /* of the rectangle's first element */
     int64_t stride;          /* elements from row to row of them */
-    double *a, *b;           /* a[PM][PK], b[PN / PV][PK][PV] */
-    double *run;             /* one decoded run */
-    uint8_t *bytes;          /* as fetched */
+    double *a, *b;           /* a[BM][PK], b[PN / PV][PK][PV] */
+    double *rows;            /* PN columns of B as rows */
+    double *value, *abssum;  /* [BM][BN] */
     bool failed;             /* out of memory */
+};
+
+/* Of the output, inside a worker's part. */
+struct block {
+    int64_t m0, n0;
+    int rows, cols;
 };
 
 static int64_t
@@ -43,237 +45,94 @@ ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static bool
-present(const struct kn_ref_tensor *t)
+static int
+below(int64_t rest, int most)
 {
-    return t->data || t->fetch;
+    return rest < most ? (int)rest : most;
 }
 
-static void
-read_bytes(const struct kn_ref_tensor *t, uint64_t offset, void *dst,
-           size_t size)
-{
-    offset += t->offset;
-    if (t->data)
-        memcpy(dst, (const uint8_t *)t->data + offset, size);
-    else
-        t->fetch(t->user, offset, dst, size);
-}
-
-static double
-read_f32(const struct kn_ref_tensor *t, int64_t index)
-{
-    float v;
-
-    read_bytes(t, (uint64_t)index * 4, &v, 4);
-    return (double)v;
-}
-
-/* Elements [first, first+n) of a row, to w->run. */
-static void
-read_run(struct worker *w, const struct source *s, int64_t row, int64_t first,
-         size_t n)
-{
-    unsigned bits = s->codec.bits;
-    uint64_t row_bytes = ((uint64_t)s->ld * bits + 7) / 8;
-    uint64_t byte = (uint64_t)first * bits / 8;
-    uint64_t end = (((uint64_t)first + n) * bits + 7) / 8;
-
-    /* `first` is a multiple of 4 wherever elements are not whole bytes */
-    read_bytes(s->t, (uint64_t)row * row_bytes + byte, w->bytes,
-               (size_t)(end - byte));
-    w->bytes[end - byte] = 0; /* an element may look one byte further */
-    kn_ref_decode_run(&s->codec, w->bytes, 0, n, w->run);
-}
-
-static double
-e8m0(uint8_t x)
-{
-    return x == 255 ? (double)NAN : ldexp(1, (int)x - 127);
-}
-
-/* n elements v[0], v[step], ... from k on of row i of an operand. */
-struct run {
-    int64_t i, k;
-    int n, step;
-    double *v;
-};
-
-/* Multiplies a run by its scales. */
-static void
-apply_scale(const struct kn_ref_problem *p, bool is_b, const struct run *r)
-{
-    const struct kn_ref_tensor *t = is_b ? &p->sb : &p->sa;
-    int64_t width = p->scale == KILN_SCALE_MX32 ? MX : BLOCK;
-    int64_t ld = t->ld ? t->ld : ceil_div(p->k, width);
-    double s = 1;
-
-    if (!present(t) || p->scale == KILN_SCALE_NONE)
-        return;
-    if (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW)
-        s = read_f32(t, p->scale == KILN_SCALE_ROW ? r->i : 0);
-    for (int x = 0; x < r->n; x++) {
-        int64_t k = r->k + x;
-        bool first = x == 0 || k % width == 0;
-
-        if (p->scale == KILN_SCALE_MX32 && first) {
-            uint8_t code;
-
-            read_bytes(t, (uint64_t)(r->i * ld + k / MX), &code, 1);
-            s = e8m0(code);
-        } else if (p->scale == KILN_SCALE_BLOCK128 && first) {
-            s = read_f32(t, (is_b && !p->sb_each ? r->i / BLOCK : r->i) * ld + k / BLOCK);
-        }
-        r->v[x * r->step] *= s;
-    }
-}
-
-/* One code of an 8-bit type nearest to q, as a number. */
-static double
-nearest_code(const struct kn_ref_problem *p, float q)
-{
-    kiln_type t = p->b.type;
-
-    if (t == KILN_I8)
-        return (double)truncf(q);
-    return kn_ref_decode(t, p->target,
-                         kn_ref_encode(t, p->target, (double)q));
-}
-
-/* The n elements of one group (reference.h, quantise). */
-static void
-quantise_group(const struct kn_ref_problem *p, double *v, int n)
-{
-    double most = p->b.type == KILN_I8 ? 127 : kn_ref_max(p->b.type, p->target);
-    float amax = 1e-10f, scale, factor;
-
-    for (int x = 0; x < n; x++)
-        if (!(fabs(v[x]) <= (double)amax))
-            amax = isnan(v[x]) ? INFINITY : fabsf((float)v[x]);
-    scale = amax * (float)(1 / most);
-    factor = 1.0f / scale;
-    for (int x = 0; x < n; x++)
-        v[x] = isinf(amax) ? (double)NAN
-             : nearest_code(p, (float)v[x] * factor) * (double)scale;
-}
-
-/* The n elements of one block (reference.h, quantise_mx). */
-static void
-quantise_block(const struct kn_ref_problem *p, double *v, int n)
-{
-    const double most = kn_ref_max(KILN_MXFP4, p->target); /* 1.5 * 2^2 */
-    double amax = 0, x;
-    int e;
-
-    for (int i = 0; i < n; i++)
-        amax = fabs(v[i]) <= amax ? amax : isfinite(v[i]) ? fabs(v[i])
-                                                          : INFINITY;
-    x = 2 * frexp(amax, &e);
-    e += p->quantise_mx == 2 ? x > 1.5 : p->quantise_mx == 3 ? x >= 1.75
-       : p->quantise_mx == 4 ? x > 1 : 0;
-    e = amax == 0 || e - 3 < -126 ? -126 : e - 3;
-    for (int i = 0; i < n; i++) {
-        x = fmin(fmax(ldexp(v[i], -e), -most), most);
-        v[i] = isinf(amax) ? (double)NAN
-             : ldexp(kn_ref_decode(KILN_MXFP4, p->target,
-                                   kn_ref_encode(KILN_MXFP4, p->target, x)), e);
-    }
-}
-
-/* a[r][x] = A(m0 + r, k0 + x). */
-static void
-load_a(struct worker *w, int64_t m0, int rows, int64_t k0, int n)
-{
-    const struct kn_ref_problem *p = w->p;
-    bool tn = p->layout == KILN_TN;
-
-    for (int r = 0; r < rows && !tn; r++) {
-        read_run(w, w->sa, m0 + r, k0, (size_t)n);
-        memcpy(w->a + r * PK, w->run, (size_t)n * sizeof *w->run);
-    }
-    for (int x = 0; x < n && tn; x++) {
-        read_run(w, w->sa, k0 + x, m0, (size_t)rows);
-        for (int r = 0; r < rows; r++)
-            w->a[r * PK + x] = w->run[r];
-    }
-    for (int r = 0; r < rows && p->quantise; r++)
-        for (int x = 0; x < n; x += BLOCK)
-            quantise_group(p, w->a + r * PK + x, n - x < BLOCK ? n - x : BLOCK);
-    for (int r = 0; r < rows && p->quantise_mx; r++)
-        for (int x = 0; x < n; x += MX)
-            quantise_block(p, w->a + r * PK + x, n - x < MX ? n - x : MX);
-    for (int r = 0; r < rows; r++)
-        apply_scale(p, false, &(struct run){m0 + r, k0, n, 1, w->a + r * PK});
-}
-
-/* B(k0 + x, n0 + j) in strips of PV columns, so that the inner loop reads
- * consecutive bytes; columns beyond `cols` are zero. */
-static double *
-b_at(struct worker *w, int x, int j)
-{
-    return w->b + (j / PV * PK + x) * PV + j % PV;
-}
-
+/* Columns from n0 on of B in strips of PV, so that the inner loop reads
+ * consecutive bytes; those beyond `cols` are left as they were. */
 static void
 load_b(struct worker *w, int64_t n0, int cols, int64_t k0, int n)
 {
-    const struct kn_ref_problem *p = w->p;
-    bool nt = p->layout == KILN_NT;
+    kn_ref_rows(&w->ob, &(struct kn_ref_span){ n0, k0, cols, n }, w->rows);
+    for (int j = 0; j < cols; j++) {
+        const double *row = w->rows + j * PK;
+        double *strip = w->b + (j / PV * PK) * PV + j % PV;
 
-    memset(w->b, 0, sizeof *w->b * PK * PN);
-    for (int j = 0; j < cols && nt; j++) {
-        read_run(w, w->sb, n0 + j, k0, (size_t)n);
         for (int x = 0; x < n; x++)
-            *b_at(w, x, j) = w->run[x];
+            strip[x * PV] = row[x];
     }
-    for (int x = 0; x < n && !nt; x++) {
-        read_run(w, w->sb, k0 + x, n0, (size_t)cols);
-        for (int j = 0; j < cols; j++)
-            *b_at(w, x, j) = w->run[j];
-    }
-    for (int j = 0; j < cols; j++)
-        apply_scale(p, true, &(struct run){n0 + j, k0, n, PV, b_at(w, 0, j)});
 }
 
-/* PV columns of one row at a time, so that the sums stay in registers; each
+/* PV columns of two rows at a time, so that the sums stay in registers; each
  * sum runs over ascending k whatever the rectangle. */
-typedef double vec __attribute__((vector_size(16), aligned(8)));
-typedef int64_t mask __attribute__((vector_size(16)));
+typedef double vec __attribute__((vector_size(8 * PV), aligned(8)));
+typedef int64_t mask __attribute__((vector_size(8 * PV)));
 
-static inline void
-add_pair(double a, const double *b, vec *value, vec *abssum)
+/* Sums of PV columns of two rows, [2][BN] each. */
+typedef void add_fn(const double *a, const double *b, int n, double *sum[2]);
+
+KN_WIDE_CLONES static void
+add_products(const double *a, const double *b, int n, double *sum[2])
 {
-    vec p = a * *(const vec *)b;
+    vec *v = (vec *)sum[0], *s = (vec *)sum[1];
+    vec v0 = v[0], v1 = v[BN / PV], s0 = s[0], s1 = s[BN / PV];
 
-    *value += p;
-    *abssum += (vec)((mask)p & INT64_MAX);
-}
+    for (int x = 0; x < n; x++) {
+        vec strip = ((const vec *)b)[x];
+        vec p0 = a[x] * strip, p1 = a[PK + x] * strip;
 
-static void
-add_products(const double *a, const double *b, int n, double *value,
-             double *abssum)
-{
-    vec *v = (vec *)value, *s = (vec *)abssum;
-    vec v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
-    vec s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
-
-    for (int x = 0; x < n; x++, b += PV) {
-        add_pair(a[x], b, &v0, &s0);
-        add_pair(a[x], b + 2, &v1, &s1);
-        add_pair(a[x], b + 4, &v2, &s2);
-        add_pair(a[x], b + 6, &v3, &s3);
+        v0 += p0;
+        v1 += p1;
+        s0 += (vec)((mask)p0 & INT64_MAX);
+        s1 += (vec)((mask)p1 & INT64_MAX);
     }
-    v[0] = v0, v[1] = v1, v[2] = v2, v[3] = v3;
-    s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3;
+    v[0] = v0, v[BN / PV] = v1;
+    s[0] = s0, s[BN / PV] = s1;
 }
 
-/* Finished sums of a panel, at (m0, n0) of the output. */
-struct panel {
-    int64_t m0, n0;
-    int rows, cols;
-    double value[PM][PN], abssum[PM][PN];
-    uint8_t both[PM][PN];
-};
+/* Products of each sign alone. */
+static void
+add_signs(const double *a, const double *b, int n, double *sum[2])
+{
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < PV; j++)
+            for (int x = 0; x < n; x++) {
+                double p = a[i * PK + x] * b[x * PV + j];
+
+                sum[0][i * BN + j] += p > 0 ? p : 0;
+                sum[1][i * BN + j] += p < 0 ? p : 0;
+            }
+}
+
+/* Sums [BM][BN] of a block over all of K. Rows and columns beyond it hold what
+ * is never read. */
+static void
+add_block(struct worker *w, const struct block *t, add_fn *add, double *x,
+          double *y)
+{
+    size_t used = sizeof *x * BN * (size_t)((t->rows + 1) / 2 * 2);
+
+    memset(x, 0, used);
+    memset(y, 0, used);
+    for (int64_t k0 = 0; k0 < w->p->k; k0 += PK) {
+        int n = below(w->p->k - k0, PK);
+
+        kn_ref_rows(&w->oa, &(struct kn_ref_span){ t->m0, k0, t->rows, n },
+                    w->a);
+        for (int j = 0; j < t->cols; j += PV) {
+            const double *strip = w->b + j % PN * PK;
+
+            if (j % PN == 0)
+                load_b(w, t->n0 + j, below(t->cols - j, PN), k0, n);
+            for (int i = 0; i < t->rows; i += 2)
+                add(w->a + i * PK, strip, n,
+                    (double *[2]){ x + i * BN + j, y + i * BN + j });
+        }
+    }
+}
 
 /* beta * C(m, n). */
 static double
@@ -285,7 +144,7 @@ initial(const struct kn_ref_problem *p, int64_t m, int64_t n)
 
     if (p->beta == 0)
         return 0;
-    read_bytes(&p->cin, (uint64_t)(m * ld + n) * bytes, &code, bytes);
+    kn_ref_bytes(&p->cin, (uint64_t)(m * ld + n) * bytes, &code, bytes);
     return p->beta * kn_ref_decode(p->cin.type, p->target, code);
 }
 
@@ -298,7 +157,7 @@ epilogue(const struct kn_ref_problem *p, int64_t n, double x, double *abssum)
 
     switch (p->epilogue) {
     case KILN_EPILOGUE_BIAS:
-        bias = read_f32(&p->bias, n);
+        bias = kn_ref_f32(&p->bias, n);
         *abssum += fabs(bias);
         return x + bias;
     default:
@@ -306,107 +165,86 @@ epilogue(const struct kn_ref_problem *p, int64_t n, double x, double *abssum)
     }
 }
 
-/* alpha, epilogue and beta * C of row i of a panel. */
+/* alpha, epilogue and beta * C of row i of a block. */
 static void
-finish_row(const struct kn_ref_problem *p, struct panel *t, int i)
+finish_row(struct worker *w, const struct block *t, int i)
 {
+    const struct kn_ref_problem *p = w->p;
+    double *value = w->value + i * BN, *abssum = w->abssum + i * BN;
+
     for (int j = 0; j < t->cols; j++) {
         double c = initial(p, t->m0 + i, t->n0 + j);
 
-        t->abssum[i][j] *= fabs(p->alpha);
-        t->value[i][j] = epilogue(p, t->n0 + j, t->value[i][j] * p->alpha,
-                                  &t->abssum[i][j]) + c;
-        t->abssum[i][j] += fabs(c);
+        abssum[j] *= fabs(p->alpha);
+        value[j] = epilogue(p, t->n0 + j, value[j] * p->alpha, &abssum[j]) + c;
+        abssum[j] += fabs(c);
     }
 }
 
-static void
-add_panel(struct worker *w, struct panel *t)
-{
-    for (int64_t k0 = 0; k0 < w->p->k; k0 += PK) {
-        int n = (int)(w->p->k - k0 < PK ? w->p->k - k0 : PK);
-
-        load_a(w, t->m0, t->rows, k0, n);
-        load_b(w, t->n0, t->cols, k0, n);
-        for (int j = 0; j < t->cols; j += PV)
-            for (int i = 0; i < t->rows; i++)
-                add_products(w->a + i * PK, b_at(w, 0, j), n, &t->value[i][j],
-                             &t->abssum[i][j]);
-    }
-}
-
-/* Products of each sign alone, summed. */
-struct signs {
-    double above[PM][PN], below[PM][PN];
-};
-
-static void
-add_signs(struct worker *w, const struct panel *t, int n, struct signs *s)
-{
-    for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < t->cols; j++)
-            for (int x = 0; x < n; x++) {
-                double p = w->a[i * PK + x] * *b_at(w, x, j);
-
-                s->above[i][j] += p > 0 ? p : 0;
-                s->below[i][j] += p < 0 ? p : 0;
-            }
-}
-
-/* t->both, in a pass of its own: sums that large are rare. Operands with a
- * scale for the tensor or the row have 8 bits, whose sums stay in f32. */
-static void
-mark_overflows(struct worker *w, struct panel *t)
+/* Whether a sum is that large; operands with a scale for the tensor or the row
+ * have 8 bits, whose sums stay in f32. */
+static bool
+may_overflow(const struct worker *w, const struct block *t)
 {
     const struct kn_ref_problem *p = w->p;
-    struct signs s = {.above = {{0}}};
     bool rare = false, after;
 
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < t->cols; j++)
-            rare |= !(t->abssum[i][j] <= (double)FLT_MAX);
+            rare |= !(w->abssum[i * BN + j] <= (double)FLT_MAX);
     after = p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW;
-    if (!rare || (after && !p->quantise))
-        return;
-    for (int64_t k0 = 0; k0 < p->k; k0 += PK) {
-        int n = (int)(p->k - k0 < PK ? p->k - k0 : PK);
+    return rare && (!after || p->quantise);
+}
 
-        load_a(w, t->m0, t->rows, k0, n);
-        load_b(w, t->n0, t->cols, k0, n);
-        add_signs(w, t, n, &s);
+/* kn_ref_sums.both of a block, in a pass of its own. */
+static void
+mark_overflows(struct worker *w, const struct block *t, uint8_t *both)
+{
+    double *above, *under;
+
+    for (int i = 0; i < t->rows; i++)
+        memset(both + i * w->stride, 0, (size_t)t->cols);
+    if (!may_overflow(w, t))
+        return;
+    above = malloc(sizeof *above * 2 * BM * BN);
+    if (!above) {
+        w->failed = true;
+        return;
     }
+    under = above + BM * BN;
+    add_block(w, t, add_signs, above, under);
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < t->cols; j++)
-            t->both[i][j] = s.above[i][j] > (double)FLT_MAX &&
-                            s.below[i][j] < -(double)FLT_MAX;
+            both[i * w->stride + j] =
+                above[i * BN + j] > (double)FLT_MAX &&
+                under[i * BN + j] < -(double)FLT_MAX;
+    free(above);
 }
 
 static void
-run_panel(struct worker *w, struct panel *t)
+run_block(struct worker *w, const struct block *t)
 {
-    memset(t->value, 0, sizeof t->value);
-    memset(t->abssum, 0, sizeof t->abssum);
-    memset(t->both, 0, sizeof t->both);
-    add_panel(w, t);
-    if (w->out.both)
-        mark_overflows(w, t);
-    for (int i = 0; i < t->rows; i++) {
-        int64_t at = (t->m0 - w->rect.m0 + i) * w->stride +
-                     (t->n0 - w->rect.n0);
-        size_t size = (size_t)t->cols * sizeof(double);
+    int64_t at = (t->m0 - w->rect.m0) * w->stride + (t->n0 - w->rect.n0);
+    size_t size = (size_t)t->cols * sizeof(double);
 
-        finish_row(w->p, t, i);
-        memcpy(w->out.value + at, t->value[i], size);
-        memcpy(w->out.abssum + at, t->abssum[i], size);
-        if (w->out.both)
-            memcpy(w->out.both + at, t->both[i], (size_t)t->cols);
+    add_block(w, t, add_products, w->value, w->abssum);
+    if (w->out.both)
+        mark_overflows(w, t, w->out.both + at);
+    for (int i = 0; i < t->rows; i++, at += w->stride) {
+        finish_row(w, t, i);
+        memcpy(w->out.value + at, w->value + i * BN, size);
+        memcpy(w->out.abssum + at, w->abssum + i * BN, size);
     }
 }
 
-static int
-below(int64_t rest, int most)
+static void
+run_blocks(struct worker *w)
 {
-    return rest < most ? (int)rest : most;
+    for (int64_t i = 0; i < w->rect.rows; i += BM)
+        for (int64_t j = 0; j < w->rect.cols; j += BN)
+            run_block(w, &(struct block){
+                w->rect.m0 + i, w->rect.n0 + j,
+                below(w->rect.rows - i, BM), below(w->rect.cols - j, BN) });
 }
 
 static void *
@@ -414,23 +252,23 @@ run_worker(void *arg)
 {
     struct worker *w = arg;
 
-    w->a = malloc(sizeof(double) * PM * PK);
-    w->b = malloc(sizeof(double) * PN * PK);
-    w->run = malloc(sizeof(double) * PK);
-    w->bytes = malloc(sizeof(float) * PK + 1);
-    w->failed = !w->a || !w->b || !w->run || !w->bytes;
-    for (int64_t i = 0; i < w->rect.rows && !w->failed; i += PM)
-        for (int64_t j = 0; j < w->rect.cols; j += PN) {
-            struct panel t = {.m0 = w->rect.m0 + i, .n0 = w->rect.n0 + j};
-
-            t.rows = below(w->rect.rows - i, PM);
-            t.cols = below(w->rect.cols - j, PN);
-            run_panel(w, &t);
-        }
+    w->failed = kn_ref_operand_init(&w->oa, w->p, false) ||
+                kn_ref_operand_init(&w->ob, w->p, true);
+    w->a = calloc(BM * PK, sizeof *w->a);
+    w->b = calloc(PN * PK, sizeof *w->b);
+    w->rows = malloc(sizeof *w->rows * PN * PK);
+    w->value = malloc(sizeof *w->value * BM * BN);
+    w->abssum = malloc(sizeof *w->abssum * BM * BN);
+    w->failed |= !w->a || !w->b || !w->rows || !w->value || !w->abssum;
+    if (!w->failed)
+        run_blocks(w);
+    kn_ref_operand_free(&w->oa);
+    kn_ref_operand_free(&w->ob);
     free(w->a);
     free(w->b);
-    free(w->run);
-    free(w->bytes);
+    free(w->rows);
+    free(w->value);
+    free(w->abssum);
     return NULL;
 }
 
@@ -440,13 +278,13 @@ check_problem(struct kn_ctx *c, const struct kn_ref_problem *p,
 {
     unsigned a = kn_ref_type_bits(p->a.type), b = kn_ref_type_bits(p->b.type);
 
-    if (!a || !b || !present(&p->a) || !present(&p->b))
+    if (!a || !b || !kn_ref_present(&p->a) || !kn_ref_present(&p->b))
         return kn_fail(c, KILN_BAD_INPUT, "the reference needs A and B");
     if (p->layout != KILN_NT && (a < 8 || b < 8))
         return kn_fail(c, KILN_UNSUPPORTED,
                        "6- and 4-bit operands exist in layout nt only");
     if (p->beta != 0 &&
-        (!present(&p->cin) || kn_ref_type_bits(p->cin.type) < 8))
+        (!kn_ref_present(&p->cin) || kn_ref_type_bits(p->cin.type) < 8))
         return kn_fail(c, KILN_BAD_INPUT, "beta without an initial C");
     if (r->m0 < 0 || r->n0 < 0 || r->rows < 0 || r->cols < 0 ||
         r->m0 + r->rows > p->m || r->n0 + r->cols > p->n)
@@ -523,32 +361,12 @@ run_workers(struct kn_ctx *c, struct worker *first,
                   : KILN_OK;
 }
 
-static struct source
-make_source(const struct kn_ref_problem *p, bool is_b)
-{
-    const struct kn_ref_tensor *t = is_b ? &p->b : &p->a;
-    struct source s = {.t = t, .ld = t->ld};
-
-    kn_ref_codec_init(&s.codec, t->type, p->target);
-    if (!s.ld && is_b)
-        s.ld = p->layout == KILN_NT ? p->k : p->n;
-    else if (!s.ld)
-        s.ld = p->layout == KILN_TN ? p->m : p->k;
-    return s;
-}
-
 kiln_status
 kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
             const struct kn_ref_rect *r, const struct kn_ref_sums *out)
 {
-    struct source sa, sb;
-    struct worker first = {.p = p, .sa = &sa, .sb = &sb, .out = *out,
-                           .stride = r->cols};
+    struct worker first = { .p = p, .out = *out, .stride = r->cols };
 
     KN_TRY(check_problem(c, p, r));
-    if (r->rows == 0 || r->cols == 0)
-        return KILN_OK;
-    sa = make_source(p, false);
-    sb = make_source(p, true);
-    return run_workers(c, &first, r);
+    return r->rows && r->cols ? run_workers(c, &first, r) : KILN_OK;
 }

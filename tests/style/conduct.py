@@ -42,9 +42,9 @@ MAY_INCLUDE = {
     "templates": ("templates/",),
     "emit/isa": ("emit/isa/", "ir/base.h", "runtime/kiln.h"),
     "emit": ("emit/", "ir/", "runtime/kiln.h"),
-    "runtime/sim": ("runtime/sim/", "emit/isa/", "ir/base.h",
+    "runtime/sim": ("runtime/sim/", "emit/isa/", "ir/base.h", "ir/clones.h",
                     "runtime/kiln.h"),
-    "runtime/reference": ("runtime/reference/", "ir/base.h",
+    "runtime/reference": ("runtime/reference/", "ir/base.h", "ir/clones.h",
                           "runtime/kiln.h"),
     "runtime": ("runtime/", "emit/isa/object.h", "ir/base.h", "ir/lock.h"),
     # What needs no LLVM of gen/ (choosing, planning); part_*.c are the doors

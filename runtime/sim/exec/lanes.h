@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "../../../ir/clones.h"
 #include "../machine.h"
 #include "../num.h"
 
@@ -24,21 +25,6 @@ struct kn_lanes {
 };
 
 typedef void kn_lane_fn(struct kn_lanes *x);
-
-/* Several copies of the hot loops, chosen by the host's CPU. */
-#if defined(__has_feature)
-#define KN_FEATURE(x) __has_feature(x)
-#else
-#define KN_FEATURE(x) 0
-#endif
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) &&                  \
-    !defined(__SANITIZE_THREAD__) && !KN_FEATURE(address_sanitizer) &&        \
-    !KN_FEATURE(thread_sanitizer) && !KN_FEATURE(memory_sanitizer)
-#define KN_CLONES                                                             \
-    __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define KN_CLONES
-#endif
 
 /* Declarations of every lane function. */
 #define V1(id, D, A, value) kn_lane_fn kn_lane_##id;

@@ -1,0 +1,217 @@
+/* operand.c - rows of A or B as f64: decoded, quantised, times their scales. */
+#include "operand.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 128, MX = 32 };
+
+bool
+kn_ref_present(const struct kn_ref_tensor *t)
+{
+    return t->data || t->fetch;
+}
+
+void
+kn_ref_bytes(const struct kn_ref_tensor *t, uint64_t offset, void *dst,
+             size_t size)
+{
+    offset += t->offset;
+    if (t->data)
+        memcpy(dst, (const uint8_t *)t->data + offset, size);
+    else
+        t->fetch(t->user, offset, dst, size);
+}
+
+double
+kn_ref_f32(const struct kn_ref_tensor *t, int64_t index)
+{
+    float v;
+
+    kn_ref_bytes(t, (uint64_t)index * 4, &v, 4);
+    return (double)v;
+}
+
+kiln_status
+kn_ref_operand_init(struct kn_ref_operand *o, const struct kn_ref_problem *p,
+                    bool is_b)
+{
+    const struct kn_ref_tensor *t = is_b ? &p->b : &p->a;
+
+    *o = (struct kn_ref_operand){ .p = p, .t = t, .is_b = is_b, .ld = t->ld,
+        .along_k = p->layout == KILN_NT || (p->layout == KILN_NN && !is_b) };
+    kn_ref_codec_init(&o->codec, t->type, p->target);
+    if (!o->ld)
+        o->ld = o->along_k ? p->k : is_b ? p->n : p->m;
+    o->run = malloc(sizeof *o->run * KN_REF_ROWS);
+    o->bytes = malloc(sizeof(float) * KN_REF_ROWS + 1);
+    return o->run && o->bytes ? KILN_OK : KILN_NO_MEMORY;
+}
+
+void
+kn_ref_operand_free(struct kn_ref_operand *o)
+{
+    free(o->run);
+    free(o->bytes);
+}
+
+/* Elements [first, first+n) of a row in memory. */
+static void
+read_run(struct kn_ref_operand *o, int64_t row, int64_t first, size_t n,
+         double *out)
+{
+    unsigned bits = o->codec.bits;
+    uint64_t row_bytes = ((uint64_t)o->ld * bits + 7) / 8;
+    uint64_t byte = (uint64_t)first * bits / 8;
+    uint64_t end = (((uint64_t)first + n) * bits + 7) / 8;
+
+    /* `first` is a multiple of 4 wherever elements are not whole bytes */
+    kn_ref_bytes(o->t, (uint64_t)row * row_bytes + byte, o->bytes,
+                 (size_t)(end - byte));
+    o->bytes[end - byte] = 0; /* an element may look one byte further */
+    kn_ref_decode_run(&o->codec, o->bytes, 0, n, out);
+}
+
+/* 2^(x - 127), 255 is NaN. */
+static double
+e8m0(uint8_t x)
+{
+    uint64_t bits = ((uint64_t)x + 1023 - 127) << 52;
+    double v;
+
+    memcpy(&v, &bits, sizeof v);
+    return x == 255 ? (double)NAN : v;
+}
+
+static void
+multiply(double *v, int n, double s)
+{
+    for (int x = 0; x < n; x++)
+        v[x] *= s;
+}
+
+/* Scales number `first` to `first` + n - 1 of a row of them. */
+static void
+read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
+            double *out)
+{
+    const struct kn_ref_problem *p = o->p;
+    const struct kn_ref_tensor *t = o->is_b ? &p->sb : &p->sa;
+    bool mx = p->scale == KILN_SCALE_MX32;
+    int64_t width = mx ? MX : BLOCK;
+    int64_t ld = t->ld ? t->ld : (p->k + width - 1) / width;
+    uint8_t code[KN_REF_DEPTH / MX];
+
+    if (!mx && o->is_b && !p->sb_each)
+        row /= BLOCK;
+    if (mx)
+        kn_ref_bytes(t, (uint64_t)(row * ld + first), code, (size_t)n);
+    for (int x = 0; x < n; x++)
+        out[x] = mx ? e8m0(code[x]) : kn_ref_f32(t, row * ld + first + x);
+}
+
+/* Multiplies the n elements of row i from k on by their scales. */
+static void
+apply_scale(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
+            double *v)
+{
+    const struct kn_ref_problem *p = o->p;
+    const struct kn_ref_tensor *t = o->is_b ? &p->sb : &p->sa;
+    int width = p->scale == KILN_SCALE_MX32 ? MX : BLOCK;
+    double s[KN_REF_DEPTH / MX];
+
+    if (!kn_ref_present(t) || p->scale == KILN_SCALE_NONE)
+        return;
+    if (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW) {
+        multiply(v, n, kn_ref_f32(t, p->scale == KILN_SCALE_ROW ? i : 0));
+        return;
+    }
+    read_scales(o, i, k / width, (n + width - 1) / width, s);
+    for (int x = 0; x < n; x += width)
+        multiply(v + x, n - x < width ? n - x : width, s[x / width]);
+}
+
+/* One code of an 8-bit type nearest to q, as a number. */
+static double
+nearest_code(const struct kn_ref_problem *p, float q)
+{
+    kiln_type t = p->b.type;
+
+    if (t == KILN_I8)
+        return (double)truncf(q);
+    return kn_ref_decode(t, p->target,
+                         kn_ref_encode(t, p->target, (double)q));
+}
+
+/* The n elements of one group (reference.h, quantise). */
+static void
+quantise_group(const struct kn_ref_problem *p, double *v, int n)
+{
+    double most = p->b.type == KILN_I8 ? 127 : kn_ref_max(p->b.type, p->target);
+    float amax = 1e-10f, scale, factor;
+
+    for (int x = 0; x < n; x++)
+        if (!(fabs(v[x]) <= (double)amax))
+            amax = isnan(v[x]) ? INFINITY : fabsf((float)v[x]);
+    scale = amax * (float)(1 / most);
+    factor = 1.0f / scale;
+    for (int x = 0; x < n; x++)
+        v[x] = isinf(amax) ? (double)NAN
+             : nearest_code(p, (float)v[x] * factor) * (double)scale;
+}
+
+/* The n elements of one block (reference.h, quantise_mx). */
+static void
+quantise_block(const struct kn_ref_problem *p, double *v, int n)
+{
+    const double most = kn_ref_max(KILN_MXFP4, p->target); /* 1.5 * 2^2 */
+    double amax = 0, x;
+    int e;
+
+    for (int i = 0; i < n; i++)
+        amax = fabs(v[i]) <= amax ? amax : isfinite(v[i]) ? fabs(v[i])
+                                                          : INFINITY;
+    x = 2 * frexp(amax, &e);
+    e += p->quantise_mx == 2 ? x > 1.5 : p->quantise_mx == 3 ? x >= 1.75
+       : p->quantise_mx == 4 ? x > 1 : 0;
+    e = amax == 0 || e - 3 < -126 ? -126 : e - 3;
+    for (int i = 0; i < n; i++) {
+        x = fmin(fmax(ldexp(v[i], -e), -most), most);
+        v[i] = isinf(amax) ? (double)NAN
+             : ldexp(kn_ref_decode(KILN_MXFP4, p->target,
+                                   kn_ref_encode(KILN_MXFP4, p->target, x)), e);
+    }
+}
+
+/* n elements of a row of A from a multiple of 128 on, as far as the problem
+ * says so. */
+static void
+quantise(const struct kn_ref_problem *p, double *v, int n)
+{
+    for (int x = 0; x < n && p->quantise; x += BLOCK)
+        quantise_group(p, v + x, n - x < BLOCK ? n - x : BLOCK);
+    for (int x = 0; x < n && p->quantise_mx; x += MX)
+        quantise_block(p, v + x, n - x < MX ? n - x : MX);
+}
+
+void
+kn_ref_rows(struct kn_ref_operand *o, const struct kn_ref_span *at,
+            double *out)
+{
+    for (int r = 0; r < at->rows && o->along_k; r++)
+        read_run(o, at->row + r, at->k, (size_t)at->n,
+                 out + r * KN_REF_DEPTH);
+    for (int x = 0; x < at->n && !o->along_k; x++) {
+        read_run(o, at->k + x, at->row, (size_t)at->rows, o->run);
+        for (int r = 0; r < at->rows; r++)
+            out[r * KN_REF_DEPTH + x] = o->run[r];
+    }
+    for (int r = 0; r < at->rows; r++) {
+        double *v = out + r * KN_REF_DEPTH;
+
+        if (!o->is_b)
+            quantise(o->p, v, at->n);
+        apply_scale(o, at->row + r, at->k, at->n, v);
+    }
+}
