@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "nearest.h"
 #include "../gen.h"
 #include "bench/hipblaslt.h"
 #include "bench/models.h"
@@ -26,7 +27,8 @@ enum {
     DIFF = bit_diff,
     PARITY = bit_parity,
     REPORT = bit_report,
-    MAKES = INFO | PARITY | REPORT, /* takes a problem for a kernel */
+    DISASM = bit_disasm,
+    MAKES = INFO | PARITY | REPORT | DISASM, /* takes a problem for a kernel */
     LIST = bit_list,
     GEN = GENERATE | TIME | BENCH | TUNE | MAKES | LIST,
     COMPARE = bit_compare,
@@ -121,6 +123,7 @@ refuse_value(struct kn_ctx *c, int id, const char *word, const char *text,
              enum kn_command cmd)
 {
     struct kn_buf b = { .c = c };
+    const char *near;
     int next = find_flag(kn_flags[id].name, cmd, id + 1);
 
     describe_value(&b, &kn_flags[id]);
@@ -130,8 +133,10 @@ refuse_value(struct kn_ctx *c, int id, const char *word, const char *text,
     }
     if (!text)
         return kn_fail(c, KILN_BAD_INPUT, "%s needs a value: %s", word, b.s);
-    return kn_fail(c, KILN_BAD_INPUT, "%s takes %s, not '%s'", word, b.s,
-                   text);
+    near = kn_nearest_value(c, cmd, id, text);
+    return kn_fail(c, KILN_BAD_INPUT, "%s takes %s, not '%s'%s%s%s", word, b.s,
+                   text, near ? "; did you mean '" : "", near ? near : "",
+                   near ? "'?" : "");
 }
 
 static kiln_status
@@ -176,16 +181,38 @@ set_flag(struct kn_ctx *c, struct kn_cli *cli, const char *word, int first,
     return refuse_value(c, first, word, text, cli->command);
 }
 
+/* Where a flag that this command does not take is one. */
+static kiln_status
+misplaced_flag(struct kn_ctx *c, const struct kn_cli *cli, const char *word,
+               uint32_t others)
+{
+    struct kn_buf b = { .c = c };
+
+    for (int i = 0; i < KN_NCMDS; i++)
+        if (others & 1u << i)
+            kn_putf(&b, "%s%s", b.n ? ", " : "", commands[i].name);
+    return kn_fail(c, KILN_BAD_INPUT, "'%s' does not take %s (of %s)",
+                   kn_command_name(cli->command), word, b.s);
+}
+
 static kiln_status
 unknown_flag(struct kn_ctx *c, const struct kn_cli *cli, const char *word)
 {
-    for (int i = 0; i < KN_NFLAGS; i++)
+    struct kn_nearest x;
+    uint32_t others = 0;
+
+    kn_nearest_open(&x, word);
+    for (int i = 0; i < KN_NFLAGS; i++) {
         if (!strcmp(kn_flags[i].name, word))
-            return kn_fail(c, KILN_BAD_INPUT, "'%s' does not take %s",
-                           kn_command_name(cli->command), word);
+            others |= kn_flags[i].commands;
+        if (kn_flags[i].commands & 1u << cli->command)
+            kn_nearest_try(&x, kn_flags[i].name, strlen(kn_flags[i].name));
+    }
+    if (others)
+        return misplaced_flag(c, cli, word, others);
     return kn_fail(c, KILN_BAD_INPUT,
-                   "there is no flag '%s'; see kilnc %s --help", word,
-                   kn_command_name(cli->command));
+                   "there is no flag '%s', see kilnc %s --help%s", word,
+                   kn_command_name(cli->command), kn_nearest_text(c, &x));
 }
 
 /* The flag at argv[*i], its value if it has one. */
@@ -243,12 +270,34 @@ collect_config(struct kn_ctx *c, struct kn_cli *cli)
     cli->config = b.s;
 }
 
+/* --arch of a command that has --device: the simulator of that target. */
+static kiln_status
+take_arch(struct kn_ctx *c, struct kn_cli *cli)
+{
+    enum kn_flag_id id = cli->command == KN_CMD_selftest ? KN_FLAG_place
+                                                         : KN_FLAG_device;
+    struct kn_value *arch = &cli->v[KN_FLAG_run_arch], *v = &cli->v[id];
+    int64_t *target = KN_NEW(c, int64_t, 1);
+    struct kn_buf b = { .c = c };
+
+    if (!arch->seen)
+        return KILN_OK;
+    *target = 1 + arch->i;
+    if (v->seen && (v->i == KN_DEV_HIP || v->list[0] != *target))
+        return kn_fail(c, KILN_BAD_INPUT, "--arch %s is the simulator of that "
+                       "target, but --device says %s", arch->s, v->s);
+    kn_putf(&b, "sim:%s", arch->s);
+    *v = (struct kn_value){ .seen = true, .i = KN_DEV_SIM, .s = b.s,
+                            .list = target, .n = 1 };
+    return KILN_OK;
+}
+
 static kiln_status
 parse_words(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
 {
     cli->pos = KN_NEW(c, const char *, (size_t)argc);
     for (int i = 2; i < argc; i++) {
-        if (!strcmp(argv[i], "--help")) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             cli->help = 1;
             return KILN_OK;
         }
@@ -258,25 +307,48 @@ parse_words(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
             cli->pos[cli->npos++] = argv[i];
     }
     collect_config(c, cli);
+    KN_TRY(take_arch(c, cli));
     return check_positionals(c, cli);
+}
+
+enum kn_command
+kn_command_find(const char *name)
+{
+    int cmd = 0;
+
+    while (cmd < KN_NCMDS && strcmp(commands[cmd].name, name))
+        cmd++;
+    return (enum kn_command)cmd;
+}
+
+static kiln_status
+unknown_command(struct kn_ctx *c, const char *word)
+{
+    const char *names[KN_NCMDS];
+
+    for (int i = 0; i < KN_NCMDS; i++)
+        names[i] = commands[i].name;
+    if (kn_name_index(kn_family_names, KILN_NFAMILIES, word) >= 0)
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' is a family, see kilnc --help; "
+                       "did you mean 'run %s'?", word, word);
+    return kn_fail(c, KILN_BAD_INPUT, "there is no command '%s', see kilnc "
+                   "--help%s", word, kn_did_you_mean(c, word, names, KN_NCMDS));
 }
 
 kiln_status
 kn_cli_parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
 {
     struct kn_words words = { argc, argv };
-    int cmd = 0;
+    enum kn_command cmd;
 
     memset(cli, 0, sizeof *cli);
     if (argc < 2)
         return kn_fail(c, KILN_BAD_INPUT,
                        "kilnc needs a command; see kilnc --help");
-    while (cmd < KN_NCMDS && strcmp(commands[cmd].name, argv[1]))
-        cmd++;
+    cmd = kn_command_find(argv[1]);
     if (cmd == KN_NCMDS)
-        return kn_fail(c, KILN_BAD_INPUT,
-                       "there is no command '%s'; see kilnc --help", argv[1]);
-    cli->command = (enum kn_command)cmd;
+        return unknown_command(c, argv[1]);
+    cli->command = cmd;
     if (!commands[cmd].body)
         return kn_fail(c, KILN_UNSUPPORTED, "'%s' is not available yet",
                        argv[1]);

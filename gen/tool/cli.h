@@ -69,6 +69,7 @@ extern const struct kn_flag kn_flags[KN_NFLAGS];
 
 struct kn_value {
     bool seen;
+    kiln_target only;        /* the one that an alias has a meaning on, or NONE */
     int64_t i;
     double f;
     const char *s;
@@ -133,8 +134,16 @@ kiln_status kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli,
 kiln_status kn_cli_select(struct kn_ctx *c, const struct kn_cli *cli,
                           uint64_t total, struct kn_sim_select *out);
 
-/* Help of one command, of the tool, and docs/cli.md. */
-void kn_help_command(struct kn_buf *b, enum kn_command cmd);
+/* The command of this name, KN_NCMDS if there is none. */
+enum kn_command kn_command_find(const char *name);
+
+/* Whether the flag says something about the family; -1: about any but what is
+ * of one family alone. */
+bool kn_flag_means(enum kn_flag_id id, int family);
+
+/* Help of one command, for a family or (-1) any, of the tool, and
+ * docs/cli.md. */
+void kn_help_command(struct kn_buf *b, enum kn_command cmd, int family);
 void kn_help_tool(struct kn_buf *b);
 void kn_help_markdown(struct kn_buf *b);
 

@@ -3,6 +3,15 @@
 
 #include "cli.h"
 
+static const struct example {
+    enum kn_command command;
+    const char *words;
+} examples[] = {
+#define EXAMPLE(command, words) { KN_CMD_##command, words },
+#include "examples.def"
+#undef EXAMPLE
+};
+
 static const char *const headings[KN_NFLAGGROUPS] = {
 #define X(id, heading) heading,
     KN_FLAG_GROUPS(X)
@@ -21,11 +30,19 @@ put_flag(struct kn_buf *b, const struct kn_flag *f)
     kn_putf(b, "%s%s%s", f->name, *f->spec ? " " : "", f->spec);
 }
 
+/* Whether the help of a command for a family (-1: any) lists the flag. */
 static bool
-has_group(enum kn_command cmd, int group)
+is_listed(int i, enum kn_command cmd, int group, int family)
+{
+    return applies(&kn_flags[i], cmd, group) &&
+           kn_flag_means((enum kn_flag_id)i, family);
+}
+
+static bool
+has_group(enum kn_command cmd, int group, int family)
 {
     for (int i = 0; i < KN_NFLAGS; i++)
-        if (applies(&kn_flags[i], cmd, group))
+        if (is_listed(i, cmd, group, family))
             return true;
     return false;
 }
@@ -73,20 +90,54 @@ put_flag_line(struct kn_buf *b, const struct kn_flag *f)
     put_wrapped(b, f->help, 30);
 }
 
+/* The families that have flags of their own, which are listed on demand. */
+static void
+put_families(struct kn_buf *b, enum kn_command cmd)
+{
+    bool own[KILN_NFAMILIES] = { false }, any = false;
+
+    for (int i = 0; i < KN_NFLAGS; i++)
+        for (int f = 0; f < KILN_NFAMILIES; f++)
+            if (kn_flags[i].commands & 1u << cmd &&
+                kn_flag_means((enum kn_flag_id)i, f) &&
+                !kn_flag_means((enum kn_flag_id)i, -1))
+                own[f] = any = true;
+    if (!any)
+        return;
+    kn_putf(b, "\nFlags of one family: kilnc help %s ", kn_command_name(cmd));
+    for (int f = 0, n = 0; f < KILN_NFAMILIES; f++)
+        if (own[f])
+            kn_putf(b, "%s%s", n++ ? "|" : "", kn_family_names[f]);
+    kn_put(b, "\n");
+}
+
+static void
+put_examples(struct kn_buf *b, enum kn_command cmd)
+{
+    kn_put(b, "\nExamples:\n");
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        if (examples[i].command == cmd)
+            kn_putf(b, "  kilnc %s%s%s\n", kn_command_name(cmd),
+                    *examples[i].words ? " " : "", examples[i].words);
+}
+
 void
-kn_help_command(struct kn_buf *b, enum kn_command cmd)
+kn_help_command(struct kn_buf *b, enum kn_command cmd, int family)
 {
     kn_put(b, "usage: ");
     put_synopsis(b, cmd);
     kn_putf(b, "\n%s\n", kn_command_help(cmd));
     for (int g = 0; g < KN_G_LATER; g++) {
-        if (!has_group(cmd, g))
+        if (!has_group(cmd, g, family))
             continue;
         kn_putf(b, "\n%s:\n", headings[g]);
         for (int i = 0; i < KN_NFLAGS; i++)
-            if (applies(&kn_flags[i], cmd, g))
+            if (is_listed(i, cmd, g, family))
                 put_flag_line(b, &kn_flags[i]);
     }
+    if (family < 0)
+        put_families(b, cmd);
+    put_examples(b, cmd);
 }
 
 void
@@ -97,7 +148,8 @@ kn_help_tool(struct kn_buf *b)
         if (kn_command_available((enum kn_command)i))
             kn_putf(b, "  %-10s %s\n", kn_command_name((enum kn_command)i),
                     kn_command_help((enum kn_command)i));
-    kn_put(b, "\nkilnc COMMAND --help lists the flags of a command.\n"
+    kn_put(b, "\nkilnc COMMAND --help lists the flags of a command, kilnc "
+              "help COMMAND FAMILY\nthose for a family.\n"
               "Exit status: 0 fine, 1 wrong result or a finding, 2 bad usage "
               "or bad input,\n3 unsupported.\n");
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "nearest.h"
 
 static kiln_type
 type_of(const struct kn_value *v)
@@ -75,8 +75,10 @@ kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli, kiln_family *out)
 
     if (i < 0)
         return kn_fail(c, KILN_BAD_INPUT,
-                       "there is no family '%s'; see kilnc list",
-                       cli->pos[0]);
+                       "there is no family '%s', see kilnc list%s",
+                       cli->pos[0], kn_did_you_mean(c, cli->pos[0],
+                                                    kn_family_names,
+                                                    KILN_NFAMILIES));
     *out = (kiln_family)i;
     return KILN_OK;
 }

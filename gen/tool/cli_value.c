@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "nearest.h"
 
 /* An integer at *s, which moves behind it. Decimal, or 0x hexadecimal. */
 static bool
@@ -74,19 +74,29 @@ parse_text(struct kn_ctx *c, const struct kn_flag *f, const char *text,
 }
 
 static bool
+take_word(struct kn_ctx *c, const struct kn_flag *f, const char *word,
+          struct kn_value *v)
+{
+    v->i = 0;
+    for (const char *s = f->spec; *s; v->i++) {
+        size_t n = strcspn(s, "|");
+
+        if (kn_same_word(word, s, n)) {
+            v->s = kn_strndup(c, s, n);
+            return true;
+        }
+        s += n + (s[n] != 0);
+    }
+    return false;
+}
+
+/* An alternative, or another word for it. */
+static bool
 parse_choice(struct kn_ctx *c, const struct kn_flag *f, const char *text,
              struct kn_value *v)
 {
-    size_t n = strlen(text);
-
-    (void)c;
-    for (const char *s = f->spec; n && s && !strchr(text, '|'); v->i++) {
-        if (!strncmp(s, text, n) && (s[n] == '|' || !s[n]))
-            return true;
-        s = strchr(s, '|');
-        s += s != NULL;
-    }
-    return false;
+    return take_word(c, f, text, v) ||
+           take_word(c, f, kn_alias(text, &v->only), v);
 }
 
 /* Numbers in [lo, hi] with `sep` between them. */
@@ -173,6 +183,8 @@ parse_device(struct kn_ctx *c, const struct kn_flag *f, const char *text,
              struct kn_value *v)
 {
     struct kn_flag range = *f;
+    kiln_target only;
+    const char *name;
     int64_t *target;
 
     range.hi = 1023;
@@ -185,8 +197,9 @@ parse_device(struct kn_ctx *c, const struct kn_flag *f, const char *text,
         return true;         /* every target */
     if (strncmp(text, "sim:", 4))
         return false;
+    name = kn_alias(text + 4, &only);
     for (int t = 1; t < KILN_NTARGETS; t++)
-        if (!strcmp(text + 4, kiln_target_name((kiln_target)t)))
+        if (!strcmp(name, kiln_target_name((kiln_target)t)))
             *target = t;
     return *target != 0;
 }

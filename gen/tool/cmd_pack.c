@@ -14,6 +14,7 @@
 #include "bundle_view.h"
 #include "json.h"
 #include "pack_c.h"
+#include "nearest.h"
 #include "progress.h"
 #include "run/report.h"
 #include "bench/worklist.h"
@@ -110,6 +111,11 @@ static kiln_status
 read_targets(struct kn_tool *t, bool wanted[KILN_NTARGETS])
 {
     const struct kn_value *v = &t->cli->v[KN_FLAG_archs];
+    static const char *const targets[] = {
+#define X(id, text) text,
+        KILN_TARGETS(X)
+#undef X
+    };
     char *text, *save = NULL;
 
     if (!v->seen)
@@ -118,12 +124,17 @@ read_targets(struct kn_tool *t, bool wanted[KILN_NTARGETS])
     for (char *w = strtok_r(text, ",", &save); w;
          w = strtok_r(NULL, ",", &save)) {
         int i = KILN_TARGET_NONE + 1;
+        kiln_target any;
+        const char *name = kn_alias(w, &any);
 
-        while (i < KILN_NTARGETS && strcmp(w, kiln_target_name((kiln_target)i)))
+        while (i < KILN_NTARGETS &&
+               strcmp(name, kiln_target_name((kiln_target)i)))
             i++;
         if (i == KILN_NTARGETS)
             return kn_fail(t->c, KILN_BAD_INPUT, "--arch takes targets "
-                           "separated by commas, there is no '%s'", w);
+                           "separated by commas, there is no '%s'%s", w,
+                           kn_did_you_mean(t->c, w, targets,
+                                           KILN_NTARGETS - 1));
         wanted[i] = true;
     }
     return KILN_OK;

@@ -12,14 +12,30 @@
 /* Columns of a line that an error shows; the longest file it is looked up in. */
 enum { SHOWN = 72, MOST_READ = 1 << 26 };
 
+/* `help`, `help COMMAND`, `help COMMAND FAMILY`. */
+static void
+answer_help(struct kn_buf *b, int argc, char **argv)
+{
+    enum kn_command cmd = argc > 2 ? kn_command_find(argv[2]) : KN_NCMDS;
+    const char *family = argc > 3 ? argv[3] : "";
+
+    if (cmd < KN_NCMDS)
+        kn_help_command(b, cmd, kn_name_index(kn_family_names, KILN_NFAMILIES,
+                                              family));
+    else if (argc < 3)
+        kn_help_tool(b);
+}
+
 /* Help and version: words that are answered before any command. */
 static bool
 answer_early(struct kn_buf *b, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
 
-    if (!strcmp(word, "--help") || !strcmp(word, "help"))
+    if (!strcmp(word, "--help") || !strcmp(word, "-h"))
         kn_help_tool(b);
+    else if (!strcmp(word, "help"))
+        answer_help(b, argc, argv);
     else if (!strcmp(word, "--help-markdown"))
         kn_help_markdown(b);
     else if (!strcmp(word, "--help-man"))
@@ -33,6 +49,15 @@ answer_early(struct kn_buf *b, int argc, char **argv)
     return b->n != 0;
 }
 
+/* `help WORD` where WORD is no command: what is said of that word. */
+static kiln_status
+parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
+{
+    int skip = argc > 2 && !strcmp(argv[1], "help");
+
+    return kn_cli_parse(c, argc - skip, argv + skip, cli);
+}
+
 static kiln_status
 run_tool(struct kn_tool *t, const struct kn_env *env, int argc, char **argv)
 {
@@ -44,9 +69,10 @@ run_tool(struct kn_tool *t, const struct kn_env *env, int argc, char **argv)
         return KILN_OK;
     cli = KN_NEW(t->c, struct kn_cli, 1);
     t->cli = cli;
-    KN_TRY(kn_cli_parse(t->c, argc, argv, cli));
+    KN_TRY(parse(t->c, argc, argv, cli));
     if (cli->help) {
-        kn_help_command(t->text, cli->command);
+        kn_help_command(t->text, cli->command, kn_name_index(
+            kn_family_names, KILN_NFAMILIES, cli->npos ? cli->pos[0] : ""));
         return KILN_OK;
     }
     KN_TRY(kn_cli_judge(t->c, cli));

@@ -2,7 +2,7 @@
  * family, about a file, or without another flag. */
 #include <string.h>
 
-#include "cli.h"
+#include "nearest.h"
 
 enum {
     GROUPED = 1 << KILN_GROUPED,
@@ -28,7 +28,10 @@ static const struct meaning {
 };
 
 /* Commands that take a file or a problem, for which the flags are. */
-enum { EITHER = 1u << KN_CMD_info | 1u << KN_CMD_parity | 1u << KN_CMD_report };
+enum {
+    EITHER = 1u << KN_CMD_info | 1u << KN_CMD_parity | 1u << KN_CMD_report |
+             1u << KN_CMD_disasm
+};
 
 /* Lists, whose rows may name another family each. */
 enum { LISTS = 1u << KN_CMD_bench | 1u << KN_CMD_tune | 1u << KN_CMD_pack };
@@ -114,6 +117,48 @@ judge_timing(struct kn_ctx *c, const struct kn_cli *cli)
     return KILN_OK;
 }
 
+/* The target the command line says, NONE where a GPU has to be asked. */
+static kiln_target
+target_of(const struct kn_cli *cli)
+{
+    const struct kn_value *arch = &cli->v[KN_FLAG_arch];
+    const struct kn_value *device = &cli->v[KN_FLAG_device];
+
+    if (arch->seen)
+        return kn_cli_target(cli);
+    if (device->seen)
+        return device->i == KN_DEV_SIM ? (kiln_target)device->list[0]
+                                       : KILN_TARGET_NONE;
+    return KN_TARGET_DEFAULT;
+}
+
+/* A word that means one target's numbers, for another target. */
+static kiln_status
+judge_alias(struct kn_ctx *c, const struct kn_cli *cli, enum kn_flag_id id)
+{
+    const struct kn_value *v = &cli->v[id];
+    kiln_target target = target_of(cli);
+
+    if (!v->only || v->only == target)
+        return KILN_OK;
+    return kn_fail(c, KILN_BAD_INPUT, "%s: that word is %s's %s, and this is "
+                   "for %s; say %s for the target's own", kn_flags[id].name,
+                   kiln_target_name(v->only), v->s,
+                   target ? kiln_target_name(target) : "a GPU", v->s);
+}
+
+bool
+kn_flag_means(enum kn_flag_id id, int family)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (meanings[i].flag == id) {
+            unsigned of = meanings[i].families;
+
+            return family < 0 ? (of & (of - 1)) != 0 : of >> family & 1;
+        }
+    return true;
+}
+
 kiln_status
 kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli)
 {
@@ -123,11 +168,17 @@ kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli)
     for (int id = 0; id < KN_NFLAGS; id++) {
         if (!cli->v[id].seen)
             continue;
+        KN_TRY(judge_alias(c, cli, (enum kn_flag_id)id));
         if (family < 0)
             KN_TRY(judge_without_family(c, cli, (enum kn_flag_id)id));
         else if (!mixed)
             KN_TRY(judge_for_family(c, (enum kn_flag_id)id, family));
     }
+    if (cli->v[KN_FLAG_run].seen && family < 0)
+        return kn_fail(c, KILN_BAD_INPUT, "--run names no family: '%s'%s",
+                       cli->v[KN_FLAG_run].s,
+                       kn_did_you_mean(c, cli->v[KN_FLAG_run].s,
+                                       kn_family_names, KILN_NFAMILIES));
     if (cli->v[KN_FLAG_max_seconds].f < 0)
         return kn_fail(c, KILN_BAD_INPUT, "--max-seconds is at least 0");
     return judge_timing(c, cli);

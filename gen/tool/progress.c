@@ -45,15 +45,33 @@ draw(const struct kn_progress *p, uint64_t done, uint64_t total)
         fprintf(p->f, "  %d:%02d left", left / 60, left % 60);
 }
 
+static void
+tell_once(struct kn_progress *p, double spent, uint64_t done, uint64_t total)
+{
+    const double left = done ? spent * (double)(total - done) / (double)done
+                             : 0;
+
+    if (spent < KN_QUIET_SECONDS || left < KN_LONG_SECONDS || done > total)
+        return;
+    fprintf(p->f, "kilnc: %s takes about %.0f s more%s%s\n", p->what, left,
+            p->hint ? "; " : "", p->hint ? p->hint : "");
+    fflush(p->f);
+    p->told = true;
+}
+
 void
 kn_progress_update(void *progress, uint64_t done, uint64_t total)
 {
     struct kn_progress *p = progress;
     double t;
 
-    if (!p->live || (t = kn_seconds()) - p->last < 0.1)
+    if ((!p->live && p->told) || (t = kn_seconds()) - p->last < 0.1)
         return;
     p->last = t;
+    if (!p->live) {
+        tell_once(p, t - p->start, done, total);
+        return;
+    }
     draw(p, done, total);
     fflush(p->f);
     p->shown = true;

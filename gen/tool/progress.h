@@ -1,4 +1,5 @@
-/* progress.h - one moving line on a terminal, nothing elsewhere. */
+/* progress.h - one moving line on a terminal; elsewhere nothing, but of a long
+ * run once how long it will take. */
 #ifndef KN_PROGRESS_H
 #define KN_PROGRESS_H
 
@@ -13,9 +14,15 @@ struct kn_progress {
     double last;             /* time of the last update, seconds */
     double start;            /* of the stage */
     const char *what;
+    const char *hint;        /* how to do less, NULL: not at all */
+    bool told;               /* elsewhere: how long it takes */
 };
 
-/* Quiet unless f is a terminal and the environment does not object. */
+/* Seconds after which, of how many to come, a run without a terminal is told
+ * how long it takes. */
+enum { KN_QUIET_SECONDS = 5, KN_LONG_SECONDS = 30 };
+
+/* The line moves if f is a terminal and the environment does not object. */
 void kn_progress_open(struct kn_progress *p, FILE *f, bool plain);
 /* Starts a stage ("simulating"). */
 void kn_progress_stage(struct kn_progress *p, const char *what);

@@ -67,7 +67,7 @@ fuzz_command(struct kn_ctx *c, const char *const *words)
     KN_ENTER(c);
     KN_TRY(kn_cli_parse(c, count(words), (char **)words, &cli));
     if (cli.help) {
-        kn_help_command(&text, cli.command);
+        kn_help_command(&text, cli.command, -1);
         return KILN_OK;
     }
     KN_TRY(kn_cli_judge(c, &cli));

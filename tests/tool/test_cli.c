@@ -11,6 +11,7 @@
 
 #include "gen/tool/cmd.h"
 #include "gen/tool/json.h"
+#include "gen/tool/progress.h"
 
 enum { MAX_WORDS = 16 };
 
@@ -196,13 +197,17 @@ ranges_are_kept(void **state)
     (void)state;
     fine("run gemm -m 0 --stages 8 --alpha -1.5e3");
     expect("run gemm --stages 9", KILN_BAD_INPUT,
-           "--stages takes an integer in 1..8, not '9'");
+           "--stages takes an integer in 1..8, not '9'; "
+           "did you mean '8'?");
     expect("run gemm --stages 0", KILN_BAD_INPUT,
-           "--stages takes an integer in 1..8, not '0'");
+           "--stages takes an integer in 1..8, not '0'; "
+           "did you mean '1'?");
     expect("run gemm -m -1", KILN_BAD_INPUT,
-           "-m takes an integer in 0..2147483647, not '-1'");
+           "-m takes an integer in 0..2147483647, not '-1'; "
+           "did you mean '0'?");
     expect("run gemm --tile 256x256", KILN_BAD_INPUT,
-           "--tile takes MxNxK (each 1..4096), not '256x256'");
+           "--tile takes MxNxK (each 1..4096), not '256x256'; "
+           "did you mean '256x256x64'?");
     expect("run gemm --waves 2x", KILN_BAD_INPUT,
            "--waves takes RxC (each 1..16) or adversarial|rr|random, "
            "not '2x'");
@@ -219,17 +224,20 @@ words_in_the_wrong_place(void **state)
     (void)state;
     expect("", KILN_BAD_INPUT, "kilnc needs a command; see kilnc --help");
     expect("frob", KILN_BAD_INPUT,
-           "there is no command 'frob'; see kilnc --help");
+           "there is no command 'frob', see kilnc --help");
     expect("report", KILN_BAD_INPUT, "'report' needs FILE|FAMILY");
     expect("exec", KILN_BAD_INPUT, "'exec' needs FILE.co|FILE.tir");
     expect("exec a b", KILN_BAD_INPUT, "'exec' does not take 'b'");
     expect("exec k.co --tile 1x1x1", KILN_BAD_INPUT,
-           "'exec' does not take --tile");
+           "'exec' does not take --tile (of run, generate, info, list, disasm, time, "
+           "bench, tune, parity, report)");
     expect("exec k.co --frob 1", KILN_BAD_INPUT,
-           "there is no flag '--frob'; see kilnc exec --help");
+           "there is no flag '--frob', see kilnc exec --help");
     expect("exec k.co -grid 1", KILN_BAD_INPUT, NULL);
     expect("exec k.co --m 1", KILN_BAD_INPUT, NULL);
-    expect("exec k.co -m 1", KILN_BAD_INPUT, "'exec' does not take -m");
+    expect("exec k.co -m 1", KILN_BAD_INPUT,
+           "'exec' does not take -m (of run, generate, info, list, disasm, time, "
+           "bench, tune, parity, report, selftest)");
 }
 
 static void
@@ -383,6 +391,47 @@ random_words(void **state)
     }
 }
 
+/* What a long run says where nobody sees a line move: once, and only if it is
+ * long. `spent`: seconds ago that it began. */
+static size_t
+told(double spent, uint64_t done, uint64_t total, char *text)
+{
+    FILE *f = tmpfile();
+    struct kn_progress p;
+    size_t n;
+
+    assert_non_null(f);
+    kn_progress_open(&p, f, false);
+    kn_progress_stage(&p, "simulating");
+    p.hint = "do less";
+    for (int i = 0; i < 2; i++) {
+        p.start = kn_seconds() - spent;
+        p.last = 0;
+        kn_progress_update(&p, done, total);
+    }
+    rewind(f);
+    n = fread(text, 1, 99, f);
+    text[n] = 0;
+    fclose(f);
+    return n;
+}
+
+static void
+test_a_long_quiet_run_says_so_once(void **state)
+{
+    char text[100], again[100];
+    int seconds;
+
+    (void)state;
+    assert_true(told(KN_QUIET_SECONDS + 5, 1, 11, text) > 0);
+    assert_int_equal(sscanf(text, "kilnc: simulating takes about %d s more; "
+                            "do less%99s", &seconds, again), 1);
+    assert_true(seconds >= 100 && seconds < 110);
+    assert_int_equal(told(KN_QUIET_SECONDS - 1, 1, 11, text), 0);
+    assert_int_equal(told(KN_QUIET_SECONDS + 5, 9, 10, text), 0);
+    assert_int_equal(told(KN_QUIET_SECONDS + 5, 0, 10, text), 0);
+}
+
 int
 main(void)
 {
@@ -399,6 +448,7 @@ main(void)
         cmocka_unit_test(workgroups),
         cmocka_unit_test(json_is_valid),
         cmocka_unit_test(random_words),
+        cmocka_unit_test(test_a_long_quiet_run_says_so_once),
     };
 
     return cmocka_run_group_tests_name("cli", tests, NULL, NULL);

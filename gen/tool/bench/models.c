@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../gen.h"
+#include "../nearest.h"
 
 static const struct kn_model models[] = {
 #define MODEL(name, experts, inter, hidden, topk) \
@@ -56,9 +57,21 @@ static kiln_status
 refuse_name(struct kn_ctx *c, const char *name)
 {
     struct kn_buf b = { .c = c };
+    struct kn_nearest x;
+    const char *near;
 
-    for (int i = 0; i < NMODELS; i++)
+    kn_nearest_open(&x, name);
+    for (int i = 0; i < NMODELS; i++) {
         kn_putf(&b, "%s%s", i ? " " : "", models[i].name);
+        kn_nearest_try(&x, models[i].name, strlen(models[i].name));
+        kn_nearest_try(&x, models[i].name, strcspn(models[i].name, "-"));
+        if (x.best == models[i].name)
+            x.n = strlen(x.best);
+    }
+    near = kn_nearest_text(c, &x);
+    if (*near)
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' does not begin the name of "
+                       "exactly one model%s", name, near);
     return kn_fail(c, KILN_BAD_INPUT, "'%s' does not begin the name "
                    "of exactly one model: %s", name, b.s);
 }
@@ -107,12 +120,15 @@ set_layer(struct kn_ctx *c, struct kn_cli *cli, const struct kn_model *m,
           kiln_family family)
 {
     const struct kn_value *op = &cli->v[KN_FLAG_op];
+    static const char *const ops[] = { "gateup.fwd", "gateup.dgrad",
+                                       "gateup.wgrad", "down.fwd",
+                                       "down.dgrad", "down.wgrad" };
     struct kn_layer l;
 
     if (!kn_layer_of(m, op->s, &l))
         return kn_fail(c, KILN_BAD_INPUT, "--op is gateup or down with .fwd, "
-                       ".dgrad or .wgrad, such as gateup.fwd, not '%s'",
-                       op->s);
+                       ".dgrad or .wgrad, such as gateup.fwd, not '%s'%s",
+                       op->s, kn_did_you_mean(c, op->s, ops, 6));
     if (l.family != family)
         return kn_fail(c, KILN_BAD_INPUT, "%s is of the family %s", op->s,
                        kn_family_names[l.family]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
+#include "../nearest.h"
 #include "../progress.h"
 
 /* Whether a column is this flag: dashes and underscores are alike. */
@@ -127,9 +128,20 @@ static kiln_status
 unknown_list(struct kn_tool *t, const char *name)
 {
     struct kn_buf b = { .c = t->c };
+    struct kn_nearest x;
+    const char *near;
 
-    for (const struct kn_text *p = kn_presets; p->name; p++)
+    kn_nearest_open(&x, name);
+    for (int i = 0; i < KILN_NFAMILIES; i++)
+        kn_nearest_try(&x, kn_family_names[i], strlen(kn_family_names[i]));
+    for (const struct kn_text *p = kn_presets; p->name; p++) {
         kn_putf(&b, "%s%s", b.n ? ", " : "", p->name);
+        kn_nearest_try(&x, p->name, strlen(p->name));
+    }
+    near = kn_nearest_text(t->c, &x);
+    if (*near)
+        return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is no family, no .csv or "
+                       ".json file and no preset%s", name, near);
     return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is no family, no .csv or .json "
                    "file and no preset; presets are %s", name, b.s);
 }

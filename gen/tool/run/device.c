@@ -35,6 +35,7 @@ kn_tool_orders(struct kn_tool *t, struct kn_sim_launch *l)
     l->max_seconds = v[KN_FLAG_max_seconds].seen ? v[KN_FLAG_max_seconds].f
                    : t->cli->command == KN_CMD_exec ? EXEC_SECONDS : 0;
     l->progress = kn_progress_update;
+    t->progress->hint = "--wg sample:8 executes eight workgroups of the launch";
     l->progress_user = t->progress;
 }
 

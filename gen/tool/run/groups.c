@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../nearest.h"
+
 
 /* splitmix64 (Steele, Lea, Flood 2014), as a number in [0, 1). */
 static double
@@ -48,6 +50,7 @@ extreme(struct kn_ctx *c, const char *count, int64_t *lens, int64_t n,
 static kiln_status
 route(struct kn_ctx *c, const struct kn_cli *cli, int64_t *lens, int64_t n)
 {
+    static const char *const kinds[] = { "balanced", "mild", "extreme:1" };
     const struct kn_value *r = &cli->v[KN_FLAG_routing];
     const char *kind = r->seen ? r->s : "balanced";
     int64_t each = cli->v[KN_FLAG_tokens].i;
@@ -66,7 +69,8 @@ route(struct kn_ctx *c, const struct kn_cli *cli, int64_t *lens, int64_t n)
         return extreme(c, kind + 8, lens, n, n * each);
     if (strcmp(kind, "balanced"))
         return kn_fail(c, KILN_BAD_INPUT, "--routing is balanced, mild or "
-                       "extreme:K, not '%s'", kind);
+                       "extreme:K, not '%s'%s", kind,
+                       kn_did_you_mean(c, kind, kinds, 3));
     for (int64_t g = 0; g < n; g++)
         lens[g] = each;
     return KILN_OK;
