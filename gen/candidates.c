@@ -77,9 +77,8 @@ prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         *g = one;
 }
 
-/* Persistent grids that the schedule deep was measured with. */
-static bool
-walks(const kiln_problem *p)
+bool
+kn_walks(const kiln_problem *p)
 {
     return kn_targets[p->target].walks && !(p->group_flags & KILN_TAIL_ZERO) &&
            (p->scale != KILN_SCALE_MX32 ||
@@ -100,7 +99,7 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
 
     walk.cus = kn_targets[p->target].cus;
     return (kn_family_of(p)->ragged || dense) &&
-           !g->cus && walks(p) && !six_bits(p) &&
+           !g->cus && kn_walks(p) && !six_bits(p) &&
            !kn_form_lacks(p, &walk) &&
            n > (dense ? cus + cus / 2 : cus);
 }
@@ -181,7 +180,7 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (open->domain)
         deep.domain = kn_domain_of(p, 256, deep.bk);
     if (!kn_form_lacks(p, &deep) && deep_pays(p, g) &&
-        (!deep.cus || walks(p)) && (!six_bits(p) || kn_lines(p, &deep)) &&
+        (!deep.cus || kn_walks(p)) && (!six_bits(p) || kn_lines(p, &deep)) &&
         kn_tile_registers(c, p, &deep) <= kn_register_limit(&deep) &&
         kn_tile_lds(c, p, &deep) <= kn_targets[p->target].lds) {
         *g = deep;

@@ -274,9 +274,10 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
  * rows, streams. `why` ends with who decided. */
 static kiln_status
 pick_known(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-           struct kn_buf **why)
+           struct kn_buf **why, bool *tuned)
 {
     KN_TRY(pick_tuned(c, p, g, *why));
+    *tuned = g->bm || kn_reads_of(g) == KN_READS_RUNS;
     if (!g->bm && kn_reads_of(g) != KN_READS_RUNS &&
         (kn_pick_small(c, p, g, *why) || kn_pick_stream(c, p, g, *why)))
         *why = NULL;
@@ -354,7 +355,8 @@ kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
 {
-    bool given = g->bm != 0, decided;
+    bool given = g->bm != 0, decided, tuned = false;
+    struct kn_config asked = *g;
     const char *lacks;
 
     if (p->stage == KILN_MOE_REDUCE) {
@@ -376,11 +378,16 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        "%s x %s", kiln_target_name(p->target),
                        kiln_type_name(p->a), kiln_type_name(p->b));
     if (!given)
-        KN_TRY(pick_known(c, p, g, &why));
+        KN_TRY(pick_known(c, p, g, &why, &tuned));
     if (kn_reads_of(g) == KN_READS_RUNS)
         return KILN_OK;
     decided = !given && g->bm;
     KN_TRY(settle_tile(c, p, g, given));
+    if (!tuned && kn_prefer_scored(c, p, &asked, g)) {
+        decided = true;
+        if (why)
+            kn_put(why, "the tile and shares of K with the best score\n");
+    }
     KN_TRY(choose_rest(c, p, g));
     KN_TRY(kn_form_check(c, p, g));
     if (why && !decided)

@@ -32,6 +32,10 @@ bool kn_shareable(const struct kn_config *g);
 void kn_quantising_waves(const kiln_problem *p, struct kn_config *g);
 void kn_default_waves(struct kn_config *g);
 
+/* Registers for what a loop of g's schedule has beside its fragments. */
+bool kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
+                      const struct kn_config *g);
+
 /* Slots a loop needs: a direct copy's target is not read meanwhile. */
 uint32_t kn_least_stages(const kiln_problem *p, const struct kn_config *g);
 
@@ -52,6 +56,9 @@ const char *kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p,
 /* Tiles of the launch; ragged rows are taken as balanced. */
 uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 
+/* Persistent grids that the schedule deep was measured with. */
+bool kn_walks(const kiln_problem *p);
+
 /* Makes g `deep` where that can be built, pays and nothing else was asked. */
 void kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, const struct kn_openings *open);
@@ -63,6 +70,13 @@ bool kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 /* moe's tiles that are read straight from memory; false: others. */
 bool kn_pick_stream(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, struct kn_buf *why);
+
+/* ---- scored.c ----------------------------------------------------------- */
+
+/* Whether a row of scores.def is clearly better than g, which the rules made of
+ * what was given; it is put in g's place. */
+bool kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
+                      const struct kn_config *given, struct kn_config *g);
 
 /* ---- few_rows.c --------------------------------------------------------- */
 

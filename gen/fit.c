@@ -99,32 +99,43 @@ kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return NULL;
 }
 
+/* Transposing reads of two K steps wait in a turn; MX factors and a persistent
+ * walk leave no registers for those, and clipping a K tail takes more. */
+bool
+kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
+                 const struct kn_config *g)
+{
+    bool mx = p->scale == KILN_SCALE_MX32, nt = p->layout == KILN_NT;
+
+    if (g->schedule == KN_SCHED_PINGPONG &&
+        ((mx && (g->domain.ktail || (g->cus && !nt))) ||
+         (!nt && kn_step_k(c, p, g->bk) != g->bk)))
+        return false;
+    if (g->schedule == KN_SCHED_INTERLEAVE &&
+        mx && (g->domain.ktail || !kn_super(p, g) || !nt))
+        return false;
+    return kn_tile_registers(c, p, g) <= kn_register_limit(g);
+}
+
 /* Halves of the waves a barrier apart keep the matrix pipes busiest in 256x256
- * tiles, but not where transposing reads of two K steps wait in a turn; MX
- * factors and a persistent walk leave no registers for those. Interleaving
- * pays where a wave has enough matrix work to hide its LDS reads
- * (docs/timing.md), if its registers allow; clipping a K tail takes more. */
+ * tiles. Interleaving pays where a wave has enough matrix work to hide its LDS
+ * reads (docs/timing.md). */
 static void
 settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     struct kn_config two = *g;
-    bool mx = p->scale == KILN_SCALE_MX32;
 
     if (g->schedule != KN_SCHED_AUTO)
         return;
     two.stages = g->stages ? g->stages : 2;
     g->schedule = two.schedule = KN_SCHED_PINGPONG;
-    if (g->bm * g->bn == 256 * 256 &&
-        !(mx && (g->domain.ktail || (g->cus && p->layout != KILN_NT))) &&
-        (p->layout == KILN_NT || kn_step_k(c, p, g->bk) == g->bk) &&
+    if (g->bm * g->bn == 256 * 256 && kn_has_registers(c, p, &two) &&
         !kn_form_lacks(p, &two) && kn_tile_registers(c, p, &two) <= 256)
         return;
     g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
     if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
-        (mx && (g->domain.ktail || !kn_super(p, &two) ||
-                p->layout != KILN_NT)) ||
-        g->bm * g->bn < (mx ? 256 * 256 : 128 * 128) ||
-        kn_tile_registers(c, p, g) > kn_register_limit(g))
+        !kn_has_registers(c, p, &two) ||
+        g->bm * g->bn < (p->scale == KILN_SCALE_MX32 ? 256 * 256 : 128 * 128))
         g->schedule = KN_SCHED_SIMPLE;
 }
 

@@ -221,18 +221,27 @@ struct run {
 };
 
 /* The configuration for the largest M of the class, with the domain of the
- * addresses at hand. */
+ * addresses at hand: whether K has a tail depends on the K of a tile, and that
+ * on the addresses. */
 static kiln_status
 choose(struct kn_ctx *c, const struct run *r, struct kn_config *g,
        struct kn_buf *why)
 {
+    const struct kn_config open = { .split_k = r->class.divided ? 0 : 1 };
     kiln_problem largest = r->p;
-    struct kn_config first = { .split_k = r->class.divided ? 0 : 1 };
+    struct kn_config first = open;
+    uint32_t bk = 0;
 
-    *g = first;
     largest.m = r->class.problem.m;
     KN_TRY(kn_choose(c, &largest, &first, NULL));
-    g->domain = kn_domain_of(&r->p, r->align, first.bk);
+    for (int tries = 0; tries < 3 && first.bk != bk; tries++) {
+        bk = first.bk;
+        first = open;
+        first.domain = kn_domain_of(&r->p, r->align, bk);
+        KN_TRY(kn_choose(c, &largest, &first, NULL));
+    }
+    *g = open;
+    g->domain = kn_domain_of(&r->p, r->align, first.bk == bk ? bk : 0);
     return kn_choose(c, &largest, g, why);
 }
 

@@ -51,6 +51,28 @@ is_possible(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return ok;
 }
 
+/* A row has its schedule from the rules, but where the choice has another. */
+static void
+put_loop(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
+         struct kn_buf *out)
+{
+    static const char *const names[] = {
+#define X(id, text) text,
+        KN_SCHEDULES(X)
+#undef X
+    };
+    struct kn_config row = { .bm = g->bm, .bn = g->bn, .bk = g->bk,
+                             .wm = g->wm, .wn = g->wn, .stages = g->stages,
+                             .split_k = g->split_k, .group_m = g->group_m };
+
+    if (is_possible(c, p, &row) && row.schedule == g->schedule &&
+        row.cus == g->cus)
+        return;
+    kn_putf(out, " schedule=%s", names[g->schedule]);
+    if (g->cus)
+        kn_putf(out, " cus=%u", g->cus);
+}
+
 static void
 add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
               struct kn_candidate *all, size_t *n)
@@ -65,6 +87,8 @@ add_candidate(struct kn_ctx *c, const kiln_problem *p, struct kn_config g,
         kn_putf(&b, " split-k=%u", g.split_k);
     if (kn_reads_of(&g) == KN_READS_RUNS)
         kn_put(&b, " schedule=gemv");
+    else if (!*n && !kn_family_of(p)->routed)
+        put_loop(c, p, &g, &b);
     for (size_t i = 0; i < *n; i++)
         if (!strcmp(all[i].text, b.s))
             return;

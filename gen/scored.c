@@ -1,0 +1,188 @@
+/* scored.c - the tile that the rules chose against the rows of scores.def with
+ * every share of K: another is taken where its score is better by more than
+ * scores err (docs/timing.md, "Scores of tiles"). */
+#include "choose.h"
+#include "forms.h"
+#include "instantiate.h"
+#include "resources.h"
+#include "score.h"
+
+enum { LARGE = 128 * 128, MANY_BYTES = 64 << 20 };
+
+/* Few rows of so much B that memory is what takes the time, all of which scores
+ * take to be had. */
+static bool
+waits_for_memory(const kiln_problem *p)
+{
+    int64_t many = p->batch > 1 ? p->batch : 1;
+
+    return p->m <= 64 &&
+           many * p->n * p->k * kn_type_bits[p->b] / 8 >= MANY_BYTES;
+}
+
+/* Row and tensor scales in the long epilogue of `deep`. */
+static bool
+scales_late(const kiln_problem *p, enum kn_schedule schedule)
+{
+    return (p->scale == KILN_SCALE_ROW || p->scale == KILN_SCALE_TENSOR) &&
+           kn_schedules[schedule].asm_only;
+}
+
+/* The lead that scores must give g. They know least of short loops, of the last
+ * share's reduction of a large tile, of groups, whose rows may be few, of a K
+ * tail, of few rows and of scales. */
+static double
+lead_for(const kiln_problem *p, const struct kn_config *g)
+{
+    bool joins = g->split_k > 1 && g->bm * g->bn > LARGE;
+
+    if (p->k < 4 * (int64_t)g->bk || waits_for_memory(p) ||
+        (joins && kn_targets[p->target].scaled))
+        return 1.4;
+    return kn_family_of(p)->ragged || g->domain.ktail || p->m <= 64 ||
+           scales_late(p, g->schedule) || p->k < 8 * (int64_t)g->bk
+         ? 1.2 : 1.15;
+}
+
+/* What scores say nothing of: scales that no long loop makes good; groups of
+ * few rows, or of fewer than the tile has. */
+static bool
+unknown(const kiln_problem *p, const struct kn_score *s,
+        const struct kn_config *g)
+{
+    return (scales_late(p, s->schedule) && p->k < 2560) ||
+           (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
+            (p->m < 64 * p->groups || (!s->walks && s->bm > g->bm)));
+}
+
+/* Scores are of sizes that are known, of aligned rows, of an A that is not
+ * widened to the 16 bits of its class, and choose where nothing of a form was
+ * asked for. */
+static bool
+may_score(const kiln_problem *p, const struct kn_config *given,
+          const struct kn_config *g)
+{
+    const struct kn_domain *d = &g->domain;
+
+    return kn_form_open(given) && !given->schedule && !given->lowering &&
+           !given->store && !kn_family_of(p)->routed && !p->b_layout &&
+           !p->scale_layout && p->m && p->n && p->k && d->align_a >= 16 &&
+           d->align_b >= 16 && d->vec > 1 &&
+           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16);
+}
+
+/* The row as a kernel for p; false: it is none. Where LDS is not filled
+ * directly the slots are others. */
+static bool
+take_score(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
+           struct kn_config *g)
+{
+    bool asm_only = kn_schedules[s->schedule].asm_only;
+
+    g->bm = s->bm;
+    g->bn = s->bn;
+    g->bk = s->bk;
+    g->wm = s->wm;
+    g->wn = s->wn;
+    if (!g->domain.align_a)
+        g->domain = kn_domain_of(p, 256, g->bk);
+    else if (p->k % g->bk && !g->domain.ktail)
+        return false;
+    g->schedule = s->schedule;
+    g->stages = kn_direct(p, g) || asm_only ? s->stages : 0;
+    g->cus = s->walks ? kn_targets[p->target].cus : 0;
+    if (asm_only)
+        g->lowering = KN_LOWERING_ASM;
+    return !kn_bk_lacks(c, p, g) && kn_shareable(g) &&
+           kn_has_registers(c, p, g) && (!g->cus || kn_walks(p)) &&
+           kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
+}
+
+/* Shares of K that are worth a try: some K tiles each. Ragged groups have up to
+ * a row of tiles more each, and their counters too. */
+static bool
+may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
+{
+    char ragged = kn_family_of(p)->ragged;
+    uint64_t many = kn_tiles_of(p, g->bm, g->bn), most = many;
+    int64_t k = ragged == 'k' ? p->k / p->groups : p->k;
+
+    if (ragged == 'm')
+        most += ((uint64_t)p->groups + 1) * ((p->n + g->bn - 1) / g->bn);
+    return n < 2 || (k >= 2 * (int64_t)n * g->bk &&
+                     many * n <= 4 * kn_targets[p->target].cus &&
+                     most * g->wm * g->wn <= KN_COUNTERS);
+}
+
+struct best {
+    struct kn_config g;
+    double us;               /* of the rules' choice */
+    double lead;             /* over that, by what it takes */
+};
+
+static void
+compare(const kiln_problem *p, const struct kn_score *s, struct kn_config try,
+        struct best *b)
+{
+    static const uint8_t shares[] = { 1, 2, 3, 4, 6, 8, 12, 16 };
+    bool open = !try.split_k;
+
+    for (size_t i = 0; i < (open ? sizeof shares : 1); i++) {
+        double lead;
+
+        if (open)
+            try.split_k = shares[i];
+        if ((open && !may_share(p, &try, shares[i])) || kn_form_lacks(p, &try))
+            return;
+        lead = b->us / kn_score_of(p, &try, s) / lead_for(p, &try);
+        if (lead > b->lead)
+            *b = (struct best){ try, b->us, lead };
+    }
+}
+
+static bool
+is_row(const struct kn_score *s, const struct kn_config *g, bool stages)
+{
+    return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
+           s->bk == g->bk && s->wm == g->wm && s->wn == g->wn &&
+           s->walks == (g->cus != 0) && (!stages || s->stages == g->stages);
+}
+
+/* The score of g; 0: not measured. */
+static double
+score_of(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_score *s;
+    size_t n = kn_scores_of(p, &s);
+
+    for (int stages = 1; stages >= 0; stages--)
+        for (size_t i = 0; i < n; i++)
+            if (is_row(&s[i], g, stages))
+                return kn_score_of(p, g, &s[i]);
+    return 0;
+}
+
+bool
+kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
+                 const struct kn_config *given, struct kn_config *g)
+{
+    const struct kn_score *s;
+    size_t n = kn_scores_of(p, &s);
+    struct best b = { .lead = 0 };
+
+    if (!may_score(p, given, g))
+        return false;
+    b.us = score_of(p, g);
+    if (b.us <= 0 || s->layout != p->layout)
+        return false;
+    for (; n--; s++) {
+        struct kn_config try = *given;
+
+        if (!unknown(p, s, g) && take_score(c, p, s, &try))
+            compare(p, s, try, &b);
+    }
+    if (b.lead <= 1)
+        return false;
+    *g = b.g;
+    return true;
+}
