@@ -176,8 +176,12 @@ class Page:
         own = os.path.join(self.folder, ".bin")
         os.mkdir(own)
         os.symlink(sys.executable, os.path.join(own, "python3"))
+        with open(os.path.join(own, "kiln.pc"), "w", encoding="utf-8") as f:
+            f.write("Name: kiln\nDescription: of this build\nVersion: 0\n"
+                    "Cflags: -I%s/runtime\nLibs: -L%s -lkiln\n"
+                    % (source, build))
         paths = {"PATH": own + ":" + build, "LD_LIBRARY_PATH": build,
-                 "PKG_CONFIG_PATH": os.path.join(build, "meson-uninstalled"),
+                 "PKG_CONFIG_PATH": own,
                  "PYTHONPATH": os.path.join(source, "runtime", "python")}
         self.env = dict(os.environ, NO_COLOR="1", PYTHONDONTWRITEBYTECODE="1",
                         KILN_LIBRARY=os.path.join(build, "libkiln.so.0"),
