@@ -83,6 +83,20 @@ struct kn_backend {
     /* Microseconds: a GPU measures, the simulator predicts. */
     kiln_status (*time)(struct kn_device *d, struct kn_ctx *c,
                         const struct kn_start *s, double *us);
+    /* A GPU's alone. A stream of its own; what is launched on it between
+     * capture and captured is a graph. */
+    kiln_status (*open_stream)(struct kn_device *d, struct kn_ctx *c,
+                               void **out);
+    kiln_status (*close_stream)(struct kn_device *d, struct kn_ctx *c,
+                                void *stream);
+    kiln_status (*capture)(struct kn_device *d, struct kn_ctx *c,
+                           void *stream);
+    kiln_status (*captured)(struct kn_device *d, struct kn_ctx *c,
+                            void *stream, void **graph);
+    kiln_status (*replay)(struct kn_device *d, struct kn_ctx *c, void *graph,
+                          void *stream);
+    kiln_status (*drop_graph)(struct kn_device *d, struct kn_ctx *c,
+                              void *graph);
 };
 
 struct kn_device {
@@ -90,6 +104,7 @@ struct kn_device {
     void *state;             /* the back end's, in the arena */
     struct kn_ctx *arena;    /* lives as long as the device */
     kiln_device_info info;
+    struct kn_hip_device facts; /* of a GPU */
 };
 
 /* Fill in all but the arena, which the caller has set; NO_DEVICE if there is

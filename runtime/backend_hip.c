@@ -166,28 +166,57 @@ time_hip(struct kn_device *d, struct kn_ctx *c, const struct kn_start *s,
     return kn_hip_time(h->hip, c, &l, s->runs ? (int)s->runs : 1, us);
 }
 
+/* Forwards to the function of hip.h that takes these arguments. */
+#define FORWARD(name, to, params, args)                                       \
+    static kiln_status name##_hip params                                      \
+    {                                                                         \
+        struct hip_device *h;                                                 \
+                                                                              \
+        KN_TRY(use(d, c, &h));                                                \
+        return to args;                                                       \
+    }
+FORWARD(open_stream, kn_hip_open_stream,
+        (struct kn_device *d, struct kn_ctx *c, void **out), (h->hip, c, out))
+FORWARD(close_stream, kn_hip_close_stream,
+        (struct kn_device *d, struct kn_ctx *c, void *stream),
+        (h->hip, c, stream))
+FORWARD(capture, kn_hip_capture,
+        (struct kn_device *d, struct kn_ctx *c, void *stream),
+        (h->hip, c, stream))
+FORWARD(captured, kn_hip_captured,
+        (struct kn_device *d, struct kn_ctx *c, void *stream, void **graph),
+        (h->hip, c, stream, graph))
+FORWARD(replay, kn_hip_replay,
+        (struct kn_device *d, struct kn_ctx *c, void *graph, void *stream),
+        (h->hip, c, graph, stream))
+FORWARD(drop_graph, kn_hip_drop_graph,
+        (struct kn_device *d, struct kn_ctx *c, void *graph),
+        (h->hip, c, graph))
+#undef FORWARD
+
 static const struct kn_backend backend = {
     close_hip, alloc_hip, free_hip, upload_hip, download_hip, load_hip,
-    unload_hip, launch_hip, copy_hip, sync_hip, time_hip,
+    unload_hip, launch_hip, copy_hip, sync_hip, time_hip, open_stream_hip,
+    close_stream_hip, capture_hip, captured_hip, replay_hip, drop_graph_hip,
 };
 
 kiln_status
 kn_device_open_hip(struct kn_device *d, const char *library, int number)
 {
     struct hip_device *h = KN_NEW(d->arena, struct hip_device, 1);
-    struct kn_hip_device facts;
+    struct kn_hip_device *facts = &d->facts;
 
     h->number = number;
     KN_TRY(kn_hip_open(d->arena, library, &h->hip));
-    KN_TRY(kn_hip_use(h->hip, d->arena, number, &facts));
-    if (facts.target == KILN_TARGET_NONE)
+    KN_TRY(kn_hip_use(h->hip, d->arena, number, facts));
+    if (facts->target == KILN_TARGET_NONE)
         return kn_fail(d->arena, KILN_UNSUPPORTED, "hip:%d is %s: kiln has "
-                       "code for gfx942 and gfx950 only", number, facts.name);
+                       "code for gfx942 and gfx950 only", number, facts->name);
     d->state = h;
     d->backend = &backend;
-    d->info.target = facts.target;
-    d->info.cus = (uint32_t)facts.cus;
-    memcpy(d->info.name, facts.name, sizeof d->info.name);
-    memcpy(d->info.bus, facts.bus, sizeof d->info.bus);
+    d->info.target = facts->target;
+    d->info.cus = (uint32_t)facts->cus;
+    memcpy(d->info.name, facts->name, sizeof d->info.name);
+    memcpy(d->info.bus, facts->bus, sizeof d->info.bus);
     return KILN_OK;
 }

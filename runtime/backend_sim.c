@@ -150,6 +150,7 @@ time_sim(struct kn_device *d, struct kn_ctx *c, const struct kn_start *start,
 static const struct kn_backend backend = {
     close_sim, alloc_sim, free_sim, upload_sim, download_sim, load_sim,
     unload_sim, launch_sim, copy_sim, sync_sim, time_sim,
+    NULL, NULL, NULL, NULL, NULL, NULL, /* of a GPU */
 };
 
 struct kn_sim *

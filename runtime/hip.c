@@ -1,5 +1,5 @@
 /* hip.c - libamdhip64 by dlopen. Enumerators are those of hip_runtime_api.h,
- * the same from ROCm 5.2 to 6.3. */
+ * the same from ROCm 5.2 to 7; the number of chiplets is asked since 7. */
 #include "hip.h"
 
 #include <dlfcn.h>
@@ -7,7 +7,11 @@
 
 enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
 enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2 };
-enum { ATTR_MAJOR = 23, ATTR_MINOR = 61, ATTR_CUS = 63 };
+enum { NON_BLOCKING = 1, CAPTURE_THREAD_LOCAL = 1 };
+enum {
+    ATTR_CLOCK = 5, ATTR_MAJOR = 23, ATTR_MEMORY_CLOCK = 60, ATTR_MINOR = 61,
+    ATTR_CUS = 63, ATTR_XCDS = 10018,
+};
 
 /* Marks of the `extra` argument of hipModuleLaunchKernel. */
 enum { PARAM_BUFFER = 1, PARAM_SIZE = 2, PARAM_END = 3 };
@@ -119,6 +123,28 @@ target_of(int major, int minor)
                                  (uint32_t)minor);
 }
 
+/* What only reports need: whatever is not told stays 0. */
+static void
+ask_more(struct kn_hip *h, int device, struct kn_hip_device *out)
+{
+    const struct { int attribute, *to; } ask[] = {
+        { ATTR_XCDS, &out->xcds }, { ATTR_CLOCK, &out->clock_khz },
+        { ATTR_MEMORY_CLOCK, &out->memory_khz },
+    };
+    size_t unused = 0, memory = 0;
+
+    for (size_t i = 0; i < sizeof ask / sizeof *ask; i++)
+        if (h->DeviceGetAttribute(ask[i].to, ask[i].attribute, device) ||
+            *ask[i].to < 0)
+            *ask[i].to = 0;
+    if (h->RuntimeGetVersion(&out->runtime))
+        out->runtime = 0;
+    if (h->DriverGetVersion(&out->driver))
+        out->driver = 0;
+    if (!h->MemGetInfo(&unused, &memory))
+        out->memory = memory;
+}
+
 kiln_status
 kn_hip_use(struct kn_hip *h, struct kn_ctx *c, int device,
            struct kn_hip_device *out)
@@ -136,6 +162,7 @@ kn_hip_use(struct kn_hip *h, struct kn_ctx *c, int device,
     CALL(h, c, DeviceGetName, out->name, sizeof out->name - 1, device);
     CALL(h, c, DeviceGetPCIBusId, out->bus, sizeof out->bus - 1, device);
     out->target = target_of(major, minor);
+    ask_more(h, device, out);
     return KILN_OK;
 }
 
@@ -237,6 +264,54 @@ kiln_status
 kn_hip_wait(struct kn_hip *h, struct kn_ctx *c, void *stream)
 {
     CALL(h, c, StreamSynchronize, stream);
+    return KILN_OK;
+}
+
+kiln_status
+kn_hip_open_stream(struct kn_hip *h, struct kn_ctx *c, void **out)
+{
+    CALL(h, c, StreamCreateWithFlags, out, NON_BLOCKING);
+    return KILN_OK;
+}
+
+kiln_status
+kn_hip_close_stream(struct kn_hip *h, struct kn_ctx *c, void *stream)
+{
+    CALL(h, c, StreamDestroy, stream);
+    return KILN_OK;
+}
+
+kiln_status
+kn_hip_capture(struct kn_hip *h, struct kn_ctx *c, void *stream)
+{
+    CALL(h, c, StreamBeginCapture, stream, CAPTURE_THREAD_LOCAL);
+    return KILN_OK;
+}
+
+kiln_status
+kn_hip_captured(struct kn_hip *h, struct kn_ctx *c, void *stream,
+                void **graph)
+{
+    void *g = NULL;
+    int e;
+
+    CALL(h, c, StreamEndCapture, stream, &g);
+    e = h->GraphInstantiate(graph, g, NULL, NULL, 0);
+    h->GraphDestroy(g);
+    return e ? hip_error(h, c, "GraphInstantiate", e) : KILN_OK;
+}
+
+kiln_status
+kn_hip_replay(struct kn_hip *h, struct kn_ctx *c, void *graph, void *stream)
+{
+    CALL(h, c, GraphLaunch, graph, stream);
+    return KILN_OK;
+}
+
+kiln_status
+kn_hip_drop_graph(struct kn_hip *h, struct kn_ctx *c, void *graph)
+{
+    CALL(h, c, GraphExecDestroy, graph);
     return KILN_OK;
 }
 

@@ -13,6 +13,10 @@ struct kn_hip;               /* lives in the arena it was opened with */
 struct kn_hip_device {
     kiln_target target;      /* NONE: a GPU kiln has no code for */
     int cus;                 /* compute units */
+    int xcds;                /* chiplets; 0: this HIP does not tell */
+    int clock_khz, memory_khz; /* highest; 0: not told */
+    int runtime, driver;     /* versions, as HIP counts them */
+    uint64_t memory;         /* bytes */
     char name[64];
     char bus[32];            /* PCI address */
 };
@@ -70,6 +74,17 @@ struct kn_hip_copy {
 kiln_status kn_hip_enqueue_copy(struct kn_hip *h, struct kn_ctx *c,
                                 const struct kn_hip_copy *m);
 kiln_status kn_hip_wait(struct kn_hip *h, struct kn_ctx *c, void *stream);
+
+kiln_status kn_hip_open_stream(struct kn_hip *h, struct kn_ctx *c, void **out);
+kiln_status kn_hip_close_stream(struct kn_hip *h, struct kn_ctx *c,
+                                void *stream);
+/* What is enqueued between the two becomes a graph that can be replayed. */
+kiln_status kn_hip_capture(struct kn_hip *h, struct kn_ctx *c, void *stream);
+kiln_status kn_hip_captured(struct kn_hip *h, struct kn_ctx *c, void *stream,
+                            void **graph);
+kiln_status kn_hip_replay(struct kn_hip *h, struct kn_ctx *c, void *graph,
+                          void *stream);
+kiln_status kn_hip_drop_graph(struct kn_hip *h, struct kn_ctx *c, void *graph);
 
 /* Microseconds of `runs` launches back to back, by events, divided by runs. */
 kiln_status kn_hip_time(struct kn_hip *h, struct kn_ctx *c,

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RESULT, WORDS, NFD };
@@ -78,6 +79,8 @@ limit(int what, uint64_t soft, uint64_t hard)
 static void
 enter_cage(const struct kn_cage *cage)
 {
+    if (cage->wall)
+        limit(RLIMIT_CORE, 0, 0);
     if (!cage->seconds)
         return;
     if (!MAPS_EVERYTHING)
@@ -192,6 +195,45 @@ struct work {
     void *user;
 };
 
+/* Whether the child has ended within so many seconds. */
+static bool
+ended_within(pid_t pid, double seconds, int *status)
+{
+    const struct timespec pause = { .tv_nsec = 5000000 };
+    struct timespec now, start;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (;;) {
+        pid_t got = waitpid(pid, status, WNOHANG);
+
+        if (got == pid || (got < 0 && errno != EINTR))
+            return got == pid;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if ((double)(now.tv_sec - start.tv_sec) +
+            (double)(now.tv_nsec - start.tv_nsec) * 1e-9 > seconds)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* A child that a driver holds does not end even then, and is left. */
+static kiln_status
+await(struct kn_ctx *c, const struct kn_cage *cage, pid_t pid, int *status)
+{
+    enum { PATIENCE = 5 };
+
+    if (cage->wall && !ended_within(pid, cage->wall, status)) {
+        kill(pid, SIGKILL);
+        (void)ended_within(pid, PATIENCE, status);
+        return kn_fail(c, cage->death, "%s hung: ended after %u s", cage->who,
+                       cage->wall);
+    }
+    while (!cage->wall && waitpid(pid, status, 0) < 0)
+        if (errno != EINTR)
+            return failed(c, "wait for it");
+    return KILN_OK;
+}
+
 static kiln_status
 run(struct kn_ctx *c, const struct work *w, const int fd[NFD],
     struct kn_bytes *out)
@@ -203,9 +245,7 @@ run(struct kn_ctx *c, const struct work *w, const int fd[NFD],
         return failed(c, "start it");
     if (!pid)
         _exit(child(w->cage, w->fn, w->user, fd));
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return failed(c, "wait for it");
+    KN_TRY(await(c, w->cage, pid, &status));
     return collect(c, w->cage, fd, status, out);
 }
 

@@ -17,7 +17,8 @@ struct kn_cage {
     kiln_status death;       /* of a child that died */
     uint64_t memory;         /* bytes besides what is mapped already */
     uint64_t written;        /* bytes of its result, and of its words */
-    unsigned seconds;        /* of processor time */
+    unsigned seconds;        /* of processor time; 0: no limit but `wall` */
+    unsigned wall;           /* seconds by the clock; 0: no limit */
 };
 
 /* Forks; only the calling thread goes on in the child, so `fn` must not need

@@ -5,6 +5,7 @@
 #include "cli.h"
 
 struct kn_progress;
+struct kn_trial;
 
 /* Where a command writes. Text for people goes to `text`, which the caller
  * prints on standard output unless --json - took it. */
@@ -14,6 +15,7 @@ struct kn_tool {
     struct kn_progress *progress;
     struct kn_buf *text;
     bool colour;             /* text goes to a terminal that may be coloured */
+    struct kn_trial *trial;  /* of a row of selftest, else NULL */
 };
 
 /* OK, FINDING (a wrong result or a finding; the report says which, the error

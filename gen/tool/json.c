@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* Bytes of the UTF-8 sequence at s, 0 if it is none. Names come from files
  * that may hold anything; JSON may not. */
@@ -106,4 +107,19 @@ kn_json_real(struct kn_json *j, const char *key, double v)
         kn_putf(&j->b, "%.9g", v);
     else
         kn_put(&j->b, "null");
+}
+
+/* No string has a line end of its own: they are escaped. */
+void
+kn_json_line(const struct kn_json *j, struct kn_buf *out)
+{
+    const char *s = j->b.s ? j->b.s : "";
+
+    while (*s) {
+        size_t n = strcspn(s, "\n");
+
+        kn_putf(out, "%.*s", (int)n, s);
+        s += n;
+        s += strspn(s, "\n ");
+    }
 }

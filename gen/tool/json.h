@@ -19,5 +19,7 @@ void kn_json_uint(struct kn_json *j, const char *key, uint64_t v);
 void kn_json_bool(struct kn_json *j, const char *key, bool v);
 /* NaN and infinities have no JSON form and become null. */
 void kn_json_real(struct kn_json *j, const char *key, double v);
+/* What was written, on one line. */
+void kn_json_line(const struct kn_json *j, struct kn_buf *out);
 
 #endif

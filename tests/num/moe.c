@@ -33,7 +33,8 @@ start(struct setting *s, const char *line)
     memset(s, 0, sizeof *s);
     kn_ctx_init(&s->c, NULL, NULL);
     s->text.c = &s->c;
-    s->t = (struct kn_tool){ &s->c, &s->cli, &s->progress, &s->text, false };
+    s->t = (struct kn_tool){ .c = &s->c, .cli = &s->cli,
+                             .progress = &s->progress, .text = &s->text };
     snprintf(words, sizeof words, "kilnc run moe %s", line);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
         argv[argc++] = kn_strdup(&s->c, w);

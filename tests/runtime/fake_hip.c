@@ -160,6 +160,29 @@ hipStreamSynchronize(void *s)
     return 0;
 }
 
+/* Streams and graphs are there, and do nothing. */
+#define NOTHING(name, ...) \
+    F(name)(__VA_ARGS__); \
+    F(name)(__VA_ARGS__) { return 0; }
+NOTHING(StreamCreateWithFlags, void **s __attribute__((unused)),
+        unsigned f __attribute__((unused)))
+NOTHING(StreamDestroy, void *s __attribute__((unused)))
+NOTHING(StreamBeginCapture, void *s __attribute__((unused)),
+        int mode __attribute__((unused)))
+NOTHING(StreamEndCapture, void *s __attribute__((unused)),
+        void **g __attribute__((unused)))
+NOTHING(GraphInstantiate, void **x __attribute__((unused)),
+        void *g __attribute__((unused)), void **n __attribute__((unused)),
+        char *log __attribute__((unused)), size_t s __attribute__((unused)))
+NOTHING(GraphLaunch, void *x __attribute__((unused)),
+        void *s __attribute__((unused)))
+NOTHING(RuntimeGetVersion, int *v __attribute__((unused)))
+NOTHING(DriverGetVersion, int *v __attribute__((unused)))
+NOTHING(MemGetInfo, size_t *unused __attribute__((unused)),
+        size_t *all __attribute__((unused)))
+NOTHING(GraphDestroy, void *g __attribute__((unused)))
+NOTHING(GraphExecDestroy, void *x __attribute__((unused)))
+
 F(EventCreateWithFlags)(void **e, unsigned f);
 int
 hipEventCreateWithFlags(void **e, unsigned f)

@@ -22,7 +22,8 @@ def function_length(files):
 
 def hip_own(path, name):
     """HIP decides what its functions take."""
-    return path.startswith(("runtime/hip_on_sim/", "tests/runtime/odd_hip")) and \
+    return path.startswith(("runtime/hip_on_sim/", "tests/runtime/odd_hip",
+                            "tests/runtime/fault_hip")) and \
         re.match(r"(__)?hip[A-Z]", name)
 
 

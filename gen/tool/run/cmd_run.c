@@ -12,6 +12,7 @@
 #include "../progress.h"
 #include "session.h"
 #include "split_k.h"
+#include "trial.h"
 
 struct run {
     struct kn_tool *t;
@@ -341,6 +342,8 @@ predict(struct run *r)
 {
     struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g };
 
+    if (r->t->trial && !r->t->trial->timed)
+        return;
     if (r->job.workgroups && r->p.m && r->p.n && r->p.k)
         kn_predict_run(r->t, &r->j, &q);
 }
@@ -370,7 +373,7 @@ run_on_device(struct kn_session *s, void *user)
     KN_TRY(kn_report_stopped(r->t, &r->j, &r->job.result));
     KN_TRY(kn_session_check_shares(s, &r->job));
     KN_TRY(place_findings(r));
-    if (r->p.m && r->p.n) {
+    if (r->p.m && r->p.n && !(r->t->trial && r->t->trial->unchecked)) {
         KN_TRY(check_output(r));
         kn_session_check_written(s, &r->job, r->job.at.c,
                                  r->ops.o[KN_OPND_C].size, r->written);

@@ -1,451 +1,487 @@
 /* cmd_selftest.c - `kilnc selftest`: is the simulator right about this GPU,
- * and the GPU about these kernels? Every kernel of the conformance set runs
- * on both, from the same operands, and their output is compared bit by bit;
- * each is held against the f64 reference as well. Without a GPU (--device sim)
- * the simulator alone is. */
+ * and the GPU about these kernels? Every row (selftest.h) is tested in a child
+ * process with a time limit, so that an abort, a fault or a hang costs that row
+ * alone; this process never opens the GPU. Without one (--device sim) the
+ * simulator alone is tested. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include <jansson.h>
+
+#include "../../../runtime/api/context.h"
 #include "../../../runtime/file.h"
-#include "predict.h"
+#include "../../../runtime/isolate.h"
 #include "../progress.h"
-#include "session.h"
+#include "selftest.h"
 
-static const struct row {
-    unsigned targets;
-    const char *a, *b, *out, *more;
-} rows[] = {
-#define ROW(targets, a, b, out, more) { targets, a, b, out, more },
-#include "selftest.def"
-#undef ROW
+enum { LAUNCHES = 100, SECONDS = 300, LARGE = 4096 };
+
+/* X(id, text): what becomes of a row. */
+#define STATES(X) \
+    X(OK, "ok") X(WRONG, "wrong") X(FAILED, "failed") X(DIED, "died")
+
+enum state {
+#define X(id, text) ST_##id,
+    STATES(X)
+#undef X
+    NSTATES
 };
 
-/* X(id, text, mode): operands of the launches of a kernel. */
-#define DATA(X) \
-    X(EXACT, "small integers", KN_DATA_EXACT) \
-    X(RANDOM, "normal", KN_DATA_RANDOM) \
-    X(BITS, "any finite bits", KN_DATA_BITS)
-
-static const struct data {
-    const char *text;
-    enum kn_data_mode mode;
-} datas[] = {
-#define X(id, text, mode) { text, mode },
-    DATA(X)
+static const char *const state_names[] = {
+#define X(id, text) text,
+    STATES(X)
 #undef X
 };
 
 struct selftest {
     struct kn_tool *t;
-    struct kn_place place;
+    struct kn_ctx *c;
+    struct kn_place place;   /* as the child saw it: no device is open */
+    const char *device;      /* "hip:0", NULL: the simulator */
+    struct kn_rows rows;
+    struct kn_row_file file;
     struct kn_json j;
-    int64_t size[3];         /* of the timed launches */
-    size_t kernels, refused, wrong, differing;
+    size_t tested, of[NSTATES];
     double error;            /* sum of |predicted / measured - 1| */
     size_t timed;
 };
 
-/* One kernel of the set and what became of it. */
-struct kernel {
-    struct kn_ctx *c;
-    struct selftest *s;
-    const struct row *row;
-    struct kn_tool tool;     /* whose command line is the problem's */
-    kiln_problem p;
-    struct kn_operands_set ops;
-    struct kn_generated g;
-    uint8_t *out[2];         /* of a launch: the simulator's, the GPU's */
-    struct kn_job job;       /* the last one */
-    const char *instruction, *label;
-    uint64_t elements, differ;
-    int64_t first;           /* index of the first element that differs */
-    uint64_t gpu_bits, sim_bits;
-    struct kn_ref_check sim_check, gpu_check;
-    double predicted, measured;
+static const struct kn_value *
+flag(const struct selftest *s, enum kn_flag_id id)
+{
+    return &s->t->cli->v[id];
+}
+
+/* ---- the device, asked by a child --------------------------------------- */
+
+struct asked {
+    kiln_device_info info;
+    struct kn_hip_device facts;
 };
 
-/* ---- problem and kernel ------------------------------------------------- */
-
 static kiln_status
-read_line(struct kernel *k, const int64_t size[3])
+ask_device(struct kn_ctx *c, void *user, struct kn_buf *out)
 {
-    const struct row *r = k->row;
-    struct kn_buf b = { .c = k->c };
-    struct kn_cli *cli = KN_NEW(k->c, struct kn_cli, 1);
-    char **argv = KN_NEW(k->c, char *, 48);
-    char *save = NULL;
-    int n = 0;
+    struct selftest *s = user;
+    struct kn_place place = { 0 };
+    struct asked a;
 
-    kn_putf(&b, "kilnc run gemm --a %s --b %s --out %s -m %" PRId64 " -n %"
-            PRId64 " -k %" PRId64 " %s", r->a, r->b, r->out, size[0], size[1],
-            size[2], r->more);
-    for (char *w = strtok_r(b.s, " ", &save); w; w = strtok_r(NULL, " ", &save))
-        argv[n++] = w;
-    KN_TRY(kn_cli_parse(k->c, n, argv, cli));
-    k->tool = (struct kn_tool){ .c = k->c, .cli = cli, .text = &b };
-    kn_cli_problem(cli, k->s->place.target, &k->p);
-    KN_TRY(kn_problem_normalise(k->c, &k->p));
-    return kn_operands_make(&k->tool, &k->p, &k->ops);
-}
-
-static kiln_status
-generate(struct kernel *k)
-{
-    struct kn_config cfg = { 0 };
-
-    KN_TRY(kn_config_parse(k->c, k->tool.cli->config, &cfg));
-    return kn_generate(k->c, &k->p, &cfg, NULL, &k->g);
-}
-
-/* The kernel's matrix instruction: kiln never mixes two. */
-static kiln_status
-name_instruction(struct kernel *k)
-{
-    const struct kn_object_kernel *f;
-    struct kn_program p;
-    struct kn_object o;
-
-    KN_TRY(kn_object_read(k->c, k->g.name, k->g.co, k->g.size, &o));
-    KN_TRY(kn_object_kernel(k->c, &o, NULL, &f));
-    KN_TRY(kn_decode(k->c, &o, f, true, &p));
-    k->instruction = "none";
-    for (uint32_t i = 0; i < p.n; i++)
-        if (kn_isa[p.inst[i].op].unit == KN_U_MFMA)
-            k->instruction = kn_isa[p.inst[i].op].mnemonic;
+    KN_TRY(kn_place_open(c, flag(s, KN_FLAG_place), &place));
+    a.info = place.device.info;
+    a.facts = place.device.facts;
+    out->s = KN_NEW(c, char, sizeof a);
+    out->n = sizeof a;
+    memcpy(out->s, &a, sizeof a);
     return KILN_OK;
 }
 
-/* ---- launches ----------------------------------------------------------- */
-
-static void
-set_data(struct kernel *k, enum kn_data_mode mode)
-{
-    for (int i = 0; i < KN_NOPERANDS; i++)
-        k->ops.o[i].data.mode = k->ops.o[i].data.scale && mode == KN_DATA_BITS
-                                ? KN_DATA_RANDOM : mode;
-}
-
-/* Executes the kernel where the session is, and reads its output. */
 static kiln_status
-execute(struct kn_session *s, void *user)
+find_device(struct selftest *s)
 {
-    struct kernel *k = user;
-    struct kn_job *j = &k->job;
-    size_t size = (size_t)k->ops.o[KN_OPND_C].size;
+    const struct kn_cage cage = { .who = "asking for the GPU",
+                                  .death = KILN_NO_DEVICE, .wall = SECONDS };
+    const struct kn_value *v = flag(s, KN_FLAG_place);
+    struct kn_buf name = { .c = s->c };
+    struct kn_bytes got;
+    struct asked a;
 
-    *j = (struct kn_job){ .p = &k->p, .g = &k->g };
-    KN_TRY(kn_session_operands(s, j, &k->ops, NULL));
-    KN_TRY(kn_session_plan(s, j));
-    KN_TRY(kn_session_load(s, j, &(struct kn_object_bytes){
-        k->g.name, k->g.co, k->g.size }));
-    KN_TRY(kn_session_run(s, j));
-    k->out[s->gpu] = KN_NEW(k->c, uint8_t, size);
-    return kn_session_read(s, j->at.c, k->out[s->gpu], size);
-}
-
-static kiln_status
-measure(struct kn_session *s, void *user)
-{
-    KN_TRY(execute(s, user));
-    return kn_session_time(s, &((struct kernel *)user)->job);
-}
-
-static kiln_status
-check(struct kernel *k, enum kn_data_mode mode, const uint8_t *got,
-      struct kn_ref_check *sum)
-{
-    struct kn_ref_rect all = { 0, 0, k->p.m, k->p.n };
-    struct kn_ref_result r = { .target = k->p.target, .out = k->p.out,
-                               .k = k->p.k, .rect = all, .got = got,
-                               .exact = mode == KN_DATA_EXACT };
-    size_t n = (size_t)(k->p.m * k->p.n);
-    struct kn_ref_sums sums = { KN_NEW(k->c, double, n),
-                                KN_NEW(k->c, double, n),
-                                KN_NEW(k->c, uint8_t, n) };
-    struct kn_ref_problem p;
-
-    if (mode == KN_DATA_BITS)
-        return KILN_OK;      /* sums overflow or not by their order */
-    kn_operands_reference(&k->p, &k->ops, NULL, 0, &p);
-    KN_TRY(kn_ref_tile(k->c, &p, &all, &sums));
-    r.value = sums.value;
-    r.abssum = sums.abssum;
-    r.both = sums.both;
-    kn_ref_compare(&r, sum);
-    return KILN_OK;
-}
-
-static uint64_t
-bits_at(const uint8_t *p, size_t size, int64_t i)
-{
-    uint64_t v = 0;
-
-    memcpy(&v, p + (size_t)i * size, size);
-    return v;
-}
-
-/* Bit by bit; any NaN is as good as another. */
-static void
-compare(struct kernel *k, const uint8_t *gpu, const uint8_t *sim)
-{
-    size_t size = kn_ref_type_bits(k->p.out) / 8;
-
-    for (int64_t i = 0; i < k->p.m * k->p.n; i++) {
-        uint64_t g = bits_at(gpu, size, i), s = bits_at(sim, size, i);
-        double x = kn_ref_decode(k->p.out, k->p.target, (uint32_t)g);
-        double y = kn_ref_decode(k->p.out, k->p.target, (uint32_t)s);
-
-        k->elements++;
-        if (g == s || (x != x && y != y))
-            continue;
-        if (!k->differ++) {
-            k->first = i;
-            k->gpu_bits = g;
-            k->sim_bits = s;
-        }
-    }
-}
-
-static kiln_status
-launch(struct kernel *k, enum kn_data_mode mode)
-{
-    const struct kn_place sim = { .target = k->p.target };
-    const struct kn_sim_result *r = &k->job.result;
-
-    set_data(k, mode);
-    KN_TRY(kn_session_do(k->c, &sim, execute, k));
-    k->label = r->mfma_modelled     ? "modelled"
-               : r->mfma_unverified ? "unverified" : "exact";
-    k->sim_check.bad += r->nfindings;
-    KN_TRY(check(k, mode, k->out[false], &k->sim_check));
-    if (!k->s->place.gpu)
+    if (!v->seen || v->i != KN_DEV_HIP) {
+        s->place.target = v->seen ? (kiln_target)v->list[0]
+                                  : KILN_TARGET_NONE;
         return KILN_OK;
-    KN_TRY(kn_session_do(k->c, &k->s->place, execute, k));
-    KN_TRY(check(k, mode, k->out[true], &k->gpu_check));
-    compare(k, k->out[true], k->out[false]);
+    }
+    KN_TRY(kn_isolate_in(s->c, &cage, ask_device, s, &got));
+    memcpy(&a, got.p, sizeof a);
+    s->place.gpu = true;
+    s->place.target = a.info.target;
+    s->place.device.info = a.info;
+    s->place.device.facts = a.facts;
+    kn_putf(&name, "hip:%" PRId64, v->list[0]);
+    s->device = name.s;
     return KILN_OK;
 }
 
-static kiln_status
-time_kernel(struct kernel *k)
-{
-    struct kn_predict q = { .p = &k->p, .g = &k->g };
-    struct kn_time_result r;
-
-    if (!k->s->place.gpu || !k->s->size[0])
-        return KILN_OK;
-    KN_TRY(read_line(k, k->s->size));
-    KN_TRY(generate(k));
-    KN_TRY(kn_session_do(k->c, &k->s->place, measure, k));
-    KN_TRY(kn_predict_generated(k->c, &q, &r));
-    k->measured = k->job.time.us;
-    k->predicted = r.us;
-    return KILN_OK;
-}
-
-static kiln_status
-run_kernel(struct kernel *k)
-{
-    static const int64_t size[3] = { 96, 80, 288 };
-
-    KN_ENTER(k->c);
-    KN_TRY(read_line(k, size));
-    KN_TRY(generate(k));
-    KN_TRY(name_instruction(k));
-    for (size_t i = 0; i < sizeof datas / sizeof *datas; i++)
-        KN_TRY(launch(k, datas[i].mode));
-    return time_kernel(k);
-}
-
-/* ---- report ------------------------------------------------------------- */
-
-static void
-put_verdict(struct kernel *k)
-{
-    struct kn_buf *b = k->s->t->text;
-    const struct kn_ref_check *s = &k->sim_check, *g = &k->gpu_check;
-
-    kn_putf(b, "%-34s %-10s", k->instruction, k->label);
-    if (k->s->place.gpu)
-        kn_putf(b, " %" PRIu64 " of %" PRIu64 " elements differ", k->differ,
-                k->elements);
-    if (k->differ)
-        kn_putf(b, " (first [%" PRId64 ", %" PRId64 "]: GPU %#" PRIx64
-                ", simulator %#" PRIx64 ")", k->first / k->p.n,
-                k->first % k->p.n, k->gpu_bits, k->sim_bits);
-    kn_putf(b, "%s simulator %s (%.1f dB)", k->s->place.gpu ? "," : "",
-            s->bad ? "WRONG" : "ok", kn_ref_snr(s));
-    if (k->s->place.gpu)
-        kn_putf(b, ", GPU %s (%.1f dB)", g->bad ? "WRONG" : "ok",
-                kn_ref_snr(g));
-    kn_putf(b, "  %s x %s -> %s %s\n", k->row->a, k->row->b, k->row->out,
-            k->row->more);
-    if (k->measured > 0)
-        kn_putf(b, "  %.2f us measured, %.2f predicted, %+.1f %%\n",
-                k->measured, k->predicted,
-                100 * (k->predicted / k->measured - 1));
-}
-
-static void
-put_json(struct kernel *k)
-{
-    struct kn_json *j = &k->s->j;
-
-    kn_json_open(j, NULL, '{');
-    kn_json_str(j, "a", k->row->a);
-    kn_json_str(j, "b", k->row->b);
-    kn_json_str(j, "out", k->row->out);
-    kn_json_str(j, "flags", k->row->more);
-    kn_json_str(j, "arch", kiln_target_name(k->p.target));
-    kn_json_str(j, "kernel", k->g.name);
-    kn_json_str(j, "instruction", k->instruction);
-    kn_json_str(j, "simulated_as", k->label);
-    kn_json_uint(j, "simulator_bad", k->sim_check.bad);
-    kn_json_real(j, "simulator_snr_db", kn_ref_snr(&k->sim_check));
-    kn_json_real(j, "simulator_cosine", kn_ref_cosine(&k->sim_check));
-    if (k->s->place.gpu) {
-        kn_json_uint(j, "elements", k->elements);
-        kn_json_uint(j, "differ", k->differ);
-        kn_json_uint(j, "gpu_bad", k->gpu_check.bad);
-        kn_json_real(j, "gpu_snr_db", kn_ref_snr(&k->gpu_check));
-        kn_json_real(j, "gpu_cosine", kn_ref_cosine(&k->gpu_check));
-    }
-    if (k->measured > 0) {
-        kn_json_real(j, "measured_us", k->measured);
-        kn_json_real(j, "predicted_us", k->predicted);
-    }
-    kn_json_close(j, '}');
-}
-
-static void
-count(struct kernel *k)
-{
-    struct selftest *s = k->s;
-    double e = k->measured > 0 ? k->predicted / k->measured - 1 : 0;
-
-    s->kernels++;
-    s->wrong += k->sim_check.bad || k->gpu_check.bad;
-    s->differing += k->differ != 0;
-    s->timed += k->measured > 0;
-    s->error += e < 0 ? -e : e;
-}
-
-static kiln_status
-test_row(struct selftest *s, const struct row *row)
+/* The first line of a file the kernel's driver has, NULL without it. */
+static const char *
+driver_says(struct selftest *s, const char *path)
 {
     struct kn_ctx own;
-    struct kernel k = { .c = &own, .s = s, .row = row };
-    kiln_status st;
+    uint8_t *bytes;
+    size_t size = 0;
+    const char *line = NULL;
 
-    kn_ctx_init(&own, s->t->c->realloc, s->t->c->user);
-    st = run_kernel(&k);
-    if (st) {
-        kn_fail(s->t->c, st, "selftest of %s x %s -> %s %s: %s", row->a,
-                row->b, row->out, row->more, own.err.text);
-    } else {
-        put_verdict(&k);
-        put_json(&k);
-        count(&k);
-    }
+    kn_ctx_init(&own, s->c->realloc, s->c->user);
+    if (!kn_file_read(&own, path, &bytes, &size))
+        line = kn_strndup(s->c, (const char *)bytes,
+                          strcspn((const char *)bytes, "\n"));
     kn_ctx_free(&own);
-    return st;
-}
-
-static kiln_status
-test_target(struct selftest *s)
-{
-    size_t n = sizeof rows / sizeof *rows;
-
-    kn_putf(s->t->text, "%s%s%s\n", kiln_target_name(s->place.target),
-            s->place.gpu ? " on " : ", the simulator alone",
-            s->place.device.info.name);
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].targets & 1u << s->place.target)
-            KN_TRY(test_row(s, &rows[i]));
-        kn_progress_update(s->t->progress, i + 1, n);
-    }
-    return KILN_OK;
+    return line;
 }
 
 static void
-put_summary(struct selftest *s)
+put_driver(struct selftest *s)
+{
+    static const struct { const char *key, *file; } of_card[] = {
+        { "compute_partition", "current_compute_partition" },
+        { "memory_partition", "current_memory_partition" },
+        { "vbios", "vbios_version" },
+    };
+    const char *line = driver_says(s, "/sys/module/amdgpu/version");
+
+    if (line)
+        kn_json_str(&s->j, "amdgpu", line);
+    for (size_t i = 0; i < sizeof of_card / sizeof *of_card; i++) {
+        struct kn_buf path = { .c = s->c };
+
+        kn_putf(&path, "/sys/bus/pci/devices/%s/%s",
+                s->place.device.info.bus, of_card[i].file);
+        line = driver_says(s, path.s);
+        if (line)
+            kn_json_str(&s->j, of_card[i].key, line);
+    }
+}
+
+static void
+put_device(struct selftest *s)
+{
+    const struct kn_hip_device *f = &s->place.device.facts;
+
+    kn_json_open(&s->j, "device", '{');
+    kn_json_str(&s->j, "name", s->device ? s->place.device.info.name : "sim");
+    if (s->device) {
+        kn_json_str(&s->j, "arch", kiln_target_name(s->place.target));
+        kn_json_str(&s->j, "bus", s->place.device.info.bus);
+        kn_json_int(&s->j, "cus", f->cus);
+        kn_json_int(&s->j, "xcds", f->xcds);
+        kn_json_int(&s->j, "clock_khz", f->clock_khz);
+        kn_json_int(&s->j, "memory_khz", f->memory_khz);
+        kn_json_uint(&s->j, "memory", f->memory);
+        kn_json_int(&s->j, "hip_runtime", f->runtime);
+        kn_json_int(&s->j, "hip_driver", f->driver);
+        put_driver(s);
+    }
+    kn_json_close(&s->j, '}');
+}
+
+/* ---- a row -------------------------------------------------------------- */
+
+struct child {
+    struct selftest *s;
+    struct kn_row_test test;
+};
+
+static kiln_status
+run_child(struct kn_ctx *c, void *user, struct kn_buf *out)
+{
+    struct child *x = user;
+
+    c->tuning = x->s->c->tuning;
+    return kn_selftest_row(c, &x->test, out);
+}
+
+static kiln_status
+put_state(struct selftest *s, const struct kn_row *row, const char *state,
+          const char *why)
+{
+    struct kn_json j = { .b = { .c = s->c } };
+    struct kn_buf line = { .c = s->c };
+
+    kn_json_open(&j, NULL, '{');
+    kn_json_str(&j, "row", row->name);
+    kn_json_str(&j, "state", state);
+    if (why)
+        kn_json_str(&j, "why", why);
+    kn_json_close(&j, '}');
+    kn_json_line(&j, &line);
+    return kn_row_file_put(&s->file, line.s);
+}
+
+static double
+number(json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+/* The runs of a row, added up. */
+struct sums {
+    double elements, differ, launches, faults, measured, predicted;
+    const char *arithmetic, *quality;
+};
+
+static struct sums
+add_up(json_t *o)
+{
+    static const char *const faults[] = { "unequal", "overwritten", "changed",
+                                          "dirty" };
+    json_t *run, *v;
+    struct sums m = { .arithmetic = "none", .quality = "exact" };
+    const char *key;
+    size_t i;
+
+    json_array_foreach(json_object_get(o, "runs"), i, run) {
+        json_t *trial = json_object_get(run, "trial");
+
+        m.elements += number(run, "elements");
+        m.differ += number(run, "differ");
+        m.launches += number(trial, "launches");
+        for (size_t k = 0; k < sizeof faults / sizeof *faults; k++)
+            m.faults += number(trial, faults[k]);
+        m.measured += number(run, "measured_us");
+        m.predicted += number(run, "predicted_us");
+    }
+    json_object_foreach(json_object_get(o, "arithmetic"), key, v) {
+        m.arithmetic = key;
+        m.quality = json_string_value(v);
+    }
+    return m;
+}
+
+static void
+put_text(struct selftest *s, const struct kn_row *row, enum state st, json_t *o)
 {
     struct kn_buf *b = s->t->text;
+    struct sums m = add_up(o);
 
-    kn_putf(b, "%zu kernels, %zu wrong", s->kernels, s->wrong);
-    if (s->place.gpu)
-        kn_putf(b, ", %zu where GPU and simulator differ", s->differing);
+    kn_putf(b, "%-6s %s\n", state_names[st], row->name);
+    kn_putf(b, "       %s %s", m.arithmetic, m.quality);
+    if (s->device)
+        kn_putf(b, ", %.0f of %.0f elements differ, %.0f launches, %.0f "
+                "faults", m.differ, m.elements, m.launches, m.faults);
+    if (m.measured > 0) {
+        double e = m.predicted / m.measured - 1;
+
+        kn_putf(b, "; %.2f us measured, %.2f predicted, %+.1f %%",
+                m.measured, m.predicted, 100 * e);
+        s->error += e < 0 ? -e : e;
+        s->timed++;
+    }
+    kn_put(b, "\n");
+}
+
+/* A row that came to its end, with its line. */
+static kiln_status
+take_line(struct selftest *s, const struct kn_row *row, const char *line,
+          enum state *st)
+{
+    json_t *o = json_loads(line, 0, NULL);
+    const char *state = json_string_value(json_object_get(o, "state"));
+
+    *st = state && !strcmp(state, "ok") ? ST_OK : ST_WRONG;
+    put_text(s, row, *st, o);
+    json_decref(o);
+    return kn_row_file_put(&s->file, line);
+}
+
+static kiln_status
+take_error(struct selftest *s, const struct kn_row *row, kiln_status why,
+           enum state *st)
+{
+    struct kn_buf text = { .c = s->c };
+
+    *st = why == KILN_INTERNAL ? ST_DIED : ST_FAILED;
+    kn_put(&text, s->c->err.text);
+    memset(&s->c->err, 0, sizeof s->c->err);
+    kn_putf(s->t->text, "%-6s %s\n       %s\n", state_names[*st], row->name,
+            text.s ? text.s : "");
+    return put_state(s, row, state_names[*st], text.s);
+}
+
+static kiln_status
+test_row(struct selftest *s, const struct kn_row *row)
+{
+    const struct kn_value *seconds = flag(s, KN_FLAG_row_seconds);
+    const struct kn_value *launches = flag(s, KN_FLAG_launches);
+    const struct kn_cage cage = {
+        .who = "the row", .death = KILN_INTERNAL,
+        .wall = seconds->seen ? (unsigned)seconds->i : SECONDS,
+    };
+    struct child x = { s, { row, s->device, launches->seen
+                            ? (uint32_t)launches->i : LAUNCHES } };
+    struct kn_bytes got;
+    enum state st;
+    kiln_status e;
+
+    KN_TRY(put_state(s, row, "started", NULL));
+    e = kn_isolate_in(s->c, &cage, run_child, &x, &got);
+    if (e)
+        KN_TRY(take_error(s, row, e, &st));
     else
+        KN_TRY(take_line(s, row, kn_strndup(s->c, (const char *)got.p, got.n),
+                         &st));
+    s->of[st]++;
+    s->tested++;
+    kn_progress_update(s->t->progress, s->tested, s->rows.n);
+    return KILN_OK;
+}
+
+/* Rows that a resumed run ended in come last: they may end this one too. */
+static kiln_status
+test_all(struct selftest *s)
+{
+    for (int begun = 0; begun < 2; begun++)
+        for (size_t i = 0; i < s->rows.n; i++) {
+            const struct kn_row *row = &s->rows.row[i];
+
+            if (!kn_rows_have(&s->file.done, row->name) &&
+                kn_rows_have(&s->file.begun, row->name) == begun)
+                KN_TRY(test_row(s, row));
+        }
+    return KILN_OK;
+}
+
+/* ---- the report --------------------------------------------------------- */
+
+static void
+put_date(struct kn_json *j)
+{
+    time_t now = time(NULL);
+    struct tm tm;
+    char text[32];
+
+    gmtime_r(&now, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    kn_json_str(j, "date", text);
+}
+
+/* The first line of a report: whose it is. */
+static kiln_status
+put_header(struct selftest *s)
+{
+    struct kn_buf line = { .c = s->c };
+
+    kn_json_open(&s->j, NULL, '{');
+    kn_json_int(&s->j, "selftest", 1);
+    kn_json_str(&s->j, "versions", kn_versions());
+    put_date(&s->j);
+    put_device(s);
+    kn_json_uint(&s->j, "rows", s->rows.n);
+    kn_json_uint(&s->j, "resumed", s->file.done.n);
+    kn_json_close(&s->j, '}');
+    kn_json_line(&s->j, &line);
+    return kn_row_file_put(&s->file, line.s);
+}
+
+static void
+put_counts(struct selftest *s, struct kn_json *j)
+{
+    kn_json_uint(j, "tested", s->tested);
+    for (int i = 0; i < NSTATES; i++)
+        kn_json_uint(j, state_names[i], s->of[i]);
+    if (s->timed)
+        kn_json_real(j, "mean_error_pct", 100 * s->error / (double)s->timed);
+}
+
+static kiln_status
+put_summary(struct selftest *s)
+{
+    struct kn_buf *b = s->t->text, line = { .c = s->c };
+    struct kn_json j = { .b = { .c = s->c } };
+
+    kn_putf(b, "%zu rows", s->tested);
+    for (int i = 0; i < NSTATES; i++)
+        kn_putf(b, ", %zu %s", s->of[i], state_names[i]);
+    if (s->file.done.n)
+        kn_putf(b, "; %zu were there", s->file.done.n);
+    if (!s->device)
         kn_put(b, "; no GPU took part: --device hip:0 compares with one");
     if (s->timed)
         kn_putf(b, "; mean error of the timing model %.1f %%",
                 100 * s->error / (double)s->timed);
     kn_put(b, "\n");
+    kn_json_open(&j, NULL, '{');
+    put_counts(s, &j);
+    kn_json_close(&j, '}');
+    kn_json_line(&j, &line);
+    KN_TRY(kn_row_file_put(&s->file, line.s));
+    return kn_report_write(s->t, &j);
 }
 
-/* --device sim is both targets. */
 static kiln_status
-test_all(struct selftest *s)
+list_rows(struct selftest *s)
 {
-    const struct kn_value *v = &s->t->cli->v[KN_FLAG_place];
+    struct kn_json j = { .b = { .c = s->c } };
 
-    if (v->seen && v->i == KN_DEV_HIP) {
-        KN_TRY(kn_place_open(s->t->c, v, &s->place));
-        return test_target(s);
+    kn_json_open(&j, NULL, '{');
+    kn_json_open(&j, "rows", '[');
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const struct kn_row *row = &s->rows.row[i];
+
+        kn_putf(s->t->text, "%s: kilnc run %s --device sim:%s\n", row->class,
+                row->command, kiln_target_name(row->target));
+        kn_json_open(&j, NULL, '{');
+        kn_json_str(&j, "arch", kiln_target_name(row->target));
+        kn_json_str(&j, "class", row->class);
+        kn_json_str(&j, "command", row->command);
+        kn_json_close(&j, '}');
     }
-    for (int t = KILN_TARGET_NONE + 1; t < KILN_NTARGETS; t++)
-        if (!v->seen || !v->list[0] || v->list[0] == t) {
-            s->place.target = (kiln_target)t;
-            KN_TRY(test_target(s));
-        }
-    return KILN_OK;
+    kn_json_close(&j, ']');
+    kn_json_close(&j, '}');
+    return kn_report_write(s->t, &j);
 }
 
-/* -m -n -k of the timed launches; -m 0: none. */
-static void
-read_size(struct selftest *s)
-{
-    static const enum kn_flag_id flag[3] = { KN_FLAG_m, KN_FLAG_n, KN_FLAG_k };
+/* ---- the command -------------------------------------------------------- */
 
-    for (int i = 0; i < 3; i++) {
-        const struct kn_value *v = &s->t->cli->v[flag[i]];
-
-        s->size[i] = v->seen ? v->i : 4096;
-    }
-}
-
-/* -o: where the report is kept. */
+/* -m -n -k of the grids; -m 0, or no GPU: none. */
 static kiln_status
-save(struct selftest *s)
+find_rows(struct selftest *s)
 {
-    const struct kn_value *o = &s->t->cli->v[KN_FLAG_o];
+    static const enum kn_flag_id size[3] = { KN_FLAG_m, KN_FLAG_n, KN_FLAG_k };
+    struct kn_row_choice w = {
+        .target = s->place.target, .only = flag(s, KN_FLAG_only)->s,
+    };
 
-    if (!o->seen)
-        return KILN_OK;
-    kn_putf(s->t->text, "report in %s\n", o->s);
-    return kn_file_write(s->t->c, o->s, s->j.b.s, s->j.b.n);
+    if (flag(s, KN_FLAG_arch)->seen)
+        w.target = kn_cli_target(s->t->cli);
+    for (int i = 0; i < 3 && s->device; i++)
+        w.size[i] = flag(s, size[i])->seen ? flag(s, size[i])->i : LARGE;
+    KN_TRY(kn_selftest_rows(s->c, &w, &s->rows));
+    return s->rows.n ? KILN_OK
+         : kn_fail(s->c, KILN_BAD_INPUT, "no row of selftest has '%s' in its "
+                   "class or command: see selftest --list", w.only);
+}
+
+static kiln_status
+open_report(struct selftest *s)
+{
+    const struct kn_value *report = flag(s, KN_FLAG_test_report);
+    const struct kn_value *resume = flag(s, KN_FLAG_resume);
+
+    s->file.c = s->c;
+    if (report->seen && resume->seen && strcmp(report->s, resume->s) != 0)
+        return kn_fail(s->c, KILN_BAD_INPUT, "--resume goes on with the report "
+                       "it names: leave --report out");
+    return kn_row_file_open(&s->file, resume->seen ? resume->s : report->s,
+                            resume->seen);
+}
+
+static kiln_status
+test_set(struct selftest *s)
+{
+    KN_TRY(open_report(s));
+    KN_TRY(put_header(s));
+    kn_progress_stage(s->t->progress, "testing");
+    kn_putf(s->t->text, "%s\n", s->device ? s->place.device.info.name
+                                          : "the simulator alone");
+    KN_TRY(test_all(s));
+    return put_summary(s);
 }
 
 kiln_status
 kn_cmd_selftest(struct kn_tool *t)
 {
     struct selftest *s = KN_NEW(t->c, struct selftest, 1);
+    kiln_status st;
 
     s->t = t;
-    s->j.b.c = t->c;
-    read_size(s);
-    kn_progress_stage(t->progress, "testing");
-    kn_json_open(&s->j, NULL, '{');
-    kn_json_open(&s->j, "kernels", '[');
-    KN_TRY(test_all(s));
-    kn_json_close(&s->j, ']');
-    kn_json_str(&s->j, "device", s->place.gpu ? s->place.device.info.name : "sim");
-    kn_json_uint(&s->j, "wrong", s->wrong);
-    kn_json_uint(&s->j, "differing", s->differing);
-    kn_json_close(&s->j, '}');
-    put_summary(s);
-    KN_TRY(save(s));
-    KN_TRY(kn_report_write(t, &s->j));
-    return s->wrong || s->differing ? KILN_FINDING : KILN_OK;
+    s->c = s->j.b.c = t->c;
+    KN_TRY(find_device(s));
+    KN_TRY(find_rows(s));
+    if (flag(s, KN_FLAG_pack_list)->seen)
+        return list_rows(s);
+    st = test_set(s);
+    kn_row_file_close(&s->file);
+    KN_TRY(st);
+    return s->of[ST_OK] < s->tested ? KILN_FINDING : KILN_OK;
 }

@@ -106,6 +106,8 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
         d->seed = (uint64_t)cli->v[KN_FLAG_seed].i;
         d->operand = i;
         d->mode = (enum kn_data_mode)cli->v[KN_FLAG_data].i;
+        if (d->scale && d->mode == KN_DATA_BITS)
+            d->mode = KN_DATA_RANDOM;
         d->target = p->target;
         kn_data_shape(d, 0, 0);
         o[i].file_row = d->row_bytes;

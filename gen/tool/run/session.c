@@ -8,18 +8,9 @@
 #include "../progress.h"
 #include "groups.h"
 #include "split_k.h"
+#include "trial.h"
 
 enum { TIMED_LAUNCHES = 20 };
-
-/* What a session has on a GPU: memory, or the code of a kernel. */
-struct kn_held {
-    struct kn_held *next;
-    void *p;                 /* NULL: code */
-    uint64_t size;
-    bool output;
-    uint8_t *copy;           /* of an output, after the launch */
-    struct kn_loaded_code code;
-};
 
 /* ---- the session -------------------------------------------------------- */
 
@@ -27,6 +18,7 @@ static kiln_status
 open_session(struct kn_session *s, const struct kn_place *place)
 {
     s->gpu = place->gpu;
+    s->trial = place->trial;
     if (s->gpu) {
         s->dev = place->device;
         return KILN_OK;
@@ -45,7 +37,7 @@ release(struct kn_session *s)
     kn_ctx_init(&own, s->c->realloc, s->c->user);
     for (struct kn_held *h = s->held; h; h = h->next)
         if (h->p)
-            s->dev.backend->free(&s->dev, &own, h->p);
+            s->dev.backend->free(&s->dev, &own, h->base);
         else
             s->dev.backend->unload(&s->dev, &h->code);
     kn_ctx_free(&own);
@@ -79,16 +71,24 @@ kn_session_do(struct kn_ctx *c, const struct kn_place *place,
 kiln_status
 kn_session_put(struct kn_session *s, const struct kn_memory *m, uint64_t *at)
 {
-    struct kn_held *h = s->gpu ? KN_NEW(s->c, struct kn_held, 1) : NULL;
+    struct kn_held *h = s->gpu || s->trial ? KN_NEW(s->c, struct kn_held, 1)
+                                           : NULL;
     struct kn_memory some = *m;
     void *p = NULL;
 
     some.size += !some.size;
-    KN_TRY(s->dev.backend->alloc(&s->dev, s->c, &some, &p));
+    if (s->trial) {
+        KN_TRY(kn_trial_put(s, &some, 0, h));
+        p = h->p;
+    } else {
+        KN_TRY(s->dev.backend->alloc(&s->dev, s->c, &some, &p));
+    }
     *at = (uintptr_t)p;
     if (h) {
-        *h = (struct kn_held){ s->held, p, some.size,
-                               some.flags & KN_MEM_OUTPUT, NULL, { 0 } };
+        *h = (struct kn_held){ .next = s->held, .p = p,
+                               .base = s->trial ? h->base : p,
+                               .size = some.size,
+                               .output = some.flags & KN_MEM_OUTPUT };
         s->held = h;
     }
     return KILN_OK;
@@ -130,9 +130,8 @@ kn_session_operands(struct kn_session *s, struct kn_job *j,
     return kn_session_table(s, table, size, &j->at.offs);
 }
 
-/* The memory of a GPU that an address is in. */
-static struct kn_held *
-held_at(const struct kn_session *s, uint64_t at)
+struct kn_held *
+kn_session_held(const struct kn_session *s, uint64_t at)
 {
     for (struct kn_held *h = s->held; h; h = h->next)
         if (h->p && at - (uintptr_t)h->p < h->size)
@@ -143,7 +142,7 @@ held_at(const struct kn_session *s, uint64_t at)
 kiln_status
 kn_session_read(const struct kn_session *s, uint64_t at, void *to, size_t n)
 {
-    const struct kn_held *h = held_at(s, at);
+    const struct kn_held *h = kn_session_held(s, at);
     struct kn_device dev = s->dev;
 
     if (!n)
@@ -230,6 +229,8 @@ kn_session_run(struct kn_session *s, struct kn_job *j)
 {
     struct kn_start start = { .code = &j->code, .l = j->l };
 
+    if (s->trial)
+        return kn_trial_run(s, j);
     KN_TRY(s->dev.backend->launch(&s->dev, s->c, &start, &j->result));
     if (!s->gpu)
         return KILN_OK;
@@ -243,6 +244,8 @@ kn_session_time(struct kn_session *s, struct kn_job *j)
     struct kn_start start = { .code = &j->code, .l = j->l,
                               .runs = TIMED_LAUNCHES };
 
+    if (s->trial && !s->trial->timed)
+        return KILN_OK;
     do {
         KN_TRY(s->dev.backend->time(&s->dev, s->c, &start, &j->us[j->runs]));
         j->time = kn_stable_time(j->us, ++j->runs);

@@ -16,6 +16,7 @@ struct kn_place {
     bool gpu;
     int number;              /* of the GPU */
     struct kn_device device; /* the GPU, open */
+    struct kn_trial *trial;  /* of the command, or NULL */
 };
 
 /* --device of commands that know GPUs; place->target is the default. NO_DEVICE
@@ -27,6 +28,17 @@ kiln_status kn_place_open(struct kn_ctx *c, const struct kn_value *v,
 /* BAD_INPUT for a flag that only the simulator can follow. */
 kiln_status kn_place_flags(struct kn_tool *t, const struct kn_place *place);
 
+/* What a session has on a device: memory, or the code of a kernel. */
+struct kn_held {
+    struct kn_held *next;
+    void *p;                 /* NULL: code */
+    void *base;              /* of the allocation p is in */
+    uint64_t size;
+    bool output;
+    uint8_t *copy;           /* of an output, after the launch */
+    struct kn_loaded_code code;
+};
+
 struct kn_session {
     struct kn_ctx *c;
     struct kn_device dev;
@@ -34,6 +46,7 @@ struct kn_session {
     bool predicts;           /* set by a caller that executes nothing: a
                                 split-K workspace is that of the last share */
     struct kn_held *held;    /* of a GPU, which does not forget by itself */
+    struct kn_trial *trial;  /* its launches are tried (trial.h), or NULL */
 };
 
 /* A launch. The caller sets p and g, operands in `at`, order and selection in
@@ -86,6 +99,9 @@ kiln_status kn_session_check_shares(struct kn_session *s,
 kiln_status kn_session_predict(struct kn_session *s, const struct kn_job *j,
                                struct kn_time_query *q,
                                struct kn_time_result *out);
+
+/* The memory that an address is in, NULL: nobody's. */
+struct kn_held *kn_session_held(const struct kn_session *s, uint64_t at);
 
 /* Device memory after the launches. */
 kiln_status kn_session_read(const struct kn_session *s, uint64_t at, void *to,
