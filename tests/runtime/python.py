@@ -116,6 +116,90 @@ def scales_say_their_mode():
     return wrong or same(got, np.full((32, 32), 256.))
 
 
+def nearest(x, values):
+    """By looking at every value: the nearest, of two the one of even code."""
+    far = abs(values - abs(x))
+    best = np.flatnonzero(far == far.min())
+    return np.copysign(values[best[best % 2 == 0][0] if len(best) > 1 else
+                              best[0]], x)
+
+
+def values_of(ebits, mbits, bias, none):
+    """A format's magnitudes from its definition."""
+    out = []
+    for code in range((1 << (ebits + mbits)) - none):
+        e, m = code >> mbits, code % (1 << mbits)
+        out.append((1 + m / 2 ** mbits) * 2.0 ** (e - bias) if e else
+                   m / 2 ** mbits * 2.0 ** (1 - bias))
+    return np.array(out)
+
+
+def elements_are_the_nearest():
+    """Every type, largest values written down from the standards."""
+    for kind, target, form, largest in (
+            ("mxfp8", "gfx950", (4, 3, 7, 1), 448.),
+            ("mxbf8", "gfx950", (5, 2, 15, 4), 57344.),
+            ("mxfp6", "gfx950", (2, 3, 1, 0), 7.5),
+            ("mxbf6", "gfx950", (3, 2, 3, 0), 28.),
+            ("mxfp4", "gfx950", (2, 1, 1, 0), 6.),
+            ("fp8", "gfx950", (4, 3, 7, 1), 448.),
+            ("fp8", "gfx942", (4, 3, 8, 0), 240.),
+            ("bf8", "gfx942", (5, 2, 16, 0), 57344.)):
+        values = values_of(*form)
+        if values[-1] != largest:
+            return "%s: largest %g" % (kind, values[-1])
+        x = np.concatenate([RNG.normal(size=90), RNG.choice(values, 20) / 2,
+                            [largest * 2.0 ** -9, 0]]).reshape(2, -1)
+        q = kiln.quantise(x, kind, target=target)
+        s = 2.0 ** (q.scales.astype("f8") - 127) if q.scale == "mx32" else \
+            q.scales.astype("f8")
+        s = np.repeat(s, 32, -1)[..., :x.shape[1]] if q.scale == "mx32" else \
+            np.broadcast_to(s, x.shape)
+        want = np.vectorize(lambda v, w: nearest(v / w, values) * w)(x, s)
+        wrong = same(q.dequantise(), want)
+        if wrong:
+            return "%s on %s: %s" % (kind, target, wrong)
+    return None
+
+
+def quantised_operands():
+    """The product of what was quantised, each type and mode of scales."""
+    for kind, scale, k in (("mxfp4", None, 96), ("mxfp6", None, 64),
+                           ("mxbf8", None, 80), ("fp8", "row", 72),
+                           ("bf8", "tensor", 64), ("i8", "row", 64),
+                           ("fp8", "block128", 256)):
+        x, y = RNG.normal(size=(20, k)), RNG.normal(size=(40, k))
+        a = kiln.quantise(x, kind, scale)
+        b = kiln.quantise(y, kind, scale, operand="b")
+        if np.abs(a.dequantise() - x).max() > .3 * np.abs(x).max():
+            return "%r is far from its numbers" % a
+        got = GPU.gemm(a, b, "f32")
+        want = a.dequantise() @ b.dequantise().T
+        far = abs(got - want).max() / abs(want).max()
+        if not far < 1e-5:
+            return "%r: %g" % (a, far)
+    refused("device is a gfx942", kiln.open("sim:gfx942").gemm,
+            kiln.quantise(x, "fp8"), kiln.quantise(y, "fp8"))
+    refused("not finite", kiln.quantise, x + np.inf, "fp8")
+    refused("quantise makes", kiln.quantise, x, "f16")
+    refused("no scales of the mode", kiln.quantise, x, "mxfp4", "row")
+    refused("mode is one of", kiln.quantise, x, "mxfp4", mode="up")
+    refused("no rows of K", kiln.quantise, x[:0], "fp8")
+
+
+def scale_modes_of_mx():
+    """A block whose largest is 7 in fp4 (to 6): kept, or twice the scale."""
+    x = np.full((1, 32), 1.)
+    for largest, scales in ((7., (127, 128, 128, 128)), (6., (127, 127, 127, 128)),
+                            (6.5, (127, 128, 127, 128)), (4., (127,) * 4)):
+        x[0, 0] = largest
+        got = tuple(int(kiln.quantise(x, "mxfp4", mode=m).scales[0, 0])
+                    for m in ("floor", "round-up", "even", "ceil"))
+        if got != scales:
+            return "%g: %s" % (largest, got)
+    return None
+
+
 def packed_types():
     a, b = np.full((32, 64), 0x22, "u1"), np.full((48, 64), 0x44, "u1")
     scales = [np.full((n, 4), 127, "u1") for n in (32, 48)]
@@ -321,7 +405,8 @@ def stubs_name_what_there_is():
 
 CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
-    scales_say_their_mode, packed_types, batched_grouped_and_wgrad,
+    scales_say_their_mode, packed_types,
+    elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     moe_by_run, shapes_and_types_are_checked, arrays_stay_on_their_device,
     foreign_arrays, torch_tensors, handles_outlive_nothing,
     a_child_of_fork_is_refused, versions_and_texts, stubs_name_what_there_is,

@@ -21,12 +21,13 @@ from ._abi import (ACTS, BAD_INPUT, FAMILIES, LAYOUTS, NO_DISK, OPERANDS,
 from ._abi import call as _call, lib as _lib, version as _version
 from ._memory import BITS, NUMPY, View, bad, view
 from ._products import Product
+from ._quant import Quantised, quantise
 
 __version__ = _version()
 __all__ = ["ACTS", "Array", "Buffer", "Context", "Device", "DeviceInfo",
            "Error", "FAMILIES", "Kernel", "KernelInfo", "LAYOUTS", "NO_DISK",
-           "OPERANDS", "Plan", "Problem", "RUN_ONLY", "SCALES", "STAGES",
-           "STRICT", "TARGETS", "TYPES", "open"]
+           "OPERANDS", "Plan", "Problem", "Quantised", "RUN_ONLY", "SCALES",
+           "STAGES", "STRICT", "TARGETS", "TYPES", "open", "quantise"]
 _p = C.c_void_p
 
 

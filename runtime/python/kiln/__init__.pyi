@@ -133,4 +133,20 @@ class Device(_Owner):
               scale: Optional[str] = None, alpha: Optional[float] = None,
               beta: int = 0, stream: Optional[int] = None) -> Any: ...
 
+class Quantised(object):
+    data: Any
+    scales: Any
+    type: str
+    scale: str
+    shape: Tuple[int, ...]
+    target: str
+    def __init__(self, data: Any, scales: Any, kind: str, scale: str,
+                 shape: Iterable[int], target: str) -> None: ...
+    def view_of(self) -> Any: ...
+    def dequantise(self) -> Any: ...
+
+def quantise(x: Any, kind: str, scale: Optional[str] = None, *,
+             mode: str = "even", operand: str = "a",
+             target: str = "gfx950") -> Quantised: ...
+
 def open(name: str = "sim:gfx950", **options: Any) -> Device: ...

@@ -40,9 +40,10 @@ def dense(shape, strides, size):
 class View:
     """address, shape, type (None: bytes whose type nobody said), where."""
 
-    def __init__(self, address, shape, kind, size, host, keep):
+    def __init__(self, address, shape, kind, size, host, keep, length=None):
         self.address, self.shape, self.type = address, tuple(shape), kind
         self.size, self.host, self.keep = size, host, keep
+        self.length = length     # elements of a row, where bytes do not say
 
     @property
     def nbytes(self):
@@ -50,6 +51,8 @@ class View:
 
     def columns(self, kind):
         """Elements of a row: packed types have fewer bytes than elements."""
+        if self.length is not None:
+            return self.length
         return self.shape[-1] * 8 // BITS[kind] if BITS[kind] < 8 \
             else self.shape[-1]
 

@@ -1,7 +1,7 @@
 """Products of arrays: shapes, types and scales are inferred, and checked."""
 import math
 
-from ._abi import Problem, TYPES
+from ._abi import Problem, TARGETS, TYPES
 from ._memory import BITS, NUMPY, bad, view
 
 # The axes of A, B and C by layout, behind a batch or group axis if any.
@@ -74,6 +74,8 @@ class Product:
         if layout not in AXES:
             raise bad("layout is nt, nn or tn, not %r", layout)
         self.operand = {"a": view(a), "b": view(b)}
+        self.quantised = [x if hasattr(x, "dequantise") else None
+                          for x in (a, b)]
         self.fields = {"family": family, "layout": layout}
         self.sizes = {}
         axes = dict(zip("ab", AXES[layout]))
@@ -87,6 +89,10 @@ class Product:
             measure(v, self.fields[name], axes[name], name, self.sizes)
 
     def add_scales(self, scales, mode):
+        own = [q for q in self.quantised if q]
+        if own and not scales:
+            scales = [q and q.scales for q in self.quantised]
+            mode = mode or own[0].scale
         sa, sb = (None if s is None else view(s) for s in scales or (None,) * 2)
         self.fields["scale"] = mode or scale_of(self.sizes, sa, sb,
                                                 self.fields["b"])
@@ -141,6 +147,10 @@ class Product:
         return (g, m, n) if many else (m, n)
 
     def problem(self, target, out_type, alpha, beta):
+        for q in filter(None, self.quantised):
+            if q.type in ("fp8", "bf8") and q.target != TARGETS[target]:
+                raise bad("%r has the %s of %s, the device is a %s", q, q.type,
+                          q.target, TARGETS[target])
         if out_type not in BITS:
             raise bad("an output is one of %s, not %r", " ".join(NUMPY),
                       out_type)
