@@ -167,14 +167,15 @@ kiln_status kn_problem_normalise(struct kn_ctx *c, kiln_problem *p);
 struct kn_pitches {
     int64_t a, b, c, sa, sb;
     int64_t ta, tb, tc, tsa, tsb, tbias;
+    int64_t one_sa, one_sb;  /* bytes that one problem's scales span */
+    int64_t window;          /* moe: tokens whose rows of A and of the output
+                                are within 31 bits */
 };
 struct kn_pitches kn_pitches_of(const kiln_problem *p);
 /* Bytes each operand occupies (0 if unused). */
 struct kn_extents {
     uint64_t a, b, c, sa, sb, bias, offs;
 };
-/* moe: tokens whose rows of A and of the output are within 31 bits. */
-int64_t kn_moe_window(const kiln_problem *p);
 struct kn_extents kn_extents_of(const kiln_problem *p);
 
 /* The domain a launch of p falls into with bases aligned to `base` bytes. */

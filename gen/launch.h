@@ -1,5 +1,5 @@
-/* launch.h - how a kernel is launched, as text: what plan.c computes, written
- * in C's integer arithmetic over the sizes of a launch. A header and a JSON
+/* launch.h - how a kernel is launched, as text: launch.def, folded for it, in
+ * C's integer arithmetic over the sizes of a launch. A header and a JSON
  * file for programs that know nothing of kiln are made from it.
  *
  * Besides C's operators the expressions use, of non-negative integers,
@@ -34,7 +34,7 @@ struct kn_launch_rule {
     const char *holds, *sentence;
 };
 
-enum { KN_LAUNCH_ARGS = 32, KN_LAUNCH_NAMES = 24, KN_LAUNCH_RULES = 32 };
+enum { KN_LAUNCH_ARGS = 32, KN_LAUNCH_NAMES = 40, KN_LAUNCH_RULES = 48 };
 
 struct kn_launch {
     struct kn_launch_name size[KN_LAUNCH_NAMES]; /* what the caller gives */

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "forms.h"
+#include "gemv.h"
 #include "instantiate.h"
+#include "launch.h"
+#include "launch_terms.h"
 #include "limits.h"
 
 static uint64_t
@@ -12,214 +15,108 @@ tiles_along(int64_t n, uint32_t by)
     return (uint64_t)((n + by - 1) / by);
 }
 
-static bool
-narrower(uint8_t have, uint8_t need)
-{
-    return have < need;
-}
-
-static uint32_t
-lowest_bit(uint64_t a)
-{
-    return a ? (uint32_t)(a & -a) & 0xffff : 256;
-}
-
-/* The launch's own class must be at least as good as the compiled one's. */
-static kiln_status
-check_domain(struct kn_ctx *c, const kiln_problem *p,
-             const struct kn_config *g, const struct kn_operands *o)
-{
-    const uint64_t at[] = { o->a, o->b, o->c, o->sa, o->sb };
-    struct kn_domain d[5];
-
-    for (int i = 0; i < 5; i++) {
-        uint32_t base = lowest_bit(at[i]);
-
-        d[i] = kn_domain_of(p, base ? base : 256, g->bk);
-    }
-    if (narrower(d[0].align_a, g->domain.align_a) ||
-        narrower(d[1].align_b, g->domain.align_b) ||
-        narrower(d[2].vec, g->domain.vec) ||
-        narrower(d[3].align_sa, g->domain.align_sa) ||
-        narrower(d[4].align_sb, g->domain.align_sb))
-        return kn_fail(c, KILN_BAD_INPUT, "a base address or row pitch is "
-                       "aligned to less than the kernel was compiled for "
-                       "(%u, %u, %u, %u bytes, vec %u)", g->domain.align_a,
-                       g->domain.align_b, g->domain.align_sa,
-                       g->domain.align_sb, g->domain.vec);
-    if ((p->k % g->bk || p->k < (int64_t)g->bk * g->split_k) &&
-        !g->domain.ktail)
-        return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for a K "
-                       "that is a positive multiple of %u%s, not %lld", g->bk,
-                       g->split_k > 1 ? " with a tile for every share" : "",
-                       (long long)p->k);
-    if (kn_schedules[g->schedule].whole && !g->domain.ktail &&
-        p->k != (int64_t)g->stages * g->bk)
-        return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for a K of "
-                       "%u, not %lld", g->stages * g->bk, (long long)p->k);
-    KN_TRY(kn_form_serves(c, p, g));
-    if (g->lookup == KN_LOOKUP_FEW && p->groups > KN_FEW_GROUPS)
-        return kn_fail(c, KILN_BAD_INPUT, "the kernel was compiled for at most "
-                       "%d groups (lookup=few), not %lld", KN_FEW_GROUPS,
-                       (long long)p->groups);
-    return KILN_OK;
-}
-
-/* Bytes of A's scales from one row to the next (groups.tir). */
-static int64_t
-row_scale(const kiln_problem *p, int64_t pitch)
-{
-    return p->scale == KILN_SCALE_ROW ? 4
-         : p->scale == KILN_SCALE_TENSOR ? 0 : pitch;
-}
-
 static int64_t
 group_count(const kiln_problem *p)
 {
     return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
 }
 
-/* The integer arguments of a launch. */
-static struct kn_limits
-arguments(const kiln_problem *p)
-{
-    struct kn_pitches t = kn_pitches_of(p);
-    const struct kn_family *f = kn_family_of(p);
-    bool wgrad = f->ragged == 'k', nt = p->layout == KILN_NT;
-    bool grouped = f->ragged == 'm', moe = f->routed;
-    bool tensor = p->scale == KILN_SCALE_TENSOR, many = group_count(p) > 1;
-    struct kn_limits v = { .m = p->m, .n = p->n, .k = p->k,
-                           .G = group_count(p), .pa = t.a, .pb = t.b,
-                           .pc = t.c, .psa = t.sa, .psb = t.sb };
-
-    if (many) {              /* else nothing is a stride apart */
-        v.ta = t.ta;
-        v.tb = t.tb;
-        v.tc = t.tc;
-        v.tsa = tensor ? 0 : t.tsa;
-        v.tsb = !tensor ? t.tsb : moe ? 4 : 0;
-        v.tbias = t.tbias;
-    }
-    if (grouped)
-        v.tsa = row_scale(p, t.sa);
-    if (grouped || moe)      /* rows of A are found by their number */
-        v.ta = 0;
-    if (wgrad) {             /* bits from one K to the next (dense.tir) */
-        v.ta = nt ? kn_type_bits[p->a] : 8 * t.a;
-        v.tb = nt ? kn_type_bits[p->b] : 8 * t.b;
-    }
-    return v;
-}
-
-/* Rows named by ids are within 31 bits of the first of all, or of its window
- * (`assume` in the tile IR). */
+/* The launch's addresses are aligned as the kernel was compiled for. */
 static kiln_status
-check_gathered(struct kn_ctx *c, const kiln_problem *p,
-               const struct kn_config *g)
+check_addresses(struct kn_ctx *c, const kiln_problem *p,
+                const struct kn_config *g, const struct kn_operands *o)
 {
-    struct kn_pitches t = kn_pitches_of(p);
+#define KNOWN(name, value) KN_TERM(name, value)
+#define K_KNOWN(name, value) KN_TERM(name, value)
+#include "launch.def"
+    const struct {
+        const char *what;
+        uint64_t at;
+        long long align;
+    } all[] = { { "A", o->a, align_a }, { "B", o->b, align_b },
+                { "the output", o->c, align_c },
+                { "A's scales", o->sa, align_sa },
+                { "B's scales", o->sb, align_sb } };
 
-    if (p->stage == KILN_MOE_REDUCE)
-        return KILN_OK;
-    if (p->tokens > kn_moe_window(p) && !g->domain.windows)
-        return kn_fail(c, KILN_BAD_INPUT, "rows named by ids span over 2 GiB, "
-                       "the kernel was compiled for less (windows=0)");
-    if (2 * p->n * t.b > KN_REACH || kn_moe_window(p) < 1)
-        return kn_fail(c, KILN_UNSUPPORTED, "the weights of an expert or the "
-                       "rows of a token span over 2 GiB");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].at % (uint64_t)all[i].align)
+            return kn_fail(c, KILN_BAD_INPUT, "the address of %s is no "
+                           "multiple of %lld, which the kernel was compiled "
+                           "for", all[i].what, all[i].align);
     return KILN_OK;
 }
 
-/* The launch is within the kernel's declared shape domain. */
-static kiln_status
-check_reach(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+/* Writes the next `size` bytes of the kernel's arguments. */
+static void
+put(struct kn_plan *plan, const void *v, uint32_t size)
 {
-    struct kn_limits most = kn_limits_of(p, g), v = arguments(p);
+    plan->kernarg_size = (plan->kernarg_size + size - 1) / size * size;
+    memcpy(plan->kernarg + plan->kernarg_size, v, size);
+    plan->kernarg_size += size;
+}
 
-    if (v.pa > most.pa || v.pb > most.pb || v.pc > most.pc ||
-        v.psa > most.psa || v.psb > most.psb)
-        return kn_fail(c, KILN_UNSUPPORTED, "one tile spans over 2 GiB of an "
-                       "operand: its row pitch is too large for this tile");
-#define X(name)                                                               \
-    if (v.name > most.name)                                                   \
+static void
+put_number(struct kn_plan *plan, int64_t v, uint32_t size)
+{
+    put(plan, &v, size);     /* little-endian */
+}
+
+static uint64_t
+address(const struct kn_operands *o, kiln_operand operand)
+{
+    const uint64_t at[KILN_NOPERANDS] = {
+        [KILN_ARG_A] = o->a, [KILN_ARG_B] = o->b, [KILN_ARG_C] = o->c,
+        [KILN_ARG_SA] = o->sa, [KILN_ARG_SB] = o->sb,
+        [KILN_ARG_BIAS] = o->bias, [KILN_ARG_OFFSETS] = o->offs,
+        [KILN_ARG_EXPERTS] = o->experts, [KILN_ARG_PADDED] = o->padded,
+        [KILN_ARG_WEIGHTS] = o->weights, [KILN_ARG_WORKSPACE] = o->workspace
+    };
+
+    return at[operand];
+}
+
+enum { I32 = 4, I64 = 8 };   /* bytes of an argument */
+
+#define RULE_IS(status, applies, holds, ...)                                  \
+    if ((applies) && !(holds))                                                \
+        return kn_fail(c, status, __VA_ARGS__);
+
+#define ARG_OF(name, type, formula, most)                                     \
+    if ((formula) > (most))                                                   \
         return kn_fail(c, KILN_UNSUPPORTED, "the kernel's argument " #name    \
                        " is proven up to %lld, the launch has %lld",          \
-                       (long long)most.name, (long long)v.name);
-    KN_LIMITED(X)
-#undef X
-    return kn_family_of(p)->routed ? check_gathered(c, p, g) : KILN_OK;
-}
+                       (long long)(most), (long long)(formula));              \
+    put_number(plan, formula, type);
 
-struct kernarg {
-    uint8_t *bytes;
-    uint32_t n;
-};
-
-static void
-put(struct kernarg *k, const void *v, uint32_t size)
+/* Everything of a plan that launch.def says. */
+static kiln_status
+fill(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
+     const struct kn_operands *o, struct kn_plan *plan)
 {
-    k->n = (k->n + size - 1) / size * size;
-    memcpy(k->bytes + k->n, v, size);
-    k->n += size;
-}
+    const struct kn_limits limit = kn_limits_of(p, g);
 
-static void
-put_i32(struct kernarg *k, int64_t v)
-{
-    int32_t x = (int32_t)v;
-
-    put(k, &x, 4);
-}
-
-/* Upper bound of the tiles: each group may have one partly filled tile row,
- * and so may the rows past the last. */
-static uint64_t
-most_tiles(const kiln_problem *p, const struct kn_config *g)
-{
-    const struct kn_family *f = kn_family_of(p);
-    uint64_t rows = tiles_along(p->m, g->bm);
-
-    if (f->ragged == 'm')
-        rows = (uint64_t)p->m / g->bm + (uint64_t)p->groups +
-               ((p->group_flags & KILN_TAIL_ZERO) != 0);
-    else if (f->ragged)
-        rows *= (uint64_t)p->groups;
-    else if (f->batch)
-        rows *= (uint64_t)p->batch;
-    else if (p->stage == KILN_MOE_REDUCE)
-        rows = (uint64_t)p->tokens;
-    return rows * tiles_along(p->n, kn_tile_columns(p, g));
-}
-
-static void
-put_arguments(struct kernarg *k, const kiln_problem *p,
-              const struct kn_config *g, const struct kn_operands *o)
-{
-    const uint64_t pointers[] = { o->a, o->b, o->c, o->sa, o->sb, o->bias,
-                                  o->offs };
-    const struct kn_limits v = arguments(p);
-    const int64_t wide[] = { v.ta, v.tb, v.tc, v.tsa, v.tsb, v.tbias };
-    const int64_t narrow[] = { v.m, v.n, v.k, v.G, v.pa, v.pb, v.pc, v.psa,
-                               v.psb };
-
-    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
-        put(k, &pointers[i], 8);
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        put(k, &wide[i], 8);
-    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-        put_i32(k, narrow[i]);
-    put(k, &p->alpha, 4);
-    if (g->split_k > 1)
-        put(k, &o->workspace, 8);
-    if (!kn_family_of(p)->routed)
-        return;
-    put(k, &o->experts, 8);
-    put(k, &o->padded, 8);
-    put(k, &o->weights, 8);
-    put_i32(k, p->tokens);
-    put_i32(k, p->topk);
-    if (g->domain.windows)
-        put_i32(k, kn_moe_window(p));
+#define SIZE(name, has, value, meaning) KN_TERM(name, value)
+#define KNOWN(name, value) KN_TERM(name, value)
+#define LET(name, formula) KN_TERM(name, formula)
+#define RULE(...) RULE_IS(KILN_BAD_INPUT, __VA_ARGS__)
+#define K_KNOWN(name, value) KN_TERM(name, value)
+#define K_LET(name, formula) KN_TERM(name, formula)
+#define K_RULE(...) RULE_IS(KILN_BAD_INPUT, __VA_ARGS__)
+#define K_LIMIT(...) RULE_IS(KILN_UNSUPPORTED, __VA_ARGS__)
+#define PTR(has, name, operand, what)                                         \
+    if (has)                                                                  \
+        put_number(plan, (int64_t)address(o, KILN_ARG_##operand), 8);
+#define FACTOR(name) put(plan, &p->name, 4);
+#define ARG(has, name, type, formula, most)                                   \
+    if (has) {                                                                \
+        ARG_OF(name, type, formula, most)                                     \
+    }
+#include "launch.def"
+    plan->workspace = (uint64_t)workspace;
+    plan->grid[0] = (uint32_t)grid;
+    plan->block[0] = (uint32_t)(64 * waves);
+    plan->grid[1] = plan->grid[2] = plan->block[1] = plan->block[2] = 1;
+    return KILN_OK;
 }
 
 kiln_status
@@ -227,32 +124,10 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g, const struct kn_operands *o,
                struct kn_plan *plan)
 {
-    struct kernarg k = { plan->kernarg, 0 };
-    uint64_t grid = most_tiles(p, g);
-
-    KN_TRY(check_domain(c, p, g, o));
-    KN_TRY(check_reach(c, p, g));
     memset(plan, 0, sizeof *plan);
-    if (g->split_k > 1) {
-        if (grid * g->wm * g->wn > KN_COUNTERS)
-            return kn_fail(c, KILN_UNSUPPORTED, "split-K counts at most %u "
-                           "waves of tiles, this launch has %llu",
-                           KN_COUNTERS,
-                           (unsigned long long)(grid * g->wm * g->wn));
-        plan->workspace = 4ull * KN_COUNTERS + grid * kn_split_area(g);
-        grid *= g->split_k;
-    }
-    if (grid > KN_TILES)
-        return kn_fail(c, KILN_UNSUPPORTED, "the launch would need %llu "
-                       "workgroups", (unsigned long long)grid);
-    if (g->cus && grid > g->cus)
-        grid = g->cus;
-    plan->grid[0] = (uint32_t)grid;
-    plan->block[0] = g->wm * g->wn * 64;
-    plan->grid[1] = plan->grid[2] = plan->block[1] = plan->block[2] = 1;
-    put_arguments(&k, p, g, o);
-    plan->kernarg_size = k.n;
-    return KILN_OK;
+    KN_TRY(check_addresses(c, p, g, o));
+    KN_TRY(kn_form_serves(c, p, g));
+    return fill(c, p, g, o, plan);
 }
 
 static uint32_t

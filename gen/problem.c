@@ -1,5 +1,6 @@
 /* problem.c - what the user asked, made complete and checked. */
 #include "gen.h"
+#include "launch_terms.h"
 #include "layout.h"
 #include "limits.h"
 
@@ -9,98 +10,32 @@ const struct kn_family kn_families[KILN_NFAMILIES] = {
 #undef FAMILY
 };
 
-/* Bytes of a run of n elements packed along it. */
+/* Bytes of n elements packed along a row. */
 static int64_t
 run_bytes(kiln_type t, int64_t n)
 {
-    return (n * kn_type_bits[t] + 7) / 8;
-}
-
-static int64_t
-div_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
+    return run(kn_type_bits[t], n);
 }
 
 /* A 16-bit A times an MX B: only B has scales. */
 static bool
 weight_only(const kiln_problem *p)
 {
-    return kn_type_mx[p->b] && (p->a == KILN_BF16 || p->a == KILN_F16);
-}
-
-/* Bytes of a row of scales that come many a row; else 0. */
-static int64_t
-scale_row(const kiln_problem *p)
-{
-    return p->scale == KILN_SCALE_MX32 ? div_up(p->k, 32)
-         : p->scale == KILN_SCALE_BLOCK128 ? 4 * div_up(p->k, 128) : 0;
-}
-
-/* The same from one row to the next, of a pitch in scales. */
-static int64_t
-scale_pitch(const kiln_problem *p, int64_t ld)
-{
-    if (p->scale_layout)
-        return 256 * div_up(p->k, 256);          /* of 32 rows */
-    return ld ? ld * kn_scale_size(p) : scale_row(p);
-}
-
-/* Bytes of the scales of `rows` rows of an operand. */
-static int64_t
-scale_bytes(const kiln_problem *p, int64_t rows, int64_t pitch)
-{
-    if (p->scale_layout)
-        return div_up(rows, KN_SCALE_ROWS) * pitch;
-    return p->scale == KILN_SCALE_TENSOR ? 4
-         : p->scale == KILN_SCALE_ROW ? 4 * rows : pitch * rows;
-}
-
-/* Rows of A's shuffled scales: moe pads each block of sorted rows to 32. */
-static int64_t
-scale_rows(const kiln_problem *p)
-{
-    bool padded = kn_family_of(p)->routed && p->block_m < KN_SCALE_ROWS;
-
-    return p->scale_layout && padded ? p->m / p->block_m * KN_SCALE_ROWS
-                                     : p->m;
-}
-
-/* Rows of B's scales: block128 has one for 128 columns, but of wgrad. */
-static int64_t
-scale_columns(const kiln_problem *p)
-{
-    bool blocks = p->scale == KILN_SCALE_BLOCK128 &&
-                  kn_family_of(p)->ragged != 'k';
-
-    int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
-
-    return blocks ? div_up(n, 128) : n;
+    return kn_type_mx[p->b] && kn_type_bits[p->a] == 16;
 }
 
 struct kn_pitches
 kn_pitches_of(const kiln_problem *p)
 {
-    struct kn_pitches r = { .a = run_bytes(p->a, p->lda),
-                            .b = run_bytes(p->b, p->ldb),
-                            .c = run_bytes(p->out, p->ldc) };
-    int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
-    int64_t brows = p->layout == KILN_NT ? n : p->k;
-
-    r.sa = weight_only(p) ? 0 : scale_pitch(p, p->ldsa);
-    r.sb = scale_pitch(p, p->ldsb);
-    r.ta = p->stride_a ? run_bytes(p->a, p->stride_a)
-                       : r.a * (p->layout == KILN_TN ? p->k : p->m);
-    r.tb = p->stride_b ? run_bytes(p->b, p->stride_b) : r.b * brows;
-    r.tc = p->stride_c ? run_bytes(p->out, p->stride_c) : r.c * p->m;
-    r.tsa = scale_bytes(p, scale_rows(p), r.sa);
-    r.tsb = scale_bytes(p, scale_columns(p), r.sb);
-    r.tbias = 4 * p->n;
-    if (p->stride_a == KILN_SHARED)
-        r.ta = r.tsa = 0;
-    if (p->stride_b == KILN_SHARED)
-        r.tb = r.tsb = 0;
-    return r;
+#define SIZE(name, has, value, meaning) KN_TERM(name, value)
+#define KNOWN(name, value) KN_TERM(name, value)
+#define LET(name, formula) KN_TERM(name, formula)
+#include "launch.def"
+    return (struct kn_pitches){
+        .a = pa, .b = pb, .c = pc, .sa = psa, .sb = psb, .ta = ba, .tb = bb,
+        .tc = bc, .tsa = bsa, .tsb = bsb, .tbias = 4 * n, .one_sa = one_sa,
+        .one_sb = one_sb, .window = window
+    };
 }
 
 static uint64_t
@@ -114,16 +49,6 @@ static uint64_t
 repeat(uint64_t one, int64_t times, int64_t stride)
 {
     return one && times > 0 ? (uint64_t)(times - 1) * (uint64_t)stride + one : 0;
-}
-
-/* The last row of scales is as long as K, not as the pitch. */
-static uint64_t
-scale_extent(const kiln_problem *p, int64_t rows, int64_t pitch)
-{
-    int64_t all = scale_bytes(p, rows, pitch), row = scale_row(p);
-
-    return rows < 1 || !pitch ? (uint64_t)all
-         : p->scale_layout ? (uint64_t)all : extent(rows, pitch, row);
 }
 
 struct kn_extents
@@ -146,9 +71,9 @@ kn_extents_of(const kiln_problem *p)
     if (p->scale == KILN_SCALE_TENSOR) {
         e.sa = kn_prequant(p) ? 0 : 4;
         e.sb = 4;
-    } else if (p->scale != KILN_SCALE_NONE) {
-        e.sa = repeat(scale_extent(p, scale_rows(p), t.sa), na, t.tsa);
-        e.sb = repeat(scale_extent(p, scale_columns(p), t.sb), nb, t.tsb);
+    } else {
+        e.sa = repeat((uint64_t)t.one_sa, na, t.tsa);
+        e.sb = repeat((uint64_t)t.one_sb, nb, t.tsb);
     }
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = p->groups ? 8 * ((uint64_t)p->groups +
@@ -296,7 +221,7 @@ static kiln_status
 check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
                   int64_t ld)
 {
-    int64_t row = scale_row(p) / kn_scale_size(p);
+    int64_t row = up(p->k, p->scale == KILN_SCALE_MX32 ? 32 : 128);
 
     if (!ld)
         return KILN_OK;
@@ -313,57 +238,49 @@ check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
     return KILN_OK;
 }
 
-/* Rows of one operand of a batch, and how often it repeats. */
-struct repeated {
-    const char *what;
-    kiln_type type;
-    int64_t rows, cols, ld, stride, times;
-};
-
-/* Problems lie behind each other, or side by side in a row ([M, B, K]). */
 static kiln_status
-check_stride(struct kn_ctx *c, struct repeated r)
+check_stride(struct kn_ctx *c, const char *what, int64_t stride, kiln_type t)
 {
-    const int64_t most = INT64_MAX / 32;
-    const bool out = r.what[0] == 'c';
-
-    if (!r.stride || (r.stride == KILN_SHARED && !out))
+    if (!stride || (stride == KILN_SHARED && *what != 'c'))
         return KILN_OK;
-    if (r.stride == KILN_SHARED)
+    if (stride == KILN_SHARED)
         return kn_fail(c, KILN_BAD_INPUT, "--stride-c 0 would write every "
                        "problem's output to the same place");
-    if (r.stride < 0 || r.stride > most ||
-        r.stride * kn_type_bits[r.type] % 8)
+    if (stride < 0 || stride > INT64_MAX / 32 || stride * kn_type_bits[t] % 8)
         return kn_fail(c, KILN_BAD_INPUT, "--stride-%s is %lld elements of "
-                       "%s: not a positive number of whole bytes", r.what,
-                       (long long)r.stride, kiln_type_name(r.type));
-    if (r.times > 1 && r.rows > 0 &&
-        r.stride < (r.rows - 1) * r.ld + r.cols &&
-        (r.stride < r.cols || r.times - 1 > (r.ld - r.cols) / r.stride))
-        return kn_fail(c, KILN_BAD_INPUT, "--stride-%s is %lld, which lets "
-                       "problems of %lld rows of %lld overlap", r.what,
-                       (long long)r.stride, (long long)r.rows,
-                       (long long)r.ld);
+                       "%s: not a positive number of whole bytes", what,
+                       (long long)stride, kiln_type_name(t));
+    return KILN_OK;
+}
+
+static kiln_status
+check_apart(struct kn_ctx *c, const kiln_problem *p)
+{
+#define SIZE(name, has, value, meaning) KN_TERM(name, value)
+#define KNOWN(name, value) KN_TERM(name, value)
+#define LET(name, formula) KN_TERM(name, formula)
+#define APART(what, applies, rows, ld, stride, holds)                         \
+    if ((applies) && !(holds))                                                \
+        return kn_fail(c, KILN_BAD_INPUT, "--stride-" what " is %lld, which " \
+                       "lets problems of %lld rows of %lld overlap",          \
+                       (long long)(stride), (long long)(rows), (long long)(ld));
+#include "launch.def"
     return KILN_OK;
 }
 
 static kiln_status
 check_strides(struct kn_ctx *c, const kiln_problem *p)
 {
-    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
     const struct kn_family *f = kn_family_of(p);
-    int64_t many = f->ragged ? p->groups : p->batch;
 
     if (!f->batch && f->ragged != 'm')
         return KILN_OK;
     if (f->batch) {
-        KN_TRY(check_stride(c, (struct repeated){ "a", p->a, tn ? p->k : p->m,
-            tn ? p->m : p->k, p->lda, p->stride_a, many }));
-        KN_TRY(check_stride(c, (struct repeated){ "c", p->out, p->m, p->n,
-            p->ldc, p->stride_c, many }));
+        KN_TRY(check_stride(c, "a", p->stride_a, p->a));
+        KN_TRY(check_stride(c, "c", p->stride_c, p->out));
     }
-    return check_stride(c, (struct repeated){ "b", p->b, nt ? p->n : p->k,
-        nt ? p->k : p->n, p->ldb, p->stride_b, many });
+    KN_TRY(check_stride(c, "b", p->stride_b, p->b));
+    return check_apart(c, p);
 }
 
 static kiln_status
@@ -500,19 +417,6 @@ along_k(const kiln_problem *p, struct kn_domain *d)
     d->align_sa = d->align_sb = 1;
 }
 
-int64_t
-kn_moe_window(const kiln_problem *p)
-{
-    struct kn_pitches t = kn_pitches_of(p);
-    bool down = p->stage == KILN_MOE_DOWN;
-    int64_t a = t.a > t.sa || p->scale_layout ? t.a : t.sa, most;
-
-    a *= down ? p->topk : 1;
-    most = t.c * (p->atomic ? 1 : p->topk);
-    most = a > most ? a : most;
-    return most ? KN_REACH / most : p->tokens;
-}
-
 struct kn_domain
 kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
 {
@@ -538,7 +442,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     if (f->ragged == 'k' && p->scale == KILN_SCALE_BLOCK128)
         d.align_sa = d.align_sb = 4;     /* groups start at any scale */
     d.windows = f->routed && p->stage != KILN_MOE_REDUCE &&
-                p->tokens > kn_moe_window(p);
+                p->tokens > t.window;
     d.ktail = f->ragged == 'k' || bk == 0 || p->k % bk != 0 || p->k == 0;
     return d;
 }

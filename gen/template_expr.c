@@ -5,20 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum op { OR, AND, BOR, XOR, BAND, EQ, NE, LE, GE, SHL, SHR, LT, GT, ADD, SUB,
-          MUL, DIV, MOD, NOPS };
-
-/* C's, the longer ones first where one begins another. */
-static const struct {
-    const char *text;
-    int level;
-} ops[NOPS] = {
-    [OR] = { "||", 1 },  [AND] = { "&&", 2 }, [BOR] = { "|", 3 },
-    [XOR] = { "^", 4 },  [BAND] = { "&", 5 }, [EQ] = { "==", 6 },
-    [NE] = { "!=", 6 },  [LE] = { "<=", 7 },  [GE] = { ">=", 7 },
-    [SHL] = { "<<", 8 }, [SHR] = { ">>", 8 }, [LT] = { "<", 7 },
-    [GT] = { ">", 7 },   [ADD] = { "+", 9 },  [SUB] = { "-", 9 },
-    [MUL] = { "*", 10 }, [DIV] = { "/", 10 }, [MOD] = { "%", 10 },
+const struct kn_operator kn_operators[KN_NMATHS] = {
+    [KN_MATH_OR] = { "||", 1 },          [KN_MATH_AND] = { "&&", 2 },
+    [KN_MATH_BOR] = { "|", 3 },          [KN_MATH_XOR] = { "^", 4 },
+    [KN_MATH_BAND] = { "&", 5 },         [KN_MATH_EQ] = { "==", 6 },
+    [KN_MATH_NE] = { "!=", 6 },          [KN_MATH_LE] = { "<=", 7 },
+    [KN_MATH_GE] = { ">=", 7 },          [KN_MATH_SHL] = { "<<", 8 },
+    [KN_MATH_SHR] = { ">>", 8 },         [KN_MATH_LT] = { "<", 7 },
+    [KN_MATH_GT] = { ">", 7 },           [KN_MATH_ADD] = { "+", 9 },
+    [KN_MATH_SUB] = { "-", 9 },          [KN_MATH_MUL] = { "*", 10 },
+    [KN_MATH_DIV] = { "/", 10 },         [KN_MATH_MOD] = { "%", 10 },
 };
 
 static void
@@ -121,13 +117,13 @@ primary(struct kn_expr *x, struct kn_fact_value *v)
     return KILN_OK;
 }
 
-static enum op
-next_op(struct kn_expr *x)
+enum kn_math
+kn_math_at(const char *p)
 {
-    enum op o = 0;
+    enum kn_math o = 0;
 
-    skip(x);
-    while (o < NOPS && strncmp(x->p, ops[o].text, strlen(ops[o].text)))
+    while (o < KN_NMATHS && strncmp(p, kn_operators[o].text,
+                               strlen(kn_operators[o].text)))
         o++;
     return o;
 }
@@ -138,67 +134,70 @@ same(const struct kn_fact_value *a, const struct kn_fact_value *b)
     return a->word ? !strcmp(a->word, b->word) : a->n == b->n;
 }
 
-/* a = a op b, both numbers, wrapping as two's complement does. */
-static void
-compute(enum op o, int64_t *a, int64_t b)
+void
+kn_math_apply(enum kn_math o, int64_t *a, int64_t b)
 {
     uint64_t x = (uint64_t)*a, y = (uint64_t)b;
 
     switch (o) {
-    case OR: *a = *a || b; break;
-    case AND: *a = *a && b; break;
-    case BOR: *a = (int64_t)(x | y); break;
-    case XOR: *a = (int64_t)(x ^ y); break;
-    case BAND: *a = (int64_t)(x & y); break;
-    case LE: *a = *a <= b; break;
-    case GE: *a = *a >= b; break;
-    case LT: *a = *a < b; break;
-    case GT: *a = *a > b; break;
-    case SHL: *a = (int64_t)(x << (y & 63)); break;
-    case SHR: *a = *a >> (y & 63); break;
-    case ADD: *a = (int64_t)(x + y); break;
-    case SUB: *a = (int64_t)(x - y); break;
-    case MUL: *a = (int64_t)(x * y); break;
-    case DIV: *a = b == -1 ? (int64_t)(0 - x) : *a / b; break;
-    case MOD: *a = b == -1 ? 0 : *a % b; break;
+    case KN_MATH_OR: *a = *a || b; break;
+    case KN_MATH_AND: *a = *a && b; break;
+    case KN_MATH_BOR: *a = (int64_t)(x | y); break;
+    case KN_MATH_XOR: *a = (int64_t)(x ^ y); break;
+    case KN_MATH_BAND: *a = (int64_t)(x & y); break;
+    case KN_MATH_EQ: *a = *a == b; break;
+    case KN_MATH_NE: *a = *a != b; break;
+    case KN_MATH_LE: *a = *a <= b; break;
+    case KN_MATH_GE: *a = *a >= b; break;
+    case KN_MATH_LT: *a = *a < b; break;
+    case KN_MATH_GT: *a = *a > b; break;
+    case KN_MATH_SHL: *a = (int64_t)(x << (y & 63)); break;
+    case KN_MATH_SHR: *a = *a >> (y & 63); break;
+    case KN_MATH_ADD: *a = (int64_t)(x + y); break;
+    case KN_MATH_SUB: *a = (int64_t)(x - y); break;
+    case KN_MATH_MUL: *a = (int64_t)(x * y); break;
+    case KN_MATH_DIV: *a = b == -1 ? (int64_t)(0 - x) : *a / b; break;
+    case KN_MATH_MOD: *a = b == -1 ? 0 : *a % b; break;
     default: break;
     }
 }
 
 static kiln_status
-apply(struct kn_expr *x, enum op o, struct kn_fact_value *a, const struct kn_fact_value *b)
+apply(struct kn_expr *x, enum kn_math o, struct kn_fact_value *a,
+      const struct kn_fact_value *b)
 {
-    if (o == EQ || o == NE) {
+    if (o == KN_MATH_EQ || o == KN_MATH_NE) {
         if (!a->word != !b->word)
             return KN_BAD(x, "the word '%s' is compared with a number",
                        a->word ? a->word : b->word);
-        *a = (struct kn_fact_value){ NULL, same(a, b) == (o == EQ) };
+        *a = (struct kn_fact_value){ NULL, same(a, b) == (o == KN_MATH_EQ) };
         return KILN_OK;
     }
     KN_TRY(number(x, a));
     KN_TRY(number(x, b));
-    if ((o == DIV || o == MOD) && !b->n) {
+    if ((o == KN_MATH_DIV || o == KN_MATH_MOD) && !b->n) {
         if (!x->dead)
             return KN_BAD(x, "division by zero");
         return KILN_OK;
     }
-    compute(o, &a->n, b->n);
+    kn_math_apply(o, &a->n, b->n);
     return KILN_OK;
 }
 
 static kiln_status
 binary(struct kn_expr *x, int level, struct kn_fact_value *v)
 {
-    enum op o;
+    enum kn_math o;
 
     KN_TRY(primary(x, v));
-    while ((o = next_op(x)) < NOPS && ops[o].level >= level) {
+    for (skip(x); (o = kn_math_at(x->p)) < KN_NMATHS &&
+                  kn_operators[o].level >= level; skip(x)) {
         bool dead = x->dead;
         struct kn_fact_value b;
 
-        x->p += strlen(ops[o].text);
-        x->dead |= !v->word && (o == AND ? !v->n : o == OR && v->n);
-        KN_TRY(binary(x, ops[o].level + 1, &b));
+        x->p += strlen(kn_operators[o].text);
+        x->dead |= !v->word && (o == KN_MATH_AND ? !v->n : o == KN_MATH_OR && v->n);
+        KN_TRY(binary(x, kn_operators[o].level + 1, &b));
         KN_TRY(apply(x, o, v, &b));
         x->dead = dead;
     }

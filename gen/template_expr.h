@@ -7,6 +7,25 @@
 
 enum { KN_TEMPLATE_ARGS = 8, KN_TEMPLATE_NESTED = 500 };
 
+/* C's binary operators, the longer ones first where one begins another. */
+enum kn_math {
+    KN_MATH_OR, KN_MATH_AND, KN_MATH_BOR, KN_MATH_XOR, KN_MATH_BAND, KN_MATH_EQ, KN_MATH_NE,
+    KN_MATH_LE, KN_MATH_GE, KN_MATH_SHL, KN_MATH_SHR, KN_MATH_LT, KN_MATH_GT, KN_MATH_ADD,
+    KN_MATH_SUB, KN_MATH_MUL, KN_MATH_DIV, KN_MATH_MOD, KN_NMATHS
+};
+
+struct kn_operator {
+    const char *text;
+    int level;               /* the higher binds first */
+};
+extern const struct kn_operator kn_operators[KN_NMATHS];
+
+/* The operator that p begins with; KN_NMATHS: none. */
+enum kn_math kn_math_at(const char *p);
+
+/* a = a op b, wrapping as two's complement does; b is not 0 of a division. */
+void kn_math_apply(enum kn_math o, int64_t *a, int64_t b);
+
 /* Names bound around a line, innermost first, up to its definition. */
 struct kn_scope {
     const struct kn_scope *outer;

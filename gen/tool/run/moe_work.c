@@ -17,7 +17,7 @@ static uint32_t
 windows_of(const struct moe_run *m, const kiln_problem *p,
            const struct kn_rect *t)
 {
-    int64_t last = -1, window = kn_moe_window(p);
+    int64_t last = -1, window = kn_pitches_of(p).window;
     uint32_t n = 0;
 
     for (int64_t i = 0; i < t->rows; i++) {
