@@ -11,11 +11,13 @@ before a block say what the reader does not see:
 
     <!-- file NAME -->      the block is not run but becomes a file
     <!-- $ COMMAND -->      a command that is run, whatever it prints
+    <!-- keep A as B -->    file A, which a command above has written, is docs/B
     <!-- needs WORD -->     the page is skipped where NEEDS has no such thing
 
 --write puts what the commands print into the page; of output with `...` the
 lines around it stay as many as they are.
 """
+import filecmp
 import os
 import re
 import shutil
@@ -31,7 +33,7 @@ import tap  # noqa: E402
 INDENT = "    "
 ELLIPSIS = "..."
 USES = ["launch.md", "jit.md", "isa-parity.md"]
-COMMENT = re.compile(r"<!-- (file|\$|needs) (.+?) -->$")
+COMMENT = re.compile(r"<!-- (file|\$|needs|keep) (.+?) -->$")
 TIMES = [(re.compile(r"\b\d+ ms\b"), "N ms"),
          (re.compile(r"\bin [\d.]+ s\b"), "in N s"),
          (re.compile(r"\d+\.\d+ ms\b"), "N ms")]
@@ -167,6 +169,7 @@ def renewed(want, got):
 class Page:
     def __init__(self, source, build, name):
         self.name, self.path = name, os.path.join(source, name)
+        self.pictures = []       # (what was written, what the page shows)
         with open(self.path, encoding="utf-8") as f:
             self.lines = f.read().split("\n")
         self.folder = tempfile.mkdtemp(prefix="kiln-docs-")
@@ -215,6 +218,11 @@ class Page:
                 out = self.shell(text)
                 if out and out[-1].startswith("[exit"):
                     raise AssertionError("%s\n%s" % (text, "\n".join(out)))
+            elif word == "keep":
+                made, kept = text.split(" as ")
+                self.pictures.append((
+                    os.path.join(self.folder, made),
+                    os.path.join(os.path.dirname(self.path), kept)))
             elif word == "needs":
                 if subprocess.run(NEEDS[text], check=False,
                                   stdout=subprocess.DEVNULL,
@@ -243,6 +251,9 @@ class Page:
                     want = renewed(want, got)
                 text += shown + [""] * gap + want + [""] * ends
             renew.append((block, text))
+        for made, kept in self.pictures:
+            if not os.path.exists(kept) or not filecmp.cmp(made, kept, False):
+                wrong.append("%s: %s is another picture" % (self.name, kept))
         return wrong, renew
 
     def write(self, renew):
@@ -251,6 +262,9 @@ class Page:
                 [(INDENT + x).rstrip() if x else x for x in text]
         with open(self.path, "w", encoding="utf-8") as f:
             f.write("\n".join(self.lines))
+        for made, kept in self.pictures:
+            os.makedirs(os.path.dirname(kept), exist_ok=True)
+            shutil.copy(made, kept)
 
     def close(self):
         shutil.rmtree(self.folder)

@@ -65,7 +65,7 @@ MISTAKES = [
     ("time %s --epilog bias" % GEMM, "--epilogue"),
     ("bench aiter-smalm", "aiter-smallm"), ("bench gemn", "gemm"),
     ("bench list.csv --shard 1:4", "1/4"), ("bench list.csv --csv x", "-o"),
-    ("compare a.csv", None), ("compare a.csv b.csv --threshold 1.1", "--factor"),
+    ("bench gemm --arch gfx9500", "gfx950"), ("compare a.csv", None), ("compare a.csv b.csv --threshold 1.1", "--factor"),
     ("compare a.csv b.csv --factr 1.1", "--factor"),
     ("compare a.csv b.csv --ignore 4", "--ignore-below"),
     ("tune gemm --a bf16 -m 64 -n 64 -k 64 --budget 0", "1"),
