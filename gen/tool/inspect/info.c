@@ -31,21 +31,32 @@ struct info {
 
 /* Workgroups whose LDS a CU holds. */
 static uint32_t
-lds_groups(kiln_target t, uint32_t bytes)
+lds_groups(kiln_target t, uint64_t bytes)
 {
     uint32_t granule = kn_targets[t].lds_granule;
 
+    if (!granule)            /* of a target that is none of ours */
+        return 0;
     bytes = (bytes + granule - 1) / granule * granule;
-    return bytes ? kn_targets[t].lds / bytes : UINT32_MAX;
+    return bytes ? (uint32_t)(kn_targets[t].lds / bytes) : UINT32_MAX;
+}
+
+/* Waves of a workgroup; a file's size of one may be any number. */
+static uint32_t
+waves_of(const struct kn_object_kernel *k)
+{
+    uint32_t most = k->max_workgroup ? k->max_workgroup : 256;
+
+    return most / 64 + (most % 64 != 0);
 }
 
 struct kn_occupancy
 kn_occupancy_of(kiln_target t, const struct kn_object_kernel *k,
                 uint32_t dynamic_lds)
 {
-    uint32_t waves = ((k->max_workgroup ? k->max_workgroup : 256) + 63) / 64;
+    uint32_t waves = waves_of(k);
     uint32_t fit = k->regs ? FILE_REGS / k->regs : MAX_WAVES;
-    uint32_t by_lds = lds_groups(t, k->lds + dynamic_lds);
+    uint32_t by_lds = lds_groups(t, (uint64_t)k->lds + dynamic_lds);
     uint32_t slots = SIMDS * MAX_WAVES / waves;
     uint32_t by_regs = SIMDS * fit / waves;
     struct kn_occupancy o = { .workgroups_per_cu = slots,
@@ -376,7 +387,7 @@ put_code(struct info *f, const struct kn_object_kernel *k)
     }
     KN_TRY(kn_subject_decode(f->c, f->s, k));
     KN_TRY(kn_banks_find(f->c, g, &f->banks));
-    f->waves = ((k->max_workgroup ? k->max_workgroup : 256) + 63) / 64;
+    f->waves = waves_of(k);
     KN_TRY(put_all(f, g));
     KN_TRY(kn_census_take(f->c, g, KN_CENSUS_REACHED, &t));
     kn_putf(f->text, "; %" PRIu32 " instructions reached", t.n);
