@@ -5,7 +5,7 @@
 #include "gemv.h"
 #include "instantiate.h"
 #include "resources.h"
-#include "tuning.h"
+#include "tuning/tuning.h"
 
 /* ---- a tuned row ---- */
 

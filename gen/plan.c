@@ -5,7 +5,6 @@
 #include "forms.h"
 #include "gemv.h"
 #include "instantiate.h"
-#include "launch.h"
 #include "launch_terms.h"
 #include "limits.h"
 
@@ -19,6 +18,38 @@ static int64_t
 group_count(const kiln_problem *p)
 {
     return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+}
+
+uint8_t
+kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
+                 kiln_operand operand)
+{
+    bool f32_scale = p->scale != KILN_SCALE_MX32;
+
+    switch (operand) {
+    case KILN_ARG_A:
+        return d->align_a;
+    case KILN_ARG_B:
+        return d->align_b;
+    case KILN_ARG_C:
+        return (uint8_t)(d->vec * kn_type_bits[p->out] / 8);
+    case KILN_ARG_SA:
+        return f32_scale && d->align_sa < 4 ? 4 : d->align_sa;
+    case KILN_ARG_SB:
+        return f32_scale && d->align_sb < 4 ? 4 : d->align_sb;
+    case KILN_ARG_BIAS:
+    case KILN_ARG_EXPERTS:
+    case KILN_ARG_PADDED:
+    case KILN_ARG_WEIGHTS:
+        return 4;
+    case KILN_ARG_WORKSPACE:
+        return 16;
+    case KILN_ARG_OFFSETS:
+        return kn_family_of(p)->routed ? 4 : 8;
+    case KILN_NOPERANDS:
+        break;
+    }
+    return 1;
 }
 
 /* The launch's addresses are aligned as the kernel was compiled for. */

@@ -24,7 +24,7 @@ struct kn_ctx {
     struct kn_chunk *chunk;  /* newest arena chunk */
     kiln_error err;          /* first error wins */
     jmp_buf *oom;            /* where kn_alloc leaves on exhaustion */
-    const struct kn_tuning *tuning; /* the user's tables, gen/tuning.h; NULL */
+    const struct kn_tuning *tuning; /* the user's, gen/tuning/tuning.h; NULL */
 };
 
 void kn_ctx_init(struct kn_ctx *c, kn_realloc_fn fn, void *user);

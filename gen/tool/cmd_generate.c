@@ -4,7 +4,7 @@
 #include "../../runtime/api/context.h"
 #include "../../runtime/file.h"
 #include "inspect/annotate.h"
-#include "launchtext.h"
+#include "launch/launchtext.h"
 #include "run/groups.h"
 #include "../facts.h"
 #include "run/tir_file.h"

@@ -7,7 +7,7 @@
 #include "../../runtime/file.h"
 #include "cmd.h"
 #include "progress.h"
-#include "../tuning.h"
+#include "../tuning/tuning.h"
 
 /* Columns of a line that an error shows; the longest file it is looked up in. */
 enum { SHOWN = 72, MOST_READ = 1 << 26 };

@@ -7,7 +7,7 @@
 
 #include "../../emit/isa/object.h"
 #include "../../runtime/file.h"
-#include "launchtext.h"
+#include "launch/launchtext.h"
 
 /* Every size and every operand that some family has. */
 static const char *const sizes[] = { "m", "n", "k", "batch", "groups", "tokens",

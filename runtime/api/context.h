@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "../../gen/gen.h"
-#include "../../gen/tuning.h"
+#include "../../gen/tuning/tuning.h"
 
 enum { KN_DIGEST = 32, KN_HEX = 2 * KN_DIGEST + 1 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "gen/tuning.h"
+#include "gen/tuning/tuning.h"
 #include "gen/tool/bench/worklist.h"
 
 static kiln_status

@@ -12,7 +12,7 @@
 
 #include "gen/score.h"
 #include "gen/tool/run/predict.h"
-#include "gen/tuning.h"
+#include "gen/tuning/tuning.h"
 #include "gen/tool/run/moe.h"
 #include "runtime/api/context.h"
 #include "runtime/sim/timing/timing_impl.h"

@@ -8,7 +8,7 @@
 #ifndef KN_AITER_H
 #define KN_AITER_H
 
-#include "../../csv.h"
+#include "../../tuning/csv.h"
 
 bool kn_aiter_name(const char *path);    /* "DIR/ARCH-...GEMM-...json" */
 

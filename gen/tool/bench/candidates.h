@@ -3,7 +3,7 @@
 #define KN_CANDIDATES_H
 
 #include "../../gen.h"
-#include "../../tuning.h"
+#include "../../tuning/tuning.h"
 
 struct kn_timing {              /* of a candidate */
     double us;               /* 0: not timed, or failed */

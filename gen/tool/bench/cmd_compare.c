@@ -6,7 +6,7 @@
 #include "../../../runtime/file.h"
 #include "../cmd.h"
 #include "compare.h"
-#include "../../csv.h"
+#include "../../tuning/csv.h"
 #include "../json.h"
 #include "../run/report.h"
 #include "svg.h"

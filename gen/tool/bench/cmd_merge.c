@@ -9,7 +9,7 @@
 #include "aiter.h"
 #include "../cmd.h"
 #include "compare.h"
-#include "../../csv.h"
+#include "../../tuning/csv.h"
 
 struct row {
     const struct kn_csv *t;

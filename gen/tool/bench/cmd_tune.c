@@ -15,7 +15,7 @@
 #include "../run/groups.h"
 #include "../run/predict.h"
 #include "../progress.h"
-#include "../../tuning.h"
+#include "../../tuning/tuning.h"
 #include "candidates.h"
 #include "worklist.h"
 

@@ -9,7 +9,7 @@
 #define KN_WORKLIST_H
 
 #include "../cmd.h"
-#include "../../csv.h"
+#include "../../tuning/csv.h"
 
 struct kn_work {
     size_t row;              /* in the whole list, from 0 */

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../csv.h"
+#include "../../tuning/csv.h"
 #include "groups.h"
 #include "moe.h"
 #include "selftest.h"

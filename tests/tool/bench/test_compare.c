@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "gen/tool/bench/compare.h"
-#include "gen/csv.h"
+#include "gen/tuning/csv.h"
 
 static kn_decimal
 dec(const char *s)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "gen/tuning.h"
+#include "gen/tuning/tuning.h"
 
 #define HEAD "arch,family,layout,a,b,out,scale,batch,n,k,m,config,_us\n"
 

@@ -1,4 +1,4 @@
-/* launchtext.c - writes what gen/launch.c describes. */
+/* launchtext.c - writes what launch.c describes. */
 #include "launchtext.h"
 
 #include <ctype.h>

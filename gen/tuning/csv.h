@@ -4,7 +4,7 @@
 #ifndef KN_CSV_H
 #define KN_CSV_H
 
-#include "../ir/base.h"
+#include "../../ir/base.h"
 
 struct kn_cell {
     const char *s;

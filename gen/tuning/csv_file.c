@@ -2,7 +2,7 @@
  * no files. */
 #include <string.h>
 
-#include "../runtime/file.h"
+#include "../../runtime/file.h"
 #include "csv.h"
 
 kiln_status

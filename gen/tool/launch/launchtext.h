@@ -2,8 +2,8 @@
 #ifndef KN_LAUNCHTEXT_H
 #define KN_LAUNCHTEXT_H
 
-#include "../launch.h"
-#include "json.h"
+#include "launch.h"
+#include "../json.h"
 
 /* What the code object says of the kernel. */
 struct kn_launch_facts {

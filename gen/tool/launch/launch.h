@@ -9,7 +9,7 @@
 #ifndef KN_LAUNCH_H
 #define KN_LAUNCH_H
 
-#include "gen.h"
+#include "../../gen.h"
 
 enum kn_arg_type { KN_ARG_PTR, KN_ARG_I64, KN_ARG_I32, KN_ARG_F32 };
 

@@ -9,7 +9,7 @@
 #define KN_TUNING_H
 
 #include "csv.h"
-#include "gen.h"
+#include "../gen.h"
 
 struct kn_tuning {           /* kn_ctx.tuning */
     struct kn_csv *t;

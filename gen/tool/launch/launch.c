@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../forms.h"
+#include "../../gemv.h"
+#include "../../instantiate.h"
+#include "../../launch_terms.h"
+#include "../../layout.h"
+#include "../../limits.h"
 #include "fold.h"
-#include "forms.h"
-#include "gemv.h"
-#include "instantiate.h"
-#include "launch_terms.h"
-#include "layout.h"
-#include "limits.h"
 
 struct writer {
     struct kn_ctx *c;
@@ -61,39 +61,6 @@ rule(struct writer *w, const char *holds, const char *form, ...)
 }
 
 /* ---- arguments ---------------------------------------------------------- */
-
-/* Bytes each address must be aligned to for the kernel's domain. */
-uint8_t
-kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
-                 kiln_operand operand)
-{
-    bool f32_scale = p->scale != KILN_SCALE_MX32;
-
-    switch (operand) {
-    case KILN_ARG_A:
-        return d->align_a;
-    case KILN_ARG_B:
-        return d->align_b;
-    case KILN_ARG_C:
-        return (uint8_t)(d->vec * kn_type_bits[p->out] / 8);
-    case KILN_ARG_SA:
-        return f32_scale && d->align_sa < 4 ? 4 : d->align_sa;
-    case KILN_ARG_SB:
-        return f32_scale && d->align_sb < 4 ? 4 : d->align_sb;
-    case KILN_ARG_BIAS:
-    case KILN_ARG_EXPERTS:
-    case KILN_ARG_PADDED:
-    case KILN_ARG_WEIGHTS:
-        return 4;
-    case KILN_ARG_WORKSPACE:
-        return 16;
-    case KILN_ARG_OFFSETS:
-        return kn_family_of(p)->routed ? 4 : 8;
-    case KILN_NOPERANDS:
-        break;
-    }
-    return 1;
-}
 
 static struct kn_launch_arg *
 arg(struct writer *w, const char *name, enum kn_arg_type type,
@@ -237,7 +204,7 @@ describe(struct writer *w)
     if (has)                                                                  \
         arg(w, #name, KN_ARG_##type, kn_fold_text(&w->fold, #formula))    \
             ->most = largest;
-#include "launch.def"
+#include "../../launch.def"
     w->l->block = (uint32_t)(64 * waves);
 }
 

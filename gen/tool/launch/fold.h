@@ -3,7 +3,7 @@
 #ifndef KN_FOLD_H
 #define KN_FOLD_H
 
-#include "../ir/base.h"
+#include "../../../ir/base.h"
 
 /* A number, or else the text of what is left and how tightly that binds. */
 struct kn_folded {
