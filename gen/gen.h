@@ -309,6 +309,10 @@ kiln_status kn_generate_program(struct kn_ctx *c, struct kn_fn *f,
                                 const struct kn_watch *watch,
                                 struct kn_generated *out);
 
+/* The same for the text of one. */
+kiln_status kn_generate_text(struct kn_ctx *c, const char *text,
+                             struct kn_generated *out);
+
 /* A launch of a generated kernel (or a foreign build of the same one). */
 struct kn_operands {
     uint64_t a, b, c, sa, sb, bias;  /* device addresses, 0 if unused */

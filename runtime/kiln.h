@@ -351,6 +351,14 @@ kiln_status kiln_lookup(kiln_context *context, const kiln_problem *problem,
 kiln_status kiln_compile(kiln_context *context, const kiln_problem *problem,
                          const char *config, kiln_kernel **out,
                          kiln_error *error);
+/* A kernel of one's own: tile IR (docs/ir.md), with the same proof, gates and
+ * certificate check as kiln's. In a child process, on every call; nothing is
+ * cached. KILN_FINDING if a wait is missing. It has no problem, hence no
+ * kiln_make_plan: the caller fills a kiln_plan with grid, block, kernarg_size
+ * and kernarg (arguments in the order of `arg` lines, each at a multiple of its
+ * size), npointers 0. */
+kiln_status kiln_compile_text(kiln_context *context, const char *text,
+                              kiln_kernel **out, kiln_error *error);
 void kiln_release(kiln_kernel *kernel);
 
 typedef enum kiln_source {

@@ -43,7 +43,10 @@ generate(struct kn_ctx *c, const struct kn_codegen *cg,
 {
     struct kn_generated g;
 
-    KN_TRY(cg->generate(c, r->problem, r->config, NULL, &g));
+    if (r->text)
+        KN_TRY(cg->program(c, r->text, &g));
+    else
+        KN_TRY(cg->generate(c, r->problem, r->config, NULL, &g));
     *out = (struct kn_compiled){ g.co, g.size, g.name, g.ms,
                                  is_built_with(cg) };
     return KILN_OK;
@@ -94,7 +97,7 @@ kn_compile(struct kn_ctx *c, struct kiln_context *x,
 {
     const struct kn_codegen *cg;
 
-    if (x->flags & KILN_ISOLATE)
+    if (x->flags & KILN_ISOLATE || r->text)
         return isolated(c, r, out);
     KN_TRY(codegen_of(c, x, &cg));
     return generate(c, cg, r, out);

@@ -143,6 +143,7 @@ struct kn_request {
     const kiln_problem *problem; /* normalised */
     const struct kn_config *config; /* complete */
     const char *why;
+    const char *text;        /* tile IR instead of the two, NULL: none */
     bool chosen;             /* by kiln: another one will do as well */
     bool compile;
 };

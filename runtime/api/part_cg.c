@@ -7,7 +7,8 @@ const struct kn_codegen *
 kiln_cg_interface(void)
 {
     static const struct kn_codegen table = {
-        KN_GENERATOR_ID, kn_llvm_version, kn_generate, kn_verdict_replay,
+        KN_GENERATOR_ID, kn_llvm_version, kn_generate, kn_generate_text,
+        kn_verdict_replay,
     };
 
     return &table;

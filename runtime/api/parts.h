@@ -15,6 +15,8 @@ struct kn_codegen {
                             const struct kn_config *cfg,
                             const struct kn_watch *watch,
                             struct kn_generated *out);
+    kiln_status (*program)(struct kn_ctx *c, const char *text,
+                           struct kn_generated *out);
     kiln_status (*replay)(struct kn_ctx *c, const struct kn_code *code);
 };
 const struct kn_codegen *kiln_cg_interface(void);

@@ -262,6 +262,68 @@ def moe_by_run():
     return None
 
 
+def own_text():
+    with open(os.path.join(SOURCE, "examples/04_mine.tir"),
+              encoding="utf-8") as f:
+        return f.read()
+
+
+def kernels_of_ones_own():
+    """The example in tile IR for two sizes; each is compiled once."""
+    made = []
+
+    @kiln.jit
+    def mine(name="mine"):
+        made.append(name)
+        return own_text().replace("@mine", "@" + name)
+
+    for name in ("mine", "other", "mine"):
+        m, n, k = (64 * int(x) for x in RNG.integers(1, 4, 3))
+        x, y = (RNG.integers(-3, 4, s).astype("f4") for s in ((m, k), (n, k)))
+        half = [GPU.array((t.view("u4") >> 16).astype("u2")) for t in (x, y)]
+        c = GPU.empty((m, n), "bf16")
+        mine(GPU, *half, c, m, n, k, 2 * k, 2 * k, 2 * n,
+             grid=m * n // 4096, block=256, name=name)
+        got = (c.numpy().astype("u4") << 16).view("f4")
+        want = (x @ y.T).astype("f4")
+        want = ((want.view("u4") + 0x7fff + (want.view("u4") >> 16 & 1)) >> 16
+                << 16).view("f4")
+        wrong = same(got, want)
+        if wrong:
+            return "%s %s: %s" % (name, (m, n, k), wrong)
+    if made != ["mine", "other"]:
+        return str(made)
+    first = GPU.context.compile_text(mine.text(name="mine"))
+    second = GPU.context.compile_text(mine.text(name="other"))
+    if first.name != "mine" or first.info.key == second.info.key:
+        return "%s, %s" % (first, second)
+    return None
+
+
+def own_kernels_are_proven():
+    """A wait, a barrier, a word less; arguments that are none."""
+    text = own_text()
+    for what, status in (("    barrier\n", 1),
+                         ("    await %sA[0], %sB[0]     ; this wave's copies "
+                          "are there\n", 1), ("  loop\n", 2)):
+        if what not in text:
+            return "the example has no %r" % what
+        try:
+            GPU.context.compile_text(text.replace(what, "", 1))
+        except kiln.Error as e:
+            if e.status != status:
+                return "%r: status %d, %s" % (what, e.status, e)
+        else:
+            return "%r is not missed" % what
+    refused("takes 9 arguments", GPU.launch_text, text, 1, 256, 1, 2)
+    refused("M is an i32", GPU.launch_text, text, 1, 256, 0, 0, 0, 1 << 40, 0,
+            0, 0, 0, 0)
+    refused("device is gfx942", kiln.open("sim:gfx942").launch_text, text, 1,
+            256, *[0] * 9)
+    refused("uses no template", GPU.context.compile_text, ".use operands\n")
+    refused("forbids", kiln.Context(flags=kiln.RUN_ONLY).compile_text, text)
+
+
 def shapes_and_types_are_checked():
     x, y = small(8, 64), small(8, 32)
     refused("K of b is 32, but it is 64", GPU.gemm, x, y)
@@ -407,7 +469,8 @@ CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
     scales_say_their_mode, packed_types,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    moe_by_run, shapes_and_types_are_checked, arrays_stay_on_their_device,
+    moe_by_run, kernels_of_ones_own,
+    own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,
     foreign_arrays, torch_tensors, handles_outlive_nothing,
     a_child_of_fork_is_refused, versions_and_texts, stubs_name_what_there_is,
 ]

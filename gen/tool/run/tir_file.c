@@ -72,24 +72,12 @@ open_beside(struct kn_ctx *c, const void *user, const char *name,
     return KILN_OK;
 }
 
-/* It has no problem, hence no facts. */
-static bool
-no_fact(struct kn_ctx *c, const void *user, const char *name,
-        struct kn_fact_value *out)
-{
-    (void)c;
-    (void)user;
-    (void)name;
-    (void)out;
-    return false;
-}
-
 kiln_status
 kn_handmade_parse(struct kn_ctx *c, const char *path, const char *text,
                   struct kn_fn **out)
 {
     struct folder d = { kn_strdup(c, path), text };
-    struct kn_library lib = { &d, KILN_BAD_INPUT, open_beside, no_fact };
+    struct kn_library lib = { &d, KILN_BAD_INPUT, open_beside, kn_no_fact };
     struct kn_line *lines;
     size_t n;
 

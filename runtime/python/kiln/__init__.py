@@ -12,6 +12,7 @@ where it is, on stream=. Types that numpy lacks are their bytes: bf16 is uint16,
 8 bits and less are uint8 with a_type= and b_type=.
 """
 import ctypes as C
+import numbers
 import os
 import weakref
 
@@ -20,14 +21,16 @@ from ._abi import (ACTS, BAD_INPUT, FAMILIES, LAYOUTS, NO_DISK, OPERANDS,
                    DeviceInfo, Error, KernelInfo, Options, Plan, Problem)
 from ._abi import call as _call, lib as _lib, version as _version
 from ._memory import BITS, NUMPY, View, bad, view
+from ._own import Jit, arguments_of, jit, plan_of
 from ._products import Product
 from ._quant import Quantised, quantise
 
 __version__ = _version()
 __all__ = ["ACTS", "Array", "Buffer", "Context", "Device", "DeviceInfo",
-           "Error", "FAMILIES", "Kernel", "KernelInfo", "LAYOUTS", "NO_DISK",
+           "Error", "FAMILIES", "Jit", "Kernel", "KernelInfo", "LAYOUTS", "NO_DISK",
            "OPERANDS", "Plan", "Problem", "Quantised", "RUN_ONLY", "SCALES",
-           "STAGES", "STRICT", "TARGETS", "TYPES", "open", "quantise"]
+           "STAGES", "STRICT", "TARGETS", "TYPES", "jit", "open",
+           "quantise"]
 _p = C.c_void_p
 
 
@@ -117,6 +120,7 @@ class Context(_Owner):
                     cache_dir=cache_dir and os.fsencode(cache_dir),
                     hip_library=hip_library and os.fsencode(hip_library))
         _call("open", C.byref(o), C.byref(self.handle))
+        self._texts = {}         # tile IR -> its kernel
 
     def add_bundle(self, path):
         _call("add_bundle", self.live, os.fsencode(path))
@@ -129,6 +133,23 @@ class Context(_Owner):
 
     def compile(self, problem, config=""):
         return self._find("compile", problem, config)
+
+    def compile_text(self, text):
+        """The kernel of a text of tile IR, proven as kiln's own are (an Error
+        with status 1 if a wait is missing); compiled once a context."""
+        self.live
+        if text not in self._texts:
+            k = Kernel()
+            _call("compile_text", self.live, text.encode(),
+                  C.byref(k.handle))
+            self._texts[text] = k
+        return self._texts[text]
+
+    def close(self):
+        self._texts = {}
+        super().close()
+
+    __del__ = close
 
     def lookup(self, problem, config=""):
         return self._find("lookup", problem, config)
@@ -219,12 +240,23 @@ class Array(Buffer):
         return "%s%s" % (self.type, list(self.shape))
 
 
+class Function(_Owner):
+    """A kernel on a device; the device keeps it."""
+    _close = "kiln_unload"
+
+    def __init__(self, device, kernel):
+        super().__init__()
+        _call("load", device.live, kernel.live, C.byref(self.handle))
+        device._users.add(self)
+
+
 class Device(_Owner):
     _close = "kiln_close_device"
 
     def __init__(self, context, name):
         super().__init__()
         self.context = context  # lives at least as long
+        self._functions = {}     # tile IR -> (kernel, loaded, arguments)
         _call("open_device", context.live, name.encode(),
               C.byref(self.handle))
         context._users.add(self)
@@ -272,6 +304,28 @@ class Device(_Owner):
                 raise TypeError("a kernel has no operand %r" % name)
             setattr(args, name, self._address(value))
         _call("run", self.live, C.byref(problem), C.byref(args))
+
+    def launch_text(self, text, grid, block, *values, stream=None):
+        """Launches tile IR: values in the order of its `arg` lines, device
+        memory or addresses for ptr; grid and block in x, (x, y) or (x, y, z)."""
+        self.live
+        if text not in self._functions:
+            kernel = self.context.compile_text(text)
+            self._functions[text] = (kernel, Function(self, kernel),
+                                     arguments_of(text))
+        kernel, function, arguments = self._functions[text]
+        values = [v if isinstance(v, numbers.Number) else self._address(v)
+                  for v in values]
+        plan = plan_of(kernel, arguments, grid, block, values)
+        args = Arguments(size=C.sizeof(Arguments))
+        args.stream = stream
+        _call("launch", function.live, C.byref(plan), C.byref(args))
+
+    def close(self):
+        self._functions = {}
+        super().close()
+
+    __del__ = close
 
     def sync(self, stream=None):
         _call("sync", self.live, _p(stream))
