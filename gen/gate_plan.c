@@ -36,15 +36,6 @@ main_loop(const struct kn_fn *f, size_t *from, size_t *to)
     return best;
 }
 
-/* What LDS leaves of the two waves a SIMD every kernel is planned for. */
-static uint32_t
-waves_per_simd(const struct kn_fn *f, uint32_t lds)
-{
-    uint32_t groups = lds ? kn_targets[f->target].lds / lds : 2;
-
-    return groups * kn_waves(f) / 4 >= 2 ? 2 : 1;
-}
-
 struct kn_gate_plan
 kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
 {
@@ -53,7 +44,7 @@ kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
     uint8_t *vm;
 
     p.max_lds = (uint32_t)kn_lds_bytes(f);
-    p.max_regs = 512 / waves_per_simd(f, p.max_lds);
+    p.max_regs = 512 / kn_waves_per_simd(f);
     p.mfma = main_loop(f, &from, &to);
     vm = KN_NEW(c, uint8_t, to - from + 1);
     for (size_t i = from; i < to; i++)

@@ -116,6 +116,19 @@ kn_lds_bytes(const struct kn_fn *f)
     return n;
 }
 
+/* What LDS, and sums that fill half of the 512 registers of a lane, leave of
+ * two (hw: LLVM AMDGPUUsage, gfx90a unified register file). */
+uint32_t
+kn_waves_per_simd(const struct kn_fn *f)
+{
+    const struct kn_shape *s = &f->shape;
+    uint64_t lds = kn_lds_bytes(f);
+    uint64_t groups = lds ? kn_targets[f->target].lds / lds : 2;
+    uint32_t sums = s->bm * s->bn / (kn_waves(f) * 64);
+
+    return groups * kn_waves(f) / 4 >= 2 && sums < 256 ? 2 : 1;
+}
+
 struct kn_frag
 kn_fragment(const struct kn_fn *f, int side)
 {

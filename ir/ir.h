@@ -130,6 +130,7 @@ struct kn_lds {
     uint32_t shift;          /* global outer index = outer index >> shift */
     uint32_t kdiv;           /* K elements of the operand per element here */
     uint32_t panel;          /* memory: 16 rows' 16-byte chunks in turn */
+    uint32_t unaligned;      /* rows begin at any byte of memory */
     uint32_t run;            /* elements converted at a time; 0: 16 */
     uint32_t shuf;           /* memory and LDS: shuffled scales, 32 rows x 8 */
     uint32_t share;          /* slot s: share s of the rows of each wave; or 0 */
@@ -218,6 +219,8 @@ void kn_block_place(const struct kn_lds *l, const struct kn_geom *g,
                     uint32_t id, uint32_t *k, uint32_t *outer);
 uint32_t kn_waves(const struct kn_fn *f);
 uint64_t kn_lds_bytes(const struct kn_fn *f);
+/* Waves a SIMD that a kernel's registers are planned for. */
+uint32_t kn_waves_per_simd(const struct kn_fn *f);
 
 /* Fragments of one wave along an operand, and their bytes per lane. */
 struct kn_frag {

@@ -308,23 +308,11 @@ place_class(struct allocator *r, enum kn_asm_class cls)
     return KILN_OK;
 }
 
-/* Vector registers and accumulators share 512 a SIMD lane; every kernel is
- * planned for two waves a SIMD unless LDS or its waves leave one (hw: LLVM
- * AMDGPUUsage, gfx90a unified register file). */
-static uint32_t
-budget(const struct kn_fn *f)
-{
-    uint64_t lds = kn_lds_bytes(f);
-    uint64_t groups = lds ? kn_targets[f->target].lds / lds : 2;
-
-    return groups * kn_waves(f) / 4 >= 2 ? 256 : 512;
-}
-
 kiln_status
 kn_asm_allocate(struct kn_asm *a)
 {
     struct allocator r = { .a = a, .limit = { 102, 256, 256 } };
-    uint32_t all = budget(a->f), acc;
+    uint32_t all = 512 / kn_waves_per_simd(a->f), acc;
 
     find_blocks(&r);
     find_live(&r);

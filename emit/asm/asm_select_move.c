@@ -156,6 +156,20 @@ select_turn(struct select *s)
 }
 
 void
+select_roll(struct select *s)
+{
+    struct kn_asm_opnd o[] = { kn_asm_dst(s),
+                               kn_asm_vector(s, kn_asm_arg(s, 0)) };
+    struct kn_asm_op *x = kn_asm_add(s, KN_I_v_mov_b32, 1, o, 2);
+    struct kn_buf mods = { .c = s->a->c };
+
+    kn_putf(&mods, " row_ror:%d row_mask:0xf bank_mask:0xf",
+            s->i->attr[KN_A_first]);
+    x->mods = mods.s;
+    x->dpp = 1;
+}
+
+void
 select_bits(struct select *s)
 {
     if (!share(s, 0))

@@ -166,6 +166,20 @@ lower_flip(struct lower *l, const struct kn_ins *i)
     low_set(l, i, all);
 }
 
+/* The value `first` lanes before, around a row of 16: DPP row_ror (CDNA3 ISA
+ * 13.4). */
+void
+lower_roll(struct lower *l, const struct kn_ins *i)
+{
+    enum { ROW_ROR = 0x120 };
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.update.dpp", { l->i32 }, 1,
+        { LLVMGetPoison(l->i32), low_get(l, i, 0),
+          low_i32(l, ROW_ROR + i->attr[KN_A_first]), low_i32(l, 15),
+          low_i32(l, 15), LLVMConstInt(l->i1, 0, 0) }, 6 }));
+}
+
 /* The sum over two lanes of a row, of the first operand where bit `first` of
  * the lane is 0, else of the second: DPP quad_perm 1,0,3,2 and 2,3,0,1,
  * row_half_mirror, row_mirror (CDNA3 ISA 13.4). The mirrors swap lower bits

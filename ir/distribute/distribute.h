@@ -18,6 +18,10 @@ struct dist_tile {
     kn_ref up;               /* rows from a gate row to its up row, or 0 */
     kn_ref *row;             /* gathered: byte offset of a step's row */
     uint32_t pairs;          /* DT_FRAG: a register is two fragments' scales */
+    /* DT_VIEW, DT_STAGE of unaligned rows: byte of a dword where they begin;
+     * v_perm_b32 selector of a lane's rows; by step, the dword before a lane's
+     * load if the lane has the beginning of a row */
+    kn_ref low, select, *before;
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
 };
 
@@ -122,6 +126,18 @@ kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
 /* Keeps the low `valid` bits (any number) of `bytes` at a place. */
 void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
                      uint32_t bytes);
+
+/* ---- distribute_unaligned.c: rows that begin at any byte ---- */
+void dist_align_base(struct dist *d, struct dist_tile *v);
+kn_ref dist_aligned_records(struct dist *d, const struct dist_tile *v,
+                            kn_ref bytes);
+kn_ref dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off);
+void dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name);
+/* Where in the slot this lane's chunk of a step is. */
+struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds,
+                                 uint32_t step);
+void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
+                        uint32_t step);
 
 /* ---- distribute_pull.c: tiles that stay in memory (slots=0) ---- */
 /* Offsets of the wave's fragments, v->nreg of them; those of named rows,

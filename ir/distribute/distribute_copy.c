@@ -97,7 +97,8 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_STAGE, .lds = v->lds,
                                  .reg = KN_NEW(d->c, kn_ref, g.steps * per),
-                                 .nreg = g.steps * per };
+                                 .nreg = g.steps * per,
+                                 .select = v->select, .before = v->before };
     for (uint32_t n = x.from; n < x.to; n++) {
         kn_ref off = v->reg[n / per];
         struct kn_ins *ins;
@@ -111,7 +112,8 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         ins = dist_add(d, KN_OP_ldg, t->reg[n]);
         ins->arg[0] = r;
         ins->arg[1] = off;
-        ins->attr[KN_A_offset] = (int32_t)(n % j * unit);
+        ins->attr[KN_A_offset] = (int32_t)(n % j * unit) +
+                                 (l->unaligned ? 4 : 0);
         ins->attr[KN_A_elem] = memory_elem(unit);
         ins->attr[KN_A_nt] = i->attr[KN_A_nt];
     }
@@ -139,6 +141,9 @@ expand_await(struct dist *d, const struct kn_ins *i)
              n-- > steps_of(i, steps).from * per;)
             if (t->reg[n])
                 dist_add(d, KN_OP_landed, 0)->arg[0] = t->reg[n];
+        for (uint32_t n = steps_of(i, steps).to;
+             t->before && n-- > steps_of(i, steps).from;)
+            dist_add(d, KN_OP_landed, 0)->arg[0] = t->before[n];
     }
     return KILN_OK;
 }
@@ -236,7 +241,9 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t,
     uint32_t per = loads_per_step(l, &g);
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
-    for (uint32_t s = x.from; s < x.to; s++)
+    for (uint32_t s = x.from; l->unaligned && s < x.to; s++)
+        dist_put_unaligned(d, slot, t, s);
+    for (uint32_t s = x.from; !l->unaligned && s < x.to; s++)
         dist_store_lds(d, (struct dist_place){ slot, addr,
                       (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
                   pack_chunk(d, t->reg + s * per, g.chunk, l->unit), g.chunk);
@@ -440,8 +447,11 @@ expand_clip(struct dist *d, const struct kn_ins *i)
         dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &chunk);
         valid = dist_i2(d, KN_OP_sub, klen,
                         dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
-        dist_clip_piece(d, (struct dist_place){ i->arg[0], addr, at }, valid,
-                        g.chunk);
+        dist_clip_piece(d, l->unaligned
+                           ? dist_own_place(d, i->arg[0],
+                                            (int)KN_REF_LDS(i->arg[0]), s)
+                           : (struct dist_place){ i->arg[0], addr, at },
+                        valid, g.chunk);
     }
     return KILN_OK;
 }

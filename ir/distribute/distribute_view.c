@@ -38,7 +38,7 @@ dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c, kn_ref *row,
 
     *row = dist_ic(d, KN_OP_udiv, c, g.cpr);
     *chunk = dist_ic(d, KN_OP_urem, c, g.cpr);
-    if (l->swz_n)
+    if (l->swz_n && !l->unaligned)
         *chunk = dist_i2(d, KN_OP_xor, *chunk, dist_swizzle(d, l, *row));
 }
 
@@ -130,7 +130,7 @@ dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
 }
 
 static kn_ref
-step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
+step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
             kn_ref row0)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
@@ -157,6 +157,8 @@ step_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
     if (v->up)               /* 2 n rows are within 31 bits: the launch checks */
         row = dist_assume(d, row, DIST_NEVER);
     off = dist_i2(d, KN_OP_add, row, off);
+    if (l->unaligned)
+        off = dist_aligned(d, v, off);
     return guard(d, &g, step, id, off);
 }
 
@@ -241,6 +243,8 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
             n = dist_assume(d, n, DIST_NEVER);
     }
     n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_memory_bits(l)));
+    if (l->unaligned)
+        n = dist_aligned_records(d, v, n);
     dist_move(d, v->rem, dist_clamp(d, whole_loads(d, l, n), 0, DIST_NEVER));
 }
 
@@ -278,6 +282,8 @@ expand_view(struct dist *d, const struct kn_ins *i)
                   dist_address(d, p,
                                dist_ic(d, KN_OP_shr, row0, outer_shift(l)),
                                v->pitch, 0));
+        if (l->unaligned)
+            dist_align_base(d, v);
         view_k_inner(d, v, row0, rows, k);
     } else {
         dist_move(d, v->base,
@@ -294,6 +300,8 @@ expand_view(struct dist *d, const struct kn_ins *i)
         dist_pulled_view(d, v);
     for (uint32_t s = 0; l->slots && s < g.steps; s++)
         v->reg[s] = step_offset(d, v, s, row0);
+    if (l->unaligned)
+        dist_first_dwords(d, v, name);
     return KILN_OK;
 }
 
@@ -328,7 +336,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     bool pulled = !dist_lds(d, lds)->slots;
 
     if (!dist_lds(d, lds)->gk || outer_shift(dist_lds(d, lds)) ||
-        dist_lds(d, lds)->panel)
+        dist_lds(d, lds)->panel || dist_lds(d, lds)->unaligned)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
                           "only K-contiguous rows of their own are gathered");
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds,

@@ -198,7 +198,7 @@ interval_result(const struct interval_calc *c)
     const struct kn_ins *i = c->i;
 
     switch (i->op) {
-    case KN_OP_mov: case KN_OP_uniform: case KN_OP_readlane:
+    case KN_OP_mov: case KN_OP_uniform: case KN_OP_readlane: case KN_OP_roll:
         return c->a;
     case KN_OP_flip:
         return interval_either(c->a, c->b, c->wide);

@@ -304,6 +304,9 @@ check_copy(const struct kn_fn *f, const struct kn_ins *i)
     if (l->mem)
         return FAIL(f, i->at, "a direct copy cannot convert %%%s: use fetch "
                     "and put", l->name);
+    if (l->unaligned)
+        return FAIL(f, i->at, "a direct copy cannot shift rows of %%%s: use "
+                    "fetch and put", l->name);
     if (g.transpose)
         return FAIL(f, i->at, "a direct copy cannot transpose %%%s: use fetch "
                     "and put", l->name);
@@ -483,6 +486,16 @@ shared_rows(const struct kn_fn *f, const struct kn_lds *l)
            l->rows % (16 * waves) == 0;
 }
 
+/* A lane's piece of a row and the dword before it, which the lane before has:
+ * within a row of 16 lanes. */
+static bool
+unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
+{
+    return l->gk && l->lk && l->unit == 16 && l->slots && !l->mem &&
+           !l->panel && !l->shuf && !l->share && !l->line && !l->shift &&
+           g->chunk >= 4 && g->cpr <= 16 && 16 % g->cpr == 0;
+}
+
 static kiln_status
 check_lds(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -528,6 +541,9 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
                     l->rows % 32 || l->cols % 8))
         return FAIL(f, l->at, "%%%s: shuffled scales come in blocks of 32 rows "
                     "and 8 times 32 K", l->name);
+    if (l->unaligned && !unaligned_rows(l, &g))
+        return FAIL(f, l->at, "%%%s: rows that begin at any byte are plain "
+                    "rows along K, of whole dwords and up to 16 loads", l->name);
     if (l->share && !shared_rows(f, l))
         return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
                     "wave's rows, of an operand in plain rows", l->name);

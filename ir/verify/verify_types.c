@@ -335,6 +335,19 @@ check_flip(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_roll(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    if (t.elem != KN_T_i32 || t.n != 1 || !t.lane)
+        return FAIL(f, i->at, "row.roll is for v.i32");
+    if (i->attr[KN_A_first] < 1 || i->attr[KN_A_first] > 15)
+        return FAIL(f, i->at, "row.roll goes around 16 lanes: first=1 to 15");
+    return need_same(f, i, t, 0);
+}
+
+static kiln_status
 check_output(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
@@ -452,6 +465,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_turn(f, i);
     case KN_OP_flip:
         return check_flip(f, i);
+    case KN_OP_roll:
+        return check_roll(f, i);
     case KN_OP_arrive:
         return need_result(f, i, KN_T_i32, 1);
     case KN_OP_ldg: case KN_OP_lds_ld:

@@ -123,6 +123,8 @@ SENTENCES = {
              "adds to it; `vec=8`: 16 bytes a lane, turned between lanes",
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
                  "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
+    "row.roll": "the value `first=` lanes before, around 16 lanes (DPP "
+                "`row_ror`)",
     "rows.flip": "the first where bit 3 of lane `l` is `first=`, elsewhere the "
                  "second of lane `l ^ 8` (DPP `row_ror:8`)",
     "acc.gate": "16 gate columns and 16 up columns become 16 columns",

@@ -1,0 +1,120 @@
+/* distribute_unaligned.c - rows that begin at any byte of memory (unaligned=1),
+ * on their way through registers.
+ *
+ * A lane's chunk of a row begins `low` bytes into a dword. Loads are of whole
+ * dwords: those behind the one it begins in, so that the first is the last of
+ * the lane before, and for the first lane of a row, of the row's last lane one
+ * K tile ago. No dword is loaded twice, and none that has no byte of a row. A
+ * step has a multiple of four rows, so `low` is the same in all steps of a
+ * lane. */
+#include "distribute.h"
+
+void
+dist_align_base(struct dist *d, struct dist_tile *v)
+{
+    kn_ref low = dist_op(d, KN_OP_trunc, kn_s32, v->base, 0);
+
+    v->low = dist_ic(d, KN_OP_and, low, 3);
+    dist_move(d, v->base,
+              dist_op(d, KN_OP_sub, kn_s64, v->base,
+                      dist_op(d, KN_OP_zext, kn_s64, v->low, 0)));
+}
+
+/* Of no bytes, none. */
+kn_ref
+dist_aligned_records(struct dist *d, const struct dist_tile *v, kn_ref bytes)
+{
+    kn_ref pick[] = { dist_op(d, KN_OP_slt, kn_sb1, bytes, dist_int(d, 1)),
+                      dist_int(d, 0), dist_i2(d, KN_OP_add, bytes, v->low) };
+
+    return dist_op3(d, KN_OP_select, kn_s32, pick);
+}
+
+/* The dword that a chunk at byte `off` of the view begins in. */
+kn_ref
+dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off)
+{
+    enum { NO_SHIFT = 0x03020100, A_BYTE = 0x01010101 };
+
+    off = dist_i2(d, KN_OP_add, off, v->low);
+    if (!v->select)
+        v->select = dist_ic(d, KN_OP_add,
+                            dist_ic(d, KN_OP_mul,
+                                    dist_ic(d, KN_OP_and, off, 3), A_BYTE),
+                            NO_SHIFT);
+    return dist_ic(d, KN_OP_and, off, -4);
+}
+
+void
+dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name)
+{
+    kn_ref r = dist_rsrc(d, v->base, v->rem);
+
+    v->before = KN_NEW(d->c, kn_ref, v->nreg);
+    for (uint32_t s = 0; s < v->nreg; s++) {
+        struct kn_ins *i;
+
+        v->before[s] = dist_named(d, kn_v32, "%s.before%u", name, s);
+        i = dist_add(d, KN_OP_ldg, v->before[s]);
+        i->arg[0] = r;
+        i->arg[1] = v->reg[s];
+        i->attr[KN_A_elem] = KN_T_i32;
+    }
+}
+
+struct dist_place
+dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
+{
+    const struct kn_lds *l = dist_lds(d, lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t threads = kn_waves(d->in) * 64;
+    uint32_t period = 1u << (l->swz_s + l->swz_n);
+    bool same = !l->swz_n || threads / g.cpr % period == 0;
+    kn_ref id = dist_chunk_id(d, same ? 0 : step);
+
+    if (l->swz_n)
+        id = dist_i2(d, KN_OP_xor, id,
+                     dist_swizzle(d, l, dist_ic(d, KN_OP_udiv, id, g.cpr)));
+    return (struct dist_place){ slot, dist_ic(d, KN_OP_mul, id, g.chunk),
+                                same ? (int64_t)step * threads * g.chunk : 0 };
+}
+
+static kn_ref
+roll(struct dist *d, kn_ref x, uint32_t lanes)
+{
+    kn_ref r;
+
+    if (lanes == 16)
+        return x;
+    r = dist_op(d, KN_OP_roll, kn_v32, x, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)lanes;
+    return r;
+}
+
+void
+dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
+                   uint32_t step)
+{
+    struct kn_geom g = kn_geometry(d->in, dist_lds(d, t->lds));
+    uint32_t n = g.chunk / 4;
+    kn_ref w[5], out[4];
+
+    for (uint32_t i = 0; i < n; i++)
+        w[i + 1] = n > 1 ? dist_slice(d, t->reg[step], i) : t->reg[step];
+    w[0] = t->before[step];
+    if (g.cpr > 1) {
+        kn_ref in_row = dist_ic(d, KN_OP_urem, d->tid, g.cpr);
+        kn_ref pick[] = { dist_op(d, KN_OP_eq, kn_vb1, in_row, dist_int(d, 0)),
+                          w[0], roll(d, w[n], 1) };
+
+        w[0] = dist_op3(d, KN_OP_select, kn_v32, pick);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        kn_ref arg[] = { w[i + 1], w[i], t->select };
+
+        out[i] = dist_op3(d, KN_OP_perm, kn_v32, arg);
+    }
+    dist_move(d, t->before[step], roll(d, w[n], 17 - g.cpr));
+    dist_store_lds(d, dist_own_place(d, slot, t->lds, step),
+                   dist_cat(d, out, n), g.chunk);
+}
