@@ -118,10 +118,11 @@ straddles(const kiln_problem *p)
 /* Asked for, or where the model says that it wins: dense products, however
  * short K is; with tensor and row scales, whose epilogue takes longer here, of
  * a long K (8192x8192x4096 fp8: 226 us, pingpong 214); of 6-bit types from four
- * K tiles on, wherever rows begin. gfx942 is without another loop that reads
+ * K tiles on, wherever rows begin; and where other loops do not fill LDS
+ * directly (`direct`). gfx942 is without another loop that reads
  * while it multiplies: from four K tiles on. */
 static bool
-deep_pays(const kiln_problem *p, const struct kn_config *g)
+deep_pays(const kiln_problem *p, const struct kn_config *g, bool direct)
 {
     bool six = six_bits(p);
     bool old = kn_targets[p->target].deep_slots == 1;
@@ -132,8 +133,20 @@ deep_pays(const kiln_problem *p, const struct kn_config *g)
     return g->lowering == KN_LOWERING_ASM || kn_reads_of(g) == KN_READS_TILE ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
            (!old && !kn_family_of(p)->routed &&
-            (six || !straddles(p)) &&
-            (!p->k || p->k >= least));
+            (six || !straddles(p) || !direct) &&
+            (!p->k || p->k >= least || !direct));
+}
+
+/* Whether another loop that reads while it multiplies fills LDS directly: of
+ * MX operands with a K tail, or scales that are no whole dwords, none. */
+static bool
+others_are_direct(const kiln_problem *p, const struct kn_config *deep)
+{
+    struct kn_config other = *deep;
+
+    other.schedule = KN_SCHED_SIMPLE;
+    return kn_direct(p, &other) &&
+           !(p->scale == KILN_SCALE_MX32 && deep->domain.ktail);
 }
 
 /* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest
@@ -166,6 +179,7 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 {
     const struct tile *t = deep_tile(p, g);
     struct kn_config deep = *g;
+    bool direct;
 
     if (!t || g->lowering == KN_LOWERING_LLVM || g->wm || g->stages > 2 ||
         (g->schedule && kn_reads_of(g) != KN_READS_TILE))
@@ -179,12 +193,20 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         deep.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
     if (open->domain)
         deep.domain = kn_domain_of(p, 256, deep.bk);
-    if (!kn_form_lacks(p, &deep) && deep_pays(p, g) &&
+    if (open->bk && open->domain && !kn_dequant(p) && p->a == KILN_MXFP4 &&
+        p->b == KILN_MXFP4) {
+        deep.bk = 256;       /* rows of 128 bytes, whatever the K tail */
+        deep.domain = kn_domain_of(p, 256, deep.bk);
+    }
+    direct = others_are_direct(p, &deep);
+    if (!kn_direct(p, &deep))
+        deep.stages = kn_step_k(c, p, deep.bk) == deep.bk ? 2 : 1;
+    if (!kn_form_lacks(p, &deep) && deep_pays(p, g, direct) &&
         (!deep.cus || kn_walks(p)) && (!six_bits(p) || kn_lines(p, &deep)) &&
         kn_tile_registers(c, p, &deep) <= kn_register_limit(&deep) &&
         kn_tile_lds(c, p, &deep) <= kn_targets[p->target].lds) {
         *g = deep;
-        if (ahead_pays(p, g))
+        if (ahead_pays(p, g) && !kn_unaligned_scales(p, g))
             g->cus = kn_targets[p->target].cus;
     }
 }

@@ -76,8 +76,9 @@ kn_super(const kiln_problem *p, const struct kn_config *g)
 {
     if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
         g->stages != (kn_folds(g) ? 1 : 2) ||
-        kn_family_of(p)->routed || p->scale_layout ||
-        g->domain.align_sa < 4 || g->domain.align_sb < 4 || g->bk > 256)
+        kn_family_of(p)->routed || p->scale_layout || g->bk > 256 ||
+        ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
+         !kn_unaligned_scales(p, g)))
         return 0;
     return kn_super_k(g) / g->bk;
 }

@@ -25,6 +25,8 @@ bool kn_weight_only(const kiln_problem *p);
 struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether operands go to LDS directly (staging.c says when). */
+bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
+bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 
 /* File of a configuration's main loop, "" without one. */

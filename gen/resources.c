@@ -37,8 +37,10 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
                (p->scale == KILN_SCALE_MX32 ? 2 * (a.count + b.count) : 0);
     }
     if (kn_reads_of(g) == KN_READS_TILE) {
-        ra *= a.ksteps;
-        rb *= 2;
+        bool ahead = a.ksteps > 1 || kn_direct(p, g);
+
+        ra = ahead ? ra * a.ksteps : ra / 2;    /* loop_4wave_slots.tir */
+        rb *= ahead ? 2 : 1;
     } else if (kn_reads_of(g) == KN_READS_PARTS) {
         ra = ra / kn_shares(g, &a) * 2;
         rb *= kn_b_sets(p, g);
@@ -54,15 +56,20 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
                                        : kn_elems[f.shape.ta].bits) / 8;
         uint32_t nb = g->bn * g->bk * kn_elems[f.shape.tb].bits / 8;
 
-        stage += na / (d->align_a >= 4 ? 4 : d->align_a) / threads +
-                 nb / (d->align_b >= 4 ? 4 : d->align_b) / threads;
+        bool loose_a = kn_unaligned(p, g, 'a'), loose_b = kn_unaligned(p, g, 'b');
+
+        /* a dword before each 16 bytes */
+        stage += na / (d->align_a >= 4 || loose_a ? 4 : d->align_a) / threads +
+                 nb / (d->align_b >= 4 || loose_b ? 4 : d->align_b) / threads +
+                 (loose_a ? na / 16 / threads : 0) +
+                 (loose_b ? nb / 16 / threads : 0);
         /* Narrow loads: packing them spills beyond this, in large tiles of
          * 6-bit types sooner (measured). */
         bool six = kn_elems[f.shape.ta].bits == 6 ||
                    kn_elems[f.shape.tb].bits == 6;
         uint32_t most = six && acc >= 64 ? 48 : 64;
 
-        if ((d->align_a < 4 || d->align_b < 4) &&
+        if (((d->align_a < 4 && !loose_a) || (d->align_b < 4 && !loose_b)) &&
             (stage > 24 + most || acc >= 128))
             return KN_TOO_NARROW;
     }

@@ -2,6 +2,8 @@
  * the matrix instruction takes it, and whether LDS is filled directly. */
 #include "instantiate.h"
 
+#include "forms.h"
+
 /* Payload of an operand in the IR. */
 enum kn_elem
 kn_payload(kiln_type t)
@@ -110,7 +112,34 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
         scale = 16;
     return wide && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
            g->domain.align_a == 16 && g->domain.align_b == 16 &&
-           g->domain.align_sa >= scale && g->domain.align_sb >= scale;
+           ((g->domain.align_sa >= scale && g->domain.align_sb >= scale) ||
+            kn_unaligned_scales(p, g));
+}
+
+/* Rows along K that begin at any byte: dwords are loaded, and shifted on their
+ * way to LDS (ir/distribute/distribute_unaligned.c). */
+bool
+kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    kiln_type t = side == 'a' ? p->a : p->b;
+    uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
+    uint32_t row = g->bk * kn_type_bits[t] / 8;
+    bool along = side == 'a' ? p->layout != KILN_TN : p->layout == KILN_NT;
+
+    return align < 4 && along && !kn_family_of(p)->routed && !kn_dequant(p) &&
+           !kn_prequant(p) && !p->quant && kn_type_bits[t] != 6 &&
+           row <= 256;
+}
+
+/* Batches of MX scales whose rows are no whole dwords go through registers the
+ * same way, beside operands that are copied. */
+bool
+kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale == KILN_SCALE_MX32 && !p->scale_layout && !kn_dequant(p) &&
+           kn_reads_of(g) == KN_READS_TILE && p->layout == KILN_NT &&
+           kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6 &&
+           (g->domain.align_sa < 4 || g->domain.align_sb < 4);
 }
 
 /* A row of what a wave turns around in LDS, and 16 bytes so that rows start in

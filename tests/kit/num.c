@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../gen/instantiate.h"
 #include "../../gen/layout.h"
 #include "../../gen/tool/run/split_k.h"
 
@@ -170,15 +171,21 @@ fill(void *user, uint64_t offset, void *dst, size_t size)
                      size - front);
 }
 
-/* Kernels read whole units of 2 or 4 bytes where operands are aligned so: no
- * allocation ends inside one. Others must not go past the last element. */
+/* Kernels read whole units of 2 or 4 bytes where operands are aligned so, and
+ * aligned dwords of rows that begin at any byte: no allocation ends inside
+ * one. Others must not go past the last element. */
 static uint64_t
 whole_units(const struct run *r, int id, uint64_t size)
 {
-    const struct kn_domain *d = &r->k->g.cfg.domain;
+    const struct kn_config *g = &r->k->g.cfg;
+    const struct kn_domain *d = &g->domain;
     const uint8_t align[NUM_NOPERANDS] = { d->align_a, d->align_b, 1,
                                            d->align_sa, d->align_sb, 4 };
-    uint32_t to = align[id] < 4 ? align[id] : 4;
+    bool dwords = align[id] >= 4 ||
+                  (id == NUM_A && kn_unaligned(&r->p, g, 'a')) ||
+                  (id == NUM_B && kn_unaligned(&r->p, g, 'b')) ||
+                  (id >= NUM_SA && kn_unaligned_scales(&r->p, g));
+    uint32_t to = dwords ? 4 : align[id];
 
     return (size + to - 1) / to * to;
 }
