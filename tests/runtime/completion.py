@@ -9,10 +9,16 @@ import time
 import tap
 
 
+FAMILIES = "gemm grouped wgrad batched moe".split()
+
+
 def help_of(kilnc, *words):
-    """Commands, or the flags of a command, as its help lists them."""
-    text = tap.must(kilnc, *words, "--help")
-    return sorted(set(re.findall(r"^  (\S+)", text, re.M)))
+    """Commands, or the flags of a command, those of one family too, as its
+    help lists them."""
+    texts = [tap.must(kilnc, *words, "--help")]
+    texts += [tap.must(kilnc, "help", *words, f) for f in FAMILIES if words]
+    return sorted({x for t in texts for x in
+                   re.findall(r"^  (\S+)", t.partition("\nExamples:")[0], re.M)})
 
 
 def bash_offers(script, line):
