@@ -6,7 +6,7 @@ usage: replay.py SOURCE BUILD [--write] [PAGE...]
 A transcript is an indented block that begins with `$ `; further lines that do
 are further commands (a backslash continues one). What follows a command is its
 output: a line `...` stands for any lines, times of this machine (`in 130 ms`)
-for any time. An exit status other than 0 is its last line, `[exit 1]`. Comments
+for any time, lines of templates (`args.tir:9`) for any line. An exit status other than 0 is its last line, `[exit 1]`. Comments
 before a block say what the reader does not see:
 
     <!-- file NAME -->      the block is not run but becomes a file
@@ -36,7 +36,8 @@ USES = ["launch.md", "jit.md", "isa-parity.md"]
 COMMENT = re.compile(r"<!-- (file|\$|needs|keep) (.+?) -->$")
 TIMES = [(re.compile(r"\b\d+ ms\b"), "N ms"),
          (re.compile(r"\bin [\d.]+ s\b"), "in N s"),
-         (re.compile(r"\d+\.\d+ ms\b"), "N ms")]
+         (re.compile(r"\d+\.\d+ ms\b"), "N ms"),
+         (re.compile(r"\b(\w+\.tir):\d+ +"), r"\1:N ")]
 NEEDS = {
     "numpy": [sys.executable, "-c", "import numpy"],
     "cc": ["sh", "-c", "cc --version && pkg-config --version"],
