@@ -23,6 +23,7 @@ struct kn_simulator {
     kiln_status (*load)(struct kn_sim *s, const char *name, const void *bytes,
                         size_t size, struct kn_sim_code **out);
     void (*unload)(struct kn_sim *s, struct kn_sim_code *code);
+    uint64_t (*base)(const struct kn_sim_code *code);
     kiln_status (*run)(struct kn_sim *s, const struct kn_sim_launch *l,
                        struct kn_sim_result *r);
     kiln_status (*time)(struct kn_ctx *c, struct kn_sim *s,

@@ -23,6 +23,9 @@ struct kn_meta_kernel {
 kiln_status kn_meta_read(const struct kn_elf *e, struct kn_meta_kernel **out,
                          uint32_t *n);
 
+/* o->formats: the literals of printf, "ID:N:SIZE...:TEXT" each. */
+kiln_status kn_meta_formats(const struct kn_elf *e, struct kn_object *o);
+
 /* Copies the facts that only the metadata has from m into k, which
  * kn_kd_decode has filled. */
 void kn_meta_apply(const struct kn_object_kernel *m,

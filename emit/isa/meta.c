@@ -216,6 +216,42 @@ kn_meta_read(const struct kn_elf *e, struct kn_meta_kernel **out, uint32_t *n)
     return KILN_OK;
 }
 
+static kiln_status
+read_formats(struct reader *r, struct kn_object *o)
+{
+    struct kn_mp_item array;
+
+    if (o->nformats || !kn_mp_expect(&r->m, KN_MP_ARRAY, &array))
+        return malformed(r, "amdhsa.printf");
+    o->formats = KN_NEW(r->e->c, const char *, array.n);
+    for (; o->nformats < array.n; o->nformats++)
+        KN_TRY(read_string(r, "amdhsa.printf", &o->formats[o->nformats]));
+    return KILN_OK;
+}
+
+kiln_status
+kn_meta_formats(const struct kn_elf *e, struct kn_object *o)
+{
+    struct reader r = { .e = e };
+    struct kn_mp_item map, key;
+    const uint8_t *p;
+    size_t size;
+
+    KN_TRY(kn_elf_metadata(e, &p, &size));
+    r.m = (struct kn_mp){ p, p + size };
+    if (!p || !kn_mp_expect(&r.m, KN_MP_MAP, &map))
+        return KILN_OK;
+    for (uint32_t i = 0; i < map.n; i++) {
+        if (!kn_mp_expect(&r.m, KN_MP_STR, &key))
+            return malformed(&r, "note");
+        if (kn_mp_equal(&key, "amdhsa.printf"))
+            KN_TRY(read_formats(&r, o));
+        else if (!kn_mp_skip(&r.m))
+            return malformed(&r, "note");
+    }
+    return KILN_OK;
+}
+
 static uint32_t
 max32(uint32_t a, uint32_t b)
 {

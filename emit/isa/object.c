@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kd.h"
+#include "loadtime.h"
 
 /* Sizes beyond which a file is hostile or broken rather than large. */
 static const uint64_t max_image = (uint64_t)1 << 31;
@@ -86,24 +87,6 @@ kn_object_bytes(const struct kn_object *o, uint64_t addr, uint64_t n)
     const struct kn_segment *s = find_segment(o, addr, n);
 
     return s ? s->data + (addr - s->addr) : NULL;
-}
-
-static kiln_status
-refuse_relocations(const struct loader *l)
-{
-    const struct kn_elf *e = &l->e;
-
-    for (uint32_t i = 0; i < e->nsh; i++) {
-        const Elf64_Shdr *s = &e->sh[i];
-
-        if ((s->sh_type == SHT_RELA || s->sh_type == SHT_REL) &&
-            (s->sh_flags & SHF_ALLOC) && s->sh_size)
-            return kn_fail(e->c, KILN_UNSUPPORTED,
-                           "%s: %s holds relocations for load time, which "
-                           "kiln does not apply", e->name,
-                           kn_elf_section_name(e, i));
-    }
-    return KILN_OK;
 }
 
 static const struct kn_elf_sym *
@@ -252,11 +235,13 @@ read_linked(struct loader *l)
     o->target = target_of(o->e_flags & KN_EF_MACH);
     o->abi = l->e.eh.e_ident[EI_ABIVERSION];
     KN_TRY(read_segments(l));
-    KN_TRY(refuse_relocations(l));
+    KN_TRY(kn_elf_relocations(&l->e, o));
+    KN_TRY(kn_elf_variables(&l->e, o));
     KN_TRY(kn_elf_symbols(&l->e, SHT_SYMTAB, &l->syms));
     if (!l->syms.n)
         KN_TRY(kn_elf_symbols(&l->e, SHT_DYNSYM, &l->syms));
-    return read_kernels(l);
+    KN_TRY(read_kernels(l));
+    return kn_meta_formats(&l->e, o);
 }
 
 kiln_status

@@ -50,6 +50,16 @@ struct kn_segment {          /* a PT_LOAD, or a loaded section of ET_REL */
     bool exec, write;
 };
 
+/* A field of 8 bytes that the loader fills in: where the image lies + value. */
+struct kn_reloc {
+    uint64_t at, value;      /* virtual addresses */
+};
+
+struct kn_variable {         /* a data object other code can name */
+    const char *name;
+    uint64_t addr, size;
+};
+
 struct kn_object {
     kiln_target target;      /* from e_flags; NONE: some other AMDGPU */
     uint32_t e_flags;
@@ -59,6 +69,11 @@ struct kn_object {
     struct kn_segment *segments;
     uint32_t nkernels;
     struct kn_object_kernel *kernels;
+    uint32_t nrelocs, nvariables;
+    struct kn_reloc *relocs; /* each field lies in one segment */
+    struct kn_variable *variables;
+    uint32_t nformats;       /* amdhsa.printf of the metadata */
+    const char **formats;
 };
 
 /* Parses `bytes`, which must stay alive as long as *out. BAD_INPUT with one

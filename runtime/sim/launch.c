@@ -45,7 +45,18 @@ map_segments(struct kn_sim *s, struct kn_sim_code *k)
         if (size)
             KN_TRY(kn_sim_write(s, k->base + g->addr, g->data, size));
     }
+    for (uint32_t n = 0; n < o->nrelocs; n++) {
+        uint64_t value = k->base + o->relocs[n].value;
+
+        KN_TRY(kn_sim_write(s, k->base + o->relocs[n].at, &value, 8));
+    }
     return KILN_OK;
+}
+
+uint64_t
+kn_sim_base(const struct kn_sim_code *code)
+{
+    return code->base;
 }
 
 kiln_status

@@ -118,7 +118,7 @@ dimensions(const struct kn_sim_launch *l)
            : l->grid[1] * l->block[1] > 1 ? 2 : 1;
 }
 
-/* Pointers to services of the runtime (printf, hostcall, heap, ...) are null:
+/* Pointers to other services of the runtime (hostcall, heap, ...) are null:
  * a kernel that follows one is reported at its address. */
 static uint64_t
 hidden_value(const struct kn_run *r, const char *kind)
@@ -138,6 +138,8 @@ hidden_value(const struct kn_run *r, const char *kind)
         return KN_PRIVATE_BASE_HI;
     if (!strcmp(kind, "hidden_shared_base"))
         return KN_SHARED_BASE_HI;
+    if (!strcmp(kind, "hidden_printf_buffer"))
+        return l->printf_buffer;
     if (!strcmp(kind, "hidden_queue_ptr"))
         return r->queue;
     return 0;

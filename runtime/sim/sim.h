@@ -67,6 +67,8 @@ void kn_sim_unload(struct kn_sim *s, struct kn_sim_code *code);
 kiln_status kn_sim_adopt(struct kn_sim *shadow, const struct kn_sim_code *code,
                          struct kn_sim_code **out);
 const struct kn_object *kn_sim_object(const struct kn_sim_code *code);
+/* What its virtual addresses are to be added to for an address in memory. */
+uint64_t kn_sim_base(const struct kn_sim_code *code);
 
 /* Which workgroups run: all, or the listed linear ids. */
 struct kn_sim_select {
@@ -115,6 +117,7 @@ struct kn_sim_launch {
     const void *kernarg;     /* copied; hidden arguments are filled in */
     size_t kernarg_size;
     uint32_t dynamic_lds;
+    uint64_t printf_buffer;  /* device address, for hidden_printf_buffer */
     struct kn_sim_select select;
     enum kn_sim_order order;
     enum kn_sim_waves waves;
