@@ -80,12 +80,117 @@ int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *function,
 int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned
     gz, unsigned bx, unsigned by, unsigned bz, unsigned lds, void *stream,
     void **params, void **extra);
+int hipExtMallocWithFlags(void **p, size_t n, unsigned flags);
+int hipMallocAsync(void **p, size_t n, void *stream);
+int hipMallocManaged(void **p, size_t n, unsigned flags);
+int hipHostAlloc(void **p, size_t n, unsigned flags);
+int hipMallocHost(void **p, size_t n);
+int hipMallocPitch(void **p, size_t *pitch, size_t width, size_t height);
+int hipFreeAsync(void *p, void *stream);
+int hipFreeHost(void *p);
+int hipHostRegister(void *p, size_t n, unsigned flags);
+int hipHostUnregister(void *p);
+int hipHostGetDevicePointer(void **out, void *p, unsigned flags);
+int hipHostGetFlags(unsigned *flags, void *p);
+int hipPointerGetAttributes(void *out, const void *p);
+int hipMemGetAddressRange(void **base, size_t *n, void *p);
+int hipMemPrefetchAsync(const void *p, size_t n, int device, void *stream);
+int hipMemAdvise(const void *p, size_t n, int advice, int device);
+int hipMemcpyWithStream(void *dst, const void *src, size_t n, int kind, void
+    *stream);
+int hipMemcpyHtoDAsync(void *dst, void *src, size_t n, void *stream);
+int hipMemcpyDtoHAsync(void *dst, void *src, size_t n, void *stream);
+int hipMemcpyDtoDAsync(void *dst, void *src, size_t n, void *stream);
+int hipMemcpyPeer(void *dst, int to, const void *src, int from, size_t n);
+int hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch,
+    size_t width, size_t height, int kind);
+int hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+    size_t width, size_t height, int kind, void *stream);
+int hipMemsetD8(void *dst, unsigned char value, size_t n);
+int hipMemsetD8Async(void *dst, unsigned char value, size_t n, void *stream);
+int hipMemsetD16(void *dst, unsigned short value, size_t n);
+int hipMemsetD16Async(void *dst, unsigned short value, size_t n, void *stream);
+int hipMemsetD32(void *dst, int value, size_t n);
+int hipMemsetD32Async(void *dst, int value, size_t n, void *stream);
+int hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t
+    height);
+int hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t
+    height, void *stream);
+int hipGetSymbolAddress(void **p, const void *symbol);
+int hipGetSymbolSize(size_t *n, const void *symbol);
+int hipMemcpyToSymbol(const void *symbol, const void *src, size_t n, size_t
+    offset, int kind);
+int hipMemcpyToSymbolAsync(const void *symbol, const void *src, size_t n,
+    size_t offset, int kind, void *stream);
+int hipMemcpyFromSymbol(void *dst, const void *symbol, size_t n, size_t offset,
+    int kind);
+int hipMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t n, size_t
+    offset, int kind, void *stream);
+int hipOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *host, int
+    block, size_t lds);
+int hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void
+    *host, int block, size_t lds, unsigned flags);
+int hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *host,
+    size_t lds, int limit);
+int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, void
+    *function, size_t lds, int limit);
+int hipFuncGetAttributes(void *out, const void *host);
+int hipFuncSetAttribute(const void *host, int which, int value);
+int hipFuncSetCacheConfig(const void *host, int config);
+int hipFuncSetSharedMemConfig(const void *host, int config);
+int hipLaunchCooperativeKernel(const void *host, struct kn_dim3 grid, struct
+    kn_dim3 block, void **args, unsigned lds, void *stream);
+int hipExtLaunchKernel(const void *host, struct kn_dim3 grid, struct kn_dim3
+    block, void **args, size_t lds, void *stream, void *start, void *stop, int
+    flags);
+int hipGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long
+    flags);
+int hipGraphCreate(void **out, unsigned flags);
+int hipGraphAddEmptyNode(void **out, void *graph, void *const *on, size_t n);
+int hipGraphAddHostNode(void **out, void *graph, void *const *on, size_t n,
+    const void *params);
+int hipGraphAddMemsetNode(void **out, void *graph, void *const *on, size_t n,
+    const void *params);
+int hipGraphAddMemcpyNode1D(void **out, void *graph, void *const *on, size_t n,
+    void *dst, const void *src, size_t bytes, int kind);
+int hipGraphAddMemcpyNode(void **out, void *graph, void *const *on, size_t n,
+    const void *params);
+int hipGraphAddKernelNode(void **out, void *graph, void *const *on, size_t n,
+    const void *params);
+int hipGraphAddDependencies(void *graph, void *const *from, void *const *to,
+    size_t n);
+int hipGraphGetNodes(void *graph, void **nodes, size_t *n);
+int hipGraphNodeGetType(void *node, int *type);
+int hipStreamCreateWithPriority(void **out, unsigned flags, int priority);
+int hipDeviceGetStreamPriorityRange(int *least, int *greatest);
+int hipStreamGetFlags(void *stream, unsigned *flags);
+int hipStreamGetPriority(void *stream, int *priority);
+int hipStreamAddCallback(void *stream, void (*call)(void *, int, void *), void
+    *user, unsigned flags);
+int hipLaunchHostFunc(void *stream, void (*call)(void *), void *user);
+int hipDeviceCanAccessPeer(int *can, int device, int peer);
+int hipDeviceEnablePeerAccess(int peer, unsigned flags);
+int hipDeviceDisablePeerAccess(int peer);
+int hipDeviceGetByPCIBusId(int *device, const char *id);
+int hipDeviceComputeCapability(int *major, int *minor, int device);
+int hipChooseDevice(int *device, const void *wanted);
+int hipGetDeviceFlags(unsigned *flags);
+int hipSetDeviceFlags(unsigned flags);
+int hipDeviceGetCacheConfig(int *config);
+int hipDeviceSetCacheConfig(int config);
+int hipDeviceGetSharedMemConfig(int *config);
+int hipDeviceSetSharedMemConfig(int config);
+int hipDeviceGetLimit(size_t *value, int limit);
+int hipModuleLoadDataEx(void **out, const void *image, unsigned n, int
+    *options, void **values);
 void **__hipRegisterFatBinary(const void *wrapper);
 void __hipRegisterFunction(void **binary, const void *host, char *device,
     const char *name, unsigned limit, void *tid, void *bid, void *block, void
     *grid, int *size);
 void __hipRegisterVar(void **binary, void *var, char *host, char *device, int
     ext, size_t size, int constant, int global);
+void __hipRegisterManagedVar(void **binary, void **host, void *init, const
+    char *name, size_t size, unsigned align);
 void __hipUnregisterFatBinary(void **binary);
 int __hipPushCallConfiguration(struct kn_dim3 grid, struct kn_dim3 block,
     size_t lds, void *stream);

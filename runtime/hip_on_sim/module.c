@@ -1,4 +1,4 @@
-/* module.c - code objects, kernels of them, launches. */
+/* module.c - code objects, their kernels and variables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,12 +39,12 @@ names_target(const char *id, size_t len, const char *want)
     return false;
 }
 
-/* The code object for our target in an offload bundle of at most `most`
+/* The code object for a target in an offload bundle of at most `most`
  * bytes. */
 static const uint8_t *
-unbundle(const struct shim *s, const uint8_t *p, size_t most, size_t *size)
+unbundle(kiln_target target, const uint8_t *p, size_t most, size_t *size)
 {
-    const char *want = kiln_target_name(s->target);
+    const char *want = kiln_target_name(target);
     size_t at = sizeof bundle_magic - 1;
     uint64_t n = most - at < 8 ? 0 : u64_at(p + at);
 
@@ -64,6 +64,15 @@ unbundle(const struct shim *s, const uint8_t *p, size_t most, size_t *size)
         at += (size_t)len;
     }
     return NULL;
+}
+
+bool
+bundle_has(const void *image, kiln_target t)
+{
+    size_t size;
+
+    return !memcmp(image, bundle_magic, sizeof bundle_magic - 1) &&
+           unbundle(t, image, SIZE_MAX, &size);
 }
 
 static kiln_status
@@ -116,13 +125,17 @@ load_module(struct shim *s, const void *image, size_t most,
     if (most < 64)           /* of an ELF header */
         return KN_hipErrorInvalidImage;
     if (!memcmp(p, bundle_magic, sizeof bundle_magic - 1))
-        p = unbundle(s, p, most, &size);
+        p = unbundle(s->target, p, most, &size);
     else if (!memcmp(p, "\177ELF", 4))
         size = elf_size(p);
     else
         return KN_hipErrorInvalidImage;
-    if (!p)
+    if (!p) {
+        tell(s, "the program has no code for %s: compile it with "
+             "--offload-arch=%s", kiln_target_name(s->target),
+             kiln_target_name(s->target));
         return KN_hipErrorNoBinaryForGpu;
+    }
     if (size > most)
         return KN_hipErrorInvalidImage;
     m = calloc(1, sizeof *m);
@@ -144,10 +157,10 @@ load_module(struct shim *s, const void *image, size_t most,
     return 0;
 }
 
-int
-hipModuleLoadData(void **out, const void *image)
+static int
+load_data(enum hip_call f, void **out, const void *image)
 {
-    int e = enter_for(FN_hipModuleLoadData, out);
+    int e = enter_for(f, out);
     struct module *m = NULL;
 
     if (!e)
@@ -155,6 +168,22 @@ hipModuleLoadData(void **out, const void *image)
     if (out)
         *out = m;
     return leave(e);
+}
+
+int
+hipModuleLoadData(void **out, const void *image)
+{
+    return load_data(FN_hipModuleLoadData, out, image);
+}
+
+int
+hipModuleLoadDataEx(void **out, const void *image, unsigned n, int *options,
+                    void **values)
+{
+    (void)n;
+    (void)options;
+    (void)values;
+    return load_data(FN_hipModuleLoadDataEx, out, image);
 }
 
 static kiln_status
@@ -221,7 +250,8 @@ find_function(struct module *m, const char *name)
         f = calloc(1, sizeof *f);
         if (!f)
             return NULL;
-        *f = (struct function){ m->functions, m, &m->object.kernels[i] };
+        *f = (struct function){ .next = m->functions, .module = m,
+                               .kernel = &m->object.kernels[i] };
         m->functions = f;
     }
     return f;
@@ -244,137 +274,6 @@ hipModuleGetFunction(void **out, void *module, const char *name)
 }
 
 int
-hipModuleGetGlobal(void **out, size_t *n, void *module, const char *name)
-{
-    int e = enter_for(FN_hipModuleGetGlobal, out);
-
-    (void)module;
-    (void)name;
-    if (out)
-        *out = NULL;
-    if (n)
-        *n = 0;
-    return leave(e ? e : KN_hipErrorNotSupported);
-}
-
-int
-hipFuncGetAttribute(int *value, int which, void *function)
-{
-    int e = enter_for(FN_hipFuncGetAttribute, value);
-    const struct function *f = function;
-    const struct kn_object_kernel *k = e || !f ? NULL : f->kernel;
-
-    if (!e && !k)
-        e = KN_hipErrorInvalidValue;
-    if (!e) {
-        /* hipFunction_attribute: max threads, shared, const, local, regs */
-        const int table[] = { (int)k->max_workgroup, (int)k->lds, 0,
-                              (int)k->scratch, (int)k->regs };
-
-        *value = which >= 0 && which < 5 ? table[which] : 0;
-    }
-    return leave(e);
-}
-
-int
-hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *function,
-                                                   int block, size_t lds)
-{
-    int e = enter_for(FN_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,
-                      n);
-    const struct function *f = function;
-    size_t most = kn_targets[shim_state()->target].lds, used;
-    int waves;
-
-    if (!e && (!f || block < 1))
-        e = KN_hipErrorInvalidValue;
-    if (!e) {
-        used = f->kernel->lds + lds;
-        waves = block / 64 + (block % 64 > 0);
-        *n = (int)(512 / (f->kernel->regs ? f->kernel->regs : 8)) * 4 / waves;
-        if (used < lds)
-            *n = 0;
-        else if (used && most / used < (size_t)*n)
-            *n = (int)(most / used);
-    }
-    return leave(e);
-}
-
-/* ---- launches ----------------------------------------------------------- */
-
-void
-free_launch(struct launch *l)
-{
-    free(l->kernarg);
-    l->kernarg = NULL;
-}
-
-/* `extra` is {1, buffer, 2, &size, 3}. */
-static int
-from_extra(struct launch *l, void **extra)
-{
-    const void *buffer = NULL;
-    size_t n = 0;
-
-    for (int i = 0; extra[i] != (void *)3; i += 2) {
-        if (extra[i] == (void *)1)
-            buffer = extra[i + 1];
-        else if (extra[i] == (void *)2)
-            n = *(const size_t *)extra[i + 1];
-        else
-            return KN_hipErrorInvalidValue;
-    }
-    if (n && !buffer)
-        return KN_hipErrorInvalidValue;
-    if (n > l->kernarg_size)
-        n = l->kernarg_size;
-    if (n)
-        memcpy(l->kernarg, buffer, n);
-    return 0;
-}
-
-static void
-from_params(struct launch *l, void **params)
-{
-    const struct kn_object_kernel *k = l->f->kernel;
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < k->nargs; i++) {
-        const struct kn_kernel_arg *a = &k->args[i];
-
-        if (a->kind == KN_ARG_HIDDEN)
-            continue;
-        if (a->offset + a->size <= l->kernarg_size)
-            memcpy(l->kernarg + a->offset, params[n], a->size);
-        n++;
-    }
-}
-
-int
-make_launch(struct launch *l, void **params, void **extra)
-{
-    const struct kn_object_kernel *k = l->f->kernel;
-    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
-
-    if (!threads || !l->grid[0] || !l->grid[1] || !l->grid[2])
-        return KN_hipErrorInvalidValue;
-    if (l->block[0] > k->max_workgroup || l->block[1] > k->max_workgroup ||
-        l->block[2] > k->max_workgroup || threads > k->max_workgroup)
-        return KN_hipErrorLaunchFailure;
-    if (params && extra)
-        return KN_hipErrorInvalidValue;
-    l->kernarg_size = k->kernarg_size;
-    l->kernarg = calloc(1, l->kernarg_size ? l->kernarg_size : 1);
-    if (!l->kernarg)
-        return KN_hipErrorOutOfMemory;
-    if (extra)
-        return from_extra(l, extra);
-    if (params)
-        from_params(l, params);
-    return 0;
-}
-
-static int
 need_code(struct shim *s, struct module *m)
 {
     int e = need_sim(s);
@@ -387,65 +286,38 @@ need_code(struct shim *s, struct module *m)
 }
 
 int
-run_launch(struct shim *s, const struct launch *l)
+find_variable(struct shim *s, struct module *m, const char *name,
+              struct block *out)
 {
-    struct kn_sim_launch sl = {
-        .kernel = l->f->kernel->name,
-        .kernarg = l->kernarg,
-        .kernarg_size = l->kernarg_size,
-        .dynamic_lds = l->lds,
-        .select = { .all = true },
-    };
-    struct kn_sim_result r;
-    int e = need_code(s, l->f->module);
+    for (uint32_t i = 0; i < m->object.nvariables; i++) {
+        const struct kn_variable *v = &m->object.variables[i];
+        int e;
 
-    if (e)
-        return e;
-    sl.code = l->f->module->code;
-    memcpy(sl.grid, l->grid, sizeof sl.grid);
-    memcpy(sl.block, l->block, sizeof sl.block);
-    if (s->api->run(s->sim, &sl, &r))
-        return sim_error(s, l->f->kernel->name, KN_hipErrorLaunchFailure);
-    for (unsigned i = 0; i < r.nkept; i++)
-        tell(s, "%s: at 0x%llx: %s", l->f->kernel->name,
-             (unsigned long long)r.findings[i].pc, r.findings[i].text);
-    return r.nfindings ? KN_hipErrorLaunchFailure : 0;
-}
-
-int
-enqueue_launch(struct shim *s, struct launch *l, struct stream *q)
-{
-    struct node n = { .kind = NODE_LAUNCH, .launch = *l };
-    int e;
-
-    if (q && q->capturing) {
-        e = record_node(q, &n);
-        if (!e)
-            return 0;
-    } else {
-        e = run_launch(s, l);
-    }
-    free_launch(l);
-    return e;
-}
-
-int
-hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
-                      unsigned bx, unsigned by, unsigned bz, unsigned lds,
-                      void *stream, void **params, void **extra)
-{
-    int e = enter(FN_hipModuleLaunchKernel);
-    struct launch l = { .f = function, .grid = { gx, gy, gz },
-                        .block = { bx, by, bz }, .lds = lds };
-
-    if (!e && !function)
-        e = KN_hipErrorInvalidHandle;
-    if (!e) {
-        e = make_launch(&l, params, extra);
+        if (strcmp(v->name, name) != 0)
+            continue;
+        e = need_code(s, m);
         if (e)
-            free_launch(&l);
-        else
-            e = enqueue_launch(shim_state(), &l, stream);
+            return e;
+        *out = (struct block){ .addr = s->api->base(m->code) + v->addr,
+                               .size = (size_t)v->size, .owner = OF_CODE };
+        return know_variable(s, out);
     }
+    return KN_hipErrorNotFound;
+}
+
+int
+hipModuleGetGlobal(void **out, size_t *n, void *module, const char *name)
+{
+    int e = enter(FN_hipModuleGetGlobal);
+    struct block b = { 0 };
+
+    if (!e && (!module || !name || (!out && !n)))
+        e = KN_hipErrorInvalidValue;
+    if (!e)
+        e = find_variable(shim_state(), module, name, &b);
+    if (out)
+        *out = (void *)(uintptr_t)b.addr;
+    if (n)
+        *n = b.size;
     return leave(e);
 }

@@ -1,4 +1,4 @@
-/* stream.c - streams, events, and graphs captured from a stream. */
+/* stream.c - streams, their capture, events. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -6,50 +6,27 @@
 #include "hip_api.h"
 #include "shim.h"
 
-/* The nodes of one stream in order. */
-static void
-free_graph(struct graph *g)
-{
-    while (g && g->first) {
-        struct node *n = g->first;
-
-        g->first = n->next;
-        if (n->kind == NODE_LAUNCH)
-            free_launch(&n->launch);
-        free(n);
-    }
-    free(g);
-}
-
-int
-record_node(struct stream *q, const struct node *node)
-{
-    struct node *n = malloc(sizeof *n);
-
-    if (!n)
-        return KN_hipErrorOutOfMemory;
-    *n = *node;
-    n->next = NULL;
-    *q->graph->last = n;
-    q->graph->last = &n->next;
-    return 0;
-}
-
-static struct graph *
-new_graph(void)
-{
-    struct graph *g = calloc(1, sizeof *g);
-
-    if (g)
-        g->last = &g->first;
-    return g;
-}
+struct event {
+    struct timespec at;
+    bool recorded;
+    uint64_t capture;        /* number of the one it was recorded in, or 0 */
+};
 
 static int
-create_stream(void **out)
+create_stream(void **out, unsigned flags, int priority)
 {
-    *out = calloc(1, sizeof(struct stream));
-    return *out ? 0 : KN_hipErrorOutOfMemory;
+    struct stream *q;
+
+    if (flags > 1)
+        return KN_hipErrorInvalidValue;
+    q = calloc(1, sizeof *q);
+    if (q)
+        *q = (struct stream){ .next = shim_state()->streams, .flags = flags,
+                              .priority = priority };
+    if (q)
+        shim_state()->streams = q;
+    *out = q;
+    return q ? 0 : KN_hipErrorOutOfMemory;
 }
 
 int
@@ -57,7 +34,7 @@ hipStreamCreate(void **out)
 {
     int e = enter_for(FN_hipStreamCreate, out);
 
-    return leave(e ? e : create_stream(out));
+    return leave(e ? e : create_stream(out, 0, 0));
 }
 
 int
@@ -65,20 +42,75 @@ hipStreamCreateWithFlags(void **out, unsigned flags)
 {
     int e = enter_for(FN_hipStreamCreateWithFlags, out);
 
-    return leave(e ? e : flags > 1 ? KN_hipErrorInvalidValue
-                                   : create_stream(out));
+    return leave(e ? e : create_stream(out, flags, 0));
+}
+
+int
+hipStreamCreateWithPriority(void **out, unsigned flags, int priority)
+{
+    int e = enter_for(FN_hipStreamCreateWithPriority, out);
+
+    return leave(e ? e : create_stream(out, flags, priority));
+}
+
+int
+hipDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    int e = enter(FN_hipDeviceGetStreamPriorityRange);
+
+    if (least)
+        *least = 1;
+    if (greatest)
+        *greatest = -1;
+    return leave(e);
+}
+
+int
+hipStreamGetFlags(void *stream, unsigned *flags)
+{
+    int e = enter_for(FN_hipStreamGetFlags, flags);
+    const struct stream *q = stream;
+
+    if (!e)
+        *flags = q ? q->flags : 0;
+    return leave(e);
+}
+
+int
+hipStreamGetPriority(void *stream, int *priority)
+{
+    int e = enter_for(FN_hipStreamGetPriority, priority);
+    const struct stream *q = stream;
+
+    if (!e)
+        *priority = q ? q->priority : 0;
+    return leave(e);
+}
+
+/* All streams that are in it. */
+static void
+end_capture(struct shim *s, uint64_t capture)
+{
+    for (struct stream *q = s->streams; q; q = q->next)
+        if (q->capturing && q->capture == capture) {
+            q->capturing = q->began = false;
+            q->graph = NULL;
+        }
 }
 
 int
 hipStreamDestroy(void *stream)
 {
     int e = enter(FN_hipStreamDestroy);
-    struct stream *q = stream;
+    struct shim *s = shim_state();
+    struct stream *q = stream, **p = &s->streams;
 
-    if (!e && !q)
+    while (!e && *p && *p != q)
+        p = &(*p)->next;
+    if (!e && !*p)
         e = KN_hipErrorInvalidHandle;
     if (!e) {
-        free_graph(q->graph);
+        *p = q->next;
         free(q);
     }
     return leave(e);
@@ -98,13 +130,81 @@ hipStreamQuery(void *stream)
     return leave(enter(FN_hipStreamQuery));
 }
 
+/* The stream where a capture that is under way began. */
+static const struct stream *
+capture_of(uint64_t capture)
+{
+    const struct stream *q = shim_state()->streams;
+
+    while (q && !(capture && q->began && q->capture == capture))
+        q = q->next;
+    return q;
+}
+
+/* A stream that waits for an event of a capture joins it. Operations are in
+ * the graph in the order of their calls, which keeps every dependency. */
 int
 hipStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
-    (void)stream;
-    (void)event;
+    int e = enter(FN_hipStreamWaitEvent);
+    struct stream *q = stream;
+    const struct event *v = event;
+    const struct stream *from = e || !v ? NULL : capture_of(v->capture);
+
     (void)flags;
-    return leave(enter(FN_hipStreamWaitEvent));
+    if (q && from && !q->capturing) {
+        q->capture = from->capture;
+        q->graph = from->graph;
+        q->capturing = true;
+    }
+    return leave(e);
+}
+
+/* hipStreamAddCallback's takes stream and status too. */
+struct callback {
+    void (*call)(void *stream, int status, void *user);
+    void *stream, *user;
+};
+
+static void
+call_back(void *p)
+{
+    const struct callback *c = p;
+
+    c->call(c->stream, 0, c->user);
+}
+
+int
+hipStreamAddCallback(void *stream, void (*call)(void *, int, void *),
+                     void *user, unsigned flags)
+{
+    int e = enter(FN_hipStreamAddCallback);
+    struct callback c = { call, stream, user };
+
+    if (!e && (!call || flags))
+        e = KN_hipErrorInvalidValue;
+    e = leave(e);
+    if (!e)
+        call_back(&c);
+    return e;
+}
+
+int
+hipLaunchHostFunc(void *stream, void (*call)(void *), void *user)
+{
+    int e = enter(FN_hipLaunchHostFunc);
+    struct stream *q = stream;
+    struct node n = { .kind = NODE_CALL, .call = call, .user = user };
+    bool now = !q || !q->capturing;
+
+    if (!e && !call)
+        e = KN_hipErrorInvalidValue;
+    if (!e && !now)
+        e = record_node(q->graph, &n, NULL);
+    e = leave(e);
+    if (!e && now)
+        call(user);
+    return e;
 }
 
 /* ---- capture ------------------------------------------------------------ */
@@ -113,6 +213,7 @@ int
 hipStreamBeginCapture(void *stream, int mode)
 {
     int e = enter(FN_hipStreamBeginCapture);
+    struct shim *s = shim_state();
     struct stream *q = stream;
 
     if (!e && (!q || q->capturing || mode < 0 || mode > 2))
@@ -122,9 +223,10 @@ hipStreamBeginCapture(void *stream, int mode)
         e = q->graph ? 0 : KN_hipErrorOutOfMemory;
     }
     if (!e) {
-        if (!shim_state()->capturing++)
-            shim_state()->broken = false;
-        q->capturing = true;
+        if (!s->capturing++)
+            s->broken = false;
+        q->capture = ++s->captures;
+        q->capturing = q->began = true;
     }
     return leave(e);
 }
@@ -138,18 +240,17 @@ hipStreamEndCapture(void *stream, void **graph)
 
     if (graph)
         *graph = NULL;
-    if (!e && (!q || !q->capturing))
+    if (!e && (!q || !q->began))
         e = KN_hipErrorInvalidValue;
     if (!e) {
-        q->capturing = false;
-        s->capturing--;
         if (s->broken) {
             free_graph(q->graph);
             e = KN_hipErrorStreamCaptureInvalidated;
         } else {
             *graph = q->graph;
         }
-        q->graph = NULL;
+        s->capturing--;
+        end_capture(s, q->capture);
     }
     return leave(e);
 }
@@ -165,105 +266,7 @@ hipStreamIsCapturing(void *stream, int *status)
     return leave(e);
 }
 
-/* An executable graph is a copy: the graph may be destroyed before it. */
-static int
-copy_graph(const struct graph *g, struct graph **out)
-{
-    struct stream q = { .graph = new_graph() };
-    int e = q.graph ? 0 : KN_hipErrorOutOfMemory;
-
-    for (const struct node *n = g->first; n && !e; n = n->next) {
-        struct node copy = *n;
-
-        if (n->kind == NODE_LAUNCH && n->launch.kernarg_size) {
-            copy.launch.kernarg = malloc(n->launch.kernarg_size);
-            if (!copy.launch.kernarg) {
-                e = KN_hipErrorOutOfMemory;
-                break;
-            }
-            memcpy(copy.launch.kernarg, n->launch.kernarg,
-                   n->launch.kernarg_size);
-        }
-        e = record_node(&q, &copy);
-    }
-    if (e)
-        free_graph(q.graph);
-    else
-        *out = q.graph;
-    return e;
-}
-
-int
-hipGraphInstantiate(void **exec, void *graph, void **node, char *log, size_t n)
-{
-    int e = enter_for(FN_hipGraphInstantiate, exec);
-    struct graph *copy = NULL;
-
-    if (node)
-        *node = NULL;
-    if (log && n)
-        log[0] = '\0';
-    if (!e && !graph)
-        e = KN_hipErrorInvalidValue;
-    if (!e)
-        e = copy_graph(graph, &copy);
-    if (exec)
-        *exec = copy;
-    return leave(e);
-}
-
-static int
-run_node(struct shim *s, const struct node *n)
-{
-    switch (n->kind) {
-    case NODE_LAUNCH:
-        return run_launch(s, &n->launch);
-    case NODE_COPY:
-        return copy_memory(s, n->dst, n->src, n->n);
-    case NODE_SET:
-        return set_memory(s, n->dst, n->value, n->n);
-    }
-    return KN_hipErrorInvalidValue;
-}
-
-int
-hipGraphLaunch(void *exec, void *stream)
-{
-    int e = enter(FN_hipGraphLaunch);
-    struct graph *g = exec;
-
-    (void)stream;
-    if (!e && !g)
-        e = KN_hipErrorInvalidValue;
-    for (const struct node *n = e ? NULL : g->first; n && !e; n = n->next)
-        e = run_node(shim_state(), n);
-    return leave(e);
-}
-
-int
-hipGraphDestroy(void *graph)
-{
-    int e = enter(FN_hipGraphDestroy);
-
-    free_graph(graph);
-    return leave(e);
-}
-
-int
-hipGraphExecDestroy(void *exec)
-{
-    int e = enter(FN_hipGraphExecDestroy);
-
-    free_graph(exec);
-    return leave(e);
-}
-
 /* ---- events: host time ---------------------------------------------------- */
-
-struct event {
-    struct timespec at;
-    bool recorded;
-};
 
 static int
 create_event(void **out)
@@ -294,11 +297,12 @@ hipEventRecord(void *event, void *stream)
 {
     int e = enter(FN_hipEventRecord);
     struct event *v = event;
+    struct stream *q = stream;
 
-    (void)stream;
     if (!e && !v)
         e = KN_hipErrorInvalidHandle;
     if (!e) {
+        v->capture = q && q->capturing ? q->capture : 0;
         clock_gettime(CLOCK_MONOTONIC, &v->at);
         v->recorded = true;
     }

@@ -41,6 +41,9 @@ TIMES = [(re.compile(r"\b\d+ ms\b"), "N ms"),
 NEEDS = {
     "numpy": [sys.executable, "-c", "import numpy"],
     "cc": ["sh", "-c", "cc --version && pkg-config --version"],
+    "hipcc": ["sh", "-c", "c=$(readlink -f $(command -v clang++-22)) && "
+              "test -e $(dirname $c)/clang-offload-bundler && "
+              "test -e /usr/include/hip/hip_runtime.h"],
     "hip": ["sh", "-c", "echo '#include <hip/hip_runtime_api.h>' | "
             "cc -D__HIP_PLATFORM_AMD__ -fsyntax-only -x c -"],
 }

@@ -163,7 +163,7 @@ def everything_is_installed():
                  "kiln-config.cmake", "kiln-config-version.cmake",
                  "libkiln.so", "libkiln.so.0", "libkiln-cg.so.0", "libkiln.a",
                  "libkiln-sim.so.0", "libkilnhip.so", "libkilnhip.so.0",
-                 "libamdhip64.so.6"):
+                 "libamdhip64.so.6", "kiln-hipcc", "kiln_device.c"):
         find(name)
     for base, _, names in os.walk(ROOT):
         for name in names:
