@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near its limit each kind of problem is predicted to run, by default.
 
-    coverage.py KILNC [--seed S] [--drawn N] [--jobs J] [--only WORDS]
+    coverage.py KILNC [--seed S] [--drawn N] [--jobs J] [--only REGEX]
                 [--rows FILE.csv] [--docs FILE.md]
 
 share = (max(products at the power ceiling of the fastest instruction for the
@@ -9,7 +9,7 @@ types, bytes of operands at 6.4 TB/s (gfx950; gfx942 4.2) and of the output)
 + 2.6 us) / predicted time
 
 The problems are a list and a third as many drawn again; --only takes those of
-classes whose names have the words. --docs writes the table between the
+classes whose names match. --docs writes the table between the
 comments of a page. Output is TAP: each class against its goal, where it has
 one."""
 import argparse
@@ -18,6 +18,7 @@ import csv
 import json
 import math
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -198,7 +199,7 @@ def write_docs(path, lines, said):
         text = f.read()
     before, rest = text.split(MARKS[0], 1)
     after = rest.split(MARKS[1], 1)[1]
-    head = ('\n%s\n\n| class | target | problems | mean %% | worst %% | goal % '
+    head = ('\n%s\n\n| class | target | problems | mean %% | worst %% | goal %% '
             '| the worst |\n|---|---|---|---|---|---|---|\n') % said
     with open(path, 'w', encoding='utf-8') as f:
         f.write(before + MARKS[0] + head + ''.join(
@@ -219,7 +220,7 @@ def main():
     problems, rng = list(listed()), random.Random(a.seed)
     count = len(problems) // 2 if a.drawn is None else a.drawn
     problems += [drawn(rng) for _ in range(count)]
-    problems = [p for p in problems if a.only in p.kind()]
+    problems = [p for p in problems if re.search(a.only, p.kind())]
     with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         ceiling = ceilings(a.kilnc, problems, pool)
         docs = list(pool.map(lambda p: predict(a.kilnc, p), problems))
