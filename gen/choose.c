@@ -253,8 +253,8 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 {
     kn_prefer_deep(c, p, g, open);
     kn_default_waves(g);
-    if (p->scale_layout && ((g->bm % 32 && p->family != KILN_MOE) ||
-                            g->bn % 32))
+    if (kn_shuffled(p) && ((g->bm % 32 && p->family != KILN_MOE) ||
+                           g->bn % 32))
         return kn_fail(c, KILN_BAD_INPUT, "shuffled scales need a tile of "
                        "multiples of 32");
     if (!kn_shareable(g))

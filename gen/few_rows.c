@@ -207,7 +207,7 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
     if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
         p->n < 256 || (!kn_one_product(p) && !kn_family_of(p)->batch) ||
-        p->b_layout || p->scale_layout)
+        p->b_layout || kn_shuffled(p))
         return false;
     if (gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
         !kn_gemv_choose(p, &gemv)) {

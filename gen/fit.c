@@ -13,7 +13,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
     struct kn_fn f = kn_tile_fn(c, p, &one);
     uint32_t k = kn_fragment(&f, 'a').k;
 
-    if (p->scale_layout)
+    if (kn_shuffled(p))
         return 256;
     /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
@@ -64,7 +64,7 @@ kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         return "128-blocks need a tile K of 128";
     if (kn_prequant(p) && g->bk != 128)
         return "A is quantised by 128 K, so the K of a tile is 128";
-    if (p->scale_layout && g->bk != 256)
+    if (kn_shuffled(p) && g->bk != 256)
         return "shuffled scales need a tile K of 256";
     if (g->bk && g->bk % k == 0 && g->bk <= 256)
         return NULL;

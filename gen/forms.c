@@ -59,7 +59,7 @@ kn_lines(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_pairs(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->scale_layout && kn_reads_of(g) == KN_READS_TILE &&
+    return kn_shuffled(p) && kn_reads_of(g) == KN_READS_TILE &&
            g->bk == 256 && !kn_family_of(p)->routed;
 }
 

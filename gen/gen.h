@@ -199,6 +199,40 @@ kn_prequant(const kiln_problem *p)
            (p->b == KILN_FP8 || p->b == KILN_BF8 || p->b == KILN_I8);
 }
 
+static inline bool
+kn_shuffled(const kiln_problem *p)
+{
+    return p->scale_layout == KILN_SCALE_SHUFFLED;
+}
+
+/* An operand's scales of 128-blocks are stored K-outer: A's, wgrad's B's too. */
+static inline bool
+kn_scales_down(const kiln_problem *p, char operand)
+{
+    return p->scale_layout == KILN_SCALE_TRANSPOSED &&
+           (operand == 'a' || kn_family_of(p)->ragged == 'k');
+}
+
+/* Bytes of the table of groups. */
+static inline uint64_t
+kn_group_table(const kiln_problem *p)
+{
+    uint64_t n = (uint64_t)p->groups;
+
+    return !n ? 0 : p->group_flags & KILN_GROUP_ENDS32 ? 4 * n
+         : p->group_flags & KILN_GROUP_LENS ? 8 * n : 8 * (n + 1);
+}
+
+/* Groups start at multiples of so many rows: scales are of several. */
+static inline int64_t
+kn_group_unit(const kiln_problem *p)
+{
+    if (kn_family_of(p)->ragged == 'm')
+        return kn_shuffled(p) ? 32 : 1;
+    return p->scale == KILN_SCALE_BLOCK128 ? 128
+         : p->scale == KILN_SCALE_MX32 ? 32 : 1;
+}
+
 /* Bytes of a scale in memory. */
 static inline int64_t
 kn_scale_size(const kiln_problem *p)
@@ -254,7 +288,7 @@ kn_quantises(const kiln_problem *p)
 static inline bool
 kn_gate_stored(const kiln_problem *p)
 {
-    return p->stage == KILN_MOE_GATE_UP && (p->b_layout || p->scale_layout);
+    return p->stage == KILN_MOE_GATE_UP && (p->b_layout || kn_shuffled(p));
 }
 
 /* Output columns of one tile: a gate and an up column make one. */

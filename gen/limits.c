@@ -41,8 +41,8 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     l.pa = pitch(gka ? g->bm : g->bk);
     l.pb = pitch(gkb ? g->bn : g->bk);
     l.pc = pitch(g->bm);
-    l.psa = pitch(g->bm);
-    l.psb = pitch(g->bn);
+    l.psa = pitch(kn_scales_down(p, 'a') ? 1 : g->bm);
+    l.psb = pitch(kn_scales_down(p, 'b') ? 1 : g->bn);
     l.tb = l.tc = l.tsb = l.tbias = (int64_t)1 << 38;
     l.ta = wgrad ? 8 * l.pa : l.tb;
     l.tb = wgrad ? 8 * l.pb : l.tb;
@@ -53,6 +53,10 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     l.n = least(l.n, 8 * (f->routed ? (int64_t)1 << 30 : l.pc) /
                      kn_type_bits[p->out]);
     *(nt ? &l.k : &l.n) = least(nt ? l.k : l.n, b);
+    if (kn_scales_down(p, 'a'))
+        l.m = least(l.m, l.psa / 4);
+    if (kn_scales_down(p, 'b'))
+        l.n = least(l.n, l.psb / 4);
     if (f->routed)
         moe_limits(p, &l);
     if (kn_schedules[g->schedule].whole)

@@ -45,7 +45,8 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_WORKSPACE:
         return 16;
     case KILN_ARG_OFFSETS:
-        return kn_family_of(p)->routed ? 4 : 8;
+        return kn_family_of(p)->routed || p->group_flags & KILN_GROUP_ENDS32
+             ? 4 : 8;
     case KILN_NOPERANDS:
         break;
     }

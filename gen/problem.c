@@ -76,8 +76,7 @@ kn_extents_of(const kiln_problem *p)
         e.sb = repeat((uint64_t)t.one_sb, nb, t.tsb);
     }
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
-    e.offs = p->groups ? 8 * ((uint64_t)p->groups +
-                              !(p->group_flags & KILN_GROUP_LENS)) : 0;
+    e.offs = kn_group_table(p);
     return e;
 }
 
@@ -172,7 +171,11 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
 {
     bool gate = p->stage == KILN_MOE_GATE_UP;
 
-    if (!p->b_layout && !p->scale_layout)
+    if (p->scale_layout == KILN_SCALE_TRANSPOSED &&
+        (p->scale != KILN_SCALE_BLOCK128 || kn_family_of(p)->routed))
+        return kn_fail(c, KILN_UNSUPPORTED, "transposed scales are those of "
+                       "--scale block128, of rows that no ids name");
+    if (!p->b_layout && !kn_shuffled(p))
         return KILN_OK;
     if (p->layout != KILN_NT || !kn_family_of(p)->stored ||
         p->stage == KILN_MOE_REDUCE)
@@ -192,13 +195,12 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
     if (p->b_layout && weight_only(p))
         return kn_fail(c, KILN_UNSUPPORTED, "the MX weight of a 16-bit A is "
                        "plain");
-    if (p->scale_layout && (!kn_type_mx[p->a] ||
-                            !kn_targets[p->target].scaled))
+    if (kn_shuffled(p) && (!kn_type_mx[p->a] ||
+                           !kn_targets[p->target].scaled))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
                        "on gfx950");
-    if (p->scale_layout && !kn_family_of(p)->shuffled)
-        return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for gemm and "
-                       "moe");
+    if (kn_shuffled(p) && !kn_family_of(p)->shuffled)
+        return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no shuffled scales");
     return KILN_OK;
 }
 
@@ -223,9 +225,11 @@ check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
 {
     int64_t row = up(p->k, p->scale == KILN_SCALE_MX32 ? 32 : 128);
 
+    if (kn_scales_down(p, what))
+        row = what == 'a' ? p->m : p->n;
     if (!ld)
         return KILN_OK;
-    if (p->scale < KILN_SCALE_BLOCK128 || p->scale_layout ||
+    if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p) ||
         (what == 'a' && weight_only(p)))
         return kn_fail(c, KILN_BAD_INPUT, "--lds%c is the pitch of rows of "
                        "scales (block128, mx32), which %s has not", what,
@@ -339,6 +343,9 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     if (p->group_flags && !groups)
         return kn_fail(c, KILN_BAD_INPUT, "group lengths are for grouped and "
                        "wgrad");
+    if (p->group_flags & KILN_GROUP_LENS && p->group_flags & KILN_GROUP_ENDS32)
+        return kn_fail(c, KILN_BAD_INPUT, "a table has lengths or ends of "
+                       "groups, not both");
     if (p->group_flags & KILN_TAIL_ZERO && wgrad)
         return kn_fail(c, KILN_BAD_INPUT, "wgrad has no rows past the last "
                        "group in its output");
@@ -432,6 +439,8 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);
         d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0), base);
     }
+    if (kn_scales_down(p, 'a'))
+        d.align_sa = 4;      /* rows start at any scale */
     if (f->routed)
         t.tc = 0;
     if (p->n % 4 == 0 && (t.c | t.tc) % (4 * size) == 0 &&

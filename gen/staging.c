@@ -108,7 +108,7 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
 
     if (p->scale == KILN_SCALE_BLOCK128)
         scale = 4;
-    if (p->scale_layout)
+    if (kn_shuffled(p))
         scale = 16;
     return wide && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
            g->domain.align_a == 16 && g->domain.align_b == 16 &&

@@ -81,6 +81,8 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     }
     g.chunk = g.pitch % 16 == 0 ? 16 : g.pitch % 4 == 0 ? 4
             : g.pitch % 2 == 0 ? 2 : 1;
+    if (l->kdiv != 1 && !l->gk && !l->lk)
+        g.chunk = bits / 8;  /* scales of rows that start anywhere */
     g.transpose = !l->gk && l->lk;
     g.cpr = g.pitch / g.chunk;
     g.nchunks = g.lrows * g.cpr;

@@ -175,9 +175,12 @@ typedef enum kiln_b_layout {
     KILN_NBLAYOUTS
 } kiln_b_layout;
 
-/* How MX scales are stored. SHUFFLED: aiter's e8m0_shuffle, blocks of 32 rows
- * and 256 K; of moe's A by sorted row. Padding bytes are 127. */
-#define KILN_SCALE_LAYOUTS(X) X(SCALE_RAW, "raw") X(SCALE_SHUFFLED, "shuffled")
+/* How scales of blocks are stored. SHUFFLED, MX32: aiter's e8m0_shuffle,
+ * blocks of 32 rows and 256 K; of moe's A by sorted row; groups start at
+ * multiples of 32 rows. Padding bytes are 127.
+ * TRANSPOSED, BLOCK128: sa[ceil(K/128), M], of wgrad sb[ceil(K/128), N] too. */
+#define KILN_SCALE_LAYOUTS(X) X(SCALE_RAW, "raw") \
+    X(SCALE_SHUFFLED, "shuffled") X(SCALE_TRANSPOSED, "transposed")
 
 typedef enum kiln_scale_layout {
 #define X(id, text) KILN_##id,
@@ -220,11 +223,14 @@ typedef enum kiln_target {
 } kiln_target;
 
 /* LENS: arguments.offsets is int64 lens[groups], the rows of each group, not
- * their prefix sums. TAIL_ZERO: grouped writes zeros to output rows past the
- * last group, up to m; without it they stay as they are. */
+ * their prefix sums. ENDS32: it is int32 ends[groups], where each group ends
+ * (PyTorch's grouped products); groups begin at row 0. TAIL_ZERO: grouped
+ * writes zeros to output rows past the last group, up to m; without it they
+ * stay as they are. */
 typedef enum kiln_group_flags {
     KILN_GROUP_LENS = 1,
-    KILN_TAIL_ZERO = 2
+    KILN_TAIL_ZERO = 2,
+    KILN_GROUP_ENDS32 = 4
 } kiln_group_flags;
 
 /* As stride_a of batched, stride_b of batched and grouped: all problems read
@@ -254,7 +260,7 @@ typedef struct kiln_problem {
     uint8_t atomic;          /* moe down: 1: added to out with bf16 atomics */
     uint8_t block_m;         /* moe: sorted rows of one expert, 16 to 128 */
     uint8_t b_layout;        /* kiln_b_layout */
-    uint8_t scale_layout;    /* kiln_scale_layout, of MX scales */
+    uint8_t scale_layout;    /* kiln_scale_layout */
     uint8_t id_format;       /* moe: kiln_id_format of the sorted ids */
     uint8_t weigh;           /* moe: kiln_weight */
     uint8_t requant;         /* moe gemm1 with an MX output, scale mode: 0
@@ -425,7 +431,8 @@ typedef struct kiln_arguments {
     void *c;
     const void *sa, *sb, *bias; /* bias of moe gemm1 with an MX output: its
                                 E8M0 scales [tokens * topk, n / 32], written */
-    const void *offsets;     /* int64 [groups + 1], on the device;
+    const void *offsets;     /* int64 [groups + 1], on the device, or
+                                what group_flags says;
                                 moe: int32 sorted ids[m] */
     const void *experts;     /* moe: int32, an expert per block_m sorted rows */
     const void *padded;      /* moe: int32, how many sorted rows count */
@@ -439,9 +446,9 @@ typedef struct kiln_arguments {
     kiln_kernel **used;      /* kiln_run: receives a reference to the kernel of
                                 the class, whose kiln_kernel_info.why says why
                                 it; NULL: not asked */
-    const int64_t *host_offsets; /* instead of offsets: int64 [groups + 1] on
-                                the host, copied on the stream into the
-                                workspace; they must stay as they are until
+    const int64_t *host_offsets; /* instead of offsets: that table on the host
+                                (cast, if of int32), copied on the stream into
+                                the workspace; they must stay as they are until
                                 the launch has run (pinned memory, for a copy
                                 that does not wait and for graphs) */
     uint64_t workspace_bytes; /* kiln_run: may divide K where it pays and the

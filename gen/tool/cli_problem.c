@@ -55,7 +55,8 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->groups = v[KN_FLAG_groups].i;
     p->quant = v[KN_FLAG_quant].seen ? (uint8_t)(v[KN_FLAG_quant].i + 1) : 0;
     if (v[KN_FLAG_group_table].i)
-        p->group_flags |= KILN_GROUP_LENS;
+        p->group_flags |= v[KN_FLAG_group_table].i == 1 ? KILN_GROUP_LENS
+                                                        : KILN_GROUP_ENDS32;
     if (v[KN_FLAG_rows_after].i)
         p->group_flags |= KILN_TAIL_ZERO;
     p->stride_a = stride_of(&v[KN_FLAG_stride_a]);

@@ -289,6 +289,7 @@ expand_view(struct dist *d, const struct kn_ins *i)
         dist_move(d, v->base,
                   dist_address(d, p, 0, 0, to_bytes(d, row0, bits)));
         v->krem = dist_named(d, kn_s32, "%s.krem", name);
+        k = row_elements(d, l, k);
         dist_move(d, v->krem, dist_clamp(d, k, 0, INT32_MAX));
         v->outer = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0, l->rows);
         v->outer = to_bytes(d, v->outer, bits);

@@ -530,7 +530,7 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (!l->gk && bits < 8)
         return FAIL(f, l->at, "%%%s: %s cannot be staged from K-outer memory",
                     l->name, kn_elems[l->elem].text);
-    if (!l->lk && !l->mem && !kn_targets[f->target].lds_tr)
+    if (!l->lk && !l->mem && l->kdiv == 1 && !kn_targets[f->target].lds_tr)
         return FAIL(f, l->at, "%%%s: %s has no transposing LDS read", l->name,
                     kiln_target_name(f->target));
     g = kn_geometry(f, l);

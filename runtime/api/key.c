@@ -78,7 +78,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "quant", p->quant, 5 },
         { "b_layout", p->b_layout, KILN_NBLAYOUTS },
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
-        { "group_flags", p->group_flags, 4 },
+        { "group_flags", p->group_flags, 8 },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

@@ -100,7 +100,9 @@ read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
     const struct kn_ref_tensor *t = o->is_b ? &p->sb : &p->sa;
     bool mx = p->scale == KILN_SCALE_MX32;
     int64_t width = mx ? MX : BLOCK;
-    int64_t ld = t->ld ? t->ld : (p->k + width - 1) / width;
+    bool down = o->is_b ? p->sb_down : p->sa_down;
+    int64_t dense = down ? o->is_b ? p->n : p->m : (p->k + width - 1) / width;
+    int64_t ld = t->ld ? t->ld : dense;
     uint8_t code[KN_REF_DEPTH / MX];
 
     if (!mx && o->is_b && !p->sb_each)
@@ -108,7 +110,9 @@ read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
     if (mx)
         kn_ref_bytes(t, (uint64_t)(row * ld + first), code, (size_t)n);
     for (int x = 0; x < n; x++)
-        out[x] = mx ? e8m0(code[x]) : kn_ref_f32(t, row * ld + first + x);
+        out[x] = mx ? e8m0(code[x])
+               : kn_ref_f32(t, down ? (first + x) * ld + row
+                                    : row * ld + first + x);
 }
 
 /* Multiplies the n elements of row i from k on by their scales. */

@@ -71,8 +71,9 @@ def draw_kernel(rng):
     if family in ("grouped", "wgrad"):
         words += ["--groups", "4"]
         if rng.random() < .4:
-            words += ["--group-table", "lens"]
-            fields["group_flags"] = 1
+            table = rng.choice(("lens", "ends32"))
+            words += ["--group-table", table]
+            fields["group_flags"] = {"lens": 1, "ends32": 4}[table]
     if family == "batched":
         words += ["--batch", "3"]
     if family == "moe":
@@ -85,6 +86,14 @@ def draw_kernel(rng):
     elif rng.random() < .3:
         words += ["--epilogue", "bias"]
         fields["bias"] = 1
+    fields["scale_layout"] = 0
+    if fields["scale"] == "block128" and family != "moe" and rng.random() < .5:
+        words += ["--scale-layout", "transposed"]
+        fields["scale_layout"] = 2
+    elif a[:2] == "mx" and fields["layout"] == "nt" and family != "wgrad" \
+            and fields["target"] == "gfx950" and rng.random() < .4:
+        words += ["--scale-layout", "shuffled"]
+        fields["scale_layout"] = 1
     if family == "gemm" and rng.random() < .4:
         words += ["--split-k", str(rng.choice((2, 4)))]
     elif family != "moe" and rng.random() < .3:

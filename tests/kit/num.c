@@ -107,6 +107,10 @@ shape_scales(struct run *r)
         shape(r, NUM_SB, KILN_F32,
               p->family == KILN_WGRAD ? p->n : div_up(p->n, 128),
               div_up(p->k, 128));
+        if (kn_scales_down(p, 'a'))
+            shape(r, NUM_SA, KILN_F32, div_up(p->k, 128), p->m);
+        if (kn_scales_down(p, 'b'))
+            shape(r, NUM_SB, KILN_F32, div_up(p->k, 128), p->n);
     } else if (p->scale == KILN_SCALE_MX32) {
         if (num_is_mx(p->a))
             shape(r, NUM_SA, p->a, p->m, div_up(p->k, 32));
@@ -198,6 +202,15 @@ place_offsets(struct run *r)
 
     if (!r->offs)
         return true;
+    if (r->p.group_flags & KILN_GROUP_ENDS32) {
+        int32_t *ends = KN_NEW(&r->c, int32_t, (size_t)n);
+
+        for (int64_t g = 0; g < n; g++)
+            ends[g] = (int32_t)r->offs[g + 1];
+        return !kn_sim_alloc(s, 4 * (uint64_t)n, KN_MEM_READONLY, NULL, NULL,
+                             &r->offs_at) &&
+               !kn_sim_write(s, r->offs_at, ends, 4 * (size_t)n);
+    }
     if (r->p.group_flags & KILN_GROUP_LENS)
         return !kn_sim_alloc(s, 8 * (uint64_t)n, KN_MEM_READONLY, NULL, NULL,
                              &r->offs_at) &&
@@ -209,26 +222,26 @@ place_offsets(struct run *r)
            !kn_sim_write(s, r->offs_at + 8 * (uint64_t)n, &last, 8);
 }
 
-/* B in panels, scales shuffled (gen/layout.h): one problem, no skew. */
+/* B in panels, of one problem, scales shuffled (gen/layout.h): no skew. */
 static void
 store_operand(struct run *r, int id, struct operand *o)
 {
     bool scales = id == NUM_SA || id == NUM_SB;
     uint64_t rows = (uint64_t)o->d.rows, row = (uint64_t)o->d.row_bytes;
+    uint64_t one = scales ? kn_scale_bytes(rows, row) : rows * row;
+    uint64_t n = (uint64_t)o->d.batches;
     uint8_t *plain;
 
-    if (!(scales ? r->p.scale_layout : id == NUM_B && r->p.b_layout))
+    if (!(scales ? kn_shuffled(&r->p) : id == NUM_B && r->p.b_layout))
         return;
-    plain = KN_NEW(&r->c, uint8_t, rows * row + 1);
+    plain = KN_NEW(&r->c, uint8_t, n * rows * row + 1);
     if (rows && row)
-        kn_data_fill(&o->d, 0, plain, rows * row);
-    if (scales)
-        o->size = kn_scale_bytes(rows, row);
+        kn_data_fill(&o->d, 0, plain, n * rows * row);
+    o->size = n * one;
     o->stored = KN_NEW(&r->c, uint8_t, o->size + 1);
-    if (scales)
-        kn_shuffle_scales(o->stored, plain, rows, row);
-    else
-        kn_to_panels(o->stored, plain, rows, row);
+    for (uint64_t i = 0; i < n; i++)
+        (scales ? kn_shuffle_scales : kn_to_panels)(
+            o->stored + i * one, plain + i * rows * row, rows, row);
 }
 
 static bool
@@ -418,7 +431,8 @@ starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
         at[NUM_A] = (uint64_t)first * o[NUM_A].d.row_bytes;
         at[NUM_C] = (uint64_t)first * o[NUM_C].d.row_bytes;
         at[NUM_SA] = r->p.scale == KILN_SCALE_TENSOR ? 0
-                   : r->p.scale == KILN_SCALE_ROW ? 4 * (uint64_t)first
+                   : r->p.scale == KILN_SCALE_ROW ||
+                     kn_scales_down(&r->p, 'a') ? 4 * (uint64_t)first
                    : (uint64_t)first * o[NUM_SA].d.row_bytes;
     } else if (r->p.family == KILN_WGRAD) {
         at[NUM_A] = ragged_start(r, NUM_A, first);
@@ -426,6 +440,10 @@ starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
         at[NUM_SA] = at[NUM_SB] =
             r->p.scale == KILN_SCALE_MX32 ? (uint64_t)first / 32
             : r->p.scale == KILN_SCALE_BLOCK128 ? (uint64_t)first / 128 * 4 : 0;
+        if (kn_scales_down(&r->p, 'b')) {
+            at[NUM_SA] = (uint64_t)first / 128 * o[NUM_SA].d.row_bytes;
+            at[NUM_SB] = (uint64_t)first / 128 * o[NUM_SB].d.row_bytes;
+        }
     }
 }
 
@@ -439,6 +457,8 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
     *q = (struct kn_ref_problem){
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
         .sb_each = r->p.family == KILN_WGRAD,
+        .sa_down = kn_scales_down(&r->p, 'a'),
+        .sb_down = kn_scales_down(&r->p, 'b'),
         .quantise = kn_prequant(&r->p) && !r->j->plain_a,
         .quantise_mx = r->j->plain_a ? 0 : r->p.quant,
         .m = r->p.family == KILN_GROUPED ? len : r->p.m,
@@ -709,6 +729,8 @@ describe_sizes(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " --batch %lld", (long long)q->batch);
     if (k->p.group_flags & KILN_GROUP_LENS)
         kn_put(b, " --group-table lens");
+    if (k->p.group_flags & KILN_GROUP_ENDS32)
+        kn_put(b, " --group-table ends32");
     if (k->p.group_flags & KILN_TAIL_ZERO)
         kn_putf(b, " --tail zero -m ...");
     for (int64_t g = 0; g < q->groups; g++)
@@ -749,7 +771,8 @@ describe(const struct num_kernel *k, const struct num_job *j,
     if (p->b_layout)
         kn_put(b, " --b-layout preshuffled");
     if (p->scale_layout)
-        kn_put(b, " --scale-layout shuffled");
+        kn_putf(b, " --scale-layout %s", kn_shuffled(p) ? "shuffled"
+                                                       : "transposed");
     describe_sizes(k, j, b);
     kn_putf(b, " --tile %ux%ux%u --waves %ux%u --stages %u", g->bm, g->bn,
             g->bk, g->wm, g->wn, g->stages);

@@ -221,6 +221,7 @@ test_any_number_of_groups(void **state)
 {
     check_group_counts(state, 0);
     check_group_counts(state, KILN_GROUP_LENS);
+    check_group_counts(state, KILN_GROUP_ENDS32);
 }
 
 /* Rows past the last group keep what they had, and the check sees it if one

@@ -78,10 +78,9 @@ leading(struct draw *d, int64_t row, kiln_type t)
 static void
 draw_groups(struct draw *d, struct num_job *j)
 {
+    static const uint8_t tables[] = { 0, KILN_GROUP_LENS, KILN_GROUP_ENDS32 };
     kiln_problem *p = &j->p;
-    int64_t block = p->family != KILN_WGRAD ? 1
-                  : p->scale == KILN_SCALE_BLOCK128 ? 128
-                  : p->scale == KILN_SCALE_MX32 ? 32 : 1;
+    int64_t block = kn_group_unit(p);
     int64_t sum = 0;
 
     p->groups = 1 + below(d, one_in(d, 2) ? MAX_GROUPS : 4);
@@ -93,7 +92,8 @@ draw_groups(struct draw *d, struct num_job *j)
     j->lens = d->lens;
     j->spare = one_in(d, 2) ? 0 : round_up(below(d, 200), block);
     *(p->family == KILN_GROUPED ? &p->m : &p->k) = sum + j->spare;
-    p->group_flags = (uint8_t)below(d, p->family == KILN_GROUPED ? 4 : 2);
+    p->group_flags = (uint8_t)(below(d, p->family == KILN_GROUPED ? 2 : 1) *
+                               KILN_TAIL_ZERO | tables[below(d, 3)]);
 }
 
 /* Rows of scales padded to 4 or 8 as quantisers pad them, or by any number. */
@@ -109,17 +109,29 @@ padded(struct draw *d, int64_t row)
 }
 
 static void
+draw_scale_layout(struct draw *d, kiln_problem *p)
+{
+    bool mx = num_is_mx(p->a) && p->target == KILN_GFX950 &&
+              p->layout == KILN_NT && p->family != KILN_WGRAD;
+
+    if (p->scale == KILN_SCALE_BLOCK128 && one_in(d, 2))
+        p->scale_layout = KILN_SCALE_TRANSPOSED;
+    if (mx && one_in(d, 3))
+        p->scale_layout = KILN_SCALE_SHUFFLED;
+}
+
+static void
 draw_scale_pitch(struct draw *d, kiln_problem *p)
 {
     int64_t row = p->scale == KILN_SCALE_MX32 ? (p->k + 31) / 32
                                               : (p->k + 127) / 128;
 
-    if (p->scale < KILN_SCALE_BLOCK128 || p->scale_layout)
+    if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p))
         return;
     if (!one_in(d, 3))
-        p->ldsb = padded(d, row);
+        p->ldsb = padded(d, kn_scales_down(p, 'b') ? p->n : row);
     if (!one_in(d, 3) && num_is_mx(p->a) == num_is_mx(p->b))
-        p->ldsa = padded(d, row);
+        p->ldsa = padded(d, kn_scales_down(p, 'a') ? p->m : row);
 }
 
 static void
@@ -136,6 +148,7 @@ draw_problem(struct draw *d, struct num_job *j)
         p->b = quantised[below(d, 3)];
         p->scale = KILN_SCALE_TENSOR;
     }
+    draw_scale_layout(d, p);
     p->out = outs[below(d, 3)];
     if (p->a == KILN_I8 && p->scale == KILN_SCALE_NONE && one_in(d, 2))
         p->out = KILN_I32;

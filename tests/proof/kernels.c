@@ -250,13 +250,16 @@ ragged(kiln_family f)
     return f == KILN_GROUPED || f == KILN_WGRAD || f == KILN_MOE;
 }
 
-/* As they lie in memory, then with B preshuffled and scales shuffled. */
+/* As they lie in memory, then with B preshuffled, scales shuffled or
+ * transposed. */
 static void
 each_stored(struct kernels *k, kiln_problem p, unsigned *number)
 {
-    for (uint8_t stored = 0; stored < (p.layout == KILN_NT ? 4 : 1); stored++) {
-        p.b_layout = stored & 1;
-        p.scale_layout = stored >> 1;
+    bool nt = p.layout == KILN_NT;
+
+    for (int stored = 0; stored < 6; stored += nt ? 1 : 4) {
+        p.b_layout = (uint8_t)(stored & 1);
+        p.scale_layout = (uint8_t)(stored >> 1);
         for (int split = 1; split <= (k->mains ? 1 : 4); split += 3) {
             k->split_k = (uint8_t)split;
             each_stage(k, p, number);

@@ -257,7 +257,7 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
     set_pitches(s);
     KN_TRY(moe_read_operands(m, s));
     kn_operands_store(&s->p, &s->b, &s->sa, &s->sb);
-    if (s->p.scale_layout)
+    if (kn_shuffled(&s->p))
         map_scales(m, s);
     return KILN_OK;
 }

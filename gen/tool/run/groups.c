@@ -86,16 +86,15 @@ static kiln_status
 prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
        int64_t *offs)
 {
-    int64_t block = p->family != KILN_WGRAD ? 1
-                  : p->scale == KILN_SCALE_BLOCK128 ? 128
-                  : is_mx(p->a) ? 32 : 1;
+    int64_t block = kn_group_unit(p);
+    const char *why = p->family != KILN_WGRAD ? "shuffled scales: a group"
+                    : is_mx(p->a) ? "MX wgrad" : "block128 wgrad";
 
     for (int64_t g = 0; g < p->groups; g++) {
         if (given && lens[g] % block)
             return kn_fail(c, KILN_BAD_INPUT, "group %lld has %lld rows: %s "
-                           "wgrad needs a multiple of %lld", (long long)g,
-                           (long long)lens[g],
-                           is_mx(p->a) ? "MX" : "block128", (long long)block);
+                           "needs a multiple of %lld", (long long)g,
+                           (long long)lens[g], why, (long long)block);
         lens[g] = (lens[g] + block - 1) / block * block;
         offs[g + 1] = offs[g] + lens[g];
         if (offs[g + 1] > 0x7fffffff)
@@ -162,16 +161,21 @@ kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p)
            ? kn_groups_make(c, cli, p, &offs) : KILN_OK;
 }
 
-int64_t *
+void *
 kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
                 size_t *size)
 {
     bool lens = p->group_flags & KILN_GROUP_LENS;
-    size_t n = (size_t)p->groups + !lens;
+    bool ends = p->group_flags & KILN_GROUP_ENDS32;
+    size_t n = (size_t)p->groups + !(lens || ends);
     int64_t *t = KN_NEW(c, int64_t, n);
+    int32_t *narrow = (int32_t *)t;
 
     for (size_t i = 0; i < n; i++)
-        t[i] = lens ? offs[i + 1] - offs[i] : offs[i];
-    *size = n * sizeof *t;
+        if (ends)
+            narrow[i] = (int32_t)offs[i + 1];
+        else
+            t[i] = lens ? offs[i + 1] - offs[i] : offs[i];
+    *size = (size_t)kn_group_table(p);
     return t;
 }

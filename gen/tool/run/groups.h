@@ -24,9 +24,9 @@ kiln_status kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli,
 kiln_status kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli,
                             kiln_problem *p);
 
-/* What the device gets of the groups: offs, or with KILN_GROUP_LENS the
- * lengths; *size in bytes. */
-int64_t *kn_groups_table(struct kn_ctx *c, const kiln_problem *p,
-                         const int64_t *offs, size_t *size);
+/* What the device gets of the groups: offs, or with kiln_group_flags the
+ * lengths or ends; *size in bytes. */
+void *kn_groups_table(struct kn_ctx *c, const kiln_problem *p,
+                      const int64_t *offs, size_t *size);
 
 #endif

@@ -50,6 +50,10 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         set_shape(&o[KN_OPND_SA], KILN_F32, p->m, kb);
         set_shape(&o[KN_OPND_SB], KILN_F32, p->family == KILN_WGRAD
                   ? p->n : div_up(p->n, 128), kb);
+        if (kn_scales_down(p, 'a'))
+            set_shape(&o[KN_OPND_SA], KILN_F32, kb, p->m);
+        if (kn_scales_down(p, 'b'))
+            set_shape(&o[KN_OPND_SB], KILN_F32, kb, p->n);
         break;
     case KILN_SCALE_MX32:
         if (kn_ref_type_bits(p->a) < 16)
@@ -287,12 +291,18 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
     int64_t row0 = offs ? offs[g] : 0, bits = kn_ref_type_bits(p->a);
 
     at[KN_OPND_B] = g * t.tb;
+    if (kn_shuffled(p)) {    /* the reference reads plain rows */
+        t.sa = t.sb = div_up(p->k, 32);
+        t.tsa = t.tsa ? t.sa * p->m : 0;
+        t.tsb = t.tsb ? t.sb * p->n : 0;
+    }
     at[KN_OPND_SB] = scales * g * t.tsb;
     at[KN_OPND_BIAS] = g * t.tbias;
     if (p->family == KILN_GROUPED) {
         at[KN_OPND_A] = row0 * t.a;
         at[KN_OPND_C] = row0 * t.c;
-        at[KN_OPND_SA] = p->scale == KILN_SCALE_ROW ? 4 * row0 : row0 * t.sa;
+        at[KN_OPND_SA] = p->scale == KILN_SCALE_ROW || kn_scales_down(p, 'a')
+                       ? 4 * row0 : row0 * t.sa;
     } else if (p->family == KILN_WGRAD) {
         bool tn = p->layout == KILN_TN;
 
@@ -303,6 +313,10 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
         at[KN_OPND_SA] = at[KN_OPND_SB] =
             p->scale == KILN_SCALE_MX32 ? row0 / 32
             : p->scale == KILN_SCALE_BLOCK128 ? row0 / 128 * 4 : 0;
+        if (kn_scales_down(p, 'b')) {
+            at[KN_OPND_SA] = row0 / 128 * t.sa;
+            at[KN_OPND_SB] = row0 / 128 * t.sb;
+        }
         at[KN_OPND_BIAS] = 0;
     } else {
         at[KN_OPND_A] = g * t.ta;
@@ -319,7 +333,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
     int64_t at[KN_NOPERANDS] = { 0 };
     struct kn_pitches t = kn_pitches_of(p);
     int64_t size = p->scale == KILN_SCALE_BLOCK128 ? 4 : 1;
-    int64_t plain = p->scale_layout ? div_up(p->k, 32) : 0;
+    int64_t plain = kn_shuffled(p) ? div_up(p->k, 32) : 0;
 
     group_offsets(p, offs, g, at);
     *out = (struct kn_ref_problem){
@@ -327,6 +341,8 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .layout = p->layout,
         .scale = p->scale,
         .sb_each = p->family == KILN_WGRAD,
+        .sa_down = kn_scales_down(p, 'a'),
+        .sb_down = kn_scales_down(p, 'b'),
         .quantise = kn_prequant(p),
         .quantise_mx = p->quant,
         .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,

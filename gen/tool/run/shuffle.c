@@ -135,7 +135,7 @@ kn_operands_store(const kiln_problem *p, struct kn_operand *b,
 {
     if (p->b_layout)
         b->stored = KN_STORED_PANELS;
-    if (p->scale_layout)
+    if (kn_shuffled(p))
         sa->stored = sb->stored = KN_STORED_SCALES;
     if (kn_gate_stored(p))
         b->half = sb->half = (uint64_t)p->n;
