@@ -399,6 +399,19 @@ shorten_clears(struct kn_asm_op *x, size_t n)
         }
 }
 
+/* Whether an operation reads or writes what a clear of the run does: a sum
+ * that is stored and cleared in one run. */
+static bool
+clears_matter(const struct kn_asm_op *late, size_t nlate,
+              const struct kn_asm_op *other, size_t rest)
+{
+    for (size_t k = 0; k < nlate; k++)
+        for (size_t n = 0; n < rest; n++)
+            if (depends(&late[k], &other[n]))
+                return true;
+    return false;
+}
+
 /* Accumulators are cleared between the first copies, whose queue is full, where
  * least else is; one between M0 and its use, which is the wait state. */
 static void
@@ -415,6 +428,8 @@ delay_clears(const struct run *r)
             return;
         *(is_clear(&a->op[k]) ? &late[nlate++] : &other[rest++]) = a->op[k];
     }
+    if (clears_matter(late, nlate, other, rest))
+        return;
     shorten_clears(late, nlate);
     level = level_of(gap, measure_gaps(other, rest, gap), nlate);
     for (size_t k = 0, put = 0; k < rest; k++) {

@@ -500,12 +500,13 @@ untouched(const struct select *s, size_t from, size_t to, kn_ref v)
     return true;
 }
 
-/* Parts that are read or converted just to be joined are made in place. */
+/* Parts that are read or converted just to be joined are made in place, the
+ * first of them first: it begins the value. */
 static void
 join_in_place(struct select *s, const uint32_t *def, size_t at)
 {
     const struct kn_ins *i = &s->f->ins[at];
-    uint32_t part = 0;
+    uint32_t part = 0, before = 0;
 
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
         uint32_t v = KN_REF_INDEX(i->arg[a]);
@@ -514,8 +515,9 @@ join_in_place(struct select *s, const uint32_t *def, size_t at)
             s->uses[v] != 1 || s->cls[v] != KN_ASM_V ||
             (s->f->ins[def[v]].op != KN_OP_lds_ld &&
              s->f->ins[def[v]].op != KN_OP_cvt) ||
-            !untouched(s, def[v], at, i->dst))
+            def[v] < before || !untouched(s, def[v], at, i->dst))
             return;
+        before = def[v];
     }
     s->i = i;
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {

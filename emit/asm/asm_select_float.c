@@ -127,7 +127,7 @@ widen(struct select *s, uint8_t elem, struct kn_asm_opnd d,
         struct kn_asm_opnd t = kn_part(d, n, 1), from = kn_part(x, n / 2, 1);
         struct kn_asm_opnd high = kn_asm_new(s->a, KN_ASM_V, 1);
 
-        t.fresh = !n;
+        t.fresh = !t.sub;    /* d may be a part that is joined in place */
         if (elem == KN_T_bf16 && n % 2) {
             VALU(s, v_and_b32, t, kn_imm((int32_t)0xffff0000u), from);
         } else if (elem == KN_T_bf16) {
@@ -160,7 +160,7 @@ select_cvt(struct select *s)
     for (uint32_t n = 0; n < d.n; n++) {
         struct kn_asm_opnd t = kn_part(d, n, 1), two[2];
 
-        t.fresh = !n;
+        t.fresh = !t.sub;
         two[0] = kn_part(x, 2 * n, 1);
         two[1] = 2 * n + 1 < to.n ? kn_part(x, 2 * n + 1, 1) : kn_imm(0);
         pair(s, to.elem, t, two);
