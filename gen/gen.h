@@ -223,14 +223,15 @@ kn_group_table(const kiln_problem *p)
          : p->group_flags & KILN_GROUP_LENS ? 8 * n : 8 * (n + 1);
 }
 
-/* Groups start at multiples of so many rows: scales are of several. */
+/* Groups start at multiples of so many rows: scales are of several. Before the
+ * problem is complete too: MX types alone say their scale. */
 static inline int64_t
 kn_group_unit(const kiln_problem *p)
 {
     if (kn_family_of(p)->ragged == 'm')
         return kn_shuffled(p) ? 32 : 1;
     return p->scale == KILN_SCALE_BLOCK128 ? 128
-         : p->scale == KILN_SCALE_MX32 ? 32 : 1;
+         : p->scale == KILN_SCALE_MX32 || kn_type_mx[p->a] ? 32 : 1;
 }
 
 /* Bytes of a scale in memory. */
