@@ -504,6 +504,8 @@ typedef struct kiln_device_info {
 
 void kiln_get_device(const kiln_device *device, kiln_device_info *info);
 
+/* Whole dwords: kernels read every aligned dword that holds a byte of an
+ * operand, so that one from elsewhere may not end inside a dword either. */
 kiln_status kiln_malloc(kiln_device *device, size_t bytes, void **out,
                         kiln_error *error);
 kiln_status kiln_free(kiln_device *device, void *p, kiln_error *error);

@@ -110,7 +110,8 @@ kiln_get_device(const kiln_device *d, kiln_device_info *info)
 kiln_status
 kiln_malloc(kiln_device *d, size_t bytes, void **out, kiln_error *error)
 {
-    struct kn_memory m = { .size = bytes ? bytes : 1 };
+    /* Rows that begin at any byte are read by aligned dwords. */
+    struct kn_memory m = { .size = bytes ? bytes + (-bytes & 3) : 4 };
     struct kn_ctx c;
 
     KN_NEEDS(error, out, "out");

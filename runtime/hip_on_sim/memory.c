@@ -72,7 +72,9 @@ add_block(struct shim *s, struct block *b)
         e = room_for_block(s);
     if (e)
         return e;
-    if (s->api->alloc(s->sim, b->size, 0, NULL, NULL, &b->addr))
+    /* An aligned dword with a byte of the block is the block's. */
+    if (s->api->alloc(s->sim, b->size + (-b->size & 3), 0, NULL, NULL,
+                      &b->addr))
         return sim_error(s, "hipMalloc", KN_hipErrorOutOfMemory);
     if (b->owner == OF_HOST || b->owner == OF_BOTH)
         e = map_host(b);
