@@ -368,7 +368,7 @@ def shim_reports_a_finding():
                           env=dict(ENV, LD_PRELOAD=SHIM))
     if status != 1:
         return "exit %d\n%s" % (status, out)
-    return expect(out, "kilnhip: saxpy: at 0x", "hipErrorLaunchFailure")
+    return expect(out, "kilnhip: saxpy: no line: at 0x", "hipErrorLaunchFailure")
 
 
 def triple_chevrons_run():

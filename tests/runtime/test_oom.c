@@ -257,6 +257,8 @@ main(int argc, char **argv)
 
     if (argc != 3)
         return 2;
+    /* What nothing was uploaded to gives findings, which are not the point. */
+    setenv("KILNC_SHIM_EXIT", "0", 1);
     library = argv[1];
     kilnc = argv[2];
     make_folder(folder);

@@ -13,8 +13,8 @@ LINES = {
     "align": (".p2align 40", ""),
     "deep": (".long " + "(" * 200000 + "1" + ")" * 200000, "the assembler"),
     "nested": (".macro a\na\n.endm\na", ""),
-    "incbin": ('.incbin "%s/secret"' % FOLDER, "secret"),
-    "include": ('.include "%s/secret"' % FOLDER, "secret"),
+    "incbin": ('.incbin "%s/secret"' % FOLDER, "incbin file"),
+    "include": ('.include "%s/secret"' % FOLDER, "include file"),
     "size": (".size foo, bar-baz", None),
 }
 

@@ -13,8 +13,8 @@ import sys
 from rename import is_code, rename
 
 KERNELS = {
-    "bf16": "gemm --a bf16 --b bf16 -m 512 -n 512 -k 512 --arch gfx950",
-    "mxfp4": "gemm --a mxfp4 --b mxfp4 -m 512 -n 512 -k 1024 --arch gfx950",
+    "bf16": "gemm --a bf16 --b bf16 -m 512 -n 512 -k 512 --tile 64x64x64 --arch gfx950",
+    "mxfp4": "gemm --a mxfp4 --b mxfp4 -m 512 -n 512 -k 1024 --tile 64x64x256 --arch gfx950",
     "fp8": "gemm --a fp8 --b fp8 -m 2048 -n 2048 -k 512 --arch gfx942",
     "big": "gemm --a bf16 --b bf16 -m 4096 -n 4096 -k 4096 --arch gfx950",
 }
