@@ -7,7 +7,7 @@
 #include "../../runtime/api/bundle.h"
 #include "../../runtime/file.h"
 #include "json.h"
-#include "run/report.h"
+#include "run/run.h"
 
 /* A kernel of a bundle, its digest checked. */
 struct entry {

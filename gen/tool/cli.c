@@ -7,8 +7,7 @@
 #include "cmd.h"
 #include "nearest.h"
 #include "../gen.h"
-#include "bench/hipblaslt.h"
-#include "bench/models.h"
+#include "bench/bench.h"
 
 enum {
 #define CMD(id, pos, least, most, body, help) bit_##id = 1 << KN_CMD_##id,

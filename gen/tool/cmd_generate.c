@@ -3,14 +3,12 @@
 
 #include "../../runtime/api/context.h"
 #include "../../runtime/file.h"
-#include "inspect/annotate.h"
-#include "launch/launchtext.h"
-#include "run/groups.h"
+#include "inspect/inspect.h"
+#include "launch/launch.h"
+#include "run/run.h"
 #include "../facts.h"
-#include "run/tir_file.h"
 #include "run/moe.h"
 #include "progress.h"
-#include "run/report.h"
 
 enum form { FORM_TIR, FORM_LLVM, FORM_ASM, FORM_CO }; /* as --emit lists them */
 

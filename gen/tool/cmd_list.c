@@ -3,10 +3,9 @@
 #include <string.h>
 
 #include "../score.h"
-#include "run/groups.h"
+#include "run/run.h"
 #include "json.h"
 #include "progress.h"
-#include "run/report.h"
 
 static const char *const targets[] = {
 #define X(id, text) text,

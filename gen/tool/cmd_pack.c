@@ -16,8 +16,8 @@
 #include "pack_c.h"
 #include "nearest.h"
 #include "progress.h"
-#include "run/report.h"
-#include "bench/worklist.h"
+#include "run/run.h"
+#include "bench/bench.h"
 
 struct job {
     kiln_problem p;

@@ -7,7 +7,7 @@
 
 #include "../../emit/isa/object.h"
 #include "../../runtime/file.h"
-#include "launch/launchtext.h"
+#include "launch/launch.h"
 
 /* Every size and every operand that some family has. */
 static const char *const sizes[] = { "m", "n", "k", "batch", "groups", "tokens",

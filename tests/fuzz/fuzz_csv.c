@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "gen/tuning/tuning.h"
-#include "gen/tool/bench/worklist.h"
+#include "gen/tool/bench/bench.h"
 
 static kiln_status
 tables(struct kn_ctx *c, const char *text)

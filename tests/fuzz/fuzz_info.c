@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/tool/inspect/info.h"
+#include "gen/tool/inspect/inspect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

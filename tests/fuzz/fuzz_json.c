@@ -1,7 +1,7 @@
 /* fuzz_json.c - any bytes as JSON: a list of problems, results, AMD's tuned
  * configurations. */
 #include "fuzz.h"
-#include "gen/tool/bench/worklist.h"
+#include "gen/tool/bench/bench.h"
 
 static kiln_status
 table(struct kn_ctx *c, const char *text)

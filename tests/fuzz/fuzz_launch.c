@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "gen/tool/inspect/launchfile.h"
+#include "gen/tool/inspect/inspect.h"
 
 static kiln_status
 read_it(struct kn_ctx *c, const char *path)

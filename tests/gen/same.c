@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "gen/score.h"
-#include "gen/tool/run/groups.h"
+#include "gen/tool/run/run.h"
 #include "gen/tool/run/moe.h"
-#include "gen/tool/run/predict.h"
+#include "gen/tool/run/session.h"
 #include "gen/tool/progress.h"
-#include "gen/tool/bench/worklist.h"
+#include "gen/tool/bench/bench.h"
 #include "runtime/api/context.h"
 
 struct mode {

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "gen/tool/inspect/info.h"
+#include "gen/tool/inspect/inspect.h"
 
 static const char *data_dir, *built_dir;
 

@@ -3,7 +3,7 @@
 #ifndef KN_KIT_KERNEL_H
 #define KN_KIT_KERNEL_H
 
-#include "gen/tool/run/groups.h"
+#include "gen/tool/run/run.h"
 #include "gen/tool/run/operands.h"
 #include "gen/tool/progress.h"
 

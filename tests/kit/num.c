@@ -6,7 +6,7 @@
 
 #include "../../gen/instantiate.h"
 #include "../../gen/layout.h"
-#include "../../gen/tool/run/split_k.h"
+#include "../../gen/tool/run/run.h"
 
 struct operand {
     bool used;

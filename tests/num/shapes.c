@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gen/tool/bench/models.h"
+#include "../../gen/tool/bench/bench.h"
 #include "../kit/num.h"
 
 enum { MAX_GROUPS = 32, MAX_ROWS = 256, MAX_KERNELS = 64 };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../kit/num.h"
-#include "../../gen/tool/run/split_k.h"
+#include "../../gen/tool/run/run.h"
 
 static struct num_counts counts;
 static kiln_target target;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "gen/score.h"
-#include "gen/tool/run/predict.h"
+#include "gen/tool/run/session.h"
 #include "gen/tuning/tuning.h"
 #include "gen/tool/run/moe.h"
 #include "runtime/api/context.h"

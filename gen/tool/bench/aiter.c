@@ -1,4 +1,4 @@
-#include "aiter.h"
+#include "bench.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aiter.h"
+#include "bench.h"
 #include "../../forms.h"
 
 /* X(name): the columns aiter's tables have, in its order. */

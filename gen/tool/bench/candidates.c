@@ -1,4 +1,4 @@
-#include "candidates.h"
+#include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>

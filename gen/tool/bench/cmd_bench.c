@@ -14,7 +14,7 @@
 #include "../../../runtime/file.h"
 #include "../json.h"
 #include "../progress.h"
-#include "../run/report.h"
+#include "../run/run.h"
 #include "results.h"
 
 struct bench {

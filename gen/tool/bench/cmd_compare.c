@@ -8,8 +8,8 @@
 #include "compare.h"
 #include "../../tuning/csv.h"
 #include "../json.h"
-#include "../run/report.h"
-#include "svg.h"
+#include "../run/run.h"
+#include "bench.h"
 
 struct entry {               /* a row with a time, found by its key */
     const char *key;         /* values with unit separators behind them */
@@ -30,7 +30,7 @@ struct line {
     const struct kn_csv *t;  /* whose row names the key */
     size_t row;
     const struct entry *golden, *now;
-    enum kn_verdict verdict;
+    enum kn_comparison verdict;
 };
 
 struct compare {
@@ -168,11 +168,11 @@ find(const struct side *s, const char *key)
 
 /* Where both times are predictions of known error, a difference that the
  * larger one covers is none. */
-static enum kn_verdict
+static enum kn_comparison
 judge(const struct compare *r, const struct entry *golden,
       const struct entry *now)
 {
-    enum kn_verdict v;
+    enum kn_comparison v;
     kn_decimal error;
 
     if (!golden)

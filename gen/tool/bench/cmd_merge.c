@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "aiter.h"
+#include "bench.h"
 #include "../cmd.h"
 #include "compare.h"
 #include "../../tuning/csv.h"

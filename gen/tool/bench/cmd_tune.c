@@ -12,12 +12,11 @@
 #include "../../../runtime/config.h"
 #include "../../../runtime/file.h"
 #include "../../../runtime/isolate.h"
-#include "../run/groups.h"
-#include "../run/predict.h"
+#include "../run/run.h"
+#include "../run/session.h"
 #include "../progress.h"
 #include "../../tuning/tuning.h"
-#include "candidates.h"
-#include "worklist.h"
+#include "bench.h"
 
 enum { BUDGET = 12 };
 

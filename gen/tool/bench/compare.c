@@ -78,7 +78,7 @@ exceeds(const struct kn_rule *r, kn_decimal x, kn_decimal y)
     return x * million > r->factor / million * y + r->slack * million;
 }
 
-enum kn_verdict
+enum kn_comparison
 kn_rule_judge(const struct kn_rule *r, kn_decimal golden, kn_decimal now)
 {
     if (golden < r->floor)

@@ -22,7 +22,7 @@ double kn_decimal_real(kn_decimal d);
     X(MISSING, "missing", "#bbb") \
     X(EXTRA, "extra", "#bbb")
 
-enum kn_verdict {
+enum kn_comparison {
 #define X(id, text, colour) KN_V_##id,
     KN_VERDICTS(X)
 #undef X
@@ -34,7 +34,7 @@ enum kn_verdict {
 struct kn_rule {
     kn_decimal factor, slack, floor;
 };
-enum kn_verdict kn_rule_judge(const struct kn_rule *r, kn_decimal golden,
+enum kn_comparison kn_rule_judge(const struct kn_rule *r, kn_decimal golden,
                               kn_decimal now);
 
 /* Whether two times differ by at most `percent` of the lower one. */

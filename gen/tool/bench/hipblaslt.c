@@ -1,5 +1,5 @@
 /* hipblaslt.c - the table hipblaslt.def applied to a command line. */
-#include "hipblaslt.h"
+#include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "worklist.h"
+#include "bench.h"
 
 /* A value as it would be typed; NULL for what no flag takes. */
 static const char *

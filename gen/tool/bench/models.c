@@ -1,4 +1,4 @@
-#include "models.h"
+#include "bench.h"
 
 #include <string.h>
 

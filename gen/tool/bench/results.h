@@ -4,7 +4,7 @@
 #ifndef KN_RESULTS_H
 #define KN_RESULTS_H
 
-#include "worklist.h"
+#include "bench.h"
 
 /* X(id, column): everything after the key. */
 #define KN_RESULTS(X) \

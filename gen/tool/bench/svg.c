@@ -1,9 +1,9 @@
-#include "svg.h"
+#include "bench.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "../inspect/html.h"
+#include "../inspect/inspect.h"
 
 enum { ROW = 16, TOP = 48, LABEL = 520, HALF = 200, WIDTH = 2 * HALF };
 

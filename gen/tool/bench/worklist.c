@@ -1,5 +1,5 @@
 #include "../run/session.h"
-#include "worklist.h"
+#include "bench.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "annotate.h"
+#include "inspect.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../../runtime/sim/timing/timing_impl.h"
-#include "code_facts.h"
+#include "inspect.h"
 
 enum { LANES = 64, VGPRS = 256, SGPRS = 128 };
 

@@ -1,6 +1,6 @@
 /* check_object.c - the static checker on a code object: what the bytes tell,
  * and its certificate, if there is one, held against them. */
-#include "check_object.h"
+#include "inspect.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "../../../emit/prove/verdict.h"
 #include "../../../runtime/api/bundle.h"
 #include "../../../runtime/file.h"
-#include "../run/report.h"
+#include "../run/run.h"
 
 struct certificate {
     bool given;

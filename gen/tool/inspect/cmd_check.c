@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "check_object.h"
-#include "../run/tir_file.h"
-#include "../run/report.h"
+#include "inspect.h"
+#include "../run/run.h"
 
 /* What the proof was about, in numbers. */
 struct contents {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "input.h"
+#include "inspect.h"
 
 enum { PLACE_COLUMN = 64 };
 

@@ -1,10 +1,10 @@
 /* cmd_info.c - `kilnc info`: the facts of a code object. */
-#include "info.h"
+#include "inspect.h"
 
 #include <stdio.h>
 
 #include "../bundle_view.h"
-#include "../run/report.h"
+#include "../run/run.h"
 
 /* By its first bytes; a file that cannot be read is somebody else's to name. */
 static bool

@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "code_facts.h"
-#include "html.h"
-#include "info.h"
-#include "parity.h"
-#include "../run/report.h"
+#include "inspect.h"
+#include "../run/run.h"
 
 /* ---- the page ----------------------------------------------------------- */
 

@@ -4,9 +4,7 @@
 
 #include "../../../runtime/file.h"
 #include "../run/cmd_run_moe.h"
-#include "html.h"
-#include "info.h"
-#include "page.h"
+#include "inspect.h"
 #include "../progress.h"
 
 static void

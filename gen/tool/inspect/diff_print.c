@@ -1,13 +1,12 @@
 /* diff_print.c - a comparison side by side: only the lines that differ and
  * their neighbours. */
-#include "diff_print.h"
+#include "inspect.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "../run/report.h"
-#include "html.h"
+#include "../run/run.h"
 
 enum { CONTEXT = 3 };
 

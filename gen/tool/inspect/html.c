@@ -1,4 +1,4 @@
-#include "html.h"
+#include "inspect.h"
 
 #include <string.h>
 

@@ -1,11 +1,10 @@
 /* info.c - the facts of a code object. */
-#include "info.h"
+#include "inspect.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "../../../emit/isa/cfg.h"
-#include "code_facts.h"
 #include "../json.h"
 
 enum { SIMDS = 4, MAX_WAVES = 8, FILE_REGS = 512 };

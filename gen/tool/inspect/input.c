@@ -1,5 +1,5 @@
 /* input.c - a code object, assembly text or a problem, decoded. */
-#include "input.h"
+#include "inspect.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -8,9 +8,8 @@
 #include "../../../emit/prove/cert.h"
 #include "../../../runtime/file.h"
 #include "../../../runtime/isolate.h"
-#include "../run/groups.h"
+#include "../run/run.h"
 #include "../run/moe.h"
-#include "source_map.h"
 #include "../progress.h"
 
 static bool

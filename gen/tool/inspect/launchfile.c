@@ -1,5 +1,5 @@
 /* launchfile.c - reads a launch description. */
-#include "launchfile.h"
+#include "inspect.h"
 
 #include <errno.h>
 #include <stdlib.h>

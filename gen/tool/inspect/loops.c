@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code_facts.h"
+#include "inspect.h"
 
 /* "v_mfma_f32_16x16x32_bf16", "..._32x32x4_2b_f16": M, N, K, blocks. */
 uint64_t

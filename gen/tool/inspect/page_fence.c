@@ -2,8 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "html.h"
-#include "page.h"
+#include "inspect.h"
 
 static void
 put_instruction(struct kn_buf *out, const struct kn_subject *s,

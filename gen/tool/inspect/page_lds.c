@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "../../../runtime/sim/timing/timing_impl.h"
-#include "html.h"
-#include "page.h"
+#include "inspect.h"
 
 enum { LANES = 64, CELL = 12, LEFT = 8, TOP = 44, ROWS = 24, PICTURES = 8 };
 

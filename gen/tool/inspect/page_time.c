@@ -2,8 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "html.h"
-#include "page.h"
+#include "inspect.h"
 
 enum { WIDTH = 1100, LEFT = 150, ROW = 15, TOP = 24, TRACKS = 256 };
 

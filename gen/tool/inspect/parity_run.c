@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "../run/cmd_run_moe.h"
-#include "../run/groups.h"
-#include "parity.h"
-#include "../run/predict.h"
+#include "../run/run.h"
+#include "inspect.h"
+#include "../run/session.h"
 
 /* ---- operands ----------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* source_map.c - see source_map.h. */
-#include "source_map.h"
+/* source_map.c - see inspect.h. */
+#include "inspect.h"
 
 #include <stdio.h>
 #include <string.h>

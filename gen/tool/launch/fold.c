@@ -1,5 +1,5 @@
 /* fold.c - computes what is known of a formula and leaves the rest as text. */
-#include "fold.h"
+#include "launch.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -12,7 +12,6 @@
 #include "../../launch_terms.h"
 #include "../../layout.h"
 #include "../../limits.h"
-#include "fold.h"
 
 struct writer {
     struct kn_ctx *c;

@@ -10,6 +10,7 @@
 #define KN_LAUNCH_H
 
 #include "../../gen.h"
+#include "../json.h"
 
 enum kn_arg_type { KN_ARG_PTR, KN_ARG_I64, KN_ARG_I32, KN_ARG_F32 };
 
@@ -50,5 +51,57 @@ struct kn_launch {
 /* p normalised, g complete. */
 void kn_launch_describe(struct kn_ctx *c, const kiln_problem *p,
                         const struct kn_config *g, struct kn_launch *out);
+
+/* fold.c - a formula of launch.def as text in which everything that is known
+ * of a kernel is computed. */
+
+/* A number, or else the text of what is left and how tightly that binds. */
+struct kn_folded {
+    bool known;
+    int64_t n;
+    const char *text;
+    int level;
+};
+
+enum { KN_FOLD_NAMES = 128 };
+
+/* What names stand for; others for themselves. */
+struct kn_fold {
+    struct kn_ctx *c;
+    struct {
+        const char *name;
+        struct kn_folded is;
+    } name[KN_FOLD_NAMES];
+    uint32_t n;
+    const char *p;           /* what is left to read */
+};
+
+void kn_fold_know(struct kn_fold *f, const char *name, int64_t n);
+
+struct kn_folded kn_fold(struct kn_fold *f, const char *formula);
+const char *kn_fold_text(struct kn_fold *f, const char *formula);
+
+/* The text that `name` is a name of; NULL: a number or one word is left, which
+ * the name stands for. */
+const char *kn_fold_let(struct kn_fold *f, const char *name,
+                        const char *formula);
+
+/* launchtext.c - a kernel's launch as a C header, and as JSON. */
+
+/* What the code object says of the kernel. */
+struct kn_launch_facts {
+    const char *symbol, *target, *config, *versions;
+    uint32_t lds;
+};
+
+/* A header that needs no other, in C and in C++. `path` is its file, after
+ * which everything in it is named: k.h has k_plan() and K_BLOCK. */
+void kn_launch_header(struct kn_buf *b, const char *path,
+                      const struct kn_launch *l,
+                      const struct kn_launch_facts *f);
+
+/* The same as the object `launch` of an open object. */
+void kn_launch_json(struct kn_json *j, const struct kn_launch *l,
+                    const struct kn_launch_facts *f);
 
 #endif

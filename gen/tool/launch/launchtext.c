@@ -1,5 +1,5 @@
 /* launchtext.c - writes what launch.c describes. */
-#include "launchtext.h"
+#include "launch.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "tir_file.h"
-#include "../inspect/source_map.h"
-#include "predict.h"
+#include "run.h"
+#include "../inspect/inspect.h"
+#include "session.h"
 #include "../progress.h"
 
 /* A pointer argument and what stands behind it. */

@@ -5,14 +5,11 @@
 
 #include "../../../runtime/file.h"
 #include "../../../runtime/npy.h"
-#include "groups.h"
+#include "run.h"
 #include "moe.h"
-#include "../inspect/source_map.h"
-#include "predict.h"
-#include "../progress.h"
+#include "../inspect/inspect.h"
 #include "session.h"
-#include "split_k.h"
-#include "trial.h"
+#include "../progress.h"
 
 struct run {
     struct kn_tool *t;

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "cmd_run_moe.h"
-#include "../inspect/launchfile.h"
+#include "../inspect/inspect.h"
 #include "../../layout.h"
-#include "../inspect/source_map.h"
-#include "predict.h"
+#include "session.h"
 
 /* ---- operands ---- */
 

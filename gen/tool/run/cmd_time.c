@@ -2,10 +2,10 @@
  * chip nobody has to have. Nothing is executed on real data. */
 #include <string.h>
 
-#include "groups.h"
+#include "run.h"
 #include "moe.h"
-#include "../inspect/source_map.h"
-#include "predict.h"
+#include "../inspect/inspect.h"
+#include "session.h"
 #include "../progress.h"
 
 struct timed {

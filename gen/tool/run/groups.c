@@ -1,6 +1,6 @@
 /* groups.c - group lengths from flags; the patterns are those of the public
  * Primus-Turbo benchmark (benchmark/ops/training/config.py). */
-#include "groups.h"
+#include "run.h"
 
 #include <stdlib.h>
 #include <string.h>

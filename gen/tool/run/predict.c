@@ -1,12 +1,12 @@
 /* predict.c - the timing model on generated kernels, and its report. */
-#include "predict.h"
+#include "session.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "groups.h"
-#include "../inspect/source_map.h"
+#include "run.h"
+#include "../inspect/inspect.h"
 
 /* Operands that have sizes but no contents, and the table of the groups. */
 static kiln_status

@@ -1,5 +1,5 @@
 #include "moe.h"
-#include "report.h"
+#include "run.h"
 
 #include <inttypes.h>
 #include <sha2.h>

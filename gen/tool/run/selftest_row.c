@@ -10,7 +10,7 @@
 
 #include "../progress.h"
 #include "selftest.h"
-#include "trial.h"
+#include "session.h"
 
 enum { MOST_WORDS = 96 };
 

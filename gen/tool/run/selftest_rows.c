@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../tuning/csv.h"
-#include "groups.h"
+#include "run.h"
 #include "moe.h"
 #include "selftest.h"
 

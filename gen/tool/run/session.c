@@ -6,9 +6,7 @@
 
 #include "../../../runtime/api/parts.h"
 #include "../progress.h"
-#include "groups.h"
-#include "split_k.h"
-#include "trial.h"
+#include "run.h"
 
 enum { TIMED_LAUNCHES = 20 };
 

@@ -4,11 +4,10 @@
 #ifndef KN_SESSION_H
 #define KN_SESSION_H
 
-#include "../../../runtime/backend.h"
 #include "../../../runtime/sim/timing/timing.h"
 #include "../bench/compare.h"
 #include "operands.h"
-#include "report.h"
+#include "run.h"
 
 /* Where a command executes. */
 struct kn_place {
@@ -46,7 +45,7 @@ struct kn_session {
     bool predicts;           /* set by a caller that executes nothing: a
                                 split-K workspace is that of the last share */
     struct kn_held *held;    /* of a GPU, which does not forget by itself */
-    struct kn_trial *trial;  /* its launches are tried (trial.h), or NULL */
+    struct kn_trial *trial;  /* its launches are tried, or NULL */
 };
 
 /* A launch. The caller sets p and g, operands in `at`, order and selection in
@@ -119,5 +118,94 @@ kiln_status kn_job_make(struct kn_tool *t, struct kn_json *j,
 void kn_job_measured(struct kn_tool *t, struct kn_json *j,
                      const struct kn_place *place, const struct kn_job *job,
                      double flops);
+
+/* predict.c - predicted time of a generated kernel (runtime/sim/timing/timing.h), on
+ * a device of its own whose operands have sizes but no contents. */
+
+struct kn_predict {
+    const kiln_problem *p;   /* normalised, complete */
+    const int64_t *offs;     /* group offsets, NULL without groups */
+    const struct kn_generated *g;
+    struct kn_buf *trace, *svg; /* may be NULL */
+    bool warm, whole;        /* of struct kn_time_query */
+};
+
+/* Floating-point operations of the launch. */
+double kn_launch_flops(const kiln_problem *p, const int64_t *offs);
+
+kiln_status kn_predict_generated(struct kn_ctx *c, const struct kn_predict *q,
+                                 struct kn_time_result *out);
+
+/* The same for a launch that is planned; t says what it has to do. */
+kiln_status kn_predict_job(struct kn_session *s, struct kn_job *j,
+                           const struct kn_predict *q, struct kn_time_query t,
+                           struct kn_time_result *out);
+
+/* The prediction as lines and as the member "predicted" of the report.
+ * program: names instructions, may be NULL. */
+void kn_report_predicted(struct kn_tool *t, struct kn_json *j,
+                         const struct kn_time_result *r,
+                         const struct kn_program *program);
+
+/* "+-8 % (18 rows)", or that nothing comparable was measured. */
+void kn_put_error(struct kn_buf *b, double percent, uint32_t rows);
+/* "-2 to +8 % (18 rows)", or the same. */
+void kn_put_bar(struct kn_buf *b, const struct kn_time_result *r);
+
+/* Predicts and reports what `run` executed. A launch the model cannot follow
+ * costs the report one line and nothing else. */
+void kn_predict_run(struct kn_tool *t, struct kn_json *j,
+                    const struct kn_predict *q);
+
+/* Writes what --trace and --svg asked for. */
+kiln_status kn_write_pictures(struct kn_tool *t, const struct kn_buf *trace,
+                              const struct kn_buf *svg);
+
+/* trial.c - launches of a row of selftest: the same one many times, on two
+ * sets of buffers by turns and on two streams, each set surrounded by a
+ * pattern, the second with every operand at the least alignment the kernel
+ * allows; and as a graph. A session with a trial runs its jobs so. */
+
+/* An output of a launch, as the first one left it. */
+struct kn_output {
+    struct kn_output *next;
+    kiln_type type;
+    uint64_t size;
+    uint8_t *bytes;
+};
+
+/* What a trial counts; X(id, text of the report). */
+#define KN_TRIAL_COUNTS(X) \
+    X(launches, "launches") \
+    X(replays, "replays of a graph") \
+    X(unequal, "launches with other bits than the first") \
+    X(overwritten, "buffers written around") \
+    X(changed, "operands changed") \
+    X(dirty, "launches that left workspace counters")
+
+struct kn_trial {
+    struct kn_ctx *c;        /* arena of the outputs */
+    uint32_t wanted;         /* launches of each kernel on a GPU, at least 1 */
+    bool timed;              /* they are measured too, and predicted */
+    bool unchecked;          /* operands whose sums overflow or not by order */
+    struct kn_output *first, **last;
+#define X(id, text) uint64_t id;
+    KN_TRIAL_COUNTS(X)
+#undef X
+};
+
+void kn_trial_init(struct kn_trial *t, struct kn_ctx *c);
+
+/* Memory with a pattern before and behind it, `shift` bytes further than
+ * aligned: h->base, h->p and h->size. On the simulator, which sees every
+ * access by itself, it is only memory. */
+kiln_status kn_trial_put(struct kn_session *s, const struct kn_memory *m,
+                         uint32_t shift, struct kn_held *h);
+
+/* kn_session_run of a session with a trial. */
+kiln_status kn_trial_run(struct kn_session *s, struct kn_job *j);
+
+/* Whether what was counted is no fault. */
+bool kn_trial_fine(const struct kn_trial *t);
 
 #endif

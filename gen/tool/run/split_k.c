@@ -1,5 +1,5 @@
 /* split_k.c - split-K launches on the simulator. */
-#include "split_k.h"
+#include "run.h"
 
 #include <stdlib.h>
 

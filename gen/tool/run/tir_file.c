@@ -1,5 +1,5 @@
 /* tir_file.c - FILE.tir to a code object. */
-#include "tir_file.h"
+#include "run.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "trial.h"
+#include "session.h"
 
 #include <string.h>
 

@@ -41,7 +41,7 @@ test_decimals(void **state)
                 dec("12.345678901234"));
 }
 
-static enum kn_verdict
+static enum kn_comparison
 judge(const char *golden, const char *now)
 {
     struct kn_rule r = { dec("1.005"), dec("0.5"), dec("4") };

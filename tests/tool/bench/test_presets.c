@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "gen/tool/run/groups.h"
+#include "gen/tool/run/run.h"
 #include "gen/tool/run/moe.h"
 #include "gen/tool/progress.h"
-#include "gen/tool/bench/worklist.h"
+#include "gen/tool/bench/bench.h"
 
 /* Rows of each list; a list that is not here fails. */
 static const struct { const char *name; size_t rows; } lists[] = {
