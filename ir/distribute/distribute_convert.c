@@ -380,6 +380,27 @@ dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes)
     return half_bits(d, r->from, m, 0);
 }
 
+/* Can the largest quotient, rounded twice on its way, be beyond the largest
+ * code? Of the mantissas of f16 up to 3 of 1024 come out one unit in the last
+ * place above, of those of bf16 none; an integer is cut. */
+static bool
+may_exceed(const struct dist_run *r, uint8_t elem)
+{
+    return r->from == KN_T_f16 && elem != KN_T_i8;
+}
+
+/* Nothing says that a conversion judges overflow after it has rounded, so none
+ * is given more than its type has. */
+static kn_ref
+clamp(struct dist *d, uint8_t elem, kn_ref v)
+{
+    const struct kn_type t = dist_vec(KN_T_f32, 4);
+    double most = largest_of(d, elem);
+
+    v = dist_op(d, KN_OP_fmax, t, v, kn_flt(d->out, -most));
+    return dist_op(d, KN_OP_fmin, t, v, kn_flt(d->out, most));
+}
+
 /* The scale of the lanes that share 128 K of a row, max(|x|, 1e-10) times
  * 1 / the largest code, and what elements are multiplied by: 1 / scale, which
  * one Newton step rounds correctly. Magnitudes are compared as integers, so a
@@ -403,9 +424,20 @@ group_scale(struct dist *d, uint8_t elem, kn_ref amax, kn_ref out[2])
     out[1] = dist_op3(d, KN_OP_fma, kn_vf32, arg);
 }
 
+/* A clamped NaN is a number. 1 / infinity came out as NaN: 0 times it makes
+ * the scale of infinity a NaN. */
+static kn_ref
+spoil(struct dist *d, kn_ref scale, kn_ref inverse)
+{
+    kn_ref arg[3] = { inverse, kn_flt(d->out, 0), scale };
+
+    return dist_op3(d, KN_OP_fma, kn_vf32, arg);
+}
+
 /* Codes of four elements; the largest quotient rounds to the largest code. */
 static kn_ref
-four_codes(struct dist *d, uint8_t elem, const kn_ref *bits, kn_ref factor)
+four_codes(struct dist *d, const struct dist_run *r, uint8_t elem,
+           const kn_ref *bits, kn_ref factor)
 {
     const struct kn_type t = dist_vec(KN_T_f32, 4);
     kn_ref v = dist_temp(d, t), x[4];
@@ -418,6 +450,8 @@ four_codes(struct dist *d, uint8_t elem, const kn_ref *bits, kn_ref factor)
         n->arg[i] = x[i];
     factor = dist_op(d, KN_OP_splat, t, factor, 0);
     v = dist_op(d, KN_OP_fmul, t, v, factor);
+    if (may_exceed(r, elem))
+        v = clamp(d, elem, v);
     v = dist_op(d, KN_OP_cvt8, kn_v32, v, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_elem] = elem;
     return v;
@@ -427,14 +461,16 @@ four_codes(struct dist *d, uint8_t elem, const kn_ref *bits, kn_ref factor)
 static void
 put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
 {
-    int elem = d->in->lds[KN_REF_LDS(i->arg[0])].elem;
+    uint8_t elem = d->in->lds[KN_REF_LDS(i->arg[0])].elem;
     kn_ref bits[DIST_QUANT], code[2], f[2];
 
     for (uint32_t x = 0; x < DIST_QUANT; x++)
         bits[x] = dist_element(d, r, x);
-    group_scale(d, (uint8_t)elem, dist_largest(d, r, 128 / DIST_QUANT), f);
+    group_scale(d, elem, dist_largest(d, r, 128 / DIST_QUANT), f);
     for (int x = 0; x < 2; x++)
-        code[x] = four_codes(d, (uint8_t)elem, bits + 4 * x, f[1]);
+        code[x] = four_codes(d, r, elem, bits + 4 * x, f[1]);
+    if (may_exceed(r, elem))
+        f[0] = spoil(d, f[0], f[1]);
     dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },
                    dist_cat(d, code, 2), 8);
     dist_store_lds(d, (struct dist_place){
