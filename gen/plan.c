@@ -32,7 +32,7 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_B:
         return d->align_b;
     case KILN_ARG_C:
-        return (uint8_t)(d->vec * kn_type_bits[p->out] / 8);
+        return (uint8_t)(d->vec * ((kn_type_bits[p->out] + 7) / 8));
     case KILN_ARG_SA:
         return f32_scale && d->align_sa < 4 ? 4 : d->align_sa;
     case KILN_ARG_SB:
