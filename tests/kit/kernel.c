@@ -124,6 +124,9 @@ prepare(struct own *o, struct own_launch *x)
         .offs = x->offs_addr,
     };
     KN_TRY(kn_plan_launch(&o->c, &o->p, &o->g.cfg, &addr, &x->plan));
+    if (x->plan.workspace)
+        return kn_fail(&o->c, KILN_UNSUPPORTED,
+                       "a divided K needs a workspace: give --split-k 1");
     KN_TRY(kn_sim_load(x->sim, o->g.name, o->co, o->g.size, &code));
     x->l = (struct kn_sim_launch){ .code = code, .kernarg = x->plan.kernarg,
                                    .kernarg_size = x->plan.kernarg_size,

@@ -4,7 +4,7 @@
  * the executed instructions alone (mutate_trace.h); one that has none, or
  * that no launch executes, fails, and so does a detected wait that has one.
  *
- * usage: mutate_own [full]    full: every kernel of the table */
+ * usage: mutate_own [full [PATTERN]]    full: every kernel of the table */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -265,5 +265,7 @@ main(int argc, char **argv)
             tests[n++] = (struct CMUnitTest){
                 subjects[k].words[0], mutate_kernel, NULL, NULL,
                 (void *)(uintptr_t)&subjects[k] };
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
     return _cmocka_run_group_tests("mutate_own", tests, n, NULL, NULL);
 }
