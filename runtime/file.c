@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -177,19 +178,53 @@ write_all(int fd, const uint8_t *p, size_t n)
     return 0;
 }
 
+static kiln_status
+write_parts(struct kn_ctx *c, const char *path, int fd,
+            const struct kn_source *from)
+{
+    for (uint64_t at = 0; at < from->size; ) {
+        uint64_t left = from->size - at;
+        size_t n = left < KN_PART_MAX ? (size_t)left : KN_PART_MAX;
+        const uint8_t *bytes;
+        int err;
+
+        KN_TRY(from->part(from->user, at, n, &bytes));
+        err = write_all(fd, bytes, n);
+        if (err)
+            return io_error(c, path, "write", err);
+        at += n;
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+part_of_memory(void *user, uint64_t at, size_t n, const uint8_t **bytes)
+{
+    (void)n;
+    *bytes = (const uint8_t *)user + at;
+    return KILN_OK;
+}
+
+static struct kn_source
+memory_source(const void *data, size_t size)
+{
+    return (struct kn_source){ part_of_memory, (void *)(uintptr_t)data, size };
+}
+
 /* A device or pipe is written in place: there is nothing to rename over. */
 static kiln_status
-write_in_place(struct kn_ctx *c, const char *path, const void *data,
-               size_t size)
+write_in_place(struct kn_ctx *c, const char *path,
+               const struct kn_source *from)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC), err;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    kiln_status s;
 
     if (fd < 0)
         return io_error(c, path, "open", errno);
-    err = write_all(fd, data, size);
-    if (close(fd) && !err)
-        err = errno;
-    return err ? io_error(c, path, "write", err) : KILN_OK;
+    s = write_parts(c, path, fd, from);
+    if (close(fd) && !s)
+        s = io_error(c, path, "write", errno);
+    return s;
 }
 
 /* The descriptor of standard output or error, if that is this very file: a
@@ -270,13 +305,32 @@ sweep(const char *path)
         closedir(d);
 }
 
-kiln_status
-kn_file_replace(struct kn_ctx *c, const char *path, const void *data,
-                size_t size)
+/* A file system that does not know its size has room. */
+static bool
+has_room(int fd, uint64_t size)
+{
+    struct statvfs v;
+
+    return fstatvfs(fd, &v) || !v.f_blocks ||
+           size / (v.f_frsize ? v.f_frsize : 1) <= v.f_bavail;
+}
+
+static kiln_status
+write_new(struct kn_ctx *c, const char *path, int fd,
+          const struct kn_source *from)
+{
+    if (!has_room(fd, from->size))
+        return io_error(c, path, "write", ENOSPC);
+    return write_parts(c, path, fd, from);
+}
+
+static kiln_status
+replace(struct kn_ctx *c, const char *path, const struct kn_source *from)
 {
     struct kn_buf tmp = { .c = c };
     uint64_t nonce = 0;
-    int fd, err;
+    kiln_status s;
+    int fd;
 
     if (getrandom(&nonce, sizeof nonce, 0) < 0)
         nonce = (uint64_t)getpid();
@@ -284,39 +338,55 @@ kn_file_replace(struct kn_ctx *c, const char *path, const void *data,
     fd = open(tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return io_error(c, path, "create", errno);
-    err = write_all(fd, data, size);
-    if (close(fd) && !err)
-        err = errno;
-    if (!err && rename(tmp.s, path))
-        err = errno;
-    if (err) {
+    s = write_new(c, path, fd, from);
+    if (close(fd) && !s)
+        s = io_error(c, path, "write", errno);
+    if (!s && rename(tmp.s, path))
+        s = io_error(c, path, "write", errno);
+    if (s)
         unlink(tmp.s);
-        return io_error(c, path, "write", err);
+    else
+        sweep(path);
+    return s;
+}
+
+kiln_status
+kn_file_replace(struct kn_ctx *c, const char *path, const void *data,
+                size_t size)
+{
+    struct kn_source from = memory_source(data, size);
+
+    return replace(c, path, &from);
+}
+
+kiln_status
+kn_file_write_parts(struct kn_ctx *c, const char *path,
+                    const struct kn_source *from)
+{
+    const char *real;
+    struct stat st;
+    int fd;
+
+    if (!stat(path, &st)) {
+        if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            return write_in_place(c, path, from);
+        fd = standard_stream(&st);
+        if (fd >= 0)
+            return write_parts(c, path, fd, from);
     }
-    sweep(path);
-    return KILN_OK;
+    real = follow_links(c, path);
+    if (!real)
+        return io_error(c, path, "create", ELOOP);
+    return replace(c, real, from);
 }
 
 kiln_status
 kn_file_write(struct kn_ctx *c, const char *path, const void *data,
               size_t size)
 {
-    const char *real;
-    struct stat st;
-    int fd, err;
+    struct kn_source from = memory_source(data, size);
 
-    if (!stat(path, &st)) {
-        if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-            return write_in_place(c, path, data, size);
-        fd = standard_stream(&st);
-        err = fd < 0 ? 0 : write_all(fd, data, size);
-        if (fd >= 0)
-            return err ? io_error(c, path, "write", err) : KILN_OK;
-    }
-    real = follow_links(c, path);
-    if (!real)
-        return io_error(c, path, "create", ELOOP);
-    return kn_file_replace(c, real, data, size);
+    return kn_file_write_parts(c, path, &from);
 }
 
 bool

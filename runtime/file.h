@@ -29,7 +29,21 @@ kiln_status kn_file_read_plain(struct kn_ctx *c, const char *path, size_t most,
 kiln_status kn_file_write(struct kn_ctx *c, const char *path, const void *data,
                           size_t size);
 
-/* The same, but whatever has the name, a link or a pipe, is replaced. */
+/* Bytes that nobody holds all of: `part` gives the n at `at`, n at most
+ * KN_PART_MAX, in order; they stay until the next call. It may not jump. */
+#define KN_PART_MAX ((size_t)1 << 20)
+struct kn_source {
+    kiln_status (*part)(void *user, uint64_t at, size_t n,
+                        const uint8_t **bytes);
+    void *user;
+    uint64_t size;
+};
+
+/* kn_file_write of them; a file that the disk has no room for is not begun. */
+kiln_status kn_file_write_parts(struct kn_ctx *c, const char *path,
+                                const struct kn_source *from);
+
+/* kn_file_write, but whatever has the name, a link or a pipe, is replaced. */
 kiln_status kn_file_replace(struct kn_ctx *c, const char *path,
                             const void *data, size_t size);
 

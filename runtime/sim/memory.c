@@ -438,6 +438,35 @@ visit_page(struct kn_sim *s, struct kn_page *p, size_t off,
         p->map[off + k] |= KN_MAP_INIT;
 }
 
+/* What a page holds that nobody has touched and no fill defines: reading it
+ * makes none. */
+static void
+read_poison(size_t off, struct host_bytes h)
+{
+    static const uint32_t poison = KN_POISON;
+
+    for (size_t k = 0; k < h.n; k++)
+        h.p[k] = ((const uint8_t *)&poison)[(off + k) % sizeof poison];
+}
+
+/* The part of h in page `number` of b, from `off` in it. */
+static bool
+visit_part(struct kn_sim *s, struct kn_region *b, size_t number, size_t off,
+           struct host_bytes h)
+{
+    struct kn_page *p = kn_page_known(b, number);
+
+    if (!p && !h.write && !b->fill) {
+        read_poison(off, h);
+        return true;
+    }
+    if (!p)
+        p = block_page(s, b, number);
+    if (p)
+        visit_page(s, p, off, h);
+    return p;
+}
+
 static kiln_status
 visit_range(struct kn_sim *s, uint64_t addr, struct host_bytes h)
 {
@@ -448,11 +477,10 @@ visit_range(struct kn_sim *s, uint64_t addr, struct host_bytes h)
         uint64_t at = addr - b->addr;
         size_t off = at % KN_PAGE_SIZE;
         size_t part = h.n < KN_PAGE_SIZE - off ? h.n : KN_PAGE_SIZE - off;
-        struct kn_page *p = block_page(s, b, (size_t)(at >> KN_PAGE_SHIFT));
 
-        if (!p)
+        if (!visit_part(s, b, (size_t)(at >> KN_PAGE_SHIFT), off,
+                        (struct host_bytes){ h.p, part, h.write }))
             return no_memory(s, h.n);
-        visit_page(s, p, off, (struct host_bytes){ h.p, part, h.write });
         addr += part;
         h.p += part;
         h.n -= part;

@@ -225,19 +225,33 @@ find_unwritten(struct exec *e, struct kn_sim_result *r)
     }
 }
 
+/* An output on its way to its file, part after part. */
+struct output {
+    const struct exec *e;
+    const struct buffer *b;
+    uint8_t *part;
+};
+
+static kiln_status
+part_of_output(void *user, uint64_t at, size_t n, const uint8_t **bytes)
+{
+    const struct output *o = user;
+
+    *bytes = o->part;
+    return kn_session_read(o->e->s, o->b->addr + at, o->part, n);
+}
+
 static kiln_status
 write_outputs(struct exec *e)
 {
-    for (size_t i = 0; i < e->nbuffers; i++) {
-        const struct buffer *b = &e->buffers[i];
-        uint8_t *bytes;
+    struct output o = { .e = e, .part = KN_NEW(e->c, uint8_t, KN_PART_MAX) };
 
-        if (!b->arg->out)
-            continue;
-        bytes = KN_NEW(e->c, uint8_t, b->size);
-        if (b->size)
-            KN_TRY(kn_session_read(e->s, b->addr, bytes, b->size));
-        KN_TRY(kn_file_write(e->c, b->arg->out, bytes, b->size));
+    for (size_t i = 0; i < e->nbuffers; i++) {
+        o.b = &e->buffers[i];
+        if (o.b->arg->out)
+            KN_TRY(kn_file_write_parts(e->c, o.b->arg->out,
+                                       &(struct kn_source){
+                part_of_output, &o, o.b->size }));
     }
     return KILN_OK;
 }
