@@ -1,6 +1,9 @@
 /* choose.c - decides what the user left open, and refuses what cannot be of
  * what was asked for. */
 #include "choose.h"
+
+#include <string.h>
+
 #include "forms.h"
 #include "gemv.h"
 #include "instantiate.h"
@@ -394,4 +397,42 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         explain_tile(p, given, why);
     choose_lowering(p, g, why);
     return KILN_OK;
+}
+
+/* ---- after a refusal ---- */
+
+static bool
+lacked_registers(const kiln_error *e)
+{
+    static const char *const gates[] = {
+#define GATE(id, name, registers, text) registers ? "gate " name ":" : NULL,
+#include "../emit/prove/gates.def"
+#undef GATE
+    };
+
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        if (gates[i] && !strncmp(e->text, gates[i], strlen(gates[i])))
+            return true;
+    return false;
+}
+
+bool
+kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
+               const struct kn_config *given, struct kn_config *g)
+{
+    const kiln_error refusal = c->err;
+    struct kn_refused *one = KN_NEW(c, struct kn_refused, 1);
+    struct kn_config next = *given;
+
+    if (!lacked_registers(&refusal) || kn_was_refused(c, g))
+        return false;
+    *one = (struct kn_refused){ *g, c->refused };
+    c->refused = one;
+    memset(&c->err, 0, sizeof c->err);
+    if (!kn_choose(c, p, &next, NULL) && !kn_was_refused(c, &next)) {
+        *g = next;
+        return true;
+    }
+    c->err = refusal;
+    return false;
 }

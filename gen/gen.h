@@ -190,6 +190,19 @@ uint8_t kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
 kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,
                       struct kn_config *cfg, struct kn_buf *why);
 
+/* A configuration that did not get along with the registers there are, although
+ * the rules thought so; choices in a context that lists it take others. */
+struct kn_refused {
+    struct kn_config config;
+    const struct kn_refused *before;
+};
+
+/* After a refusal of g, chosen from `given`, for want of registers (c->err, a
+ * gate of gates.def): the next best choice, and no error; g is listed. False,
+ * and the error stays: it is another, or there is no other choice. */
+bool kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
+                    const struct kn_config *given, struct kn_config *g);
+
 /* A of 16 bits times an 8-bit B with one scale: A is quantised in the kernel,
  * 128 K of a row at a time. */
 static inline bool

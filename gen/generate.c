@@ -121,14 +121,22 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
             const struct kn_config *given, const struct kn_watch *watch,
             struct kn_generated *out)
 {
+    const struct kn_refused *before = c->refused;
+    struct kn_config asked = given ? *given : (struct kn_config){ 0 };
     kiln_problem p = *problem;
     double start = kn_seconds();
+    kiln_status s;
 
-    *out = (struct kn_generated){ .cfg = given ? *given : (struct kn_config){ 0 } };
-    if (watch && watch->want & KN_WANT_LLVM && !out->cfg.lowering)
-        out->cfg.lowering = KN_LOWERING_LLVM;
+    if (watch && watch->want & KN_WANT_LLVM && !asked.lowering)
+        asked.lowering = KN_LOWERING_LLVM;
+    *out = (struct kn_generated){ .cfg = asked };
     KN_TRY(kn_problem_normalise(c, &p));
     KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
-    KN_TRY(kn_instantiate(c, &p, &out->cfg, &out->tile));
-    return finish(c, watch, start, out);
+    do {
+        *out = (struct kn_generated){ .cfg = out->cfg };
+        KN_TRY(kn_instantiate(c, &p, &out->cfg, &out->tile));
+        s = finish(c, watch, start, out);
+    } while (s && kn_choose_next(c, &p, &asked, &out->cfg));
+    c->refused = before;
+    return s;
 }

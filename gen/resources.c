@@ -21,6 +21,17 @@ kn_step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk)
     return kn_fragment(&f, 'a').k;
 }
 
+bool
+kn_was_refused(const struct kn_ctx *c, const struct kn_config *g)
+{
+    for (const struct kn_refused *r = c->refused; r; r = r->before)
+        if (r->config.bm == g->bm && r->config.bn == g->bn &&
+            r->config.bk == g->bk && r->config.wm == g->wm &&
+            r->config.wn == g->wn && r->config.schedule == g->schedule)
+            return true;
+    return false;
+}
+
 uint32_t
 kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
@@ -30,6 +41,8 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
     uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
     uint32_t threads = g->wm * g->wn * 64, stage = 24;
 
+    if (c->refused && kn_was_refused(c, g))
+        return KN_TOO_MANY;
     if (kn_streams(g)) {     /* and shuffled or plain scales, offsets */
         uint32_t sets = (g->stages ? g->stages : 2) * a.ksteps;
 
@@ -64,10 +77,12 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
                  (loose_a ? na / 16 / threads : 0) +
                  (loose_b ? nb / 16 / threads : 0);
         /* Narrow loads: packing them spills beyond this, in large tiles of
-         * 6-bit types sooner (measured). */
-        bool six = kn_elems[f.shape.ta].bits == 6 ||
-                   kn_elems[f.shape.tb].bits == 6;
-        uint32_t most = six && acc >= 64 ? 48 : 64;
+         * 6-bit types and of single bytes of a transposed A sooner (measured). */
+        bool tight = kn_elems[f.shape.ta].bits == 6 ||
+                     kn_elems[f.shape.tb].bits == 6 ||
+                     (p->layout == KILN_TN && d->align_a == 1 &&
+                      g->bm * g->bn > 128 * 128);
+        uint32_t most = tight && acc >= 64 ? 48 : 64;
 
         if (g->cus && (loose_a || loose_b))
             most -= 16;      /* beside rows that are shifted (measured) */

@@ -18,6 +18,11 @@ enum { KN_TOO_NARROW = 10000 };
 uint32_t kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *g);
 
+/* Whether g's loop and tile are among what was refused for want of registers:
+ * then kn_tile_registers is KN_TOO_MANY. */
+enum { KN_TOO_MANY = 20000 };
+bool kn_was_refused(const struct kn_ctx *c, const struct kn_config *g);
+
 /* The assembly lowering gives a single wave a SIMD all 512, accumulators in
  * their own half. */
 uint32_t kn_register_limit(const struct kn_config *g);

@@ -25,6 +25,7 @@ struct kn_ctx {
     kiln_error err;          /* first error wins */
     jmp_buf *oom;            /* where kn_alloc leaves on exhaustion */
     const struct kn_tuning *tuning; /* the user's, gen/tuning/tuning.h; NULL */
+    const struct kn_refused *refused; /* of the problem at hand, gen/gen.h; NULL */
 };
 
 void kn_ctx_init(struct kn_ctx *c, kn_realloc_fn fn, void *user);

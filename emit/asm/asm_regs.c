@@ -257,8 +257,8 @@ place(struct allocator *r, size_t v)
         }
     if (!r->first[v])
         return KILN_OK;
-    return kn_fail(r->a->c, KILN_UNSUPPORTED, "the assembly lowering of %s "
-                   "needs more than the %u %s registers a wave has",
+    return kn_fail(r->a->c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly "
+                   "lowering needs more than the %u %s registers a wave has",
                    r->a->f->name, r->limit[x->cls], names[x->cls]);
 }
 

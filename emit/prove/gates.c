@@ -16,7 +16,7 @@ struct checker {
 };
 
 static const char *const names[] = {
-#define GATE(id, name, text) name,
+#define GATE(id, name, registers, text) name,
 #include "gates.def"
 #undef GATE
 };
@@ -31,7 +31,7 @@ const char *
 kn_gate_text(enum kn_gate g)
 {
     static const char *const texts[] = {
-#define GATE(id, name, text) text,
+#define GATE(id, name, registers, text) text,
 #include "gates.def"
 #undef GATE
     };
@@ -230,7 +230,7 @@ kn_gates_check(struct kn_ctx *c, const struct kn_program *p,
                const struct kn_gate_plan *plan)
 {
     static kiln_status (*const check[])(const struct checker *) = {
-#define GATE(id, name, text) check_##id,
+#define GATE(id, name, registers, text) check_##id,
 #include "gates.def"
 #undef GATE
     };

@@ -7,7 +7,7 @@
 #include "../isa/isa.h"
 
 enum kn_gate {
-#define GATE(id, name, text) KN_GATE_##id,
+#define GATE(id, name, registers, text) KN_GATE_##id,
 #include "gates.def"
 #undef GATE
     KN_NGATES

@@ -21,7 +21,7 @@
 
 struct job {
     kiln_problem p;
-    struct kn_config cfg;
+    struct kn_config given, cfg;
     struct kn_key key;
     struct kn_ctx c;         /* of co */
     const uint8_t *co;
@@ -79,6 +79,7 @@ decide(struct kn_ctx *c, const struct kn_work *w, kiln_target target,
         j->cfg.split_k = 1;  /* as kiln_compile does */
     if (!cli->v[KN_FLAG_k].seen)
         j->cfg.domain = kn_domain_of(&j->p, 256, 0); /* any K: a tail */
+    j->given = j->cfg;
     KN_TRY(kn_choose(c, &j->p, &j->cfg, NULL));
     kn_make_key(c, &j->p, &j->cfg, &j->key);
     return KILN_OK;
@@ -227,7 +228,9 @@ make(struct pack *k, struct job *j)
     KN_TRY(take_cached(k, j));
     if (j->cached)
         return KILN_OK;
-    KN_TRY(kn_generate(&j->c, &j->p, &j->cfg, NULL, &g));
+    KN_TRY(kn_generate(&j->c, &j->p, &j->given, NULL, &g));
+    j->cfg = g.cfg;
+    kn_make_key(&j->c, &j->p, &j->cfg, &j->key);
     j->co = g.co;
     j->size = g.size;
     j->certificate = g.certificate;
@@ -368,8 +371,10 @@ kn_cmd_pack(struct kn_tool *t)
         return kn_fail(t->c, KILN_BAD_INPUT, "'pack' needs -o FILE.kpk");
     KN_TRY(read_jobs(k));
     k->dir = kn_cache_dir(t->c);
-    for (size_t i = 0; i < k->njobs; i++)
+    for (size_t i = 0; i < k->njobs; i++) {
         kn_ctx_init(&k->job[i].c, t->c->realloc, t->c->user);
+        k->job[i].c.tuning = t->c->tuning;
+    }
     pthread_mutex_init(&k->lock, NULL);
     make_all(k);
     pthread_mutex_destroy(&k->lock);

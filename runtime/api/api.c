@@ -6,20 +6,23 @@
 
 /* What is asked for, complete. */
 static kiln_status
-request(struct kn_ctx *c, const kiln_problem *given, const char *config,
+request(struct kn_ctx *c, const kiln_problem *asked, const char *config,
         struct kn_request *r)
 {
     kiln_problem *p = KN_NEW(c, kiln_problem, 1);
     struct kn_config *g = KN_NEW(c, struct kn_config, 1);
+    struct kn_config *given = KN_NEW(c, struct kn_config, 1);
     struct kn_buf why = { .c = c };
 
-    KN_TRY(kn_problem_take(c, given, KILN_TARGET_NONE, p));
+    KN_TRY(kn_problem_take(c, asked, KILN_TARGET_NONE, p));
     KN_TRY(kn_config_parse(c, config ? config : "", g));
     if (!g->split_k)
         g->split_k = 1;      /* only who asks for it has a workspace */
+    *given = *g;
     KN_TRY(kn_choose(c, p, g, &why));
     r->problem = p;
     r->config = g;
+    r->given = given;
     r->why = why.s;
     r->chosen = !config || !config[0];
     return KILN_OK;

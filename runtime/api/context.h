@@ -142,6 +142,7 @@ void kn_store_free(struct kiln_context *x);
 struct kn_request {
     const kiln_problem *problem; /* normalised */
     const struct kn_config *config; /* complete */
+    const struct kn_config *given; /* what it was chosen from; NULL: itself */
     const char *why;
     const char *text;        /* tile IR instead of the two, NULL: none */
     bool chosen;             /* by kiln: another one will do as well */

@@ -224,8 +224,8 @@ struct run {
  * addresses at hand: whether K has a tail depends on the K of a tile, and that
  * on the addresses. */
 static kiln_status
-choose(struct kn_ctx *c, const struct run *r, struct kn_config *g,
-       struct kn_buf *why)
+choose(struct kn_ctx *c, const struct run *r, struct kn_config *given,
+       struct kn_config *g, struct kn_buf *why)
 {
     const struct kn_config open = { .split_k = r->class.divided ? 0 : 1 };
     kiln_problem largest = r->p;
@@ -240,8 +240,9 @@ choose(struct kn_ctx *c, const struct run *r, struct kn_config *g,
         first.domain = kn_domain_of(&r->p, r->align, bk);
         KN_TRY(kn_choose(c, &largest, &first, NULL));
     }
-    *g = open;
-    g->domain = kn_domain_of(&r->p, r->align, first.bk == bk ? bk : 0);
+    *given = open;
+    given->domain = kn_domain_of(&r->p, r->align, first.bk == bk ? bk : 0);
+    *g = *given;
     return kn_choose(c, &largest, g, why);
 }
 
@@ -249,14 +250,14 @@ static kiln_status
 prepare_in(struct kn_ctx *c, const struct run *r, kiln_function **out)
 {
     struct kn_buf why = { .c = c };
-    struct kn_config g;
-    struct kn_request q = { .problem = &r->p, .config = &g, .chosen = true,
-                            .compile = true };
+    struct kn_config given, g;
+    struct kn_request q = { .problem = &r->p, .config = &g, .given = &given,
+                            .chosen = true, .compile = true };
     kiln_kernel *k;
     kiln_status s;
 
     KN_ENTER(c);
-    KN_TRY(choose(c, r, &g, &why));
+    KN_TRY(choose(c, r, &given, &g, &why));
     q.why = why.s;
     KN_TRY(kn_find_kernel(r->d->context, c, &q, &k));
     s = kn_device_load(c, r->d, k, out);

@@ -288,9 +288,9 @@ publish(struct kiln_context *x, struct kn_pending *own, kiln_kernel **k)
     pthread_mutex_unlock(&x->lock);
 }
 
-kiln_status
-kn_find_kernel(struct kiln_context *x, struct kn_ctx *c,
-               const struct kn_request *r, kiln_kernel **out)
+static kiln_status
+find_one(struct kiln_context *x, struct kn_ctx *c, const struct kn_request *r,
+         kiln_kernel **out)
 {
     struct search s = { .x = x, .r = r };
     struct kn_pending own;
@@ -315,4 +315,23 @@ kn_find_kernel(struct kiln_context *x, struct kn_ctx *c,
     kn_ctx_free(&inner);
     *out = s.found;
     return st;
+}
+
+kiln_status
+kn_find_kernel(struct kiln_context *x, struct kn_ctx *c,
+               const struct kn_request *r, kiln_kernel **out)
+{
+    const struct kn_refused *before = c->refused;
+    kiln_status s = find_one(x, c, r, out);
+    struct kn_request q = *r;
+    struct kn_config g;
+
+    if (!s || !r->given)
+        return s;
+    g = *r->config;
+    q.config = &g;
+    while (s && kn_choose_next(c, r->problem, r->given, &g))
+        s = find_one(x, c, &q, out);
+    c->refused = before;
+    return s;
 }

@@ -1,0 +1,105 @@
+/* test_refused.c - choices after refusals for want of registers: others, each
+ * complete, until there is none; and none after another refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gen/gen.h"
+
+enum { MOST = 200 };
+
+static const kiln_problem problems[] = {
+    { .family = KILN_GEMM, .target = KILN_GFX950, .a = KILN_BF16,
+      .b = KILN_BF16, .m = 4096, .n = 4096, .k = 4096 },
+    { .family = KILN_GEMM, .target = KILN_GFX942, .a = KILN_FP8,
+      .b = KILN_FP8, .m = 1000, .n = 2048, .k = 512, .layout = KILN_TN },
+    { .family = KILN_GROUPED, .target = KILN_GFX950, .a = KILN_MXFP4,
+      .b = KILN_MXFP4, .m = 4096, .n = 2048, .k = 2048, .groups = 8 },
+    { .family = KILN_WGRAD, .target = KILN_GFX942, .a = KILN_BF16,
+      .b = KILN_BF16, .m = 512, .n = 512, .k = 4096, .groups = 4,
+      .layout = KILN_TN },
+};
+
+static bool
+same_tile(const struct kn_config *a, const struct kn_config *b)
+{
+    return a->bm == b->bm && a->bn == b->bn && a->bk == b->bk &&
+           a->wm == b->wm && a->wn == b->wn && a->schedule == b->schedule;
+}
+
+static size_t
+count_in(struct kn_ctx *c, kiln_problem p, const struct kn_config *given,
+         const char *refusal)
+{
+    struct kn_config seen[MOST], g = *given;
+    size_t n = 0;
+
+    assert_int_equal(kn_problem_normalise(c, &p), KILN_OK);
+    assert_int_equal(kn_choose(c, &p, &g, NULL), KILN_OK);
+    do {
+        for (size_t i = 0; i < n; i++)
+            assert_false(same_tile(&seen[i], &g));
+        assert_true(n < MOST);
+        assert_true(g.bm && g.bn && g.stages && g.split_k);
+        seen[n++] = g;
+        kn_fail(c, KILN_FINDING, "%s", refusal);
+    } while (kn_choose_next(c, &p, given, &g));
+    assert_int_equal(c->err.status, KILN_FINDING);
+    assert_string_equal(c->err.text, refusal);
+    return n;
+}
+
+/* Choices from `given` while each is refused with this sentence. */
+static size_t
+count_choices(kiln_problem p, const struct kn_config *given, const char *refusal)
+{
+    struct kn_ctx c;
+    jmp_buf oom;
+    size_t n;
+
+    kn_ctx_init(&c, NULL, NULL);
+    c.oom = &oom;
+    if (setjmp(oom))
+        fail_msg("out of memory");
+    n = count_in(&c, p, given, refusal);
+    kn_ctx_free(&c);
+    return n;
+}
+
+static void
+another_is_chosen(void **state)
+{
+    const struct kn_config open = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+        assert_true(count_choices(problems[i], &open, "gate spills: k: 5") > 2);
+}
+
+static void
+what_was_given_stays(void **state)
+{
+    const struct kn_config tile = { .bm = 128, .bn = 128, .bk = 64, .wm = 2,
+                                    .wn = 2, .schedule = KN_SCHED_SIMPLE };
+    const struct kn_config open = { 0 };
+
+    (void)state;
+    assert_int_equal(count_choices(problems[0], &tile, "gate vgpr: k: 5"), 1);
+    assert_int_equal(count_choices(problems[0], &open, "gate lds: k: 5"), 1);
+    assert_int_equal(count_choices(problems[0], &open, "check of k: 5"), 1);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_is_chosen),
+        cmocka_unit_test(what_was_given_stays),
+    };
+
+    return cmocka_run_group_tests_name("gen-refused", tests, NULL, NULL);
+}
