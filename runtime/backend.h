@@ -114,8 +114,12 @@ struct kn_device {
 kiln_status kn_device_open_sim(struct kn_device *d,
                                const struct kn_simulator *api,
                                kiln_target target);
-/* library: as kn_hip_open's path. */
-kiln_status kn_device_open_hip(struct kn_device *d, const char *library,
+/* Paths of kn_hip_open and kn_comgr_open, NULL: the usual names. */
+struct kn_gpu_libraries {
+    const char *hip, *comgr;
+};
+kiln_status kn_device_open_hip(struct kn_device *d,
+                               const struct kn_gpu_libraries *libs,
                                int number);
 /* The simulator behind a device, NULL: it is a GPU. */
 struct kn_sim *kn_device_sim(const struct kn_device *d);

@@ -1,5 +1,6 @@
 /* backend_hip.c - an AMD GPU as a device. */
 #include "backend.h"
+#include "reading.h"
 
 #include <string.h>
 
@@ -8,6 +9,7 @@ enum { CHUNK = 1 << 24 };
 struct hip_device {
     struct kn_hip *hip;
     int number;
+    struct kn_reader reader;
 };
 
 /* Makes the device current, as HIP's own functions expect. A launch does not:
@@ -22,7 +24,9 @@ use(struct kn_device *d, struct kn_ctx *c, struct hip_device **out)
 static void
 close_hip(struct kn_device *d)
 {
-    (void)d;                 /* the arena holds all there is */
+    struct hip_device *h = d->state;
+
+    kn_reader_close(&h->reader);
 }
 
 static kiln_status
@@ -92,11 +96,15 @@ static kiln_status
 load_hip(struct kn_device *d, struct kn_ctx *c,
          const struct kn_object_bytes *o, struct kn_loaded_code *out)
 {
+    const struct kn_wanted want = { d->info.target, o->name };
+    const struct kn_bytes in = { o->co, o->size };
+    struct kn_bytes co;
     struct hip_device *h;
     kiln_status s;
 
     KN_TRY(use(d, c, &h));
-    KN_TRY(kn_hip_load(h->hip, c, o->co, &out->module));
+    KN_TRY(kn_reader_select(&h->reader, c, &want, in, &co));
+    KN_TRY(kn_hip_load(h->hip, c, co.p, &out->module));
     s = kn_hip_function(h->hip, c, out->module, o->name, &out->function);
     if (s)
         kn_hip_unload(h->hip, c, out->module);
@@ -201,17 +209,20 @@ static const struct kn_backend backend = {
 };
 
 kiln_status
-kn_device_open_hip(struct kn_device *d, const char *library, int number)
+kn_device_open_hip(struct kn_device *d, const struct kn_gpu_libraries *libs,
+                   int number)
 {
     struct hip_device *h = KN_NEW(d->arena, struct hip_device, 1);
     struct kn_hip_device *facts = &d->facts;
 
     h->number = number;
-    KN_TRY(kn_hip_open(d->arena, library, &h->hip));
+    KN_TRY(kn_hip_open(d->arena, libs->hip, &h->hip));
     KN_TRY(kn_hip_use(h->hip, d->arena, number, facts));
     if (facts->target == KILN_TARGET_NONE)
         return kn_fail(d->arena, KILN_UNSUPPORTED, "hip:%d is %s: kiln has "
                        "code for gfx942 and gfx950 only", number, facts->name);
+    KN_TRY(kn_reader_open(d->arena, libs->comgr, &h->reader));
+    memcpy(facts->reader, h->reader.name, sizeof facts->reader);
     d->state = h;
     d->backend = &backend;
     d->info.target = facts->target;

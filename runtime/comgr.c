@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DATA_LOG = 5, DATA_RELOCATABLE = 7, DATA_EXECUTABLE = 8 };
+enum {
+    DATA_LOG = 5, DATA_RELOCATABLE = 7, DATA_EXECUTABLE = 8, DATA_FATBIN = 16,
+};
 enum { META_STRING = 1, META_MAP = 2, META_LIST = 3 };
 enum { SYM_NAME_LENGTH, SYM_NAME, SYM_TYPE, SYM_SIZE, SYM_UNDEF, SYM_VALUE };
 enum { MAX_DEPTH = 8, MAX_PATH = 512 };
@@ -18,10 +20,18 @@ struct handle {
     uint64_t h;
 };
 
+/* amd_comgr_code_object_info_t */
+struct object_info {
+    const char *isa;
+    size_t size;
+    uint64_t offset;
+};
+
 struct kn_comgr {
     void *so;
     struct kn_comgr_version version;
-    bool knows[KILN_NTARGETS];
+    const char *isa[KILN_NTARGETS]; /* as comgr spells it, NULL: unknown */
+    int (*lookup_code_object)(struct handle, struct object_info *, size_t);
 #define X(name, ret, args) ret (*name) args;
 #include "comgr.def"
 #undef X
@@ -56,6 +66,7 @@ load_functions(struct kn_ctx *c, struct kn_comgr *g)
 #include "comgr.def"
 #undef X
     };
+    void *look;
 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         void *f = dlsym(g->so, table[i].name);
@@ -65,6 +76,8 @@ load_functions(struct kn_ctx *c, struct kn_comgr *g)
                            "libamd_comgr has no function %s", table[i].name);
         memcpy((char *)g + table[i].offset, &f, sizeof f);
     }
+    look = dlsym(g->so, "amd_comgr_lookup_code_object"); /* since 2.3 */
+    memcpy(&g->lookup_code_object, &look, sizeof look);
     return KILN_OK;
 }
 
@@ -88,7 +101,8 @@ probe_targets(struct kn_comgr *g)
             continue;
         for (int t = 1; t < KILN_NTARGETS; t++) {
             target_isa(t, want, sizeof want);
-            g->knows[t] |= !strcmp(isa, want);
+            if (!strcmp(isa, want))
+                g->isa[t] = isa;
         }
     }
 }
@@ -139,7 +153,13 @@ kn_comgr_version(const struct kn_comgr *g)
 bool
 kn_comgr_knows(const struct kn_comgr *g, kiln_target t)
 {
-    return t > 0 && t < KILN_NTARGETS && g->knows[t];
+    return kn_comgr_target(g, t) != NULL;
+}
+
+const char *
+kn_comgr_target(const struct kn_comgr *g, kiln_target t)
+{
+    return kn_is_target(t) ? g->isa[t] : NULL;
 }
 
 int
@@ -276,7 +296,6 @@ kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
               struct kn_bytes rel, struct kn_bytes *out)
 {
     struct link l = { .action = kn_comgr_link_action(g->version.major) };
-    char isa[64];
     kiln_status s;
 
     if (l.action < 0)
@@ -285,8 +304,8 @@ kn_comgr_link(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
                        g->version.major, g->version.minor);
     /* The action wants an ISA it knows but links by the object's own flags:
      * comgr 2.4 links gfx950 objects under the name of gfx90a. */
-    target_isa(t, isa, sizeof isa);
-    l.isa = kn_comgr_knows(g, t) ? isa : "amdgcn-amd-amdhsa--gfx90a";
+    l.isa = kn_comgr_knows(g, t) ? kn_comgr_target(g, t)
+                                 : "amdgcn-amd-amdhsa--gfx90a";
     KN_TRY(make_data(g, c, DATA_RELOCATABLE, rel, &l.data));
     kn_llvm_own();
     s = link_data(g, c, &l, out);
@@ -496,21 +515,25 @@ kn_comgr_metadata(struct kn_comgr *g, struct kn_ctx *c, struct kn_bytes co,
 
 /* From e_flags: the machine byte (LLVM AMDGPUUsage). */
 static const char *
-isa_from_header(struct kn_bytes co)
+isa_from_header(struct kn_ctx *c, struct kn_bytes co)
 {
+    kiln_target t;
+    char *s = try_alloc(c, 64, 1);
     Elf64_Ehdr h;
 
+    if (!s)
+        return NULL;
     memcpy(&h, co.p, sizeof h);  /* open_object has looked at its size */
-    switch (h.e_flags & 0xff) {
-    case 0x4c: return "amdgcn-amd-amdhsa--gfx942";
-    case 0x4f: return "amdgcn-amd-amdhsa--gfx950";
-    default: return "";
-    }
+    t = kn_target_where(offsetof(struct kn_target_info, mach),
+                        h.e_flags & 0xff);
+    if (t)
+        target_isa(t, s, 64);
+    return s;
 }
 
 kiln_status
 kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c, struct kn_bytes co,
-                  const char **out)
+                  struct kn_comgr_isa *out)
 {
     struct handle d;
     size_t n = 0;
@@ -523,8 +546,51 @@ kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c, struct kn_bytes co,
             s = NULL;
     }
     g->release_data(d);
-    if (c->err.status)
-        return c->err.status;
-    *out = s ? s : isa_from_header(co);
+    out->by_flags = !s || !*s;
+    out->name = out->by_flags ? isa_from_header(c, co) : s;
+    return c->err.status;
+}
+
+/* comgr matches features too, and a device of CDNA has either. */
+static const char *const features[] = {
+    "", ":sramecc+:xnack-", ":sramecc+:xnack+",
+};
+enum { NFEATURES = sizeof features / sizeof *features };
+
+bool
+kn_comgr_picks(const struct kn_comgr *g, kiln_target t)
+{
+    return g->lookup_code_object && kn_comgr_knows(g, t);
+}
+
+kiln_status
+kn_comgr_pick(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
+              struct kn_bytes bundle, struct kn_bytes *out)
+{
+    struct object_info info[NFEATURES] = { 0 };
+    struct kn_buf isa[NFEATURES];
+    struct handle d;
+    int s;
+
+    if (!kn_comgr_picks(g, t))
+        return kn_fail(c, KILN_UNSUPPORTED, "comgr %u.%u cannot look for code "
+                       "of %s in an offload bundle", g->version.major,
+                       g->version.minor, kiln_target_name(t));
+    for (size_t i = 0; i < NFEATURES; i++) {
+        isa[i] = (struct kn_buf){ .c = c };
+        kn_putf(&isa[i], "%s%s", kn_comgr_target(g, t), features[i]);
+        info[i].isa = isa[i].s;
+    }
+    KN_TRY(make_data(g, c, DATA_FATBIN, bundle, &d));
+    s = g->lookup_code_object(d, info, NFEATURES);
+    g->release_data(d);
+    if (s)
+        return comgr_error(g, c, "look into the offload bundle", s);
+    *out = (struct kn_bytes){ NULL, 0 };
+    for (size_t i = NFEATURES; i-- > 0;)
+        if (info[i].size && info[i].offset <= bundle.n &&
+            info[i].size <= bundle.n - info[i].offset)
+            *out = (struct kn_bytes){ bundle.p + info[i].offset,
+                                      info[i].size };
     return KILN_OK;
 }

@@ -57,9 +57,25 @@ kiln_status kn_comgr_symbols(struct kn_comgr *g, struct kn_ctx *c,
 kiln_status kn_comgr_metadata(struct kn_comgr *g, struct kn_ctx *c,
                               struct kn_bytes co, struct kn_buf *out);
 
-/* "amdgcn-amd-amdhsa--gfx950", from comgr or, when it does not know the
- * target, from the ELF header. "" for another target. */
+/* A target's name as comgr lists it, NULL: it does not know the target. */
+const char *kn_comgr_target(const struct kn_comgr *g, kiln_target t);
+
+/* "amdgcn-amd-amdhsa--gfx950", perhaps with ":sramecc+" behind it, from comgr
+ * or, when it does not know the target, from the ELF header: then by_flags.
+ * "" for another target. */
+struct kn_comgr_isa {
+    const char *name;
+    bool by_flags;
+};
 kiln_status kn_comgr_isa_name(struct kn_comgr *g, struct kn_ctx *c,
-                              struct kn_bytes co, const char **out);
+                              struct kn_bytes co, struct kn_comgr_isa *out);
+
+/* Can this comgr look for the target's code in an offload bundle? Not before
+ * interface 2.3, nor for a target it does not know. */
+bool kn_comgr_picks(const struct kn_comgr *g, kiln_target t);
+
+/* The code object for a target in an offload bundle; p NULL: it has none. */
+kiln_status kn_comgr_pick(struct kn_comgr *g, struct kn_ctx *c, kiln_target t,
+                          struct kn_bytes bundle, struct kn_bytes *out);
 
 #endif

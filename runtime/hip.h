@@ -19,6 +19,7 @@ struct kn_hip_device {
     uint64_t memory;         /* bytes */
     char name[64];
     char bus[32];            /* PCI address */
+    char reader[32];         /* of code objects (reading.h); not HIP's word */
 };
 
 struct kn_hip_launch {

@@ -153,6 +153,7 @@ fill_context(struct kn_ctx *c, kiln_context *x, const kiln_options *o)
                (is_set(env.isolate) ? KILN_ISOLATE : 0);
     KN_TRY(load_tuning(c, x, env.tuning_file));
     KN_TRY(keep_text(c, &x->host, cache_dir_of(c, o), &x->cache_dir));
+    KN_TRY(keep_text(c, &x->host, env.comgr_library, &x->comgr_library));
     return keep_text(c, &x->host, o->hip_library ? o->hip_library
                                                  : env.hip_library,
                      &x->hip_library);
@@ -226,6 +227,7 @@ kiln_close(kiln_context *x)
     kn_ctx_free(&x->arena);
     free_text(&h, x->cache_dir);
     free_text(&h, x->hip_library);
+    free_text(&h, x->comgr_library);
     pthread_cond_destroy(&x->changed);
     pthread_mutex_destroy(&x->lock);
     kn_host_free(&h, x, sizeof *x);

@@ -64,7 +64,7 @@ struct kiln_context {
     uint64_t max_steps;      /* of simulated launches; 0: the default */
     double max_seconds;      /* 0: none */
     char *cache_dir;         /* NULL: none */
-    char *hip_library;       /* NULL: by the usual names */
+    char *hip_library, *comgr_library; /* NULL: by the usual names */
     struct kn_ctx arena;     /* of the tuning tables */
     const struct kn_tuning *tuning; /* of KILNC_TUNING_FILE, NULL: none */
     pthread_mutex_t lock;

@@ -22,6 +22,8 @@ open_sim(struct kn_ctx *c, kiln_device *d, kiln_target target)
 static kiln_status
 open_named(struct kn_ctx *c, kiln_device *d, const char *name)
 {
+    const struct kn_gpu_libraries libs = { d->context->hip_library,
+                                           d->context->comgr_library };
     char *end;
     long n;
 
@@ -33,8 +35,7 @@ open_named(struct kn_ctx *c, kiln_device *d, const char *name)
     if (!strncmp(name, "hip:", 4)) {
         n = strtol(name + 4, &end, 10);
         if (end != name + 4 && !*end && n >= 0 && n < 1024)
-            return kn_device_open_hip(&d->dev, d->context->hip_library,
-                                      (int)n);
+            return kn_device_open_hip(&d->dev, &libs, (int)n);
     }
     return kn_fail(c, KILN_BAD_INPUT, "there is no device '%s': "
                    "sim:gfx942, sim:gfx950 or hip:N", name);

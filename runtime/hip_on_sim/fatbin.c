@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../emit/isa/offload.h"
 #include "hip_api.h"
 #include "shim.h"
 
@@ -136,10 +137,11 @@ kiln_target
 registered_target(void)
 {
     kiln_target found = KILN_TARGET_NONE;
+    size_t size;
 
     for (int t = KILN_TARGET_NONE + 1; binaries && t < KILN_NTARGETS; t++)
-        if (bundle_has(binaries->image, (kiln_target)t) &&
-            (!found || t == KN_TARGET_DEFAULT))
+        if ((!found || t == KN_TARGET_DEFAULT) &&
+            kn_offload_find((kiln_target)t, binaries->image, SIZE_MAX, &size))
             found = (kiln_target)t;
     return found;
 }

@@ -2,77 +2,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../emit/isa/offload.h"
 #include "../file.h"
 #include "hip_api.h"
 #include "shim.h"
-
-static const char bundle_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
-
-static uint64_t
-u64_at(const uint8_t *p)
-{
-    uint64_t v;
-
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 /* HIP passes no size; like HIP, the end of the section table is it. */
 static size_t
 elf_size(const uint8_t *p)
 {
     uint16_t entry, n;
+    uint64_t table;
 
+    memcpy(&table, p + 40, 8);
     memcpy(&entry, p + 58, 2);
     memcpy(&n, p + 60, 2);
-    return (size_t)(u64_at(p + 40) + (uint64_t)entry * n);
-}
-
-static bool
-names_target(const char *id, size_t len, const char *want)
-{
-    size_t w = strlen(want);
-
-    for (size_t k = 0; k + w <= len; k++)
-        if (!memcmp(id + k, want, w) && (k + w == len || id[k + w] == ':'))
-            return true;
-    return false;
-}
-
-/* The code object for a target in an offload bundle of at most `most`
- * bytes. */
-static const uint8_t *
-unbundle(kiln_target target, const uint8_t *p, size_t most, size_t *size)
-{
-    const char *want = kiln_target_name(target);
-    size_t at = sizeof bundle_magic - 1;
-    uint64_t n = most - at < 8 ? 0 : u64_at(p + at);
-
-    at += 8;
-    for (uint64_t i = 0; i < n && most - at >= 24; i++) {
-        uint64_t offset = u64_at(p + at), bytes = u64_at(p + at + 8);
-        uint64_t len = u64_at(p + at + 16);
-
-        at += 24;
-        if (len > most - at)
-            break;
-        if (bytes && offset <= most && bytes <= most - offset &&
-            names_target((const char *)p + at, (size_t)len, want)) {
-            *size = (size_t)bytes;
-            return p + offset;
-        }
-        at += (size_t)len;
-    }
-    return NULL;
-}
-
-bool
-bundle_has(const void *image, kiln_target t)
-{
-    size_t size;
-
-    return !memcmp(image, bundle_magic, sizeof bundle_magic - 1) &&
-           unbundle(t, image, SIZE_MAX, &size);
+    return (size_t)(table + (uint64_t)entry * n);
 }
 
 static kiln_status
@@ -124,8 +69,8 @@ load_module(struct shim *s, const void *image, size_t most,
         return KN_hipErrorInvalidValue;
     if (most < 64)           /* of an ELF header */
         return KN_hipErrorInvalidImage;
-    if (!memcmp(p, bundle_magic, sizeof bundle_magic - 1))
-        p = unbundle(s->target, p, most, &size);
+    if (kn_is_offload(p, most))
+        p = kn_offload_find(s->target, p, most, &size);
     else if (!memcmp(p, "\177ELF", 4))
         size = elf_size(p);
     else

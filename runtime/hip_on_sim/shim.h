@@ -218,7 +218,6 @@ kiln_target registered_target(void);
 /* `most`: bytes the image may have; HIP does not know them. */
 int load_module(struct shim *s, const void *image, size_t most,
                 struct module **out);
-bool bundle_has(const void *image, kiln_target t);
 int need_code(struct shim *s, struct module *m);
 struct function *find_function(struct module *m, const char *name);
 int find_variable(struct shim *s, struct module *m, const char *name,

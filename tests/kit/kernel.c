@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "readers.h"
+
 enum { MAX_WORDS = 48, MAX_LINE = 512 };
 
 /* line is cut into words in place. */
@@ -127,6 +129,7 @@ prepare(struct own *o, struct own_launch *x)
     if (x->plan.workspace)
         return kn_fail(&o->c, KILN_UNSUPPORTED,
                        "a divided K needs a workspace: give --split-k 1");
+    KN_TRY(kit_readers_agree(&o->c, o->co, o->g.size));
     KN_TRY(kn_sim_load(x->sim, o->g.name, o->co, o->g.size, &code));
     x->l = (struct kn_sim_launch){ .code = code, .kernarg = x->plan.kernarg,
                                    .kernarg_size = x->plan.kernarg_size,

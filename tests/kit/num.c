@@ -7,6 +7,7 @@
 #include "../../gen/instantiate.h"
 #include "../../gen/layout.h"
 #include "../../gen/tool/run/run.h"
+#include "readers.h"
 
 struct operand {
     bool used;
@@ -696,6 +697,7 @@ num_open(struct num_kernel *k, struct num_counts *counts,
     ok = !kn_problem_normalise(&k->c, &k->p) &&
          !kn_generate(&k->c, &k->p, cfg, NULL, &k->g) &&
          !kn_sim_open(&k->c, k->p.target, &k->sim) &&
+         !kit_readers_agree(&k->c, k->g.co, k->g.size) &&
          !kn_sim_load(k->sim, k->g.name, k->g.co, k->g.size, &k->code);
     if (ok) {
         counts->kernels++;

@@ -224,7 +224,7 @@ test_real_queries(void **state)
     struct kn_comgr *g;
     struct kn_ctx c;
     struct kn_buf b = { .c = &c };
-    const char *isa;
+    struct kn_comgr_isa isa;
 
     (void)state;
     g = open_real(&c);
@@ -242,7 +242,7 @@ test_real_queries(void **state)
     assert_non_null(
         strstr(b.s, "amdhsa.target = amdgcn-amd-amdhsa--gfx950\n"));
     assert_int_equal(kn_comgr_isa_name(g, &c, bytes_of(in), &isa), KILN_OK);
-    assert_string_equal(isa, "amdgcn-amd-amdhsa--gfx950");
+    assert_string_equal(isa.name, "amdgcn-amd-amdhsa--gfx950");
     kn_ctx_free(&c);
     free(in.p);
 }

@@ -160,6 +160,7 @@ put_device(struct selftest *s)
         kn_json_uint(&s->j, "memory", f->memory);
         kn_json_int(&s->j, "hip_runtime", f->runtime);
         kn_json_int(&s->j, "hip_driver", f->driver);
+        kn_json_str(&s->j, "reader", f->reader);
         put_driver(s);
     }
     kn_json_close(&s->j, '}');

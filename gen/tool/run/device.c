@@ -54,14 +54,15 @@ kiln_status
 kn_place_open(struct kn_ctx *c, const struct kn_value *v,
               struct kn_place *place)
 {
+    struct kn_gpu_libraries libs;
     struct kn_env env;
 
     kn_env_read(&env);
+    libs = (struct kn_gpu_libraries){ env.hip_library, env.comgr_library };
     place->number = (int)v->list[0];
     place->gpu = true;
     place->device.arena = c;
-    KN_TRY(kn_device_open_hip(&place->device, env.hip_library,
-                              place->number));
+    KN_TRY(kn_device_open_hip(&place->device, &libs, place->number));
     place->target = place->device.info.target;
     return KILN_OK;
 }
