@@ -397,3 +397,11 @@ kn_file_is_plain(const char *path)
     return stat(path, &st) ||
            (S_ISREG(st.st_mode) && standard_stream(&st) < 0);
 }
+
+bool
+kn_file_is_stdout(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && standard_stream(&st) == 1;
+}

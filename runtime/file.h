@@ -51,4 +51,7 @@ kiln_status kn_file_replace(struct kn_ctx *c, const char *path,
  * a pipe or standard output. */
 bool kn_file_is_plain(const char *path);
 
+/* Whether `path` is another name of standard output, such as /dev/stdout. */
+bool kn_file_is_stdout(const char *path);
+
 #endif

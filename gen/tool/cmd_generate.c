@@ -113,8 +113,10 @@ report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
 static const char *
 output_path(const struct kn_cli *cli)
 {
-    if (cli->v[KN_FLAG_o].seen)
-        return cli->v[KN_FLAG_o].s;
+    const struct kn_value *o = &cli->v[KN_FLAG_o];
+
+    if (o->seen)
+        return kn_file_is_stdout(o->s) ? "-" : o->s;
     return form_of(cli) == FORM_CO ? NULL : "-";
 }
 

@@ -10,6 +10,8 @@ SOURCE, FOLDER, COMMAND = sys.argv[1], sys.argv[2], sys.argv[3:]
 LINES = {
     "endless": ('v_mov_b32 v["], v0', "the assembler took more than 4 s"),
     "skip": (".skip 99999999999", "the assembler"),
+    "rept": (".rept 1000000000\ns_nop 0\n.endr", "the assembler"),
+    "fill": (".fill 999999999, 8, 1", "the assembler"),
     "align": (".p2align 40", ""),
     "deep": (".long " + "(" * 200000 + "1" + ")" * 200000, "the assembler"),
     "nested": (".macro a\na\n.endm\na", ""),
