@@ -262,6 +262,146 @@ def moe_by_run():
     return None
 
 
+def bf16(x):
+    """The numbers that bf16 arrays mean."""
+    return (x.astype("u4") << 16).view("f4").astype("f8")
+
+
+def reference_layer(x, up, down, ids, weights, act):
+    """f64; ids that are no expert are computed nowhere."""
+    tokens, topk = ids.shape
+    inter = up.shape[1] // 2
+    rows = np.zeros((tokens, topk, inter))
+    out = np.zeros((tokens, down.shape[1]))
+    for t in range(tokens):
+        for s in range(topk):
+            if not 0 <= ids[t, s] < len(up):
+                continue
+            both = up[ids[t, s]] @ x[t]
+            gate, lift = both[:inter], both[inter:]
+            if act == "swiglu":
+                gate, lift = np.minimum(gate, 7), np.clip(lift, -7, 7) + 1
+            slope = 1.702 if act == "swiglu" else 1
+            rows[t, s] = gate / (1 + np.exp(-slope * gate)) * lift
+            out[t] += weights[t, s] * (down[ids[t, s]] @ rows[t, s])
+    return out
+
+
+def layers_of_moe():
+    """Random layers on both targets, all experts here."""
+    for target in ("gfx942", "gfx950"):
+        gpu = kiln.open("sim:" + target)
+        for _ in range(3):
+            tokens, hidden = int(RNG.integers(1, 40)), int(RNG.integers(1, 9)) * 16
+            inter, many = int(RNG.integers(1, 5)) * 16, int(RNG.integers(1, 6))
+            topk = int(RNG.integers(1, many + 1))
+            ids = np.stack([RNG.permutation(many)[:topk]
+                            for _ in range(tokens)])
+            weights = RNG.random((tokens, topk)).astype("f4")
+            act = str(RNG.choice(kiln.ACTS))
+            x = small(tokens, hidden) / np.float16(2)
+            up = small(many, 2 * inter, hidden) / np.float16(8)
+            down = small(many, hidden, inter) / np.float16(4)
+            route = kiln.routing(ids, weights, many)
+            got = gpu.moe(x, up, down, route, act=act)
+            want = reference_layer(wide(x), wide(up), wide(down), ids, weights,
+                                   act)
+            far = abs(got - want) > 2.0 ** -8 * (abs(want) + abs(want).max())
+            if got.shape != x.shape or got.dtype != x.dtype or far.any():
+                return "%s %s %r: %d elements" % (target, act, route, far.sum())
+    return None
+
+
+def quantised_layers_of_moe():
+    """Against a reference that quantises where the layer does."""
+    tokens, hidden, inter, many, topk = 20, 128, 128, 3, 2
+    ids = np.stack([RNG.permutation(many)[:topk] for _ in range(tokens)])
+    route = kiln.routing(ids, RNG.random((tokens, topk)), many)
+    x = RNG.normal(size=(tokens, hidden))
+    up = RNG.normal(size=(many, 2 * inter, hidden)) / 8
+    down = RNG.normal(size=(many, hidden, inter)) / 8
+    for kind, scale in (("mxfp8", None), ("mxfp4", None), ("fp8", "row"),
+                        ("fp8", "tensor"), ("fp8", "block128"), ("i8", "row")):
+        q = kiln.quantise(x, kind, scale)
+        u = kiln.quantise_experts(up, kind, scale)
+        d = kiln.quantise_experts(down, kind, scale)
+        got = bf16(GPU.moe(q, u, d, route))
+        rows = bf16(GPU.moe_up(q, u, route))
+        plain = reference_layer(q.dequantise(), experts_of(u, up.shape),
+                                np.stack([np.eye(inter)] * many), ids,
+                                np.ones(ids.shape), "silu")
+        far = abs(rows.reshape(tokens, topk, -1).sum(1) - plain)
+        if far.max() > 2.0 ** -7 * abs(plain).max():
+            return "%s %s: gate-up %g" % (kind, scale, far.max())
+        again = kiln.quantise(rows, kind, q.scale).dequantise()
+        want = np.zeros((tokens, hidden))
+        weights = kiln_weights(route, ids)
+        wide_down = experts_of(d, down.shape)
+        for t in range(tokens):
+            for s in range(topk):
+                want[t] += weights[t, s] * (wide_down[ids[t, s]] @
+                                            again[t * topk + s])
+        far = abs(got - want).max()
+        if far > 2.0 ** -7 * abs(want).max():
+            return "%s %s: %g of %g" % (kind, scale, far, abs(want).max())
+    return None
+
+
+def experts_of(q, shape):
+    """The numbers of weights that quantise_experts made."""
+    return np.stack([kiln.Quantised(q.data[e], q.scales[e], q.type, q.scale,
+                                    shape[1:], q.target).dequantise()
+                     for e in range(shape[0])])
+
+
+def kiln_weights(route, ids):
+    """The weight of each slot, as the sorted arrays have it."""
+    w = np.zeros(ids.shape)
+    for i, weight in zip(route.ids, route.weights):
+        if i & 0xffffff < route.tokens:
+            w[i & 0xffffff, i >> 24] = weight
+    return w
+
+
+def routing_sorts():
+    """Every slot once, by its expert; none of an expert that is not here."""
+    for block in (16, 32, None):
+        ids = RNG.integers(-1, 7, (50, 3))
+        r = kiln.routing(ids, experts=5, block_m=block)
+        seen = np.zeros(ids.shape, int)
+        if len(r.ids) != len(r.experts) * r.block_m or \
+                r.padded[0] != len(r.ids):
+            return repr(r)
+        for i, row in enumerate(r.ids):
+            t, s = row & 0xffffff, row >> 24
+            if t == 50:
+                continue
+            seen[t, s] += 1
+            if r.experts[i // r.block_m] != ids[t, s]:
+                return "row %d is of another expert" % i
+        if not np.array_equal(seen, (ids >= 0) & (ids < 5)):
+            return "slots are lost or twice"
+    empty = kiln.routing(np.full((3, 1), -1), experts=2)
+    if empty.padded[0]:
+        return "an empty routing counts rows"
+    r = kiln.routing(np.zeros((4, 2), int), experts=2)
+    x, up = small(4, 32), small(2, 32, 32)
+    refused("integers [tokens, slots]", kiln.routing, np.zeros(3))
+    refused("the weights have the shape", kiln.routing, np.zeros((4, 2), int),
+            np.zeros((4, 1)))
+    refused("block_m is one of", kiln.routing, np.zeros((4, 2), int), None, 2,
+            48)
+    refused("A has 3 rows, the routing 4", GPU.moe_up, x[:3], up, r)
+    refused("B has 1 experts, the routing 2", GPU.moe_up, x, up[:1], r)
+    refused("gate and up are as many each", GPU.moe_up, x, small(2, 31, 32), r)
+    refused("act is one of", GPU.moe_up, x, up, r, act="relu")
+    refused("weigh is one of", GPU.moe_down, small(8, 16), small(2, 32, 16), r,
+            weigh="twice")
+    refused("has a 16-bit output", GPU.moe, x, up, small(2, 32, 16), r, "f32")
+    refused("the routing has 8 rows", GPU.moe_sum, x, r)
+    return None
+
+
 def own_text():
     with open(os.path.join(SOURCE, "examples/04_mine.tir"),
               encoding="utf-8") as f:
@@ -469,7 +609,8 @@ CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
     scales_say_their_mode, packed_types,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    moe_by_run, kernels_of_ones_own,
+    moe_by_run, layers_of_moe, quantised_layers_of_moe, routing_sorts,
+    kernels_of_ones_own,
     own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,
     foreign_arrays, torch_tensors, handles_outlive_nothing,
     a_child_of_fork_is_refused, versions_and_texts, stubs_name_what_there_is,

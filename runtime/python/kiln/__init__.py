@@ -21,6 +21,7 @@ from ._abi import (ACTS, BAD_INPUT, FAMILIES, LAYOUTS, NO_DISK, OPERANDS,
                    DeviceInfo, Error, KernelInfo, Options, Plan, Problem)
 from ._abi import call as _call, lib as _lib, version as _version
 from ._memory import BITS, NUMPY, View, bad, view
+from ._moe import Layers, Routing, quantise_experts, routing
 from ._own import Jit, arguments_of, jit, plan_of
 from ._products import Product
 from ._quant import Quantised, quantise
@@ -28,9 +29,9 @@ from ._quant import Quantised, quantise
 __version__ = _version()
 __all__ = ["ACTS", "Array", "Buffer", "Context", "Device", "DeviceInfo",
            "Error", "FAMILIES", "Jit", "Kernel", "KernelInfo", "LAYOUTS", "NO_DISK",
-           "OPERANDS", "Plan", "Problem", "Quantised", "RUN_ONLY", "SCALES",
-           "STAGES", "STRICT", "TARGETS", "TYPES", "jit", "open",
-           "quantise"]
+           "OPERANDS", "Plan", "Problem", "Quantised", "RUN_ONLY", "Routing",
+           "SCALES", "STAGES", "STRICT", "TARGETS", "TYPES", "jit", "open",
+           "quantise", "quantise_experts", "routing"]
 _p = C.c_void_p
 
 
@@ -250,7 +251,7 @@ class Function(_Owner):
         device._users.add(self)
 
 
-class Device(_Owner):
+class Device(Layers, _Owner):
     _close = "kiln_close_device"
 
     def __init__(self, context, name):

@@ -101,6 +101,22 @@ class Array(Buffer):
     def view_of(self) -> Any: ...
     def numpy(self) -> Any: ...
 
+class Routing:
+    tokens: int
+    topk: int
+    groups: int
+    block_m: int
+    ids: Any
+    experts: Any
+    padded: Any
+    weights: Any
+
+def routing(ids: Any, weights: Any = None, experts: Optional[int] = None,
+            block_m: Optional[int] = None) -> Routing: ...
+
+def quantise_experts(x: Any, kind: str, scale: Optional[str] = None,
+                     **more: Any) -> Quantised: ...
+
 class Device(_Owner):
     context: Context
     def __init__(self, context: Context, name: str) -> None: ...
@@ -137,6 +153,22 @@ class Device(_Owner):
               b_type: Optional[str] = None, scales: _Scales = None,
               scale: Optional[str] = None, alpha: Optional[float] = None,
               beta: int = 0, stream: Optional[int] = None) -> Any: ...
+    def moe_up(self, a: _Operand, b: _Operand, route: Routing,
+               out: _Output = None, *, act: str = "silu",
+               weigh: str = "after", a_type: Optional[str] = None,
+               b_type: Optional[str] = None, scales: _Scales = None,
+               scale: Optional[str] = None,
+               stream: Optional[int] = None) -> Any: ...
+    def moe_down(self, a: _Operand, b: _Operand, route: Routing,
+                 out: _Output = None, *, weigh: str = "after",
+                 a_type: Optional[str] = None, b_type: Optional[str] = None,
+                 scales: _Scales = None, scale: Optional[str] = None,
+                 stream: Optional[int] = None) -> Any: ...
+    def moe_sum(self, rows: _Operand, route: Routing, out: _Output = None, *,
+                stream: Optional[int] = None) -> Any: ...
+    def moe(self, x: _Operand, up: _Operand, down: _Operand, route: Routing,
+            out: _Output = None, *, act: str = "silu", weigh: str = "after",
+            stream: Optional[int] = None) -> Any: ...
 
 class Quantised(object):
     data: Any
