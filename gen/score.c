@@ -45,7 +45,10 @@ mx_class(const kiln_problem *p)
         return KN_CLASS_W4;  /* on gfx942 e5m2 too */
     if (a == 6 || b == 6)
         return KN_CLASS_MX66;
-    return a == b ? a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44 : KN_CLASS_MX84;
+    if (a != b)
+        return KN_CLASS_MX84;
+    return kn_shuffled(p) ? a == 8 ? KN_CLASS_S88 : KN_CLASS_S44
+                          : a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44;
 }
 
 enum kn_class
@@ -292,7 +295,8 @@ straddling(const kiln_problem *p, const struct kn_score *s)
 static int
 width_of(enum kn_class c)
 {
-    return c == KN_CLASS_H || c == KN_CLASS_W4 ? 0 : c == KN_CLASS_MX44 ? 2 : 1;
+    return c == KN_CLASS_H || c == KN_CLASS_W4 ? 0
+         : c == KN_CLASS_MX44 || c == KN_CLASS_S44 ? 2 : 1;
 }
 
 static struct launch

@@ -13,7 +13,9 @@
     X(K, "8 bits, 128-blocks") X(MX88, "MX 8 x 8 bits") \
     X(MX84, "MX 8 x 4 bits") X(MX66, "MX with 6 bits") \
     X(MX44, "MX 4 x 4 bits") X(W4, "16 bits x MX") \
-    X(Q4, "16 bits quantised x MX") X(P8, "16 bits quantised x 8 bits")
+    X(Q4, "16 bits quantised x MX") X(P8, "16 bits quantised x 8 bits") \
+    X(S44, "MX 4 x 4 bits, shuffled scales") \
+    X(S88, "MX 8 x 8 bits, shuffled scales")
 
 enum kn_class {
 #define X(id, text) KN_CLASS_##id,

@@ -56,8 +56,8 @@ unknown(const kiln_problem *p, const struct kn_score *s,
 }
 
 /* Scores are of sizes that are known, of aligned rows, of an A that is not
- * widened to the 16 bits of its class, and choose where nothing of a form was
- * asked for. */
+ * widened to the 16 bits of its class, of shuffled scales that have a class, and
+ * choose where nothing of a form was asked for. */
 static bool
 may_score(const kiln_problem *p, const struct kn_config *given,
           const struct kn_config *g)
@@ -65,17 +65,17 @@ may_score(const kiln_problem *p, const struct kn_config *given,
     const struct kn_domain *d = &g->domain;
 
     return kn_form_open(given) && !given->schedule && !given->lowering &&
-           !given->store && !kn_family_of(p)->routed && !p->b_layout &&
-           !p->scale_layout && p->m && p->n && p->k && d->align_a >= 16 &&
-           d->align_b >= 16 && d->vec > 1 &&
-           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16);
+           !given->store && !kn_family_of(p)->routed && p->m &&
+           p->n && p->k && d->align_a >= 16 && d->align_b >= 16 && d->vec > 1 &&
+           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16) &&
+           (!kn_shuffled(p) || kn_class_of(p) == KN_CLASS_S44 ||
+            kn_class_of(p) == KN_CLASS_S88);
 }
 
-/* The row as a kernel for p; false: it is none. Where LDS is not filled
- * directly the slots are others. */
+/* The row as a kernel for p, if it is one; false: it is none. Where LDS is not
+ * filled directly the slots are others. */
 static bool
-take_score(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
-           struct kn_config *g)
+take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
 {
     bool asm_only = kn_schedules[s->schedule].asm_only;
 
@@ -93,8 +93,19 @@ take_score(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     g->cus = s->walks ? kn_targets[p->target].cus : 0;
     if (asm_only)
         g->lowering = KN_LOWERING_ASM;
-    return !kn_bk_lacks(c, p, g) && kn_shareable(g) &&
-           kn_has_registers(c, p, g) && (!g->cus || kn_walks(p)) &&
+    return kn_shareable(g) && (!g->cus || kn_walks(p)) &&
+           (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
+}
+
+/* Whether it is one, which takes longer to say than its score. `deep` was
+ * measured with 6-bit types that are copied by whole lines. */
+static bool
+is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    bool six = kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+
+    return !kn_bk_lacks(c, p, g) &&
+           (!six || !kn_schedules[g->schedule].asm_only || kn_lines(p, g)) && kn_has_registers(c, p, g) &&
            kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
 }
 
@@ -120,23 +131,41 @@ struct best {
     double lead;             /* over that, by what it takes */
 };
 
-static void
-compare(const kiln_problem *p, const struct kn_score *s, struct kn_config try,
-        struct best *b)
+/* The shares of K of try that beat the best so far, or none. */
+static bool
+is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
+         struct best *b)
 {
     static const uint8_t shares[] = { 1, 2, 3, 4, 6, 8, 12, 16 };
-    bool open = !try.split_k;
+    struct kn_config one = *try;
+    bool open = !try->split_k, found = false;
 
     for (size_t i = 0; i < (open ? sizeof shares : 1); i++) {
         double lead;
 
         if (open)
-            try.split_k = shares[i];
-        if ((open && !may_share(p, &try, shares[i])) || kn_form_lacks(p, &try))
-            return;
-        lead = b->us / kn_score_of(p, &try, s) / lead_for(p, &try);
-        if (lead > b->lead)
-            *b = (struct best){ try, b->us, lead };
+            one.split_k = shares[i];
+        if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
+            break;
+        lead = b->us / kn_score_of(p, &one, s) / lead_for(p, &one);
+        if (lead > b->lead) {
+            b->lead = lead;
+            *try = one;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void
+compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
+        struct kn_config try, struct best *b)
+{
+    struct best next = *b;
+
+    if (is_ahead(p, s, &try, &next) && is_kernel(c, p, &try)) {
+        next.g = try;
+        *b = next;
     }
 }
 
@@ -166,7 +195,7 @@ bool
 kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *given, struct kn_config *g)
 {
-    const struct kn_score *s;
+    const struct kn_score *s = NULL;
     size_t n = kn_scores_of(p, &s);
     struct best b = { .lead = 0 };
 
@@ -178,8 +207,8 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     for (; n--; s++) {
         struct kn_config try = *given;
 
-        if (!unknown(p, s, g) && take_score(c, p, s, &try))
-            compare(p, s, try, &b);
+        if (!unknown(p, s, g) && take_score(p, s, &try))
+            compare(c, p, s, try, &b);
     }
     if (b.lead <= 1)
         return false;

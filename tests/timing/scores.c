@@ -26,19 +26,21 @@ static const struct class {
     int quant;
     const char *layouts;
     uint32_t bk;             /* of large tiles; small ones twice that too */
-    bool converted;
+    bool converted, shuffled; /* shuffled: B's rows and the scales */
 } classes[] = {
-    { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false },
-    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false },
-    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt", 128, false },
-    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", 128, true },
-    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false },
-    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false },
-    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false },
-    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false },
-    { "W4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true },
-    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true },
-    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt", 128, true },
+    { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false, false },
+    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false },
+    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt", 128, false, false },
+    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", 128, true, false },
+    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false, false },
+    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false, false },
+    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false },
+    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false },
+    { "W4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false },
+    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true, false },
+    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt", 128, true, false },
+    { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true },
+    { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 256, false, true },
 };
 
 static const struct tile {
@@ -78,6 +80,10 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     p.b = b->k->b;
     p.scale = b->k->scale;
     p.quant = (uint8_t)b->k->quant;
+    if (b->k->shuffled) {
+        p.b_layout = KILN_B_PRESHUFFLED;
+        p.scale_layout = KILN_SCALE_SHUFFLED;
+    }
     p.alpha = 1;
     p.m = tm * g->bm;
     p.n = tn * g->bn;
@@ -225,7 +231,8 @@ run(struct bench *b)
 {
     bool gfx950 = b->target == KILN_GFX950;
     bool mx = b->k->scale == KILN_SCALE_MX32;
-    uint32_t bk = gfx950 || b->k->bk < 256 ? b->k->bk : 128; /* converted */
+    uint32_t bk = gfx950 || b->k->bk < 256 || b->k->shuffled
+                      ? b->k->bk : 128; /* converted */
 
     for (size_t i = 0; i < COUNT(simple); i++) {
         uint32_t area = (uint32_t)simple[i].bm * simple[i].bn;
