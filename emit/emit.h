@@ -34,12 +34,49 @@ struct kn_code {
     size_t cert_size;
 };
 
-/* Holds every kernel of a code object to a whole verdict (prove/verdict.h):
+/* Holds every kernel of a code object to a whole verdict (prove/check.h):
  * FINDING with the first reason why it is not clean, LDS order and advice
  * included. cert: NULL or empty: the bytes alone. */
 kiln_status kn_verdict_replay(struct kn_ctx *c, const struct kn_code *code);
 
 /* LLVM's version as "22.1.8", part of the kernel key. */
 void kn_llvm_version(char *buf, size_t n);
+
+/* assemble.c - assembly text to an AMDGPU object, through LLVM's assembler. */
+
+/* The target a `.amdgcn_target` line of the text names, NONE without one. */
+kiln_target kn_assembly_target(const char *text);
+
+/* Assembles `text` for the target; *out is the ET_REL, in the arena. BAD_INPUT
+ * with the assembler's first complaint and its line. */
+kiln_status kn_assemble(struct kn_ctx *c, const char *name, const char *text,
+                        kiln_target target, struct kn_buf *out);
+
+/* lines.c - which wave-level operation each emitted instruction came from.
+ *
+ * The module carries line-table debug information in which "line" is the
+ * index of the operation plus one; the linker drops it, the map stays. */
+
+struct kn_line_row {
+    uint32_t offset;         /* bytes from the kernel's first instruction */
+    uint32_t ins;            /* index into kn_fn.ins; UINT32_MAX: unknown */
+};
+
+struct kn_line_map {
+    size_t n;
+    struct kn_line_row *row; /* ascending offsets, each up to the next */
+};
+
+/* Reads .debug_line (DWARF 4) of an ET_REL with one kernel at the start of
+ * .text. BAD_INPUT if the table is damaged; no table gives an empty map. */
+kiln_status kn_lines_read(struct kn_ctx *c, const void *rel, size_t size,
+                          struct kn_line_map *out);
+
+/* Operation at a byte offset, UINT32_MAX if unknown. */
+uint32_t kn_lines_find(const struct kn_line_map *m, uint64_t offset);
+
+/* The same where offsets ascend from call to call; *row starts at 0. */
+uint32_t kn_lines_next(const struct kn_line_map *m, uint64_t offset,
+                       size_t *row);
 
 #endif

@@ -4,7 +4,6 @@
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
-#include "resources.h"
 
 struct tile {
     uint32_t bm, bn, wm, wn;

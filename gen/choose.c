@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "forms.h"
-#include "gemv.h"
 #include "instantiate.h"
-#include "resources.h"
 #include "tuning/tuning.h"
 
 /* ---- a tuned row ---- */

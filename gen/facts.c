@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "forms.h"
-#include "gemv.h"
 #include "instantiate.h"
 #include "layout.h"
-#include "limits.h"
 
 /* What facts.def's values are made of besides p and g. */
 struct given {

@@ -2,7 +2,6 @@
  * rows without matrix instructions, or small tiles and a divided K. */
 #include "choose.h"
 #include "forms.h"
-#include "gemv.h"
 #include "instantiate.h"
 
 /* Columns of a workgroup, waves for columns and for K, by rows, for many

@@ -4,7 +4,6 @@
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
-#include "resources.h"
 
 uint32_t
 kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)

@@ -1,7 +1,6 @@
 /* forms.c - asks the rows of forms.def. */
 #include "forms.h"
 
-#include "gemv.h"
 #include "instantiate.h"
 
 const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES] = {

@@ -1,8 +1,7 @@
 /* gemv.c - a few rows without matrix instructions: each wave has whole columns
  * of B and adds over its lanes. */
-#include "gemv.h"
-
 #include "instantiate.h"
+
 
 /* How elements become f32 (templates/gemv_operands.tir), and the power of two
  * that takes from them. */

@@ -9,7 +9,7 @@
 #ifndef KN_GEN_H
 #define KN_GEN_H
 
-#include "../emit/llvm/lines.h"
+#include "../emit/emit.h"
 
 /* Columns of families.def. */
 struct kn_family {
@@ -49,7 +49,7 @@ struct kn_domain {
 /* simple: read a K step's fragments, multiply, and again. interleave: the
  * fragments of the next share are read while this one is multiplied. pingpong:
  * halves of eight waves a barrier apart, one multiplies while the other reads.
- * gemv: no matrix instructions (gemv.h). deep: a tile's fragments are all in
+ * gemv: no matrix instructions (instantiate.h). deep: a tile's fragments are all in
  * registers halfway through it; for one wave a SIMD. stream: no LDS, fragments
  * of two tiles ahead come straight from memory. whole: so does all of K, of at
  * most `stages` tiles, before the first product. */

@@ -2,7 +2,7 @@
 
 #include "../emit/prove/cert.h"
 #include "../emit/emit.h"
-#include "gate_plan.h"
+#include "../emit/prove/gates.h"
 #include "instantiate.h"
 
 struct watcher {

@@ -7,7 +7,6 @@
 #include "../templates/templates.h"
 #include "facts.h"
 #include "forms.h"
-#include "resources.h"
 
 /* What a kernel has in LDS, and nothing else of it. */
 static const struct kn_template lds_alone = { "lds.tir",

@@ -64,4 +64,86 @@ uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
  * multiplied in: interleave and pingpong. */
 uint32_t kn_shares(const struct kn_config *g, const struct kn_frag *a);
 
+/* resources.c - what a tile of a configuration takes of a compute unit. */
+
+/* The shape as the geometry functions of ir/ take it. */
+struct kn_fn kn_tile_fn(struct kn_ctx *c, const kiln_problem *p,
+                        const struct kn_config *g);
+
+/* K of one matrix instruction, of a tile with this K. */
+uint32_t kn_step_k(struct kn_ctx *c, const kiln_problem *p, uint32_t bk);
+
+/* Vector registers one wave needs at least: accumulators, one K step of
+ * fragments (A in halves when large), and staging registers. KN_TOO_NARROW:
+ * loads of less than a dword, which a tile of this size cannot pack. */
+enum { KN_TOO_NARROW = 10000 };
+uint32_t kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *g);
+
+/* Whether g's loop and tile are among what was refused for want of registers:
+ * then kn_tile_registers is KN_TOO_MANY. */
+enum { KN_TOO_MANY = 20000 };
+bool kn_was_refused(const struct kn_ctx *c, const struct kn_config *g);
+
+/* The assembly lowering gives a single wave a SIMD all 512, accumulators in
+ * their own half. */
+uint32_t kn_register_limit(const struct kn_config *g);
+
+/* Bytes of all slots, and of what the output is turned around in, as the
+ * template's lds lines have them (instantiate.c). */
+uint32_t kn_tile_lds(struct kn_ctx *c, const kiln_problem *p,
+                     const struct kn_config *g);
+
+/* limits.c - the largest value of each integer argument of args.tir that a
+ * kernel of this problem's kernel part and this configuration is proven for.
+ * Zero is the smallest of each. */
+
+enum {
+    KN_REACH = 0x7fffffff,   /* bytes one tile may span of an operand */
+    KN_TILES = 0x7fff0000    /* tiles of a launch: a persistent workgroup adds
+                                its stride once more behind the last */
+};
+
+/* X(argument) */
+#define KN_LIMITED(X)                                                         \
+    X(ta) X(tb) X(tc) X(tsa) X(tsb) X(tbias)                                  \
+    X(m) X(n) X(k) X(G) X(pa) X(pb) X(pc) X(psa) X(psb)
+
+struct kn_limits {
+#define X(name) int64_t name;
+    KN_LIMITED(X)
+#undef X
+};
+struct kn_limits kn_limits_of(const kiln_problem *p, const struct kn_config *g);
+
+/* gemv.c - the schedule for a few rows: no matrix instructions
+ * (templates/gemv.tir). Its configuration: bm rows (1, 2, 4, 8, 16), bn columns
+ * shared by wm waves, K by wn, 4 waves in all; `stages` runs a lane in
+ * flight. */
+
+/* Whether there is arithmetic for these types. */
+bool kn_gemv_types(const kiln_problem *p);
+
+/* How elements become f32: the words of the facts widen_a and widen_b. */
+#define KN_WIDENS \
+    "none as_16 as_8 as_6 as_4 ocp_8 ocp_6 ocp_5 ocp_4"
+
+enum kn_widen {
+    KN_WIDEN_NONE, KN_WIDEN_AS_16, KN_WIDEN_AS_8, KN_WIDEN_AS_6, KN_WIDEN_AS_4,
+    KN_WIDEN_OCP_8, KN_WIDEN_OCP_6, KN_WIDEN_OCP_5, KN_WIDEN_OCP_4
+};
+
+enum kn_widen kn_gemv_widen(const kiln_problem *p, kiln_type t);
+
+/* Elements of a run; what the exponents of its scales have too much. */
+uint32_t kn_gemv_run(const kiln_problem *p);
+int kn_gemv_exponent_bias(const kiln_problem *p);
+
+/* A 16-bit A beside an MX B has no scales. */
+static inline bool
+kn_gemv_a_scaled(const kiln_problem *p)
+{
+    return p->a >= KILN_MXFP8;
+}
+
 #endif

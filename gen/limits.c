@@ -2,7 +2,7 @@
  * that no 32-bit offset wraps. The kernel declares these bounds (max= in
  * templates/args.tir), the proof relies on them (ir/proof/proof_range.c), and every
  * launch is held to them. */
-#include "limits.h"
+#include "instantiate.h"
 
 #include "forms.h"
 

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "forms.h"
-#include "gemv.h"
 #include "instantiate.h"
 #include "launch_terms.h"
-#include "limits.h"
 
 static uint64_t
 tiles_along(int64_t n, uint32_t by)

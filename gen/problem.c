@@ -2,7 +2,7 @@
 #include "gen.h"
 #include "launch_terms.h"
 #include "layout.h"
-#include "limits.h"
+#include "instantiate.h"
 
 const struct kn_family kn_families[KILN_NFAMILIES] = {
 #define FAMILY(id, ...) [KILN_##id] = { __VA_ARGS__ },

@@ -1,9 +1,7 @@
 /* resources.c - what a tile of a configuration takes of registers and LDS. */
-#include "resources.h"
+#include "instantiate.h"
 
 #include "forms.h"
-#include "gemv.h"
-#include "instantiate.h"
 
 struct kn_fn
 kn_tile_fn(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)

@@ -1,6 +1,6 @@
 /* score.c - from a row of scores.def to the time of a launch: rounds, what
  * workgroups share in L2 and memory, the clock at this load. */
-#include "score.h"
+#include "choose.h"
 
 #include <math.h>
 #include <string.h>

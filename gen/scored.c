@@ -4,8 +4,6 @@
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
-#include "resources.h"
-#include "score.h"
 
 enum { LARGE = 128 * 128, MANY_BYTES = 64 << 20 };
 

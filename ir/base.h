@@ -147,4 +147,11 @@ extern const char *const kn_type_names[KILN_NTYPES];
 extern const uint8_t kn_type_bits[KILN_NTYPES];
 extern const bool kn_type_mx[KILN_NTYPES]; /* E8M0 scales are its part */
 
+/* a piece of memory somebody else owns. */
+
+struct kn_bytes {
+    const uint8_t *p;
+    size_t n;
+};
+
 #endif

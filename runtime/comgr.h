@@ -6,7 +6,6 @@
 #define KN_COMGR_H
 
 #include "../ir/base.h"
-#include "bytes.h"
 
 struct kn_comgr;
 

@@ -4,7 +4,6 @@
 #define KN_ISOLATE_H
 
 #include "../ir/base.h"
-#include "bytes.h"
 
 /* Runs in the child, with a context of its own (malloc); what it puts into
  * `out` comes back, and so does the error it records. */

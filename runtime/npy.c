@@ -1,9 +1,8 @@
 /* npy.c - NumPy .npy files (numpy.lib.format, versions 1.0 and 2.0). */
-#include "npy.h"
+#include "file.h"
 
 #include <string.h>
 
-#include "file.h"
 
 static bool
 ends_with(const char *s, const char *end)

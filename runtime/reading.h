@@ -4,7 +4,6 @@
 #ifndef KN_READING_H
 #define KN_READING_H
 
-#include "bytes.h"
 #include "comgr.h"
 
 /* NAME(field, key of the metadata): numbers that both readers take from the

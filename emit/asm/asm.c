@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../../ir/lock.h"
-#include "../llvm/assemble.h"
 #include "../emit.h"
 
 kiln_status

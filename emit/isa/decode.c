@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "form.h"
-#include "guard.h"
-#include "text.h"
+#include "decode.h"
 
 enum { TEXT_MAX = 256, MAX_INST = 16 };
 

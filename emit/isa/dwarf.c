@@ -1,6 +1,6 @@
 /* dwarf.c - DWARF line tables (DWARF 5, 6.2; versions 2 to 4 differ in their
  * headers). Rows are kept in one array, sorted by address. */
-#include "dwarf.h"
+#include "object.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * words are disassembled once more with a number of its own in every field,
  * and the operand that has this number is the field's. Encodings: CDNA3 ISA,
  * chapter 13. */
-#include "form.h"
+#include "decode.h"
 
 #include <string.h>
 

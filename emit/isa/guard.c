@@ -1,7 +1,7 @@
 /* guard.c - reserved encodings on which LLVM 22.1.8's disassembler reads out
  * of bounds, found by giving it random words. None is a legal instruction,
  * so refusing them loses nothing. Encodings: CDNA3 ISA, chapter 13. */
-#include "guard.h"
+#include "decode.h"
 
 #include <stdbool.h>
 #include <stddef.h>

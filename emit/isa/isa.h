@@ -1,5 +1,5 @@
 /* isa.h - the decoded instruction and its static facts. The only ISA decoder:
- * LLVM's disassembler turns an instruction of each form (form.h) into text at
+ * LLVM's disassembler turns an instruction of each form (decode.h) into text at
  * load, decode.c turns the text into struct kn_inst (cross-checked against the
  * raw words), and nobody else parses text. Consumers: simulator, gates, check,
  * info, diff, timing. */

@@ -1,6 +1,6 @@
 /* kd.c - kernel descriptor: LLVM AMDGPUUsage, "Code Object V3 Kernel
  * Descriptor" (layout unchanged through V6). */
-#include "kd.h"
+#include "elfview.h"
 
 #include <string.h>
 

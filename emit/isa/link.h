@@ -3,7 +3,7 @@
 #ifndef KN_LINK_H
 #define KN_LINK_H
 
-#include "kd.h"
+#include "elfview.h"
 
 enum { KN_PAGE = 4096 };
 

@@ -1,8 +1,7 @@
 /* loadtime.c - relocations that a loader applies, variables a host can name. */
 #include <string.h>
 
-#include "kd.h"
-#include "loadtime.h"
+#include "elfview.h"
 
 /* LLVM AMDGPUUsage, "Relocation Records". */
 enum { R_ABS64 = 3, R_RELATIVE64 = 13 };

@@ -1,6 +1,6 @@
 /* meta.c - the NT_AMDGPU_METADATA note: LLVM AMDGPUUsage, "Code Object V3
  * Metadata" and its V4, V5 additions. Unknown keys are passed over. */
-#include "kd.h"
+#include "elfview.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "kd.h"
-#include "loadtime.h"
+#include "elfview.h"
 
 /* Sizes beyond which a file is hostile or broken rather than large. */
 static const uint64_t max_image = (uint64_t)1 << 31;

@@ -1,7 +1,7 @@
 /* raw.c - the fields of the instruction word that the text abbreviates, and
  * the cross-check of text against word for the encodings where a mistake
  * would be silent: matrix, LDS, buffer and flat (CDNA3 ISA chapter 13). */
-#include "text.h"
+#include "decode.h"
 
 static uint32_t
 bits(uint32_t w, int lo, int n)

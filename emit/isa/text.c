@@ -4,7 +4,7 @@
  * that the text abbreviates (offsets, DPP and SDWA controls, wait counts,
  * op_sel) are read from the instruction word by raw.c, which knows their
  * defaults. A token nobody knows is an error, never skipped. */
-#include "text.h"
+#include "decode.h"
 
 #include <stdlib.h>
 #include <string.h>

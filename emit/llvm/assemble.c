@@ -3,7 +3,7 @@
  *
  * The assembler reports to the context's handler and the emission still
  * succeeds, so the handler's first error decides. */
-#include "assemble.h"
+#include "../emit.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>

@@ -240,7 +240,7 @@ module_flag(struct lower *l, const char *name, uint32_t value)
                       strlen(name), LLVMValueAsMetadata(low_i32(l, value)));
 }
 
-/* Line tables only; "line" n + 1 is operation n (lines.h). */
+/* Line tables only; "line" n + 1 is operation n (emit.h). */
 static LLVMMetadataRef
 declare_lines(struct lower *l, LLVMDIBuilderRef di)
 {

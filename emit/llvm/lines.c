@@ -1,5 +1,5 @@
 /* lines.c - a DWARF 4 line program (DWARF 4, section 6.2) to a map. */
-#include "lines.h"
+#include "../emit.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* cert.c - makes and writes certificates. */
-#include "cert_impl.h"
+#include "cert.h"
 
 #include <string.h>
 

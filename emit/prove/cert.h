@@ -8,9 +8,8 @@
 #ifndef KN_CERT_H
 #define KN_CERT_H
 
+#include "../emit.h"
 #include "check.h"
-#include "../llvm/lines.h"
-#include "order.h"
 
 /* What the program asked of each emitted instruction, by the line map. An
  * access to LDS that cannot be attributed is an INTERNAL error: the kernel
@@ -41,5 +40,20 @@ kiln_status kn_cert_verify(struct kn_ctx *c, const struct kn_program *p,
  * NULL where it does not say. */
 kiln_status kn_cert_places(struct kn_ctx *c, const char *text, size_t size,
                            const struct kn_program *p, const char ***out);
+
+/* what writing and reading a certificate share. */
+
+/* By enum kn_slot_access. */
+extern const char *const kn_cert_kinds[KN_ACC_KINDS];
+
+/* FNV-1a over the kernel's words: what is neither a wait nor counted, such as
+ * the arithmetic of an LDS address, is told here when it changed. */
+uint64_t kn_cert_digest(const struct kn_program *p);
+
+static inline uint64_t
+kn_cert_offset(const struct kn_program *p, uint32_t n)
+{
+    return p->inst[n].pc - p->inst[0].pc;
+}
 
 #endif

@@ -1,5 +1,5 @@
 /* cert_read.c - reads certificates and holds them to the program they are of. */
-#include "cert_impl.h"
+#include "cert.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #ifndef KN_GATES_H
 #define KN_GATES_H
 
+#include "../../ir/ir.h"
 #include "../isa/isa.h"
 
 enum kn_gate {
@@ -24,6 +25,9 @@ struct kn_gate_plan {
     const char *const *waived;  /* names of gates that may fail */
     uint32_t nwaived;
 };
+
+/* Read off the kernel's wave-level program. */
+struct kn_gate_plan kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f);
 
 const char *kn_gate_name(enum kn_gate g);
 const char *kn_gate_text(enum kn_gate g);

@@ -7,7 +7,7 @@
  * another wave, any that no wait and barrier have ended. Where some waves run
  * a barrier behind the others, an access of theirs ends one barrier later to
  * those. */
-#include "order.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <string.h>

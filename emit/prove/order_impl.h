@@ -5,7 +5,7 @@
 #ifndef KN_ORDER_IMPL_H
 #define KN_ORDER_IMPL_H
 
-#include "order.h"
+#include "check.h"
 
 enum {
     KN_LANE = 64, KN_WAVES = 16,

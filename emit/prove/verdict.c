@@ -1,5 +1,5 @@
-/* verdict.c - see verdict.h. */
-#include "verdict.h"
+/* verdict.c - see check.h. */
+#include "check.h"
 
 #include <string.h>
 

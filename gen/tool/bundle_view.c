@@ -1,5 +1,5 @@
 /* bundle_view.c - looks into bundles; nothing of them is executed. */
-#include "bundle_view.h"
+#include "cmd.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "nearest.h"
 #include "../gen.h"
 #include "bench/bench.h"
 

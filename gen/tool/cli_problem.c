@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nearest.h"
+#include "cli.h"
 
 static kiln_type
 type_of(const struct kn_value *v)

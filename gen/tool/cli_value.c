@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nearest.h"
+#include "cli.h"
 
 /* An integer at *s, which moves behind it. Decimal, or 0x hexadecimal. */
 static bool

@@ -2,7 +2,7 @@
  * family, about a file, or without another flag. */
 #include <string.h>
 
-#include "nearest.h"
+#include "cli.h"
 
 enum {
     GROUPED = 1 << KILN_GROUPED,

@@ -1,6 +1,6 @@
 /* nearest.c - nearness is the number of letters to insert, drop, exchange or
  * swap; a word that begins another is near to it. */
-#include "nearest.h"
+#include "cli.h"
 
 #include <ctype.h>
 #include <inttypes.h>

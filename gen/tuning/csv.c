@@ -1,4 +1,4 @@
-#include "csv.h"
+#include "tuning.h"
 
 #include <string.h>
 

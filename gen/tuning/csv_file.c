@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../runtime/file.h"
-#include "csv.h"
+#include "tuning.h"
 
 kiln_status
 kn_csv_read(struct kn_ctx *c, const char *path, struct kn_csv *out)

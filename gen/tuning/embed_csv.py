@@ -10,7 +10,7 @@ import sys
 def main(out, array, paths):
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by gen/embed_csv.py. */\n")
-        f.write('#include "gen/tuning/csv.h"\n\n')
+        f.write('#include "gen/tuning/tuning.h"\n\n')
         for i, path in enumerate(paths):
             with open(path, "rb") as t:
                 data = t.read() + b"\0"

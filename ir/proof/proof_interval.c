@@ -1,6 +1,6 @@
 /* proof_interval.c - integers as intervals: what an operation makes of those of
  * its operands (proof_range.c says what a mark is). */
-#include "proof_interval.h"
+#include "proof.h"
 
 static const int64_t least32 = INT32_MIN, most32 = UINT32_MAX;
 

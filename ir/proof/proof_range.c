@@ -13,7 +13,6 @@
  *
  * Kernels that declare no range are not asked: there is no domain. */
 #include "proof.h"
-#include "proof_interval.h"
 
 #include <inttypes.h>
 #include <stdio.h>

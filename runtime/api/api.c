@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../../emit/isa/object.h"
-#include "compile.h"
+#include "context.h"
 
 /* What is asked for, complete. */
 static kiln_status

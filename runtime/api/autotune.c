@@ -3,7 +3,7 @@
  * timing failed has no time; results are compared before times; the choice is
  * for the class of shapes, and neither streams nor addresses are part of it;
  * outputs are the race's own, so that nobody else's launch meets them. */
-#include "autotune.h"
+#include "context.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bundle.h"
-#include "cache.h"
+#include "context.h"
 
 enum { ALIGN = 4096 };       /* code objects can be mapped alone */
 

@@ -1,4 +1,4 @@
-#include "cache.h"
+#include "context.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* compile.c - libkiln-cg is opened here, on the first miss; with KILN_ISOLATE
  * only ever in the child, so that no thread of the host holds a lock of LLVM's
  * when the child is made. */
-#include "compile.h"
+#include "context.h"
 
 #include <string.h>
 
 #include "../isolate.h"
-#include "parts.h"
 
 static kiln_status
 codegen_of(struct kn_ctx *c, struct kiln_context *x,

@@ -6,7 +6,6 @@
 
 #include "../config.h"
 #include "bundle.h"
-#include "cache.h"
 
 void *
 kn_host_alloc(const struct kn_host *h, size_t n)

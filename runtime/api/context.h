@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../../gen/gen.h"
 #include "../../gen/tuning/tuning.h"
+#include "../backend.h"
 
 enum { KN_DIGEST = 32, KN_HEX = 2 * KN_DIGEST + 1 };
 
@@ -163,5 +163,139 @@ kiln_status kn_fill_kernarg(struct kn_ctx *c, const kiln_plan *plan,
                             uint8_t kernarg[sizeof plan->kernarg]);
 /* The largest power of two, at most 256, all addresses are multiples of. */
 uint32_t kn_arguments_align(const kiln_arguments *args);
+
+/* cache.c - the cache directory: KEY.co and, beside it, KEY.json, which is a
+ * function of the key and the code object, so that reading checks both by
+ * making it again. The .json is written last: without it there is nothing. */
+
+/* KILNC_CACHE_DIR, else $XDG_CACHE_HOME/kilnc, else ~/.cache/kilnc; NULL
+ * where there is no home. */
+const char *kn_cache_dir(struct kn_ctx *c);
+
+/* The description of a kernel, one JSON object. */
+kiln_status kn_describe(struct kn_ctx *c, const struct kn_key *key,
+                        const uint8_t *co, size_t size, struct kn_buf *out);
+
+struct kn_cached {
+    uint8_t *co;             /* NULL: not there, or damaged */
+    size_t size;
+    const char *damage;      /* a sentence, NULL: none */
+};
+
+kiln_status kn_cache_read(struct kn_ctx *c, const char *dir,
+                          const struct kn_key *key, struct kn_cached *out);
+kiln_status kn_cache_write(struct kn_ctx *c, const char *dir,
+                           const struct kn_key *key, const uint8_t *co,
+                           size_t size);
+
+/* KEY.cert, the certificate of an entry, for those who pack: not part of it.
+ * Reading gives NULL where there is none. */
+kiln_status kn_cache_read_certificate(struct kn_ctx *c, const char *dir,
+                                      const struct kn_key *key,
+                                      const char **text);
+kiln_status kn_cache_write_certificate(struct kn_ctx *c, const char *dir,
+                                       const struct kn_key *key,
+                                       const char *text);
+
+/* compile.c - a cache miss: the code generator in this process or, with
+ * KILN_ISOLATE, in a child of it. */
+
+struct kn_code;              /* emit/emit.h */
+
+struct kn_compiled {
+    const uint8_t *co;
+    size_t size;
+    const char *name;
+    double ms;
+    bool own_llvm;           /* the LLVM this library was built with */
+};
+
+/* All in c's arena. */
+kiln_status kn_compile(struct kn_ctx *c, struct kiln_context *x,
+                       const struct kn_request *r, struct kn_compiled *out);
+
+/* The proof once more on bytes that are there (emit/prove/check.h); loads
+ * libkiln-cg. */
+kiln_status kn_replay(struct kn_ctx *c, struct kiln_context *x,
+                      const struct kn_code *code);
+
+/* parts.c - the two libraries that libkiln opens on first need. Each shows
+ * one function that returns a table; both sides must be of one build. */
+
+struct kn_code;              /* emit/emit.h */
+
+struct kn_codegen {
+    const char *generator;   /* of its build */
+    void (*llvm_version)(char *buf, size_t n);
+    kiln_status (*generate)(struct kn_ctx *c, const kiln_problem *problem,
+                            const struct kn_config *cfg,
+                            const struct kn_watch *watch,
+                            struct kn_generated *out);
+    kiln_status (*program)(struct kn_ctx *c, const char *text,
+                           struct kn_generated *out);
+    kiln_status (*replay)(struct kn_ctx *c, const struct kn_code *code);
+};
+const struct kn_codegen *kiln_cg_interface(void);
+
+const struct kn_simulator *kiln_sim_interface(void);
+
+/* Beside the library this code is in, else where the loader looks. `entry`
+ * is one of the two functions above; NULL with an error. */
+void *kn_part_open(struct kn_ctx *c, const char *library, const char *entry);
+
+kiln_status kn_codegen_open(struct kn_ctx *c, const struct kn_codegen **out);
+kiln_status kn_simulator_open(struct kn_ctx *c,
+                              const struct kn_simulator **out);
+
+/* device.c - the public device over a back end. */
+
+struct kiln_device {
+    struct kn_device dev;
+    struct kiln_context *context;
+    struct kn_ctx arena;     /* lives as long as the device */
+    struct kn_dispatch *dispatch;
+};
+
+struct kiln_function {
+    kiln_device *device;
+    kiln_kernel *kernel;
+    struct kn_loaded_code code;
+};
+
+/* A launch of the plan with these arguments, within the context's limits. */
+struct kn_start kn_device_start(const kiln_function *f, const kiln_plan *plan,
+                                const uint8_t *kernarg, void *stream);
+/* Runs it; a finding of the simulator is an error. */
+kiln_status kn_device_run(struct kn_ctx *c, kiln_device *d,
+                          const struct kn_start *s);
+
+kiln_status kn_device_load(struct kn_ctx *c, kiln_device *d, kiln_kernel *k,
+                           kiln_function **out);
+/* Older callers have shorter structs: what they do not know is zero. */
+kiln_status kn_take_arguments(struct kn_ctx *c, const kiln_arguments *given,
+                              kiln_arguments *out);
+/* Nothing in here allocates, waits or prepares. */
+kiln_status kn_device_launch(struct kn_ctx *c, const kiln_function *f,
+                             const kiln_plan *plan,
+                             const kiln_arguments *args);
+
+/* dispatch.c */
+struct kn_dispatch *kn_dispatch_new(const struct kn_host *h);
+void kn_dispatch_free(struct kn_dispatch *t);
+
+/* autotune.c - the fastest kernel for a problem, measured on the device. */
+
+struct kn_race {
+    kiln_device *d;
+    const kiln_problem *p;   /* normalised */
+    const kiln_arguments *args;
+    const kiln_function *standard; /* what the rules chose */
+    uint32_t align;          /* of every address */
+};
+
+/* *best: the winner, loaded; NULL: `standard` stays. UNSUPPORTED on a device
+ * without a clock. */
+kiln_status kn_autotune(struct kn_ctx *c, const struct kn_race *race,
+                        kiln_function **best);
 
 #endif

@@ -1,10 +1,9 @@
 /* device.c - the public device functions over a back end. */
-#include "device.h"
+#include "context.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
 
 /* Bytes of the offsets of the most groups there may be. */
 #define KN_OFFSETS_MOST (8u * 65536u)

@@ -4,7 +4,7 @@
  * streams nor addresses are part of it. */
 #include <string.h>
 
-#include "autotune.h"
+#include "context.h"
 
 struct class {
     kiln_problem problem;    /* M of the class, no pitches, no alpha */

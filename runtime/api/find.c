@@ -5,8 +5,7 @@
 
 #include "../../emit/emit.h"
 #include "bundle.h"
-#include "cache.h"
-#include "compile.h"
+#include "context.h"
 
 struct search {
     struct kiln_context *x;

@@ -1,7 +1,7 @@
 /* part_cg.c - what libkiln-cg.so shows. */
 #include "../../emit/emit.h"
 #include "generator_id.h"
-#include "parts.h"
+#include "context.h"
 
 const struct kn_codegen *
 kiln_cg_interface(void)

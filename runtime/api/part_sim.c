@@ -1,7 +1,7 @@
 /* part_sim.c - what libkiln-sim.so shows. */
 #include "../sim/timing/timing.h"
 #include "generator_id.h"
-#include "parts.h"
+#include "context.h"
 
 const struct kn_simulator *
 kiln_sim_interface(void)

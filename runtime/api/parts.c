@@ -1,11 +1,10 @@
-#include "parts.h"
+#include "context.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "context.h"
 
 /* The file name beside the library that holds this function, whatever link
  * it was opened by. */

@@ -11,9 +11,8 @@
 
 #include <pthread.h>
 
-#include "../../emit/isa/dwarf.h"
 #include "../../emit/isa/object.h"
-#include "../api/parts.h"
+#include "../api/context.h"
 #include "../sim/sim.h"
 
 /* hipError_t, the same numbers from ROCm 5 to 7. */

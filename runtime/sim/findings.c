@@ -7,7 +7,6 @@
 
 #include "../../emit/isa/hazard.h"
 #include "core.h"
-#include "report.h"
 
 /* What makes reports equal. */
 struct what {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../runtime/sim/mfma/mfma_vec.h"
+#include "../../runtime/sim/mfma/mfma.h"
 #include "../kit/mfma.h"
 
 static double

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "emit/prove/cert.h"
-#include "gen/gate_plan.h"
+#include "emit/prove/gates.h"
 #include "gen/gen.h"
 
 enum { RUNS = 7, MOST_PERCENT = 20 };

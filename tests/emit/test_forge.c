@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "emit/prove/verdict.h"
+#include "emit/prove/check.h"
 #include "gen/gen.h"
 
 static const struct {

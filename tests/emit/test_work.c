@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "emit/prove/order.h"
+#include "emit/prove/check.h"
 #include "tests/kit/program.h"
 
 struct shape {

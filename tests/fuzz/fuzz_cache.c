@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 #include "gen/gen.h"
-#include "runtime/api/cache.h"
+#include "runtime/api/context.h"
 
 static void
 key_of(struct kn_ctx *c, struct kn_key *out)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "emit/prove/cert.h"
-#include "emit/prove/verdict.h"
+#include "emit/prove/check.h"
 #include "fuzz.h"
 #include "gen/gen.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "runtime/npy.h"
+#include "runtime/file.h"
 
 static kiln_status
 read_it(struct kn_ctx *c, const char *path)

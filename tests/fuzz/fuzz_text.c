@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit/isa/text.h"
+#include "emit/isa/decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

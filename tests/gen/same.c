@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/score.h"
+#include "gen/choose.h"
 #include "gen/tool/run/run.h"
 #include "gen/tool/run/moe.h"
 #include "gen/tool/run/session.h"

@@ -182,7 +182,7 @@ def main(source, kilnc, write):
     short = names_only({"a": ".def f()\nx\n.end\n", "b": ".if 1: f()\n"})
     unused = names_only({"a": ".def f()\nx\n.end\n"})
     facts = known(read(os.path.join(source, "gen", "facts.def")),
-                  read(os.path.join(source, "gen", "gemv.h")) +
+                  read(os.path.join(source, "gen", "instantiate.h")) +
                   read(os.path.join(source, "runtime", "kiln.h")))
     typo = unknown("a", ".def f(x)\n.if x && fact\n$y $(x+'z$q')\n.end\n"
                    ".if r ? x : x: .for i in 0..s: f(t, i)\n.end\n", {"fact"})

@@ -1,6 +1,6 @@
 /* decode.c - the decoder against texts with known fields, against every
  * opcode LLVM knows, and against objects of another compiler. */
-#include "../../emit/isa/form.h"
+#include "../../emit/isa/decode.h"
 #include "../kit/by_text.h"
 #include "../kit/program.h"
 #include "../kit/slurp.h"

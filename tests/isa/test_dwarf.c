@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <string.h>
 
-#include "emit/isa/dwarf.h"
 #include "emit/isa/object.h"
 
 static const char *folder;

@@ -5,7 +5,7 @@
 #include <llvm-c/Disassembler.h>
 #include <string.h>
 
-#include "emit/isa/guard.h"
+#include "emit/isa/decode.h"
 
 static const char *data_dir, *built_dir;
 

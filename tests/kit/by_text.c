@@ -4,7 +4,7 @@
 #include <llvm-c/Disassembler.h>
 #include <string.h>
 
-#include "emit/isa/guard.h"
+#include "emit/isa/decode.h"
 
 bool
 by_text_read(void *by_text, const uint32_t w[4], struct kn_inst *out)

@@ -3,7 +3,7 @@
 #ifndef KN_KIT_BY_TEXT_H
 #define KN_KIT_BY_TEXT_H
 
-#include "emit/isa/text.h"
+#include "emit/isa/decode.h"
 
 struct by_text {
     void *llvm;              /* kn_disasm_open */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit/prove/order.h"
+#include "emit/prove/check.h"
 #include "runtime/file.h"
 
 static struct {

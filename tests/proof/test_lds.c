@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "emit/prove/order.h"
+#include "emit/prove/check.h"
 #include "kernels.h"
 
 struct result {

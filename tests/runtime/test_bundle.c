@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../runtime/api/bundle.h"
-#include "../../runtime/api/cache.h"
+#include "../../runtime/api/context.h"
 
 enum { KERNELS = 3, CAP = 1 << 20 };
 

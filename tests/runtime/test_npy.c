@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/npy.h"
+#include "runtime/file.h"
 
 static char dir[] = "/tmp/kiln-npy-XXXXXX";
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../runtime/sim/mfma/mfma_vec.h"
+#include "../../runtime/sim/mfma/mfma.h"
 #include "../kit/mfma.h"
 
 /* Exponents near each other, with the extremes of the format mixed in, so

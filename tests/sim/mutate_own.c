@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "emit/prove/cert.h"
-#include "emit/prove/order.h"
+#include "emit/prove/check.h"
 #include "../kit/kernel.h"
 #include "mutate_trace.h"
 

@@ -53,8 +53,7 @@ MAY_INCLUDE = {
                           "runtime/kiln.h"),
     "runtime": ("runtime/", "emit/isa/object.h", "emit/isa/offload.h",
                 "ir/base.h", "ir/lock.h"),
-    "runtime/hip_on_sim": ("runtime/", "emit/isa/object.h", "emit/isa/dwarf.h",
-                           "emit/isa/offload.h",
+    "runtime/hip_on_sim": ("runtime/", "emit/isa/object.h", "emit/isa/offload.h",
                            "ir/base.h"),
     # What needs no LLVM of gen/ (choosing, planning); part_*.c are the doors
     # of the two other libraries.

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen/score.h"
+#include "gen/choose.h"
 #include "gen/tool/run/session.h"
 #include "gen/tuning/tuning.h"
 #include "gen/tool/run/moe.h"

@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "../cmd.h"
 #include "compare.h"
-#include "../../tuning/csv.h"
+#include "../../tuning/tuning.h"
 
 struct row {
     const struct kn_csv *t;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../gen.h"
-#include "../nearest.h"
+#include "../cli.h"
 
 static const struct kn_model models[] = {
 #define MODEL(name, experts, inter, hidden, topk) \

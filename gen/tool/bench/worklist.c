@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "../nearest.h"
+#include "../cli.h"
 #include "../progress.h"
 
 /* Whether a column is this flag: dashes and underscores are alike. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../../emit/prove/verdict.h"
+#include "../../../emit/prove/check.h"
 #include "../../../runtime/api/bundle.h"
 #include "../../../runtime/file.h"
 #include "../run/run.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "../bundle_view.h"
+#include "../cmd.h"
 #include "../run/run.h"
 
 /* By its first bytes; a file that cannot be read is somebody else's to name. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../../emit/llvm/assemble.h"
+#include "../../../emit/emit.h"
 #include "../../../emit/prove/cert.h"
 #include "../../../runtime/file.h"
 #include "../../../runtime/isolate.h"

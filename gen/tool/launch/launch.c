@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "../../forms.h"
-#include "../../gemv.h"
 #include "../../instantiate.h"
 #include "../../launch_terms.h"
 #include "../../layout.h"
-#include "../../limits.h"
 
 struct writer {
     struct kn_ctx *c;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
-#include "../../../runtime/npy.h"
 #include "run.h"
 #include "moe.h"
 #include "../inspect/inspect.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../nearest.h"
+#include "../cli.h"
 
 
 /* splitmix64 (Steele, Lea, Flood 2014), as a number in [0, 1). */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../../runtime/npy.h"
+#include "../../../runtime/file.h"
 #include "cmd_run_moe.h"
 
 /* A vector of any length of int32 or f32. */

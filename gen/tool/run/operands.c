@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../../../runtime/npy.h"
+#include "../../../runtime/file.h"
 #include "../../layout.h"
 
 static const struct {

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../tuning/csv.h"
+#include "../../tuning/tuning.h"
 #include "run.h"
 #include "moe.h"
 #include "selftest.h"

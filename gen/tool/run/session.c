@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../../runtime/api/parts.h"
+#include "../../../runtime/api/context.h"
 #include "../progress.h"
 #include "run.h"
 

@@ -6,7 +6,7 @@
 #include "../../../runtime/config.h"
 #include "../../../runtime/file.h"
 #include "../../../runtime/isolate.h"
-#include "../../gate_plan.h"
+#include "../../../emit/prove/gates.h"
 #include "../../template.h"
 
 /* What comes back from the child, in this order. */

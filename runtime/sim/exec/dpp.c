@@ -1,5 +1,5 @@
 /* dpp.c - DPP lane permutation, SDWA placement. */
-#include "dpp.h"
+#include "valu.h"
 
 /* Source lane of lane l, -1 if there is none; -2: no such control. */
 static int

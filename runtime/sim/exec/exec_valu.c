@@ -2,9 +2,8 @@
  * modifiers in, result with its modifiers out. */
 #include <fenv.h>
 
-#include "dpp.h"
-#include "exec.h"
 #include "valu.h"
+#include "exec.h"
 
 /* ---- sources ---- */
 

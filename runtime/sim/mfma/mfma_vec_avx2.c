@@ -1,6 +1,5 @@
 /* mfma_vec_avx2.c - the product sum, 8 columns at a time. */
 #include "mfma.h"
-#include "mfma_vec.h"
 
 #if defined(__x86_64__)
 #if defined(__clang__)

@@ -1,6 +1,5 @@
 /* mfma_vec_base.c - the product sum with portable vectors of 4 columns. */
 #include "mfma.h"
-#include "mfma_vec.h"
 
 #include <math.h>
 

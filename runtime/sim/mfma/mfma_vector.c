@@ -1,5 +1,5 @@
 /* mfma_vector.c - which jobs the vector kernels take, and on which CPU. */
-#include "mfma_vec.h"
+#include "mfma.h"
 
 kn_mfma_kernel *
 kn_mfma_select(enum kn_mfma_isa isa)

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "gen/tool/bench/compare.h"
-#include "gen/tuning/csv.h"
+#include "gen/tuning/tuning.h"
 
 static kn_decimal
 dec(const char *s)
