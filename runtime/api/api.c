@@ -1,7 +1,6 @@
 /* api.c - the public functions about kernels and plans. */
 #include <string.h>
 
-#include "../../emit/isa/object.h"
 #include "context.h"
 
 /* What is asked for, complete. */
@@ -75,35 +74,6 @@ kiln_compile(kiln_context *x, const kiln_problem *problem, const char *config,
     return kn_call_end(&c, find(&c, x, &q, out), error);
 }
 
-/* A kernel without a problem: its key is its text's. */
-static kiln_status
-compile_text(struct kn_ctx *c, struct kiln_context *x, const char *text,
-             kiln_kernel **out)
-{
-    const struct kn_config none = { 0 };
-    kiln_problem p = { .size = sizeof p };
-    struct kn_request r = { .text = text };
-    struct kn_origin o = { .problem = &p, .config = &none, .why = "tile IR" };
-    struct kn_compiled g;
-    struct kn_object object;
-
-    KN_ENTER(c);
-    if (x->flags & KILN_RUN_ONLY)
-        return kn_fail(c, KILN_NOT_FOUND, "KILNC_RUN_ONLY forbids to compile "
-                       "tile IR");
-    KN_TRY(kn_compile(c, x, &r, &g));
-    KN_TRY(kn_object_read(c, "tile IR", g.co, g.size, &object));
-    p.target = object.target;
-    o.co = g.co;
-    o.size = g.size;
-    o.source = KILN_FROM_COMPILER;
-    o.compile_ms = g.ms;
-    KN_TRY(kn_kernel_new(c, &x->host, &o, out));
-    kn_sha256(text, strlen(text), (*out)->digest);
-    kn_hex((*out)->digest, (*out)->hex);
-    return KILN_OK;
-}
-
 kiln_status
 kiln_compile_text(kiln_context *x, const char *text, kiln_kernel **out,
                   kiln_error *error)
@@ -115,7 +85,7 @@ kiln_compile_text(kiln_context *x, const char *text, kiln_kernel **out,
     KN_NEEDS(error, x, "context");
     KN_NEEDS(error, text, "text");
     kn_call_begin(&x->host, &c);
-    return kn_call_end(&c, compile_text(&c, x, text, out), error);
+    return kn_call_end(&c, kn_find_text(x, &c, text, out), error);
 }
 
 static kiln_status

@@ -153,6 +153,11 @@ struct kn_request {
 kiln_status kn_find_kernel(struct kiln_context *x, struct kn_ctx *c,
                            const struct kn_request *r, kiln_kernel **out);
 
+/* The kernel of a text of tile IR: directory, compiler. With KILN_STRICT always
+ * the compiler, which proves it. */
+kiln_status kn_find_text(struct kiln_context *x, struct kn_ctx *c,
+                         const char *text, kiln_kernel **out);
+
 /* ---- launchplan.c ---- */
 
 kiln_status kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k,

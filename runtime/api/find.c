@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../emit/emit.h"
+#include "../../emit/isa/object.h"
 #include "bundle.h"
 #include "context.h"
 
@@ -231,6 +232,93 @@ produce(struct kn_ctx *c, struct search *s)
     if (s->found)
         return KILN_OK;
     return may_compile ? compile(c, s) : not_found(c, s);
+}
+
+/* ---- tile IR ---- */
+
+/* A kernel without a problem: its key is its text's and the versions'. */
+static void
+make_text_key(struct kn_ctx *c, const char *text, struct kn_key *out)
+{
+    struct kn_buf b = { .c = c };
+    uint8_t digest[KN_DIGEST];
+    char *hex = kn_alloc(c, KN_HEX, 1);
+
+    kn_sha256(text, strlen(text), digest);
+    kn_hex(digest, hex);
+    kn_putf(&b, "tile IR\n%s\n%s\n", hex, kn_versions());
+    *out = (struct kn_key){ .problem = "tile IR", .config = hex, .text = b.s };
+    kn_sha256(b.s, b.n, out->digest);
+    kn_hex(out->digest, out->hex);
+}
+
+static kiln_status
+take_text(struct kn_ctx *c, struct search *s, const struct kn_origin *given)
+{
+    const struct kn_config none = { 0 };
+    kiln_problem p = { .size = sizeof p };
+    struct kn_origin o = *given;
+    struct kn_object object;
+
+    KN_TRY(kn_object_read(c, "tile IR", o.co, o.size, &object));
+    p.target = object.target;
+    o.problem = &p;
+    o.config = &none;
+    o.why = "tile IR";
+    KN_TRY(kn_kernel_new(c, &s->x->host, &o, &s->found));
+    memcpy(s->found->digest, s->key.digest, sizeof s->key.digest);
+    memcpy(s->found->hex, s->key.hex, sizeof s->key.hex);
+    return KILN_OK;
+}
+
+static kiln_status
+search_disk_text(struct kn_ctx *c, struct search *s)
+{
+    struct kn_origin o = { .source = KILN_FROM_DISK };
+    struct kn_cached e;
+
+    if (!s->x->cache_dir || s->x->flags & KILN_STRICT)
+        return KILN_OK;
+    KN_TRY(kn_cache_read(c, s->x->cache_dir, &s->key, &e));
+    if (e.damage)
+        kn_log(s->x, KILN_LOG_WARNING, "%s: not used", e.damage);
+    o.co = e.co;
+    o.size = e.size;
+    return e.co ? take_text(c, s, &o) : KILN_OK;
+}
+
+static kiln_status
+compile_text(struct kn_ctx *c, struct search *s)
+{
+    struct kn_origin o = { .source = KILN_FROM_COMPILER };
+    struct kn_compiled g;
+
+    if (s->x->flags & KILN_RUN_ONLY)
+        return kn_fail(c, KILN_NOT_FOUND, "KILNC_RUN_ONLY forbids to compile "
+                       "tile IR");
+    KN_TRY(kn_compile(c, s->x, s->r, &g));
+    o.co = g.co;
+    o.size = g.size;
+    o.compile_ms = g.ms;
+    if (g.own_llvm)
+        save(c, s, &g);
+    return take_text(c, s, &o);
+}
+
+kiln_status
+kn_find_text(struct kiln_context *x, struct kn_ctx *c, const char *text,
+             kiln_kernel **out)
+{
+    struct kn_request r = { .text = text };
+    struct search s = { .x = x, .r = &r };
+
+    KN_ENTER(c);
+    make_text_key(c, text, &s.key);
+    KN_TRY(search_disk_text(c, &s));
+    if (!s.found)
+        KN_TRY(compile_text(c, &s));
+    *out = s.found;
+    return KILN_OK;
 }
 
 /* ---- one at a time ---- */

@@ -440,6 +440,41 @@ def kernels_of_ones_own():
     return None
 
 
+def own_kernels_are_cached():
+    """By text, for all processes; a damaged entry is made again; STRICT and
+    NO_DISK use none, RUN_ONLY only what is there."""
+    compiler, disk = 0, 1
+    folder = tempfile.mkdtemp(prefix="kiln-jit-")
+
+    def source(text, flags=0):
+        with kiln.Context(flags=flags, cache_dir=folder) as c:
+            k = c.compile_text(text)
+            return k.info.source, k.name, k.code
+
+    text = own_text()
+    other = text.replace("@mine", "@other")
+    first = source(text)
+    again = source(text)
+    if first[0] != compiler or again != (disk,) + first[1:]:
+        return "%r, then %r" % (first[:2], again[:2])
+    if source(other)[:2] != (compiler, "other") or \
+            source(other, kiln.RUN_ONLY)[0] != disk:
+        return "another text"
+    for flags in (kiln.STRICT, kiln.NO_DISK):
+        if source(text, flags)[0] != compiler:
+            return "flags %d use the folder" % flags
+    refused("forbids to compile tile IR", source,
+            text.replace("@mine", "@third"), kiln.RUN_ONLY)
+    for name in os.listdir(folder):
+        if name.endswith(".co"):
+            with open(os.path.join(folder, name), "r+b") as f:
+                f.seek(500)
+                f.write(b"\xff" * 8)
+    if source(text) != first or source(text)[0] != disk:
+        return "a damaged entry"
+    return None
+
+
 def own_kernels_are_proven():
     """A wait, a barrier, a word less; arguments that are none."""
     text = own_text()
@@ -461,7 +496,8 @@ def own_kernels_are_proven():
     refused("device is gfx942", kiln.open("sim:gfx942").launch_text, text, 1,
             256, *[0] * 9)
     refused("uses no template", GPU.context.compile_text, ".use operands\n")
-    refused("forbids", kiln.Context(flags=kiln.RUN_ONLY).compile_text, text)
+    refused("forbids", kiln.Context(
+        flags=kiln.RUN_ONLY | kiln.NO_DISK).compile_text, text)
 
 
 def shapes_and_types_are_checked():
@@ -611,7 +647,7 @@ CASES = [
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     moe_by_run, layers_of_moe, quantised_layers_of_moe, routing_sorts,
     kernels_of_ones_own,
-    own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,
+    own_kernels_are_cached, own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,
     foreign_arrays, torch_tensors, handles_outlive_nothing,
     a_child_of_fork_is_refused, versions_and_texts, stubs_name_what_there_is,
 ]
