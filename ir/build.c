@@ -154,3 +154,23 @@ kn_find_lds(const struct kn_fn *f, const char *name)
             return (int)i;
     return -1;
 }
+
+kiln_status
+kn_parse_text(struct kn_ctx *c, const char *file, const char *text,
+              struct kn_fn **out)
+{
+    struct kn_line *lines = NULL;
+    size_t n = 0, cap = 0;
+
+    file = kn_strdup(c, file);
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        lines = kn_grow(c, lines, &cap, n + 1, sizeof *lines);
+        lines[n] = (struct kn_line){ kn_strndup(c, text, len),
+                                     { file, (int)n + 1, 0, NULL } };
+        n++;
+        text += len + (text[len] == '\n');
+    }
+    return kn_parse(c, lines, n, out);
+}

@@ -1,7 +1,22 @@
-/* tuning_file.c - tuning tables from files (KILNC_TUNING_FILE). */
+/* tuning_file.c - tables from files, one or a list (KILNC_TUNING_FILE); apart, so
+ * that who only parses text needs no files. */
+#include "tuning.h"
+
 #include <string.h>
 
-#include "tuning.h"
+#include "../../runtime/file.h"
+
+kiln_status
+kn_csv_read(struct kn_ctx *c, const char *path, struct kn_csv *out)
+{
+    uint8_t *bytes;
+    size_t size;
+
+    KN_TRY(kn_file_read(c, path, &bytes, &size));
+    if (memchr(bytes, 0, size))
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' is no text", path);
+    return kn_csv_parse(c, path, (const char *)bytes, out);
+}
 
 kiln_status
 kn_tuning_load(struct kn_ctx *c, const char *files, struct kn_tuning *out)

@@ -3,7 +3,7 @@
 #ifndef KN_DISTRIBUTE_H
 #define KN_DISTRIBUTE_H
 
-#include "../read.h"
+#include "../ir.h"
 
 /* What became of a tile-level value. */
 struct dist_tile {

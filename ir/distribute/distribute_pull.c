@@ -1,7 +1,7 @@
 /* distribute_pull.c - fragments straight from memory into registers: views of
  * tiles that LDS never holds (slots=0), and `pull`.
  *
- * Each lane loads its own pieces of a row (ir/read.h); in panels of 16 rows
+ * Each lane loads its own pieces of a row (kn_readplan); in panels of 16 rows
  * the pieces of a wave follow each other. Nothing is staged, so the K tail is
  * cut by the offset: pieces at or beyond K lie beyond every record.
  *

@@ -4,6 +4,7 @@
  *   proof_prepare.c what is found once per kernel: slots, tracked values
  *   proof_state.c   the abstract state: joins, waits, barriers
  *   proof_access.c  which bytes of its LDS tile each access touches, by thread
+ *   proof_eval.c    what one operation computes, by thread
  *   proof_range.c   offsets and record counts over the declared shape domain
  *   proof_interval.c arithmetic of intervals, for those
  *   proof_number.c  the values whose ranges matter
@@ -106,6 +107,24 @@ kiln_status proof_onwards(struct proof *p, size_t at, struct proof_state *s);
 
 /* ---- proof_access.c ---- */
 kiln_status proof_accesses(struct proof *p);
+
+/* ---- proof_eval.c ---- */
+
+/* An operand: by thread, or the same for all. */
+struct proof_operand {
+    const uint32_t *each;
+    uint32_t all;
+};
+
+static inline uint32_t
+proof_of_thread(struct proof_operand o, uint32_t thread)
+{
+    return o.each ? o.each[thread] : o.all;
+}
+
+/* The result, by thread; zeros of an operation that is no such arithmetic. */
+void proof_evaluate(const struct kn_ins *i, const struct proof_operand *o,
+                    uint32_t threads, uint32_t *out);
 
 /* ---- proof_flow.c ---- */
 kiln_status proof_uniform(const struct proof *p);

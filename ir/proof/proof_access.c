@@ -162,81 +162,14 @@ find_wanted(struct access_map *m)
     }
 }
 
-static uint32_t
-shift_right_signed(uint32_t x, uint32_t n)
-{
-    uint32_t y = x >> n;
-
-    return x >> 31 && n ? y | ~(UINT32_MAX >> n) : y;
-}
-
-/* An operand: by thread, or the same for all. */
-struct operand {
-    const uint32_t *each;
-    uint32_t all;
-};
-
-static struct operand
+static struct proof_operand
 operand(const struct access_map *m, kn_ref r)
 {
     if (proof_is_value(r))
-        return (struct operand){ m->value[KN_REF_INDEX(r)], 0 };
-    return (struct operand){
+        return (struct proof_operand){ m->value[KN_REF_INDEX(r)], 0 };
+    return (struct proof_operand){
         NULL, r ? (uint32_t)m->f->konst[KN_REF_INDEX(r)].i : 0,
     };
-}
-
-static uint32_t
-of_thread(struct operand o, uint32_t thread)
-{
-    return o.each ? o.each[thread] : o.all;
-}
-
-/* Result of one operation, by thread. */
-static void
-evaluate(const struct kn_ins *i, const struct operand *o, uint32_t threads,
-         uint32_t *out)
-{
-#define X of_thread(o[0], t)
-#define Y of_thread(o[1], t)
-#define Z of_thread(o[2], t)
-#define EACH(id, value)                                                       \
-    case KN_OP_##id:                                                          \
-        for (uint32_t t = 0; t < threads; t++)                                \
-            out[t] = (uint32_t)(value);                                       \
-        return
-    switch (i->op) {
-        EACH(wave, t / 64);
-        EACH(lane, t % 64);
-        EACH(mov, X);
-        EACH(add, X + Y);
-        EACH(sub, X - Y);
-        EACH(mul, X * Y);
-        EACH(udiv, Y ? X / Y : 0);
-        EACH(urem, Y ? X % Y : 0);
-        EACH(and, X & Y);
-        EACH(or, X | Y);
-        EACH(xor, X ^ Y);
-        EACH(shl, X << (Y & 31));
-        EACH(shr, X >> (Y & 31));
-        EACH(sar, shift_right_signed(X, Y & 31));
-        EACH(smin, (int32_t)X < (int32_t)Y ? X : Y);
-        EACH(smax, (int32_t)X > (int32_t)Y ? X : Y);
-        EACH(umin, X < Y ? X : Y);
-        EACH(umax, X > Y ? X : Y);
-        EACH(eq, X == Y);
-        EACH(ne, X != Y);
-        EACH(slt, (int32_t)X < (int32_t)Y);
-        EACH(sge, (int32_t)X >= (int32_t)Y);
-        EACH(ult, X < Y);
-        EACH(band, X & Y);
-        EACH(select, X ? Y : Z);
-    }
-#undef EACH
-#undef Z
-#undef Y
-#undef X
-    memset(out, 0, threads * sizeof *out);
 }
 
 static bool
@@ -253,13 +186,13 @@ enum { CONTENT = UINT16_MAX - 3, AT, READ, WRITE };
 struct computed {
     struct computed *next;   /* of the same hash */
     uint16_t op;
-    struct operand o[3];
+    struct proof_operand o[3];
     uint32_t *out;           /* by thread; never written again */
 };
 
 /* The entry of an operation: met before, or a new one without `out`. */
 static struct computed *
-look_up(struct access_map *m, uint16_t op, const struct operand *o)
+look_up(struct access_map *m, uint16_t op, const struct proof_operand *o)
 {
     struct computed *x, **list;
     uint64_t h = op;
@@ -283,7 +216,7 @@ look_up(struct access_map *m, uint16_t op, const struct operand *o)
 static void
 run_address(struct access_map *m, const struct kn_ins *i)
 {
-    struct operand o[3] = { 0 };
+    struct proof_operand o[3] = { 0 };
     struct computed *x;
 
     for (int a = 0; a < 3 && i->arg[a]; a++)
@@ -291,7 +224,7 @@ run_address(struct access_map *m, const struct kn_ins *i)
     x = look_up(m, i->op, o);
     if (!x->out) {
         x->out = KN_NEW(m->f->c, uint32_t, m->threads);
-        evaluate(i, o, m->threads, x->out);
+        proof_evaluate(i, o, m->threads, x->out);
     }
     m->value[KN_REF_INDEX(i->dst)] = x->out;
 }
@@ -305,7 +238,7 @@ intern(struct access_map *m, uint32_t *run)
 
     for (uint32_t t = 0; t < m->threads; t++)
         h = (h ^ run[t]) * 0x9e3779b97f4a7c15u;
-    x = look_up(m, CONTENT, (struct operand[3]){ { NULL, (uint32_t)h },
+    x = look_up(m, CONTENT, (struct proof_operand[3]){ { NULL, (uint32_t)h },
                                                  { NULL, (uint32_t)(h >> 32) },
                                                  { 0 } });
     if (!x->out)
@@ -318,7 +251,7 @@ static uint32_t *
 run_access(struct access_map *m, const struct kn_ins *i)
 {
     uint32_t lane = i->op == KN_OP_dma ? (uint32_t)i->attr[KN_A_bytes] : 0;
-    struct operand o[3] = { operand(m, i->arg[1]),
+    struct proof_operand o[3] = { operand(m, i->arg[1]),
                             { NULL, (uint32_t)i->attr[KN_A_offset] },
                             { NULL, lane } };
     struct computed *x = look_up(m, AT, o);
@@ -328,7 +261,7 @@ run_access(struct access_map *m, const struct kn_ins *i)
         return x->out;
     run = KN_NEW(m->f->c, uint32_t, m->threads);
     for (uint32_t t = 0; t < m->threads; t++)
-        run[t] = of_thread(o[0], t) + o[1].all + t % 64 * lane;
+        run[t] = proof_of_thread(o[0], t) + o[1].all + t % 64 * lane;
     return x->out = intern(m, run);
 }
 
@@ -349,7 +282,7 @@ static void
 find_same(struct access_map *m, size_t at)
 {
     const struct kn_ins *i = &m->f->ins[at];
-    struct operand o[3] = { { m->at[at], 0 },
+    struct proof_operand o[3] = { { m->at[at], 0 },
                             { NULL, KN_REF_LDS(i->arg[0]) },
                             { NULL, width(m->f, i) << 2 | span_of(i) } };
     uint16_t op = is_write(i) ? WRITE : READ;

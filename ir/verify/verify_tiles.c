@@ -3,8 +3,6 @@
  * fragments read from it, or accumulators. Each use takes one of these. */
 #include "verify.h"
 
-#define FAIL(f, at, ...) kn_fail_at((f)->c, KILN_BAD_INPUT, at, __VA_ARGS__)
-
 enum kind { NOTHING, VIEW, FETCHED, FRAGMENTS, ACCUMULATORS, ROWS };
 
 static const char *const kinds[] = {

@@ -3,8 +3,6 @@
  * and uniformity have been checked. */
 #include "verify.h"
 
-#define FAIL(f, at, ...) kn_fail_at((f)->c, KILN_BAD_INPUT, at, __VA_ARGS__)
-
 static const char *
 name_of(const struct kn_ins *i)
 {

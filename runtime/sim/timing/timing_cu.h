@@ -174,4 +174,28 @@ note_wait(struct cu *u, const struct wave *w, enum kn_stall why, uint64_t clk)
     u->inst_wait[(size_t)inst * KN_NSTALLS + why] += (double)clk * u->weight;
 }
 
+/* The instruction a wave is at. */
+static inline uint32_t
+inst_of(const struct wave *w)
+{
+    return w->event[w->at].inst;
+}
+
+static inline uint64_t
+later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* timing_mem.c: when a wave's instruction could be taken, and taking it. */
+uint64_t kn_time_lds_earliest(const struct cu *u, const struct wave *w,
+                              enum kn_stall *why);
+void kn_time_issue_lds(struct cu *u, struct wave *w,
+                       const struct kn_time_inst *i, uint32_t fact);
+uint64_t kn_time_vmem_earliest(const struct cu *u, enum kn_stall *why);
+void kn_time_issue_vmem(struct cu *u, struct wave *w,
+                        const struct kn_time_inst *i, uint32_t fact);
+void kn_time_issue_smem(const struct cu *u, struct wave *w,
+                        const struct kn_time_inst *i);
+
 #endif

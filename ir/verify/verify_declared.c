@@ -1,0 +1,145 @@
+/* verify_declared.c - the lines of a kernel ahead of its operations: the shape of
+ * the tile and its waves, and how each LDS tile is stored. */
+#include "verify.h"
+
+static bool
+is_convert(const struct kn_lds *l)
+{
+    for (size_t i = 0; i < kn_nconverts; i++)
+        if (kn_converts[i].from == l->mem && kn_converts[i].to == l->elem)
+            return true;
+    return false;
+}
+
+static bool
+shared_rows(const struct kn_fn *f, const struct kn_lds *l)
+{
+    const struct kn_shape *s = &f->shape;
+    uint32_t waves = l->side == 'a' ? s->wm : s->wn;
+
+    return l->gk && l->lk && l->kdiv == 1 && !l->mem && !l->panel &&
+           !l->shift && l->slots == l->share << l->line && waves &&
+           l->rows * l->share == (l->side == 'a' ? s->bm : s->bn) &&
+           l->rows % (16 * waves) == 0;
+}
+
+/* A lane's piece of a row and the dword before it, which the lane before has:
+ * within a row of 16 lanes. */
+static bool
+unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
+{
+    return l->gk && l->lk && l->unit == 16 && l->slots && !l->mem &&
+           !l->panel && !l->shuf && !l->share && !l->line && !l->shift &&
+           g->chunk >= 4 && g->cpr <= 16 && 16 % g->cpr == 0;
+}
+
+static kiln_status
+check_lds(const struct kn_fn *f, const struct kn_lds *l)
+{
+    uint32_t bits = kn_memory_bits(l), threads = kn_waves(f) * 64;
+    struct kn_geom g;
+
+    if (!l->rows || !l->cols || !l->kdiv)
+        return FAIL(f, l->at, "%%%s needs rows and cols", l->name);
+    if (l->unit != 1 && l->unit != 2 && l->unit != 4 && l->unit != 16)
+        return FAIL(f, l->at, "%%%s: unit is 1, 2, 4 or 16", l->name);
+    if (l->mem && !is_convert(l))
+        return FAIL(f, l->at, "%%%s: %s is not staged as %s", l->name,
+                    kn_elems[l->mem].text, kn_elems[l->elem].text);
+    if (l->mem && (l->panel || l->shuf))
+        return FAIL(f, l->at, "%%%s: what is converted is stored in plain "
+                    "rows", l->name);
+    if (l->mem && l->gk && (l->kdiv != 1) == l->lk)
+        return FAIL(f, l->at, "%%%s: converted scales are staged K-outer, "
+                    "operands K-contiguous", l->name);
+    if (l->run && (l->run % 8 || !l->mem || !l->gk || l->kdiv != 1))
+        return FAIL(f, l->at, "%%%s: run is 8 or 16 elements of an operand "
+                    "that is converted along K", l->name);
+    if (l->mem && l->gk && l->kdiv == 1 && l->cols % (l->run ? l->run : 16))
+        return FAIL(f, l->at, "%%%s: %u elements along K are converted at a "
+                    "time", l->name, l->run ? l->run : 16);
+    if (l->gk && !l->lk && !l->mem)
+        return FAIL(f, l->at, "%%%s: a K-contiguous operand is staged "
+                    "K-contiguous", l->name);
+    if ((l->lk ? l->cols : l->rows) * bits % 8)
+        return FAIL(f, l->at, "%%%s: a row is no whole number of bytes",
+                    l->name);
+    if (!l->gk && bits < 8)
+        return FAIL(f, l->at, "%%%s: %s cannot be staged from K-outer memory",
+                    l->name, kn_elems[l->elem].text);
+    if (!l->lk && !l->mem && l->kdiv == 1 && !kn_targets[f->target].lds_tr)
+        return FAIL(f, l->at, "%%%s: %s has no transposing LDS read", l->name,
+                    kiln_target_name(f->target));
+    g = kn_geometry(f, l);
+    if (l->panel && (!l->gk || l->kdiv != 1 || l->shift || g.chunk != 16))
+        return FAIL(f, l->at, "%%%s: panels are K-contiguous rows of whole "
+                    "16-byte chunks", l->name);
+    if (l->shuf && (!l->gk || bits != 8 || l->kdiv != 32 || l->shift ||
+                    l->rows % 32 || l->cols % 8))
+        return FAIL(f, l->at, "%%%s: shuffled scales come in blocks of 32 rows "
+                    "and 8 times 32 K", l->name);
+    if (l->unaligned && !unaligned_rows(l, &g))
+        return FAIL(f, l->at, "%%%s: rows that begin at any byte are plain "
+                    "rows along K, of whole dwords and up to 16 loads", l->name);
+    if (l->share && !shared_rows(f, l))
+        return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
+                    "wave's rows, of an operand in plain rows", l->name);
+    if (l->line && (!l->share || l->unit != 16 || l->cols != f->shape.bk ||
+                    kn_fragment(f, l->side).ksteps != 1))
+        return FAIL(f, l->at, "%%%s: lines are of an operand stored by shares, "
+                    "whose K tile is a K step", l->name);
+    if (g.transpose && (l->rows % g.pb || l->cols % g.kb))
+        return FAIL(f, l->at, "%%%s: %u x %u cannot be transposed in blocks of "
+                    "%u x %u", l->name, l->rows, l->cols, g.pb, g.kb);
+    if (l->unit * 8 < bits || !threads)
+        return FAIL(f, l->at, "%%%s: unit is smaller than an element",
+                    l->name);
+    return KILN_OK;
+}
+
+static kiln_status
+check_shape(const struct kn_fn *f)
+{
+    const struct kn_shape *s = &f->shape;
+    const struct kn_mfma_info *m;
+
+    if (!s->wm || !s->wn || s->wm * s->wn > 16)
+        return FAIL(f, f->at, "a workgroup has 1 to 16 waves, not %u x %u",
+                    s->wm, s->wn);
+    if (f->level != KN_TILE)
+        return KILN_OK;
+    if (s->mfma < 0 || !s->ta || !s->tb)
+        return FAIL(f, f->at, "a tile-level kernel needs mfma=, ta= and tb=");
+    m = &kn_mfmas[s->mfma];
+    if (m->target != f->target)
+        return FAIL(f, f->at, "%s does not exist on %s", m->text,
+                    kiln_target_name(f->target));
+    if (m->a == KN_T_b1 ? kn_elems[s->ta].mx < 0 || kn_elems[s->tb].mx < 0
+                        : m->a != s->tb || m->b != s->ta)
+        return FAIL(f, f->at, "%s does not multiply %s by %s", m->text,
+                    kn_elems[s->ta].text, kn_elems[s->tb].text);
+    if (s->bm % (s->wm * m->mi) || s->bn % (s->wn * m->mi) || !s->bm || !s->bn)
+        return FAIL(f, f->at, "a %u x %u tile cannot be shared by %u x %u "
+                    "waves in %u x %u matrix instructions", s->bm, s->bn,
+                    s->wm, s->wn, m->mi, m->mi);
+    if (s->block && (m->a == KN_T_b1 || s->block % m->k))
+        return FAIL(f, f->at, "block=%u is not made of whole %s", s->block,
+                    m->text);
+    if (!s->bk || s->bk % kn_fragment(f, 'a').k)
+        return FAIL(f, f->at, "bk=%u is no multiple of the %u K elements one "
+                    "fragment spans", s->bk, kn_fragment(f, 'a').k);
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_declarations(const struct kn_fn *f)
+{
+    KN_TRY(check_shape(f));
+    for (size_t i = 0; i < f->nlds; i++)
+        KN_TRY(check_lds(f, &f->lds[i]));
+    if (kn_lds_bytes(f) > kn_targets[f->target].lds)
+        return FAIL(f, f->at, "the LDS tiles need %llu bytes, %s has %u",
+                    (unsigned long long)kn_lds_bytes(f),
+                    kiln_target_name(f->target), kn_targets[f->target].lds);
+    return KILN_OK;
+}
