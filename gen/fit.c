@@ -106,11 +106,11 @@ kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
 {
     bool mx = p->scale == KILN_SCALE_MX32, nt = p->layout == KILN_NT;
 
-    if (g->schedule == KN_SCHED_PINGPONG &&
+    if (kn_reads_of(g) == KN_READS_HALVES &&
         ((mx && (g->domain.ktail || (g->cus && !nt))) ||
          (!nt && kn_step_k(c, p, g->bk) != g->bk)))
         return false;
-    if (g->schedule == KN_SCHED_INTERLEAVE &&
+    if (kn_reads_of(g) == KN_READS_PARTS &&
         mx && (g->domain.ktail || !kn_super(p, g) || !nt))
         return false;
     return kn_tile_registers(c, p, g) <= kn_register_limit(g);
