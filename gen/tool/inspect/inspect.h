@@ -175,7 +175,7 @@ struct kn_launch_text {
     uint8_t kernarg[4096];
 };
 
-/* BAD_INPUT names the line. */
+/* BAD_INPUT names line and column. */
 kiln_status kn_launch_read(struct kn_ctx *c, const char *path,
                            const struct kn_launch_data *d,
                            struct kn_launch_text *out);

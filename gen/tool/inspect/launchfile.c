@@ -11,15 +11,21 @@ struct reader {
     struct kn_ctx *c;
     const char *path;
     int line;
+    const char *text;        /* of the line, its words ended by zeros */
+    size_t length;
     const struct kn_launch_data *d;
     struct kn_launch_text *out;
 };
 
+/* A word of the line, or NULL: one is missing at its end. */
 static kiln_status
 bad(const struct reader *r, const char *what, const char *word)
 {
-    return kn_fail(r->c, KILN_BAD_INPUT, "%s:%d: %s '%s'", r->path, r->line,
-                   what, word ? word : "");
+    size_t col = word ? (size_t)(word - r->text) : r->length;
+
+    return kn_fail_at(r->c, KILN_BAD_INPUT,
+                      (struct kn_loc){ r->path, r->line, (int)col + 1, NULL },
+                      "%s '%s'", what, word ? word : "");
 }
 
 static bool
@@ -135,6 +141,8 @@ read_line(struct reader *r, char *line)
     char *save, *key, *one, *two;
 
     line[strcspn(line, "#\r")] = 0;
+    r->text = line;
+    r->length = strlen(line);
     key = strtok_r(line, " \t", &save);
     if (!key)
         return KILN_OK;
@@ -157,7 +165,7 @@ kiln_status
 kn_launch_read(struct kn_ctx *c, const char *path,
                const struct kn_launch_data *d, struct kn_launch_text *out)
 {
-    struct reader r = { c, path, 0, d, out };
+    struct reader r = { .c = c, .path = path, .d = d, .out = out };
     uint8_t *bytes;
     size_t size;
     char *line, *save;

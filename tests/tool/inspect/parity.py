@@ -36,6 +36,15 @@ def run(*words):
                           stderr=subprocess.PIPE, text=True, check=False)
 
 
+def pointed(seen, line, word):
+    """Whether the error is at `word` of the last line of LAUNCH + line."""
+    n, col = LAUNCH.count("\n") + 1, line.index(word) if word else len(line)
+    got = seen.splitlines()
+    return len(got) == 3 and ":%d:%d: " % (n, col + 1) in got[0] and \
+        got[1] == "%5d | %s" % (n, line.replace("\t", " ")) and \
+        got[2] == "      | " + " " * col + "^"
+
+
 class Cases:
     def __init__(self, kilnc, scratch):
         self.kilnc, self.dir, self.out = kilnc, scratch, []
@@ -78,13 +87,19 @@ class Cases:
         status, facts, seen = self.parity(text, "--launch-b", launch)
         self.add("half of the sum is another result", status == 1 and
                  facts["differing_bytes"] > 1000, seen)
-        for name, bad in (("operand", "ptr 0 x\n"), ("number", "i32 0 y\n"),
-                          ("key", "what 1\n"), ("offset", "i32 9999 1\n"),
-                          ("launch", "")):
-            self.path("launch", (LAUNCH if bad else "") + bad)
+        for name, bad, word in (("operand", "ptr 0 x", "x"),
+                                ("number", "i32 0 yy # y", "yy"),
+                                ("key", "what 1", "what"),
+                                ("offset", "i32\t9999 1", "9999"),
+                                ("end", "i32 8", "")):
+            self.path("launch", LAUNCH + bad + "\n")
             status, _, seen = self.parity(text, "--launch-b", launch)
-            self.add("refused: bad " + name, status == 2 and
-                     seen.count("\n") == 1, seen)
+            self.add("refused, with a caret: bad " + name, status == 2 and
+                     pointed(seen, bad, word), seen)
+        self.path("launch", "")
+        status, _, seen = self.parity(text, "--launch-b", launch)
+        self.add("refused: no launch", status == 2 and seen.count("\n") == 1,
+                 seen)
         foreign = self.path("foreign.s")
         with open(text, encoding="ascii") as f:
             self.path("foreign.s", f.read().replace("kiln_gemm", "my_gemm"))
