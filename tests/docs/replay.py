@@ -40,6 +40,7 @@ TIMES = [(re.compile(r"\b\d+ ms\b"), "N ms"),
          (re.compile(r"\b(\w+\.tir):\d+ +"), r"\1:N ")]
 NEEDS = {
     "numpy": [sys.executable, "-c", "import numpy"],
+    "torch": [sys.executable, "-c", "import torch"],
     "cc": ["sh", "-c", "cc --version && pkg-config --version"],
     "hipcc": ["sh", "-c", "c=$(readlink -f $(command -v clang++-22)) && "
               "test -e $(dirname $c)/clang-offload-bundler && "

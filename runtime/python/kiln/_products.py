@@ -4,6 +4,7 @@ import math
 from ._abi import Problem, TARGETS, TYPES
 from ._memory import BITS, NUMPY, bad, view
 
+ENDS32, TAIL_ZERO = 4, 2    # kiln_group_flags
 # The axes of A, B and C by layout, behind a batch or group axis if any.
 AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn")}
 
@@ -141,6 +142,22 @@ class Product:
         self.operand["offsets"] = v
         self.fields["groups"] = groups
 
+    def add_ends(self, ends):
+        """int32, where each group ends; rows past the last are zeros."""
+        v = view(ends)
+        if v.size != 4 or len(v.shape) != 1 or not v.shape[0]:
+            raise bad("ends are int32, one a group")
+        groups = self.sizes.setdefault("g", v.shape[0])
+        if v.shape[0] != groups:
+            raise bad("there are %d ends for %d groups", v.shape[0], groups)
+        if v.host:
+            check_ends(v, self.sizes["m" if self.fields["family"] == "grouped"
+                                     else "k"])
+        self.operand["offsets"] = v
+        self.fields["groups"] = groups
+        self.fields["group_flags"] = ENDS32 | (
+            TAIL_ZERO if self.fields["family"] == "grouped" else 0)
+
     def output_shape(self):
         m, n, g = (self.sizes.get(x) for x in "mng")
         many = self.fields["family"] in ("batched", "wgrad")
@@ -160,6 +177,13 @@ class Product:
         return Problem(target=target, out=out_type, beta=int(bool(beta)),
                        m=self.sizes["m"], n=self.sizes["n"],
                        k=self.sizes["k"], **self.fields, **more)
+
+
+def check_ends(v, last):
+    import ctypes as C
+    values = (C.c_int32 * v.shape[0]).from_address(v.address)[:]
+    if values[0] < 0 or sorted(values) != values or values[-1] > last:
+        raise bad("ends do not fall and end by %d", last)
 
 
 def check_offsets(v, last):
