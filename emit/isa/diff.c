@@ -86,6 +86,9 @@ likeness(const struct segment *x, const struct segment *y)
     return both < 100 ? 0 : (uint32_t)both * (x->mfma ? 4 : 1);
 }
 
+/* Bound on the work, for code made of loops: each pair is looked at. */
+enum { MAX_SEGMENT_PAIRS = 1 << 20 };
+
 /* The order-preserving matching of segments that have most in common:
  * match[i] = j or -1. */
 static void
@@ -238,6 +241,10 @@ align_regions(struct differ *d)
     int32_t *match = KN_NEW(d->c, int32_t, x.n + 1);
     uint32_t a = 0, b = 0;
 
+    if ((uint64_t)x.n * y.n > MAX_SEGMENT_PAIRS)
+        return kn_fail(d->c, KILN_UNSUPPORTED, "kernels of %u and %u loops "
+                       "and stretches between are more than kiln compares",
+                       x.n, y.n);
     match_segments(d->c, x, y, match);
     for (uint32_t i = 0; i < x.n; i++) {
         const struct segment *p = &x.s[i], *q;

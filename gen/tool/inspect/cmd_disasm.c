@@ -9,6 +9,12 @@
 
 enum { PLACE_COLUMN = 64 };
 
+/* Found once: each looks at the whole kernel. */
+struct marks {
+    bool *target;            /* of a branch, by block */
+    int32_t main_loop;
+};
+
 /* Whether a branch of the kernel, other than falling through, leads here. */
 static void
 mark_targets(const struct kn_cfg *g, bool *target)
@@ -20,18 +26,18 @@ mark_targets(const struct kn_cfg *g, bool *target)
 
 static void
 put_block(struct kn_buf *out, const struct kn_subject *s, uint32_t block,
-          bool is_target)
+          const struct marks *m)
 {
     const struct kn_block *b = &s->g.blocks[block];
     int32_t loop = b->loop;
     bool heads = loop >= 0 && s->g.loops[loop].header == block;
 
-    if (!is_target && !heads)
+    if (!m->target[block] && !heads)
         return;
     kn_putf(out, "L%" PRIx64 ":", s->p.inst[b->first].pc);
     if (heads)
         kn_putf(out, "%*s; %sloop, depth %u", 12, "",
-                loop == kn_cfg_main_loop(&s->g) ? "main " : "",
+                loop == m->main_loop ? "main " : "",
                 s->g.loops[loop].depth);
     kn_put(out, "\n");
 }
@@ -61,16 +67,17 @@ static void
 put_kernel(struct kn_ctx *c, struct kn_buf *out, const struct kn_subject *s,
            const char **text)
 {
-    bool *target = KN_NEW(c, bool, s->g.nblocks + 1);
+    const struct marks m = { KN_NEW(c, bool, s->g.nblocks + 1),
+                             kn_cfg_main_loop(&s->g) };
 
-    mark_targets(&s->g, target);
+    mark_targets(&s->g, m.target);
     kn_putf(out, "%s: %s, %u instructions\n", s->k->name,
             kiln_target_name(s->o.target), (unsigned)s->p.n);
     for (uint32_t i = 0; i < s->p.n; i++) {
         uint32_t block = s->g.block_of[i];
 
         if (s->g.blocks[block].first == i)
-            put_block(out, s, block, target[block]);
+            put_block(out, s, block, &m);
         if (s->g.blocks[block].reached)
             put_instruction(out, s, i, text[i]);
     }

@@ -336,15 +336,26 @@ put_loop(struct info *f, const struct kn_cfg *g, uint32_t l, bool main_loop)
     return KILN_OK;
 }
 
+/* A loop's description looks at the whole kernel: the first of them, outer
+ * ones, and the main loop. */
 static kiln_status
 put_loops(struct info *f, const struct kn_cfg *g)
 {
+    enum { MOST = 256 };
     int32_t main_loop = kn_cfg_main_loop(g);
+    uint32_t left = 0;
 
     kn_json_open(&f->j, "loops", '[');
     for (uint32_t l = 0; l < g->nloops; l++)
-        KN_TRY(put_loop(f, g, l, (int32_t)l == main_loop));
+        if (l < MOST || (int32_t)l == main_loop)
+            KN_TRY(put_loop(f, g, l, (int32_t)l == main_loop));
+        else
+            left++;
     kn_json_close(&f->j, ']');
+    kn_json_uint(&f->j, "loops_left_out", left);
+    if (left)
+        kn_putf(f->text, "  note      %" PRIu32 " loops more are not "
+                "described\n", left);
     if (g->irreducible)
         kn_put(f->text, "  note      a cycle with two entries is no loop\n");
     if (g->indirect)

@@ -138,9 +138,21 @@ same_shape(const struct kn_subject *s, const struct kn_bank_access *a,
     return true;
 }
 
+/* Whether one of the pictures shows a's shape. */
+static bool
+is_shown(const struct kn_subject *s, const struct kn_bank_access *a,
+         const struct kn_bank_access *const *shown, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (same_shape(s, a, shown[i]))
+            return true;
+    return false;
+}
+
 kiln_status
 kn_page_lds(struct kn_ctx *c, const struct kn_subject *s, struct kn_buf *out)
 {
+    const struct kn_bank_access *shown[PICTURES];
     struct kn_bank_facts f;
     uint32_t drawn = 0;
 
@@ -158,15 +170,12 @@ kn_page_lds(struct kn_ctx *c, const struct kn_subject *s, struct kn_buf *out)
                                        .lds = a->address },
                              s->o.target, kn_targets[s->o.target].banks, 0 };
         uint32_t times = 0;
-        bool known = false;
 
-        for (uint32_t q = 0; q < f.naccess; q++)
-            if (same_shape(s, a, &f.access[q])) {
-                known |= q < k;
-                times++;
-            }
-        if (known)
+        if (is_shown(s, a, shown, drawn))
             continue;
+        for (uint32_t q = k; q < f.naccess; q++)
+            times += same_shape(s, a, &f.access[q]);
+        shown[drawn] = a;
         p.base = lowest(a) / (4 * p.banks) * (4 * p.banks);
         draw(&p, s, times);
         drawn++;
