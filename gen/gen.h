@@ -10,6 +10,7 @@
 #define KN_GEN_H
 
 #include "../emit/emit.h"
+#include "../ir/formula.h"
 
 /* Columns of families.def. */
 struct kn_family {
@@ -288,7 +289,8 @@ kn_places_room(const struct kn_config *g)
 static inline bool
 kn_has_bias(const kiln_problem *p)
 {
-    return p->epilogue == KILN_EPILOGUE_BIAS;
+    return p->epilogue == KILN_EPILOGUE_BIAS ||
+           kn_formula_names(p->expression, "bias");
 }
 
 /* gemm1's epilogue quantises. */

@@ -1,4 +1,6 @@
 /* problem.c - what the user asked, made complete and checked. */
+#include <string.h>
+
 #include "gen.h"
 #include "launch_terms.h"
 #include "layout.h"
@@ -360,6 +362,31 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     return KILN_OK;
 }
 
+/* The expression without spaces, `gelu` in full; one that names c reads C. */
+static kiln_status
+check_expression(struct kn_ctx *c, kiln_problem *p)
+{
+    struct kn_formula *x;
+    const char *text;
+
+    if (!p->expression[0] && p->epilogue != KILN_EPILOGUE_EXPRESSION)
+        return KILN_OK;
+    if (p->epilogue && p->epilogue != KILN_EPILOGUE_EXPRESSION)
+        return kn_fail(c, KILN_BAD_INPUT, "an expression says the whole "
+                       "epilogue: name bias in it");
+    x = KN_NEW(c, struct kn_formula, 1);
+    KN_TRY(kn_formula_parse(c, NULL, p->expression, x));
+    text = kn_formula_text(c, p->expression);
+    if (strlen(text) >= sizeof p->expression)
+        return kn_fail(c, KILN_BAD_INPUT, "an expression has at most %zu "
+                       "characters", sizeof p->expression - 1);
+    memset(p->expression, 0, sizeof p->expression);
+    memcpy(p->expression, text, strlen(text));
+    p->epilogue = KILN_EPILOGUE_EXPRESSION;
+    p->beta |= kn_formula_has(x, KN_FX_C);
+    return KILN_OK;
+}
+
 kiln_status
 kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 {
@@ -375,6 +402,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
         p->out = KILN_BF16;
     if (!p->alpha_set)
         p->alpha = 1;
+    KN_TRY(check_expression(c, p));
     KN_TRY(check_family(c, p));
     KN_TRY(check_types(c, p));
     KN_TRY(check_scale(c, p));

@@ -163,6 +163,7 @@ struct kn_fn {
     enum kn_level level;
     kiln_target target;
     struct kn_shape shape;
+    const char *expr;        /* of acc.apply (formula.h), or NULL */
     size_t nval, capval;     /* val[0] is unused */
     struct kn_val *val;
     size_t nconst, capconst;

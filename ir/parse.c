@@ -2,6 +2,7 @@
  *
  *   kernel @NAME tile|wave TARGET
  *   shape bm=N bn=N bk=N wm=N wn=N [mfma=ROW ta=TYPE tb=TYPE]
+ *   expr EXPRESSION        (formula.h)
  *   arg %NAME ptr|i32|i64|f32 [max=N]
  *   lds %NAME side=a elem=fp8 rows=N cols=N slots=N gk=1 lk=1 unit=16 ...
  *   [%NAME[:TYPE] =] OP OPERAND, OPERAND ... ATTR=VALUE ...   ; comment
@@ -9,6 +10,8 @@
  * TYPE is `s.i32` (uniform), `v.f32x4` (per lane), `rsrc`, `view` or `tile`,
  * written where a value first appears. Errors carry file:line:col. */
 #include "ir.h"
+
+#include "formula.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -435,6 +438,19 @@ parse_shape(struct parser *p)
 }
 
 static kiln_status
+parse_expr(struct parser *p)
+{
+    struct kn_formula x;
+    struct kn_loc at;
+
+    skip(p);
+    at = here(p);
+    p->f->expr = kn_strndup(p->c, p->s, strcspn(p->s, ";\r\n"));
+    p->s += strlen(p->s);
+    return kn_formula_parse(p->c, &at, p->f->expr, &x);
+}
+
+static kiln_status
 parse_arg(struct parser *p)
 {
     const char *name, *type;
@@ -556,6 +572,8 @@ parse_line(struct parser *p)
         return FAIL(p, "a file starts with 'kernel @NAME tile|wave TARGET'");
     if (!strcmp(w, "shape"))
         return parse_shape(p);
+    if (!strcmp(w, "expr"))
+        return parse_expr(p);
     if (!strcmp(w, "arg"))
         return parse_arg(p);
     if (!strcmp(w, "lds"))

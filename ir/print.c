@@ -148,6 +148,8 @@ kn_print(const struct kn_fn *f, struct kn_buf *out)
     if (s->block)
         kn_putf(out, " block=%u", s->block);
     kn_put(out, "\n");
+    if (f->expr)
+        kn_putf(out, "expr %s\n", f->expr);
     for (size_t i = 1; i < f->nval; i++)
         if (f->val[i].arg) {
             kn_putf(out, "arg %%%s ", f->val[i].name);

@@ -125,10 +125,12 @@ typedef enum kiln_scale {
 } kiln_scale;
 
 /* X(id, text): what becomes of alpha * (scaled A*B) before beta * C is added.
- * BIAS: f32 bias[N] is added. */
+ * BIAS: f32 bias[N] is added. EXPRESSION: what kiln_problem.expression says,
+ * and beta * C is added to acc before (docs/epilogue.md). */
 #define KILN_EPILOGUES(X) \
     X(EPILOGUE_NONE, "none") \
-    X(EPILOGUE_BIAS, "bias")
+    X(EPILOGUE_BIAS, "bias") \
+    X(EPILOGUE_EXPRESSION, "expression")
 
 typedef enum kiln_epilogue {
 #define X(id, text) KILN_##id,
@@ -233,6 +235,9 @@ typedef enum kiln_group_flags {
     KILN_GROUP_ENDS32 = 4
 } kiln_group_flags;
 
+/* Bytes of kiln_problem.expression, its NUL among them. */
+#define KILN_EXPRESSION 192
+
 /* As stride_a of batched, stride_b of batched and grouped: all problems read
  * the same matrix and scales. */
 #define KILN_SHARED (-1)
@@ -282,6 +287,8 @@ typedef struct kiln_problem {
     int64_t ldsa, ldsb;      /* BLOCK128 and raw MX32: scales from one row of
                                 them to the next; 0: dense. A multiple of 4
                                 MX scales is loaded by dwords at any K */
+    char expression[KILN_EXPRESSION]; /* kernel part: a text here makes the
+                                epilogue EXPRESSION, e.g. "gelu(acc + bias)" */
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

@@ -49,6 +49,36 @@ select_fma(struct select *s)
     floats(s, KN_I_v_fma_f32, 3);
 }
 
+void
+select_fmin(struct select *s)
+{
+    floats(s, KN_I_v_min_f32, 2);
+}
+
+void
+select_fmax(struct select *s)
+{
+    floats(s, KN_I_v_max_f32, 2);
+}
+
+void
+select_exp2(struct select *s)
+{
+    floats(s, KN_I_v_exp_f32, 1);
+}
+
+void
+select_rcp(struct select *s)
+{
+    floats(s, KN_I_v_rcp_f32, 1);
+}
+
+void
+select_rsq(struct select *s)
+{
+    floats(s, KN_I_v_rsq_f32, 1);
+}
+
 /* Sums of integers become floats where they are, in AGPRs, if nobody reads
  * them as integers again: there is no room for both. */
 static void

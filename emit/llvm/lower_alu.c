@@ -124,6 +124,12 @@ lower_rcp(struct lower *l, const struct kn_ins *i)
 }
 
 void
+lower_rsq(struct lower *l, const struct kn_ins *i)
+{
+    elementwise(l, i, "llvm.amdgcn.rsq");
+}
+
+void
 lower_fmin(struct lower *l, const struct kn_ins *i)
 {
     overloaded2(l, i, "llvm.minnum");

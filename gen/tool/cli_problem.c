@@ -1,4 +1,5 @@
 /* cli_problem.c - from parsed flags to what the library takes. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,19 @@ static int64_t
 stride_of(const struct kn_value *v)
 {
     return v->seen && !v->i ? KILN_SHARED : v->i;
+}
+
+/* One of the words, else an expression. */
+static void
+epilogue_of(const struct kn_value *v, kiln_problem *p)
+{
+    int word = 0;
+
+    if (v->seen)
+        word = kn_name_index(kn_epilogue_names, KILN_NEPILOGUES, v->s);
+    p->epilogue = word < 0 ? KILN_EPILOGUE_EXPRESSION : (uint8_t)word;
+    if (word < 0)
+        snprintf(p->expression, sizeof p->expression, "%s", v->s);
 }
 
 kiln_target
@@ -42,7 +56,7 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->b = type_of(&v[KN_FLAG_b]);
     p->out = type_of(&v[KN_FLAG_out]);
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
-    p->epilogue = (uint8_t)v[KN_FLAG_epilogue].i;
+    epilogue_of(&v[KN_FLAG_epilogue], p);
     p->beta = (uint8_t)v[KN_FLAG_beta].i;
     p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;
     p->scale_layout = (uint8_t)v[KN_FLAG_scale_layout].i;

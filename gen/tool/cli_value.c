@@ -68,9 +68,8 @@ parse_text(struct kn_ctx *c, const struct kn_flag *f, const char *text,
            struct kn_value *v)
 {
     (void)c;
-    (void)f;
     (void)v;
-    return *text != 0;
+    return *text && (!f->hi || strlen(text) <= (size_t)f->hi);
 }
 
 static bool

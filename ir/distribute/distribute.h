@@ -189,6 +189,24 @@ uint32_t dist_convert(struct dist *d, const struct kn_lds *l, const kn_ref *in,
 void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t);
 void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
 
+/* f32 `p[first .. total)`, the operands 1 to 3 of i; n of them from index on. */
+kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);
+kn_ref dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n);
+
+/* ---- distribute_store.c ---- */
+/* The output tile: resource, and columns left in its rows. */
+struct dist_out {
+    kn_ref r, pitch, ncols;
+    uint32_t size, vec;
+    uint8_t elem;
+    enum kn_op store;
+};
+/* Of an operation with the operands and attributes of `store`. */
+struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
+/* What the output holds where an accumulator will be stored, as f32x4. */
+kn_ref dist_out_old(struct dist *d, const struct dist_out *o, kn_ref row_off,
+                    kn_ref col);
+
 /* One expand function per TILE row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);
 #define KN_EXPAND_WAVE(id)

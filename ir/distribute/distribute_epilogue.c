@@ -70,14 +70,14 @@ f32_part(struct dist *d, const struct kn_ins *i, bool up)
     return dist_rsrc(d, base, dist_ic(d, KN_OP_mul, n, 4));
 }
 
-static kn_ref
-f32_vector(struct dist *d, const struct kn_ins *i)
+kn_ref
+dist_f32_vector(struct dist *d, const struct kn_ins *i)
 {
     return f32_part(d, i, false);
 }
 
-static kn_ref
-load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
+kn_ref
+dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
 {
     kn_ref off = dist_ic(d, KN_OP_mul, index, 4);
     kn_ref dst = dist_temp(d, dist_vec(KN_T_f32, n));
@@ -94,10 +94,10 @@ expand_mulrow(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
-    kn_ref r = f32_vector(d, i);
+    kn_ref r = dist_f32_vector(d, i);
 
     for (uint32_t x = 0; x < e.a.count; x++) {
-        kn_ref s = load_f32(d, r, dist_ic(d, KN_OP_add, e.row0, x * 16), 1);
+        kn_ref s = dist_load_f32(d, r, dist_ic(d, KN_OP_add, e.row0, x * 16), 1);
 
         s = splat(d, t->reg[0], s);
         for (uint32_t y = 0; y < e.b.count; y++)
@@ -111,10 +111,10 @@ by_column(struct dist *d, const struct kn_ins *i, enum kn_op op)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
-    kn_ref r = f32_vector(d, i);
+    kn_ref r = dist_f32_vector(d, i);
 
     for (uint32_t y = 0; y < e.b.count; y++) {
-        kn_ref s = load_f32(d, r, dist_ic(d, KN_OP_add, e.col0, y * 16), 4);
+        kn_ref s = dist_load_f32(d, r, dist_ic(d, KN_OP_add, e.col0, y * 16), 4);
 
         for (uint32_t x = 0; x < e.a.count; x++)
             dist_apply(d, op, t->reg[x * e.b.count + y], s, 0);
@@ -140,7 +140,7 @@ expand_mulgate(struct dist *d, const struct kn_ins *i)
                          dist_ic(d, KN_OP_mul, d->q, 4));
 
     for (uint32_t y = 0; y < e.b.count; y++) {
-        kn_ref s = load_f32(d, half[y % 2],
+        kn_ref s = dist_load_f32(d, half[y % 2],
                             dist_ic(d, KN_OP_add, col, y / 2 * 16), 4);
 
         for (uint32_t x = 0; x < e.a.count; x++)
@@ -217,7 +217,7 @@ expand_rowf32(struct dist *d, const struct kn_ins *i)
 {
     struct kn_ins of = { .arg = { 0, i->arg[0], i->arg[1], i->arg[2] } };
 
-    load_rows(d, row_tile(d, i, kn_vf32), f32_vector(d, &of), KN_T_f32);
+    load_rows(d, row_tile(d, i, kn_vf32), dist_f32_vector(d, &of), KN_T_f32);
     return KILN_OK;
 }
 

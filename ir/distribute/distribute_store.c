@@ -3,18 +3,10 @@
  * if C is asked for. Where a lane's accumulators are: distribute_epilogue.c. */
 #include "distribute.h"
 
-/* The output tile: resource, and columns left in its rows. */
-struct out_tile {
-    kn_ref r, pitch, ncols;
-    uint32_t size, vec;
-    uint8_t elem;
-    enum kn_op store;
-};
-
-static struct out_tile
-out_tile(struct dist *d, const struct kn_ins *i)
+struct dist_out
+dist_out(struct dist *d, const struct kn_ins *i)
 {
-    struct out_tile o = { .elem = (uint8_t)i->attr[KN_A_elem],
+    struct dist_out o = { .elem = (uint8_t)i->attr[KN_A_elem],
                           .vec = (uint32_t)i->attr[KN_A_vec],
                           .store = KN_OP_stg };
     kn_ref m0 = dist_operand(d, i->arg[2]), n0 = dist_operand(d, i->arg[3]);
@@ -37,7 +29,7 @@ out_tile(struct dist *d, const struct kn_ins *i)
 /* Byte offset of column `col` of a row that starts at `row_off`; DIST_NEVER when
  * the column is beyond the output. */
 static kn_ref
-out_offset(struct dist *d, const struct out_tile *o, kn_ref row_off, kn_ref col)
+out_offset(struct dist *d, const struct dist_out *o, kn_ref row_off, kn_ref col)
 {
     kn_ref arg[3];
 
@@ -57,15 +49,13 @@ elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n)
     return x;
 }
 
-/* acc += what the output holds there. */
-static void
-add_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
-             kn_ref row_off, kn_ref col)
+kn_ref
+dist_out_old(struct dist *d, const struct dist_out *o, kn_ref row_off,
+             kn_ref col)
 {
-    uint32_t n = dist_acc_type(d, acc).n;
     kn_ref part[4] = { 0 }, v;
 
-    for (uint32_t x = 0; x < n; x += o->vec) {
+    for (uint32_t x = 0; x < 4; x += o->vec) {
         kn_ref off = out_offset(d, o, row_off,
                                 dist_ic(d, KN_OP_add, col, x));
         struct kn_ins *l;
@@ -80,18 +70,18 @@ add_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
     if (o->vec == 1) {
         struct kn_ins *c;
 
-        v = dist_temp(d, dist_vec(o->elem, n));
+        v = dist_temp(d, dist_vec(o->elem, 4));
         c = dist_add(d, KN_OP_cat, v);
-        for (uint32_t x = 0; x < n; x++)
+        for (uint32_t x = 0; x < 4; x++)
             c->arg[x] = part[x];
     }
     if (o->elem != KN_T_f32)
-        v = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, n), v, 0);
-    dist_apply(d, KN_OP_fadd, acc, v, 0);
+        v = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, 4), v, 0);
+    return v;
 }
 
 static void
-store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
+store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
                kn_ref row_off, kn_ref col)
 {
     struct kn_type t = dist_acc_type(d, acc);
@@ -124,7 +114,7 @@ store_fragment(struct dist *d, const struct out_tile *o, kn_ref acc,
  * next to each other. Nobody else touches its bytes and LDS operations of one
  * wave keep their order: no barrier, no wait beyond that for the values. */
 struct shuffle {
-    const struct out_tile *o;
+    const struct dist_out *o;
     kn_ref slot, base;       /* LDS, and the wave's first byte in it */
     kn_ref row0, col0;       /* the wave's first row and column in the tile */
     uint32_t pitch, cols;    /* bytes of a row of LDS; columns of the wave */
@@ -133,7 +123,7 @@ struct shuffle {
 };
 
 static struct shuffle
-shuffle(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
+shuffle(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
 {
     const struct kn_lds *l = &d->in->lds[KN_REF_LDS(i->arg[7])];
     struct kn_frag a = kn_fragment(d->in, 'a'), b = kn_fragment(d->in, 'b');
@@ -260,7 +250,7 @@ store_run(struct dist *d, const struct shuffle *s, uint32_t x, uint32_t step,
 }
 
 static kiln_status
-store_shuffled(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
+store_shuffled(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct shuffle s = shuffle(d, i, o);
@@ -287,7 +277,7 @@ store_shuffled(struct dist *d, const struct kn_ins *i, const struct out_tile *o)
 /* Two fragments next to each other as 8 columns a lane: rows of 16 lanes that
  * hold columns 4 to 7 of a group of 8 give them to the ones before. */
 static kn_ref
-paired(struct dist *d, const struct out_tile *o, const kn_ref acc[2])
+paired(struct dist *d, const struct dist_out *o, const kn_ref acc[2])
 {
     kn_ref v = dist_temp(d, dist_vec(o->elem, 8));
     struct kn_ins *c;
@@ -304,7 +294,7 @@ paired(struct dist *d, const struct out_tile *o, const kn_ref acc[2])
 }
 
 static void
-store_run8(struct dist *d, const struct out_tile *o, kn_ref off, kn_ref v)
+store_run8(struct dist *d, const struct dist_out *o, kn_ref off, kn_ref v)
 {
     struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
 
@@ -329,7 +319,7 @@ wide_column(struct dist *d, const struct dist_epilogue *e)
 /* The fragments of 16 rows, 8 columns at a time; of a tile whose last run of 8
  * is half outside, that half apart. off: of the lane's row. */
 static void
-store_wide(struct dist *d, const struct out_tile *o, const struct dist_epilogue *e,
+store_wide(struct dist *d, const struct dist_out *o, const struct dist_epilogue *e,
            const kn_ref *row, kn_ref off)
 {
     kn_ref v[8], cols[8], odd = dist_ic(d, KN_OP_and, o->ncols, 4), all, pick[3];
@@ -374,7 +364,7 @@ expand_store(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
-    struct out_tile o = out_tile(d, i);
+    struct dist_out o = dist_out(d, i);
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
 
@@ -395,7 +385,7 @@ expand_store(struct dist *d, const struct kn_ins *i)
             kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
 
             if (i->attr[KN_A_add])
-                add_fragment(d, &o, acc, row, col);
+                dist_apply(d, KN_OP_fadd, acc, dist_out_old(d, &o, row, col), 0);
             store_fragment(d, &o, acc, row, col);
         }
         dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
@@ -405,10 +395,10 @@ expand_store(struct dist *d, const struct kn_ins *i)
 
 /* store.rows: the rows the sorted ids name; padding is stored nowhere. C
  * starts at the tile's first column; the fifth operand is the columns left. */
-static struct out_tile
+static struct dist_out
 out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
 {
-    struct out_tile o = { .elem = (uint8_t)i->attr[KN_A_elem],
+    struct dist_out o = { .elem = (uint8_t)i->attr[KN_A_elem],
                           .vec = (uint32_t)i->attr[KN_A_vec],
                           .store = KN_OP_stg };
     kn_ref n;
@@ -441,7 +431,7 @@ expand_scatter(struct dist *d, const struct kn_ins *i)
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
     struct dist_rows rows;
-    struct out_tile o = out_rows(d, i, &rows);
+    struct dist_out o = out_rows(d, i, &rows);
     kn_ref *at = KN_NEW(d->c, kn_ref, e.a.count);
 
     for (uint32_t x = 0; x < e.a.count; x++)

@@ -475,7 +475,7 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_ldu(f, i);
     case KN_OP_mfma: case KN_OP_mfmas:
         return check_accumulator(f, i);
-    case KN_OP_exp2: case KN_OP_rcp: case KN_OP_fmin: case KN_OP_fmax:
+    case KN_OP_exp2: case KN_OP_rcp: case KN_OP_rsq: case KN_OP_fmin: case KN_OP_fmax:
         return check_float(f, i);
     case KN_OP_ldexp:
         KN_TRY(need_registers(f, i, 0, 2));
@@ -492,7 +492,7 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_quantise(f, i);
     case KN_OP_storemx:
         return check_format(f, i);
-    case KN_OP_store: case KN_OP_scatter:
+    case KN_OP_store: case KN_OP_scatter: case KN_OP_apply:
         return check_output(f, i);
     }
     return KILN_OK;

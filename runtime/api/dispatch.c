@@ -190,6 +190,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.out = p->out;
     k->problem.scale = p->scale;
     k->problem.epilogue = p->epilogue;
+    memcpy(k->problem.expression, p->expression, sizeof p->expression);
     k->problem.beta = p->beta;
     k->problem.alpha_set = p->alpha_set;
     k->problem.stage = p->stage;

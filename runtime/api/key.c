@@ -7,7 +7,9 @@
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 2,
+               sizeof ((kiln_problem *)0)->reserved == 2 &&
+               offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
+                   sizeof (kiln_problem),
                "a field was added to the kernel part");
 
 const char *
@@ -29,6 +31,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
     if (p->b_layout || p->scale_layout)
         kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,
                 p->scale_layout);
+    if (p->expression[0])
+        kn_putf(&b, " expr=%s", p->expression);
     if (p->quant)
         kn_putf(&b, " quant=%u", p->quant);
     if (p->group_flags)
@@ -48,7 +52,8 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->b_layout == b->b_layout && a->scale_layout == b->scale_layout &&
            a->id_format == b->id_format && a->weigh == b->weigh &&
            a->requant == b->requant && a->quant == b->quant &&
-           a->group_flags == b->group_flags;
+           a->group_flags == b->group_flags &&
+           !strcmp(a->expression, b->expression);
 }
 
 /* Enumerators come from a caller: tables are indexed by them. */
@@ -104,6 +109,8 @@ kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
     if (out->reserved[0] || out->reserved[1] || out->reserved2)
         return kn_fail(c, KILN_BAD_INPUT, "the reserved fields of "
                        "kiln_problem must be zero");
+    if (memchr(out->expression, 0, sizeof out->expression) == NULL)
+        return kn_fail(c, KILN_BAD_INPUT, "kiln_problem.expression has no end");
     KN_TRY(check_enums(c, out));
     return kn_problem_normalise(c, out);
 }

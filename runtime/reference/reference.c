@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../ir/clones.h"
+#include "expression.h"
 #include "operand.h"
 
 /* A block of the output is BM x BN, its sums and a slice of both operands fit
@@ -30,6 +31,7 @@ struct worker {
     double *a, *b;           /* a[BM][PK], b[PN / PV][PK][PV] */
     double *rows;            /* PN columns of B as rows */
     double *value, *abssum;  /* [BM][BN] */
+    struct kn_ref_expression expression;
     bool failed;             /* out of memory */
 };
 
@@ -151,8 +153,9 @@ initial(const struct kn_ref_problem *p, int64_t m, int64_t n)
 /* The epilogue's value of x, which belongs to column n; *abssum takes the
  * magnitude of what is added. */
 static double
-epilogue(const struct kn_ref_problem *p, int64_t n, double x, double *abssum)
+epilogue(const struct worker *w, int64_t n, double x, double *abssum)
 {
+    const struct kn_ref_problem *p = w->p;
     double bias;
 
     switch (p->epilogue) {
@@ -163,6 +166,26 @@ epilogue(const struct kn_ref_problem *p, int64_t n, double x, double *abssum)
     default:
         return x;
     }
+}
+
+/* The expression's, of the sum x and beta * C. */
+static double
+express(const struct worker *w, int64_t n, double x, double c, double *abssum)
+{
+    const struct kn_ref_problem *p = w->p;
+    double unit = ((double)p->k / 8 + 16) * 0x1p-24;
+    struct kn_ref_inexact v[KN_REF_NAMES] = { { x, *abssum * unit },
+                                              { 0, 0 }, { c, 0 } }, y;
+
+    if (kn_ref_present(&p->bias))
+        v[KN_REF_BIAS].value = kn_ref_f32(&p->bias, n);
+    if (!kn_ref_expression_names(&w->expression, KN_REF_C)) {
+        v[KN_REF_ACC].value += c;
+        v[KN_REF_ACC].error += fabs(c) * 0x1p-24 + fabs(x + c) * 0x1p-24;
+    }
+    y = kn_ref_evaluate(&w->expression, v);
+    *abssum = y.error / unit;
+    return y.value;
 }
 
 /* alpha, epilogue and beta * C of row i of a block. */
@@ -176,7 +199,11 @@ finish_row(struct worker *w, const struct block *t, int i)
         double c = initial(p, t->m0 + i, t->n0 + j);
 
         abssum[j] *= fabs(p->alpha);
-        value[j] = epilogue(p, t->n0 + j, value[j] * p->alpha, &abssum[j]) + c;
+        if (p->epilogue == KILN_EPILOGUE_EXPRESSION) {
+            value[j] = express(w, t->n0 + j, value[j] * p->alpha, c, &abssum[j]);
+            continue;
+        }
+        value[j] = epilogue(w, t->n0 + j, value[j] * p->alpha, &abssum[j]) + c;
         abssum[j] += fabs(c);
     }
 }
@@ -368,5 +395,7 @@ kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
     struct worker first = { .p = p, .out = *out, .stride = r->cols };
 
     KN_TRY(check_problem(c, p, r));
+    if (p->epilogue == KILN_EPILOGUE_EXPRESSION)
+        KN_TRY(kn_ref_expression_read(c, p->expression, &first.expression));
     return r->rows && r->cols ? run_workers(c, &first, r) : KILN_OK;
 }

@@ -56,6 +56,9 @@ struct kn_ref_problem {
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;
     kiln_epilogue epilogue;  /* BIAS reads `bias` */
+    const char *expression;  /* of EXPRESSION (expression.c); beta * C comes
+                                before it, unless it names c: that is beta *
+                                C then, and no more is added */
     double alpha;            /* as is: 0 means 0 */
     double beta;             /* cin is read when beta is not 0 */
     unsigned threads;        /* 0: as many as the machine has */

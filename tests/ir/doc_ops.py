@@ -118,6 +118,9 @@ SENTENCES = {
     "mma.block": "accumulate A * B times the scales of the K block",
     "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
+    "acc.apply": "the expression of the line `expr` of each: pointers to the "
+                 "bias and C, first row and column, rows, columns, pitch; "
+                 "`add=1` reads C and adds it first unless `c` is named",
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
              "adds to it; `vec=8`: 16 bytes a lane, turned between lanes",
@@ -158,6 +161,7 @@ SENTENCES = {
     "fmin": "smaller", "fmax": "larger",
     "exp2": "power of two, 1 ulp (`v_exp_f32`)",
     "rcp": "reciprocal, 1 ulp (`v_rcp_f32`)",
+    "rsq": "reciprocal square root, 1 ulp (`v_rsq_f32`)",
     "atom.add": "add two bf16 to memory, atomically",
     "acc.float": "integer accumulators to f32",
 }

@@ -146,7 +146,7 @@ shape_operands(struct run *r)
     shape(r, NUM_B, p->b, nt ? p->n : p->k, nt ? p->k : p->n);
     shape(r, NUM_C, p->out, p->m, p->n);
     shape_scales(r);
-    if (p->bias)
+    if (kn_has_bias(p))
         shape(r, NUM_BIAS, KILN_F32, 1, p->n);
     repeat(r);
     kn_data_shape(&r->o[NUM_A].d, p->lda, p->stride_a);
@@ -472,6 +472,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .bias = tensor(r, NUM_BIAS, at[NUM_BIAS]),
         .alpha = r->p.alpha_set ? (double)r->p.alpha : 1,
         .epilogue = (kiln_epilogue)r->p.epilogue,
+        .expression = r->p.expression,
         .beta = r->p.beta,
     };
     if (r->p.scale == KILN_SCALE_TENSOR || r->p.scale == KILN_SCALE_ROW)
@@ -533,7 +534,8 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
 
     reference_of(r, t->group, &q);
     res.k = q.k;
-    res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise;
+    res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise &&
+                !r->p.expression[0];
     if (kn_ref_tile(c, &q, &rect, &(struct kn_ref_sums){ value, sum, both })) {
         snprintf(r->r->text, sizeof r->r->text, "reference: %s", c->err.text);
         return false;
@@ -764,8 +766,9 @@ describe(const struct num_kernel *k, const struct num_job *j,
             kiln_target_name(p->target), kn_layout_names[p->layout],
             kiln_type_name(p->a), kiln_type_name(p->b),
             kiln_type_name(p->out), kn_scale_names[p->scale]);
-    if (p->bias)
-        kn_put(b, " --epilogue bias");
+    if (p->epilogue)
+        kn_putf(b, " --epilogue '%s'", p->expression[0] ? p->expression
+                                     : kn_epilogue_names[p->epilogue]);
     if (p->beta)
         kn_put(b, " --beta 1");
     if (p->alpha_set)

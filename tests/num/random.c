@@ -134,6 +134,23 @@ draw_scale_pitch(struct draw *d, kiln_problem *p)
         p->ldsa = padded(d, kn_scales_down(p, 'a') ? p->m : row);
 }
 
+/* One of the field's; wgrad has no bias. */
+static void
+draw_expression(struct draw *d, kiln_problem *p)
+{
+    static const char *const texts[] = {
+#define E(text, from) text,
+#include "epilogues.def"
+#undef E
+    };
+    const char *text = texts[below(d, sizeof texts / sizeof *texts)];
+
+    if (p->family == KILN_WGRAD && kn_formula_names(text, "bias"))
+        return;
+    p->epilogue = KILN_EPILOGUE_EXPRESSION;
+    snprintf(p->expression, sizeof p->expression, "%s", text);
+}
+
 static void
 draw_problem(struct draw *d, struct num_job *j)
 {
@@ -155,6 +172,8 @@ draw_problem(struct draw *d, struct num_job *j)
     p->bias = p->out != KILN_I32 && p->family != KILN_WGRAD && one_in(d, 3);
     p->beta = p->out != KILN_I32 && one_in(d, 3);
     p->alpha_set = p->out != KILN_I32 && one_in(d, 3);
+    if (p->out != KILN_I32 && one_in(d, 4))
+        draw_expression(d, p);
     p->alpha = 0.5f;
     p->m = length(d, 700);
     p->n = length(d, 700);

@@ -189,7 +189,7 @@ read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
 }
 
 /* --data exact promises equal bits, as far as the data are made here; scales
- * that the kernel makes are no powers of two. */
+ * that the kernel makes are no powers of two, functions are not exact. */
 static bool
 is_exact(const struct run *r)
 {
@@ -197,7 +197,7 @@ is_exact(const struct run *r)
         if (r->ops.o[i].file)
             return false;
     return r->t->cli->v[KN_FLAG_data].i == KN_DATA_EXACT &&
-           !kn_prequant(&r->p);
+           !kn_prequant(&r->p) && !r->p.expression[0];
 }
 
 /* In a context of its own: the reference allocates per tile. */

@@ -357,6 +357,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .bias = tensor(&s->o[KN_OPND_BIAS], 0, at[KN_OPND_BIAS]),
         .alpha = (double)p->alpha,
         .epilogue = (kiln_epilogue)p->epilogue,
+        .expression = p->expression,
         .beta = p->beta,
     };
     if (p->beta)

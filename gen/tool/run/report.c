@@ -19,6 +19,13 @@ static const char *const modes[] = {
 #undef X
 };
 
+static const char *
+epilogue_text(const kiln_problem *p)
+{
+    return p->expression[0] ? p->expression
+         : p->epilogue ? kn_epilogue_names[p->epilogue] : "";
+}
+
 static void
 json_problem(struct kn_json *j, const kiln_problem *p)
 {
@@ -30,7 +37,7 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
     if (p->quant)
         kn_json_str(j, "quant", modes[p->quant - 1]);
-    kn_json_str(j, "epilogue", kn_epilogue_names[p->epilogue]);
+    kn_json_str(j, "epilogue", p->epilogue ? epilogue_text(p) : "none");
     kn_json_bool(j, "bias", kn_has_bias(p));
     kn_json_int(j, "beta", p->beta);
     kn_json_real(j, "alpha", (double)p->alpha);
@@ -73,8 +80,8 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
             kn_family_names[p->family], kn_layout_names[p->layout],
             kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
             kn_scale_names[p->scale],
-            p->epilogue ? ", " : "",
-            p->epilogue ? kn_epilogue_names[p->epilogue] : "", p->beta ? ", beta 1" : "");
+            *epilogue_text(p) ? ", " : "",
+            epilogue_text(p), p->beta ? ", beta 1" : "");
     if (p->quant)
         kn_putf(t->text, ", A quantised (%s)", modes[p->quant - 1]);
     if (p->alpha_set)

@@ -133,12 +133,14 @@ class Device(_Owner):
              layout: str = "nt", a_type: Optional[str] = None,
              b_type: Optional[str] = None, scales: _Scales = None,
              scale: Optional[str] = None, bias: Optional[_Operand] = None,
+             epilogue: Optional[str] = None,
              alpha: Optional[float] = None, beta: int = 0,
              stream: Optional[int] = None) -> Any: ...
     def batched(self, a: _Operand, b: _Operand, out: _Output = None, *,
                 layout: str = "nt", a_type: Optional[str] = None,
                 b_type: Optional[str] = None, scales: _Scales = None,
                 scale: Optional[str] = None, bias: Optional[_Operand] = None,
+                epilogue: Optional[str] = None,
                 alpha: Optional[float] = None, beta: int = 0,
                 stream: Optional[int] = None) -> Any: ...
     def grouped(self, a: _Operand, b: _Operand, offsets: _Operand,
@@ -146,6 +148,7 @@ class Device(_Owner):
                 a_type: Optional[str] = None, b_type: Optional[str] = None,
                 scales: _Scales = None, scale: Optional[str] = None,
                 bias: Optional[_Operand] = None,
+                epilogue: Optional[str] = None,
                 alpha: Optional[float] = None, beta: int = 0,
                 stream: Optional[int] = None) -> Any: ...
     def wgrad(self, a: _Operand, b: _Operand, offsets: _Operand,

@@ -53,7 +53,7 @@ class Problem(C.Structure):
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64),
                 ("alpha", C.c_float), ("reserved2", _u32),
                 ("tokens", _i64), ("topk", _i64),
-                ("ldsa", _i64), ("ldsb", _i64)]
+                ("ldsa", _i64), ("ldsb", _i64), ("expression", C.c_char * 192)]
     _names = {"family": FAMILIES, "target": TARGETS, "layout": LAYOUTS,
               "a": TYPES, "b": TYPES, "out": TYPES, "scale": SCALES,
               "stage": STAGES, "act": ACTS}
@@ -63,12 +63,21 @@ class Problem(C.Structure):
         for name, value in fields.items():
             if name not in dict(self._fields_):
                 raise TypeError("a problem has no %r" % name)
-            if isinstance(value, str):
+            if name == "expression":
+                value = self._expression(value)
+            elif isinstance(value, str):
                 if value not in self._names.get(name, ()):
                     raise Error(BAD_INPUT, "%s cannot be %r" % (name, value))
                 value = self._names[name].index(value)
             setattr(self, name, value)
         self.alpha_set = self.alpha_set or "alpha" in fields
+
+    @staticmethod
+    def _expression(text):
+        text = text.encode()
+        if len(text) > 191:
+            raise Error(BAD_INPUT, "an expression has at most 191 characters")
+        return text
 
     def __repr__(self):
         said = ["%s=%s" % (n, self._text(n)) for n, _ in self._fields_[1:]

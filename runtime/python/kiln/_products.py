@@ -120,7 +120,9 @@ class Product:
             raise bad("%s is not of f32", name)
         self.operand[name] = v
 
-    def add_bias(self, bias):
+    def add_bias(self, bias, epilogue):
+        if epilogue:
+            self.fields["expression"] = epilogue
         if bias is None:
             return
         v = view(bias)
@@ -128,7 +130,7 @@ class Product:
         if v.type != "f32" or math.prod(v.shape) != want:
             raise bad("the bias is f32 with %d elements", want)
         self.operand["bias"] = v
-        self.fields["bias"] = 1
+        self.fields["bias"] = 0 if epilogue else 1
 
     def add_offsets(self, offsets, last):
         v = view(offsets)

@@ -1,0 +1,328 @@
+/* expression.c - an epilogue's expression by the shunting-yard, evaluated in
+ * f64. Shares nothing with the generator's reading (ir/formula.c).
+ *
+ * A right result may be off by what its values may be off, and by `ulps` units
+ * in the last place of f32. What a function makes of its values' errors is
+ * taken from the function itself at both ends, so steep and flat places count
+ * as they are. */
+#include "expression.h"
+
+#include <ctype.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK = 40 };
+
+static double
+sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double
+silu(double x)
+{
+    return isinf(x) && x < 0 ? NAN : x * sigmoid(x);
+}
+
+static double
+gelu(double x)
+{
+    return 0.5 * x * erfc(-x * sqrt(0.5));
+}
+
+static double
+gelu_tanh(double x)
+{
+    double y = sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x);
+
+    return isinf(y) && y < 0 ? NAN : x * sigmoid(2 * y);
+}
+
+static double
+relu(double x)
+{
+    return fmax(x, 0);
+}
+
+static double
+reciprocal(double x)
+{
+    return 1 / x;
+}
+
+static double
+reciprocal_root(double x)
+{
+    return 1 / sqrt(x);
+}
+
+static const struct row {
+    const char *text;
+    int nargs, binds;        /* binds: precedence of an operator */
+    double ulps;
+    bool exponential;        /* its argument is rounded once more */
+    double (*of)(double x);
+} rows[] = {
+    { "", 0, 0, 0, false, NULL },            /* a number */
+    { "", 0, 0, 0, false, NULL },            /* a named value */
+    { "(", 0, 0, 0, false, NULL },
+    { "neg", 1, 3, 0, false, NULL },
+    { "+", 2, 1, 1, false, NULL },
+    { "-", 2, 1, 1, false, NULL },
+    { "*", 2, 2, 1, false, NULL },
+    { "/", 2, 2, 4, false, NULL },
+    { "max", 2, 0, 0, false, NULL },
+    { "min", 2, 0, 0, false, NULL },
+    { "clamp", 3, 0, 0, false, NULL },
+    { "fma", 3, 0, 1, false, NULL },
+    { "relu", 1, 0, 0, false, relu },
+    { "rcp", 1, 0, 2, false, reciprocal },
+    { "rsqrt", 1, 0, 2, false, reciprocal_root },
+    { "exp2", 1, 0, 2, true, exp2 },
+    { "sigmoid", 1, 0, 4, true, sigmoid },
+    { "silu", 1, 0, 4, true, silu },
+    { "tanh", 1, 0, 8, false, tanh },
+    { "erf", 1, 0, 8, false, erf },
+    { "gelu", 1, 0, 4, false, gelu },        /* and 2 of its argument */
+    { "gelu_tanh", 1, 0, 4, true, gelu_tanh },
+};
+enum { NUMBER, NAME, OPEN, NEG, ADD, SUB, MUL, DIV, MAX, MIN, CLAMP, FMA,
+       FIRST, NROWS = sizeof rows / sizeof *rows };
+
+static const char *const names[KN_REF_NAMES] = { "acc", "bias", "c" };
+
+/* ---- reading ---- */
+
+struct reader {
+    struct kn_ref_expression *x;
+    uint8_t stack[STACK];    /* operators and functions that wait */
+    int n;
+    bool bad;
+};
+
+static void
+emit(struct reader *r, struct kn_ref_step s)
+{
+    if (r->x->n == KN_REF_STEPS)
+        r->bad = true;
+    else
+        r->x->step[r->x->n++] = s;
+}
+
+static void
+push(struct reader *r, int row)
+{
+    if (r->n == STACK)
+        r->bad = true;
+    else
+        r->stack[r->n++] = (uint8_t)row;
+}
+
+/* What waits and binds at least so, down to a parenthesis. */
+static void
+pop(struct reader *r, int binds)
+{
+    while (r->n && r->stack[r->n - 1] != OPEN &&
+           rows[r->stack[r->n - 1]].binds >= binds)
+        emit(r, (struct kn_ref_step){ .code = r->stack[--r->n] });
+}
+
+static void
+close_call(struct reader *r)
+{
+    pop(r, 0);
+    if (!r->n) {
+        r->bad = true;
+        return;
+    }
+    r->n--;
+    if (r->n && r->stack[r->n - 1] >= MAX)
+        emit(r, (struct kn_ref_step){ .code = r->stack[--r->n] });
+}
+
+static int
+find(const char *s, size_t n, const char *const *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strlen(list[i]) == n && !memcmp(list[i], s, n))
+            return i;
+    return -1;
+}
+
+static void
+read_word(struct reader *r, const char *s, size_t n)
+{
+    int name = find(s, n, names, KN_REF_NAMES);
+
+    if (name >= 0) {
+        emit(r, (struct kn_ref_step){ .code = NAME, .name = (uint8_t)name });
+        return;
+    }
+    for (int i = MAX; i < (int)NROWS; i++)
+        if (strlen(rows[i].text) == n && !memcmp(rows[i].text, s, n)) {
+            push(r, i);
+            return;
+        }
+    r->bad = true;
+}
+
+static void
+read_operator(struct reader *r, char ch, bool operand)
+{
+    int row = ch == '+' ? ADD : ch == '*' ? MUL : ch == '/' ? DIV
+            : operand ? SUB : NEG;
+
+    if (row != NEG)
+        pop(r, rows[row].binds);
+    push(r, row);
+}
+
+/* One token; returns whether an operand ends with it. */
+static bool
+read_token(struct reader *r, const char **s, bool operand)
+{
+    const char *at = *s;
+    char *end = (char *)at + 1;
+
+    if (isdigit((unsigned char)*at) || *at == '.') {
+        double v = (double)strtof(at, &end);
+
+        emit(r, (struct kn_ref_step){ .code = NUMBER, .number = v });
+        operand = true;
+    } else if (isalpha((unsigned char)*at)) {
+        while (isalnum((unsigned char)*end) || *end == '_')
+            end++;
+        read_word(r, at, (size_t)(end - at));
+        operand = true;
+    } else if (*at == '(') {
+        push(r, OPEN);
+        operand = false;
+    } else if (*at == ')') {
+        close_call(r);
+        operand = true;
+    } else if (*at == ',') {
+        pop(r, 0);
+        operand = false;
+    } else {
+        read_operator(r, *at, operand);
+        operand = false;
+    }
+    *s = end;
+    return operand;
+}
+
+kiln_status
+kn_ref_expression_read(struct kn_ctx *c, const char *text,
+                       struct kn_ref_expression *out)
+{
+    struct reader r = { .x = out };
+    bool operand = false;
+
+    *out = (struct kn_ref_expression){ 0 };
+    for (const char *s = text; *s && !r.bad;)
+        if (isspace((unsigned char)*s))
+            s++;
+        else
+            operand = read_token(&r, &s, operand);
+    pop(&r, 0);
+    if (r.bad || r.n || !out->n)
+        return kn_fail(c, KILN_INTERNAL, "the reference cannot read the "
+                       "expression '%s'", text);
+    return KILN_OK;
+}
+
+bool
+kn_ref_expression_names(const struct kn_ref_expression *x,
+                        enum kn_ref_name name)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->step[i].code == NAME && x->step[i].name == name)
+            return true;
+    return false;
+}
+
+/* ---- evaluating ---- */
+
+static double
+as_f32(double x)
+{
+    return fabs(x) > (double)FLT_MAX ? copysign(INFINITY, x) : x;
+}
+
+static double
+apply(int row, const double *x)
+{
+    switch (row) {
+    case NEG: return -x[0];
+    case ADD: return x[0] + x[1];
+    case SUB: return x[0] - x[1];
+    case MUL: return x[0] * x[1];
+    case DIV: return x[0] / x[1];
+    case MAX: return fmax(x[0], x[1]);
+    case MIN: return fmin(x[0], x[1]);
+    case CLAMP: return fmin(fmax(x[0], x[1]), x[2]);
+    case FMA: return x[0] * x[1] + x[2];
+    default: return rows[row].of(x[0]);
+    }
+}
+
+/* The function where its values are wrong one way and the other, together. */
+static double
+spread(int row, const struct kn_ref_inexact *v, double at)
+{
+    double most = 0, x[3] = { 0 };
+
+    for (unsigned ends = 0; ends < 1u << rows[row].nargs; ends++) {
+        for (int i = 0; i < rows[row].nargs; i++)
+            x[i] = v[i].value + (ends >> i & 1 ? v[i].error : -v[i].error);
+        most = fmax(most, fabs(apply(row, x) - at));
+    }
+    return most;
+}
+
+static struct kn_ref_inexact
+step(int row, struct kn_ref_inexact *v)
+{
+    const struct row *r = &rows[row];
+    double x[3] = { 0 }, y, e;
+
+    if (r->exponential)
+        v[0].error += fabs(v[0].value) * 0x1p-22;
+    for (int i = 0; i < r->nargs; i++)
+        x[i] = v[i].value;
+    y = as_f32(apply(row, x));
+    if (!isfinite(y))
+        return (struct kn_ref_inexact){ y, 0 };
+    e = spread(row, v, y) + r->ulps * fabs(y) * 0x1p-23;
+    if (r->ulps > 0)         /* denormal factors may be zero */
+        e += (double)FLT_MIN * (1 + fabs(x[0]));
+    if (r->of == gelu)       /* 1 + erf is of 1's last places */
+        e += fabs(x[0]) * 0x1p-22;
+    return (struct kn_ref_inexact){ y, e };
+}
+
+struct kn_ref_inexact
+kn_ref_evaluate(const struct kn_ref_expression *x,
+                const struct kn_ref_inexact *named)
+{
+    struct kn_ref_inexact v[KN_REF_STEPS + 1] = { { 0, 0 } };
+    int n = 0;
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct kn_ref_step *s = &x->step[i];
+
+        if (s->code == NUMBER) {
+            v[n++] = (struct kn_ref_inexact){ s->number, 0 };
+        } else if (s->code == NAME) {
+            v[n++] = named[s->name];
+        } else {
+            n -= rows[s->code].nargs;
+            v[n] = step(s->code, &v[n]);
+            n++;
+        }
+    }
+    return v[0];
+}

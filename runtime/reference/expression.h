@@ -1,0 +1,36 @@
+/* expression.h - the reference's own reading of an epilogue's expression, in
+ * f64, with a bound of what f32 may make of it. */
+#ifndef KN_REFERENCE_EXPRESSION_H
+#define KN_REFERENCE_EXPRESSION_H
+
+#include "reference.h"
+
+/* Values that an expression may name. */
+enum kn_ref_name { KN_REF_ACC, KN_REF_BIAS, KN_REF_C, KN_REF_NAMES };
+
+enum { KN_REF_STEPS = 96 };
+
+/* Steps of a stack machine. */
+struct kn_ref_expression {
+    struct kn_ref_step {
+        uint8_t code;        /* a row of the table of expression.c */
+        uint8_t name;        /* of a value */
+        double number;
+    } step[KN_REF_STEPS];
+    uint32_t n;
+};
+
+/* A value, and how far a right result may be from it. */
+struct kn_ref_inexact {
+    double value, error;
+};
+
+/* The text is one that the generator took. */
+kiln_status kn_ref_expression_read(struct kn_ctx *c, const char *text,
+                                   struct kn_ref_expression *out);
+bool kn_ref_expression_names(const struct kn_ref_expression *x,
+                             enum kn_ref_name name);
+struct kn_ref_inexact kn_ref_evaluate(const struct kn_ref_expression *x,
+                                      const struct kn_ref_inexact *named);
+
+#endif
