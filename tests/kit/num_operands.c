@@ -1,0 +1,215 @@
+/* num_operands.c - the operands of a launch: shapes, contents, places. */
+#include "num_run.h"
+
+#include <string.h>
+
+#include "../../gen/instantiate.h"
+#include "../../gen/layout.h"
+
+static void
+shape(struct run *r, enum num_operand_id id, kiln_type type, int64_t rows,
+      int64_t cols)
+{
+    struct operand *o = &r->o[id];
+
+    o->used = true;
+    o->d.type = type;
+    o->d.rows = rows;
+    o->d.cols = cols;
+    o->d.batches = 1;
+    o->d.scale = id == NUM_SA || id == NUM_SB;
+    o->d.seed = r->j->seed;
+    o->d.operand = id;
+    o->d.mode = r->j->plain_b && (id == NUM_B || id == NUM_SB) ? KN_DATA_RANDOM
+                                                             : r->j->mode;
+    o->d.target = r->p.target;
+    o->skew = r->j->skew[id];
+}
+
+static void
+shape_scales(struct run *r)
+{
+    const kiln_problem *p = &r->p;
+
+    if (p->scale == KILN_SCALE_TENSOR) {
+        if (!kn_prequant(p))
+            shape(r, NUM_SA, KILN_F32, 1, 1);
+        shape(r, NUM_SB, KILN_F32, 1, 1);
+    } else if (p->scale == KILN_SCALE_ROW) {
+        shape(r, NUM_SA, KILN_F32, 1, p->m);
+        shape(r, NUM_SB, KILN_F32, 1, p->n);
+    } else if (p->scale == KILN_SCALE_BLOCK128) {
+        shape(r, NUM_SA, KILN_F32, p->m, num_div_up(p->k, 128));
+        shape(r, NUM_SB, KILN_F32,
+              p->family == KILN_WGRAD ? p->n : num_div_up(p->n, 128),
+              num_div_up(p->k, 128));
+        if (kn_scales_down(p, 'a'))
+            shape(r, NUM_SA, KILN_F32, num_div_up(p->k, 128), p->m);
+        if (kn_scales_down(p, 'b'))
+            shape(r, NUM_SB, KILN_F32, num_div_up(p->k, 128), p->n);
+    } else if (p->scale == KILN_SCALE_MX32) {
+        if (num_is_mx(p->a))
+            shape(r, NUM_SA, p->a, p->m, num_div_up(p->k, 32));
+        shape(r, NUM_SB, p->b, p->n, num_div_up(p->k, 32));
+    }
+}
+
+/* B, its scales and the bias come once per group or batch; A and its scales
+ * once per batch; the output once per batch, or per group of a wgrad. */
+static void
+repeat(struct run *r)
+{
+    int64_t batch = r->p.family == KILN_BATCHED ? r->p.batch : 1;
+    int64_t b = r->p.family == KILN_GROUPED ? r->p.groups : batch;
+    bool one = r->p.scale == KILN_SCALE_TENSOR;
+
+    r->o[NUM_A].d.batches = batch;
+    r->o[NUM_B].d.batches = b;
+    r->o[NUM_C].d.batches = r->p.family == KILN_WGRAD ? r->p.groups : batch;
+    r->o[NUM_SA].d.batches = one ? 1 : batch;
+    r->o[NUM_SB].d.batches = one ? 1 : b;
+    r->o[NUM_BIAS].d.batches = b;
+}
+
+void
+num_shape_operands(struct run *r)
+{
+    const kiln_problem *p = &r->p;
+    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+
+    shape(r, NUM_A, p->a, tn ? p->k : p->m, tn ? p->m : p->k);
+    shape(r, NUM_B, p->b, nt ? p->n : p->k, nt ? p->k : p->n);
+    shape(r, NUM_C, p->out, p->m, p->n);
+    shape_scales(r);
+    if (kn_has_bias(p))
+        shape(r, NUM_BIAS, KILN_F32, 1, p->n);
+    repeat(r);
+    kn_data_shape(&r->o[NUM_A].d, p->lda, p->stride_a);
+    kn_data_shape(&r->o[NUM_B].d, p->ldb, p->stride_b);
+    kn_data_shape(&r->o[NUM_C].d, p->ldc, p->stride_c);
+    kn_data_shape(&r->o[NUM_SA].d, p->ldsa, 0);
+    kn_data_shape(&r->o[NUM_SB].d, p->ldsb, 0);
+    kn_data_shape(&r->o[NUM_BIAS].d, 0, 0);
+}
+
+/* The bytes in front of a skewed operand are NaN codes, like those between
+ * its rows. */
+static void
+fill(void *user, uint64_t offset, void *dst, size_t size)
+{
+    struct operand *o = user;
+    size_t front = offset < o->skew ? (size_t)(o->skew - offset) : 0;
+
+    if (o->stored) {
+        memcpy(dst, o->stored + offset, size);
+        return;
+    }
+    front = front < size ? front : size;
+    memset(dst, 0xff, front);
+    if (size > front)
+        kn_data_fill(&o->d, offset + front - o->skew, (uint8_t *)dst + front,
+                     size - front);
+}
+
+/* Kernels read whole units of 2 or 4 bytes where operands are aligned so, and
+ * aligned dwords of rows that begin at any byte: no allocation ends inside
+ * one. Others must not go past the last element. */
+static uint64_t
+whole_units(const struct run *r, int id, uint64_t size)
+{
+    const struct kn_config *g = &r->k->g.cfg;
+    const struct kn_domain *d = &g->domain;
+    const uint8_t align[NUM_NOPERANDS] = { d->align_a, d->align_b, 1,
+                                           d->align_sa, d->align_sb, 4 };
+    bool dwords = align[id] >= 4 ||
+                  (id == NUM_A && kn_unaligned(&r->p, g, 'a')) ||
+                  (id == NUM_B && kn_unaligned(&r->p, g, 'b')) ||
+                  (id >= NUM_SA && kn_unaligned_scales(&r->p, g));
+    uint32_t to = dwords ? 4 : align[id];
+
+    return (size + to - 1) / to * to;
+}
+
+static bool
+place_offsets(struct run *r)
+{
+    int64_t n = r->p.groups, last;
+    struct kn_sim *s = r->k->sim;
+
+    if (!r->offs)
+        return true;
+    if (r->p.group_flags & KILN_GROUP_ENDS32) {
+        int32_t *ends = KN_NEW(&r->c, int32_t, (size_t)n);
+
+        for (int64_t g = 0; g < n; g++)
+            ends[g] = (int32_t)r->offs[g + 1];
+        return !kn_sim_alloc(s, 4 * (uint64_t)n, KN_MEM_READONLY, NULL, NULL,
+                             &r->offs_at) &&
+               !kn_sim_write(s, r->offs_at, ends, 4 * (size_t)n);
+    }
+    if (r->p.group_flags & KILN_GROUP_LENS)
+        return !kn_sim_alloc(s, 8 * (uint64_t)n, KN_MEM_READONLY, NULL, NULL,
+                             &r->offs_at) &&
+               !kn_sim_write(s, r->offs_at, r->j->lens, 8 * (size_t)n);
+    last = r->offs[n] + r->j->lie;
+    return !kn_sim_alloc(s, 8 * (uint64_t)(n + 1), KN_MEM_READONLY, NULL,
+                         NULL, &r->offs_at) &&
+           !kn_sim_write(s, r->offs_at, r->offs, 8 * (size_t)n) &&
+           !kn_sim_write(s, r->offs_at + 8 * (uint64_t)n, &last, 8);
+}
+
+/* B in panels, of one problem, scales shuffled (gen/layout.h): no skew. */
+static void
+store_operand(struct run *r, int id, struct operand *o)
+{
+    bool scales = id == NUM_SA || id == NUM_SB;
+    uint64_t rows = (uint64_t)o->d.rows, row = (uint64_t)o->d.row_bytes;
+    uint64_t one = scales ? kn_scale_bytes(rows, row) : rows * row;
+    uint64_t n = (uint64_t)o->d.batches;
+    uint8_t *plain;
+
+    if (!(scales ? kn_shuffled(&r->p) : id == NUM_B && r->p.b_layout))
+        return;
+    plain = KN_NEW(&r->c, uint8_t, n * rows * row + 1);
+    if (rows && row)
+        kn_data_fill(&o->d, 0, plain, n * rows * row);
+    o->size = n * one;
+    o->stored = KN_NEW(&r->c, uint8_t, o->size + 1);
+    for (uint64_t i = 0; i < n; i++)
+        (scales ? kn_shuffle_scales : kn_to_panels)(
+            o->stored + i * one, plain + i * rows * row, rows, row);
+}
+
+bool
+num_place_operands(struct run *r)
+{
+    struct kn_sim *s = r->k->sim;
+
+    for (int i = 0; i < NUM_NOPERANDS; i++) {
+        struct operand *o = &r->o[i];
+        bool read = i != NUM_C || r->p.beta;
+
+        if (!o->used)
+            continue;
+        o->size = whole_units(r, i, kn_data_bytes(&o->d) + o->skew);
+        store_operand(r, i, o);
+        if (kn_sim_alloc(s, o->size ? o->size : 1,
+                         i == NUM_C ? KN_MEM_OUTPUT : KN_MEM_READONLY,
+                         read && o->size ? fill : NULL, o, &o->block))
+            return num_fault(r, "no memory on the device");
+        o->at = o->block + o->skew;
+    }
+    return place_offsets(r);
+}
+
+void
+num_free_operands(struct run *r)
+{
+    for (int i = 0; i < NUM_NOPERANDS; i++)
+        if (r->o[i].block)
+            kn_sim_free(r->k->sim, r->o[i].block);
+    if (r->offs_at)
+        kn_sim_free(r->k->sim, r->offs_at);
+    if (r->workspace)
+        kn_sim_free(r->k->sim, r->workspace);
+}

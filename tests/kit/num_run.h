@@ -1,0 +1,53 @@
+/* num_run.h - a launch of num.h under way: shared by num.c and num_operands.c. */
+#ifndef KN_TEST_NUM_RUN_H
+#define KN_TEST_NUM_RUN_H
+
+#include "num.h"
+
+#include <stdio.h>
+
+struct operand {
+    bool used;
+    struct kn_data d;
+    uint32_t skew;
+    uint8_t *stored;         /* in panels or shuffled, or NULL: as it is */
+    uint64_t size, at;       /* bytes; device address of the first element */
+    uint64_t block;          /* address of the allocation */
+};
+
+struct run {
+    struct num_kernel *k;
+    const struct num_job *j;
+    struct num_result *r;
+    struct kn_ctx c;         /* of this launch */
+    kiln_problem p;          /* the kernel's, with the job's sizes */
+    int64_t *offs;           /* [groups + 1] */
+    uint64_t offs_at, workspace;
+    struct operand o[NUM_NOPERANDS];
+    struct kn_plan plan;
+    uint64_t written;        /* bytes the tiles must have written */
+    struct kn_sim_result sim;
+};
+
+static inline int64_t
+num_div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Notes the fault; false. */
+static inline bool
+num_fault(struct run *r, const char *what)
+{
+    snprintf(r->r->text, sizeof r->r->text, "%s%s%s", what,
+             r->c.err.status ? ": " : "", r->c.err.text);
+    return false;
+}
+
+/* num_operands.c: shapes of the job's operands; their memory on the simulator, with
+ * what they hold; that memory given back. */
+void num_shape_operands(struct run *r);
+bool num_place_operands(struct run *r);
+void num_free_operands(struct run *r);
+
+#endif
