@@ -148,6 +148,8 @@ struct kn_convert {
 extern const struct kn_convert kn_converts[];
 extern const size_t kn_nconverts;
 
+enum { KN_GATED = 3 };       /* values of act= of acc.gate */
+
 struct kn_shape {            /* the tile and its distribution over waves */
     uint32_t bm, bn, bk, wm, wn;
     int32_t mfma;            /* row of mfma.def */

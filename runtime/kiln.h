@@ -155,8 +155,9 @@ typedef enum kiln_moe_stage {
     KILN_NMOESTAGES
 } kiln_moe_stage;
 
-/* SWIGLU is gpt-oss': gate and up limited to 7, slope 1.702, up + 1. */
-#define KILN_ACTS(X) X(SILU, "silu") X(SWIGLU, "swiglu")
+/* SWIGLU is gpt-oss': gate and up limited to 7, slope 1.702, up + 1. LIMITED
+ * is DeepSeek-V4's silu: gate limited to 10, up to -10 .. 10. */
+#define KILN_ACTS(X) X(SILU, "silu") X(SWIGLU, "swiglu") X(LIMITED, "limited")
 
 typedef enum kiln_act {
 #define X(id, text) KILN_##id,

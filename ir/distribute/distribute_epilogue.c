@@ -275,20 +275,26 @@ swish(struct dist *d, kn_ref x, double scale)
     return dist_op(d, KN_OP_fmul, t, x, dist_op(d, KN_OP_rcp, t, y, 0));
 }
 
-/* silu(g) * u; act 1 is the clamped swiglu of gpt-oss: both limited by 7, the
- * sigmoid's slope 1.702, and u + 1. */
+/* swish(g) * (u + add), both limited by `most`, g from above only; by act=. */
+static const struct gated {
+    double most, slope, add;
+} acts[KN_GATED] = {
+    { 0, 1, 0 }, { 7, 1.702, 1 }, { 10, 1, 0 },
+};
+
 static kn_ref
-gated(struct dist *d, kn_ref g, kn_ref u, bool clamped)
+gated(struct dist *d, kn_ref g, kn_ref u, const struct gated *x)
 {
     struct kn_type t = dist_acc_type(d, g);
 
-    if (!clamped)
-        return dist_op(d, KN_OP_fmul, t, swish(d, g, 1), u);
-    g = dist_op(d, KN_OP_fmin, t, g, kn_flt(d->out, 7));
-    u = dist_op(d, KN_OP_fmin, t, u, kn_flt(d->out, 7));
-    u = dist_op(d, KN_OP_fmax, t, u, kn_flt(d->out, -7));
-    u = dist_op(d, KN_OP_fadd, t, u, kn_flt(d->out, 1));
-    return dist_op(d, KN_OP_fmul, t, swish(d, g, 1.702), u);
+    if (x->most > 0) {
+        g = dist_op(d, KN_OP_fmin, t, g, kn_flt(d->out, x->most));
+        u = dist_op(d, KN_OP_fmin, t, u, kn_flt(d->out, x->most));
+        u = dist_op(d, KN_OP_fmax, t, u, kn_flt(d->out, -x->most));
+    }
+    if (x->add > 0)
+        u = dist_op(d, KN_OP_fadd, t, u, kn_flt(d->out, x->add));
+    return dist_op(d, KN_OP_fmul, t, swish(d, g, x->slope), u);
 }
 
 /* acc.gate: column blocks 2j (gate) and 2j + 1 (up) become block j. */
@@ -304,6 +310,6 @@ expand_gate(struct dist *d, const struct kn_ins *i)
                              .reg = KN_NEW(d->c, kn_ref, s->nreg / 2) };
     for (uint32_t n = 0; n < t->nreg; n++)
         t->reg[n] = gated(d, s->reg[2 * n], s->reg[2 * n + 1],
-                          i->attr[KN_A_act] != 0);
+                          &acts[i->attr[KN_A_act]]);
     return KILN_OK;
 }

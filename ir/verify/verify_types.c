@@ -490,6 +490,10 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_near(f, i);
     case KN_OP_qmax: case KN_OP_cvtmx:
         return check_quantise(f, i);
+    case KN_OP_gate:
+        if (i->attr[KN_A_act] < 0 || i->attr[KN_A_act] >= KN_GATED)
+            return FAIL(f, i->at, "act= is 0 to %d", KN_GATED - 1);
+        return KILN_OK;
     case KN_OP_storemx:
         return check_format(f, i);
     case KN_OP_store: case KN_OP_scatter: case KN_OP_apply:

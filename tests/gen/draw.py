@@ -85,7 +85,7 @@ def moe(d, row):
     row["block-m"] = d.maybe(50, [16, 32, 64, 128])
     row["reduce"] = d.maybe(20, ["ordered", "atomic"])
     row["weight"] = d.maybe(20, ["after", "before", "none"])
-    row["act"] = d.maybe(20, ["silu", "swiglu"])
+    row["act"] = d.maybe(20, ["silu", "swiglu", "limited"])
     row["layout"] = row["quant"] = row["epilogue"] = row["beta"] = ""
     if row["stage"] == "gemm1" and d.number(3) == 0:
         row["out"] = d.of(["mxfp4", "mxfp8"])

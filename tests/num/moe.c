@@ -37,7 +37,8 @@ whole_layers(void **state)
         for (size_t r = 0; r < 2; r++) {
             snprintf(line, sizeof line, "--a %s --hidden 256 --inter 160 "
                      "--experts 9 --topk 2 --tokens 21 --routing extreme:4 "
-                     "--reduce %s --act swiglu", types[t], reduce[r]);
+                     "--reduce %s --act %s", types[t], reduce[r],
+                     t % 2 == r ? "swiglu" : "limited");
             expect_run(line, KILN_OK);
         }
 }

@@ -58,18 +58,19 @@ has(const struct kn_operand *o)
     return o && o->used;
 }
 
-/* d(act)/dg of both activations is at most 1.1. */
+/* d(act)/dg of every activation is at most 1.1. */
 static void
 gate(const struct kn_moe_stage *s, double *g, double *gsum, double u,
      double usum)
 {
     bool clamped = s->p->act == KILN_SWIGLU;
+    double most = clamped ? 7 : s->p->act == KILN_LIMITED ? 10 : INFINITY;
     double tol = ((double)s->p->k / 8 + 16) * 0x1p-24;
     double x = *g, y, out;
 
-    if (clamped) {
-        x = fmin(x, 7);
-        u = fmax(fmin(u, 7), -7) + 1;
+    if (isfinite(most)) {
+        x = fmin(x, most);
+        u = fmax(fmin(u, most), -most) + (clamped ? 1 : 0);
     }
     y = x / (1 + exp(clamped ? -1.702 * x : -x));
     out = y * u;

@@ -7,7 +7,8 @@ TYPES = ("none f32 i32 f16 bf16 fp8 bf8 i8 mxfp8 mxbf8 mxfp6 mxbf6 "
 FAMILIES = "gemm grouped wgrad batched moe".split()
 LAYOUTS = "nt nn tn".split()
 SCALES = "none tensor row block128 mx32".split()
-STAGES, ACTS = "layer gemm1 gemm2 reduce".split(), "silu swiglu".split()
+STAGES, ACTS = "layer gemm1 gemm2 reduce".split(), \
+    "silu swiglu limited".split()
 TARGETS = "none gfx942 gfx950".split()
 OPERANDS = ("a b c sa sb bias offsets experts padded weights workspace "
             "stream").split()
