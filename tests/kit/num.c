@@ -65,11 +65,12 @@ make_problem(struct run *r)
 static kiln_status
 alloc_shares(struct run *r)
 {
+    uint32_t *count = KN_NEW(&r->c, uint32_t, KN_COUNTERS);
+
+    *count = r->j->dirt;
     KN_TRY(kn_sim_alloc(r->k->sim, r->plan.workspace, KN_MEM_OUTPUT, NULL,
                         NULL, &r->workspace));
-    return kn_sim_write(r->k->sim, r->workspace,
-                        KN_NEW(&r->c, uint8_t, KILN_WORKSPACE_ZEROS),
-                        KILN_WORKSPACE_ZEROS);
+    return kn_sim_write(r->k->sim, r->workspace, count, KILN_WORKSPACE_ZEROS);
 }
 
 static kiln_status

@@ -44,6 +44,7 @@ struct num_job {
     enum kn_sim_order order;
     enum kn_sim_waves waves;
     uint64_t order_seed;
+    uint32_t dirt;           /* the first counter of a split-K before it */
     const uint64_t *ids;     /* workgroups to run; NULL: all */
     size_t nids;
     /* called between the launch and the check */

@@ -215,6 +215,33 @@ missing_share_is_seen(void **state)
     num_close(&k);
 }
 
+/* What a launch that was aborted left in a counter, of as many shares or of
+ * more, is there again after every whole launch: it cannot pass unseen. */
+static void
+dirt_stays(void **state)
+{
+    static const uint32_t dirt[] = { 1, 2, 3, 4, 7, 15, 70000 };
+    struct kn_config g = { .bm = 64, .bn = 128, .xcd = 1, .split_k = 4 };
+    kiln_problem p = plain();
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    if (!num_open(&k, &counts, &p, &g))
+        fail_msg("%s", k.c.err.text);
+    for (size_t i = 0; i < sizeof dirt / sizeof *dirt; i++) {
+        struct num_job j = { .dirt = dirt[i], .p = { .m = M, .n = N, .k = K } };
+        char want[80];
+
+        snprintf(want, sizeof want, "counter 0 of the workspace is %u after",
+                 dirt[i] < 4 ? dirt[i] : 3);
+        assert_false(num_launch(&k, &j, &r));
+        if (!strstr(r.text, want))
+            fail_msg("%s, not %s", r.text, want);
+    }
+    num_close(&k);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -226,6 +253,7 @@ main(int argc, char **argv)
         cmocka_unit_test(any_order_of_workgroups),
         cmocka_unit_test(exact_sums_do_not_depend_on_the_split),
         cmocka_unit_test(missing_share_is_seen),
+        cmocka_unit_test(dirt_stays),
     };
 
     target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
