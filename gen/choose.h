@@ -136,4 +136,7 @@ size_t kn_scores_of(const kiln_problem *p, const struct kn_score **first);
 double kn_score_of(const kiln_problem *p, const struct kn_config *g,
                    const struct kn_score *s);
 
+/* The same of the row that g is, if need be of one with other slots; 0: none. */
+double kn_score_known(const kiln_problem *p, const struct kn_config *g);
+
 #endif

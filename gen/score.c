@@ -292,6 +292,31 @@ straddling(const kiln_problem *p, const struct kn_score *s)
     return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
 }
 
+/* MX scales whose rows are no whole dwords, or end within a K tile: they are
+ * loaded singly, in twos or with a clip. `deep` has a clip alone. Measured on
+ * 64x64 to 256x256 tiles of mxfp8 and mxfp4; unknown of wgrad, whose groups
+ * end there, of a few rows or K tiles, and of 6-bit types. */
+static double
+odd_scales(const kiln_problem *p, const struct kn_config *g,
+           const struct kn_score *s)
+{
+    static const double slower[2][3] = { { 1.15, 1.3, 1.75 }, { 1.3, 1.8, 2.7 } };
+    const double *by = slower[kn_targets[p->target].scaled != 0];
+    const struct kn_domain *d = &g->domain;
+    struct kn_pitches at;
+
+    if (p->scale != KILN_SCALE_MX32 || kn_dequant(p) || kn_shuffled(p) ||
+        kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
+        p->m <= 16 || kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
+        !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
+        return 1;
+    if ((d->align_sa >= 4 && d->align_sb >= 4) ||
+        kn_schedules[s->schedule].reads == KN_READS_TILE)
+        return by[0];
+    at = kn_pitches_of(p);
+    return (at.sa | at.sb) & 1 ? by[2] : by[1];
+}
+
 static int
 width_of(enum kn_class c)
 {
@@ -323,7 +348,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
         l.read += (g->bm + g->bn) * g->bk / 32.0;
     l.cus = least(l.c->cus, l.groups);
     l.width = width_of(s->class);
-    l.slower = straddling(p, s);
+    l.slower = straddling(p, s) * odd_scales(p, g, s);
     return l;
 }
 
@@ -348,4 +373,25 @@ kn_score_of(const kiln_problem *p, const struct kn_config *g,
         sum += log(time_of(&l, g));
     }
     return exp(sum / (sizeof sizes / sizeof *sizes));
+}
+
+static bool
+is_row(const struct kn_score *s, const struct kn_config *g, bool stages)
+{
+    return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
+           s->bk == g->bk && s->wm == g->wm && s->wn == g->wn &&
+           s->walks == (g->cus != 0) && (!stages || s->stages == g->stages);
+}
+
+double
+kn_score_known(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_score *s;
+    size_t n = kn_scores_of(p, &s);
+
+    for (int stages = 1; stages >= 0; stages--)
+        for (size_t i = 0; i < n; i++)
+            if (is_row(&s[i], g, stages))
+                return kn_score_of(p, g, &s[i]);
+    return 0;
 }

@@ -168,28 +168,6 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
-static bool
-is_row(const struct kn_score *s, const struct kn_config *g, bool stages)
-{
-    return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
-           s->bk == g->bk && s->wm == g->wm && s->wn == g->wn &&
-           s->walks == (g->cus != 0) && (!stages || s->stages == g->stages);
-}
-
-/* The score of g; 0: not measured. */
-static double
-score_of(const kiln_problem *p, const struct kn_config *g)
-{
-    const struct kn_score *s;
-    size_t n = kn_scores_of(p, &s);
-
-    for (int stages = 1; stages >= 0; stages--)
-        for (size_t i = 0; i < n; i++)
-            if (is_row(&s[i], g, stages))
-                return kn_score_of(p, g, &s[i]);
-    return 0;
-}
-
 bool
 kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *given, struct kn_config *g)
@@ -200,7 +178,7 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
 
     if (!may_score(p, given, g))
         return false;
-    b.us = score_of(p, g);
+    b.us = kn_score_known(p, g);
     if (b.us <= 0 || s->layout != p->layout)
         return false;
     for (; n--; s++) {

@@ -50,19 +50,9 @@ put_score(struct kn_ctx *c, const kiln_problem *p,
           const struct kn_config *given, struct kn_buf *out)
 {
     struct kn_config g = *given;
-    double us = 0;
 
     KN_TRY(kn_choose(c, p, &g, NULL));
-    for (size_t i = 0; i < kn_nscores; i++) {
-        const struct kn_score *s = &kn_scores[i];
-
-        if (s->target == p->target && s->class == kn_class_of(p) &&
-            s->layout == p->layout && s->schedule == g.schedule &&
-            s->bm == g.bm && s->bn == g.bn && s->bk == g.bk &&
-            s->wm == g.wm && s->stages == g.stages && s->walks == (g.cus != 0))
-            us = kn_score_of(p, &g, s);
-    }
-    kn_putf(out, "%.2f ", us);
+    kn_putf(out, "%.2f ", kn_score_known(p, &g));
     kn_config_print(&g, out);
     return KILN_OK;
 }
