@@ -82,16 +82,19 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
                       g->bm * g->bn > 128 * 128);
         uint32_t most = tight && acc >= 64 ? 48 : 64;
 
+        /* Beside rows that are shifted (measured). */
         if (g->cus && (loose_a || loose_b))
-            most -= 16;      /* beside rows that are shifted (measured) */
+            most -= 16;
+        else if (loose_b && acc >= 64 && kn_elems[f.shape.ta].bits == 6)
+            most -= 8;
         if (((d->align_a < 4 && !loose_a) || (d->align_b < 4 && !loose_b)) &&
             (stage > 24 + most || acc >= 128))
             return KN_TOO_NARROW;
     }
-    /* A persistent walk beside rows that are shifted in registers: LLVM spills
-     * 5 at 256x256 (measured). */
-    if (g->cus && (kn_unaligned(p, g, 'a') || kn_unaligned(p, g, 'b')))
-        acc += 16;
+    /* Rows that are shifted in registers: at 256x256 LLVM spills up to 3, and 5
+     * beside a persistent walk (measured). */
+    if (kn_unaligned(p, g, 'a') || kn_unaligned(p, g, 'b'))
+        acc += g->cus ? 16 : 4;
     /* A persistent walk beside 6-bit runs and 8-bit fragments (measured). */
     if (g->cus && !kn_direct(p, g) && kn_elems[f.shape.ta].bits == 6 &&
         kn_elems[f.shape.tb].bits == 8)
