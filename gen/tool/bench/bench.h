@@ -15,6 +15,9 @@ struct kn_svg_bar {
 void kn_svg_ratios(struct kn_buf *b, const char *title,
                    const struct kn_svg_bar *bar, size_t n);
 
+/* contest.c - compare with three tables or more: nobody is judged. */
+kiln_status kn_contest(struct kn_tool *t);
+
 /* hipblaslt.c - command lines of hipblaslt-bench, for `kilnc bench`. */
 
 /* A command line: argv[0] the program, argv[1] the command; argv[argc] NULL. */

@@ -469,6 +469,8 @@ kn_cmd_compare(struct kn_tool *t)
     struct compare *r = KN_NEW(t->c, struct compare, 1);
     bool differ;
 
+    if (t->cli->npos > 2)
+        return kn_contest(t);
     r->t = t;
     r->c = t->c;
     KN_TRY(read_inputs(r));
