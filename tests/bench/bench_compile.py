@@ -39,6 +39,7 @@ TEXT = {
     "memory_hit": "memory hit",
     "disk_hit": "disk hit, LLVM not loaded",
     "fresh_load": "fresh process, disk hit, loaded on the fake HIP device",
+    "fresh_comgr": "the same, read by the system's comgr too",
     "clang": "clang -O3 on a HIP kernel for the same job (bf16 256x256x64)",
 }
 
@@ -107,7 +108,9 @@ def main():
     rows["fresh_compile"] = timed(BENCH, "one")
     inner("fill", cache)
     rows.update(inner("hit", cache))
-    rows["fresh_load"] = timed(BENCH, "load", cache, HIP)
+    rows["fresh_load"] = timed(BENCH, "load", cache, HIP,
+                               env=dict(os.environ, KILNC_COMGR_LIBRARY="none"))
+    rows["fresh_comgr"] = timed(BENCH, "load", cache, HIP)
     other = clang(scratch)
     if other:
         rows["clang"] = other
