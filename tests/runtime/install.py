@@ -163,7 +163,8 @@ def everything_is_installed():
                  "kiln-config.cmake", "kiln-config-version.cmake",
                  "libkiln.so", "libkiln.so.0", "libkiln-cg.so.0", "libkiln.a",
                  "libkiln-sim.so.0", "libkilnhip.so", "libkilnhip.so.0",
-                 "libamdhip64.so.6", "kiln-hipcc", "kiln_device.c"):
+                 "libamdhip64.so.6", "kiln-hipcc", "kiln-hipcc.1",
+                 "kiln_device.c"):
         find(name)
     for base, _, names in os.walk(ROOT):
         for name in names:
@@ -253,13 +254,14 @@ def cmake_finds_the_package():
     return None
 
 
-def the_manual_page_is_clean():
+def the_manual_pages_are_clean():
     if not shutil.which("man"):
         raise tap.Skip("man is not installed")
-    out = tap.must("sh", "-c", "man --warnings -E UTF-8 -l -Tutf8 -Z %s "
-                   ">/dev/null" % find("kilnc.1"))
-    if out:
-        return out
+    for name in ("kilnc.1", "kiln-hipcc.1"):
+        out = tap.must("sh", "-c", "man --warnings -E UTF-8 -l -Tutf8 -Z %s "
+                       ">/dev/null" % find(name))
+        if out:
+            return out
     text = installed("man", "-P", "cat", "kilnc")
     lost = [f for f in ("--split-k", "KILNC_CACHE_DIR", "parity")
             if f not in text]
@@ -335,7 +337,7 @@ CASES = [
     cmake_finds_the_package,
     the_header_is_clean_alone,
     the_installed_tool_runs,
-    the_manual_page_is_clean,
+    the_manual_pages_are_clean,
     completion_offers_what_there_is,
     the_loader_finds_nothing_to_write,
     python_finds_the_installed_library,
