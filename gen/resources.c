@@ -103,9 +103,12 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
         acc += 16;
     if (kn_prequant(p) || p->quant) /* a run's elements as f32 (measured) */
         acc += p->quant ? 56 : 40;
-    /* Transposing reads beside them (measured). */
-    if (p->scale == KILN_SCALE_BLOCK128 && p->layout != KILN_NT &&
-        kn_targets[p->target].lds_tr)
+    /* Products that wait for their factors, of a share; transposing reads
+     * beside other loops' (measured). */
+    if (p->scale == KILN_SCALE_BLOCK128 && kn_reads_of(g) == KN_READS_HALVES)
+        acc += a.count / kn_shares(g, &a) * b.count * 4;
+    else if (p->scale == KILN_SCALE_BLOCK128 && p->layout != KILN_NT &&
+             kn_targets[p->target].lds_tr)
         acc += 28;
     /* A transposed as well as converted: as many more (measured). */
     if (kn_dequant(p) && p->layout == KILN_TN && kn_targets[p->target].lds_tr)

@@ -130,6 +130,20 @@ six_bits(const struct kn_fn *f)
     return false;
 }
 
+/* Sums of one half of the waves beside matrix products of the other, the end of
+ * which packed ones would wait for. */
+static bool
+sums_beside(const struct kn_fn *f)
+{
+    bool halves = false, sums = false;
+
+    for (size_t i = 0; i < f->nins; i++) {
+        halves |= f->ins[i].op == KN_OP_stagger;
+        sums |= f->ins[i].op == KN_OP_fma && kn_val(f, f->ins[i].dst)->type.n > 1;
+    }
+    return kn_targets[f->target].packed_waits && halves && sums;
+}
+
 static void
 kernel_attributes(struct lower *l)
 {
@@ -147,6 +161,8 @@ kernel_attributes(struct lower *l)
     string_attr(l, "amdgpu-agpr-alloc", "0,0");
     if (six_bits(l->f))
         string_attr(l, "target-features", "-load-store-opt");
+    else if (sums_beside(l->f))
+        string_attr(l, "target-features", "-packed-fp32-ops");
     enum_attr(l, LLVMAttributeFunctionIndex, "nounwind", 0);
     enum_attr(l, LLVMAttributeFunctionIndex, "norecurse", 0);
     for (size_t i = 1; i < l->f->nval; i++)

@@ -256,6 +256,12 @@ expand_read(struct dist *d, const struct kn_ins *i)
         for (uint32_t x = 0; x < p.parts; x++)
             base[x] = read_address(d, lds, &p, (struct piece){
                 (uint32_t)i->attr[KN_A_kk], x, 0 });
+    if (i->attr[KN_A_one]) {
+        read_fragment(d, i, 0, base);
+        for (uint32_t f = 1; f < fr.count; f++)
+            t->reg[f] = t->reg[0];
+        return KILN_OK;
+    }
     for (uint32_t f = part * fr.count / parts;
          f < (part + 1) * fr.count / parts; f++)
         read_fragment(d, i, f, base);
@@ -391,13 +397,13 @@ expand_mma(struct dist *d, const struct kn_ins *i)
  * of A times those of its columns of B, one for all four in a 128-block; or
  * one of the two. */
 static kn_ref
-block_factor(struct dist *d, const struct kn_ins *i, uint32_t x, uint32_t y)
+block_factor(struct dist *d, const kn_ref scales[2], uint32_t x, uint32_t y)
 {
     struct kn_type t = dist_vec(KN_T_f32, acc_type(d).n);
-    const struct dist_tile *f = dist_tile(d, i->arg[3]);
+    const struct dist_tile *f = dist_tile(d, scales[0]);
     bool rows = d->in->lds[f->lds].side == 'a', one;
     kn_ref a = rows ? f->reg[x]
-             : i->arg[4] ? dist_tile(d, i->arg[4])->reg[x] : 0, b;
+             : scales[1] ? dist_tile(d, scales[1])->reg[x] : 0, b;
 
     if (rows)
         return dist_op(d, KN_OP_splat, t, a, 0);
@@ -412,33 +418,70 @@ block_factor(struct dist *d, const struct kn_ins *i, uint32_t x, uint32_t y)
     return dist_op(d, KN_OP_fmul, t, dist_op(d, KN_OP_splat, t, a, 0), b);
 }
 
-/* mma.block: the product of this K block alone is scaled, then added. Sums of
+/* acc += sum * factor, of fragments n / columns and n % columns. Sums of
  * integers are exact in f32: 128 products of 8 bits. */
+static void
+add_block(struct dist *d, kn_ref acc, kn_ref sum, const kn_ref scales[2],
+          uint32_t n)
+{
+    uint32_t columns = kn_fragment(d->in, 'b').count;
+    struct kn_type t = acc_type(d);
+    struct kn_ins *add;
+    kn_ref s;
+
+    if (t.elem != KN_T_f32)
+        sum = dist_op(d, KN_OP_i2f, dist_vec(KN_T_f32, t.n), sum, 0);
+    s = block_factor(d, scales, n / columns, n % columns);
+    add = dist_add(d, KN_OP_fma, acc);
+    add->arg[0] = sum;
+    add->arg[1] = s;
+    add->arg[2] = acc;
+}
+
+/* Accumulators [first, end) of this part. */
+struct sums {
+    uint32_t first, end;
+};
+
+static struct sums
+sums_of_part(const struct dist *d, const struct kn_ins *i)
+{
+    uint32_t rows = kn_fragment(d->in, 'a').count;
+    uint32_t columns = kn_fragment(d->in, 'b').count;
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+
+    return (struct sums){ part * rows / parts * columns,
+                          (part + 1) * rows / parts * columns };
+}
+
+/* mma.block: the product of this K block alone is scaled, then added. */
 kiln_status
 expand_mmab(struct dist *d, const struct kn_ins *i)
 {
-    struct kn_frag a = kn_fragment(d->in, 'a'), b = kn_fragment(d->in, 'b');
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
-    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    uint32_t columns = kn_fragment(d->in, 'b').count;
     struct kn_type t = acc_type(d);
-    bool ints = t.elem != KN_T_f32;
+    struct sums s = sums_of_part(d, i);
 
-    for (uint32_t x = part * a.count / parts;
-         x < (part + 1) * a.count / parts; x++)
-        for (uint32_t y = 0; y < b.count; y++) {
-            kn_ref acc = dist_tile(d, i->arg[0])->reg[x * b.count + y];
-            kn_ref sum = dist_temp(d, t), s;
-            struct kn_ins *add;
+    for (uint32_t n = s.first; n < s.end; n++) {
+        kn_ref sum = dist_temp(d, t);
 
-            dist_move(d, sum, ints ? dist_int(d, 0) : kn_flt(d->out, 0));
-            multiply(d, sum, i, x, y);
-            if (ints)
-                sum = dist_op(d, KN_OP_i2f, dist_vec(KN_T_f32, t.n), sum, 0);
-            s = block_factor(d, i, x, y);
-            add = dist_add(d, KN_OP_fma, acc);
-            add->arg[0] = sum;
-            add->arg[1] = s;
-            add->arg[2] = acc;
-        }
+        dist_move(d, sum, t.elem != KN_T_f32 ? dist_int(d, 0)
+                                             : kn_flt(d->out, 0));
+        multiply(d, sum, i, n / columns, n % columns);
+        add_block(d, dist_tile(d, i->arg[0])->reg[n], sum, &i->arg[3], n);
+    }
+    return KILN_OK;
+}
+
+/* acc.addblock: the same of products that are another tile's sums. */
+kiln_status
+expand_addblock(struct dist *d, const struct kn_ins *i)
+{
+    struct sums s = sums_of_part(d, i);
+
+    for (uint32_t n = s.first; n < s.end; n++)
+        add_block(d, dist_tile(d, i->arg[0])->reg[n],
+                  dist_tile(d, i->arg[1])->reg[n], &i->arg[2], n);
     return KILN_OK;
 }

@@ -128,6 +128,16 @@ check_quant(const struct tiles *w, const struct kn_ins *i, int lds)
     return KILN_OK;
 }
 
+/* Factors of a block: of columns and, behind them, of rows, or of either. */
+static kiln_status
+check_factors(const struct tiles *w, const struct kn_ins *i, unsigned first)
+{
+    if (!i->arg[first + 1] && side_of(w, i->arg[first]) == 'a')
+        return need_side(w, i, first, 'a', true);
+    KN_TRY(need_side(w, i, first, 'b', true));
+    return need_side(w, i, first + 1, 'a', true);
+}
+
 static kiln_status
 check_matrix(const struct tiles *w, const struct kn_ins *i)
 {
@@ -138,12 +148,8 @@ check_matrix(const struct tiles *w, const struct kn_ins *i)
                                     kn_fragment(w->f, 'a').ksteps)
         return FAIL(w->f, i->at, "kk=%d, but a tile has %u K steps",
                     i->attr[KN_A_kk], kn_fragment(w->f, 'a').ksteps);
-    if (i->op == KN_OP_mmab) {
-        if (!i->arg[4] && side_of(w, i->arg[3]) == 'a')
-            return need_side(w, i, 3, 'a', true);
-        KN_TRY(need_side(w, i, 3, 'b', true));
-        return need_side(w, i, 4, 'a', true);
-    }
+    if (i->op == KN_OP_mmab)
+        return check_factors(w, i, 3);
     if (i->arg[3] && !i->arg[4])
         return FAIL(w->f, i->at, "mma takes the scales of both operands or "
                     "none");
@@ -170,6 +176,10 @@ check_read(const struct tiles *w, const struct kn_ins *i)
          fr.count % (2 * (uint32_t)i->attr[KN_A_parts])))
         return FAIL(w->f, i->at, "pairs=1 reads shuffled scales of an even K "
                     "step, fragments two and two: not those of %%%s", l->name);
+    if (i->attr[KN_A_one] && (l->elem != KN_T_f32 || l->side != 'b' ||
+                              (1u << l->shift) % (fr.count * 16)))
+        return FAIL(w->f, i->at, "one=1 reads the factor of a wave's columns: "
+                    "%%%s has several", l->name);
     return KILN_OK;
 }
 
@@ -268,6 +278,10 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_mma:
     case KN_OP_mmab:
         return check_matrix(w, i);
+    case KN_OP_addblock:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        KN_TRY(need(w, i, 1, ACCUMULATORS, -1));
+        return check_factors(w, i, 2);
     case KN_OP_rowids:
     case KN_OP_rowf32:
         return define(w, i, ROWS, -1);

@@ -112,10 +112,13 @@ SENTENCES = {
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
     "read": "fragments of K step `kk=` (share `part=` of `parts=`); "
-            "`pairs=1`: shuffled scales of two and two, for two K steps",
+            "`pairs=1`: shuffled scales of two and two, for two K steps; `one=1`: "
+            "all columns of a wave have one factor",
     "clear": "accumulators of zeros (share `part=` of `parts=`)",
     "mma": "accumulate A * B, with scales if given",
     "mma.block": "accumulate A * B times the scales of the K block",
+    "acc.addblock": "plus another tile's products times the scales of their K "
+                    "block (share `part=` of `parts=`)",
     "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "acc.apply": "the expression of the line `expr` of each: pointers to the "
