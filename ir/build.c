@@ -155,6 +155,24 @@ kn_find_lds(const struct kn_fn *f, const char *name)
     return -1;
 }
 
+int
+kn_find_elem(const char *text)
+{
+    for (int e = 1; e < KN_NELEM; e++)
+        if (!strcmp(kn_elems[e].text, text))
+            return e;
+    return 0;
+}
+
+int
+kn_find_mfma(const char *text)
+{
+    for (int m = 0; m < KN_NMFMA; m++)
+        if (!strcmp(kn_mfmas[m].text, text))
+            return m;
+    return -1;
+}
+
 kiln_status
 kn_parse_text(struct kn_ctx *c, const char *file, const char *text,
               struct kn_fn **out)

@@ -50,6 +50,7 @@ struct kn_elem_info {
 };
 enum { KN_E_INT, KN_E_FLOAT, KN_E_FMT, KN_E_REF };
 extern const struct kn_elem_info kn_elems[KN_NELEM];
+int kn_find_elem(const char *text); /* 0: none */
 
 enum { KN_MAXARG = 8 };
 struct kn_op_info {
@@ -78,6 +79,7 @@ struct kn_mfma_info {
     kiln_target target;
 };
 extern const struct kn_mfma_info kn_mfmas[KN_NMFMA];
+int kn_find_mfma(const char *text); /* -1: none */
 
 /* Register type: `v.f32x4` is 4 floats per lane, `s.i32` is uniform. */
 struct kn_type {

@@ -91,24 +91,6 @@ integer(struct parser *p, int64_t *v)
     return KILN_OK;
 }
 
-static int
-find_elem(const char *text)
-{
-    for (int e = 1; e < KN_NELEM; e++)
-        if (!strcmp(kn_elems[e].text, text))
-            return e;
-    return 0;
-}
-
-static int
-find_mfma(const char *text)
-{
-    for (int m = 0; m < KN_NMFMA; m++)
-        if (!strcmp(kn_mfmas[m].text, text))
-            return m;
-    return -1;
-}
-
 /* ---- value names ---- */
 
 static size_t
@@ -172,7 +154,7 @@ parse_type(struct parser *p, struct kn_type *t)
     char *copy, *end;
 
     *t = (struct kn_type){ .n = 1 };
-    t->elem = (uint8_t)find_elem(w);
+    t->elem = (uint8_t)kn_find_elem(w);
     if (t->elem && kn_elems[t->elem].kind == KN_E_REF)
         return KILN_OK;
     if ((w[0] != 's' && w[0] != 'v') || w[1] != '.')
@@ -189,7 +171,7 @@ parse_type(struct parser *p, struct kn_type *t)
         t->n = (uint8_t)n;
         copy[x - copy] = '\0';
     }
-    t->elem = (uint8_t)find_elem(copy);
+    t->elem = (uint8_t)kn_find_elem(copy);
     if (!t->elem || kn_elems[t->elem].kind == KN_E_FMT)
         return FAIL(p, "'%s' names no register type", w);
     return KILN_OK;
@@ -268,9 +250,9 @@ parse_attr(struct parser *p, struct kn_ins *i, const char *name)
         return FAIL(p, "%s has no attribute '%s'", kn_op_info(i->op).text,
                     name);
     if (kn_attrs[a].kind == KN_TYPE)
-        v = find_elem(word(p));
+        v = kn_find_elem(word(p));
     else if (kn_attrs[a].kind == KN_MFMA)
-        v = find_mfma(word(p));
+        v = kn_find_mfma(word(p));
     else
         KN_TRY(integer(p, &v));
     if (kn_attrs[a].kind != KN_INT && v <= (kn_attrs[a].kind == KN_TYPE ? 0 : -1))
@@ -424,11 +406,11 @@ parse_shape(struct parser *p)
 
         if (!accept(p, '='))
             return FAIL(p, "expected NAME=VALUE");
-        if (!strcmp(name, "mfma") && (s->mfma = find_mfma(word(p))) < 0)
+        if (!strcmp(name, "mfma") && (s->mfma = kn_find_mfma(word(p))) < 0)
             return FAIL(p, "no such matrix instruction");
-        else if (!strcmp(name, "ta") && !(s->ta = (uint8_t)find_elem(word(p))))
+        else if (!strcmp(name, "ta") && !(s->ta = (uint8_t)kn_find_elem(word(p))))
             return FAIL(p, "no such type");
-        else if (!strcmp(name, "tb") && !(s->tb = (uint8_t)find_elem(word(p))))
+        else if (!strcmp(name, "tb") && !(s->tb = (uint8_t)kn_find_elem(word(p))))
             return FAIL(p, "no such type");
         else if (strcmp(name, "mfma") && strcmp(name, "ta") &&
                  strcmp(name, "tb"))
@@ -461,7 +443,7 @@ parse_arg(struct parser *p)
         return FAIL(p, "expected '%%' and the argument's name");
     name = word(p);
     type = word(p);
-    t.elem = (uint8_t)find_elem(type);
+    t.elem = (uint8_t)kn_find_elem(type);
     if (t.elem != KN_T_ptr && t.elem != KN_T_i32 && t.elem != KN_T_i64 &&
         t.elem != KN_T_f32)
         return FAIL(p, "an argument is ptr, i32, i64 or f32, not '%s'", type);
@@ -500,7 +482,7 @@ parse_swizzle(struct parser *p, struct kn_lds *l)
 static kiln_status
 parse_memory_type(struct parser *p, struct kn_lds *l)
 {
-    l->mem = (uint8_t)find_elem(word(p));
+    l->mem = (uint8_t)kn_find_elem(word(p));
     return l->mem ? KILN_OK : FAIL(p, "no such type");
 }
 
@@ -532,7 +514,7 @@ parse_lds(struct parser *p)
         if (!strcmp(name, "side"))
             l.side = (uint8_t)word(p)[0];
         else if (!strcmp(name, "elem"))
-            l.elem = (uint8_t)find_elem(word(p));
+            l.elem = (uint8_t)kn_find_elem(word(p));
         else if (!strcmp(name, "mem"))
             KN_TRY(parse_memory_type(p, &l));
         else if (!strcmp(name, "swz"))

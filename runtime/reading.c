@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../emit/isa/object.h"
-#include "../emit/isa/offload.h"
 
 /* ---- comgr: its lines "amdhsa.kernels[0].name = gemm" -------------------- */
 

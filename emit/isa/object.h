@@ -120,4 +120,14 @@ kiln_status kn_dwarf_read(struct kn_ctx *c, const void *bytes, size_t size,
 const char *kn_dwarf_find(const struct kn_dwarf *l, uint64_t addr,
                           uint32_t *line);
 
+/* offload.c - clang's offload bundle: code objects of one program, one a
+ * target, each under an id like "hipv4-amdgcn-amd-amdhsa--gfx950:xnack-". */
+
+bool kn_is_offload(const void *p, size_t n);
+
+/* The code object for a target in a bundle of at most `most` bytes, NULL:
+ * it has none. SIZE_MAX: who calls vouches for the bytes. */
+const uint8_t *kn_offload_find(kiln_target t, const void *bundle, size_t most,
+                               size_t *size);
+
 #endif

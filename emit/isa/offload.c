@@ -1,7 +1,7 @@
 /* offload.c - the code object of a target in clang's offload bundle. The
  * header is a magic, the number of entries, and for each its offset, size and
  * id, all numbers 64-bit little-endian. */
-#include "offload.h"
+#include "object.h"
 
 #include <string.h>
 

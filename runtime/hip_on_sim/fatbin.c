@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../emit/isa/offload.h"
+#include "../../emit/isa/object.h"
 #include "hip_api.h"
 #include "shim.h"
 

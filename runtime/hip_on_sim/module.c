@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../emit/isa/offload.h"
+#include "../../emit/isa/object.h"
 #include "../file.h"
 #include "hip_api.h"
 #include "shim.h"

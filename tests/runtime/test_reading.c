@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "emit/isa/offload.h"
+#include "emit/isa/object.h"
 #include "runtime/reading.h"
 
 static const char *built_dir, *object_dir;

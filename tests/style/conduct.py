@@ -51,10 +51,8 @@ MAY_INCLUDE = {
                     "runtime/kiln.h"),
     "runtime/reference": ("runtime/reference/", "ir/base.h", "ir/clones.h",
                           "runtime/kiln.h"),
-    "runtime": ("runtime/", "emit/isa/object.h", "emit/isa/offload.h",
-                "ir/base.h", "ir/lock.h"),
-    "runtime/hip_on_sim": ("runtime/", "emit/isa/object.h", "emit/isa/offload.h",
-                           "ir/base.h"),
+    "runtime": ("runtime/", "emit/isa/object.h", "ir/base.h", "ir/lock.h"),
+    "runtime/hip_on_sim": ("runtime/", "emit/isa/object.h", "ir/base.h"),
     # What needs no LLVM of gen/ (choosing, planning); part_*.c are the doors
     # of the two other libraries.
     "runtime/api": ("runtime/", "gen/gen.h", "gen/tuning/tuning.h", "emit/emit.h",

@@ -105,6 +105,8 @@ def figures(files):
     gen = generator(files)
     code = ("gen/", "ir/", "emit/", "runtime/")
     size = lengths(files)
+    length = {p: text.count("\n") for p, text in gate.c_files(files).items()
+              if p.endswith((".c", ".h"))}
     judges = [n for p, n, body in
               bodies(files, [p for p in files if p.endswith(".c") and
                              p.startswith("gen/") and p not in ONE_JUDGE])
@@ -126,6 +128,10 @@ def figures(files):
          count(files, SCHEDULE, code, ONE_JUDGE), 12),
         ("lines of C that name a target",
          count(files, TARGET, code + ("templates/", "examples/")), 12),
+        ("C files under 60 lines, of code",
+         sum(n < 60 for p, n in length.items() if p.startswith(code)), 40),
+        ("C files above 600 lines, with tests",
+         sum(n > 600 for n in length.values()), 0),
         ("function median", size[len(size) // 2], 12),
         ("function p90", size[len(size) * 9 // 10], 24),
         ("longest function", size[-1], 78),
