@@ -94,6 +94,23 @@ def out_bias_alpha_and_beta():
     return same(got, want) or (None if got is c else "another array")
 
 
+def epilogues_are_expressions():
+    x, y, bias = small(33, 64), small(40, 64), small(40, dtype="f4")
+    c = small(33, 40, dtype="f4")
+    want = np.maximum(wide(x) @ wide(y).T / 2 + bias, 0) - c
+    got = GPU.gemm(x, y, c, bias=bias, alpha=.5, beta=1,
+                   epilogue="relu(acc + bias) - c")
+    wrong = same(got, want) or same(
+        GPU.gemm(x, y, "f32", epilogue="relu"),
+        np.maximum(wide(x) @ wide(y).T, 0))
+    refused("names bias", GPU.gemm, x, y, "f32", bias=bias, epilogue="relu")
+    refused("names bias", GPU.gemm, x, y, "f32", epilogue="acc + bias")
+    refused("say beta=1", GPU.gemm, x, y, c, epilogue="acc + c")
+    refused("column 5: expected ')'", GPU.gemm, x, y, "f32", epilogue="(acc")
+    refused("191 characters", GPU.gemm, x, y, "f32", epilogue="-" * 192)
+    return wrong
+
+
 def scales_say_their_mode():
     x = RNG.integers(-3, 4, (32, 256)).astype("i1")
     y = RNG.integers(-3, 4, (48, 256)).astype("i1")
@@ -643,6 +660,7 @@ def stubs_name_what_there_is():
 
 CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
+    epilogues_are_expressions,
     scales_say_their_mode, packed_types,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     moe_by_run, layers_of_moe, quantised_layers_of_moe, routing_sorts,

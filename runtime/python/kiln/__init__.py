@@ -23,7 +23,7 @@ from ._abi import call as _call, lib as _lib, version as _version
 from ._memory import BITS, NUMPY, View, bad, view
 from ._moe import Layers, Routing, quantise_experts, routing
 from ._own import Jit, arguments_of, jit, plan_of
-from ._products import Product
+from ._products import Product, names_of
 from ._quant import Quantised, quantise
 
 __version__ = _version()
@@ -358,6 +358,8 @@ class Device(Layers, _Owner):
         if beta and (out is None or isinstance(out, str)):
             raise bad("beta= adds to out=, which is not there")
         problem = product.problem(self.info.target, kind, alpha, beta)
+        if not beta and "c" in names_of(problem.expression.decode()):
+            raise bad("an epilogue that names c reads out=: say beta=1")
         memory = {}
         try:
             for name, v in dict(operands, c=target).items():

@@ -1,5 +1,6 @@
 """Products of arrays: shapes, types and scales are inferred, and checked."""
 import math
+import re
 
 from ._abi import Problem, TARGETS, TYPES
 from ._memory import BITS, NUMPY, bad, view
@@ -7,6 +8,10 @@ from ._memory import BITS, NUMPY, bad, view
 ENDS32, TAIL_ZERO = 4, 2    # kiln_group_flags
 # The axes of A, B and C by layout, behind a batch or group axis if any.
 AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn")}
+
+
+def names_of(epilogue):
+    return re.findall(r"[A-Za-z_]\w*", epilogue)
 
 
 def typed(v, said, name):
@@ -123,6 +128,8 @@ class Product:
     def add_bias(self, bias, epilogue):
         if epilogue:
             self.fields["expression"] = epilogue
+            if ("bias" in names_of(epilogue)) != (bias is not None):
+                raise bad("bias= is for an epilogue that names bias")
         if bias is None:
             return
         v = view(bias)
