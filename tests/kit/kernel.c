@@ -57,6 +57,7 @@ generate(struct own *o)
     o->co = malloc(o->g.size);
     assert_non_null(o->co);
     memcpy(o->co, o->g.co, o->g.size);
+    KN_TRY(kit_readers_agree(&o->c, o->co, o->g.size));
     KN_TRY(kn_object_read(&o->c, o->g.name, o->co, o->g.size, &o->object));
     return kn_decode(&o->c, &o->object, &o->object.kernels[0], true,
                      &o->program);
@@ -129,7 +130,6 @@ prepare(struct own *o, struct own_launch *x)
     if (x->plan.workspace)
         return kn_fail(&o->c, KILN_UNSUPPORTED,
                        "a divided K needs a workspace: give --split-k 1");
-    KN_TRY(kit_readers_agree(&o->c, o->co, o->g.size));
     KN_TRY(kn_sim_load(x->sim, o->g.name, o->co, o->g.size, &code));
     x->l = (struct kn_sim_launch){ .code = code, .kernarg = x->plan.kernarg,
                                    .kernarg_size = x->plan.kernarg_size,
