@@ -5,6 +5,7 @@
 #include "cli.h"
 
 enum {
+    GEMM = 1 << KILN_GEMM,
     GROUPED = 1 << KILN_GROUPED,
     MOE = 1 << KILN_MOE,
 #define FAMILY(id, batch, ...) | (batch) << KILN_##id
