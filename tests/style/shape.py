@@ -4,7 +4,7 @@ import sys
 
 import gate
 
-MAX_LINES, MAX_PARAMS, MAX_WIDTH, MAX_FILE = 120, 5, 100, 1000
+MAX_LINES, MAX_PARAMS, MAX_WIDTH, MAX_FILE = 120, 5, 100, 600
 
 
 def flat_switch(body):
@@ -80,7 +80,7 @@ if __name__ == "__main__":
         ("return type on its own line", name_column,
          [sample("static int f(void)\n{\n    return 0;\n}\n")]),
         ("lines have at most 100 columns", width, [sample(WIDE)]),
-        ("files have at most 1000 lines", file_length, [sample("\n" * 1001)]),
+        ("files have at most 600 lines", file_length, [sample("\n" * 601)]),
         ("no tabs, no blanks at the end", tabs,
          [sample("\tint a;\n"), sample("int a; \n")]),
     ])
