@@ -256,39 +256,22 @@ kn_reading_compare(struct kn_ctx *c, const struct kn_reading *theirs,
 
 /* ---- a device's ---------------------------------------------------------- */
 
-static kiln_status
-find_comgr(struct kn_reader *r, const char *library)
-{
-    KN_ENTER(&r->arena);
-    return kn_comgr_open(&r->arena, library, &r->comgr);
-}
-
 kiln_status
 kn_reader_open(struct kn_ctx *c, const char *library, struct kn_reader *out)
 {
-    struct kn_comgr_version v;
-    kiln_status s;
+    const kiln_error before = c->err;
+    struct kn_comgr_version v = { 0 };
 
     memset(out, 0, sizeof *out);
-    kn_ctx_init(&out->arena, c->realloc, c->user);
-    s = find_comgr(out, library);
-    if (s == KILN_NO_MEMORY) {
-        kn_reader_close(out);
-        return kn_fail(c, s, "out of memory");
-    }
-    if (s)
+    if (kn_comgr_open(c, library, &out->comgr)) {
         out->comgr = NULL;
-    v = s ? (struct kn_comgr_version){ 0 } : kn_comgr_version(out->comgr);
-    snprintf(out->name, sizeof out->name, s ? "kiln" : "comgr %u.%u", v.major,
-             v.minor);
+        c->err = before;
+    } else {
+        v = kn_comgr_version(out->comgr);
+    }
+    snprintf(out->name, sizeof out->name, out->comgr ? "comgr %u.%u" : "kiln",
+             v.major, v.minor);
     return KILN_OK;
-}
-
-void
-kn_reader_close(struct kn_reader *r)
-{
-    kn_ctx_free(&r->arena);
-    r->comgr = NULL;
 }
 
 /* kiln's own search where comgr is absent or does not know the target. */

@@ -33,15 +33,14 @@ struct kn_reading {
 
 /* The readers of one device. */
 struct kn_reader {
-    struct kn_ctx arena;     /* of comgr */
     struct kn_comgr *comgr;  /* NULL: there is none */
     char name[32];           /* "comgr 2.4" or "kiln" */
 };
 
-/* library: as kn_comgr_open's path. Having no comgr is no error. */
+/* library: as kn_comgr_open's path. Having no comgr is no error. c's arena
+ * holds the readers. */
 kiln_status kn_reader_open(struct kn_ctx *c, const char *library,
                            struct kn_reader *out);
-void kn_reader_close(struct kn_reader *r);
 
 /* One reader's word. g NULL: kiln's own. A relocatable object is not read. */
 kiln_status kn_reading_take(struct kn_ctx *c, struct kn_comgr *g,

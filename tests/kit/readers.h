@@ -20,7 +20,6 @@ kit_readers_agree(struct kn_ctx *c, const void *co, size_t n)
         if (!s)
             s = kn_reading_compare(c, &theirs, &own);
     }
-    kn_reader_close(&r);
     return s;
 }
 

@@ -33,13 +33,6 @@ open_reader(struct kn_ctx *c, const char *library, struct kn_reader *r)
     assert_int_equal(kn_reader_open(c, library ? path : NULL, r), KILN_OK);
 }
 
-static void
-close_reader(struct kn_ctx *c, struct kn_reader *r)
-{
-    kn_reader_close(r);
-    kn_ctx_free(c);
-}
-
 static void *
 told_function(const char *library, const char *name)
 {
@@ -101,7 +94,7 @@ agree_on(const char *library, const char *by, const char *isa_by,
         assert_string_equal(theirs.isa, isa);
         free(in.p);
     }
-    close_reader(&c, &r);
+    kn_ctx_free(&c);
 }
 
 /* Who says the ISA depends on what the system's comgr knows. */
@@ -116,7 +109,7 @@ the_systems_comgr_agrees(void **state)
     open_reader(&c, NULL, &r);
     assert_non_null(r.comgr);
     knows = kn_comgr_knows(r.comgr, KILN_GFX950);
-    close_reader(&c, &r);
+    kn_ctx_free(&c);
     if (!knows)
         agree_on(NULL, NULL, "ELF flags", "amdgcn-amd-amdhsa--gfx950");
 }
@@ -171,7 +164,7 @@ a_lie_is_refused(void **state)
         if (!*lies[i].why ? *why : !strstr(why, lies[i].why))
             fail_msg("%s: '%s'", lies[i].key, why);
     }
-    close_reader(&c, &r);
+    kn_ctx_free(&c);
     free(in.p);
 }
 
@@ -249,7 +242,7 @@ pick_with(const char *library, const char *features)
     b = make_bundle(old, new, features, true);
     select_from(&r, bytes_of(b), &want, &out, why);
     assert_string_equal(why, "the offload bundle has no code for gfx950");
-    close_reader(&c, &r);
+    kn_ctx_free(&c);
     free(b.p);
     free(old.p);
     free(new.p);
@@ -312,7 +305,7 @@ other_code_is_refused(void **state)
     assert_string_equal(why, "the code object is for "
                         "amdgcn-amd-amdhsa--gfx950 (comgr 2.8), the device "
                         "is amdgcn-amd-amdhsa--gfx942");
-    close_reader(&c, &r);
+    kn_ctx_free(&c);
     open_reader(&c, "none", &r);
     assert_string_equal(r.name, "kiln");
     select_from(&r, bytes_of(in), &want, &out, why);
@@ -322,7 +315,7 @@ other_code_is_refused(void **state)
     want = (struct kn_wanted){ KILN_GFX950, "omega" };
     select_from(&r, bytes_of(in), &want, &out, why);
     assert_string_equal(why, "the code object has no kernel omega");
-    close_reader(&c, &r);
+    kn_ctx_free(&c);
     free(in.p);
 }
 
