@@ -116,6 +116,16 @@ kn_generate_program(struct kn_ctx *c, struct kn_fn *f,
     return finish(c, watch, kn_seconds(), out);
 }
 
+/* The kernel of out->cfg. */
+static kiln_status
+make(struct kn_ctx *c, const kiln_problem *p, const struct kn_watch *watch,
+     double start, struct kn_generated *out)
+{
+    *out = (struct kn_generated){ .cfg = out->cfg };
+    KN_TRY(kn_instantiate(c, p, &out->cfg, &out->tile));
+    return finish(c, watch, start, out);
+}
+
 kiln_status
 kn_generate(struct kn_ctx *c, const kiln_problem *problem,
             const struct kn_config *given, const struct kn_watch *watch,
@@ -132,11 +142,9 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     *out = (struct kn_generated){ .cfg = asked };
     KN_TRY(kn_problem_normalise(c, &p));
     KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
-    do {
-        *out = (struct kn_generated){ .cfg = out->cfg };
-        KN_TRY(kn_instantiate(c, &p, &out->cfg, &out->tile));
-        s = finish(c, watch, start, out);
-    } while (s && kn_choose_next(c, &p, &asked, &out->cfg));
+    do
+        s = make(c, &p, watch, start, out);
+    while (s && kn_choose_next(c, &p, &asked, &out->cfg));
     c->refused = before;
     return s;
 }
