@@ -31,53 +31,21 @@ floats(struct select *s, uint16_t isa, int nargs)
         kn_asm_copy(s, d, to);
 }
 
-void
-select_fadd(struct select *s)
-{
-    floats(s, KN_I_v_add_f32, 2);
-}
-
-void
-select_fmul(struct select *s)
-{
-    floats(s, KN_I_v_mul_f32, 2);
-}
-
-void
-select_fma(struct select *s)
-{
-    floats(s, KN_I_v_fma_f32, 3);
-}
-
-void
-select_fmin(struct select *s)
-{
-    floats(s, KN_I_v_min_f32, 2);
-}
-
-void
-select_fmax(struct select *s)
-{
-    floats(s, KN_I_v_max_f32, 2);
-}
-
-void
-select_exp2(struct select *s)
-{
-    floats(s, KN_I_v_exp_f32, 1);
-}
-
-void
-select_rcp(struct select *s)
-{
-    floats(s, KN_I_v_rcp_f32, 1);
-}
-
-void
-select_rsq(struct select *s)
-{
-    floats(s, KN_I_v_rsq_f32, 1);
-}
+/* A machine instruction for each element, of so many values. */
+#define FLOATS(op, isa, nargs)                                                \
+    void select_##op(struct select *s)                                        \
+    {                                                                         \
+        floats(s, KN_I_##isa, nargs);                                         \
+    }
+FLOATS(fadd, v_add_f32, 2)
+FLOATS(fmul, v_mul_f32, 2)
+FLOATS(fma, v_fma_f32, 3)
+FLOATS(fmin, v_min_f32, 2)
+FLOATS(fmax, v_max_f32, 2)
+FLOATS(exp2, v_exp_f32, 1)
+FLOATS(rcp, v_rcp_f32, 1)
+FLOATS(rsq, v_rsq_f32, 1)
+#undef FLOATS
 
 /* Sums of integers become floats where they are, in AGPRs, if nobody reads
  * them as integers again: there is no room for both. */
