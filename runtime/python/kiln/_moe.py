@@ -7,7 +7,7 @@ import math
 
 from ._abi import ACTS, Problem
 from ._memory import BITS, bad, view
-from ._products import measure, scale_of, typed
+from ._products import given_scales, measure, scale_of, typed
 
 BLOCKS = (16, 32, 64, 128)
 
@@ -103,11 +103,7 @@ class Stage:
                       s["n"])
 
     def add_scales(self, scales, mode):
-        own = [q for q in self.quantised if q]
-        if own and not scales:
-            scales = [q and q.scales for q in self.quantised]
-            mode = mode or own[0].scale
-        sa, sb = (None if s is None else view(s) for s in scales or (None,) * 2)
+        sa, sb, mode = given_scales(self.quantised, scales, mode)
         self.fields["scale"] = mode = mode or self.mode_of(sa, sb)
         for name, v in (("sa", sa), ("sb", sb)):
             if v is None:

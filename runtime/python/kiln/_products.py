@@ -50,6 +50,16 @@ def padded(v, mode, k):
     return v.shape[-1] if len(v.shape) > 1 and v.shape[-1] > row else 0
 
 
+def given_scales(quantised, scales, mode):
+    """Those of A and B and the mode, from operands that have their own too."""
+    own = [q for q in quantised if q]
+    if own and not scales:
+        scales = [q and q.scales for q in quantised]
+        mode = mode or own[0].scale
+    return [None if s is None else view(s) for s in scales or (None,) * 2] + \
+        [mode]
+
+
 def scale_of(sizes, sa, sb, kind):
     """The scale mode that shapes of scales mean."""
     m, n, k = sizes["m"], sizes["n"], sizes["k"]
@@ -95,11 +105,7 @@ class Product:
             measure(v, self.fields[name], axes[name], name, self.sizes)
 
     def add_scales(self, scales, mode):
-        own = [q for q in self.quantised if q]
-        if own and not scales:
-            scales = [q and q.scales for q in self.quantised]
-            mode = mode or own[0].scale
-        sa, sb = (None if s is None else view(s) for s in scales or (None,) * 2)
+        sa, sb, mode = given_scales(self.quantised, scales, mode)
         self.fields["scale"] = mode or scale_of(self.sizes, sa, sb,
                                                 self.fields["b"])
         for name, v in (("sa", sa), ("sb", sb)):
