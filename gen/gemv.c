@@ -2,7 +2,6 @@
  * of B and adds over its lanes. */
 #include "instantiate.h"
 
-
 /* How elements become f32 (templates/gemv_operands.tir), and the power of two
  * that takes from them. */
 struct kind {

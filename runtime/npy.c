@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 static bool
 ends_with(const char *s, const char *end)
 {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* Bytes of the offsets of the most groups there may be. */
 #define KN_OFFSETS_MOST (8u * 65536u)
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* The file name beside the library that holds this function, whatever link
  * it was opened by. */
 static const char *

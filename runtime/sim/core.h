@@ -267,7 +267,6 @@ struct kn_op {
     uint32_t data[4][KN_LANES]; /* [dword][lane]; SGPR: data[0][dword] */
 };
 
-
 struct kn_async {
     /* seq of the newest operation and of the newest retired one */
     uint32_t vm_seq, vm_done, ds_seq, ds_done;

@@ -7,7 +7,6 @@
 
 #include "../cli.h"
 
-
 /* splitmix64 (Steele, Lea, Flood 2014), as a number in [0, 1). */
 static double
 uniform(uint64_t x)
