@@ -116,7 +116,7 @@ straddles(const kiln_problem *p)
 
 /* Asked for, or where the model says that it wins: dense products, however
  * short K is; with tensor and row scales, whose epilogue takes longer here, of
- * a long K (8192x8192x4096 fp8: 226 us, pingpong 214); of 6-bit types from four
+ * a long K (8192x8192x4096 fp8: 226 us, 8-wave 214); of 6-bit types from four
  * K tiles on, wherever rows begin; and where other loops do not fill LDS
  * directly (`direct`). gfx942 is without another loop that reads
  * while it multiplies: from four K tiles on. */
@@ -148,7 +148,7 @@ others_are_direct(const kiln_problem *p, const struct kn_config *deep)
            !(p->scale == KILN_SCALE_MX32 && deep->domain.ktail);
 }
 
-/* Tiles of the schedule `deep`: waves of 128 rows. The others than the largest
+/* Tiles of the schedule `4-wave`: waves of 128 rows. The others than the largest
  * are for gfx942. */
 static const struct tile deep_tiles[] = {
     { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },

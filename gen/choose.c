@@ -10,7 +10,7 @@
 
 /* ---- a tuned row ---- */
 
-/* Where `deep` can, it takes the tile and the map of a row that leaves waves and
+/* Where `4-wave` can, it takes the tile and the map of a row that leaves waves and
  * schedule open, or has its waves; other rows were found with other loops. */
 static void
 take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
@@ -199,8 +199,8 @@ choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
                 "assembly of our own\n", g->bm, g->bn);
     else if (why && open && large)
         kn_putf(why, "lowered through LLVM: %s%s\n",
-                lacks ? "the schedule deep "
-                      : "the assembly lowering is for four waves, schedule deep",
+                lacks ? "the schedule 4-wave "
+                      : "the assembly lowering is for the schedule 4-wave",
                 lacks ? lacks : "");
 }
 
@@ -372,7 +372,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (kn_schedules[g->schedule].asm_only && !g->lowering)
         g->lowering = KN_LOWERING_ASM;
     if (kn_schedules[g->schedule].asm_only && g->lowering == KN_LOWERING_LLVM)
-        return kn_fail(c, KILN_BAD_INPUT, "the schedule deep is one of the "
+        return kn_fail(c, KILN_BAD_INPUT, "the schedule 4-wave is one of the "
                        "assembly lowering, not of LLVM's");
     if (kn_pick_mfma(p) < 0)
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "

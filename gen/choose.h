@@ -56,10 +56,10 @@ const char *kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p,
 /* Tiles of the launch; ragged rows are taken as balanced. */
 uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 
-/* Persistent grids that the schedule deep was measured with. */
+/* Persistent grids that the schedule 4-wave was measured with. */
 bool kn_walks(const kiln_problem *p);
 
-/* Makes g `deep` where that can be built, pays and nothing else was asked. */
+/* Makes g `4-wave` where that can be built, pays and nothing else was asked. */
 void kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, const struct kn_openings *open);
 

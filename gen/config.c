@@ -143,10 +143,33 @@ set_field(struct kn_config *g, const char *k, const char *v)
     return set_part(g, k, v);
 }
 
+/* The text in today's words. */
+static const char *
+in_words_of_now(struct kn_ctx *c, const char *text)
+{
+    static const char *const words[][2] = {
+#define X(then, now) { then, now },
+        KN_OLD_SCHEDULES(X)
+#undef X
+    };
+    static const char key[] = "schedule=";
+    const char *at = strstr(text, key);
+    size_t n = at ? strcspn(at += sizeof key - 1, " ") : 0;
+    struct kn_buf now = { .c = c };
+
+    for (size_t i = 0; n && i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i][0]) == n && !memcmp(at, words[i][0], n)) {
+            kn_putf(&now, "%.*s%s%s", (int)(at - text), text, words[i][1],
+                    at + n);
+            return now.s;
+        }
+    return text;
+}
+
 const char *
 kn_config_read(struct kn_ctx *c, const char *text, struct kn_config *g)
 {
-    char *copy = kn_strdup(c, text), *save = NULL;
+    char *copy = kn_strdup(c, in_words_of_now(c, text)), *save = NULL;
 
     for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
         char *eq = strchr(w, '=');
@@ -187,7 +210,7 @@ kn_config_take(struct kn_ctx *c, const char *text, struct kn_config *g)
             g->stages && g->split_k && g->split_k <= KN_SPLIT_MOST &&
             g->group_m && g->xcd && d->align_a && d->align_b &&
             d->align_sa && d->align_sb && d->vec;
-    if (!sound || strcmp(printed.s, text))
+    if (!sound || strcmp(printed.s, in_words_of_now(c, text)))
         return kn_fail(c, KILN_BAD_INPUT, "'%s' is no complete configuration",
                        text);
     return KILN_OK;

@@ -48,16 +48,21 @@ struct kn_domain {
 };
 
 /* simple: read a K step's fragments, multiply, and again. interleave: the
- * fragments of the next share are read while this one is multiplied. pingpong:
+ * fragments of the next share are read while this one is multiplied. 8-wave:
  * halves of eight waves a barrier apart, one multiplies while the other reads.
- * gemv: no matrix instructions (instantiate.h). deep: a tile's fragments are all in
- * registers halfway through it; for one wave a SIMD. stream: no LDS, fragments
- * of two tiles ahead come straight from memory. whole: so does all of K, of at
+ * gemv: no matrix instructions (instantiate.h). 4-wave: a tile's fragments are all in
+ * registers halfway through it; for one wave a SIMD. direct: no LDS, fragments
+ * of two tiles ahead come straight from memory. unrolled: so does all of K, of at
  * most `stages` tiles, before the first product. */
 #define KN_SCHEDULES(X) \
     X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
-    X(PINGPONG, "pingpong") X(GEMV, "gemv") X(DEEP, "deep") \
-    X(STREAM, "stream") X(WHOLE, "whole")
+    X(PINGPONG, "8-wave") X(GEMV, "gemv") X(DEEP, "4-wave") \
+    X(STREAM, "direct") X(WHOLE, "unrolled")
+
+/* What kiln said before: X(then, now). */
+#define KN_OLD_SCHEDULES(X) \
+    X("pingpong", "8-wave") X("deep", "4-wave") X("stream", "direct") \
+    X("whole", "unrolled")
 
 enum { KN_MAX_STAGES = 8 };
 

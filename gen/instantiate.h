@@ -40,11 +40,11 @@ bool kn_folds(const struct kn_config *g);
  * half as many cache lines again as their bytes. */
 bool kn_fold_lines(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether the schedule deep reads shuffled scales as they lie: a dword has a
+/* Whether the schedule 4-wave reads shuffled scales as they lie: a dword has a
  * lane's bytes of two fragments and two K steps. */
 bool kn_pairs(const kiln_problem *p, const struct kn_config *g);
 
-/* The schedule `deep` of 6-bit types copies whole cache lines of their rows
+/* The schedule `4-wave` of 6-bit types copies whole cache lines of their rows
  * (templates/loop_4wave_packed.tir). Needs stages and domain. */
 bool kn_lines(const kiln_problem *p, const struct kn_config *g);
 
@@ -61,7 +61,7 @@ uint32_t kn_super_k(const struct kn_config *g);
 uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
 
 /* Shares of A's fragments that one K step is
- * multiplied in: interleave and pingpong. */
+ * multiplied in: interleave and 8-wave. */
 uint32_t kn_shares(const struct kn_config *g, const struct kn_frag *a);
 
 /* resources.c - what a tile of a configuration takes of a compute unit. */

@@ -293,7 +293,7 @@ straddling(const kiln_problem *p, const struct kn_score *s)
 }
 
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
- * loaded singly, in twos or with a clip. `deep` has a clip alone. Measured on
+ * loaded singly, in twos or with a clip. `4-wave` has a clip alone. Measured on
  * 64x64 to 256x256 tiles of mxfp8 and mxfp4; unknown of wgrad, whose groups
  * end there, of a few rows or K tiles, and of 6-bit types. */
 static double

@@ -18,7 +18,7 @@ waits_for_memory(const kiln_problem *p)
            many * p->n * p->k * kn_type_bits[p->b] / 8 >= MANY_BYTES;
 }
 
-/* Row and tensor scales in the long epilogue of `deep`. */
+/* Row and tensor scales in the long epilogue of `4-wave`. */
 static bool
 scales_late(const kiln_problem *p, enum kn_schedule schedule)
 {
@@ -95,7 +95,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
            (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
 }
 
-/* Whether it is one, which takes longer to say than its score. `deep` was
+/* Whether it is one, which takes longer to say than its score. `4-wave` was
  * measured with 6-bit types that are copied by whole lines. */
 static bool
 is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)

@@ -135,7 +135,7 @@ def part_loops(b):
     """Loop efficiency, registers, code and compile time of the 256x256
     variants, by schedule."""
     todo = [(arch, kind, goal, s) for arch, kind, goal in LOOPS
-            for s in ('auto', 'pingpong', 'interleave', 'simple')
+            for s in ('auto', '8-wave', 'interleave', 'simple')
             if s == 'auto' or arch == 'gfx950']
     todo = b.sampled(todo)
     got = b.all_kiln([dense(t[0], t[1], 8192, 8192, 8192, '--schedule', t[3])

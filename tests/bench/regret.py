@@ -73,10 +73,10 @@ def grid():
             for bk in (64, 128, 256):
                 loops = [('simple', w) for w in WAVES[n]]
                 if area >= 128 * 128:
-                    loops += [('interleave', WAVES[n][0]), ('deep', '2x2'),
-                              ('deep', '1x4')]
+                    loops += [('interleave', WAVES[n][0]), ('4-wave', '2x2'),
+                              ('4-wave', '1x4')]
                 if area == 256 * 256:
-                    loops.append(('pingpong', '2x4'))
+                    loops.append(('8-wave', '2x4'))
                 for loop, waves in loops:
                     for shares in SHARES:
                         yield {'tile': '%dx%dx%d' % (bm, bn, bk),

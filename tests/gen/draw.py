@@ -144,11 +144,11 @@ def configure(d, row):
     if row["family"] == "moe" and row["block-m"]:
         tile[0] = row["block-m"]
     row["schedule"] = d.maybe(70, ["simple", "simple", "interleave",
-                                   "pingpong", "deep", "stream", "whole",
+                                   "8-wave", "4-wave", "direct", "unrolled",
                                    "gemv"])
-    if row["schedule"] in ("pingpong", "deep") and d.number(8):
+    if row["schedule"] in ("8-wave", "4-wave") and d.number(8):
         tile = [256, 256]
-    if row["schedule"] in ("stream", "whole"):
+    if row["schedule"] in ("direct", "unrolled"):
         row["waves"], tile[1] = "1x1", d.of([32, 64])
         row["layout"] = ""
     elif row["schedule"] != "gemv":

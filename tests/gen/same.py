@@ -34,8 +34,8 @@ COVER = {"family": ["gemm", "batched", "grouped", "wgrad", "moe"],
          "b": draw.FLOATS + draw.MX + ["i8"],
          "scale": ["none", "tensor", "row", "block128", "mx32"],
          "stage": ["gemm1", "gemm2"], "store": ["lds"],
-         "schedule": ["simple", "interleave", "pingpong", "gemv", "deep",
-                      "stream", "whole"],
+         "schedule": ["simple", "interleave", "8-wave", "gemv", "4-wave",
+                      "direct", "unrolled"],
          "lowering": ["llvm", "asm"]}
 
 

@@ -16,7 +16,7 @@ LEAST, MOST, ALL = 30, 250, 2650
 KERNEL = ["grouped", "--arch", "gfx950", "--a", "fp8", "--b", "fp8", "--out",
           "bf16", "--scale", "row", "--groups", "32", "-n", "4096", "-k",
           "7168", "--tile", "256x256x128", "--waves", "2x2", "--schedule",
-          "deep", "--stages", "2"]
+          "4-wave", "--stages", "2"]
 TEXTS = ["gemm", "args", "operands", "grid", "groups", "loop_4wave",
          "epilogue"]
 

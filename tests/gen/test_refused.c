@@ -1,5 +1,6 @@
 /* test_refused.c - choices after refusals for want of registers: others, each
- * complete, until there is none; and none after another refusal. */
+ * complete, until there is none; and none after another refusal. Also the words
+ * that configurations were printed in before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,12 +94,39 @@ what_was_given_stays(void **state)
     assert_int_equal(count_choices(problems[0], &open, "check of k: 5"), 1);
 }
 
+static void
+older_words_are_read(void **state)
+{
+    static const char now[] = "tile=256x256x64 waves=2x2 schedule=4-wave "
+        "stages=2 split-k=1 group-m=4 xcd=8 cus=0 align=16,16,16,16 vec=4 "
+        "ktail=1 lowering=asm";
+    static const char then[] = "tile=256x256x64 waves=2x2 schedule=deep "
+        "stages=2 split-k=1 group-m=4 xcd=8 cus=0 align=16,16,16,16 vec=4 "
+        "ktail=1 lowering=asm";
+    static const char *const unknown[] = { "schedule=deeper", "schedule=dee",
+                                           "schedule=" };
+    struct kn_ctx c;
+    struct kn_config g, h;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    assert_int_equal(kn_config_take(&c, now, &g), KILN_OK);
+    assert_int_equal(kn_config_take(&c, then, &h), KILN_OK);
+    assert_memory_equal(&g, &h, sizeof g);
+    assert_int_equal(kn_config_parse(&c, "schedule=stream", &h), KILN_OK);
+    assert_int_equal(h.schedule, KN_SCHED_STREAM);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(kn_config_parse(&c, unknown[i], &h), KILN_BAD_INPUT);
+    kn_ctx_free(&c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_is_chosen),
         cmocka_unit_test(what_was_given_stays),
+        cmocka_unit_test(older_words_are_read),
     };
 
     return cmocka_run_group_tests_name("gen-refused", tests, NULL, NULL);

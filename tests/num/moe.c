@@ -177,13 +177,13 @@ static void
 streams(void **state)
 {
     static const char *const how[] = {
-        "--stage gemm1 --schedule stream --block-m 32 --tile 32x64x%s "
+        "--stage gemm1 --schedule direct --block-m 32 --tile 32x64x%s "
         "--hidden 768 --inter 96",
-        "--stage gemm2 --schedule stream --block-m 16 --tile 16x32x%s --waves "
+        "--stage gemm2 --schedule direct --block-m 16 --tile 16x32x%s --waves "
         "1x1 --hidden 80 --inter 416 --ids plain",
-        "--stage gemm2 --schedule whole --block-m 32 --tile 32x64x%s --waves "
+        "--stage gemm2 --schedule unrolled --block-m 32 --tile 32x64x%s --waves "
         "2x2 --hidden 96 --inter 256",
-        "--stage gemm2 --schedule whole --block-m 64 --tile "
+        "--stage gemm2 --schedule unrolled --block-m 64 --tile "
         "64x64x%s --waves 2x2 --hidden 64 --inter 224",
     };
     static const char *const stored[] = { "", "--b-layout preshuffled",
@@ -207,15 +207,15 @@ streams(void **state)
                "--hidden 1024 --inter 256 --block-m 32 --b-layout "
                "preshuffled --scale-layout shuffled --wg sample:6", KILN_OK);
     /* a persistent launch: workgroups take tiles in turn */
-    expect_run("--stage gemm1 --schedule stream --cus 3 --tile 16x32x128 "
+    expect_run("--stage gemm1 --schedule direct --cus 3 --tile 16x32x128 "
                "--waves 1x1 --block-m 16 --a fp8 --weight before --experts 3 "
                "--topk 2 --tokens 20 --hidden 384 --inter 64", KILN_OK);
-    expect_run("--stage gemm2 --schedule stream --early none --cus 5 --tile "
+    expect_run("--stage gemm2 --schedule direct --early none --cus 5 --tile "
                "16x32x256 --waves 1x1 --block-m 16 --a mxfp4 --experts 3 "
                "--topk 2 --tokens 20 --hidden 96 --inter 512", KILN_OK);
-    expect_run("--stage gemm2 --schedule stream --hidden 64 --inter 250 --a "
+    expect_run("--stage gemm2 --schedule direct --hidden 64 --inter 250 --a "
                "bf16 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
-    expect_run("--stage gemm2 --schedule stream --early copy --hidden 64 "
+    expect_run("--stage gemm2 --schedule direct --early copy --hidden 64 "
                "--inter 256 --a bf16 --experts 3 --topk 1 --tokens 9",
                KILN_BAD_INPUT);
 }
@@ -229,7 +229,7 @@ row_scales(void **state)
         "--stage gemm1 --a fp8 --b bf8 --weight before --block-m 128",
         "--stage gemm1 --a i8 --ids plain --out f32 --block-m 16",
         "--stage gemm1 --a fp8 --b-layout preshuffled --block-m 32",
-        "--stage gemm1 --a bf8 --schedule stream --block-m 16",
+        "--stage gemm1 --a bf8 --schedule direct --block-m 16",
         "--stage gemm1 --a fp8 --out mxfp4",
         "--stage gemm2 --a fp8 --early none --block-m 64",
         "--stage gemm2 --a fp8 --b-layout preshuffled --block-m 16",

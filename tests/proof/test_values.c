@@ -126,7 +126,7 @@ static const struct work {
 } own_bytes = { "gemm -m 16 -n 64 -k 168 --a mxfp6 --b mxbf8 --tile 16x64x32 "
                 "--waves 1x2 --device sim:gfx942", 1 },
   factors = { "gemm -m 256 -n 256 -k 2048 --a mxfp8 --tile 256x256x128 --waves "
-              "2x4 --schedule pingpong --device sim:gfx950", 24 };
+              "2x4 --schedule 8-wave --device sim:gfx950", 24 };
 
 static void
 wrong_values_are_told(void **state)
@@ -237,10 +237,10 @@ main(void)
                                   (void *)(uintptr_t)&factors),
         cmocka_unit_test_prestate(turns_order_nothing, (void *)(uintptr_t)
             "gemm -m 256 -n 256 -k 320 --a bf16 --tile 256x256x64 --waves 2x4 "
-            "--schedule pingpong --device sim:gfx950"),
+            "--schedule 8-wave --device sim:gfx950"),
         cmocka_unit_test_prestate(turns_order_nothing, (void *)(uintptr_t)
             "gemm -m 512 -n 256 -k 192 --a bf16 --tile 256x256x64 --waves 2x4 "
-            "--schedule pingpong --cus 1 --device sim:gfx950"),
+            "--schedule 8-wave --cus 1 --device sim:gfx950"),
     };
 
     return cmocka_run_group_tests_name("proof-values", tests, NULL, NULL);

@@ -30,11 +30,11 @@ TILES = [('a0%d' % i, '--warm --schedule interleave --waves ' + w)
                       (146, '1x4'), (147, '2x2'), (148, '2x2')]]
 SKINNY = [('a0%d' % i, '--schedule simple --stages 2 --waves 1x4')
           for i in (149, 150, 152, 153, 154, 156)]
-KINDS = [('a0116', '--warm --schedule pingpong'),
-         ('a0119', '--warm --schedule deep'),
-         ('a0122', '--warm --schedule pingpong'),
-         ('a0126', '--warm --schedule deep'),
-         ('a0136', '--warm --schedule pingpong')]
+KINDS = [('a0116', '--warm --schedule 8-wave'),
+         ('a0119', '--warm --schedule 4-wave'),
+         ('a0122', '--warm --schedule 8-wave'),
+         ('a0126', '--warm --schedule 4-wave'),
+         ('a0136', '--warm --schedule 8-wave')]
 # (name, rungs, least rank correlation, largest median error). Efficiencies
 # close to one have no order worth a test.
 LADDERS = [('tiles, loop efficiency (Gluon v9)', TILES, 0.95, 0.10),

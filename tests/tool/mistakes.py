@@ -34,7 +34,7 @@ MISTAKES = [
     ("run gemm --M 64 -n 64 -k 64", "-m"), ("run gemm --a fp7", "fp8"),
     ("run gemm --dtype bf16", "--a"), ("run gemm --device mi300x", "sim:mi300x"),
     ("run gemm --device cuda:0", "hip:0"), ("run gemm --wg sample=4", "sample:4"),
-    ("run gemm --layout ntt", "nt"), ("run gemm --schedule ping-pong", "pingpong"),
+    ("run gemm --layout ntt", "nt"), ("run gemm --schedule 8-wafe", "8-wave"),
     ("run grouped --a bf16 -n 64 -k 64 --groups 3 --tokens 9 --routing balancd",
      "balanced"),
     ("run grouped --a bf16 -n 64 -k 64 --group-lens 5:0:17", "5,0,17"),
