@@ -92,14 +92,17 @@ kn_cmd_check(struct kn_tool *t)
 {
     const char *path = t->cli->pos[0];
     struct kn_json j = { .b = { .c = t->c } };
+    struct kn_bytes file;
     struct kn_fn *f;
     uint8_t *bytes;
     size_t size;
     kiln_status s;
 
     KN_TRY(kn_file_read_data(t->c, path, &bytes, &size));
-    if (size >= 4 && !memcmp(bytes, "\177ELF", 4))
-        return kn_check_object(t, path, bytes, size);
+    file = (struct kn_bytes){ bytes, size };
+    KN_TRY(kn_code_take(t->c, path, kn_cli_target(t->cli), &file));
+    if (file.n >= 4 && !memcmp(file.p, "\177ELF", 4))
+        return kn_check_object(t, path, file.p, file.n);
     if (size >= 8 && !memcmp(bytes, "KILNKPK1", 8))
         return kn_check_bundle(t, path);
     KN_TRY(kn_handmade_parse(t->c, path,

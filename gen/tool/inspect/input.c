@@ -74,13 +74,55 @@ read_assembly(struct kn_tool *t, struct kn_subject *s)
     return KILN_OK;
 }
 
+/* The bundle's code for `want`, or for the one target of ours it has. */
+static kiln_status
+unbundle(struct kn_ctx *c, const char *path, kiln_target want,
+         struct kn_bytes *file)
+{
+    struct kn_bytes in = *file;
+    int found = 0;
+
+    for (int t = KILN_TARGET_NONE + 1; t < KILN_NTARGETS; t++) {
+        size_t n;
+        const uint8_t *p = want && t != (int)want ? NULL
+                         : kn_offload_find((kiln_target)t, in.p, in.n, &n);
+
+        if (p)
+            *file = (struct kn_bytes){ p, n };
+        found += p != NULL;
+    }
+    if (found == 1)
+        return KILN_OK;
+    if (found)
+        return kn_fail(c, KILN_BAD_INPUT, "'%s' is an offload bundle with code "
+                       "for several targets; choose one with --arch", path);
+    return kn_fail(c, KILN_BAD_INPUT, "'%s' is an offload bundle without code "
+                   "for %s", path, want ? kiln_target_name(want)
+                                        : "a target that kiln knows");
+}
+
+kiln_status
+kn_code_take(struct kn_ctx *c, const char *path, kiln_target want,
+             struct kn_bytes *file)
+{
+    if (file->n >= 4 && !memcmp(file->p, "CCOB", 4))
+        return kn_fail(c, KILN_UNSUPPORTED, "'%s' is a compressed offload "
+                       "bundle; compile with --no-offload-compress", path);
+    return kn_is_offload(file->p, file->n) ? unbundle(c, path, want, file)
+                                           : KILN_OK;
+}
+
 static kiln_status
 read_file(struct kn_tool *t, struct kn_subject *s)
 {
+    struct kn_bytes file;
     uint8_t *bytes;
 
-    KN_TRY(kn_file_read(t->c, s->name, &bytes, &s->size));
-    s->bytes = bytes;
+    KN_TRY(kn_file_read(t->c, s->name, &bytes, &file.n));
+    file.p = bytes;
+    KN_TRY(kn_code_take(t->c, s->name, kn_cli_target(t->cli), &file));
+    s->bytes = file.p;
+    s->size = file.n;
     if (has_suffix(s->name, ".s"))
         return read_assembly(t, s);
     KN_TRY(kn_cert_beside(t->c, s->name, &s->cert));

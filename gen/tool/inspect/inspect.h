@@ -26,6 +26,11 @@ struct kn_subject {
     const char **place;      /* per instruction "gemm.tir:31 mfma" or NULL */
 };
 
+/* Makes a file's bytes, if they are an offload bundle, those of its code object
+ * for `want` (0: for the only target of ours that it has). */
+kiln_status kn_code_take(struct kn_ctx *c, const char *path, kiln_target want,
+                         struct kn_bytes *file);
+
 /* Reads FILE.co or FILE.s, or generates the kernel of the family `word`
  * names with the command's problem flags (a file of that name goes first).
  * Sets everything down to `offs`. */

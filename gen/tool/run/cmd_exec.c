@@ -322,6 +322,7 @@ read_object(struct exec *e)
     static const struct kn_watch watch = { .want = KN_WANT_CO };
     const char *path = e->cli->pos[0];
     struct kn_generated g;
+    struct kn_bytes file;
     uint8_t *bytes;
 
     if (kn_is_handmade(path)) {
@@ -331,8 +332,12 @@ read_object(struct exec *e)
         e->cert = g.certificate;
         return KILN_OK;
     }
-    KN_TRY(kn_file_read(e->c, path, &bytes, &e->size));
-    e->bytes = bytes;
+    KN_TRY(kn_tool_device(e->t, &e->place.target));
+    KN_TRY(kn_file_read(e->c, path, &bytes, &file.n));
+    file.p = bytes;
+    KN_TRY(kn_code_take(e->c, path, e->place.target, &file));
+    e->bytes = file.p;
+    e->size = file.n;
     return kn_cert_beside(e->c, path, &e->cert);
 }
 
