@@ -424,7 +424,7 @@ kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
 
     if (!lacked_registers(&refusal) || kn_was_refused(c, g))
         return false;
-    *one = (struct kn_refused){ *g, c->refused };
+    *one = (struct kn_refused){ *g, kn_strdup(c, refusal.text), c->refused };
     c->refused = one;
     memset(&c->err, 0, sizeof c->err);
     if (!kn_choose(c, p, &next, NULL) && !kn_was_refused(c, &next)) {

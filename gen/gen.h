@@ -200,6 +200,7 @@ kiln_status kn_choose(struct kn_ctx *c, const kiln_problem *p,
  * the rules thought so; choices in a context that lists it take others. */
 struct kn_refused {
     struct kn_config config;
+    const char *text;        /* of the refusal */
     const struct kn_refused *before;
 };
 
@@ -345,6 +346,7 @@ struct kn_generated {
     const char *certificate; /* emit/prove/cert.h */
     const char *const *waived;       /* gates this variant does not pass */
     uint32_t nwaived;
+    const struct kn_refused *refused; /* choices before cfg, the last one first */
     double ms;               /* wall time of the whole call */
     double emit_ms, prove_ms; /* of it: LLVM; linking, gates and checks */
     uint64_t compilations;   /* 1, or 0 when served from a cache */

@@ -145,6 +145,7 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     do
         s = make(c, &p, watch, start, out);
     while (s && kn_choose_next(c, &p, &asked, &out->cfg));
+    out->refused = c->refused;
     c->refused = before;
     return s;
 }

@@ -93,10 +93,8 @@ report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
     const struct kn_object_kernel *k;
 
     kn_json_open(&j, NULL, '{');
-    if (p) {
-        kn_report_problem(t, &j, p);
-        kn_report_config(t, &j, &g->cfg);
-    }
+    if (p)
+        kn_report_choice(t, &j, p, g);
     if (g->co) {
         KN_TRY(kn_object_read(t->c, g->name, g->co, g->size, &o));
         KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
@@ -190,20 +188,19 @@ generate(struct kn_tool *t, const struct kn_watch *watch, kiln_problem *p,
     return kn_generate(t->c, p, &cfg, watch, g);
 }
 
-/* --dump facts: what the templates are told, and nothing is made. */
+/* --dump facts: what the templates of the kernel that is made were told. */
 static kiln_status
 dump_facts(struct kn_tool *t)
 {
-    struct kn_config cfg = { 0 };
+    struct kn_generated g;
     struct kn_facts facts;
     kiln_problem p;
 
     if (kn_is_handmade(t->cli->pos[0]))
         return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is a kernel already: it has "
                        "no facts", t->cli->pos[0]);
-    KN_TRY(read_problem(t, &p, &cfg));
-    KN_TRY(kn_choose(t->c, &p, &cfg, NULL));
-    facts = kn_facts_of(t->c, &p, &cfg);
+    KN_TRY(generate(t, NULL, &p, &g));
+    facts = kn_facts_of(t->c, &p, &g.cfg);
     kn_facts_print(&facts, t->text);
     return KILN_OK;
 }

@@ -102,8 +102,7 @@ generate_in(struct variants *v, struct kn_ctx *own, kiln_problem *p)
     t.c = own;
     t.text = &text;
     kn_json_open(v->j, NULL, '{');
-    kn_report_problem(&t, v->j, p);
-    kn_report_config(&t, v->j, &g.cfg);
+    kn_report_choice(&t, v->j, p, &g);
     KN_TRY(kn_report_kernel(&t, v->j, &o, k));
     kn_report_generated(&t, v->j, &g);
     kn_json_close(v->j, '}');

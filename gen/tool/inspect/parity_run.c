@@ -43,6 +43,7 @@ plan_own(struct kn_session *s, struct kn_side *x)
 {
     struct kn_parity *q = x->of;
     struct kn_generated *g = KN_NEW(q->c, struct kn_generated, 1);
+    struct kn_config asked = { 0 };
 
     g->cfg = x->s.config;
     x->job.g = g;
@@ -51,8 +52,8 @@ plan_own(struct kn_session *s, struct kn_side *x)
                        "how to launch it with --launch-%s FILE", x->s.name,
                        x == q->side ? "a" : "b");
     if (!x->s.made) {
-        KN_TRY(kn_config_parse(q->c, q->t->cli->config, &g->cfg));
-        KN_TRY(kn_choose(q->c, x->job.p, &g->cfg, NULL));
+        KN_TRY(kn_config_parse(q->c, q->t->cli->config, &asked));
+        KN_TRY(kn_generate(q->c, x->job.p, &asked, NULL, g));
     }
     return kn_session_plan(s, &x->job);
 }

@@ -77,14 +77,13 @@ read_object(struct run *r, const char *path)
     KN_TRY(kn_file_read(r->c, path, &bytes, &file.n));
     file.p = bytes;
     KN_TRY(kn_code_take(r->c, path, r->p.target, &file));
-    KN_TRY(kn_choose(r->c, &r->p, &cfg, NULL));
+    KN_TRY(kn_generate(r->c, &r->p, &cfg, NULL, &r->g));
     KN_TRY(kn_object_read(r->c, path, file.p, file.n, &o));
     KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
     if (o.target != r->p.target)
         return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
                        "%s", path, kiln_target_name(o.target),
                        kiln_target_name(r->p.target));
-    r->g.cfg = cfg;
     r->g.co = (uint8_t *)(uintptr_t)file.p;
     r->g.size = file.n;
     r->g.name = k->name;

@@ -54,16 +54,34 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_close(j, '}');
 }
 
-/* --explain: which row or rule decided what the user left open. */
+/* Which row or rule decided what the user left open: the reasons of the choice
+ * that stood, after the refusals of those before it. */
+static bool
+reasons(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g,
+        struct kn_buf *why)
+{
+    const struct kn_refused *before = t->c->refused;
+    struct kn_config cfg = { 0 };
+    bool told;
+
+    for (const struct kn_refused *r = g->refused; r; r = r->before)
+        kn_putf(why, "not a %ux%ux%u tile: %s\n", r->config.bm, r->config.bn,
+                r->config.bk, r->text);
+    t->c->refused = g->refused;
+    told = !kn_config_parse(t->c, t->cli->config, &cfg) &&
+           !kn_choose(t->c, p, &cfg, why);
+    t->c->refused = before;
+    return told;
+}
+
+/* --explain */
 static void
-explain(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
+explain(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
+        const struct kn_generated *g)
 {
     struct kn_buf why = { .c = t->c };
-    struct kn_config cfg = { 0 };
 
-    if (!t->cli->v[KN_FLAG_explain].seen ||
-        kn_config_parse(t->c, t->cli->config, &cfg) ||
-        kn_choose(t->c, p, &cfg, &why))
+    if (!t->cli->v[KN_FLAG_explain].seen || !reasons(t, p, g, &why))
         return;
     kn_json_str(j, "why", why.s);
     for (char *s = why.s, *end; *s; s = end + 1) {
@@ -73,8 +91,8 @@ explain(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
     }
 }
 
-void
-kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
+static void
+report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
 {
     kn_putf(t->text, "problem   %s %s, %s x %s -> %s, scale %s%s%s%s",
             kn_family_names[p->family], kn_layout_names[p->layout],
@@ -93,16 +111,17 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "family", kn_family_names[p->family]);
     kn_json_str(j, "arch", kiln_target_name(p->target));
     json_problem(j, p);
-    explain(t, j, p);
 }
 
 void
-kn_report_config(struct kn_tool *t, struct kn_json *j,
-                 const struct kn_config *cfg)
+kn_report_choice(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
+                 const struct kn_generated *g)
 {
     struct kn_buf line = { .c = t->c };
 
-    kn_config_print(cfg, &line);
+    report_problem(t, j, p);
+    explain(t, j, p, g);
+    kn_config_print(&g->cfg, &line);
     kn_putf(t->text, "config    %s\n", line.s);
     kn_json_str(j, "config", line.s);
 }
@@ -150,8 +169,7 @@ kn_report_made(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
 
     KN_TRY(kn_object_read(t->c, g->name, g->co, g->size, &o));
     KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
-    kn_report_problem(t, j, p);
-    kn_report_config(t, j, &g->cfg);
+    kn_report_choice(t, j, p, g);
     return kn_report_kernel(t, j, &o, k);
 }
 

@@ -75,10 +75,8 @@ kiln_status kn_shares_select(struct kn_ctx *c, const kiln_problem *p,
  * and as JSON. */
 
 /* What was asked and what was decided, as they are after generation. */
-void kn_report_problem(struct kn_tool *t, struct kn_json *j,
-                       const kiln_problem *p);
-void kn_report_config(struct kn_tool *t, struct kn_json *j,
-                      const struct kn_config *cfg);
+void kn_report_choice(struct kn_tool *t, struct kn_json *j,
+                      const kiln_problem *p, const struct kn_generated *g);
 
 /* One kernel of a code object: registers, LDS, spills, instructions. */
 kiln_status kn_report_kernel(struct kn_tool *t, struct kn_json *j,
