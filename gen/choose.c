@@ -399,21 +399,6 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
 /* ---- after a refusal ---- */
 
-static bool
-lacked_registers(const kiln_error *e)
-{
-    static const char *const gates[] = {
-#define GATE(id, name, registers, text) registers ? "gate " name ":" : NULL,
-#include "../emit/prove/gates.def"
-#undef GATE
-    };
-
-    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
-        if (gates[i] && !strncmp(e->text, gates[i], strlen(gates[i])))
-            return true;
-    return false;
-}
-
 bool
 kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *given, struct kn_config *g)
@@ -422,7 +407,7 @@ kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
     struct kn_refused *one = KN_NEW(c, struct kn_refused, 1);
     struct kn_config next = *given;
 
-    if (!lacked_registers(&refusal) || kn_was_refused(c, g))
+    if (!c->crowded || kn_was_refused(c, g))
         return false;
     *one = (struct kn_refused){ *g, kn_strdup(c, refusal.text), c->refused };
     c->refused = one;
@@ -432,5 +417,6 @@ kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
         return true;
     }
     c->err = refusal;
+    c->crowded = true;
     return false;
 }

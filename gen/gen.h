@@ -204,8 +204,8 @@ struct kn_refused {
     const struct kn_refused *before;
 };
 
-/* After a refusal of g, chosen from `given`, for want of registers (c->err, a
- * gate of gates.def): the next best choice, and no error; g is listed. False,
+/* After a refusal of g, chosen from `given`, for want of registers (c->crowded):
+ * the next best choice, and no error; g is listed. False,
  * and the error stays: it is another, or there is no other choice. */
 bool kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
                     const struct kn_config *given, struct kn_config *g);

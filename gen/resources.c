@@ -30,90 +30,163 @@ kn_was_refused(const struct kn_ctx *c, const struct kn_config *g)
     return false;
 }
 
-uint32_t
-kn_tile_registers(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+/* What an estimate is made of: fragments of both operands, bits of an element
+ * in memory, which of them are shifted (kn_unaligned). */
+struct demand {
+    const kiln_problem *p;
+    const struct kn_config *g;
+    struct kn_frag a, b;
+    uint32_t bits_a, bits_b, acc;
+    bool direct, loose_a, loose_b;
+};
+
+static struct demand
+demand_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     struct kn_fn f = kn_tile_fn(c, p, g);
-    struct kn_frag a = kn_fragment(&f, 'a'), b = kn_fragment(&f, 'b');
-    uint32_t acc = a.count * b.count * 4;
-    uint32_t ra = a.count * a.bytes / 4, rb = b.count * b.bytes / 4;
-    uint32_t threads = g->wm * g->wn * 64, stage = 24;
+    struct demand d = { .p = p, .g = g, .a = kn_fragment(&f, 'a'),
+                        .b = kn_fragment(&f, 'b'),
+                        .bits_a = kn_elems[f.shape.ta].bits,
+                        .bits_b = kn_elems[f.shape.tb].bits,
+                        .direct = kn_direct(p, g),
+                        .loose_a = kn_unaligned(p, g, 'a'),
+                        .loose_b = kn_unaligned(p, g, 'b') };
+
+    d.acc = d.a.count * d.b.count * 4;
+    return d;
+}
+
+/* Straight from memory; also shuffled or plain scales, and offsets. */
+static uint32_t
+streamed(const struct demand *d)
+{
+    uint32_t sets = (d->g->stages ? d->g->stages : 2) * d->a.ksteps;
+    uint32_t fragments = d->a.count + d->b.count;
+    uint32_t bytes = d->a.count * d->a.bytes + d->b.count * d->b.bytes;
+
+    return d->acc + sets * bytes / 4 + 2 * fragments + 24 +
+           (d->p->scale == KILN_SCALE_MX32 ? 2 * fragments : 0);
+}
+
+/* The fragments that are there at once. */
+static uint32_t
+fragments(const struct demand *d)
+{
+    uint32_t a = d->a.count * d->a.bytes / 4, b = d->b.count * d->b.bytes / 4;
+    uint32_t shares = kn_shares(d->g, &d->a);
+    bool ahead = d->a.ksteps > 1 || d->direct;
+
+    switch (kn_reads_of(d->g)) {
+    case KN_READS_TILE:      /* not ahead: loop_4wave_slots.tir */
+        return ahead ? a * d->a.ksteps + 2 * b : a / 2 + b;
+    case KN_READS_PARTS:
+        return a / shares * 2 + b * kn_b_sets(d->p, d->g);
+    case KN_READS_HALVES:
+        return a / shares + b * d->a.ksteps;
+    default:
+        return (a > 32 ? a / 2 : a) + b;
+    }
+}
+
+/* A tile's pieces on their way through registers: of narrow loads each element
+ * has one, of shifted rows a dword stands before each 16 bytes. */
+static uint32_t
+pieces(uint32_t bytes, uint32_t align, bool loose, uint32_t threads)
+{
+    return bytes / (align >= 4 || loose ? 4 : align) / threads +
+           (loose ? bytes / 16 / threads : 0);
+}
+
+static uint32_t
+staged(const struct demand *d)
+{
+    const struct kn_config *g = d->g;
+    uint32_t a = kn_prequant(d->p) || d->p->quant ? 16 : d->bits_a;
+    uint32_t threads = g->wm * g->wn * 64;
+
+    return d->direct ? 24
+         : 24 + pieces(g->bm * g->bk * a / 8, g->domain.align_a, d->loose_a,
+                       threads) +
+           pieces(g->bn * g->bk * d->bits_b / 8, g->domain.align_b, d->loose_b,
+                  threads);
+}
+
+/* Narrow loads: packing them spills beyond this, in large tiles of 6-bit types
+ * and of single bytes of a transposed A sooner, and beside rows that are
+ * shifted (measured). */
+static bool
+too_narrow(const struct demand *d, uint32_t stage)
+{
+    const struct kn_config *g = d->g;
+    const struct kn_domain *x = &g->domain;
+    bool six_a = d->bits_a == 6;
+    bool tight = six_a || d->bits_b == 6 ||
+                 (d->p->layout == KILN_TN && x->align_a == 1 &&
+                  g->bm * g->bn > 128 * 128);
+    uint32_t most = tight && d->acc >= 64 ? 48 : 64;
+
+    if (g->cus && (d->loose_a || d->loose_b))
+        most -= 16;
+    else if (d->loose_b && d->acc >= 64 && six_a)
+        most -= 8;
+    return ((x->align_a < 4 && !d->loose_a) ||
+            (x->align_b < 4 && !d->loose_b)) &&
+           (stage > 24 + most || d->acc >= 128);
+}
+
+/* Rows that are shifted, and what a persistent walk has beside them and beside
+ * 6-bit runs with 8-bit fragments: at 256x256 LLVM spills up to 3, and 5 with a
+ * walk (measured). */
+static uint32_t
+shifting(const struct demand *d)
+{
+    bool six_walk = d->g->cus && !d->direct && d->bits_a == 6 && d->bits_b == 8;
+
+    return (six_walk ? 24 : 0) +
+           (!d->loose_a && !d->loose_b ? 0 : d->g->cus ? 16 : 4);
+}
+
+/* Operands that are converted: a run's elements as f32, and when A is
+ * transposed as well as many more (measured). */
+static uint32_t
+converting(const kiln_problem *p)
+{
+    bool transposed = kn_dequant(p) && p->layout == KILN_TN &&
+                      kn_targets[p->target].lds_tr;
+
+    return (p->quant ? 56 : kn_prequant(p) ? 40 : 0) + (transposed ? 12 : 0) +
+           (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p) ? 16 : 0);
+}
+
+/* Products that wait for their factors, of a share; transposing reads beside
+ * other loops' (measured). */
+static uint32_t
+waiting(const struct demand *d)
+{
+    if (d->p->scale != KILN_SCALE_BLOCK128)
+        return 0;
+    if (kn_reads_of(d->g) == KN_READS_HALVES)
+        return d->a.count / kn_shares(d->g, &d->a) * d->b.count * 4;
+    return d->p->layout != KILN_NT && kn_targets[d->p->target].lds_tr ? 28 : 0;
+}
+
+uint32_t
+kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
+                  const struct kn_config *g)
+{
+    struct demand d;
+    uint32_t stage;
 
     if (c->refused && kn_was_refused(c, g))
         return KN_TOO_MANY;
-    if (kn_streams(g)) {     /* and shuffled or plain scales, offsets */
-        uint32_t sets = (g->stages ? g->stages : 2) * a.ksteps;
-
-        return acc + sets * (ra + rb) + 2 * (a.count + b.count) + 24 +
-               (p->scale == KILN_SCALE_MX32 ? 2 * (a.count + b.count) : 0);
-    }
-    if (kn_reads_of(g) == KN_READS_TILE) {
-        bool ahead = a.ksteps > 1 || kn_direct(p, g);
-
-        ra = ahead ? ra * a.ksteps : ra / 2;    /* loop_4wave_slots.tir */
-        rb *= ahead ? 2 : 1;
-    } else if (kn_reads_of(g) == KN_READS_PARTS) {
-        ra = ra / kn_shares(g, &a) * 2;
-        rb *= kn_b_sets(p, g);
-    } else if (kn_reads_of(g) == KN_READS_HALVES) {
-        ra /= kn_shares(g, &a);
-        rb *= a.ksteps;
-    } else if (ra > 32) {
-        ra /= 2;
-    }
-    if (!kn_direct(p, g)) {
-        const struct kn_domain *d = &g->domain;
-        uint32_t na = g->bm * g->bk * (kn_prequant(p) || p->quant ? 16
-                                       : kn_elems[f.shape.ta].bits) / 8;
-        uint32_t nb = g->bn * g->bk * kn_elems[f.shape.tb].bits / 8;
-        bool loose_a = kn_unaligned(p, g, 'a');
-        bool loose_b = kn_unaligned(p, g, 'b');
-
-        /* a dword before each 16 bytes */
-        stage += na / (d->align_a >= 4 || loose_a ? 4 : d->align_a) / threads +
-                 nb / (d->align_b >= 4 || loose_b ? 4 : d->align_b) / threads +
-                 (loose_a ? na / 16 / threads : 0) +
-                 (loose_b ? nb / 16 / threads : 0);
-        /* Narrow loads: packing them spills beyond this, in large tiles of
-         * 6-bit types and of single bytes of a transposed A sooner (measured). */
-        bool tight = kn_elems[f.shape.ta].bits == 6 ||
-                     kn_elems[f.shape.tb].bits == 6 ||
-                     (p->layout == KILN_TN && d->align_a == 1 &&
-                      g->bm * g->bn > 128 * 128);
-        uint32_t most = tight && acc >= 64 ? 48 : 64;
-
-        /* Beside rows that are shifted (measured). */
-        if (g->cus && (loose_a || loose_b))
-            most -= 16;
-        else if (loose_b && acc >= 64 && kn_elems[f.shape.ta].bits == 6)
-            most -= 8;
-        if (((d->align_a < 4 && !loose_a) || (d->align_b < 4 && !loose_b)) &&
-            (stage > 24 + most || acc >= 128))
-            return KN_TOO_NARROW;
-    }
-    /* Rows that are shifted in registers: at 256x256 LLVM spills up to 3, and 5
-     * beside a persistent walk (measured). */
-    if (kn_unaligned(p, g, 'a') || kn_unaligned(p, g, 'b'))
-        acc += g->cus ? 16 : 4;
-    /* A persistent walk beside 6-bit runs and 8-bit fragments (measured). */
-    if (g->cus && !kn_direct(p, g) && kn_elems[f.shape.ta].bits == 6 &&
-        kn_elems[f.shape.tb].bits == 8)
-        acc += 24;
-    if (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p))
-        acc += 16;
-    if (kn_prequant(p) || p->quant) /* a run's elements as f32 (measured) */
-        acc += p->quant ? 56 : 40;
-    /* Products that wait for their factors, of a share; transposing reads
-     * beside other loops' (measured). */
-    if (p->scale == KILN_SCALE_BLOCK128 && kn_reads_of(g) == KN_READS_HALVES)
-        acc += a.count / kn_shares(g, &a) * b.count * 4;
-    else if (p->scale == KILN_SCALE_BLOCK128 && p->layout != KILN_NT &&
-             kn_targets[p->target].lds_tr)
-        acc += 28;
-    /* A transposed as well as converted: as many more (measured). */
-    if (kn_dequant(p) && p->layout == KILN_TN && kn_targets[p->target].lds_tr)
-        acc += 12;
-    return acc + ra + rb + stage;
+    d = demand_of(c, p, g);
+    if (kn_streams(g))
+        return streamed(&d);
+    stage = staged(&d);
+    if (!d.direct && too_narrow(&d, stage))
+        return KN_TOO_NARROW;
+    return d.acc + fragments(&d) + stage + shifting(&d) + converting(p) +
+           waiting(&d);
 }
 
 uint32_t

@@ -151,6 +151,7 @@ record(struct kn_ctx *c, kiln_status s, struct kn_loc at, const char *fmt,
 {
     if (c->err.status)
         return c->err.status;
+    c->crowded = false;
     c->err.status = s;
     c->err.line = at.line;
     c->err.col = at.col;

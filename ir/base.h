@@ -23,6 +23,7 @@ struct kn_ctx {
     void *user;
     struct kn_chunk *chunk;  /* newest arena chunk */
     kiln_error err;          /* first error wins */
+    bool crowded;            /* the error is for want of registers */
     jmp_buf *oom;            /* where kn_alloc leaves on exhaustion */
     const struct kn_tuning *tuning; /* the user's, gen/tuning/tuning.h; NULL */
     const struct kn_refused *refused; /* of the problem at hand, gen/gen.h; NULL */
@@ -116,6 +117,14 @@ kiln_status kn_fail(struct kn_ctx *c, kiln_status s, const char *fmt, ...)
 kiln_status kn_fail_at(struct kn_ctx *c, kiln_status s, struct kn_loc at,
                        const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* A refusal just recorded is for want of registers: another choice may do. */
+static inline kiln_status
+kn_crowded(struct kn_ctx *c, kiln_status s)
+{
+    c->crowded = true;
+    return s;
+}
 
 /* Growable text in the arena, always NUL-terminated. */
 struct kn_buf {

@@ -17,6 +17,7 @@ enum { RESULT, WORDS, NFD };
 struct message {
     kiln_status status;
     kiln_error error;
+    bool crowded;            /* of it, as in kn_ctx */
     uint64_t size;           /* of what follows */
 };
 
@@ -106,6 +107,7 @@ child(const struct kn_cage *cage, kn_isolated_fn *fn, void *user,
     kn_ctx_init(&c, NULL, NULL);
     m.status = call(&c, fn, user, &out);
     m.error = c.err;
+    m.crowded = c.crowded;
     m.size = out.n;
     return put_all(fd[RESULT], &m, sizeof m) ||
            put_all(fd[RESULT], out.s, out.n);
@@ -163,8 +165,10 @@ collect(struct kn_ctx *c, const struct kn_cage *cage, const int fd[NFD],
         get(fd[RESULT], &m, sizeof m, 0) != sizeof m)
         return tell_death(c, cage, fd[WORDS], status);
     if (m.status) {
-        if (!c->err.status)
+        if (!c->err.status) {
             c->err = m.error;
+            c->crowded = m.crowded;
+        }
         return m.status;
     }
     p = KN_NEW(c, uint8_t, m.size + 1);

@@ -257,9 +257,10 @@ place(struct allocator *r, size_t v)
         }
     if (!r->first[v])
         return KILN_OK;
-    return kn_fail(r->a->c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly "
-                   "lowering needs more than the %u %s registers a wave has",
-                   r->a->f->name, r->limit[x->cls], names[x->cls]);
+    return kn_crowded(r->a->c, kn_fail(
+        r->a->c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly lowering "
+        "needs more than the %u %s registers a wave has", r->a->f->name,
+        r->limit[x->cls], names[x->cls]));
 }
 
 struct order {

@@ -235,15 +235,22 @@ kn_gates_check(struct kn_ctx *c, const struct kn_program *p,
 #include "gates.def"
 #undef GATE
     };
+    static const bool of_registers[] = {
+#define GATE(id, name, registers, text) registers,
+#include "gates.def"
+#undef GATE
+    };
     struct checker k = { .c = c, .p = p, .plan = plan };
+    kiln_status s;
 
     KN_TRY(check_waivers(c, plan));
     KN_TRY(kn_cfg_build(c, p, &k.cfg));
     k.loop = kn_cfg_main_loop(&k.cfg);
     for (int g = 0; g < KN_NGATES; g++) {
         k.gate = (enum kn_gate)g;
-        if (!is_waived(plan, k.gate))
-            KN_TRY(check[g](&k));
+        s = is_waived(plan, k.gate) ? KILN_OK : check[g](&k);
+        if (s)
+            return of_registers[g] ? kn_crowded(c, s) : s;
     }
     return KILN_OK;
 }

@@ -397,8 +397,10 @@ find_one(struct kiln_context *x, struct kn_ctx *c, const struct kn_request *r,
         s.found = NULL;
     }
     publish(x, &own, &s.found);
-    if (st && !c->err.status)
+    if (st && !c->err.status) {
         c->err = inner.err;
+        c->crowded = inner.crowded;
+    }
     kn_ctx_free(&inner);
     *out = s.found;
     return st;

@@ -9,6 +9,14 @@
 static const char *data_dir, *built_dir;
 static const uint8_t fences[] = { 6, 4 };
 
+static bool
+is_crowded(const char *refusal)
+{
+    return refusal && (!strncmp(refusal, "gate spills", 11) ||
+                       !strncmp(refusal, "gate scratch", 12) ||
+                       !strncmp(refusal, "gate vgpr", 9));
+}
+
 static void
 expect(const char *dir, const char *file, const char *kernel,
        const struct kn_gate_plan *plan, const char *text)
@@ -21,6 +29,7 @@ expect(const char *dir, const char *file, const char *kernel,
     if (s != (text ? KILN_FINDING : KILN_OK) ||
         strcmp(f.c.err.text, text ? text : ""))
         fail_msg("status %d: %s", s, f.c.err.text);
+    assert_int_equal(f.c.crowded, is_crowded(text));
     flow_close(&f);
 }
 
