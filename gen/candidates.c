@@ -92,11 +92,11 @@ kn_walks(const kiln_problem *p)
 static bool
 ahead_pays(const kiln_problem *p, const struct kn_config *g)
 {
-    uint64_t cus = kn_targets[p->target].cus, n = kn_tiles_of(p, g->bm, g->bn);
+    uint64_t cus = kn_cus(p), n = kn_tiles_of(p, g->bm, g->bn);
     bool dense = kn_one_product(p) && p->scale == KILN_SCALE_MX32;
     struct kn_config walk = *g;
 
-    walk.cus = kn_targets[p->target].cus;
+    walk.cus = kn_cus(p);
     return (kn_family_of(p)->ragged || dense) &&
            !g->cus && kn_walks(p) && !six_bits(p) &&
            !kn_form_lacks(p, &walk) &&
@@ -206,7 +206,7 @@ kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         kn_tile_lds(c, p, &deep) <= kn_targets[p->target].lds) {
         *g = deep;
         if (ahead_pays(p, g) && !kn_unaligned_scales(p, g))
-            g->cus = kn_targets[p->target].cus;
+            g->cus = kn_cus(p);
     }
 }
 
@@ -235,7 +235,7 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
     if (p->scale == KILN_SCALE_MX32)
         most = 256;
     else if (kn_targets[p->target].deep_slots == 1)
-        most = (workgroups <= kn_targets[p->target].cus ? 256 : 128) * 8 / bits;
+        most = (workgroups <= kn_cus(p) ? 256 : 128) * 8 / bits;
     for (uint32_t bk = 2 * g->bk; bk <= most && p->k >= 4 * bk; bk *= 2) {
         struct kn_config try = *g;
 
@@ -269,7 +269,7 @@ static double
 launch_cost(const kiln_problem *p, const struct tile *t)
 {
     uint64_t n = kn_tiles_of(p, t->bm, t->bn),
-             cus = kn_targets[p->target].cus;
+             cus = kn_cus(p);
 
     n = n ? n : 1;
     if (!kn_family_of(p)->routed && !p->m)  /* a kernel for rows to come */

@@ -213,7 +213,7 @@ choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     else
         g->early = 0;
     if (!g->xcd)
-        g->xcd = kn_targets[p->target].xcds;
+        g->xcd = kn_xcds(p);
     if (!g->group_m)
         g->group_m = 4;
     choose_map(p, g);
@@ -327,7 +327,7 @@ explain_tile(const kiln_problem *p, bool given, struct kn_buf *why)
         kn_putf(why, given ? "the tile was given\n"
                            : "the tile whose rounds over %u compute units "
                              "cost least\n",
-                kn_targets[p->target].cus);
+                kn_cus(p));
 }
 
 /* moe's last stage: rows are added up, 256 columns and their shares a wave. */

@@ -35,6 +35,29 @@ kn_one_product(const kiln_problem *p)
     return !f->batch && !f->ragged && !f->routed;
 }
 
+/* Of the device that is planned for. */
+enum { KN_CUS_MOST = 4096, KN_XCDS_MOST = 64 };
+
+static inline uint32_t
+kn_cus(const kiln_problem *p)
+{
+    return p->cus ? p->cus : kn_targets[p->target].cus;
+}
+
+static inline uint32_t
+kn_xcds(const kiln_problem *p)
+{
+    return p->xcds ? p->xcds : kn_targets[p->target].xcds;
+}
+
+/* What tables and the timing model know. */
+static inline bool
+kn_full_chip(const kiln_problem *p)
+{
+    return kn_cus(p) == kn_targets[p->target].cus &&
+           kn_xcds(p) == kn_targets[p->target].xcds;
+}
+
 /* The classes of shapes one code object serves; checked at launch. Alignment
  * is of base pointer and row pitch: 16, 4, or 1 = only the element's own. */
 struct kn_domain {

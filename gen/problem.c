@@ -387,6 +387,19 @@ check_expression(struct kn_ctx *c, kiln_problem *p)
     return KILN_OK;
 }
 
+/* What is stored of a grid of compute units has 16 bits, of a map of chiplets
+ * seven. */
+static kiln_status
+check_device(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->cus <= KN_CUS_MOST && p->xcds <= KN_XCDS_MOST &&
+        kn_xcds(p) <= kn_cus(p))
+        return KILN_OK;
+    return kn_fail(c, KILN_BAD_INPUT, "a device has 1 to %d compute units on 1 "
+                   "to %d chiplets, none without, not %u on %u", KN_CUS_MOST,
+                   KN_XCDS_MOST, kn_cus(p), kn_xcds(p));
+}
+
 kiln_status
 kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 {
@@ -402,6 +415,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
         p->out = KILN_BF16;
     if (!p->alpha_set)
         p->alpha = 1;
+    KN_TRY(check_device(c, p));
     KN_TRY(check_expression(c, p));
     KN_TRY(check_family(c, p));
     KN_TRY(check_types(c, p));

@@ -109,6 +109,7 @@ struct launch {
     double shares;
     double read, written;    /* bytes of a K tile; of a tile */
     double bits_a, bits_b;   /* of a row and a column of a tile */
+    double all, xcds;        /* compute units and chiplets of the device */
     double cus;              /* busy */
     double l2_miss, hbm;
     double ghz, rate;        /* rate: bytes a clock of a busy CU */
@@ -159,7 +160,7 @@ spread(const struct launch *l, const struct kn_config *g, double n,
 static void
 find_reuse(struct launch *l, const struct kn_config *g)
 {
-    double xcds = l->c->xcds, slots = l->c->cus * l->s->residents;
+    double xcds = l->xcds, slots = l->all * l->s->residents;
     double n = least(l->groups, slots), rows, cols;
     double each = l->bits_a + l->bits_b, door, own, all;
 
@@ -187,7 +188,7 @@ turn(const struct launch *l, double k)
 {
     const struct chip *c = l->c;
     const struct kn_score *s = l->s;
-    double cus = l->cus, ghz = l->ghz, read = least(64, c->l2_read * c->xcds / cus);
+    double cus = l->cus, ghz = l->ghz, read = least(64, c->l2_read * l->xcds / cus);
     double near = c->mall_latency, span = c->hbm_latency - near;
     double traffic = l->rate * cus * l->hbm * ghz / 1e3;
     double wait = c->hbm_latency + least(1, traffic / c->hbm_read) * c->hbm_queue;
@@ -210,7 +211,7 @@ around(const struct launch *l, double k)
 {
     const struct chip *c = l->c;
     const struct kn_score *s = l->s;
-    double write = least(64, c->l2_write * c->xcds / l->cus);
+    double write = least(64, c->l2_write * l->xcds / l->cus);
     double alone = s->before + s->after, one = alone;
 
     write = least(write, c->hbm_write * 1e3 / l->ghz / l->cus);
@@ -223,7 +224,7 @@ static double
 cycles_of(struct launch *l)
 {
     const struct kn_score *s = l->s;
-    double cus = l->c->cus, slots = cus * s->residents;
+    double cus = l->all, slots = cus * s->residents;
     double full = floor(l->groups / slots);
     double left = ceil((l->groups - full * slots) / cus), sum = 0, k;
 
@@ -271,10 +272,10 @@ time_of(struct launch *l, const struct kn_config *g)
     l->ghz = l->c->fmax;
     l->rate = 20;
     find_reuse(l, g);
-    rounds = ceil(l->groups / (l->c->cus * l->s->residents));
+    rounds = ceil(l->groups / (l->all * l->s->residents));
     for (int again = 0; again < 3; again++) {
         cycles = cycles_of(l) + rounds * joining(l, g);
-        l->ghz = clock_at(l, l->s->mfma * l->turns * l->groups / l->c->cus /
+        l->ghz = clock_at(l, l->s->mfma * l->turns * l->groups / l->all /
                              cycles);
     }
     return cycles / l->ghz / 1e3 + l->c->launch;
@@ -346,7 +347,9 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
                 kn_type_bits[p->out] / 8;
     if (p->scale == KILN_SCALE_MX32)
         l.read += (g->bm + g->bn) * g->bk / 32.0;
-    l.cus = least(l.c->cus, l.groups);
+    l.all = kn_cus(p);
+    l.xcds = kn_xcds(p);
+    l.cus = least(l.all, l.groups);
     l.width = width_of(s->class);
     l.slower = straddling(p, s) * odd_scales(p, g, s);
     return l;

@@ -88,7 +88,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
         return false;
     g->schedule = s->schedule;
     g->stages = kn_direct(p, g) || asm_only ? s->stages : 0;
-    g->cus = s->walks ? kn_targets[p->target].cus : 0;
+    g->cus = s->walks ? kn_cus(p) : 0;
     if (asm_only)
         g->lowering = KN_LOWERING_ASM;
     return kn_shareable(g) && (!g->cus || kn_walks(p)) &&
@@ -120,7 +120,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
     if (ragged == 'm')
         most += ((uint64_t)p->groups + 1) * ((p->n + g->bn - 1) / g->bn);
     return n < 2 || (k >= 2 * (int64_t)n * g->bk &&
-                     many * n <= 4 * kn_targets[p->target].cus &&
+                     many * n <= 4 * kn_cus(p) &&
                      most * g->wm * g->wn <= KN_COUNTERS);
 }
 

@@ -121,6 +121,10 @@ struct kn_gpu_libraries {
 kiln_status kn_device_open_hip(struct kn_device *d,
                                const struct kn_gpu_libraries *libs,
                                int number);
+/* Compute units and chiplets of the device, where the problem leaves them open:
+ * a full chip's stay open, so that its kernels are found without a device. */
+void kn_device_counts(const kiln_device_info *info, kiln_problem *p);
+
 /* The simulator behind a device, NULL: it is a GPU. */
 struct kn_sim *kn_device_sim(const struct kn_device *d);
 

@@ -206,6 +206,30 @@ static const struct kn_backend backend = {
     close_stream_hip, capture_hip, captured_hip, replay_hip, drop_graph_hip,
 };
 
+void
+kn_device_counts(const kiln_device_info *info, kiln_problem *p)
+{
+    const struct kn_target_info *chip = &kn_targets[info->target];
+
+    if (p->cus || p->xcds || !info->cus || info->cus > UINT16_MAX ||
+        info->xcds > info->cus ||
+        (info->cus == chip->cus && info->xcds == chip->xcds))
+        return;
+    p->cus = (uint16_t)info->cus;
+    p->xcds = (uint16_t)info->xcds;
+}
+
+/* A HIP before 7 does not tell: those that hold so many compute units, as many
+ * on each as on the full chip's. */
+static uint32_t
+xcds_of(const struct kn_hip_device *facts)
+{
+    const struct kn_target_info *chip = &kn_targets[facts->target];
+    uint32_t each = chip->cus / chip->xcds, cus = (uint32_t)facts->cus;
+
+    return facts->xcds ? (uint32_t)facts->xcds : (cus + each - 1) / each;
+}
+
 kiln_status
 kn_device_open_hip(struct kn_device *d, const struct kn_gpu_libraries *libs,
                    int number)
@@ -225,6 +249,7 @@ kn_device_open_hip(struct kn_device *d, const struct kn_gpu_libraries *libs,
     d->backend = &backend;
     d->info.target = facts->target;
     d->info.cus = (uint32_t)facts->cus;
+    d->info.xcds = xcds_of(facts);
     memcpy(d->info.name, facts->name, sizeof d->info.name);
     memcpy(d->info.bus, facts->bus, sizeof d->info.bus);
     return KILN_OK;

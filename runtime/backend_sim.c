@@ -175,6 +175,8 @@ kn_device_open_sim(struct kn_device *d, const struct kn_simulator *api,
     KN_TRY(api->open(d->arena, target, &s->sim));
     d->info.target = target;
     d->info.simulated = 1;
+    d->info.cus = kn_targets[target].cus;
+    d->info.xcds = kn_targets[target].xcds;
     strncpy(d->info.name, "kiln simulator", sizeof d->info.name - 1);
     return KILN_OK;
 }

@@ -283,7 +283,9 @@ typedef struct kiln_problem {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
     float alpha;
-    uint32_t reserved2;
+    uint16_t cus, xcds;      /* compute units and chiplets of the device that
+                                is planned for; 0: the target's full chip's.
+                                kiln_run fills in its device's */
     int64_t tokens, topk;    /* moe; m is the room of the sorted rows */
     int64_t ldsa, ldsb;      /* BLOCK128 and raw MX32: scales from one row of
                                 them to the next; 0: dense. A multiple of 4
@@ -508,6 +510,7 @@ typedef struct kiln_device_info {
     uint32_t simulated;      /* 1: times are no silicon's */
     char name[64];
     char bus[32];
+    uint32_t xcds;           /* chiplets with compute units */
 } kiln_device_info;
 
 void kiln_get_device(const kiln_device *device, kiln_device_info *info);

@@ -81,6 +81,8 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->ldc = v[KN_FLAG_ldc].i;
     p->ldsa = v[KN_FLAG_ldsa].i;
     p->ldsb = v[KN_FLAG_ldsb].i;
+    p->cus = (uint16_t)v[KN_FLAG_device_cus].i;
+    p->xcds = (uint16_t)v[KN_FLAG_device_xcds].i;
 }
 
 kiln_status

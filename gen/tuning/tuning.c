@@ -299,7 +299,7 @@ kn_tuning_find(struct kn_ctx *c, const kiln_problem *p, struct kn_tuned **out,
     describe(&s, p);
     for (size_t i = 0; c->tuning && i < c->tuning->n; i++)
         search_table(&s, &c->tuning->t[i]);
-    if (!c->tuning || !c->tuning->alone)
+    if ((!c->tuning || !c->tuning->alone) && kn_full_chip(p))
         KN_TRY(search_shipped(&s, p));
     *out = KN_NEW(c, struct kn_tuned, s.n + 1);
     *n = s.n;

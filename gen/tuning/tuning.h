@@ -1,6 +1,6 @@
 /* tuning.h - tuned configurations as tables (docs/bench.md): what fits a
- * problem, from the user's files first, then from templates/tuned. A miss is no
- * error, the choice falls back to rules.
+ * problem, from the user's files first, then from templates/tuned, which are of
+ * full chips. A miss is no error, the choice falls back to rules.
  *
  * Columns: arch family layout a b out scale batch n k m config; an empty field
  * fits anything. m is a number, or M_LEQ_16, M_GEQ_4096, any. Of moe, layout

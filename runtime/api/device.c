@@ -13,7 +13,6 @@ open_sim(struct kn_ctx *c, kiln_device *d, kiln_target target)
     const struct kn_simulator *api;
 
     KN_TRY(kn_simulator_open(c, &api));
-    d->dev.info.cus = kn_targets[target].cus;
     return kn_device_open_sim(&d->dev, api, target);
 }
 

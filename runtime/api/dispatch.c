@@ -184,6 +184,8 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     memset(k, 0, sizeof *k);
     k->problem.family = p->family;
     k->problem.target = p->target;
+    k->problem.cus = p->cus;
+    k->problem.xcds = p->xcds;
     k->problem.layout = p->layout;
     k->problem.a = p->a;
     k->problem.b = p->b;
@@ -271,6 +273,7 @@ take(struct kn_ctx *c, const kiln_problem *given, const kiln_arguments *args,
      struct run *r)
 {
     KN_TRY(kn_problem_take(c, given, r->d->dev.info.target, &r->p));
+    kn_device_counts(&r->d->dev.info, &r->p);
     KN_TRY(kn_take_arguments(c, args, &r->args));
     r->align = kn_arguments_align(&r->args);
     classify(&r->p, r->align, &r->class);

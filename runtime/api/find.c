@@ -85,7 +85,7 @@ static uint64_t
 cost_of(const kiln_problem *p, const struct kn_config *g)
 {
     struct kn_operands none = { 0 };
-    uint64_t cus = kn_targets[p->target].cus, tiles;
+    uint64_t cus = kn_cus(p), tiles;
     struct kn_plan plan;
     struct kn_ctx probe;
 

@@ -106,7 +106,7 @@ kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
     out->size = sizeof *out;
     if (target)
         out->target = target;
-    if (out->reserved[0] || out->reserved[1] || out->reserved2)
+    if (out->reserved[0] || out->reserved[1])
         return kn_fail(c, KILN_BAD_INPUT, "the reserved fields of "
                        "kiln_problem must be zero");
     if (memchr(out->expression, 0, sizeof out->expression) == NULL)

@@ -102,7 +102,7 @@ best_block(const struct function *f, size_t lds, int limit, int out[2])
         if (n * block > best) {
             best = n * block;
             out[1] = block;
-            out[0] = n * (int)kn_targets[shim_state()->target].cus;
+            out[0] = n * (int)shim_state()->cus;
         }
     }
 }

@@ -69,11 +69,11 @@ attribute(const struct shim *s, int which, int *out)
         { 29, 2147483647 },    { 30, 65536 }, { 31, 65536 },  { 56, 1024 },
         { 57, 2048 },          { 58, 2147483647 },            { 59, 8192 },
         { 60, (int)MEMORY_KHZ }, { 61, (int)chip->minor },
-        { 63, (int)chip->cus }, { 71, 65536 }, { 72, 65536 },
+        { 63, (int)s->cus }, { 71, 65536 }, { 72, 65536 },
         { 74, (int)chip->lds }, { 76, (int)chip->lds },
         { 78, 1 },             { 83, 2147483647 },            { 85, 1 },
         { 87, 64 },            { 10000, 100000 },
-        { 10002, (int)chip->lds },
+        { 10002, (int)chip->lds }, { 10018, (int)s->xcds },
     };
 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -227,7 +227,7 @@ fill_properties(const struct shim *s, void *out, const struct layout *l)
     put_int(p, l->managed, 1);
     put_int(p, l->major, 9);
     put_int(p, l->minor, (int)chip->minor);
-    put_int(p, l->cus, (int)chip->cus);
+    put_int(p, l->cus, (int)s->cus);
     snprintf((char *)p + l->arch, 64, "%s:sramecc+:xnack-",
              kiln_target_name(s->target));
 }

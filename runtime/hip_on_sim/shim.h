@@ -152,6 +152,7 @@ struct shim {
     pthread_mutex_t lock;
     bool started;
     kiln_target target;
+    uint32_t cus, xcds;      /* compute units and chiplets it shows */
     const char *log;         /* NULL: standard error */
     const char *json, *junit; /* files to write at the end, or NULL */
     uint64_t sample;         /* most workgroups of a launch, 0: all */

@@ -61,6 +61,8 @@ start(struct shim *s)
         s->target = registered_target();
     if (!s->target)
         s->target = KN_TARGET_DEFAULT;
+    s->cus = (uint32_t)number(env.shim_cus, kn_targets[s->target].cus);
+    s->xcds = (uint32_t)number(env.shim_xcds, kn_targets[s->target].xcds);
     s->log = env.shim_log;
     s->json = env.shim_json;
     s->junit = env.shim_junit;

@@ -262,8 +262,10 @@ reserved_bits_are_refused(void **state)
     p.reserved[1] = 1;
     refuse(&p, NULL, KILN_BAD_INPUT, "reserved fields of kiln_problem");
     p = small_problem(8, 8, 8);
-    p.reserved2 = 1;
-    refuse(&p, NULL, KILN_BAD_INPUT, "reserved fields of kiln_problem");
+    p.cus = 4;
+    refuse(&p, NULL, KILN_BAD_INPUT, "not 4 on 8");
+    p.cus = 5000;
+    refuse(&p, NULL, KILN_BAD_INPUT, "4096 compute units on 1 to 64 chiplets");
     p = small_problem(8, 8, 8);
     make_operands(&o, t.d, &p);
     o.args.flags = 8;

@@ -31,7 +31,7 @@ estimate(const kiln_problem *p, const struct kn_config *g)
     resident = resident < 1 ? 1 : resident;
     clocks = mfma > bytes / 20 ? mfma : bytes / 20;
     clocks = clocks * resident > wait ? clocks * resident : wait;
-    rounds = tiles * split / ((double)t->cus * resident);
+    rounds = tiles * split / (kn_cus(p) * resident);
     rounds = rounds < 1 ? 1 : rounds;
     return rounds * (clocks * steps / split + 2500 + 3000 * (split > 1) +
                      (double)g->bm * g->bn / 12) / 2000;
@@ -127,7 +127,7 @@ may_split(const kiln_problem *p, const struct kn_config *g, uint32_t n)
                     ((p->n + g->bn - 1) / g->bn);
 
     return n == 1 || (!kn_family_of(p)->routed &&
-                      tiles * n <= 2 * kn_targets[p->target].cus &&
+                      tiles * n <= 2 * kn_cus(p) &&
                       p->k >= 4 * (int64_t)n * g->bk);
 }
 

@@ -249,6 +249,7 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
     struct moe_part *s = *out = KN_NEW(m->c, struct moe_part, 1);
 
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, stage, &s->p));
+    kn_place_counts(&m->place, &s->p);
     if (stage == KILN_MOE_REDUCE)
         return KILN_OK;
     s->p.m = m->sorted.room;

@@ -67,6 +67,13 @@ kn_place_open(struct kn_ctx *c, const struct kn_value *v,
     return KILN_OK;
 }
 
+void
+kn_place_counts(const struct kn_place *place, kiln_problem *p)
+{
+    if (place->gpu)
+        kn_device_counts(&place->device.info, p);
+}
+
 kiln_status
 kn_place_flags(struct kn_tool *t, const struct kn_place *place)
 {

@@ -255,6 +255,10 @@ kiln_status
 kn_session_predict(struct kn_session *s, const struct kn_job *j,
                    struct kn_time_query *q, struct kn_time_result *out)
 {
+    if (j->p && !kn_full_chip(j->p))
+        return kn_fail(s->c, KILN_UNSUPPORTED, "the timing model knows the full "
+                       "chip alone, not %u compute units on %u chiplets",
+                       kn_cus(j->p), kn_xcds(j->p));
     q->sim = kn_device_sim(&s->dev);
     q->launch = &j->l;
     if (j->at.workspace)

@@ -24,6 +24,8 @@ kiln_status kn_tool_place(struct kn_tool *t, struct kn_place *place);
 /* The GPU a value of such a flag names. */
 kiln_status kn_place_open(struct kn_ctx *c, const struct kn_value *v,
                           struct kn_place *place);
+/* kn_device_counts, if it is one. */
+void kn_place_counts(const struct kn_place *place, kiln_problem *p);
 /* BAD_INPUT for a flag that only the simulator can follow. */
 kiln_status kn_place_flags(struct kn_tool *t, const struct kn_place *place);
 

@@ -52,7 +52,7 @@ class Problem(C.Structure):
                 ("groups", _i64),
                 ("lda", _i64), ("ldb", _i64), ("ldc", _i64),
                 ("stride_a", _i64), ("stride_b", _i64), ("stride_c", _i64),
-                ("alpha", C.c_float), ("reserved2", _u32),
+                ("alpha", C.c_float), ("cus", C.c_uint16), ("xcds", C.c_uint16),
                 ("tokens", _i64), ("topk", _i64),
                 ("ldsa", _i64), ("ldsb", _i64), ("expression", C.c_char * 192)]
     _names = {"family": FAMILIES, "target": TARGETS, "layout": LAYOUTS,
@@ -126,7 +126,7 @@ class Plan(C.Structure):
 class DeviceInfo(C.Structure):
     _fields_ = [("size", _u32), ("target", C.c_int), ("cus", _u32),
                 ("simulated", _u32), ("name", C.c_char * 64),
-                ("bus", C.c_char * 32)]
+                ("bus", C.c_char * 32), ("xcds", _u32)]
 
 
 def _load():
