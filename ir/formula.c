@@ -142,7 +142,8 @@ parse_call(struct parser *p, const char *at, int f, uint8_t *out)
     if (!accept(p, ')'))
         return fail(p, p->s, *p->s == ',' ? "the function takes no more values"
                                           : "expected ')'");
-    number |= n.kind == KN_FX_clamp && is_number(p->x, n.arg[0]);
+    number |= (n.kind == KN_FX_clamp || n.kind == KN_FX_select) &&
+              is_number(p->x, n.arg[0]);
     if (number)
         return fail(p, at, "this function of numbers has a value: write that");
     return add(p, at, n, out);

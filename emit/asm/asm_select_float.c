@@ -47,6 +47,58 @@ FLOATS(rcp, v_rcp_f32, 1)
 FLOATS(rsq, v_rsq_f32, 1)
 #undef FLOATS
 
+/* Element n of each value; in order, the operation's operands. */
+struct element {
+    struct kn_asm_opnd to, x[4];
+};
+
+static struct element
+element(struct select *s, uint32_t n, int nargs)
+{
+    struct kn_asm_opnd d = kn_asm_dst(s);
+    struct element e = { .to = kn_part(d, n, 1) };
+
+    e.to.fresh = !n;
+    for (int a = 0; a < nargs; a++) {
+        struct kn_asm_opnd x = kn_asm_arg(s, a);
+
+        e.x[a] = kn_part(x, n, 1);
+        if (x.kind == KN_ASM_REG && x.v == d.v)
+            e.to.fresh = 0;
+    }
+    return e;
+}
+
+/* A NaN is not below zero. */
+void
+select_fpos(struct select *s)
+{
+    for (uint32_t n = 0; n < kn_asm_dst(s).n; n++) {
+        struct element e = element(s, n, 1);
+        struct kn_asm_opnd zero = kn_imm(0), m;
+
+        if (kn_targets[s->f->target].maximum3) {
+            VALU(s, v_maximum3_f32, e.to, e.x[0], zero, zero);
+            continue;
+        }
+        m = kn_asm_new(s->a, KN_ASM_S, 2);
+        VALU(s, v_cmp_lt_f32, m, e.x[0], zero);
+        VALU(s, v_cndmask_b32, e.to, e.x[0], zero, m);
+    }
+}
+
+void
+select_fsel(struct select *s)
+{
+    for (uint32_t n = 0; n < kn_asm_dst(s).n; n++) {
+        struct element e = element(s, n, 4);
+        struct kn_asm_opnd m = kn_asm_new(s->a, KN_ASM_S, 2);
+
+        VALU(s, v_cmp_gt_f32, m, e.x[0], e.x[1]);
+        VALU(s, v_cndmask_b32, e.to, e.x[3], kn_asm_vector(s, e.x[2]), m);
+    }
+}
+
 /* Sums of integers become floats where they are, in AGPRs, if nobody reads
  * them as integers again: there is no room for both. */
 static void

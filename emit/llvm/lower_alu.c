@@ -141,6 +141,31 @@ lower_fmax(struct lower *l, const struct kn_ins *i)
     overloaded2(l, i, "llvm.maxnum");
 }
 
+/* A NaN stays one. */
+void
+lower_fpos(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef x = low_get(l, i, 0), zero = LLVMConstNull(LLVMTypeOf(x));
+
+    if (kn_targets[l->f->target].maximum3)
+        x = low_intrinsic(l, &(struct low_call){
+            "llvm.maximum", { LLVMTypeOf(x) }, 1, { x, zero }, 2 });
+    else
+        x = LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealOLT, x, zero, ""),
+                            zero, x, "");
+    low_set(l, i, x);
+}
+
+void
+lower_fsel(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef above = LLVMBuildFCmp(l->b, LLVMRealOGT, low_get(l, i, 0),
+                                       low_get(l, i, 1), "");
+
+    low_set(l, i, LLVMBuildSelect(l->b, above, low_get(l, i, 2),
+                                  low_get(l, i, 3), ""));
+}
+
 void
 lower_mov(struct lower *l, const struct kn_ins *i)
 {

@@ -136,7 +136,33 @@ expr_silu(struct apply *a, const kn_ref *x)
 static kn_ref
 expr_relu(struct apply *a, const kn_ref *x)
 {
-    return op2(a, KN_OP_fmax, x[0], num(a, 0));
+    return op1(a, KN_OP_fpos, x[0]);
+}
+
+/* y where x > 0, else z */
+static kn_ref
+above(struct apply *a, kn_ref x, kn_ref y, kn_ref z)
+{
+    kn_ref dst = dist_temp(a->d, a->t);
+    struct kn_ins *n = dist_add(a->d, KN_OP_fsel, dst);
+
+    n->arg[0] = x;
+    n->arg[1] = num(a, 0);
+    n->arg[2] = y;
+    n->arg[3] = z;
+    return dst;
+}
+
+static kn_ref
+expr_select(struct apply *a, const kn_ref *x)
+{
+    return above(a, x[0], x[1], x[2]);
+}
+
+static kn_ref
+expr_drelu(struct apply *a, const kn_ref *x)
+{
+    return above(a, x[0], num(a, 1), num(a, 0));
 }
 
 /* Fitted for the least relative error: 1.2e-8, in f32 5 units of the last
@@ -184,6 +210,47 @@ expr_gelu_tanh(struct apply *a, const kn_ref *x)
 
     y = fused(a, y, num(a, 0.044715 * root), num(a, root));
     return mul(a, x[0], logistic(a, mul(a, x[0], y), 2));
+}
+
+/* What s(f(x)) * x grows by, of slope f'(x): s + x * s * (1 - s) * slope. */
+static kn_ref
+grown(struct apply *a, kn_ref x, kn_ref s, kn_ref slope)
+{
+    kn_ref rest = fused(a, mul(a, s, num(a, -1)), s, s);
+
+    rest = mul(a, slope ? mul(a, rest, slope) : rest, x);
+    return op2(a, KN_OP_fadd, rest, s);
+}
+
+static kn_ref
+expr_dsilu(struct apply *a, const kn_ref *x)
+{
+    return grown(a, x[0], logistic(a, x[0], 1), 0);
+}
+
+/* From |x| = 10 on the rest of s is zero; its factor stays finite. */
+static kn_ref
+expr_dgelu_tanh(struct apply *a, const kn_ref *x)
+{
+    const double twice = 2 * 0.79788456080286536, cube = 0.044715 * twice;
+    kn_ref t = mul(a, x[0], x[0]), y, slope;
+
+    y = mul(a, x[0], fused(a, t, num(a, cube), num(a, twice)));
+    slope = op2(a, KN_OP_fmin, t, num(a, 100));
+    slope = fused(a, slope, num(a, 3 * cube), num(a, twice));
+    return grown(a, x[0], logistic(a, y, 1), slope);
+}
+
+/* (1 + erf(x / sqrt 2)) / 2 + x * exp(-x^2 / 2) / sqrt(2 pi) */
+static kn_ref
+expr_dgelu(struct apply *a, const kn_ref *x)
+{
+    kn_ref z = mul(a, x[0], num(a, 0.70710678118654752)), e;
+
+    e = mul(a, mul(a, x[0], x[0]), num(a, -0.72134752044448170));
+    e = mul(a, op1(a, KN_OP_exp2, e), num(a, 0.39894228040143268));
+    e = fused(a, e, x[0], num(a, 0.5));
+    return fused(a, expr_erf(a, &z), num(a, 0.5), e);
 }
 
 static kn_ref

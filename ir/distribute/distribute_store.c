@@ -66,17 +66,17 @@ dist_out_old(struct dist *d, const struct dist_out *o, kn_ref row_off,
         l->arg[1] = off;
         l->attr[KN_A_elem] = o->elem;
     }
+    for (uint32_t x = 0; x < 4 / o->vec && o->elem != KN_T_f32; x++)
+        part[x] = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, o->vec), part[x], 0);
     v = part[0];
     if (o->vec == 1) {
         struct kn_ins *c;
 
-        v = dist_temp(d, dist_vec(o->elem, 4));
+        v = dist_temp(d, dist_vec(KN_T_f32, 4));
         c = dist_add(d, KN_OP_cat, v);
         for (uint32_t x = 0; x < 4; x++)
             c->arg[x] = part[x];
     }
-    if (o->elem != KN_T_f32)
-        v = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, 4), v, 0);
     return v;
 }
 

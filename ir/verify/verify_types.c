@@ -476,6 +476,7 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
     case KN_OP_mfma: case KN_OP_mfmas:
         return check_accumulator(f, i);
     case KN_OP_exp2: case KN_OP_rcp: case KN_OP_rsq: case KN_OP_fmin: case KN_OP_fmax:
+    case KN_OP_fpos: case KN_OP_fsel:
         return check_float(f, i);
     case KN_OP_ldexp:
         KN_TRY(need_registers(f, i, 0, 2));

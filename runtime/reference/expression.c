@@ -44,7 +44,38 @@ gelu_tanh(double x)
 static double
 relu(double x)
 {
-    return fmax(x, 0);
+    return x < 0 ? 0 : x;
+}
+
+static double
+drelu(double x)
+{
+    return x > 0;
+}
+
+static double
+dsilu(double x)
+{
+    return sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
+}
+
+static double
+dgelu(double x)
+{
+    double density = exp(-x * x / 2) / sqrt(2 * acos(-1.0));
+
+    return 0.5 * erfc(-x * sqrt(0.5)) + x * density;
+}
+
+static double
+dgelu_tanh(double x)
+{
+    double root = sqrt(2 / acos(-1.0)), s;
+
+    s = sigmoid(2 * root * (x + 0.044715 * x * x * x));
+    return isinf(x) ? NAN
+         : fabs(x) > 100 ? x > 0
+         : s + x * s * (1 - s) * 2 * root * (1 + 3 * 0.044715 * x * x);
 }
 
 static double
@@ -78,7 +109,12 @@ static const struct row {
     { "min", 2, 0, 0, false, NULL },
     { "clamp", 3, 0, 0, false, NULL },
     { "fma", 3, 0, 1, false, NULL },
+    { "select", 3, 0, 0, false, NULL },
     { "relu", 1, 0, 0, false, relu },
+    { "drelu", 1, 0, 0, false, drelu },
+    { "dsilu", 1, 0, 4, true, dsilu },       /* and of its argument */
+    { "dgelu", 1, 0, 8, true, dgelu },       /* and 4 of 1's */
+    { "dgelu_tanh", 1, 0, 4, true, dgelu_tanh },
     { "rcp", 1, 0, 2, false, reciprocal },
     { "rsqrt", 1, 0, 2, false, reciprocal_root },
     { "exp2", 1, 0, 2, true, exp2 },
@@ -89,7 +125,7 @@ static const struct row {
     { "gelu", 1, 0, 4, false, gelu },        /* and 2 of its argument */
     { "gelu_tanh", 1, 0, 4, true, gelu_tanh },
 };
-enum { NUMBER, NAME, OPEN, NEG, ADD, SUB, MUL, DIV, MAX, MIN, CLAMP, FMA,
+enum { NUMBER, NAME, OPEN, NEG, ADD, SUB, MUL, DIV, MAX, MIN, CLAMP, FMA, SELECT,
        FIRST, NROWS = sizeof rows / sizeof *rows };
 
 static const char *const names[KN_REF_NAMES] = { "acc", "bias", "c" };
@@ -265,6 +301,7 @@ apply(int row, const double *x)
     case MIN: return fmin(x[0], x[1]);
     case CLAMP: return fmin(fmax(x[0], x[1]), x[2]);
     case FMA: return x[0] * x[1] + x[2];
+    case SELECT: return x[0] > 0 ? x[1] : x[2];
     default: return rows[row].of(x[0]);
     }
 }
@@ -301,6 +338,8 @@ step(int row, struct kn_ref_inexact *v)
         e += (double)FLT_MIN * (1 + fabs(x[0]));
     if (r->of == gelu)       /* 1 + erf is of 1's last places */
         e += fabs(x[0]) * 0x1p-22;
+    if (r->of == dsilu || r->of == dgelu_tanh || r->of == dgelu)
+        e += fmin(fabs(x[0]) + 1, 18) * 0x1p-21;     /* so are 1 - s, erf */
     return (struct kn_ref_inexact){ y, e };
 }
 

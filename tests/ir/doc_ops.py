@@ -162,6 +162,8 @@ SENTENCES = {
                   "column, ids loaded before, tokens, slots a token, columns "
                   "left, pitch; `atomic=1` adds",
     "fmin": "smaller", "fmax": "larger",
+    "fpos": "zero for what is below it; a NaN stays",
+    "fsel": "of a > b the third, else the fourth",
     "exp2": "power of two, 1 ulp (`v_exp_f32`)",
     "rcp": "reciprocal, 1 ulp (`v_rcp_f32`)",
     "rsq": "reciprocal square root, 1 ulp (`v_rsq_f32`)",

@@ -328,6 +328,25 @@ test_workspace_does_not_grow_with_groups(void **state)
     }
 }
 
+/* Groups by their lengths, of packed types, with shares of K: each part of the
+ * place of a tile is there by itself. */
+static void
+test_lengths_packed_shares(void **state)
+{
+    static const int64_t lens[] = { 96, 0, 32, 288 };
+    kiln_problem p = problem(state, KILN_WGRAD, KILN_MXBF6, KILN_NT);
+    struct kn_config g = { .bm = 64, .bn = 64, .split_k = 8 };
+    struct num_job j = { .p = { .m = 70, .n = 68, .groups = 4 }, .lens = lens };
+    struct num_result r;
+    struct num_kernel k;
+
+    p.group_flags = KILN_GROUP_LENS;
+    open_kernel(state, &k, &p, &g);
+    if (!num_launch(&k, &j, &r))
+        fail_msg("%s", r.text);
+    num_close(&k);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -347,6 +366,7 @@ main(int argc, char **argv)
         TEST(test_wgrad_beyond_4_gb),
         TEST(test_choice_knows_no_routing),
         TEST(test_workspace_does_not_grow_with_groups),
+        TEST(test_lengths_packed_shares),
     };
 
     f.target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942

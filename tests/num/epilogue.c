@@ -94,7 +94,7 @@ run_form(const char *text, uint32_t n)
     snprintf(p.expression, sizeof p.expression, "%s", text);
     g.domain = num_weakest(&p);
     if (n % 4 == 3) {        /* which rows at any address are refused */
-        p.m = 70, p.n = 100, p.k = 96;
+        p.m = 70, p.n = 101, p.k = 96;
         if (n % NFORMS == 7)
             p.m = p.n = 512, p.k = 64;
         g.domain = kn_domain_of(&p, 16, 64);
@@ -187,6 +187,10 @@ test_values(void **state)
         { "fma(acc, bias, c)", 1.5 }, { "exp2(bias)", 0.25 },
         { "rcp(bias + 0 * acc)", -0.5 }, { "rsqrt(acc + c + .25)", 0.5 },
         { "relu(bias) + relu(acc)", 0.75 },
+        { "select(acc, c, bias) + select(bias, 8, 1)", 4 },
+        { "select(acc - .5, 1, 2)", 1 }, { "drelu(acc) - drelu(bias)", 1 },
+        { "dsilu(acc)", 0.84259994449674 }, { "dgelu(acc)", 0.99922572173924 },
+        { "dgelu_tanh(acc)", 0.99893825613741 },
         { "tanh(acc)", 0.63514895238728731 },
         { "erf(acc)", 0.71115563365351513 },
         { "sigmoid(acc)", 0.67917869917539297 },
