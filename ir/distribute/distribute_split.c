@@ -125,14 +125,18 @@ expand_park(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+struct joined {
+    const struct area *x;
+    kn_ref own;              /* the share whose sums are in registers; 0: it is
+                              * read as the others, faster of one or two blocks */
+    uint32_t splits;
+};
+
 static kn_ref
-load_block(struct dist *d, const struct area *x, kn_ref at, uint32_t share)
+load_block(struct dist *d, const struct area *x, kn_ref at)
 {
     kn_ref v = dist_temp(d, x->type);
-    struct kn_ins *l;
-
-    at = dist_ic(d, KN_OP_add, at, (int64_t)share * x->share);
-    l = dist_add(d, KN_OP_ldg, v);
+    struct kn_ins *l = dist_add(d, KN_OP_ldg, v);
 
     l->arg[0] = x->r;
     l->arg[1] = at;
@@ -141,42 +145,98 @@ load_block(struct dist *d, const struct area *x, kn_ref at, uint32_t share)
     return v;
 }
 
-/* acc = v[0] + v[1] + ..., from the left. */
-static void
-add_shares(struct dist *d, kn_ref acc, const kn_ref *v, uint32_t splits)
+static kn_ref
+is_own(struct dist *d, const struct joined *j, uint32_t share)
 {
-    struct kn_type t = kn_val(d->out, acc)->type;
-    kn_ref sum = v[0];
+    return dist_op(d, KN_OP_eq, kn_sb1, j->own, dist_int(d, share));
+}
 
-    for (uint32_t s = 1; s < splits; s++)
-        sum = dist_op(d, t.elem == KN_T_f32 ? KN_OP_fadd : KN_OP_add, t, sum,
-                      v[s]);
+static kn_ref
+any_share(struct dist *d, const struct joined *j, kn_ref at, uint32_t share)
+{
+    kn_ref arg[3] = { 0, dist_int(d, DIST_NEVER), 0 };
+
+    arg[2] = dist_ic(d, KN_OP_add, at, (int64_t)share * j->x->share);
+    if (!j->own)
+        return load_block(d, j->x, arg[2]);
+    arg[0] = is_own(d, j, share);
+    return load_block(d, j->x, dist_op3(d, KN_OP_select, kn_v32, arg));
+}
+
+static kn_ref
+sum_of(struct dist *d, kn_ref a, kn_ref b)
+{
+    struct kn_type t = kn_val(d->out, a)->type;
+
+    return dist_op(d, t.elem == KN_T_f32 ? KN_OP_fadd : KN_OP_add, t, a, b);
+}
+
+/* acc = v[0] + v[1] + ..., from the left, acc itself in its place. */
+static void
+add_shares(struct dist *d, const struct joined *j, kn_ref acc, const kn_ref *v)
+{
+    kn_ref sum = 0;
+
+    for (uint32_t s = 0; s < j->splits; s++) {
+        kn_ref arg[3] = { 0, acc, v[s] }, x = v[s];
+
+        if (j->own) {
+            arg[0] = is_own(d, j, s);
+            x = dist_op3(d, KN_OP_select, kn_val(d->out, acc)->type, arg);
+        }
+        sum = s ? sum_of(d, sum, x) : x;
+    }
     dist_move(d, acc, sum);
 }
 
-/* acc.join: as many loads at a time as 64 registers hold. */
+/* Blocks n .. end: loads[] of all, then their sums. */
+static void
+join_blocks(struct dist *d, const struct joined *j, const kn_ref *acc,
+            uint32_t n, uint32_t end)
+{
+    uint32_t loads = j->splits == 2 ? 1 : j->splits;
+    kn_ref *v = KN_NEW(d->c, kn_ref, (size_t)(end - n) * loads);
+
+    for (uint32_t b = n; b < end; b++) {
+        kn_ref at = block_offset(d, j->x, b), *to = v + (size_t)(b - n) * loads;
+
+        if (loads == 1)
+            *to = load_block(d, j->x, at);
+        for (uint32_t s = 0; loads > 1 && s < loads; s++)
+            to[s] = any_share(d, j, at, s);
+    }
+    dist_add(d, KN_OP_sched, 0);
+    for (uint32_t b = n; b < end; b++) {
+        const kn_ref *of = v + (size_t)(b - n) * loads;
+
+        if (loads == 1)
+            dist_move(d, acc[b], sum_of(d, acc[b], *of));
+        else
+            add_shares(d, j, acc[b], of);
+    }
+    dist_add(d, KN_OP_sched, 0);
+}
+
+/* acc.join: as many loads at a time as 64 registers hold; 128 beside 16 blocks,
+ * whose loop had more. */
 kiln_status
 expand_join(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *acc = dist_tile(d, i->arg[0]);
     uint32_t splits = (uint32_t)i->attr[KN_A_splits];
-    uint32_t batch = splits < 16 ? 16 / splits : 1;
-    kn_ref base = dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0);
-    struct area x = open_area(d, acc, base, dist_operand(d, i->arg[2]), splits);
-    kn_ref *v = KN_NEW(d->c, kn_ref, (size_t)batch * splits);
+    uint32_t room = acc->nreg == 16 ? 32 : 16;
+    uint32_t batch = splits < 3 ? 16 : splits < room ? room / splits : 1;
+    kn_ref own = dist_operand(d, i->arg[2]), area = dist_operand(d, i->arg[1]);
+    kn_ref share = dist_int(d, d->in->shape.bm * d->in->shape.bn * 4);
+    kn_ref rest = splits == 2
+                ? dist_i2(d, KN_OP_sub, dist_int(d, 1), own) : 0;
+    kn_ref base = dist_address(d, area, rest, rest ? share : 0, 0);
+    struct area x = open_area(d, acc, base, dist_operand(d, i->arg[3]),
+                              rest ? 1 : splits);
+    struct joined j = { &x, acc->nreg > 2 ? own : 0, splits };
 
-    for (uint32_t n = 0; n < acc->nreg; n += batch) {
-        uint32_t end = n + batch < acc->nreg ? n + batch : acc->nreg;
-
-        for (uint32_t b = n; b < end; b++) {
-            kn_ref at = block_offset(d, &x, b);
-
-            for (uint32_t s = 0; s < splits; s++)
-                v[(b - n) * splits + s] = load_block(d, &x, at, s);
-        }
-        for (uint32_t b = n; b < end; b++)
-            add_shares(d, acc->reg[b], v + (size_t)(b - n) * splits, splits);
-        dist_add(d, KN_OP_sched, 0);
-    }
+    for (uint32_t n = 0; n < acc->nreg; n += batch)
+        join_blocks(d, &j, acc->reg, n,
+                    n + batch < acc->nreg ? n + batch : acc->nreg);
     return KILN_OK;
 }

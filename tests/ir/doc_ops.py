@@ -138,7 +138,7 @@ SENTENCES = {
                 "this wave: area, counters, number of the share, rows left; "
                 "true for the last of `splits=` to come",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
-                "area, rows left",
+                "area, number of this share, rows left",
     "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
             "of 16: of the first where bit `first` of `l` is 0, else of the second",
     "near.max": "largest of each 4, 8 or 16 (`parts=`) lanes side by side, unsigned",
