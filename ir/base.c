@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 struct kn_chunk {
@@ -11,6 +12,10 @@ struct kn_chunk {
     size_t size, used;       /* bytes of data[], bytes handed out */
     _Alignas(16) unsigned char data[];
 };
+
+/* A page of the processor's larger size: what is a multiple of it costs one
+ * page fault in the place of 512. */
+#define HUGE_PAGE ((size_t)1 << 21)
 
 static void *
 libc_realloc(void *user, void *p, size_t old, size_t size)
@@ -21,7 +26,12 @@ libc_realloc(void *user, void *p, size_t old, size_t size)
         free(p);
         return NULL;
     }
-    return realloc(p, size);
+    if (p || size % HUGE_PAGE)
+        return realloc(p, size);
+    p = aligned_alloc(HUGE_PAGE, size);
+    if (p)
+        madvise(p, size, MADV_HUGEPAGE);     /* advice: works without */
+    return p;
 }
 
 void
@@ -51,21 +61,31 @@ out_of_memory(struct kn_ctx *c)
     longjmp(*c->oom, 1);
 }
 
+/* Few of them, large ones of whole large pages. */
+static size_t
+chunk_bytes(const struct kn_chunk *last, size_t need)
+{
+    size_t size = sizeof *last + (last ? last->size * 8 : 16384);
+
+    if (size > 8 * HUGE_PAGE)
+        size = 8 * HUGE_PAGE;
+    if (size < sizeof *last + need)
+        size = sizeof *last + need;
+    if (size > HUGE_PAGE / 4)
+        size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    return size;
+}
+
 static struct kn_chunk *
 new_chunk(struct kn_ctx *c, size_t need)
 {
-    size_t size = c->chunk ? c->chunk->size * 2 : 16384;
-    struct kn_chunk *k;
+    size_t bytes = chunk_bytes(c->chunk, need);
+    struct kn_chunk *k = c->realloc(c->user, NULL, 0, bytes);
 
-    if (size > (size_t)1 << 24)
-        size = (size_t)1 << 24;
-    if (size < need)
-        size = need;
-    k = c->realloc(c->user, NULL, 0, sizeof *k + size);
     if (!k)
         out_of_memory(c);
     k->prev = c->chunk;
-    k->size = size;
+    k->size = bytes - sizeof *k;
     k->used = 0;
     return c->chunk = k;
 }
@@ -102,6 +122,24 @@ kn_strdup(struct kn_ctx *c, const char *s)
     return kn_strndup(c, s, strlen(s));
 }
 
+/* Makes the arena's last piece longer where it is. */
+static bool
+extend(struct kn_ctx *c, const void *old, size_t was, size_t bytes)
+{
+    struct kn_chunk *k = c->chunk;
+    size_t from = (was + 15) & ~(size_t)15, more;
+
+    if ((const unsigned char *)old + from != k->data + k->used ||
+        bytes > k->size)
+        return false;
+    more = ((bytes + 15) & ~(size_t)15) - from;
+    if (k->size - k->used < more)
+        return false;
+    memset(k->data + k->used, 0, more);
+    k->used += more;
+    return true;
+}
+
 void *
 kn_grow(struct kn_ctx *c, void *old, size_t *cap, size_t need, size_t size)
 {
@@ -112,6 +150,11 @@ kn_grow(struct kn_ctx *c, void *old, size_t *cap, size_t need, size_t size)
         return old;
     if (n < need)
         n = need;
+    if (old && n <= SIZE_MAX / 4 / size &&
+        extend(c, old, *cap * size, n * size)) {
+        *cap = n;
+        return old;
+    }
     p = kn_alloc(c, n, size);
     if (old)
         memcpy(p, old, *cap * size);

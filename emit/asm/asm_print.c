@@ -6,14 +6,17 @@ static void
 print_reg(const struct kn_asm *a, const struct kn_asm_opnd *o,
           struct kn_buf *out)
 {
-    static const char names[] = { 's', 'v', 'a' };
+    static const char *const names[][2] = {
+        { "s", "s[" }, { "v", "v[" }, { "a", "a[" },
+    };
     const struct kn_asm_reg *r = &a->reg[o->v];
-    int at = r->at + o->sub;
+    unsigned at = (unsigned)(r->at + o->sub);
 
-    if (o->n == 1)
-        kn_putf(out, "%c%d", names[r->cls], at);
-    else
-        kn_putf(out, "%c[%d:%d]", names[r->cls], at, at + o->n - 1);
+    kn_put_number(out, names[r->cls][o->n != 1], at);
+    if (o->n != 1) {
+        kn_put_number(out, ":", at + o->n - 1u);
+        kn_put(out, "]");
+    }
 }
 
 static void
@@ -43,7 +46,8 @@ print_op(const struct kn_asm *a, const struct kn_asm_op *x, struct kn_buf *out)
         kn_putf(out, ".L%d:\n", x->o[0].v);
         return;
     }
-    kn_putf(out, "\t%s", kn_isa[x->isa].mnemonic);
+    kn_put(out, "\t");
+    kn_put(out, kn_isa[x->isa].mnemonic);
     if (x->isa == KN_I_s_waitcnt && x->vm < 63)
         kn_putf(out, " vmcnt(%u)", x->vm);
     if (x->isa == KN_I_s_waitcnt && x->lgkm < 15)
@@ -71,7 +75,8 @@ print_code(const struct kn_asm *a, struct kn_buf *out)
     for (size_t n = 0; n < a->nop; n++) {
         if (a->op[n].what == KN_ASM_INST && a->op[n].from != last) {
             last = a->op[n].from;
-            kn_putf(out, "\t.loc\t1 %u 0\n", last + 1);
+            kn_put_number(out, "\t.loc\t1 ", last + 1);
+            kn_put(out, " 0\n");
         }
         print_op(a, &a->op[n], out);
     }

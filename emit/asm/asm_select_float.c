@@ -236,6 +236,25 @@ static const struct matrix {
     [KN_MFMA_bb_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf8_bf8, 0 },
 };
 
+/* What is not 0: a modifier costs the assembler as much as an operation. */
+static const char *
+matrix_mods(struct select *s, const struct kn_asm_op *x, bool scaled)
+{
+    int sa = scaled ? s->i->attr[KN_A_sela] : 0;
+    int sb = scaled ? s->i->attr[KN_A_selb] : 0;
+    struct kn_buf b = { .c = s->a->c };
+
+    if ((sa | sb) & 1)
+        kn_putf(&b, " op_sel:[%d,%d,0]", sa & 1, sb & 1);
+    if ((sa | sb) >> 1)
+        kn_putf(&b, " op_sel_hi:[%d,%d,0]", sa >> 1, sb >> 1);
+    if (x->cbsz)
+        kn_put_number(&b, " cbsz:", x->cbsz);
+    if (x->blgp)
+        kn_put_number(&b, " blgp:", x->blgp);
+    return b.s;
+}
+
 static void
 matrix(struct select *s, bool scaled)
 {
@@ -244,7 +263,7 @@ matrix(struct select *s, bool scaled)
     uint16_t isa = scaled ? k->scaled : k->plain;
     struct kn_asm_opnd o[KN_ASM_MAXOPND];
     struct kn_asm_op *x;
-    int n = scaled ? 5 : 3, sa, sb;
+    int n = scaled ? 5 : 3;
 
     if (!isa)
         kn_asm_lack(s, "this matrix instruction");
@@ -259,15 +278,7 @@ matrix(struct select *s, bool scaled)
         return;
     x->cbsz = (uint8_t)kn_elems[s->i->attr[KN_A_ta]].mx;
     x->blgp = (uint8_t)kn_elems[s->i->attr[KN_A_tb]].mx;
-    if (!scaled) {
-        x->mods = kn_asm_mods(s, " cbsz:%u blgp:%u", x->cbsz, x->blgp);
-        return;
-    }
-    sa = s->i->attr[KN_A_sela];
-    sb = s->i->attr[KN_A_selb];
-    x->mods = kn_asm_mods(s, " op_sel:[%d,%d,0] op_sel_hi:[%d,%d,0] "
-                          "cbsz:%u blgp:%u", sa & 1, sb & 1, sa >> 1, sb >> 1,
-                          x->cbsz, x->blgp);
+    x->mods = matrix_mods(s, x, scaled);
 }
 
 void

@@ -10,9 +10,8 @@
 
 #include <string.h>
 
-struct known {               /* a computed value, in a hash table */
-    kn_ref dst;
-    uint32_t ins;            /* of the output that computes it */
+struct known {               /* a computed value */
+    struct kn_ins key;       /* what computes it */
     uint32_t run;            /* straight run it holds in; 0: everywhere */
     uint32_t tile;           /* pass of the walk it holds in */
     uint32_t version[KN_MAXARG];
@@ -36,8 +35,9 @@ struct tidy {
     struct list top, inner;          /* inner: of the open outermost block */
     uint32_t depth, run;
     uint32_t tile;           /* changes where a walk over tiles begins or ends */
-    struct known *table;
-    struct kn_ins *key;      /* of each table row */
+    struct known *known;
+    size_t nknown, capknown;
+    uint32_t *table;         /* hash table: 1 + what is known, or 0 */
     size_t size;
 };
 
@@ -116,10 +116,10 @@ hash(const struct kn_ins *i, struct kn_type t)
 }
 
 static bool
-same_value(const struct tidy *t, const struct kn_ins *i, size_t row)
+same_value(const struct tidy *t, const struct kn_ins *i,
+           const struct known *e)
 {
-    const struct kn_ins *k = &t->key[row];
-    const struct known *e = &t->table[row];
+    const struct kn_ins *k = &e->key;
 
     if (k->op != i->op || memcmp(k->arg, i->arg, sizeof i->arg) ||
         memcmp(k->attr, i->attr, sizeof i->attr) ||
@@ -139,17 +139,21 @@ static kn_ref
 look_up(struct tidy *t, const struct kn_ins *i, bool everywhere)
 {
     size_t row = hash(i, kn_val(t->out, i->dst)->type) & (t->size - 1);
+    struct known *e;
 
-    for (; t->table[row].dst; row = (row + 1) & (t->size - 1))
-        if (same_value(t, i, row))
-            return t->table[row].dst;
-    t->key[row] = *i;
-    t->table[row].dst = i->dst;
-    t->table[row].run = everywhere ? 0 : t->run;
-    t->table[row].tile = t->tile;
+    for (; t->table[row]; row = (row + 1) & (t->size - 1))
+        if (same_value(t, i, &t->known[t->table[row] - 1]))
+            return t->known[t->table[row] - 1].key.dst;
+    t->known = kn_grow(t->c, t->known, &t->capknown, t->nknown + 1,
+                       sizeof *t->known);
+    e = &t->known[t->nknown++];
+    t->table[row] = (uint32_t)t->nknown;
+    e->key = *i;
+    e->run = everywhere ? 0 : t->run;
+    e->tile = t->tile;
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
         if (KN_REF_TAG(i->arg[a]) == KN_R_VAL)
-            t->table[row].version[a] = t->version[KN_REF_INDEX(i->arg[a])];
+            e->version[a] = t->version[KN_REF_INDEX(i->arg[a])];
     return 0;
 }
 
@@ -509,8 +513,7 @@ kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f, uint32_t **from)
     t.alias = KN_NEW(c, kn_ref, room);
     t.version = KN_NEW(c, uint32_t, room);
     t.def = KN_NEW(c, const struct kn_ins *, room);
-    t.table = KN_NEW(c, struct known, t.size);
-    t.key = KN_NEW(c, struct kn_ins, t.size);
+    t.table = KN_NEW(c, uint32_t, t.size);
     for (size_t n = 0; n < f->nins; n++)
         if (f->ins[n].dst && t.times[KN_REF_INDEX(f->ins[n].dst)] < 2)
             t.times[KN_REF_INDEX(f->ins[n].dst)]++;
