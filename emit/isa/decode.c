@@ -88,6 +88,7 @@ struct decoder {
     kiln_target target;
     const char *kernel;
     bool strict;
+    uint64_t at;             /* address of the first instruction */
 };
 
 /* The bytes of the segment that holds [addr, addr + *size), cut to it. */
@@ -262,7 +263,7 @@ decode_all(struct decoder *d, const uint8_t *code, uint64_t size,
 
     for (uint64_t at = 0; at + 4 <= size; at += inst[n++].size) {
         inst = kn_grow(d->c, inst, &cap, n + 1, sizeof *inst);
-        inst[n].pc = out->kernel->entry + at;
+        inst[n].pc = d->at + at;
         KN_TRY(decode_one(d, code + at, size - at, &inst[n]));
     }
     out->inst = inst;
@@ -286,47 +287,91 @@ find_entry(struct decoder *d, struct kn_program *p)
     return KILN_OK;
 }
 
+static kiln_status
+open_decoder(struct decoder *d, struct kn_ctx *c, const struct kn_object *o,
+             const struct kn_object_kernel *k)
+{
+    if (!kn_is_target(o->target))
+        return kn_fail(c, KILN_UNSUPPORTED,
+                       "%s: only gfx942 and gfx950 code can be decoded",
+                       k->name);
+    d->c = c;
+    d->forms = (struct kn_forms){ .c = c, .read = read_form, .user = d };
+    d->target = o->target;
+    d->kernel = k->name;
+    kn_isa_index_init(&d->index);
+    d->llvm = kn_disasm_open(o->target);
+    return d->llvm ? KILN_OK
+                   : kn_fail(c, KILN_UNSUPPORTED,
+                             "this LLVM has no AMDGPU disassembler");
+}
+
+/* The disassembler must not leak. */
+static kiln_status
+decode_guarded(struct decoder *d, const uint8_t *code, uint64_t size,
+               struct kn_program *out)
+{
+    struct kn_ctx *c = d->c;
+    jmp_buf oom, *outer = c->oom;
+    kiln_status s;
+
+    c->oom = &oom;
+    s = setjmp(oom) ? KILN_NO_MEMORY : decode_all(d, code, size, out);
+    c->oom = outer;
+    kn_disasm_close(d->llvm);
+    return s;
+}
+
+/* The `size` bytes from `at` on, as far as there is code. */
+static kiln_status
+decode_range(struct decoder *d, const struct kn_object *o, uint64_t at,
+             uint64_t size, struct kn_program *out)
+{
+    const uint8_t *code = find_code(o, at, &size);
+
+    d->at = at;
+    if (!code) {
+        kn_disasm_close(d->llvm);
+        return kn_fail(d->c, KILN_BAD_INPUT,
+                       "%s: the entry 0x%llx is outside the code", d->kernel,
+                       (unsigned long long)out->kernel->entry);
+    }
+    KN_TRY(decode_guarded(d, code, size, out));
+    resolve_targets(out);
+    return find_entry(d, out);
+}
+
 kiln_status
 kn_decode(struct kn_ctx *c, const struct kn_object *o,
           const struct kn_object_kernel *k, bool strict,
           struct kn_program *out)
 {
     struct decoder *d = KN_NEW(c, struct decoder, 1);
-    uint64_t size = k->code_size;
-    const uint8_t *code = find_code(o, k->entry, &size);
-    jmp_buf oom, *outer = c->oom;
-    kiln_status s;
 
     *out = (struct kn_program){ .kernel = k, .target = o->target };
-    if (!kn_is_target(o->target))
-        return kn_fail(c, KILN_UNSUPPORTED,
-                       "%s: only gfx942 and gfx950 code can be decoded",
-                       k->name);
-    if (!code)
-        return kn_fail(c, KILN_BAD_INPUT,
-                       "%s: the entry 0x%llx is outside the code", k->name,
-                       (unsigned long long)k->entry);
-    d->c = c;
-    d->forms = (struct kn_forms){ .c = c, .read = read_form, .user = d };
-    d->target = o->target;
-    d->kernel = k->name;
     d->strict = strict;
-    kn_isa_index_init(&d->index);
-    d->llvm = kn_disasm_open(o->target);
-    if (!d->llvm)
-        return kn_fail(c, KILN_UNSUPPORTED,
-                       "this LLVM has no AMDGPU disassembler");
-    c->oom = &oom;           /* the disassembler must not leak */
-    if (setjmp(oom)) {
-        kn_disasm_close(d->llvm);
-        c->oom = outer;
-        return KILN_NO_MEMORY;
-    }
-    s = decode_all(d, code, size, out);
-    c->oom = outer;
-    kn_disasm_close(d->llvm);
-    if (s)
-        return s;
-    resolve_targets(out);
-    return find_entry(d, out);
+    KN_TRY(open_decoder(d, c, o, k));
+    return decode_range(d, o, k->entry, k->code_size, out);
+}
+
+bool
+kn_program_calls(const struct kn_program *p)
+{
+    for (uint32_t k = 0; k < p->n; k++)
+        if (kn_isa[p->inst[k].op].flags & KN_IF_JUMP && p->inst[k].target < 0)
+            return true;
+    return false;
+}
+
+kiln_status
+kn_decode_callees(struct kn_ctx *c, const struct kn_object *o,
+                  struct kn_program *p)
+{
+    struct decoder *d = KN_NEW(c, struct decoder, 1);
+    const struct kn_segment *s = o->segments;
+
+    while (!s->exec || p->kernel->entry - s->addr >= s->filesz)
+        s++;
+    KN_TRY(open_decoder(d, c, o, p->kernel));
+    return decode_range(d, o, s->addr, s->filesz, p);
 }

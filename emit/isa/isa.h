@@ -175,6 +175,13 @@ kiln_status kn_decode(struct kn_ctx *c, const struct kn_object *o,
                       const struct kn_object_kernel *k, bool strict,
                       struct kn_program *out);
 
+/* Does it jump to an address in a register, or out of the kernel? */
+bool kn_program_calls(const struct kn_program *p);
+/* For a decoded kernel that calls: decodes all the code its segment holds,
+ * the functions among it. */
+kiln_status kn_decode_callees(struct kn_ctx *c, const struct kn_object *o,
+                              struct kn_program *p);
+
 /* Index of the instruction at a virtual address, -1 if none starts there. */
 int32_t kn_program_at(const struct kn_program *p, uint64_t pc);
 

@@ -5,8 +5,6 @@
 #include "hip_api.h"
 #include "shim.h"
 
-enum { ANY_KIND = 4 };       /* hipMemcpyDefault */
-
 /* Host memory that kernels see is the host's. */
 static void *
 host_side(const struct shim *s, const void *p)
@@ -54,14 +52,22 @@ copy_memory(struct shim *s, void *dst, const void *src, size_t n)
     return st ? sim_error(s, "hipMemcpy", KN_hipErrorInvalidValue) : 0;
 }
 
+static size_t
+planes(const struct rows *r)
+{
+    return r->depth ? r->depth : 1;
+}
+
 int
 copy_rows(struct shim *s, void *dst, const void *src, struct rows r)
 {
     int e = 0;
 
-    for (size_t k = 0; k < r.height && !e; k++)
-        e = copy_memory(s, (char *)dst + k * r.dpitch,
-                        (const char *)src + k * r.spitch, r.width);
+    for (size_t z = 0; z < planes(&r); z++)
+        for (size_t k = 0; k < r.height && !e; k++)
+            e = copy_memory(
+                s, (char *)dst + (z * r.dplane + k) * r.dpitch,
+                (const char *)src + (z * r.splane + k) * r.spitch, r.width);
     return e;
 }
 
@@ -94,9 +100,11 @@ set_rows(struct shim *s, const struct node *n)
 
     for (size_t k = 0; k < sizeof piece; k += n->element)
         memcpy(piece + k, &n->value, n->element);
-    for (size_t k = 0; k < n->rows.height && !e; k++)
-        e = set_row(s, (uint8_t *)n->dst + k * n->rows.dpitch, piece,
-                    n->rows.width);
+    for (size_t z = 0; z < planes(&n->rows); z++)
+        for (size_t k = 0; k < n->rows.height && !e; k++)
+            e = set_row(s, (uint8_t *)n->dst +
+                               (z * n->rows.dplane + k) * n->rows.dpitch,
+                        piece, n->rows.width);
     return e;
 }
 
@@ -123,6 +131,13 @@ enqueue(struct shim *s, const struct node *n, struct stream *q)
                              : run_node(s, n);
 }
 
+bool
+fits_pitch(const struct rows *r, size_t pitch, size_t plane)
+{
+    return ((r->height <= 1 && r->depth <= 1) || pitch >= r->width) &&
+           (r->depth <= 1 || plane >= r->height);
+}
+
 /* A copy of no rows is none, whatever it names. */
 int
 enqueue_copy(struct shim *s, const struct node *n, int kind, struct stream *q)
@@ -130,12 +145,13 @@ enqueue_copy(struct shim *s, const struct node *n, int kind, struct stream *q)
     size_t all;
     int e = 0;
 
-    if (__builtin_mul_overflow(n->rows.width, n->rows.height, &all))
+    if (__builtin_mul_overflow(n->rows.width, n->rows.height, &all) ||
+        __builtin_mul_overflow(all, planes(&n->rows), &all))
         return KN_hipErrorInvalidValue;
     if (all)
         e = check_kind(s, n->dst, n->src, kind);
-    if (!e && n->rows.height > 1 && (n->rows.dpitch < n->rows.width ||
-                                     n->rows.spitch < n->rows.width))
+    if (!e && !(fits_pitch(&n->rows, n->rows.dpitch, n->rows.dplane) &&
+                fits_pitch(&n->rows, n->rows.spitch, n->rows.splane)))
         e = KN_hipErrorInvalidValue;
     return e ? e : enqueue(s, n, q);
 }
@@ -179,34 +195,34 @@ COPY(hipMemcpyWithStream, stream, kind)
 
 int
 hipMemcpyHtoD(void *dst, void *src, size_t n)
-COPY(hipMemcpyHtoD, NULL, ANY_KIND)
+COPY(hipMemcpyHtoD, NULL, COPY_ANY)
 
 int
 hipMemcpyDtoH(void *dst, void *src, size_t n)
-COPY(hipMemcpyDtoH, NULL, ANY_KIND)
+COPY(hipMemcpyDtoH, NULL, COPY_ANY)
 
 int
 hipMemcpyDtoD(void *dst, void *src, size_t n)
-COPY(hipMemcpyDtoD, NULL, ANY_KIND)
+COPY(hipMemcpyDtoD, NULL, COPY_ANY)
 
 int
 hipMemcpyHtoDAsync(void *dst, void *src, size_t n, void *stream)
-COPY(hipMemcpyHtoDAsync, stream, ANY_KIND)
+COPY(hipMemcpyHtoDAsync, stream, COPY_ANY)
 
 int
 hipMemcpyDtoHAsync(void *dst, void *src, size_t n, void *stream)
-COPY(hipMemcpyDtoHAsync, stream, ANY_KIND)
+COPY(hipMemcpyDtoHAsync, stream, COPY_ANY)
 
 int
 hipMemcpyDtoDAsync(void *dst, void *src, size_t n, void *stream)
-COPY(hipMemcpyDtoDAsync, stream, ANY_KIND)
+COPY(hipMemcpyDtoDAsync, stream, COPY_ANY)
 
 int
 hipMemcpyPeer(void *dst, int to, const void *src, int from, size_t n)
 {
     struct node node = bytes_to_copy(to ? NULL : dst, from ? NULL : src, n);
 
-    return copy_call(FN_hipMemcpyPeer, &node, ANY_KIND, NULL);
+    return copy_call(FN_hipMemcpyPeer, &node, COPY_ANY, NULL);
 }
 
 /* ---- rows ----------------------------------------------------------------- */
@@ -242,7 +258,7 @@ set_call(enum hip_call f, struct node *n, size_t count, void *stream)
     n->kind = NODE_SET;
     if (!e && __builtin_mul_overflow(count, n->element, &n->rows.width))
         e = KN_hipErrorInvalidValue;
-    if (!e && n->rows.height > 1 && n->rows.dpitch < n->rows.width)
+    if (!e && !fits_pitch(&n->rows, n->rows.dpitch, n->rows.dplane))
         e = KN_hipErrorInvalidValue;
     return leave(e ? e : enqueue(shim_state(), n, stream));
 }

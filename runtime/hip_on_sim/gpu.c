@@ -264,6 +264,12 @@ hipGetDevicePropertiesR0600(void *out, int device)
     return properties(FN_hipGetDevicePropertiesR0600, out, device, &rocm6);
 }
 
+static size_t
+stack_bytes(const struct shim *s)
+{
+    return s->stack ? s->stack : 1024;
+}
+
 /* ---- one device has no peers; caches and limits are as they are ---------- */
 
 int
@@ -380,14 +386,32 @@ hipDeviceSetSharedMemConfig(int config)
     return leave(enter(FN_hipDeviceSetSharedMemConfig));
 }
 
+/* hipLimit_t; the size of a stack is of the kernels that need to be told. */
+enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP };
+
 int
 hipDeviceGetLimit(size_t *value, int limit)
 {
     int e = enter_for(FN_hipDeviceGetLimit, value);
 
-    if (!e && limit != 1 && limit != 2)  /* printf's buffer, malloc's heap */
+    if (!e && (limit < LIMIT_STACK || limit > LIMIT_HEAP))
         e = KN_hipErrorInvalidValue;
     if (!e)
-        *value = limit == 1 ? (size_t)1 << 20 : 0;
+        *value = limit == LIMIT_PRINTF ? (size_t)1 << 20
+                 : limit == LIMIT_STACK ? stack_bytes(shim_state()) : 0;
+    return leave(e);
+}
+
+int
+hipDeviceSetLimit(int limit, size_t value)
+{
+    int e = enter(FN_hipDeviceSetLimit);
+
+    if (!e && limit != LIMIT_STACK)
+        e = KN_hipErrorNotSupported;
+    if (!e && (!value || value > (size_t)1 << 18))
+        e = KN_hipErrorInvalidValue;
+    if (!e)
+        shim_state()->stack = (uint32_t)value;
     return leave(e);
 }

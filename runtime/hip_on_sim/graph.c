@@ -322,52 +322,17 @@ hipGraphAddMemcpyNode1D(void **out, void *graph, void *const *on, size_t n,
                                   &node));
 }
 
-struct pitched {             /* hipPitchedPtr */
-    char *p;
-    size_t pitch, xsize, ysize;
-};
-
-struct place {               /* hipPos, hipExtent */
-    size_t x, y, z;
-};
-
-/* hipMemcpy3DParms; arrays are textures'. */
-struct copy3d {
-    void *src_array;
-    struct place src_at;
-    struct pitched src;
-    void *dst_array;
-    struct place dst_at;
-    struct pitched dst;
-    struct place extent;
-    int kind;
-};
-
-static char *
-start_of(const struct pitched *p, const struct place *at)
-{
-    return p->p + at->x + at->y * p->pitch + at->z * p->pitch * p->ysize;
-}
-
 int
 hipGraphAddMemcpyNode(void **out, void *graph, void *const *on, size_t n,
                       const void *params)
 {
     int e = enter_for(FN_hipGraphAddMemcpyNode, params ? out : NULL);
-    const struct copy3d *p = params;
+    struct node node;
 
-    if (!e && (p->src_array || p->dst_array || p->extent.z > 1))
-        e = KN_hipErrorNotSupported;
-    if (!e) {
-        struct node node = {
-            .kind = NODE_COPY, .dst = start_of(&p->dst, &p->dst_at),
-            .src = start_of(&p->src, &p->src_at),
-            .rows = { p->dst.pitch, p->src.pitch, p->extent.x,
-                      p->extent.y ? p->extent.y : 1 } };
-
-        e = add_node(out, graph, (struct dependencies){ on, n }, &node);
-    }
-    return leave(e);
+    if (!e)
+        e = volume_node(params, &node);
+    return leave(e ? e : add_node(out, graph, (struct dependencies){ on, n },
+                                  &node));
 }
 
 /* The function is a host stub, or a handle of hipModuleGetFunction. */

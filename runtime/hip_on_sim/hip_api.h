@@ -11,6 +11,19 @@ struct kn_dim3 {
     uint32_t x, y, z;
 };
 
+struct kn_channel {          /* hipChannelFormatDesc */
+    int x, y, z, w, kind;
+};
+
+struct pitched {             /* hipPitchedPtr */
+    char *p;
+    size_t pitch, xsize, ysize;
+};
+
+struct place {               /* hipPos, hipExtent */
+    size_t x, y, z;
+};
+
 /* For tests: how often a function was called (NULL: any), and a function that
  * fails with an error until told otherwise (NULL: none). */
 unsigned long kilnhip_calls(const char *name);
@@ -102,6 +115,18 @@ int hipMemcpyHtoDAsync(void *dst, void *src, size_t n, void *stream);
 int hipMemcpyDtoHAsync(void *dst, void *src, size_t n, void *stream);
 int hipMemcpyDtoDAsync(void *dst, void *src, size_t n, void *stream);
 int hipMemcpyPeer(void *dst, int to, const void *src, int from, size_t n);
+int hipMemcpyPeerAsync(void *dst, int to, const void *src, int from, size_t n,
+    void *stream);
+int hipMemcpy3D(const void *params);
+int hipMemcpy3DAsync(const void *params, void *stream);
+int hipDrvMemcpy3D(const void *params);
+int hipDrvMemcpy3DAsync(const void *params, void *stream);
+int hipMemcpy3DPeer(const void *params);
+int hipMemcpy3DPeerAsync(const void *params, void *stream);
+int hipMalloc3D(void *out, struct place extent);
+int hipMemset3D(struct pitched p, int value, struct place extent);
+int hipMemset3DAsync(struct pitched p, int value, struct place extent, void
+    *stream);
 int hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch,
     size_t width, size_t height, int kind);
 int hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
@@ -181,6 +206,11 @@ int hipDeviceSetCacheConfig(int config);
 int hipDeviceGetSharedMemConfig(int *config);
 int hipDeviceSetSharedMemConfig(int config);
 int hipDeviceGetLimit(size_t *value, int limit);
+int hipDeviceSetLimit(int limit, size_t value);
+struct kn_channel hipCreateChannelDesc(int x, int y, int z, int w, int kind);
+#define TEXTURE(name) int name(void);
+#include "textures.def"
+#undef TEXTURE
 int hipModuleLoadDataEx(void **out, const void *image, unsigned n, int
     *options, void **values);
 void **__hipRegisterFatBinary(const void *wrapper);

@@ -126,6 +126,7 @@ simulate(struct shim *s, const struct launch *l)
         .kernarg = l->kernarg,
         .kernarg_size = l->kernarg_size,
         .dynamic_lds = l->lds,
+        .stack = s->stack,
         .select = { .all = true },
         .printf_buffer = s->printf_buffer,
     };

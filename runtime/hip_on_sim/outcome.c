@@ -134,6 +134,16 @@ watch_exit(void)
     on_exit(keep_status, NULL);
 }
 
+/* Did a launch end without an answer, whatever the program made of it? */
+static bool
+any_failed(const struct shim *s)
+{
+    for (const struct record *r = s->records; r; r = r->next)
+        if (r->error)
+            return true;
+    return false;
+}
+
 /* After the program's own destructors. Of a process and its forks the last to
  * end writes the files. */
 __attribute__((destructor)) static void
@@ -150,7 +160,7 @@ finish(void)
     if (s->nfindings || s->sampled)
         tell(s, "%llu findings%s", (unsigned long long)s->nfindings,
              s->sampled ? "; only a sample of the workgroups was run" : "");
-    if (s->nfindings && !ending && s->exit_status) {
+    if ((s->nfindings || any_failed(s)) && !ending && s->exit_status) {
         fflush(NULL);
         _exit(s->exit_status);
     }

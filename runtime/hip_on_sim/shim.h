@@ -14,6 +14,7 @@
 #include "../../emit/isa/object.h"
 #include "../api/context.h"
 #include "../sim/sim.h"
+#include "hip_api.h"
 
 /* hipError_t, the same numbers from ROCm 5 to 7. */
 #define KN_HIP_ERRORS(X) \
@@ -82,10 +83,24 @@ struct launch {
     size_t kernarg_size;
 };
 
-/* Rows of a copy or a set; of one row the pitches do not count. */
+/* Rows of a copy or a set, in `depth` planes (0: one) of dplane and splane
+ * rows; of one row the pitches do not count, of one plane its rows. */
 struct rows {
-    size_t dpitch, spitch, width, height;
+    size_t dpitch, spitch, width, height, dplane, splane, depth;
 };
+
+/* hipMemcpy3DParms; arrays are textures'. */
+struct copy3d {
+    void *src_array;
+    struct place src_at;
+    struct pitched src;
+    void *dst_array;
+    struct place dst_at;
+    struct pitched dst;
+    struct place extent;
+    int kind;
+};
+enum { COPY_ANY = 4 };       /* hipMemcpyDefault */
 
 /* An operation that a capture or a graph holds. */
 enum node_kind {             /* hipGraphNodeType */
@@ -166,6 +181,7 @@ struct shim {
     struct module *modules;
     struct record *records, **last_record;
     uint64_t nfindings, nadvice, sampled;
+    uint32_t stack;          /* hipLimitStackSize; 0: as it is by default */
     uint64_t printf_buffer;  /* device address, 0: none yet */
     struct stream *streams;
     uint64_t captures;       /* begun so far */
@@ -203,10 +219,15 @@ int share_host(struct shim *s, bool to_device);
 int copy_rows(struct shim *s, void *dst, const void *src, struct rows r);
 int set_rows(struct shim *s, const struct node *n);
 int copy_memory(struct shim *s, void *dst, const void *src, size_t n);
+/* Do the rows fit this pitch, the planes this many rows? */
+bool fits_pitch(const struct rows *r, size_t pitch, size_t plane);
 /* Does it, or records it in a capture. */
 int enqueue(struct shim *s, const struct node *n, struct stream *q);
 int enqueue_copy(struct shim *s, const struct node *n, int kind,
                  struct stream *q);
+
+/* volume.c */
+int volume_node(const struct copy3d *p, struct node *out);
 
 /* fatbin.c */
 int registered_function(struct shim *s, const void *host,

@@ -433,9 +433,9 @@ struct kn_sim_code {
     struct kn_object object;
     uint64_t block, base;    /* device addresses */
     struct kn_kernel_cache { /* per kernel, made by the first launch */
-        bool ready, sliced;
-        struct kn_program program;
-        struct kn_step *step;
+        bool ready, sliced, calls;
+        struct kn_program program, reach; /* reach: with what it calls */
+        struct kn_step *step, *reach_step;
     } *cache;
 };
 

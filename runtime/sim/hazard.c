@@ -30,6 +30,8 @@ partial_destination(const struct kn_inst *i)
 
     if (i->enc == KN_E_SDWA)
         return i->dst_sel != 6 && i->ndst && i->o[0].kind == KN_O_VGPR;
+    if (flags & KN_IF_LANESEL)
+        return false;        /* the lanes it writes are whole */
     return flags & KN_IF_PARTIAL || (i->op_sel & 8 && !(flags & KN_IF_PK16));
 }
 

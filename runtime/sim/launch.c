@@ -129,7 +129,26 @@ find_code(struct kn_run *r)
     }
 }
 
-/* Decoded once per kernel; later launches share it. */
+static kiln_status
+decode_kernel(struct kn_run *r, struct kn_kernel_cache *k)
+{
+    struct kn_ctx *c = r->sim->c;
+    const struct kn_object *o = &r->l->code->object;
+
+    KN_TRY(kn_decode(c, o, r->kernel, false, &k->program));
+    KN_TRY(kn_prepare(c, &k->program, &k->step));
+    k->calls = kn_program_calls(&k->program);
+    if (k->calls) {
+        k->reach = k->program;
+        KN_TRY(kn_decode_callees(c, o, &k->reach));
+        KN_TRY(kn_prepare(c, &k->reach, &k->reach_step));
+    }
+    k->ready = true;
+    return KILN_OK;
+}
+
+/* Decoded once per kernel; later launches share it. An observer knows the
+ * kernel's own instructions alone. */
 static kiln_status
 find_program(struct kn_run *r)
 {
@@ -139,17 +158,14 @@ find_program(struct kn_run *r)
 
     KN_TRY(kn_object_kernel(c, &code->object, r->l->kernel, &r->kernel));
     k = &code->cache[r->kernel - code->object.kernels];
-    if (!k->ready) {
-        KN_TRY(kn_decode(c, &code->object, r->kernel, false, &k->program));
-        KN_TRY(kn_prepare(c, &k->program, &k->step));
-        k->ready = true;
-    }
+    if (!k->ready)
+        KN_TRY(decode_kernel(r, k));
     if (r->l->tap && r->l->tap->lean && !k->sliced) {
         KN_TRY(kn_slice_mark(c, &k->program, k->step));
         k->sliced = true;
     }
-    r->program = &k->program;
-    r->step = k->step;
+    r->program = k->calls && !r->l->tap ? &k->reach : &k->program;
+    r->step = k->calls && !r->l->tap ? k->reach_step : k->step;
     find_code(r);
     return KILN_OK;
 }

@@ -7,7 +7,7 @@
 enum {                       /* kernel_code_properties */
     PROP_PRIVATE_BUFFER = 1, PROP_DISPATCH_PTR = 2, PROP_QUEUE_PTR = 4,
     PROP_KERNARG_PTR = 8, PROP_DISPATCH_ID = 16, PROP_FLAT_SCRATCH = 32,
-    PROP_PRIVATE_SIZE = 64
+    PROP_PRIVATE_SIZE = 64, PROP_DYNAMIC_STACK = 2048
 };
 
 /* ---- limits ------------------------------------------------------------- */
@@ -59,6 +59,23 @@ check_registers(struct kn_run *r)
     return KILN_OK;
 }
 
+/* Bytes a lane. How deep calls go is not known of recursion and of functions
+ * called by their address: ROCm then gives 1024 at least. */
+static kiln_status
+check_scratch(struct kn_run *r)
+{
+    uint32_t stack = r->l->stack ? r->l->stack : 1024;
+    uint32_t n = r->kernel->scratch;
+
+    if (r->kernel->properties & PROP_DYNAMIC_STACK && n < stack)
+        n = stack;
+    if (n > 1u << 20)
+        return kn_fail(r->sim->c, KILN_UNSUPPORTED,
+                       "%u bytes of scratch for each lane", n);
+    r->scratch_size = (n + 15) & ~15u;
+    return KILN_OK;
+}
+
 kiln_status
 kn_check_launch(struct kn_run *r)
 {
@@ -73,12 +90,8 @@ kn_check_launch(struct kn_run *r)
                        "%llu bytes of LDS (%u static), %s has %u",
                        (unsigned long long)lds, r->kernel->lds,
                        kiln_target_name(r->sim->target), limit);
-    if (r->kernel->scratch > 1u << 20)
-        return kn_fail(r->sim->c, KILN_UNSUPPORTED,
-                       "%u bytes of scratch for each lane",
-                       r->kernel->scratch);
+    KN_TRY(check_scratch(r));
     r->lds_size = (uint32_t)lds;
-    r->scratch_size = (r->kernel->scratch + 15) & ~15u;
     total = (uint64_t)r->l->grid[0] * r->l->grid[1] * r->l->grid[2];
     r->ngroups = r->l->select.all ? total : r->l->select.n;
     for (size_t k = 0; !r->l->select.all && k < r->l->select.n; k++)
@@ -191,7 +204,7 @@ fill_packet(const struct kn_run *r, uint8_t p[64])
         memcpy(p + 4 + 2 * d, &block, 2);
         memcpy(p + 12 + 4 * d, &grid, 4);
     }
-    memcpy(p + 24, &r->kernel->scratch, 4);
+    memcpy(p + 24, &r->scratch_size, 4);
     memcpy(p + 28, &lds, 4);
     memcpy(p + 40, &r->kernarg, 8);
 }
@@ -280,7 +293,7 @@ give_user(struct sgprs *s, const struct kn_run *r)
     if (p & PROP_FLAT_SCRATCH)
         give64(s, 0);
     if (p & PROP_PRIVATE_SIZE)
-        give(s, r->kernel->scratch);
+        give(s, r->scratch_size);
     for (uint32_t k = 0; k < r->kernel->preload_length; k++) {
         uint32_t at = (r->kernel->preload_offset + k) * 4, value = 0;
 

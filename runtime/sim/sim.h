@@ -117,6 +117,8 @@ struct kn_sim_launch {
     const void *kernarg;     /* copied; hidden arguments are filled in */
     size_t kernarg_size;
     uint32_t dynamic_lds;
+    uint32_t stack;          /* least bytes of scratch a lane, of a kernel that
+                                calls what its maker does not know; 0: 1024 */
     uint64_t printf_buffer;  /* device address, for hidden_printf_buffer */
     struct kn_sim_select select;
     enum kn_sim_order order;

@@ -239,11 +239,11 @@ execute_store(struct kn_wave *w, const struct kn_inst *i,
     kn_vmem_scatter(w, i, m, x);
 }
 
-static uint64_t
+static void
 atomic_lane(struct kn_wave *w, const struct kn_inst *i,
             const struct kn_memop *m, struct kn_vmem *x, unsigned l)
 {
-    uint64_t old = 0, value, data, data1;
+    const uint32_t poison[2] = { KN_POISON };
     bool undef = false;
     void *p;
     enum kn_access a = kn_mem_atomic(w->group->worker, x->addr[l], m->bytes,
@@ -251,21 +251,18 @@ atomic_lane(struct kn_wave *w, const struct kn_inst *i,
 
     if (a) {
         kn_vmem_fault(w, i, fault_of(x, (struct part){ l, 0, m->bytes }, a));
-        return KN_POISON;
+        memcpy(x->buf[l], poison, sizeof poison);
+        return;
     }
     if (undef && m->atomic != KN_AT_SWAP)
         kn_report(w, i, KN_F_UNINIT_MEM, KN_AT((int)l, x->addr[l]),
                   "updates bytes at 0x%llx that were never written",
                   (unsigned long long)x->addr[l]);
-    memcpy(&old, p, m->bytes);
-    kn_atomic_data(w, m, l, &data, &data1);
-    value = kn_atomic_result(m->atomic, m->bytes, old, data, data1);
-    memcpy(p, &value, m->bytes);
-    return old;
+    kn_atomic_lane(w, m, l, p, x->buf[l]);
 }
 
-static void
-execute_atomic(struct kn_wave *w, const struct kn_inst *i,
+void
+kn_vmem_atomic(struct kn_wave *w, const struct kn_inst *i,
                const struct kn_memop *m, struct kn_vmem *x)
 {
     uint64_t lanes = storing_lanes(x);
@@ -278,7 +275,6 @@ execute_atomic(struct kn_wave *w, const struct kn_inst *i,
         return;
     for (; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
-        uint64_t old;
 
         if (x->addr[l] % m->bytes) {
             kn_report(w, i, KN_F_MISALIGNED, KN_AT((int)l, x->addr[l]),
@@ -286,8 +282,7 @@ execute_atomic(struct kn_wave *w, const struct kn_inst *i,
                       (unsigned long long)x->addr[l]);
             continue;
         }
-        old = atomic_lane(w, i, m, x, l);
-        memcpy(x->buf[l], &old, 8);
+        atomic_lane(w, i, m, x, l);
     }
 }
 
@@ -377,7 +372,7 @@ kn_vmem_execute(struct kn_wave *w, const struct kn_inst *i,
         execute_store(w, i, m, x);
         break;
     case KN_MO_ATOMIC:
-        execute_atomic(w, i, m, x);
+        kn_vmem_atomic(w, i, m, x);
         if (m->ndst)
             kn_vmem_result(w, m, &loaded, op);
         break;

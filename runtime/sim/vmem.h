@@ -57,5 +57,14 @@ uint64_t kn_atomic_result(enum kn_atomic_kind kind, unsigned bytes,
 /* The data operands of a lane, data1 for the compare or second source. */
 void kn_atomic_data(const struct kn_wave *w, const struct kn_memop *m,
                     unsigned lane, uint64_t *data, uint64_t *data1);
+/* A lane's atomic on the bytes at p, which were `old` before. */
+void kn_atomic_lane(const struct kn_wave *w, const struct kn_memop *m,
+                    unsigned lane, uint8_t *p, uint8_t old[16]);
+/* exec_ds.c: of the lanes in a->mask at a->addr; a->buf: what was there. */
+void kn_lds_atomic(struct kn_wave *w, const struct kn_inst *i,
+                   struct kn_lds_access *a, struct kn_op *op);
+/* Atomics at x->addr of device memory; x->buf: what was there. */
+void kn_vmem_atomic(struct kn_wave *w, const struct kn_inst *i,
+                    const struct kn_memop *m, struct kn_vmem *x);
 
 #endif

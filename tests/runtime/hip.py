@@ -22,6 +22,7 @@ SCRATCH = tempfile.mkdtemp(prefix="kiln-hip-")
 PLAIN = {k: v for k, v in os.environ.items() if not k.startswith("KILNC_")}
 # Debian's clang package lacks a program that its driver calls.
 TOOLS = os.path.join(SOURCE, "tests", "runtime", "tools")
+RIGHT = 21      # answers of right.hip
 KINDS = {"race": "LDS race: read after write",
          "bounds": "access outside any buffer",
          "uninitialised": "uninitialised memory read",
@@ -66,14 +67,21 @@ def programs_give_their_answers():
     for target in ("gfx942", "gfx950"):
         status, out, err = launch(right, KILNC_SHIM_TARGET=target)
         lines = out.splitlines()
-        if status or err or lines[0] != \
+        if status or err.count("no image instructions") != 1 or lines[0] != \
                 target + ":sramecc+:xnack-, warp of 64":
             return "exit %d\n%s%s" % (status, out, err)
         said = [s for s in lines if s.startswith("ok ")]
-        if len(said) != 15 or "thread 1 of device,  2.50, 123456789abc" != \
+        if len(said) != RIGHT or "thread 1 of device,  2.50, 123456789abc" != \
                 lines[-1]:
             return out
     return None
+
+
+def without_optimisation_functions_are_called():
+    """-O0: a stack, saved registers, generic pointers into LDS and scratch."""
+    hipcc(os.path.join(HERE, "right.hip"), "-O0", "-o", path("slow"))
+    status, out, err = launch(path("slow"))
+    return None if status == 0 and out.count("ok ") == RIGHT else out + err
 
 
 def no_device_library_is_needed():
@@ -84,7 +92,7 @@ def no_device_library_is_needed():
     hipcc(os.path.join(HERE, "right.hip"), "-o", path("bare"),
           ROCM_PATH=path("rocm"))
     status, out, err = launch(path("bare"))
-    return None if status == 0 and out.count("ok ") == 15 else out + err
+    return None if status == 0 and out.count("ok ") == RIGHT else out + err
 
 
 def line_of(what):
@@ -130,6 +138,15 @@ def the_status_and_the_failure_can_be_chosen():
             return "%s %s: exit %d, not %d\n%s%s" % (words, env, status, want,
                                                      out, err)
     return None
+
+
+def a_failed_launch_is_a_failed_program():
+    """An assertion of a kernel that fails, and a program that asks nothing."""
+    wrong = program("wrong.hip", "--offload-arch=gfx942")
+    status, out, err = launch(wrong, "trap", KILNC_SHIM_JUNIT=path("x.xml"))
+    suite = xml.etree.ElementTree.parse(path("x.xml")).getroot()[0]
+    return None if (status, out) == (1, "it ran\n") and "trap" in err and \
+        suite.get("failures") == "1" else "exit %d\n%s%s" % (status, out, err)
 
 
 def workgroups_are_sampled_if_asked():
@@ -182,9 +199,11 @@ def refusals_are_one_sentence():
 
 CASES = [
     programs_give_their_answers,
+    without_optimisation_functions_are_called,
     no_device_library_is_needed,
     findings_have_a_kind_a_line_and_a_status,
     the_status_and_the_failure_can_be_chosen,
+    a_failed_launch_is_a_failed_program,
     workgroups_are_sampled_if_asked,
     a_program_without_code_for_the_device_says_so,
     a_kernel_of_triton_is_launched,

@@ -141,3 +141,16 @@ kn_atomic_data(const struct kn_wave *w, const struct kn_memop *m,
         *data1 = t;
     }
 }
+
+void
+kn_atomic_lane(const struct kn_wave *w, const struct kn_memop *m,
+               unsigned lane, uint8_t *p, uint8_t old[16])
+{
+    uint64_t before = 0, after, data, data1;
+
+    memcpy(&before, p, m->bytes);
+    kn_atomic_data(w, m, lane, &data, &data1);
+    after = kn_atomic_result(m->atomic, m->bytes, before, data, data1);
+    memcpy(p, &after, m->bytes);
+    memcpy(old, &before, 8);
+}

@@ -95,41 +95,45 @@ store(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
 
 /* ---- atomics ------------------------------------------------------------ */
 
+void
+kn_lds_atomic(struct kn_wave *w, const struct kn_inst *i,
+              struct kn_lds_access *a, struct kn_op *op)
+{
+    const struct kn_memop *m = &kn_step_of(w, i)->mem;
+
+    a->bytes = m->bytes;
+    a->kind = KN_L_ATOMIC;
+    memset(a->undef, 0, sizeof a->undef);
+    memset(a->buf, 0, sizeof a->buf);
+    for (uint64_t k = a->mask; k; k &= k - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(k);
+        if (a->addr[l] % m->bytes) {
+            kn_report(w, i, KN_F_MISALIGNED, KN_AT((int)l, a->addr[l]),
+                      "atomic of %u bytes at LDS 0x%x", m->bytes, a->addr[l]);
+            a->mask &= ~((uint64_t)1 << l);
+        }
+    }
+    kn_lds_update(w, i, a, op);
+    for (uint64_t k = a->mask; k; k &= k - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(k);
+
+        kn_atomic_lane(w, m, l, w->group->lds + a->addr[l], a->buf[l]);
+    }
+}
+
 static void
 atomic(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
        struct kn_op *op)
 {
     uint64_t exec = kn_exec_mask(w), none[4] = { 0 };
-    uint8_t buf[KN_LANES][16] = { 0 };
     struct kn_lds_access a;
 
     ds_addresses(w, m, m->offset, &a);
     a.mask = exec;
-    a.kind = KN_L_ATOMIC;
-    memset(a.undef, 0, sizeof a.undef);
-    for (uint64_t k = exec; k; k &= k - 1) {
-        unsigned l = (unsigned)__builtin_ctzll(k);
-        if (a.addr[l] % m->bytes) {
-            kn_report(w, i, KN_F_MISALIGNED, KN_AT((int)l, a.addr[l]),
-                      "atomic of %u bytes at LDS 0x%x", m->bytes, a.addr[l]);
-            a.mask &= ~((uint64_t)1 << l);
-        }
-    }
-    kn_lds_update(w, i, &a, op);
-    for (uint64_t k = a.mask; k; k &= k - 1) {
-        unsigned l = (unsigned)__builtin_ctzll(k);
-        uint8_t *p = w->group->lds + a.addr[l];
-        uint64_t old = 0, value, data, data1;
-
-        memcpy(&old, p, m->bytes);
-        kn_atomic_data(w, m, l, &data, &data1);
-        value = kn_atomic_result(m->atomic, m->bytes, old, data, data1);
-        memcpy(p, &value, m->bytes);
-        memcpy(buf[l], &old, 8);
-    }
+    kn_lds_atomic(w, i, &a, op);
     if (m->ndst)
         kn_vmem_result(w, m, &(struct kn_loaded){
-            exec, buf, none, KN_F_UNINIT_LDS }, op);
+            exec, a.buf, none, KN_F_UNINIT_LDS }, op);
 }
 
 /* ---- transposing reads -------------------------------------------------- */

@@ -158,6 +158,26 @@ flat_store(struct kn_wave *w, const struct kn_inst *i,
     scratch_store(w, i, m, x, s->scratch);
 }
 
+static void
+flat_atomic(struct kn_wave *w, const struct kn_inst *i,
+            const struct kn_memop *m, struct kn_vmem *x, const struct split *s)
+{
+    struct kn_op *op = kn_op_new(w, i, KN_C_LGKM, true);
+    uint64_t all = x->mask;
+    struct kn_lds_access a;
+
+    x->mask = s->global;
+    kn_vmem_atomic(w, i, m, x);
+    x->mask = all;
+    a.mask = s->lds;
+    for (unsigned l = 0; l < KN_LANES; l++)
+        a.addr[l] = (uint32_t)x->addr[l];
+    kn_lds_atomic(w, i, &a, op);
+    for (uint64_t k = s->lds; k; k &= k - 1)
+        memcpy(x->buf[__builtin_ctzll(k)], a.buf[__builtin_ctzll(k)], 16);
+    kn_op_issue(w, op);
+}
+
 static struct split
 split_lanes(struct kn_vmem *x)
 {
@@ -196,8 +216,13 @@ exec_flat_access(struct kn_wave *w, const struct kn_inst *i,
             x->mask, x->buf, x->undef, KN_F_UNINIT_LDS }, op);
     } else if (m->kind == KN_MO_STORE) {
         flat_store(w, i, m, x, &s);
+    } else if (s.scratch) {
+        kn_unsupported(w, i, "flat atomic on scratch");
     } else {
-        kn_unsupported(w, i, "flat atomic on LDS or scratch");
+        flat_atomic(w, i, m, x, &s);
+        if (m->ndst)
+            kn_vmem_result(w, m, &(struct kn_loaded){
+                x->mask, x->buf, x->undef, KN_F_UNINIT_LDS }, op);
     }
     kn_op_issue(w, op);
 }

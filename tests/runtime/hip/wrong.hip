@@ -1,7 +1,9 @@
 // wrong.hip - four programs that a GPU may run without a word: a race, an
-// access out of bounds, memory nobody wrote, a missing wait.
+// access out of bounds, memory nobody wrote, a missing wait; and an assertion
+// that fails.
 #include <hip/hip_runtime.h>
 
+#include <cassert>
 #include <cstdio>
 #include <cstring>
 
@@ -24,6 +26,12 @@ uninitialised(int *p, const int *q)
 {
     int v = q[threadIdx.x];
     p[threadIdx.x] = v;                             // LINE uninitialised
+}
+
+__global__ void
+trap(int *p)
+{
+    assert(p[threadIdx.x] == 1);
 }
 
 __global__ void
@@ -51,6 +59,8 @@ main(int argc, char **argv)
         bounds<<<1, 256>>>(p);
     else if (!strcmp(which, "uninitialised"))
         uninitialised<<<1, 256>>>(p, q);
+    else if (!strcmp(which, "trap"))
+        trap<<<1, 256>>>(p);
     else
         wait<<<1, 256>>>(p);
     if (hipGetLastError() != hipSuccess && argc > 2)
