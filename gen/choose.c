@@ -357,8 +357,16 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
 {
     bool given = g->bm != 0, decided, tuned = false;
-    struct kn_config asked = *g;
+    struct kn_config asked;
     const char *lacks;
+
+    if (p->invariant && g->split_k > 1)
+        return kn_fail(c, KILN_BAD_INPUT, "shares of K (split-K) are added in "
+                       "another order than a whole K, which --invariant "
+                       "excludes");
+    if (p->invariant)
+        g->split_k = 1;
+    asked = *g;
 
     if (p->stage == KILN_MOE_REDUCE) {
         *g = reduce_config(p);

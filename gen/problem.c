@@ -318,6 +318,9 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
     if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
                        "2 GiB");
+    if (p->atomic && p->invariant)
+        return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation adds in any "
+                       "order, which --invariant excludes: --reduce ordered");
     if (p->atomic && (p->stage != KILN_MOE_DOWN || p->out != KILN_BF16 ||
                       p->n % 2 || !kn_targets[p->target].atomic_bf16))
         return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation is for gemm2 "

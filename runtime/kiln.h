@@ -275,7 +275,10 @@ typedef struct kiln_problem {
     uint8_t quant;           /* a bf16 or f16 A with an mxfp4 B: 0 multiplied
                                 as it is; 1 + scale mode (requant): quantised
                                 to mxfp4 in the kernel, 32 K at a time */
-    uint8_t reserved[2];
+    uint8_t invariant;       /* 1: bits of an output row depend on its own
+                                operands alone, not on M, other rows, groups
+                                or the device (docs/invariant.md) */
+    uint8_t reserved[1];
     /* launch part; lengths in elements, 0 leading dimension
                                 or stride = dense */
     int64_t m, n, k;

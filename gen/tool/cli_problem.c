@@ -58,6 +58,7 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
     epilogue_of(&v[KN_FLAG_epilogue], p);
     p->beta = (uint8_t)v[KN_FLAG_beta].i;
+    p->invariant = v[KN_FLAG_invariant].seen;
     p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;
     p->scale_layout = (uint8_t)v[KN_FLAG_scale_layout].i;
     p->alpha_set = v[KN_FLAG_alpha].seen;

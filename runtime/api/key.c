@@ -7,7 +7,7 @@
 /* A new field of the kernel part must get a row below, or two different
  * kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 2 &&
+               sizeof ((kiln_problem *)0)->reserved == 1 &&
                offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
                    sizeof (kiln_problem),
                "a field was added to the kernel part");
@@ -35,6 +35,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
         kn_putf(&b, " expr=%s", p->expression);
     if (p->quant)
         kn_putf(&b, " quant=%u", p->quant);
+    if (p->invariant)
+        kn_put(&b, " invariant=1");
     if (p->group_flags)
         kn_putf(&b, " group-flags=%u", p->group_flags);
     return b.s;
@@ -52,7 +54,7 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->b_layout == b->b_layout && a->scale_layout == b->scale_layout &&
            a->id_format == b->id_format && a->weigh == b->weigh &&
            a->requant == b->requant && a->quant == b->quant &&
-           a->group_flags == b->group_flags &&
+           a->group_flags == b->group_flags && a->invariant == b->invariant &&
            !strcmp(a->expression, b->expression);
 }
 
@@ -84,6 +86,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "b_layout", p->b_layout, KILN_NBLAYOUTS },
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
         { "group_flags", p->group_flags, 8 },
+        { "invariant", p->invariant, 2 },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -106,7 +109,7 @@ kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
     out->size = sizeof *out;
     if (target)
         out->target = target;
-    if (out->reserved[0] || out->reserved[1])
+    if (out->reserved[0])
         return kn_fail(c, KILN_BAD_INPUT, "the reserved fields of "
                        "kiln_problem must be zero");
     if (memchr(out->expression, 0, sizeof out->expression) == NULL)

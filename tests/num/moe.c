@@ -77,6 +77,40 @@ refusals(void **state)
                "--tokens 3 --scale block128 --a fp8", KILN_UNSUPPORTED);
 }
 
+/* The first three tokens of a layer, and their slots after gemm1: the same bits
+ * among 3 to 90 tokens, in blocks of any height. */
+static void
+rows_are_invariant(void **state)
+{
+    static const char *const lines[] = {
+        "--a bf16", "--a mxfp4", "--a fp8 --stage gemm1", "--a mxfp8 --stage gemm1",
+    };
+    enum { BYTES = 3 * 160 * 2 };
+    uint8_t first[BYTES], now[BYTES];
+    char line[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (int n = 0; n < 4; n++) {
+            static const int tokens[] = { 3, 17, 90, 41 };
+            FILE *f;
+
+            snprintf(line, sizeof line, "%s --hidden 256 --inter 160 --experts "
+                     "9 --topk 2 --tokens %d --block-m %d --invariant "
+                     "--out-file moe-rows.bin", lines[i], tokens[n], 16 << n);
+            expect_run(line, KILN_OK);
+            f = fopen("moe-rows.bin", "rb");
+            assert_non_null(f);
+            assert_int_equal(fread(n ? now : first, 1, BYTES, f), BYTES);
+            fclose(f);
+            if (n && memcmp(now, first, BYTES))
+                fail_msg("%s: other bits", line);
+        }
+    remove("moe-rows.bin");
+    expect_run("--stage gemm2 --hidden 128 --inter 128 --experts 4 --topk 2 "
+               "--tokens 3 --reduce atomic --invariant", KILN_UNSUPPORTED);
+}
+
 /* gemm1's epilogue quantises, in every mode; a layer does so by itself. */
 static void
 quantised_outputs(void **state)
@@ -445,6 +479,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lying_sorter_is_noticed),
         cmocka_unit_test(every_type_and_block),
+        cmocka_unit_test(rows_are_invariant),
         cmocka_unit_test(whole_layers),
         cmocka_unit_test(stored_layouts),
         cmocka_unit_test(streams),

@@ -259,7 +259,7 @@ reserved_bits_are_refused(void **state)
     (void)state;
     assert_int_equal(kiln_open(&options, &x, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "kiln_options.flags is 64"));
-    p.reserved[1] = 1;
+    p.reserved[0] = 1;
     refuse(&p, NULL, KILN_BAD_INPUT, "reserved fields of kiln_problem");
     p = small_problem(8, 8, 8);
     p.cus = 4;

@@ -58,6 +58,32 @@ predict(struct timed *r, struct kn_json *j)
     return kn_write_pictures(t, &trace, &svg);
 }
 
+/* What --invariant costs: beside the free choice of the same problem. */
+static kiln_status
+put_price(struct timed *r, struct kn_json *j)
+{
+    struct kn_tool *t = r->t;
+    kiln_problem p = r->p;
+    struct kn_config cfg = { 0 };
+    struct kn_time_result open;
+    struct kn_generated g;
+    const struct kn_predict q = { &p, r->offs, &g, NULL, NULL,
+                                  t->cli->v[KN_FLAG_warm].seen,
+                                  t->cli->v[KN_FLAG_whole].seen };
+
+    if (!p.invariant)
+        return KILN_OK;
+    p.invariant = 0;
+    KN_TRY(kn_config_parse(t->c, t->cli->config, &cfg));
+    KN_TRY(kn_generate(t->c, &p, &cfg, &(struct kn_watch){
+        .link = kn_tool_linker(t->cli) }, &g));
+    KN_TRY(kn_predict_generated(t->c, &q, &open));
+    kn_putf(t->text, "invariant %.2f times the free choice's %.2f us\n",
+            r->r.us / open.us, open.us);
+    kn_json_real(j, "free_us", open.us);
+    return KILN_OK;
+}
+
 kiln_status
 kn_cmd_time(struct kn_tool *t)
 {
@@ -71,6 +97,7 @@ kn_cmd_time(struct kn_tool *t)
     kn_json_open(&j, NULL, '{');
     KN_TRY(kn_job_make(t, &j, &r->p, &r->g));
     KN_TRY(predict(r, &j));
+    KN_TRY(put_price(r, &j));
     kn_json_close(&j, '}');
     return kn_report_write(t, &j);
 }

@@ -37,6 +37,8 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
     if (p->quant)
         kn_json_str(j, "quant", modes[p->quant - 1]);
+    if (p->invariant)
+        kn_json_bool(j, "invariant", true);
     kn_json_str(j, "epilogue", p->epilogue ? epilogue_text(p) : "none");
     kn_json_bool(j, "bias", kn_has_bias(p));
     kn_json_int(j, "beta", p->beta);
@@ -102,6 +104,8 @@ report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
             epilogue_text(p), p->beta ? ", beta 1" : "");
     if (p->quant)
         kn_putf(t->text, ", A quantised (%s)", modes[p->quant - 1]);
+    if (p->invariant)
+        kn_put(t->text, ", invariant");
     if (p->alpha_set)
         kn_putf(t->text, ", alpha %g", (double)p->alpha);
     if (p->m || p->n || p->k)

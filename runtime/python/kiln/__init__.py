@@ -383,33 +383,38 @@ class Device(Layers, _Owner):
 
     def gemm(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
              scales=None, scale=None, bias=None, epilogue=None, alpha=None,
-             beta=0, stream=None):
+             beta=0, invariant=False, stream=None):
         """A times B as the layout says (nt: A[M,K] B[N,K]) to C[M,N].
 
         out: a type, for a new array, or the array to write; scales: (of A, of
-        B), whose shapes say the mode; with beta=1 out is added to."""
+        B), whose shapes say the mode; with beta=1 out is added to; invariant: the
+        bits of a row of C depend on nothing but that row of A, and B."""
         p = Product("gemm", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, epilogue)
+        p.fields["invariant"] = int(invariant)
         return self._launch(p, out, beta, alpha, stream)
 
     def batched(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
                 scales=None, scale=None, bias=None, epilogue=None, alpha=None,
-                beta=0, stream=None):
+                beta=0, invariant=False, stream=None):
         """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
         p = Product("batched", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, epilogue)
+        p.fields["invariant"] = int(invariant)
         return self._launch(p, out, beta, alpha, stream)
 
     def grouped(self, a, b, offsets, out=None, *, layout="nt", a_type=None,
                 b_type=None, scales=None, scale=None, bias=None,
-                epilogue=None, alpha=None, beta=0, stream=None):
+                epilogue=None, alpha=None, beta=0, invariant=False,
+                stream=None):
         """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]."""
         p = Product("grouped", layout, a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["m"])
         p.add_scales(scales, scale)
         p.add_bias(bias, epilogue)
+        p.fields["invariant"] = int(invariant)
         return self._launch(p, out, beta, alpha, stream)
 
     def wgrad(self, a, b, offsets, out=None, *, a_type=None, b_type=None,

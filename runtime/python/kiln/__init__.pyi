@@ -135,14 +135,14 @@ class Device(_Owner):
              scale: Optional[str] = None, bias: Optional[_Operand] = None,
              epilogue: Optional[str] = None,
              alpha: Optional[float] = None, beta: int = 0,
-             stream: Optional[int] = None) -> Any: ...
+             invariant: bool = False, stream: Optional[int] = None) -> Any: ...
     def batched(self, a: _Operand, b: _Operand, out: _Output = None, *,
                 layout: str = "nt", a_type: Optional[str] = None,
                 b_type: Optional[str] = None, scales: _Scales = None,
                 scale: Optional[str] = None, bias: Optional[_Operand] = None,
                 epilogue: Optional[str] = None,
                 alpha: Optional[float] = None, beta: int = 0,
-                stream: Optional[int] = None) -> Any: ...
+                invariant: bool = False, stream: Optional[int] = None) -> Any: ...
     def grouped(self, a: _Operand, b: _Operand, offsets: _Operand,
                 out: _Output = None, *, layout: str = "nt",
                 a_type: Optional[str] = None, b_type: Optional[str] = None,
@@ -150,7 +150,7 @@ class Device(_Owner):
                 bias: Optional[_Operand] = None,
                 epilogue: Optional[str] = None,
                 alpha: Optional[float] = None, beta: int = 0,
-                stream: Optional[int] = None) -> Any: ...
+                invariant: bool = False, stream: Optional[int] = None) -> Any: ...
     def wgrad(self, a: _Operand, b: _Operand, offsets: _Operand,
               out: _Output = None, *, a_type: Optional[str] = None,
               b_type: Optional[str] = None, scales: _Scales = None,
