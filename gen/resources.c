@@ -77,7 +77,7 @@ fragments(const struct demand *d)
     bool ahead = d->a.ksteps > 1 || d->direct;
 
     switch (kn_reads_of(d->g)) {
-    case KN_READS_TILE:      /* not ahead: loop_4wave_slots.tir */
+    case KN_READS_TILE:      /* not ahead: loop_4wave_regs.tir */
         return ahead ? a * d->a.ksteps + 2 * b : a / 2 + b;
     case KN_READS_PARTS:
         return a / shares * 2 + b * kn_b_sets(d->p, d->g);

@@ -1,11 +1,14 @@
-/* info.c - the facts of a code object. */
+/* info.c - the facts of a code object, and `kilnc info`. */
 #include "inspect.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../../../emit/isa/cfg.h"
+#include "../cmd.h"
 #include "../json.h"
+#include "../run/run.h"
 
 enum { SIMDS = 4, MAX_WAVES = 8, FILE_REGS = 512 };
 
@@ -471,4 +474,34 @@ kn_info_subject(struct kn_subject *s, bool json, struct kn_buf *out)
     kn_json_close(&f.j, '}');
     kn_put(out, json ? f.j.b.s : text.s);
     return KILN_OK;
+}
+
+/* ---- the command ---- */
+
+/* By its first bytes; a file that cannot be read is somebody else's to name. */
+static bool
+is_bundle(const char *path)
+{
+    char bytes[8];
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+
+    if (f)
+        fclose(f);
+    return kn_is_bundle(bytes, n);
+}
+
+kiln_status
+kn_cmd_info(struct kn_tool *t)
+{
+    struct kn_json j = { .b = { .c = t->c } };
+    struct kn_subject *s = KN_NEW(t->c, struct kn_subject, 1);
+
+    if (is_bundle(t->cli->pos[0]))
+        return kn_bundle_view(t, t->cli->pos[0]);
+    KN_TRY(kn_subject_read(t, t->cli->pos[0], s));
+    if (!t->cli->v[KN_FLAG_json].seen)
+        return kn_info_subject(s, false, t->text);
+    KN_TRY(kn_info_subject(s, true, &j.b));
+    return kn_report_write(t, &j);
 }
