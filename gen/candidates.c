@@ -22,10 +22,12 @@ static const struct tile tiles[] = {
 /* moe: a tile row is block_m sorted rows. Few rows: one row of waves, each
  * with all rows and its share of the columns. Costs are not compared: up to 32
  * rows reading B is the work, and narrow tiles leave LDS for more workgroups
- * of a compute unit (docs/moe.md). */
+ * of a compute unit (docs/moe.md). A tile is there again with more waves for
+ * rows that are loaded narrowly, whose pieces need their registers. */
 static const struct tile moe_tiles[] = {
     { 128, 256, 2, 4, 0 }, { 128, 128, 2, 2, 0 }, { 128, 64, 2, 2, 0 },
-    { 64, 256, 1, 4, 0 },  { 64, 128, 1, 4, 0 },  { 64, 64, 1, 2, 0 },
+    { 128, 64, 4, 2, 0 },  { 64, 256, 1, 4, 0 },  { 64, 128, 1, 4, 0 },
+    { 64, 64, 1, 2, 0 },   { 64, 64, 2, 2, 0 },
     { 32, 256, 1, 4, 0 },  { 32, 128, 1, 4, 0 },  { 32, 64, 1, 2, 0 },
     { 16, 256, 1, 4, 0 },  { 16, 128, 1, 4, 0 },  { 16, 64, 1, 2, 0 },
 };
@@ -311,6 +313,8 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             continue;
         if (moe && kn_quantises(p) && try.wm * try.wn < 2 && !kn_streams(&try))
             continue;        /* LLVM drops the barriers of a single wave */
+        if (moe && found && t->bm == keep.bm && t->bn == keep.bn)
+            continue;
         if ((found && cost >= best && (!moe || cost <= 0 || cost > best)) ||
             !kn_shareable(&try))
             continue;

@@ -285,6 +285,26 @@ pick_known(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return KILN_OK;
 }
 
+/* Where no tile fits with its natural K, one that is staged less at a time. */
+static bool
+pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+          const struct kn_openings *open)
+{
+    const struct kn_config asked = *g;
+    uint32_t bk = asked.bk, step = kn_step_k(c, p, bk);
+
+    while (!kn_pick_tile(c, p, g, open)) {
+        bk /= 2;
+        if (!open->bk || bk < step || bk % step)
+            return false;
+        *g = asked;
+        g->bk = bk;
+        if (open->domain)
+            g->domain = kn_domain_of(p, 256, bk);
+    }
+    return true;
+}
+
 /* The tile, its K, schedule and slots, and the domain they are for. */
 static kiln_status
 settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
@@ -306,7 +326,7 @@ settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->domain = kn_domain_of(p, 256, g->bk);
     if (decided)
         return check_given(c, p, g, &open);
-    if (!kn_pick_tile(c, p, g, &open) && g->wm)
+    if (!pick_tile(c, p, g, &open) && g->wm)
         return kn_fail(c, KILN_BAD_INPUT, "no tile of this family can be "
                        "shared by %ux%u waves", g->wm, g->wn);
     if (!g->bm)

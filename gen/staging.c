@@ -126,9 +126,8 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     uint32_t row = g->bk * kn_type_bits[t] / 8;
     bool along = side == 'a' ? p->layout != KILN_TN : p->layout == KILN_NT;
 
-    return align < 4 && along && !kn_family_of(p)->routed && !kn_dequant(p) &&
-           !kn_prequant(p) && !p->quant && kn_type_bits[t] != 6 &&
-           row <= 256;
+    return align < 4 && along && !kn_dequant(p) && !kn_prequant(p) &&
+           !p->quant && kn_type_bits[t] != 6 && row <= 256;
 }
 
 /* Batches of MX scales whose rows are no whole dwords go through registers the

@@ -19,9 +19,9 @@ struct dist_tile {
     kn_ref *row;             /* gathered: byte offset of a step's row */
     uint32_t pairs;          /* DT_FRAG: a register is two fragments' scales */
     /* DT_VIEW, DT_STAGE of unaligned rows: byte of a dword where they begin;
-     * v_perm_b32 selector of a lane's rows; by step, the dword before a lane's
-     * load if the lane has the beginning of a row */
-    kn_ref low, select, *before;
+     * by step, the v_perm_b32 selector of a lane's row, and the dword before a
+     * lane's load if the lane has the beginning of a row */
+    kn_ref low, *select, *before;
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
 };
 
@@ -131,7 +131,8 @@ void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
 void dist_align_base(struct dist *d, struct dist_tile *v);
 kn_ref dist_aligned_records(struct dist *d, const struct dist_tile *v,
                             kn_ref bytes);
-kn_ref dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off);
+kn_ref dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off,
+                    uint32_t step);
 void dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name);
 /* Where in the slot this lane's chunk of a step is. */
 struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds,

@@ -6,7 +6,7 @@
  * the lane before, and for the first lane of a row, of the row's last lane one
  * K tile ago. No dword is loaded twice, and none that has no byte of a row. A
  * step has a multiple of four rows, so `low` is the same in all steps of a
- * lane. */
+ * lane, but where rows are named: by ids, or as a gate's and its up's. */
 #include "distribute.h"
 
 void
@@ -30,18 +30,20 @@ dist_aligned_records(struct dist *d, const struct dist_tile *v, kn_ref bytes)
     return dist_op3(d, KN_OP_select, kn_s32, pick);
 }
 
-/* The dword that a chunk at byte `off` of the view begins in. */
+/* The dword that a step's chunk at byte `off` of the view begins in. */
 kn_ref
-dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off)
+dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off, uint32_t step)
 {
     enum { NO_SHIFT = 0x03020100, A_BYTE = 0x01010101 };
+    bool named = v->up || v->row;
 
-    off = dist_i2(d, KN_OP_add, off, v->low);
     if (!v->select)
-        v->select = dist_ic(d, KN_OP_add,
-                            dist_ic(d, KN_OP_mul,
-                                    dist_ic(d, KN_OP_and, off, 3), A_BYTE),
-                            NO_SHIFT);
+        v->select = KN_NEW(d->c, kn_ref, v->nreg);
+    off = dist_i2(d, KN_OP_add, off, v->low);
+    v->select[step] = step && !named ? v->select[0]
+        : dist_ic(d, KN_OP_add,
+                  dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, off, 3), A_BYTE),
+                  NO_SHIFT);
     return dist_ic(d, KN_OP_and, off, -4);
 }
 
@@ -110,7 +112,7 @@ dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
         w[0] = dist_op3(d, KN_OP_select, kn_v32, pick);
     }
     for (uint32_t i = 0; i < n; i++) {
-        kn_ref arg[] = { w[i + 1], w[i], t->select };
+        kn_ref arg[] = { w[i + 1], w[i], t->select[step] };
 
         out[i] = dist_op3(d, KN_OP_perm, kn_v32, arg);
     }

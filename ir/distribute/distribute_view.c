@@ -158,7 +158,7 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
         row = dist_assume(d, row, DIST_NEVER);
     off = dist_i2(d, KN_OP_add, row, off);
     if (l->unaligned)
-        off = dist_aligned(d, v, off);
+        off = dist_aligned(d, v, off, step);
     return guard(d, &g, step, id, off);
 }
 
@@ -337,7 +337,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     bool pulled = !dist_lds(d, lds)->slots;
 
     if (!dist_lds(d, lds)->gk || outer_shift(dist_lds(d, lds)) ||
-        dist_lds(d, lds)->panel || dist_lds(d, lds)->unaligned)
+        dist_lds(d, lds)->panel)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
                           "only K-contiguous rows of their own are gathered");
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds,
@@ -352,6 +352,8 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     else
         gather_rows(d, v, &rows);
     dist_move(d, v->base, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0));
+    if (dist_lds(d, lds)->unaligned)
+        dist_align_base(d, v);
     if (rows.slots)
         n = dist_i2(d, KN_OP_mul, n, rows.topk);
     view_k_inner(d, v, dist_int(d, 0), n, dist_operand(d, i->arg[5]));
@@ -359,6 +361,8 @@ expand_gather(struct dist *d, const struct kn_ins *i)
         dist_pulled_view(d, v);
     for (uint32_t s = 0; !pulled && s < v->nreg; s++)
         v->reg[s] = step_offset(d, v, s, 0);
+    if (dist_lds(d, lds)->unaligned)
+        dist_first_dwords(d, v, name);
     return KILN_OK;
 }
 

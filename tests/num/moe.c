@@ -61,6 +61,27 @@ odd_shapes(void **state)
                "385 --topk 9 --tokens 16 --wg sample:8", KILN_OK);
 }
 
+/* Rows that begin at any byte: of tokens by their ids, of gate and of up each
+ * at its own. */
+static void
+odd_rows(void **state)
+{
+    static const char *const odd[] = { "bf16", "i8", "fp8", "mxfp8", "mxfp6",
+                                       "mxfp4" };
+    static const int blocks[] = { 16, 64, 128 };
+    char line[256];
+
+    (void)state;
+    for (size_t t = 0; t < 6; t++)
+        for (size_t b = 0; b < 6; b++) {
+            snprintf(line, sizeof line, "--stage gemm%zu --a %s --block-m %d "
+                     "--hidden 297 --inter 83 --experts 4 --topk 2 "
+                     "--tokens 20 --arch gfx9%s", 1 + b % 2, odd[t],
+                     blocks[b / 2], (t + b / 2) % 2 ? "42" : "50");
+            expect_run(line, KILN_OK);
+        }
+}
+
 static void
 refusals(void **state)
 {
@@ -491,6 +512,7 @@ main(int argc, char **argv)
         cmocka_unit_test(sorted_files),
         cmocka_unit_test(quantised_outputs),
         cmocka_unit_test(odd_shapes),
+        cmocka_unit_test(odd_rows),
         cmocka_unit_test(refusals),
     };
 
