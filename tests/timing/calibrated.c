@@ -49,7 +49,8 @@ judge(const struct kn_time_row *bars)
         const struct kn_time_row *r = &kn_time_rows[k];
         struct kn_time_table t = { bars, kn_time_nrows, r->object };
         struct kn_time_error e = kn_time_error_of(&t, &(struct kn_time_like){
-            r->target, r->type, r->resident, r->bound, r->predicted });
+            r->target, r->type, r->resident, r->predicted, r->rate,
+            r->loop });
 
         j.rows++;
         if (!e.rows) {
@@ -136,74 +137,96 @@ test_wide_bars_are_found(void **state)
 
 /* ---- what compares ------------------------------------------------------ */
 
-#define R(us, type, resident, bound, error) \
-    { KILN_GFX950, KN_TT_##type, resident, KN_B_##bound, (us) * (1 + (error)), \
-      us, "gemm", "one", "", "" }
+#define R(us, type, resident, rate, error) \
+    { KILN_GFX950, KN_TT_##type, resident, KN_B_MFMA, (us) * (1 + (error)), \
+      us, rate, 1, "gemm", "one", "", "" }
 
 static const struct kn_time_row few[] = {
-    R(100, F16, 1, MFMA, .01), R(100, F16, 1, MFMA, -.02),
-    R(100, F16, 1, MFMA, .03), R(100, F16, 1, MFMA, .04),
-    R(100, F16, 1, MFMA, .05), R(100, F16, 1, MFMA, .06),
-    R(100, F16, 1, MFMA, .07), R(100, F16, 1, MFMA, -.08),
-    R(20, F16, 1, LATENCY, .20), R(20, F16, 1, LATENCY, .30),
-    R(100, MX4, 4, HBM, .10), R(100, MX4, 4, HBM, .10),
-    R(100, F8, 1, HBM, .10), R(100, F8, 1, HBM, .11), R(100, F8, 1, HBM, .12),
+    R(100, F16, 1, 40, .01), R(100, F16, 1, 40, -.02),
+    R(100, F16, 1, 40, .03),
+    R(100, MX4, 4, 40, .10), R(100, MX4, 4, 40, .10),
+    R(100, F8, 1, 40, .10), R(100, F8, 1, 40, .11), R(100, F8, 1, 40, .12),
 };
 
 static struct kn_time_error
-ask(enum kn_time_type type, uint32_t resident, enum kn_time_bound bound,
-    double us)
+ask(enum kn_time_type type, uint32_t resident)
 {
     struct kn_time_table t = { few, sizeof few / sizeof *few, NULL };
 
     return kn_time_error_of(&t, &(struct kn_time_like){
-        KILN_GFX950, type, resident, bound, us });
+        KILN_GFX950, type, resident, 100, 40, 1 });
+}
+
+/* Rows of one kind whose reads differ: 16 of 40 with errors of 1 to 16 %, and
+ * `n` of another rate or kind far off. */
+static struct kn_time_error
+among(struct kn_time_row far, int n, double us)
+{
+    struct kn_time_row rows[40];
+    struct kn_time_table t = { rows, 16 + (size_t)n, NULL };
+
+    for (int k = 0; k < 16 + n; k++)
+        rows[k] = k < n ? far : (struct kn_time_row)
+            R(us, F16, 1, 40, .01 * (k - n + 1));
+    return kn_time_error_of(&t, &(struct kn_time_like){
+        KILN_GFX950, KN_TT_F16, 1, us, 40, 1 });
 }
 
 static void
 test_nearest_rows_decide(void **state)
 {
-    struct kn_time_error e = ask(KN_TT_F16, 1, KN_B_MFMA, 80);
+    static const struct kn_time_row far[] = {
+        R(100, F16, 1, 90, -.50), R(100, MX4, 1, 40, -.50),
+        R(100, F16, 2, 40, -.50), R(1000, F16, 1, 40, -.50)
+    };
 
     (void)state;
-    assert_int_equal(e.rows, 8);
-    assert_true(fabs(e.low + 0.08) < 1e-9 && fabs(e.high - 0.07) < 1e-9);
-    e = ask(KN_TT_F16, 1, KN_B_MFMA, 20);  /* short: no eight, so all ten */
-    assert_int_equal(e.rows, 10);
-    assert_true(fabs(e.low + 0.08) < 1e-9 && fabs(e.high - 0.30) < 1e-9);
-    e = ask(KN_TT_F8, 1, KN_B_HBM, 100);   /* all longer: not below itself */
-    assert_true(fabs(e.low) < 1e-9 && fabs(e.high - 0.12) < 1e-9);
+    for (int k = 0; k < 4; k++) {
+        struct kn_time_error e = among(far[k], 20, 100);
+
+        assert_int_equal(e.rows, 16);
+        assert_true(fabs(e.low) < 1e-9 && fabs(e.high - 0.153) < 1e-9);
+    }
 }
 
-/* Of many rows each end leaves some beyond it. */
+/* A share of the rows is beyond each end, of short launches a smaller one. */
 static void
 test_ends_leave_rows_out(void **state)
 {
-    struct kn_time_row many[49];
-    struct kn_time_table t = { many, 49, NULL };
-    struct kn_time_error e;
+    static const struct kn_time_row none = R(100, F16, 1, 90, 0);
+    struct kn_time_error e = among(none, 0, 20);
 
     (void)state;
-    for (int k = 0; k < 49; k++)
-        many[k] = (struct kn_time_row){ KILN_GFX950, KN_TT_F16, 1, KN_B_MFMA,
-                                        100 + k - 24, 100, "", "", "", "" };
-    e = kn_time_error_of(&t, &(struct kn_time_like){
-        KILN_GFX950, KN_TT_F16, 1, KN_B_MFMA, 100 });
-    assert_int_equal(e.rows, 49);
-    assert_true(fabs(e.low + 0.22) < 1e-9 && fabs(e.high - 0.22) < 1e-9);
+    assert_true(fabs(e.high - 0.1598) < 1e-9);
+    e = among(none, 0, 100);
+    assert_true(fabs(e.high - 0.153) < 1e-9);
 }
 
+/* A bar has its prediction in it, though all took longer. */
+static void
+test_prediction_is_in_its_bar(void **state)
+{
+    struct kn_time_error e = ask(KN_TT_F8, 1);
+
+    (void)state;
+    assert_int_equal(e.rows, 8);
+    assert_true(e.low < 0 && e.high > 0.1);
+    e = among((struct kn_time_row)R(100, F16, 1, 90, 0), 0, 100);
+    assert_true(fabs(e.low) < 1e-9);
+}
+
+/* Others help out, but only where three are of the kind itself. */
 static void
 test_what_does_not_compare(void **state)
 {
     struct kn_time_table t = { few, sizeof few / sizeof *few, "one" };
-    struct kn_time_like q = { KILN_GFX950, KN_TT_F16, 1, KN_B_MFMA, 80 };
+    struct kn_time_like q = { KILN_GFX950, KN_TT_F16, 1, 100, 40, 1 };
 
     (void)state;
-    assert_int_equal(ask(KN_TT_F8, 1, KN_B_MFMA, 20).rows, 3);
-    assert_int_equal(ask(KN_TT_MX4, 4, KN_B_HBM, 100).rows, 0); /* two rows */
-    assert_int_equal(ask(KN_TT_F16, 2, KN_B_MFMA, 80).rows, 0);
-    assert_int_equal(ask(KN_TT_I8, 1, KN_B_MFMA, 80).rows, 0);
+    assert_int_equal(ask(KN_TT_F16, 1).rows, 8);
+    assert_int_equal(ask(KN_TT_MX4, 4).rows, 0); /* two rows */
+    assert_int_equal(ask(KN_TT_F16, 2).rows, 0);
+    assert_int_equal(ask(KN_TT_I8, 1).rows, 0);
     assert_int_equal(kn_time_error_of(&t, &q).rows, 0);
     q.target = KILN_GFX942;
     t.without = NULL;
@@ -219,6 +242,7 @@ main(void)
         cmocka_unit_test(test_wide_bars_are_found),
         cmocka_unit_test(test_nearest_rows_decide),
         cmocka_unit_test(test_ends_leave_rows_out),
+        cmocka_unit_test(test_prediction_is_in_its_bar),
         cmocka_unit_test(test_what_does_not_compare),
     };
 

@@ -10,6 +10,7 @@ import statistics
 import sys
 
 ROW = re.compile(r'ROW\((\w+), (\w+), (\d+), (\w+), ([\d.]+), ([\d.]+), '
+                 r'[\d.]+, [\d.]+, '
                  r'"([^"]*)",\s*"([^"]*)", "([^"]*)",\s*"([^"]*)"\)')
 Row = collections.namedtuple('Row', 'target type resident bound measured '
                              'predicted kind obj shape source')

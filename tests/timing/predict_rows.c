@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/sim/timing/timing.h"
+#include "../../runtime/sim/timing/timing_error.h"
 
 enum { MAXARGS = 512 };
 
@@ -158,8 +158,10 @@ make_kernarg(struct kn_sim *s, struct row *r)
 }
 
 static void
-print_result(const struct row *r, const struct kn_time_result *t)
+print_result(const struct row *r, kiln_target target,
+             const struct kn_time_result *t)
 {
+    struct kn_time_like like = kn_time_like_of(target, t);
     static const char *const types[] = {
 #define X(id, text) #id,
         KN_TIME_TYPES(X)
@@ -169,13 +171,14 @@ print_result(const struct row *r, const struct kn_time_result *t)
     printf("%s us=%.3f tflops=%.1f eff=%.4f loop=%.0f iters=%llu ghz=%.3f "
            "duty=%.3f group=%.0f pro=%.0f epi=%.0f wgs=%llu resident=%u "
            "rounds=%.0f miss=%.3f hbm=%.3f bound=%s lds=%.3f vmem=%.3f "
-           "seconds=%.2f type=%s", r->id, t->us, t->tflops, t->mfma_efficiency,
+           "seconds=%.2f type=%s rate=%.2f inloop=%.3f",
+           r->id, t->us, t->tflops, t->mfma_efficiency,
            t->loop_cycles, (unsigned long long)t->loop_iterations,
            t->clock_ghz, t->mfma_duty, t->group_cycles, t->prologue_cycles,
            t->epilogue_cycles, (unsigned long long)t->workgroups,
            t->resident, t->rounds, t->l2_miss, t->hbm_share,
            kn_bound_name(t->bound), t->busy_lds, t->busy_vmem, t->seconds,
-           types[t->type]);
+           types[t->type], like.rate, like.loop);
     for (int k = 0; k < KN_NSTALLS; k++)
         if (t->stall[k] >= 0.005)
             printf(" [%s]=%.1f%%", kn_stall_name((enum kn_stall)k),
@@ -203,7 +206,7 @@ predict_object(struct kn_ctx *c, struct kn_sim *s, struct row *r,
     l.kernarg_size = r->kernarg_size;
     memcpy(l.grid, r->grid, sizeof l.grid);
     KN_TRY(kn_time_predict(c, &q, &t));
-    print_result(r, &t);
+    print_result(r, kn_sim_object(code)->target, &t);
     return KILN_OK;
 }
 

@@ -22,10 +22,11 @@ HEAD = """/* timing_rows.def - objects whose times were published, and what the 
  * predicts of them: timing_error.h. Made by tests/timing/residuals.py, not
  * edited. Objects: aiter's hsa/ and tests/data/triton; times: aiter/configs
  * (its CSV file is named), tests/data/perf. Of what `shape` says: m x n x k,
- * "/n" divided n ways; moe: tokens x hidden x inter, experts, topk.
+ * "/n" divided n ways; moe: tokens x hidden x inter, experts, topk. Rate and loop
+ * as in timing_error.h.
  *
- * ROW(target, type, resident, bound, measured us, predicted us, kind, object,
- *     shape, source) */
+ * ROW(target, type, resident, bound, measured us, predicted us, rate, loop,
+ *     kind, object, shape, source) */
 """
 BOUNDS = {'MFMA': 'MFMA', 'LDS': 'LDS', 'VMEM': 'VMEM', 'latency': 'LATENCY',
           'issue': 'ISSUE', 'HBM': 'HBM', 'launch': 'LAUNCH'}
@@ -79,9 +80,11 @@ def text_of(row, got):
     line, us, kind, obj, shape, source = row
     target = re.search(r'gfx\d+', line.split('obj=')[1].split('args=')[0])
     where = target.group(0).upper()
-    return ('ROW(%s, %s, %s, %s, %s, %s, "%s",\n    "%s", "%s",\n    "%s")\n' %
+    return ('ROW(%s, %s, %s, %s, %s, %s, %s, %s, "%s",\n    "%s", "%s",\n'
+            '    "%s")\n' %
             (where, got['type'], got['resident'], BOUNDS[got['bound']],
-             us, got['us'], kind, obj, shape, os.path.basename(source)))
+             us, got['us'], got['rate'], got['inloop'], kind, obj, shape,
+             os.path.basename(source)))
 
 
 def main():

@@ -1,21 +1,29 @@
 #include "timing_error.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../mfma/mfma.h"
+#include "timing_impl.h"
 
-/* This share of the rows a bar is made from may be beyond each of its ends.
- * Fewer rows than ENOUGH ask for less likeness; fewer than LEAST say nothing. */
-static const double beyond = 0.06;
-static const double short_us = 50;
-enum { ENOUGH = 8, LEAST = 3, NLIKE = 3 };
+/* Errors come from this many of the most similar rows, if there are LEAST of
+ * the prediction's own kind. */
+enum { NEAR = 16, LEAST = 3 };
+
+/* This share of them may be beyond each end; of short launches, whose fixed
+ * costs differ by more, less. */
+static const double beyond = 0.10, beyond_short = 0.06, short_us = 50;
+
+/* How unlike rows of other kinds are, and a difference of each figure. */
+static const double other_target = 2, other_type = 3, other_sharing = 2;
+static const double per_rate = 1 / 50.0, per_loop = 1, per_log_us = 0.5;
 
 const struct kn_time_row kn_time_rows[] = {
-#define ROW(target, type, resident, bound, measured, predicted, kind, object, \
-            shape, source) \
+#define ROW(target, type, resident, bound, measured, predicted, rate, loop, \
+            kind, object, shape, source) \
     { KILN_##target, KN_TT_##type, resident, KN_B_##bound, measured, \
-      predicted, kind, object, shape, source },
+      predicted, rate, loop, kind, object, shape, source },
 #include "timing_rows.def"
 #undef ROW
 };
@@ -81,100 +89,135 @@ most_frequent(const struct kn_program *p)
     return best;
 }
 
-/* ---- comparable rows ---------------------------------------------------- */
+/* ---- the most similar rows ---------------------------------------------- */
 
-/* Bounds whose errors have one cause: the clock, the memory, the waits. */
-static int
-cause_of(enum kn_time_bound b)
-{
-    switch (b) {
-    case KN_B_MFMA: return 0;
-    case KN_B_HBM: return 1;
-    case KN_B_LAUNCH: return 2;
-    default: return 3;
-    }
-}
+struct near {
+    double off, error;       /* how unlike it is, ascending */
+};
 
-/* `like`: 0 as near as can be, NLIKE - 1 as far as rows still compare. */
 static bool
-compares(const struct kn_time_row *r, const struct kn_time_like *q, int like)
+shares(uint32_t resident)
 {
-    if (r->target != q->target || r->type != q->type ||
-        (r->resident > 1) != (q->resident > 1))
-        return false;
-    if (like < 2 && (r->predicted > short_us) != (q->us > short_us))
-        return false;
-    return like || cause_of(r->bound) == cause_of(q->bound);
+    return resident > 1;
+}
+
+static bool
+own_kind(const struct kn_time_row *r, const struct kn_time_like *q)
+{
+    return r->target == q->target && r->type == q->type &&
+           shares(r->resident) == shares(q->resident);
 }
 
 static double
-error_of(const struct kn_time_row *r)
+unlike(const struct kn_time_row *r, const struct kn_time_like *q)
 {
-    return r->measured / r->predicted - 1;
+    double off = per_rate * fabs(r->rate - q->rate) +
+                 per_loop * fabs(r->loop - q->loop) +
+                 per_log_us * fabs(log(r->predicted / q->us));
+
+    off += r->target == q->target ? 0 : other_target;
+    off += r->type == q->type ? 0 : other_type;
+    return off + (shares(r->resident) == shares(q->resident) ? 0
+                                                             : other_sharing);
 }
 
-/* Rows that compare and whose error is at most `most`. */
+static void
+keep_near(struct near *near, uint32_t *n, struct near one)
+{
+    uint32_t k = *n < NEAR ? (*n)++ : NEAR;
+
+    for (; k && one.off < near[k - 1].off; k--)
+        if (k < NEAR)
+            near[k] = near[k - 1];
+    if (k < NEAR)
+        near[k] = one;
+}
+
+/* Returns how many; 0 where too few are of its own kind. */
 static uint32_t
-rows_within(const struct kn_time_table *t, const struct kn_time_like *q,
-            int like, double most)
+find_near(const struct kn_time_table *t, const struct kn_time_like *q,
+          struct near *near)
 {
-    uint32_t n = 0;
-
-    for (size_t k = 0; k < t->n; k++)
-        n += compares(&t->row[k], q, like) &&
-             (!t->without || strcmp(t->without, t->row[k].object)) &&
-             error_of(&t->row[k]) <= most;
-    return n;
-}
-
-/* The least error of a row that `rank` of those that compare do not exceed. */
-static double
-ranked(const struct kn_time_table *t, const struct kn_time_like *q, int like,
-       double rank)
-{
-    double best = HUGE_VAL;
+    uint32_t n = 0, own = 0;
 
     for (size_t k = 0; k < t->n; k++) {
-        double e = error_of(&t->row[k]);
+        const struct kn_time_row *r = &t->row[k];
 
-        if (e < best && rows_within(t, q, like, e) >= rank)
-            best = e;
+        if (t->without && !strcmp(t->without, r->object))
+            continue;
+        own += own_kind(r, q);
+        keep_near(near, &n, (struct near){ unlike(r, q),
+                                           r->measured / r->predicted - 1 });
     }
-    return best;
+    return own < LEAST ? 0 : n;
+}
+
+static int
+by_error(const void *a, const void *b)
+{
+    double x = ((const struct near *)a)->error;
+    double y = ((const struct near *)b)->error;
+
+    return (x > y) - (x < y);
+}
+
+/* The error that a share of those that are drawn like these stays below; no
+ * further out than the outermost. */
+static double
+quantile(const struct near *near, uint32_t n, double share)
+{
+    double at = share * (n + 1) - 1, low = floor(at);
+
+    if (at <= 0)
+        return near[0].error;
+    if (at >= n - 1)
+        return near[n - 1].error;
+    near += (size_t)low;
+    return near[0].error + (at - low) * (near[1].error - near[0].error);
 }
 
 struct kn_time_error
 kn_time_error_of(const struct kn_time_table *t, const struct kn_time_like *q)
 {
-    struct kn_time_error e = { 0 };
-    double n;
-    int like = 0;
+    struct near near[NEAR];
+    struct kn_time_error e = { .rows = find_near(t, q, near) };
+    double out = q->us > short_us ? beyond : beyond_short;
 
-    e.rows = rows_within(t, q, like, HUGE_VAL);
-    while (e.rows < ENOUGH && like < NLIKE - 1)
-        e.rows = rows_within(t, q, ++like, HUGE_VAL);
-    if (e.rows < LEAST)
-        return (struct kn_time_error){ 0 };
-    n = e.rows;
-    e.low = ranked(t, q, like, fmax(1, floor(beyond * (n + 1))));
-    e.low = fmin(0, e.low);
-    e.high = ranked(t, q, like, fmin(n, ceil((1 - beyond) * (n + 1))));
-    e.high = fmax(0, e.high);
+    if (!e.rows)
+        return e;
+    qsort(near, e.rows, sizeof *near, by_error);
+    e.low = fmin(0, quantile(near, e.rows, out));
+    e.high = fmax(0, quantile(near, e.rows, 1 - out));
     return e;
+}
+
+struct kn_time_like
+kn_time_like_of(kiln_target t, const struct kn_time_result *r)
+{
+    double outside = r->prologue_cycles + r->epilogue_cycles, busy;
+    struct kn_time_chip chip;
+
+    kn_time_chip_of(t, &chip);
+    busy = fmin(chip.cus, (double)r->workgroups);
+    return (struct kn_time_like){
+        .target = t, .type = r->type, .resident = r->resident, .us = r->us,
+        .rate = r->read_bytes / r->us / busy / 1e3,
+        .loop = fmax(0, 1 - outside / fmax(1, r->group_cycles))
+    };
 }
 
 void
 kn_time_expect_error(const struct kn_program *p, struct kn_time_result *r)
 {
     const struct kn_time_table t = { kn_time_rows, kn_time_nrows, NULL };
+    struct kn_time_like q;
     struct kn_time_error e;
 
     r->type = most_frequent(p);
     if (r->warm) /* no published time is of a launch on warm buffers */
         return;
-    e = kn_time_error_of(&t, &(struct kn_time_like){ p->target, r->type,
-                                                     r->resident, r->bound,
-                                                     r->us });
+    q = kn_time_like_of(p->target, r);
+    e = kn_time_error_of(&t, &q);
     r->low = e.low;
     r->high = e.high;
     r->validated = e.rows;

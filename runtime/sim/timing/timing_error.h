@@ -1,10 +1,10 @@
 /* timing_error.h - how far off a prediction is expected to be: as far as those
- * of comparable objects were whose times AMD and others published. Objects
- * compare when target, type of the products and whether workgroups share a
- * compute unit are the same, first also what bounds the launch and whether it
- * is short. The rows (timing_rows.def) are made by tests/timing/residuals.py
- * and are predictions of the model as it is: a change of the model has them
- * made again. */
+ * of the objects most like it were whose times AMD and others published. It
+ * needs some of its own target, type of the products and whether workgroups
+ * share a compute unit; near are those that read as fast, take as long and have
+ * as much of it in their main loop. The rows (timing_rows.def) are made
+ * by tests/timing/residuals.py and are predictions of the model as it is: a
+ * change of the model has them made again. */
 #ifndef KN_TIMING_ERROR_H
 #define KN_TIMING_ERROR_H
 
@@ -17,6 +17,7 @@ struct kn_time_row {         /* an object at one shape */
     uint32_t resident;
     enum kn_time_bound bound;
     double measured, predicted;                /* us */
+    double rate, loop;       /* as below */
     const char *kind, *object, *shape, *source;
 };
 extern const struct kn_time_row kn_time_rows[];
@@ -33,9 +34,12 @@ struct kn_time_like {
     kiln_target target;
     enum kn_time_type type;
     uint32_t resident;
-    enum kn_time_bound bound;
     double us;
+    double rate;             /* bytes a ns that a busy compute unit reads */
+    double loop;             /* share of a workgroup's time in its main loop */
 };
+struct kn_time_like kn_time_like_of(kiln_target t,
+                                    const struct kn_time_result *r);
 
 struct kn_time_error {
     double low, high;        /* shares of the predicted time, to be added:
