@@ -116,6 +116,20 @@ __ockl_activelane_u32(void)
         (uint)(on >> 32), __builtin_amdgcn_mbcnt_lo((uint)on, 0));
 }
 
+/* ---- arithmetic ---------------------------------------------------------- */
+
+DEVICE uint
+__ockl_mul_hi_u32(uint a, uint b)
+{
+    return (uint)((ulong)a * b >> 32);
+}
+
+DEVICE int
+__ockl_mul_hi_i32(int a, int b)
+{
+    return (int)((long)a * b >> 32);
+}
+
 /* ---- assert: what it says is not written, its trap is reported ----------- */
 
 DEVICE ulong

@@ -184,6 +184,22 @@ def a_kernel_of_triton_is_launched():
     return None
 
 
+def properties_of_rocm_6_are_where_its_header_has_them():
+    hipcc("-x", "c++", os.path.join(HERE, "properties.cpp"), "-o",
+          path("properties"))
+    for target, lds, minor, cus in (("gfx942", 65536, 4, 304),
+                                    ("gfx950", 163840, 5, 256)):
+        status, out, err = launch(path("properties"),
+                                  KILNC_SHIM_TARGET=target)
+        want = ["kiln simulator (%s)" % target, target + ":sramecc+:xnack-",
+                "%d %d %d 65536 64" % (288 << 30, lds, lds),
+                "1024 1024 1024 2147483647", "2400000 2000000 8192 4194304",
+                "9.%d %d 2048" % (minor, cus), "1 1 1 1"]
+        if status or out.splitlines() != want:
+            return "exit %d\n%s%s" % (status, out, err)
+    return None
+
+
 def refusals_are_one_sentence():
     for words, env in ((["x.hip"], {"CXX": "no-such-compiler"}),
                        (["x.hip"], {"ROCM_PATH": "/nonexistent"}), ([], {})):
@@ -207,6 +223,7 @@ CASES = [
     workgroups_are_sampled_if_asked,
     a_program_without_code_for_the_device_says_so,
     a_kernel_of_triton_is_launched,
+    properties_of_rocm_6_are_where_its_header_has_them,
     refusals_are_one_sentence,
 ]
 
