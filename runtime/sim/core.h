@@ -339,6 +339,10 @@ struct kn_lds_access {
 
 void kn_lds_reset(struct kn_group *g);
 void kn_lds_barrier(struct kn_group *g);
+/* Drops lanes outside the allocation; refines if a granule is cut. */
+void kn_lds_range(struct kn_wave *w, const struct kn_inst *i,
+                  struct kn_lds_access *x);
+void kn_lds_tap(struct kn_wave *w, const struct kn_lds_access *x, bool write);
 void kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
                  struct kn_lds_access *x);
 /* Checks and marks an update; writes the bytes too if kind is WRITE. */

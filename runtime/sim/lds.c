@@ -12,117 +12,6 @@
  * the last read of a granule. */
 #include "core.h"
 
-void
-kn_lds_reset(struct kn_group *g)
-{
-    static const uint32_t poison = KN_POISON;
-    struct kn_lds_shadow *s = g->shadow;
-
-    for (uint32_t k = 0; k + 4 <= g->lds_size; k += 4)
-        memcpy(g->lds + k, &poison, 4);
-    s->shift = 2;
-    s->n = (g->lds_size + 3) / 4;
-    s->stamp = s->safe = 0;
-    if (s->n) {
-        memset(s->writer, 0, s->n * sizeof *s->writer);
-        memset(s->reader, 0, (size_t)g->nwaves * s->n * sizeof *s->reader);
-    }
-    memset(s->read_base, 0, g->nwaves * sizeof *s->read_base);
-    memset(s->last_read, 0, g->nwaves * sizeof *s->last_read);
-}
-
-/* From dword to byte granules; the arrays have room for it. */
-static void
-refine(struct kn_group *g)
-{
-    struct kn_lds_shadow *s = g->shadow;
-    uint32_t n = s->n;
-
-    for (uint32_t k = n; k-- > 0;)
-        for (unsigned b = 4; b-- > 0;)
-            s->writer[k * 4 + b] = s->writer[k];
-    for (size_t k = (size_t)g->nwaves * n; k-- > 0;)
-        for (unsigned b = 4; b-- > 0;)
-            s->reader[k * 4 + b] = s->reader[k];
-    s->shift = 0;
-    s->n = n * 4;
-}
-
-static uint32_t
-oldest_stamp(const struct kn_async *a)
-{
-    uint32_t min = UINT32_MAX;
-
-    for (uint32_t q = a->vm_done + 1; q <= a->vm_seq; q++) {
-        uint32_t stamp = a->vm[q % KN_VM_RING].stamp;
-        if (stamp && stamp < min)
-            min = stamp;
-    }
-    for (uint32_t q = a->ds_done + 1; q <= a->ds_seq; q++) {
-        uint32_t stamp = a->ds[q % KN_DS_RING].stamp;
-        if (stamp && stamp < min)
-            min = stamp;
-    }
-    return min;
-}
-
-void
-kn_lds_barrier(struct kn_group *g)
-{
-    uint32_t oldest = UINT32_MAX;
-
-    for (uint32_t k = 0; k < g->nwaves; k++) {
-        struct kn_async *a = g->wave[k].async;
-        uint32_t stamp = oldest_stamp(a);
-
-        a->vm_barrier = a->vm_done;
-        a->ds_barrier = a->ds_done;
-        if (stamp < oldest)
-            oldest = stamp;
-    }
-    g->shadow->safe = oldest == UINT32_MAX ? g->shadow->stamp : oldest - 1;
-    g->epoch++;
-}
-
-static void
-tap_lds(struct kn_wave *w, const struct kn_lds_access *x, bool write)
-{
-    const struct kn_sim_tap *tap = w->group->run->l->tap;
-    struct kn_sim_access a = { .mask = x->mask, .bytes = x->bytes,
-                               .write = write, .lds = x->addr };
-
-    if (tap && tap->access)
-        tap->access(tap->user, w->id, &a);
-}
-
-/* ---- the lanes of an access --------------------------------------------- */
-
-/* Drops lanes outside the allocation; refines if a granule is cut. */
-static void
-check_range(struct kn_wave *w, const struct kn_inst *i,
-            struct kn_lds_access *x)
-{
-    struct kn_group *g = w->group;
-    uint32_t cut = x->bytes & 3;
-    uint64_t bad = 0;
-
-    for (unsigned l = 0; l < KN_LANES; l++) {
-        if (!(x->mask >> l & 1))
-            continue;
-        cut |= x->addr[l] & 3;
-        bad |= (uint64_t)((uint64_t)x->addr[l] + x->bytes > g->lds_size) << l;
-    }
-    if (bad) {
-        int lane = __builtin_ctzll(bad);
-        kn_report(w, i, KN_F_LDS_RANGE, KN_AT(lane, x->addr[lane]),
-                  "%u bytes at LDS address 0x%x, the workgroup has 0x%x",
-                  x->bytes, x->addr[lane], g->lds_size);
-        x->mask &= ~bad;
-    }
-    if (cut && g->shadow->shift && x->mask)
-        refine(g);
-}
-
 static uint32_t
 byte_address(const struct kn_lds_shadow *s, uint32_t granule)
 {
@@ -258,30 +147,28 @@ reader_mark(struct kn_wave *w)
     return (uint16_t)(seq - s->read_base[id]);
 }
 
-static inline bool
-all_safe(const uint32_t *writer, unsigned n, uint32_t safe)
-{
-    uint32_t bad = 0;
+typedef uint32_t stamps __attribute__((vector_size(16), aligned(4)));
 
-    if (n == 4)              /* the common width, unrolled */
-        return (writer[0] - 1 < safe) & (writer[1] - 1 < safe) &
-               (writer[2] - 1 < safe) & (writer[3] - 1 < safe);
-    for (unsigned k = 0; k < n; k++)
-        bad |= writer[k] - 1 >= safe;
-    return !bad;
+/* The top bit where a stamp is 0, undefined or above `safe`. */
+static inline stamps
+doubt4(const uint32_t *writer, uint32_t safe)
+{
+    stamps w = *(const stamps *)writer;
+
+    return w | (w - 1) | (safe - w);
 }
 
-static inline void
-mark_read(uint16_t *reader, unsigned n, uint16_t mark)
+static inline uint32_t
+doubt(const uint32_t *writer, unsigned n, uint32_t safe)
 {
-    if (n == 4) {
-        uint64_t four = mark * (uint64_t)0x0001000100010001;
+    uint32_t bad = 0;
+    stamps four = { 0 };
 
-        memcpy(reader, &four, sizeof four);
-        return;
-    }
-    for (unsigned k = 0; k < n; k++)
-        reader[k] = mark;
+    for (unsigned k = 0; k < n && n % 4 == 0; k += 4)
+        four |= doubt4(writer + k, safe);
+    for (unsigned k = 0; k < n && n % 4; k++)
+        bad |= writer[k] | (writer[k] - 1) | (safe - writer[k]);
+    return (bad | four[0] | four[1] | four[2] | four[3]) >> 31;
 }
 
 /* A copy between two rows of 16 bytes that may be over-read. */
@@ -341,32 +228,67 @@ read_observed(const struct kn_wave *w, struct kn_lds_access *x)
     }
 }
 
+/* Moves n granules of each lane and notes that they were read; whether one of
+ * them is not plainly safe. */
+static inline __attribute__((always_inline)) bool
+read_lanes(const struct kn_group *g, struct kn_lds_access *x,
+           uint16_t *reader, uint16_t mark, unsigned n)
+{
+    const uint32_t *writer = g->shadow->writer;
+    uint32_t safe = g->shadow->safe, shift = g->shadow->shift, bad = 0;
+    const uint8_t *lds = g->lds;
+
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(m);
+        uint32_t at = x->addr[l] >> shift;
+
+        memcpy(x->buf[l], lds + x->addr[l], 16); /* padded */
+        bad |= doubt(writer + at, n, safe);
+        for (unsigned k = 0; k < n; k++)
+            reader[at + k] = mark;
+    }
+    return bad;
+}
+
+static bool
+read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
+{
+    const struct kn_group *g = w->group;
+    uint16_t mark = reader_mark(w);
+    uint16_t *reader = g->shadow->reader + (size_t)w->id * g->shadow->n;
+
+    switch (n) {             /* loops of a length that the compiler knows */
+    case 1: return read_lanes(g, x, reader, mark, 1);
+    case 2: return read_lanes(g, x, reader, mark, 2);
+    case 4: return read_lanes(g, x, reader, mark, 4);
+    case 8: return read_lanes(g, x, reader, mark, 8);
+    case 16: return read_lanes(g, x, reader, mark, 16);
+    default: return read_lanes(g, x, reader, mark, n);
+    }
+}
+
 void
 kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
             struct kn_lds_access *x)
 {
     struct kn_lds_shadow *s = w->group->shadow;
     unsigned n;
-    uint16_t *reader, mark;
 
     memset(x->undef, 0, sizeof x->undef);
-    check_range(w, i, x);
-    tap_lds(w, x, false);
+    kn_lds_range(w, i, x);
+    kn_lds_tap(w, x, false);
     if (is_observed(w)) {
         read_observed(w, x);
         return;
     }
     n = s->shift ? x->bytes / 4 : x->bytes;
-    mark = reader_mark(w);
-    reader = s->reader + (size_t)w->id * s->n;
+    if (!read_plain(w, x, n))
+        return;
     for (uint64_t m = x->mask; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
-        uint32_t g = x->addr[l] >> s->shift;
 
-        memcpy(x->buf[l], w->group->lds + x->addr[l], 16); /* padded */
-        if (!all_safe(s->writer + g, n, s->safe))
+        if (doubt(s->writer + (x->addr[l] >> s->shift), n, s->safe))
             read_slow(w, i, x, l);
-        mark_read(reader + g, n, mark);
     }
 }
 
@@ -446,26 +368,50 @@ check_old_value(const struct spot *p)
                   "updates LDS 0x%x that was never written", p->addr);
 }
 
-/* Four defined dwords over bytes nobody can still need. */
+/* A reader among n granules whose read is not ordered before. */
+static inline bool
+is_needed(const uint16_t *row, unsigned n, uint16_t limit)
+{
+    uint16_t late = 0;
+
+    for (unsigned k = 0; k < n; k++)
+        late |= row[k] > limit;
+    return late;
+}
+
+/* n defined granules over bytes nobody can still need. */
+static inline __attribute__((always_inline)) bool
+mark_granules(struct kn_lds_shadow *s, const struct readers *r, uint32_t at,
+              unsigned n)
+{
+    uint32_t *writer = s->writer + at, stamp = s->stamp, bad = 0;
+    bool needed = false;
+
+    for (unsigned k = 0; k < n; k++)
+        bad |= writer[k] | (s->safe - writer[k]);
+    for (unsigned k = 0; k < r->n; k++)
+        needed |= is_needed(s->reader + (size_t)r->wave[k] * s->n + at, n,
+                            r->limit[k]);
+    if (bad >> 31 || needed)
+        return false;
+    for (unsigned k = 0; k < n; k++)
+        writer[k] = stamp;
+    return true;
+}
+
 static inline bool
 mark_plain(struct kn_lds_shadow *s, const struct kn_lds_access *x,
            const struct readers *r, unsigned l)
 {
-    uint32_t *writer = s->writer + (x->addr[l] >> 2);
-    uint32_t unsafe = (writer[0] > s->safe) | (writer[1] > s->safe) |
-                      (writer[2] > s->safe) | (writer[3] > s->safe);
+    uint32_t at = x->addr[l] >> s->shift;
 
-    for (unsigned k = 0; k < r->n; k++) {
-        const uint16_t *row = s->reader + (size_t)r->wave[k] * s->n +
-                              (x->addr[l] >> 2);
-
-        unsafe |= (row[0] > r->limit[k]) | (row[1] > r->limit[k]) |
-                  (row[2] > r->limit[k]) | (row[3] > r->limit[k]);
+    switch (s->shift ? x->bytes / 4 : x->bytes) {
+    case 1: return mark_granules(s, r, at, 1);
+    case 2: return mark_granules(s, r, at, 2);
+    case 4: return mark_granules(s, r, at, 4);
+    case 16: return mark_granules(s, r, at, 16);
+    default: return false;
     }
-    if (unsafe)
-        return false;
-    writer[0] = writer[1] = writer[2] = writer[3] = s->stamp;
-    return true;
 }
 
 static void
@@ -500,7 +446,7 @@ judge_update(struct kn_wave *w, const struct kn_inst *i,
              const struct kn_lds_access *x)
 {
     struct kn_lds_shadow *s = w->group->shadow;
-    bool plain = s->shift && x->bytes == 16 && x->kind != KN_L_ATOMIC &&
+    bool plain = x->kind != KN_L_ATOMIC &&
                  !(x->undef[0] | x->undef[1] | x->undef[2] | x->undef[3]);
     struct readers r;
 
@@ -519,9 +465,9 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
 {
     struct kn_lds_shadow *s = w->group->shadow;
 
-    check_range(w, i, x);
+    kn_lds_range(w, i, x);
     if (x->kind != KN_L_DMA)
-        tap_lds(w, x, true);
+        kn_lds_tap(w, x, true);
     if (++s->stamp == KN_LDS_UNDEF - 1)
         kn_run_fail(w, KILN_UNSUPPORTED,
                     "a workgroup with 2^31 LDS writes is not simulated");
@@ -535,14 +481,6 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
 
         copy_lane(w->group->lds + x->addr[l], x->buf[l], x->bytes);
     }
-}
-
-void
-kn_lds_touch(struct kn_wave *w, const struct kn_inst *i,
-             struct kn_lds_access *x, bool write)
-{
-    check_range(w, i, x);
-    tap_lds(w, x, write);
 }
 
 void
