@@ -311,8 +311,6 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         if (moe ? t->bm != p->block_m
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
             continue;
-        if (moe && kn_quantises(p) && try.wm * try.wn < 2 && !kn_streams(&try))
-            continue;        /* LLVM drops the barriers of a single wave */
         if (moe && found && t->bm == keep.bm && t->bn == keep.bn)
             continue;
         if ((found && cost >= best && (!moe || cost <= 0 || cost > best)) ||
@@ -323,7 +321,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                    kn_tiles_of(p, t->bm, t->bn));
         if (open->bk)
             prefer_fold(c, p, &try, open->domain);
-        if (!kn_tile_fit(c, p, &try))
+        if (!kn_tile_fit(c, p, &try) || (kn_quantises(p) && kn_form_lacks(p, &try)))
             continue;
         best = cost;
         found = true;

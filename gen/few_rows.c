@@ -89,19 +89,13 @@ gemv_wins(const kiln_problem *p)
     return p->m <= 8 && form_of(p, rows_for(p->m, 8)).bn;
 }
 
-static bool
-is_size(uint32_t x, uint32_t most)
-{
-    return x && x <= most && (x & (x - 1)) == 0;
-}
-
 /* What is open of columns and waves. */
 static void
 take_form(const kiln_problem *p, struct kn_config *g)
 {
     struct form f = { 0 };
 
-    if (is_size(g->bm, 8) && !g->bn && !g->wm)
+    if (kn_power_to(g->bm, 8) && !g->bn && !g->wm)
         f = form_of(p, g->bm);
     if (!f.bn)
         f = (struct form){ g->bm > 2 ? 8 : 4, 4, 1 };
@@ -116,24 +110,23 @@ take_form(const kiln_problem *p, struct kn_config *g)
 const char *
 kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
 {
+    const char *lacks;
     struct kn_domain d;
 
     g->schedule = KN_SCHED_GEMV;
-    if (kn_form_lacks(p, g))
-        return kn_form_lacks(p, g);
+    lacks = kn_form_lacks(p, g);
+    if (lacks)
+        return lacks;
     if (!g->bm)              /* 16 rows of 16 or 6 bits in runs of 32 spill */
         g->bm = rows_for(p->m, kn_type_bits[p->a] > kn_type_bits[p->b] ||
                                kn_type_bits[p->a] == 6 ? 8 : 16);
     take_form(p, g);
     g->bk = 64 * kn_gemv_run(p);
-    if (g->wm * g->wn != 4 || g->wm == 3)
-        return "has 4x1, 2x2 or 1x4 waves: for columns, for K";
+    lacks = kn_form_lacks(p, g);
+    if (lacks)
+        return lacks;
     if (!g->stages)
         g->stages = g->bm > 2 ? 1 : 2;
-    if (!is_size(g->bm, 16) || g->bn % g->wm || !is_size(g->bn / g->wm, 4) ||
-        g->stages > 4)
-        return "has tiles of 1, 2, 4, 8 or 16 rows by 1, 2 or 4 columns a "
-               "wave, with 1 to 4 stages";
     g->split_k = g->xcd = g->group_m = 1;
     d = kn_domain_of(p, 256, 0);
     g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0 };

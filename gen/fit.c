@@ -88,10 +88,9 @@ kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->wn = g->bn % 128 ? 2 : 4;
         kn_quantising_waves(p, g);
     }
-    if (g->bm && kn_quantises(p) &&
-        (g->bn % (g->wn * 64) || (g->wm * g->wn < 2 && !kn_streams(g))))
+    if (g->bm && kn_quantises(p) && g->bn % (g->wn * 64))
         return "a wave that quantises needs a multiple of 64 columns of gate "
-               "and up, and company";
+               "and up";
     if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))
         return "a wave of gemm1 needs a multiple of 32 columns: its 16 of "
                "gate and 16 of up in turn";
@@ -186,8 +185,8 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         if (kn_schedules[g->schedule].whole &&
             p->k != (int64_t)g->stages * g->bk)
             g->domain.ktail = 1;
-        if (g->stages < 2 || g->stages > KN_MAX_STAGES ||
-            kn_form_lacks(p, g) || kn_tile_registers(c, p, g) > kn_register_limit(g)) {
+        if (kn_form_lacks(p, g) ||
+            kn_tile_registers(c, p, g) > kn_register_limit(g)) {
             g->stages = asked;
             return false;
         }

@@ -27,6 +27,13 @@ kn_reads_of(const struct kn_config *g)
     return kn_schedules[g->schedule].reads;
 }
 
+/* Whether x is a power of two of at most `most`. */
+static inline bool
+kn_power_to(uint32_t x, uint32_t most)
+{
+    return x && x <= most && (x & (x - 1)) == 0;
+}
+
 /* Why g's schedule cannot do p, as the rest of "the schedule NAME ..."; NULL:
  * it can. Tile, waves, K and domain are decided; stages may be open. */
 const char *kn_form_lacks(const kiln_problem *p, const struct kn_config *g);
