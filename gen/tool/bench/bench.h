@@ -33,6 +33,14 @@ struct kn_words {
  * C[n,m] with A and B exchanged. BAD_INPUT: a value it does not take;
  * UNSUPPORTED: a problem kiln does not have. */
 kiln_status kn_hipblaslt_words(struct kn_ctx *c, struct kn_words *w);
+/* The same for a line that is hipblaslt-bench's. */
+kiln_status kn_hipblaslt_line(struct kn_ctx *c, struct kn_words *w);
+/* hipblaslt_log.c: the lines of hipblaslt-bench in a log (HIPBLASLT_LOG_MASK=32)
+ * or a YAML list of its problems, each once, as a list of problems. */
+kiln_status kn_hipblaslt_log(struct kn_ctx *c, const char *name,
+                             const char *text, struct kn_csv *out);
+/* json_table.c: the number of a column, which is made if it is not there. */
+size_t kn_table_column(struct kn_ctx *c, struct kn_csv *t, const char *name);
 
 /* models.c - layers of published models as problems. */
 

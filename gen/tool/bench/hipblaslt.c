@@ -10,7 +10,8 @@ enum role {
     H_M, H_N, H_K, H_LDA, H_LDB, H_LDC, H_LDD, H_STRIDE_A, H_STRIDE_B,
     H_STRIDE_C, H_STRIDE_D, H_BATCH, H_ALPHA, H_BETA, H_TRANS_A, H_TRANS_B,
     H_TYPES, H_TYPE_A, H_TYPE_B, H_TYPE_C, H_TYPE_D, H_SCALE_A, H_SCALE_B,
-    H_BIAS, H_ACTIVATION, H_FUNCTION, NROLES, H_SKIP = NROLES, H_SWITCH
+    H_BIAS, H_ACTIVATION, H_FUNCTION, NROLES, H_SKIP = NROLES, H_SWITCH,
+    H_MAYBE, H_REFUSED
 };
 
 static const struct flag {
@@ -42,7 +43,7 @@ static const char *const scales[][2] = {
 
 struct line {
     struct kn_ctx *c;
-    const char *role[NROLES + 2];
+    const char *role[H_REFUSED + 1];
     char **out;
     size_t n, cap;
 };
@@ -175,10 +176,47 @@ check_roles(struct line *l)
     return KILN_OK;
 }
 
+static bool
+is_batched(const struct line *l)
+{
+    return l->role[H_BATCH] && strcmp(l->role[H_BATCH], "1");
+}
+
 static const char *
 either(const struct line *l, enum role a, enum role b)
 {
     return l->role[a] ? l->role[a] : l->role[b];
+}
+
+/* As hipBLASLt logs it: 1.000000. */
+static const char *
+whole_beta(const char *text)
+{
+    char *end;
+    double v = text ? strtod(text, &end) : 0;
+
+    if (!text || *end)
+        return text;
+    return v == 0 ? "0" : v == 1 ? "1" : text;
+}
+
+/* Logs name the strides of a single product too, as 0. */
+static kiln_status
+push_strides(struct line *l)
+{
+    const char *of[3] = { l->role[H_STRIDE_B], l->role[H_STRIDE_A],
+                          either(l, H_STRIDE_D, H_STRIDE_C) };
+
+    if (!is_batched(l))
+        return KILN_OK;
+    for (int i = 0; i < 3; i++)
+        if (of[i] && !strcmp(of[i], "0"))
+            return kn_fail(l->c, KILN_UNSUPPORTED, "a stride of 0 in a batch: "
+                           "kiln's matrices are apart");
+    push_pair(l, "--stride-a", of[0]);
+    push_pair(l, "--stride-b", of[1]);
+    push_pair(l, "--stride-c", of[2]);
+    return KILN_OK;
 }
 
 static kiln_status
@@ -199,11 +237,9 @@ push_problem(struct line *l)
     push_pair(l, "--lda", l->role[H_LDB]);
     push_pair(l, "--ldb", l->role[H_LDA]);
     push_pair(l, "--ldc", either(l, H_LDD, H_LDC));
-    push_pair(l, "--stride-a", l->role[H_STRIDE_B]);
-    push_pair(l, "--stride-b", l->role[H_STRIDE_A]);
-    push_pair(l, "--stride-c", either(l, H_STRIDE_D, H_STRIDE_C));
+    KN_TRY(push_strides(l));
     push_pair(l, "--alpha", l->role[H_ALPHA]);
-    push_pair(l, "--beta", l->role[H_BETA]);
+    push_pair(l, "--beta", whole_beta(l->role[H_BETA]));
     push_pair(l, "--epilogue", bias && strcmp(bias, "0") ? "bias" : NULL);
     return KILN_OK;
 }
@@ -219,10 +255,14 @@ read_words(struct line *l, const struct kn_words *w, struct line *own)
             push(own, w->argv[i]);
             continue;
         }
+        if (f->role == H_REFUSED)
+            return kn_fail(l->c, KILN_UNSUPPORTED, "kiln has nothing for "
+                           "hipblaslt-bench's '%s'", f->name);
         if (f->role == H_SWITCH)
             continue;
-        if (f->role == H_BIAS && (i + 1 == w->argc || w->argv[i + 1][0] == '-')) {
-            l->role[H_BIAS] = "1";
+        if ((f->role == H_BIAS || f->role == H_MAYBE) &&
+            (i + 1 == w->argc || w->argv[i + 1][0] == '-')) {
+            l->role[f->role] = "1";
             continue;
         }
         if (++i == w->argc)
@@ -233,20 +273,16 @@ read_words(struct line *l, const struct kn_words *w, struct line *own)
 }
 
 kiln_status
-kn_hipblaslt_words(struct kn_ctx *c, struct kn_words *w)
+kn_hipblaslt_line(struct kn_ctx *c, struct kn_words *w)
 {
     struct line l = { .c = c }, own = { .c = c };
-    bool many;
 
-    if (!is_theirs(w))
-        return KILN_OK;
     KN_TRY(read_words(&l, w, &own));
-    many = l.role[H_BATCH] && strcmp(l.role[H_BATCH], "1");
     push(&l, w->argv[0]);
     push(&l, w->argv[1]);
-    push(&l, many ? "batched" : "gemm");
+    push(&l, is_batched(&l) ? "batched" : "gemm");
     KN_TRY(push_problem(&l));
-    if (many)
+    if (is_batched(&l))
         push_pair(&l, "--batch", l.role[H_BATCH]);
     for (size_t i = 0; i < own.n; i++)
         push(&l, own.out[i]);
@@ -255,4 +291,10 @@ kn_hipblaslt_words(struct kn_ctx *c, struct kn_words *w)
     l.out[l.n] = NULL;
     w->argv = l.out;
     return KILN_OK;
+}
+
+kiln_status
+kn_hipblaslt_words(struct kn_ctx *c, struct kn_words *w)
+{
+    return is_theirs(w) ? kn_hipblaslt_line(c, w) : KILN_OK;
 }

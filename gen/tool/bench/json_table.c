@@ -39,8 +39,8 @@ text_of(struct kn_ctx *c, json_t *v)
     return NULL;
 }
 
-static size_t
-column(struct kn_ctx *c, struct kn_csv *t, const char *name)
+size_t
+kn_table_column(struct kn_ctx *c, struct kn_csv *t, const char *name)
 {
     int at = kn_csv_find(t, name);
     size_t cap = t->ncols;
@@ -86,7 +86,7 @@ read_rows(struct kn_ctx *c, json_t *rows, struct kn_csv *t)
             return kn_fail_at(c, KILN_BAD_INPUT, (struct kn_loc){ .file = t->name },
                               "row %zu is no object", i + 1);
         json_object_foreach(row, key, v)
-            column(c, t, key);
+            kn_table_column(c, t, key);
     }
     t->cells = cells = KN_NEW(c, struct kn_cell, n * t->ncols + 1);
     for (i = 0; i < n * t->ncols; i++)

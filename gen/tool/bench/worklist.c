@@ -140,10 +140,10 @@ unknown_list(struct kn_tool *t, const char *name)
     }
     near = kn_nearest_text(t->c, &x);
     if (*near)
-        return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is no family, no .csv or "
-                       ".json file and no preset%s", name, near);
-    return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is no family, no .csv or .json "
-                   "file and no preset; presets are %s", name, b.s);
+        return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is no family, no .csv, "
+                       ".json, .log or .yaml file and no preset%s", name, near);
+    return kn_fail(t->c, KILN_BAD_INPUT, "'%s' is no family, no .csv, .json, .log "
+                   "or .yaml file and no preset; presets are %s", name, b.s);
 }
 
 static kiln_status
@@ -157,6 +157,10 @@ read_list(struct kn_tool *t, const char *name, struct kn_csv *out)
     if (ends_in(name, ".json")) {
         KN_TRY(kn_file_read(t->c, name, &bytes, &size));
         return kn_json_table(t->c, name, (const char *)bytes, out);
+    }
+    if (ends_in(name, ".log") || ends_in(name, ".yaml")) {
+        KN_TRY(kn_file_read(t->c, name, &bytes, &size));
+        return kn_hipblaslt_log(t->c, name, (const char *)bytes, out);
     }
     for (const struct kn_text *p = kn_presets; p->name; p++)
         if (!strcmp(p->name, name))
