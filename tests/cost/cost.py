@@ -151,7 +151,13 @@ def renewed(kilnc, tree):
     subprocess.run([sys.executable,
                     os.path.join(tree, "tests", "gen", "templates.py"), tree,
                     kilnc, "--write"], check=True, stdout=subprocess.DEVNULL)
-    changed = {kernel: before != read(os.path.join(tree, kernel)),
+    header = os.path.join(tree, "runtime", "python")
+    made = subprocess.run([sys.executable, os.path.join(header, "header.py"),
+                           os.path.join(tree, "runtime", "kiln.h")],
+                          check=True, text=True, stdout=subprocess.PIPE).stdout
+    words = "runtime/python/kiln/_header.py"
+    changed = {words: made != read(os.path.join(tree, words)),
+               kernel: before != read(os.path.join(tree, kernel)),
                "docs/cli.md": page != read(os.path.join(tree, "docs/cli.md"))}
     return {path for path, differs in changed.items() if differs}
 

@@ -1,0 +1,29 @@
+"""kiln/_header.py of the Python module is what header.py makes of kiln.h.
+Speaks TAP.
+
+usage: header.py SOURCE
+"""
+import os
+import sys
+
+ROOT = sys.argv[1]
+sys.path.insert(0, os.path.join(ROOT, "runtime", "python"))
+import header                                          # noqa: E402
+
+
+def read(*path):
+    with open(os.path.join(ROOT, "runtime", *path), encoding="ascii") as f:
+        return f.read()
+
+
+TEXT, MADE = read("kiln.h"), read("python", "kiln", "_header.py")
+MORE = TEXT.replace("    int64_t m, n, k;", "    int64_t m, n, k, more;")
+WORD = TEXT.replace('X(TN, "tn")', 'X(TN, "tn") X(TT, "tt")')
+CASES = [("_header.py is kiln.h's (header.py --write renews it)",
+          header.convert(TEXT) == MADE),
+         ("a field more is seen", '("more", C.c_int64)' in header.convert(MORE)),
+         ("a word more is seen", "'tt'" in header.convert(WORD))]
+print("1..%d" % len(CASES))
+for i, (name, fine) in enumerate(CASES, 1):
+    print("%s %d - %s" % ("ok" if fine else "not ok", i, name))
+sys.exit(not all(fine for _, fine in CASES))
