@@ -299,8 +299,13 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         (p->a != p->out || p->b != p->a))
         return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in the type "
                        "they have");
-    if (p->layout != KILN_NT || p->epilogue || p->beta)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without bias and beta");
+    if (p->layout != KILN_NT || p->epilogue > KILN_EPILOGUE_BIAS || p->beta)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without an expression "
+                       "and beta");
+    if (p->epilogue && (p->stage == KILN_MOE_REDUCE || kn_quantises(p)))
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has no bias where slots are "
+                       "summed, nor beside an MX output, whose scales have "
+                       "its pointer");
     if (p->groups < 1 || p->groups > 65535)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 65535 experts");
     if (p->block_m != 16 && p->block_m != 32 && p->block_m != 64 &&

@@ -193,6 +193,10 @@ void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
 /* f32 `p[first .. total)`, the operands 1 to 3 of i; n of them from index on. */
 kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);
 kn_ref dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n);
+/* The lane's columns of r for each column block, all on their way before the
+ * first is used. */
+kn_ref *dist_load_columns(struct dist *d, const struct dist_epilogue *e,
+                          kn_ref r);
 
 /* ---- distribute_store.c ---- */
 /* The output tile: resource, and columns left in its rows. */

@@ -343,7 +343,7 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     struct kn_formula *x = KN_NEW(d->c, struct kn_formula, 1);
     struct apply a = { .d = d, .x = x, .t = dist_acc_type(d, t->reg[0]) };
     struct dist_out o;
-    kn_ref bias = 0;
+    kn_ref *bias = NULL;
 
     if (!d->in->expr)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "acc.apply needs the "
@@ -356,12 +356,12 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     out.attr[KN_A_vec] = i->attr[KN_A_vec];
     o = dist_out(d, &out);
     if (kn_formula_has(x, KN_FX_BIAS))
-        bias = dist_f32_vector(d, &cols);
+        bias = dist_load_columns(d, &e, dist_f32_vector(d, &cols));
     for (uint32_t y = 0; y < e.b.count; y++) {
         kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
 
         if (bias)
-            a.value[KN_FX_BIAS] = dist_load_f32(d, bias, col, 4);
+            a.value[KN_FX_BIAS] = bias[y];
         for (uint32_t r = 0; r < e.a.count; r++) {
             kn_ref row = dist_ic(d, KN_OP_add, e.row0, r * 16), c = 0;
 

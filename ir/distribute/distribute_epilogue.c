@@ -106,19 +106,26 @@ expand_mulrow(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+kn_ref *
+dist_load_columns(struct dist *d, const struct dist_epilogue *e, kn_ref r)
+{
+    kn_ref *s = KN_NEW(d->c, kn_ref, e->b.count);
+
+    for (uint32_t y = 0; y < e->b.count; y++)
+        s[y] = dist_load_f32(d, r, dist_ic(d, KN_OP_add, e->col0, y * 16), 4);
+    return s;
+}
+
 static kiln_status
 by_column(struct dist *d, const struct kn_ins *i, enum kn_op op)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
-    kn_ref r = dist_f32_vector(d, i);
+    kn_ref *s = dist_load_columns(d, &e, dist_f32_vector(d, i));
 
-    for (uint32_t y = 0; y < e.b.count; y++) {
-        kn_ref s = dist_load_f32(d, r, dist_ic(d, KN_OP_add, e.col0, y * 16), 4);
-
+    for (uint32_t y = 0; y < e.b.count; y++)
         for (uint32_t x = 0; x < e.a.count; x++)
-            dist_apply(d, op, t->reg[x * e.b.count + y], s, 0);
-    }
+            dist_apply(d, op, t->reg[x * e.b.count + y], s[y], 0);
     return KILN_OK;
 }
 
@@ -129,8 +136,8 @@ expand_mulcol(struct dist *d, const struct kn_ins *i)
 }
 
 /* 16 gate columns and 16 up columns in turn, those of a pair in one wave. */
-kiln_status
-expand_mulgate(struct dist *d, const struct kn_ins *i)
+static kiln_status
+by_pair(struct dist *d, const struct kn_ins *i, enum kn_op op)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
@@ -144,9 +151,21 @@ expand_mulgate(struct dist *d, const struct kn_ins *i)
                             dist_ic(d, KN_OP_add, col, y / 2 * 16), 4);
 
         for (uint32_t x = 0; x < e.a.count; x++)
-            dist_apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
+            dist_apply(d, op, t->reg[x * e.b.count + y], s, 0);
     }
     return KILN_OK;
+}
+
+kiln_status
+expand_mulgate(struct dist *d, const struct kn_ins *i)
+{
+    return by_pair(d, i, KN_OP_fmul);
+}
+
+kiln_status
+expand_addgate(struct dist *d, const struct kn_ins *i)
+{
+    return by_pair(d, i, KN_OP_fadd);
 }
 
 kiln_status

@@ -156,6 +156,7 @@ SENTENCES = {
     "acc.mulgate": "times f32 by column, 16 gate columns and 16 up columns in "
                    "turn: pointer, first gate, gates; the factors of up follow "
                    "those of gate",
+    "acc.addgate": "the same, added",
     "rows.f32": "the same for f32 by row: pointer, first row, rows",
     "acc.mulrows": "times a value a row",
     "store.rows": "write each row where its id says: pointer to the first "

@@ -43,6 +43,33 @@ whole_layers(void **state)
         }
 }
 
+/* Biases of gate, up and down: in front of the activation and of the routing
+ * weight, but behind a weight of the input. */
+static void
+biases(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --a bf16", "--stage gemm2 --a bf16 --reduce atomic",
+        "--a fp8 --scale row --act swiglu", "--stage gemm1 --a fp8 --weight before",
+        "--a bf16 --b-layout preshuffled --weight before",
+        "--stage gemm1 --a mxfp4 --out bf16", "--stage gemm2 --a i8 --out bf16",
+    };
+    char line[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+        for (int n = 16; n <= 128; n *= 2) {
+            snprintf(line, sizeof line, "%s --epilogue bias --hidden 352 "
+                     "--inter 224 --experts 6 --topk 3 --tokens 23 --block-m %d",
+                     how[i], n);
+            expect_run(line, KILN_OK);
+        }
+    expect_run("--a mxfp4 --epilogue bias --hidden 256 --inter 256 --experts 4 "
+               "--topk 2 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--a bf16 --epilogue relu --hidden 256 --inter 256 --experts 4 "
+               "--topk 2 --tokens 9", KILN_UNSUPPORTED);
+}
+
 static void
 odd_shapes(void **state)
 {
@@ -511,6 +538,7 @@ main(int argc, char **argv)
         cmocka_unit_test(ids_weights_and_outputs),
         cmocka_unit_test(sorted_files),
         cmocka_unit_test(quantised_outputs),
+        cmocka_unit_test(biases),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(refusals),

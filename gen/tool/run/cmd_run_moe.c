@@ -57,6 +57,9 @@ shape_stage(struct moe_run *m, struct moe_part *s)
                                                   .cols = p->k });
     shape_operand(m, &s->b, id + 1, (struct kn_data){
         .type = p->b, .batches = p->groups, .rows = n, .cols = p->k });
+    if (p->epilogue == KILN_EPILOGUE_BIAS)
+        shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
+            .type = KILN_F32, .rows = p->groups, .cols = n });
     if (p->scale == KILN_SCALE_MX32) {
         shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = p->a, .rows = rows, .cols = kb, .scale = true });
@@ -122,7 +125,7 @@ alloc_operand(struct moe_run *m, struct kn_operand *o)
 static kiln_status
 alloc_part(struct moe_run *m, struct moe_part *s)
 {
-    struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb };
+    struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb, &s->bias };
     bool summed = s->p.atomic || s->p.stage == KILN_MOE_REDUCE;
     int64_t rows = s->p.tokens * (summed ? 1 : s->p.topk);
     struct kn_memory out = { .flags = KN_MEM_OUTPUT };
@@ -140,7 +143,8 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     s->job.g = &s->g;
     s->job.at = (struct kn_operands){
         .a = s->a.addr, .b = s->b.addr, .c = s->out, .sa = s->sa.addr,
-        .sb = s->sb.addr, .bias = s->scales, .offs = m->ids,
+        .sb = s->sb.addr, .bias = s->bias.used ? s->bias.addr : s->scales,
+        .offs = m->ids,
         .experts = m->experts, .padded = m->padded, .weights = m->weights,
     };
     return KILN_OK;

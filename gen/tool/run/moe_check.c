@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cmd_run_moe.h"
+#include "../../../runtime/reference/operand.h"
 
 /* Rows of an operand picked one by one, as one tensor of the same pitch. */
 struct picked {
@@ -79,9 +80,30 @@ gate(const struct kn_moe_stage *s, double *g, double *gsum, double u,
     *g = out;
 }
 
+/* The bias of the rectangle's expert e; up: that of gate, then of up. */
 static void
-finish(const struct kn_moe_stage *s, struct kn_ref_rect rect,
-       const struct kn_ref_sums *out)
+add_bias(const struct kn_moe_stage *s, struct kn_ref_rect rect, uint64_t e,
+         const struct kn_ref_sums *out)
+{
+    int64_t n = rect.rows * rect.cols;
+    bool up = s->p->stage == KILN_MOE_GATE_UP;
+    struct kn_ref_tensor t;
+
+    if (!has(s->bias))
+        return;
+    t = expert_tensor(s->bias, e * s->bias->data.row_bytes, 0);
+    for (int64_t i = 0; i < (up ? 2 * n : n); i++) {
+        double v = kn_ref_f32(&t, rect.n0 + i % rect.cols +
+                                  (i >= n ? s->p->n : 0));
+
+        out->value[i] += v;
+        out->abssum[i] += fabs(v);
+    }
+}
+
+static void
+weigh(const struct kn_moe_stage *s, struct kn_ref_rect rect,
+      const struct kn_ref_sums *out)
 {
     double *value = out->value, *abssum = out->abssum;
     int64_t n = rect.rows * rect.cols;
@@ -98,8 +120,17 @@ finish(const struct kn_moe_stage *s, struct kn_ref_rect rect,
         value[i] *= w;
         abssum[i] *= fabs(w);
     }
-    for (int64_t i = 0; i < n && up; i++) {
-        gate(s, &value[i], &abssum[i], value[n + i], abssum[n + i]);
+}
+
+static void
+activate(const struct kn_moe_stage *s, struct kn_ref_rect rect,
+         const struct kn_ref_sums *out)
+{
+    int64_t n = rect.rows * rect.cols;
+
+    for (int64_t i = 0; i < n; i++) {
+        gate(s, &out->value[i], &out->abssum[i], out->value[n + i],
+             out->abssum[n + i]);
         out->both[i] |= out->both[n + i];
     }
 }
@@ -143,7 +174,13 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
         KN_TRY(kn_ref_tile(c, &q, &other, &(struct kn_ref_sums){
             out->value + n, out->abssum + n, out->both + n }));
     }
-    finish(s, rect, out);
+    if (!up)
+        add_bias(s, rect, e, out);
+    weigh(s, rect, out);
+    if (up) {                /* the weight is the input's, not the bias' */
+        add_bias(s, rect, e, out);
+        activate(s, rect, out);
+    }
     return KILN_OK;
 }
 
@@ -231,7 +268,7 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
               const struct kn_rect *t)
 {
     struct kn_moe_stage st = { &s->p, &m->r, &s->a, &s->b, &s->sa, &s->sb,
-                               NULL };
+                               NULL, &s->bias };
     struct kn_ref_sums sums;
     int32_t *ids;
     uint8_t *got;
