@@ -416,6 +416,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         decided = true;
         if (why)
             kn_put(why, "the tile and shares of K with the best score\n");
+    } else if (!given && !tuned && !decided) {
+        kn_share_unaligned(p, &asked, g);
     }
     KN_TRY(choose_rest(c, p, g));
     KN_TRY(kn_form_check(c, p, g));

@@ -84,6 +84,10 @@ bool kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
 bool kn_pick_small(struct kn_ctx *c, const kiln_problem *p,
                    struct kn_config *g, struct kn_buf *why);
 
+/* Shares of K of a tile in g that the rules chose, whose rows are unaligned. */
+void kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
+                        struct kn_config *g);
+
 /* Fills what g leaves open of the schedule gemv, where forms.def lets it; else,
  * or if what is given is no tile of this schedule, a sentence. */
 const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);

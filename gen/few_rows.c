@@ -162,6 +162,41 @@ shares_for(const kiln_problem *p, const struct kn_config *g, uint32_t want)
     return n;
 }
 
+enum { SECOND_TILE = 128 * 64, SECOND_TURNS = 16 };
+
+/* Whether a second workgroup on a compute unit hides what one of them waits for:
+ * of small tiles and a long K, but not where elements are transposed, converted
+ * or of 6 bits on their way. */
+static bool
+second_pays(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_targets[p->target].scaled && p->layout == KILN_NT &&
+           !kn_dequant(p) && kn_type_bits[p->a] != 6 &&
+           kn_type_bits[p->b] != 6 && g->bm * g->bn <= SECOND_TILE &&
+           p->k >= SECOND_TURNS * (int64_t)g->bk;
+}
+
+/* Shares of K where rows of operands are not aligned, of which scores say
+ * nothing: as many as the device has room for, of four K tiles at least
+ * (docs/timing.md). */
+void
+kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
+                   struct kn_config *g)
+{
+    uint64_t cus = kn_cus(p), many = kn_tiles_of(p, g->bm, g->bn), n = 1;
+
+    if (g->split_k || !kn_form_open(given) || given->schedule ||
+        kn_schedules[g->schedule].asm_only ||
+        (g->domain.align_a >= 16 && g->domain.align_b >= 16) ||
+        (!kn_one_product(p) && !kn_family_of(p)->batch))
+        return;
+    while (n < KN_SPLIT_MOST && p->k >= 8 * (int64_t)n * g->bk &&
+           (many * 2 * n <= cus ||
+            (n == 1 && many <= cus && second_pays(p, g))))
+        n *= 2;
+    g->split_k = (uint32_t)n;
+}
+
 static bool
 pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {

@@ -5,6 +5,18 @@
 #include "forms.h"
 #include "instantiate.h"
 
+/* Rows of 128 bytes whatever the K tail, where all goes through registers. */
+static bool
+unaligned_four(const kiln_problem *p)
+{
+    struct kn_domain d = kn_domain_of(p, 256, 256);
+
+    return kn_targets[p->target].scaled && p->a == KILN_MXFP4 &&
+           p->b == KILN_MXFP4 && !kn_family_of(p)->routed && !p->b_layout &&
+           p->k >= 1024 && (d.align_a < 16 || d.align_b < 16 ||
+                            d.align_sa < 4 || d.align_sb < 4);
+}
+
 uint32_t
 kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -12,7 +24,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
     struct kn_fn f = kn_tile_fn(c, p, &one);
     uint32_t k = kn_fragment(&f, 'a').k;
 
-    if (kn_shuffled(p))
+    if (kn_shuffled(p) || unaligned_four(p))
         return 256;
     /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
