@@ -80,6 +80,12 @@ odd_shapes(void **state)
                "--topk 2 --tokens 9", KILN_OK);
     expect_run("--stage gemm2 --a bf16 --hidden 37 --inter 51 --experts 4 "
                "--topk 2 --tokens 9", KILN_OK);
+    expect_run("--stage gemm2 --a bf16 --hidden 352 --inter 224 --experts 6 "
+               "--topk 3 --tokens 23 --ldc 360", KILN_OK);
+    expect_run("--stage gemm2 --a bf16 --hidden 352 --inter 224 --experts 6 "
+               "--topk 3 --tokens 23 --ldc 354 --reduce atomic", KILN_OK);
+    expect_run("--stage gemm1 --a fp8 --hidden 352 --inter 221 --experts 6 "
+               "--topk 3 --tokens 23 --ldc 250", KILN_OK);
     expect_run("--hidden 128 --inter 128 --experts 1 --topk 1 --tokens 1",
                KILN_OK);
     expect_run("--hidden 256 --inter 128 --experts 4 --topk 2 --tokens 0",
@@ -115,6 +121,8 @@ refusals(void **state)
     (void)state;
     expect_run("--stage gemm2 --hidden 128 --inter 128 --experts 4 --topk 5 "
                "--tokens 3", KILN_BAD_INPUT);
+    expect_run("--hidden 128 --inter 128 --experts 4 --topk 2 --tokens 3 --ldc "
+               "130", KILN_BAD_INPUT);
     expect_run("--stage gemm2 --hidden 128 --inter 128 --experts 4 --topk 2",
                KILN_BAD_INPUT);
     expect_run("--stage gemm2 --hidden 129 --inter 128 --experts 4 --topk 2 "

@@ -135,7 +135,7 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     out.size = (uint64_t)rows * (uint64_t)s->p.n / 32 + 1;
     if (kn_quantises(&s->p))
         KN_TRY(kn_session_put(m->s, &out, &s->scales));
-    s->out_row = (uint64_t)s->p.n * kn_ref_type_bits(s->p.out) / 8;
+    s->out_row = (uint64_t)s->p.ldc * kn_ref_type_bits(s->p.out) / 8;
     s->out_size = out.size = (uint64_t)rows * s->out_row;
     out.fill = s->p.atomic ? kn_sim_zeros : NULL;
     KN_TRY(kn_session_put(m->s, &out, &s->out));

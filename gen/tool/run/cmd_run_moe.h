@@ -75,6 +75,9 @@ kiln_status moe_read_routing(struct moe_run *m);
 kiln_status moe_read_sorted(struct moe_run *m);
 kiln_status moe_read_operands(struct moe_run *m, struct moe_part *s);
 kiln_status moe_write_output(struct moe_run *m, const struct moe_part *s);
+/* The output's rows, one behind the other. */
+kiln_status moe_read_output(struct moe_run *m, const struct moe_part *s,
+                            uint8_t *to);
 
 /* The steps of `run moe`: target, routing and sorting of the command's problem;
  * then its launches and checks in a session (kn_session_fn of m). */

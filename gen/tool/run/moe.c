@@ -189,6 +189,9 @@ check_flags(struct kn_ctx *c, const struct kn_value *v)
     if (v[KN_FLAG_m].seen || v[KN_FLAG_n].seen || v[KN_FLAG_k].seen)
         return kn_fail(c, KILN_BAD_INPUT, "the sizes of moe are --hidden, "
                        "--inter, --experts, --topk and --tokens");
+    if (v[KN_FLAG_ldc].seen && !v[KN_FLAG_stage].i)
+        return kn_fail(c, KILN_BAD_INPUT, "--ldc of moe is for a --stage: what "
+                       "a layer hands over is dense");
     if (v[KN_FLAG_topk].i > 255 || v[KN_FLAG_tokens].i >= 1 << 24)
         return kn_fail(c, KILN_BAD_INPUT, "moe has at most 255 slots a token "
                        "and 16777215 tokens");

@@ -333,7 +333,7 @@ check_atomic(struct moe_run *m, struct moe_part *s)
     for (int64_t i = 0; i < n; i++)
         s->sums.abssum[i] += (s->adds[i] + 1) * 0x1.02p-9 * s->rounded[i] /
                              unit;
-    KN_TRY(kn_session_read(m->s, s->out, got, (size_t)(2 * n)));
+    KN_TRY(moe_read_output(m, s, got));
     res.got = got;
     kn_ref_compare(&res, &s->check);
     return KILN_OK;

@@ -178,6 +178,18 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
 }
 
 kiln_status
+moe_read_output(struct moe_run *m, const struct moe_part *s, uint8_t *to)
+{
+    size_t row = (size_t)((uint64_t)s->p.n * kn_ref_type_bits(s->p.out) / 8);
+    uint64_t n = s->out_row ? s->out_size / s->out_row : 0;
+
+    for (uint64_t i = 0; i < n; i++)
+        KN_TRY(kn_session_read(m->s, s->out + i * s->out_row, to + i * row,
+                               row));
+    return KILN_OK;
+}
+
+kiln_status
 moe_write_output(struct moe_run *m, const struct moe_part *s)
 {
     const struct kn_value *v = &m->t->cli->v[KN_FLAG_out_file];
@@ -191,8 +203,8 @@ moe_write_output(struct moe_run *m, const struct moe_part *s)
     strncpy(a.dtype, kn_npy_dtype(s->p.out), sizeof a.dtype - 1);
     a.elem = kn_ref_type_bits(s->p.out) / 8;
     a.shape[0] = s->out_row ? (int64_t)(s->out_size / s->out_row) : 0;
-    a.bytes = s->out_size;
-    a.data = KN_NEW(m->c, uint8_t, s->out_size + 1);
-    KN_TRY(kn_session_read(m->s, s->out, a.data, s->out_size));
+    a.bytes = (uint64_t)(a.shape[0] * s->p.n) * kn_ref_type_bits(s->p.out) / 8;
+    a.data = KN_NEW(m->c, uint8_t, a.bytes + 1);
+    KN_TRY(moe_read_output(m, s, a.data));
     return kn_npy_write(m->c, v->s, &a);
 }
