@@ -12,6 +12,7 @@
 
 #include "emit/asm/asm.h"
 #include "emit/emit.h"
+#include "emit/isa/object.h"
 
 static const char head[] =
     "kernel @k wave gfx950\n"
@@ -120,6 +121,42 @@ test_object(void **state)
     kn_ctx_free(&r.c);
 }
 
+/* The bytes are those of the text in full. */
+static void
+test_repetitions(void **state)
+{
+    struct run r;
+    struct kn_buf body, rel;
+    struct kn_fn f = { .name = "k", .target = KILN_GFX950 };
+    const char *short_text;
+    uint8_t *co[2];
+    size_t size[2];
+
+    (void)state;
+    lower(&r, matrix);
+    assert_int_equal(kn_asm_words(&r.c, &f, r.text.s, &short_text), KILN_OK);
+    assert_ptr_equal(short_text, r.text.s); /* too few to be worth it */
+    body = rel = (struct kn_buf){ .c = &r.c };
+    for (int k = 0; k < 200; k++)
+        kn_put(&body, "\tv_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[4:7], "
+               "v[0:3]\n\ts_add_u32 m0, s0, 0x12345\n\ts_nop 1\n");
+    kn_putf(&body, "\ts_branch .L0\n.L0:\n%s", strstr(r.text.s, "\nk:\n") + 4);
+    r.text.n = (size_t)(strstr(r.text.s, "\nk:\n") + 4 - r.text.s);
+    kn_put(&r.text, body.s);
+    assert_int_equal(kn_asm_words(&r.c, &f, r.text.s, &short_text), KILN_OK);
+    assert_non_null(strstr(short_text, "\t.long "));
+    for (int k = 0; k < 2; k++) {
+        rel = (struct kn_buf){ .c = &r.c };
+        assert_int_equal(kn_asm_assemble(&r.c, &f, k ? short_text : r.text.s,
+                                         &rel), KILN_OK);
+        assert_int_equal(kn_object_link(&r.c, rel.s, rel.n, &co[k], &size[k]),
+                         KILN_OK);
+    }
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(co[0], co[1], size[0]);
+    kn_ctx_free(&r.c);
+}
+
 /* Scalar loads take lgkmcnt(0); LDS reads complete in order, so the first of
  * two leaves one outstanding. */
 static void
@@ -218,6 +255,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wait_states),
         cmocka_unit_test(test_object),
+        cmocka_unit_test(test_repetitions),
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_loop),
         cmocka_unit_test(test_registers_run_out),
