@@ -374,12 +374,27 @@ run_if(struct engine *e, struct kn_expr *x, const struct source *s, size_t *at)
     return KILN_OK;
 }
 
-/* v in LOW..HIGH of the .for of line `at`, and its turns. */
+/* The turns of a list whose first value is bound: v in VALUE, VALUE. */
+static kiln_status
+run_list(struct engine *e, struct kn_expr *x, const struct source *s, size_t at,
+         struct kn_scope *inner)
+{
+    for (; *x->p == ','; x->p += strspn(x->p, " ")) {
+        KN_TRY(run(e, s, at + 1, s->line[at].next, inner));
+        x->p++;
+        KN_TRY(kn_expr(x, &inner->value[0]));
+    }
+    KN_TRY(kn_expr_end(x));
+    return run(e, s, at + 1, s->line[at].next, inner);
+}
+
+/* v in LOW..HIGH, or in a list, of the .for of line `at`, and its turns. */
 static kiln_status
 run_for(struct engine *e, struct kn_expr *x, const struct source *s, size_t at)
 {
     size_t n = kn_name_length(x->p);
     struct kn_scope inner = { .outer = x->scope, .n = 1 };
+    const char *first;
     int64_t low, high;
 
     if (!n)
@@ -387,6 +402,12 @@ run_for(struct engine *e, struct kn_expr *x, const struct source *s, size_t at)
     inner.name[0] = kn_strndup(e->c, x->p, n);
     x->p += n;
     KN_TRY(kn_expr_expect(x, "in "));
+    first = x->p;
+    KN_TRY(kn_expr(x, &inner.value[0]));
+    x->p += strspn(x->p, " ");
+    if (*x->p == ',')
+        return run_list(e, x, s, at, &inner);
+    x->p = first;
     KN_TRY(kn_expr_number(x, &low));
     KN_TRY(kn_expr_expect(x, ".."));
     KN_TRY(kn_expr_number(x, &high));
