@@ -11,7 +11,7 @@ static void
 put_text(struct kn_buf *b, double x, double y, const char *s)
 {
     kn_putf(b, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
-    kn_html_text(b, s);
+    kn_xml_text(b, s);
     kn_put(b, "</text>\n");
 }
 

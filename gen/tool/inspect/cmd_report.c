@@ -7,48 +7,71 @@
 #include "inspect.h"
 #include "../progress.h"
 
-static void
-put_preformatted(struct kn_buf *out, const char *id, const char *title,
-                 const char *text)
-{
-    kn_putf(out, "<h2 id=\"%s\">%s</h2>\n<pre>", id, title);
-    for (; *text; text++)
-        if (*text == '\n') {
-            kn_put(out, "\n");
-        } else {
-            char one[2] = { *text, 0 };
+enum { WAVE_SLOTS = 8 };    /* of a SIMD */
 
-            kn_html_text(out, one);
-        }
-    kn_put(out, "</pre>\n");
+/* What the page is about: problem with sizes, configuration, kernel. */
+static kiln_status
+put_subject(struct kn_tool *t, const struct kn_subject *s, struct kn_json *j)
+{
+    struct kn_json unused = { .b = { .c = t->c } };
+    struct kn_buf text = { .c = t->c };
+    struct kn_tool aside = *t;
+    struct kn_generated g = { .cfg = s->config, .name = s->name,
+                              .co = (uint8_t *)(uintptr_t)s->bytes,
+                              .size = s->size, .certificate = s->cert };
+
+    aside.text = &text;
+    kn_json_open(&unused, NULL, '{');
+    if (s->made)
+        KN_TRY(kn_report_made(&aside, &unused, &s->problem, &g));
+    else
+        KN_TRY(kn_report_kernel(&aside, &unused, &s->o, s->k));
+    kn_page_text(j, &(struct kn_section){ .id = "subject" }, text.s);
+    return KILN_OK;
 }
 
 /* Wave slots of a SIMD, those in use filled. */
 static void
-put_occupancy(const struct kn_subject *s, struct kn_buf *out)
+put_occupancy(const struct kn_subject *s, struct kn_json *j)
 {
     struct kn_occupancy o = kn_occupancy_of(s->o.target, s->k, 0);
+    struct kn_buf note = { .c = j->b.c };
 
-    kn_putf(out, "<h2 id=\"occupancy\">Occupancy</h2>\n<p>%" PRIu32
-            " of 8 waves a SIMD, %" PRIu32 " workgroups a CU, limited by %s."
-            "</p>\n<svg class=\"occupancy\" width=\"300\" height=\"40\">\n",
-            o.waves_per_simd, o.workgroups_per_cu, o.limit);
-    for (uint32_t k = 0; k < 8; k++)
-        kn_putf(out, "<rect x=\"%u\" y=\"6\" width=\"30\" height=\"24\" "
-                "stroke=\"#555\" fill=\"%s\"/>\n", 4 + k * 36,
-                k < o.waves_per_simd ? "#3366cc" : "#ffffff");
-    kn_put(out, "</svg>\n");
+    kn_putf(&note, "%" PRIu32 " of %d waves a SIMD, %" PRIu32
+            " workgroups a CU, limited by %s.", o.waves_per_simd, WAVE_SLOTS,
+            o.workgroups_per_cu, o.limit);
+    kn_page_section(j, &(struct kn_section){ "occupancy", "waves", "Occupancy",
+                                             note.s });
+    kn_json_uint(j, "used", o.waves_per_simd);
+    kn_json_uint(j, "of", WAVE_SLOTS);
+    kn_page_end(j);
+}
+
+static void
+put_roofline(const struct kn_time_result *r, const char *svg,
+             struct kn_json *j)
+{
+    struct kn_buf note = { .c = j->b.c };
+
+    kn_putf(&note, "%.1f us, ", r->us);
+    kn_put_bar(&note, r);
+    kn_putf(&note, ", %.0f TFLOPS, bound by %s. Predicted by the timing model, "
+            "not measured.", r->tflops, kn_bound_name(r->bound));
+    kn_page_section(j, &(struct kn_section){
+        "roofline", "picture", "Roofline and waiting, predicted", note.s });
+    kn_json_str(j, "svg", svg ? svg : "");
+    kn_page_end(j);
 }
 
 /* The model needs a launch: sizes that a problem has and a file has not. */
 static kiln_status
 put_prediction(struct kn_tool *t, const struct kn_subject *s,
-               struct kn_buf *out)
+               struct kn_json *j)
 {
     struct kn_buf trace = { .c = t->c }, svg = { .c = t->c };
     struct kn_generated g = { .cfg = s->config, .name = s->name,
-                              .co = s->bytes, .size = s->size,
-                              .certificate = s->cert };
+                              .co = (uint8_t *)(uintptr_t)s->bytes,
+                              .size = s->size, .certificate = s->cert };
     struct kn_predict q = { .p = &s->problem, .offs = s->offs, .g = &g,
                             .trace = &trace, .svg = &svg };
     const kiln_problem *p = &s->problem;
@@ -56,20 +79,16 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
     bool routed = kn_family_of(p)->routed;
 
     if (!s->made || (!routed && (!p->m || !p->n || !p->k))) {
-        kn_put(out, "<h2 id=\"timeline\">Time</h2>\n<p>Nothing is predicted: "
-                    "that takes a problem with sizes.</p>\n");
+        kn_page_section(j, &(struct kn_section){ "timeline", "nothing", "Time",
+            "Nothing is predicted: that takes a problem with sizes." });
+        kn_page_end(j);
         return KILN_OK;
     }
     kn_progress_stage(t->progress, "predicting");
     KN_TRY(routed ? moe_predict(t, &q, &r)
                   : kn_predict_generated(t->c, &q, &r));
-    KN_TRY(kn_page_timeline(t->c, &trace, &r, out));
-    kn_putf(out, "<h2 id=\"roofline\">Roofline and waiting, predicted</h2>\n"
-            "<p>%.1f us, ", r.us);
-    kn_put_bar(out, &r);
-    kn_putf(out, ", %.0f TFLOPS, bound by %s. Predicted by the timing model, "
-            "not measured.</p>\n", r.tflops, kn_bound_name(r.bound));
-    kn_html_svg(out, "roofline", svg.s ? svg.s : "");
+    KN_TRY(kn_page_timeline(s, &trace, &r, j));
+    put_roofline(&r, svg.s, j);
     return KILN_OK;
 }
 
@@ -77,16 +96,19 @@ static kiln_status
 make_page(struct kn_tool *t, struct kn_subject *s, struct kn_buf *out)
 {
     struct kn_buf facts = { .c = t->c }, title = { .c = t->c };
+    struct kn_json j = { .b = { .c = t->c } };
 
     kn_putf(&title, "%s for %s", s->k->name, kiln_target_name(s->o.target));
     KN_TRY(kn_info_subject(s, false, &facts));
-    kn_html_begin(out, title.s);
-    put_occupancy(s, out);
-    KN_TRY(put_prediction(t, s, out));
-    KN_TRY(kn_page_lds(t->c, s, out));
-    KN_TRY(kn_page_fences(t->c, s, out));
-    put_preformatted(out, "census", "Facts and census", facts.s);
-    kn_html_end(out);
+    kn_page_open(&j, title.s);
+    KN_TRY(put_subject(t, s, &j));
+    put_occupancy(s, &j);
+    KN_TRY(put_prediction(t, s, &j));
+    KN_TRY(kn_page_lds(t->c, s, &j));
+    KN_TRY(kn_page_fences(t->c, s, &j));
+    kn_page_text(&j, &(struct kn_section){ "census", NULL, "Facts and census",
+                                           NULL }, facts.s);
+    kn_page_close(&j, out);
     return KILN_OK;
 }
 

@@ -189,54 +189,55 @@ kn_diff_text(const struct kn_diff_view *v, struct kn_buf *out)
 }
 
 static void
-html_cell(struct kn_buf *out, const char *class, const char *text)
-{
-    kn_putf(out, "<td class=\"%s\">", class);
-    kn_html_text(out, text);
-    kn_put(out, "</td>");
-}
-
-static void
-html_row(const struct kn_diff_view *v, const struct kn_diff_row *r,
-         struct kn_buf *out)
+page_row(const struct kn_diff_view *v, const struct kn_diff_row *r,
+         struct kn_json *j)
 {
     struct kn_buf label = { .c = v->c };
 
     label_of(v, r, &label);
-    kn_putf(out, "<tr class=\"%s\">", styles[r->kind].css);
-    html_cell(out, "a", r->a >= 0 ? v->text_a[r->a] : "");
-    html_cell(out, "b", r->b >= 0 ? v->text_b[r->b] : "");
-    html_cell(out, "k", label.s);
-    html_cell(out, "p", place_of(v, r));
-    kn_put(out, "</tr>\n");
+    kn_page_row(j, NULL, 4, (const char *const[]){
+        r->a >= 0 ? v->text_a[r->a] : "", r->b >= 0 ? v->text_b[r->b] : "",
+        label.s, place_of(v, r) });
+}
+
+/* Rows in turn, or what they are drawn as; a gap stands for those left out. */
+static void
+page_rows(const struct kn_diff_view *v, const bool *show, bool classes,
+          struct kn_json *j)
+{
+    kn_json_open(j, classes ? "classes" : "rows", '[');
+    for (uint32_t i = 0; i < v->d->n; i++) {
+        bool gap = !show[i] && i && show[i - 1];
+
+        if (gap && !classes)
+            kn_page_row(j, NULL, 1, (const char *const[]){ "..." });
+        else if (show[i] && !classes)
+            page_row(v, &v->d->row[i], j);
+        else if (gap || show[i])
+            kn_json_str(j, NULL, gap ? "gap" : styles[v->d->row[i].kind].css);
+    }
+    kn_json_close(j, ']');
 }
 
 void
-kn_diff_html(const struct kn_diff_view *v, struct kn_buf *out)
+kn_diff_page(const struct kn_diff_view *v, struct kn_buf *out)
 {
+    struct kn_json j = { .b = { .c = v->c } };
     struct kn_buf head = { .c = v->c };
     bool *show = rows_shown(v);
 
     put_side(v->a, "A", &head);
     put_side(v->b, "B", &head);
     put_summary(v, &head);
-    kn_html_begin(out, "Comparison of two kernels");
-    kn_put(out, "<pre>");
-    for (const char *line = head.s; *line; line += strcspn(line, "\n") + 1) {
-        kn_html_text(out, kn_strndup(v->c, line, strcspn(line, "\n")));
-        kn_put(out, "\n");
-    }
-    kn_put(out, "</pre>\n<table>\n");
-    kn_html_row(out, "th", 4, (const char *const[]){ "A", "B", "difference",
-                                                     "from" });
-    for (uint32_t i = 0; i < v->d->n; i++) {
-        if (show[i])
-            html_row(v, &v->d->row[i], out);
-        else if (i && show[i - 1])
-            kn_put(out, "<tr class=\"gap\"><td>...</td></tr>\n");
-    }
-    kn_put(out, "</table>\n");
-    kn_html_end(out);
+    kn_page_open(&j, "Comparison of two kernels");
+    kn_page_text(&j, &(struct kn_section){ .id = "summary" }, head.s);
+    kn_page_section(&j, &(struct kn_section){ .id = "rows", .form = "table" });
+    kn_page_row(&j, "head", 4, (const char *const[]){ "A", "B", "difference",
+                                                      "from" });
+    page_rows(v, show, false, &j);
+    page_rows(v, show, true, &j);
+    kn_page_end(&j);
+    kn_page_close(&j, out);
 }
 
 static void
@@ -328,7 +329,7 @@ write_form(struct kn_tool *t, enum format how, const struct kn_diff_view *v)
 
     kn_put(&out, "");
     if (how == FORMAT_HTML) {
-        kn_diff_html(v, &out);
+        kn_diff_page(v, &out);
     } else if (how == FORMAT_JSON) {
         kn_json_open(&j, NULL, '{');
         kn_diff_json(v, &j);

@@ -185,8 +185,10 @@ kiln_status kn_launch_read(struct kn_ctx *c, const char *path,
                            const struct kn_launch_data *d,
                            struct kn_launch_text *out);
 
-/* parity_run.c - `kilnc parity`: two kernels, and what executing them on the
- * operands of one problem gave. */
+/* parity_run.c - `kilnc parity`: some kernels, each against the first, and what
+ * executing them on the operands of one problem gave. */
+
+enum { KN_SIDES = 8 };
 
 struct kn_side {
     struct kn_parity *of;
@@ -197,6 +199,8 @@ struct kn_side {
     struct kn_sim_result result;
     struct kn_time_result time;
     uint8_t *out;            /* the output operand after the launch */
+    uint64_t differing, first; /* bytes of it other than the first kernel's */
+    struct kn_diff d;        /* from the first kernel to this one */
 };
 
 struct kn_parity {
@@ -204,31 +208,42 @@ struct kn_parity {
     struct kn_ctx *c;
     kiln_problem p;
     int64_t *offs;           /* of the groups, or NULL */
-    struct kn_side side[2];
+    int n;
+    struct kn_side side[KN_SIDES];
     bool run;
-    uint64_t bytes, differing, first; /* of the output */
-    struct kn_diff d;
+    uint64_t bytes;          /* of the output */
 };
 
-/* Executes both kernels on the operands of the command's problem, compares
- * the outputs byte by byte, and predicts both times. */
+/* Executes the kernels on the operands of the command's problem, compares
+ * the outputs byte by byte, and predicts their times. */
 kiln_status kn_parity_run(struct kn_parity *q, const char *family);
 
-/* html.c - self-contained pages: no script from elsewhere, no network. */
+/* page.c - pages for people: a document of sections, which page.html draws. */
 
-/* Text with the characters HTML and SVG give a meaning replaced. */
-void kn_html_text(struct kn_buf *b, const char *s);
+struct kn_section {
+    const char *id;
+    const char *form;        /* what page.html draws: its FORMS */
+    const char *title, *note; /* may be NULL */
+};
 
-/* Everything up to the first line of the body, and what closes it. */
-void kn_html_begin(struct kn_buf *b, const char *title);
-void kn_html_end(struct kn_buf *b);
+void kn_page_open(struct kn_json *j, const char *title);
+/* The page around the document. */
+void kn_page_close(struct kn_json *j, struct kn_buf *out);
 
-/* A picture of its own, whose styles stay inside. */
-void kn_html_svg(struct kn_buf *b, const char *class, const char *svg);
+/* Opens an object; its form's members, then kn_page_end. */
+void kn_page_section(struct kn_json *j, const struct kn_section *s);
+void kn_page_end(struct kn_json *j);
 
-/* A row of cells of a table; tag is "th" or "td". */
-void kn_html_row(struct kn_buf *b, const char *tag, int n,
+/* A section of lines as they are. */
+void kn_page_text(struct kn_json *j, const struct kn_section *s,
+                  const char *text);
+
+/* An array of n texts, NULL ones empty. */
+void kn_page_row(struct kn_json *j, const char *key, int n,
                  const char *const *cell);
+
+/* Text with the characters XML gives a meaning replaced. */
+void kn_xml_text(struct kn_buf *b, const char *s);
 
 /* diff_print.c - a comparison as text, page or JSON. */
 
@@ -250,25 +265,27 @@ kiln_status kn_diff_view(struct kn_ctx *c, const struct kn_subject *a,
 bool kn_diff_view_equal(const struct kn_diff_view *v);
 
 void kn_diff_text(const struct kn_diff_view *v, struct kn_buf *out);
-void kn_diff_html(const struct kn_diff_view *v, struct kn_buf *out);
+void kn_diff_page(const struct kn_diff_view *v, struct kn_buf *out);
 /* As members of the object that is open. */
 void kn_diff_json(const struct kn_diff_view *v, struct kn_json *j);
 
-/* page_*.c - the parts of the page `kilnc report` writes. Each appends a
- * section; what a subject cannot show is said in a sentence. */
+/* page_*.c - the sections of the page `kilnc report` writes. What a subject
+ * cannot show is said in a sentence. */
 
-/* The LDS accesses of the kernel that differ: which bank each lane's dwords
- * lie in, banks coloured by how many dwords of one pass share them. */
+/* The LDS accesses of the kernel that differ: where each lane's dwords lie, and
+ * how many dwords of a bank one pass asks for. */
 kiln_status kn_page_lds(struct kn_ctx *c, const struct kn_subject *s,
-                        struct kn_buf *out);
+                        struct kn_json *j);
 
-/* One iteration of the main loop from a Chrome trace of the timing model. */
-kiln_status kn_page_timeline(struct kn_ctx *c, const struct kn_buf *trace,
+/* One iteration of the main loop from a Chrome trace of the timing model,
+ * beside its instructions. */
+kiln_status kn_page_timeline(const struct kn_subject *s,
+                             const struct kn_buf *trace,
                              const struct kn_time_result *r,
-                             struct kn_buf *out);
+                             struct kn_json *j);
 
 /* Each asynchronous instruction and what covers it, from the certificate. */
 kiln_status kn_page_fences(struct kn_ctx *c, const struct kn_subject *s,
-                           struct kn_buf *out);
+                           struct kn_json *j);
 
 #endif

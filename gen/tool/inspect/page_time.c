@@ -1,126 +1,203 @@
-/* page_time.c - the timing model's trace of one loop iteration as a picture. */
+/* page_time.c - the timing model's trace of one loop iteration, and the
+ * instructions of that loop with the clock at which the first wave issued
+ * them. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 
 #include "inspect.h"
 
-enum { WIDTH = 1100, LEFT = 150, ROW = 15, TOP = 24, TRACKS = 256 };
+enum { PROCESSES = 6, THREADS = 32, CODE_CELLS = 4 };
 
 struct window {
-    struct kn_ctx *c;
-    struct kn_buf *out;
-    double from, to;
-    uint32_t row[TRACKS];    /* pid * 32 + tid -> row + 1 */
-    uint32_t rows;
+    struct kn_json *j;
+    const struct kn_subject *s;
+    const json_t *events;
+    double from, clocks;
+    int row[PROCESSES * THREADS]; /* by track: row + 1, 0: nothing there */
+    int64_t *issued;         /* by instruction: clock + 1 of the window, or 0 */
+};
+
+struct event {
+    const char *name, *place, *pc;
+    int pid, tid;
+    double t, n;
 };
 
 /* By process of the trace (timing_cu.h). */
-static const char *const tracks[] = { "", "wave", "matrix pipe",
-                                      "LDS, SIMD pair", "memory, L1",
-                                      "in flight, wave" };
+static const char *const tracks[PROCESSES] = {
+    "", "wave", "matrix pipe", "LDS, SIMD pair", "memory, L1",
+    "in flight, wave",
+};
 
-static const char *
-colour_of(const char *name, int pid)
+/* KINDS of page.html. */
+enum { MATRIX, LDS, MEMORY, VECTOR, SCALAR, FLIGHT, BARRIER, WAITING };
+
+static int
+kind_of(const struct event *e)
 {
-    static const struct { const char *start, *fill; } fills[] = {
-        { "v_mfma", "#3366cc" }, { "wait for", "#dddddd" },
-        { "barrier", "#bbaacc" }, { "matrix pipe busy", "#c8d4ee" },
-        { "buffer_", "#cc6633" }, { "global_", "#cc6633" },
-        { "ds_", "#339966" }, { "s_", "#999966" }, { "v_", "#9966cc" },
+    static const struct { const char *start; int kind; } kinds[] = {
+        { "v_mfma", MATRIX }, { "wait for", WAITING }, { "barrier", BARRIER },
+        { "matrix pipe busy", WAITING }, { "buffer_", MEMORY },
+        { "global_", MEMORY }, { "ds_", LDS }, { "s_", SCALAR },
+        { "v_", VECTOR },
     };
+    static const int of_process[PROCESSES] = { 0, 0, MATRIX, LDS, MEMORY,
+                                               FLIGHT };
 
-    if (pid == 2)
-        return "#3366cc";
-    if (pid == 3)
-        return "#339966";
-    if (pid >= 4)
-        return pid == 4 ? "#cc6633" : "#f0c8a8";
-    for (size_t k = 0; k < sizeof fills / sizeof *fills; k++)
-        if (!strncmp(name, fills[k].start, strlen(fills[k].start)))
-            return fills[k].fill;
-    return "#cccccc";
+    if (e->pid > 1)
+        return of_process[e->pid];
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (!strncmp(e->name, kinds[k].start, strlen(kinds[k].start)))
+            return kinds[k].kind;
+    return WAITING;
 }
 
-static double
-place(const struct window *w, double t)
+/* The k-th event, if it is a span that reaches into the window. */
+static bool
+take(const struct window *w, size_t k, struct event *e)
 {
-    const double left = LEFT, right = WIDTH;
-    double at = (t - w->from) / (w->to - w->from);
+    const json_t *v = json_array_get(w->events, k);
+    const json_t *args = json_object_get(v, "args");
+    const char *ph = json_string_value(json_object_get(v, "ph"));
 
-    return left + (right - left) * (at < 0 ? 0 : at > 1 ? 1 : at);
+    *e = (struct event){
+        json_string_value(json_object_get(v, "name")),
+        json_string_value(json_object_get(args, "from")),
+        json_string_value(json_object_get(args, "pc")),
+        (int)json_integer_value(json_object_get(v, "pid")),
+        (int)json_integer_value(json_object_get(v, "tid")),
+        json_number_value(json_object_get(v, "ts")),
+        json_number_value(json_object_get(v, "dur")),
+    };
+    return ph && (*ph == 'X' || *ph == 'b') && e->name && e->pid > 0 && e->pid < PROCESSES &&
+           e->tid >= 0 && e->tid < THREADS && e->t + e->n >= w->from &&
+           e->t <= w->from + w->clocks;
 }
 
+/* When the first wave issued it: what waits before that is not the issue. */
 static void
-draw_event(struct window *w, const json_t *e)
+note_issue(struct window *w, const struct event *e)
 {
-    const char *name = json_string_value(json_object_get(e, "name"));
-    const char *from = json_string_value(
-        json_object_get(json_object_get(e, "args"), "from"));
-    int pid = (int)json_integer_value(json_object_get(e, "pid"));
-    int tid = (int)json_integer_value(json_object_get(e, "tid"));
-    double t = json_number_value(json_object_get(e, "ts"));
-    double n = json_number_value(json_object_get(e, "dur"));
-    uint32_t slot = (uint32_t)pid * 32 + (uint32_t)tid;
-    double x = place(w, t), right = place(w, t + n);
-    uint32_t y;
+    int32_t i = e->pid == 1 && !e->tid && e->pc && kind_of(e) < BARRIER
+        ? kn_program_at(&w->s->p, strtoull(e->pc, NULL, 16)) : -1;
 
-    if (!name || pid < 1 || pid > 5 || tid < 0 || tid > 31 ||
-        t + n < w->from || t > w->to)
-        return;
-    if (!w->row[slot]) {
-        w->row[slot] = ++w->rows;
-        kn_putf(w->out, "<text x=\"4\" y=\"%u\">",
-                TOP + (w->rows - 1) * ROW + 11);
-        kn_putf(w->out, "%s %d</text>\n", tracks[pid], tid);
-    }
-    y = TOP + (w->row[slot] - 1) * ROW;
-    kn_putf(w->out, "<rect x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\" "
-            "fill=\"%s\"><title>", x, y,
-            right - x < 0.5 ? 0.5 : right - x, ROW - 2, colour_of(name, pid));
-    kn_html_text(w->out, name);
-    kn_putf(w->out, ": clock %.0f, %.0f clocks%s", t, n, from ? ", " : "");
-    kn_html_text(w->out, from ? from : "");
-    kn_put(w->out, "</title></rect>\n");
+    if (i >= 0 && e->t >= w->from && !w->issued[i])
+        w->issued[i] = (int64_t)(e->t - w->from) + 1;
 }
 
-/* Rows in the order waves, pipes, LDS, memory: one pass per process. */
+/* Tracks by process, then number. */
 static void
-draw_events(struct window *w, const json_t *events)
+put_tracks(struct window *w)
 {
-    for (int pid = 1; pid < 6; pid++)
-        for (size_t k = 0; k < json_array_size(events); k++) {
-            const json_t *e = json_array_get(events, k);
-            const char *ph = json_string_value(json_object_get(e, "ph"));
+    int rows = 0;
+    struct event e;
 
-            if (ph && *ph == 'X' &&
-                json_integer_value(json_object_get(e, "pid")) == pid)
-                draw_event(w, e);
+    for (size_t k = 0; k < json_array_size(w->events); k++)
+        if (take(w, k, &e))
+            w->row[e.pid * THREADS + e.tid] = 1;
+    kn_json_open(w->j, "tracks", '[');
+    for (int n = 0; n < PROCESSES * THREADS; n++)
+        if (w->row[n]) {
+            struct kn_buf name = { .c = w->j->b.c };
+
+            kn_putf(&name, "%s %d", tracks[n / THREADS], n % THREADS);
+            kn_json_str(w->j, NULL, name.s);
+            w->row[n] = ++rows;
         }
+    kn_json_close(w->j, ']');
+}
+
+static void
+put_events(struct window *w)
+{
+    struct event e;
+
+    kn_json_open(w->j, "events", '[');
+    for (size_t k = 0; k < json_array_size(w->events); k++) {
+        if (!take(w, k, &e))
+            continue;
+        note_issue(w, &e);
+        kn_json_open(w->j, NULL, '[');
+        kn_json_int(w->j, NULL, w->row[e.pid * THREADS + e.tid] - 1);
+        kn_json_str(w->j, NULL, e.name);
+        kn_json_int(w->j, NULL, kind_of(&e));
+        kn_json_real(w->j, NULL, e.t);
+        kn_json_real(w->j, NULL, e.n);
+        kn_json_str(w->j, NULL, e.pc ? e.pc : "");
+        kn_json_str(w->j, NULL, e.place ? e.place : "");
+        kn_json_close(w->j, ']');
+    }
+    kn_json_close(w->j, ']');
+}
+
+/* The instructions of the main loop, or of all where there is none. */
+static kiln_status
+put_code(struct window *w, bool loop)
+{
+    const struct kn_subject *s = w->s;
+    int32_t main_loop = loop ? kn_cfg_main_loop(&s->g) : -1;
+    const char **text;
+
+    KN_TRY(kn_subject_listing(w->j->b.c, s, &text));
+    kn_json_open(w->j, "code", '{');
+    kn_json_open(w->j, "rows", '[');
+    for (uint32_t i = 0; i < s->p.n; i++) {
+        char pc[24], clock[24] = "";
+
+        if (main_loop >= 0 && !kn_loop_contains(&s->g, (uint32_t)main_loop, i))
+            continue;
+        snprintf(pc, sizeof pc, "0x%" PRIx64, s->p.inst[i].pc);
+        if (w->issued[i])
+            snprintf(clock, sizeof clock, "%" PRId64, w->issued[i] - 1);
+        kn_page_row(w->j, NULL, CODE_CELLS, (const char *const[]){
+            pc, clock, text[i], s->place[i] });
+    }
+    kn_json_close(w->j, ']');
+    kn_json_close(w->j, '}');
+    return KILN_OK;
+}
+
+static kiln_status
+put_window(struct window *w, bool loop)
+{
+    kn_json_open(w->j, "timeline", '{');
+    kn_json_real(w->j, "from", w->from);
+    kn_json_real(w->j, "clocks", w->clocks);
+    put_tracks(w);
+    put_events(w);
+    kn_json_close(w->j, '}');
+    return put_code(w, loop);
 }
 
 kiln_status
-kn_page_timeline(struct kn_ctx *c, const struct kn_buf *trace,
-                 const struct kn_time_result *r, struct kn_buf *out)
+kn_page_timeline(const struct kn_subject *s, const struct kn_buf *trace,
+                 const struct kn_time_result *r, struct kn_json *j)
 {
     bool loop = r->loop_cycles > 0;
-    double from = loop ? r->prologue_cycles + r->loop_cycles : 0;
-    double n = loop ? r->loop_cycles : r->group_cycles;
-    struct kn_buf body = { .c = c };
-    struct window w = { .c = c, .out = &body, .from = from, .to = from + n };
+    struct kn_buf note = { .c = j->b.c };
+    struct window w = { j, s, NULL, 0, r->group_cycles, { 0 },
+                        KN_NEW(j->b.c, int64_t, s->p.n + 1) };
     json_t *root = json_loadb(trace->s ? trace->s : "", trace->n, 0, NULL);
+    kiln_status done;
 
-    kn_putf(out, "<h2 id=\"timeline\">%s, predicted</h2>\n",
-            loop ? "One iteration of the main loop"
-                 : "The whole workgroup (it has no steady loop)");
     if (!root)
-        return kn_fail(c, KILN_NO_MEMORY, "no host memory for a timeline");
-    kn_put(&body, "");
-    draw_events(&w, json_object_get(root, "traceEvents"));
+        return kn_fail(j->b.c, KILN_NO_MEMORY, "no host memory for a timeline");
+    if (loop) {              /* the second, whose cache is warm, if it is one */
+        w.clocks = r->loop_cycles;
+        w.from = r->prologue_cycles;
+        w.from += w.from + 2 * w.clocks <= r->group_cycles ? w.clocks : 0;
+    }
+    w.events = json_object_get(root, "traceEvents");
+    kn_putf(&note, "%.0f clocks from clock %.0f of the workgroup, beside it the "
+            "instructions with the clock at which wave 0 issued them. Predicted "
+            "by the timing model, not measured.", w.clocks, w.from);
+    kn_page_section(j, &(struct kn_section){ "timeline", "beside",
+        loop ? "One iteration of the main loop, predicted"
+             : "The whole workgroup (it has no steady loop), predicted",
+        note.s });
+    done = put_window(&w, loop);
+    kn_page_end(j);
     json_decref(root);
-    kn_putf(out, "<p>%.0f clocks from clock %.0f of the workgroup. Blue: "
-            "matrix, green: LDS, orange: memory, grey: waiting. Predicted by "
-            "the timing model, not measured.</p>\n<svg class=\"timeline\" "
-            "width=\"%d\" height=\"%u\">\n%s</svg>\n", n, from,
-            WIDTH + 8, TOP + w.rows * ROW + 8, body.s);
-    return KILN_OK;
+    return done;
 }

@@ -1,4 +1,4 @@
-/* parity_run.c - executes the two kernels of `kilnc parity` on one problem's
+/* parity_run.c - executes the kernels of `kilnc parity` on one problem's
  * operands, each on a device of its own. */
 #include <string.h>
 
@@ -130,9 +130,10 @@ read_problem(struct kn_parity *q, const char *family)
     struct kn_cli cli = *q->t->cli;
     kiln_target target = q->side[0].s.o.target;
 
-    if (target != q->side[1].s.o.target)
-        return kn_fail(q->c, KILN_BAD_INPUT, "the two kernels are for "
-                       "different targets");
+    for (int i = 1; i < q->n; i++)
+        if (target != q->side[i].s.o.target)
+            return kn_fail(q->c, KILN_BAD_INPUT, "the kernels are for "
+                           "different targets");
     cli.pos = &family;
     kn_cli_problem(&cli, target, &q->p);
     KN_TRY(kn_cli_family(q->c, &cli, &q->p.family));
@@ -147,24 +148,33 @@ read_problem(struct kn_parity *q, const char *family)
     return KILN_OK;
 }
 
+static void
+compare_outputs(struct kn_side *x)
+{
+    const struct kn_parity *q = x->of;
+
+    x->first = q->bytes;
+    for (uint64_t i = q->bytes; i-- > 0;)
+        if (q->side[0].out[i] != x->out[i]) {
+            x->differing++;
+            x->first = i;
+        }
+}
+
 kiln_status
 kn_parity_run(struct kn_parity *q, const char *family)
 {
     KN_TRY(read_problem(q, family));
-    for (int i = 0; i < 2; i++) {
-        const struct kn_place place = { .target = q->side[i].s.o.target };
+    for (int i = 0; i < q->n; i++) {
+        struct kn_side *x = &q->side[i];
+        const struct kn_place place = { .target = x->s.o.target };
 
-        q->side[i].of = q;
-        KN_TRY(kn_session_do(q->c, &place, execute, &q->side[i]));
-        KN_TRY(kn_session_do(q->c, &place, predict, &q->side[i]));
+        x->of = q;
+        KN_TRY(kn_session_do(q->c, &place, execute, x));
+        KN_TRY(kn_session_do(q->c, &place, predict, x));
+        q->bytes = q->side[0].on.out_size;
+        compare_outputs(x);
     }
     q->run = true;
-    q->bytes = q->side[0].on.out_size;
-    q->first = q->bytes;
-    for (uint64_t i = q->bytes; i-- > 0;)
-        if (q->side[0].out[i] != q->side[1].out[i]) {
-            q->differing++;
-            q->first = i;
-        }
     return KILN_OK;
 }

@@ -12,16 +12,17 @@ enum {
     KN_L1_SETS = 64, KN_L1_WAYS = 4 /* 32 KB of 128 B lines */
 };
 
-/* X(id, process, thread): what the trace shows. */
+/* X(id, process, thread, many): what the trace shows; many: of one thread more
+ * than one at a time, which a trace has as asynchronous events. */
 #define KN_TRACKS(X) \
-    X(WAVE, "waves", "wave") \
-    X(MFMA, "matrix pipes", "SIMD") \
-    X(LDS, "LDS", "SIMD pair") \
-    X(VMEM, "vector memory: L1", "TCP") \
-    X(FLIGHT, "vector memory: until data is back", "wave")
+    X(WAVE, "waves", "wave", 0) \
+    X(MFMA, "matrix pipes", "SIMD", 0) \
+    X(LDS, "LDS", "SIMD pair", 0) \
+    X(VMEM, "vector memory: L1", "TCP", 0) \
+    X(FLIGHT, "vector memory: until data is back", "wave", 1)
 
 enum kn_track {
-#define X(id, process, thread) KN_TR_##id,
+#define X(id, process, thread, many) KN_TR_##id,
     KN_TRACKS(X)
 #undef X
     KN_NTRACKS

@@ -5,8 +5,9 @@
 
 static const struct {
     const char *process, *thread;
+    bool many;
 } tracks[] = {
-#define X(id, process, thread) { process, thread },
+#define X(id, process, thread, many) { process, thread, many },
     KN_TRACKS(X)
 #undef X
 };
@@ -58,19 +59,36 @@ put_inst(struct kn_time_trace *t, uint32_t inst)
     kn_put(t->out, "}},\n");
 }
 
+/* What every event begins with; an asynchronous one has a number. */
+static void
+put_head(struct kn_time_trace *t, enum kn_track track, unsigned n, char phase,
+         uint64_t at)
+{
+    kn_putf(t->out, "{\"ph\":\"%c\",\"pid\":%u,\"tid\":%u,\"ts\":%llu,",
+            phase, track + 1, n, (unsigned long long)at);
+    if (tracks[track].many)
+        kn_putf(t->out, "\"cat\":\"%s\",\"id\":%llu,", tracks[track].thread,
+                (unsigned long long)t->events);
+}
+
 void
 kn_trace_span(struct kn_time_trace *t, enum kn_track track, unsigned n,
               const char *name, const struct kn_span *s)
 {
+    bool many = tracks[track].many;
+
     if (!t || t->events >= KN_TRACE_EVENTS || s->to <= s->from)
         return;
     t->events++;
     name_thread(t, track, n);
     if (!name)
         name = kn_isa[t->program->inst[s->inst].op].mnemonic;
-    kn_putf(t->out, "{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,"
-            "\"ts\":%llu,\"dur\":%llu,", name, track + 1, n,
-            (unsigned long long)s->from,
+    put_head(t, track, n, many ? 'b' : 'X', s->from);
+    kn_putf(t->out, "\"name\":\"%s\",\"dur\":%llu,", name,
             (unsigned long long)(s->to - s->from));
     put_inst(t, s->inst);
+    if (many) {
+        put_head(t, track, n, 'e', s->to);
+        kn_putf(t->out, "\"name\":\"%s\"},\n", name);
+    }
 }

@@ -100,11 +100,36 @@ class Cases:
         status, _, seen = self.parity(text, "--launch-b", launch)
         self.add("refused: no launch", status == 2 and seen.count("\n") == 1,
                  seen)
+        self.several(text, launch)
         foreign = self.path("foreign.s")
         with open(text, encoding="ascii") as f:
             self.path("foreign.s", f.read().replace("kiln_gemm", "my_gemm"))
         status, _, seen = self.parity(foreign)
         self.add("a foreign kernel needs a description", status == 2, seen)
+
+    def several(self, text, launch):
+        """Three kernels in one table, the last two launched as described: a
+        copy of the first, and it without its waits."""
+        page, report = self.path("page.html"), self.path("parity.json")
+        hasty = self.path("hasty.s")
+        with open(text, encoding="ascii") as f:
+            self.path("hasty.s", re.sub(r"\n\s*s_waitcnt vmcnt[^\n]*", "",
+                                         f.read()))
+        self.path("launch", LAUNCH)
+        got = run(self.kilnc, "parity", "gemm", text, hasty, "--run", "gemm",
+                  *PROBLEM, "-o", page, "--json", report, "--launch-b", launch)
+        with open(report, encoding="utf-8") as f:
+            facts = json.load(f)
+        with open(page, encoding="utf-8") as f:
+            text = f.read()
+        self.add("several kernels", got.returncode == 1 and
+                 facts["a"]["differing_bytes"] == 0 ==
+                 facts["b"]["differing_bytes"] and
+                 facts["b"]["equal_code"] and not facts["c"]["equal_code"] and
+                 facts["a"]["loop LDS a MFMA"] > 0, got.stdout + got.stderr)
+        self.add("findings are told", re.search(
+            r"^finding +C: ", got.stdout, re.M) is not None and
+            re.search(r"finding +C: ", text) is not None, got.stdout)
 
     # Every family executes; the second kernel is a file of its own.
     FAMILIES = {

@@ -4,6 +4,7 @@ Chromium is installed, as a browser draws it. Speaks TAP.
 usage: report.py KILNC LLVM SOURCE SCRATCH
 """
 import html.parser
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import zlib
 from facts import KERNEL, LOOP
 
 VOID = {"meta", "br", "img"}
+PARTS = ["subject", "occupancy", "timeline", "roofline", "lds", "fences", "census"]
 CONFLICT = "\n".join((
     "\tv_and_b32_e32 v20, 15, v0", "\tv_mul_u32_u24_e32 v20, 0x100, v20",
     "\tds_read_b128 v[12:15], v20", "\ts_waitcnt lgkmcnt(0)"))
@@ -22,17 +24,16 @@ RED, GREEN, BLUE = (0xd0, 0, 0), (0x7f, 0xbf, 0x7f), (0x33, 0x66, 0xcc)
 
 
 class Page(html.parser.HTMLParser):
-    """Nesting, ids, and what the page would load."""
+    """The document of a page, its nesting, and what it would load."""
 
     def __init__(self):
         super().__init__()
-        self.open, self.bad, self.ids, self.loads = [], [], [], []
-        self.rows = 0
+        self.open, self.bad, self.loads = [], [], []
+        self.text, self.inside = "", False
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
-        self.ids += [attrs["id"]] if "id" in attrs else []
-        self.rows += attrs.get("class") == "fence"
+        self.inside = attrs.get("type") == "application/json"
         for key in "src", "href":
             if key in attrs and not attrs[key].startswith("data:"):
                 self.loads.append(attrs[key])
@@ -42,9 +43,17 @@ class Page(html.parser.HTMLParser):
     def handle_startendtag(self, tag, attrs):
         pass
 
+    def handle_data(self, data):
+        self.text += data if self.inside else ""
+
     def handle_endtag(self, tag):
+        self.inside = False
         if not self.open or self.open.pop() != tag:
             self.bad.append(tag)
+
+    def section(self, name):
+        return next((s for s in json.loads(self.text)["sections"]
+                     if s["id"] == name), {})
 
 
 def run(*words):
@@ -101,7 +110,7 @@ def make(kilnc, scratch):
     text = os.path.join(scratch, "bad.s")
     with open(text, "w", encoding="ascii") as f:
         f.write(KERNEL % ("gfx950", LOOP % (0, CONFLICT, 1, "lt", "10")))
-    one = run(kilnc, "report", *"gemm --a bf16 --b bf16 -m 512 -n 512 -k 512"
+    one = run(kilnc, "report", *"gemm --a bf16 -m 1024 -n 1024 -k 2048"
               .split(), "-o", good)
     two = run(kilnc, "report", text, "-o", bad)
     return good, bad, one.returncode == two.returncode == 0
@@ -114,20 +123,43 @@ def whole(path):
     return page
 
 
+def most_loaded(page):
+    """Dwords that one pass asks of a bank."""
+    return max(max(a["banks"]) for a in page.section("lds")["accesses"])
+
+
 def static(good, bad):
     page, other = whole(good), whole(bad)
     yield "well nested", not page.bad and not page.open
     yield "loads nothing", not page.loads
-    yield "has every part", set(page.ids) >= {
-        "occupancy", "timeline", "roofline", "lds", "fences", "census"}
-    yield "lists the waits", page.rows > 20
+    yield "has every part, the problem first", [
+        s["id"] for s in json.loads(page.text)["sections"]] == PARTS
+    yield "names sizes and configuration", re.search(
+        r"M 1024 N 1024 K 2048 for gfx950\nconfig +tile=",
+        page.section("subject")["text"]) is not None
+    yield "lists the waits", len(page.section("fences")["rows"]) > 20
     yield "well nested without a certificate", not other.bad and not other.open
-    with open(good, encoding="utf-8") as f:
-        a = f.read()
-    with open(bad, encoding="utf-8") as f:
-        b = f.read()
-    yield "red banks only where there are conflicts", (
-        "#d00000" in b and "#d00000" not in a)
+    yield "banks are crowded only where there are conflicts", (
+        most_loaded(page) == 1 and most_loaded(other) > 3)
+
+
+def timeline(page):
+    """Tracks in order, events inside, and the loop's code with its clocks."""
+    s = page.section("timeline")
+    tracks = s["timeline"]["tracks"]
+    waves = [t for t in tracks if t.startswith("wave ")]
+    yield "waves are in order", (
+        len(waves) == 4 and tracks[:4] == sorted(waves))
+    yield "events are on tracks", all(
+        0 <= e[0] < len(tracks) and 0 <= e[2] < 8
+        for e in s["timeline"]["events"])
+    clocks = [r[1] for r in s["code"]["rows"] if r[1]]
+    yield "the loop's instructions have clocks", (
+        len(clocks) > 50 and all(int(c) <= s["timeline"]["clocks"]
+                                 for c in clocks))
+    yield "an instruction is one of the timeline's", {
+        r[0] for r in s["code"]["rows"] if "v_mfma" in r[2]} == {
+        e[5] for e in s["timeline"]["events"] if e[1].startswith("v_mfma")}
 
 
 FAMILIES = (
@@ -146,12 +178,12 @@ def families(kilnc, scratch):
     path = os.path.join(scratch, "family.html")
     for words in FAMILIES:
         got = run(kilnc, "report", *words.split(), "-o", path)
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
+        page = whole(path)
+        events = page.section("timeline")["timeline"]["events"]
         yield "timeline of " + words.split(" --")[0], (
-            got.returncode == 0 and 'id="roofline"' in text and
-            len(re.findall(r"v_mfma\w+: clock \d+, \d+ clocks, \w+\.tir:\d+ "
-                           r"mfma", text)) > 3)
+            got.returncode == 0 and page.section("roofline") != {} and
+            sum(e[1].startswith("v_mfma") and ".tir:" in e[6]
+                for e in events) > 3)
 
 
 def drawn(chromium, good, bad, scratch):
@@ -171,8 +203,14 @@ def drawn(chromium, good, bad, scratch):
     yield "matrix instructions are drawn", shots[0].get(BLUE, 0) > 2000
     dom = run(*browser, "--dump-dom",
               "file://" + os.path.abspath(good)).stdout.decode()
-    yield "the browser keeps every row", len(re.findall(
-        'class="fence"', dom)) == whole(good).rows
+    body = dom.split("</script>")[-1]
+    yield "the browser draws every section", re.findall(
+        r'<section id="(\w+)"', body) == PARTS
+    page = whole(good)
+    yield "and every row and event", (
+        body.count("<tr") >= len(page.section("fences")["rows"]) and
+        body.count('class="event"') ==
+        len(page.section("timeline")["timeline"]["events"]))
 
 
 def main(kilnc, _llvm, _source, scratch):
@@ -181,6 +219,7 @@ def main(kilnc, _llvm, _source, scratch):
     results = [("pages are made", made)]
     if made:
         results += static(good, bad)
+        results += timeline(whole(good))
         results += families(kilnc, scratch)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if made and chromium:
