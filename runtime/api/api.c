@@ -44,34 +44,32 @@ find(struct kn_ctx *c, kiln_context *x, const struct question *q,
     return kn_find_kernel(x, c, &r, out);
 }
 
-kiln_status
-kiln_lookup(kiln_context *x, const kiln_problem *problem, const char *config,
-            kiln_kernel **out, kiln_error *error)
+static kiln_status
+ask(kiln_context *x, const struct question *q, kiln_kernel **out,
+    kiln_error *error)
 {
-    const struct question q = { problem, config, false };
     struct kn_ctx c;
 
     KN_NEEDS(error, out, "out");
     *out = NULL;
     KN_NEEDS(error, x, "context");
-    KN_NEEDS(error, problem, "problem");
+    KN_NEEDS(error, q->problem, "problem");
     kn_choice_begin(x, &c);
-    return kn_call_end(&c, find(&c, x, &q, out), error);
+    return kn_call_end(&c, find(&c, x, q, out), error);
+}
+
+kiln_status
+kiln_lookup(kiln_context *x, const kiln_problem *problem, const char *config,
+            kiln_kernel **out, kiln_error *error)
+{
+    return ask(x, &(struct question){ problem, config, false }, out, error);
 }
 
 kiln_status
 kiln_compile(kiln_context *x, const kiln_problem *problem, const char *config,
              kiln_kernel **out, kiln_error *error)
 {
-    const struct question q = { problem, config, true };
-    struct kn_ctx c;
-
-    KN_NEEDS(error, out, "out");
-    *out = NULL;
-    KN_NEEDS(error, x, "context");
-    KN_NEEDS(error, problem, "problem");
-    kn_choice_begin(x, &c);
-    return kn_call_end(&c, find(&c, x, &q, out), error);
+    return ask(x, &(struct question){ problem, config, true }, out, error);
 }
 
 kiln_status

@@ -180,6 +180,26 @@ upload_new(kiln_device *d, int64_t n, int (*at)(int64_t))
     return p;
 }
 
+struct shared shared;
+
+int
+open_shared(void **state)
+{
+    (void)state;
+    shared.x = open_context(NULL, 0, NULL);
+    shared.d = open_device(shared.x, "sim:gfx950");
+    return 0;
+}
+
+int
+close_shared(void **state)
+{
+    (void)state;
+    kiln_close_device(shared.d);
+    kiln_close(shared.x);
+    return 0;
+}
+
 void
 make_operands(struct operands *o, kiln_device *d, const kiln_problem *p)
 {

@@ -36,6 +36,14 @@ void keep_log(void *user, kiln_log_level level, const char *text);
 kiln_context *open_context(const char *folder, uint32_t flags, struct log *l);
 kiln_device *open_device(kiln_context *x, const char *name);
 
+/* A context and a simulated device for all tests of a file: set-up, tear-down. */
+extern struct shared {
+    kiln_context *x;
+    kiln_device *d;
+} shared;
+int open_shared(void **state);
+int close_shared(void **state);
+
 /* The operands of small_problem on a device; the output is checked against
  * sums made here. */
 struct operands {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "../../runtime/reference/reference.h"
+#include "element.h"
 
 /* Of gfx950 until told otherwise. */
 static struct kn_data
@@ -22,16 +23,6 @@ tensor(uint32_t operand, kiln_type type, int64_t rows, int64_t cols,
 
     kn_data_shape(&d, ld, 0);
     return d;
-}
-
-static double
-element(const struct kn_data *d, int64_t row, int64_t col)
-{
-    uint32_t code = kn_data_code(d, (uint64_t)(row * d->cols + col));
-
-    if (d->scale && d->type != KILN_F32)
-        return ldexp(1, (int)code - 127);
-    return kn_ref_decode(d->type, d->target, code);
 }
 
 /* Any byte range is the same bytes as the whole. */

@@ -11,6 +11,7 @@
 
 #include "../../runtime/reference/reference.h"
 #include "../../runtime/sim/num.h"
+#include "element.h"
 
 /* The simulator's name of a format, to hold the two implementations against
  * each other; -1: it has none. */
@@ -296,16 +297,6 @@ make(struct setup *u, const struct shape *s, kiln_target target)
         u->p.sa = view(&u->sa, 0);
         u->p.sb = view(&u->sb, 0);
     }
-}
-
-static double
-element(const struct kn_data *d, int64_t row, int64_t col)
-{
-    uint32_t code = kn_data_code(d, (uint64_t)(row * d->cols + col));
-
-    if (d->scale && d->type != KILN_F32)
-        return ldexp(1, (int)code - 127);
-    return kn_ref_decode(d->type, d->target, code);
 }
 
 static double

@@ -3,29 +3,6 @@
 
 #include <string.h>
 
-static struct {
-    kiln_context *x;
-    kiln_device *d;
-} t;
-
-static int
-setup(void **state)
-{
-    (void)state;
-    t.x = open_context(NULL, 0, NULL);
-    t.d = open_device(t.x, "sim:gfx950");
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    (void)state;
-    kiln_close_device(t.d);
-    kiln_close(t.x);
-    return 0;
-}
-
 static void
 compile_plan_launch(void **state)
 {
@@ -38,7 +15,7 @@ compile_plan_launch(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &k, &e), &e);
     kiln_get_kernel(k, &info);
     assert_int_equal(info.source, KILN_FROM_COMPILER);
     assert_int_equal(strlen(info.key), 64);
@@ -50,11 +27,11 @@ compile_plan_launch(void **state)
     assert_int_equal(plan.grid[0], 4);
     assert_int_equal(plan.lds, info.lds);
     assert_int_equal(plan.npointers, 3);
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
     kiln_release(k);         /* the function keeps it */
-    make_operands(&o, t.d, &p);
+    make_operands(&o, shared.d, &p);
     assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
-    assert_ok(kiln_sync(t.d, NULL, &e), &e);
+    assert_ok(kiln_sync(shared.d, NULL, &e), &e);
     check_output(&o);
     drop_operands(&o);
     kiln_unload(f);
@@ -72,15 +49,15 @@ one_kernel_many_shapes(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64 align=4,4,16,16 vec=4 "
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64 align=4,4,16,16 vec=4 "
                            "ktail=1", &k, &e), &e);
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct operands o;
         kiln_plan plan;
 
         p = small_problem(sizes[i][0], sizes[i][1], sizes[i][2]);
-        make_operands(&o, t.d, &p);
+        make_operands(&o, shared.d, &p);
         assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
         assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
         check_output(&o);
@@ -103,21 +80,21 @@ split_k_reuses_its_workspace(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64 split-k=4", &k, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64 split-k=4", &k, &e), &e);
     assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
     assert_int_equal(plan.grid[0], 16);
     assert_int_equal(plan.workspace, KILN_WORKSPACE_ZEROS + 16 * 32 * 32 * 4);
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
-    make_operands(&o, t.d, &p);
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
+    make_operands(&o, shared.d, &p);
     assert_int_equal(kiln_launch(f, &plan, &o.args, &e), KILN_BAD_INPUT);
     assert_string_equal(e.text, "the kernel needs 'workspace', its address "
                         "is NULL");
-    assert_ok(kiln_malloc(t.d, plan.workspace, &o.args.workspace, &e), &e);
-    assert_ok(kiln_upload(t.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
+    assert_ok(kiln_malloc(shared.d, plan.workspace, &o.args.workspace, &e), &e);
+    assert_ok(kiln_upload(shared.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
     for (int i = 0; i < 3; i++)
         assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
     check_output(&o);
-    assert_ok(kiln_free(t.d, o.args.workspace, &e), &e);
+    assert_ok(kiln_free(shared.d, o.args.workspace, &e), &e);
     drop_operands(&o);
     kiln_unload(f);
     kiln_release(k);
@@ -129,8 +106,8 @@ put(const void *bytes, size_t n)
     kiln_error e;
     void *p;
 
-    assert_ok(kiln_malloc(t.d, n, &p, &e), &e);
-    assert_ok(kiln_upload(t.d, p, bytes, n, &e), &e);
+    assert_ok(kiln_malloc(shared.d, n, &p, &e), &e);
+    assert_ok(kiln_upload(shared.d, p, bytes, n, &e), &e);
     return p;
 }
 
@@ -165,11 +142,11 @@ moe_takes_sorted_ids(void **state)
     args.c = put(out, sizeof out);
     args.offsets = put(ids, sizeof ids);
     args.experts = put(experts, sizeof experts);
-    assert_int_equal(kiln_run(t.d, &p, &args, &e), KILN_BAD_INPUT);
+    assert_int_equal(kiln_run(shared.d, &p, &args, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "needs 'padded'"));
     args.padded = put(padded, sizeof padded);
-    assert_ok(kiln_run(t.d, &p, &args, &e), &e);
-    assert_ok(kiln_download(t.d, out, args.c, sizeof out, &e), &e);
+    assert_ok(kiln_run(shared.d, &p, &args, &e), &e);
+    assert_ok(kiln_download(shared.d, out, args.c, sizeof out, &e), &e);
     /* silu(1) * 1 = 0.7311, silu(2) * 2 = 3.5232 */
     for (int i = 0; i < TOKENS * N; i++)
         assert_int_equal(out[i], i / N % 2 ? 0x4061 : 0x3f3b);
@@ -177,7 +154,7 @@ moe_takes_sorted_ids(void **state)
         const void *all[] = { args.a, args.b, args.c, args.offsets,
                               args.experts, args.padded };
 
-        assert_ok(kiln_free(t.d, (void *)all[i], &e), &e);
+        assert_ok(kiln_free(shared.d, (void *)all[i], &e), &e);
     }
 }
 
@@ -192,8 +169,8 @@ empty_problem_launches_nothing(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, NULL, &k, &e), &e);
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, NULL, &k, &e), &e);
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
     assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
     assert_int_equal(plan.grid[0], 0);
     assert_ok(kiln_launch(f, &plan, &none, &e), &e);
@@ -209,10 +186,10 @@ second_compile_is_the_same_kernel(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &a, &e), &e);
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &b, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &a, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &b, &e), &e);
     p.m = 1000;              /* no part of the key when the tile is given */
-    assert_ok(kiln_lookup(t.x, &p, "tile=32x32x64", &c, &e), &e);
+    assert_ok(kiln_lookup(shared.x, &p, "tile=32x32x64", &c, &e), &e);
     assert_ptr_equal(a, b);
     assert_ptr_equal(a, c);
     kiln_release(a);
@@ -228,7 +205,7 @@ lookup_does_not_compile(void **state)
     kiln_error e;
 
     (void)state;
-    assert_int_equal(kiln_lookup(t.x, &p, "tile=64x32x64", &k, &e),
+    assert_int_equal(kiln_lookup(shared.x, &p, "tile=64x32x64", &k, &e),
                      KILN_NOT_FOUND);
     assert_null(k);
     assert_int_equal(e.status, KILN_NOT_FOUND);
@@ -271,16 +248,16 @@ findings_fail_the_launch(void **state)
     void *less;
 
     (void)state;
-    make_operands(&o, t.d, &p);
-    assert_ok(kiln_malloc(t.d, 4096, &less, &e), &e);
+    make_operands(&o, shared.d, &p);
+    assert_ok(kiln_malloc(shared.d, 4096, &less, &e), &e);
     o.args.a = less;         /* never written */
-    assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_FINDING);
+    assert_int_equal(kiln_run(shared.d, &p, &o.args, &e), KILN_FINDING);
     assert_non_null(strstr(e.text, "findings)"));
     o.args.a = o.memory[0];  /* the device is as good as before */
-    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
     check_output(&o);
     drop_operands(&o);
-    assert_ok(kiln_free(t.d, less, &e), &e);
+    assert_ok(kiln_free(shared.d, less, &e), &e);
 }
 
 static void
@@ -291,16 +268,16 @@ devices_by_name(void **state)
     kiln_error e;
 
     (void)state;
-    kiln_get_device(t.d, &info);
+    kiln_get_device(shared.d, &info);
     assert_int_equal(info.target, KILN_GFX950);
     assert_int_equal(info.cus, 256);
     assert_int_equal(info.simulated, 1);
-    assert_int_equal(kiln_open_device(t.x, "sim:gfx90a", &d, &e),
+    assert_int_equal(kiln_open_device(shared.x, "sim:gfx90a", &d, &e),
                      KILN_BAD_INPUT);
-    assert_int_equal(kiln_open_device(t.x, "hip:x", &d, &e), KILN_BAD_INPUT);
+    assert_int_equal(kiln_open_device(shared.x, "hip:x", &d, &e), KILN_BAD_INPUT);
     assert_null(d);
     assert_non_null(strstr(e.text, "'hip:x'"));
-    assert_ok(kiln_open_device(t.x, "sim:gfx942", &d, &e), &e);
+    assert_ok(kiln_open_device(shared.x, "sim:gfx942", &d, &e), &e);
     kiln_get_device(d, &info);
     assert_int_equal(info.cus, 304);
     kiln_close_device(d);
@@ -316,8 +293,8 @@ kernel_and_device_must_agree(void **state)
 
     (void)state;
     p.target = KILN_GFX942;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
-    assert_int_equal(kiln_load(t.d, k, &f, &e), KILN_BAD_INPUT);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_int_equal(kiln_load(shared.d, k, &f, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "for gfx942, the device is gfx950"));
     kiln_release(k);
 }
@@ -337,19 +314,19 @@ simulator_predicts(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64 split-k=2", &k, &e), &e);
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64 split-k=2", &k, &e), &e);
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
     assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
-    make_operands(&o, t.d, &p);
-    assert_ok(kiln_malloc(t.d, plan.workspace, &o.args.workspace, &e), &e);
-    assert_ok(kiln_upload(t.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
+    make_operands(&o, shared.d, &p);
+    assert_ok(kiln_malloc(shared.d, plan.workspace, &o.args.workspace, &e), &e);
+    assert_ok(kiln_upload(shared.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
     assert_ok(kiln_time(f, &plan, &o.args, &timing, &e), &e);
     assert_true(timing.us > 1 && timing.us < 1000);
     assert_ok(kiln_time(f, &plan, &o.args, &again, &e), &e);
     assert_true(timing.us == again.us);
     assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
     check_output(&o);
-    assert_ok(kiln_free(t.d, o.args.workspace, &e), &e);
+    assert_ok(kiln_free(shared.d, o.args.workspace, &e), &e);
     drop_operands(&o);
     kiln_unload(f);
     kiln_release(k);
@@ -373,5 +350,5 @@ main(void)
         cmocka_unit_test(simulator_predicts),
     };
 
-    return cmocka_run_group_tests_name("runtime-api", tests, setup, teardown);
+    return cmocka_run_group_tests_name("runtime-api", tests, open_shared, close_shared);
 }

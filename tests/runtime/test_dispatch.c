@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct {
-    kiln_context *x;
-    kiln_device *d;
-} t;
-
 static char lines[64][512];
 static int nlines;
 
@@ -31,18 +26,9 @@ setup(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_open(&o, &t.x, &e), &e);
-    t.d = open_device(t.x, "sim:gfx950");
+    assert_ok(kiln_open(&o, &shared.x, &e), &e);
+    shared.d = open_device(shared.x, "sim:gfx950");
     nlines = 0;
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    (void)state;
-    kiln_close_device(t.d);
-    kiln_close(t.x);
     return 0;
 }
 
@@ -54,8 +40,8 @@ run(int64_t m, int64_t n, int64_t k)
     kiln_error e;
 
     p.target = KILN_TARGET_NONE; /* the device's */
-    make_operands(&o, t.d, &p);
-    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    make_operands(&o, shared.d, &p);
+    assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
     check_output(&o);
     drop_operands(&o);
 }
@@ -81,7 +67,7 @@ first_m_decides_nothing(void **state)
     run(65, 32, 64);
     assert_int_equal(nlines, 1);
     snprintf(first, sizeof first, "%s", strchr(lines[0], ':'));
-    teardown(NULL);
+    close_shared(NULL);
     setup(NULL);
     run(128, 32, 64);
     assert_int_equal(nlines, 1);
@@ -99,17 +85,17 @@ alignment_is_part_of_the_class(void **state)
     unsigned char host[16 * 64 * 2];
 
     (void)state;
-    make_operands(&o, t.d, &p);
-    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
-    assert_ok(kiln_download(t.d, host, o.memory[0], sizeof host, &e), &e);
-    assert_ok(kiln_malloc(t.d, sizeof host + 2, (void **)&a, &e), &e);
-    assert_ok(kiln_upload(t.d, a + 2, host, sizeof host, &e), &e);
+    make_operands(&o, shared.d, &p);
+    assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
+    assert_ok(kiln_download(shared.d, host, o.memory[0], sizeof host, &e), &e);
+    assert_ok(kiln_malloc(shared.d, sizeof host + 2, (void **)&a, &e), &e);
+    assert_ok(kiln_upload(shared.d, a + 2, host, sizeof host, &e), &e);
     o.args.a = a + 2;
     clear_output(&o);
-    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
     check_output(&o);
     assert_int_equal(nlines, 2);
-    assert_ok(kiln_free(t.d, a, &e), &e);
+    assert_ok(kiln_free(shared.d, a, &e), &e);
     drop_operands(&o);
 }
 
@@ -127,11 +113,11 @@ divides_k_with_a_workspace(void **state)
     kiln_error e;
 
     (void)state;
-    make_operands(&o, t.d, &p);
+    make_operands(&o, shared.d, &p);
     o.args.workspace_bytes = UINT64_MAX;
     o.args.flags = KILN_PREPARE;
     o.args.used = &k;
-    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
     kiln_get_kernel(k, &info);
     assert_null(strstr(info.config, "split-k=1 "));
     p.m = 32;                /* the largest of the class */
@@ -140,19 +126,19 @@ divides_k_with_a_workspace(void **state)
     kiln_release(k);
     o.args.flags = 0;
     o.args.workspace_bytes = plan.workspace;
-    assert_ok(kiln_malloc(t.d, plan.workspace, &o.args.workspace, &e), &e);
-    assert_ok(kiln_upload(t.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
+    assert_ok(kiln_malloc(shared.d, plan.workspace, &o.args.workspace, &e), &e);
+    assert_ok(kiln_upload(shared.d, o.args.workspace, zeros, sizeof zeros, &e), &e);
     for (int small = 0; small < 2; small++) {
         o.args.workspace_bytes -= (uint64_t)small;
         clear_output(&o);
-        assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+        assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
         check_output(&o);
         kiln_get_kernel(k, &info);
         assert_int_equal(strstr(info.config, "split-k=1 ") != NULL, small);
         kiln_release(k);
     }
     assert_int_equal(nlines, 2);
-    assert_ok(kiln_free(t.d, o.args.workspace, &e), &e);
+    assert_ok(kiln_free(shared.d, o.args.workspace, &e), &e);
     drop_operands(&o);
 }
 
@@ -165,13 +151,13 @@ errors_do_not_stick(void **state)
     kiln_error e;
 
     (void)state;
-    make_operands(&o, t.d, &p);
+    make_operands(&o, shared.d, &p);
     bad.b = KILN_F16;
-    assert_int_equal(kiln_run(t.d, &bad, &o.args, &e), KILN_UNSUPPORTED);
+    assert_int_equal(kiln_run(shared.d, &bad, &o.args, &e), KILN_UNSUPPORTED);
     o.args.c = NULL;
-    assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_BAD_INPUT);
+    assert_int_equal(kiln_run(shared.d, &p, &o.args, &e), KILN_BAD_INPUT);
     o.args.c = o.memory[2];
-    assert_ok(kiln_run(t.d, &p, &o.args, &e), &e);
+    assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
     check_output(&o);
     assert_int_equal(nlines, 1);
     drop_operands(&o);
@@ -186,7 +172,7 @@ the_choice_is_explained(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, NULL, &k, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, NULL, &k, &e), &e);
     kiln_get_kernel(k, &info);
     assert_non_null(strstr(info.why, "tile"));
     kiln_release(k);
@@ -256,7 +242,7 @@ bad_tuning_file_is_refused(void **state)
 int
 main(void)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, close_shared)
     const struct CMUnitTest tests[] = {
         CASE(one_kernel_a_bucket),
         CASE(first_m_decides_nothing),

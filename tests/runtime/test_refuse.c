@@ -3,29 +3,6 @@
 
 #include <string.h>
 
-static struct {
-    kiln_context *x;
-    kiln_device *d;
-} t;
-
-static int
-setup(void **state)
-{
-    (void)state;
-    t.x = open_context(NULL, 0, NULL);
-    t.d = open_device(t.x, "sim:gfx950");
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    (void)state;
-    kiln_close_device(t.d);
-    kiln_close(t.x);
-    return 0;
-}
-
 static void
 refuse(const kiln_problem *p, const char *config, kiln_status s,
        const char *text)
@@ -33,12 +10,12 @@ refuse(const kiln_problem *p, const char *config, kiln_status s,
     kiln_kernel *k;
     kiln_error e;
 
-    assert_int_equal(kiln_compile(t.x, p, config, &k, &e), s);
+    assert_int_equal(kiln_compile(shared.x, p, config, &k, &e), s);
     assert_null(k);
     if (!strstr(e.text, text))
         fail_msg("'%s' does not say '%s'", e.text, text);
     /* The error record is optional. */
-    assert_int_equal(kiln_compile(t.x, p, config, &k, NULL), s);
+    assert_int_equal(kiln_compile(shared.x, p, config, &k, NULL), s);
 }
 
 static void
@@ -80,7 +57,7 @@ older_structs_are_accepted(void **state)
     (void)state;
     p.size = offsetof(kiln_problem, batch);
     p.batch = 77;            /* beyond size: not read */
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &k, &e), &e);
     memset(&info, 0x5a, sizeof info);
     info.size = offsetof(kiln_kernel_info, why);
     kiln_get_kernel(k, &info);
@@ -100,8 +77,8 @@ bad_launches_are_refused(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
     other.out = KILN_BF16;
     assert_int_equal(kiln_make_plan(k, &other, &plan, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "of another kind"));
@@ -110,7 +87,7 @@ bad_launches_are_refused(void **state)
     assert_int_equal(kiln_make_plan(k, &other, &plan, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "aligned"));
     assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
-    make_operands(&o, t.d, &p);
+    make_operands(&o, shared.d, &p);
     o.args.b = NULL;
     assert_int_equal(kiln_launch(f, &plan, &o.args, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "'b'"));
@@ -152,35 +129,35 @@ null_is_refused(void **state)
     (void)state;
     NULL_IS_REFUSED(kiln_open(NULL, NULL, &e), "out");
     NULL_IS_REFUSED(kiln_add_bundle(NULL, "x", &e), "context");
-    NULL_IS_REFUSED(kiln_add_bundle(t.x, NULL, &e), "path");
+    NULL_IS_REFUSED(kiln_add_bundle(shared.x, NULL, &e), "path");
     NULL_IS_REFUSED(kiln_lookup(NULL, &p, NULL, &k, &e), "context");
-    NULL_IS_REFUSED(kiln_lookup(t.x, NULL, NULL, &k, &e), "problem");
-    NULL_IS_REFUSED(kiln_lookup(t.x, &p, NULL, NULL, &e), "out");
+    NULL_IS_REFUSED(kiln_lookup(shared.x, NULL, NULL, &k, &e), "problem");
+    NULL_IS_REFUSED(kiln_lookup(shared.x, &p, NULL, NULL, &e), "out");
     NULL_IS_REFUSED(kiln_compile_text(NULL, "", &k, &e), "context");
-    NULL_IS_REFUSED(kiln_compile_text(t.x, NULL, &k, &e), "text");
+    NULL_IS_REFUSED(kiln_compile_text(shared.x, NULL, &k, &e), "text");
     NULL_IS_REFUSED(kiln_compile(NULL, &p, NULL, &k, &e), "context");
-    NULL_IS_REFUSED(kiln_compile(t.x, NULL, NULL, &k, &e), "problem");
-    NULL_IS_REFUSED(kiln_compile(t.x, &p, NULL, NULL, &e), "out");
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
+    NULL_IS_REFUSED(kiln_compile(shared.x, NULL, NULL, &k, &e), "problem");
+    NULL_IS_REFUSED(kiln_compile(shared.x, &p, NULL, NULL, &e), "out");
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &k, &e), &e);
     NULL_IS_REFUSED(kiln_make_plan(NULL, &p, &plan, &e), "kernel");
     NULL_IS_REFUSED(kiln_make_plan(k, NULL, &plan, &e), "problem");
     NULL_IS_REFUSED(kiln_make_plan(k, &p, NULL, &e), "plan");
     NULL_IS_REFUSED(kiln_open_device(NULL, "sim:gfx950", &d, &e), "context");
-    NULL_IS_REFUSED(kiln_open_device(t.x, NULL, &d, &e), "name");
-    NULL_IS_REFUSED(kiln_open_device(t.x, "sim:gfx950", NULL, &e), "out");
+    NULL_IS_REFUSED(kiln_open_device(shared.x, NULL, &d, &e), "name");
+    NULL_IS_REFUSED(kiln_open_device(shared.x, "sim:gfx950", NULL, &e), "out");
     NULL_IS_REFUSED(kiln_malloc(NULL, 1, &m, &e), "device");
-    NULL_IS_REFUSED(kiln_malloc(t.d, 1, NULL, &e), "out");
+    NULL_IS_REFUSED(kiln_malloc(shared.d, 1, NULL, &e), "out");
     NULL_IS_REFUSED(kiln_free(NULL, NULL, &e), "device");
     NULL_IS_REFUSED(kiln_upload(NULL, &p, &p, 1, &e), "device");
-    NULL_IS_REFUSED(kiln_upload(t.d, NULL, &p, 1, &e), "dst");
-    NULL_IS_REFUSED(kiln_upload(t.d, &p, NULL, 1, &e), "src");
+    NULL_IS_REFUSED(kiln_upload(shared.d, NULL, &p, 1, &e), "dst");
+    NULL_IS_REFUSED(kiln_upload(shared.d, &p, NULL, 1, &e), "src");
     NULL_IS_REFUSED(kiln_download(NULL, &p, &p, 1, &e), "device");
-    NULL_IS_REFUSED(kiln_download(t.d, NULL, &p, 1, &e), "dst");
-    NULL_IS_REFUSED(kiln_download(t.d, &p, NULL, 1, &e), "src");
+    NULL_IS_REFUSED(kiln_download(shared.d, NULL, &p, 1, &e), "dst");
+    NULL_IS_REFUSED(kiln_download(shared.d, &p, NULL, 1, &e), "src");
     NULL_IS_REFUSED(kiln_load(NULL, k, &f, &e), "device");
-    NULL_IS_REFUSED(kiln_load(t.d, NULL, &f, &e), "kernel");
-    NULL_IS_REFUSED(kiln_load(t.d, k, NULL, &e), "out");
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    NULL_IS_REFUSED(kiln_load(shared.d, NULL, &f, &e), "kernel");
+    NULL_IS_REFUSED(kiln_load(shared.d, k, NULL, &e), "out");
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
     assert_ok(kiln_make_plan(k, &p, &plan, &e), &e);
     NULL_IS_REFUSED(kiln_launch(NULL, &plan, &args, &e), "function");
     NULL_IS_REFUSED(kiln_launch(f, NULL, &args, &e), "plan");
@@ -191,12 +168,12 @@ null_is_refused(void **state)
     NULL_IS_REFUSED(kiln_time(f, &plan, NULL, &timing, &e), "args");
     NULL_IS_REFUSED(kiln_time(f, &plan, &args, NULL, &e), "timing");
     NULL_IS_REFUSED(kiln_run(NULL, &p, &args, &e), "device");
-    NULL_IS_REFUSED(kiln_run(t.d, NULL, &args, &e), "problem");
-    NULL_IS_REFUSED(kiln_run(t.d, &p, NULL, &e), "args");
+    NULL_IS_REFUSED(kiln_run(shared.d, NULL, &args, &e), "problem");
+    NULL_IS_REFUSED(kiln_run(shared.d, &p, NULL, &e), "args");
     kiln_get_kernel(NULL, NULL);
     kiln_get_kernel(k, NULL);
     kiln_get_device(NULL, &info);
-    kiln_get_device(t.d, NULL);
+    kiln_get_device(shared.d, NULL);
     kiln_unload(f);
     kiln_release(k);
 }
@@ -213,10 +190,10 @@ bad_plans_are_refused(void **state)
     kiln_error e;
 
     (void)state;
-    assert_ok(kiln_compile(t.x, &p, "tile=32x32x64", &k, &e), &e);
-    assert_ok(kiln_load(t.d, k, &f, &e), &e);
+    assert_ok(kiln_compile(shared.x, &p, "tile=32x32x64", &k, &e), &e);
+    assert_ok(kiln_load(shared.d, k, &f, &e), &e);
     assert_ok(kiln_make_plan(k, &p, &good, &e), &e);
-    make_operands(&o, t.d, &p);
+    make_operands(&o, shared.d, &p);
     for (int i = 0; i < 10; i++)
         bad[i] = good;
     bad[0] = (kiln_plan){ .size = sizeof good, .grid = { 1, 1, 1 },
@@ -267,9 +244,9 @@ reserved_bits_are_refused(void **state)
     p.cus = 5000;
     refuse(&p, NULL, KILN_BAD_INPUT, "4096 compute units on 1 to 64 chiplets");
     p = small_problem(8, 8, 8);
-    make_operands(&o, t.d, &p);
+    make_operands(&o, shared.d, &p);
     o.args.flags = 8;
-    assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_BAD_INPUT);
+    assert_int_equal(kiln_run(shared.d, &p, &o.args, &e), KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "kiln_arguments.flags is 8"));
     drop_operands(&o);
 }
@@ -300,6 +277,6 @@ main(void)
         cmocka_unit_test(bad_options_are_refused),
     };
 
-    return cmocka_run_group_tests_name("runtime-refuse", tests, setup,
-                                       teardown);
+    return cmocka_run_group_tests_name("runtime-refuse", tests, open_shared,
+                                       close_shared);
 }
