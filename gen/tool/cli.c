@@ -352,5 +352,6 @@ kn_cli_parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
                        argv[1]);
     if (cmd == KN_CMD_bench)
         KN_TRY(kn_hipblaslt_words(c, &words));
-    return parse_words(c, words.argc, words.argv, cli);
+    KN_TRY(parse_words(c, words.argc, words.argv, cli));
+    return kn_cli_beta(c, cli);
 }

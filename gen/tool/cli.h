@@ -119,6 +119,10 @@ bool kn_cli_arg_parse(struct kn_ctx *c, const char *text,
 bool kn_cli_ptr_parse(struct kn_ctx *c, const char *text,
                       struct kn_cli_arg *a);
 
+/* A --beta that is neither 0 nor 1 becomes part of the epilogue's expression:
+ * acc + F * c for each acc. */
+kiln_status kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli);
+
 /* The target of --arch, NONE without it. */
 kiln_target kn_cli_target(const struct kn_cli *cli);
 

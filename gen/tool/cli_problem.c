@@ -1,8 +1,10 @@
 /* cli_problem.c - from parsed flags to what the library takes. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../ir/formula.h"
 #include "cli.h"
 
 static kiln_type
@@ -34,6 +36,48 @@ epilogue_of(const struct kn_value *v, kiln_problem *p)
         snprintf(p->expression, sizeof p->expression, "%s", v->s);
 }
 
+static size_t
+word_length(const char *s)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)s[n]) || s[n] == '_')
+        n++;
+    return n;
+}
+
+kiln_status
+kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli)
+{
+    struct kn_value *v = &cli->v[KN_FLAG_epilogue];
+    double beta = cli->v[KN_FLAG_beta].f;
+    const char *s = v->seen && strcmp(v->s, "none") ? v->s : "acc";
+    struct kn_buf b = { .c = c };
+
+    if (beta == 0 || beta == 1)
+        return KILN_OK;
+    s = kn_formula_text(c, !strcmp(s, "bias") ? "acc+bias" : s);
+    if (kn_formula_names(s, "c"))
+        return kn_fail(c, KILN_BAD_INPUT, "the epilogue says itself what "
+                       "becomes of c: no --beta but 0 and 1");
+    for (size_t n; *s; s += n ? n : 1) {
+        n = word_length(s);
+        if (n == 3 && !memcmp(s, "acc", n))
+            kn_putf(&b, "(acc+%.9g*c)", beta);
+        else
+            kn_putf(&b, "%.*s", n ? (int)n : 1, s);
+    }
+    if (b.n >= KILN_EXPRESSION)
+        return kn_fail(c, KILN_BAD_INPUT, "with --beta %g in it the epilogue "
+                       "has more than %d characters", beta,
+                       KILN_EXPRESSION - 1);
+    v->seen = true;
+    v->s = b.s;
+    cli->v[KN_FLAG_beta].f = 1;      /* it is read, and lists say so again */
+    cli->v[KN_FLAG_beta].s = "1";
+    return KILN_OK;
+}
+
 kiln_target
 kn_cli_target(const struct kn_cli *cli)
 {
@@ -57,7 +101,7 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->out = type_of(&v[KN_FLAG_out]);
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
     epilogue_of(&v[KN_FLAG_epilogue], p);
-    p->beta = (uint8_t)v[KN_FLAG_beta].i;
+    p->beta = v[KN_FLAG_beta].f != 0;
     p->invariant = v[KN_FLAG_invariant].seen;
     p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;
     p->scale_layout = (uint8_t)v[KN_FLAG_scale_layout].i;

@@ -303,6 +303,9 @@ problem_and_config(void **state)
     assert_int_equal(p.scale, KILN_SCALE_BLOCK128);
     assert_true(p.bias && p.beta && p.alpha_set);
     assert_true(p.alpha == 2.0f);
+    fine("run gemm --beta -0.5 --epilogue relu(acc-1)");
+    kn_cli_problem(&cli, KILN_GFX950, &p);
+    assert_string_equal(p.expression, "relu((acc+-0.5*c)-1)");
     fine("run gemm --stages 2 --tile 64x64x32 --waves 1x2 --waves rr");
     assert_string_equal(cli.config, "tile=64x64x32 waves=1x2 stages=2");
 }

@@ -160,7 +160,7 @@ def make_scales(scale, k):
     return (*wide, np.exp2(a).astype(np.float32), np.exp2(b).astype(np.float32))
 
 
-def epilogue():
+def epilogue(beta):
     va, vb = integers(M, K), integers(N, K)
     c0, bias = integers(M, N), integers(1, N)[0]
     for name, data in (("a", va), ("b", vb)):
@@ -169,13 +169,14 @@ def epilogue():
     np.save(path("bias.npy"), bias.astype(np.float32))
     run = kilnc("--a", "f16", "--b", "f16", "--out", "f32", "-m", M, "-n", N,
                 "-k", K, "--a-file", path("a.npy"), "--b-file", path("b.npy"),
-                "--c-file", path("c.npy"), "--beta", 1, "--alpha", 0.5,
+                "--c-file", path("c.npy"), "--beta", beta, "--alpha", 0.5,
                 "--epilogue", "bias", "--bias-file", path("bias.npy"),
                 "--out-file", path("out.npy"))
+    name = "alpha, bias, beta %g" % beta
     if run.returncode:
-        return report("alpha, bias, beta", False, run.stdout + run.stderr)
-    want = 0.5 * (va @ vb.T) + bias + c0
-    return report("alpha, bias, beta",
+        return report(name, False, run.stdout + run.stderr)
+    want = 0.5 * (va @ vb.T) + bias + beta * c0
+    return report(name,
                   np.array_equal(np.load(path("out.npy")), want))
 
 
@@ -233,7 +234,8 @@ case("mxfp8 on gfx942, raw files of padded scales", "mxfp8", "mxfp8", "f32",
 case("fp8, padded block scales", "fp8", "fp8", "f32", scale="block128", k=160,
      pads=(1, 3))
 case("raw files", "bf16", "bf16", "f32", ending="bin")
-epilogue()
+epilogue(1)
+epilogue(-1.5)
 GOOD = integers(M, K).astype(np.float16)
 refused("wrong type", GOOD.astype(np.float32))
 refused("wrong shape", GOOD[:-1])
