@@ -1,0 +1,176 @@
+"""Command lines of `kilnc run` drawn at random over its flags, moe most of all:
+each is right and without a finding, or refused in one sentence.
+
+usage: soak.py KILNC FIRST COUNT     seeds FIRST to FIRST + COUNT - 1
+"""
+import os
+import random
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
+import tap  # noqa: E402
+
+KILNC, FIRST, COUNT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+SECONDS = 600
+PLAIN = ["f16", "bf16", "fp8", "bf8", "i8"]
+MX = ["mxfp8", "mxbf8", "mxfp6", "mxbf6", "mxfp4"]
+
+
+def length(r, most):
+    """Beside the edges of tiles more often than elsewhere."""
+    if r.random() < 0.3:
+        return r.randint(1, 40)
+    if r.random() < 0.5:
+        return r.randint(1, most)
+    return r.choice([32, 64, 128, 256, 512]) + r.randint(-2, 2)
+
+
+def whole(r, most, unit):
+    """A multiple of `unit`, most of the time."""
+    n = length(r, most)
+    return n if r.random() < 0.15 else -(-n // unit) * unit
+
+
+def types(r):
+    """Mostly alike; otherwise a pair that has an instruction, or may not."""
+    a = r.choice(PLAIN + MX)
+    if r.random() < 0.8:
+        return a, a
+    if a in ("f16", "bf16"):
+        return a, r.choice(["fp8", "i8", "bf8", "mxfp4"])
+    return a, r.choice(MX if a in MX else ["fp8", "bf8"])
+
+
+def some(r, odds, *flags):
+    """One of the flags, each a list of words, with these odds."""
+    return r.choice(flags) if r.random() < odds else []
+
+
+def moe(r):
+    a, b = types(r)
+    if a in ("f16", "bf16") and r.random() < 0.9:
+        b = a
+    experts = r.randint(1, 40)
+    topk = r.randint(1, min(experts, 9))
+    unit = r.choice([16, 32, 128, 256])
+    words = ["moe", "--hidden", whole(r, 700, unit), "--inter",
+             whole(r, 400, unit), "--experts", experts, "--topk",
+             topk, "--tokens", length(r, 90)]
+    words += ["--a", a] + (["--b", b] if b != a else [])
+    words += some(r, 0.7, ["--stage", "gemm1"], ["--stage", "gemm2"])
+    words += some(r, 0.4, ["--block-m", r.choice([16, 32, 64, 128])])
+    if "gemm2" in words and a not in MX:
+        words += some(r, 0.4, ["--reduce", "atomic"], ["--reduce", "ordered"])
+    words += some(r, 0.3, ["--act", "swiglu"], ["--act", "limited"])
+    words += some(r, 0.3, ["--ids", "plain"])
+    words += some(r, 0.3, ["--weight", r.choice(["before", "none", "after"])])
+    words += some(r, 0.3, ["--routing", "extreme:%d" % r.randint(topk, experts)])
+    if a in ("mxfp4", "mxfp8"):
+        words += some(r, 0.3, ["--requant", r.choice(["floor", "ceil"])])
+    words += some(r, 0.2, ["--nt-b", 1])
+    words += some(r, 0.1, ["--early", r.choice(["ids", "copy", "both"])])
+    return words
+
+
+def groups(r):
+    n = r.randint(1, 9)
+    lens = [0 if r.random() < 0.2 else length(r, 200) for _ in range(n)]
+    return some(r, 0.6, ["--group-lens", ",".join(map(str, lens))]) or \
+        ["--groups", n, "--tokens", length(r, 150), "--routing",
+         r.choice(["balanced", "mild", "extreme:2"])]
+
+
+def product(r):
+    family = r.choice(["gemm", "gemm", "batched", "grouped", "wgrad"])
+    a, b = types(r)
+    words = [family, "--a", a] + (["--b", b] if b != a else [])
+    words += ["-n", whole(r, 600, 4)]
+    if family in ("grouped", "wgrad"):
+        words += groups(r)
+        words += ["-m" if family == "wgrad" else "-k", whole(r, 900, 32)]
+        words += some(r, 0.3, ["--group-table", r.choice(["lens", "ends32"])])
+    else:
+        words += ["-m", length(r, 500), "-k", whole(r, 1500, 32)]
+        words += ["--batch", r.randint(1, 4)] if family == "batched" else []
+    if family == "wgrad":
+        words += ["--layout", "nt" if a in MX else "tn"]
+    elif a not in MX:
+        words += some(r, 0.4, ["--layout", r.choice(["nn", "tn"])])
+    words += some(r, 0.3, ["--out", r.choice(["f16", "bf16", "f32"])])
+    words += some(r, 0.2, ["--epilogue", r.choice(
+        ["bias", "relu(acc + bias)", "gelu", "silu(acc)", "sigmoid(acc)"])])
+    words += some(r, 0.2, ["--beta", 1]) + some(r, 0.2, ["--alpha", "0.25"])
+    return words
+
+
+def configuration(r, moe_too):
+    words = some(r, 0.15, ["--schedule", r.choice(
+        ["simple", "interleave", "8-wave", "4-wave", "direct", "unrolled"])])
+    words += some(r, 0.1, ["--lowering", r.choice(["llvm", "asm"])])
+    if not moe_too:
+        words += some(r, 0.15, ["--split-k", r.randint(2, 5)])
+    words += some(r, 0.1, ["--cus", r.randint(1, 12)])
+    words += some(r, 0.1, ["--store", r.choice(["lds", "direct"])])
+    words += some(r, 0.1, ["--xcd", r.choice([1, 4, 8])])
+    return words
+
+
+def stored(r, words, arch):
+    """Scales and layouts, mostly where there are some."""
+    a, odds = words[words.index("--a") + 1], 0.02
+    if a in ("fp8", "bf8", "i8") and "--b" not in words:
+        odds = 0.5
+    scales = some(r, odds, ["--scale", r.choice(
+        ["row", "tensor"] + ([] if a == "i8" else ["block128"]))])
+    odds = 0.4 if a in MX and arch == "gfx950" and "--layout" not in words else 0.02
+    return scales + some(r, odds, ["--scale-layout", "shuffled"]) + \
+        some(r, 0.2 if arch == "gfx950" else 0.05,
+             ["--b-layout", "preshuffled"])
+
+
+def line(seed):
+    r = random.Random(seed)
+    arch = r.choice(["gfx942", "gfx950"])
+    words = (moe if r.random() < 0.6 else product)(r)
+    words += stored(r, words, arch) + configuration(r, words[0] == "moe")
+    words += some(r, 0.4, ["--order", r.choice(["earliest", "random"])])
+    words += some(r, 0.4, ["--waves", "4x1"] if r.random() < 0.1 else
+                  ["--mfma", r.choice(["cdna3", "fused", "chain"])])
+    words += some(r, 0.3, ["--data", "exact"])
+    words += ["--arch", arch, "--seed", seed, "--order-seed", seed]
+    return [str(w) for w in words]
+
+
+def wrong_with(words):
+    """None: right. A sentence: it is not. '': refused, in one sentence."""
+    p = subprocess.run([KILNC, "run"] + words, capture_output=True, text=True,
+                       stdin=subprocess.DEVNULL, timeout=SECONDS)
+    if p.returncode == 0:
+        return None if "check     ok" in p.stdout else "no check"
+    told = p.stderr.strip()
+    if p.returncode in (2, 3) and len(told.splitlines()) == 1:
+        return ""
+    return "exit %d\n%s%s" % (p.returncode, p.stdout, p.stderr)
+
+
+ran = []
+
+
+def case(seed):
+    def one():
+        words = line(seed)
+        why = wrong_with(words)
+        ran.append(why is None)
+        return ("kilnc run %s\n%s" % (" ".join(words), why)) if why else None
+    one.__name__ = "seed %d" % seed
+    return one
+
+
+def most_ran():
+    print("# %d of %d ran" % (sum(ran), len(ran)))
+    return None if 2 * sum(ran) >= len(ran) else "too few"
+
+
+if __name__ == "__main__":
+    sys.exit(tap.main([case(FIRST + i) for i in range(COUNT)] + [most_ran]))
