@@ -439,14 +439,10 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
     case KN_OP_sext: case KN_OP_zext: case KN_OP_trunc: case KN_OP_i2f:
     case KN_OP_cvt:
         return check_width(f, i);
-    case KN_OP_perm: case KN_OP_scan:
+    case KN_OP_perm: case KN_OP_scan: case KN_OP_lane: case KN_OP_arrive:
         return need_result(f, i, KN_T_i32, 1);
-    case KN_OP_count: case KN_OP_readlane:
+    case KN_OP_count: case KN_OP_readlane: case KN_OP_wg: case KN_OP_wave:
         return need_result(f, i, KN_T_i32, 0);
-    case KN_OP_wg: case KN_OP_wave:
-        return need_result(f, i, KN_T_i32, 0);
-    case KN_OP_lane:
-        return need_result(f, i, KN_T_i32, 1);
     case KN_OP_addr:
         return need_result(f, i, KN_T_i64, 0);
     case KN_OP_uniform:
@@ -465,8 +461,6 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_flip(f, i);
     case KN_OP_roll:
         return check_roll(f, i);
-    case KN_OP_arrive:
-        return need_result(f, i, KN_T_i32, 1);
     case KN_OP_ldg: case KN_OP_lds_ld:
         return check_load(f, i);
     case KN_OP_stg: case KN_OP_lds_st: case KN_OP_atom:

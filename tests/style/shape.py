@@ -4,7 +4,7 @@ import sys
 
 import gate
 
-MAX_LINES, MAX_PARAMS, MAX_WIDTH, MAX_FILE = 120, 5, 100, 600
+MAX_LINES, MAX_PARAMS, MAX_WIDTH, MAX_FILE = 80, 5, 100, 600
 
 
 def flat_switch(body):
@@ -74,7 +74,7 @@ SIX = "static void\nf(int a, int b, int c, int d, int e, int (*g)(int, int))\n{}
 
 if __name__ == "__main__":
     gate.run(sys.argv[1], [
-        ("functions have at most 120 lines", function_length, [sample(LONG)]),
+        ("functions have at most 80 lines", function_length, [sample(LONG)]),
         ("functions have at most 5 parameters", parameter_count,
          [sample(SIX), sample("X(a)\n{ }\n" + SIX)]),
         ("return type on its own line", name_column,
