@@ -77,7 +77,12 @@ pick_tuned(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
     KN_TRY(kn_tuning_find(c, p, &row, &n));
     for (size_t i = 0; i < n; i++) {
-        bool taken = take_row(c, p, row[i].config, g);
+        bool taken;
+
+        if (!strcmp(row[i].config, KN_FALLBACK))
+            return kn_fail(c, KILN_FALLBACK, "tuned row %s: use another "
+                           "library here", row[i].place);
+        taken = take_row(c, p, row[i].config, g);
 
         if (why)
             kn_putf(why, "tuned row %s %s\n", row[i].place,

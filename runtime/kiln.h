@@ -35,7 +35,8 @@ extern "C" {
     X(IO, 5, "input or output failed") \
     X(NO_DEVICE, 6, "no such device") \
     X(INTERNAL, 7, "kiln is wrong") \
-    X(NOT_FOUND, 8, "no such kernel")
+    X(NOT_FOUND, 8, "no such kernel") \
+    X(FALLBACK, 9, "a tuning table says to use another library")
 
 typedef enum kiln_status {
 #define X(id, value, text) KILN_##id = value,

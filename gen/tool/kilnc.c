@@ -146,6 +146,7 @@ exit_code(kiln_status s)
     case KILN_INTERNAL:
         return 1;
     case KILN_UNSUPPORTED:
+    case KILN_FALLBACK:
         return 3;
     case KILN_BAD_INPUT:
     case KILN_NO_MEMORY:

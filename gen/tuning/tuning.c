@@ -123,8 +123,10 @@ complaint(struct kn_ctx *c, enum column col, const char *s)
     case NCOLUMNS:
         break;
     }
+    if (!strcmp(s, KN_FALLBACK))
+        return NULL;
     return !kn_config_read(c, s, &cfg) && cfg.bm
-           ? NULL : "this is no configuration with a tile";
+           ? NULL : "this is no configuration with a tile, nor fallback";
 }
 
 static kiln_status

@@ -4,7 +4,9 @@
  *
  * Columns: arch family layout a b out scale batch n k m config; an empty field
  * fits anything. m is a number, or M_LEQ_16, M_GEQ_4096, any. Of moe, layout
- * is the stage, batch the experts and m the tokens. */
+ * is the stage, batch the experts and m the tokens. The configuration
+ * "fallback": another library is faster there (KILN_FALLBACK), unless the
+ * caller names a tile. */
 #ifndef KN_TUNING_H
 #define KN_TUNING_H
 
@@ -53,6 +55,8 @@ extern const struct kn_text kn_tuned_tables[]; /* templates/tuned */
 
 /* A field, quoted where it has to be; the caller puts commas and ends. */
 void kn_csv_put(struct kn_buf *b, const char *s);
+
+#define KN_FALLBACK "fallback"  /* instead of a configuration */
 
 struct kn_tuning {           /* kn_ctx.tuning */
     struct kn_csv *t;

@@ -66,7 +66,7 @@ struct import {
     const struct kn_csv *from;
     struct kn_csv *to;
     struct kn_cell *cell;
-    size_t foreign, slower;  /* rows left out */
+    size_t foreign;          /* rows left out */
 };
 
 /* A new row; what aiter's has stays in columns of its names behind '_'. */
@@ -118,13 +118,11 @@ read_few(struct import *r, size_t row)
     if (!gemv && strcmp(kernel, "mfma"))
         return kn_csv_fail(r->c, r->from, row, kn_csv_find(r->from, "kernel"),
                            "a kernel is gemv or mfma");
-    if (!strcmp(kn_csv_field(r->from, row, "use_hip"), "0")) {
-        r->slower++;
-        return KILN_OK;
-    }
     while (bm < m && bm < 16)
         bm *= 2;
-    if (gemv)
+    if (!strcmp(kn_csv_field(r->from, row, "use_hip"), "0"))
+        kn_put(&b, KN_FALLBACK);
+    else if (gemv)
         kn_putf(&b, "tile=%ldx4x1024 waves=4x1 schedule=gemv", bm);
     else
         kn_putf(&b, "tile=16x%ldx%d waves=1x2 split-k=%ld",
@@ -226,9 +224,6 @@ kn_aiter_table_read(struct kn_ctx *c, const struct kn_csv *from,
     to->cells = r.cell;
     for (size_t i = 0; i < from->nrows; i++)
         KN_TRY(few ? read_few(&r, i) : read_moe(&r, i));
-    if (r.slower)
-        kn_putf(notes, "%s: %zu rows for which another library was faster "
-                "(use_hip 0) are left out\n", from->name, r.slower);
     if (r.foreign)
         kn_putf(notes, "%s: %zu kernels of types kiln's moe does not have, or "
                 "without a tile in their name, are left out\n", from->name,
@@ -282,6 +277,17 @@ write_few(struct export *x, size_t row)
     if (!is(t, row, "family", "gemm") || !is(t, row, "a", "mxfp8") ||
         !is(t, row, "b", "mxfp8") || m[strspn(m, "0123456789")])
         return KILN_OK;
+    if (is(t, row, "config", KN_FALLBACK)) {
+        const char *kernel = kn_csv_field(t, row, "_kernel");
+        const char *sub = kn_csv_field(t, row, "_n_sub");
+        const char *splits = kn_csv_field(t, row, "_k_splits");
+
+        put_cells(x, (const char *[]){
+            kn_csv_field(t, row, "k"), kn_csv_field(t, row, "n"), m,
+            *kernel ? kernel : "mfma", *sub ? sub : "0",
+            *splits ? splits : "0", "0" }, NFEW);
+        return KILN_OK;
+    }
     KN_TRY(kn_config_parse(x->c, kn_csv_field(t, row, "config"), &g));
     gemv = kn_reads_of(&g) == KN_READS_RUNS;
     put_cells(x, (const char *[]){
