@@ -137,15 +137,6 @@ kn_add(struct kn_fn *f, enum kn_op op, struct kn_loc at)
     return kn_default_attrs(i);
 }
 
-kn_ref
-kn_find_val(const struct kn_fn *f, const char *name)
-{
-    for (size_t i = f->nval; i-- > 1;)
-        if (!strcmp(f->val[i].name, name))
-            return KN_REF(KN_R_VAL, i);
-    return 0;
-}
-
 int
 kn_find_lds(const struct kn_fn *f, const char *name)
 {

@@ -190,7 +190,6 @@ kn_ref kn_new_val(struct kn_fn *f, const char *name, struct kn_type t);
 kn_ref kn_int(struct kn_fn *f, int64_t v);
 kn_ref kn_flt(struct kn_fn *f, double v);
 struct kn_ins *kn_add(struct kn_fn *f, enum kn_op op, struct kn_loc at);
-kn_ref kn_find_val(const struct kn_fn *f, const char *name);
 int kn_find_lds(const struct kn_fn *f, const char *name);
 struct kn_ins *kn_default_attrs(struct kn_ins *i);
 static inline struct kn_val *

@@ -28,18 +28,6 @@ kn_gate_name(enum kn_gate g)
     return names[g];
 }
 
-const char *
-kn_gate_text(enum kn_gate g)
-{
-    static const char *const texts[] = {
-#define GATE(id, name, registers, text) text,
-#include "gates.def"
-#undef GATE
-    };
-
-    return texts[g];
-}
-
 #define REFUSE(k, fmt, ...) \
     kn_fail((k)->c, KILN_FINDING, "gate %s: kernel %s: " fmt, \
             names[(k)->gate], (k)->p->kernel->name, __VA_ARGS__)

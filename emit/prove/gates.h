@@ -30,7 +30,6 @@ struct kn_gate_plan {
 struct kn_gate_plan kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f);
 
 const char *kn_gate_name(enum kn_gate g);
-const char *kn_gate_text(enum kn_gate g);
 
 /* FINDING with a sentence that begins "gate NAME: " and has the address of
  * the instruction, for the first gate that fails and is not waived;
