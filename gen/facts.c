@@ -154,30 +154,10 @@ shift_of(enum kn_elem from, enum kn_elem to)
     return 0;
 }
 
-/* Symbol: what the kernel computes and its tile, such as
- * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128. */
-static const char *
-kernel_name(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
-{
-    static const char *const stages[] = {
-#define X(id, text) text,
-        KILN_MOE_STAGES(X)
-#undef X
-    };
-    struct kn_buf b = { .c = c };
-
-    kn_putf(&b, "kiln_%s_%s_%s%s_%s_%s_%ux%ux%u", kn_family_names[p->family],
-            kn_family_of(p)->routed ? stages[p->stage]
-                                  : kn_layout_names[p->layout],
-            kiln_type_name(p->a), p->quant ? "q" : "", kiln_type_name(p->b),
-            kiln_type_name(p->out), g->bm, g->bn, g->bk);
-    return b.s;
-}
-
 static struct given
 given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
-    struct given x = { .p = p, .g = g, .name = kernel_name(c, p, g),
+    struct given x = { .p = p, .g = g, .name = kn_kernel_name(c, p, g),
                        .mfma = "", .most = kn_limits_of(p, g) };
     struct kn_fn shape = { .c = c, .shape = kn_shape_of(p, g) };
     struct kn_buf vector = { .c = c };

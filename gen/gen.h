@@ -346,6 +346,21 @@ kn_tile_columns(const kiln_problem *p, const struct kn_config *g)
 kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg, struct kn_fn **out);
 
+/* identity.c - the kernel part as a line, without trailing newline. */
+const char *kn_problem_text(struct kn_ctx *c, const kiln_problem *p);
+/* Symbol: what the kernel computes, its tile, and a digest of the kernel part and
+ * the whole configuration, such as
+ * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128_0123456789. */
+const char *kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *g);
+/* What a code object says of itself (kn_object_stamp). */
+struct kn_stamp {
+    const char *by, *problem, *config;
+};
+const char *kn_stamp_write(struct kn_ctx *c, const kiln_problem *p,
+                           const struct kn_config *g);
+bool kn_stamp_read(struct kn_ctx *c, const char *text, struct kn_stamp *out);
+
 /* What a caller wants besides the code object: texts (KN_WANT_*), and to see
  * the program after each pass as complete text. */
 struct kn_watch {
@@ -361,6 +376,7 @@ struct kn_watch {
 struct kn_generated {
     struct kn_config cfg;
     const char *name;        /* kernel symbol */
+    const char *stamp;       /* for the code object, NULL: none */
     struct kn_fn *tile, *wave;
     struct kn_line_map lines;        /* code offset -> operation of wave */
     const char *llvm, *assembly;     /* only if asked for */
@@ -408,6 +424,8 @@ struct kn_plan {
     uint32_t grid[3], block[3];
     uint64_t workspace;      /* bytes; 0: none */
     uint32_t kernarg_size;
+    uint32_t cus_at;         /* of a persistent grid, where kernarg has its
+                                size; 0: it is none */
     uint8_t kernarg[256];   /* in the order of templates/args.tir */
 };
 /* Refuses, with a sentence, a problem outside cfg's domain. */
@@ -417,7 +435,7 @@ kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
 
 /* The tiles of a launch (with split-K: the shares of tiles, split_k a tile),
  * computed apart from the templates' own maps: number `pid` is computed by
- * workgroup pid, or pid % cus of a persistent grid. offs: the host's copy of
+ * workgroup pid, or pid % its size of a persistent grid. offs: the host's copy of
  * the group offsets, NULL without groups. */
 struct kn_rect {
     uint32_t share;          /* split-K: which one */

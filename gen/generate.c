@@ -2,6 +2,7 @@
 
 #include "../emit/prove/cert.h"
 #include "../emit/emit.h"
+#include "../emit/isa/object.h"
 #include "../emit/prove/gates.h"
 #include "instantiate.h"
 #include "template.h"
@@ -85,6 +86,8 @@ build(struct kn_ctx *c, const struct kn_watch *watch,
     KN_TRY(kn_lines_read(c, e.rel, e.rel_size, &out->lines));
     KN_TRY((watch && watch->link ? watch->link : kn_object_link)(
         c, e.rel, e.rel_size, &co, &out->size));
+    if (out->stamp)
+        KN_TRY(kn_object_stamp(c, out->stamp, &co, &out->size));
     out->co = co;
     out->compilations = 1;
     KN_TRY(prove_bytes(c, out));
@@ -124,6 +127,7 @@ make(struct kn_ctx *c, const kiln_problem *p, const struct kn_watch *watch,
 {
     *out = (struct kn_generated){ .cfg = out->cfg };
     KN_TRY(kn_instantiate(c, p, &out->cfg, &out->tile));
+    out->stamp = kn_stamp_write(c, p, &out->cfg);
     return finish(c, watch, start, out);
 }
 

@@ -142,6 +142,7 @@ fill(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
         ARG_OF(name, type, formula, most)                                     \
     }
 #include "launch.def"
+    plan->cus_at = cus ? plan->kernarg_size - 4 : 0;
     plan->workspace = (uint64_t)workspace;
     plan->grid[0] = (uint32_t)grid;
     plan->block[0] = (uint32_t)(64 * waves);

@@ -468,6 +468,11 @@ typedef struct kiln_arguments {
     uint64_t workspace_bytes; /* kiln_run: may divide K where it pays and the
                                 workspace holds the largest M of the class; 0:
                                 never divides */
+    uint32_t max_cus;        /* most workgroups of a persistent grid, which
+                                leaves the other compute units to kernels that
+                                run beside it; 0: all of the plan's. Other
+                                grids are as they are */
+    uint32_t reserved;
 } kiln_arguments;
 
 typedef struct kiln_pointer {
@@ -494,6 +499,9 @@ typedef struct kiln_plan {
     kiln_pointer pointer[16];
     uint64_t offsets_at;     /* where host_offsets go in the workspace */
     uint64_t offsets_size;   /* bytes of them; 0: the family has none */
+    uint32_t cus_at;         /* of a persistent grid: where kernarg has grid[0]
+                                (32 bits). A launcher may lower both alike */
+    uint32_t reserved;
 } kiln_plan;
 
 /* Refuses a problem that the kernel was not made for. */

@@ -101,6 +101,13 @@ kiln_status kn_object_kernel(struct kn_ctx *c, const struct kn_object *o,
 kiln_status kn_object_link(struct kn_ctx *c, const void *rel, size_t size,
                            uint8_t **out, size_t *out_size);
 
+/* stamp.c - a text in a section of its own, which no loader looks at. */
+kiln_status kn_object_stamp(struct kn_ctx *c, const char *text, uint8_t **co,
+                            size_t *size);
+/* *text NULL: it has none. */
+kiln_status kn_object_stamped(struct kn_ctx *c, const void *co, size_t size,
+                              const char **text);
+
 /* File bytes of [addr, addr+n) if one segment has them all, else NULL. */
 const uint8_t *kn_object_bytes(const struct kn_object *o, uint64_t addr,
                                uint64_t n);

@@ -101,8 +101,6 @@ void kn_log(struct kiln_context *x, kiln_log_level level, const char *fmt, ...)
  * instead of its own unless NONE. */
 kiln_status kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
                             kiln_target target, kiln_problem *out);
-/* The text of the kernel part. */
-const char *kn_problem_text(struct kn_ctx *c, const kiln_problem *p);
 bool kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b);
 void kn_make_key(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *g, struct kn_key *out);

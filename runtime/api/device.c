@@ -239,6 +239,21 @@ is_pointer(const kiln_plan *plan, const kiln_pointer *q)
            q->offset <= plan->kernarg_size - 8;
 }
 
+/* A persistent grid has its size in the arguments too. */
+static bool
+has_grid(const kiln_plan *plan)
+{
+    uint32_t n = 0;
+
+    if (!plan->cus_at)
+        return true;
+    if (plan->kernarg_size < 4 || plan->kernarg_size > sizeof plan->kernarg ||
+        plan->cus_at > plan->kernarg_size - 4)
+        return false;
+    memcpy(&n, plan->kernarg + plan->cus_at, 4);
+    return n == plan->grid[0] || !plan->grid[0];
+}
+
 /* A plan is data of the caller's: nothing in it is believed. */
 static kiln_status
 check_plan(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan)
@@ -247,6 +262,7 @@ check_plan(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan)
                  plan->kernarg_size <= sizeof plan->kernarg &&
                  plan->kernarg_size == f->kernel->facts.kernarg_size &&
                  plan->offsets_size <= KN_OFFSETS_MOST &&
+                 has_grid(plan) &&
                  plan->offsets_at <= plan->workspace &&
                  plan->offsets_size <= plan->workspace - plan->offsets_at;
 
@@ -294,6 +310,8 @@ kn_device_start(const kiln_function *f, const kiln_plan *plan,
     };
 
     memcpy(s.l.grid, plan->grid, sizeof s.l.grid);
+    if (plan->cus_at)        /* as many as its arguments say */
+        memcpy(s.l.grid, kernarg + plan->cus_at, 4);
     memcpy(s.l.block, plan->block, sizeof s.l.block);
     return s;
 }

@@ -4,43 +4,13 @@
 #include <sha2.h>
 #include <string.h>
 
-/* A new field of the kernel part must get a row below, or two different
- * kernels would share a name. */
+/* A new field of the kernel part must get a row below and in gen/identity.c, or two
+ * different kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
                sizeof ((kiln_problem *)0)->reserved == 1 &&
                offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
                    sizeof (kiln_problem),
                "a field was added to the kernel part");
-
-const char *
-kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
-{
-    struct kn_buf b = { .c = c };
-
-    kn_putf(&b, "family=%s target=%s layout=%s a=%s b=%s out=%s scale=%s "
-            "bias=%u beta=%u alpha=%u", kn_family_names[p->family],
-            kiln_target_name(p->target), kn_layout_names[p->layout],
-            kiln_type_name(p->a), kiln_type_name(p->b),
-            kiln_type_name(p->out), kn_scale_names[p->scale], p->epilogue, p->beta,
-            p->alpha_set);
-    if (kn_family_of(p)->routed)
-        kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u "
-                "requant=%u",
-                p->stage, p->act, p->atomic, p->block_m, p->id_format,
-                p->weigh, p->requant);
-    if (p->b_layout || p->scale_layout)
-        kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,
-                p->scale_layout);
-    if (p->expression[0])
-        kn_putf(&b, " expr=%s", p->expression);
-    if (p->quant)
-        kn_putf(&b, " quant=%u", p->quant);
-    if (p->invariant)
-        kn_put(&b, " invariant=1");
-    if (p->group_flags)
-        kn_putf(&b, " group-flags=%u", p->group_flags);
-    return b.s;
-}
 
 bool
 kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)

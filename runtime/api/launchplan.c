@@ -127,6 +127,7 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
         plan->workspace = plan->offsets_at + plan->offsets_size;
     }
     plan->kernarg_size = own.kernarg_size;
+    plan->cus_at = own.cus_at;
     memcpy(plan->kernarg, own.kernarg, own.kernarg_size);
     find_pointers(k, p, own.kernarg, plan);
     return KILN_OK;
@@ -138,6 +139,8 @@ kn_fill_kernarg(struct kn_ctx *c, const kiln_plan *plan,
                 uint8_t kernarg[sizeof plan->kernarg])
 {
     memcpy(kernarg, plan->kernarg, sizeof plan->kernarg);
+    if (plan->cus_at && args->max_cus && args->max_cus < plan->grid[0])
+        memcpy(kernarg + plan->cus_at, &args->max_cus, 4);
     for (uint32_t i = 0; i < plan->npointers; i++) {
         const kiln_pointer *q = &plan->pointer[i];
         uint64_t v = u64_at(args, operands[q->operand].public);

@@ -443,6 +443,26 @@ put_file(struct info *f, const char *name)
     kn_json_bool(&f->j, "relocatable", o->relocatable);
 }
 
+/* What a kernel of kiln says of itself. */
+static kiln_status
+put_stamp(struct info *f)
+{
+    struct kn_stamp made;
+    const char *text;
+
+    KN_TRY(kn_object_stamped(f->c, f->s->bytes, f->s->size, &text));
+    if (!text || !kn_stamp_read(f->c, text, &made))
+        return KILN_OK;
+    kn_putf(f->text, "made by   %s\nproblem   %s\nconfig    %s\n", made.by,
+            made.problem, made.config);
+    kn_json_open(&f->j, "made", '{');
+    kn_json_str(&f->j, "by", made.by);
+    kn_json_str(&f->j, "problem", made.problem);
+    kn_json_str(&f->j, "config", made.config);
+    kn_json_close(&f->j, '}');
+    return KILN_OK;
+}
+
 kiln_status
 kn_info_print(const char *name, const void *bytes, size_t size, bool json,
               struct kn_buf *out)
@@ -463,6 +483,7 @@ kn_info_subject(struct kn_subject *s, bool json, struct kn_buf *out)
 
     kn_json_open(&f.j, NULL, '{');
     put_file(&f, s->name);
+    KN_TRY(put_stamp(&f));
     if (s->o.nkernels == 1) {
         KN_TRY(put_kernel(&f, "kernel", &s->o.kernels[0]));
     } else {

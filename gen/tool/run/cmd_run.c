@@ -63,28 +63,81 @@ read_problem(struct run *r)
     return KILN_OK;
 }
 
-/* --object: the user's build of the kernel that would be generated, launched
- * by the same configuration. */
+/* BAD_INPUT with the first words that differ, if lines of such words do. */
+static kiln_status
+same_line(struct run *r, const char *path, const char *made, const char *asked)
+{
+    size_t word = 0, i = 0;
+
+    for (; made[i] && made[i] == asked[i]; i++)
+        if (made[i] == ' ')
+            word = i + 1;
+    if (made[i] == asked[i])
+        return KILN_OK;
+    return kn_fail(r->c, KILN_BAD_INPUT, "'%s' was made with %s, not with %s",
+                   path,
+                   kn_strndup(r->c, made + word, strcspn(made + word, " ")),
+                   kn_strndup(r->c, asked + word, strcspn(asked + word, " ")));
+}
+
+/* The configuration that an object says it was made with, which is the one to
+ * launch it by; it must be of the problem, and what the flags give of one must
+ * not be another. */
+static kiln_status
+take_stamp(struct run *r, const char *path, const struct kn_stamp *made,
+           const struct kn_config *given)
+{
+    struct kn_config over, *g = &r->g.cfg;
+    struct kn_buf asked = { .c = r->c };
+
+    KN_TRY(same_line(r, path, made->problem, kn_problem_text(r->c, &r->p)));
+    KN_TRY(kn_config_take(r->c, made->config, g));
+    over = *g;
+    kn_config_over(&over, given);
+    over.bm = given->bm ? given->bm : g->bm;
+    over.bn = given->bm ? given->bn : g->bn;
+    over.bk = given->bk ? given->bk : g->bk;
+    over.wm = given->wm ? given->wm : g->wm;
+    over.wn = given->wm ? given->wn : g->wn;
+    kn_config_print(&over, &asked);
+    return same_line(r, path, made->config, asked.s);
+}
+
+/* Of one that says nothing, the configuration of the kernel that would be
+ * generated. */
+static kiln_status
+configure_object(struct run *r, const char *path, const struct kn_bytes *file)
+{
+    struct kn_config cfg = { 0 };
+    struct kn_stamp made;
+    const char *text;
+
+    KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
+    KN_TRY(kn_object_stamped(r->c, file->p, file->n, &text));
+    if (text && kn_stamp_read(r->c, text, &made))
+        return take_stamp(r, path, &made, &cfg);
+    return kn_generate(r->c, &r->p, &cfg, NULL, &r->g);
+}
+
+/* --object: the user's build of a kernel. */
 static kiln_status
 read_object(struct run *r, const char *path)
 {
     const struct kn_object_kernel *k;
-    struct kn_config cfg = { 0 };
     struct kn_object o;
     struct kn_bytes file;
     uint8_t *bytes;
 
-    KN_TRY(kn_config_parse(r->c, r->t->cli->config, &cfg));
     KN_TRY(kn_file_read(r->c, path, &bytes, &file.n));
     file.p = bytes;
     KN_TRY(kn_code_take(r->c, path, r->p.target, &file));
-    KN_TRY(kn_generate(r->c, &r->p, &cfg, NULL, &r->g));
     KN_TRY(kn_object_read(r->c, path, file.p, file.n, &o));
     KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
     if (o.target != r->p.target)
         return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
                        "%s", path, kiln_target_name(o.target),
                        kiln_target_name(r->p.target));
+    KN_TRY(configure_object(r, path, &file));
     r->g.co = (uint8_t *)(uintptr_t)file.p;
     r->g.size = file.n;
     r->g.name = k->name;

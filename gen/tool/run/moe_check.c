@@ -389,7 +389,7 @@ check_reduce(struct moe_run *m, struct moe_part *s)
     return KILN_OK;
 }
 
-/* A persistent workgroup has every cus-th tile. */
+/* A persistent workgroup has every n-th tile of a grid of n. */
 static kiln_status
 check_workgroup(struct moe_run *m, struct moe_part *s, uint64_t id)
 {
@@ -397,7 +397,7 @@ check_workgroup(struct moe_run *m, struct moe_part *s, uint64_t id)
                   kn_tile_columns(&s->p, &s->g.cfg);
     uint64_t most = (uint64_t)m->sorted.room / s->g.cfg.bm * tn;
 
-    for (; id < most; id += s->g.cfg.cus) {
+    for (; id < most; id += s->job.workgroups) {
         struct kn_rect t = moe_tile_of(m, &s->p, &s->g.cfg, id);
 
         if (t.rows && t.cols)

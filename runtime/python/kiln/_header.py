@@ -127,6 +127,8 @@ class kiln_arguments(C.Structure):
         ("used", C.c_void_p),
         ("host_offsets", C.c_void_p),
         ("workspace_bytes", C.c_uint64),
+        ("max_cus", C.c_uint32),
+        ("reserved", C.c_uint32),
     ]
 
 
@@ -151,6 +153,8 @@ class kiln_plan(C.Structure):
         ("pointer", kiln_pointer * 16),
         ("offsets_at", C.c_uint64),
         ("offsets_size", C.c_uint64),
+        ("cus_at", C.c_uint32),
+        ("reserved", C.c_uint32),
     ]
 
 
