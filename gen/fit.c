@@ -164,7 +164,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (kn_streams(g))
         return !kn_schedules[g->schedule].whole || p->k <= 2 * (int64_t)g->bk
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
-    if (kn_family_of(p)->routed && kn_direct(p, g))
+    if (kn_direct(p, g) && (kn_family_of(p)->routed ||
+                            kn_reads_of(g) == KN_READS_TILE))
         return 2;            /* more spill scalars of the gathered views */
     g->stages = 1;
     one = kn_tile_lds(c, p, g);

@@ -5,7 +5,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { LARGE = 128 * 128, MANY_BYTES = 64 << 20 };
+enum { LARGE = 128 * 128, LONG = 128, MANY_BYTES = 64 << 20 };
 
 /* Few rows of so much B that memory is what takes the time, all of which scores
  * take to be had. */
@@ -14,7 +14,7 @@ waits_for_memory(const kiln_problem *p)
 {
     int64_t many = p->batch > 1 ? p->batch : 1;
 
-    return p->m <= 64 &&
+    return p->m <= 128 &&
            many * p->n * p->k * kn_type_bits[p->b] / 8 >= MANY_BYTES;
 }
 
@@ -26,20 +26,39 @@ scales_late(const kiln_problem *p, enum kn_schedule schedule)
            kn_schedules[schedule].asm_only;
 }
 
-/* The lead that scores must give g. They know least of short loops, of the last
- * share's reduction of a large tile, of groups, whose rows may be few, of a K
- * tail, of few rows and of scales. */
-static double
-lead_for(const kiln_problem *p, const struct kn_config *g)
+/* Several workgroups of a compute unit, or shares of few rows although tiles
+ * alone keep most units busy: more wait for the same memory. */
+static bool
+crowds(const kiln_problem *p, const struct kn_score *s,
+       const struct kn_config *g)
 {
-    bool joins = g->split_k > 1 && g->bm * g->bn > LARGE;
+    uint64_t n = kn_tiles_of(p, g->bm, g->bn), cus = kn_cus(p);
 
-    if (p->k < 4 * (int64_t)g->bk || waits_for_memory(p) ||
-        (joins && kn_targets[p->target].scaled))
+    return (s->residents > 1 && n * g->split_k > cus) ||
+           (g->split_k > 1 && p->m <= 64 && 2 * n > cus);
+}
+
+/* The lead that scores must give g over `from`. They know most of another tile
+ * of the same loop; less of few rows, of scales behind `4-wave`, of a K tail, of
+ * reading C, of groups, whose rows may be few; least of short loops, of the last
+ * share's reduction of a large tile and of crowds. */
+static double
+lead_for(const kiln_problem *p, const struct kn_score *s,
+         const struct kn_config *from, const struct kn_config *g)
+{
+    bool joins = g->split_k > 1 && g->bm * g->bn > LARGE &&
+                 p->k < LONG * (int64_t)g->bk * g->split_k;
+
+    if (p->k < 4 * (int64_t)g->bk || (joins && kn_targets[p->target].scaled) ||
+        (kn_schedules[g->schedule].asm_only && crowds(p, s, g)))
         return 1.4;
-    return kn_family_of(p)->ragged || g->domain.ktail || p->m <= 64 ||
+    if (waits_for_memory(p))
+        return crowds(p, s, g) ? 1.6 : 1.15;
+    if (kn_family_of(p)->ragged == 'k' || p->beta)
+        return 1.2;
+    return kn_family_of(p)->ragged || g->domain.ktail || p->m <= 128 ||
            scales_late(p, g->schedule) || p->k < 8 * (int64_t)g->bk
-         ? 1.2 : 1.15;
+         ? 1.12 : g->schedule == from->schedule ? 1.05 : 1.08;
 }
 
 /* What scores say nothing of: scales that no long loop makes good; groups of
@@ -125,10 +144,26 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 }
 
 struct best {
+    const struct kn_config *from; /* the rules' choice */
     struct kn_config g;
-    double us;               /* of the rules' choice */
+    kiln_problem uneven;     /* groups of half a large tile's rows more */
+    double us, uneven_us;    /* of the rules' choice */
     double lead;             /* over that, by what it takes */
 };
+
+/* How many times shorter than the rules' choice; of groups, whose rows are not
+ * known, with their average; 0 where it is longer with more. */
+static double
+gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
+     const struct best *b)
+{
+    double even = b->us / kn_score_of(p, g, s), uneven;
+
+    if (kn_family_of(p)->ragged != 'm' || p->groups < 2)
+        return even;
+    uneven = b->uneven_us / kn_score_of(&b->uneven, g, s);
+    return uneven < 1 ? 0 : even;
+}
 
 /* The shares of K of try that beat the best so far, or none. */
 static bool
@@ -146,7 +181,7 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
             one.split_k = shares[i];
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
-        lead = b->us / kn_score_of(p, &one, s) / lead_for(p, &one);
+        lead = gain(p, s, &one, b) / lead_for(p, s, b->from, &one);
         if (lead > b->lead) {
             b->lead = lead;
             *try = one;
@@ -173,12 +208,15 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *given, struct kn_config *g)
 {
     const struct kn_score *s = NULL;
+    const struct kn_config from = *g;
     size_t n = kn_scores_of(p, &s);
-    struct best b = { .lead = 0 };
+    struct best b = { .from = &from, .uneven = *p };
 
     if (!may_score(p, given, g))
         return false;
+    b.uneven.m += 128 * p->groups;
     b.us = kn_score_known(p, g);
+    b.uneven_us = kn_score_known(&b.uneven, g);
     if (b.us <= 0 || s->layout != p->layout)
         return false;
     for (; n--; s++) {

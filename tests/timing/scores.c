@@ -50,11 +50,17 @@ static const struct tile {
     { 32, 64, 1, 4, 0 },  { 32, 64, 1, 4, 2 },   { 64, 64, 2, 2, 0 },
     { 64, 64, 2, 2, 2 },  { 128, 64, 2, 2, 0 },  { 64, 128, 2, 2, 0 },
     { 128, 128, 2, 2, 0 }, { 128, 256, 2, 4, 0 }, { 256, 128, 2, 4, 0 },
-    { 256, 256, 2, 4, 0 },
+    { 256, 256, 2, 4, 0 }, { 16, 128, 1, 4, 0 },  { 32, 128, 1, 4, 0 },
+    { 48, 64, 1, 4, 0 },   { 48, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 },
+    { 96, 64, 2, 2, 0 },   { 96, 128, 2, 2, 0 },  { 96, 256, 2, 4, 0 },
+    { 192, 128, 2, 2, 0 }, { 192, 256, 2, 4, 0 },
 }, deep[] = {
-    { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },
-    { 128, 256, 1, 4, 0 }, { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
+    { 256, 256, 2, 2, 0 }, { 256, 224, 2, 2, 0 }, { 256, 192, 2, 2, 0 },
+    { 256, 160, 2, 2, 0 }, { 256, 128, 2, 2, 0 }, { 128, 256, 1, 4, 0 },
+    { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
 };
+
+enum { LARGEST = 3 };        /* of deep, first: those that are persistent too */
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
@@ -251,11 +257,12 @@ run(struct bench *b)
         try_row(b, KN_SCHED_PINGPONG, &one, bk, false);
         one.stages = 1;
         try_row(b, KN_SCHED_PINGPONG, &one, 256, false);
-        try_row(b, KN_SCHED_DEEP, &deep[0], bk, true);
     }
-    for (size_t i = 0; i < COUNT(deep) && !b->k->converted; i++)
-        if (!gfx950 || !i)
-            try_row(b, KN_SCHED_DEEP, &deep[i], bk, false);
+    for (size_t i = 0; i < COUNT(deep) && !b->k->converted; i++) {
+        if (gfx950 && i < LARGEST)
+            try_row(b, KN_SCHED_DEEP, &deep[i], bk, true);
+        try_row(b, KN_SCHED_DEEP, &deep[i], bk, false);
+    }
 }
 
 int
