@@ -225,6 +225,9 @@ kn_take_arguments(struct kn_ctx *c, const kiln_arguments *given,
         return kn_fail(c, KILN_BAD_INPUT, "kiln_arguments.size is %u, this "
                        "library knows %zu bytes", given->size, sizeof *out);
     memcpy(out, given, given->size);
+    if (out->reserved)
+        return kn_fail(c, KILN_BAD_INPUT, "the reserved field of "
+                       "kiln_arguments must be zero");
     if (out->flags & ~(uint32_t)(KILN_PREPARE | KILN_TUNE))
         return kn_fail(c, KILN_BAD_INPUT, "kiln_arguments.flags is %u, which "
                        "has bits that mean nothing", out->flags);
