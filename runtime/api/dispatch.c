@@ -206,6 +206,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.quant = p->quant;
     k->problem.scale_layout = p->scale_layout;
     k->problem.invariant = p->invariant;
+    k->problem.group_flags = p->group_flags;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -99,6 +99,29 @@ alignment_is_part_of_the_class(void **state)
     drop_operands(&o);
 }
 
+/* What the device has of the groups is another kernel's argument. */
+static void
+group_table_is_part_of_the_class(void **state)
+{
+    static const uint8_t tables[] = { 0, KILN_GROUP_LENS, KILN_GROUP_ENDS32 };
+    kiln_problem p = small_problem(64, 32, 64);
+    struct operands o;
+    kiln_error e;
+
+    (void)state;
+    make_operands(&o, shared.d, &p);
+    p.family = KILN_GROUPED;
+    p.groups = 2;
+    o.args.offsets = o.memory[0];
+    o.args.flags = KILN_PREPARE;
+    for (int i = 0; i < 6; i++) {
+        p.group_flags = tables[i % 3];
+        assert_ok(kiln_run(shared.d, &p, &o.args, &e), &e);
+    }
+    assert_int_equal(nlines, 3);
+    drop_operands(&o);
+}
+
 /* K is divided where a workspace says it may be, for the class; one that is
  * too small for the class's largest M is as good as none. */
 static void
@@ -247,6 +270,7 @@ main(void)
         CASE(one_kernel_a_bucket),
         CASE(first_m_decides_nothing),
         CASE(alignment_is_part_of_the_class),
+        CASE(group_table_is_part_of_the_class),
         CASE(divides_k_with_a_workspace),
         CASE(errors_do_not_stick),
         CASE(the_choice_is_explained),
