@@ -250,7 +250,8 @@ reserved_bits_are_refused(void **state)
     assert_non_null(strstr(e.text, "kiln_arguments.flags is 8"));
     o.args.flags = 0;
     o.args.reserved = 1;
-    assert_int_equal(kiln_run(t.d, &p, &o.args, &e), KILN_BAD_INPUT);
+    assert_int_equal(kiln_run(shared.d, &p, &o.args, &e),
+                     KILN_BAD_INPUT);
     assert_non_null(strstr(e.text, "reserved field of kiln_arguments"));
     drop_operands(&o);
 }
