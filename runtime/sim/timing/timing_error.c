@@ -17,7 +17,7 @@ static const double beyond = 0.10, beyond_short = 0.06, short_us = 50;
 
 /* How unlike rows of other kinds are, and a difference of each figure. */
 static const double other_target = 2, other_type = 3, other_sharing = 2;
-static const double per_rate = 1 / 50.0, per_loop = 1, per_log_us = 0.5;
+static const double per_rate = 1 / 50.0, per_loop = 0.5, per_log_us = 0.5;
 
 const struct kn_time_row kn_time_rows[] = {
 #define ROW(target, type, resident, bound, measured, predicted, rate, loop, \

@@ -51,6 +51,8 @@ make_env(const struct kn_time_model *m, const struct load *l, double ghz,
     e->ghz = ghz;
     e->latency = latency_ns(m, l, ghz) * ghz;
     e->read = l2_share(c, l->cus, ghz);
+    if (!l->warm)
+        e->read = least(e->read, c->vmem_stream / e->latency);
     if (l->reuse.l2_miss > 0)
         e->read = least(e->read, c->mall_read * 1e3 / ghz / l->cus /
                                      l->reuse.l2_miss);
