@@ -5,7 +5,7 @@
 
 #include "../inspect/inspect.h"
 
-enum { ROW = 16, TOP = 48, LABEL = 520, HALF = 200, WIDTH = 2 * HALF };
+enum { ROW = 16, TOP = 48, LABEL = 520, HALF = 240, WIDTH = 2 * HALF };
 
 static void
 put_text(struct kn_buf *b, double x, double y, const char *s)
@@ -15,14 +15,16 @@ put_text(struct kn_buf *b, double x, double y, const char *s)
     kn_put(b, "</text>\n");
 }
 
-/* Place of a ratio: logarithmic, a factor of two is half the width. */
+/* Place of a ratio: linear about 1, so that one percent is seen, logarithmic
+ * beyond; a factor of two is half the width. */
 static double
 place(double ratio)
 {
-    const double left = LABEL, half = HALF;
+    const double left = LABEL, half = HALF, linear = 1.0 / 64;
     double l = log2(ratio);
 
-    return left + half + half * (l < -1 ? -1 : l > 1 ? 1 : l);
+    l = l < -1 ? -1 : l > 1 ? 1 : l;
+    return left + half + half * asinh(l / linear) / asinh(1 / linear);
 }
 
 static void
@@ -43,8 +45,9 @@ kn_svg_ratios(struct kn_buf *b, const char *title,
               const struct kn_svg_bar *bar, size_t n)
 {
     static const struct { double ratio; const char *text; } ticks[] = {
-        { 0.5, "0.5" }, { 0.7071, "0.71" }, { 1, "1" }, { 1.4142, "1.41" },
-        { 2, "2" },
+        { 0.5, "0.5" }, { 0.8, "0.8" }, { 0.9, "0.9" }, { 0.95, ".95" },
+        { 0.99, ".99" }, { 1, "1" }, { 1.01, "1.01" }, { 1.05, "1.05" },
+        { 1.1, "1.1" }, { 1.25, "1.25" }, { 2, "2" },
     };
     int height = TOP + ROW * (int)n + 8;
 
