@@ -65,7 +65,7 @@ def zsh_types(folder, line, whole):
     or a minute has passed."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.environ.update(TERM="dumb", PS1="> ", ZDOTDIR="/nonexistent")
+        os.environ.update(TERM="dumb", PS1="> ", ZDOTDIR=folder)
         os.execvp("zsh", ["zsh", "-f", "-i"])
     seen = b""
     setup = "fpath=(%s $fpath); autoload -U compinit; compinit -u -D; " \

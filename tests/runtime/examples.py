@@ -66,7 +66,7 @@ def example_01_on_hip():
 
 
 def example_01_without_a_gpu_says_so():
-    env = dict(ENV, KILNC_HIP_LIBRARY="/nonexistent/libamdhip64.so")
+    env = dict(ENV, KILNC_HIP_LIBRARY=path("none", "libamdhip64.so"))
     out, status = tap.run(example("01_gemm"), "hip:0", env=env)
     return expect(out, "no AMD GPU") if status == 1 else "exit %d" % status
 

@@ -202,7 +202,7 @@ def properties_of_rocm_6_are_where_its_header_has_them():
 
 def refusals_are_one_sentence():
     for words, env in ((["x.hip"], {"CXX": "no-such-compiler"}),
-                       (["x.hip"], {"ROCM_PATH": "/nonexistent"}), ([], {})):
+                       (["x.hip"], {"ROCM_PATH": path("none")}), ([], {})):
         done = subprocess.run([os.path.join(BUILD, "kiln-hipcc"), *words],
                               env=dict(PLAIN, **env), text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -105,9 +105,9 @@ test_missing_library_or_function(void **state)
 
     (void)state;
     kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_comgr_open(&c, "/nonexistent.so", &g),
+    assert_int_equal(kn_comgr_open(&c, "./no-such.so", &g),
                      KILN_UNSUPPORTED);
-    assert_non_null(strstr(c.err.text, "no libamd_comgr: /nonexistent.so"));
+    assert_non_null(strstr(c.err.text, "no libamd_comgr: ./no-such.so"));
     c.err.status = KILN_OK;
     snprintf(path, sizeof path, "%s/libfake_incomplete.so", built_dir);
     assert_int_equal(kn_comgr_open(&c, path, &g), KILN_UNSUPPORTED);

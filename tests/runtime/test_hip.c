@@ -384,7 +384,7 @@ static void
 no_library_is_no_device(void **state)
 {
     (void)state;
-    expect_no_device("/nonexistent/libamdhip64.so.6");
+    expect_no_device("./no-such/libamdhip64.so.6");
     expect_no_device("libm.so.6"); /* a library, but not HIP */
 }
 

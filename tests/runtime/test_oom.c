@@ -203,7 +203,7 @@ bundle_hit_and_substitute(void **state)
              "%s --arch gfx950 > /dev/null", folder, kilnc, csv, bundle);
     assert_int_equal(system(command), 0);
     memcpy(cache, folder, sizeof cache);
-    strcpy(folder, "/nonexistent/kiln");
+    snprintf(folder, sizeof folder, "%.40s/list.csv/kiln", cache);
     sweep("hip:0", false, "tile=32x32x64");
     sweep("hip:0", false, NULL);
     memcpy(folder, cache, sizeof folder);
