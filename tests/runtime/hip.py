@@ -95,6 +95,20 @@ def no_device_library_is_needed():
     return None if status == 0 and out.count("ok ") == RIGHT else out + err
 
 
+def objects_are_made_and_linked():
+    """As a makefile does it; a folder's name may end like a source's."""
+    os.makedirs(path("all.cpp"))
+    for words in (["-c", os.path.join(HERE, "right.hip"), "-I", "all.cpp",
+                   "-MD", "-MF", "right.d", "-MT", "right.o", "-o", "right.o"],
+                  ["right.o", "-o", "linked"]):
+        hipcc(*words)
+    status, out, err = launch(path("linked"))
+    with open(path("right.d"), encoding="ascii") as f:
+        if not f.read().startswith("right.o:"):
+            return "right.d has another target"
+    return None if status == 0 and out.count("ok ") == RIGHT else out + err
+
+
 def line_of(what):
     with open(os.path.join(HERE, "wrong.hip"), encoding="ascii") as f:
         for i, line in enumerate(f, 1):
@@ -217,6 +231,7 @@ CASES = [
     programs_give_their_answers,
     without_optimisation_functions_are_called,
     no_device_library_is_needed,
+    objects_are_made_and_linked,
     findings_have_a_kind_a_line_and_a_status,
     the_status_and_the_failure_can_be_chosen,
     a_failed_launch_is_a_failed_program,
