@@ -109,6 +109,16 @@ def objects_are_made_and_linked():
     return None if status == 0 and out.count("ok ") == RIGHT else out + err
 
 
+def device_code_is_linked_across_files():
+    """-fgpu-rdc: kernels of two files, a function of the other one."""
+    parts = os.path.join(HERE, "parts.hip")
+    hipcc("-fgpu-rdc", "-DFIRST", "-c", parts, "-o", "first.o")
+    hipcc("-fgpu-rdc", "-c", parts, "-o", "second.o")
+    hipcc("-fgpu-rdc", "first.o", "second.o", "-o", path("parts"))
+    status, out, err = launch(path("parts"))
+    return None if (status, out, err) == (0, "25 7\n", "") else out + err
+
+
 def line_of(what):
     with open(os.path.join(HERE, "wrong.hip"), encoding="ascii") as f:
         for i, line in enumerate(f, 1):
@@ -232,6 +242,7 @@ CASES = [
     without_optimisation_functions_are_called,
     no_device_library_is_needed,
     objects_are_made_and_linked,
+    device_code_is_linked_across_files,
     findings_have_a_kind_a_line_and_a_status,
     the_status_and_the_failure_can_be_chosen,
     a_failed_launch_is_a_failed_program,
