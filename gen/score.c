@@ -90,7 +90,7 @@ static const struct chip {
     double cus, xcds, fmax, l2_read, l2_write, mall_read, hbm_read,
         hbm_write, mall_latency, hbm_latency, hbm_queue, launch,
         clock_low, clock16_base, clock16_slope, clock8_base,
-        clock8_slope, clock4_base, clock4_slope;
+        clock8_slope, clock4_base, clock4_slope, vmem_stream;
 } chips[KILN_NTARGETS] = {
 #define CHIP(target, ...) [KILN_##target] = { __VA_ARGS__ },
 #include "scores.def"
@@ -197,6 +197,7 @@ turn(const struct launch *l, double k)
                              (s->near < 1.1 * s->mfma ? far * far : far);
     double shared = s->full * alone / s->far, one;
 
+    read = least(read, c->vmem_stream / (wait * ghz));
     read = least(read, c->mall_read * 1e3 / ghz / cus / l->l2_miss);
     read = least(read, c->hbm_read * 1e3 / ghz / cus / l->hbm);
     one = s->residents > 1 ? alone + (shared - alone) * (k - 1) / (s->residents - 1)

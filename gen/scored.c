@@ -5,7 +5,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { LARGE = 128 * 128, LONG = 128, MANY_BYTES = 64 << 20 };
+enum { SMALL = 16 * 32, LARGE = 128 * 128, LONG = 128, MANY_BYTES = 64 << 20 };
 
 /* Few rows of so much B that memory is what takes the time, all of which scores
  * take to be had. */
@@ -14,7 +14,7 @@ waits_for_memory(const kiln_problem *p)
 {
     int64_t many = p->batch > 1 ? p->batch : 1;
 
-    return p->m <= 128 &&
+    return p->m <= 64 &&
            many * p->n * p->k * kn_type_bits[p->b] / 8 >= MANY_BYTES;
 }
 
@@ -38,27 +38,48 @@ crowds(const kiln_problem *p, const struct kn_score *s,
            (g->split_k > 1 && p->m <= 64 && 2 * n > cus);
 }
 
+static bool
+same_tile(const struct kn_config *a, const struct kn_config *b)
+{
+    return a->schedule == b->schedule && a->bm == b->bm && a->bn == b->bn &&
+           a->bk == b->bk;
+}
+
 /* The lead that scores must give g over `from`. They know most of another tile
- * of the same loop; less of few rows, of scales behind `4-wave`, of a K tail, of
- * reading C, of groups, whose rows may be few; least of short loops, of the last
- * share's reduction of a large tile and of crowds. */
+ * of `4-wave`, or of its walk; less of other loops, of few rows, of scales behind
+ * `4-wave`, of a K tail, of groups, whose rows may be few; least of short loops,
+ * of the last share's reduction of a large tile, of crowds and of memory. */
 static double
 lead_for(const kiln_problem *p, const struct kn_score *s,
          const struct kn_config *from, const struct kn_config *g)
 {
     bool joins = g->split_k > 1 && g->bm * g->bn > LARGE &&
                  p->k < LONG * (int64_t)g->bk * g->split_k;
+    bool deep = kn_schedules[g->schedule].asm_only;
+    bool near = deep && g->schedule == from->schedule && !p->beta;
 
-    if (p->k < 4 * (int64_t)g->bk || (joins && kn_targets[p->target].scaled) ||
-        (kn_schedules[g->schedule].asm_only && crowds(p, s, g)))
+    if (near && same_tile(g, from) && g->split_k < 2 && from->split_k < 2)
+        return 1.08;
+    if (waits_for_memory(p) && !crowds(p, s, g))
+        return 1.3;
+    if (p->k < 4 * (int64_t)g->bk || waits_for_memory(p) ||
+        (joins && kn_targets[p->target].scaled) || (deep && crowds(p, s, g)))
         return 1.4;
-    if (waits_for_memory(p))
-        return crowds(p, s, g) ? 1.6 : 1.15;
-    if (kn_family_of(p)->ragged == 'k' || p->beta)
-        return 1.2;
-    return kn_family_of(p)->ragged || g->domain.ktail || p->m <= 128 ||
+    return kn_family_of(p)->ragged || g->domain.ktail || p->m <= 64 ||
            scales_late(p, g->schedule) || p->k < 8 * (int64_t)g->bk
-         ? 1.12 : g->schedule == from->schedule ? 1.05 : 1.08;
+         ? 1.2 : near ? 1.08 : 1.15;
+}
+
+/* Tiles of 48, 80, 96 and 192 rows, and shares of the smallest, must be better
+ * than others, not as good. */
+static double
+better_by(const struct kn_config *g)
+{
+    bool odd = g->bm & (g->bm - 1);
+
+    if (odd && !kn_schedules[g->schedule].asm_only)
+        return 1.1;
+    return g->split_k > 1 && g->bm * g->bn <= SMALL ? 1.02 : 1;
 }
 
 /* What scores say nothing of: scales that no long loop makes good; groups of
@@ -159,7 +180,8 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
 {
     double even = b->us / kn_score_of(p, g, s), uneven;
 
-    if (kn_family_of(p)->ragged != 'm' || p->groups < 2)
+    if (kn_family_of(p)->ragged != 'm' || p->groups < 2 ||
+        same_tile(g, b->from))
         return even;
     uneven = b->uneven_us / kn_score_of(&b->uneven, g, s);
     return uneven < 1 ? 0 : even;
@@ -181,7 +203,8 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
             one.split_k = shares[i];
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
-        lead = gain(p, s, &one, b) / lead_for(p, s, b->from, &one);
+        lead = gain(p, s, &one, b) / lead_for(p, s, b->from, &one) /
+               better_by(&one);
         if (lead > b->lead) {
             b->lead = lead;
             *try = one;

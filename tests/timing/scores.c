@@ -227,7 +227,7 @@ put_chip(kiln_target t)
     X(cus) X(xcds) X(fmax) X(l2_read) X(l2_write) X(mall_read) X(hbm_read)
     X(hbm_write) X(mall_latency) X(hbm_latency) X(hbm_queue) X(launch)
     X(clock_low) X(clock16_base) X(clock16_slope) X(clock8_base)
-    X(clock8_slope) X(clock4_base) X(clock4_slope)
+    X(clock8_slope) X(clock4_base) X(clock4_slope) X(vmem_stream)
 #undef X
     printf(")\n");
 }
