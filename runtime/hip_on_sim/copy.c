@@ -160,7 +160,7 @@ static struct node
 bytes_to_copy(void *dst, const void *src, size_t n)
 {
     return (struct node){ .kind = NODE_COPY, .dst = dst, .src = src,
-                          .rows = { n, n, n, 1 } };
+                          .rows = { .width = n, .height = 1 } };
 }
 
 /* ---- bytes ---------------------------------------------------------------- */
@@ -232,7 +232,8 @@ hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch,
             size_t width, size_t height, int kind)
 {
     struct node n = { .kind = NODE_COPY, .dst = dst, .src = src,
-                      .rows = { dpitch, spitch, width, height } };
+                      .rows = { .dpitch = dpitch, .spitch = spitch,
+                                .width = width, .height = height } };
 
     return copy_call(FN_hipMemcpy2D, &n, kind, NULL);
 }
@@ -242,7 +243,8 @@ hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
                  size_t width, size_t height, int kind, void *stream)
 {
     struct node n = { .kind = NODE_COPY, .dst = dst, .src = src,
-                      .rows = { dpitch, spitch, width, height } };
+                      .rows = { .dpitch = dpitch, .spitch = spitch,
+                                .width = width, .height = height } };
 
     return copy_call(FN_hipMemcpy2DAsync, &n, kind, stream);
 }

@@ -251,7 +251,8 @@ struct part {
 static int
 copy_part(struct shim *s, const struct part *p, struct stream *q)
 {
-    struct node n = { .kind = NODE_COPY, .rows = { p->n, p->n, p->n, 1 } };
+    struct node n = { .kind = NODE_COPY,
+                      .rows = { .width = p->n, .height = 1 } };
     struct block b;
     int e = registered_variable(s, p->symbol, &b);
     void *at;

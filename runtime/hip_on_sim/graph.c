@@ -301,8 +301,8 @@ hipGraphAddMemsetNode(void **out, void *graph, void *const *on, size_t n,
         struct node node = {
             .kind = NODE_SET, .dst = p->dst, .value = p->value,
             .element = p->element,
-            .rows = { p->pitch, 0, p->width * p->element,
-                      p->height ? p->height : 1 } };
+            .rows = { .dpitch = p->pitch, .width = p->width * p->element,
+                      .height = p->height ? p->height : 1 } };
 
         e = add_node(out, graph, (struct dependencies){ on, n }, &node);
     }
@@ -315,7 +315,7 @@ hipGraphAddMemcpyNode1D(void **out, void *graph, void *const *on, size_t n,
 {
     int e = enter_for(FN_hipGraphAddMemcpyNode1D, out);
     struct node node = { .kind = NODE_COPY, .dst = dst, .src = src,
-                         .rows = { bytes, bytes, bytes, 1 } };
+                         .rows = { .width = bytes, .height = 1 } };
 
     (void)kind;              /* the addresses decide */
     return leave(e ? e : add_node(out, graph, (struct dependencies){ on, n },

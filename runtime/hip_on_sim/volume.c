@@ -144,7 +144,7 @@ hipMemcpyPeerAsync(void *dst, int to, const void *src, int from, size_t n,
 {
     int e = enter_for(FN_hipMemcpyPeerAsync, dst);
     struct node node = { .kind = NODE_COPY, .dst = dst, .src = src,
-                         .rows = { n, n, n, 1 } };
+                         .rows = { .width = n, .height = 1 } };
 
     if (!e && (to || from))
         e = KN_hipErrorInvalidDevice;

@@ -79,8 +79,8 @@ add_census(struct kn_parity *q, int i, struct page *g)
     add(g, i, "loop FLOP of a wave", (double)loop_flops(f, loop));
     add(g, i, "loop MFMA cycles", (double)t.mfma_cycles);
     for (size_t k = 0; k < sizeof units / sizeof *units; k++)
-        add(g, i, units[k].each, mfma ? t.unit[units[k].unit] / mfma : 0);
-    add(g, i, "loop waits a MFMA", mfma ? (double)waits / mfma : 0);
+        add(g, i, units[k].each, mfma > 0 ? t.unit[units[k].unit] / mfma : 0);
+    add(g, i, "loop waits a MFMA", mfma > 0 ? (double)waits / mfma : 0);
     return KILN_OK;
 }
 
