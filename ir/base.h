@@ -23,7 +23,7 @@ struct kn_ctx {
     void *user;
     struct kn_chunk *chunk;  /* newest arena chunk */
     kiln_error err;          /* first error wins */
-    bool crowded;            /* the error is for want of registers */
+    bool crowded;            /* another choice may do: registers lack */
     jmp_buf *oom;            /* where kn_alloc leaves on exhaustion */
     const struct kn_tuning *tuning; /* the user's, gen/tuning/tuning.h; NULL */
     const struct kn_refused *refused; /* of the problem at hand, gen/gen.h; NULL */
@@ -118,7 +118,8 @@ kiln_status kn_fail_at(struct kn_ctx *c, kiln_status s, struct kn_loc at,
                        const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A refusal just recorded is for want of registers: another choice may do. */
+/* A refusal just recorded is for want of registers, or of what else another
+ * choice may have: that may do. */
 static inline kiln_status
 kn_crowded(struct kn_ctx *c, kiln_status s)
 {

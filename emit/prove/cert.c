@@ -58,6 +58,20 @@ barrier_of(const struct kn_fn *f, uint32_t ins, struct kn_access *a)
             : op == KN_OP_rejoin ? KN_ACC_REJOIN : KN_ACC_NONE;
 }
 
+/* LLVM gives what it joined of several lines none. A kernel whose accesses are
+ * not known is not kept; another tile has others, as where registers lack. */
+static kiln_status
+refuse_access(struct kn_ctx *c, const struct kn_inst *i, bool joined)
+{
+    if (!joined)
+        return kn_fail(c, KILN_INTERNAL, "the LDS access at 0x%llx belongs "
+                       "to no operation", (unsigned long long)i->pc);
+    return kn_crowded(c, kn_fail(
+        c, KILN_UNSUPPORTED, "LLVM joined LDS accesses of several operations "
+        "at 0x%llx (%s), which leaves them without a proof; another tile may "
+        "do", (unsigned long long)i->pc, kn_isa[i->op].mnemonic));
+}
+
 kiln_status
 kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
                  const struct kn_fn *f, const struct kn_line_map *lines,
@@ -72,9 +86,7 @@ kn_cert_accesses(struct kn_ctx *c, const struct kn_program *p,
         if (p->inst[n].op == KN_I_s_barrier)
             barrier_of(f, ins, &a[n]);
         if (kn_lds_kind(&p->inst[n]) && !access_of(f, ins, &a[n]))
-            return kn_fail(c, KILN_INTERNAL, "the LDS access at 0x%llx belongs "
-                           "to no operation",
-                           (unsigned long long)p->inst[n].pc);
+            return refuse_access(c, &p->inst[n], ins >= f->nins);
     }
     *out = (struct kn_slots){ a, slot_base(f, (uint32_t)f->nlds) };
     return KILN_OK;
