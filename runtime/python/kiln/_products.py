@@ -131,7 +131,7 @@ class Product:
             raise bad("%s is not of f32", name)
         self.operand[name] = v
 
-    def add_bias(self, bias, epilogue):
+    def add_bias(self, bias, epilogue=None):
         if epilogue:
             self.fields["expression"] = epilogue
             if ("bias" in names_of(epilogue)) != (bias is not None):
