@@ -14,6 +14,12 @@ const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES] = {
 #undef FORM
 };
 
+const char *const kn_schedule_names[] = {
+#define X(id, text) text,
+    KN_SCHEDULES(X)
+#undef X
+};
+
 static bool
 six_bits(const kiln_problem *p)
 {
@@ -249,15 +255,10 @@ kiln_status
 kn_form_check(struct kn_ctx *c, const kiln_problem *p,
               const struct kn_config *g)
 {
-    static const char *const names[] = {
-#define X(id, text) text,
-        KN_SCHEDULES(X)
-#undef X
-    };
     const char *lacks = kn_form_lacks(p, g);
 
     return lacks ? kn_fail(c, KILN_UNSUPPORTED, "the schedule %s %s",
-                           names[g->schedule], lacks) : KILN_OK;
+                           kn_schedule_names[g->schedule], lacks) : KILN_OK;
 }
 
 kiln_status

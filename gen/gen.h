@@ -95,6 +95,7 @@ enum kn_schedule {
 #undef X
     KN_NSCHEDULES
 };
+extern const char *const kn_schedule_names[KN_NSCHEDULES];
 
 /* moe, what is issued early: the output rows' ids and weights before the main
  * loop; A's first copies before the test that the tile counts at all. */

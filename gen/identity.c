@@ -37,37 +37,21 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
     return b.s;
 }
 
-/* FNV-1a of what tells kernels apart. */
-static uint64_t
-digest_of(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return h >> 24;
-}
-
 const char *
 kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g)
 {
-    static const char *const stages[] = {
-#define X(id, text) text,
-        KILN_MOE_STAGES(X)
-#undef X
-    };
     struct kn_buf b = { .c = c }, all = { .c = c };
 
     kn_putf(&all, "%s ", kn_problem_text(c, p));
     kn_config_print(g, &all);
     kn_putf(&b, "kiln_%s_%s_%s%s_%s_%s_%ux%ux%u_%010llx",
             kn_family_names[p->family],
-            kn_family_of(p)->routed ? stages[p->stage]
+            kn_family_of(p)->routed ? kn_stage_names[p->stage]
                                     : kn_layout_names[p->layout],
             kiln_type_name(p->a), p->quant ? "q" : "", kiln_type_name(p->b),
             kiln_type_name(p->out), g->bm, g->bn, g->bk,
-            (unsigned long long)digest_of(all.s));
+            (unsigned long long)(kn_hash(all.s, all.n) >> 24));
     return b.s;
 }
 

@@ -321,11 +321,23 @@ kn_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+uint64_t
+kn_hash(const void *p, size_t n)
+{
+    const unsigned char *s = p;
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ s[i]) * 0x100000001b3u;
+    return h;
+}
+
 #define X(id, text) text,
 const char *const kn_family_names[] = { KILN_FAMILIES(X) };
 const char *const kn_layout_names[] = { KILN_LAYOUTS(X) };
 const char *const kn_scale_names[] = { KILN_SCALES(X) };
 const char *const kn_epilogue_names[] = { KILN_EPILOGUES(X) };
+const char *const kn_stage_names[] = { KILN_MOE_STAGES(X) };
 #undef X
 #define X(id, text, bits, mx) text,
 const char *const kn_type_names[] = { KILN_TYPES(X) };

@@ -148,11 +148,15 @@ double kn_seconds(void);
 /* A number's 64 bits scattered: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t kn_mix(uint64_t x);
 
+/* FNV-1a of n bytes. */
+uint64_t kn_hash(const void *p, size_t n);
+
 /* The vocabulary of kiln.h as users write it, and bits of one element. */
 extern const char *const kn_family_names[KILN_NFAMILIES];
 extern const char *const kn_layout_names[KILN_NLAYOUTS];
 extern const char *const kn_scale_names[KILN_NSCALES];
 extern const char *const kn_epilogue_names[KILN_NEPILOGUES];
+extern const char *const kn_stage_names[KILN_NMOESTAGES];
 extern const char *const kn_type_names[KILN_NTYPES];
 extern const uint8_t kn_type_bits[KILN_NTYPES];
 extern const bool kn_type_mx[KILN_NTYPES]; /* E8M0 scales are its part */

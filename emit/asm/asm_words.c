@@ -40,12 +40,8 @@ is_fixed(const char *s, size_t n)
 static struct line *
 find(const struct words *w, const char *s, size_t n)
 {
-    uint64_t h = n;
-    size_t row;
+    size_t row = kn_mix(kn_hash(s, n)) & (w->size - 1);
 
-    for (size_t k = 0; k < n; k++)
-        h = (h ^ (uint8_t)s[k]) * 0x100000001b3u;
-    row = kn_mix(h) & (w->size - 1);
     while (w->line[row].n &&
            (w->line[row].n != n || memcmp(w->line[row].s, s, n)))
         row = (row + 1) & (w->size - 1);

@@ -39,7 +39,7 @@ check_ident(const struct kn_elf *e)
 static kiln_status
 read_header(struct kn_elf *e)
 {
-    if (e->size >= 24 && !memcmp(e->p, "__CLANG_OFFLOAD_BUNDLE__", 24))
+    if (kn_is_offload(e->p, e->size))
         return kn_fail(e->c, KILN_UNSUPPORTED,
                        "%s: an offload bundle, not a code object; extract one "
                        "with clang-offload-bundler", e->name);

@@ -203,12 +203,6 @@ list_family(struct kn_tool *t)
 
 /* ---- predicted clocks of main loops and tiles ----------------------------- */
 
-static const char *const schedules[] = {
-#define X(id, text) text,
-    KN_SCHEDULES(X)
-#undef X
-};
-
 static void
 put_score(struct kn_tool *t, struct kn_json *j, const struct kn_score *s)
 {
@@ -218,14 +212,14 @@ put_score(struct kn_tool *t, struct kn_json *j, const struct kn_score *s)
     kn_putf(t->text, "%s %s, %s: %s %s, %ux%u waves, %u stages%s: %.0f clk a K "
             "tile, %u on a CU %.0f, around %.0f\n",
             kiln_target_name(s->target), kn_class_name(s->class),
-            kn_layout_names[s->layout], schedules[s->schedule], tile.s, s->wm,
+            kn_layout_names[s->layout], kn_schedule_names[s->schedule], tile.s, s->wm,
             s->wn, s->stages, s->walks ? ", persistent" : "", s->far,
             s->residents, s->full, s->before + s->after);
     kn_json_open(j, NULL, '{');
     kn_json_str(j, "arch", kiln_target_name(s->target));
     kn_json_str(j, "class", kn_class_name(s->class));
     kn_json_str(j, "layout", kn_layout_names[s->layout]);
-    kn_json_str(j, "schedule", schedules[s->schedule]);
+    kn_json_str(j, "schedule", kn_schedule_names[s->schedule]);
     kn_json_str(j, "tile", tile.s);
     kn_json_uint(j, "waves", s->wm * s->wn);
     kn_json_uint(j, "stages", s->stages);

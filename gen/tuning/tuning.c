@@ -21,14 +21,6 @@ static const char *const names[NCOLUMNS] = {
 #undef X
 };
 
-/* Of moe: what its rows have in the column layout. */
-static const char *const stages[] = {
-#define X(id, text) text,
-    KILN_MOE_STAGES(X)
-#undef X
-};
-enum { NSTAGES = sizeof stages / sizeof *stages };
-
 int64_t
 kn_tuning_rows(const kiln_problem *p)
 {
@@ -98,7 +90,7 @@ complaint(struct kn_ctx *c, enum column col, const char *s)
                ? NULL : "there is no such family";
     case C_layout:
         return kn_name_index(kn_layout_names, KILN_NLAYOUTS, s) >= 0 ||
-               kn_name_index(stages, NSTAGES, s) >= 0
+               kn_name_index(kn_stage_names, KILN_NMOESTAGES, s) >= 0
                ? NULL : "there is no such layout";
     case C_scale:
         return kn_name_index(kn_scale_names, KILN_NSCALES, s) >= 0
@@ -268,7 +260,7 @@ describe(struct search *s, const kiln_problem *p)
     s->size[C_k] = p->k;
     s->size[C_m] = kn_tuning_rows(p);
     if (kn_family_of(p)->routed) {
-        s->want[C_layout] = stages[p->stage];
+        s->want[C_layout] = kn_stage_names[p->stage]; /* rows of moe have it there */
         s->size[C_batch] = p->groups;
         s->size[C_m] = p->tokens;
     }

@@ -66,15 +66,12 @@ kn_dispatch_free(struct kn_dispatch *t)
     kn_host_free(&h, t, sizeof *t);
 }
 
-/* FNV-1a; the struct was zeroed before it was filled in. */
+/* The struct was zeroed before it was filled in. */
 static size_t
 hash_of(const struct class *k)
 {
-    const unsigned char *p = (const unsigned char *)k;
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = kn_hash(k, sizeof *k);
 
-    for (size_t i = 0; i < sizeof *k; i++)
-        h = (h ^ p[i]) * 0x100000001b3u;
     return (size_t)(h ^ h >> 32);
 }
 

@@ -1,5 +1,6 @@
 /* volume.c - three-dimensional memory, and copies between devices, of which
- * there is one. Arrays are of textures, which these chips do not have. */
+ * there is one. Arrays are of textures, which these chips do not have: both are
+ * refused by name. */
 #include "hip_api.h"
 #include "shim.h"
 
@@ -186,4 +187,33 @@ hipMemcpy3DPeerAsync(const void *params, void *stream)
     int e = enter_for(FN_hipMemcpy3DPeerAsync, params);
 
     return leave(e ? e : copy_peer(params, stream));
+}
+
+/* ---- textures ------------------------------------------------------------- */
+
+static int
+refuse(enum hip_call f, const char *name)
+{
+    int e = enter(f);
+    struct shim *s = shim_state();
+
+    if (!e)
+        tell(s, "%s: %s has no image instructions, so no textures", name,
+             kiln_target_name(s->target));
+    return leave(e ? e : KN_hipErrorNotSupported);
+}
+
+#define TEXTURE(name)                                                         \
+    int                                                                       \
+    name(void)                                                                \
+    {                                                                         \
+        return refuse(FN_##name, #name);                                      \
+    }
+#include "textures.def"
+#undef TEXTURE
+
+struct kn_channel
+hipCreateChannelDesc(int x, int y, int z, int w, int kind)
+{
+    return (struct kn_channel){ x, y, z, w, kind };
 }

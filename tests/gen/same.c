@@ -164,19 +164,13 @@ static kiln_status
 make_problem(struct kn_ctx *c, const struct kn_cli *cli, const char *stage,
              kiln_problem *p, int64_t **offs)
 {
-    static const char *const stages[] = {
-#define X(id, text) text,
-        KILN_MOE_STAGES(X)
-#undef X
-    };
-
     int64_t *own;
 
     if (*stage) {
         bool mx = !strcmp(stage, "gemm1-mx");
 
         KN_TRY(kn_moe_problem(c, cli, p->target, mx ? KILN_MOE_GATE_UP
-                : kn_name_index(stages, KILN_NMOESTAGES, stage), p));
+                : kn_name_index(kn_stage_names, KILN_NMOESTAGES, stage), p));
         return mx ? requantise(c, p) : KILN_OK;
     }
     kn_cli_problem(cli, p->target, p);

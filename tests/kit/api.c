@@ -256,6 +256,28 @@ drop_operands(struct operands *o)
         assert_ok(kiln_free(o->device, o->memory[i], &e), &e);
 }
 
+void
+make_ready(struct ready *r, const char *device, const char *config)
+{
+    kiln_error e;
+
+    r->d = open_device(r->x, device);
+    make_operands(&r->o, r->d, &r->p);
+    assert_ok(kiln_compile(r->x, &r->p, config, &r->k, &e), &e);
+    assert_ok(kiln_make_plan(r->k, &r->p, &r->plan, &e), &e);
+    assert_ok(kiln_load(r->d, r->k, &r->f, &e), &e);
+}
+
+void
+drop_ready(struct ready *r)
+{
+    drop_operands(&r->o);
+    kiln_unload(r->f);
+    kiln_release(r->k);
+    kiln_close_device(r->d);
+    kiln_close(r->x);
+}
+
 bool
 is_mapped(const char *text)
 {

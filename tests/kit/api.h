@@ -57,6 +57,20 @@ void clear_output(struct operands *o);
 void check_output(struct operands *o);
 void drop_operands(struct operands *o);
 
+/* One kernel on one device, ready to be launched; its user opens x and sets p. */
+struct ready {
+    kiln_context *x;
+    kiln_device *d;
+    kiln_problem p;
+    struct operands o;
+    kiln_kernel *k;
+    kiln_function *f;
+    kiln_plan plan;
+};
+void make_ready(struct ready *r, const char *device, const char *config);
+/* Closes x as well. */
+void drop_ready(struct ready *r);
+
 /* True if this process has mapped a file whose name contains the text. */
 bool is_mapped(const char *text);
 

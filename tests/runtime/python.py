@@ -8,13 +8,9 @@ import os
 import sys
 import tempfile
 
-SOURCE, BUILD = (os.path.abspath(p) for p in sys.argv[1:3])
-HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(HERE, "..", "kit"),
-                os.path.join(SOURCE, "runtime", "python")]
-os.environ["KILN_LIBRARY"] = os.path.join(BUILD, "libkiln.so.0")
-os.environ["KILNC_CACHE_DIR"] = tempfile.mkdtemp(prefix="kiln-python-")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
+from built import BUILD, SOURCE  # noqa: E402
 import tap  # noqa: E402
 import kiln  # noqa: E402
 try:

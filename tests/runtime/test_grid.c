@@ -7,29 +7,15 @@
 
 enum { CUS = 5 };
 
-static struct {
-    kiln_context *x;
-    kiln_device *d;
-    kiln_problem p;
-    struct operands o;
-    kiln_kernel *k;
-    kiln_function *f;
-    kiln_plan plan;
-} t;
+static struct ready t;
 
 static int
 setup(void **state)
 {
-    kiln_error e;
-
     (void)state;
     t.x = open_context(NULL, KILN_NO_DISK, NULL);
-    t.d = open_device(t.x, "sim:gfx950");
     t.p = small_problem(200, 100, 70);  /* 28 tiles */
-    make_operands(&t.o, t.d, &t.p);
-    assert_ok(kiln_compile(t.x, &t.p, "tile=32x32x64 cus=5", &t.k, &e), &e);
-    assert_ok(kiln_make_plan(t.k, &t.p, &t.plan, &e), &e);
-    assert_ok(kiln_load(t.d, t.k, &t.f, &e), &e);
+    make_ready(&t, "sim:gfx950", "tile=32x32x64 cus=5");
     return 0;
 }
 
@@ -37,11 +23,7 @@ static int
 teardown(void **state)
 {
     (void)state;
-    drop_operands(&t.o);
-    kiln_unload(t.f);
-    kiln_release(t.k);
-    kiln_close_device(t.d);
-    kiln_close(t.x);
+    drop_ready(&t);
     return 0;
 }
 

@@ -23,15 +23,7 @@ static struct {
     int (*exec_destroy)(void *);
 } hip;
 
-static struct {
-    kiln_context *x;
-    kiln_device *d;
-    kiln_problem p;
-    struct operands o;
-    kiln_kernel *k;
-    kiln_function *f;
-    kiln_plan plan;
-} t;
+static struct ready t;
 
 static void *
 symbol(void *so, const char *name)
@@ -64,7 +56,6 @@ static int
 setup(void **state)
 {
     void *so = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    kiln_error e;
 
     (void)state;
     assert_non_null(so);
@@ -79,12 +70,8 @@ setup(void **state)
     TAKE(so, graph_destroy, "hipGraphDestroy");
     TAKE(so, exec_destroy, "hipGraphExecDestroy");
     t.x = open_hip_context(library);
-    t.d = open_device(t.x, "hip:0");
     t.p = small_problem(40, 36, 70);
-    make_operands(&t.o, t.d, &t.p);
-    assert_ok(kiln_compile(t.x, &t.p, "tile=32x32x64", &t.k, &e), &e);
-    assert_ok(kiln_make_plan(t.k, &t.p, &t.plan, &e), &e);
-    assert_ok(kiln_load(t.d, t.k, &t.f, &e), &e);
+    make_ready(&t, "hip:0", "tile=32x32x64");
     return 0;
 }
 
@@ -92,11 +79,7 @@ static int
 teardown(void **state)
 {
     (void)state;
-    drop_operands(&t.o);
-    kiln_unload(t.f);
-    kiln_release(t.k);
-    kiln_close_device(t.d);
-    kiln_close(t.x);
+    drop_ready(&t);
     return 0;
 }
 

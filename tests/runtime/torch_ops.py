@@ -6,15 +6,10 @@ usage: torch_ops.py SOURCE BUILD
 """
 import os
 import sys
-import tempfile
 
-SOURCE, BUILD = (os.path.abspath(p) for p in sys.argv[1:3])
-HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(HERE, "..", "kit"),
-                os.path.join(SOURCE, "runtime", "python")]
-os.environ["KILN_LIBRARY"] = os.path.join(BUILD, "libkiln.so.0")
-os.environ["KILNC_CACHE_DIR"] = tempfile.mkdtemp(prefix="kiln-torch-")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
+import built  # noqa: E402,F401
 import tap  # noqa: E402
 try:
     import torch

@@ -56,11 +56,6 @@ static void
 put_loop(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
          struct kn_buf *out)
 {
-    static const char *const names[] = {
-#define X(id, text) text,
-        KN_SCHEDULES(X)
-#undef X
-    };
     struct kn_config row = { .bm = g->bm, .bn = g->bn, .bk = g->bk,
                              .wm = g->wm, .wn = g->wn, .stages = g->stages,
                              .split_k = g->split_k, .group_m = g->group_m };
@@ -68,7 +63,7 @@ put_loop(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
     if (is_possible(c, p, &row) && row.schedule == g->schedule &&
         row.cus == g->cus)
         return;
-    kn_putf(out, " schedule=%s", names[g->schedule]);
+    kn_putf(out, " schedule=%s", kn_schedule_names[g->schedule]);
     if (g->cus)
         kn_putf(out, " cus=%u", g->cus);
 }

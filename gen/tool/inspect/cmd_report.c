@@ -9,6 +9,14 @@
 
 enum { WAVE_SLOTS = 8 };    /* of a SIMD */
 
+static struct kn_generated
+generated(const struct kn_subject *s)
+{
+    return (struct kn_generated){ .cfg = s->config, .name = s->name,
+                                  .co = s->bytes,
+                                  .size = s->size, .certificate = s->cert };
+}
+
 /* What the page is about: problem with sizes, configuration, kernel. */
 static kiln_status
 put_subject(struct kn_tool *t, const struct kn_subject *s, struct kn_json *j)
@@ -16,9 +24,7 @@ put_subject(struct kn_tool *t, const struct kn_subject *s, struct kn_json *j)
     struct kn_json unused = { .b = { .c = t->c } };
     struct kn_buf text = { .c = t->c };
     struct kn_tool aside = *t;
-    struct kn_generated g = { .cfg = s->config, .name = s->name,
-                              .co = (uint8_t *)(uintptr_t)s->bytes,
-                              .size = s->size, .certificate = s->cert };
+    struct kn_generated g = generated(s);
 
     aside.text = &text;
     kn_json_open(&unused, NULL, '{');
@@ -69,9 +75,7 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
                struct kn_json *j)
 {
     struct kn_buf trace = { .c = t->c }, svg = { .c = t->c };
-    struct kn_generated g = { .cfg = s->config, .name = s->name,
-                              .co = (uint8_t *)(uintptr_t)s->bytes,
-                              .size = s->size, .certificate = s->cert };
+    struct kn_generated g = generated(s);
     struct kn_predict q = { .p = &s->problem, .offs = s->offs, .g = &g,
                             .trace = &trace, .svg = &svg };
     const kiln_problem *p = &s->problem;

@@ -112,15 +112,23 @@ kn_code_take(struct kn_ctx *c, const char *path, kiln_target want,
                                            : KILN_OK;
 }
 
+kiln_status
+kn_code_read(struct kn_ctx *c, const char *path, kiln_target want,
+             struct kn_bytes *out)
+{
+    uint8_t *bytes;
+
+    KN_TRY(kn_file_read(c, path, &bytes, &out->n));
+    out->p = bytes;
+    return kn_code_take(c, path, want, out);
+}
+
 static kiln_status
 read_file(struct kn_tool *t, struct kn_subject *s)
 {
     struct kn_bytes file;
-    uint8_t *bytes;
 
-    KN_TRY(kn_file_read(t->c, s->name, &bytes, &file.n));
-    file.p = bytes;
-    KN_TRY(kn_code_take(t->c, s->name, kn_cli_target(t->cli), &file));
+    KN_TRY(kn_code_read(t->c, s->name, kn_cli_target(t->cli), &file));
     s->bytes = file.p;
     s->size = file.n;
     if (has_suffix(s->name, ".s"))

@@ -31,6 +31,10 @@ struct kn_subject {
 kiln_status kn_code_take(struct kn_ctx *c, const char *path, kiln_target want,
                          struct kn_bytes *file);
 
+/* Reads a file of code, and takes that. */
+kiln_status kn_code_read(struct kn_ctx *c, const char *path, kiln_target want,
+                         struct kn_bytes *out);
+
 /* Reads FILE.co or FILE.s, or generates the kernel of the family `word`
  * names with the command's problem flags (a file of that name goes first).
  * Sets everything down to `offs`. */

@@ -305,8 +305,8 @@ run_on(struct kn_session *s, void *user)
 static kiln_status
 choose_device(struct exec *e, kiln_target target)
 {
-    e->place.target = target;
-    KN_TRY(kn_tool_device(e->t, &e->place.target));
+    if (!e->place.target)
+        e->place.target = target;
     if (e->place.target != target)
         return kn_fail(e->c, KILN_BAD_INPUT,
                        "'%s' is for %s, the device is %s", e->cli->pos[0],
@@ -323,7 +323,6 @@ read_object(struct exec *e)
     const char *path = e->cli->pos[0];
     struct kn_generated g;
     struct kn_bytes file;
-    uint8_t *bytes;
 
     if (kn_is_handmade(path)) {
         KN_TRY(kn_handmade(e->c, path, &watch, &g));
@@ -332,10 +331,7 @@ read_object(struct exec *e)
         e->cert = g.certificate;
         return KILN_OK;
     }
-    KN_TRY(kn_tool_device(e->t, &e->place.target));
-    KN_TRY(kn_file_read(e->c, path, &bytes, &file.n));
-    file.p = bytes;
-    KN_TRY(kn_code_take(e->c, path, e->place.target, &file));
+    KN_TRY(kn_code_read(e->c, path, e->place.target, &file));
     e->bytes = file.p;
     e->size = file.n;
     return kn_cert_beside(e->c, path, &e->cert);
@@ -353,6 +349,7 @@ kn_cmd_exec(struct kn_tool *t)
     e->t = t;
     e->j.b.c = e->c = t->c;
     e->cli = t->cli;
+    KN_TRY(kn_tool_device(t, &e->place.target));
     KN_TRY(read_object(e));
     KN_TRY(kn_object_read(t->c, t->cli->pos[0], e->bytes, e->size, &o));
     KN_TRY(choose_device(e, o.target));

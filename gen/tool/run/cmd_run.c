@@ -126,11 +126,8 @@ read_object(struct run *r, const char *path)
     const struct kn_object_kernel *k;
     struct kn_object o;
     struct kn_bytes file;
-    uint8_t *bytes;
 
-    KN_TRY(kn_file_read(r->c, path, &bytes, &file.n));
-    file.p = bytes;
-    KN_TRY(kn_code_take(r->c, path, r->p.target, &file));
+    KN_TRY(kn_code_read(r->c, path, r->p.target, &file));
     KN_TRY(kn_object_read(r->c, path, file.p, file.n, &o));
     KN_TRY(kn_object_kernel(r->c, &o, NULL, &k));
     if (o.target != r->p.target)
@@ -138,7 +135,7 @@ read_object(struct run *r, const char *path)
                        "%s", path, kiln_target_name(o.target),
                        kiln_target_name(r->p.target));
     KN_TRY(configure_object(r, path, &file));
-    r->g.co = (uint8_t *)(uintptr_t)file.p;
+    r->g.co = file.p;
     r->g.size = file.n;
     r->g.name = k->name;
     return kn_report_made(r->t, &r->j, &r->p, &r->g);

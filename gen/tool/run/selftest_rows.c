@@ -44,19 +44,15 @@ struct adding {
 static void
 put_class(const kiln_problem *p, const struct kn_config *g, struct kn_buf *b)
 {
-    static const char *const schedules[] = {
 #define X(id, text) text,
-        KN_SCHEDULES(X)
-    };
     static const char *const lookups[] = { KN_LOOKUPS(X) };
-    static const char *const stages[] = { KILN_MOE_STAGES(X) };
 #undef X
     bool routed = kn_family_of(p)->routed;
 
     kn_putf(b, "%s %s%s%s %s %s %s %s stages=%u ktail=%u store=%s lookup=%s",
             kiln_target_name(p->target), kn_family_names[p->family],
-            routed ? " " : "", routed ? stages[p->stage] : "",
-            kn_layout_names[p->layout], schedules[g->schedule],
+            routed ? " " : "", routed ? kn_stage_names[p->stage] : "",
+            kn_layout_names[p->layout], kn_schedule_names[g->schedule],
             g->lowering == KN_LOWERING_ASM ? "asm" : "llvm",
             g->cus ? "walk" : "once", g->stages, g->domain.ktail,
             g->store == KN_STORE_LDS ? "lds" : "direct",
