@@ -16,7 +16,7 @@ static const struct tile tiles[] = {
     { 256, 256, 2, 4, 100 }, { 128, 256, 2, 4, 118 }, { 256, 128, 2, 4, 118 },
     { 128, 128, 2, 2, 150 }, { 128, 64, 2, 2, 250 },  { 64, 128, 2, 2, 250 },
     { 64, 64, 2, 2, 410 },   { 32, 64, 2, 2, 600 },   { 32, 32, 2, 2, 820 },
-    { 256, 192, 0, 0, 104 }, { 128, 192, 0, 0, 125 }, /* only as deep_tiles */
+    { 256, 192, 0, 0, 104 }, { 128, 192, 0, 0, 125 }, /* only as tiles_4wave */
 };
 
 /* moe: a tile row is block_m sorted rows. Few rows: one row of waves, each
@@ -70,7 +70,7 @@ prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return;
     one.bk = 256;
     one.stages = 1;
-    one.schedule = KN_SCHED_PINGPONG;
+    one.schedule = KN_SCHED_8WAVE;
     if (open)
         one.domain = kn_domain_of(p, 256, 256);
     if (!kn_form_lacks(p, &one) &&
@@ -123,10 +123,10 @@ straddles(const kiln_problem *p)
  * directly (`direct`). gfx942 is without another loop that reads
  * while it multiplies: from four K tiles on. */
 static bool
-deep_pays(const kiln_problem *p, const struct kn_config *g, bool direct)
+four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
 {
     bool six = six_bits(p);
-    bool old = kn_targets[p->target].deep_slots == 1;
+    bool old = kn_targets[p->target].slots_4wave == 1;
     int64_t least = p->scale == KILN_SCALE_ROW ? 16384
                   : p->scale == KILN_SCALE_TENSOR ? 8192
                   : six ? 512 : 0;
@@ -141,31 +141,31 @@ deep_pays(const kiln_problem *p, const struct kn_config *g, bool direct)
 /* Whether another loop that reads while it multiplies fills LDS directly: of
  * MX operands with a K tail, or scales that are no whole dwords, none. */
 static bool
-others_are_direct(const kiln_problem *p, const struct kn_config *deep)
+others_are_direct(const kiln_problem *p, const struct kn_config *four)
 {
-    struct kn_config other = *deep;
+    struct kn_config other = *four;
 
     other.schedule = KN_SCHED_SIMPLE;
     return kn_direct(p, &other) &&
-           !(p->scale == KILN_SCALE_MX32 && deep->domain.ktail);
+           !(p->scale == KILN_SCALE_MX32 && four->domain.ktail);
 }
 
 /* Tiles of the schedule `4-wave`: waves of 128 rows. The others than the largest
  * are for gfx942. */
-static const struct tile deep_tiles[] = {
+static const struct tile tiles_4wave[] = {
     { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },
     { 128, 256, 1, 4, 0 }, { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
 };
 
 static const struct tile *
-deep_tile(const kiln_problem *p, const struct kn_config *g)
+tile_4wave(const kiln_problem *p, const struct kn_config *g)
 {
-    size_t n = kn_targets[p->target].deep_slots == 1
-                   ? sizeof deep_tiles / sizeof *deep_tiles : 1;
+    size_t n = kn_targets[p->target].slots_4wave == 1
+                   ? sizeof tiles_4wave / sizeof *tiles_4wave : 1;
 
     for (size_t i = 0; i < n; i++)
-        if (deep_tiles[i].bm == g->bm && deep_tiles[i].bn == g->bn)
-            return &deep_tiles[i];
+        if (tiles_4wave[i].bm == g->bm && tiles_4wave[i].bn == g->bn)
+            return &tiles_4wave[i];
     return NULL;
 }
 
@@ -175,38 +175,38 @@ deep_tile(const kiln_problem *p, const struct kn_config *g)
  * the time (docs/timing.md). On gfx942 smaller tiles too: 97 % instead of 50 to
  * 70. */
 void
-kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct kn_openings *open)
 {
-    const struct tile *t = deep_tile(p, g);
-    struct kn_config deep = *g;
+    const struct tile *t = tile_4wave(p, g);
+    struct kn_config four = *g;
     bool direct;
 
     if (!t || g->lowering == KN_LOWERING_LLVM || g->wm || g->stages > 2 ||
         (g->schedule && kn_reads_of(g) != KN_READS_TILE))
         return;
-    deep.wm = t->wm;
-    deep.wn = t->wn;
-    deep.stages = kn_targets[p->target].deep_slots;
-    deep.schedule = KN_SCHED_DEEP;
-    deep.lowering = KN_LOWERING_ASM;
-    if (kn_targets[p->target].deep_slots == 1 && open->bk) /* rows of 128 bytes */
-        deep.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
+    four.wm = t->wm;
+    four.wn = t->wn;
+    four.stages = kn_targets[p->target].slots_4wave;
+    four.schedule = KN_SCHED_4WAVE;
+    four.lowering = KN_LOWERING_ASM;
+    if (kn_targets[p->target].slots_4wave == 1 && open->bk) /* rows of 128 bytes */
+        four.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
     if (open->domain)
-        deep.domain = kn_domain_of(p, 256, deep.bk);
+        four.domain = kn_domain_of(p, 256, four.bk);
     if (open->bk && open->domain && !kn_dequant(p) && p->a == KILN_MXFP4 &&
         p->b == KILN_MXFP4) {
-        deep.bk = 256;       /* rows of 128 bytes, whatever the K tail */
-        deep.domain = kn_domain_of(p, 256, deep.bk);
+        four.bk = 256;       /* rows of 128 bytes, whatever the K tail */
+        four.domain = kn_domain_of(p, 256, four.bk);
     }
-    direct = others_are_direct(p, &deep);
-    if (!kn_direct(p, &deep))
-        deep.stages = kn_step_k(c, p, deep.bk) == deep.bk ? 2 : 1;
-    if (!kn_form_lacks(p, &deep) && deep_pays(p, g, direct) &&
-        (!deep.cus || kn_walks(p)) && (!six_bits(p) || kn_lines(p, &deep)) &&
-        kn_tile_registers(c, p, &deep) <= kn_register_limit(&deep) &&
-        kn_tile_lds(c, p, &deep) <= kn_targets[p->target].lds) {
-        *g = deep;
+    direct = others_are_direct(p, &four);
+    if (!kn_direct(p, &four))
+        four.stages = kn_step_k(c, p, four.bk) == four.bk ? 2 : 1;
+    if (!kn_form_lacks(p, &four) && four_waves_pay(p, g, direct) &&
+        (!four.cus || kn_walks(p)) && (!six_bits(p) || kn_4wave_packed(p, &four)) &&
+        kn_tile_registers(c, p, &four) <= kn_register_limit(&four) &&
+        kn_tile_lds(c, p, &four) <= kn_targets[p->target].lds) {
+        *g = four;
         if (ahead_pays(p, g) && !kn_unaligned_scales(p, g))
             g->cus = kn_cus(p);
     }
@@ -236,7 +236,7 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
         return;
     if (p->scale == KILN_SCALE_MX32)
         most = 256;
-    else if (kn_targets[p->target].deep_slots == 1)
+    else if (kn_targets[p->target].slots_4wave == 1)
         most = (workgroups <= kn_cus(p) ? 256 : 128) * 8 / bits;
     for (uint32_t bk = 2 * g->bk; bk <= most && p->k >= 4 * bk; bk *= 2) {
         struct kn_config try = *g;
@@ -303,7 +303,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
         try.bm = t->bm;
         try.bn = t->bn;
-        kn_prefer_deep(c, p, &try, open);
+        kn_prefer_4wave(c, p, &try, open);
         apply(&try, t);
         kn_quantising_waves(p, &try);
         if (!t->wm && (!try.wm || kn_reads_of(&try) != KN_READS_TILE))
@@ -334,7 +334,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 /* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow
  * each other in memory, so it loads them straight into registers. */
 bool
-kn_pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             struct kn_buf *why)
 {
     struct kn_config try = *g;
@@ -348,7 +348,7 @@ kn_pick_stream(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     try.bn = kn_quantises(p) ? 64 : 32;
     try.wm = try.wn = 1;
     try.bk = kn_natural_bk(c, p);
-    try.schedule = p->k <= 2 * try.bk ? KN_SCHED_WHOLE : KN_SCHED_STREAM;
+    try.schedule = p->k <= 2 * try.bk ? KN_SCHED_UNROLLED : KN_SCHED_DIRECT;
     if (!try.domain.align_a)
         try.domain = kn_domain_of(p, 256, try.bk);
     if (!try.group_m)

@@ -13,7 +13,7 @@
 /* Where `4-wave` can, it takes the tile and the map of a row that leaves waves and
  * schedule open, or has its waves; other rows were found with other loops. */
 static void
-take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
+take_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
           bool waves)
 {
     struct kn_config open = *row;
@@ -22,7 +22,7 @@ take_deep(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
         return;
     open.wm = open.wn = open.stages = 0;
     open.schedule = 0;
-    kn_prefer_deep(c, p, &open, &(struct kn_openings){ 0 });
+    kn_prefer_4wave(c, p, &open, &(struct kn_openings){ 0 });
     if (open.schedule && kn_schedules[open.schedule].asm_only &&
         (!waves || (open.wm == row->wm && open.wn == row->wn)))
         *row = open;
@@ -60,7 +60,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
     if (!g->wm && !g->schedule && !g->stages)
-        take_deep(c, p, &row, waves);
+        take_4wave(c, p, &row, waves);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
         !kn_shareable(&row) || row.stages > KN_MAX_STAGES || !kn_tile_fit(c, p, &row))
         return false;
@@ -117,13 +117,13 @@ static kiln_status
 choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     bool far = g->domain.windows;
-    bool can = kn_direct(p, g) && !kn_streams(g) && !g->cus && !far;
+    bool can = kn_direct(p, g) && !kn_direct_to_reg(g) && !g->cus && !far;
 
     if (far && (g->cus || kn_quantises(p) || p->scale == KILN_SCALE_ROW))
         return kn_fail(c, KILN_UNSUPPORTED, "rows of A or of the output beyond "
                        "2 GiB have no --cus, no MX output and no row scales");
 
-    if (kn_streams_ids(g) && (g->early == KN_EARLY_NONE || kn_early_copy(g)))
+    if (kn_ids_first(g) && (g->early == KN_EARLY_NONE || kn_early_copy(g)))
         return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams loads ids "
                        "first, then B: --early ids");
 
@@ -171,7 +171,7 @@ choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     lds.store = KN_STORE_LDS;
     if (!g->store)
         g->store = p->family != KILN_MOE && g->domain.vec == 1 && !p->beta &&
-                           !kn_streams(g) &&
+                           !kn_direct_to_reg(g) &&
                            g->split_k == 1 && !g->cus &&
                            kn_tile_lds(c, p, &lds) <= kn_targets[p->target].lds
                        ? KN_STORE_LDS : KN_STORE_DIRECT;
@@ -189,13 +189,13 @@ choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
 {
     bool large = g->bm == 256 && g->bn == 256;
     bool open = !g->lowering, four = kn_schedules[g->schedule].asm_only;
-    struct kn_config deep = *g;
+    struct kn_config try = *g;
     const char *lacks;
 
-    deep.wm = deep.wn = 2;
-    deep.schedule = KN_SCHED_DEEP;
-    deep.stages = 0;
-    lacks = large ? kn_form_lacks(p, &deep) : NULL;
+    try.wm = try.wn = 2;
+    try.schedule = KN_SCHED_4WAVE;
+    try.stages = 0;
+    lacks = large ? kn_form_lacks(p, &try) : NULL;
 
     if (open)
         g->lowering = KN_LOWERING_LLVM;
@@ -257,7 +257,7 @@ static kiln_status
 check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct kn_openings *open)
 {
-    kn_prefer_deep(c, p, g, open);
+    kn_prefer_4wave(c, p, g, open);
     kn_default_waves(g);
     if (kn_shuffled(p) && ((g->bm % 32 && p->family != KILN_MOE) ||
                            g->bn % 32))
@@ -269,7 +269,7 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        "in all", g->bm, g->bn, g->wm, g->wn);
     if (g->stages > KN_MAX_STAGES)
         return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to %d", KN_MAX_STAGES);
-    if (kn_streams(g))
+    if (kn_direct_to_reg(g))
         KN_TRY(kn_form_check(c, p, g));
     if (!kn_tile_fit(c, p, g))
         return refuse_fit(c, p, g);
@@ -285,7 +285,7 @@ pick_known(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     KN_TRY(pick_tuned(c, p, g, *why));
     *tuned = g->bm || kn_reads_of(g) == KN_READS_RUNS;
     if (!g->bm && kn_reads_of(g) != KN_READS_RUNS &&
-        (kn_pick_small(c, p, g, *why) || kn_pick_stream(c, p, g, *why)))
+        (kn_pick_small(c, p, g, *why) || kn_pick_direct(c, p, g, *why)))
         *why = NULL;
     return KILN_OK;
 }

@@ -60,7 +60,7 @@ uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 bool kn_walks(const kiln_problem *p);
 
 /* Makes g `4-wave` where that can be built, pays and nothing else was asked. */
-void kn_prefer_deep(struct kn_ctx *c, const kiln_problem *p,
+void kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, const struct kn_openings *open);
 
 /* The best tile of the tables, with its schedule; false: none fits. */
@@ -68,7 +68,7 @@ bool kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                   const struct kn_openings *open);
 
 /* moe's tiles that are read straight from memory; false: others. */
-bool kn_pick_stream(struct kn_ctx *c, const kiln_problem *p,
+bool kn_pick_direct(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, struct kn_buf *why);
 
 /* ---- scored.c ----------------------------------------------------------- */

@@ -57,10 +57,10 @@ enum { SCALES_NONE, SCALES_TILE, SCALES_BATCH, SCALES_SHUFFLED, SCALES_OF_A,
 static int
 scales_of(const kiln_problem *p, const struct kn_config *g)
 {
-    return !kn_streams(g) && kn_pairs(p, g) ? SCALES_SHUFFLED
+    return !kn_direct_to_reg(g) && kn_scale_dwords(p, g) ? SCALES_SHUFFLED
          : kn_prequant(p) ? SCALES_OF_A
          : p->scale < KILN_SCALE_BLOCK128 ? SCALES_NONE
-         : kn_super(p, g) ? SCALES_BATCH
+         : kn_scale_batch(p, g) ? SCALES_BATCH
          : kn_weight_only(p) ? SCALES_OF_B : SCALES_TILE;
 }
 
@@ -95,7 +95,7 @@ parts_of(const struct given *x)
 static int64_t
 steps_of(const struct given *x)
 {
-    uint32_t batch = kn_super(x->p, x->g), slots = x->g->stages;
+    uint32_t batch = kn_scale_batch(x->p, x->g), slots = x->g->stages;
     bool odd = kn_reads_of(x->g) != KN_READS_HALVES &&
                slots * x->a.ksteps % 2;
 
@@ -128,7 +128,7 @@ static bool
 walks_ahead(const kiln_problem *p, const struct kn_config *g)
 {
     return g->cus && kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) &&
-           (p->scale < KILN_SCALE_BLOCK128 || kn_super(p, g)) &&
+           (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
            !kn_unaligned_scales(p, g) &&
            !(p->group_flags & KILN_TAIL_ZERO);
 }
@@ -141,7 +141,7 @@ first_copies(const kiln_problem *p, const struct kn_config *g)
     if (kn_family_of(p)->routed)
         return kn_early_copy(g) ? FIRST_A : FIRST_NONE;
     return kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) && !g->cus &&
-           !kn_lines(p, g) ? FIRST_ALL : FIRST_NONE;
+           !kn_4wave_packed(p, g) ? FIRST_ALL : FIRST_NONE;
 }
 
 /* Powers of two that conversion takes from a number of the type. */

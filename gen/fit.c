@@ -122,7 +122,7 @@ kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
          (!nt && kn_step_k(c, p, g->bk) != g->bk)))
         return false;
     if (kn_reads_of(g) == KN_READS_PARTS &&
-        mx && (g->domain.ktail || !kn_super(p, g) || !nt))
+        mx && (g->domain.ktail || !kn_scale_batch(p, g) || !nt))
         return false;
     return kn_tile_registers(c, p, g) <= kn_register_limit(g);
 }
@@ -138,7 +138,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->schedule != KN_SCHED_AUTO)
         return;
     two.stages = g->stages ? g->stages : 2;
-    g->schedule = two.schedule = KN_SCHED_PINGPONG;
+    g->schedule = two.schedule = KN_SCHED_8WAVE;
     if (g->bm * g->bn == 256 * 256 && kn_has_registers(c, p, &two) &&
         !kn_form_lacks(p, &two) && kn_tile_registers(c, p, &two) <= 256)
         return;
@@ -161,8 +161,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                   : ragged ? 2 : 4;
     uint32_t one, want;
 
-    if (kn_streams(g))
-        return !kn_schedules[g->schedule].whole || p->k <= 2 * (int64_t)g->bk
+    if (kn_direct_to_reg(g))
+        return !kn_schedules[g->schedule].unrolled || p->k <= 2 * (int64_t)g->bk
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
     if (kn_direct(p, g) && (kn_family_of(p)->routed ||
                             kn_reads_of(g) == KN_READS_TILE))
@@ -171,7 +171,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     one = kn_tile_lds(c, p, g);
     want = 1 + (65535 + one) / one;
     g->stages = 2;
-    if (kn_super(p, g))
+    if (kn_scale_batch(p, g))
         return 2;
     /* A second slot behind a persistent walk spills what is staged. */
     if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
@@ -183,7 +183,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 uint32_t
 kn_least_stages(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_direct(p, g) && !kn_folds(g) ? 2 : 1;
+    return kn_direct(p, g) && !kn_8wave_one_slot(g) ? 2 : 1;
 }
 
 bool
@@ -193,9 +193,9 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     least = kn_least_stages(p, g);
     settle_schedule(c, p, g);
-    if (kn_streams(g)) {
+    if (kn_direct_to_reg(g)) {
         g->stages = asked ? asked : natural_stages(c, p, g);
-        if (kn_schedules[g->schedule].whole &&
+        if (kn_schedules[g->schedule].unrolled &&
             p->k != (int64_t)g->stages * g->bk)
             g->domain.ktail = 1;
         if (kn_form_lacks(p, g) ||

@@ -4,10 +4,10 @@
 #include "instantiate.h"
 
 const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES] = {
-#define SCHEDULE(id, reads, batch, asm_only, whole) \
-    [KN_SCHED_##id] = { KN_READS_##reads, batch, asm_only, whole },
+#define SCHEDULE(id, reads, batch, asm_only, unrolled) \
+    [KN_SCHED_##id] = { KN_READS_##reads, batch, asm_only, unrolled },
 #define NEED(id, holds, sentence)
-#define FORM(id, schedule, file, least, most, needs)
+#define FORM(schedule, file, least, most, needs)
 #include "forms.def"
 #undef SCHEDULE
 #undef NEED
@@ -29,13 +29,13 @@ six_bits(const kiln_problem *p)
 /* ---- variants of a loop ---- */
 
 bool
-kn_streams(const struct kn_config *g)
+kn_direct_to_reg(const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_MEMORY;
 }
 
 bool
-kn_folds(const struct kn_config *g)
+kn_8wave_one_slot(const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_HALVES && g->stages == 1;
 }
@@ -45,31 +45,31 @@ static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return six_bits(p) && g->bm == 256 && g->bn == 256 && g->wm == 2 &&
-           !g->domain.ktail && !p->b_layout && kn_super(p, g);
+           !g->domain.ktail && !p->b_layout && kn_scale_batch(p, g);
 }
 
 bool
-kn_fold_lines(const kiln_problem *p, const struct kn_config *g)
+kn_8wave_packed(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_folds(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
+    return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
 }
 
 bool
-kn_lines(const kiln_problem *p, const struct kn_config *g)
+kn_4wave_packed(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && g->bk == 128 &&
            g->wn == 2 && !g->cus && kn_direct(p, g) && copies_lines(p, g);
 }
 
 bool
-kn_pairs(const kiln_problem *p, const struct kn_config *g)
+kn_scale_dwords(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_shuffled(p) && kn_reads_of(g) == KN_READS_TILE &&
            g->bk == 256 && !kn_family_of(p)->routed;
 }
 
 uint32_t
-kn_super_k(const struct kn_config *g)
+kn_scale_batch_k(const struct kn_config *g)
 {
     uint32_t k = kn_schedules[g->schedule].batch;
 
@@ -77,27 +77,27 @@ kn_super_k(const struct kn_config *g)
 }
 
 uint32_t
-kn_super(const kiln_problem *p, const struct kn_config *g)
+kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 {
     if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
-        g->stages != (kn_folds(g) ? 1 : 2) ||
+        g->stages != (kn_8wave_one_slot(g) ? 1 : 2) ||
         kn_family_of(p)->routed || p->scale_layout || g->bk > 256 ||
         ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
          !kn_unaligned_scales(p, g)))
         return 0;
-    return kn_super_k(g) / g->bk;
+    return kn_scale_batch_k(g) / g->bk;
 }
 
 uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_super(p, g) && p->a != KILN_MXFP4 ? 1 : 2;
+    return kn_scale_batch(p, g) && p->a != KILN_MXFP4 ? 1 : 2;
 }
 
 uint32_t
 kn_shares(const struct kn_config *g, const struct kn_frag *a)
 {
-    if (kn_folds(g))
+    if (kn_8wave_one_slot(g))
         return 4;
     if (kn_reads_of(g) == KN_READS_HALVES)
         return 4 / (a->ksteps < 4 ? a->ksteps : 4);
@@ -149,9 +149,9 @@ row_bytes(const kiln_problem *p, const struct kn_config *g)
 /* ---- the rows ---- */
 
 enum need {
-#define SCHEDULE(id, reads, batch, asm_only, whole)
+#define SCHEDULE(id, reads, batch, asm_only, unrolled)
 #define NEED(id, holds, sentence) NEED_##id,
-#define FORM(id, schedule, file, least, most, needs)
+#define FORM(schedule, file, least, most, needs)
 #include "forms.def"
 #undef NEED
 #undef FORM
@@ -166,7 +166,7 @@ static const struct form {
 } forms[] = {
 #define N(id) (UINT64_C(1) << NEED_##id)
 #define NEED(id, holds, sentence)
-#define FORM(id, schedule, file, least, most, needs)              \
+#define FORM(schedule, file, least, most, needs) \
     { file, KN_SCHED_##schedule, least, most, needs },
 #include "forms.def"
 #undef NEED
@@ -178,7 +178,7 @@ enum { NFORMS = sizeof forms / sizeof *forms };
 
 static const char *const sentences[NNEEDS + 1] = {
 #define NEED(id, holds, sentence) sentence,
-#define FORM(id, schedule, file, least, most, needs)
+#define FORM(schedule, file, least, most, needs)
 #include "forms.def"
 #undef NEED
 #undef FORM
@@ -190,7 +190,7 @@ holds(enum need need, const kiln_problem *p, const struct kn_config *g)
 {
     switch (need) {
 #define NEED(id, holds, sentence) case NEED_##id: return holds;
-#define FORM(id, schedule, file, least, most, needs)
+#define FORM(schedule, file, least, most, needs)
 #include "forms.def"
 #undef NEED
 #undef FORM
@@ -265,7 +265,7 @@ kiln_status
 kn_form_serves(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g)
 {
-    bool itself = kn_streams(g) || kn_reads_of(g) == KN_READS_RUNS;
+    bool itself = kn_direct_to_reg(g) || kn_reads_of(g) == KN_READS_RUNS;
     const char *lacks = itself ? kn_form_lacks(p, g) : NULL;
 
     return lacks ? kn_fail(c, KILN_BAD_INPUT, "the kernel's main loop %s",

@@ -16,7 +16,7 @@ enum kn_reads {
 struct kn_schedule_facts {
     enum kn_reads reads;
     uint32_t batch;
-    bool asm_only, whole;
+    bool asm_only, unrolled;
 };
 extern const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES];
 

@@ -79,8 +79,8 @@ struct kn_domain {
  * most `stages` tiles, before the first product. */
 #define KN_SCHEDULES(X) \
     X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
-    X(PINGPONG, "8-wave") X(GEMV, "gemv") X(DEEP, "4-wave") \
-    X(STREAM, "direct") X(WHOLE, "unrolled")
+    X(8WAVE, "8-wave") X(GEMV, "gemv") X(4WAVE, "4-wave") \
+    X(DIRECT, "direct") X(UNROLLED, "unrolled")
 
 /* What kiln said before: X(then, now). */
 #define KN_OLD_SCHEDULES(X) \
@@ -298,14 +298,14 @@ kn_early_ids(const struct kn_config *g)
 }
 
 /* Fragments come straight from memory. */
-bool kn_streams(const struct kn_config *g);
+bool kn_direct_to_reg(const struct kn_config *g);
 
 /* moe: ids and weights are on their way before it is known whether a tile has
  * any (templates/moe.tir). */
 static inline bool
-kn_streams_ids(const struct kn_config *g)
+kn_ids_first(const struct kn_config *g)
 {
-    return kn_streams(g) && !g->cus;
+    return kn_direct_to_reg(g) && !g->cus;
 }
 
 /* moe: tiles are places among the rows there is room for, which the launch
@@ -313,7 +313,7 @@ kn_streams_ids(const struct kn_config *g)
 static inline bool
 kn_places_room(const struct kn_config *g)
 {
-    return kn_early_copy(g) || kn_streams_ids(g);
+    return kn_early_copy(g) || kn_ids_first(g);
 }
 
 static inline bool

@@ -34,27 +34,27 @@ const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the halves of the waves share one slot
  * (templates/loop_8wave_packed.tir). */
-bool kn_folds(const struct kn_config *g);
+bool kn_8wave_one_slot(const struct kn_config *g);
 
 /* K tiles of 256 with one slot: what 6-bit types want, whose rows of 128 K take
  * half as many cache lines again as their bytes. */
-bool kn_fold_lines(const kiln_problem *p, const struct kn_config *g);
+bool kn_8wave_packed(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the schedule 4-wave reads shuffled scales as they lie: a dword has a
  * lane's bytes of two fragments and two K steps. */
-bool kn_pairs(const kiln_problem *p, const struct kn_config *g);
+bool kn_scale_dwords(const kiln_problem *p, const struct kn_config *g);
 
 /* The schedule `4-wave` of 6-bit types copies whole cache lines of their rows
  * (templates/loop_4wave_packed.tir). Needs stages and domain. */
-bool kn_lines(const kiln_problem *p, const struct kn_config *g);
+bool kn_4wave_packed(const kiln_problem *p, const struct kn_config *g);
 
 /* K tiles whose E8M0 scales come in one 16-byte copy a row; 0: each tile's
  * come with it. Needs stages and domain. */
-uint32_t kn_super(const kiln_problem *p, const struct kn_config *g);
+uint32_t kn_scale_batch(const kiln_problem *p, const struct kn_config *g);
 
 /* K whose scales come together: 16 bytes of a row, or 32 for half as many
  * cache lines, where a turn copies one operand's. */
-uint32_t kn_super_k(const struct kn_config *g);
+uint32_t kn_scale_batch_k(const struct kn_config *g);
 
 /* Sets of B's fragments: with two, the next K step's are read while this
  * one's are used; where registers do not suffice, one. */

@@ -59,7 +59,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
         l.n = least(l.n, l.psb / 4);
     if (f->routed)
         moe_limits(p, &l);
-    if (kn_schedules[g->schedule].whole)
+    if (kn_schedules[g->schedule].unrolled)
         l.k = least(l.k, (int64_t)g->stages * g->bk);
     return l;
 }

@@ -180,7 +180,7 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
     if (c->refused && kn_was_refused(c, g))
         return KN_TOO_MANY;
     d = demand_of(c, p, g);
-    if (kn_streams(g))
+    if (kn_direct_to_reg(g))
         return streamed(&d);
     stage = staged(&d);
     if (!d.direct && too_narrow(&d, stage))

@@ -55,15 +55,15 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
 {
     bool joins = g->split_k > 1 && g->bm * g->bn > LARGE &&
                  p->k < LONG * (int64_t)g->bk * g->split_k;
-    bool deep = kn_schedules[g->schedule].asm_only;
-    bool near = deep && g->schedule == from->schedule && !p->beta;
+    bool four = kn_schedules[g->schedule].asm_only;
+    bool near = four && g->schedule == from->schedule && !p->beta;
 
     if (near && same_tile(g, from) && g->split_k < 2 && from->split_k < 2)
         return 1.08;
     if (waits_for_memory(p) && !crowds(p, s, g))
         return 1.3;
     if (p->k < 4 * (int64_t)g->bk || waits_for_memory(p) ||
-        (joins && kn_targets[p->target].scaled) || (deep && crowds(p, s, g)))
+        (joins && kn_targets[p->target].scaled) || (four && crowds(p, s, g)))
         return 1.4;
     return kn_family_of(p)->ragged || g->domain.ktail || p->m <= 64 ||
            scales_late(p, g->schedule) || p->k < 8 * (int64_t)g->bk
@@ -143,7 +143,7 @@ is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     bool six = kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
 
     return !kn_bk_lacks(c, p, g) &&
-           (!six || !kn_schedules[g->schedule].asm_only || kn_lines(p, g)) &&
+           (!six || !kn_schedules[g->schedule].asm_only || kn_4wave_packed(p, g)) &&
            kn_has_registers(c, p, g) &&
            kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
 }

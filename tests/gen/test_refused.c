@@ -116,7 +116,7 @@ older_words_are_read(void **state)
     assert_int_equal(kn_config_take(&c, then, &h), KILN_OK);
     assert_memory_equal(&g, &h, sizeof g);
     assert_int_equal(kn_config_parse(&c, "schedule=stream", &h), KILN_OK);
-    assert_int_equal(h.schedule, KN_SCHED_STREAM);
+    assert_int_equal(h.schedule, KN_SCHED_DIRECT);
     for (int i = 0; i < 3; i++)
         assert_int_equal(kn_config_parse(&c, unknown[i], &h), KILN_BAD_INPUT);
     kn_ctx_free(&c);

@@ -137,7 +137,7 @@ test_halves_of_every_length(void **state)
         uint8_t s = kinds[i].step % 512 ? 4 : 16;
         bool fold = kinds[i].step == 256;
         struct kn_config g = { .bm = 256, .bn = 256, .bk = kinds[i].bk,
-                               .stages = fold, .schedule = KN_SCHED_PINGPONG,
+                               .stages = fold, .schedule = KN_SCHED_8WAVE,
                                .domain = { 16, 16, s, s, 4, i < 2, 0 } };
         struct num_kernel k;
 

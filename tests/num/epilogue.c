@@ -69,7 +69,7 @@ form(uint32_t n, kiln_problem *p, struct kn_config *g)
         break;
     case 7:                  /* the next tile is copied between stores */
         *g = (struct kn_config){ .bm = 256, .bn = 256, .bk = 64, .wm = 2,
-                                 .wn = 2, .schedule = KN_SCHED_DEEP,
+                                 .wn = 2, .schedule = KN_SCHED_4WAVE,
                                  .cus = 1 };
         break;
     default:

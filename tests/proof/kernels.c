@@ -206,8 +206,8 @@ each_setting(struct kernels *k, kiln_problem p, unsigned *number)
                     if (stages == 1)
                         continue;
                     g.early = 0;
-                    g.schedule = stages == 2 ? KN_SCHED_STREAM
-                                             : KN_SCHED_WHOLE;
+                    g.schedule = stages == 2 ? KN_SCHED_DIRECT
+                                             : KN_SCHED_UNROLLED;
                     one(k, &p, g, shapes[s].base, (*number)++);
                 }
 }

@@ -29,12 +29,12 @@ static const struct subject {
       { .bm = 64, .bn = 64, .wm = 2, .wn = 2, .split_k = 4 } },
     { KILN_GEMM, KILN_GFX950, KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 4096,
       { .bm = 256, .bn = 256, .wm = 2, .wn = 4,
-        .schedule = KN_SCHED_PINGPONG } },
+        .schedule = KN_SCHED_8WAVE } },
     { KILN_GEMM, KILN_GFX942, KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 4100,
       { .bm = 64, .bn = 64, .wm = 2, .wn = 2, .stages = 1 } },
     { KILN_GEMM, KILN_GFX942, KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 8192,
       { .bm = 64, .bn = 64, .wm = 2, .wn = 2,
-        .schedule = KN_SCHED_STREAM } },
+        .schedule = KN_SCHED_DIRECT } },
 };
 enum { NSUBJECTS = sizeof subjects / sizeof *subjects };
 

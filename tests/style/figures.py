@@ -14,7 +14,7 @@ import tempfile
 
 import gate
 
-JUDGE = re.compile(r"KN_SCHED_|kn_streams|kn_loop_of|_lacks\(|kn_folds")
+JUDGE = re.compile(r"KN_SCHED_|kn_direct_to_reg|kn_loop_of|_lacks\(|kn_8wave_one_slot")
 ANSWER = re.compile(r"kn_fail|return NULL|return false|: NULL")
 SCHEDULE = re.compile(r"KN_SCHED_")
 FAMILY = re.compile(r"[=!]= KILN_(GEMM|BATCHED|GROUPED|WGRAD|MOE)\b")

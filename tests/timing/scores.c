@@ -54,13 +54,13 @@ static const struct tile {
     { 48, 64, 1, 4, 0 },   { 48, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 },
     { 96, 64, 2, 2, 0 },   { 96, 128, 2, 2, 0 },  { 96, 256, 2, 4, 0 },
     { 192, 128, 2, 2, 0 }, { 192, 256, 2, 4, 0 },
-}, deep[] = {
+}, four[] = {
     { 256, 256, 2, 2, 0 }, { 256, 224, 2, 2, 0 }, { 256, 192, 2, 2, 0 },
     { 256, 160, 2, 2, 0 }, { 256, 128, 2, 2, 0 }, { 128, 256, 1, 4, 0 },
     { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
 };
 
-enum { LARGEST = 3 };        /* of deep, first: those that are persistent too */
+enum { LARGEST = 3 };        /* of four, first: those that are persistent too */
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
@@ -251,17 +251,17 @@ run(struct bench *b)
             try_row(b, KN_SCHED_INTERLEAVE, &simple[i], bk, false);
     }
     if (gfx950 && !b->k->converted) {
-        struct tile one = deep[0];
+        struct tile one = four[0];
 
         one.wn = 4;
-        try_row(b, KN_SCHED_PINGPONG, &one, bk, false);
+        try_row(b, KN_SCHED_8WAVE, &one, bk, false);
         one.stages = 1;
-        try_row(b, KN_SCHED_PINGPONG, &one, 256, false);
+        try_row(b, KN_SCHED_8WAVE, &one, 256, false);
     }
-    for (size_t i = 0; i < COUNT(deep) && !b->k->converted; i++) {
+    for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {
         if (gfx950 && i < LARGEST)
-            try_row(b, KN_SCHED_DEEP, &deep[i], bk, true);
-        try_row(b, KN_SCHED_DEEP, &deep[i], bk, false);
+            try_row(b, KN_SCHED_4WAVE, &four[i], bk, true);
+        try_row(b, KN_SCHED_4WAVE, &four[i], bk, false);
     }
 }
 
