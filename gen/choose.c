@@ -105,6 +105,10 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->split_k > KN_SPLIT_MOST)
         return kn_fail(c, KILN_BAD_INPUT, "split-K divides K into at most %u "
                        "shares, not %u", KN_SPLIT_MOST, g->split_k);
+    if (g->split_after && g->split_k < 2)
+        return kn_fail(c, KILN_BAD_INPUT, "tiles behind the last whole round "
+                       "of %u are not divided without shares: --split-k 2 to "
+                       "%u", g->split_after, KN_SPLIT_MOST);
     if (g->split_k > 1 && p->family == KILN_MOE)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has no split-K");
     if (g->split_k > 1 && p->k < (int64_t)g->bk * g->split_k)

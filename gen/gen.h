@@ -151,6 +151,8 @@ struct kn_config {
     uint32_t bm, bn, bk, wm, wn;
     enum kn_schedule schedule;
     uint32_t stages, split_k, group_m, xcd, cus;
+    uint32_t split_after;    /* > 0: split-K of the tiles behind the last whole
+                                round of so many workgroups alone */
     uint32_t early;          /* enum kn_early, moe only */
     uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
     enum kn_lookup lookup;   /* of grouped */
@@ -439,7 +441,7 @@ kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
  * workgroup pid, or pid % its size of a persistent grid. offs: the host's copy of
  * the group offsets, NULL without groups. */
 struct kn_rect {
-    uint32_t share;          /* split-K: which one */
+    uint32_t share, shares;  /* split-K: which one, of how many; 0, 1 */
     uint64_t first;          /* place of the tile's share 0 in the order */
     int64_t group;           /* group or batch, else 0 */
     int64_t m0, n0;          /* in the group's own output */
@@ -453,8 +455,8 @@ uint64_t kn_spare_count(const kiln_problem *p, const struct kn_config *cfg,
                         const int64_t *offs);
 struct kn_rect kn_tile_rect(const kiln_problem *p, const struct kn_config *cfg,
                             const int64_t *offs, uint64_t pid);
-/* The workgroup at place t of the order of all `total`. */
-uint64_t kn_tile_workgroup(const struct kn_config *cfg, uint64_t total,
-                           uint64_t t);
+/* The workgroup at place t of the order. */
+uint64_t kn_tile_workgroup(const kiln_problem *p, const struct kn_config *cfg,
+                           const int64_t *offs, uint64_t t);
 
 #endif

@@ -174,15 +174,31 @@ group_rows(const kiln_problem *p, const int64_t *offs, int64_t g)
     return kn_family_of(p)->ragged == 'm' ? offs[g + 1] - offs[g] : p->m;
 }
 
-uint64_t
-kn_tile_count(const kiln_problem *p, const struct kn_config *g,
-              const int64_t *offs)
+/* Workgroups of a launch: those of undivided tiles, then the shares of the
+ * others. */
+struct parts {
+    uint64_t whole, all;
+};
+
+static struct parts
+parts_of(const kiln_problem *p, const struct kn_config *g, const int64_t *offs)
 {
+    struct parts x = { 0 };
     uint64_t n = 0;
 
     for (int64_t i = 0; i < group_count(p); i++)
         n += tiles_along(group_rows(p, offs, i), g->bm);
-    return n * tiles_along(p->n, g->bn) * split_of(g);
+    n *= tiles_along(p->n, g->bn);
+    x.whole = g->split_after ? n - n % g->split_after : 0;
+    x.all = x.whole + (n - x.whole) * split_of(g);
+    return x;
+}
+
+uint64_t
+kn_tile_count(const kiln_problem *p, const struct kn_config *g,
+              const int64_t *offs)
+{
+    return parts_of(p, g, offs).all;
 }
 
 /* Tiles that the dies take in turn. */
@@ -218,8 +234,9 @@ tile_order(const struct kn_config *g, uint64_t total, uint64_t pid)
     return x * (total / g->xcd) + (x < rem ? x : rem) + pid / g->xcd;
 }
 
-uint64_t
-kn_tile_workgroup(const struct kn_config *g, uint64_t total, uint64_t t)
+/* The workgroup at place t of the order of `total`. */
+static uint64_t
+workgroup_at(const struct kn_config *g, uint64_t total, uint64_t t)
 {
     uint64_t per, rem, x = 0, first = 0;
 
@@ -238,6 +255,32 @@ kn_tile_workgroup(const struct kn_config *g, uint64_t total, uint64_t t)
     while (t >= first + per + (x < rem))
         first += per + (x++ < rem);
     return (t - first) * g->xcd + x;
+}
+
+uint64_t
+kn_tile_workgroup(const kiln_problem *p, const struct kn_config *g,
+                  const int64_t *offs, uint64_t t)
+{
+    struct parts x = parts_of(p, g, offs);
+
+    return t < x.whole ? workgroup_at(g, x.whole, t)
+                       : x.whole + workgroup_at(g, x.all - x.whole, t - x.whole);
+}
+
+/* Where workgroup pid is in the order, and which share it has; *t: its tile. */
+static struct kn_rect
+share_of(const struct kn_config *g, const struct parts *x, uint64_t pid,
+         uint64_t *t)
+{
+    bool whole = pid < x->whole;
+    uint64_t from = whole ? 0 : x->whole, to = whole ? x->whole : x->all;
+    uint64_t at = tile_order(g, to - from, pid - from);
+    struct kn_rect r = { .shares = whole ? 1 : split_of(g) };
+
+    r.share = (uint32_t)(at % r.shares);
+    r.first = from + at - r.share;
+    *t = from + at / r.shares;
+    return r;
 }
 
 /* band() of templates/grid.tir. */
@@ -286,16 +329,14 @@ struct kn_rect
 kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
              const int64_t *offs, uint64_t pid)
 {
-    uint64_t tn = tiles_along(p->n, g->bn);
-    uint64_t t = tile_order(g, kn_tile_count(p, g, offs), pid);
-    struct kn_rect r = { 0 };
+    uint64_t tn = tiles_along(p->n, g->bn), t;
+    struct parts x = parts_of(p, g, offs);
     int64_t rows = group_rows(p, offs, 0);
+    struct kn_rect r;
 
-    if (pid >= kn_tile_count(p, g, offs))
-        return spare_rect(p, g, offs, pid - kn_tile_count(p, g, offs));
-    r.share = (uint32_t)(t % split_of(g));
-    r.first = t - r.share;
-    t /= split_of(g);
+    if (pid >= x.all)
+        return spare_rect(p, g, offs, pid - x.all);
+    r = share_of(g, &x, pid, &t);
     while (t >= tiles_along(rows, g->bm) * tn) {
         t -= tiles_along(rows, g->bm) * tn;
         rows = group_rows(p, offs, ++r.group);

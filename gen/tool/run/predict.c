@@ -65,20 +65,20 @@ work_of(struct kn_ctx *c, const struct kn_predict *q, uint64_t n)
     const struct kn_config *g = &q->g->cfg;
     uint64_t tiles = kn_tile_count(p, g, q->offs);
     uint64_t spare = q->offs ? kn_spare_count(p, g, q->offs) : 0;
-    uint32_t *work = KN_NEW(c, uint32_t, n), by = g->split_k;
+    uint32_t *work = KN_NEW(c, uint32_t, n);
     uint32_t all = q->offs ? 0 : turns_of(q, 0);
 
-    by = by ? by : 1;
     for (uint64_t i = 0; i < tiles; i++) {
-        uint32_t turns = all, share = 0, part;
+        uint32_t turns = all, share = 0, of = 1, part;
 
-        if (!all || by > 1) {
+        if (!all || g->split_k > 1) {
             struct kn_rect r = kn_tile_rect(p, g, q->offs, i);
 
             turns = all ? all : turns_of(q, r.group);
             share = r.share;
+            of = r.shares;
         }
-        part = turns * (share + 1) / by - turns * share / by;
+        part = turns * (share + 1) / of - turns * share / of;
         work[i % n] += part ? part : 1;
     }
     for (uint64_t i = tiles; i < tiles + spare; i++)

@@ -53,8 +53,8 @@ kn_shares_select(struct kn_ctx *c, const kiln_problem *p,
             continue;
         }
         t = kn_tile_rect(p, g, offs, s->ids[i]);
-        for (uint32_t k = 0; k < g->split_k; k++)
-            ids[n++] = kn_tile_workgroup(g, total, t.first + k);
+        for (uint32_t k = 0; k < t.shares; k++)
+            ids[n++] = kn_tile_workgroup(p, g, offs, t.first + k);
     }
     qsort(ids, n, sizeof *ids, ascending);
     for (size_t i = 0; i < n; i++)
