@@ -35,6 +35,15 @@ static const char *const state_names[] = {
 #undef X
 };
 
+static const struct {
+    const char *name;
+    unsigned minutes;
+} parts[] = {
+#define X(id, text, minutes) { text, minutes },
+    KN_ROW_PARTS(X)
+#undef X
+};
+
 struct selftest {
     struct kn_tool *t;
     struct kn_ctx *c;
@@ -43,7 +52,8 @@ struct selftest {
     struct kn_rows rows;
     struct kn_row_file file;
     struct kn_json j;
-    size_t tested, of[NSTATES];
+    size_t tested, of[NSTATES], of_part[KN_NPARTS];
+    double seconds[KN_NPARTS];
     double error;            /* sum of |predicted / measured - 1| */
     size_t timed;
 };
@@ -179,7 +189,9 @@ run_child(struct kn_ctx *c, void *user, struct kn_buf *out)
     struct child *x = user;
 
     c->tuning = x->s->c->tuning;
-    return kn_selftest_row(c, &x->test, out);
+    return x->test.row->kind == KN_ROW_PROBE
+         ? kn_selftest_probe(c, &x->test, out)
+         : kn_selftest_row(c, &x->test, out);
 }
 
 static kiln_status
@@ -246,6 +258,10 @@ put_text(struct selftest *s, const struct kn_row *row, enum state st, json_t *o)
     struct sums m = add_up(o);
 
     kn_putf(b, "%-6s %s\n", state_names[st], row->name);
+    if (row->kind == KN_ROW_PROBE) {
+        kn_selftest_probe_text(o, b);
+        return;
+    }
     kn_putf(b, "       %s %s", m.arithmetic, m.quality);
     if (s->device)
         kn_putf(b, ", %.0f of %.0f elements differ, %.0f launches, %.0f "
@@ -289,9 +305,19 @@ take_error(struct selftest *s, const struct kn_row *row, kiln_status why,
     return put_state(s, row, state_names[*st], text.s);
 }
 
+static double
+seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 static kiln_status
 test_row(struct selftest *s, const struct kn_row *row)
 {
+    const double from = seconds_now();
     const struct kn_value *seconds = flag(s, KN_FLAG_row_seconds);
     const struct kn_value *launches = flag(s, KN_FLAG_launches);
     const struct kn_cage cage = {
@@ -312,6 +338,8 @@ test_row(struct selftest *s, const struct kn_row *row)
         KN_TRY(take_line(s, row, kn_strndup(s->c, (const char *)got.p, got.n),
                          &st));
     s->of[st]++;
+    s->of_part[row->kind]++;
+    s->seconds[row->kind] += seconds_now() - from;
     s->tested++;
     kn_progress_update(s->t->progress, s->tested, s->rows.n);
     return KILN_OK;
@@ -364,6 +392,28 @@ put_header(struct selftest *s)
     return kn_row_file_put(&s->file, line.s);
 }
 
+/* How long each part took, beside what to plan for it on a GPU. */
+static void
+put_parts(struct selftest *s, struct kn_json *j)
+{
+    kn_json_open(j, "parts", '{');
+    for (int i = 0; i < KN_NPARTS; i++) {
+        if (!s->of_part[i])
+            continue;
+        kn_putf(s->t->text, "%-15s %4zu rows, %.1f s", parts[i].name,
+                s->of_part[i], s->seconds[i]);
+        if (s->device)
+            kn_putf(s->t->text, " of %u min", parts[i].minutes);
+        kn_put(s->t->text, "\n");
+        kn_json_open(j, parts[i].name, '{');
+        kn_json_uint(j, "rows", s->of_part[i]);
+        kn_json_real(j, "seconds", s->seconds[i]);
+        kn_json_uint(j, "budget_minutes", parts[i].minutes);
+        kn_json_close(j, '}');
+    }
+    kn_json_close(j, '}');
+}
+
 static void
 put_counts(struct selftest *s, struct kn_json *j)
 {
@@ -380,6 +430,10 @@ put_summary(struct selftest *s)
     struct kn_buf *b = s->t->text, line = { .c = s->c };
     struct kn_json j = { .b = { .c = s->c } };
 
+    kn_json_open(&j, NULL, '{');
+    put_counts(s, &j);
+    put_parts(s, &j);
+    kn_json_close(&j, '}');
     kn_putf(b, "%zu rows", s->tested);
     for (int i = 0; i < NSTATES; i++)
         kn_putf(b, ", %zu %s", s->of[i], state_names[i]);
@@ -391,9 +445,6 @@ put_summary(struct selftest *s)
         kn_putf(b, "; mean error of the timing model %.1f %%",
                 100 * s->error / (double)s->timed);
     kn_put(b, "\n");
-    kn_json_open(&j, NULL, '{');
-    put_counts(s, &j);
-    kn_json_close(&j, '}');
     kn_json_line(&j, &line);
     KN_TRY(kn_row_file_put(&s->file, line.s));
     return kn_report_write(s->t, &j);
@@ -409,8 +460,13 @@ list_rows(struct selftest *s)
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct kn_row *row = &s->rows.row[i];
 
-        kn_putf(s->t->text, "%s: kilnc run %s --device sim:%s\n", row->class,
-                row->command, kiln_target_name(row->target));
+        if (row->kind == KN_ROW_PROBE)
+            kn_putf(s->t->text, "%s: kilnc selftest --device sim:%s --only "
+                    "\"%s\"\n", row->class, kiln_target_name(row->target),
+                    row->name);
+        else
+            kn_putf(s->t->text, "%s: kilnc run %s --device sim:%s\n",
+                    row->class, row->command, kiln_target_name(row->target));
         kn_json_open(&j, NULL, '{');
         kn_json_str(&j, "arch", kiln_target_name(row->target));
         kn_json_str(&j, "class", row->class);

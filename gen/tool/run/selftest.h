@@ -3,16 +3,29 @@
 #ifndef KN_SELFTEST_H
 #define KN_SELFTEST_H
 
+#include <jansson.h>
+
 #include "session.h"
 
-/* What a row is for: a class of configurations the chooser answers with; the
- * arithmetic of a matrix instruction; a launch as large as users have it. */
-enum kn_row_kind { KN_ROW_CLASS, KN_ROW_TYPES, KN_ROW_GRID };
+/* Parts of the set, in their order; X(id, text, minutes to plan for it on a
+ * GPU): instructions (probe.h); the arithmetic of matrix instructions; a class
+ * of configurations the chooser answers with; launches as large as users have
+ * them. */
+#define KN_ROW_PARTS(X) \
+    X(PROBE, "probes", 3) X(TYPES, "arithmetic", 5) X(CLASS, "classes", 30) \
+    X(GRID, "large launches", 15)
+
+enum kn_row_kind {
+#define X(id, text, minutes) KN_ROW_##id,
+    KN_ROW_PARTS(X)
+#undef X
+    KN_NPARTS
+};
 
 struct kn_row {
     kiln_target target;
     enum kn_row_kind kind;
-    const char *command;     /* words of `kilnc run` */
+    const char *command;     /* words of `kilnc run`, or the probe */
     const char *class;       /* of its configuration */
     const char *name;        /* "class: command", of this row alone */
 };
@@ -42,6 +55,11 @@ struct kn_row_test {
 /* Tests a row here: members of a JSON object, on one line. */
 kiln_status kn_selftest_row(struct kn_ctx *c, const struct kn_row_test *w,
                             struct kn_buf *out);
+
+/* selftest_probe.c: the same for a probe, and such a line for people. */
+kiln_status kn_selftest_probe(struct kn_ctx *c, const struct kn_row_test *w,
+                              struct kn_buf *out);
+void kn_selftest_probe_text(json_t *line, struct kn_buf *b);
 
 /* selftest_file.c: the report as it grows, a JSON object a line, each written
  * and flushed by itself. NULL path: nothing is kept. */

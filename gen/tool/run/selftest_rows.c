@@ -5,6 +5,7 @@
 #include "../../tuning/tuning.h"
 #include "run.h"
 #include "moe.h"
+#include "probe.h"
 #include "selftest.h"
 
 enum { MOST_WORDS = 96 };
@@ -116,12 +117,15 @@ add(struct adding *x, struct kn_row row)
 {
     struct kn_buf class = { .c = x->c }, name = { .c = x->c };
     struct kn_ctx own;
-    kiln_status s;
+    kiln_status s = KILN_OK;
 
     if (x->w->target && x->w->target != row.target)
         return KILN_OK;
     kn_ctx_init(&own, x->c->realloc, x->c->user);
-    s = class_in(&own, &row, &class);
+    if (row.kind == KN_ROW_PROBE)
+        kn_putf(&class, "%s probe", kiln_target_name(row.target));
+    else
+        s = class_in(&own, &row, &class);
     if (s)
         kn_fail(x->c, s, "selftest of '%s' on %s: %s", row.command,
                 kiln_target_name(row.target), own.err.text);
@@ -160,11 +164,26 @@ add_classes(struct adding *x, kiln_target t, const struct kn_csv *table)
     for (size_t i = 0; i < table->nrows; i++)
         if (!strcmp(kn_csv_field(table, i, "arch"), kiln_target_name(t)))
             KN_TRY(add(x, (struct kn_row){
-                .target = t, .command = kn_csv_field(table, i, "command") }));
+                .target = t, .kind = KN_ROW_CLASS,
+                .command = kn_csv_field(table, i, "command") }));
     for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
         if (wholes[i].targets & 1u << t)
             KN_TRY(add(x, (struct kn_row){
-                .target = t, .command = wholes[i].command }));
+                .target = t, .kind = KN_ROW_CLASS,
+                .command = wholes[i].command }));
+    return KILN_OK;
+}
+
+/* Their names are their class. */
+static kiln_status
+add_probes(struct adding *x, kiln_target t)
+{
+    struct kn_probes probes;
+
+    KN_TRY(kn_probes_of(x->c, t, &probes));
+    for (size_t i = 0; i < probes.n; i++)
+        KN_TRY(add(x, (struct kn_row){ .target = t, .kind = KN_ROW_PROBE,
+                                       .command = probes.p[i].name }));
     return KILN_OK;
 }
 
@@ -179,8 +198,9 @@ kn_selftest_rows(struct kn_ctx *c, const struct kn_row_choice *w,
     KN_TRY(kn_csv_parse(c, "selftest.csv", kn_selftests->text, &table));
     out->row = KN_NEW(c, struct kn_row, table.nrows + KILN_NTARGETS *
                       (2 * sizeof types / sizeof *types +
-                       sizeof wholes / sizeof *wholes));
+                       sizeof wholes / sizeof *wholes + kn_probes_most()));
     for (int t = KILN_TARGET_NONE + 1; t < KILN_NTARGETS; t++) {
+        KN_TRY(add_probes(&x, (kiln_target)t));
         KN_TRY(add_types(&x, (kiln_target)t, small, KN_ROW_TYPES));
         KN_TRY(add_classes(&x, (kiln_target)t, &table));
         if (w->size[0])

@@ -13,7 +13,7 @@ import sys
 
 KILNC, LIBRARY, SCRATCH = sys.argv[1:]
 SETS = ["gfx942 wgrad", "gfx942 moe gemm2", "gfx950 gemm tn 4-wave",
-        "gfx942 grouped nn 4-wave"]
+        "gfx942 grouped nn 4-wave", "gfx942 probe: l"]
 # How a row ends that goes wrong so, and a word of why.
 FAULTS = [("abort", "died", "Memory access fault"),
           ("fault", "failed", "hipModuleLaunchKernel"),
