@@ -295,7 +295,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     size_t ntiles = moe ? sizeof moe_tiles / sizeof *moe_tiles
                         : sizeof tiles / sizeof *tiles;
     double best = 0;
-    struct kn_config keep = *g;
+    struct kn_config keep = *g, refused = *g;
 
     for (; ntiles--; t++) {
         struct kn_config try = *g;
@@ -321,14 +321,18 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                    kn_tiles_of(p, t->bm, t->bn));
         if (open->bk)
             prefer_fold(c, p, &try, open->domain);
-        if (!kn_tile_fit(c, p, &try) || (kn_quantises(p) && kn_form_lacks(p, &try)))
+        if (!kn_tile_fit(c, p, &try))
             continue;
+        if (kn_form_lacks(p, &try)) {
+            refused = found || refused.bm ? refused : try;
+            continue;
+        }
         best = cost;
         found = true;
         keep = try;
     }
-    *g = keep;
-    return found;
+    *g = found ? keep : refused;
+    return g->bm != 0;
 }
 
 /* moe with stored layouts, up to 32 rows a block: a wave's pieces of B follow

@@ -109,35 +109,23 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_BAD_INPUT, "tiles behind the last whole round "
                        "of %u are not divided without shares: --split-k 2 to "
                        "%u", g->split_after, KN_SPLIT_MOST);
-    if (g->split_k > 1 && p->family == KILN_MOE)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe has no split-K");
     if (g->split_k > 1 && p->k < (int64_t)g->bk * g->split_k)
         g->domain.ktail = 1;
     return KILN_OK;
 }
 
 /* Surplus tiles of large blocks would copy too much in vain. */
-static kiln_status
-choose_early(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+static void
+choose_early(const kiln_problem *p, struct kn_config *g)
 {
-    bool far = g->domain.windows;
-    bool can = kn_direct(p, g) && !kn_direct_to_reg(g) && !g->cus && !far;
+    struct kn_config both = *g;
 
-    if (far && (g->cus || kn_quantises(p) || p->scale == KILN_SCALE_ROW))
-        return kn_fail(c, KILN_UNSUPPORTED, "rows of A or of the output beyond "
-                       "2 GiB have no --cus, no MX output and no row scales");
-
-    if (kn_ids_first(g) && (g->early == KN_EARLY_NONE || kn_early_copy(g)))
-        return kn_fail(c, KILN_BAD_INPUT, "a schedule that streams loads ids "
-                       "first, then B: --early ids");
-
-    if (!g->early)
-        g->early = can && g->bm <= 32 ? KN_EARLY_BOTH : KN_EARLY_IDS;
-    if (kn_early_copy(g) && !can)
-        return kn_fail(c, KILN_BAD_INPUT, "--early copy needs a launch that "
-                       "is not persistent, with LDS filled directly and rows "
-                       "within 2 GiB");
-    return KILN_OK;
+    both.early = KN_EARLY_BOTH;
+    if (p->family != KILN_MOE)
+        g->early = KN_EARLY_ANY;
+    else if (!g->early)
+        g->early = g->bm <= 32 && kn_form_allows(p, &both) ? KN_EARLY_BOTH
+                                                           : KN_EARLY_IDS;
 }
 
 /* A persistent kernel has no scalar registers to spare for the scalar lookup.
@@ -167,25 +155,17 @@ choose_map(const kiln_problem *p, struct kn_config *g)
 /* Where N or C is not aligned, runs of rows take fewer stores than columns of
  * accumulators (docs/families.md, Stores), if LDS has room for them beside the
  * slots. A sum with beta 1 waits for C either way. */
-static kiln_status
+static void
 choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     struct kn_config lds = *g;
 
     lds.store = KN_STORE_LDS;
     if (!g->store)
-        g->store = p->family != KILN_MOE && g->domain.vec == 1 && !p->beta &&
-                           !kn_direct_to_reg(g) &&
-                           g->split_k == 1 && !g->cus &&
+        g->store = g->domain.vec == 1 && !p->beta && !g->cus &&
+                           kn_form_allows(p, &lds) &&
                            kn_tile_lds(c, p, &lds) <= kn_targets[p->target].lds
                        ? KN_STORE_LDS : KN_STORE_DIRECT;
-    if (g->split_k > 1 && g->store == KN_STORE_LDS)
-        return kn_fail(c, KILN_UNSUPPORTED, "waves of a split-K store each "
-                       "for itself, not through LDS");
-    if (p->family == KILN_MOE && g->store == KN_STORE_LDS)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe stores rows by id, not "
-                       "through LDS");
-    return KILN_OK;
 }
 
 static void
@@ -217,16 +197,14 @@ static kiln_status
 choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     KN_TRY(check_split(c, p, g));
-    if (p->family == KILN_MOE)
-        KN_TRY(choose_early(c, p, g));
-    else
-        g->early = 0;
+    choose_early(p, g);
     if (!g->xcd)
         g->xcd = kn_xcds(p);
     if (!g->group_m)
         g->group_m = 4;
     choose_map(p, g);
-    return choose_store(c, p, g);
+    choose_store(c, p, g);
+    return kn_form_allowed(c, p, g, KN_DECIDED);
 }
 
 /* ---- the tile ---- */
@@ -389,10 +367,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config asked;
     const char *lacks;
 
-    if (p->invariant && g->split_k > 1)
-        return kn_fail(c, KILN_BAD_INPUT, "shares of K (split-K) are added in "
-                       "another order than a whole K, which --invariant "
-                       "excludes");
+    KN_TRY(kn_form_allowed(c, p, g, KN_ASKED));
     if (p->invariant)
         g->split_k = 1;
     asked = *g;
@@ -406,11 +381,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
     if (kn_reads_of(g) == KN_READS_RUNS)
         return given_gemv(c, p, g);
-    if (kn_schedules[g->schedule].asm_only && !g->lowering)
+    if (kn_schedules[g->schedule].asm_only)
         g->lowering = KN_LOWERING_ASM;
-    if (kn_schedules[g->schedule].asm_only && g->lowering == KN_LOWERING_LLVM)
-        return kn_fail(c, KILN_BAD_INPUT, "the schedule 4-wave is one of the "
-                       "assembly lowering, not of LLVM's");
     if (kn_pick_mfma(p) < 0)
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),

@@ -109,22 +109,12 @@ kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     return NULL;
 }
 
-/* Transposing reads of two K steps wait in a turn; MX factors and a persistent
- * walk leave no registers for those, and clipping a K tail takes more. */
 bool
 kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *g)
 {
-    bool mx = p->scale == KILN_SCALE_MX32, nt = p->layout == KILN_NT;
-
-    if (kn_reads_of(g) == KN_READS_HALVES &&
-        ((mx && (g->domain.ktail || (g->cus && !nt))) ||
-         (!nt && kn_step_k(c, p, g->bk) != g->bk)))
-        return false;
-    if (kn_reads_of(g) == KN_READS_PARTS &&
-        mx && (g->domain.ktail || !kn_scale_batch(p, g) || !nt))
-        return false;
-    return kn_tile_registers(c, p, g) <= kn_register_limit(g);
+    return kn_form_wanted(p, g) &&
+           kn_tile_registers(c, p, g) <= kn_register_limit(g);
 }
 
 /* Halves of the waves a barrier apart keep the matrix pipes busiest in 256x256
@@ -143,8 +133,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         !kn_form_lacks(p, &two) && kn_tile_registers(c, p, &two) <= 256)
         return;
     g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
-    if (!kn_direct(p, g) || p->scale == KILN_SCALE_BLOCK128 ||
-        !kn_has_registers(c, p, &two) ||
+    if (kn_form_lacks(p, &two) || !kn_has_registers(c, p, &two) ||
         g->bm * g->bn < (p->scale == KILN_SCALE_MX32 ? 256 * 256 : 128 * 128))
         g->schedule = KN_SCHED_SIMPLE;
 }

@@ -4,14 +4,9 @@
 #include "instantiate.h"
 
 const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES] = {
-#define SCHEDULE(id, reads, batch, asm_only, unrolled) \
-    [KN_SCHED_##id] = { KN_READS_##reads, batch, asm_only, unrolled },
-#define NEED(id, holds, sentence)
-#define FORM(schedule, file, least, most, needs)
+#define SCHEDULE(id, reads, batch, asm_only, unrolled, meaning) \
+    [KN_SCHED_##id] = { KN_READS_##reads, batch, asm_only, unrolled, meaning },
 #include "forms.def"
-#undef SCHEDULE
-#undef NEED
-#undef FORM
 };
 
 const char *const kn_schedule_names[] = {
@@ -149,12 +144,8 @@ row_bytes(const kiln_problem *p, const struct kn_config *g)
 /* ---- the rows ---- */
 
 enum need {
-#define SCHEDULE(id, reads, batch, asm_only, unrolled)
 #define NEED(id, holds, sentence) NEED_##id,
-#define FORM(schedule, file, least, most, needs)
 #include "forms.def"
-#undef NEED
-#undef FORM
     NNEEDS
 };
 
@@ -165,12 +156,9 @@ static const struct form {
     uint64_t needs;
 } forms[] = {
 #define N(id) (UINT64_C(1) << NEED_##id)
-#define NEED(id, holds, sentence)
 #define FORM(schedule, file, least, most, needs) \
     { file, KN_SCHED_##schedule, least, most, needs },
 #include "forms.def"
-#undef NEED
-#undef FORM
 #undef N
 };
 
@@ -178,10 +166,7 @@ enum { NFORMS = sizeof forms / sizeof *forms };
 
 static const char *const sentences[NNEEDS + 1] = {
 #define NEED(id, holds, sentence) sentence,
-#define FORM(schedule, file, least, most, needs)
 #include "forms.def"
-#undef NEED
-#undef FORM
     "is not written for so many --stages"
 };
 
@@ -190,13 +175,33 @@ holds(enum need need, const kiln_problem *p, const struct kn_config *g)
 {
     switch (need) {
 #define NEED(id, holds, sentence) case NEED_##id: return holds;
-#define FORM(schedule, file, least, most, needs)
 #include "forms.def"
-#undef NEED
-#undef FORM
-#undef SCHEDULE
     case NNEEDS: break;
     }
+    return false;
+}
+
+static const struct exclusion {
+    enum kn_when when;
+    kiln_status status;
+    const char *sentence;
+} exclusions[] = {
+#define EXCLUDED(when, status, applies, sentence) \
+    { KN_##when, KILN_##status, sentence },
+#include "forms.def"
+};
+
+enum { NEXCLUSIONS = sizeof exclusions / sizeof *exclusions };
+
+static bool
+applies(int row, const kiln_problem *p, const struct kn_config *g)
+{
+    int at = 0;
+
+#define EXCLUDED(when, status, applies, sentence) \
+    if (row == at++) \
+        return applies;
+#include "forms.def"
     return false;
 }
 
@@ -249,6 +254,40 @@ kn_loop_file(const kiln_problem *p, const struct kn_config *g)
     const struct form *f = nearest(p, g, &unmet);
 
     return f ? f->file : "";
+}
+
+bool
+kn_form_wanted(const kiln_problem *p, const struct kn_config *g)
+{
+#define WANT(schedule_, holds) \
+    if (g->schedule == KN_SCHED_##schedule_ && !(holds)) \
+        return false;
+#include "forms.def"
+    return true;
+}
+
+static const struct exclusion *
+excluded(const kiln_problem *p, const struct kn_config *g, enum kn_when when)
+{
+    for (int i = 0; i < NEXCLUSIONS; i++)
+        if (exclusions[i].when <= when && applies(i, p, g))
+            return &exclusions[i];
+    return NULL;
+}
+
+bool
+kn_form_allows(const kiln_problem *p, const struct kn_config *g)
+{
+    return !excluded(p, g, KN_DECIDED) && !kn_form_lacks(p, g);
+}
+
+kiln_status
+kn_form_allowed(struct kn_ctx *c, const kiln_problem *p,
+                const struct kn_config *g, enum kn_when when)
+{
+    const struct exclusion *x = excluded(p, g, when);
+
+    return x ? kn_fail(c, x->status, "%s", x->sentence) : KILN_OK;
 }
 
 kiln_status

@@ -17,6 +17,7 @@ struct kn_schedule_facts {
     enum kn_reads reads;
     uint32_t batch;
     bool asm_only, unrolled;
+    const char *meaning;
 };
 extern const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES];
 
@@ -38,7 +39,20 @@ kn_power_to(uint32_t x, uint32_t most)
  * it can. Tile, waves, K and domain are decided; stages may be open. */
 const char *kn_form_lacks(const kiln_problem *p, const struct kn_config *g);
 
-/* The same as a refusal. */
+/* Whether a loop has the registers it wants to be taken without being asked
+ * for, beside those of its fragments. */
+bool kn_form_wanted(const kiln_problem *p, const struct kn_config *g);
+
+/* What excludes each other in a configuration, of what was asked for or of all
+ * that is decided, is refused. */
+enum kn_when { KN_ASKED, KN_DECIDED };
+kiln_status kn_form_allowed(struct kn_ctx *c, const kiln_problem *p,
+                            const struct kn_config *g, enum kn_when when);
+
+/* Nothing in g excludes each other, and its schedule can do p. */
+bool kn_form_allows(const kiln_problem *p, const struct kn_config *g);
+
+/* What kn_form_lacks says, as a refusal. */
 kiln_status kn_form_check(struct kn_ctx *c, const kiln_problem *p,
                           const struct kn_config *g);
 

@@ -12,11 +12,9 @@
 #include "../emit/emit.h"
 #include "../ir/formula.h"
 
-/* Columns of families.def. */
+#include "families.def"
 struct kn_family {
-    bool batch;
-    char ragged;
-    bool routed, mixed, stored, shuffled;
+    KN_FAMILY_COLUMNS
 };
 extern const struct kn_family kn_families[KILN_NFAMILIES];
 
@@ -70,17 +68,8 @@ struct kn_domain {
                                         bits of each other */
 };
 
-/* simple: read a K step's fragments, multiply, and again. interleave: the
- * fragments of the next share are read while this one is multiplied. 8-wave:
- * halves of eight waves a barrier apart, one multiplies while the other reads.
- * gemv: no matrix instructions (instantiate.h). 4-wave: a tile's fragments are all in
- * registers halfway through it; for one wave a SIMD. direct: no LDS, fragments
- * of two tiles ahead come straight from memory. unrolled: so does all of K, of at
- * most `stages` tiles, before the first product. */
-#define KN_SCHEDULES(X) \
-    X(AUTO, "auto") X(SIMPLE, "simple") X(INTERLEAVE, "interleave") \
-    X(8WAVE, "8-wave") X(GEMV, "gemv") X(4WAVE, "4-wave") \
-    X(DIRECT, "direct") X(UNROLLED, "unrolled")
+/* Main loops: KN_SCHEDULES(X), X(id, text). */
+#include "forms.def"
 
 /* What kiln said before: X(then, now). */
 #define KN_OLD_SCHEDULES(X) \

@@ -9,7 +9,6 @@
 const struct kn_family kn_families[KILN_NFAMILIES] = {
 #define FAMILY(id, ...) [KILN_##id] = { __VA_ARGS__ },
 #include "families.def"
-#undef FAMILY
 };
 
 /* Bytes of n elements packed along a row. */

@@ -1,7 +1,10 @@
-"""Writes OUT.c: every template as a text, in the given order.
+"""Writes OUT.c: every template of a folder as a text, by name.
 
-usage: embed.py OUT.c FILE.tir...
+usage: embed.py OUT.c OUT.d FOLDER
+
+OUT.d tells ninja to do so again when the folder has another file or one changes.
 """
+import glob
 import os
 import sys
 
@@ -14,7 +17,8 @@ def c_text(number, text):
         number, ",\n".join(rows))
 
 
-def main(out, paths):
+def main(out, deps, folder):
+    paths = sorted(glob.glob(os.path.join(folder, "*.tir")))
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by templates/embed.py. */\n")
         f.write('#include "templates/templates.h"\n\n')
@@ -25,7 +29,10 @@ def main(out, paths):
         for number, path in enumerate(paths):
             f.write('    { "%s", text_%d },\n' % (os.path.basename(path), number))
         f.write("    { 0, 0 }\n};\n")
+    with open(deps, "w", encoding="utf-8") as f:
+        f.write("%s: %s\n" % (out, " ".join(
+            p.replace(" ", "\\ ") for p in [folder] + paths)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(*sys.argv[1:])

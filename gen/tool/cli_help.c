@@ -3,6 +3,8 @@
 
 #include "cli.h"
 
+#include "../forms.h"
+
 static const struct example {
     enum kn_command command;
     const char *words;
@@ -179,11 +181,24 @@ put_markdown_flag(struct kn_buf *b, const struct kn_flag *f)
     kn_put(b, " |\n");
 }
 
+static void
+put_schedules(struct kn_buf *b)
+{
+    kn_put(b, "\n## Schedules\n\n| word | the main loop |\n|---|---|\n");
+    for (int i = 0; i < KN_NSCHEDULES; i++)
+        kn_putf(b, "| `%s` | %s |\n", kn_schedule_names[i],
+                kn_schedules[i].meaning);
+    kn_put(b, "\nOlder words that are taken too:\n\n");
+#define X(then, now) kn_put(b, "- `" then "` for `" now "`\n");
+    KN_OLD_SCHEDULES(X)
+#undef X
+}
+
 void
 kn_help_markdown(struct kn_buf *b)
 {
-    kn_put(b, "# kilnc\n\nMade by `kilnc --help-markdown` from "
-              "gen/tool/commands.def and gen/tool/flags.def; a test\ncompares.\n\n");
+    kn_put(b, "# kilnc\n\nMade by `kilnc --help-markdown` from gen/forms.def, "
+              "gen/tool/commands.def and\ngen/tool/flags.def; a test compares.\n\n");
     for (int i = 0; i < KN_NCMDS; i++) {
         if (!kn_command_available((enum kn_command)i))
             continue;
@@ -200,4 +215,5 @@ kn_help_markdown(struct kn_buf *b)
             if ((int)kn_flags[i].group == g)
                 put_markdown_flag(b, &kn_flags[i]);
     }
+    put_schedules(b);
 }

@@ -49,7 +49,7 @@ answer_early(struct kn_buf *b, int argc, char **argv)
     return b->n != 0;
 }
 
-/* `help WORD` where WORD is no command: what is said of that word. */
+/* `help COMMAND` is `COMMAND --help`. */
 static kiln_status
 parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
 {

@@ -12,11 +12,9 @@ enum {
     BATCHED = 0
 #include "../families.def"
     ,
-#undef FAMILY
 #define FAMILY(id, batch, ragged, ...) | ((ragged) != 0) << KILN_##id
     RAGGED = 0
 #include "../families.def"
-#undef FAMILY
 };
 
 static const struct meaning {

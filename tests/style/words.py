@@ -1,5 +1,5 @@
-"""docs/words.md has every word of a configuration line, every schedule and
-every verdict of `compare`. Speaks TAP."""
+"""docs/words.md, with the schedules of docs/cli.md, has every word of a
+configuration line and every verdict of `compare`. Speaks TAP."""
 import os
 import re
 import sys
@@ -35,7 +35,7 @@ def lacking(page, words):
 
 
 def wanted():
-    gen = read("gen", "gen.h")
+    gen = read("gen", "gen.h") + read("gen", "forms.def")
     lists = re.findall(r", (KN_\w+), ", read("gen", "config.def"))
     words = keys(read("gen", "config.def")) + verdicts(read("docs", "bench.md"))
     for name in lists:
@@ -43,7 +43,8 @@ def wanted():
     return [w for w in words if w not in ("any", "none")]
 
 
-PAGE, WORDS = read("docs", "words.md"), wanted()
+PAGE = read("docs", "words.md") + read("docs", "cli.md").split("## Schedules")[1]
+WORDS = wanted()
 CASES = [
     ("every word has its sentence", not lacking(PAGE, WORDS),
      lacking(PAGE, WORDS)),
