@@ -58,6 +58,9 @@ struct kn_start {
     uint32_t shares;         /* of K; 0 or 1: undivided */
     void *workspace;
     uint32_t runs;           /* of `time`: launches back to back; 0: 1 */
+    const void *const *rotated; /* of a GPU's `time`: launch i has the
+                                arguments rotated[(first + i) % nrotated] */
+    uint32_t nrotated, first;   /* 0: all have those of l */
 };
 
 struct kn_device;

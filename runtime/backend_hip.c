@@ -129,6 +129,9 @@ launch_of(const struct kn_start *s)
         .kernarg = s->l.kernarg,
         .kernarg_size = s->l.kernarg_size,
         .stream = s->stream,
+        .rotated = s->rotated,
+        .nrotated = s->nrotated,
+        .first = s->first,
     };
 
     memcpy(l.grid, s->l.grid, sizeof l.grid);

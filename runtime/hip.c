@@ -319,9 +319,14 @@ static kiln_status
 time_between(struct kn_hip *h, struct kn_ctx *c,
              const struct kn_hip_launch *l, int runs, void *const event[2])
 {
+    struct kn_hip_launch now = *l;
+
     CALL(h, c, EventRecord, event[0], l->stream);
-    for (int i = 0; i < runs; i++)
-        KN_TRY(kn_hip_launch(h, c, l));
+    for (int i = 0; i < runs; i++) {
+        if (l->nrotated)
+            now.kernarg = l->rotated[(l->first + (uint32_t)i) % l->nrotated];
+        KN_TRY(kn_hip_launch(h, c, &now));
+    }
     CALL(h, c, EventRecord, event[1], l->stream);
     CALL(h, c, EventSynchronize, event[1]);
     return KILN_OK;

@@ -30,6 +30,8 @@ struct kn_hip_launch {
     const void *kernarg;     /* copied by HIP */
     size_t kernarg_size;
     void *stream;            /* the caller's; NULL: the default one */
+    const void *const *rotated; /* of kn_hip_time: arguments by turns */
+    uint32_t nrotated, first;
 };
 
 /* `path` NULL: libamdhip64.so.7, .6, .5, then unversioned. */
@@ -87,7 +89,8 @@ kiln_status kn_hip_replay(struct kn_hip *h, struct kn_ctx *c, void *graph,
                           void *stream);
 kiln_status kn_hip_drop_graph(struct kn_hip *h, struct kn_ctx *c, void *graph);
 
-/* Microseconds of `runs` launches back to back, by events, divided by runs. */
+/* Microseconds of `runs` launches back to back, by events, divided by runs;
+ * launch i has the arguments rotated[(first + i) % nrotated], if there are. */
 kiln_status kn_hip_time(struct kn_hip *h, struct kn_ctx *c,
                         const struct kn_hip_launch *l, int runs, double *us);
 

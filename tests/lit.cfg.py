@@ -28,6 +28,7 @@ config.substitutions += [
     ("%kilnc", os.path.join(build, "kilnc")),
     ("%hip", os.path.join(build, "libkilnhip.so.0")),
     ("%flip", os.path.join(build, "tests", "runtime", "libflip_hip.so")),
+    ("%seen", os.path.join(build, "tests", "runtime", "libseen_hip.so")),
     ("%check ", FILECHECK + " %s --check-prefix "),
     ("%exit ", "%s %s " % (PYTHON, os.path.join(KIT, "exit.py"))),
     ("%json ", "%s %s " % (PYTHON, os.path.join(KIT, "json_holds.py"))),

@@ -23,7 +23,8 @@ def function_length(files):
 def hip_own(path, name):
     """HIP decides what its functions take."""
     return path.startswith(("runtime/hip_on_sim/", "tests/runtime/odd_hip",
-                            "tests/runtime/fault_hip")) and \
+                            "tests/runtime/fault_hip",
+                            "tests/runtime/seen_hip")) and \
         re.match(r"(__)?hip[A-Z]", name)
 
 

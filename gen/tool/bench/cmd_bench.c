@@ -15,6 +15,7 @@
 #include "../json.h"
 #include "../progress.h"
 #include "../run/run.h"
+#include "../run/session.h"
 #include "results.h"
 
 struct bench {
@@ -25,10 +26,14 @@ struct bench {
     size_t timed, refused, wrong, kept;
 };
 
+/* [on a GPU][warm]: rows of another kind are timed again. */
 static const char *
 kind_of(const struct bench *r)
 {
-    return r->gpu ? "measured" : "predicted";
+    static const char *const kinds[2][2] = {
+        { "predicted", "predicted warm" }, { "measured", "measured warm" } };
+
+    return kinds[r->gpu][r->t->cli->v[KN_FLAG_warm].seen];
 }
 
 /* What gave a row its time: "sim:gfx950", "hip:0 NAME". */
@@ -116,6 +121,13 @@ check_row(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
     return KILN_OK;
 }
 
+/* --warm for the command of a row, NULL without it. */
+static const char *
+warm_of(const struct bench *r)
+{
+    return r->t->cli->v[KN_FLAG_warm].seen ? "--warm" : NULL;
+}
+
 /* A GPU executes the whole launch, which `run` checks and then times. */
 static kiln_status
 measure_on_gpu(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
@@ -126,7 +138,8 @@ measure_on_gpu(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
     kiln_status s;
 
     KN_TRY(kn_work_cli(c, w, KN_CMD_run, (const char *const[]){
-                           "--device", device, "--json", "-", NULL }, cli));
+                           "--device", device, "--json", "-", warm_of(r),
+                           NULL }, cli));
     s = kn_work_run(c, cli, &json);
     if (s > KILN_FINDING || c->err.status)
         return s;
@@ -148,7 +161,8 @@ measure_in(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
         return measure_on_gpu(r, c, w, field);
     cli = KN_NEW(c, struct kn_cli, 1);
     KN_TRY(kn_work_cli(c, w, KN_CMD_time, (const char *const[]){
-                           "--arch", arch, "--json", "-", NULL }, cli));
+                           "--arch", arch, "--json", "-", warm_of(r),
+                           NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
     read_time(c, json, false, field);
     return check_row(r, c, w, field);
@@ -195,7 +209,8 @@ measure_all(struct bench *r)
         const char **key = kn_results_key(&r->out, r->t->c, w);
         const struct kn_result_row *have = kn_results_find(&r->out, key);
 
-        if (have && *have->cell[r->out.nkey + KN_R_us]) {
+        if (have && *have->cell[r->out.nkey + KN_R_us] &&
+            !strcmp(have->cell[r->out.nkey + KN_R_kind], kind_of(r))) {
             r->kept++;
             continue;
         }
@@ -239,9 +254,10 @@ put_rows(struct bench *r)
 
 /* The machine, the versions and what else can change a time. */
 static void
-put_environment(struct kn_json *j)
+put_environment(struct bench *r, struct kn_json *j)
 {
     const time_t now = time(NULL);
+    struct kn_place place = { 0 };
     struct kn_env env;
     struct utsname u;
     struct tm day;
@@ -259,6 +275,12 @@ put_environment(struct kn_json *j)
         kn_json_str(j, "release", u.release);
         kn_json_str(j, "machine", u.machine);
     }
+    kn_json_bool(j, "warm", r->t->cli->v[KN_FLAG_warm].seen);
+    if (r->gpu && !kn_tool_place(r->t, &place)) {
+        kn_json_open(j, "gpu", '{');
+        kn_put_gpu(j, r->t->c, &place.device);
+        kn_json_close(j, '}');
+    }
     kn_json_close(j, '}');
 }
 
@@ -269,7 +291,7 @@ put_json(struct bench *r, struct kn_json *j)
     kn_json_str(j, "list", r->list.name);
     kn_json_str(j, "kind", kind_of(r));
     kn_json_str(j, "device", r->list.device ? r->list.device : "sim");
-    put_environment(j);
+    put_environment(r, j);
     kn_json_open(j, "rows", '[');
     for (size_t i = 0; i < r->out.n; i++) {
         kn_json_open(j, NULL, '{');

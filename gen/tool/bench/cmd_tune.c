@@ -102,7 +102,9 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
                        (const char *const[]){
                            gpu ? "--device" : "--arch",
                            gpu ? device->s : kiln_target_name(w->target),
-                           "--json", "-", NULL }, cli));
+                           "--json", "-",
+                           r->t->cli->v[KN_FLAG_warm].seen ? "--warm" : NULL,
+                           NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
     root = json_loads(json, 0, NULL);
     told = json_object_get(root, kind_of(r));

@@ -390,7 +390,8 @@ write_output(struct run *r)
 static void
 predict(struct run *r)
 {
-    struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g };
+    struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g,
+                            .warm = r->t->cli->v[KN_FLAG_warm].seen };
 
     if (r->t->trial && !r->t->trial->timed)
         return;

@@ -11,7 +11,6 @@
 #include <jansson.h>
 
 #include "../../../runtime/api/context.h"
-#include "../../../runtime/file.h"
 #include "../../../runtime/isolate.h"
 #include "../progress.h"
 #include "selftest.h"
@@ -113,66 +112,14 @@ find_device(struct selftest *s)
     return KILN_OK;
 }
 
-/* The first line of a file the kernel's driver has, NULL without it. */
-static const char *
-driver_says(struct selftest *s, const char *path)
-{
-    struct kn_ctx own;
-    uint8_t *bytes;
-    size_t size = 0;
-    const char *line = NULL;
-
-    kn_ctx_init(&own, s->c->realloc, s->c->user);
-    if (!kn_file_read(&own, path, &bytes, &size))
-        line = kn_strndup(s->c, (const char *)bytes,
-                          strcspn((const char *)bytes, "\n"));
-    kn_ctx_free(&own);
-    return line;
-}
-
-static void
-put_driver(struct selftest *s)
-{
-    static const struct { const char *key, *file; } of_card[] = {
-        { "compute_partition", "current_compute_partition" },
-        { "memory_partition", "current_memory_partition" },
-        { "vbios", "vbios_version" },
-    };
-    const char *line = driver_says(s, "/sys/module/amdgpu/version");
-
-    if (line)
-        kn_json_str(&s->j, "amdgpu", line);
-    for (size_t i = 0; i < sizeof of_card / sizeof *of_card; i++) {
-        struct kn_buf path = { .c = s->c };
-
-        kn_putf(&path, "/sys/bus/pci/devices/%s/%s",
-                s->place.device.info.bus, of_card[i].file);
-        line = driver_says(s, path.s);
-        if (line)
-            kn_json_str(&s->j, of_card[i].key, line);
-    }
-}
-
 static void
 put_device(struct selftest *s)
 {
-    const struct kn_hip_device *f = &s->place.device.facts;
-
     kn_json_open(&s->j, "device", '{');
-    kn_json_str(&s->j, "name", s->device ? s->place.device.info.name : "sim");
-    if (s->device) {
-        kn_json_str(&s->j, "arch", kiln_target_name(s->place.target));
-        kn_json_str(&s->j, "bus", s->place.device.info.bus);
-        kn_json_int(&s->j, "cus", f->cus);
-        kn_json_int(&s->j, "xcds", f->xcds);
-        kn_json_int(&s->j, "clock_khz", f->clock_khz);
-        kn_json_int(&s->j, "memory_khz", f->memory_khz);
-        kn_json_uint(&s->j, "memory", f->memory);
-        kn_json_int(&s->j, "hip_runtime", f->runtime);
-        kn_json_int(&s->j, "hip_driver", f->driver);
-        kn_json_str(&s->j, "reader", f->reader);
-        put_driver(s);
-    }
+    if (s->device)
+        kn_put_gpu(&s->j, s->c, &s->place.device);
+    else
+        kn_json_str(&s->j, "name", "sim");
     kn_json_close(&s->j, '}');
 }
 
@@ -324,8 +271,9 @@ test_row(struct selftest *s, const struct kn_row *row)
         .who = "the row", .death = KILN_INTERNAL,
         .wall = seconds->seen ? (unsigned)seconds->i : SECONDS,
     };
-    struct child x = { s, { row, s->device, launches->seen
-                            ? (uint32_t)launches->i : LAUNCHES } };
+    struct child x = { s, { row, s->device,
+                            launches->seen ? (uint32_t)launches->i : LAUNCHES,
+                            flag(s, KN_FLAG_warm)->seen } };
     struct kn_bytes got;
     enum state st;
     kiln_status e;

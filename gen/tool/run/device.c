@@ -45,6 +45,7 @@ kn_tool_place(struct kn_tool *t, struct kn_place *place)
     const struct kn_value *v = &t->cli->v[KN_FLAG_device];
 
     place->trial = t->trial;
+    place->warm = t->cli->v[KN_FLAG_warm].seen;
     if (!v->seen || v->i != KN_DEV_HIP)
         return kn_tool_device(t, &place->target);
     return kn_place_open(t->c, v, place);

@@ -291,6 +291,7 @@ kn_report_predicted(struct kn_tool *t, struct kn_json *j,
     json_error(j, r);
     kn_json_real(j, "tflops", r->tflops);
     kn_json_str(j, "bound", kn_bound_name(r->bound));
+    kn_json_str(j, "type", kn_time_type_name(r->type));
     kn_json_real(j, "loop_cycles", r->loop_cycles);
     kn_json_real(j, "mfma_efficiency", r->mfma_efficiency);
     kn_json_real(j, "mfma_duty", r->mfma_duty);

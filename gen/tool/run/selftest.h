@@ -50,6 +50,7 @@ struct kn_row_test {
     const struct kn_row *row;
     const char *device;      /* "hip:0"; NULL: the simulator alone */
     uint32_t launches;
+    bool warm;               /* timed launches repeat on the same buffers */
 };
 
 /* Tests a row here: members of a JSON object, on one line. */

@@ -51,6 +51,8 @@ parse(struct row_run *x, const char *device, enum kn_data_mode mode,
     argv[n++] = kn_strdup(x->c, device);
     argv[n++] = "--json";
     argv[n++] = "-";
+    if (x->w->warm)
+        argv[n++] = "--warm";
     KN_TRY(kn_cli_parse(x->c, n, argv, cli));
     cli->v[KN_FLAG_data].i = mode;
     return KILN_OK;
@@ -218,6 +220,15 @@ put_number(struct row_run *x, const char *key, json_t *object, const char *name)
 }
 
 static void
+put_text(struct row_run *x, const char *key, json_t *object)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    if (text)
+        kn_json_str(&x->j, key, text);
+}
+
+static void
 put_times(struct row_run *x, const struct side *gpu)
 {
     json_t *measured = json_object_get(gpu->report, "measured");
@@ -226,9 +237,14 @@ put_times(struct row_run *x, const struct side *gpu)
     if (!gpu->trial.timed)
         return;
     put_number(x, "measured_us", measured, "us");
+    kn_json_bool(&x->j, "warm", x->w->warm);
+    put_text(x, "clock_now", measured);
     put_number(x, "predicted_us", predicted, "us");
     put_number(x, "low_us", predicted, "low_us");
     put_number(x, "high_us", predicted, "high_us");
+    put_number(x, "clock_ghz", predicted, "clock_ghz");
+    put_text(x, "bound", predicted);
+    put_text(x, "type", predicted);
 }
 
 /* ---- the row ------------------------------------------------------------ */

@@ -10,6 +10,20 @@
 
 enum { TIMED_LAUNCHES = 20 };
 
+const struct kn_operand_place kn_operand_places[KN_NPLACES] = {
+    { offsetof(struct kn_operands, a), KILN_ARG_A },
+    { offsetof(struct kn_operands, b), KILN_ARG_B },
+    { offsetof(struct kn_operands, c), KILN_ARG_C },
+    { offsetof(struct kn_operands, sa), KILN_ARG_SA },
+    { offsetof(struct kn_operands, sb), KILN_ARG_SB },
+    { offsetof(struct kn_operands, bias), KILN_ARG_BIAS },
+    { offsetof(struct kn_operands, offs), KILN_ARG_OFFSETS },
+    { offsetof(struct kn_operands, experts), KILN_ARG_EXPERTS },
+    { offsetof(struct kn_operands, padded), KILN_ARG_PADDED },
+    { offsetof(struct kn_operands, weights), KILN_ARG_WEIGHTS },
+    { offsetof(struct kn_operands, workspace), KILN_ARG_WORKSPACE },
+};
+
 /* ---- the session -------------------------------------------------------- */
 
 static kiln_status
@@ -17,6 +31,7 @@ open_session(struct kn_session *s, const struct kn_place *place)
 {
     s->gpu = place->gpu;
     s->trial = place->trial;
+    s->warm = place->warm;
     if (s->gpu) {
         s->dev = place->device;
         return KILN_OK;
@@ -236,19 +251,36 @@ kn_session_run(struct kn_session *s, struct kn_job *j)
     return keep_outputs(s);
 }
 
+static kiln_status
+time_on(struct kn_session *s, struct kn_job *j, const struct kn_rotation *r)
+{
+    struct kn_start start = { .code = &j->code, .l = j->l,
+                              .runs = TIMED_LAUNCHES,
+                              .rotated = r->kernarg, .nrotated = r->n };
+
+    do {
+        KN_TRY(s->dev.backend->time(&s->dev, s->c, &start, &j->us[j->runs]));
+        start.first += TIMED_LAUNCHES;
+        j->time = kn_stable_time(j->us, ++j->runs);
+    } while (j->time.more);
+    j->rotated = r->bytes;
+    return KILN_OK;
+}
+
 kiln_status
 kn_session_time(struct kn_session *s, struct kn_job *j)
 {
-    struct kn_start start = { .code = &j->code, .l = j->l,
-                              .runs = TIMED_LAUNCHES };
+    struct kn_rotation r = { 0 };
+    kiln_status st = KILN_OK;
 
     if (s->trial && !s->trial->timed)
         return KILN_OK;
-    do {
-        KN_TRY(s->dev.backend->time(&s->dev, s->c, &start, &j->us[j->runs]));
-        j->time = kn_stable_time(j->us, ++j->runs);
-    } while (j->time.more);
-    return KILN_OK;
+    if (!s->warm)
+        st = kn_rotation_open(s, j, &r);
+    if (!st)
+        st = time_on(s, j, &r);
+    kn_rotation_close(s, &r);
+    return st;
 }
 
 kiln_status
@@ -329,15 +361,20 @@ kn_job_measured(struct kn_tool *t, struct kn_json *j,
         kn_putf(t->text, "measured  %.2f us, ", job->time.us);
         if (flops > 0)
             kn_putf(t->text, "%.2f TFLOPS, ", tflops);
-        kn_putf(t->text, "%zu runs%s\n", job->runs,
+        kn_putf(t->text, "%zu runs, %s%s\n", job->runs,
+                job->rotated ? "cold" : "warm",
                 job->time.stable ? "" : ", not within 5 %");
     }
     kn_json_open(j, "measured", '{');
     kn_json_str(j, "device", device);
+    if (job->runs && kn_gpu_clock(t->c, &place->device))
+        kn_json_str(j, "clock_now", kn_gpu_clock(t->c, &place->device));
     kn_json_real(j, "us", job->time.us);
     if (flops > 0)
         kn_json_real(j, "tflops", tflops);
     kn_json_uint(j, "runs", job->runs);
+    kn_json_bool(j, "warm", !job->rotated);
+    kn_json_uint(j, "rotated_bytes", job->rotated);
     kn_json_bool(j, "stable", job->time.stable);
     kn_json_close(j, '}');
 }

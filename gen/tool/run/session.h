@@ -16,6 +16,7 @@ struct kn_place {
     int number;              /* of the GPU */
     struct kn_device device; /* the GPU, open */
     struct kn_trial *trial;  /* of the command, or NULL */
+    bool warm;               /* its timed launches repeat on the same buffers */
 };
 
 /* --device of commands that know GPUs; place->target is the default. NO_DEVICE
@@ -28,6 +29,13 @@ kiln_status kn_place_open(struct kn_ctx *c, const struct kn_value *v,
 void kn_place_counts(const struct kn_place *place, kiln_problem *p);
 /* BAD_INPUT for a flag that only the simulator can follow. */
 kiln_status kn_place_flags(struct kn_tool *t, const struct kn_place *place);
+
+/* gpu_facts.c - members of an object: name, units, clocks, versions, and the
+ * partitions where the driver tells. */
+void kn_put_gpu(struct kn_json *j, struct kn_ctx *c,
+                const struct kn_device *d);
+/* The shader clock now, as the driver writes it, NULL: it does not. */
+const char *kn_gpu_clock(struct kn_ctx *c, const struct kn_device *d);
 
 /* What a session has on a device: memory, or the code of a kernel. */
 struct kn_held {
@@ -48,6 +56,7 @@ struct kn_session {
                                 split-K workspace is that of the last share */
     struct kn_held *held;    /* of a GPU, which does not forget by itself */
     struct kn_trial *trial;  /* its launches are tried, or NULL */
+    bool warm;               /* of its place */
 };
 
 /* A launch. The caller sets p and g, operands in `at`, order and selection in
@@ -64,6 +73,8 @@ struct kn_job {
     double us[KN_STABLE_MOST]; /* of a GPU: each timed run */
     size_t runs;
     struct kn_stable time;
+    uint64_t rotated;        /* bytes its timed launches went through before
+                                one came again; 0: the same each time */
 };
 
 /* Opens a session, calls the body and closes it, whatever happened. The
@@ -91,8 +102,9 @@ kiln_status kn_session_load(struct kn_session *s, struct kn_job *j,
                             const struct kn_object_bytes *o);
 /* Runs it to its end. */
 kiln_status kn_session_run(struct kn_session *s, struct kn_job *j);
-/* Measures it on a GPU, on the same memory: compare.h says how often. What is
- * read afterwards is what kn_session_run left. */
+/* Measures it on a GPU, on copies of its buffers (rotate.c), or on the same
+ * ones if the session is warm: compare.h says how often. What is read
+ * afterwards is what kn_session_run left. */
 kiln_status kn_session_time(struct kn_session *s, struct kn_job *j);
 /* FINDING unless a split-K workspace is left as it was found. */
 kiln_status kn_session_check_shares(struct kn_session *s,
@@ -100,6 +112,26 @@ kiln_status kn_session_check_shares(struct kn_session *s,
 kiln_status kn_session_predict(struct kn_session *s, const struct kn_job *j,
                                struct kn_time_query *q,
                                struct kn_time_result *out);
+
+/* Addresses of a launch and the operands they are. */
+struct kn_operand_place {
+    size_t at;               /* in struct kn_operands */
+    kiln_operand operand;
+};
+enum { KN_NPLACES = 11 };
+extern const struct kn_operand_place kn_operand_places[KN_NPLACES];
+
+/* rotate.c - a launch many times over, its buffers with it. n 0: more than a
+ * cache has is in them anyway, or nobody knows its arguments. */
+struct kn_rotation {
+    uint32_t n;
+    uint64_t bytes;          /* of all copies */
+    const void **kernarg;    /* of each */
+    void *slab[KN_NPLACES];
+};
+kiln_status kn_rotation_open(struct kn_session *s, const struct kn_job *j,
+                             struct kn_rotation *r);
+void kn_rotation_close(struct kn_session *s, struct kn_rotation *r);
 
 /* The memory that an address is in, NULL: nobody's. */
 struct kn_held *kn_session_held(const struct kn_session *s, uint64_t at);

@@ -10,25 +10,6 @@ enum { GUARD = 4096, AROUND_INPUT = 0xff, AROUND_OUTPUT = 0xc7 };
 
 enum { SETS = 2, MOST_BUFFERS = 16 };
 
-/* Addresses of a launch and the operands they are. */
-static const struct {
-    size_t at;
-    kiln_operand operand;
-} places[] = {
-    { offsetof(struct kn_operands, a), KILN_ARG_A },
-    { offsetof(struct kn_operands, b), KILN_ARG_B },
-    { offsetof(struct kn_operands, c), KILN_ARG_C },
-    { offsetof(struct kn_operands, sa), KILN_ARG_SA },
-    { offsetof(struct kn_operands, sb), KILN_ARG_SB },
-    { offsetof(struct kn_operands, bias), KILN_ARG_BIAS },
-    { offsetof(struct kn_operands, offs), KILN_ARG_OFFSETS },
-    { offsetof(struct kn_operands, experts), KILN_ARG_EXPERTS },
-    { offsetof(struct kn_operands, padded), KILN_ARG_PADDED },
-    { offsetof(struct kn_operands, weights), KILN_ARG_WEIGHTS },
-    { offsetof(struct kn_operands, workspace), KILN_ARG_WORKSPACE },
-};
-enum { NPLACES = sizeof places / sizeof *places };
-
 /* A buffer of the job in both sets. */
 struct buffer {
     bool output, workspace;
@@ -178,9 +159,9 @@ make_twin(struct series *x, struct buffer *b, kiln_operand operand)
 static kiln_status
 find_buffers(struct series *x, struct kn_operands *twin)
 {
-    for (size_t i = 0; i < NPLACES; i++) {
-        uint64_t *at = (uint64_t *)((char *)&x->j->at + places[i].at);
-        uint64_t *to = (uint64_t *)((char *)twin + places[i].at);
+    for (size_t i = 0; i < KN_NPLACES; i++) {
+        uint64_t *at = (uint64_t *)((char *)&x->j->at + kn_operand_places[i].at);
+        uint64_t *to = (uint64_t *)((char *)twin + kn_operand_places[i].at);
         const struct kn_held *h = *at ? kn_session_held(x->s, *at) : NULL;
         struct buffer *b = &x->b[x->n];
 
@@ -188,9 +169,9 @@ find_buffers(struct series *x, struct kn_operands *twin)
             continue;
         b->set[0] = *h;
         b->output = h->output;
-        b->workspace = places[i].operand == KILN_ARG_WORKSPACE;
+        b->workspace = kn_operand_places[i].operand == KILN_ARG_WORKSPACE;
         KN_TRY(get(x->s, h->p, h->size, &b->before));
-        KN_TRY(make_twin(x, b, places[i].operand));
+        KN_TRY(make_twin(x, b, kn_operand_places[i].operand));
         *to = (uintptr_t)b->set[1].p + (*at - (uintptr_t)h->p);
         x->n++;
     }
@@ -423,12 +404,12 @@ run_simulated(struct kn_session *s, struct kn_job *j)
 
     KN_TRY(s->dev.backend->launch(&s->dev, s->c, &l, &j->result));
     s->trial->launches++;
-    for (size_t i = 0; i < NPLACES; i++) {
-        uint64_t at = *(uint64_t *)((char *)&j->at + places[i].at);
+    for (size_t i = 0; i < KN_NPLACES; i++) {
+        uint64_t at = *(uint64_t *)((char *)&j->at + kn_operand_places[i].at);
         const struct kn_held *h = at ? kn_session_held(s, at) : NULL;
         uint8_t *bytes;
 
-        if (!h || !h->output || places[i].operand == KILN_ARG_WORKSPACE)
+        if (!h || !h->output || kn_operand_places[i].operand == KILN_ARG_WORKSPACE)
             continue;
         KN_TRY(get(s, h->p, h->size, &bytes));
         record(s->trial, j, h->size, bytes);
