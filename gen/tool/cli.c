@@ -30,7 +30,8 @@ enum {
     LIST = bit_list,
     GEN = GENERATE | TIME | BENCH | TUNE | MAKES | LIST,
     COMPARE = bit_compare,
-    SELFTEST = bit_selftest
+    SELFTEST = bit_selftest,
+    CALIBRATE = bit_calibrate
 };
 
 const struct kn_flag kn_flags[KN_NFLAGS] = {

@@ -69,6 +69,7 @@ read_time(struct kn_ctx *c, const char *text, bool measured,
           const char **field)
 {
     const char *kind = measured ? "measured" : "predicted";
+    const char *beside = measured ? "predicted" : "";
     const struct {
         enum kn_result_column column;
         const char *object, *member, *format;
@@ -77,8 +78,13 @@ read_time(struct kn_ctx *c, const char *text, bool measured,
         { KN_R_error_pct, kind, "error_pct", "%.1f" },
         { KN_R_runs, "measured", "runs", "%.0f" },
         { KN_R_tflops, kind, "tflops", "%.2f" },
-        { KN_R_bound, kind, "bound", NULL },
+        { KN_R_bound, "predicted", "bound", NULL },
         { KN_R_mfma, kind, "mfma_efficiency", "%.4f" },
+        { KN_R_predicted, beside, "us", "%.4f" },
+        { KN_R_low, beside, "low_us", "%.4f" },
+        { KN_R_high, beside, "high_us", "%.4f" },
+        { KN_R_type, beside, "type", NULL },
+        { KN_R_clock, beside, "clock_ghz", "%.3f" },
         { KN_R_config, NULL, "config", NULL },
         { KN_R_kernel, "kernel", "name", NULL },
         { KN_R_regs, "kernel", "regs", "%.0f" },
@@ -241,7 +247,8 @@ put_rows(struct bench *r)
                     *field[KN_R_error_pct] ? ", +-" : "",
                     field[KN_R_error_pct],
                     *field[KN_R_error_pct] ? " %" : "", field[KN_R_tflops],
-                    *field[KN_R_bound] ? ", bound by " : "",
+                    *field[KN_R_bound] ? r->gpu ? ", predicted bound by "
+                                                : ", bound by " : "",
                     field[KN_R_bound], *field[KN_R_check] ? ", check " : "",
                     field[KN_R_check]);
         else

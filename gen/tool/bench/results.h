@@ -15,6 +15,11 @@
     X(error_pct, "_error_pct") \
     X(bound, "_bound") \
     X(mfma, "_mfma_efficiency") \
+    X(predicted, "_predicted_us") \
+    X(low, "_low_us") \
+    X(high, "_high_us") \
+    X(type, "_type") \
+    X(clock, "_clock_ghz") \
     X(config, "_config") \
     X(kernel, "_kernel") \
     X(regs, "_regs") \
