@@ -6,18 +6,40 @@
 #include "../../ir/lock.h"
 #include "../emit.h"
 
+/* From operations to registers; *lack as kn_asm_allocate. */
+static kiln_status
+place(struct kn_ctx *c, const struct kn_fn *f, struct kn_asm *a,
+      enum kn_asm_class *lack)
+{
+    uint32_t *from;
+
+    *a = (struct kn_asm){ .c = c };
+    a->f = kn_asm_tidy(c, f, &from);
+    a->from = from;
+    KN_TRY(kn_asm_select(a));
+    kn_asm_join(a);
+    kn_asm_schedule(a);
+    *lack = kn_asm_allocate(a);
+    return KILN_OK;
+}
+
+/* What is known to be the same is computed once and lives long: where there are
+ * too few registers for that, the kernel is taken as it is written. */
 kiln_status
 kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
 {
-    struct kn_asm a = { .c = c };
-    uint32_t *from;
+    static const char *const names[] = { "scalar", "vector", "accumulator" };
+    enum kn_asm_class lack;
+    struct kn_asm a;
 
-    a.f = kn_asm_tidy(c, f, &from);
-    a.from = from;
-    KN_TRY(kn_asm_select(&a));
-    kn_asm_join(&a);
-    kn_asm_schedule(&a);
-    KN_TRY(kn_asm_allocate(&a));
+    KN_TRY(place(c, kn_asm_names(c, f), &a, &lack));
+    if (lack != KN_ASM_CLASSES)
+        KN_TRY(place(c, f, &a, &lack));
+    if (lack != KN_ASM_CLASSES)
+        return kn_crowded(c, kn_fail(
+            c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly lowering "
+            "needs more than the %u %s registers a wave has", f->name,
+            a.limit[lack], names[lack]));
     kn_asm_drop_moves(&a);
     kn_asm_wait(&a);
     kn_asm_print(&a, out);

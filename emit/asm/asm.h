@@ -1,11 +1,11 @@
 /* asm.h - the second lowering: one wave-level kernel printed as AMDGPU
  * assembly with registers of our own choice.
  *
- * tidy: values computed once, outside loops; select: machine operations over
- * virtual registers; join: copies that need no register; sched: matrix and
- * other operations side by side; regs: registers, never spilled; waits:
- * counters and wait states; print: the text. LLVM only assembles. What an
- * operation has no row for is UNSUPPORTED. */
+ * names: a name for each assignment; tidy: values computed once, outside loops;
+ * select: machine operations over virtual registers; join: copies that need no
+ * register; sched: matrix and other operations side by side; regs: registers,
+ * never spilled; waits: counters and wait states; print: the text. LLVM only
+ * assembles. What an operation has no row for is UNSUPPORTED. */
 #ifndef KN_ASM_H
 #define KN_ASM_H
 
@@ -60,7 +60,12 @@ struct kn_asm {
     size_t nreg, capreg;
     uint32_t nlabel;
     uint32_t used[KN_ASM_CLASSES];  /* registers in all, after allocation */
+    uint32_t limit[KN_ASM_CLASSES]; /* a wave has */
 };
+
+/* The kernel with a name for each assignment of a value that does not outlive
+ * the straight run it is assigned in. */
+const struct kn_fn *kn_asm_names(struct kn_ctx *c, const struct kn_fn *f);
 
 /* The kernel with every pure value computed once and as far out as it can be,
  * constants folded into LDS addresses and dead operations gone. (*from)[i] is
@@ -79,8 +84,9 @@ void kn_asm_drop_moves(struct kn_asm *a);
 /* Spreads what is no matrix instruction between those that are. */
 void kn_asm_schedule(struct kn_asm *a);
 
-/* Fills reg[].at and used[]. UNSUPPORTED when registers do not suffice. */
-kiln_status kn_asm_allocate(struct kn_asm *a);
+/* Fills reg[].at, used[] and limit[]. The class of which there are too few, or
+ * KN_ASM_CLASSES. */
+enum kn_asm_class kn_asm_allocate(struct kn_asm *a);
 
 /* Waits for LDS and scalar loads, and s_nop for what the hardware does not
  * interlock (isa/hazard.def). */

@@ -28,7 +28,6 @@ struct allocator {
     uint32_t *end;           /* by register: where the open span ends */
     size_t places;           /* words of a physical register's life */
     uint64_t *busy[KN_ASM_CLASSES];
-    uint32_t limit[KN_ASM_CLASSES];
 };
 
 /* ---- control flow ---- */
@@ -242,25 +241,19 @@ occupy(struct allocator *r, size_t v)
         r->a->used[x->cls] = (uint32_t)x->at + x->n;
 }
 
-static kiln_status
+static bool
 place(struct allocator *r, size_t v)
 {
-    static const char *const names[] = { "scalar", "vector", "accumulator" };
     struct kn_asm_reg *x = &r->a->reg[v];
 
-    for (uint32_t at = 0; r->first[v] && at + x->n <= r->limit[x->cls];
+    for (uint32_t at = 0; r->first[v] && at + x->n <= r->a->limit[x->cls];
          at += x->align)
         if (fits(r, v, at)) {
             x->at = (int16_t)at;
             occupy(r, v);
-            return KILN_OK;
+            return true;
         }
-    if (!r->first[v])
-        return KILN_OK;
-    return kn_crowded(r->a->c, kn_fail(
-        r->a->c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly lowering "
-        "needs more than the %u %s registers a wave has", r->a->f->name,
-        r->limit[x->cls], names[x->cls]));
+    return !r->first[v];
 }
 
 struct order {
@@ -281,7 +274,7 @@ by_size(const void *a, const void *b)
 
 /* Registers of a class: those with a place of their own, then large before
  * small, then by where they begin. */
-static kiln_status
+static bool
 place_class(struct allocator *r, enum kn_asm_class cls)
 {
     struct kn_asm *a = r->a;
@@ -305,24 +298,29 @@ place_class(struct allocator *r, enum kn_asm_class cls)
     }
     qsort(o, n, sizeof *o, by_size);
     for (size_t k = 0; k < n; k++)
-        KN_TRY(place(r, o[k].v));
-    return KILN_OK;
+        if (!place(r, o[k].v))
+            return false;
+    return true;
 }
 
-kiln_status
+enum kn_asm_class
 kn_asm_allocate(struct kn_asm *a)
 {
-    struct allocator r = { .a = a, .limit = { 102, 256, 256 } };
+    struct allocator r = { .a = a };
     uint32_t all = 512 / kn_waves_per_simd(a->f), acc;
 
+    a->limit[KN_ASM_S] = 102;
+    a->limit[KN_ASM_V] = a->limit[KN_ASM_A] = 256;
     find_blocks(&r);
     find_live(&r);
     find_spans(&r);
     r.places = 2 * a->nop / 64 + 2;
-    KN_TRY(place_class(&r, KN_ASM_A));
+    if (!place_class(&r, KN_ASM_A))
+        return KN_ASM_A;
     acc = (a->used[KN_ASM_A] + 7) & ~7u;
-    if (all - acc < r.limit[KN_ASM_V])
-        r.limit[KN_ASM_V] = all - acc;
-    KN_TRY(place_class(&r, KN_ASM_V));
-    return place_class(&r, KN_ASM_S);
+    if (all - acc < a->limit[KN_ASM_V])
+        a->limit[KN_ASM_V] = all - acc;
+    if (!place_class(&r, KN_ASM_V))
+        return KN_ASM_V;
+    return place_class(&r, KN_ASM_S) ? KN_ASM_CLASSES : KN_ASM_S;
 }

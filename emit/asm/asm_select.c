@@ -1,6 +1,5 @@
-/* asm_select.c - values in registers, control flow, and the walk over the
- * kernel. Operations are in asm_select_int.c,
- * asm_select_move.c, asm_select_float.c and asm_select_mem.c. */
+/* asm_select.c - values in registers, and the walk over the kernel. Operations
+ * are in the other asm_select_*.c. */
 #include "asm_select.h"
 
 #include <stdarg.h>
@@ -240,167 +239,6 @@ kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
         kn_asm_copy(s, to, x[0]);
 }
 
-/* ---- control flow ---- */
-
-static void
-new_run(struct select *s)
-{
-    s->scc = 0;
-    s->nliteral = 0;
-}
-
-void
-kn_asm_edge(struct select *s)
-{
-    kn_asm_add(s, KN_I_unknown, 0, NULL, 0)->what = KN_ASM_EDGE;
-}
-
-void
-kn_asm_label(struct select *s, int32_t label)
-{
-    struct kn_asm_opnd o = { .kind = KN_ASM_LABEL, .v = label };
-
-    kn_asm_add(s, KN_I_unknown, 0, &o, 1)->what = KN_ASM_AT;
-    new_run(s);
-}
-
-static void
-branch(struct select *s, uint16_t isa, int32_t label)
-{
-    struct kn_asm_opnd o = { .kind = KN_ASM_LABEL, .v = label };
-
-    kn_asm_add(s, isa, 0, &o, 1);
-}
-
-/* SCC holds operand 0 afterwards. */
-static void
-test(struct select *s)
-{
-    if (s->scc == s->i->arg[0])
-        return;
-    ADD(s, s_cmp_lg_u32, 0, kn_asm_scalar(s, kn_asm_arg(s, 0)), kn_imm(0));
-}
-
-static int32_t
-new_label(struct select *s)
-{
-    return (int32_t)s->a->nlabel++;
-}
-
-void
-select_loop(struct select *s)
-{
-    s->open[s->nopen].head = new_label(s);
-    s->open[s->nopen].end = new_label(s);
-    s->loop[s->nloops++] = s->nopen;
-    kn_asm_label(s, s->open[s->nopen++].head);
-}
-
-/* The last `break` of a loop is its way round. */
-void
-select_break(struct select *s)
-{
-    int n = s->loop[s->nloops - 1];
-
-    test(s);
-    if (s->at + 1 < s->f->nins && s->f->ins[s->at + 1].op == KN_OP_end &&
-        n == s->nopen - 1) {
-        branch(s, KN_I_s_cbranch_scc0, s->open[n].head);
-        s->open[n].head = -1;
-    } else {
-        branch(s, KN_I_s_cbranch_scc1, s->open[n].end);
-        new_run(s);
-    }
-}
-
-void
-select_if(struct select *s)
-{
-    s->open[s->nopen].head = -1;
-    s->open[s->nopen].next = new_label(s);
-    s->open[s->nopen].end = -1;
-    test(s);
-    branch(s, KN_I_s_cbranch_scc0, s->open[s->nopen++].next);
-    new_run(s);
-}
-
-void
-select_else(struct select *s)
-{
-    int n = s->nopen - 1;
-
-    s->open[n].end = new_label(s);
-    branch(s, KN_I_s_branch, s->open[n].end);
-    kn_asm_label(s, s->open[n].next);
-    s->open[n].next = -1;
-}
-
-void
-select_end(struct select *s)
-{
-    int n = --s->nopen;
-
-    if (s->nloops && s->loop[s->nloops - 1] == n) {
-        s->nloops--;
-        if (s->open[n].head >= 0)
-            branch(s, KN_I_s_branch, s->open[n].head);
-        kn_asm_label(s, s->open[n].end);
-        return;
-    }
-    if (s->open[n].next >= 0)
-        kn_asm_label(s, s->open[n].next);
-    if (s->open[n].end >= 0)
-        kn_asm_label(s, s->open[n].end);
-}
-
-void
-select_stop(struct select *s)
-{
-    kn_asm_add(s, KN_I_s_endpgm, 0, NULL, 0);
-}
-
-void
-select_fence(struct select *s)
-{
-    struct kn_asm_op *x;
-
-    if (s->i->attr[KN_A_vm] == 63 && s->i->attr[KN_A_lgkm] == 15)
-        return;
-    x = kn_asm_add(s, KN_I_s_waitcnt, 0, NULL, 0);
-    x->vm = (uint8_t)s->i->attr[KN_A_vm];
-    x->lgkm = (uint8_t)s->i->attr[KN_A_lgkm];
-}
-
-void
-select_barrier(struct select *s)
-{
-    kn_asm_add(s, KN_I_s_barrier, 0, NULL, 0);
-}
-
-void
-select_prio(struct select *s)
-{
-    ADD(s, s_setprio, 0, kn_imm(s->i->attr[KN_A_prio]));
-}
-
-void
-select_sched(struct select *s)
-{
-    kn_asm_edge(s);
-}
-
-void
-select_used(struct select *s)
-{
-    (void)s;
-}
-
-void
-select_landed(struct select *s)
-{
-    kn_asm_edge(s);
-}
-
 /* ---- the kernel ---- */
 
 static bool
@@ -500,6 +338,34 @@ untouched(const struct select *s, size_t from, size_t to, kn_ref v)
     return true;
 }
 
+/* Whether operand r, made by `op`, is there for operation `at` alone. */
+static bool
+just_for(const struct select *s, const uint32_t *def, kn_ref r, size_t at,
+         enum kn_op op)
+{
+    uint32_t v = KN_REF_INDEX(r);
+
+    return KN_REF_TAG(r) == KN_R_VAL && s->times[v] == 1 && s->uses[v] == 1 &&
+           s->f->ins[def[v]].op == op &&
+           untouched(s, def[v], at, s->f->ins[at].dst);
+}
+
+/* The address of a buffer is computed in its resource. */
+static void
+join_base(struct select *s, const uint32_t *def, size_t at)
+{
+    kn_ref bits = s->f->ins[at].arg[0], base;
+
+    if (!just_for(s, def, bits, at, KN_OP_addr))
+        return;
+    base = s->f->ins[def[KN_REF_INDEX(bits)]].arg[0];
+    if (!just_for(s, def, base, at, KN_OP_padd))
+        return;
+    s->i = &s->f->ins[at];
+    s->val[KN_REF_INDEX(base)] = s->val[KN_REF_INDEX(bits)] =
+        kn_part(kn_asm_dst(s), 0, 2);
+}
+
 /* Parts that are read or converted just to be joined are made in place, the
  * first of them first: it begins the value. */
 static void
@@ -539,6 +405,8 @@ join_parts(struct select *s)
     for (size_t n = 0; n < s->f->nins; n++)
         if (s->f->ins[n].op == KN_OP_cat)
             join_in_place(s, def, n);
+        else if (s->f->ins[n].op == KN_OP_rsrc)
+            join_base(s, def, n);
     s->i = s->f->ins;
 }
 

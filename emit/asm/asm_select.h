@@ -20,6 +20,7 @@ struct select {
         struct kn_asm_opnd r;
     } literal[16];           /* scalars that hold constants in this run */
     uint32_t nliteral;
+    struct kn_asm_opnd lanes[4];     /* masks of this run: bit of the number */
     struct {
         int32_t next, end, head;     /* labels; -1: none */
     } open[32];

@@ -2,13 +2,24 @@
  * vector unit alone has. */
 #include "asm_select.h"
 
+enum { ONE = 0x3f800000 };   /* 1.0f */
+
 /* ---- floats ---- */
 
-/* By element, in vector registers; a uniform result is moved back. */
+/* Whether elements n and n + 1 of the operand are a pair of vector registers. */
+static bool
+is_pair(const struct select *s, struct kn_asm_opnd o, uint32_t n)
+{
+    return kn_asm_cls(s, o) == KN_ASM_V && (o.sub + n) % 2 == 0 &&
+           n + 1 < o.n;
+}
+
+/* By element, or by two, in vector registers; a uniform result is moved back. */
 static void
-floats(struct select *s, uint16_t isa, int nargs)
+floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
 {
     struct kn_asm_opnd d = kn_asm_dst(s), x[3], to = d;
+    uint32_t step;
 
     if (kn_elems[kn_asm_type(s, s->i->dst)->elem].bits != 32)
         kn_asm_lack(s, "arithmetic on 16 bits");
@@ -16,35 +27,41 @@ floats(struct select *s, uint16_t isa, int nargs)
         x[a] = kn_asm_arg(s, a);
     if (kn_asm_is_scalar(s, d))
         to = kn_asm_new(s->a, KN_ASM_V, d.n);
-    for (uint32_t n = 0; n < d.n; n++) {
-        struct kn_asm_opnd o[4] = { kn_part(to, n, 1) };
+    for (uint32_t n = 0; n < d.n; n += step) {
+        struct kn_asm_opnd o[4];
+        bool pair = two && is_pair(s, to, n);
 
+        for (int a = 0; a < nargs; a++)
+            pair &= is_pair(s, x[a], n);
+        step = pair ? 2 : 1;
+        o[0] = kn_part(to, n, step);
         o[0].fresh = !n;
         for (int a = 0; a < nargs; a++) {
-            o[a + 1] = kn_part(x[a], n, 1);
+            o[a + 1] = kn_part(x[a], n, step);
             if (x[a].kind == KN_ASM_REG && x[a].v == to.v)
                 o[0].fresh = 0;
         }
-        kn_asm_valu(s, isa, o, (size_t)nargs + 1);
+        kn_asm_valu(s, pair ? two : isa, o, (size_t)nargs + 1);
     }
     if (kn_asm_is_scalar(s, d))
         kn_asm_copy(s, d, to);
 }
 
-/* A machine instruction for each element, of so many values. */
-#define FLOATS(op, isa, nargs)                                                \
+/* A machine instruction for each element, of so many values; one for two of
+ * them, or 0. */
+#define FLOATS(op, isa, two, nargs)                                           \
     void select_##op(struct select *s)                                        \
     {                                                                         \
-        floats(s, KN_I_##isa, nargs);                                         \
+        floats(s, KN_I_##isa, two, nargs);                                    \
     }
-FLOATS(fadd, v_add_f32, 2)
-FLOATS(fmul, v_mul_f32, 2)
-FLOATS(fma, v_fma_f32, 3)
-FLOATS(fmin, v_min_f32, 2)
-FLOATS(fmax, v_max_f32, 2)
-FLOATS(exp2, v_exp_f32, 1)
-FLOATS(rcp, v_rcp_f32, 1)
-FLOATS(rsq, v_rsq_f32, 1)
+FLOATS(fadd, v_add_f32, KN_I_v_pk_add_f32, 2)
+FLOATS(fmul, v_mul_f32, KN_I_v_pk_mul_f32, 2)
+FLOATS(fma, v_fma_f32, KN_I_v_pk_fma_f32, 3)
+FLOATS(fmin, v_min_f32, 0, 2)
+FLOATS(fmax, v_max_f32, 0, 2)
+FLOATS(exp2, v_exp_f32, 0, 1)
+FLOATS(rcp, v_rcp_f32, 0, 1)
+FLOATS(rsq, v_rsq_f32, 0, 1)
 #undef FLOATS
 
 /* Element n of each value; in order, the operation's operands. */
@@ -121,7 +138,7 @@ void
 select_i2f(struct select *s)
 {
     keep_place(s);
-    floats(s, KN_I_v_cvt_f32_i32, 1);
+    floats(s, KN_I_v_cvt_f32_i32, 0, 1);
 }
 
 void
@@ -214,6 +231,89 @@ select_cvt(struct select *s)
         two[0] = kn_part(x, 2 * n, 1);
         two[1] = 2 * n + 1 < to.n ? kn_part(x, 2 * n + 1, 1) : kn_imm(0);
         pair(s, to.elem, t, two);
+    }
+}
+
+void
+select_ldexp(struct select *s)
+{
+    VALU(s, v_ldexp_f32, kn_asm_dst(s), kn_asm_arg(s, 0), kn_asm_arg(s, 1));
+}
+
+void
+select_dot4(struct select *s)
+{
+    VALU(s, v_dot4_i32_i8, kn_asm_dst(s), kn_asm_arg(s, 0), kn_asm_arg(s, 1),
+         kn_asm_arg(s, 2));
+}
+
+/* Two elements of a dword, from element `first` on. */
+void
+select_unpack(struct select *s)
+{
+    int32_t e = s->i->attr[KN_A_elem], first = s->i->attr[KN_A_first];
+    struct kn_asm_opnd d = kn_asm_dst(s);
+    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
+
+    if (e == KN_T_fp4)
+        ADD(s, v_cvt_scalef32_pk_f32_fp4, 1, d, x, kn_imm(ONE))->mods =
+            kn_asm_mods(s, " op_sel:[%d,%d,0]", first / 2 & 1, first / 4);
+    else
+        kn_asm_add(s, e == KN_T_fp8 ? KN_I_v_cvt_pk_f32_fp8
+                                    : KN_I_v_cvt_pk_f32_bf8, 1,
+                   (struct kn_asm_opnd[]){ d, x }, 2)->mods =
+            first ? " src0_sel:WORD_1" : NULL;
+}
+
+/* 32 elements of 6 bits. */
+void
+select_unpack32(struct select *s)
+{
+    struct kn_asm_opnd o[] = { kn_asm_dst(s),
+                               kn_asm_vector(s, kn_asm_arg(s, 0)),
+                               kn_imm(ONE) };
+
+    kn_asm_add(s, s->i->attr[KN_A_elem] == KN_T_fp6
+                      ? KN_I_v_cvt_scalef32_pk32_f32_fp6
+                      : KN_I_v_cvt_scalef32_pk32_f32_bf6, 1, o, 3)->early = 1;
+}
+
+/* Bytes of four integers, in order. */
+static void
+join_bytes(struct select *s, struct kn_asm_opnd d, const struct kn_asm_opnd x[4])
+{
+    struct kn_asm_opnd low = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd high = kn_asm_new(s->a, KN_ASM_V, 1);
+
+    VALU(s, v_perm_b32, low, x[1], x[0], kn_imm(0x0c0c0400));
+    VALU(s, v_perm_b32, high, x[3], x[2], kn_imm(0x0c0c0400));
+    VALU(s, v_lshl_or_b32, d, high, kn_imm(16), low);
+}
+
+/* Four floats to bytes: the type's own conversion, RNE; integers towards 0. */
+void
+select_cvt8(struct select *s)
+{
+    int32_t to = s->i->attr[KN_A_elem];
+    struct kn_asm_opnd d = kn_asm_dst(s), e[4];
+    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
+
+    for (uint32_t k = 0; k < 4 && to == KN_T_i8; k++) {
+        e[k] = kn_asm_new(s->a, KN_ASM_V, 1);
+        VALU(s, v_cvt_i32_f32, e[k], kn_part(x, k, 1));
+    }
+    if (to == KN_T_i8) {
+        join_bytes(s, d, e);
+        return;
+    }
+    for (uint32_t h = 0; h < 2; h++) {
+        struct kn_asm_opnd o[] = { d, kn_part(x, 2 * h, 1),
+                                   kn_part(x, 2 * h + 1, 1) };
+
+        o[0].fresh = !h;
+        kn_asm_add(s, to == KN_T_fp8 ? KN_I_v_cvt_pk_fp8_f32
+                                     : KN_I_v_cvt_pk_bf8_f32, 1, o, 3)->mods =
+            h ? " op_sel:[0,0,1]" : NULL;
     }
 }
 

@@ -61,13 +61,15 @@ wide(struct select *s, const struct binary *b)
     kn_asm_add(s, b->hi, 1, hi, 3);
 }
 
-/* Whether 64-bit operand `a` is 32 bits, extended with their sign. */
+/* Whether 64-bit operand `a` is 32 bits, extended with their sign, as all
+ * constants are. */
 static bool
 is_narrow(const struct select *s, int a)
 {
     kn_ref r = s->i->arg[a];
 
-    return KN_REF_TAG(r) == KN_R_VAL && s->narrow[KN_REF_INDEX(r)];
+    return KN_REF_TAG(r) == KN_R_CONST ||
+           (KN_REF_TAG(r) == KN_R_VAL && s->narrow[KN_REF_INDEX(r)]);
 }
 
 /* The low 64 bits of a product. */
@@ -175,20 +177,40 @@ select_mul(struct select *s)
         binary(s);
 }
 
-/* Quotient and remainder of uniform numbers: an estimate of 2^32 / y by the
+/* One correction of quotient q and remainder r; last: of what is asked for
+ * alone. */
+static void
+correct(struct select *s, struct kn_asm_opnd q, struct kn_asm_opnd r,
+        struct kn_asm_opnd y, const bool want[2])
+{
+    struct kn_asm_opnd more = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd less = kn_asm_new(s->a, KN_ASM_S, 1);
+
+    if (want[0])
+        ADD(s, s_add_u32, 1, more, q, kn_imm(1));
+    if (want[1])
+        ADD(s, s_sub_u32, 1, less, r, y);
+    ADD(s, s_cmp_ge_u32, 0, r, y);
+    if (want[0])
+        ADD(s, s_cselect_b32, 1, q, more, q);
+    if (want[1])
+        ADD(s, s_cselect_b32, 1, r, less, r);
+}
+
+/* Quotient or remainder of uniform numbers: an estimate of 2^32 / y by the
  * vector unit's reciprocal, one Newton step and two corrections, as LLVM
  * expands a 32-bit division. */
-static void
-divide(struct select *s, struct kn_asm_opnd *q, struct kn_asm_opnd *r)
+static struct kn_asm_opnd
+divide(struct select *s, bool remainder)
 {
     struct kn_asm_opnd x = kn_asm_scalar(s, kn_asm_arg(s, 0));
     struct kn_asm_opnd y = kn_asm_scalar(s, kn_asm_arg(s, 1));
     struct kn_asm_opnd v = kn_asm_new(s->a, KN_ASM_V, 1);
     struct kn_asm_opnd z = kn_asm_new(s->a, KN_ASM_S, 1);
     struct kn_asm_opnd t = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd q = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd r = kn_asm_new(s->a, KN_ASM_S, 1);
 
-    *q = kn_asm_new(s->a, KN_ASM_S, 1);
-    *r = kn_asm_new(s->a, KN_ASM_S, 1);
     VALU(s, v_cvt_f32_u32, v, y);
     VALU(s, v_rcp_iflag_f32, v, v);
     VALU(s, v_mul_f32, v, v, kn_imm(0x4f7ffffe));
@@ -198,16 +220,12 @@ divide(struct select *s, struct kn_asm_opnd *q, struct kn_asm_opnd *r)
     ADD(s, s_mul_i32, 1, t, t, z);
     ADD(s, s_mul_hi_u32, 1, t, z, t);
     ADD(s, s_add_u32, 1, z, z, t);
-    ADD(s, s_mul_hi_u32, 1, *q, x, z);
-    ADD(s, s_mul_i32, 1, t, *q, y);
-    ADD(s, s_sub_u32, 1, *r, x, t);
-    for (int k = 0; k < 2; k++) {
-        ADD(s, s_add_u32, 1, z, *q, kn_imm(1));
-        ADD(s, s_sub_u32, 1, t, *r, y);
-        ADD(s, s_cmp_ge_u32, 0, *r, y);
-        ADD(s, s_cselect_b32, 1, *q, z, *q);
-        ADD(s, s_cselect_b32, 1, *r, t, *r);
-    }
+    ADD(s, s_mul_hi_u32, 1, q, x, z);
+    ADD(s, s_mul_i32, 1, t, q, y);
+    ADD(s, s_sub_u32, 1, r, x, t);
+    correct(s, q, r, y, (bool[]){ !remainder, true });
+    correct(s, q, r, y, (bool[]){ !remainder, remainder });
+    return remainder ? r : q;
 }
 
 /* By a constant: floor(x m / 2^(32 + k)) is x / y for every x where m is
@@ -240,7 +258,6 @@ divide_lanes(struct select *s, bool remainder)
 static void
 quotient(struct select *s, bool remainder)
 {
-    struct kn_asm_opnd q, r;
     int e = power(s);
 
     if (kn_asm_is_wide(s, s->i->dst)) {
@@ -253,8 +270,7 @@ quotient(struct select *s, bool remainder)
         if (!divide_lanes(s, remainder))
             kn_asm_lack(s, "division by lane");
     } else {
-        divide(s, &q, &r);
-        kn_asm_copy(s, kn_asm_dst(s), remainder ? r : q);
+        kn_asm_copy(s, kn_asm_dst(s), divide(s, remainder));
     }
 }
 

@@ -29,7 +29,8 @@ select_rsrc(struct select *s)
         kn_asm_lack(s, "resources at a constant address");
         return;
     }
-    ADD(s, s_mov_b32, 1, kn_begin(kn_part(d, 0, 1)), kn_part(base, 0, 1));
+    if (base.v != d.v)
+        ADD(s, s_mov_b32, 1, kn_begin(kn_part(d, 0, 1)), kn_part(base, 0, 1));
     ADD(s, s_and_b32, 1, kn_part(d, 1, 1), kn_part(base, 1, 1),
         kn_imm(0xffff));
     ADD(s, s_mov_b32, 1, kn_part(d, 2, 1), n);
@@ -109,6 +110,35 @@ select_stg(struct select *s)
                                kn_imm(0) };
 
     kn_asm_add(s, isa, 0, o, 4)->mods = buffer_mods(s);
+}
+
+/* Atomics reach the point where the dies' caches agree without bits that say
+ * so (AMDGPUUsage, memory model gfx942). */
+void
+select_atom(struct select *s)
+{
+    struct kn_asm_opnd o[] = { kn_asm_vector(s, kn_asm_arg(s, 2)),
+                               kn_asm_vector(s, kn_asm_arg(s, 1)),
+                               kn_asm_arg(s, 0), kn_imm(0) };
+
+    kn_asm_add(s, kn_asm_type(s, s->i->arg[2])->elem == KN_T_f32
+                      ? KN_I_buffer_atomic_add_f32
+                      : KN_I_buffer_atomic_pk_add_bf16, 0, o, 4)->mods =
+        buffer_mods(s);
+}
+
+/* The count before, in the register of what it wraps at. */
+void
+select_arrive(struct select *s)
+{
+    struct kn_asm_opnd d = kn_asm_dst(s);
+    struct kn_asm_opnd o[] = { d, kn_asm_vector(s, kn_asm_arg(s, 1)),
+                               kn_asm_arg(s, 0), kn_imm(0) };
+
+    kn_asm_copy(s, d, kn_asm_arg(s, 2));
+    o[0].fresh = 0;
+    kn_asm_add(s, KN_I_buffer_atomic_inc, 1, o, 4)->mods =
+        kn_asm_mods(s, "%s sc0", buffer_mods(s));
 }
 
 /* The destination in LDS is a scalar in M0. */

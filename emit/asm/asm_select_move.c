@@ -1,5 +1,5 @@
-/* asm_select_move.c - widths, copies, what passes between lanes, and which
- * lane, wave and workgroup this is. */
+/* asm_select_move.c - widths, copies, parts of registers, and which lane, wave
+ * and workgroup this is. */
 #include "asm_select.h"
 
 /* ---- widths and copies ---- */
@@ -63,49 +63,7 @@ select_uniform(struct select *s)
     select_mov(s);
 }
 
-/* ---- across lanes ---- */
-
-/* Inclusive sum over the lanes, in place: shifts within a row of 16 by 1, 2,
- * 4, 8, then the last lane of rows and of the lower half added to what follows
- * (CDNA3 ISA 13.4 DPP; a lane without a source keeps its value). */
-void
-select_scan(struct select *s)
-{
-    static const char *const steps[] = {
-        " row_shr:1 row_mask:0xf bank_mask:0xf",
-        " row_shr:2 row_mask:0xf bank_mask:0xf",
-        " row_shr:4 row_mask:0xf bank_mask:0xf",
-        " row_shr:8 row_mask:0xf bank_mask:0xf",
-        " row_bcast:15 row_mask:0xa bank_mask:0xf",
-        " row_bcast:31 row_mask:0xc bank_mask:0xf",
-    };
-    struct kn_asm_opnd d = kn_asm_dst(s), o[] = { d, d, d };
-
-    kn_asm_copy(s, d, kn_asm_vector(s, kn_asm_arg(s, 0)));
-    for (size_t n = 0; n < sizeof steps / sizeof *steps; n++) {
-        struct kn_asm_op *x = kn_asm_add(s, KN_I_v_add_u32, 1, o, 3);
-
-        x->mods = steps[n];
-        x->dpp = 1;
-    }
-}
-
-void
-select_count(struct select *s)
-{
-    ADD(s, s_bcnt1_i32_b64, 1, kn_asm_dst(s), kn_asm_mask(s, 0));
-}
-
-void
-select_readlane(struct select *s)
-{
-    struct kn_asm_opnd at = kn_asm_arg(s, 1);
-
-    if (at.kind == KN_ASM_REG)
-        at = kn_asm_scalar(s, at);
-    ADD(s, v_readlane_b32, 1, kn_asm_dst(s),
-        kn_asm_vector(s, kn_asm_arg(s, 0)), at);
-}
+/* ---- names of registers ---- */
 
 /* Whether all uses of this result follow in the same straight run, before its
  * operand is assigned again. */
@@ -133,6 +91,8 @@ share(struct select *s, uint32_t first)
 {
     uint32_t d = KN_REF_INDEX(s->i->dst), x = KN_REF_INDEX(s->i->arg[0]);
 
+    if (s->val[d].kind != KN_ASM_NONE)
+        return s->val[d].v == s->val[x].v;
     if (KN_REF_TAG(s->i->arg[0]) != KN_R_VAL || s->times[d] != 1 ||
         (s->times[x] > 1 && !outlived(s)) || s->cls[d] != s->cls[x])
         return false;
@@ -153,20 +113,6 @@ select_turn(struct select *s)
     for (uint32_t k = 0; k < 2; k++)
         ADD(s, v_permlane16_swap_b32, 2, kn_part(d, k, 1),
             kn_part(d, k + 2, 1));
-}
-
-void
-select_roll(struct select *s)
-{
-    struct kn_asm_opnd o[] = { kn_asm_dst(s),
-                               kn_asm_vector(s, kn_asm_arg(s, 0)) };
-    struct kn_asm_op *x = kn_asm_add(s, KN_I_v_mov_b32, 1, o, 2);
-    struct kn_buf mods = { .c = s->a->c };
-
-    kn_putf(&mods, " row_ror:%d row_mask:0xf bank_mask:0xf",
-            s->i->attr[KN_A_first]);
-    x->mods = mods.s;
-    x->dpp = 1;
 }
 
 void
@@ -262,4 +208,17 @@ void
 select_lane(struct select *s)
 {
     VALU(s, v_and_b32, kn_asm_dst(s), kn_imm(63), s->workitem);
+}
+
+/* Arguments are loaded once and stay in their registers. */
+void
+select_args(struct select *s)
+{
+    (void)s;
+}
+
+void
+select_ready(struct select *s)
+{
+    (void)s;
 }

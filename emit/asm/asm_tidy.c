@@ -77,6 +77,15 @@ constant(const struct tidy *t, kn_ref r)
     return KN_REF_TAG(r) == KN_R_CONST ? &t->out->konst[KN_REF_INDEX(r)] : NULL;
 }
 
+/* Whether the first operand is a value that is by lane where the result is. */
+static bool
+same_kind(const struct tidy *t, const struct kn_ins *i)
+{
+    return KN_REF_TAG(i->arg[0]) == KN_R_VAL &&
+           kn_val(t->out, i->arg[0])->type.lane ==
+           kn_val(t->out, i->dst)->type.lane;
+}
+
 /* Operations that are their operand under another name. */
 static bool
 is_copy(const struct tidy *t, const struct kn_ins *i)
@@ -93,11 +102,15 @@ is_copy(const struct tidy *t, const struct kn_ins *i)
                !kn_val(t->out, i->arg[0])->type.lane;
     case KN_OP_padd:
     case KN_OP_add:
+    case KN_OP_sub:
+    case KN_OP_shl:
+    case KN_OP_shr:
         k = constant(t, i->arg[1]);
-        return k && !k->is_float && !k->i &&
-               KN_REF_TAG(i->arg[0]) == KN_R_VAL &&
-               kn_val(t->out, i->arg[0])->type.lane ==
-               kn_val(t->out, i->dst)->type.lane;
+        return k && !k->is_float && !k->i && same_kind(t, i);
+    case KN_OP_mul:
+    case KN_OP_udiv:
+        k = constant(t, i->arg[1]);
+        return k && !k->is_float && k->i == 1 && same_kind(t, i);
     default:
         return false;
     }
@@ -371,6 +384,27 @@ lift_constant(struct tidy *t, struct kn_ins *i, uint32_t from)
     }
 }
 
+/* (x + c) * y of 64 bits is x * y and c times y: rows that follow each other
+ * share the product. */
+static void
+split_product(struct tidy *t, struct kn_ins *i, uint32_t from)
+{
+    const struct kn_ins *d = definition(t, i->arg[0]);
+    kn_ref far, sum[2];
+
+    if (i->op != KN_OP_mul || kn_val(t->out, i->dst)->type.elem != KN_T_i64 ||
+        !d || d->op != KN_OP_add || !constant(t, d->arg[1]) ||
+        KN_REF_TAG(d->arg[0]) != KN_R_VAL ||
+        KN_REF_TAG(i->arg[1]) != KN_R_VAL)
+        return;
+    far = place_value(t, i, KN_OP_mul, (kn_ref[]){ i->arg[1], d->arg[1] }, from);
+    sum[0] = d->arg[0];
+    sum[1] = i->arg[1];
+    i->arg[0] = place_value(t, i, KN_OP_mul, sum, from);
+    i->arg[1] = far;
+    i->op = KN_OP_add;
+}
+
 /* A value of stable operands: known already, or computed at the top. */
 static void
 place_stable(struct tidy *t, const struct kn_ins *given, uint32_t from)
@@ -380,6 +414,7 @@ place_stable(struct tidy *t, const struct kn_ins *given, uint32_t from)
     kn_ref same;
 
     split_offset(t, i, from);
+    split_product(t, i, from);
     lift_constant(t, i, from);
     if (is_copy(t, i)) {
         t->alias[n] = i->arg[0];

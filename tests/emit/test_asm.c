@@ -240,12 +240,13 @@ test_lacks(void **state)
     struct run r;
 
     (void)state;
-    lower(&r, "  %l:v.i32 = lane\n  %s:v.i32 = dot4 %l, %l, %l\n"
-              "  %q:s.i64 = addr %P\n  %r:rsrc = rsrc %q, %n\n"
-              "  stg %r, %l, %s elem=i32\n");
+    lower(&r, "  %l:v.i32 = lane\n  %x:v.f32x4 = splat 1.0\n"
+              "  %one:v.f32 = slice %x first=0\n"
+              "  %s:v.i32 = cvt.mx %x, %one elem=fp4\n  %q:s.i64 = addr %P\n"
+              "  %r:rsrc = rsrc %q, %n\n  stg %r, %l, %s elem=i32\n");
     assert_int_equal(r.status, KILN_UNSUPPORTED);
     assert_string_equal(r.c.err.text,
-                        "the assembly lowering does not do dot4 yet");
+                        "the assembly lowering does not do cvt.mx yet");
     kn_ctx_free(&r.c);
 }
 
