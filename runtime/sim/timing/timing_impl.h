@@ -155,7 +155,7 @@ unsigned kn_time_lds_pass(kiln_target t, const struct kn_sim_access *a,
 
 struct kn_time_level {       /* of a launch, by workgroups on a CU */
     double turns;            /* how long, in the longest workgroup's times */
-    double cus;              /* that hold any */
+    double cus;              /* that its workgroups would fill */
 };
 
 struct kn_time_plan {

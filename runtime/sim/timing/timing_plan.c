@@ -135,21 +135,22 @@ clamp(double x, double lo, double hi)
     return x < lo ? lo : x > hi ? hi : x;
 }
 
-/* CUs of a chiplet that hold any workgroup, on average between two times: its
- * busiest slots are on CUs of their own. */
+/* Slots of a chiplet that hold a workgroup, on average between two times. */
 static double
-busy_cus(const double *slot, size_t cus, double from, double to)
+busy_slots(const double *slot, size_t n, double from, double to)
 {
     double sum = 0;
 
-    for (size_t s = 0; s < cus; s++)
+    for (size_t s = 0; s < n; s++)
         sum += clamp(slot[s], from, to) - from;
     return sum / (to - from);
 }
 
 /* Level k: while a CU of some chiplet holds k workgroups or more, and less of
- * each level above. Its CUs are those of its first half, since workgroups only
- * grow fewer. */
+ * each level above. Its CUs: what is in flight, hence the share of bandwidth,
+ * goes with the workgroups of a CU (GL docs/memory_bandwidth_model.md), so those
+ * that hold fewer than k count in part. In its first half, since workgroups
+ * only grow fewer. */
 static void
 find_levels(const struct kn_time_model *m, struct kn_time_plan *p)
 {
@@ -169,7 +170,7 @@ find_levels(const struct kn_time_model *m, struct kn_time_plan *p)
         half = 0.5 * (from + end[k - 1]);
         busy = 0;
         for (unsigned x = 0; x < xcds && half > from; x++)
-            busy += busy_cus(slot[x], cus, from, half);
+            busy += busy_slots(slot[x], k * cus, from, half) / k;
         p->level[k].turns = end[k - 1] - from;
         p->level[k].cus = busy > 1 ? busy : 1;
     }
