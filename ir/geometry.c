@@ -8,6 +8,15 @@ kn_waves(const struct kn_fn *f)
     return f->shape.wm * f->shape.wn;
 }
 
+bool
+kn_counts_along_y(const struct kn_fn *f)
+{
+    for (size_t i = 0; i < f->nins; i++)
+        if (f->ins[i].op == KN_OP_wg && f->ins[i].attr[KN_A_first])
+            return true;
+    return false;
+}
+
 static uint32_t
 div_up(uint32_t a, uint32_t b)
 {

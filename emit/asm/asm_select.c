@@ -428,9 +428,12 @@ kn_asm_select(struct kn_asm *a)
     s.narrow = KN_NEW(a->c, bool, a->f->nval);
     classify(&s);
     join_parts(&s);
-    /* s[0:1] the argument block, s2 the workgroup, v0 the work item */
+    /* s[0:1] the argument block, s2 (along y: s3) the workgroup, v0 the work
+     * item */
     s.kernarg = given(&s, KN_ASM_S, 2, 0);
-    s.workgroup = given(&s, KN_ASM_S, 1, 2);
+    s.workgroup[0] = given(&s, KN_ASM_S, 1, 2);
+    if (kn_counts_along_y(a->f))
+        s.workgroup[1] = given(&s, KN_ASM_S, 1, 3);
     s.workitem = given(&s, KN_ASM_V, 1, 0);
     load_arguments(&s);
     for (s.at = 0; s.at < a->f->nins && !s.status; s.at++) {

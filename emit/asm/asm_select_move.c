@@ -192,7 +192,7 @@ select_splat(struct select *s)
 void
 select_wg(struct select *s)
 {
-    kn_asm_copy(s, kn_asm_dst(s), s->workgroup);
+    kn_asm_copy(s, kn_asm_dst(s), s->workgroup[s->i->attr[KN_A_first]]);
 }
 
 void

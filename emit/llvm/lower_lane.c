@@ -5,7 +5,9 @@
 void
 lower_wg(struct lower *l, const struct kn_ins *i)
 {
-    low_set(l, i, low_id(l, "llvm.amdgcn.workgroup.id.x"));
+    low_set(l, i, low_id(l, i->attr[KN_A_first]
+                            ? "llvm.amdgcn.workgroup.id.y"
+                            : "llvm.amdgcn.workgroup.id.x"));
 }
 
 void

@@ -293,6 +293,15 @@ check_unpack32(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_wg(const struct kn_fn *f, const struct kn_ins *i)
+{
+    if (i->attr[KN_A_first] < 0 || i->attr[KN_A_first] > 1)
+        return FAIL(f, i->at, "workgroups are counted along x, or with first=1 "
+                    "along y");
+    return need_result(f, i, KN_T_i32, 0);
+}
+
+static kiln_status
 check_fold(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst);
@@ -441,8 +450,10 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_width(f, i);
     case KN_OP_perm: case KN_OP_scan: case KN_OP_lane: case KN_OP_arrive:
         return need_result(f, i, KN_T_i32, 1);
-    case KN_OP_count: case KN_OP_readlane: case KN_OP_wg: case KN_OP_wave:
+    case KN_OP_count: case KN_OP_readlane: case KN_OP_wave:
         return need_result(f, i, KN_T_i32, 0);
+    case KN_OP_wg:
+        return check_wg(f, i);
     case KN_OP_addr:
         return need_result(f, i, KN_T_i64, 0);
     case KN_OP_uniform:

@@ -49,7 +49,7 @@ SENTENCES = {
             "registers meanwhile",
     "ready": "every argument is in scalar registers here, loaded together; "
              "no instruction",
-    "wg": "number of the workgroup", "wave": "number of the wave in it",
+    "wg": "number of the workgroup along x; with `first=1` along y", "wave": "number of the wave in it",
     "lane": "number of the lane, 0 to 63",
     "padd": "pointer plus bytes", "addr": "pointer as a number",
     "rsrc": "buffer resource: base address, bytes in range",
