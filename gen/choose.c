@@ -1,5 +1,6 @@
 /* choose.c - decides what the user left open, and refuses what cannot be of
  * what was asked for. */
+#include "aiter.h"
 #include "choose.h"
 
 #include <string.h>
@@ -363,14 +364,17 @@ kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
 {
-    bool given = g->bm != 0, decided, tuned = false;
+    bool given, decided, tuned = false;
     struct kn_config asked;
     const char *lacks;
 
     KN_TRY(kn_form_allowed(c, p, g, KN_ASKED));
     if (p->invariant)
         g->split_k = 1;
+    if (g->abi == KN_ABI_AITER)
+        KN_TRY(kn_aiter_open(c, p, g));
     asked = *g;
+    given = g->bm != 0;
 
     if (p->stage == KILN_MOE_REDUCE) {
         *g = reduce_config(p);
@@ -387,7 +391,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction for "
                        "%s x %s", kiln_target_name(p->target),
                        kiln_type_name(p->a), kiln_type_name(p->b));
-    if (!given)
+    if (!given && g->abi != KN_ABI_AITER)
         KN_TRY(pick_known(c, p, g, &why, &tuned));
     if (kn_reads_of(g) == KN_READS_RUNS)
         return KILN_OK;
@@ -400,6 +404,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     } else if (!given && !tuned && !decided) {
         kn_share_unaligned(p, &asked, g);
     }
+    if (g->abi == KN_ABI_AITER)
+        KN_TRY(kn_aiter_settle(c, p, g));
     KN_TRY(choose_rest(c, p, g));
     KN_TRY(kn_form_check(c, p, g));
     if (why && !decided)

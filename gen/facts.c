@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "aiter.h"
 #include "forms.h"
 #include "instantiate.h"
 #include "layout.h"

@@ -133,6 +133,17 @@ enum kn_lowering {
     KN_NLOWERINGS
 };
 
+/* Whose arguments a kernel takes: kiln's, or those of aiter's loader of such
+ * kernels (aiter.h). */
+#define KN_ABIS(X) X(OPEN, "") X(KILN, "kiln") X(AITER, "aiter")
+
+enum kn_abi {
+#define X(id, text) KN_ABI_##id,
+    KN_ABIS(X)
+#undef X
+    KN_NABIS
+};
+
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
  * xcd=8 cus=0 align=16,16,16,16 vec=4 ktail=1". Zero = not decided yet. */
@@ -150,6 +161,7 @@ struct kn_config {
                                 at a time; 0: each has one run of all */
     enum kn_store store;
     enum kn_lowering lowering;
+    enum kn_abi abi;
     struct kn_domain domain;
 };
 
@@ -342,7 +354,8 @@ kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
 const char *kn_problem_text(struct kn_ctx *c, const kiln_problem *p);
 /* Symbol: what the kernel computes, its tile, and a digest of the kernel part and
  * the whole configuration, such as
- * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128_0123456789. */
+ * kiln_gemm_nt_mxfp8_mxfp8_bf16_256x256x128_0123456789; for aiter mangled, as a
+ * name in its namespace. */
 const char *kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *g);
 /* What a code object says of itself (kn_object_stamp). */
@@ -418,7 +431,8 @@ struct kn_plan {
     uint32_t kernarg_size;
     uint32_t cus_at;         /* of a persistent grid, where kernarg has its
                                 size; 0: it is none */
-    uint8_t kernarg[256];   /* in the order of templates/args.tir */
+    uint8_t kernarg[512];   /* in the order of templates/args.tir, or of
+                                aiter.def */
 };
 /* Refuses, with a sentence, a problem outside cfg's domain. */
 kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,

@@ -41,7 +41,7 @@ const char *
 kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *g)
 {
-    struct kn_buf b = { .c = c }, all = { .c = c };
+    struct kn_buf b = { .c = c }, all = { .c = c }, mangled = { .c = c };
 
     kn_putf(&all, "%s ", kn_problem_text(c, p));
     kn_config_print(g, &all);
@@ -52,7 +52,10 @@ kn_kernel_name(struct kn_ctx *c, const kiln_problem *p,
             kiln_type_name(p->a), p->quant ? "q" : "", kiln_type_name(p->b),
             kiln_type_name(p->out), g->bm, g->bn, g->bk,
             (unsigned long long)(kn_hash(all.s, all.n) >> 24));
-    return b.s;
+    if (g->abi != KN_ABI_AITER)
+        return b.s;
+    kn_putf(&mangled, "_ZN5aiter%zu%sE", b.n, b.s);
+    return mangled.s;
 }
 
 const char *

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../templates/templates.h"
+#include "aiter.h"
 #include "facts.h"
 #include "forms.h"
 
@@ -30,9 +31,13 @@ open_template(struct kn_ctx *c, const void *user, const char *name,
               const char **file, const char **text)
 {
     const struct kn_template *t = kn_templates;
+    const struct kn_facts *f = user;
 
-    (void)c;
-    (void)user;
+    if (!strcmp(name, "aiter")) {
+        *file = "aiter.def";
+        *text = kn_loader_template(c, (enum kn_loader)f->loader);
+        return KILN_OK;
+    }
     if (is_called(&lds_alone, name))
         t = &lds_alone;
     while (t->name && !is_called(t, name))

@@ -2,6 +2,7 @@
  * kernarg layout is that of templates/args.tir. */
 #include <string.h>
 
+#include "aiter.h"
 #include "forms.h"
 #include "instantiate.h"
 #include "launch_terms.h"
@@ -158,7 +159,8 @@ kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
     memset(plan, 0, sizeof *plan);
     KN_TRY(check_addresses(c, p, g, o));
     KN_TRY(kn_form_serves(c, p, g));
-    return fill(c, p, g, o, plan);
+    KN_TRY(fill(c, p, g, o, plan));
+    return g->abi == KN_ABI_AITER ? kn_aiter_plan(c, p, g, o, plan) : KILN_OK;
 }
 
 static uint32_t

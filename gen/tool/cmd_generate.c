@@ -4,8 +4,10 @@
 #include "../../runtime/api/context.h"
 #include "../../runtime/file.h"
 #include "inspect/inspect.h"
+#include "launch/aiter_table.h"
 #include "launch/launch.h"
 #include "run/run.h"
+#include "../aiter.h"
 #include "../facts.h"
 #include "run/moe.h"
 #include "progress.h"
@@ -84,6 +86,28 @@ report_launch(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
     return write_text(t, KN_FLAG_header, &header);
 }
 
+/* How aiter finds the object, instead. */
+static kiln_status
+report_loader(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
+              const struct kn_generated *g)
+{
+    const struct kn_value *table = &t->cli->v[KN_FLAG_enroll];
+    struct kn_aiter_object o = { p, &g->cfg, t->cli->v[KN_FLAG_o].s };
+    const char *name = kn_loader_table(p, &g->cfg);
+    const char *folder = kn_loader_folder(t->c, p, &g->cfg);
+    struct kn_buf row = { .c = t->c };
+
+    kn_aiter_row(t->c, &o, &row);
+    row.s[row.n - 1] = 0;
+    kn_putf(t->text, "aiter     hsa/%s/%s.csv: %s\n", folder, name, row.s);
+    kn_json_open(j, "aiter", '{');
+    kn_json_str(j, "folder", folder);
+    kn_json_str(j, "table", name);
+    kn_json_str(j, "row", row.s);
+    kn_json_close(j, '}');
+    return table->seen ? kn_aiter_register(t->c, &o, table->s) : KILN_OK;
+}
+
 /* p: NULL for a kernel that came as tile IR. */
 static kiln_status
 report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
@@ -100,7 +124,9 @@ report(struct kn_tool *t, const kiln_problem *p, const struct kn_generated *g)
         KN_TRY(kn_object_kernel(t->c, &o, NULL, &k));
         KN_TRY(kn_report_kernel(t, &j, &o, k));
         if (p)
-            KN_TRY(report_launch(t, &j, p, g, k->lds));
+            KN_TRY(g->cfg.abi == KN_ABI_AITER
+                   ? report_loader(t, &j, p, g)
+                   : report_launch(t, &j, p, g, k->lds));
     }
     kn_report_generated(t, &j, g);
     kn_json_close(&j, '}');
@@ -123,11 +149,17 @@ check_output(struct kn_tool *t, const char *path)
 {
     const struct kn_value *json = &t->cli->v[KN_FLAG_json];
 
-    if (form_of(t->cli) != FORM_CO || kn_is_handmade(t->cli->pos[0])) {
-        if (t->cli->v[KN_FLAG_header].seen || t->cli->v[KN_FLAG_launch].seen)
-            return kn_fail(t->c, KILN_BAD_INPUT, "--header and --launch are "
-                           "of a code object made of a problem");
-    }
+    const struct kn_value *v = t->cli->v;
+    bool object = form_of(t->cli) == FORM_CO && !kn_is_handmade(t->cli->pos[0]);
+    bool aiter = v[KN_FLAG_abi].seen && !strcmp(v[KN_FLAG_abi].s, "aiter");
+
+    if ((!object || aiter) && (v[KN_FLAG_header].seen || v[KN_FLAG_launch].seen))
+        return kn_fail(t->c, KILN_BAD_INPUT, "--header and --launch are "
+                       "of a code object made of a problem, with kiln's "
+                       "arguments");
+    if (v[KN_FLAG_enroll].seen && (!object || !aiter || !v[KN_FLAG_o].seen))
+        return kn_fail(t->c, KILN_BAD_INPUT, "--register is for a code object "
+                       "of --abi aiter in a file (-o)");
     if (!path)
         return kn_fail(t->c, KILN_BAD_INPUT,
                        "'generate' needs -o FILE for a code object");

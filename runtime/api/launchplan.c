@@ -113,6 +113,10 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
         memcpy((char *)&marked + operands[i].own, &v, sizeof v);
     }
     KN_TRY(kn_plan_launch(c, p, &k->config, &marked, &own));
+    if (k->config.abi == KN_ABI_AITER)
+        return kn_fail(c, KILN_UNSUPPORTED, "the kernel %s takes aiter's "
+                       "arguments (abi=aiter): aiter's loader launches it",
+                       k->name);
     memset(plan, 0, sizeof *plan);
     plan->size = sizeof *plan;
     memcpy(plan->grid, own.grid, sizeof plan->grid);

@@ -148,7 +148,7 @@ predict_on(struct kn_session *s, void *user)
     KN_TRY(kn_session_plan(s, &j));
     return kn_predict_job(s, &j, q, (struct kn_time_query){
         .flops = kn_launch_flops(q->p, q->offs), .bytes = bytes_of(q),
-        .work = work_of(s->c, q, j.plan.grid[0]) }, x->out);
+        .work = work_of(s->c, q, j.workgroups) }, x->out);
 }
 
 kiln_status

@@ -1,0 +1,401 @@
+/* aiter.c - aiter.def: which loader launches a problem, what it asks of a
+ * kernel, and a launch as it makes it. */
+#include "aiter.h"
+
+#include <string.h>
+
+#include "choose.h"
+#include "forms.h"
+#include "instantiate.h"
+#include "launch_terms.h"
+
+/* LARGE: a tile of so many rows and columns has a loop for four waves of its
+ * own. */
+enum { SLOT = 16, WAVES = 4, PANEL_ROWS = 16, LARGE = 256 };
+
+struct loader {
+    const char *folder, *table, *columns;
+    uint32_t tile_n, unit_n, unit_k, slots;
+    bool either;
+};
+
+static const struct loader loaders[KN_NLOADERS] = {
+#define LOADER(id, folder, table, tile_n, unit_n, unit_k, slots, either,      \
+               columns)                                                       \
+    [KN_LOADER_##id] = { folder, table, columns, tile_n, unit_n, unit_k,      \
+                         slots, either },
+#include "aiter.def"
+};
+
+static const struct product {
+    enum kn_loader loader;
+    kiln_type a, b, out;
+    kiln_scale scale;
+    kiln_scale_layout scale_layout;
+    kiln_epilogue epilogue;
+} products[] = {
+#define SERVES(id, a, b, out, scale, layout, epilogue)                        \
+    { KN_LOADER_##id, KILN_##a, KILN_##b, KILN_##out, KILN_SCALE_##scale,     \
+      KILN_SCALE_##layout, KILN_EPILOGUE_##epilogue },
+#include "aiter.def"
+};
+
+enum kn_loader
+kn_loader_of(const kiln_problem *p, const struct kn_config *g)
+{
+    if (g->abi != KN_ABI_AITER || p->family != KILN_GEMM ||
+        p->layout != KILN_NT || p->beta || p->quant)
+        return KN_LOADER_none;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        const struct product *q = &products[i];
+
+        if (p->a == q->a && p->b == q->b && p->out == q->out &&
+            p->scale == q->scale && p->scale_layout == q->scale_layout &&
+            p->epilogue == q->epilogue)
+            return q->loader;
+    }
+    return KN_LOADER_none;
+}
+
+bool
+kn_loader_alpha(enum kn_loader l)
+{
+    static const bool has[KN_NLOADERS] = {
+#define ALPHA(id, slot) [KN_LOADER_##id] = true,
+#include "aiter.def"
+    };
+
+    return has[l];
+}
+
+static const char *const scale_layouts[] = {
+#define X(id, text) text,
+    KILN_SCALE_LAYOUTS(X)
+#undef X
+};
+
+/* What aiter has a loader for, of the same types if there is one. */
+static kiln_status
+refuse(struct kn_ctx *c, const kiln_problem *p)
+{
+    const struct product *q = products;
+    size_t n = sizeof products / sizeof *products;
+
+    for (size_t i = n; i-- > 0;)
+        if (products[i].a == p->a && products[i].b == p->b)
+            q = &products[i];
+    return kn_fail(c, KILN_UNSUPPORTED, "aiter has no assembly loader for this "
+                   "product; it has one for gemm nt, %s x %s -> %s, scale %s, "
+                   "scale layout %s, epilogue %s", kiln_type_name(q->a),
+                   kiln_type_name(q->b), kiln_type_name(q->out),
+                   kn_scale_names[q->scale],
+                   scale_layouts[q->scale_layout],
+                   kn_epilogue_names[q->epilogue]);
+}
+
+/* The domain of all that the loader launches with a tile of bn columns. */
+static struct kn_domain
+domain_of(const kiln_problem *p, const struct loader *l, uint32_t bn,
+          uint32_t bk)
+{
+    kiln_problem least = *p;
+    uint32_t unit = l->unit_n ? l->unit_n : bn ? bn : PANEL_ROWS;
+
+    least.m = 1;
+    least.n = p->b_layout && unit < PANEL_ROWS ? PANEL_ROWS : unit;
+    least.k = l->unit_k;
+    least.lda = least.ldb = least.ldc = 0;
+    return kn_domain_of(&least, 256, bk);
+}
+
+/* A tile of the columns that all of the loader's have. */
+static void
+take_columns(struct kn_ctx *c, const kiln_problem *p, uint32_t columns,
+             struct kn_config *g)
+{
+    g->bn = columns;
+    g->bm = p->m && p->m <= 32 ? 32 : p->m && p->m <= 64 ? 64 : 128;
+    g->bk = kn_natural_bk(c, p);
+}
+
+kiln_status
+kn_aiter_open(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    const struct loader *l = &loaders[kn_loader_of(p, g)];
+
+    if (!l->slots)
+        return refuse(c, p);
+    if (p->alpha_set && !kn_loader_alpha(kn_loader_of(p, g)))
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s gives the "
+                       "product no factor: no --alpha", l->folder);
+    if (kn_schedules[g->schedule].unrolled || kn_reads_of(g) == KN_READS_RUNS)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loaders launch any K, which "
+                       "the schedule %s has not", kn_schedule_names[g->schedule]);
+    if (!g->bm && l->tile_n)
+        take_columns(c, p, l->tile_n, g);
+    if (!g->wm && !kn_schedules[g->schedule].asm_only &&
+        (g->bm < LARGE || g->bn < LARGE)) {
+        g->wm = g->bm && g->bm < 32 ? 1 : 2;
+        g->wn = WAVES / g->wm;
+    }
+    g->split_k = g->split_k ? g->split_k : 1;
+    g->domain = domain_of(p, l, g->bn, g->bk ? g->bk : kn_natural_bk(c, p));
+    return KILN_OK;
+}
+
+kiln_status
+kn_aiter_settle(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    const struct loader *l = &loaders[kn_loader_of(p, g)];
+
+    if (g->wm * g->wn != WAVES)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loaders launch 4 waves a "
+                       "workgroup, not %u: --waves 2x2, 1x4 or 4x1",
+                       g->wm * g->wn);
+    if (g->cus || g->split_k > 1 || g->split_after)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loaders launch a workgroup "
+                       "a tile: no --%s", g->cus ? "cus" : "split-k above 1");
+    if (l->either && g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s says in the launch "
+                       "what D is of, so it is not stored by LDS", l->folder);
+    if (l->tile_n && g->bn != l->tile_n)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s has tiles of %u "
+                       "columns, not %u", l->folder, l->tile_n, g->bn);
+    g->domain = domain_of(p, l, g->bn, g->bk);
+    return KILN_OK;
+}
+
+/* ---- the kernel's arguments --------------------------------------------- */
+
+struct argument {
+    enum kn_loader loader;
+    uint32_t slot;
+    const char *name, *type; /* of the tile IR */
+};
+
+static const struct argument arguments[] = {
+#define POINTER(id, slot, operand)                                            \
+    { KN_LOADER_##id, slot, #operand "0", "ptr" },
+#define NUMBER(id, slot, name, most, formula)                                 \
+    { KN_LOADER_##id, slot, #name, "i32 max=$(" #most ")" },
+#define ALPHA(id, slot) { KN_LOADER_##id, slot, "alpha", "f32" },
+#include "aiter.def"
+};
+
+static const struct {
+    enum kn_loader loader;
+    const char *name, *text;
+} derived[] = {
+#define THEN(id, name, text) { KN_LOADER_##id, #name, text },
+#include "aiter.def"
+};
+
+enum {
+    NARGUMENTS = sizeof arguments / sizeof *arguments,
+    NDERIVED = sizeof derived / sizeof *derived
+};
+
+static const struct argument *
+argument_at(enum kn_loader l, uint32_t slot)
+{
+    for (size_t i = 0; i < NARGUMENTS; i++)
+        if (arguments[i].loader == l && arguments[i].slot == slot)
+            return &arguments[i];
+    return NULL;
+}
+
+static bool
+has_argument(enum kn_loader l, const char *name)
+{
+    for (size_t i = 0; i < NARGUMENTS; i++)
+        if (arguments[i].loader == l && !strcmp(arguments[i].name, name))
+            return true;
+    return false;
+}
+
+const char *
+kn_loader_template(struct kn_ctx *c, enum kn_loader l)
+{
+    static const char *const pointers[] = { "SA0", "SB0", "BIAS0" };
+    struct kn_buf b = { .c = c };
+
+    kn_put(&b, ".def aiter_args()\n");
+    for (uint32_t slot = 0; slot < loaders[l].slots; slot++) {
+        const struct argument *a = argument_at(l, slot);
+
+        if (a)
+            kn_putf(&b, "arg %%%s %s\narg %%_%u i64\n", a->name, a->type, slot);
+        else
+            kn_putf(&b, "arg %%_%u i64\narg %%__%u i64\n", slot, slot);
+    }
+    for (size_t i = 0; i < NDERIVED; i++)
+        if (derived[i].loader == l)
+            kn_putf(&b, "%%%s:s.i32 = %s\n", derived[i].name, derived[i].text);
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
+        if (!has_argument(l, pointers[i]))
+            kn_putf(&b, "%%%s:s.ptr = padd %%C0, 0\n", pointers[i]);
+    kn_put(&b, "%G:s.i32 = mov 1\n.end\n");
+    return b.s;
+}
+
+/* ---- a launch ----------------------------------------------------------- */
+
+static void
+put(struct kn_plan *plan, uint32_t slot, const void *v, size_t size)
+{
+    memcpy(plan->kernarg + (size_t)slot * SLOT, v, size);
+}
+
+static void
+put_pointer(struct kn_plan *plan, uint32_t slot, uint64_t at)
+{
+    put(plan, slot, &at, sizeof at);
+}
+
+static void
+put_number(struct kn_plan *plan, uint32_t slot, int64_t v)
+{
+    uint32_t low = (uint32_t)v;
+
+    put(plan, slot, &low, sizeof low);
+}
+
+/* Everything of them that aiter.def says. */
+static void
+fill(const kiln_problem *p, const struct kn_config *g,
+     const struct kn_operands *o, struct kn_plan *plan)
+{
+    const uint64_t C = o->c, A = o->a, B = o->b, SA = o->sa, SB = o->sb,
+                   BIAS = o->bias;
+    const enum kn_loader loader = kn_loader_of(p, g);
+
+#define SIZE(name, has, value, meaning) KN_TERM(name, value)
+#define KNOWN(name, value) KN_TERM(name, value)
+#define LET(name, formula) KN_TERM(name, formula)
+#include "launch.def"
+    memset(plan->kernarg, 0, sizeof plan->kernarg);
+#define POINTER(id, slot, operand)                                            \
+    if (loader == KN_LOADER_##id)                                             \
+        put_pointer(plan, slot, operand);
+#define NUMBER(id, slot, name, most, formula)                                 \
+    if (loader == KN_LOADER_##id)                                             \
+        put_number(plan, slot, formula);
+#define GIVEN(id, slot, formula)                                              \
+    if (loader == KN_LOADER_##id)                                             \
+        put_number(plan, slot, formula);
+#define ALPHA(id, slot)                                                       \
+    if (loader == KN_LOADER_##id)                                             \
+        put(plan, slot, &p->alpha, sizeof p->alpha);
+#include "aiter.def"
+    plan->grid[0] = (uint32_t)up(n, g->bn);
+    plan->grid[1] = (uint32_t)up(m, g->bm);
+}
+
+int64_t
+kn_loader_stride(const struct kn_limits *most)
+{
+    return least(least(most->pa, most->pb), most->pc / 2);
+}
+
+/* f4gemm's are of one row, of 32 in the shuffled layout; others count f32. */
+int64_t
+kn_loader_scales(const kiln_problem *p, const struct kn_limits *most)
+{
+    return least(most->psa, most->psb) / (kn_shuffled(p) ? 32 : 4);
+}
+
+kiln_status
+kn_aiter_plan(struct kn_ctx *c, const kiln_problem *p,
+              const struct kn_config *g, const struct kn_operands *o,
+              struct kn_plan *plan)
+{
+    const struct kn_limits most = kn_limits_of(p, g);
+    const struct kn_pitches t = kn_pitches_of(p);
+    int64_t longest = t.a > t.b ? t.a : t.b, unit = kn_shuffled(p) ? 32 : 4;
+
+    longest = longest > t.c ? longest : t.c;
+    if (longest > kn_loader_stride(&most) / 2 ||
+        t.sa / unit > kn_loader_scales(p, &most) ||
+        t.sb / unit > kn_loader_scales(p, &most))
+        return kn_fail(c, KILN_UNSUPPORTED, "a row is longer than the %lld "
+                       "bytes that the kernel is proven for with aiter's "
+                       "arguments", (long long)kn_loader_stride(&most) / 2);
+    fill(p, g, o, plan);
+    plan->kernarg_size = SLOT * loaders[kn_loader_of(p, g)].slots;
+    return KILN_OK;
+}
+
+/* ---- its table ---------------------------------------------------------- */
+
+const char *
+kn_loader_folder(struct kn_ctx *c, const kiln_problem *p,
+                const struct kn_config *g)
+{
+    struct kn_buf b = { .c = c };
+
+    kn_putf(&b, "%s/%s", kiln_target_name(p->target),
+            loaders[kn_loader_of(p, g)].folder);
+    return b.s;
+}
+
+const char *
+kn_loader_table(const kiln_problem *p, const struct kn_config *g)
+{
+    return loaders[kn_loader_of(p, g)].table;
+}
+
+static const char *
+number(struct kn_ctx *c, uint32_t v)
+{
+    struct kn_buf b = { .c = c };
+
+    kn_putf(&b, "%u", v);
+    return b.s;
+}
+
+/* The value of a column that is made of `what`. */
+static const char *
+value_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
+         const char *what, const char *file)
+{
+    switch (*what) {
+    case 'M': return number(c, g->bm);
+    case 'N': return number(c, g->bn);
+    case 'U': return number(c, g->bk);
+    case 'B': return number(c, p->b_layout);
+    case 'K': return kn_kernel_name(c, p, g);
+    case 'F': return file;
+    default:  return kn_strndup(c, what, strcspn(what, ","));
+    }
+}
+
+const char *
+kn_loader_column(struct kn_ctx *c, const kiln_problem *p,
+                const struct kn_config *g, const char *name, const char *file)
+{
+    const char *at = loaders[kn_loader_of(p, g)].columns;
+    size_t n = strlen(name);
+
+    while (at) {
+        if (!strncmp(at, name, n) && at[n] == '=')
+            return value_of(c, p, g, at + n + 1, file);
+        at = strchr(at, ',');
+        at += at != NULL;
+    }
+    return NULL;
+}
+
+const char **
+kn_loader_columns(struct kn_ctx *c, const kiln_problem *p,
+                 const struct kn_config *g)
+{
+    const char *at = loaders[kn_loader_of(p, g)].columns;
+    const char **all = KN_NEW(c, const char *, strlen(at) + 1);
+
+    for (size_t n = 0; at; n++) {
+        all[n] = kn_strndup(c, at, strcspn(at, "="));
+        at = strchr(at, ',');
+        at += at != NULL;
+    }
+    return all;
+}
