@@ -32,7 +32,7 @@ import tap  # noqa: E402
 
 INDENT = "    "
 ELLIPSIS = "..."
-USES = ["launch.md", "jit.md", "isa-parity.md"]
+USES = ["launch.md", "jit.md", "isa-parity.md", "aiter.md"]
 COMMENT = re.compile(r"<!-- (file|\$|needs|keep) (.+?) -->$")
 TIMES = [(re.compile(r"\b\d+ ms\b"), "N ms"),
          (re.compile(r"\bin [\d.]+ s\b"), "in N s"),

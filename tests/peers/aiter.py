@@ -2,7 +2,7 @@
 
 usage: aiter.py KILNC FOLDER [--order latest|earliest|random]
                 [--waves adversarial|rr|random] [--only TEXT] [--out DIR]
-                [--markdown]
+                [--markdown] [--kiln]
 
 FOLDER is the `hsa` folder of a checkout of ROCm/aiter, which ships its
 assembly GEMMs as objects only. Each kernel gets an odd M, a kernarg segment
@@ -11,8 +11,13 @@ exactly the size it may touch, and operands whose result is exact in f32 under
 any order of summation, so every element of the output must be the f64 result
 rounded once to the output type.
 
-Exit 1 if an element is wrong or a finding is reported that KNOWN does not
-explain. docs/sim.md has the list and the outcome.
+With --kiln, kiln's object of the same tile (`generate --abi aiter`) is launched
+beside each with the same kernarg bytes, grid and operands, whose results need no
+rounding at all, and has to store the same bytes. Of kernels that divide K there
+is none.
+
+Exit 1 if an element is wrong, a byte differs, or a finding is reported that
+KNOWN does not explain. docs/sim.md and docs/aiter.md have the outcome.
 """
 import argparse
 import collections
@@ -135,7 +140,7 @@ def integers(rng, rows, k, limit):
     return rng.integers(-limit, limit + 1, (rows, k)).astype(np.float64)
 
 
-def launch_bf16(row, arch, rng):
+def launch_bf16(row, arch, rng, small=False):
     split = 3 if row["splitK"] else 1
     m, n = row["tile_m"] * 2 - 5, row["tile_n"] * 2
     j = Launch(row, m, n, 576 if split > 1 else 512)
@@ -162,7 +167,7 @@ def launch_bf16(row, arch, rng):
     return j
 
 
-def launch_f4(row, arch, rng):
+def launch_f4(row, arch, rng, small=False):
     m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 1024
     j = Launch(row, m, n, k)
     codes = [rng.integers(0, 16, (rows, k)) for rows in (m, n)]
@@ -189,17 +194,19 @@ def launch_f4(row, arch, rng):
     return j
 
 
-def launch_i8(row, arch, rng):
+def launch_i8(row, arch, rng, small=False):
     m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512
     j = Launch(row, m, n, k)
-    a, b = (integers(rng, rows, k, 8) for rows in (m, n))
-    sa, sb = (2.0 ** rng.integers(-3, 2, rows) for rows in (m, n))
+    a, b = (integers(rng, rows, k, 1 if small else 8) for rows in (m, n))
+    sa, sb = (2.0 ** rng.integers(0 if small else -3, 2, rows)
+              for rows in (m, n))
     bias = rng.integers(-8, 9, n).astype(np.float64)
     lda = k + 128            # rows of A further apart than K
     padded = np.full((m, lda), POISON, np.uint8)
     padded[:, :k] = a.astype(np.int8).view(np.uint8)
     j.buffer(1, padded)
-    j.buffer(2, shuffle_rows(b.astype(np.int8), 16, 32))
+    b = b.astype(np.int8)
+    j.buffer(2, shuffle_rows(b, 16, 32) if row["preshuffle"] else b)
     j.buffer(3, sa.astype(np.float32))
     j.buffer(4, sb.astype(np.float32))
     j.buffer(5, bias.astype(np.float32))
@@ -209,18 +216,19 @@ def launch_i8(row, arch, rng):
     j.output(0, m * n * 2)
     j.grid = (n // row["tile_n"], -(-m // row["tile_m"]), 1)
     j.round = bf16_cut
-    j.want = (a @ b.T) * sa[:, None] * sb + bias
+    j.want = (a @ b.T.astype(np.float64)) * sa[:, None] * sb + bias
     return j
 
 
-def launch_fp8(row, arch, rng):
+def launch_fp8(row, arch, rng, small=False):
     m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512
     j = Launch(row, m, n, k)
-    a, b = (integers(rng, rows, k, 4) for rows in (m, n))
-    sa = 2.0 ** rng.integers(-1, 2, (m, k // 128))
-    sb = 2.0 ** rng.integers(-1, 2, (n // 128, k // 128))
+    a, b = (integers(rng, rows, k, 1 if small else 4) for rows in (m, n))
+    sa = 2.0 ** rng.integers(-1, 1 if small else 2, (m, k // 128))
+    sb = 2.0 ** rng.integers(-1, 1 if small else 2, (n // 128, k // 128))
     j.buffer(1, fp8(a, arch))
-    j.buffer(2, shuffle_rows(fp8(b, arch), 16, 32))
+    codes = fp8(b, arch)
+    j.buffer(2, shuffle_rows(codes, 16, 32) if row["preshuffle"] else codes)
     j.buffer(3, sa.T.astype(np.float32))
     j.buffer(4, sb.astype(np.float32))
     j.buffer(5, np.zeros(n, np.float32))
@@ -289,6 +297,75 @@ def simulate(kilnc, j, orders, where):
     return report, np.fromfile(path("result"), np.uint16)
 
 
+# ---- kiln's own object for the same launch
+
+PRODUCTS = {                 # folder: (flags of the product, K of a tile)
+    "bf16gemm": ("--a bf16 --b bf16 --out bf16", 64),
+    "f4gemm": ("--a mxfp4 --b mxfp4 --out bf16 --scale-layout shuffled", 256),
+    "i8gemm": ("--a i8 --b i8 --out bf16 --scale row --epilogue bias", 128),
+    "fp8gemm_blockscale": ("--a fp8 --b fp8 --out bf16 --scale block128 "
+                           "--scale-layout transposed --epilogue bias", 128),
+}
+
+
+def generate(kilnc, arch, family, row, where):
+    """(kiln's row of the same tile, refusal): one of them is None."""
+    flags, bk = PRODUCTS[family]
+    path, report = os.path.join(where, "own.co"), os.path.join(where, "own")
+    words = [kilnc, "generate", "gemm", "--abi", "aiter", "--arch", arch,
+             *flags.split(), "-o", path, "--json", report, "--tile",
+             "%dx%dx%d" % (row["tile_m"], row["tile_n"], bk), "--b-layout",
+             "preshuffled" if row["preshuffle"] else "plain"]
+    why = ""
+    for waves in ((), ("--waves", "1x4"), ("--waves", "4x1")):
+        done = subprocess.run([*words, *waves], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        why = why or done.stderr.strip()
+        if not done.returncode:
+            with open(report) as f:
+                name = json.load(f)["kernel"]["name"]
+            return dict(row, kernel=name, file=path), None
+    return None, why
+
+
+def compare(o, arch, family, row, orders, where):
+    """What came of AMD's object and kiln's in the same launch, and a text."""
+    rng = np.random.default_rng(row["tile_m"])
+    j = FAMILIES[family][1](dict(row, bias=0), arch, rng, True)
+    own, why = generate(o.kilnc, arch, family, row, where)
+    if not own:
+        return "without a kernel", why
+    wrong = judge(j, *simulate(o.kilnc, j, orders, where))[0]
+    j.row = own
+    j.output(0, j.m * j.n * 2)      # kiln's stores nothing beyond M
+    ours, found, what, _ = judge(j, *simulate(o.kilnc, j, orders, where))
+    return ("different" if ours or found else "theirs wrong" if wrong
+            else "alike"), \
+        "%d elements: AMD's wrong %d, kiln's %d, findings %d %s" % (
+            j.m * j.n, wrong, ours, found, what)
+
+
+def side_by_side(o, orders, where):
+    total = collections.Counter()
+    for arch in ("gfx942", "gfx950"):
+        for family in FAMILIES:
+            counts = collections.Counter()
+            for row in kernels(o.folder, arch, family):
+                name = os.path.basename(row["file"])[:-3]
+                if o.only not in "/".join((arch, family, name)) or \
+                        family == "bf16gemm" and row["splitK"]:
+                    continue
+                word, text = compare(o, arch, family, row, orders, where)
+                counts[word] += 1
+                print("%s %-18s %-52s %s: %s" % (arch, family, name, word,
+                                                 text), flush=True)
+            if counts:
+                print("%s %s:" % (arch, family), dict(counts), flush=True)
+            total += counts
+    print("all:", dict(total))
+    return bool(total["different"] or not total["alike"])
+
+
 def is_known(name, reason):
     return any(end in reason and part in name for end, part, _ in KNOWN)
 
@@ -323,6 +400,7 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--out", help="keep the last launch's files here")
     p.add_argument("--markdown", action="store_true")
+    p.add_argument("--kiln", action="store_true")
     o = p.parse_args()
     form = "| %s | %s | %s | %dx%dx%d | %d | %d | %s |" if o.markdown else \
         "%s %-18s %-52s %4dx%4dx%4d wrong %d findings %d %s"
@@ -330,6 +408,8 @@ def main():
     scratch = tempfile.TemporaryDirectory()
     where = o.out or scratch.name
     os.makedirs(where, exist_ok=True)
+    if o.kiln:
+        return side_by_side(o, orders, where)
     bad = total = right = 0
     for arch in ("gfx942", "gfx950"):
         for family in FAMILIES:

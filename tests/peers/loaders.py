@@ -1,0 +1,112 @@
+"""Kernels of `generate --abi aiter` launched as aiter's loaders do, on the
+simulator, against numpy in f64: kernarg bytes, grid and layouts are aiter.py's,
+which launches AMD's own objects with them.
+
+usage: loaders.py KILNC     TAP
+"""
+import os
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    print("1..0 # SKIP there is no numpy")
+    sys.exit(0)
+
+import aiter
+
+# loader, tile, preshuffled; of every loader one tile whose waves are not 2x2
+ROWS = (
+    ("bf16gemm", (32, 64), 1), ("bf16gemm", (16, 64), 0),
+    ("bf16gemm", (256, 256), 1),
+    ("f4gemm", (32, 128), 1), ("f4gemm", (64, 96), 0),
+    ("f4gemm", (256, 256), 1),
+    ("i8gemm", (48, 128), 1), ("i8gemm", (16, 64), 0),
+    ("fp8gemm_blockscale", (32, 128), 1), ("fp8gemm_blockscale", (96, 128), 0),
+)
+GFX950_ONLY = ("f4gemm",)
+WIDE = 18                    # bf16gemm's slot that says what D is of
+
+
+def launch(kilnc, arch, family, row, change, where):
+    """Elements that are wrong, findings, their summary."""
+    rng = np.random.default_rng(row["tile_m"])
+    j = aiter.FAMILIES[family][1](row, arch, rng)
+    j.round = aiter.bf16     # kiln's never cuts bits off
+    j.row, why = aiter.generate(kilnc, arch, family, row, where)
+    if why:
+        return 1, 0, why
+    j.output(0, j.m * j.n * 2)
+    change(j)
+    report, got = aiter.simulate(kilnc, j, ("--order", "latest"), where)
+    if j.rows == "f32":
+        want = j.want.astype(np.float32)
+        return int((got.view(np.float32) != want.reshape(-1)).sum()), \
+            report["simulated"]["findings"], ""
+    return aiter.judge(j, report, got)[:3]
+
+
+def nothing(j):
+    pass
+
+
+def as_f32(j):
+    j.value(WIDE, "I", 0)
+    for slot in (6, 8):
+        j.value(slot, "I", j.n * 4)
+    j.output(0, j.m * j.n * 4)
+    j.rows = "f32"
+
+
+def doubled(j):
+    j.value(4, "f", -2.0)
+    j.want = j.want * -2
+
+
+def upright(j):
+    """All workgroups along y."""
+    j.grid = (1, j.grid[0] * j.grid[1], 1)
+
+
+def stale(j):
+    j.value(11, "I", j.n)    # bytes of a row of D, half of them
+
+
+def rows_of(family, tile, shuffled):
+    return {"file": "", "kernel": "", "tile_m": tile[0], "tile_n": tile[1],
+            "splitK": 0, "preshuffle": shuffled, "bias": 0}
+
+
+def cases():
+    for family, tile, shuffled in ROWS:
+        for arch in ("gfx942", "gfx950"):
+            if family not in GFX950_ONLY or arch == "gfx950":
+                yield arch, family, tile, shuffled, nothing, True
+    yield "gfx950", "bf16gemm", (32, 64), 1, as_f32, True
+    yield "gfx942", "bf16gemm", (256, 256), 0, as_f32, True
+    yield "gfx950", "f4gemm", (32, 128), 1, doubled, True
+    yield "gfx950", "i8gemm", (48, 128), 1, upright, False
+    yield "gfx942", "i8gemm", (16, 64), 0, stale, False
+
+
+def main(kilnc):
+    bad = number = 0
+    with tempfile.TemporaryDirectory() as where:
+        for arch, family, tile, shuffled, change, right in cases():
+            wrong, found, what = launch(kilnc, arch, family,
+                                        rows_of(family, tile, shuffled),
+                                        change, where)
+            good = (wrong == 0 and found == 0) == right
+            number, bad = number + 1, bad + (not good)
+            print("%sok %d - %s %s %dx%d shuffled=%d %s: wrong %d, findings %d %s"
+                  % ("" if good else "not ", number, arch, family, *tile,
+                     shuffled, change.__name__, wrong, found,
+                     what if right else ""), flush=True)
+    print("1..%d" % number)
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(__file__))
+    sys.exit(main(sys.argv[1]))
