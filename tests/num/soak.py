@@ -2,7 +2,13 @@
 each is right and without a finding, or refused in one sentence.
 
 usage: soak.py KILNC FIRST COUNT     seeds FIRST to FIRST + COUNT - 1
+       soak.py KILNC FIRST COUNT --shard I/N -o FILE
+                                     every N-th of them, from I (1 to N) on; a
+                                     line a seed in FILE, which a run that was
+                                     killed goes on with
+       soak.py merge FILE...         what the shards found together
 """
+import argparse
 import os
 import random
 import subprocess
@@ -11,7 +17,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
 import tap  # noqa: E402
 
-KILNC, FIRST, COUNT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 SECONDS = 600
 PLAIN = ["f16", "bf16", "fp8", "bf8", "i8"]
 MX = ["mxfp8", "mxbf8", "mxfp6", "mxbf6", "mxfp4"]
@@ -142,9 +147,9 @@ def line(seed):
     return [str(w) for w in words]
 
 
-def wrong_with(words):
+def wrong_with(kilnc, words):
     """None: right. A sentence: it is not. '': refused, in one sentence."""
-    p = subprocess.run([KILNC, "run"] + words, capture_output=True, text=True,
+    p = subprocess.run([kilnc, "run"] + words, capture_output=True, text=True,
                        stdin=subprocess.DEVNULL, timeout=SECONDS)
     if p.returncode == 0:
         return None if "check     ok" in p.stdout else "no check"
@@ -157,10 +162,10 @@ def wrong_with(words):
 ran = []
 
 
-def case(seed):
+def case(kilnc, seed):
     def one():
         words = line(seed)
-        why = wrong_with(words)
+        why = wrong_with(kilnc, words)
         ran.append(why is None)
         return ("kilnc run %s\n%s" % (" ".join(words), why)) if why else None
     one.__name__ = "seed %d" % seed
@@ -172,5 +177,70 @@ def most_ran():
     return None if 2 * sum(ran) >= len(ran) else "too few"
 
 
+# ---- shards ------------------------------------------------------------------
+
+WORDS = {None: "right", "": "refused"}
+
+
+def seen_in(path):
+    """Verdicts by seed; a last line that was cut off does not count."""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        lines = [text.split(None, 2) for text in f if text.endswith("\n")]
+    return {int(words[0]): words[1] for words in lines}
+
+
+def shard(o):
+    of, many = map(int, o.shard.split("/"))
+    seen = seen_in(o.output)
+    if os.path.exists(o.output):         # without what a kill cut off
+        with open(o.output) as f:
+            whole_lines = f.read().rpartition("\n")
+        with open(o.output, "w") as f:
+            f.write("".join(whole_lines[:2]))
+    with open(o.output, "a") as f:
+        for seed in range(o.first + of - 1, o.first + o.count, many):
+            if seed in seen:
+                continue
+            words = line(seed)
+            why = wrong_with(o.kilnc, words)
+            f.write("%d %s kilnc run %s\n" % (
+                seed, WORDS.get(why, "wrong"), " ".join(words)))
+            f.flush()
+            if why:
+                print("seed %d: %s" % (seed, why), flush=True)
+    return merge([o.output])
+
+
+def merge(paths):
+    every, double = {}, 0
+    for path in paths:
+        seen = seen_in(path)
+        double += len(every.keys() & seen.keys())
+        every.update(seen)
+    count = {word: sum(v == word for v in every.values())
+             for word in ("right", "refused", "wrong")}
+    print("%d seeds: %d right, %d refused, %d wrong, %d twice" % (
+        len(every), count["right"], count["refused"], count["wrong"], double))
+    return bool(count["wrong"])
+
+
+def main():
+    if sys.argv[1:2] == ["merge"]:
+        return merge(sys.argv[2:])
+    p = argparse.ArgumentParser()
+    p.add_argument("kilnc")
+    p.add_argument("first", type=int)
+    p.add_argument("count", type=int)
+    p.add_argument("--shard")
+    p.add_argument("-o", dest="output")
+    o = p.parse_args()
+    if o.shard:
+        return shard(o)
+    return tap.main([case(o.kilnc, o.first + i) for i in range(o.count)] +
+                    [most_ran])
+
+
 if __name__ == "__main__":
-    sys.exit(tap.main([case(FIRST + i) for i in range(COUNT)] + [most_ran]))
+    sys.exit(main())
