@@ -7,7 +7,9 @@ the arguments and meaning of torch._scaled_mm, _grouped_mm, _scaled_grouped_mm.
 Tensors of a GPU are computed there, on its current stream; those of the CPU by
 the simulator, sim:gfx950 unless `simulate` names another. Where PyTorch has no
 8-bit dtypes (before 2.1), tensors are uint8 and a_type= and b_type= say which.
-Tested with PyTorch 1.13; the dtypes of later ones are read here, untested.
+Tested with PyTorch 1.13. From 2.4 on the operators are custom_op's with
+register_fake and register_autograd, and 8-bit tensors have dtypes of their own:
+that half is untested here but for a model of those functions.
 """
 import contextlib
 import os
@@ -205,28 +207,33 @@ def below_autograd():
         del guard
 
 
-class GroupedMm(torch.autograd.Function):
-    """The gradients of a grouped product are grouped products."""
+def keep_operands(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:3])
 
+
+def grouped_mm_gradients(ctx, grad):
+    """The gradients of a grouped product are grouped products."""
+    a, b, offs = ctx.saved_tensors
+    grad = grad.contiguous().to(a.dtype)
+    product = torch.ops.kiln.grouped_mm
+    da = db = None
+    if ctx.needs_input_grad[0]:
+        da = product(b, grad.transpose(-2, -1), offs).t() \
+            if offs is not None and b.dim() == 2 else \
+            product(grad, b.transpose(-2, -1), offs)
+    if ctx.needs_input_grad[1]:
+        db = product(a.transpose(-2, -1), grad, offs)
+    return da, db, None, None, None
+
+
+class GroupedMm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a, b, offs, bias, out_dtype):
-        ctx.save_for_backward(a, b, offs)
+        keep_operands(ctx, (a, b, offs), None)
         with below_autograd():
             return torch.ops.kiln.grouped_mm(a, b, offs, bias, out_dtype)
 
-    @staticmethod
-    def backward(ctx, grad):
-        a, b, offs = ctx.saved_tensors
-        grad = grad.contiguous().to(a.dtype)
-        product = torch.ops.kiln.grouped_mm
-        da = db = None
-        if ctx.needs_input_grad[0]:
-            da = product(b, grad.transpose(-2, -1), offs).t() \
-                if offs is not None and b.dim() == 2 else \
-                product(grad, b.transpose(-2, -1), offs)
-        if ctx.needs_input_grad[1]:
-            db = product(a.transpose(-2, -1), grad, offs)
-        return da, db, None, None, None
+    backward = staticmethod(grouped_mm_gradients)
 
 
 def differentiable_grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
@@ -241,7 +248,24 @@ def without_gradient(name):
     return call
 
 
+def _register_custom():
+    """PyTorch 2.4 and later."""
+    operators = []
+    for name, signature in SIGNATURES.items():
+        op = torch.library.custom_op("kiln::" + name, globals()[name],
+                                     mutates_args=(), schema=signature,
+                                     device_types=("cpu", "cuda"))
+        op.register_fake(globals()["meta_" + name])
+        if name == "grouped_mm":
+            op.register_autograd(grouped_mm_gradients,
+                                 setup_context=keep_operands)
+        operators.append(op)
+    return operators
+
+
 def _register():
+    if hasattr(torch.library, "custom_op"):
+        return _register_custom()
     library = torch.library.Library("kiln", "DEF")
     for name, signature in SIGNATURES.items():
         library.define(name + signature)
