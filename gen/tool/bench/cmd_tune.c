@@ -38,8 +38,8 @@ struct tune {
 };
 
 static const char head[] = "arch,family,layout,a,b,out,scale,batch,n,k,m,"
-                           "config,_us,_default_us,_kind,_error_pct\n";
-enum { HEAD_COLUMNS = 16 };
+                           "config,_us,_default_us,_kind,_error_pct,_object\n";
+enum { HEAD_COLUMNS = 17 };
 
 /* ---- one problem -------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ table_of(struct kn_ctx *c, const char *key, const char *config,
     t->t = KN_NEW(c, struct kn_csv, 1);
     t->n = 1;
     t->alone = true;
-    kn_putf(&b, "%s%s%s,,,,\n", head, key, config);
+    kn_putf(&b, "%s%s%s,,,,,\n", head, key, config);
     *out = t;
     return kn_csv_parse(c, "candidate", b.s, t->t);
 }
@@ -120,6 +120,40 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
                        : kn_fail(c, KILN_UNSUPPORTED, "its row cannot be taken");
 }
 
+/* "FILE.co:LAUNCH", somebody else's object: executed on the problem's operands,
+ * every element checked, and timed. */
+static kiln_status
+time_foreign(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
+             const char *text, struct kn_timing *out)
+{
+    const struct kn_value *device = &r->t->cli->v[KN_FLAG_device];
+    const char *colon = strrchr(text, ':'), *json;
+    const bool gpu = on_gpu(r);
+    struct kn_buf place = { .c = c };
+    struct kn_cli *cli;
+    json_t *root, *told;
+
+    if (!colon || colon == text || !colon[1])
+        return kn_fail(c, KILN_BAD_INPUT, "--candidate is FILE.co:LAUNCH, not "
+                       "'%s'", text);
+    cli = KN_NEW(c, struct kn_cli, 1);
+    kn_putf(&place, "sim:%s", kiln_target_name(w->target));
+    KN_TRY(kn_work_cli(c, w, KN_CMD_run, (const char *const[]){
+                           "--device", gpu ? device->s : place.s, "--object",
+                           kn_strndup(c, text, (size_t)(colon - text)),
+                           "--launch", colon + 1, "--json", "-", NULL }, cli));
+    KN_TRY(kn_work_run(c, cli, &json));
+    root = json_loads(json, 0, NULL);
+    told = json_object_get(root, kind_of(r));
+    out->us = json_number_value(json_object_get(told, "us"));
+    out->error_pct = json_number_value(json_object_get(told, "error_pct"));
+    out->rows = (uint32_t)json_integer_value(json_object_get(
+        told, "validated_rows"));
+    json_decref(root);
+    return out->us > 0 ? KILN_OK
+                       : kn_fail(c, KILN_UNSUPPORTED, "it has no time");
+}
+
 static kiln_status
 check_once(struct kn_ctx *c, const struct kn_work *w)
 {
@@ -141,7 +175,7 @@ struct turn {
     const struct tune *r;
     const struct kn_work *w;
     const char *key, *text;  /* the row; text NULL: the rules' choice */
-    bool check;
+    bool check, foreign;     /* foreign: text is a --candidate */
 };
 
 static kiln_status
@@ -152,6 +186,11 @@ take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
     struct kn_tuning *row;
 
     c->tuning = &t->r->nothing;
+    if (t->foreign) {
+        out->s = (char *)time;
+        out->n = sizeof *time;
+        return time_foreign(t->r, c, t->w, t->text, time);
+    }
     if (t->text) {
         KN_TRY(table_of(c, t->key, t->text, &row));
         c->tuning = row;
@@ -203,7 +242,8 @@ time_candidates(const struct race *q, struct kn_candidate *all, size_t n)
     struct kn_ctx *c = q->c;
 
     for (size_t i = 0; i < n; i++) {
-        struct turn turn = { q->r, q->w, q->key, i ? all[i].text : NULL, false };
+        struct turn turn = { q->r, q->w, q->key, i ? all[i].text : NULL,
+                             false, false };
         struct kn_ctx own;
 
         kn_ctx_init(&own, c->realloc, c->user);
@@ -235,7 +275,8 @@ best_correct(const struct race *q, struct kn_candidate *all, size_t n)
 
     qsort(all, n, sizeof *all, by_time);
     for (size_t i = 0; i < n && all[i].time.us > 0; i++) {
-        struct turn turn = { q->r, q->w, q->key, all[i].text, true };
+        struct turn turn = { q->r, q->w, q->key, all[i].text, true,
+                             false };
         struct kn_ctx own;
         struct kn_timing time;
         kiln_status s;
@@ -249,6 +290,37 @@ best_correct(const struct race *q, struct kn_candidate *all, size_t n)
             return &all[i];
     }
     return NULL;
+}
+
+/* The fastest of --candidate, if one is faster than `best`; NULL: none is. */
+static const struct kn_candidate *
+best_foreign(const struct race *q, const struct kn_candidate *best)
+{
+    const struct kn_value *v = &q->r->t->cli->v[KN_FLAG_candidate];
+    struct kn_candidate *found = NULL;
+    char *list, *save = NULL;
+
+    if (!v->seen)
+        return NULL;
+    list = kn_strdup(q->c, v->s);
+    for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+        struct turn turn = { q->r, q->w, q->key, s, false, true };
+        struct kn_candidate *x = KN_NEW(q->c, struct kn_candidate, 1);
+        struct kn_ctx own;
+
+        x->text = s;
+        kn_ctx_init(&own, q->c->realloc, q->c->user);
+        if (turn_in(&own, &turn, &x->time)) {
+            tell_failure(q->r, x, "", &own);
+        } else {
+            kn_putf(q->r->t->text, "  %s: %.4f us %s\n", s, x->time.us,
+                    kind_of(q->r));
+            if (x->time.us < (found ? found : best)->time.us)
+                found = x;
+        }
+        kn_ctx_free(&own);
+    }
+    return found;
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -357,18 +429,19 @@ save_rows(struct tune *r)
 
 static void
 keep_winner(struct tune *r, const char *key, const struct kn_candidate *best,
-            double standard)
+            double standard, bool foreign)
 {
     const struct kn_timing *x = &best->time;
+    const char *config = foreign ? KN_FALLBACK : best->text;
     struct kn_buf row = { .c = r->t->c }, *b = r->t->text;
 
-    kn_putf(&row, "%s%s,%.4f,%.4f,%s,", key, best->text, x->us, standard,
+    kn_putf(&row, "%s%s,%.4f,%.4f,%s,", key, config, x->us, standard,
             kind_of(r));
     if (x->rows)
         kn_putf(&row, "%.1f", x->error_pct);
-    kn_put(&row, "\n");
+    kn_putf(&row, ",%s\n", foreign ? best->text : "");
     set_row(r, (struct line){ kn_strdup(r->t->c, key), row.s,
-                              kn_strdup(r->t->c, best->text) });
+                              kn_strdup(r->t->c, config) });
     kn_putf(b, "%s %s  %.4f -> %.4f us %s, ratio %.3f", key, best->text,
             standard, x->us, kind_of(r), x->us / standard);
     if (!on_gpu(r)) {
@@ -387,7 +460,7 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
     static const char *const none[] = { NULL };
     const struct kn_value *budget = &r->t->cli->v[KN_FLAG_budget];
     struct kn_candidate *all;
-    const struct kn_candidate *best;
+    const struct kn_candidate *best, *foreign;
     const struct line *have;
     struct kn_config given = { 0 };
     struct race q = { r, c, w, NULL };
@@ -419,8 +492,11 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
     best = n ? best_correct(&q, all, n) : NULL;
     if (!best)
         return kn_fail(c, KILN_UNSUPPORTED, "no configuration works");
-    r->replaced += have && strcmp(have->config, best->text) != 0;
-    keep_winner(r, q.key, best, standard > 0 ? standard : best->time.us);
+    foreign = best_foreign(&q, best);
+    r->replaced += have && strcmp(have->config, foreign ? KN_FALLBACK
+                                                        : best->text) != 0;
+    keep_winner(r, q.key, foreign ? foreign : best,
+                standard > 0 ? standard : best->time.us, foreign != NULL);
     return KILN_OK;
 }
 

@@ -189,6 +189,14 @@ kiln_status kn_launch_read(struct kn_ctx *c, const char *path,
                            const struct kn_launch_data *d,
                            struct kn_launch_text *out);
 
+struct kn_session;
+struct kn_job;
+/* The launch of j's kernel is what the text says. */
+void kn_job_take_launch(struct kn_job *j, const struct kn_launch_text *text);
+/* The same of a file, on the operands that are at j->at; *text stays with j. */
+kiln_status kn_session_foreign(struct kn_session *s, struct kn_job *j,
+                               const char *path, struct kn_launch_text *text);
+
 /* parity_run.c - `kilnc parity`: some kernels, each against the first, and what
  * executing them on the operands of one problem gave. */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
+#include "../run/session.h"
 
 struct reader {
     struct kn_ctx *c;
@@ -182,5 +183,30 @@ kn_launch_read(struct kn_ctx *c, const char *path,
     if (!out->grid[0] || !out->block[0] || !out->size)
         return kn_fail(c, KILN_BAD_INPUT, "%s: a launch needs grid, block and "
                        "arguments", path);
+    return KILN_OK;
+}
+
+void
+kn_job_take_launch(struct kn_job *j, const struct kn_launch_text *text)
+{
+    struct kn_sim_launch *l = &j->l;
+
+    l->kernarg = text->kernarg;
+    l->kernarg_size = text->size;
+    l->dynamic_lds = text->lds;
+    l->select.all = true;
+    memcpy(l->grid, text->grid, sizeof l->grid);
+    memcpy(l->block, text->block, sizeof l->block);
+    j->workgroups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
+
+kiln_status
+kn_session_foreign(struct kn_session *s, struct kn_job *j, const char *path,
+                   struct kn_launch_text *text)
+{
+    const struct kn_launch_data on = { .p = j->p, .o = j->at };
+
+    KN_TRY(kn_launch_read(s->c, path, &on, text));
+    kn_job_take_launch(j, text);
     return KILN_OK;
 }

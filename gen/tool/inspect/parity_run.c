@@ -62,15 +62,9 @@ static kiln_status
 plan_foreign(struct kn_side *x)
 {
     struct kn_launch_text *text = KN_NEW(x->of->c, struct kn_launch_text, 1);
-    struct kn_sim_launch *l = &x->job.l;
 
     KN_TRY(kn_launch_read(x->of->c, x->launch_file, &x->on, text));
-    l->kernarg = text->kernarg;
-    l->kernarg_size = text->size;
-    l->dynamic_lds = text->lds;
-    l->select.all = true;
-    memcpy(l->grid, text->grid, sizeof l->grid);
-    memcpy(l->block, text->block, sizeof l->block);
+    kn_job_take_launch(&x->job, text);
     return KILN_OK;
 }
 

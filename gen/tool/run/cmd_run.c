@@ -20,6 +20,8 @@ struct run {
     struct kn_place place;
     struct kn_session *s;
     struct kn_job job;
+    const char *launch;      /* file of --launch: the object is not kiln's */
+    struct kn_launch_text text;      /* what it says */
     uint64_t written;        /* output bytes the executed ones must write */
     struct kn_ref_check check;
     struct kn_json j;
@@ -57,6 +59,10 @@ read_problem(struct run *r)
     KN_TRY(kn_groups_make(r->c, cli, &r->p, &r->offs));
     KN_TRY(kn_problem_normalise(r->c, &r->p));
     KN_TRY(check_sizes(r));
+    if (cli->v[KN_FLAG_as].seen &&
+        (!cli->v[KN_FLAG_object].seen || cli->v[KN_FLAG_wg].seen))
+        return kn_fail(r->c, KILN_BAD_INPUT, "--launch is for the whole of an "
+                       "--object; leave --wg out");
     if (cli->v[KN_FLAG_out_file].seen && cli->v[KN_FLAG_wg].seen)
         return kn_fail(r->c, KILN_BAD_INPUT,
                        "--out-file needs the whole output; leave --wg out");
@@ -134,7 +140,9 @@ read_object(struct run *r, const char *path)
         return kn_fail(r->c, KILN_BAD_INPUT, "'%s' is for %s, the device is "
                        "%s", path, kiln_target_name(o.target),
                        kiln_target_name(r->p.target));
-    KN_TRY(configure_object(r, path, &file));
+    r->launch = r->t->cli->v[KN_FLAG_as].s;
+    if (!r->launch)
+        KN_TRY(configure_object(r, path, &file));
     r->g.co = file.p;
     r->g.size = file.n;
     r->g.name = k->name;
@@ -149,6 +157,8 @@ plan_launch(struct run *r)
     j->p = &r->p;
     j->g = &r->g;
     KN_TRY(kn_session_operands(r->s, j, &r->ops, r->offs));
+    if (r->launch)
+        return kn_session_foreign(r->s, j, r->launch, &r->text);
     KN_TRY(kn_session_plan(r->s, j));
     KN_TRY(kn_cli_select(r->c, r->t->cli, j->workgroups, &j->l.select));
     return kn_shares_select(r->c, &r->p, &r->g.cfg, r->offs, &j->l.select);
@@ -196,7 +206,7 @@ place_findings(struct run *r)
     struct kn_generated again;
     struct kn_places from;
 
-    g = r->job.result.nkept ? kernel_of(r, &again) : NULL;
+    g = r->job.result.nkept && !r->launch ? kernel_of(r, &again) : NULL;
     if (!g)
         return KILN_OK;
     KN_TRY(kn_places_generated(r->c, g, &from));
@@ -344,6 +354,25 @@ check_workgroup(struct run *r, uint64_t id, uint64_t tiles)
     return KILN_OK;
 }
 
+/* Whose tiles are not known: the output of each group or batch as one. */
+static kiln_status
+check_whole(struct run *r)
+{
+    int64_t many = r->p.groups ? r->p.groups : r->p.batch > 1 ? r->p.batch : 1;
+
+    for (int64_t i = 0; i < many; i++) {
+        struct kn_rect t = { .group = i, .rows = r->p.m, .cols = r->p.n };
+        struct kn_ref_problem p;
+
+        if (kn_family_of(&r->p)->ragged == 'm')
+            t.rows = r->offs[i + 1] - r->offs[i];
+        kn_operands_reference(&r->p, &r->ops, r->offs, i, &p);
+        if (t.rows > 0 && t.cols > 0)
+            KN_TRY(check_tile(r, &p, &t));
+    }
+    return KILN_OK;
+}
+
 static kiln_status
 check_output(struct run *r)
 {
@@ -391,7 +420,8 @@ static void
 predict(struct run *r)
 {
     struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g,
-                            .warm = r->t->cli->v[KN_FLAG_warm].seen };
+                            .warm = r->t->cli->v[KN_FLAG_warm].seen,
+                            .launch = r->launch };
 
     if (r->t->trial && !r->t->trial->timed)
         return;
@@ -425,7 +455,7 @@ run_on_device(struct kn_session *s, void *user)
     KN_TRY(kn_session_check_shares(s, &r->job));
     KN_TRY(place_findings(r));
     if (r->p.m && r->p.n && !(r->t->trial && r->t->trial->unchecked)) {
-        KN_TRY(check_output(r));
+        KN_TRY(r->launch ? check_whole(r) : check_output(r));
         kn_session_check_written(s, &r->job, r->job.at.c,
                                  r->ops.o[KN_OPND_C].size, r->written);
     }

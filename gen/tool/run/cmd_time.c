@@ -45,11 +45,12 @@ predict(struct timed *r, struct kn_json *j)
     struct kn_tool *t = r->t;
     struct kn_buf trace = { .c = t->c }, svg = { .c = t->c };
     struct kn_places from;
-    struct kn_predict q = { &r->p, r->offs, &r->g,
-                            t->cli->v[KN_FLAG_trace].seen ? &trace : NULL,
-                            t->cli->v[KN_FLAG_svg].seen ? &svg : NULL,
-                            t->cli->v[KN_FLAG_warm].seen,
-                            t->cli->v[KN_FLAG_whole].seen };
+    struct kn_predict q = {
+        .p = &r->p, .offs = r->offs, .g = &r->g,
+        .trace = t->cli->v[KN_FLAG_trace].seen ? &trace : NULL,
+        .svg = t->cli->v[KN_FLAG_svg].seen ? &svg : NULL,
+        .warm = t->cli->v[KN_FLAG_warm].seen,
+        .whole = t->cli->v[KN_FLAG_whole].seen };
 
     kn_progress_stage(t->progress, "predicting");
     KN_TRY(kn_predict_generated(t->c, &q, &r->r));
@@ -67,9 +68,9 @@ put_price(struct timed *r, struct kn_json *j)
     struct kn_config cfg = { 0 };
     struct kn_time_result open;
     struct kn_generated g;
-    const struct kn_predict q = { &p, r->offs, &g, NULL, NULL,
-                                  t->cli->v[KN_FLAG_warm].seen,
-                                  t->cli->v[KN_FLAG_whole].seen };
+    const struct kn_predict q = { .p = &p, .offs = r->offs, .g = &g,
+                                  .warm = t->cli->v[KN_FLAG_warm].seen,
+                                  .whole = t->cli->v[KN_FLAG_whole].seen };
 
     if (!p.invariant)
         return KILN_OK;

@@ -145,10 +145,12 @@ predict_on(struct kn_session *s, void *user)
 
     s->predicts = true;
     KN_TRY(put_operands(s, q, &j.at));
-    KN_TRY(kn_session_plan(s, &j));
+    KN_TRY(q->launch ? kn_session_foreign(s, &j, q->launch,
+                                          KN_NEW(s->c, struct kn_launch_text, 1))
+                     : kn_session_plan(s, &j));
     return kn_predict_job(s, &j, q, (struct kn_time_query){
         .flops = kn_launch_flops(q->p, q->offs), .bytes = bytes_of(q),
-        .work = work_of(s->c, q, j.workgroups) }, x->out);
+        .work = q->launch ? NULL : work_of(s->c, q, j.workgroups) }, x->out);
 }
 
 kiln_status

@@ -124,6 +124,8 @@ kn_report_choice(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
     struct kn_buf line = { .c = t->c };
 
     report_problem(t, j, p);
+    if (!g->cfg.bm)
+        return;              /* somebody else's object */
     explain(t, j, p, g);
     kn_config_print(&g->cfg, &line);
     kn_putf(t->text, "config    %s\n", line.s);
