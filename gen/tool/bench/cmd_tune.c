@@ -133,9 +133,6 @@ time_foreign(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
     struct kn_cli *cli;
     json_t *root, *told;
 
-    if (!colon || colon == text || !colon[1])
-        return kn_fail(c, KILN_BAD_INPUT, "--candidate is FILE.co:LAUNCH, not "
-                       "'%s'", text);
     cli = KN_NEW(c, struct kn_cli, 1);
     kn_putf(&place, "sim:%s", kiln_target_name(w->target));
     KN_TRY(kn_work_cli(c, w, KN_CMD_run, (const char *const[]){
@@ -526,6 +523,25 @@ tune_all(struct tune *r)
     return save_rows(r);
 }
 
+/* FILE.co:LAUNCH,... */
+static kiln_status
+check_candidates(struct kn_tool *t)
+{
+    const struct kn_value *v = &t->cli->v[KN_FLAG_candidate];
+    char *list = kn_strdup(t->c, v->seen ? v->s : ""), *save = NULL;
+
+    if (v->seen && !*list)
+        return kn_fail(t->c, KILN_BAD_INPUT, "--candidate names no object");
+    for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+        const char *colon = strrchr(s, ':');
+
+        if (!colon || colon == s || !colon[1])
+            return kn_fail(t->c, KILN_BAD_INPUT, "--candidate is FILE.co:LAUNCH, "
+                           "such as k.co:k.launch, not '%s'", s);
+    }
+    return KILN_OK;
+}
+
 kiln_status
 kn_cmd_tune(struct kn_tool *t)
 {
@@ -537,6 +553,7 @@ kn_cmd_tune(struct kn_tool *t)
     if (!o->seen || !strcmp(o->s, "-"))
         return kn_fail(t->c, KILN_BAD_INPUT, "'tune' needs -o FILE, the table "
                        "it continues");
+    KN_TRY(check_candidates(t));
     KN_TRY(kn_worklist_read(t, &r->list));
     KN_TRY(load_rows(r, o->s));
     KN_TRY(tune_all(r));
