@@ -83,6 +83,13 @@ MISTAKES = [
     ("disasm k.co --symbol x", "--kernel"),
     ("selftest --device gfx950", "sim:gfx950"), ("selftest --gpu 0", "--arch"),
     ("selftest --arch mi355", "gfx950"), ("selftest gemm", None),
+    ("generate gemm --arch gfx950 --abi aitr -o k.co", "aiter"),
+    ("generate gemm --arch gfx950 --regster t.csv -o k.co", "--register"),
+    ("run %s --launch k.launch" % GEMM, None),
+    ("tune %s --arch gfx950 -o t.csv --candidate k.co" % GEMM, None),
+    ("tune %s --arch gfx950 -o t.csv --candidat k.co:l" % GEMM, "--candidate"),
+    ("calibrate", None), ("calibrate hour.jsn", None),
+    ("calibrate --jsn hour.json", "--json"),
 ]
 
 # (what is typed, a word of the output it means)
@@ -171,6 +178,8 @@ def help_is_asked_for_in_every_way():
 
 def examples_run():
     shutil.copy(os.path.join(SOURCE, "tests/tool/Inputs/list.csv"), SCRATCH)
+    shutil.copy(os.path.join(SOURCE, "tests/tool/Inputs/hour.report"),
+                os.path.join(SCRATCH, "hour.json"))
     shutil.copy(os.path.join(SOURCE, "examples/04_mine.tir"),
                 os.path.join(SCRATCH, "mine.tir"))
     for name in "ab":
@@ -185,7 +194,7 @@ def examples_run():
             if "hip:0" in line:
                 continue                 # no GPU here
             status, out, err = kilnc(line)
-            if status not in ((1,) if command == "diff" else (0,)):
+            if status != (command in ("diff", "calibrate")):
                 return "%s: exit %d\n%s%s" % (line, status, out, err)
     return None
 
