@@ -183,8 +183,9 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     bool direct;
 
     if (!t || g->lowering == KN_LOWERING_LLVM || g->wm || g->stages > 2 ||
-        (g->schedule && kn_reads_of(g) != KN_READS_TILE))
-        return;
+        (g->schedule && kn_reads_of(g) != KN_READS_TILE) ||
+        (!g->schedule && g->split_k > 1))
+        return;              /* eight waves add shares sooner than four */
     four.wm = t->wm;
     four.wn = t->wn;
     four.stages = kn_targets[p->target].slots_4wave;

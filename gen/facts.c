@@ -128,7 +128,8 @@ eager(const kiln_problem *p, const struct kn_config *g)
 static bool
 walks_ahead(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->cus && kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) &&
+    return g->cus && g->split_k < 2 && kn_reads_of(g) == KN_READS_TILE &&
+           kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
            !kn_unaligned_scales(p, g) &&
            !(p->group_flags & KILN_TAIL_ZERO);

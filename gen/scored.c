@@ -132,6 +132,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     if (asm_only)
         g->lowering = KN_LOWERING_ASM;
     return kn_shareable(g) && (!g->cus || kn_walks(p)) &&
+           (!asm_only || g->split_k < 2) &&
            (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
 }
 
@@ -148,8 +149,9 @@ is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
            kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
 }
 
-/* Shares of K that are worth a try: some K tiles each. Ragged groups have up to
- * a row of tiles more each, and their counters too. */
+/* Shares of K that are worth a try: some K tiles each, but in `4-wave`, which
+ * adds them up later than eight waves. Ragged groups have up to a row of tiles
+ * more each, and their counters too. */
 static bool
 may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 {
@@ -159,7 +161,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 
     if (ragged == 'm')
         most += ((uint64_t)p->groups + 1) * ((p->n + g->bn - 1) / g->bn);
-    return n < 2 || (k >= 2 * (int64_t)n * g->bk &&
+    return n < 2 || (!kn_schedules[g->schedule].asm_only && k >= 2 * (int64_t)n * g->bk &&
                      many * n <= 4 * kn_cus(p) &&
                      most * g->wm * g->wn <= KN_COUNTERS);
 }

@@ -40,6 +40,21 @@ static const struct row rows[] = {
     { KILN_GFX950, "fp8, deep, rows", { .a = KILN_FP8, .scale = KILN_SCALE_ROW },
       "tile=256x256x128 waves=2x2 schedule=4-wave lowering=asm",
       { { 256, 256, 512 }, { 300, 292, 208 }, { 20, 260, 0 } } },
+    { KILN_GFX950, "bf16, deep, K divided", { .a = KILN_BF16, .beta = 1 },
+      "tile=256x256x64 waves=2x2 schedule=4-wave split-k=2 lowering=asm", EDGES },
+    { KILN_GFX950, "fp8, deep, K divided, rows",
+      { .a = KILN_FP8, .scale = KILN_SCALE_ROW },
+      "tile=256x256x128 waves=2x2 schedule=4-wave split-k=3 lowering=asm",
+      { { 256, 256, 512 }, { 300, 292, 208 }, { 20, 260, 0 } } },
+    { KILN_GFX950, "grouped mxfp4, deep, K divided, walk",
+      { .a = KILN_MXFP4, .family = KILN_GROUPED, .groups = FEW },
+      "tile=256x256x256 waves=2x2 schedule=4-wave split-k=5 cus=3 lowering=asm",
+      { { 574, 264, 2560 }, { 574, 260, 1536 } } },
+    { KILN_GFX942, "wgrad bf16, deep, K divided",
+      { .a = KILN_BF16, .family = KILN_WGRAD, .layout = KILN_TN,
+        .groups = FEW },
+      "tile=256x256x64 waves=2x2 schedule=4-wave stages=1 split-k=4 lowering=asm",
+      { { 300, 264, 574 } } },
     { KILN_GFX950, "mxfp8, deep", { .a = KILN_MXFP8 },
       "tile=256x256x128 waves=2x2 schedule=4-wave lowering=asm",
       { { 256, 256, 2560 }, { 300, 264, 512 } } },
@@ -284,11 +299,13 @@ launch(struct num_kernel *k, const struct row *r, const int64_t size[3],
     assert_int_equal(out->nfindings, 0);
 }
 
-/* Whether no other tile adds K in the same order. */
+/* Whether no other tile adds K in the same order; 4 waves are of this lowering
+ * alone, and divide K as the 128x128 tile with their K tiles does. */
 static bool
 sums_alone(const struct kn_config *g)
 {
-    return g->split_k > 1 || g->schedule == KN_SCHED_GEMV;
+    return (g->split_k > 1 && g->schedule != KN_SCHED_4WAVE) ||
+           g->schedule == KN_SCHED_GEMV;
 }
 
 static void

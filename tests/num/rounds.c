@@ -208,6 +208,88 @@ ragged_k(void **state)
     every_device(WGRAD);
 }
 
+/* ---- every loop --------------------------------------------------------- */
+
+struct loop {
+    kiln_target target;
+    kiln_type type;
+    const char *config;
+};
+
+static const struct loop loops[] = {
+    { KILN_GFX950, KILN_BF16, "tile=256x256x64 waves=2x4 schedule=8-wave "
+      "split-k=3 split-after=4" },
+    { KILN_GFX950, KILN_BF16, "tile=256x256x64 waves=2x4 schedule=interleave "
+      "split-k=2 split-after=5 cus=2" },
+    { KILN_GFX950, KILN_BF16, "tile=256x256x64 waves=2x2 schedule=4-wave "
+      "split-k=3 split-after=4 lowering=asm" },
+    { KILN_GFX950, KILN_FP8, "tile=128x128x128 waves=1x4 schedule=4-wave "
+      "split-k=2 split-after=5 lowering=asm" },
+    { KILN_GFX950, KILN_MXFP4, "tile=256x256x256 waves=2x2 schedule=4-wave "
+      "split-k=4 split-after=5 cus=3 xcd-run=1 lowering=asm" },
+    { KILN_GFX950, KILN_FP8, "tile=256x256x128 waves=2x4 schedule=8-wave "
+      "split-k=5 split-after=3" },
+    { KILN_GFX942, KILN_FP8, "tile=256x256x128 waves=2x2 schedule=4-wave stages=1 "
+      "split-k=3 split-after=4 lowering=asm" },
+    { KILN_GFX942, KILN_BF16, "tile=128x128x64 waves=2x2 schedule=simple "
+      "split-k=3 split-after=4" },
+    { KILN_GFX942, KILN_I8, "tile=64x64x128 waves=2x2 schedule=simple split-k=2 "
+      "split-after=7 cus=3 xcd-run=2" },
+};
+
+static void
+open_loop(struct num_kernel *k, const struct loop *l, kiln_problem p)
+{
+    struct kn_config g = { 0 };
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    assert_int_equal(kn_config_parse(&c, l->config, &g), KILN_OK);
+    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
+    kn_ctx_free(&c);
+    g.domain = kn_domain_of(&p, 256, g.bk);
+    g.domain.ktail = 1;
+    if (!num_open(k, &counts, &p, &g))
+        fail_msg("%s: %s", l->config, k->c.err.text);
+}
+
+static void
+run_loop(const struct loop *l, kiln_family family)
+{
+    static const int64_t lens[] = { 288, 0, 544, 96 };
+    struct num_job j = { .p = { .size = sizeof j.p, .target = l->target,
+                                .family = family, .a = l->type, .b = l->type,
+                                .m = 928, .n = 520, .k = 800 }, .seed = 3 };
+    struct num_result r;
+    struct num_kernel k;
+
+    if (family == KILN_WGRAD && !num_is_mx(l->type))
+        j.p.layout = KILN_TN;
+    j.p.batch = family == KILN_BATCHED ? 2 : 0;
+    if (family == KILN_GROUPED || family == KILN_WGRAD) {
+        j.p.groups = 4;
+        j.lens = lens;
+    }
+    open_loop(&k, l, j.p);
+    if (family == KILN_WGRAD)
+        j.p.m = 608, j.p.k = 928;
+    if (!num_launch(&k, &j, &r))
+        fail_msg("%s, family %d: %s", l->config, family, r.text);
+    num_close(&k);
+}
+
+/* Where operands of a wgrad are turned, 8-bit types have no 4-wave loop. */
+static void
+every_loop(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
+        for (int family = KILN_GEMM; family <= KILN_WGRAD; family++)
+            if (loops[i].target == target &&
+                (family != KILN_WGRAD || loops[i].type != KILN_FP8))
+                run_loop(&loops[i], (kiln_family)family);
+}
+
 /* ---- what is divided ---------------------------------------------------- */
 
 /* Tiles of whole rounds have no shares: of 38 tiles on 32 compute units six
@@ -251,6 +333,7 @@ main(int argc, char **argv)
         cmocka_unit_test(batched),
         cmocka_unit_test(grouped),
         cmocka_unit_test(ragged_k),
+        cmocka_unit_test(every_loop),
         cmocka_unit_test(only_the_last_round),
     };
 
