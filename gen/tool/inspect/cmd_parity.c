@@ -3,6 +3,7 @@
  * timing model gives them. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../../runtime/file.h"
@@ -102,6 +103,37 @@ add_facts(const struct kn_parity *q, int i, struct page *g)
     add(g, i, "instructions", s->p.n);
 }
 
+static int
+by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The rounds' times over those of the first kernel in the same round. */
+static void
+ratios_of(const struct kn_parity *q, int i, double ratio[KN_ROUNDS])
+{
+    for (int r = 0; r < KN_ROUNDS; r++)
+        ratio[r] = q->side[i].us[r] / q->side[0].us[r];
+    qsort(ratio, KN_ROUNDS, sizeof *ratio, by_size);
+}
+
+static void
+add_measured(const struct kn_parity *q, int i, struct page *g)
+{
+    double us[KN_ROUNDS], ratio[KN_ROUNDS];
+
+    memcpy(us, q->side[i].us, sizeof us);
+    qsort(us, KN_ROUNDS, sizeof *us, by_size);
+    ratios_of(q, i, ratio);
+    add(g, i, "measured us", us[KN_ROUNDS / 2]);
+    add(g, i, "measured over A", ratio[KN_ROUNDS / 2]);
+    add(g, i, "least over A", ratio[0]);
+    add(g, i, "most over A", ratio[KN_ROUNDS - 1]);
+}
+
 static void
 add_run(const struct kn_parity *q, int i, struct page *g)
 {
@@ -109,9 +141,13 @@ add_run(const struct kn_parity *q, int i, struct page *g)
 
     if (!q->run)
         return;
-    add(g, i, "findings", (double)x->result.nfindings);
-    add(g, i, "advice", (double)x->result.nadvice);
-    add(g, i, "executed instructions", (double)x->result.instructions);
+    if (q->place.gpu) {
+        add_measured(q, i, g);
+    } else {
+        add(g, i, "findings", (double)x->result.nfindings);
+        add(g, i, "advice", (double)x->result.nadvice);
+        add(g, i, "executed instructions", (double)x->result.instructions);
+    }
     add(g, i, "predicted us", x->time.us);
     add(g, i, "predicted loop cycles", x->time.loop_cycles);
     add(g, i, "predicted MFMA efficiency", x->time.mfma_efficiency);
@@ -193,6 +229,22 @@ value(struct kn_ctx *c, const struct line *l, int i)
     return b.s;
 }
 
+/* "1.03 times as long as A, 1.01 to 1.06 in 9 rounds" */
+static void
+put_ratio(const struct kn_parity *q, struct kn_buf *out)
+{
+    for (int i = 1; q->place.gpu && i < q->n; i++) {
+        double ratio[KN_ROUNDS];
+
+        ratios_of(q, i, ratio);
+        kn_putf(out, "measured  %c takes %.3f times as long as A, %.3f to %.3f "
+                "in %d rounds by turns, %s, on hip:%d, %s\n", 'A' + i,
+                ratio[KN_ROUNDS / 2], ratio[0], ratio[KN_ROUNDS - 1],
+                KN_ROUNDS, q->place.warm ? "warm" : "cold", q->place.number,
+                q->place.device.info.name);
+    }
+}
+
 static void
 put_text(const struct kn_parity *q, const struct page *g, struct kn_buf *out)
 {
@@ -209,6 +261,7 @@ put_text(const struct kn_parity *q, const struct page *g, struct kn_buf *out)
     }
     kn_put(out, "\n");
     put_conclusion(q, out);
+    put_ratio(q, out);
     put_findings(q, out);
 }
 
@@ -235,10 +288,13 @@ put_page(const struct kn_parity *q, const struct page *g, struct kn_buf *out)
     kn_json_close(&j, ']');
     kn_page_end(&j);
     put_conclusion(q, &end);
+    put_ratio(q, &end);
     put_findings(q, &end);
     kn_page_text(&j, &(struct kn_section){
-        "conclusion", NULL, "Conclusion", "Executed by the simulator; times "
-        "are predicted, not measured." }, end.s);
+        "conclusion", NULL, "Conclusion", q->place.gpu
+        ? "Executed by the GPU, by turns; predicted times are not measured."
+        : "Executed by the simulator; times are predicted, not measured." },
+        end.s);
     kn_page_close(&j, out);
 }
 

@@ -202,6 +202,8 @@ kiln_status kn_session_foreign(struct kn_session *s, struct kn_job *j,
 
 enum { KN_SIDES = 8 };
 
+enum { KN_ROUNDS = 9 };
+
 struct kn_side {
     struct kn_parity *of;
     struct kn_subject s;
@@ -210,6 +212,7 @@ struct kn_side {
     struct kn_job job;       /* the last one */
     struct kn_sim_result result;
     struct kn_time_result time;
+    double us[KN_ROUNDS];    /* of a GPU: each round, the kernels by turns */
     uint8_t *out;            /* the output operand after the launch */
     uint64_t differing, first; /* bytes of it other than the first kernel's */
     struct kn_diff d;        /* from the first kernel to this one */
@@ -223,11 +226,13 @@ struct kn_parity {
     int n;
     struct kn_side side[KN_SIDES];
     bool run;
+    struct kn_place place;   /* where */
     uint64_t bytes;          /* of the output */
 };
 
 /* Executes the kernels on the operands of the command's problem, compares
- * the outputs byte by byte, and predicts their times. */
+ * the outputs byte by byte, and predicts their times. A GPU measures them too,
+ * by turns, so that clock and temperature are the same for all. */
 kiln_status kn_parity_run(struct kn_parity *q, const char *family);
 
 /* page.c - pages for people: a document of sections, which page.html draws. */

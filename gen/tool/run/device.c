@@ -80,7 +80,7 @@ kn_place_flags(struct kn_tool *t, const struct kn_place *place)
 {
     static const enum kn_flag_id simulated[] = {
         KN_FLAG_wg, KN_FLAG_order, KN_FLAG_wave_order, KN_FLAG_order_seed,
-        KN_FLAG_mfma,
+        KN_FLAG_mfma, KN_FLAG_max_steps, KN_FLAG_max_seconds,
     };
 
     for (size_t i = 0; i < sizeof simulated / sizeof *simulated; i++)

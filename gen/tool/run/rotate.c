@@ -9,7 +9,7 @@
 #define ROTATED ((uint64_t)512 << 20)
 
 /* MOST: 128 KB a launch, which the launch itself outweighs. */
-enum { MOST = 4096, ALIGN = 256 };
+enum { MOST = 4096, ALIGN = 256, TIMED_LAUNCHES = 20 };
 
 struct copied {
     uint64_t stride, size;
@@ -110,6 +110,8 @@ plan(struct kn_session *s, const struct kn_job *j, struct kn_rotation *r,
             *to = (uintptr_t)r->slab[i] + k * stride_of(h) +
                   (*to - (uintptr_t)h->p);
     }
+    if (j->arguments)
+        return j->arguments(j->arguments_of, &at, &r->kernarg[k]);
     KN_TRY(kn_plan_launch(s->c, j->p, &j->g->cfg, &at, &plan));
     kernarg = KN_NEW(s->c, uint8_t, plan.kernarg_size);
     memcpy(kernarg, plan.kernarg, plan.kernarg_size);
@@ -121,7 +123,7 @@ kiln_status
 kn_rotation_open(struct kn_session *s, const struct kn_job *j,
                  struct kn_rotation *r)
 {
-    uint64_t one = j->g && j->p ? bytes_of(s, j) : 0;
+    uint64_t one = (j->g && j->p) || j->arguments ? bytes_of(s, j) : 0;
 
     *r = (struct kn_rotation){ 0 };
     if (!one || one >= ROTATED)
@@ -133,6 +135,19 @@ kn_rotation_open(struct kn_session *s, const struct kn_job *j,
     for (uint32_t k = 0; k < r->n; k++)
         KN_TRY(plan(s, j, r, k));
     return KILN_OK;
+}
+
+kiln_status
+kn_rotation_time(struct kn_session *s, const struct kn_job *j,
+                 const struct kn_rotation *r, size_t round, double *us)
+{
+    struct kn_start start = { .code = &j->code, .l = j->l,
+                              .runs = TIMED_LAUNCHES,
+                              .rotated = r->kernarg, .nrotated = r->n };
+
+    if (r->n)
+        start.first = (uint32_t)(round * TIMED_LAUNCHES % r->n);
+    return s->dev.backend->time(&s->dev, s->c, &start, us);
 }
 
 void

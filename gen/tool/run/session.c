@@ -1,14 +1,14 @@
 #include "session.h"
 
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../../../emit/isa/object.h"
 #include "../../../runtime/api/context.h"
 #include "../progress.h"
 #include "run.h"
-
-enum { TIMED_LAUNCHES = 20 };
 
 const struct kn_operand_place kn_operand_places[KN_NPLACES] = {
     { offsetof(struct kn_operands, a), KILN_ARG_A },
@@ -205,13 +205,30 @@ kn_session_plan(struct kn_session *s, struct kn_job *j)
     return KILN_OK;
 }
 
+/* A GPU loads no relocatable object, as the simulator does. */
+static kiln_status
+link_first(struct kn_ctx *c, struct kn_object_bytes *o)
+{
+    uint8_t *co;
+
+    if (o->size < sizeof(Elf64_Ehdr) ||
+        ((const Elf64_Ehdr *)o->co)->e_type != ET_REL)
+        return KILN_OK;
+    KN_TRY(kn_object_link(c, o->co, o->size, &co, &o->size));
+    o->co = co;
+    return KILN_OK;
+}
+
 kiln_status
 kn_session_load(struct kn_session *s, struct kn_job *j,
                 const struct kn_object_bytes *o)
 {
     struct kn_held *h = s->gpu ? KN_NEW(s->c, struct kn_held, 1) : NULL;
+    struct kn_object_bytes object = *o;
 
-    KN_TRY(s->dev.backend->load(&s->dev, s->c, o, &j->code));
+    if (s->gpu)
+        KN_TRY(link_first(s->c, &object));
+    KN_TRY(s->dev.backend->load(&s->dev, s->c, &object, &j->code));
     j->l.code = s->gpu ? NULL : j->code.module;
     if (h) {
         *h = (struct kn_held){ .next = s->held, .code = j->code };
@@ -254,13 +271,8 @@ kn_session_run(struct kn_session *s, struct kn_job *j)
 static kiln_status
 time_on(struct kn_session *s, struct kn_job *j, const struct kn_rotation *r)
 {
-    struct kn_start start = { .code = &j->code, .l = j->l,
-                              .runs = TIMED_LAUNCHES,
-                              .rotated = r->kernarg, .nrotated = r->n };
-
     do {
-        KN_TRY(s->dev.backend->time(&s->dev, s->c, &start, &j->us[j->runs]));
-        start.first += TIMED_LAUNCHES;
+        KN_TRY(kn_rotation_time(s, j, r, j->runs, &j->us[j->runs]));
         j->time = kn_stable_time(j->us, ++j->runs);
     } while (j->time.more);
     j->rotated = r->bytes;

@@ -69,6 +69,11 @@ struct kn_job {
     struct kn_sim_launch l;
     struct kn_loaded_code code;
     uint64_t workgroups;     /* of the whole launch */
+    /* of what is no kernel of kiln: its arguments for operands that are
+     * elsewhere; NULL: nobody knows them */
+    kiln_status (*arguments)(void *user, const struct kn_operands *at,
+                             const void **kernarg);
+    void *arguments_of;
     struct kn_sim_result result; /* of the simulator */
     double us[KN_STABLE_MOST]; /* of a GPU: each timed run */
     size_t runs;
@@ -131,6 +136,10 @@ struct kn_rotation {
 };
 kiln_status kn_rotation_open(struct kn_session *s, const struct kn_job *j,
                              struct kn_rotation *r);
+/* The time of one of many rounds of launches on them. */
+kiln_status kn_rotation_time(struct kn_session *s, const struct kn_job *j,
+                             const struct kn_rotation *r, size_t round,
+                             double *us);
 void kn_rotation_close(struct kn_session *s, struct kn_rotation *r);
 
 /* The memory that an address is in, NULL: nobody's. */
