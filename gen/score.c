@@ -356,6 +356,25 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     return l;
 }
 
+/* Of split_after the whole rounds, and behind them the shares of the others. */
+static double
+launch_time(const kiln_problem *p, const struct kn_config *g,
+            const struct kn_score *s)
+{
+    struct launch l = launch_of(p, g, s), whole;
+    struct kn_config one = *g;
+
+    if (!g->split_after)
+        return time_of(&l, g);
+    one.split_k = 1;
+    whole = launch_of(p, &one, s);
+    whole.groups = floor(whole.groups / g->split_after) * g->split_after;
+    l.groups -= whole.groups * l.shares;
+    l.cus = least(l.all, l.groups);
+    return (whole.groups > 0 ? time_of(&whole, &one) : l.c->launch) +
+           (l.groups > 0 ? time_of(&l, g) - l.c->launch : 0);
+}
+
 double
 kn_score_of(const kiln_problem *p, const struct kn_config *g,
             const struct kn_score *s)
@@ -363,18 +382,14 @@ kn_score_of(const kiln_problem *p, const struct kn_config *g,
     static const int64_t sizes[] = { 1024, 16384 };
     kiln_problem known = *p;
     double sum = 0;
-    struct launch l;
 
     known.n = p->n ? p->n : 4096;
     known.k = p->k ? p->k : 4096;
-    if (p->m) {
-        l = launch_of(&known, g, s);
-        return time_of(&l, g);
-    }
+    if (p->m)
+        return launch_time(&known, g, s);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         known.m = sizes[i] * (p->family == KILN_GROUPED && p->groups ? p->groups : 1);
-        l = launch_of(&known, g, s);
-        sum += log(time_of(&l, g));
+        sum += log(launch_time(&known, g, s));
     }
     return exp(sum / (sizeof sizes / sizeof *sizes));
 }

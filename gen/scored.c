@@ -228,6 +228,60 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
+/* ---- the last round ---- */
+
+/* What the score of a launch whose last round is divided must be better by,
+ * `4-wave` against `4-wave` (docs/families.md, The last round). */
+static const double last_round_lead = 1.025;
+
+/* Tiles behind the last whole round of one row's kernel, in so many shares of
+ * some K tiles each that two rounds of them suffice. */
+static void
+divide_last(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
+            struct kn_config try, struct best *b)
+{
+    uint64_t round = kn_cus(p) * s->residents, n, rest;
+
+    if (s->walks || !kn_schedules[s->schedule].asm_only ||
+        !take_score(p, s, &try))
+        return;
+    n = kn_tiles_of(p, try.bm, try.bn);
+    rest = n % round;
+    try.split_after = (uint32_t)round;
+    for (uint32_t i = 2; n > round && rest && i * rest <= 2 * round; i++) {
+        double lead;
+
+        try.split_k = i;
+        if (i > KN_SPLIT_MOST || p->k < 12 * (int64_t)i * try.bk)
+            return;
+        lead = b->us / kn_score_of(p, &try, s) / last_round_lead;
+        if (lead > b->lead && is_kernel(c, p, &try)) {
+            b->lead = lead;
+            b->g = try;
+        }
+    }
+}
+
+/* Whether the tiles of g's last round, or of another tile's, are better divided.
+ * How many groups have is known on the device alone. */
+static bool
+prefer_divided(struct kn_ctx *c, const kiln_problem *p,
+               const struct kn_config *given, struct kn_config *g)
+{
+    const struct kn_score *s = NULL;
+    size_t n = kn_scores_of(p, &s);
+    struct best b = { .us = kn_score_known(p, g), .lead = 1 };
+
+    if (b.us <= 0 || given->split_k || given->cus ||
+        !kn_schedules[g->schedule].asm_only || kn_family_of(p)->ragged)
+        return false;
+    for (; n--; s++)
+        divide_last(c, p, s, *given, &b);
+    if (b.lead > 1)
+        *g = b.g;
+    return b.lead > 1;
+}
+
 bool
 kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *given, struct kn_config *g)
@@ -250,8 +304,7 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
         if (!unknown(p, s, g) && take_score(p, s, &try))
             compare(c, p, s, try, &b);
     }
-    if (b.lead <= 1)
-        return false;
-    *g = b.g;
-    return true;
+    if (b.lead > 1)
+        *g = b.g;
+    return prefer_divided(c, p, given, g) || b.lead > 1;
 }
