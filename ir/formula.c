@@ -42,8 +42,9 @@ fail(struct parser *p, const char *at, const char *what)
         here.col += column - 1;
         return kn_fail_at(p->c, KILN_BAD_INPUT, here, "%s", what);
     }
-    return kn_fail(p->c, KILN_BAD_INPUT, "epilogue, line %d, column %d: %s",
-                   line, column, what);
+    return kn_fail_at(p->c, KILN_BAD_INPUT,
+                      (struct kn_loc){ .line = line, .col = column },
+                      "epilogue, line %d, column %d: %s", line, column, what);
 }
 
 static char

@@ -147,6 +147,7 @@ add_arg(struct kn_ctx *c, struct kn_cli *cli, int id, const char *text)
 
     cli->args = kn_grow(c, cli->args, &cap, cli->nargs + 1, sizeof *a);
     a = &cli->args[cli->nargs];
+    cli->at = text;
     ok = kn_flags[id].kind == KN_K_ARG ? kn_cli_arg_parse(c, text, a)
                                        : kn_cli_ptr_parse(c, text, a);
     cli->nargs += ok;
@@ -159,7 +160,7 @@ static kiln_status
 set_flag(struct kn_ctx *c, struct kn_cli *cli, const char *word, int first,
          const char *text)
 {
-    const char *name = kn_flags[first].name;
+    const char *name = kn_flags[first].name, *flag = cli->at, *furthest = text;
     int id = first;
 
     if (kn_flags[id].kind == KN_K_ARG || kn_flags[id].kind == KN_K_PTR) {
@@ -169,14 +170,18 @@ set_flag(struct kn_ctx *c, struct kn_cli *cli, const char *word, int first,
     }
     for (; id < KN_NFLAGS; id = find_flag(name, cli->command, id + 1)) {
         struct kn_value v = { 0 };
-        if (!kn_value_parse(c, &kn_flags[id], text, &v))
+        if (!kn_value_parse(c, &kn_flags[id], text, &v)) {
+            furthest = v.s > furthest ? v.s : furthest;
             continue;
+        }
         if (cli->v[id].seen)
             return kn_fail(c, KILN_BAD_INPUT, "%s is given twice", word);
         v.seen = true;
+        v.word = flag;
         cli->v[id] = v;
         return KILN_OK;
     }
+    cli->at = furthest;
     return refuse_value(c, first, word, text, cli->command);
 }
 
@@ -221,6 +226,7 @@ parse_flag(struct kn_ctx *c, struct kn_cli *cli, char **argv, int *i)
     char *word = argv[*i], *text = NULL, *eq = strchr(word, '=');
     int id;
 
+    cli->at = word;
     if (eq && word[1] == '-') {
         word = kn_strndup(c, word, (size_t)(eq - word));
         text = eq + 1;
@@ -237,19 +243,23 @@ parse_flag(struct kn_ctx *c, struct kn_cli *cli, char **argv, int *i)
     }
     if (!text)
         text = argv[*i + 1] ? argv[++*i] : NULL;
-    if (!text)
+    if (!text) {
+        cli->at = word + strlen(word);
         return refuse_value(c, id, word, NULL, cli->command);
+    }
     return set_flag(c, cli, word, id, text);
 }
 
 static kiln_status
-check_positionals(struct kn_ctx *c, const struct kn_cli *cli)
+check_positionals(struct kn_ctx *c, struct kn_cli *cli)
 {
     const struct command *cmd = &commands[cli->command];
 
     if (cli->npos < cmd->least)
         return kn_fail(c, KILN_BAD_INPUT, "'%s' needs %s", cmd->name,
                        cmd->positionals);
+    if (cli->npos > cmd->most)
+        cli->at = cli->pos[cmd->most];
     if (cli->npos > cmd->most)
         return kn_fail(c, KILN_BAD_INPUT, "'%s' does not take '%s'",
                        cmd->name, cli->pos[cmd->most]);
@@ -282,9 +292,11 @@ take_arch(struct kn_ctx *c, struct kn_cli *cli)
     if (!arch->seen)
         return KILN_OK;
     *target = 1 + arch->i;
+    cli->at = arch->word;
     if (v->seen && (v->i == KN_DEV_HIP || v->list[0] != *target))
         return kn_fail(c, KILN_BAD_INPUT, "--arch %s is the simulator of that "
                        "target, but --device says %s", arch->s, v->s);
+    cli->at = NULL;
     kn_putf(&b, "sim:%s", arch->s);
     *v = (struct kn_value){ .seen = true, .i = KN_DEV_SIM, .s = b.s,
                             .list = target, .n = 1 };
@@ -305,6 +317,7 @@ parse_words(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
         else
             cli->pos[cli->npos++] = argv[i];
     }
+    cli->at = NULL;
     collect_config(c, cli);
     KN_TRY(take_arch(c, cli));
     return check_positionals(c, cli);
@@ -345,6 +358,7 @@ kn_cli_parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
         return kn_fail(c, KILN_BAD_INPUT,
                        "kilnc needs a command; see kilnc --help");
     cmd = kn_command_find(argv[1]);
+    cli->at = argv[1];
     if (cmd == KN_NCMDS)
         return unknown_command(c, argv[1]);
     cli->command = cmd;

@@ -69,6 +69,7 @@ extern const struct kn_flag kn_flags[KN_NFLAGS];
 
 struct kn_value {
     bool seen;
+    const char *word;        /* of the command line: the flag */
     kiln_target only;        /* the one that an alias has a meaning on, or NONE */
     int64_t i;
     double f;
@@ -99,6 +100,8 @@ struct kn_cli {
     size_t nargs;
     struct kn_cli_arg *args;
     const char *config;      /* "tile=256x256x128 waves=2x4", "" if none */
+    const char *at;          /* what a refusal is about, in a word of the command
+                                line or at the end of one; NULL: of no word */
 };
 
 /* Parses argv[1..]. BAD_INPUT with one sentence for an unknown, ill-typed,
@@ -109,9 +112,10 @@ kiln_status kn_cli_parse(struct kn_ctx *c, int argc, char **argv,
 
 /* BAD_INPUT with one sentence for a flag that says nothing about the family,
  * the file or the command it is given with. */
-kiln_status kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli);
+kiln_status kn_cli_judge(struct kn_ctx *c, struct kn_cli *cli);
 
-/* Reads the text of a flag's value; false if it is not of its kind. */
+/* Reads the text of a flag's value; false if it is not of its kind: v->s is
+ * then where in the text. */
 bool kn_value_parse(struct kn_ctx *c, const struct kn_flag *f,
                     const char *text, struct kn_value *v);
 bool kn_cli_arg_parse(struct kn_ctx *c, const char *text,

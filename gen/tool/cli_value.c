@@ -30,7 +30,11 @@ parse_int(struct kn_ctx *c, const struct kn_flag *f, const char *text,
           struct kn_value *v)
 {
     (void)c;
-    return take_int(&text, &v->i) && !*text && v->i >= f->lo && v->i <= f->hi;
+    if (!take_int(&text, &v->i) || *text) {
+        v->s = text;
+        return false;
+    }
+    return v->i >= f->lo && v->i <= f->hi;
 }
 
 static bool
@@ -103,6 +107,7 @@ static bool
 take_list(struct kn_ctx *c, const struct kn_flag *f, const char *text,
           char sep, struct kn_value *v)
 {
+    const char *whole = v->s;
     size_t most = 1;
     int64_t *list;
 
@@ -111,12 +116,16 @@ take_list(struct kn_ctx *c, const struct kn_flag *f, const char *text,
     v->list = list = KN_NEW(c, int64_t, most < 3 ? 3 : most);
     for (v->n = 0;; text++) {
         int64_t *x = &list[v->n++];
+
+        v->s = text;
         if (!take_int(&text, x) || *x < f->lo || *x > f->hi)
             return false;
-        if (!*text)
-            return true;
-        if (*text != sep)
+        if (*text && *text != sep)
             return false;
+        if (!*text) {
+            v->s = whole;
+            return true;
+        }
     }
 }
 

@@ -86,11 +86,11 @@ run_tool(struct kn_tool *t, const struct kn_env *env, int argc, char **argv)
 /* A window of a line of text around byte `col`, and a caret under that byte;
  * what no terminal shows is a dot. */
 static void
-print_line(const char *s, size_t n, int line, size_t col)
+print_line(const char *s, size_t n, const char *line, size_t col)
 {
     size_t from = col > SHOWN * 2 / 3 ? col - SHOWN * 2 / 3 : 0;
 
-    fprintf(stderr, "%5d | ", line);
+    fprintf(stderr, "%5s | ", line);
     for (size_t i = from; i < n && i < from + SHOWN; i++)
         fputc(s[i] == '\t' ? ' ' : s[i] < ' ' || s[i] > '~' ? '.' : s[i], stderr);
     fprintf(stderr, "\n      | %*s^\n", (int)(col - from), "");
@@ -102,6 +102,7 @@ print_place(struct kn_ctx *c, const kiln_error *e)
 {
     uint8_t *text;
     const char *s, *end;
+    char line[16];
     size_t n;
 
     KN_ENTER(c);
@@ -117,8 +118,56 @@ print_place(struct kn_ctx *c, const kiln_error *e)
         s = next + 1;
     }
     n = strcspn(s, "\n");
-    if ((size_t)e->col <= n + 1)
-        print_line(s, n, e->line, (size_t)e->col - 1);
+    if ((size_t)e->col <= n + 1) {
+        snprintf(line, sizeof line, "%d", e->line);
+        print_line(s, n, line, (size_t)e->col - 1);
+    }
+    return KILN_OK;
+}
+
+/* Where in the command line an error is: what its parser says, or a place in the
+ * epilogue, which the error counts from there; NULL: nowhere. */
+static const char *
+place_of(const struct kn_cli *cli, const kiln_error *e)
+{
+    const struct kn_value *epilogue = &cli->v[KN_FLAG_epilogue];
+
+    if (!cli->at && epilogue->seen && e->line == 1)
+        return epilogue->s + e->col - 1;
+    return cli->at;
+}
+
+/* The command line, and where in it `at` is, which is in one of its words; 0: in
+ * none. */
+static size_t
+put_words(struct kn_buf *line, int argc, char **argv, const char *at)
+{
+    size_t col = 0;
+
+    kn_put(line, "kilnc");
+    for (int i = 1; i < argc; i++) {
+        size_t n = strlen(argv[i]);
+        const char *quote = n && !argv[i][strcspn(argv[i], " '\"()*<>|&;$")]
+                            ? "" : "'";
+
+        kn_putf(line, " %s", quote);
+        if (at >= argv[i] && at <= argv[i] + n)
+            col = line->n + (size_t)(at - argv[i]);
+        kn_putf(line, "%s%s", argv[i], quote);
+    }
+    return col;
+}
+
+static kiln_status
+print_words(struct kn_ctx *c, int argc, char **argv, const char *at)
+{
+    struct kn_buf line = { .c = c };
+    size_t col;
+
+    KN_ENTER(c);
+    col = put_words(&line, argc, argv, at);
+    if (col)
+        print_line(line.s, line.n, "$", col);
     return KILN_OK;
 }
 
@@ -182,6 +231,8 @@ main(int argc, char **argv)
         s = kn_fail(&c, KILN_IO, "cannot write to standard output");
     if (c.err.status)
         print_error(&c, &c.err);
+    if (c.err.status && !c.err.file[0] && t.cli && place_of(t.cli, &c.err))
+        (void)print_words(&c, argc, argv, place_of(t.cli, &c.err));
     kn_ctx_free(&c);
     return exit_code(s);
 }

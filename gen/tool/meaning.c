@@ -103,16 +103,18 @@ judge_for_family(struct kn_ctx *c, enum kn_flag_id id, int family)
 
 /* Reports of a prediction that is not asked for. */
 static kiln_status
-judge_timing(struct kn_ctx *c, const struct kn_cli *cli)
+judge_timing(struct kn_ctx *c, struct kn_cli *cli)
 {
     static const enum kn_flag_id of_timing[] = { KN_FLAG_warm, KN_FLAG_whole,
                                                  KN_FLAG_trace, KN_FLAG_svg };
 
-    for (size_t i = 0; i < sizeof of_timing / sizeof *of_timing; i++)
+    for (size_t i = 0; i < sizeof of_timing / sizeof *of_timing; i++) {
+        cli->at = cli->v[of_timing[i]].word;
         if (cli->command == KN_CMD_exec && cli->v[of_timing[i]].seen &&
             !cli->v[KN_FLAG_timing].seen)
             return kn_fail(c, KILN_BAD_INPUT, "%s needs --timing",
                            kn_flags[of_timing[i]].name);
+    }
     return KILN_OK;
 }
 
@@ -159,7 +161,7 @@ kn_flag_means(enum kn_flag_id id, int family)
 }
 
 kiln_status
-kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli)
+kn_cli_judge(struct kn_ctx *c, struct kn_cli *cli)
 {
     bool mixed = 1u << cli->command & LISTS && cli->npos > 1;
     int family = family_of(cli);
@@ -167,18 +169,23 @@ kn_cli_judge(struct kn_ctx *c, const struct kn_cli *cli)
     for (int id = 0; id < KN_NFLAGS; id++) {
         if (!cli->v[id].seen)
             continue;
+        cli->at = cli->v[id].word;
         KN_TRY(judge_alias(c, cli, (enum kn_flag_id)id));
         if (family < 0)
             KN_TRY(judge_without_family(c, cli, (enum kn_flag_id)id));
         else if (!mixed)
             KN_TRY(judge_for_family(c, (enum kn_flag_id)id, family));
     }
+    cli->at = cli->v[KN_FLAG_run].word;
     if (cli->v[KN_FLAG_run].seen && family < 0)
         return kn_fail(c, KILN_BAD_INPUT, "--run names no family: '%s'%s",
                        cli->v[KN_FLAG_run].s,
                        kn_did_you_mean(c, cli->v[KN_FLAG_run].s,
                                        kn_family_names, KILN_NFAMILIES));
+    cli->at = cli->v[KN_FLAG_max_seconds].word;
     if (cli->v[KN_FLAG_max_seconds].f < 0)
         return kn_fail(c, KILN_BAD_INPUT, "--max-seconds is at least 0");
-    return judge_timing(c, cli);
+    KN_TRY(judge_timing(c, cli));
+    cli->at = NULL;
+    return KILN_OK;
 }

@@ -92,6 +92,21 @@ MISTAKES = [
     ("calibrate --jsn hour.json", "--json"),
 ]
 
+# (command line, what stands at the caret)
+CARETS = [
+    ("rnu gemm", "rnu"), ("run gemm -m 12x", "x"), ("run gemm -m -5", "-5"),
+    ("run gemm -m", ""), ("run gemm -m 4 -m 5", "-m 5"),
+    ("run gemm --tile 256x256x", ""), ("run gemm --tile 256x256xy -m 4", "y -m"),
+    ("run grouped --group-lens 5,0,x,17 -n 64", "x,17"),
+    ("run gemm --scale=rwo -m 4", "rwo"), ("run gemm --waves 2x4x -n 8", " -n 8"),
+    ("run gemm --wg 1,b", "b"), ("run gemm --wg sample:0", "0"),
+    ("run gemm --scael none", "--scael"), ("run gemm --experts 4", "--experts"),
+    ("run %s --epilogue acc++2" % GEMM, "+2"), ("bench a b c d", "c d"),
+    ("exec k.co --grid 1 --block 64 --arg i32:z", "i32:z"),
+    ("run gemm --device sim:gfx950 --arch gfx942 -m 4", "--arch"),
+    ("exec k.co --svg f.svg --grid 1", "--svg"),
+]
+
 # (what is typed, a word of the output it means)
 TAKEN = [
     ("--a fp16 --b half", "f16 x f16"), ("--a bfloat16 --b BF16", "bf16 x bf16"),
@@ -124,6 +139,26 @@ def judge(line, named):
 
 def mistakes_are_answered():
     return "\n".join(filter(None, (judge(*m) for m in MISTAKES))) or None
+
+
+def at_caret(line):
+    """What the caret of an answer points at, None without one."""
+    said = kilnc(line)[2].split("\n")
+    if len(said) != 4 or not said[1].startswith("    $ | "):
+        return None
+    return said[1][said[2].index("^"):] or "the end"
+
+
+def a_caret_is_under_the_place():
+    wrong = [(line, at_caret(line)) for line, place in CARETS
+             if not (at_caret(line) or "").startswith(place or "the end")]
+    return "%s" % wrong if wrong else None
+
+
+def what_is_right_has_no_caret():
+    lines = ("run " + GEMM, "info none.co", "run gemm -m 64", "")
+    wrong = [line for line in lines if at_caret(line)]
+    return "%s" % wrong if wrong else None
 
 
 def the_list_is_long_enough():
@@ -201,7 +236,8 @@ def examples_run():
 
 if __name__ == "__main__":
     failed = tap.main([
-        mistakes_are_answered, the_list_is_long_enough, the_judge_fires,
+        mistakes_are_answered, a_caret_is_under_the_place,
+        what_is_right_has_no_caret, the_list_is_long_enough, the_judge_fires,
         words_of_the_field_are_taken, another_targets_word_is_refused,
         help_is_asked_for_in_every_way, examples_run,
     ])
