@@ -68,7 +68,8 @@ struct bench {
     const struct class *k;
     kiln_target target;
     const char *layout;
-    char last[256];          /* row, so that none comes twice */
+    char rows[96][160];      /* put, so that none comes twice */
+    size_t nrows;
 };
 
 /* ---- one launch --------------------------------------------------------- */
@@ -163,7 +164,7 @@ static void
 put_row(struct bench *b, const struct kn_generated *g,
         const struct measured *m)
 {
-    char row[sizeof b->last];
+    char *row = b->rows[b->nrows];
     static const char *const schedules[] = {
 #define X(id, text) #id,
         KN_SCHEDULES(X)
@@ -181,18 +182,20 @@ put_row(struct bench *b, const struct kn_generated *g,
     } else if (x->cus) {
         fixed = m->full.group_cycles - 2.0 * (double)MANY * m->turn - m->fixed;
     }
-    snprintf(row, sizeof row, "SCORE(%s,%s,%s,%s,%u,%u,%u,%u,%u,%d,%u,%u,%.0f,%.0f,%.0f,%.0f,%.0f,"
-           "%.0f,%.0f)\n",
+    snprintf(row, sizeof b->rows[0], "SCORE(%s,%s,%s,%s,%u,%u,%u,%u,%u,%d,%u,"
+           "%u,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f)\n",
            b->target == KILN_GFX950 ? "GFX950" : "GFX942", b->k->name,
            *b->layout == 't' ? "TN" : b->layout[1] == 't' ? "NT" : "NN",
            schedules[x->schedule], x->bm, x->bn, x->bk, x->wm, x->wn,
            x->cus != 0, x->stages, m->residents,
            (m->warm.group_cycles - m->fixed) / (double)MANY, m->turn, full, before,
            after, fixed, mfma);
-    if (strcmp(row, b->last))
-        fputs(row, stdout);
-    memcpy(b->last, row, sizeof row);
+    for (size_t i = 0; i < b->nrows; i++)
+        if (!strcmp(row, b->rows[i]))
+            return;
+    fputs(row, stdout);
     fflush(stdout);
+    b->nrows += b->nrows + 1 < COUNT(b->rows);
 }
 
 static void
@@ -273,9 +276,10 @@ main(int argc, char **argv)
     for (int t = KILN_GFX950; t >= KILN_GFX942; t--)
         for (size_t i = 0; i < COUNT(classes); i++)
             for (const char *l = classes[i].layouts; *l; l += l[2] ? 3 : 2) {
-                struct bench b = { &classes[i], (kiln_target)t,
-                                   l[0] == 'n' && l[1] == 't' ? "nt"
-                                   : l[0] == 'n' ? "nn" : "tn", "" };
+                struct bench b = { .k = &classes[i], .target = (kiln_target)t };
+
+                b.layout = l[0] == 'n' && l[1] == 't' ? "nt"
+                         : l[0] == 'n' ? "nn" : "tn";
 
                 if ((argc < 2 || !strcmp(argv[1], kiln_target_name(b.target))) &&
                     (argc < 3 || !strcmp(argv[2], b.k->name)) &&
