@@ -45,7 +45,8 @@ typedef enum kiln_status {
 } kiln_status;
 
 /* The first error of a call: one sentence about the user's input, with the
- * place it speaks of (file empty, line 0 when it has none). */
+ * place it speaks of: file empty where that is an expression, line 0 too when
+ * it has none. */
 typedef struct kiln_error {
     kiln_status status;
     int line, col;
@@ -56,10 +57,7 @@ typedef struct kiln_error {
 /* X(id, text, bits of one element, MX: 1 = has E8M0 scales per 32 along K).
  * fp8/bf8 are OCP e4m3fn/e5m2 on gfx950 and FNUZ on gfx942; MX payloads are
  * OCP on every target (OCP MX v1.0). */
-#define KILN_TYPES(X) \
-    X(TYPE_NONE, "none", 0, 0) \
-    X(F32, "f32", 32, 0) \
-    X(I32, "i32", 32, 0) \
+#define KILN_OPERAND_TYPES(X) \
     X(F16, "f16", 16, 0) \
     X(BF16, "bf16", 16, 0) \
     X(FP8, "fp8", 8, 0) \
@@ -70,6 +68,11 @@ typedef struct kiln_error {
     X(MXFP6, "mxfp6", 6, 1) \
     X(MXBF6, "mxbf6", 6, 1) \
     X(MXFP4, "mxfp4", 4, 1)
+#define KILN_TYPES(X) \
+    X(TYPE_NONE, "none", 0, 0) \
+    X(F32, "f32", 32, 0) \
+    X(I32, "i32", 32, 0) \
+    KILN_OPERAND_TYPES(X)
 
 typedef enum kiln_type {
 #define X(id, text, bits, mx) KILN_##id,

@@ -16,10 +16,12 @@ SCALARS.update({"%sint%d_t" % (u, n): "C.c_%sint%d" % (u, n)
 
 
 def words(text, name):
-    """Second parts of an X list."""
+    """Second parts of an X list, which may end with another one."""
     body = re.search(r"#define KILN_%s\(X\)((?:[^\n]*\\\n)*[^\n]*)" % name,
                      text).group(1)
-    return re.findall(r'X\(\w+, "?(\w+)"?', body)
+    rest = re.search(r"KILN_(\w+)\(X\)", body)
+    return re.findall(r'\bX\(\w+, "?(\w+)"?', body) + (
+        words(text, rest.group(1)) if rest else [])
 
 
 def number(text, size):
