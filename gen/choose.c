@@ -12,15 +12,19 @@
 /* ---- a tuned row ---- */
 
 /* Where `4-wave` can, it takes the tile and the map of a row that leaves waves and
- * schedule open, or has its waves; other rows were found with other loops. */
+ * schedule open, or has its waves; other rows were found with other loops. A row
+ * that names a loop means that one. */
 static void
 take_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *row,
           bool waves)
 {
     struct kn_config open = *row;
 
-    if (row->schedule && !kn_schedules[row->schedule].asm_only)
+    if (row->schedule) {
+        if (kn_schedules[row->schedule].asm_only && !row->lowering)
+            row->lowering = KN_LOWERING_ASM;
         return;
+    }
     open.wm = open.wn = open.stages = 0;
     open.schedule = 0;
     kn_prefer_4wave(c, p, &open, &(struct kn_openings){ 0 });
@@ -60,7 +64,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     if (kn_bk_lacks(c, p, &row))
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
-    if (!g->wm && !g->schedule && !g->stages)
+    if ((!g->wm && !g->schedule && !g->stages) || row.schedule)
         take_4wave(c, p, &row, waves);
     if (row.domain.align_a < 16 || row.domain.align_b < 16 ||
         !kn_shareable(&row) || row.stages > KN_MAX_STAGES || !kn_tile_fit(c, p, &row))

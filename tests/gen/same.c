@@ -1,10 +1,12 @@
 /* same.c - what this build makes of lists of problems, a line each: for
  * same.py, which compares builds by it.
  *
- * usage: same choices|scores|times|objects|tir|texts gfx942|gfx950|row LIST [SHARD]
+ * usage: same choices|scores|best|times|objects|tir|texts gfx942|gfx950|row LIST
+ *             [SHARD]
  *
  * LIST is a preset or a .csv; row: each row's own target. A line is "ROW,STAGE,
- * TEXT", STAGE of moe. TEXT is the configuration; or the SHA-256 of the code
+ * TEXT", STAGE of moe. TEXT is the configuration; or the 30 with the best scores
+ * that are kernels, with semicolons between them; or the SHA-256 of the code
  * object; or those of the tile IR before and after the passes; or how many
  * templates have a line in it; or "refused STATUS: SENTENCE". */
 #include <stdio.h>
@@ -55,6 +57,18 @@ put_score(struct kn_ctx *c, const kiln_problem *p,
     kn_putf(out, "%.2f ", kn_score_known(p, &g));
     kn_config_print(&g, out);
     return KILN_OK;
+}
+
+static kiln_status
+put_best(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *given,
+         struct kn_buf *out)
+{
+    struct kn_candidate *all;
+    size_t n = kn_candidates(c, p, given, 30, &all);
+
+    for (size_t i = 1; i < n; i++)
+        kn_putf(out, "%s%s", i > 1 ? ";" : "", all[i].text);
+    return n ? KILN_OK : kn_fail(c, KILN_UNSUPPORTED, "there is no kernel");
 }
 
 static void
@@ -257,7 +271,7 @@ main(int argc, char **argv)
 {
     static const struct mode modes[] = {
         { "choices", put_choice, false }, { "scores", put_score, false },
-        { "times", NULL, true }, { "objects", put_object, false },
+        { "best", put_best, false }, { "times", NULL, true }, { "objects", put_object, false },
         { "tir", put_tile_ir, false }, { "texts", put_texts, false },
     };
     struct run r = { 0 };

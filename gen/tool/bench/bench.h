@@ -119,16 +119,18 @@ struct kn_timing {              /* of a candidate */
 struct kn_candidate {
     struct kn_config cfg;
     const char *text;        /* "tile=64x64x128 waves=2x2 stages=2" */
-    double estimate;
+    double estimate;         /* score (choose.h) or a rough one of us */
+    size_t order;            /* among equal ones */
     struct kn_timing time;
 };
 
-/* What kn_choose accepts: the rules' choice first, then the others by a rough
- * estimate; the parts that `given` names stay as they are. Returns how many. */
+/* The default choice with c's tables, then up to `most` others that kn_choose
+ * takes, those with the best scores; the parts that `given` names stay as they
+ * are. Returns how many. */
 size_t kn_candidates(struct kn_ctx *c, const kiln_problem *p,
-                     const struct kn_config *given,
+                     const struct kn_config *given, size_t most,
                      struct kn_candidate **out);
-/* The rules' choice and the configuration of a row there is. */
+/* The default choice and the configuration of a row there is. */
 size_t kn_candidates_again(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *given, const char *config,
                            struct kn_candidate **out);

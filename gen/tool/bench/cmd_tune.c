@@ -1,9 +1,9 @@
 /* cmd_tune.c - `kilnc tune`: a configuration for every problem of a list, as a
- * tuning table. Candidates are what kn_choose accepts, ordered by a rough
- * estimate; the best --budget of them are generated, which proves them, and
- * timed by the model; the fastest whose sampled workgroups compute the right
- * numbers wins. The rules' own choice always takes part. --recheck lets each
- * row there is meet today's rules again. */
+ * tuning table. The --budget candidates with the best scores are generated,
+ * which proves them, and timed by the model; the fastest whose sampled workgroups
+ * compute the right numbers wins. What the user has without this table, of
+ * other tables or rules, always takes part. --recheck lets each row there is
+ * meet that again. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,6 @@ struct line {
 struct tune {
     struct kn_tool *t;
     struct kn_worklist list;
-    struct kn_tuning nothing; /* neither files nor shipped tables */
     struct line *line;
     size_t n, cap;
     size_t better, kept, failed, replaced, refused;
@@ -74,19 +73,29 @@ kind_of(const struct tune *r)
     return on_gpu(r) ? "measured" : "predicted";
 }
 
-/* Whether a configuration line has the tile and waves of a candidate: its row
- * may be one that cannot be taken, and leave the choice to the rules. */
+/* Whether a configuration line is what a row says, group-m apart: the row may be
+ * one that cannot be taken, and leave the choice to the rules. */
 static bool
-has_tile(const char *config, const char *text)
+has_words(const char *config, const char *text)
 {
-    size_t n = strcspn(text, " ");
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        const char *at = config;
 
-    n += text[n] ? 1 + strcspn(text + n + 1, " ") : 0;
-    return config && !strncmp(config, text, n) && config[n] == ' ';
+        n = strcspn(text, " ");
+        if (!strncmp(text, "group-m=", 8) || !strncmp(text, "stages=", 7))
+            continue;
+        while (at && (strncmp(at, text, n) || (at[n] && at[n] != ' '))) {
+            at = strchr(at, ' ');
+            at = at ? at + 1 : NULL;
+        }
+        if (!at)
+            return false;
+    }
+    return true;
 }
 
 /* A GPU's time is that of a launch whose whole result was right. `text`: the
- * row tried, NULL for the rules' choice. */
+ * row tried, NULL for the default choice. */
 static kiln_status
 time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
           const char *text, struct kn_timing *out)
@@ -112,8 +121,8 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
     out->error_pct = json_number_value(json_object_get(told, "error_pct"));
     out->rows = (uint32_t)json_integer_value(json_object_get(
         told, "validated_rows"));
-    if (text && !has_tile(json_string_value(json_object_get(root, "config")),
-                          text))
+    if (text && !has_words(json_string_value(json_object_get(root, "config")),
+                           text))
         out->us = 0;
     json_decref(root);
     return out->us > 0 ? KILN_OK
@@ -171,7 +180,7 @@ check_once(struct kn_ctx *c, const struct kn_work *w)
 struct turn {
     const struct tune *r;
     const struct kn_work *w;
-    const char *key, *text;  /* the row; text NULL: the rules' choice */
+    const char *key, *text;  /* the row; text NULL: the default choice */
     bool check, foreign;     /* foreign: text is a --candidate */
 };
 
@@ -182,7 +191,7 @@ take_turn(struct kn_ctx *c, void *user, struct kn_buf *out)
     struct kn_timing *time = KN_NEW(c, struct kn_timing, 1);
     struct kn_tuning *row;
 
-    c->tuning = &t->r->nothing;
+    c->tuning = t->r->t->c->tuning;
     if (t->foreign) {
         out->s = (char *)time;
         out->n = sizeof *time;
@@ -232,7 +241,7 @@ struct race {
     const char *key;
 };
 
-/* The rules' choice is all[0]. */
+/* The default choice is all[0]. */
 static void
 time_candidates(const struct race *q, struct kn_candidate *all, size_t n)
 {
@@ -482,8 +491,7 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
         return KILN_OK;
     }
     n = have ? kn_candidates_again(c, &p, &given, have->config, &all)
-             : kn_candidates(c, &p, &given, &all);
-    n = n > most + 1 ? most + 1 : n;
+             : kn_candidates(c, &p, &given, most, &all);
     time_candidates(&q, all, n);
     standard = n ? all[0].time.us : 0;
     best = n ? best_correct(&q, all, n) : NULL;
@@ -507,7 +515,7 @@ tune_all(struct tune *r)
         kiln_status s;
 
         kn_ctx_init(&own, r->t->c->realloc, r->t->c->user);
-        own.tuning = &r->nothing;
+        own.tuning = r->t->c->tuning;
         s = tune_in(r, &own, &r->list.w[i]);
         if (s) {
             kn_putf(r->t->text, "row %zu: %s\n", r->list.w[i].row + 1,
@@ -549,7 +557,6 @@ kn_cmd_tune(struct kn_tool *t)
     const struct kn_value *o = &t->cli->v[KN_FLAG_o];
 
     r->t = t;
-    r->nothing.alone = true;
     if (!o->seen || !strcmp(o->s, "-"))
         return kn_fail(t->c, KILN_BAD_INPUT, "'tune' needs -o FILE, the table "
                        "it continues");
@@ -557,7 +564,7 @@ kn_cmd_tune(struct kn_tool *t)
     KN_TRY(kn_worklist_read(t, &r->list));
     KN_TRY(load_rows(r, o->s));
     KN_TRY(tune_all(r));
-    kn_putf(t->text, "%zu tuned: %zu faster than the rules' choice, none "
+    kn_putf(t->text, "%zu tuned: %zu faster than the default, none "
             "slower, mean speed-up %.3f (%s); %zu kept, %zu replaced, %zu "
             "candidates failed\n", r->tuned, r->better,
             r->tuned ? r->gain / (double)r->tuned : 1, kind_of(r), r->kept,
