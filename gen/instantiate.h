@@ -26,6 +26,7 @@ struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether operands go to LDS directly (staging.c says when). */
 bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
+bool kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side);
 bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 

@@ -116,18 +116,19 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
             kn_unaligned_scales(p, g));
 }
 
-/* Rows along K that begin at any byte: dwords are loaded, and shifted on their
- * way to LDS (ir/distribute/distribute_unaligned.c). */
+/* Rows that begin at any byte: dwords are loaded, and shifted on their way to
+ * LDS (ir/distribute/distribute_unaligned.c). */
 bool
 kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
 {
     kiln_type t = side == 'a' ? p->a : p->b;
     uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
-    uint32_t row = g->bk * kn_type_bits[t] / 8;
-    bool along = side == 'a' ? p->layout != KILN_TN : p->layout == KILN_NT;
 
-    return align < 4 && along && !kn_dequant(p) && !kn_prequant(p) &&
-           !p->quant && kn_type_bits[t] != 6 && row <= 256;
+    return align < 4 && !kn_prequant(p) && !p->quant &&
+           (side == 'a' || !p->b_layout) &&
+           kn_reads_of(g) != KN_READS_MEMORY &&
+           kn_reads_of(g) != KN_READS_RUNS &&
+           g->bk * kn_type_bits[t] / 8 % 4 == 0;
 }
 
 /* Batches of MX scales whose rows are no whole dwords go through registers the
@@ -139,6 +140,20 @@ kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
            kn_reads_of(g) == KN_READS_TILE && p->layout == KILN_NT &&
            kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6 &&
            (g->domain.align_sa < 4 || g->domain.align_sb < 4);
+}
+
+/* So may the MX scales of each K tile, where nothing is copied to LDS. Kernels
+ * of the assembly lowering have no registers for them (measured). */
+bool
+kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    uint8_t align = side == 'a' ? g->domain.align_sa : g->domain.align_sb;
+
+    return align < 4 && p->scale == KILN_SCALE_MX32 && !p->scale_layout &&
+           !kn_direct(p, g) && g->bk % 128 == 0 &&
+           g->lowering != KN_LOWERING_ASM &&
+           kn_reads_of(g) != KN_READS_MEMORY &&
+           kn_reads_of(g) != KN_READS_RUNS;
 }
 
 /* A row of what a wave turns around in LDS, and 16 bytes so that rows start in

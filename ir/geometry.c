@@ -36,6 +36,15 @@ kn_memory_bits(const struct kn_lds *l)
     return kn_elems[l->mem ? l->mem : l->elem].bits;
 }
 
+/* Long rows along K whose lanes side by side are so in memory, within a row
+ * of 16 lanes: a dword is had from the lane before. */
+static bool
+from_neighbour(const struct kn_lds *l, const struct kn_geom *g)
+{
+    return l->gk && l->lk && !l->mem && g->chunk == 16 && g->cpr <= 16 &&
+           16 % g->cpr == 0;
+}
+
 /* A converted tile's lane moves 16 elements at a time, or as many as run=
  * says, or a short row's scales. */
 static struct kn_geom
@@ -96,6 +105,7 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     g.cpr = g.pitch / g.chunk;
     g.nchunks = g.lrows * g.cpr;
     g.mem = g.chunk;
+    g.own = l->unaligned && !from_neighbour(l, &g);
     if (l->mem && l->gk)
         return converted(f, l, g);
     if (g.transpose) {

@@ -214,6 +214,8 @@ struct kn_geom {
     uint32_t mem;            /* bytes of a lane's chunk (or run) in memory */
     uint32_t kn, pn;         /* transpose blocks of neighbouring lanes: kn along
                                 K for every pn outers; kn 1: all outers first */
+    bool own;                /* unaligned: a lane loads all dwords its bytes are
+                              * in, none is had from the lane before */
 };
 /* Bits of an element of the tile in memory. */
 uint32_t kn_memory_bits(const struct kn_lds *l);

@@ -22,6 +22,8 @@ struct dist_tile {
      * by step, the v_perm_b32 selector of a lane's row, and the dword before a
      * lane's load if the lane has the beginning of a row */
     kn_ref low, *select, *before;
+    kn_ref *own;             /* DT_STAGE whose lanes load all their dwords: by
+                              * step, the byte they begin at */
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
 };
 
@@ -139,6 +141,19 @@ struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds,
                                  uint32_t step);
 void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
                         uint32_t step);
+/* Loads of a step: of row k of its piece, so many bytes. */
+struct dist_load {
+    uint32_t row, at, bytes;
+};
+uint32_t dist_loads(const struct kn_lds *l, const struct kn_geom *g);
+struct dist_load dist_load(const struct kn_lds *l, const struct kn_geom *g,
+                           uint32_t n);
+/* Where lanes load all dwords of theirs (kn_geom.own): the byte of the first of
+ * row k of a step's piece; its dwords as if they were aligned. */
+kn_ref dist_own_dword(struct dist *d, const struct dist_tile *t, kn_ref off,
+                      uint32_t k);
+uint32_t dist_own_dwords(struct dist *d, const struct dist_tile *t,
+                         uint32_t step, uint32_t k, kn_ref *out);
 
 /* ---- distribute_pull.c: tiles that stay in memory (slots=0) ---- */
 /* Offsets of the wave's fragments, v->nreg of them; those of named rows,

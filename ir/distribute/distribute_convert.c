@@ -316,7 +316,8 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t)
 
     for (uint32_t s = 0; s < g.steps; s++) {
         kn_ref in[DIST_RUN / 4], out[DIST_RUN / 2], v;
-        uint32_t many = memory_dwords(d, l, t->reg + s * per, in);
+        uint32_t many = g.own ? dist_own_dwords(d, t, s, 0, in)
+                      : memory_dwords(d, l, t->reg + s * per, in);
 
         if (l->kdiv == 1)
             many = dist_convert(d, l, in, many, out);

@@ -71,14 +71,48 @@ memory_elem(uint32_t bytes)
     return bytes == 1 ? KN_T_i8 : bytes == 2 ? KN_T_i16 : KN_T_i32;
 }
 
-/* Loads per step: a transpose block is kb dwords, a chunk is chunk / unit. */
+/* Bytes of a row of a step's piece that are loaded: a dword more where they
+ * begin at any byte. */
 static uint32_t
-loads_per_step(const struct kn_lds *l, const struct kn_geom *g)
+row_bytes(const struct kn_geom *g)
 {
-    uint32_t bytes = g->transpose ? 4 : g->mem;
-    uint32_t unit = l->unit < bytes ? l->unit : bytes;
+    return (g->transpose ? 4 : g->mem) + (g->own ? 4 : 0);
+}
 
-    return bytes / unit * (g->transpose ? g->kb : 1);
+static uint32_t
+loads_of_row(const struct kn_lds *l, const struct kn_geom *g)
+{
+    return (row_bytes(g) + l->unit - 1) / l->unit;
+}
+
+/* A transpose block has kb rows, a chunk is one. */
+uint32_t
+dist_loads(const struct kn_lds *l, const struct kn_geom *g)
+{
+    return loads_of_row(l, g) * (g->transpose ? g->kb : 1);
+}
+
+struct dist_load
+dist_load(const struct kn_lds *l, const struct kn_geom *g, uint32_t n)
+{
+    uint32_t each = loads_of_row(l, g), at = n % each * l->unit;
+    uint32_t left = row_bytes(g) - at;
+
+    return (struct dist_load){ n / each, at, left < l->unit ? left : l->unit };
+}
+
+/* Byte offset of a load in the view. */
+static kn_ref
+load_offset(struct dist *d, const struct dist_tile *v, const struct kn_geom *g,
+            uint32_t step, uint32_t row)
+{
+    kn_ref off = v->reg[step];
+
+    if (g->own)
+        return dist_own_dword(d, v, off, row);
+    if (!g->transpose)
+        return off;
+    return dist_i2(d, KN_OP_add, off, dist_ic(d, KN_OP_mul, v->pitch, row));
 }
 
 /* fetch: a tile value that is fetched twice (prologue and loop) keeps its
@@ -89,8 +123,7 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
     struct dist_tile *v = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
     const struct kn_lds *l = dist_lds(d, v->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = loads_per_step(l, &g), bytes = g.transpose ? 4 : g.mem;
-    uint32_t unit = l->unit < bytes ? l->unit : bytes, j = bytes / unit;
+    uint32_t per = dist_loads(l, &g);
     struct steps x = steps_of(i, g.steps * per);
     kn_ref r = dist_rsrc(d, v->base, v->rem);
 
@@ -98,23 +131,23 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         *t = (struct dist_tile){ .kind = DT_STAGE, .lds = v->lds,
                                  .reg = KN_NEW(d->c, kn_ref, g.steps * per),
                                  .nreg = g.steps * per,
-                                 .select = v->select, .before = v->before };
+                                 .select = v->select, .before = v->before,
+                                 .own = g.own ? v->reg : NULL,
+                                 .low = v->low, .pitch = v->pitch };
     for (uint32_t n = x.from; n < x.to; n++) {
-        kn_ref off = v->reg[n / per];
+        struct dist_load load = dist_load(l, &g, n % per);
+        kn_ref off = load_offset(d, v, &g, n / per, load.row);
         struct kn_ins *ins;
 
-        if (g.transpose)
-            off = dist_i2(d, KN_OP_add, off,
-                          dist_ic(d, KN_OP_mul, v->pitch, n % per / j));
         if (!t->reg[n])
-            t->reg[n] = dist_named(d, load_type(unit), "%s.%u",
+            t->reg[n] = dist_named(d, load_type(load.bytes), "%s.%u",
                                    kn_val(d->in, i->dst)->name, n);
         ins = dist_add(d, KN_OP_ldg, t->reg[n]);
         ins->arg[0] = r;
         ins->arg[1] = off;
-        ins->attr[KN_A_offset] = (int32_t)(n % j * unit) +
-                                 (l->unaligned ? 4 : 0);
-        ins->attr[KN_A_elem] = memory_elem(unit);
+        ins->attr[KN_A_offset] = (int32_t)load.at +
+                                 (l->unaligned && !g.own ? 4 : 0);
+        ins->attr[KN_A_elem] = memory_elem(load.bytes);
         ins->attr[KN_A_nt] = i->attr[KN_A_nt];
     }
     return KILN_OK;
@@ -205,6 +238,16 @@ dist_cat(struct dist *d, const kn_ref *part, uint32_t n)
     return dst;
 }
 
+/* The chunk of a lane that loaded all its dwords. */
+static kn_ref
+own_chunk(struct dist *d, const struct dist_tile *t, uint32_t step)
+{
+    kn_ref w[4];
+    uint32_t n = dist_own_dwords(d, t, step, 0, w);
+
+    return dist_cat(d, w, n);
+}
+
 /* The chunk a lane holds, as one vector of dwords (or a narrow scalar). */
 static kn_ref
 pack_chunk(struct dist *d, const kn_ref *reg, uint32_t chunk, uint32_t unit)
@@ -238,15 +281,18 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t,
 {
     const struct kn_lds *l = dist_lds(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = loads_per_step(l, &g);
+    uint32_t per = dist_loads(l, &g);
+    bool shifted = l->unaligned && !g.own;
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
-    for (uint32_t s = x.from; l->unaligned && s < x.to; s++)
+    for (uint32_t s = x.from; shifted && s < x.to; s++)
         dist_put_unaligned(d, slot, t, s);
-    for (uint32_t s = x.from; !l->unaligned && s < x.to; s++)
+    for (uint32_t s = x.from; !shifted && s < x.to; s++)
         dist_store_lds(d, (struct dist_place){ slot, addr,
                       (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
-                  pack_chunk(d, t->reg + s * per, g.chunk, l->unit), g.chunk);
+                  g.own ? own_chunk(d, t, s)
+                        : pack_chunk(d, t->reg + s * per, g.chunk, l->unit),
+                  g.chunk);
 }
 
 kn_ref
@@ -326,20 +372,36 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w)
 }
 
 static void
+clip_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref valid)
+{
+    const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
+    uint32_t run = kn_geometry(d->in, l).kb * kn_elems[l->elem].bits / 8;
+
+    for (; x.at < run; x.at += 16)
+        dist_clip_piece(d, (struct dist_place){ slot,
+                            transposed_address(d, l, x), 0 },
+                        dist_ic(d, KN_OP_add, valid, -8 * (int64_t)x.at),
+                        run - x.at < 16 ? run - x.at : 16);
+}
+
+static void
 put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t,
                struct steps x)
 {
     const struct kn_lds *l = dist_lds(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = loads_per_step(l, &g), j = per / g.kb;
+    uint32_t per = dist_loads(l, &g), j = per / g.kb;
     uint32_t bits = kn_memory_bits(l), run = g.kb * bits / 8;
 
     for (uint32_t s = x.from; s < x.to; s++) {
         kn_ref row[16];
 
         for (uint32_t k = 0; k < g.kb; k++)
-            row[k] = j == 1 ? t->reg[s * per + k]
-                   : pack_dword(d, t->reg + s * per + k * j, l->unit);
+            if (g.own)
+                dist_own_dwords(d, t, s, k, row + k);
+            else
+                row[k] = j == 1 ? t->reg[s * per + k]
+                       : pack_dword(d, t->reg + s * per + k * j, l->unit);
         for (uint32_t p = 0; p < g.pb; p++) {
             kn_ref w[4];
 
@@ -417,10 +479,36 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
 
+/* K rows of memory: the first beyond the end may share a dword with the last.
+ * The pieces of LDS this lane wrote itself are whole rows of K, or runs of it. */
+static void
+clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
+{
+    const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
+    struct kn_geom g = kn_geometry(d->in, l);
+    kn_ref k, row, valid, addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
+
+    for (uint32_t s = 0; !g.transpose && s < g.steps; s++) {
+        dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &k);
+        valid = dist_i2(d, KN_OP_sub, klen, row);
+        dist_clip_piece(d, (struct dist_place){ slot, addr,
+                            (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
+                        dist_ic(d, KN_OP_mul, valid, 8 * g.chunk), g.chunk);
+    }
+    for (uint32_t s = 0; g.transpose && s < g.steps; s++) {
+        dist_block_place(d, l, dist_chunk_id(d, s), &k, &row);
+        valid = dist_i2(d, KN_OP_sub, klen, dist_ic(d, KN_OP_mul, k, g.kb));
+        valid = dist_ic(d, KN_OP_mul, valid, kn_elems[l->elem].bits);
+        for (uint32_t p = 0; p < g.pb; p++)
+            clip_block_run(d, slot, (struct block_part){ s, p, 0 }, valid);
+    }
+}
+
 /* clip: K at and beyond `klen` of a staged K-contiguous tile becomes zero.
  * Every lane rewrites exactly the chunks it copied itself, so its own wait is
  * enough before, and the barrier that publishes the tile is enough after. A
- * K-outer operand needs nothing: its K rows beyond the end were out of range. */
+ * K-outer operand whose rows begin at loads needs nothing: its K rows beyond the
+ * end were out of range. */
 kiln_status
 expand_clip(struct dist *d, const struct kn_ins *i)
 {
@@ -430,6 +518,8 @@ expand_clip(struct dist *d, const struct kn_ins *i)
     kn_ref klen = dist_operand(d, i->arg[1]);
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
+    if (!l->gk && l->unaligned)
+        clip_rows(d, i->arg[0], klen);
     if (!l->gk || l->shuf)   /* shuffled scales are padded in memory */
         return KILN_OK;
     if (l->kdiv != 1)
@@ -447,7 +537,7 @@ expand_clip(struct dist *d, const struct kn_ins *i)
         dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &chunk);
         valid = dist_i2(d, KN_OP_sub, klen,
                         dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
-        dist_clip_piece(d, l->unaligned
+        dist_clip_piece(d, l->unaligned && !g.own
                            ? dist_own_place(d, i->arg[0],
                                             (int)KN_REF_LDS(i->arg[0]), s)
                            : (struct dist_place){ i->arg[0], addr, at },

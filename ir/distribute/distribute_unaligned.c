@@ -6,7 +6,11 @@
  * the lane before, and for the first lane of a row, of the row's last lane one
  * K tile ago. No dword is loaded twice, and none that has no byte of a row. A
  * step has a multiple of four rows, so `low` is the same in all steps of a
- * lane, but where rows are named: by ids, or as a gate's and its up's. */
+ * lane, but where rows are named: by ids, or as a gate's and its up's.
+ *
+ * Where lanes side by side are not so in memory (kn_geom.own) each loads all
+ * dwords that its bytes are in. A transpose block begins a multiple of four rows
+ * and of four bytes from the tile, so `low` is that of its row, of all lanes. */
 #include "distribute.h"
 
 void
@@ -119,4 +123,62 @@ dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
     dist_move(d, t->before[step], roll(d, w[n], 17 - g.cpr));
     dist_store_lds(d, dist_own_place(d, slot, t->lds, step),
                    dist_cat(d, out, n), g.chunk);
+}
+
+/* ---- all of a lane's dwords ---- */
+
+static kn_ref
+row_low(struct dist *d, const struct dist_tile *t, uint32_t k)
+{
+    return dist_i2(d, KN_OP_add, t->low, dist_ic(d, KN_OP_mul, t->pitch, k));
+}
+
+static bool
+is_block(const struct dist *d, const struct dist_tile *t)
+{
+    return kn_geometry(d->in, dist_lds(d, t->lds)).transpose;
+}
+
+kn_ref
+dist_own_dword(struct dist *d, const struct dist_tile *t, kn_ref off, uint32_t k)
+{
+    if (!is_block(d, t))
+        return dist_ic(d, KN_OP_and, off, -4);
+    return dist_i2(d, KN_OP_add, off,
+                   dist_ic(d, KN_OP_and, row_low(d, t, k), -4));
+}
+
+static kn_ref
+selector(struct dist *d, kn_ref low)
+{
+    enum { NO_SHIFT = 0x03020100, A_BYTE = 0x01010101 };
+
+    low = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, low, 3), A_BYTE);
+    return dist_ic(d, KN_OP_add, low, NO_SHIFT);
+}
+
+uint32_t
+dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
+                uint32_t k, kn_ref *out)
+{
+    const struct kn_lds *l = dist_lds(d, t->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t per = dist_loads(l, &g), n = 0;
+    bool block = g.transpose;
+    kn_ref w[5], arg[3];
+
+    arg[2] = selector(d, block ? row_low(d, t, k % 4) : t->own[step]);
+    for (uint32_t i = 0; i < per; i++) {
+        struct dist_load x = dist_load(l, &g, i);
+        kn_ref reg = t->reg[step * per + i];
+
+        for (uint32_t at = 0; x.row == k && at < x.bytes; at += 4)
+            w[n++] = x.bytes > 4 ? dist_slice(d, reg, at / 4) : reg;
+    }
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        arg[0] = w[i + 1];
+        arg[1] = w[i];
+        out[i] = dist_op3(d, KN_OP_perm, kn_v32, arg);
+    }
+    return n - 1;
 }

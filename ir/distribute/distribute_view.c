@@ -38,7 +38,7 @@ dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c, kn_ref *row,
 
     *row = dist_ic(d, KN_OP_udiv, c, g.cpr);
     *chunk = dist_ic(d, KN_OP_urem, c, g.cpr);
-    if (l->swz_n && !l->unaligned)
+    if (l->swz_n && (!l->unaligned || g.own))
         *chunk = dist_i2(d, KN_OP_xor, *chunk, dist_swizzle(d, l, *row));
 }
 
@@ -157,7 +157,9 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
     if (v->up)               /* 2 n rows are within 31 bits: the launch checks */
         row = dist_assume(d, row, DIST_NEVER);
     off = dist_i2(d, KN_OP_add, row, off);
-    if (l->unaligned)
+    if (g.own && !g.transpose)
+        off = dist_i2(d, KN_OP_add, off, v->low);
+    else if (l->unaligned && !g.own)
         off = dist_aligned(d, v, off, step);
     return guard(d, &g, step, id, off);
 }
@@ -257,6 +259,8 @@ k_outer_records(struct dist *d, struct dist_tile *v)
 
     n = dist_ic(d, KN_OP_add, n, -1);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, n, v->pitch), v->outer);
+    if (l->unaligned)
+        n = dist_aligned_records(d, v, n);
     dist_move(d, v->rem, dist_ic(d, KN_OP_smax, whole_loads(d, l, n), 0));
 }
 
@@ -288,6 +292,8 @@ expand_view(struct dist *d, const struct kn_ins *i)
     } else {
         dist_move(d, v->base,
                   dist_address(d, p, 0, 0, to_bytes(d, row0, bits)));
+        if (l->unaligned)
+            dist_align_base(d, v);
         v->krem = dist_named(d, kn_s32, "%s.krem", name);
         k = row_elements(d, l, k);
         dist_move(d, v->krem, dist_clamp(d, k, 0, INT32_MAX));
@@ -301,7 +307,7 @@ expand_view(struct dist *d, const struct kn_ins *i)
         dist_pulled_view(d, v);
     for (uint32_t s = 0; l->slots && s < g.steps; s++)
         v->reg[s] = step_offset(d, v, s, row0);
-    if (l->unaligned)
+    if (l->unaligned && !g.own)
         dist_first_dwords(d, v, name);
     return KILN_OK;
 }
@@ -334,6 +340,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
         dist_operand(d, i->arg[4]), dist_operand(d, i->arg[6]),
         i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
     kn_ref n = rows.tokens;
+    struct kn_geom g = kn_geometry(d->in, dist_lds(d, lds));
     bool pulled = !dist_lds(d, lds)->slots;
 
     if (!dist_lds(d, lds)->gk || outer_shift(dist_lds(d, lds)) ||
@@ -343,7 +350,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds,
                              .pitch = rows.pitch };
     v->nreg = pulled ? kn_fragment(d->in, dist_lds(d, lds)->side).count
-                     : kn_geometry(d->in, dist_lds(d, lds)).steps;
+                     : g.steps;
     v->reg = KN_NEW(d->c, kn_ref, v->nreg);
     v->base = dist_named(d, kn_s64, "%s.base", name);
     v->rem = dist_named(d, kn_s32, "%s.rem", name);
@@ -361,7 +368,7 @@ expand_gather(struct dist *d, const struct kn_ins *i)
         dist_pulled_view(d, v);
     for (uint32_t s = 0; !pulled && s < v->nreg; s++)
         v->reg[s] = step_offset(d, v, s, 0);
-    if (dist_lds(d, lds)->unaligned)
+    if (dist_lds(d, lds)->unaligned && !g.own)
         dist_first_dwords(d, v, name);
     return KILN_OK;
 }

@@ -23,14 +23,16 @@ shared_rows(const struct kn_fn *f, const struct kn_lds *l)
            l->rows % (16 * waves) == 0;
 }
 
-/* A lane's piece of a row and the dword before it, which the lane before has:
- * within a row of 16 lanes. */
+/* Pieces of whole dwords, and a tile that is a multiple of four bytes from the
+ * next: where a row begins in a dword is the same in all. */
 static bool
 unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
 {
-    return l->gk && l->lk && l->unit == 16 && l->slots && !l->mem &&
-           !l->panel && !l->shuf && !l->share && !l->line && !l->shift &&
-           g->chunk >= 4 && g->cpr <= 16 && 16 % g->cpr == 0;
+    uint32_t step = l->gk ? l->cols * kn_memory_bits(l) / 8 : l->cols;
+
+    return l->unit == 16 && l->slots && !l->run && !l->panel && !l->shuf &&
+           !l->share && !l->line && !l->shift && step % 4 == 0 &&
+           (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
 }
 
 static kiln_status
@@ -80,7 +82,7 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
                     "and 8 times 32 K", l->name);
     if (l->unaligned && !unaligned_rows(l, &g))
         return FAIL(f, l->at, "%%%s: rows that begin at any byte are plain "
-                    "rows along K, of whole dwords and up to 16 loads", l->name);
+                    "rows of whole dwords", l->name);
     if (l->share && !shared_rows(f, l))
         return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
                     "wave's rows, of an operand in plain rows", l->name);

@@ -124,6 +124,8 @@ whole_units(const struct run *r, int id, uint64_t size)
     bool dwords = align[id] >= 4 ||
                   (id == NUM_A && kn_unaligned(&r->p, g, 'a')) ||
                   (id == NUM_B && kn_unaligned(&r->p, g, 'b')) ||
+                  (id == NUM_SA && kn_unaligned_tile(&r->p, g, 'a')) ||
+                  (id == NUM_SB && kn_unaligned_tile(&r->p, g, 'b')) ||
                   (id >= NUM_SA && kn_unaligned_scales(&r->p, g));
     uint32_t to = dwords ? 4 : align[id];
 
