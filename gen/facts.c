@@ -17,6 +17,7 @@ struct given {
     int64_t unscale;
     struct kn_frag a;
     struct kn_limits most;
+    struct kn_formula_operands operands;
 };
 
 /* Bytes per global load: a dword-aligned run can be loaded 16 bytes at a time
@@ -124,14 +125,15 @@ eager(const kiln_problem *p, const struct kn_config *g)
            (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk;
 }
 
-/* A persistent launch that loads its next tile while it stores this one. */
+/* A persistent launch that loads its next tile while it stores this one; scalar
+ * registers have no room for what an expression declares for two tiles. */
 static bool
 walks_ahead(const kiln_problem *p, const struct kn_config *g)
 {
     return g->cus && g->split_k < 2 && kn_reads_of(g) == KN_READS_TILE &&
            kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
-           !kn_unaligned_scales(p, g) &&
+           !kn_unaligned_scales(p, g) && !kn_formula_declared(p->expression).n &&
            !(p->group_flags & KILN_TAIL_ZERO);
 }
 
@@ -156,11 +158,21 @@ shift_of(enum kn_elem from, enum kn_elem to)
     return 0;
 }
 
+/* Its kind, as a word. */
+static int
+array_of(const struct given *x, uint32_t i)
+{
+    const struct kn_formula_operand *o = kn_formula_array(&x->operands, i);
+
+    return o ? 1 + o->kind : 0;
+}
+
 static struct given
 given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
     struct given x = { .p = p, .g = g, .name = kn_kernel_name(c, p, g),
-                       .mfma = "", .most = kn_limits_of(p, g) };
+                       .mfma = "", .most = kn_limits_of(p, g),
+                       .operands = kn_formula_declared(p->expression) };
     struct kn_fn shape = { .c = c, .shape = kn_shape_of(p, g) };
     struct kn_buf vector = { .c = c };
 

@@ -207,7 +207,7 @@ struct kn_pitches {
 struct kn_pitches kn_pitches_of(const kiln_problem *p);
 /* Bytes each operand occupies (0 if unused). */
 struct kn_extents {
-    uint64_t a, b, c, sa, sb, bias, offs;
+    uint64_t a, b, c, sa, sb, bias, offs, x[KN_FORMULA_ARRAYS];
 };
 struct kn_extents kn_extents_of(const kiln_problem *p);
 
@@ -326,6 +326,11 @@ kn_has_bias(const kiln_problem *p)
            kn_formula_names(p->expression, "bias");
 }
 
+/* Of the i-th array that the expression declares: its kind, KN_NFO if there is
+ * none; what it is, for headers. */
+enum kn_formula_operand_kind kn_array_kind(const kiln_problem *p, uint32_t i);
+const char *kn_array_text(const kiln_problem *p, uint32_t i);
+
 /* gemm1's epilogue quantises. */
 static inline bool
 kn_quantises(const kiln_problem *p)
@@ -417,6 +422,7 @@ kiln_status kn_generate_text(struct kn_ctx *c, const char *text,
 /* A launch of a generated kernel (or a foreign build of the same one). */
 struct kn_operands {
     uint64_t a, b, c, sa, sb, bias;  /* device addresses, 0 if unused */
+    uint64_t x[KN_FORMULA_ARRAYS];   /* arrays that the expression declares */
     uint64_t offs;           /* int64 offs[groups + 1] on the device;
                                 moe: int32 sorted ids[m] */
     uint64_t experts;        /* moe: int32, an expert per block_m sorted rows */

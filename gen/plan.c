@@ -19,6 +19,13 @@ group_count(const kiln_problem *p)
     return p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
 }
 
+/* A tensor's address is aligned as the output's. */
+static long long
+array_align(const kiln_problem *p, uint32_t i, long long output)
+{
+    return kn_array_kind(p, i) == KN_FO_TENSOR ? output : 4;
+}
+
 uint8_t
 kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
                  kiln_operand operand)
@@ -41,6 +48,9 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_PADDED:
     case KILN_ARG_WEIGHTS:
         return 4;
+    case KILN_ARG_X0: case KILN_ARG_X1: case KILN_ARG_X2: case KILN_ARG_X3:
+        return (uint8_t)array_align(p, (uint32_t)(operand - KILN_ARG_X0),
+                                    kn_operand_align(p, d, KILN_ARG_C));
     case KILN_ARG_WORKSPACE:
         return 16;
     case KILN_ARG_OFFSETS:
@@ -67,7 +77,11 @@ check_addresses(struct kn_ctx *c, const kiln_problem *p,
     } all[] = { { "A", o->a, align_a }, { "B", o->b, align_b },
                 { "the output", o->c, align_c },
                 { "A's scales", o->sa, align_sa },
-                { "B's scales", o->sb, align_sb } };
+                { "B's scales", o->sb, align_sb },
+                { "x0", o->x[0], array_align(p, 0, align_c) },
+                { "x1", o->x[1], array_align(p, 1, align_c) },
+                { "x2", o->x[2], array_align(p, 2, align_c) },
+                { "x3", o->x[3], array_align(p, 3, align_c) } };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].at % (uint64_t)all[i].align)
@@ -100,7 +114,9 @@ address(const struct kn_operands *o, kiln_operand operand)
         [KILN_ARG_SA] = o->sa, [KILN_ARG_SB] = o->sb,
         [KILN_ARG_BIAS] = o->bias, [KILN_ARG_OFFSETS] = o->offs,
         [KILN_ARG_EXPERTS] = o->experts, [KILN_ARG_PADDED] = o->padded,
-        [KILN_ARG_WEIGHTS] = o->weights, [KILN_ARG_WORKSPACE] = o->workspace
+        [KILN_ARG_WEIGHTS] = o->weights, [KILN_ARG_WORKSPACE] = o->workspace,
+        [KILN_ARG_X0] = o->x[0], [KILN_ARG_X1] = o->x[1],
+        [KILN_ARG_X2] = o->x[2], [KILN_ARG_X3] = o->x[3]
     };
 
     return at[operand];
@@ -137,7 +153,9 @@ fill(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
 #define PTR(has, name, operand, what)                                         \
     if (has)                                                                  \
         put_number(plan, (int64_t)address(o, KILN_ARG_##operand), 8);
-#define FACTOR(name) put(plan, &p->name, 4);
+#define FACTOR(has, name, value)                                              \
+    if (has)                                                                  \
+        put(plan, &(value), 4);
 #define ARG(has, name, type, formula, most)                                   \
     if (has) {                                                                \
         ARG_OF(name, type, formula, most)                                     \

@@ -52,6 +52,43 @@ repeat(uint64_t one, int64_t times, int64_t stride)
     return one && times > 0 ? (uint64_t)(times - 1) * (uint64_t)stride + one : 0;
 }
 
+enum kn_formula_operand_kind
+kn_array_kind(const kiln_problem *p, uint32_t i)
+{
+    const struct kn_formula_operands x = kn_formula_declared(p->expression);
+    const struct kn_formula_operand *o = kn_formula_array(&x, i);
+
+    return o ? (enum kn_formula_operand_kind)o->kind : KN_NFO;
+}
+
+const char *
+kn_array_text(const kiln_problem *p, uint32_t i)
+{
+    static const char *const texts[KN_NFO + 1] = {
+        [KN_FO_ROW] = "f32, one for each row of the output",
+        [KN_FO_COL] = "f32, one for each column of the output",
+        [KN_FO_TENSOR] = "of the output's shape, type and pitch",
+        [KN_FO_SCALAR] = "", [KN_NFO] = ""
+    };
+
+    return texts[kn_array_kind(p, i)];
+}
+
+/* Bytes of the arrays that the expression declares: the output is `nc`
+ * matrices, columns come `nb` times. */
+static void
+array_extents(const kiln_problem *p, int64_t nb, int64_t nc,
+              struct kn_extents *e)
+{
+    const struct kn_formula_operands x = kn_formula_declared(p->expression);
+
+    for (uint32_t i = 0; i < x.n; i++)
+        if (x.of[i].kind != KN_FO_SCALAR)
+            e->x[x.of[i].slot] = x.of[i].kind == KN_FO_TENSOR ? e->c
+                : x.of[i].kind == KN_FO_ROW ? (uint64_t)(4 * p->m * nc)
+                                            : (uint64_t)(4 * p->n * nb);
+}
+
 struct kn_extents
 kn_extents_of(const kiln_problem *p)
 {
@@ -78,6 +115,7 @@ kn_extents_of(const kiln_problem *p)
     }
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = kn_group_table(p);
+    array_extents(p, f->ragged ? p->groups : na, nc, &e);
     return e;
 }
 

@@ -27,12 +27,49 @@ static const struct {
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
+static const char *const names[] = {
+#define X(id, text) text,
+    KN_FORMULA_NAMES(X)
+#undef X
+};
+enum { NNAMES = sizeof names / sizeof *names };
+
+const char *const kn_formula_operand_names[KN_NFO] = {
+#define X(id, text) text,
+    KN_FORMULA_OPERANDS(X)
+#undef X
+};
+
+static bool
+is_word(const char *word, const char *s, size_t n)
+{
+    return strlen(word) == n && !memcmp(word, s, n);
+}
+
+static size_t
+word_length(const char *s)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)s[n]) || s[n] == '_')
+        n++;
+    return n;
+}
+
+static const char *
+skip(const char *s)
+{
+    return s + strspn(s, " \t\n");
+}
+
 static kiln_status
 fail(struct parser *p, const char *at, const char *what)
 {
+    const char *from = p->x->operands.rest;
     int line = 1, column = 1;
 
-    for (const char *s = p->text; s < at; s++) {
+    from = from && from <= at && !p->at ? from : p->text;
+    for (const char *s = from; s < at; s++) {
         line += *s == '\n';
         column = *s == '\n' ? 1 : column + 1;
     }
@@ -50,7 +87,7 @@ fail(struct parser *p, const char *at, const char *what)
 static char
 next(struct parser *p)
 {
-    p->s += strspn(p->s, " \t\n");
+    p->s = skip(p->s);
     return *p->s;
 }
 
@@ -150,30 +187,55 @@ parse_call(struct parser *p, const char *at, int f, uint8_t *out)
     return add(p, at, n, out);
 }
 
+/* Which of the declared operands a word names, -1: none. */
+static int
+find_operand(const struct kn_formula_operands *x, const char *s, size_t n)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->of[i].n == n && !memcmp(x->of[i].name, s, n))
+            return (int)i;
+    return -1;
+}
+
+static int
+find_function(const char *s, size_t n)
+{
+    for (int i = 0; i < NFUNCTIONS; i++)
+        if (is_word(functions[i].text, s, n))
+            return i;
+    return -1;
+}
+
+static int
+find_name(const char *s, size_t n)
+{
+    for (int i = 0; i < NNAMES; i++)
+        if (is_word(names[i], s, n))
+            return i;
+    return -1;
+}
+
 static kiln_status
 parse_name(struct parser *p, uint8_t *out)
 {
-    static const char *const names[] = {
-#define X(id, text) text,
-        KN_FORMULA_NAMES(X)
-#undef X
-    };
     const char *at = p->s;
-    size_t n = 0;
+    size_t n = word_length(at);
+    struct kn_formula_node node = { .kind = KN_FX_OPERAND };
+    int i = find_function(at, n);
 
-    while (isalnum((unsigned char)at[n]) || at[n] == '_')
-        n++;
     p->s += n;
-    for (int i = 0; i < NFUNCTIONS; i++)
-        if (strlen(functions[i].text) == n && !memcmp(functions[i].text, at, n))
-            return parse_call(p, at, i, out);
-    for (uint8_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == n && !memcmp(names[i], at, n)) {
-            p->x->names |= 1u << (KN_FX_ACC + i);
-            return add(p, at, (struct kn_formula_node){
-                .kind = (uint8_t)(KN_FX_ACC + i) }, out);
-        }
-    return fail(p, at, "there is no value and no function of this name");
+    if (i >= 0)
+        return parse_call(p, at, i, out);
+    i = find_operand(&p->x->operands, at, n);
+    node.arg[0] = (uint8_t)i;
+    if (i < 0) {
+        i = find_name(at, n);
+        node = (struct kn_formula_node){ .kind = (uint8_t)(KN_FX_ACC + i) };
+        p->x->names |= i < 0 ? 0 : 1u << (KN_FX_ACC + i);
+    }
+    if (i < 0)
+        return fail(p, at, "there is no value and no function of this name");
+    return add(p, at, node, out);
 }
 
 static kiln_status
@@ -243,6 +305,138 @@ parse_sum(struct parser *p, uint8_t *out)
     return KILN_OK;
 }
 
+/* ---- what is declared in front ---- */
+
+/* KIND:NAME, at s; returns what is behind it, NULL: it is none. */
+static const char *
+read_declaration(const char *s, struct kn_formula_operand *out)
+{
+    size_t n = word_length(s = skip(s));
+
+    out->kind = KN_NFO;
+    for (uint8_t k = 0; k < KN_NFO; k++)
+        if (is_word(kn_formula_operand_names[k], s, n))
+            out->kind = k;
+    s = skip(s + n);
+    if (out->kind == KN_NFO || *s != ':')
+        return NULL;
+    out->name = skip(s + 1);
+    n = word_length(out->name);
+    out->n = n > UINT8_MAX ? UINT8_MAX : (uint8_t)n;
+    s = skip(out->name + n);
+    return *s == ',' ? s + 1 : NULL;
+}
+
+/* Takes the next one, if there is room. */
+static bool
+declare(struct kn_formula_operands *x, struct kn_formula_operand *o)
+{
+    bool scalar = o->kind == KN_FO_SCALAR;
+    uint32_t *count = scalar ? &x->scalars : &x->arrays;
+
+    if (*count == (scalar ? KN_FORMULA_SCALARS : KN_FORMULA_ARRAYS))
+        return false;
+    o->slot = (uint8_t)(*count)++;
+    x->of[x->n++] = *o;
+    return true;
+}
+
+struct kn_formula_operands
+kn_formula_declared(const char *text)
+{
+    struct kn_formula_operands x = { .rest = text };
+    struct kn_formula_operand o;
+    const char *s;
+
+    while ((s = read_declaration(x.rest, &o)) != NULL && declare(&x, &o))
+        x.rest = s;
+    return x;
+}
+
+const struct kn_formula_operand *
+kn_formula_array(const struct kn_formula_operands *x, uint32_t i)
+{
+    for (uint32_t k = 0; k < x->n; k++)
+        if (x->of[k].kind != KN_FO_SCALAR && x->of[k].slot == i)
+            return &x->of[k];
+    return NULL;
+}
+
+/* Whether a word and a colon stand at s. */
+static bool
+declares(const char *s)
+{
+    size_t n = word_length(s = skip(s));
+
+    return n && *skip(s + n) == ':';
+}
+
+static kiln_status
+check_name(struct parser *p, const struct kn_formula_operand *o)
+{
+    const struct kn_formula_operands *x = &p->x->operands;
+
+    if (!o->n || !isalpha((unsigned char)*o->name))
+        return fail(p, o->name, "an operand needs a name");
+    if (o->n > KN_FORMULA_NAME)
+        return fail(p, o->name, "the name of an operand has at most 15 "
+                    "characters");
+    if (find_function(o->name, o->n) >= 0 || find_name(o->name, o->n) >= 0)
+        return fail(p, o->name, "this name has a meaning of its own");
+    if (find_operand(x, o->name, o->n) >= 0)
+        return fail(p, o->name, "this operand is declared twice");
+    return KILN_OK;
+}
+
+static kiln_status
+parse_declarations(struct parser *p)
+{
+    struct kn_formula_operands *x = &p->x->operands;
+
+    while (declares(p->s)) {
+        struct kn_formula_operand o = { .name = NULL };
+        const char *end = read_declaration(p->s, &o), *at = skip(p->s);
+
+        if (o.kind == KN_NFO)
+            return fail(p, at, "operands are of the kinds row, col, tensor "
+                        "and scalar");
+        KN_TRY(check_name(p, &o));
+        if (!end)
+            return fail(p, skip(o.name + o.n), "expected ',' behind an operand");
+        if (!declare(x, &o))
+            return fail(p, at, "there are at most 4 rows, columns and tensors, "
+                        "and at most 4 scalars");
+        p->s = end;
+    }
+    x->rest = p->s;
+    return KILN_OK;
+}
+
+static const char *
+unnamed(struct parser *p, const struct kn_formula_operand *o)
+{
+    struct kn_buf b = { .c = p->c };
+
+    kn_putf(&b, "the expression does not name %.*s", o->n, o->name);
+    return b.s;
+}
+
+static kiln_status
+check_used(struct parser *p)
+{
+    const struct kn_formula *x = p->x;
+
+    for (uint32_t i = 0; i < x->operands.n; i++) {
+        bool used = false;
+
+        for (uint32_t k = 0; k < x->n; k++)
+            used |= x->node[k].kind == KN_FX_OPERAND && x->node[k].arg[0] == i;
+        if (!used)
+            return fail(p, x->operands.rest, unnamed(p, &x->operands.of[i]));
+    }
+    return KILN_OK;
+}
+
 /* `gelu` to `gelu(acc)`. */
 static const char *
 in_full(struct kn_ctx *c, const char *text)
@@ -266,12 +460,14 @@ kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at, const char *text,
 
     p.text = p.s = in_full(c, text);
     *out = (struct kn_formula){ 0 };
+    KN_TRY(parse_declarations(&p));
     KN_TRY(parse_sum(&p, &root));
     if (next(&p))
         return fail(&p, p.s, "expected an operator");
     if (!kn_formula_has(out, KN_FX_ACC))
-        return fail(&p, p.text, "the expression does not name acc");
-    return KILN_OK;
+        return fail(&p, skip(out->operands.rest),
+                    "the expression does not name acc");
+    return check_used(&p);
 }
 
 const char *
@@ -292,10 +488,8 @@ kn_formula_names(const char *text, const char *name)
     size_t n = strlen(name);
 
     while (*text) {
-        size_t word = 0;
+        size_t word = word_length(text);
 
-        while (isalnum((unsigned char)text[word]) || text[word] == '_')
-            word++;
         if (word == n && !memcmp(text, name, n))
             return true;
         text += word ? word : 1;

@@ -7,6 +7,13 @@
  *   bias   f32 by column
  *   c      what the output holds
  *
+ * In front of it the operands that it names besides, each with a comma behind:
+ *
+ *   row:x,     f32, one for each row of the output
+ *   col:x,     f32, one for each column
+ *   tensor:x,  of the output's shape, type and pitch
+ *   scalar:x,  f32, an argument of the launch
+ *
  * A function of one value alone, such as `gelu`, stands for `gelu(acc)`. */
 #ifndef KN_FORMULA_H
 #define KN_FORMULA_H
@@ -16,11 +23,40 @@
 /* X(id, text): values that an expression may name. */
 #define KN_FORMULA_NAMES(X) X(ACC, "acc") X(BIAS, "bias") X(C, "c")
 
+/* X(id, text): kinds of declared operands; all but SCALAR are arrays. */
+#define KN_FORMULA_OPERANDS(X) \
+    X(ROW, "row") X(COL, "col") X(TENSOR, "tensor") X(SCALAR, "scalar")
+
+enum kn_formula_operand_kind {
+#define X(id, text) KN_FO_##id,
+    KN_FORMULA_OPERANDS(X)
+#undef X
+    KN_NFO
+};
+
+enum {
+    KN_FORMULA_ARRAYS = 4, KN_FORMULA_SCALARS = 4,
+    KN_FORMULA_DECLARED = KN_FORMULA_ARRAYS + KN_FORMULA_SCALARS,
+    KN_FORMULA_NAME = 15     /* most characters of a name */
+};
+
+/* The declared operands in order. */
+struct kn_formula_operands {
+    struct kn_formula_operand {
+        const char *name;    /* in the text, n characters */
+        uint8_t n, kind;     /* enum kn_formula_operand_kind */
+        uint8_t slot;        /* among the arrays, or among the scalars */
+    } of[KN_FORMULA_DECLARED];
+    uint32_t n, arrays, scalars;
+    const char *rest;        /* of the text: the expression itself */
+};
+
 enum kn_formula_kind {
     KN_FX_NUMBER,
 #define X(id, text) KN_FX_##id,
     KN_FORMULA_NAMES(X)
 #undef X
+    KN_FX_OPERAND,           /* arg[0]: which of the declared */
     KN_FX_ADD, KN_FX_SUB, KN_FX_MUL, KN_FX_DIV, KN_FX_NEG,
 #define FN(id, text, nargs) KN_FX_##id,
 #include "formula.def"
@@ -41,6 +77,7 @@ struct kn_formula {
     struct kn_formula_node node[KN_FORMULA_NODES];
     uint32_t n;
     uint32_t names;          /* bit set of enum kn_formula_kind */
+    struct kn_formula_operands operands;
 };
 
 static inline bool
@@ -49,10 +86,21 @@ kn_formula_has(const struct kn_formula *x, enum kn_formula_kind name)
     return x->names >> name & 1;
 }
 
-/* BAD_INPUT, with line and column, for what is no expression or does not name
- * acc. at: where the text stands in a file, or NULL. */
+/* BAD_INPUT, with line and column (of the expression itself, without what it
+ * declares), for what is no expression or does not name acc. at: where the text
+ * stands in a file, or NULL. */
 kiln_status kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at,
                              const char *text, struct kn_formula *out);
+
+/* The declarations of a text that parses; of another, those up to the first
+ * that is none. */
+struct kn_formula_operands kn_formula_declared(const char *text);
+
+/* The array in slot `i`, NULL: there are fewer. */
+const struct kn_formula_operand *
+kn_formula_array(const struct kn_formula_operands *x, uint32_t i);
+
+extern const char *const kn_formula_operand_names[KN_NFO];
 
 /* A text that parses, as it stands in a key: without spaces, in full. */
 const char *kn_formula_text(struct kn_ctx *c, const char *text);

@@ -240,8 +240,9 @@ typedef enum kiln_group_flags {
     KILN_GROUP_ENDS32 = 4
 } kiln_group_flags;
 
-/* Bytes of kiln_problem.expression, its NUL among them. */
+/* Bytes of kiln_problem.expression, its NUL among them; scalars it declares. */
 #define KILN_EXPRESSION 192
+#define KILN_SCALARS 4
 
 /* As stride_a of batched, stride_b of batched and grouped: all problems read
  * the same matrix and scales. */
@@ -298,7 +299,11 @@ typedef struct kiln_problem {
                                 them to the next; 0: dense. A multiple of 4
                                 MX scales is loaded by dwords at any K */
     char expression[KILN_EXPRESSION]; /* kernel part: a text here makes the
-                                epilogue EXPRESSION, e.g. "gelu(acc + bias)" */
+                                epilogue EXPRESSION, e.g. "gelu(acc + bias)", or
+                                "row:s, tensor:r, acc * s + r" of what
+                                kiln_arguments.x0, x1 are (docs/epilogues.md) */
+    float scalar[KILN_SCALARS]; /* launch part: those that the expression
+                                declares, in its order */
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------
@@ -423,7 +428,11 @@ void kiln_get_kernel(const kiln_kernel *kernel, kiln_kernel_info *info);
     X(ARG_EXPERTS, experts) \
     X(ARG_PADDED, padded) \
     X(ARG_WEIGHTS, weights) \
-    X(ARG_WORKSPACE, workspace)
+    X(ARG_WORKSPACE, workspace) \
+    X(ARG_X0, x0) \
+    X(ARG_X1, x1) \
+    X(ARG_X2, x2) \
+    X(ARG_X3, x3)
 
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
@@ -476,6 +485,10 @@ typedef struct kiln_arguments {
                                 run beside it; 0: all of the plan's. Other
                                 grids are as they are */
     uint32_t reserved;
+    const void *x0, *x1, *x2, *x3; /* rows (f32 [m] of each batch or wgrad's
+                                group), columns (f32 [n] of each batch or group)
+                                and tensors (the output's shape, type and pitch)
+                                that the expression declares, in its order */
 } kiln_arguments;
 
 typedef struct kiln_pointer {

@@ -155,6 +155,28 @@ add_arg(struct kn_ctx *c, struct kn_cli *cli, int id, const char *text)
     return ok ? KILN_OK : KILN_BAD_INPUT;
 }
 
+/* An operand of the epilogue's expression. */
+static kiln_status
+add_named(struct kn_ctx *c, struct kn_cli *cli, int id, const char *text)
+{
+    size_t cap = cli->nnamed;
+    struct kn_cli_named *n;
+
+    cli->named = kn_grow(c, cli->named, &cap, cli->nnamed + 1, sizeof *n);
+    n = &cli->named[cli->nnamed];
+    *n = (struct kn_cli_named){ .flag = (enum kn_flag_id)id };
+    if (!kn_cli_named_parse(c, &kn_flags[id], text, n))
+        return refuse_value(c, id, kn_flags[id].name, text, cli->command);
+    for (size_t i = 0; i < cli->nnamed; i++)
+        if (!strcmp(cli->named[i].name, n->name))
+            return kn_fail(c, KILN_BAD_INPUT, "%s and %s name the same operand "
+                           "%s", kn_flags[cli->named[i].flag].name,
+                           kn_flags[id].name, n->name);
+    cli->nnamed++;
+    cli->v[id].seen = true;
+    return KILN_OK;
+}
+
 /* Reads `text` into the first row of this name that accepts it. */
 static kiln_status
 set_flag(struct kn_ctx *c, struct kn_cli *cli, const char *word, int first,
@@ -168,6 +190,8 @@ set_flag(struct kn_ctx *c, struct kn_cli *cli, const char *word, int first,
             return refuse_value(c, id, word, text, cli->command);
         return KILN_OK;
     }
+    if (kn_flag_repeats(&kn_flags[id]))
+        return add_named(c, cli, id, text);
     for (; id < KN_NFLAGS; id = find_flag(name, cli->command, id + 1)) {
         struct kn_value v = { 0 };
         if (!kn_value_parse(c, &kn_flags[id], text, &v)) {
@@ -368,5 +392,6 @@ kn_cli_parse(struct kn_ctx *c, int argc, char **argv, struct kn_cli *cli)
     if (cmd == KN_CMD_bench)
         KN_TRY(kn_hipblaslt_words(c, &words));
     KN_TRY(parse_words(c, words.argc, words.argv, cli));
+    KN_TRY(kn_cli_declare(c, cli));
     return kn_cli_beta(c, cli);
 }

@@ -4,6 +4,7 @@
 #ifndef KN_CLI_H
 #define KN_CLI_H
 
+#include "../../ir/formula.h"
 #include "../../runtime/sim/sim.h"
 
 enum kn_command {
@@ -52,6 +53,8 @@ enum kn_flag_kind {
     KN_K_DEVICE,             /* i: enum kn_device_kind; list[0]: target or number */
     KN_K_ARG,                /* repeatable: cli->args */
     KN_K_PTR,                /* repeatable: cli->args with an offset */
+    KN_K_ARRAY,              /* repeatable: cli->named, NAME or NAME=FILE */
+    KN_K_SCALAR,             /* repeatable: cli->named, NAME=V */
     KN_NKINDS
 };
 
@@ -91,6 +94,13 @@ struct kn_cli_arg {
     uint64_t offset;         /* --ptr: where the address goes */
 };
 
+/* An operand of the epilogue's expression. */
+struct kn_cli_named {
+    enum kn_flag_id flag;
+    const char *name, *file; /* file: NULL, none is given */
+    double value;            /* SCALAR */
+};
+
 struct kn_cli {
     enum kn_command command;
     int help;                /* print help instead of running */
@@ -99,6 +109,8 @@ struct kn_cli {
     struct kn_value v[KN_NFLAGS];
     size_t nargs;
     struct kn_cli_arg *args;
+    size_t nnamed;
+    struct kn_cli_named *named;
     const char *config;      /* "tile=256x256x128 waves=2x4", "" if none */
     const char *at;          /* what a refusal is about, in a word of the command
                                 line or at the end of one; NULL: of no word */
@@ -122,6 +134,27 @@ bool kn_cli_arg_parse(struct kn_ctx *c, const char *text,
                       struct kn_cli_arg *a);
 bool kn_cli_ptr_parse(struct kn_ctx *c, const char *text,
                       struct kn_cli_arg *a);
+
+/* Whether a flag may be given several times. */
+static inline bool
+kn_flag_repeats(const struct kn_flag *f)
+{
+    return f->kind == KN_K_ARG || f->kind == KN_K_PTR ||
+           f->kind == KN_K_ARRAY || f->kind == KN_K_SCALAR;
+}
+
+bool kn_cli_named_parse(struct kn_ctx *c, const struct kn_flag *f,
+                        const char *text, struct kn_cli_named *n);
+
+/* cli_named.c - what --row, --col, --tensor and --scalar name is declared in
+ * front of the epilogue's expression, unless that declares it itself. */
+kiln_status kn_cli_declare(struct kn_ctx *c, struct kn_cli *cli);
+/* BAD_INPUT for a flag without an expression, and for `run` a scalar without
+ * a value. */
+kiln_status kn_cli_judge_named(struct kn_ctx *c, const struct kn_cli *cli);
+/* The flag that names an operand, NULL: none does. */
+const struct kn_cli_named *kn_cli_named(const struct kn_cli *cli,
+                                        const struct kn_formula_operand *o);
 
 /* A --beta that is neither 0 nor 1 becomes part of the epilogue's expression:
  * acc + F * c for each acc. */

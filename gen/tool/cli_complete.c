@@ -144,7 +144,7 @@ put_quoted(struct kn_buf *b, const char *s)
 static void
 put_zsh_flag(struct kn_buf *b, const struct kn_flag *f, enum kn_command cmd)
 {
-    bool often = f->kind == KN_K_ARG || f->kind == KN_K_PTR;
+    bool often = kn_flag_repeats(f);
     struct kn_buf words = { .c = b->c };
 
     kn_putf(b, "            '%s%s[", often ? "*" : "", f->name);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../ir/formula.h"
 #include "cli.h"
 
 static kiln_type
@@ -34,6 +33,20 @@ epilogue_of(const struct kn_value *v, kiln_problem *p)
     p->epilogue = word < 0 ? KILN_EPILOGUE_EXPRESSION : (uint8_t)word;
     if (word < 0)
         snprintf(p->expression, sizeof p->expression, "%s", v->s);
+}
+
+/* The scalars that the expression declares; 1 where no flag says. */
+static void
+scalars_of(const struct kn_cli *cli, kiln_problem *p)
+{
+    const struct kn_formula_operands x = kn_formula_declared(p->expression);
+
+    for (uint32_t i = 0; i < x.n; i++) {
+        const struct kn_cli_named *n = kn_cli_named(cli, &x.of[i]);
+
+        if (x.of[i].kind == KN_FO_SCALAR)
+            p->scalar[x.of[i].slot] = n ? (float)n->value : 1;
+    }
 }
 
 static size_t
@@ -101,6 +114,7 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->out = type_of(&v[KN_FLAG_out]);
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
     epilogue_of(&v[KN_FLAG_epilogue], p);
+    scalars_of(cli, p);
     p->beta = v[KN_FLAG_beta].f != 0;
     p->invariant = v[KN_FLAG_invariant].seen;
     p->b_layout = (uint8_t)v[KN_FLAG_b_layout].i;

@@ -302,6 +302,22 @@ parse_arg(struct kn_ctx *c, const char *text, enum kn_cli_arg_kind first,
 }
 
 bool
+kn_cli_named_parse(struct kn_ctx *c, const struct kn_flag *f, const char *text,
+                   struct kn_cli_named *n)
+{
+    const char *eq = strchr(text, '=');
+
+    n->file = NULL;
+    n->name = eq ? kn_strndup(c, text, (size_t)(eq - text)) : text;
+    if (!*n->name || strpbrk(n->name, ",: "))
+        return false;
+    if (f->kind == KN_K_SCALAR)
+        return eq && take_real(eq + 1, &n->value);
+    n->file = eq ? eq + 1 : NULL;
+    return !eq || eq[1];
+}
+
+bool
 kn_cli_arg_parse(struct kn_ctx *c, const char *text, struct kn_cli_arg *a)
 {
     return parse_arg(c, text, KN_CA_I32, a);

@@ -182,6 +182,7 @@ kn_cli_judge(struct kn_ctx *c, struct kn_cli *cli)
                        cli->v[KN_FLAG_run].s,
                        kn_did_you_mean(c, cli->v[KN_FLAG_run].s,
                                        kn_family_names, KILN_NFAMILIES));
+    KN_TRY(kn_cli_judge_named(c, cli));
     cli->at = cli->v[KN_FLAG_max_seconds].word;
     if (cli->v[KN_FLAG_max_seconds].f < 0)
         return kn_fail(c, KILN_BAD_INPUT, "--max-seconds is at least 0");

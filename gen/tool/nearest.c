@@ -169,7 +169,7 @@ is_value(struct kn_ctx *c, enum kn_command cmd, int id, const char *text)
     for (int i = id; i < KN_NFLAGS; i++) {
         struct kn_value v = { 0 };
 
-        if (kn_flags[i].kind == KN_K_ARG || kn_flags[i].kind == KN_K_PTR)
+        if (kn_flag_repeats(&kn_flags[i]))
             return false;
         if (!strcmp(kn_flags[i].name, kn_flags[id].name) &&
             kn_flags[i].commands & 1u << cmd &&

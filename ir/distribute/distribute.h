@@ -3,6 +3,7 @@
 #ifndef KN_DISTRIBUTE_H
 #define KN_DISTRIBUTE_H
 
+#include "../formula.h"
 #include "../ir.h"
 
 /* What became of a tile-level value. */
@@ -41,6 +42,7 @@ struct dist {
     struct kn_fn *out;
     struct dist_tile *tile;  /* by input value */
     struct kn_loc at;
+    kn_ref array[KN_FORMULA_ARRAYS], scalar[KN_FORMULA_SCALARS]; /* of expr */
     kn_ref first;            /* first token of the window, 0: there is none */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
@@ -223,9 +225,18 @@ struct dist_out {
 };
 /* Of an operation with the operands and attributes of `store`. */
 struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
-/* What the output holds where an accumulator will be stored, as f32x4. */
-kn_ref dist_out_old(struct dist *d, const struct dist_out *o, kn_ref row_off,
-                    kn_ref col);
+/* What the output holds where an accumulator will be stored: the offsets, the
+ * bytes on their way, the f32x4. */
+struct dist_old {
+    kn_ref part[4];
+};
+struct dist_old dist_out_places(struct dist *d, const struct dist_out *o,
+                                kn_ref row_off, kn_ref col);
+/* from: o->r, or the resource of another tensor of its shape. */
+struct dist_old dist_out_load(struct dist *d, const struct dist_out *o,
+                              kn_ref from, const struct dist_old *at);
+kn_ref dist_out_old(struct dist *d, const struct dist_out *o,
+                    const struct dist_old *old);
 
 /* One expand function per TILE row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);

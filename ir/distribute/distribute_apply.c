@@ -1,14 +1,22 @@
 /* distribute_apply.c - acc.apply: the expression of the kernel (../formula.h)
  * on each accumulator, one after the other, so that what lies between lives
  * briefly. */
-#include "../formula.h"
 #include "distribute.h"
 
-/* One accumulator, and what its columns and rows have. */
+/* The accumulators, one of them, and what its columns and rows have. */
 struct apply {
     struct dist *d;
     const struct kn_formula *x;
-    kn_ref value[KN_NFORMULA];  /* by name */
+    struct dist_epilogue e;
+    struct kn_ins out;       /* `store` of the output, for dist_out */
+    struct dist_out o;
+    uint32_t count;
+    kn_ref *bias;            /* by column block */
+    kn_ref *vector[KN_FORMULA_DECLARED]; /* by row or column block */
+    kn_ref from[KN_FORMULA_ARRAYS + 1];  /* tensors, with add=1 C behind them */
+    uint32_t tensor[KN_FORMULA_ARRAYS + 1], nfrom; /* which of the declared */
+    struct dist_old *old;    /* by accumulator and tensor */
+    kn_ref value[KN_FX_OPERAND], operand[KN_FORMULA_DECLARED];
     struct kn_type t;
 };
 
@@ -312,6 +320,8 @@ value(struct apply *a, uint32_t n)
 
     if (x->kind == KN_FX_NUMBER)
         return num(a, x->value);
+    if (x->kind == KN_FX_OPERAND)
+        return a->operand[x->arg[0]];
     if (x->kind <= KN_FX_C)
         return a->value[x->kind];
     if (!row[x->kind].expand)
@@ -321,29 +331,163 @@ value(struct apply *a, uint32_t n)
     return row[x->kind].expand(a, arg);
 }
 
-/* One accumulator: (x, y) of the wave's; c is its part of C or 0. */
-static void
-apply(struct apply *a, kn_ref acc, kn_ref c)
+/* ---- what it is applied to ---- */
+
+kiln_status
+expand_operand(struct dist *d, const struct kn_ins *i)
 {
+    if (i->attr[KN_A_slot] < 0 || i->attr[KN_A_slot] >= KN_FORMULA_ARRAYS)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "slot= is 0 to %d",
+                          KN_FORMULA_ARRAYS - 1);
+    d->array[i->attr[KN_A_slot]] = i->arg[0];
+    return KILN_OK;
+}
+
+kiln_status
+expand_scalar(struct dist *d, const struct kn_ins *i)
+{
+    if (i->attr[KN_A_slot] < 0 || i->attr[KN_A_slot] >= KN_FORMULA_SCALARS)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "slot= is 0 to %d",
+                          KN_FORMULA_SCALARS - 1);
+    d->scalar[i->attr[KN_A_slot]] = i->arg[0];
+    return KILN_OK;
+}
+
+static kn_ref
+splat(struct apply *a, kn_ref x)
+{
+    return dist_op(a->d, KN_OP_splat, a->t, x, 0);
+}
+
+/* A row's value for each row block. */
+static kn_ref *
+load_rows(struct apply *a, kn_ref r)
+{
+    kn_ref *s = KN_NEW(a->d->c, kn_ref, a->e.a.count);
+
+    for (uint32_t x = 0; x < a->e.a.count; x++)
+        s[x] = dist_load_f32(a->d, r, dist_ic(a->d, KN_OP_add, a->e.row0,
+                                              x * 16), 1);
+    for (uint32_t x = 0; x < a->e.a.count; x++)
+        s[x] = splat(a, s[x]);
+    return s;
+}
+
+/* The declared operand o, of an acc.apply. */
+static void
+load_operand(struct apply *a, const struct kn_ins *i,
+             const struct kn_formula_operand *o)
+{
+    struct dist *d = a->d;
+    bool row = o->kind == KN_FO_ROW;
+    kn_ref from = o->kind == KN_FO_SCALAR ? d->scalar[o->slot]
+                                          : d->array[o->slot];
+    struct kn_ins of = { .arg = { 0, from, i->arg[row ? 3 : 4],
+                                  i->arg[row ? 5 : 6] } };
+    uint32_t n = (uint32_t)(o - a->x->operands.of);
+
+    if (o->kind == KN_FO_SCALAR) {
+        a->operand[n] = splat(a, dist_operand(d, from));
+    } else if (o->kind == KN_FO_TENSOR) {
+        of = a->out;
+        of.arg[1] = from;
+        a->from[a->nfrom] = dist_out(d, &of).r;
+        a->tensor[a->nfrom++] = n;
+    } else if (row) {
+        a->vector[n] = load_rows(a, dist_f32_vector(d, &of));
+    } else {
+        a->vector[n] = dist_load_columns(d, &a->e, dist_f32_vector(d, &of));
+    }
+}
+
+static kiln_status
+load_operands(struct apply *a, const struct kn_ins *i)
+{
+    const struct kn_formula_operands *x = &a->x->operands;
+
+    for (uint32_t k = 0; k < x->n; k++) {
+        bool scalar = x->of[k].kind == KN_FO_SCALAR;
+
+        if (!(scalar ? a->d->scalar : a->d->array)[x->of[k].slot])
+            return kn_fail_at(a->d->c, KILN_BAD_INPUT, i->at, "the expression "
+                              "names %.*s, which needs %s slot=%u in front",
+                              x->of[k].n, x->of[k].name,
+                              scalar ? "acc.scalar" : "acc.operand",
+                              x->of[k].slot);
+        load_operand(a, i, &x->of[k]);
+    }
+    return KILN_OK;
+}
+
+/* Tensors at accumulators [n, n + many), by column block and then row block:
+ * on their way. */
+static void
+load_tensors(struct apply *a, uint32_t n, uint32_t many)
+{
+    struct dist *d = a->d;
+
+    for (uint32_t k = n; k < n + many && k < a->count && a->nfrom; k++) {
+        kn_ref col = dist_ic(d, KN_OP_add, a->e.col0, k / a->e.a.count * 16);
+        kn_ref row = dist_ic(d, KN_OP_add, a->e.row0, k % a->e.a.count * 16);
+        struct dist_old at;
+
+        row = dist_i2(d, KN_OP_mul, row, a->o.pitch);
+        at = dist_out_places(d, &a->o, row, col);
+        for (uint32_t s = 0; s < a->nfrom; s++)
+            a->old[k * a->nfrom + s] = dist_out_load(d, &a->o, a->from[s], &at);
+    }
+}
+
+/* Accumulator n. */
+static void
+apply(struct apply *a, kn_ref acc, uint32_t n)
+{
+    const struct kn_formula_operands *x = &a->x->operands;
+    uint32_t r = n % a->e.a.count, y = n / a->e.a.count;
+
     a->value[KN_FX_ACC] = acc;
-    a->value[KN_FX_C] = c;
-    if (c && !kn_formula_has(a->x, KN_FX_C))
-        dist_apply(a->d, KN_OP_fadd, acc, c, 0);
+    if (a->bias)
+        a->value[KN_FX_BIAS] = a->bias[y];
+    for (uint32_t k = 0; k < x->n; k++)
+        if (a->vector[k])
+            a->operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? r : y];
+    for (uint32_t s = 0; s < a->nfrom; s++) {
+        kn_ref v = dist_out_old(a->d, &a->o, &a->old[n * a->nfrom + s]);
+
+        if (a->tensor[s] < x->n)
+            a->operand[a->tensor[s]] = v;
+        else if (kn_formula_has(a->x, KN_FX_C))
+            a->value[KN_FX_C] = v;
+        else
+            dist_apply(a->d, KN_OP_fadd, acc, v, 0);
+    }
     dist_move(a->d, acc, value(a, a->x->n - 1));
+}
+
+/* Accumulators of a batch: its tensors are loaded while the batch before it is
+ * computed, in so many registers. */
+static uint32_t
+batch_of(const struct apply *a)
+{
+    enum { REGISTERS = 32 };
+    uint32_t each = a->nfrom * (a->o.vec == 1 ? 4 : a->o.size);
+    uint32_t n = each ? REGISTERS / each : a->e.a.count;
+
+    return n > a->e.a.count ? a->e.a.count : n ? n : 1;
 }
 
 kiln_status
 expand_apply(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct dist_epilogue e = dist_epilogue(d, t);
-    struct kn_ins out = { .at = i->at, .arg = { i->arg[0], i->arg[2], i->arg[3],
-                          i->arg[4], i->arg[5], i->arg[6], i->arg[7] } };
     struct kn_ins cols = { .arg = { 0, i->arg[1], i->arg[4], i->arg[6] } };
     struct kn_formula *x = KN_NEW(d->c, struct kn_formula, 1);
-    struct apply a = { .d = d, .x = x, .t = dist_acc_type(d, t->reg[0]) };
-    struct dist_out o;
-    kn_ref *bias = NULL;
+    struct apply a = { .d = d, .x = x, .e = dist_epilogue(d, t),
+                       .t = dist_acc_type(d, t->reg[0]), .count = t->nreg,
+                       .out = { .at = i->at, .arg = { i->arg[0], i->arg[2],
+                                i->arg[3], i->arg[4], i->arg[5], i->arg[6],
+                                i->arg[7] } } };
+    uint32_t batch;
 
     if (!d->in->expr)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "acc.apply needs the "
@@ -352,24 +496,23 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     if (kn_formula_has(x, KN_FX_C) && !i->attr[KN_A_add])
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "the expression names "
                           "c, which add=1 reads");
-    out.attr[KN_A_elem] = i->attr[KN_A_elem];
-    out.attr[KN_A_vec] = i->attr[KN_A_vec];
-    o = dist_out(d, &out);
+    a.out.attr[KN_A_elem] = i->attr[KN_A_elem];
+    a.out.attr[KN_A_vec] = i->attr[KN_A_vec];
+    a.o = dist_out(d, &a.out);
     if (kn_formula_has(x, KN_FX_BIAS))
-        bias = dist_load_columns(d, &e, dist_f32_vector(d, &cols));
-    for (uint32_t y = 0; y < e.b.count; y++) {
-        kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
-
-        if (bias)
-            a.value[KN_FX_BIAS] = bias[y];
-        for (uint32_t r = 0; r < e.a.count; r++) {
-            kn_ref row = dist_ic(d, KN_OP_add, e.row0, r * 16), c = 0;
-
-            if (i->attr[KN_A_add])
-                c = dist_out_old(d, &o, dist_i2(d, KN_OP_mul, row, o.pitch),
-                                 col);
-            apply(&a, t->reg[r * e.b.count + y], c);
-        }
+        a.bias = dist_load_columns(d, &a.e, dist_f32_vector(d, &cols));
+    KN_TRY(load_operands(&a, i));
+    if (i->attr[KN_A_add]) {
+        a.tensor[a.nfrom] = KN_FORMULA_DECLARED;
+        a.from[a.nfrom++] = a.o.r;
+    }
+    batch = batch_of(&a);
+    a.old = KN_NEW(d->c, struct dist_old, a.count * (a.nfrom + 1));
+    load_tensors(&a, 0, batch);
+    for (uint32_t n = 0; n < a.count; n += batch) {
+        load_tensors(&a, n + batch, batch);
+        for (uint32_t k = n; k < n + batch && k < a.count; k++)
+            apply(&a, t->reg[k % a.e.a.count * a.e.b.count + k / a.e.a.count], k);
         dist_add(d, KN_OP_sched, 0);
     }
     return KILN_OK;

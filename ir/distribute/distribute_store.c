@@ -49,25 +49,46 @@ elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n)
     return x;
 }
 
+struct dist_old
+dist_out_places(struct dist *d, const struct dist_out *o, kn_ref row_off,
+                kn_ref col)
+{
+    struct dist_old at = { { 0 } };
+
+    for (uint32_t x = 0; x < 4; x += o->vec)
+        at.part[x / o->vec] = out_offset(d, o, row_off,
+                                         dist_ic(d, KN_OP_add, col, x));
+    return at;
+}
+
+struct dist_old
+dist_out_load(struct dist *d, const struct dist_out *o, kn_ref from,
+              const struct dist_old *at)
+{
+    struct dist_old old = { { 0 } };
+
+    for (uint32_t x = 0; x < 4 / o->vec; x++) {
+        struct kn_ins *l;
+
+        old.part[x] = dist_temp(d, dist_vec(o->elem, o->vec));
+        l = dist_add(d, KN_OP_ldg, old.part[x]);
+        l->arg[0] = from;
+        l->arg[1] = at->part[x];
+        l->attr[KN_A_elem] = o->elem;
+    }
+    return old;
+}
+
 kn_ref
-dist_out_old(struct dist *d, const struct dist_out *o, kn_ref row_off,
-             kn_ref col)
+dist_out_old(struct dist *d, const struct dist_out *o,
+             const struct dist_old *old)
 {
     kn_ref part[4] = { 0 }, v;
 
-    for (uint32_t x = 0; x < 4; x += o->vec) {
-        kn_ref off = out_offset(d, o, row_off,
-                                dist_ic(d, KN_OP_add, col, x));
-        struct kn_ins *l;
-
-        part[x / o->vec] = dist_temp(d, dist_vec(o->elem, o->vec));
-        l = dist_add(d, KN_OP_ldg, part[x / o->vec]);
-        l->arg[0] = o->r;
-        l->arg[1] = off;
-        l->attr[KN_A_elem] = o->elem;
-    }
-    for (uint32_t x = 0; x < 4 / o->vec && o->elem != KN_T_f32; x++)
-        part[x] = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, o->vec), part[x], 0);
+    for (uint32_t x = 0; x < 4 / o->vec; x++)
+        part[x] = o->elem == KN_T_f32 ? old->part[x]
+                : dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, o->vec),
+                          old->part[x], 0);
     v = part[0];
     if (o->vec == 1) {
         struct kn_ins *c;
@@ -384,8 +405,12 @@ expand_store(struct dist *d, const struct kn_ins *i)
             kn_ref acc = t->reg[x * e.b.count + y];
             kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
 
-            if (i->attr[KN_A_add])
-                dist_apply(d, KN_OP_fadd, acc, dist_out_old(d, &o, row, col), 0);
+            if (i->attr[KN_A_add]) {
+                struct dist_old old = dist_out_places(d, &o, row, col);
+
+                old = dist_out_load(d, &o, o.r, &old);
+                dist_apply(d, KN_OP_fadd, acc, dist_out_old(d, &o, &old), 0);
+            }
             store_fragment(d, &o, acc, row, col);
         }
         dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */

@@ -9,6 +9,8 @@
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
                sizeof ((kiln_problem *)0)->reserved == 1 &&
                offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
+                   offsetof(kiln_problem, scalar) &&
+               offsetof(kiln_problem, scalar) + 4 * KILN_SCALARS ==
                    sizeof (kiln_problem),
                "a field was added to the kernel part");
 

@@ -43,6 +43,11 @@ static const struct {
     [KILN_ARG_WORKSPACE] = { offsetof(kiln_arguments, workspace),
                              offsetof(struct kn_operands, workspace),
                              NO_EXTENT, "workspace" },
+#define X(i) [KILN_ARG_X##i] = { offsetof(kiln_arguments, x##i),               \
+                                 offsetof(struct kn_operands, x[i]),           \
+                                 offsetof(struct kn_extents, x[i]), "x" #i }
+    X(0), X(1), X(2), X(3)
+#undef X
 };
 
 static uint64_t

@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,10 @@ read_word(struct reader *r, const char *s, size_t n)
 {
     int name = find(s, n, names, KN_REF_NAMES);
 
+    for (uint32_t i = 0; i < r->x->ndeclared; i++)
+        if (strlen(r->x->declared[i].name) == n &&
+            !memcmp(r->x->declared[i].name, s, n))
+            name = KN_REF_NAMES + (int)i;
     if (name >= 0) {
         emit(r, (struct kn_ref_step){ .code = NAME, .name = (uint8_t)name });
         return;
@@ -250,6 +255,28 @@ read_token(struct reader *r, const char **s, bool operand)
     return operand;
 }
 
+/* KIND : NAME , and so on; returns what is behind them. */
+static const char *
+read_declared(struct kn_ref_expression *x, const char *s)
+{
+    uint8_t slots[2] = { 0, 0 };
+
+    while (x->ndeclared < KN_REF_DECLARED) {
+        struct kn_ref_declared *d = &x->declared[x->ndeclared];
+        char kind[8];
+        int n = 0;
+
+        if (sscanf(s, " %7[a-z] : %15[A-Za-z0-9_] ,%n", kind, d->name,
+                   &n) != 2 || !n)
+            break;
+        d->kind = *kind;
+        d->slot = slots[*kind == 's']++;
+        x->ndeclared++;
+        s += n;
+    }
+    return s;
+}
+
 kiln_status
 kn_ref_expression_read(struct kn_ctx *c, const char *text,
                        struct kn_ref_expression *out)
@@ -258,7 +285,7 @@ kn_ref_expression_read(struct kn_ctx *c, const char *text,
     bool operand = false;
 
     *out = (struct kn_ref_expression){ 0 };
-    for (const char *s = text; *s && !r.bad;)
+    for (const char *s = read_declared(out, text); *s && !r.bad;)
         if (isspace((unsigned char)*s))
             s++;
         else

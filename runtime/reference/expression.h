@@ -5,10 +5,14 @@
 
 #include "reference.h"
 
-/* Values that an expression may name. */
+/* Values that an expression may name; those that it declares are behind. */
 enum kn_ref_name { KN_REF_ACC, KN_REF_BIAS, KN_REF_C, KN_REF_NAMES };
 
-enum { KN_REF_STEPS = 96 };
+enum {
+    KN_REF_STEPS = 96,
+    KN_REF_DECLARED = KN_REF_ARRAYS + KN_REF_SCALARS,
+    KN_REF_VALUES = KN_REF_NAMES + KN_REF_DECLARED
+};
 
 /* Steps of a stack machine. */
 struct kn_ref_expression {
@@ -18,6 +22,12 @@ struct kn_ref_expression {
         double number;
     } step[KN_REF_STEPS];
     uint32_t n;
+    struct kn_ref_declared {
+        char name[16];
+        char kind;           /* r, c, t, s: row, column, tensor, scalar */
+        uint8_t slot;        /* in kn_ref_problem.array or scalar */
+    } declared[KN_REF_DECLARED];
+    uint32_t ndeclared;
 };
 
 /* A value, and how far a right result may be from it. */
@@ -30,6 +40,7 @@ kiln_status kn_ref_expression_read(struct kn_ctx *c, const char *text,
                                    struct kn_ref_expression *out);
 bool kn_ref_expression_names(const struct kn_ref_expression *x,
                              enum kn_ref_name name);
+/* named: KN_REF_NAMES and those declared, in order. */
 struct kn_ref_inexact kn_ref_evaluate(const struct kn_ref_expression *x,
                                       const struct kn_ref_inexact *named);
 

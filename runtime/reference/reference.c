@@ -136,18 +136,36 @@ add_block(struct worker *w, const struct block *t, add_fn *add, double *x,
     }
 }
 
+/* Element (m, n) of a tensor of the output's shape. */
+static double
+element(const struct kn_ref_problem *p, const struct kn_ref_tensor *t,
+        int64_t m, int64_t n)
+{
+    int64_t ld = t->ld ? t->ld : p->n;
+    unsigned bytes = kn_ref_type_bits(t->type) / 8;
+    uint32_t code = 0;
+
+    kn_ref_bytes(t, (uint64_t)(m * ld + n) * bytes, &code, bytes);
+    return kn_ref_decode(t->type, p->target, code);
+}
+
 /* beta * C(m, n). */
 static double
 initial(const struct kn_ref_problem *p, int64_t m, int64_t n)
 {
-    int64_t ld = p->cin.ld ? p->cin.ld : p->n;
-    unsigned bytes = kn_ref_type_bits(p->cin.type) / 8;
-    uint32_t code = 0;
+    return p->beta == 0 ? 0 : p->beta * element(p, &p->cin, m, n);
+}
 
-    if (p->beta == 0)
-        return 0;
-    kn_ref_bytes(&p->cin, (uint64_t)(m * ld + n) * bytes, &code, bytes);
-    return p->beta * kn_ref_decode(p->cin.type, p->target, code);
+/* A declared operand at (m, n). */
+static double
+declared(const struct kn_ref_problem *p, const struct kn_ref_declared *d,
+         int64_t m, int64_t n)
+{
+    const struct kn_ref_tensor *t = &p->array[d->slot];
+
+    return d->kind == 's' ? p->scalar[d->slot]
+         : d->kind == 't' ? element(p, t, m, n)
+                          : kn_ref_f32(t, d->kind == 'r' ? m : n);
 }
 
 /* The epilogue's value of x, which belongs to column n; *abssum takes the
@@ -168,17 +186,21 @@ epilogue(const struct worker *w, int64_t n, double x, double *abssum)
     }
 }
 
-/* The expression's, of the sum x and beta * C. */
+/* The expression's at (m, n), of the sum x and beta * C. */
 static double
-express(const struct worker *w, int64_t n, double x, double c, double *abssum)
+express(const struct worker *w, const int64_t at[2], double x, double c,
+        double *abssum)
 {
     const struct kn_ref_problem *p = w->p;
     double unit = ((double)p->k / 8 + 16) * 0x1p-24;
-    struct kn_ref_inexact v[KN_REF_NAMES] = { { x, *abssum * unit },
-                                              { 0, 0 }, { c, 0 } }, y;
+    struct kn_ref_inexact v[KN_REF_VALUES] = { { x, *abssum * unit },
+                                               { 0, 0 }, { c, 0 } }, y;
 
     if (kn_ref_present(&p->bias))
-        v[KN_REF_BIAS].value = kn_ref_f32(&p->bias, n);
+        v[KN_REF_BIAS].value = kn_ref_f32(&p->bias, at[1]);
+    for (uint32_t i = 0; i < w->expression.ndeclared; i++)
+        v[KN_REF_NAMES + i].value = declared(p, &w->expression.declared[i],
+                                             at[0], at[1]);
     if (!kn_ref_expression_names(&w->expression, KN_REF_C)) {
         v[KN_REF_ACC].value += c;
         v[KN_REF_ACC].error += fabs(c) * 0x1p-24 + fabs(x + c) * 0x1p-24;
@@ -200,7 +222,8 @@ finish_row(struct worker *w, const struct block *t, int i)
 
         abssum[j] *= fabs(p->alpha);
         if (p->epilogue == KILN_EPILOGUE_EXPRESSION) {
-            value[j] = express(w, t->n0 + j, value[j] * p->alpha, c, &abssum[j]);
+            value[j] = express(w, (int64_t[2]){ t->m0 + i, t->n0 + j },
+                               value[j] * p->alpha, c, &abssum[j]);
             continue;
         }
         value[j] = epilogue(w, t->n0 + j, value[j] * p->alpha, &abssum[j]) + c;

@@ -25,6 +25,9 @@ struct kn_ref_tensor {
     int64_t ld;              /* elements from row to row, 0 = dense */
 };
 
+/* Operands that an expression may declare. */
+enum { KN_REF_ARRAYS = 4, KN_REF_SCALARS = 4 };
+
 /* D[m][n] = epilogue(alpha * sum_k (a * sa) * (b * sb)) + beta * cin.
  * Shapes and layouts of A, B, the scales and bias: kiln.h. Rows of 6- and
  * 4-bit types are packed along K (little-endian bit stream, low nibble first)
@@ -55,6 +58,9 @@ struct kn_ref_problem {
     int64_t m, n, k;
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;
+    struct kn_ref_tensor array[KN_REF_ARRAYS]; /* that the expression declares:
+                                f32 by row, f32 by column, or [m][n] */
+    double scalar[KN_REF_SCALARS];
     kiln_epilogue epilogue;  /* BIAS reads `bias` */
     const char *expression;  /* of EXPRESSION (expression.c); beta * C comes
                                 before it, unless it names c: that is beta *

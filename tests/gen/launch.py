@@ -86,6 +86,10 @@ def draw_kernel(rng):
     elif rng.random() < .3:
         words += ["--epilogue", "bias"]
         fields["bias"] = 1
+    elif rng.random() < .3:
+        text = "row:s,tensor:r,col:w,scalar:k,acc*s*k+r*w"
+        words += ["--epilogue", text]
+        fields.update(expression=text, scalar=(C.c_float * 4)(1))
     fields["scale_layout"] = 0
     if fields["scale"] == "block128" and family != "moe" and rng.random() < .5:
         words += ["--scale-layout", "transposed"]

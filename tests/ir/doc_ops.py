@@ -121,6 +121,8 @@ SENTENCES = {
                     "block (share `part=` of `parts=`)",
     "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
+    "acc.operand": "the array in slot `slot=` of the expression that comes next",
+    "acc.scalar": "the same of a scalar",
     "acc.apply": "the expression of the line `expr` of each: pointers to the "
                  "bias and C, first row and column, rows, columns, pitch; "
                  "`add=1` reads C and adds it first unless `c` is named",

@@ -125,6 +125,8 @@ prepare(struct own *o, struct own_launch *x)
         .c = op[KN_OPND_C].addr,   .sa = op[KN_OPND_SA].addr,
         .sb = op[KN_OPND_SB].addr, .bias = op[KN_OPND_BIAS].addr,
         .offs = x->offs_addr,
+        .x = { op[KN_OPND_ARRAY].addr, op[KN_OPND_ARRAY + 1].addr,
+               op[KN_OPND_ARRAY + 2].addr, op[KN_OPND_ARRAY + 3].addr },
     };
     KN_TRY(kn_plan_launch(&o->c, &o->p, &o->g.cfg, &addr, &x->plan));
     if (x->plan.workspace)

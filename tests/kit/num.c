@@ -51,6 +51,7 @@ make_problem(struct run *r)
     p->stride_b = q->stride_b;
     p->stride_c = q->stride_c;
     p->alpha = q->alpha;
+    memcpy(p->scalar, q->scalar, sizeof p->scalar);
     if (!r->j->lens)
         return;
     r->offs = KN_NEW(&r->c, int64_t, (size_t)n + 1);
@@ -129,6 +130,8 @@ plan(struct run *r)
         .a = o[NUM_A].at, .b = o[NUM_B].at, .c = o[NUM_C].at,
         .sa = o[NUM_SA].at, .sb = o[NUM_SB].at, .bias = o[NUM_BIAS].at,
         .offs = r->offs_at,
+        .x = { o[NUM_ARRAY].at, o[NUM_ARRAY + 1].at, o[NUM_ARRAY + 2].at,
+               o[NUM_ARRAY + 3].at },
     };
     kiln_problem p = r->p;
 
@@ -189,6 +192,14 @@ starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
                    : r->p.scale == KILN_SCALE_ROW ||
                      kn_scales_down(&r->p, 'a') ? 4 * (uint64_t)first
                    : (uint64_t)first * o[NUM_SA].d.row_bytes;
+        for (uint32_t i = 0; i < r->x.ndeclared; i++) {
+            int id = NUM_ARRAY + r->x.declared[i].slot;
+
+            if (r->x.declared[i].kind == 't')
+                at[id] = at[NUM_C];
+            else if (r->x.declared[i].kind == 'r')
+                at[id] = 4 * (uint64_t)first;
+        }
     } else if (r->p.family == KILN_WGRAD) {
         at[NUM_A] = ragged_start(r, NUM_A, first);
         at[NUM_B] = ragged_start(r, NUM_B, first);
@@ -232,6 +243,10 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
     if (r->p.scale == KILN_SCALE_TENSOR || r->p.scale == KILN_SCALE_ROW)
         q->sa.ld = q->sb.ld = 0;
     q->bias.ld = 0;
+    for (int i = 0; i < KN_REF_ARRAYS; i++)
+        q->array[i] = tensor(r, NUM_ARRAY + i, at[NUM_ARRAY + i]);
+    for (int i = 0; i < KN_REF_SCALARS; i++)
+        q->scalar[i] = (double)r->p.scalar[i];
     if (r->p.beta)
         q->cin = tensor(r, NUM_C, at[NUM_C]);
     q->threads = q->m * q->n * q->k < 4000000 ? 1 : 0;

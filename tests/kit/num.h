@@ -11,7 +11,11 @@
 #include "../../runtime/reference/reference.h"
 #include "../../runtime/sim/sim.h"
 
-enum num_operand_id { NUM_A, NUM_B, NUM_C, NUM_SA, NUM_SB, NUM_BIAS, NUM_NOPERANDS };
+enum num_operand_id {
+    NUM_A, NUM_B, NUM_C, NUM_SA, NUM_SB, NUM_BIAS,
+    NUM_ARRAY,               /* those that the expression declares */
+    NUM_NOPERANDS = NUM_ARRAY + KN_REF_ARRAYS
+};
 
 /* One code object and the device it is loaded on; serves many launches. */
 struct num_kernel {
@@ -28,8 +32,8 @@ struct num_counts {
     uint64_t kernels, compilations, launches, elements, macs;
 };
 
-/* One launch: sizes, leading dimensions, strides and alpha are p's; the rest
- * of p comes from the kernel. */
+/* One launch: sizes, leading dimensions, strides, alpha and scalars are p's; the
+ * rest of p comes from the kernel. */
 struct num_job {
     kiln_problem p;
     const int64_t *lens;     /* rows of each of p.groups groups */

@@ -54,6 +54,9 @@ describe(const struct num_kernel *k, const struct num_job *j,
     if (p->epilogue)
         kn_putf(b, " --epilogue '%s'", p->expression[0] ? p->expression
                                      : kn_epilogue_names[p->epilogue]);
+    for (int i = 0; i < KILN_SCALARS; i++)
+        if (j->p.scalar[i] != 0)
+            kn_putf(b, " [scalar %d: %g]", i, (double)j->p.scalar[i]);
     if (p->beta)
         kn_put(b, " --beta 1");
     if (p->alpha_set)

@@ -71,6 +71,32 @@ repeat(struct run *r)
     r->o[NUM_BIAS].d.batches = b;
 }
 
+/* What the expression declares: rows as often as the output, columns as often
+ * as B or the output. */
+static void
+shape_arrays(struct run *r)
+{
+    int64_t c = r->o[NUM_C].d.batches, b = r->o[NUM_BIAS].d.batches;
+
+    if (r->p.expression[0])
+        kn_ref_expression_read(&r->c, r->p.expression, &r->x);
+    for (uint32_t i = 0; i < r->x.ndeclared; i++) {
+        char kind = r->x.declared[i].kind;
+        enum num_operand_id id =
+            (enum num_operand_id)(NUM_ARRAY + r->x.declared[i].slot);
+
+        if (kind == 's')
+            continue;
+        if (kind == 't')
+            shape(r, id, r->p.out, r->p.m, r->p.n);
+        else
+            shape(r, id, KILN_F32, 1, kind == 'r' ? r->p.m : r->p.n);
+        r->o[id].d.batches = kind != 'c' ? c : b > c ? b : c;
+        kn_data_shape(&r->o[id].d, kind == 't' ? r->p.ldc : 0,
+                      kind == 't' ? r->p.stride_c : 0);
+    }
+}
+
 void
 num_shape_operands(struct run *r)
 {
@@ -90,6 +116,7 @@ num_shape_operands(struct run *r)
     kn_data_shape(&r->o[NUM_SA].d, p->ldsa, 0);
     kn_data_shape(&r->o[NUM_SB].d, p->ldsb, 0);
     kn_data_shape(&r->o[NUM_BIAS].d, 0, 0);
+    shape_arrays(r);
 }
 
 /* The bytes in front of a skewed operand are NaN codes, like those between
@@ -120,13 +147,15 @@ whole_units(const struct run *r, int id, uint64_t size)
     const struct kn_config *g = &r->k->g.cfg;
     const struct kn_domain *d = &g->domain;
     const uint8_t align[NUM_NOPERANDS] = { d->align_a, d->align_b, 1,
-                                           d->align_sa, d->align_sb, 4 };
+                                           d->align_sa, d->align_sb, 4,
+                                           1, 1, 1, 1 };
     bool dwords = align[id] >= 4 ||
                   (id == NUM_A && kn_unaligned(&r->p, g, 'a')) ||
                   (id == NUM_B && kn_unaligned(&r->p, g, 'b')) ||
                   (id == NUM_SA && kn_unaligned_tile(&r->p, g, 'a')) ||
                   (id == NUM_SB && kn_unaligned_tile(&r->p, g, 'b')) ||
-                  (id >= NUM_SA && kn_unaligned_scales(&r->p, g));
+                  (id >= NUM_SA && id < NUM_ARRAY &&
+                   kn_unaligned_scales(&r->p, g));
     uint32_t to = dwords ? 4 : align[id];
 
     return (size + to - 1) / to * to;

@@ -2,6 +2,7 @@
 #ifndef KN_TEST_NUM_RUN_H
 #define KN_TEST_NUM_RUN_H
 
+#include "../../runtime/reference/expression.h"
 #include "num.h"
 
 #include <stdio.h>
@@ -27,6 +28,7 @@ struct run {
     struct kn_plan plan;
     uint64_t written;        /* bytes the tiles must have written */
     struct kn_sim_result sim;
+    struct kn_ref_expression x; /* of p, as the reference reads it */
 };
 
 static inline int64_t

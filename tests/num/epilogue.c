@@ -106,6 +106,8 @@ run_form(const char *text, uint32_t n)
     j.p.groups = groups ? 5 : 0;
     j.p.batch = p.family == KILN_BATCHED ? 3 : 0;
     j.p.alpha = -0.25f;
+    for (int i = 0; i < KILN_SCALARS; i++)
+        j.p.scalar[i] = 1.5f - (float)i;
     j.lens = groups ? lens : NULL;
     if (!num_launch(&k, &j, &r))
         fail_msg("%s, form %u: %s", text, n, r.text);

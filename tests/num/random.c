@@ -134,6 +134,33 @@ draw_scale_pitch(struct draw *d, kiln_problem *p)
         p->ldsa = padded(d, kn_scales_down(p, 'a') ? p->m : row);
 }
 
+/* Of up to four arrays and two scalars, each joined to what is there. */
+static void
+draw_declared(struct draw *d, kiln_problem *p)
+{
+    static const char *const kinds[] = { "row", "col", "tensor" };
+    char text[KILN_EXPRESSION] = "acc", more[KILN_EXPRESSION + 16];
+    char head[KILN_EXPRESSION] = "";
+    uint32_t arrays = 1 + below(d, 4), n = arrays + below(d, 3);
+
+    for (uint32_t i = 0; i < n; i++) {
+        char name = (char)('p' + i);
+        size_t at = strlen(head);
+
+        snprintf(head + at, sizeof head - at, "%s:%c,",
+                 i < arrays ? kinds[below(d, 3)] : "scalar", name);
+        switch (below(d, 4)) {
+        case 0: snprintf(more, sizeof more, "(%s)+%c", text, name); break;
+        case 1: snprintf(more, sizeof more, "%c*(%s)", name, text); break;
+        case 2: snprintf(more, sizeof more, "max(%s,%c*2)", text, name); break;
+        default: snprintf(more, sizeof more, "(%s)-%c*acc", text, name); break;
+        }
+        memcpy(text, more, sizeof text);
+    }
+    p->epilogue = KILN_EPILOGUE_EXPRESSION;
+    snprintf(p->expression, sizeof p->expression, "%s%s", head, text);
+}
+
 /* One of the field's; wgrad has no bias. */
 static void
 draw_expression(struct draw *d, kiln_problem *p)
@@ -147,6 +174,10 @@ draw_expression(struct draw *d, kiln_problem *p)
 
     if (p->family == KILN_WGRAD && kn_formula_names(text, "bias"))
         return;
+    if (one_in(d, 3)) {
+        draw_declared(d, p);
+        return;
+    }
     p->epilogue = KILN_EPILOGUE_EXPRESSION;
     snprintf(p->expression, sizeof p->expression, "%s", text);
 }
@@ -175,6 +206,8 @@ draw_problem(struct draw *d, struct num_job *j)
     if (p->out != KILN_I32 && one_in(d, 4))
         draw_expression(d, p);
     p->alpha = 0.5f;
+    for (int i = 0; i < KILN_SCALARS; i++)
+        p->scalar[i] = 0.5f + (float)i;
     p->m = length(d, 700);
     p->n = length(d, 700);
     p->k = length(d, 1500);

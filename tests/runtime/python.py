@@ -107,6 +107,31 @@ def epilogues_are_expressions():
     return wrong
 
 
+def epilogues_name_operands():
+    x, y = small(33, 64), small(40, 64)
+    s, w, r = small(33, dtype="f4"), small(40, dtype="f4"), \
+        small(33, 40, dtype="f4")
+    want = wide(x) @ wide(y).T * s[:, None] * w + .5 * r
+    operands = dict(row={"s": s}, col={"w": w}, tensor={"r": r},
+                    scalar={"k": .5}, epilogue="acc * s * w + k * r")
+    wrong = same(GPU.gemm(x, y, "f32", **operands), want)
+    a, b = small(3, 33, 64), small(3, 40, 64)
+    s, w, r = small(3, 33, dtype="f4"), small(3, 40, dtype="f4"), \
+        small(3, 33, 40, dtype="f4")
+    operands.update(row={"s": s}, col={"w": w}, tensor={"r": r})
+    want = wide(a) @ wide(b).transpose(0, 2, 1) * s[:, :, None] * \
+        w[:, None, :] + .5 * r
+    wrong = wrong or same(GPU.batched(a, b, "f32", **operands), want)
+    refused("names k", GPU.gemm, x, y, scalar={"k": 1}, epilogue="relu")
+    refused("w has 40 elements, a row here has 33", GPU.gemm, x, y,
+            row={"w": small(40, dtype="f4")}, epilogue="acc * w")
+    refused("w is a tensor of bf16", GPU.gemm, x, y,
+            tensor={"w": small(33, 40, dtype="f4")}, epilogue="acc * w")
+    refused("at most 4 arrays", GPU.gemm, x, y, epilogue="acc+a+b+d+e+f",
+            col={n: small(40, dtype="f4") for n in "abdef"})
+    return wrong
+
+
 def scales_say_their_mode():
     x = RNG.integers(-3, 4, (32, 256)).astype("i1")
     y = RNG.integers(-3, 4, (48, 256)).astype("i1")
@@ -657,6 +682,7 @@ def stubs_name_what_there_is():
 CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
     epilogues_are_expressions,
+    epilogues_name_operands,
     scales_say_their_mode, packed_types,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     moe_by_run, layers_of_moe, quantised_layers_of_moe, routing_sorts,

@@ -103,6 +103,7 @@ is_used(const kiln_problem *p, kiln_operand operand)
     case KILN_ARG_EXPERTS:
     case KILN_ARG_PADDED:
     case KILN_ARG_WORKSPACE:
+    case KILN_ARG_X0: case KILN_ARG_X1: case KILN_ARG_X2: case KILN_ARG_X3:
     case KILN_NOPERANDS:
         break;
     }
@@ -196,7 +197,9 @@ describe(struct writer *w)
 #define PTR(has, name, operand, what)                                         \
     if (has)                                                                  \
         pointer(w, #name, KILN_ARG_##operand, what);
-#define FACTOR(name) arg(w, #name, KN_ARG_F32, #name);
+#define FACTOR(has, name, value)                                              \
+    if (has)                                                                  \
+        arg(w, #name, KN_ARG_F32, #name);
 #define ARG(has, name, type, formula, largest)                                \
     if (has)                                                                  \
         arg(w, #name, KN_ARG_##type, kn_fold_text(&w->fold, #formula))    \

@@ -35,7 +35,7 @@ struct kn_launch_rule {
     const char *holds, *sentence;
 };
 
-enum { KN_LAUNCH_ARGS = 32, KN_LAUNCH_NAMES = 40, KN_LAUNCH_RULES = 48 };
+enum { KN_LAUNCH_ARGS = 40, KN_LAUNCH_NAMES = 40, KN_LAUNCH_RULES = 48 };
 
 struct kn_launch {
     struct kn_launch_name size[KN_LAUNCH_NAMES]; /* what the caller gives */

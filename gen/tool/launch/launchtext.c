@@ -199,7 +199,7 @@ put_plan(struct header *h)
 {
     kn_putf(h->b,
             "/* The launch of a shape: its arguments but the addresses, which are "
-            "NULL, with an\n * alpha of 1; its grid. Returns NULL, or why the "
+            "NULL, with an\n * alpha and scalars of 1; its grid. Returns NULL, or why the "
             "kernel is not for the shape. */\nstatic inline const char *\n%s_plan(const struct "
             "%s_shape *s, struct %s_args *a, struct %s_launch *l)\n{\n",
             h->lower, h->lower, h->lower, h->lower);

@@ -8,7 +8,7 @@
 static const struct {
     const char *name;
     enum kn_flag_id flag;
-} rows[KN_NOPERANDS] = {
+} rows[KN_OPND_ARRAY] = {
 #define X(id, text, flag) { text, KN_FLAG_##flag },
     KN_OPERANDS(X)
 #undef X
@@ -84,16 +84,44 @@ shape_batches(const kiln_problem *p, struct kn_operand *o)
     o[KN_OPND_BIAS].data.batches = b;
 }
 
+/* Of operands: an array of the output's shape. */
+static bool
+is_tensor(const kiln_problem *p, uint32_t id)
+{
+    return id >= KN_OPND_ARRAY &&
+           kn_array_kind(p, id - KN_OPND_ARRAY) == KN_FO_TENSOR;
+}
+
+/* Of the arrays that the expression declares, in order. */
+static void
+shape_arrays(const kiln_problem *p, struct kn_operand *o)
+{
+    int64_t c = o[KN_OPND_C].data.batches;
+    int64_t b = kn_family_of(p)->ragged ? p->groups : c;
+
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++) {
+        struct kn_operand *a = &o[KN_OPND_ARRAY + i];
+        enum kn_formula_operand_kind kind = kn_array_kind(p, i);
+
+        if (kind == KN_NFO)
+            return;
+        if (kind == KN_FO_TENSOR)
+            set_shape(a, p->out, p->m, p->n);
+        else
+            set_shape(a, KILN_F32, 1, kind == KN_FO_ROW ? p->m : p->n);
+        a->data.batches = kind == KN_FO_COL ? b : c;
+    }
+}
+
 static void
 shape_all(const struct kn_cli *cli, const kiln_problem *p,
           struct kn_operand *o)
 {
     const struct kn_extents e = kn_extents_of(p);
-    const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias };
-    const int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc,
-                                       p->ldsa, p->ldsb, 0 };
-    const int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b,
-                                           p->stride_c, 0, 0, 0 };
+    const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias,
+                                           e.x[0], e.x[1], e.x[2], e.x[3] };
+    int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, p->ldsa, p->ldsb };
+    int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
     bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
 
     set_shape(&o[KN_OPND_A], p->a, tn ? p->k : p->m, tn ? p->m : p->k);
@@ -103,6 +131,12 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     if (kn_has_bias(p))
         set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
     shape_batches(p, o);
+    shape_arrays(p, o);
+    for (uint32_t i = KN_OPND_ARRAY; i < KN_NOPERANDS; i++)
+        if (is_tensor(p, i)) {
+            ld[i] = p->ldc;
+            stride[i] = p->stride_c;
+        }
     for (uint32_t i = 0; i < KN_NOPERANDS; i++) {
         struct kn_data *d = &o[i].data;
         if (!o[i].used)
@@ -182,6 +216,23 @@ is_vector(const kiln_problem *p, int id)
             (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW));
 }
 
+/* Files of --row, --col and --tensor. */
+static kiln_status
+read_arrays(struct kn_tool *t, const kiln_problem *p, struct kn_operands_set *s)
+{
+    const struct kn_formula_operands x = kn_formula_declared(p->expression);
+
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++) {
+        const struct kn_formula_operand *o = kn_formula_array(&x, i);
+        const struct kn_cli_named *n = o ? kn_cli_named(t->cli, o) : NULL;
+        uint32_t id = KN_OPND_ARRAY + i;
+
+        if (n && n->file)
+            KN_TRY(kn_operand_read(t, &s->o[id], !is_tensor(p, id), n->file));
+    }
+    return KILN_OK;
+}
+
 kiln_status
 kn_operands_make(struct kn_tool *t, const kiln_problem *p,
                  struct kn_operands_set *s)
@@ -190,7 +241,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
     shape_all(t->cli, p, s->o);
     kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
                       &s->o[KN_OPND_SB]);
-    for (int i = 0; i < KN_NOPERANDS; i++) {
+    for (int i = 0; i < KN_OPND_ARRAY; i++) {
         const struct kn_value *v = &t->cli->v[rows[i].flag];
         if (!v->seen)
             continue;
@@ -200,7 +251,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
                            kn_flags[rows[i].flag].name, rows[i].name);
         KN_TRY(kn_operand_read(t, &s->o[i], is_vector(p, i), v->s));
     }
-    return KILN_OK;
+    return read_arrays(t, p, s);
 }
 
 /* Rows of a file at the pitches of the device, 0xff between them. */
@@ -281,6 +332,19 @@ tensor(struct kn_operand *o, int64_t ld, int64_t offset)
     return r;
 }
 
+/* Of the i-th array, group g, whose output begins at byte c. */
+static int64_t
+array_offset(const kiln_problem *p, uint32_t i, int64_t g, int64_t row0,
+             int64_t c)
+{
+    switch (kn_array_kind(p, i)) {
+    case KN_FO_ROW: return p->family == KILN_GROUPED ? 4 * row0 : 4 * g * p->m;
+    case KN_FO_COL: return 4 * g * p->n;
+    case KN_FO_TENSOR: return c;
+    default: return 0;
+    }
+}
+
 /* Bytes in front of group g's part of each operand. */
 static void
 group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
@@ -323,6 +387,8 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
         at[KN_OPND_C] = g * t.tc;
         at[KN_OPND_SA] = scales * g * t.tsa;
     }
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
+        at[KN_OPND_ARRAY + i] = array_offset(p, i, g, row0, at[KN_OPND_C]);
 }
 
 void
@@ -360,6 +426,11 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .expression = p->expression,
         .beta = p->beta,
     };
+    for (uint32_t i = KN_OPND_ARRAY; i < KN_NOPERANDS; i++)
+        out->array[i - KN_OPND_ARRAY] =
+            tensor(&s->o[i], is_tensor(p, i) ? p->ldc : 0, at[i]);
+    for (uint32_t i = 0; i < KILN_SCALARS; i++)
+        out->scalar[i] = (double)p->scalar[i];
     if (p->beta)
         out->cin = tensor(&s->o[KN_OPND_C], p->ldc, at[KN_OPND_C]);
 }

@@ -22,7 +22,8 @@ enum kn_operand_id {
 #define X(id, text, flag) KN_OPND_##id,
     KN_OPERANDS(X)
 #undef X
-    KN_NOPERANDS
+    KN_OPND_ARRAY,           /* those that the epilogue's expression declares */
+    KN_NOPERANDS = KN_OPND_ARRAY + KN_FORMULA_ARRAYS
 };
 
 enum { KN_STORED_PLAIN, KN_STORED_PANELS, KN_STORED_SCALES };

@@ -17,6 +17,8 @@ put_operands(struct kn_session *s, const struct kn_predict *q,
     struct { uint64_t size, *at; } all[] = {
         { e.a, &at->a },   { e.b, &at->b },   { e.c, &at->c },
         { e.sa, &at->sa }, { e.sb, &at->sb }, { e.bias, &at->bias },
+        { e.x[0], &at->x[0] }, { e.x[1], &at->x[1] },
+        { e.x[2], &at->x[2] }, { e.x[3], &at->x[3] },
     };
     const int64_t *table;
     size_t size;
@@ -92,6 +94,7 @@ bytes_of(const struct kn_predict *q)
 {
     const kiln_problem *p = q->p;
     double batch = kn_family_of(p)->batch ? (double)p->batch : 1, used = 0;
+    double tensors = 0;      /* read as the output is written */
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, a, b, c;
     bool wgrad = p->family == KILN_WGRAD;
 
@@ -104,6 +107,9 @@ bytes_of(const struct kn_predict *q)
     a = batch * m * k * kn_type_bits[p->a];
     b = batch * n * k * kn_type_bits[p->b];
     c = batch * m * n * kn_type_bits[p->out];
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
+        tensors += kn_array_kind(p, i) == KN_FO_TENSOR;
+    c *= 1 + tensors;
     if (p->family == KILN_GROUPED)
         b *= used;
     if (wgrad)

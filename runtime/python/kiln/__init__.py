@@ -382,8 +382,9 @@ class Device(Layers, _Owner):
         return result
 
     def gemm(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
-             scales=None, scale=None, bias=None, epilogue=None, alpha=None,
-             beta=0, invariant=False, stream=None):
+             scales=None, scale=None, bias=None, epilogue=None, row=None,
+             col=None, tensor=None, scalar=None, alpha=None, beta=0,
+             invariant=False, stream=None):
         """A times B as the layout says (nt: A[M,K] B[N,K]) to C[M,N].
 
         out: a type, for a new array, or the array to write; scales: (of A, of
@@ -391,38 +392,45 @@ class Device(Layers, _Owner):
         bits of a row of C depend on nothing but that row of A, and B."""
         p = Product("gemm", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
-        p.add_bias(bias, epilogue)
+        p.add_bias(bias, p.add_operands(epilogue, {
+            "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
         return self._launch(p, out, beta, alpha, stream)
 
     def batched(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
-                scales=None, scale=None, bias=None, epilogue=None, alpha=None,
-                beta=0, invariant=False, stream=None):
+                scales=None, scale=None, bias=None, epilogue=None, row=None,
+                col=None, tensor=None, scalar=None, alpha=None, beta=0,
+                invariant=False, stream=None):
         """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
         p = Product("batched", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
-        p.add_bias(bias, epilogue)
+        p.add_bias(bias, p.add_operands(epilogue, {
+            "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
         return self._launch(p, out, beta, alpha, stream)
 
     def grouped(self, a, b, offsets, out=None, *, layout="nt", a_type=None,
                 b_type=None, scales=None, scale=None, bias=None,
-                epilogue=None, alpha=None, beta=0, invariant=False,
-                stream=None):
+                epilogue=None, row=None, col=None, tensor=None, scalar=None,
+                alpha=None, beta=0, invariant=False, stream=None):
         """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]."""
         p = Product("grouped", layout, a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["m"])
         p.add_scales(scales, scale)
-        p.add_bias(bias, epilogue)
+        p.add_bias(bias, p.add_operands(epilogue, {
+            "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
         return self._launch(p, out, beta, alpha, stream)
 
     def wgrad(self, a, b, offsets, out=None, *, a_type=None, b_type=None,
-              scales=None, scale=None, alpha=None, beta=0, stream=None):
+              scales=None, scale=None, epilogue=None, row=None, col=None,
+              tensor=None, scalar=None, alpha=None, beta=0, stream=None):
         """For each group the product of its rows of A[K,M] and B[K,N]."""
         p = Product("wgrad", "tn", a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["k"])
         p.add_scales(scales, scale)
+        p.add_bias(None, p.add_operands(epilogue, {
+            "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         return self._launch(p, out, beta, alpha, stream)
 
 

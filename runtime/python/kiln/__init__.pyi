@@ -1,4 +1,5 @@
-from typing import Any, Callable, Iterable, Optional, Sequence, Tuple, Union
+from typing import (Any, Callable, Dict, Iterable, Optional, Sequence, Tuple,
+                    Union)
 
 __version__: str
 TYPES: Sequence[str]
@@ -15,6 +16,7 @@ NO_DISK: int
 
 _Operand = Any  # numpy, torch, __cuda_array_interface__, DLPack, Array
 _Output = Union[None, str, _Operand]
+_Named = Optional[Dict[str, _Operand]]
 _Scales = Optional[Tuple[Optional[_Operand], Optional[_Operand]]]
 
 class Error(Exception):
@@ -133,14 +135,18 @@ class Device(_Owner):
              layout: str = "nt", a_type: Optional[str] = None,
              b_type: Optional[str] = None, scales: _Scales = None,
              scale: Optional[str] = None, bias: Optional[_Operand] = None,
-             epilogue: Optional[str] = None,
+             epilogue: Optional[str] = None, row: _Named = None,
+             col: _Named = None, tensor: _Named = None,
+             scalar: Optional[Dict[str, float]] = None,
              alpha: Optional[float] = None, beta: int = 0,
              invariant: bool = False, stream: Optional[int] = None) -> Any: ...
     def batched(self, a: _Operand, b: _Operand, out: _Output = None, *,
                 layout: str = "nt", a_type: Optional[str] = None,
                 b_type: Optional[str] = None, scales: _Scales = None,
                 scale: Optional[str] = None, bias: Optional[_Operand] = None,
-                epilogue: Optional[str] = None,
+                epilogue: Optional[str] = None, row: _Named = None,
+                col: _Named = None, tensor: _Named = None,
+                scalar: Optional[Dict[str, float]] = None,
                 alpha: Optional[float] = None, beta: int = 0,
                 invariant: bool = False, stream: Optional[int] = None) -> Any: ...
     def grouped(self, a: _Operand, b: _Operand, offsets: _Operand,
@@ -148,14 +154,19 @@ class Device(_Owner):
                 a_type: Optional[str] = None, b_type: Optional[str] = None,
                 scales: _Scales = None, scale: Optional[str] = None,
                 bias: Optional[_Operand] = None,
-                epilogue: Optional[str] = None,
+                epilogue: Optional[str] = None, row: _Named = None,
+                col: _Named = None, tensor: _Named = None,
+                scalar: Optional[Dict[str, float]] = None,
                 alpha: Optional[float] = None, beta: int = 0,
                 invariant: bool = False, stream: Optional[int] = None) -> Any: ...
     def wgrad(self, a: _Operand, b: _Operand, offsets: _Operand,
               out: _Output = None, *, a_type: Optional[str] = None,
               b_type: Optional[str] = None, scales: _Scales = None,
-              scale: Optional[str] = None, alpha: Optional[float] = None,
-              beta: int = 0, stream: Optional[int] = None) -> Any: ...
+              scale: Optional[str] = None, epilogue: Optional[str] = None,
+              row: _Named = None, col: _Named = None, tensor: _Named = None,
+              scalar: Optional[Dict[str, float]] = None,
+              alpha: Optional[float] = None, beta: int = 0,
+              stream: Optional[int] = None) -> Any: ...
     def moe_up(self, a: _Operand, b: _Operand, route: Routing,
                out: _Output = None, *, act: str = "silu",
                weigh: str = "after", a_type: Optional[str] = None,

@@ -50,7 +50,7 @@ class Problem(kiln_problem):
 
     def __repr__(self):
         said = ["%s=%s" % (n, self._text(n)) for n, _ in self._fields_[1:]
-                if getattr(self, n) and not n.startswith("reserved")]
+                if getattr(self, n) and not n.startswith(("reserved", "scalar"))]
         return "Problem(%s)" % ", ".join(said)
 
     def _text(self, name):

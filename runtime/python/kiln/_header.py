@@ -10,7 +10,7 @@ MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited']
 TARGETS = ['none', 'gfx942', 'gfx950']
 OPERANDS = ['a', 'b', 'c', 'sa', 'sb', 'bias', 'offsets', 'experts', 'padded',
-    'weights', 'workspace']
+    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3']
 
 
 class kiln_error(C.Structure):
@@ -83,6 +83,7 @@ class kiln_problem(C.Structure):
         ("ldsa", C.c_int64),
         ("ldsb", C.c_int64),
         ("expression", C.c_char * 192),
+        ("scalar", C.c_float * 4),
     ]
 
 
@@ -129,6 +130,10 @@ class kiln_arguments(C.Structure):
         ("workspace_bytes", C.c_uint64),
         ("max_cus", C.c_uint32),
         ("reserved", C.c_uint32),
+        ("x0", C.c_void_p),
+        ("x1", C.c_void_p),
+        ("x2", C.c_void_p),
+        ("x3", C.c_void_p),
     ]
 
 

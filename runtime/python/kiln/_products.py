@@ -1,4 +1,5 @@
 """Products of arrays: shapes, types and scales are inferred, and checked."""
+import ctypes as C
 import math
 import re
 
@@ -6,6 +7,7 @@ from ._abi import Problem, TARGETS, TYPES
 from ._memory import BITS, NUMPY, bad, view
 
 ENDS32, TAIL_ZERO = 4, 2    # kiln_group_flags
+ARRAYS, SCALARS = 4, 4      # that an epilogue may declare
 # The axes of A, B and C by layout, behind a batch or group axis if any.
 AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn")}
 
@@ -94,6 +96,8 @@ class Product:
                           for x in (a, b)]
         self.fields = {"family": family, "layout": layout}
         self.sizes = {}
+        self.arrays = {}         # of the epilogue: x0: (kind, name)
+        self.scalars = [0.0] * SCALARS
         axes = dict(zip("ab", AXES[layout]))
         if family == "batched":
             axes = {n: "g" + x for n, x in axes.items()}
@@ -130,6 +134,44 @@ class Product:
         elif v.size != 4 or v.type not in ("f32", None):
             raise bad("%s is not of f32", name)
         self.operand[name] = v
+
+    def add_operands(self, epilogue, named):
+        """named: {kind: {name: array or number}}; returns the expression with
+        what it declares in front."""
+        head, arrays, scalars = "", 0, 0
+        for kind, operands in named.items():
+            for name, value in (operands or {}).items():
+                if not epilogue or name not in names_of(epilogue):
+                    raise bad("%s= is for an epilogue that names %s", kind, name)
+                head += "%s:%s," % (kind, name)
+                if kind == "scalar":
+                    if scalars == SCALARS:
+                        raise bad("an epilogue has at most %d scalars", SCALARS)
+                    self.scalars[scalars] = value
+                    scalars += 1
+                else:
+                    if arrays == ARRAYS:
+                        raise bad("an epilogue has at most %d arrays", ARRAYS)
+                    self.arrays["x%d" % arrays] = kind, name
+                    self.operand["x%d" % arrays] = view(value)
+                    arrays += 1
+        return head + epilogue if head else epilogue
+
+    def check_arrays(self, out_type):
+        """Shapes and types, once those of the output are known."""
+        m, n = self.sizes["m"], self.sizes["n"]
+        many = self.sizes.get("g", 1)
+        rows = m * (many if self.fields["family"] in ("batched", "wgrad") else 1)
+        for at, (kind, name) in self.arrays.items():
+            v = self.operand[at]
+            want = {"row": rows, "col": n * many, "tensor": rows * n}[kind]
+            of = out_type if kind == "tensor" else "f32"
+            if v.type != of and not (v.type is None and of == "bf16" and
+                                     v.size == 2):
+                raise bad("%s is a %s of %s", name, kind, of)
+            if math.prod(v.shape) != want:
+                raise bad("%s has %d elements, a %s here has %d", name,
+                          math.prod(v.shape), kind, want)
 
     def add_bias(self, bias, epilogue=None):
         if epilogue:
@@ -186,7 +228,9 @@ class Product:
         if out_type not in BITS:
             raise bad("an output is one of %s, not %r", " ".join(NUMPY),
                       out_type)
+        self.check_arrays(out_type)
         more = {} if alpha is None else {"alpha": alpha}
+        more["scalar"] = (C.c_float * SCALARS)(*self.scalars)
         if self.fields["family"] == "batched":
             more["batch"] = self.sizes["g"]
         return Problem(target=target, out=out_type, beta=int(bool(beta)),
@@ -195,14 +239,12 @@ class Product:
 
 
 def check_ends(v, last):
-    import ctypes as C
     values = (C.c_int32 * v.shape[0]).from_address(v.address)[:]
     if values[0] < 0 or sorted(values) != values or values[-1] > last:
         raise bad("ends do not fall and end by %d", last)
 
 
 def check_offsets(v, last):
-    import ctypes as C
     values = (C.c_int64 * v.shape[0]).from_address(v.address)[:]
     if values[0] != 0 or sorted(values) != values or values[-1] > last:
         raise bad("offsets begin with 0, do not fall and end by %d", last)
