@@ -117,7 +117,8 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Rows that begin at any byte: dwords are loaded, and shifted on their way to
- * LDS (ir/distribute/distribute_unaligned.c). */
+ * LDS (ir/distribute/distribute_unaligned.c). A walk over tiles that divides K
+ * has no scalar registers for it beside converted operands (measured). */
 bool
 kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
 {
@@ -125,6 +126,7 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
 
     return align < 4 && !kn_prequant(p) && !p->quant &&
+           !(kn_dequant(p) && g->cus && g->split_k > 1) &&
            (side == 'a' || !p->b_layout) &&
            kn_reads_of(g) != KN_READS_MEMORY &&
            kn_reads_of(g) != KN_READS_RUNS &&
