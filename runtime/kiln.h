@@ -299,11 +299,9 @@ typedef struct kiln_problem {
                                 them to the next; 0: dense. A multiple of 4
                                 MX scales is loaded by dwords at any K */
     char expression[KILN_EXPRESSION]; /* kernel part: a text here makes the
-                                epilogue EXPRESSION, e.g. "gelu(acc + bias)", or
-                                "row:s, tensor:r, acc * s + r" of what
-                                kiln_arguments.x0, x1 are (docs/epilogues.md) */
-    float scalar[KILN_SCALARS]; /* launch part: those that the expression
-                                declares, in its order */
+                                epilogue EXPRESSION: "gelu(acc + bias)", "row:s,
+                                acc * s" with s in x0 (docs/epilogues.md) */
+    float scalar[KILN_SCALARS]; /* launch part: the expression's, in order */
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------
@@ -446,13 +444,16 @@ typedef enum kiln_operand {
 /* What kiln_run does besides, or instead of, launching. */
 typedef enum kiln_run_flags {
     KILN_PREPARE = 1,        /* everything but the launch */
-    KILN_TUNE = 2            /* the same, and measures candidates first */
+    KILN_TUNE = 2,           /* the same, and measures candidates first */
+    KILN_CHECKED = 4         /* kiln_launch too: waits for the stream; a counter
+                                of split-K not zero before: BAD_INPUT, no launch;
+                                after: FINDING. Not under graph capture */
 } kiln_run_flags;
 
 /* Device addresses; NULL if the problem has no such operand. */
 typedef struct kiln_arguments {
     uint32_t size;
-    uint32_t flags;          /* of kiln_run: kiln_run_flags */
+    uint32_t flags;          /* kiln_run_flags; kiln_launch: CHECKED alone */
     const void *a, *b;
     void *c;
     const void *sa, *sb, *bias; /* bias of moe gemm1 with an MX output: its
@@ -485,10 +486,9 @@ typedef struct kiln_arguments {
                                 run beside it; 0: all of the plan's. Other
                                 grids are as they are */
     uint32_t reserved;
-    const void *x0, *x1, *x2, *x3; /* rows (f32 [m] of each batch or wgrad's
-                                group), columns (f32 [n] of each batch or group)
-                                and tensors (the output's shape, type and pitch)
-                                that the expression declares, in its order */
+    const void *x0, *x1, *x2, *x3; /* the expression's, in order: rows (f32 [m]
+                                of each batch or wgrad's group), columns (f32 [n]
+                                of each batch or group), tensors like C */
 } kiln_arguments;
 
 typedef struct kiln_pointer {

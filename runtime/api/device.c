@@ -228,7 +228,7 @@ kn_take_arguments(struct kn_ctx *c, const kiln_arguments *given,
     if (out->reserved)
         return kn_fail(c, KILN_BAD_INPUT, "the reserved field of "
                        "kiln_arguments must be zero");
-    if (out->flags & ~(uint32_t)(KILN_PREPARE | KILN_TUNE))
+    if (out->flags & ~(uint32_t)(KILN_PREPARE | KILN_TUNE | KILN_CHECKED))
         return kn_fail(c, KILN_BAD_INPUT, "kiln_arguments.flags is %u, which "
                        "has bits that mean nothing", out->flags);
     return KILN_OK;
@@ -342,6 +342,31 @@ kn_device_run(struct kn_ctx *c, kiln_device *d, const struct kn_start *s)
     return judge(d, c, &r);
 }
 
+/* KILN_CHECKED: are the counters of split-K zero? */
+static kiln_status
+check_counters(struct kn_ctx *c, const kiln_function *f,
+               const kiln_arguments *args, kiln_status wrong)
+{
+    struct kn_device *d = &f->device->dev;
+    const size_t n = KILN_WORKSPACE_ZEROS / sizeof(uint32_t);
+    uint32_t *count;
+
+    if (!(args->flags & KILN_CHECKED) || f->kernel->config.split_k < 2)
+        return KILN_OK;
+    count = KN_NEW(c, uint32_t, n);
+    KN_TRY(d->backend->sync(d, c, args->stream));
+    KN_TRY(d->backend->download(d, c, count, args->workspace,
+                                KILN_WORKSPACE_ZEROS));
+    for (size_t i = 0; i < n; i++)
+        if (count[i])
+            return kn_fail(c, wrong, "counter %zu of the workspace is %u %s "
+                           "the launch: its first %d bytes have to be zero, "
+                           "clear them", i, count[i],
+                           wrong == KILN_FINDING ? "after" : "before",
+                           KILN_WORKSPACE_ZEROS);
+    return KILN_OK;
+}
+
 kiln_status
 kn_device_launch(struct kn_ctx *c, const kiln_function *f,
                  const kiln_plan *plan, const kiln_arguments *given)
@@ -356,8 +381,10 @@ kn_device_launch(struct kn_ctx *c, const kiln_function *f,
         return KILN_OK;
     KN_TRY(send_offsets(c, f->device, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
+    KN_TRY(check_counters(c, f, &args, KILN_BAD_INPUT));
     s = kn_device_start(f, plan, kernarg, args.stream);
-    return kn_device_run(c, f->device, &s);
+    KN_TRY(kn_device_run(c, f->device, &s));
+    return check_counters(c, f, &args, KILN_FINDING);
 }
 
 kiln_status

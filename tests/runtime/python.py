@@ -300,6 +300,23 @@ def moe_by_run():
     return None
 
 
+def grids_are_bounded():
+    """A persistent grid on fewer compute units: the same product."""
+    a, b = small(8 * 64, 64), small(8, 128, 64)
+    offs = (np.arange(9, dtype="i8") * 64).view("i4")
+    at = {"a": GPU.array(a), "b": GPU.array(b), "offsets": GPU.array(offs)}
+    want = np.concatenate([wide(a[g * 64:g * 64 + 64]) @ wide(b[g]).T
+                           for g in range(8)])
+    for most in (0, 1, 3):
+        c = GPU.empty((8 * 64, 128), "f32")
+        GPU.run(kiln.Problem(family="grouped", a="f16", b="f16", out="f32",
+                             m=8 * 64, n=128, k=64, groups=8, cus=4, xcds=1),
+                max_cus=most, checked=True, c=c, **at)
+        if abs(c.numpy() - want).max() > 1e-3 * abs(want).max():
+            return "max_cus %d" % most
+    return None
+
+
 def bf16(x):
     """The numbers that bf16 arrays mean."""
     return (x.astype("u4") << 16).view("f4").astype("f8")
@@ -685,7 +702,7 @@ CASES = [
     epilogues_name_operands,
     scales_say_their_mode, packed_types,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    moe_by_run, layers_of_moe, quantised_layers_of_moe, routing_sorts,
+    grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, routing_sorts,
     kernels_of_ones_own,
     own_kernels_are_cached, own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,
     foreign_arrays, torch_tensors, handles_outlive_nothing,

@@ -67,6 +67,29 @@ one_kernel_many_shapes(void **state)
     kiln_release(k);
 }
 
+/* What an aborted launch may leave is said before it is used, and nothing is
+ * launched; unchecked it makes another wrong. */
+static void
+refuses_dirty_counters(kiln_function *f, const kiln_plan *plan,
+                       struct operands *o)
+{
+    static const uint32_t two = 2, zero;
+    char *counter = (char *)o->args.workspace + 3 * sizeof two;
+    uint32_t now = 0;
+    kiln_error e;
+
+    assert_ok(kiln_upload(shared.d, counter, &two, sizeof two, &e), &e);
+    assert_int_equal(kiln_launch(f, plan, &o->args, &e), KILN_BAD_INPUT);
+    assert_string_equal(e.text, "counter 3 of the workspace is 2 before the "
+                        "launch: its first 262144 bytes have to be zero, "
+                        "clear them");
+    assert_ok(kiln_download(shared.d, &now, counter, sizeof now, &e), &e);
+    assert_int_equal(now, 2);
+    assert_ok(kiln_upload(shared.d, counter, &zero, sizeof zero, &e), &e);
+    assert_ok(kiln_launch(f, plan, &o->args, &e), &e);
+    check_output(o);
+}
+
 /* The counters are zero once; no launch needs them cleared again. */
 static void
 split_k_reuses_its_workspace(void **state)
@@ -94,6 +117,10 @@ split_k_reuses_its_workspace(void **state)
     for (int i = 0; i < 3; i++)
         assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
     check_output(&o);
+    o.args.flags = KILN_CHECKED;
+    assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
+    check_output(&o);
+    refuses_dirty_counters(f, &plan, &o);
     assert_ok(kiln_free(shared.d, o.args.workspace, &e), &e);
     drop_operands(&o);
     kiln_unload(f);

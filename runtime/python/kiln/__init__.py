@@ -16,8 +16,8 @@ import numbers
 import os
 import weakref
 
-from ._abi import (ACTS, BAD_INPUT, FAMILIES, LAYOUTS, NO_DISK, OPERANDS,
-                   RUN_ONLY, SCALES, STAGES, STRICT, TARGETS, TYPES, Arguments,
+from ._abi import (ACTS, BAD_INPUT, CHECKED, FAMILIES, LAYOUTS, NO_DISK,
+                   OPERANDS, RUN_ONLY, SCALES, STAGES, STRICT, TARGETS, TYPES, Arguments,
                    DeviceInfo, Error, KernelInfo, Options, Plan, Problem)
 from ._abi import call as _call, lib as _lib, version as _version
 from ._memory import BITS, NUMPY, View, bad, view
@@ -297,9 +297,12 @@ class Device(Layers, _Owner):
             raise TypeError("%s is not device memory" % type(x).__name__)
         return v.address
 
-    def run(self, problem, **operands):
-        """Chooses, compiles at the first use, launches on stream=."""
-        args = Arguments(size=C.sizeof(Arguments))
+    def run(self, problem, max_cus=0, checked=False, **operands):
+        """Chooses, compiles at the first use, launches on stream=. max_cus:
+        most workgroups of a persistent grid, 0: the plan's; checked: the
+        workspace's counters are looked at before and after."""
+        args = Arguments(size=C.sizeof(Arguments), max_cus=max_cus,
+                         flags=CHECKED if checked else 0)
         for name, value in operands.items():
             if name not in OPERANDS:
                 raise TypeError("a kernel has no operand %r" % name)

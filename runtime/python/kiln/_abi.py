@@ -9,7 +9,8 @@ from ._header import (ACTS, FAMILIES, LAYOUTS, MOE_STAGES as STAGES, OPERANDS,
                       kiln_plan as Plan, kiln_problem)
 
 OPERANDS = OPERANDS + ["stream"]
-RUN_ONLY, STRICT, NO_DISK = 1, 2, 4
+RUN_ONLY, STRICT, NO_DISK = 1, 2, 4     # kiln_flags
+CHECKED = 4                             # kiln_run_flags
 BAD_INPUT = 2
 
 
