@@ -1,5 +1,6 @@
 /* cli_value.c - reads the values of flags: one small function per kind, each
  * true only if the whole text is a value of its kind and in range. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -301,6 +302,17 @@ parse_arg(struct kn_ctx *c, const char *text, enum kn_cli_arg_kind first,
     return false;
 }
 
+static bool
+is_name(const char *s)
+{
+    size_t n = 0;
+
+    while (s[n] == '_' || isalpha((unsigned char)s[n]) ||
+           (n && isdigit((unsigned char)s[n])))
+        n++;
+    return n && !s[n];
+}
+
 bool
 kn_cli_named_parse(struct kn_ctx *c, const struct kn_flag *f, const char *text,
                    struct kn_cli_named *n)
@@ -309,7 +321,7 @@ kn_cli_named_parse(struct kn_ctx *c, const struct kn_flag *f, const char *text,
 
     n->file = NULL;
     n->name = eq ? kn_strndup(c, text, (size_t)(eq - text)) : text;
-    if (!*n->name || strpbrk(n->name, ",: "))
+    if (!is_name(n->name))
         return false;
     if (f->kind == KN_K_SCALAR)
         return eq && take_real(eq + 1, &n->value);
