@@ -86,7 +86,9 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_scale_batch(p, g) && p->a != KILN_MXFP4 ? 1 : 2;
+    bool one_step = g->bk == 128;        /* of MX types */
+
+    return kn_scale_batch(p, g) && one_step && p->a != KILN_MXFP4 ? 1 : 2;
 }
 
 uint32_t
