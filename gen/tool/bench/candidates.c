@@ -286,6 +286,8 @@ row_of(struct kn_ctx *c, const struct kn_config *g)
             g->bk, g->wm, g->wn, g->stages, g->group_m);
     if (g->split_k > 1)
         kn_putf(&b, " split-k=%u", g->split_k);
+    if (g->split_after)
+        kn_putf(&b, " split-after=%u", g->split_after);
     kn_putf(&b, " schedule=%s", kn_schedule_names[g->schedule]);
     if (g->cus)
         kn_putf(&b, " cus=%u", g->cus);
