@@ -110,37 +110,42 @@ domain_of(const kiln_problem *p, const struct loader *l, uint32_t bn,
 
 /* A tile of the columns that all of the loader's have. */
 static void
-take_columns(struct kn_ctx *c, const kiln_problem *p, uint32_t columns,
+take_columns(const kiln_problem *p, uint32_t columns, uint32_t bk,
              struct kn_config *g)
 {
     g->bn = columns;
     g->bm = p->m && p->m <= 32 ? 32 : p->m && p->m <= 64 ? 64 : 128;
-    g->bk = kn_natural_bk(c, p);
+    g->bk = bk;
 }
 
 kiln_status
-kn_aiter_open(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+kn_aiter_serves(struct kn_ctx *c, const kiln_problem *p,
+                const struct kn_config *g)
+{
+    enum kn_loader l = kn_loader_of(p, g);
+
+    if (!loaders[l].slots)
+        return refuse(c, p);
+    if (p->alpha_set && !kn_loader_alpha(l))
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s gives the "
+                       "product no factor: no --alpha", loaders[l].folder);
+    return KILN_OK;
+}
+
+void
+kn_aiter_open(const kiln_problem *p, uint32_t bk, struct kn_config *g)
 {
     const struct loader *l = &loaders[kn_loader_of(p, g)];
 
-    if (!l->slots)
-        return refuse(c, p);
-    if (p->alpha_set && !kn_loader_alpha(kn_loader_of(p, g)))
-        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s gives the "
-                       "product no factor: no --alpha", l->folder);
-    if (kn_schedules[g->schedule].unrolled || kn_reads_of(g) == KN_READS_RUNS)
-        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loaders launch any K, which "
-                       "the schedule %s has not", kn_schedule_names[g->schedule]);
     if (!g->bm && l->tile_n)
-        take_columns(c, p, l->tile_n, g);
+        take_columns(p, l->tile_n, bk, g);
     if (!g->wm && !kn_schedules[g->schedule].asm_only &&
         (g->bm < LARGE || g->bn < LARGE)) {
         g->wm = g->bm && g->bm < 32 ? 1 : 2;
         g->wn = WAVES / g->wm;
     }
     g->split_k = g->split_k ? g->split_k : 1;
-    g->domain = domain_of(p, l, g->bn, g->bk ? g->bk : kn_natural_bk(c, p));
-    return KILN_OK;
+    g->domain = domain_of(p, l, g->bn, g->bk ? g->bk : bk);
 }
 
 kiln_status

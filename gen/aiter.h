@@ -26,11 +26,12 @@ bool kn_loader_alpha(enum kn_loader l);
 int64_t kn_loader_stride(const struct kn_limits *most);
 int64_t kn_loader_scales(const kiln_problem *p, const struct kn_limits *most);
 
-/* With abi=aiter, what its loader asks of a configuration that is still open:
- * four waves, the domain of everything it launches. UNSUPPORTED: it launches no
- * such product. */
-kiln_status kn_aiter_open(struct kn_ctx *c, const kiln_problem *p,
-                          struct kn_config *g);
+/* With abi=aiter: UNSUPPORTED, aiter launches no such product. */
+kiln_status kn_aiter_serves(struct kn_ctx *c, const kiln_problem *p,
+                            const struct kn_config *g);
+/* What the loader asks of a configuration that is still open: four waves, the
+ * domain of everything it launches. bk: the K of a tile that leaves it open. */
+void kn_aiter_open(const kiln_problem *p, uint32_t bk, struct kn_config *g);
 /* And of one that is decided. */
 kiln_status kn_aiter_settle(struct kn_ctx *c, const kiln_problem *p,
                             struct kn_config *g);

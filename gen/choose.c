@@ -375,8 +375,10 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     KN_TRY(kn_form_allowed(c, p, g, KN_ASKED));
     if (p->invariant)
         g->split_k = 1;
-    if (g->abi == KN_ABI_AITER)
-        KN_TRY(kn_aiter_open(c, p, g));
+    if (g->abi == KN_ABI_AITER) {
+        KN_TRY(kn_aiter_serves(c, p, g));
+        kn_aiter_open(p, kn_natural_bk(c, p), g);
+    }
     asked = *g;
     given = g->bm != 0;
 
