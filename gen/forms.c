@@ -21,6 +21,14 @@ six_bits(const kiln_problem *p)
     return kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
 }
 
+static struct kn_frag
+fragment(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    struct kn_fn f = { .target = p->target, .shape = kn_shape_of(p, g) };
+
+    return kn_fragment(&f, side);
+}
+
 /* ---- variants of a loop ---- */
 
 bool
@@ -86,9 +94,8 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {
-    bool one_step = g->bk == 128;        /* of MX types */
-
-    return kn_scale_batch(p, g) && one_step && p->a != KILN_MXFP4 ? 1 : 2;
+    return kn_scale_batch(p, g) && fragment(p, g, 'b').ksteps == 1 &&
+           p->a != KILN_MXFP4 ? 1 : 2;
 }
 
 uint32_t
@@ -116,14 +123,6 @@ whole_runs(const kiln_problem *p)
     struct kn_domain d = kn_domain_of(p, 256, 0);
 
     return d.align_a >= 4 && d.align_b >= 4 && p->k % kn_gemv_run(p) == 0;
-}
-
-static struct kn_frag
-fragment(const kiln_problem *p, const struct kn_config *g, int side)
-{
-    struct kn_fn f = { .target = p->target, .shape = kn_shape_of(p, g) };
-
-    return kn_fragment(&f, side);
 }
 
 static uint32_t
