@@ -52,6 +52,12 @@ kiln_target kn_assembly_target(const char *text);
 kiln_status kn_assemble(struct kn_ctx *c, const char *name, const char *text,
                         kiln_target target, struct kn_buf *out);
 
+/* The same of kiln's own text, one thread at a time: what the assembler
+ * complains of is INTERNAL. */
+kiln_status kn_assemble_own(struct kn_ctx *c, const char *name,
+                            const char *text, kiln_target target,
+                            struct kn_buf *out);
+
 /* lines.c - which wave-level operation each emitted instruction came from.
  *
  * The module carries line-table debug information in which "line" is the

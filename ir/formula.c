@@ -46,8 +46,8 @@ is_word(const char *word, const char *s, size_t n)
     return strlen(word) == n && !memcmp(word, s, n);
 }
 
-static size_t
-word_length(const char *s)
+size_t
+kn_formula_word(const char *s)
 {
     size_t n = 0;
 
@@ -219,7 +219,7 @@ static kiln_status
 parse_name(struct parser *p, uint8_t *out)
 {
     const char *at = p->s;
-    size_t n = word_length(at);
+    size_t n = kn_formula_word(at);
     struct kn_formula_node node = { .kind = KN_FX_OPERAND };
     int i = find_function(at, n);
 
@@ -311,7 +311,7 @@ parse_sum(struct parser *p, uint8_t *out)
 static const char *
 read_declaration(const char *s, struct kn_formula_operand *out)
 {
-    size_t n = word_length(s = skip(s));
+    size_t n = kn_formula_word(s = skip(s));
 
     out->kind = KN_NFO;
     for (uint8_t k = 0; k < KN_NFO; k++)
@@ -321,7 +321,7 @@ read_declaration(const char *s, struct kn_formula_operand *out)
     if (out->kind == KN_NFO || *s != ':')
         return NULL;
     out->name = skip(s + 1);
-    n = word_length(out->name);
+    n = kn_formula_word(out->name);
     out->n = n > UINT8_MAX ? UINT8_MAX : (uint8_t)n;
     s = skip(out->name + n);
     return *s == ',' ? s + 1 : NULL;
@@ -366,7 +366,7 @@ kn_formula_array(const struct kn_formula_operands *x, uint32_t i)
 static bool
 declares(const char *s)
 {
-    size_t n = word_length(s = skip(s));
+    size_t n = kn_formula_word(s = skip(s));
 
     return n && *skip(s + n) == ':';
 }
@@ -488,7 +488,7 @@ kn_formula_names(const char *text, const char *name)
     size_t n = strlen(name);
 
     while (*text) {
-        size_t word = word_length(text);
+        size_t word = kn_formula_word(text);
 
         if (word == n && !memcmp(text, name, n))
             return true;

@@ -92,6 +92,9 @@ kn_formula_has(const struct kn_formula *x, enum kn_formula_kind name)
 kiln_status kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at,
                              const char *text, struct kn_formula *out);
 
+/* Letters, digits and _ that the text begins with. */
+size_t kn_formula_word(const char *s);
+
 /* The declarations of a text that parses; of another, those up to the first
  * that is none. */
 struct kn_formula_operands kn_formula_declared(const char *text);

@@ -94,10 +94,6 @@ void kn_asm_wait(struct kn_asm *a);
 
 void kn_asm_print(const struct kn_asm *a, struct kn_buf *out);
 
-/* kn_assemble (emit.h), one thread at a time. */
-kiln_status kn_asm_assemble(struct kn_ctx *c, const struct kn_fn *f,
-                            const char *text, struct kn_buf *out);
-
 /* The text with words in the place of what it repeats, as LLVM assembled it,
  * or `text` itself where that is not worth it. */
 kiln_status kn_asm_words(struct kn_ctx *c, const struct kn_fn *f,

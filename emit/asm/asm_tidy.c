@@ -314,6 +314,20 @@ most_of(const struct tidy *t, kn_ref r)
     return x < UINT32_MAX ? x : UINT32_MAX;
 }
 
+/* (x + c) * y, of which d is the sum, as x * y and c times y. */
+static void
+multiply_out(struct tidy *t, struct kn_ins *i, const struct kn_ins *d,
+             uint32_t from)
+{
+    kn_ref far = place_value(t, i, KN_OP_mul,
+                             (kn_ref[]){ i->arg[1], d->arg[1] }, from);
+
+    i->arg[0] = place_value(t, i, KN_OP_mul,
+                            (kn_ref[]){ d->arg[0], i->arg[1] }, from);
+    i->arg[1] = far;
+    i->op = KN_OP_add;
+}
+
 /* (x + c) & m, (x + c) >> n and (x + c) * y without c where it has no part in
  * the result, or with it outside. */
 static void
@@ -336,15 +350,8 @@ split_offset(struct tidy *t, struct kn_ins *i, uint32_t from)
         i->arg[1] = kn_int(t->out, c >> k->i);
     }
     if (i->op == KN_OP_mul && !k && KN_REF_TAG(i->arg[1]) == KN_R_VAL &&
-        !kn_val(t->out, i->arg[1])->type.lane) {
-        kn_ref far = place_value(t, i, KN_OP_mul,
-                                 (kn_ref[]){ i->arg[1], d->arg[1] }, from);
-
-        i->arg[0] = place_value(t, i, KN_OP_mul,
-                                (kn_ref[]){ d->arg[0], i->arg[1] }, from);
-        i->arg[1] = far;
-        i->op = KN_OP_add;
-    }
+        !kn_val(t->out, i->arg[1])->type.lane)
+        multiply_out(t, i, d, from);
 }
 
 /* What is added last: a constant, or a scalar's multiple. */
@@ -390,19 +397,11 @@ static void
 split_product(struct tidy *t, struct kn_ins *i, uint32_t from)
 {
     const struct kn_ins *d = definition(t, i->arg[0]);
-    kn_ref far, sum[2];
 
-    if (i->op != KN_OP_mul || kn_val(t->out, i->dst)->type.elem != KN_T_i64 ||
-        !d || d->op != KN_OP_add || !constant(t, d->arg[1]) ||
-        KN_REF_TAG(d->arg[0]) != KN_R_VAL ||
-        KN_REF_TAG(i->arg[1]) != KN_R_VAL)
-        return;
-    far = place_value(t, i, KN_OP_mul, (kn_ref[]){ i->arg[1], d->arg[1] }, from);
-    sum[0] = d->arg[0];
-    sum[1] = i->arg[1];
-    i->arg[0] = place_value(t, i, KN_OP_mul, sum, from);
-    i->arg[1] = far;
-    i->op = KN_OP_add;
+    if (i->op == KN_OP_mul && kn_val(t->out, i->dst)->type.elem == KN_T_i64 &&
+        d && d->op == KN_OP_add && constant(t, d->arg[1]) &&
+        KN_REF_TAG(d->arg[0]) == KN_R_VAL && KN_REF_TAG(i->arg[1]) == KN_R_VAL)
+        multiply_out(t, i, d, from);
 }
 
 /* A value of stable operands: known already, or computed at the top. */

@@ -92,7 +92,7 @@ assemble_repeated(struct words *w, const struct kn_fn *f)
         l->slot = w->slots++;
         kn_putf(&text, "%.*s\n\t.p2alignl 4, %u\n", (int)l->n, l->s, FILL);
     }
-    KN_TRY(kn_asm_assemble(w->c, f, text.s, &rel));
+    KN_TRY(kn_assemble_own(w->c, f->name, text.s, f->target, &rel));
     KN_TRY(kn_elf_open(w->c, f->name, rel.s, rel.n, &e));
     for (uint32_t i = 0; i < e.nsh; i++) {
         const char *section = kn_elf_section_name(&e, i);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../ir/lock.h"
 #include "../isa/elfview.h"
 #include "../isa/isa.h"
 
@@ -173,4 +174,16 @@ kn_assemble(struct kn_ctx *c, const char *name, const char *text,
     LLVMContextDispose(ctx);
     LLVMDisposeTargetMachine(tm);
     return ok ? drop_empty_note(c, name, out) : refuse(c, name, d.text);
+}
+
+kiln_status
+kn_assemble_own(struct kn_ctx *c, const char *name, const char *text,
+                kiln_target target, struct kn_buf *out)
+{
+    kiln_status st;
+
+    kn_llvm_enter();
+    st = kn_assemble(c, name, text, target, out);
+    kn_llvm_leave();
+    return st == KILN_BAD_INPUT ? c->err.status = KILN_INTERNAL : st;
 }

@@ -1,5 +1,4 @@
 /* cli_problem.c - from parsed flags to what the library takes. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +48,6 @@ scalars_of(const struct kn_cli *cli, kiln_problem *p)
     }
 }
 
-static size_t
-word_length(const char *s)
-{
-    size_t n = 0;
-
-    while (isalnum((unsigned char)s[n]) || s[n] == '_')
-        n++;
-    return n;
-}
-
 kiln_status
 kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli)
 {
@@ -74,7 +63,7 @@ kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli)
         return kn_fail(c, KILN_BAD_INPUT, "the epilogue says itself what "
                        "becomes of c: no --beta but 0 and 1");
     for (size_t n; *s; s += n ? n : 1) {
-        n = word_length(s);
+        n = kn_formula_word(s);
         if (n == 3 && !memcmp(s, "acc", n))
             kn_putf(&b, "(acc+%.9g*c)", beta);
         else

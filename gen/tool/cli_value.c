@@ -302,17 +302,6 @@ parse_arg(struct kn_ctx *c, const char *text, enum kn_cli_arg_kind first,
     return false;
 }
 
-static bool
-is_name(const char *s)
-{
-    size_t n = 0;
-
-    while (s[n] == '_' || isalpha((unsigned char)s[n]) ||
-           (n && isdigit((unsigned char)s[n])))
-        n++;
-    return n && !s[n];
-}
-
 bool
 kn_cli_named_parse(struct kn_ctx *c, const struct kn_flag *f, const char *text,
                    struct kn_cli_named *n)
@@ -321,7 +310,8 @@ kn_cli_named_parse(struct kn_ctx *c, const struct kn_flag *f, const char *text,
 
     n->file = NULL;
     n->name = eq ? kn_strndup(c, text, (size_t)(eq - text)) : text;
-    if (!is_name(n->name))
+    if (!*n->name || n->name[kn_formula_word(n->name)] ||
+        isdigit((unsigned char)*n->name))
         return false;
     if (f->kind == KN_K_SCALAR)
         return eq && take_real(eq + 1, &n->value);

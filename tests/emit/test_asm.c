@@ -147,7 +147,8 @@ test_repetitions(void **state)
     assert_non_null(strstr(short_text, "\t.long "));
     for (int k = 0; k < 2; k++) {
         rel = (struct kn_buf){ .c = &r.c };
-        assert_int_equal(kn_asm_assemble(&r.c, &f, k ? short_text : r.text.s,
+        assert_int_equal(kn_assemble_own(&r.c, f.name,
+                                         k ? short_text : r.text.s, f.target,
                                          &rel), KILN_OK);
         assert_int_equal(kn_object_link(&r.c, rel.s, rel.n, &co[k], &size[k]),
                          KILN_OK);

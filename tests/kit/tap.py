@@ -1,11 +1,32 @@
 """Cases as functions, speaking TAP: each returns None, or what is wrong; a
 Skip raised by it skips the case."""
+import importlib
 import subprocess
+import sys
 import traceback
 
 
 class Skip(Exception):
     pass
+
+
+def need(name):
+    """A module; without it the whole test is skipped."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        print("1..0 # SKIP %s is not installed" % name)
+        sys.exit(0)
+
+
+def report(results):
+    """(name, complaints) each, as TAP; whether any has complaints."""
+    print("1..%d" % len(results))
+    for i, (name, complaints) in enumerate(results, 1):
+        print("%s %d - %s" % ("not ok" if complaints else "ok", i, name))
+        for line in complaints:
+            print("# " + line.replace("\n", "\n# "))
+    return any(c for _, c in results)
 
 
 def run(*command, **more):

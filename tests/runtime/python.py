@@ -13,11 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
 from built import BUILD, SOURCE  # noqa: E402
 import tap  # noqa: E402
 import kiln  # noqa: E402
-try:
-    import numpy as np
-except ImportError:
-    print("1..0 # SKIP numpy is not installed")
-    sys.exit(0)
+np = tap.need("numpy")
 
 RNG = np.random.default_rng(25)
 GPU = kiln.open("sim:gfx950")

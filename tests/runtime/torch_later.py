@@ -11,11 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
 import tap  # noqa: E402
-try:
-    import torch
-except ImportError:
-    print("1..0 # SKIP torch is not installed")
-    sys.exit(0)
+torch = tap.need("torch")
 
 LIBRARY = torch.library.Library("kiln", "DEF")
 MADE = {}

@@ -11,11 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
 import built  # noqa: E402,F401
 import tap  # noqa: E402
-try:
-    import torch
-except ImportError:
-    print("1..0 # SKIP torch is not installed")
-    sys.exit(0)
+torch = tap.need("torch")
 import kiln  # noqa: E402
 import kiln.torch  # noqa: E402
 import numpy as np  # noqa: E402

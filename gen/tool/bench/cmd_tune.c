@@ -94,6 +94,20 @@ has_words(const char *config, const char *text)
     return true;
 }
 
+/* What a run or a prediction came to. The caller frees the report. */
+static json_t *
+read_timing(const struct tune *r, const char *json, struct kn_timing *out)
+{
+    json_t *root = json_loads(json, 0, NULL);
+    json_t *told = json_object_get(root, kind_of(r));
+
+    out->us = json_number_value(json_object_get(told, "us"));
+    out->error_pct = json_number_value(json_object_get(told, "error_pct"));
+    out->rows = (uint32_t)json_integer_value(json_object_get(
+        told, "validated_rows"));
+    return root;
+}
+
 /* A GPU's time is that of a launch whose whole result was right. `text`: the
  * row tried, NULL for the default choice. */
 static kiln_status
@@ -104,7 +118,7 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
     const bool gpu = on_gpu(r);
     struct kn_cli *cli;
     const char *json;
-    json_t *root, *told;
+    json_t *root;
 
     cli = KN_NEW(c, struct kn_cli, 1);
     KN_TRY(kn_work_cli(c, w, gpu ? KN_CMD_run : KN_CMD_time,
@@ -115,12 +129,7 @@ time_once(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
                            r->t->cli->v[KN_FLAG_warm].seen ? "--warm" : NULL,
                            NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
-    root = json_loads(json, 0, NULL);
-    told = json_object_get(root, kind_of(r));
-    out->us = json_number_value(json_object_get(told, "us"));
-    out->error_pct = json_number_value(json_object_get(told, "error_pct"));
-    out->rows = (uint32_t)json_integer_value(json_object_get(
-        told, "validated_rows"));
+    root = read_timing(r, json, out);
     if (text && !has_words(json_string_value(json_object_get(root, "config")),
                            text))
         out->us = 0;
@@ -140,7 +149,6 @@ time_foreign(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
     const bool gpu = on_gpu(r);
     struct kn_buf place = { .c = c };
     struct kn_cli *cli;
-    json_t *root, *told;
 
     cli = KN_NEW(c, struct kn_cli, 1);
     kn_putf(&place, "sim:%s", kiln_target_name(w->target));
@@ -149,13 +157,7 @@ time_foreign(const struct tune *r, struct kn_ctx *c, const struct kn_work *w,
                            kn_strndup(c, text, (size_t)(colon - text)),
                            "--launch", colon + 1, "--json", "-", NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
-    root = json_loads(json, 0, NULL);
-    told = json_object_get(root, kind_of(r));
-    out->us = json_number_value(json_object_get(told, "us"));
-    out->error_pct = json_number_value(json_object_get(told, "error_pct"));
-    out->rows = (uint32_t)json_integer_value(json_object_get(
-        told, "validated_rows"));
-    json_decref(root);
+    json_decref(read_timing(r, json, out));
     return out->us > 0 ? KILN_OK
                        : kn_fail(c, KILN_UNSUPPORTED, "it has no time");
 }

@@ -227,15 +227,11 @@ kn_probe_build(struct kn_ctx *c, const struct kn_probe *p, const char **kernel,
     struct kn_buf text = { .c = c }, rel = { .c = c };
     uint8_t *linked;
     size_t size;
-    kiln_status s;
 
     *kernel = kernel_name(c, p);
     put_text(&text, p, *kernel);
     put_metadata(&text, p, *kernel);
-    s = kn_assemble(c, p->name, text.s, p->target, &rel);
-    if (s == KILN_BAD_INPUT)
-        s = c->err.status = KILN_INTERNAL;       /* the text is ours */
-    KN_TRY(s);
+    KN_TRY(kn_assemble_own(c, p->name, text.s, p->target, &rel));
     KN_TRY(kn_object_link(c, rel.s, rel.n, &linked, &size));
     *co = (struct kn_bytes){ linked, size };
     return KILN_OK;

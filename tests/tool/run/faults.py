@@ -11,6 +11,10 @@ import os
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "kit"))
+import tap  # noqa: E402
+
 KILNC, LIBRARY, SCRATCH = sys.argv[1:]
 SETS = ["gfx942 wgrad", "gfx942 moe gemm2", "gfx950 gemm tn 4-wave",
         "gfx942 grouped nn 4-wave", "gfx942 probe: l"]
@@ -119,12 +123,7 @@ def main():
     for only in SETS:
         run_set(only)
     run_killed(SETS[0])
-    print("1..%d" % len(results))
-    for i, (name, complaints) in enumerate(results, 1):
-        print("%s %d - %s" % ("not ok" if complaints else "ok", i, name))
-        for line in complaints:
-            print("# " + line.replace("\n", "\n# "))
-    return any(c for _, c in results)
+    return tap.report(results)
 
 
 if __name__ == "__main__":

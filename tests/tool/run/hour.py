@@ -12,6 +12,10 @@ import shlex
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "kit"))
+import tap  # noqa: E402
+
 KILNC, LIBRARY, SCRATCH, PAGE = sys.argv[1:]
 # What is added to a command that has these words.
 SHORT = [("parity", ["-m", "64", "-n", "64", "-k", "64"]),
@@ -69,12 +73,7 @@ def main():
     results.append(("every part of the page was met",
                     [] if len(parts) == len(SHORT) and
                     any("calibrate" in c for c in found) else [str(parts)]))
-    print("1..%d" % len(results))
-    for i, (name, complaints) in enumerate(results, 1):
-        print("%s %d - %s" % ("not ok" if complaints else "ok", i, name))
-        for line in complaints:
-            print("# " + line.replace("\n", "\n# "))
-    return any(c for _, c in results)
+    return tap.report(results)
 
 
 if __name__ == "__main__":
