@@ -163,13 +163,14 @@ kiln_status kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli);
 /* The target of --arch, NONE without it. */
 kiln_target kn_cli_target(const struct kn_cli *cli);
 
-/* The problem as the user wrote it; what he left out is zero. */
-void kn_cli_problem(const struct kn_cli *cli, kiln_target target,
-                    kiln_problem *p);
-
 /* The family the first positional names. */
 kiln_status kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli,
                           kiln_family *out);
+
+/* The problem as the user wrote it, with its family; what he left out is zero,
+ * but for a layout that is the family's only one. */
+kiln_status kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli,
+                           kiln_target target, kiln_problem *p);
 
 /* The --wg choice for a launch of `total` workgroups. */
 kiln_status kn_cli_select(struct kn_ctx *c, const struct kn_cli *cli,

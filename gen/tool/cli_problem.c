@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../gen.h"
 #include "cli.h"
 
 static kiln_type
@@ -89,19 +90,49 @@ kn_cli_target(const struct kn_cli *cli)
                    : KILN_TARGET_NONE;
 }
 
-void
-kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
+kiln_status
+kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli, kiln_family *out)
+{
+    int i = kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]);
+
+    if (i < 0)
+        return kn_fail(c, KILN_BAD_INPUT,
+                       "there is no family '%s', see kilnc list%s",
+                       cli->pos[0], kn_did_you_mean(c, cli->pos[0],
+                                                    kn_family_names,
+                                                    KILN_NFAMILIES));
+    *out = (kiln_family)i;
+    return KILN_OK;
+}
+
+/* Sums over the rows of groups have A and B with those rows outermost, but for
+ * types that are packed along K. */
+static kiln_layout
+layout_of(const struct kn_cli *cli, const kiln_problem *p)
+{
+    bool packed = kn_type_mx[p->a] || p->scale == KILN_SCALE_MX32;
+
+    if (!cli->v[KN_FLAG_layout].seen && kn_family_of(p)->ragged == 'k' &&
+        !packed)
+        return KILN_TN;
+    return (kiln_layout)cli->v[KN_FLAG_layout].i;
+}
+
+kiln_status
+kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
+               kiln_problem *p)
 {
     const struct kn_value *v = cli->v;
 
     memset(p, 0, sizeof *p);
     p->size = sizeof *p;
     p->target = target;
-    p->layout = (kiln_layout)v[KN_FLAG_layout].i;
+    KN_TRY(kn_cli_family(c, cli, &p->family));
     p->a = type_of(&v[KN_FLAG_a]);
     p->b = type_of(&v[KN_FLAG_b]);
     p->out = type_of(&v[KN_FLAG_out]);
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
+    p->layout = layout_of(cli, p);
     epilogue_of(&v[KN_FLAG_epilogue], p);
     scalars_of(cli, p);
     p->beta = v[KN_FLAG_beta].f != 0;
@@ -131,20 +162,6 @@ kn_cli_problem(const struct kn_cli *cli, kiln_target target, kiln_problem *p)
     p->ldsb = v[KN_FLAG_ldsb].i;
     p->cus = (uint16_t)v[KN_FLAG_device_cus].i;
     p->xcds = (uint16_t)v[KN_FLAG_device_xcds].i;
-}
-
-kiln_status
-kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli, kiln_family *out)
-{
-    int i = kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]);
-
-    if (i < 0)
-        return kn_fail(c, KILN_BAD_INPUT,
-                       "there is no family '%s', see kilnc list%s",
-                       cli->pos[0], kn_did_you_mean(c, cli->pos[0],
-                                                    kn_family_names,
-                                                    KILN_NFAMILIES));
-    *out = (kiln_family)i;
     return KILN_OK;
 }
 

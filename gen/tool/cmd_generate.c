@@ -197,8 +197,7 @@ read_problem(struct kn_tool *t, kiln_problem *p, struct kn_config *cfg)
     if (!target)
         return kn_fail(t->c, KILN_BAD_INPUT, "'generate' needs --arch %s",
                        kn_flags[KN_FLAG_arch].spec);
-    kn_cli_problem(t->cli, target, p);
-    KN_TRY(kn_cli_family(t->c, t->cli, &p->family));
+    KN_TRY(kn_cli_problem(t->c, t->cli, target, p));
     if (kn_family_of(p)->routed)
         KN_TRY(kn_moe_problem(t->c, t->cli, p->target,
                               (int)t->cli->v[KN_FLAG_stage].i, p));

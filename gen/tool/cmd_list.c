@@ -176,8 +176,7 @@ list_family(struct kn_tool *t)
     struct kn_json j = { .b = { .c = t->c } };
     struct variants v = { .t = t, .j = &j };
 
-    kn_cli_problem(t->cli, KN_TARGET_DEFAULT, &v.p);
-    KN_TRY(kn_cli_family(t->c, t->cli, &v.p.family));
+    KN_TRY(kn_cli_problem(t->c, t->cli, KN_TARGET_DEFAULT, &v.p));
     if (kn_family_of(&v.p)->routed)
         return kn_fail(t->c, KILN_UNSUPPORTED, "the variants of moe depend on "
                        "its stage and block: see docs/moe.md");

@@ -71,8 +71,7 @@ decide(struct kn_ctx *c, const struct kn_work *w, kiln_target target,
     struct kn_cli *cli = KN_NEW(c, struct kn_cli, 1);
 
     KN_TRY(kn_work_cli(c, w, KN_CMD_generate, more, cli));
-    kn_cli_problem(cli, target, &j->p);
-    KN_TRY(kn_cli_family(c, cli, &j->p.family));
+    KN_TRY(kn_cli_problem(c, cli, target, &j->p));
     KN_TRY(kn_problem_normalise(c, &j->p));
     KN_TRY(kn_config_parse(c, cli->config, &j->cfg));
     if (!j->cfg.split_k)

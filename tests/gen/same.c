@@ -187,8 +187,7 @@ make_problem(struct kn_ctx *c, const struct kn_cli *cli, const char *stage,
                 : kn_name_index(kn_stage_names, KILN_NMOESTAGES, stage), p));
         return mx ? requantise(c, p) : KILN_OK;
     }
-    kn_cli_problem(cli, p->target, p);
-    KN_TRY(kn_cli_family(c, cli, &p->family));
+    KN_TRY(kn_cli_problem(c, cli, p->target, p));
     if (offs || cli->v[KN_FLAG_tokens].seen ||
         cli->v[KN_FLAG_group_lens].seen)
         KN_TRY(kn_groups_make(c, cli, p, offs ? offs : &own));

@@ -48,8 +48,7 @@ generate(struct own *o)
     struct kn_config cfg = { 0 };
 
     KN_TRY(kn_tool_device(&o->tool, &target));
-    kn_cli_problem(o->cli, target, &o->p);
-    KN_TRY(kn_cli_family(&o->c, o->cli, &o->p.family));
+    KN_TRY(kn_cli_problem(&o->c, o->cli, target, &o->p));
     KN_TRY(kn_groups_make(&o->c, o->cli, &o->p, &o->offs));
     KN_TRY(kn_problem_normalise(&o->c, &o->p));
     KN_TRY(kn_config_parse(&o->c, o->cli->config, &cfg));

@@ -292,7 +292,7 @@ problem_and_config(void **state)
 
     (void)state;
     fine("run gemm --a mxfp8 --b mxfp4 --out bf16 --layout tn -m 5 -n 6");
-    kn_cli_problem(&cli, KILN_GFX950, &p);
+    assert_int_equal(kn_cli_problem(&ctx, &cli, KILN_GFX950, &p), KILN_OK);
     assert_int_equal(p.a, KILN_MXFP8);
     assert_int_equal(p.b, KILN_MXFP4);
     assert_int_equal(p.out, KILN_BF16);
@@ -302,13 +302,22 @@ problem_and_config(void **state)
     assert_int_equal(p.target, KILN_GFX950);
     assert_false(p.alpha_set);
     fine("run gemm --scale block128 --epilogue bias --beta 1 --alpha 2");
-    kn_cli_problem(&cli, KILN_GFX942, &p);
+    assert_int_equal(kn_cli_problem(&ctx, &cli, KILN_GFX942, &p), KILN_OK);
     assert_int_equal(p.scale, KILN_SCALE_BLOCK128);
     assert_true(p.bias && p.beta && p.alpha_set);
     assert_true(p.alpha == 2.0f);
     fine("run gemm --beta -0.5 --epilogue relu(acc-1)");
-    kn_cli_problem(&cli, KILN_GFX950, &p);
+    assert_int_equal(kn_cli_problem(&ctx, &cli, KILN_GFX950, &p), KILN_OK);
     assert_string_equal(p.expression, "relu((acc+-0.5*c)-1)");
+    fine("run wgrad --a bf16 -m 5 -n 6 --groups 2");
+    assert_int_equal(kn_cli_problem(&ctx, &cli, KILN_GFX950, &p), KILN_OK);
+    assert_int_equal(p.layout, KILN_TN);
+    fine("run wgrad --a mxfp8 -m 5 -n 6 --groups 2");
+    assert_int_equal(kn_cli_problem(&ctx, &cli, KILN_GFX950, &p), KILN_OK);
+    assert_int_equal(p.layout, KILN_NT);
+    fine("run wgrad --layout nn --a bf16 -m 5 -n 6 --groups 2");
+    assert_int_equal(kn_cli_problem(&ctx, &cli, KILN_GFX950, &p), KILN_OK);
+    assert_int_equal(p.layout, KILN_NN);
     fine("run gemm --stages 2 --tile 64x64x32 --waves 1x2 --waves rr");
     assert_string_equal(cli.config, "tile=64x64x32 waves=1x2 stages=2");
 }

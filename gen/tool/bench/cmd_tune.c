@@ -481,8 +481,7 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
     KN_ENTER(c);
     cli = KN_NEW(c, struct kn_cli, 1);
     KN_TRY(kn_work_cli(c, w, KN_CMD_generate, none, cli));
-    kn_cli_problem(cli, w->target, &p);
-    KN_TRY(kn_cli_family(c, cli, &p.family));
+    KN_TRY(kn_cli_problem(c, cli, w->target, &p));
     KN_TRY(kn_groups_make(c, cli, &p, &offs));
     KN_TRY(kn_problem_normalise(c, &p));
     KN_TRY(kn_config_parse(c, cli->config, &given));

@@ -105,8 +105,7 @@ normalise(struct kn_ctx *c, const struct kn_work *w, const char **value)
 
     if (kn_work_cli(c, w, KN_CMD_generate, none, cli))
         return false;
-    kn_cli_problem(cli, w->target, &p);
-    if (kn_cli_family(c, cli, &p.family) || kn_problem_normalise(c, &p))
+    if (kn_cli_problem(c, cli, w->target, &p) || kn_problem_normalise(c, &p))
         return false;
     value[KN_FLAG_layout] = kn_layout_names[p.layout];
     value[KN_FLAG_a] = kiln_type_name(p.a);

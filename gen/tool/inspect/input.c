@@ -148,8 +148,7 @@ read_problem(struct kn_tool *t, const char *word, struct kn_subject *s)
     cli.pos = &word;
     if (!target)
         target = KN_TARGET_DEFAULT;
-    kn_cli_problem(&cli, target, p);
-    KN_TRY(kn_cli_family(t->c, &cli, &p->family));
+    KN_TRY(kn_cli_problem(t->c, &cli, target, p));
     if (kn_family_of(p)->routed)
         KN_TRY(kn_moe_problem(t->c, &cli, target, (int)cli.v[KN_FLAG_stage].i,
                               p));

@@ -167,8 +167,7 @@ read_problem(struct kn_parity *q, const char *family)
             return kn_fail(q->c, KILN_BAD_INPUT, "the kernels are for "
                            "different targets");
     cli.pos = &family;
-    kn_cli_problem(&cli, target, &q->p);
-    KN_TRY(kn_cli_family(q->c, &cli, &q->p.family));
+    KN_TRY(kn_cli_problem(q->c, &cli, target, &q->p));
     if (q->p.family == KILN_MOE)
         return kn_moe_problem(q->c, &cli, target,
                               (int)cli.v[KN_FLAG_stage].i, &q->p);

@@ -53,9 +53,8 @@ read_problem(struct run *r)
     r->place.target = KN_TARGET_DEFAULT;
     KN_TRY(kn_tool_place(r->t, &r->place));
     KN_TRY(kn_place_flags(r->t, &r->place));
-    kn_cli_problem(cli, r->place.target, &r->p);
+    KN_TRY(kn_cli_problem(r->c, cli, r->place.target, &r->p));
     kn_place_counts(&r->place, &r->p);
-    KN_TRY(kn_cli_family(r->c, cli, &r->p.family));
     KN_TRY(kn_groups_make(r->c, cli, &r->p, &r->offs));
     KN_TRY(kn_problem_normalise(r->c, &r->p));
     KN_TRY(check_sizes(r));

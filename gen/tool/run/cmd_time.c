@@ -29,8 +29,7 @@ read_problem(struct timed *r)
 {
     const struct kn_cli *cli = r->t->cli;
 
-    kn_cli_problem(cli, target_of(r->t), &r->p);
-    KN_TRY(kn_cli_family(r->t->c, cli, &r->p.family));
+    KN_TRY(kn_cli_problem(r->t->c, cli, target_of(r->t), &r->p));
     KN_TRY(kn_groups_make(r->t->c, cli, &r->p, &r->offs));
     KN_TRY(kn_problem_normalise(r->t->c, &r->p));
     if (!r->p.m || !r->p.n || !r->p.k)

@@ -217,8 +217,7 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     bool small;
 
     KN_TRY(check_flags(c, v));
-    kn_cli_problem(cli, target, p);
-    p->family = KILN_MOE;
+    KN_TRY(kn_cli_problem(c, cli, target, p));
     p->stage = (uint8_t)stage;
     p->act = (uint8_t)v[KN_FLAG_act].i;
     p->id_format = (uint8_t)v[KN_FLAG_ids].i;

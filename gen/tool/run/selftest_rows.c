@@ -92,8 +92,7 @@ put_class_of(struct kn_ctx *c, kiln_target target, const char *command,
         KN_TRY(kn_moe_problem(c, cli, target,
                               stage ? stage : KILN_MOE_GATE_UP, &p));
     } else {
-        kn_cli_problem(cli, target, &p);
-        KN_TRY(kn_cli_family(c, cli, &p.family));
+        KN_TRY(kn_cli_problem(c, cli, target, &p));
         KN_TRY(kn_groups_make(c, cli, &p, &offs));
         KN_TRY(kn_problem_normalise(c, &p));
     }

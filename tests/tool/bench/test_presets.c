@@ -31,8 +31,7 @@ make_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
 
     if (!strcmp(cli->pos[0], "moe"))
         return kn_moe_problem(c, cli, target, (int)cli->v[KN_FLAG_stage].i, p);
-    kn_cli_problem(cli, target, p);
-    KN_TRY(kn_cli_family(c, cli, &p->family));
+    KN_TRY(kn_cli_problem(c, cli, target, p));
     KN_TRY(kn_groups_make(c, cli, p, &offs));
     return kn_problem_normalise(c, p);
 }
