@@ -10,8 +10,7 @@ enum role {
     H_M, H_N, H_K, H_LDA, H_LDB, H_LDC, H_LDD, H_STRIDE_A, H_STRIDE_B,
     H_STRIDE_C, H_STRIDE_D, H_BATCH, H_ALPHA, H_BETA, H_TRANS_A, H_TRANS_B,
     H_TYPES, H_TYPE_A, H_TYPE_B, H_TYPE_C, H_TYPE_D, H_SCALE_A, H_SCALE_B,
-    H_BIAS, H_ACTIVATION, H_FUNCTION, NROLES, H_SKIP = NROLES, H_SWITCH,
-    H_MAYBE, H_REFUSED
+    H_BIAS, H_ACTIVATION, H_ARG1, H_ARG2, H_FUNCTION, H_SKIP, H_MAYBE, H_OFF
 };
 
 static const struct flag {
@@ -25,7 +24,8 @@ static const struct flag {
 
 /* Names both programs have: they alone do not tell whose line this is. */
 static const char *const shared[] = { "-m", "-n", "-k", "--lda", "--ldb",
-                                      "--ldc", "--alpha", "--beta" };
+                                      "--ldc", "--alpha", "--beta",
+                                      "--batch" };
 
 /* X(hipblaslt-bench, kiln); FNUZ types are gfx942's fp8 and bf8. */
 static const char *const types[][2] = {
@@ -41,9 +41,19 @@ static const char *const scales[][2] = {
     { "0", "none" }, { "1", "tensor" }, { "2", "row" }, { "3", "mx32" },
 };
 
+/* Activations, with arguments of theirs behind the value; their gelu is the
+ * tanh form. */
+static const struct {
+    const char *name, *formula;
+    int args;
+} activations[] = {
+    { "relu", "relu", 0 },  { "gelu", "gelu_tanh", 0 }, { "swish", "silu", 0 },
+    { "silu", "silu", 0 },  { "clamp", "clamp", 2 },
+};
+
 struct line {
     struct kn_ctx *c;
-    const char *role[H_REFUSED + 1];
+    const char *role[H_OFF + 1];
     char **out;
     size_t n, cap;
 };
@@ -74,6 +84,24 @@ is_theirs(const struct kn_words *w)
         if (find_flag(w->argv[i]) && !is_shared(w->argv[i]))
             return true;
     return false;
+}
+
+/* What switches something off, or is not given. */
+static bool
+is_off(const char *value)
+{
+    static const char *const off[] = { "0", "false", "none" };
+
+    for (size_t i = 0; value && i < sizeof off / sizeof *off; i++)
+        if (!strcmp(value, off[i]))
+            return true;
+    return !value;
+}
+
+bool
+kn_hipblaslt_takes(const char *flag)
+{
+    return find_flag(flag) != NULL;
 }
 
 static void
@@ -157,14 +185,11 @@ push_scale(struct line *l)
 static kiln_status
 check_roles(struct line *l)
 {
-    const char *f = l->role[H_FUNCTION], *act = l->role[H_ACTIVATION];
+    const char *f = l->role[H_FUNCTION];
 
     if (f && strcmp(f, "matmul"))
         return kn_fail(l->c, KILN_UNSUPPORTED, "--function %s: kiln has "
                        "matmul", f);
-    if (act && strcmp(act, "none"))
-        return kn_fail(l->c, KILN_UNSUPPORTED, "--activation_type %s: kiln's "
-                       "epilogue has none", act);
     if (l->role[H_LDD] && l->role[H_LDC] &&
         strcmp(l->role[H_LDD], l->role[H_LDC]))
         return kn_fail(l->c, KILN_UNSUPPORTED, "--ldc and --ldd are one in "
@@ -220,9 +245,34 @@ push_strides(struct line *l)
 }
 
 static kiln_status
+push_epilogue(struct line *l)
+{
+    const char *act = l->role[H_ACTIVATION];
+    bool bias = !is_off(l->role[H_BIAS]);
+    size_t n = sizeof activations / sizeof *activations, i = 0;
+    struct kn_buf b = { .c = l->c };
+
+    if (is_off(act)) {
+        push_pair(l, "--epilogue", bias ? "bias" : NULL);
+        return KILN_OK;
+    }
+    while (i < n && strcmp(activations[i].name, act))
+        i++;
+    if (i == n || (activations[i].args && !(l->role[H_ARG1] && l->role[H_ARG2])))
+        return kn_fail(l->c, KILN_UNSUPPORTED, "kiln has nothing for "
+                       "hipblaslt-bench's '--activation_type %s'%s", act,
+                       i < n ? " without --activation_arg1 and 2" : "");
+    kn_putf(&b, "%s(%s", activations[i].formula, bias ? "acc+bias" : "acc");
+    if (activations[i].args)
+        kn_putf(&b, ",%s,%s", l->role[H_ARG1], l->role[H_ARG2]);
+    kn_put(&b, ")");
+    push_pair(l, "--epilogue", b.s);
+    return KILN_OK;
+}
+
+static kiln_status
 push_problem(struct line *l)
 {
-    const char *bias = l->role[H_BIAS];
     enum role out = l->role[H_TYPE_D] ? H_TYPE_D : H_TYPE_C;
 
     KN_TRY(check_roles(l));
@@ -230,9 +280,9 @@ push_problem(struct line *l)
     push_pair(l, "-n", l->role[H_M]);
     push_pair(l, "-k", l->role[H_K]);
     KN_TRY(push_layout(l));
-    KN_TRY(push_type(l, "--a", H_TYPE_B, "f32_r"));
-    KN_TRY(push_type(l, "--b", H_TYPE_A, "f32_r"));
-    KN_TRY(push_type(l, "--out", out, "f32_r"));
+    KN_TRY(push_type(l, "--a", H_TYPE_B, "f16_r"));
+    KN_TRY(push_type(l, "--b", H_TYPE_A, "f16_r"));
+    KN_TRY(push_type(l, "--out", out, "f16_r"));
     KN_TRY(push_scale(l));
     push_pair(l, "--lda", l->role[H_LDB]);
     push_pair(l, "--ldb", l->role[H_LDA]);
@@ -240,8 +290,17 @@ push_problem(struct line *l)
     KN_TRY(push_strides(l));
     push_pair(l, "--alpha", l->role[H_ALPHA]);
     push_pair(l, "--beta", whole_beta(l->role[H_BETA]));
-    push_pair(l, "--epilogue", bias && strcmp(bias, "0") ? "bias" : NULL);
-    return KILN_OK;
+    return push_epilogue(l);
+}
+
+/* Whether a flag is a switch here: `next` is not its value. */
+static bool
+stands_alone(enum role role, const char *next)
+{
+    if (role == H_OFF)
+        return *next == '-';
+    return (role == H_BIAS || role == H_MAYBE) && !is_off(next) &&
+           strcmp(next, "1") && strcmp(next, "true");
 }
 
 /* Sorts the words: theirs into roles, kiln's own behind the problem. */
@@ -255,19 +314,15 @@ read_words(struct line *l, const struct kn_words *w, struct line *own)
             push(own, w->argv[i]);
             continue;
         }
-        if (f->role == H_REFUSED)
+        if (stands_alone(f->role, i + 1 < w->argc ? w->argv[i + 1] : "-"))
+            l->role[f->role] = "1";
+        else if (++i == w->argc)
+            return kn_fail(l->c, KILN_BAD_INPUT, "%s needs a value", f->name);
+        else
+            l->role[f->role] = w->argv[i];
+        if (f->role == H_OFF && !is_off(l->role[H_OFF]))
             return kn_fail(l->c, KILN_UNSUPPORTED, "kiln has nothing for "
                            "hipblaslt-bench's '%s'", f->name);
-        if (f->role == H_SWITCH)
-            continue;
-        if ((f->role == H_BIAS || f->role == H_MAYBE) &&
-            (i + 1 == w->argc || w->argv[i + 1][0] == '-')) {
-            l->role[f->role] = "1";
-            continue;
-        }
-        if (++i == w->argc)
-            return kn_fail(l->c, KILN_BAD_INPUT, "%s needs a value", f->name);
-        l->role[f->role] = w->argv[i];
     }
     return KILN_OK;
 }
