@@ -35,10 +35,15 @@ struct kn_words {
 kiln_status kn_hipblaslt_words(struct kn_ctx *c, struct kn_words *w);
 /* The same for a line that is hipblaslt-bench's. */
 kiln_status kn_hipblaslt_line(struct kn_ctx *c, struct kn_words *w);
+/* Whether it has this flag. */
+bool kn_hipblaslt_takes(const char *flag);
 /* hipblaslt_log.c: the lines of hipblaslt-bench in a log (HIPBLASLT_LOG_MASK=32)
- * or a YAML list of its problems, each once, as a list of problems. */
+ * or a YAML list of its problems (64), each once, as a list of problems; what it
+ * prints as a list with the column us, a problem's shortest. BAD_INPUT and
+ * UNSUPPORTED with the line. */
 kiln_status kn_hipblaslt_log(struct kn_ctx *c, const char *name,
                              const char *text, struct kn_csv *out);
+bool kn_hipblaslt_results(const char *text); /* whether it is what it prints */
 /* json_table.c: the number of a column, which is made if it is not there. */
 size_t kn_table_column(struct kn_ctx *c, struct kn_csv *t, const char *name);
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -16,11 +17,14 @@
 #include "../progress.h"
 #include "../run/run.h"
 #include "../run/session.h"
+#include "import.h"
 #include "results.h"
 
 struct bench {
     struct kn_tool *t;
     bool gpu;                /* --device hip:N: times are measured */
+    struct kn_csv theirs;    /* --import: times that others measured */
+    const struct kn_work **taken; /* the row of the list that took each of them */
     struct kn_worklist list;
     struct kn_results out;
     size_t timed, refused, wrong, kept;
@@ -33,7 +37,7 @@ kind_of(const struct bench *r)
     static const char *const kinds[2][2] = {
         { "predicted", "predicted warm" }, { "measured", "measured warm" } };
 
-    return kinds[r->gpu][r->t->cli->v[KN_FLAG_warm].seen];
+    return kinds[r->gpu || r->theirs.ncols][r->t->cli->v[KN_FLAG_warm].seen];
 }
 
 /* What gave a row its time: "sim:gfx950", "hip:0 NAME". */
@@ -42,6 +46,8 @@ device_of(const struct bench *r, struct kn_ctx *c, const struct kn_work *w)
 {
     struct kn_buf b = { .c = c };
 
+    if (r->theirs.ncols)
+        return r->theirs.name;
     if (r->list.device)
         return r->list.device;
     kn_putf(&b, "sim:%s", kiln_target_name(w->target));
@@ -155,6 +161,63 @@ measure_on_gpu(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
     return KILN_OK;
 }
 
+/* A time belongs to one row of the list: the row that took it before loses it,
+ * too. */
+static kiln_status
+take(struct bench *r, struct kn_ctx *c, const struct kn_work *w, size_t at)
+{
+    static const char why[] = "another row of the list has the same kernel and "
+                              "grid: the trace does not tell them apart";
+    const struct kn_work *before = r->taken[at];
+    struct kn_result_row *row;
+
+    r->taken[at] = w;
+    if (!before || before == w)
+        return KILN_OK;
+    row = kn_results_find(&r->out, kn_results_key(&r->out, c, before));
+    if (row && *row->cell[r->out.nkey + KN_R_us]) {
+        row->cell[r->out.nkey + KN_R_us] = "";
+        row->cell[r->out.nkey + KN_R_status] = why;
+        r->timed--;
+        r->refused++;
+    }
+    return kn_fail(c, KILN_BAD_INPUT, "%s", why);
+}
+
+/* The time that --import's file has: of this kernel's launch in a trace, else of
+ * the problem. `json`: what `time` says. */
+static kiln_status
+import_row(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
+           const char *json, const char **field)
+{
+    json_t *root = json_loads(json, 0, NULL);
+    json_t *n = json_object_get(json_object_get(root, "predicted"), "workgroups");
+    const struct kn_imported of = {
+        .table = &r->out, .key = kn_results_key(&r->out, c, w),
+        .kernel = field[KN_R_kernel],
+        .workgroups = (uint64_t)json_integer_value(n),
+    };
+
+    double flop = strtod(field[KN_R_us], NULL) * strtod(field[KN_R_tflops], NULL);
+    struct kn_buf tflops = { .c = c };
+    size_t at;
+
+    json_decref(root);
+    field[KN_R_predicted] = field[KN_R_us];
+    for (enum kn_result_column k = KN_R_us; k <= KN_R_mfma; k++)
+        field[k] = "";
+    if (kn_csv_find(&r->theirs, "kernel") < 0)      /* another's kernel */
+        for (enum kn_result_column k = KN_R_low; k <= KN_R_code; k++)
+            field[k] = "";
+    KN_TRY(kn_import_row(c, &r->theirs, &of, &at));
+    KN_TRY(take(r, c, w, at));
+    field[KN_R_us] = kn_csv_field(&r->theirs, at, "us");
+    field[KN_R_runs] = kn_csv_field(&r->theirs, at, "_runs");
+    kn_putf(&tflops, "%.2f", flop / strtod(field[KN_R_us], NULL));
+    field[KN_R_tflops] = tflops.s;
+    return KILN_OK;
+}
+
 static kiln_status
 measure_in(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
            const char **field)
@@ -171,6 +234,8 @@ measure_in(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
                            NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
     read_time(c, json, false, field);
+    if (r->theirs.ncols)
+        return import_row(r, c, w, json, field);
     return check_row(r, c, w, field);
 }
 
@@ -196,7 +261,7 @@ measure(struct bench *r, const struct kn_work *w, const char *const *key)
     } else {
         field[KN_R_kind] = kind_of(r);
         field[KN_R_device] = device_of(r, &own, w);
-        if (!r->gpu)
+        if (!r->gpu && !r->theirs.ncols)
             field[KN_R_runs] = "1";
         r->timed++;
     }
@@ -215,7 +280,7 @@ measure_all(struct bench *r)
         const char **key = kn_results_key(&r->out, r->t->c, w);
         const struct kn_result_row *have = kn_results_find(&r->out, key);
 
-        if (have && *have->cell[r->out.nkey + KN_R_us] &&
+        if (have && *have->cell[r->out.nkey + KN_R_us] && !r->theirs.ncols &&
             !strcmp(have->cell[r->out.nkey + KN_R_kind], kind_of(r))) {
             r->kept++;
             continue;
@@ -255,7 +320,7 @@ put_rows(struct bench *r)
             kn_putf(b, " refused: %s\n", field[KN_R_status]);
     }
     kn_putf(r->t->text, "%zu timed (%s), %zu kept, %zu refused, %zu "
-            "wrong\n", r->timed, r->gpu ? "measured" :
+            "wrong\n", r->timed, r->gpu || r->theirs.ncols ? "measured" :
             "predicted, not measured", r->kept, r->refused, r->wrong);
 }
 
@@ -311,6 +376,26 @@ put_json(struct bench *r, struct kn_json *j)
     kn_json_close(j, '}');
 }
 
+/* Nothing is executed and no device is asked. */
+static kiln_status
+read_import(struct bench *r)
+{
+    const struct kn_value *v = r->t->cli->v;
+    enum kn_flag_id no = v[KN_FLAG_wg].seen ? KN_FLAG_wg
+                         : r->gpu ? KN_FLAG_device : KN_FLAG_import;
+
+    if (no != KN_FLAG_import)
+        return kn_fail(r->t->c, KILN_BAD_INPUT, "--import takes the times from a "
+                       "file: no %s", kn_flags[no].name);
+    KN_TRY(kn_table_read(r->t->c, v[KN_FLAG_import].s, &r->theirs));
+    r->taken = KN_NEW(r->t->c, const struct kn_work *, r->theirs.nrows + 1);
+    if (kn_csv_find(&r->theirs, "us") < 0)
+        return kn_fail(r->t->c, KILN_BAD_INPUT, "'%s' is no output of "
+                       "hipblaslt-bench, no kernel trace of rocprofv3 and has no "
+                       "column 'us'", v[KN_FLAG_import].s);
+    return KILN_OK;
+}
+
 kiln_status
 kn_cmd_bench(struct kn_tool *t)
 {
@@ -325,6 +410,8 @@ kn_cmd_bench(struct kn_tool *t)
     if (r->gpu && t->cli->v[KN_FLAG_wg].seen)
         return kn_fail(t->c, KILN_BAD_INPUT, "--wg is for the simulator, a "
                        "GPU executes the whole launch");
+    if (t->cli->v[KN_FLAG_import].seen)
+        KN_TRY(read_import(r));
     KN_TRY(kn_worklist_read(t, &r->list));
     KN_TRY(kn_results_open(t, &r->list, o->seen && !to_stdout ? o->s : NULL,
                            &r->out));

@@ -6,6 +6,7 @@
 #include "../../../runtime/file.h"
 #include "../cmd.h"
 #include "compare.h"
+#include "import.h"
 #include "../../tuning/tuning.h"
 #include "../json.h"
 #include "../run/run.h"
@@ -57,7 +58,7 @@ static const struct {
 static kiln_status
 read_table(struct compare *r, const char *path, struct side *s)
 {
-    KN_TRY(kn_csv_read(r->c, path, &s->t));
+    KN_TRY(kn_table_read(r->c, path, &s->t));
     s->us = kn_csv_find(&s->t, "us");
     if (s->us < 0)
         return kn_fail(r->c, KILN_BAD_INPUT,

@@ -9,6 +9,7 @@
 #include "bench.h"
 #include "../cmd.h"
 #include "compare.h"
+#include "import.h"
 #include "../../tuning/tuning.h"
 
 struct row {
@@ -72,7 +73,7 @@ read_tables(struct merge *r, const struct kn_cli *cli, struct kn_buf *notes)
         if (kn_aiter_name(cli->pos[i]))
             KN_TRY(kn_aiter_read(r->c, cli->pos[i], &r->t[i], notes));
         else
-            KN_TRY(kn_csv_read(r->c, cli->pos[i], &r->t[i]));
+            KN_TRY(kn_table_read(r->c, cli->pos[i], &r->t[i]));
         if (kn_aiter_table(&r->t[i])) {
             struct kn_csv theirs = r->t[i];
 

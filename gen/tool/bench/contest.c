@@ -9,6 +9,7 @@
 #include "../run/run.h"
 #include "bench.h"
 #include "compare.h"
+#include "import.h"
 
 struct timed {
     const char *key;         /* values with unit separators behind them */
@@ -136,7 +137,7 @@ read_tables(struct contest *k)
 {
     k->table = KN_NEW(k->c, struct table, k->n);
     for (size_t i = 0; i < k->n; i++) {
-        KN_TRY(kn_csv_read(k->c, k->path[i], &k->table[i].t));
+        KN_TRY(kn_table_read(k->c, k->path[i], &k->table[i].t));
         if (kn_csv_find(&k->table[i].t, "us") < 0)
             return kn_fail(k->c, KILN_BAD_INPUT,
                            "'%s' has no column 'us', the time", k->path[i]);

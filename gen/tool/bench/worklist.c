@@ -1,5 +1,6 @@
 #include "../run/session.h"
 #include "bench.h"
+#include "import.h"
 
 #include <string.h>
 
@@ -168,6 +169,21 @@ read_list(struct kn_tool *t, const char *name, struct kn_csv *out)
     return unknown_list(t, name);
 }
 
+/* Without a list: the problems of --import's file. */
+static kiln_status
+read_imported(struct kn_tool *t, struct kn_csv *out)
+{
+    const struct kn_value *from = &t->cli->v[KN_FLAG_import];
+
+    if (!from->seen)
+        return kn_fail(t->c, KILN_BAD_INPUT, "'bench' needs [FAMILY] [LIST]");
+    KN_TRY(kn_table_read(t->c, from->s, out));
+    if (kn_csv_find(out, "kernel") >= 0)
+        return kn_fail(t->c, KILN_BAD_INPUT, "'%s' names kernels, not problems: "
+                       "give the LIST whose kernels it has", from->s);
+    return KILN_OK;
+}
+
 /* [FAMILY] [LIST]: a family alone is a list of the one problem the flags
  * describe. */
 static kiln_status
@@ -190,6 +206,8 @@ open_source(struct kn_tool *t, struct source *s)
             s->device = b.s;
         }
     }
+    if (!cli->npos)
+        return read_imported(t, &s->csv);
     if (kn_name_index(kn_family_names, KILN_NFAMILIES, cli->pos[0]) >= 0)
         s->family = cli->pos[i++];
     if (i < cli->npos)
