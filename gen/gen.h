@@ -11,6 +11,7 @@
 
 #include "../emit/emit.h"
 #include "../ir/formula.h"
+#include "debug.h"
 
 #include "families.def"
 struct kn_family {
@@ -381,6 +382,7 @@ struct kn_watch {
     kiln_status (*link)(struct kn_ctx *c, const void *rel, size_t n,
                         uint8_t **out, size_t *size);
     enum kn_lowering lowering;       /* of a program that is there */
+    kn_source_fn *source;    /* debug information, with these texts; NULL: none */
 };
 
 struct kn_generated {
@@ -389,6 +391,7 @@ struct kn_generated {
     const char *stamp;       /* for the code object, NULL: none */
     struct kn_fn *tile, *wave;
     struct kn_line_map lines;        /* code offset -> operation of wave */
+    const struct kn_debug *debug;    /* what co has of it, NULL: nothing */
     const char *llvm, *assembly;     /* only if asked for */
     const uint8_t *co;
     size_t size;

@@ -86,6 +86,10 @@ build(struct kn_ctx *c, const struct kn_watch *watch,
     KN_TRY(kn_lines_read(c, e.rel, e.rel_size, &out->lines));
     KN_TRY((watch && watch->link ? watch->link : kn_object_link)(
         c, e.rel, e.rel_size, &co, &out->size));
+    if (watch && watch->source) {
+        KN_TRY(kn_debug_of(c, out, watch->source, &out->debug));
+        KN_TRY(kn_object_debug(c, out->debug, &co, &out->size));
+    }
     if (out->stamp)
         KN_TRY(kn_object_stamp(c, out->stamp, &co, &out->size));
     out->co = co;

@@ -249,6 +249,12 @@ kn_put(struct kn_buf *b, const char *s)
 }
 
 void
+kn_put_bytes(struct kn_buf *b, const void *p, size_t n)
+{
+    append(b, p, n);
+}
+
+void
 kn_put_number(struct kn_buf *b, const char *s, uint64_t number)
 {
     char digits[20], *end = digits + sizeof digits, *p = end;

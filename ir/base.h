@@ -134,6 +134,7 @@ struct kn_buf {
     size_t n, cap;
 };
 void kn_put(struct kn_buf *b, const char *s);
+void kn_put_bytes(struct kn_buf *b, const void *p, size_t n);
 /* The text and behind it the number, as "%s%u" has them. */
 void kn_put_number(struct kn_buf *b, const char *s, uint64_t number);
 void kn_putf(struct kn_buf *b, const char *fmt, ...)

@@ -360,6 +360,14 @@ kn_file_replace(struct kn_ctx *c, const char *path, const void *data,
 }
 
 kiln_status
+kn_file_folder(struct kn_ctx *c, const char *path)
+{
+    if (mkdir(path, 0777) && errno != EEXIST)
+        return io_error(c, path, "create", errno);
+    return KILN_OK;
+}
+
+kiln_status
 kn_file_write_parts(struct kn_ctx *c, const char *path,
                     const struct kn_source *from)
 {

@@ -29,6 +29,9 @@ kiln_status kn_file_read_plain(struct kn_ctx *c, const char *path, size_t most,
 kiln_status kn_file_write(struct kn_ctx *c, const char *path, const void *data,
                           size_t size);
 
+/* Makes a folder; one that is there is as good. */
+kiln_status kn_file_folder(struct kn_ctx *c, const char *path);
+
 /* Bytes that nobody holds all of: `part` gives the n at `at`, n at most
  * KN_PART_MAX, in order; they stay until the next call. It may not jump. */
 #define KN_PART_MAX ((size_t)1 << 20)

@@ -434,6 +434,12 @@ kn_dwarf_read(struct kn_ctx *c, const void *bytes, size_t size,
     return KILN_OK;
 }
 
+size_t
+kn_dwarf_rows(const struct kn_dwarf *l)
+{
+    return l ? l->n : 0;
+}
+
 const char *
 kn_dwarf_find(const struct kn_dwarf *l, uint64_t addr, uint32_t *line)
 {

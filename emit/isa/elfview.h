@@ -59,6 +59,17 @@ kiln_status kn_elf_metadata(const struct kn_elf *e, const uint8_t **p,
 kiln_status kn_elf_link(const struct kn_elf *e, uint8_t **out,
                         size_t *out_size);
 
+/* A section no loader looks at. */
+struct kn_section {
+    const char *name;
+    const void *p;
+    size_t n;
+};
+
+/* stamp.c - puts sections behind those of a linked code object. */
+kiln_status kn_elf_append(struct kn_ctx *c, const struct kn_section *s,
+                          size_t n, uint8_t **co, size_t *size);
+
 /* kd.c, meta.c - the 64-byte kernel descriptor and the metadata note, as the object
  * reader fills struct kn_object_kernel from them. Internal to kn_object. */
 

@@ -122,6 +122,9 @@ struct kn_dwarf;
 kiln_status kn_dwarf_read(struct kn_ctx *c, const void *bytes, size_t size,
                           struct kn_dwarf **out);
 
+/* Places where the line changes; 0 of NULL. */
+size_t kn_dwarf_rows(const struct kn_dwarf *l);
+
 /* The line of a virtual address, or NULL: its file, as the compiler named it,
  * in *line the number. */
 const char *kn_dwarf_find(const struct kn_dwarf *l, uint64_t addr,

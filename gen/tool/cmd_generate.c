@@ -160,6 +160,8 @@ check_output(struct kn_tool *t, const char *path)
     if (v[KN_FLAG_enroll].seen && (!object || !aiter || !v[KN_FLAG_o].seen))
         return kn_fail(t->c, KILN_BAD_INPUT, "--register is for a code object "
                        "of --abi aiter in a file (-o)");
+    if (v[KN_FLAG_g].seen && form_of(t->cli) != FORM_CO)
+        return kn_fail(t->c, KILN_BAD_INPUT, "-g is of a code object");
     if (!path)
         return kn_fail(t->c, KILN_BAD_INPUT,
                        "'generate' needs -o FILE for a code object");
@@ -186,6 +188,31 @@ write_certificate(struct kn_tool *t, const char *path, const char *text)
     }
     kn_putf(&name, "%s.cert", path);
     return kn_file_write(t->c, name.s, text, strlen(text));
+}
+
+/* The templates that -g's lines name, where a debugger finds them: in a folder
+ * beside the object, the same for all objects there. A user's file is there. */
+static kiln_status
+write_sources(struct kn_tool *t, const char *path, const struct kn_debug *d)
+{
+    const char *slash = strrchr(path, '/');
+    struct kn_buf folder = { .c = t->c };
+
+    if (!d || !d->source->own || !kn_file_is_plain(path))
+        return KILN_OK;
+    kn_put(&folder, kn_strndup(t->c, path,
+                               slash ? (size_t)(slash + 1 - path) : 0));
+    kn_put(&folder, KN_SOURCE_FOLDER);
+    KN_TRY(kn_file_folder(t->c, folder.s));
+    for (uint32_t i = 0; i < d->nsource; i++) {
+        const struct kn_debug_file *f = &d->source[i];
+        struct kn_buf name = { .c = t->c };
+
+        kn_putf(&name, "%s/%s", folder.s, f->file);
+        if (*f->text)
+            KN_TRY(kn_file_write(t->c, name.s, f->text, strlen(f->text)));
+    }
+    return KILN_OK;
 }
 
 /* The problem of the command line, and what it gives of a configuration. */
@@ -303,10 +330,12 @@ kn_cmd_generate(struct kn_tool *t)
     static const unsigned want[] = { KN_WANT_TIR, KN_WANT_LLVM, KN_WANT_ASM,
                                      KN_WANT_CO };
     struct dump dump;
-    const struct kn_watch watch = { .want = want[form_of(t->cli)],
-                                    .link = kn_tool_linker(t->cli),
-                                    .stage = on_stage, .user = &dump };
     bool file = kn_is_handmade(t->cli->pos[0]);
+    kn_source_fn *source = file ? kn_file_source : kn_own_source;
+    const struct kn_watch watch = {
+        .want = want[form_of(t->cli)], .link = kn_tool_linker(t->cli),
+        .source = t->cli->v[KN_FLAG_g].seen ? source : NULL,
+        .stage = on_stage, .user = &dump };
     const char *path = output_path(t->cli);
     struct kn_generated g = { 0 };
     struct kn_buf bytes;
@@ -322,6 +351,7 @@ kn_cmd_generate(struct kn_tool *t)
     KN_TRY(dump.s);
     bytes = form_bytes(t, &g);
     KN_TRY(write_certificate(t, path, g.certificate));
+    KN_TRY(write_sources(t, path, g.debug));
     if (strcmp(path, "-"))
         KN_TRY(kn_file_write(t->c, path, bytes.s, bytes.n));
     KN_TRY(report(t, file ? NULL : &p, &g));

@@ -463,6 +463,22 @@ put_stamp(struct info *f)
     return KILN_OK;
 }
 
+/* What a debugger is told. */
+static kiln_status
+put_debug(struct info *f)
+{
+    struct kn_dwarf *lines;
+
+    if (f->o->relocatable)
+        return KILN_OK;
+    KN_TRY(kn_dwarf_read(f->c, f->s->bytes, f->s->size, &lines));
+    kn_json_uint(&f->j, "debug_lines", kn_dwarf_rows(lines));
+    if (lines)
+        kn_putf(f->text, "debug     a line table of %zu rows\n",
+                kn_dwarf_rows(lines));
+    return KILN_OK;
+}
+
 kiln_status
 kn_info_print(const char *name, const void *bytes, size_t size, bool json,
               struct kn_buf *out)
@@ -484,6 +500,7 @@ kn_info_subject(struct kn_subject *s, bool json, struct kn_buf *out)
     kn_json_open(&f.j, NULL, '{');
     put_file(&f, s->name);
     KN_TRY(put_stamp(&f));
+    KN_TRY(put_debug(&f));
     if (s->o.nkernels == 1) {
         KN_TRY(put_kernel(&f, "kernel", &s->o.kernels[0]));
     } else {

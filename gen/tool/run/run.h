@@ -48,6 +48,9 @@ kiln_status kn_handmade(struct kn_ctx *c, const char *path,
                         const struct kn_watch *watch,
                         struct kn_generated *out);
 
+/* The text of a user's file that debug information names. */
+kn_source_fn kn_file_source;
+
 /* BAD_INPUT if a flag asks for a problem or a configuration. */
 kiln_status kn_handmade_flags(struct kn_ctx *c, const struct kn_cli *cli);
 

@@ -29,16 +29,6 @@ text_size(const char *s)
     return s ? strlen(s) + 1 : 0;
 }
 
-static void
-put_bytes(struct kn_buf *b, const void *p, size_t n)
-{
-    if (b->n + n + 1 > b->cap)
-        b->s = kn_grow(b->c, b->s, &b->cap, b->n + n + 1, 1);
-    if (n)
-        memcpy(b->s + b->n, p, n);
-    b->n += n;
-}
-
 /* The texts of a user's kernel: its own, and those beside it by their names. */
 struct folder {
     const char *path;        /* of the kernel's own */
@@ -85,6 +75,17 @@ kn_handmade_parse(struct kn_ctx *c, const char *path, const char *text,
     return kn_parse(c, lines, n, out);
 }
 
+kiln_status
+kn_file_source(struct kn_ctx *c, const char *file, struct kn_debug_file *out)
+{
+    uint8_t *bytes;
+    size_t size;
+
+    KN_TRY(kn_file_read(c, file, &bytes, &size));
+    *out = (struct kn_debug_file){ file, (const char *)bytes, false };
+    return KILN_OK;
+}
+
 static kiln_status
 generate(struct kn_ctx *c, const struct work *w, struct kn_generated *out)
 {
@@ -110,9 +111,9 @@ in_child(struct kn_ctx *c, void *user, struct kn_buf *out)
     h.size[PART_CO] = g.size;
     for (int i = PART_CERTIFICATE; i < NPARTS; i++)
         h.size[i] = text_size(part[i]);
-    put_bytes(out, &h, sizeof h);
+    kn_put_bytes(out, &h, sizeof h);
     for (int i = 0; i < NPARTS; i++)
-        put_bytes(out, part[i], h.size[i]);
+        kn_put_bytes(out, part[i], h.size[i]);
     return KILN_OK;
 }
 
