@@ -248,6 +248,52 @@ test_hybrid_fp8(void **state)
     num_close(&k);
 }
 
+/* 6 bits by 8 and 8 by 6, as hipBLASLt had the first wrong (ROCm rocm-libraries
+ * 10811). */
+static void
+test_six_bits_by_eight(void **state)
+{
+    static const kiln_type six[] = { KILN_MXFP6, KILN_MXBF6 };
+    static const kiln_type eight[] = { KILN_MXFP8, KILN_MXBF8 };
+
+    for (int i = 0; i < 8; i++) {
+        kiln_problem p = problem(state, KILN_GEMM, six[i & 1], KILN_NT);
+        struct num_job j = sized(32, 32, 128);
+        struct num_kernel k;
+
+        p.b = eight[i >> 1 & 1];
+        if (i & 4) {
+            p.a = p.b;
+            p.b = six[i & 1];
+        }
+        j.mode = KN_DATA_RANDOM;
+        open_kernel(state, &k, &p, NULL);
+        expect_right(&k, &j);
+        j.p.m = 97, j.p.n = 130, j.p.k = 416;
+        expect_right(&k, &j);
+        num_close(&k);
+    }
+}
+
+/* Integers with about 128 columns and more (ROCm bitsandbytes 94). */
+static void
+test_integers_of_128_columns(void **state)
+{
+    for (int l = 0; l < KILN_NLAYOUTS; l++) {
+        kiln_problem p = problem(state, KILN_GEMM, KILN_I8, (kiln_layout)l);
+        struct kn_config g = { .bm = 128, .bn = 128 };
+        struct num_job j = sized(40, 0, 128);
+        struct num_kernel k;
+
+        p.out = KILN_I32;
+        j.mode = KN_DATA_RANDOM;
+        open_kernel(state, &k, &p, &g);
+        for (j.p.n = 126; j.p.n <= 260; j.p.n += j.p.n == 129 ? 125 : 1)
+            expect_right(&k, &j);
+        num_close(&k);
+    }
+}
+
 /* ---- launches ----------------------------------------------------------- */
 
 static void
@@ -526,6 +572,8 @@ main(int argc, char **argv)
         TEST(test_beta_rounds_once),
         TEST(test_wgrad_accumulates_into_f32),
         TEST(test_hybrid_fp8),
+        TEST(test_six_bits_by_eight),
+        TEST(test_integers_of_128_columns),
         TEST(test_every_op_honours_cus),
         TEST(test_same_bits_in_any_order),
         TEST(test_same_bits_for_any_order_of_workgroups),

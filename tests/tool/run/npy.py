@@ -94,7 +94,7 @@ def make(kind, layout, side, k):
     """Values as [outer, k] and as the file holds them."""
     outer = M if side == "a" else N
     values = integers(outer, k)
-    k_first = layout == "tn" if side == "a" else layout != "nt"
+    k_first = layout[0] == "t" if side == "a" else layout[1] == "n"
     return values, values.T.copy() if k_first else values
 
 
@@ -134,6 +134,29 @@ def case(name, a, b, out, arch="gfx950", layout="nt", k=K, ending="npy",
         got, want.dtype).reshape(want.shape)
     same = have.dtype == want.dtype and np.array_equal(have, want)
     return report(name, same, "differs at %s" % np.argwhere(have != want)[:3])
+
+
+def large_scales(arch):
+    """The scales' product is 2^108 and 2^-108, one of them near f32's end
+    (ROCm rocm-libraries 9450); a sum of zeros stays 0."""
+    for ea, eb in ((118, -10), (-118, 10), (100, 8), (0, 108)):
+        va, fa = make("bf8", "nt", "a", K)
+        vb, fb = make("fp8", "nt", "b", K)
+        fa[3] = va[3] = 0
+        np.save(path("a.npy"), encode(fa, "bf8", arch))
+        np.save(path("b.npy"), encode(fb, "fp8", arch))
+        for side, e in (("sa", ea), ("sb", eb)):
+            np.save(path(side + ".npy"), np.exp2([e]).astype(np.float32))
+        name = "bf8 x fp8 with scales of 2^%d, 2^%d on %s" % (ea, eb, arch)
+        run = kilnc("--a", "bf8", "--b", "fp8", "--out", "f32", "-m", M, "-n",
+                    N, "-k", K, "--device", "sim:" + arch, "--scale", "tensor",
+                    "--a-file", path("a.npy"), "--b-file", path("b.npy"),
+                    "--a-scale-file", path("sa.npy"), "--b-scale-file",
+                    path("sb.npy"), "--out-file", path("out.npy"))
+        want = (va @ vb.T * 2.0 ** (ea + eb)).astype(np.float32)
+        report(name, not run.returncode and
+               np.array_equal(np.load(path("out.npy")), want),
+               run.stdout + run.stderr)
 
 
 def make_scales(scale, k):
@@ -233,6 +256,9 @@ case("mxfp8 on gfx942, raw files of padded scales", "mxfp8", "mxfp8", "f32",
      "gfx942", k=96, pads=(1, 1), ending="bin")
 case("fp8, padded block scales", "fp8", "fp8", "f32", scale="block128", k=160,
      pads=(1, 3))
+case("bf16 tt", "bf16", "bf16", "bf16", layout="tt")
+large_scales("gfx950")
+large_scales("gfx942")
 case("raw files", "bf16", "bf16", "f32", ending="bin")
 epilogue(1)
 epilogue(-1.5)
