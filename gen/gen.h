@@ -34,6 +34,14 @@ kn_one_product(const kiln_problem *p)
     return !f->batch && !f->ragged && !f->routed;
 }
 
+/* K is the contiguous axis of an operand: of A in nt and nn, of B in nt and tt. */
+static inline bool
+kn_along_k(const kiln_problem *p, char operand)
+{
+    return p->layout == KILN_NT ||
+           p->layout == (operand == 'a' ? KILN_NN : KILN_TT);
+}
+
 /* Of the device that is planned for. */
 enum { KN_CUS_MOST = 4096, KN_XCDS_MOST = 64 };
 

@@ -31,9 +31,9 @@ moe_limits(const kiln_problem *p, struct kn_limits *l)
 struct kn_limits
 kn_limits_of(const kiln_problem *p, const struct kn_config *g)
 {
-    bool gka = p->layout != KILN_TN, gkb = p->layout == KILN_NT;
+    bool gka = kn_along_k(p, 'a'), gkb = kn_along_k(p, 'b');
     const struct kn_family *f = kn_family_of(p);
-    bool wgrad = f->ragged == 'k', nt = p->layout == KILN_NT;
+    bool wgrad = f->ragged == 'k';
     struct kn_limits l = { .m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX,
                            .G = 1 << 24 };
     int64_t a, b;
@@ -52,7 +52,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);
     l.n = least(l.n, 8 * (f->routed ? (int64_t)1 << 30 : l.pc) /
                      kn_type_bits[p->out]);
-    *(nt ? &l.k : &l.n) = least(nt ? l.k : l.n, b);
+    *(gkb ? &l.k : &l.n) = least(gkb ? l.k : l.n, b);
     if (kn_scales_down(p, 'a'))
         l.m = least(l.m, l.psa / 4);
     if (kn_scales_down(p, 'b'))

@@ -93,7 +93,7 @@ struct kn_extents
 kn_extents_of(const kiln_problem *p)
 {
     struct kn_pitches t = kn_pitches_of(p);
-    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+    bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
     const struct kn_family *f = kn_family_of(p);
     bool batched = f->batch;
     int64_t na = batched ? p->batch : 1;
@@ -101,10 +101,10 @@ kn_extents_of(const kiln_problem *p)
     int64_t nc = f->ragged == 'k' ? p->groups : na;
     struct kn_extents e = { 0 };
 
-    e.a = repeat(extent(tn ? p->k : p->m, t.a,
-                        run_bytes(p->a, tn ? p->m : p->k)), na, t.ta);
-    e.b = repeat(extent(nt ? p->n : p->k, t.b,
-                        run_bytes(p->b, nt ? p->k : p->n)), nb, t.tb);
+    e.a = repeat(extent(ka ? p->m : p->k, t.a,
+                        run_bytes(p->a, ka ? p->k : p->m)), na, t.ta);
+    e.b = repeat(extent(kb ? p->n : p->k, t.b,
+                        run_bytes(p->b, kb ? p->k : p->n)), nb, t.tb);
     e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
     if (p->scale == KILN_SCALE_TENSOR) {
         e.sa = kn_prequant(p) ? 0 : 4;
@@ -142,7 +142,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A with an MX weight "
                            "is for gemm, batched and grouped");
     } else if (kn_prequant(p)) {
-        if (!kn_family_of(p)->mixed || p->layout == KILN_TN)
+        if (!kn_family_of(p)->mixed || !kn_along_k(p, 'a'))
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A is quantised along "
                            "its rows, in nt and nn of gemm, batched and "
                            "grouped");
@@ -396,7 +396,7 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     if (p->group_flags & KILN_TAIL_ZERO && wgrad)
         return kn_fail(c, KILN_BAD_INPUT, "wgrad has no rows past the last "
                        "group in its output");
-    if (f->ragged == 'm' && p->layout == KILN_TN)
+    if (f->ragged == 'm' && !kn_along_k(p, 'a'))
         return kn_fail(c, KILN_UNSUPPORTED, "grouped is nt (forward) or nn "
                        "(dgrad); its tn is the family wgrad");
     if (wgrad && p->layout != (kn_type_mx[p->a] ? KILN_NT : KILN_TN))
@@ -470,9 +470,9 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT,
                        "m, n and k are from 0 to 2147483647");
     KN_TRY(check_stored(c, p));
-    KN_TRY(check_leading(c, "a", &p->lda, p->layout == KILN_TN ? p->m : p->k,
+    KN_TRY(check_leading(c, "a", &p->lda, kn_along_k(p, 'a') ? p->k : p->m,
                          p->a));
-    KN_TRY(check_leading(c, "b", &p->ldb, p->layout == KILN_NT ? p->k : p->n,
+    KN_TRY(check_leading(c, "b", &p->ldb, kn_along_k(p, 'b') ? p->k : p->n,
                          p->b));
     KN_TRY(check_leading(c, "c", &p->ldc, p->n, p->out));
     KN_TRY(check_scale_pitch(c, p, 'a', p->ldsa));

@@ -121,7 +121,7 @@ too_narrow(const struct demand *d, uint32_t stage)
     const struct kn_domain *x = &g->domain;
     bool six_a = d->bits_a == 6;
     bool tight = six_a || d->bits_b == 6 ||
-                 (d->p->layout == KILN_TN && x->align_a == 1 &&
+                 (!kn_along_k(d->p, 'a') && x->align_a == 1 &&
                   g->bm * g->bn > 128 * 128);
     uint32_t most = tight && d->acc >= 64 ? 48 : 64;
 
@@ -151,7 +151,7 @@ shifting(const struct demand *d)
 static uint32_t
 converting(const kiln_problem *p)
 {
-    bool transposed = kn_dequant(p) && p->layout == KILN_TN &&
+    bool transposed = kn_dequant(p) && !kn_along_k(p, 'a') &&
                       kn_targets[p->target].lds_tr;
 
     return (p->quant ? 56 : kn_prequant(p) ? 40 : 0) + (transposed ? 12 : 0) +

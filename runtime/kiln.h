@@ -96,9 +96,9 @@ typedef enum kiln_family {
     KILN_NFAMILIES
 } kiln_family;
 
-/* NT: A[M,K] B[N,K]; NN: A[M,K] B[K,N]; TN: A[K,M] B[K,N]; C[M,N] always.
- * All row-major, the last index contiguous. */
-#define KILN_LAYOUTS(X) X(NT, "nt") X(NN, "nn") X(TN, "tn")
+/* NT: A[M,K] B[N,K]; NN: A[M,K] B[K,N]; TN: A[K,M] B[K,N]; TT: A[K,M] B[N,K];
+ * C[M,N] always. All row-major, the last index contiguous. */
+#define KILN_LAYOUTS(X) X(NT, "nt") X(NN, "nn") X(TN, "tn") X(TT, "tt")
 
 typedef enum kiln_layout {
 #define X(id, text) KILN_##id,

@@ -40,7 +40,8 @@ kn_ref_operand_init(struct kn_ref_operand *o, const struct kn_ref_problem *p,
     const struct kn_ref_tensor *t = is_b ? &p->b : &p->a;
 
     *o = (struct kn_ref_operand){ .p = p, .t = t, .is_b = is_b, .ld = t->ld,
-        .along_k = p->layout == KILN_NT || (p->layout == KILN_NN && !is_b) };
+        .along_k = p->layout == KILN_NT ||
+                   p->layout == (is_b ? KILN_TT : KILN_NN) };
     kn_ref_codec_init(&o->codec, t->type, p->target);
     if (!o->ld)
         o->ld = o->along_k ? p->k : is_b ? p->n : p->m;

@@ -62,10 +62,11 @@ class Picture:
 
 
 def operands(_):
-    """The three layouts."""
-    p = Picture(720, 190, "A and B of the layouts nt, nn, tn")
+    """The four layouts."""
+    p = Picture(960, 190, "A and B of the layouts nt, nn, tn, tt")
     for i, (name, a, b) in enumerate((("nt", "MK", "NK"), ("nn", "MK", "KN"),
-                                      ("tn", "KM", "KN"))):
+                                      ("tn", "KM", "KN"),
+                                      ("tt", "KM", "NK"))):
         left = 20 + i * 240
         p.text(left + 100, 20, name, 14)
         for j, (what, axes) in enumerate((("A", a), ("B", b))):
@@ -76,7 +77,7 @@ def operands(_):
             p.arrow(x + 16, 48, x + 60, 48)
             p.text(x - 10, 74, axes[0].lower())
             p.arrow(x - 10, 80, x - 10, 125)
-    p.text(360, 178, "the arrow to the right is contiguous in memory")
+    p.text(480, 178, "the arrow to the right is contiguous in memory")
     return p
 
 

@@ -101,10 +101,10 @@ void
 num_shape_operands(struct run *r)
 {
     const kiln_problem *p = &r->p;
-    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+    bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
 
-    shape(r, NUM_A, p->a, tn ? p->k : p->m, tn ? p->m : p->k);
-    shape(r, NUM_B, p->b, nt ? p->n : p->k, nt ? p->k : p->n);
+    shape(r, NUM_A, p->a, ka ? p->m : p->k, ka ? p->k : p->m);
+    shape(r, NUM_B, p->b, kb ? p->n : p->k, kb ? p->k : p->n);
     shape(r, NUM_C, p->out, p->m, p->n);
     shape_scales(r);
     if (kn_has_bias(p))

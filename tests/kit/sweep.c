@@ -25,7 +25,7 @@ static const kiln_type int_out[] = { KILN_I32, KILN_BF16, KILN_F32 };
 void
 num_add(struct num_variants *s, kiln_problem p, enum num_class domain)
 {
-    static const char *const layout[] = { "nt", "nn", "tn" };
+    static const char *const layout[] = { "nt", "nn", "tn", "tt" };
     static const char *const family[] = { "gemm", "grouped", "wgrad",
                                           "batched" };
     static const char *const scale[] = { "none", "tensor", "row", "block128",
@@ -76,7 +76,7 @@ has_layout(const kiln_problem *p)
         return false;
     if (p->family == KILN_WGRAD)
         return p->layout == (num_is_mx(p->a) ? KILN_NT : KILN_TN);
-    if (p->family == KILN_GROUPED && p->layout == KILN_TN)
+    if (p->family == KILN_GROUPED && !kn_along_k(p, 'a'))
         return false;
     return p->layout == KILN_NT || whole;
 }
@@ -180,8 +180,8 @@ num_align(const struct num_variant *v, uint32_t salt, struct num_job *j)
     const kiln_problem *p = &v->p;
     struct kn_config g = num_config(v);
     uint32_t esize = num_element_bytes(p->out);
-    int64_t arow = p->layout == KILN_TN ? j->p.m : j->p.k;
-    int64_t brow = p->layout == KILN_NT ? j->p.k : j->p.n;
+    int64_t arow = kn_along_k(p, 'a') ? j->p.k : j->p.m;
+    int64_t brow = kn_along_k(p, 'b') ? j->p.k : j->p.n;
     int64_t crow = g.domain.vec == 4 ? 4 * (int64_t)esize : esize;
 
     j->p.lda = leading(arow, p->a, g.domain.align_a, salt);

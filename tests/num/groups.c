@@ -101,7 +101,7 @@ static void
 run_batch(struct num_kernel *k, const struct num_variant *v, uint32_t i,
           char *text)
 {
-    bool tn = v->p.layout == KILN_TN, nt = v->p.layout == KILN_NT;
+    bool ka = kn_along_k(&v->p, 'a'), kb = kn_along_k(&v->p, 'b');
     uint32_t salt = v->number + i;
     struct num_job j = { 0 };
 
@@ -110,8 +110,8 @@ run_batch(struct num_kernel *k, const struct num_variant *v, uint32_t i,
         j.p.k = num_class_k(v, i == NSIZES ? 0 : 1);
     j.p.batch = 1 + i % 4;
     num_align(v, salt, &j);
-    j.p.stride_a = stride(tn ? j.p.k : j.p.m, j.p.lda, salt);
-    j.p.stride_b = stride(nt ? j.p.n : j.p.k, j.p.ldb, salt / 2);
+    j.p.stride_a = stride(ka ? j.p.m : j.p.k, j.p.lda, salt);
+    j.p.stride_b = stride(kb ? j.p.n : j.p.k, j.p.ldb, salt / 2);
     j.p.stride_c = stride(j.p.m, j.p.ldc, salt / 3);
     num_try(k, &j, text);
 }

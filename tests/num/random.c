@@ -219,8 +219,8 @@ draw_problem(struct draw *d, struct num_job *j)
         p->batch = 1 + below(d, 4);
     if (p->family == KILN_GROUPED || p->family == KILN_WGRAD)
         draw_groups(d, j);
-    p->lda = leading(d, p->layout == KILN_TN ? p->m : p->k, p->a);
-    p->ldb = leading(d, p->layout == KILN_NT ? p->k : p->n, p->b);
+    p->lda = leading(d, kn_along_k(p, 'a') ? p->k : p->m, p->a);
+    p->ldb = leading(d, kn_along_k(p, 'b') ? p->k : p->n, p->b);
     p->ldc = leading(d, p->n, p->out);
     draw_scale_pitch(d, p);
 }

@@ -16,7 +16,7 @@
 #include "../../gen/tool/progress.h"
 #include "../kit/num.h"
 
-enum { MAX_NOTES = 200, NCOLUMNS = 6 };
+enum { MAX_NOTES = 200, NCOLUMNS = 2 * KILN_NLAYOUTS };
 
 /* The page's parts, each a small launch with tails where there may be some. */
 static const struct part {
@@ -147,8 +147,8 @@ put_row(struct page *g, kiln_problem *p, const char *launch)
     bool any = false;
 
     for (int i = 0; i < NCOLUMNS; i++) {
-        p->target = i < 3 ? KILN_GFX950 : KILN_GFX942;
-        p->layout = (kiln_layout)(i % 3);
+        p->target = i < KILN_NLAYOUTS ? KILN_GFX950 : KILN_GFX942;
+        p->layout = (kiln_layout)(i % KILN_NLAYOUTS);
         cell[i] = run_cell(p, launch);
         any = any || cell[i].outcome != REFUSED;
     }
@@ -194,8 +194,8 @@ put_part(struct page *g, const struct part *t)
 
     kn_putf(&g->text, "\n## %s\n\n`kilnc run %s %s`\n\n", t->title,
             kn_family_names[t->family], t->launch);
-    kn_put(&g->text, "| types, scale | gfx950 nt | nn | tn | gfx942 nt | nn "
-                     "| tn |\n|---|---|---|---|---|---|---|\n");
+    kn_put(&g->text, "| types, scale | gfx950 nt | nn | tn | tt | gfx942 nt "
+                     "| nn | tn | tt |\n|---|---|---|---|---|---|---|---|---|\n");
     for (int a = KILN_F16; a < KILN_NTYPES; a++)
         for (int b = KILN_F16; b < KILN_NTYPES; b++)
             for (int s = 0; s < KILN_NSCALES; s++) {

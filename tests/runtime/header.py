@@ -18,11 +18,11 @@ def read(*path):
 
 TEXT, MADE = read("kiln.h"), read("python", "kiln", "_header.py")
 MORE = TEXT.replace("    int64_t m, n, k;", "    int64_t m, n, k, more;")
-WORD = TEXT.replace('X(TN, "tn")', 'X(TN, "tn") X(TT, "tt")')
+WORD = TEXT.replace('X(TT, "tt")', 'X(TT, "tt") X(TX, "tx")')
 CASES = [("_header.py is kiln.h's (header.py --write renews it)",
           header.convert(TEXT) == MADE),
          ("a field more is seen", '("more", C.c_int64)' in header.convert(MORE)),
-         ("a word more is seen", "'tt'" in header.convert(WORD))]
+         ("a word more is seen", "'tx'" in header.convert(WORD))]
 print("1..%d" % len(CASES))
 for i, (name, fine) in enumerate(CASES, 1):
     print("%s %d - %s" % ("ok" if fine else "not ok", i, name))

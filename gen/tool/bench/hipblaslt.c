@@ -151,18 +151,13 @@ push_type(struct line *l, const char *flag, enum role role, const char *none)
 }
 
 /* Ours is the transposed product: their B is our A. */
-static kiln_status
+static void
 push_layout(struct line *l)
 {
     bool ta = l->role[H_TRANS_A] && strchr("TtCc", *l->role[H_TRANS_A]);
     bool tb = l->role[H_TRANS_B] && strchr("TtCc", *l->role[H_TRANS_B]);
 
-    if (ta && tb)
-        return kn_fail(l->c, KILN_UNSUPPORTED, "--transA T with --transB T "
-                       "has no layout in kiln: nt, nn and tn are theirs of "
-                       "T N, N N and N T");
-    push_pair(l, "--layout", ta ? "nt" : tb ? "tn" : "nn");
-    return KILN_OK;
+    push_pair(l, "--layout", ta && tb ? "tt" : ta ? "nt" : tb ? "tn" : "nn");
 }
 
 static kiln_status
@@ -279,7 +274,7 @@ push_problem(struct line *l)
     push_pair(l, "-m", l->role[H_N]);
     push_pair(l, "-n", l->role[H_M]);
     push_pair(l, "-k", l->role[H_K]);
-    KN_TRY(push_layout(l));
+    push_layout(l);
     KN_TRY(push_type(l, "--a", H_TYPE_B, "f16_r"));
     KN_TRY(push_type(l, "--b", H_TYPE_A, "f16_r"));
     KN_TRY(push_type(l, "--out", out, "f16_r"));

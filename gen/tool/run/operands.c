@@ -122,10 +122,10 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
                                            e.x[0], e.x[1], e.x[2], e.x[3] };
     int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, p->ldsa, p->ldsb };
     int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
-    bool tn = p->layout == KILN_TN, nt = p->layout == KILN_NT;
+    bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
 
-    set_shape(&o[KN_OPND_A], p->a, tn ? p->k : p->m, tn ? p->m : p->k);
-    set_shape(&o[KN_OPND_B], p->b, nt ? p->n : p->k, nt ? p->k : p->n);
+    set_shape(&o[KN_OPND_A], p->a, ka ? p->m : p->k, ka ? p->k : p->m);
+    set_shape(&o[KN_OPND_B], p->b, kb ? p->n : p->k, kb ? p->k : p->n);
     set_shape(&o[KN_OPND_C], p->out, p->m, p->n);
     shape_scales(p, o);
     if (kn_has_bias(p))

@@ -4,7 +4,7 @@ import ctypes as C
 TYPES = ['none', 'f32', 'i32', 'f16', 'bf16', 'fp8', 'bf8', 'i8', 'mxfp8',
     'mxbf8', 'mxfp6', 'mxbf6', 'mxfp4']
 FAMILIES = ['gemm', 'grouped', 'wgrad', 'batched', 'moe']
-LAYOUTS = ['nt', 'nn', 'tn']
+LAYOUTS = ['nt', 'nn', 'tn', 'tt']
 SCALES = ['none', 'tensor', 'row', 'block128', 'mx32']
 MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited']

@@ -9,7 +9,8 @@ from ._memory import BITS, NUMPY, bad, view
 ENDS32, TAIL_ZERO = 4, 2    # kiln_group_flags
 ARRAYS, SCALARS = 4, 4      # that an epilogue may declare
 # The axes of A, B and C by layout, behind a batch or group axis if any.
-AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn")}
+AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn"),
+        "tt": ("km", "nk")}
 
 
 def names_of(epilogue):

@@ -110,13 +110,11 @@ def operands(family, mx, a, b):
     if family == "wgrad":
         return "tn", a.t().contiguous(), b.contiguous()
     turned = a.transpose(-2, -1)
-    tn = family != "grouped" and not a.is_contiguous() and \
-        turned.is_contiguous() and not b.transpose(-2, -1).is_contiguous()
-    if tn:
-        return "tn", turned, b.contiguous()
-    if b.transpose(-2, -1).is_contiguous():
-        return "nt", a.contiguous(), b.transpose(-2, -1)
-    return "nn", a.contiguous(), b.contiguous()
+    along_n = not b.transpose(-2, -1).is_contiguous()
+    b = b.contiguous() if along_n else b.transpose(-2, -1)
+    if family != "grouped" and not a.is_contiguous() and turned.is_contiguous():
+        return "tn" if along_n else "tt", turned, b
+    return "nn" if along_n else "nt", a.contiguous(), b
 
 
 def type_of(x, said, scale):
