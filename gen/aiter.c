@@ -17,13 +17,14 @@ struct loader {
     const char *folder, *table, *columns;
     uint32_t tile_n, unit_n, unit_k, slots;
     bool either;
+    char split;
 };
 
 static const struct loader loaders[KN_NLOADERS] = {
 #define LOADER(id, folder, table, tile_n, unit_n, unit_k, slots, either,      \
-               columns)                                                       \
+               split, columns)                                                \
     [KN_LOADER_##id] = { folder, table, columns, tile_n, unit_n, unit_k,      \
-                         slots, either },
+                         slots, either, split },
 #include "aiter.def"
 };
 
@@ -144,8 +145,37 @@ kn_aiter_open(const kiln_problem *p, uint32_t bk, struct kn_config *g)
         g->wm = g->bm && g->bm < 32 ? 1 : 2;
         g->wn = WAVES / g->wm;
     }
-    g->split_k = g->split_k ? g->split_k : 1;
+    if (g->split_k > 1)
+        g->loader_split = g->split_k;
+    g->split_k = 1;
     g->domain = domain_of(p, l, g->bn, g->bk ? g->bk : bk);
+}
+
+/* Shares are added to D in pairs of columns, by atomics of buffers. */
+static kiln_status
+settle_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
+             const struct loader *l)
+{
+    uint32_t n = g->loader_split;
+
+    if (n < 2)
+        return KILN_OK;
+    if (!l->split)
+        return kn_fail(c, KILN_UNSUPPORTED, "kiln's kernels for aiter's loader "
+                       "%s do not divide K: no --split-k", l->folder);
+    if (!kn_targets[p->target].atomic_bf16)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s adds shares of K "
+                       "in D, and %s has no buffer atomics of bf16: no "
+                       "--split-k", l->folder, kiln_target_name(p->target));
+    if (l->split == 'Z' && n & (n - 1))
+        return kn_fail(c, KILN_BAD_INPUT, "aiter's loader %s divides K into 2, "
+                       "4, 8 or 16 shares, not %u", l->folder, n);
+    if (g->domain.vec < 2 || g->store == KN_STORE_LDS)
+        return kn_fail(c, KILN_UNSUPPORTED, "shares of K are added to D in pairs "
+                       "of columns: %s", g->domain.vec < 2
+                       ? "--b-layout preshuffled" : "no --store lds");
+    g->domain.ktail = 1;     /* a share may be empty */
+    return KILN_OK;
 }
 
 kiln_status
@@ -157,9 +187,9 @@ kn_aiter_settle(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_UNSUPPORTED, "aiter's loaders launch 4 waves a "
                        "workgroup, not %u: --waves 2x2, 1x4 or 4x1",
                        g->wm * g->wn);
-    if (g->cus || g->split_k > 1 || g->split_after)
+    if (g->cus || g->split_after)
         return kn_fail(c, KILN_UNSUPPORTED, "aiter's loaders launch a workgroup "
-                       "a tile: no --%s", g->cus ? "cus" : "split-k above 1");
+                       "a tile: no --%s", g->cus ? "cus" : "split-after");
     if (l->either && g->store == KN_STORE_LDS)
         return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s says in the launch "
                        "what D is of, so it is not stored by LDS", l->folder);
@@ -167,7 +197,7 @@ kn_aiter_settle(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s has tiles of %u "
                        "columns, not %u", l->folder, l->tile_n, g->bn);
     g->domain = domain_of(p, l, g->bn, g->bk);
-    return KILN_OK;
+    return settle_split(c, p, g, l);
 }
 
 /* ---- the kernel's arguments --------------------------------------------- */
@@ -184,6 +214,11 @@ static const struct argument arguments[] = {
 #define NUMBER(id, slot, name, most, formula)                                 \
     { KN_LOADER_##id, slot, #name, "i32 max=$(" #most ")" },
 #define ALPHA(id, slot) { KN_LOADER_##id, slot, "alpha", "f32" },
+#include "aiter.def"
+};
+
+static const char *const shares[KN_NLOADERS] = {
+#define SHARES(id, text) [KN_LOADER_##id] = text,
 #include "aiter.def"
 };
 
@@ -218,6 +253,26 @@ has_argument(enum kn_loader l, const char *name)
     return false;
 }
 
+/* The workgroup's tile of columns along x and rows along y, its share of K; and
+ * whether D is stored as always. */
+static void
+put_tile(struct kn_buf *b, enum kn_loader l)
+{
+    bool x = loaders[l].split == 'X';
+
+    kn_put(b, ".def aiter_tile()\n.if loader_split\n");
+    kn_put(b, shares[l] ? shares[l] : "");
+    kn_putf(b, "%%share:s.i32 = %s\n%%share = assume %%share, 15\n%s",
+            x ? "urem %pid, %ks" : "wg first=2",
+            x ? "%pid = udiv %pid, %ks\n" : "");
+    kn_put(b, "%first:s.b1 = eq %share, 0\n"
+           "%nb:s.i32 = select %first, %n, 0\n.end\n"
+           "%row:s.i32 = wg first=1\n%row = mul %row, %tn\n"
+           "%pid = add %pid, %row\n%pid = assume %pid, $TILES\n.end\n");
+    kn_putf(b, ".def aiter_store()\n%%usual:s.b1 = %s\n.end\n",
+            loaders[l].either ? "ne %half, 0" : "eq %ks, 1");
+}
+
 const char *
 kn_loader_template(struct kn_ctx *c, enum kn_loader l)
 {
@@ -240,6 +295,7 @@ kn_loader_template(struct kn_ctx *c, enum kn_loader l)
         if (!has_argument(l, pointers[i]))
             kn_putf(&b, "%%%s:s.ptr = padd %%C0, 0\n", pointers[i]);
     kn_put(&b, "%G:s.i32 = mov 1\n.end\n");
+    put_tile(&b, l);
     return b.s;
 }
 
@@ -273,6 +329,7 @@ fill(const kiln_problem *p, const struct kn_config *g,
     const uint64_t C = o->c, A = o->a, B = o->b, SA = o->sa, SB = o->sb,
                    BIAS = o->bias;
     const enum kn_loader loader = kn_loader_of(p, g);
+    const int64_t ks = g->loader_split ? g->loader_split : 1;
 
 #define SIZE(name, has, value, meaning) KN_TERM(name, value)
 #define KNOWN(name, value) KN_TERM(name, value)
@@ -294,6 +351,10 @@ fill(const kiln_problem *p, const struct kn_config *g,
 #include "aiter.def"
     plan->grid[0] = (uint32_t)up(n, g->bn);
     plan->grid[1] = (uint32_t)up(m, g->bm);
+    if (loaders[loader].split == 'X')
+        plan->grid[0] *= (uint32_t)ks;
+    else if (ks > 1)         /* shares of whole 256 K */
+        plan->grid[2] = (uint32_t)up(k, 256 * up(k / ks, 256));
 }
 
 int64_t
@@ -368,6 +429,7 @@ value_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
     case 'N': return number(c, g->bn);
     case 'U': return number(c, g->bk);
     case 'B': return number(c, p->b_layout);
+    case 'S': return number(c, g->loader_split > 1);
     case 'K': return kn_kernel_name(c, p, g);
     case 'F': return file;
     default:  return kn_strndup(c, what, strcspn(what, ","));

@@ -162,6 +162,8 @@ struct kn_config {
     uint32_t stages, split_k, group_m, xcd, cus;
     uint32_t split_after;    /* > 0: split-K of the tiles behind the last whole
                                 round of so many workgroups alone */
+    uint32_t loader_split;   /* abi=aiter, > 1: shares of K the launch asks of
+                                a kernel that divides it as the loader says */
     uint32_t early;          /* enum kn_early, moe only */
     uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
     enum kn_lookup lookup;   /* of grouped */

@@ -9,10 +9,10 @@ kn_waves(const struct kn_fn *f)
 }
 
 bool
-kn_counts_along_y(const struct kn_fn *f)
+kn_counts_along(const struct kn_fn *f, int32_t axis)
 {
     for (size_t i = 0; i < f->nins; i++)
-        if (f->ins[i].op == KN_OP_wg && f->ins[i].attr[KN_A_first])
+        if (f->ins[i].op == KN_OP_wg && f->ins[i].attr[KN_A_first] == axis)
             return true;
     return false;
 }

@@ -224,8 +224,8 @@ struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 void kn_block_place(const struct kn_lds *l, const struct kn_geom *g,
                     uint32_t id, uint32_t *k, uint32_t *outer);
 uint32_t kn_waves(const struct kn_fn *f);
-/* Whether the kernel asks for its workgroup's number along y. */
-bool kn_counts_along_y(const struct kn_fn *f);
+/* Whether the kernel asks for its workgroup's number along y (1) or z (2). */
+bool kn_counts_along(const struct kn_fn *f, int32_t axis);
 uint64_t kn_lds_bytes(const struct kn_fn *f);
 /* Waves a SIMD that a kernel's registers are planned for. */
 uint32_t kn_waves_per_simd(const struct kn_fn *f);

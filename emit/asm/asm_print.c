@@ -141,6 +141,7 @@ print_descriptor(const struct kn_asm *a, const struct sizes *z,
             "\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
             "\t\t.amdhsa_system_sgpr_workgroup_id_x 1\n"
             "\t\t.amdhsa_system_sgpr_workgroup_id_y %d\n"
+            "\t\t.amdhsa_system_sgpr_workgroup_id_z %d\n"
             "\t\t.amdhsa_system_vgpr_workitem_id 0\n"
             "\t\t.amdhsa_next_free_vgpr %u\n"
             "\t\t.amdhsa_next_free_sgpr %u\n"
@@ -149,7 +150,7 @@ print_descriptor(const struct kn_asm *a, const struct sizes *z,
             "\t\t.amdhsa_float_denorm_mode_32 3\n"
             "\t\t.amdhsa_float_denorm_mode_16_64 3\n"
             "\t.end_amdhsa_kernel\n\t.text\n",
-            a->f->name, z->lds, z->args, kn_counts_along_y(a->f),
+            a->f->name, z->lds, z->args, kn_counts_along(a->f, 1), kn_counts_along(a->f, 2),
             z->agprs ? z->offset + z->agprs : z->vgprs, z->sgprs, z->offset);
 }
 

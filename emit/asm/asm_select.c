@@ -428,12 +428,13 @@ kn_asm_select(struct kn_asm *a)
     s.narrow = KN_NEW(a->c, bool, a->f->nval);
     classify(&s);
     join_parts(&s);
-    /* s[0:1] the argument block, s2 (along y: s3) the workgroup, v0 the work
-     * item */
+    /* s[0:1] the argument block, from s2 on the workgroup along each axis that
+     * is asked for, v0 the work item */
     s.kernarg = given(&s, KN_ASM_S, 2, 0);
     s.workgroup[0] = given(&s, KN_ASM_S, 1, 2);
-    if (kn_counts_along_y(a->f))
-        s.workgroup[1] = given(&s, KN_ASM_S, 1, 3);
+    for (int16_t axis = 1, at = 3; axis < 3; axis++)
+        if (kn_counts_along(a->f, axis))
+            s.workgroup[axis] = given(&s, KN_ASM_S, 1, at++);
     s.workitem = given(&s, KN_ASM_V, 1, 0);
     load_arguments(&s);
     for (s.at = 0; s.at < a->f->nins && !s.status; s.at++) {

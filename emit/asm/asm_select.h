@@ -25,7 +25,7 @@ struct select {
         int32_t next, end, head;     /* labels; -1: none */
     } open[32];
     int nopen, loop[32], nloops;
-    struct kn_asm_opnd kernarg, workgroup[2], workitem;  /* along x, y */
+    struct kn_asm_opnd kernarg, workgroup[3], workitem;  /* along x, y, z */
     kiln_status status;
 };
 

@@ -109,16 +109,17 @@ enum_attr(struct lower *l, unsigned index, const char *key, uint64_t value)
 static const char *const absent[] = {
     "amdgpu-no-dispatch-ptr", "amdgpu-no-queue-ptr",
     "amdgpu-no-implicitarg-ptr", "amdgpu-no-dispatch-id",
-    "amdgpu-no-workgroup-id-z", "amdgpu-no-cluster-id-x",
-    "amdgpu-no-cluster-id-z", "amdgpu-no-workitem-id-y",
+    "amdgpu-no-cluster-id-x", "amdgpu-no-workitem-id-y",
     "amdgpu-no-workitem-id-z", "amdgpu-no-lds-kernel-id",
     "amdgpu-no-hostcall-ptr", "amdgpu-no-heap-ptr",
     "amdgpu-no-multigrid-sync-arg", "amdgpu-no-default-queue",
     "amdgpu-no-completion-action", "amdgpu-no-flat-scratch-init",
 };
 
-static const char *const along_y[] = {
-    "amdgpu-no-workgroup-id-y", "amdgpu-no-cluster-id-y",
+/* Unless the kernel asks for its place along y or z. */
+static const char *const along[][2] = {
+    { "amdgpu-no-workgroup-id-y", "amdgpu-no-cluster-id-y" },
+    { "amdgpu-no-workgroup-id-z", "amdgpu-no-cluster-id-z" },
 };
 
 /* A fragment of 6-bit types is read in three runs of 8 bytes. Joined with those
@@ -153,12 +154,12 @@ kernel_attributes(struct lower *l)
     char size[32];
     unsigned index = 1;
     uint32_t threads = kn_waves(l->f) * 64;
-    bool y = kn_counts_along_y(l->f);
 
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         string_attr(l, absent[i], "");
-    for (size_t i = 0; !y && i < sizeof along_y / sizeof *along_y; i++)
-        string_attr(l, along_y[i], "");
+    for (int axis = 1; axis < 3; axis++)
+        for (int i = 0; i < 2 && !kn_counts_along(l->f, axis); i++)
+            string_attr(l, along[axis - 1][i], "");
     snprintf(size, sizeof size, "%u,%u", threads, threads);
     string_attr(l, "amdgpu-flat-work-group-size", size);
     string_attr(l, "uniform-work-group-size", "true");

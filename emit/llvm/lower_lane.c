@@ -5,9 +5,11 @@
 void
 lower_wg(struct lower *l, const struct kn_ins *i)
 {
-    low_set(l, i, low_id(l, i->attr[KN_A_first]
-                            ? "llvm.amdgcn.workgroup.id.y"
-                            : "llvm.amdgcn.workgroup.id.x"));
+    static const char *const ids[] = { "llvm.amdgcn.workgroup.id.x",
+                                       "llvm.amdgcn.workgroup.id.y",
+                                       "llvm.amdgcn.workgroup.id.z" };
+
+    low_set(l, i, low_id(l, ids[i->attr[KN_A_first]]));
 }
 
 void

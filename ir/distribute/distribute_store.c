@@ -13,6 +13,10 @@ dist_out(struct dist *d, const struct kn_ins *i)
     kn_ref rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
     kn_ref base, n;
 
+    if (i->attr[KN_A_atomic]) {
+        o.store = KN_OP_atom;
+        o.vec = 2;
+    }
     o.size = kn_elems[o.elem].bits / 8;
     o.pitch = dist_operand(d, i->arg[6]);
     o.ncols = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[5]), n0);

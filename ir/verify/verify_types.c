@@ -295,9 +295,9 @@ check_unpack32(const struct kn_fn *f, const struct kn_ins *i)
 static kiln_status
 check_wg(const struct kn_fn *f, const struct kn_ins *i)
 {
-    if (i->attr[KN_A_first] < 0 || i->attr[KN_A_first] > 1)
+    if (i->attr[KN_A_first] < 0 || i->attr[KN_A_first] > 2)
         return FAIL(f, i->at, "workgroups are counted along x, or with first=1 "
-                    "along y");
+                    "along y, 2 along z");
     return need_result(f, i, KN_T_i32, 0);
 }
 
@@ -365,6 +365,11 @@ check_output(const struct kn_fn *f, const struct kn_ins *i)
                      i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
                     "added nor by way of LDS");
+    if (i->attr[KN_A_atomic] &&
+        (e != KN_T_bf16 || !kn_targets[f->target].atomic_bf16 || vec == 1 ||
+         i->attr[KN_A_add] || i->arg[7]))
+        return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 on gfx950, not "
+                    "by way of LDS");
     if (vec != 1 && vec != 2 && vec != 4 && vec != 8)
         return FAIL(f, i->at, "store writes vec=1, 2, 4 or 8 elements at once");
     return KILN_OK;

@@ -49,7 +49,8 @@ SENTENCES = {
             "registers meanwhile",
     "ready": "every argument is in scalar registers here, loaded together; "
              "no instruction",
-    "wg": "number of the workgroup along x; with `first=1` along y", "wave": "number of the wave in it",
+    "wg": "number of the workgroup along x; with `first=1` along y, "
+          "`first=2` along z", "wave": "number of the wave in it",
     "lane": "number of the lane, 0 to 63",
     "padd": "pointer plus bytes", "addr": "pointer as a number",
     "rsrc": "buffer resource: base address, bytes in range",
@@ -128,7 +129,8 @@ SENTENCES = {
                  "`add=1` reads C and adds it first unless `c` is named",
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
-             "adds to it; `vec=8`: 16 bytes a lane, turned between lanes",
+             "adds to it, `atomic=1` in pairs of bf16, atomically; `vec=8`: 16 "
+             "bytes a lane, turned between lanes",
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
                  "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
     "row.roll": "the value `first=` lanes before, around 16 lanes (DPP "

@@ -13,8 +13,8 @@ rounded once to the output type.
 
 With --kiln, kiln's object of the same tile (`generate --abi aiter`) is launched
 beside each with the same kernarg bytes, grid and operands, whose results need no
-rounding at all, and has to store the same bytes. Of kernels that divide K there
-is none.
+rounding at all, and has to store the same bytes; where a loader divides K in D,
+which it has zeroed, once more with K divided.
 
 Exit 1 if an element is wrong, a byte differs, or a finding is reported that
 KNOWN does not explain. docs/sim.md and docs/aiter.md have the outcome.
@@ -118,6 +118,7 @@ class Launch:
         self.row, self.m, self.n, self.k = row, m, n, k
         self.slots, self.pointers, self.round = {}, {}, bf16
         self.rows = m        # of the output buffer
+        self.zeroed = False  # by the loader, for sums of shares of K
 
     def value(self, slot, form, number):
         self.slots[slot] = struct.pack("<" + form, number)
@@ -138,6 +139,13 @@ class Launch:
 
 def integers(rng, rows, k, limit):
     return rng.integers(-limit, limit + 1, (rows, k)).astype(np.float64)
+
+
+def thin(x, split):
+    """Few enough terms that sums of shares, too, need no rounding to bf16."""
+    if split > 1:
+        x[:, np.arange(x.shape[1]) % 4 != 0] = 0
+    return x
 
 
 def launch_bf16(row, arch, rng, small=False):
@@ -170,8 +178,13 @@ def launch_bf16(row, arch, rng, small=False):
 def launch_f4(row, arch, rng, small=False):
     m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 1024
     j = Launch(row, m, n, k)
+    split = row.get("shares", 1)      # a power of two
     codes = [rng.integers(0, 16, (rows, k)) for rows in (m, n)]
+    if split > 1:                     # 0, 1, 2 and their negatives
+        codes = [c & 12 for c in codes]
     scales = [rng.integers(126, 129, (rows, k // 32)) for rows in (m, n)]
+    if split > 1:
+        scales = [s // 64 + 125 for s in scales]
     values = [FP4[c] * 2.0 ** np.repeat(s - 127, 32, axis=1)
               for c, s in zip(codes, scales)]
     packed = [(c[:, ::2] | c[:, 1::2] << 4).astype(np.uint8) for c in codes]
@@ -181,7 +194,8 @@ def launch_f4(row, arch, rng, small=False):
     j.buffer(3, packed[1])
     j.value(4, "f", 1.0)
     for slot, number in ((8, n), (10, k), (12, k), (14, m), (15, n), (16, k),
-                         (19, -(-k // 256) * 8), (21, -(-k // 256) * 8)):
+                         (19, -(-k // 256) * 8), (21, -(-k // 256) * 8),
+                         (23, split.bit_length() - 1)):
         j.value(slot, "I", number)
     j.buffer(17, shuffle_scale(scales[0]))
     j.buffer(18, shuffle_scale(scales[1]))
@@ -189,15 +203,19 @@ def launch_f4(row, arch, rng, small=False):
     # a multiple of 32, and they are written.
     j.rows = m if row["preshuffle"] else m + -m % 32
     j.output(0, j.rows * n * 2)
-    j.grid = (-(-n // row["tile_n"]), -(-m // row["tile_m"]), 1)
+    share = -(-(k // split) // 256) * 256
+    j.grid = (-(-n // row["tile_n"]), -(-m // row["tile_m"]), -(-k // share))
+    j.zeroed = split > 1
     j.want = values[0] @ values[1].T
     return j
 
 
 def launch_i8(row, arch, rng, small=False):
-    m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512
+    split = row.get("shares", 1)
+    m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512 if split < 2 else 896
     j = Launch(row, m, n, k)
-    a, b = (integers(rng, rows, k, 1 if small else 8) for rows in (m, n))
+    a, b = (thin(integers(rng, rows, k, 1 if small else 8), split)
+            for rows in (m, n))
     sa, sb = (2.0 ** rng.integers(0 if small else -3, 2, rows)
               for rows in (m, n))
     bias = rng.integers(-8, 9, n).astype(np.float64)
@@ -211,19 +229,22 @@ def launch_i8(row, arch, rng, small=False):
     j.buffer(4, sb.astype(np.float32))
     j.buffer(5, bias.astype(np.float32))
     for slot, number in ((6, m), (7, n), (8, k), (9, lda), (10, k),
-                         (11, n * 2), (12, 1)):
+                         (11, n * 2), (12, split)):
         j.value(slot, "I", number)
     j.output(0, m * n * 2)
-    j.grid = (n // row["tile_n"], -(-m // row["tile_m"]), 1)
+    j.grid = (n // row["tile_n"] * split, -(-m // row["tile_m"]), 1)
+    j.zeroed = split > 1
     j.round = bf16_cut
     j.want = (a @ b.T.astype(np.float64)) * sa[:, None] * sb + bias
     return j
 
 
 def launch_fp8(row, arch, rng, small=False):
-    m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512
+    split = row.get("shares", 1)
+    m, n, k = row["tile_m"] * 2 - 5, row["tile_n"] * 2, 512 if split < 2 else 896
     j = Launch(row, m, n, k)
-    a, b = (integers(rng, rows, k, 1 if small else 4) for rows in (m, n))
+    a, b = (thin(integers(rng, rows, k, 1 if small else 4), split)
+            for rows in (m, n))
     sa = 2.0 ** rng.integers(-1, 1 if small else 2, (m, k // 128))
     sb = 2.0 ** rng.integers(-1, 1 if small else 2, (n // 128, k // 128))
     j.buffer(1, fp8(a, arch))
@@ -233,10 +254,11 @@ def launch_fp8(row, arch, rng, small=False):
     j.buffer(4, sb.astype(np.float32))
     j.buffer(5, np.zeros(n, np.float32))
     for slot, number in ((6, m), (7, n), (8, k), (9, k), (10, k), (11, n * 2),
-                         (12, 1), (13, m), (14, n // 128), (15, k // 128)):
+                         (12, split), (13, m), (14, n // 128), (15, k // 128)):
         j.value(slot, "I", number)
     j.output(0, m * n * 2)
-    j.grid = (n // row["tile_n"], -(-m // row["tile_m"]), 1)
+    j.grid = (n // row["tile_n"] * split, -(-m // row["tile_m"]), 1)
+    j.zeroed = split > 1
     j.round = bf16_cut
     wide = np.repeat(np.repeat(sb, 128, axis=0), 128, axis=1)
     j.want = (a * np.repeat(sa, 128, axis=1)) @ (b * wide).T
@@ -279,7 +301,10 @@ def simulate(kilnc, j, orders, where):
              "--kernarg", path("kernarg"), "--json", path("report"), *orders]
     for slot, (kind, what) in j.pointers.items():
         name = path("buffer%d" % slot)
-        if kind == "out":
+        if kind == "out" and j.zeroed:
+            np.zeros(what, np.uint8).tofile(name)
+            text = "inout:%s:%s" % (name, path("result"))
+        elif kind == "out":
             text = "out:%s:%d" % (path("result"), what)
         else:
             what.tofile(name)
@@ -315,7 +340,8 @@ def generate(kilnc, arch, family, row, where):
     words = [kilnc, "generate", "gemm", "--abi", "aiter", "--arch", arch,
              *flags.split(), "-o", path, "--json", report, "--tile",
              "%dx%dx%d" % (row["tile_m"], row["tile_n"], bk), "--b-layout",
-             "preshuffled" if row["preshuffle"] else "plain"]
+             "preshuffled" if row["preshuffle"] else "plain",
+             "--split-k", str(row.get("shares", 1))]
     why = ""
     for waves in ((), ("--waves", "1x4"), ("--waves", "4x1")):
         done = subprocess.run([*words, *waves], stdout=subprocess.PIPE,
@@ -345,6 +371,12 @@ def compare(o, arch, family, row, orders, where):
             j.m * j.n, wrong, ours, found, what)
 
 
+def divided(family, row):
+    """The launches of a row whose loader divides K in D."""
+    many = {"f4gemm": 4, "i8gemm": 3, "fp8gemm_blockscale": 3}
+    return [dict(row, shares=many[family])] if row["splitK"] else []
+
+
 def side_by_side(o, orders, where):
     total = collections.Counter()
     for arch in ("gfx942", "gfx950"):
@@ -355,13 +387,15 @@ def side_by_side(o, orders, where):
                 if o.only not in "/".join((arch, family, name)) or \
                         family == "bf16gemm" and row["splitK"]:
                     continue
-                word, text = compare(o, arch, family, row, orders, where)
-                counts[word] += 1
-                print("%s %-18s %-52s %s: %s" % (arch, family, name, word,
-                                                 text), flush=True)
+                for of in [row] + divided(family, row):
+                    word, text = compare(o, arch, family, of, orders, where)
+                    words = word + " divided" * ("shares" in of)
+                    counts[words] += 1
+                    total[word] += 1
+                    print("%s %-18s %-52s %s: %s" % (arch, family, name, words,
+                                                     text), flush=True)
             if counts:
                 print("%s %s:" % (arch, family), dict(counts), flush=True)
-            total += counts
     print("all:", dict(total))
     return bool(total["different"] or not total["alike"])
 

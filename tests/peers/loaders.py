@@ -30,9 +30,11 @@ WIDE = 18                    # bf16gemm's slot that says what D is of
 
 
 def launch(kilnc, arch, family, row, change, where):
-    """Elements that are wrong, findings, their summary."""
+    """Elements that are wrong, findings, their summary. alone: a kernel that
+    divides K is launched for one share, and D is not zeroed."""
     rng = np.random.default_rng(row["tile_m"])
-    j = aiter.FAMILIES[family][1](row, arch, rng)
+    of = dict(row, shares=1) if change is alone else row
+    j = aiter.FAMILIES[family][1](of, arch, rng, row["shares"] > 1)
     j.round = aiter.bf16     # kiln's never cuts bits off
     j.row, why = aiter.generate(kilnc, arch, family, row, where)
     if why:
@@ -73,35 +75,55 @@ def stale(j):
     j.value(11, "I", j.n)    # bytes of a row of D, half of them
 
 
-def rows_of(family, tile, shuffled):
+def alone(j):
+    pass
+
+
+def unzeroed(j):
+    j.zeroed = False
+
+
+def rows_of(tile, shuffled, shares):
+    """shares: of K, in D, for which the loader has filled it with zeros."""
     return {"file": "", "kernel": "", "tile_m": tile[0], "tile_n": tile[1],
-            "splitK": 0, "preshuffle": shuffled, "bias": 0}
+            "splitK": int(shares > 1), "preshuffle": shuffled, "bias": 0,
+            "shares": shares}
 
 
 def cases():
     for family, tile, shuffled in ROWS:
         for arch in ("gfx942", "gfx950"):
             if family not in GFX950_ONLY or arch == "gfx950":
-                yield arch, family, tile, shuffled, nothing, True
-    yield "gfx950", "bf16gemm", (32, 64), 1, as_f32, True
-    yield "gfx942", "bf16gemm", (256, 256), 0, as_f32, True
-    yield "gfx950", "f4gemm", (32, 128), 1, doubled, True
-    yield "gfx950", "i8gemm", (48, 128), 1, upright, False
-    yield "gfx942", "i8gemm", (16, 64), 0, stale, False
+                yield arch, family, tile, shuffled, 1, nothing, True
+    yield "gfx950", "bf16gemm", (32, 64), 1, 1, as_f32, True
+    yield "gfx942", "bf16gemm", (256, 256), 0, 1, as_f32, True
+    yield "gfx950", "f4gemm", (32, 128), 1, 1, doubled, True
+    yield "gfx950", "i8gemm", (48, 128), 1, 1, upright, False
+    yield "gfx942", "i8gemm", (16, 64), 0, 1, stale, False
+    yield "gfx950", "f4gemm", (256, 256), 1, 4, nothing, True
+    yield "gfx950", "f4gemm", (64, 128), 1, 2, nothing, True
+    yield "gfx950", "i8gemm", (48, 128), 1, 3, nothing, True
+    yield "gfx950", "i8gemm", (16, 64), 0, 7, nothing, True
+    yield "gfx950", "fp8gemm_blockscale", (32, 128), 1, 3, nothing, True
+    yield "gfx950", "fp8gemm_blockscale", (96, 128), 0, 7, nothing, True
+    yield "gfx950", "i8gemm", (48, 128), 1, 3, alone, True
+    yield "gfx950", "f4gemm", (64, 128), 1, 2, alone, True
+    yield "gfx950", "i8gemm", (48, 128), 1, 3, unzeroed, False
 
 
 def main(kilnc):
     bad = number = 0
     with tempfile.TemporaryDirectory() as where:
-        for arch, family, tile, shuffled, change, right in cases():
+        for arch, family, tile, shuffled, shares, change, right in cases():
             wrong, found, what = launch(kilnc, arch, family,
-                                        rows_of(family, tile, shuffled),
+                                        rows_of(tile, shuffled, shares),
                                         change, where)
             good = (wrong == 0 and found == 0) == right
             number, bad = number + 1, bad + (not good)
-            print("%sok %d - %s %s %dx%d shuffled=%d %s: wrong %d, findings %d %s"
+            print("%sok %d - %s %s %dx%d shuffled=%d shares=%d %s: wrong %d, "
+                  "findings %d %s"
                   % ("" if good else "not ", number, arch, family, *tile,
-                     shuffled, change.__name__, wrong, found,
+                     shuffled, shares, change.__name__, wrong, found,
                      what if right else ""), flush=True)
     print("1..%d" % number)
     return bool(bad)

@@ -478,6 +478,10 @@ kn_cmd_run(struct kn_tool *t)
     kn_json_open(&r->j, NULL, '{');
     KN_TRY(object->seen ? read_object(r, object->s)
                         : kn_job_make(t, &r->j, &r->p, &r->g));
+    if (r->g.cfg.loader_split > 1)
+        return kn_fail(t->c, KILN_UNSUPPORTED, "shares of K that aiter's loader "
+                       "adds are rounded to bf16 one by one, in any order, which "
+                       "run does not check: no --split-k");
     s = kn_session_do(t->c, &r->place, run_on_device, r);
     kn_json_close(&r->j, '}');
     if (s > KILN_FINDING && !r->job.result.stopped)
