@@ -90,6 +90,31 @@ refuses_dirty_counters(kiln_function *f, const kiln_plan *plan,
     check_output(o);
 }
 
+/* A launch that ends before all shares of a tile have come, here for want of a
+ * workgroup, leaves its counter: only who looks behind the launch knows. */
+static void
+finds_what_a_launch_left(kiln_function *f, const kiln_plan *plan,
+                         struct operands *o)
+{
+    static const char zeros[KILN_WORKSPACE_ZEROS];
+    kiln_plan fewer = *plan;
+    kiln_error e;
+
+    fewer.grid[0]--;
+    assert_int_equal(kiln_launch(f, &fewer, &o->args, &e), KILN_FINDING);
+    assert_non_null(strstr(e.text, " of the workspace is "));
+    assert_non_null(strstr(e.text, " after the launch: its first 262144 bytes "
+                           "have to be zero, clear them"));
+    assert_int_equal(kiln_launch(f, plan, &o->args, &e), KILN_BAD_INPUT);
+    assert_ok(kiln_upload(shared.d, o->args.workspace, zeros, sizeof zeros, &e), &e);
+    o->args.flags = 0;
+    assert_ok(kiln_launch(f, &fewer, &o->args, &e), &e);
+    assert_ok(kiln_upload(shared.d, o->args.workspace, zeros, sizeof zeros, &e), &e);
+    o->args.flags = KILN_CHECKED;
+    assert_ok(kiln_launch(f, plan, &o->args, &e), &e);
+    check_output(o);
+}
+
 /* The counters are zero once; no launch needs them cleared again. */
 static void
 split_k_reuses_its_workspace(void **state)
@@ -121,6 +146,7 @@ split_k_reuses_its_workspace(void **state)
     assert_ok(kiln_launch(f, &plan, &o.args, &e), &e);
     check_output(&o);
     refuses_dirty_counters(f, &plan, &o);
+    finds_what_a_launch_left(f, &plan, &o);
     assert_ok(kiln_free(shared.d, o.args.workspace, &e), &e);
     drop_operands(&o);
     kiln_unload(f);
