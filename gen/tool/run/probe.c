@@ -43,6 +43,31 @@ read_want(struct kn_probe *p, const char *text)
     p->nwant++;
 }
 
+/* "TARGET|both FIRST WORD...". */
+static void
+read_words(struct kn_ctx *c, struct kn_probe *p, const char *text)
+{
+    size_t n = strcspn(text, " ");
+    const char *own = kiln_target_name(p->target);
+    char *end;
+
+    if (strncmp(text, "both", n) != 0 &&
+        (strlen(own) != n || strncmp(text, own, n) != 0))
+        return;
+    if (!p->word) {
+        p->word = KN_NEW(c, uint32_t, p->out);
+        p->told = KN_NEW(c, bool, p->out);
+    }
+    for (uint32_t i = (uint32_t)strtoul(text + n, &end, 10); i < p->out; i++) {
+        const char *at = end;
+
+        p->word[i] = (uint32_t)strtoul(at, &end, 16);
+        p->told[i] = end != at;
+        if (end == at)
+            return;
+    }
+}
+
 /* A line after `//:`, of the probe it describes. */
 static void
 read_key(struct kn_ctx *c, struct kn_probe *p, const char *key,
@@ -64,6 +89,8 @@ read_key(struct kn_ctx *c, struct kn_probe *p, const char *key,
         p->fill = 0;
     if (!strcmp(key, "in"))
         read_in(c, p, value);
+    if (!strcmp(key, "word"))
+        read_words(c, p, value);
     if (!strcmp(key, "want"))
         read_want(p, value);
 }
@@ -248,6 +275,11 @@ bool
 kn_probe_is_wanted(const struct kn_probe *p, const uint32_t *word,
                    uint32_t *first)
 {
+    for (uint32_t i = 0; p->word && i < p->out; i++)
+        if (p->told[i] && word[i] != p->word[i]) {
+            *first = i;
+            return false;
+        }
     for (uint32_t k = 0; k < p->nwant; k++) {
         const struct kn_probe_want *w = &p->want[k];
 

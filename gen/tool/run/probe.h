@@ -24,6 +24,8 @@ struct kn_probe {
     const char *what;        /* they are */
     uint32_t nwant;
     struct kn_probe_want want[KN_PROBE_WANTS];
+    uint32_t *word;          /* of the output one by one, where told[] is; or NULL */
+    bool *told;
     uint32_t nin;            /* words of the input, repeated; 0: their number */
     uint32_t *in;
     const struct kn_mfma_job *matrix; /* its row and formats, or NULL */

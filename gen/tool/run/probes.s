@@ -12,6 +12,9 @@
 //   want FIRST COUNT BASE STEP
 //                            what the assumption makes of some of them: word
 //                            FIRST + i is BASE + i * STEP
+//   word TARGET|both FIRST WORD...
+//                            the same in hexadecimal, word by word; made by
+//                            tests/tool/run/probe_words.py
 //   shows N WHAT             the first N words are told, and judged by nobody:
 //                            no two GPUs need agree
 //
@@ -170,6 +173,12 @@ buffer_store_dwordx4 v[8:11], v2, s[16:19], 0 offen
 //: says ds_read_b64_tr_b16 hands the 4x16 elements of 16 lanes out by columns
 //: lds 512
 //: out 128
+//: word gfx950 0 100000 300020 110001 310021 120002 320022 130003 330023 140004 340024 150005
+//: word gfx950 11 350025 160006 360026 170007 370027 180008 380028 190009 390029 1a000a 3a002a
+//: word gfx950 22 1b000b 3b002b 1c000c 3c002c 1d000d 3d002d 1e000e 3e002e 1f000f 3f002f 500040
+//: word gfx950 33 700060 510041 710061 520042 720062 530043 730063 540044 740064 550045 750065
+//: word gfx950 44 560046 760066 570047 770067 580048 780068 590049 790069 5a004a 7a006a 5b004b
+//: word gfx950 55 7b006b 5c004c 7c006c 5d004d 7d006d 5e004e 7e006e 5f004f 7f006f
 v_lshlrev_b32_e32 v2, 3, v0
 v_lshlrev_b32_e32 v3, 2, v0
 v_add_u32_e32 v5, 1, v3
@@ -191,6 +200,10 @@ buffer_store_dwordx2 v[8:9], v2, s[16:19], 0 offen
 //: in 43424140 47464544 4b4a4948 4f4e4d4c 53525150 57565554 5b5a5958 5f5e5d5c
 //: in 63626160 67666564 6b6a6968 6f6e6d6c 73727170 77767574 7b7a7978 7f7e7d7c
 //: out 128
+//: word gfx950 0 30201000 70605040 31211101 71615141 32221202 72625242 33231303 73635343 34241404
+//: word gfx950 9 74645444 35251505 75655545 36261606 76665646 37271707 77675747 38281808 78685848
+//: word gfx950 18 39291909 79695949 3a2a1a0a 7a6a5a4a 3b2b1b0b 7b6b5b4b 3c2c1c0c 7c6c5c4c 3d2d1d0d
+//: word gfx950 27 7d6d5d4d 3e2e1e0e 7e6e5e4e 3f2f1f0f 7f6f5f4f
 v_lshlrev_b32_e32 v2, 3, v0
 buffer_load_dwordx2 v[4:5], v2, s[12:15], 0 offen
 s_waitcnt vmcnt(0)
@@ -207,6 +220,14 @@ buffer_store_dwordx2 v[8:9], v2, s[16:19], 0 offen
 //: in 5a0ff05a 91e6d3c4 b8a79665 0badc0de 6789abcd 4321fedc 99aabb00 13371ace
 //: in e1d2c3b4 a5968778 69780f1e 2d3c4b5a
 //: out 128
+//: word gfx950 0 d5a6f30 5a6f30e4 c652db1 652db11b bb609b12 609b12f3 ba9f59a3 9f59a30c a97f1774
+//: word gfx950 9 7f177482 a8a045f5 a045f57d 978a1306 8a130691 96b53187 b531876e ece48e28 e48e28a8
+//: word gfx950 18 cddc1cd9 dc1cd957 ae038a3a 38a3ab7 1fcd28cb cd28cb48 71d6865c d6865cc6 32ae14ad
+//: word gfx950 27 ae14ad39 33b172fe b172fed5 1409200f 9200f2a 6f30e40d 30e40d5a 2db11b0c b11b0c65
+//: word gfx950 36 9b12f3bb 12f3bb60 59a30cba a30cba9f 177482a9 7482a97f 45f57da8 f57da8a0 13069197
+//: word gfx950 45 691978a 31876e96 876e96b5 8e28a8ec 28a8ece4 1cd957cd d957cddc 8a3ab7ae 3ab7ae03
+//: word gfx950 54 28cb481f cb481fcd 865cc671 5cc671d6 14ad3932 ad3932ae 72fed533 fed533b1 200f2a14
+//: word gfx950 63 f2a1409
 v_lshlrev_b32_e32 v2, 3, v0
 buffer_load_dwordx2 v[4:5], v2, s[12:15], 0 offen
 s_waitcnt vmcnt(0)
@@ -223,6 +244,21 @@ buffer_store_dwordx2 v[8:9], v2, s[16:19], 0 offen
 //: in 5a0ff05a 91e6d3c4 b8a79665 0badc0de 6789abcd 4321fedc 99aabb00 13371ace
 //: in e1d2c3b4 a5968778 69780f1e 2d3c4b5a 70f1e2d3
 //: out 256
+//: word gfx950 0 f435a7d0 a39e6124 780966cd c7c7c7c7 cebc1bc8 dac380f2 f2c6641a c7c7c7c7 ac6bfe43
+//: word gfx950 9 4c5c09c7 2be55e8 c7c7c7c7 34883555 f36b1a9f 7aaa50f4 c7c7c7c7 219da4f6 d4cb9cfc
+//: word gfx950 18 a59e3102 c7c7c7c7 63c51e21 c434a3c0 a7aea028 c7c7c7c7 77b7cb29 defc17d8 d6c341f6
+//: word gfx950 27 c7c7c7c7 21ff48ae 8c2af263 486c0ac3 c7c7c7c7 1686619c 14893d75 f37b5897 c7c7c7c7
+//: word gfx950 36 5630727b 31dea0d6 d0cb9cf8 c7c7c7c7 ea11983f 73861611 c81422c0 c7c7c7c7 8701926c
+//: word gfx950 45 47b7c739 d2dcd6dc c7c7c7c7 8fed6661 21fe4cae 883af06f c7c7c7c7 a0a9e15e 6876dac
+//: word gfx950 54 1cb9bf79 c7c7c7c7 5768a50f 56727a4b 3dde20d6 c7c7c7c7 da9ae320 da50900f 73865611
+//: word gfx950 63 c7c7c7c7 38704398 3d0d69f4 68e79849 c7c7c7c7 1decfaea b3af06f2 b6b0e03c c7c7c7c7
+//: word gfx950 72 e87eda0b eb1aff90 13170271 c7c7c7c7 65239477 cd220d55 3cdac6a7 c7c7c7c7 a50d10be
+//: word gfx950 81 867693d b532e73f c7c7c7c7 7a05660f 18f14788 310d28f0 c7c7c7c7 71c2649b 1dedf2ca
+//: word gfx950 90 b7bf05f6 c7c7c7c7 83ba55a8 c87fd22b e30abc98 c7c7c7c7 38aa7077 45a19867 c5224f5d
+//: word gfx950 99 c7c7c7c7 e59a2143 958c1c9e c77a835 c7c7c7c7 e6a6b0e8 7a84660f 1ce18584 c7c7c7c7
+//: word gfx950 108 16cf71b4 61c0649b 11edf1ce c7c7c7c7 4b680a03 a3fb5998 c87f932b c7c7c7c7
+//: word gfx950 116 b1737817 282a7857 41a1db6b c7c7c7c7 d3cfac7a d5da2943 959c9e92 c7c7c7c7
+//: word gfx950 124 b102243 f6a6b8c8 76942403 c7c7c7c7
 v_lshlrev_b32_e32 v2, 4, v0
 buffer_load_dwordx4 v[4:7], v2, s[12:15], 0 offen
 s_waitcnt vmcnt(0)
@@ -277,6 +313,22 @@ buffer_store_dword v3, v1, s[16:19], 0 offen offset:256
 //: in c3e00001 c3700001 c7600001 3c7fffff 3c780000 3c840000 38700000 387fffff
 //: in 00000000 3f7fffff 40400000 c0a00000 43dfffff 436fffff 475fffff ffc00001
 //: out 128
+//: word gfx942 0 8080 8080 8080 8080 8080 8080 8080 8080 7f7f 7f7f 7f7f 8080 8080 8080 8080
+//: word gfx942 15 8080 8080 8080 8080 8080 8080 8080 8080 0 202 101 101 101 202 0 0 0 0 0 0
+//: word gfx942 35 101 0 0 0 0 4040 4040 4242 c1c1 4242 4646 4141 4343 8080 ffff 8080 1010 1010
+//: word gfx942 53 1010 0 0 0 4040 4c4c d2d2 8080 7f7f 8080 8080
+//: word gfx942 64 6363 6363 6363 6363 6363 6464 8080 8080 6060 6060 6060 6060 6060 6060 8080
+//: word gfx942 79 8080 7f7f 7f7f 7f7f 8080 8080 8080 8080 0 1c1c 1818 1818 1818 1a1a 202 101
+//: word gfx942 95 101 8181 101 1414 1414 9494 202 0 0 4040 4040 4141 c0c0 4141 4343 4040 4242
+//: word gfx942 112 e3e3 e0e0 ffff 2828 2828 2828 808 808 0 4040 4646 c9c9 6363 5f5f 7f7f 8080
+//: word gfx950 0 7e7e 7e7e 7e7e 7e7e 7f7f 7f7f 7f7f 7f7f 7777 7777 7777 7878 7878 7878 ffff
+//: word gfx950 15 7f7f 7f7f 7f7f 7f7f 7f7f 7f7f 7f7f ffff 8080 101 0 101 0 101 0 0 0 8080 0
+//: word gfx950 34 0 0 8080 0 0 0 3838 3838 3a3a b9b9 3a3a 3e3e 3939 3b3b fefe f7f7 ffff 808
+//: word gfx950 52 808 808 0 0 0 3838 4444 caca 7e7e 7777 7f7f ffff
+//: word gfx950 64 5f5f 5f5f 5f5f 5f5f 5f5f 6060 7c7c 7c7c 5c5c 5c5c 5c5c 5c5c 5c5c 5c5c fcfc
+//: word gfx950 79 7e7e 7b7b 7b7b 7b7b 7c7c 7c7c 7c7c fcfc 8080 1818 1414 1414 1414 1616 101
+//: word gfx950 94 0 101 8080 0 1010 1010 9090 101 0 0 3c3c 3c3c 3d3d bcbc 3d3d 3f3f 3c3c 3e3e
+//: word gfx950 112 dfdf dcdc fbfb 2424 2424 2424 404 404 0 3c3c 4242 c5c5 5f5f 5b5b 7b7b fefe
 buffer_load_dword v2, v1, s[12:15], 0 offen
 v_mov_b32_e32 v3, 0
 v_mov_b32_e32 v4, 0
@@ -293,6 +345,8 @@ buffer_store_dword v4, v1, s[16:19], 0 offen offset:256
 //: in 38800000 387fe000 387fffff 33800000 33000000 33000001 32ffffff 80000000
 //: in 3f801000 3f803000 3f800fff 3f801001 bf801000 00000001 c77ff000 7fa00001
 //: out 64
+//: word both 0 7bff 7bff 7c00 7c00 7c00 7c00 fc00 7e00 400 400 400 1 0 1 0 8000 3c00 3c02 3c00
+//: word both 19 3c01 bc00 0 fc00 7f00
 buffer_load_dword v2, v1, s[12:15], 0 offen
 s_waitcnt vmcnt(0)
 v_cvt_f16_f32_e32 v3, v2
@@ -304,6 +358,8 @@ buffer_store_dword v3, v1, s[16:19], 0 offen
 //: in 7f7f8000 7f800000 ff800000 7fc00000 7f800001 ffbfffff 00000001 00008000
 //: in 00018000 807fffff 80000000 00000000
 //: out 64
+//: word gfx950 0 3f803f80 3f803f80 3f823f82 3f803f80 3f813f81 bf80bf80 7f807f80 7f7f7f7f 7f807f80
+//: word gfx950 9 7f807f80 ff80ff80 7fc07fc0 7fc07fc0 ffffffff 0 0 0 80008000 80008000 0
 buffer_load_dword v2, v1, s[12:15], 0 offen
 s_waitcnt vmcnt(0)
 v_cvt_pk_bf16_f32 v3, v2, v2
@@ -317,6 +373,19 @@ buffer_store_dword v3, v1, s[16:19], 0 offen
 //: in 3f400000 3fa00000 3fe00000 40200000 40a00000 bf400000 c0a00000 80000000
 //: in 47600001 47700000 3b000000 3a800001 37000001 00000001 00000000 c0e00000
 //: out 384
+//: word gfx950 0 7e7e 7e7e 7e7e 7f7f 7f7f 7f7f 7f7f 7f7f 4c4c 4c4c 4e4e 4e4e 5050 2828 2828
+//: word gfx950 15 2828 3434 3a3a 3e3e 4242 4a4a b4b4 caca 8080 7f7f 7f7f 101 101 0 0 0 cece
+//: word gfx950 64 5f5f 5f5f 5f5f 5f5f 6060 7c7c 7c7c 7e7e 4646 4646 4747 4747 4848 3434 3434
+//: word gfx950 79 3434 3a3a 3d3d 3f3f 4141 4545 baba c5c5 8080 7b7b 7c7c 1818 1414 101 0 0
+//: word gfx950 95 c7c7
+//: word gfx950 128 77 77 77 77 77 77 77 77 77 77 77 77 77 0 11 0 22 22 44 44 66 aa ee 88 77
+//: word gfx950 153 77 0 0 0 0 0 ff
+//: word gfx950 192 7676 7676 7676 7777 7777 7f7f 7f7f 7f7f 4444 4444 4646 4646 4848 2020 2020
+//: word gfx950 207 2020 2c2c 3232 3636 3a3a 4242 acac c2c2 8080 7f7f 7f7f 0 0 0 0 0 c6c6
+//: word gfx950 256 5b5b 5b5b 5b5b 5b5b 5c5c 7c7c 7c7c 7e7e 4242 4242 4343 4343 4444 3030 3030
+//: word gfx950 271 3030 3636 3939 3b3b 3d3d 4141 b6b6 c1c1 8080 7777 7878 1414 1010 0 0 0 c3c3
+//: word gfx950 320 77 77 77 77 77 77 77 77 55 55 55 66 66 0 0 0 11 11 22 22 44 99 cc 88 77
+//: word gfx950 345 77 0 0 0 0 0 ee
 buffer_load_dword v2, v1, s[12:15], 0 offen
 v_mov_b32_e32 v3, 0
 v_mov_b32_e32 v4, 0
@@ -346,6 +415,8 @@ buffer_store_dword v8, v1, s[16:19], 0 offen offset:1280
 //: in 3f803f80 40f040e0 40ef40f1 bdff3dff 3e003e01 7f807f7f ffc07fc0 80000000
 //: in 41e041d0 41df41e1 3f083f18 3f883f98 be80be7f 3d803d7f 00010080 c0f0c0e8
 //: out 768
+//: word gfx950 0 df7de208 f0418417 800fdf7d 57df7df 8a220a1 ffe00000 d861730c f0828825 800fdf7d
+//: word gfx950 9 97df7de 192430d2 e3700004
 v_lshlrev_b32_e32 v2, 6, v0
 v_and_b32_e32 v2, 0xfff, v2
 buffer_load_dwordx4 v[16:19], v2, s[12:15], 0 offen

@@ -231,7 +231,7 @@ put_assumed(struct probing *x)
     uint32_t first = 0;
     bool fine = kn_probe_is_wanted(x->p, x->sim[0], &first);
 
-    if (!x->p->nwant)
+    if (!x->p->nwant && !x->p->word)
         return;
     kn_json_bool(&x->j, "assumed", fine);
     if (!fine) {
