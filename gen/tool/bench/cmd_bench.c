@@ -36,8 +36,13 @@ kind_of(const struct bench *r)
 {
     static const char *const kinds[2][2] = {
         { "predicted", "predicted warm" }, { "measured", "measured warm" } };
+    const struct kn_value *v = r->t->cli->v;
+    struct kn_buf b = { .c = r->t->c };
 
-    return kinds[r->gpu || r->theirs.ncols][r->t->cli->v[KN_FLAG_warm].seen];
+    kn_put(&b, kinds[r->gpu || r->theirs.ncols][v[KN_FLAG_warm].seen]);
+    if (v[KN_FLAG_constants].seen)
+        kn_putf(&b, ", %s", v[KN_FLAG_constants].s);
+    return b.s;
 }
 
 /* What gave a row its time: "sim:gfx950", "hip:0 NAME". */
@@ -223,15 +228,18 @@ measure_in(struct bench *r, struct kn_ctx *c, const struct kn_work *w,
            const char **field)
 {
     const char *arch = kiln_target_name(w->target), *json;
+    const struct kn_value *v = r->t->cli->v;
     struct kn_cli *cli;
 
     KN_ENTER(c);
     if (r->gpu)
         return measure_on_gpu(r, c, w, field);
     cli = KN_NEW(c, struct kn_cli, 1);
+    /* The words end with the first NULL. */
     KN_TRY(kn_work_cli(c, w, KN_CMD_time, (const char *const[]){
-                           "--arch", arch, "--json", "-", warm_of(r),
-                           NULL }, cli));
+                           "--arch", arch, "--json", "-",
+                           v[KN_FLAG_constants].seen ? "--constants" : warm_of(r),
+                           v[KN_FLAG_constants].s, warm_of(r), NULL }, cli));
     KN_TRY(kn_work_run(c, cli, &json));
     read_time(c, json, false, field);
     if (r->theirs.ncols)
@@ -410,6 +418,9 @@ kn_cmd_bench(struct kn_tool *t)
     if (r->gpu && t->cli->v[KN_FLAG_wg].seen)
         return kn_fail(t->c, KILN_BAD_INPUT, "--wg is for the simulator, a "
                        "GPU executes the whole launch");
+    if (r->gpu && t->cli->v[KN_FLAG_constants].seen)
+        return kn_fail(t->c, KILN_BAD_INPUT, "--constants is for predictions, a "
+                       "GPU is measured");
     if (t->cli->v[KN_FLAG_import].seen)
         KN_TRY(read_import(r));
     KN_TRY(kn_worklist_read(t, &r->list));

@@ -270,6 +270,7 @@ predict_on(struct kn_session *s, void *user)
         .place = e->from.at,
         .warm = v[KN_FLAG_warm].seen || e->place.gpu,
         .whole = v[KN_FLAG_whole].seen,
+        .constants = v[KN_FLAG_constants].s,
     };
     struct kn_time_result r;
 

@@ -471,7 +471,8 @@ time_stage(struct kn_session *session, void *user)
     struct kn_predict q = { .trace = v[KN_FLAG_trace].seen ? &trace : NULL,
                             .svg = v[KN_FLAG_svg].seen ? &svg : NULL,
                             .warm = v[KN_FLAG_warm].seen,
-                            .whole = v[KN_FLAG_whole].seen };
+                            .whole = v[KN_FLAG_whole].seen,
+                            .constants = v[KN_FLAG_constants].s };
     struct kn_time_result r;
     struct kn_places from;
     struct moe_part *s;

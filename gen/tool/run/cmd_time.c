@@ -49,7 +49,8 @@ predict(struct timed *r, struct kn_json *j)
         .trace = t->cli->v[KN_FLAG_trace].seen ? &trace : NULL,
         .svg = t->cli->v[KN_FLAG_svg].seen ? &svg : NULL,
         .warm = t->cli->v[KN_FLAG_warm].seen,
-        .whole = t->cli->v[KN_FLAG_whole].seen };
+        .whole = t->cli->v[KN_FLAG_whole].seen,
+        .constants = t->cli->v[KN_FLAG_constants].s };
 
     kn_progress_stage(t->progress, "predicting");
     KN_TRY(kn_predict_generated(t->c, &q, &r->r));
@@ -69,7 +70,8 @@ put_price(struct timed *r, struct kn_json *j)
     struct kn_generated g;
     const struct kn_predict q = { .p = &p, .offs = r->offs, .g = &g,
                                   .warm = t->cli->v[KN_FLAG_warm].seen,
-                                  .whole = t->cli->v[KN_FLAG_whole].seen };
+                                  .whole = t->cli->v[KN_FLAG_whole].seen,
+                                  .constants = t->cli->v[KN_FLAG_constants].s };
 
     if (!p.invariant)
         return KILN_OK;

@@ -134,6 +134,7 @@ kn_predict_job(struct kn_session *s, struct kn_job *j,
     t.svg = q->svg;
     t.warm = q->warm;
     t.whole = q->whole;
+    t.constants = q->constants;
     return kn_session_predict(s, j, &t, out);
 }
 
@@ -293,8 +294,14 @@ kn_report_predicted(struct kn_tool *t, struct kn_json *j,
                     const struct kn_time_result *r,
                     const struct kn_program *program)
 {
+    const struct kn_value *with = &t->cli->v[KN_FLAG_constants];
+
     put_text(t->text, r, program);
     kn_json_open(j, "predicted", '{');
+    if (with->seen) {
+        kn_putf(t->text, "  with %s in place of the model's own\n", with->s);
+        kn_json_str(j, "constants", with->s);
+    }
     kn_json_real(j, "us", r->us);
     json_error(j, r);
     kn_json_real(j, "tflops", r->tflops);

@@ -171,6 +171,7 @@ struct kn_predict {
     const struct kn_generated *g;
     struct kn_buf *trace, *svg; /* may be NULL */
     bool warm, whole;        /* of struct kn_time_query */
+    const char *constants;   /* the same */
     const char *launch;      /* how g is launched, if it is not kiln's; or NULL */
 };
 

@@ -140,6 +140,8 @@ struct kn_time_query {
     bool whole;              /* leave nothing out: data is moved and every
                                 period recorded and replayed. Slow, and what
                                 the short way is compared with */
+    const char *constants;   /* of the model, in place of its own:
+                                "NAME=V,NAME=V"; NULL: none */
     const uint32_t *work;    /* by workgroup: turns of its loop, 0 where it
                                 ends at once; NULL: found by probing */
     struct kn_time_shares shares; /* of K, each run anew as the last to come */
@@ -150,7 +152,10 @@ struct kn_time_query {
 };
 
 /* INTERNAL: the model came out below what the chip's peaks allow, see
- * docs/timing.md, "Laws". */
+ * docs/timing.md, "Laws". BAD_INPUT: constants it does not have, or that are not
+ * within KN_CONSTANT_REACH times its own (none of 1 or more falls below), or such
+ * a time with them. */
+enum { KN_CONSTANT_REACH = 16 };
 kiln_status kn_time_predict(struct kn_ctx *c, const struct kn_time_query *q,
                             struct kn_time_result *out);
 

@@ -17,6 +17,9 @@ struct kn_time_chip {
 };
 
 void kn_time_chip_of(kiln_target t, struct kn_time_chip *out);
+/* Puts the constants of a query in place of the chip's. */
+kiln_status kn_time_chip_with(struct kn_ctx *c, const char *constants,
+                              struct kn_time_chip *chip);
 
 /* ---- instructions ------------------------------------------------------- */
 

@@ -1,4 +1,7 @@
 /* timing_inst.c - static costs of instructions, and the constants. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "../mfma/mfma.h"
 #include "timing_impl.h"
 
@@ -20,6 +23,61 @@ kn_time_chip_of(kiln_target t, struct kn_time_chip *out)
     };
 
     *out = chips[t];
+}
+
+/* ---- other constants for one prediction ---------------------------------- */
+
+static double *
+find_constant(struct kn_time_chip *chip, const char *name, size_t n)
+{
+    struct { const char *name; double *at; } all[] = {
+#define X(name, gfx942, gfx950, unit, source) { #name, &chip->name },
+#include "timing.def"
+#undef X
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strlen(all[i].name) == n && !memcmp(all[i].name, name, n))
+            return all[i].at;
+    return NULL;
+}
+
+/* Clocks and counts are whole numbers somewhere: from 1. */
+static double
+least_of(double usual)
+{
+    double v = usual / KN_CONSTANT_REACH;
+
+    return usual >= 1 && v < 1 ? 1 : v;
+}
+
+kiln_status
+kn_time_chip_with(struct kn_ctx *c, const char *constants,
+                  struct kn_time_chip *chip)
+{
+    const struct kn_time_chip own = *chip;
+
+    for (const char *s = constants; s && *s;) {
+        size_t n = strcspn(s, "=,"), all = strcspn(s, ",");
+        double *at = find_constant(chip, s, n), usual, v;
+        char *end;
+
+        if (!at)
+            return kn_fail(c, KILN_BAD_INPUT, "'%.*s' is no constant of the "
+                           "timing model (runtime/sim/timing/timing.def)",
+                           (int)n, s);
+        usual = *(const double *)((const char *)&own +
+                                  ((const char *)at - (const char *)chip));
+        v = n < all ? strtod(s + n + 1, &end) : NAN;
+        if (n == all || end != s + all ||
+            !(v >= least_of(usual) && v <= usual * KN_CONSTANT_REACH))
+            return kn_fail(c, KILN_BAD_INPUT, "'%.*s': %.*s is a number from %g "
+                           "to %g, %g of its own", (int)all, s, (int)n, s,
+                           least_of(usual), usual * KN_CONSTANT_REACH, usual);
+        *at = v;
+        s += all + (s[all] == ',');
+    }
+    return KILN_OK;
 }
 
 const char *

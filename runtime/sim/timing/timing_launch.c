@@ -338,6 +338,7 @@ open_model(struct kn_time_model *m, struct kn_ctx *c,
     *m = (struct kn_time_model){ .c = c, .q = q };
     KN_TRY(kn_object_kernel(c, o, l->kernel, &m->kernel));
     kn_time_chip_of(o->target, &m->chip);
+    KN_TRY(kn_time_chip_with(c, q->constants, &m->chip));
     KN_TRY(kn_decode(c, o, m->kernel, false, &m->program));
     KN_TRY(kn_time_classify(m));
     m->last = last_counters(m);
@@ -404,6 +405,7 @@ check_laws(const struct predict *p, const struct kn_time_result *r)
 {
     struct kn_time_work w = { .mfma = p->record->mfma[0] + p->record->mfma[1] +
                                       p->record->mfma[2] };
+    kiln_status s;
 
     for (uint32_t k = 0; k < p->record->nwaves; k++)
         if (p->record->wave[k].seen > w.longest)
@@ -414,7 +416,10 @@ check_laws(const struct predict *p, const struct kn_time_result *r)
     w.bytes = p->m.q->bytes > p->reuse.bytes ? p->m.q->bytes
                                              : p->reuse.bytes;
     w.left_l2 = r->read_bytes * r->l2_miss;
-    return kn_time_check(p->m.c, &p->m.chip, &w, r);
+    s = kn_time_check(p->m.c, &p->m.chip, &w, r);
+    if (s && p->m.q->constants)          /* not the model's fault */
+        s = p->m.c->err.status = KILN_BAD_INPUT;
+    return s;
 }
 
 static kiln_status
