@@ -291,3 +291,39 @@ is_mapped(const char *text)
     fclose(f);
     return found;
 }
+
+void
+get_kernel(struct got *g, const char *folder, uint32_t flags)
+{
+    kiln_context *x = open_context(folder, flags, &g->log);
+    kiln_problem p = small_problem(50, 36, 70);
+    kiln_kernel_info info = { .size = sizeof info };
+    kiln_kernel *k;
+
+    g->log = (struct log){ 0 };
+    g->status = kiln_compile(x, &p, "tile=32x32x64", &k, &g->error);
+    if (!g->status) {
+        kiln_get_kernel(k, &info);
+        g->source = info.source;
+        g->size = info.code_size;
+        assert_true(g->size < sizeof g->code);
+        memcpy(g->code, info.code, g->size);
+    }
+    kiln_release(k);
+    kiln_close(x);
+}
+
+void
+expect_kernel(const char *folder, uint32_t flags, kiln_source source,
+              int warnings)
+{
+    struct got *g = malloc(sizeof *g);
+
+    assert_non_null(g);
+    get_kernel(g, folder, flags);
+    assert_ok(g->status, &g->error);
+    assert_int_equal(g->source, source);
+    if (g->log.lines != warnings)
+        fail_msg("%d warnings, not %d: %s", g->log.lines, warnings, g->log.last);
+    free(g);
+}

@@ -71,6 +71,20 @@ void make_ready(struct ready *r, const char *device, const char *config);
 /* Closes x as well. */
 void drop_ready(struct ready *r);
 
+/* One small kernel by a context of its own: where it came from, and its bytes. */
+struct got {
+    kiln_status status;
+    kiln_source source;
+    size_t size;
+    unsigned char code[65536];
+    kiln_error error;
+    struct log log;
+};
+void get_kernel(struct got *g, const char *folder, uint32_t flags);
+/* It comes from there, with so many warnings. */
+void expect_kernel(const char *folder, uint32_t flags, kiln_source source,
+                   int warnings);
+
 /* True if this process has mapped a file whose name contains the text. */
 bool is_mapped(const char *text);
 

@@ -32,47 +32,16 @@ teardown(void **state)
     return 0;
 }
 
-/* One kernel by a context of its own: where it came from, and its bytes. */
-struct got {
-    kiln_status status;
-    kiln_source source;
-    size_t size;
-    unsigned char code[65536];
-    kiln_error error;
-    struct log log;
-};
-
 static void
 get(struct got *g, uint32_t flags)
 {
-    kiln_context *x = open_context(folder, flags, &g->log);
-    kiln_problem p = small_problem(50, 36, 70);
-    kiln_kernel_info info = { .size = sizeof info };
-    kiln_kernel *k;
-
-    g->log = (struct log){ 0 };
-    g->status = kiln_compile(x, &p, TILE, &k, &g->error);
-    if (!g->status) {
-        kiln_get_kernel(k, &info);
-        g->source = info.source;
-        g->size = info.code_size;
-        assert_true(g->size < sizeof g->code);
-        memcpy(g->code, info.code, g->size);
-    }
-    kiln_release(k);
-    kiln_close(x);
+    get_kernel(g, folder, flags);
 }
 
 static void
 expect(uint32_t flags, kiln_source source, int warnings)
 {
-    static struct got g;
-
-    get(&g, flags);
-    assert_ok(g.status, &g.error);
-    assert_int_equal(g.source, source);
-    if (g.log.lines != warnings)
-        fail_msg("%d warnings, not %d: %s", g.log.lines, warnings, g.log.last);
+    expect_kernel(folder, flags, source, warnings);
 }
 
 static void
