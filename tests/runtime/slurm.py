@@ -1,6 +1,7 @@
 """examples/slurm/array.sh on a Slurm of one node, which is started here: the
 merged table is the one of a single run, byte by byte, also when its jobs were
-killed on the way and the line was run again; many writers of one kernel cache;
+killed on the way and the line was run again, of bench, tune, pack and the random
+checks; many writers of one kernel cache;
 the commands of docs/slurm.md.
 
 usage: slurm.py SOURCE BUILD
@@ -23,7 +24,8 @@ KILNC = os.path.join(BUILD, "kilnc")
 SCRIPT = os.path.join(SOURCE, "examples", "slurm", "array.sh")
 SCRATCH = tempfile.mkdtemp(prefix="kiln-slurm-")
 ENV = dict(os.environ, KILNC=KILNC, SLURM_CONF=SCRATCH + "/slurm.conf",
-           KILNC_CACHE_DIR=SCRATCH + "/cache")
+           KILNC_CACHE_DIR=SCRATCH + "/cache",
+           SOAK=os.path.join(SOURCE, "tests", "num", "soak.py"))
 CONF = """ClusterName=kiln
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser={user}
@@ -55,6 +57,7 @@ LIST = "family,m,n,k,a,b,out\n" + "".join(
     "gemm,%d,%d,%d,%s,%s,bf16\n" % (64 * i, 32 * (i % 5 + 1), 64 * (i % 3 + 1),
                                     t, t)
     for i in range(1, 9) for t in ("bf16", "fp8"))
+SOAK = os.path.join(SOURCE, "tests", "num", "soak.py")
 
 
 def free_port():
@@ -110,7 +113,7 @@ def stop(daemons):
 
 
 def read(name):
-    with open(path(name), encoding="ascii") as f:
+    with open(path(name), encoding="latin-1", newline="") as f:
         return f.read()
 
 
@@ -150,32 +153,73 @@ def an_array_of_jobs_makes_the_same_table():
         wrong.stdout else wrong.stdout
 
 
-@with_slurm
-def killed_jobs_go_on_where_they_were():
-    want = whole_table()
-    line = [SCRIPT, "3", "kill.csv", "bench", "list.csv"]
+def progress(table):
+    """What its shards have done: rows of their tables, kernels in the cache."""
+    return len(glob.glob(path("cache/*.json"))) + sum(
+        read(p).count("\n") for p in glob.glob(path(table + ".parts/*.csv")))
+
+
+def kill_and_go_on(line, table, want):
+    """Kills the jobs of a line in their midst, runs it again; None: its table is
+    `want`."""
+    before = progress(table)
     first = subprocess.Popen(line, env=ENV, cwd=SCRATCH,
                              stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
-    for _ in range(200):                 # until some rows are there
-        rows = sum(read(p).count("\n") for p in
-                   glob.glob(path("kill.csv.parts/*.csv")))
-        if rows > 6 or first.poll() is not None:
+    for _ in range(400):                 # until something is there
+        if progress(table) > before + 4 or first.poll() is not None:
             break
-        time.sleep(0.05)
+        time.sleep(0.02)
     run("scancel", "--signal=KILL", "--full", "-u", "root")
     run("scancel", "-u", "root")
     killed = first.wait(60)
-    parts = sorted(os.path.basename(p) for p in
-                   glob.glob(path("kill.csv.parts/*.done")))
-    if not killed or len(parts) == 3 or os.path.exists(path("kill.csv")):
-        return "nothing was killed: exit %d, %s" % (killed, parts)
+    ended = glob.glob(path(table + ".parts/*.done"))
+    if not killed or len(ended) == int(line[1]) or os.path.exists(path(table)):
+        return "nothing was killed: exit %d, %s" % (killed, ended)
     done = run(*line)
+    return None if done.returncode == 0 and read(table) == want else \
+        done.stdout[-1000:]
+
+
+@with_slurm
+def killed_jobs_go_on_where_they_were():
+    want = whole_table()
+    wrong = kill_and_go_on([SCRIPT, "3", "kill.csv", "bench", "list.csv"],
+                           "kill.csv", want)
     kept = sum(", %d kept" % n in read("kill.csv.parts/%d.log" % i)
                for i in (1, 2, 3) for n in range(1, 9))
-    if done.returncode or read("kill.csv") != want:
-        return done.stdout
-    return None if kept else "no row was kept of the jobs that were killed"
+    return wrong or (None if kept else
+                     "no row was kept of the jobs that were killed")
+
+
+@with_slurm
+def killed_searches_find_the_same():
+    with open(path("few.csv"), "w", encoding="ascii") as f:
+        f.write("".join(LIST.splitlines(True)[:7]))
+    other = dict(ENV, KILNC_CACHE_DIR=path("other"))
+    tap.must(KILNC, "tune", "few.csv", "--budget", "2", "-o", "one.csv",
+             cwd=SCRATCH, env=other)
+    tap.must(KILNC, "merge", "one.csv", "-o", "found.csv", cwd=SCRATCH, env=other)
+    return kill_and_go_on([SCRIPT, "3", "tuned.csv", "tune", "few.csv", "--budget",
+                           "2"], "tuned.csv", read("found.csv"))
+
+
+@with_slurm
+def killed_bundles_are_the_same():
+    whole_table()
+    tap.must(KILNC, "pack", "list.csv", "--arch", "gfx942,gfx950", "-o",
+             "whole.kpk", cwd=SCRATCH, env=dict(ENV, KILNC_CACHE_DIR=path("other")))
+    return kill_and_go_on([SCRIPT, "4", "lib.kpk", "pack", "list.csv", "--arch",
+                           "gfx942,gfx950"], "lib.kpk", read("whole.kpk"))
+
+
+@with_slurm
+def killed_checks_go_on():
+    tap.must(sys.executable, SOAK, KILNC, "1", "18", "--shard", "1/1", "-o",
+             "one.txt", cwd=SCRATCH, env=ENV)
+    want = run(sys.executable, SOAK, "merge", "one.txt").stdout
+    return kill_and_go_on([SCRIPT, "3", "found.txt", "soak", "1", "18"],
+                          "found.txt", want)
 
 
 @with_slurm
@@ -200,6 +244,8 @@ def the_commands_of_the_page_run():
 if __name__ == "__main__":
     failed = tap.main([an_array_of_jobs_makes_the_same_table,
                        killed_jobs_go_on_where_they_were,
+                       killed_searches_find_the_same,
+                       killed_bundles_are_the_same, killed_checks_go_on,
                        the_commands_of_the_page_run])
     shutil.rmtree(SCRATCH, ignore_errors=True)
     sys.exit(failed)

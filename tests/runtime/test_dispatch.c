@@ -255,6 +255,43 @@ tuning_file_decides(void **state)
                expect_table_tile);
 }
 
+/* A row that says another library is faster: the caller is told so, of the shapes
+ * it is for, and no kernel is made; who names a tile gets it. kiln_run asks for the
+ * largest M of a class. */
+static void
+expect_fallback(kiln_context *x)
+{
+    kiln_problem p = small_problem(48, 64, 128);
+    kiln_kernel_info info = { .size = sizeof info };
+    struct operands o;
+    kiln_device *d = open_device(x, "sim:gfx950");
+    kiln_kernel *k = NULL;
+    kiln_error e;
+
+    assert_int_equal(kiln_compile(x, &p, NULL, &k, &e), KILN_FALLBACK);
+    assert_null(k);
+    assert_non_null(strstr(e.text, "tuned.csv:2"));
+    assert_non_null(strstr(e.text, "use another library here"));
+    make_operands(&o, d, &p);
+    assert_int_equal(kiln_run(d, &p, &o.args, &e), KILN_FALLBACK);
+    drop_operands(&o);
+    assert_ok(kiln_compile(x, &p, "tile=32x32x64", &k, &e), &e);
+    kiln_release(k);
+    p.m = 512;
+    assert_ok(kiln_compile(x, &p, NULL, &k, &e), &e);
+    kiln_get_kernel(k, &info);
+    assert_null(strstr(info.why, "tuned.csv"));
+    kiln_release(k);
+    kiln_close_device(d);
+}
+
+static void
+tuning_file_leaves_it_to_others(void **state)
+{
+    (void)state;
+    with_table(TABLE "M_LEQ_64,fallback\n", KILN_OK, expect_fallback);
+}
+
 static void
 bad_tuning_file_is_refused(void **state)
 {
@@ -275,6 +312,7 @@ main(void)
         CASE(errors_do_not_stick),
         CASE(the_choice_is_explained),
         CASE(tuning_file_decides),
+        CASE(tuning_file_leaves_it_to_others),
         CASE(bad_tuning_file_is_refused),
     };
 
