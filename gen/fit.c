@@ -33,6 +33,9 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
         ((kn_elems[f.shape.ta].bits == 4 && kn_elems[f.shape.tb].bits == 4) ||
          (!kn_family_of(p)->routed && p->m && p->m <= 64)))
         return 256;
+    /* Few rows an expert: longer runs of narrow weights pay (docs/moe.md). */
+    if (kn_weight_only(p) && kn_family_of(p)->routed && p->block_m == 16)
+        return 128;
     return p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
          : kn_elems[f.shape.ta].bits == 8 && kn_targets[p->target].long_runs ? 128
@@ -220,6 +223,8 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         kn_default_waves(&try);
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, bk);
+        if (kn_bk_lacks(c, p, &try))
+            return;
         if (!kn_shareable(&try) || kn_tile_fit(c, p, &try)) {
             g->bk = bk;
             return;

@@ -139,13 +139,13 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
     if (weight_only(p)) {
         if (!kn_family_of(p)->mixed)
-            return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A with an MX weight "
-                           "is for gemm, batched and grouped");
+            return kn_fail(c, KILN_UNSUPPORTED, "the MX weight of a 16-bit A "
+                           "is not for wgrad");
     } else if (kn_prequant(p)) {
         if (!kn_family_of(p)->mixed || !kn_along_k(p, 'a'))
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A is quantised along "
                            "its rows, in nt and nn of gemm, batched and "
-                           "grouped");
+                           "grouped, and in moe");
     } else if (kn_type_mx[p->a] != kn_type_mx[p->b] ||
                (!kn_type_mx[p->a] && !f8 && p->a != p->b)) {
         return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
@@ -357,6 +357,10 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         p->n % 16)
         return kn_fail(c, KILN_UNSUPPORTED, "gemm1 with scales of blocks "
                        "needs --inter a multiple of 16");
+    if (kn_prequant(p) && ((p->ldb ? p->ldb : p->k) % 4 ||
+                           (p->lda ? p->lda : p->k) % 2))
+        return kn_fail(c, KILN_UNSUPPORTED, "moe quantises rows of whole "
+                       "dwords: K and --ldb are multiples of 4, --lda of 2");
     if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
                        "2 GiB");

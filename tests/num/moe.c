@@ -226,12 +226,18 @@ a_lying_sorter_is_noticed(void **state)
     static const char up[] = "--stage gemm1 --out mxfp4 --a mxfp8 --hidden 64 "
         "--inter 128 --experts 4 --topk 2 --tokens 12 --block-m 16";
 
+    static const char narrow[] = "--stage gemm2 --a bf16 --b mxfp4 --hidden 64 "
+        "--inter 128 --experts 4 --topk 2 --tokens 12 --block-m 16";
+
     (void)state;
     assert_false(notices(0, down));
     assert_true(notices(1, down));
     assert_true(notices(2, down));
     assert_false(notices(0, up));
     assert_true(notices(2, up));
+    assert_false(notices(0, narrow));
+    assert_true(notices(1, narrow));
+    assert_true(notices(2, narrow));
 }
 
 /* B and scales as peers store them, all types and block heights; K tails. */
@@ -383,6 +389,9 @@ far_rows(void **state)
                "--topk 8 --tokens 40000 --block-m 32 --wg sample:4", KILN_OK);
     expect_run("--stage gemm1 --a bf16 --hidden 7168 --inter 64 --experts 64 "
                "--topk 2 --tokens 320000 --block-m 32 --ids plain --wg "
+               "sample:4", KILN_OK);
+    expect_run("--stage gemm1 --a bf16 --b mxfp4 --hidden 7168 --inter 64 "
+               "--experts 64 --topk 2 --tokens 320000 --block-m 32 --wg "
                "sample:4", KILN_OK);
     expect_run("--stage gemm2 --a bf16 --hidden 7168 --inter 64 --experts 64 "
                "--topk 8 --tokens 70000 --cus 4 --wg 0", KILN_UNSUPPORTED);

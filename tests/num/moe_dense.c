@@ -99,10 +99,13 @@ static void
 layers_are_dense(void **state)
 {
     static const struct {
-        kiln_type type;
+        kiln_type a, b;
         double most;
-    } row[] = { { KILN_BF16, 0.006 }, { KILN_MXFP8, 0.05 },
-                { KILN_MXFP4, 0.2 } };
+    } row[] = { { KILN_BF16, KILN_BF16, 0.006 },
+                { KILN_BF16, KILN_MXFP4, 0.006 },
+                { KILN_F16, KILN_MXFP8, 0.006 },
+                { KILN_MXFP8, KILN_MXFP8, 0.05 },
+                { KILN_MXFP4, KILN_MXFP4, 0.2 } };
     struct dense *d = calloc(1, sizeof *d);
     int32_t ids[TOKENS * TOPK];
     float weights[TOKENS * TOPK];
@@ -114,25 +117,25 @@ layers_are_dense(void **state)
     dense_routing(d, ids, weights);
     write_file("dense_ids.bin", ids, sizeof ids);
     write_file("dense_weights.bin", weights, sizeof weights);
-    for (size_t i = 0; i < 3; i++) {
-        const char *type = kiln_type_name(row[i].type);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *a = kiln_type_name(row[i].a), *b = kiln_type_name(row[i].b);
         double far;
 
-        operand_numbers(row[i].type, 0, TOKENS, HIDDEN, &d->x[0][0]);
-        operand_numbers(row[i].type, 1, EXPERTS * 2 * INTER, HIDDEN,
+        operand_numbers(row[i].a, 0, TOKENS, HIDDEN, &d->x[0][0]);
+        operand_numbers(row[i].b, 1, EXPERTS * 2 * INTER, HIDDEN,
                         &d->w1[0][0][0]);
-        operand_numbers(row[i].type, 5, EXPERTS * HIDDEN, INTER,
+        operand_numbers(row[i].b, 5, EXPERTS * HIDDEN, INTER,
                         &d->w2[0][0][0]);
         dense_layer(d);
-        snprintf(line, sizeof line, "--a %s --out f32 --hidden %d --inter %d "
+        snprintf(line, sizeof line, "--a %s --b %s --out f32 --hidden %d --inter %d "
                  "--experts %d --topk %d --tokens %d --ids-file dense_ids.bin "
                  "--weights-file dense_weights.bin --out-file dense_out.bin",
-                 type, HIDDEN, INTER, EXPERTS, TOPK, TOKENS);
+                 a, b, HIDDEN, INTER, EXPERTS, TOPK, TOKENS);
         expect_run(line, KILN_OK);
         far = distance(d, read_file(&c, "dense_out.bin",
                                     sizeof(float) * TOKENS * HIDDEN));
         if (!(far < row[i].most) || far == 0)
-            fail_msg("a layer of %s is %g from the dense one", type, far);
+            fail_msg("a layer of %s x %s is %g from the dense one", a, b, far);
         kn_ctx_free(&c);
         kn_ctx_init(&c, NULL, NULL);
     }
@@ -170,12 +173,51 @@ atomic_is_ordered(void **state)
     kn_ctx_free(&c);
 }
 
+/* A of 16 bits by narrower weights: MX, whose products have B's scales; the
+ * same with A quantised on its way, and fp8, bf8 and i8 with a factor an
+ * expert. */
+static void
+narrow_weights(void **state)
+{
+    static const char *const weights[] = {
+        "mxfp4", "mxfp8", "mxbf8", "mxfp6", "mxbf6", "mxfp4 --quant even",
+        "mxfp4 --quant floor", "fp8", "bf8", "i8",
+    };
+    static const char *const how[] = {
+        "--stage gemm1 --hidden 352 --inter 224",
+        "--stage gemm2 --hidden 352 --inter 224 --epilogue bias --data exact",
+        "--stage gemm1 --hidden 297 --inter 83 --act swiglu --epilogue bias",
+        "--stage gemm2 --hidden 83 --inter 297 --ids plain --cus 5",
+        "--hidden 256 --inter 160 --act swiglu --routing extreme:3",
+    };
+    char line[300];
+
+    (void)state;
+    for (size_t w = 0; w < 10; w++)
+        for (size_t h = 0; h < 5; h++) {
+            bool rows = w < 7 || h < 2 || h == 4; /* of whole dwords */
+
+            snprintf(line, sizeof line, "--a %s --b %s %s --experts 6 --topk 3 "
+                     "--tokens 23 --block-m %d --arch gfx9%s",
+                     (w + h) % 3 ? "bf16" : "f16", weights[w], how[h],
+                     16 << (w + h) % 4, (w + h / 2) % 2 ? "42" : "50");
+            expect_run(line, rows ? KILN_OK : KILN_UNSUPPORTED);
+        }
+    expect_run("--stage gemm2 --a f16 --b i8 --hidden 83 --inter 300 --cus 5 "
+               "--experts 6 --topk 3 --tokens 23 --block-m 16", KILN_OK);
+    expect_run("--a bf16 --b mxfp4 --b-layout preshuffled --hidden 256 --inter "
+               "256 --experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--a bf16 --b mxfp4 --schedule direct --stage gemm2 --hidden 256 "
+               "--inter 256 --experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_dense),
         cmocka_unit_test(atomic_is_ordered),
+        cmocka_unit_test(narrow_weights),
     };
 
     return cmocka_run_group_tests_name("moe-dense", tests, NULL, NULL);

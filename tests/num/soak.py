@@ -43,7 +43,7 @@ def types(r):
     if r.random() < 0.8:
         return a, a
     if a in ("f16", "bf16"):
-        return a, r.choice(["fp8", "i8", "bf8", "mxfp4"])
+        return a, r.choice(["fp8", "i8", "bf8", "mxfp4", "mxfp8"])
     return a, r.choice(MX if a in MX else ["fp8", "bf8"])
 
 
@@ -54,8 +54,8 @@ def some(r, odds, *flags):
 
 def moe(r):
     a, b = types(r)
-    if a in ("f16", "bf16") and r.random() < 0.9:
-        b = a
+    if a in ("f16", "bf16") and r.random() < 0.2:
+        b = "mxfp4"
     experts = r.randint(1, 40)
     topk = r.randint(1, min(experts, 9))
     unit = r.choice([16, 32, 128, 256])
@@ -65,6 +65,8 @@ def moe(r):
     words += ["--a", a] + (["--b", b] if b != a else [])
     words += some(r, 0.7, ["--stage", "gemm1"], ["--stage", "gemm2"])
     words += some(r, 0.4, ["--block-m", r.choice([16, 32, 64, 128])])
+    if b == "mxfp4" and a not in MX:
+        words += some(r, 0.3, ["--quant", r.choice(["even", "ceil"])])
     if "gemm2" in words and a not in MX:
         words += some(r, 0.4, ["--reduce", "atomic"], ["--reduce", "ordered"])
     words += some(r, 0.3, ["--act", "swiglu"], ["--act", "limited"])

@@ -61,14 +61,16 @@ shape_stage(struct moe_run *m, struct moe_part *s)
         shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
             .type = KILN_F32, .rows = p->groups, .cols = n });
     if (p->scale == KILN_SCALE_MX32) {
-        shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = p->a, .rows = rows, .cols = kb, .scale = true });
+        if (kn_type_mx[p->a])
+            shape_operand(m, &s->sa, id + 2, (struct kn_data){
+                .type = p->a, .rows = rows, .cols = kb, .scale = true });
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = p->b, .batches = p->groups, .rows = n, .cols = kb,
             .scale = true });
     } else if (p->scale == KILN_SCALE_TENSOR) {
-        shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
+        if (!kn_prequant(p))
+            shape_operand(m, &s->sa, id + 2, (struct kn_data){
+                .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
     } else if (p->scale == KILN_SCALE_BLOCK128) {

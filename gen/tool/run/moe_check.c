@@ -153,6 +153,7 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     struct picked sa = { s->sa, ids, topk, rows ? s->sa->data.row_bytes : 4 };
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,
+        .quantise = kn_prequant(p), .quantise_mx = p->quant,
         .m = rect.rows, .n = up ? 2 * p->n : p->n, .k = p->k,
         .a = picked_tensor(&a, p->lda),
         .b = expert_tensor(s->b, e * (uint64_t)t.tb, p->ldb),
@@ -297,7 +298,8 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     if (kn_quantises(&s->p))
         return moe_check_quantised(m, s, ids, &res);
     KN_TRY(read_rows(m, s, ids, res.rect, got));
-    res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file;
+    res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file &&
+                !kn_prequant(&s->p) && !s->p.quant;
     res.got = got;
     kn_ref_compare(&res, &s->check);
     return KILN_OK;
