@@ -101,6 +101,8 @@ enum_attr(struct lower *l, unsigned index, const char *key, uint64_t value)
 {
     unsigned kind = LLVMGetEnumAttributeKindForName(key, strlen(key));
 
+    if (!kind)
+        low_lacks(l, "attribute", key);
     LLVMAddAttributeAtIndex(l->fn, index,
                             LLVMCreateEnumAttribute(l->ctx, kind, value));
 }
@@ -537,7 +539,7 @@ kn_emit(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
     c->oom = outer;
     close_session(s);
     kn_llvm_leave();
-    return st;
+    return c->err.status ? c->err.status : st;
 }
 
 void

@@ -85,6 +85,17 @@ low_set(struct lower *l, const struct kn_ins *i, LLVMValueRef v)
         LLVMSetValueName2(v, l->f->val[n].name, strlen(l->f->val[n].name));
 }
 
+void
+low_lacks(struct lower *l, const char *what, const char *name)
+{
+    char version[32];
+
+    kn_llvm_version(version, sizeof version);
+    kn_fail(l->c, KILN_INTERNAL, "LLVM %s has no %s '%s' as kiln knows it",
+            version, what, name);
+    longjmp(*l->c->oom, 1);
+}
+
 LLVMValueRef
 low_intrinsic(struct lower *l, const struct low_call *k)
 {
@@ -94,10 +105,12 @@ low_intrinsic(struct lower *l, const struct low_call *k)
     size_t len = 0;
 
     /* The look-up accepts a prefix of an overloaded name. */
-    assert(id && !strcmp(LLVMIntrinsicGetName(id, &len), k->name));
+    if (!id || strcmp(LLVMIntrinsicGetName(id, &len), k->name))
+        low_lacks(l, "intrinsic", k->name);
     fn = LLVMGetIntrinsicDeclaration(l->mod, id, (LLVMTypeRef *)k->ov, k->nov);
     ft = LLVMIntrinsicGetType(l->ctx, id, (LLVMTypeRef *)k->ov, k->nov);
-    assert(LLVMCountParamTypes(ft) == k->narg);
+    if (LLVMCountParamTypes(ft) != k->narg)
+        low_lacks(l, "intrinsic", k->name);
     LLVMGetParamTypes(ft, pt);
     for (unsigned a = 0; a < k->narg; a++) {
         arg[a] = k->arg[a];

@@ -34,6 +34,9 @@ struct lower {
     int nopen, nloops;
 };
 
+/* Ends the call of kn_emit: INTERNAL, this LLVM does not have what we name. The
+ * way out is that of exhausted memory. */
+_Noreturn void low_lacks(struct lower *l, const char *what, const char *name);
 LLVMTypeRef low_type(struct lower *l, struct kn_type t);
 /* Operand `a` of i as a value of type `want` (constants are splat to it). */
 LLVMValueRef low_arg(struct lower *l, const struct kn_ins *i, int a,
