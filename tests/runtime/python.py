@@ -400,6 +400,29 @@ def quantised_layers_of_moe():
     return None
 
 
+def narrow_experts_of_moe():
+    """16-bit activations by quantised experts, on both targets."""
+    tokens, hidden, inter, many, topk = 20, 128, 64, 3, 2
+    ids = np.stack([RNG.permutation(many)[:topk] for _ in range(tokens)])
+    weights = RNG.random((tokens, topk)).astype("f4")
+    route = kiln.routing(ids, weights, many)
+    x = small(tokens, hidden) / np.float16(2)
+    up = RNG.normal(size=(many, 2 * inter, hidden)) / 8
+    down = RNG.normal(size=(many, hidden, inter)) / 8
+    for target in ("gfx942", "gfx950"):
+        for kind in ("mxfp4", "mxfp8"):
+            u, d = (kiln.quantise_experts(w, kind) for w in (up, down))
+            got = kiln.open("sim:" + target).moe(x, u, d, route, act="swiglu")
+            want = reference_layer(wide(x), experts_of(u, up.shape),
+                                   experts_of(d, down.shape), ids, weights,
+                                   "swiglu")
+            far = abs(got - want).max()
+            if got.dtype != x.dtype or far > 2.0 ** -9 * abs(want).max():
+                return "%s %s: %g of %g" % (target, kind, far,
+                                            abs(want).max())
+    return None
+
+
 def experts_of(q, shape):
     """The numbers of weights that quantise_experts made."""
     return np.stack([kiln.Quantised(q.data[e], q.scales[e], q.type, q.scale,
@@ -700,7 +723,8 @@ CASES = [
     epilogues_name_operands,
     scales_say_their_mode, packed_types,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, routing_sorts,
+    grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
+    routing_sorts,
     kernels_of_ones_own,
     own_kernels_are_cached, own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,
     foreign_arrays, torch_tensors, handles_outlive_nothing,

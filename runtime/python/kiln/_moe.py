@@ -215,8 +215,8 @@ class Layers:
     def moe(self, x, up, down, route, out=None, *, act="silu", weigh="after",
             stream=None):
         """A layer: moe_up, moe_down and moe_sum. Operands are 16-bit arrays,
-        or all three are of kiln.quantise (weights by quantise_experts); what
-        is between is quantised on the host as x is."""
+        or of kiln.quantise (weights by quantise_experts): all three, and what
+        is between is quantised on the host as x is, or MX weights alone."""
         quantised = hasattr(x, "dequantise")
         kind = out if isinstance(out, str) else view(out).type \
             if out is not None else "bf16" if quantised else view(x).type
