@@ -261,6 +261,35 @@ struct kn_range_facts {
 /* The shape-domain proof alone (part of kn_prove). */
 kiln_status kn_prove_ranges(const struct kn_fn *f, struct kn_range_facts *out);
 
+/* A launch of a kernel, as far as the order of its sums depends on it. Each
+ * answers whether it knows. */
+struct kn_sums_launch {
+    void *user;
+    bool (*argument)(void *user, const char *name, int64_t *out);
+    /* `bytes` of the array that argument `name` points to, from byte `at` on;
+     * NULL: of none */
+    bool (*load)(void *user, const char *name, int64_t at, uint32_t bytes,
+                 int64_t *out);
+    uint32_t wg, wg_y, wave; /* which wave it is */
+    uint64_t most;           /* sums that are followed, 0: all of them */
+};
+struct kn_sums_facts {
+    uint64_t sums;           /* output tiles, or parts of them, in all */
+    int64_t k;               /* length of the longest sum */
+    int64_t step;            /* K elements a fragment has */
+    int64_t scaled;          /* added as products of so much K, each times its
+                              * scale; 0: one sum */
+    uint32_t sub;            /* matrix instructions a fragment takes */
+    int32_t mfma;            /* row of mfma.def */
+};
+/* That every sum of a verified kernel of tiles takes each K once, in ascending
+ * steps of matrix instructions, A's and B's the same, with their scales: FINDING
+ * where not, UNSUPPORTED where the way depends on what the launch does not say,
+ * or no matrix instruction adds. Looks at that one wave. */
+kiln_status kn_prove_sums(const struct kn_fn *f,
+                           const struct kn_sums_launch *l,
+                           struct kn_sums_facts *out);
+
 /* A pass replaces *f. `dump`, if set, is called after each with its letter. */
 typedef void (*kn_dump_fn)(void *user, char letter, const struct kn_fn *f);
 kiln_status kn_run_passes(struct kn_fn **f, kn_dump_fn dump, void *user);

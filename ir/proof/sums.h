@@ -1,0 +1,64 @@
+/* sums.h - shared by the files of the proof of order: sums.c walks a kernel of
+ * tiles, sums_tiles.c says which K each tile holds, sums_value.c computes the
+ * scalars the way depends on. Shares nothing with distribution. */
+#ifndef KN_SUMS_H
+#define KN_SUMS_H
+
+#include "../ir.h"
+
+/* A slot or tile is known in so many equal parts: every number of shares that
+ * the loops use divides it. */
+enum { SUMS_CELLS = 120 };
+/* K is counted in 48ths of an element: a line of 6-bit rows begins at thirds. */
+enum { SUMS_UNIT = 48 };
+
+/* A uniform integer, or a pointer as sums_value.c writes it. */
+struct sums_value {
+    bool known;
+    int64_t v;
+};
+
+/* What a part of a slot or tile holds: K from `at` on, of rows of length k. */
+struct sums_place {
+    bool filled;
+    bool nowhere;            /* its view had no further K tile */
+    int64_t at, k;
+};
+
+/* A sum so far: K from `from` to `next`, without a gap. */
+struct sums_sum {
+    bool begun;
+    int64_t from, next, k;
+};
+
+struct sums_tile {
+    int lds;
+    bool steps;              /* a whole K tile: mma says which K step */
+    struct sums_place cell[SUMS_CELLS];
+    struct sums_sum sum[SUMS_CELLS];
+};
+
+struct sums {
+    const struct kn_fn *f;
+    const struct kn_sums_launch *launch;
+    struct sums_value *value;      /* by value */
+    struct sums_tile **tile;       /* by value, where it is one */
+    struct sums_tile **slot;       /* of all LDS tiles, one after the other */
+    uint32_t *first_slot;           /* by LDS tile */
+    uint32_t *match;                /* by operation: of loop, if, else its end;
+                                     * of end what it closes */
+    struct kn_sums_facts *facts;
+};
+
+/* ---- sums_value.c ---- */
+struct sums_value sums_read(const struct sums *o, kn_ref r);
+struct sums_value sums_argument(const struct sums *o, uint32_t n);
+/* What a scalar operation makes; unknown where an operand is, or a lane's. */
+struct sums_value sums_compute(const struct sums *o,
+                                 const struct kn_ins *i);
+
+/* ---- sums_tiles.c: an operation on tiles, slots or views; FINDING where the
+ * order is another one ---- */
+kiln_status sums_of_tiles(struct sums *o, const struct kn_ins *i);
+
+#endif

@@ -1,0 +1,333 @@
+/* sums_tiles.c - which K a slot, a tile or a sum has, as each operation leaves
+ * it. Shares of a slot are of rows and those of a fragment too, though not of the
+ * same: a read wants all of its slot to hold one K. */
+#include "sums.h"
+
+struct cells {
+    uint32_t from, to;
+};
+
+static struct cells
+cells_of(const struct kn_ins *i)
+{
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+
+    return (struct cells){ part * SUMS_CELLS / parts,
+                           (part + 1) * SUMS_CELLS / parts };
+}
+
+static const struct kn_lds *
+lds_of(const struct sums *o, int lds)
+{
+    return &o->f->lds[lds];
+}
+
+static struct sums_tile *
+slot_of(struct sums *o, kn_ref r)
+{
+    return o->slot[o->first_slot[KN_REF_LDS(r)] + KN_REF_SLOT(r)];
+}
+
+static struct sums_tile *
+tile_of(struct sums *o, kn_ref r)
+{
+    return r ? o->tile[KN_REF_INDEX(r)] : NULL;
+}
+
+static int64_t
+unit(int64_t k)
+{
+    return k * SUMS_UNIT;
+}
+
+/* In 48ths of an element along the rows of this LDS tile. */
+static int64_t
+of_bits(const struct kn_lds *l, int64_t bits)
+{
+    return unit(bits) / kn_elems[l->elem].bits * l->kdiv;
+}
+
+#define WRONG(o, i, ...)                                                      \
+    kn_fail_at((o)->f->c, KILN_FINDING, (i)->at, __VA_ARGS__)
+
+/* A number of K elements for a sentence. */
+static long long
+elements(int64_t at)
+{
+    return (long long)(at / SUMS_UNIT);
+}
+
+static kiln_status
+make_view(struct sums *o, const struct kn_ins *i)
+{
+    struct sums_value k = sums_read(o, i->arg[i->op == KN_OP_gather ? 5 : 4]);
+    struct sums_tile *t = tile_of(o, i->dst);
+
+    if (!k.known)
+        return kn_fail_at(o->f->c, KILN_UNSUPPORTED, i->at, "the length of K "
+                          "depends on what the launch does not say");
+    t->lds = (int)KN_REF_LDS(i->arg[0]);
+    t->cell[0] = (struct sums_place){ .filled = true, .k = unit(k.v) };
+    return KILN_OK;
+}
+
+static kiln_status
+advance(struct sums *o, const struct kn_ins *i)
+{
+    struct sums_tile *t = tile_of(o, i->arg[0]);
+    const struct kn_lds *l = lds_of(o, t->lds);
+    struct sums_value there = sums_read(o, i->arg[1]);
+
+    if (i->arg[1] && !there.known)
+        return kn_fail_at(o->f->c, KILN_UNSUPPORTED, i->at, "whether there is "
+                          "more K depends on what the launch does not say");
+    t->cell[0].at += l->line ? of_bits(l, 8 * KN_LINE)
+                             : unit((int64_t)l->cols * l->kdiv);
+    if (i->arg[1] && !there.v)
+        t->cell[0].nowhere = true;
+    return KILN_OK;
+}
+
+static void
+fill(struct sums_tile *t, struct cells x, const struct sums_place *from,
+     uint32_t stride)
+{
+    for (uint32_t n = x.from; n < x.to; n++)
+        t->cell[n] = from[n * stride];
+}
+
+static bool
+same_place(const struct sums_place *x, const struct sums_place *y)
+{
+    return x->filled && y->filled && x->at == y->at && x->k == y->k;
+}
+
+/* The one K that all of a slot holds. */
+static kiln_status
+whole(struct sums *o, const struct kn_ins *i, const struct sums_tile *s,
+      struct sums_place *out)
+{
+    for (uint32_t n = 0; n < SUMS_CELLS; n++)
+        if (!same_place(&s->cell[n], &s->cell[0]))
+            return WRONG(o, i, "%%%s is read where a part of it holds other K "
+                         "than the rest", lds_of(o, s->lds)->name);
+    *out = s->cell[0];
+    return KILN_OK;
+}
+
+/* Rows that are stored by lines: the fragment begins in one of two slots and
+ * may reach into the other. */
+static kiln_status
+read_line(struct sums *o, const struct kn_ins *i, struct sums_place *out)
+{
+    const struct kn_lds *l = lds_of(o, (int)KN_REF_LDS(i->arg[0]));
+    int64_t bits = kn_fragment(o->f, l->side).k * kn_elems[l->elem].bits;
+    int64_t line = 8 * KN_LINE, at = i->attr[KN_A_kk] * bits % (2 * line);
+    struct sums_place next;
+
+    KN_TRY(whole(o, i, slot_of(o, i->arg[0] + (kn_ref)(at / line)), out));
+    if (at % line + bits > line) {
+        KN_TRY(whole(o, i, slot_of(o, i->arg[0] + (at < line)), &next));
+        if (next.at != out->at + of_bits(l, line))
+            return WRONG(o, i, "a fragment of %%%s begins in a line of K %lld "
+                         "and ends in one of K %lld", l->name,
+                         elements(out->at), elements(next.at));
+    }
+    out->at += of_bits(l, at % line);
+    return KILN_OK;
+}
+
+static kiln_status
+read_slot(struct sums *o, const struct kn_ins *i)
+{
+    struct sums_tile *t = tile_of(o, i->dst);
+    struct cells x = cells_of(i);
+    struct sums_place p;
+
+    t->lds = (int)KN_REF_LDS(i->arg[0]);
+    t->steps = i->attr[KN_A_pairs];
+    if (lds_of(o, t->lds)->line) {
+        KN_TRY(read_line(o, i, &p));
+    } else {
+        KN_TRY(whole(o, i, slot_of(o, i->arg[0]), &p));
+        p.at += unit((int64_t)i->attr[KN_A_kk] *
+                     kn_fragment(o->f, lds_of(o, t->lds)->side).k);
+    }
+    for (uint32_t n = x.from; n < x.to; n++)
+        t->cell[n] = p;
+    return KILN_OK;
+}
+
+/* K at which share n of an operand begins in this product. */
+static struct sums_place
+taken(const struct sums *o, const struct kn_ins *i, const struct sums_tile *t,
+      uint32_t n)
+{
+    struct sums_place p = t->cell[n];
+
+    if (t->steps)
+        p.at += unit((int64_t)i->attr[KN_A_kk] * kn_fragment(o->f, 'a').k);
+    return p;
+}
+
+static kiln_status
+agree(struct sums *o, const struct kn_ins *i, const struct sums_place *a,
+      const struct sums_tile *t, uint32_t n)
+{
+    struct sums_place p = taken(o, i, t, n);
+
+    if (!p.filled)
+        return WRONG(o, i, "%%%s is multiplied, which nothing has been read "
+                     "to", lds_of(o, t->lds)->name);
+    if (p.at / unit(lds_of(o, t->lds)->kdiv) !=
+        a->at / unit(lds_of(o, t->lds)->kdiv))
+        return WRONG(o, i, "K %lld of A is multiplied with K %lld of %%%s",
+                     elements(a->at), elements(p.at),
+                     lds_of(o, t->lds)->name);
+    return KILN_OK;
+}
+
+/* A's shares times all of B, with the scales of both: the K it is of. */
+static kiln_status
+product(struct sums *o, const struct kn_ins *i, struct cells x,
+        struct sums_place *out)
+{
+    const struct sums_tile *a = tile_of(o, i->arg[1]);
+    const struct sums_tile *b = tile_of(o, i->arg[2]);
+
+    *out = taken(o, i, a, x.from);
+    for (uint32_t n = 0; n < SUMS_CELLS; n++)
+        KN_TRY(agree(o, i, out, b, n));
+    for (uint32_t n = x.from; n < x.to; n++) {
+        if (!same_place(&a->cell[n], &a->cell[x.from]))
+            return WRONG(o, i, "shares of A are multiplied that are of other K "
+                         "than each other");
+        for (int s = 3; s <= 4 && i->arg[s]; s++)
+            KN_TRY(agree(o, i, out, tile_of(o, i->arg[s]), n));
+    }
+    if (out->nowhere && out->at < out->k)
+        return WRONG(o, i, "K %lld is not copied", elements(out->at));
+    return KILN_OK;
+}
+
+static kiln_status
+append(struct sums *o, const struct kn_ins *i, struct sums_sum *s,
+       const struct sums_sum *more)
+{
+    if (!s->begun) {
+        *s = *more;
+    } else if (s->next != more->from) {
+        return WRONG(o, i, "K %lld is added where K %lld is next",
+                     elements(more->from), elements(s->next));
+    } else {
+        s->next = more->next;
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+multiply(struct sums *o, const struct kn_ins *i)
+{
+    int64_t step = kn_fragment(o->f, 'a').k;
+    struct sums_tile *acc = tile_of(o, i->arg[0]);
+    struct cells x = cells_of(i);
+    struct sums_place p;
+    struct sums_sum more;
+
+    if (i->op == KN_OP_mmab)
+        o->facts->scaled = step;
+    KN_TRY(product(o, i, x, &p));
+    more = (struct sums_sum){ true, p.at, p.at + unit(step), p.k };
+    for (uint32_t n = x.from; n < x.to; n++)
+        KN_TRY(append(o, i, &acc->sum[n], &more));
+    return KILN_OK;
+}
+
+/* Sums of one scale's K, times that scale. */
+static kiln_status
+add_block(struct sums *o, const struct kn_ins *i)
+{
+    struct sums_tile *acc = tile_of(o, i->arg[0]);
+    const struct sums_tile *sums = tile_of(o, i->arg[1]);
+    struct cells x = cells_of(i);
+
+    for (uint32_t n = x.from; n < x.to; n++) {
+        const struct sums_sum *s = &sums->sum[n];
+        struct sums_place p = { s->begun, false, s->from, s->k };
+
+        if (!s->begun)
+            return WRONG(o, i, "no product has been added to what is scaled");
+        for (int k = 2; k <= 3 && i->arg[k]; k++)
+            KN_TRY(agree(o, i, &p, tile_of(o, i->arg[k]), n));
+        o->facts->scaled = (s->next - s->from) / SUMS_UNIT;
+        KN_TRY(append(o, i, &acc->sum[n], s));
+    }
+    return KILN_OK;
+}
+
+static kiln_status
+finished(struct sums *o, const struct kn_ins *i)
+{
+    const struct sums_tile *acc = tile_of(o, i->arg[0]);
+    struct cells x = cells_of(i);
+
+    for (uint32_t n = x.from; n < x.to; n++) {
+        const struct sums_sum *s = &acc->sum[n];
+
+        if (!s->begun)
+            return WRONG(o, i, "a sum leaves that nothing was added to");
+        if (s->from || s->next < s->k)
+            return WRONG(o, i, "a sum of K %lld leaves with K %lld to %lld",
+                         elements(s->k), elements(s->from), elements(s->next));
+        if (s->k > o->facts->k)
+            o->facts->k = s->k;
+    }
+    o->facts->sums++;
+    return KILN_OK;
+}
+
+static void
+clear(struct sums_tile *t, struct cells x)
+{
+    for (uint32_t n = x.from; n < x.to; n++)
+        t->sum[n] = (struct sums_sum){ 0 };
+}
+
+kiln_status
+sums_of_tiles(struct sums *o, const struct kn_ins *i)
+{
+    struct sums_tile *dst = tile_of(o, i->dst), *from;
+    struct cells x = cells_of(i), all = { 0, SUMS_CELLS };
+
+    switch (i->op) {
+    case KN_OP_view: case KN_OP_gather: return make_view(o, i);
+    case KN_OP_advance: return advance(o, i);
+    case KN_OP_copy:
+        fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[1])->cell, 0);
+        break;
+    case KN_OP_fetch: case KN_OP_pull:
+        from = tile_of(o, i->arg[0]);
+        dst->lds = from->lds;
+        dst->steps = i->op == KN_OP_pull;
+        fill(dst, x, from->cell, 0);
+        break;
+    case KN_OP_put:
+        fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[1])->cell, 1);
+        break;
+    case KN_OP_putq:
+        fill(slot_of(o, i->arg[0]), all, tile_of(o, i->arg[2])->cell, 1);
+        fill(slot_of(o, i->arg[1]), all, tile_of(o, i->arg[2])->cell, 1);
+        break;
+    case KN_OP_read: return read_slot(o, i);
+    case KN_OP_clear: clear(dst, x); break;
+    case KN_OP_mma: case KN_OP_mmab: return multiply(o, i);
+    case KN_OP_addblock: return add_block(o, i);
+    case KN_OP_gate: case KN_OP_tofloat:
+        *dst = *tile_of(o, i->arg[0]);
+        break;
+    case KN_OP_park: case KN_OP_store: case KN_OP_scatter: case KN_OP_storemx:
+        return finished(o, i);
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,133 @@
+/* sums_value.c - scalars, as far as a launch determines them. */
+#include "sums.h"
+
+/* A pointer: the argument's value it comes from, and bytes from there. */
+enum { POINTER_SHIFT = 44 };
+
+static struct sums_value
+known(int64_t v)
+{
+    return (struct sums_value){ true, v };
+}
+
+struct sums_value
+sums_read(const struct sums *o, kn_ref r)
+{
+    if (!r || KN_REF_TAG(r) == KN_R_LDS)
+        return (struct sums_value){ 0 };
+    if (KN_REF_TAG(r) == KN_R_CONST)
+        return known(o->f->konst[KN_REF_INDEX(r)].i);
+    return o->value[KN_REF_INDEX(r)];
+}
+
+static int64_t
+as_type(const struct sums *o, const struct kn_ins *i, int64_t v)
+{
+    switch (kn_val(o->f, i->dst)->type.elem) {
+    case KN_T_b1: return v & 1;
+    case KN_T_i32: return (int32_t)v;
+    default: return v;
+    }
+}
+
+/* The bits of v as an unsigned number of the first operand's width. */
+static uint64_t
+bits_of(const struct sums *o, const struct kn_ins *i, int64_t v)
+{
+    bool wide = kn_val(o->f, i->dst)->type.elem == KN_T_i64 ||
+                (KN_REF_TAG(i->arg[0]) == KN_R_VAL &&
+                 kn_val(o->f, i->arg[0])->type.elem == KN_T_i64);
+
+    return wide ? (uint64_t)v : (uint32_t)v;
+}
+
+/* Memory that the launch names: int64 or int32 numbers of one argument. */
+static struct sums_value
+load(const struct sums *o, const struct kn_ins *i)
+{
+    const struct kn_sums_launch *l = o->launch;
+    struct sums_value p = sums_read(o, i->arg[0]), at = sums_read(o, i->arg[1]);
+    int64_t byte = p.v + at.v;
+    uint32_t width = kn_elems[kn_val(o->f, i->dst)->type.elem].bits / 8, n;
+
+    if (!p.known || !at.known || !l->load)
+        return (struct sums_value){ 0 };
+    n = (uint32_t)(byte >> POINTER_SHIFT);
+    byte &= ((int64_t)1 << POINTER_SHIFT) - 1;
+    if (n >= o->f->nval || !o->f->val[n].arg)
+        return (struct sums_value){ 0 };
+    at.known = l->load(l->user, o->f->val[n].name, byte, width, &at.v);
+    return at;
+}
+
+struct sums_value
+sums_argument(const struct sums *o, uint32_t n)
+{
+    const struct kn_val *v = &o->f->val[n];
+    struct sums_value r = { 0 };
+
+    if (v->type.elem == KN_T_ptr)
+        return known((int64_t)n << POINTER_SHIFT);
+    r.known = o->launch->argument(o->launch->user, v->name, &r.v);
+    return r;
+}
+
+static struct sums_value
+arithmetic(const struct sums *o, const struct kn_ins *i, int64_t x, int64_t y)
+{
+    uint64_t ux = bits_of(o, i, x), uy = bits_of(o, i, y);
+
+    switch (i->op) {
+    case KN_OP_add: case KN_OP_padd:
+        return known((int64_t)((uint64_t)x + (uint64_t)y));
+    case KN_OP_sub: return known((int64_t)((uint64_t)x - (uint64_t)y));
+    case KN_OP_mul: return known((int64_t)((uint64_t)x * (uint64_t)y));
+    case KN_OP_udiv: return known(uy ? (int64_t)(ux / uy) : 0);
+    case KN_OP_urem: return known(uy ? (int64_t)(ux % uy) : 0);
+    case KN_OP_and: case KN_OP_band: return known(x & y);
+    case KN_OP_or: return known(x | y);
+    case KN_OP_xor: return known(x ^ y);
+    case KN_OP_shl: return known((int64_t)(ux << (uy & 63)));
+    case KN_OP_shr: return known((int64_t)(ux >> (uy & 63)));
+    case KN_OP_sar: return known(x >> (uy & 63));
+    case KN_OP_smin: return known(x < y ? x : y);
+    case KN_OP_smax: return known(x > y ? x : y);
+    case KN_OP_umin: return known((int64_t)(ux < uy ? ux : uy));
+    case KN_OP_umax: return known((int64_t)(ux > uy ? ux : uy));
+    case KN_OP_eq: return known(x == y);
+    case KN_OP_ne: return known(x != y);
+    case KN_OP_slt: return known(x < y);
+    case KN_OP_sge: return known(x >= y);
+    case KN_OP_ult: return known(ux < uy);
+    default: return (struct sums_value){ 0 };
+    }
+}
+
+struct sums_value
+sums_compute(const struct sums *o, const struct kn_ins *i)
+{
+    struct sums_value x = sums_read(o, i->arg[0]);
+    struct sums_value y = sums_read(o, i->arg[1]), r = { 0 };
+
+    switch (i->op) {
+    case KN_OP_wg:
+        return known(i->attr[KN_A_first] ? o->launch->wg_y : o->launch->wg);
+    case KN_OP_wave: return known(o->launch->wave);
+    case KN_OP_park: return known(1);  /* the last share goes on */
+    case KN_OP_ldu: r = load(o, i); break;
+    case KN_OP_select:
+        if (x.known)
+            r = sums_read(o, i->arg[x.v & 1 ? 1 : 2]);
+        break;
+    case KN_OP_zext: x.v = (int64_t)(uint32_t)x.v; r = x; break;
+    case KN_OP_mov: case KN_OP_sext: case KN_OP_trunc: case KN_OP_uniform:
+    case KN_OP_assume: case KN_OP_addr:
+        r = x;
+        break;
+    default:
+        if (x.known && y.known)
+            r = arithmetic(o, i, x.v, y.v);
+    }
+    r.v = r.known ? as_type(o, i, r.v) : 0;
+    return r;
+}

@@ -1,0 +1,178 @@
+/* The proof of the order of sums: a kernel that holds, and the same with one
+ * line that takes another K, each refused with its place and what is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/ir.h"
+
+static const char *source = ".";
+
+static char *
+slurp(struct kn_ctx *c)
+{
+    char path[1024], *text = kn_alloc(c, 1 << 14, 1);
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/tests/ir/Inputs/direct2_bf16.tir", source);
+    f = fopen(path, "rb");
+    if (!f)
+        fail_msg("cannot open %s", path);
+    text[fread(text, 1, (1 << 14) - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+/* The text with `now` in place of the nth occurrence of `was`. */
+static const char *
+changed(struct kn_ctx *c, const char *text, const char *was, int nth,
+        const char *now)
+{
+    struct kn_buf b = { .c = c };
+    const char *at = text;
+
+    while ((at = strstr(at, was)) && nth--)
+        at += strlen(was);
+    if (!at)
+        fail_msg("no '%s' in the kernel", was);
+    kn_putf(&b, "%.*s%s%s", (int)(at - text), text, now, at + strlen(was));
+    return b.s;
+}
+
+static bool
+argument(void *user, const char *name, int64_t *out)
+{
+    const int64_t *k = user;
+
+    *out = strcmp(name, "k") ? 64 : *k;
+    if (!strcmp(name, "G"))
+        *out = 1;
+    return true;
+}
+
+static kiln_status
+prove(struct kn_ctx *c, const char *text, int64_t k, struct kn_sums_facts *out)
+{
+    struct kn_sums_launch l = { .user = &k, .argument = argument };
+    struct kn_fn *f;
+
+    if (kn_parse_text(c, "t.tir", text, &f) || kn_verify(f))
+        fail_msg("%d: %s", c->err.line, c->err.text);
+    return kn_prove_sums(f, &l, out);
+}
+
+static void
+a_right_kernel_is_followed(void **state)
+{
+    static const int64_t ks[] = { 0, 1, 63, 64, 65, 128, 1000, 4096 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+        struct kn_sums_facts f;
+        struct kn_ctx c;
+
+        kn_ctx_init(&c, NULL, NULL);
+        if (prove(&c, slurp(&c), ks[i], &f))
+            fail_msg("K %lld: %d: %s", (long long)ks[i], c.err.line,
+                     c.err.text);
+        assert_int_equal(f.k, ks[i]);
+        assert_int_equal(f.step, 32);
+        assert_int_equal(f.sums, 1);
+        kn_ctx_free(&c);
+    }
+}
+
+/* K is 200: four tiles, the last of 8. */
+static const struct {
+    const char *was;
+    int nth;
+    const char *now, *sentence;
+} wrong[] = {
+    { "    %fb = read %sB[0] kk=1\n", 0, "",
+      "K 32 of A is multiplied with K 0 of %sB" },
+    { "    %fa = read %sA[1]\n", 0, "    %fa = read %sA[0]\n",
+      "K 128 of A is multiplied with K 64 of %sB" },
+    { "  advance %gB\n", 0, "", "K 64 of A is multiplied with K 0 of %sB" },
+    { "    mma %acc, %fa, %fb\n", 1, "",
+      "K 64 is added where K 32 is next" },
+    { "    mma %acc, %fa, %fb\n", 2,
+      "    mma %acc, %fa, %fb\n    mma %acc, %fa, %fb\n",
+      "K 64 is added where K 96 is next" },
+    { "  %tiles = udiv %tiles, 64\n", 0,
+      "  %tiles = udiv %tiles, 64\n  %tiles = sub %tiles, 1\n",
+      "a sum of K 200 leaves with K 0 to 192" },
+    { "  copy %sA[0], %gA\n", 0, "  copy %sA[0], %gA part=0 parts=2\n",
+      "%sA is read where a part of it holds other K than the rest" },
+    { "    copy %sA[1], %gA\n", 0, "    copy %sA[1], %gA part=1 parts=2\n",
+      "%sA is read where a part of it holds other K than the rest" },
+    { "    advance %gA\n", 1, "    %no:s.b1 = ne %k, %k\n    advance %gA, %no\n",
+      "K 192 is not copied" },
+    { "  store %acc,", 0, "  %acc = clear\n  store %acc,",
+      "a sum leaves that nothing was added to" },
+    { "  copy %sA[0], %gA\n", 0, "  advance %gA\n  advance %gB\n  copy %sA[0], "
+      "%gA\n", "a sum of K 200 leaves with K 64 to 320" },
+};
+
+static void
+another_k_is_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct kn_sums_facts f;
+        struct kn_ctx c;
+        kiln_status s;
+
+        kn_ctx_init(&c, NULL, NULL);
+        s = prove(&c, changed(&c, slurp(&c), wrong[i].was, wrong[i].nth,
+                              wrong[i].now), 200, &f);
+        if (s != KILN_FINDING || strcmp(c.err.text, wrong[i].sentence))
+            fail_msg("%zu: status %d, \"%s\"", i, (int)s, c.err.text);
+        else
+            assert_true(c.err.line > 0);
+        kn_ctx_free(&c);
+    }
+}
+
+static bool
+knows_no_k(void *user, const char *name, int64_t *out)
+{
+    *out = *(const int64_t *)user;
+    return strcmp(name, "k");
+}
+
+static void
+what_is_not_known_is_said(void **state)
+{
+    int64_t one = 1;
+    struct kn_sums_launch l = { .user = &one, .argument = knows_no_k };
+    struct kn_sums_facts facts;
+    struct kn_ctx c;
+    struct kn_fn *f;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    assert_int_equal(kn_parse_text(&c, "t.tir", slurp(&c), &f), KILN_OK);
+    assert_int_equal(kn_prove_sums(f, &l, &facts), KILN_UNSUPPORTED);
+    assert_string_equal(c.err.text, "the length of K depends on what the "
+                        "launch does not say");
+    kn_ctx_free(&c);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_kernel_is_followed),
+        cmocka_unit_test(another_k_is_found),
+        cmocka_unit_test(what_is_not_known_is_said),
+    };
+
+    if (argc > 1)
+        source = argv[1];
+    return cmocka_run_group_tests_name("sums", tests, NULL, NULL);
+}
