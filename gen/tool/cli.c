@@ -26,7 +26,7 @@ enum {
     PARITY = bit_parity,
     REPORT = bit_report,
     DISASM = bit_disasm,
-    MAKES = INFO | PARITY | REPORT | DISASM, /* takes a problem for a kernel */
+    MAKES = INFO | PARITY | REPORT | DISASM | CHECK, /* takes a problem for a kernel */
     LIST = bit_list,
     GEN = GENERATE | TIME | BENCH | TUNE | MAKES | LIST,
     COMPARE = bit_compare,

@@ -1,19 +1,21 @@
 /* same.c - what this build makes of lists of problems, a line each: for
  * same.py, which compares builds by it.
  *
- * usage: same choices|scores|best|times|objects|tir|texts gfx942|gfx950|row LIST
- *             [SHARD]
+ * usage: same choices|scores|best|times|objects|tir|texts|sums
+ *             gfx942|gfx950|row LIST [SHARD]
  *
  * LIST is a preset or a .csv; row: each row's own target. A line is "ROW,STAGE,
  * TEXT", STAGE of moe. TEXT is the configuration; or the 30 with the best scores
  * that are kernels, with semicolons between them; or the SHA-256 of the code
  * object; or those of the tile IR before and after the passes; or how many
- * templates have a line in it; or "refused STATUS: SENTENCE". */
+ * templates have a line in it; or how many sums a launch of it was followed
+ * through, their K and step; or "refused STATUS: SENTENCE". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gen/choose.h"
+#include "gen/tool/inspect/inspect.h"
 #include "gen/tool/run/run.h"
 #include "gen/tool/run/moe.h"
 #include "gen/tool/run/session.h"
@@ -25,7 +27,11 @@ struct mode {
     const char *name;
     kiln_status (*put)(struct kn_ctx *c, const kiln_problem *p,
                        const struct kn_config *given, struct kn_buf *out);
-    bool timed;              /* predicted, not put */
+    /* the same of a launch, with the groups' offsets */
+    kiln_status (*put_launch)(struct kn_ctx *c, const kiln_problem *p,
+                              const int64_t *offs,
+                              const struct kn_config *given,
+                              struct kn_buf *out);
 };
 
 struct run {
@@ -162,6 +168,21 @@ put_time(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
     return put_score(c, p, given, out);
 }
 
+static kiln_status
+put_sums(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
+         const struct kn_config *given, struct kn_buf *out)
+{
+    const struct kn_watch watch = { .want = KN_WANT_TIR };
+    struct kn_sums_facts f;
+    struct kn_generated g;
+
+    KN_TRY(kn_generate(c, p, given, &watch, &g));
+    KN_TRY(kn_check_sums(c, p, offs, &g, &f));
+    kn_putf(out, "%llu %lld %lld", (unsigned long long)f.sums, (long long)f.k,
+            (long long)f.step);
+    return KILN_OK;
+}
+
 /* ---- problems ------------------------------------------------------------ */
 
 /* gemm1 writes what gemm2 reads where its epilogue can. */
@@ -208,12 +229,13 @@ put_row(const struct run *r, struct kn_ctx *c, const struct kn_work *w,
     cli = KN_NEW(c, struct kn_cli, 1);
     KN_TRY(kn_work_cli(c, w, KN_CMD_run, none, cli));
     KN_TRY(make_problem(c, cli, stage, &p,
-                        r->mode->timed ? &offs : NULL));
+                        r->mode->put_launch ? &offs : NULL));
     KN_TRY(kn_config_parse(c, cli->config, &given));
     if (!cli->v[KN_FLAG_k].seen && p.family != KILN_MOE && !p.k)
         given.domain = kn_domain_of(&p, 256, 0); /* any K, hence a tail */
-    return r->mode->timed ? put_time(c, &p, offs, &given, out)
-                          : r->mode->put(c, &p, &given, out);
+    return r->mode->put_launch
+           ? r->mode->put_launch(c, &p, offs, &given, out)
+           : r->mode->put(c, &p, &given, out);
 }
 
 static void
@@ -269,9 +291,10 @@ int
 main(int argc, char **argv)
 {
     static const struct mode modes[] = {
-        { "choices", put_choice, false }, { "scores", put_score, false },
-        { "best", put_best, false }, { "times", NULL, true }, { "objects", put_object, false },
-        { "tir", put_tile_ir, false }, { "texts", put_texts, false },
+        { "choices", put_choice, NULL }, { "scores", put_score, NULL },
+        { "best", put_best, NULL }, { "times", NULL, put_time },
+        { "objects", put_object, NULL }, { "tir", put_tile_ir, NULL },
+        { "texts", put_texts, NULL }, { "sums", NULL, put_sums },
     };
     struct run r = { 0 };
     struct kn_worklist list;

@@ -233,15 +233,15 @@ words_in_the_wrong_place(void **state)
     expect("exec", KILN_BAD_INPUT, "'exec' needs FILE.co|FILE.tir");
     expect("exec a b", KILN_BAD_INPUT, "'exec' does not take 'b'");
     expect("exec k.co --tile 1x1x1", KILN_BAD_INPUT,
-           "'exec' does not take --tile (of run, generate, info, list, disasm, time, "
-           "bench, tune, parity, report)");
+           "'exec' does not take --tile (of run, generate, info, list, check, disasm, "
+           "time, bench, tune, parity, report)");
     expect("exec k.co --frob 1", KILN_BAD_INPUT,
            "there is no flag '--frob', see kilnc exec --help");
     expect("exec k.co -grid 1", KILN_BAD_INPUT, NULL);
     expect("exec k.co --m 1", KILN_BAD_INPUT, NULL);
     expect("exec k.co -m 1", KILN_BAD_INPUT,
-           "'exec' does not take -m (of run, generate, info, list, disasm, time, "
-           "bench, tune, parity, report, selftest)");
+           "'exec' does not take -m (of run, generate, info, list, check, disasm, "
+           "time, bench, tune, parity, report, selftest)");
 }
 
 static void

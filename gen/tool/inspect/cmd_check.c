@@ -1,6 +1,7 @@
 /* cmd_check.c - `kilnc check`: the passes and the fence proof on a kernel
  * written as tile IR, of either level. */
 #include <string.h>
+#include <unistd.h>
 
 #include "../../../runtime/file.h"
 #include "inspect.h"
@@ -87,6 +88,17 @@ report_finding(struct kn_tool *t, struct kn_json *j, const kiln_error *e)
     kn_json_close(j, '}');
 }
 
+/* What describes a problem says nothing about a file. */
+static kiln_status
+no_problem(struct kn_tool *t)
+{
+    for (int i = 0; i < KN_NFLAGS; i++)
+        if (t->cli->v[i].seen && kn_flags[i].group <= KN_G_CONFIG)
+            return kn_fail(t->c, KILN_BAD_INPUT, "%s is of a problem, and '%s' "
+                           "is a file", kn_flags[i].name, t->cli->pos[0]);
+    return KILN_OK;
+}
+
 kiln_status
 kn_cmd_check(struct kn_tool *t)
 {
@@ -98,7 +110,11 @@ kn_cmd_check(struct kn_tool *t)
     size_t size;
     kiln_status s;
 
+    if (kn_name_index(kn_family_names, KILN_NFAMILIES, path) >= 0 &&
+        access(path, F_OK))
+        return kn_check_problem(t, path);
     KN_TRY(kn_file_read_data(t->c, path, &bytes, &size));
+    KN_TRY(no_problem(t));
     file = (struct kn_bytes){ bytes, size };
     KN_TRY(kn_code_take(t->c, path, kn_cli_target(t->cli), &file));
     if (file.n >= 4 && !memcmp(file.p, "\177ELF", 4))

@@ -138,14 +138,15 @@ read_file(struct kn_tool *t, struct kn_subject *s)
     return KILN_OK;
 }
 
-static kiln_status
-read_problem(struct kn_tool *t, const char *word, struct kn_subject *s)
+kiln_status
+kn_subject_problem(struct kn_tool *t, const struct kn_cli *from,
+                   const char *word, kiln_problem *p, int64_t **offs)
 {
-    struct kn_cli cli = *t->cli;
+    struct kn_cli cli = *from;
     kiln_target target = kn_cli_target(&cli);
-    kiln_problem *p = &s->problem;
 
     cli.pos = &word;
+    *offs = NULL;
     if (!target)
         target = KN_TARGET_DEFAULT;
     KN_TRY(kn_cli_problem(t->c, &cli, target, p));
@@ -153,7 +154,7 @@ read_problem(struct kn_tool *t, const char *word, struct kn_subject *s)
         KN_TRY(kn_moe_problem(t->c, &cli, target, (int)cli.v[KN_FLAG_stage].i,
                               p));
     else if (cli.v[KN_FLAG_tokens].seen || cli.v[KN_FLAG_group_lens].seen)
-        KN_TRY(kn_groups_make(t->c, &cli, p, &s->offs));
+        KN_TRY(kn_groups_make(t->c, &cli, p, offs));
     return kn_problem_normalise(t->c, p);
 }
 
@@ -162,7 +163,7 @@ generate(struct kn_tool *t, const char *word, struct kn_subject *s)
 {
     struct kn_generated g;
 
-    KN_TRY(read_problem(t, word, s));
+    KN_TRY(kn_subject_problem(t, t->cli, word, &s->problem, &s->offs));
     KN_TRY(kn_config_parse(t->c, t->cli->config, &s->config));
     if (!t->cli->v[KN_FLAG_k].seen && !kn_family_of(&s->problem)->routed)
         s->config.domain = kn_domain_of(&s->problem, 256, 0);

@@ -35,6 +35,12 @@ kiln_status kn_code_take(struct kn_ctx *c, const char *path, kiln_target want,
 kiln_status kn_code_read(struct kn_ctx *c, const char *path, kiln_target want,
                          struct kn_bytes *out);
 
+/* The problem that the family `word` names with the command's flags; *offs: the
+ * group offsets, where they are given, else NULL. */
+kiln_status kn_subject_problem(struct kn_tool *t, const struct kn_cli *from,
+                               const char *word, kiln_problem *p,
+                               int64_t **offs);
+
 /* Reads FILE.co or FILE.s, or generates the kernel of the family `word`
  * names with the command's problem flags (a file of that name goes first).
  * Sets everything down to `offs`. */
@@ -52,6 +58,17 @@ kiln_status kn_subject_decode(struct kn_ctx *c, struct kn_subject *s,
 /* The text of every instruction, in LLVM's words. */
 kiln_status kn_subject_listing(struct kn_ctx *c, const struct kn_subject *s,
                                const char ***out);
+
+/* check_sums.c - `kilnc check FAMILY`. */
+
+/* Proves the order of the sums of this launch (ir.h, kn_prove_sums) in the first
+ * and last wave of its first, middle and last workgroup, of a persistent one the
+ * first eight sums. offs: of the groups,
+ * NULL without. */
+kiln_status kn_check_sums(struct kn_ctx *c, const kiln_problem *p,
+                          const int64_t *offs, const struct kn_generated *g,
+                          struct kn_sums_facts *out);
+kiln_status kn_check_problem(struct kn_tool *t, const char *word);
 
 /* source_map.c - which template line and operation each instruction of a kernel
  * of kiln comes from ("loop_simple.tir:7 mfma", "compiler" for what LLVM

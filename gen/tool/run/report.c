@@ -93,8 +93,8 @@ explain(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
     }
 }
 
-static void
-report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
+void
+kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
 {
     kn_putf(t->text, "problem   %s %s, %s x %s -> %s, scale %s%s%s%s",
             kn_family_names[p->family], kn_layout_names[p->layout],
@@ -123,7 +123,7 @@ kn_report_choice(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
 {
     struct kn_buf line = { .c = t->c };
 
-    report_problem(t, j, p);
+    kn_report_problem(t, j, p);
     if (!g->cfg.bm)
         return;              /* somebody else's object */
     explain(t, j, p, g);

@@ -77,7 +77,11 @@ kiln_status kn_shares_select(struct kn_ctx *c, const kiln_problem *p,
 /* report.c - what commands print about kernels and simulated runs, as text
  * and as JSON. */
 
-/* What was asked and what was decided, as they are after generation. */
+/* What was asked. */
+void kn_report_problem(struct kn_tool *t, struct kn_json *j,
+                       const kiln_problem *p);
+
+/* The same and what was decided, as they are after generation. */
 void kn_report_choice(struct kn_tool *t, struct kn_json *j,
                       const kiln_problem *p, const struct kn_generated *g);
 
