@@ -105,6 +105,8 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(MX44, "MX 4 x 4 bits") X(W4, "16 bits x MX") \
     X(Q4, "16 bits quantised x MX") X(P8, "16 bits quantised x 8 bits") \
     X(S44, "MX 4 x 4 bits, shuffled scales") \
+    X(S84, "MX 8 x 4 bits, shuffled scales") \
+    X(S66, "MX with 6 bits, shuffled scales") \
     X(S88, "MX 8 x 8 bits, shuffled scales")
 
 enum kn_class {
@@ -140,7 +142,16 @@ size_t kn_scores_of(const kiln_problem *p, const struct kn_score **first);
 double kn_score_of(const kiln_problem *p, const struct kn_config *g,
                    const struct kn_score *s);
 
-/* The same of the row that g is, if need be of one with other slots; 0: none. */
+/* Of groups of rows that differ: each has `more` of a tile, 0 to 1, more than
+ * its average fills. */
+double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
+                       const struct kn_score *s, double more);
+
+/* The row that g is, if need be one with other slots; NULL: none. */
+const struct kn_score *kn_score_row(const kiln_problem *p,
+                                    const struct kn_config *g);
+
+/* The score by that row; 0: none. */
 double kn_score_known(const kiln_problem *p, const struct kn_config *g);
 
 #endif

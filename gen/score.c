@@ -38,17 +38,18 @@ mx_class(const kiln_problem *p)
 {
     const struct kn_config none = { .bk = 128 };
     uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b];
+    bool shuffled = kn_shuffled(p);
 
     if (p->quant)
         return KN_CLASS_Q4;
     if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
         return KN_CLASS_W4;  /* on gfx942 e5m2 too */
     if (a == 6 || b == 6)
-        return KN_CLASS_MX66;
+        return shuffled ? KN_CLASS_S66 : KN_CLASS_MX66;
     if (a != b)
-        return KN_CLASS_MX84;
-    return kn_shuffled(p) ? a == 8 ? KN_CLASS_S88 : KN_CLASS_S44
-                          : a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44;
+        return shuffled ? KN_CLASS_S84 : KN_CLASS_MX84;
+    return shuffled ? a == 8 ? KN_CLASS_S88 : KN_CLASS_S44
+                    : a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44;
 }
 
 enum kn_class
@@ -108,12 +109,14 @@ struct launch {
     double turns;            /* K tiles of each */
     double shares;
     double read, written;    /* bytes of a K tile; of a tile */
+    double added;            /* of C, that a tile is added to */
     double bits_a, bits_b;   /* of a row and a column of a tile */
     double all, xcds;        /* compute units and chiplets of the device */
-    double cus;              /* busy */
+    double cus;              /* busy; those with fewer workgroups in part */
     double l2_miss, hbm;
     double ghz, rate;        /* rate: bytes a clock of a busy CU */
     double slower;           /* K tiles, for where rows begin */
+    bool alike;              /* workgroups of a compute unit: rows and share of K */
     int width;               /* of the matrix instructions' power: 0 16 bits */
 };
 
@@ -174,11 +177,21 @@ find_reuse(struct launch *l, const struct kn_config *g)
         spread(l, g, n, &rows, &cols);
         all = least(all, rows * l->bits_a + cols * l->bits_b);
     } else if (l->many <= 1) {
-        all = least(all, xcds * rows * l->bits_a +
-                         most(cols, l->tn / 2) * l->bits_b);
+        cols = most(most(cols, l->tn / 2),
+                    n / l->shares / least(xcds * rows, l->tm));
+        all = least(all, xcds * rows * l->bits_a + cols * l->bits_b);
     }
     l->hbm = least(1, all / (door * least(xcds, n)));
     l->l2_miss = least(1, most(l->l2_miss, l->hbm));
+}
+
+/* The model counts the lines that k workgroups of a compute unit share once when
+ * it finds what comes from memory, and loads them for each. */
+static double
+asked_twice(const struct launch *l, double k)
+{
+    return l->alike ? k * (l->bits_a + l->bits_b) / (l->bits_a + k * l->bits_b)
+                    : 1;
 }
 
 /* Clocks of a K tile of k workgroups on a compute unit. A loop that the matrix
@@ -195,11 +208,11 @@ turn(const struct launch *l, double k)
     double far = (wait * ghz / c->fmax - near) / span;
     double alone = s->near + most(0, s->far - s->near) *
                              (s->near < 1.1 * s->mfma ? far * far : far);
-    double shared = s->full * alone / s->far, one;
+    double shared = s->full * alone / s->far, one, twice = asked_twice(l, k);
 
     read = least(read, c->vmem_stream / (wait * ghz));
-    read = least(read, c->mall_read * 1e3 / ghz / cus / l->l2_miss);
-    read = least(read, c->hbm_read * 1e3 / ghz / cus / l->hbm);
+    read = least(read, c->mall_read * 1e3 / ghz / cus / (l->l2_miss * twice));
+    read = least(read, c->hbm_read * 1e3 / ghz / cus / (l->hbm * twice));
     one = s->residents > 1 ? alone + (shared - alone) * (k - 1) / (s->residents - 1)
                            : alone;
     one = most(one * l->slower, s->mfma * k);
@@ -218,6 +231,9 @@ around(const struct launch *l, double k)
     write = least(write, c->hbm_write * 1e3 / l->ghz / l->cus);
     if (s->residents > 1)
         one = alone + (s->fixed - alone) * (k - 1) / (s->residents - 1);
+    if (l->added > 0)
+        one += c->hbm_latency * l->ghz +
+               k * l->added / least(64, c->hbm_read * 1e3 / l->ghz / l->cus);
     return one + k * l->written * (1 / write - 1.0 / 64);
 }
 
@@ -237,10 +253,15 @@ cycles_of(struct launch *l)
         return sum;
     }
     k = full > 0 ? s->residents : left;
-    if (full > 0)
-        sum = full * (l->turns * turn(l, k) + around(l, k));
-    if (left > 0)
-        sum += l->turns * turn(l, left) + around(l, left);
+    if (left > 0) {
+        if (full <= 0 || left < s->residents)
+            l->cus = most(1, (l->groups - full * slots) / left);
+        sum = l->turns * turn(l, left) + around(l, left);
+    }
+    if (full > 0) {
+        l->cus = cus;
+        sum += full * (l->turns * turn(l, k) + around(l, k));
+    }
     l->rate = k * l->read / turn(l, k);
     return sum;
 }
@@ -326,6 +347,15 @@ width_of(enum kn_class c)
          : c == KN_CLASS_MX44 || c == KN_CLASS_S44 ? 2 : 1;
 }
 
+/* How many copies a row's line of 128 bytes is in. */
+static double
+pieces(kiln_type t, const struct kn_config *g)
+{
+    double bits = (double)g->bk * kn_type_bits[t];
+
+    return kn_type_bits[t] == 6 ? 1 : most(1, 1024 / bits);
+}
+
 static struct launch
 launch_of(const kiln_problem *p, const struct kn_config *g,
           const struct kn_score *s)
@@ -341,18 +371,24 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.shares = g->split_k ? g->split_k : 1;
     l.groups = l.tm * l.tn * l.many * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
-    l.bits_a = g->bm * kn_type_bits[p->a];
-    l.bits_b = g->bn * kn_type_bits[p->b];
-    l.read = (l.bits_a + l.bits_b) * g->bk / 8;
+    l.bits_a = least((double)m, g->bm) * kn_type_bits[p->a];
+    l.bits_b = least((double)p->n, g->bn) * kn_type_bits[p->b];
     l.written = (double)least((double)m, g->bm) * least((double)p->n, g->bn) *
                 kn_type_bits[p->out] / 8;
-    if (p->scale == KILN_SCALE_MX32)
-        l.read += (g->bm + g->bn) * g->bk / 32.0;
+    l.added = p->beta ? l.written : 0;
     l.all = kn_cus(p);
     l.xcds = kn_xcds(p);
+    if (p->layout == KILN_NT) {
+        l.bits_a *= pieces(p->a, g);
+        l.bits_b *= pieces(p->b, g);
+    }
+    l.read = (l.bits_a + l.bits_b) * g->bk / 8;
+    if (p->scale == KILN_SCALE_MX32)
+        l.read += (g->bm + g->bn) * g->bk / 32.0;
     l.cus = least(l.all, l.groups);
     l.width = width_of(s->class);
     l.slower = straddling(p, s) * odd_scales(p, g, s);
+    l.alike = (uint64_t)(l.all / l.xcds) % (uint64_t)l.shares == 0;
     return l;
 }
 
@@ -394,6 +430,18 @@ kn_score_of(const kiln_problem *p, const struct kn_config *g,
     return exp(sum / (sizeof sizes / sizeof *sizes));
 }
 
+double
+kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
+                const struct kn_score *s, double more)
+{
+    struct launch l = launch_of(p, g, s);
+
+    l.tm = most(1, (double)p->m / (double)p->groups / g->bm + more);
+    l.groups = ceil(l.tm * l.tn * l.many * l.shares);
+    l.cus = least(l.all, l.groups);
+    return time_of(&l, g);
+}
+
 static bool
 is_row(const struct kn_score *s, const struct kn_config *g, bool stages)
 {
@@ -402,8 +450,8 @@ is_row(const struct kn_score *s, const struct kn_config *g, bool stages)
            s->walks == (g->cus != 0) && (!stages || s->stages == g->stages);
 }
 
-double
-kn_score_known(const kiln_problem *p, const struct kn_config *g)
+const struct kn_score *
+kn_score_row(const kiln_problem *p, const struct kn_config *g)
 {
     const struct kn_score *s;
     size_t n = kn_scores_of(p, &s);
@@ -411,6 +459,14 @@ kn_score_known(const kiln_problem *p, const struct kn_config *g)
     for (int stages = 1; stages >= 0; stages--)
         for (size_t i = 0; i < n; i++)
             if (is_row(&s[i], g, stages))
-                return kn_score_of(p, g, &s[i]);
-    return 0;
+                return &s[i];
+    return NULL;
+}
+
+double
+kn_score_known(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_score *s = kn_score_row(p, g);
+
+    return s ? kn_score_of(p, g, s) : 0;
 }

@@ -2,21 +2,13 @@
  * every share of K: another is taken where its score is better by more than
  * scores err (docs/timing.md, "Scores of tiles"). */
 #include "choose.h"
+
+#include <math.h>
+
 #include "forms.h"
 #include "instantiate.h"
 
-enum { SMALL = 16 * 32, LARGE = 128 * 128, LONG = 128, MANY_BYTES = 64 << 20 };
-
-/* Few rows of so much B that memory is what takes the time, all of which scores
- * take to be had. */
-static bool
-waits_for_memory(const kiln_problem *p)
-{
-    int64_t many = p->batch > 1 ? p->batch : 1;
-
-    return p->m <= 64 &&
-           many * p->n * p->k * kn_type_bits[p->b] / 8 >= MANY_BYTES;
-}
+enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG = 128 };
 
 /* Row and tensor scales in the long epilogue of `4-wave`. */
 static bool
@@ -45,10 +37,22 @@ same_tile(const struct kn_config *a, const struct kn_config *b)
            a->bk == b->bk;
 }
 
-/* The lead that scores must give g over `from`. They know most of another tile
- * of `4-wave`, or of its walk; less of other loops, of few rows, of scales behind
- * `4-wave`, of a K tail, of groups, whose rows may be few; least of short loops,
- * of the last share's reduction of a large tile, of crowds and of memory. */
+/* Whether scales come in lines that other copies have driven out of the L1 until
+ * they are needed again, which scores count as loaded once. */
+static bool
+reloads_scales(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
+           !kn_shuffled(p) && !kn_dequant(p) &&
+           (p->m <= 64 || (kn_type_bits[p->b] == 4 && g->bm + g->bn > 128)) &&
+           !kn_family_of(p)->ragged && !kn_schedules[g->schedule].asm_only;
+}
+
+/* The lead that scores must give g over `from`, by how much the ratio of two
+ * scores errs: least of two `4-wave` tiles, or of one and its walk; more of crowds,
+ * of groups in K, of a K tail, of scales behind `4-wave`; most of groups, whose
+ * rows may be few, of shares of a large tile and of short loops, since scores know
+ * their ends least. */
 static double
 lead_for(const kiln_problem *p, const struct kn_score *s,
          const struct kn_config *from, const struct kn_config *g)
@@ -56,18 +60,23 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     bool joins = g->split_k > 1 && g->bm * g->bn > LARGE &&
                  p->k < LONG * (int64_t)g->bk * g->split_k;
     bool four = kn_schedules[g->schedule].asm_only;
-    bool near = four && g->schedule == from->schedule && !p->beta;
+    bool near = four && g->schedule == from->schedule;
+    char ragged = kn_family_of(p)->ragged;
 
-    if (near && same_tile(g, from) && g->split_k < 2 && from->split_k < 2)
-        return 1.08;
-    if (waits_for_memory(p) && !crowds(p, s, g))
+    if (p->k < 4 * (int64_t)g->bk || (p->beta && four && !near))
         return 1.3;
-    if (p->k < 4 * (int64_t)g->bk || waits_for_memory(p) ||
-        (joins && kn_targets[p->target].scaled) || (four && crowds(p, s, g)))
-        return 1.4;
-    return kn_family_of(p)->ragged || g->domain.ktail || p->m <= 64 ||
-           scales_late(p, g->schedule) || p->k < 8 * (int64_t)g->bk
-         ? 1.2 : near ? 1.08 : 1.15;
+    if (joins && kn_targets[p->target].scaled)
+        return 1.25;
+    if (near && same_tile(g, from))
+        return g->domain.ktail && ragged != 'k' ? 1.15 : 1.08;
+    if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk) ||
+        (ragged && (g->split_k > 1 || crowds(p, s, g))))
+        return 1.2;
+    if (p->beta || g->domain.ktail || p->k < 8 * (int64_t)g->bk ||
+        scales_late(p, g->schedule))
+        return 1.15;
+    return ragged == 'k' || (ragged && !near) || crowds(p, s, g) ? 1.12
+         : near ? 1.06 : 1.08;
 }
 
 /* Tiles of 48, 80, 96 and 192 rows, and shares of the smallest, must be better
@@ -78,8 +87,9 @@ better_by(const struct kn_config *g)
     bool odd = g->bm & (g->bm - 1);
 
     if (odd && !kn_schedules[g->schedule].asm_only)
-        return 1.1;
-    return g->split_k > 1 && g->bm * g->bn <= SMALL ? 1.02 : 1;
+        return 1.05;
+    return g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY)
+         ? 1.05 : 1;
 }
 
 /* What scores say nothing of: scales that no long loop makes good; groups of
@@ -94,8 +104,8 @@ unknown(const kiln_problem *p, const struct kn_score *s,
 }
 
 /* Scores are of sizes that are known, of aligned rows, of an A that is not
- * widened to the 16 bits of its class, of shuffled scales that have a class, and
- * choose where nothing of a form was asked for. */
+ * widened to the 16 bits of its class, and choose where nothing of a form was
+ * asked for. */
 static bool
 may_score(const kiln_problem *p, const struct kn_config *given,
           const struct kn_config *g)
@@ -105,9 +115,7 @@ may_score(const kiln_problem *p, const struct kn_config *given,
     return kn_form_open(given) && !given->schedule && !given->lowering &&
            !given->store && !kn_family_of(p)->routed && p->m &&
            p->n && p->k && d->align_a >= 16 && d->align_b >= 16 && d->vec > 1 &&
-           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16) &&
-           (!kn_shuffled(p) || kn_class_of(p) == KN_CLASS_S44 ||
-            kn_class_of(p) == KN_CLASS_S88);
+           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16);
 }
 
 /* The row as a kernel for p, if it is one; false: it is none. Where LDS is not
@@ -169,24 +177,32 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 struct best {
     const struct kn_config *from; /* the rules' choice */
     struct kn_config g;
-    kiln_problem uneven;     /* groups of half a large tile's rows more */
-    double us, uneven_us;    /* of the rules' choice */
-    double lead;             /* over that, by what it takes */
+    kiln_problem more;       /* groups of half a large tile's rows more */
+    double us, more_us;      /* of the rules' choice */
+    double uneven_us[2];
+    double rank;             /* 0: not better than that by the lead it takes */
 };
 
+/* What groups that differ may have of a tile more than their average fills. */
+static const double more_of[] = { 0.25, 0.5 };
+
 /* How many times shorter than the rules' choice; of groups, whose rows are not
- * known, with their average; 0 where it is longer with more. */
+ * known, between that with their average and where they differ; 0 where it is
+ * longer with more. */
 static double
 gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
      const struct best *b)
 {
-    double even = b->us / kn_score_of(p, g, s), uneven;
+    double even = b->us / kn_score_of(p, g, s), uneven = 1;
 
     if (kn_family_of(p)->ragged != 'm' || p->groups < 2 ||
         same_tile(g, b->from))
         return even;
-    uneven = b->uneven_us / kn_score_of(&b->uneven, g, s);
-    return uneven < 1 ? 0 : even;
+    if (b->more_us < kn_score_of(&b->more, g, s))
+        return 0;
+    for (size_t i = 0; i < sizeof more_of / sizeof *more_of; i++)
+        uneven *= b->uneven_us[i] / kn_score_uneven(p, g, s, more_of[i]);
+    return sqrt(even * sqrt(uneven));
 }
 
 /* The shares of K of try that beat the best so far, or none. */
@@ -199,16 +215,16 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
     bool open = !try->split_k, found = false;
 
     for (size_t i = 0; i < (open ? sizeof shares : 1); i++) {
-        double lead;
+        double lead, by;
 
         if (open)
             one.split_k = shares[i];
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
-        lead = gain(p, s, &one, b) / lead_for(p, s, b->from, &one) /
-               better_by(&one);
-        if (lead > b->lead) {
-            b->lead = lead;
+        lead = lead_for(p, s, b->from, &one);
+        by = gain(p, s, &one, b) / better_by(&one);
+        if (by > lead && by / sqrt(lead) > b->rank) {
+            b->rank = by / sqrt(lead);
             *try = one;
             found = true;
         }
@@ -231,8 +247,9 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
 /* ---- the last round ---- */
 
 /* What the score of a launch whose last round is divided must be better by,
- * `4-wave` against `4-wave` (docs/families.md, The last round). */
-static const double last_round_lead = 1.025;
+ * `4-wave` against `4-wave`, of the same tile and of another (docs/families.md,
+ * The last round). */
+static const double same_tile_lead = 1.025, other_tile_lead = 1.04;
 
 /* Tiles behind the last whole round of one row's kernel, in so many shares of
  * some K tiles each that two rounds of them suffice. */
@@ -254,9 +271,10 @@ divide_last(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
         try.split_k = i;
         if (i > KN_SPLIT_MOST || p->k < 12 * (int64_t)i * try.bk)
             return;
-        lead = b->us / kn_score_of(p, &try, s) / last_round_lead;
-        if (lead > b->lead && is_kernel(c, p, &try)) {
-            b->lead = lead;
+        lead = b->us / kn_score_of(p, &try, s) /
+               (same_tile(&try, b->from) ? same_tile_lead : other_tile_lead);
+        if (lead > b->rank && is_kernel(c, p, &try)) {
+            b->rank = lead;
             b->g = try;
         }
     }
@@ -270,41 +288,45 @@ prefer_divided(struct kn_ctx *c, const kiln_problem *p,
 {
     const struct kn_score *s = NULL;
     size_t n = kn_scores_of(p, &s);
-    struct best b = { .us = kn_score_known(p, g), .lead = 1 };
+    const struct kn_config from = *g;
+    struct best b = { .from = &from, .us = kn_score_known(p, g), .rank = 1 };
 
     if (b.us <= 0 || given->split_k || given->cus ||
         !kn_schedules[g->schedule].asm_only || kn_family_of(p)->ragged)
         return false;
     for (; n--; s++)
         divide_last(c, p, s, *given, &b);
-    if (b.lead > 1)
+    if (b.rank > 1)
         *g = b.g;
-    return b.lead > 1;
+    return b.rank > 1;
 }
 
 bool
 kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *given, struct kn_config *g)
 {
-    const struct kn_score *s = NULL;
+    const struct kn_score *s = NULL, *row;
     const struct kn_config from = *g;
     size_t n = kn_scores_of(p, &s);
-    struct best b = { .from = &from, .uneven = *p };
+    struct best b = { .from = &from, .more = *p };
 
     if (!may_score(p, given, g))
         return false;
-    b.uneven.m += 128 * p->groups;
-    b.us = kn_score_known(p, g);
-    b.uneven_us = kn_score_known(&b.uneven, g);
-    if (b.us <= 0 || s->layout != p->layout)
+    row = kn_score_row(p, g);
+    if (!row || s->layout != p->layout)
         return false;
+    b.more.m += 128 * p->groups;
+    b.us = kn_score_of(p, g, row);
+    b.more_us = kn_score_of(&b.more, g, row);
+    for (size_t i = 0; p->groups > 1 && i < sizeof more_of / sizeof *more_of; i++)
+        b.uneven_us[i] = kn_score_uneven(p, g, row, more_of[i]);
     for (; n--; s++) {
         struct kn_config try = *given;
 
         if (!unknown(p, s, g) && take_score(p, s, &try))
             compare(c, p, s, try, &b);
     }
-    if (b.lead > 1)
+    if (b.rank > 0)
         *g = b.g;
-    return prefer_divided(c, p, given, g) || b.lead > 1;
+    return prefer_divided(c, p, given, g) || b.rank > 0;
 }

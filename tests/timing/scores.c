@@ -25,21 +25,23 @@ static const struct class {
     kiln_scale scale;
     int quant;
     const char *layouts;
-    uint32_t bk;             /* of large tiles; small ones twice that too */
+    uint32_t bk;             /* of large tiles */
     bool converted, shuffled; /* shuffled: B's rows and the scales */
 } classes[] = {
     { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false, false },
     { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false },
-    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt", 128, false, false },
-    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", 128, true, false },
+    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false },
+    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", 128, true, false },
     { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false, false },
     { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false, false },
     { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false },
     { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false },
     { "W4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false },
     { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true, false },
-    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt", 128, true, false },
+    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", 128, true, false },
     { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true },
+    { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true },
+    { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 256, false, true },
     { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 256, false, true },
 };
 
@@ -47,7 +49,8 @@ static const struct tile {
     uint16_t bm, bn, wm, wn, stages; /* stages 0: as many as pay */
 } simple[] = {
     { 16, 32, 1, 2, 0 },  { 16, 32, 1, 2, 2 },   { 16, 64, 1, 4, 0 },
-    { 32, 64, 1, 4, 0 },  { 32, 64, 1, 4, 2 },   { 64, 64, 2, 2, 0 },
+    { 32, 64, 1, 4, 0 },  { 32, 64, 1, 4, 2 },   { 32, 32, 2, 2, 0 },
+    { 64, 64, 2, 2, 0 },
     { 64, 64, 2, 2, 2 },  { 128, 64, 2, 2, 0 },  { 64, 128, 2, 2, 0 },
     { 128, 128, 2, 2, 0 }, { 128, 256, 2, 4, 0 }, { 256, 128, 2, 4, 0 },
     { 256, 256, 2, 4, 0 }, { 16, 128, 1, 4, 0 },  { 32, 128, 1, 4, 0 },
@@ -57,7 +60,7 @@ static const struct tile {
 }, four[] = {
     { 256, 256, 2, 2, 0 }, { 256, 224, 2, 2, 0 }, { 256, 192, 2, 2, 0 },
     { 256, 160, 2, 2, 0 }, { 256, 128, 2, 2, 0 }, { 128, 256, 1, 4, 0 },
-    { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
+    { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 }, { 128, 128, 1, 4, 1 },
 };
 
 enum { LARGEST = 3 };        /* of four, first: those that are persistent too */
@@ -68,7 +71,7 @@ struct bench {
     const struct class *k;
     kiln_target target;
     const char *layout;
-    char rows[96][160];      /* put, so that none comes twice */
+    char rows[128][160];     /* put, so that none comes twice */
     size_t nrows;
 };
 
@@ -235,6 +238,33 @@ put_chip(kiln_target t)
     printf(")\n");
 }
 
+/* K of a tile: of small ones and of converted operands twice that too; half of it
+ * where K is short (4 bits) or has a tail (8 bits that go through registers). */
+static void
+try_simple(struct bench *b, const struct tile *t, uint32_t bk)
+{
+    uint32_t area = (uint32_t)t->bm * t->bn, bits = kn_type_bits[b->k->a];
+    bool whole = kn_targets[b->target].slots_4wave == 1 && bits == 8 &&
+                 !b->k->converted && b->k->scale == KILN_SCALE_NONE;
+
+    if (!t->stages && (whole || (bk == 256 && !b->k->shuffled)))
+        try_row(b, KN_SCHED_SIMPLE, t, bk / 2, false);
+    try_row(b, KN_SCHED_SIMPLE, t, bk, false);
+    if (bk < 256 && (b->k->converted || area <= 128 * 128))
+        try_row(b, KN_SCHED_SIMPLE, t, 2 * bk, false);
+}
+
+static void
+try_8wave(struct bench *b, uint32_t bk)
+{
+    struct tile one = { 256, 256, 2, 4, 0 };
+
+    try_row(b, KN_SCHED_8WAVE, &one, bk, false);
+    one.stages = 1;
+    if (!b->k->converted)
+        try_row(b, KN_SCHED_8WAVE, &one, 256, false);
+}
+
 static void
 run(struct bench *b)
 {
@@ -246,21 +276,13 @@ run(struct bench *b)
     for (size_t i = 0; i < COUNT(simple); i++) {
         uint32_t area = (uint32_t)simple[i].bm * simple[i].bn;
 
-        try_row(b, KN_SCHED_SIMPLE, &simple[i], bk, false);
-        if (area <= 64 * 128 && bk < 256)
-            try_row(b, KN_SCHED_SIMPLE, &simple[i], 2 * bk, false);
+        try_simple(b, &simple[i], bk);
         if (gfx950 && !b->k->converted &&
             area >= (mx ? 256 * 256 : 128 * 128))
             try_row(b, KN_SCHED_INTERLEAVE, &simple[i], bk, false);
     }
-    if (gfx950 && !b->k->converted) {
-        struct tile one = four[0];
-
-        one.wn = 4;
-        try_row(b, KN_SCHED_8WAVE, &one, bk, false);
-        one.stages = 1;
-        try_row(b, KN_SCHED_8WAVE, &one, 256, false);
-    }
+    if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
+        try_8wave(b, bk);
     for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {
         if (gfx950 && i < LARGEST)
             try_row(b, KN_SCHED_4WAVE, &four[i], bk, true);
