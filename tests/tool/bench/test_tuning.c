@@ -113,7 +113,7 @@ test_bad_tables(void **state)
     static const struct { const char *text, *field; int line; } bad[] = {
         { HEAD "gfx9,batched,,,,,,,,,any,tile=1x1x1,\n", "arch", 2 },
         { HEAD "gfx942,bat,,,,,,,,,any,tile=1x1x1,\n", "family", 2 },
-        { HEAD ",,tt,,,,,,,,any,tile=1x1x1,\n", "layout", 2 },
+        { HEAD ",,t,,,,,,,,any,tile=1x1x1,\n", "layout", 2 },
         { HEAD ",,,none,,,,,,,any,tile=1x1x1,\n", "a", 2 },
         { HEAD ",,,,fp9,,,,,,any,tile=1x1x1,\n", "b", 2 },
         { HEAD ",,,,,u8,,,,,any,tile=1x1x1,\n", "out", 2 },
