@@ -1,6 +1,6 @@
 /* sums.h - shared by the files of the proof of order: sums.c walks a kernel of
- * tiles, sums_tiles.c says which K each tile holds, sums_value.c computes the
- * scalars the way depends on. Shares nothing with distribution. */
+ * tiles, sums_tiles.c says which K each tile holds, sums_value.c and sums_lanes.c
+ * compute the numbers the way depends on. Shares nothing with distribution. */
 #ifndef KN_SUMS_H
 #define KN_SUMS_H
 
@@ -12,10 +12,15 @@ enum { SUMS_CELLS = 120 };
 /* K is counted in 48ths of an element: a line of 6-bit rows begins at thirds. */
 enum { SUMS_UNIT = 48 };
 
-/* A uniform integer, or a pointer as sums_value.c writes it. */
+enum { SUMS_LANES = 64 };
+
+/* An integer, or a pointer as sums_value.c writes it; a buffer resource is its
+ * base. */
 struct sums_value {
     bool known;
     int64_t v;
+    int64_t records;         /* of a resource: bytes in range */
+    int64_t *lane;           /* up to four elements of each lane, NULL: all v */
 };
 
 /* What a part of a slot or tile holds: K from `at` on, of rows of length k. */
@@ -53,9 +58,18 @@ struct sums {
 /* ---- sums_value.c ---- */
 struct sums_value sums_read(const struct sums *o, kn_ref r);
 struct sums_value sums_argument(const struct sums *o, uint32_t n);
-/* What a scalar operation makes; unknown where an operand is, or a lane's. */
+int64_t sums_as_type(const struct sums *o, const struct kn_ins *i, int64_t v);
+struct sums_value sums_arithmetic(const struct sums *o, const struct kn_ins *i,
+                                  int64_t x, int64_t y);
+/* Memory that the launch names: `bytes` at a pointer. */
+bool sums_load(const struct sums *o, int64_t pointer, uint32_t bytes,
+               int64_t *out);
+/* What an operation makes; unknown where an operand is. */
 struct sums_value sums_compute(const struct sums *o,
                                  const struct kn_ins *i);
+
+/* ---- sums_lanes.c: the same where a lane's value may differ ---- */
+struct sums_value sums_of_lanes(const struct sums *o, const struct kn_ins *i);
 
 /* ---- sums_tiles.c: an operation on tiles, slots or views; FINDING where the
  * order is another one ---- */

@@ -7,7 +7,7 @@ enum { POINTER_SHIFT = 44 };
 static struct sums_value
 known(int64_t v)
 {
-    return (struct sums_value){ true, v };
+    return (struct sums_value){ .known = true, .v = v };
 }
 
 struct sums_value
@@ -20,8 +20,8 @@ sums_read(const struct sums *o, kn_ref r)
     return o->value[KN_REF_INDEX(r)];
 }
 
-static int64_t
-as_type(const struct sums *o, const struct kn_ins *i, int64_t v)
+int64_t
+sums_as_type(const struct sums *o, const struct kn_ins *i, int64_t v)
 {
     switch (kn_val(o->f, i->dst)->type.elem) {
     case KN_T_b1: return v & 1;
@@ -41,23 +41,26 @@ bits_of(const struct sums *o, const struct kn_ins *i, int64_t v)
     return wide ? (uint64_t)v : (uint32_t)v;
 }
 
-/* Memory that the launch names: int64 or int32 numbers of one argument. */
+bool
+sums_load(const struct sums *o, int64_t pointer, uint32_t bytes, int64_t *out)
+{
+    const struct kn_sums_launch *l = o->launch;
+    uint32_t n = (uint32_t)(pointer >> POINTER_SHIFT);
+    int64_t at = pointer & (((int64_t)1 << POINTER_SHIFT) - 1);
+
+    return l->load && n < o->f->nval && o->f->val[n].arg &&
+           l->load(l->user, o->f->val[n].name, at, bytes, out);
+}
+
 static struct sums_value
 load(const struct sums *o, const struct kn_ins *i)
 {
-    const struct kn_sums_launch *l = o->launch;
     struct sums_value p = sums_read(o, i->arg[0]), at = sums_read(o, i->arg[1]);
-    int64_t byte = p.v + at.v;
-    uint32_t width = kn_elems[kn_val(o->f, i->dst)->type.elem].bits / 8, n;
+    uint32_t bytes = kn_elems[kn_val(o->f, i->dst)->type.elem].bits / 8;
+    struct sums_value r = { 0 };
 
-    if (!p.known || !at.known || !l->load)
-        return (struct sums_value){ 0 };
-    n = (uint32_t)(byte >> POINTER_SHIFT);
-    byte &= ((int64_t)1 << POINTER_SHIFT) - 1;
-    if (n >= o->f->nval || !o->f->val[n].arg)
-        return (struct sums_value){ 0 };
-    at.known = l->load(l->user, o->f->val[n].name, byte, width, &at.v);
-    return at;
+    r.known = p.known && at.known && sums_load(o, p.v + at.v, bytes, &r.v);
+    return r;
 }
 
 struct sums_value
@@ -72,8 +75,9 @@ sums_argument(const struct sums *o, uint32_t n)
     return r;
 }
 
-static struct sums_value
-arithmetic(const struct sums *o, const struct kn_ins *i, int64_t x, int64_t y)
+struct sums_value
+sums_arithmetic(const struct sums *o, const struct kn_ins *i, int64_t x,
+                int64_t y)
 {
     uint64_t ux = bits_of(o, i, x), uy = bits_of(o, i, y);
 
@@ -109,7 +113,14 @@ sums_compute(const struct sums *o, const struct kn_ins *i)
     struct sums_value x = sums_read(o, i->arg[0]);
     struct sums_value y = sums_read(o, i->arg[1]), r = { 0 };
 
+    if (x.lane || y.lane || i->op == KN_OP_lane || i->op == KN_OP_ldg ||
+        sums_read(o, i->arg[2]).lane)
+        return sums_of_lanes(o, i);
     switch (i->op) {
+    case KN_OP_rsrc:
+        x.known = x.known && y.known;
+        x.records = y.v;
+        return x;
     case KN_OP_wg:
         return known(i->attr[KN_A_first] ? o->launch->wg_y : o->launch->wg);
     case KN_OP_wave: return known(o->launch->wave);
@@ -126,8 +137,8 @@ sums_compute(const struct sums *o, const struct kn_ins *i)
         break;
     default:
         if (x.known && y.known)
-            r = arithmetic(o, i, x.v, y.v);
+            r = sums_arithmetic(o, i, x.v, y.v);
     }
-    r.v = r.known ? as_type(o, i, r.v) : 0;
+    r.v = r.known ? sums_as_type(o, i, r.v) : 0;
     return r;
 }

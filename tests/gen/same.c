@@ -196,11 +196,13 @@ requantise(struct kn_ctx *c, kiln_problem *p)
 }
 
 static kiln_status
-make_problem(struct kn_ctx *c, const struct kn_cli *cli, const char *stage,
+make_problem(struct kn_ctx *c, struct kn_cli *cli, const char *stage,
              kiln_problem *p, int64_t **offs)
 {
     int64_t *own;
 
+    if (offs && cli->v[KN_FLAG_groups].seen && !cli->v[KN_FLAG_tokens].seen)
+        cli->v[KN_FLAG_tokens] = (struct kn_value){ .seen = true, .i = 128 };
     if (*stage) {
         bool mx = !strcmp(stage, "gemm1-mx");
 

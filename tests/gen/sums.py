@@ -13,11 +13,10 @@ import tap  # noqa: E402
 
 SAME, OBJECTS = sys.argv[1:3]
 
-# What is no launch, or no walk: tables of groups that lanes read, rows without
-# groups, kernels that add without matrix instructions or join by workspace.
+# Kernels that add without matrix instructions, and rows that no launch has.
 NOT_FOLLOWED = re.compile(
-    r"refused [23]: (which way it goes depends|groups need|the order of sums|"
-    r"split-K counts|the kernel was compiled for)")
+    r"refused [23]: (the order of sums|split-K counts|"
+    r"the kernel was compiled for)")
 
 
 def lines():
@@ -33,7 +32,7 @@ def every_kernel_takes_each_k_once():
              if s not in followed and not NOT_FOLLOWED.search(s)]
     if wrong:
         return "\n".join(wrong)
-    if len(followed) * 5 < len(said) * 4:
+    if len(followed) * 10 < len(said) * 9:
         return "%d of %d kernels were followed" % (len(followed), len(said))
     return None
 
