@@ -42,11 +42,17 @@ find_constant(struct kn_time_chip *chip, const char *name, size_t n)
     return NULL;
 }
 
+static double
+most_of(double usual)
+{
+    return usual * (double)KN_CONSTANT_REACH;
+}
+
 /* Clocks and counts are whole numbers somewhere: from 1. */
 static double
 least_of(double usual)
 {
-    double v = usual / KN_CONSTANT_REACH;
+    double v = usual / (double)KN_CONSTANT_REACH;
 
     return usual >= 1 && v < 1 ? 1 : v;
 }
@@ -70,10 +76,10 @@ kn_time_chip_with(struct kn_ctx *c, const char *constants,
                                   ((const char *)at - (const char *)chip));
         v = n < all ? strtod(s + n + 1, &end) : NAN;
         if (n == all || end != s + all ||
-            !(v >= least_of(usual) && v <= usual * KN_CONSTANT_REACH))
+            !(v >= least_of(usual) && v <= most_of(usual)))
             return kn_fail(c, KILN_BAD_INPUT, "'%.*s': %.*s is a number from %g "
                            "to %g, %g of its own", (int)all, s, (int)n, s,
-                           least_of(usual), usual * KN_CONSTANT_REACH, usual);
+                           least_of(usual), most_of(usual), usual);
         *at = v;
         s += all + (s[all] == ',');
     }
