@@ -54,6 +54,9 @@ typedef struct kiln_error {
     char text[256];
 } kiln_error;
 
+/* Row of a list -> its enumerator. */
+#define KILN_NAME(id, ...) KILN_##id,
+
 /* X(id, text, bits of one element, MX: 1 = has E8M0 scales per 32 along K).
  * fp8/bf8 are OCP e4m3fn/e5m2 on gfx950 and FNUZ on gfx942; MX payloads are
  * OCP on every target (OCP MX v1.0). */
@@ -74,12 +77,7 @@ typedef struct kiln_error {
     X(I32, "i32", 32, 0) \
     KILN_OPERAND_TYPES(X)
 
-typedef enum kiln_type {
-#define X(id, text, bits, mx) KILN_##id,
-    KILN_TYPES(X)
-#undef X
-    KILN_NTYPES
-} kiln_type;
+typedef enum kiln_type { KILN_TYPES(KILN_NAME) KILN_NTYPES } kiln_type;
 
 /* X(id, text): the kernel families of docs/families.md. */
 #define KILN_FAMILIES(X) \
@@ -89,23 +87,13 @@ typedef enum kiln_type {
     X(BATCHED, "batched") \
     X(MOE, "moe")
 
-typedef enum kiln_family {
-#define X(id, text) KILN_##id,
-    KILN_FAMILIES(X)
-#undef X
-    KILN_NFAMILIES
-} kiln_family;
+typedef enum kiln_family { KILN_FAMILIES(KILN_NAME) KILN_NFAMILIES } kiln_family;
 
 /* NT: A[M,K] B[N,K]; NN: A[M,K] B[K,N]; TN: A[K,M] B[K,N]; TT: A[K,M] B[N,K];
  * C[M,N] always. All row-major, the last index contiguous. */
 #define KILN_LAYOUTS(X) X(NT, "nt") X(NN, "nn") X(TN, "tn") X(TT, "tt")
 
-typedef enum kiln_layout {
-#define X(id, text) KILN_##id,
-    KILN_LAYOUTS(X)
-#undef X
-    KILN_NLAYOUTS
-} kiln_layout;
+typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
 
 /* NONE: no scale operand. TENSOR: f32 sa[1], sb[1]. ROW: f32 sa[M], sb[N].
  * BLOCK128: f32 sa[M, ceil(K/128)], sb[ceil(N/128), ceil(K/128)]; wgrad:
@@ -121,12 +109,7 @@ typedef enum kiln_layout {
     X(SCALE_BLOCK128, "block128") \
     X(SCALE_MX32, "mx32")
 
-typedef enum kiln_scale {
-#define X(id, text) KILN_##id,
-    KILN_SCALES(X)
-#undef X
-    KILN_NSCALES
-} kiln_scale;
+typedef enum kiln_scale { KILN_SCALES(KILN_NAME) KILN_NSCALES } kiln_scale;
 
 /* X(id, text): what becomes of alpha * (scaled A*B) before beta * C is added.
  * BIAS: f32 bias[N] is added. EXPRESSION: what kiln_problem.expression says,
@@ -136,12 +119,7 @@ typedef enum kiln_scale {
     X(EPILOGUE_BIAS, "bias") \
     X(EPILOGUE_EXPRESSION, "expression")
 
-typedef enum kiln_epilogue {
-#define X(id, text) KILN_##id,
-    KILN_EPILOGUES(X)
-#undef X
-    KILN_NEPILOGUES
-} kiln_epilogue;
+typedef enum kiln_epilogue { KILN_EPILOGUES(KILN_NAME) KILN_NEPILOGUES } kiln_epilogue;
 
 /* X(id, text): what a moe kernel computes. GATE_UP: A[tokens, K] by token,
  * B[experts, 2N, K] (N gate rows, then N up rows), out[tokens * topk, N] =
@@ -152,35 +130,20 @@ typedef enum kiln_epilogue {
     X(MOE_NONE, "layer") X(MOE_GATE_UP, "gemm1") X(MOE_DOWN, "gemm2") \
     X(MOE_REDUCE, "reduce")
 
-typedef enum kiln_moe_stage {
-#define X(id, text) KILN_##id,
-    KILN_MOE_STAGES(X)
-#undef X
-    KILN_NMOESTAGES
-} kiln_moe_stage;
+typedef enum kiln_moe_stage { KILN_MOE_STAGES(KILN_NAME) KILN_NMOESTAGES } kiln_moe_stage;
 
 /* SWIGLU is gpt-oss': gate and up limited to 7, slope 1.702, up + 1. LIMITED
  * is DeepSeek-V4's silu: gate limited to 10, up to -10 .. 10. */
 #define KILN_ACTS(X) X(SILU, "silu") X(SWIGLU, "swiglu") X(LIMITED, "limited")
 
-typedef enum kiln_act {
-#define X(id, text) KILN_##id,
-    KILN_ACTS(X)
-#undef X
-    KILN_NACTS
-} kiln_act;
+typedef enum kiln_act { KILN_ACTS(KILN_NAME) KILN_NACTS } kiln_act;
 
 /* How B is stored. PRESHUFFLED: aiter's shuffle_weight(16, 16): panels of 16
  * rows, in them 16-byte chunks along K, of each row in turn. moe's gemm1 has
  * 16 gate rows and their 16 up rows in turn then. */
 #define KILN_B_LAYOUTS(X) X(B_PLAIN, "plain") X(B_PRESHUFFLED, "preshuffled")
 
-typedef enum kiln_b_layout {
-#define X(id, text) KILN_##id,
-    KILN_B_LAYOUTS(X)
-#undef X
-    KILN_NBLAYOUTS
-} kiln_b_layout;
+typedef enum kiln_b_layout { KILN_B_LAYOUTS(KILN_NAME) KILN_NBLAYOUTS } kiln_b_layout;
 
 /* How scales of blocks are stored. SHUFFLED, MX32: aiter's e8m0_shuffle,
  * blocks of 32 rows and 256 K; of moe's A by sorted row; groups start at
@@ -190,34 +153,21 @@ typedef enum kiln_b_layout {
     X(SCALE_SHUFFLED, "shuffled") X(SCALE_TRANSPOSED, "transposed")
 
 typedef enum kiln_scale_layout {
-#define X(id, text) KILN_##id,
-    KILN_SCALE_LAYOUTS(X)
-#undef X
-    KILN_NSCALELAYOUTS
+    KILN_SCALE_LAYOUTS(KILN_NAME) KILN_NSCALELAYOUTS
 } kiln_scale_layout;
 
 /* Sorted ids of moe. PACKED: token | slot << 24, padding has a token from
  * `tokens` on. PLAIN: token * topk + slot, padding is from tokens * topk on. */
 #define KILN_ID_FORMATS(X) X(IDS_PACKED, "packed") X(IDS_PLAIN, "plain")
 
-typedef enum kiln_id_format {
-#define X(id, text) KILN_##id,
-    KILN_ID_FORMATS(X)
-#undef X
-    KILN_NIDFORMATS
-} kiln_id_format;
+typedef enum kiln_id_format { KILN_ID_FORMATS(KILN_NAME) KILN_NIDFORMATS } kiln_id_format;
 
 /* Who multiplies by the routing weight of a sorted row: gemm2 (AFTER), gemm1
  * before its activation, as if its input were weighed (BEFORE), or nobody. */
 #define KILN_WEIGHTS(X) \
     X(WEIGHT_AFTER, "after") X(WEIGHT_BEFORE, "before") X(WEIGHT_NONE, "none")
 
-typedef enum kiln_weight {
-#define X(id, text) KILN_##id,
-    KILN_WEIGHTS(X)
-#undef X
-    KILN_NWEIGHTS
-} kiln_weight;
+typedef enum kiln_weight { KILN_WEIGHTS(KILN_NAME) KILN_NWEIGHTS } kiln_weight;
 
 #define KILN_TARGETS(X) X(GFX942, "gfx942") X(GFX950, "gfx950")
 
