@@ -299,9 +299,10 @@ static bool
 result_read(const struct kn_asm *a, const struct kn_asm_op *p,
             const struct kn_asm_op *c)
 {
+    bool kept = kn_isa[c->isa].flags & (KN_IF_RMW | KN_IF_PARTIAL);
+
     for (int i = 0; i < p->ndst; i++)
-        for (int k = kn_isa[c->isa].flags & KN_IF_RMW ? 0 : c->ndst;
-             k < c->nopnd; k++)
+        for (int k = kept ? 0 : c->ndst; k < c->nopnd; k++)
             if (meets(a, &p->o[i], &c->o[k]))
                 return true;
     return false;
