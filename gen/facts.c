@@ -189,7 +189,7 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     kn_putf(&vector, g->domain.vec > 1 ? "%sx%u" : "%s", kn_elems[x.out].text,
             g->domain.vec);
-    x.out_vector = vector.s;
+    x.out_vector = kn_codes(p) ? "i32" : vector.s;
     return x;
 }
 

@@ -218,7 +218,7 @@ struct kn_pitches {
 struct kn_pitches kn_pitches_of(const kiln_problem *p);
 /* Bytes each operand occupies (0 if unused). */
 struct kn_extents {
-    uint64_t a, b, c, sa, sb, bias, offs, x[KN_FORMULA_ARRAYS];
+    uint64_t a, b, c, sa, sb, sc, bias, offs, x[KN_FORMULA_ARRAYS];
 };
 struct kn_extents kn_extents_of(const kiln_problem *p);
 
@@ -349,6 +349,18 @@ kn_quantises(const kiln_problem *p)
     return p->out == KILN_MXFP4 || p->out == KILN_MXFP8;
 }
 
+/* The output is of 8 bits, each element rounded by itself. */
+static inline bool
+kn_codes(const kiln_problem *p)
+{
+    return p->out == KILN_FP8 || p->out == KILN_BF8 || p->out == KILN_I8;
+}
+
+/* output.c - whether there can be such an output, its scales with it. */
+kiln_status kn_output_check(struct kn_ctx *c, const kiln_problem *p);
+/* Bytes of its scales. */
+uint64_t kn_output_scales(const kiln_problem *p);
+
 /* gemm1's gate and up rows are stored 16 by 16 in turn (gen/layout.h). */
 static inline bool
 kn_gate_stored(const kiln_problem *p)
@@ -436,6 +448,7 @@ kiln_status kn_generate_text(struct kn_ctx *c, const char *text,
 struct kn_operands {
     uint64_t a, b, c, sa, sb, bias;  /* device addresses, 0 if unused */
     uint64_t x[KN_FORMULA_ARRAYS];   /* arrays that the expression declares */
+    uint64_t sc;             /* scales of the output */
     uint64_t offs;           /* int64 offs[groups + 1] on the device;
                                 moe: int32 sorted ids[m] */
     uint64_t experts;        /* moe: int32, an expert per block_m sorted rows */

@@ -113,6 +113,7 @@ kn_extents_of(const kiln_problem *p)
         e.sa = repeat((uint64_t)t.one_sa, na, t.tsa);
         e.sb = repeat((uint64_t)t.one_sb, nb, t.tsb);
     }
+    e.sc = kn_output_scales(p);
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = kn_group_table(p);
     array_extents(p, f->ragged ? p->groups : na, nc, &e);
@@ -165,6 +166,8 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
                            "of 32: --inter is a multiple of 32");
         return KILN_OK;
     }
+    if (kn_codes(p))
+        return KILN_OK;
     if (p->out == KILN_I32 ? p->a != KILN_I8
                            : p->out != KILN_F32 && p->out != KILN_BF16 &&
                              p->out != KILN_F16)
@@ -468,6 +471,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     KN_TRY(check_expression(c, p));
     KN_TRY(check_family(c, p));
     KN_TRY(check_types(c, p));
+    KN_TRY(kn_output_check(c, p));
     KN_TRY(check_scale(c, p));
     if (p->m < 0 || p->n < 0 || p->k < 0 || p->m >= most || p->n >= most ||
         p->k >= most)

@@ -165,7 +165,7 @@ kn_store_row(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t cols = g->bn / g->wn, size = 4;
 
-    if (g->domain.vec == 4 && !p->beta)
-        size = kn_elems[kn_payload(p->out)].bits / 8;
+    if (g->domain.vec == 4 && !p->beta && kn_type_bits[p->out] == 16)
+        size = 2;
     return cols * size + 16;
 }

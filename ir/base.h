@@ -156,6 +156,7 @@ uint64_t kn_hash(const void *p, size_t n);
 extern const char *const kn_family_names[KILN_NFAMILIES];
 extern const char *const kn_layout_names[KILN_NLAYOUTS];
 extern const char *const kn_scale_names[KILN_NSCALES];
+extern const char *const kn_out_scale_names[KILN_NOUTSCALES];
 extern const char *const kn_epilogue_names[KILN_NEPILOGUES];
 extern const char *const kn_stage_names[KILN_NMOESTAGES];
 extern const char *const kn_type_names[KILN_NTYPES];

@@ -111,6 +111,13 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
 
 typedef enum kiln_scale { KILN_SCALES(KILN_NAME) KILN_NSCALES } kiln_scale;
 
+/* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
+ * STATIC: f32 sc[1], read; codes are D * (1 / sc). Nearest even; a NaN stays one,
+ * of i8 it is 0. */
+#define KILN_OUT_SCALES(X) X(OUT_PLAIN, "none") X(OUT_STATIC, "static")
+
+typedef enum kiln_out_scale { KILN_OUT_SCALES(KILN_NAME) KILN_NOUTSCALES } kiln_out_scale;
+
 /* X(id, text): what becomes of alpha * (scaled A*B) before beta * C is added.
  * BIAS: f32 bias[N] is added. EXPRESSION: what kiln_problem.expression says,
  * and beta * C is added to acc before (docs/epilogue.md). */
@@ -233,7 +240,7 @@ typedef struct kiln_problem {
     uint8_t invariant;       /* 1: bits of an output row depend on its own
                                 operands alone, not on M, other rows, groups
                                 or the device (docs/invariant.md) */
-    uint8_t reserved[1];
+    uint8_t out_scale;       /* kiln_out_scale */
     /* launch part; lengths in elements, 0 leading dimension
                                 or stride = dense */
     int64_t m, n, k;
@@ -252,6 +259,9 @@ typedef struct kiln_problem {
                                 epilogue EXPRESSION: "gelu(acc + bias)", "row:s,
                                 acc * s" with s in x0 (docs/epilogues.md) */
     float scalar[KILN_SCALARS]; /* launch part: the expression's, in order */
+    uint8_t overflow;        /* kernel part: fp8 and bf8 outputs beyond their
+                                limit are 0: it, 1: a NaN or infinity */
+    uint8_t reserved[7];
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------
@@ -380,7 +390,8 @@ void kiln_get_kernel(const kiln_kernel *kernel, kiln_kernel_info *info);
     X(ARG_X0, x0) \
     X(ARG_X1, x1) \
     X(ARG_X2, x2) \
-    X(ARG_X3, x3)
+    X(ARG_X3, x3) \
+    X(ARG_SC, sc)
 
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
@@ -439,6 +450,7 @@ typedef struct kiln_arguments {
     const void *x0, *x1, *x2, *x3; /* the expression's, in order: rows (f32 [m]
                                 of each batch or wgrad's group), columns (f32 [n]
                                 of each batch or group), tensors like C */
+    const void *sc;          /* kiln_out_scale */
 } kiln_arguments;
 
 typedef struct kiln_pointer {

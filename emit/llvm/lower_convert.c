@@ -67,7 +67,20 @@ lower_unpack32(struct lower *l, const struct kn_ins *i)
         { NULL }, 0, { low_get(l, i, 0), LLVMConstReal(l->f32, 1) }, 2 }));
 }
 
-/* Four floats to bytes: the type's own conversion, RNE; integers towards 0. */
+/* Two codes in a half of `old`. */
+static LLVMValueRef
+half_of(struct lower *l, int32_t to, const LLVMValueRef e[2],
+        LLVMValueRef old, bool high)
+{
+    return low_intrinsic(l, &(struct low_call){
+        to == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.fp8.f32"
+                       : "llvm.amdgcn.cvt.pk.bf8.f32", { NULL }, 0,
+        { e[0], e[1], old, LLVMConstInt(l->i1, high, 0) }, 4 });
+}
+
+/* Four floats to bytes: the type's own conversion, RNE; integers towards 0.
+ * parts=2: both in the high half, behind which LLVM leaves the wait state that
+ * lower_cvtmx speaks of. */
 void
 lower_cvt8(struct lower *l, const struct kn_ins *i)
 {
@@ -77,12 +90,14 @@ lower_cvt8(struct lower *l, const struct kn_ins *i)
 
     for (int k = 0; k < 4; k++)
         e[k] = LLVMBuildExtractElement(l->b, x, low_i32(l, k), "");
-    for (int h = 0; h < 2 && to != KN_T_i8; h++)
-        v = low_intrinsic(l, &(struct low_call){
-            to == KN_T_fp8 ? "llvm.amdgcn.cvt.pk.fp8.f32"
-                           : "llvm.amdgcn.cvt.pk.bf8.f32", { NULL }, 0,
-            { e[2 * h], e[2 * h + 1], v, LLVMConstInt(l->i1, (unsigned)h, 0) },
-            4 });
+    for (int h = 0; h < 2 && to != KN_T_i8; h++) {
+        bool apart = i->attr[KN_A_parts] == 2;
+        LLVMValueRef x2 = half_of(l, to, e + 2 * h, apart ? low_i32(l, 0) : v,
+                                  apart || h);
+
+        v = !apart ? x2 : h ? LLVMBuildOr(l->b, x2, v, "")
+                            : LLVMBuildLShr(l->b, x2, low_i32(l, 16), "");
+    }
     for (int k = 0; k < 4 && to == KN_T_i8; k++) {
         LLVMValueRef n = LLVMBuildFPToSI(l->b, e[k], l->i32, "");
 

@@ -180,6 +180,9 @@ struct kn_type dist_acc_type(struct dist *d, kn_ref acc);
 /* acc = op(acc, x, y); y may be 0. */
 void dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y);
 
+/* x[2] where x[0] > x[1], else x[3]. */
+kn_ref dist_above(struct dist *d, struct kn_type t, const kn_ref x[4]);
+
 /* ---- distribute_convert.c ---- */
 enum {
     DIST_RUN = 16,           /* most elements of a run */
@@ -221,6 +224,7 @@ struct dist_out {
     kn_ref r, pitch, ncols;
     uint32_t size, vec;
     uint8_t elem;
+    bool sat;                /* of codes: beyond the limit is the limit */
     enum kn_op store;
 };
 /* Of an operation with the operands and attributes of `store`. */
@@ -237,6 +241,16 @@ struct dist_old dist_out_load(struct dist *d, const struct dist_out *o,
                               kn_ref from, const struct dist_old *at);
 kn_ref dist_out_old(struct dist *d, const struct dist_out *o,
                     const struct dist_old *old);
+
+/* ---- distribute_codes.c: outputs of 8 bits, from f32 ---- */
+/* A type whose values leave registers as codes. */
+bool dist_is_code(uint8_t elem);
+/* The codes of an f32x4, or of one f32, in the low bytes of a dword: nearest
+ * even, a NaN stays one (of integers 0). */
+kn_ref dist_codes(struct dist *d, uint8_t elem, bool sat, kn_ref v);
+/* Stores o->vec codes. */
+void dist_store_codes(struct dist *d, const struct dist_out *o, kn_ref off,
+                      kn_ref v);
 
 /* One expand function per TILE row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);

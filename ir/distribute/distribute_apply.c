@@ -151,14 +151,7 @@ expr_relu(struct apply *a, const kn_ref *x)
 static kn_ref
 above(struct apply *a, kn_ref x, kn_ref y, kn_ref z)
 {
-    kn_ref dst = dist_temp(a->d, a->t);
-    struct kn_ins *n = dist_add(a->d, KN_OP_fsel, dst);
-
-    n->arg[0] = x;
-    n->arg[1] = num(a, 0);
-    n->arg[2] = y;
-    n->arg[3] = z;
-    return dst;
+    return dist_above(a->d, a->t, (kn_ref[4]){ x, num(a, 0), y, z });
 }
 
 static kn_ref

@@ -35,6 +35,17 @@ dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y)
     n->arg[2] = y;
 }
 
+kn_ref
+dist_above(struct dist *d, struct kn_type t, const kn_ref x[4])
+{
+    kn_ref dst = dist_temp(d, t);
+    struct kn_ins *n = dist_add(d, KN_OP_fsel, dst);
+
+    for (int k = 0; k < 4; k++)
+        n->arg[k] = x[k];
+    return dst;
+}
+
 static kn_ref
 splat(struct dist *d, kn_ref acc, kn_ref x)
 {
@@ -49,6 +60,18 @@ expand_mulall(struct dist *d, const struct kn_ins *i)
 
     for (uint32_t n = 0; n < t->nreg; n++)
         dist_apply(d, KN_OP_fmul, t->reg[n], splat(d, t->reg[n], f), 0);
+    return KILN_OK;
+}
+
+kiln_status
+expand_divall(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    kn_ref f = splat(d, t->reg[0], dist_operand(d, i->arg[1]));
+
+    f = dist_op(d, KN_OP_rcp, dist_acc_type(d, t->reg[0]), f, 0);
+    for (uint32_t n = 0; n < t->nreg; n++)
+        dist_apply(d, KN_OP_fmul, t->reg[n], f, 0);
     return KILN_OK;
 }
 

@@ -8,6 +8,7 @@ dist_out(struct dist *d, const struct kn_ins *i)
 {
     struct dist_out o = { .elem = (uint8_t)i->attr[KN_A_elem],
                           .vec = (uint32_t)i->attr[KN_A_vec],
+                          .sat = i->attr[KN_A_sat] != 0,
                           .store = KN_OP_stg };
     kn_ref m0 = dist_operand(d, i->arg[2]), n0 = dist_operand(d, i->arg[3]);
     kn_ref rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
@@ -105,6 +106,20 @@ dist_out_old(struct dist *d, const struct dist_out *o,
     return v;
 }
 
+/* Four codes: a dword, or byte by byte. */
+static void
+store_codes(struct dist *d, const struct dist_out *o, kn_ref acc,
+            kn_ref row_off, kn_ref col)
+{
+    kn_ref v = dist_codes(d, o->elem, o->sat, acc);
+
+    for (uint32_t n = 0; n < 4; n += o->vec) {
+        kn_ref off = out_offset(d, o, row_off, dist_ic(d, KN_OP_add, col, n));
+
+        dist_store_codes(d, o, off, n ? dist_ic(d, KN_OP_shr, v, 8 * n) : v);
+    }
+}
+
 static void
 store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
                kn_ref row_off, kn_ref col)
@@ -112,6 +127,10 @@ store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
     struct kn_type t = dist_acc_type(d, acc);
     kn_ref v = acc;
 
+    if (dist_is_code(o->elem)) {
+        store_codes(d, o, acc, row_off, col);
+        return;
+    }
     if (o->elem == KN_T_i32)  /* LLVM splits integer vectors it sees taken
                                  apart into scalars all through the loop */
         v = dist_op(d, KN_OP_bits, dist_vec(KN_T_f32, t.n), acc, 0);
@@ -266,6 +285,11 @@ store_run(struct dist *d, const struct shuffle *s, uint32_t x, uint32_t step,
     at = run_offset(d, s, off, col, false);
     if (add)
         add_run(d, s, at, v);
+    if (dist_is_code(s->o->elem)) {
+        dist_store_codes(d, s->o, at, dist_codes(d, s->o->elem, s->o->sat, v));
+        dist_add(d, KN_OP_sched, 0);
+        return;
+    }
     v = s->elem == KN_T_f32 && s->o->size == 2 ? as_type(d, v, s->o->elem) : v;
     put_run(d, s, at, v);
     if (s->run > s->o->vec)

@@ -354,13 +354,30 @@ check_roll(const struct kn_fn *f, const struct kn_ins *i)
     return need_same(f, i, t, 0);
 }
 
+/* Outputs of 8 bits, or what has their places (acc.apply). */
+static kiln_status
+check_codes(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t vec = i->attr[KN_A_vec];
+
+    if (i->op == KN_OP_scatter || i->attr[KN_A_add])
+        return FAIL(f, i->at, "8-bit outputs are stored in rows, and nothing "
+                    "is added to them");
+    if (vec != 1 && vec != 4)
+        return FAIL(f, i->at, "8-bit outputs are stored with vec=1 or 4");
+    return KILN_OK;
+}
+
 static kiln_status
 check_output(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
 
+    if (e == KN_T_fp8 || e == KN_T_bf8 || e == KN_T_i8)
+        return check_codes(f, i);
     if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
-        return FAIL(f, i->at, "store needs elem=f32, f16, bf16 or i32");
+        return FAIL(f, i->at, "store needs elem=f32, f16, bf16, i32, fp8, bf8 "
+                    "or i8");
     if (vec == 8 && (kn_elems[e].bits != 16 || !kn_targets[f->target].swaps ||
                      i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "

@@ -204,6 +204,8 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.scale_layout = p->scale_layout;
     k->problem.invariant = p->invariant;
     k->problem.group_flags = p->group_flags;
+    k->problem.out_scale = p->out_scale;
+    k->problem.overflow = p->overflow;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -7,10 +7,10 @@
 /* A new field of the kernel part must get a row below and in gen/identity.c, or two
  * different kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 1 &&
+               sizeof ((kiln_problem *)0)->reserved == 7 &&
                offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
                    offsetof(kiln_problem, scalar) &&
-               offsetof(kiln_problem, scalar) + 4 * KILN_SCALARS ==
+               offsetof(kiln_problem, scalar) + 4 * KILN_SCALARS + 8 ==
                    sizeof (kiln_problem),
                "a field was added to the kernel part");
 
@@ -27,6 +27,7 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->id_format == b->id_format && a->weigh == b->weigh &&
            a->requant == b->requant && a->quant == b->quant &&
            a->group_flags == b->group_flags && a->invariant == b->invariant &&
+           a->out_scale == b->out_scale && a->overflow == b->overflow &&
            !strcmp(a->expression, b->expression);
 }
 
@@ -59,6 +60,8 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
         { "group_flags", p->group_flags, 8 },
         { "invariant", p->invariant, 2 },
+        { "out_scale", p->out_scale, KILN_NOUTSCALES },
+        { "overflow", p->overflow, 2 },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -72,6 +75,8 @@ kiln_status
 kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
                 kiln_target target, kiln_problem *out)
 {
+    uint8_t reserved = 0;
+
     memset(out, 0, sizeof *out);
     if (given->size < offsetof(kiln_problem, batch) ||
         given->size > sizeof *out)
@@ -81,7 +86,9 @@ kn_problem_take(struct kn_ctx *c, const kiln_problem *given,
     out->size = sizeof *out;
     if (target)
         out->target = target;
-    if (out->reserved[0])
+    for (size_t i = 0; i < sizeof out->reserved; i++)
+        reserved |= out->reserved[i];
+    if (reserved)
         return kn_fail(c, KILN_BAD_INPUT, "the reserved fields of "
                        "kiln_problem must be zero");
     if (memchr(out->expression, 0, sizeof out->expression) == NULL)

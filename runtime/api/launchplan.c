@@ -46,8 +46,11 @@ static const struct {
 #define X(i) [KILN_ARG_X##i] = { offsetof(kiln_arguments, x##i),               \
                                  offsetof(struct kn_operands, x[i]),           \
                                  offsetof(struct kn_extents, x[i]), "x" #i }
-    X(0), X(1), X(2), X(3)
+    X(0), X(1), X(2), X(3),
 #undef X
+    [KILN_ARG_SC] = { offsetof(kiln_arguments, sc),
+                      offsetof(struct kn_operands, sc),
+                      offsetof(struct kn_extents, sc), "sc" },
 };
 
 static uint64_t

@@ -54,6 +54,8 @@ static bool
 is_right(const struct kn_ref_result *r, uint32_t code, double got, double want,
          double abssum)
 {
+    if (r->scale > 0)
+        return kn_ref_code_right(r, code, want, abssum);
     if (is_integer(r->out))
         return equal_integers(r, code, want);
     if (!r->exact)
@@ -61,6 +63,21 @@ is_right(const struct kn_ref_result *r, uint32_t code, double got, double want,
     if (isnan(want))
         return isnan(got);
     return code == kn_ref_encode(r->out, r->target, want);
+}
+
+static bool
+wraps(const struct kn_ref_result *r)
+{
+    return is_integer(r->out) && !(r->scale > 0);
+}
+
+/* A code that stands for what is beyond it. */
+static bool
+is_limit(const struct kn_ref_result *r, double got)
+{
+    return r->scale > 0 &&
+           fabs(got) >= r->scale * (r->out == KILN_I8 ? 127
+                                    : kn_ref_max(r->out, r->target));
 }
 
 /* +Inf - Inf of an accumulator, which OCP MX leaves open. */
@@ -128,7 +145,8 @@ compare_tile(const struct kn_ref_result *r, int64_t i0, int64_t j0,
         for (int64_t j = j0; j < j0 + cols; j++) {
             int64_t at = i * r->rect.cols + j;
             uint32_t code = result_code(r, i, j);
-            double got = kn_ref_decode(r->out, r->target, code);
+            double got = kn_ref_decode(r->out, r->target, code) *
+                         (r->scale > 0 ? r->scale : 1);
             double want = r->value[at];
             bool open = is_overflow(r, at, got);
             bool right = open || is_right(r, code, got, want, r->abssum[at]);
@@ -136,8 +154,8 @@ compare_tile(const struct kn_ref_result *r, int64_t i0, int64_t j0,
             check->overflowed += open;
             if (!right)
                 note_bad(check, r, i, j, got);
-            if (right && is_integer(r->out))
-                want = got;  /* a sum that wraps */
+            if (right && (wraps(r) || is_limit(r, got)))
+                want = got;  /* a sum that wraps, or is beyond */
             if (right && !(isfinite(got) && isfinite(want)))
                 continue;    /* no error that has a size */
             kn_ref_note(check, got, want);

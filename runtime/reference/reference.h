@@ -100,6 +100,9 @@ struct kn_ref_result {
     struct kn_ref_rect rect;
     const double *value, *abssum;
     const uint8_t *both;     /* kn_ref_sums, or NULL: nowhere */
+    double scale;            /* > 0: the output is codes, an element is code *
+                                scale (codes.c) */
+    bool saturate;           /* codes: what is beyond the type is its limit */
 };
 
 /* Sums over any number of rectangles; starts all-zero. */
@@ -120,6 +123,10 @@ struct kn_ref_check {
  * of norm(got - ref) / norm(ref); no figure counts an element that is right and
  * not finite. */
 void kn_ref_compare(const struct kn_ref_result *r, struct kn_ref_check *check);
+/* Whether the code of an output with a scale is right: `want`, moved by what the
+ * sum and the division by the scale may be off, rounds to it. */
+bool kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
+                       double want, double abssum);
 /* One element for the errors and the sums, judged elsewhere. */
 void kn_ref_note(struct kn_ref_check *check, double got, double want);
 /* 10 log10(sum want^2 / sum (got - want)^2): infinite without an error, NaN

@@ -129,7 +129,7 @@ plan(struct run *r)
     struct kn_operands at = {
         .a = o[NUM_A].at, .b = o[NUM_B].at, .c = o[NUM_C].at,
         .sa = o[NUM_SA].at, .sb = o[NUM_SB].at, .bias = o[NUM_BIAS].at,
-        .offs = r->offs_at,
+        .offs = r->offs_at, .sc = o[NUM_SC].at,
         .x = { o[NUM_ARRAY].at, o[NUM_ARRAY + 1].at, o[NUM_ARRAY + 2].at,
                o[NUM_ARRAY + 3].at },
     };
@@ -305,6 +305,14 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     res.k = q.k;
     res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise &&
                 !r->p.expression[0];
+    if (kn_codes(&r->p)) {
+        float scale = 1;
+
+        if (r->p.out_scale)
+            kn_data_fill(&r->o[NUM_SC].d, 0, &scale, sizeof scale);
+        res.scale = (double)scale;
+        res.saturate = !r->p.overflow;
+    }
     if (kn_ref_tile(c, &q, &rect, &(struct kn_ref_sums){ value, sum, both })) {
         snprintf(r->r->text, sizeof r->r->text, "reference: %s", c->err.text);
         return false;

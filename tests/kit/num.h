@@ -12,7 +12,7 @@
 #include "../../runtime/sim/sim.h"
 
 enum num_operand_id {
-    NUM_A, NUM_B, NUM_C, NUM_SA, NUM_SB, NUM_BIAS,
+    NUM_A, NUM_B, NUM_C, NUM_SA, NUM_SB, NUM_BIAS, NUM_SC,
     NUM_ARRAY,               /* those that the expression declares */
     NUM_NOPERANDS = NUM_ARRAY + KN_REF_ARRAYS
 };

@@ -57,6 +57,10 @@ describe(const struct num_kernel *k, const struct num_job *j,
     for (int i = 0; i < KILN_SCALARS; i++)
         if (j->p.scalar[i] != 0)
             kn_putf(b, " [scalar %d: %g]", i, (double)j->p.scalar[i]);
+    if (p->out_scale)
+        kn_putf(b, " --out-scale %s", kn_out_scale_names[p->out_scale]);
+    if (p->overflow)
+        kn_put(b, " --saturate 0");
     if (p->beta)
         kn_put(b, " --beta 1");
     if (p->alpha_set)

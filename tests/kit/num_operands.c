@@ -109,6 +109,10 @@ num_shape_operands(struct run *r)
     shape_scales(r);
     if (kn_has_bias(p))
         shape(r, NUM_BIAS, KILN_F32, 1, p->n);
+    if (p->out_scale)
+        shape(r, NUM_SC, KILN_F32, 1, 1);
+    r->o[NUM_SC].d.scale = true;
+    kn_data_shape(&r->o[NUM_SC].d, 0, 0);
     repeat(r);
     kn_data_shape(&r->o[NUM_A].d, p->lda, p->stride_a);
     kn_data_shape(&r->o[NUM_B].d, p->ldb, p->stride_b);
@@ -147,7 +151,7 @@ whole_units(const struct run *r, int id, uint64_t size)
     const struct kn_config *g = &r->k->g.cfg;
     const struct kn_domain *d = &g->domain;
     const uint8_t align[NUM_NOPERANDS] = { d->align_a, d->align_b, 1,
-                                           d->align_sa, d->align_sb, 4,
+                                           d->align_sa, d->align_sb, 4, 4,
                                            1, 1, 1, 1 };
     bool dwords = align[id] >= 4 ||
                   (id == NUM_A && kn_unaligned(&r->p, g, 'a')) ||

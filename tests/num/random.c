@@ -182,6 +182,20 @@ draw_expression(struct draw *d, kiln_problem *p)
     snprintf(p->expression, sizeof p->expression, "%s", text);
 }
 
+/* Codes, of which no tensor can be one and to which nothing is added. */
+static void
+draw_codes(struct draw *d, kiln_problem *p)
+{
+    static const kiln_type codes[] = { KILN_FP8, KILN_FP8, KILN_BF8, KILN_I8 };
+
+    if (p->out == KILN_I32 || p->beta || strstr(p->expression, "tensor:") ||
+        kn_formula_names(p->expression, "c") || !one_in(d, 3))
+        return;
+    p->out = codes[below(d, 4)];
+    p->out_scale = (uint8_t)below(d, KILN_NOUTSCALES);
+    p->overflow = p->out != KILN_I8 && one_in(d, 3);
+}
+
 static void
 draw_problem(struct draw *d, struct num_job *j)
 {
@@ -205,6 +219,7 @@ draw_problem(struct draw *d, struct num_job *j)
     p->alpha_set = p->out != KILN_I32 && one_in(d, 3);
     if (p->out != KILN_I32 && one_in(d, 4))
         draw_expression(d, p);
+    draw_codes(d, p);
     p->alpha = 0.5f;
     for (int i = 0; i < KILN_SCALARS; i++)
         p->scalar[i] = 0.5f + (float)i;

@@ -32,6 +32,8 @@ static const struct part {
     { KILN_BATCHED, "batched", "--batch 2 -m 33 -n 44 -k 97", false },
     { KILN_MOE, "moe", "--stage layer --hidden 96 --inter 128 --experts 4 "
                        "--topk 2 --tokens 9", false },
+    { KILN_GEMM, "gemm, output of 8 bits",
+      "--out fp8 --out-scale static -m 33 -n 44 -k 97", true },
 };
 
 enum outcome { CHECKED, REFUSED, MISSING, WRONG };

@@ -103,6 +103,24 @@ def epilogues_are_expressions():
     return wrong
 
 
+def outputs_of_eight_bits():
+    x, y = small(33, 64), small(40, 64)
+    s = np.array([4], "f4")
+    want = np.rint(wide(x) @ wide(y).T / 4)
+    got = GPU.gemm(x, y, "i8", out_scale=s)
+    wrong = same(got, np.clip(want, -128, 127).astype("i1"))
+    codes = GPU.gemm(x, y, "fp8", out_scale=s)
+    back = kiln.Quantised(codes, s, "fp8", "tensor", codes.shape,
+                          "gfx950").dequantise()
+    if np.abs(back - 4 * want).max() > 16:
+        wrong = wrong or "fp8 is off by %g" % np.abs(back - 4 * want).max()
+    refused("out_scale is one f32", GPU.gemm, x, y, "i8",
+            out_scale=small(2, dtype="f4"))
+    refused("fp8, bf8 or i8", GPU.gemm, x, y, out_scale=s)
+    refused("no --beta adds", GPU.gemm, x, y, got, beta=1)
+    return wrong
+
+
 def epilogues_name_operands():
     x, y = small(33, 64), small(40, 64)
     s, w, r = small(33, dtype="f4"), small(40, dtype="f4"), \
@@ -720,6 +738,7 @@ def stubs_name_what_there_is():
 CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
     epilogues_are_expressions,
+    outputs_of_eight_bits,
     epilogues_name_operands,
     scales_say_their_mode, packed_types,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,

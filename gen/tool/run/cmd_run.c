@@ -283,6 +283,7 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
     KN_TRY(kn_ref_tile(c, p, &rect, &sums));
     KN_TRY(read_output(r, t, got));
     res.exact = is_exact(r);
+    kn_operands_codes(&r->p, &r->ops, &res);
     res.got = got;
     res.value = sums.value;
     res.abssum = sums.abssum;

@@ -119,7 +119,8 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
 {
     const struct kn_extents e = kn_extents_of(p);
     const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias,
-                                           e.x[0], e.x[1], e.x[2], e.x[3] };
+                                           e.sc, e.x[0], e.x[1], e.x[2],
+                                           e.x[3] };
     int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, p->ldsa, p->ldsb };
     int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
@@ -130,6 +131,10 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     shape_scales(p, o);
     if (kn_has_bias(p))
         set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
+    if (p->out_scale) {
+        set_shape(&o[KN_OPND_SC], KILN_F32, 1, 1);
+        o[KN_OPND_SC].data.scale = true;
+    }
     shape_batches(p, o);
     shape_arrays(p, o);
     for (uint32_t i = KN_OPND_ARRAY; i < KN_NOPERANDS; i++)
@@ -211,7 +216,7 @@ kn_operand_read(struct kn_tool *t, struct kn_operand *o, bool vector,
 static bool
 is_vector(const kiln_problem *p, int id)
 {
-    return id == KN_OPND_BIAS ||
+    return id == KN_OPND_BIAS || id == KN_OPND_SC ||
            ((id == KN_OPND_SA || id == KN_OPND_SB) &&
             (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW));
 }
@@ -433,4 +438,16 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         out->scalar[i] = (double)p->scalar[i];
     if (p->beta)
         out->cin = tensor(&s->o[KN_OPND_C], p->ldc, at[KN_OPND_C]);
+}
+
+void
+kn_operands_codes(const kiln_problem *p, struct kn_operands_set *s,
+                  struct kn_ref_result *out)
+{
+    float scale = 1;
+
+    if (p->out_scale)
+        kn_operand_fill(&s->o[KN_OPND_SC], 0, &scale, sizeof scale);
+    out->scale = kn_codes(p) ? (double)scale : 0;
+    out->saturate = !p->overflow;
 }

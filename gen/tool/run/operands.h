@@ -16,7 +16,8 @@
     X(C, "C", c_file) \
     X(SA, "scales of A", a_scale_file) \
     X(SB, "scales of B", b_scale_file) \
-    X(BIAS, "bias", bias_file)
+    X(BIAS, "bias", bias_file) \
+    X(SC, "scale of the output", out_scale_file)
 
 enum kn_operand_id {
 #define X(id, text, flag) KN_OPND_##id,
@@ -75,5 +76,9 @@ struct kn_memory kn_operand_memory(const kiln_problem *p,
 void kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
                            const int64_t *offs, int64_t g,
                            struct kn_ref_problem *out);
+
+/* What the reference has to know of an output of 8 bits. */
+void kn_operands_codes(const kiln_problem *p, struct kn_operands_set *s,
+                       struct kn_ref_result *out);
 
 #endif

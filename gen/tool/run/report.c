@@ -35,6 +35,10 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "b", kiln_type_name(p->b));
     kn_json_str(j, "out", kiln_type_name(p->out));
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
+    if (kn_codes(p)) {
+        kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
+        kn_json_bool(j, "saturate", !p->overflow);
+    }
     if (p->quant)
         kn_json_str(j, "quant", modes[p->quant - 1]);
     if (p->invariant)
@@ -102,6 +106,10 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
             kn_scale_names[p->scale],
             *epilogue_text(p) ? ", " : "",
             epilogue_text(p), p->beta ? ", beta 1" : "");
+    if (p->out_scale)
+        kn_putf(t->text, ", output scale %s", kn_out_scale_names[p->out_scale]);
+    if (p->overflow)
+        kn_put(t->text, ", not saturated");
     if (p->quant)
         kn_putf(t->text, ", A quantised (%s)", modes[p->quant - 1]);
     if (p->invariant)

@@ -20,7 +20,7 @@ from ._abi import (ACTS, BAD_INPUT, CHECKED, FAMILIES, LAYOUTS, NO_DISK,
                    OPERANDS, RUN_ONLY, SCALES, STAGES, STRICT, TARGETS, TYPES, Arguments,
                    DeviceInfo, Error, KernelInfo, Options, Plan, Problem)
 from ._abi import call as _call, lib as _lib, version as _version
-from ._memory import BITS, NUMPY, View, bad, view
+from ._memory import BITS, NUMPY, OUTPUTS, View, bad, view
 from ._moe import Layers, Routing, quantise_experts, routing
 from ._own import Jit, arguments_of, jit, plan_of
 from ._products import Product, names_of
@@ -338,15 +338,15 @@ class Device(Layers, _Owner):
         """(type, view or array of the output, its owner)."""
         if out is None or isinstance(out, str):
             kind, shape = out or "bf16", product.output_shape()
-            if kind not in NUMPY:
-                raise bad("an output is one of %s, not %r", " ".join(NUMPY),
+            if kind not in OUTPUTS:
+                raise bad("an output is one of %s, not %r", " ".join(OUTPUTS),
                           kind)
             if stays:
                 return kind, Array(self, shape, kind)
             import numpy
-            return kind, numpy.empty(shape, NUMPY[kind])
+            return kind, numpy.empty(shape, OUTPUTS[kind])
         v = view(out)
-        if v.type not in NUMPY:
+        if v.type not in OUTPUTS:
             raise bad("out= has no type of an output")
         if v.shape != product.output_shape():
             raise bad("out= has the shape %s, the product %s", v.shape,
@@ -387,35 +387,40 @@ class Device(Layers, _Owner):
     def gemm(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
              scales=None, scale=None, bias=None, epilogue=None, row=None,
              col=None, tensor=None, scalar=None, alpha=None, beta=0,
-             invariant=False, stream=None):
+             invariant=False, out_scale=None, saturate=True, stream=None):
         """A times B as the layout says (nt: A[M,K] B[N,K]) to C[M,N].
 
         out: a type, for a new array, or the array to write; scales: (of A, of
         B), whose shapes say the mode; with beta=1 out is added to; invariant: the
-        bits of a row of C depend on nothing but that row of A, and B."""
+        bits of a row of C depend on nothing but that row of A, and B; out_scale:
+        of an output of fp8, bf8 or i8, whose codes times it are C; saturate:
+        what is beyond their limit is that."""
         p = Product("gemm", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
+        p.add_output(out_scale, saturate)
         return self._launch(p, out, beta, alpha, stream)
 
     def batched(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
                 scales=None, scale=None, bias=None, epilogue=None, row=None,
                 col=None, tensor=None, scalar=None, alpha=None, beta=0,
-                invariant=False, stream=None):
+                invariant=False, out_scale=None, saturate=True, stream=None):
         """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
         p = Product("batched", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
+        p.add_output(out_scale, saturate)
         return self._launch(p, out, beta, alpha, stream)
 
     def grouped(self, a, b, offsets, out=None, *, layout="nt", a_type=None,
                 b_type=None, scales=None, scale=None, bias=None,
                 epilogue=None, row=None, col=None, tensor=None, scalar=None,
-                alpha=None, beta=0, invariant=False, stream=None):
+                alpha=None, beta=0, invariant=False, out_scale=None,
+                saturate=True, stream=None):
         """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]."""
         p = Product("grouped", layout, a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["m"])
@@ -423,17 +428,20 @@ class Device(Layers, _Owner):
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
+        p.add_output(out_scale, saturate)
         return self._launch(p, out, beta, alpha, stream)
 
     def wgrad(self, a, b, offsets, out=None, *, a_type=None, b_type=None,
               scales=None, scale=None, epilogue=None, row=None, col=None,
-              tensor=None, scalar=None, alpha=None, beta=0, stream=None):
+              tensor=None, scalar=None, alpha=None, beta=0, out_scale=None,
+              saturate=True, stream=None):
         """For each group the product of its rows of A[K,M] and B[K,N]."""
         p = Product("wgrad", "tn", a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["k"])
         p.add_scales(scales, scale)
         p.add_bias(None, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
+        p.add_output(out_scale, saturate)
         return self._launch(p, out, beta, alpha, stream)
 
 

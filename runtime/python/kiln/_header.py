@@ -6,11 +6,12 @@ TYPES = ['none', 'f32', 'i32', 'f16', 'bf16', 'fp8', 'bf8', 'i8', 'mxfp8',
 FAMILIES = ['gemm', 'grouped', 'wgrad', 'batched', 'moe']
 LAYOUTS = ['nt', 'nn', 'tn', 'tt']
 SCALES = ['none', 'tensor', 'row', 'block128', 'mx32']
+OUT_SCALES = ['none', 'static']
 MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited']
 TARGETS = ['none', 'gfx942', 'gfx950']
 OPERANDS = ['a', 'b', 'c', 'sa', 'sb', 'bias', 'offsets', 'experts', 'padded',
-    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3']
+    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc']
 
 
 class kiln_error(C.Structure):
@@ -63,7 +64,7 @@ class kiln_problem(C.Structure):
         ("group_flags", C.c_uint8),
         ("quant", C.c_uint8),
         ("invariant", C.c_uint8),
-        ("reserved", C.c_uint8 * 1),
+        ("out_scale", C.c_uint8),
         ("m", C.c_int64),
         ("n", C.c_int64),
         ("k", C.c_int64),
@@ -84,6 +85,8 @@ class kiln_problem(C.Structure):
         ("ldsb", C.c_int64),
         ("expression", C.c_char * 192),
         ("scalar", C.c_float * 4),
+        ("overflow", C.c_uint8),
+        ("reserved", C.c_uint8 * 7),
     ]
 
 
@@ -134,6 +137,7 @@ class kiln_arguments(C.Structure):
         ("x1", C.c_void_p),
         ("x2", C.c_void_p),
         ("x3", C.c_void_p),
+        ("sc", C.c_void_p),
     ]
 
 

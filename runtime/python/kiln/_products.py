@@ -4,7 +4,7 @@ import math
 import re
 
 from ._abi import Problem, TARGETS, TYPES
-from ._memory import BITS, NUMPY, bad, view
+from ._memory import BITS, OUTPUTS, bad, view
 
 ENDS32, TAIL_ZERO = 4, 2    # kiln_group_flags
 ARRAYS, SCALARS = 4, 4      # that an epilogue may declare
@@ -188,6 +188,17 @@ class Product:
         self.operand["bias"] = v
         self.fields["bias"] = 0 if epilogue else 1
 
+    def add_output(self, scale, saturate):
+        """An output of 8 bits: an array of its one f32 scale, or None."""
+        self.fields["overflow"] = int(not saturate)
+        if scale is None:
+            return
+        v = view(scale)
+        if v.type != "f32" or math.prod(v.shape) != 1:
+            raise bad("out_scale is one f32")
+        self.operand["sc"] = v
+        self.fields["out_scale"] = "static"
+
     def add_offsets(self, offsets, last):
         v = view(offsets)
         if v.size != 8 or len(v.shape) != 1 or v.shape[0] < 2:
@@ -227,7 +238,7 @@ class Product:
                 raise bad("%r has the %s of %s, the device is a %s", q, q.type,
                           q.target, TARGETS[target])
         if out_type not in BITS:
-            raise bad("an output is one of %s, not %r", " ".join(NUMPY),
+            raise bad("an output is one of %s, not %r", " ".join(OUTPUTS),
                       out_type)
         self.check_arrays(out_type)
         more = {} if alpha is None else {"alpha": alpha}

@@ -1,0 +1,43 @@
+/* codes.c - outputs that are codes under a scale: which one is right. */
+#include "reference.h"
+
+#include <math.h>
+
+static double
+limit(const struct kn_ref_result *r, bool above)
+{
+    if (r->out == KILN_I8)
+        return above ? 127 : -128;
+    return above ? kn_ref_max(r->out, r->target)
+                 : -kn_ref_max(r->out, r->target);
+}
+
+/* What x becomes: NaN and infinity are where a type that does not saturate
+ * ends. */
+static double
+rounded(const struct kn_ref_result *r, double x)
+{
+    if (r->saturate && !isnan(x))
+        x = fmin(fmax(x, limit(r, false)), limit(r, true));
+    return kn_ref_decode(r->out, r->target,
+                         kn_ref_encode(r->out, r->target, x));
+}
+
+bool
+kn_ref_code_right(const struct kn_ref_result *r, uint32_t code, double want,
+                  double abssum)
+{
+    double got = kn_ref_decode(r->out, r->target, code), low, high;
+    double off = r->exact ? 0 : ((double)r->k / 8 + 16) * 0x1p-24 * abssum +
+                                0x1p-22 * fabs(want);
+
+    if (isnan(want) || isinf(want)) {
+        want = rounded(r, want);
+        return isnan(want) ? isnan(got) : got == want;
+    }
+    low = rounded(r, (want - off) / r->scale);
+    high = rounded(r, (want + off) / r->scale);
+    if (isnan(got))
+        return isnan(low) || isnan(high);
+    return !(got < low) && !(got > high) && !(isnan(low) && isnan(high));
+}

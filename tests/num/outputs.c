@@ -1,0 +1,180 @@
+/* Outputs of 8 bits: in every family that has them, in both lowerings, by every
+ * way of storing, saturated or not, of numbers, NaNs and infinities; and what
+ * would be wrong is seen.
+ *
+ * usage: outputs TARGET [full]   full: each in each; else by turns */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/sweep.h"
+
+enum { NFORMS = 8 };
+
+static kiln_target target;
+static bool full;
+static struct num_counts counts;
+
+static const int64_t lens[] = { 20, 0, 1, 65, 0 };
+
+struct row {
+    const char *name;
+    kiln_type out;
+    kiln_out_scale scale;
+    uint8_t overflow;
+    const char *expression;
+};
+static const struct row rows[] = {
+    { "fp8, static", KILN_FP8, KILN_OUT_STATIC, 0, "" },
+    { "fp8, plain", KILN_FP8, KILN_OUT_PLAIN, 0, "acc*300" },
+    { "fp8, not saturated", KILN_FP8, KILN_OUT_STATIC, 1, "acc*300" },
+    { "bf8, static", KILN_BF8, KILN_OUT_STATIC, 0, "relu(acc)" },
+    { "bf8, not saturated", KILN_BF8, KILN_OUT_PLAIN, 1, "acc*30000" },
+    { "i8, static", KILN_I8, KILN_OUT_STATIC, 0, "" },
+    { "i8, plain", KILN_I8, KILN_OUT_PLAIN, 0, "row:r,acc*r*50" },
+};
+enum { NROWS = sizeof rows / sizeof *rows };
+
+/* A problem and a configuration for a number. */
+static void
+form(uint32_t n, kiln_problem *p, struct kn_config *g)
+{
+    static const kiln_family family[NFORMS] = {
+        KILN_GEMM, KILN_GROUPED, KILN_BATCHED, KILN_GEMM,
+        KILN_GEMM, KILN_WGRAD, KILN_GEMM, KILN_GEMM };
+
+    p->family = family[n % NFORMS];
+    p->a = KILN_BF16;
+    *g = (struct kn_config){ .bm = 64, .bn = 64 };
+    switch (n % NFORMS) {
+    case 1:
+        p->a = KILN_FP8;
+        p->scale = KILN_SCALE_ROW;
+        p->group_flags = KILN_TAIL_ZERO;
+        break;
+    case 3:
+        p->a = KILN_I8;
+        p->scale = KILN_SCALE_TENSOR;
+        g->lowering = KN_LOWERING_ASM;
+        break;
+    case 4:
+        g->split_k = 2;
+        break;
+    case 5:
+        p->layout = KILN_TN;
+        break;
+    case 6:
+        g->store = KN_STORE_LDS;
+        g->lowering = KN_LOWERING_ASM;
+        break;
+    case 7:                  /* the next tile is copied between stores */
+        *g = (struct kn_config){ .bm = 256, .bn = 256, .bk = 64, .wm = 2,
+                                 .wn = 2, .schedule = KN_SCHED_4WAVE,
+                                 .cus = 1 };
+        break;
+    default:
+        break;
+    }
+}
+
+static void
+run_form(const struct row *row, uint32_t n, enum kn_data_mode mode)
+{
+    struct num_job j = { .seed = n, .order_seed = n, .mode = mode };
+    kiln_problem p = { .size = sizeof p, .target = target, .out = row->out,
+                       .out_scale = (uint8_t)row->scale,
+                       .overflow = row->overflow };
+    struct num_result r = { .ok = true };
+    struct num_kernel k;
+    struct kn_config g;
+    bool large = n % NFORMS == 7;
+
+    form(n, &p, &g);
+    if (mode == KN_DATA_SPECIAL)
+        p.a = KILN_F16;      /* whose sums stay within f32 */
+    snprintf(p.expression, sizeof p.expression, "%s", row->expression);
+    g.domain = num_weakest(&p);
+    p.m = 70, p.n = n % 2 ? 100 : 101, p.k = 96;
+    if (large)
+        p.m = p.n = 512, p.k = 64;
+    if (n % 4 == 3)          /* which rows at any address are refused */
+        g.domain = kn_domain_of(&p, 16, 64);
+    if (!num_open(&k, &counts, &p, &g))
+        fail_msg("%s, form %u: no kernel: %s", row->name, n, k.c.err.text);
+    j.p = (kiln_problem){ .m = p.m, .n = p.n, .k = p.k };
+    j.p.batch = p.family == KILN_BATCHED ? 3 : 0;
+    if (p.family == KILN_GROUPED || p.family == KILN_WGRAD) {
+        j.p.groups = 5;
+        j.lens = lens;
+        j.spare = p.family == KILN_GROUPED ? 70 : 0;
+    }
+    if (!num_launch(&k, &j, &r))
+        fail_msg("%s, form %u: %s", row->name, n, r.text);
+    num_close(&k);
+}
+
+static void
+test_row(void **state)
+{
+    const struct row *row = *state;
+    uint32_t n = (uint32_t)(row - rows);
+
+    for (uint32_t i = 0; i < (full ? NFORMS : 3); i++)
+        run_form(row, full ? i : n + 3 * i, i % 2 ? KN_DATA_EXACT
+                                                  : KN_DATA_RANDOM);
+    run_form(row, 0, KN_DATA_SPECIAL);
+}
+
+/* The next code is a wrong one. */
+static void
+next_code(struct kn_sim *sim, uint64_t c, void *user)
+{
+    uint8_t v;
+
+    (void)user;
+    assert_int_equal(kn_sim_read(sim, c, &v, sizeof v), KILN_OK);
+    v++;
+    assert_int_equal(kn_sim_write(sim, c, &v, sizeof v), KILN_OK);
+}
+
+static void
+test_wrong(void **state)
+{
+    kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
+                       .out = KILN_FP8, .out_scale = KILN_OUT_STATIC };
+    struct kn_config g = { .bm = 64, .bn = 64 };
+    struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
+                         .meddle = next_code };
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    g.domain = num_weakest(&p);
+    assert_true(num_open(&k, &counts, &p, &g));
+    assert_false(num_launch(&k, &j, &r));
+    assert_int_equal(r.check.bad, 1);
+    num_close(&k);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct CMUnitTest tests[NROWS + 1];
+    size_t n = 0;
+
+    if (argc < 2)
+        return 2;
+    target = !strcmp(argv[1], "gfx942") ? KILN_GFX942 : KILN_GFX950;
+    full = argc > 2;
+    for (; n < NROWS; n++)
+        tests[n] = (struct CMUnitTest){ rows[n].name, test_row, NULL, NULL,
+                                        (void *)(uintptr_t)&rows[n] };
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
+    return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
+}
