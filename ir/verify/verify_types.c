@@ -360,7 +360,7 @@ check_codes(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t vec = i->attr[KN_A_vec];
 
-    if (i->op == KN_OP_scatter || i->attr[KN_A_add])
+    if (i->op == KN_OP_scatter || i->attr[KN_A_add] || i->attr[KN_A_atomic])
         return FAIL(f, i->at, "8-bit outputs are stored in rows, and nothing "
                     "is added to them");
     if (vec != 1 && vec != 4)
