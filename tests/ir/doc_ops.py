@@ -120,7 +120,8 @@ SENTENCES = {
     "mma.block": "accumulate A * B times the scales of the K block",
     "acc.addblock": "plus another tile's products times the scales of their K "
                     "block (share `part=` of `parts=`)",
-    "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
+    "acc.mul": "times a number", "acc.div": "times 1 over a number",
+    "acc.mulrow": "times f32 by row",
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "acc.operand": "the array in slot `slot=` of the expression that comes next",
     "acc.scalar": "the same of a scalar",
@@ -129,7 +130,8 @@ SENTENCES = {
                  "`add=1` reads C and adds it first unless `c` is named",
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
-             "adds to it, `atomic=1` in pairs of bf16, atomically; `vec=8`: 16 "
+             "adds to it, `atomic=1` in pairs of bf16, atomically; `elem=fp8`, `bf8` "
+             "and `i8` are codes, with `sat=1` the limit for what is beyond it; `vec=8`: 16 "
              "bytes a lane, turned between lanes",
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
                  "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
@@ -147,7 +149,9 @@ SENTENCES = {
             "of 16: of the first where bit `first` of `l` is 0, else of the second",
     "near.max": "largest of each 4, 8 or 16 (`parts=`) lanes side by side, unsigned",
     "cvt.8": "four 8-bit codes of four floats: nearest even, `i8` towards "
-             "zero",
+             "zero"
+             " (`parts=2`: made by "
+             "halves, for neighbours that nothing lies between)",
     "quad.max": "largest of the four lanes that share `l % 16`",
     "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even",
     "store.mx": "gated rows as fp4 or fp8 with an E8M0 scale a block of 32 "
