@@ -120,8 +120,8 @@ SENTENCES = {
     "mma.block": "accumulate A * B times the scales of the K block",
     "acc.addblock": "plus another tile's products times the scales of their K "
                     "block (share `part=` of `parts=`)",
-    "acc.mul": "times a number", "acc.div": "times 1 over a number",
-    "acc.mulrow": "times f32 by row",
+    "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
+    "acc.div": "times 1 over a number",
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "acc.operand": "the array in slot `slot=` of the expression that comes next",
     "acc.scalar": "the same of a scalar",
