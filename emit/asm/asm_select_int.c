@@ -95,6 +95,19 @@ wide_product(struct select *s)
     kn_asm_copy(s, kn_asm_dst(s), d);
 }
 
+/* Pairs of 16-bit integers: what quantising asks for. */
+static void
+binary_pair(struct select *s)
+{
+    struct kn_asm_opnd o[] = { kn_asm_dst(s), kn_asm_vector(s, kn_asm_arg(s, 0)),
+                               kn_asm_vector(s, kn_asm_arg(s, 1)) };
+
+    if (s->i->op == KN_OP_umax)
+        kn_asm_valu(s, KN_I_v_pk_max_u16, o, 3);
+    else
+        kn_asm_lack(s, "this operation on 16-bit integers");
+}
+
 static void
 binary(struct select *s)
 {
@@ -108,6 +121,10 @@ binary(struct select *s)
             wide_product(s);
         else
             wide(s, b);
+        return;
+    }
+    if (kn_asm_type(s, s->i->dst)->elem == KN_T_i16) {
+        binary_pair(s);
         return;
     }
     x = kn_asm_arg(s, 0);
