@@ -360,10 +360,6 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         p->n % 16)
         return kn_fail(c, KILN_UNSUPPORTED, "gemm1 with scales of blocks "
                        "needs --inter a multiple of 16");
-    if (kn_prequant(p) && ((p->ldb ? p->ldb : p->k) % 4 ||
-                           (p->lda ? p->lda : p->k) % 2))
-        return kn_fail(c, KILN_UNSUPPORTED, "moe quantises rows of whole "
-                       "dwords: K and --ldb are multiples of 4, --lda of 2");
     if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
                        "2 GiB");

@@ -125,7 +125,10 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     kiln_type t = side == 'a' ? p->a : p->b;
     uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
 
-    return align < 4 && !kn_prequant(p) && !p->quant &&
+    bool quantised = p->quant || (kn_prequant(p) &&
+                                  (side == 'a' || !kn_family_of(p)->routed));
+
+    return align < 4 && !quantised &&
            !(kn_dequant(p) && g->cus && g->split_k > 1) &&
            (side == 'a' || !p->b_layout) &&
            kn_reads_of(g) != KN_READS_MEMORY &&
