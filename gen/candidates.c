@@ -55,7 +55,8 @@ kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
 static bool
 six_bits(const kiln_problem *p)
 {
-    return kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+    return !kn_widens_scaled(p) &&
+           (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6);
 }
 
 /* 6-bit types in the largest tile: K tiles of 256 in one slot, with registers
@@ -82,6 +83,7 @@ bool
 kn_walks(const kiln_problem *p)
 {
     return kn_targets[p->target].walks && !(p->group_flags & KILN_TAIL_ZERO) &&
+           !kn_widens_scaled(p) &&
            (p->scale != KILN_SCALE_MX32 ||
             (!p->scale_layout && p->layout == KILN_NT &&
              !kn_family_of(p)->batch));
@@ -129,8 +131,10 @@ four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
     bool old = kn_targets[p->target].slots_4wave == 1;
     int64_t least = p->scale == KILN_SCALE_ROW ? 16384
                   : p->scale == KILN_SCALE_TENSOR ? 8192
-                  : six ? 512 : 0;
+                  : six || kn_widens_scaled(p) ? 512 : 0;
 
+    if (kn_widens_scaled(p) && p->k && p->k < 8 * (int64_t)g->bk)
+        direct = true;
     return g->lowering == KN_LOWERING_ASM || kn_reads_of(g) == KN_READS_TILE ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
            (!old && !kn_family_of(p)->routed &&
@@ -232,7 +236,8 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
     /* Of 6-bit types the next one spills (measured). */
     bool six = bits == 6 || kn_elems[s.tb].bits == 6;
 
-    if (kn_family_of(p)->routed || kn_dequant(p) || p->scale_layout ||
+    if (kn_family_of(p)->routed || (kn_dequant(p) && !kn_widens_scaled(p)) ||
+        p->scale_layout ||
         p->scale == KILN_SCALE_BLOCK128 || g->bm * g->bn > (six ? 128 * 64 : 128 * 128))
         return;
     if (p->scale == KILN_SCALE_MX32)

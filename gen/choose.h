@@ -84,6 +84,10 @@ bool kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
 bool kn_pick_small(struct kn_ctx *c, const kiln_problem *p,
                    struct kn_config *g, struct kn_buf *why);
 
+/* Few rows of bf16 by weights that the target widens: tiles of 64 columns and a
+ * K of 256 read them in whole lines (docs/smallm.md). */
+bool kn_few_widened(const kiln_problem *p);
+
 /* Shares of K of a tile in g that the rules chose, whose rows are unaligned. */
 void kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
                         struct kn_config *g);
@@ -102,7 +106,7 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(H, "16 bits") X(B8, "8-bit floats") X(I8, "i8") \
     X(K, "8 bits, 128-blocks") X(MX88, "MX 8 x 8 bits") \
     X(MX84, "MX 8 x 4 bits") X(MX66, "MX with 6 bits") \
-    X(MX44, "MX 4 x 4 bits") X(W4, "16 bits x MX") \
+    X(MX44, "MX 4 x 4 bits") X(W4, "16 bits x MX") X(WB, "bf16 x MX along K") \
     X(Q4, "16 bits quantised x MX") X(P8, "16 bits quantised x 8 bits") \
     X(S44, "MX 4 x 4 bits, shuffled scales") \
     X(S84, "MX 8 x 4 bits, shuffled scales") \

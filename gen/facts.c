@@ -61,7 +61,7 @@ scales_of(const kiln_problem *p, const struct kn_config *g)
 {
     return !kn_direct_to_reg(g) && kn_scale_dwords(p, g) ? SCALES_SHUFFLED
          : kn_prequant(p) ? SCALES_OF_A
-         : p->scale < KILN_SCALE_BLOCK128 ? SCALES_NONE
+         : p->scale < KILN_SCALE_BLOCK128 || kn_widens_scaled(p) ? SCALES_NONE
          : kn_scale_batch(p, g) ? SCALES_BATCH
          : kn_weight_only(p) ? SCALES_OF_B : SCALES_TILE;
 }
@@ -101,6 +101,8 @@ steps_of(const struct given *x)
     bool odd = kn_reads_of(x->g) != KN_READS_HALVES &&
                slots * x->a.ksteps % 2;
 
+    if (kn_widens_scaled(x->p) && kn_reads_of(x->g) == KN_READS_TILE)
+        return 4;
     return batch ? 2 * batch : odd ? 2 * slots : slots;
 }
 

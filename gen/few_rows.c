@@ -31,7 +31,14 @@ static const struct forms {
   fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 } },
                  { { 8, 2, 2 }, { 8, 2, 2 } } }, none;
 
-enum { WIDE = 4096 };
+enum { WIDE = 4096, DEEP = 2048 };
+
+bool
+kn_few_widened(const kiln_problem *p)
+{
+    return kn_widens_scaled(p) && kn_targets[p->target].scaled && p->m <= 16 &&
+           p->n >= WIDE && p->k >= DEEP;
+}
 
 static const struct forms *
 forms_of(const kiln_problem *p)
@@ -43,7 +50,7 @@ forms_of(const kiln_problem *p)
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].fnuz)
         return a != b ? &fnuz_mixed
              : a == 8 ? &fnuz8 : a == 6 ? &fnuz6 : &fnuz4;
-    if (a == 6 || b == 6 || a < b)
+    if (a == 6 || b == 6 || a < b || kn_few_widened(p))
         return &none;
     if (a != b)
         return &mixed;
@@ -141,6 +148,7 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
 static const struct {
     uint32_t bm, bn, wm, wn, stages, want;
 } small[] = {
+    { 16, 64, 1, 4, 0, 256 },          /* kn_few_widened() */
     { 16, 32, 1, 2, 2, 512 },
     { 32, 64, 1, 4, 3, 128 },
     { 64, 64, 2, 2, 3, 128 },
@@ -205,12 +213,12 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         struct kn_config try = *g;
 
-        if (p->m > small[i].bm)
+        if (p->m > small[i].bm || (!small[i].stages && !kn_few_widened(p)))
             continue;
         try.bm = small[i].bm;
         try.bn = small[i].bn;
-        try.bk = p->scale == KILN_SCALE_BLOCK128 || bits == 16 ||
-                 kn_prequant(p) ? 128 : 256;
+        try.bk = p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) ||
+                         (bits == 16 && small[i].stages) ? 128 : 256;
         try.wm = small[i].wm;
         try.wn = small[i].wn;
         if (!try.domain.align_a)

@@ -159,6 +159,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (kn_direct(p, g) && (kn_family_of(p)->routed ||
                             kn_reads_of(g) == KN_READS_TILE))
         return 2;            /* more spill scalars of the gathered views */
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return kn_step_k(c, p, g->bk) == g->bk ? 2 : 1;
     g->stages = 1;
     one = kn_tile_lds(c, p, g);
     want = 1 + (65535 + one) / one;

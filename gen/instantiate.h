@@ -15,6 +15,9 @@ uint32_t kn_store_row(const kiln_problem *p, const struct kn_config *g);
  * to the product of every 32 K by the kernel itself. */
 bool kn_dequant(const kiln_problem *p);
 
+/* Whether an MX B is multiplied by its scales as it is widened. */
+bool kn_widens_scaled(const kiln_problem *p);
+
 /* An operand's type in the IR, as such and in memory; a 16-bit A times an MX B:
  * only B has scales. */
 enum kn_elem kn_payload(kiln_type t);

@@ -43,7 +43,8 @@ mx_class(const kiln_problem *p)
     if (p->quant)
         return KN_CLASS_Q4;
     if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
-        return KN_CLASS_W4;  /* on gfx942 e5m2 too */
+        return kn_widens_scaled(p) ? KN_CLASS_WB
+                                   : KN_CLASS_W4; /* on gfx942 e5m2 too */
     if (a == 6 || b == 6)
         return shuffled ? KN_CLASS_S66 : KN_CLASS_MX66;
     if (a != b)
@@ -343,7 +344,7 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
 static int
 width_of(enum kn_class c)
 {
-    return c == KN_CLASS_H || c == KN_CLASS_W4 ? 0
+    return c == KN_CLASS_H || c == KN_CLASS_W4 || c == KN_CLASS_WB ? 0
          : c == KN_CLASS_MX44 || c == KN_CLASS_S44 ? 2 : 1;
 }
 

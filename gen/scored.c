@@ -115,7 +115,8 @@ may_score(const kiln_problem *p, const struct kn_config *given,
     return kn_form_open(given) && !given->schedule && !given->lowering &&
            !given->store && !kn_family_of(p)->routed && p->m &&
            p->n && p->k && d->align_a >= 16 && d->align_b >= 16 && d->vec > 1 &&
-           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16);
+           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16) &&
+           !kn_few_widened(p);
 }
 
 /* The row as a kernel for p, if it is one; false: it is none. Where LDS is not
@@ -140,7 +141,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     if (asm_only)
         g->lowering = KN_LOWERING_ASM;
     return kn_shareable(g) && (!g->cus || kn_walks(p)) &&
-           (!asm_only || g->split_k < 2) &&
+           (!asm_only || g->split_k < 2 || kn_widens_scaled(p)) &&
            (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
 }
 
@@ -149,7 +150,8 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
 static bool
 is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
-    bool six = kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+    bool six = !kn_widens_scaled(p) &&
+               (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6);
 
     return !kn_bk_lacks(c, p, g) &&
            (!six || !kn_schedules[g->schedule].asm_only || kn_4wave_packed(p, g)) &&
@@ -169,7 +171,8 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 
     if (ragged == 'm')
         most += ((uint64_t)p->groups + 1) * ((p->n + g->bn - 1) / g->bn);
-    return n < 2 || (!kn_schedules[g->schedule].asm_only && k >= 2 * (int64_t)n * g->bk &&
+    return n < 2 || ((!kn_schedules[g->schedule].asm_only || kn_widens_scaled(p)) &&
+                     k >= 2 * (int64_t)n * g->bk &&
                      many * n <= 4 * kn_cus(p) &&
                      most * g->wm * g->wn <= KN_COUNTERS);
 }

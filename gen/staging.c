@@ -34,6 +34,15 @@ multiplied_a(const kiln_problem *p)
     return p->quant ? p->b : p->a;
 }
 
+/* bf16 has the exponents of E8M0; of a B in plain rows along K, whose runs of 32
+ * elements have a scale each. */
+bool
+kn_widens_scaled(const kiln_problem *p)
+{
+    return kn_weight_only(p) && p->a == KILN_BF16 && p->layout == KILN_NT &&
+           !p->b_layout && !p->scale_layout;
+}
+
 bool
 kn_dequant(const kiln_problem *p)
 {
@@ -76,7 +85,8 @@ kn_shape_of(const kiln_problem *p, const struct kn_config *g)
     return (struct kn_shape){ .bm = g->bm, .bn = g->bn, .bk = g->bk,
                               .wm = g->wm, .wn = g->wn,
                               .mfma = kn_pick_mfma(p),
-                              .block = kn_dequant(p) ? 32 : 0,
+                              .block = kn_dequant(p) && !kn_widens_scaled(p)
+                                           ? 32 : 0,
                               .ta = (uint8_t)staged(p, p->a),
                               .tb = (uint8_t)staged(p, p->b) };
 }
@@ -155,7 +165,7 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
     uint8_t align = side == 'a' ? g->domain.align_sa : g->domain.align_sb;
 
     return align < 4 && p->scale == KILN_SCALE_MX32 && !p->scale_layout &&
-           !kn_direct(p, g) && g->bk % 128 == 0 &&
+           !kn_direct(p, g) && g->bk % 128 == 0 && !kn_widens_scaled(p) &&
            g->lowering != KN_LOWERING_ASM &&
            kn_reads_of(g) != KN_READS_MEMORY &&
            kn_reads_of(g) != KN_READS_RUNS;

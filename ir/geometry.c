@@ -46,17 +46,21 @@ from_neighbour(const struct kn_lds *l, const struct kn_geom *g)
 }
 
 /* A converted tile's lane moves 16 elements at a time, or as many as run=
- * says, or a short row's scales. */
+ * says, or a short row's scales. With run= those of some K tiles of the row of
+ * such a run stay in its registers. */
 static struct kn_geom
 converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
 {
     uint32_t threads = kn_waves(f) * 64;
+    bool kept = l->kdiv != 1 && l->run;
 
-    g.run = l->kdiv == 1 ? l->run ? l->run : 16 : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
-    g.mem = g.run * kn_memory_bits(l) / 8;
-    g.nchunks = l->rows * (l->cols / g.run);
+    g.run = l->run ? l->run : l->kdiv == 1 ? 16
+          : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
+    g.mem = (kept ? l->cols : g.run) * kn_memory_bits(l) / 8;
+    g.per = (kept ? f->shape.bk : l->cols) / g.run;
+    g.nchunks = l->rows * g.per;
     g.steps = div_up(g.nchunks, threads);
-    g.bytes = g.steps * threads * g.run * kn_elems[l->elem].bits / 8;
+    g.bytes = kept ? 0 : g.steps * threads * g.run * kn_elems[l->elem].bits / 8;
     return g;
 }
 

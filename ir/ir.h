@@ -133,7 +133,8 @@ struct kn_lds {
     uint32_t kdiv;           /* K elements of the operand per element here */
     uint32_t panel;          /* memory: 16 rows' 16-byte chunks in turn */
     uint32_t unaligned;      /* rows begin at any byte of memory */
-    uint32_t run;            /* elements converted at a time; 0: 16 */
+    uint32_t run;            /* elements converted at a time; 0: 16; of scales
+                              * kept in registers, of those elements' rows */
     uint32_t shuf;           /* memory and LDS: shuffled scales, 32 rows x 8 */
     uint32_t share;          /* slot s: share s of the rows of each wave; or 0 */
     uint32_t line;           /* a slot is a cache line of every row: slots 2s
@@ -216,6 +217,7 @@ struct kn_geom {
                                 K for every pn outers; kn 1: all outers first */
     bool own;                /* unaligned: a lane loads all dwords its bytes are
                               * in, none is had from the lane before */
+    uint32_t per;            /* converted: runs of a row */
 };
 /* Bits of an element of the tile in memory. */
 uint32_t kn_memory_bits(const struct kn_lds *l);

@@ -265,6 +265,24 @@ select_unpack(struct select *s)
             first ? " src0_sel:WORD_1" : NULL;
 }
 
+/* Two elements of a dword times a power of two, as bf16. */
+void
+select_widen(struct select *s)
+{
+    int32_t e = s->i->attr[KN_A_elem], first = s->i->attr[KN_A_first];
+    struct kn_asm_opnd o[] = { kn_asm_dst(s),
+                               kn_asm_vector(s, kn_asm_arg(s, 0)),
+                               kn_asm_vector(s, kn_asm_arg(s, 1)) };
+
+    kn_asm_add(s, e == KN_T_fp4   ? KN_I_v_cvt_scalef32_pk_bf16_fp4
+                  : e == KN_T_fp8 ? KN_I_v_cvt_scalef32_pk_bf16_fp8
+                                  : KN_I_v_cvt_scalef32_pk_bf16_bf8, 1, o, 3)
+        ->mods = e == KN_T_fp4
+                     ? kn_asm_mods(s, " op_sel:[%d,%d,0]", first / 2 & 1,
+                                   first / 4)
+                     : first ? " op_sel:[1,0,0]" : NULL;
+}
+
 /* 32 elements of 6 bits. */
 void
 select_unpack32(struct select *s)

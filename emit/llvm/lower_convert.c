@@ -57,6 +57,23 @@ lower_unpack(struct lower *l, const struct kn_ins *i)
             { x, LLVMConstInt(l->i1, first != 0, 0) }, 2 }));
 }
 
+/* Two elements of a dword times a power of two, as bf16. */
+void
+lower_widen(struct lower *l, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], first = i->attr[KN_A_first];
+    LLVMValueRef x = low_intrinsic(l, &(struct low_call){
+        e == KN_T_fp4   ? "llvm.amdgcn.cvt.scalef32.pk.bf16.fp4"
+        : e == KN_T_fp8 ? "llvm.amdgcn.cvt.scalef32.pk.bf16.fp8"
+                        : "llvm.amdgcn.cvt.scalef32.pk.bf16.bf8", { NULL }, 0,
+        { low_arg(l, i, 0, l->i32),
+          low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx)),
+          e == KN_T_fp4 ? low_i32(l, first / 2)
+                        : LLVMConstInt(l->i1, first != 0, 0) }, 3 });
+
+    low_set(l, i, LLVMBuildBitCast(l->b, x, l->i32, ""));
+}
+
 /* 32 elements of 6 bits. */
 void
 lower_unpack32(struct lower *l, const struct kn_ins *i)

@@ -185,7 +185,7 @@ kn_ref dist_above(struct dist *d, struct kn_type t, const kn_ref x[4]);
 
 /* ---- distribute_convert.c ---- */
 enum {
-    DIST_RUN = 16,           /* most elements of a run */
+    DIST_RUN = 32,           /* most elements of a run */
     DIST_QUANT = 8           /* of one that is quantised: 16 bytes */
 };
 /* A run of 16-bit elements that is quantised: its dwords, its row in the tile
@@ -203,12 +203,24 @@ kn_ref dist_element(struct dist *d, const struct dist_run *r, uint32_t x);
 /* put.quant of blocks of 32, in distribute_quant.c */
 void dist_put_block(struct dist *d, const struct kn_ins *i,
                     const struct dist_run *r);
-/* n dwords of type mem to dwords of type elem; returns how many. Not for
- * scales. */
-uint32_t dist_convert(struct dist *d, const struct kn_lds *l, const kn_ref *in,
-                      uint32_t n, kn_ref *out);
-void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t);
+/* Steps from .. to - 1 of a fetched tile to LDS; scales: NULL, or of each run's
+ * row, for K tile kk and others. */
+struct dist_put {
+    const struct dist_tile *t, *scales;
+    uint32_t from, to, kk;
+};
+void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x);
 void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
+
+/* ---- distribute_widen.c ---- */
+struct dist_words {
+    const kn_ref *w;
+    uint32_t n;
+};
+/* Dwords of type mem to dwords of type elem, to bf16 times a power of two or
+ * 0; returns how many. Not for scales. */
+uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
+                      struct dist_words in, kn_ref factor, kn_ref *out);
 
 /* f32 `p[first .. total)`, the operands 1 to 3 of i; n of them from index on. */
 kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);

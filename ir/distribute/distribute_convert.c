@@ -1,191 +1,10 @@
 /* distribute_convert.c - tiles that are staged as another type than memory
  * has: every lane converts what it fetched on its way to LDS, so an element is
- * converted once a workgroup. All arithmetic is on packed bytes and exact.
+ * converted once a workgroup (distribute_widen.c).
  *
  * A lane moves `run` elements of a row at a time, as pieces of 16 bytes, or of
  * one element for scales, which lie K-outer in LDS. */
 #include "distribute.h"
-
-static const uint32_t SIGNS = 0x80808080, LOW7 = 0x7f7f7f7f, ONES = 0x01010101;
-
-static kn_ref
-and_bits(struct dist *d, kn_ref x, uint32_t mask)
-{
-    return dist_ic(d, KN_OP_and, x, mask);
-}
-
-static kn_ref
-add_bits(struct dist *d, kn_ref x, uint32_t y)
-{
-    return dist_ic(d, KN_OP_add, x, y);
-}
-
-static kn_ref
-or_bits(struct dist *d, kn_ref x, kn_ref y)
-{
-    return dist_i2(d, KN_OP_or, x, y);
-}
-
-/* ---- any format to the fields of e4m3, four bytes a dword ---- */
-
-/* Sign and magnitude of four numbers, one a byte, as s eeee mmm. */
-static kn_ref
-place_fields(struct dist *d, uint8_t from, kn_ref x)
-{
-    kn_ref sign, mag;
-
-    switch (from) {
-    case KN_T_fp4:           /* s ee m */
-        sign = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x08080808), 4);
-        mag = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x07070707), 2);
-        break;
-    case KN_T_bf6:           /* s eee mm */
-        sign = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x20202020), 2);
-        mag = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x1f1f1f1f), 1);
-        break;
-    case KN_T_fp6:           /* s ee mmm */
-        sign = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x20202020), 2);
-        mag = and_bits(d, x, 0x1f1f1f1f);
-        break;
-    default:
-        return x;
-    }
-    return or_bits(d, sign, mag);
-}
-
-/* Eight numbers of 4 bits to two dwords of one a byte. */
-static void
-split_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
-{
-    kn_ref even = and_bits(d, x, 0x0f0f0f0f);
-    kn_ref odd = and_bits(d, dist_ic(d, KN_OP_shr, x, 4), 0x0f0f0f0f);
-
-    out[0] = dist_perm(d, odd, even, 0x05010400);
-    out[1] = dist_perm(d, odd, even, 0x07030602);
-}
-
-/* Four numbers of 6 bits in the low 24 to one a byte. */
-static kn_ref
-spread_six(struct dist *d, kn_ref x)
-{
-    kn_ref r = and_bits(d, x, 0x3f);
-
-    for (uint32_t i = 1; i < 4; i++)
-        r = or_bits(d, r, dist_ic(d, KN_OP_shl,
-                                  and_bits(d, x, 0x3fu << 6 * i), 2 * i));
-    return r;
-}
-
-/* Sixteen numbers of 6 bits to four dwords of one a byte. */
-static void
-split_sixes(struct dist *d, const kn_ref w[3], kn_ref out[4])
-{
-    out[0] = w[0];
-    out[1] = or_bits(d, dist_ic(d, KN_OP_shr, w[0], 24),
-                     dist_ic(d, KN_OP_shl, w[1], 8));
-    out[2] = or_bits(d, dist_ic(d, KN_OP_shr, w[1], 16),
-                     dist_ic(d, KN_OP_shl, w[2], 16));
-    out[3] = dist_ic(d, KN_OP_shr, w[2], 8);
-    for (int i = 0; i < 4; i++)
-        out[i] = spread_six(d, out[i]);
-}
-
-/* n dwords of memory to dwords of one number a byte; returns how many. */
-static uint32_t
-split(struct dist *d, uint8_t from, const kn_ref *in, uint32_t n, kn_ref *out)
-{
-    uint32_t many = 0;
-
-    if (kn_elems[from].bits == 6) {
-        for (uint32_t i = 0; i + 3 <= n; i += 3, many += 4)
-            split_sixes(d, in + i, out + many);
-        return many;
-    }
-    if (kn_elems[from].bits == 4) {
-        for (uint32_t i = 0; i < n; i++, many += 2)
-            split_nibbles(d, in[i], out + many);
-        return many;
-    }
-    for (; many < n; many++)
-        out[many] = in[many];
-    return n;
-}
-
-/* ---- to what the matrix instructions take ---- */
-
-/* 0x80 in every byte that is the NaN of OCP e4m3. */
-static kn_ref
-nan_bytes(struct dist *d, kn_ref x)
-{
-    x = add_bits(d, and_bits(d, x, LOW7), ONES);
-    return and_bits(d, x, SIGNS);
-}
-
-/* FNUZ has no -0: its code is the NaN, which OCP has at 0x7f and 0xff. */
-static kn_ref
-to_fnuz(struct dist *d, uint8_t from, kn_ref x)
-{
-    kn_ref mag = and_bits(d, x, LOW7), nan, low;
-    kn_ref sign = dist_i2(d, KN_OP_and, x, add_bits(d, mag, LOW7));
-
-    sign = and_bits(d, sign, SIGNS);
-    if (from != KN_T_e4m3)
-        return or_bits(d, mag, sign);
-    nan = nan_bytes(d, x);
-    low = dist_i2(d, KN_OP_sub, nan, dist_ic(d, KN_OP_shr, nan, 7));
-    mag = dist_i2(d, KN_OP_and, mag, dist_ic(d, KN_OP_xor, low, 0xffffffff));
-    return or_bits(d, or_bits(d, mag, sign), nan);
-}
-
-/* Numbers 2h and 2h + 1 of a dword, each in the high byte of a half. */
-static kn_ref
-spread(struct dist *d, kn_ref x, uint32_t h)
-{
-    return dist_perm(d, x, x, h ? 0x030c020c : 0x010c000c);
-}
-
-/* Two f16 of e5m2 bytes, which are their high halves, or of e4m3 fields. */
-static kn_ref
-to_f16(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
-{
-    kn_ref r = spread(d, x, h), nan;
-
-    if (from == KN_T_e5m2)
-        return r;
-    r = or_bits(d, and_bits(d, r, 0x80008000),
-                and_bits(d, dist_ic(d, KN_OP_shr, r, 1), 0x3f803f80));
-    if (from != KN_T_e4m3)
-        return r;
-    nan = spread(d, nan_bytes(d, x), h);
-    nan = dist_i2(d, KN_OP_sub, nan, dist_ic(d, KN_OP_shr, nan, 6));
-    return or_bits(d, r, nan);
-}
-
-static int
-shift_of(uint8_t from, uint8_t to)
-{
-    for (size_t i = 0; i < kn_nconverts; i++)
-        if (kn_converts[i].from == from && kn_converts[i].to == to)
-            return kn_converts[i].up;
-    return -1;
-}
-
-/* Two bf16 of two f16 that miss a factor of 2^up: the high halves of f32. */
-static kn_ref
-to_bf16(struct dist *d, uint8_t from, kn_ref x)
-{
-    kn_ref half[2], up = kn_flt(d->out, (double)(1 << shift_of(from, KN_T_f16)));
-
-    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
-    x = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, 2), x, 0);
-    x = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), x, up);
-    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), x, 0);
-    for (int i = 0; i < 2; i++) {
-        half[i] = dist_op(d, KN_OP_slice, kn_v32, x, 0);
-        d->out->ins[d->out->nins - 1].attr[KN_A_first] = i;
-    }
-    return dist_perm(d, half[1], half[0], 0x07060302);
-}
 
 /* E8M0 byte b of a dword as f32: 2^(x - 127), 0xff is NaN (OCP MX 1.0, 5.4). */
 static kn_ref
@@ -195,35 +14,11 @@ to_factor(struct dist *d, kn_ref x, uint32_t b)
 
     x = b < 3 ? dist_ic(d, KN_OP_shl, x, 23 - 8 * b)
               : dist_ic(d, KN_OP_shr, x, 1);
-    x = and_bits(d, x, 0x7f800000);
+    x = dist_ic(d, KN_OP_and, x, 0x7f800000);
     arg[0] = dist_op(d, KN_OP_eq, kn_vb1, x, dist_int(d, 0x7f800000));
     arg[1] = dist_int(d, 0x7fc00000);
     arg[2] = dist_ic(d, KN_OP_umax, x, 0x00400000);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
-}
-
-uint32_t
-dist_convert(struct dist *d, const struct kn_lds *l, const kn_ref *in,
-             uint32_t n, kn_ref *out)
-{
-    kn_ref byte[DIST_RUN / 4];
-    uint32_t many = 0;
-
-    n = split(d, l->mem, in, n, byte);
-    for (uint32_t i = 0; i < n; i++) {
-        kn_ref x = place_fields(d, l->mem, byte[i]);
-
-        if (l->elem == KN_T_fp8) {
-            out[many++] = to_fnuz(d, l->mem, x);
-            continue;
-        }
-        for (uint32_t h = 0; h < 2; h++) {
-            kn_ref y = to_f16(d, l->mem, x, h);
-
-            out[many++] = l->elem == KN_T_f16 ? y : to_bf16(d, l->mem, y);
-        }
-    }
-    return many;
 }
 
 /* ---- runs of a K-contiguous tile ---- */
@@ -295,32 +90,63 @@ memory_dwords(struct dist *d, const struct kn_lds *l, const kn_ref *reg,
     uint32_t unit = l->unit < mem ? l->unit : mem;
 
     for (uint32_t at = 0; at < mem && unit >= 4; at += unit, reg++)
-        for (uint32_t x = 0; x < unit / 4; x++)
+        for (uint32_t x = 0; x < unit / 4 && at + 4 * x < mem; x++)
             w[n++] = unit == 4 ? *reg : dist_slice(d, *reg, x);
     for (uint32_t at = 0; at < mem && unit < 4; at += unit, reg++) {
         if (at % 4 == 0)
             w[n++] = *reg;
         else
-            w[n - 1] = or_bits(d, w[n - 1], dist_ic(d, KN_OP_shl, *reg,
+            w[n - 1] = dist_i2(d, KN_OP_or, w[n - 1], dist_ic(d, KN_OP_shl, *reg,
                                                     8 * (at % 4)));
     }
     return n;
 }
 
-void
-dist_put_runs(struct dist *d, kn_ref slot, const struct dist_tile *t)
+/* The factor of this lane's run in step s: the byte of its K block among
+ * those of its row, of which a K tile has `per`. */
+static kn_ref
+factor_of_run(struct dist *d, const struct dist_put *x, uint32_t s)
 {
+    const struct kn_lds *l = &d->in->lds[x->scales->lds];
+    uint32_t per = d->in->shape.bk / l->kdiv, first = x->kk * per;
+    uint32_t many = x->scales->nreg / kn_geometry(d->in, l).steps;
+    kn_ref w[DIST_RUN / 4], arg[3], v, row, block;
+
+    memory_dwords(d, l, x->scales->reg + s * many, w);
+    v = w[first / 4];
+    dist_run_place(d, l, dist_chunk_id(d, s), &row, &block);
+    block = dist_ic(d, KN_OP_udiv, block, l->kdiv / l->run);
+    if (per > 4) {
+        arg[0] = dist_op(d, KN_OP_ult, kn_vb1, block, dist_int(d, 4));
+        arg[1] = v;
+        arg[2] = w[first / 4 + 1];
+        v = dist_op3(d, KN_OP_select, kn_v32, arg);
+        block = dist_ic(d, KN_OP_and, block, 3);
+    }
+    if (per > 1)
+        v = dist_i2(d, KN_OP_shr, v, dist_ic(d, KN_OP_shl, block, 3));
+    return dist_op(d, KN_OP_bits, kn_vf32, to_factor(d, v, first % 4), 0);
+}
+
+void
+dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
+{
+    const struct dist_tile *t = x->t;
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t n = pieces(d, l), per = t->nreg / g.steps;
 
-    for (uint32_t s = 0; s < g.steps; s++) {
-        kn_ref in[DIST_RUN / 4], out[DIST_RUN / 2], v;
+    for (uint32_t s = x->from; s < x->to; s++) {
+        kn_ref in[DIST_RUN / 4], out[DIST_RUN / 2], v, factor = 0;
         uint32_t many = g.own ? dist_own_dwords(d, t, s, 0, in)
                       : memory_dwords(d, l, t->reg + s * per, in);
 
-        if (l->kdiv == 1)
-            many = dist_convert(d, l, in, many, out);
+        if (l->kdiv == 1) {
+            if (x->scales)
+                factor = factor_of_run(d, x, s);
+            many = dist_convert(d, l, (struct dist_words){ in, many }, factor,
+                                out);
+        }
         for (uint32_t j = 0; j < n; j++) {
             v = l->kdiv == 1 ? dist_cat(d, out + j * many / n, many / n)
                              : to_factor(d, in[0], j);
@@ -346,7 +172,7 @@ static kn_ref
 half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
 {
     if (from == KN_T_bf16)
-        return h ? and_bits(d, x, 0xffff0000) : dist_ic(d, KN_OP_shl, x, 16);
+        return h ? dist_ic(d, KN_OP_and, x, 0xffff0000) : dist_ic(d, KN_OP_shl, x, 16);
     x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
     x = dist_op(d, KN_OP_slice, dist_vec(KN_T_f16, 1), x, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)h;
@@ -368,14 +194,14 @@ dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes)
     kn_ref m = 0;
 
     for (uint32_t i = 0; i < DIST_QUANT / 2; i++) {
-        kn_ref x = and_bits(d, r->word[i], 0x7fff7fff);
+        kn_ref x = dist_ic(d, KN_OP_and, r->word[i], 0x7fff7fff);
 
         x = dist_op(d, KN_OP_bits, two, x, 0);
         m = m ? dist_op(d, KN_OP_umax, two, m, x) : x;
     }
     m = dist_op(d, KN_OP_bits, kn_v32, m, 0);
     m = dist_i2(d, KN_OP_umax, dist_ic(d, KN_OP_shr, m, 16),
-                and_bits(d, m, 0xffff));
+                dist_ic(d, KN_OP_and, m, 0xffff));
     m = dist_op(d, KN_OP_nmax, kn_v32, m, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_parts] = lanes;
     return half_bits(d, r->from, m, 0);

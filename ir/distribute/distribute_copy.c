@@ -359,7 +359,7 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w)
     kn_ref staged[DIST_RUN / 2];
 
     if (l->mem) {
-        n = dist_convert(d, l, w, n, staged);
+        n = dist_convert(d, l, (struct dist_words){ w, n }, 0, staged);
         w = staged;
     }
     for (uint32_t i = 0; i < n; i += many) {
@@ -428,11 +428,10 @@ expand_put(struct dist *d, const struct kn_ins *i)
         put_transposed(d, i->arg[0], t, x);
     else if (!dist_lds(d, t->lds)->mem)
         put_chunks(d, i->arg[0], t, x);
-    else if (i->attr[KN_A_parts] == 1)
-        dist_put_runs(d, i->arg[0], t);
     else
-        return kn_fail_at(d->c, KILN_UNSUPPORTED, i->at,
-                          "a converted tile is written as a whole");
+        dist_put_runs(d, i->arg[0], &(struct dist_put){
+            t, i->arg[2] ? dist_tile(d, i->arg[2]) : NULL, x.from, x.to,
+            (uint32_t)i->attr[KN_A_kk] });
     return KILN_OK;
 }
 

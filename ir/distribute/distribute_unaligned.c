@@ -165,7 +165,7 @@ dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = dist_loads(l, &g), n = 0;
     bool block = g.transpose;
-    kn_ref w[5], arg[3];
+    kn_ref w[DIST_RUN / 4 + 1], arg[3];
 
     arg[2] = selector(d, block ? row_low(d, t, k % 4) : t->own[step]);
     for (uint32_t i = 0; i < per; i++) {

@@ -52,7 +52,7 @@ void
 dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
                kn_ref *run)
 {
-    uint32_t per = l->cols / kn_geometry(d->in, l).run;
+    uint32_t per = kn_geometry(d->in, l).per;
 
     *row = dist_ic(d, KN_OP_udiv, id, per);
     *run = dist_ic(d, KN_OP_urem, id, per);
@@ -69,7 +69,8 @@ memory_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
         dist_run_place(d, l, id, row, bytes);
     else
         dist_chunk_place(d, l, id, row, bytes);
-    *bytes = dist_ic(d, KN_OP_mul, *bytes, l->panel ? 256 : g.mem);
+    *bytes = dist_ic(d, KN_OP_mul, *bytes, l->panel    ? 256
+                                           : l->kdiv != 1 && l->run ? 0 : g.mem);
 }
 
 static bool

@@ -30,7 +30,8 @@ unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
 {
     uint32_t step = l->gk ? l->cols * kn_memory_bits(l) / 8 : l->cols;
 
-    return l->unit == 16 && l->slots && !l->run && !l->panel && !l->shuf &&
+    return l->unit == 16 && l->slots &&
+           l->run != 8 && !l->panel && !l->shuf &&
            !l->share && !l->line && !l->shift && step % 4 == 0 &&
            (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
 }
@@ -54,9 +55,12 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->mem && l->gk && (l->kdiv != 1) == l->lk)
         return FAIL(f, l->at, "%%%s: converted scales are staged K-outer, "
                     "operands K-contiguous", l->name);
-    if (l->run && (l->run % 8 || !l->mem || !l->gk || l->kdiv != 1))
-        return FAIL(f, l->at, "%%%s: run is 8 or 16 elements of an operand "
-                    "that is converted along K", l->name);
+    if (l->run && (l->run < 8 || l->run & (l->run - 1) || !l->mem || !l->gk ||
+                   (l->kdiv != 1 && (l->run == 8 || l->kdiv != 32 ||
+                                     l->cols * 32 % f->shape.bk))))
+        return FAIL(f, l->at, "%%%s: run is 8, 16 or 32 elements of an operand "
+                    "that is converted along K, or whose scales are",
+                    l->name);
     if (l->mem && l->gk && l->kdiv == 1 && l->cols % (l->run ? l->run : 16))
         return FAIL(f, l->at, "%%%s: %u elements along K are converted at a "
                     "time", l->name, l->run ? l->run : 16);

@@ -94,6 +94,24 @@ side_of(const struct tiles *w, kn_ref r)
     return t.kind == FRAGMENTS ? w->f->lds[t.lds].side : 0;
 }
 
+/* Runs of elements that become bf16 and the scales of their rows. */
+static kiln_status
+check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
+{
+    const struct kn_lds *l = &w->f->lds[lds], *s;
+
+    if (!i->arg[2])
+        return KILN_OK;
+    KN_TRY(need(w, i, 2, FETCHED, -1));
+    s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[2])].lds];
+    return l->run && l->run == s->run && l->elem == KN_T_bf16 &&
+                   s->kdiv == 32 && s->rows == l->rows && s->side == l->side &&
+                   (uint32_t)(i->attr[KN_A_kk] + 1) * l->cols <= s->cols * 32
+         ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold the scales of runs "
+                          "of %%%s that become bf16", s->name,
+                          l->name);
+}
+
 /* Blocks of 32 K for 4 lanes each: codes and E8M0 scales, or where there are
  * no scaled matrix instructions, their values as fp8 and f32 factors. */
 static bool
@@ -272,6 +290,7 @@ visit(struct tiles *w, const struct kn_ins *i)
         if (quantised(&w->f->lds[lds]))
             return FAIL(w->f, i->at, "%%%s is quantised: put.quant",
                         lds_name(w, lds));
+        KN_TRY(check_scaled(w, i, lds));
         return need(w, i, 1, FETCHED, lds);
     case KN_OP_putq:
         return check_quant(w, i, lds);

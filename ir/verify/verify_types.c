@@ -278,6 +278,21 @@ check_unpack(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_widen(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], first = i->attr[KN_A_first];
+
+    if ((e != KN_T_fp8 && e != KN_T_bf8 && e != KN_T_fp4) ||
+        !kn_targets[f->target].scaled)
+        return FAIL(f, i->at, "widen needs elem=fp8, bf8 or fp4, on gfx950");
+    if (first < 0 || first % 2 || (uint32_t)first * kn_elems[e].bits >= 32)
+        return FAIL(f, i->at, "widen takes two elements of a dword, from an "
+                    "even one on");
+    KN_TRY(need_registers(f, i, 0, 2));
+    return need_result(f, i, KN_T_i32, 1);
+}
+
+static kiln_status
 check_unpack32(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst), from = type_of(f, i->arg[0]);
@@ -510,6 +525,8 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return need_result(f, i, KN_T_f32, 1);
     case KN_OP_unpack:
         return check_unpack(f, i);
+    case KN_OP_widen:
+        return check_widen(f, i);
     case KN_OP_unpack32:
         return check_unpack32(f, i);
     case KN_OP_fold:

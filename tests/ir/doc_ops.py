@@ -40,6 +40,8 @@ SENTENCES = {
     "i2f": "integer to float", "cvt": "other float type, nearest even",
     "ldexp": "times a power of two",
     "unpack": "two 8- or 4-bit floats of a dword, from element `first=` on",
+    "widen": "two 8- or 4-bit floats of a dword, from element `first=` on, "
+             "times a power of two, as bf16",
     "unpack32": "32 floats of 6 bits, from six dwords",
     "dot4": "sum of the products of four signed bytes, plus the third",
     "bits": "same bits, other type",
@@ -109,7 +111,9 @@ SENTENCES = {
                  "code; or, if that slot has a scale for each 32 K, as fp4 "
                  "with E8M0 scales by `mode=` (fp8 with f32 factors: the same "
                  "values); K at and beyond the last operand counts as zero",
-    "put": "write a fetched tile, or a share of it, to a slot",
+    "put": "write a fetched tile, or a share of it, to a slot; with a third "
+           "operand its elements become bf16 times the scales fetched there, "
+           "those of K tile `kk=` of them",
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
     "read": "fragments of K step `kk=` (share `part=` of `parts=`); "

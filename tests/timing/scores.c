@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gen/choose.h"
+#include "gen/instantiate.h"
 #include "gen/tool/run/session.h"
 #include "gen/tuning/tuning.h"
 #include "gen/tool/run/moe.h"
@@ -36,7 +37,8 @@ static const struct class {
     { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false, false },
     { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false },
     { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false },
-    { "W4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false },
+    { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false },
+    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, false, false },
     { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true, false },
     { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", 128, true, false },
     { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true },
@@ -268,6 +270,7 @@ try_8wave(struct bench *b, uint32_t bk)
 static void
 run(struct bench *b)
 {
+    kiln_problem p = problem_of(b, &(struct kn_config){ 0 }, 0, 0, 0);
     bool gfx950 = b->target == KILN_GFX950;
     bool mx = b->k->scale == KILN_SCALE_MX32;
     uint32_t bk = gfx950 || b->k->bk < 256 || b->k->shuffled
@@ -277,6 +280,8 @@ run(struct bench *b)
         uint32_t area = (uint32_t)simple[i].bm * simple[i].bn;
 
         try_simple(b, &simple[i], bk);
+        if (area <= 64 * 128 && kn_widens_scaled(&p))
+            try_row(b, KN_SCHED_SIMPLE, &simple[i], 4 * bk, false);
         if (gfx950 && !b->k->converted &&
             area >= (mx ? 256 * 256 : 128 * 128))
             try_row(b, KN_SCHED_INTERLEAVE, &simple[i], bk, false);
@@ -284,7 +289,7 @@ run(struct bench *b)
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
         try_8wave(b, bk);
     for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {
-        if (gfx950 && i < LARGEST)
+        if (gfx950 && i < LARGEST && kn_walks(&p))
             try_row(b, KN_SCHED_4WAVE, &four[i], bk, true);
         try_row(b, KN_SCHED_4WAVE, &four[i], bk, false);
     }

@@ -1,0 +1,287 @@
+/* distribute_widen.c - elements of 4, 6 and 8 bits to those that matrix
+ * instructions take. All arithmetic is on packed bytes and exact. */
+#include "distribute.h"
+
+static const uint32_t SIGNS = 0x80808080, LOW7 = 0x7f7f7f7f, ONES = 0x01010101;
+
+static kn_ref
+and_bits(struct dist *d, kn_ref x, uint32_t mask)
+{
+    return dist_ic(d, KN_OP_and, x, mask);
+}
+
+static kn_ref
+add_bits(struct dist *d, kn_ref x, uint32_t y)
+{
+    return dist_ic(d, KN_OP_add, x, y);
+}
+
+static kn_ref
+or_bits(struct dist *d, kn_ref x, kn_ref y)
+{
+    return dist_i2(d, KN_OP_or, x, y);
+}
+
+/* ---- any format to the fields of e4m3, four bytes a dword ---- */
+
+/* Sign and magnitude of four numbers, one a byte, as s eeee mmm. */
+static kn_ref
+place_fields(struct dist *d, uint8_t from, kn_ref x)
+{
+    kn_ref sign, mag;
+
+    switch (from) {
+    case KN_T_fp4:           /* s ee m */
+        sign = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x08080808), 4);
+        mag = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x07070707), 2);
+        break;
+    case KN_T_bf6:           /* s eee mm */
+        sign = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x20202020), 2);
+        mag = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x1f1f1f1f), 1);
+        break;
+    case KN_T_fp6:           /* s ee mmm */
+        sign = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x20202020), 2);
+        mag = and_bits(d, x, 0x1f1f1f1f);
+        break;
+    default:
+        return x;
+    }
+    return or_bits(d, sign, mag);
+}
+
+/* Eight numbers of 4 bits to two dwords of one a byte. */
+static void
+split_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
+{
+    kn_ref even = and_bits(d, x, 0x0f0f0f0f);
+    kn_ref odd = and_bits(d, dist_ic(d, KN_OP_shr, x, 4), 0x0f0f0f0f);
+
+    out[0] = dist_perm(d, odd, even, 0x05010400);
+    out[1] = dist_perm(d, odd, even, 0x07030602);
+}
+
+/* Four numbers of 6 bits in the low 24 to one a byte. */
+static kn_ref
+spread_six(struct dist *d, kn_ref x)
+{
+    kn_ref r = and_bits(d, x, 0x3f);
+
+    for (uint32_t i = 1; i < 4; i++)
+        r = or_bits(d, r, dist_ic(d, KN_OP_shl,
+                                  and_bits(d, x, 0x3fu << 6 * i), 2 * i));
+    return r;
+}
+
+/* Sixteen numbers of 6 bits to four dwords of one a byte. */
+static void
+split_sixes(struct dist *d, const kn_ref w[3], kn_ref out[4])
+{
+    out[0] = w[0];
+    out[1] = or_bits(d, dist_ic(d, KN_OP_shr, w[0], 24),
+                     dist_ic(d, KN_OP_shl, w[1], 8));
+    out[2] = or_bits(d, dist_ic(d, KN_OP_shr, w[1], 16),
+                     dist_ic(d, KN_OP_shl, w[2], 16));
+    out[3] = dist_ic(d, KN_OP_shr, w[2], 8);
+    for (int i = 0; i < 4; i++)
+        out[i] = spread_six(d, out[i]);
+}
+
+/* n dwords of memory to dwords of one number a byte; returns how many. */
+static uint32_t
+split(struct dist *d, uint8_t from, const kn_ref *in, uint32_t n, kn_ref *out)
+{
+    uint32_t many = 0;
+
+    if (kn_elems[from].bits == 6) {
+        for (uint32_t i = 0; i + 3 <= n; i += 3, many += 4)
+            split_sixes(d, in + i, out + many);
+        return many;
+    }
+    if (kn_elems[from].bits == 4) {
+        for (uint32_t i = 0; i < n; i++, many += 2)
+            split_nibbles(d, in[i], out + many);
+        return many;
+    }
+    for (; many < n; many++)
+        out[many] = in[many];
+    return n;
+}
+
+/* ---- to what the matrix instructions take ---- */
+
+/* 0x80 in every byte that is the NaN of OCP e4m3. */
+static kn_ref
+nan_bytes(struct dist *d, kn_ref x)
+{
+    x = add_bits(d, and_bits(d, x, LOW7), ONES);
+    return and_bits(d, x, SIGNS);
+}
+
+/* FNUZ has no -0: its code is the NaN, which OCP has at 0x7f and 0xff. */
+static kn_ref
+to_fnuz(struct dist *d, uint8_t from, kn_ref x)
+{
+    kn_ref mag = and_bits(d, x, LOW7), nan, low;
+    kn_ref sign = dist_i2(d, KN_OP_and, x, add_bits(d, mag, LOW7));
+
+    sign = and_bits(d, sign, SIGNS);
+    if (from != KN_T_e4m3)
+        return or_bits(d, mag, sign);
+    nan = nan_bytes(d, x);
+    low = dist_i2(d, KN_OP_sub, nan, dist_ic(d, KN_OP_shr, nan, 7));
+    mag = dist_i2(d, KN_OP_and, mag, dist_ic(d, KN_OP_xor, low, 0xffffffff));
+    return or_bits(d, or_bits(d, mag, sign), nan);
+}
+
+/* Numbers 2h and 2h + 1 of a dword, each in the high byte of a half. */
+static kn_ref
+spread(struct dist *d, kn_ref x, uint32_t h)
+{
+    return dist_perm(d, x, x, h ? 0x030c020c : 0x010c000c);
+}
+
+/* Two f16 of e5m2 bytes, which are their high halves, or of e4m3 fields. */
+static kn_ref
+to_f16(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
+{
+    kn_ref r = spread(d, x, h), nan;
+
+    if (from == KN_T_e5m2)
+        return r;
+    r = or_bits(d, and_bits(d, r, 0x80008000),
+                and_bits(d, dist_ic(d, KN_OP_shr, r, 1), 0x3f803f80));
+    if (from != KN_T_e4m3)
+        return r;
+    nan = spread(d, nan_bytes(d, x), h);
+    nan = dist_i2(d, KN_OP_sub, nan, dist_ic(d, KN_OP_shr, nan, 6));
+    return or_bits(d, r, nan);
+}
+
+static int
+shift_of(uint8_t from, uint8_t to)
+{
+    for (size_t i = 0; i < kn_nconverts; i++)
+        if (kn_converts[i].from == from && kn_converts[i].to == to)
+            return kn_converts[i].up;
+    return -1;
+}
+
+/* The high halves of two f32. */
+static kn_ref
+high_halves(struct dist *d, kn_ref x)
+{
+    kn_ref half[2];
+
+    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), x, 0);
+    for (int i = 0; i < 2; i++) {
+        half[i] = dist_op(d, KN_OP_slice, kn_v32, x, 0);
+        d->out->ins[d->out->nins - 1].attr[KN_A_first] = i;
+    }
+    return dist_perm(d, half[1], half[0], 0x07060302);
+}
+
+/* Two bf16 of two f16 that miss a factor of 2^up: the high halves of f32. Times
+ * a power of two, or 0. */
+static kn_ref
+to_bf16(struct dist *d, uint8_t from, kn_ref x, kn_ref factor)
+{
+    kn_ref up = kn_flt(d->out, (double)(1 << shift_of(from, KN_T_f16)));
+
+    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
+    x = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, 2), x, 0);
+    x = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), x, up);
+    if (factor)
+        x = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), x,
+                    dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0));
+    return high_halves(d, x);
+}
+
+/* By the target's own conversion. */
+static uint32_t
+widen(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
+      kn_ref *out)
+{
+    uint32_t each = 32 / kn_elems[from].bits, many = 0;
+
+    from = from == KN_T_e4m3 ? KN_T_fp8 : from == KN_T_e5m2 ? KN_T_bf8 : from;
+    for (uint32_t i = 0; i < in.n; i++)
+        for (uint32_t e = 0; e < each; e += 2, many++) {
+            struct kn_ins *w;
+
+            out[many] = dist_op(d, KN_OP_widen, kn_v32, in.w[i], factor);
+            w = &d->out->ins[d->out->nins - 1];
+            w->attr[KN_A_elem] = from;
+            w->attr[KN_A_first] = (int32_t)e;
+        }
+    return many;
+}
+
+/* Two fields of e4m3 in a dword times 2^up and a factor, as bf16: one product
+ * after the other, as both together may be beyond f32. */
+static kn_ref
+scale_pair(struct dist *d, kn_ref x, int32_t first, int up, kn_ref factor)
+{
+    const struct kn_type two = dist_vec(KN_T_f32, 2);
+    struct kn_ins *u;
+
+    x = dist_op(d, KN_OP_unpack, two, x, 0);
+    u = &d->out->ins[d->out->nins - 1];
+    u->attr[KN_A_elem] = KN_T_fp8;
+    u->attr[KN_A_first] = first;
+    x = dist_op(d, KN_OP_fmul, two, x, kn_flt(d->out, (double)(1 << up)));
+    factor = dist_op(d, KN_OP_splat, two, factor, 0);
+    return high_halves(d, dist_op(d, KN_OP_fmul, two, x, factor));
+}
+
+/* To bf16, times a power of two: by the target's own conversion, which has no
+ * packed 6 bits, or as e4m3 by way of f32. The difference of the exponents'
+ * biases is FNUZ's; OCP's is one less. */
+static uint32_t
+scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
+       kn_ref *out)
+{
+    bool ocp = kn_targets[d->in->target].scaled;
+    int up = shift_of(from, KN_T_fp8) - ocp;
+    kn_ref byte[DIST_RUN / 4];
+    uint32_t many = 0, n;
+
+    if (ocp && kn_elems[from].bits != 6)
+        return widen(d, from, in, factor, out);
+    n = split(d, from, in.w, in.n, byte);
+    for (uint32_t i = 0; i < n; i++) {
+        byte[i] = place_fields(d, from, byte[i]);
+        if (!ocp)
+            byte[i] = to_fnuz(d, from, byte[i]);
+        for (int32_t first = 0; first < 4; first += 2)
+            out[many++] = scale_pair(d, byte[i], first, up, factor);
+    }
+    return many;
+}
+
+uint32_t
+dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
+             kn_ref factor, kn_ref *out)
+{
+    kn_ref byte[DIST_RUN / 4];
+    uint32_t many = 0, n;
+
+    if (factor && (l->mem != KN_T_e5m2 || kn_targets[d->in->target].scaled))
+        return scaled(d, l->mem, in, factor, out);
+
+    n = split(d, l->mem, in.w, in.n, byte);
+    for (uint32_t i = 0; i < n; i++) {
+        kn_ref x = place_fields(d, l->mem, byte[i]);
+
+        if (l->elem == KN_T_fp8) {
+            out[many++] = to_fnuz(d, l->mem, x);
+            continue;
+        }
+        for (uint32_t h = 0; h < 2; h++) {
+            kn_ref y = to_f16(d, l->mem, x, h);
+
+            out[many++] = l->elem == KN_T_f16
+                            ? y : to_bf16(d, l->mem, y, factor);
+        }
+    }
+    return many;
+}
