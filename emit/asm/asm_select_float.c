@@ -320,10 +320,19 @@ select_cvt8(struct select *s)
         e[k] = kn_asm_new(s->a, KN_ASM_V, 1);
         VALU(s, v_cvt_i32_f32, e[k], kn_part(x, k, 1));
     }
-    if (to == KN_T_i8)
+    if (to == KN_T_i8) {
         join_bytes(s, d, e);
-    else                     /* the second half waits a state for the first */
-        kn_asm_lack(s, "8-bit floats in halves of a register");
+        return;
+    }
+    for (uint32_t h = 0; h < 2; h++) {
+        struct kn_asm_opnd o[] = { d, kn_part(x, 2 * h, 1),
+                                   kn_part(x, 2 * h + 1, 1) };
+
+        o[0].fresh = !h;
+        kn_asm_add(s, to == KN_T_fp8 ? KN_I_v_cvt_pk_fp8_f32
+                                     : KN_I_v_cvt_pk_bf8_f32, 1, o, 3)->mods =
+            h ? " op_sel:[0,0,1]" : NULL;
+    }
 }
 
 /* ---- matrix ---- */
