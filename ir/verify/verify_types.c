@@ -397,7 +397,7 @@ check_output(const struct kn_fn *f, const struct kn_ins *i)
                      i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
                     "added nor by way of LDS");
-    if (i->attr[KN_A_atomic] &&
+    if (i->op == KN_OP_store && i->attr[KN_A_atomic] &&
         (e != KN_T_bf16 || !kn_targets[f->target].atomic_bf16 || vec == 1 ||
          i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 on gfx950, not "
