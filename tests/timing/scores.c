@@ -289,6 +289,10 @@ run(struct bench *b)
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
         try_8wave(b, bk);
     for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {
+        /* Two of them on a compute unit that convert their weights: launches
+         * take 1.2 to 1.5 times what their score says. */
+        if (!gfx950 && kn_widens_scaled(&p) && four[i].bm * four[i].bn == 128 * 128)
+            continue;
         if (gfx950 && i < LARGEST && kn_walks(&p))
             try_row(b, KN_SCHED_4WAVE, &four[i], bk, true);
         try_row(b, KN_SCHED_4WAVE, &four[i], bk, false);
