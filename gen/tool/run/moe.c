@@ -214,10 +214,13 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
 {
     static const uint8_t blocks[] = { 16, 32, 64, 128 };
     const struct kn_value *v = cli->v;
+    const char *word = kn_family_names[KILN_MOE];
+    struct kn_cli own = *cli;
     bool small;
 
     KN_TRY(check_flags(c, v));
-    KN_TRY(kn_cli_problem(c, cli, target, p));
+    own.pos = &word;         /* cli's may name an object */
+    KN_TRY(kn_cli_problem(c, &own, target, p));
     p->stage = (uint8_t)stage;
     p->act = (uint8_t)v[KN_FLAG_act].i;
     p->id_format = (uint8_t)v[KN_FLAG_ids].i;
