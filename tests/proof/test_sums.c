@@ -13,13 +13,15 @@
 
 static const char *source = ".";
 
+static const char *const plain = "direct2_bf16", *const widened = "widened_mxfp4";
+
 static char *
-slurp(struct kn_ctx *c)
+slurp(struct kn_ctx *c, const char *name)
 {
     char path[1024], *text = kn_alloc(c, 1 << 14, 1);
     FILE *f;
 
-    snprintf(path, sizeof path, "%s/tests/ir/Inputs/direct2_bf16.tir", source);
+    snprintf(path, sizeof path, "%s/tests/ir/Inputs/%s.tir", source, name);
     f = fopen(path, "rb");
     if (!f)
         fail_msg("cannot open %s", path);
@@ -72,15 +74,15 @@ a_right_kernel_is_followed(void **state)
     static const int64_t ks[] = { 0, 1, 63, 64, 65, 128, 1000, 4096 };
 
     (void)state;
-    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+    for (size_t i = 0; i < 2 * sizeof ks / sizeof *ks; i++) {
+        int64_t k = ks[i / 2];
         struct kn_sums_facts f;
         struct kn_ctx c;
 
         kn_ctx_init(&c, NULL, NULL);
-        if (prove(&c, slurp(&c), ks[i], &f))
-            fail_msg("K %lld: %d: %s", (long long)ks[i], c.err.line,
-                     c.err.text);
-        assert_int_equal(f.k, ks[i]);
+        if (prove(&c, slurp(&c, i % 2 ? widened : plain), k, &f))
+            fail_msg("K %lld: %d: %s", (long long)k, c.err.line, c.err.text);
+        assert_int_equal(f.k, k);
         assert_int_equal(f.step, 32);
         assert_int_equal(f.sums, 1);
         kn_ctx_free(&c);
@@ -91,31 +93,33 @@ a_right_kernel_is_followed(void **state)
 static const struct {
     const char *was;
     int nth;
-    const char *now, *sentence;
+    const char *now, *sentence, *kernel; /* NULL: plain */
 } wrong[] = {
     { "    %fb = read %sB[0] kk=1\n", 0, "",
-      "K 32 of A is multiplied with K 0 of %sB" },
+      "K 32 of A is multiplied with K 0 of %sB", NULL },
     { "    %fa = read %sA[1]\n", 0, "    %fa = read %sA[0]\n",
-      "K 128 of A is multiplied with K 64 of %sB" },
-    { "  advance %gB\n", 0, "", "K 64 of A is multiplied with K 0 of %sB" },
+      "K 128 of A is multiplied with K 64 of %sB", NULL },
+    { "  advance %gB\n", 0, "", "K 64 of A is multiplied with K 0 of %sB", NULL },
     { "    mma %acc, %fa, %fb\n", 1, "",
-      "K 64 is added where K 32 is next" },
+      "K 64 is added where K 32 is next", NULL },
     { "    mma %acc, %fa, %fb\n", 2,
       "    mma %acc, %fa, %fb\n    mma %acc, %fa, %fb\n",
-      "K 64 is added where K 96 is next" },
+      "K 64 is added where K 96 is next", NULL },
     { "  %tiles = udiv %tiles, 64\n", 0,
       "  %tiles = udiv %tiles, 64\n  %tiles = sub %tiles, 1\n",
-      "a sum of K 200 leaves with K 0 to 192" },
+      "a sum of K 200 leaves with K 0 to 192", NULL },
     { "  copy %sA[0], %gA\n", 0, "  copy %sA[0], %gA part=0 parts=2\n",
-      "%sA is read where a part of it holds other K than the rest" },
+      "%sA is read where a part of it holds other K than the rest", NULL },
     { "    copy %sA[1], %gA\n", 0, "    copy %sA[1], %gA part=1 parts=2\n",
-      "%sA is read where a part of it holds other K than the rest" },
+      "%sA is read where a part of it holds other K than the rest", NULL },
     { "    advance %gA\n", 1, "    %no:s.b1 = ne %k, %k\n    advance %gA, %no\n",
-      "K 192 is not copied" },
+      "K 192 is not copied", NULL },
     { "  store %acc,", 0, "  %acc = clear\n  store %acc,",
-      "a sum leaves that nothing was added to" },
+      "a sum leaves that nothing was added to", NULL },
     { "  copy %sA[0], %gA\n", 0, "  advance %gA\n  advance %gB\n  copy %sA[0], "
-      "%gA\n", "a sum of K 200 leaves with K 64 to 320" },
+      "%gA\n", "a sum of K 200 leaves with K 64 to 320", NULL },
+    { "  advance %gSB\n", 0, "", "K 64 of %sB is widened with the scales of "
+      "another K", "widened_mxfp4" },
 };
 
 static void
@@ -128,8 +132,10 @@ another_k_is_found(void **state)
         kiln_status s;
 
         kn_ctx_init(&c, NULL, NULL);
-        s = prove(&c, changed(&c, slurp(&c), wrong[i].was, wrong[i].nth,
-                              wrong[i].now), 200, &f);
+        s = prove(&c, changed(&c, slurp(&c, wrong[i].kernel ? wrong[i].kernel
+                                                            : plain),
+                              wrong[i].was, wrong[i].nth, wrong[i].now),
+                  200, &f);
         if (s != KILN_FINDING || strcmp(c.err.text, wrong[i].sentence))
             fail_msg("%zu: status %d, \"%s\"", i, (int)s, c.err.text);
         else
@@ -156,7 +162,7 @@ what_is_not_known_is_said(void **state)
 
     (void)state;
     kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_parse_text(&c, "t.tir", slurp(&c), &f), KILN_OK);
+    assert_int_equal(kn_parse_text(&c, "t.tir", slurp(&c, plain), &f), KILN_OK);
     assert_int_equal(kn_prove_sums(f, &l, &facts), KILN_UNSUPPORTED);
     assert_string_equal(c.err.text, "the length of K depends on what the "
                         "launch does not say");
