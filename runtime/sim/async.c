@@ -206,12 +206,28 @@ commits_now(struct kn_wave *w)
     }
 }
 
+/* What is before an operation in its queue returns before it does (CDNA3 ISA
+ * 4.4): a load may follow one into the same register without a wait. */
+static void
+commit_in_order(struct kn_wave *w, struct kn_op *op)
+{
+    struct kn_async *a = w->async;
+
+    if (op == &a->vm[op->seq % KN_VM_RING])
+        for (uint32_t s = a->vm_done + 1; s != op->seq; s++)
+            commit(w, &a->vm[s % KN_VM_RING]);
+    else if (op == &a->ds[op->seq % KN_DS_RING])
+        for (uint32_t s = a->ds_done + 1; s != op->seq; s++)
+            commit(w, &a->ds[s % KN_DS_RING]);
+    commit(w, op);
+}
+
 void
 kn_op_issue(struct kn_wave *w, struct kn_op *op)
 {
     count_pending(w, op, 1);
     if (commits_now(w))
-        commit(w, op);
+        commit_in_order(w, op);
 }
 
 /* ---- uses of what has not arrived --------------------------------------- */
