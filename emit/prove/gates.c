@@ -180,6 +180,8 @@ check_VMWAIT(const struct checker *k)
     struct wait *w = KN_NEW(k->c, struct wait, k->p->n);
     uint32_t n = 0;
 
+    if (k->plan->walks)
+        return KILN_OK;
     for (uint32_t i = 0; i < k->p->n; i++)
         if (k->p->inst[i].op == KN_I_s_waitcnt && k->p->inst[i].vm < 63 &&
             in_main_loop(k, i))
@@ -290,9 +292,11 @@ kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
     p.max_regs = 512 / kn_waves_per_simd(f);
     p.mfma = find_main_loop(f, &from, &to);
     vm = KN_NEW(c, uint8_t, to - from + 1);
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < to; i++) {
+        p.walks |= f->ins[i].op == KN_OP_stg;
         if (f->ins[i].op == KN_OP_fence && f->ins[i].attr[KN_A_vm] < 63)
             vm[p.nvm++] = (uint8_t)f->ins[i].attr[KN_A_vm];
+    }
     p.vm = vm;
     return p;
 }

@@ -22,6 +22,9 @@ struct kn_gate_plan {
                                 loop; 0: the kernel has no main loop */
     const uint8_t *vm;       /* the vm=N fences of one turn, any order */
     uint32_t nvm;
+    bool walks;              /* the main loop walks output tiles, its K loops
+                                are unrolled: its waits are not compared, as
+                                LLVM repeats those of the lookup of a tile */
     const char *const *waived;  /* names of gates that may fail */
     uint32_t nwaived;
 };

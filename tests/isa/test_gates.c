@@ -138,6 +138,8 @@ test_waits(void **state)
     expect_flow("pipeline", &plan, "gate vm-wait: kernel pipeline: a wait "
                 "nobody asked for is in the main loop: s_waitcnt vmcnt(6) "
                 "lgkmcnt(0) at 0x1a1c");
+    plan.walks = true;
+    expect_flow("pipeline", &plan, NULL);
 }
 
 static void
