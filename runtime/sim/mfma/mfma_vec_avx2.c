@@ -76,6 +76,7 @@ vi_lowest(vi a)
 #define vf_store _mm256_storeu_ps
 #define vf_set _mm256_set1_ps
 #define vf_mul _mm256_mul_ps
+#define vf_sub _mm256_sub_ps
 #define vf_trunc _mm256_cvttps_epi32
 #define vf_fma _mm256_fmadd_ps
 /* Sum of the products of two pairs of i16. */

@@ -64,6 +64,7 @@ vi_select(vi mask, vi yes, vi no)
 #define vf_store _mm512_storeu_ps
 #define vf_set _mm512_set1_ps
 #define vf_mul _mm512_mul_ps
+#define vf_sub _mm512_sub_ps
 #define vf_trunc _mm512_cvttps_epi32
 #define vf_fma _mm512_fmadd_ps
 /* Sum of the products of two pairs of i16. */

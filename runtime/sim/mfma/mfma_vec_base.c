@@ -73,6 +73,7 @@ vf_store(float *p, vf x)
 }
 #define vf_set(x) ((vf){(x), (x), (x), (x)})
 #define vf_mul(a, b) ((a) * (b))
+#define vf_sub(a, b) ((a) - (b))
 #define vf_trunc(a) __builtin_convertvector((a), vi)
 static ALWAYS vf
 vf_fma(vf a, vf b, vf c)
