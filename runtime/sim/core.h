@@ -422,6 +422,7 @@ struct kn_group_store {
     struct kn_async *async;
     struct kn_hazard *hazard;
     struct kn_lds_shadow shadow;
+    struct kn_mfma_side *sides;
     bool failed;
 };
 /* Takes an idle store of the launch's shape or makes one; NULL: no memory. */

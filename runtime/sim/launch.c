@@ -233,6 +233,7 @@ open_worker(struct kn_worker *k, struct kn_run *r, struct kn_findings *f)
     g->shadow = &s->shadow;
     g->target = r->sim->target;
     g->mfma = r->l->mfma;
+    g->sides = s->sides;
     g->program = r->program;
     g->code_base = r->code_base;
     g->scratch_size = r->scratch_size;

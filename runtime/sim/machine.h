@@ -83,6 +83,7 @@ struct kn_group {
     bool stalled;            /* the last turn ended without barrier or end */
     kiln_target target;
     enum kn_mfma_model mfma;
+    struct kn_mfma_side *sides; /* decoded operands, mfma/mfma.h */
     const struct kn_program *program;
     uint64_t code_base;      /* device address of code object address 0 */
     uint32_t scratch_size;   /* bytes per lane */

@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "mfma/mfma.h"
+#include "mfma/mfma.h"
 
 /* Instructions a wave may run before another gets its turn. Without a barrier
  * the adversarial order would never leave a wave that spins on LDS. */
@@ -417,6 +418,7 @@ store_free(struct kn_group_store *s)
     free(s->async);
     free(s->hazard);
     free(s->v);
+    free(s->sides);
     free(s->shadow.writer);
     free(s->shadow.reader);
     free(s->shadow.read_base);
@@ -443,7 +445,8 @@ store_new(struct kn_run *r)
     s->async = zeroed(s, r->nwaves, sizeof *s->async);
     s->hazard = zeroed(s, r->nwaves, sizeof *s->hazard);
     s->v = aligned_alloc(64, (size_t)r->nwaves * KN_NVREG * sizeof *s->v);
-    s->failed |= !s->v;
+    s->sides = kn_mfma_sides_new();
+    s->failed |= !s->v || !s->sides;
     new_shadow(r, s);
     if (s->failed) {
         store_free(s);

@@ -21,6 +21,12 @@ static const char *const kernels[] = {
     "--device sim:gfx942",
     "gemm -m 256 -n 256 -k 1024 --a fp8 --tile 128x128x64 "
     "--device sim:gfx942",
+    "gemm -m 256 -n 256 -k 1024 --a mxfp8 --tile 256x256x128 "
+    "--device sim:gfx950",
+    "gemm -m 256 -n 256 -k 1024 --a mxfp4 --tile 256x256x256 "
+    "--device sim:gfx950",
+    "gemm -m 256 -n 256 -k 1024 --a mxfp4 --tile 128x128x128 "
+    "--device sim:gfx942",
     "gemm -m 256 -n 256 -k 1024 --a mxfp4 --device sim:gfx950",
     "gemm -m 256 -n 256 -k 1024 --a i8 --device sim:gfx950",
 };

@@ -102,7 +102,8 @@ void
 kn_exec_mfma(struct kn_wave *w, const struct kn_inst *i)
 {
     struct kn_mfma_job j = {.target = w->group->target,
-                            .model = w->group->mfma};
+                            .model = w->group->mfma,
+                            .sides = w->group->sides};
     const char *bad;
 
     j.row = kn_mfma_of(j.target, i->op);

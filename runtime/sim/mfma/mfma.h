@@ -46,9 +46,29 @@ kn_mfma_macs(const struct kn_mfma *r)
     return (uint64_t)r->m * r->n * r->k * r->blocks / (r->sparse ? 2 : 1);
 }
 
-enum { KN_MFMA_MAXK = 128, KN_MFMA_MAXM = 32, KN_MFMA_MAXD = 32 };
+enum {
+    KN_MFMA_MAXK = 128,
+    KN_MFMA_MAXM = 32,
+    KN_MFMA_MAXD = 32,
+    KN_MFMA_MAXREGS = 8      /* of A or B */
+};
 
 typedef uint32_t kn_vreg_row[KN_LANES];
+
+/* An operand decoded for the sum of products near 1 (mfma_narrow.h), and the
+ * registers it was decoded from: a main loop multiplies each operand by many. */
+struct kn_mfma_side {
+    uint64_t key;            /* format and layout; 0: holds nothing */
+    bool near;               /* false: out of that range, f and e hold any */
+    unsigned rows;
+    int max_e, min_e;        /* of those that are not zero */
+    kn_vreg_row raw[KN_MFMA_MAXREGS];
+    float f[KN_MFMA_MAXK * 16] __attribute__((aligned(64)));
+    int8_t e[KN_MFMA_MAXK * 16] __attribute__((aligned(64)));
+};
+/* As many operands at a time; one by its registers' address. NULL: no memory. */
+enum { KN_MFMA_SIDES = 64 };
+struct kn_mfma_side *kn_mfma_sides_new(void);
 
 struct kn_mfma_job {
     const struct kn_mfma *row;
@@ -65,6 +85,7 @@ struct kn_mfma_job {
     bool clamp;              /* MODE.FP16_OVFL: overflow gives the largest */
     bool flush;              /* MODE: f32 A and B denormals are zero */
     kn_vreg_row *d;          /* may overlap a, b and c */
+    struct kn_mfma_side *sides; /* KN_MFMA_SIDES, of one thread; NULL: none */
 };
 
 /* Registers of each operand. */

@@ -19,22 +19,15 @@ enum {
     ZERO_E = -127            /* exponent byte of a zero */
 };
 
-struct near_side {
-    unsigned rows;
-    int max_e, min_e;        /* of those that are not zero */
-    float f[KN_MFMA_MAXK * 16] __attribute__((aligned(64)));
-    int8_t e[KN_MFMA_MAXK * 16] __attribute__((aligned(64)));
-};
-
 struct near_operands {
-    struct near_side a, b;
+    const struct kn_mfma_side *a, *b;
     struct scales sa, sb;
     bool scaled;
 };
 
 /* bf16: the code is the upper half of the f32. */
 static ALWAYS void
-near_bf16(vi u, struct near_side *s, unsigned at, struct seen *seen)
+near_bf16(vi u, struct kn_mfma_side *s, unsigned at, struct seen *seen)
 {
     vi f = vi_sll(u, 16), mag = vi_and(f, vi_set(INT32_MAX));
     vi e = vi_sub(vi_srl(mag, 23), vi_set(127));
@@ -47,7 +40,7 @@ near_bf16(vi u, struct near_side *s, unsigned at, struct seen *seen)
 }
 
 static ALWAYS void
-near_codes(const struct decoder *d, vi u, struct near_side *s, unsigned at,
+near_codes(const struct decoder *d, vi u, struct kn_mfma_side *s, unsigned at,
            struct seen *seen)
 {
     struct decoded x = decode(d, u, seen);
@@ -56,9 +49,8 @@ near_codes(const struct decoder *d, vi u, struct near_side *s, unsigned at,
     vf_store(s->f + at, x.f);
 }
 
-/* false: something is not near. */
-static bool
-load_near(const struct kn_mfma_job *j, bool b, struct near_side *s)
+static void
+load_near(const struct kn_mfma_job *j, bool b, struct kn_mfma_side *s)
 {
     struct decoder d = make_decoder(j, b);
     struct kn_mfma_layout l = b ? kn_mfma_layout_b(j) : kn_mfma_layout_a(j);
@@ -82,20 +74,54 @@ load_near(const struct kn_mfma_job *j, bool b, struct near_side *s)
         }
     s->max_e = vi_highest(seen.most);
     s->min_e = vi_lowest(seen.least);
-    return !vi_any(seen.bad) && s->max_e <= NEAR && s->min_e >= -NEAR;
+    s->near = !vi_any(seen.bad) && s->max_e <= NEAR && s->min_e >= -NEAR;
+}
+
+/* All that the decoded elements depend on beside the registers. */
+static uint64_t
+key_of(const struct kn_mfma_job *j, bool b)
+{
+    struct kn_mfma_layout l = b ? kn_mfma_layout_b(j) : kn_mfma_layout_a(j);
+    uint64_t format = j->row->a == KN_MT_XF32 ? 255 : kn_mfma_format(j, b);
+
+    return (uint64_t)1 << 32 | format << 24 | (uint64_t)l.rows << 16 |
+           (uint64_t)l.kl << 8 | l.half;
+}
+
+/* The operand as decoded before, if its registers still hold the same. */
+static const struct kn_mfma_side *
+find_near(const struct kn_mfma_job *j, bool b, struct kn_mfma_side *own)
+{
+    const kn_vreg_row *regs = b ? j->b : j->a;
+    size_t size = sizeof *regs * (b ? kn_mfma_bregs(j) : kn_mfma_aregs(j));
+    uint64_t key = key_of(j, b);
+    struct kn_mfma_side *s = own;
+
+    if (j->sides)
+        s = j->sides + (uintptr_t)regs / (2 * sizeof *regs) % KN_MFMA_SIDES;
+    if (j->sides && s->key == key && !memcmp(s->raw, regs, size))
+        return s;
+    s->key = key;
+    if (j->sides)
+        memcpy(s->raw, regs, size);
+    load_near(j, b, s);
+    return s;
 }
 
 /* Loads all of it; the products are near, scaled or not. */
 static bool
-load_near_operands(const struct kn_mfma_job *j, struct near_operands *o)
+load_near_operands(const struct kn_mfma_job *j, struct kn_mfma_side own[2],
+                   struct near_operands *o)
 {
     int most, least;
 
     o->scaled = j->sa != NULL;
-    if (!load_near(j, false, &o->a) || !load_near(j, true, &o->b))
+    o->a = find_near(j, false, &own[0]);
+    o->b = find_near(j, true, &own[1]);
+    if (!o->a->near || !o->b->near)
         return false;
-    most = o->a.max_e + o->b.max_e;
-    least = o->a.min_e + o->b.min_e;
+    most = o->a->max_e + o->b->max_e;
+    least = o->a->min_e + o->b->min_e;
     if (most > NEAR || least < -NEAR)
         return false;
     if (!o->scaled)
@@ -127,7 +153,7 @@ near_unit(vi e)
 static ALWAYS struct quad_part
 add_quad(const struct quad *q, unsigned k, unsigned n, unsigned step)
 {
-    const struct near_side *a = &q->o->a, *b = &q->o->b;
+    const struct kn_mfma_side *a = q->o->a, *b = q->o->b;
     struct quad_part p;
     vf unit[4];
     vb top = vb_set(NO_PRODUCT);
@@ -243,8 +269,8 @@ quad_scale(const struct quad *q, unsigned k, unsigned r)
 {
     const struct near_operands *o = q->o;
 
-    return vi_add(vi_load(o->sb.e + k / 32 * o->b.rows + q->j),
-                  vi_set(o->sa.e[k / 32 * o->a.rows + q->i + r]));
+    return vi_add(vi_load(o->sb.e + k / 32 * o->b->rows + q->j),
+                  vi_set(o->sa.e[k / 32 * o->a->rows + q->i + r]));
 }
 
 static ALWAYS void
@@ -321,9 +347,10 @@ run_quads(const struct near_operands *o, const struct kn_mfma_job *job,
 static bool
 run_near(const struct kn_mfma_job *j, kn_vreg_row *d)
 {
+    struct kn_mfma_side own[2];
     struct near_operands o;
 
-    if (j->model != KN_MFMA_CDNA3 || !load_near_operands(j, &o))
+    if (j->model != KN_MFMA_CDNA3 || !load_near_operands(j, own, &o))
         return false;
     if (j->row->a >= KN_MT_FP8)
         return run_quads(&o, j, GROUP16, d);

@@ -1,6 +1,18 @@
 /* mfma_vector.c - which jobs the vector kernels take, and on which CPU. */
 #include "mfma.h"
 
+#include <stdlib.h>
+
+struct kn_mfma_side *
+kn_mfma_sides_new(void)
+{
+    struct kn_mfma_side *s = aligned_alloc(64, KN_MFMA_SIDES * sizeof *s);
+
+    for (unsigned n = 0; s && n < KN_MFMA_SIDES; n++)
+        s[n].key = 0;
+    return s;
+}
+
 kn_mfma_kernel *
 kn_mfma_select(enum kn_mfma_isa isa)
 {
