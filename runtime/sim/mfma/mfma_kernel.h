@@ -158,25 +158,26 @@ struct scales {
 static void
 load_scales(const struct kn_mfma_job *j, bool b, struct scales *s)
 {
-    unsigned rows = b ? j->row->n : j->row->m;
+    unsigned rows = b ? j->row->n : j->row->m, blocks = j->row->k / 32u;
+    const uint32_t *words = b ? j->sb : j->sa;
+    int shift = 8 * (b ? j->sb_byte : j->sa_byte);
+    vi most = vi_set(-1000), least = vi_set(1000);
 
     memset(s->nan, 0, sizeof s->nan);
-    s->max_e = -1000;
-    s->min_e = 1000;
-    for (unsigned q = 0; q < j->row->k / 32u; q++)
-        for (unsigned i = 0; i < rows; i++) {
-            int x = kn_mfma_scale(j, b, i, q);
+    for (unsigned at = 0; at < blocks * rows; at += VL) {
+        vi x = vi_srl(vi_load((const int32_t *)words + at), shift);
+        vi nan = vi_eq(vi_and(x, vi_set(255)), vi_set(255));
+        vi e = vi_select(nan, vi_set(0),
+                         vi_sub(vi_and(x, vi_set(255)), vi_set(127)));
+        int32_t *row = s->nan + at % rows;
 
-            if (x == 255) {
-                s->nan[i] = -1;
-                x = 127;
-            }
-            s->e[q * rows + i] = x - 127;
-            if (x - 127 > s->max_e)
-                s->max_e = x - 127;
-            if (x - 127 < s->min_e)
-                s->min_e = x - 127;
-        }
+        vi_store(row, vi_or(vi_load(row), nan));
+        vi_store(s->e + at, e);
+        most = vi_max(most, e);
+        least = vi_min(least, e);
+    }
+    s->max_e = vi_highest(most);
+    s->min_e = vi_lowest(least);
 }
 
 struct operands {
