@@ -41,6 +41,17 @@ load(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         exec, a.buf, a.undef, KN_F_UNINIT_LDS }, op);
 }
 
+/* One half of a ds_read2's result; sizes that are known are moved at once. */
+static void
+take_half(uint8_t (*buf)[16], const struct kn_lds_access *a, unsigned half,
+          unsigned bytes)
+{
+    for (unsigned l = 0; l < KN_LANES && bytes == 8; l++)
+        memcpy(buf[l] + half * 8, a->buf[l], 8);
+    for (unsigned l = 0; l < KN_LANES && bytes == 4; l++)
+        memcpy(buf[l] + half * 4, a->buf[l], 4);
+}
+
 /* Two accesses, one operation: both halves of the destination. */
 static void
 load_two(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
@@ -55,8 +66,7 @@ load_two(struct kn_wave *w, const struct kn_inst *i, const struct kn_memop *m,
         a.mask = exec;
         kn_lds_read(w, i, &a);
         clear_dropped(&a, exec);
-        for (unsigned l = 0; l < KN_LANES; l++)
-            memcpy(buf[l] + half * m->bytes, a.buf[l], m->bytes);
+        take_half(buf, &a, half, m->bytes);
         for (unsigned k = 0; k < m->nreg; k++)
             undef[half * m->nreg + k] = a.undef[k];
     }

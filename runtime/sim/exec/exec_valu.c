@@ -208,10 +208,11 @@ const char *
 kn_valu_fetch(struct kn_valu *v, const struct kn_wave *w)
 {
     const struct kn_inst *i = v->i;
-    const char *s = strchr(v->sig, '=') + 1;
-    const char *bad = NULL;
+    const char *s = v->sig, *bad = NULL;
     unsigned n = 0;
 
+    while (*s++ != '=')
+        ;
     for (unsigned k = i->ndst; k < i->nopnd && *s && !bad; k++, s++) {
         if (*s == 'm') {
             v->x.mask = kn_read_s64(w, &i->o[k]);
