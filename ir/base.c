@@ -342,6 +342,7 @@ kn_hash(const void *p, size_t n)
 const char *const kn_family_names[] = { KILN_FAMILIES(X) };
 const char *const kn_layout_names[] = { KILN_LAYOUTS(X) };
 const char *const kn_scale_names[] = { KILN_SCALES(X) };
+const char *const kn_scale_type_names[] = { KILN_SCALE_TYPES(X) };
 const char *const kn_out_scale_names[] = { KILN_OUT_SCALES(X) };
 const char *const kn_epilogue_names[] = { KILN_EPILOGUES(X) };
 const char *const kn_stage_names[] = { KILN_MOE_STAGES(X) };
@@ -353,7 +354,7 @@ const char *const kn_type_names[] = { KILN_TYPES(X) };
 const uint8_t kn_type_bits[] = { KILN_TYPES(X) };
 #undef X
 #define X(id, text, bits, mx) mx,
-const bool kn_type_mx[] = { KILN_TYPES(X) };
+const uint8_t kn_type_mx[] = { KILN_TYPES(X) };
 #undef X
 
 const char *

@@ -156,12 +156,14 @@ uint64_t kn_hash(const void *p, size_t n);
 extern const char *const kn_family_names[KILN_NFAMILIES];
 extern const char *const kn_layout_names[KILN_NLAYOUTS];
 extern const char *const kn_scale_names[KILN_NSCALES];
+extern const char *const kn_scale_type_names[KILN_NSCALETYPES];
 extern const char *const kn_out_scale_names[KILN_NOUTSCALES];
 extern const char *const kn_epilogue_names[KILN_NEPILOGUES];
 extern const char *const kn_stage_names[KILN_NMOESTAGES];
 extern const char *const kn_type_names[KILN_NTYPES];
 extern const uint8_t kn_type_bits[KILN_NTYPES];
-extern const bool kn_type_mx[KILN_NTYPES]; /* E8M0 scales are its part */
+extern const uint8_t kn_type_mx[KILN_NTYPES]; /* scales along K are its part: 1
+                              * E8M0 per 32, 2 of groups */
 
 /* a piece of memory somebody else owns. */
 

@@ -524,8 +524,9 @@ parse_lds(struct parser *p)
     }
     if (!l.elem || (l.side != 'a' && l.side != 'b'))
         return FAIL(p, "an LDS tile needs side=a or side=b and elem=TYPE");
-    if (l.mem == l.elem)
-        l.mem = 0;           /* the same on both sides is no conversion */
+    if (l.mem == l.elem && !(gk && !lk))
+        l.mem = 0;           /* the same on both sides is no conversion, but
+                              * where rows are turned on their way */
     if (kn_find_lds(f, l.name) >= 0 || lookup(p, l.name))
         return FAIL(p, "%%%s is declared twice", l.name);
     l.gk = (uint8_t)gk;

@@ -16,7 +16,7 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
 
     if (l->kdiv != 1 && !l->lk) {        /* factors of the rows of a lane: */
         p.bytes = l->side == 'a' ? 4 : 16;  /* the accumulator's one row of A, */
-        p.kstep = fr.k / l->kdiv;           /* four of B (distribute_mma.c) */
+        p.kstep = fr.k;                     /* four of B (distribute_mma.c) */
         return p;
     }
     if (l->kdiv != 1) {                  /* a scale: one value a block */

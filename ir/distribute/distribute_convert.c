@@ -21,6 +21,29 @@ to_factor(struct dist *d, kn_ref x, uint32_t b)
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
+/* Element h of a dword of bf16 or f16 as the bits of an f32. */
+static kn_ref
+half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
+{
+    if (from == KN_T_bf16)
+        return h ? dist_ic(d, KN_OP_and, x, 0xffff0000) : dist_ic(d, KN_OP_shl, x, 16);
+    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
+    x = dist_op(d, KN_OP_slice, dist_vec(KN_T_f16, 1), x, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)h;
+    x = dist_op(d, KN_OP_cvt, kn_vf32, x, 0);
+    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+}
+
+/* Scale j of those in dwords w, as f32. */
+static kn_ref
+to_scale(struct dist *d, uint8_t from, const kn_ref *w, uint32_t j)
+{
+    if (from == KN_T_f32)
+        return w[j];
+    return from == KN_T_e8m0 ? to_factor(d, w[j / 4], j % 4)
+                             : half_bits(d, from, w[j / 2], j % 2);
+}
+
 /* ---- runs of a K-contiguous tile ---- */
 
 /* Bytes of a piece, and how many a run is. */
@@ -149,7 +172,7 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
         }
         for (uint32_t j = 0; j < n; j++) {
             v = l->kdiv == 1 ? dist_cat(d, out + j * many / n, many / n)
-                             : to_factor(d, in[0], j);
+                             : to_scale(d, l->mem, in, j);
             dist_store_lds(d, (struct dist_place){
                 slot, piece_address(d, l, s, j), 0 }, v, piece_bytes(d, l));
         }
@@ -165,19 +188,6 @@ largest_of(const struct dist *d, uint8_t elem)
     if (elem == KN_T_i8)
         return 127;
     return elem == KN_T_bf8 ? 57344 : kn_targets[d->in->target].fnuz ? 240 : 448;
-}
-
-/* Element h of a dword of bf16 or f16 as the bits of an f32. */
-static kn_ref
-half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
-{
-    if (from == KN_T_bf16)
-        return h ? dist_ic(d, KN_OP_and, x, 0xffff0000) : dist_ic(d, KN_OP_shl, x, 16);
-    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
-    x = dist_op(d, KN_OP_slice, dist_vec(KN_T_f16, 1), x, 0);
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)h;
-    x = dist_op(d, KN_OP_cvt, kn_vf32, x, 0);
-    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
 }
 
 kn_ref

@@ -36,7 +36,7 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p,
 
     wave = dist_ic(d, KN_OP_mul, wave, outer);
     if (l->kdiv != 1 && !l->lk) {
-        row = dist_int(d, at);
+        row = dist_int(d, at / l->kdiv);
         col = l->side == 'a' ? d->t : dist_ic(d, KN_OP_mul, d->q, 4);
         col = dist_ic(d, KN_OP_mul, dist_i2(d, KN_OP_add, wave, col), 4);
     } else if (p->tr) {

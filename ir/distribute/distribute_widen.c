@@ -258,6 +258,43 @@ scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
     return many;
 }
 
+/* Two of four bytes, each 0 to 15, that are integers with 8 added: the low bits
+ * of 1024 + x as f16, of 2^23 + x as f32, less what is too much. */
+static kn_ref
+integers(struct dist *d, uint8_t to, kn_ref x, uint32_t h)
+{
+    const struct kn_type f16 = dist_vec(KN_T_f16, 2), f32 = dist_vec(KN_T_f32, 2);
+    kn_ref half[2];
+
+    if (to == KN_T_f16) {
+        x = dist_perm(d, dist_int(d, 0x64646464), x, h ? 0x04030402 : 0x04010400);
+        x = dist_op(d, KN_OP_bits, f16, x, 0);
+        x = dist_op(d, KN_OP_fadd, f16, x, kn_flt(d->out, -1032));
+        return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        half[i] = dist_perm(d, dist_int(d, 0x4b), x, 0x040c0c00 + 2 * h + i);
+    x = dist_op(d, KN_OP_bits, f32, dist_cat(d, half, 2), 0);
+    return high_halves(d, dist_op(d, KN_OP_fadd, f32, x,
+                                  kn_flt(d->out, -8388616)));
+}
+
+/* Eight integers of 4 bits a dword. */
+static uint32_t
+widen_integers(struct dist *d, uint8_t to, struct dist_words in, kn_ref *out)
+{
+    uint32_t many = 0;
+
+    for (uint32_t i = 0; i < in.n; i++) {
+        kn_ref byte[2];
+
+        split_nibbles(d, dist_ic(d, KN_OP_xor, in.w[i], 0x88888888), byte);
+        for (uint32_t h = 0; h < 4; h++)
+            out[many++] = integers(d, to, byte[h / 2], h % 2);
+    }
+    return many;
+}
+
 uint32_t
 dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
              kn_ref factor, kn_ref *out)
@@ -265,6 +302,8 @@ dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
     kn_ref byte[DIST_RUN / 4];
     uint32_t many = 0, n;
 
+    if (l->mem == KN_T_i4)
+        return widen_integers(d, l->elem, in, out);
     if (factor && (l->mem != KN_T_e5m2 || kn_targets[d->in->target].scaled))
         return scaled(d, l->mem, in, factor, out);
 
