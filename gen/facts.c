@@ -36,7 +36,7 @@ unit(uint8_t align, bool transpose, uint32_t bits)
 static int64_t
 scale_unit(const kiln_problem *p, uint8_t align)
 {
-    return p->scale == KILN_SCALE_MX32 || align > 4 ? align : 4;
+    return kn_scale_size(p) > align ? kn_scale_size(p) : align;
 }
 
 /* Rows of M or N are turned on their way to LDS: where LDS reads do not

@@ -36,7 +36,8 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
     /* Few rows an expert: longer runs of narrow weights pay (docs/moe.md). */
     if (kn_weight_only(p) && kn_family_of(p)->routed && p->block_m == 16)
         return 128;
-    return p->scale == KILN_SCALE_BLOCK128 || kn_prequant(p) || k >= 128 ||
+    return p->scale == KILN_SCALE_BLOCK128 ||
+           p->scale == KILN_SCALE_GROUP128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128
          : kn_elems[f.shape.ta].bits == 8 && kn_targets[p->target].long_runs ? 128
                                                                      : 64;
@@ -76,6 +77,8 @@ kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 
     if (p->scale == KILN_SCALE_BLOCK128 && g->bk != 128)
         return "128-blocks need a tile K of 128";
+    if (kn_scale_groups(p) && g->bk % kn_scale_k(p))
+        return "the K of a tile is a multiple of a group's";
     if (kn_prequant(p) && g->bk != 128)
         return "A is quantised by 128 K, so the K of a tile is 128";
     if (kn_shuffled(p) && g->bk != 256)

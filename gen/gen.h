@@ -292,11 +292,35 @@ kn_group_unit(const kiln_problem *p)
          : p->scale == KILN_SCALE_MX32 || kn_type_mx[p->a] ? 32 : 1;
 }
 
+/* Scales of groups of a weight's K, in one of three types. */
+static inline bool
+kn_scale_groups(const kiln_problem *p)
+{
+    return p->scale >= KILN_SCALE_GROUP32;
+}
+
+/* K of one scale, of those that are along K. */
+static inline int64_t
+kn_scale_k(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 ? 32
+         : kn_scale_groups(p) ? 32 << (p->scale - KILN_SCALE_GROUP32) : 128;
+}
+
+/* Type of such a scale. */
+static inline kiln_type
+kn_group_scale(const kiln_problem *p)
+{
+    return p->scale_type == KILN_SCALE_TYPE_F16 ? KILN_F16
+         : p->scale_type == KILN_SCALE_TYPE_BF16 ? KILN_BF16 : KILN_F32;
+}
+
 /* Bytes of a scale in memory. */
 static inline int64_t
 kn_scale_size(const kiln_problem *p)
 {
-    return p->scale == KILN_SCALE_MX32 ? 1 : 4;
+    return p->scale == KILN_SCALE_MX32 ? 1
+         : kn_scale_groups(p) && p->scale_type != KILN_SCALE_TYPE_F32 ? 2 : 4;
 }
 
 static inline bool

@@ -30,7 +30,7 @@ uint8_t
 kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
                  kiln_operand operand)
 {
-    bool f32_scale = p->scale != KILN_SCALE_MX32;
+    uint8_t scale = (uint8_t)kn_scale_size(p);
 
     switch (operand) {
     case KILN_ARG_A:
@@ -40,9 +40,9 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_C:
         return (uint8_t)(d->vec * ((kn_type_bits[p->out] + 7) / 8));
     case KILN_ARG_SA:
-        return f32_scale && d->align_sa < 4 ? 4 : d->align_sa;
+        return d->align_sa < scale ? scale : d->align_sa;
     case KILN_ARG_SB:
-        return f32_scale && d->align_sb < 4 ? 4 : d->align_sb;
+        return d->align_sb < scale ? scale : d->align_sb;
     case KILN_ARG_BIAS:
     case KILN_ARG_SC:
     case KILN_ARG_EXPERTS:

@@ -18,7 +18,7 @@ run_bytes(kiln_type t, int64_t n)
     return run(kn_type_bits[t], n);
 }
 
-/* A 16-bit A times an MX B: only B has scales. */
+/* A 16-bit A times a B with scales along K: only B has scales. */
 static bool
 weight_only(const kiln_problem *p)
 {
@@ -140,13 +140,16 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
     if (weight_only(p)) {
         if (!kn_family_of(p)->mixed)
-            return kn_fail(c, KILN_UNSUPPORTED, "the MX weight of a 16-bit A "
-                           "is not for wgrad");
+            return kn_fail(c, KILN_UNSUPPORTED, "the narrow weight of a 16-bit "
+                           "A is not for wgrad");
     } else if (kn_prequant(p)) {
         if (!kn_family_of(p)->mixed || !kn_along_k(p, 'a'))
             return kn_fail(c, KILN_UNSUPPORTED, "a 16-bit A is quantised along "
                            "its rows, in nt and nn of gemm, batched and "
                            "grouped, and in moe");
+    } else if (kn_type_mx[p->a] > 1 || kn_type_mx[p->b] > 1) {
+        return kn_fail(c, KILN_UNSUPPORTED, "%s x %s: i4 is the type of a "
+                       "weight B, which a bf16 or f16 A is multiplied by", a, b);
     } else if (kn_type_mx[p->a] != kn_type_mx[p->b] ||
                (!kn_type_mx[p->a] && !f8 && p->a != p->b)) {
         return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
@@ -179,7 +182,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
 static kiln_status
 check_scale(struct kn_ctx *c, kiln_problem *p)
 {
-    bool mx = kn_type_mx[p->b];
+    bool mx = kn_type_mx[p->b] == 1, groups = kn_type_mx[p->b] == 2;
     bool small = kn_type_bits[p->a] == 8 && !mx;
 
     if (kn_prequant(p) && p->scale == KILN_SCALE_NONE)
@@ -190,6 +193,15 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     if (kn_prequant(p) && p->b_layout)
         return kn_fail(c, KILN_UNSUPPORTED, "the weight of a quantised A is "
                        "plain");
+    if (groups != kn_scale_groups(p))
+        return kn_fail(c, KILN_BAD_INPUT, "an i4 weight has scales of groups "
+                       "along K (--scale group32, group64 or group128), and "
+                       "only it does");
+    if (p->scale_type && !groups)
+        return kn_fail(c, KILN_BAD_INPUT, "--scale-type is of scales of "
+                       "groups");
+    if (groups)
+        return KILN_OK;
     if (mx && p->scale == KILN_SCALE_NONE)
         p->scale = KILN_SCALE_MX32;
     if (mx != (p->scale == KILN_SCALE_MX32))
@@ -235,8 +247,8 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "a preshuffled MX operand is not "
                        "available on %s yet", kiln_target_name(p->target));
     if (p->b_layout && weight_only(p))
-        return kn_fail(c, KILN_UNSUPPORTED, "the MX weight of a 16-bit A is "
-                       "plain");
+        return kn_fail(c, KILN_UNSUPPORTED, "the narrow weight of a 16-bit A "
+                       "is plain");
     if (kn_shuffled(p) && (!kn_type_mx[p->a] ||
                            !kn_targets[p->target].scaled))
         return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types "
@@ -265,7 +277,7 @@ static kiln_status
 check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
                   int64_t ld)
 {
-    int64_t row = up(p->k, p->scale == KILN_SCALE_MX32 ? 32 : 128);
+    int64_t row = up(p->k, kn_scale_k(p));
 
     if (kn_scales_down(p, what))
         row = what == 'a' ? p->m : p->n;
@@ -274,7 +286,7 @@ check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
     if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p) ||
         (what == 'a' && weight_only(p)))
         return kn_fail(c, KILN_BAD_INPUT, "--lds%c is the pitch of rows of "
-                       "scales (block128, mx32), which %s has not", what,
+                       "scales (block128, mx32, groups), which %s has not", what,
                        what == 'a' ? "A" : "B");
     if (ld < row)
         return kn_fail(c, KILN_BAD_INPUT, "--lds%c is %lld, but a row has %lld "

@@ -60,6 +60,8 @@ kn_class_of(const kiln_problem *p)
         return mx_class(p);
     if (p->scale == KILN_SCALE_BLOCK128)
         return KN_CLASS_K;
+    if (kn_scale_groups(p))
+        return KN_CLASS_W4;
     if (kn_prequant(p))
         return KN_CLASS_P8;
     return kn_type_bits[p->a] == 16 ? KN_CLASS_H

@@ -15,12 +15,13 @@ kn_payload(kiln_type t)
         [KILN_I8] = KN_T_i8,     [KILN_MXFP8] = KN_T_fp8,
         [KILN_MXBF8] = KN_T_bf8, [KILN_MXFP6] = KN_T_fp6,
         [KILN_MXBF6] = KN_T_bf6, [KILN_MXFP4] = KN_T_fp4,
+        [KILN_I4] = KN_T_i4,
     };
 
     return (enum kn_elem)map[t];
 }
 
-/* A 16-bit A times an MX B: only B has scales. */
+/* A 16-bit A times a B with scales along K: only B has scales. */
 bool
 kn_weight_only(const kiln_problem *p)
 {
@@ -39,7 +40,8 @@ multiplied_a(const kiln_problem *p)
 bool
 kn_widens_scaled(const kiln_problem *p)
 {
-    return kn_weight_only(p) && p->a == KILN_BF16 && p->layout == KILN_NT &&
+    return kn_weight_only(p) && p->scale == KILN_SCALE_MX32 &&
+           p->a == KILN_BF16 && p->layout == KILN_NT &&
            !p->b_layout && !p->scale_layout;
 }
 

@@ -57,9 +57,10 @@ typedef struct kiln_error {
 /* Row of a list -> its enumerator. */
 #define KILN_NAME(id, ...) KILN_##id,
 
-/* X(id, text, bits of one element, MX: 1 = has E8M0 scales per 32 along K).
+/* X(id, text, bits of one element, scales along K are a part of it: 1 MX, E8M0
+ * per 32; 2 of a weight's groups, which a 16-bit A is multiplied by).
  * fp8/bf8 are OCP e4m3fn/e5m2 on gfx950 and FNUZ on gfx942; MX payloads are
- * OCP on every target (OCP MX v1.0). */
+ * OCP on every target (OCP MX v1.0). i4: two's complement, -8 to 7. */
 #define KILN_OPERAND_TYPES(X) \
     X(F16, "f16", 16, 0) \
     X(BF16, "bf16", 16, 0) \
@@ -70,7 +71,8 @@ typedef struct kiln_error {
     X(MXBF8, "mxbf8", 8, 1) \
     X(MXFP6, "mxfp6", 6, 1) \
     X(MXBF6, "mxbf6", 6, 1) \
-    X(MXFP4, "mxfp4", 4, 1)
+    X(MXFP4, "mxfp4", 4, 1) \
+    X(I4, "i4", 4, 2)
 #define KILN_TYPES(X) \
     X(TYPE_NONE, "none", 0, 0) \
     X(F32, "f32", 32, 0) \
@@ -99,7 +101,9 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
  * BLOCK128: f32 sa[M, ceil(K/128)], sb[ceil(N/128), ceil(K/128)]; wgrad:
  * sb[N, ceil(K/128)], groups start at multiples of 128 rows.
  * MX32: E8M0 sa[M, ceil(K/32)], sb[N, ceil(K/32)], K innermost; a bf16 or f16
- * A has no sa. A bf16 or f16 A times an fp8, bf8 or i8 B is TENSOR: sb[1], and
+ * A has no sa. GROUP32 to GROUP128, of an i4 B: sb[N, ceil(K/32 to 128)] of
+ * kiln_problem.scale_type, and no sa.
+ * A bf16 or f16 A times an fp8, bf8 or i8 B is TENSOR: sb[1], and
  * A is quantised in the kernel, 128 K of a row at a time (docs/families.md).
  */
 #define KILN_SCALES(X) \
@@ -107,9 +111,20 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
     X(SCALE_TENSOR, "tensor") \
     X(SCALE_ROW, "row") \
     X(SCALE_BLOCK128, "block128") \
-    X(SCALE_MX32, "mx32")
+    X(SCALE_MX32, "mx32") \
+    X(SCALE_GROUP32, "group32") \
+    X(SCALE_GROUP64, "group64") \
+    X(SCALE_GROUP128, "group128")
 
 typedef enum kiln_scale { KILN_SCALES(KILN_NAME) KILN_NSCALES } kiln_scale;
+
+/* Type of the scales of groups. */
+#define KILN_SCALE_TYPES(X) \
+    X(SCALE_TYPE_F32, "f32") X(SCALE_TYPE_F16, "f16") X(SCALE_TYPE_BF16, "bf16")
+
+typedef enum kiln_scale_type {
+    KILN_SCALE_TYPES(KILN_NAME) KILN_NSCALETYPES
+} kiln_scale_type;
 
 /* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
  * STATIC: f32 sc[1], read; codes are D * (1 / sc). Nearest even; a NaN stays one,
@@ -252,7 +267,7 @@ typedef struct kiln_problem {
                                 is planned for; 0: the target's full chip's.
                                 kiln_run fills in its device's */
     int64_t tokens, topk;    /* moe; m is the room of the sorted rows */
-    int64_t ldsa, ldsb;      /* BLOCK128 and raw MX32: scales from one row of
+    int64_t ldsa, ldsb;      /* BLOCK128, GROUP and raw MX32: scales from one row of
                                 them to the next; 0: dense. A multiple of 4
                                 MX scales is loaded by dwords at any K */
     char expression[KILN_EXPRESSION]; /* kernel part: a text here makes the
@@ -261,7 +276,8 @@ typedef struct kiln_problem {
     float scalar[KILN_SCALARS]; /* launch part: the expression's, in order */
     uint8_t overflow;        /* kernel part: fp8 and bf8 outputs beyond their
                                 limit are 0: it, 1: a NaN or infinity */
-    uint8_t reserved[7];
+    uint8_t scale_type;      /* kernel part: kiln_scale_type, of GROUP scales */
+    uint8_t reserved[6];
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

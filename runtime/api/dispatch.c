@@ -206,6 +206,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.group_flags = p->group_flags;
     k->problem.out_scale = p->out_scale;
     k->problem.overflow = p->overflow;
+    k->problem.scale_type = p->scale_type;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -26,7 +26,7 @@ hash(const struct kn_data *d, uint64_t index)
 static bool
 is_e8m0(const struct kn_data *d)
 {
-    return d->scale && d->type != KILN_F32;
+    return d->scale && kn_ref_type_bits(d->type) <= 8;
 }
 
 static unsigned
@@ -84,11 +84,17 @@ static uint32_t
 scale_code(const struct kn_data *d, uint64_t h)
 {
     bool exact = d->mode == KN_DATA_EXACT;
+    double v;
 
     if (is_e8m0(d)) {
         if (d->mode >= KN_DATA_BITS)
             return (uint32_t)(h % (d->mode == KN_DATA_BITS ? 255 : 256));
         return 127 - (exact ? 1 : 4) + (uint32_t)(h % (exact ? 3 : 9));
+    }
+    if (d->type != KILN_F32) {
+        v = ldexp(exact ? 1 : 1 + (double)(h & 1023) / 1024,
+                  (int)(h >> 20) % 3 - 1);
+        return kn_ref_encode(d->type, d->target, v);
     }
     if (exact)
         return (126 + (uint32_t)(h % 3)) << 23;

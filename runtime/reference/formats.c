@@ -83,6 +83,8 @@ kn_ref_decode(kiln_type t, kiln_target target, uint32_t code)
 
     if (t == KILN_I8)
         return (int8_t)code;
+    if (t == KILN_I4)
+        return code < 8 ? (double)code : (double)code - 16;
     if (t == KILN_I32)
         return (int32_t)code;
     f = float_format(t, target);
@@ -130,7 +132,7 @@ kn_ref_ulp(kiln_type t, kiln_target target, double x)
 {
     struct format f;
 
-    if (t == KILN_I8 || t == KILN_I32)
+    if (t == KILN_I8 || t == KILN_I4 || t == KILN_I32)
         return 1;
     f = float_format(t, target);
     return ldexp(1, ulp_exponent(&f, x));
@@ -189,6 +191,8 @@ kn_ref_encode(kiln_type t, kiln_target target, double x)
 
     if (t == KILN_I8)
         return saturate(x, -128, 127) & 0xff;
+    if (t == KILN_I4)
+        return saturate(x, -8, 7) & 15;
     if (t == KILN_I32)
         return saturate(x, -2147483648.0, 2147483647.0);
     f = float_format(t, target);

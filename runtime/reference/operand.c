@@ -33,6 +33,19 @@ kn_ref_f32(const struct kn_ref_tensor *t, int64_t index)
     return (double)v;
 }
 
+/* Of a tensor of f32, f16 or bf16. */
+static double
+number(const struct kn_ref_tensor *t, kiln_target target, int64_t index)
+{
+    uint8_t code[4] = { 0 };
+    size_t size = kn_ref_type_bits(t->type) / 8;
+
+    kn_ref_bytes(t, (uint64_t)index * size, code, size);
+    return kn_ref_decode(t->type, target, (uint32_t)code[0] |
+                         (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 |
+                         (uint32_t)code[3] << 24);
+}
+
 kiln_status
 kn_ref_operand_init(struct kn_ref_operand *o, const struct kn_ref_problem *p,
                     bool is_b)
@@ -92,6 +105,17 @@ multiply(double *v, int n, double s)
         v[x] *= s;
 }
 
+/* K of one scale. */
+static int
+width_of(const struct kn_ref_problem *p)
+{
+    switch (p->scale) {
+    case KILN_SCALE_MX32: case KILN_SCALE_GROUP32: return MX;
+    case KILN_SCALE_GROUP64: return 64;
+    default: return BLOCK;
+    }
+}
+
 /* Scales number `first` to `first` + n - 1 of a row of them. */
 static void
 read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
@@ -100,18 +124,20 @@ read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
     const struct kn_ref_problem *p = o->p;
     const struct kn_ref_tensor *t = o->is_b ? &p->sb : &p->sa;
     bool mx = p->scale == KILN_SCALE_MX32;
-    int64_t width = mx ? MX : BLOCK;
+    bool groups = p->scale >= KILN_SCALE_GROUP32;
+    int64_t width = width_of(p);
     bool down = o->is_b ? p->sb_down : p->sa_down;
     int64_t dense = down ? o->is_b ? p->n : p->m : (p->k + width - 1) / width;
     int64_t ld = t->ld ? t->ld : dense;
     uint8_t code[KN_REF_DEPTH / MX];
 
-    if (!mx && o->is_b && !p->sb_each)
+    if (!mx && !groups && o->is_b && !p->sb_each)
         row /= BLOCK;
     if (mx)
         kn_ref_bytes(t, (uint64_t)(row * ld + first), code, (size_t)n);
     for (int x = 0; x < n; x++)
         out[x] = mx ? e8m0(code[x])
+               : groups ? number(t, p->target, row * ld + first + x)
                : kn_ref_f32(t, down ? (first + x) * ld + row
                                     : row * ld + first + x);
 }
@@ -123,7 +149,7 @@ apply_scale(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
 {
     const struct kn_ref_problem *p = o->p;
     const struct kn_ref_tensor *t = o->is_b ? &p->sb : &p->sa;
-    int width = p->scale == KILN_SCALE_MX32 ? MX : BLOCK;
+    int width = width_of(p);
     double s[KN_REF_DEPTH / MX];
 
     if (!kn_ref_present(t) || p->scale == KILN_SCALE_NONE)

@@ -17,7 +17,8 @@ typedef void (*kn_ref_fetch_fn)(void *user, uint64_t offset, void *dst,
 /* A tensor in memory (data) or behind a callback (data NULL). Absent: both
  * NULL. */
 struct kn_ref_tensor {
-    kiln_type type;          /* operands only; scales have theirs by kind */
+    kiln_type type;          /* of operands, and of scales of groups; others
+                                have theirs by kind */
     const void *data;
     kn_ref_fetch_fn fetch;
     void *user;
@@ -176,7 +177,7 @@ struct kn_data {
     enum kn_data_mode mode;
     kiln_type type;          /* of the elements */
     kiln_target target;
-    bool scale;              /* a scale: F32 in 0.5..2, E8M0 around 1 */
+    bool scale;              /* a scale: floats in 0.5..4, E8M0 around 1 */
     int64_t batches, rows, cols;
     uint64_t row_bytes, batch_bytes;
 };

@@ -12,7 +12,7 @@
 bool
 num_is_mx(kiln_type t)
 {
-    return t >= KILN_MXFP8;
+    return t >= KILN_MXFP8 && t <= KILN_MXFP4;
 }
 
 uint32_t
@@ -28,7 +28,8 @@ num_weakest(const kiln_problem *p)
 
     d.align_a = (uint8_t)num_element_bytes(p->a);
     d.align_b = (uint8_t)num_element_bytes(p->b);
-    d.align_sa = d.align_sb = p->scale == KILN_SCALE_MX32 ? 1 : 4;
+    d.align_sa = d.align_sb = p->scale == KILN_SCALE_MX32 ? 1
+                            : p->scale_type ? 2 : 4;
     return d;
 }
 
@@ -152,15 +153,14 @@ static struct kn_ref_tensor
 tensor(struct run *r, enum num_operand_id id, uint64_t offset)
 {
     struct operand *o = &r->o[id];
-    unsigned bits = o->d.scale && o->d.type != KILN_F32
-                        ? 8 : kn_ref_type_bits(o->d.type);
+    unsigned bits = kn_ref_type_bits(o->d.type);
     struct kn_ref_tensor t = { .type = o->d.type, .offset = offset };
 
     if (!o->used)
         return t;
     t.fetch = kn_data_fill;
     t.user = &o->d;
-    t.ld = (int64_t)(o->d.row_bytes * 8 / bits);
+    t.ld = (int64_t)(o->d.row_bytes * 8 / (o->d.scale && bits < 8 ? 8 : bits));
     return t;
 }
 

@@ -57,6 +57,8 @@ describe(const struct num_kernel *k, const struct num_job *j,
     for (int i = 0; i < KILN_SCALARS; i++)
         if (j->p.scalar[i] != 0)
             kn_putf(b, " [scalar %d: %g]", i, (double)j->p.scalar[i]);
+    if (p->scale_type)
+        kn_putf(b, " --scale-type %s", kn_scale_type_names[p->scale_type]);
     if (p->out_scale)
         kn_putf(b, " --out-scale %s", kn_out_scale_names[p->out_scale]);
     if (p->overflow)

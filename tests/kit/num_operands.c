@@ -26,6 +26,18 @@ shape(struct run *r, enum num_operand_id id, kiln_type type, int64_t rows,
     o->skew = r->j->skew[id];
 }
 
+/* Of an integer weight: along K, in one of three types. */
+static void
+shape_groups(struct run *r)
+{
+    static const kiln_type types[] = { KILN_F32, KILN_F16, KILN_BF16 };
+    int64_t width = r->p.scale == KILN_SCALE_GROUP32 ? 32
+                  : r->p.scale == KILN_SCALE_GROUP64 ? 64 : 128;
+
+    shape(r, NUM_SB, types[r->p.scale_type], r->p.n,
+          num_div_up(r->p.k, width));
+}
+
 static void
 shape_scales(struct run *r)
 {
@@ -51,6 +63,8 @@ shape_scales(struct run *r)
         if (num_is_mx(p->a))
             shape(r, NUM_SA, p->a, p->m, num_div_up(p->k, 32));
         shape(r, NUM_SB, p->b, p->n, num_div_up(p->k, 32));
+    } else if (p->scale >= KILN_SCALE_GROUP32) {
+        shape_groups(r);
     }
 }
 

@@ -1,6 +1,7 @@
 /* Every payload byte and every scale byte of the MX formats, NaN and infinity
  * included, against the reference: as A and as B, each format with itself and
- * with the others; with matrix instructions and without.
+ * with the others; with matrix instructions and without. Every code of integer
+ * weights, under every scale of 16 bits.
  *
  * usage: codes TARGET */
 #include <setjmp.h>
@@ -17,12 +18,13 @@
 #include "../../runtime/reference/reference.h"
 #include "../../runtime/sim/sim.h"
 
-enum { ROWS = 256, COLS = 16, K = 64, BLOCKS = K / 32, BYTES = 2 };
+enum { ROWS = 256, COLS = 16, K = 64, BLOCKS = K / 32, BYTES = 2,
+       SCALE_BYTES = 4 };
 
 /* One product, A [ROWS, K] and B [COLS, K], or the other way round. */
 struct product {
     uint8_t a[ROWS * K * BYTES], b[ROWS * K * BYTES];
-    uint8_t sa[ROWS * BLOCKS], sb[ROWS * BLOCKS];
+    uint8_t sa[ROWS * BLOCKS], sb[ROWS * BLOCKS * SCALE_BYTES];
     float got[ROWS * COLS];
 };
 
@@ -52,23 +54,33 @@ place(struct codes *k, const void *bytes, size_t n)
 }
 
 static void
-open_codes(struct codes *k, kiln_type a, kiln_type b, bool wide_a, int schedule)
+open_kernel(struct codes *k, const kiln_problem *p, int schedule)
 {
     struct kn_config g = { .schedule = (uint8_t)schedule };
 
     memset(k, 0, sizeof *k);
     kn_ctx_init(&k->c, NULL, NULL);
     k->x = KN_NEW(&k->c, struct product, 1);
-    k->p = (kiln_problem){ .size = sizeof k->p, .target = target,
-                           .family = KILN_GEMM, .a = a, .b = b,
-                           .out = KILN_F32, .m = wide_a ? ROWS : COLS,
-                           .n = wide_a ? COLS : ROWS, .k = K };
+    k->p = *p;
+    k->p.size = sizeof k->p;
+    k->p.target = target;
+    k->p.out = KILN_F32;
+    k->p.k = K;
     if (kn_problem_normalise(&k->c, &k->p) ||
         kn_generate(&k->c, &k->p, &g, NULL, &k->g) ||
         kn_sim_open(&k->c, target, &k->sim) ||
         kn_sim_load(k->sim, k->g.name, k->g.co, k->g.size, &k->code))
-        fail_msg("%s x %s: %s", kiln_type_name(a), kiln_type_name(b),
+        fail_msg("%s x %s: %s", kiln_type_name(p->a), kiln_type_name(p->b),
                  k->c.err.text);
+}
+
+static void
+open_codes(struct codes *k, kiln_type a, kiln_type b, bool wide_a, int schedule)
+{
+    kiln_problem p = { .a = a, .b = b, .m = wide_a ? ROWS : COLS,
+                       .n = wide_a ? COLS : ROWS };
+
+    open_kernel(k, &p, schedule);
 }
 
 static void
@@ -103,6 +115,15 @@ launch(struct codes *k)
     assert_int_equal(kn_sim_read(k->sim, o.c, x->got, sizeof x->got), KILN_OK);
 }
 
+/* E8M0 scales are of their operand's type; those of groups have their own. */
+static kiln_type
+type_of_scales(const kiln_problem *p)
+{
+    static const kiln_type types[] = { KILN_F32, KILN_F16, KILN_BF16 };
+
+    return p->b == KILN_I4 ? types[p->scale_type] : p->b;
+}
+
 /* Every element as the reference has it: 1 ulp of f32, or the same NaN or
  * infinity. */
 static void
@@ -115,12 +136,12 @@ compare(struct codes *k, const char *what)
     double *value = KN_NEW(&k->c, double, n), *sum = KN_NEW(&k->c, double, n);
     bool mx_a = kn_ref_type_bits(k->p.a) < 16;
     struct kn_ref_problem q = {
-        .target = target, .scale = KILN_SCALE_MX32,
+        .target = target, .scale = k->p.scale,
         .m = k->p.m, .n = k->p.n, .k = K,
         .a = { .type = k->p.a, .data = x->a },
         .b = { .type = k->p.b, .data = x->b },
         .sa = { .type = k->p.a, .data = mx_a ? x->sa : NULL },
-        .sb = { .type = k->p.b, .data = x->sb }, .alpha = 1,
+        .sb = { .type = type_of_scales(&k->p), .data = x->sb }, .alpha = 1,
     };
     struct kn_ref_result r = { .target = target, .out = KILN_F32, .k = K,
                                .got = x->got, .rect = rect, .value = value,
@@ -210,7 +231,7 @@ scales(struct codes *k, bool wide_a)
 
     for (int i = 0; i < ROWS * BLOCKS; i++)
         wide[i] = (uint8_t)(i / BLOCKS);
-    memset(other, 127, sizeof x->sa);
+    memset(other, 127, ROWS * BLOCKS);
     one_each(wide_a ? x->a : x->b, wide_a ? k->p.a : k->p.b, one);
     all(wide_a ? x->b : x->a, wide_a ? k->p.b : k->p.a, 1);
     compare(k, "scales");
@@ -219,6 +240,69 @@ scales(struct codes *k, bool wide_a)
     for (int i = 0; i < ROWS * BLOCKS; i++)
         wide[i] = (uint8_t)(8 + i / BLOCKS % 240);
     compare(k, "pairs of scales");
+}
+
+/* ---- integers with scales of groups ---- */
+
+static const uint8_t scale_types[] = { KILN_SCALE_TYPE_F16,
+                                       KILN_SCALE_TYPE_BF16,
+                                       KILN_SCALE_TYPE_F32 };
+
+static void
+open_integers(struct codes *k, kiln_type a, uint8_t scale_type)
+{
+    kiln_problem p = { .a = a, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
+                       .scale_type = scale_type, .m = COLS, .n = ROWS };
+
+    open_kernel(k, &p, KN_SCHED_AUTO);
+}
+
+/* Scale number i is code first + i of its type; of f32 high halves. */
+static void
+put_scales(struct codes *k, uint32_t first)
+{
+    size_t size = k->p.scale_type == KILN_SCALE_TYPE_F32 ? 4 : 2;
+
+    for (uint32_t i = 0; i < ROWS * BLOCKS; i++) {
+        uint32_t code = (first + i) << (size == 4 ? 16 : 0);
+
+        memcpy(k->x->sb + size * i, &code, size);
+    }
+}
+
+static void
+every_integer(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct codes k;
+
+        open_integers(&k, i % 2 ? KILN_F16 : KILN_BF16, scale_types[i / 2]);
+        put_scales(&k, k.p.scale_type == KILN_SCALE_TYPE_F16 ? 0x3c00
+                                                             : 0x3f80);
+        one_each(k.x->b, KILN_I4, any);
+        all(k.x->a, k.p.a, 1.5);
+        compare(&k, "integers");
+        close_codes(&k);
+    }
+}
+
+static void
+every_scale_of_integers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct codes k;
+
+        open_integers(&k, i % 2 ? KILN_F16 : KILN_BF16, scale_types[i]);
+        for (uint32_t first = 0; first < 1 << 16; first += ROWS * BLOCKS) {
+            put_scales(&k, first);
+            one_each(k.x->b, KILN_I4, one);
+            all(k.x->a, k.p.a, 1);
+            compare(&k, "scales of integers");
+        }
+        close_codes(&k);
+    }
 }
 
 static const int schedules[] = { KN_SCHED_AUTO, KN_SCHED_GEMV };
@@ -241,7 +325,7 @@ static void
 every_byte_of_every_format(void **state)
 {
     (void)state;
-    for (int t = KILN_MXFP8; t < KILN_NTYPES; t++)
+    for (int t = KILN_MXFP8; t <= KILN_MXFP4; t++)
         try_pair((kiln_type)t, (kiln_type)t);
 }
 
@@ -249,7 +333,7 @@ static void
 every_byte_beside_e5m2(void **state)
 {
     (void)state;
-    for (int t = KILN_MXFP8; t < KILN_NTYPES; t++)
+    for (int t = KILN_MXFP8; t <= KILN_MXFP4; t++)
         if (t != KILN_MXBF8)
             try_pair((kiln_type)t, KILN_MXBF8);
 }
@@ -262,7 +346,7 @@ every_byte_of_a_weight(void **state)
 
     (void)state;
     for (int w = 0; w < 4; w++)
-        for (int t = KILN_MXFP8; t < KILN_NTYPES; t++) {
+        for (int t = KILN_MXFP8; t <= KILN_MXFP4; t++) {
             struct codes k;
 
             open_codes(&k, wide[w / 2], (kiln_type)t, false,
@@ -296,6 +380,8 @@ main(int argc, char **argv)
         cmocka_unit_test(every_byte_of_every_format),
         cmocka_unit_test(every_byte_beside_e5m2),
         cmocka_unit_test(every_byte_of_a_weight),
+        cmocka_unit_test(every_integer),
+        cmocka_unit_test(every_scale_of_integers),
         cmocka_unit_test(a_wrong_element_is_seen),
     };
 

@@ -123,14 +123,14 @@ draw_scale_layout(struct draw *d, kiln_problem *p)
 static void
 draw_scale_pitch(struct draw *d, kiln_problem *p)
 {
-    int64_t row = p->scale == KILN_SCALE_MX32 ? (p->k + 31) / 32
-                                              : (p->k + 127) / 128;
+    int64_t row = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p);
 
     if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p))
         return;
     if (!one_in(d, 3))
         p->ldsb = padded(d, kn_scales_down(p, 'b') ? p->n : row);
-    if (!one_in(d, 3) && num_is_mx(p->a) == num_is_mx(p->b))
+    if (!one_in(d, 3) && num_is_mx(p->a) == num_is_mx(p->b) &&
+        p->scale < KILN_SCALE_GROUP32)
         p->ldsa = padded(d, kn_scales_down(p, 'a') ? p->m : row);
 }
 
@@ -211,6 +211,8 @@ draw_problem(struct draw *d, struct num_job *j)
         p->scale = KILN_SCALE_TENSOR;
     }
     draw_scale_layout(d, p);
+    if (p->scale >= KILN_SCALE_GROUP32)
+        p->scale_type = (uint8_t)below(d, KILN_NSCALETYPES);
     p->out = outs[below(d, 3)];
     if (p->a == KILN_I8 && p->scale == KILN_SCALE_NONE && one_in(d, 2))
         p->out = KILN_I32;

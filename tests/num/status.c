@@ -175,7 +175,8 @@ is_shown(kiln_type a, kiln_type b)
               (b == KILN_FP8 || b == KILN_BF8);
 
     return a == b || f8 || (num_is_mx(a) && num_is_mx(b)) ||
-           ((a == KILN_BF16 || a == KILN_F16) && num_is_mx(b)) ||
+           ((a == KILN_BF16 || a == KILN_F16) &&
+            (num_is_mx(b) || b == KILN_I4)) ||
            ((a == KILN_BF16 || a == KILN_F16) &&
             (b == KILN_FP8 || b == KILN_BF8 || b == KILN_I8)) ||
            (a == KILN_BF16 && b == KILN_F16);
@@ -186,7 +187,21 @@ is_shown(kiln_type a, kiln_type b)
 static bool
 is_told(const struct part *t, kiln_type a, kiln_type b)
 {
-    return is_shown(a, b) && (!t->some || a == b || b == KILN_MXFP4);
+    return is_shown(a, b) && (!t->some || a == b || b == KILN_MXFP4 ||
+                              b == KILN_I4);
+}
+
+/* Scales that are a part of a type, which nothing else has: one row for the
+ * rule. */
+static bool
+is_told_with(const kiln_problem *p)
+{
+    bool own = p->scale >= KILN_SCALE_MX32;
+
+    return kn_prequant(p) ? p->scale == KILN_SCALE_TENSOR
+         : num_is_mx(p->b) ? p->scale == KILN_SCALE_MX32
+         : p->b == KILN_I4 ? p->scale >= KILN_SCALE_GROUP32
+         : !own || (p->a == KILN_BF16 && p->scale <= KILN_SCALE_GROUP32);
 }
 
 static void
@@ -204,11 +219,7 @@ put_part(struct page *g, const struct part *t)
                 p.a = (kiln_type)a;
                 p.b = (kiln_type)b;
                 p.scale = (kiln_scale)s;
-                /* MX has mx32 and nothing else has: one row for the rule. */
-                if (is_told(t, p.a, p.b) &&
-                    (kn_prequant(&p) ? s == KILN_SCALE_TENSOR
-                                     : num_is_mx(p.b) ? s == KILN_SCALE_MX32
-                                    : s != KILN_SCALE_MX32 || a == KILN_BF16))
+                if (is_told(t, p.a, p.b) && is_told_with(&p))
                     put_row(g, &p, t->launch);
             }
 }

@@ -80,6 +80,11 @@ shape_stage(struct moe_run *m, struct moe_part *s)
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .batches = p->groups, .rows = (n + 127) / 128,
             .cols = kb, .scale = true });
+    } else if (kn_scale_groups(p)) {
+        kb = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p);
+        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+            .type = kn_group_scale(p), .batches = p->groups, .rows = n,
+            .cols = kb, .scale = true });
     } else if (p->scale == KILN_SCALE_ROW) {
         shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });

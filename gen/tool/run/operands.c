@@ -34,7 +34,7 @@ set_shape(struct kn_operand *o, kiln_type type, int64_t nrows, int64_t cols)
 static void
 shape_scales(const kiln_problem *p, struct kn_operand *o)
 {
-    int64_t kb = div_up(p->k, p->scale == KILN_SCALE_MX32 ? 32 : 128);
+    int64_t kb = div_up(p->k, kn_scale_k(p));
 
     switch (p->scale) {
     case KILN_SCALE_TENSOR:
@@ -59,6 +59,11 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         if (kn_ref_type_bits(p->a) < 16)
             set_shape(&o[KN_OPND_SA], p->a, p->m, kb);
         set_shape(&o[KN_OPND_SB], p->b, p->n, kb);
+        break;
+    case KILN_SCALE_GROUP32:
+    case KILN_SCALE_GROUP64:
+    case KILN_SCALE_GROUP128:
+        set_shape(&o[KN_OPND_SB], kn_group_scale(p), p->n, kb);
         break;
     case KILN_SCALE_NONE:
     case KILN_NSCALES:
@@ -165,7 +170,8 @@ static struct kn_npy
 file_shape(const struct kn_operand *o, bool vector)
 {
     const struct kn_data *d = &o->data;
-    kiln_type type = d->scale && d->type != KILN_F32 ? KILN_FP8 : d->type;
+    kiln_type type = d->scale && kn_ref_type_bits(d->type) <= 8 ? KILN_FP8
+                                                                : d->type;
     bool many = d->batches > 1;
     struct kn_npy want = { .ndim = (vector ? 1 : 2) + many };
     int64_t cols = kn_ref_type_bits(type) < 8 ? (int64_t)o->file_row : d->cols;
@@ -403,7 +409,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
 {
     int64_t at[KN_NOPERANDS] = { 0 };
     struct kn_pitches t = kn_pitches_of(p);
-    int64_t size = p->scale == KILN_SCALE_BLOCK128 ? 4 : 1;
+    int64_t size = p->scale < KILN_SCALE_BLOCK128 ? 1 : kn_scale_size(p);
     int64_t plain = kn_shuffled(p) ? div_up(p->k, 32) : 0;
 
     group_offsets(p, offs, g, at);

@@ -35,6 +35,8 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "b", kiln_type_name(p->b));
     kn_json_str(j, "out", kiln_type_name(p->out));
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
+    if (kn_scale_groups(p))
+        kn_json_str(j, "scale_type", kn_scale_type_names[p->scale_type]);
     if (kn_codes(p)) {
         kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
         kn_json_bool(j, "saturate", !p->overflow);
@@ -100,10 +102,11 @@ explain(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
 void
 kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
 {
-    kn_putf(t->text, "problem   %s %s, %s x %s -> %s, scale %s%s%s%s",
+    kn_putf(t->text, "problem   %s %s, %s x %s -> %s, scale %s%s%s%s%s%s",
             kn_family_names[p->family], kn_layout_names[p->layout],
             kiln_type_name(p->a), kiln_type_name(p->b), kiln_type_name(p->out),
-            kn_scale_names[p->scale],
+            kn_scale_names[p->scale], p->scale_type ? " " : "",
+            p->scale_type ? kn_scale_type_names[p->scale_type] : "",
             *epilogue_text(p) ? ", " : "",
             epilogue_text(p), p->beta ? ", beta 1" : "");
     if (p->out_scale)
