@@ -5,8 +5,8 @@ usage: header.py KILN.H [--write FILE]
 import re
 import sys
 
-WORDS = ["TYPES", "FAMILIES", "LAYOUTS", "SCALES", "OUT_SCALES", "MOE_STAGES",
-         "ACTS", "TARGETS", "OPERANDS"]
+WORDS = ["TYPES", "FAMILIES", "LAYOUTS", "SCALES", "OUT_SCALES", "SCALE_TYPES",
+         "MOE_STAGES", "ACTS", "TARGETS", "OPERANDS"]
 STRUCTS = ["error", "options", "problem", "kernel_info", "arguments",
            "pointer", "plan", "device_info"]
 SCALARS = {"int": "C.c_int", "float": "C.c_float", "double": "C.c_double",

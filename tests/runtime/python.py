@@ -269,6 +269,24 @@ def packed_types():
     return wrong
 
 
+def integer_weights():
+    """Codes 2 and -3 in turn along K, groups of 64 with scales of each type."""
+    a, b = small(32, 128), np.full((48, 64), 0xd2, "u1")
+    w = np.tile([2., -3.], (48, 64))
+    wrong = None
+    for kind, bits in (("f4", None), ("f2", None), ("u2", 0x3f80)):
+        s = np.full((48, 2), bits or 1, kind)
+        got = GPU.gemm(a, b, "f32", b_type="i4", scales=(None, s))
+        wrong = wrong or same(got, wide(a) @ w.T)
+    refused("sb has 144 scales", GPU.gemm, a, b, b_type="i4",
+            scales=(None, np.ones((72, 2), "f4")))
+    refused("scale= is group32", GPU.gemm, a, b, b_type="i4",
+            scales=(None, np.ones((48, 3), "f4")))
+    refused("scales of groups are of", GPU.gemm, a, b, b_type="i4",
+            scales=(None, np.ones((48, 2), "i4")))
+    return wrong
+
+
 def batched_grouped_and_wgrad():
     x, y = small(3, 20, 64), small(3, 32, 64)
     wrong = same(GPU.batched(x, y, "f32"),
@@ -740,7 +758,7 @@ CASES = [
     epilogues_are_expressions,
     outputs_of_eight_bits,
     epilogues_name_operands,
-    scales_say_their_mode, packed_types,
+    scales_say_their_mode, packed_types, integer_weights,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
     routing_sorts,

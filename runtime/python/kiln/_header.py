@@ -2,11 +2,13 @@
 import ctypes as C
 
 TYPES = ['none', 'f32', 'i32', 'f16', 'bf16', 'fp8', 'bf8', 'i8', 'mxfp8',
-    'mxbf8', 'mxfp6', 'mxbf6', 'mxfp4']
+    'mxbf8', 'mxfp6', 'mxbf6', 'mxfp4', 'i4']
 FAMILIES = ['gemm', 'grouped', 'wgrad', 'batched', 'moe']
 LAYOUTS = ['nt', 'nn', 'tn', 'tt']
-SCALES = ['none', 'tensor', 'row', 'block128', 'mx32']
+SCALES = ['none', 'tensor', 'row', 'block128', 'mx32', 'group32', 'group64',
+    'group128']
 OUT_SCALES = ['none', 'static']
+SCALE_TYPES = ['f32', 'f16', 'bf16']
 MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited']
 TARGETS = ['none', 'gfx942', 'gfx950']
@@ -86,7 +88,8 @@ class kiln_problem(C.Structure):
         ("expression", C.c_char * 192),
         ("scalar", C.c_float * 4),
         ("overflow", C.c_uint8),
-        ("reserved", C.c_uint8 * 7),
+        ("scale_type", C.c_uint8),
+        ("reserved", C.c_uint8 * 6),
     ]
 
 

@@ -7,7 +7,7 @@ import math
 
 from ._abi import ACTS, Problem
 from ._memory import BITS, bad, view
-from ._products import given_scales, measure, scale_of, typed
+from ._products import along, given_scales, group_type, measure, scale_of, typed
 
 BLOCKS = (16, 32, 64, 128)
 
@@ -109,8 +109,11 @@ class Stage:
             if v is None:
                 continue
             want = self.scales_of(name, mode)
-            if math.prod(v.shape) != want or v.size != (
-                    1 if mode == "mx32" else 4):
+            size = 1 if mode == "mx32" else 4
+            if mode.startswith("group"):
+                self.fields["scale_type"] = group_type(v)
+                size = v.size
+            if math.prod(v.shape) != want or v.size != size:
                 raise bad("%s has %d scales of %d bytes, %s wants %d", name,
                           math.prod(v.shape), v.size, mode, want)
             self.operand[name] = v
@@ -118,14 +121,14 @@ class Stage:
     def mode_of(self, sa, sb):
         """Of tensor scales there is one an expert for B."""
         if sb is not None and math.prod(sb.shape) == self.sizes["g"] and \
-                not self.fields["b"].startswith("mx"):
+                not self.fields["b"].startswith("mx") and self.fields["b"] != "i4":
             return "tensor"
         return scale_of(self.sizes, sa, sb, self.fields["b"])
 
     def scales_of(self, name, mode):
         """How many scales an operand has."""
         s = self.sizes
-        blocks = -(-s["k"] // (32 if mode == "mx32" else 128))
+        blocks = -(-s["k"] // along(mode))
         if name == "sa":
             return {"tensor": 1, "row": s["m"]}.get(mode, s["m"] * blocks)
         rows = -(-s["n"] // 128) if mode == "block128" else s["n"]

@@ -3,7 +3,7 @@ import ctypes as C
 import math
 import re
 
-from ._abi import Problem, TARGETS, TYPES
+from ._abi import Problem, SCALE_TYPES, TARGETS, TYPES
 from ._memory import BITS, OUTPUTS, bad, view
 
 ENDS32, TAIL_ZERO = 4, 2    # kiln_group_flags
@@ -47,9 +47,14 @@ def measure(v, kind, axes, name, sizes):
                       name, n, known)
 
 
+def along(mode):
+    """K of one scale."""
+    return {"mx32": 32, "group32": 32, "group64": 64}.get(mode, 128)
+
+
 def padded(v, mode, k):
     """Scales of a row of an array whose rows have more than K asks for; or 0."""
-    row = -(-k // (32 if mode == "mx32" else 128))
+    row = -(-k // along(mode))
     return v.shape[-1] if len(v.shape) > 1 and v.shape[-1] > row else 0
 
 
@@ -63,6 +68,13 @@ def given_scales(quantised, scales, mode):
         [mode]
 
 
+def group_type(v):
+    """Type of the scales of an integer weight."""
+    if v.type not in SCALE_TYPES:
+        raise bad("scales of groups are of %s", ", ".join(SCALE_TYPES))
+    return v.type
+
+
 def scale_of(sizes, sa, sb, kind):
     """The scale mode that shapes of scales mean."""
     m, n, k = sizes["m"], sizes["n"], sizes["k"]
@@ -70,6 +82,12 @@ def scale_of(sizes, sa, sb, kind):
     have = tuple(math.prod(s.shape) if s else 0 for s in (sa, sb))
     if kind.startswith("mx"):
         return "mx32"
+    if kind == "i4":
+        modes = [m for m in ("group32", "group64", "group128")
+                 if sb and sb.shape and sb.shape[-1] == -(-k // along(m))]
+        if len(modes) != 1:
+            raise bad("scale= is group32, group64 or group128 for an i4 b")
+        return modes[0]
     if have == (0, 0):
         return "none"
     modes = {"tensor": (1, 1), "row": (m, n * many),
@@ -119,7 +137,7 @@ class Product:
 
     def add_scale(self, name, v):
         rows = self.sizes["m" if name == "sa" else "n"]
-        if self.fields["scale"] in ("mx32", "block128"):
+        if self.fields["scale"] not in ("none", "tensor", "row"):
             pitch = padded(v, self.fields["scale"], self.sizes["k"])
             if pitch:
                 self.fields["ld" + name] = pitch
@@ -132,6 +150,14 @@ class Product:
             if v.size != 1 or math.prod(v.shape) != want:
                 raise bad("%s has %d scales of %d bytes, MX wants %d bytes",
                           name, math.prod(v.shape), v.size, want)
+        elif self.fields["scale"].startswith("group"):
+            self.fields["scale_type"] = group_type(v)
+            rows *= self.sizes.get("g", 1)
+            want = rows * (pitch or
+                           -(-self.sizes["k"] // along(self.fields["scale"])))
+            if math.prod(v.shape) != want:
+                raise bad("%s has %d scales, %s wants %d", name,
+                          math.prod(v.shape), self.fields["scale"], want)
         elif v.size != 4 or v.type not in ("f32", None):
             raise bad("%s is not of f32", name)
         self.operand[name] = v
