@@ -157,9 +157,18 @@ choose_map(const kiln_problem *p, struct kn_config *g)
                                                : KN_LOOKUP_MANY;
 }
 
+/* Workgroups that a compute unit is known to have at once. */
+static uint32_t
+beside(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_score *s = kn_score_row(p, g);
+
+    return s ? kn_score_beside(p, g, s) : 1;
+}
+
 /* Where N or C is not aligned, runs of rows take fewer stores than columns of
  * accumulators (docs/families.md, Stores), if LDS has room for them beside the
- * slots. A sum with beta 1 waits for C either way. */
+ * slots of as many workgroups. A sum with beta 1 waits for C either way. */
 static void
 choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -169,7 +178,8 @@ choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (!g->store)
         g->store = g->domain.vec == 1 && !p->beta && !g->cus &&
                            kn_form_allows(p, &lds) &&
-                           kn_tile_lds(c, p, &lds) <= kn_targets[p->target].lds
+                           kn_tile_lds(c, p, &lds) * beside(p, g) <=
+                               kn_targets[p->target].lds
                        ? KN_STORE_LDS : KN_STORE_DIRECT;
 }
 

@@ -151,6 +151,10 @@ double kn_score_of(const kiln_problem *p, const struct kn_config *g,
 double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
                        const struct kn_score *s, double more);
 
+/* Workgroups that a compute unit has at once. */
+uint32_t kn_score_beside(const kiln_problem *p, const struct kn_config *g,
+                         const struct kn_score *s);
+
 /* The row that g is, if need be one with other slots; NULL: none. */
 const struct kn_score *kn_score_row(const kiln_problem *p,
                                     const struct kn_config *g);

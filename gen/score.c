@@ -113,6 +113,7 @@ struct launch {
     double shares;
     double read, written;    /* bytes of a K tile; of a tile */
     double added;            /* of C, that a tile is added to */
+    double singly;           /* clocks that storing an element a lane adds */
     double bits_a, bits_b;   /* of a row and a column of a tile */
     double all, xcds;        /* compute units and chiplets of the device */
     double cus;              /* busy; those with fewer workgroups in part */
@@ -237,7 +238,7 @@ around(const struct launch *l, double k)
     if (l->added > 0)
         one += c->hbm_latency * l->ghz +
                k * l->added / least(64, c->hbm_read * 1e3 / l->ghz / l->cus);
-    return one + k * l->written * (1 / write - 1.0 / 64);
+    return one + k * (l->written * (1 / write - 1.0 / 64) + l->singly);
 }
 
 static double
@@ -359,6 +360,43 @@ pieces(kiln_type t, const struct kn_config *g)
     return kn_type_bits[t] == 6 ? 1 : most(1, 1024 / bits);
 }
 
+uint32_t
+kn_score_beside(const kiln_problem *p, const struct kn_config *g,
+                const struct kn_score *s)
+{
+    uint64_t cus = kn_cus(p), n = kn_tiles_of(p, g->bm, g->bn);
+
+    n = (n * (g->split_k ? g->split_k : 1) + cus - 1) / cus;
+    return n < 1 ? 1 : n < s->residents ? (uint32_t)n : s->residents;
+}
+
+/* Whether the tile is stored through LDS where N or C is not aligned, as far as
+ * the bytes of the operands tell (choose.c decides). */
+static bool
+stores_by_lds(const kiln_problem *p, const struct kn_config *g,
+              const struct kn_score *s)
+{
+    uint32_t waves = 16 * g->wm * (4 * g->bn + 64 * g->wn);
+    uint32_t slots = s->stages * g->bk * (g->bm * kn_type_bits[p->a] +
+                                          g->bn * kn_type_bits[p->b]) / 8;
+
+    return g->split_k < 2 && !p->beta && !g->cus &&
+           kn_score_beside(p, g, s) * (waves + slots) <=
+               kn_targets[p->target].lds;
+}
+
+/* Clocks that an element a lane adds to the stores of a tile, measured on tiles
+ * from 16x64 to 256x256: all lanes of one element, or runs of 64 out of LDS. */
+static double
+singly(const kiln_problem *p, const struct kn_config *g,
+       const struct kn_score *s)
+{
+    double each = stores_by_lds(p, g, s) ? 0.2
+                : kn_type_bits[p->out] > 16 ? 0.55 : 0.43;
+
+    return g->domain.vec == 1 ? each * g->bm * least(g->bn, (double)p->n) : 0;
+}
+
 static struct launch
 launch_of(const kiln_problem *p, const struct kn_config *g,
           const struct kn_score *s)
@@ -379,6 +417,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.written = (double)least((double)m, g->bm) * least((double)p->n, g->bn) *
                 kn_type_bits[p->out] / 8;
     l.added = p->beta ? l.written : 0;
+    l.singly = singly(p, g, s);
     l.all = kn_cus(p);
     l.xcds = kn_xcds(p);
     if (p->layout == KILN_NT) {

@@ -93,12 +93,15 @@ better_by(const struct kn_config *g)
 }
 
 /* What scores say nothing of: scales that no long loop makes good; groups of
- * few rows, or of fewer than the tile has. */
+ * few rows, or of fewer than the tile has, or of a short K that are stored an
+ * element a lane. */
 static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
 {
-    return (scales_late(p, s->schedule) && p->k < 2560) ||
+    return (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
+            p->k < 4 * (int64_t)g->bk * p->groups) ||
+           (scales_late(p, s->schedule) && p->k < 2560) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
             (p->m < 64 * p->groups || (!s->walks && s->bm > g->bm)));
 }
@@ -114,7 +117,7 @@ may_score(const kiln_problem *p, const struct kn_config *given,
 
     return kn_form_open(given) && !given->schedule && !given->lowering &&
            !given->store && !kn_family_of(p)->routed && p->m &&
-           p->n && p->k && d->align_a >= 16 && d->align_b >= 16 && d->vec > 1 &&
+           p->n && p->k && d->align_a >= 16 && d->align_b >= 16 &&
            (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16) &&
            !kn_few_widened(p);
 }
