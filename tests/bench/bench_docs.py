@@ -14,6 +14,7 @@ import sys
 import types
 
 import bench_speed
+from bench_speed import cell, us_of as us
 
 MS = [1, 2, 4, 8, 16, 32, 64]
 MINIMAX = [(9216, 6144), (6144, 6144), (6144, 8192), (4608, 6144),
@@ -48,19 +49,6 @@ MINIMAX_MOE = [*MOE, '--a', 'mxfp8', '--b', 'mxfp8', '--hidden', 6144,
 def dense(m, n, k, a, b=None, arch='gfx950', more=()):
     return ['gemm', '--arch', arch, '-m', m, '-n', n, '-k', k, '--a', a,
             '--b', b or a, *more]
-
-
-def cell(got):
-    """Time and error of a prediction, or a dash."""
-    if not isinstance(got, dict):
-        return '-'
-    p = got['predicted']
-    bar = p.get('error_pct')
-    return '%.1f' % p['us'] + (' +-%.0f %%' % bar if bar is not None else '')
-
-
-def us(got):
-    return got['predicted']['us'] if isinstance(got, dict) else None
 
 
 def over(got, other):

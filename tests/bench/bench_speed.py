@@ -104,6 +104,14 @@ def us_of(r):
     return r['predicted']['us'] if isinstance(r, dict) else None
 
 
+def cell(r):
+    """Time and error of a prediction, or a dash."""
+    if not isinstance(r, dict):
+        return '-'
+    bar = r['predicted'].get('error_pct')
+    return num(us_of(r)) + (' +-%.0f %%' % bar if bar is not None else '')
+
+
 def num(x, form='%.1f'):
     return '-' if x is None else form % x
 
@@ -154,7 +162,7 @@ def part_loops(b):
         lines.append((arch, kind, cfg['tile'], asked,
                       '%.1f %%' % (100 * r['predicted']['mfma_efficiency']),
                       '%.0f %%' % (100 * goal) if goal else '-',
-                      num(us_of(r)), r['kernel']['vgpr'],
+                      cell(r), r['kernel']['vgpr'],
                       r['kernel']['instructions'], num(r['compile_ms'],
                                                        '%.0f')))
     table('Main loops at 8192^3, predicted; the chosen schedule in bold',
@@ -193,8 +201,8 @@ def part_objects(b):
     lines = []
     for kind, more, obj, bits, lds in kinds:
         for m, n, k in b.sampled(ASM_SHAPES):
-            us = us_of(b.kiln(dense('gfx950', kind.split()[0], m, n, k,
-                                    *more)))
+            got = b.kiln(dense('gfx950', kind.split()[0], m, n, k, *more))
+            us = us_of(got)
             asm = tri = None
             if b.a.aiter and kind not in ('fp8', 'mxfp8'):
                 asm = best(b.object_us(amd_lines(b, kind.split()[0], m, n,
@@ -203,8 +211,8 @@ def part_objects(b):
                 make = rows.triton_mx if kind[:2] == 'mx' else rows.triton
                 tri = best(b.object_us([make('x', b.triton(obj), (256, 256),
                                              m, n, k, bits, 8, lds)]))
-            lines.append((kind, '%d x %d x %d' % (m, n, k), num(us), num(asm),
-                          num(ratio(us, asm), '%.2f'), num(tri),
+            lines.append((kind, '%d x %d x %d' % (m, n, k), cell(got),
+                          num(asm), num(ratio(us, asm), '%.2f'), num(tri),
                           num(ratio(us, tri), '%.2f')))
     table('Beside other objects in the same model, us, gfx950 (Triton\'s reach '
           '0.39 to 0.94 of what is published of Triton)',
@@ -337,7 +345,7 @@ def part_records(b):
         tf = g['predicted']['tflops'] if isinstance(g, dict) else None
         kind = r['type'] + (' stored as AMD\'s' if 'stored' in r else '')
         lines.append((r['arch'], kind, '%d x %d x %d' %
-                      (r['m'], r['n'], r['k']), num(us_of(g)),
+                      (r['m'], r['n'], r['k']), cell(g),
                       num(tf, '%.0f'),
                       num(g['predicted']['mfma_efficiency'] * 100, '%.0f %%')
                       if tf else '-',
