@@ -40,11 +40,12 @@ scale_unit(const kiln_problem *p, uint8_t align)
 }
 
 /* Rows of M or N are turned on their way to LDS: where LDS reads do not
- * transpose, and where elements are converted. */
+ * transpose elements of this size, and where elements are converted. */
 static bool
 turned(const struct given *x, enum kn_elem stored, enum kn_elem staged)
 {
-    return !kn_targets[x->p->target].lds_tr || stored != staged;
+    return !kn_targets[x->p->target].lds_tr || kn_elems[staged].bits > 16 ||
+           stored != staged;
 }
 
 static int64_t

@@ -36,6 +36,8 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
     /* Few rows an expert: longer runs of narrow weights pay (docs/moe.md). */
     if (kn_weight_only(p) && kn_family_of(p)->routed && p->block_m == 16)
         return 128;
+    if (kn_elems[f.shape.ta].bits > 16)     /* rows of 128 bytes */
+        return 1024u / kn_elems[f.shape.ta].bits;
     return p->scale == KILN_SCALE_BLOCK128 ||
            p->scale == KILN_SCALE_GROUP128 || kn_prequant(p) || k >= 128 ||
            (kn_dequant(p) && kn_elems[f.shape.ta].bits == 8) ? 128

@@ -156,7 +156,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
                        "mix fp8 with bf8, MX types with each other, or bf16 "
                        "and f16 with an MX or 8-bit weight", a, b);
     }
-    if (p->a == KILN_F32 || p->a == KILN_I32)
+    if (p->a == KILN_I32)
         return kn_fail(c, KILN_UNSUPPORTED, "%s is no operand type, only an "
                        "output type", a);
     if (p->layout != KILN_NT && (kn_type_bits[p->a] < 8 || kn_type_bits[p->b] < 8))

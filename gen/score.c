@@ -64,7 +64,8 @@ kn_class_of(const kiln_problem *p)
         return KN_CLASS_W4;
     if (kn_prequant(p))
         return KN_CLASS_P8;
-    return kn_type_bits[p->a] == 16 ? KN_CLASS_H
+    return p->a == KILN_F32 ? KN_CLASS_F
+         : kn_type_bits[p->a] == 16 ? KN_CLASS_H
          : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
 }
 
@@ -347,7 +348,8 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
 static int
 width_of(enum kn_class c)
 {
-    return c == KN_CLASS_H || c == KN_CLASS_W4 || c == KN_CLASS_WB ? 0
+    return c == KN_CLASS_H || c == KN_CLASS_W4 || c == KN_CLASS_WB ||
+           c == KN_CLASS_F ? 0
          : c == KN_CLASS_MX44 || c == KN_CLASS_S44 ? 2 : 1;
 }
 

@@ -102,12 +102,20 @@ kn_pick_mfma(const kiln_problem *p)
     for (int m = 0; m < KN_NMFMA; m++) {
         const struct kn_mfma_info *i = &kn_mfmas[m];
 
-        if (i->target == p->target &&
+        if (i->targets >> p->target & 1 &&
             (i->a == KN_T_b1 ? kn_elems[a].mx >= 0 && kn_elems[b].mx >= 0
                              : i->a == b && i->b == a))
             return m;
     }
     return -1;
+}
+
+/* Whether an operand's rows are turned where LDS reads do not transpose
+ * elements of its size. */
+static bool
+wide_turned(const kiln_problem *p, char side)
+{
+    return !kn_along_k(p, side) && kn_type_bits[side == 'a' ? p->a : p->b] > 16;
 }
 
 /* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
@@ -123,6 +131,7 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
     if (kn_shuffled(p))
         scale = 16;
     return wide && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
+           !wide_turned(p, 'a') && !wide_turned(p, 'b') &&
            g->domain.align_a == 16 && g->domain.align_b == 16 &&
            ((g->domain.align_sa >= scale && g->domain.align_sb >= scale) ||
             kn_unaligned_scales(p, g));

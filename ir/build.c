@@ -16,10 +16,12 @@ const struct kn_attr_info kn_attrs[KN_NATTR] = {
 #undef A
 };
 
+enum { GFX942 = 1 << KILN_GFX942, GFX950 = 1 << KILN_GFX950,
+       BOTH = GFX942 | GFX950 };
 const struct kn_mfma_info kn_mfmas[KN_NMFMA] = {
-#define MFMA(id, text, mi, k, ab, c, a, b, acc, cyc, intr, target)            \
+#define MFMA(id, text, mi, k, ab, c, a, b, acc, cyc, intr, targets)           \
     [KN_MFMA_##id] = { text, intr, mi, k, ab, c, KN_T_##a, KN_T_##b,          \
-                       KN_T_##acc, cyc, KILN_##target },
+                       KN_T_##acc, cyc, targets },
 #include "mfma.def"
 #undef MFMA
 };

@@ -76,7 +76,7 @@ struct kn_mfma_info {
     uint8_t mi, k, regs_ab, regs_c;
     uint8_t a, b, acc;       /* a == b1: any type with an mx code */
     uint8_t cycles;
-    kiln_target target;
+    uint8_t targets;         /* 1 << target of each that has it */
 };
 extern const struct kn_mfma_info kn_mfmas[KN_NMFMA];
 int kn_find_mfma(const char *text); /* -1: none */

@@ -311,6 +311,8 @@ transposed_dword(struct dist *d, const kn_ref *row, uint32_t bits, uint32_t w,
 {
     kn_ref lo, hi;
 
+    if (bits == 32)
+        return row[w];
     if (bits == 16)
         return dist_perm(d, row[2 * w + 1], row[2 * w],
                     p ? 0x07060302u : 0x05040100u);

@@ -163,7 +163,7 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
     uint32_t row = l->lk ? kn_geometry(d->in, l).pitch : 4;
     uint32_t per = l->share ? dist_share_rows(d, l) / 16 : 0;
     uint32_t step = p.tr ? 0 : (per ? frag % per : frag) * 16 * row;
-    uint8_t elem = l->elem == KN_T_f32 ? KN_T_f32 : KN_T_i32;
+    uint8_t elem = l->elem == KN_T_f32 && l->kdiv != 1 ? KN_T_f32 : KN_T_i32;
     kn_ref dst = reg_of(d, i->dst, frag, dist_vec(elem, dw * p.parts));
     kn_ref part[4];
 
@@ -246,7 +246,8 @@ expand_read(struct dist *d, const struct kn_ins *i)
          parts % l->share))
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "part %u of %u is not "
                           "in this slot", part, parts);
-    if (l->elem == KN_T_f32 && l->side == 'b' && !l->shift && l->lk)
+    if (l->kdiv != 1 && l->elem == KN_T_f32 && l->side == 'b' && !l->shift &&
+        l->lk)
         return read_columns(d, i, fr.count);
     if (i->attr[KN_A_pairs]) {
         read_pairs(d, i, part * fr.count / parts, (part + 1) * fr.count / parts);

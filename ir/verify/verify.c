@@ -198,7 +198,7 @@ check_mfma(const struct kn_fn *f, const struct kn_ins *i)
     if (i->attr[KN_A_shape] < 0)
         return FAIL(f, i->at, "a matrix instruction needs shape=");
     m = &kn_mfmas[i->attr[KN_A_shape]];
-    if (m->target != f->target)
+    if (!(m->targets >> f->target & 1))
         return FAIL(f, i->at, "%s does not exist on %s", m->text,
                     kiln_target_name(f->target));
     if (i->op == KN_OP_mfmas && m->a != KN_T_b1)

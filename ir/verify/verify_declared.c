@@ -117,7 +117,7 @@ check_shape(const struct kn_fn *f)
     if (s->mfma < 0 || !s->ta || !s->tb)
         return FAIL(f, f->at, "a tile-level kernel needs mfma=, ta= and tb=");
     m = &kn_mfmas[s->mfma];
-    if (m->target != f->target)
+    if (!(m->targets >> f->target & 1))
         return FAIL(f, f->at, "%s does not exist on %s", m->text,
                     kiln_target_name(f->target));
     if (m->a == KN_T_b1 ? kn_elems[s->ta].mx < 0 || kn_elems[s->tb].mx < 0

@@ -65,7 +65,8 @@ may_multiply(kiln_type a, kiln_type b)
     if (num_is_mx(a) || num_is_mx(b))
         return num_is_mx(b) &&
                (num_is_mx(a) || a == KILN_BF16 || a == KILN_F16);
-    return a == b || ((a == KILN_FP8 || a == KILN_BF8) &&
+    return (a == b && a != KILN_I32) ||
+           ((a == KILN_FP8 || a == KILN_BF8) &&
                       (b == KILN_FP8 || b == KILN_BF8));
 }
 
@@ -104,8 +105,8 @@ num_each_kind(kiln_target target, kiln_family family,
 {
     kiln_problem p = { .size = sizeof p, .target = target, .family = family };
 
-    for (int a = KILN_F16; a < KILN_NTYPES; a++)
-        for (int b = KILN_F16; b < KILN_NTYPES; b++)
+    for (int a = KILN_F32; a < KILN_NTYPES; a++)
+        for (int b = KILN_F32; b < KILN_NTYPES; b++)
             for (int l = 0; l < KILN_NLAYOUTS; l++)
                 for (int s = 0; s < KILN_NSCALES; s++) {
                     p.a = (kiln_type)a, p.b = (kiln_type)b;

@@ -206,7 +206,7 @@ draw_problem(struct draw *d, struct num_job *j)
     *p = d->s->kind[below(d, (uint32_t)d->s->nkinds)];
     if (p->a == KILN_BF16 && p->b == KILN_MXFP4 && one_in(d, 2))
         p->quant = (uint8_t)(1 + below(d, 4));
-    if (p->a <= KILN_BF16 && p->b <= KILN_BF16 && one_in(d, 12)) {
+    if (kn_ref_type_bits(p->a) == 16 && p->a == p->b && one_in(d, 12)) {
         p->b = quantised[below(d, 3)];
         p->scale = KILN_SCALE_TENSOR;
     }

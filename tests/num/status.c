@@ -174,7 +174,7 @@ is_shown(kiln_type a, kiln_type b)
     bool f8 = (a == KILN_FP8 || a == KILN_BF8) &&
               (b == KILN_FP8 || b == KILN_BF8);
 
-    return a == b || f8 || (num_is_mx(a) && num_is_mx(b)) ||
+    return (a == b && a != KILN_I32) || f8 || (num_is_mx(a) && num_is_mx(b)) ||
            ((a == KILN_BF16 || a == KILN_F16) &&
             (num_is_mx(b) || b == KILN_I4)) ||
            ((a == KILN_BF16 || a == KILN_F16) &&
@@ -213,8 +213,8 @@ put_part(struct page *g, const struct part *t)
             kn_family_names[t->family], t->launch);
     kn_put(&g->text, "| types, scale | gfx950 nt | nn | tn | tt | gfx942 nt "
                      "| nn | tn | tt |\n|---|---|---|---|---|---|---|---|---|\n");
-    for (int a = KILN_F16; a < KILN_NTYPES; a++)
-        for (int b = KILN_F16; b < KILN_NTYPES; b++)
+    for (int a = KILN_F32; a < KILN_NTYPES; a++)
+        for (int b = KILN_F32; b < KILN_NTYPES; b++)
             for (int s = 0; s < KILN_NSCALES; s++) {
                 p.a = (kiln_type)a;
                 p.b = (kiln_type)b;

@@ -45,6 +45,7 @@ static const struct class {
     { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true },
     { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 256, false, true },
     { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 256, false, true },
+    { "F", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false },
 };
 
 static const struct tile {
@@ -184,6 +185,11 @@ put_row(struct bench *b, const struct kn_generated *g,
     if (m->residents > 1) {
         fixed = m->full.prologue_cycles + m->full.epilogue_cycles;
         full = (m->full.group_cycles - fixed) / (double)MANY;
+        if (kn_type_bits[b->k->a] > 16 && full < m->residents * mfma) {
+            /* matrix pipes bound it: some begin when others end */
+            full = m->residents * mfma;
+            fixed = m->full.group_cycles - full * (double)MANY;
+        }
     } else if (x->cus) {
         fixed = m->full.group_cycles - 2.0 * (double)MANY * m->turn - m->fixed;
     }

@@ -43,7 +43,7 @@ estimate(const kiln_problem *p, const struct kn_config *g)
     double split = g->split_k > 1 ? g->split_k : 1;
     double fit = lds > 0 ? (double)t->lds / lds : 8, per = 16 / waves;
     double resident = fit < per ? fit : per;
-    double macs = 2048.0 * 8 / kn_type_bits[p->a];
+    double macs = kn_type_bits[p->a] > 16 ? 128 : 2048.0 * 8 / kn_type_bits[p->a];
     double pipes = waves < 4 ? waves / 4 : 1;
     double mfma = (double)g->bm * g->bn * g->bk / (macs * pipes);
     double wait = 900.0 / stages, clocks, rounds;

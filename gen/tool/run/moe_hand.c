@@ -117,7 +117,7 @@ moe_hand_over(struct moe_run *m, const struct moe_part *up,
     KN_TRY(kn_session_read(m->s, up->out, got, up->out_size));
     kn_ref_codec_init(&codec, up->p.out, m->target);
     kn_ref_decode_run(&codec, got, 0, all, x);
-    if (kn_ref_type_bits(down->p.a) == 16)
+    if (kn_ref_type_bits(down->p.a) >= 16)
         return hand_plain(m->c, x, all, down);
     if (down->p.scale == KILN_SCALE_MX32)
         return hand_mx(m->c, x, rows, down);
