@@ -23,6 +23,8 @@ import resource
 import subprocess
 import sys
 
+from bench_speed import cell
+
 RATE = {'gfx950': 5.6, 'gfx942': 4.73}      # TB/s
 LAUNCH = 2.6                               # us
 BITS = {'bf16': 16, 'f16': 16, 'fp8': 8, 'bf8': 8, 'i8': 8, 'mxfp8': 8,
@@ -180,18 +182,18 @@ def ceilings(kilnc, problems, pool):
 def table(rows):
     """Classes by target: how many, geometric mean, worst, which."""
     kinds = {}
-    for p, us, share, config in rows:
-        kinds.setdefault((p.kind(), p.arch), []).append((share, p, us, config))
+    for p, doc, share in rows:
+        kinds.setdefault((p.kind(), p.arch), []).append((share, p, doc))
     for (kind, arch), of in sorted(kinds.items(), key=lambda x: min(
             s for s, *_ in x[1])):
-        share, p, us, config = min(of, key=lambda x: x[0])
+        share, p, doc = min(of, key=lambda x: x[0])
         mean = math.exp(sum(math.log(s) for s, *_ in of) / len(of))
         which = ' '.join(str(v) for k, v in p.items() if k != 'arch')
-        loop = [w.split('=')[1] for w in config.split()
+        loop = [w.split('=')[1] for w in doc['config'].split()
                 if w.startswith(('schedule=', 'tile='))]
         yield (kind, arch, len(of), 100 * mean, 100 * share,
-               GOALS.get(kind, LEAST), '%s: %.1f us, %s' %
-               (which, us, ' '.join(loop)))
+               GOALS.get(kind, LEAST), '%s: %s us, %s' %
+               (which, cell(doc), ' '.join(loop)))
 
 
 def write_docs(path, lines, said):
@@ -231,7 +233,7 @@ def main():
             continue
         us = doc['predicted']['us']
         limit = x.limit(ceiling[x.arch, x.a, x.b, x.scale])
-        rows.append((x, us, limit / us, doc['config']))
+        rows.append((x, doc, limit / us))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = ('%d problems, %d of them drawn (seed %d), %d refused; %.0f s of '
             'processor time.' % (len(problems), count, a.seed, len(refused),
@@ -240,8 +242,8 @@ def main():
     if a.rows:
         with open(a.rows, 'w', newline='', encoding='utf-8') as f:
             csv.writer(f).writerows(
-                [x.kind(), '%.3f' % share, '%.2f' % us, ' '.join(x.words()),
-                 config] for x, us, share, config in
+                [x.kind(), '%.3f' % share, '%.2f' % doc['predicted']['us'],
+                 ' '.join(x.words()), doc['config']] for x, doc, share in
                 sorted(rows, key=lambda r: r[2]))
     if a.docs:
         write_docs(a.docs, lines, said)
