@@ -140,6 +140,40 @@ test_gfx950(void **state)
     run_target(KILN_GFX950, 150);
 }
 
+/* A and B whose registers are as far apart as kept operands repeat. */
+static void
+test_both_are_kept(void **state)
+{
+    static kn_vreg_row file[5 * KN_MFMA_SIDES];
+    struct kn_mfma_side *sides = kn_mfma_sides_new();
+    static struct kit t;
+    uint64_t compared = 0;
+
+    (void)state;
+    assert_non_null(sides);
+    for (unsigned i = 0; i < kn_mfma_nrows; i++) {
+        struct kit_rng rng = {i};
+
+        if (!(kn_mfma_rows[i].targets & KN_MF_GFX942))
+            continue;
+        kit_init(&t, KILN_GFX942, &kn_mfma_rows[i]);
+        if (!kn_mfma_is_vector(&t.job))
+            continue;
+        t.job.model = KN_MFMA_CDNA3;
+        kit_fill(&t, &rng, KIT_NEAR);
+        for (unsigned far = 32; far < 4 * KN_MFMA_SIDES; far += 32) {
+            memcpy(file, t.a, sizeof t.a);
+            memcpy(file + far, t.b, sizeof t.b);
+            t.job.a = (const kn_vreg_row *)file;
+            t.job.b = (const kn_vreg_row *)(file + far);
+            t.job.sides = sides;
+            compared += compare_all(&t);
+        }
+    }
+    assert_true(compared > 1000);
+    free(sides);
+}
+
 static void
 set_all(struct kit *t, bool b, uint64_t code)
 {
@@ -195,6 +229,7 @@ main(void)
         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_gfx942),
         cmocka_unit_test(test_gfx950),
+        cmocka_unit_test(test_both_are_kept),
     };
 
     return cmocka_run_group_tests_name("mfma_fast", tests, NULL, NULL);

@@ -94,11 +94,13 @@ find_near(const struct kn_mfma_job *j, bool b, struct kn_mfma_side *own)
 {
     const kn_vreg_row *regs = b ? j->b : j->a;
     size_t size = sizeof *regs * (b ? kn_mfma_bregs(j) : kn_mfma_aregs(j));
+    const uintptr_t half = KN_MFMA_SIDES / 2;
     uint64_t key = key_of(j, b);
     struct kn_mfma_side *s = own;
 
-    if (j->sides)
-        s = j->sides + (uintptr_t)regs / (2 * sizeof *regs) % KN_MFMA_SIDES;
+    if (j->sides)            /* A's and B's apart: both are wanted at once */
+        s = j->sides + (b ? half : 0) +
+            (uintptr_t)regs / (2 * sizeof *regs) % half;
     if (j->sides && s->key == key && !memcmp(s->raw, regs, size))
         return s;
     s->key = key;
