@@ -7,6 +7,7 @@
 
 #include "forms.h"
 #include "instantiate.h"
+#include "quant.h"
 #include "tuning/tuning.h"
 
 /* ---- a tuned row ---- */
@@ -391,6 +392,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
     asked = *g;
     given = g->bm != 0;
+    if (kn_family_of(p)->unary)
+        return kn_quant_choose(c, p, g);
 
     if (p->stage == KILN_MOE_REDUCE) {
         *g = reduce_config(p);

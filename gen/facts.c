@@ -1,18 +1,20 @@
 /* facts.c - the facts of a problem and a configuration. */
 #include "facts.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "aiter.h"
 #include "forms.h"
 #include "instantiate.h"
 #include "layout.h"
+#include "quant.h"
 
 /* What facts.def's values are made of besides p and g. */
 struct given {
     const kiln_problem *p;
     const struct kn_config *g;
-    const char *name, *mfma, *out_vector;
+    const char *name, *mfma, *out_vector, *limit, *lowest, *largest;
     enum kn_elem staged_a, staged_b, stored_a, stored_b, out;
     int64_t unscale;
     struct kn_frag a;
@@ -177,7 +179,9 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
                        .mfma = "", .most = kn_limits_of(p, g),
                        .operands = kn_formula_declared(p->expression) };
     struct kn_fn shape = { .c = c, .shape = kn_shape_of(p, g) };
-    struct kn_buf vector = { .c = c };
+    struct kn_buf vector = { .c = c }, limit = { .c = c };
+    struct kn_buf lowest = { .c = c }, inverse = { .c = c };
+    double most;
 
     x.staged_a = shape.shape.ta;
     x.staged_b = shape.shape.tb;
@@ -193,6 +197,14 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     kn_putf(&vector, g->domain.vec > 1 ? "%sx%u" : "%s", kn_elems[x.out].text,
             g->domain.vec);
     x.out_vector = kn_codes(p) ? "i32" : vector.s;
+    most = ldexp(kn_narrow_limit(p),
+                 p->out == KILN_MXFP4 ? 0 : -kn_narrow_fold(p));
+    kn_putf(&limit, "%.9f", most);
+    kn_putf(&lowest, "%.9f", p->out == KILN_I8 ? 128.0 : most);
+    kn_putf(&inverse, "%.17g", (double)(float)(1 / kn_narrow_limit(p)));
+    x.limit = limit.s;
+    x.lowest = lowest.s;
+    x.largest = inverse.s;
     return x;
 }
 

@@ -319,7 +319,7 @@ kn_group_scale(const kiln_problem *p)
 static inline int64_t
 kn_scale_size(const kiln_problem *p)
 {
-    return p->scale == KILN_SCALE_MX32 ? 1
+    return p->scale == KILN_SCALE_MX32 || p->out_scale == KILN_OUT_MX32 ? 1
          : kn_scale_groups(p) && p->scale_type != KILN_SCALE_TYPE_F32 ? 2 : 4;
 }
 

@@ -36,6 +36,9 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
         kn_putf(&b, " out-scale=%u overflow=%u", p->out_scale, p->overflow);
     if (p->scale_type)
         kn_putf(&b, " scale-type=%s", kn_scale_type_names[p->scale_type]);
+    if (kn_family_of(p)->unary)
+        kn_putf(&b, " requant=%u flags=%u hadamard=%u", p->requant,
+                p->quant_flags, p->hadamard);
     if (p->group_flags)
         kn_putf(&b, " group-flags=%u", p->group_flags);
     return b.s;

@@ -84,6 +84,8 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
 {
     if (p->stage == KILN_MOE_REDUCE)
         return expand(c, "moe_reduce", p, g, out);
+    if (kn_family_of(p)->unary)
+        return expand(c, "quant", p, g, out);
     KN_TRY(kn_form_check(c, p, g));
     return expand(c, kn_reads_of(g) == KN_READS_RUNS ? "gemv" : "gemm", p, g,
                   out);

@@ -5,6 +5,7 @@
 #include "instantiate.h"
 
 #include "forms.h"
+#include "quant.h"
 
 static int64_t
 least(int64_t a, int64_t b)
@@ -38,6 +39,8 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
                            .G = 1 << 24 };
     int64_t a, b;
 
+    if (f->unary)
+        return kn_quant_limits(p, g);
     l.pa = pitch(gka ? g->bm : g->bk);
     l.pb = pitch(gkb ? g->bn : g->bk);
     l.pc = pitch(g->bm);

@@ -30,6 +30,12 @@ check_codes(struct kn_ctx *c, const kiln_problem *p)
 kiln_status
 kn_output_check(struct kn_ctx *c, const kiln_problem *p)
 {
+    if (p->out_scale > KILN_OUT_STATIC)
+        return kn_fail(c, KILN_UNSUPPORTED, "--out-scale %s is made by quant, "
+                       "not by a product", kn_out_scale_names[p->out_scale]);
+    if (p->quant_flags || p->hadamard)
+        return kn_fail(c, KILN_BAD_INPUT, "a product has neither quant_flags "
+                       "nor a transform");
     if (kn_codes(p))
         return check_codes(c, p);
     if (p->out_scale)

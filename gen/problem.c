@@ -5,6 +5,7 @@
 #include "launch_terms.h"
 #include "layout.h"
 #include "instantiate.h"
+#include "quant.h"
 
 const struct kn_family kn_families[KILN_NFAMILIES] = {
 #define FAMILY(id, ...) [KILN_##id] = { __VA_ARGS__ },
@@ -99,10 +100,11 @@ kn_extents_of(const kiln_problem *p)
     int64_t na = batched ? p->batch : 1;
     int64_t nb = f->ragged == 'm' ? p->groups : na;
     int64_t nc = f->ragged == 'k' ? p->groups : na;
+    bool gated = p->quant_flags & KILN_QUANT_GATED;
     struct kn_extents e = { 0 };
 
     e.a = repeat(extent(ka ? p->m : p->k, t.a,
-                        run_bytes(p->a, ka ? p->k : p->m)), na, t.ta);
+                        run_bytes(p->a, (ka ? p->k : p->m) << gated)), na, t.ta);
     e.b = repeat(extent(kb ? p->n : p->k, t.b,
                         run_bytes(p->b, kb ? p->k : p->n)), nb, t.tb);
     e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
@@ -114,6 +116,14 @@ kn_extents_of(const kiln_problem *p)
         e.sb = repeat((uint64_t)t.one_sb, nb, t.tsb);
     }
     e.sc = kn_output_scales(p);
+    if (f->unary) {
+        bool turned = p->quant_flags & KILN_QUANT_TURNED;
+
+        e.c = extent(turned ? p->k : p->m, t.c,
+                     run_bytes(p->out, turned ? p->m : p->k));
+        e.b = e.sa = e.sb = 0;
+        e.sc = p->m && p->k ? kn_quant_scales(p) : 0;
+    }
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = kn_group_table(p);
     array_extents(p, f->ragged ? p->groups : na, nc, &e);
@@ -476,6 +486,8 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     if (!p->alpha_set)
         p->alpha = 1;
     KN_TRY(check_device(c, p));
+    if (kn_family_of(p)->unary)
+        return kn_quant_normalise(c, p);
     KN_TRY(check_expression(c, p));
     KN_TRY(check_family(c, p));
     KN_TRY(check_types(c, p));
@@ -534,6 +546,9 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     struct kn_pitches t = kn_pitches_of(p);
     struct kn_domain d = { .vec = 1 };
     int64_t size = (kn_type_bits[p->out] + 7) / 8;
+
+    if (f->unary)
+        return kn_quant_domain(p, base);
 
     d.align_a = align_class(t.a | (p->batch > 1 ? t.ta : 0), base);
     d.align_b = align_class(t.b | (moves_b(p) ? t.tb : 0), base);

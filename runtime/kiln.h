@@ -87,7 +87,8 @@ typedef enum kiln_type { KILN_TYPES(KILN_NAME) KILN_NTYPES } kiln_type;
     X(GROUPED, "grouped") \
     X(WGRAD, "wgrad") \
     X(BATCHED, "batched") \
-    X(MOE, "moe")
+    X(MOE, "moe") \
+    X(QUANT, "quant")
 
 typedef enum kiln_family { KILN_FAMILIES(KILN_NAME) KILN_NFAMILIES } kiln_family;
 
@@ -128,8 +129,11 @@ typedef enum kiln_scale_type {
 
 /* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
  * STATIC: f32 sc[1], read; codes are D * (1 / sc). Nearest even; a NaN stays one,
- * of i8 it is 0. */
-#define KILN_OUT_SCALES(X) X(OUT_PLAIN, "none") X(OUT_STATIC, "static")
+ * of i8 it is 0. Of family quant, written: ROW: f32 sc[M]; BLOCK128: f32
+ * sc[M, ceil(K/128)]; MX32: E8M0 sc[M, ceil(K/32)] (docs/quant.md). */
+#define KILN_OUT_SCALES(X) \
+    X(OUT_PLAIN, "none") X(OUT_STATIC, "static") X(OUT_ROW, "row") \
+    X(OUT_BLOCK128, "block128") X(OUT_MX32, "mx32")
 
 typedef enum kiln_out_scale { KILN_OUT_SCALES(KILN_NAME) KILN_NOUTSCALES } kiln_out_scale;
 
@@ -212,6 +216,13 @@ typedef enum kiln_group_flags {
     KILN_GROUP_ENDS32 = 4
 } kiln_group_flags;
 
+/* What quant does besides. GATED: A is [M, 2K], and silu(A[:, :K]) * A[:, K:] is
+ * quantised. TURNED: the output is [K, M], its scales along M. */
+typedef enum kiln_quant_flags {
+    KILN_QUANT_GATED = 1,
+    KILN_QUANT_TURNED = 2
+} kiln_quant_flags;
+
 /* Bytes of kiln_problem.expression, its NUL among them; scalars it declares. */
 #define KILN_EXPRESSION 192
 #define KILN_SCALARS 4
@@ -246,8 +257,8 @@ typedef struct kiln_problem {
     uint8_t scale_layout;    /* kiln_scale_layout */
     uint8_t id_format;       /* moe: kiln_id_format of the sorted ids */
     uint8_t weigh;           /* moe: kiln_weight */
-    uint8_t requant;         /* moe gemm1 with an MX output, scale mode: 0
-                                floor, 1 round-up, 2 even, 3 ceil */
+    uint8_t requant;         /* moe gemm1 with an MX output, and quant: scale
+                                mode: 0 floor, 1 round-up, 2 even, 3 ceil */
     uint8_t group_flags;     /* kiln_group_flags, of grouped and wgrad */
     uint8_t quant;           /* a bf16 or f16 A with an mxfp4 B: 0 multiplied
                                 as it is; 1 + scale mode (requant): quantised
@@ -277,7 +288,10 @@ typedef struct kiln_problem {
     uint8_t overflow;        /* kernel part: fp8 and bf8 outputs beyond their
                                 limit are 0: it, 1: a NaN or infinity */
     uint8_t scale_type;      /* kernel part: kiln_scale_type, of GROUP scales */
-    uint8_t reserved[6];
+    uint8_t quant_flags;     /* kiln_quant_flags */
+    uint8_t hadamard;        /* quant: 16 or 32: elements of a transform before;
+                                0: none */
+    uint8_t reserved[4];
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

@@ -118,6 +118,22 @@ layout_of(const struct kn_cli *cli, const kiln_problem *p)
     return (kiln_layout)cli->v[KN_FLAG_layout].i;
 }
 
+/* What is said of rows that are quantised: --quant is the mode of the scales. */
+static void
+quant_of(const struct kn_cli *cli, kiln_problem *p)
+{
+    const struct kn_value *v = cli->v;
+
+    p->requant = (uint8_t)v[KN_FLAG_quant].i;
+    p->quant = 0;
+    p->act = (uint8_t)v[KN_FLAG_act].i;
+    p->hadamard = (uint8_t)v[KN_FLAG_hadamard].i;
+    if (v[KN_FLAG_act].seen)
+        p->quant_flags |= KILN_QUANT_GATED;
+    if (v[KN_FLAG_transpose].seen)
+        p->quant_flags |= KILN_QUANT_TURNED;
+}
+
 kiln_status
 kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
                kiln_problem *p)
@@ -150,6 +166,8 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->batch = v[KN_FLAG_batch].i;
     p->groups = v[KN_FLAG_groups].i;
     p->quant = v[KN_FLAG_quant].seen ? (uint8_t)(v[KN_FLAG_quant].i + 1) : 0;
+    if (kn_family_of(p)->unary)
+        quant_of(cli, p);
     if (v[KN_FLAG_group_table].i)
         p->group_flags |= v[KN_FLAG_group_table].i == 1 ? KILN_GROUP_LENS
                                                         : KILN_GROUP_ENDS32;

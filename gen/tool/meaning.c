@@ -8,6 +8,7 @@ enum {
     GEMM = 1 << KILN_GEMM,
     GROUPED = 1 << KILN_GROUPED,
     MOE = 1 << KILN_MOE,
+    QUANT = 1 << KILN_QUANT,
 #define FAMILY(id, batch, ...) | (batch) << KILN_##id
     BATCHED = 0
 #include "../families.def"

@@ -6,6 +6,7 @@
 #include "../../../runtime/file.h"
 #include "run.h"
 #include "moe.h"
+#include "quant.h"
 #include "../inspect/inspect.h"
 #include "session.h"
 #include "../progress.h"
@@ -472,6 +473,8 @@ kn_cmd_run(struct kn_tool *t)
 
     if (!strcmp(t->cli->pos[0], "moe"))
         return kn_run_moe(t);
+    if (!strcmp(t->cli->pos[0], kn_family_names[KILN_QUANT]))
+        return kn_run_quant(t);
     r->t = t;
     r->j.b.c = r->c = t->c;
     KN_TRY(read_problem(r));

@@ -1,5 +1,6 @@
 /* predict.c - the timing model on generated kernels, and its report. */
 #include "session.h"
+#include "quant.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,6 +20,7 @@ put_operands(struct kn_session *s, const struct kn_predict *q,
         { e.sa, &at->sa }, { e.sb, &at->sb }, { e.bias, &at->bias },
         { e.x[0], &at->x[0] }, { e.x[1], &at->x[1] },
         { e.x[2], &at->x[2] }, { e.x[3], &at->x[3] },
+        { kn_family_of(q->p)->unary ? e.sc : 0, &at->sc },
     };
     const int64_t *table;
     size_t size;
@@ -39,6 +41,8 @@ kn_launch_flops(const kiln_problem *p, const int64_t *offs)
     double n = 2.0 * (double)p->m * (double)p->n * (double)p->k;
     double rows = offs ? (double)offs[p->groups] : 0;
 
+    if (kn_family_of(p)->unary)
+        return 0;
     if (p->family == KILN_GROUPED)
         return 2.0 * rows * (double)p->n * (double)p->k;
     if (p->family == KILN_WGRAD)
@@ -98,6 +102,8 @@ bytes_of(const struct kn_predict *q)
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, a, b, c;
     bool wgrad = p->family == KILN_WGRAD;
 
+    if (kn_family_of(p)->unary)
+        return kn_quant_bytes(p);
     for (int64_t i = 0; q->offs && i < p->groups; i++)
         used += q->offs[i + 1] > q->offs[i];
     if (p->family == KILN_GROUPED)
@@ -157,7 +163,8 @@ predict_on(struct kn_session *s, void *user)
                      : kn_session_plan(s, &j));
     return kn_predict_job(s, &j, q, (struct kn_time_query){
         .flops = kn_launch_flops(q->p, q->offs), .bytes = bytes_of(q),
-        .work = q->launch ? NULL : work_of(s->c, q, j.workgroups) }, x->out);
+        .work = q->launch || kn_family_of(q->p)->unary ? NULL
+            : work_of(s->c, q, j.workgroups) }, x->out);
 }
 
 kiln_status

@@ -3,11 +3,11 @@ import ctypes as C
 
 TYPES = ['none', 'f32', 'i32', 'f16', 'bf16', 'fp8', 'bf8', 'i8', 'mxfp8',
     'mxbf8', 'mxfp6', 'mxbf6', 'mxfp4', 'i4']
-FAMILIES = ['gemm', 'grouped', 'wgrad', 'batched', 'moe']
+FAMILIES = ['gemm', 'grouped', 'wgrad', 'batched', 'moe', 'quant']
 LAYOUTS = ['nt', 'nn', 'tn', 'tt']
 SCALES = ['none', 'tensor', 'row', 'block128', 'mx32', 'group32', 'group64',
     'group128']
-OUT_SCALES = ['none', 'static']
+OUT_SCALES = ['none', 'static', 'row', 'block128', 'mx32']
 SCALE_TYPES = ['f32', 'f16', 'bf16']
 MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited']
@@ -89,7 +89,9 @@ class kiln_problem(C.Structure):
         ("scalar", C.c_float * 4),
         ("overflow", C.c_uint8),
         ("scale_type", C.c_uint8),
-        ("reserved", C.c_uint8 * 6),
+        ("quant_flags", C.c_uint8),
+        ("hadamard", C.c_uint8),
+        ("reserved", C.c_uint8 * 4),
     ]
 
 

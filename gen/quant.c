@@ -1,0 +1,323 @@
+/* quant.c - family quant: rows of numbers become codes of few bits and their
+ * scales (templates/quant.tir). n is k; B is not there. A lane has runs of 8
+ * elements, so that a scale belongs to one lane or to some side by side. */
+#include "quant.h"
+
+#include <string.h>
+
+#include "launch_terms.h"
+#include "instantiate.h"
+
+/* X(type, conversion, fold, top, most, bits): the instruction's format, whose
+ * codes are those of v * 2^-fold; exponent of the largest magnitude, its mantissa
+ * of 23 bits, mantissa bits (OCP MX v1.0, table 1). */
+static const struct kn_narrow codes[KILN_NTYPES] = {
+    [KILN_FP8] = { KN_T_fp8, 0, 8, 0x600000, 3 },
+    [KILN_BF8] = { KN_T_bf8, 0, 15, 0x600000, 2 },
+    [KILN_I8] = { KN_T_i8, 0, 6, 0x7e0000, 0 },
+    [KILN_MXFP8] = { KN_T_fp8, 0, 8, 0x600000, 3 },
+    [KILN_MXBF8] = { KN_T_bf8, 0, 15, 0x600000, 2 },
+    [KILN_MXFP6] = { KN_T_fp8, 6, 2, 0x700000, 3 },
+    [KILN_MXBF6] = { KN_T_bf8, 12, 4, 0x600000, 2 },
+    [KILN_MXFP4] = { KN_T_fp8, 6, 2, 0x400000, 1 },
+};
+
+const struct kn_narrow *
+kn_narrow_of(kiln_type t)
+{
+    return &codes[t];
+}
+
+static bool
+is_gated(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_GATED;
+}
+
+/* FNUZ 8-bit floats have half the values of OCP's for the same codes. */
+static bool
+halved(const kiln_problem *p)
+{
+    return kn_targets[p->target].fnuz && kn_type_mx[p->out];
+}
+
+int
+kn_narrow_fold(const kiln_problem *p)
+{
+    if (p->out == KILN_MXFP4 && !halved(p))
+        return 0;            /* its own conversion */
+    return codes[p->out].fold + halved(p);
+}
+
+double
+kn_narrow_limit(const kiln_problem *p)
+{
+    const struct kn_narrow *c = &codes[p->out];
+    double most = (double)(0x800000 + c->most) * 0x1p-23;
+
+    if (p->out == KILN_I8)
+        return 127;
+    if (p->out == KILN_FP8 && kn_targets[p->target].fnuz)
+        return 240;
+    for (int e = 0; e < c->top; e++)
+        most *= 2;
+    return most;
+}
+
+int64_t
+kn_scale_rounding(const kiln_problem *p)
+{
+    const struct kn_narrow *c = &codes[p->out];
+    const int64_t add[] = { 0, 0x7fffff - (int64_t)c->most,
+                            (int64_t)1 << (22 - c->bits), 0x7fffff };
+
+    return add[p->requant & 3];
+}
+
+/* ---- the problem ---- */
+
+static kiln_status
+check_types(struct kn_ctx *c, kiln_problem *p)
+{
+    if (p->a != KILN_BF16 && p->a != KILN_F16 && p->a != KILN_F32)
+        return kn_fail(c, KILN_UNSUPPORTED, "quant reads bf16, f16 or f32, not "
+                       "%s", kiln_type_name(p->a));
+    if (!codes[p->out].elem)
+        return kn_fail(c, KILN_UNSUPPORTED, "quant makes fp8, bf8, i8 or an MX "
+                       "type, not %s", kiln_type_name(p->out));
+    if (!p->out_scale)
+        p->out_scale = kn_type_mx[p->out] ? KILN_OUT_MX32 : KILN_OUT_ROW;
+    if (kn_type_mx[p->out] != (p->out_scale == KILN_OUT_MX32))
+        return kn_fail(c, KILN_BAD_INPUT, "MX types have one scale per 32 "
+                       "elements (--out-scale mx32), and only they do");
+    if (p->requant > 3)
+        return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
+    if (p->requant && !kn_type_mx[p->out])
+        return kn_fail(c, KILN_BAD_INPUT, "--quant is the mode of E8M0 scales, "
+                       "which %s has not", kiln_type_name(p->out));
+    if (p->overflow && p->out_scale != KILN_OUT_STATIC)
+        return kn_fail(c, KILN_BAD_INPUT, "--saturate 0 is for static scales: "
+                       "nothing is beyond its limit under one that is made");
+    return KILN_OK;
+}
+
+/* What says something about products alone. */
+static kiln_status
+check_alone(struct kn_ctx *c, const kiln_problem *p)
+{
+    const char *what = p->layout ? "--layout" : p->scale ? "--scale"
+        : p->epilogue ? "--epilogue" : p->beta ? "--beta"
+        : p->alpha_set ? "--alpha" : p->batch > 1 ? "--batch"
+        : p->groups ? "--groups" : p->b_layout ? "--b-layout"
+        : p->quant ? "--quant of a weight's A" : p->stage ? "--stage"
+        : NULL;
+
+    if (what)
+        return kn_fail(c, KILN_BAD_INPUT, "%s is of products, and quant is "
+                       "none", what);
+    return KILN_OK;
+}
+
+static kiln_status
+check_before(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->hadamard && p->hadamard != 16 && p->hadamard != 32)
+        return kn_fail(c, KILN_BAD_INPUT, "--hadamard transforms 16 or 32 "
+                       "elements, not %u", p->hadamard);
+    if (p->hadamard && p->k % p->hadamard)
+        return kn_fail(c, KILN_UNSUPPORTED, "--hadamard %u takes whole "
+                       "transforms: -k is a multiple of it", p->hadamard);
+    if (p->act != KILN_SILU)
+        return kn_fail(c, KILN_UNSUPPORTED, "the activation of quant is silu");
+    if (p->quant_flags & KILN_QUANT_TURNED)
+        return kn_fail(c, KILN_UNSUPPORTED, "a transposed output is not "
+                       "available yet");
+    return KILN_OK;
+}
+
+static kiln_status
+check_layout(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->scale_layout == KILN_SCALE_SHUFFLED && p->out_scale != KILN_OUT_MX32)
+        return kn_fail(c, KILN_UNSUPPORTED, "shuffled scales are for MX types");
+    if (p->scale_layout == KILN_SCALE_TRANSPOSED &&
+        p->out_scale != KILN_OUT_BLOCK128)
+        return kn_fail(c, KILN_UNSUPPORTED, "transposed scales are those of "
+                       "--out-scale block128");
+    if (p->ldsa && (p->scale_layout == KILN_SCALE_SHUFFLED ||
+                    p->out_scale < KILN_OUT_BLOCK128))
+        return kn_fail(c, KILN_BAD_INPUT, "--ldsa is the pitch of rows of "
+                       "scales (block128, mx32)");
+    return KILN_OK;
+}
+
+static kiln_status
+check_rows(struct kn_ctx *c, kiln_problem *p)
+{
+#define SIZE(name, has, value, meaning) KN_TERM(name, value)
+#define KNOWN(name, value) KN_TERM(name, value)
+#define LET(name, formula) KN_TERM(name, formula)
+#include "launch.def"
+    if (p->lda && p->lda < a_cols)
+        return kn_fail(c, KILN_BAD_INPUT, "--lda is %lld, but a row has %lld "
+                       "elements", (long long)p->lda, a_cols);
+    if (p->ldc && p->ldc < c_cols)
+        return kn_fail(c, KILN_BAD_INPUT, "--ldc is %lld, but a row has %lld "
+                       "elements", (long long)p->ldc, c_cols);
+    if (p->ldsa && p->ldsa < row_sa)
+        return kn_fail(c, KILN_BAD_INPUT, "--ldsa is %lld, but a row has %lld "
+                       "scales", (long long)p->ldsa, row_sa);
+    if (pa > 1 << 30 || pc > 1 << 30 || psa > 1 << 30)
+        return kn_fail(c, KILN_UNSUPPORTED, "a row is over 1 GiB");
+    p->lda = row_a;
+    p->ldc = row_c;
+    return KILN_OK;
+}
+
+kiln_status
+kn_quant_normalise(struct kn_ctx *c, kiln_problem *p)
+{
+    const int64_t most = (int64_t)1 << 31;
+
+    if (!p->out || p->out == KILN_BF16)
+        p->out = KILN_MXFP8;
+    p->b = p->a;
+    p->n = p->k;
+    KN_TRY(check_types(c, p));
+    KN_TRY(check_alone(c, p));
+    KN_TRY(check_before(c, p));
+    KN_TRY(check_layout(c, p));
+    if (p->m < 0 || p->k < 0 || p->m >= most || p->k >= most)
+        return kn_fail(c, KILN_BAD_INPUT, "m and k are from 0 to 2147483647");
+    if (p->out_scale == KILN_OUT_ROW && p->k > KN_QUANT_ROW_MOST)
+        return kn_fail(c, KILN_UNSUPPORTED, "a row with one scale has at most "
+                       "%d elements", KN_QUANT_ROW_MOST);
+    return check_rows(c, p);
+}
+
+/* ---- the configuration ---- */
+
+struct kn_domain
+kn_quant_domain(const kiln_problem *p, uint32_t base)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+    struct kn_domain d = { .align_a = 1, .align_b = 1, .align_sa = 1,
+                           .align_sb = 1, .vec = 1, .ktail = 1 };
+
+    d.align_a = (uint8_t)(kn_type_bits[p->a] / 8);
+    if (p->k % 8 == 0 && t.a % 16 == 0 && t.c % 8 == 0 && base % 16 == 0) {
+        d.align_a = 16;
+        d.vec = 4;
+    }
+    return d;
+}
+
+/* Columns of a wave's step: as few lanes as possible have none. */
+static uint32_t
+columns_of(const kiln_problem *p)
+{
+    return p->k <= 128 && !kn_shuffled(p) ? 128 : p->k <= 256 ? 256 : 512;
+}
+
+/* Waves have a step of several rows in flight, as many as leave all compute units
+ * work; shuffled scales come in blocks of 32 rows. */
+static uint32_t
+steps_of(const kiln_problem *p, uint32_t columns)
+{
+    uint32_t rows = 4 * 512 / columns, most = p->a == KILN_F32 || is_gated(p) ? 4 : 8;
+    int64_t across = (p->k + columns - 1) / columns, tiles;
+    uint32_t least_steps = kn_shuffled(p) && rows < 32 ? 32 / rows : 1;
+
+    for (uint32_t s = most; s > least_steps; s /= 2) {
+        tiles = (p->m + rows * s - 1) / (rows * s) * across;
+        if (!p->m || tiles >= 4 * (int64_t)kn_cus(p))
+            return s;
+    }
+    return least_steps;
+}
+
+/* A row is in the registers of one wave, of 4 or of 16: 512 elements a wave and
+ * step. Elements that are loaded one by one have conditions each, for which
+ * there are scalar registers in few steps. */
+static void
+row_config(const kiln_problem *p, struct kn_config *g)
+{
+    int64_t most = g->domain.vec > 1 && !is_gated(p) && p->a != KILN_F32 ? 8 : 2;
+
+    g->bn = 512;
+    g->wn = p->k <= most * 512 ? 1 : p->k <= most * 2048 ? 4 : 16;
+    g->wm = g->wn == 1 ? 4 : 1;
+    g->bm = g->wm;
+    g->bk = 512 * g->wn;
+    g->stages = (uint32_t)(p->k / g->bk + (p->k % g->bk != 0));
+    g->stages += !g->stages;
+}
+
+struct kn_config
+kn_quant_config(const kiln_problem *p)
+{
+    struct kn_config g = { .bk = 1, .wm = 4, .wn = 1, .stages = 1, .split_k = 1,
+                           .group_m = 1, .xcd = 1,
+                           .schedule = KN_SCHED_SIMPLE,
+                           .domain = kn_quant_domain(p, 256) };
+
+    if (p->out_scale == KILN_OUT_ROW) {
+        row_config(p, &g);
+        return g;
+    }
+    g.bn = columns_of(p);
+    g.stages = steps_of(p, g.bn);
+    g.bm = 4 * 512 / g.bn * g.stages;
+    return g;
+}
+
+kiln_status
+kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config made = kn_quant_config(p), over = made;
+    struct kn_buf own = { .c = c }, asked = { .c = c };
+
+    kn_config_over(&over, g);
+    if (g->bm) {
+        over.bm = g->bm;
+        over.bn = g->bn;
+        over.bk = g->bk;
+    }
+    if (g->wm) {
+        over.wm = g->wm;
+        over.wn = g->wn;
+    }
+    kn_config_print(&made, &own);
+    kn_config_print(&over, &asked);
+    if (strcmp(own.s, asked.s))
+        return kn_fail(c, KILN_BAD_INPUT, "quant has one configuration for a "
+                       "problem: %s", own.s);
+    *g = made;
+    return KILN_OK;
+}
+
+struct kn_limits
+kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t pitch = KN_REACH / g->bm, row = (int64_t)1 << 30;
+    int64_t bytes = kn_type_bits[p->a] / 8;
+    struct kn_limits l = { .m = INT32_MAX - 4096, .n = INT32_MAX, .G = 1 };
+
+    l.pa = l.pc = l.psa = pitch < row ? pitch : row;
+    if (p->scale_layout == KILN_SCALE_TRANSPOSED)
+        l.psa = row / 4;
+    l.pb = l.psb = row;
+    l.ta = l.tb = l.tc = l.tsa = l.tsb = l.tbias = (int64_t)1 << 38;
+    l.k = l.pa / bytes / (is_gated(p) ? 2 : 1);
+    if (p->out_scale == KILN_OUT_ROW && (int64_t)g->stages * g->bk < l.k)
+        l.k = (int64_t)g->stages * g->bk;
+    return l;
+}
+
+uint64_t
+kn_quant_scales(const kiln_problem *p)
+{
+    struct kn_pitches t = kn_pitches_of(p);
+
+    return p->out_scale == KILN_OUT_STATIC ? 4 : (uint64_t)t.one_sa;
+}

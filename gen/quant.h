@@ -1,0 +1,38 @@
+/* quant.h - family quant: no product, but rows that become codes (quant.c). */
+#ifndef KN_QUANT_H
+#define KN_QUANT_H
+
+#include "gen.h"
+#include "instantiate.h"
+
+/* How a type is made: elem is the 8-bit format of the conversion, whose codes of
+ * v * 2^-fold hold those of v. */
+struct kn_narrow {
+    uint8_t elem, fold, top;
+    uint32_t most;
+    uint8_t bits;
+};
+const struct kn_narrow *kn_narrow_of(kiln_type t);
+
+/* The fold on the problem's target, the largest value of the output's type, and
+ * what is added to the bits of a block's largest magnitude so that its exponent
+ * is the scale's, by the scale mode. */
+int kn_narrow_fold(const kiln_problem *p);
+double kn_narrow_limit(const kiln_problem *p);
+int64_t kn_scale_rounding(const kiln_problem *p);
+
+/* A row with one scale is in registers. */
+enum { KN_QUANT_ROW_MOST = 16384 };
+
+/* kn_problem_normalise, kn_domain_of, kn_choose and kn_limits_of of the family. */
+kiln_status kn_quant_normalise(struct kn_ctx *c, kiln_problem *p);
+struct kn_domain kn_quant_domain(const kiln_problem *p, uint32_t base);
+struct kn_config kn_quant_config(const kiln_problem *p);
+kiln_status kn_quant_choose(struct kn_ctx *c, const kiln_problem *p,
+                            struct kn_config *g);
+struct kn_limits kn_quant_limits(const kiln_problem *p,
+                                 const struct kn_config *g);
+/* Bytes of the output's scales. */
+uint64_t kn_quant_scales(const kiln_problem *p);
+
+#endif
