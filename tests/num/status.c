@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../gen/quant.h"
 #include "../../gen/tool/cmd.h"
 #include "../../gen/tool/progress.h"
 #include "../kit/num.h"
@@ -85,18 +86,12 @@ run_line(struct kn_ctx *c, const char *line)
 
 /* The sentence of a refusal says whether the work is still to be done. */
 static struct cell
-run_cell(const kiln_problem *p, const char *launch)
+cell_of(const char *line)
 {
     struct cell r = { .outcome = CHECKED };
-    char line[400];
     struct kn_ctx c;
     kiln_status s;
 
-    snprintf(line, sizeof line, "kilnc run %s --device sim:%s --layout %s "
-             "--a %s --b %s --scale %s %s", kn_family_names[p->family],
-             kiln_target_name(p->target), kn_layout_names[p->layout],
-             kiln_type_name(p->a), kiln_type_name(p->b),
-             kn_scale_names[p->scale], launch);
     kn_ctx_init(&c, NULL, NULL);
     s = run_line(&c, line);
     snprintf(r.why, sizeof r.why, "%s", c.err.text);
@@ -109,6 +104,19 @@ run_cell(const kiln_problem *p, const char *launch)
     if (r.outcome == WRONG)
         snprintf(r.why, sizeof r.why, "%.255s", line);
     return r;
+}
+
+static struct cell
+run_cell(const kiln_problem *p, const char *launch)
+{
+    char line[400];
+
+    snprintf(line, sizeof line, "kilnc run %s --device sim:%s --layout %s "
+             "--a %s --b %s --scale %s %s", kn_family_names[p->family],
+             kiln_target_name(p->target), kn_layout_names[p->layout],
+             kiln_type_name(p->a), kiln_type_name(p->b),
+             kn_scale_names[p->scale], launch);
+    return cell_of(line);
 }
 
 /* ---- the page ----------------------------------------------------------- */
@@ -224,6 +232,41 @@ put_part(struct page *g, const struct part *t)
             }
 }
 
+/* Rows that are quantised have no pairs: a row is what they become. */
+static void
+put_quant_row(struct page *g, int out, int scale)
+{
+    static const kiln_type from[] = { KILN_BF16, KILN_F16, KILN_F32 };
+
+    kn_putf(&g->text, "| %s, %s |", kiln_type_name((kiln_type)out),
+            kn_out_scale_names[scale]);
+    for (int i = 0; i < 6; i++) {
+        char line[400];
+        struct cell cell;
+
+        snprintf(line, sizeof line, "kilnc run quant -m 33 -k 97 --device "
+                 "sim:%s --a %s --out %s --out-scale %s",
+                 i < 3 ? "gfx950" : "gfx942", kiln_type_name(from[i % 3]),
+                 kiln_type_name((kiln_type)out), kn_out_scale_names[scale]);
+        cell = cell_of(line);
+        put_cell(g, &cell);
+    }
+    kn_put(&g->text, "\n");
+}
+
+static void
+put_quant(struct page *g)
+{
+    kn_put(&g->text, "\n## quant\n\n`kilnc run quant -m 33 -k 97`\n\n"
+                     "| output, scale | gfx950 bf16 | f16 | f32 | gfx942 bf16 | "
+                     "f16 | f32 |\n|---|---|---|---|---|---|---|\n");
+    for (int out = KILN_FP8; out < KILN_NTYPES; out++)
+        for (int s = KILN_OUT_STATIC; s < KILN_NOUTSCALES; s++)
+            if (kn_narrow_of((kiln_type)out)->elem &&
+                num_is_mx((kiln_type)out) == (s == KILN_OUT_MX32))
+                put_quant_row(g, out, s);
+}
+
 static void
 put_head(struct page *g)
 {
@@ -269,6 +312,7 @@ write_page(void **state)
     put_head(g);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         put_part(g, &parts[i]);
+    put_quant(g);
     put_notes(g);
     assert_int_equal(fwrite(g->text.s, 1, g->text.n, f), g->text.n);
     assert_int_equal(fclose(f), 0);

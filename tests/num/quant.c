@@ -1,0 +1,193 @@
+/* Requests of family quant drawn at random from all that a user may ask for: the
+ * simulator's codes and scales are those of the reference, or the refusal blames
+ * the request. And the reference's judge itself.
+ *
+ * usage: quant TARGET FIRST COUNT    seeds FIRST to FIRST + COUNT - 1 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../gen/tool/cmd.h"
+#include "../../gen/tool/progress.h"
+#include "../../gen/tool/run/quant.h"
+#include "../kit/num.h"
+
+struct suite {
+    const char *target;
+    uint64_t first, count;
+};
+
+struct draw {
+    uint64_t seed, at;
+    struct kn_buf line;
+};
+
+static uint32_t
+below(struct draw *d, uint32_t n)
+{
+    return (uint32_t)(kn_mix(d->seed << 16 | d->at++) >> 32) % n;
+}
+
+static const char *
+one_of(struct draw *d, const char *const *words, uint32_t n)
+{
+    return words[below(d, n)];
+}
+
+#define ONE_OF(d, ...)                                                        \
+    one_of(d, (const char *const[]){ __VA_ARGS__ },                           \
+           sizeof(const char *const[]){ __VA_ARGS__ } / sizeof(char *))
+
+/* Beside the edges of waves, blocks and runs. */
+static uint32_t
+length(struct draw *d, uint32_t most)
+{
+    static const uint32_t edges[] = { 8, 32, 128, 256, 512, 2048 };
+    uint32_t e = edges[below(d, 6)];
+
+    if (!below(d, 40))
+        return 0;
+    if (!below(d, 3))
+        return 1 + below(d, 70);
+    e *= 1 + below(d, 4);
+    e += below(d, 2) ? 0 : below(d, 9) - 4;
+    return e < most ? e : 1 + below(d, most);
+}
+
+static void
+draw_layout(struct draw *d, bool mx, bool blocks)
+{
+    if (mx && !below(d, 3))
+        kn_put(&d->line, " --scale-layout shuffled");
+    else if (blocks && !below(d, 3))
+        kn_put(&d->line, " --scale-layout transposed");
+}
+
+static void
+draw_request(struct draw *d, const char *target)
+{
+    const char *out = ONE_OF(d, "fp8", "bf8", "i8", "mxfp8", "mxbf8", "mxfp6",
+                             "mxbf6", "mxfp4");
+    const char *scale = "mx32";
+    bool mx = out[0] == 'm';
+    uint32_t k = length(d, 9000), m = length(d, k > 2000 ? 6 : 150);
+
+    if (!mx)
+        scale = ONE_OF(d, "row", "block128", "static");
+    kn_putf(&d->line, "kilnc run quant --device sim:%s --a %s --out %s "
+            "--out-scale %s --seed %u", target, ONE_OF(d, "bf16", "f16", "f32"),
+            out, scale, below(d, 100));
+    if (!below(d, 3)) {
+        uint32_t many = below(d, 2) ? 16 : 32;
+
+        k = k / many * many;
+        kn_putf(&d->line, " --hadamard %u", many);
+    }
+    kn_putf(&d->line, " -m %u -k %u", m, k);
+    if (!below(d, 3))
+        kn_put(&d->line, " --act silu");
+    else if (k && !below(d, 3))
+        kn_putf(&d->line, " --lda %u", k + below(d, 20));
+    if (k && !below(d, 4))
+        kn_putf(&d->line, " --ldc %u", k + below(d, 20));
+    if (mx && below(d, 2))
+        kn_putf(&d->line, " --quant %s",
+                ONE_OF(d, "floor", "round-up", "even", "ceil"));
+    draw_layout(d, mx, !strcmp(scale, "block128"));
+}
+
+static kiln_status
+run_line(struct kn_ctx *c, char *line)
+{
+    struct kn_progress quiet = { 0 };
+    struct kn_buf text = { .c = c };
+    struct kn_cli cli;
+    struct kn_tool t = { .c = c, .cli = &cli, .progress = &quiet,
+                         .text = &text };
+    char *words[64], *save = NULL;
+    int n = 0;
+
+    for (char *w = strtok_r(line, " ", &save); w && n < 63;
+         w = strtok_r(NULL, " ", &save))
+        words[n++] = w;
+    words[n] = NULL;
+    KN_TRY(kn_cli_parse(c, n, words, &cli));
+    return kn_command_run(&t);
+}
+
+static void
+test_random(void **state)
+{
+    const struct suite *s = *state;
+
+    for (uint64_t seed = s->first; seed < s->first + s->count; seed++) {
+        struct draw d = { .seed = seed };
+        char line[600];
+        struct kn_ctx c;
+        kiln_status st;
+
+        kn_ctx_init(&c, NULL, NULL);
+        d.line.c = &c;
+        draw_request(&d, s->target);
+        snprintf(line, sizeof line, "%s", d.line.s);
+        st = run_line(&c, d.line.s);
+        if (st)
+            fail_msg("seed %llu: %s: %s", (unsigned long long)seed, line,
+                     c.err.text);
+        kn_ctx_free(&c);
+    }
+}
+
+/* ---- the judge ---- */
+
+static uint64_t
+bad_of(kiln_type out, uint8_t code, uint8_t scale)
+{
+    kiln_problem p = { .family = KILN_QUANT, .target = KILN_GFX950, .out = out,
+                       .out_scale = KILN_OUT_MX32 };
+    uint8_t codes[32] = { code };
+    double value[32] = { 3 };
+    struct kn_ref_check k = { 0 };
+
+    kn_quant_check(&(struct kn_quant_row){ &p, 0, 32, value, NULL, codes,
+                                           &scale }, &k);
+    return k.bad;
+}
+
+/* 3 = 1.5 * 2^1: of mxfp8 with the scale 2^(1 - 8) it is 1.5 * 2^8. */
+static void
+test_judge(void **state)
+{
+    (void)state;
+    assert_int_equal(bad_of(KILN_MXFP8, 0x7c, 127 - 7), 0);
+    assert_int_not_equal(bad_of(KILN_MXFP8, 0x7b, 127 - 7), 0);
+    assert_int_not_equal(bad_of(KILN_MXFP8, 0xfc, 127 - 7), 0);
+    assert_int_not_equal(bad_of(KILN_MXFP8, 0x74, 127 - 6), 0);
+    assert_int_equal(bad_of(KILN_MXBF8, 0x7a, 127 - 14), 0);
+    assert_int_not_equal(bad_of(KILN_MXBF8, 0x7b, 127 - 14), 0);
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct suite s;
+    const struct CMUnitTest tests[] = {
+        { "what is drawn is right", test_random, NULL, NULL, &s },
+        { "a wrong code and a wrong scale are found", test_judge, NULL, NULL,
+          NULL },
+    };
+
+    if (argc < 4)
+        return 2;
+    s.target = argv[1];
+    s.first = strtoull(argv[2], NULL, 10);
+    s.count = strtoull(argv[3], NULL, 10);
+    return _cmocka_run_group_tests("quant", tests, sizeof tests / sizeof *tests,
+                                   NULL, NULL);
+}
