@@ -127,7 +127,8 @@ quant_of(const struct kn_cli *cli, kiln_problem *p)
     p->requant = (uint8_t)v[KN_FLAG_quant].i;
     p->quant = 0;
     p->act = (uint8_t)v[KN_FLAG_act].i;
-    p->hadamard = (uint8_t)v[KN_FLAG_hadamard].i;
+    if (v[KN_FLAG_hadamard].seen)
+        p->hadamard = (uint8_t)(16 << v[KN_FLAG_hadamard].i);
     if (v[KN_FLAG_act].seen)
         p->quant_flags |= KILN_QUANT_GATED;
     if (v[KN_FLAG_transpose].seen)
