@@ -151,22 +151,14 @@ kn_aiter_open(const kiln_problem *p, uint32_t bk, struct kn_config *g)
     g->domain = domain_of(p, l, g->bn, g->bk ? g->bk : bk);
 }
 
-/* Shares are added to D in pairs of columns, by atomics of buffers. */
+/* Shares are added to D in pairs of columns. */
 static kiln_status
-settle_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-             const struct loader *l)
+settle_split(struct kn_ctx *c, struct kn_config *g, const struct loader *l)
 {
     uint32_t n = g->loader_split;
 
     if (n < 2)
         return KILN_OK;
-    if (!l->split)
-        return kn_fail(c, KILN_UNSUPPORTED, "kiln's kernels for aiter's loader "
-                       "%s do not divide K: no --split-k", l->folder);
-    if (!kn_targets[p->target].atomic_bf16)
-        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s adds shares of K "
-                       "in D, and %s has no buffer atomics of bf16: no "
-                       "--split-k", l->folder, kiln_target_name(p->target));
     if (l->split == 'Z' && n & (n - 1))
         return kn_fail(c, KILN_BAD_INPUT, "aiter's loader %s divides K into 2, "
                        "4, 8 or 16 shares, not %u", l->folder, n);
@@ -197,7 +189,7 @@ kn_aiter_settle(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s has tiles of %u "
                        "columns, not %u", l->folder, l->tile_n, g->bn);
     g->domain = domain_of(p, l, g->bn, g->bk);
-    return settle_split(c, p, g, l);
+    return settle_split(c, g, l);
 }
 
 /* ---- the kernel's arguments --------------------------------------------- */
@@ -253,8 +245,7 @@ has_argument(enum kn_loader l, const char *name)
     return false;
 }
 
-/* The workgroup's tile of columns along x and rows along y, its share of K; and
- * whether D is stored as always. */
+/* The workgroup's tile of columns along x and rows along y, its share of K. */
 static void
 put_tile(struct kn_buf *b, enum kn_loader l)
 {
@@ -269,8 +260,55 @@ put_tile(struct kn_buf *b, enum kn_loader l)
            "%nb:s.i32 = select %first, %n, 0\n.end\n"
            "%row:s.i32 = wg first=1\n%row = mul %row, %tn\n"
            "%pid = add %pid, %row\n%pid = assume %pid, $TILES\n.end\n");
-    kn_putf(b, ".def aiter_store()\n%%usual:s.b1 = %s\n.end\n",
-            loaders[l].either ? "ne %half, 0" : "eq %ks, 1");
+}
+
+/* The counter of the workgroup's tile, which every wave of every share counts in,
+ * and those of the first once more, when they have filled D with zeros: the last
+ * returns it to zero. */
+static const char counter[] =
+    "%one:s.i32 = assume %pid, 1023\n%one = shl %one, 2\n"
+    "%sem:s.ptr = padd %SEM0, %one\n"
+    "%most:s.i32 = shl %ks, 2\n%most = add %most, 3\n";
+
+/* D filled with zeros by the first share: what the others may add to. */
+static const char zeros[] =
+    ".if loader_split\n%opens:s.i32 = select %first, %ks, 1\n"
+    "%divided:s.b1 = ne %opens, 1\n%wide:s.b1 = eq %half, 0\nif %divided\n"
+    "counter()\nif %wide\n"
+    "store.zero %acc, %C, %m0, %n0, %M, %N, %pc elem=f32 vec=2\nelse\n"
+    "store.zero %acc, %C, %m0, %n0, %M, %N, %pc elem=bf16 vec=2\nend\n"
+    "count.in %sem, %most\nend\n.end\n";
+
+/* Of bf16 or f32, as the launch says. */
+static const char store_as[] =
+    ".def store_as(type, how)\nstore %$ACC, %C, %m0, %n0, %M, %N, "
+    "%pc$(store_by_lds ? ', %sC[0]' : '') elem=$type vec=$VEC$how\n.end\n",
+                  either[] =
+    ".def either(how)\n%wide:s.b1 = eq %half, 0\nif %wide\n"
+    "store_as('f32', how)\nelse\nstore_as('bf16', how)\nend\n.end\n";
+
+static const char stores_either[] =
+    ".if loader_split\n%usual:s.b1 = eq %ks, 1\nif %usual\neither('')\nelse\n"
+    "counter()\ncount.wait %sem\neither(' atomic=1')\ncount.in %sem, %most\n"
+    "end\n.else\neither('')\n.end\n";
+
+static const char stores_one[] =
+    ".if loader_split\n%usual:s.b1 = eq %ks, 1\nif %usual\n"
+    "store_as(TC, '')\nelse\nstore_as(TC, ' atomic=1')\nend\n"
+    ".else\nstore_as(TC, '')\n.end\n";
+
+/* What comes before the sums, and how they leave. */
+static void
+put_store(struct kn_buf *b, enum kn_loader l)
+{
+    bool counted = loaders[l].split == 'S';
+
+    kn_put(b, store_as);
+    if (counted)
+        kn_putf(b, ".def counter()\n%s.end\n%s", counter, either);
+    kn_putf(b, ".def aiter_open()\n%s.end\n", counted ? zeros : "");
+    kn_putf(b, ".def aiter_store()\n%s.end\n",
+            counted ? stores_either : stores_one);
 }
 
 const char *
@@ -296,6 +334,7 @@ kn_loader_template(struct kn_ctx *c, enum kn_loader l)
             kn_putf(&b, "%%%s:s.ptr = padd %%C0, 0\n", pointers[i]);
     kn_put(&b, "%G:s.i32 = mov 1\n.end\n");
     put_tile(&b, l);
+    put_store(&b, l);
     return b.s;
 }
 
@@ -330,6 +369,7 @@ fill(const kiln_problem *p, const struct kn_config *g,
                    BIAS = o->bias;
     const enum kn_loader loader = kn_loader_of(p, g);
     const int64_t ks = g->loader_split ? g->loader_split : 1;
+    const uint64_t SEM = 0;  /* a launch of more shares is the loader's own */
 
 #define SIZE(name, has, value, meaning) KN_TERM(name, value)
 #define KNOWN(name, value) KN_TERM(name, value)
@@ -353,8 +393,9 @@ fill(const kiln_problem *p, const struct kn_config *g,
     plan->grid[1] = (uint32_t)up(m, g->bm);
     if (loaders[loader].split == 'X')
         plan->grid[0] *= (uint32_t)ks;
-    else if (ks > 1)         /* shares of whole 256 K */
-        plan->grid[2] = (uint32_t)up(k, 256 * up(k / ks, 256));
+    else if (ks > 1)         /* of f4gemm: shares of whole 256 K */
+        plan->grid[2] = loaders[loader].split == 'S' ? (uint32_t)ks
+                      : (uint32_t)up(k, 256 * up(k / ks, 256));
 }
 
 int64_t

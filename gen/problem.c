@@ -389,9 +389,9 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation adds in any "
                        "order, which --invariant excludes: --reduce ordered");
     if (p->atomic && (p->stage != KILN_MOE_DOWN || p->out != KILN_BF16 ||
-                      p->n % 2 || !kn_targets[p->target].atomic_bf16))
+                      p->n % 2))
         return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation is for gemm2 "
-                       "on gfx950 with a bf16 output of even width");
+                       "with a bf16 output of even width");
     return KILN_OK;
 }
 

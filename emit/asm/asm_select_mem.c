@@ -112,6 +112,28 @@ select_stg(struct select *s)
     kn_asm_add(s, isa, 0, o, 4)->mods = buffer_mods(s);
 }
 
+/* Where no buffer atomic adds bf16: the lanes within the buffer, by its address,
+ * which the resource's first words are. Every lane is active before and after. */
+static void
+masked_atomic(struct select *s)
+{
+    struct kn_asm_opnd v = kn_asm_vector(s, kn_asm_arg(s, 1)),
+                       x = kn_asm_vector(s, kn_asm_arg(s, 2)),
+                       r = kn_asm_arg(s, 0),
+                       in = kn_asm_new(s->a, KN_ASM_S, 2),
+                       was = kn_asm_new(s->a, KN_ASM_S, 2);
+    uint32_t off = (uint32_t)s->i->attr[KN_A_offset];
+
+    if (off)
+        kn_asm_lack(s, "atomics at an offset");
+    kn_asm_edge(s);
+    VALU(s, v_cmp_lt_u32, kn_begin(in), v, kn_part(r, 2, 1));
+    ADD(s, s_and_saveexec_b64, 1, kn_begin(was), in);
+    ADD(s, global_atomic_pk_add_bf16, 0, v, x, kn_part(r, 0, 2));
+    ADD(s, s_or_saveexec_b64, 1, was, kn_imm(-1));
+    kn_asm_edge(s);
+}
+
 /* Atomics reach the point where the dies' caches agree without bits that say
  * so (AMDGPUUsage, memory model gfx942). */
 void
@@ -120,11 +142,14 @@ select_atom(struct select *s)
     struct kn_asm_opnd o[] = { kn_asm_vector(s, kn_asm_arg(s, 2)),
                                kn_asm_vector(s, kn_asm_arg(s, 1)),
                                kn_asm_arg(s, 0), kn_imm(0) };
+    bool f32 = kn_asm_type(s, s->i->arg[2])->elem == KN_T_f32;
 
-    kn_asm_add(s, kn_asm_type(s, s->i->arg[2])->elem == KN_T_f32
-                      ? KN_I_buffer_atomic_add_f32
-                      : KN_I_buffer_atomic_pk_add_bf16, 0, o, 4)->mods =
-        buffer_mods(s);
+    if (!f32 && !kn_targets[s->f->target].atomic_bf16)
+        masked_atomic(s);
+    else
+        kn_asm_add(s, f32 ? KN_I_buffer_atomic_add_f32
+                          : KN_I_buffer_atomic_pk_add_bf16, 0, o, 4)->mods =
+            buffer_mods(s);
 }
 
 /* The count before, in the register of what it wraps at. */

@@ -184,11 +184,42 @@ lower_stg(struct lower *l, const struct kn_ins *i)
           policy(l, i) }, 5 });
 }
 
+/* Where no buffer atomic adds bf16: the lanes within the buffer, by its address,
+ * which the resource's first words are. */
+static void
+masked_atomic(struct lower *l, const struct kn_ins *i, LLVMValueRef v)
+{
+    LLVMTypeRef words = LLVMIntTypeInContext(l->ctx, 128);
+    LLVMValueRef r = LLVMBuildPtrToInt(l->b, low_arg(l, i, 0, l->p8), words, "");
+    LLVMValueRef n = LLVMBuildTrunc(l->b, LLVMBuildLShr(
+        l->b, r, LLVMConstInt(words, 64, 0), ""), l->i32, "");
+    LLVMValueRef at = offset(l, i, 1), base, add;
+    LLVMBasicBlockRef in = low_block(l, "inside"), on = low_block(l, "on");
+
+    base = LLVMBuildIntToPtr(l->b, LLVMBuildTrunc(l->b, r, l->i64, ""), l->p1,
+                             "");
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, at, n, ""), in, on);
+    LLVMPositionBuilderAtEnd(l->b, in);
+    at = LLVMBuildZExt(l->b, at, l->i64, "");
+    add = LLVMBuildAtomicRMW(l->b, LLVMAtomicRMWBinOpFAdd, LLVMBuildGEP2(
+        l->b, l->i8, base, &at, 1, ""), v, LLVMAtomicOrderingMonotonic, 0);
+    LLVMSetAtomicSyncScopeID(add, LLVMGetSyncScopeID(l->ctx, "agent", 5));
+    LLVMSetMetadata(add, LLVMGetMDKindIDInContext(
+        l->ctx, "amdgpu.no.fine.grained.memory", 29), LLVMMetadataAsValue(
+        l->ctx, LLVMMDNodeInContext2(l->ctx, NULL, 0)));
+    LLVMBuildBr(l->b, on);
+    LLVMPositionBuilderAtEnd(l->b, on);
+}
+
 void
 lower_atom(struct lower *l, const struct kn_ins *i)
 {
     LLVMValueRef v = low_arg(l, i, 2, l->i32);
 
+    if (i->attr[KN_A_elem] == KN_T_bf16 && !kn_targets[l->f->target].atomic_bf16) {
+        masked_atomic(l, i, v);
+        return;
+    }
     low_intrinsic(l, &(struct low_call){
         "llvm.amdgcn.raw.ptr.buffer.atomic.fadd", { LLVMTypeOf(v) }, 1,
         { v, low_arg(l, i, 0, l->p8), offset(l, i, 1), low_i32(l, 0),

@@ -15,7 +15,7 @@
 struct checker {
     struct kn_ctx *c;
     struct kn_stepper x;
-    bool full_exec;          /* nothing writes EXEC */
+    uint8_t *masked;         /* by block: EXEC is written in it or before it */
     struct kn_cfg g;
     struct kn_wave_state *in;        /* by block: what holds on every way in */
     struct kn_slot_state *spare[6];  /* states of blocks being passed through */
@@ -75,8 +75,8 @@ feasible(const struct checker *k, const struct kn_block *b,
 
     if (is_half_barrier(k, b->succ[!e], b->succ[e]))
         return false;
-    if (k->full_exec && (i->op == KN_I_s_cbranch_execz ||
-                         i->op == KN_I_s_cbranch_execnz))
+    if (!k->masked[b - k->g.blocks] && (i->op == KN_I_s_cbranch_execz ||
+                                        i->op == KN_I_s_cbranch_execnz))
         return (e == 1) == (i->op == KN_I_s_cbranch_execnz);
     if ((i->op != KN_I_s_cbranch_vccz && i->op != KN_I_s_cbranch_vccnz) ||
         vcc == K_UNKNOWN)
@@ -232,19 +232,39 @@ settle(struct checker *k)
 }
 
 static bool
-writes_exec(const struct kn_program *p)
+writes_exec(const struct kn_inst *i)
 {
-    for (uint32_t n = 0; n < p->n; n++) {
-        const struct kn_inst *i = &p->inst[n];
-
-        if (kn_isa[i->op].flags & KN_IF_WEXEC)
+    if (kn_isa[i->op].flags & KN_IF_WEXEC)
+        return true;
+    for (unsigned o = 0; o < i->ndst; o++)
+        if (i->o[o].kind == KN_O_SGPR &&
+            i->o[o].reg + i->o[o].width > 126 && i->o[o].reg <= 127)
             return true;
-        for (unsigned o = 0; o < i->ndst; o++)
-            if (i->o[o].kind == KN_O_SGPR &&
-                i->o[o].reg + i->o[o].width > 126 && i->o[o].reg <= 127)
-                return true;
-    }
     return false;
+}
+
+/* Where lanes may be switched off: in blocks that write EXEC, and in all that
+ * they lead to. */
+static void
+find_masked(struct checker *k)
+{
+    const struct kn_cfg *g = &k->g;
+    bool more = true;
+
+    k->masked = KN_NEW(k->c, uint8_t, g->nblocks);
+    for (uint32_t b = 0; b < g->nblocks; b++)
+        for (uint32_t n = g->blocks[b].first; n < g->blocks[b].end; n++)
+            k->masked[b] |= writes_exec(&k->x.p->inst[n]);
+    while (more) {
+        more = false;
+        for (uint32_t b = 0; b < g->nblocks; b++)
+            for (int e = 0; k->masked[b] && e < 2; e++) {
+                int32_t to = g->blocks[b].succ[e];
+
+                if (to >= 0 && !k->masked[to])
+                    more = (k->masked[to] = true);
+            }
+    }
 }
 
 static void
@@ -276,12 +296,12 @@ kn_check_program(struct kn_ctx *c, const struct kn_program *p,
     struct checker k = { .c = c,
                          .x = { .p = p, .out = out,
                                 .access = slots ? slots->access : NULL,
-                                .nslots = slots ? slots->n : 0 },
-                         .full_exec = !writes_exec(p) };
+                                .nslots = slots ? slots->n : 0 } };
 
     memset(out, 0, sizeof *out);
     out->own = slots || kn_kernel_is_own(p->kernel);
     KN_TRY(kn_cfg_build(c, p, &k.g));
+    find_masked(&k);
     if (k.g.irreducible || k.g.indirect)
         undecided(out, "a jump's target is not known, or a cycle has two "
                        "entries");

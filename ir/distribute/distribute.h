@@ -237,6 +237,7 @@ struct dist_out {
     uint32_t size, vec;
     uint8_t elem;
     bool sat;                /* of codes: beyond the limit is the limit */
+    bool coh;                /* other workgroups will add to it */
     enum kn_op store;
 };
 /* Of an operation with the operands and attributes of `store`. */

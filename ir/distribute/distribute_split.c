@@ -1,7 +1,8 @@
 /* distribute_split.c - a tile whose K is divided among workgroups: each wave
  * leaves its accumulators in memory and counts itself; the last of its shares
  * to come adds all of them up, in their order, so that the sum has the same
- * bits whoever that is. No wave waits for another.
+ * bits whoever that is. No wave waits for another, except where a caller's one
+ * counter a tile leaves shares no memory but the output (count.wait).
  *
  * The area of a tile holds, share by share and wave by wave, 16x16 blocks of
  * 4-byte elements, row by row. Rows beyond the output are left out. */
@@ -75,18 +76,16 @@ store_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
     s->attr[KN_A_coh] = 1;
 }
 
-/* One lane of the wave counts: the others' offset is out of range. The count
- * wraps to zero with the last share, so it is ready for the next launch. */
+/* One lane of the wave counts, at byte `at` of r: the others' offset is out of
+ * range. What this wave has stored is there before. The old count. */
 static kn_ref
-count_in(struct dist *d, kn_ref counters, uint32_t splits)
+count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 {
-    kn_ref r = range(d, dist_address(d, counters, 0, 0, 0),
-                     4 * (int64_t)kn_waves(d->in));
-    kn_ref arg[3], at, old = dist_temp(d, kn_v32);
+    kn_ref arg[3], old = dist_temp(d, kn_v32);
     struct kn_ins *n;
 
     arg[0] = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
-    arg[1] = dist_ic(d, KN_OP_mul, d->wave, 4);
+    arg[1] = at;
     arg[2] = dist_int(d, DIST_NEVER);
     at = dist_op3(d, KN_OP_select, kn_v32, arg);
     dist_add(d, KN_OP_sched, 0);
@@ -94,9 +93,56 @@ count_in(struct dist *d, kn_ref counters, uint32_t splits)
     n = dist_add(d, KN_OP_arrive, old);
     n->arg[0] = r;
     n->arg[1] = at;
-    n->arg[2] = dist_int(d, splits - 1);
+    n->arg[2] = most;
     dist_add(d, KN_OP_sched, 0);
-    return dist_op(d, KN_OP_uniform, kn_s32, old, 0);
+    return old;
+}
+
+/* The count wraps to zero with the last share, so it is ready for the next
+ * launch. */
+static kn_ref
+count_in(struct dist *d, kn_ref counters, uint32_t splits)
+{
+    kn_ref r = range(d, dist_address(d, counters, 0, 0, 0),
+                     4 * (int64_t)kn_waves(d->in));
+    kn_ref at = dist_ic(d, KN_OP_mul, d->wave, 4);
+
+    return dist_op(d, KN_OP_uniform, kn_s32,
+                   count_at(d, r, at, dist_int(d, splits - 1)), 0);
+}
+
+/* count.in: every wave of every workgroup has one counter. */
+kiln_status
+expand_countin(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref r = range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
+
+    count_at(d, r, dist_int(d, 0), dist_operand(d, i->arg[1]));
+    return KILN_OK;
+}
+
+/* count.wait: for as many counts as a workgroup has waves. */
+kiln_status
+expand_countwait(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref r = range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
+    kn_ref at = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0);
+    kn_ref seen = dist_temp(d, kn_v32), enough;
+    struct kn_ins *l;
+
+    dist_add(d, KN_OP_loop, 0);
+    l = dist_add(d, KN_OP_ldg, seen);
+    l->arg[0] = r;
+    l->arg[1] = at;
+    l->attr[KN_A_elem] = KN_T_i32;
+    l->attr[KN_A_coh] = 2;
+    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
+    enough = dist_op(d, KN_OP_sge, kn_sb1,
+                     dist_op(d, KN_OP_uniform, kn_s32, seen, 0),
+                     dist_int(d, kn_waves(d->in)));
+    dist_add(d, KN_OP_break, 0)->arg[0] = enough;
+    dist_add(d, KN_OP_end, 0);
+    return KILN_OK;
 }
 
 /* acc.park: stores this share and counts it; true for the last to come. */

@@ -16,8 +16,9 @@ dist_out(struct dist *d, const struct kn_ins *i)
 
     if (i->attr[KN_A_atomic]) {
         o.store = KN_OP_atom;
-        o.vec = 2;
+        o.vec = o.elem == KN_T_bf16 ? 2 : 1;
     }
+    o.coh = i->op == KN_OP_zero;
     o.size = kn_elems[o.elem].bits / 8;
     o.pitch = dist_operand(d, i->arg[6]);
     o.ncols = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[5]), n0);
@@ -148,6 +149,7 @@ store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
         s->arg[1] = off;
         s->arg[2] = x;
         s->attr[KN_A_elem] = o->elem;
+        s->attr[KN_A_coh] = o->coh;
     }
 }
 
@@ -442,6 +444,27 @@ expand_store(struct dist *d, const struct kn_ins *i)
             store_fragment(d, &o, acc, row, col);
         }
         dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
+    }
+    return KILN_OK;
+}
+
+/* store.zero: where `store` will add. */
+kiln_status
+expand_zero(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct dist_epilogue e = dist_epilogue(d, t);
+    struct dist_out o = dist_out(d, i);
+    kn_ref zero = dist_op(d, KN_OP_mov, dist_vec(KN_T_f32, 4),
+                          kn_flt(d->out, 0), 0);
+
+    for (uint32_t x = 0; x < e.a.count; x++) {
+        kn_ref row = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, e.row0, x * 16),
+                             o.pitch);
+
+        for (uint32_t y = 0; y < e.b.count; y++)
+            store_fragment(d, &o, zero, row,
+                           dist_ic(d, KN_OP_add, e.col0, y * 16));
     }
     return KILN_OK;
 }

@@ -319,7 +319,7 @@ static kiln_status
 check_met(const struct proof *p, const struct proof_state *s,
           const struct kn_ins *i)
 {
-    if (i->attr[KN_A_coh] &&
+    if (i->attr[KN_A_coh] == 1 &&
         (!s->arrived || proof_pending(s, PROOF_VM, s->arrival)))
         return PROOF_FAIL(p, i->at, "a coherent load may run before other "
                           "workgroups have stored what it reads: %s",

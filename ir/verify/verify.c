@@ -247,10 +247,9 @@ check_memory(const struct kn_fn *f, const struct kn_ins *i)
         !kn_targets[f->target].lds_tr)
         return FAIL(f, i->at, "%s has no transposing LDS read",
                     kiln_target_name(f->target));
-    if (i->op == KN_OP_atom &&
-        (!kn_targets[f->target].atomic_bf16 ||
-         i->attr[KN_A_elem] != KN_T_bf16))
-        return FAIL(f, i->at, "atom.add adds pairs of bf16, on gfx950 only");
+    if (i->op == KN_OP_atom && i->attr[KN_A_elem] != KN_T_bf16 &&
+        i->attr[KN_A_elem] != KN_T_f32)
+        return FAIL(f, i->at, "atom.add adds pairs of bf16, or f32");
     if (i->op == KN_OP_scatter && i->attr[KN_A_atomic] &&
         i->attr[KN_A_elem] != KN_T_bf16)
         return FAIL(f, i->at, "store.rows atomic=1 adds bf16 only");

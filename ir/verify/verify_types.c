@@ -393,15 +393,15 @@ check_output(const struct kn_fn *f, const struct kn_ins *i)
     if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
         return FAIL(f, i->at, "store needs elem=f32, f16, bf16, i32, fp8, bf8 "
                     "or i8");
-    if (vec == 8 && (kn_elems[e].bits != 16 || !kn_targets[f->target].swaps ||
+    if (vec == 8 && (i->op == KN_OP_zero || kn_elems[e].bits != 16 || !kn_targets[f->target].swaps ||
                      i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
                     "added nor by way of LDS");
     if (i->op == KN_OP_store && i->attr[KN_A_atomic] &&
-        (e != KN_T_bf16 || !kn_targets[f->target].atomic_bf16 || vec == 1 ||
+        (((e != KN_T_bf16 || vec == 1) && e != KN_T_f32) ||
          i->attr[KN_A_add] || i->arg[7]))
-        return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 on gfx950, not "
-                    "by way of LDS");
+        return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 or f32, not by "
+                    "way of LDS");
     if (vec != 1 && vec != 2 && vec != 4 && vec != 8)
         return FAIL(f, i->at, "store writes vec=1, 2, 4 or 8 elements at once");
     return KILN_OK;
@@ -541,7 +541,7 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return KILN_OK;
     case KN_OP_storemx:
         return check_format(f, i);
-    case KN_OP_store: case KN_OP_scatter: case KN_OP_apply:
+    case KN_OP_store: case KN_OP_scatter: case KN_OP_apply: case KN_OP_zero:
         return check_output(f, i);
     }
     return KILN_OK;

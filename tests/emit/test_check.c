@@ -20,17 +20,14 @@ struct kernel {
 };
 
 static void
-make(struct kernel *k, kiln_target t, kiln_type type, int64_t n)
+make_as(struct kernel *k, const kiln_problem *p, const struct kn_config *cfg)
 {
-    kiln_problem p = { .size = sizeof p, .target = t, .a = type, .m = n,
-                       .n = n, .k = n };
     const struct kn_object_kernel *kernel;
 
     memset(k, 0, sizeof *k);
     kn_ctx_init(&k->c, NULL, NULL);
     k->c.oom = &k->oom;
-    assert_int_equal(kn_generate(&k->c, &p, NULL, NULL, &k->g),
-                     KILN_OK);
+    assert_int_equal(kn_generate(&k->c, p, cfg, NULL, &k->g), KILN_OK);
     assert_int_equal(kn_object_read(&k->c, "k", k->g.co, k->g.size, &k->o),
                      KILN_OK);
     assert_int_equal(kn_object_kernel(&k->c, &k->o, NULL, &kernel), KILN_OK);
@@ -38,6 +35,15 @@ make(struct kernel *k, kiln_target t, kiln_type type, int64_t n)
     assert_int_equal(kn_cert_read(&k->c, k->g.certificate,
                                   strlen(k->g.certificate), &k->p, &k->slots),
                      KILN_OK);
+}
+
+static void
+make(struct kernel *k, kiln_target t, kiln_type type, int64_t n)
+{
+    kiln_problem p = { .size = sizeof p, .target = t, .a = type, .m = n,
+                       .n = n, .k = n };
+
+    make_as(k, &p, NULL);
 }
 
 static uint32_t
@@ -118,6 +124,36 @@ test_registers_bf16(void **state)
 {
     (void)state;
     every_wait_matters(KILN_GFX942, KILN_BF16, 512);
+}
+
+/* gfx942 switches lanes off for atomics behind its main loop: the branches in front
+ * of them are as certain as before; not so if lanes may be off from the start. */
+static void
+test_lanes_off(void **state)
+{
+    const kiln_problem p = { .size = sizeof p, .target = KILN_GFX942,
+                             .a = KILN_FP8, .b = KILN_FP8, .out = KILN_BF16,
+                             .scale = KILN_SCALE_BLOCK128,
+                             .scale_layout = KILN_SCALE_TRANSPOSED,
+                             .epilogue = KILN_EPILOGUE_BIAS, .b_layout = 1 };
+    const struct kn_config cfg = { .abi = KN_ABI_AITER, .bm = 32, .bn = 128,
+                                   .bk = 128, .split_k = 3 };
+    struct kernel k;
+    uint32_t n = 0;
+
+    (void)state;
+    make_as(&k, &p, &cfg);
+    assert_int_equal(findings(&k), 0);
+    for (n = 0; k.p.inst[n].op != KN_I_s_barrier; n++)
+        ;
+    assert_true(findings_without(&k, n) > 0);
+    for (n = 0; n < k.p.n && !(kn_isa[k.p.inst[n].op].flags & KN_IF_WEXEC); n++)
+        ;
+    assert_true(n < k.p.n);
+    k.p.inst[0].op = k.p.inst[n].op;
+    k.p.inst[0].nopnd = k.p.inst[0].ndst = 0;
+    assert_true(findings(&k) > 0);
+    kn_ctx_free(&k.c);
 }
 
 /* A wait in the bytes themselves, the way someone would tamper with them. */
@@ -205,6 +241,7 @@ main(void)
         cmocka_unit_test(test_direct_bf16),
         cmocka_unit_test(test_direct_mxfp8),
         cmocka_unit_test(test_registers_bf16),
+        cmocka_unit_test(test_lanes_off),
         cmocka_unit_test(test_patched_bytes),
         cmocka_unit_test(test_bad_certificates),
         cmocka_unit_test(test_line_map),

@@ -134,7 +134,7 @@ SENTENCES = {
                  "`add=1` reads C and adds it first unless `c` is named",
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
-             "adds to it, `atomic=1` in pairs of bf16, atomically; `elem=fp8`, `bf8` "
+             "adds to it, `atomic=1` atomically, f32 or in pairs of bf16; `elem=fp8`, `bf8` "
              "and `i8` are codes, with `sat=1` the limit for what is beyond it; `vec=8`: 16 "
              "bytes a lane, turned between lanes",
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
@@ -144,6 +144,11 @@ SENTENCES = {
     "rows.flip": "the first where bit 3 of lane `l` is `first=`, elsewhere the "
                  "second of lane `l ^ 8` (DPP `row_ror:8`)",
     "acc.gate": "16 gate columns and 16 up columns become 16 columns",
+    "store.zero": "zeros where `store` of the tile would write, before other "
+                  "workgroups add to them (`coh=1`)",
+    "count.in": "each wave, when what it has stored is there, adds one to the "
+                "count at the pointer, from the second operand on back to zero",
+    "count.wait": "waits until that count is the number of a workgroup's waves",
     "acc.park": "split-K: store the accumulators in the tile's area and count "
                 "this wave: area, counters, number of the share, rows left; "
                 "true for the last of `splits=` to come",
@@ -180,7 +185,7 @@ SENTENCES = {
     "exp2": "power of two, 1 ulp (`v_exp_f32`)",
     "rcp": "reciprocal, 1 ulp (`v_rcp_f32`)",
     "rsq": "reciprocal square root, 1 ulp (`v_rsq_f32`)",
-    "atom.add": "add two bf16 to memory, atomically",
+    "atom.add": "add two bf16 or an f32 to memory, atomically",
     "acc.float": "integer accumulators to f32",
 }
 

@@ -53,6 +53,7 @@ biases(void **state)
         "--a fp8 --scale row --act swiglu", "--stage gemm1 --a fp8 --weight before",
         "--a bf16 --b-layout preshuffled --weight before",
         "--stage gemm1 --a mxfp4 --out bf16", "--stage gemm2 --a i8 --out bf16",
+        "--stage gemm2 --a bf16 --reduce atomic --device sim:gfx942",
     };
     char line[256];
 
@@ -331,6 +332,7 @@ row_scales(void **state)
         "--stage gemm2 --a fp8 --b-layout preshuffled --block-m 16",
         "--stage gemm2 --a i8 --ids plain --cus 3",
         "--stage gemm2 --a fp8 --reduce atomic",
+        "--stage gemm2 --a i8 --reduce atomic --device sim:gfx942",
         "--stage gemm2 --a fp8 --device sim:gfx942",
         "--stage layer --a fp8",
     };

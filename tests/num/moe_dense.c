@@ -159,6 +159,8 @@ atomic_is_ordered(void **state)
     (void)state;
     kn_ctx_init(&c, NULL, NULL);
     expect_run(EXACT "each.bin --block-m 16", KILN_OK);
+    expect_run(EXACT "sum.bin --reduce atomic --block-m 32 --device sim:gfx942",
+               KILN_OK);
     expect_run(EXACT "sum.bin --reduce atomic --block-m 64", KILN_OK);
     each = read_file(&c, "each.bin", 2 * T * K * N);
     sum = read_file(&c, "sum.bin", 2 * T * N);

@@ -13,8 +13,8 @@ rounded once to the output type.
 
 With --kiln, kiln's object of the same tile (`generate --abi aiter`) is launched
 beside each with the same kernarg bytes, grid and operands, whose results need no
-rounding at all, and has to store the same bytes; where a loader divides K in D,
-which it has zeroed, once more with K divided.
+rounding at all, and has to store the same bytes; where a loader divides K, once
+more with K divided: into D that it has zeroed, or (bf16gemm) that the kernel does.
 
 Exit 1 if an element is wrong, a byte differs, or a finding is reported that
 KNOWN does not explain. docs/sim.md and docs/aiter.md have the outcome.
@@ -149,11 +149,12 @@ def thin(x, split):
 
 
 def launch_bf16(row, arch, rng, small=False):
-    split = 3 if row["splitK"] else 1
+    split = row.get("shares", 3 if row["splitK"] else 1)
     m, n = row["tile_m"] * 2 - 5, row["tile_n"] * 2
     j = Launch(row, m, n, 576 if split > 1 else 512)
     # Partial sums of a split are added in bf16: few bits, never a rounding.
-    a, b = (integers(rng, rows, j.k, 1) for rows in (m, n))
+    a, b = (thin(integers(rng, rows, j.k, 1), split if small else 1)
+            for rows in (m, n))
     bias = rng.integers(-8, 9, n).astype(np.float64)
     bits = bf16(b)
     if row["preshuffle"]:
@@ -167,9 +168,9 @@ def launch_bf16(row, arch, rng, small=False):
         j.value(slot, "I", number)
     if row["bias"]:
         j.buffer(19, bf16(bias))
-    if split > 1:
+    if split > 1:                     # a counter a tile, zero again behind it
         j.buffer(21, np.zeros(1024, np.uint32), "inout")
-    j.output(0, m * n * 2)
+    j.output(0, m * n * 2)            # not zeroed
     j.grid = (-(-n // row["tile_n"]), -(-m // row["tile_m"]), split)
     j.want = a @ b.T + (bias if row["bias"] else 0)
     return j
@@ -301,11 +302,12 @@ def simulate(kilnc, j, orders, where):
              "--kernarg", path("kernarg"), "--json", path("report"), *orders]
     for slot, (kind, what) in j.pointers.items():
         name = path("buffer%d" % slot)
-        if kind == "out" and j.zeroed:
-            np.zeros(what, np.uint8).tofile(name)
+        if kind == "out":
+            np.full(what, 0 if j.zeroed else POISON, np.uint8).tofile(name)
             text = "inout:%s:%s" % (name, path("result"))
-        elif kind == "out":
-            text = "out:%s:%d" % (path("result"), what)
+        elif kind == "inout":
+            what.tofile(name)
+            text = "inout:%s:%s" % (name, path("counters"))
         else:
             what.tofile(name)
             text = "%s:%s" % (kind, name)
@@ -319,6 +321,9 @@ def simulate(kilnc, j, orders, where):
         return {"error": done.stderr.strip() or str(done.returncode)}, None
     with open(path("report")) as f:
         report = json.load(f)
+    if any(kind == "inout" for kind, _ in j.pointers.values()) and \
+            np.fromfile(path("counters"), np.uint32).any():
+        return {"error": "its counters are not zero again"}, None
     return report, np.fromfile(path("result"), np.uint16)
 
 
@@ -372,9 +377,11 @@ def compare(o, arch, family, row, orders, where):
 
 
 def divided(family, row):
-    """The launches of a row whose loader divides K in D."""
-    many = {"f4gemm": 4, "i8gemm": 3, "fp8gemm_blockscale": 3}
-    return [dict(row, shares=many[family])] if row["splitK"] else []
+    """The launches of a row: of one share, and divided; bf16gemm's loader launches
+    those that divide K for nothing else."""
+    many = {"f4gemm": 4}.get(family, 3)
+    once = [row] if family != "bf16gemm" or not row["splitK"] else []
+    return once + ([dict(row, shares=many)] if row["splitK"] else [])
 
 
 def side_by_side(o, orders, where):
@@ -384,10 +391,9 @@ def side_by_side(o, orders, where):
             counts = collections.Counter()
             for row in kernels(o.folder, arch, family):
                 name = os.path.basename(row["file"])[:-3]
-                if o.only not in "/".join((arch, family, name)) or \
-                        family == "bf16gemm" and row["splitK"]:
+                if o.only not in "/".join((arch, family, name)):
                     continue
-                for of in [row] + divided(family, row):
+                for of in divided(family, row):
                     word, text = compare(o, arch, family, of, orders, where)
                     words = word + " divided" * ("shares" in of)
                     counts[words] += 1

@@ -83,6 +83,11 @@ def unzeroed(j):
     j.zeroed = False
 
 
+def miscounted(j):
+    """A counter that is not zero before the launch is not behind it."""
+    j.buffer(21, np.ones(1024, np.uint32), "inout")
+
+
 def rows_of(tile, shuffled, shares):
     """shares: of K, in D, for which the loader has filled it with zeros."""
     return {"file": "", "kernel": "", "tile_m": tile[0], "tile_n": tile[1],
@@ -102,10 +107,19 @@ def cases():
     yield "gfx942", "i8gemm", (16, 64), 0, 1, stale, False
     yield "gfx950", "f4gemm", (256, 256), 1, 4, nothing, True
     yield "gfx950", "f4gemm", (64, 128), 1, 2, nothing, True
-    yield "gfx950", "i8gemm", (48, 128), 1, 3, nothing, True
-    yield "gfx950", "i8gemm", (16, 64), 0, 7, nothing, True
-    yield "gfx950", "fp8gemm_blockscale", (32, 128), 1, 3, nothing, True
-    yield "gfx950", "fp8gemm_blockscale", (96, 128), 0, 7, nothing, True
+    for arch in ("gfx942", "gfx950"):
+        yield arch, "i8gemm", (48, 128), 1, 3, nothing, True
+        yield arch, "i8gemm", (16, 64), 0, 7, nothing, True
+        yield arch, "fp8gemm_blockscale", (32, 128), 1, 3, nothing, True
+        yield arch, "fp8gemm_blockscale", (96, 128), 0, 7, nothing, True
+        yield arch, "bf16gemm", (32, 64), 1, 3, nothing, True
+        yield arch, "bf16gemm", (96, 64), 0, 16, nothing, True
+        yield arch, "bf16gemm", (64, 64), 1, 3, as_f32, True
+        yield arch, "bf16gemm", (32, 64), 1, 3, miscounted, False
+    yield "gfx950", "bf16gemm", (160, 64), 1, 2, nothing, True
+    yield "gfx942", "bf16gemm", (160, 64), 1, 2, as_f32, True
+    yield "gfx950", "bf16gemm", (64, 64), 1, 3, alone, True
+    yield "gfx942", "i8gemm", (256, 256), 1, 3, nothing, True
     yield "gfx950", "i8gemm", (48, 128), 1, 3, alone, True
     yield "gfx950", "f4gemm", (64, 128), 1, 2, alone, True
     yield "gfx950", "i8gemm", (48, 128), 1, 3, unzeroed, False
