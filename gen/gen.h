@@ -495,6 +495,18 @@ kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg,
                            const struct kn_operands *o, struct kn_plan *plan);
 
+/* Proves the order of the sums of a launch of the tile IR f (ir.h,
+ * kn_prove_sums) in the first and last wave of its first, middle and last
+ * workgroup, of a persistent one the first eight sums. table: what the launch
+ * reads of groups, empty without. */
+struct kn_sums_table {
+    const void *data;
+    size_t size;
+};
+kiln_status kn_launch_sums(const struct kn_fn *f, const struct kn_plan *plan,
+                           const struct kn_sums_table *table,
+                           struct kn_sums_facts *out);
+
 /* The tiles of a launch (with split-K: the shares of tiles, split_k a tile),
  * computed apart from the templates' own maps: number `pid` is computed by
  * workgroup pid, or pid % its size of a persistent grid. offs: the host's copy of

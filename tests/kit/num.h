@@ -29,7 +29,7 @@ struct num_kernel {
 
 /* What a test program did in all. */
 struct num_counts {
-    uint64_t kernels, compilations, launches, elements, macs;
+    uint64_t kernels, compilations, launches, sums, elements, macs;
 };
 
 /* One launch: sizes, leading dimensions, strides, alpha and scalars are p's; the

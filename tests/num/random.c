@@ -354,8 +354,10 @@ test_most_ran(void **state)
     const struct suite *s = *state;
 
     assert_true(4 * s->nran >= 3 * s->nseeds);
-    print_message("# %zu of %zu ran, %llu elements\n", s->nran, s->nseeds,
-                  (unsigned long long)s->counts.elements);
+    print_message("# %zu of %zu ran, %llu elements, the sums of %llu launches "
+                  "in order\n", s->nran, s->nseeds,
+                  (unsigned long long)s->counts.elements,
+                  (unsigned long long)s->counts.sums);
 }
 
 static void

@@ -14,93 +14,48 @@ struct row {
     int64_t m;
 };
 
-/* A launch as the walk asks for it. */
-struct launch {
-    const struct kn_fn *f;
-    const struct kn_plan *plan;
-    const void *table;       /* of groups */
-    size_t table_size;
-};
-
-/* The arguments lie in their order, each at a multiple of its size. */
-static bool
-argument(void *user, const char *name, int64_t *out)
-{
-    const struct launch *l = user;
-    uint32_t at = 0;
-
-    for (size_t n = 1; n < l->f->nval; n++) {
-        const struct kn_val *v = &l->f->val[n];
-        uint32_t size = kn_elems[v->type.elem].bits / 8;
-        int32_t narrow;
-
-        if (!v->arg)
-            continue;
-        at = (at + size - 1) / size * size;
-        if (!strcmp(v->name, name)) {
-            if (at + size > l->plan->kernarg_size)
-                return false;
-            memcpy(&narrow, l->plan->kernarg + at, sizeof narrow);
-            *out = narrow;
-            if (size == 8)
-                memcpy(out, l->plan->kernarg + at, sizeof *out);
-            return true;
-        }
-        at += size;
-    }
-    return false;
-}
-
-/* Of the groups' table what is there; every block of moe's rows is expert 0's,
- * and all of them count. */
-static bool
-load(void *user, const char *name, int64_t at, uint32_t bytes, int64_t *out)
-{
-    const struct launch *l = user;
-    int32_t narrow;
-
-    *out = 0;
-    if (!strcmp(name, "EIDS"))
-        return true;
-    if (!strcmp(name, "NPAD"))
-        return argument(user, "m", out);
-    if (strcmp(name, "OFFS") || at < 0 || (size_t)at + bytes > l->table_size)
-        return false;
-    memcpy(&narrow, (const char *)l->table + at, sizeof narrow);
-    *out = narrow;
-    if (bytes == 8)
-        memcpy(out, (const char *)l->table + at, sizeof *out);
-    return bytes == 4 || bytes == 8;
-}
-
 kiln_status
 kn_check_sums(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
               const struct kn_generated *g, struct kn_sums_facts *out)
 {
+    struct kn_sums_table table = { 0 };
     struct kn_plan plan;
-    struct launch at = { .f = g->tile, .plan = &plan };
-    struct kn_sums_launch l = { .user = &at, .argument = argument,
-                                .load = load, .most = 8 };
-    uint64_t many;
 
     *out = (struct kn_sums_facts){ 0 };
     KN_TRY(kn_plan_launch(c, p, &g->cfg, &(struct kn_operands){ 0 }, &plan));
     if (offs)
-        at.table = kn_groups_table(c, p, offs, &at.table_size);
-    many = (uint64_t)plan.grid[0] * plan.grid[1];
-    for (uint32_t n = 0; many && n < 6; n++) {
-        uint64_t wg = (many - 1) * (n / 2) / 2;
-        struct kn_sums_facts before = *out;
+        table.data = kn_groups_table(c, p, offs, &table.size);
+    return kn_launch_sums(g->tile, &plan, &table, out);
+}
 
-        l.wg = (uint32_t)(wg % plan.grid[0]);
-        l.wg_y = (uint32_t)(wg / plan.grid[0]);
-        l.wave = n % 2 * (kn_waves(g->tile) - 1);
-        KN_TRY(kn_prove_sums(g->tile, &l, out));
-        out->sums += before.sums;
-        if (out->k < before.k)
-            out->k = before.k;
+kiln_status
+kn_run_sums(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
+            const int64_t *offs, const struct kn_generated *g)
+{
+    struct kn_generated copy = *g;
+    struct kn_sums_facts facts;
+    struct kn_ctx own;
+    struct kn_fn f;
+    kiln_status s;
+
+    if (!g->tile || !p->m || !p->n || !p->k)
+        return KILN_OK;      /* an object, or no sum */
+    f = *g->tile;
+    kn_ctx_init(&own, t->c->realloc, t->c->user);
+    f.c = &own;
+    copy.tile = &f;
+    s = kn_check_sums(&own, p, offs, &copy, &facts);
+    if (s == KILN_FINDING)
+        kn_fail(t->c, s, "%s", own.err.text);
+    kn_ctx_free(&own);
+    if (s == KILN_OK) {
+        kn_json_open(j, "sums", '{');
+        kn_json_uint(j, "followed", facts.sums);
+        kn_json_int(j, "k", facts.k);
+        kn_json_int(j, "step", facts.step);
+        kn_json_close(j, '}');
     }
-    return KILN_OK;
+    return s == KILN_FINDING ? s : KILN_OK;
 }
 
 static bool

@@ -61,14 +61,18 @@ kiln_status kn_subject_listing(struct kn_ctx *c, const struct kn_subject *s,
 
 /* check_sums.c - `kilnc check FAMILY`. */
 
-/* Proves the order of the sums of this launch (ir.h, kn_prove_sums) in the first
- * and last wave of its first, middle and last workgroup, of a persistent one the
- * first eight sums. offs: of the groups,
- * NULL without. */
+/* kn_launch_sums of this problem's launch. offs: of the groups, NULL without. */
 kiln_status kn_check_sums(struct kn_ctx *c, const kiln_problem *p,
                           const int64_t *offs, const struct kn_generated *g,
                           struct kn_sums_facts *out);
 kiln_status kn_check_problem(struct kn_tool *t, const char *word);
+
+/* The same of a launch that `run` is about to make: FINDING, or the JSON says what
+ * was followed. Nothing is said of a kernel without MFMAs, an object, or where the
+ * order depends on what the launch does not say. */
+kiln_status kn_run_sums(struct kn_tool *t, struct kn_json *j,
+                        const kiln_problem *p, const int64_t *offs,
+                        const struct kn_generated *g);
 
 /* source_map.c - which template line and operation each instruction of a kernel
  * of kiln comes from ("loop_simple.tir:7 mfma", "compiler" for what LLVM

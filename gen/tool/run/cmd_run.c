@@ -451,6 +451,7 @@ run_on_device(struct kn_session *s, void *user)
 
     r->s = s;
     KN_TRY(plan_launch(r));
+    KN_TRY(kn_run_sums(r->t, &r->j, &r->p, r->offs, &r->g));
     KN_TRY(execute(r));
     KN_TRY(kn_report_stopped(r->t, &r->j, &r->job.result));
     KN_TRY(kn_session_check_shares(s, &r->job));
