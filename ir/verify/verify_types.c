@@ -393,7 +393,8 @@ check_output(const struct kn_fn *f, const struct kn_ins *i)
     if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
         return FAIL(f, i->at, "store needs elem=f32, f16, bf16, i32, fp8, bf8 "
                     "or i8");
-    if (vec == 8 && (i->op == KN_OP_zero || kn_elems[e].bits != 16 || !kn_targets[f->target].swaps ||
+    if (vec == 8 && (i->op == KN_OP_zero || kn_elems[e].bits != 16 ||
+                     !kn_targets[f->target].swaps ||
                      i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
                     "added nor by way of LDS");

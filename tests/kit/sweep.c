@@ -139,6 +139,8 @@ num_config(const struct num_variant *v)
     g.bm = g.bn = classes[v->domain].tile;
     if (v->p.scale == KILN_SCALE_BLOCK128 && g.bm > 128)
         g.bm = 128;
+    if (v->p.b == KILN_I4 && g.bm > 64)
+        g.bm = g.bn = 64;    /* larger ones have no room beside scales of groups */
     g.domain = num_weakest(&v->p);
     if (v->domain == NUM_WEAK)
         return g;
