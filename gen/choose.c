@@ -61,7 +61,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     }
     if (p->family == KILN_MOE && kn_moe_lacks(c, p, &row))
         return false;
-    kn_default_waves(&row);
+    kn_default_waves(p, &row);
     if (kn_bk_lacks(c, p, &row))
         return false;
     row.domain = g->domain.align_a ? g->domain : kn_domain_of(p, 256, row.bk);
@@ -256,7 +256,7 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct kn_openings *open)
 {
     kn_prefer_4wave(c, p, g, open);
-    kn_default_waves(g);
+    kn_default_waves(p, g);
     if (kn_shuffled(p) && ((g->bm % 32 && p->family != KILN_MOE) ||
                            g->bn % 32))
         return kn_fail(c, KILN_BAD_INPUT, "shuffled scales need a tile of "

@@ -30,7 +30,7 @@ bool kn_shareable(const struct kn_config *g);
 
 /* A wave that quantises has blocks of 32 output columns, hence 64 of B. */
 void kn_quantising_waves(const kiln_problem *p, struct kn_config *g);
-void kn_default_waves(struct kn_config *g);
+void kn_default_waves(const kiln_problem *p, struct kn_config *g);
 
 /* Registers for what a loop of g's schedule has beside its fragments. */
 bool kn_has_registers(struct kn_ctx *c, const kiln_problem *p,

@@ -139,6 +139,7 @@ walks_ahead(const kiln_problem *p, const struct kn_config *g)
            kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
            !kn_unaligned_scales(p, g) && !kn_formula_declared(p->expression).n &&
+           !kn_writes_scales(p) &&
            !(p->group_flags & KILN_TAIL_ZERO);
 }
 
@@ -196,7 +197,7 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     }
     kn_putf(&vector, g->domain.vec > 1 ? "%sx%u" : "%s", kn_elems[x.out].text,
             g->domain.vec);
-    x.out_vector = kn_codes(p) ? "i32" : vector.s;
+    x.out_vector = kn_codes(p) || kn_writes_scales(p) ? "i32" : vector.s;
     most = ldexp(kn_narrow_limit(p),
                  p->out == KILN_MXFP4 ? 0 : -kn_narrow_fold(p));
     kn_putf(&limit, "%.9f", most);

@@ -26,6 +26,9 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 
     if (kn_shuffled(p) || unaligned_four(p))
         return 256;
+    /* A wave of 256 columns has registers for half of what is converted. */
+    if (p->out_scale == KILN_OUT_ROW && kn_dequant(p) && p->n > 192 && k <= 32)
+        return 32;
     /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
         !kn_dequant(p) &&
@@ -60,14 +63,24 @@ kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
         g->wn = g->bn / 64;
         g->wm = g->bm >= 128 ? 2 : 1;
     }
+    if (kn_writes_scales(p) && g->wm && g->bn &&
+        g->bn % (g->wn * kn_output_columns(p, g))) {
+        uint32_t waves = g->wm * g->wn, wn = g->bn / kn_output_columns(p, g);
+
+        g->wn = wn ? wn : g->wn;
+        g->wm = waves / g->wn;
+        while (g->wm > 1 && g->bm % (g->wm * 16))
+            g->wm /= 2;
+    }
 }
 
 void
-kn_default_waves(struct kn_config *g)
+kn_default_waves(const kiln_problem *p, struct kn_config *g)
 {
     if (!g->wm) {
         g->wm = 2;
         g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
+        kn_quantising_waves(p, g);
     }
 }
 
@@ -227,7 +240,7 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         struct kn_config try = *g;
 
         try.bk = bk;
-        kn_default_waves(&try);
+        kn_default_waves(p, &try);
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, bk);
         if (kn_bk_lacks(c, p, &try))

@@ -366,7 +366,7 @@ kn_has_bias(const kiln_problem *p)
 enum kn_formula_operand_kind kn_array_kind(const kiln_problem *p, uint32_t i);
 const char *kn_array_text(const kiln_problem *p, uint32_t i);
 
-/* gemm1's epilogue quantises. */
+/* The output has blocks with E8M0 scales, which the kernel makes. */
 static inline bool
 kn_quantises(const kiln_problem *p)
 {
@@ -380,10 +380,22 @@ kn_codes(const kiln_problem *p)
     return p->out == KILN_FP8 || p->out == KILN_BF8 || p->out == KILN_I8;
 }
 
-/* output.c - whether there can be such an output, its scales with it. */
-kiln_status kn_output_check(struct kn_ctx *c, const kiln_problem *p);
-/* Bytes of its scales. */
+/* A product's scales are made by the kernel, and written to an operand of their own. */
+static inline bool
+kn_writes_scales(const kiln_problem *p)
+{
+    return p->out_scale >= KILN_OUT_ROW && !kn_family_of(p)->unary;
+}
+
+/* output.c - whether there can be such an output; its scales made complete. */
+kiln_status kn_output_check(struct kn_ctx *c, kiln_problem *p);
+/* Columns that a written scale is for; of rows, those of the widest tile. */
+uint32_t kn_output_block(const kiln_problem *p);
+/* Bytes from row to row of written scales, and of all scales. */
+int64_t kn_output_scale_row(const kiln_problem *p);
 uint64_t kn_output_scales(const kiln_problem *p);
+/* Columns that a wave of the configuration has a multiple of. */
+uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 
 /* gemm1's gate and up rows are stored 16 by 16 in turn (gen/layout.h). */
 static inline bool

@@ -34,6 +34,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
         kn_put(&b, " invariant=1");
     if (p->out_scale || p->overflow)
         kn_putf(&b, " out-scale=%u overflow=%u", p->out_scale, p->overflow);
+    if (kn_writes_scales(p) && p->requant)
+        kn_putf(&b, " requant=%u", p->requant);
     if (p->scale_type)
         kn_putf(&b, " scale-type=%s", kn_scale_type_names[p->scale_type]);
     if (kn_family_of(p)->unary)

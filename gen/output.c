@@ -1,14 +1,56 @@
-/* output.c - outputs of 8 bits and their scales. */
+/* output.c - outputs of 8 bits or of MX types, and their scales. */
 #include "gen.h"
+
+enum { WIDEST = 256 };       /* tile, in columns */
+
+uint32_t
+kn_output_block(const kiln_problem *p)
+{
+    return p->out_scale == KILN_OUT_MX32 ? 32
+         : p->out_scale == KILN_OUT_BLOCK128 ? 128 : WIDEST;
+}
+
+int64_t
+kn_output_scale_row(const kiln_problem *p)
+{
+    int64_t block = kn_output_block(p);
+
+    return p->out_scale == KILN_OUT_ROW ? 4
+         : (p->n + block - 1) / block * (p->out_scale == KILN_OUT_MX32 ? 1 : 4);
+}
 
 uint64_t
 kn_output_scales(const kiln_problem *p)
 {
-    return p->out_scale == KILN_OUT_STATIC ? 4 : 0;
+    const struct kn_family *f = kn_family_of(p);
+    int64_t many = f->batch ? p->batch : f->ragged == 'k' ? p->groups : 1;
+
+    if (!kn_writes_scales(p))
+        return p->out_scale == KILN_OUT_STATIC ? 4 : 0;
+    return (uint64_t)(p->m * many * kn_output_scale_row(p));
+}
+
+uint32_t
+kn_output_columns(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->out_scale == KILN_OUT_ROW ? g->bn
+         : kn_writes_scales(p) ? kn_output_block(p) : 16;
+}
+
+/* What would do for rows that no tile is as wide as. */
+static kiln_status
+check_rows(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->out_scale != KILN_OUT_ROW || p->n <= WIDEST)
+        return KILN_OK;
+    return kn_fail(c, KILN_UNSUPPORTED, "a scale of a row needs a tile as wide "
+                   "as N, at most %d, not %lld: --out-scale block128 has one "
+                   "per 128 columns, and an output of bf16 can be quantised by "
+                   "row afterwards", WIDEST, (long long)p->n);
 }
 
 static kiln_status
-check_codes(struct kn_ctx *c, const kiln_problem *p)
+check_codes(struct kn_ctx *c, kiln_problem *p)
 {
     const struct kn_formula_operands x = kn_formula_declared(p->expression);
     const char *out = kiln_type_name(p->out);
@@ -24,25 +66,54 @@ check_codes(struct kn_ctx *c, const kiln_problem *p)
         if (x.of[i].kind == KN_FO_TENSOR)
             return kn_fail(c, KILN_UNSUPPORTED, "a tensor has the output's "
                            "type, and that of %s is not available yet", out);
-    return KILN_OK;
+    if (p->out_scale == KILN_OUT_ROW || p->out_scale == KILN_OUT_BLOCK128)
+        p->overflow = 0;     /* no code is beyond */
+    return check_rows(c, p);
+}
+
+/* mxfp8 and mxfp4 have one kind of scales. */
+static kiln_status
+check_blocks(struct kn_ctx *c, kiln_problem *p)
+{
+    if (!p->out_scale)
+        p->out_scale = KILN_OUT_MX32;
+    if (p->out_scale != KILN_OUT_MX32)
+        return kn_fail(c, KILN_BAD_INPUT, "an output of %s has a scale per 32 "
+                       "columns (--out-scale mx32)", kiln_type_name(p->out));
+    if (!kn_targets[p->target].scaled)
+        return kn_fail(c, KILN_UNSUPPORTED, "%s has no conversions to MX types",
+                       kiln_target_name(p->target));
+    if (p->requant > 3)
+        return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
+    if (p->out == KILN_MXFP4) {
+        p->overflow = 0;     /* it has neither NaN nor infinity */
+        if (p->group_flags & KILN_TAIL_ZERO)
+            return kn_fail(c, KILN_UNSUPPORTED, "rows behind the groups are "
+                           "zeroed by bytes, of which mxfp4 has half a one");
+    }
+    return check_codes(c, p);
 }
 
 kiln_status
-kn_output_check(struct kn_ctx *c, const kiln_problem *p)
+kn_output_check(struct kn_ctx *c, kiln_problem *p)
 {
-    if (p->out_scale > KILN_OUT_STATIC)
-        return kn_fail(c, KILN_UNSUPPORTED, "--out-scale %s is made by quant, "
-                       "not by a product", kn_out_scale_names[p->out_scale]);
+    const char *out = kiln_type_name(p->out);
+
     if (p->quant_flags || p->hadamard)
         return kn_fail(c, KILN_BAD_INPUT, "a product has neither quant_flags "
                        "nor a transform");
+    if (kn_quantises(p) && !kn_family_of(p)->routed)
+        return check_blocks(c, p);
+    if (p->out_scale == KILN_OUT_MX32)
+        return kn_fail(c, KILN_BAD_INPUT, "--out-scale mx32 is for an output of "
+                       "mxfp8 or mxfp4, not of %s", out);
     if (kn_codes(p))
         return check_codes(c, p);
     if (p->out_scale)
         return kn_fail(c, KILN_BAD_INPUT, "--out-scale is for an output of fp8, "
-                       "bf8 or i8, not of %s", kiln_type_name(p->out));
+                       "bf8 or i8, not of %s", out);
     if (p->overflow)
         return kn_fail(c, KILN_BAD_INPUT, "--saturate is for an output of fp8 "
-                       "or bf8, not of %s", kiln_type_name(p->out));
+                       "or bf8, not of %s", out);
     return KILN_OK;
 }

@@ -179,7 +179,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
                            "of 32: --inter is a multiple of 32");
         return KILN_OK;
     }
-    if (kn_codes(p))
+    if (kn_codes(p) || (kn_quantises(p) && !kn_family_of(p)->routed))
         return KILN_OK;
     if (p->out == KILN_I32 ? p->a != KILN_I8
                            : p->out != KILN_F32 && p->out != KILN_BF16 &&

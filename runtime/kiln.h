@@ -128,9 +128,12 @@ typedef enum kiln_scale_type {
 } kiln_scale_type;
 
 /* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
- * STATIC: f32 sc[1], read; codes are D * (1 / sc). Nearest even; a NaN stays one,
- * of i8 it is 0. Of family quant, written: ROW: f32 sc[M]; BLOCK128: f32
- * sc[M, ceil(K/128)]; MX32: E8M0 sc[M, ceil(K/32)] (docs/quant.md). */
+ * STATIC: f32 sc[1], read; codes are D * (1 / sc). Written by the kernel: ROW:
+ * f32 sc[M], BLOCK128: f32 sc[M, ceil(N/128)], max(|D|, 1e-10) / limit of the
+ * type. Nearest even; a NaN stays one, of i8 it is 0. MX32, of mxfp8 and mxfp4,
+ * their only one: E8M0 sc[M, ceil(N/32)], written (kiln_problem.requant); NaN
+ * for a block with a NaN or an infinity. Of family quant columns are K
+ * (docs/quant.md). */
 #define KILN_OUT_SCALES(X) \
     X(OUT_PLAIN, "none") X(OUT_STATIC, "static") X(OUT_ROW, "row") \
     X(OUT_BLOCK128, "block128") X(OUT_MX32, "mx32")
@@ -257,8 +260,8 @@ typedef struct kiln_problem {
     uint8_t scale_layout;    /* kiln_scale_layout */
     uint8_t id_format;       /* moe: kiln_id_format of the sorted ids */
     uint8_t weigh;           /* moe: kiln_weight */
-    uint8_t requant;         /* moe gemm1 with an MX output, and quant: scale
-                                mode: 0 floor, 1 round-up, 2 even, 3 ceil */
+    uint8_t requant;         /* an MX output, scale mode: 0 floor, 1 round-up,
+                                2 even, 3 ceil */
     uint8_t group_flags;     /* kiln_group_flags, of grouped and wgrad */
     uint8_t quant;           /* a bf16 or f16 A with an mxfp4 B: 0 multiplied
                                 as it is; 1 + scale mode (requant): quantised
@@ -285,7 +288,7 @@ typedef struct kiln_problem {
                                 epilogue EXPRESSION: "gelu(acc + bias)", "row:s,
                                 acc * s" with s in x0 (docs/epilogues.md) */
     float scalar[KILN_SCALARS]; /* launch part: the expression's, in order */
-    uint8_t overflow;        /* kernel part: fp8 and bf8 outputs beyond their
+    uint8_t overflow;        /* kernel part: 8-bit floats beyond their
                                 limit are 0: it, 1: a NaN or infinity */
     uint8_t scale_type;      /* kernel part: kiln_scale_type, of GROUP scales */
     uint8_t quant_flags;     /* kiln_quant_flags */

@@ -26,6 +26,7 @@ struct kn_asm_opnd {
     uint8_t kind, sub, n;
     uint8_t fresh;           /* this write begins the register's value */
     int32_t v;
+    uint8_t abs;             /* a source's sign is left out */
 };
 
 enum kn_asm_what { KN_ASM_INST, KN_ASM_AT, KN_ASM_EDGE };

@@ -25,7 +25,9 @@ print_operand(const struct kn_asm *a, const struct kn_asm_opnd *o,
 {
     switch (o->kind) {
     case KN_ASM_REG:
+        kn_put(out, o->abs ? "|" : "");
         print_reg(a, o, out);
+        kn_put(out, o->abs ? "|" : "");
         break;
     case KN_ASM_IMM:
         kn_putf(out, o->v >= -16 && o->v <= 64 ? "%d" : "0x%x", o->v);

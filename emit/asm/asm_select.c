@@ -232,6 +232,8 @@ kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
         else
             scalar = x[k].v * 32 + x[k].sub;
     }
+    for (size_t k = 1; k < n; k++)
+        x[k].abs = o[k].abs; /* of the register it is in now */
     if (kn_asm_cls(s, to) == KN_ASM_A)
         x[0] = kn_asm_new(s->a, KN_ASM_V, to.n);
     kn_asm_add(s, isa, 1, x, n);

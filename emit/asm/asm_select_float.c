@@ -335,6 +335,54 @@ select_cvt8(struct select *s)
     }
 }
 
+/* Four floats to codes under a scale, in halves or bytes of a register. */
+void
+select_cvtmx(struct select *s)
+{
+    static const char *const bytes[] = { NULL, " op_sel:[0,0,1,0]" };
+    bool fp4 = s->i->attr[KN_A_elem] == KN_T_fp4;
+    struct kn_asm_opnd d = kn_asm_dst(s);
+    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
+    struct kn_asm_opnd scale = kn_asm_vector(s, kn_asm_arg(s, 1));
+
+    if (kn_asm_type(s, s->i->arg[0])->elem != KN_T_f32) {
+        kn_asm_lack(s, "codes of 16-bit floats under a scale");
+        return;
+    }
+    VALU(s, v_mov_b32, kn_begin(d), kn_imm(0));
+    for (uint32_t h = 0; h < 2; h++) {
+        struct kn_asm_opnd o[] = { d, kn_part(x, 2 * h, 1),
+                                   kn_part(x, 2 * h + 1, 1), scale };
+
+        o[0].fresh = 0;
+        kn_asm_add(s, fp4 ? KN_I_v_cvt_scalef32_pk_fp4_f32
+                          : KN_I_v_cvt_scalef32_pk_fp8_f32, 1, o, 4)->mods =
+            fp4 ? bytes[h] : h ? " op_sel:[0,0,0,1]" : NULL;
+    }
+}
+
+/* Magnitudes three at a time. */
+void
+select_amax(struct select *s)
+{
+    uint16_t isa = s->i->attr[KN_A_mode] ? KN_I_v_maximum3_f32 : KN_I_v_max3_f32;
+    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
+    struct kn_asm_opnd d = kn_asm_dst(s), most = kn_asm_arg(s, 1);
+
+    for (uint32_t n = 0; n < x.n; n += 2) {
+        struct kn_asm_opnd o[] = { n + 2 < x.n ? kn_asm_new(s->a, KN_ASM_V, 1)
+                                               : d, kn_part(x, n, 1),
+                                   kn_part(x, n + 1 < x.n ? n + 1 : n, 1),
+                                   most };
+
+        o[1].abs = o[2].abs = 1;
+        o[0].fresh = 1;
+        kn_asm_valu(s, isa, o, 4);
+        most = o[0];
+        most.fresh = 0;
+    }
+}
+
 /* ---- matrix ---- */
 
 static const struct matrix {

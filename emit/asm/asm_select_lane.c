@@ -134,8 +134,26 @@ select_flip(struct select *s)
     kn_asm_copy(s, kn_asm_dst(s), d);
 }
 
+/* The values of the lanes l ^ by. */
+static struct kn_asm_opnd
+lanes_across(struct select *s, struct kn_asm_opnd x, int32_t by)
+{
+    struct kn_asm_opnd at = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd o[] = { kn_asm_new(s->a, KN_ASM_V, 1), at, x };
+
+    VALU(s, v_mbcnt_lo_u32_b32, at, kn_imm(-1), kn_imm(0));
+    at.fresh = 0;
+    VALU(s, v_mbcnt_hi_u32_b32, at, kn_imm(-1), at);
+    VALU(s, v_xor_b32, at, kn_imm(by), at);
+    VALU(s, v_lshlrev_b32, at, kn_imm(2), at);
+    o[0].fresh = 1;
+    kn_asm_add(s, KN_I_ds_bpermute_b32, 1, o, 3);
+    return o[0];
+}
+
 /* Largest of the lanes l, l ^ 16, l ^ 32, l ^ 48: a swap of a value with a copy
- * leaves both of each pair of rows. */
+ * leaves both of each pair of rows. Where there is none, the values of other
+ * lanes come by LDS's crossbar. */
 void
 select_qmax(struct select *s)
 {
@@ -147,10 +165,15 @@ select_qmax(struct select *s)
         struct kn_asm_opnd o[] = { kn_asm_new(s->a, KN_ASM_V, 1),
                                    kn_asm_new(s->a, KN_ASM_V, 1) };
 
-        kn_asm_copy(s, o[0], x);
-        kn_asm_copy(s, o[1], x);
-        o[0].fresh = o[1].fresh = 0;
-        kn_asm_add(s, swap[k], 2, o, 2);
+        if (kn_targets[s->f->target].swaps) {
+            kn_asm_copy(s, o[0], x);
+            kn_asm_copy(s, o[1], x);
+            o[0].fresh = o[1].fresh = 0;
+            kn_asm_add(s, swap[k], 2, o, 2);
+        } else {
+            o[0] = x;
+            o[1] = lanes_across(s, x, 16 << k);
+        }
         x = k ? kn_asm_dst(s) : kn_asm_new(s->a, KN_ASM_V, 1);
         VALU(s, v_max_f32, x, o[0], o[1]);
     }

@@ -128,7 +128,7 @@ lower_cvt8(struct lower *l, const struct kn_ins *i)
 /* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8.
  * A partly written register is forwarded one wait state later; LLVM leaves it
  * for the high half (GCNHazardRecognizer, getDstSelForwardingOperand), so fp4
- * is made there. */
+ * is made there, and with parts=2 all. */
 void
 lower_cvtmx(struct lower *l, const struct kn_ins *i)
 {
@@ -138,15 +138,16 @@ lower_cvtmx(struct lower *l, const struct kn_ins *i)
         [KN_T_f16] = "llvm.amdgcn.cvt.scalef32.pk.fp4.f16",
     };
     bool fp4 = i->attr[KN_A_elem] == KN_T_fp4;
+    bool apart = !fp4 && i->attr[KN_A_parts] == 2;
     uint8_t from = kn_val(l->f, i->arg[0])->type.elem;
     LLVMTypeRef old = fp4 ? l->i32 : LLVMVectorType(l->i16, 2);
-    LLVMValueRef x = low_get(l, i, 0), v = LLVMConstNull(old);
+    LLVMValueRef x = low_get(l, i, 0), v = LLVMConstNull(old), part[2];
     LLVMValueRef scale = low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx));
 
     for (int h = 0; h < 2; h++) {
         LLVMValueRef at[] = { low_i32(l, 2 * h), low_i32(l, 2 * h + 1) };
         LLVMValueRef to = fp4 ? low_i32(l, 2 + h)
-                              : LLVMConstInt(l->i1, (unsigned)h, 0);
+                              : LLVMConstInt(l->i1, apart || h, 0);
         LLVMValueRef pair = LLVMBuildShuffleVector(
             l->b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(at, 2), "");
         struct low_call call = { fp4 ? fp4s[from]
@@ -160,8 +161,14 @@ lower_cvtmx(struct lower *l, const struct kn_ins *i)
             call.arg[4] = to;
             call.narg = 5;
         }
-        v = low_intrinsic(l, &call);
+        part[h] = low_intrinsic(l, &call);
+        v = apart ? v : part[h];
     }
+    if (apart)
+        v = LLVMBuildOr(l->b, LLVMBuildBitCast(l->b, part[1], l->i32, ""),
+                        LLVMBuildLShr(l->b, LLVMBuildBitCast(l->b, part[0],
+                                                             l->i32, ""),
+                                      low_i32(l, 16), ""), "");
     if (fp4)
         v = LLVMBuildLShr(l->b, v, low_i32(l, 16), "");
     low_set(l, i, v);

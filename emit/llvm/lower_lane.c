@@ -80,8 +80,26 @@ lower_scan(struct lower *l, const struct kn_ins *i)
     low_set(l, i, x);
 }
 
+/* The value of lane l ^ by. */
+static LLVMValueRef
+lane_across(struct lower *l, LLVMValueRef u, uint32_t by)
+{
+    LLVMValueRef at = low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.mbcnt.lo", { NULL }, 0,
+        { low_i32(l, UINT32_MAX), low_i32(l, 0) }, 2 });
+
+    at = low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.mbcnt.hi", { NULL }, 0, { low_i32(l, UINT32_MAX), at },
+        2 });
+    at = LLVMBuildXor(l->b, at, low_i32(l, by), "");
+    at = LLVMBuildShl(l->b, at, low_i32(l, 2), "");
+    return low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.ds.bpermute", { NULL }, 0, { at, u }, 2 });
+}
+
 /* Largest of the lanes l, l ^ 16, l ^ 32, l ^ 48: a swap of a value with
- * itself leaves both of each pair of rows. */
+ * itself leaves both of each pair of rows. Where there is none, the values of
+ * other lanes come by LDS's crossbar. */
 void
 lower_qmax(struct lower *l, const struct kn_ins *i)
 {
@@ -91,17 +109,41 @@ lower_qmax(struct lower *l, const struct kn_ins *i)
     LLVMTypeRef t = LLVMTypeOf(x);
 
     for (int s = 0; s < 2; s++) {
-        LLVMValueRef u = LLVMBuildBitCast(l->b, x, l->i32, ""), a, b, pair;
+        LLVMValueRef u = LLVMBuildBitCast(l->b, x, l->i32, ""), a = u, b, pair;
 
-        pair = low_intrinsic(l, &(struct low_call){ swap[s], { NULL }, 0,
-                                                    { u, u, no, no }, 4 });
-        a = LLVMBuildExtractValue(l->b, pair, 0, "");
-        b = LLVMBuildExtractValue(l->b, pair, 1, "");
+        if (kn_targets[l->f->target].swaps) {
+            pair = low_intrinsic(l, &(struct low_call){ swap[s], { NULL }, 0,
+                                                        { u, u, no, no }, 4 });
+            a = LLVMBuildExtractValue(l->b, pair, 0, "");
+            b = LLVMBuildExtractValue(l->b, pair, 1, "");
+        } else {
+            b = lane_across(l, u, 16u << s);
+        }
         x = low_intrinsic(l, &(struct low_call){
             "llvm.maxnum", { t }, 1, { LLVMBuildBitCast(l->b, a, t, ""),
                                        LLVMBuildBitCast(l->b, b, t, "") }, 2 });
     }
     low_set(l, i, x);
+}
+
+/* Of magnitudes, which are a modifier of v_max3_f32 and v_maximum3_f32. */
+void
+lower_amax(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef x = low_get(l, i, 0), most = low_arg(l, i, 1, l->f32);
+    unsigned n = kn_val(l->f, i->arg[0])->type.n;
+
+    for (unsigned e = 0; e < n; e++) {
+        LLVMValueRef v = n == 1 ? x : LLVMBuildExtractElement(l->b, x,
+                                                              low_i32(l, e), "");
+
+        v = low_intrinsic(l, &(struct low_call){ "llvm.fabs", { l->f32 }, 1,
+                                                 { v }, 1 });
+        most = low_intrinsic(l, &(struct low_call){
+            i->attr[KN_A_mode] ? "llvm.maximum" : "llvm.maxnum", { l->f32 }, 1,
+            { most, v }, 2 });
+    }
+    low_set(l, i, most);
 }
 
 /* Largest of 4, 8 or 16 lanes side by side, as unsigned numbers: DPP quad_perm

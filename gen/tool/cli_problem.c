@@ -49,6 +49,18 @@ scalars_of(const struct kn_cli *cli, kiln_problem *p)
     }
 }
 
+/* Of what the kernel quantises: a 16-bit A beside an MX weight, an MX output. */
+static void
+scale_mode(const struct kn_value *v, kiln_problem *p)
+{
+    bool out = kn_quantises(p) && p->family != KILN_MOE;
+
+    if (v->seen && out)
+        p->requant = (uint8_t)v->i;
+    if (v->seen && (!out || (kn_type_mx[p->b] && !kn_type_mx[p->a])))
+        p->quant = (uint8_t)(v->i + 1);
+}
+
 kiln_status
 kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli)
 {
@@ -166,9 +178,10 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->k = v[KN_FLAG_k].i;
     p->batch = v[KN_FLAG_batch].i;
     p->groups = v[KN_FLAG_groups].i;
-    p->quant = v[KN_FLAG_quant].seen ? (uint8_t)(v[KN_FLAG_quant].i + 1) : 0;
     if (kn_family_of(p)->unary)
         quant_of(cli, p);
+    else
+        scale_mode(&v[KN_FLAG_quant], p);
     if (v[KN_FLAG_group_table].i)
         p->group_flags |= v[KN_FLAG_group_table].i == 1 ? KILN_GROUP_LENS
                                                         : KILN_GROUP_ENDS32;

@@ -200,6 +200,11 @@ struct dist_run {
 kn_ref dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes);
 /* Element x of a run as the bits of an f32. */
 kn_ref dist_element(struct dist *d, const struct dist_run *r, uint32_t x);
+/* distribute_quant.c: the E8M0 byte that the bits of a largest magnitude have
+ * by a mode; four codes of x[0] under the scale x[1]; sat: what is beyond the
+ * limit is the limit. */
+kn_ref dist_scale_byte(struct dist *d, int elem, int mode, kn_ref bits);
+kn_ref dist_mx_codes(struct dist *d, int elem, bool sat, const kn_ref x[2]);
 /* put.quant of blocks of 32, in distribute_quant.c */
 void dist_put_block(struct dist *d, const struct kn_ins *i,
                     const struct dist_run *r);
@@ -261,6 +266,10 @@ bool dist_is_code(uint8_t elem);
 /* The codes of an f32x4, or of one f32, in the low bytes of a dword: nearest
  * even, a NaN stays one (of integers 0). */
 kn_ref dist_codes(struct dist *d, uint8_t elem, bool sat, kn_ref v);
+/* The same of an f32x4 within the limits, or a NaN. */
+kn_ref dist_codes_within(struct dist *d, uint8_t elem, kn_ref v);
+/* The largest value of a type. */
+double dist_limit(const struct dist *d, uint8_t elem);
 /* Stores o->vec codes. */
 void dist_store_codes(struct dist *d, const struct dist_out *o, kn_ref off,
                       kn_ref v);

@@ -46,6 +46,12 @@ whole(struct dist *d, kn_ref v)
     return dist_op(d, KN_OP_fadd, t, v, kn_flt(d->out, -12582912));
 }
 
+double
+dist_limit(const struct dist *d, uint8_t elem)
+{
+    return limit_of(d, elem).high;
+}
+
 kn_ref
 dist_codes(struct dist *d, uint8_t elem, bool sat, kn_ref v)
 {
@@ -53,6 +59,12 @@ dist_codes(struct dist *d, uint8_t elem, bool sat, kn_ref v)
         v = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 4), v, 0);
     if (sat || elem == KN_T_i8)
         v = clamped(d, elem, v);
+    return dist_codes_within(d, elem, v);
+}
+
+kn_ref
+dist_codes_within(struct dist *d, uint8_t elem, kn_ref v)
+{
     if (elem == KN_T_i8)
         v = whole(d, v);
     v = dist_op(d, KN_OP_cvt8, kn_v32, v, 0);

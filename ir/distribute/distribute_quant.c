@@ -50,8 +50,8 @@ largest(struct dist *d, kn_ref x, kn_ref y)
 
 /* The E8M0 byte of the f32 bits of the largest: at least 1, since the
  * conversions take normal scales. */
-static kn_ref
-scale_byte(struct dist *d, int elem, int mode, kn_ref u)
+kn_ref
+dist_scale_byte(struct dist *d, int elem, int mode, kn_ref u)
 {
     struct format f = format_of(elem);
 
@@ -61,14 +61,14 @@ scale_byte(struct dist *d, int elem, int mode, kn_ref u)
 }
 
 /* Four codes in the low bits; fp8 has NaN beyond its limit, fp4 saturates. */
-static kn_ref
-codes(struct dist *d, int elem, kn_ref x, kn_ref scale)
+kn_ref
+dist_mx_codes(struct dist *d, int elem, bool sat, const kn_ref v[2])
 {
+    kn_ref x = v[0], scale = v[1], q, lim;
     struct kn_type t = kn_val(d->out, x)->type;
     struct format f = format_of(elem);
-    kn_ref q, lim;
 
-    if (elem == KN_T_fp8) {
+    if (elem == KN_T_fp8 && sat) {
         lim = dist_op(d, KN_OP_fmul, kn_vf32, scale, kn_flt(d->out, f.limit));
         lim = dist_op(d, KN_OP_splat, t, lim, 0);
         x = dist_op(d, KN_OP_fmin, t, x, lim);
@@ -125,7 +125,7 @@ store_block(struct dist *d, const struct kn_ins *i, struct target t[2],
     kn_ref cols = dist_operand(d, i->arg[6]);
     kn_ref in = dist_op(d, KN_OP_slt, kn_vb1, col, cols);
     kn_ref amax = dist_op(d, KN_OP_bits, kn_v32, largest(d, acc[0], acc[1]), 0);
-    kn_ref byte = scale_byte(d, i->attr[KN_A_elem], i->attr[KN_A_mode], amax);
+    kn_ref byte = dist_scale_byte(d, i->attr[KN_A_elem], i->attr[KN_A_mode], amax);
     kn_ref scale;
     kn_ref first = dist_op(d, KN_OP_eq, kn_vb1, d->q, dist_int(d, 0));
 
@@ -136,7 +136,8 @@ store_block(struct dist *d, const struct kn_ins *i, struct target t[2],
 
         put(d, &t[0], (struct place){ fp4 ? dist_ic(d, KN_OP_shr, at, 1) : at,
                                       in, fp4 ? KN_T_i16 : KN_T_i32 },
-            codes(d, i->attr[KN_A_elem], acc[x], scale));
+            dist_mx_codes(d, i->attr[KN_A_elem], true,
+                          (kn_ref[2]){ acc[x], scale }));
     }
     in = dist_op(d, KN_OP_band, kn_vb1, in, first);
     put(d, &t[1], (struct place){ dist_ic(d, KN_OP_shr, col, 5), in, KN_T_i8 },
@@ -184,7 +185,7 @@ block_byte(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
     kn_ref amax = dist_largest(d, r, 32 / DIST_QUANT), arg[3];
 
     arg[0] = dist_op(d, KN_OP_ult, kn_vb1, amax, dist_int(d, 0x7f800000));
-    arg[1] = scale_byte(d, KN_T_fp4, i->attr[KN_A_mode], amax);
+    arg[1] = dist_scale_byte(d, KN_T_fp4, i->attr[KN_A_mode], amax);
     arg[2] = dist_int(d, 255);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
@@ -212,7 +213,7 @@ put_codes(struct dist *d, const struct kn_ins *i, const struct dist_run *r,
         kn_ref v = dist_cat(d, r->word + 2 * h, 2);
 
         v = dist_op(d, KN_OP_bits, dist_vec(r->from, 4), v, 0);
-        half[h] = codes(d, KN_T_fp4, v, scale);
+        half[h] = dist_mx_codes(d, KN_T_fp4, true, (kn_ref[2]){ v, scale });
     }
     half[1] = dist_ic(d, KN_OP_shl, half[1], 16);
     dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },

@@ -388,7 +388,8 @@ check_output(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
 
-    if (e == KN_T_fp8 || e == KN_T_bf8 || e == KN_T_i8)
+    if (e == KN_T_fp8 || e == KN_T_bf8 || e == KN_T_i8 ||
+        (e == KN_T_fp4 && i->op == KN_OP_apply))
         return check_codes(f, i);
     if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
         return FAIL(f, i->at, "store needs elem=f32, f16, bf16, i32, fp8, bf8 "
@@ -442,6 +443,35 @@ check_near(const struct kn_fn *f, const struct kn_ins *i)
            : FAIL(f, i->at, "near.max takes parts=4, 8 or 16 lanes");
 }
 
+static kiln_status
+check_magnitude(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_registers(f, i, 0, 1));
+    if (type_of(f, i->arg[0]).elem != KN_T_f32)
+        return FAIL(f, i->at, "%s is for f32", name_of(i));
+    if (i->attr[KN_A_mode] && !kn_targets[f->target].maximum3)
+        return FAIL(f, i->at, "%s has no maximum that keeps a NaN",
+                    kiln_target_name(f->target));
+    return need_result(f, i, KN_T_f32, 1);
+}
+
+/* store.quant: codes with a scale for some columns, or blocks of 32. */
+static kiln_status
+check_written(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], cols = i->attr[KN_A_cols];
+    int32_t vec = i->attr[KN_A_vec];
+
+    if (vec != 1 && vec != 4)
+        return FAIL(f, i->at, "%s has vec=1 or 4", name_of(i));
+    if (cols == 32)
+        return check_format(f, i);
+    if (e != KN_T_fp8 && e != KN_T_bf8 && e != KN_T_i8)
+        return FAIL(f, i->at, "%s makes fp8, bf8 or i8", name_of(i));
+    return !cols || cols == 128 ? KILN_OK
+           : FAIL(f, i->at, "a scale is of cols=32, 128 or 0, all");
+}
+
 /* quad.max: one f32 a lane; cvt.mx: four of them and one. */
 static kiln_status
 check_quantise(const struct kn_fn *f, const struct kn_ins *i)
@@ -463,8 +493,7 @@ check_quantise(const struct kn_fn *f, const struct kn_ins *i)
     KN_TRY(need_result(f, i, pack ? KN_T_i32 : KN_T_f32, 1));
     if (pack)
         return check_format(f, i);
-    return kn_targets[f->target].swaps ? KILN_OK
-         : FAIL(f, i->at, "%s cannot swap lanes", kiln_target_name(f->target));
+    return KILN_OK;
 }
 
 kiln_status
@@ -534,6 +563,10 @@ kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
         return check_fold(f, i);
     case KN_OP_nmax:
         return check_near(f, i);
+    case KN_OP_amax:
+        return check_magnitude(f, i);
+    case KN_OP_storeq:
+        return check_written(f, i);
     case KN_OP_qmax: case KN_OP_cvtmx:
         return check_quantise(f, i);
     case KN_OP_gate:

@@ -104,6 +104,10 @@ struct kn_ref_result {
     double scale;            /* > 0: the output is codes, an element is code *
                                 scale (codes.c) */
     bool saturate;           /* codes: what is beyond the type is its limit */
+    kiln_out_scale written;  /* ROW, BLOCK128, MX32: the kernel's own scales */
+    uint8_t mode;            /* of MX32: kiln_problem.requant */
+    const void *scales;      /* those of the rectangle, f32 or E8M0, which
+                                begins and ends where scales do */
 };
 
 /* Sums over any number of rectangles; starts all-zero. */
@@ -125,9 +129,15 @@ struct kn_ref_check {
  * not finite. */
 void kn_ref_compare(const struct kn_ref_result *r, struct kn_ref_check *check);
 /* Whether the code of an output with a scale is right: `want`, moved by what the
- * sum and the division by the scale may be off, rounds to it. */
+ * sum and the division by the scale may be off, rounds to it. Under a scale that
+ * is infinite what is finite is 0. */
 bool kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
                        double want, double abssum);
+/* scaled.c: columns of a written scale of n in all; the scale of element (i, j)
+ * of the rectangle; whether it is one that the exact values, moved so, have. */
+int64_t kn_ref_scale_columns(const struct kn_ref_result *r, int64_t n);
+double kn_ref_scale_at(const struct kn_ref_result *r, int64_t i, int64_t j);
+bool kn_ref_scale_right(const struct kn_ref_result *r, int64_t i, int64_t j);
 /* One element for the errors and the sums, judged elsewhere. */
 void kn_ref_note(struct kn_ref_check *check, double got, double want);
 /* 10 log10(sum want^2 / sum (got - want)^2): infinite without an error, NaN

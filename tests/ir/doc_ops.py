@@ -163,6 +163,12 @@ SENTENCES = {
              "halves, for neighbours that nothing lies between)",
     "quad.max": "largest of the four lanes that share `l % 16`",
     "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even",
+    "abs.max": "largest magnitude of the elements and the second; `mode=1`: a "
+               "NaN is the largest, else it is left out",
+    "store.quant": "codes of 8 bits or fp4 under scales that are made and "
+                   "written, one for `cols=` columns of a row (0: all): "
+                   "pointer, tile origin and size as `store`, pitch, pointer "
+                   "to the scales, f32 or of 32 columns E8M0, dense",
     "store.mx": "gated rows as fp4 or fp8 with an E8M0 scale a block of 32 "
                 "columns: pointers to the first column and its scale, ids, "
                 "tokens, slots a token, columns left, pitch; `mode=` is the "

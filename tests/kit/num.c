@@ -120,6 +120,8 @@ launch(struct run *r)
         return num_fault(r, "workspace");
     if (j->meddle)
         j->meddle(r->k->sim, r->o[NUM_C].at, j->user);
+    if (j->meddle_scales)
+        j->meddle_scales(r->k->sim, r->o[NUM_SC].at, j->user);
     return true;
 }
 
@@ -280,19 +282,26 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
     q->threads = q->m * q->n * q->k < 4000000 ? 1 : 0;
 }
 
+/* Of so many columns of the output. */
+static size_t
+row_bytes(const struct run *r, int64_t columns)
+{
+    return ((size_t)columns * kn_ref_type_bits(r->p.out) + 7) / 8;
+}
+
 /* Reads the rectangle of group g's output; every byte of it was written. */
 static bool
 read_rect(struct run *r, const struct kn_rect *t, uint8_t *dst)
 {
     const struct operand *o = &r->o[NUM_C];
-    uint64_t size = num_element_bytes(r->p.out), at[NUM_NOPERANDS];
-    size_t row = (size_t)((uint64_t)t->cols * size);
+    uint64_t at[NUM_NOPERANDS];
+    size_t row = row_bytes(r, t->cols);
 
     starts(r, t->group, at);
     for (int64_t i = 0; i < t->rows; i++) {
         uint64_t from = o->at + at[NUM_C] +
                         (uint64_t)(t->m0 + i) * o->d.row_bytes +
-                        (uint64_t)t->n0 * size;
+                        row_bytes(r, t->n0);
 
         if (kn_sim_read(r->k->sim, from, dst + (size_t)i * row, row))
             return num_fault(r, "the output cannot be read");
@@ -305,6 +314,28 @@ read_rect(struct run *r, const struct kn_rect *t, uint8_t *dst)
     }
     r->written += (uint64_t)t->rows * row;
     return true;
+}
+
+/* The written scales of the rectangle, dense; NULL: there are not all. */
+static const uint8_t *
+read_scales(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
+{
+    int64_t per = kn_output_scale_row(&r->p), block = kn_output_block(&r->p);
+    int64_t size = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
+    int64_t n = (t->cols + block - 1) / block * size;
+    int64_t before = r->p.family == KILN_GROUPED ? r->offs[t->group]
+                                                 : t->group * r->p.m;
+    uint8_t *all = KN_NEW(c, uint8_t, (size_t)(t->rows * n));
+
+    for (int64_t i = 0; i < t->rows; i++) {
+        uint64_t from = r->o[NUM_SC].at + (uint64_t)((before + t->m0 + i) * per +
+                                                     t->n0 / block * size);
+
+        if (kn_sim_read(r->k->sim, from, all + i * n, (size_t)n) ||
+            !kn_sim_written(r->k->sim, from, (uint64_t)n))
+            return NULL;
+    }
+    return all;
 }
 
 /* FNV-1a. */
@@ -322,7 +353,8 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     struct kn_ref_rect rect = { t->m0, t->n0, t->rows, t->cols };
     size_t n = (size_t)(t->rows * t->cols);
     double *value = KN_NEW(c, double, n), *sum = KN_NEW(c, double, n);
-    uint8_t *got = KN_NEW(c, uint8_t, n * num_element_bytes(r->p.out));
+    size_t size = (size_t)t->rows * row_bytes(r, t->cols);
+    uint8_t *got = KN_NEW(c, uint8_t, size);
     uint8_t *both = KN_NEW(c, uint8_t, n);
     struct kn_ref_problem q;
     struct kn_ref_result res = { .target = r->p.target, .out = r->p.out,
@@ -333,7 +365,14 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     res.k = q.k;
     res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise &&
                 !r->p.expression[0];
-    if (kn_codes(&r->p)) {
+    if (kn_writes_scales(&r->p)) {
+        res.written = (kiln_out_scale)r->p.out_scale;
+        res.mode = r->p.requant;
+        res.saturate = !r->p.overflow;
+        res.scales = read_scales(r, c, t);
+        if (!res.scales)
+            return num_fault(r, "the scales cannot be read");
+    } else if (kn_codes(&r->p)) {
         float scale = 1;
 
         if (r->p.out_scale)
@@ -347,8 +386,7 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     }
     if (!read_rect(r, t, got))
         return false;
-    r->r->digest = digest(r->r->digest, got,
-                          n * num_element_bytes(r->p.out));
+    r->r->digest = digest(r->r->digest, got, size);
     kn_ref_compare(&res, &r->r->check);
     return true;
 }
@@ -408,7 +446,7 @@ static bool
 check_spare(struct run *r)
 {
     const struct operand *o = &r->o[NUM_C];
-    size_t row = (size_t)r->p.n * num_element_bytes(r->p.out);
+    size_t row = row_bytes(r, r->p.n);
     uint8_t *got = KN_NEW(&r->c, uint8_t, row);
     int64_t i = r->offs[r->p.groups];
 

@@ -53,6 +53,7 @@ struct num_job {
     size_t nids;
     /* called between the launch and the check */
     void (*meddle)(struct kn_sim *sim, uint64_t c, void *user);
+    void (*meddle_scales)(struct kn_sim *sim, uint64_t sc, void *user);
     void *user;
 };
 

@@ -61,6 +61,8 @@ describe(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " --scale-type %s", kn_scale_type_names[p->scale_type]);
     if (p->out_scale)
         kn_putf(b, " --out-scale %s", kn_out_scale_names[p->out_scale]);
+    if (p->requant && kn_writes_scales(p))
+        kn_putf(b, " [scale mode %u]", p->requant);
     if (p->overflow)
         kn_put(b, " --saturate 0");
     if (p->beta)

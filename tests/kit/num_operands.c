@@ -124,7 +124,7 @@ num_shape_operands(struct run *r)
     if (kn_has_bias(p))
         shape(r, NUM_BIAS, KILN_F32, 1, p->n);
     if (p->out_scale)
-        shape(r, NUM_SC, KILN_F32, 1, 1);
+        shape(r, NUM_SC, KILN_F32, 1, (int64_t)(kn_output_scales(p) + 3) / 4);
     r->o[NUM_SC].d.scale = true;
     kn_data_shape(&r->o[NUM_SC].d, 0, 0);
     repeat(r);
@@ -236,14 +236,15 @@ num_place_operands(struct run *r)
 
     for (int i = 0; i < NUM_NOPERANDS; i++) {
         struct operand *o = &r->o[i];
-        bool read = i != NUM_C || r->p.beta;
+        bool made = i == NUM_C || (i == NUM_SC && kn_writes_scales(&r->p));
+        bool read = !made || (i == NUM_C && r->p.beta);
 
         if (!o->used)
             continue;
         o->size = whole_units(r, i, kn_data_bytes(&o->d) + o->skew);
         store_operand(r, i, o);
         if (kn_sim_alloc(s, o->size ? o->size : 1,
-                         i == NUM_C ? KN_MEM_OUTPUT : KN_MEM_READONLY,
+                         made ? KN_MEM_OUTPUT : KN_MEM_READONLY,
                          read && o->size ? fill : NULL, o, &o->block))
             return num_fault(r, "no memory on the device");
         o->at = o->block + o->skew;

@@ -29,15 +29,25 @@ struct row {
     kiln_out_scale scale;
     uint8_t overflow;
     const char *expression;
+    uint8_t mode;
 };
 static const struct row rows[] = {
-    { "fp8, static", KILN_FP8, KILN_OUT_STATIC, 0, "" },
-    { "fp8, plain", KILN_FP8, KILN_OUT_PLAIN, 0, "acc*300" },
-    { "fp8, not saturated", KILN_FP8, KILN_OUT_STATIC, 1, "acc*300" },
-    { "bf8, static", KILN_BF8, KILN_OUT_STATIC, 0, "relu(acc)" },
-    { "bf8, not saturated", KILN_BF8, KILN_OUT_PLAIN, 1, "acc*30000" },
-    { "i8, static", KILN_I8, KILN_OUT_STATIC, 0, "" },
-    { "i8, plain", KILN_I8, KILN_OUT_PLAIN, 0, "row:r,acc*r*50" },
+    { "fp8, static", KILN_FP8, KILN_OUT_STATIC, 0, "", 0 },
+    { "fp8, plain", KILN_FP8, KILN_OUT_PLAIN, 0, "acc*300", 0 },
+    { "fp8, not saturated", KILN_FP8, KILN_OUT_STATIC, 1, "acc*300", 0 },
+    { "bf8, static", KILN_BF8, KILN_OUT_STATIC, 0, "relu(acc)", 0 },
+    { "bf8, not saturated", KILN_BF8, KILN_OUT_PLAIN, 1, "acc*30000", 0 },
+    { "i8, static", KILN_I8, KILN_OUT_STATIC, 0, "", 0 },
+    { "i8, plain", KILN_I8, KILN_OUT_PLAIN, 0, "row:r,acc*r*50", 0 },
+    { "fp8, by row", KILN_FP8, KILN_OUT_ROW, 0, "silu(acc)", 0 },
+    { "bf8, by 128", KILN_BF8, KILN_OUT_BLOCK128, 0, "acc+1", 0 },
+    { "i8, by 128", KILN_I8, KILN_OUT_BLOCK128, 0, "", 0 },
+    { "mxfp8", KILN_MXFP8, KILN_OUT_MX32, 0, "acc+1", 0 },
+    { "mxfp8, round-up", KILN_MXFP8, KILN_OUT_MX32, 0, "", 1 },
+    { "mxfp8, not saturated", KILN_MXFP8, KILN_OUT_MX32, 1, "", 2 },
+    { "mxfp4", KILN_MXFP4, KILN_OUT_MX32, 0, "", 0 },
+    { "mxfp4, even", KILN_MXFP4, KILN_OUT_MX32, 0, "relu(acc)", 2 },
+    { "mxfp4, ceil", KILN_MXFP4, KILN_OUT_MX32, 0, "", 3 },
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -89,20 +99,30 @@ run_form(const struct row *row, uint32_t n, enum kn_data_mode mode)
     struct num_job j = { .seed = n, .order_seed = n, .mode = mode };
     kiln_problem p = { .size = sizeof p, .target = target, .out = row->out,
                        .out_scale = (uint8_t)row->scale,
-                       .overflow = row->overflow };
+                       .overflow = row->overflow, .requant = row->mode };
     struct num_result r = { .ok = true };
     struct num_kernel k;
     struct kn_config g;
     bool large = n % NFORMS == 7;
 
     form(n, &p, &g);
+    if (kn_writes_scales(&p)) {
+        g.bn = p.out_scale == KILN_OUT_MX32 ? g.bn : large ? 256 : 128;
+        g.store = 0;
+        p.group_flags = 0;
+        if (p.out_scale == KILN_OUT_ROW)
+            g.schedule = KN_SCHED_AUTO;
+        if (p.out_scale == KILN_OUT_ROW && large)
+            g = (struct kn_config){ .bm = 128, .bn = 256,
+                                    .cus = kn_targets[target].walks };
+    }
     if (mode == KN_DATA_SPECIAL)
         p.a = KILN_F16;      /* whose sums stay within f32 */
     snprintf(p.expression, sizeof p.expression, "%s", row->expression);
     g.domain = num_weakest(&p);
     p.m = 70, p.n = n % 2 ? 100 : 101, p.k = 96;
     if (large)
-        p.m = p.n = 512, p.k = 64;
+        p.m = 512, p.n = p.out_scale == KILN_OUT_ROW ? 256 : 512, p.k = 64;
     if (n % 4 == 3)          /* which rows at any address are refused */
         g.domain = kn_domain_of(&p, 16, 64);
     if (!num_open(&k, &counts, &p, &g))
@@ -131,7 +151,7 @@ test_row(void **state)
     run_form(row, 0, KN_DATA_SPECIAL);
 }
 
-/* The next code is a wrong one. */
+/* The next code, or exponent, is a wrong one. */
 static void
 next_code(struct kn_sim *sim, uint64_t c, void *user)
 {
@@ -162,19 +182,41 @@ test_wrong(void **state)
     num_close(&k);
 }
 
+/* All of a row's columns are wrong under a scale that is not theirs. */
+static void
+test_wrong_scale(void **state)
+{
+    kiln_problem p = { .size = sizeof p, .target = KILN_GFX950, .a = KILN_BF16,
+                       .out = KILN_MXFP8, .out_scale = KILN_OUT_MX32 };
+    struct kn_config g = { .bm = 64, .bn = 64 };
+    struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
+                         .meddle_scales = next_code };
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    g.domain = num_weakest(&p);
+    assert_true(num_open(&k, &counts, &p, &g));
+    assert_false(num_launch(&k, &j, &r));
+    assert_int_equal(r.check.bad, 32);
+    num_close(&k);
+}
+
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 1];
+    struct CMUnitTest tests[NROWS + 2];
     size_t n = 0;
 
     if (argc < 2)
         return 2;
     target = !strcmp(argv[1], "gfx942") ? KILN_GFX942 : KILN_GFX950;
     full = argc > 2;
-    for (; n < NROWS; n++)
-        tests[n] = (struct CMUnitTest){ rows[n].name, test_row, NULL, NULL,
-                                        (void *)(uintptr_t)&rows[n] };
+    for (size_t i = 0; i < NROWS; i++)
+        if (rows[i].scale != KILN_OUT_MX32 || kn_targets[target].scaled)
+            tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL,
+                                              (void *)(uintptr_t)&rows[i] };
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_scale);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }

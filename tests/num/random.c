@@ -192,8 +192,13 @@ draw_codes(struct draw *d, kiln_problem *p)
         kn_formula_names(p->expression, "c") || !one_in(d, 3))
         return;
     p->out = codes[below(d, 4)];
-    p->out_scale = (uint8_t)below(d, KILN_NOUTSCALES);
+    p->out_scale = (uint8_t)below(d, KILN_OUT_MX32);
     p->overflow = p->out != KILN_I8 && one_in(d, 3);
+    if (!kn_targets[p->target].scaled || !one_in(d, 3))
+        return;
+    p->out = one_in(d, 2) ? KILN_MXFP8 : KILN_MXFP4;
+    p->out_scale = KILN_OUT_MX32;
+    p->requant = (uint8_t)below(d, 4);
 }
 
 static void
@@ -232,6 +237,8 @@ draw_problem(struct draw *d, struct num_job *j)
         p->k = round_up(p->k, one_in(d, 2) ? 32 : 256);
     if (!one_in(d, 3))
         p->n = round_up(p->n, 4);
+    if (p->out_scale == KILN_OUT_ROW)
+        p->n %= 257;
     if (p->family == KILN_BATCHED)
         p->batch = 1 + below(d, 4);
     if (p->family == KILN_GROUPED || p->family == KILN_WGRAD)

@@ -473,7 +473,8 @@ test_finds_one_tile(void **state)
     double *v = malloc(sizeof *v * N * N), *a = malloc(sizeof *a * N * N);
     uint16_t *got = malloc(sizeof *got * N * N);
     struct kn_ref_result r = {KILN_GFX950, KILN_BF16, 1024, false, got, 0,
-                              all,         v,         a,    NULL, 0, false};
+                              all,         v,         a,    NULL, 0, false,
+                              KILN_OUT_PLAIN, 0, NULL};
     struct kn_ref_check good = {0}, bad = {0};
 
     (void)state;
@@ -543,7 +544,8 @@ test_rule(void **state)
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         struct kn_ref_result r = {
             KILN_GFX950, list[i].out, 128, false, &list[i].got, 0,
-            {0, 0, 1, 1}, &list[i].want, &list[i].abssum, NULL, 0, false};
+            {0, 0, 1, 1}, &list[i].want, &list[i].abssum, NULL, 0, false,
+            KILN_OUT_PLAIN, 0, NULL};
         struct kn_ref_check c = {0}, e = {0};
 
         kn_ref_compare(&r, &c);

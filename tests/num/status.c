@@ -35,6 +35,10 @@ static const struct part {
                        "--topk 2 --tokens 9", false },
     { KILN_GEMM, "gemm, output of 8 bits",
       "--out fp8 --out-scale static -m 33 -n 44 -k 97", true },
+    { KILN_GEMM, "gemm, output of 8 bits with a scale per 128 columns",
+      "--out fp8 --out-scale block128 -m 33 -n 140 -k 97", true },
+    { KILN_GEMM, "gemm, MX output",
+      "--out mxfp8 --out-scale mx32 -m 33 -n 44 -k 97", true },
 };
 
 enum outcome { CHECKED, REFUSED, MISSING, WRONG };

@@ -117,6 +117,14 @@ def outputs_of_eight_bits():
     refused("out_scale is one f32", GPU.gemm, x, y, "i8",
             out_scale=small(2, dtype="f4"))
     refused("fp8, bf8 or i8", GPU.gemm, x, y, out_scale=s)
+    for kind, scale, off in (("fp8", "row", 16), ("i8", "block128", 128),
+                             ("mxfp8", "mx32", 16), ("mxfp4", "mx32", 4)):
+        q = GPU.gemm(x, y, kind, out_scale=scale)
+        most = np.abs(4 * want).max() / off + 4
+        if np.abs(q.dequantise() - wide(x) @ wide(y).T).max() > most:
+            wrong = wrong or "%s by %s is wrong" % (kind, scale)
+    refused("row block128 mx32", GPU.gemm, x, y, "fp8", out_scale="column")
+    refused("--out-scale mx32", GPU.gemm, x, y, "mxfp8", out_scale="row")
     refused("no --beta adds", GPU.gemm, x, y, got, beta=1)
     return wrong
 

@@ -24,6 +24,7 @@ struct run {
     const char *launch;      /* file of --launch: the object is not kiln's */
     struct kn_launch_text text;      /* what it says */
     uint64_t written;        /* output bytes the executed ones must write */
+    uint64_t scales_written; /* the same of its scales */
     struct kn_ref_check check;
     struct kn_json j;
 };
@@ -216,10 +217,11 @@ place_findings(struct run *r)
 
 /* ---- check -------------------------------------------------------------- */
 
-static uint64_t
-out_bytes(const struct run *r)
+/* Of so many columns of the output. */
+static size_t
+row_bytes(const struct run *r, int64_t columns)
 {
-    return kn_ref_type_bits(r->p.out) / 8;
+    return ((size_t)columns * kn_ref_type_bits(r->p.out) + 7) / 8;
 }
 
 /* Address of the output of a group (or batch). */
@@ -238,7 +240,7 @@ static kiln_status
 read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
 {
     const struct kn_operand *o = &r->ops.o[KN_OPND_C];
-    size_t row = (size_t)((uint64_t)t->cols * out_bytes(r));
+    size_t row = row_bytes(r, t->cols);
     uint64_t base = output_of(r, t->group);
 
     if (!row)
@@ -247,8 +249,30 @@ read_output(const struct run *r, const struct kn_rect *t, uint8_t *dst)
         KN_TRY(kn_session_read(r->s,
                                base +
                                (uint64_t)(t->m0 + i) * o->data.row_bytes +
-                               (uint64_t)t->n0 * out_bytes(r),
+                               row_bytes(r, t->n0),
                                dst + (size_t)i * row, row));
+    return KILN_OK;
+}
+
+/* The written scales of a rectangle, dense. */
+static kiln_status
+read_scales(struct kn_ctx *c, struct run *r, const struct kn_rect *t,
+            struct kn_ref_result *res)
+{
+    int64_t per = kn_output_scale_row(&r->p), block = kn_output_block(&r->p);
+    int64_t size = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
+    size_t n = (size_t)((t->cols + block - 1) / block * size);
+    int64_t first = t->m0 + (r->p.family == KILN_GROUPED ? r->offs[t->group]
+                                                         : t->group * r->p.m);
+    uint8_t *all = KN_NEW(c, uint8_t, (size_t)t->rows * n);
+
+    for (int64_t i = 0; i < t->rows; i++)
+        KN_TRY(kn_session_read(r->s, r->job.at.sc +
+                               (uint64_t)((first + i) * per +
+                                          t->n0 / block * size),
+                               all + (size_t)i * n, n));
+    r->scales_written += (uint64_t)t->rows * n;
+    res->scales = all;
     return KILN_OK;
 }
 
@@ -280,11 +304,13 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
     sums.value = KN_NEW(c, double, n);
     sums.abssum = KN_NEW(c, double, n);
     sums.both = KN_NEW(c, uint8_t, n);
-    got = KN_NEW(c, uint8_t, n * out_bytes(r));
+    got = KN_NEW(c, uint8_t, (size_t)t->rows * row_bytes(r, t->cols));
     KN_TRY(kn_ref_tile(c, p, &rect, &sums));
     KN_TRY(read_output(r, t, got));
     res.exact = is_exact(r);
     kn_operands_codes(&r->p, &r->ops, &res);
+    if (res.written)
+        KN_TRY(read_scales(c, r, t, &res));
     res.got = got;
     res.value = sums.value;
     res.abssum = sums.abssum;
@@ -300,7 +326,7 @@ check_tile(struct run *r, const struct kn_ref_problem *p,
     struct kn_ctx own;
     kiln_status s;
 
-    r->written += (uint64_t)(t->rows * t->cols) * out_bytes(r);
+    r->written += (uint64_t)t->rows * row_bytes(r, t->cols);
     kn_ctx_init(&own, r->c->realloc, r->c->user);
     s = check_tile_in(&own, r, p, t);
     if (s && own.err.status)
@@ -313,7 +339,7 @@ check_tile(struct run *r, const struct kn_ref_problem *p,
 static kiln_status
 check_spare(struct run *r, const struct kn_rect *t)
 {
-    size_t row = (size_t)t->cols * out_bytes(r);
+    size_t row = row_bytes(r, t->cols);
     uint8_t *got = KN_NEW(r->c, uint8_t, (size_t)t->rows * row);
 
     KN_TRY(read_output(r, t, got));
@@ -396,23 +422,51 @@ write_output(struct run *r)
     int64_t many = r->ops.o[KN_OPND_C].data.batches;
     struct kn_rect all = { .rows = r->p.m, .cols = r->p.n };
     struct kn_npy a = { .ndim = 2, .shape = { r->p.m, r->p.n } };
+    size_t row = row_bytes(r, r->p.n);
     uint8_t *bytes;
 
     if (!v->seen)
         return KILN_OK;
     strncpy(a.dtype, kn_npy_dtype(r->p.out), sizeof a.dtype - 1);
-    a.elem = (uint32_t)out_bytes(r);
+    a.elem = kn_ref_type_bits(r->p.out) / 8;
+    if (!a.elem) {           /* codes in pairs */
+        a.elem = 1;
+        a.shape[1] = (int64_t)row;
+    }
     if (many > 1) {
         a.ndim = 3;
+        a.shape[2] = a.shape[1];
         a.shape[0] = many;
         a.shape[1] = r->p.m;
-        a.shape[2] = r->p.n;
     }
-    a.bytes = (uint64_t)(many * r->p.m * r->p.n) * a.elem;
+    a.bytes = (uint64_t)(many * r->p.m) * row;
     bytes = KN_NEW(r->c, uint8_t, a.bytes);
     for (; all.group < many; all.group++)
-        KN_TRY(read_output(r, &all, bytes + (uint64_t)(all.group * r->p.m *
-                                                      r->p.n) * a.elem));
+        KN_TRY(read_output(r, &all, bytes + (uint64_t)(all.group * r->p.m) *
+                                            row));
+    a.data = bytes;
+    return kn_npy_write(r->c, v->s, &a);
+}
+
+/* The scales that the kernel has written: a row of them for each of the
+ * output, of --out-scale row one for each. */
+static kiln_status
+write_scales(struct run *r)
+{
+    const struct kn_value *v = &r->t->cli->v[KN_FLAG_out_scale_file];
+    const struct kn_operand *o = &r->ops.o[KN_OPND_SC];
+    struct kn_npy a = { .ndim = r->p.out_scale == KILN_OUT_ROW ? 1 : 2,
+                        .shape = { o->data.rows, o->data.cols } };
+    uint8_t *bytes;
+
+    if (!v->seen || !kn_writes_scales(&r->p))
+        return KILN_OK;
+    strncpy(a.dtype, r->p.out_scale == KILN_OUT_MX32 ? "|u1" : "<f4",
+            sizeof a.dtype - 1);
+    a.elem = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
+    a.bytes = o->size;
+    bytes = KN_NEW(r->c, uint8_t, a.bytes);
+    KN_TRY(kn_session_read(r->s, r->job.at.sc, bytes, a.bytes));
     a.data = bytes;
     return kn_npy_write(r->c, v->s, &a);
 }
@@ -460,8 +514,13 @@ run_on_device(struct kn_session *s, void *user)
         KN_TRY(r->launch ? check_whole(r) : check_output(r));
         kn_session_check_written(s, &r->job, r->job.at.c,
                                  r->ops.o[KN_OPND_C].size, r->written);
+        if (r->scales_written)
+            kn_session_check_written(s, &r->job, r->job.at.sc,
+                                     r->ops.o[KN_OPND_SC].size,
+                                     r->scales_written);
     }
     KN_TRY(write_output(r));
+    KN_TRY(write_scales(r));
     return report(r);
 }
 

@@ -119,6 +119,19 @@ shape_arrays(const kiln_problem *p, struct kn_operand *o)
 }
 
 static void
+shape_out_scales(const kiln_problem *p, struct kn_operand *o)
+{
+    bool mx = p->out_scale == KILN_OUT_MX32;
+    int64_t row = kn_output_scale_row(p) / (mx ? 1 : 4);
+
+    if (kn_writes_scales(p))
+        set_shape(o, mx ? p->out : KILN_F32,
+                  (int64_t)kn_output_scales(p) / kn_output_scale_row(p), row);
+    else
+        set_shape(o, KILN_F32, 1, 1);
+}
+
+static void
 shape_all(const struct kn_cli *cli, const kiln_problem *p,
           struct kn_operand *o)
 {
@@ -137,7 +150,7 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     if (kn_has_bias(p))
         set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
     if (p->out_scale) {
-        set_shape(&o[KN_OPND_SC], KILN_F32, 1, 1);
+        shape_out_scales(p, &o[KN_OPND_SC]);
         o[KN_OPND_SC].data.scale = true;
     }
     shape_batches(p, o);
@@ -254,7 +267,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
                       &s->o[KN_OPND_SB]);
     for (int i = 0; i < KN_OPND_ARRAY; i++) {
         const struct kn_value *v = &t->cli->v[rows[i].flag];
-        if (!v->seen)
+        if (!v->seen || (i == KN_OPND_SC && kn_writes_scales(p)))
             continue;
         if (!s->o[i].used || (i == KN_OPND_C && !p->beta))
             return kn_fail(t->c, KILN_BAD_INPUT,
@@ -302,29 +315,37 @@ kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size)
         kn_data_fill(&o->data, offset, dst, size);
 }
 
+/* What the kernel writes. */
+static bool
+is_made(const kiln_problem *p, int id)
+{
+    return id == KN_OPND_C || (id == KN_OPND_SC && kn_writes_scales(p));
+}
+
 /* Kernels of dword-aligned operands read whole dwords, of which no device
  * allocation has parts; what a file or the data leave over reads 0xff. */
 static uint64_t
-allocated(const struct kn_operand *o, int id)
+allocated(const kiln_problem *p, const struct kn_operand *o, int id)
 {
     uint64_t size = o->size ? o->size : 1;
 
-    return id == KN_OPND_C ? size : (size + 3) / 4 * 4;
+    return is_made(p, id) ? size : (size + 3) / 4 * 4;
 }
 
 /* C without beta has no contents: a kernel that reads it is wrong. */
 static bool
 has_contents(const struct kn_operands_set *s, int id, const kiln_problem *p)
 {
-    return s->o[id].size && (id != KN_OPND_C || p->beta);
+    return s->o[id].size &&
+           (!is_made(p, id) || (id == KN_OPND_C && p->beta));
 }
 
 struct kn_memory
 kn_operand_memory(const kiln_problem *p, struct kn_operands_set *s, int id)
 {
     return (struct kn_memory){
-        .size = allocated(&s->o[id], id),
-        .flags = id == KN_OPND_C ? KN_MEM_OUTPUT : KN_MEM_READONLY,
+        .size = allocated(p, &s->o[id], id),
+        .flags = is_made(p, id) ? KN_MEM_OUTPUT : KN_MEM_READONLY,
         .fill = has_contents(s, id, p) ? kn_operand_stored : NULL,
         .user = &s->o[id],
     };
@@ -452,8 +473,13 @@ kn_operands_codes(const kiln_problem *p, struct kn_operands_set *s,
 {
     float scale = 1;
 
+    out->mode = p->requant;
+    out->saturate = !p->overflow;
+    if (kn_writes_scales(p)) {
+        out->written = (kiln_out_scale)p->out_scale;
+        return;
+    }
     if (p->out_scale)
         kn_operand_fill(&s->o[KN_OPND_SC], 0, &scale, sizeof scale);
     out->scale = kn_codes(p) ? (double)scale : 0;
-    out->saturate = !p->overflow;
 }

@@ -37,9 +37,11 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
     if (kn_scale_groups(p))
         kn_json_str(j, "scale_type", kn_scale_type_names[p->scale_type]);
-    if (kn_codes(p)) {
+    if (kn_codes(p) || kn_writes_scales(p)) {
         kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
         kn_json_bool(j, "saturate", !p->overflow);
+        if (p->out_scale == KILN_OUT_MX32)
+            kn_json_str(j, "requant", modes[p->requant]);
     }
     if (p->quant)
         kn_json_str(j, "quant", modes[p->quant - 1]);
@@ -110,7 +112,10 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
             *epilogue_text(p) ? ", " : "",
             epilogue_text(p), p->beta ? ", beta 1" : "");
     if (p->out_scale)
-        kn_putf(t->text, ", output scale %s", kn_out_scale_names[p->out_scale]);
+        kn_putf(t->text, ", output scale %s%s%s",
+                kn_out_scale_names[p->out_scale],
+                p->out_scale == KILN_OUT_MX32 ? " " : "",
+                p->out_scale == KILN_OUT_MX32 ? modes[p->requant] : "");
     if (p->overflow)
         kn_put(t->text, ", not saturated");
     if (p->quant)

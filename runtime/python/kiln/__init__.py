@@ -23,7 +23,7 @@ from ._abi import call as _call, lib as _lib, version as _version
 from ._memory import BITS, NUMPY, OUTPUTS, View, bad, view
 from ._moe import Layers, Routing, quantise_experts, routing
 from ._own import Jit, arguments_of, jit, plan_of
-from ._products import Product, names_of
+from ._products import Product, code_shape, names_of, written_shape
 from ._quant import Quantised, quantise
 
 __version__ = _version()
@@ -334,17 +334,20 @@ class Device(Layers, _Owner):
     def sync(self, stream=None):
         _call("sync", self.live, _p(stream))
 
+    def _empty(self, shape, kind, stays):
+        if stays:
+            return Array(self, shape, kind if BITS[kind] >= 8 else "fp8")
+        import numpy
+        return numpy.empty(shape, OUTPUTS[kind])
+
     def _output(self, product, out, stays):
         """(type, view or array of the output, its owner)."""
         if out is None or isinstance(out, str):
-            kind, shape = out or "bf16", product.output_shape()
+            kind = out or "bf16"
             if kind not in OUTPUTS:
                 raise bad("an output is one of %s, not %r", " ".join(OUTPUTS),
                           kind)
-            if stays:
-                return kind, Array(self, shape, kind)
-            import numpy
-            return kind, numpy.empty(shape, OUTPUTS[kind])
+            return kind, self._empty(code_shape(product.output_shape(), kind), kind, stays)
         v = view(out)
         if v.type not in OUTPUTS:
             raise bad("out= has no type of an output")
@@ -358,6 +361,11 @@ class Device(Layers, _Owner):
         stays = not any(v.host for v in operands.values())
         kind, result = self._output(product, out, stays)
         target = view(result)
+        made, written = {"c": target}, getattr(product, "written", None)
+        if written:
+            scales = self._empty(written_shape(product.output_shape(), written),
+                                 "fp8" if written == "mx32" else "f32", stays)
+            made["sc"] = view(scales)
         if beta and (out is None or isinstance(out, str)):
             raise bad("beta= adds to out=, which is not there")
         problem = product.problem(self.info.target, kind, alpha, beta)
@@ -365,24 +373,28 @@ class Device(Layers, _Owner):
             raise bad("an epilogue that names c reads out=: say beta=1")
         memory = {}
         try:
-            for name, v in dict(operands, c=target).items():
+            for name, v in dict(operands, **made).items():
                 if isinstance(v.keep, Buffer) and v.keep.device is not self:
                     raise bad("%s is on another device", name)
                 if v.host:
                     memory[name] = Buffer(self, max(1, v.nbytes))
-                    if name != "c" or beta:
+                    if name not in made or (name == "c" and beta):
                         memory[name].upload(v)
             at = {n: memory[n] if v.host else v.address
-                  for n, v in dict(operands, c=target).items()}
+                  for n, v in dict(operands, **made).items()}
             self.run(problem, stream=stream, **at)
             if memory:
                 self.sync(stream)
-            if target.host:
-                memory["c"].download(target)
+            for name, v in made.items():
+                if v.host:
+                    memory[name].download(v)
         finally:
             for m in memory.values():
                 m.close()
-        return result
+        if not written:
+            return result
+        return Quantised(result, scales, kind, written, product.output_shape(),
+                         TARGETS[self.info.target])
 
     def gemm(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
              scales=None, scale=None, bias=None, epilogue=None, row=None,
@@ -393,8 +405,9 @@ class Device(Layers, _Owner):
         out: a type, for a new array, or the array to write; scales: (of A, of
         B), whose shapes say the mode; with beta=1 out is added to; invariant: the
         bits of a row of C depend on nothing but that row of A, and B; out_scale:
-        of an output of fp8, bf8 or i8, whose codes times it are C; saturate:
-        what is beyond their limit is that."""
+        of an output of fp8, bf8 or i8, whose codes times it are C, or "row",
+        "block128" and, of mxfp8 and mxfp4, "mx32": the kernel makes them, and
+        the result is a Quantised; saturate: what is beyond is the limit."""
         p = Product("gemm", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {

@@ -19,7 +19,7 @@ NAMES = {"float32": "f32", "int32": "i32", "float16": "f16", "int8": "i8",
 # uint8 is a type only where the caller says which; uint16 is bf16.
 TYPESTR = {"f4": "f32", "i4": "i32", "f2": "f16", "i1": "i8", "u2": "bf16"}
 NUMPY = {"f32": "f4", "i32": "i4", "f16": "f2", "bf16": "u2", "i8": "i1"}
-OUTPUTS = dict(NUMPY, fp8="u1", bf8="u1")   # types of an output
+OUTPUTS = dict(NUMPY, fp8="u1", bf8="u1", mxfp8="u1", mxfp4="u1")   # types of an output
 CPU = 1                      # DLPack's number of it
 
 

@@ -104,6 +104,21 @@ def scale_of(sizes, sa, sb, kind):
         "%s (%d, %d)" % (mode, *want) for mode, want in modes.items()))
 
 
+# Scales that a kernel writes beside its output: columns of one, None: all.
+WRITTEN = {"row": None, "block128": 128, "mx32": 32}
+
+
+def code_shape(shape, kind):
+    """Of an output's bytes, where elements are less than one."""
+    *rows, n = shape
+    return (*rows, n if BITS[kind] >= 8 else -(-n * BITS[kind] // 8))
+
+
+def written_shape(shape, scale):
+    *rows, n = shape
+    return (*rows, -(-n // WRITTEN[scale])) if WRITTEN[scale] else tuple(rows)
+
+
 class Product:
     """A product: `problem`, operands by name, and the shape of its output."""
 
@@ -215,9 +230,16 @@ class Product:
         self.fields["bias"] = 0 if epilogue else 1
 
     def add_output(self, scale, saturate):
-        """An output of 8 bits: an array of its one f32 scale, or None."""
+        """Of an output of codes: an array of its one f32 scale, how those that
+        the kernel writes are laid out, or None."""
         self.fields["overflow"] = int(not saturate)
         if scale is None:
+            return
+        if isinstance(scale, str):
+            if scale not in WRITTEN:
+                raise bad("out_scale is one f32, or one of %s",
+                          " ".join(WRITTEN))
+            self.fields["out_scale"] = self.written = scale
             return
         v = view(scale)
         if v.type != "f32" or math.prod(v.shape) != 1:
