@@ -274,6 +274,7 @@ struct kn_sums_launch {
                  int64_t *out);
     uint32_t wg, wg_y, wave; /* which wave it is */
     uint64_t most;           /* sums that are followed, 0: all of them */
+    bool staggered;          /* a sum may begin inside K and come round */
 };
 struct kn_sums_facts {
     uint64_t sums;           /* output tiles, or parts of them, in all */
@@ -283,9 +284,11 @@ struct kn_sums_facts {
                               * scale; 0: one sum */
     uint32_t sub;            /* matrix instructions a fragment takes */
     int32_t mfma;            /* row of mfma.def */
+    bool rotated;            /* a sum began inside K */
 };
 /* That every sum of a verified kernel of tiles takes each K once, in ascending
- * steps of matrix instructions, A's and B's the same, with their scales: FINDING
+ * steps of matrix instructions (of a staggered launch from any K tile on, behind
+ * the last of K from its first), A's and B's the same, with their scales: FINDING
  * where not, UNSUPPORTED where the way depends on what the launch does not say,
  * or no matrix instruction adds. Looks at that one wave. */
 kiln_status kn_prove_sums(const struct kn_fn *f,

@@ -17,6 +17,9 @@ struct dist_tile {
     /* DT_VIEW */
     kn_ref base, rem, krem, pitch, outer;
     kn_ref up;               /* rows from a gate row to its up row, or 0 */
+    /* rotated, else 0: all of K. Rows along K: bytes from here to the end of the
+     * last K tile, records behind it; K outside: bytes of all K tiles */
+    kn_ref k, to_end, end, all;
     kn_ref *row;             /* gathered: byte offset of a step's row */
     uint32_t pairs;          /* DT_FRAG: a register is two fragments' scales */
     /* DT_VIEW, DT_STAGE of unaligned rows: byte of a dword where they begin;
@@ -116,6 +119,11 @@ void dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id,
 /* Row of the operand, from the view's first, that is staged as row `row`. */
 kn_ref dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
                        kn_ref row0);
+
+/* K-outer: the records of one staged block of K rows. */
+void dist_k_outer_records(struct dist *d, struct dist_tile *v);
+/* Elements of a row of the tile's own type that K of the operand are. */
+kn_ref dist_row_elements(struct dist *d, const struct kn_lds *l, kn_ref k);
 
 /* ---- distribute_copy.c ---- */
 kn_ref dist_slice(struct dist *d, kn_ref v, uint32_t first);

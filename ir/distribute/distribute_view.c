@@ -198,9 +198,8 @@ outer_shift(const struct kn_lds *l)
     return l->shuf ? 5 : l->shift;
 }
 
-/* Elements of a row of the tile's own type that K of the operand are. */
-static kn_ref
-row_elements(struct dist *d, const struct kn_lds *l, kn_ref k)
+kn_ref
+dist_row_elements(struct dist *d, const struct kn_lds *l, kn_ref k)
 {
     if (l->kdiv != 1)
         k = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, k, l->kdiv - 1),
@@ -232,7 +231,7 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
         dist_move(d, v->rem, dist_clamp(d, n, 0, DIST_NEVER));
         return;
     }
-    k = row_elements(d, l, k);
+    k = dist_row_elements(d, l, k);
     if (named && !shift) {   /* the launch checks that all rows are in reach */
         n = dist_assume(d, dist_i2(d, KN_OP_mul, n, v->pitch), DIST_NEVER);
         n = dist_i2(d, KN_OP_sub, n, v->pitch);
@@ -251,9 +250,8 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
     dist_move(d, v->rem, dist_clamp(d, whole_loads(d, l, n), 0, DIST_NEVER));
 }
 
-/* K-outer: the records of one staged block of K rows. */
-static void
-k_outer_records(struct dist *d, struct dist_tile *v)
+void
+dist_k_outer_records(struct dist *d, struct dist_tile *v)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
     kn_ref n = dist_ic(d, KN_OP_smin, v->krem, l->cols);
@@ -296,11 +294,11 @@ expand_view(struct dist *d, const struct kn_ins *i)
         if (l->unaligned)
             dist_align_base(d, v);
         v->krem = dist_named(d, kn_s32, "%s.krem", name);
-        k = row_elements(d, l, k);
+        k = dist_row_elements(d, l, k);
         dist_move(d, v->krem, dist_clamp(d, k, 0, INT32_MAX));
         v->outer = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0, l->rows);
         v->outer = to_bytes(d, v->outer, bits);
-        k_outer_records(d, v);
+        dist_k_outer_records(d, v);
     }
     v->nreg = l->slots ? g.steps : kn_fragment(d->in, l->side).count;
     v->reg = KN_NEW(d->c, kn_ref, v->nreg);
@@ -371,39 +369,5 @@ expand_gather(struct dist *d, const struct kn_ins *i)
         v->reg[s] = step_offset(d, v, s, 0);
     if (dist_lds(d, lds)->unaligned && !g.own)
         dist_first_dwords(d, v, name);
-    return KILN_OK;
-}
-
-/* To the next K tile; where the condition does not hold there is none, and
- * copies find no records. */
-kiln_status
-expand_advance(struct dist *d, const struct kn_ins *i)
-{
-    struct dist_tile *v = dist_tile(d, i->arg[0]);
-    const struct kn_lds *l = dist_lds(d, v->lds);
-    uint32_t bytes = l->line ? KN_LINE : l->cols * kn_memory_bits(l) / 8 *
-                                         (l->panel ? 16 : l->shuf ? 32 : 1);
-    kn_ref step;
-
-    if (l->gk) {
-        step = dist_int(d, bytes);
-        dist_move(d, v->rem,
-                  dist_ic(d, KN_OP_smax,
-                          dist_ic(d, KN_OP_add, v->rem, -(int64_t)bytes), 0));
-    } else {
-        step = dist_op(d, KN_OP_sext, kn_s64, v->pitch, 0);
-        step = dist_op(d, KN_OP_mul, kn_s64, step, dist_int(d, l->cols));
-        dist_move(d, v->krem,
-                  dist_ic(d, KN_OP_smax,
-                          dist_ic(d, KN_OP_add, v->krem, -(int64_t)l->cols),
-                          0));
-        k_outer_records(d, v);
-    }
-    if (i->arg[1]) {
-        kn_ref pick[] = { dist_operand(d, i->arg[1]), v->rem, dist_int(d, 0) };
-
-        dist_move(d, v->rem, dist_op3(d, KN_OP_select, kn_s32, pick));
-    }
-    dist_move(d, v->base, dist_op(d, KN_OP_add, kn_s64, v->base, step));
     return KILN_OK;
 }

@@ -27,12 +27,14 @@ struct sums_value {
 struct sums_place {
     bool filled;
     bool nowhere;            /* its view had no further K tile */
+    bool turns;              /* its view comes from the end of K to its beginning */
     int64_t at, k;
 };
 
-/* A sum so far: K from `from` to `next`, without a gap. */
+/* A sum so far: K from `from` to `next`, without a gap, or, around, from there to
+ * the end of K and from 0 to `next`. */
 struct sums_sum {
-    bool begun;
+    bool begun, around;
     int64_t from, next, k;
 };
 

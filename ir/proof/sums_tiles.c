@@ -73,6 +73,27 @@ make_view(struct sums *o, const struct kn_ins *i)
 }
 
 static kiln_status
+rotate(struct sums *o, const struct kn_ins *i)
+{
+    struct sums_place *p = &tile_of(o, i->arg[0])->cell[0];
+    const struct kn_lds *l = lds_of(o, tile_of(o, i->arg[0])->lds);
+    struct sums_value first = sums_read(o, i->arg[1]);
+    struct sums_value k = sums_read(o, i->arg[2]);
+
+    if (!first.known || !k.known)
+        return kn_fail_at(o->f->c, KILN_UNSUPPORTED, i->at, "where K begins "
+                          "depends on what the launch does not say");
+    if (p->at || unit(k.v) != p->k || first.v < 0 ||
+        (first.v && first.v >= k.v) ||
+        first.v % ((int64_t)l->cols * l->kdiv))
+        return WRONG(o, i, "a view of K %lld cannot begin at K %lld of %lld",
+                     elements(p->k), (long long)first.v, (long long)k.v);
+    p->at = unit(first.v);
+    p->turns = true;
+    return KILN_OK;
+}
+
+static kiln_status
 advance(struct sums *o, const struct kn_ins *i)
 {
     struct sums_tile *t = tile_of(o, i->arg[0]);
@@ -84,8 +105,10 @@ advance(struct sums *o, const struct kn_ins *i)
                           "more K depends on what the launch does not say");
     t->cell[0].at += l->line ? of_bits(l, 8 * KN_LINE)
                              : unit((int64_t)l->cols * l->kdiv);
-    if (i->arg[1] && !there.v)
-        t->cell[0].nowhere = true;
+    if (t->cell[0].turns && t->cell[0].at >= t->cell[0].k)
+        t->cell[0].at = 0;
+    if (t->cell[0].turns || (i->arg[1] && !there.v))
+        t->cell[0].nowhere = i->arg[1] && !there.v;
     return KILN_OK;
 }
 
@@ -231,18 +254,33 @@ product(struct sums *o, const struct kn_ins *i, struct cells x,
     return KILN_OK;
 }
 
+/* A staggered sum that has come to the end of K goes on at its beginning. */
+static bool
+begins_anew(const struct sums *o, const struct sums_sum *s,
+            const struct sums_sum *more)
+{
+    return o->launch->staggered && !s->around && s->from && s->next >= s->k &&
+           !more->from;
+}
+
 static kiln_status
 append(struct sums *o, const struct kn_ins *i, struct sums_sum *s,
        const struct sums_sum *more)
 {
     if (!s->begun) {
         *s = *more;
-    } else if (s->next != more->from) {
+        return KILN_OK;
+    }
+    if (begins_anew(o, s, more)) {
+        s->around = o->facts->rotated = true;
+        s->next = 0;
+    }
+    if (s->next != more->from)
         return WRONG(o, i, "K %lld is added where K %lld is next",
                      elements(more->from), elements(s->next));
-    } else {
-        s->next = more->next;
-    }
+    s->next = more->next;
+    if (s->around && s->next > s->from)
+        return WRONG(o, i, "K %lld is added a second time", elements(s->from));
     return KILN_OK;
 }
 
@@ -258,7 +296,7 @@ multiply(struct sums *o, const struct kn_ins *i)
     if (i->op == KN_OP_mmab)
         o->facts->scaled = step;
     KN_TRY(product(o, i, x, &p));
-    more = (struct sums_sum){ true, p.at, p.at + unit(step), p.k };
+    more = (struct sums_sum){ true, false, p.at, p.at + unit(step), p.k };
     for (uint32_t n = x.from; n < x.to; n++)
         KN_TRY(append(o, i, &acc->sum[n], &more));
     return KILN_OK;
@@ -274,7 +312,7 @@ add_block(struct sums *o, const struct kn_ins *i)
 
     for (uint32_t n = x.from; n < x.to; n++) {
         const struct sums_sum *s = &sums->sum[n];
-        struct sums_place p = { s->begun, false, s->from, s->k };
+        struct sums_place p = { .filled = s->begun, .at = s->from, .k = s->k };
 
         if (!s->begun)
             return WRONG(o, i, "no product has been added to what is scaled");
@@ -297,7 +335,10 @@ finished(struct sums *o, const struct kn_ins *i)
 
         if (!s->begun)
             return WRONG(o, i, "a sum leaves that nothing was added to");
-        if (s->from || s->next < s->k)
+        if (s->around && s->next != s->from)
+            return WRONG(o, i, "a sum of K %lld leaves without K %lld to %lld",
+                         elements(s->k), elements(s->next), elements(s->from));
+        if (!s->around && (s->from || s->next < s->k))
             return WRONG(o, i, "a sum of K %lld leaves with K %lld to %lld",
                          elements(s->k), elements(s->from), elements(s->next));
         if (s->k > o->facts->k)
@@ -323,6 +364,7 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
     switch (i->op) {
     case KN_OP_view: case KN_OP_gather: return make_view(o, i);
     case KN_OP_advance: return advance(o, i);
+    case KN_OP_rotate: return rotate(o, i);
     case KN_OP_copy:
         fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[1])->cell, 0);
         break;

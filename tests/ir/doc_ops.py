@@ -96,6 +96,8 @@ SENTENCES = {
               "pointers given with them lie at",
     "advance": "to the next K tile; where the condition does not hold, to "
                "nowhere: copies read zeros",
+    "rotate": "the view begins at this element of K, where a K tile does, and "
+              "comes from its last K tile to its first; all of K",
     "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
     "fetch": "load a K tile (share `part=` of `parts=`) into registers",
     "pull": "load the fragments (or scales) of a whole K tile straight from "

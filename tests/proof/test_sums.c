@@ -144,6 +144,86 @@ another_k_is_found(void **state)
     }
 }
 
+/* ---- K begun elsewhere --------------------------------------------------- */
+
+/* The kernel with its views rotated to K `first`, of a launch that is staggered
+ * or not. */
+static kiln_status
+rotated(struct kn_ctx *c, const char *first, const char *was, const char *now,
+        bool staggered)
+{
+    static const int64_t k = 200;
+    struct kn_sums_launch l = { .user = (void *)&k, .argument = argument,
+                                .staggered = staggered };
+    const char *text = slurp(c, plain);
+    struct kn_sums_facts facts;
+    struct kn_buf a = { .c = c }, b = { .c = c };
+    struct kn_fn *f;
+    kiln_status s;
+
+    kn_putf(&a, "  rotate %%gA, %s, %%k\n  copy %%sA[0], %%gA\n", first);
+    kn_putf(&b, "  rotate %%gB, %s, %%k\n  copy %%sB[0], %%gB\n", first);
+    text = changed(c, text, "  copy %sA[0], %gA\n", 0, a.s);
+    text = changed(c, text, "  copy %sB[0], %gB\n", 0, b.s);
+    if (was)
+        text = changed(c, text, was, 0, now);
+    if (kn_parse_text(c, "t.tir", text, &f) || kn_verify(f))
+        fail_msg("%d: %s", c->err.line, c->err.text);
+    s = kn_prove_sums(f, &l, &facts);
+    if (!s)
+        assert_int_equal(facts.rotated, *first != '0');
+    return s;
+}
+
+static void
+a_rotation_is_each_k_once(void **state)
+{
+    static const char *const firsts[] = { "0", "64", "128", "192" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+        struct kn_ctx c;
+
+        kn_ctx_init(&c, NULL, NULL);
+        if (rotated(&c, firsts[i], NULL, NULL, true))
+            fail_msg("K %s: %d: %s", firsts[i], c.err.line, c.err.text);
+        kn_ctx_free(&c);
+    }
+}
+
+static const struct {
+    const char *first, *was, *now, *sentence;
+    bool staggered;
+} wrong_rotation[] = {
+    { "64", NULL, NULL, "K 0 is added where K 256 is next", false },
+    { "32", NULL, NULL, "a view of K 200 cannot begin at K 32 of 200", true },
+    { "256", NULL, NULL, "a view of K 200 cannot begin at K 256 of 200", true },
+    { "64", "  rotate %gB, 64, %k\n", "", "K 0 of %sB", true },
+    { "128", "  %tiles = udiv %tiles, 64\n",
+      "  %tiles = udiv %tiles, 64\n  %tiles = sub %tiles, 1\n",
+      "a sum of K 200 leaves without K 64 to 128", true },
+    { "128", "  %tiles = udiv %tiles, 64\n",
+      "  %tiles = udiv %tiles, 64\n  %tiles = add %tiles, 1\n",
+      "K 128 is added a second time", true },
+};
+
+static void
+another_rotation_is_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong_rotation / sizeof *wrong_rotation; i++) {
+        struct kn_ctx c;
+        kiln_status s;
+
+        kn_ctx_init(&c, NULL, NULL);
+        s = rotated(&c, wrong_rotation[i].first, wrong_rotation[i].was,
+                    wrong_rotation[i].now, wrong_rotation[i].staggered);
+        if (s != KILN_FINDING || !strstr(c.err.text, wrong_rotation[i].sentence))
+            fail_msg("%zu: status %d, \"%s\"", i, (int)s, c.err.text);
+        kn_ctx_free(&c);
+    }
+}
+
 static bool
 knows_no_k(void *user, const char *name, int64_t *out)
 {
@@ -175,6 +255,8 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_kernel_is_followed),
         cmocka_unit_test(another_k_is_found),
+        cmocka_unit_test(a_rotation_is_each_k_once),
+        cmocka_unit_test(another_rotation_is_found),
         cmocka_unit_test(what_is_not_known_is_said),
     };
 
