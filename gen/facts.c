@@ -130,6 +130,13 @@ eager(const kiln_problem *p, const struct kn_config *g)
            (uint32_t)kn_mfmas[kn_pick_mfma(p)].k == g->bk;
 }
 
+/* Scalar registers of a walk ahead have room for where rotated views end. */
+static bool
+few_scalars(const kiln_problem *p)
+{
+    return p->scale < KILN_SCALE_BLOCK128 && kn_family_of(p)->ragged != 'k';
+}
+
 /* A persistent launch that loads its next tile while it stores this one; scalar
  * registers have no room for what an expression declares for two tiles. */
 static bool
@@ -138,6 +145,7 @@ walks_ahead(const kiln_problem *p, const struct kn_config *g)
     return g->cus && g->split_k < 2 && kn_reads_of(g) == KN_READS_TILE &&
            kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
+           (g->stagger < 2 || few_scalars(p)) &&
            !kn_unaligned_scales(p, g) && !kn_formula_declared(p->expression).n &&
            !kn_writes_scales(p) &&
            !(p->group_flags & KILN_TAIL_ZERO);

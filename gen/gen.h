@@ -170,6 +170,9 @@ struct kn_config {
     uint32_t group_n;        /* > 0: bands of so many tile columns too */
     uint32_t xcd_run;        /* > 0: dies take runs of tiles in turn, so many
                                 at a time; 0: each has one run of all */
+    uint32_t stagger;        /* > 1: K tiles that a tile may begin at, by its
+                                number; behind the last K tile it goes on with
+                                the first */
     enum kn_store store;
     enum kn_lowering lowering;
     enum kn_abi abi;
@@ -514,6 +517,7 @@ kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
 struct kn_sums_table {
     const void *data;
     size_t size;
+    bool staggered;          /* K may come round, as --stagger has it */
 };
 kiln_status kn_launch_sums(const struct kn_fn *f, const struct kn_plan *plan,
                            const struct kn_sums_table *table,

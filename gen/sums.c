@@ -68,7 +68,8 @@ kn_launch_sums(const struct kn_fn *f, const struct kn_plan *plan,
 {
     struct launch at = { .f = f, .plan = plan, .table = *table };
     struct kn_sums_launch l = { .user = &at, .argument = argument,
-                                .load = load, .most = 8 };
+                                .load = load, .most = 8,
+                                .staggered = table->staggered };
     uint64_t many = (uint64_t)plan->grid[0] * plan->grid[1];
 
     *out = (struct kn_sums_facts){ 0 };
@@ -81,6 +82,7 @@ kn_launch_sums(const struct kn_fn *f, const struct kn_plan *plan,
         l.wave = n % 2 * (kn_waves(f) - 1);
         KN_TRY(kn_prove_sums(f, &l, out));
         out->sums += before.sums;
+        out->rotated |= before.rotated;
         if (out->k < before.k)
             out->k = before.k;
     }

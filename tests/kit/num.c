@@ -165,8 +165,8 @@ prove_sums(struct run *r)
         return num_fault(r, "table of groups");
     kn_ctx_init(&c, NULL, NULL);
     f.c = &c;
-    s = kn_launch_sums(&f, &r->plan, &(struct kn_sums_table){ table, size },
-                       &facts);
+    s = kn_launch_sums(&f, &r->plan, &(struct kn_sums_table){
+        table, size, r->k->g.cfg.stagger > 1 }, &facts);
     r->k->counts->sums += s == KILN_OK;
     if (s == KILN_FINDING) {
         r->r->status = s;

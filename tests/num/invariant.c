@@ -282,6 +282,7 @@ test_refusals(void **state)
         const char *says;
     } t[] = {
         { { .split_k = 2 }, "which --invariant excludes" },
+        { { .stagger = 2 }, "which --invariant excludes" },
         { { .schedule = KN_SCHED_GEMV }, "which --invariant excludes" },
     };
     kiln_problem p = problem(&kinds[0], KILN_GEMM, &sizes[1]);

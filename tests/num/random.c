@@ -279,6 +279,7 @@ draw_config(struct draw *d)
     g.group_m = one_in(d, 2) ? 0 : 1 + below(d, 5);
     g.group_n = one_in(d, 4) ? below(d, 4) : 0;
     g.xcd_run = one_in(d, 4) ? below(d, 9) : 0;
+    g.stagger = one_in(d, 4) ? below(d, 6) : 0;
     g.split_after = g.split_k > 1 && one_in(d, 2) ? 1 + below(d, 9) : 0;
     return g;
 }

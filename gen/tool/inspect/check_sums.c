@@ -18,7 +18,7 @@ kiln_status
 kn_check_sums(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
               const struct kn_generated *g, struct kn_sums_facts *out)
 {
-    struct kn_sums_table table = { 0 };
+    struct kn_sums_table table = { .staggered = g->cfg.stagger > 1 };
     struct kn_plan plan;
 
     *out = (struct kn_sums_facts){ 0 };
@@ -118,9 +118,9 @@ same_order(const struct kn_sums_facts *x, const struct kn_sums_facts *y)
 static void
 put_order(struct kn_buf *b, const struct kn_sums_facts *f)
 {
-    kn_putf(b, "K 0 to %lld, ascending, each once, %lld a step of %u x mfma %s",
-            (long long)f->k, (long long)f->step, f->sub,
-            kn_mfmas[f->mfma].text);
+    kn_putf(b, "K 0 to %lld, ascending%s, each once, %lld a step of %u x mfma %s",
+            (long long)f->k, f->rotated ? " from a tile's own and round" : "",
+            (long long)f->step, f->sub, kn_mfmas[f->mfma].text);
     if (f->scaled)
         kn_putf(b, "; scaled, then added, by %lld", (long long)f->scaled);
 }
