@@ -135,6 +135,12 @@ struct kn_candidate {
 size_t kn_candidates(struct kn_ctx *c, const kiln_problem *p,
                      const struct kn_config *given, size_t most,
                      struct kn_candidate **out);
+/* A candidate, then the same with K staggered, where its loop can: the timing
+ * model, to which it is all one, has no say (docs/bench.md). */
+size_t kn_candidates_staggered(struct kn_ctx *c, const kiln_problem *p,
+                               const struct kn_config *given,
+                               const struct kn_candidate *best,
+                               struct kn_candidate **out);
 /* The default choice and the configuration of a row there is. */
 size_t kn_candidates_again(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *given, const char *config,

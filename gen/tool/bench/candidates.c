@@ -101,7 +101,8 @@ keeps(const struct kn_config *given, const struct kn_config *x)
            (!given->wm || (given->wm == x->wm && given->wn == x->wn)) &&
            (!given->stages || given->stages == x->stages) &&
            (!given->schedule || given->schedule == x->schedule) &&
-           (!given->cus || given->cus == x->cus);
+           (!given->cus || given->cus == x->cus) &&
+           (!given->stagger || given->stagger == x->stagger);
 }
 
 static void
@@ -291,6 +292,8 @@ row_of(struct kn_ctx *c, const struct kn_config *g)
     kn_putf(&b, " schedule=%s", kn_schedule_names[g->schedule]);
     if (g->cus)
         kn_putf(&b, " cus=%u", g->cus);
+    if (g->stagger > 1)
+        kn_putf(&b, " stagger=%u", g->stagger);
     return b.s;
 }
 
@@ -402,5 +405,27 @@ kn_candidates_again(struct kn_ctx *c, const kiln_problem *p,
     n = take_default(&s, *out);
     if (n && strcmp(config, out[0]->text))
         (*out)[n++] = (struct kn_candidate){ .text = config };
+    return n;
+}
+
+size_t
+kn_candidates_staggered(struct kn_ctx *c, const kiln_problem *p,
+                        const struct kn_config *given,
+                        const struct kn_candidate *best,
+                        struct kn_candidate **out)
+{
+    static const uint32_t places[] = { 2, 8, 32 };
+    struct search s = { .c = c, .p = p, .given = given };
+    size_t n = 1;
+
+    *out = KN_NEW(c, struct kn_candidate, COUNT(places) + 1);
+    (*out)[0] = *best;
+    for (size_t i = 0; i < COUNT(places) && best->cfg.bm; i++) {
+        struct kn_candidate x = { .cfg = best->cfg, .order = i };
+
+        x.cfg.stagger = places[i];
+        if (keeps(given, &x.cfg))
+            n = take(&s, x, *out, n);
+    }
     return n;
 }

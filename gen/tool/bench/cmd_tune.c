@@ -243,24 +243,27 @@ struct race {
     const char *key;
 };
 
+/* As the row `text`, NULL: as the default choice. */
+static void
+time_candidate(const struct race *q, struct kn_candidate *x, const char *text)
+{
+    struct turn turn = { q->r, q->w, q->key, text, false, false };
+    struct kn_ctx own;
+
+    kn_ctx_init(&own, q->c->realloc, q->c->user);
+    if (turn_in(&own, &turn, &x->time)) {
+        x->time.us = 0;
+        tell_failure(q->r, x, "not generated: ", &own);
+    }
+    kn_ctx_free(&own);
+}
+
 /* The default choice is all[0]. */
 static void
 time_candidates(const struct race *q, struct kn_candidate *all, size_t n)
 {
-    struct kn_ctx *c = q->c;
-
-    for (size_t i = 0; i < n; i++) {
-        struct turn turn = { q->r, q->w, q->key, i ? all[i].text : NULL,
-                             false, false };
-        struct kn_ctx own;
-
-        kn_ctx_init(&own, c->realloc, c->user);
-        if (turn_in(&own, &turn, &all[i].time)) {
-            all[i].time.us = 0;
-            tell_failure(q->r, &all[i], "not generated: ", &own);
-        }
-        kn_ctx_free(&own);
-    }
+    for (size_t i = 0; i < n; i++)
+        time_candidate(q, &all[i], i ? all[i].text : NULL);
 }
 
 static int
@@ -298,6 +301,26 @@ best_correct(const struct race *q, struct kn_candidate *all, size_t n)
             return &all[i];
     }
     return NULL;
+}
+
+/* The fastest of `best` and of the same with K staggered. */
+static const struct kn_candidate *
+best_staggered(const struct race *q, const kiln_problem *p,
+               const struct kn_config *given, const struct kn_candidate *best)
+{
+    struct kn_candidate *all;
+    size_t n;
+
+    if (!best || !on_gpu(q->r))
+        return best;
+    n = kn_candidates_staggered(q->c, p, given, best, &all);
+    for (size_t i = 1; i < n; i++) {
+        time_candidate(q, &all[i], all[i].text);
+        if (all[i].time.us > 0)
+            kn_putf(q->r->t->text, "  %s: %.4f us %s\n", all[i].text,
+                    all[i].time.us, kind_of(q->r));
+    }
+    return n > 1 ? best_correct(q, all, n) : best;
 }
 
 /* The fastest of --candidate, if one is faster than `best`; NULL: none is. */
@@ -496,6 +519,7 @@ tune_in(struct tune *r, struct kn_ctx *c, const struct kn_work *w)
     time_candidates(&q, all, n);
     standard = n ? all[0].time.us : 0;
     best = n ? best_correct(&q, all, n) : NULL;
+    best = best_staggered(&q, &p, &given, best);
     if (!best)
         return kn_fail(c, KILN_UNSUPPORTED, "no configuration works");
     foreign = best_foreign(&q, best);
