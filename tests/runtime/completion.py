@@ -9,7 +9,7 @@ import time
 import tap
 
 
-FAMILIES = "gemm grouped wgrad batched moe".split()
+FAMILIES = "gemm grouped wgrad batched moe quant".split()
 
 
 def help_of(kilnc, *words):
