@@ -308,12 +308,10 @@ static const struct kn_candidate *
 best_staggered(const struct race *q, const kiln_problem *p,
                const struct kn_config *given, const struct kn_candidate *best)
 {
-    struct kn_candidate *all;
-    size_t n;
+    struct kn_candidate *all = NULL;
+    size_t n = best && on_gpu(q->r)
+                   ? kn_candidates_staggered(q->c, p, given, best, &all) : 0;
 
-    if (!best || !on_gpu(q->r))
-        return best;
-    n = kn_candidates_staggered(q->c, p, given, best, &all);
     for (size_t i = 1; i < n; i++) {
         time_candidate(q, &all[i], all[i].text);
         if (all[i].time.us > 0)
