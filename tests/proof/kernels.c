@@ -151,6 +151,7 @@ generate_made(const struct made *m, struct kn_generated *g,
         ++*lacks_row;
         return false;
     }
+    *lacks_row += c->crowded; /* a tile that spills is refused, as it should */
     kn_config_print(m->config, &b);
     printf("# not made: %s for %s, scale %s, bias %d, beta %d, %s: %s\n",
            m->f->name, kiln_target_name(m->f->target),
