@@ -318,11 +318,13 @@ kn_group_scale(const kiln_problem *p)
          : p->scale_type == KILN_SCALE_TYPE_BF16 ? KILN_BF16 : KILN_F32;
 }
 
-/* Bytes of a scale in memory. */
+/* Bytes of an operand's scale in memory; a quantiser's are those it writes. */
 static inline int64_t
 kn_scale_size(const kiln_problem *p)
 {
-    return p->scale == KILN_SCALE_MX32 || p->out_scale == KILN_OUT_MX32 ? 1
+    bool written = kn_family_of(p)->unary && p->out_scale == KILN_OUT_MX32;
+
+    return p->scale == KILN_SCALE_MX32 || written ? 1
          : kn_scale_groups(p) && p->scale_type != KILN_SCALE_TYPE_F32 ? 2 : 4;
 }
 
