@@ -514,14 +514,15 @@ kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
 
 /* Proves the order of the sums of a launch of the tile IR f (ir.h,
  * kn_prove_sums) in the first and last wave of its first, middle and last
- * workgroup, of a persistent one the first eight sums. table: what the launch
- * reads of groups, empty without. */
+ * workgroup, of a persistent one the first eight sums. What it allocates and says
+ * is c's. table: what the launch reads of groups, empty without. */
 struct kn_sums_table {
     const void *data;
     size_t size;
     bool staggered;          /* K may come round, as --stagger has it */
 };
-kiln_status kn_launch_sums(const struct kn_fn *f, const struct kn_plan *plan,
+kiln_status kn_launch_sums(struct kn_ctx *c, const struct kn_fn *f,
+                           const struct kn_plan *plan,
                            const struct kn_sums_table *table,
                            struct kn_sums_facts *out);
 

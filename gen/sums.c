@@ -63,15 +63,18 @@ load(void *user, const char *name, int64_t at, uint32_t bytes, int64_t *out)
 }
 
 kiln_status
-kn_launch_sums(const struct kn_fn *f, const struct kn_plan *plan,
-               const struct kn_sums_table *table, struct kn_sums_facts *out)
+kn_launch_sums(struct kn_ctx *c, const struct kn_fn *f,
+               const struct kn_plan *plan, const struct kn_sums_table *table,
+               struct kn_sums_facts *out)
 {
-    struct launch at = { .f = f, .plan = plan, .table = *table };
+    struct kn_fn own = *f;
+    struct launch at = { .f = &own, .plan = plan, .table = *table };
     struct kn_sums_launch l = { .user = &at, .argument = argument,
                                 .load = load, .most = 8,
                                 .staggered = table->staggered };
     uint64_t many = (uint64_t)plan->grid[0] * plan->grid[1];
 
+    own.c = c;
     *out = (struct kn_sums_facts){ 0 };
     for (uint32_t n = 0; many && n < 6; n++) {
         uint64_t wg = (many - 1) * (n / 2) / 2;
@@ -80,7 +83,7 @@ kn_launch_sums(const struct kn_fn *f, const struct kn_plan *plan,
         l.wg = (uint32_t)(wg % plan->grid[0]);
         l.wg_y = (uint32_t)(wg / plan->grid[0]);
         l.wave = n % 2 * (kn_waves(f) - 1);
-        KN_TRY(kn_prove_sums(f, &l, out));
+        KN_TRY(kn_prove_sums(&own, &l, out));
         out->sums += before.sums;
         out->rotated |= before.rotated;
         if (out->k < before.k)

@@ -156,7 +156,6 @@ prove_sums(struct run *r)
 {
     size_t size = r->offs_at ? (size_t)kn_group_table(&r->p) : 0;
     void *table = KN_NEW(&r->c, uint8_t, size + 1);
-    struct kn_fn f = *r->k->g.tile;
     struct kn_sums_facts facts;
     struct kn_ctx c;
     kiln_status s;
@@ -164,8 +163,7 @@ prove_sums(struct run *r)
     if (size && kn_sim_read(r->k->sim, r->offs_at, table, size))
         return num_fault(r, "table of groups");
     kn_ctx_init(&c, NULL, NULL);
-    f.c = &c;
-    s = kn_launch_sums(&f, &r->plan, &(struct kn_sums_table){
+    s = kn_launch_sums(&c, r->k->g.tile, &r->plan, &(struct kn_sums_table){
         table, size, r->k->g.cfg.stagger > 1 }, &facts);
     r->k->counts->sums += s == KILN_OK;
     if (s == KILN_FINDING) {

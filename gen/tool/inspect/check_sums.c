@@ -25,26 +25,21 @@ kn_check_sums(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
     KN_TRY(kn_plan_launch(c, p, &g->cfg, &(struct kn_operands){ 0 }, &plan));
     if (offs)
         table.data = kn_groups_table(c, p, offs, &table.size);
-    return kn_launch_sums(g->tile, &plan, &table, out);
+    return kn_launch_sums(c, g->tile, &plan, &table, out);
 }
 
 kiln_status
 kn_run_sums(struct kn_tool *t, struct kn_json *j, const kiln_problem *p,
             const int64_t *offs, const struct kn_generated *g)
 {
-    struct kn_generated copy = *g;
     struct kn_sums_facts facts;
     struct kn_ctx own;
-    struct kn_fn f;
     kiln_status s;
 
     if (!g->tile || !p->m || !p->n || !p->k)
         return KILN_OK;      /* an object, or no sum */
-    f = *g->tile;
     kn_ctx_init(&own, t->c->realloc, t->c->user);
-    f.c = &own;
-    copy.tile = &f;
-    s = kn_check_sums(&own, p, offs, &copy, &facts);
+    s = kn_check_sums(&own, p, offs, g, &facts);
     if (s == KILN_FINDING)
         kn_fail(t->c, s, "%s", own.err.text);
     kn_ctx_free(&own);
