@@ -172,13 +172,7 @@ execute(struct run *r)
 
     if (!j->workgroups || !r->p.m || !r->p.n)
         return KILN_OK;      /* nothing to compute, nothing to launch */
-    KN_TRY(kn_session_load(r->s, j, &(struct kn_object_bytes){
-        r->g.name, r->g.co, r->g.size }));
-    j->l.kernel = r->g.name;
-    kn_tool_orders(r->t, &j->l);
-    kn_progress_stage(r->t->progress, r->place.gpu ? "executing"
-                                                   : "simulating workgroups");
-    KN_TRY(kn_session_run(r->s, j));
+    KN_TRY(kn_session_execute(r->s, r->t, j));
     return r->place.gpu ? kn_session_time(r->s, j) : KILN_OK;
 }
 

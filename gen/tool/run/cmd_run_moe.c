@@ -164,17 +164,11 @@ launch(struct moe_run *m, struct moe_part *s)
 {
     struct kn_job *j = &s->job;
 
-    j->l.kernel = s->g.name;
     KN_TRY(kn_session_plan(m->s, j));
     KN_TRY(kn_cli_select(m->c, m->t->cli, j->workgroups, &j->l.select));
     if (!j->workgroups)
         return KILN_OK;
-    KN_TRY(kn_session_load(m->s, j, &(struct kn_object_bytes){
-        s->g.name, s->g.co, s->g.size }));
-    kn_tool_orders(m->t, &j->l);
-    kn_progress_stage(m->t->progress, m->place.gpu ? "executing"
-                                                   : "simulating workgroups");
-    KN_TRY(kn_session_run(m->s, j));
+    KN_TRY(kn_session_execute(m->s, m->t, j));
     KN_TRY(kn_report_stopped(m->t, NULL, &j->result));
     return m->place.gpu ? kn_session_time(m->s, j) : KILN_OK;
 }

@@ -400,13 +400,7 @@ execute(struct run *r)
 {
     struct kn_job *j = &r->job;
 
-    KN_TRY(kn_session_load(r->s, j, &(struct kn_object_bytes){
-        r->g.name, r->g.co, r->g.size }));
-    j->l.kernel = r->g.name;
-    kn_tool_orders(r->t, &j->l);
-    kn_progress_stage(r->t->progress, r->place.gpu ? "executing"
-                                                   : "simulating workgroups");
-    KN_TRY(kn_session_run(r->s, j));
+    KN_TRY(kn_session_execute(r->s, r->t, j));
     if (r->place.gpu)
         KN_TRY(kn_session_time(r->s, j));
     KN_TRY(kn_report_stopped(r->t, &r->j, &j->result));

@@ -275,6 +275,18 @@ kn_session_run(struct kn_session *s, struct kn_job *j)
     return keep_outputs(s);
 }
 
+kiln_status
+kn_session_execute(struct kn_session *s, struct kn_tool *t, struct kn_job *j)
+{
+    KN_TRY(kn_session_load(s, j, &(struct kn_object_bytes){
+        j->g->name, j->g->co, j->g->size }));
+    j->l.kernel = j->g->name;
+    kn_tool_orders(t, &j->l);
+    kn_progress_stage(t->progress, s->gpu ? "executing"
+                                          : "simulating workgroups");
+    return kn_session_run(s, j);
+}
+
 static kiln_status
 time_on(struct kn_session *s, struct kn_job *j, const struct kn_rotation *r)
 {

@@ -107,6 +107,9 @@ kiln_status kn_session_load(struct kn_session *s, struct kn_job *j,
                             const struct kn_object_bytes *o);
 /* Runs it to its end. */
 kiln_status kn_session_run(struct kn_session *s, struct kn_job *j);
+/* Loads the kernel j->g and runs it in the orders the command line says. */
+kiln_status kn_session_execute(struct kn_session *s, struct kn_tool *t,
+                               struct kn_job *j);
 /* Measures it on a GPU, on copies of its buffers (rotate.c), or on the same
  * ones if the session is warm: compare.h says how often. What is read
  * afterwards is what kn_session_run left. */
