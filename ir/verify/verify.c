@@ -9,12 +9,6 @@
 /* ---- types of operands ---- */
 
 static bool
-is_value(kn_ref r)
-{
-    return KN_REF_TAG(r) == KN_R_VAL;
-}
-
-static bool
 is_kind(const struct kn_fn *f, kn_ref r, int kind)
 {
     if (is_value(r))

@@ -3,52 +3,6 @@
  * and uniformity have been checked. */
 #include "verify.h"
 
-static const char *
-name_of(const struct kn_ins *i)
-{
-    return kn_op_info((enum kn_op)i->op).text;
-}
-
-static bool
-is_value(kn_ref r)
-{
-    return r && KN_REF_TAG(r) == KN_R_VAL;
-}
-
-static struct kn_type
-type_of(const struct kn_fn *f, kn_ref r)
-{
-    return kn_val(f, r)->type;
-}
-
-static uint32_t
-bits_of(struct kn_type t)
-{
-    return (uint32_t)kn_elems[t.elem].bits * t.n;
-}
-
-static kiln_status
-need_registers(const struct kn_fn *f, const struct kn_ins *i, int from, int to)
-{
-    for (int a = from; a < to && i->arg[a]; a++)
-        if (!is_value(i->arg[a]))
-            return FAIL(f, i->at, "operand %d of %s must be a register, not a "
-                        "number", a + 1, name_of(i));
-    return KILN_OK;
-}
-
-/* The result is one of this type. */
-static kiln_status
-need_result(const struct kn_fn *f, const struct kn_ins *i, int elem, int lane)
-{
-    struct kn_type t = type_of(f, i->dst);
-
-    if (t.elem != elem || t.n != 1 || t.lane != lane)
-        return FAIL(f, i->at, "the result of %s is %c.%s", name_of(i),
-                    lane ? 'v' : 's', kn_elems[elem].text);
-    return KILN_OK;
-}
-
 static kiln_status
 need_same(const struct kn_fn *f, const struct kn_ins *i, struct kn_type t,
           int from)
@@ -369,46 +323,6 @@ check_roll(const struct kn_fn *f, const struct kn_ins *i)
     return need_same(f, i, t, 0);
 }
 
-/* Outputs of 8 bits, or what has their places (acc.apply). */
-static kiln_status
-check_codes(const struct kn_fn *f, const struct kn_ins *i)
-{
-    int32_t vec = i->attr[KN_A_vec];
-
-    if (i->op == KN_OP_scatter || i->attr[KN_A_add] || i->attr[KN_A_atomic])
-        return FAIL(f, i->at, "8-bit outputs are stored in rows, and nothing "
-                    "is added to them");
-    if (vec != 1 && vec != 4)
-        return FAIL(f, i->at, "8-bit outputs are stored with vec=1 or 4");
-    return KILN_OK;
-}
-
-static kiln_status
-check_output(const struct kn_fn *f, const struct kn_ins *i)
-{
-    int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
-
-    if (e == KN_T_fp8 || e == KN_T_bf8 || e == KN_T_i8 ||
-        (e == KN_T_fp4 && i->op == KN_OP_apply))
-        return check_codes(f, i);
-    if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
-        return FAIL(f, i->at, "store needs elem=f32, f16, bf16, i32, fp8, bf8 "
-                    "or i8");
-    if (vec == 8 && (i->op == KN_OP_zero || kn_elems[e].bits != 16 ||
-                     !kn_targets[f->target].swaps ||
-                     i->attr[KN_A_add] || i->arg[7]))
-        return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
-                    "added nor by way of LDS");
-    if (i->op == KN_OP_store && i->attr[KN_A_atomic] &&
-        (((e != KN_T_bf16 || vec == 1) && e != KN_T_f32) ||
-         i->attr[KN_A_add] || i->arg[7]))
-        return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 or f32, not by "
-                    "way of LDS");
-    if (vec != 1 && vec != 2 && vec != 4 && vec != 8)
-        return FAIL(f, i->at, "store writes vec=1, 2, 4 or 8 elements at once");
-    return KILN_OK;
-}
-
 static kiln_status
 check_float(const struct kn_fn *f, const struct kn_ins *i)
 {
@@ -420,163 +334,101 @@ check_float(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
-check_format(const struct kn_fn *f, const struct kn_ins *i)
+check_assume(const struct kn_fn *f, const struct kn_ins *i)
 {
-    int elem = i->attr[KN_A_elem];
-
-    if (!kn_targets[f->target].scaled)
-        return FAIL(f, i->at, "%s has no scaled conversions",
-                    kiln_target_name(f->target));
-    if (elem != KN_T_fp4 && elem != KN_T_fp8)
-        return FAIL(f, i->at, "%s makes fp4 or fp8", name_of(i));
-    if (i->attr[KN_A_mode] < 0 || i->attr[KN_A_mode] > 3)
-        return FAIL(f, i->at, "mode= is 0 to 3");
-    return KILN_OK;
+    if (is_value(i->arg[1]) || f->konst[KN_REF_INDEX(i->arg[1])].i < 0)
+        return FAIL(f, i->at, "assume takes a constant, the largest value");
+    return need_same(f, i, type_of(f, i->dst), 0);
 }
 
 static kiln_status
-check_near(const struct kn_fn *f, const struct kn_ins *i)
+check_select(const struct kn_fn *f, const struct kn_ins *i)
 {
-    int32_t lanes = i->attr[KN_A_parts];
-
-    return lanes == 4 || lanes == 8 || lanes == 16 ? KILN_OK
-           : FAIL(f, i->at, "near.max takes parts=4, 8 or 16 lanes");
+    return need_same(f, i, type_of(f, i->dst), 1);
 }
 
 static kiln_status
-check_magnitude(const struct kn_fn *f, const struct kn_ins *i)
+check_number(const struct kn_fn *f, const struct kn_ins *i)
 {
-    KN_TRY(need_registers(f, i, 0, 1));
-    if (type_of(f, i->arg[0]).elem != KN_T_f32)
-        return FAIL(f, i->at, "%s is for f32", name_of(i));
-    if (i->attr[KN_A_mode] && !kn_targets[f->target].maximum3)
-        return FAIL(f, i->at, "%s has no maximum that keeps a NaN",
-                    kiln_target_name(f->target));
+    return need_result(f, i, KN_T_i32, 1);
+}
+
+static kiln_status
+check_uniform_number(const struct kn_fn *f, const struct kn_ins *i)
+{
+    return need_result(f, i, KN_T_i32, 0);
+}
+
+static kiln_status
+check_addr(const struct kn_fn *f, const struct kn_ins *i)
+{
+    return need_result(f, i, KN_T_i64, 0);
+}
+
+static kiln_status
+check_ldexp(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_registers(f, i, 0, 2));
     return need_result(f, i, KN_T_f32, 1);
 }
 
-/* store.quant: codes with a scale for some columns, or blocks of 32. */
-static kiln_status
-check_written(const struct kn_fn *f, const struct kn_ins *i)
-{
-    int32_t e = i->attr[KN_A_elem], cols = i->attr[KN_A_cols];
-    int32_t vec = i->attr[KN_A_vec];
-
-    if (vec != 1 && vec != 4)
-        return FAIL(f, i->at, "%s has vec=1 or 4", name_of(i));
-    if (cols == 32)
-        return check_format(f, i);
-    if (e != KN_T_fp8 && e != KN_T_bf8 && e != KN_T_i8)
-        return FAIL(f, i->at, "%s makes fp8, bf8 or i8", name_of(i));
-    return !cols || cols == 128 ? KILN_OK
-           : FAIL(f, i->at, "a scale is of cols=32, 128 or 0, all");
-}
-
-/* quad.max: one f32 a lane; cvt.mx: four of them and one. */
-static kiln_status
-check_quantise(const struct kn_fn *f, const struct kn_ins *i)
-{
-    bool pack = i->op == KN_OP_cvtmx;
-    struct kn_type x;
-
-    KN_TRY(need_registers(f, i, 0, 2));
-    x = type_of(f, i->arg[0]);
-    if (pack && i->attr[KN_A_elem] == KN_T_fp4 && x.n == 4 &&
-        (x.elem == KN_T_bf16 || x.elem == KN_T_f16))
-        return check_format(f, i);
-    if (bits_of(type_of(f, i->arg[0])) != (pack ? 128 : 32) ||
-        type_of(f, i->arg[0]).elem != KN_T_f32 ||
-        (pack && (bits_of(type_of(f, i->arg[1])) != 32 ||
-                  type_of(f, i->arg[1]).elem != KN_T_f32)))
-        return FAIL(f, i->at, "%s takes v.f32%s", name_of(i),
-                    pack ? "x4 and v.f32" : "");
-    KN_TRY(need_result(f, i, pack ? KN_T_i32 : KN_T_f32, 1));
-    if (pack)
-        return check_format(f, i);
-    return KILN_OK;
-}
+/* NULL: letters and counts say all there is. */
+static kiln_status (*const checks[])(const struct kn_fn *,
+                                     const struct kn_ins *) = {
+    [KN_OP_udiv] = check_constant, [KN_OP_urem] = check_constant,
+    [KN_OP_shl] = check_constant, [KN_OP_shr] = check_constant,
+    [KN_OP_sar] = check_constant,
+    [KN_OP_eq] = check_compare, [KN_OP_ne] = check_compare,
+    [KN_OP_slt] = check_compare, [KN_OP_sge] = check_compare,
+    [KN_OP_ult] = check_compare,
+    [KN_OP_assume] = check_assume,
+    [KN_OP_select] = check_select,
+    [KN_OP_sext] = check_width, [KN_OP_zext] = check_width,
+    [KN_OP_trunc] = check_width, [KN_OP_i2f] = check_width,
+    [KN_OP_cvt] = check_width,
+    [KN_OP_perm] = check_number, [KN_OP_scan] = check_number,
+    [KN_OP_lane] = check_number, [KN_OP_arrive] = check_number,
+    [KN_OP_count] = check_uniform_number,
+    [KN_OP_readlane] = check_uniform_number,
+    [KN_OP_wave] = check_uniform_number,
+    [KN_OP_wg] = check_wg,
+    [KN_OP_addr] = check_addr,
+    [KN_OP_uniform] = check_uniform,
+    [KN_OP_bits] = check_bits,
+    [KN_OP_cat] = check_cat,
+    [KN_OP_slice] = check_slice,
+    [KN_OP_splat] = check_splat,
+    [KN_OP_turn] = check_turn,
+    [KN_OP_flip] = check_flip,
+    [KN_OP_roll] = check_roll,
+    [KN_OP_ldg] = check_load, [KN_OP_lds_ld] = check_load,
+    [KN_OP_stg] = check_store, [KN_OP_lds_st] = check_store,
+    [KN_OP_atom] = check_store,
+    [KN_OP_ldu] = check_ldu,
+    [KN_OP_mfma] = check_accumulator, [KN_OP_mfmas] = check_accumulator,
+    [KN_OP_exp2] = check_float, [KN_OP_rcp] = check_float,
+    [KN_OP_rsq] = check_float, [KN_OP_fmin] = check_float,
+    [KN_OP_fmax] = check_float, [KN_OP_fpos] = check_float,
+    [KN_OP_fsel] = check_float,
+    [KN_OP_ldexp] = check_ldexp,
+    [KN_OP_unpack] = check_unpack,
+    [KN_OP_widen] = check_widen,
+    [KN_OP_unpack32] = check_unpack32,
+    [KN_OP_fold] = check_fold,
+    [KN_OP_nmax] = kn_verify_near,
+    [KN_OP_amax] = kn_verify_magnitude,
+    [KN_OP_storeq] = kn_verify_written,
+    [KN_OP_qmax] = kn_verify_quantise, [KN_OP_cvtmx] = kn_verify_quantise,
+    [KN_OP_gate] = kn_verify_gate,
+    [KN_OP_storemx] = kn_verify_format,
+    [KN_OP_store] = kn_verify_output, [KN_OP_scatter] = kn_verify_output,
+    [KN_OP_apply] = kn_verify_output, [KN_OP_zero] = kn_verify_output
+};
 
 kiln_status
 kn_verify_types(const struct kn_fn *f, const struct kn_ins *i)
 {
-    switch (i->op) {
-    case KN_OP_udiv: case KN_OP_urem: case KN_OP_shl: case KN_OP_shr:
-    case KN_OP_sar:
-        return check_constant(f, i);
-    case KN_OP_eq: case KN_OP_ne: case KN_OP_slt: case KN_OP_sge:
-    case KN_OP_ult:
-        return check_compare(f, i);
-    case KN_OP_assume:
-        if (is_value(i->arg[1]) || f->konst[KN_REF_INDEX(i->arg[1])].i < 0)
-            return FAIL(f, i->at, "assume takes a constant, the largest value");
-        return need_same(f, i, type_of(f, i->dst), 0);
-    case KN_OP_select:
-        return need_same(f, i, type_of(f, i->dst), 1);
-    case KN_OP_sext: case KN_OP_zext: case KN_OP_trunc: case KN_OP_i2f:
-    case KN_OP_cvt:
-        return check_width(f, i);
-    case KN_OP_perm: case KN_OP_scan: case KN_OP_lane: case KN_OP_arrive:
-        return need_result(f, i, KN_T_i32, 1);
-    case KN_OP_count: case KN_OP_readlane: case KN_OP_wave:
-        return need_result(f, i, KN_T_i32, 0);
-    case KN_OP_wg:
-        return check_wg(f, i);
-    case KN_OP_addr:
-        return need_result(f, i, KN_T_i64, 0);
-    case KN_OP_uniform:
-        return check_uniform(f, i);
-    case KN_OP_bits:
-        return check_bits(f, i);
-    case KN_OP_cat:
-        return check_cat(f, i);
-    case KN_OP_slice:
-        return check_slice(f, i);
-    case KN_OP_splat:
-        return check_splat(f, i);
-    case KN_OP_turn:
-        return check_turn(f, i);
-    case KN_OP_flip:
-        return check_flip(f, i);
-    case KN_OP_roll:
-        return check_roll(f, i);
-    case KN_OP_ldg: case KN_OP_lds_ld:
-        return check_load(f, i);
-    case KN_OP_stg: case KN_OP_lds_st: case KN_OP_atom:
-        return check_store(f, i);
-    case KN_OP_ldu:
-        return check_ldu(f, i);
-    case KN_OP_mfma: case KN_OP_mfmas:
-        return check_accumulator(f, i);
-    case KN_OP_exp2: case KN_OP_rcp: case KN_OP_rsq: case KN_OP_fmin: case KN_OP_fmax:
-    case KN_OP_fpos: case KN_OP_fsel:
-        return check_float(f, i);
-    case KN_OP_ldexp:
-        KN_TRY(need_registers(f, i, 0, 2));
-        return need_result(f, i, KN_T_f32, 1);
-    case KN_OP_unpack:
-        return check_unpack(f, i);
-    case KN_OP_widen:
-        return check_widen(f, i);
-    case KN_OP_unpack32:
-        return check_unpack32(f, i);
-    case KN_OP_fold:
-        return check_fold(f, i);
-    case KN_OP_nmax:
-        return check_near(f, i);
-    case KN_OP_amax:
-        return check_magnitude(f, i);
-    case KN_OP_storeq:
-        return check_written(f, i);
-    case KN_OP_qmax: case KN_OP_cvtmx:
-        return check_quantise(f, i);
-    case KN_OP_gate:
-        if (i->attr[KN_A_act] < 0 || i->attr[KN_A_act] >= KN_GATED)
-            return FAIL(f, i->at, "act= is 0 to %d", KN_GATED - 1);
+    if (i->op >= sizeof checks / sizeof *checks || !checks[i->op])
         return KILN_OK;
-    case KN_OP_storemx:
-        return check_format(f, i);
-    case KN_OP_store: case KN_OP_scatter: case KN_OP_apply: case KN_OP_zero:
-        return check_output(f, i);
-    }
-    return KILN_OK;
+    return checks[i->op](f, i);
 }

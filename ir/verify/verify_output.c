@@ -1,0 +1,128 @@
+/* verify_output.c - operations that store outputs or make codes and scales of
+ * them: their elements, widths and what the target has. */
+#include "verify.h"
+
+/* Outputs of 8 bits, or what has their places (acc.apply). */
+static kiln_status
+check_codes(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t vec = i->attr[KN_A_vec];
+
+    if (i->op == KN_OP_scatter || i->attr[KN_A_add] || i->attr[KN_A_atomic])
+        return FAIL(f, i->at, "8-bit outputs are stored in rows, and nothing "
+                    "is added to them");
+    if (vec != 1 && vec != 4)
+        return FAIL(f, i->at, "8-bit outputs are stored with vec=1 or 4");
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_output(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], vec = i->attr[KN_A_vec];
+
+    if (e == KN_T_fp8 || e == KN_T_bf8 || e == KN_T_i8 ||
+        (e == KN_T_fp4 && i->op == KN_OP_apply))
+        return check_codes(f, i);
+    if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
+        return FAIL(f, i->at, "store needs elem=f32, f16, bf16, i32, fp8, bf8 "
+                    "or i8");
+    if (vec == 8 && (i->op == KN_OP_zero || kn_elems[e].bits != 16 ||
+                     !kn_targets[f->target].swaps ||
+                     i->attr[KN_A_add] || i->arg[7]))
+        return FAIL(f, i->at, "store vec=8 is for 16 bits on gfx950, neither "
+                    "added nor by way of LDS");
+    if (i->op == KN_OP_store && i->attr[KN_A_atomic] &&
+        (((e != KN_T_bf16 || vec == 1) && e != KN_T_f32) ||
+         i->attr[KN_A_add] || i->arg[7]))
+        return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 or f32, not by "
+                    "way of LDS");
+    if (vec != 1 && vec != 2 && vec != 4 && vec != 8)
+        return FAIL(f, i->at, "store writes vec=1, 2, 4 or 8 elements at once");
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_format(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int elem = i->attr[KN_A_elem];
+
+    if (!kn_targets[f->target].scaled)
+        return FAIL(f, i->at, "%s has no scaled conversions",
+                    kiln_target_name(f->target));
+    if (elem != KN_T_fp4 && elem != KN_T_fp8)
+        return FAIL(f, i->at, "%s makes fp4 or fp8", name_of(i));
+    if (i->attr[KN_A_mode] < 0 || i->attr[KN_A_mode] > 3)
+        return FAIL(f, i->at, "mode= is 0 to 3");
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_near(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t lanes = i->attr[KN_A_parts];
+
+    return lanes == 4 || lanes == 8 || lanes == 16 ? KILN_OK
+           : FAIL(f, i->at, "near.max takes parts=4, 8 or 16 lanes");
+}
+
+kiln_status
+kn_verify_magnitude(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_registers(f, i, 0, 1));
+    if (type_of(f, i->arg[0]).elem != KN_T_f32)
+        return FAIL(f, i->at, "%s is for f32", name_of(i));
+    if (i->attr[KN_A_mode] && !kn_targets[f->target].maximum3)
+        return FAIL(f, i->at, "%s has no maximum that keeps a NaN",
+                    kiln_target_name(f->target));
+    return need_result(f, i, KN_T_f32, 1);
+}
+
+/* store.quant: codes with a scale for some columns, or blocks of 32. */
+kiln_status
+kn_verify_written(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem], cols = i->attr[KN_A_cols];
+    int32_t vec = i->attr[KN_A_vec];
+
+    if (vec != 1 && vec != 4)
+        return FAIL(f, i->at, "%s has vec=1 or 4", name_of(i));
+    if (cols == 32)
+        return kn_verify_format(f, i);
+    if (e != KN_T_fp8 && e != KN_T_bf8 && e != KN_T_i8)
+        return FAIL(f, i->at, "%s makes fp8, bf8 or i8", name_of(i));
+    return !cols || cols == 128 ? KILN_OK
+           : FAIL(f, i->at, "a scale is of cols=32, 128 or 0, all");
+}
+
+/* quad.max: one f32 a lane; cvt.mx: four of them and one. */
+kiln_status
+kn_verify_quantise(const struct kn_fn *f, const struct kn_ins *i)
+{
+    bool pack = i->op == KN_OP_cvtmx;
+    struct kn_type x;
+
+    KN_TRY(need_registers(f, i, 0, 2));
+    x = type_of(f, i->arg[0]);
+    if (pack && i->attr[KN_A_elem] == KN_T_fp4 && x.n == 4 &&
+        (x.elem == KN_T_bf16 || x.elem == KN_T_f16))
+        return kn_verify_format(f, i);
+    if (bits_of(type_of(f, i->arg[0])) != (pack ? 128 : 32) ||
+        type_of(f, i->arg[0]).elem != KN_T_f32 ||
+        (pack && (bits_of(type_of(f, i->arg[1])) != 32 ||
+                  type_of(f, i->arg[1]).elem != KN_T_f32)))
+        return FAIL(f, i->at, "%s takes v.f32%s", name_of(i),
+                    pack ? "x4 and v.f32" : "");
+    KN_TRY(need_result(f, i, pack ? KN_T_i32 : KN_T_f32, 1));
+    if (pack)
+        return kn_verify_format(f, i);
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_gate(const struct kn_fn *f, const struct kn_ins *i)
+{
+    if (i->attr[KN_A_act] < 0 || i->attr[KN_A_act] >= KN_GATED)
+        return FAIL(f, i->at, "act= is 0 to %d", KN_GATED - 1);
+    return KILN_OK;
+}
