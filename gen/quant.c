@@ -313,11 +313,3 @@ kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
         l.k = (int64_t)g->stages * g->bk;
     return l;
 }
-
-uint64_t
-kn_quant_scales(const kiln_problem *p)
-{
-    struct kn_pitches t = kn_pitches_of(p);
-
-    return p->out_scale == KILN_OUT_STATIC ? 4 : (uint64_t)t.one_sa;
-}

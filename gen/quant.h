@@ -32,7 +32,5 @@ kiln_status kn_quant_choose(struct kn_ctx *c, const kiln_problem *p,
                             struct kn_config *g);
 struct kn_limits kn_quant_limits(const kiln_problem *p,
                                  const struct kn_config *g);
-/* Bytes of the output's scales. */
-uint64_t kn_quant_scales(const kiln_problem *p);
 
 #endif
