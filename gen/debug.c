@@ -1,11 +1,10 @@
 /* debug.c - debug information of a generated kernel: each instruction's line is
  * that of the template, or of the user's tile IR, its operation is from. */
-#include "debug.h"
+#include "gen.h"
 
 #include <string.h>
 
 #include "../templates/templates.h"
-#include "gen.h"
 
 kiln_status
 kn_own_source(struct kn_ctx *c, const char *file, struct kn_debug_file *out)

@@ -10,8 +10,8 @@
 #define KN_GEN_H
 
 #include "../emit/emit.h"
+#include "../emit/isa/object.h"
 #include "../ir/formula.h"
-#include "debug.h"
 
 #include "families.def"
 struct kn_family {
@@ -434,6 +434,21 @@ struct kn_stamp {
 const char *kn_stamp_write(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *g);
 bool kn_stamp_read(struct kn_ctx *c, const char *text, struct kn_stamp *out);
+
+/* debug.c - debug information of a generated kernel. */
+
+struct kn_generated;
+
+/* The text of a file that places name. */
+typedef kiln_status kn_source_fn(struct kn_ctx *c, const char *file,
+                                 struct kn_debug_file *out);
+
+/* A template of this project; a text it made itself has none. */
+kn_source_fn kn_own_source;
+
+/* The lines of g, whose lines, tile and wave are there. */
+kiln_status kn_debug_of(struct kn_ctx *c, const struct kn_generated *g,
+                        kn_source_fn *find, const struct kn_debug **out);
 
 /* What a caller wants besides the code object: texts (KN_WANT_*), and to see
  * the program after each pass as complete text. */

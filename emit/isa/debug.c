@@ -1,7 +1,7 @@
 /* debug.c - debug information of one kernel: DWARF 5's line table with the text
  * of its files, the kernel as a function of one unit, and its call frame, which
  * has no caller. Written apart from the code, so that .text is the same. */
-#include "debug.h"
+#include "object.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #ifndef KN_CMD_H
 #define KN_CMD_H
 
+#include "../../runtime/api/context.h"
 #include "cli.h"
 
 struct kn_progress;
@@ -53,5 +54,20 @@ kiln_status kn_bundle_view(struct kn_tool *t, const char *path);
  * NAME.co). BAD_INPUT if there is none or more than one. */
 kiln_status kn_bundle_extract(struct kn_tool *t, const char *path,
                               const char *name);
+
+/* pack_c.c - a bundle as one C file: code objects, how each is launched, and
+ * the function that picks one. */
+
+struct kn_pack_kernel {
+    const kiln_problem *p;   /* of the list's row: the m it was chosen for */
+    const struct kn_config *config;
+    const struct kn_key *key;
+    const uint8_t *co;
+    size_t size;
+};
+
+/* Names in the file begin with the file's own: lib.c has lib_find(). */
+kiln_status kn_pack_c(struct kn_ctx *c, const char *path,
+                      const struct kn_pack_kernel *k, size_t n);
 
 #endif

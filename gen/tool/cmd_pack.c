@@ -13,7 +13,6 @@
 #include "../../runtime/file.h"
 #include "cmd.h"
 #include "json.h"
-#include "pack_c.h"
 #include "cli.h"
 #include "progress.h"
 #include "run/run.h"

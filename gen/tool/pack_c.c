@@ -1,5 +1,5 @@
 /* pack_c.c - writes the C file of `pack --c`; needs nothing of kiln. */
-#include "pack_c.h"
+#include "cmd.h"
 
 #include <ctype.h>
 #include <inttypes.h>

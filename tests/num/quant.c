@@ -15,7 +15,7 @@
 
 #include "../../gen/tool/cmd.h"
 #include "../../gen/tool/progress.h"
-#include "../../gen/tool/run/quant.h"
+#include "../../gen/tool/run/session.h"
 #include "../kit/num.h"
 
 struct suite {

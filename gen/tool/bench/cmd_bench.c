@@ -17,7 +17,6 @@
 #include "../progress.h"
 #include "../run/run.h"
 #include "../run/session.h"
-#include "import.h"
 #include "results.h"
 
 struct bench {

@@ -6,7 +6,7 @@
 #include "../../../runtime/file.h"
 #include "../cmd.h"
 #include "compare.h"
-#include "import.h"
+#include "results.h"
 #include "../../tuning/tuning.h"
 #include "../json.h"
 #include "../run/run.h"

@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "../cmd.h"
 #include "compare.h"
-#include "import.h"
+#include "results.h"
 #include "../../tuning/tuning.h"
 
 struct row {

@@ -9,7 +9,7 @@
 #include "../run/run.h"
 #include "bench.h"
 #include "compare.h"
-#include "import.h"
+#include "results.h"
 
 struct timed {
     const char *key;         /* values with unit separators behind them */

@@ -6,7 +6,7 @@
 
 #include "../../../runtime/file.h"
 #include "bench.h"
-#include "import.h"
+#include "results.h"
 
 /* ---- a trace ------------------------------------------------------------ */
 

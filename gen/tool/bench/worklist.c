@@ -1,6 +1,6 @@
 #include "../run/session.h"
 #include "bench.h"
-#include "import.h"
+#include "results.h"
 
 #include <string.h>
 

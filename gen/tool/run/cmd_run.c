@@ -6,7 +6,6 @@
 #include "../../../runtime/file.h"
 #include "run.h"
 #include "moe.h"
-#include "quant.h"
 #include "../inspect/inspect.h"
 #include "session.h"
 #include "../progress.h"

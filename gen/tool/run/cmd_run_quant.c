@@ -6,7 +6,7 @@
 #include "../../../runtime/file.h"
 #include "../../layout.h"
 #include "../progress.h"
-#include "quant.h"
+#include "session.h"
 
 struct run {
     struct kn_tool *t;

@@ -1,6 +1,5 @@
 /* predict.c - the timing model on generated kernels, and its report. */
 #include "session.h"
-#include "quant.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "moe.h"
-#include "quant.h"
+#include "session.h"
 
 static int64_t
 block_of(const kiln_problem *p, int64_t n)

@@ -256,4 +256,23 @@ kiln_status kn_trial_run(struct kn_session *s, struct kn_job *j);
 /* Whether what was counted is no fault. */
 bool kn_trial_fine(const struct kn_trial *t);
 
+/* cmd_run_quant.c - `run` of family quant. */
+
+kiln_status kn_run_quant(struct kn_tool *t);
+
+/* Bytes that a launch reads and writes, each once. */
+double kn_quant_bytes(const kiln_problem *p);
+
+/* quant_check.c - a row of the output, and what is in it of which numbers. */
+struct kn_quant_row {
+    const kiln_problem *p;
+    int64_t row, n;          /* its number and its elements */
+    const double *value;     /* before they are quantised */
+    const double *error;     /* bounds of it; NULL: it is exact */
+    const uint8_t *codes;    /* packed */
+    const void *scales;      /* f32 or E8M0, one for each block */
+};
+/* Counts what is wrong; of a wrong scale the first element of its block. */
+void kn_quant_check(const struct kn_quant_row *r, struct kn_ref_check *k);
+
 #endif
