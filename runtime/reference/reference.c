@@ -8,14 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../ir/clones.h"
 #include "expression.h"
-#include "operand.h"
+#include "products.h"
 
-/* A block of the output is BM x BN, its sums and a slice of both operands fit
- * in a cache of 2 MB: A's rows and a panel of PN columns of B. */
+/* A block of the output is BM x BN; of B a panel of PN columns at a time. */
 enum {
-    BM = KN_REF_ROWS, BN = 256, PN = 64, PV = 8, PK = KN_REF_DEPTH,
+    BM = KN_REF_ROWS, BN = 512, PW = KN_REF_PW, PN = 64, PV = KN_REF_PV,
+    PK = KN_REF_DEPTH, PM = KN_REF_PM,
     MAXTHREADS = 64,
     STRIP = 16,              /* rows or columns that a thread takes at least */
     WORTH = 1 << 20          /* products that are worth a second thread */
@@ -30,7 +29,8 @@ struct worker {
     int64_t stride;          /* elements from row to row of them */
     double *a, *b;           /* a[BM][PK], b[PN / PV][PK][PV] */
     double *rows;            /* PN columns of B as rows */
-    double *value, *abssum;  /* [BM][BN] */
+    double *value, *abssum;  /* [BM][PW] */
+    double most;             /* no product is larger */
     struct kn_ref_expression expression;
     bool failed;             /* out of memory */
 };
@@ -39,6 +39,7 @@ struct worker {
 struct block {
     int64_t m0, n0;
     int rows, cols;
+    double *x, *y;           /* sums [BM][PW] */
 };
 
 static int64_t
@@ -53,85 +54,83 @@ below(int64_t rest, int most)
     return rest < most ? (int)rest : most;
 }
 
-/* Columns from n0 on of B in strips of PV, so that the inner loop reads
- * consecutive bytes; those beyond `cols` are left as they were. */
+/* Strip j of PV columns, so that the inner loop reads consecutive bytes. */
+static void
+load_strip(const double *rows, int n, double *strip)
+{
+    for (int x = 0; x < n; x++)
+        for (int j = 0; j < PV; j++)
+            strip[x * PV + j] = rows[j * PK + x];
+}
+
+/* `cols` columns of B from n0 on; strips end in what was there before. */
 static void
 load_b(struct worker *w, int64_t n0, int cols, int64_t k0, int n)
 {
     kn_ref_rows(&w->ob, &(struct kn_ref_span){ n0, k0, cols, n }, w->rows);
-    for (int j = 0; j < cols; j++) {
-        const double *row = w->rows + j * PK;
-        double *strip = w->b + (j / PV * PK) * PV + j % PV;
-
-        for (int x = 0; x < n; x++)
-            strip[x * PV] = row[x];
-    }
+    for (int j = 0; j < cols; j += PV)
+        load_strip(w->rows + j * PK, n, w->b + j * PK);
 }
 
-/* PV columns of two rows at a time, so that the sums stay in registers; each
- * sum runs over ascending k whatever the rectangle. */
-typedef double vec __attribute__((vector_size(8 * PV), aligned(8)));
-typedef int64_t mask __attribute__((vector_size(8 * PV)));
-
-/* Sums of PV columns of two rows, [2][BN] each. */
-typedef void add_fn(const double *a, const double *b, int n, double *sum[2]);
-
-KN_WIDE_CLONES static void
-add_products(const double *a, const double *b, int n, double *sum[2])
-{
-    vec *v = (vec *)sum[0], *s = (vec *)sum[1];
-    vec v0 = v[0], v1 = v[BN / PV], s0 = s[0], s1 = s[BN / PV];
-
-    for (int x = 0; x < n; x++) {
-        vec strip = ((const vec *)b)[x];
-        vec p0 = a[x] * strip, p1 = a[PK + x] * strip;
-
-        v0 += p0;
-        v1 += p1;
-        s0 += (vec)((mask)p0 & INT64_MAX);
-        s1 += (vec)((mask)p1 & INT64_MAX);
-    }
-    v[0] = v0, v[BN / PV] = v1;
-    s[0] = s0, s[BN / PV] = s1;
-}
-
-/* Products of each sign alone. */
 static void
-add_signs(const double *a, const double *b, int n, double *sum[2])
+measure(const double *v, int rows, int n, struct kn_ref_span_of *s)
 {
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < PV; j++)
-            for (int x = 0; x < n; x++) {
-                double p = a[i * PK + x] * b[x * PV + j];
-
-                sum[0][i * BN + j] += p > 0 ? p : 0;
-                sum[1][i * BN + j] += p < 0 ? p : 0;
-            }
+    *s = (struct kn_ref_span_of){ 0 };
+    for (int i = 0; i < rows; i++)
+        kn_ref_measure(v + i * PK, n, s);
 }
 
-/* Sums [BM][BN] of a block over all of K. Rows and columns beyond it hold what
+/* What adds the products of two panels that are measured. */
+static kn_ref_add_fn *
+choose(struct worker *w, kn_ref_add_fn *add, const struct kn_ref_span_of *a,
+       const struct kn_ref_span_of *b)
+{
+    double x, y;
+
+    memcpy(&x, &a->most, sizeof x);
+    memcpy(&y, &b->most, sizeof y);
+    if (!(x * y <= w->most))
+        w->most = isnan(x * y) ? (double)INFINITY : x * y;
+    return add == kn_ref_add_pieces && kn_ref_exact(a, b)
+               ? kn_ref_add_pieces_fused : add;
+}
+
+/* Adds the products of a panel, whose first column is column j of the block. */
+static void
+add_panel(const struct worker *w, const struct block *t, int j, int n,
+          kn_ref_add_fn *add)
+{
+    int cols = below(t->cols - j, PN);
+
+    for (int c = 0; c < cols; c += PV)
+        for (int i = 0; i < t->rows; i += PM)
+            add(w->a + i * PK, w->b + c * PK, n, t->x + i * PW + j + c,
+                t->y + i * PW + j + c);
+}
+
+/* Sums x and y of a block over all of K. Rows and columns beyond it hold what
  * is never read. */
 static void
-add_block(struct worker *w, const struct block *t, add_fn *add, double *x,
-          double *y)
+add_block(struct worker *w, const struct block *t, kn_ref_add_fn *add)
 {
-    size_t used = sizeof *x * BN * (size_t)((t->rows + 1) / 2 * 2);
+    size_t used = sizeof *t->x * PW * (size_t)((t->rows + PM - 1) / PM * PM);
+    struct kn_ref_span_of a, b;
 
-    memset(x, 0, used);
-    memset(y, 0, used);
+    memset(t->x, 0, used);
+    memset(t->y, 0, used);
+    w->most = 0;
     for (int64_t k0 = 0; k0 < w->p->k; k0 += PK) {
         int n = below(w->p->k - k0, PK);
 
         kn_ref_rows(&w->oa, &(struct kn_ref_span){ t->m0, k0, t->rows, n },
                     w->a);
-        for (int j = 0; j < t->cols; j += PV) {
-            const double *strip = w->b + j % PN * PK;
+        measure(w->a, t->rows, n, &a);
+        for (int j = 0; j < t->cols; j += PN) {
+            int cols = below(t->cols - j, PN);
 
-            if (j % PN == 0)
-                load_b(w, t->n0 + j, below(t->cols - j, PN), k0, n);
-            for (int i = 0; i < t->rows; i += 2)
-                add(w->a + i * PK, strip, n,
-                    (double *[2]){ x + i * BN + j, y + i * BN + j });
+            load_b(w, t->n0 + j, cols, k0, n);
+            measure(w->rows, cols, n, &b);
+            add_panel(w, t, j, n, choose(w, add, &a, &b));
         }
     }
 }
@@ -215,7 +214,7 @@ static void
 finish_row(struct worker *w, const struct block *t, int i)
 {
     const struct kn_ref_problem *p = w->p;
-    double *value = w->value + i * BN, *abssum = w->abssum + i * BN;
+    double *value = w->value + i * PW, *abssum = w->abssum + i * PW;
 
     for (int j = 0; j < t->cols; j++) {
         double c = initial(p, t->m0 + i, t->n0 + j);
@@ -231,8 +230,8 @@ finish_row(struct worker *w, const struct block *t, int i)
     }
 }
 
-/* Whether a sum is that large; operands with a scale for the tensor or the row
- * have 8 bits, whose sums stay in f32. */
+/* Whether a sum of magnitudes is above what f32 holds; operands with a scale
+ * for the tensor or the row have 8 bits, whose sums stay in f32. */
 static bool
 may_overflow(const struct worker *w, const struct block *t)
 {
@@ -241,7 +240,7 @@ may_overflow(const struct worker *w, const struct block *t)
 
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < t->cols; j++)
-            rare |= !(w->abssum[i * BN + j] <= (double)FLT_MAX);
+            rare |= !(w->abssum[i * PW + j] <= (double)FLT_MAX);
     after = p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW;
     return rare && (!after || p->quantise);
 }
@@ -250,25 +249,42 @@ may_overflow(const struct worker *w, const struct block *t)
 static void
 mark_overflows(struct worker *w, const struct block *t, uint8_t *both)
 {
-    double *above, *under;
+    struct block signs = *t;
 
     for (int i = 0; i < t->rows; i++)
         memset(both + i * w->stride, 0, (size_t)t->cols);
     if (!may_overflow(w, t))
         return;
-    above = malloc(sizeof *above * 2 * BM * BN);
-    if (!above) {
+    signs.x = malloc(sizeof *signs.x * 2 * BM * PW);
+    if (!signs.x) {
         w->failed = true;
         return;
     }
-    under = above + BM * BN;
-    add_block(w, t, add_signs, above, under);
+    signs.y = signs.x + BM * PW;
+    add_block(w, &signs, kn_ref_add_signs);
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < t->cols; j++)
             both[i * w->stride + j] =
-                above[i * BN + j] > (double)FLT_MAX &&
-                under[i * BN + j] < -(double)FLT_MAX;
-    free(above);
+                signs.x[i * PW + j] > (double)FLT_MAX &&
+                signs.y[i * PW + j] < -(double)FLT_MAX;
+    free(signs.x);
+}
+
+/* The sums of magnitudes as they are, or no more than they are: what the
+ * pieces add up to, less than K and their number can have rounded it up. Such
+ * a sum tells of no overflow, so that none may be possible. */
+static void
+sum_block(struct worker *w, const struct block *t)
+{
+    if (w->out.least) {
+        add_block(w, t, kn_ref_add_pieces);
+        for (int i = 0; i < t->rows; i++)
+            for (int j = 0; j < t->cols; j++)
+                w->abssum[i * PW + j] *= 1 - 0x1p-16;
+        if (w->most * (double)w->p->k <= 0x1p127)
+            return;
+    }
+    add_block(w, t, kn_ref_add_products);
 }
 
 static void
@@ -277,13 +293,13 @@ run_block(struct worker *w, const struct block *t)
     int64_t at = (t->m0 - w->rect.m0) * w->stride + (t->n0 - w->rect.n0);
     size_t size = (size_t)t->cols * sizeof(double);
 
-    add_block(w, t, add_products, w->value, w->abssum);
+    sum_block(w, t);
     if (w->out.both)
         mark_overflows(w, t, w->out.both + at);
     for (int i = 0; i < t->rows; i++, at += w->stride) {
         finish_row(w, t, i);
-        memcpy(w->out.value + at, w->value + i * BN, size);
-        memcpy(w->out.abssum + at, w->abssum + i * BN, size);
+        memcpy(w->out.value + at, w->value + i * PW, size);
+        memcpy(w->out.abssum + at, w->abssum + i * PW, size);
     }
 }
 
@@ -294,7 +310,8 @@ run_blocks(struct worker *w)
         for (int64_t j = 0; j < w->rect.cols; j += BN)
             run_block(w, &(struct block){
                 w->rect.m0 + i, w->rect.n0 + j,
-                below(w->rect.rows - i, BM), below(w->rect.cols - j, BN) });
+                below(w->rect.rows - i, BM), below(w->rect.cols - j, BN),
+                w->value, w->abssum });
 }
 
 static void *
@@ -306,9 +323,9 @@ run_worker(void *arg)
                 kn_ref_operand_init(&w->ob, w->p, true);
     w->a = calloc(BM * PK, sizeof *w->a);
     w->b = calloc(PN * PK, sizeof *w->b);
-    w->rows = malloc(sizeof *w->rows * PN * PK);
-    w->value = malloc(sizeof *w->value * BM * BN);
-    w->abssum = malloc(sizeof *w->abssum * BM * BN);
+    w->rows = calloc(PN * PK, sizeof *w->rows);
+    w->value = malloc(sizeof *w->value * BM * PW);
+    w->abssum = malloc(sizeof *w->abssum * BM * PW);
     w->failed |= !w->a || !w->b || !w->rows || !w->value || !w->abssum;
     if (!w->failed)
         run_blocks(w);
@@ -418,6 +435,7 @@ kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
     struct worker first = { .p = p, .out = *out, .stride = r->cols };
 
     KN_TRY(check_problem(c, p, r));
+    first.out.least &= p->epilogue != KILN_EPILOGUE_EXPRESSION;
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION)
         KN_TRY(kn_ref_expression_read(c, p->expression, &first.expression));
     return r->rows && r->cols ? run_workers(c, &first, r) : KILN_OK;

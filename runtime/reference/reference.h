@@ -84,11 +84,26 @@ struct kn_ref_sums {
                                 those below each sum to more than f32 holds,
                                 so that an f32 accumulator may be NaN; scales
                                 of a tensor or a row come after the sum */
+    bool least;              /* abssum may be less than it is, which takes half
+                                the time: the sum of |sum| over pieces of K */
 };
 /* BAD_INPUT: outside the problem, or types it cannot have. */
 kiln_status kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
                         const struct kn_ref_rect *r,
                         const struct kn_ref_sums *out);
+
+/* cells.c: the same for an output that is wanted whole and in small parts: it
+ * is computed in squares, each kept until all of it was taken. */
+struct kn_ref_cells {
+    const struct kn_ref_problem *p;
+    int64_t group;           /* tells the problems of a launch apart */
+    bool least;
+    struct kn_ref_cell *first;
+};
+kiln_status kn_ref_take(struct kn_ctx *c, struct kn_ref_cells *all,
+                        const struct kn_ref_rect *r,
+                        const struct kn_ref_sums *out);
+void kn_ref_cells_free(struct kn_ref_cells *all);
 
 /* A rectangle of results to be judged. */
 struct kn_ref_result {
@@ -128,6 +143,15 @@ struct kn_ref_check {
  * of norm(got - ref) / norm(ref); no figure counts an element that is right and
  * not finite. */
 void kn_ref_compare(const struct kn_ref_result *r, struct kn_ref_check *check);
+/* The same where r->abssum may be less than it is, by `p`, of which r->rect is
+ * a part: if that is not enough for every element, they are judged by sums made
+ * now. */
+kiln_status kn_ref_judge(struct kn_ctx *c, const struct kn_ref_problem *p,
+                         const struct kn_ref_result *r,
+                         struct kn_ref_check *check);
+/* Whether such sums serve: they only widen what is right. */
+bool kn_ref_least_serves(const struct kn_ref_problem *p,
+                         const struct kn_ref_result *r);
 /* Whether the code of an output with a scale is right: `want`, moved by what the
  * sum and the division by the scale may be off, rounds to it. Under a scale that
  * is infinite what is finite is 0. */

@@ -378,15 +378,15 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
         res.scale = (double)scale;
         res.saturate = !r->p.overflow;
     }
-    if (kn_ref_tile(c, &q, &rect, &(struct kn_ref_sums){ value, sum, both })) {
+    if (kn_ref_tile(c, &q, &rect, &(struct kn_ref_sums){
+            value, sum, both, kn_ref_least_serves(&q, &res) })) {
         snprintf(r->r->text, sizeof r->r->text, "reference: %s", c->err.text);
         return false;
     }
     if (!read_rect(r, t, got))
         return false;
     r->r->digest = digest(r->r->digest, got, size);
-    kn_ref_compare(&res, &r->r->check);
-    return true;
+    return !kn_ref_judge(c, &q, &res, &r->r->check);
 }
 
 static bool

@@ -149,7 +149,7 @@ compare(struct codes *k, const char *what)
 
     launch(k);
     assert_int_equal(kn_ref_tile(&k->c, &q, &rect, &(struct kn_ref_sums){
-        value, sum, NULL }), KILN_OK);
+        value, sum, NULL, false }), KILN_OK);
     kn_ref_compare(&r, &check);
     if (check.bad || check.elements != n)
         fail_msg("%s, %s x %s on %s: %llu of %llu elements are bad, first "

@@ -39,13 +39,17 @@ draw_float(float most)
 /* One f32 output of K products. */
 struct one {
     float a[K], b[K], bias, c;
+    struct kn_ref_problem p;
     double want, abssum;
+    double least;            /* of abssum */
 };
 
 static void
 take_reference(struct one *x, double alpha, double beta)
 {
-    struct kn_ref_problem p = {
+    double want;
+
+    x->p = (struct kn_ref_problem){
         .target = KILN_GFX950, .layout = KILN_NT, .m = 1, .n = 1, .k = K,
         .a = { .type = KILN_F32, .data = x->a },
         .b = { .type = KILN_F32, .data = x->b },
@@ -54,22 +58,64 @@ take_reference(struct one *x, double alpha, double beta)
         .alpha = alpha, .beta = beta,
     };
 
-    assert_int_equal(kn_ref_tile(&ctx, &p, &(struct kn_ref_rect){ 0, 0, 1, 1 },
+    assert_int_equal(kn_ref_tile(&ctx, &x->p,
+                                 &(struct kn_ref_rect){ 0, 0, 1, 1 },
                                  &(struct kn_ref_sums){ &x->want, &x->abssum,
-                                                        NULL }), KILN_OK);
+                                                        NULL, false }),
+                     KILN_OK);
+    assert_int_equal(kn_ref_tile(&ctx, &x->p,
+                                 &(struct kn_ref_rect){ 0, 0, 1, 1 },
+                                 &(struct kn_ref_sums){ &want, &x->least, NULL,
+                                                        true }), KILN_OK);
+    assert_memory_equal(&want, &x->want, sizeof want);
+    assert_true(x->least <= x->abssum);
 }
 
 static bool
 is_bad(const struct one *x, float got)
 {
-    struct kn_ref_check check = { 0 };
+    struct kn_ref_check check = { 0 }, later = { 0 };
     struct kn_ref_result r = {
         .target = KILN_GFX950, .out = KILN_F32, .k = K, .got = &got,
         .rect = { 0, 0, 1, 1 }, .value = &x->want, .abssum = &x->abssum,
     };
 
     kn_ref_compare(&r, &check);
+    r.abssum = &x->least;
+    assert_int_equal(kn_ref_judge(&ctx, &x->p, &r, &later), KILN_OK);
+    assert_memory_equal(&later, &check, sizeof check);
     return check.bad;
+}
+
+/* Products that cancel: what is known of the magnitudes at first says wrong. */
+static void
+sums_that_cancel(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct one x = { .bias = 0 };
+        struct kn_ref_check check = { 0 };
+        struct kn_ref_result r = { .target = KILN_GFX950, .out = KILN_F32,
+            .k = K, .rect = { 0, 0, 1, 1 }, .value = &x.want,
+            .abssum = &x.least };
+        double tol;
+        float got;
+
+        for (int k = 0; k < K; k++) {
+            x.a[k] = k % 2 ? -x.a[k - 1] : 1 + draw_float(1) / 2;
+            x.b[k] = k % 2 ? x.b[k - 1] : 1 + draw_float(1) / 2;
+        }
+        x.a[0] += 0.125f;
+        take_reference(&x, 1, 0);
+        tol = kn_ref_ulp(KILN_F32, KILN_GFX950, x.want) +
+              (K / 8 + 16) * 0x1p-24 * x.abssum;
+        got = (float)(x.want + 0.99 * tol);
+        r.got = &got;
+        kn_ref_compare(&r, &check);
+        assert_int_equal(check.bad, 1);
+        assert_false(is_bad(&x, got));
+        assert_true(is_bad(&x, (float)(x.want + 1.01 * tol)));
+    }
 }
 
 /* The products are small beside bias and C, which nearly cancel: what is right
@@ -100,6 +146,50 @@ bias_and_beta_count(void **state)
     }
 }
 
+/* ---- squares ------------------------------------------------------------ */
+
+/* Squares of an output, taken in parts that cross them, and more of them than
+ * are kept; then all of one, which goes. */
+static void
+squares_are_the_whole(void **state)
+{
+    enum { M = 1100, N = 26000, D = 3 };
+    static float a[M][D], b[N][D];
+    struct kn_ref_problem p = {
+        .target = KILN_GFX950, .layout = KILN_NT, .m = M, .n = N, .k = D,
+        .a = { .type = KILN_F32, .data = a },
+        .b = { .type = KILN_F32, .data = b }, .alpha = 1,
+    };
+    struct kn_ref_cells cells = { .p = &p, .least = true };
+    struct kn_ref_rect r = { 500, 0, 20, 12 };
+    double v[240], sum[240], value[240], least[240];
+    uint8_t both[240];
+
+    (void)state;
+    for (int i = 0; i < N * D; i++) {
+        b[i / D][i % D] = draw_float(1);
+        a[i / D % M][i % D] = draw_float(1);
+    }
+    for (int i = 0; i < 160; i++) {
+        r.n0 = (i * 509 + 505) % (N - 12);
+        assert_int_equal(kn_ref_tile(&ctx, &p, &r, &(struct kn_ref_sums){
+            v, sum, NULL, false }), KILN_OK);
+        assert_int_equal(kn_ref_take(&ctx, &cells, &r, &(struct kn_ref_sums){
+            value, least, both, true }), KILN_OK);
+        assert_memory_equal(value, v, sizeof v);
+        for (int k = 0; k < 240; k++)
+            assert_true(least[k] <= sum[k]);
+    }
+    assert_non_null(cells.first);
+    kn_ref_cells_free(&cells);
+    for (r = (struct kn_ref_rect){ 0, 0, 16, 8 }; r.n0 < 512; r.n0 += 8)
+        for (r.m0 = 0; r.m0 < 512; r.m0 += 16)
+            assert_int_equal(kn_ref_take(&ctx, &cells, &r,
+                                         &(struct kn_ref_sums){
+                value, least, both, true }), KILN_OK);
+    assert_null(cells.first);
+}
+
 /* ---- overflow ----------------------------------------------------------- */
 
 /* Two products of four numbers, each code * 2^e; the first and the last of K,
@@ -124,7 +214,8 @@ take_overflow(const struct pair *x, double *want, double *abssum,
     enum { ROWS = 3, COLS = 70, BLOCKS = K / 32 };
     static uint8_t a[ROWS][K], b[COLS][K], sa[ROWS][BLOCKS], sb[COLS][BLOCKS];
     static double v[ROWS * COLS], s[ROWS * COLS];
-    static uint8_t f[ROWS * COLS];
+    static uint8_t f[ROWS * COLS], again[ROWS * COLS];
+    const struct kn_ref_rect all = { 0, 0, ROWS, COLS };
     struct kn_ref_problem p = {
         .target = KILN_GFX950, .layout = KILN_NT, .scale = KILN_SCALE_MX32,
         .m = ROWS, .n = COLS, .k = K, .alpha = 0.5,
@@ -142,9 +233,11 @@ take_overflow(const struct pair *x, double *want, double *abssum,
     b[67][0] = b[67][K - 1] = fp8(1);
     sa[1][0] = (uint8_t)(127 + x->e[0]);
     sa[1][BLOCKS - 1] = (uint8_t)(127 + x->e[1]);
-    assert_int_equal(kn_ref_tile(&ctx, &p,
-                                 &(struct kn_ref_rect){ 0, 0, ROWS, COLS },
-                                 &(struct kn_ref_sums){ v, s, f }), KILN_OK);
+    assert_int_equal(kn_ref_tile(&ctx, &p, &all, &(struct kn_ref_sums){
+        v, s, again, true }), KILN_OK);
+    assert_int_equal(kn_ref_tile(&ctx, &p, &all, &(struct kn_ref_sums){
+        v, s, f, false }), KILN_OK);
+    assert_memory_equal(again, f, sizeof f);
     for (int i = 0; i < ROWS * COLS; i++)
         if (i != COLS + 67)
             assert_int_equal(f[i], 0);
@@ -306,6 +399,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bias_and_beta_count),
+        cmocka_unit_test(sums_that_cancel),
+        cmocka_unit_test(squares_are_the_whole),
         cmocka_unit_test(nan_needs_overflow_of_both_signs),
         cmocka_unit_test(overflow_excuses_nothing_else),
         cmocka_unit_test(figures_by_hand),

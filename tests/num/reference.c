@@ -97,7 +97,8 @@ test_format_limits(void **state)
 
 static struct kn_ctx ctx;
 
-#define SUMS(value, abssum) (&(struct kn_ref_sums){ value, abssum, NULL })
+#define SUMS(value, abssum)                                                   \
+    (&(struct kn_ref_sums){ value, abssum, NULL, false })
 
 static int
 open_ctx(void **state)
@@ -358,6 +359,22 @@ static const struct shape shapes[] = {
     {KILN_BF16, KILN_BF16, KILN_NT, KILN_SCALE_NONE, 3, 3, 0, 0},
 };
 
+/* The same values and no larger magnitudes. */
+static void
+check_least(const struct kn_ref_problem *p, const double *v, const double *a)
+{
+    const struct kn_ref_rect all = {0, 0, p->m, p->n};
+    size_t n = (size_t)(p->m * p->n);
+    double *x = malloc(2 * n * sizeof *x), *y = x + n;
+
+    assert_int_equal(kn_ref_tile(&ctx, p, &all, &(struct kn_ref_sums){
+        x, y, NULL, true }), KILN_OK);
+    assert_memory_equal(x, v, n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        assert_true(y[i] <= a[i] && y[i] >= 0);
+    free(x);
+}
+
 static void
 check_shape(const struct shape *s, kiln_target target)
 {
@@ -376,6 +393,7 @@ check_shape(const struct shape *s, kiln_target target)
             assert_true(fabs(v[m * s->n + n] - want) <= 1e-14 * (sum + 30));
             assert_true(fabs(a[m * s->n + n] - sum) <= 1e-13 * sum);
         }
+    check_least(&u.p, v, a);
     free(v);
     free(a);
 }

@@ -25,6 +25,8 @@ struct run {
     uint64_t written;        /* output bytes the executed ones must write */
     uint64_t scales_written; /* the same of its scales */
     struct kn_ref_check check;
+    struct kn_ref_cells cells;       /* of an output that is checked whole */
+    bool whole;
     struct kn_json j;
 };
 
@@ -275,10 +277,25 @@ static bool
 is_exact(const struct run *r)
 {
     for (int i = 0; i < KN_NOPERANDS; i++)
-        if (r->ops.o[i].file)
+        if (r->ops.o[i].file && !r->ops.o[i].made)
             return false;
     return r->t->cli->v[KN_FLAG_data].i == KN_DATA_EXACT &&
            !kn_prequant(&r->p) && !r->p.expression[0];
+}
+
+/* What the elements of a tile should be. */
+static kiln_status
+expect_tile(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
+            const struct kn_rect *t, const struct kn_ref_sums *sums)
+{
+    struct kn_ref_rect rect = { t->m0, t->n0, t->rows, t->cols };
+
+    if (!r->whole)
+        return kn_ref_tile(c, p, &rect, sums);
+    r->cells.p = p;
+    r->cells.group = t->group;
+    r->cells.least = sums->least;
+    return kn_ref_take(c, &r->cells, &rect, sums);
 }
 
 /* In a context of its own: the reference allocates per tile. */
@@ -294,22 +311,18 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
     uint8_t *got;
 
     KN_ENTER(c);
-    sums.value = KN_NEW(c, double, n);
-    sums.abssum = KN_NEW(c, double, n);
-    sums.both = KN_NEW(c, uint8_t, n);
-    got = KN_NEW(c, uint8_t, (size_t)t->rows * row_bytes(r, t->cols));
-    KN_TRY(kn_ref_tile(c, p, &rect, &sums));
-    KN_TRY(read_output(r, t, got));
     res.exact = is_exact(r);
     kn_operands_codes(&r->p, &r->ops, &res);
+    res.value = sums.value = KN_NEW(c, double, n);
+    res.abssum = sums.abssum = KN_NEW(c, double, n);
+    res.both = sums.both = KN_NEW(c, uint8_t, n);
+    res.got = got = KN_NEW(c, uint8_t, (size_t)t->rows * row_bytes(r, t->cols));
+    sums.least = kn_ref_least_serves(p, &res);
+    KN_TRY(expect_tile(c, r, p, t, &sums));
+    KN_TRY(read_output(r, t, got));
     if (res.written)
         KN_TRY(read_scales(c, r, t, &res));
-    res.got = got;
-    res.value = sums.value;
-    res.abssum = sums.abssum;
-    res.both = sums.both;
-    kn_ref_compare(&res, &r->check);
-    return KILN_OK;
+    return kn_ref_judge(c, p, &res, &r->check);
 }
 
 static kiln_status
@@ -399,13 +412,16 @@ check_output(struct run *r)
     const struct kn_sim_select *select = &r->job.l.select;
     uint64_t n = select->all ? r->job.workgroups : select->n;
     uint64_t total = kn_tile_count(&r->p, &r->g.cfg, r->offs);
+    kiln_status s = KILN_OK;
 
     kn_progress_stage(r->t->progress, "checking tiles");
-    for (uint64_t i = 0; i < n; i++) {
-        KN_TRY(check_workgroup(r, select->all ? i : select->ids[i], total));
+    r->whole = select->all;
+    for (uint64_t i = 0; i < n && !s; i++) {
+        s = check_workgroup(r, select->all ? i : select->ids[i], total);
         kn_progress_update(r->t->progress, i + 1, n);
     }
-    return KILN_OK;
+    kn_ref_cells_free(&r->cells);
+    return s;
 }
 
 static kiln_status
@@ -539,6 +555,8 @@ kn_cmd_run(struct kn_tool *t)
         return kn_fail(t->c, KILN_UNSUPPORTED, "shares of K that aiter's loader "
                        "adds are rounded to bf16 one by one, in any order, which "
                        "run does not check: no --split-k");
+    if (!t->cli->v[KN_FLAG_wg].seen)
+        kn_operands_gather(t->c, &r->p, &r->ops);
     s = kn_session_do(t->c, &r->place, run_on_device, r);
     kn_json_close(&r->j, '}');
     if (s > KILN_FINDING && !r->job.result.stopped)

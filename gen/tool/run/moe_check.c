@@ -173,7 +173,7 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
 
         other.n0 += p->n;
         KN_TRY(kn_ref_tile(c, &q, &other, &(struct kn_ref_sums){
-            out->value + n, out->abssum + n, out->both + n }));
+            out->value + n, out->abssum + n, out->both + n, false }));
     }
     if (!up)
         add_bias(s, rect, e, out);
