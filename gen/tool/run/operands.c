@@ -286,18 +286,19 @@ fill_rows(const struct kn_operand *o, uint64_t offset, uint8_t *dst,
     uint64_t pitch = o->data.row_bytes, nrows = (uint64_t)o->data.rows;
     uint64_t batch = o->data.batch_bytes ? o->data.batch_bytes : ~(uint64_t)0;
 
-    memset(dst, 0xff, size);
     while (size) {
         uint64_t in = offset % batch, row = in / pitch, at = in % pitch;
-        uint64_t n = pitch - at < size ? pitch - at : size;
+        uint64_t n = pitch - at < size ? pitch - at : size, have = 0;
         const uint8_t *from = o->file + o->file_row *
                               (offset / batch * nrows + row);
 
         n = batch - in < n ? batch - in : n;
-        if (offset / batch >= (uint64_t)o->data.batches)
-            return;
-        if (at < o->file_row && row < nrows)
-            memcpy(dst, from + at, n < o->file_row - at ? n : o->file_row - at);
+        if (at < o->file_row && row < nrows &&
+            offset / batch < (uint64_t)o->data.batches) {
+            have = n < o->file_row - at ? n : o->file_row - at;
+            memcpy(dst, from + at, have);
+        }
+        memset(dst + have, 0xff, n - have);
         offset += n;
         dst += n;
         size -= n;
@@ -349,6 +350,36 @@ kn_operand_memory(const kiln_problem *p, struct kn_operands_set *s, int id)
         .fill = has_contents(s, id, p) ? kn_operand_stored : NULL,
         .user = &s->o[id],
     };
+}
+
+static void
+gather(struct kn_ctx *c, struct kn_operand *o, uint64_t bytes)
+{
+    struct kn_data dense = o->data;
+    uint8_t *all = KN_NEW(c, uint8_t, bytes);
+
+    kn_data_shape(&dense, 0, 0);
+    kn_data_fill(&dense, 0, all, bytes);
+    o->file = all;
+    o->made = true;
+}
+
+void
+kn_operands_gather(struct kn_ctx *c, const kiln_problem *p,
+                   struct kn_operands_set *s)
+{
+    uint64_t left = (uint64_t)1 << 30;
+
+    for (int i = 0; i < KN_NOPERANDS; i++) {
+        struct kn_operand *o = &s->o[i];
+        uint64_t n = (uint64_t)o->data.rows * (uint64_t)o->data.batches;
+
+        if (!o->used || o->file || !has_contents(s, i, p) || !n ||
+            !o->file_row || o->file_row > left / n)
+            continue;
+        gather(c, o, n * o->file_row);
+        left -= n * o->file_row;
+    }
 }
 
 static struct kn_ref_tensor

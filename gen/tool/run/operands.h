@@ -37,6 +37,7 @@ struct kn_operand {
     uint64_t mapped;         /* stored scale rows, with a rowmap */
     struct kn_data data;     /* shape, pitch, and data where no file is */
     const uint8_t *file;     /* dense rows; NULL: data */
+    bool made;               /* ... which are the data, made once for all */
     uint64_t file_row;       /* bytes of one row of the file */
     uint64_t size, addr;     /* bytes on the device, and where */
 };
@@ -49,6 +50,11 @@ struct kn_operands_set {
  * for a file nothing reads or of another shape or type. */
 kiln_status kn_operands_make(struct kn_tool *t, const kiln_problem *p,
                              struct kn_operands_set *s);
+
+/* Makes the data of a launch that reads all of them, so that simulator and
+ * reference do not each make them anew; beyond a GB they do. */
+void kn_operands_gather(struct kn_ctx *c, const kiln_problem *p,
+                        struct kn_operands_set *s);
 
 /* The operand's data from a file of its shape; `vector`: of one dimension. */
 kiln_status kn_operand_read(struct kn_tool *t, struct kn_operand *o,
