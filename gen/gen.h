@@ -318,6 +318,20 @@ kn_group_scale(const kiln_problem *p)
          : p->scale_type == KILN_SCALE_TYPE_BF16 ? KILN_BF16 : KILN_F32;
 }
 
+/* Bits of a zero point of B's groups; 0: it has none. */
+static inline int64_t
+kn_zero_bits(const kiln_problem *p)
+{
+    return p->zero_points == KILN_ZEROS_I4 ? 4
+         : p->zero_points == KILN_ZEROS_F16 ? 16 : 0;
+}
+
+static inline kiln_type
+kn_zero_type(const kiln_problem *p)
+{
+    return p->zero_points == KILN_ZEROS_F16 ? KILN_F16 : KILN_I4;
+}
+
 /* Bytes of an operand's scale in memory; a quantiser's are those it writes. */
 static inline int64_t
 kn_scale_size(const kiln_problem *p)

@@ -29,6 +29,19 @@ moe_limits(const kiln_problem *p, struct kn_limits *l)
         l->n = least(l->n, INT32_MAX / 2);
 }
 
+/* Rows of zero points, one for each group of a K tile. */
+static void
+zero_limits(const kiln_problem *p, const struct kn_config *g,
+            struct kn_limits *l)
+{
+    int64_t rows = g->bk / kn_scale_k(p);
+
+    l->psa = pitch(rows ? rows : 1);
+    l->tsa = l->tsb;
+    l->n = least(l->n, 8 * l->psa / kn_zero_bits(p) /
+                       (p->stage == KILN_MOE_GATE_UP ? 2 : 1));
+}
+
 struct kn_limits
 kn_limits_of(const kiln_problem *p, const struct kn_config *g)
 {
@@ -62,6 +75,8 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
         l.n = least(l.n, l.psb / 4);
     if (f->routed)
         moe_limits(p, &l);
+    if (p->zero_points)
+        zero_limits(p, g, &l);
     if (kn_schedules[g->schedule].unrolled)
         l.k = least(l.k, (int64_t)g->stages * g->bk);
     return l;

@@ -106,6 +106,9 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     if (p->scale_type && !groups)
         return kn_fail(c, KILN_BAD_INPUT, "--scale-type is of scales of "
                        "groups");
+    if (p->zero_points && !groups)
+        return kn_fail(c, KILN_BAD_INPUT, "--zero-points are those of an i4 "
+                       "weight's groups");
     if (groups)
         return KILN_OK;
     if (mx && p->scale == KILN_SCALE_NONE)
@@ -453,6 +456,8 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);
         d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0), base);
     }
+    if (p->zero_points)
+        d.align_sa = 16;     /* loaded one by one */
     if (kn_scales_down(p, 'a'))
         d.align_sa = 4;      /* rows start at any scale */
     if (f->routed)

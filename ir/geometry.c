@@ -36,6 +36,12 @@ kn_memory_bits(const struct kn_lds *l)
     return kn_elems[l->mem ? l->mem : l->elem].bits;
 }
 
+bool
+kn_is_zeros(const struct kn_lds *l)
+{
+    return l->kdiv != 1 && l->run && !l->gk;
+}
+
 /* Long rows along K whose lanes side by side are so in memory, within a row
  * of 16 lanes: a dword is had from the lane before. */
 static bool
@@ -47,16 +53,19 @@ from_neighbour(const struct kn_lds *l, const struct kn_geom *g)
 
 /* A converted tile's lane moves 16 elements at a time, or as many as run=
  * says, or a short row's scales. With run= those of some K tiles of the row of
- * such a run stay in its registers. */
+ * such a run stay in its registers, or the zero point of the run. */
 static struct kn_geom
 converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
 {
     uint32_t threads = kn_waves(f) * 64;
     bool kept = l->kdiv != 1 && l->run;
+    uint32_t bits = kn_memory_bits(l);
 
     g.run = l->run ? l->run : l->kdiv == 1 ? 16
           : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
-    g.mem = (kept ? l->cols : g.run) * kn_memory_bits(l) / 8;
+    g.mem = (kept ? l->cols : g.run) * bits / 8;
+    if (kn_is_zeros(l))      /* one, in whole bytes */
+        g.mem = (bits + 7) / 8;
     g.per = (kept ? f->shape.bk : l->cols) / g.run;
     g.nchunks = l->rows * g.per;
     g.steps = div_up(g.nchunks, threads);
@@ -110,7 +119,7 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     g.nchunks = g.lrows * g.cpr;
     g.mem = g.chunk;
     g.own = l->unaligned && !from_neighbour(l, &g);
-    if (l->mem && l->gk)
+    if ((l->mem && l->gk) || kn_is_zeros(l))
         return converted(f, l, g);
     if (g.transpose) {
         uint32_t mem = kn_memory_bits(l);

@@ -134,7 +134,8 @@ struct kn_lds {
     uint32_t panel;          /* memory: 16 rows' 16-byte chunks in turn */
     uint32_t unaligned;      /* rows begin at any byte of memory */
     uint32_t run;            /* elements converted at a time; 0: 16; of scales
-                              * kept in registers, of those elements' rows */
+                              * kept in registers, of those elements' rows, and
+                              * of zero points */
     uint32_t shuf;           /* memory and LDS: shuffled scales, 32 rows x 8 */
     uint32_t share;          /* slot s: share s of the rows of each wave; or 0 */
     uint32_t line;           /* a slot is a cache line of every row: slots 2s
@@ -221,6 +222,9 @@ struct kn_geom {
 };
 /* Bits of an element of the tile in memory. */
 uint32_t kn_memory_bits(const struct kn_lds *l);
+/* Zero points, K-outer in memory: each run of an operand has one, which goes to
+ * the registers of the lane that converts it. */
+bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Which of the transpose blocks along K and along the outers is number `id`. */
 void kn_block_place(const struct kn_lds *l, const struct kn_geom *g,

@@ -103,7 +103,7 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
  * sb[N, ceil(K/128)], groups start at multiples of 128 rows.
  * MX32: E8M0 sa[M, ceil(K/32)], sb[N, ceil(K/32)], K innermost; a bf16 or f16
  * A has no sa. GROUP32 to GROUP128, of an i4 B: sb[N, ceil(K/32 to 128)] of
- * kiln_problem.scale_type, and no sa.
+ * kiln_problem.scale_type; sa are B's zero points, if it has any.
  * A bf16 or f16 A times an fp8, bf8 or i8 B is TENSOR: sb[1], and
  * A is quantised in the kernel, 128 K of a row at a time (docs/families.md).
  */
@@ -123,9 +123,14 @@ typedef enum kiln_scale { KILN_SCALES(KILN_NAME) KILN_NSCALES } kiln_scale;
 #define KILN_SCALE_TYPES(X) \
     X(SCALE_TYPE_F32, "f32") X(SCALE_TYPE_F16, "f16") X(SCALE_TYPE_BF16, "bf16")
 
-typedef enum kiln_scale_type {
-    KILN_SCALE_TYPES(KILN_NAME) KILN_NSCALETYPES
-} kiln_scale_type;
+typedef enum kiln_scale_type { KILN_SCALE_TYPES(KILN_NAME) KILN_NSCALETYPES } kiln_scale_type;
+
+/* Of an i4 B's groups, in arguments.sa, [ceil(K/32 to 128), N] of each problem or
+ * expert: a weight is (b - zero) * scale. I4: packed along N, low nibble first, rows
+ * of whole bytes. F16: b - zero is rounded to f32, then to A's type. */
+#define KILN_ZERO_POINTS(X) X(ZEROS_NONE, "none") X(ZEROS_I4, "i4") X(ZEROS_F16, "f16")
+
+typedef enum kiln_zero_points { KILN_ZERO_POINTS(KILN_NAME) KILN_NZEROPOINTS } kiln_zero_points;
 
 /* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
  * STATIC: f32 sc[1], read; codes are D * (1 / sc). Written by the kernel: ROW:
@@ -182,8 +187,7 @@ typedef enum kiln_b_layout { KILN_B_LAYOUTS(KILN_NAME) KILN_NBLAYOUTS } kiln_b_l
     X(SCALE_SHUFFLED, "shuffled") X(SCALE_TRANSPOSED, "transposed")
 
 typedef enum kiln_scale_layout {
-    KILN_SCALE_LAYOUTS(KILN_NAME) KILN_NSCALELAYOUTS
-} kiln_scale_layout;
+    KILN_SCALE_LAYOUTS(KILN_NAME) KILN_NSCALELAYOUTS } kiln_scale_layout;
 
 /* Sorted ids of moe. PACKED: token | slot << 24, padding has a token from
  * `tokens` on. PLAIN: token * topk + slot, padding is from tokens * topk on. */
@@ -294,7 +298,8 @@ typedef struct kiln_problem {
     uint8_t quant_flags;     /* kiln_quant_flags */
     uint8_t hadamard;        /* quant: 16 or 32: elements of a transform before;
                                 0: none */
-    uint8_t reserved[4];
+    uint8_t zero_points;     /* kernel part: kiln_zero_points, of an i4 B */
+    uint8_t reserved[3];
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

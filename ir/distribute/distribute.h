@@ -231,7 +231,7 @@ struct dist_words {
     uint32_t n;
 };
 /* Dwords of type mem to dwords of type elem, to bf16 times a power of two or
- * 0; returns how many. Not for scales. */
+ * 0, of i4 less a zero point (with 8 added, or an f32) or 0; returns how many. Not for scales. */
 uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
                       struct dist_words in, kn_ref factor, kn_ref *out);
 

@@ -151,6 +151,22 @@ factor_of_run(struct dist *d, const struct dist_put *x, uint32_t s)
     return dist_op(d, KN_OP_bits, kn_vf32, to_factor(d, v, first % 4), 0);
 }
 
+/* The zero point of this lane's run in step s: of integers, 0 to 15, of which
+ * 8 is none. */
+static kn_ref
+zero_of_run(struct dist *d, const struct dist_put *x, uint32_t s)
+{
+    const struct kn_lds *l = &d->in->lds[x->scales->lds];
+    kn_ref v = x->scales->reg[s], row, block, at;
+
+    if (l->mem != KN_T_i4)
+        return dist_op(d, KN_OP_bits, kn_vf32, half_bits(d, l->mem, v, 0), 0);
+    dist_run_place(d, l, dist_chunk_id(d, s), &row, &block);
+    at = dist_ic(d, KN_OP_and, dist_memory_row(d, x->scales, row, 0), 1);
+    v = dist_i2(d, KN_OP_shr, v, dist_ic(d, KN_OP_shl, at, 2));
+    return dist_ic(d, KN_OP_xor, dist_ic(d, KN_OP_and, v, 15), 8);
+}
+
 void
 dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
 {
@@ -166,7 +182,8 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
 
         if (l->kdiv == 1) {
             if (x->scales)
-                factor = factor_of_run(d, x, s);
+                factor = l->mem == KN_T_i4 ? zero_of_run(d, x, s)
+                                           : factor_of_run(d, x, s);
             many = dist_convert(d, l, (struct dist_words){ in, many }, factor,
                                 out);
         }

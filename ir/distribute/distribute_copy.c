@@ -133,7 +133,7 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
                                  .nreg = g.steps * per,
                                  .select = v->select, .before = v->before,
                                  .own = g.own ? v->reg : NULL,
-                                 .low = v->low, .pitch = v->pitch };
+                                 .low = v->low, .pitch = v->pitch, .up = v->up };
     for (uint32_t n = x.from; n < x.to; n++) {
         struct dist_load load = dist_load(l, &g, n % per);
         kn_ref off = load_offset(d, v, &g, n / per, load.row);

@@ -140,7 +140,13 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
 
     if (!whole_step(d, &g, step))
         in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
-    if (g.transpose) {
+    if (kn_is_zeros(l)) {
+        dist_run_place(d, l, in, &chunk, &row);
+        row = dist_ic(d, KN_OP_udiv, row, l->kdiv / l->run);
+        off = dist_memory_row(d, v, chunk, row0);
+        off = kn_memory_bits(l) < 8 ? dist_ic(d, KN_OP_shr, off, 1)
+                                    : dist_ic(d, KN_OP_mul, off, l->unit);
+    } else if (g.transpose) {
         dist_block_place(d, l, in, &row, &chunk);
         row = dist_ic(d, KN_OP_mul, row, g.kb);
         off = dist_ic(d, KN_OP_mul, chunk, 4);
@@ -155,7 +161,7 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
         }
     }
     row = v->row ? v->row[step] : dist_i2(d, KN_OP_mul, row, v->pitch);
-    if (v->up)               /* 2 n rows are within 31 bits: the launch checks */
+    if (v->up && l->gk)               /* 2 n rows are within 31 bits: the launch checks */
         row = dist_assume(d, row, DIST_NEVER);
     off = dist_i2(d, KN_OP_add, row, off);
     if (g.own && !g.transpose)
@@ -296,7 +302,8 @@ expand_view(struct dist *d, const struct kn_ins *i)
         v->krem = dist_named(d, kn_s32, "%s.krem", name);
         k = dist_row_elements(d, l, k);
         dist_move(d, v->krem, dist_clamp(d, k, 0, INT32_MAX));
-        v->outer = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0, l->rows);
+        v->outer = dist_clamp(d, dist_i2(d, KN_OP_sub, rows, row0), 0,
+                              v->up ? INT32_MAX / 2 : l->rows);
         v->outer = to_bytes(d, v->outer, bits);
         dist_k_outer_records(d, v);
     }

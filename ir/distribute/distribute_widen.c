@@ -258,10 +258,27 @@ scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
     return many;
 }
 
+/* What is subtracted from an integer with 8 added, as the number that it comes
+ * from: 1024 or 2^23, and the zero point with 8 added, or 8. */
+static kn_ref
+integers_base(struct dist *d, uint8_t to, kn_ref zero)
+{
+    if (!zero)
+        return kn_flt(d->out, to == KN_T_f16 ? -1032 : -8388616);
+    if (to != KN_T_f16) {
+        zero = dist_ic(d, KN_OP_or, zero, 0xcb000000);
+        zero = dist_op(d, KN_OP_bits, kn_vf32, zero, 0);
+        return dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), zero, 0);
+    }
+    zero = dist_ic(d, KN_OP_or, zero, 0xe400);
+    zero = dist_perm(d, zero, zero, 0x01000100);
+    return dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), zero, 0);
+}
+
 /* Two of four bytes, each 0 to 15, that are integers with 8 added: the low bits
  * of 1024 + x as f16, of 2^23 + x as f32, less what is too much. */
 static kn_ref
-integers(struct dist *d, uint8_t to, kn_ref x, uint32_t h)
+integers(struct dist *d, uint8_t to, kn_ref x, uint32_t h, kn_ref base)
 {
     const struct kn_type f16 = dist_vec(KN_T_f16, 2), f32 = dist_vec(KN_T_f32, 2);
     kn_ref half[2];
@@ -269,28 +286,47 @@ integers(struct dist *d, uint8_t to, kn_ref x, uint32_t h)
     if (to == KN_T_f16) {
         x = dist_perm(d, dist_int(d, 0x64646464), x, h ? 0x04030402 : 0x04010400);
         x = dist_op(d, KN_OP_bits, f16, x, 0);
-        x = dist_op(d, KN_OP_fadd, f16, x, kn_flt(d->out, -1032));
+        x = dist_op(d, KN_OP_fadd, f16, x, base);
         return dist_op(d, KN_OP_bits, kn_v32, x, 0);
     }
     for (uint32_t i = 0; i < 2; i++)
         half[i] = dist_perm(d, dist_int(d, 0x4b), x, 0x040c0c00 + 2 * h + i);
     x = dist_op(d, KN_OP_bits, f32, dist_cat(d, half, 2), 0);
-    return high_halves(d, dist_op(d, KN_OP_fadd, f32, x,
-                                  kn_flt(d->out, -8388616)));
+    return dist_op(d, KN_OP_fadd, f32, x, base);
 }
 
-/* Eight integers of 4 bits a dword. */
-static uint32_t
-widen_integers(struct dist *d, uint8_t to, struct dist_words in, kn_ref *out)
+/* Less a zero point that is no integer: in f32, then to nearest even. */
+static kn_ref
+less_number(struct dist *d, uint8_t to, kn_ref x, kn_ref zero)
 {
+    const struct kn_type f32 = dist_vec(KN_T_f32, 2);
+
+    zero = dist_op(d, KN_OP_fmul, kn_vf32, zero, kn_flt(d->out, -1));
+    x = dist_op(d, KN_OP_fadd, f32, x, dist_op(d, KN_OP_splat, f32, zero, 0));
+    x = dist_op(d, KN_OP_cvt, dist_vec(to, 2), x, 0);
+    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+}
+
+/* Eight integers of 4 bits a dword, less their zero point: an integer with 8
+ * added, an f32, or none. */
+static uint32_t
+widen_integers(struct dist *d, uint8_t to, struct dist_words in, kn_ref zero,
+               kn_ref *out)
+{
+    bool number = zero && kn_val(d->out, zero)->type.elem == KN_T_f32;
+    uint8_t by = number || to != KN_T_f16 ? KN_T_f32 : KN_T_f16;
+    kn_ref base = integers_base(d, by, number ? 0 : zero);
     uint32_t many = 0;
 
     for (uint32_t i = 0; i < in.n; i++) {
-        kn_ref byte[2];
+        kn_ref byte[2], x;
 
         split_nibbles(d, dist_ic(d, KN_OP_xor, in.w[i], 0x88888888), byte);
-        for (uint32_t h = 0; h < 4; h++)
-            out[many++] = integers(d, to, byte[h / 2], h % 2);
+        for (uint32_t h = 0; h < 4; h++) {
+            x = integers(d, by, byte[h / 2], h % 2, base);
+            out[many++] = number ? less_number(d, to, x, zero)
+                        : by == KN_T_f32 ? high_halves(d, x) : x;
+        }
     }
     return many;
 }
@@ -303,7 +339,7 @@ dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
     uint32_t many = 0, n;
 
     if (l->mem == KN_T_i4)
-        return widen_integers(d, l->elem, in, out);
+        return widen_integers(d, l->elem, in, factor, out);
     if (factor && (l->mem != KN_T_e5m2 || kn_targets[d->in->target].scaled))
         return scaled(d, l->mem, in, factor, out);
 

@@ -36,6 +36,24 @@ unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
            (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
 }
 
+/* One a run, in whole bytes, or two to a byte. */
+static kiln_status
+check_zeros(const struct kn_fn *f, const struct kn_lds *l)
+{
+    uint32_t bits = kn_memory_bits(l);
+    bool runs = l->run == 16 || l->run == 32;
+    bool numbers = l->mem && l->elem == KN_T_f32 && !l->lk &&
+                   l->unit == (bits + 7) / 8;
+    bool plain = !l->panel && !l->shuf && !l->share && !l->line && !l->shift &&
+                 !l->unaligned;
+
+    if (!runs || l->kdiv % l->run || l->cols * l->kdiv != f->shape.bk ||
+        !numbers || !plain)
+        return FAIL(f, l->at, "%%%s: zero points are K-outer, become f32, and "
+                    "one is of whole runs of 16 or 32 elements", l->name);
+    return KILN_OK;
+}
+
 static kiln_status
 check_lds(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -55,6 +73,8 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->mem && l->gk && (l->kdiv != 1) == l->lk)
         return FAIL(f, l->at, "%%%s: converted scales are staged K-outer, "
                     "operands K-contiguous", l->name);
+    if (kn_is_zeros(l))
+        return check_zeros(f, l);
     if (l->run && (l->run < 8 || l->run & (l->run - 1) || !l->mem || !l->gk ||
                    (l->kdiv != 1 && (l->run == 8 || l->kdiv != 32 ||
                                      l->cols * 32 % f->shape.bk))))

@@ -94,7 +94,8 @@ side_of(const struct tiles *w, kn_ref r)
     return t.kind == FRAGMENTS ? w->f->lds[t.lds].side : 0;
 }
 
-/* Runs of elements that become bf16 and the scales of their rows. */
+/* Runs of elements that become bf16 and the scales of their rows, or of integers
+ * and their zero points. */
 static kiln_status
 check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
 {
@@ -104,6 +105,9 @@ check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
         return KILN_OK;
     KN_TRY(need(w, i, 2, FETCHED, -1));
     s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[2])].lds];
+    if (kn_is_zeros(s) && l->mem == KN_T_i4 && l->run == s->run &&
+        s->rows == l->rows && s->side == l->side && !i->attr[KN_A_kk])
+        return KILN_OK;
     return l->run && l->run == s->run && l->elem == KN_T_bf16 &&
                    s->kdiv == 32 && s->rows == l->rows && s->side == l->side &&
                    (uint32_t)(i->attr[KN_A_kk] + 1) * l->cols <= s->cols * 32

@@ -207,6 +207,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.out_scale = p->out_scale;
     k->problem.overflow = p->overflow;
     k->problem.scale_type = p->scale_type;
+    k->problem.zero_points = p->zero_points;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

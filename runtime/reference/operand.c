@@ -163,6 +163,32 @@ apply_scale(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
         multiply(v + x, n - x < width ? n - x : width, s[x / width]);
 }
 
+/* Less the zero point of each group, of column i of B from element k on. */
+static void
+apply_zeros(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
+            double *v)
+{
+    const struct kn_ref_problem *p = o->p;
+    const struct kn_ref_tensor *t = &p->zb;
+    int64_t width = width_of(p), row = (p->n * kn_ref_type_bits(t->type) + 7) / 8;
+
+    for (int x = 0; x < n; x++) {
+        uint64_t at = (uint64_t)((k + x) / width * row);
+        uint8_t code[2] = { 0 };
+
+        if (t->type == KILN_I4) {
+            kn_ref_bytes(t, at + (uint64_t)i / 2, code, 1);
+            v[x] -= kn_ref_decode(KILN_I4, p->target, code[0] >> i % 2 * 4 & 15);
+            continue;
+        }
+        kn_ref_bytes(t, at + 2 * (uint64_t)i, code, 2);
+        v[x] = (double)(float)(v[x] - kn_ref_decode(
+            KILN_F16, p->target, (uint32_t)code[0] | (uint32_t)code[1] << 8));
+        v[x] = kn_ref_decode(p->a.type, p->target,
+                             kn_ref_encode(p->a.type, p->target, v[x]));
+    }
+}
+
 /* One code of an 8-bit type nearest to q, as a number. */
 static double
 nearest_code(const struct kn_ref_problem *p, float q)
@@ -243,6 +269,8 @@ kn_ref_rows(struct kn_ref_operand *o, const struct kn_ref_span *at,
 
         if (!o->is_b)
             quantise(o->p, v, at->n);
+        else if (kn_ref_present(&o->p->zb))
+            apply_zeros(o, at->row + r, at->k, at->n, v);
         apply_scale(o, at->row + r, at->k, at->n, v);
     }
 }

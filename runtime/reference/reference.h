@@ -59,6 +59,10 @@ struct kn_ref_problem {
     int64_t m, n, k;
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;
+    struct kn_ref_tensor zb; /* groups: [K / 32 to 128, N], i4 or f16: less than
+                                B's elements before they are scaled; of f16
+                                what is left is rounded to f32, then to A's
+                                type */
     struct kn_ref_tensor array[KN_REF_ARRAYS]; /* that the expression declares:
                                 f32 by row, f32 by column, or [m][n] */
     double scalar[KN_REF_SCALARS];

@@ -216,7 +216,8 @@ starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
     if (r->p.family == KILN_GROUPED) {
         at[NUM_A] = (uint64_t)first * o[NUM_A].d.row_bytes;
         at[NUM_C] = (uint64_t)first * o[NUM_C].d.row_bytes;
-        at[NUM_SA] = r->p.scale == KILN_SCALE_TENSOR ? 0
+        at[NUM_SA] = r->p.zero_points ? at[NUM_SA]
+                   : r->p.scale == KILN_SCALE_TENSOR ? 0
                    : r->p.scale == KILN_SCALE_ROW ||
                      kn_scales_down(&r->p, 'a') ? 4 * (uint64_t)first
                    : (uint64_t)first * o[NUM_SA].d.row_bytes;
@@ -268,6 +269,10 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .expression = r->p.expression,
         .beta = r->p.beta,
     };
+    if (r->p.zero_points) {
+        q->zb = q->sa;
+        q->sa = (struct kn_ref_tensor){ 0 };
+    }
     if (r->p.scale == KILN_SCALE_TENSOR || r->p.scale == KILN_SCALE_ROW)
         q->sa.ld = q->sb.ld = 0;
     q->bias.ld = 0;

@@ -59,6 +59,8 @@ describe(const struct num_kernel *k, const struct num_job *j,
             kn_putf(b, " [scalar %d: %g]", i, (double)j->p.scalar[i]);
     if (p->scale_type)
         kn_putf(b, " --scale-type %s", kn_scale_type_names[p->scale_type]);
+    if (p->zero_points)
+        kn_putf(b, " --zero-points %s", kn_zero_point_names[p->zero_points]);
     if (p->out_scale)
         kn_putf(b, " --out-scale %s", kn_out_scale_names[p->out_scale]);
     if (p->requant && kn_writes_scales(p))

@@ -36,6 +36,11 @@ shape_groups(struct run *r)
 
     shape(r, NUM_SB, types[r->p.scale_type], r->p.n,
           num_div_up(r->p.k, width));
+    if (!r->p.zero_points)
+        return;
+    shape(r, NUM_SA, r->p.zero_points == KILN_ZEROS_I4 ? KILN_I4 : KILN_F16,
+          num_div_up(r->p.k, width), r->p.n);
+    r->o[NUM_SA].d.scale = false;
 }
 
 static void
@@ -80,7 +85,7 @@ repeat(struct run *r)
     r->o[NUM_A].d.batches = batch;
     r->o[NUM_B].d.batches = b;
     r->o[NUM_C].d.batches = r->p.family == KILN_WGRAD ? r->p.groups : batch;
-    r->o[NUM_SA].d.batches = one ? 1 : batch;
+    r->o[NUM_SA].d.batches = one ? 1 : r->p.zero_points ? b : batch;
     r->o[NUM_SB].d.batches = one ? 1 : b;
     r->o[NUM_BIAS].d.batches = b;
 }
@@ -176,6 +181,8 @@ whole_units(const struct run *r, int id, uint64_t size)
                    kn_unaligned_scales(&r->p, g));
     uint32_t to = dwords ? 4 : align[id];
 
+    if (id == NUM_SA && r->p.zero_points)
+        return size;         /* loaded one by one */
     return (size + to - 1) / to * to;
 }
 

@@ -1,7 +1,7 @@
 /* Every payload byte and every scale byte of the MX formats, NaN and infinity
  * included, against the reference: as A and as B, each format with itself and
  * with the others; with matrix instructions and without. Every code of integer
- * weights, under every scale of 16 bits.
+ * weights, under every scale of 16 bits, and less every zero point.
  *
  * usage: codes TARGET */
 #include <setjmp.h>
@@ -24,7 +24,7 @@ enum { ROWS = 256, COLS = 16, K = 64, BLOCKS = K / 32, BYTES = 2,
 /* One product, A [ROWS, K] and B [COLS, K], or the other way round. */
 struct product {
     uint8_t a[ROWS * K * BYTES], b[ROWS * K * BYTES];
-    uint8_t sa[ROWS * BLOCKS], sb[ROWS * BLOCKS * SCALE_BYTES];
+    uint8_t sa[ROWS * BLOCKS * BYTES], sb[ROWS * BLOCKS * SCALE_BYTES];
     float got[ROWS * COLS];
 };
 
@@ -142,6 +142,8 @@ compare(struct codes *k, const char *what)
         .b = { .type = k->p.b, .data = x->b },
         .sa = { .type = k->p.a, .data = mx_a ? x->sa : NULL },
         .sb = { .type = type_of_scales(&k->p), .data = x->sb }, .alpha = 1,
+        .zb = { .type = kn_zero_type(&k->p),
+                .data = k->p.zero_points ? x->sa : NULL },
     };
     struct kn_ref_result r = { .target = target, .out = KILN_F32, .k = K,
                                .got = x->got, .rect = rect, .value = value,
@@ -305,6 +307,55 @@ every_scale_of_integers(void **state)
     }
 }
 
+/* Column n has zero point first + n in one group, 0 in the other, and row x of A
+ * takes integer x of that group. */
+static void
+put_zeros(struct codes *k, int group, uint32_t first)
+{
+    unsigned bits = k->p.zero_points == KILN_ZEROS_I4 ? 4 : 16;
+    size_t row = ROWS * bits / 8;
+
+    memset(k->x->sa, 0, sizeof k->x->sa);
+    memset(k->x->a, 0, sizeof k->x->a);
+    for (uint32_t n = 0; n < ROWS; n++)
+        put_code(k->x->sa + (size_t)group * row, bits, (int)n,
+                 (first + n) & ((1u << bits) - 1));
+    for (int x = 0; x < COLS; x++)
+        put_code(k->x->a + x * K * 2, 16, 32 * group + x,
+                 kn_ref_encode(k->p.a, target, 1));
+}
+
+/* Every integer less every zero point, NaN and infinity among those of f16. */
+static void
+every_zero_of(kiln_type a, uint8_t zeros)
+{
+    kiln_problem p = { .a = a, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
+                       .zero_points = zeros, .m = COLS, .n = ROWS };
+    uint32_t end = zeros == KILN_ZEROS_I4 ? 2 * ROWS : 1 << 16;
+    struct codes k;
+
+    open_kernel(&k, &p, KN_SCHED_AUTO);
+    for (int i = 0; i < ROWS * BLOCKS; i++)
+        memcpy(k.x->sb + 4 * i, &(float){ 1 }, 4);
+    for (int i = 0; i < ROWS * K; i++)
+        put_code(k.x->b, 4, i, (uint32_t)i % 16);
+    for (uint32_t first = 0; first < end; first += ROWS) {
+        put_zeros(&k, first / ROWS % 2, first);
+        compare(&k, "zero points");
+    }
+    close_codes(&k);
+}
+
+static void
+every_zero_point(void **state)
+{
+    (void)state;
+    every_zero_of(KILN_BF16, KILN_ZEROS_I4);
+    every_zero_of(KILN_F16, KILN_ZEROS_I4);
+    every_zero_of(KILN_BF16, KILN_ZEROS_F16);
+    every_zero_of(KILN_F16, KILN_ZEROS_F16);
+}
+
 static const int schedules[] = { KN_SCHED_AUTO, KN_SCHED_GEMV };
 
 static void
@@ -382,6 +433,7 @@ main(int argc, char **argv)
         cmocka_unit_test(every_byte_of_a_weight),
         cmocka_unit_test(every_integer),
         cmocka_unit_test(every_scale_of_integers),
+        cmocka_unit_test(every_zero_point),
         cmocka_unit_test(a_wrong_element_is_seen),
     };
 

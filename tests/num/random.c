@@ -218,6 +218,8 @@ draw_problem(struct draw *d, struct num_job *j)
     draw_scale_layout(d, p);
     if (p->scale >= KILN_SCALE_GROUP32)
         p->scale_type = (uint8_t)below(d, KILN_NSCALETYPES);
+    if (p->scale >= KILN_SCALE_GROUP32)
+        p->zero_points = (uint8_t)below(d, KILN_NZEROPOINTS);
     p->out = outs[below(d, 3)];
     if (p->a == KILN_I8 && p->scale == KILN_SCALE_NONE && one_in(d, 2))
         p->out = KILN_I32;

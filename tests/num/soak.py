@@ -43,7 +43,7 @@ def types(r):
     if r.random() < 0.8:
         return a, a
     if a in ("f16", "bf16"):
-        return a, r.choice(["fp8", "i8", "bf8", "mxfp4", "mxfp8"])
+        return a, r.choice(["fp8", "i8", "bf8", "mxfp4", "mxfp8", "i4"])
     return a, r.choice(MX if a in MX else ["fp8", "bf8"])
 
 
@@ -126,6 +126,10 @@ def configuration(r, moe_too):
 def stored(r, words, arch):
     """Scales and layouts, mostly where there are some."""
     a, odds = words[words.index("--a") + 1], 0.02
+    if "i4" in words:
+        return ["--scale", r.choice(["group32", "group64", "group128"])] + \
+            some(r, 0.6, ["--scale-type", r.choice(["f16", "bf16"])]) + \
+            some(r, 0.6, ["--zero-points", r.choice(["i4", "f16"])])
     if a in ("fp8", "bf8", "i8") and "--b" not in words:
         odds = 0.5
     scales = some(r, odds, ["--scale", r.choice(

@@ -286,6 +286,17 @@ def integer_weights():
         s = np.full((48, 2), bits or 1, kind)
         got = GPU.gemm(a, b, "f32", b_type="i4", scales=(None, s))
         wrong = wrong or same(got, wide(a) @ w.T)
+    zeros = np.array([[0x3d], [0x21]], "u1").repeat(24, 1)   # -3 3 ..., 1 2 ...
+    z = np.array([[-3, 3], [1, 2]]).repeat(64, 0)
+    w = w.reshape(24, 2, 128) - z.T
+    s = np.full((48, 2), 1, "f2")
+    for x in zeros, np.tile(z[::64], 24).astype("f2"):
+        got = GPU.gemm(a, b, "f32", b_type="i4", scales=(x, s))
+        wrong = wrong or same(got, wide(a) @ w.reshape(48, 128).T)
+    refused("there are 24 elements of zero points", GPU.gemm, a, b, b_type="i4",
+            scales=(zeros[:1].copy(), s))
+    refused("zero points are i4", GPU.gemm, a, b, b_type="i4",
+            scales=(s.astype("f4"), s))
     refused("sb has 144 scales", GPU.gemm, a, b, b_type="i4",
             scales=(None, np.ones((72, 2), "f4")))
     refused("scale= is group32", GPU.gemm, a, b, b_type="i4",

@@ -85,6 +85,10 @@ shape_stage(struct moe_run *m, struct moe_part *s)
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = kn_group_scale(p), .batches = p->groups, .rows = n,
             .cols = kb, .scale = true });
+        if (p->zero_points)
+            shape_operand(m, &s->sa, id + 2, (struct kn_data){
+                .type = kn_zero_type(p), .batches = p->groups, .rows = kb,
+                .cols = n });
     } else if (p->scale == KILN_SCALE_ROW) {
         shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });

@@ -160,7 +160,9 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
         .alpha = (double)p->alpha,
     };
 
-    if (has(s->sa))
+    if (p->zero_points)
+        q.zb = expert_tensor(s->sa, e * s->sa->data.batch_bytes, 0);
+    else if (has(s->sa))
         q.sa = each ? picked_tensor(&sa, p->ldsa) : expert_tensor(s->sa, 0, 0);
     if (has(s->sb))
         q.sb = expert_tensor(s->sb, e * (each ? s->sb->data.batch_bytes : 4),

@@ -156,7 +156,8 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
         bool scale;
     } row[] = {
         { &s->a, KN_FLAG_a_file, false }, { &s->b, KN_FLAG_b_file, false },
-        { &s->sa, KN_FLAG_a_scale_file, true },
+        { &s->sa, s->p.zero_points ? KN_FLAG_b_zero_file
+                                   : KN_FLAG_a_scale_file, true },
         { &s->sb, KN_FLAG_b_scale_file, true },
         { &s->bias, KN_FLAG_bias_file, false },
     };

@@ -5,7 +5,7 @@
 #include "../../../runtime/file.h"
 #include "../../layout.h"
 
-static const struct {
+static const struct row {
     const char *name;
     enum kn_flag_id flag;
 } rows[KN_OPND_ARRAY] = {
@@ -64,12 +64,15 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
     case KILN_SCALE_GROUP64:
     case KILN_SCALE_GROUP128:
         set_shape(&o[KN_OPND_SB], kn_group_scale(p), p->n, kb);
+        if (p->zero_points)
+            set_shape(&o[KN_OPND_SA], kn_zero_type(p), kb, p->n);
         break;
     case KILN_SCALE_NONE:
     case KILN_NSCALES:
         break;
     }
-    o[KN_OPND_SA].data.scale = o[KN_OPND_SB].data.scale = true;
+    o[KN_OPND_SA].data.scale = !p->zero_points;
+    o[KN_OPND_SB].data.scale = true;
 }
 
 /* How often each operand repeats: per batch, or per group. */
@@ -84,7 +87,8 @@ shape_batches(const kiln_problem *p, struct kn_operand *o)
     o[KN_OPND_A].data.batches = p->stride_a == KILN_SHARED ? 1 : all;
     o[KN_OPND_B].data.batches = p->stride_b == KILN_SHARED ? 1 : b;
     o[KN_OPND_C].data.batches = c;
-    o[KN_OPND_SA].data.batches = scale ? o[KN_OPND_A].data.batches : 1;
+    o[KN_OPND_SA].data.batches =
+        scale ? o[p->zero_points ? KN_OPND_B : KN_OPND_A].data.batches : 1;
     o[KN_OPND_SB].data.batches = scale ? o[KN_OPND_B].data.batches : 1;
     o[KN_OPND_BIAS].data.batches = b;
 }
@@ -240,6 +244,28 @@ is_vector(const kiln_problem *p, int id)
             (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW));
 }
 
+/* What an operand's file is said with, and what it is called. */
+static struct row
+row_of(const kiln_problem *p, int id)
+{
+    return id == KN_OPND_SA && p->zero_points
+         ? (struct row){ "zero points of B", KN_FLAG_b_zero_file } : rows[id];
+}
+
+/* Of A's scales and B's zero points there is one operand. */
+static kiln_status
+check_zero_files(struct kn_tool *t, const kiln_problem *p)
+{
+    enum kn_flag_id other = p->zero_points ? KN_FLAG_a_scale_file
+                                           : KN_FLAG_b_zero_file;
+
+    return !t->cli->v[other].seen ? KILN_OK
+         : kn_fail(t->c, KILN_BAD_INPUT,
+                   "%s is given, but this problem reads no %s",
+                   kn_flags[other].name, p->zero_points ? "scales of A"
+                                                        : "zero points of B");
+}
+
 /* Files of --row, --col and --tensor. */
 static kiln_status
 read_arrays(struct kn_tool *t, const kiln_problem *p, struct kn_operands_set *s)
@@ -265,14 +291,17 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
     shape_all(t->cli, p, s->o);
     kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
                       &s->o[KN_OPND_SB]);
+    KN_TRY(check_zero_files(t, p));
     for (int i = 0; i < KN_OPND_ARRAY; i++) {
-        const struct kn_value *v = &t->cli->v[rows[i].flag];
+        const struct row row = row_of(p, i);
+        const struct kn_value *v = &t->cli->v[row.flag];
+
         if (!v->seen || (i == KN_OPND_SC && kn_writes_scales(p)))
             continue;
         if (!s->o[i].used || (i == KN_OPND_C && !p->beta))
             return kn_fail(t->c, KILN_BAD_INPUT,
                            "%s is given, but this problem reads no %s",
-                           kn_flags[rows[i].flag].name, rows[i].name);
+                           kn_flags[row.flag].name, row.name);
         KN_TRY(kn_operand_read(t, &s->o[i], is_vector(p, i), v->s));
     }
     return read_arrays(t, p, s);
@@ -450,6 +479,8 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
         at[KN_OPND_C] = g * t.tc;
         at[KN_OPND_SA] = scales * g * t.tsa;
     }
+    if (p->zero_points)
+        at[KN_OPND_SA] = g * t.tsa;
     for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
         at[KN_OPND_ARRAY + i] = array_offset(p, i, g, row0, at[KN_OPND_C]);
 }
@@ -489,6 +520,10 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .expression = p->expression,
         .beta = p->beta,
     };
+    if (p->zero_points) {
+        out->zb = tensor(&s->o[KN_OPND_SA], 0, at[KN_OPND_SA]);
+        out->sa = (struct kn_ref_tensor){ 0 };
+    }
     for (uint32_t i = KN_OPND_ARRAY; i < KN_NOPERANDS; i++)
         out->array[i - KN_OPND_ARRAY] =
             tensor(&s->o[i], is_tensor(p, i) ? p->ldc : 0, at[i]);

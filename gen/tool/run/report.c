@@ -37,6 +37,8 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     kn_json_str(j, "scale", kn_scale_names[p->scale]);
     if (kn_scale_groups(p))
         kn_json_str(j, "scale_type", kn_scale_type_names[p->scale_type]);
+    if (p->zero_points)
+        kn_json_str(j, "zero_points", kn_zero_point_names[p->zero_points]);
     if (kn_codes(p) || kn_writes_scales(p)) {
         kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
         kn_json_bool(j, "saturate", !p->overflow);
@@ -111,6 +113,9 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
             p->scale_type ? kn_scale_type_names[p->scale_type] : "",
             *epilogue_text(p) ? ", " : "",
             epilogue_text(p), p->beta ? ", beta 1" : "");
+    if (p->zero_points)
+        kn_putf(t->text, ", zero points %s",
+                kn_zero_point_names[p->zero_points]);
     if (p->out_scale)
         kn_putf(t->text, ", output scale %s%s%s",
                 kn_out_scale_names[p->out_scale],

@@ -3,7 +3,8 @@ import ctypes as C
 import os
 
 from ._header import (ACTS, FAMILIES, LAYOUTS, MOE_STAGES as STAGES, OPERANDS,
-                      OUT_SCALES, SCALE_TYPES, SCALES, TARGETS, TYPES, kiln_arguments as Arguments,
+                      OUT_SCALES, SCALE_TYPES, SCALES, TARGETS, TYPES, ZERO_POINTS,
+                      kiln_arguments as Arguments,
                       kiln_device_info as DeviceInfo, kiln_error,
                       kiln_kernel_info, kiln_options as Options,
                       kiln_plan as Plan, kiln_problem)
@@ -27,6 +28,7 @@ class Problem(kiln_problem):
     _names = {"family": FAMILIES, "target": TARGETS, "layout": LAYOUTS,
               "a": TYPES, "b": TYPES, "out": TYPES, "scale": SCALES,
               "out_scale": OUT_SCALES, "scale_type": SCALE_TYPES,
+              "zero_points": ZERO_POINTS,
               "stage": STAGES, "act": ACTS}
 
     def __init__(self, **fields):

@@ -9,6 +9,7 @@ SCALES = ['none', 'tensor', 'row', 'block128', 'mx32', 'group32', 'group64',
     'group128']
 OUT_SCALES = ['none', 'static', 'row', 'block128', 'mx32']
 SCALE_TYPES = ['f32', 'f16', 'bf16']
+ZERO_POINTS = ['none', 'i4', 'f16']
 MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited']
 TARGETS = ['none', 'gfx942', 'gfx950']
@@ -91,7 +92,8 @@ class kiln_problem(C.Structure):
         ("scale_type", C.c_uint8),
         ("quant_flags", C.c_uint8),
         ("hadamard", C.c_uint8),
-        ("reserved", C.c_uint8 * 4),
+        ("zero_points", C.c_uint8),
+        ("reserved", C.c_uint8 * 3),
     ]
 
 

@@ -7,7 +7,8 @@ import math
 
 from ._abi import ACTS, Problem
 from ._memory import BITS, bad, view
-from ._products import along, given_scales, group_type, measure, scale_of, typed
+from ._products import along, given_scales, group_type, measure, scale_of, typed, \
+    zero_type, zeros_shape
 
 BLOCKS = (16, 32, 64, 128)
 
@@ -108,11 +109,14 @@ class Stage:
         for name, v in (("sa", sa), ("sb", sb)):
             if v is None:
                 continue
-            want = self.scales_of(name, mode)
             size = 1 if mode == "mx32" else 4
-            if mode.startswith("group"):
+            if mode.startswith("group") and name == "sa":
+                self.fields["zero_points"] = zero_type(v)
+                size = v.size
+            elif mode.startswith("group"):
                 self.fields["scale_type"] = group_type(v)
                 size = v.size
+            want = self.scales_of(name, mode)
             if math.prod(v.shape) != want or v.size != size:
                 raise bad("%s has %d scales of %d bytes, %s wants %d", name,
                           math.prod(v.shape), v.size, mode, want)
@@ -129,6 +133,8 @@ class Stage:
         """How many scales an operand has."""
         s = self.sizes
         blocks = -(-s["k"] // along(mode))
+        if name == "sa" and mode.startswith("group"):
+            return zeros_shape(s["g"], blocks, s["n"], self.fields["zero_points"])
         if name == "sa":
             return {"tensor": 1, "row": s["m"]}.get(mode, s["m"] * blocks)
         rows = -(-s["n"] // 128) if mode == "block128" else s["n"]

@@ -75,6 +75,20 @@ def group_type(v):
     return v.type
 
 
+def zero_type(v):
+    """Type of the zero points of an integer weight, two to a byte or f16."""
+    if v.size == 1:
+        return "i4"
+    if v.type != "f16":
+        raise bad("zero points are i4, two to a byte, or f16")
+    return "f16"
+
+
+def zeros_shape(many, blocks, n, kind):
+    """Bytes or numbers of the zero points of an integer weight."""
+    return many * blocks * (-(-n // 2) if kind == "i4" else n)
+
+
 def scale_of(sizes, sa, sb, kind):
     """The scale mode that shapes of scales mean."""
     m, n, k = sizes["m"], sizes["n"], sizes["k"]
@@ -150,7 +164,20 @@ class Product:
             if v is not None:
                 self.add_scale(name, v)
 
+    def add_zeros(self, v):
+        """In the place of A's scales: [K / group, N] of each problem."""
+        kind = self.fields["zero_points"] = zero_type(v)
+        want = zeros_shape(self.sizes.get("g", 1), -(-self.sizes["k"] // along(
+            self.fields["scale"])), self.sizes["n"], kind)
+        if math.prod(v.shape) != want:
+            raise bad("there are %d elements of zero points, %s wants %d",
+                      math.prod(v.shape), self.fields["scale"], want)
+        self.operand["sa"] = v
+
     def add_scale(self, name, v):
+        if name == "sa" and self.fields["scale"].startswith("group"):
+            self.add_zeros(v)
+            return
         rows = self.sizes["m" if name == "sa" else "n"]
         if self.fields["scale"] not in ("none", "tensor", "row"):
             pitch = padded(v, self.fields["scale"], self.sizes["k"])

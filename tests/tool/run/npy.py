@@ -159,6 +159,30 @@ def large_scales(arch):
                run.stdout + run.stderr)
 
 
+def zero_points(a, kind, arch):
+    """Codes and zero points of 0 to 15, as checkpoints have them, less 8."""
+    k, group = 160, 64
+    values, stored = make(a, "nt", "a", k)
+    q = RNG.integers(0, 16, (N, k))
+    z = RNG.integers(0, 16, (3, N))
+    s = np.exp2(RNG.integers(-1, 2, (N, 3)))
+    zeros = pack(z ^ 8, 4) if kind == "i4" else (z - 8).astype(np.float16)
+    files = {"a": encode(stored, a, arch), "b": pack(q ^ 8, 4),
+             "b-scale": s.astype(np.float16), "b-zero": zeros}
+    words = ["--a", a, "--b", "i4", "--out", "f32", "-m", M, "-n", N, "-k", k,
+             "--scale", "group%d" % group, "--scale-type", "f16",
+             "--zero-points", kind, "--device", "sim:" + arch]
+    for key, data in files.items():
+        np.save(path(key + ".npy"), data)
+        words += ["--%s-file" % key, path(key + ".npy")]
+    run = kilnc(*words, "--out-file", path("out.npy"))
+    full = np.repeat(np.stack((z.T, s), 2), group, 1)[:, :k]
+    want = values @ ((q - full[:, :, 0]) * full[:, :, 1]).T
+    report("%s x i4 less %s on %s" % (a, kind, arch), not run.returncode and
+           np.array_equal(np.load(path("out.npy")), want.astype(np.float32)),
+           run.stdout + run.stderr)
+
+
 def make_scales(scale, k):
     """Scales over [outer, k] and the two files, powers of two."""
     def powers(*shape):
@@ -259,6 +283,10 @@ case("fp8, padded block scales", "fp8", "fp8", "f32", scale="block128", k=160,
 case("bf16 tt", "bf16", "bf16", "bf16", layout="tt")
 large_scales("gfx950")
 large_scales("gfx942")
+zero_points("bf16", "i4", "gfx950")
+zero_points("f16", "i4", "gfx942")
+zero_points("bf16", "f16", "gfx942")
+zero_points("f16", "f16", "gfx950")
 case("raw files", "bf16", "bf16", "f32", ending="bin")
 epilogue(1)
 epilogue(-1.5)
