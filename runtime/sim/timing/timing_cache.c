@@ -65,7 +65,7 @@ begin_group(void *user, uint64_t linear)
 {
     struct probe *p = user;
 
-    uint64_t cus = (uint64_t)(p->m->chip.cus / p->m->chip.xcds);
+    uint64_t cus = kn_time_cus_of_xcd(p->m);
 
     p->chip = (uint32_t)(linear % (uint64_t)p->m->chip.xcds);
     p->cu = p->dealt[p->chip]++ % cus + cus * p->chip;
@@ -118,7 +118,8 @@ kn_time_find_reuse(struct kn_time_model *m, const struct kn_time_plan *plan,
                               .inst = until_second_head,
                               .access = see_lines };
     struct kn_sim_launch l = *m->q->launch;
-    uint64_t n = (uint64_t)m->chip.cus * plan->resident, misses = 0;
+    uint64_t cus = kn_time_cus_of_xcd(m) * (uint64_t)m->chip.xcds,
+             n = cus * plan->resident, misses = 0;
 
     if (n > plan->active)
         n = plan->active;
@@ -127,7 +128,7 @@ kn_time_find_reuse(struct kn_time_model *m, const struct kn_time_plan *plan,
     p.heads = KN_NEW(m->c, uint32_t, m->nwaves);
     p.steps = KN_NEW(m->c, uint32_t, m->nwaves);
     p.dealt = KN_NEW(m->c, uint64_t, (size_t)m->chip.xcds);
-    p.door = KN_NEW(m->c, struct set, (size_t)m->chip.cus);
+    p.door = KN_NEW(m->c, struct set, cus);
     p.l2 = KN_NEW(m->c, struct set, (size_t)m->chip.xcds);
     l.select = (struct kn_sim_select){ .ids = plan->ids, .n = n };
     l.tap = &tap;

@@ -156,6 +156,9 @@ unsigned kn_time_lds_pass(kiln_target t, const struct kn_sim_access *a,
 
 /* ---- who runs with whom (timing_plan.c) --------------------------------- */
 
+/* Compute units of a chiplet that the launch has. */
+uint64_t kn_time_cus_of_xcd(const struct kn_time_model *m);
+
 struct kn_time_level {       /* of a launch, by workgroups on a CU */
     double turns;            /* how long, in the longest workgroup's times */
     double cus;              /* that its workgroups would fill */

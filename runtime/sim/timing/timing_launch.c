@@ -411,7 +411,8 @@ check_laws(const struct predict *p, const struct kn_time_result *r)
         if (p->record->wave[k].seen > w.longest)
             w.longest = p->record->wave[k].seen;
     w.mfma *= p->plan.total;
-    w.slots = p->plan.resident * p->m.chip.cus;
+    w.slots = (double)(p->plan.resident * kn_time_cus_of_xcd(&p->m)) *
+              p->m.chip.xcds;
     w.groups = p->plan.total;
     w.bytes = p->m.q->bytes > p->reuse.bytes ? p->m.q->bytes
                                              : p->reuse.bytes;

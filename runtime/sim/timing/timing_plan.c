@@ -33,10 +33,12 @@ occupancy(const struct kn_time_model *m)
     return n ? (uint32_t)n : 1;
 }
 
-static uint64_t
-cus_of_xcd(const struct kn_time_model *m)
+uint64_t
+kn_time_cus_of_xcd(const struct kn_time_model *m)
 {
-    return (uint64_t)(m->chip.cus / m->chip.xcds);
+    double n = m->chip.free_cus / m->chip.xcds;
+
+    return n < 1 ? 1 : (uint64_t)n;
 }
 
 /* ---- who has work ------------------------------------------------------- */
@@ -65,7 +67,7 @@ static uint32_t
 residents(const struct kn_time_model *m, const struct kn_time_plan *p)
 {
     unsigned xcds = (unsigned)m->chip.xcds;
-    uint64_t cus = cus_of_xcd(m), most = 0;
+    uint64_t cus = kn_time_cus_of_xcd(m), most = 0;
     uint64_t *of = KN_NEW(m->c, uint64_t, xcds);
     uint32_t room = occupancy(m);
 
@@ -118,7 +120,7 @@ slots_of_xcd(const struct kn_time_model *m, const struct kn_time_plan *p,
              unsigned xcd)
 {
     unsigned xcds = (unsigned)m->chip.xcds;
-    size_t n = (size_t)cus_of_xcd(m) * p->resident;
+    size_t n = (size_t)kn_time_cus_of_xcd(m) * p->resident;
     double *heap = KN_NEW(m->c, double, n);
 
     for (uint64_t g = xcd; g < m->groups; g += xcds) {
@@ -155,7 +157,7 @@ static void
 find_levels(const struct kn_time_model *m, struct kn_time_plan *p)
 {
     unsigned xcds = (unsigned)m->chip.xcds;
-    size_t cus = (size_t)cus_of_xcd(m);
+    size_t cus = (size_t)kn_time_cus_of_xcd(m);
     double **slot = KN_NEW(m->c, double *, xcds), from, half, busy;
     double *end = KN_NEW(m->c, double, p->resident + 1);
 
@@ -213,7 +215,7 @@ kn_time_neighbours(const struct kn_time_model *m, const struct kn_time_plan *p,
                    uint64_t *id)
 {
     uint64_t *peer = KN_NEW(m->c, uint64_t, p->active), at = 0, n;
-    uint64_t cus = cus_of_xcd(m);
+    uint64_t cus = kn_time_cus_of_xcd(m);
     uint32_t found = 0;
 
     n = peers(m, p, peer);
