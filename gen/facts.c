@@ -95,6 +95,13 @@ parts_of(const struct given *x)
                         : x->a.count * x->a.bytes > 128 ? 2 : 1;
 }
 
+/* The 4-wave loop has registers for the next batch. */
+static uint32_t
+scale_slots(const struct given *x)
+{
+    return kn_reads_of(x->g) == KN_READS_TILE ? 1 : 2;
+}
+
 /* B's fragments alternate, so an odd number of K steps takes two turns; so do
  * the slots of common scales. */
 static int64_t
@@ -106,7 +113,7 @@ steps_of(const struct given *x)
 
     if (kn_widens_scaled(x->p) && kn_reads_of(x->g) == KN_READS_TILE)
         return 4;
-    return batch ? 2 * batch : odd ? 2 * slots : slots;
+    return batch ? scale_slots(x) * batch : odd ? 2 * slots : slots;
 }
 
 /* Each is copied behind a share; the 4-wave loop through registers has no

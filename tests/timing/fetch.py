@@ -4,7 +4,9 @@ bytes of MX defaults, predicted times with the model's constants and with
 pessimistic ones, and with those the best kernel whose loop is short. A table in
 Markdown.
 
-    fetch.py KILNC SCRATCH
+    fetch.py KILNC SCRATCH [OLD KILNC]
+
+and beside them those of an older build.
 """
 import json
 import os
@@ -62,23 +64,32 @@ def best_short(kilnc, scratch, words):
     return best
 
 
-def row(kilnc, scratch, problem):
-    words = problem.split()
+def measured(kilnc, scratch, words):
+    """Schedule, bytes of the main loop, time, and time of slow fetch."""
     size, schedule = loop_of(kilnc, scratch, words)
-    usual = time_of(kilnc, words)
-    slow = time_of(kilnc, words, "--constants", SLOW)
+    return (schedule, size, time_of(kilnc, words),
+            time_of(kilnc, words, "--constants", SLOW))
+
+
+def row(kilnc, scratch, problem, before):
+    words = problem.split()
+    schedule, size, usual, slow = measured(kilnc, scratch, words)
+    old = "" if not before else \
+        " %d | %.1f | %.1f |" % measured(before, scratch, words)[1:]
     short = best_short(kilnc, scratch, words) if size > SHORT else None
-    return "| `%s` | %s | %d | %.1f | %.1f | %+.1f %% | %s |" % (
-        problem.replace(MOE, "..."), schedule, size, usual, slow,
+    return "| `%s` | %s |%s %d | %.1f | %.1f | %+.1f %% | %s |" % (
+        problem.replace(MOE, "..."), schedule, old, size, usual, slow,
         100 * (slow / usual - 1), "%.1f, %s" % short if short else "-")
 
 
-def main(kilnc, scratch):
+def main(kilnc, scratch, before=None):
     os.makedirs(scratch, exist_ok=True)
-    print("| problem | schedule | loop, B | us | us, slow fetch | | loops of at "
-          "most 16 KB |\n|---|---|---:|---:|---:|---:|---|")
+    old = "loop before, B | us | slow | " if before else ""
+    print("| problem | schedule | %sloop, B | us | us, slow fetch | | loops of "
+          "at most 16 KB |" % old)
+    print("|---|---|" + "---:|" * (7 if before else 4) + "---|")
     for problem in PROBLEMS:
-        print(row(kilnc, scratch, problem), flush=True)
+        print(row(kilnc, scratch, problem, before), flush=True)
 
 
 if __name__ == "__main__":
