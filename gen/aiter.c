@@ -11,20 +11,23 @@
 
 /* LARGE: a tile of so many rows and columns has a loop for four waves of its
  * own. */
-enum { SLOT = 16, WAVES = 4, PANEL_ROWS = 16, LARGE = 256 };
+enum {
+    SLOT = 16, WAVES = 4, PANEL_ROWS = 16, LARGE = 256, MOST_SHARES = 16,
+    PANEL_COLUMNS = 128      /* of gate, where a tile is open */
+};
 
 struct loader {
-    const char *folder, *table, *columns;
+    const char *folder, *columns;
     uint32_t tile_n, unit_n, unit_k, slots;
     bool either;
     char split;
 };
 
 static const struct loader loaders[KN_NLOADERS] = {
-#define LOADER(id, folder, table, tile_n, unit_n, unit_k, slots, either,      \
-               split, columns)                                                \
-    [KN_LOADER_##id] = { folder, table, columns, tile_n, unit_n, unit_k,      \
-                         slots, either, split },
+#define LOADER(id, folder, tile_n, unit_n, unit_k, slots, either, split,      \
+               columns)                                                       \
+    [KN_LOADER_##id] = { folder, columns, tile_n, unit_n, unit_k, slots,      \
+                         either, split },
 #include "aiter.def"
 };
 
@@ -34,28 +37,48 @@ static const struct product {
     kiln_scale scale;
     kiln_scale_layout scale_layout;
     kiln_epilogue epilogue;
+    kiln_moe_stage stage;
+    bool weighed;
+    const char *table;
 } products[] = {
-#define SERVES(id, a, b, out, scale, layout, epilogue)                        \
+#define SERVES(id, table, a, b, out, scale, layout, epilogue)                 \
     { KN_LOADER_##id, KILN_##a, KILN_##b, KILN_##out, KILN_SCALE_##scale,     \
-      KILN_SCALE_##layout, KILN_EPILOGUE_##epilogue },
+      KILN_SCALE_##layout, KILN_EPILOGUE_##epilogue, KILN_MOE_NONE, false,    \
+      table },
+#define GATES(id, table, a, b, out, scale, weigh)                             \
+    { KN_LOADER_##id, KILN_##a, KILN_##b, KILN_##out, KILN_SCALE_##scale,     \
+      KILN_SCALE_RAW, KILN_EPILOGUE_NONE, KILN_MOE_GATE_UP,                   \
+      KILN_WEIGHT_##weigh == KILN_WEIGHT_BEFORE, table },
 #include "aiter.def"
 };
 
-enum kn_loader
-kn_loader_of(const kiln_problem *p, const struct kn_config *g)
+static const struct product *
+product_of(const kiln_problem *p, const struct kn_config *g)
 {
-    if (g->abi != KN_ABI_AITER || p->family != KILN_GEMM ||
+    bool weighed = p->stage && p->weigh == KILN_WEIGHT_BEFORE;
+
+    if (g->abi != KN_ABI_AITER ||
+        p->family != (p->stage ? KILN_MOE : KILN_GEMM) ||
         p->layout != KILN_NT || p->beta || p->quant)
-        return KN_LOADER_none;
+        return NULL;
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         const struct product *q = &products[i];
 
         if (p->a == q->a && p->b == q->b && p->out == q->out &&
             p->scale == q->scale && p->scale_layout == q->scale_layout &&
-            p->epilogue == q->epilogue)
-            return q->loader;
+            p->epilogue == q->epilogue && p->stage == q->stage &&
+            weighed == q->weighed)
+            return q;
     }
-    return KN_LOADER_none;
+    return NULL;
+}
+
+enum kn_loader
+kn_loader_of(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct product *q = product_of(p, g);
+
+    return q ? q->loader : KN_LOADER_none;
 }
 
 bool
@@ -83,11 +106,13 @@ refuse(struct kn_ctx *c, const kiln_problem *p)
     size_t n = sizeof products / sizeof *products;
 
     for (size_t i = n; i-- > 0;)
-        if (products[i].a == p->a && products[i].b == p->b)
+        if (products[i].a == p->a && products[i].b == p->b &&
+            (products[i].stage != 0) == (p->family == KILN_MOE))
             q = &products[i];
     return kn_fail(c, KILN_UNSUPPORTED, "aiter has no assembly loader for this "
-                   "product; it has one for gemm nt, %s x %s -> %s, scale %s, "
-                   "scale layout %s, epilogue %s", kiln_type_name(q->a),
+                   "product; it has one for %s, %s x %s -> %s, scale %s, "
+                   "scale layout %s, epilogue %s",
+                   q->stage ? "moe gemm1" : "gemm nt", kiln_type_name(q->a),
                    kiln_type_name(q->b), kiln_type_name(q->out),
                    kn_scale_names[q->scale],
                    scale_layouts[q->scale_layout],
@@ -115,8 +140,28 @@ take_columns(const kiln_problem *p, uint32_t columns, uint32_t bk,
              struct kn_config *g)
 {
     g->bn = columns;
-    g->bm = p->m && p->m <= 32 ? 32 : p->m && p->m <= 64 ? 64 : 128;
     g->bk = bk;
+    g->bm = p->block_m;
+    if (!p->stage)
+        g->bm = p->m && p->m <= 32 ? 32 : p->m && p->m <= 64 ? 64 : 128;
+}
+
+static uint32_t
+columns_of(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->bn ? kn_tile_columns(p, g) : 0;
+}
+
+/* What the loader gives sorted rows with. */
+static kiln_status
+check_moe(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->b_layout == KILN_B_HALVES && p->id_format == KILN_IDS_PACKED &&
+        (p->act == KILN_SILU || p->act == KILN_GELU_TANH))
+        return KILN_OK;
+    return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader of moe gemm1 has packed "
+                   "ids, weights of --b-layout preshuffled-halves, and --act "
+                   "silu or gelu_tanh");
 }
 
 kiln_status
@@ -130,7 +175,7 @@ kn_aiter_serves(struct kn_ctx *c, const kiln_problem *p,
     if (p->alpha_set && !kn_loader_alpha(l))
         return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s gives the "
                        "product no factor: no --alpha", loaders[l].folder);
-    return KILN_OK;
+    return p->stage ? check_moe(c, p) : KILN_OK;
 }
 
 void
@@ -138,17 +183,21 @@ kn_aiter_open(const kiln_problem *p, uint32_t bk, struct kn_config *g)
 {
     const struct loader *l = &loaders[kn_loader_of(p, g)];
 
-    if (!g->bm && l->tile_n)
-        take_columns(p, l->tile_n, bk, g);
+    if (!g->bm && (l->tile_n || p->stage))
+        take_columns(p, p->stage ? 2 * PANEL_COLUMNS : l->tile_n, bk, g);
     if (!g->wm && !kn_schedules[g->schedule].asm_only &&
         (g->bm < LARGE || g->bn < LARGE)) {
-        g->wm = g->bm && g->bm < 32 ? 1 : 2;
+        g->wm = g->bm && g->bm < (p->stage ? 128 : 32) ? 1 : 2;
         g->wn = WAVES / g->wm;
     }
     if (g->split_k > 1)
         g->loader_split = g->split_k;
     g->split_k = 1;
-    g->domain = domain_of(p, l, g->bn, g->bk ? g->bk : bk);
+    if (l->split == 'F') {
+        g->loader_split = MOST_SHARES;
+        g->early = g->early ? g->early : KN_EARLY_IDS;
+    }
+    g->domain = domain_of(p, l, columns_of(p, g), g->bk ? g->bk : bk);
 }
 
 /* Shares are added to D in pairs of columns. */
@@ -157,7 +206,7 @@ settle_split(struct kn_ctx *c, struct kn_config *g, const struct loader *l)
 {
     uint32_t n = g->loader_split;
 
-    if (n < 2)
+    if (n < 2 || l->split == 'F')    /* there, an empty share ends */
         return KILN_OK;
     if (l->split == 'Z' && n & (n - 1))
         return kn_fail(c, KILN_BAD_INPUT, "aiter's loader %s divides K into 2, "
@@ -188,7 +237,7 @@ kn_aiter_settle(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (l->tile_n && g->bn != l->tile_n)
         return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader %s has tiles of %u "
                        "columns, not %u", l->folder, l->tile_n, g->bn);
-    g->domain = domain_of(p, l, g->bn, g->bk);
+    g->domain = domain_of(p, l, columns_of(p, g), g->bk);
     return settle_split(c, g, l);
 }
 
@@ -216,9 +265,9 @@ static const char *const shares[KN_NLOADERS] = {
 
 static const struct {
     enum kn_loader loader;
-    const char *name, *text;
+    const char *name, *type, *text;
 } derived[] = {
-#define THEN(id, name, text) { KN_LOADER_##id, #name, text },
+#define THEN(id, name, type, text) { KN_LOADER_##id, #name, #type, text },
 #include "aiter.def"
 };
 
@@ -279,6 +328,10 @@ static const char zeros[] =
     "store.zero %acc, %C, %m0, %n0, %M, %N, %pc elem=bf16 vec=2\nend\n"
     "count.in %sem, %most\nend\n.end\n";
 
+/* There may be more shares than K tiles. */
+static const char no_share[] =
+    "%empty:s.b1 = eq %K, 0\nif %empty\nstop\nend\n";
+
 /* Of bf16 or f32, as the launch says. */
 static const char store_as[] =
     ".def store_as(type, how)\nstore %$ACC, %C, %m0, %n0, %M, %N, "
@@ -297,6 +350,20 @@ static const char stores_one[] =
     "store_as(TC, '')\nelse\nstore_as(TC, ' atomic=1')\nend\n"
     ".else\nstore_as(TC, '')\n.end\n";
 
+/* Of moe's gemm1: an activation as the launch says; where it divides K there is
+ * none, and gate and up are added to f32 [rows, 2 N]. */
+static const char gates[] =
+    ".def aiter_gate()\n%usual:s.b1 = eq %ks, 1\nif %usual\n"
+    "%silu:s.b1 = eq %gelu, 0\nif %silu\nstore_gated(0)\nelse\n"
+    "store_gated(3)\nend\nelse\n"
+    "%cleft:s.i32 = sub %N, %n0\n%pboth:s.i32 = shl %n, 3\n%pboth = assume %pboth, $MAX_pc\n"
+    "%off = sext %n0\nadd_columns(4)\n%off = sext %n\n%g64 = sext %n0\n"
+    "%off = add %off, %g64\nadd_columns(5)\nend\n.end\n"
+    ".def add_columns(of)\n%part:tile = acc.gate %$ACC act=$of\n"
+    "%off = shl %off, 2\n%CT:s.ptr = padd %C, %off\n"
+    "store.rows %part, %CT, %rid, %live, %topk, %cleft, %pboth elem=f32 vec=1 "
+    "slots=1 atomic=1\n.end\n";
+
 /* What comes before the sums, and how they leave. */
 static void
 put_store(struct kn_buf *b, enum kn_loader l)
@@ -304,9 +371,12 @@ put_store(struct kn_buf *b, enum kn_loader l)
     bool counted = loaders[l].split == 'S';
 
     kn_put(b, store_as);
+    if (loaders[l].split == 'F')
+        kn_put(b, gates);
     if (counted)
         kn_putf(b, ".def counter()\n%s.end\n%s", counter, either);
-    kn_putf(b, ".def aiter_open()\n%s.end\n", counted ? zeros : "");
+    kn_putf(b, ".def aiter_open()\n%s.end\n", counted ? zeros
+            : loaders[l].split == 'F' ? no_share : "");
     kn_putf(b, ".def aiter_store()\n%s.end\n",
             counted ? stores_either : stores_one);
 }
@@ -328,11 +398,14 @@ kn_loader_template(struct kn_ctx *c, enum kn_loader l)
     }
     for (size_t i = 0; i < NDERIVED; i++)
         if (derived[i].loader == l)
-            kn_putf(&b, "%%%s:s.i32 = %s\n", derived[i].name, derived[i].text);
+            kn_putf(&b, "%%%s:s.%s = %s\n", derived[i].name, derived[i].type,
+                    derived[i].text);
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
         if (!has_argument(l, pointers[i]))
             kn_putf(&b, "%%%s:s.ptr = padd %%C0, 0\n", pointers[i]);
-    kn_put(&b, "%G:s.i32 = mov 1\n.end\n");
+    if (!has_argument(l, "G"))
+        kn_put(&b, "%G:s.i32 = mov 1\n");
+    kn_put(&b, ".end\n");
     put_tile(&b, l);
     put_store(&b, l);
     return b.s;
@@ -366,7 +439,8 @@ fill(const kiln_problem *p, const struct kn_config *g,
      const struct kn_operands *o, struct kn_plan *plan)
 {
     const uint64_t C = o->c, A = o->a, B = o->b, SA = o->sa, SB = o->sb,
-                   BIAS = o->bias;
+                   BIAS = o->bias, OFFS = o->offs, EIDS = o->experts,
+                   NPAD = o->padded, WTS = o->weights;
     const enum kn_loader loader = kn_loader_of(p, g);
     const int64_t ks = g->loader_split ? g->loader_split : 1;
     const uint64_t SEM = 0;  /* a launch of more shares is the loader's own */
@@ -389,11 +463,11 @@ fill(const kiln_problem *p, const struct kn_config *g,
     if (loader == KN_LOADER_##id)                                             \
         put(plan, slot, &p->alpha, sizeof p->alpha);
 #include "aiter.def"
-    plan->grid[0] = (uint32_t)up(n, g->bn);
+    plan->grid[0] = (uint32_t)up(n, kn_tile_columns(p, g));
     plan->grid[1] = (uint32_t)up(m, g->bm);
     if (loaders[loader].split == 'X')
         plan->grid[0] *= (uint32_t)ks;
-    else if (ks > 1)         /* of f4gemm: shares of whole 256 K */
+    else if (ks > 1 && !routed) /* of f4gemm: shares of whole 256 K */
         plan->grid[2] = loaders[loader].split == 'S' ? (uint32_t)ks
                       : (uint32_t)up(k, 256 * up(k / ks, 256));
 }
@@ -448,7 +522,7 @@ kn_loader_folder(struct kn_ctx *c, const kiln_problem *p,
 const char *
 kn_loader_table(const kiln_problem *p, const struct kn_config *g)
 {
-    return loaders[kn_loader_of(p, g)].table;
+    return product_of(p, g)->table;
 }
 
 static const char *
@@ -467,7 +541,7 @@ value_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
 {
     switch (*what) {
     case 'M': return number(c, g->bm);
-    case 'N': return number(c, g->bn);
+    case 'N': return number(c, kn_tile_columns(p, g));
     case 'U': return number(c, g->bk);
     case 'B': return number(c, p->b_layout);
     case 'S': return number(c, g->loader_split > 1);

@@ -420,7 +420,8 @@ uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 static inline bool
 kn_gate_stored(const kiln_problem *p)
 {
-    return p->stage == KILN_MOE_GATE_UP && (p->b_layout || kn_shuffled(p));
+    return p->stage == KILN_MOE_GATE_UP &&
+           (p->b_layout == KILN_B_PRESHUFFLED || kn_shuffled(p));
 }
 
 /* Output columns of one tile: a gate and an up column make one. */

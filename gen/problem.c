@@ -140,6 +140,10 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
                        "--scale block128, of rows that no ids name");
     if (!p->b_layout && !kn_shuffled(p))
         return KILN_OK;
+    if (p->b_layout == KILN_B_HALVES &&
+        (!kn_family_of(p)->routed || kn_shuffled(p)))
+        return kn_fail(c, KILN_UNSUPPORTED, "preshuffled halves are moe's gate "
+                       "and up rows, without shuffled scales");
     if (p->layout != KILN_NT || !kn_family_of(p)->stored ||
         p->stage == KILN_MOE_REDUCE)
         return kn_fail(c, KILN_UNSUPPORTED, "stored layouts are for an nt "

@@ -152,7 +152,9 @@ struct kn_convert {
 extern const struct kn_convert kn_converts[];
 extern const size_t kn_nconverts;
 
-enum { KN_GATED = 3 };       /* values of act= of acc.gate */
+/* Values of act= of acc.gate: activations, then gate or up alone. */
+enum { KN_GATED = 4, KN_GATE_ALONE = KN_GATED, KN_UP_ALONE, KN_GATES };
+
 
 struct kn_shape {            /* the tile and its distribution over waves */
     uint32_t bm, bn, bk, wm, wn;

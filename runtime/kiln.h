@@ -168,20 +168,20 @@ typedef enum kiln_moe_stage { KILN_MOE_STAGES(KILN_NAME) KILN_NMOESTAGES } kiln_
 
 /* SWIGLU is gpt-oss': gate and up limited to 7, slope 1.702, up + 1. LIMITED
  * is DeepSeek-V4's silu: gate limited to 10, up to -10 .. 10. */
-#define KILN_ACTS(X) X(SILU, "silu") X(SWIGLU, "swiglu") X(LIMITED, "limited")
+#define KILN_ACTS(X) X(SILU, "silu") X(SWIGLU, "swiglu") X(LIMITED, "limited") \
+    X(GELU_TANH, "gelu_tanh")
 
 typedef enum kiln_act { KILN_ACTS(KILN_NAME) KILN_NACTS } kiln_act;
 
-/* How B is stored. PRESHUFFLED: aiter's shuffle_weight(16, 16): panels of 16
- * rows, in them 16-byte chunks along K, of each row in turn. moe's gemm1 has
- * 16 gate rows and their 16 up rows in turn then. */
-#define KILN_B_LAYOUTS(X) X(B_PLAIN, "plain") X(B_PRESHUFFLED, "preshuffled")
+/* PRESHUFFLED: aiter's shuffle_weight(16, 16): panels of 16 rows, in them 16-byte chunks along
+ * K, of each row in turn; of gemm1 16 gate and 16 up rows in turn. HALVES: all gate rows first. */
+#define KILN_B_LAYOUTS(X) X(B_PLAIN, "plain") X(B_PRESHUFFLED, "preshuffled") \
+    X(B_HALVES, "preshuffled-halves")
 
 typedef enum kiln_b_layout { KILN_B_LAYOUTS(KILN_NAME) KILN_NBLAYOUTS } kiln_b_layout;
 
-/* How scales of blocks are stored. SHUFFLED, MX32: aiter's e8m0_shuffle,
- * blocks of 32 rows and 256 K; of moe's A by sorted row; groups start at
- * multiples of 32 rows. Padding bytes are 127.
+/* SHUFFLED, MX32 scales: aiter's e8m0_shuffle, blocks of 32 rows and 256 K; of moe's
+ * A by sorted row; groups start at multiples of 32 rows. Padding bytes are 127.
  * TRANSPOSED, BLOCK128: sa[ceil(K/128), M], of wgrad sb[ceil(K/128), N] too. */
 #define KILN_SCALE_LAYOUTS(X) X(SCALE_RAW, "raw") \
     X(SCALE_SHUFFLED, "shuffled") X(SCALE_TRANSPOSED, "transposed")

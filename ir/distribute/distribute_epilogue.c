@@ -304,25 +304,33 @@ expand_mulrows(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* x * sigmoid(scale * x); v_exp_f32 is a power of two. */
+/* swish(g) * (u + add), both limited by `most`, g from above only; by act=. */
+static const struct gated {
+    double most, slope, cube, add;
+} acts[KN_GATED] = {
+    { 0, 1, 0, 0 }, { 7, 1.702, 0, 1 }, { 10, 1, 0, 0 },
+    { 0, 2 * 0.79788456080286536, 0.044715, 0 },
+};
+
+/* x * sigmoid(slope * (x + cube * x^3)); v_exp_f32 is a power of two. */
 static kn_ref
-swish(struct dist *d, kn_ref x, double scale)
+swish(struct dist *d, kn_ref x, const struct gated *of)
 {
     const double log2e = 1.4426950408889634;
     struct kn_type t = dist_acc_type(d, x);
-    kn_ref y = dist_op(d, KN_OP_fmul, t, x, kn_flt(d->out, -log2e * scale));
+    kn_ref y = x, rise[3] = { 0, kn_flt(d->out, of->slope * of->cube),
+                              kn_flt(d->out, of->slope) };
 
+    if (of->cube > 0) {
+        rise[0] = dist_op(d, KN_OP_fmul, t, x, x);
+        y = dist_op(d, KN_OP_fmul, t, x, dist_op3(d, KN_OP_fma, t, rise));
+    }
+    y = dist_op(d, KN_OP_fmul, t, y,
+                kn_flt(d->out, of->cube > 0 ? -log2e : -log2e * of->slope));
     y = dist_op(d, KN_OP_exp2, t, y, 0);
     y = dist_op(d, KN_OP_fadd, t, y, kn_flt(d->out, 1));
     return dist_op(d, KN_OP_fmul, t, x, dist_op(d, KN_OP_rcp, t, y, 0));
 }
-
-/* swish(g) * (u + add), both limited by `most`, g from above only; by act=. */
-static const struct gated {
-    double most, slope, add;
-} acts[KN_GATED] = {
-    { 0, 1, 0 }, { 7, 1.702, 1 }, { 10, 1, 0 },
-};
 
 static kn_ref
 gated(struct dist *d, kn_ref g, kn_ref u, const struct gated *x)
@@ -336,7 +344,7 @@ gated(struct dist *d, kn_ref g, kn_ref u, const struct gated *x)
     }
     if (x->add > 0)
         u = dist_op(d, KN_OP_fadd, t, u, kn_flt(d->out, x->add));
-    return dist_op(d, KN_OP_fmul, t, swish(d, g, x->slope), u);
+    return dist_op(d, KN_OP_fmul, t, swish(d, g, x), u);
 }
 
 /* acc.gate: column blocks 2j (gate) and 2j + 1 (up) become block j. */
@@ -344,6 +352,7 @@ kiln_status
 expand_gate(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *s = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
+    int32_t act = (int32_t)i->attr[KN_A_act];
 
     if (kn_fragment(d->in, 'b').count % 2)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "acc.gate needs an even "
@@ -351,7 +360,8 @@ expand_gate(struct dist *d, const struct kn_ins *i)
     *t = (struct dist_tile){ .kind = DT_ACC, .nreg = s->nreg / 2,
                              .reg = KN_NEW(d->c, kn_ref, s->nreg / 2) };
     for (uint32_t n = 0; n < t->nreg; n++)
-        t->reg[n] = gated(d, s->reg[2 * n], s->reg[2 * n + 1],
-                          &acts[i->attr[KN_A_act]]);
+        t->reg[n] = act < KN_GATED
+                    ? gated(d, s->reg[2 * n], s->reg[2 * n + 1], &acts[act])
+                    : s->reg[2 * n + (act == KN_UP_ALONE)];
     return KILN_OK;
 }

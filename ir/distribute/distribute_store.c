@@ -485,7 +485,7 @@ out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
         i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
     if (i->attr[KN_A_atomic]) {
         o.store = KN_OP_atom;
-        o.vec = 2;
+        o.vec = o.elem == KN_T_bf16 ? 2 : 1;
     }
     o.size = kn_elems[o.elem].bits / 8;
     o.pitch = rows->pitch;

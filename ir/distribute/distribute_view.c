@@ -233,6 +233,8 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
         k = to_bytes(d, k, kn_elems[l->elem].bits);
         n = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, n, -1), -16);
         n = dist_i2(d, KN_OP_mul, n, v->pitch);
+        if (named)           /* all of gate and up is in reach */
+            n = dist_assume(d, n, DIST_NEVER);
         n = dist_i2(d, KN_OP_add, n, dist_ic(d, KN_OP_shl, k, 4));
         dist_move(d, v->rem, dist_clamp(d, n, 0, DIST_NEVER));
         return;

@@ -122,7 +122,7 @@ kn_verify_quantise(const struct kn_fn *f, const struct kn_ins *i)
 kiln_status
 kn_verify_gate(const struct kn_fn *f, const struct kn_ins *i)
 {
-    if (i->attr[KN_A_act] < 0 || i->attr[KN_A_act] >= KN_GATED)
-        return FAIL(f, i->at, "act= is 0 to %d", KN_GATED - 1);
+    if (i->attr[KN_A_act] < 0 || i->attr[KN_A_act] >= KN_GATES)
+        return FAIL(f, i->at, "act= is 0 to %d", KN_GATES - 1);
     return KILN_OK;
 }

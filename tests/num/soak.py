@@ -69,7 +69,8 @@ def moe(r):
         words += some(r, 0.3, ["--quant", r.choice(["even", "ceil"])])
     if "gemm2" in words and a not in MX:
         words += some(r, 0.4, ["--reduce", "atomic"], ["--reduce", "ordered"])
-    words += some(r, 0.3, ["--act", "swiglu"], ["--act", "limited"])
+    words += some(r, 0.3, ["--act", "swiglu"], ["--act", "limited"],
+                  ["--act", "gelu_tanh"])
     words += some(r, 0.3, ["--ids", "plain"])
     words += some(r, 0.3, ["--weight", r.choice(["before", "none", "after"])])
     words += some(r, 0.3, ["--routing", "extreme:%d" % r.randint(topk, experts)])

@@ -31,6 +31,8 @@ import tempfile
 
 import numpy as np
 
+import fmoe
+
 SLOT = 16                    # every argument is padded to 16 bytes
 KERNARG = 512
 POISON = 0xFF                # bytes no kernel may use
@@ -119,6 +121,8 @@ class Launch:
         self.slots, self.pointers, self.round = {}, {}, bf16
         self.rows = m        # of the output buffer
         self.zeroed = False  # by the loader, for sums of shares of K
+        self.slack = 0       # of what a function rounds, relative
+        self.wide = False    # D is f32
 
     def value(self, slot, form, number):
         self.slots[slot] = struct.pack("<" + form, number)
@@ -266,27 +270,48 @@ def launch_fp8(row, arch, rng, small=False):
     return j
 
 
-FAMILIES = {                 # folder: (table of kernels, launch)
+def pack(integer, arch):
+    """Integers of A and of B, [experts, rows, K], as the loader of moe has them."""
+    def codes(a, b):
+        of = (lambda x: x.astype(np.int8)) if integer else \
+            (lambda x: fp8(x, arch))
+        return of(a), shuffle_rows(of(b.reshape(-1, b.shape[-1])), 16, 32)
+    return codes
+
+
+def launch_moe(row, arch, rng, small=False):
+    size = row.get("size") or fmoe.Size(37, 2, 4, row["tile_n"] * 2, 512)
+    return fmoe.launch(Launch(row, 0, 0, 0), rng, size,
+                       pack(row["integer"], arch))
+
+
+FAMILIES = {                 # folder and more: (table of kernels, launch)
     "bf16gemm": ("bf16gemm_fp32bf16.csv", launch_bf16),
     "f4gemm": ("f4gemm_bf16_per1x32Fp4.csv", launch_f4),
     "i8gemm": ("i8gemm_bf16_perTokenI8.csv", launch_i8),
     "fp8gemm_blockscale": ("fp8gemm_bf16_blockscale.csv", launch_fp8),
+    "fmoe_2stages fp8": ("fmoe_stage1_bf16_pertokenFp8_g1u1.csv", launch_moe),
+    "fmoe_2stages fp8 weighed":
+        ("fmoe_stage1_bf16_pertokenFp8_doweight_g1u1.csv", launch_moe),
+    "fmoe_2stages i8": ("fmoe_stage1_bf16_pertokenInt8_g1u1.csv", launch_moe),
 }
 
 
 def kernels(folder, arch, family):
     """The rows of a kernel table under one set of names."""
-    path = os.path.join(folder, arch, family, FAMILIES[family][0])
+    where = os.path.join(folder, arch, family.split()[0])
+    path = os.path.join(where, FAMILIES[family][0])
     if not os.path.exists(path):
         return
     with open(path, newline="") as f:
         for r in csv.DictReader(f):
             low = {key.lower().replace("_", ""): v for key, v in r.items()}
-            yield {"kernel": low["knlname"], "file": os.path.join(
-                       folder, arch, family, low["coname"]),
+            yield {"kernel": low["knlname"],
+                   "file": os.path.join(where, low["coname"]),
                    "tile_m": int(low["tilem"]), "tile_n": int(low["tilen"]),
-                   "splitK": int(low["splitk"]),
-                   "preshuffle": int(low["bpreshuffle"]),
+                   "splitK": int(low.get("splitk", 0)),
+                   "preshuffle": int(low.get("bpreshuffle", 1)),
+                   "weighed": "weighed" in family, "integer": "i8" in family,
                    "bias": int(low.get("bias", 0))}
 
 
@@ -335,23 +360,40 @@ PRODUCTS = {                 # folder: (flags of the product, K of a tile)
     "i8gemm": ("--a i8 --b i8 --out bf16 --scale row --epilogue bias", 128),
     "fp8gemm_blockscale": ("--a fp8 --b fp8 --out bf16 --scale block128 "
                            "--scale-layout transposed --epilogue bias", 128),
+    "fmoe_2stages fp8": ("--a fp8 --b fp8 --weight none", 128),
+    "fmoe_2stages fp8 weighed": ("--a fp8 --b fp8 --weight before", 128),
+    "fmoe_2stages i8": ("--a i8 --b i8 --weight none", 128),
 }
+
+
+def of_moe(row):
+    """A tile of the loader's has as many columns of up as of gate; the sizes are
+    not the launch's."""
+    return ["moe", "--stage", "gemm1", "--scale", "row", "--hidden", "640",
+            "--inter", "512", "--experts", "3", "--topk", "2", "--tokens", "9",
+            "--b-layout", "preshuffled-halves", "--block-m", str(row["tile_m"]),
+            "--tile", "%dx%dx128" % (row["tile_m"], row["tile_n"] * 2)]
+
+
+def of_gemm(row, bk):
+    return ["gemm", "--tile", "%dx%dx%d" % (row["tile_m"], row["tile_n"], bk),
+            "--b-layout", "preshuffled" if row["preshuffle"] else "plain",
+            "--split-k", str(row.get("shares", 1))]
 
 
 def generate(kilnc, arch, family, row, where):
     """(kiln's row of the same tile, refusal): one of them is None."""
     flags, bk = PRODUCTS[family]
     path, report = os.path.join(where, "own.co"), os.path.join(where, "own")
-    words = [kilnc, "generate", "gemm", "--abi", "aiter", "--arch", arch,
-             *flags.split(), "-o", path, "--json", report, "--tile",
-             "%dx%dx%d" % (row["tile_m"], row["tile_n"], bk), "--b-layout",
-             "preshuffled" if row["preshuffle"] else "plain",
-             "--split-k", str(row.get("shares", 1))]
+    words = [kilnc, "generate",
+             *(of_moe(row) if "fmoe" in family else of_gemm(row, bk)),
+             "--abi", "aiter", "--arch", arch, *flags.split(), "-o", path,
+             "--json", report]
     why = ""
     for waves in ((), ("--waves", "1x4"), ("--waves", "4x1")):
         done = subprocess.run([*words, *waves], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
-        why = why or done.stderr.strip()
+        why = why or done.stderr.split("\n")[0]
         if not done.returncode:
             with open(report) as f:
                 name = json.load(f)["kernel"]["name"]
@@ -366,19 +408,27 @@ def compare(o, arch, family, row, orders, where):
     own, why = generate(o.kilnc, arch, family, row, where)
     if not own:
         return "without a kernel", why
-    wrong = judge(j, *simulate(o.kilnc, j, orders, where))[0]
+    report, theirs = simulate(o.kilnc, j, orders, where)
+    wrong = judge(j, report, theirs)[0]
     j.row = own
-    j.output(0, j.m * j.n * 2)      # kiln's stores nothing beyond M
-    ours, found, what, _ = judge(j, *simulate(o.kilnc, j, orders, where))
+    if j.rows != j.m:               # kiln's stores nothing beyond M
+        j.output(0, j.m * j.n * 2)
+    report, mine = simulate(o.kilnc, j, orders, where)
+    ours, found, what, _ = judge(j, report, mine)
+    apart = 0
+    if j.slack and not ours and not wrong:
+        apart = int((theirs != mine).sum())
     return ("different" if ours or found else "theirs wrong" if wrong
-            else "alike"), \
-        "%d elements: AMD's wrong %d, kiln's %d, findings %d %s" % (
-            j.m * j.n, wrong, ours, found, what)
+            else "rounded apart" if apart else "alike"), \
+        "%d elements: AMD's wrong %d, kiln's %d, rounded apart %d, " \
+        "findings %d %s" % (j.want.size, wrong, ours, apart, found, what)
 
 
 def divided(family, row):
     """The launches of a row: of one share, and divided; bf16gemm's loader launches
     those that divide K for nothing else."""
+    if "fmoe" in family:
+        return [row, dict(row, act=fmoe.GELU), dict(row, log2=1)]
     many = {"f4gemm": 4}.get(family, 3)
     once = [row] if family != "bf16gemm" or not row["splitK"] else []
     return once + ([dict(row, shares=many)] if row["splitK"] else [])
@@ -395,7 +445,8 @@ def side_by_side(o, orders, where):
                     continue
                 for of in divided(family, row):
                     word, text = compare(o, arch, family, of, orders, where)
-                    words = word + " divided" * ("shares" in of)
+                    words = word + " gelu" * ("act" in of) + \
+                        " divided" * ("shares" in of or "log2" in of)
                     counts[words] += 1
                     total[word] += 1
                     print("%s %-18s %-52s %s: %s" % (arch, family, name, words,
@@ -410,14 +461,26 @@ def is_known(name, reason):
     return any(end in reason and part in name for end, part, _ in KNOWN)
 
 
+def right(j, got):
+    """Which elements are."""
+    want = j.want.reshape(-1)
+    if j.wide:
+        return got.view(np.float32) == want.astype(np.float32)
+    if j.slack:
+        value = (got.astype(np.uint32) << 16).view(np.float32)
+        return np.abs(value - want) <= \
+            j.slack * np.abs(want) + fmoe.NOTHING
+    want, got = j.round(want), got[:want.size]
+    return (got == want) | (got & 0x7FFF == 0) & (want & 0x7FFF == 0)
+
+
 def judge(j, report, got):
     """(elements that are wrong, findings, summary of the findings, is all of
     it explained)"""
     if got is None:
-        return j.m * j.n, 1, report["error"], False
+        return j.want.size, 1, report["error"], False
     name = os.path.basename(j.row["file"])
-    want, got = j.round(j.want).reshape(-1), got[:j.m * j.n]
-    same = (got == want) | (got & 0x7FFF == 0) & (want & 0x7FFF == 0)
+    same = right(j, got)
     reasons = collections.Counter()
     for f in report["findings"]:
         # "instruction: what is wrong after how much"

@@ -59,24 +59,28 @@ has(const struct kn_operand *o)
     return o && o->used;
 }
 
-/* d(act)/dg of every activation is at most 1.1. */
+/* d(act)/dg of a swish is at most 1.1, of gelu 1.13. */
 static void
 gate(const struct kn_moe_stage *s, double *g, double *gsum, double u,
      double usum)
 {
     bool clamped = s->p->act == KILN_SWIGLU;
+    bool gelu = s->p->act == KILN_GELU_TANH;
     double most = clamped ? 7 : s->p->act == KILN_LIMITED ? 10 : INFINITY;
     double tol = ((double)s->p->k / 8 + 16) * 0x1p-24;
-    double x = *g, y, out;
+    double x = *g, rise = clamped ? 1.702 : 1, y, out;
 
     if (isfinite(most)) {
         x = fmin(x, most);
         u = fmax(fmin(u, most), -most) + (clamped ? 1 : 0);
     }
-    y = x / (1 + exp(clamped ? -1.702 * x : -x));
+    if (gelu)
+        rise = 2 * sqrt(2 / acos(-1)) * (1 + 0.044715 * x * x);
+    y = x / (1 + exp(-rise * x));
     out = y * u;
-    *gsum = 1.1 * *gsum * (fabs(u) + tol * usum) + fabs(y) * usum +
-            (1 + fabs(x)) * fabs(out) + fabs(y);
+    *gsum = (gelu ? 1.13 : 1.1) * *gsum * (fabs(u) + tol * usum) +
+            fabs(y) * usum + (1 + fabs(gelu ? rise * x : x)) * fabs(out) +
+            fabs(y);
     *g = out;
 }
 

@@ -11,7 +11,7 @@ OUT_SCALES = ['none', 'static', 'row', 'block128', 'mx32']
 SCALE_TYPES = ['f32', 'f16', 'bf16']
 ZERO_POINTS = ['none', 'i4', 'f16']
 MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
-ACTS = ['silu', 'swiglu', 'limited']
+ACTS = ['silu', 'swiglu', 'limited', 'gelu_tanh']
 TARGETS = ['none', 'gfx942', 'gfx950']
 OPERANDS = ['a', 'b', 'c', 'sa', 'sb', 'bias', 'offsets', 'experts', 'padded',
     'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc']
