@@ -37,7 +37,6 @@ extern "C" {
     X(INTERNAL, 7, "kiln is wrong") \
     X(NOT_FOUND, 8, "no such kernel") \
     X(FALLBACK, 9, "a tuning table says to use another library")
-
 typedef enum kiln_status {
 #define X(id, value, text) KILN_##id = value,
     KILN_STATUS(X)
@@ -78,7 +77,6 @@ typedef struct kiln_error {
     X(F32, "f32", 32, 0) \
     X(I32, "i32", 32, 0) \
     KILN_OPERAND_TYPES(X)
-
 typedef enum kiln_type { KILN_TYPES(KILN_NAME) KILN_NTYPES } kiln_type;
 
 /* X(id, text): the kernel families of docs/families.md. */
@@ -89,13 +87,11 @@ typedef enum kiln_type { KILN_TYPES(KILN_NAME) KILN_NTYPES } kiln_type;
     X(BATCHED, "batched") \
     X(MOE, "moe") \
     X(QUANT, "quant")
-
 typedef enum kiln_family { KILN_FAMILIES(KILN_NAME) KILN_NFAMILIES } kiln_family;
 
 /* NT: A[M,K] B[N,K]; NN: A[M,K] B[K,N]; TN: A[K,M] B[K,N]; TT: A[K,M] B[N,K];
  * C[M,N] always. All row-major, the last index contiguous. */
 #define KILN_LAYOUTS(X) X(NT, "nt") X(NN, "nn") X(TN, "tn") X(TT, "tt")
-
 typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
 
 /* NONE: no scale operand. TENSOR: f32 sa[1], sb[1]. ROW: f32 sa[M], sb[N].
@@ -116,20 +112,17 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
     X(SCALE_GROUP32, "group32") \
     X(SCALE_GROUP64, "group64") \
     X(SCALE_GROUP128, "group128")
-
 typedef enum kiln_scale { KILN_SCALES(KILN_NAME) KILN_NSCALES } kiln_scale;
 
 /* Type of the scales of groups. */
 #define KILN_SCALE_TYPES(X) \
     X(SCALE_TYPE_F32, "f32") X(SCALE_TYPE_F16, "f16") X(SCALE_TYPE_BF16, "bf16")
-
 typedef enum kiln_scale_type { KILN_SCALE_TYPES(KILN_NAME) KILN_NSCALETYPES } kiln_scale_type;
 
 /* Of an i4 B's groups, in arguments.sa, [ceil(K/32 to 128), N] of each problem or
  * expert: a weight is (b - zero) * scale. I4: packed along N, low nibble first, rows
  * of whole bytes. F16: b - zero is rounded to f32, then to A's type. */
 #define KILN_ZERO_POINTS(X) X(ZEROS_NONE, "none") X(ZEROS_I4, "i4") X(ZEROS_F16, "f16")
-
 typedef enum kiln_zero_points { KILN_ZERO_POINTS(KILN_NAME) KILN_NZEROPOINTS } kiln_zero_points;
 
 /* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
@@ -142,7 +135,6 @@ typedef enum kiln_zero_points { KILN_ZERO_POINTS(KILN_NAME) KILN_NZEROPOINTS } k
 #define KILN_OUT_SCALES(X) \
     X(OUT_PLAIN, "none") X(OUT_STATIC, "static") X(OUT_ROW, "row") \
     X(OUT_BLOCK128, "block128") X(OUT_MX32, "mx32")
-
 typedef enum kiln_out_scale { KILN_OUT_SCALES(KILN_NAME) KILN_NOUTSCALES } kiln_out_scale;
 
 /* X(id, text): what becomes of alpha * (scaled A*B) before beta * C is added.
@@ -152,7 +144,6 @@ typedef enum kiln_out_scale { KILN_OUT_SCALES(KILN_NAME) KILN_NOUTSCALES } kiln_
     X(EPILOGUE_NONE, "none") \
     X(EPILOGUE_BIAS, "bias") \
     X(EPILOGUE_EXPRESSION, "expression")
-
 typedef enum kiln_epilogue { KILN_EPILOGUES(KILN_NAME) KILN_NEPILOGUES } kiln_epilogue;
 
 /* X(id, text): what a moe kernel computes. GATE_UP: A[tokens, K] by token,
@@ -163,21 +154,18 @@ typedef enum kiln_epilogue { KILN_EPILOGUES(KILN_NAME) KILN_NEPILOGUES } kiln_ep
 #define KILN_MOE_STAGES(X) \
     X(MOE_NONE, "layer") X(MOE_GATE_UP, "gemm1") X(MOE_DOWN, "gemm2") \
     X(MOE_REDUCE, "reduce")
-
 typedef enum kiln_moe_stage { KILN_MOE_STAGES(KILN_NAME) KILN_NMOESTAGES } kiln_moe_stage;
 
 /* SWIGLU is gpt-oss': gate and up limited to 7, slope 1.702, up + 1. LIMITED
  * is DeepSeek-V4's silu: gate limited to 10, up to -10 .. 10. */
 #define KILN_ACTS(X) X(SILU, "silu") X(SWIGLU, "swiglu") X(LIMITED, "limited") \
     X(GELU_TANH, "gelu_tanh")
-
 typedef enum kiln_act { KILN_ACTS(KILN_NAME) KILN_NACTS } kiln_act;
 
 /* PRESHUFFLED: aiter's shuffle_weight(16, 16): panels of 16 rows, in them 16-byte chunks along
  * K, of each row in turn; of gemm1 16 gate and 16 up rows in turn. HALVES: all gate rows first. */
 #define KILN_B_LAYOUTS(X) X(B_PLAIN, "plain") X(B_PRESHUFFLED, "preshuffled") \
     X(B_HALVES, "preshuffled-halves")
-
 typedef enum kiln_b_layout { KILN_B_LAYOUTS(KILN_NAME) KILN_NBLAYOUTS } kiln_b_layout;
 
 /* SHUFFLED, MX32 scales: aiter's e8m0_shuffle, blocks of 32 rows and 256 K; of moe's
@@ -185,25 +173,21 @@ typedef enum kiln_b_layout { KILN_B_LAYOUTS(KILN_NAME) KILN_NBLAYOUTS } kiln_b_l
  * TRANSPOSED, BLOCK128: sa[ceil(K/128), M], of wgrad sb[ceil(K/128), N] too. */
 #define KILN_SCALE_LAYOUTS(X) X(SCALE_RAW, "raw") \
     X(SCALE_SHUFFLED, "shuffled") X(SCALE_TRANSPOSED, "transposed")
-
 typedef enum kiln_scale_layout {
     KILN_SCALE_LAYOUTS(KILN_NAME) KILN_NSCALELAYOUTS } kiln_scale_layout;
 
 /* Sorted ids of moe. PACKED: token | slot << 24, padding has a token from
  * `tokens` on. PLAIN: token * topk + slot, padding is from tokens * topk on. */
 #define KILN_ID_FORMATS(X) X(IDS_PACKED, "packed") X(IDS_PLAIN, "plain")
-
 typedef enum kiln_id_format { KILN_ID_FORMATS(KILN_NAME) KILN_NIDFORMATS } kiln_id_format;
 
 /* Who multiplies by the routing weight of a sorted row: gemm2 (AFTER), gemm1
  * before its activation, as if its input were weighed (BEFORE), or nobody. */
 #define KILN_WEIGHTS(X) \
     X(WEIGHT_AFTER, "after") X(WEIGHT_BEFORE, "before") X(WEIGHT_NONE, "none")
-
 typedef enum kiln_weight { KILN_WEIGHTS(KILN_NAME) KILN_NWEIGHTS } kiln_weight;
 
 #define KILN_TARGETS(X) X(GFX942, "gfx942") X(GFX950, "gfx950")
-
 typedef enum kiln_target {
     KILN_TARGET_NONE,
 #define X(id, text) KILN_##id,
@@ -430,7 +414,6 @@ void kiln_get_kernel(const kiln_kernel *kernel, kiln_kernel_info *info);
     X(ARG_X2, x2) \
     X(ARG_X3, x3) \
     X(ARG_SC, sc)
-
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
     KILN_OPERANDS(X)
