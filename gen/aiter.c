@@ -187,7 +187,8 @@ kn_aiter_open(const kiln_problem *p, uint32_t bk, struct kn_config *g)
         take_columns(p, p->stage ? 2 * PANEL_COLUMNS : l->tile_n, bk, g);
     if (!g->wm && !kn_schedules[g->schedule].asm_only &&
         (g->bm < LARGE || g->bn < LARGE)) {
-        g->wm = g->bm && g->bm < (p->stage ? 128 : 32) ? 1 : 2;
+        g->wm = g->bm && (g->bm < (p->stage ? 128 : 32) ||
+                          g->bm % (2 * PANEL_ROWS)) ? 1 : 2;
         g->wn = WAVES / g->wm;
     }
     if (g->split_k > 1)

@@ -192,6 +192,12 @@ check_flags(struct kn_ctx *c, const struct kn_value *v)
     if (v[KN_FLAG_ldc].seen && !v[KN_FLAG_stage].i)
         return kn_fail(c, KILN_BAD_INPUT, "--ldc of moe is for a --stage: what "
                        "a layer hands over is dense");
+    if (v[KN_FLAG_abi].seen && v[KN_FLAG_abi].i && !v[KN_FLAG_stage].i)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader fmoe launches a "
+                       "layer as one kernel, gate, up and down in each "
+                       "workgroup; kiln's layer is several: --stage gemm1 for "
+                       "the loader fmoe_2stages, gemm2 with kiln's own "
+                       "arguments");
     if (v[KN_FLAG_topk].i > 255 || v[KN_FLAG_tokens].i >= 1 << 24)
         return kn_fail(c, KILN_BAD_INPUT, "moe has at most 255 slots a token "
                        "and 16777215 tokens");
