@@ -297,7 +297,7 @@ def part_tuned(b):
 PEERS = {('gfx950', 'bf16'): ('bf16', '256x256'),
          ('gfx950', 'f16'): ('bf16', '256x256'),
          ('gfx950', 'mxfp4'): ('MXFP4', '256x256'),
-         ('gfx942', 'i8'): ('i8 on MI300X, above', 'i8gemm'),
+         ('gfx942', 'i8'): ('i8 on MI325X, above', 'i8gemm'),
          ('gfx950', 'few rows of MX'): ('MXFP4, small', 'f4gemm')}
 NO_PEER = '; no object of that kind has a published time'
 

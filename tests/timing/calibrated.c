@@ -20,6 +20,14 @@ struct judged {
     size_t rows, alone, held;  /* alone: no other object compares */
     size_t nwide;
     double wide[MOST];       /* half bars of the rows above 50 us */
+    double low[MOST], high[MOST];              /* of all that compare */
+};
+
+/* Rows of a line of the table in docs/timing.md. */
+struct group {
+    kiln_target target;
+    enum kn_time_type type;
+    bool shares, above;      /* a compute unit; 50 us */
 };
 
 static int
@@ -40,29 +48,53 @@ holds(const struct kn_time_error *e, const struct kn_time_row *r)
     return e->low <= off && off <= e->high;
 }
 
+static bool
+is_of(const struct group *g, const struct kn_time_row *r)
+{
+    return !g || (r->target == g->target && r->type == g->type &&
+                  (r->resident > 1) == g->shares &&
+                  (r->measured > 50) == g->above);
+}
+
+static void
+judge_row(struct judged *j, const struct kn_time_row *bars,
+          const struct kn_time_row *r)
+{
+    struct kn_time_table t = { bars, kn_time_nrows, r->object };
+    struct kn_time_error e = kn_time_error_of(&t, &(struct kn_time_like){
+        r->target, r->type, r->resident, r->predicted, r->rate, r->loop });
+    size_t k = j->rows++ - j->alone;
+
+    if (!e.rows) {
+        j->alone++;
+        return;
+    }
+    j->held += holds(&e, r);
+    j->low[k] = e.low;
+    j->high[k] = e.high;
+    if (r->measured > 50)
+        j->wide[j->nwide++] = 0.5 * (e.high - e.low);
+}
+
+/* The rows of a group, NULL: all of them. */
 static struct judged
-judge(const struct kn_time_row *bars)
+judge_group(const struct kn_time_row *bars, const struct group *g)
 {
     struct judged j = { 0 };
 
-    for (size_t k = 0; k < kn_time_nrows; k++) {
-        const struct kn_time_row *r = &kn_time_rows[k];
-        struct kn_time_table t = { bars, kn_time_nrows, r->object };
-        struct kn_time_error e = kn_time_error_of(&t, &(struct kn_time_like){
-            r->target, r->type, r->resident, r->predicted, r->rate,
-            r->loop });
-
-        j.rows++;
-        if (!e.rows) {
-            j.alone++;
-            continue;
-        }
-        j.held += holds(&e, r);
-        if (r->measured > 50)
-            j.wide[j.nwide++] = 0.5 * (e.high - e.low);
-    }
+    for (size_t k = 0; k < kn_time_nrows; k++)
+        if (is_of(g, &kn_time_rows[k]))
+            judge_row(&j, bars, &kn_time_rows[k]);
     qsort(j.wide, j.nwide, sizeof *j.wide, ascending);
+    qsort(j.low, j.rows - j.alone, sizeof *j.low, ascending);
+    qsort(j.high, j.rows - j.alone, sizeof *j.high, ascending);
     return j;
+}
+
+static struct judged
+judge(const struct kn_time_row *bars)
+{
+    return judge_group(bars, NULL);
 }
 
 static double
@@ -75,6 +107,34 @@ static double
 median_width(const struct judged *j)
 {
     return j->wide[j->nwide / 2];
+}
+
+/* A line of the table in docs/timing.md. */
+static void
+print_group(const struct group *g)
+{
+    struct judged j = judge_group(kn_time_rows, g);
+    size_t n = j.rows - j.alone;
+
+    if (!n)
+        return;
+    print_message("# | %s | %s | %s | %s | %zu | %.0f %% | %.0f to +%.0f %% | "
+                  "%.0f %% |\n", kiln_target_name(g->target),
+                  kn_time_type_name(g->type), g->shares ? "2 and more" : "1",
+                  g->above ? "above 50 us" : "up to 50 us", n,
+                  100 * share_held(&j), 100 * j.low[n / 2],
+                  100 * j.high[n / 2], 50 * (j.high[n / 2] - j.low[n / 2]));
+}
+
+static void
+print_groups(void)
+{
+    static const kiln_target targets[] = { KILN_GFX942, KILN_GFX950 };
+
+    for (int k = 0; k < 2 * KN_NTIMETYPES * 4; k++)
+        print_group(&(struct group){ targets[k / (KN_NTIMETYPES * 4)],
+                                     (enum kn_time_type)(k / 4 % KN_NTIMETYPES),
+                                     k / 2 % 2, k % 2 == 0 });
 }
 
 static bool
@@ -110,6 +170,7 @@ test_bars_are_calibrated(void **state)
                   "%.1f %% of the others held, median bar above 50 us "
                   "+-%.1f %% (%zu rows)\n", j.rows, j.alone,
                   100 * share_held(&j), 100 * median_width(&j), j.nwide);
+    print_groups();
     assert_true(j.rows > 100);
     assert_true(j.alone * 10 < j.rows);
     assert_true(is_calibrated(&j));

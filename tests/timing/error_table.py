@@ -29,6 +29,14 @@ def size_of(r):
     return 'above 50 us' if r.measured > SHORT_US else 'up to 50 us'
 
 
+def family_of(r):
+    """Shares of K are the family's own; what a class has stands in docs."""
+    if r.kind == 'moe':
+        return 'moe, fp8'
+    return {'F16': 'bf16', 'F8': 'fp8 block-scale', 'MX4': 'MXFP4',
+            'I8': 'i8'}[r.type]
+
+
 def residents(r):
     return '1' if r.resident == 1 else '2 and more'
 
@@ -70,6 +78,7 @@ def table(rows, head, key):
 def main():
     rows = list(read(sys.argv[1]))
     print('%d rows, %d objects' % (len(rows), len({r.obj for r in rows})))
+    table(rows, ['family', 'size'], lambda r: (family_of(r), size_of(r)))
     table(rows, ['target', 'type', 'kind', 'size'],
           lambda r: (r.target, r.type, r.kind, size_of(r)))
     table(rows, ['strides', 'type', 'kind'],

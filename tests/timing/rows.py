@@ -5,9 +5,10 @@ aiter's csrc/py_itfs_cu/asm_gemm_a16w16.cu, asm_gemm_a4w4.cu and
 asm_a8w8_blockscale_bpreshuffle.cu do; the objects are not part of this
 repository (aiter, hsa/gfx950/*/*.co)."""
 import os
-import random
 import re
 import struct
+
+import routing
 
 
 def up(n, m):
@@ -130,13 +131,13 @@ def triton_wgrad(ident, obj, offs, g, rows, tile, om, on, size):
                 64 * waves, args, rows, om, on, 0, lds)
 
 
-def tokens_of(tokens, experts, topk, block):
-    """A routing as aiter's moe_sorting gives it: each token to `topk` experts
-    drawn at random, an expert's rows padded to blocks; sorted token ids,
-    expert of each block, rows in use, blocks that are allotted."""
-    rng, by = random.Random(1), [[] for _ in range(experts)]
-    for t in range(tokens):
-        for slot, e in enumerate(rng.sample(range(experts), topk)):
+def tokens_of(routed, experts, topk, block):
+    """A routing as aiter's moe_sorting gives it, from the experts of each
+    token: an expert's rows padded to blocks; sorted token ids, expert of each
+    block, rows in use, blocks that are allotted."""
+    tokens, by = len(routed), [[] for _ in range(experts)]
+    for t, own in enumerate(routed):
+        for slot, e in enumerate(own):
             by[e].append(t | slot << 24)
     none, ids, expert = tokens | topk << 24, [], []
     for e, own in enumerate(by):
@@ -164,7 +165,10 @@ def aiter_moe(ident, root, r, folder):
     blocks_of_k = 'blockscale' in stem  # their scales; else one a row
     tn = int(re.search(r'_\d+x(\d+)(?:_|$)', stem).group(1))
     tok, k, inter, e = r['token'], r['hidden'], r['inter'], r['experts']
-    ids, expert, used, blocks = tokens_of(tok, e, r['topk'], r['block_m'])
+    ids, expert, used, blocks = tokens_of(
+        routing.experts_of(r['arch'], tok, k, inter, e, r['topk']), e,
+        r['topk'], r['block_m'])
+    weights = 'p:%d' % (4 * len(ids)) if 'doweight' in stem else 'z:0'
     gate_up = 2 * inter
     scales = gate_up // 128 * (k // 128) if blocks_of_k else gate_up
     out = inter * (1 if blocks_of_k else 2)
@@ -178,6 +182,6 @@ def aiter_moe(ident, root, r, folder):
             'i:%d' % inter, 'i:%d' % tok, 'i:%d' % e, 'i:%d' % k, 'i:%d' % k,
             'i:%d' % (r['topk'] * out), 'i:%d' % (gate_up * k),
             'i:%d' % (scales * 4), 'i:%d' % (inter * 4), 'i:%d' % r['topk'],
-            'i:%d' % r['ksplit'], 'i:0', 'z:0']
+            'i:%d' % r['ksplit'], 'i:0', weights]
     return line(ident, obj, (cdiv(inter, tn), blocks, 1 << r['ksplit']), 256,
                 args, tok * r['topk'], gate_up, k, 16)

@@ -40,7 +40,7 @@ def aiter_rows(folder, data):
     kinds = {'f4gemm': (rows.aiter_f4, 'AMD asm MXFP4'),
              'bf16gemm': (rows.aiter_bf16, 'AMD asm bf16'),
              'fp8gemm': (rows.aiter_fp8, 'AMD asm fp8 block-scale'),
-             'I8gemm': (rows.aiter_i8, 'AMD asm i8 on MI300X')}
+             'I8gemm': (rows.aiter_i8, 'AMD asm i8 on MI325X')}
     for i, r in enumerate(data):
         if not os.path.isdir(os.path.join(folder, r.get('arch', 'gfx950'))):
             continue
@@ -69,8 +69,8 @@ LIMITS = {'Triton bf16 256x256': 0.15, 'AMD asm bf16, above 50 us': 0.08,
           'AMD asm bf16, small and split-K': 0.15,
           'AMD asm MXFP4, small and split-K': 0.15,
           'AMD asm fp8 block-scale, small and split-K': 0.15,
-          'AMD asm i8 on MI300X, above 50 us': 0.10,
-          'AMD asm i8 on MI300X, small and split-K': 0.15}
+          'AMD asm i8 on MI325X, above 50 us': 0.10,
+          'AMD asm i8 on MI325X, small and split-K': 0.15}
 
 
 def is_of_this_model(path, predicted):
