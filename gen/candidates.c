@@ -38,9 +38,9 @@ kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
     int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
     int64_t rows = kn_family_of(p)->ragged == 'm' ? (p->m + many - 1) / many
                                                   : p->m;
+    int64_t n = kn_b_columns(p);
 
     if (kn_family_of(p)->routed) {
-        int64_t n = p->stage == KILN_MOE_GATE_UP ? 2 * p->n : p->n;
         int64_t used = p->tokens * p->topk;
 
         many = used < p->groups ? used : p->groups;
@@ -49,7 +49,7 @@ kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
                           ((n + bn - 1) / bn));
     }
     return (uint64_t)(many * ((rows + bm - 1) / bm) *
-                      ((p->n + bn - 1) / bn));
+                      ((n + bn - 1) / bn));
 }
 
 static bool
@@ -281,7 +281,7 @@ launch_cost(const kiln_problem *p, const struct tile *t)
 
     n = n ? n : 1;
     if (!kn_family_of(p)->routed && !p->m)  /* a kernel for rows to come */
-        return t->cost * (p->n ? (double)((p->n + t->bn - 1) / t->bn * t->bn)
+        return t->cost * (p->n ? (double)((kn_b_columns(p) + t->bn - 1) / t->bn * t->bn)
                                : 1);
     if (kn_family_of(p)->routed && t->bm <= 32)
         return t->bn <= 64u * (1 + (t->bm == 32 &&

@@ -18,7 +18,7 @@ kn_pitches_of(const kiln_problem *p)
 #include "launch.def"
     return (struct kn_pitches){
         .a = pa, .b = pb, .c = pc, .sa = psa, .sb = psb, .ta = ba, .tb = bb,
-        .tc = bc, .tsa = bsa, .tsb = bsb, .tbias = 4 * n, .one_sa = one_sa,
+        .tc = bc, .tsa = bsa, .tsb = bsb, .tbias = 4 * outputs, .one_sa = one_sa,
         .one_sb = one_sb, .window = window
     };
 }
@@ -88,8 +88,8 @@ kn_extents_of(const kiln_problem *p)
 
     e.a = repeat(extent(ka ? p->m : p->k, t.a,
                         run_bytes(p->a, (ka ? p->k : p->m) << gated)), na, t.ta);
-    e.b = repeat(extent(kb ? p->n : p->k, t.b,
-                        run_bytes(p->b, kb ? p->k : p->n)), nb, t.tb);
+    e.b = repeat(extent(kb ? kn_b_columns(p) : p->k, t.b,
+                        run_bytes(p->b, kb ? p->k : kn_b_columns(p))), nb, t.tb);
     e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
     if (p->scale == KILN_SCALE_TENSOR) {
         e.sa = kn_prequant(p) ? 0 : 4;

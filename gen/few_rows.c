@@ -161,7 +161,7 @@ shares_for(const kiln_problem *p, const struct kn_config *g, uint32_t want)
 {
     uint64_t many = (uint64_t)((p->batch > 1 ? p->batch : 1) *
                                ((p->m + g->bm - 1) / g->bm) *
-                               ((p->n + g->bn - 1) / g->bn));
+                               ((kn_b_columns(p) + g->bn - 1) / g->bn));
     uint32_t n = 1;
 
     while (many * n < want && n < KN_SPLIT_MOST &&
@@ -221,6 +221,8 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                          (bits == 16 && small[i].stages) ? 128 : 256;
         try.wm = small[i].wm;
         try.wn = small[i].wn;
+        if (kn_gated(p) && try.bn % (try.wn * 32))
+            try.wn /= 2;
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, try.bk);
         try.stages = kn_direct(p, &try) ? small[i].stages : 0;

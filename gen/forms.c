@@ -48,7 +48,7 @@ static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return six_bits(p) && g->bm == 256 && g->bn == 256 && g->wm == 2 &&
-           !g->domain.ktail && !p->b_layout && g->stagger < 2 &&
+           !g->domain.ktail && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
            kn_scale_batch(p, g);
 }
 

@@ -377,7 +377,23 @@ static inline bool
 kn_has_bias(const kiln_problem *p)
 {
     return p->epilogue == KILN_EPILOGUE_BIAS ||
-           kn_formula_names(p->expression, "bias");
+           kn_formula_names(p->expression, "bias") ||
+           kn_formula_names(p->expression, "gate_bias") ||
+           kn_formula_names(p->expression, "up_bias");
+}
+
+/* B has 2 n columns, n of gate and n of up, which make n. */
+static inline bool
+kn_gated(const kiln_problem *p)
+{
+    return p->stage == KILN_MOE_GATE_UP ||
+           kn_formula_names(p->expression, "gate");
+}
+
+static inline int64_t
+kn_b_columns(const kiln_problem *p)
+{
+    return kn_gated(p) ? 2 * p->n : p->n;
 }
 
 /* Of the i-th array that the expression declares: its kind, KN_NFO if there is
@@ -416,11 +432,11 @@ uint64_t kn_output_scales(const kiln_problem *p);
 /* Columns that a wave of the configuration has a multiple of. */
 uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 
-/* gemm1's gate and up rows are stored 16 by 16 in turn (gen/layout.h). */
+/* B's gate and up columns are stored 16 by 16 in turn (gen/layout.h). */
 static inline bool
 kn_gate_stored(const kiln_problem *p)
 {
-    return p->stage == KILN_MOE_GATE_UP &&
+    return kn_gated(p) &&
            (p->b_layout == KILN_B_PRESHUFFLED || kn_shuffled(p));
 }
 
@@ -428,7 +444,7 @@ kn_gate_stored(const kiln_problem *p)
 static inline uint32_t
 kn_tile_columns(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->stage == KILN_MOE_GATE_UP ? g->bn / 2 : g->bn;
+    return kn_gated(p) ? g->bn / 2 : g->bn;
 }
 
 kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,

@@ -21,12 +21,10 @@ pitch(int64_t rows)
 }
 
 static void
-moe_limits(const kiln_problem *p, struct kn_limits *l)
+moe_limits(struct kn_limits *l)
 {
     l->m = INT32_MAX / 2;    /* scales of 16 rows are padded to 32 */
     l->pa = l->pc = l->psa = (int64_t)1 << 30;
-    if (p->stage == KILN_MOE_GATE_UP)
-        l->n = least(l->n, INT32_MAX / 2);
 }
 
 /* Rows of zero points, one for each group of a K tile. */
@@ -39,7 +37,7 @@ zero_limits(const kiln_problem *p, const struct kn_config *g,
     l->psa = pitch(rows ? rows : 1);
     l->tsa = l->tsb;
     l->n = least(l->n, 8 * l->psa / kn_zero_bits(p) /
-                       (p->stage == KILN_MOE_GATE_UP ? 2 : 1));
+                       (kn_gated(p) ? 2 : 1));
 }
 
 struct kn_limits
@@ -69,12 +67,14 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     l.n = least(l.n, 8 * (f->routed ? (int64_t)1 << 30 : l.pc) /
                      kn_type_bits[p->out]);
     *(gkb ? &l.k : &l.n) = least(gkb ? l.k : l.n, b);
+    if (kn_gated(p))
+        l.n = least(l.n, gkb ? INT32_MAX / 2 : b / 2);
     if (kn_scales_down(p, 'a'))
         l.m = least(l.m, l.psa / 4);
     if (kn_scales_down(p, 'b'))
         l.n = least(l.n, l.psb / 4);
     if (f->routed)
-        moe_limits(p, &l);
+        moe_limits(&l);
     if (p->zero_points)
         zero_limits(p, g, &l);
     if (kn_schedules[g->schedule].unrolled)

@@ -34,14 +34,14 @@ uint32_t
 kn_output_columns(const kiln_problem *p, const struct kn_config *g)
 {
     return p->out_scale == KILN_OUT_ROW ? g->bn
-         : kn_writes_scales(p) ? kn_output_block(p) : 16;
+         : kn_writes_scales(p) ? kn_output_block(p) << kn_gated(p) : 16;
 }
 
 /* What would do for rows that no tile is as wide as. */
 static kiln_status
 check_rows(struct kn_ctx *c, const kiln_problem *p)
 {
-    if (p->out_scale != KILN_OUT_ROW || p->n <= WIDEST)
+    if (p->out_scale != KILN_OUT_ROW || kn_b_columns(p) <= WIDEST)
         return KILN_OK;
     return kn_fail(c, KILN_UNSUPPORTED, "a scale of a row needs a tile as wide "
                    "as N, at most %d, not %lld: --out-scale block128 has one "

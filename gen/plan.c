@@ -213,7 +213,7 @@ parts_of(const kiln_problem *p, const struct kn_config *g, const int64_t *offs)
 
     for (int64_t i = 0; i < group_count(p); i++)
         n += tiles_along(group_rows(p, offs, i), g->bm);
-    n *= tiles_along(p->n, g->bn);
+    n *= tiles_along(p->n, kn_tile_columns(p, g));
     x.whole = g->split_after ? n - n % g->split_after : 0;
     x.all = x.whole + (n - x.whole) * split_of(g);
     return x;
@@ -308,7 +308,7 @@ share_of(const struct kn_config *g, const struct parts *x, uint64_t pid,
     return r;
 }
 
-/* band() of templates/grid.tir. */
+/* band() of templates/grid.tir; n0 in tiles. */
 static void
 place_in_band(const struct kn_config *g, uint64_t tm, uint64_t tn, uint64_t t,
               struct kn_rect *r)
@@ -321,21 +321,21 @@ place_in_band(const struct kn_config *g, uint64_t tm, uint64_t tn, uint64_t t,
 
     h = h < g->group_m ? h : g->group_m;
     r->m0 = (int64_t)((band * g->group_m + i % h) * g->bm);
-    r->n0 = (int64_t)((col0 + i / h) * g->bn);
+    r->n0 = (int64_t)(col0 + i / h);
 }
 
 static struct kn_rect
 spare_rect(const kiln_problem *p, const struct kn_config *g,
            const int64_t *offs, uint64_t t)
 {
-    uint64_t tn = tiles_along(p->n, g->bn);
+    uint64_t tn = tiles_along(p->n, kn_tile_columns(p, g));
     struct kn_rect r = { .group = p->groups };
-    int64_t rows = p->m - offs[p->groups];
+    int64_t rows = p->m - offs[p->groups], columns = kn_tile_columns(p, g);
 
     r.m0 = (int64_t)(t / tn * g->bm);
-    r.n0 = (int64_t)(t % tn * g->bn);
+    r.n0 = (int64_t)(t % tn) * columns;
     r.rows = rows - r.m0 < g->bm ? rows - r.m0 : g->bm;
-    r.cols = p->n - r.n0 < g->bn ? p->n - r.n0 : g->bn;
+    r.cols = least(p->n - r.n0, columns);
     return r;
 }
 
@@ -347,16 +347,16 @@ kn_spare_count(const kiln_problem *p, const struct kn_config *g,
         !(p->group_flags & KILN_TAIL_ZERO))
         return 0;
     return tiles_along(p->m - offs[p->groups], g->bm) *
-           tiles_along(p->n, g->bn);
+           tiles_along(p->n, kn_tile_columns(p, g));
 }
 
 struct kn_rect
 kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
              const int64_t *offs, uint64_t pid)
 {
-    uint64_t tn = tiles_along(p->n, g->bn), t;
+    uint64_t tn = tiles_along(p->n, kn_tile_columns(p, g)), t;
     struct parts x = parts_of(p, g, offs);
-    int64_t rows = group_rows(p, offs, 0);
+    int64_t rows = group_rows(p, offs, 0), columns = kn_tile_columns(p, g);
     struct kn_rect r;
 
     if (pid >= x.all)
@@ -367,7 +367,8 @@ kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
         rows = group_rows(p, offs, ++r.group);
     }
     place_in_band(g, tiles_along(rows, g->bm), tn, t, &r);
+    r.n0 *= columns;
     r.rows = rows - r.m0 < g->bm ? rows - r.m0 : g->bm;
-    r.cols = p->n - r.n0 < g->bn ? p->n - r.n0 : g->bn;
+    r.cols = least(p->n - r.n0, columns);
     return r;
 }

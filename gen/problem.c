@@ -85,6 +85,16 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
     return KILN_OK;
 }
 
+/* 16 columns have one scale of a block. */
+static kiln_status
+check_pair_blocks(struct kn_ctx *c, const kiln_problem *p)
+{
+    return p->scale != KILN_SCALE_BLOCK128 || !kn_gated(p) || p->n % 16 == 0
+         ? KILN_OK
+         : kn_fail(c, KILN_UNSUPPORTED, "gate and up with scales of blocks "
+                   "need N (--inter) a multiple of 16");
+}
+
 static kiln_status
 check_scale(struct kn_ctx *c, kiln_problem *p)
 {
@@ -132,8 +142,6 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
 static kiln_status
 check_stored(struct kn_ctx *c, const kiln_problem *p)
 {
-    bool gate = p->stage == KILN_MOE_GATE_UP;
-
     if (p->scale_layout == KILN_SCALE_TRANSPOSED &&
         (p->scale != KILN_SCALE_BLOCK128 || kn_family_of(p)->routed))
         return kn_fail(c, KILN_UNSUPPORTED, "transposed scales are those of "
@@ -153,9 +161,9 @@ check_stored(struct kn_ctx *c, const kiln_problem *p)
                         (p->ldb && p->ldb != p->k)))
         return kn_fail(c, KILN_BAD_INPUT, "a preshuffled B is dense, with a "
                        "multiple of 16 rows of a multiple of 16 bytes");
-    if (gate && p->n % KN_PANEL)
+    if (kn_gated(p) && p->n % KN_PANEL)
         return kn_fail(c, KILN_BAD_INPUT, "gate and up rows are stored 16 by "
-                       "16, so --inter is a multiple of 16");
+                       "16, so N (--inter) is a multiple of 16");
     if (p->b_layout && kn_type_mx[p->b] && !kn_targets[p->target].scaled)
         return kn_fail(c, KILN_UNSUPPORTED, "a preshuffled MX operand is not "
                        "available on %s yet", kiln_target_name(p->target));
@@ -281,10 +289,6 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 255 slots a token and "
                        "at most 16777215 tokens (sorted ids have 8 and 24 "
                        "bits)");
-    if (p->scale == KILN_SCALE_BLOCK128 && p->stage == KILN_MOE_GATE_UP &&
-        p->n % 16)
-        return kn_fail(c, KILN_UNSUPPORTED, "gemm1 with scales of blocks "
-                       "needs --inter a multiple of 16");
     if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
         return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
                        "2 GiB");
@@ -330,8 +334,9 @@ check_family(struct kn_ctx *c, kiln_problem *p)
     if (wgrad && p->layout != (kn_type_mx[p->a] ? KILN_NT : KILN_TN))
         return kn_fail(c, KILN_UNSUPPORTED, "wgrad is tn; with MX types, "
                        "which are packed along K, it is nt");
-    if (wgrad && kn_has_bias(p))
-        return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no bias");
+    if (wgrad && (kn_has_bias(p) || kn_gated(p)))
+        return kn_fail(c, KILN_UNSUPPORTED, "wgrad has no bias, no gate and no "
+                       "up");
     return KILN_OK;
 }
 
@@ -356,6 +361,9 @@ check_expression(struct kn_ctx *c, kiln_problem *p)
     memset(p->expression, 0, sizeof p->expression);
     memcpy(p->expression, text, strlen(text));
     p->epilogue = KILN_EPILOGUE_EXPRESSION;
+    if (p->beta && kn_formula_gated(x) && !kn_formula_has(x, KN_FX_C))
+        return kn_fail(c, KILN_BAD_INPUT, "--beta adds to acc: an expression "
+                       "of gate and up names c itself");
     p->beta |= kn_formula_has(x, KN_FX_C);
     return KILN_OK;
 }
@@ -400,11 +408,12 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
         p->k >= most)
         return kn_fail(c, KILN_BAD_INPUT,
                        "m, n and k are from 0 to 2147483647");
+    KN_TRY(check_pair_blocks(c, p));
     KN_TRY(check_stored(c, p));
     KN_TRY(check_leading(c, "a", &p->lda, kn_along_k(p, 'a') ? p->k : p->m,
                          p->a));
-    KN_TRY(check_leading(c, "b", &p->ldb, kn_along_k(p, 'b') ? p->k : p->n,
-                         p->b));
+    KN_TRY(check_leading(c, "b", &p->ldb,
+                         kn_along_k(p, 'b') ? p->k : kn_b_columns(p), p->b));
     KN_TRY(check_leading(c, "c", &p->ldc, p->n, p->out));
     KN_TRY(check_scale_pitch(c, p, 'a', p->ldsa));
     KN_TRY(check_scale_pitch(c, p, 'b', p->ldsb));
@@ -428,6 +437,13 @@ moves_b(const kiln_problem *p)
 {
     return p->batch > 1 || kn_family_of(p)->ragged == 'm' ||
            kn_family_of(p)->routed;
+}
+
+/* Bytes from gate to up in a row that has both. */
+static int64_t
+up_begins(const kiln_problem *p)
+{
+    return kn_gated(p) && !kn_along_k(p, 'b') ? run_bytes(p->b, p->n) : 0;
 }
 
 /* Groups of a K-contiguous wgrad start at any multiple of 32 along K. */
@@ -454,7 +470,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         return kn_quant_domain(p, base);
 
     d.align_a = align_class(t.a | (p->batch > 1 ? t.ta : 0), base);
-    d.align_b = align_class(t.b | (moves_b(p) ? t.tb : 0), base);
+    d.align_b = align_class(t.b | (moves_b(p) ? t.tb : 0) | up_begins(p), base);
     d.align_sa = d.align_sb = 16;
     if (p->scale >= KILN_SCALE_BLOCK128) {
         d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);

@@ -396,7 +396,7 @@ singly(const kiln_problem *p, const struct kn_config *g,
     double each = stores_by_lds(p, g, s) ? 0.2
                 : kn_type_bits[p->out] > 16 ? 0.55 : 0.43;
 
-    return g->domain.vec == 1 ? each * g->bm * least(g->bn, (double)p->n) : 0;
+    return g->domain.vec == 1 ? each * g->bm * least(kn_tile_columns(p, g), (double)p->n) : 0;
 }
 
 static struct launch
@@ -409,14 +409,15 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     struct launch l = { .c = &chips[p->target], .s = s };
 
     l.tm = ceil((double)m / g->bm);
-    l.tn = ceil((double)p->n / g->bn);
+    l.tn = ceil((double)p->n / kn_tile_columns(p, g));
     l.many = (double)many;
     l.shares = g->split_k ? g->split_k : 1;
     l.groups = l.tm * l.tn * l.many * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
     l.bits_a = least((double)m, g->bm) * kn_type_bits[p->a];
-    l.bits_b = least((double)p->n, g->bn) * kn_type_bits[p->b];
-    l.written = (double)least((double)m, g->bm) * least((double)p->n, g->bn) *
+    l.bits_b = least((double)kn_b_columns(p), g->bn) * kn_type_bits[p->b];
+    l.written = (double)least((double)m, g->bm) *
+                least((double)p->n, kn_tile_columns(p, g)) *
                 kn_type_bits[p->out] / 8;
     l.added = p->beta ? l.written : 0;
     l.singly = singly(p, g, s);

@@ -173,7 +173,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
     int64_t k = ragged == 'k' ? p->k / p->groups : p->k;
 
     if (ragged == 'm')
-        most += ((uint64_t)p->groups + 1) * ((p->n + g->bn - 1) / g->bn);
+        most += ((uint64_t)p->groups + 1) * ((kn_b_columns(p) + g->bn - 1) / g->bn);
     return n < 2 || ((!kn_schedules[g->schedule].asm_only || kn_widens_scaled(p)) &&
                      k >= 2 * (int64_t)n * g->bk &&
                      many * n <= 4 * kn_cus(p) &&

@@ -139,7 +139,8 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
 
 /* Rows that begin at any byte: dwords are loaded, and shifted on their way to
  * LDS (ir/distribute/distribute_unaligned.c). A walk over tiles that divides K
- * has no scalar registers for it beside converted operands (measured). */
+ * has no scalar registers for it beside converted operands (measured). Of rows
+ * that have gate and up, up begins at another byte of a dword than gate. */
 bool
 kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
 {
@@ -152,6 +153,7 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     return align < 4 && !quantised &&
            !(kn_dequant(p) && g->cus && g->split_k > 1) &&
            (side == 'a' || !p->b_layout) &&
+           (side == 'a' || kn_along_k(p, 'b') || !kn_gated(p)) &&
            kn_reads_of(g) != KN_READS_MEMORY &&
            kn_reads_of(g) != KN_READS_RUNS &&
            g->bk * kn_type_bits[t] / 8 % 4 == 0;

@@ -18,10 +18,10 @@ struct parser {
 };
 
 static const struct {
-    const char *text;
+    const char *text, *alone;
     uint8_t kind, nargs;
 } functions[] = {
-#define FN(id, text, nargs) { text, KN_FX_##id, nargs },
+#define FN(id, text, nargs, alone) { text, alone, KN_FX_##id, nargs },
 #include "formula.def"
 #undef FN
 };
@@ -437,15 +437,34 @@ check_used(struct parser *p)
     return KILN_OK;
 }
 
-/* `gelu` to `gelu(acc)`. */
+/* Of one sum, or of two. */
+static kiln_status
+check_sums(struct parser *p)
+{
+    enum { ONE = 1 << KN_FX_ACC | 1 << KN_FX_BIAS,
+           SUMS = 1 << KN_FX_GATE | 1 << KN_FX_UP,
+           TWO = SUMS | 1 << KN_FX_GATE_BIAS | 1 << KN_FX_UP_BIAS };
+    uint32_t has = p->x->names;
+    const char *what =
+        !(has & TWO) ? has & 1 << KN_FX_ACC ? NULL
+                                  : "the expression does not name acc"
+        : has & ONE ? "acc and bias are of one sum an element, gate and up "
+                        "of two"
+        : (has & SUMS) != SUMS ? "the expression names not both of gate and up"
+                                 : NULL;
+
+    return what ? fail(p, skip(p->x->operands.rest), what) : KILN_OK;
+}
+
+/* `gelu` to `gelu(acc)`, `swiglu` to `swiglu(gate,up)`. */
 static const char *
 in_full(struct kn_ctx *c, const char *text)
 {
     struct kn_buf b = { .c = c };
 
     for (int i = 0; i < NFUNCTIONS; i++)
-        if (functions[i].nargs == 1 && !strcmp(functions[i].text, text)) {
-            kn_putf(&b, "%s(acc)", text);
+        if (*functions[i].alone && !strcmp(functions[i].text, text)) {
+            kn_putf(&b, "%s(%s)", text, functions[i].alone);
             return b.s;
         }
     return text;
@@ -464,9 +483,7 @@ kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at, const char *text,
     KN_TRY(parse_sum(&p, &root));
     if (next(&p))
         return fail(&p, p.s, "expected an operator");
-    if (!kn_formula_has(out, KN_FX_ACC))
-        return fail(&p, skip(out->operands.rest),
-                    "the expression does not name acc");
+    KN_TRY(check_sums(&p));
     return check_used(&p);
 }
 

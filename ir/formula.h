@@ -7,6 +7,11 @@
  *   bias   f32 by column
  *   c      what the output holds
  *
+ * or, of a B of 2 N columns, N of gate and then N of up, instead of acc and bias
+ *
+ *   gate, up             alpha times the scaled products, one of each an element
+ *   gate_bias, up_bias   f32 by column
+ *
  * In front of it the operands that it names besides, each with a comma behind:
  *
  *   row:x,     f32, one for each row of the output
@@ -14,14 +19,17 @@
  *   tensor:x,  of the output's shape, type and pitch
  *   scalar:x,  f32, an argument of the launch
  *
- * A function of one value alone, such as `gelu`, stands for `gelu(acc)`. */
+ * A function alone, such as `gelu`, stands for `gelu(acc)`, of gate and up such
+ * as `swiglu` for `swiglu(gate,up)`. */
 #ifndef KN_FORMULA_H
 #define KN_FORMULA_H
 
 #include "base.h"
 
 /* X(id, text): values that an expression may name. */
-#define KN_FORMULA_NAMES(X) X(ACC, "acc") X(BIAS, "bias") X(C, "c")
+#define KN_FORMULA_NAMES(X) \
+    X(ACC, "acc") X(BIAS, "bias") X(C, "c") X(GATE, "gate") X(UP, "up") \
+    X(GATE_BIAS, "gate_bias") X(UP_BIAS, "up_bias")
 
 /* X(id, text): kinds of declared operands; all but SCALAR are arrays. */
 #define KN_FORMULA_OPERANDS(X) \
@@ -58,7 +66,7 @@ enum kn_formula_kind {
 #undef X
     KN_FX_OPERAND,           /* arg[0]: which of the declared */
     KN_FX_ADD, KN_FX_SUB, KN_FX_MUL, KN_FX_DIV, KN_FX_NEG,
-#define FN(id, text, nargs) KN_FX_##id,
+#define FN(id, text, nargs, alone) KN_FX_##id,
 #include "formula.def"
 #undef FN
     KN_NFORMULA
@@ -87,10 +95,17 @@ kn_formula_has(const struct kn_formula *x, enum kn_formula_kind name)
 }
 
 /* BAD_INPUT, with line and column (of the expression itself, without what it
- * declares), for what is no expression or does not name acc. at: where the text
- * stands in a file, or NULL. */
+ * declares), for what is no expression or names neither acc nor gate and up. at:
+ * where the text stands in a file, or NULL. */
 kiln_status kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at,
                              const char *text, struct kn_formula *out);
+
+/* Whether it is of gate and up. */
+static inline bool
+kn_formula_gated(const struct kn_formula *x)
+{
+    return kn_formula_has(x, KN_FX_GATE);
+}
 
 /* Letters, digits and _ that the text begins with. */
 size_t kn_formula_word(const char *s);

@@ -274,7 +274,8 @@ typedef struct kiln_problem {
                                 MX scales is loaded by dwords at any K */
     char expression[KILN_EXPRESSION]; /* kernel part: a text here makes the
                                 epilogue EXPRESSION: "gelu(acc + bias)", "row:s,
-                                acc * s" with s in x0 (docs/epilogues.md) */
+                                acc * s" with s in x0; of gate and up B and the
+                                bias have 2 n columns (docs/epilogues.md) */
     float scalar[KILN_SCALARS]; /* launch part: the expression's, in order */
     uint8_t overflow;        /* kernel part: 8-bit floats beyond their
                                 limit are 0: it, 1: a NaN or infinity */

@@ -237,6 +237,10 @@ uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
 
 /* f32 `p[first .. total)`, the operands 1 to 3 of i; n of them from index on. */
 kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);
+/* The same, `up`: of the vector of as many behind that one. */
+kn_ref dist_f32_half(struct dist *d, const struct kn_ins *i, bool up);
+/* act= of acc.gate, an activation, of gate g and up u. */
+kn_ref dist_gated(struct dist *d, int act, kn_ref g, kn_ref u);
 kn_ref dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n);
 /* The lane's columns of r for each column block, all on their way before the
  * first is used. */

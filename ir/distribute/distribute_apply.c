@@ -11,7 +11,8 @@ struct apply {
     struct kn_ins out;       /* `store` of the output, for dist_out */
     struct dist_out o;
     uint32_t count;
-    kn_ref *bias;            /* by column block */
+    bool gated;              /* of two sums each, whose first is replaced */
+    kn_ref *bias[3];         /* by column block: bias, of gate, of up */
     kn_ref *vector[KN_FORMULA_DECLARED]; /* by row or column block */
     kn_ref from[KN_FORMULA_ARRAYS + 1];  /* tensors, with add=1 C behind them */
     uint32_t tensor[KN_FORMULA_ARRAYS + 1], nfrom; /* which of the declared */
@@ -260,6 +261,41 @@ expr_clamp(struct apply *a, const kn_ref *x)
     return op2(a, KN_OP_fmin, op2(a, KN_OP_fmax, x[0], x[1]), x[2]);
 }
 
+static kn_ref
+expr_swiglu(struct apply *a, const kn_ref *x)
+{
+    return dist_gated(a->d, KILN_SILU, x[0], x[1]);
+}
+
+static kn_ref
+expr_swiglu_oss(struct apply *a, const kn_ref *x)
+{
+    return dist_gated(a->d, KILN_SWIGLU, x[0], x[1]);
+}
+
+static kn_ref
+expr_swiglu_limited(struct apply *a, const kn_ref *x)
+{
+    return dist_gated(a->d, KILN_LIMITED, x[0], x[1]);
+}
+
+/* most * tanh(x / most) */
+static kn_ref
+capped(struct apply *a, kn_ref x, double most)
+{
+    kn_ref y = mul(a, x, num(a, 1 / most));
+
+    return mul(a, expr_tanh(a, &y), num(a, most));
+}
+
+static kn_ref
+expr_situ(struct apply *a, const kn_ref *x)
+{
+    kn_ref g = mul(a, capped(a, x[0], 4), logistic(a, x[0], 1));
+
+    return mul(a, g, capped(a, x[1], 25));
+}
+
 static kn_ref value(struct apply *a, uint32_t n);
 
 /* A sum; one of a product is rounded once. */
@@ -304,7 +340,7 @@ value(struct apply *a, uint32_t n)
         int nargs;
         kn_ref (*expand)(struct apply *a, const kn_ref *x);
     } row[KN_NFORMULA] = {
-#define FN(id, text, nargs) [KN_FX_##id] = { nargs, expr_##id },
+#define FN(id, text, nargs, alone) [KN_FX_##id] = { nargs, expr_##id },
 #include "../formula.def"
 #undef FN
     };
@@ -315,7 +351,7 @@ value(struct apply *a, uint32_t n)
         return num(a, x->value);
     if (x->kind == KN_FX_OPERAND)
         return a->operand[x->arg[0]];
-    if (x->kind <= KN_FX_C)
+    if (x->kind < KN_FX_OPERAND)
         return a->value[x->kind];
     if (!row[x->kind].expand)
         return arithmetic(a, x);
@@ -431,16 +467,22 @@ load_tensors(struct apply *a, uint32_t n, uint32_t many)
     }
 }
 
-/* Accumulator n. */
+static const uint8_t biases[] = { KN_FX_BIAS, KN_FX_GATE_BIAS, KN_FX_UP_BIAS };
+
+/* Accumulator n; of gate and up, the pair of that number. */
 static void
-apply(struct apply *a, kn_ref acc, uint32_t n)
+apply(struct apply *a, const kn_ref *sums, uint32_t n)
 {
     const struct kn_formula_operands *x = &a->x->operands;
     uint32_t r = n % a->e.a.count, y = n / a->e.a.count;
+    kn_ref acc = sums[0];
 
-    a->value[KN_FX_ACC] = acc;
-    if (a->bias)
-        a->value[KN_FX_BIAS] = a->bias[y];
+    a->value[a->gated ? KN_FX_GATE : KN_FX_ACC] = acc;
+    if (a->gated)
+        a->value[KN_FX_UP] = sums[1];
+    for (int k = 0; k < 3; k++)
+        if (a->bias[k])
+            a->value[biases[k]] = a->bias[k][y];
     for (uint32_t k = 0; k < x->n; k++)
         if (a->vector[k])
             a->operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? r : y];
@@ -469,31 +511,71 @@ batch_of(const struct apply *a)
     return n > a->e.a.count ? a->e.a.count : n ? n : 1;
 }
 
+/* What an acc.apply needs of its expression. */
+static kiln_status
+check_apply(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
+{
+    bool gated = kn_formula_gated(x);
+
+    if (kn_formula_has(x, KN_FX_C) && !i->attr[KN_A_add])
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "the expression names "
+                          "c, which add=1 reads");
+    if (gated && !kn_formula_has(x, KN_FX_C) && i->attr[KN_A_add])
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "nothing is added to "
+                          "gate and up");
+    if (gated && kn_fragment(d->in, 'b').count % 2)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "gate and up need an "
+                          "even number of 16-column blocks in a wave");
+    return KILN_OK;
+}
+
+/* The accumulators of i; of gate and up, as many pairs. */
+static struct apply
+begin(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
+{
+    struct dist_tile t = *dist_tile(d, i->arg[0]);
+    struct apply a = { .d = d, .x = x, .gated = kn_formula_gated(x),
+                       .t = dist_acc_type(d, t.reg[0]),
+                       .out = { .at = i->at, .arg = { i->arg[0], i->arg[2],
+                                i->arg[3], i->arg[4], i->arg[5], i->arg[6],
+                                i->arg[7] } } };
+
+    t.nreg /= a.gated ? 2 : 1;
+    a.e = dist_epilogue(d, &t);
+    a.count = t.nreg;
+    a.out.attr[KN_A_elem] = i->attr[KN_A_elem];
+    a.out.attr[KN_A_vec] = i->attr[KN_A_vec];
+    a.o = dist_out(d, &a.out);
+    return a;
+}
+
+static void
+load_biases(struct apply *a, const struct kn_ins *i)
+{
+    struct kn_ins of = { .arg = { 0, i->arg[1], i->arg[4], i->arg[6] } };
+
+    for (int k = 0; k < 3; k++)
+        if (kn_formula_has(a->x, (enum kn_formula_kind)biases[k]))
+            a->bias[k] = dist_load_columns(a->d, &a->e,
+                                           dist_f32_half(a->d, &of, k == 2));
+}
+
 kiln_status
 expand_apply(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct kn_ins cols = { .arg = { 0, i->arg[1], i->arg[4], i->arg[6] } };
     struct kn_formula *x = KN_NEW(d->c, struct kn_formula, 1);
-    struct apply a = { .d = d, .x = x, .e = dist_epilogue(d, t),
-                       .t = dist_acc_type(d, t->reg[0]), .count = t->nreg,
-                       .out = { .at = i->at, .arg = { i->arg[0], i->arg[2],
-                                i->arg[3], i->arg[4], i->arg[5], i->arg[6],
-                                i->arg[7] } } };
-    uint32_t batch;
+    uint32_t batch, each;
+    struct apply a;
 
     if (!d->in->expr)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "acc.apply needs the "
                           "line `expr` in front");
     KN_TRY(kn_formula_parse(d->c, &i->at, d->in->expr, x));
-    if (kn_formula_has(x, KN_FX_C) && !i->attr[KN_A_add])
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "the expression names "
-                          "c, which add=1 reads");
-    a.out.attr[KN_A_elem] = i->attr[KN_A_elem];
-    a.out.attr[KN_A_vec] = i->attr[KN_A_vec];
-    a.o = dist_out(d, &a.out);
-    if (kn_formula_has(x, KN_FX_BIAS))
-        a.bias = dist_load_columns(d, &a.e, dist_f32_vector(d, &cols));
+    KN_TRY(check_apply(d, i, x));
+    a = begin(d, i, x);
+    each = a.gated ? 2 : 1;
+    load_biases(&a, i);
     KN_TRY(load_operands(&a, i));
     if (i->attr[KN_A_add]) {
         a.tensor[a.nfrom] = KN_FORMULA_DECLARED;
@@ -505,7 +587,8 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     for (uint32_t n = 0; n < a.count; n += batch) {
         load_tensors(&a, n + batch, batch);
         for (uint32_t k = n; k < n + batch && k < a.count; k++)
-            apply(&a, t->reg[k % a.e.a.count * a.e.b.count + k / a.e.a.count], k);
+            apply(&a, &t->reg[(k % a.e.a.count * a.e.b.count +
+                               k / a.e.a.count) * each], k);
         dist_add(d, KN_OP_sched, 0);
     }
     return KILN_OK;

@@ -77,8 +77,8 @@ expand_divall(struct dist *d, const struct kn_ins *i)
 
 /* Resource over `p[first .. total)` of f32, starting at the tile; `up`: over
  * the vector of as many behind that one. */
-static kn_ref
-f32_part(struct dist *d, const struct kn_ins *i, bool up)
+kn_ref
+dist_f32_half(struct dist *d, const struct kn_ins *i, bool up)
 {
     kn_ref first = dist_operand(d, i->arg[2]), n = dist_operand(d, i->arg[3]);
     kn_ref base = dist_address(d, dist_operand(d, i->arg[1]), first,
@@ -96,7 +96,7 @@ f32_part(struct dist *d, const struct kn_ins *i, bool up)
 kn_ref
 dist_f32_vector(struct dist *d, const struct kn_ins *i)
 {
-    return f32_part(d, i, false);
+    return dist_f32_half(d, i, false);
 }
 
 kn_ref
@@ -164,7 +164,7 @@ by_pair(struct dist *d, const struct kn_ins *i, enum kn_op op)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
-    kn_ref half[2] = { f32_part(d, i, false), f32_part(d, i, true) };
+    kn_ref half[2] = { dist_f32_half(d, i, false), dist_f32_half(d, i, true) };
     kn_ref col = dist_i2(d, KN_OP_add,
                          dist_ic(d, KN_OP_mul, d->wave_n, e.b.count * 8),
                          dist_ic(d, KN_OP_mul, d->q, 4));
@@ -332,9 +332,10 @@ swish(struct dist *d, kn_ref x, const struct gated *of)
     return dist_op(d, KN_OP_fmul, t, x, dist_op(d, KN_OP_rcp, t, y, 0));
 }
 
-static kn_ref
-gated(struct dist *d, kn_ref g, kn_ref u, const struct gated *x)
+kn_ref
+dist_gated(struct dist *d, int act, kn_ref g, kn_ref u)
 {
+    const struct gated *x = &acts[act];
     struct kn_type t = dist_acc_type(d, g);
 
     if (x->most > 0) {
@@ -361,7 +362,7 @@ expand_gate(struct dist *d, const struct kn_ins *i)
                              .reg = KN_NEW(d->c, kn_ref, s->nreg / 2) };
     for (uint32_t n = 0; n < t->nreg; n++)
         t->reg[n] = act < KN_GATED
-                    ? gated(d, s->reg[2 * n], s->reg[2 * n + 1], &acts[act])
+                    ? dist_gated(d, act, s->reg[2 * n], s->reg[2 * n + 1])
                     : s->reg[2 * n + (act == KN_UP_ALONE)];
     return KILN_OK;
 }

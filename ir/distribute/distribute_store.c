@@ -172,15 +172,15 @@ static struct shuffle
 shuffle(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
 {
     const struct kn_lds *l = &d->in->lds[KN_REF_LDS(i->arg[7])];
-    struct kn_frag a = kn_fragment(d->in, 'a'), b = kn_fragment(d->in, 'b');
-    struct shuffle s = { .o = o, .slot = i->arg[7], .cols = b.count * 16,
+    struct dist_epilogue e = dist_epilogue(d, dist_tile(d, i->arg[0]));
+    struct shuffle s = { .o = o, .slot = i->arg[7], .cols = e.b.count * 16,
                          .pitch = kn_geometry(d->in, l).pitch,
                          .size = kn_elems[l->elem].bits / 8,
                          .elem = l->elem };
 
     s.run = o->vec == 1 ? 1 : 16 / s.size;
     s.base = dist_ic(d, KN_OP_mul, d->wave, 16 * s.pitch);
-    s.row0 = dist_ic(d, KN_OP_mul, d->wave_m, a.count * 16);
+    s.row0 = dist_ic(d, KN_OP_mul, d->wave_m, e.a.count * 16);
     s.col0 = dist_ic(d, KN_OP_mul, d->wave_n, s.cols);
     return s;
 }

@@ -130,6 +130,21 @@ dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
     return dist_ic(d, KN_OP_shr, dist_i2(d, KN_OP_add, row, low), l->shift);
 }
 
+/* Of gate and up beside each other in a row, 16 columns of each in turn: bytes
+ * into the row of what is `off` bytes into the tile's; no load has of both. */
+static kn_ref
+pair_offset(struct dist *d, const struct dist_tile *v, kn_ref off)
+{
+    uint32_t run = 2 * kn_memory_bits(dist_lds(d, v->lds));
+    kn_ref n = dist_ic(d, KN_OP_udiv, off, run), up;
+
+    up = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_and, n, 1), v->up);
+    up = dist_ic(d, KN_OP_mul, up, run / 16);
+    off = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_urem, off, run),
+                  dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_shr, n, 1), run));
+    return dist_i2(d, KN_OP_add, off, up);
+}
+
 static kn_ref
 step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
             kn_ref row0)
@@ -150,9 +165,13 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
         dist_block_place(d, l, in, &row, &chunk);
         row = dist_ic(d, KN_OP_mul, row, g.kb);
         off = dist_ic(d, KN_OP_mul, chunk, 4);
+        off = v->up ? pair_offset(d, v, off) : off;
     } else {
         memory_place(d, l, in, &row, &off);
-        row = dist_memory_row(d, v, row, row0);
+        if (v->up && !l->gk)
+            off = pair_offset(d, v, off);
+        else
+            row = dist_memory_row(d, v, row, row0);
         if (l->panel) {
             off = dist_i2(d, KN_OP_add, off,
                           dist_ic(d, KN_OP_shl,

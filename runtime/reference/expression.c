@@ -111,6 +111,10 @@ static const struct row {
     { "clamp", 3, 0, 0, false, NULL },
     { "fma", 3, 0, 1, false, NULL },
     { "select", 3, 0, 0, false, NULL },
+    { "swiglu", 2, 0, 6, true, NULL },
+    { "swiglu_oss", 2, 0, 6, true, NULL },
+    { "swiglu_limited", 2, 0, 6, true, NULL },
+    { "situ", 2, 0, 24, true, NULL },        /* two tanh of 8 */
     { "relu", 1, 0, 0, false, relu },
     { "drelu", 1, 0, 0, false, drelu },
     { "dsilu", 1, 0, 4, true, dsilu },       /* and of its argument */
@@ -127,9 +131,12 @@ static const struct row {
     { "gelu_tanh", 1, 0, 4, true, gelu_tanh },
 };
 enum { NUMBER, NAME, OPEN, NEG, ADD, SUB, MUL, DIV, MAX, MIN, CLAMP, FMA, SELECT,
+       SWIGLU, OSS, LIMITED, SITU,
        FIRST, NROWS = sizeof rows / sizeof *rows };
 
-static const char *const names[KN_REF_NAMES] = { "acc", "bias", "c" };
+static const char *const names[KN_REF_NAMES] = {
+    "acc", "bias", "c", "gate", "up", "gate_bias", "up_bias"
+};
 
 /* ---- reading ---- */
 
@@ -315,6 +322,15 @@ as_f32(double x)
     return fabs(x) > (double)FLT_MAX ? copysign(INFINITY, x) : x;
 }
 
+/* x * sigmoid(slope * x) of x[0], at most `most`. */
+static double
+gated(const double *x, double most, double slope)
+{
+    double g = fmin(x[0], most);
+
+    return isinf(g) ? NAN : g * sigmoid(slope * g);
+}
+
 static double
 apply(int row, const double *x)
 {
@@ -329,6 +345,10 @@ apply(int row, const double *x)
     case CLAMP: return fmin(fmax(x[0], x[1]), x[2]);
     case FMA: return x[0] * x[1] + x[2];
     case SELECT: return x[0] > 0 ? x[1] : x[2];
+    case SWIGLU: return silu(x[0]) * x[1];
+    case OSS: return gated(x, 7, 1.702) * (fmax(fmin(x[1], 7), -7) + 1);
+    case LIMITED: return gated(x, 10, 1) * fmax(fmin(x[1], 10), -10);
+    case SITU: return 4 * tanh(x[0] / 4) * sigmoid(x[0]) * 25 * tanh(x[1] / 25);
     default: return rows[row].of(x[0]);
     }
 }
@@ -362,7 +382,8 @@ step(int row, struct kn_ref_inexact *v)
         return (struct kn_ref_inexact){ y, 0 };
     e = spread(row, v, y) + r->ulps * fabs(y) * 0x1p-23;
     if (r->ulps > 0)         /* denormal factors may be zero */
-        e += (double)FLT_MIN * (1 + fabs(x[0]));
+        e += (double)FLT_MIN * (1 + fabs(x[0])) *
+             (row >= SWIGLU && row <= SITU ? 1 + fabs(x[1]) : 1);
     if (r->of == gelu)       /* 1 + erf is of 1's last places */
         e += fabs(x[0]) * 0x1p-22;
     if (r->of == dsilu || r->of == dgelu_tanh || r->of == dgelu)

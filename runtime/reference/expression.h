@@ -6,7 +6,10 @@
 #include "reference.h"
 
 /* Values that an expression may name; those that it declares are behind. */
-enum kn_ref_name { KN_REF_ACC, KN_REF_BIAS, KN_REF_C, KN_REF_NAMES };
+enum kn_ref_name {
+    KN_REF_ACC, KN_REF_BIAS, KN_REF_C, KN_REF_GATE, KN_REF_UP,
+    KN_REF_GATE_BIAS, KN_REF_UP_BIAS, KN_REF_NAMES
+};
 
 enum {
     KN_REF_STEPS = 96,

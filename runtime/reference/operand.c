@@ -57,7 +57,7 @@ kn_ref_operand_init(struct kn_ref_operand *o, const struct kn_ref_problem *p,
                    p->layout == (is_b ? KILN_TT : KILN_NN) };
     kn_ref_codec_init(&o->codec, t->type, p->target);
     if (!o->ld)
-        o->ld = o->along_k ? p->k : is_b ? p->n : p->m;
+        o->ld = o->along_k ? p->k : is_b ? kn_ref_columns(p) : p->m;
     o->run = malloc(sizeof *o->run * KN_REF_ROWS);
     o->bytes = malloc(sizeof(float) * KN_REF_ROWS + 1);
     return o->run && o->bytes ? KILN_OK : KILN_NO_MEMORY;
@@ -170,7 +170,8 @@ apply_zeros(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
 {
     const struct kn_ref_problem *p = o->p;
     const struct kn_ref_tensor *t = &p->zb;
-    int64_t width = width_of(p), row = (p->n * kn_ref_type_bits(t->type) + 7) / 8;
+    int64_t width = width_of(p);
+    int64_t row = (kn_ref_columns(p) * kn_ref_type_bits(t->type) + 7) / 8;
 
     for (int x = 0; x < n; x++) {
         uint64_t at = (uint64_t)((k + x) / width * row);

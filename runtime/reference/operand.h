@@ -25,6 +25,13 @@ struct kn_ref_span {
     int rows, n;
 };
 
+/* Columns of B. */
+static inline int64_t
+kn_ref_columns(const struct kn_ref_problem *p)
+{
+    return p->gated ? 2 * p->n : p->n;
+}
+
 bool kn_ref_present(const struct kn_ref_tensor *t);
 void kn_ref_bytes(const struct kn_ref_tensor *t, uint64_t offset, void *dst,
                   size_t size);

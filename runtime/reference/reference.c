@@ -29,7 +29,7 @@ struct worker {
     int64_t stride;          /* elements from row to row of them */
     double *a, *b;           /* a[BM][PK], b[PN / PV][PK][PV] */
     double *rows;            /* PN columns of B as rows */
-    double *value, *abssum;  /* [BM][PW] */
+    double *value, *abssum;  /* [BM][PW]; gated: of up, behind that of gate */
     double most;             /* no product is larger */
     struct kn_ref_expression expression;
     bool failed;             /* out of memory */
@@ -185,24 +185,44 @@ epilogue(const struct worker *w, int64_t n, double x, double *abssum)
     }
 }
 
-/* The expression's at (m, n), of the sum x and beta * C. */
+/* Values of both sums and of what is added to them, at column n. */
+static void
+name_pair(const struct worker *w, int64_t n, const struct kn_ref_inexact *up,
+          struct kn_ref_inexact *v)
+{
+    const struct kn_ref_problem *p = w->p;
+
+    v[KN_REF_GATE] = v[KN_REF_ACC];
+    v[KN_REF_UP] = *up;
+    if (kn_ref_present(&p->bias)) {
+        v[KN_REF_GATE_BIAS].value = kn_ref_f32(&p->bias, n);
+        v[KN_REF_UP_BIAS].value = kn_ref_f32(&p->bias, p->n + n);
+    }
+}
+
+/* The expression's at (m, n), of the sum *x, of gated the one behind the block,
+ * and beta * C. */
 static double
-express(const struct worker *w, const int64_t at[2], double x, double c,
+express(const struct worker *w, const int64_t at[2], const double *x, double c,
         double *abssum)
 {
     const struct kn_ref_problem *p = w->p;
-    double unit = ((double)p->k / 8 + 16) * 0x1p-24;
-    struct kn_ref_inexact v[KN_REF_VALUES] = { { x, *abssum * unit },
+    double unit = ((double)p->k / 8 + 16) * 0x1p-24 * fabs(p->alpha);
+    struct kn_ref_inexact v[KN_REF_VALUES] = { { *x * p->alpha, *abssum * unit },
                                                { 0, 0 }, { c, 0 } }, y;
 
-    if (kn_ref_present(&p->bias))
+    if (p->gated)
+        name_pair(w, at[1], &(struct kn_ref_inexact){ x[BM * PW] * p->alpha,
+                                                      abssum[BM * PW] * unit }, v);
+    else if (kn_ref_present(&p->bias))
         v[KN_REF_BIAS].value = kn_ref_f32(&p->bias, at[1]);
+    unit = ((double)p->k / 8 + 16) * 0x1p-24;
     for (uint32_t i = 0; i < w->expression.ndeclared; i++)
         v[KN_REF_NAMES + i].value = declared(p, &w->expression.declared[i],
                                              at[0], at[1]);
     if (!kn_ref_expression_names(&w->expression, KN_REF_C)) {
         v[KN_REF_ACC].value += c;
-        v[KN_REF_ACC].error += fabs(c) * 0x1p-24 + fabs(x + c) * 0x1p-24;
+        v[KN_REF_ACC].error += fabs(c) * 0x1p-24 + fabs(*x * p->alpha + c) * 0x1p-24;
     }
     y = kn_ref_evaluate(&w->expression, v);
     *abssum = y.error / unit;
@@ -219,12 +239,12 @@ finish_row(struct worker *w, const struct block *t, int i)
     for (int j = 0; j < t->cols; j++) {
         double c = initial(p, t->m0 + i, t->n0 + j);
 
-        abssum[j] *= fabs(p->alpha);
         if (p->epilogue == KILN_EPILOGUE_EXPRESSION) {
             value[j] = express(w, (int64_t[2]){ t->m0 + i, t->n0 + j },
-                               value[j] * p->alpha, c, &abssum[j]);
+                               &value[j], c, &abssum[j]);
             continue;
         }
+        abssum[j] *= fabs(p->alpha);
         value[j] = epilogue(w, t->n0 + j, value[j] * p->alpha, &abssum[j]) + c;
         abssum[j] += fabs(c);
     }
@@ -240,7 +260,7 @@ may_overflow(const struct worker *w, const struct block *t)
 
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < t->cols; j++)
-            rare |= !(w->abssum[i * PW + j] <= (double)FLT_MAX);
+            rare |= !(t->y[i * PW + j] <= (double)FLT_MAX);
     after = p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW;
     return rare && (!after || p->quantise);
 }
@@ -270,6 +290,22 @@ mark_overflows(struct worker *w, const struct block *t, uint8_t *both)
     free(signs.x);
 }
 
+/* Those of up too. */
+static void
+add_overflows(struct worker *w, const struct block *t, uint8_t *both)
+{
+    uint8_t *own = malloc((size_t)(t->rows * w->stride));
+
+    w->failed |= !own;
+    if (!own)
+        return;
+    mark_overflows(w, t, own);
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < t->cols; j++)
+            both[i * w->stride + j] |= own[i * w->stride + j];
+    free(own);
+}
+
 /* The sums of magnitudes as they are, or no more than they are: what the
  * pieces add up to, less than K and their number can have rounded it up. Such
  * a sum tells of no overflow, so that none may be possible. */
@@ -292,10 +328,16 @@ run_block(struct worker *w, const struct block *t)
 {
     int64_t at = (t->m0 - w->rect.m0) * w->stride + (t->n0 - w->rect.n0);
     size_t size = (size_t)t->cols * sizeof(double);
+    struct block up = { t->m0, t->n0 + w->p->n, t->rows, t->cols,
+                        t->x + BM * PW, t->y + BM * PW };
 
     sum_block(w, t);
     if (w->out.both)
         mark_overflows(w, t, w->out.both + at);
+    if (w->p->gated)
+        sum_block(w, &up);
+    if (w->p->gated && w->out.both)
+        add_overflows(w, &up, w->out.both + at);
     for (int i = 0; i < t->rows; i++, at += w->stride) {
         finish_row(w, t, i);
         memcpy(w->out.value + at, w->value + i * PW, size);
@@ -324,8 +366,8 @@ run_worker(void *arg)
     w->a = calloc(BM * PK, sizeof *w->a);
     w->b = calloc(PN * PK, sizeof *w->b);
     w->rows = calloc(PN * PK, sizeof *w->rows);
-    w->value = malloc(sizeof *w->value * BM * PW);
-    w->abssum = malloc(sizeof *w->abssum * BM * PW);
+    w->value = malloc(sizeof *w->value * BM * PW * (w->p->gated ? 2 : 1));
+    w->abssum = malloc(sizeof *w->abssum * BM * PW * (w->p->gated ? 2 : 1));
     w->failed |= !w->a || !w->b || !w->rows || !w->value || !w->abssum;
     if (!w->failed)
         run_blocks(w);

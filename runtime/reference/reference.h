@@ -57,6 +57,9 @@ struct kn_ref_problem {
                                 to nearest even, saturated at 6. A block that
                                 holds a NaN or an infinity is NaN */
     int64_t m, n, k;
+    bool gated;              /* B has 2 n columns, n of gate and n of up: the
+                                expression names both sums of a column, and
+                                halves of the bias */
     struct kn_ref_tensor a, b, cin;
     struct kn_ref_tensor sa, sb, bias;
     struct kn_ref_tensor zb; /* groups: [K / 32 to 128, N], i4 or f16: less than

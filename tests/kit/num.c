@@ -258,6 +258,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .quantise_mx = r->j->plain_a ? 0 : r->p.quant,
         .m = r->p.family == KILN_GROUPED ? len : r->p.m,
         .n = r->p.n,
+        .gated = kn_gated(&r->p),
         .k = r->p.family == KILN_WGRAD ? len : r->p.k,
         .a = tensor(r, NUM_A, at[NUM_A]),
         .b = tensor(r, NUM_B, at[NUM_B]),

@@ -34,12 +34,12 @@ shape_groups(struct run *r)
     int64_t width = r->p.scale == KILN_SCALE_GROUP32 ? 32
                   : r->p.scale == KILN_SCALE_GROUP64 ? 64 : 128;
 
-    shape(r, NUM_SB, types[r->p.scale_type], r->p.n,
+    shape(r, NUM_SB, types[r->p.scale_type], kn_b_columns(&r->p),
           num_div_up(r->p.k, width));
     if (!r->p.zero_points)
         return;
     shape(r, NUM_SA, r->p.zero_points == KILN_ZEROS_I4 ? KILN_I4 : KILN_F16,
-          num_div_up(r->p.k, width), r->p.n);
+          num_div_up(r->p.k, width), kn_b_columns(&r->p));
     r->o[NUM_SA].d.scale = false;
 }
 
@@ -47,6 +47,7 @@ static void
 shape_scales(struct run *r)
 {
     const kiln_problem *p = &r->p;
+    int64_t nb = kn_b_columns(p);
 
     if (p->scale == KILN_SCALE_TENSOR) {
         if (!kn_prequant(p))
@@ -54,20 +55,20 @@ shape_scales(struct run *r)
         shape(r, NUM_SB, KILN_F32, 1, 1);
     } else if (p->scale == KILN_SCALE_ROW) {
         shape(r, NUM_SA, KILN_F32, 1, p->m);
-        shape(r, NUM_SB, KILN_F32, 1, p->n);
+        shape(r, NUM_SB, KILN_F32, 1, nb);
     } else if (p->scale == KILN_SCALE_BLOCK128) {
         shape(r, NUM_SA, KILN_F32, p->m, num_div_up(p->k, 128));
         shape(r, NUM_SB, KILN_F32,
-              p->family == KILN_WGRAD ? p->n : num_div_up(p->n, 128),
+              p->family == KILN_WGRAD ? nb : num_div_up(nb, 128),
               num_div_up(p->k, 128));
         if (kn_scales_down(p, 'a'))
             shape(r, NUM_SA, KILN_F32, num_div_up(p->k, 128), p->m);
         if (kn_scales_down(p, 'b'))
-            shape(r, NUM_SB, KILN_F32, num_div_up(p->k, 128), p->n);
+            shape(r, NUM_SB, KILN_F32, num_div_up(p->k, 128), nb);
     } else if (p->scale == KILN_SCALE_MX32) {
         if (num_is_mx(p->a))
             shape(r, NUM_SA, p->a, p->m, num_div_up(p->k, 32));
-        shape(r, NUM_SB, p->b, p->n, num_div_up(p->k, 32));
+        shape(r, NUM_SB, p->b, nb, num_div_up(p->k, 32));
     } else if (p->scale >= KILN_SCALE_GROUP32) {
         shape_groups(r);
     }
@@ -121,13 +122,14 @@ num_shape_operands(struct run *r)
 {
     const kiln_problem *p = &r->p;
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
+    int64_t nb = kn_b_columns(p);
 
     shape(r, NUM_A, p->a, ka ? p->m : p->k, ka ? p->k : p->m);
-    shape(r, NUM_B, p->b, kb ? p->n : p->k, kb ? p->k : p->n);
+    shape(r, NUM_B, p->b, kb ? nb : p->k, kb ? p->k : nb);
     shape(r, NUM_C, p->out, p->m, p->n);
     shape_scales(r);
     if (kn_has_bias(p))
-        shape(r, NUM_BIAS, KILN_F32, 1, p->n);
+        shape(r, NUM_BIAS, KILN_F32, 1, nb);
     if (p->out_scale)
         shape(r, NUM_SC, KILN_F32, 1, (int64_t)(kn_output_scales(p) + 3) / 4);
     r->o[NUM_SC].d.scale = true;
@@ -214,6 +216,18 @@ place_offsets(struct run *r)
            !kn_sim_write(s, r->offs_at + 8 * (uint64_t)n, &last, 8);
 }
 
+/* 16 rows of gate and 16 of up in turn. */
+static uint8_t *
+pair_rows(struct run *r, const uint8_t *plain, uint64_t rows, uint64_t row)
+{
+    uint8_t *out = KN_NEW(&r->c, uint8_t, rows * row + 1);
+
+    for (uint64_t i = 0; i < rows; i++)
+        memcpy(out + i * row, plain + (i / 32 * 16 + i % 16 +
+                                       i / 16 % 2 * rows / 2) * row, row);
+    return out;
+}
+
 /* B in panels, of one problem, scales shuffled (gen/layout.h): no skew. */
 static void
 store_operand(struct run *r, int id, struct operand *o)
@@ -224,16 +238,26 @@ store_operand(struct run *r, int id, struct operand *o)
     uint64_t n = (uint64_t)o->d.batches;
     uint8_t *plain;
 
-    if (!(scales ? kn_shuffled(&r->p) : id == NUM_B && r->p.b_layout))
+    if (!(scales ? kn_shuffled(&r->p)
+                 : id == NUM_B && (r->p.b_layout || kn_gate_stored(&r->p))))
         return;
     plain = KN_NEW(&r->c, uint8_t, n * rows * row + 1);
     if (rows && row)
         kn_data_fill(&o->d, 0, plain, n * rows * row);
     o->size = n * one;
     o->stored = KN_NEW(&r->c, uint8_t, o->size + 1);
-    for (uint64_t i = 0; i < n; i++)
-        (scales ? kn_shuffle_scales : kn_to_panels)(
-            o->stored + i * one, plain + i * rows * row, rows, row);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint8_t *from = plain + i * rows * row;
+
+        if (id != NUM_SA && kn_gated(&r->p))
+            from = pair_rows(r, from, rows, row);
+        if (scales)
+            kn_shuffle_scales(o->stored + i * one, from, rows, row);
+        else if (r->p.b_layout)
+            kn_to_panels(o->stored + i * one, from, rows, row);
+        else
+            memcpy(o->stored + i * one, from, rows * row);
+    }
 }
 
 bool

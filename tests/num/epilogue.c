@@ -85,11 +85,14 @@ run_form(const char *text, uint32_t n)
     struct num_kernel k;
     struct kn_config g;
     kiln_problem p;
-    bool groups;
+    bool groups, gated;
 
     form(n, &p, &g);
-    if (p.family == KILN_WGRAD && kn_formula_names(text, "bias"))
+    gated = kn_formula_names(text, "up");
+    if (p.family == KILN_WGRAD && (gated || kn_formula_names(text, "bias")))
         return;
+    if (gated && !kn_formula_names(text, "c"))
+        p.beta = 0;
     groups = p.family == KILN_GROUPED || p.family == KILN_WGRAD;
     snprintf(p.expression, sizeof p.expression, "%s", text);
     g.domain = num_weakest(&p);
@@ -162,8 +165,9 @@ test_wrong(void **state)
 static struct kn_ref_inexact
 evaluated(const char *text, double acc, double bias, double c)
 {
-    struct kn_ref_inexact v[KN_REF_NAMES] = { { acc, 1e-6 }, { bias, 0 },
-                                              { c, 0 } };
+    struct kn_ref_inexact v[KN_REF_NAMES] = {
+        { acc, 1e-6 }, { bias, 0 }, { c, 0 }, { acc, 1e-6 }, { bias, 1e-6 },
+        { c, 0 }, { -c, 0 } };
     struct kn_ref_expression x;
     struct kn_ctx ctx;
 
@@ -179,7 +183,8 @@ test_values(void **state)
 {
     static const struct {
         const char *text;
-        double want;         /* of acc 0.75, bias -2, c 3 */
+        double want;         /* of acc and gate 0.75, bias and up -2, c and
+                                gate_bias 3, up_bias -3 */
     } t[] = {
         { "acc + bias * c", -5.25 }, { "(acc + bias) * c", -3.75 },
         { "acc - bias - c", -0.25 }, { "acc - (bias - c)", 5.75 },
@@ -199,6 +204,12 @@ test_values(void **state)
         { "silu(acc)", 0.50938402438154473 },
         { "gelu(acc)", 0.58002960671503187 },
         { "gelu_tanh(acc)", 0.57996055516562039 },
+        { "swiglu(gate, up)", -1.0187680487630895 },
+        { "swiglu_oss(gate, up)", -0.58639005753463792 },
+        { "swiglu_oss(4 * gate_bias, 4 * up_bias)", -41.999718769819914 },
+        { "swiglu_limited(4 * gate_bias, 4 * up_bias)", -99.995460213129767 },
+        { "situ(gate, up)", -1.0048521225744218 },
+        { "gate * up + gate_bias - up_bias", 4.5 },
     };
 
     (void)state;
@@ -252,6 +263,12 @@ test_refusals(void **state)
         { "acc * 2x", "column 7: this is no number" },
         { "acc + 1 / 0", "column 9: this is no finite number" },
         { "bias * 2", "column 1: the expression does not name acc" },
+        { "silu(gate) * 2", "column 1: the expression names not both of gate" },
+        { "gate_bias", "column 1: the expression names not both of gate" },
+        { "gate * up + acc", "column 1: acc and bias are of one sum" },
+        { "gate * up + bias", "column 1: acc and bias are of one sum" },
+        { "swiglu(gate)", "column 12: the function takes more values" },
+        { "col:up, acc + up", "column 5: this name has a meaning of its own" },
         { "((((((((((((((((((((((((((((((((((((acc))))))))))))))))))))))))))))))))))))",
           "nested too deeply" },
     };
@@ -269,10 +286,24 @@ test_refusals(void **state)
     }
 }
 
+/* A function alone is of the sum, or of both. */
+static void
+test_shorthands(void **state)
+{
+    struct kn_ctx c;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    assert_string_equal(kn_formula_text(&c, "gelu"), "gelu(acc)");
+    assert_string_equal(kn_formula_text(&c, "swiglu"), "swiglu(gate,up)");
+    assert_string_equal(kn_formula_text(&c, "max"), "max");
+    kn_ctx_free(&c);
+}
+
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 4];
+    struct CMUnitTest tests[NROWS + 5];
     size_t n = 0;
 
     if (argc < 2)
@@ -286,5 +317,6 @@ main(int argc, char **argv)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_values);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_errors);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_refusals);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_shorthands);
     return _cmocka_run_group_tests("epilogue", tests, n, NULL, NULL);
 }

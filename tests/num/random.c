@@ -172,7 +172,8 @@ draw_expression(struct draw *d, kiln_problem *p)
     };
     const char *text = texts[below(d, sizeof texts / sizeof *texts)];
 
-    if (p->family == KILN_WGRAD && kn_formula_names(text, "bias"))
+    if (p->family == KILN_WGRAD && (kn_formula_names(text, "bias") ||
+                                    kn_formula_names(text, "gate")))
         return;
     if (one_in(d, 3)) {
         draw_declared(d, p);
@@ -180,6 +181,8 @@ draw_expression(struct draw *d, kiln_problem *p)
     }
     p->epilogue = KILN_EPILOGUE_EXPRESSION;
     snprintf(p->expression, sizeof p->expression, "%s", text);
+    if (kn_gated(p) && !kn_formula_names(text, "c"))
+        p->beta = 0;         /* nothing is added to either */
 }
 
 /* Codes, of which no tensor can be one and to which nothing is added. */
@@ -240,13 +243,15 @@ draw_problem(struct draw *d, struct num_job *j)
     if (!one_in(d, 3))
         p->n = round_up(p->n, 4);
     if (p->out_scale == KILN_OUT_ROW)
-        p->n %= 257;
+        p->n %= kn_gated(p) ? 129 : 257;
+    if (kn_gated(p) && p->scale == KILN_SCALE_BLOCK128)
+        p->n = round_up(p->n, 16);
     if (p->family == KILN_BATCHED)
         p->batch = 1 + below(d, 4);
     if (p->family == KILN_GROUPED || p->family == KILN_WGRAD)
         draw_groups(d, j);
     p->lda = leading(d, kn_along_k(p, 'a') ? p->k : p->m, p->a);
-    p->ldb = leading(d, kn_along_k(p, 'b') ? p->k : p->n, p->b);
+    p->ldb = leading(d, kn_along_k(p, 'b') ? p->k : kn_b_columns(p), p->b);
     p->ldc = leading(d, p->n, p->out);
     draw_scale_pitch(d, p);
 }

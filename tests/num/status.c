@@ -30,6 +30,8 @@ static const struct part {
     { KILN_GEMM, "gemm, K divided", "--split-k 3 -m 33 -n 44 -k 609", true },
     { KILN_GEMM, "gemm, zero points of a weight",
       "--zero-points i4 -m 33 -n 44 -k 97", true },
+    { KILN_GEMM, "gemm, gate and up",
+      "--epilogue swiglu -m 33 -n 48 -k 97", true },
     { KILN_GROUPED, "grouped", "--group-lens 20,0,13 -n 44 -k 97", false },
     { KILN_WGRAD, "wgrad", "--group-lens 32,0,64 -m 33 -n 44", false },
     { KILN_BATCHED, "batched", "--batch 2 -m 33 -n 44 -k 97", false },

@@ -103,6 +103,23 @@ def epilogues_are_expressions():
     return wrong
 
 
+def epilogues_of_gate_and_up():
+    x, y, bias = small(33, 64), small(80, 64), small(80, dtype="f4")
+    w = small(40, dtype="f4")
+    sums = wide(x) @ wide(y).T + bias
+    wrong = same(GPU.gemm(x, y, "f32", bias=bias, col={"w": w},
+                          epilogue="relu(gate + gate_bias) * w + up + up_bias"),
+                 np.maximum(sums[:, :40], 0) * w + sums[:, 40:])
+    sums -= bias
+    got = GPU.gemm(x, y, "f32", epilogue="swiglu")
+    want = sums[:, :40] / (1 + np.exp(-sums[:, :40])) * sums[:, 40:]
+    if got.shape != (33, 40) or np.abs(got - want).max() > 1e-3:
+        wrong = wrong or "swiglu is wrong"
+    refused("halves of b", GPU.gemm, x, small(41, 64), epilogue="swiglu")
+    refused("names bias", GPU.gemm, x, y, epilogue="gate * up", bias=bias)
+    return wrong
+
+
 def outputs_of_eight_bits():
     x, y = small(33, 64), small(40, 64)
     s = np.array([4], "f4")
@@ -775,6 +792,7 @@ def stubs_name_what_there_is():
 CASES = [
     gemm_of_every_layout, random_products, out_bias_alpha_and_beta,
     epilogues_are_expressions,
+    epilogues_of_gate_and_up,
     outputs_of_eight_bits,
     epilogues_name_operands,
     scales_say_their_mode, packed_types, integer_weights,

@@ -35,7 +35,7 @@ estimate(const kiln_problem *p, const struct kn_config *g)
     const struct kn_target_info *t = &kn_targets[p->target];
     double many = (double)(p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
     double rows = (double)((kn_tuning_rows(p) + g->bm - 1) / g->bm);
-    double tiles = many * rows * (double)((p->n + g->bn - 1) / g->bn);
+    double tiles = many * rows * (double)((kn_b_columns(p) + g->bn - 1) / g->bn);
     double steps = (double)((p->k + g->bk - 1) / g->bk);
     double bits = g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b];
     double bytes = bits * g->bk / 8, stages = g->stages ? g->stages : 3;
@@ -233,7 +233,7 @@ add_runs(struct search *s)
 
     for (uint32_t i = 0; i < 3 * 3 && s->p->m <= RUN_ROWS; i++) {
         struct kn_config x = *s->given;
-        double bytes = (double)s->p->n * (double)s->p->k * kn_type_bits[s->p->b] / 8;
+        double bytes = (double)kn_b_columns(s->p) * (double)s->p->k * kn_type_bits[s->p->b] / 8;
 
         x.schedule = KN_SCHED_GEMV;
         for (x.bm = 1; x.bm < s->p->m; x.bm *= 2)

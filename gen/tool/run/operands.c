@@ -34,7 +34,7 @@ set_shape(struct kn_operand *o, kiln_type type, int64_t nrows, int64_t cols)
 static void
 shape_scales(const kiln_problem *p, struct kn_operand *o)
 {
-    int64_t kb = div_up(p->k, kn_scale_k(p));
+    int64_t kb = div_up(p->k, kn_scale_k(p)), nb = kn_b_columns(p);
 
     switch (p->scale) {
     case KILN_SCALE_TENSOR:
@@ -44,28 +44,28 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         break;
     case KILN_SCALE_ROW:
         set_shape(&o[KN_OPND_SA], KILN_F32, 1, p->m);
-        set_shape(&o[KN_OPND_SB], KILN_F32, 1, p->n);
+        set_shape(&o[KN_OPND_SB], KILN_F32, 1, nb);
         break;
     case KILN_SCALE_BLOCK128:
         set_shape(&o[KN_OPND_SA], KILN_F32, p->m, kb);
         set_shape(&o[KN_OPND_SB], KILN_F32, p->family == KILN_WGRAD
-                  ? p->n : div_up(p->n, 128), kb);
+                  ? nb : div_up(nb, 128), kb);
         if (kn_scales_down(p, 'a'))
             set_shape(&o[KN_OPND_SA], KILN_F32, kb, p->m);
         if (kn_scales_down(p, 'b'))
-            set_shape(&o[KN_OPND_SB], KILN_F32, kb, p->n);
+            set_shape(&o[KN_OPND_SB], KILN_F32, kb, nb);
         break;
     case KILN_SCALE_MX32:
         if (kn_ref_type_bits(p->a) < 16)
             set_shape(&o[KN_OPND_SA], p->a, p->m, kb);
-        set_shape(&o[KN_OPND_SB], p->b, p->n, kb);
+        set_shape(&o[KN_OPND_SB], p->b, nb, kb);
         break;
     case KILN_SCALE_GROUP32:
     case KILN_SCALE_GROUP64:
     case KILN_SCALE_GROUP128:
-        set_shape(&o[KN_OPND_SB], kn_group_scale(p), p->n, kb);
+        set_shape(&o[KN_OPND_SB], kn_group_scale(p), nb, kb);
         if (p->zero_points)
-            set_shape(&o[KN_OPND_SA], kn_zero_type(p), kb, p->n);
+            set_shape(&o[KN_OPND_SA], kn_zero_type(p), kb, nb);
         break;
     case KILN_SCALE_NONE:
     case KILN_NSCALES:
@@ -146,13 +146,14 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, p->ldsa, p->ldsb };
     int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
+    int64_t nb = kn_b_columns(p);
 
     set_shape(&o[KN_OPND_A], p->a, ka ? p->m : p->k, ka ? p->k : p->m);
-    set_shape(&o[KN_OPND_B], p->b, kb ? p->n : p->k, kb ? p->k : p->n);
+    set_shape(&o[KN_OPND_B], p->b, kb ? nb : p->k, kb ? p->k : nb);
     set_shape(&o[KN_OPND_C], p->out, p->m, p->n);
     shape_scales(p, o);
     if (kn_has_bias(p))
-        set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, p->n);
+        set_shape(&o[KN_OPND_BIAS], KILN_F32, 1, nb);
     if (p->out_scale) {
         shape_out_scales(p, &o[KN_OPND_SC]);
         o[KN_OPND_SC].data.scale = true;
@@ -450,7 +451,7 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
     if (kn_shuffled(p)) {    /* the reference reads plain rows */
         t.sa = t.sb = div_up(p->k, 32);
         t.tsa = t.tsa ? t.sa * p->m : 0;
-        t.tsb = t.tsb ? t.sb * p->n : 0;
+        t.tsb = t.tsb ? t.sb * kn_b_columns(p) : 0;
     }
     at[KN_OPND_SB] = scales * g * t.tsb;
     at[KN_OPND_BIAS] = g * t.tbias;
@@ -507,6 +508,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .quantise_mx = p->quant,
         .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,
         .n = p->n,
+        .gated = kn_gated(p),
         .k = p->family == KILN_WGRAD ? offs[g + 1] - offs[g] : p->k,
         .a = tensor(&s->o[KN_OPND_A], p->lda, at[KN_OPND_A]),
         .b = tensor(&s->o[KN_OPND_B], p->ldb, at[KN_OPND_B]),

@@ -37,13 +37,14 @@ put_operands(struct kn_session *s, const struct kn_predict *q,
 double
 kn_launch_flops(const kiln_problem *p, const int64_t *offs)
 {
-    double n = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    double columns = (double)kn_b_columns(p);
+    double n = 2.0 * (double)p->m * columns * (double)p->k;
     double rows = offs ? (double)offs[p->groups] : 0;
 
     if (kn_family_of(p)->unary)
         return 0;
     if (p->family == KILN_GROUPED)
-        return 2.0 * rows * (double)p->n * (double)p->k;
+        return 2.0 * rows * columns * (double)p->k;
     if (p->family == KILN_WGRAD)
         return 2.0 * rows * (double)p->m * (double)p->n;
     return n * (double)(p->batch > 1 ? p->batch : 1);
@@ -110,7 +111,7 @@ bytes_of(const struct kn_predict *q)
     if (wgrad)
         k = (double)q->offs[p->groups];
     a = batch * m * k * kn_type_bits[p->a];
-    b = batch * n * k * kn_type_bits[p->b];
+    b = batch * (double)kn_b_columns(p) * k * kn_type_bits[p->b];
     c = batch * m * n * kn_type_bits[p->out];
     for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
         tensors += kn_array_kind(p, i) == KN_FO_TENSOR;

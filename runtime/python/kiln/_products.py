@@ -13,6 +13,11 @@ AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn"),
         "tt": ("km", "nk")}
 
 
+BIASES = {"bias", "gate_bias", "up_bias"}
+# What an epilogue of gate and up names, or is.
+PAIRS = {"gate", "swiglu", "swiglu_oss", "swiglu_limited", "situ"}
+
+
 def names_of(epilogue):
     return re.findall(r"[A-Za-z_]\w*", epilogue)
 
@@ -146,6 +151,7 @@ class Product:
         self.sizes = {}
         self.arrays = {}         # of the epilogue: x0: (kind, name)
         self.scalars = [0.0] * SCALARS
+        self.gated = False       # b has the columns of gate and of up
         axes = dict(zip("ab", AXES[layout]))
         if family == "batched":
             axes = {n: "g" + x for n, x in axes.items()}
@@ -228,7 +234,7 @@ class Product:
 
     def check_arrays(self, out_type):
         """Shapes and types, once those of the output are known."""
-        m, n = self.sizes["m"], self.sizes["n"]
+        m, n = self.sizes["m"], self.columns()
         many = self.sizes.get("g", 1)
         rows = m * (many if self.fields["family"] in ("batched", "wgrad") else 1)
         for at, (kind, name) in self.arrays.items():
@@ -245,8 +251,12 @@ class Product:
     def add_bias(self, bias, epilogue=None):
         if epilogue:
             self.fields["expression"] = epilogue
-            if ("bias" in names_of(epilogue)) != (bias is not None):
+            if bool(BIASES & set(names_of(epilogue))) != (bias is not None):
                 raise bad("bias= is for an epilogue that names bias")
+            self.gated = bool(PAIRS & set(names_of(epilogue)))
+            if self.gated and self.sizes["n"] % 2:
+                raise bad("gate and up are halves of b, which has %d columns",
+                          self.sizes["n"])
         if bias is None:
             return
         v = view(bias)
@@ -302,8 +312,11 @@ class Product:
         self.fields["group_flags"] = ENDS32 | (
             TAIL_ZERO if self.fields["family"] == "grouped" else 0)
 
+    def columns(self):
+        return self.sizes["n"] // 2 if self.gated else self.sizes["n"]
+
     def output_shape(self):
-        m, n, g = (self.sizes.get(x) for x in "mng")
+        m, n, g = self.sizes["m"], self.columns(), self.sizes.get("g")
         many = self.fields["family"] in ("batched", "wgrad")
         return (g, m, n) if many else (m, n)
 
@@ -321,7 +334,7 @@ class Product:
         if self.fields["family"] == "batched":
             more["batch"] = self.sizes["g"]
         return Problem(target=target, out=out_type, beta=int(bool(beta)),
-                       m=self.sizes["m"], n=self.sizes["n"],
+                       m=self.sizes["m"], n=self.columns(),
                        k=self.sizes["k"], **self.fields, **more)
 
 
