@@ -24,17 +24,35 @@ kn_output_scales(const kiln_problem *p)
 {
     const struct kn_family *f = kn_family_of(p);
     int64_t many = f->batch ? p->batch : f->ragged == 'k' ? p->groups : 1;
+    int64_t rows = f->routed ? p->tokens * p->topk : p->m;
 
     if (!kn_writes_scales(p))
         return p->out_scale == KILN_OUT_STATIC ? 4 : 0;
-    return (uint64_t)(p->m * many * kn_output_scale_row(p));
+    return (uint64_t)(rows * many * kn_output_scale_row(p));
 }
 
+/* Of moe's gemm1 the waves along N have a share each of gate's and up's. */
 uint32_t
 kn_output_columns(const kiln_problem *p, const struct kn_config *g)
 {
+    if (kn_family_of(p)->routed && kn_writes_scales(p))
+        return 2 * kn_output_block(p) / (g->wn ? g->wn : 1);
     return p->out_scale == KILN_OUT_ROW ? g->bn
          : kn_writes_scales(p) ? kn_output_block(p) << kn_gated(p) : 16;
+}
+
+/* moe's gemm1 hands gemm2 rows with a scale per 128 columns. */
+static kiln_status
+check_routed(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->stage != KILN_MOE_GATE_UP || p->out_scale != KILN_OUT_BLOCK128)
+        return kn_fail(c, KILN_UNSUPPORTED, "an output of %s is gemm1's of moe, "
+                       "with --out-scale block128", kiln_type_name(p->out));
+    if (p->n % 128)
+        return kn_fail(c, KILN_UNSUPPORTED, "an output of gemm1 with scales of "
+                       "128 columns has whole ones: --inter is a multiple of "
+                       "128");
+    return KILN_OK;
 }
 
 /* What would do for rows that no tile is as wide as. */
@@ -56,8 +74,7 @@ check_codes(struct kn_ctx *c, kiln_problem *p)
     const char *out = kiln_type_name(p->out);
 
     if (kn_family_of(p)->routed)
-        return kn_fail(c, KILN_UNSUPPORTED, "an output of %s is not available "
-                       "for moe yet", out);
+        KN_TRY(check_routed(c, p));
     if (p->beta)
         return kn_fail(c, KILN_UNSUPPORTED, "an output of %s holds codes, to "
                        "which no --beta adds and which no c reads: name a "

@@ -201,7 +201,8 @@ parse_number(struct parser *p, kn_ref *r)
     size_t n = strspn(p->s, "+-0123456789abcdefxABCDEFinp.");
     char *end;
 
-    if (memchr(p->s, '.', n) || (n && strchr("in", p->s[p->s[0] == '-']))) {
+    if (memchr(p->s, '.', n) || (n && strchr("in", p->s[p->s[0] == '-'])) ||
+        (memchr(p->s, 'e', n) && !memchr(p->s, 'x', n))) {
         double d = strtod(p->s, &end);
 
         if (end == p->s)

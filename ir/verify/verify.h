@@ -20,6 +20,8 @@ kiln_status kn_verify_format(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_near(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_magnitude(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_written(const struct kn_fn *f, const struct kn_ins *i);
+kiln_status kn_verify_largest(const struct kn_fn *f, const struct kn_ins *i);
+kiln_status kn_verify_scaled(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_quantise(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_gate(const struct kn_fn *f, const struct kn_ins *i);
 

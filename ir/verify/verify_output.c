@@ -8,9 +8,8 @@ check_codes(const struct kn_fn *f, const struct kn_ins *i)
 {
     int32_t vec = i->attr[KN_A_vec];
 
-    if (i->op == KN_OP_scatter || i->attr[KN_A_add] || i->attr[KN_A_atomic])
-        return FAIL(f, i->at, "8-bit outputs are stored in rows, and nothing "
-                    "is added to them");
+    if (i->attr[KN_A_add] || i->attr[KN_A_atomic])
+        return FAIL(f, i->at, "nothing is added to 8-bit outputs");
     if (vec != 1 && vec != 4)
         return FAIL(f, i->at, "8-bit outputs are stored with vec=1 or 4");
     return KILN_OK;
@@ -93,6 +92,31 @@ kn_verify_written(const struct kn_fn *f, const struct kn_ins *i)
         return FAIL(f, i->at, "%s makes fp8, bf8 or i8", name_of(i));
     return !cols || cols == 128 ? KILN_OK
            : FAIL(f, i->at, "a scale is of cols=32, 128 or 0, all");
+}
+
+kiln_status
+kn_verify_largest(const struct kn_fn *f, const struct kn_ins *i)
+{
+    const struct kn_lds *l;
+
+    if (!i->arg[1])
+        return KILN_OK;
+    l = &f->lds[KN_REF_LDS(i->arg[1])];
+    return l->elem == KN_T_f32 && !l->mem && l->slots && l->lk &&
+                   l->rows >= f->shape.wn && l->cols >= f->shape.bm
+           ? KILN_OK
+           : FAIL(f, i->at, "rows.max has an LDS tile of f32, a row for each "
+                  "wave along N as long as the tile has rows");
+}
+
+kiln_status
+kn_verify_scaled(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem];
+
+    if (e != KN_T_fp8 && e != KN_T_bf8 && e != KN_T_i8)
+        return FAIL(f, i->at, "%s makes fp8, bf8 or i8", name_of(i));
+    return KILN_OK;
 }
 
 /* quad.max: one f32 a lane; cvt.mx: four of them and one. */

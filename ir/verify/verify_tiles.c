@@ -311,10 +311,17 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_rownamed:
         KN_TRY(need(w, i, 1, ROWS, -1));
         return define(w, i, ROWS, -1);
+    case KN_OP_rowmax:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        return define(w, i, ROWS, -1);
+    case KN_OP_rowput:
+        KN_TRY(need(w, i, 0, ROWS, -1));
+        return need(w, i, 2, ROWS, -1);
     case KN_OP_storemx:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
         return need(w, i, 3, ROWS, -1);
     case KN_OP_mulrows:
+    case KN_OP_quantrows:
     case KN_OP_scatter:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
         return need(w, i, i->op == KN_OP_scatter ? 2 : 1, ROWS, -1);

@@ -184,6 +184,12 @@ SENTENCES = {
     "acc.addgate": "the same, added",
     "rows.f32": "the same for f32 by row: pointer, first row, rows",
     "acc.mulrows": "times a value a row",
+    "rows.max": "largest magnitude of each row, of all columns of the tile: by "
+                "way of an LDS tile with a row of f32 for each wave along N, "
+                "with a barrier, if there are several; a NaN is left out",
+    "acc.quant": "such largest become scales, and the accumulators what `store.rows` makes codes of",
+    "rows.put": "write a value a row where its id says: pointer, ids loaded "
+                "before, tokens, slots a token, pitch",
     "store.rows": "write each row where its id says: pointer to the first "
                   "column, ids loaded before, tokens, slots a token, columns "
                   "left, pitch; `atomic=1` adds",

@@ -144,7 +144,9 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     for (size_t i = 0; i < sizeof in / sizeof *in; i++)
         KN_TRY(alloc_operand(m, in[i]));
     out.size = (uint64_t)rows * (uint64_t)s->p.n / 32 + 1;
-    if (kn_quantises(&s->p))
+    if (kn_writes_scales(&s->p))
+        out.size = kn_output_scales(&s->p);
+    if (kn_quantises(&s->p) || kn_writes_scales(&s->p))
         KN_TRY(kn_session_put(m->s, &out, &s->scales));
     s->out_row = (uint64_t)s->p.ldc * kn_ref_type_bits(s->p.out) / 8;
     s->out_size = out.size = (uint64_t)rows * s->out_row;
@@ -155,6 +157,7 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     s->job.at = (struct kn_operands){
         .a = s->a.addr, .b = s->b.addr, .c = s->out, .sa = s->sa.addr,
         .sb = s->sb.addr, .bias = s->bias.used ? s->bias.addr : s->scales,
+        .sc = s->scales,
         .offs = m->ids,
         .experts = m->experts, .padded = m->padded, .weights = m->weights,
     };

@@ -253,6 +253,26 @@ read_rows(const struct moe_run *m, const struct moe_part *s,
     return KILN_OK;
 }
 
+/* Of tiles of whole scales. */
+static kiln_status
+read_scales(const struct moe_run *m, const struct moe_part *s,
+            const int32_t *ids, struct kn_ref_result *res)
+{
+    size_t row = (size_t)kn_output_scale_row(&s->p);
+    size_t first = 4 * (size_t)(res->rect.n0 / kn_output_block(&s->p));
+    size_t some = 4 * (size_t)(res->rect.cols / kn_output_block(&s->p));
+    uint8_t *to = KN_NEW(m->c, uint8_t, (size_t)res->rect.rows * some + 1);
+
+    for (int64_t i = 0; i < res->rect.rows; i++)
+        KN_TRY(kn_session_read(m->s, s->scales + first +
+                               row * (uint64_t)output_row(m, s, ids[i]),
+                               to + (size_t)i * some, some));
+    res->written = (kiln_out_scale)s->p.out_scale;
+    res->saturate = true;
+    res->scales = to;
+    return KILN_OK;
+}
+
 /* Sums of an atomic output, by token and column, over the executed tiles. */
 static void
 add_atomic(struct moe_part *s, const int32_t *ids, struct kn_ref_rect rect,
@@ -304,6 +324,8 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     if (kn_quantises(&s->p))
         return moe_check_quantised(m, s, ids, &res);
     KN_TRY(read_rows(m, s, ids, res.rect, got));
+    if (kn_writes_scales(&s->p))
+        KN_TRY(read_scales(m, s, ids, &res));
     res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file &&
                 !kn_prequant(&s->p) && !s->p.quant;
     res.got = got;

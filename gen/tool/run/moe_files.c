@@ -190,12 +190,34 @@ moe_read_output(struct moe_run *m, const struct moe_part *s, uint8_t *to)
     return KILN_OK;
 }
 
+/* What gemm1 has written beside its codes. */
+static kiln_status
+write_scales(struct moe_run *m, const struct moe_part *s)
+{
+    const struct kn_value *v = &m->t->cli->v[KN_FLAG_out_scale_file];
+    int64_t row = kn_output_scale_row(&s->p);
+    struct kn_npy a = { .ndim = 2, .elem = 4, .dtype = "<f4",
+                        .bytes = kn_output_scales(&s->p) };
+
+    if (!v->seen)
+        return KILN_OK;
+    if (!kn_writes_scales(&s->p))
+        return kn_fail(m->c, KILN_BAD_INPUT, "--out-scale-file of moe is for "
+                       "gemm1 with --out-scale block128");
+    a.shape[0] = (int64_t)a.bytes / row;
+    a.shape[1] = row / 4;
+    a.data = KN_NEW(m->c, uint8_t, a.bytes + 1);
+    KN_TRY(kn_session_read(m->s, s->scales, a.data, a.bytes));
+    return kn_npy_write(m->c, v->s, &a);
+}
+
 kiln_status
 moe_write_output(struct moe_run *m, const struct moe_part *s)
 {
     const struct kn_value *v = &m->t->cli->v[KN_FLAG_out_file];
     struct kn_npy a = { .ndim = 2, .shape = { 0, s->p.n } };
 
+    KN_TRY(write_scales(m, s));
     if (!v->seen)
         return KILN_OK;
     if (m->t->cli->v[KN_FLAG_wg].seen)
