@@ -69,7 +69,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     *(gkb ? &l.k : &l.n) = least(gkb ? l.k : l.n, b);
     if (kn_gated(p))
         l.n = least(l.n, gkb ? INT32_MAX / 2 : b / 2);
-    if (kn_scales_down(p, 'a'))
+    if (kn_scales_down(p, 'a') && !f->routed)
         l.m = least(l.m, l.psa / 4);
     if (kn_scales_down(p, 'b'))
         l.n = least(l.n, l.psb / 4);

@@ -143,9 +143,10 @@ static kiln_status
 check_stored(struct kn_ctx *c, const kiln_problem *p)
 {
     if (p->scale_layout == KILN_SCALE_TRANSPOSED &&
-        (p->scale != KILN_SCALE_BLOCK128 || kn_family_of(p)->routed))
+        (p->scale != KILN_SCALE_BLOCK128 ||
+         (kn_family_of(p)->routed && p->stage != KILN_MOE_GATE_UP)))
         return kn_fail(c, KILN_UNSUPPORTED, "transposed scales are those of "
-                       "--scale block128, of rows that no ids name");
+                       "--scale block128, of moe those of gemm1");
     if (!p->b_layout && !kn_shuffled(p))
         return KILN_OK;
     if (p->b_layout == KILN_B_HALVES &&
@@ -201,7 +202,7 @@ check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
     int64_t row = up(p->k, kn_scale_k(p));
 
     if (kn_scales_down(p, what))
-        row = what == 'a' ? p->m : p->n;
+        row = what != 'a' ? p->n : kn_family_of(p)->routed ? p->tokens : p->m;
     if (!ld)
         return KILN_OK;
     if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p) ||

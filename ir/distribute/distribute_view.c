@@ -168,7 +168,9 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
         off = v->up ? pair_offset(d, v, off) : off;
     } else {
         memory_place(d, l, in, &row, &off);
-        if (v->up && !l->gk)
+        if (v->row && !l->gk)
+            off = dist_int(d, 0);
+        else if (v->up && !l->gk)
             off = pair_offset(d, v, off);
         else
             row = dist_memory_row(d, v, row, row0);
@@ -339,21 +341,46 @@ expand_view(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* The row offsets of every step: all ids first, so that their loads overlap. */
+/* The row offsets of every step: all ids first, so that their loads overlap.
+ * K-outer, a chunk is the one element of a row. */
 static void
 gather_rows(struct dist *d, struct dist_tile *v, const struct dist_rows *rows)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
 
     for (uint32_t s = 0; s < v->nreg; s++) {
-        kn_ref row, bytes;
+        kn_ref row = dist_chunk_id(d, s), bytes;
 
-        memory_place(d, l, dist_chunk_id(d, s), &row, &bytes);
+        if (l->gk)
+            memory_place(d, l, row, &row, &bytes);
         v->reg[s] = dist_row_id(d, rows, row);
     }
     v->row = KN_NEW(d->c, kn_ref, v->nreg);
     for (uint32_t s = 0; s < v->nreg; s++)
         v->row[s] = dist_row_offset(d, rows, v->reg[s]);
+}
+
+/* Rows that are gathered are K-contiguous, or have one element in a K tile. */
+static bool
+gatherable(struct dist *d, const struct kn_lds *l)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    return !outer_shift(l) && !l->panel &&
+           (l->gk || (l->slots && !l->mem && l->cols == 1 && !l->unaligned &&
+                      g.chunk * 8 == kn_memory_bits(l)));
+}
+
+/* K-outer: elements of n rows side by side. */
+static void
+gather_k_outer(struct dist *d, struct dist_tile *v, kn_ref n, kn_ref k)
+{
+    const struct kn_lds *l = dist_lds(d, v->lds);
+
+    v->krem = dist_named(d, kn_s32, "%s.krem", kn_val(d->out, v->base)->name);
+    dist_move(d, v->krem, dist_clamp(d, dist_row_elements(d, l, k), 0, INT32_MAX));
+    v->outer = to_bytes(d, dist_clamp(d, n, 0, INT32_MAX / 8), kn_memory_bits(l));
+    dist_k_outer_records(d, v);
 }
 
 kiln_status
@@ -370,12 +397,13 @@ expand_gather(struct dist *d, const struct kn_ins *i)
     struct kn_geom g = kn_geometry(d->in, dist_lds(d, lds));
     bool pulled = !dist_lds(d, lds)->slots;
 
-    if (!dist_lds(d, lds)->gk || outer_shift(dist_lds(d, lds)) ||
-        dist_lds(d, lds)->panel)
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
-                          "only K-contiguous rows of their own are gathered");
+    if (!gatherable(d, dist_lds(d, lds)))
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "only rows of their own "
+                          "are gathered, K-contiguous or of one element");
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds,
                              .pitch = rows.pitch };
+    if (!dist_lds(d, lds)->gk)
+        rows.pitch = dist_int(d, kn_memory_bits(dist_lds(d, lds)) / 8);
     v->nreg = pulled ? kn_fragment(d->in, dist_lds(d, lds)->side).count
                      : g.steps;
     v->reg = KN_NEW(d->c, kn_ref, v->nreg);
@@ -390,7 +418,10 @@ expand_gather(struct dist *d, const struct kn_ins *i)
         dist_align_base(d, v);
     if (rows.slots)
         n = dist_i2(d, KN_OP_mul, n, rows.topk);
-    view_k_inner(d, v, dist_int(d, 0), n, dist_operand(d, i->arg[5]));
+    if (dist_lds(d, lds)->gk)
+        view_k_inner(d, v, dist_int(d, 0), n, dist_operand(d, i->arg[5]));
+    else
+        gather_k_outer(d, v, n, dist_operand(d, i->arg[5]));
     if (pulled)
         dist_pulled_view(d, v);
     for (uint32_t s = 0; !pulled && s < v->nreg; s++)

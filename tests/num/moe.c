@@ -198,33 +198,6 @@ quantised_outputs(void **state)
                "--waves 1x1", KILN_UNSUPPORTED);
 }
 
-/* And into codes of 8 bits, under f32 scales of 128 columns that waves share. */
-static void
-scaled_codes(void **state)
-{
-    static const char *const how[] = {
-        "--a bf16 --out fp8 --block-m 32 --waves 2x2", "--a f16 --out bf8 --waves 4x1 "
-        "--block-m 64", "--a i8 --scale row --out i8 --ids plain --cus 3",
-        "--a fp8 --scale block128 --b-layout preshuffled --weight before --out fp8",
-        "--a fp8 --scale row --out fp8 --epilogue bias --block-m 128", "--a mxfp8 "
-        "--out fp8 --act swiglu", "--a fp8 --out fp8 --schedule direct --block-m 16 --cus 2",
-    };
-    char line[300];
-
-    (void)state;
-    for (size_t h = 0; h < 14; h++) {
-        snprintf(line, sizeof line, "--stage gemm1 --out-scale block128 --hidden "
-                 "352 --inter 256 --experts 6 --topk 3 --tokens 23 --arch gfx9%s %s",
-                 h % 2 ? "42" : "50", how[h / 2]);
-        expect_run(line, KILN_OK);
-    }
-    expect_run("--stage gemm2 --out fp8 --out-scale block128 --hidden 96 --inter "
-               "256 --experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
-    expect_run("--stage gemm1 --out fp8 --out-scale block128 --hidden 96 --inter "
-               "256 --experts 4 --topk 2 --tokens 9 --block-m 32 --tile 32x128x64",
-               KILN_BAD_INPUT);
-}
-
 /* One sorted array altered before it is copied: the check has to see it. */
 static bool
 notices(int what, const char *line)
@@ -587,7 +560,6 @@ main(int argc, char **argv)
         cmocka_unit_test(ids_weights_and_outputs),
         cmocka_unit_test(sorted_files),
         cmocka_unit_test(quantised_outputs),
-        cmocka_unit_test(scaled_codes),
         cmocka_unit_test(biases),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(odd_rows),

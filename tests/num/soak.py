@@ -139,6 +139,8 @@ def stored(r, words, arch):
         odds = 0.5
     scales = some(r, odds, ["--scale", r.choice(
         ["row", "tensor"] + ([] if a == "i8" else ["block128"]))])
+    if "block128" in scales and "gemm1" in words:
+        return scales + some(r, 0.5, ["--scale-layout", "transposed"])
     odds = 0.4 if a in MX and arch == "gfx950" and "--layout" not in words else 0.02
     return scales + some(r, odds, ["--scale-layout", "shuffled"]) + \
         some(r, 0.2 if arch == "gfx950" else 0.05,

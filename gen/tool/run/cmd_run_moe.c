@@ -48,7 +48,7 @@ static void
 shape_stage(struct moe_run *m, struct moe_part *s)
 {
     const kiln_problem *p = &s->p;
-    bool up = p->stage == KILN_MOE_GATE_UP;
+    bool up = p->stage == KILN_MOE_GATE_UP, down = kn_scales_down(p, 'a');
     int64_t rows = p->tokens * (up ? 1 : p->topk), n = up ? 2 * p->n : p->n;
     int64_t kb = (p->k + 31) / 32;
     uint32_t id = up ? 0 : 4;
@@ -76,7 +76,8 @@ shape_stage(struct moe_run *m, struct moe_part *s)
     } else if (p->scale == KILN_SCALE_BLOCK128) {
         kb = (p->k + 127) / 128;
         shape_operand(m, &s->sa, id + 2, (struct kn_data){
-            .type = KILN_F32, .rows = rows, .cols = kb, .scale = true });
+            .type = KILN_F32, .rows = down ? kb : rows, .cols = down ? rows : kb,
+            .scale = true });
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .batches = p->groups, .rows = (n + 127) / 128,
             .cols = kb, .scale = true });

@@ -12,7 +12,18 @@ struct picked {
     const int32_t *ids;
     int64_t topk;            /* 0: row token, else token * topk + slot */
     uint64_t row;            /* bytes from one to the next */
+    bool down;               /* f32 that are stored K-outer */
 };
+
+static void
+pick(const struct picked *k, uint64_t row, uint64_t at, void *to, uint64_t n)
+{
+    if (!k->down)
+        kn_operand_fill(k->from, row * k->row + at, to, n);
+    for (uint64_t i = 0; k->down && i < n; i += 4)
+        kn_operand_fill(k->from, (at + i) / 4 * k->from->data.row_bytes + 4 * row,
+                        (uint8_t *)to + i, 4);
+}
 
 static void
 pick_rows(void *user, uint64_t offset, void *dst, size_t size)
@@ -28,7 +39,7 @@ pick_rows(void *user, uint64_t offset, void *dst, size_t size)
         if (k->topk)
             row = row * k->topk + (int64_t)(id >> 24);
         n = n < size ? n : size;
-        kn_operand_fill(k->from, (uint64_t)row * k->row + at, to, n);
+        pick(k, (uint64_t)row, at, to, n);
         offset += n;
         to += n;
         size -= n;
@@ -153,8 +164,10 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     uint32_t id = (uint32_t)ids[0];
     uint64_t e = (uint64_t)s->r->expert[(int64_t)(id & 0xffffff) *
                                         s->r->topk + (int64_t)(id >> 24)];
-    struct picked a = { s->a, ids, topk, (uint64_t)t.a };
-    struct picked sa = { s->sa, ids, topk, rows ? s->sa->data.row_bytes : 4 };
+    bool down = kn_scales_down(p, 'a');
+    struct picked a = { s->a, ids, topk, (uint64_t)t.a, false };
+    struct picked sa = { s->sa, ids, topk, down ? ((uint64_t)p->k + 127) / 128 * 4
+                         : rows ? s->sa->data.row_bytes : 4, down };
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,
         .quantise = kn_prequant(p), .quantise_mx = p->quant,
@@ -167,7 +180,7 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     if (p->zero_points)
         q.zb = expert_tensor(s->sa, e * s->sa->data.batch_bytes, 0);
     else if (has(s->sa))
-        q.sa = each ? picked_tensor(&sa, p->ldsa) : expert_tensor(s->sa, 0, 0);
+        q.sa = each ? picked_tensor(&sa, down ? 0 : p->ldsa) : expert_tensor(s->sa, 0, 0);
     if (has(s->sb))
         q.sb = expert_tensor(s->sb, e * (each ? s->sb->data.batch_bytes : 4),
                              p->ldsb);
