@@ -111,7 +111,8 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(S44, "MX 4 x 4 bits, shuffled scales") \
     X(S84, "MX 8 x 4 bits, shuffled scales") \
     X(S66, "MX with 6 bits, shuffled scales") \
-    X(S88, "MX 8 x 8 bits, shuffled scales") X(F, "f32")
+    X(S88, "MX 8 x 8 bits, shuffled scales") X(F, "f32") \
+    X(X, "f32 as xf32") X(T, "f32 as two bf16")
 
 enum kn_class {
 #define X(id, text) KN_CLASS_##id,

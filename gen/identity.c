@@ -40,6 +40,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
         kn_putf(&b, " scale-type=%s", kn_scale_type_names[p->scale_type]);
     if (p->zero_points)
         kn_putf(&b, " zero-points=%s", kn_zero_point_names[p->zero_points]);
+    if (p->math)
+        kn_putf(&b, " math=%s", kn_math_names[p->math]);
     if (kn_family_of(p)->unary)
         kn_putf(&b, " requant=%u flags=%u hadamard=%u", p->requant,
                 p->quant_flags, p->hadamard);

@@ -96,6 +96,21 @@ check_pair_blocks(struct kn_ctx *c, const kiln_problem *p)
 }
 
 static kiln_status
+check_math(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (!p->math)
+        return KILN_OK;
+    if (p->a != KILN_F32 || p->stage == KILN_MOE_REDUCE)
+        return kn_fail(c, KILN_BAD_INPUT, "--math is how f32 operands are "
+                       "multiplied");
+    if (p->math == KILN_MATH_XF32 && !kn_targets[p->target].xf32)
+        return kn_fail(c, KILN_UNSUPPORTED, "%s has no matrix instruction of "
+                       "xf32: --math bf16x3 is nearer to f32",
+                       kiln_target_name(p->target));
+    return KILN_OK;
+}
+
+static kiln_status
 check_scale(struct kn_ctx *c, kiln_problem *p)
 {
     bool mx = kn_type_mx[p->b] == 1, groups = kn_type_mx[p->b] == 2;
@@ -403,6 +418,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     KN_TRY(check_expression(c, p));
     KN_TRY(check_family(c, p));
     KN_TRY(check_types(c, p));
+    KN_TRY(check_math(c, p));
     KN_TRY(kn_output_check(c, p));
     KN_TRY(check_scale(c, p));
     if (p->m < 0 || p->n < 0 || p->k < 0 || p->m >= most || p->n >= most ||

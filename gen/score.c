@@ -56,6 +56,9 @@ mx_class(const kiln_problem *p)
 enum kn_class
 kn_class_of(const kiln_problem *p)
 {
+    static const uint8_t f32[KILN_NMATHS] = { [KILN_MATH_IEEE] = KN_CLASS_F,
+        [KILN_MATH_XF32] = KN_CLASS_X, [KILN_MATH_BF16X3] = KN_CLASS_T };
+
     if (p->scale == KILN_SCALE_MX32)
         return mx_class(p);
     if (p->scale == KILN_SCALE_BLOCK128)
@@ -64,7 +67,7 @@ kn_class_of(const kiln_problem *p)
         return KN_CLASS_W4;
     if (kn_prequant(p))
         return KN_CLASS_P8;
-    return p->a == KILN_F32 ? KN_CLASS_F
+    return p->a == KILN_F32 ? (enum kn_class)f32[p->math]
          : kn_type_bits[p->a] == 16 ? KN_CLASS_H
          : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
 }
@@ -349,7 +352,7 @@ static int
 width_of(enum kn_class c)
 {
     return c == KN_CLASS_H || c == KN_CLASS_W4 || c == KN_CLASS_WB ||
-           c == KN_CLASS_F ? 0
+           (c >= KN_CLASS_F && c <= KN_CLASS_T) ? 0
          : c == KN_CLASS_MX44 || c == KN_CLASS_S44 ? 2 : 1;
 }
 

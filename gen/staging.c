@@ -93,18 +93,29 @@ kn_shape_of(const kiln_problem *p, const struct kn_config *g)
                               .tb = (uint8_t)staged(p, p->b) };
 }
 
+/* What elements are multiplied as. */
+static enum kn_elem
+multiplied(const kiln_problem *p, enum kn_elem staged)
+{
+    static const uint8_t as[KILN_NMATHS] = { [KILN_MATH_IEEE] = KN_T_f32,
+        [KILN_MATH_XF32] = KN_T_xf32, [KILN_MATH_BF16X3] = KN_T_bf16 };
+
+    return staged == KN_T_f32 ? (enum kn_elem)as[p->math] : staged;
+}
+
 int
 kn_pick_mfma(const kiln_problem *p)
 {
-    enum kn_elem a = staged(p, p->a), b = staged(p, p->b);
+    enum kn_elem a = multiplied(p, staged(p, p->a));
+    enum kn_elem b = multiplied(p, staged(p, p->b));
 
     /* Operands are swapped: B is the instruction's first (ir/distribute_mma). */
     for (int m = 0; m < KN_NMFMA; m++) {
         const struct kn_mfma_info *i = &kn_mfmas[m];
 
         if (i->targets >> p->target & 1 &&
-            (i->a == KN_T_b1 ? kn_elems[a].mx >= 0 && kn_elems[b].mx >= 0
-                             : i->a == b && i->b == a))
+            kn_mfma_takes(i, b, a) &&
+            (i->a == KN_T_b1 || (i->a == b && i->b == a)))
             return m;
     }
     return -1;

@@ -163,6 +163,23 @@ kn_waves_per_simd(const struct kn_fn *f)
     return groups * kn_waves(f) / 4 >= 2 && sums < 256 ? 2 : 1;
 }
 
+bool
+kn_mfma_takes(const struct kn_mfma_info *m, int a, int b)
+{
+    if (m->a == KN_T_b1)
+        return kn_elems[a].mx >= 0 && kn_elems[b].mx >= 0;
+    if (a == KN_T_f32 && b == KN_T_f32)
+        return m->a == m->b &&
+               (m->a == KN_T_f32 || m->a == KN_T_xf32 || m->a == KN_T_bf16);
+    return m->a == a && m->b == b;
+}
+
+bool
+kn_splits(const struct kn_fn *f)
+{
+    return f->shape.ta == KN_T_f32 && kn_mfmas[f->shape.mfma].a == KN_T_bf16;
+}
+
 struct kn_frag
 kn_fragment(const struct kn_fn *f, int side)
 {
@@ -179,7 +196,7 @@ kn_fragment(const struct kn_fn *f, int side)
         r.sub = 4u / m->regs_ab;
         if (s->block && r.sub * m->k > s->block)
             r.sub = s->block / m->k;
-        r.bytes = 4u * m->regs_ab * r.sub;
+        r.bytes = m->k * bits / 8 / 4 * r.sub;
     }
     r.k = m->k * r.sub;
     r.ksteps = s->bk / r.k;

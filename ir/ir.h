@@ -80,6 +80,9 @@ struct kn_mfma_info {
 };
 extern const struct kn_mfma_info kn_mfmas[KN_NMFMA];
 int kn_find_mfma(const char *text); /* -1: none */
+/* Whether elements of an operand's type a and the other's b are multiplied by it:
+ * b1 is any type with an mx code, f32 goes in as xf32 or by bf16 twos. */
+bool kn_mfma_takes(const struct kn_mfma_info *m, int a, int b);
 
 /* Register type: `v.f32x4` is 4 floats per lane, `s.i32` is uniform. */
 struct kn_type {
@@ -247,6 +250,8 @@ struct kn_frag {
     uint32_t ksteps;         /* fragments along the staged K */
 };
 struct kn_frag kn_fragment(const struct kn_fn *f, int side);
+/* Each f32 is multiplied as the sum of two bf16. */
+bool kn_splits(const struct kn_fn *f);
 
 /* ---- text ---- */
 void kn_print(const struct kn_fn *f, struct kn_buf *out);

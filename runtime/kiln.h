@@ -125,6 +125,11 @@ typedef enum kiln_scale_type { KILN_SCALE_TYPES(KILN_NAME) KILN_NSCALETYPES } ki
 #define KILN_ZERO_POINTS(X) X(ZEROS_NONE, "none") X(ZEROS_I4, "i4") X(ZEROS_F16, "f16")
 typedef enum kiln_zero_points { KILN_ZERO_POINTS(KILN_NAME) KILN_NZEROPOINTS } kiln_zero_points;
 
+/* How f32 operands are multiplied (docs/families.md): as they are; by 10 of 23
+ * mantissa bits, gfx942; each as the sum of two bf16, three products of four. */
+#define KILN_MATHS(X) X(MATH_IEEE, "ieee") X(MATH_XF32, "xf32") X(MATH_BF16X3, "bf16x3")
+typedef enum kiln_math { KILN_MATHS(KILN_NAME) KILN_NMATHS } kiln_math;
+
 /* Scales of an fp8, bf8 or i8 output: an element is code * scale. PLAIN: 1.
  * STATIC: f32 sc[1], read; codes are D * (1 / sc). Written by the kernel: ROW:
  * f32 sc[M], BLOCK128: f32 sc[M, ceil(N/128)], max(|D|, 1e-10) / limit of the
@@ -284,7 +289,8 @@ typedef struct kiln_problem {
     uint8_t hadamard;        /* quant: 16 or 32: elements of a transform before;
                                 0: none */
     uint8_t zero_points;     /* kernel part: kiln_zero_points, of an i4 B */
-    uint8_t reserved[3];
+    uint8_t math;            /* kernel part: kiln_math */
+    uint8_t reserved[2];
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

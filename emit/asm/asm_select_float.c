@@ -401,6 +401,7 @@ static const struct matrix {
     [KN_MFMA_bf_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf8_fp8, 0 },
     [KN_MFMA_bb_16x16x32] = { KN_I_v_mfma_f32_16x16x32_bf8_bf8, 0 },
     [KN_MFMA_f32_16x16x4] = { KN_I_v_mfma_f32_16x16x4_f32, 0 },
+    [KN_MFMA_xf32_16x16x8] = { KN_I_v_mfma_f32_16x16x8_xf32, 0 },
 };
 
 /* What is not 0: a modifier costs the assembler as much as an operation. */

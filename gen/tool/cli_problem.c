@@ -163,6 +163,7 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->scale = (kiln_scale)v[KN_FLAG_scale].i;
     p->scale_type = (uint8_t)v[KN_FLAG_scale_type].i;
     p->zero_points = (uint8_t)v[KN_FLAG_zero_points].i;
+    p->math = (uint8_t)v[KN_FLAG_math].i;
     p->layout = layout_of(cli, p);
     p->out_scale = (uint8_t)v[KN_FLAG_out_scale].i;
     p->overflow = v[KN_FLAG_saturate].seen && !v[KN_FLAG_saturate].i;

@@ -6,6 +6,11 @@
 #include "../formula.h"
 #include "../ir.h"
 
+/* A fragment of f32 as bf16: nearest even, and what that leaves. */
+struct dist_halves {
+    kn_ref hi, lo;
+};
+
 /* What became of a tile-level value. */
 struct dist_tile {
     enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC, DT_ROWS,
@@ -22,6 +27,7 @@ struct dist_tile {
     kn_ref k, to_end, end, all;
     kn_ref *row;             /* gathered: byte offset of a step's row */
     uint32_t pairs;          /* DT_FRAG: a register is two fragments' scales */
+    struct dist_halves *half; /* DT_FRAG of f32 that is split, each as last read */
     /* DT_VIEW, DT_STAGE of unaligned rows: byte of a dword where they begin;
      * by step, the v_perm_b32 selector of a lane's row, and the dword before a
      * lane's load if the lane has the beginning of a row */

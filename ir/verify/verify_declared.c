@@ -140,8 +140,7 @@ check_shape(const struct kn_fn *f)
     if (!(m->targets >> f->target & 1))
         return FAIL(f, f->at, "%s does not exist on %s", m->text,
                     kiln_target_name(f->target));
-    if (m->a == KN_T_b1 ? kn_elems[s->ta].mx < 0 || kn_elems[s->tb].mx < 0
-                        : m->a != s->tb || m->b != s->ta)
+    if (!kn_mfma_takes(m, s->tb, s->ta))
         return FAIL(f, f->at, "%s does not multiply %s by %s", m->text,
                     kn_elems[s->ta].text, kn_elems[s->tb].text);
     if (s->bm % (s->wm * m->mi) || s->bn % (s->wn * m->mi) || !s->bm || !s->bn)

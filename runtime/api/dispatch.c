@@ -208,6 +208,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.overflow = p->overflow;
     k->problem.scale_type = p->scale_type;
     k->problem.zero_points = p->zero_points;
+    k->problem.math = p->math;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -7,7 +7,7 @@
 /* A new field of the kernel part must get a row below and in gen/identity.c, or two
  * different kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 3 &&
+               sizeof ((kiln_problem *)0)->reserved == 2 &&
                offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
                    offsetof(kiln_problem, scalar) &&
                offsetof(kiln_problem, scalar) + 4 * KILN_SCALARS + 8 ==
@@ -29,7 +29,7 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->group_flags == b->group_flags && a->invariant == b->invariant &&
            a->out_scale == b->out_scale && a->overflow == b->overflow &&
            a->scale_type == b->scale_type &&
-           a->zero_points == b->zero_points &&
+           a->zero_points == b->zero_points && a->math == b->math &&
            a->quant_flags == b->quant_flags && a->hadamard == b->hadamard &&
            !strcmp(a->expression, b->expression);
 }
@@ -67,6 +67,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "overflow", p->overflow, 2 },
         { "scale_type", p->scale_type, KILN_NSCALETYPES },
         { "zero_points", p->zero_points, KILN_NZEROPOINTS },
+        { "math", p->math, KILN_NMATHS },
         { "quant_flags", p->quant_flags, 4 },
         { "hadamard", p->hadamard, 33 },
     };

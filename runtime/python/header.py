@@ -6,7 +6,7 @@ import re
 import sys
 
 WORDS = ["TYPES", "FAMILIES", "LAYOUTS", "SCALES", "OUT_SCALES", "SCALE_TYPES",
-         "ZERO_POINTS", "MOE_STAGES", "ACTS", "TARGETS", "OPERANDS"]
+         "ZERO_POINTS", "MATHS", "MOE_STAGES", "ACTS", "TARGETS", "OPERANDS"]
 STRUCTS = ["error", "options", "problem", "kernel_info", "arguments",
            "pointer", "plan", "device_info"]
 SCALARS = {"int": "C.c_int", "float": "C.c_float", "double": "C.c_double",

@@ -36,6 +36,18 @@ equal_integers(const struct kn_ref_result *r, uint32_t got, double want)
     return ((uint32_t)(int64_t)want & mask) == (got & mask);
 }
 
+double
+kn_ref_unit(kiln_math math, int64_t k)
+{
+    static const struct {
+        double product, sums;
+    } of[KILN_NMATHS] = { [KILN_MATH_IEEE] = { 0, 1 },
+                          [KILN_MATH_XF32] = { 0x1p-9, 2 },
+                          [KILN_MATH_BF16X3] = { 0x1p-15, 3 } };
+
+    return of[math].product + (of[math].sums * (double)k / 8 + 16) * 0x1p-24;
+}
+
 static bool
 within(const struct kn_ref_result *r, double got, double want, double abssum)
 {
@@ -46,7 +58,7 @@ within(const struct kn_ref_result *r, double got, double want, double abssum)
     if (isinf(want))
         return got == want;
     tol = kn_ref_ulp(r->out, r->target, want) +
-          ((double)r->k / 8 + 16) * 0x1p-24 * abssum;
+          kn_ref_unit(r->math, r->k) * abssum;
     if (isinf(got))
         return signbit(got) == signbit(want) &&
                fabs(want) + tol >= kn_ref_max(r->out, r->target);

@@ -253,6 +253,15 @@ quantise(const struct kn_ref_problem *p, double *v, int n)
         quantise_block(p, v + x, n - x < MX ? n - x : MX);
 }
 
+/* f32 whose bf16 is infinite: what that leaves is no number. */
+static void
+split(const struct kn_ref_problem *p, double *v, int n)
+{
+    for (int x = 0; x < n && p->math == KILN_MATH_BF16X3; x++)
+        if (fabs(v[x]) >= 0x1.ffp127)
+            v[x] = (double)NAN;
+}
+
 void
 kn_ref_rows(struct kn_ref_operand *o, const struct kn_ref_span *at,
             double *out)
@@ -268,6 +277,7 @@ kn_ref_rows(struct kn_ref_operand *o, const struct kn_ref_span *at,
     for (int r = 0; r < at->rows; r++) {
         double *v = out + r * KN_REF_DEPTH;
 
+        split(o->p, v, at->n);
         if (!o->is_b)
             quantise(o->p, v, at->n);
         else if (kn_ref_present(&o->p->zb))

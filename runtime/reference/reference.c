@@ -207,7 +207,7 @@ express(const struct worker *w, const int64_t at[2], const double *x, double c,
         double *abssum)
 {
     const struct kn_ref_problem *p = w->p;
-    double unit = ((double)p->k / 8 + 16) * 0x1p-24 * fabs(p->alpha);
+    double unit = kn_ref_unit(p->math, p->k) * fabs(p->alpha);
     struct kn_ref_inexact v[KN_REF_VALUES] = { { *x * p->alpha, *abssum * unit },
                                                { 0, 0 }, { c, 0 } }, y;
 
@@ -216,7 +216,7 @@ express(const struct worker *w, const int64_t at[2], const double *x, double c,
                                                       abssum[BM * PW] * unit }, v);
     else if (kn_ref_present(&p->bias))
         v[KN_REF_BIAS].value = kn_ref_f32(&p->bias, at[1]);
-    unit = ((double)p->k / 8 + 16) * 0x1p-24;
+    unit = kn_ref_unit(p->math, p->k);
     for (uint32_t i = 0; i < w->expression.ndeclared; i++)
         v[KN_REF_NAMES + i].value = declared(p, &w->expression.declared[i],
                                              at[0], at[1]);

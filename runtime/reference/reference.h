@@ -56,6 +56,8 @@ struct kn_ref_problem {
                                 ceil(log2 amax) - 2; at least -126. Elements
                                 to nearest even, saturated at 6. A block that
                                 holds a NaN or an infinity is NaN */
+    kiln_math math;          /* of f32: BF16X3 makes NaN of what bf16 has no
+                                number near, 2^128 - 2^119 and more */
     int64_t m, n, k;
     bool gated;              /* B has 2 n columns, n of gate and n of up: the
                                 expression names both sums of a column, and
@@ -130,6 +132,7 @@ struct kn_ref_result {
     uint8_t mode;            /* of MX32: kiln_problem.requant */
     const void *scales;      /* those of the rectangle, f32 or E8M0, which
                                 begins and ends where scales do */
+    kiln_math math;
 };
 
 /* Sums over any number of rectangles; starts all-zero. */
@@ -143,8 +146,14 @@ struct kn_ref_check {
     double bad_got, bad_want;
 };
 
+/* What a sum of k products may be off, over that of their magnitudes: of IEEE
+ * products (k/8 + 16) * 2^-24. xf32 cuts operands to 11 significant bits, which is
+ * 2^-9 of a product, and adds in groups of 4; of two bf16 each has, with an error
+ * of 2^-17 of itself, the product of the small ones, 2^-16, is left out, and there
+ * are three sums. */
+double kn_ref_unit(kiln_math math, int64_t k);
 /* An element is bad iff |got - ref| > 1 ulp of the output type at ref +
- * (K/8 + 16) * 2^-24 * abssum, or NaN or Inf disagree (an Inf is right where
+ * kn_ref_unit * abssum, or NaN or Inf disagree (an Inf is right where
  * a value within the tolerance overflows, a NaN where both[] says so).
  * Integers must be equal. max_tile_rel = max over the rectangle's 16x16 tiles
  * of norm(got - ref) / norm(ref); no figure counts an element that is right and

@@ -251,6 +251,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
     starts(r, g, at);
     *q = (struct kn_ref_problem){
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
+        .math = (kiln_math)r->p.math,
         .sb_each = r->p.family == KILN_WGRAD,
         .sa_down = kn_scales_down(&r->p, 'a'),
         .sb_down = kn_scales_down(&r->p, 'b'),
@@ -367,6 +368,7 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
 
     reference_of(r, t->group, &q);
     res.k = q.k;
+    res.math = q.math;
     res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise &&
                 !r->p.expression[0];
     if (kn_writes_scales(&r->p)) {

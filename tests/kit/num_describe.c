@@ -61,6 +61,8 @@ describe(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " --scale-type %s", kn_scale_type_names[p->scale_type]);
     if (p->zero_points)
         kn_putf(b, " --zero-points %s", kn_zero_point_names[p->zero_points]);
+    if (p->math)
+        kn_putf(b, " --math %s", kn_math_names[p->math]);
     if (p->out_scale)
         kn_putf(b, " --out-scale %s", kn_out_scale_names[p->out_scale]);
     if (p->requant && kn_writes_scales(p))

@@ -78,6 +78,7 @@ is_bad(const struct one *x, float got)
     struct kn_ref_result r = {
         .target = KILN_GFX950, .out = KILN_F32, .k = K, .got = &got,
         .rect = { 0, 0, 1, 1 }, .value = &x->want, .abssum = &x->abssum,
+        .math = x->p.math,
     };
 
     kn_ref_compare(&r, &check);
@@ -115,6 +116,36 @@ sums_that_cancel(void **state)
         assert_int_equal(check.bad, 1);
         assert_false(is_bad(&x, got));
         assert_true(is_bad(&x, (float)(x.want + 1.01 * tol)));
+    }
+}
+
+/* Products of less than f32 may be off by more, and by no more than that. */
+static void
+maths_have_bounds(void **state)
+{
+    static const struct {
+        kiln_math math;
+        double unit;
+    } row[] = { { KILN_MATH_IEEE, (K / 8 + 16) * 0x1p-24 },
+                { KILN_MATH_XF32, (K / 4 + 16) * 0x1p-24 + 0x1p-9 },
+                { KILN_MATH_BF16X3, (3 * K / 8 + 16) * 0x1p-24 + 0x1p-15 } };
+
+    (void)state;
+    for (int i = 0; i < 90; i++) {
+        struct one x = { .bias = 0 };
+        double tol;
+
+        for (int k = 0; k < K; k++) {
+            x.a[k] = draw_float(1);
+            x.b[k] = draw_float(1);
+        }
+        take_reference(&x, 1, 0);
+        x.p.math = row[i % 3].math;
+        tol = kn_ref_ulp(KILN_F32, KILN_GFX950, x.want) +
+              row[i % 3].unit * x.abssum;
+        assert_false(is_bad(&x, (float)(x.want + 0.99 * tol)));
+        assert_true(is_bad(&x, (float)(x.want + 1.01 * tol)));
+        assert_true(is_bad(&x, (float)(x.want - 1.01 * tol)));
     }
 }
 
@@ -400,6 +431,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bias_and_beta_count),
         cmocka_unit_test(sums_that_cancel),
+        cmocka_unit_test(maths_have_bounds),
         cmocka_unit_test(squares_are_the_whole),
         cmocka_unit_test(nan_needs_overflow_of_both_signs),
         cmocka_unit_test(overflow_excuses_nothing_else),

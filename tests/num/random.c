@@ -218,6 +218,9 @@ draw_problem(struct draw *d, struct num_job *j)
         p->b = quantised[below(d, 3)];
         p->scale = KILN_SCALE_TENSOR;
     }
+    if (p->a == KILN_F32)
+        p->math = (uint8_t)(kn_targets[p->target].xf32 ? below(d, KILN_NMATHS)
+                                                       : 2 * below(d, 2));
     draw_scale_layout(d, p);
     if (p->scale >= KILN_SCALE_GROUP32)
         p->scale_type = (uint8_t)below(d, KILN_NSCALETYPES);

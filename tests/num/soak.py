@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
 import tap  # noqa: E402
 
 SECONDS = 600
-PLAIN = ["f16", "bf16", "fp8", "bf8", "i8"]
+PLAIN = ["f16", "bf16", "fp8", "bf8", "i8", "f32"]
 MX = ["mxfp8", "mxbf8", "mxfp6", "mxbf6", "mxfp4"]
 
 
@@ -135,6 +135,8 @@ def stored(r, words, arch):
         return ["--scale", r.choice(["group32", "group64", "group128"])] + \
             some(r, 0.6, ["--scale-type", r.choice(["f16", "bf16"])]) + \
             some(r, 0.6, ["--zero-points", r.choice(["i4", "f16"])])
+    if a == "f32":
+        return some(r, 0.6, ["--math", r.choice(["xf32", "bf16x3"])])
     if a in ("fp8", "bf8", "i8") and "--b" not in words:
         odds = 0.5
     scales = some(r, odds, ["--scale", r.choice(

@@ -294,6 +294,14 @@ def packed_types():
     return wrong
 
 
+def maths_of_f32():
+    """Small integers are exact as two bf16; xf32 is gfx942's."""
+    a, b = (x.astype("f4") for x in (small(32, 128), small(48, 128)))
+    refused("no matrix instruction of xf32", GPU.gemm, a, b, math="xf32")
+    refused("math cannot be", GPU.gemm, a, b, math="tf32")
+    return same(GPU.gemm(a, b, "f32", math="bf16x3"), wide(a) @ wide(b).T)
+
+
 def integer_weights():
     """Codes 2 and -3 in turn along K, groups of 64 with scales of each type."""
     a, b = small(32, 128), np.full((48, 64), 0xd2, "u1")
@@ -407,6 +415,8 @@ def reference_layer(x, up, down, ids, weights, act):
             if act == "limited":
                 gate, lift = np.minimum(gate, 10), np.clip(lift, -10, 10)
             slope = 1.702 if act == "swiglu" else 1
+            if act == "gelu_tanh":
+                slope = 8 ** 0.5 / np.pi ** 0.5 * (1 + 0.044715 * gate ** 2)
             rows[t, s] = gate / (1 + np.exp(-slope * gate)) * lift
             out[t] += weights[t, s] * (down[ids[t, s]] @ rows[t, s])
     return out
@@ -796,6 +806,7 @@ CASES = [
     outputs_of_eight_bits,
     epilogues_name_operands,
     scales_say_their_mode, packed_types, integer_weights,
+    maths_of_f32,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
     routing_sorts,

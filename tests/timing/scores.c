@@ -28,24 +28,29 @@ static const struct class {
     const char *layouts;
     uint32_t bk;             /* of large tiles */
     bool converted, shuffled; /* shuffled: B's rows and the scales */
+    kiln_math math;
 } classes[] = {
-    { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false, false },
-    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false },
-    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false },
-    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", 128, true, false },
-    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false, false },
-    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false, false },
-    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false },
-    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false },
-    { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false },
-    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, false, false },
-    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true, false },
-    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", 128, true, false },
-    { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true },
-    { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true },
-    { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 256, false, true },
-    { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 256, false, true },
-    { "F", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false },
+    { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false, false, 0 },
+    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false, 0 },
+    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false, 0 },
+    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", 128, true, false, 0 },
+    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0 },
+    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0 },
+    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0 },
+    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false, 0 },
+    { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false, 0 },
+    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, false, false, 0 },
+    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true, false, 0 },
+    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", 128, true, false, 0 },
+    { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
+    { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
+    { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
+    { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
+    { "F", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false, 0 },
+    { "X", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false,
+      KILN_MATH_XF32 },
+    { "T", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false,
+      KILN_MATH_BF16X3 },
 };
 
 static const struct tile {
@@ -93,6 +98,7 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     p.b = b->k->b;
     p.scale = b->k->scale;
     p.quant = (uint8_t)b->k->quant;
+    p.math = (uint8_t)b->k->math;
     if (b->k->shuffled) {
         p.b_layout = KILN_B_PRESHUFFLED;
         p.scale_layout = KILN_SCALE_SHUFFLED;

@@ -32,6 +32,8 @@ struct search {
 static double
 estimate(const kiln_problem *p, const struct kn_config *g)
 {
+    static const double wide[KILN_NMATHS] = { [KILN_MATH_IEEE] = 128,
+        [KILN_MATH_XF32] = 512, [KILN_MATH_BF16X3] = 1024.0 / 3 };
     const struct kn_target_info *t = &kn_targets[p->target];
     double many = (double)(p->groups ? p->groups : p->batch > 1 ? p->batch : 1);
     double rows = (double)((kn_tuning_rows(p) + g->bm - 1) / g->bm);
@@ -43,7 +45,8 @@ estimate(const kiln_problem *p, const struct kn_config *g)
     double split = g->split_k > 1 ? g->split_k : 1;
     double fit = lds > 0 ? (double)t->lds / lds : 8, per = 16 / waves;
     double resident = fit < per ? fit : per;
-    double macs = kn_type_bits[p->a] > 16 ? 128 : 2048.0 * 8 / kn_type_bits[p->a];
+    double macs = kn_type_bits[p->a] > 16 ? wide[p->math]
+                                          : 2048.0 * 8 / kn_type_bits[p->a];
     double pipes = waves < 4 ? waves / 4 : 1;
     double mfma = (double)g->bm * g->bn * g->bk / (macs * pipes);
     double wait = 900.0 / stages, clocks, rounds;

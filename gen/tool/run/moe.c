@@ -242,7 +242,7 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     if (stage == KILN_MOE_REDUCE) {
         p->a = p->b = p->out ? p->out : KILN_BF16;
         p->scale = KILN_SCALE_NONE;
-        p->scale_type = p->zero_points = 0;
+        p->scale_type = p->zero_points = p->math = 0;
         p->b_layout = p->scale_layout = p->epilogue = 0;
         p->ldsa = p->ldsb = 0;
     }

@@ -78,7 +78,7 @@ gate(const struct kn_moe_stage *s, double *g, double *gsum, double u,
     bool clamped = s->p->act == KILN_SWIGLU;
     bool gelu = s->p->act == KILN_GELU_TANH;
     double most = clamped ? 7 : s->p->act == KILN_LIMITED ? 10 : INFINITY;
-    double tol = ((double)s->p->k / 8 + 16) * 0x1p-24;
+    double tol = kn_ref_unit((kiln_math)s->p->math, s->p->k);
     double x = *g, rise = clamped ? 1.702 : 1, y, out;
 
     if (isfinite(most)) {
@@ -170,6 +170,7 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
                          : rows ? s->sa->data.row_bytes : 4, down };
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,
+        .math = (kiln_math)p->math,
         .quantise = kn_prequant(p), .quantise_mx = p->quant,
         .m = rect.rows, .n = up ? 2 * p->n : p->n, .k = p->k,
         .a = picked_tensor(&a, p->lda),
@@ -313,7 +314,7 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     int32_t *ids;
     uint8_t *got;
     struct kn_ref_result res = { .target = s->p.target, .out = s->p.out,
-                                 .k = s->p.k };
+                                 .math = (kiln_math)s->p.math, .k = s->p.k };
 
     KN_ENTER(c);
     st.ids = ids = KN_NEW(c, int32_t, (size_t)t->rows);
@@ -365,9 +366,10 @@ static kiln_status
 check_atomic(struct moe_run *m, struct moe_part *s)
 {
     int64_t n = s->p.tokens * s->p.n;
-    double unit = ((double)s->p.k / 8 + 16) * 0x1p-24;
+    double unit = kn_ref_unit((kiln_math)s->p.math, s->p.k);
     struct kn_ref_result res = {
-        .target = s->p.target, .out = s->p.out, .k = s->p.k,
+        .target = s->p.target, .out = s->p.out, .math = (kiln_math)s->p.math,
+        .k = s->p.k,
         .rect = { 0, 0, s->p.tokens, s->p.n }, .value = s->sums.value,
         .abssum = s->sums.abssum, .both = s->sums.both,
     };

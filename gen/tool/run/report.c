@@ -39,6 +39,8 @@ json_problem(struct kn_json *j, const kiln_problem *p)
         kn_json_str(j, "scale_type", kn_scale_type_names[p->scale_type]);
     if (p->zero_points)
         kn_json_str(j, "zero_points", kn_zero_point_names[p->zero_points]);
+    if (p->math)
+        kn_json_str(j, "math", kn_math_names[p->math]);
     if (kn_codes(p) || kn_writes_scales(p)) {
         kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
         kn_json_bool(j, "saturate", !p->overflow);
@@ -116,6 +118,8 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
     if (p->zero_points)
         kn_putf(t->text, ", zero points %s",
                 kn_zero_point_names[p->zero_points]);
+    if (p->math)
+        kn_putf(t->text, ", by %s", kn_math_names[p->math]);
     if (p->out_scale)
         kn_putf(t->text, ", output scale %s%s%s",
                 kn_out_scale_names[p->out_scale],

@@ -140,7 +140,8 @@ class Device(_Owner):
              col: _Named = None, tensor: _Named = None,
              scalar: Optional[Dict[str, float]] = None,
              alpha: Optional[float] = None, beta: int = 0,
-             invariant: bool = False, stream: Optional[int] = None) -> Any: ...
+             invariant: bool = False, math: str = "ieee",
+             stream: Optional[int] = None) -> Any: ...
     def batched(self, a: _Operand, b: _Operand, out: _Output = None, *,
                 layout: str = "nt", a_type: Optional[str] = None,
                 b_type: Optional[str] = None, scales: _Scales = None,
@@ -149,7 +150,8 @@ class Device(_Owner):
                 col: _Named = None, tensor: _Named = None,
                 scalar: Optional[Dict[str, float]] = None,
                 alpha: Optional[float] = None, beta: int = 0,
-                invariant: bool = False, stream: Optional[int] = None) -> Any: ...
+                invariant: bool = False, math: str = "ieee",
+                stream: Optional[int] = None) -> Any: ...
     def grouped(self, a: _Operand, b: _Operand, offsets: _Operand,
                 out: _Output = None, *, layout: str = "nt",
                 a_type: Optional[str] = None, b_type: Optional[str] = None,
@@ -159,14 +161,15 @@ class Device(_Owner):
                 col: _Named = None, tensor: _Named = None,
                 scalar: Optional[Dict[str, float]] = None,
                 alpha: Optional[float] = None, beta: int = 0,
-                invariant: bool = False, stream: Optional[int] = None) -> Any: ...
+                invariant: bool = False, math: str = "ieee",
+                stream: Optional[int] = None) -> Any: ...
     def wgrad(self, a: _Operand, b: _Operand, offsets: _Operand,
               out: _Output = None, *, a_type: Optional[str] = None,
               b_type: Optional[str] = None, scales: _Scales = None,
               scale: Optional[str] = None, epilogue: Optional[str] = None,
               row: _Named = None, col: _Named = None, tensor: _Named = None,
               scalar: Optional[Dict[str, float]] = None,
-              alpha: Optional[float] = None, beta: int = 0,
+              alpha: Optional[float] = None, beta: int = 0, math: str = "ieee",
               stream: Optional[int] = None) -> Any: ...
     def moe_up(self, a: _Operand, b: _Operand, route: Routing,
                out: _Output = None, *, act: str = "silu",

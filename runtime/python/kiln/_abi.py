@@ -2,7 +2,7 @@
 import ctypes as C
 import os
 
-from ._header import (ACTS, FAMILIES, LAYOUTS, MOE_STAGES as STAGES, OPERANDS,
+from ._header import (ACTS, FAMILIES, LAYOUTS, MATHS, MOE_STAGES as STAGES, OPERANDS,
                       OUT_SCALES, SCALE_TYPES, SCALES, TARGETS, TYPES, ZERO_POINTS,
                       kiln_arguments as Arguments,
                       kiln_device_info as DeviceInfo, kiln_error,
@@ -28,7 +28,7 @@ class Problem(kiln_problem):
     _names = {"family": FAMILIES, "target": TARGETS, "layout": LAYOUTS,
               "a": TYPES, "b": TYPES, "out": TYPES, "scale": SCALES,
               "out_scale": OUT_SCALES, "scale_type": SCALE_TYPES,
-              "zero_points": ZERO_POINTS,
+              "zero_points": ZERO_POINTS, "math": MATHS,
               "stage": STAGES, "act": ACTS}
 
     def __init__(self, **fields):

@@ -10,6 +10,7 @@ SCALES = ['none', 'tensor', 'row', 'block128', 'mx32', 'group32', 'group64',
 OUT_SCALES = ['none', 'static', 'row', 'block128', 'mx32']
 SCALE_TYPES = ['f32', 'f16', 'bf16']
 ZERO_POINTS = ['none', 'i4', 'f16']
+MATHS = ['ieee', 'xf32', 'bf16x3']
 MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited', 'gelu_tanh']
 TARGETS = ['none', 'gfx942', 'gfx950']
@@ -93,7 +94,8 @@ class kiln_problem(C.Structure):
         ("quant_flags", C.c_uint8),
         ("hadamard", C.c_uint8),
         ("zero_points", C.c_uint8),
-        ("reserved", C.c_uint8 * 3),
+        ("math", C.c_uint8),
+        ("reserved", C.c_uint8 * 2),
     ]
 
 

@@ -183,6 +183,28 @@ def zero_points(a, kind, arch):
            run.stdout + run.stderr)
 
 
+def near_the_bound(math, value, bound, arch):
+    """An operand that loses the most a product can: within the bound that
+    runtime/reference holds, and by no more than a twelfth."""
+    v = np.full((M, K), value, np.float32)
+    np.save(path("a.npy"), v)
+    np.save(path("b.npy"), np.full((N, K), value, np.float32))
+    words = ["--a", "f32", "--out", "f32", "-m", M, "-n", N, "-k", K,
+             "--device", "sim:" + arch, "--a-file", path("a.npy"),
+             "--b-file", path("b.npy"), "--out-file", path("out.npy")]
+    run, want = kilnc(*words, "--math", math), K * float(v[0, 0]) ** 2
+    off = np.abs(np.load(path("out.npy")) - want) / want
+    report("%s at its bound on %s" % (math, arch), not run.returncode and
+           (off > bound * 11 / 12).all() and (off < bound * 1.001).all(),
+           run.stdout + run.stderr + "%g\n" % off.max())
+    v[3, 5] = 3.4e38         # its bf16 is infinite
+    np.save(path("a.npy"), v)
+    run, got = kilnc(*words, "--math", math), np.load(path("out.npy"))
+    lost = np.isnan(got[3]) if math == "bf16x3" else np.isfinite(got[3])
+    report("%s of the largest f32 on %s" % (math, arch), not run.returncode and
+           lost.all() and np.isfinite(got[4]).all(), run.stdout + run.stderr)
+
+
 def make_scales(scale, k):
     """Scales over [outer, k] and the two files, powers of two."""
     def powers(*shape):
@@ -287,6 +309,9 @@ zero_points("bf16", "i4", "gfx950")
 zero_points("f16", "i4", "gfx942")
 zero_points("bf16", "f16", "gfx942")
 zero_points("f16", "f16", "gfx950")
+near_the_bound("xf32", 1 + 2 ** -10 - 2 ** -23, 2 ** -9, "gfx942")
+near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx942")
+near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx950")
 case("raw files", "bf16", "bf16", "f32", ending="bin")
 epilogue(1)
 epilogue(-1.5)
