@@ -235,9 +235,12 @@ def main():
         limit = x.limit(ceiling[x.arch, x.a, x.b, x.scale])
         rows.append((x, doc, limit / us))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = ('%d problems, %d of them drawn (seed %d), %d refused; %.0f s of '
-            'processor time.' % (len(problems), count, a.seed, len(refused),
-                                 used.ru_utime + used.ru_stime))
+    bare = sum(doc['predicted']['error_pct'] is None for _, doc, _ in rows)
+    said = ('%d problems, %d of them drawn (seed %d), %d refused, %.0f %% of '
+            'the others without a comparable row, hence without a bar; %.0f s '
+            'of processor time.' %
+            (len(problems), count, a.seed, len(refused),
+             100 * bare / max(1, len(rows)), used.ru_utime + used.ru_stime))
     lines = list(table(rows))
     if a.rows:
         with open(a.rows, 'w', newline='', encoding='utf-8') as f:
