@@ -5,13 +5,16 @@
 
 /* From operations to registers; *lack as kn_asm_allocate. */
 static kiln_status
-place(struct kn_ctx *c, const struct kn_fn *f, struct kn_asm *a,
+place(struct kn_ctx *c, const struct kn_fn *f, uint32_t few, struct kn_asm *a,
       enum kn_asm_class *lack)
 {
+    struct kn_fn *tidy;
     uint32_t *from;
 
-    *a = (struct kn_asm){ .c = c };
-    a->f = kn_asm_tidy(c, f, &from);
+    *a = (struct kn_asm){ .c = c, .few = few };
+    tidy = kn_asm_tidy(c, f, &from);
+    kn_asm_sink(c, tidy, from);
+    a->f = tidy;
     a->from = from;
     KN_TRY(kn_asm_select(a));
     kn_asm_join(a);
@@ -20,8 +23,9 @@ place(struct kn_ctx *c, const struct kn_fn *f, struct kn_asm *a,
     return KILN_OK;
 }
 
-/* What is known to be the same is computed once and lives long: where there are
- * too few registers for that, the kernel is taken as it is written. */
+/* Few accumulators are where every operation reads them. What is known to be the
+ * same is computed once and lives long. Where there are too few registers for
+ * the one or the other, the kernel does without it. */
 kiln_status
 kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
 {
@@ -29,9 +33,11 @@ kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
     enum kn_asm_class lack;
     struct kn_asm a;
 
-    KN_TRY(place(c, kn_asm_names(c, f), &a, &lack));
+    KN_TRY(place(c, kn_asm_names(c, f), KN_ASM_FEW, &a, &lack));
+    if (lack != KN_ASM_CLASSES && a.accumulators <= KN_ASM_FEW)
+        KN_TRY(place(c, kn_asm_names(c, f), 0, &a, &lack));
     if (lack != KN_ASM_CLASSES)
-        KN_TRY(place(c, f, &a, &lack));
+        KN_TRY(place(c, f, 0, &a, &lack));
     if (lack != KN_ASM_CLASSES)
         return kn_crowded(c, kn_fail(
             c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly lowering "

@@ -2,6 +2,7 @@
  * assembly with registers of our own choice.
  *
  * names: a name for each assignment; tidy: values computed once, outside loops;
+ * sink: in the branch that uses them;
  * select: machine operations over virtual registers; join: copies that need no
  * register; sched: matrix and other operations side by side; regs: registers,
  * never spilled; waits: counters and wait states; print: the text. LLVM only
@@ -13,6 +14,9 @@
 #include "../isa/isa.h"
 
 enum kn_asm_class { KN_ASM_S, KN_ASM_V, KN_ASM_A, KN_ASM_CLASSES };
+
+/* Accumulators, in dwords of a lane, that leave VGPRs enough for all else. */
+enum { KN_ASM_FEW = 64 };
 
 enum kn_asm_kind {
     KN_ASM_NONE,
@@ -60,6 +64,8 @@ struct kn_asm {
     struct kn_asm_reg *reg;
     size_t nreg, capreg;
     uint32_t nlabel;
+    uint32_t few;            /* so many accumulators at most are in VGPRs */
+    uint32_t accumulators;   /* dwords of them a lane */
     uint32_t used[KN_ASM_CLASSES];  /* registers in all, after allocation */
     uint32_t limit[KN_ASM_CLASSES]; /* a wave has */
 };
@@ -74,6 +80,10 @@ const struct kn_fn *kn_asm_names(struct kn_ctx *c, const struct kn_fn *f);
 struct kn_fn *kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f,
                           uint32_t **from);
 
+/* Values of a tidied kernel that are used in one branch alone are computed there,
+ * in front of their first use; not in its loops. from[] follows. */
+void kn_asm_sink(struct kn_ctx *c, struct kn_fn *f, uint32_t *from);
+
 /* Machine operations of a->f. UNSUPPORTED names an operation without a row. */
 kiln_status kn_asm_select(struct kn_asm *a);
 
@@ -82,8 +92,15 @@ kiln_status kn_asm_select(struct kn_asm *a);
 void kn_asm_join(struct kn_asm *a);
 void kn_asm_drop_moves(struct kn_asm *a);
 
-/* Spreads what is no matrix instruction between those that are. */
+/* Spreads what is no matrix instruction between those that are; fill: around
+ * waits and barriers. */
 void kn_asm_schedule(struct kn_asm *a);
+void kn_asm_fill(struct kn_asm *a);
+bool kn_asm_is_matrix(const struct kn_asm_op *x);
+/* What ends a run in which operations change places. */
+bool kn_asm_is_edge(const struct kn_asm_op *x);
+/* Must x, written before y, stay before it? */
+bool kn_asm_depends(const struct kn_asm_op *x, const struct kn_asm_op *y);
 
 /* Fills reg[].at, used[] and limit[]. The class of which there are too few, or
  * KN_ASM_CLASSES. */

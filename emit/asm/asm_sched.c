@@ -19,8 +19,8 @@ struct run {
     size_t from, to;
 };
 
-static bool
-is_matrix(const struct kn_asm_op *x)
+bool
+kn_asm_is_matrix(const struct kn_asm_op *x)
 {
     return x->what == KN_ASM_INST && kn_isa[x->isa].unit == KN_U_MFMA;
 }
@@ -34,9 +34,8 @@ is_hard(const struct kn_asm_op *x)
             x->isa != KN_I_s_setprio);
 }
 
-/* What ends a run. */
-static bool
-is_edge(const struct kn_asm_op *x)
+bool
+kn_asm_is_edge(const struct kn_asm_op *x)
 {
     uint8_t unit = kn_isa[x->isa].unit;
 
@@ -51,9 +50,8 @@ overlap(const struct kn_asm_opnd *x, const struct kn_asm_opnd *y)
            x->sub < y->sub + y->n && y->sub < x->sub + x->n;
 }
 
-/* Must x, written before y, stay before it? */
-static bool
-depends(const struct kn_asm_op *x, const struct kn_asm_op *y)
+bool
+kn_asm_depends(const struct kn_asm_op *x, const struct kn_asm_op *y)
 {
     for (int i = 0; i < x->nopnd; i++)
         for (int k = 0; k < y->nopnd; k++)
@@ -70,12 +68,12 @@ earliest(const struct run *r, size_t other)
     size_t n = 0, least = 0;
 
     for (size_t k = r->from; k < r->to; k++) {
-        if (!is_matrix(&r->a->op[k]))
+        if (!kn_asm_is_matrix(&r->a->op[k]))
             continue;
         n++;
-        if (k < other && depends(&r->a->op[k], &r->a->op[other]))
+        if (k < other && kn_asm_depends(&r->a->op[k], &r->a->op[other]))
             least = n;
-        else if (k > other && depends(&r->a->op[other], &r->a->op[k]))
+        else if (k > other && kn_asm_depends(&r->a->op[other], &r->a->op[k]))
             return SIZE_MAX;
     }
     return least;
@@ -112,7 +110,7 @@ static size_t
 needed(const struct run *r, const struct stream *other, size_t k)
 {
     for (size_t n = other->n; n--;)
-        if (depends(&r->a->op[other->op[n]], &r->a->op[k]))
+        if (kn_asm_depends(&r->a->op[other->op[n]], &r->a->op[k]))
             return n + 1;
     return 0;
 }
@@ -131,7 +129,7 @@ divide(const struct run *r, struct stream s[STREAMS], size_t *matrix)
     for (size_t k = r->from; k < r->to; k++) {
         struct stream *x = &s[kind_of(&a->op[k])];
 
-        if (is_matrix(&a->op[k])) {
+        if (kn_asm_is_matrix(&a->op[k])) {
             ++*matrix;
             continue;
         }
@@ -183,6 +181,25 @@ put_due(struct kn_asm *a, struct stream s[STREAMS], const size_t m[3],
     }
 }
 
+/* LDS reads go in front of the scalar operations before them, which then take
+ * their time while the data comes. */
+static void
+read_first(const struct run *r)
+{
+    struct kn_asm_op *op = r->a->op;
+
+    for (size_t k = r->from; k < r->to; k++)
+        for (size_t n = k; n > r->from && kn_isa[op[n].isa].unit == KN_U_LDS &&
+                           kn_isa[op[n - 1].isa].unit == KN_U_SALU &&
+                           op[n - 1].o[0].kind != KN_ASM_M0 &&
+                           !kn_asm_depends(&op[n - 1], &op[n]); n--) {
+            struct kn_asm_op x = op[n];
+
+            op[n] = op[n - 1];
+            op[n - 1] = x;
+        }
+}
+
 static void
 spread(const struct run *r)
 {
@@ -191,10 +208,15 @@ spread(const struct run *r)
     struct kn_asm_op *out = KN_NEW(a->c, struct kn_asm_op, r->to - r->from);
     struct stream s[STREAMS], *l = &s[LDS_STREAM], *x = &s[REST_STREAM];
 
-    if (!divide(r, s, &m[1]) || !m[1] || !(l->n + x->n))
+    if (!divide(r, s, &m[1])) {
+        if (a->accumulators <= a->few)
+            read_first(r);
+        return;
+    }
+    if (!m[1] || !(l->n + x->n))
         return;
     for (size_t k = r->from; k < r->to; k++) {
-        if (!is_matrix(&a->op[k]))
+        if (!kn_asm_is_matrix(&a->op[k]))
             continue;
         out[at++] = a->op[k];
         m[0]++;
@@ -221,12 +243,15 @@ is_copy(const struct run *r, size_t n)
            kn_isa[m[1].isa].unit == KN_U_VMEM && m[1].nopnd == 3;
 }
 
-/* A constant put into an accumulator register. */
+/* A constant put into an accumulator, which is a tile of at least 4 dwords. */
 static bool
-is_clear(const struct kn_asm_op *x)
+is_clear(const struct kn_asm *a, const struct kn_asm_op *x)
 {
-    return x->what == KN_ASM_INST && x->isa == KN_I_v_accvgpr_write_b32 &&
-           x->o[1].kind == KN_ASM_IMM;
+    return x->what == KN_ASM_INST && x->ndst == 1 && !x->dpp &&
+           x->o[1].kind == KN_ASM_IMM &&
+           (x->isa == KN_I_v_accvgpr_write_b32 ||
+            (x->isa == KN_I_v_mov_b32 && a->accumulators <= a->few &&
+             a->reg[x->o[0].v].n >= 4));
 }
 
 /* How many of the operations from `first` on a copy may pass. */
@@ -239,7 +264,7 @@ reach(const struct run *r, size_t copy, size_t first)
     for (n = first; n < r->to; n++)
         if (!is_copy(r, n) && (n == r->from || !is_copy(r, n - 1)) &&
             (kn_isa[op[n].isa].unit == KN_U_VMEM ||
-             depends(&op[copy], &op[n]) || depends(&op[copy + 1], &op[n])))
+             kn_asm_depends(&op[copy], &op[n]) || kn_asm_depends(&op[copy + 1], &op[n])))
             break;
     return n;
 }
@@ -273,7 +298,7 @@ find_copies(const struct run *r, struct copies *c)
     c->at = KN_NEW(r->a->c, size_t, r->to - r->from);
     c->until = KN_NEW(r->a->c, size_t, r->to - r->from);
     for (size_t n = r->from; n < r->to; n++) {
-        c->matrix += is_matrix(&r->a->op[n]);
+        c->matrix += kn_asm_is_matrix(&r->a->op[n]);
         if (is_copy(r, n)) {
             c->until[c->n] = reach(r, n, n + 2);
             c->at[c->n++] = n;
@@ -309,7 +334,7 @@ delay_copies(const struct run *r)
         n += copy;
         if (copy)
             continue;
-        passed += is_matrix(&a->op[n]);
+        passed += kn_asm_is_matrix(&a->op[n]);
         out[at++] = a->op[n];
     }
     for (; c.put < c.n; c.put++) {
@@ -347,7 +372,7 @@ pace_copies(const struct run *r)
             n++;
             continue;
         }
-        since += !is_clear(&a->op[n]);
+        since += !is_clear(a, &a->op[n]);
         out[at++] = a->op[n];
     }
     for (; c.put < c.n; c.put++) {
@@ -387,12 +412,13 @@ level_of(const size_t *gap, size_t copies, size_t all)
     return level;
 }
 
-/* From the second on, accumulators are copies of the first: half the code. */
+/* From the second on, AGPRs are copies of the first: half the code. */
 static void
 shorten_clears(struct kn_asm_op *x, size_t n)
 {
     for (size_t k = 1; k < n; k++)
-        if (x[k].o[1].v == x[0].o[1].v) {
+        if (x[k].isa == KN_I_v_accvgpr_write_b32 &&
+            x[k].o[1].v == x[0].o[1].v) {
             x[k].isa = KN_I_v_accvgpr_mov_b32;
             x[k].o[1] = x[0].o[0];
             x[k].o[1].fresh = 0;
@@ -407,7 +433,7 @@ clears_matter(const struct kn_asm_op *late, size_t nlate,
 {
     for (size_t k = 0; k < nlate; k++)
         for (size_t n = 0; n < rest; n++)
-            if (depends(&late[k], &other[n]))
+            if (kn_asm_depends(&late[k], &other[n]))
                 return true;
     return false;
 }
@@ -424,9 +450,9 @@ delay_clears(const struct run *r)
     size_t *gap = KN_NEW(a->c, size_t, n + 1), level, have;
 
     for (size_t k = r->from; k < r->to; k++) {
-        if (is_matrix(&a->op[k]) || kn_isa[a->op[k].isa].unit == KN_U_LDS)
+        if (kn_asm_is_matrix(&a->op[k]) || kn_isa[a->op[k].isa].unit == KN_U_LDS)
             return;
-        *(is_clear(&a->op[k]) ? &late[nlate++] : &other[rest++]) = a->op[k];
+        *(is_clear(a, &a->op[k]) ? &late[nlate++] : &other[rest++]) = a->op[k];
     }
     if (clears_matter(late, nlate, other, rest))
         return;
@@ -461,30 +487,12 @@ each_run(struct kn_asm *a, bool edge(const struct kn_asm_op *),
     }
 }
 
-/* A wait in front of a barrier goes in front of the matrix instruction before
- * it, beside which the barrier is then reached a slot sooner. */
-static void
-wait_early(struct kn_asm *a)
-{
-    for (size_t n = 0; n + 2 < a->nop; n++) {
-        struct kn_asm_op x = a->op[n];
-
-        if (!is_matrix(&x) || a->op[n + 1].what != KN_ASM_INST ||
-            a->op[n + 1].isa != KN_I_s_waitcnt ||
-            a->op[n + 2].what != KN_ASM_INST ||
-            a->op[n + 2].isa != KN_I_s_barrier)
-            continue;
-        a->op[n] = a->op[n + 1];
-        a->op[n + 1] = x;
-    }
-}
-
 void
 kn_asm_schedule(struct kn_asm *a)
 {
     each_run(a, is_hard, pace_copies);
     each_run(a, is_hard, delay_clears);
     each_run(a, is_hard, delay_copies);
-    each_run(a, is_edge, spread);
-    wait_early(a);
+    each_run(a, kn_asm_is_edge, spread);
+    kn_asm_fill(a);
 }

@@ -208,6 +208,59 @@ literal(struct select *s, int32_t v)
     return r;
 }
 
+struct kn_asm_opnd
+kn_asm_held(struct select *s, struct kn_asm_opnd o)
+{
+    struct kn_asm_held *h = s->held;
+    uint32_t n;
+
+    if (o.kind != KN_ASM_IMM)
+        return kn_asm_vector(s, o);
+    for (n = 0; n < s->nheld && n < 8; n++)
+        if (h[n].value == o.v)
+            return h[n].r;
+    n = s->nheld++ % 8;
+    h[n] = (struct kn_asm_held){ o.v, kn_asm_vector(s, o) };
+    return h[n].r;
+}
+
+/* Integer operations with an encoding of two operands, of which the second is a
+ * vector register and the first anything, a literal too (CDNA3 ISA 6.1). */
+static const struct { uint16_t isa; bool commutes; } shorts[] = {
+    { KN_I_v_add_u32, true }, { KN_I_v_and_b32, true }, { KN_I_v_or_b32, true },
+    { KN_I_v_xor_b32, true }, { KN_I_v_min_i32, true }, { KN_I_v_max_i32, true },
+    { KN_I_v_min_u32, true }, { KN_I_v_max_u32, true }, { KN_I_v_sub_u32, false },
+    { KN_I_v_lshlrev_b32, false }, { KN_I_v_lshrrev_b32, false },
+    { KN_I_v_ashrrev_i32, false },
+};
+
+/* Turns the operands such as the short encoding takes them; whether it does. */
+static bool
+shorten(const struct select *s, uint16_t isa, struct kn_asm_opnd *x, size_t n)
+{
+    struct kn_asm_opnd first = x[1];
+    size_t k = 0, all = sizeof shorts / sizeof *shorts;
+
+    while (k < all && shorts[k].isa != isa)
+        k++;
+    if (k == all || n != 3 || x[1].abs || x[2].abs)
+        return false;
+    if (shorts[k].commutes && kn_asm_cls(s, x[1]) == KN_ASM_V) {
+        x[1] = x[2];
+        x[2] = first;
+    }
+    return kn_asm_cls(s, x[2]) == KN_ASM_V;
+}
+
+static bool
+has_scalar(const struct select *s, const struct kn_asm_opnd *o, size_t n)
+{
+    for (size_t k = 1; k < n; k++)
+        if (kn_asm_cls(s, o[k]) == KN_ASM_S)
+            return true;
+    return false;
+}
+
 /* One scalar register an instruction, no literal in a long encoding, nothing
  * from accumulators. */
 void
@@ -216,11 +269,14 @@ kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
 {
     struct kn_asm_opnd x[KN_ASM_MAXOPND], to = o[0];
     int32_t scalar = -1;
+    bool brief;
 
     memcpy(x, o, n * sizeof *o);
+    brief = shorten(s, isa, x, n);
     for (size_t k = 1; k < n; k++) {
-        if (x[k].kind == KN_ASM_IMM && !is_inline(x[k].v))
-            x[k] = literal(s, x[k].v);
+        if (x[k].kind == KN_ASM_IMM && !is_inline(x[k].v) && !brief)
+            x[k] = has_scalar(s, o, n) ? kn_asm_held(s, x[k])
+                                       : literal(s, x[k].v);
         if (kn_asm_cls(s, x[k]) == KN_ASM_A)
             x[k] = kn_asm_vector(s, x[k]);
     }
@@ -228,11 +284,11 @@ kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
         if (kn_asm_cls(s, x[k]) != KN_ASM_S)
             continue;
         if (scalar >= 0 && scalar != x[k].v * 32 + x[k].sub)
-            x[k] = kn_asm_vector(s, x[k]);
+            x[k] = kn_asm_held(s, x[k]);
         else
             scalar = x[k].v * 32 + x[k].sub;
     }
-    for (size_t k = 1; k < n; k++)
+    for (size_t k = 1; k < n && !brief; k++)
         x[k].abs = o[k].abs; /* of the register it is in now */
     if (kn_asm_cls(s, to) == KN_ASM_A)
         x[0] = kn_asm_new(s->a, KN_ASM_V, to.n);
@@ -250,7 +306,8 @@ updates(const struct kn_ins *i)
 }
 
 /* Accumulators, values a matrix instruction updates, live in AGPRs; not those
- * that the same turn of a loop clears, the sums of one block of scales. */
+ * that the same turn of a loop clears, the sums of one block of scales, and not
+ * where there are few of them. */
 static void
 place_accumulators(struct select *s)
 {
@@ -273,6 +330,11 @@ place_accumulators(struct select *s)
             within[v] = open[depth];
         }
     }
+    for (size_t v = 1; v < s->f->nval; v++)
+        s->a->accumulators += s->cls[v] == KN_ASM_A
+                            ? kn_asm_dwords(s->f->val[v].type) : 0;
+    for (size_t v = 1; v < s->f->nval && s->a->accumulators <= s->a->few; v++)
+        s->cls[v] = s->cls[v] == KN_ASM_A ? KN_ASM_V : s->cls[v];
 }
 
 static void

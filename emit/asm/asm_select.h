@@ -15,11 +15,13 @@ struct select {
     uint32_t *uses, *times;  /* by value */
     bool *narrow;            /* by value: the sign extension of 32 bits */
     kn_ref scc;              /* condition SCC holds right now, or 0 */
-    struct {
+    struct kn_asm_held {
         int32_t value;
         struct kn_asm_opnd r;
-    } literal[16];           /* scalars that hold constants in this run */
-    uint32_t nliteral;
+    } literal[16], held[8],  /* scalars, vectors that hold constants in this
+                              * run */
+      masks[8];              /* masks, by the value that is a condition */
+    uint32_t nliteral, nheld, nmasks;
     struct kn_asm_opnd lanes[4];     /* masks of this run: bit of the number */
     struct {
         int32_t next, end, head;     /* labels; -1: none */
@@ -106,6 +108,8 @@ kn_half(struct kn_asm_opnd o, int h)
 struct kn_asm_opnd kn_asm_mask(struct select *s, int a);
 /* The operand in a vector (scalar) register, copied if it is in another. */
 struct kn_asm_opnd kn_asm_vector(struct select *s, struct kn_asm_opnd o);
+/* The same, of a constant once in a run: nobody may write it. */
+struct kn_asm_opnd kn_asm_held(struct select *s, struct kn_asm_opnd o);
 struct kn_asm_opnd kn_asm_scalar(struct select *s, struct kn_asm_opnd o);
 void kn_asm_copy(struct select *s, struct kn_asm_opnd to,
                  struct kn_asm_opnd from);

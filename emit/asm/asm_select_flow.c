@@ -7,7 +7,7 @@ static void
 new_run(struct select *s)
 {
     s->scc = 0;
-    s->nliteral = 0;
+    s->nliteral = s->nheld = s->nmasks = 0;
     memset(s->lanes, 0, sizeof s->lanes);
 }
 

@@ -130,15 +130,19 @@ binary(struct select *s)
     x = kn_asm_arg(s, 0);
     y = kn_asm_arg(s, 1);
     d = kn_asm_dst(s);
-    if (d.n != 1)
-        kn_asm_lack(s, "integer vectors");
     if (kn_asm_is_scalar(s, d)) {
         struct kn_asm_opnd o[] = { d, x, y };
 
+        if (d.n != 1)
+            kn_asm_lack(s, "uniform integer vectors");
         kn_asm_add(s, b->scalar, 1, o, 3);
-    } else {
-        struct kn_asm_opnd o[] = { d, b->swap ? y : x, b->swap ? x : y };
+    }
+    for (uint32_t n = 0; n < d.n && !kn_asm_is_scalar(s, d); n++) {
+        struct kn_asm_opnd o[] = { kn_part(d, n, 1),
+                                   kn_part(b->swap ? y : x, n, 1),
+                                   kn_part(b->swap ? x : y, n, 1) };
 
+        o[0].fresh = !n && x.v != d.v && y.v != d.v;
         kn_asm_valu(s, b->vector, o, 3);
     }
 }
@@ -316,6 +320,23 @@ consumed_next(const struct select *s)
             (n->op == KN_OP_select && !kn_asm_type(s, n->dst)->lane));
 }
 
+/* Whether all uses of the condition choose by lane in this straight run. */
+static bool
+is_mask(const struct select *s)
+{
+    uint32_t left = s->uses[KN_REF_INDEX(s->i->dst)];
+
+    for (size_t n = s->at + 1; left && n < s->f->nins; n++) {
+        const struct kn_ins *i = &s->f->ins[n];
+
+        if (kn_op_info((enum kn_op)i->op).kind == KN_CTL)
+            break;
+        left -= i->op == KN_OP_select && i->arg[0] == s->i->dst &&
+                kn_asm_type(s, i->dst)->lane;
+    }
+    return !left && s->times[KN_REF_INDEX(s->i->dst)] == 1;
+}
+
 static const struct compare {
     uint16_t scalar, wide, vector;
 } compares[KN_NOP] = {
@@ -336,7 +357,7 @@ compare(struct select *s)
     struct kn_asm_opnd d = kn_asm_dst(s), o[] = { x, y };
 
     if (d.n == 2) {
-        struct kn_asm_opnd v[] = { d, x, kn_asm_vector(s, y) };
+        struct kn_asm_opnd v[] = { d, x, y };
 
         if (x.n != 1 || y.n != 1)
             kn_asm_lack(s, "64-bit comparisons by lane");
@@ -346,6 +367,11 @@ compare(struct select *s)
     if (!isa)
         kn_asm_lack(s, "this comparison of 64 bits");
     kn_asm_add(s, isa, 0, o, 2);
+    if (is_mask(s)) {
+        d = s->val[KN_REF_INDEX(s->i->dst)] = kn_asm_new(s->a, KN_ASM_S, 2);
+        ADD(s, s_cselect_b64, 1, d, kn_imm(-1), kn_imm(0));
+        return;
+    }
     if (consumed_next(s)) {
         s->scc = s->i->dst;
         return;
@@ -364,12 +390,20 @@ struct kn_asm_opnd
 kn_asm_mask(struct select *s, int a)
 {
     struct kn_asm_opnd c = kn_asm_arg(s, a), m;
+    bool once = KN_REF_TAG(s->i->arg[a]) == KN_R_VAL &&
+                s->times[KN_REF_INDEX(s->i->arg[a])] == 1;
+    uint32_t n;
 
     if (c.n == 2)
         return c;
+    for (n = 0; once && n < s->nmasks && n < 8; n++)
+        if (s->masks[n].value == c.v)
+            return s->masks[n].r;
     m = kn_asm_new(s->a, KN_ASM_S, 2);
     ADD(s, s_cmp_lg_u32, 0, c, kn_imm(0));
     ADD(s, s_cselect_b64, 1, m, kn_imm(-1), kn_imm(0));
+    if (once)
+        s->masks[s->nmasks++ % 8] = (struct kn_asm_held){ c.v, m };
     return m;
 }
 
@@ -407,6 +441,6 @@ select_select(struct select *s)
 
         t.fresh = !n && x.v != d.v && y.v != d.v;
         VALU(s, v_cndmask_b32, t, kn_part(y, n, 1),
-             kn_asm_vector(s, kn_part(x, n, 1)), m);
+             kn_asm_held(s, kn_part(x, n, 1)), m);
     }
 }
