@@ -101,21 +101,32 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
  * put together as runtime/sim/timing does for a whole launch. Predicted, and
  * good for comparing tiles, not for being told. */
 
-/* X(id, text): operands whose K tiles take alike. */
+/* X(id, text, power, odd): operands whose K tiles take alike; the clock line of
+ * their products, 0 of 16 bits, 1 of 8, 2 of 4; the class of the same with rows
+ * that do not begin at 16 bytes, NONE where that was not measured. */
 #define KN_CLASSES(X) \
-    X(H, "16 bits") X(B8, "8-bit floats") X(I8, "i8") \
-    X(K, "8 bits, 128-blocks") X(MX88, "MX 8 x 8 bits") \
-    X(MX84, "MX 8 x 4 bits") X(MX66, "MX with 6 bits") \
-    X(MX44, "MX 4 x 4 bits") X(W4, "16 bits x MX") X(WB, "bf16 x MX along K") \
-    X(Q4, "16 bits quantised x MX") X(P8, "16 bits quantised x 8 bits") \
-    X(S44, "MX 4 x 4 bits, shuffled scales") \
-    X(S84, "MX 8 x 4 bits, shuffled scales") \
-    X(S66, "MX with 6 bits, shuffled scales") \
-    X(S88, "MX 8 x 8 bits, shuffled scales") X(F, "f32") \
-    X(X, "f32 as xf32") X(T, "f32 as two bf16")
+    X(NONE, "none", 0, NONE) \
+    X(H, "16 bits", 0, UH) X(B8, "8-bit floats", 1, U8) X(I8, "i8", 1, U8) \
+    X(K, "8 bits, 128-blocks", 1, UK) X(MX88, "MX 8 x 8 bits", 1, UM88) \
+    X(MX84, "MX 8 x 4 bits", 1, UM88) X(MX66, "MX with 6 bits", 1, UM66) \
+    X(MX44, "MX 4 x 4 bits", 2, UM44) X(W4, "16 bits x MX", 0, NONE) \
+    X(WB, "bf16 x MX along K", 0, NONE) \
+    X(Q4, "16 bits quantised x MX", 1, NONE) \
+    X(P8, "16 bits quantised x 8 bits", 1, NONE) \
+    X(S44, "MX 4 x 4 bits, shuffled scales", 2, NONE) \
+    X(S84, "MX 8 x 4 bits, shuffled scales", 1, NONE) \
+    X(S66, "MX with 6 bits, shuffled scales", 1, NONE) \
+    X(S88, "MX 8 x 8 bits, shuffled scales", 1, NONE) X(F, "f32", 0, NONE) \
+    X(X, "f32 as xf32", 0, NONE) X(T, "f32 as two bf16", 0, NONE) \
+    X(UH, "16 bits, rows at any byte", 0, UH) \
+    X(U8, "8 bits, rows at any byte", 1, U8) \
+    X(UK, "8 bits, 128-blocks, rows at any byte", 1, UK) \
+    X(UM88, "MX 8 x 8 bits, rows at any byte", 1, UM88) \
+    X(UM66, "MX with 6 bits, rows at any byte", 1, UM66) \
+    X(UM44, "MX 4 x 4 bits, rows at any byte", 2, UM44)
 
 enum kn_class {
-#define X(id, text) KN_CLASS_##id,
+#define X(id, ...) KN_CLASS_##id,
     KN_CLASSES(X)
 #undef X
     KN_NCLASSES
@@ -136,10 +147,10 @@ extern const struct kn_score kn_scores[];
 extern const size_t kn_nscores;
 const char *kn_class_name(enum kn_class c);
 
+/* NONE: no scores are of such operands. */
 enum kn_class kn_class_of(const kiln_problem *p);
 
-/* Rows of the class and layout of p's operands; of rows that are not aligned
- * too, whose K tiles take longer. */
+/* Rows of the class and layout of p's operands; none of class NONE. */
 size_t kn_scores_of(const kiln_problem *p, const struct kn_score **first);
 
 /* Microseconds of p by g, whose tile, loop and shares are decided, with the

@@ -22,15 +22,20 @@ const struct kn_score kn_scores[] = {
 };
 const size_t kn_nscores = sizeof kn_scores / sizeof *kn_scores;
 
+static const struct class {
+    const char *text;
+    int power;
+    enum kn_class odd;
+} classes[] = {
+#define X(id, text, power, odd) { text, power, KN_CLASS_##odd },
+    KN_CLASSES(X)
+#undef X
+};
+
 const char *
 kn_class_name(enum kn_class c)
 {
-    static const char *const names[] = {
-#define X(id, text) text,
-        KN_CLASSES(X)
-#undef X
-    };
-    return names[c];
+    return classes[c].text;
 }
 
 static enum kn_class
@@ -53,8 +58,8 @@ mx_class(const kiln_problem *p)
                     : a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44;
 }
 
-enum kn_class
-kn_class_of(const kiln_problem *p)
+static enum kn_class
+aligned_class(const kiln_problem *p)
 {
     static const uint8_t f32[KILN_NMATHS] = { [KILN_MATH_IEEE] = KN_CLASS_F,
         [KILN_MATH_XF32] = KN_CLASS_X, [KILN_MATH_BF16X3] = KN_CLASS_T };
@@ -70,6 +75,15 @@ kn_class_of(const kiln_problem *p)
     return p->a == KILN_F32 ? (enum kn_class)f32[p->math]
          : kn_type_bits[p->a] == 16 ? KN_CLASS_H
          : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
+}
+
+enum kn_class
+kn_class_of(const kiln_problem *p)
+{
+    struct kn_domain d = kn_domain_of(p, 256, 256);
+    enum kn_class c = aligned_class(p);
+
+    return d.align_a < 16 || d.align_b < 16 ? classes[c].odd : c;
 }
 
 /* Rows of nt count where a layout was not measured. */
@@ -311,28 +325,35 @@ time_of(struct launch *l, const struct kn_config *g)
     return cycles / l->ghz / 1e3 + l->c->launch;
 }
 
-/* Rows along K that begin inside lines of 128 bytes: half of the copies take a
- * line more. What that costs was measured on 256x256 tiles of fp8. */
+/* Rows along K that begin inside lines of 128 bytes, as those at any byte were
+ * measured: half of the copies take a line more. What that costs was measured on
+ * 256x256 tiles of fp8. */
 static double
 straddling(const kiln_problem *p, const struct kn_score *s)
 {
     int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
 
-    if (p->layout != KILN_NT || (a % 1024 == 0 && b % 1024 == 0))
+    if (p->layout != KILN_NT || (a % 1024 == 0 && b % 1024 == 0) ||
+        classes[s->class].odd == s->class)
         return 1;
     return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
 }
 
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
  * loaded singly, in twos or with a clip. `4-wave` has a clip alone. Measured on
- * 64x64 to 256x256 tiles of mxfp8 and mxfp4; unknown of wgrad, whose groups
- * end there, of a few rows or K tiles, and of 6-bit types. */
+ * 64x64 to 256x256 tiles of mxfp8 and mxfp4, less where the loop waits for rows at
+ * any byte; unknown of wgrad, whose groups end there, of a few rows or K tiles, and
+ * of 6-bit types. */
 static double
 odd_scales(const kiln_problem *p, const struct kn_config *g,
            const struct kn_score *s)
 {
-    static const double slower[2][3] = { { 1.15, 1.3, 1.75 }, { 1.3, 1.8, 2.7 } };
-    const double *by = slower[kn_targets[p->target].scaled != 0];
+    static const double slower[2][2][3] = {
+        { { 1.15, 1.3, 1.75 }, { 1.15, 1.3, 1.75 } },
+        { { 1.3, 1.8, 2.7 }, { 1.1, 1.2, 1.35 } },
+    };
+    const double *by = slower[kn_targets[p->target].scaled != 0]
+                             [classes[s->class].odd == s->class];
     const struct kn_domain *d = &g->domain;
     struct kn_pitches at;
 
@@ -346,14 +367,6 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
         return by[0];
     at = kn_pitches_of(p);
     return (at.sa | at.sb) & 1 ? by[2] : by[1];
-}
-
-static int
-width_of(enum kn_class c)
-{
-    return c == KN_CLASS_H || c == KN_CLASS_W4 || c == KN_CLASS_WB ||
-           (c >= KN_CLASS_F && c <= KN_CLASS_T) ? 0
-         : c == KN_CLASS_MX44 || c == KN_CLASS_S44 ? 2 : 1;
 }
 
 /* How many copies a row's line of 128 bytes is in. */
@@ -434,7 +447,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     if (p->scale == KILN_SCALE_MX32)
         l.read += (g->bm + g->bn) * g->bk / 32.0;
     l.cus = least(l.all, l.groups);
-    l.width = width_of(s->class);
+    l.width = classes[s->class].power;
     l.slower = straddling(p, s) * odd_scales(p, g, s);
     l.alike = (uint64_t)(l.all / l.xcds) % (uint64_t)l.shares == 0;
     return l;

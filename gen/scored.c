@@ -106,18 +106,14 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             (p->m < 64 * p->groups || (!s->walks && s->bm > g->bm)));
 }
 
-/* Scores are of sizes that are known, of aligned rows, of an A that is not
- * widened to the 16 bits of its class, and choose where nothing of a form was
- * asked for. */
+/* Scores are of sizes that are known, of an A that is not widened to the 16 bits
+ * of its class, and choose where nothing of a form was asked for. */
 static bool
-may_score(const kiln_problem *p, const struct kn_config *given,
-          const struct kn_config *g)
+may_score(const kiln_problem *p, const struct kn_config *given)
 {
-    const struct kn_domain *d = &g->domain;
-
     return kn_form_open(given) && !given->schedule && !given->lowering &&
            !given->store && !kn_family_of(p)->routed && p->m &&
-           p->n && p->k && d->align_a >= 16 && d->align_b >= 16 &&
+           p->n && p->k &&
            (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16) &&
            !kn_few_widened(p);
 }
@@ -316,7 +312,7 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     size_t n = kn_scores_of(p, &s);
     struct best b = { .from = &from, .more = *p };
 
-    if (!may_score(p, given, g))
+    if (!may_score(p, given))
         return false;
     row = kn_score_row(p, g);
     if (!row || s->layout != p->layout)

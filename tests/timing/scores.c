@@ -29,28 +29,35 @@ static const struct class {
     uint32_t bk;             /* of large tiles */
     bool converted, shuffled; /* shuffled: B's rows and the scales */
     kiln_math math;
+    bool odd;                /* rows begin at any byte */
 } classes[] = {
-    { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false, false, 0 },
-    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false, 0 },
-    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false, 0 },
-    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", 128, true, false, 0 },
-    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0 },
-    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0 },
-    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0 },
-    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false, 0 },
-    { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false, 0 },
-    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, false, false, 0 },
-    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true, false, 0 },
-    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", 128, true, false, 0 },
-    { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
-    { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
-    { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
-    { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0 },
-    { "F", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false, 0 },
+    { "H", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false, false, 0, false },
+    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false, 0, false },
+    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false, 0, false },
+    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", 128, true, false, 0, false },
+    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0, false },
+    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0, false },
+    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0, false },
+    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false, 0, false },
+    { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, true, false, 0, false },
+    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 64, false, false, 0, false },
+    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", 128, true, false, 0, false },
+    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", 128, true, false, 0, false },
+    { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0, false },
+    { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0, false },
+    { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0, false },
+    { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 256, false, true, 0, false },
+    { "F", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false, 0, false },
     { "X", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false,
       KILN_MATH_XF32 },
     { "T", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", 32, false, false,
       KILN_MATH_BF16X3 },
+    { "UH", KILN_BF16, KILN_BF16, 0, 0, "nt nn tn", 64, false, false, 0, true },
+    { "U8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", 128, false, false, 0, true },
+    { "UK", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", 128, true, false, 0, true },
+    { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0, true },
+    { "UM66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", 128, false, false, 0, true },
+    { "UM44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", 256, false, false, 0, true },
 };
 
 static const struct tile {
@@ -85,6 +92,13 @@ struct bench {
 
 /* ---- one launch --------------------------------------------------------- */
 
+/* The fewest elements that fill bytes, an odd number of them but of 16 bits. */
+static int64_t
+whole_bytes(kiln_type t)
+{
+    return kn_type_bits[t] % 8 ? kn_type_bits[t] == 4 ? 2 : 4 : 1;
+}
+
 static kiln_problem
 problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
            uint32_t tn, uint32_t turns)
@@ -107,6 +121,10 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     p.m = tm * g->bm;
     p.n = tn * g->bn;
     p.k = turns * g->bk;
+    if (b->k->odd) {
+        p.lda = (p.layout == KILN_TN ? p.m : p.k) + whole_bytes(p.a);
+        p.ldb = (p.layout == KILN_NT ? p.k : p.n) + whole_bytes(p.b);
+    }
     return p;
 }
 
