@@ -37,18 +37,19 @@ static const struct product {
     kiln_scale scale;
     kiln_scale_layout scale_layout;
     kiln_epilogue epilogue;
+    kiln_out_scale out_scale;
     kiln_moe_stage stage;
     bool weighed;
     const char *table;
 } products[] = {
 #define SERVES(id, table, a, b, out, scale, layout, epilogue)                 \
     { KN_LOADER_##id, KILN_##a, KILN_##b, KILN_##out, KILN_SCALE_##scale,     \
-      KILN_SCALE_##layout, KILN_EPILOGUE_##epilogue, KILN_MOE_NONE, false,    \
-      table },
-#define GATES(id, table, a, b, out, scale, weigh)                             \
+      KILN_SCALE_##layout, KILN_EPILOGUE_##epilogue, KILN_OUT_PLAIN,          \
+      KILN_MOE_NONE, false, table },
+#define GATES(id, table, a, b, out, out_scale, scale, layout, weigh)          \
     { KN_LOADER_##id, KILN_##a, KILN_##b, KILN_##out, KILN_SCALE_##scale,     \
-      KILN_SCALE_RAW, KILN_EPILOGUE_NONE, KILN_MOE_GATE_UP,                   \
-      KILN_WEIGHT_##weigh == KILN_WEIGHT_BEFORE, table },
+      KILN_SCALE_##layout, KILN_EPILOGUE_NONE, KILN_OUT_##out_scale,          \
+      KILN_MOE_GATE_UP, KILN_WEIGHT_##weigh == KILN_WEIGHT_BEFORE, table },
 #include "aiter.def"
 };
 
@@ -66,8 +67,8 @@ product_of(const kiln_problem *p, const struct kn_config *g)
 
         if (p->a == q->a && p->b == q->b && p->out == q->out &&
             p->scale == q->scale && p->scale_layout == q->scale_layout &&
-            p->epilogue == q->epilogue && p->stage == q->stage &&
-            weighed == q->weighed)
+            p->epilogue == q->epilogue && p->out_scale == q->out_scale &&
+            p->stage == q->stage && weighed == q->weighed)
             return q;
     }
     return NULL;
@@ -105,17 +106,20 @@ refuse(struct kn_ctx *c, const kiln_problem *p)
     const struct product *q = products;
     size_t n = sizeof products / sizeof *products;
 
-    for (size_t i = n; i-- > 0;)
-        if (products[i].a == p->a && products[i].b == p->b &&
-            (products[i].stage != 0) == (p->family == KILN_MOE))
-            q = &products[i];
+    for (size_t i = 2 * n; i-- > 0;) {   /* first any scale, then its own */
+        const struct product *of = &products[i % n];
+
+        if (of->a == p->a && of->b == p->b &&
+            (of->stage != 0) == (p->family == KILN_MOE) &&
+            (i >= n || of->scale == p->scale))
+            q = of;
+    }
     return kn_fail(c, KILN_UNSUPPORTED, "aiter has no assembly loader for this "
                    "product; it has one for %s, %s x %s -> %s, scale %s, "
                    "scale layout %s, epilogue %s",
                    q->stage ? "moe gemm1" : "gemm nt", kiln_type_name(q->a),
                    kiln_type_name(q->b), kiln_type_name(q->out),
-                   kn_scale_names[q->scale],
-                   scale_layouts[q->scale_layout],
+                   kn_scale_names[q->scale], scale_layouts[q->scale_layout],
                    kn_epilogue_names[q->epilogue]);
 }
 
@@ -156,6 +160,9 @@ columns_of(const kiln_problem *p, const struct kn_config *g)
 static kiln_status
 check_moe(struct kn_ctx *c, const kiln_problem *p)
 {
+    if ((p->ldc && p->ldc != p->n) || p->ldsa || p->ldsb)
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader of moe gemm1 has "
+                       "dense rows of D and of scales: no --ldc, --ldsa, --ldsb");
     if (p->b_layout == KILN_B_HALVES && p->id_format == KILN_IDS_PACKED &&
         (p->act == KILN_SILU || p->act == KILN_GELU_TANH))
         return KILN_OK;
@@ -209,6 +216,9 @@ settle_split(struct kn_ctx *c, struct kn_config *g, const struct loader *l)
 
     if (n < 2 || l->split == 'F')    /* there, an empty share ends */
         return KILN_OK;
+    if (l->split == 'G')
+        return kn_fail(c, KILN_UNSUPPORTED, "aiter's loader of moe gemm1 with "
+                       "block scales does not divide K: no --split-k");
     if (l->split == 'Z' && n & (n - 1))
         return kn_fail(c, KILN_BAD_INPUT, "aiter's loader %s divides K into 2, "
                        "4, 8 or 16 shares, not %u", l->folder, n);
@@ -354,9 +364,13 @@ static const char stores_one[] =
 /* Of moe's gemm1: an activation as the launch says; where it divides K there is
  * none, and gate and up are added to f32 [rows, 2 N]. */
 static const char gates[] =
-    ".def aiter_gate()\n%usual:s.b1 = eq %ks, 1\nif %usual\n"
-    "%silu:s.b1 = eq %gelu, 0\nif %silu\nstore_gated(0)\nelse\n"
-    "store_gated(3)\nend\nelse\n"
+    ".def either_gate()\n%silu:s.b1 = eq %gelu, 0\nif %silu\nstore_gated(0)\n"
+    "else\nstore_gated(3)\nend\n.end\n"
+    ".def aiter_gate()\n.if loader_split\nshared_gate()\n.else\neither_gate()\n"
+    ".end\n.end\n",
+                  shares_of_gate[] =
+    ".def shared_gate()\n%usual:s.b1 = eq %ks, 1\nif %usual\neither_gate()\n"
+    "else\n"
     "%cleft:s.i32 = sub %N, %n0\n%pboth:s.i32 = shl %n, 3\n%pboth = assume %pboth, $MAX_pc\n"
     "%off = sext %n0\nadd_columns(4)\n%off = sext %n\n%g64 = sext %n0\n"
     "%off = add %off, %g64\nadd_columns(5)\nend\n.end\n"
@@ -372,8 +386,10 @@ put_store(struct kn_buf *b, enum kn_loader l)
     bool counted = loaders[l].split == 'S';
 
     kn_put(b, store_as);
-    if (loaders[l].split == 'F')
+    if (loaders[l].split == 'F' || loaders[l].split == 'G')
         kn_put(b, gates);
+    if (loaders[l].split == 'F')
+        kn_put(b, shares_of_gate);
     if (counted)
         kn_putf(b, ".def counter()\n%s.end\n%s", counter, either);
     kn_putf(b, ".def aiter_open()\n%s.end\n", counted ? zeros

@@ -122,6 +122,7 @@ class Launch:
         self.rows = m        # of the output buffer
         self.zeroed = False  # by the loader, for sums of shares of K
         self.slack = 0       # of what a function rounds, relative
+        self.coded = None    # D is codes and scales: which are right
         self.wide = False    # D is f32
 
     def value(self, slot, form, number):
@@ -281,6 +282,9 @@ def pack(integer, arch):
 
 def launch_moe(row, arch, rng, small=False):
     size = row.get("size") or fmoe.Size(37, 2, 4, row["tile_n"] * 2, 512)
+    if row["block"]:
+        return fmoe.launch_block(Launch(row, 0, 0, 0), rng, size,
+                                 pack(False, arch), fp8_values(arch), arch)
     return fmoe.launch(Launch(row, 0, 0, 0), rng, size,
                        pack(row["integer"], arch))
 
@@ -294,6 +298,8 @@ FAMILIES = {                 # folder and more: (table of kernels, launch)
     "fmoe_2stages fp8 weighed":
         ("fmoe_stage1_bf16_pertokenFp8_doweight_g1u1.csv", launch_moe),
     "fmoe_2stages i8": ("fmoe_stage1_bf16_pertokenInt8_g1u1.csv", launch_moe),
+    "fmoe_2stages fp8 block":
+        ("fmoe_stage1_bf16_pertokenFp8_blockscale_g1u1.csv", launch_moe),
 }
 
 
@@ -312,6 +318,7 @@ def kernels(folder, arch, family):
                    "splitK": int(low.get("splitk", 0)),
                    "preshuffle": int(low.get("bpreshuffle", 1)),
                    "weighed": "weighed" in family, "integer": "i8" in family,
+                   "block": "block" in family,
                    "bias": int(low.get("bias", 0))}
 
 
@@ -360,18 +367,22 @@ PRODUCTS = {                 # folder: (flags of the product, K of a tile)
     "i8gemm": ("--a i8 --b i8 --out bf16 --scale row --epilogue bias", 128),
     "fp8gemm_blockscale": ("--a fp8 --b fp8 --out bf16 --scale block128 "
                            "--scale-layout transposed --epilogue bias", 128),
-    "fmoe_2stages fp8": ("--a fp8 --b fp8 --weight none", 128),
-    "fmoe_2stages fp8 weighed": ("--a fp8 --b fp8 --weight before", 128),
-    "fmoe_2stages i8": ("--a i8 --b i8 --weight none", 128),
+    "fmoe_2stages fp8": ("--a fp8 --b fp8 --scale row --weight none", 128),
+    "fmoe_2stages fp8 weighed": ("--a fp8 --b fp8 --scale row --weight before",
+                                 128),
+    "fmoe_2stages i8": ("--a i8 --b i8 --scale row --weight none", 128),
+    "fmoe_2stages fp8 block": ("--a fp8 --b fp8 --scale block128 --scale-layout "
+                               "transposed --out fp8 --out-scale block128 "
+                               "--weight none", 128),
 }
 
 
 def of_moe(row):
     """A tile of the loader's has as many columns of up as of gate; the sizes are
     not the launch's."""
-    return ["moe", "--stage", "gemm1", "--scale", "row", "--hidden", "640",
-            "--inter", "512", "--experts", "3", "--topk", "2", "--tokens", "9",
-            "--b-layout", "preshuffled-halves", "--block-m", str(row["tile_m"]),
+    return ["moe", "--stage", "gemm1", "--hidden", "640", "--inter", "512",
+            "--experts", "3", "--topk", "2", "--tokens", "9", "--b-layout",
+            "preshuffled-halves", "--block-m", str(row["tile_m"]),
             "--tile", "%dx%dx128" % (row["tile_m"], row["tile_n"] * 2)]
 
 
@@ -428,7 +439,8 @@ def divided(family, row):
     """The launches of a row: of one share, and divided; bf16gemm's loader launches
     those that divide K for nothing else."""
     if "fmoe" in family:
-        return [row, dict(row, act=fmoe.GELU), dict(row, log2=1)]
+        return [row, dict(row, act=fmoe.GELU)] + \
+            ([] if row["block"] else [dict(row, log2=1)])
     many = {"f4gemm": 4}.get(family, 3)
     once = [row] if family != "bf16gemm" or not row["splitK"] else []
     return once + ([dict(row, shares=many)] if row["splitK"] else [])
@@ -464,6 +476,8 @@ def is_known(name, reason):
 def right(j, got):
     """Which elements are."""
     want = j.want.reshape(-1)
+    if j.coded:
+        return j.coded(got)
     if j.wide:
         return got.view(np.float32) == want.astype(np.float32)
     if j.slack:

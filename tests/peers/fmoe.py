@@ -12,6 +12,10 @@ import numpy as np
 SILU, GELU = 0, 1            # slot 21
 SLACK = 2.0 ** -8 + 2.0 ** -17  # half a bf16, and what v_exp and v_rcp lose
 NOTHING = 2.0 ** -40         # beside gates and ups of about 1
+BLOCK = 128                  # columns of a scale
+CODED = 2.0 ** -16           # what v_exp and v_rcp lose, and f32 scales
+LIMITS = {"gfx942": (240,),  # of codes; AMD's on gfx950 keep to gfx942's
+          "gfx950": (448, 240)}
 
 Size = collections.namedtuple("Size", "tokens topk experts inter k")
 
@@ -60,6 +64,14 @@ def operands(rng, s):
     return a, b, sa, sb
 
 
+def block_operands(rng, s):
+    """The same with a scale for 128 K of a row of A, for 128 x 128 of B."""
+    a, b, _, _ = operands(rng, s)
+    kb = s.k // BLOCK
+    return a, b, 2.0 ** rng.integers(-3, 0, (s.tokens, kb)), \
+        2.0 ** rng.integers(-4, -1, (s.experts, 2 * s.inter // BLOCK, kb))
+
+
 def fill(j, s, rows, chosen, codes):
     """The slots that say where operands lie and how many there are."""
     ids, of_block, padded = sort_by_expert(chosen, s.experts, rows)
@@ -89,6 +101,44 @@ def products(s, chosen, a, b, sa, sb, weight):
     return out * weight[:, :, None]
 
 
+def block_products(s, chosen, a, b, sa, sb):
+    def wide(x, *axes):
+        for axis in axes:
+            x = np.repeat(x, BLOCK, axis)
+        return x
+
+    return products(s, chosen, a * wide(sa, 1), b * wide(sb, 1, 2),
+                    np.ones(s.tokens), np.ones((s.experts, 2 * s.inter)),
+                    np.ones((s.tokens, s.topk)))
+
+
+def block_output(j, s, both, act, values, limits):
+    """Codes [tokens, topk, I], behind them an f32 scale for 128 columns, in what
+    fused_moe.py makes room for."""
+    j.output(0, (s.tokens + -(-s.tokens * 4 // BLOCK)) * s.topk * s.inter)
+    for slot, number in ((15, s.topk * s.inter), (20, 0), (21, act)):
+        j.value(slot, "i", number)
+    j.want = activate(both[..., :s.inter], both[..., s.inter:], act)
+    j.slack = CODED
+    j.coded = lambda got: coded(j.want, got, values, limits)
+
+
+def coded(want, got, values, limits):
+    """Which elements are a code of their value, nearest under the scale, and have
+    a scale that their largest is `limits` of."""
+    n = want.size
+    raw = got.view(np.uint8)
+    codes = values[raw[:n]]
+    scales = raw[n:n + n // BLOCK * 4].view(np.float32).astype(float)
+    largest = np.abs(want).reshape(-1, BLOCK).max(1)
+    fit = [np.abs(scales * most - largest) <= CODED * largest for most in limits]
+    scales = np.repeat(scales, BLOCK)
+    off = np.maximum(np.abs(codes) * 2.0 ** -4, 2.0 ** -10) * scales
+    near = np.abs(codes * scales - want.reshape(-1)) <= \
+        off + CODED * np.abs(want.reshape(-1)) + NOTHING
+    return near & np.repeat(np.any(fit, axis=0), BLOCK)
+
+
 def output(j, s, log2, both, act):
     """A row a slot; where 2^log2 workgroups share K, sums of gate and of up, which
     they add to zeros."""
@@ -101,6 +151,20 @@ def output(j, s, log2, both, act):
     j.want = both if log2 else activate(both[..., :s.inter],
                                         both[..., s.inter:], act)
     j.slack = 0 if log2 else SLACK
+
+
+def launch_block(j, rng, s, pack, values, arch):
+    rows = j.row["tile_m"]
+    chosen = choose(rng, s)
+    a, b, sa, sb = block_operands(rng, s)
+    ids, _ = fill(j, s, rows, chosen, pack(a, b))
+    j.buffer(4, sa.T.astype(np.float32))
+    j.buffer(5, sb.astype(np.float32))
+    j.value(17, "I", sb[0].size * 4)
+    j.grid = (s.inter // j.row["tile_n"], len(ids) // rows, 1)
+    block_output(j, s, block_products(s, chosen, a, b, sa, sb),
+                 j.row.get("act", SILU), values, LIMITS[arch])
+    return j
 
 
 def launch(j, rng, s, pack):

@@ -28,7 +28,7 @@ ROWS = (
 )
 GFX950_ONLY = ("f4gemm",)
 MOE = [name for name in aiter.FAMILIES if "fmoe" in name]
-MOE_LAUNCHES = 18
+MOE_LAUNCHES = 24
 WIDE = 18                    # bf16gemm's slot that says what D is of
 
 
@@ -109,27 +109,35 @@ def drawn(seed, family, tile):
     """A launch of moe: how many tokens go where, tile, sizes, activation, shares."""
     r = np.random.default_rng(seed)
     rows = int(r.choice([16, 32, 64, 128]))
+    if "block" in family:
+        rows = min(rows, 64) # of gfx942 128 have no registers
     experts = int(r.integers(2, 12))
     size = fmoe.Size(int(r.integers(1, 301)), int(r.integers(1, min(experts, 5))),
                      experts, tile * int(r.integers(1, 4)),
                      128 * int(r.integers(1, 9)))
+    log2 = int(r.choice([0, 0, 0, 1, 3]))
     return dict(rows_of((rows, tile), 1, 1), seed=seed, size=size,
-                act=int(r.integers(0, 2)), log2=int(r.choice([0, 0, 0, 1, 3])),
-                weighed="weighed" in family, integer="i8" in family)
+                act=int(r.integers(0, 2)), log2=0 if "block" in family else log2,
+                weighed="weighed" in family, integer="i8" in family,
+                block="block" in family)
 
 
 def cases_of_moe():
     """Tokens 1 to 300, experts that get most of them or none, more shares than
     K tiles."""
     for seed in range(MOE_LAUNCHES):
-        family = MOE[seed % 3]
-        yield "gfx942 gfx950".split()[seed // 3 % 2], family, \
-            drawn(seed, family, 64 << seed % 2), nothing, True
+        family = MOE[seed % 4]
+        tile = 128 if "block" in family else 64 << seed // 4 % 2
+        yield "gfx942 gfx950".split()[seed // 8 % 2], family, \
+            drawn(seed, family, tile), nothing, True
     row = dict(drawn(7, MOE[0], 128), act=fmoe.SILU, log2=0,
                size=fmoe.Size(40, 2, 4, 256, 256))
     yield "gfx942", MOE[0], row, exchanged, False
     yield "gfx950", MOE[0], row, other_function, False
     yield "gfx950", MOE[0], dict(row, log2=1), unzeroed, False
+    row = dict(row, block=True, tile_m=64)
+    yield "gfx942", MOE[3], row, exchanged, False
+    yield "gfx950", MOE[3], row, other_function, False
 
 
 def cases():

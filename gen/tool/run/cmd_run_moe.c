@@ -139,20 +139,22 @@ alloc_part(struct moe_run *m, struct moe_part *s)
 {
     struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb, &s->bias };
     bool summed = s->p.atomic || s->p.stage == KILN_MOE_REDUCE;
+    bool behind = kn_writes_scales(&s->p) && s->g.cfg.abi == KN_ABI_AITER;
     int64_t rows = s->p.tokens * (summed ? 1 : s->p.topk);
     struct kn_memory out = { .flags = KN_MEM_OUTPUT };
 
     for (size_t i = 0; i < sizeof in / sizeof *in; i++)
         KN_TRY(alloc_operand(m, in[i]));
-    out.size = (uint64_t)rows * (uint64_t)s->p.n / 32 + 1;
-    if (kn_writes_scales(&s->p))
-        out.size = kn_output_scales(&s->p);
-    if (kn_quantises(&s->p) || kn_writes_scales(&s->p))
-        KN_TRY(kn_session_put(m->s, &out, &s->scales));
     s->out_row = (uint64_t)s->p.ldc * kn_ref_type_bits(s->p.out) / 8;
-    s->out_size = out.size = (uint64_t)rows * s->out_row;
+    s->out_size = (uint64_t)rows * s->out_row;
+    out.size = kn_writes_scales(&s->p) ? kn_output_scales(&s->p)
+             : (uint64_t)rows * (uint64_t)s->p.n / 32 + 1;
+    if ((kn_quantises(&s->p) || kn_writes_scales(&s->p)) && !behind)
+        KN_TRY(kn_session_put(m->s, &out, &s->scales));
+    out.size = s->out_size + (behind ? out.size : 0);
     out.fill = s->p.atomic ? kn_sim_zeros : NULL;
     KN_TRY(kn_session_put(m->s, &out, &s->out));
+    s->scales = behind ? s->out + s->out_size : s->scales;
     s->job.p = &s->p;
     s->job.g = &s->g;
     s->job.at = (struct kn_operands){
