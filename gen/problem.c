@@ -278,6 +278,24 @@ check_strides(struct kn_ctx *c, const kiln_problem *p)
     return check_apart(c, p);
 }
 
+/* Of gemm1, whose activation it is; its rows are named by ids. */
+static kiln_status
+check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (!p->expression[0])
+        return KILN_OK;
+    if (p->stage != KILN_MOE_GATE_UP || !kn_formula_names(p->expression, "gate"))
+        return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe is gemm1's, "
+                       "of gate and up");
+    if (kn_formula_declared(p->expression).arrays)
+        return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe names gate, "
+                       "up, their biases and scalars, no row, column or tensor");
+    if (p->act)
+        return kn_fail(c, KILN_BAD_INPUT, "the expression is the activation: "
+                       "no --act beside it");
+    return KILN_OK;
+}
+
 static kiln_status
 check_moe(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -288,10 +306,10 @@ check_moe(struct kn_ctx *c, const kiln_problem *p)
         (p->a != p->out || p->b != p->a))
         return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in the type "
                        "they have");
-    if (p->layout != KILN_NT || p->epilogue > KILN_EPILOGUE_BIAS || p->beta)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without an expression "
-                       "and beta");
-    if (p->epilogue && (p->stage == KILN_MOE_REDUCE || kn_quantises(p)))
+    if (p->layout != KILN_NT || p->beta)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without beta");
+    KN_TRY(check_moe_expression(c, p));
+    if (kn_has_bias(p) && (p->stage == KILN_MOE_REDUCE || kn_quantises(p)))
         return kn_fail(c, KILN_UNSUPPORTED, "moe has no bias where slots are "
                        "summed, nor beside an MX output, whose scales have "
                        "its pointer");

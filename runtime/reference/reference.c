@@ -185,47 +185,56 @@ epilogue(const struct worker *w, int64_t n, double x, double *abssum)
     }
 }
 
-/* Values of both sums and of what is added to them, at column n. */
+/* An element: its sums, of gated that of gate and that of up, and beta * C. */
+struct sums {
+    int64_t m, n;
+    double value[2], abssum[2], c;
+};
+
+/* How far a sum of these magnitudes may be off. */
+static double
+unit_of(const struct kn_ref_problem *p)
+{
+    return kn_ref_unit(p->math, p->k);
+}
+
+/* What may be named of the sums, and of what is added to them. */
 static void
-name_pair(const struct worker *w, int64_t n, const struct kn_ref_inexact *up,
+name_sums(const struct kn_ref_problem *p, const struct sums *s,
           struct kn_ref_inexact *v)
 {
-    const struct kn_ref_problem *p = w->p;
+    bool bias = kn_ref_present(&p->bias);
+    enum kn_ref_name first = p->gated ? KN_REF_GATE : KN_REF_ACC;
 
-    v[KN_REF_GATE] = v[KN_REF_ACC];
-    v[KN_REF_UP] = *up;
-    if (kn_ref_present(&p->bias)) {
-        v[KN_REF_GATE_BIAS].value = kn_ref_f32(&p->bias, n);
-        v[KN_REF_UP_BIAS].value = kn_ref_f32(&p->bias, p->n + n);
+    for (int i = 0; i < (p->gated ? 2 : 1); i++)
+        v[(int)first + i] = (struct kn_ref_inexact){ s->value[i],
+                                          s->abssum[i] * unit_of(p) };
+    if (bias && p->gated) {
+        v[KN_REF_GATE_BIAS].value = kn_ref_f32(&p->bias, s->n);
+        v[KN_REF_UP_BIAS].value = kn_ref_f32(&p->bias, p->n + s->n);
+    } else if (bias) {
+        v[KN_REF_BIAS].value = kn_ref_f32(&p->bias, s->n);
     }
 }
 
-/* The expression's at (m, n), of the sum *x, of gated the one behind the block,
- * and beta * C. */
+/* The expression's of an element. */
 static double
-express(const struct worker *w, const int64_t at[2], const double *x, double c,
-        double *abssum)
+express(const struct kn_ref_problem *p, const struct kn_ref_expression *x,
+        const struct sums *s, double *abssum)
 {
-    const struct kn_ref_problem *p = w->p;
-    double unit = kn_ref_unit(p->math, p->k) * fabs(p->alpha);
-    struct kn_ref_inexact v[KN_REF_VALUES] = { { *x * p->alpha, *abssum * unit },
-                                               { 0, 0 }, { c, 0 } }, y;
+    struct kn_ref_inexact v[KN_REF_VALUES] = { { 0, 0 } }, y;
+    double c = s->c;
 
-    if (p->gated)
-        name_pair(w, at[1], &(struct kn_ref_inexact){ x[BM * PW] * p->alpha,
-                                                      abssum[BM * PW] * unit }, v);
-    else if (kn_ref_present(&p->bias))
-        v[KN_REF_BIAS].value = kn_ref_f32(&p->bias, at[1]);
-    unit = kn_ref_unit(p->math, p->k);
-    for (uint32_t i = 0; i < w->expression.ndeclared; i++)
-        v[KN_REF_NAMES + i].value = declared(p, &w->expression.declared[i],
-                                             at[0], at[1]);
-    if (!kn_ref_expression_names(&w->expression, KN_REF_C)) {
+    name_sums(p, s, v);
+    v[KN_REF_C].value = c;
+    for (uint32_t i = 0; i < x->ndeclared; i++)
+        v[KN_REF_NAMES + i].value = declared(p, &x->declared[i], s->m, s->n);
+    if (!kn_ref_expression_names(x, KN_REF_C)) {
         v[KN_REF_ACC].value += c;
-        v[KN_REF_ACC].error += fabs(c) * 0x1p-24 + fabs(*x * p->alpha + c) * 0x1p-24;
+        v[KN_REF_ACC].error += (fabs(c) + fabs(s->value[0] + c)) * 0x1p-24;
     }
-    y = kn_ref_evaluate(&w->expression, v);
-    *abssum = y.error / unit;
+    y = kn_ref_evaluate(x, v);
+    *abssum = y.error / unit_of(p);
     return y.value;
 }
 
@@ -235,13 +244,18 @@ finish_row(struct worker *w, const struct block *t, int i)
 {
     const struct kn_ref_problem *p = w->p;
     double *value = w->value + i * PW, *abssum = w->abssum + i * PW;
+    const double *up = p->gated ? value + BM * PW : NULL;
 
     for (int j = 0; j < t->cols; j++) {
         double c = initial(p, t->m0 + i, t->n0 + j);
 
         if (p->epilogue == KILN_EPILOGUE_EXPRESSION) {
-            value[j] = express(w, (int64_t[2]){ t->m0 + i, t->n0 + j },
-                               &value[j], c, &abssum[j]);
+            value[j] = express(p, &w->expression, &(struct sums){
+                t->m0 + i, t->n0 + j,
+                { value[j] * p->alpha, up ? up[j] * p->alpha : 0 },
+                { abssum[j] * fabs(p->alpha),
+                  up ? abssum[up - value + j] * fabs(p->alpha) : 0 }, c },
+                               &abssum[j]);
             continue;
         }
         abssum[j] *= fabs(p->alpha);
@@ -481,4 +495,22 @@ kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION)
         KN_TRY(kn_ref_expression_read(c, p->expression, &first.expression));
     return r->rows && r->cols ? run_workers(c, &first, r) : KILN_OK;
+}
+
+kiln_status
+kn_ref_pairs(struct kn_ctx *c, const struct kn_ref_problem *p,
+             const struct kn_ref_rect *r, const struct kn_ref_sums *sums)
+{
+    struct kn_ref_expression x;
+    int64_t n = r->rows * r->cols;
+
+    KN_TRY(kn_ref_expression_read(c, p->expression, &x));
+    for (int64_t i = 0; i < n; i++) {
+        sums->value[i] = express(p, &x, &(struct sums){
+            r->m0 + i / r->cols, r->n0 + i % r->cols,
+            { sums->value[i], sums->value[n + i] },
+            { sums->abssum[i], sums->abssum[n + i] }, 0 }, &sums->abssum[i]);
+        sums->both[i] |= sums->both[n + i];
+    }
+    return KILN_OK;
 }

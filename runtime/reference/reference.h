@@ -101,6 +101,13 @@ kiln_status kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
                         const struct kn_ref_rect *r,
                         const struct kn_ref_sums *out);
 
+/* Of a gated problem whose sums are known: r's of gate, behind them those of up;
+ * alpha is in them. The expression's values take the place of gate's, as
+ * kn_ref_tile has them, and both[] says of either. Reads no A, B and C. */
+kiln_status kn_ref_pairs(struct kn_ctx *c, const struct kn_ref_problem *p,
+                         const struct kn_ref_rect *r,
+                         const struct kn_ref_sums *sums);
+
 /* cells.c: the same for an output that is wanted whole and in small parts: it
  * is computed in squares, each kept until all of it was taken. */
 struct kn_ref_cells {

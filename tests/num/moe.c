@@ -67,8 +67,34 @@ biases(void **state)
         }
     expect_run("--a mxfp4 --epilogue bias --hidden 256 --inter 256 --experts 4 "
                "--topk 2 --tokens 9", KILN_UNSUPPORTED);
-    expect_run("--a bf16 --epilogue relu --hidden 256 --inter 256 --experts 4 "
-               "--topk 2 --tokens 9", KILN_UNSUPPORTED);
+}
+
+/* Of gate and up, instead of an activation. */
+static void
+expressions(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --a bf16 --epilogue swiglu",
+        "--stage gemm1 --a fp8 --scale row --epilogue swiglu_oss(gate+gate_bias,up+up_bias)",
+        "--a bf16 --epilogue swiglu_oss(gate+gate_bias,up+up_bias)",
+        "--stage gemm1 --a fp8 --weight before --epilogue swiglu_limited",
+        "--stage gemm1 --b-layout preshuffled --scalar s=2 --epilogue silu(gate*s)*up",
+        "--a mxfp4 --epilogue situ",
+        "--stage gemm1 --a i8 --out bf16 --epilogue relu(gate)*up --device sim:gfx942",
+    };
+    char line[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+        for (int n = 16; n <= 128; n *= 2) {
+            snprintf(line, sizeof line, "%s --hidden 352 --inter 224 --experts "
+                     "6 --topk 3 --tokens 23 --block-m %d", how[i], n);
+            expect_run(line, KILN_OK);
+        }
+    expect_run("--stage gemm2 --epilogue swiglu --hidden 256 --inter 256 "
+               "--experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--act swiglu --epilogue swiglu --hidden 256 --inter 256 "
+               "--experts 4 --topk 2 --tokens 9", KILN_BAD_INPUT);
 }
 
 static void
@@ -561,6 +587,7 @@ main(int argc, char **argv)
         cmocka_unit_test(sorted_files),
         cmocka_unit_test(quantised_outputs),
         cmocka_unit_test(biases),
+        cmocka_unit_test(expressions),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(refusals),

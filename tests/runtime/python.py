@@ -468,6 +468,10 @@ def quantised_layers_of_moe():
         far = abs(rows.reshape(tokens, topk, -1).sum(1) - plain)
         if far.max() > 2.0 ** -7 * abs(plain).max():
             return "%s %s: gate-up %g" % (kind, scale, far.max())
+        bias = np.zeros((many, 2 * inter), "f4")
+        if not np.array_equal(rows, bf16(GPU.moe_up(
+                q, u, route, bias=bias, epilogue="swiglu(gate + gate_bias, up)"))):
+            return "%s %s: the same as an expression differs" % (kind, scale)
         again = kiln.quantise(rows, kind, q.scale).dequantise()
         want = np.zeros((tokens, hidden))
         weights = kiln_weights(route, ids)
@@ -553,6 +557,8 @@ def routing_sorts():
     refused("B has 1 experts, the routing 2", GPU.moe_up, x, up[:1], r)
     refused("gate and up are as many each", GPU.moe_up, x, small(2, 31, 32), r)
     refused("act is one of", GPU.moe_up, x, up, r, act="relu")
+    refused("bias is f32", GPU.moe_up, x, up, r, bias=small(2, 3, dtype="f4"))
+    refused("gemm1's, of gate and up", GPU.moe_up, x, up, r, epilogue="relu")
     refused("weigh is one of", GPU.moe_down, small(8, 16), small(2, 32, 16), r,
             weigh="twice")
     refused("has a 16-bit output", GPU.moe, x, up, small(2, 32, 16), r, "f32")

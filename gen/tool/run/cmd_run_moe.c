@@ -57,7 +57,7 @@ shape_stage(struct moe_run *m, struct moe_part *s)
                                                   .cols = p->k });
     shape_operand(m, &s->b, id + 1, (struct kn_data){
         .type = p->b, .batches = p->groups, .rows = n, .cols = p->k });
-    if (p->epilogue == KILN_EPILOGUE_BIAS)
+    if (kn_has_bias(p))
         shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
             .type = KILN_F32, .rows = p->groups, .cols = n });
     if (p->scale == KILN_SCALE_MX32) {

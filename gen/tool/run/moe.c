@@ -214,6 +214,18 @@ choose_block(const kiln_problem *p)
     return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 256 ? 64 : 128;
 }
 
+/* Of a layer it is gemm1's; where that has biases, gemm2 has one. */
+static void
+without_expression(kiln_problem *p, int64_t asked)
+{
+    bool biased = kn_has_bias(p) && p->stage == KILN_MOE_DOWN;
+
+    if (asked || !p->expression[0])
+        return;
+    memset(p->expression, 0, sizeof p->expression);
+    p->epilogue = biased ? KILN_EPILOGUE_BIAS : KILN_EPILOGUE_NONE;
+}
+
 kiln_status
 kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
                int stage, kiln_problem *p)
@@ -246,6 +258,8 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
         p->b_layout = p->scale_layout = p->epilogue = 0;
         p->ldsa = p->ldsb = 0;
     }
+    if (stage != KILN_MOE_GATE_UP)
+        without_expression(p, v[KN_FLAG_stage].i);
     p->n = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_inter : KN_FLAG_hidden].i;
     p->k = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_hidden : KN_FLAG_inter].i;
     if (stage == KILN_MOE_REDUCE)

@@ -104,7 +104,7 @@ add_bias(const struct kn_moe_stage *s, struct kn_ref_rect rect, uint64_t e,
     bool up = s->p->stage == KILN_MOE_GATE_UP;
     struct kn_ref_tensor t;
 
-    if (!has(s->bias))
+    if (!has(s->bias) || s->p->expression[0])
         return;
     t = expert_tensor(s->bias, e * s->bias->data.row_bytes, 0);
     for (int64_t i = 0; i < (up ? 2 * n : n); i++) {
@@ -135,6 +135,25 @@ weigh(const struct kn_moe_stage *s, struct kn_ref_rect rect,
         value[i] *= w;
         abssum[i] *= fabs(w);
     }
+}
+
+/* The expression's values of the sums, of expert e. */
+static kiln_status
+express(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
+        uint64_t e, const struct kn_ref_sums *out)
+{
+    const kiln_problem *p = s->p;
+    struct kn_ref_problem q = {
+        .target = p->target, .m = rect.rows, .n = p->n, .k = p->k,
+        .gated = true, .epilogue = KILN_EPILOGUE_EXPRESSION,
+        .expression = p->expression
+    };
+
+    if (has(s->bias))
+        q.bias = expert_tensor(s->bias, e * s->bias->data.row_bytes, 0);
+    for (int i = 0; i < KILN_SCALARS; i++)
+        q.scalar[i] = (double)p->scalar[i];
+    return kn_ref_pairs(c, &q, &rect, out);
 }
 
 static void
@@ -200,6 +219,8 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     weigh(s, rect, out);
     if (up) {                /* the weight is the input's, not the bias' */
         add_bias(s, rect, e, out);
+        if (p->expression[0])
+            return express(c, s, rect, e, out);
         activate(s, rect, out);
     }
     return KILN_OK;
@@ -221,6 +242,7 @@ moe_tile_of(const struct moe_run *m, const kiln_problem *of,
     p.m = kn_places_room(&g) ? m->sorted.room : m->sorted.padded;
     g.bn = kn_tile_columns(of, cfg);
     p.stage = KILN_MOE_NONE;
+    p.expression[0] = 0;
     if (id < kn_tile_count(&p, &g, NULL))
         r = kn_tile_rect(&p, &g, NULL, id);
     if (r.m0 >= m->sorted.padded)

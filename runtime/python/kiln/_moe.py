@@ -122,6 +122,16 @@ class Stage:
                           math.prod(v.shape), v.size, mode, want)
             self.operand[name] = v
 
+    def add_expression(self, epilogue, bias):
+        if epilogue:
+            self.fields["expression"] = epilogue
+        if bias is None:
+            return
+        v, want = view(bias), self.sizes["g"] * self.sizes["n"]
+        if not epilogue or v.type != "f32" or math.prod(v.shape) != want:
+            raise bad("bias is f32 [E,2I], of an epilogue that names its halves")
+        self.operand["bias"] = v
+
     def mode_of(self, sa, sb):
         """Of tensor scales there is one an expert for B."""
         if sb is not None and math.prod(sb.shape) == self.sizes["g"] and \
@@ -189,15 +199,18 @@ class Layers:
     """The calls of a Device."""
 
     def moe_up(self, a, b, route, out=None, *, act="silu", weigh="after",
-               a_type=None, b_type=None, scales=None, scale=None,
-               stream=None):
+               epilogue=None, bias=None, a_type=None, b_type=None, scales=None,
+               scale=None, stream=None):
         """act(gate) * up of A[N,K] and B[E,2I,K] for each slot: [N*T,I].
 
+        epilogue: an expression of gate and up instead of act, and of the
+        halves gate_bias and up_bias of bias[E,2I].
         weigh: who multiplies by the routing weights: "after" is moe_down,
         "before" this call, before the activation, "none" nobody."""
         p = Stage("gemm1", a, b, route, {"a": a_type, "b": b_type})
         if act not in ACTS:
             raise bad("act is one of %s, not %r", " ".join(ACTS), act)
+        p.add_expression(epilogue, bias)
         return self._stage(p, out, act, weigh, scales, scale, stream)
 
     def moe_down(self, a, b, route, out=None, *, weigh="after", a_type=None,
