@@ -188,6 +188,20 @@ array_of(const struct given *x, uint32_t i)
     return o ? 1 + o->kind : 0;
 }
 
+/* Rows of blocks, where nothing is loaded for each element and nothing is between
+ * the expression and the store. */
+static int64_t
+apply_parts(const struct given *x)
+{
+    const kiln_problem *p = x->p;
+    bool alone = p->epilogue == KILN_EPILOGUE_EXPRESSION && !p->beta &&
+                 !kn_gated(p) && !p->out_scale && !kn_family_of(p)->routed;
+
+    for (uint32_t i = 0; i < x->operands.n; i++)
+        alone &= x->operands.of[i].kind != KN_FO_TENSOR;
+    return alone && x->a.count ? x->a.count : 1;
+}
+
 static struct given
 given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {

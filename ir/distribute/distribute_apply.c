@@ -10,7 +10,8 @@ struct apply {
     struct dist_epilogue e;
     struct kn_ins out;       /* `store` of the output, for dist_out */
     struct dist_out o;
-    uint32_t count;
+    uint32_t first, rows;    /* of the row blocks of a wave, this part's */
+    uint32_t count;          /* accumulators, or pairs, of these */
     bool gated;              /* of two sums each, whose first is replaced */
     kn_ref *bias[3];         /* by column block: bias, of gate, of up */
     kn_ref *vector[KN_FORMULA_DECLARED]; /* by row or column block */
@@ -402,6 +403,17 @@ load_rows(struct apply *a, kn_ref r)
     return s;
 }
 
+/* Vector number n by column block, which the parts of an apply share. */
+static kn_ref *
+columns_of(struct apply *a, uint32_t n, const struct kn_ins *of, bool up)
+{
+    kn_ref **kept = &a->d->vector[n];
+
+    if (!a->first)
+        *kept = dist_load_columns(a->d, &a->e, dist_f32_half(a->d, of, up));
+    return *kept;
+}
+
 /* The declared operand o, of an acc.apply. */
 static void
 load_operand(struct apply *a, const struct kn_ins *i,
@@ -423,9 +435,10 @@ load_operand(struct apply *a, const struct kn_ins *i,
         a->from[a->nfrom] = dist_out(d, &of).r;
         a->tensor[a->nfrom++] = n;
     } else if (row) {
-        a->vector[n] = load_rows(a, dist_f32_vector(d, &of));
+        a->vector[n] = d->vector[3 + n] =
+            a->first ? d->vector[3 + n] : load_rows(a, dist_f32_vector(d, &of));
     } else {
-        a->vector[n] = dist_load_columns(d, &a->e, dist_f32_vector(d, &of));
+        a->vector[n] = columns_of(a, 3 + n, &of, false);
     }
 }
 
@@ -456,8 +469,9 @@ load_tensors(struct apply *a, uint32_t n, uint32_t many)
     struct dist *d = a->d;
 
     for (uint32_t k = n; k < n + many && k < a->count && a->nfrom; k++) {
-        kn_ref col = dist_ic(d, KN_OP_add, a->e.col0, k / a->e.a.count * 16);
-        kn_ref row = dist_ic(d, KN_OP_add, a->e.row0, k % a->e.a.count * 16);
+        kn_ref col = dist_ic(d, KN_OP_add, a->e.col0, k / a->rows * 16);
+        kn_ref row = dist_ic(d, KN_OP_add, a->e.row0,
+                             (a->first + k % a->rows) * 16);
         struct dist_old at;
 
         row = dist_i2(d, KN_OP_mul, row, a->o.pitch);
@@ -474,7 +488,7 @@ static void
 apply(struct apply *a, const kn_ref *sums, uint32_t n)
 {
     const struct kn_formula_operands *x = &a->x->operands;
-    uint32_t r = n % a->e.a.count, y = n / a->e.a.count;
+    uint32_t r = n % a->rows, y = n / a->rows;
     kn_ref acc = sums[0];
 
     a->value[a->gated ? KN_FX_GATE : KN_FX_ACC] = acc;
@@ -485,7 +499,8 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
             a->value[biases[k]] = a->bias[k][y];
     for (uint32_t k = 0; k < x->n; k++)
         if (a->vector[k])
-            a->operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? r : y];
+            a->operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? a->first + r
+                                                                 : y];
     for (uint32_t s = 0; s < a->nfrom; s++) {
         kn_ref v = dist_out_old(a->d, &a->o, &a->old[n * a->nfrom + s]);
 
@@ -506,9 +521,9 @@ batch_of(const struct apply *a)
 {
     enum { REGISTERS = 32 };
     uint32_t each = a->nfrom * (a->o.vec == 1 ? 4 : a->o.size);
-    uint32_t n = each ? REGISTERS / each : a->e.a.count;
+    uint32_t n = each ? REGISTERS / each : a->rows;
 
-    return n > a->e.a.count ? a->e.a.count : n ? n : 1;
+    return n > a->rows ? a->rows : n ? n : 1;
 }
 
 /* What an acc.apply needs of its expression. */
@@ -534,6 +549,8 @@ static struct apply
 begin(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
 {
     struct dist_tile t = *dist_tile(d, i->arg[0]);
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
     struct apply a = { .d = d, .x = x, .gated = kn_formula_gated(x),
                        .t = dist_acc_type(d, t.reg[0]),
                        .out = { .at = i->at, .arg = { i->arg[0], i->arg[2],
@@ -542,7 +559,9 @@ begin(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
 
     t.nreg /= a.gated ? 2 : 1;
     a.e = dist_epilogue(d, &t);
-    a.count = t.nreg;
+    a.first = part * a.e.a.count / parts;
+    a.rows = (part + 1) * a.e.a.count / parts - a.first;
+    a.count = a.rows * a.e.b.count;
     a.out.attr[KN_A_elem] = i->attr[KN_A_elem];
     a.out.attr[KN_A_vec] = i->attr[KN_A_vec];
     a.o = dist_out(d, &a.out);
@@ -556,8 +575,7 @@ load_biases(struct apply *a, const struct kn_ins *i)
 
     for (int k = 0; k < 3; k++)
         if (kn_formula_has(a->x, (enum kn_formula_kind)biases[k]))
-            a->bias[k] = dist_load_columns(a->d, &a->e,
-                                           dist_f32_half(a->d, &of, k == 2));
+            a->bias[k] = columns_of(a, (uint32_t)k, &of, k == 2);
 }
 
 kiln_status
@@ -587,8 +605,8 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     for (uint32_t n = 0; n < a.count; n += batch) {
         load_tensors(&a, n + batch, batch);
         for (uint32_t k = n; k < n + batch && k < a.count; k++)
-            apply(&a, &t->reg[(k % a.e.a.count * a.e.b.count +
-                               k / a.e.a.count) * each], k);
+            apply(&a, &t->reg[((a.first + k % a.rows) * a.e.b.count +
+                               k / a.rows) * each], k);
         dist_add(d, KN_OP_sched, 0);
     }
     return KILN_OK;

@@ -133,7 +133,8 @@ SENTENCES = {
     "acc.scalar": "the same of a scalar",
     "acc.apply": "the expression of the line `expr` of each: pointers to the "
                  "bias and C, first row and column, rows, columns, pitch; "
-                 "`add=1` reads C and adds it first unless `c` is named",
+                 "`add=1` reads C and adds it first unless `c` is named; `parts`: "
+                 "row blocks in turn, of gate and up pairs, in the place of gate",
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
              "adds to it, `atomic=1` atomically, f32 or in pairs of bf16; `elem=fp8`, `bf8` "
