@@ -338,6 +338,10 @@ struct kn_lds_access {
 };
 
 void kn_lds_reset(struct kn_group *g);
+/* From dword to byte granules. */
+void kn_lds_refine(struct kn_group *g);
+/* From now on reads of parts of dwords are told apart. */
+void kn_lds_narrow(struct kn_group *g);
 void kn_lds_barrier(struct kn_group *g);
 /* Drops lanes outside the allocation; refines if a granule is cut. */
 void kn_lds_range(struct kn_wave *w, const struct kn_inst *i,
@@ -368,6 +372,9 @@ struct kn_lds_shadow {
     uint32_t stamp, safe;    /* newest; all up to `safe` are ordered */
     uint32_t *writer;        /* [n], room for one per byte */
     uint16_t *reader;        /* [nwaves][n] ds_seq - read_base */
+    bool narrow;             /* granules are dwords, but parts have been read: */
+    uint16_t *wide;          /* [nwaves][n] as reader, of reads of all of one */
+    uint16_t *part;          /* [nwaves][4 n] by byte, of reads of a part */
     uint32_t *read_base;     /* [nwaves] */
     uint32_t *last_read;     /* [nwaves] ds_seq of the newest read */
     uint32_t *read_inst;     /* [nwaves][KN_LDS_READS] by ds_seq */

@@ -9,7 +9,9 @@
  * barrier `safe` becomes the newest stamp below which everything is ordered:
  * the common access costs one comparison, the rest is decided exactly from
  * the writer's queue. Reads keep, for each wave, the LDS sequence number of
- * the last read of a granule. */
+ * the last read of a granule. Reads of parts of dwords, as scales are, leave
+ * granules as they are while all is plainly in order; for everything else, a
+ * report in particular, granules are bytes. */
 #include "core.h"
 
 static uint32_t
@@ -65,27 +67,36 @@ struct spot {
     enum kn_lds_kind kind;   /* of an update */
 };
 
+/* The update that reading a granule with this stamp is not ordered behind. */
+static const struct kn_lds_op *
+read_too_early(const struct kn_wave *w, uint32_t stamp)
+{
+    const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
+    bool ordered = !op || (op->wave != w->id
+                               ? other_wave_ordered(w->group, op)
+                               : op->kind != KN_L_DMA ||
+                                     op->seq <= w->async->vm_done);
+
+    return ordered ? NULL : op;
+}
+
 /* Is reading a granule with this stamp wrong? Reports it if so. */
 static bool
 read_conflict(const struct spot *p, uint32_t stamp)
 {
     struct kn_wave *w = p->w;
-    const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
+    const struct kn_lds_op *op = read_too_early(w, stamp);
     const struct kn_async *a = w->async;
 
     if (!op)
         return false;
     if (op->wave != w->id) {
-        if (other_wave_ordered(w->group, op))
-            return false;
         kn_report(w, p->i, KN_F_LDS_RACE_RAW,
                   KN_PAIR(p->lane, p->addr, op->inst, op->wave),
                   "LDS 0x%x written by wave %u, %s: %s", p->addr, op->wave,
                   op_name(w, op->inst), why_unordered(w->group, op));
         return true;
     }
-    if (op->kind != KN_L_DMA || op->seq <= a->vm_done)
-        return false;
     kn_report(w, p->i, KN_F_USE_BEFORE_WAIT,
               KN_PAIR(p->lane, p->addr, op->inst, w->id),
               "LDS 0x%x is the target of %s, vmcnt %u of %u", p->addr,
@@ -125,6 +136,13 @@ write_conflict(const struct spot *p, uint32_t stamp)
 
 /* ---- reads -------------------------------------------------------------- */
 
+static void
+forget(uint16_t *mark, uint32_t n, uint32_t by)
+{
+    for (uint32_t k = 0; k < n; k++)
+        mark[k] = mark[k] > by ? (uint16_t)(mark[k] - by) : 0;
+}
+
 /* Reader entries count from read_base in 16 bits. Past that the oldest half
  * is forgotten: a read that many LDS instructions ago counts as ordered. */
 static uint16_t
@@ -137,8 +155,11 @@ reader_mark(struct kn_wave *w)
     if (seq - s->read_base[id] > UINT16_MAX) {
         uint32_t by = seq - s->read_base[id] - UINT16_MAX / 2;
 
-        for (uint32_t k = 0; k < s->n; k++)
-            r[k] = r[k] > by ? (uint16_t)(r[k] - by) : 0;
+        forget(r, s->n, by);
+        if (s->narrow) {
+            forget(s->wide + (size_t)id * s->n, s->n, by);
+            forget(s->part + (size_t)id * s->n * 4, s->n * 4, by);
+        }
         s->read_base[id] += by;
     }
     s->last_read[id] = seq;
@@ -250,6 +271,19 @@ read_lanes(const struct kn_group *g, struct kn_lds_access *x,
     return bad;
 }
 
+/* Reads of whole dwords beside such of parts. */
+static __attribute__((noinline)) void
+note_wide(const struct kn_wave *w, const struct kn_lds_access *x, uint16_t mark,
+          unsigned n)
+{
+    const struct kn_lds_shadow *s = w->group->shadow;
+    uint16_t *wide = s->wide + (size_t)w->id * s->n;
+
+    for (uint64_t m = x->mask; m; m &= m - 1)
+        for (unsigned k = 0; k < n; k++)
+            wide[(x->addr[__builtin_ctzll(m)] >> 2) + k] = mark;
+}
+
 static bool
 read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
 {
@@ -257,6 +291,8 @@ read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
     uint16_t mark = reader_mark(w);
     uint16_t *reader = g->shadow->reader + (size_t)w->id * g->shadow->n;
 
+    if (g->shadow->narrow)
+        note_wide(w, x, mark, n);
     switch (n) {             /* loops of a length that the compiler knows */
     case 1: return read_lanes(g, x, reader, mark, 1);
     case 2: return read_lanes(g, x, reader, mark, 2);
@@ -267,6 +303,55 @@ read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
     }
 }
 
+/* Parts of dwords within the allocation, each in one dword, that can be read. */
+static bool
+is_narrow(const struct kn_wave *w, const struct kn_lds_access *x)
+{
+    const struct kn_group *g = w->group;
+    const struct kn_lds_shadow *s = g->shadow;
+    uint32_t over = 0;
+
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        uint32_t at = x->addr[__builtin_ctzll(m)];
+
+        over |= at >= g->lds_size || (at & 3) + x->bytes > 4;
+    }
+    if (over || g->lds_size % 4)
+        return false;
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        uint32_t stamp = s->writer[x->addr[__builtin_ctzll(m)] >> 2];
+
+        if (doubt(&stamp, 1, s->safe) &&
+            (!stamp || stamp & KN_LDS_UNDEF || read_too_early(w, stamp)))
+            return false;
+    }
+    return true;
+}
+
+static __attribute__((noinline)) bool
+read_narrow(struct kn_wave *w, struct kn_lds_access *x)
+{
+    struct kn_group *g = w->group;
+    struct kn_lds_shadow *s = g->shadow;
+    uint16_t *reader = s->reader + (size_t)w->id * s->n;
+    uint16_t *part = s->part + (size_t)w->id * s->n * 4, mark;
+
+    if (!is_narrow(w, x))
+        return false;
+    if (!s->narrow)
+        kn_lds_narrow(g);
+    mark = reader_mark(w);
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(m);
+
+        memcpy(x->buf[l], g->lds + x->addr[l], 16); /* padded */
+        reader[x->addr[l] >> 2] = mark;
+        for (unsigned b = 0; b < x->bytes; b++)
+            part[x->addr[l] + b] = mark;
+    }
+    return true;
+}
+
 void
 kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
             struct kn_lds_access *x)
@@ -275,6 +360,8 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
     unsigned n;
 
     memset(x->undef, 0, sizeof x->undef);
+    if (x->bytes < 4 && s->shift && !is_observed(w) && read_narrow(w, x))
+        return;
     kn_lds_range(w, i, x);
     kn_lds_tap(w, x, false);
     if (is_observed(w)) {
@@ -284,6 +371,10 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
     n = s->shift ? x->bytes / 4 : x->bytes;
     if (!read_plain(w, x, n))
         return;
+    if (s->narrow) {
+        kn_lds_refine(w->group);
+        n = x->bytes;
+    }
     for (uint64_t m = x->mask; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
 
@@ -454,8 +545,11 @@ judge_update(struct kn_wave *w, const struct kn_inst *i,
     for (uint64_t m = x->mask; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
 
-        if (!plain || !mark_plain(s, x, &r, l))
-            mark_lane(w, i, x, &r, l);
+        if (plain && mark_plain(s, x, &r, l))
+            continue;
+        if (s->narrow)
+            kn_lds_refine(w->group);
+        mark_lane(w, i, x, &r, l);
     }
 }
 

@@ -13,6 +13,7 @@ kn_lds_reset(struct kn_group *g)
     s->shift = 2;
     s->n = (g->lds_size + 3) / 4;
     s->stamp = s->safe = 0;
+    s->narrow = false;
     if (s->n) {
         memset(s->writer, 0, s->n * sizeof *s->writer);
         memset(s->reader, 0, (size_t)g->nwaves * s->n * sizeof *s->reader);
@@ -21,9 +22,20 @@ kn_lds_reset(struct kn_group *g)
     memset(s->last_read, 0, g->nwaves * sizeof *s->last_read);
 }
 
-/* From dword to byte granules; the arrays have room for it. */
-static void
-refine(struct kn_group *g)
+void
+kn_lds_narrow(struct kn_group *g)
+{
+    struct kn_lds_shadow *s = g->shadow;
+    size_t n = (size_t)g->nwaves * s->n;
+
+    memcpy(s->wide, s->reader, n * sizeof *s->wide);
+    memset(s->part, 0, 4 * n * sizeof *s->part);
+    s->narrow = true;
+}
+
+/* The arrays have room for it. */
+void
+kn_lds_refine(struct kn_group *g)
 {
     struct kn_lds_shadow *s = g->shadow;
     uint32_t n = s->n;
@@ -38,6 +50,10 @@ refine(struct kn_group *g)
 
         memcpy(s->reader + k * 4, &four, sizeof four);
     }
+    for (size_t k = 0; s->narrow && k < (size_t)g->nwaves * n * 4; k++)
+        s->reader[k] = s->part[k] > s->wide[k / 4] ? s->part[k]
+                                                   : s->wide[k / 4];
+    s->narrow = false;
     s->shift = 0;
     s->n = n * 4;
 }
@@ -130,7 +146,7 @@ kn_lds_range(struct kn_wave *w, const struct kn_inst *i,
         x->mask &= ~bad;
     }
     if (cut && g->shadow->shift && x->mask)
-        refine(g);
+        kn_lds_refine(g);
 }
 
 void

@@ -400,6 +400,10 @@ new_shadow(struct kn_run *r, struct kn_group_store *s)
     h->writer = zeroed(s, r->lds_size + 4, sizeof *h->writer);
     h->reader = zeroed(s, ((size_t)r->lds_size + 4) * r->nwaves,
                        sizeof *h->reader);
+    h->part = zeroed(s, ((size_t)r->lds_size + 4) * r->nwaves,
+                     sizeof *h->part);
+    h->wide = zeroed(s, ((size_t)r->lds_size / 4 + 1) * r->nwaves,
+                     sizeof *h->wide);
     h->read_base = zeroed(s, r->nwaves, sizeof *h->read_base);
     h->last_read = zeroed(s, r->nwaves, sizeof *h->last_read);
     h->read_inst = zeroed(s, (size_t)r->nwaves * KN_LDS_READS,
@@ -421,6 +425,8 @@ store_free(struct kn_group_store *s)
     free(s->sides);
     free(s->shadow.writer);
     free(s->shadow.reader);
+    free(s->shadow.part);
+    free(s->shadow.wide);
     free(s->shadow.read_base);
     free(s->shadow.last_read);
     free(s->shadow.read_inst);

@@ -54,6 +54,41 @@ write_after_read(void **state)
     twin_among(WAR(""), WAR("s_barrier\n"), KN_F_LDS_RACE_WAR);
 }
 
+/* A byte was read: writes of it or of the dword race with that, writes of the
+ * bytes beside it only with reads of the dword, before the byte's or after. */
+static void
+write_after_part_read(void **state)
+{
+#define BYTE "ds_read_u8 v2, v4\n" WAIT
+#define DWORD "ds_read_b32 v5, v4\n" WAIT
+#define PART(reads, write) \
+    OTHER "v_mov_b32_e32 v3, 9\nds_write_b32 v1, v3\n" SYNC reads write \
+    WAIT STORE END
+    (void)state;
+    twin_among(PART(BYTE, "ds_write_b8 v1, v3\n"),
+               PART(BYTE, "s_barrier\nds_write_b8 v1, v3\n"),
+               KN_F_LDS_RACE_WAR);
+    twin_among(PART(BYTE, "ds_write_b32 v1, v3\n"),
+               PART(BYTE, "s_barrier\nds_write_b32 v1, v3\n"),
+               KN_F_LDS_RACE_WAR);
+    program_clean(&two, PART(BYTE, "ds_write_b8 v1, v3 offset:1\n"));
+    assert_true(program_findings(&two, PART(DWORD BYTE,
+                "ds_write_b8 v1, v3 offset:1\n"), KN_F_LDS_RACE_WAR) > 0);
+    assert_true(program_findings(&two, PART(BYTE DWORD,
+                "ds_write_b8 v1, v3 offset:1\n"), KN_F_LDS_RACE_WAR) > 0);
+}
+
+/* What a byte read sees of another wave's write that is not ordered before. */
+static void
+part_read_after_write(void **state)
+{
+#define SEEN(sync) \
+    OTHER "v_mov_b32_e32 v3, 9\nds_write_b32 v1, v3\n" SYNC BYTE "s_barrier\n" \
+    "ds_write_b32 v1, v3\n" sync BYTE STORE END
+    (void)state;
+    twin_among(SEEN(WAIT), SEEN(SYNC), KN_F_LDS_RACE_RAW);
+}
+
 static void
 write_after_write(void **state)
 {
@@ -206,6 +241,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_after_write),
         cmocka_unit_test(write_after_read),
+        cmocka_unit_test(write_after_part_read),
+        cmocka_unit_test(part_read_after_write),
         cmocka_unit_test(write_after_write),
         cmocka_unit_test(read_in_flight_at_barrier),
         cmocka_unit_test(refill_under_reader),
