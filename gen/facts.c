@@ -188,14 +188,15 @@ array_of(const struct given *x, uint32_t i)
     return o ? 1 + o->kind : 0;
 }
 
-/* Rows of blocks, where nothing is loaded for each element and nothing is between
- * the expression and the store. */
+/* Rows of blocks, where nothing is loaded for each element, nothing is between the
+ * expression and the store, and no next tile either. */
 static int64_t
 apply_parts(const struct given *x)
 {
     const kiln_problem *p = x->p;
     bool alone = p->epilogue == KILN_EPILOGUE_EXPRESSION && !p->beta &&
-                 !kn_gated(p) && !p->out_scale && !kn_family_of(p)->routed;
+                 !kn_gated(p) && !p->out_scale && !kn_family_of(p)->routed &&
+                 !walks_ahead(p, x->g);
 
     for (uint32_t i = 0; i < x->operands.n; i++)
         alone &= x->operands.of[i].kind != KN_FO_TENSOR;

@@ -68,6 +68,7 @@ form(uint32_t n, kiln_problem *p, struct kn_config *g)
         p->alpha_set = 1;
         break;
     case 7:                  /* the next tile is copied between stores */
+        p->beta = n / NFORMS % 2;
         *g = (struct kn_config){ .bm = 256, .bn = 256, .bk = 64, .wm = 2,
                                  .wn = 2, .schedule = KN_SCHED_4WAVE,
                                  .cus = 1 };
