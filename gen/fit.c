@@ -17,6 +17,14 @@ unaligned_four(const kiln_problem *p)
                             d.align_sa < 4 || d.align_sb < 4);
 }
 
+/* A wave of 256 columns has registers for half of what is converted. */
+static bool
+wide_waves(const kiln_problem *p)
+{
+    return p->out_scale == KILN_OUT_ROW ? kn_b_columns(p) > 192
+         : p->out_scale == KILN_OUT_BLOCK128 && kn_gated(p);
+}
+
 uint32_t
 kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -26,8 +34,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 
     if (kn_shuffled(p) || unaligned_four(p))
         return 256;
-    /* A wave of 256 columns has registers for half of what is converted. */
-    if (p->out_scale == KILN_OUT_ROW && kn_dequant(p) && p->n > 192 && k <= 32)
+    if (wide_waves(p) && kn_dequant(p) && k <= 32)
         return 32;
     /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&

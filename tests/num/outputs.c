@@ -151,6 +151,38 @@ test_row(void **state)
     run_form(row, 0, KN_DATA_SPECIAL);
 }
 
+/* Of gate and up, whose waves are twice as wide; as chosen, where B is widened
+ * too. */
+static void
+test_pairs(void **state)
+{
+    static const struct {
+        kiln_type out;
+        kiln_out_scale scale;
+        int64_t n;
+    } t[] = { { KILN_I8, KILN_OUT_BLOCK128, 524 }, { KILN_FP8, KILN_OUT_ROW, 128 },
+              { KILN_BF8, KILN_OUT_STATIC, 101 }, { KILN_MXFP8, KILN_OUT_MX32, 76 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
+                           .b = KILN_MXBF8, .layout = KILN_TT, .out = t[i].out,
+                           .out_scale = (uint8_t)t[i].scale,
+                           .expression = "swiglu(gate,up)",
+                           .m = 6, .n = t[i].n, .k = 96 };
+        struct num_job j = { .seed = i, .p = { .m = p.m, .n = p.n, .k = p.k } };
+        struct kn_config g = { 0 };
+        struct num_result r;
+        struct num_kernel k;
+
+        if (kn_quantises(&p) && !kn_targets[target].scaled)
+            continue;
+        if (!num_open(&k, &counts, &p, &g) || !num_launch(&k, &j, &r))
+            fail_msg("output %zu: %s %s", i, k.c.err.text, r.text);
+        num_close(&k);
+    }
+}
+
 /* The next code, or exponent, is a wrong one. */
 static void
 next_code(struct kn_sim *sim, uint64_t c, void *user)
@@ -205,7 +237,7 @@ test_wrong_scale(void **state)
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 2];
+    struct CMUnitTest tests[NROWS + 3];
     size_t n = 0;
 
     if (argc < 2)
@@ -218,5 +250,6 @@ main(int argc, char **argv)
                                               (void *)(uintptr_t)&rows[i] };
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_scale);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_pairs);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }
