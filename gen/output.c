@@ -48,6 +48,10 @@ check_routed(struct kn_ctx *c, const kiln_problem *p)
     if (p->stage != KILN_MOE_GATE_UP || p->out_scale != KILN_OUT_BLOCK128)
         return kn_fail(c, KILN_UNSUPPORTED, "an output of %s is gemm1's of moe, "
                        "with --out-scale block128", kiln_type_name(p->out));
+    if (kn_shuffled(p) || p->a == KILN_F32)
+        return kn_fail(c, KILN_UNSUPPORTED, "an output of gemm1 with scales of "
+                       "128 columns is not available for %s yet",
+                       p->a == KILN_F32 ? "operands of f32" : "shuffled scales");
     if (p->n % 128)
         return kn_fail(c, KILN_UNSUPPORTED, "an output of gemm1 with scales of "
                        "128 columns has whole ones: --inter is a multiple of "

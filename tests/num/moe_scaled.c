@@ -30,6 +30,18 @@ scaled_codes(void **state)
                KILN_BAD_INPUT);
 }
 
+/* Of what the tile of 256 columns has no registers for. */
+static void
+no_scaled_codes(void **state)
+{
+    (void)state;
+    expect_run("--stage gemm1 --a mxfp8 --scale-layout shuffled --out fp8 "
+               "--out-scale block128 --hidden 256 --inter 256 --experts 4 --topk 2 "
+               "--tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm1 --a f32 --out i8 --out-scale block128 --hidden 256 "
+               "--inter 256 --experts 4 --topk 2 --tokens 9", KILN_UNSUPPORTED);
+}
+
 /* A's, transposed: a token is a column, which ids name. */
 static void
 transposed_scales(void **state)
@@ -66,6 +78,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scaled_codes),
+        cmocka_unit_test(no_scaled_codes),
         cmocka_unit_test(transposed_scales),
     };
 
