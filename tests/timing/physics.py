@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws launches evenly over families and targets and holds `kilnc time`
-against what no chip can beat.
+"""Draws launches evenly over families, targets and workgroups on a compute unit
+and holds `kilnc time` against what no chip can beat.
 
     physics.py KILNC [--launches N] [--seed S] [--jobs J]
 
@@ -8,8 +8,10 @@ The bounds are computed here, from the problem and the routing alone: each
 byte of the operands once at the peak of the memory (warm: of the last-level
 cache), the products at the published peak of the type, and rounds enough for
 the tiles with work. A launch that `time` refuses and `run` does not is a
-failure, one that both refuse is drawn again. Output is TAP, with how many
-launches of each family, target and number of residents there were."""
+failure, one that both refuse is drawn again. So is one, up to 16 times, that
+has other than the wanted number of workgroups on a compute unit; it is held
+against the bounds all the same. Output is TAP, with how many launches of each
+family, target and number of residents there were."""
 import argparse
 import concurrent.futures
 import json
@@ -34,6 +36,12 @@ ROWS = (1, 2, 3, 4, 8, 16, 17, 32, 64, 100, 128, 256, 500, 1024, 2048, 4096)
 WIDTHS = (256, 512, 768, 1152, 1536, 2048, 2304, 2880, 4096, 5120, 6144, 7168,
           8192, 14336)
 BUCKETS = (('1', 1), ('2 or 3', 3), ('4 to 7', 7), ('8 or more', 99))
+# Tiles that are likely to have so many on a compute unit; '' as chosen.
+SIDES = {'1': ('', '', '64x128', '128x128', '256x256'),
+         '2 or 3': ('', '32x64', '64x64', '64x128', '128x128'),
+         '4 to 7': ('16x32', '32x32', '32x64', '64x64'),
+         '8 or more': ('16x32', '16x32', '32x32')}
+TRIES, POSSIBLE = 16, 40
 
 
 def cdiv(a, b):
@@ -43,8 +51,9 @@ def cdiv(a, b):
 class Launch:
     """What is asked, and what is known of it without the model."""
 
-    def __init__(self, family, target, rng, folder):
+    def __init__(self, family, target, rng, folder, want='2 or 3'):
         self.family, self.target, self.rng = family, target, rng
+        self.want = want
         self.folder = folder
         self.a = rng.choice(('bf16', 'f16', 'fp8', 'bf8', 'i8', 'mxfp8',
                              'mxfp4', 'mxfp6'))
@@ -63,13 +72,14 @@ class Launch:
 
     def tile(self):
         """A tile of one's own sometimes: smaller ones share a CU."""
-        if self.rng.random() < 0.6:
-            side = self.rng.choice(('16x32', '32x32', '32x64', '64x64',
-                                    '64x128', '128x128', '256x256'))
-            self.flags += ['--tile', '%sx%d' % (side, 128 if BITS[self.a] < 16
-                                                else 64)]
+        side = self.rng.choice(SIDES[self.want])
+        if side:
+            depth = 128 if BITS[self.a] < 16 else 64
             if self.a.startswith('mx') and BITS[self.a] == 4:
-                self.flags[-1] = side + 'x256'
+                depth = 256
+            self.flags += ['--tile', '%sx%d' % (side, depth)]
+            if self.want > '4':
+                self.flags += ['--stages', '2']
 
     def size(self, most):
         rng = self.rng
@@ -217,19 +227,32 @@ def ask(kilnc, launch):
     return None, got.stderr.strip() or 'exit %d' % got.returncode
 
 
-def judge(kilnc, family, target, seed, folder):
-    """The launch, how it came out, and which bounds it broke."""
-    rng = random.Random(seed)
-    for again in range(40):
-        launch = Launch(family, target, rng, folder)
+def bucket_of(doc):
+    return next(b for b, most in BUCKETS
+                if doc['predicted']['resident'] <= most)
+
+
+def judge(kilnc, family, target, want, seed, folder):
+    """The launch, how it came out, how many draws both refuse and how many had
+    another number on a compute unit, and which bounds it or they broke."""
+    rng, kept, refusals, others = random.Random(seed), None, 0, 0
+    while refusals < POSSIBLE and others < TRIES:
+        launch = Launch(family, target, rng, folder, want)
         doc, refused = ask(kilnc, launch)
         if refused:
-            return launch, None, again, ['refused: ' + refused]
-        if doc:
-            return launch, doc, again, [
-                '%s: %.4g, at least %.4g' % b for b in launch.bounds(doc)
-                if b[1] < b[2] * (1 - 1e-6)]
-    return launch, None, again, ['nothing drawn is possible']
+            return launch, None, refusals, others, ['refused: ' + refused]
+        if not doc:
+            refusals += 1
+            continue
+        broken = ['%s: %.4g, at least %.4g' % b for b in launch.bounds(doc)
+                  if b[1] < b[2] * (1 - 1e-6)]
+        kept = launch, doc
+        if broken or bucket_of(doc) == want:
+            return launch, doc, refusals, others, broken
+        others += 1
+    if kept:
+        return *kept, refusals, others - 1, []
+    return launch, None, refusals, others, ['nothing drawn is possible']
 
 
 def show(count):
@@ -243,20 +266,21 @@ def main():
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--jobs', type=int, default=2)
     a = p.parse_args()
-    count, bad, redrawn = [{}, {}, {}, {}], [], 0
+    count, bad, redrawn, beside = [{}, {}, {}, {}], [], 0, 0
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         todo = [(FAMILIES[i % 6], TARGETS[i // 6 % 2],
-                 a.seed * 1000003 + i) for i in range(a.launches)]
-        for launch, doc, again, broken in pool.map(
+                 BUCKETS[(i + i // 12) % 4][0], a.seed * 1000003 + i)
+                for i in range(a.launches)]
+        for launch, doc, again, others, broken in pool.map(
                 lambda t: judge(a.kilnc, *t, folder), todo):
             redrawn += again
+            beside += others
             bad += [(launch, b) for b in broken]
             if not doc:
                 continue
-            resident = doc['predicted']['resident']
-            bucket = next(b for b, most in BUCKETS if resident <= most)
-            for c, key in zip(count, (launch.family, launch.target, bucket,
+            for c, key in zip(count, (launch.family, launch.target,
+                                      bucket_of(doc),
                                       'warm' if doc['predicted']['warm']
                                       else 'cold')):
                 c[key] = c.get(key, 0) + 1
@@ -264,6 +288,8 @@ def main():
                         'caches'), count):
         print('# %s: %s' % (name, show(c)))
     print('# drawn again, since run refuses them too: %d' % redrawn)
+    print('# held against the bounds besides, of other numbers on a CU: %d' %
+          beside)
     for launch, b in bad:
         print('# %s\n#   %s' % (b, ' '.join(launch.command('kilnc', 'time'))))
     below = [b for _, b in bad if not b.startswith('refused')]

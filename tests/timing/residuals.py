@@ -21,7 +21,7 @@ import validate
 HEAD = """/* timing_rows.def - objects whose times were published, and what the model
  * predicts of them: timing_error.h. Made by tests/timing/residuals.py, not
  * edited. Objects: aiter's hsa/ and tests/data/triton; times: aiter/configs
- * (its CSV file is named), tests/data/perf. Of what `shape` says: m x n x k,
+ * (its CSV file is named; gfx942: MI325X), tests/data/perf. `shape`: m x n x k,
  * "/n" divided n ways; moe: tokens x hidden x inter, experts, topk. Rate and loop
  * as in timing_error.h.
  *
