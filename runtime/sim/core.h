@@ -338,6 +338,8 @@ struct kn_lds_access {
 };
 
 void kn_lds_reset(struct kn_group *g);
+/* What a read by the wave's newest LDS instruction is noted as. */
+uint16_t kn_lds_reader_mark(struct kn_wave *w);
 /* From dword to byte granules. */
 void kn_lds_refine(struct kn_group *g);
 /* From now on reads of parts of dwords are told apart. */

@@ -117,16 +117,26 @@ own_write_ordered(const struct kn_wave *w, const struct kn_lds_op *op,
     return op->seq <= (dma ? w->async->vm_done : w->async->ds_done);
 }
 
+/* The update that an update of this kind is not ordered behind. */
+static const struct kn_lds_op *
+written_too_early(const struct kn_wave *w, uint32_t stamp,
+                  enum kn_lds_kind kind)
+{
+    const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
+    bool ordered = !op || (op->kind == KN_L_ATOMIC && kind == KN_L_ATOMIC) ||
+                   (op->wave == w->id ? own_write_ordered(w, op, kind)
+                                      : other_wave_ordered(w->group, op));
+
+    return ordered ? NULL : op;
+}
+
 static void
 write_conflict(const struct spot *p, uint32_t stamp)
 {
     struct kn_wave *w = p->w;
-    const struct kn_lds_op *op = writer_of(w->group->shadow, stamp);
+    const struct kn_lds_op *op = written_too_early(w, stamp, p->kind);
 
-    if (!op || (op->kind == KN_L_ATOMIC && p->kind == KN_L_ATOMIC))
-        return;
-    if (op->wave == w->id ? own_write_ordered(w, op, p->kind)
-                          : other_wave_ordered(w->group, op))
+    if (!op)
         return;
     kn_report(w, p->i, KN_F_LDS_RACE_WAW,
               KN_PAIR(p->lane, p->addr, op->inst, op->wave),
@@ -135,38 +145,6 @@ write_conflict(const struct spot *p, uint32_t stamp)
 }
 
 /* ---- reads -------------------------------------------------------------- */
-
-static void
-forget(uint16_t *mark, uint32_t n, uint32_t by)
-{
-    for (uint32_t k = 0; k < n; k++)
-        mark[k] = mark[k] > by ? (uint16_t)(mark[k] - by) : 0;
-}
-
-/* Reader entries count from read_base in 16 bits. Past that the oldest half
- * is forgotten: a read that many LDS instructions ago counts as ordered. */
-static uint16_t
-reader_mark(struct kn_wave *w)
-{
-    struct kn_lds_shadow *s = w->group->shadow;
-    uint32_t seq = w->async->ds_seq, id = w->id;
-    uint16_t *r = s->reader + (size_t)id * s->n;
-
-    if (seq - s->read_base[id] > UINT16_MAX) {
-        uint32_t by = seq - s->read_base[id] - UINT16_MAX / 2;
-
-        forget(r, s->n, by);
-        if (s->narrow) {
-            forget(s->wide + (size_t)id * s->n, s->n, by);
-            forget(s->part + (size_t)id * s->n * 4, s->n * 4, by);
-        }
-        s->read_base[id] += by;
-    }
-    s->last_read[id] = seq;
-    s->read_inst[(size_t)id * KN_LDS_READS + seq % KN_LDS_READS] =
-        w->async->ds[seq % KN_DS_RING].inst;
-    return (uint16_t)(seq - s->read_base[id]);
-}
 
 typedef uint32_t stamps __attribute__((vector_size(16), aligned(4)));
 
@@ -288,7 +266,7 @@ static bool
 read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
 {
     const struct kn_group *g = w->group;
-    uint16_t mark = reader_mark(w);
+    uint16_t mark = kn_lds_reader_mark(w);
     uint16_t *reader = g->shadow->reader + (size_t)w->id * g->shadow->n;
 
     if (g->shadow->narrow)
@@ -303,12 +281,29 @@ read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
     }
 }
 
+/* Is there nothing to say of a read of n dwords a lane? */
+static bool
+reads_well(const struct kn_wave *w, const struct kn_lds_access *x, unsigned n)
+{
+    const struct kn_lds_shadow *s = w->group->shadow;
+
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        const uint32_t *stamp =
+            s->writer + (x->addr[__builtin_ctzll(m)] >> 2);
+
+        for (unsigned k = 0; k < n && doubt(stamp, n, s->safe); k++)
+            if (!stamp[k] || stamp[k] & KN_LDS_UNDEF ||
+                read_too_early(w, stamp[k]))
+                return false;
+    }
+    return true;
+}
+
 /* Parts of dwords within the allocation, each in one dword, that can be read. */
 static bool
 is_narrow(const struct kn_wave *w, const struct kn_lds_access *x)
 {
     const struct kn_group *g = w->group;
-    const struct kn_lds_shadow *s = g->shadow;
     uint32_t over = 0;
 
     for (uint64_t m = x->mask; m; m &= m - 1) {
@@ -316,16 +311,7 @@ is_narrow(const struct kn_wave *w, const struct kn_lds_access *x)
 
         over |= at >= g->lds_size || (at & 3) + x->bytes > 4;
     }
-    if (over || g->lds_size % 4)
-        return false;
-    for (uint64_t m = x->mask; m; m &= m - 1) {
-        uint32_t stamp = s->writer[x->addr[__builtin_ctzll(m)] >> 2];
-
-        if (doubt(&stamp, 1, s->safe) &&
-            (!stamp || stamp & KN_LDS_UNDEF || read_too_early(w, stamp)))
-            return false;
-    }
-    return true;
+    return !over && g->lds_size % 4 == 0 && reads_well(w, x, 1);
 }
 
 static __attribute__((noinline)) bool
@@ -340,7 +326,7 @@ read_narrow(struct kn_wave *w, struct kn_lds_access *x)
         return false;
     if (!s->narrow)
         kn_lds_narrow(g);
-    mark = reader_mark(w);
+    mark = kn_lds_reader_mark(w);
     for (uint64_t m = x->mask; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
 
@@ -370,6 +356,8 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
     }
     n = s->shift ? x->bytes / 4 : x->bytes;
     if (!read_plain(w, x, n))
+        return;
+    if (s->narrow && reads_well(w, x, n))
         return;
     if (s->narrow) {
         kn_lds_refine(w->group);
@@ -505,6 +493,25 @@ mark_plain(struct kn_lds_shadow *s, const struct kn_lds_access *x,
     }
 }
 
+/* Is there nothing to say of this lane's update? */
+static bool
+updates_well(const struct kn_wave *w, const struct kn_lds_access *x,
+             const struct readers *r, unsigned l)
+{
+    const struct kn_lds_shadow *s = w->group->shadow;
+    uint32_t at = x->addr[l] >> 2, n = x->bytes / 4;
+
+    for (unsigned k = 0; k < n; k++)
+        if (s->writer[at + k] > s->safe &&
+            written_too_early(w, s->writer[at + k], x->kind))
+            return false;
+    for (unsigned k = 0; k < r->n; k++)
+        if (is_needed(s->reader + (size_t)r->wave[k] * s->n + at, n,
+                      r->limit[k]))
+            return false;
+    return x->kind != KN_L_ATOMIC;
+}
+
 static void
 mark_lane(struct kn_wave *w, const struct kn_inst *i,
           const struct kn_lds_access *x, const struct readers *r, unsigned l)
@@ -547,7 +554,7 @@ judge_update(struct kn_wave *w, const struct kn_inst *i,
 
         if (plain && mark_plain(s, x, &r, l))
             continue;
-        if (s->narrow)
+        if (s->narrow && !updates_well(w, x, &r, l))
             kn_lds_refine(w->group);
         mark_lane(w, i, x, &r, l);
     }

@@ -58,6 +58,38 @@ kn_lds_refine(struct kn_group *g)
     s->n = n * 4;
 }
 
+static void
+forget(uint16_t *mark, uint32_t n, uint32_t by)
+{
+    for (uint32_t k = 0; k < n; k++)
+        mark[k] = mark[k] > by ? (uint16_t)(mark[k] - by) : 0;
+}
+
+/* Reader entries count from read_base in 16 bits. Past that the oldest half
+ * is forgotten: a read that many LDS instructions ago counts as ordered. */
+uint16_t
+kn_lds_reader_mark(struct kn_wave *w)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    uint32_t seq = w->async->ds_seq, id = w->id;
+    uint16_t *r = s->reader + (size_t)id * s->n;
+
+    if (seq - s->read_base[id] > UINT16_MAX) {
+        uint32_t by = seq - s->read_base[id] - UINT16_MAX / 2;
+
+        forget(r, s->n, by);
+        if (s->narrow) {
+            forget(s->wide + (size_t)id * s->n, s->n, by);
+            forget(s->part + (size_t)id * s->n * 4, s->n * 4, by);
+        }
+        s->read_base[id] += by;
+    }
+    s->last_read[id] = seq;
+    s->read_inst[(size_t)id * KN_LDS_READS + seq % KN_LDS_READS] =
+        w->async->ds[seq % KN_DS_RING].inst;
+    return (uint16_t)(seq - s->read_base[id]);
+}
+
 static uint32_t
 oldest_stamp(const struct kn_async *a)
 {
