@@ -350,7 +350,7 @@ kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config try = *g;
     bool mx = p->scale == KILN_SCALE_MX32;
 
-    if (!kn_family_of(p)->routed || p->block_m > 32 || !p->b_layout ||
+    if (!kn_family_of(p)->routed || p->block_m > 32 || !p->b_layout || kn_in_words(p) ||
         (mx && !p->scale_layout) || !kn_form_open(g) || g->schedule || g->early ||
         g->lowering == KN_LOWERING_ASM)
         return false;

@@ -88,8 +88,9 @@ kn_extents_of(const kiln_problem *p)
 
     e.a = repeat(extent(ka ? p->m : p->k, t.a,
                         run_bytes(p->a, (ka ? p->k : p->m) << gated)), na, t.ta);
-    e.b = repeat(extent(kb ? kn_b_columns(p) : p->k, t.b,
-                        run_bytes(p->b, kb ? p->k : kn_b_columns(p))), nb, t.tb);
+    e.b = repeat(extent(kb ? kn_b_columns(p) : p->k / kn_word_k(p), t.b,
+                        run_bytes(p->b, kb ? p->k : kn_b_columns(p) * kn_word_k(p))),
+                 nb, t.tb);
     e.c = repeat(extent(p->m, t.c, run_bytes(p->out, p->n)), nc, t.tc);
     if (p->scale == KILN_SCALE_TENSOR) {
         e.sa = kn_prequant(p) ? 0 : 4;

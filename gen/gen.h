@@ -12,6 +12,7 @@
 #include "../emit/emit.h"
 #include "../emit/isa/object.h"
 #include "../ir/formula.h"
+#include "weights.h"
 
 #include "families.def"
 struct kn_family {
@@ -38,7 +39,7 @@ kn_one_product(const kiln_problem *p)
 static inline bool
 kn_along_k(const kiln_problem *p, char operand)
 {
-    return p->layout == KILN_NT ||
+    return (p->layout == KILN_NT && !(operand == 'b' && kn_in_words(p))) ||
            p->layout == (operand == 'a' ? KILN_NN : KILN_TT);
 }
 
@@ -266,12 +267,15 @@ kn_shuffled(const kiln_problem *p)
     return p->scale_layout == KILN_SCALE_SHUFFLED;
 }
 
-/* An operand's scales of 128-blocks are stored K-outer: A's, wgrad's B's too. */
+/* An operand's scales are stored K-outer: of 128-blocks A's, wgrad's B's too; of
+ * groups B's. */
 static inline bool
 kn_scales_down(const kiln_problem *p, char operand)
 {
-    return p->scale_layout == KILN_SCALE_TRANSPOSED &&
-           (operand == 'a' || kn_family_of(p)->ragged == 'k');
+    if (p->scale_layout != KILN_SCALE_TRANSPOSED)
+        return false;
+    return p->scale >= KILN_SCALE_GROUP32
+         ? operand == 'b' : operand == 'a' || kn_family_of(p)->ragged == 'k';
 }
 
 /* Bytes of the table of groups. */
@@ -293,43 +297,6 @@ kn_group_unit(const kiln_problem *p)
         return kn_shuffled(p) ? 32 : 1;
     return p->scale == KILN_SCALE_BLOCK128 ? 128
          : p->scale == KILN_SCALE_MX32 || kn_type_mx[p->a] ? 32 : 1;
-}
-
-/* Scales of groups of a weight's K, in one of three types. */
-static inline bool
-kn_scale_groups(const kiln_problem *p)
-{
-    return p->scale >= KILN_SCALE_GROUP32;
-}
-
-/* K of one scale, of those that are along K. */
-static inline int64_t
-kn_scale_k(const kiln_problem *p)
-{
-    return p->scale == KILN_SCALE_MX32 ? 32
-         : kn_scale_groups(p) ? 32 << (p->scale - KILN_SCALE_GROUP32) : 128;
-}
-
-/* Type of such a scale. */
-static inline kiln_type
-kn_group_scale(const kiln_problem *p)
-{
-    return p->scale_type == KILN_SCALE_TYPE_F16 ? KILN_F16
-         : p->scale_type == KILN_SCALE_TYPE_BF16 ? KILN_BF16 : KILN_F32;
-}
-
-/* Bits of a zero point of B's groups; 0: it has none. */
-static inline int64_t
-kn_zero_bits(const kiln_problem *p)
-{
-    return p->zero_points == KILN_ZEROS_I4 ? 4
-         : p->zero_points == KILN_ZEROS_F16 ? 16 : 0;
-}
-
-static inline kiln_type
-kn_zero_type(const kiln_problem *p)
-{
-    return p->zero_points == KILN_ZEROS_F16 ? KILN_F16 : KILN_I4;
 }
 
 /* Bytes of an operand's scale in memory; a quantiser's are those it writes. */

@@ -56,13 +56,14 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     l.pb = pitch(gkb ? g->bn : g->bk);
     l.pc = pitch(g->bm);
     l.psa = pitch(kn_scales_down(p, 'a') ? 1 : g->bm);
-    l.psb = pitch(kn_scales_down(p, 'b') ? 1 : g->bn);
+    l.psb = pitch(!kn_scales_down(p, 'b') ? g->bn
+                  : g->bk > kn_scale_k(p) ? g->bk / kn_scale_k(p) : 1);
     l.tb = l.tc = l.tsb = l.tbias = (int64_t)1 << 38;
     l.ta = wgrad ? 8 * l.pa : l.tb;
     l.tb = wgrad ? 8 * l.pb : l.tb;
     l.tsa = f->ragged == 'm' ? INT32_MAX : l.tc;
     a = f->routed ? INT32_MAX : 8 * l.pa / kn_type_bits[p->a];
-    b = 8 * l.pb / kn_type_bits[p->b];
+    b = 8 * l.pb / (kn_type_bits[p->b] * kn_word_k(p));
     *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);
     l.n = least(l.n, 8 * (f->routed ? (int64_t)1 << 30 : l.pc) /
                      kn_type_bits[p->out]);
@@ -72,7 +73,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     if (kn_scales_down(p, 'a') && !f->routed)
         l.m = least(l.m, l.psa / 4);
     if (kn_scales_down(p, 'b'))
-        l.n = least(l.n, l.psb / 4);
+        l.n = least(l.n, l.psb / (kn_gated(p) ? 8 : 4));
     if (f->routed)
         moe_limits(&l);
     if (p->zero_points)

@@ -153,15 +153,40 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     return KILN_OK;
 }
 
+/* Words hold eight K of a column, or eight columns; so do those of zero points. */
+static kiln_status
+check_words(struct kn_ctx *c, const kiln_problem *p)
+{
+    bool k = kn_word_k(p) > 1;
+
+    if (p->b != KILN_I4 || kn_shuffled(p) || p->stage == KILN_MOE_REDUCE)
+        return kn_fail(c, KILN_UNSUPPORTED, "words of AWQ and GPTQ are of an i4 "
+                       "weight with scales of groups");
+    if (p->zero_points == KILN_ZEROS_F16)
+        return kn_fail(c, KILN_UNSUPPORTED, "zero points beside words of AWQ and "
+                       "GPTQ are words too (--zero-points i4)");
+    if (p->ldb && p->ldb != kn_b_columns(p))
+        return kn_fail(c, KILN_BAD_INPUT, "rows of words are dense");
+    if (p->n % 8 && (!k || p->zero_points))
+        return kn_fail(c, KILN_BAD_INPUT, "a word has eight columns, so N is a "
+                       "multiple of 8");
+    if (k && p->k % 8)
+        return kn_fail(c, KILN_BAD_INPUT, "a word has eight K, so K is a "
+                       "multiple of 8");
+    return KILN_OK;
+}
+
 /* What is stored in panels has whole ones; shuffled scales are MX'. */
 static kiln_status
 check_stored(struct kn_ctx *c, const kiln_problem *p)
 {
-    if (p->scale_layout == KILN_SCALE_TRANSPOSED &&
+    if (p->scale_layout == KILN_SCALE_TRANSPOSED && !kn_scale_groups(p) &&
         (p->scale != KILN_SCALE_BLOCK128 ||
          (kn_family_of(p)->routed && p->stage != KILN_MOE_GATE_UP)))
         return kn_fail(c, KILN_UNSUPPORTED, "transposed scales are those of "
-                       "--scale block128, of moe those of gemm1");
+                       "groups and of --scale block128, of moe those of gemm1");
+    if (kn_in_words(p))
+        return check_words(c, p);
     if (!p->b_layout && !kn_shuffled(p))
         return KILN_OK;
     if (p->b_layout == KILN_B_HALVES &&
@@ -217,7 +242,7 @@ check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
     int64_t row = up(p->k, kn_scale_k(p));
 
     if (kn_scales_down(p, what))
-        row = what != 'a' ? p->n : kn_family_of(p)->routed ? p->tokens : p->m;
+        row = what != 'a' ? kn_b_columns(p) : kn_family_of(p)->routed ? p->tokens : p->m;
     if (!ld)
         return KILN_OK;
     if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p) ||
@@ -513,6 +538,8 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     }
     if (p->zero_points)
         d.align_sa = 16;     /* loaded one by one */
+    if (kn_in_words(p) && d.align_b < 4)
+        d.align_b = 4;       /* or the launch is refused */
     if (kn_scales_down(p, 'a'))
         d.align_sa = 4;      /* rows start at any scale */
     if (f->routed)

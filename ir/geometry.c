@@ -42,6 +42,31 @@ kn_is_zeros(const struct kn_lds *l)
     return l->kdiv != 1 && l->run && !l->gk;
 }
 
+bool
+kn_is_scale_rows(const struct kn_lds *l)
+{
+    return l->kdiv != 1 && l->mem && !l->gk && !l->run;
+}
+
+uint32_t
+kn_row_k(const struct kn_lds *l)
+{
+    return l->kdiv == 1 && (l->words == KN_WORDS_GPTQ ||
+                            l->words == KN_WORDS_GPTQ2) ? 8 : 1;
+}
+
+uint32_t
+kn_column_bits(const struct kn_lds *l)
+{
+    return kn_memory_bits(l) * kn_row_k(l);
+}
+
+uint32_t
+kn_awq_place(uint32_t column)
+{
+    return column % 2 * 4 + column / 2;
+}
+
 /* Long rows along K whose lanes side by side are so in memory, within a row
  * of 16 lanes: a dword is had from the lane before. */
 static bool
@@ -98,6 +123,50 @@ kn_block_place(const struct kn_lds *l, const struct kn_geom *g, uint32_t id,
     *k = high / groups * g->kn + id / g->pn % g->kn;
 }
 
+/* A lane's block of a K-outer tile of cols K: kb K, a 16-byte run of them or less
+ * of it when that leaves threads without a block, of a dword of columns. */
+static void
+turned(const struct kn_fn *f, const struct kn_lds *l, uint32_t cols,
+       struct kn_geom *g)
+{
+    uint32_t mem = kn_memory_bits(l), threads = kn_waves(f) * 64;
+    bool column = l->words == KN_WORDS_GPTQ || l->words == KN_WORDS_GPTQ2;
+
+    g->kb = 128 / mem;
+    g->pb = column ? 1 : 32 / mem;
+    while (l->rows / g->pb * (cols / g->kb) % threads && g->kb * mem > 32)
+        g->kb /= 2;
+    g->nchunks = l->rows / g->pb * (cols / g->kb);
+    g->steps = div_up(g->nchunks, threads);
+}
+
+/* A dword of zero points for each block of the words that they are of. */
+static struct kn_geom
+zero_words(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
+{
+    turned(f, l, f->shape.bk, &g);
+    g.kn = 1;
+    g.pn = l->rows / g.pb;
+    g.mem = 4;
+    g.bytes = 0;
+    return g;
+}
+
+/* Of a K block the scales of some columns, a dword in memory or one scale. */
+static struct kn_geom
+scale_rows(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
+{
+    uint32_t threads = kn_waves(f) * 64, bits = kn_memory_bits(l);
+
+    g.run = l->unit >= 4 ? 32 / bits : 1;
+    g.mem = g.run * bits / 8;
+    g.per = l->rows / g.run;
+    g.nchunks = l->cols * g.per;
+    g.steps = div_up(g.nchunks, threads);
+    g.bytes = g.steps * threads * g.run * kn_elems[l->elem].bits / 8;
+    return g;
+}
+
 struct kn_geom
 kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -119,19 +188,15 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     g.nchunks = g.lrows * g.cpr;
     g.mem = g.chunk;
     g.own = l->unaligned && !from_neighbour(l, &g);
+    if (kn_is_zeros(l) && l->words)
+        return zero_words(f, l, g);
     if ((l->mem && l->gk) || kn_is_zeros(l))
         return converted(f, l, g);
+    if (kn_is_scale_rows(l))
+        return scale_rows(f, l, g);
     if (g.transpose) {
-        uint32_t mem = kn_memory_bits(l);
-
-        g.kb = 128 / mem;    /* a 16-byte run along K, or less of it when */
-        g.pb = 32 / mem;     /* that leaves threads without a block */
-        while (l->rows / g.pb * (l->cols / g.kb) % threads &&
-               g.kb * mem > 32)
-            g.kb /= 2;
-        g.nchunks = l->rows / g.pb * (l->cols / g.kb);
+        turned(f, l, l->cols, &g);
         place_blocks(l, &g);
-        g.steps = div_up(g.nchunks, threads);
         g.bytes = g.steps * threads * g.kb * bits / 8 * g.pb;
         return g;
     }

@@ -122,6 +122,11 @@ struct kn_ins {
     struct kn_loc at;
 };
 
+/* Dwords of eight codes 0 to 15 of a K-outer operand, lowest bits first: of GPTQ
+ * eight K of a column; of AWQ columns 0 2 4 6 1 3 5 7 of one K. Dwords of zero
+ * points are of eight columns, of GPTQ in order and less 1, of GPTQ2 in order. */
+enum kn_word_order { KN_WORDS_NONE, KN_WORDS_GPTQ, KN_WORDS_AWQ, KN_WORDS_GPTQ2 };
+
 /* An LDS tile and where its contents come from. Outer is M for A, N for B.
  * The tile covers `rows` outer indices and `cols` K elements of `elem`. */
 struct kn_lds {
@@ -135,6 +140,7 @@ struct kn_lds {
     uint32_t shift;          /* global outer index = outer index >> shift */
     uint32_t kdiv;           /* K elements of the operand per element here */
     uint32_t panel;          /* memory: 16 rows' 16-byte chunks in turn */
+    uint32_t words;          /* memory: enum kn_word_order */
     uint32_t unaligned;      /* rows begin at any byte of memory */
     uint32_t run;            /* elements converted at a time; 0: 16; of scales
                               * kept in registers, of those elements' rows, and
@@ -229,6 +235,8 @@ struct kn_geom {
 uint32_t kn_memory_bits(const struct kn_lds *l);
 /* Zero points, K-outer in memory: each run of an operand has one, which goes to
  * the registers of the lane that converts it. */
+/* Scales in rows of one for each column, which put converts. */
+bool kn_is_scale_rows(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Which of the transpose blocks along K and along the outers is number `id`. */
@@ -249,6 +257,11 @@ struct kn_frag {
     uint32_t sub;            /* MFMAs per fragment */
     uint32_t ksteps;         /* fragments along the staged K */
 };
+/* Of words: K in a row of memory, bits of a column there; the place of a column
+ * among the eight of a dword. */
+uint32_t kn_row_k(const struct kn_lds *l);
+uint32_t kn_column_bits(const struct kn_lds *l);
+uint32_t kn_awq_place(uint32_t column);
 struct kn_frag kn_fragment(const struct kn_fn *f, int side);
 /* Each f32 is multiplied as the sum of two bf16. */
 bool kn_splits(const struct kn_fn *f);

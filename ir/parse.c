@@ -497,6 +497,7 @@ parse_lds(struct parser *p)
         { "slots", &l.slots, 8 },  { "gk", &gk, 1 }, { "lk", &lk, 1 },
         { "unit", &l.unit, 16 },   { "shift", &l.shift, 16 },
         { "kdiv", &l.kdiv, 4096 }, { "panel", &l.panel, 1 },
+        { "words", &l.words, KN_WORDS_GPTQ2 },
         { "shuf", &l.shuf, 1 },    { "run", &l.run, 32 },
         { "unaligned", &l.unaligned, 1 },
         { "share", &l.share, 8 },  { "line", &l.line, 1 },

@@ -114,6 +114,8 @@ print_lds(struct kn_buf *out, const struct kn_lds *l)
         kn_putf(out, " kdiv=%u", l->kdiv);
     if (l->panel)
         kn_put(out, " panel=1");
+    if (l->words)
+        kn_putf(out, " words=%u", l->words);
     if (l->unaligned)
         kn_put(out, " unaligned=1");
     if (l->run)

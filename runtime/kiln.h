@@ -168,14 +168,16 @@ typedef enum kiln_moe_stage { KILN_MOE_STAGES(KILN_NAME) KILN_NMOESTAGES } kiln_
 typedef enum kiln_act { KILN_ACTS(KILN_NAME) KILN_NACTS } kiln_act;
 
 /* PRESHUFFLED: aiter's shuffle_weight(16, 16): panels of 16 rows, in them 16-byte chunks along
- * K, of each row in turn; of gemm1 16 gate and 16 up rows in turn. HALVES: all gate rows first. */
+ * K, of each row in turn; of gemm1 16 gate and 16 up rows in turn. HALVES: all gate rows first.
+ * AWQ, GPTQ: int32 of checkpoints, i4 less 8 or less zero points (docs/families.md). */
 #define KILN_B_LAYOUTS(X) X(B_PLAIN, "plain") X(B_PRESHUFFLED, "preshuffled") \
-    X(B_HALVES, "preshuffled-halves")
+    X(B_HALVES, "preshuffled-halves") X(B_AWQ, "awq") X(B_GPTQ, "gptq") X(B_GPTQ2, "gptq-v2")
 typedef enum kiln_b_layout { KILN_B_LAYOUTS(KILN_NAME) KILN_NBLAYOUTS } kiln_b_layout;
 
 /* SHUFFLED, MX32 scales: aiter's e8m0_shuffle, blocks of 32 rows and 256 K; of moe's
  * A by sorted row; groups start at multiples of 32 rows. Padding bytes are 127.
- * TRANSPOSED, BLOCK128: sa[ceil(K/128), M], of wgrad sb[ceil(K/128), N] too. */
+ * TRANSPOSED, BLOCK128: sa[ceil(K/128), M], of wgrad sb[ceil(K/128), N] too; GROUP:
+ * sb[ceil(K/32 to 128), N]. */
 #define KILN_SCALE_LAYOUTS(X) X(SCALE_RAW, "raw") \
     X(SCALE_SHUFFLED, "shuffled") X(SCALE_TRANSPOSED, "transposed")
 typedef enum kiln_scale_layout {

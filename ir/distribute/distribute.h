@@ -231,6 +231,12 @@ struct dist_put {
     uint32_t from, to, kk;
 };
 void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x);
+/* Scale j of those in dwords w, as the bits of an f32. */
+kn_ref dist_scale(struct dist *d, uint8_t from, const kn_ref *w, uint32_t j);
+/* Of words: the zero point of column p of this lane's block in step s, as it is
+ * subtracted from a code. */
+kn_ref dist_zero_word(struct dist *d, const struct dist_put *x, uint32_t s,
+                      uint32_t p);
 void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
 
 /* ---- distribute_widen.c ---- */
@@ -238,6 +244,8 @@ struct dist_words {
     const kn_ref *w;
     uint32_t n;
 };
+/* Of eight dwords of eight codes each, K by K, the eight K of each place. */
+void dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[8]);
 /* Dwords of type mem to dwords of type elem, to bf16 times a power of two or
  * 0, of i4 less a zero point (with 8 added, or an f32) or 0; returns how many. Not for scales. */
 uint32_t dist_convert(struct dist *d, const struct kn_lds *l,

@@ -2,6 +2,13 @@
  * is rotated, from the last to the first. */
 #include "distribute.h"
 
+/* Rows of a K tile, of those that are a K each or more. */
+static uint32_t
+tile_rows(const struct kn_lds *l)
+{
+    return l->cols / kn_row_k(l);
+}
+
 /* Bytes from one K tile to the next, of rows along K. */
 static uint32_t
 tile_bytes(const struct kn_lds *l)
@@ -70,9 +77,9 @@ static void
 rotate_k_outer(struct dist *d, struct dist_tile *v, kn_ref first)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
-    kn_ref done = dist_ic(d, KN_OP_mul, first, l->cols), rows;
+    kn_ref done = dist_ic(d, KN_OP_mul, first, tile_rows(l)), rows;
 
-    rows = dist_ic(d, KN_OP_mul, tiles_of(d, v), l->cols);
+    rows = dist_ic(d, KN_OP_mul, tiles_of(d, v), tile_rows(l));
     v->all = dist_named(d, kn_s64, "%s.all", kn_val(d->out, v->base)->name);
     dist_move(d, v->all, pitches(d, v, dist_op(d, KN_OP_zext, kn_s64, rows, 0)));
     dist_move(d, v->krem, dist_i2(d, KN_OP_sub, v->krem, done));
@@ -141,7 +148,7 @@ advance_k_inner(struct dist *d, struct dist_tile *v)
 static void
 advance_k_outer(struct dist *d, struct dist_tile *v)
 {
-    uint32_t cols = dist_lds(d, v->lds)->cols;
+    uint32_t cols = tile_rows(dist_lds(d, v->lds));
     kn_ref left = dist_ic(d, KN_OP_add, v->krem, -(int64_t)cols);
 
     if (!v->k) {
@@ -172,7 +179,7 @@ expand_advance(struct dist *d, const struct kn_ins *i)
         step = dist_int(d, tile_bytes(l));
         advance_k_inner(d, v);
     } else {
-        step = pitches(d, v, dist_int(d, l->cols));
+        step = pitches(d, v, dist_int(d, tile_rows(l)));
         advance_k_outer(d, v);
     }
     if (i->arg[1]) {

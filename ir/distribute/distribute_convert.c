@@ -34,9 +34,8 @@ half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
     return dist_op(d, KN_OP_bits, kn_v32, x, 0);
 }
 
-/* Scale j of those in dwords w, as f32. */
-static kn_ref
-to_scale(struct dist *d, uint8_t from, const kn_ref *w, uint32_t j)
+kn_ref
+dist_scale(struct dist *d, uint8_t from, const kn_ref *w, uint32_t j)
 {
     if (from == KN_T_f32)
         return w[j];
@@ -167,6 +166,22 @@ zero_of_run(struct dist *d, const struct dist_put *x, uint32_t s)
     return dist_ic(d, KN_OP_xor, dist_ic(d, KN_OP_and, v, 15), 8);
 }
 
+kn_ref
+dist_zero_word(struct dist *d, const struct dist_put *x, uint32_t s, uint32_t p)
+{
+    const struct kn_lds *l = &d->in->lds[x->scales->lds];
+    kn_ref v = x->scales->reg[s], k, column;
+
+    if (l->words == KN_WORDS_AWQ)
+        return dist_ic(d, KN_OP_and,
+                       dist_ic(d, KN_OP_shr, v, 4 * kn_awq_place(p)), 15);
+    dist_block_place(d, l, dist_chunk_id(d, s), &k, &column);
+    column = dist_ic(d, KN_OP_and, dist_memory_row(d, x->scales, column, 0), 7);
+    v = dist_i2(d, KN_OP_shr, v, dist_ic(d, KN_OP_shl, column, 2));
+    v = dist_ic(d, KN_OP_and, v, 15);
+    return l->words == KN_WORDS_GPTQ ? dist_ic(d, KN_OP_add, v, 1) : v;
+}
+
 void
 dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
 {
@@ -189,7 +204,7 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
         }
         for (uint32_t j = 0; j < n; j++) {
             v = l->kdiv == 1 ? dist_cat(d, out + j * many / n, many / n)
-                             : to_scale(d, l->mem, in, j);
+                             : dist_scale(d, l->mem, in, j);
             dist_store_lds(d, (struct dist_place){
                 slot, piece_address(d, l, s, j), 0 }, v, piece_bytes(d, l));
         }

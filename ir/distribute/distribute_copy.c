@@ -89,7 +89,7 @@ loads_of_row(const struct kn_lds *l, const struct kn_geom *g)
 uint32_t
 dist_loads(const struct kn_lds *l, const struct kn_geom *g)
 {
-    return loads_of_row(l, g) * (g->transpose ? g->kb : 1);
+    return loads_of_row(l, g) * (g->transpose ? g->kb / kn_row_k(l) : 1);
 }
 
 struct dist_load
@@ -311,7 +311,7 @@ transposed_dword(struct dist *d, const kn_ref *row, uint32_t bits, uint32_t w,
 {
     kn_ref lo, hi;
 
-    if (bits == 32)
+    if (bits >= 32)
         return row[w];
     if (bits == 16)
         return dist_perm(d, row[2 * w + 1], row[2 * w],
@@ -354,14 +354,15 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
 
 /* The K run of outer index x.p of a block, of dwords w as in memory. */
 static void
-store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w)
+store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
+                kn_ref zero)
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
     uint32_t n = kn_geometry(d->in, l).kb * kn_memory_bits(l) / 32, many;
     kn_ref staged[DIST_RUN / 2];
 
     if (l->mem) {
-        n = dist_convert(d, l, (struct dist_words){ w, n }, 0, staged);
+        n = dist_convert(d, l, (struct dist_words){ w, n }, zero, staged);
         w = staged;
     }
     for (uint32_t i = 0; i < n; i += many) {
@@ -386,31 +387,61 @@ clip_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref valid)
                         run - x.at < 16 ? run - x.at : 16);
 }
 
-static void
-put_transposed(struct dist *d, kn_ref slot, const struct dist_tile *t,
-               struct steps x)
+/* The K rows of a block, a dword each. */
+static uint32_t
+block_rows(struct dist *d, const struct dist_tile *t, uint32_t step, kn_ref *row)
 {
     const struct kn_lds *l = dist_lds(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = dist_loads(l, &g), j = per / g.kb;
-    uint32_t bits = kn_memory_bits(l), run = g.kb * bits / 8;
+    uint32_t n = g.kb / kn_row_k(l), per = dist_loads(l, &g), j = per / n;
 
-    for (uint32_t s = x.from; s < x.to; s++) {
-        kn_ref row[16];
+    for (uint32_t k = 0; k < n; k++)
+        if (g.own)
+            dist_own_dwords(d, t, step, k, row + k);
+        else
+            row[k] = j == 1 ? t->reg[step * per + k]
+                   : pack_dword(d, t->reg + step * per + k * j, l->unit);
+    return n;
+}
 
-        for (uint32_t k = 0; k < g.kb; k++)
-            if (g.own)
-                dist_own_dwords(d, t, s, k, row + k);
-            else
-                row[k] = j == 1 ? t->reg[s * per + k]
-                       : pack_dword(d, t->reg + s * per + k * j, l->unit);
+static void
+put_transposed(struct dist *d, kn_ref slot, const struct dist_put *x)
+{
+    const struct kn_lds *l = dist_lds(d, x->t->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t bits = kn_column_bits(l), run = g.kb * kn_memory_bits(l) / 8;
+
+    for (uint32_t s = x->from; s < x->to; s++) {
+        kn_ref row[DIST_RUN], code[DIST_RUN / 8][8];
+        uint32_t n = block_rows(d, x->t, s, row);
+
+        for (uint32_t k = 0; bits == 4 && k < n / 8; k++)
+            dist_turn_codes(d, row + 8 * k, code[k]);
         for (uint32_t p = 0; p < g.pb; p++) {
-            kn_ref w[4];
+            kn_ref w[4], zero = x->scales ? dist_zero_word(d, x, s, p) : 0;
 
             for (uint32_t k = 0; k < run / 4; k++)
-                w[k] = transposed_dword(d, row, bits, k, p);
-            store_block_run(d, slot, (struct block_part){ s, p, 0 }, w);
+                w[k] = bits == 4 ? code[k][kn_awq_place(p)]
+                                 : transposed_dword(d, row, bits, k, p);
+            store_block_run(d, slot, (struct block_part){ s, p, 0 }, w, zero);
         }
+    }
+}
+
+/* Scales in rows, which LDS has so too. */
+static void
+put_scale_rows(struct dist *d, kn_ref slot, const struct dist_tile *t,
+               struct steps x)
+{
+    struct kn_geom g = kn_geometry(d->in, dist_lds(d, t->lds));
+    kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, 4 * g.run), w[4];
+
+    for (uint32_t s = x.from; s < x.to; s++) {
+        for (uint32_t j = 0; j < g.run; j++)
+            w[j] = dist_scale(d, dist_lds(d, t->lds)->mem, &t->reg[s], j);
+        dist_store_lds(d, (struct dist_place){ slot, addr,
+                           (int64_t)s * kn_waves(d->in) * 64 * 4 * g.run },
+                       dist_cat(d, w, g.run), 4 * g.run);
     }
 }
 
@@ -420,20 +451,23 @@ expand_put(struct dist *d, const struct kn_ins *i)
     const struct dist_tile *t = dist_tile(d, i->arg[1]);
     struct kn_geom g = kn_geometry(d->in, dist_lds(d, t->lds));
     struct steps x = steps_of(i, g.steps);
+    struct dist_put put;
 
     for (uint32_t per = t->nreg / g.steps, n = x.from * per; n < x.to * per;
          n++)
         if (!t->reg[n])
             return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
                               "this share of the tile was never fetched");
+    put = (struct dist_put){ t, i->arg[2] ? dist_tile(d, i->arg[2]) : NULL,
+                             x.from, x.to, (uint32_t)i->attr[KN_A_kk] };
     if (g.transpose)
-        put_transposed(d, i->arg[0], t, x);
+        put_transposed(d, i->arg[0], &put);
     else if (!dist_lds(d, t->lds)->mem)
         put_chunks(d, i->arg[0], t, x);
+    else if (kn_is_scale_rows(dist_lds(d, t->lds)))
+        put_scale_rows(d, i->arg[0], t, x);
     else
-        dist_put_runs(d, i->arg[0], &(struct dist_put){
-            t, i->arg[2] ? dist_tile(d, i->arg[2]) : NULL, x.from, x.to,
-            (uint32_t)i->attr[KN_A_kk] });
+        dist_put_runs(d, i->arg[0], &put);
     return KILN_OK;
 }
 

@@ -135,14 +135,47 @@ dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
 static kn_ref
 pair_offset(struct dist *d, const struct dist_tile *v, kn_ref off)
 {
-    uint32_t run = 2 * kn_memory_bits(dist_lds(d, v->lds));
+    uint32_t run = 2 * kn_column_bits(dist_lds(d, v->lds));
     kn_ref n = dist_ic(d, KN_OP_udiv, off, run), up;
 
     up = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_and, n, 1), v->up);
-    up = dist_ic(d, KN_OP_mul, up, run / 16);
+    up = run < 16 ? dist_ic(d, KN_OP_shr, up, 1)
+                  : dist_ic(d, KN_OP_mul, up, run / 16);
     off = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_urem, off, run),
                   dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_shr, n, 1), run));
     return dist_i2(d, KN_OP_add, off, up);
+}
+
+/* Row of zero points, and column, of a run or block of B's elements. */
+static void
+zero_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
+           kn_ref *column)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    if (!l->words) {
+        dist_run_place(d, l, id, column, row);
+        *row = dist_ic(d, KN_OP_udiv, *row, l->kdiv / l->run);
+        return;
+    }
+    dist_block_place(d, l, id, row, column);
+    *row = dist_ic(d, KN_OP_udiv, *row, l->kdiv / g.kb);
+    *column = dist_ic(d, KN_OP_mul, *column, g.pb);
+}
+
+/* Row of memory and bytes into it where a block to be turned begins. */
+static void
+block_offset(struct dist *d, const struct dist_tile *v, kn_ref id, kn_ref *row,
+             kn_ref *bytes)
+{
+    const struct kn_lds *l = dist_lds(d, v->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    dist_block_place(d, l, id, row, bytes);
+    *row = dist_ic(d, KN_OP_mul, *row, g.kb / kn_row_k(l));
+    *bytes = dist_ic(d, KN_OP_mul, *bytes, 4);
+    if (v->up)
+        *bytes = pair_offset(d, v, *bytes);
 }
 
 static kn_ref
@@ -156,16 +189,13 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
     if (!whole_step(d, &g, step))
         in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
     if (kn_is_zeros(l)) {
-        dist_run_place(d, l, in, &chunk, &row);
-        row = dist_ic(d, KN_OP_udiv, row, l->kdiv / l->run);
+        zero_place(d, l, in, &row, &chunk);
         off = dist_memory_row(d, v, chunk, row0);
-        off = kn_memory_bits(l) < 8 ? dist_ic(d, KN_OP_shr, off, 1)
+        off = l->words ? dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, off, 1), -4)
+            : kn_memory_bits(l) < 8 ? dist_ic(d, KN_OP_shr, off, 1)
                                     : dist_ic(d, KN_OP_mul, off, l->unit);
     } else if (g.transpose) {
-        dist_block_place(d, l, in, &row, &chunk);
-        row = dist_ic(d, KN_OP_mul, row, g.kb);
-        off = dist_ic(d, KN_OP_mul, chunk, 4);
-        off = v->up ? pair_offset(d, v, off) : off;
+        block_offset(d, v, in, &row, &off);
     } else {
         memory_place(d, l, in, &row, &off);
         if (v->row && !l->gk)
@@ -228,9 +258,10 @@ outer_shift(const struct kn_lds *l)
 kn_ref
 dist_row_elements(struct dist *d, const struct kn_lds *l, kn_ref k)
 {
-    if (l->kdiv != 1)
-        k = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, k, l->kdiv - 1),
-                    l->kdiv);
+    uint32_t of = l->kdiv * kn_row_k(l);
+
+    if (of != 1)
+        k = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, k, of - 1), of);
     if (l->shuf)             /* 256 bytes for 32 rows of 8 */
         k = dist_ic(d, KN_OP_shl,
                     dist_ic(d, KN_OP_shr, dist_ic(d, KN_OP_add, k, 7), 3), 8);
@@ -283,7 +314,7 @@ void
 dist_k_outer_records(struct dist *d, struct dist_tile *v)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
-    kn_ref n = dist_ic(d, KN_OP_smin, v->krem, l->cols);
+    kn_ref n = dist_ic(d, KN_OP_smin, v->krem, l->cols / kn_row_k(l));
 
     n = dist_ic(d, KN_OP_add, n, -1);
     n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, n, v->pitch), v->outer);
@@ -302,7 +333,7 @@ expand_view(struct dist *d, const struct kn_ins *i)
     const char *name = kn_val(d->in, i->dst)->name;
     kn_ref p = dist_operand(d, i->arg[1]), row0 = dist_operand(d, i->arg[2]);
     kn_ref rows = dist_operand(d, i->arg[3]), k = dist_operand(d, i->arg[4]);
-    uint32_t bits = kn_memory_bits(l);
+    uint32_t bits = kn_column_bits(l);
 
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds };
     v->pitch = dist_operand(d, i->arg[5]);

@@ -60,6 +60,31 @@ split_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
     out[1] = dist_perm(d, odd, even, 0x07030602);
 }
 
+void
+dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[8])
+{
+    const uint32_t low = 0x0f0f0f0f;
+    kn_ref byte[2][4];       /* of even and odd K: byte b of four */
+
+    for (uint32_t odd = 0; odd < 2; odd++)
+        for (uint32_t b = 0; b < 4; b++) {
+            uint32_t pick = 0x0c0c0000 | (b + 4) << 8 | b;
+            kn_ref lo = dist_perm(d, row[2 + odd], row[odd], pick);
+            kn_ref hi = dist_perm(d, row[6 + odd], row[4 + odd], pick);
+
+            byte[odd][b] = dist_perm(d, hi, lo, 0x05040100);
+        }
+    for (uint32_t b = 0; b < 4; b++) {
+        kn_ref even = dist_ic(d, KN_OP_and, byte[0][b], low);
+        kn_ref odd = dist_ic(d, KN_OP_and, byte[1][b], low);
+
+        out[2 * b] = dist_i2(d, KN_OP_or, even, dist_ic(d, KN_OP_shl, odd, 4));
+        even = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, byte[0][b], 4), low);
+        odd = dist_ic(d, KN_OP_and, byte[1][b], 0xf0f0f0f0);
+        out[2 * b + 1] = dist_i2(d, KN_OP_or, even, odd);
+    }
+}
+
 /* Four numbers of 6 bits in the low 24 to one a byte. */
 static kn_ref
 spread_six(struct dist *d, kn_ref x)
@@ -308,11 +333,12 @@ less_number(struct dist *d, uint8_t to, kn_ref x, kn_ref zero)
 }
 
 /* Eight integers of 4 bits a dword, less their zero point: an integer with 8
- * added, an f32, or none. */
+ * added, an f32, or none. Words have 8 added already. */
 static uint32_t
-widen_integers(struct dist *d, uint8_t to, struct dist_words in, kn_ref zero,
-               kn_ref *out)
+widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
+               kn_ref zero, kn_ref *out)
 {
+    uint8_t to = l->elem;
     bool number = zero && kn_val(d->out, zero)->type.elem == KN_T_f32;
     uint8_t by = number || to != KN_T_f16 ? KN_T_f32 : KN_T_f16;
     kn_ref base = integers_base(d, by, number ? 0 : zero);
@@ -321,7 +347,8 @@ widen_integers(struct dist *d, uint8_t to, struct dist_words in, kn_ref zero,
     for (uint32_t i = 0; i < in.n; i++) {
         kn_ref byte[2], x;
 
-        split_nibbles(d, dist_ic(d, KN_OP_xor, in.w[i], 0x88888888), byte);
+        split_nibbles(d, l->words ? in.w[i]
+                           : dist_ic(d, KN_OP_xor, in.w[i], 0x88888888), byte);
         for (uint32_t h = 0; h < 4; h++) {
             x = integers(d, by, byte[h / 2], h % 2, base);
             out[many++] = number ? less_number(d, to, x, zero)
@@ -339,7 +366,7 @@ dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
     uint32_t many = 0, n;
 
     if (l->mem == KN_T_i4)
-        return widen_integers(d, l->elem, in, factor, out);
+        return widen_integers(d, l, in, factor, out);
     if (factor && (l->mem != KN_T_e5m2 || kn_targets[d->in->target].scaled))
         return scaled(d, l->mem, in, factor, out);
 

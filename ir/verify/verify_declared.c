@@ -43,7 +43,8 @@ check_zeros(const struct kn_fn *f, const struct kn_lds *l)
     uint32_t bits = kn_memory_bits(l);
     bool runs = l->run == 16 || l->run == 32;
     bool numbers = l->mem && l->elem == KN_T_f32 && !l->lk &&
-                   l->unit == (bits + 7) / 8;
+                   (l->words ? l->unit == 4 && l->mem == KN_T_i4
+                             : l->unit == (bits + 7) / 8);
     bool plain = !l->panel && !l->shuf && !l->share && !l->line && !l->shift &&
                  !l->unaligned;
 
@@ -90,7 +91,12 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if ((l->lk ? l->cols : l->rows) * bits % 8)
         return FAIL(f, l->at, "%%%s: a row is no whole number of bytes",
                     l->name);
-    if (!l->gk && bits < 8)
+    if (l->words && !kn_is_zeros(l) &&
+        (l->mem != KN_T_i4 || l->gk || !l->lk || l->kdiv != 1 || l->unit != 4 ||
+         l->cols % 8 || l->rows % 8))
+        return FAIL(f, l->at, "%%%s: words are i4 in memory, K-outer there and "
+                    "K-contiguous in LDS, loaded as dwords", l->name);
+    if (!l->gk && bits < 8 && !l->words)
         return FAIL(f, l->at, "%%%s: %s cannot be staged from K-outer memory",
                     l->name, kn_elems[l->elem].text);
     if (!l->lk && !l->mem && l->kdiv == 1 && !kn_targets[f->target].lds_tr)

@@ -105,7 +105,8 @@ check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
         return KILN_OK;
     KN_TRY(need(w, i, 2, FETCHED, -1));
     s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[2])].lds];
-    if (kn_is_zeros(s) && l->mem == KN_T_i4 && l->run == s->run &&
+    if (kn_is_zeros(s) && l->mem == KN_T_i4 && l->words == s->words &&
+        (l->words || l->run == s->run) &&
         s->rows == l->rows && s->side == l->side && !i->attr[KN_A_kk])
         return KILN_OK;
     return l->run && l->run == s->run && l->elem == KN_T_bf16 &&

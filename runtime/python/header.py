@@ -6,7 +6,7 @@ import re
 import sys
 
 WORDS = ["TYPES", "FAMILIES", "LAYOUTS", "SCALES", "OUT_SCALES", "SCALE_TYPES",
-         "ZERO_POINTS", "MATHS", "MOE_STAGES", "ACTS", "TARGETS", "OPERANDS"]
+         "ZERO_POINTS", "MATHS", "B_LAYOUTS", "SCALE_LAYOUTS", "MOE_STAGES", "ACTS", "TARGETS", "OPERANDS"]
 STRUCTS = ["error", "options", "problem", "kernel_info", "arguments",
            "pointer", "plan", "device_info"]
 SCALARS = {"int": "C.c_int", "float": "C.c_float", "double": "C.c_double",
@@ -20,7 +20,7 @@ def words(text, name):
     body = re.search(r"#define KILN_%s\(X\)((?:[^\n]*\\\n)*[^\n]*)" % name,
                      text).group(1)
     rest = re.search(r"KILN_(\w+)\(X\)", body)
-    return re.findall(r'\bX\(\w+, "?(\w+)"?', body) + (
+    return re.findall(r'\bX\(\w+, "?([\w-]+)"?', body) + (
         words(text, rest.group(1)) if rest else [])
 
 

@@ -127,7 +127,8 @@ read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
     bool groups = p->scale >= KILN_SCALE_GROUP32;
     int64_t width = width_of(p);
     bool down = o->is_b ? p->sb_down : p->sa_down;
-    int64_t dense = down ? o->is_b ? p->n : p->m : (p->k + width - 1) / width;
+    int64_t dense = !down ? (p->k + width - 1) / width
+                  : o->is_b ? kn_ref_columns(p) : p->m;
     int64_t ld = t->ld ? t->ld : dense;
     uint8_t code[KN_REF_DEPTH / MX];
 
@@ -137,7 +138,8 @@ read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
         kn_ref_bytes(t, (uint64_t)(row * ld + first), code, (size_t)n);
     for (int x = 0; x < n; x++)
         out[x] = mx ? e8m0(code[x])
-               : groups ? number(t, p->target, row * ld + first + x)
+               : groups ? number(t, p->target, down ? (first + x) * ld + row
+                                                    : row * ld + first + x)
                : kn_ref_f32(t, down ? (first + x) * ld + row
                                     : row * ld + first + x);
 }
@@ -163,6 +165,50 @@ apply_scale(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
         multiply(v + x, n - x < width ? n - x : width, s[x / width]);
 }
 
+/* Code number `place` of the eight in dword `index`. */
+static int
+word_code(const struct kn_ref_tensor *t, int64_t index, int place)
+{
+    uint8_t byte;
+
+    kn_ref_bytes(t, (uint64_t)index * 4 + (uint64_t)place / 2, &byte, 1);
+    return byte >> place % 2 * 4 & 15;
+}
+
+/* Where AWQ has column c of eight. */
+static int
+awq_place(int64_t c)
+{
+    static const int order[] = { 0, 2, 4, 6, 1, 3, 5, 7 };
+    int place = 0;
+
+    while (order[place] != c % 8)
+        place++;
+    return place;
+}
+
+/* What is subtracted from codes of column n in a group. */
+static int
+zero_word(const struct kn_ref_problem *p, int64_t group, int64_t n)
+{
+    bool awq = p->words == KILN_B_AWQ;
+    int place = awq ? awq_place(n) : (int)(n % 8);
+
+    return word_code(&p->zb, group * (kn_ref_columns(p) / 8) + n / 8, place) +
+           (p->words == KILN_B_GPTQ);
+}
+
+/* A code of B less 8. */
+static double
+word(const struct kn_ref_operand *o, int64_t k, int64_t n)
+{
+    int64_t all = kn_ref_columns(o->p);
+
+    return o->p->words == KILN_B_AWQ
+         ? word_code(o->t, k * (all / 8) + n / 8, awq_place(n)) - 8
+         : word_code(o->t, k / 8 * all + n, (int)(k % 8)) - 8;
+}
+
 /* Less the zero point of each group, of column i of B from element k on. */
 static void
 apply_zeros(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
@@ -177,6 +223,10 @@ apply_zeros(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
         uint64_t at = (uint64_t)((k + x) / width * row);
         uint8_t code[2] = { 0 };
 
+        if (p->words) {
+            v[x] += 8 - (double)zero_word(p, (k + x) / width, i);
+            continue;
+        }
         if (t->type == KILN_I4) {
             kn_ref_bytes(t, at + (uint64_t)i / 2, code, 1);
             v[x] -= kn_ref_decode(KILN_I4, p->target, code[0] >> i % 2 * 4 & 15);
@@ -266,7 +316,12 @@ void
 kn_ref_rows(struct kn_ref_operand *o, const struct kn_ref_span *at,
             double *out)
 {
-    for (int r = 0; r < at->rows && o->along_k; r++)
+    bool words = o->is_b && o->p->words;
+
+    for (int r = 0; r < at->rows && words; r++)
+        for (int x = 0; x < at->n; x++)
+            out[r * KN_REF_DEPTH + x] = word(o, at->k + x, at->row + r);
+    for (int r = 0; r < at->rows && o->along_k && !words; r++)
         read_run(o, at->row + r, at->k, (size_t)at->n,
                  out + r * KN_REF_DEPTH);
     for (int x = 0; x < at->n && !o->along_k; x++) {

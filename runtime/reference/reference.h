@@ -38,9 +38,10 @@ struct kn_ref_problem {
     kiln_target target;      /* fp8 and bf8: FNUZ on gfx942, else OCP */
     kiln_layout layout;
     kiln_scale scale;        /* kind of sa and sb */
+    kiln_b_layout words;     /* AWQ, GPTQ, GPTQ2: of B and its zero points */
     bool sb_each;            /* 128-blocks: sb is [N, K/128] like sa */
     bool sa_down, sb_down;   /* 128-blocks: sa is [K/128, M], sb, with sb_each,
-                                [K/128, N] */
+                                [K/128, N]; groups: sb is [K/32 to 128, N] */
     bool quantise;           /* A becomes codes of B's type before it is
                                 multiplied, 128 K of a row at a time: s = f32
                                 max(|a|, 1e-10) * (1 / largest code), code =

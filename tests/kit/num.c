@@ -27,7 +27,7 @@ num_weakest(const kiln_problem *p)
     struct kn_domain d = { .vec = 1, .ktail = 1 };
 
     d.align_a = (uint8_t)num_element_bytes(p->a);
-    d.align_b = (uint8_t)num_element_bytes(p->b);
+    d.align_b = kn_in_words(p) ? 4 : (uint8_t)num_element_bytes(p->b);
     d.align_sa = d.align_sb = p->scale == KILN_SCALE_MX32 ? 1
                             : p->scale_type ? 2 : 4;
     return d;
@@ -252,6 +252,7 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
     *q = (struct kn_ref_problem){
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
         .math = (kiln_math)r->p.math,
+        .words = kn_in_words(&r->p) ? (kiln_b_layout)r->p.b_layout : KILN_B_PLAIN,
         .sb_each = r->p.family == KILN_WGRAD,
         .sa_down = kn_scales_down(&r->p, 'a'),
         .sb_down = kn_scales_down(&r->p, 'b'),

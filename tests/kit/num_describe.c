@@ -74,7 +74,7 @@ describe(const struct num_kernel *k, const struct num_job *j,
     if (p->alpha_set)
         kn_putf(b, " --alpha %g", (double)j->p.alpha);
     if (p->b_layout)
-        kn_put(b, " --b-layout preshuffled");
+        kn_putf(b, " --b-layout %s", kn_b_layout_names[p->b_layout]);
     if (p->scale_layout)
         kn_putf(b, " --scale-layout %s", kn_shuffled(p) ? "shuffled"
                                                        : "transposed");

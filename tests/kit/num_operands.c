@@ -36,6 +36,9 @@ shape_groups(struct run *r)
 
     shape(r, NUM_SB, types[r->p.scale_type], kn_b_columns(&r->p),
           num_div_up(r->p.k, width));
+    if (r->p.scale_layout)
+        shape(r, NUM_SB, types[r->p.scale_type], num_div_up(r->p.k, width),
+              kn_b_columns(&r->p));
     if (!r->p.zero_points)
         return;
     shape(r, NUM_SA, r->p.zero_points == KILN_ZEROS_I4 ? KILN_I4 : KILN_F16,
@@ -126,6 +129,8 @@ num_shape_operands(struct run *r)
 
     shape(r, NUM_A, p->a, ka ? p->m : p->k, ka ? p->k : p->m);
     shape(r, NUM_B, p->b, kb ? nb : p->k, kb ? p->k : nb);
+    if (p->b_layout >= KILN_B_GPTQ)      /* eight K of a column, as a dword */
+        shape(r, NUM_B, p->b, p->k / 8, 8 * nb);
     shape(r, NUM_C, p->out, p->m, p->n);
     shape_scales(r);
     if (kn_has_bias(p))
@@ -184,7 +189,7 @@ whole_units(const struct run *r, int id, uint64_t size)
     uint32_t to = dwords ? 4 : align[id];
 
     if (id == NUM_SA && r->p.zero_points)
-        return size;         /* loaded one by one */
+        return kn_in_words(&r->p) ? (size + 3) / 4 * 4 : size; /* one by one */
     return (size + to - 1) / to * to;
 }
 
@@ -239,7 +244,8 @@ store_operand(struct run *r, int id, struct operand *o)
     uint8_t *plain;
 
     if (!(scales ? kn_shuffled(&r->p)
-                 : id == NUM_B && (r->p.b_layout || kn_gate_stored(&r->p))))
+                 : id == NUM_B && ((r->p.b_layout && !kn_in_words(&r->p)) ||
+                                   kn_gate_stored(&r->p))))
         return;
     plain = KN_NEW(&r->c, uint8_t, n * rows * row + 1);
     if (rows && row)

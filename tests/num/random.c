@@ -114,10 +114,26 @@ draw_scale_layout(struct draw *d, kiln_problem *p)
     bool mx = num_is_mx(p->a) && p->target == KILN_GFX950 &&
               p->layout == KILN_NT && p->family != KILN_WGRAD;
 
-    if (p->scale == KILN_SCALE_BLOCK128 && one_in(d, 2))
+    bool down = p->scale == KILN_SCALE_BLOCK128 || p->scale >= KILN_SCALE_GROUP32;
+
+    if (down && one_in(d, 2))
         p->scale_layout = KILN_SCALE_TRANSPOSED;
     if (mx && one_in(d, 3))
         p->scale_layout = KILN_SCALE_SHUFFLED;
+}
+
+/* Checkpoints' words of eight K or columns, and of zero points. */
+static void
+draw_words(struct draw *d, kiln_problem *p)
+{
+    if (p->b != KILN_I4 || one_in(d, 2))
+        return;
+    p->b_layout = (uint8_t)(KILN_B_AWQ + below(d, 3));
+    p->n = round_up(p->n, 8);
+    p->k = round_up(p->k, 8);
+    p->ldb = 0;
+    if (p->zero_points)
+        p->zero_points = KILN_ZEROS_I4;
 }
 
 static void
@@ -255,6 +271,7 @@ draw_problem(struct draw *d, struct num_job *j)
         draw_groups(d, j);
     p->lda = leading(d, kn_along_k(p, 'a') ? p->k : p->m, p->a);
     p->ldb = leading(d, kn_along_k(p, 'b') ? p->k : kn_b_columns(p), p->b);
+    draw_words(d, p);
     p->ldc = leading(d, p->n, p->out);
     draw_scale_pitch(d, p);
 }

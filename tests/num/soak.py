@@ -134,7 +134,9 @@ def stored(r, words, arch):
     if "i4" in words:
         return ["--scale", r.choice(["group32", "group64", "group128"])] + \
             some(r, 0.6, ["--scale-type", r.choice(["f16", "bf16"])]) + \
-            some(r, 0.6, ["--zero-points", r.choice(["i4", "f16"])])
+            some(r, 0.6, ["--zero-points", r.choice(["i4", "i4", "f16"])]) + \
+            some(r, 0.5, ["--b-layout", r.choice(["awq", "gptq", "gptq-v2"])]) + \
+            some(r, 0.4, ["--scale-layout", "transposed"])
     if a == "f32":
         return some(r, 0.6, ["--math", r.choice(["xf32", "bf16x3"])])
     if a in ("fp8", "bf8", "i8") and "--b" not in words:

@@ -24,34 +24,38 @@ static const struct part {
     kiln_family family;
     const char *title, *launch;
     bool some;               /* not every pair of types, see is_told() */
-    kiln_type only;          /* of this alone */
+    kiln_type only, beside;  /* A, B of this alone */
 } parts[] = {
-    { KILN_GEMM, "gemm", "-m 33 -n 44 -k 97", false, 0 },
-    { KILN_GEMM, "gemm, few rows", "--schedule gemv -m 5 -n 44 -k 1120", true, 0 },
-    { KILN_GEMM, "gemm, K divided", "--split-k 3 -m 33 -n 44 -k 609", true, 0 },
+    { KILN_GEMM, "gemm", "-m 33 -n 44 -k 97", false, 0, 0 },
+    { KILN_GEMM, "gemm, few rows", "--schedule gemv -m 5 -n 44 -k 1120", true, 0, 0 },
+    { KILN_GEMM, "gemm, K divided", "--split-k 3 -m 33 -n 44 -k 609", true, 0, 0 },
     { KILN_GEMM, "gemm, zero points of a weight",
-      "--zero-points i4 -m 33 -n 44 -k 97", true, 0 },
+      "--zero-points i4 -m 33 -n 44 -k 97", true, 0, 0 },
     { KILN_GEMM, "gemm, gate and up",
-      "--epilogue swiglu -m 33 -n 48 -k 97", true, 0 },
+      "--epilogue swiglu -m 33 -n 48 -k 97", true, 0, 0 },
+    { KILN_GEMM, "gemm, words of AWQ", "--b-layout awq --zero-points i4 "
+        "--scale-layout transposed -m 33 -n 48 -k 97", true, 0, KILN_I4 },
+    { KILN_GEMM, "gemm, words of GPTQ", "--b-layout gptq --zero-points i4 "
+        "--scale-layout transposed -m 33 -n 48 -k 104", true, 0, KILN_I4 },
     { KILN_GEMM, "gemm, f32 as xf32", "--math xf32 -m 33 -n 44 -k 97", true,
-      KILN_F32 },
+      KILN_F32, 0 },
     { KILN_GEMM, "gemm, f32 as two bf16", "--math bf16x3 -m 33 -n 44 -k 97",
-      true, KILN_F32 },
-    { KILN_GROUPED, "grouped", "--group-lens 20,0,13 -n 44 -k 97", false, 0 },
-    { KILN_WGRAD, "wgrad", "--group-lens 32,0,64 -m 33 -n 44", false, 0 },
+      true, KILN_F32, 0 },
+    { KILN_GROUPED, "grouped", "--group-lens 20,0,13 -n 44 -k 97", false, 0, 0 },
+    { KILN_WGRAD, "wgrad", "--group-lens 32,0,64 -m 33 -n 44", false, 0, 0 },
     { KILN_WGRAD, "wgrad, f32 as two bf16",
-      "--math bf16x3 --group-lens 32,0,64 -m 33 -n 44", true, KILN_F32 },
-    { KILN_BATCHED, "batched", "--batch 2 -m 33 -n 44 -k 97", false, 0 },
+      "--math bf16x3 --group-lens 32,0,64 -m 33 -n 44", true, KILN_F32, 0 },
+    { KILN_BATCHED, "batched", "--batch 2 -m 33 -n 44 -k 97", false, 0, 0 },
     { KILN_MOE, "moe", "--stage layer --hidden 96 --inter 128 --experts 4 "
-                       "--topk 2 --tokens 9", false, 0 },
+                       "--topk 2 --tokens 9", false, 0, 0 },
     { KILN_MOE, "moe, f32 as two bf16", "--math bf16x3 --stage layer --hidden 96 "
-        "--inter 128 --experts 4 --topk 2 --tokens 9", true, KILN_F32 },
+        "--inter 128 --experts 4 --topk 2 --tokens 9", true, KILN_F32, 0 },
     { KILN_GEMM, "gemm, output of 8 bits",
-      "--out fp8 --out-scale static -m 33 -n 44 -k 97", true, 0 },
+      "--out fp8 --out-scale static -m 33 -n 44 -k 97", true, 0, 0 },
     { KILN_GEMM, "gemm, output of 8 bits with a scale per 128 columns",
-      "--out fp8 --out-scale block128 -m 33 -n 140 -k 97", true, 0 },
+      "--out fp8 --out-scale block128 -m 33 -n 140 -k 97", true, 0, 0 },
     { KILN_GEMM, "gemm, MX output",
-      "--out mxfp8 --out-scale mx32 -m 33 -n 44 -k 97", true, 0 },
+      "--out mxfp8 --out-scale mx32 -m 33 -n 44 -k 97", true, 0, 0 },
 };
 
 enum outcome { CHECKED, REFUSED, MISSING, WRONG };
@@ -213,6 +217,7 @@ static bool
 is_told(const struct part *t, kiln_type a, kiln_type b)
 {
     return is_shown(a, b) && (!t->only || a == t->only) &&
+           (!t->beside || b == t->beside) &&
            (!t->some || a == b || b == KILN_MXFP4 || b == KILN_I4);
 }
 

@@ -77,7 +77,7 @@ digests_free(struct digests *s)
 /* ---- all of a kernel ---- */
 
 /* A field more belongs into the digest, and into test_order.c. */
-_Static_assert(offsetof(struct kn_lds, swz_t) == 96 &&
+_Static_assert(offsetof(struct kn_lds, swz_t) == 100 &&
                sizeof(struct kn_lds) == 104 &&
                offsetof(struct kn_shape, tb) == 29 &&
                sizeof(struct kn_shape) == 32 &&
@@ -113,7 +113,7 @@ tile_digest(const struct kn_lds *l, uint64_t h)
 {
     const uint32_t words[] = {
         l->side, l->elem, l->mem, l->rows, l->cols, l->slots, l->gk, l->lk,
-        l->unit, l->shift, l->kdiv, l->panel, l->run, l->shuf, l->share, l->line,
+        l->unit, l->shift, l->kdiv, l->panel, l->words, l->run, l->shuf, l->share, l->line,
         l->unaligned,
         l->swz_s, l->swz_n, l->swz_t, l->at.line > 0,
     };

@@ -330,6 +330,7 @@ tell_tile(const struct kn_fn *f, struct kn_lds *l)
     TELL(f, l->shift);
     TELL(f, l->kdiv);
     TELL(f, l->panel);
+    TELL(f, l->words);
     TELL(f, l->unaligned);
     TELL(f, l->run);
     TELL(f, l->shuf);

@@ -33,7 +33,7 @@ set_pitches(struct moe_part *s)
 {
     const kiln_problem *p = &s->p;
     struct kn_operand *o[] = { &s->a, &s->b, &s->sa, &s->sb };
-    const int64_t ld[] = { p->lda, p->ldb, p->ldsa, p->ldsb };
+    const int64_t ld[] = { p->lda, p->ldb * kn_word_k(p), p->ldsa, p->ldsb };
 
     for (size_t i = 0; i < sizeof o / sizeof *o; i++) {
         if (!o[i]->used || !ld[i])
@@ -57,6 +57,10 @@ shape_stage(struct moe_run *m, struct moe_part *s)
                                                   .cols = p->k });
     shape_operand(m, &s->b, id + 1, (struct kn_data){
         .type = p->b, .batches = p->groups, .rows = n, .cols = p->k });
+    if (kn_in_words(p))
+        shape_operand(m, &s->b, id + 1, (struct kn_data){
+            .type = p->b, .batches = p->groups, .rows = p->k / kn_word_k(p),
+            .cols = n * kn_word_k(p) });
     if (kn_has_bias(p))
         shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
             .type = KILN_F32, .rows = p->groups, .cols = n });
@@ -84,12 +88,15 @@ shape_stage(struct moe_run *m, struct moe_part *s)
     } else if (kn_scale_groups(p)) {
         kb = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p);
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
-            .type = kn_group_scale(p), .batches = p->groups, .rows = n,
-            .cols = kb, .scale = true });
+            .type = kn_group_scale(p), .batches = p->groups,
+            .rows = kn_scales_down(p, 'b') ? kb : n,
+            .cols = kn_scales_down(p, 'b') ? n : kb, .scale = true });
         if (p->zero_points)
             shape_operand(m, &s->sa, id + 2, (struct kn_data){
                 .type = kn_zero_type(p), .batches = p->groups, .rows = kb,
                 .cols = n });
+        s->b.words = kn_in_words(p);
+        s->sa.words = kn_in_words(p) && p->zero_points;
     } else if (p->scale == KILN_SCALE_ROW) {
         shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });

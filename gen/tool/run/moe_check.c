@@ -190,6 +190,8 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
     struct kn_ref_problem q = {
         .target = p->target, .layout = KILN_NT, .scale = p->scale,
         .math = (kiln_math)p->math,
+        .words = kn_in_words(p) ? (kiln_b_layout)p->b_layout : KILN_B_PLAIN,
+        .sb_down = kn_scales_down(p, 'b'),
         .quantise = kn_prequant(p), .quantise_mx = p->quant,
         .m = rect.rows, .n = up ? 2 * p->n : p->n, .k = p->k,
         .a = picked_tensor(&a, p->lda),

@@ -64,6 +64,8 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
     case KILN_SCALE_GROUP64:
     case KILN_SCALE_GROUP128:
         set_shape(&o[KN_OPND_SB], kn_group_scale(p), nb, kb);
+        if (kn_scales_down(p, 'b'))
+            set_shape(&o[KN_OPND_SB], kn_group_scale(p), kb, nb);
         if (p->zero_points)
             set_shape(&o[KN_OPND_SA], kn_zero_type(p), kb, nb);
         break;
@@ -143,13 +145,14 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias,
                                            e.sc, e.x[0], e.x[1], e.x[2],
                                            e.x[3] };
-    int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb, p->ldc, p->ldsa, p->ldsb };
+    int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb * kn_word_k(p), p->ldc, p->ldsa, p->ldsb };
     int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
     int64_t nb = kn_b_columns(p);
 
     set_shape(&o[KN_OPND_A], p->a, ka ? p->m : p->k, ka ? p->k : p->m);
-    set_shape(&o[KN_OPND_B], p->b, kb ? nb : p->k, kb ? p->k : nb);
+    set_shape(&o[KN_OPND_B], p->b, kb ? nb : p->k / kn_word_k(p),
+              kb ? p->k : nb * kn_word_k(p));
     set_shape(&o[KN_OPND_C], p->out, p->m, p->n);
     shape_scales(p, o);
     if (kn_has_bias(p))
@@ -200,6 +203,11 @@ file_shape(const struct kn_operand *o, bool vector)
     if (many)
         want.shape[0] = d->batches;
     want.shape[many] = vector ? cols : d->rows;
+    if (o->words) {          /* eight codes each */
+        strcpy(want.dtype, "<i4");
+        want.elem = 4;
+        cols = (int64_t)o->file_row / 4;
+    }
     if (o->stored == KN_STORED_SCALES) {
         want.shape[many] = div_up(d->rows, KN_SCALE_ROWS) * KN_SCALE_ROWS;
         cols = div_up(cols, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
@@ -290,6 +298,8 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
 {
     memset(s, 0, sizeof *s);
     shape_all(t->cli, p, s->o);
+    s->o[KN_OPND_B].words = kn_in_words(p);
+    s->o[KN_OPND_SA].words = kn_in_words(p) && p->zero_points;
     kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
                       &s->o[KN_OPND_SB]);
     KN_TRY(check_zero_files(t, p));
@@ -505,6 +515,7 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .sb_each = p->family == KILN_WGRAD,
         .sa_down = kn_scales_down(p, 'a'),
         .sb_down = kn_scales_down(p, 'b'),
+        .words = kn_in_words(p) ? (kiln_b_layout)p->b_layout : KILN_B_PLAIN,
         .quantise = kn_prequant(p),
         .quantise_mx = p->quant,
         .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,

@@ -32,6 +32,7 @@ enum { KN_STORED_PLAIN, KN_STORED_PANELS, KN_STORED_SCALES };
 struct kn_operand {
     bool used;
     uint8_t stored;          /* KN_STORED_*: on the device (gen/layout.h) */
+    bool words;              /* eight codes of 4 bits each, int32 in a file */
     uint64_t half;           /* gate rows stored in turn with up rows, or 0 */
     const int64_t *rowmap;   /* stored scale row -> row, -1: padding */
     uint64_t mapped;         /* stored scale rows, with a rowmap */

@@ -133,7 +133,7 @@ void
 kn_operands_store(const kiln_problem *p, struct kn_operand *b,
                   struct kn_operand *sa, struct kn_operand *sb)
 {
-    if (p->b_layout)
+    if (p->b_layout && !kn_in_words(p))
         b->stored = KN_STORED_PANELS;
     if (kn_shuffled(p))
         sa->stored = sb->stored = KN_STORED_SCALES;

@@ -2,8 +2,9 @@
 import ctypes as C
 import os
 
-from ._header import (ACTS, FAMILIES, LAYOUTS, MATHS, MOE_STAGES as STAGES, OPERANDS,
-                      OUT_SCALES, SCALE_TYPES, SCALES, TARGETS, TYPES, ZERO_POINTS,
+from ._header import (ACTS, B_LAYOUTS, FAMILIES, LAYOUTS, MATHS, MOE_STAGES as STAGES, OPERANDS,
+                      OUT_SCALES, SCALE_TYPES, SCALE_LAYOUTS,
+                      SCALES, TARGETS, TYPES, ZERO_POINTS,
                       kiln_arguments as Arguments,
                       kiln_device_info as DeviceInfo, kiln_error,
                       kiln_kernel_info, kiln_options as Options,
@@ -29,6 +30,7 @@ class Problem(kiln_problem):
               "a": TYPES, "b": TYPES, "out": TYPES, "scale": SCALES,
               "out_scale": OUT_SCALES, "scale_type": SCALE_TYPES,
               "zero_points": ZERO_POINTS, "math": MATHS,
+              "b_layout": B_LAYOUTS, "scale_layout": SCALE_LAYOUTS,
               "stage": STAGES, "act": ACTS}
 
     def __init__(self, **fields):

@@ -183,6 +183,35 @@ def zero_points(a, kind, arch):
            run.stdout + run.stderr)
 
 
+def checkpoint(layout, a, arch):
+    """int32 words, f16 scales [K / group, N] as AutoAWQ and AutoGPTQ pack them:
+    a weight is (code - zero) * scale; GPTQ stores zero - 1, its v2 zero."""
+    k, n, group = 160, 40, 32
+    values, stored = make(a, "nt", "a", k)
+    q, z = RNG.integers(0, 16, (k, n)), RNG.integers(1, 16, (k // group, n))
+    s = np.exp2(RNG.integers(-1, 2, z.shape))
+    order = [0, 2, 4, 6, 1, 3, 5, 7] if layout == "awq" else range(8)
+
+    def words(x):            # along the last axis
+        x = x.reshape(*x.shape[:-1], -1, 8)[..., list(order)].astype(np.uint32)
+        return (x << np.arange(0, 32, 4, np.uint32)).sum(-1).astype(np.int32)
+    files = {"a": encode(stored, a, arch), "b-scale": s.astype(np.float16),
+             "b": words(q) if layout == "awq" else words(q.T.copy()).T.copy(),
+             "b-zero": words(z - (layout == "gptq"))}
+    said = ["--a", a, "--b", "i4", "--out", "f32", "-m", M, "-n", n, "-k", k,
+            "--scale", "group%d" % group, "--scale-type", "f16", "--zero-points",
+            "i4", "--b-layout", layout, "--scale-layout", "transposed",
+            "--device", "sim:" + arch]
+    for key, data in files.items():
+        np.save(path(key + ".npy"), data)
+        said += ["--%s-file" % key, path(key + ".npy")]
+    run = kilnc(*said, "--out-file", path("out.npy"))
+    want = values @ ((q - z.repeat(group, 0)) * s.repeat(group, 0))
+    report("%s of %s on %s" % (layout, a, arch), not run.returncode and
+           np.array_equal(np.load(path("out.npy")), want.astype(np.float32)),
+           run.stdout + run.stderr)
+
+
 def near_the_bound(math, value, bound, arch):
     """An operand that loses the most a product can: within the bound that
     runtime/reference holds, and by no more than a twelfth."""
@@ -309,6 +338,11 @@ zero_points("bf16", "i4", "gfx950")
 zero_points("f16", "i4", "gfx942")
 zero_points("bf16", "f16", "gfx942")
 zero_points("f16", "f16", "gfx950")
+checkpoint("awq", "bf16", "gfx950")
+checkpoint("awq", "f16", "gfx942")
+checkpoint("gptq", "f16", "gfx950")
+checkpoint("gptq", "bf16", "gfx942")
+checkpoint("gptq-v2", "bf16", "gfx950")
 near_the_bound("xf32", 1 + 2 ** -10 - 2 ** -23, 2 ** -9, "gfx942")
 near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx942")
 near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx950")

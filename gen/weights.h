@@ -1,0 +1,60 @@
+/* weights.h - what a problem says of a weight of 4-bit integers: how its words lie,
+ * its scales and its zero points. */
+#ifndef KN_WEIGHTS_H
+#define KN_WEIGHTS_H
+
+#include "../ir/base.h"
+
+/* B is stored as words of eight codes, K outermost, and so are its zero points
+ * (runtime/kiln.h, KILN_B_LAYOUTS). */
+static inline bool
+kn_in_words(const kiln_problem *p)
+{
+    return p->b_layout >= KILN_B_AWQ;
+}
+
+/* K of a row of B in memory, where that is several; rows of them are not along K. */
+static inline int64_t
+kn_word_k(const kiln_problem *p)
+{
+    return p->b_layout >= KILN_B_GPTQ ? 8 : 1;
+}
+
+/* Scales of groups of a weight's K, in one of three types. */
+static inline bool
+kn_scale_groups(const kiln_problem *p)
+{
+    return p->scale >= KILN_SCALE_GROUP32;
+}
+
+/* K of one scale, of those that are along K. */
+static inline int64_t
+kn_scale_k(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_MX32 ? 32
+         : kn_scale_groups(p) ? 32 << (p->scale - KILN_SCALE_GROUP32) : 128;
+}
+
+/* Type of such a scale. */
+static inline kiln_type
+kn_group_scale(const kiln_problem *p)
+{
+    return p->scale_type == KILN_SCALE_TYPE_F16 ? KILN_F16
+         : p->scale_type == KILN_SCALE_TYPE_BF16 ? KILN_BF16 : KILN_F32;
+}
+
+/* Bits of a zero point of B's groups; 0: it has none. */
+static inline int64_t
+kn_zero_bits(const kiln_problem *p)
+{
+    return p->zero_points == KILN_ZEROS_I4 ? 4
+         : p->zero_points == KILN_ZEROS_F16 ? 16 : 0;
+}
+
+static inline kiln_type
+kn_zero_type(const kiln_problem *p)
+{
+    return p->zero_points == KILN_ZEROS_F16 ? KILN_F16 : KILN_I4;
+}
+
+#endif
