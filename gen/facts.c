@@ -194,9 +194,10 @@ static int64_t
 apply_parts(const struct given *x)
 {
     const kiln_problem *p = x->p;
-    bool alone = p->epilogue == KILN_EPILOGUE_EXPRESSION && !p->beta &&
-                 !kn_gated(p) && !p->out_scale && !kn_family_of(p)->routed &&
-                 !walks_ahead(p, x->g);
+    bool alone = (p->epilogue == KILN_EPILOGUE_EXPRESSION ||
+                  p->out_scale == KILN_OUT_STATIC) && !p->beta &&
+                 !kn_writes_scales(p) && !kn_family_of(p)->routed &&
+                 !kn_family_of(p)->unary && !walks_ahead(p, x->g);
 
     for (uint32_t i = 0; i < x->operands.n; i++)
         alone &= x->operands.of[i].kind != KN_FO_TENSOR;

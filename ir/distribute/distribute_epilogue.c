@@ -68,9 +68,13 @@ expand_divall(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     kn_ref f = splat(d, t->reg[0], dist_operand(d, i->arg[1]));
+    uint32_t rows = kn_fragment(d->in, 'a').count, each = t->nreg / rows;
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
 
     f = dist_op(d, KN_OP_rcp, dist_acc_type(d, t->reg[0]), f, 0);
-    for (uint32_t n = 0; n < t->nreg; n++)
+    for (uint32_t n = part * rows / parts * each;
+         n < (part + 1) * rows / parts * each; n++)
         dist_apply(d, KN_OP_fmul, t->reg[n], f, 0);
     return KILN_OK;
 }

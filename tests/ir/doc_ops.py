@@ -127,7 +127,7 @@ SENTENCES = {
     "acc.addblock": "plus another tile's products times the scales of their K "
                     "block (share `part=` of `parts=`)",
     "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
-    "acc.div": "times 1 over a number",
+    "acc.div": "times 1 over a number; `parts`: row blocks in turn",
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "acc.operand": "the array in slot `slot=` of the expression that comes next",
     "acc.scalar": "the same of a scalar",
