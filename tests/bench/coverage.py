@@ -28,7 +28,8 @@ from bench_speed import cell
 RATE = {'gfx950': 5.6, 'gfx942': 4.73}      # TB/s
 LAUNCH = 2.6                               # us
 BITS = {'bf16': 16, 'f16': 16, 'fp8': 8, 'bf8': 8, 'i8': 8, 'mxfp8': 8,
-        'mxbf8': 8, 'mxfp6': 6, 'mxbf6': 6, 'mxfp4': 4}
+        'mxbf8': 8, 'mxfp6': 6, 'mxbf6': 6, 'mxfp4': 4, 'f32': 32, 'i4': 4}
+MATHS = {'gfx950': ('ieee', 'bf16x3'), 'gfx942': ('ieee', 'xf32', 'bf16x3')}
 TYPES = ('bf16', 'f16', 'fp8', 'bf8', 'i8', 'mxfp8', 'mxfp6', 'mxfp4')
 # K x N of weights: gpt-oss, DeepSeek-V3, Kimi-K2, Llama 3, Qwen3.
 MODELS = ((2880, 5120), (2880, 2880), (7168, 2112), (7168, 18432),
@@ -47,7 +48,8 @@ class Problem(dict):
 
     def __getattr__(self, name):
         return self.get(name, {'family': 'gemm', 'layout': 'nt', 'batch': 1,
-                               'scale': 'none', 'groups': 1, 'm': 0}.get(name))
+                               'scale': 'none', 'groups': 1, 'm': 0,
+                               'math': 'ieee'}.get(name))
 
     def mx(self):
         return self.b.startswith('mx')
@@ -72,13 +74,16 @@ class Problem(dict):
         a = BITS[self.a] / 8 + (scales if self.a == self.b else 0)
         b = BITS[self.b] / 8 + (scales / 128 if self.scale == 'block128'
                                 else scales)
+        if self.b == 'i4':               # f16, and a zero point
+            b += 2.5 / 128
         return self.batch * self.k * (rows * a + weights * self.n * b)
 
     def limit(self, ceiling):
         rows = self.tokens * self.groups if self.family == 'grouped' else self.m
         out = rows * self.n * self.batch * (4 if self.a == 'i8' else 2)
         memory = self.operand_bytes() / RATE[self.arch]
-        return max(self.products() / ceiling, memory + out /
+        each = 3 if self.math == 'bf16x3' else 1
+        return max(each * self.products() / ceiling, memory + out /
                    RATE[self.arch]) * 1e-6 + LAUNCH
 
     def kind(self):
@@ -89,6 +94,8 @@ class Problem(dict):
             rows = [self.n * bits, (self.m if self.layout == 'tn' else self.k)
                     * bits]
         tests = (
+            ('f32 by ' + self.math, self.a == 'f32'),
+            ('16-bit x i4', self.b == 'i4'),
             ('grouped', self.family == 'grouped'),
             ('batched', self.family == 'batched'),
             ('MX on gfx942', self.mx() and self.arch == 'gfx942'),
@@ -141,6 +148,16 @@ def listed():
         for b in ('mxfp4', 'i8', 'fp8'):
             for m in (1, 512, 4096):
                 yield Problem(a='bf16', b=b, m=m, n=7168, k=8448, arch=arch)
+        for math in MATHS[arch]:
+            for m, n, k in ((8192, 8192, 8192), (4096, 4096, 4096),
+                            (4096, 256, 7168), (1024, 384, 7168), (64, 256, 7168)):
+                yield dense('f32', m, n, k, arch, math=math)
+        for layout in ('plain', 'awq', 'gptq'):
+            for m in (1, 64, 512, 4096):
+                yield Problem(**{
+                    'a': 'bf16', 'b': 'i4', 'm': m, 'n': 7168, 'k': 8448, 'arch': arch,
+                    'scale': 'group128', 'scale-type': 'f16', 'zero-points': 'i4',
+                    'scale-layout': 'transposed', 'b-layout': layout})
         for t in ('bf16', 'fp8', 'mxfp8', 'mxfp4'):
             for groups, tokens, n, k in ((32, 1024, 5760, 2880),
                                          (32, 1024, 2880, 2880),
@@ -171,10 +188,11 @@ def predict(kilnc, problem):
 
 def ceilings(kilnc, problems, pool):
     """Products a second of the types, at the clock of busy matrix pipes."""
-    keys = sorted({(p.arch, p.a, p.b, p.scale) for p in problems})
+    keys = sorted({(p.arch, p.a, p.b, p.scale, p.math) for p in problems})
     whole = [Problem(arch=arch, a=a, b=b, m=1024, n=1024, k=1024,
-                     **({} if s == 'none' else {'scale': s}))
-             for arch, a, b, s in keys]
+                     **({} if s == 'none' else {'scale': s}),
+                     **({} if m == 'ieee' else {'math': m}))
+             for arch, a, b, s, m in keys]
     docs = pool.map(lambda p: predict(kilnc, p), whole)
     return {k: d['predicted']['ceiling_tflops'] for k, d in zip(keys, docs)}
 
@@ -232,7 +250,7 @@ def main():
             refused.append(x)
             continue
         us = doc['predicted']['us']
-        limit = x.limit(ceiling[x.arch, x.a, x.b, x.scale])
+        limit = x.limit(ceiling[x.arch, x.a, x.b, x.scale, x.math])
         rows.append((x, doc, limit / us))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     bare = sum(doc['predicted']['error_pct'] is None for _, doc, _ in rows)
