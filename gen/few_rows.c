@@ -205,6 +205,26 @@ kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
     g->split_k = (uint32_t)n;
 }
 
+/* The same where a wave has all columns of a written output scale: 128 and more
+ * in two waves below each other, which took less than one and than four. */
+static void
+widen_for_scales(const kiln_problem *p, struct kn_config *g, uint32_t *want)
+{
+    uint32_t block = kn_output_block(p);
+
+    if (!kn_writes_scales(p))
+        return;
+    if (block >= 128) {
+        g->bm = 32;
+        g->bn = p->out_scale == KILN_OUT_ROW && p->n <= 128 ? 128 : block;
+        g->bk = 128;
+        g->wm = 2;
+        g->wn = 1;
+        *want = 256;
+    }
+    kn_quantising_waves(p, g);
+}
+
 static bool
 pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -212,6 +232,7 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         struct kn_config try = *g;
+        uint32_t want = small[i].want;
 
         if (p->m > small[i].bm || (!small[i].stages && !kn_few_widened(p)))
             continue;
@@ -223,13 +244,15 @@ pick_matrix(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         try.wn = small[i].wn;
         if (kn_gated(p) && try.bn % (try.wn * 32))
             try.wn /= 2;
+        widen_for_scales(p, &try, &want);
         if (!try.domain.align_a)
             try.domain = kn_domain_of(p, 256, try.bk);
-        try.stages = kn_direct(p, &try) ? small[i].stages : 0;
-        if (kn_bk_lacks(c, p, &try) || !kn_tile_fit(c, p, &try))
+        try.stages = kn_direct(p, &try) && try.bn <= 64 ? small[i].stages : 0;
+        if (kn_bk_lacks(c, p, &try) || !kn_tile_fit(c, p, &try) ||
+            kn_form_lacks(p, &try))
             return false;
         if (!try.split_k)
-            try.split_k = shares_for(p, &try, small[i].want);
+            try.split_k = shares_for(p, &try, want);
         *g = try;
         return true;
     }
@@ -243,7 +266,7 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config gemv = *g;
 
     if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
-        p->n < 256 || (!kn_one_product(p) && !kn_family_of(p)->batch) ||
+        p->n < (kn_writes_scales(p) ? 64 : 256) || (!kn_one_product(p) && !kn_family_of(p)->batch) ||
         p->b_layout || kn_shuffled(p))
         return false;
     if (gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&

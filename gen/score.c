@@ -503,12 +503,17 @@ kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
     return time_of(&l, g);
 }
 
+/* Waves that have whole output scales stand otherwise, as many of them. */
 static bool
-is_row(const struct kn_score *s, const struct kn_config *g, bool stages)
+is_row(const kiln_problem *p, const struct kn_score *s,
+       const struct kn_config *g, bool stages)
 {
+    bool waves = kn_writes_scales(p) ? s->wm * s->wn == g->wm * g->wn
+                                     : s->wm == g->wm && s->wn == g->wn;
+
     return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
-           s->bk == g->bk && s->wm == g->wm && s->wn == g->wn &&
-           s->walks == (g->cus != 0) && (!stages || s->stages == g->stages);
+           s->bk == g->bk && waves && s->walks == (g->cus != 0) &&
+           (!stages || s->stages == g->stages);
 }
 
 const struct kn_score *
@@ -519,7 +524,7 @@ kn_score_row(const kiln_problem *p, const struct kn_config *g)
 
     for (int stages = 1; stages >= 0; stages--)
         for (size_t i = 0; i < n; i++)
-            if (is_row(&s[i], g, stages))
+            if (is_row(p, &s[i], g, stages))
                 return &s[i];
     return NULL;
 }

@@ -130,6 +130,9 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     g->bk = s->bk;
     g->wm = s->wm;
     g->wn = s->wn;
+    kn_quantising_waves(p, g);
+    if (g->wm * g->wn != s->wm * s->wn)
+        return false;
     if (!g->domain.align_a)
         g->domain = kn_domain_of(p, 256, g->bk);
     else if (p->k % g->bk && !g->domain.ktail)

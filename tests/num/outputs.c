@@ -139,6 +139,26 @@ run_form(const struct row *row, uint32_t n, enum kn_data_mode mode)
     num_close(&k);
 }
 
+/* Few rows and a long K, nothing asked for: there is a kernel. */
+static void
+run_chosen(const struct row *row, int64_t m, int64_t n)
+{
+    kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_FP8,
+                       .out = row->out, .out_scale = (uint8_t)row->scale,
+                       .overflow = row->overflow, .requant = row->mode,
+                       .m = m, .n = n, .k = 1024 };
+    struct num_job j = { .p = { .m = m, .n = n, .k = 1024 } };
+    struct kn_config g = { 0 };
+    struct num_result r;
+    struct num_kernel k;
+
+    if (!num_open(&k, &counts, &p, &g))
+        fail_msg("%s, %d rows: no kernel: %s", row->name, (int)m, k.c.err.text);
+    if (!num_launch(&k, &j, &r))
+        fail_msg("%s, %d rows: %s", row->name, (int)m, r.text);
+    num_close(&k);
+}
+
 static void
 test_row(void **state)
 {
@@ -149,6 +169,9 @@ test_row(void **state)
         run_form(row, full ? i : n + 3 * i, i % 2 ? KN_DATA_EXACT
                                                   : KN_DATA_RANDOM);
     run_form(row, 0, KN_DATA_SPECIAL);
+    run_chosen(row, n % 2 ? 1 : 33, 256);
+    run_chosen(row, n % 2 ? 64 : 16, 128);
+    run_chosen(row, 100, 200);
 }
 
 /* Of gate and up, whose waves are twice as wide; as chosen, where B is widened
