@@ -251,7 +251,8 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
         if (open)
             try.domain = kn_domain_of(p, 256, bk);
         if ((p->scale == KILN_SCALE_MX32 && try.domain.ktail) ||
-            narrow_loads(&try) || !kn_tile_fit(c, p, &try) || try.stages < 2)
+            narrow_loads(&try) || kn_bk_lacks(c, p, &try) ||
+            !kn_tile_fit(c, p, &try) || try.stages < 2)
             return;
         g->bk = bk;
         g->domain = try.domain;
@@ -292,6 +293,19 @@ launch_cost(const kiln_problem *p, const struct tile *t)
     return (double)((n + cus - 1) / cus) * t->bm * t->bn * t->cost;
 }
 
+/* Waves that have whole output scales are few; twice as many, up to eight, where
+ * the rows of the tile do not fit. */
+static bool
+fits(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (kn_tile_fit(c, p, g))
+        return true;
+    if (!kn_writes_scales(p) || kn_family_of(p)->routed || g->wm * g->wn > 4)
+        return false;
+    g->wm *= 2;
+    return kn_shareable(g) && kn_tile_fit(c, p, g);
+}
+
 bool
 kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           const struct kn_openings *open)
@@ -327,7 +341,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                    kn_tiles_of(p, t->bm, t->bn));
         if (open->bk)
             prefer_fold(c, p, &try, open->domain);
-        if (!kn_tile_fit(c, p, &try))
+        if (!fits(c, p, &try))
             continue;
         if (kn_form_lacks(p, &try)) {
             refused = found || refused.bm ? refused : try;

@@ -206,7 +206,8 @@ kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
 }
 
 /* The same where a wave has all columns of a written output scale: 128 and more
- * in two waves below each other, which took less than one and than four. */
+ * in two waves below each other, which took less than one and than four; 256 of
+ * MX types, whose scales need registers too, in four. */
 static void
 widen_for_scales(const kiln_problem *p, struct kn_config *g, uint32_t *want)
 {
@@ -215,10 +216,10 @@ widen_for_scales(const kiln_problem *p, struct kn_config *g, uint32_t *want)
     if (!kn_writes_scales(p))
         return;
     if (block >= 128) {
-        g->bm = 32;
-        g->bn = p->out_scale == KILN_OUT_ROW && p->n <= 128 ? 128 : block;
+        g->bn = p->out_scale == KILN_OUT_ROW && kn_b_columns(p) <= 128 ? 128 : block;
+        g->wm = g->bn > 128 && p->scale == KILN_SCALE_MX32 ? 4 : 2;
+        g->bm = 16 * g->wm;
         g->bk = 128;
-        g->wm = 2;
         g->wn = 1;
         *want = 256;
     }
@@ -266,8 +267,8 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config gemv = *g;
 
     if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
-        p->n < (kn_writes_scales(p) ? 64 : 256) || (!kn_one_product(p) && !kn_family_of(p)->batch) ||
-        p->b_layout || kn_shuffled(p))
+        p->n < (kn_writes_scales(p) ? 64 : 256) || p->b_layout || kn_shuffled(p) ||
+        (!kn_one_product(p) && !kn_family_of(p)->batch))
         return false;
     if (gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
         !kn_gemv_choose(p, &gemv)) {
