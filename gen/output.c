@@ -71,30 +71,6 @@ check_rows(struct kn_ctx *c, const kiln_problem *p)
                    "row afterwards", WIDEST, (long long)p->n);
 }
 
-/* What a wave has besides all columns of a scale leaves it registers: measured. */
-static kiln_status
-check_room(struct kn_ctx *c, const kiln_problem *p)
-{
-    const struct kn_domain d = kn_domain_of(p, 256, 128);
-    const char *also = kn_prequant(p) ? "a quantised A"
-                     : p->scale == KILN_SCALE_BLOCK128 ? "scaling by 128-blocks"
-                                                       : NULL;
-
-    if (!also || !kn_writes_scales(p) || kn_output_block(p) < 128)
-        return KILN_OK;
-    if (p->out_scale == KILN_OUT_ROW && kn_b_columns(p) > 128 &&
-        kn_targets[p->target].scaled)
-        return kn_fail(c, KILN_UNSUPPORTED, "%s leaves registers for scales of "
-                       "rows of at most 128, not %lld, on %s: --out-scale "
-                       "block128 has one per 128 columns", also,
-                       (long long)p->n, kiln_target_name(p->target));
-    if (kn_prequant(p) && (d.align_a < 4 || d.align_b < 4))
-        return kn_fail(c, KILN_UNSUPPORTED, "%s leaves registers for output "
-                       "scales where rows of A and B begin at multiples of 4 "
-                       "bytes: pad them (--lda, --ldb)", also);
-    return KILN_OK;
-}
-
 static kiln_status
 check_codes(struct kn_ctx *c, kiln_problem *p)
 {
@@ -113,8 +89,7 @@ check_codes(struct kn_ctx *c, kiln_problem *p)
                            "type, and that of %s is not available yet", out);
     if (p->out_scale == KILN_OUT_ROW || p->out_scale == KILN_OUT_BLOCK128)
         p->overflow = 0;     /* no code is beyond */
-    KN_TRY(check_rows(c, p));
-    return check_room(c, p);
+    return check_rows(c, p);
 }
 
 /* mxfp8 and mxfp4 have one kind of scales. */

@@ -310,4 +310,18 @@ void dist_store_codes(struct dist *d, const struct dist_out *o, kn_ref off,
 #include "../ops.def"
 #undef OP
 
+/* ---- distribute_formula.c ---- */
+
+/* The expression and what its names stand for, of type t, at the accumulator
+ * whose turn it is. */
+struct dist_arith {
+    struct dist *d;
+    const struct kn_formula *x;
+    struct kn_type t;
+    kn_ref value[KN_FX_OPERAND], operand[KN_FORMULA_DECLARED];
+};
+
+/* Node n of the expression: operations that compute it. */
+kn_ref dist_formula(struct dist_arith *a, uint32_t n);
+
 #endif

@@ -1,6 +1,6 @@
 /* distribute_formula.c - an expression (../formula.h) on one accumulator: its
  * operators, and functions that are made of several operations. */
-#include "distribute_formula.h"
+#include "distribute.h"
 
 static kn_ref
 num(struct dist_arith *a, double v)
