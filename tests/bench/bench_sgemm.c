@@ -66,7 +66,7 @@ main(void)
                 for (int j = 0; j < N / COLUMNS; j++)
                     tile(a + i * ROWS * K, b + j * COLUMNS * K,
                          c + i * ROWS * N + j * COLUMNS);
-        rate = (double)M * N * K * (TIMES / 5) / (cpu_seconds() - start) / 1e9;
+        rate = (double)(M * N * K * (TIMES / 5)) / (cpu_seconds() - start) / 1e9;
         best = rate > best ? rate : best;
     }
     printf("%.1f\n", best);
