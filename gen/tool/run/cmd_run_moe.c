@@ -155,7 +155,8 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     s->out_row = (uint64_t)s->p.ldc * kn_ref_type_bits(s->p.out) / 8;
     s->out_size = (uint64_t)rows * s->out_row;
     out.size = kn_writes_scales(&s->p) ? kn_output_scales(&s->p)
-             : (uint64_t)rows * (uint64_t)s->p.n / 32 + 1;
+                                       : (uint64_t)rows * (uint64_t)s->p.n / 32;
+    out.size += !out.size;
     if ((kn_quantises(&s->p) || kn_writes_scales(&s->p)) && !behind)
         KN_TRY(kn_session_put(m->s, &out, &s->scales));
     out.size = s->out_size + (behind ? out.size : 0);
@@ -167,7 +168,7 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     s->job.at = (struct kn_operands){
         .a = s->a.addr, .b = s->b.addr, .c = s->out, .sa = s->sa.addr,
         .sb = s->sb.addr, .bias = s->bias.used ? s->bias.addr : s->scales,
-        .sc = s->scales,
+        .sc = kn_writes_scales(&s->p) ? s->scales : 0,
         .offs = m->ids,
         .experts = m->experts, .padded = m->padded, .weights = m->weights,
     };
