@@ -310,7 +310,7 @@ bool
 kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           const struct kn_openings *open)
 {
-    bool moe = kn_family_of(p)->routed, found = false;
+    bool moe = kn_family_of(p)->routed, found = false, tight = false;
     const struct tile *t = moe ? moe_tiles : tiles;
     size_t ntiles = moe ? sizeof moe_tiles / sizeof *moe_tiles
                         : sizeof tiles / sizeof *tiles;
@@ -341,8 +341,10 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                    kn_tiles_of(p, t->bm, t->bn));
         if (open->bk)
             prefer_fold(c, p, &try, open->domain);
-        if (!fits(c, p, &try))
+        if (!fits(c, p, &try)) {
+            tight |= kn_writes_scales(p) && !kn_form_lacks(p, &try);
             continue;
+        }
         if (kn_form_lacks(p, &try)) {
             refused = found || refused.bm ? refused : try;
             continue;
@@ -351,6 +353,8 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         found = true;
         keep = try;
     }
+    if (!found && tight)     /* the narrower lack columns of a scale */
+        return false;
     *g = found ? keep : refused;
     return g->bm != 0;
 }

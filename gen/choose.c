@@ -297,11 +297,14 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     uint32_t bk = asked.bk, step = kn_step_k(c, p, bk);
 
     while (!kn_pick_tile(c, p, g, open)) {
+        struct kn_config next = asked;
+
         bk /= 2;
-        if (!open->bk || bk < step || bk % step)
+        next.bk = bk;
+        if (!open->bk || bk < step || bk % step ||
+            (kn_writes_scales(p) && kn_bk_lacks(c, p, &next)))
             return false;
-        *g = asked;
-        g->bk = bk;
+        *g = next;
         if (open->domain)
             g->domain = kn_domain_of(p, 256, bk);
     }
@@ -332,6 +335,12 @@ settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (!pick_tile(c, p, g, &open) && g->wm)
         return kn_fail(c, KILN_BAD_INPUT, "no tile of this family can be "
                        "shared by %ux%u waves", g->wm, g->wn);
+    if (!g->bm && kn_writes_scales(p))
+        return kn_fail(c, KILN_UNSUPPORTED, "a wave of %s has no registers for "
+                       "all columns of an output scale beside these operands: "
+                       "--out-scale block128 and mx32 have fewer, and rows at "
+                       "multiples of 4 bytes take fewer",
+                       kiln_target_name(p->target));
     if (!g->bm)
         return kn_fail(c, KILN_UNSUPPORTED, "no tile of this family fits the "
                        "registers and LDS of %s",

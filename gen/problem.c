@@ -440,30 +440,6 @@ check_device(struct kn_ctx *c, const kiln_problem *p)
                    KN_XCDS_MOST, kn_cus(p), kn_xcds(p));
 }
 
-/* What a wave has besides all columns of a scale leaves it registers: measured. */
-static kiln_status
-check_room(struct kn_ctx *c, const kiln_problem *p)
-{
-    const struct kn_domain d = kn_domain_of(p, 256, 128);
-    const char *also = kn_prequant(p) ? "a quantised A"
-                     : p->scale == KILN_SCALE_BLOCK128 ? "scaling by 128-blocks"
-                                                       : NULL;
-
-    if (!also || !kn_writes_scales(p) || kn_output_block(p) < 128)
-        return KILN_OK;
-    if (p->out_scale == KILN_OUT_ROW && kn_b_columns(p) > 128 &&
-        kn_targets[p->target].scaled)
-        return kn_fail(c, KILN_UNSUPPORTED, "%s leaves registers for scales of "
-                       "rows of at most 128, not %lld, on %s: --out-scale "
-                       "block128 has one per 128 columns", also,
-                       (long long)p->n, kiln_target_name(p->target));
-    if (kn_prequant(p) && (d.align_a < 4 || d.align_b < 4))
-        return kn_fail(c, KILN_UNSUPPORTED, "%s leaves registers for output "
-                       "scales where rows of A and B begin at multiples of 4 "
-                       "bytes: pad them (--lda, --ldb)", also);
-    return KILN_OK;
-}
-
 kiln_status
 kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
 {
@@ -501,7 +477,6 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     KN_TRY(check_leading(c, "c", &p->ldc, p->n, p->out));
     KN_TRY(check_scale_pitch(c, p, 'a', p->ldsa));
     KN_TRY(check_scale_pitch(c, p, 'b', p->ldsb));
-    KN_TRY(check_room(c, p));
     return check_strides(c, p);
 }
 
