@@ -184,9 +184,8 @@ second_pays(const kiln_problem *p, const struct kn_config *g)
            p->k >= SECOND_TURNS * (int64_t)g->bk;
 }
 
-/* Shares of K where rows of operands are not aligned, of which scores say
- * nothing: as many as the device has room for, of four K tiles at least
- * (docs/timing.md). */
+/* Shares of K where rows of operands are not aligned and scores chose nothing:
+ * as many as the device has room for, of four K tiles at least (docs/timing.md). */
 void
 kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
                    struct kn_config *g)

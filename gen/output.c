@@ -66,9 +66,10 @@ check_rows(struct kn_ctx *c, const kiln_problem *p)
     if (p->out_scale != KILN_OUT_ROW || kn_b_columns(p) <= WIDEST)
         return KILN_OK;
     return kn_fail(c, KILN_UNSUPPORTED, "a scale of a row needs a tile as wide "
-                   "as N, at most %d, not %lld: --out-scale block128 has one "
+                   "as N%s, at most %d, not %lld: --out-scale block128 has one "
                    "per 128 columns, and an output of bf16 can be quantised by "
-                   "row afterwards", WIDEST, (long long)p->n);
+                   "row afterwards", kn_gated(p) ? " of gate and N of up" : "",
+                   WIDEST, (long long)kn_b_columns(p));
 }
 
 static kiln_status

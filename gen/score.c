@@ -325,6 +325,13 @@ time_of(struct launch *l, const struct kn_config *g)
     return cycles / l->ghz / 1e3 + l->c->launch;
 }
 
+/* Measured with rows that do not begin at 16 bytes. */
+static bool
+at_any_byte(const struct kn_score *s)
+{
+    return classes[s->class].odd == s->class;
+}
+
 /* Rows along K that begin inside lines of 128 bytes, as those at any byte were
  * measured: half of the copies take a line more. What that costs was measured on
  * 256x256 tiles of fp8. */
@@ -334,7 +341,7 @@ straddling(const kiln_problem *p, const struct kn_score *s)
     int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
 
     if (p->layout != KILN_NT || (a % 1024 == 0 && b % 1024 == 0) ||
-        classes[s->class].odd == s->class)
+        at_any_byte(s))
         return 1;
     return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
 }
@@ -348,12 +355,10 @@ static double
 odd_scales(const kiln_problem *p, const struct kn_config *g,
            const struct kn_score *s)
 {
-    static const double slower[2][2][3] = {
-        { { 1.15, 1.3, 1.75 }, { 1.15, 1.3, 1.75 } },
-        { { 1.3, 1.8, 2.7 }, { 1.1, 1.2, 1.35 } },
-    };
-    const double *by = slower[kn_targets[p->target].scaled != 0]
-                             [classes[s->class].odd == s->class];
+    static const double converted[] = { 1.15, 1.3, 1.75 },
+                        whole[] = { 1.3, 1.8, 2.7 }, odd[] = { 1.1, 1.2, 1.35 };
+    const double *by = !kn_targets[p->target].scaled ? converted
+                     : at_any_byte(s) ? odd : whole;
     const struct kn_domain *d = &g->domain;
     struct kn_pitches at;
 

@@ -423,7 +423,7 @@ class Device(Layers, _Owner):
                 scales=None, scale=None, bias=None, epilogue=None, row=None,
                 col=None, tensor=None, scalar=None, alpha=None, beta=0,
                 invariant=False, out_scale=None, saturate=True, math="ieee",
-             stream=None):
+                stream=None):
         """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
         p = Product("batched", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
