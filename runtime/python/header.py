@@ -2,6 +2,7 @@
 
 usage: header.py KILN.H [--write FILE]
 """
+import os
 import re
 import sys
 
@@ -13,6 +14,16 @@ SCALARS = {"int": "C.c_int", "float": "C.c_float", "double": "C.c_double",
            "size_t": "C.c_size_t", "char": "C.c_char"}
 SCALARS.update({"%sint%d_t" % (u, n): "C.c_%sint%d" % (u, n)
                 for u in ("", "u") for n in (8, 16, 32, 64)})
+
+
+def read(path):
+    """A header, and behind it each that it includes from beside it."""
+    with open(path, encoding="ascii") as f:
+        text = f.read()
+    for name in re.findall(r'^#include "(\w+\.h)"', text, re.M):
+        if name != "kiln.h":
+            text += read(os.path.join(os.path.dirname(path), name))
+    return text
 
 
 def words(text, name):
@@ -80,8 +91,7 @@ def wrapped(line):
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="ascii") as f:
-        made = convert(f.read())
+    made = convert(read(sys.argv[1]))
     if sys.argv[2:3] == ["--write"]:
         with open(sys.argv[3], "w", encoding="ascii") as f:
             f.write(made)

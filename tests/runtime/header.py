@@ -11,12 +11,11 @@ sys.path.insert(0, os.path.join(ROOT, "runtime", "python"))
 import header                                          # noqa: E402
 
 
-def read(*path):
-    with open(os.path.join(ROOT, "runtime", *path), encoding="ascii") as f:
-        return f.read()
-
-
-TEXT, MADE = read("kiln.h"), read("python", "kiln", "_header.py")
+RUNTIME = os.path.join(ROOT, "runtime")
+TEXT = header.read(os.path.join(RUNTIME, "kiln.h"))
+with open(os.path.join(RUNTIME, "python", "kiln", "_header.py"),
+          encoding="ascii") as made:
+    MADE = made.read()
 MORE = TEXT.replace("    int64_t m, n, k;", "    int64_t m, n, k, more;")
 WORD = TEXT.replace('X(TT, "tt")', 'X(TT, "tt") X(TX, "tx")')
 CASES = [("_header.py is kiln.h's (header.py --write renews it)",

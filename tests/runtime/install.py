@@ -159,7 +159,8 @@ def build_and_run(compiler, source, *more):
 def everything_is_installed():
     tap.must("meson", "install", "-C", BUILD, "--destdir", ROOT,
              "--no-rebuild", "--quiet")
-    for name in ("kiln.h", "kiln.hpp", "kiln.pc", "kilnc", "kilnc.1", "_kilnc",
+    for name in ("kiln.h", "kiln.hpp", "kiln_launch.h", "kiln.pc", "kilnc",
+                 "kilnc.1", "_kilnc",
                  "kiln-config.cmake", "kiln-config-version.cmake",
                  "libkiln.so", "libkiln.so.0", "libkiln-cg.so.0", "libkiln.a",
                  "libkiln-sim.so.0", "libkilnhip.so", "libkilnhip.so.0",
