@@ -227,6 +227,15 @@ piece_from(struct dist *d, const struct kn_lds *l, struct piece y)
     return piece_at(&p, y.kk, y.x) - 64 * y.half;
 }
 
+/* Bytes of n elements; without the sum in bits where an element has whole ones. */
+static kn_ref
+bytes_of(struct dist *d, kn_ref n, uint32_t bits)
+{
+    if (bits % 8 == 0)
+        return dist_ic(d, KN_OP_mul, n, bits / 8);
+    return dist_ic(d, KN_OP_sar, dist_ic(d, KN_OP_mul, n, bits), 3);
+}
+
 /* Pieces of all K steps in the order of use. */
 static void
 pull_pieces(struct dist *d, const struct kn_ins *i, kn_ref r, kn_ref left)
@@ -238,8 +247,7 @@ pull_pieces(struct dist *d, const struct kn_ins *i, kn_ref r, kn_ref left)
     uint32_t all = fr.ksteps * fr.count * p.parts, halves = by_lines(d, l) + 1;
 
     if (left)
-        left = dist_ic(d, KN_OP_sar,
-                       dist_ic(d, KN_OP_mul, left, kn_elems[l->elem].bits), 3);
+        left = bytes_of(d, left, kn_elems[l->elem].bits);
     dist_tile(d, i->dst)->nreg = all;
     for (uint32_t n = 0; n < all; n++) {
         struct piece y = nth_piece(d, l, n);
