@@ -45,6 +45,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
     if (kn_family_of(p)->unary)
         kn_putf(&b, " requant=%u flags=%u hadamard=%u", p->requant,
                 p->quant_flags, p->hadamard);
+    if (p->round)
+        kn_put(&b, " round=1");
     if (p->group_flags)
         kn_putf(&b, " group-flags=%u", p->group_flags);
     return b.s;

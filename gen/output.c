@@ -121,6 +121,9 @@ kn_output_check(struct kn_ctx *c, kiln_problem *p)
 {
     const char *out = kiln_type_name(p->out);
 
+    if (p->round || p->round_seed)
+        return kn_fail(c, KILN_UNSUPPORTED, "an output of a product is rounded "
+                       "to nearest: --round is of quant");
     if (p->quant_flags || p->hadamard)
         return kn_fail(c, KILN_BAD_INPUT, "a product has neither quant_flags "
                        "nor a transform");

@@ -8,18 +8,19 @@
 #include "launch_terms.h"
 #include "instantiate.h"
 
-/* X(type, conversion, fold, top, most, bits): the instruction's format, whose
- * codes are those of v * 2^-fold; exponent of the largest magnitude, its mantissa
- * of 23 bits, mantissa bits (OCP MX v1.0, table 1). */
+/* X(type, conversion, fold, top, most, bits, least): the instruction's format,
+ * whose codes are those of v * 2^-fold; exponent of the largest magnitude, its
+ * mantissa of 23 bits, mantissa bits, exponent of the smallest normal number (OCP
+ * MX v1.0, table 1). */
 static const struct kn_narrow codes[KILN_NTYPES] = {
-    [KILN_FP8] = { KN_T_fp8, 0, 8, 0x600000, 3 },
-    [KILN_BF8] = { KN_T_bf8, 0, 15, 0x600000, 2 },
-    [KILN_I8] = { KN_T_i8, 0, 6, 0x7e0000, 0 },
-    [KILN_MXFP8] = { KN_T_fp8, 0, 8, 0x600000, 3 },
-    [KILN_MXBF8] = { KN_T_bf8, 0, 15, 0x600000, 2 },
-    [KILN_MXFP6] = { KN_T_fp8, 6, 2, 0x700000, 3 },
-    [KILN_MXBF6] = { KN_T_bf8, 12, 4, 0x600000, 2 },
-    [KILN_MXFP4] = { KN_T_fp8, 6, 2, 0x400000, 1 },
+    [KILN_FP8] = { KN_T_fp8, 0, 8, 0x600000, 3, -6 },
+    [KILN_BF8] = { KN_T_bf8, 0, 15, 0x600000, 2, -14 },
+    [KILN_I8] = { KN_T_i8, 0, 6, 0x7e0000, 0, 0 },
+    [KILN_MXFP8] = { KN_T_fp8, 0, 8, 0x600000, 3, -6 },
+    [KILN_MXBF8] = { KN_T_bf8, 0, 15, 0x600000, 2, -14 },
+    [KILN_MXFP6] = { KN_T_fp8, 6, 2, 0x700000, 3, 0 },
+    [KILN_MXBF6] = { KN_T_bf8, 12, 4, 0x600000, 2, -2 },
+    [KILN_MXFP4] = { KN_T_fp8, 6, 2, 0x400000, 1, 0 },
 };
 
 const struct kn_narrow *
@@ -64,6 +65,15 @@ kn_narrow_limit(const kiln_problem *p)
     return most;
 }
 
+int
+kn_narrow_least(const kiln_problem *p)
+{
+    bool own = kn_targets[p->target].fnuz && !kn_type_mx[p->out] &&
+               p->out != KILN_I8;
+
+    return codes[p->out].least - own;
+}
+
 int64_t
 kn_scale_rounding(const kiln_problem *p)
 {
@@ -90,6 +100,9 @@ check_types(struct kn_ctx *c, kiln_problem *p)
     if (kn_type_mx[p->out] != (p->out_scale == KILN_OUT_MX32))
         return kn_fail(c, KILN_BAD_INPUT, "MX types have one scale per 32 "
                        "elements (--out-scale mx32), and only they do");
+    if (p->round_seed && !p->round)
+        return kn_fail(c, KILN_BAD_INPUT, "--round-seed is the seed of --round "
+                       "stochastic, which is not asked for");
     if (p->requant > 3)
         return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
     if (p->requant && !kn_type_mx[p->out])

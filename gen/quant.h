@@ -11,6 +11,7 @@ struct kn_narrow {
     uint8_t elem, fold, top;
     uint32_t most;
     uint8_t bits;
+    int8_t least;
 };
 const struct kn_narrow *kn_narrow_of(kiln_type t);
 
@@ -20,6 +21,9 @@ const struct kn_narrow *kn_narrow_of(kiln_type t);
 int kn_narrow_fold(const kiln_problem *p);
 double kn_narrow_limit(const kiln_problem *p);
 int64_t kn_scale_rounding(const kiln_problem *p);
+
+/* The exponent below which the output's type has no more bits. */
+int kn_narrow_least(const kiln_problem *p);
 
 /* A row with one scale is in registers. */
 enum { KN_QUANT_ROW_MOST = 16384 };

@@ -293,7 +293,10 @@ typedef struct kiln_problem {
                                 0: none */
     uint8_t zero_points;     /* kernel part: kiln_zero_points, of an i4 B */
     uint8_t math;            /* kernel part: kiln_math */
-    uint8_t reserved[2];
+    uint8_t round;           /* kernel part: 1: codes are rounded at random, by
+                                round_seed (docs/quant.md); 0: to nearest */
+    uint8_t reserved[1];
+    uint64_t round_seed;     /* launch part */
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

@@ -167,6 +167,8 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->layout = layout_of(cli, p);
     p->out_scale = (uint8_t)v[KN_FLAG_out_scale].i;
     p->overflow = v[KN_FLAG_saturate].seen && !v[KN_FLAG_saturate].i;
+    p->round = (uint8_t)v[KN_FLAG_round].i;
+    p->round_seed = (uint64_t)v[KN_FLAG_round_seed].i;
     epilogue_of(&v[KN_FLAG_epilogue], p);
     scalars_of(cli, p);
     p->beta = v[KN_FLAG_beta].f != 0;

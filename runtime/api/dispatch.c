@@ -209,6 +209,9 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.scale_type = p->scale_type;
     k->problem.zero_points = p->zero_points;
     k->problem.math = p->math;
+    k->problem.quant_flags = p->quant_flags;
+    k->problem.hadamard = p->hadamard;
+    k->problem.round = p->round;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -209,6 +209,10 @@ struct kn_ref_fields {
 struct kn_ref_fields kn_ref_fields(kiln_type t, kiln_target target);
 /* Largest finite value of a float type. */
 double kn_ref_max(kiln_type t, kiln_target target);
+/* at_random.c: what an element is moved by before it is rounded at random, in
+ * steps of its type, -1/2 to 1/2; and the value that x becomes. */
+double kn_ref_random(uint64_t seed, int64_t row, int64_t col);
+double kn_ref_at_random(kiln_type t, kiln_target target, double random, double x);
 /* n elements from element `first` of a packed little-endian run. */
 struct kn_ref_codec {
     kiln_type type;

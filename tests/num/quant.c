@@ -99,6 +99,11 @@ draw_request(struct draw *d, const char *target)
     if (mx && below(d, 2))
         kn_putf(&d->line, " --quant %s",
                 ONE_OF(d, "floor", "round-up", "even", "ceil"));
+    if (!strcmp(scale, "static") && out[1] != '8' && !below(d, 3))
+        kn_put(&d->line, " --saturate 0");
+    if (below(d, 2))
+        kn_putf(&d->line, " --round stochastic --round-seed %llu",
+                (unsigned long long)kn_mix(d->seed) >> below(d, 60) >> 1);
     draw_layout(d, mx, !strcmp(scale, "block128"));
 }
 
@@ -155,7 +160,7 @@ bad_of(kiln_type out, uint8_t code, uint8_t scale)
     double value[32] = { 3 };
     struct kn_ref_check k = { 0 };
 
-    kn_quant_check(&(struct kn_quant_row){ &p, 0, 32, value, NULL, codes,
+    kn_quant_check(&(struct kn_quant_row){ &p, 0, 0, 32, value, NULL, codes,
                                            &scale }, &k);
     return k.bad;
 }

@@ -16,6 +16,8 @@ WHAT = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
         ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "row"),
         ("bf16", "fp8", "block128"), ("bf16", "i8", "row"),
         ("f32", "mxfp8", "mx32")]
+AT_RANDOM = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
+             ("bf16", "fp8", "row")]
 SIZES = 4
 
 
@@ -26,10 +28,10 @@ def rates(path):
 
 
 def share(kilnc, arch, what, m, k, rate):
-    a, out, scale = what
+    a, out, scale, *more = what
     done = subprocess.run([kilnc, "time", "quant", "--arch", arch, "--a", a,
                            "--out", out, "--out-scale", scale, "-m", str(m),
-                           "-k", str(k), "--json", "-"], text=True, check=True,
+                           "-k", str(k), "--json", "-", *more], text=True, check=True,
                           stdout=subprocess.PIPE)
     us = json.loads(done.stdout)["predicted"]["us"]
     bits = BITS[a] + BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128,
@@ -45,8 +47,9 @@ def main():
     print("sizes drawn:", ", ".join("%dx%d" % s for s in sizes), "\n")
     print("| | gfx950 worst | best | gfx942 worst | best |")
     print("|---|---|---|---|---|")
-    for what in WHAT:
-        row = "| %s to %s, %s |" % what
+    random_too = [w + ("--round", "stochastic") for w in AT_RANDOM]
+    for what in WHAT + random_too:
+        row = "| %s to %s, %s%s |" % (*what[:3], ", stochastic" * (len(what) > 3))
         for arch in ("gfx950", "gfx942"):
             all_of = [share(sys.argv[1], arch, what, m, k, rate[arch])
                       for m, k in sizes]

@@ -226,7 +226,7 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
                            (uint64_t)first * bits / 8, codes, bytes));
     KN_TRY(read_scales(r, row, first, n, scales));
     kn_quant_check(&(struct kn_quant_row){
-        p, row, n, v, is_gated(p) || p->hadamard ? e : NULL, codes, scales },
+        p, row, first, n, v, is_gated(p) || p->hadamard ? e : NULL, codes, scales },
         &r->check);
     r->codes += bytes;
     r->scales += block_of(p) ? (uint64_t)(div_up(n, block_of(p)) * scale_size(p))

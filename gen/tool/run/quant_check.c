@@ -72,6 +72,20 @@ quotient(const kiln_problem *p, const void *scale, double x)
     return v > most ? most : v < least ? least : v;
 }
 
+/* The multiple of a code's step beside v that element i is rounded to. */
+static double
+at_random(const struct kn_quant_row *r, int64_t i, double v)
+{
+    const kiln_problem *p = r->p;
+
+    if (!p->round)
+        return v;
+    return copysign(kn_ref_at_random(p->out, p->target,
+                                     kn_ref_random(p->round_seed, r->row,
+                                                   r->first + i), v),
+                    v);
+}
+
 static uint32_t
 code_at(const uint8_t *row, uint64_t i, unsigned bits)
 {
@@ -127,8 +141,8 @@ check_codes(const struct kn_quant_row *r, const struct block *b,
         memcpy(&byte, b->scale, 1);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         double x = r->value[i], e = r->error ? r->error[i] : 0;
-        double lo = quotient(p, b->scale, x - e);
-        double hi = quotient(p, b->scale, x + e);
+        double lo = at_random(r, i, quotient(p, b->scale, x - e));
+        double hi = at_random(r, i, quotient(p, b->scale, x + e));
         uint32_t code = code_at(r->codes, (uint64_t)i, bits);
 
         k->elements++;

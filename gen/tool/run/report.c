@@ -44,6 +44,8 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     if (kn_codes(p) || kn_writes_scales(p)) {
         kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
         kn_json_bool(j, "saturate", !p->overflow);
+        if (p->round)
+            kn_json_uint(j, "round_seed", p->round_seed);
         if (p->out_scale == KILN_OUT_MX32)
             kn_json_str(j, "requant", modes[p->requant]);
     }
@@ -127,6 +129,8 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
                 p->out_scale == KILN_OUT_MX32 ? modes[p->requant] : "");
     if (p->overflow)
         kn_put(t->text, ", not saturated");
+    if (p->round)
+        kn_putf(t->text, ", rounded by seed %" PRIu64, p->round_seed);
     if (p->quant)
         kn_putf(t->text, ", A quantised (%s)", modes[p->quant - 1]);
     if (p->invariant)

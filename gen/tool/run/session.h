@@ -263,10 +263,11 @@ kiln_status kn_run_quant(struct kn_tool *t);
 /* Bytes that a launch reads and writes, each once. */
 double kn_quant_bytes(const kiln_problem *p);
 
-/* quant_check.c - a row of the output, and what is in it of which numbers. */
+/* quant_check.c - part of a row of the output, of which numbers it is made. */
 struct kn_quant_row {
     const kiln_problem *p;
-    int64_t row, n;          /* its number and its elements */
+    int64_t row, first, n;   /* its number, the column of its first element, and
+                                how many it has */
     const double *value;     /* before they are quantised */
     const double *error;     /* bounds of it; NULL: it is exact */
     const uint8_t *codes;    /* packed */

@@ -98,7 +98,9 @@ class kiln_problem(C.Structure):
         ("hadamard", C.c_uint8),
         ("zero_points", C.c_uint8),
         ("math", C.c_uint8),
-        ("reserved", C.c_uint8 * 2),
+        ("round", C.c_uint8),
+        ("reserved", C.c_uint8 * 1),
+        ("round_seed", C.c_uint64),
     ]
 
 

@@ -73,11 +73,42 @@ class Format:
             return -i & 0xff if sign else i
         return i if self.fnuz and not i else i | sign << self.bits - 1
 
+    def code_at_random(self, x, part):
+        """One of the codes beside x, the nearer one once it is moved."""
+        v = self.values
+        a = abs(x)
+        if a >= v[-1]:
+            return self.code(x)
+        i = bisect.bisect_right(v, a) - 1
+        step = v[i + 1] - v[i]
+        moved = f32(x + part * step) * math.copysign(1, x)
+        odd = v[i] / step % 2
+        i += moved > v[i] + step / 2 or (odd == 1 and moved == v[i] + step / 2)
+        return self.code(math.copysign(v[i], x))
+
     def value(self, code):
         if self.integer:
             return float(code - 256 if code > 127 else code)
         v = self.values[code & (1 << self.bits - 1) - 1]
         return -v if code >> self.bits - 1 else v
+
+
+def pcg4d(*words):
+    """Jarzynski and Olano, Hash Functions for GPU Rendering, JCGT 9(3), 2020."""
+    v = [(w * 1664525 + 1013904223) & 0xffffffff for w in words]
+    for turn in range(2):
+        if turn:
+            v = [w ^ w >> 16 for w in v]
+        for to, a, b in ((0, 1, 3), (1, 2, 0), (2, 0, 1), (3, 1, 2)):
+            v[to] = (v[to] + v[a] * v[b]) & 0xffffffff
+    return v
+
+
+def random_part(seed, row, col):
+    """What an element is moved by, in steps: -1/2 to 1/2."""
+    words = pcg4d(col // 8, row, seed & 0xffffffff, seed >> 32)
+    half = words[col % 8 // 2] >> 16 * (col % 2) & 0xffff
+    return ((half | 1) - 32768) / 65536
 
 
 def e8m0(fmt, amax, mode):
@@ -95,8 +126,14 @@ def e8m0(fmt, amax, mode):
     return min(max(e + 127, 0), 254)
 
 
-def quantise(row, fmt, scale, mode="floor"):
-    """Codes and scales of a row; a block with no finite scale has codes None."""
+def quantise(row, fmt, scale, mode="floor", random_row=None):
+    """Codes and scales of a row; a block with no finite scale has codes None.
+    random_row: seed and number of the row, if codes are rounded so."""
+    def code(x, at):
+        if random_row is None:
+            return fmt.code(x)
+        return fmt.code_at_random(x, random_part(*random_row, at))
+
     step = {"mx32": 32, "block128": 128}.get(scale, len(row))
     codes, scales = [], []
     for at in range(0, len(row), step):
@@ -107,11 +144,13 @@ def quantise(row, fmt, scale, mode="floor"):
             codes += [None] * len(block)
         elif scale == "mx32":
             scales.append(e8m0(fmt, amax, mode))
-            codes += [fmt.code(math.ldexp(x, 127 - scales[-1])) for x in block]
+            codes += [code(math.ldexp(x, 127 - scales[-1]), at + i)
+                      for i, x in enumerate(block)]
         else:
             s = f32(max(amax, f32(1e-10)) * f32(1 / fmt.most()))
             scales.append(s)
-            codes += [fmt.code(f32(x * f32(1 / s))) for x in block]
+            codes += [code(f32(x * f32(1 / s)), at + i)
+                      for i, x in enumerate(block)]
     return codes, scales
 
 
@@ -146,14 +185,15 @@ def numbers(a, words):
                                           *[w << 16 for w in words])))
 
 
-def differences(rows, data, scales, fmt, scale, mode):
+def differences(rows, data, scales, fmt, scale, mode, seed=None):
     """Places where the files are not what they should be."""
     bad = []
     pitch = (len(rows[0]) * fmt.bits + 7) // 8
     size = 1 if scale == "mx32" else 4
     per = len(scales) // len(rows) // size
     for r, row in enumerate(rows):
-        want, ws = quantise(row, fmt, scale, mode)
+        want, ws = quantise(row, fmt, scale, mode,
+                            None if seed is None else (seed, r))
         got = unpack(data[r * pitch:(r + 1) * pitch], fmt.bits, len(row))
         gs = scales[r * per * size:(r + 1) * per * size]
         gs = list(gs) if size == 1 else list(struct.unpack("<%df" % per, gs))
@@ -174,7 +214,7 @@ def made(arch, a, out, scale, m, k, *more):
     return done
 
 
-def every_number(arch, a, out, scale, mode="floor", shuffled=False):
+def every_number(arch, a, out, scale, mode="floor", shuffled=False, seed=None):
     """The 65536 patterns of 16 bits in their order, or anyhow."""
     words = list(range(65536))
     if shuffled:
@@ -182,13 +222,16 @@ def every_number(arch, a, out, scale, mode="floor", shuffled=False):
     m, k = (1024, 64) if scale == "mx32" else (256, 256)
     write("a.bin", struct.pack("<65536H", *words))
     done = made(arch, a, out, scale, m, k,
-                *(["--quant", mode] if scale == "mx32" else []))
+                *(["--quant", mode] if scale == "mx32" else []),
+                *(["--round", "stochastic", "--round-seed", seed]
+                  if seed is not None else []))
     all_of = numbers(a, words)
     rows = [all_of[r * k:r * k + k] for r in range(m)]
     fmt = Format(out, arch)
-    bad = differences(rows, read("c.bin"), read("s.bin"), fmt, scale, mode)
-    report("%s %s to %s %s %s%s" % (arch, a, out, scale, mode,
-                                    ", shuffled" if shuffled else ""),
+    bad = differences(rows, read("c.bin"), read("s.bin"), fmt, scale, mode, seed)
+    report("%s %s to %s %s %s%s%s" % (arch, a, out, scale, mode,
+                                      ", shuffled" if shuffled else "",
+                                      "" if seed is None else ", seed %d" % seed),
            done.returncode == 0 and not bad, "\n".join(bad[:4]) + done.stdout)
 
 
@@ -203,6 +246,43 @@ def a_wrong_bit_is_found():
     scale = differences([row], data, bytes([s[0] + 1]), fmt, "mx32", "floor")
     report("a wrong code and a wrong scale are found",
            fine and code and scale)
+    row = [0.3] * 31 + [1.0]
+    codes, scales = quantise(row, fmt, "mx32", "floor", (7, 0))
+    same, other, nearest = (differences([row], bytes(codes), bytes(scales), fmt,
+                                        "mx32", "floor", s) for s in (7, 8, None))
+    report("another seed and nearest even are found",
+           not same and other and nearest)
+
+
+def upward(arch, fraction, seed, m=64, k=1024):
+    """Where elements between two codes, at a fraction of the way, went up."""
+    write("a.bin", struct.pack("<f", 1 + fraction / 8) * (m * k))
+    write("s.bin", struct.pack("<f", 1))
+    done = made(arch, "f32", "fp8", "static", m, k, "--round", "stochastic",
+                "--round-seed", seed)
+    low = Format("fp8", arch).code(1.0)
+    return [c - low for c in read("c.bin")] if not done.returncode else []
+
+
+def rounds_without_bias(arch):
+    """Each way as often as it should be, whatever the neighbours did."""
+    n, bad, last = 65536, [], None
+    for seed, fraction in enumerate((0, 1 / 64, 1 / 3, 0.5, 0.9)):
+        fraction = f32(1 + fraction / 8) * 8 - 8
+        up = upward(arch, fraction, seed << 31)
+        off = 5 * math.sqrt(n * fraction * (1 - fraction)) + n * 2.0 ** -16
+        if set(up) - {0, 1} or len(up) != n or abs(sum(up) - n * fraction) > off:
+            bad.append("%g went up %d times of %d" % (fraction, sum(up), n))
+        for lag in (1, 2, 8, 64, 1024) if fraction == 0.5 else ():
+            both = sum(a == b for a, b in zip(up, up[lag:]))
+            if abs(both - (n - lag) / 2) > 2.5 * math.sqrt(n):
+                bad.append("%d of %d are as those %d before" % (both, n, lag))
+        last = up if fraction == 0.5 else last
+    same, other = upward(arch, 0.5, 3 << 31), upward(arch, 0.5, 3 << 31 | 1)
+    alike = sum(a == b for a, b in zip(last, other))
+    if same != last or abs(alike - n / 2) > 2.5 * math.sqrt(n):
+        bad.append("the seed: %d alike" % alike)
+    report("%s stochastic rounding has no bias" % arch, not bad, "\n".join(bad))
 
 
 def product(arch, out, scale, layout, m=48, k=256):
@@ -259,6 +339,12 @@ for ARCH in ("gfx950", "gfx942"):
     for OUT in ("fp8", "bf8", "i8"):
         every_number(ARCH, "f16", OUT, "row")
         every_number(ARCH, "bf16", OUT, "block128")
+    for OUT in ("mxfp8", "mxbf8", "mxfp6", "mxbf6", "mxfp4"):
+        every_number(ARCH, "bf16", OUT, "mx32", seed=0xfedcba9876543)
+    for OUT in ("fp8", "bf8", "i8"):
+        every_number(ARCH, "f16", OUT, "row", seed=5)
+    every_number(ARCH, "bf16", "fp8", "block128", seed=1 << 62)
+    rounds_without_bias(ARCH)
     product(ARCH, "mxfp8", "mx32", "raw")
     product(ARCH, "mxfp4", "mx32", "raw")
     product(ARCH, "mxfp6", "mx32", "raw")
