@@ -12,7 +12,9 @@ struct kn_emitted {
     const char *assembly;    /* if asked */
 };
 
-enum { KN_EMIT_LLVM = 1, KN_EMIT_ASM = 2 };
+/* Texts to keep; and SETTLED: behind every loop as many wait states as any
+ * matrix result takes (kn_emit alone; the other lowering counts its own). */
+enum { KN_EMIT_LLVM = 1, KN_EMIT_ASM = 2, KN_EMIT_SETTLED = 4 };
 
 /* Requires: verified wave-level kernel. The same kernel gives the same bytes.
  * INTERNAL with LLVM's own sentence if it objects to what we built. */

@@ -475,6 +475,7 @@ struct kn_generated {
     const char *const *waived;       /* gates this variant does not pass */
     uint32_t nwaived;
     const struct kn_refused *refused; /* choices before cfg, the last one first */
+    uint32_t early;          /* reads of matrix results that LLVM let through */
     double ms;               /* wall time of the whole call */
     double emit_ms, prove_ms; /* of it: LLVM; linking, gates and checks */
     uint64_t compilations;   /* 1, or 0 when served from a cache */

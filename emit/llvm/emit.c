@@ -519,6 +519,7 @@ emit_in(struct kn_ctx *c, const struct kn_fn *f, unsigned want,
             return kn_fail_at(c, KILN_UNSUPPORTED, f->ins[n].at, "only the "
                               "assembly lowering reads two LDS slots at once");
     KN_TRY(open_session(c, f, s));
+    s->l.settled = want & KN_EMIT_SETTLED;
     KN_TRY(run(s, want));
     keep(c, s, out);
     return KILN_OK;

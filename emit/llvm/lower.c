@@ -248,6 +248,8 @@ lower_end(struct lower *l, const struct kn_ins *i)
         LLVMBuildBr(l->b, l->open[n].end);
     }
     LLVMPositionBuilderAtEnd(l->b, l->open[n].end);
+    if (l->open[n].head && l->settled)
+        low_settle(l);
 }
 
 void

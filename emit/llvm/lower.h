@@ -20,6 +20,7 @@ struct lower {
     LLVMTypeRef elem[KN_NELEM];
     LLVMValueRef *val;       /* by value: SSA value, or its alloca */
     bool *in_memory;         /* by value: assigned more than once */
+    bool settled;            /* KN_EMIT_SETTLED */
     bool stages;             /* `landed` registers wait to be stored to LDS */
     LLVMValueRef *slot;      /* LDS globals, by slot number */
     LLVMMetadataRef *scope;  /* alias scope, by slot number */
@@ -52,6 +53,8 @@ LLVMValueRef low_first_lane(struct lower *l, LLVMValueRef v);
 LLVMValueRef low_id(struct lower *l, const char *name);
 /* The number of this wave in the workgroup, uniform. */
 LLVMValueRef low_wave(struct lower *l);
+/* Waits for every matrix result. */
+void low_settle(struct lower *l);
 LLVMBasicBlockRef low_block(struct lower *l, const char *name);
 LLVMValueRef low_i32(struct lower *l, int64_t v);
 

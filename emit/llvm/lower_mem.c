@@ -442,6 +442,16 @@ lower_sched(struct lower *l, const struct kn_ins *i)
     call_imm(l, "llvm.amdgcn.sched.barrier", l->i32, 0);
 }
 
+/* 24 wait states, that nothing behind them goes before; the longest that a
+ * result takes is 20 (kn_mfma_waits). */
+void
+low_settle(struct lower *l)
+{
+    for (int n = 0; n < 3; n++)
+        call_imm(l, "llvm.amdgcn.s.nop", l->i16, 7);
+    lower_sched(l, NULL);
+}
+
 /* llvm.fake.use emits no instruction. Without a use on the path that leaves
  * the loop, LLVM sinks the loads of the next tile past its exit branch. */
 void
