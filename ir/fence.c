@@ -145,6 +145,7 @@ step(struct placer *p, size_t at, struct state *s)
         break;
     case KN_OP_stg:
     case KN_OP_atom:
+    case KN_OP_atmax:
         issue(p, s);
         break;
     case KN_OP_break:

@@ -361,10 +361,39 @@ select_cvtmx(struct select *s)
     }
 }
 
-/* Magnitudes three at a time. */
+/* Magnitudes as unsigned numbers, of which a NaN's is the largest. */
+static void
+magnitudes(struct select *s)
+{
+    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
+    struct kn_asm_opnd d = kn_asm_dst(s), most = kn_asm_arg(s, 1), to;
+
+    for (uint32_t n = 0; n < x.n; n += 2) {
+        struct kn_asm_opnd y[2];
+
+        for (uint32_t k = 0; k < 2; k++) {
+            y[k] = kn_asm_new(s->a, KN_ASM_V, 1);
+            VALU(s, v_and_b32, y[k], kn_imm(0x7fffffff),
+                 kn_part(x, n + k < x.n ? n + k : n, 1));
+            y[k].fresh = 0;
+        }
+        to = n + 2 < x.n ? kn_asm_new(s->a, KN_ASM_V, 1) : d;
+        to.fresh = 1;
+        VALU(s, v_max3_u32, to, y[0], y[1], most);
+        most = to;
+        most.fresh = 0;
+    }
+}
+
+/* Three at a time. */
 void
 select_amax(struct select *s)
 {
+    if (s->i->attr[KN_A_mode] && !kn_targets[s->f->target].maximum3) {
+        magnitudes(s);
+        return;
+    }
+
     uint16_t isa = s->i->attr[KN_A_mode] ? KN_I_v_maximum3_f32 : KN_I_v_max3_f32;
     struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
     struct kn_asm_opnd d = kn_asm_dst(s), most = kn_asm_arg(s, 1);

@@ -152,6 +152,16 @@ select_atom(struct select *s)
             buffer_mods(s);
 }
 
+void
+select_atmax(struct select *s)
+{
+    struct kn_asm_opnd o[] = { kn_asm_vector(s, kn_asm_arg(s, 2)),
+                               kn_asm_vector(s, kn_asm_arg(s, 1)),
+                               kn_asm_arg(s, 0), kn_imm(0) };
+
+    kn_asm_add(s, KN_I_buffer_atomic_umax, 0, o, 4)->mods = buffer_mods(s);
+}
+
 /* The count before, in the register of what it wraps at. */
 void
 select_arrive(struct select *s)

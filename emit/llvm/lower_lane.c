@@ -126,11 +126,23 @@ lower_qmax(struct lower *l, const struct kn_ins *i)
     low_set(l, i, x);
 }
 
+/* The larger of two floats that are none below zero; a NaN is the largest. */
+static LLVMValueRef
+larger_bits(struct lower *l, LLVMValueRef x, LLVMValueRef y)
+{
+    x = LLVMBuildBitCast(l->b, x, l->i32, "");
+    y = LLVMBuildBitCast(l->b, y, l->i32, "");
+    x = low_intrinsic(l, &(struct low_call){ "llvm.umax", { l->i32 }, 1,
+                                             { x, y }, 2 });
+    return LLVMBuildBitCast(l->b, x, l->f32, "");
+}
+
 /* Of magnitudes, which are a modifier of v_max3_f32 and v_maximum3_f32. */
 void
 lower_amax(struct lower *l, const struct kn_ins *i)
 {
     LLVMValueRef x = low_get(l, i, 0), most = low_arg(l, i, 1, l->f32);
+    bool bits = i->attr[KN_A_mode] && !kn_targets[l->f->target].maximum3;
     unsigned n = kn_val(l->f, i->arg[0])->type.n;
 
     for (unsigned e = 0; e < n; e++) {
@@ -139,7 +151,8 @@ lower_amax(struct lower *l, const struct kn_ins *i)
 
         v = low_intrinsic(l, &(struct low_call){ "llvm.fabs", { l->f32 }, 1,
                                                  { v }, 1 });
-        most = low_intrinsic(l, &(struct low_call){
+        most = bits ? larger_bits(l, most, v)
+             : low_intrinsic(l, &(struct low_call){
             i->attr[KN_A_mode] ? "llvm.maximum" : "llvm.maxnum", { l->f32 }, 1,
             { most, v }, 2 });
     }

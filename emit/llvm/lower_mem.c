@@ -226,6 +226,15 @@ lower_atom(struct lower *l, const struct kn_ins *i)
           low_i32(l, 0) }, 5 });
 }
 
+void
+lower_atmax(struct lower *l, const struct kn_ins *i)
+{
+    low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.raw.ptr.buffer.atomic.umax", { l->i32 }, 1,
+        { low_arg(l, i, 2, l->i32), low_arg(l, i, 0, l->p8), offset(l, i, 1),
+          low_i32(l, 0), low_i32(l, 0) }, 5 });
+}
+
 /* An agent-scope increment that wraps to zero: LLVM gives it no scope bits
  * (AMDGPUUsage, memory model gfx942), for atomics always reach the point where
  * the dies' caches agree. */

@@ -54,6 +54,7 @@ struct dist {
     kn_ref array[KN_FORMULA_ARRAYS], scalar[KN_FORMULA_SCALARS]; /* of expr */
     kn_ref *vector[3 + KN_FORMULA_DECLARED]; /* by column block, or by row block:
                                 biases, and what is declared */
+    kn_ref most;             /* acc.amax: of the parts so far */
     kn_ref first;            /* first token of the window, 0: there is none */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;

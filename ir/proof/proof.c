@@ -444,6 +444,7 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
         return read_slot(p, s, i);
     case KN_OP_stg:
     case KN_OP_atom:
+    case KN_OP_atmax:
         KN_TRY(use_registers(p, s, i));
         proof_issue(s, PROOF_VM);
         if (i->attr[KN_A_coh]) {

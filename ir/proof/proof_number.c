@@ -23,7 +23,8 @@ asked(enum kn_op op)
     switch (op) {
     case KN_OP_break: case KN_OP_if:
         return 1;
-    case KN_OP_ldg: case KN_OP_stg: case KN_OP_atom: case KN_OP_arrive:
+    case KN_OP_ldg: case KN_OP_stg: case KN_OP_atom: case KN_OP_atmax:
+    case KN_OP_arrive:
         return 2;
     case KN_OP_rsrc: case KN_OP_ldu:
         return 3;

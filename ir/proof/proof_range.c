@@ -284,7 +284,8 @@ check(const struct ranges *r, const struct kn_ins *i, const struct rstate *s)
     switch (i->op) {
     case KN_OP_rsrc:
         return check_resource(r, i, s);
-    case KN_OP_ldg: case KN_OP_stg: case KN_OP_atom: case KN_OP_arrive:
+    case KN_OP_ldg: case KN_OP_stg: case KN_OP_atom: case KN_OP_atmax:
+    case KN_OP_arrive:
         return check_offset(r, i, of(r, s, i->arg[1]));
     case KN_OP_dma:
         return check_offset(r, i, of(r, s, i->arg[3]));

@@ -71,9 +71,6 @@ kn_verify_magnitude(const struct kn_fn *f, const struct kn_ins *i)
     KN_TRY(need_registers(f, i, 0, 1));
     if (type_of(f, i->arg[0]).elem != KN_T_f32)
         return FAIL(f, i->at, "%s is for f32", name_of(i));
-    if (i->attr[KN_A_mode] && !kn_targets[f->target].maximum3)
-        return FAIL(f, i->at, "%s has no maximum that keeps a NaN",
-                    kiln_target_name(f->target));
     return need_result(f, i, KN_T_f32, 1);
 }
 

@@ -190,6 +190,15 @@ check_store(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_maximum(const struct kn_fn *f, const struct kn_ins *i)
+{
+    if (type_of(f, i->arg[2]).elem != KN_T_i32 || type_of(f, i->arg[2]).n != 1 ||
+        i->attr[KN_A_elem] != KN_T_i32)
+        return FAIL(f, i->at, "atom.max is of one i32, elem=i32");
+    return check_store(f, i);
+}
+
+static kiln_status
 check_ldu(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst);
@@ -403,7 +412,7 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_roll] = check_roll,
     [KN_OP_ldg] = check_load, [KN_OP_lds_ld] = check_load,
     [KN_OP_stg] = check_store, [KN_OP_lds_st] = check_store,
-    [KN_OP_atom] = check_store,
+    [KN_OP_atom] = check_store, [KN_OP_atmax] = check_maximum,
     [KN_OP_ldu] = check_ldu,
     [KN_OP_mfma] = check_accumulator, [KN_OP_mfmas] = check_accumulator,
     [KN_OP_exp2] = check_float, [KN_OP_rcp] = check_float,

@@ -201,6 +201,11 @@ SENTENCES = {
     "rcp": "reciprocal, 1 ulp (`v_rcp_f32`)",
     "rsq": "reciprocal square root, 1 ulp (`v_rsq_f32`)",
     "atom.add": "add two bf16 or an f32 to memory, atomically",
+    "atom.max": "the larger of it and an i32 of memory, unsigned, atomically",
+    "acc.amax": "raises the f32 at the pointer to the largest magnitude of the "
+                "tile that is within the output, a NaN the largest of all: "
+                "first row and column, rows, columns (`parts`: row blocks in "
+                "turn, in order, the last of which writes)",
     "acc.float": "integer accumulators to f32",
 }
 

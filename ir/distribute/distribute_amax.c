@@ -1,0 +1,161 @@
+/* distribute_amax.c - acc.amax: the largest magnitude of what a tile stores.
+ * Bits of floats that are not negative are in order as unsigned numbers, those
+ * of a NaN the largest: a lane keeps its largest over the parts of a tile, a
+ * wave raises memory once. */
+#include "distribute.h"
+
+/* The accumulators of a part, and what is left of the output from the tile's
+ * origin on. */
+struct amax {
+    struct dist *d;
+    const struct dist_tile *t;
+    struct dist_epilogue e;
+    uint32_t first, end;     /* row blocks */
+    kn_ref rows, cols;
+};
+
+static void
+raise_by(struct dist *d, kn_ref to, kn_ref v)
+{
+    struct kn_ins *n = dist_add(d, KN_OP_amax, to);
+
+    n->arg[0] = v;
+    n->arg[1] = to;
+    n->attr[KN_A_mode] = 1;
+}
+
+static void
+take_all(const struct amax *a)
+{
+    for (uint32_t n = a->first * a->e.b.count; n < a->end * a->e.b.count; n++)
+        raise_by(a->d, a->d->most, a->t->reg[n]);
+}
+
+/* By column block: 1 for each of a lane's columns that is within, else 0. */
+static kn_ref *
+columns_within(const struct amax *a)
+{
+    struct dist *d = a->d;
+    kn_ref *in = KN_NEW(d->c, kn_ref, a->e.b.count);
+
+    for (uint32_t y = 0; y < a->e.b.count; y++) {
+        struct kn_ins *cat;
+        kn_ref one[4];
+
+        for (int k = 0; k < 4; k++) {
+            kn_ref col = dist_ic(d, KN_OP_add, a->e.col0, y * 16 + k);
+            kn_ref yes = dist_op(d, KN_OP_slt, kn_vb1, col, a->cols);
+
+            yes = dist_op3(d, KN_OP_select, kn_v32,
+                           (kn_ref[3]){ yes, dist_int(d, 0x3f800000),
+                                        dist_int(d, 0) });
+            one[k] = dist_op(d, KN_OP_bits, kn_vf32, yes, 0);
+        }
+        in[y] = dist_temp(d, dist_vec(KN_T_f32, 4));
+        cat = dist_add(d, KN_OP_cat, in[y]);
+        for (int k = 0; k < 4; k++)
+            cat->arg[k] = one[k];
+    }
+    return in;
+}
+
+/* What is within the output alone: what lies beyond it may be anything. */
+static void
+take_within(const struct amax *a)
+{
+    struct dist *d = a->d;
+    struct kn_type four = dist_acc_type(d, a->t->reg[0]);
+    kn_ref zero = kn_flt(d->out, 0), *in = columns_within(a);
+
+    for (uint32_t x = a->first; x < a->end; x++) {
+        kn_ref row = dist_ic(d, KN_OP_add, a->e.row0, x * 16), bits;
+        kn_ref most = dist_temp(d, kn_vf32), arg[3];
+
+        dist_move(d, most, zero);
+        for (uint32_t y = 0; y < a->e.b.count; y++)
+            raise_by(d, most, dist_above(d, four, (kn_ref[4]){
+                in[y], zero, a->t->reg[x * a->e.b.count + y], zero }));
+        bits = dist_op(d, KN_OP_bits, kn_v32, most, 0);
+        arg[0] = dist_op(d, KN_OP_slt, kn_vb1, row, a->rows);
+        arg[1] = bits;
+        arg[2] = dist_int(d, 0);
+        bits = dist_op3(d, KN_OP_select, kn_v32, arg);
+        raise_by(d, d->most, dist_op(d, KN_OP_bits, kn_vf32, bits, 0));
+    }
+}
+
+/* Rows of 16 lanes side by side, then the four of them. */
+static kn_ref
+of_wave(struct dist *d)
+{
+    kn_ref u = dist_op(d, KN_OP_bits, kn_v32, d->most, 0), all = 0;
+
+    u = dist_op(d, KN_OP_nmax, kn_v32, u, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_parts] = 16;
+    for (int k = 0; k < 4; k++) {
+        kn_ref one = dist_op(d, KN_OP_readlane, kn_s32, u, dist_int(d, 16 * k));
+
+        all = all ? dist_op(d, KN_OP_umax, kn_s32, all, one) : one;
+    }
+    return all;
+}
+
+/* One lane of each wave does; the others' places are no memory. */
+static void
+put_largest(struct dist *d, kn_ref p)
+{
+    kn_ref most = of_wave(d), base = dist_address(d, p, 0, 0, 0), off;
+    kn_ref first = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
+    kn_ref r = dist_op(d, KN_OP_rsrc, (struct kn_type){ KN_T_rsrc, 1, 0 }, base,
+                       dist_int(d, 4));
+    struct kn_ins *n;
+
+    off = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
+        first, dist_int(d, 0), dist_int(d, DIST_NEVER) });
+    n = dist_add(d, KN_OP_atmax, 0);
+    n->arg[0] = r;
+    n->arg[1] = off;
+    n->arg[2] = most;
+    n->attr[KN_A_elem] = KN_T_i32;
+}
+
+static kn_ref
+left_of(struct dist *d, kn_ref all, kn_ref from, int64_t most)
+{
+    kn_ref n = dist_i2(d, KN_OP_sub, dist_operand(d, all),
+                       dist_operand(d, from));
+
+    return dist_clamp(d, n, 0, most);
+}
+
+kiln_status
+expand_accmax(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct amax a = { .d = d, .t = t, .e = dist_epilogue(d, t) };
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    int64_t bm = d->in->shape.wm * a.e.a.count * 16;
+    int64_t bn = d->in->shape.wn * a.e.b.count * 16;
+    kn_ref whole;
+
+    a.first = part * a.e.a.count / parts;
+    a.end = (part + 1) * a.e.a.count / parts;
+    a.rows = left_of(d, i->arg[4], i->arg[2], bm);
+    a.cols = left_of(d, i->arg[5], i->arg[3], bn);
+    if (!part) {
+        d->most = dist_temp(d, kn_vf32);
+        dist_move(d, d->most, kn_flt(d->out, 0));
+    }
+    whole = dist_op(d, KN_OP_band, kn_sb1,
+                    dist_op(d, KN_OP_sge, kn_sb1, a.rows, dist_int(d, bm)),
+                    dist_op(d, KN_OP_sge, kn_sb1, a.cols, dist_int(d, bn)));
+    dist_add(d, KN_OP_if, 0)->arg[0] = whole;
+    take_all(&a);
+    dist_add(d, KN_OP_else, 0);
+    take_within(&a);
+    dist_add(d, KN_OP_end, 0);
+    if (part + 1 == parts)
+        put_largest(d, dist_operand(d, i->arg[1]));
+    return KILN_OK;
+}
