@@ -109,6 +109,7 @@ kn_extents_of(const kiln_problem *p)
         e.sc = !p->m || !p->k ? 0
              : p->out_scale == KILN_OUT_STATIC ? 4 : (uint64_t)t.one_sa;
     }
+    e.amax = p->amax ? 4 : 0;
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = kn_group_table(p);
     array_extents(p, f->ragged ? p->groups : na, nc, &e);

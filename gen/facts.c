@@ -195,7 +195,7 @@ apply_parts(const struct given *x)
 {
     const kiln_problem *p = x->p;
     bool alone = (p->epilogue == KILN_EPILOGUE_EXPRESSION ||
-                  p->out_scale == KILN_OUT_STATIC) && !p->beta &&
+                  p->out_scale == KILN_OUT_STATIC || p->amax) && !p->beta &&
                  !kn_writes_scales(p) && !kn_family_of(p)->routed &&
                  !kn_family_of(p)->unary && !walks_ahead(p, x->g);
 

@@ -42,6 +42,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
         kn_putf(&b, " zero-points=%s", kn_zero_point_names[p->zero_points]);
     if (p->math)
         kn_putf(&b, " math=%s", kn_math_names[p->math]);
+    if (p->amax)
+        kn_put(&b, " amax=1");
     if (kn_family_of(p)->unary)
         kn_putf(&b, " requant=%u flags=%u hadamard=%u", p->requant,
                 p->quant_flags, p->hadamard);

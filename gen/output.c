@@ -1,6 +1,8 @@
 /* output.c - outputs of 8 bits or of MX types, and their scales. */
 #include "gen.h"
 
+#include <string.h>
+
 enum { WIDEST = 256 };       /* tile, in columns */
 
 uint32_t
@@ -116,6 +118,25 @@ check_blocks(struct kn_ctx *c, kiln_problem *p)
     return check_codes(c, p);
 }
 
+/* An amax is of what is stored, C's part included: where a store would add
+ * that, an expression does. */
+static kiln_status
+check_amax(struct kn_ctx *c, kiln_problem *p)
+{
+    if (!p->amax)
+        return KILN_OK;
+    if (kn_family_of(p)->routed)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has no amax of its output yet");
+    if (p->out == KILN_I32)
+        return kn_fail(c, KILN_UNSUPPORTED, "an amax is the f32 of an output of "
+                       "floats or codes, not of i32");
+    if (p->beta && p->epilogue != KILN_EPILOGUE_EXPRESSION) {
+        strcpy(p->expression, p->epilogue ? "acc+bias" : "acc");
+        p->epilogue = KILN_EPILOGUE_EXPRESSION;
+    }
+    return KILN_OK;
+}
+
 kiln_status
 kn_output_check(struct kn_ctx *c, kiln_problem *p)
 {
@@ -124,6 +145,7 @@ kn_output_check(struct kn_ctx *c, kiln_problem *p)
     if (p->round || p->round_seed)
         return kn_fail(c, KILN_UNSUPPORTED, "an output of a product is rounded "
                        "to nearest: --round is of quant");
+    KN_TRY(check_amax(c, p));
     if (p->quant_flags || p->hadamard)
         return kn_fail(c, KILN_BAD_INPUT, "a product has neither quant_flags "
                        "nor a transform");

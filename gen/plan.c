@@ -47,6 +47,7 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
         return d->align_sb < scale ? scale : d->align_sb;
     case KILN_ARG_BIAS:
     case KILN_ARG_SC:
+    case KILN_ARG_AMAX:
     case KILN_ARG_EXPERTS:
     case KILN_ARG_PADDED:
     case KILN_ARG_WEIGHTS:
@@ -85,7 +86,8 @@ check_addresses(struct kn_ctx *c, const kiln_problem *p,
                 { "x1", o->x[1], array_align(p, 1, align_c) },
                 { "x2", o->x[2], array_align(p, 2, align_c) },
                 { "x3", o->x[3], array_align(p, 3, align_c) },
-                { "the output's scales", o->sc, 4 } };
+                { "the output's scales", o->sc, 4 },
+                { "amax", o->amax, 4 } };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].at % (uint64_t)all[i].align)
@@ -121,7 +123,7 @@ address(const struct kn_operands *o, kiln_operand operand)
         [KILN_ARG_WEIGHTS] = o->weights, [KILN_ARG_WORKSPACE] = o->workspace,
         [KILN_ARG_X0] = o->x[0], [KILN_ARG_X1] = o->x[1],
         [KILN_ARG_X2] = o->x[2], [KILN_ARG_X3] = o->x[3],
-        [KILN_ARG_SC] = o->sc
+        [KILN_ARG_SC] = o->sc, [KILN_ARG_AMAX] = o->amax
     };
 
     return at[operand];

@@ -295,8 +295,10 @@ typedef struct kiln_problem {
     uint8_t math;            /* kernel part: kiln_math */
     uint8_t round;           /* kernel part: 1: codes are rounded at random, by
                                 round_seed (docs/quant.md); 0: to nearest */
-    uint8_t reserved[1];
+    uint8_t amax;            /* kernel part: 1: arguments.amax is raised to the
+                                largest |D| before its scale and rounding */
     uint64_t round_seed;     /* launch part */
+    uint8_t reserved[8];
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

@@ -27,7 +27,8 @@ extern "C" {
     X(ARG_X1, x1) \
     X(ARG_X2, x2) \
     X(ARG_X3, x3) \
-    X(ARG_SC, sc)
+    X(ARG_SC, sc) \
+    X(ARG_AMAX, amax)
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
     KILN_OPERANDS(X)
@@ -86,6 +87,9 @@ typedef struct kiln_arguments {
                                 of each batch or wgrad's group), columns (f32 [n]
                                 of each batch or group), tensors like C */
     const void *sc;          /* kiln_out_scale */
+    void *amax;              /* f32 [1]: becomes the larger of what it holds and
+                                |D|, of all groups and batches; a NaN is the
+                                largest of all. Zero before (kiln_plan.zeroed) */
 } kiln_arguments;
 
 typedef struct kiln_pointer {
@@ -114,7 +118,9 @@ typedef struct kiln_plan {
     uint64_t offsets_size;   /* bytes of them; 0: the family has none */
     uint32_t cus_at;         /* of a persistent grid: where kernarg has grid[0]
                                 (32 bits). A launcher may lower both alike */
-    uint32_t reserved;
+    uint32_t zeroed;         /* 1 << kiln_operand: arguments whose 4 bytes are
+                                zero before each launch, by whoever launches, on
+                                the stream: amax. A launch zeroes nothing */
 } kiln_plan;
 
 /* Refuses a problem that the kernel was not made for. */

@@ -166,6 +166,7 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->math = (uint8_t)v[KN_FLAG_math].i;
     p->layout = layout_of(cli, p);
     p->out_scale = (uint8_t)v[KN_FLAG_out_scale].i;
+    p->amax = v[KN_FLAG_amax].seen || v[KN_FLAG_amax_file].seen;
     p->overflow = v[KN_FLAG_saturate].seen && !v[KN_FLAG_saturate].i;
     p->round = (uint8_t)v[KN_FLAG_round].i;
     p->round_seed = (uint64_t)v[KN_FLAG_round_seed].i;

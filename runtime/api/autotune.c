@@ -99,9 +99,10 @@ static kiln_status
 make_buffers(struct kn_ctx *c, const struct kn_race *r, struct buffers *b)
 {
     struct kn_device *dev = &r->d->dev;
-    struct kn_memory m = { .size = kn_extents_of(r->p).c };
+    struct kn_memory m = { 0 };
 
-    b->size = (size_t)m.size;
+    b->size = (size_t)kn_extents_of(r->p).c;
+    m.size = (b->size + 3) / 4 * 4 + 4;
     b->first = KN_NEW(c, uint8_t, b->size);
     memset(b->first, 0xff, b->size);
     if (r->p->beta)
@@ -132,19 +133,30 @@ measure(struct kn_ctx *c, const struct kn_race *r, const struct kn_start *s,
     return KILN_OK;
 }
 
+/* The caller's arguments but for what a candidate writes: a slot's output, and
+ * behind it its amax. */
+static kiln_arguments
+arguments_of(const struct kn_race *r, const struct buffers *b, int slot)
+{
+    kiln_arguments args = *r->args;
+
+    args.c = b->device[slot];
+    args.amax = (uint8_t *)args.c + (b->size + 3) / 4 * 4;
+    args.workspace = b->workspace;
+    return args;
+}
+
 /* Result first, then time. `slot`: 0 for the kernel that is compared with. */
 static kiln_status
 try_kernel(struct kn_ctx *c, const struct kn_race *r, const kiln_function *f,
            struct buffers *b, int slot)
 {
     struct kn_device *dev = &r->d->dev;
-    kiln_arguments args = *r->args;
+    kiln_arguments args = arguments_of(r, b, slot);
     uint8_t kernarg[sizeof((kiln_plan *)0)->kernarg];
     struct kn_start s;
     kiln_plan plan;
 
-    args.c = b->device[slot];
-    args.workspace = b->workspace;
     KN_TRY(kn_launch_plan(c, f->kernel, r->p, &plan));
     KN_TRY(kn_fill_kernarg(c, &plan, &args, kernarg));
     s = kn_device_start(f, &plan, kernarg, r->args->stream);
@@ -161,13 +173,11 @@ static kiln_status
 time_kernel(struct kn_ctx *c, const struct kn_race *r, const kiln_function *f,
             struct buffers *b, double *us)
 {
-    kiln_arguments args = *r->args;
+    kiln_arguments args = arguments_of(r, b, 1);
     uint8_t kernarg[sizeof((kiln_plan *)0)->kernarg];
     struct kn_start s;
     kiln_plan plan;
 
-    args.c = b->device[1];
-    args.workspace = b->workspace;
     KN_TRY(kn_launch_plan(c, f->kernel, r->p, &plan));
     KN_TRY(kn_fill_kernarg(c, &plan, &args, kernarg));
     s = kn_device_start(f, &plan, kernarg, r->args->stream);

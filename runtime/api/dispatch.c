@@ -212,6 +212,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.quant_flags = p->quant_flags;
     k->problem.hadamard = p->hadamard;
     k->problem.round = p->round;
+    k->problem.amax = p->amax;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -51,6 +51,9 @@ static const struct {
     [KILN_ARG_SC] = { offsetof(kiln_arguments, sc),
                       offsetof(struct kn_operands, sc),
                       offsetof(struct kn_extents, sc), "sc" },
+    [KILN_ARG_AMAX] = { offsetof(kiln_arguments, amax),
+                        offsetof(struct kn_operands, amax),
+                        offsetof(struct kn_extents, amax), "amax" },
 };
 
 static uint64_t
@@ -140,6 +143,7 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
     }
     plan->kernarg_size = own.kernarg_size;
     plan->cus_at = own.cus_at;
+    plan->zeroed = p->amax ? 1u << KILN_ARG_AMAX : 0;
     memcpy(plan->kernarg, own.kernarg, own.kernarg_size);
     find_pointers(k, p, own.kernarg, plan);
     return KILN_OK;

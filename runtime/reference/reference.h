@@ -186,6 +186,16 @@ bool kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
 int64_t kn_ref_scale_columns(const struct kn_ref_result *r, int64_t n);
 double kn_ref_scale_at(const struct kn_ref_result *r, int64_t i, int64_t j);
 bool kn_ref_scale_right(const struct kn_ref_result *r, int64_t i, int64_t j);
+/* amax.c: between what magnitudes, each moved by what its sum may be off, the
+ * largest of rectangles of f32 values lies; exact sums have no error. Starts
+ * all-zero. A NaN is the largest of all, and without a sign. */
+struct kn_ref_amax {
+    double low, high;
+    bool nan;                /* a value is one */
+    bool open;               /* a sum may be one (kn_ref_sums.both) */
+};
+void kn_ref_amax_add(struct kn_ref_amax *m, const struct kn_ref_result *r);
+bool kn_ref_amax_right(const struct kn_ref_amax *m, float got);
 /* One element for the errors and the sums, judged elsewhere. */
 void kn_ref_note(struct kn_ref_check *check, double got, double want);
 /* 10 log10(sum want^2 / sum (got - want)^2): infinite without an error, NaN

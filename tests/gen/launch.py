@@ -90,6 +90,9 @@ def draw_kernel(rng):
         text = "row:s,tensor:r,col:w,scalar:k,acc*s*k+r*w"
         words += ["--epilogue", text]
         fields.update(expression=text, scalar=(C.c_float * 4)(1))
+    if family != "moe" and rng.random() < .2:
+        words += ["--amax"]
+        fields["amax"] = 1
     fields["scale_layout"] = 0
     if fields["scale"] == "block128" and family != "moe" and rng.random() < .5:
         words += ["--scale-layout", "transposed"]

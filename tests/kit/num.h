@@ -13,6 +13,7 @@
 
 enum num_operand_id {
     NUM_A, NUM_B, NUM_C, NUM_SA, NUM_SB, NUM_BIAS, NUM_SC,
+    NUM_AMAX,
     NUM_ARRAY,               /* those that the expression declares */
     NUM_NOPERANDS = NUM_ARRAY + KN_REF_ARRAYS
 };
@@ -54,6 +55,7 @@ struct num_job {
     /* called between the launch and the check */
     void (*meddle)(struct kn_sim *sim, uint64_t c, void *user);
     void (*meddle_scales)(struct kn_sim *sim, uint64_t sc, void *user);
+    void (*meddle_amax)(struct kn_sim *sim, uint64_t amax, void *user);
     void *user;
 };
 

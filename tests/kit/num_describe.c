@@ -69,6 +69,8 @@ describe(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " [scale mode %u]", p->requant);
     if (p->overflow)
         kn_put(b, " --saturate 0");
+    if (p->amax)
+        kn_put(b, " --amax");
     if (p->beta)
         kn_put(b, " --beta 1");
     if (p->alpha_set)

@@ -139,6 +139,9 @@ num_shape_operands(struct run *r)
         shape(r, NUM_SC, KILN_F32, 1, (int64_t)(kn_output_scales(p) + 3) / 4);
     r->o[NUM_SC].d.scale = true;
     kn_data_shape(&r->o[NUM_SC].d, 0, 0);
+    if (p->amax)
+        shape(r, NUM_AMAX, KILN_F32, 1, 1);
+    kn_data_shape(&r->o[NUM_AMAX].d, 0, 0);
     repeat(r);
     kn_data_shape(&r->o[NUM_A].d, p->lda, p->stride_a);
     kn_data_shape(&r->o[NUM_B].d, p->ldb, p->stride_b);
@@ -177,7 +180,7 @@ whole_units(const struct run *r, int id, uint64_t size)
     const struct kn_config *g = &r->k->g.cfg;
     const struct kn_domain *d = &g->domain;
     const uint8_t align[NUM_NOPERANDS] = { d->align_a, d->align_b, 1,
-                                           d->align_sa, d->align_sb, 4, 4,
+                                           d->align_sa, d->align_sb, 4, 4, 4,
                                            1, 1, 1, 1 };
     bool dwords = align[id] >= 4 ||
                   (id == NUM_A && kn_unaligned(&r->p, g, 'a')) ||
@@ -273,7 +276,7 @@ num_place_operands(struct run *r)
 
     for (int i = 0; i < NUM_NOPERANDS; i++) {
         struct operand *o = &r->o[i];
-        bool made = i == NUM_C || (i == NUM_SC && kn_writes_scales(&r->p));
+        bool made = i == NUM_C || i == NUM_AMAX || (i == NUM_SC && kn_writes_scales(&r->p));
         bool read = !made || (i == NUM_C && r->p.beta);
 
         if (!o->used)
@@ -282,7 +285,8 @@ num_place_operands(struct run *r)
         store_operand(r, i, o);
         if (kn_sim_alloc(s, o->size ? o->size : 1,
                          made ? KN_MEM_OUTPUT : KN_MEM_READONLY,
-                         read && o->size ? fill : NULL, o, &o->block))
+                         i == NUM_AMAX ? kn_sim_zeros
+                         : read && o->size ? fill : NULL, o, &o->block))
             return num_fault(r, "no memory on the device");
         o->at = o->block + o->skew;
     }

@@ -28,6 +28,7 @@ struct run {
     struct kn_plan plan;
     uint64_t written;        /* bytes the tiles must have written */
     struct kn_sim_result sim;
+    struct kn_ref_amax amax;
     struct kn_ref_expression x; /* of p, as the reference reads it */
 };
 

@@ -29,25 +29,31 @@ struct row {
     kiln_out_scale scale;
     uint8_t overflow;
     const char *expression;
-    uint8_t mode;
+    uint8_t mode, amax;
 };
 static const struct row rows[] = {
-    { "fp8, static", KILN_FP8, KILN_OUT_STATIC, 0, "", 0 },
-    { "fp8, plain", KILN_FP8, KILN_OUT_PLAIN, 0, "acc*300", 0 },
-    { "fp8, not saturated", KILN_FP8, KILN_OUT_STATIC, 1, "acc*300", 0 },
-    { "bf8, static", KILN_BF8, KILN_OUT_STATIC, 0, "relu(acc)", 0 },
-    { "bf8, not saturated", KILN_BF8, KILN_OUT_PLAIN, 1, "acc*30000", 0 },
-    { "i8, static", KILN_I8, KILN_OUT_STATIC, 0, "", 0 },
-    { "i8, plain", KILN_I8, KILN_OUT_PLAIN, 0, "row:r,acc*r*50", 0 },
-    { "fp8, by row", KILN_FP8, KILN_OUT_ROW, 0, "silu(acc)", 0 },
-    { "bf8, by 128", KILN_BF8, KILN_OUT_BLOCK128, 0, "acc+1", 0 },
-    { "i8, by 128", KILN_I8, KILN_OUT_BLOCK128, 0, "", 0 },
-    { "mxfp8", KILN_MXFP8, KILN_OUT_MX32, 0, "acc+1", 0 },
-    { "mxfp8, round-up", KILN_MXFP8, KILN_OUT_MX32, 0, "", 1 },
-    { "mxfp8, not saturated", KILN_MXFP8, KILN_OUT_MX32, 1, "", 2 },
-    { "mxfp4", KILN_MXFP4, KILN_OUT_MX32, 0, "", 0 },
-    { "mxfp4, even", KILN_MXFP4, KILN_OUT_MX32, 0, "relu(acc)", 2 },
-    { "mxfp4, ceil", KILN_MXFP4, KILN_OUT_MX32, 0, "", 3 },
+    { "bf16, amax", KILN_BF16, KILN_OUT_PLAIN, 0, "", 0, 1 },
+    { "f16, amax of what lies beyond too", KILN_F16, KILN_OUT_PLAIN, 0,
+      "rcp(acc) * 0.01", 0, 1 },
+    { "fp8, static, amax", KILN_FP8, KILN_OUT_STATIC, 0, "acc*300", 0, 1 },
+    { "i8, by 128, amax", KILN_I8, KILN_OUT_BLOCK128, 0, "1-acc", 0, 1 },
+    { "mxfp4, amax", KILN_MXFP4, KILN_OUT_MX32, 0, "", 0, 1 },
+    { "fp8, static", KILN_FP8, KILN_OUT_STATIC, 0, "", 0, 0 },
+    { "fp8, plain", KILN_FP8, KILN_OUT_PLAIN, 0, "acc*300", 0, 0 },
+    { "fp8, not saturated", KILN_FP8, KILN_OUT_STATIC, 1, "acc*300", 0, 0 },
+    { "bf8, static", KILN_BF8, KILN_OUT_STATIC, 0, "relu(acc)", 0, 0 },
+    { "bf8, not saturated", KILN_BF8, KILN_OUT_PLAIN, 1, "acc*30000", 0, 0 },
+    { "i8, static", KILN_I8, KILN_OUT_STATIC, 0, "", 0, 0 },
+    { "i8, plain", KILN_I8, KILN_OUT_PLAIN, 0, "row:r,acc*r*50", 0, 0 },
+    { "fp8, by row", KILN_FP8, KILN_OUT_ROW, 0, "silu(acc)", 0, 0 },
+    { "bf8, by 128", KILN_BF8, KILN_OUT_BLOCK128, 0, "acc+1", 0, 0 },
+    { "i8, by 128", KILN_I8, KILN_OUT_BLOCK128, 0, "", 0, 0 },
+    { "mxfp8", KILN_MXFP8, KILN_OUT_MX32, 0, "acc+1", 0, 0 },
+    { "mxfp8, round-up", KILN_MXFP8, KILN_OUT_MX32, 0, "", 1, 0 },
+    { "mxfp8, not saturated", KILN_MXFP8, KILN_OUT_MX32, 1, "", 2, 0 },
+    { "mxfp4", KILN_MXFP4, KILN_OUT_MX32, 0, "", 0, 0 },
+    { "mxfp4, even", KILN_MXFP4, KILN_OUT_MX32, 0, "relu(acc)", 2, 0 },
+    { "mxfp4, ceil", KILN_MXFP4, KILN_OUT_MX32, 0, "", 3, 0 },
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -99,7 +105,8 @@ run_form(const struct row *row, uint32_t n, enum kn_data_mode mode)
     struct num_job j = { .seed = n, .order_seed = n, .mode = mode };
     kiln_problem p = { .size = sizeof p, .target = target, .out = row->out,
                        .out_scale = (uint8_t)row->scale,
-                       .overflow = row->overflow, .requant = row->mode };
+                       .overflow = row->overflow, .requant = row->mode,
+                       .amax = row->amax };
     struct num_result r = { .ok = true };
     struct num_kernel k;
     struct kn_config g;
@@ -146,7 +153,7 @@ run_chosen(const struct row *row, int64_t m, int64_t n)
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_FP8,
                        .out = row->out, .out_scale = (uint8_t)row->scale,
                        .overflow = row->overflow, .requant = row->mode,
-                       .m = m, .n = n, .k = 1024 };
+                       .amax = row->amax, .m = m, .n = n, .k = 1024 };
     struct num_job j = { .p = { .m = m, .n = n, .k = 1024 } };
     struct kn_config g = { 0 };
     struct num_result r;
@@ -257,10 +264,45 @@ test_wrong_scale(void **state)
     num_close(&k);
 }
 
+/* The next float, or a NaN, is a wrong amax. */
+static void
+next_float(struct kn_sim *sim, uint64_t at, void *user)
+{
+    uint32_t *add = user, v;
+
+    assert_int_equal(kn_sim_read(sim, at, &v, sizeof v), KILN_OK);
+    v += *add;
+    assert_int_equal(kn_sim_write(sim, at, &v, sizeof v), KILN_OK);
+}
+
+static void
+test_wrong_amax(void **state)
+{
+    kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
+                       .amax = 1 };
+    static uint32_t add[] = { 1, UINT32_MAX, 0x40000000 };
+    struct kn_config g = { .bm = 64, .bn = 64 };
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    g.domain = num_weakest(&p);
+    assert_true(num_open(&k, &counts, &p, &g));
+    for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
+        struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
+                             .mode = KN_DATA_EXACT,
+                             .meddle_amax = next_float, .user = &add[i] };
+
+        assert_false(num_launch(&k, &j, &r));
+        assert_non_null(strstr(r.text, "amax"));
+    }
+    num_close(&k);
+}
+
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 3];
+    struct CMUnitTest tests[NROWS + 4];
     size_t n = 0;
 
     if (argc < 2)
@@ -273,6 +315,7 @@ main(int argc, char **argv)
                                               (void *)(uintptr_t)&rows[i] };
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_scale);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_amax);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_pairs);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }

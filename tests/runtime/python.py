@@ -131,6 +131,16 @@ def outputs_of_eight_bits():
                           "gfx950").dequantise()
     if np.abs(back - 4 * want).max() > 16:
         wrong = wrong or "fp8 is off by %g" % np.abs(back - 4 * want).max()
+    amax = np.zeros(1, "f4")
+    GPU.gemm(x, y, "fp8", out_scale=s, amax=amax)
+    wrong = wrong or same(amax, np.abs(wide(x) @ wide(y).T).max(keepdims=True)
+                          .reshape(1))
+    amax[0] = 2e9            # what is larger stays
+    GPU.batched(x[None], y[None], "f32", amax=amax, epilogue="acc*acc")
+    wrong = wrong or same(amax, np.array([2e9], "f4"))
+    refused("amax is one f32", GPU.gemm, x, y, amax=np.zeros(2, "f4"))
+    refused("not of i32", GPU.gemm, np.ones((4, 32), "i1"),
+            np.ones((4, 32), "i1"), "i32", amax=amax)
     refused("out_scale is one f32", GPU.gemm, x, y, "i8",
             out_scale=small(2, dtype="f4"))
     refused("fp8, bf8 or i8", GPU.gemm, x, y, out_scale=s)

@@ -95,6 +95,8 @@ is_used(const kiln_problem *p, kiln_operand operand)
         return e.bias != 0 || (kn_quantises(p) && kn_family_of(p)->routed);
     case KILN_ARG_SC:
         return e.sc != 0;
+    case KILN_ARG_AMAX:
+        return p->amax;
     case KILN_ARG_OFFSETS:
         return e.offs != 0 || kn_family_of(p)->routed;
     case KILN_ARG_WEIGHTS:

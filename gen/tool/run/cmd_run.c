@@ -25,6 +25,7 @@ struct run {
     uint64_t written;        /* output bytes the executed ones must write */
     uint64_t scales_written; /* the same of its scales */
     struct kn_ref_check check;
+    struct kn_ref_amax amax;
     struct kn_ref_cells cells;       /* of an output that is checked whole */
     bool whole;
     struct kn_json j;
@@ -317,11 +318,12 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
     res.abssum = sums.abssum = KN_NEW(c, double, n);
     res.both = sums.both = KN_NEW(c, uint8_t, n);
     res.got = got = KN_NEW(c, uint8_t, (size_t)t->rows * row_bytes(r, t->cols));
-    sums.least = kn_ref_least_serves(p, &res);
+    sums.least = kn_ref_least_serves(p, &res) && !r->p.amax;
     KN_TRY(expect_tile(c, r, p, t, &sums));
     KN_TRY(read_output(r, t, got));
     if (res.written)
         KN_TRY(read_scales(c, r, t, &res));
+    kn_ref_amax_add(&r->amax, &res);
     return kn_ref_judge(c, p, &res, &r->check);
 }
 
@@ -527,9 +529,12 @@ run_on_device(struct kn_session *s, void *user)
             kn_session_check_written(s, &r->job, r->job.at.sc,
                                      r->ops.o[KN_OPND_SC].size,
                                      r->scales_written);
+        if (r->p.amax)
+            KN_TRY(kn_amax_check(r->t, &r->j, s, &r->job, &r->amax));
     }
     KN_TRY(write_output(r));
     KN_TRY(write_scales(r));
+    KN_TRY(kn_amax_write(r->t, s, &r->job));
     return report(r);
 }
 

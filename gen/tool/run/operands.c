@@ -8,7 +8,7 @@
 static const struct row {
     const char *name;
     enum kn_flag_id flag;
-} rows[KN_OPND_ARRAY] = {
+} rows[KN_OPND_AMAX] = {
 #define X(id, text, flag) { text, KN_FLAG_##flag },
     KN_OPERANDS(X)
 #undef X
@@ -143,8 +143,8 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
 {
     const struct kn_extents e = kn_extents_of(p);
     const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias,
-                                           e.sc, e.x[0], e.x[1], e.x[2],
-                                           e.x[3] };
+                                           e.sc, e.amax, e.x[0], e.x[1],
+                                           e.x[2], e.x[3] };
     int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb * kn_word_k(p), p->ldc, p->ldsa, p->ldsb };
     int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
@@ -161,6 +161,8 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
         shape_out_scales(p, &o[KN_OPND_SC]);
         o[KN_OPND_SC].data.scale = true;
     }
+    if (p->amax)
+        set_shape(&o[KN_OPND_AMAX], KILN_F32, 1, 1);
     shape_batches(p, o);
     shape_arrays(p, o);
     for (uint32_t i = KN_OPND_ARRAY; i < KN_NOPERANDS; i++)
@@ -303,7 +305,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
     kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
                       &s->o[KN_OPND_SB]);
     KN_TRY(check_zero_files(t, p));
-    for (int i = 0; i < KN_OPND_ARRAY; i++) {
+    for (int i = 0; i < KN_OPND_AMAX; i++) {
         const struct row row = row_of(p, i);
         const struct kn_value *v = &t->cli->v[row.flag];
 
@@ -360,7 +362,7 @@ kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size)
 static bool
 is_made(const kiln_problem *p, int id)
 {
-    return id == KN_OPND_C || (id == KN_OPND_SC && kn_writes_scales(p));
+    return id == KN_OPND_C || id == KN_OPND_AMAX || (id == KN_OPND_SC && kn_writes_scales(p));
 }
 
 /* Kernels of dword-aligned operands read whole dwords, of which no device
@@ -387,7 +389,8 @@ kn_operand_memory(const kiln_problem *p, struct kn_operands_set *s, int id)
     return (struct kn_memory){
         .size = allocated(p, &s->o[id], id),
         .flags = is_made(p, id) ? KN_MEM_OUTPUT : KN_MEM_READONLY,
-        .fill = has_contents(s, id, p) ? kn_operand_stored : NULL,
+        .fill = id == KN_OPND_AMAX ? kn_sim_zeros
+              : has_contents(s, id, p) ? kn_operand_stored : NULL,
         .user = &s->o[id],
     };
 }

@@ -131,6 +131,8 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
         kn_put(t->text, ", not saturated");
     if (p->round)
         kn_putf(t->text, ", rounded by seed %" PRIu64, p->round_seed);
+    if (p->amax)
+        kn_put(t->text, ", amax");
     if (p->quant)
         kn_putf(t->text, ", A quantised (%s)", modes[p->quant - 1]);
     if (p->invariant)

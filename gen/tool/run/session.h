@@ -126,7 +126,7 @@ struct kn_operand_place {
     size_t at;               /* in struct kn_operands */
     kiln_operand operand;
 };
-enum { KN_NPLACES = 16 };
+enum { KN_NPLACES = 17 };
 extern const struct kn_operand_place kn_operand_places[KN_NPLACES];
 
 /* rotate.c - a launch many times over, its buffers with it. n 0: more than a
@@ -155,6 +155,15 @@ kiln_status kn_session_read(const struct kn_session *s, uint64_t at, void *to,
  * `at` written: all of the executed tiles and nothing else. */
 void kn_session_check_written(const struct kn_session *s, struct kn_job *j,
                               uint64_t at, uint64_t size, uint64_t want);
+
+/* amax.c: the largest magnitude that a launch has left at j->at.amax: a finding
+ * if it is not between the reference's, and the file of --amax-file. */
+struct kn_ref_amax;
+kiln_status kn_amax_check(struct kn_tool *t, struct kn_json *json,
+                          const struct kn_session *s, struct kn_job *j,
+                          const struct kn_ref_amax *want);
+kiln_status kn_amax_write(struct kn_tool *t, const struct kn_session *s,
+                          const struct kn_job *j);
 
 /* Generates the kernel of the command's configuration and reports it; `link`
  * as in struct kn_watch. */

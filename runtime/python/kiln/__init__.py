@@ -385,6 +385,8 @@ class Device(Layers, _Owner):
             self.run(problem, stream=stream, **at)
             if memory:
                 self.sync(stream)
+            if "amax" in operands:
+                made["amax"] = operands["amax"]
             for name, v in made.items():
                 if v.host:
                     memory[name].download(v)
@@ -399,8 +401,8 @@ class Device(Layers, _Owner):
     def gemm(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
              scales=None, scale=None, bias=None, epilogue=None, row=None,
              col=None, tensor=None, scalar=None, alpha=None, beta=0,
-             invariant=False, out_scale=None, saturate=True, math="ieee",
-             stream=None):
+             invariant=False, out_scale=None, saturate=True, amax=None,
+             math="ieee", stream=None):
         """A times B as the layout says (nt: A[M,K] B[N,K]) to C[M,N].
 
         out: a type, for a new array, or the array to write; scales: (of A, of
@@ -408,22 +410,24 @@ class Device(Layers, _Owner):
         bits of a row of C depend on nothing but that row of A, and B; out_scale:
         of an output of fp8, bf8 or i8, whose codes times it are C, or "row",
         "block128" and, of mxfp8 and mxfp4, "mx32": the kernel makes them, and
-        the result is a Quantised; saturate: what is beyond is the limit; math:
-        how f32 operands are multiplied: "ieee", "xf32" or "bf16x3"."""
+        the result is a Quantised; saturate: what is beyond is the limit; amax:
+        an f32 array of one element, which becomes the larger of itself and
+        the largest |C| before its scale and rounding; math: how f32 operands are multiplied: "ieee", "xf32" or "bf16x3"."""
         p = Product("gemm", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
         p.add_output(out_scale, saturate)
+        p.add_amax(amax)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
     def batched(self, a, b, out=None, *, layout="nt", a_type=None, b_type=None,
                 scales=None, scale=None, bias=None, epilogue=None, row=None,
                 col=None, tensor=None, scalar=None, alpha=None, beta=0,
-                invariant=False, out_scale=None, saturate=True, math="ieee",
-                stream=None):
+                invariant=False, out_scale=None, saturate=True, amax=None,
+                math="ieee", stream=None):
         """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
         p = Product("batched", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
@@ -431,6 +435,7 @@ class Device(Layers, _Owner):
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
         p.add_output(out_scale, saturate)
+        p.add_amax(amax)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
@@ -438,7 +443,7 @@ class Device(Layers, _Owner):
                 b_type=None, scales=None, scale=None, bias=None,
                 epilogue=None, row=None, col=None, tensor=None, scalar=None,
                 alpha=None, beta=0, invariant=False, out_scale=None,
-                saturate=True, math="ieee", stream=None):
+                saturate=True, amax=None, math="ieee", stream=None):
         """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]."""
         p = Product("grouped", layout, a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["m"])
@@ -447,13 +452,14 @@ class Device(Layers, _Owner):
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
         p.add_output(out_scale, saturate)
+        p.add_amax(amax)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
     def wgrad(self, a, b, offsets, out=None, *, a_type=None, b_type=None,
               scales=None, scale=None, epilogue=None, row=None, col=None,
               tensor=None, scalar=None, alpha=None, beta=0, out_scale=None,
-              saturate=True, math="ieee", stream=None):
+              saturate=True, amax=None, math="ieee", stream=None):
         """For each group the product of its rows of A[K,M] and B[K,N]."""
         p = Product("wgrad", "tn", a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["k"])
@@ -461,6 +467,7 @@ class Device(Layers, _Owner):
         p.add_bias(None, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.add_output(out_scale, saturate)
+        p.add_amax(amax)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 

@@ -18,7 +18,7 @@ MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited', 'gelu_tanh']
 TARGETS = ['none', 'gfx942', 'gfx950']
 OPERANDS = ['a', 'b', 'c', 'sa', 'sb', 'bias', 'offsets', 'experts', 'padded',
-    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc']
+    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc', 'amax']
 
 
 class kiln_error(C.Structure):
@@ -99,8 +99,9 @@ class kiln_problem(C.Structure):
         ("zero_points", C.c_uint8),
         ("math", C.c_uint8),
         ("round", C.c_uint8),
-        ("reserved", C.c_uint8 * 1),
+        ("amax", C.c_uint8),
         ("round_seed", C.c_uint64),
+        ("reserved", C.c_uint8 * 8),
     ]
 
 
@@ -152,6 +153,7 @@ class kiln_arguments(C.Structure):
         ("x2", C.c_void_p),
         ("x3", C.c_void_p),
         ("sc", C.c_void_p),
+        ("amax", C.c_void_p),
     ]
 
 
@@ -177,7 +179,7 @@ class kiln_plan(C.Structure):
         ("offsets_at", C.c_uint64),
         ("offsets_size", C.c_uint64),
         ("cus_at", C.c_uint32),
-        ("reserved", C.c_uint32),
+        ("zeroed", C.c_uint32),
     ]
 
 

@@ -284,6 +284,16 @@ class Product:
         self.operand["sc"] = v
         self.fields["out_scale"] = "static"
 
+    def add_amax(self, amax):
+        """An array of one f32, which is raised to the largest magnitude."""
+        if amax is None:
+            return
+        v = view(amax)
+        if v.type != "f32" or math.prod(v.shape) != 1:
+            raise bad("amax is one f32")
+        self.operand["amax"] = v
+        self.fields["amax"] = 1
+
     def add_offsets(self, offsets, last):
         v = view(offsets)
         if v.size != 8 or len(v.shape) != 1 or v.shape[0] < 2:
