@@ -142,6 +142,17 @@ nan_bytes(struct dist *d, kn_ref x)
     return and_bits(d, x, SIGNS);
 }
 
+/* Numbers of 4 bits, one a byte; there is no -0 in what they become. */
+static kn_ref
+fp4_to_fnuz(struct dist *d, kn_ref x)
+{
+    kn_ref mag = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x07070707), 2);
+    kn_ref sign = dist_i2(d, KN_OP_and, dist_ic(d, KN_OP_shl, x, 4),
+                          add_bits(d, mag, LOW7));
+
+    return or_bits(d, and_bits(d, sign, SIGNS), mag);
+}
+
 /* FNUZ has no -0: its code is the NaN, which OCP has at 0x7f and 0xff. */
 static kn_ref
 to_fnuz(struct dist *d, uint8_t from, kn_ref x)
@@ -156,6 +167,14 @@ to_fnuz(struct dist *d, uint8_t from, kn_ref x)
     low = dist_i2(d, KN_OP_sub, nan, dist_ic(d, KN_OP_shr, nan, 7));
     mag = dist_i2(d, KN_OP_and, mag, dist_ic(d, KN_OP_xor, low, 0xffffffff));
     return or_bits(d, or_bits(d, mag, sign), nan);
+}
+
+/* Those of numbers of any format, one a byte. */
+static kn_ref
+fnuz_bytes(struct dist *d, uint8_t from, kn_ref x)
+{
+    return from == KN_T_fp4 ? fp4_to_fnuz(d, x)
+                            : to_fnuz(d, from, place_fields(d, from, x));
 }
 
 /* Numbers 2h and 2h + 1 of a dword, each in the high byte of a half. */
@@ -214,7 +233,8 @@ to_bf16(struct dist *d, uint8_t from, kn_ref x, kn_ref factor)
 
     x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
     x = dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, 2), x, 0);
-    x = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), x, up);
+    if (shift_of(from, KN_T_f16))
+        x = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), x, up);
     if (factor)
         x = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), x,
                     dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0));
@@ -274,9 +294,8 @@ scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
         return widen(d, from, in, factor, out);
     n = split(d, from, in.w, in.n, byte);
     for (uint32_t i = 0; i < n; i++) {
-        byte[i] = place_fields(d, from, byte[i]);
-        if (!ocp)
-            byte[i] = to_fnuz(d, from, byte[i]);
+        byte[i] = ocp ? place_fields(d, from, byte[i])
+                      : fnuz_bytes(d, from, byte[i]);
         for (int32_t first = 0; first < 4; first += 2)
             out[many++] = scale_pair(d, byte[i], first, up, factor);
     }
@@ -372,12 +391,13 @@ dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
 
     n = split(d, l->mem, in.w, in.n, byte);
     for (uint32_t i = 0; i < n; i++) {
-        kn_ref x = place_fields(d, l->mem, byte[i]);
+        kn_ref x;
 
         if (l->elem == KN_T_fp8) {
-            out[many++] = to_fnuz(d, l->mem, x);
+            out[many++] = fnuz_bytes(d, l->mem, byte[i]);
             continue;
         }
+        x = place_fields(d, l->mem, byte[i]);
         for (uint32_t h = 0; h < 2; h++) {
             kn_ref y = to_f16(d, l->mem, x, h);
 
