@@ -3,21 +3,34 @@
 
 #include "../emit.h"
 
+/* What costs registers, dearest first. */
+static const struct attempt {
+    bool names, order;
+    uint32_t few;
+} attempts[] = {
+    { true, true, KN_ASM_FEW }, { true, false, KN_ASM_FEW }, { true, false, 0 },
+    { false, false, 0 },
+};
+
 /* From operations to registers; *lack as kn_asm_allocate. */
 static kiln_status
-place(struct kn_ctx *c, const struct kn_fn *f, uint32_t few, struct kn_asm *a,
-      enum kn_asm_class *lack)
+place(struct kn_ctx *c, const struct kn_fn *f, const struct attempt *how,
+      struct kn_asm *a, enum kn_asm_class *lack)
 {
     struct kn_fn *tidy;
     uint32_t *from;
 
-    *a = (struct kn_asm){ .c = c, .few = few };
+    f = how->names ? kn_asm_names(c, f) : f;
+    *a = (struct kn_asm){ .c = c, .few = how->few, .order = how->order };
     tidy = kn_asm_tidy(c, f, &from);
     kn_asm_sink(c, tidy, from);
+    kn_asm_begin_sums(tidy, from);
     a->f = tidy;
     a->from = from;
     KN_TRY(kn_asm_select(a));
     kn_asm_join(a);
+    if (a->accumulators <= KN_ASM_FEW)
+        kn_asm_quads(a);
     kn_asm_schedule(a);
     *lack = kn_asm_allocate(a);
     return KILN_OK;
@@ -30,14 +43,12 @@ kiln_status
 kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
 {
     static const char *const names[] = { "scalar", "vector", "accumulator" };
-    enum kn_asm_class lack;
+    enum kn_asm_class lack = KN_ASM_V;
     struct kn_asm a;
 
-    KN_TRY(place(c, kn_asm_names(c, f), KN_ASM_FEW, &a, &lack));
-    if (lack != KN_ASM_CLASSES && a.accumulators <= KN_ASM_FEW)
-        KN_TRY(place(c, kn_asm_names(c, f), 0, &a, &lack));
-    if (lack != KN_ASM_CLASSES)
-        KN_TRY(place(c, f, 0, &a, &lack));
+    for (size_t n = 0; n < sizeof attempts / sizeof *attempts &&
+                       lack != KN_ASM_CLASSES; n++)
+        KN_TRY(place(c, f, &attempts[n], &a, &lack));
     if (lack != KN_ASM_CLASSES)
         return kn_crowded(c, kn_fail(
             c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly lowering "

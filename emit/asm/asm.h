@@ -4,7 +4,8 @@
  * names: a name for each assignment; tidy: values computed once, outside loops;
  * sink: in the branch that uses them;
  * select: machine operations over virtual registers; join: copies that need no
- * register; sched: matrix and other operations side by side; regs: registers,
+ * register; quad: descriptors in place; sched, order: matrix and other operations
+ * side by side, what memory waits for first; regs: registers,
  * never spilled; waits: counters and wait states; print: the text. LLVM only
  * assembles. What an operation has no row for is UNSUPPORTED. */
 #ifndef KN_ASM_H
@@ -31,6 +32,7 @@ struct kn_asm_opnd {
     uint8_t fresh;           /* this write begins the register's value */
     int32_t v;
     uint8_t abs;             /* a source's sign is left out */
+    uint8_t all;             /* its one dword is every element */
 };
 
 enum kn_asm_what { KN_ASM_INST, KN_ASM_AT, KN_ASM_EDGE };
@@ -52,6 +54,8 @@ struct kn_asm_op {
 
 struct kn_asm_reg {
     uint8_t cls, n, align;
+    uint8_t parts;           /* each is written once, the first first */
+    uint8_t spare;           /* registers behind it that nobody else has */
     int16_t at;              /* first physical register, -1: none yet */
 };
 
@@ -64,6 +68,7 @@ struct kn_asm {
     struct kn_asm_reg *reg;
     size_t nreg, capreg;
     uint32_t nlabel;
+    bool order;              /* runs in the order of their latencies */
     uint32_t few;            /* so many accumulators at most are in VGPRs */
     uint32_t accumulators;   /* dwords of them a lane */
     uint32_t used[KN_ASM_CLASSES];  /* registers in all, after allocation */
@@ -84,8 +89,14 @@ struct kn_fn *kn_asm_tidy(struct kn_ctx *c, const struct kn_fn *f,
  * in front of their first use; not in its loops. from[] follows. */
 void kn_asm_sink(struct kn_ctx *c, struct kn_fn *f, uint32_t *from);
 
+/* Sums that begin at zero begin in their first matrix instruction. */
+void kn_asm_begin_sums(struct kn_fn *f, uint32_t *from);
+
 /* Machine operations of a->f. UNSUPPORTED names an operation without a row. */
 kiln_status kn_asm_select(struct kn_asm *a);
+
+/* Descriptors of buffers that advance are where address and size are. */
+void kn_asm_quads(struct kn_asm *a);
 
 /* Copies of scalars that can share a register with what they copy are gone;
  * after allocation, those that got the same one. */
@@ -95,6 +106,9 @@ void kn_asm_drop_moves(struct kn_asm *a);
 /* Spreads what is no matrix instruction between those that are; fill: around
  * waits and barriers. */
 void kn_asm_schedule(struct kn_asm *a);
+/* Operations from .. to, a straight run, by when each can issue; far:
+ * for what memory is asked, whatever else waits. */
+void kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far);
 void kn_asm_fill(struct kn_asm *a);
 bool kn_asm_is_matrix(const struct kn_asm_op *x);
 /* What ends a run in which operations change places. */

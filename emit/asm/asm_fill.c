@@ -156,7 +156,7 @@ kn_asm_fill(struct kn_asm *a)
     wait_early(a);
     if (a->accumulators > a->few)
         return;
-    if (joins_shares(a->f))
+    if (a->order || joins_shares(a->f))
         fill_waits(a);
     prepare_early(a);
 }

@@ -221,7 +221,7 @@ fits(const struct allocator *r, size_t v, uint32_t at)
 {
     const struct kn_asm_reg *x = &r->a->reg[v];
 
-    for (uint32_t n = at; n < at + x->n; n++)
+    for (uint32_t n = at; n < at + x->n + x->spare; n++)
         for (uint32_t s = r->first[v]; s; s = r->span[s].next)
             if (!walk_span(r->busy[x->cls] + n * r->places, &r->span[s], false))
                 return false;
@@ -233,12 +233,12 @@ occupy(struct allocator *r, size_t v)
 {
     const struct kn_asm_reg *x = &r->a->reg[v];
 
-    for (uint32_t n = 0; n < x->n; n++)
+    for (uint32_t n = 0; n < x->n + x->spare; n++)
         for (uint32_t s = r->first[v]; s; s = r->span[s].next)
             walk_span(r->busy[x->cls] + ((uint32_t)x->at + n) * r->places,
                       &r->span[s], true);
-    if (r->first[v] && r->a->used[x->cls] < (uint32_t)x->at + x->n)
-        r->a->used[x->cls] = (uint32_t)x->at + x->n;
+    if (r->first[v] && r->a->used[x->cls] < (uint32_t)x->at + x->n + x->spare)
+        r->a->used[x->cls] = (uint32_t)x->at + x->n + x->spare;
 }
 
 static bool
@@ -246,7 +246,7 @@ place(struct allocator *r, size_t v)
 {
     struct kn_asm_reg *x = &r->a->reg[v];
 
-    for (uint32_t at = 0; r->first[v] && at + x->n <= r->a->limit[x->cls];
+    for (uint32_t at = 0; r->first[v] && at + x->n + x->spare <= r->a->limit[x->cls];
          at += x->align)
         if (fits(r, v, at)) {
             x->at = (int16_t)at;

@@ -200,6 +200,27 @@ read_first(const struct run *r)
         }
 }
 
+static bool
+has_matrix(const struct run *r)
+{
+    for (size_t k = r->from; k < r->to; k++)
+        if (kn_asm_is_matrix(&r->a->op[k]))
+            return true;
+    return false;
+}
+
+/* A run without matrix instructions that loads or copies. */
+static bool
+asks_memory(const struct run *r)
+{
+    bool asks = false;
+
+    for (size_t k = r->from; k < r->to; k++)
+        asks |= kn_isa[r->a->op[k].isa].unit == KN_U_VMEM &&
+                !(kn_isa[r->a->op[k].isa].flags & KN_IF_STORE);
+    return asks && !has_matrix(r);
+}
+
 static void
 spread(const struct run *r)
 {
@@ -208,8 +229,14 @@ spread(const struct run *r)
     struct kn_asm_op *out = KN_NEW(a->c, struct kn_asm_op, r->to - r->from);
     struct stream s[STREAMS], *l = &s[LDS_STREAM], *x = &s[REST_STREAM];
 
+    if (a->order && a->accumulators <= a->few && asks_memory(r)) {
+        kn_asm_order(a, r->from, r->to, true);
+        return;
+    }
     if (!divide(r, s, &m[1])) {
-        if (a->accumulators <= a->few)
+        if (a->order && has_matrix(r))
+            kn_asm_order(a, r->from, r->to, false);
+        else if (a->accumulators <= a->few)
             read_first(r);
         return;
     }
@@ -250,7 +277,7 @@ is_clear(const struct kn_asm *a, const struct kn_asm_op *x)
     return x->what == KN_ASM_INST && x->ndst == 1 && !x->dpp &&
            x->o[1].kind == KN_ASM_IMM &&
            (x->isa == KN_I_v_accvgpr_write_b32 ||
-            (x->isa == KN_I_v_mov_b32 && a->accumulators <= a->few &&
+            ((x->isa == KN_I_v_mov_b32 || x->isa == KN_I_v_mov_b64) && a->accumulators <= a->few &&
              a->reg[x->o[0].v].n >= 4));
 }
 
@@ -345,8 +372,17 @@ delay_copies(const struct run *r)
 }
 
 /* Instructions in front of the next copy of a run without matrix instructions:
- * the queue takes one of four waves in 64 clk, 16 instructions. */
-enum { COPY_PACE = 13 };
+ * the queue takes one of four waves in 64 clk, 16 instructions, and one of fewer
+ * waves sooner. */
+enum { COPY_PACE = 13, PACED_WAVES = 4 };
+
+static size_t
+copy_pace(const struct kn_asm *a)
+{
+    uint32_t waves = kn_waves(a->f);
+
+    return waves < PACED_WAVES ? 4 * waves - 3 : COPY_PACE;
+}
 
 /* The way into the loop: what the next operand's copies need is computed
  * while those of the last one leave. */
@@ -356,14 +392,14 @@ pace_copies(const struct run *r)
     struct kn_asm *a = r->a;
     struct kn_asm_op *out = KN_NEW(a->c, struct kn_asm_op, r->to - r->from);
     struct copies c = { 0 };
-    size_t at = 0, since = COPY_PACE;
+    size_t at = 0, pace = copy_pace(a), since = pace;
 
     find_copies(r, &c);
     if (!c.n || c.matrix)
         return;
     for (size_t n = r->from; n < r->to; n++) {
         while (c.put < c.n && c.at[c.put] < n &&
-               (c.until[c.put] <= n || (since >= COPY_PACE && scc_free(r, n)))) {
+               (c.until[c.put] <= n || (since >= pace && scc_free(r, n)))) {
             out[at++] = a->op[c.at[c.put]];
             out[at++] = a->op[c.at[c.put++] + 1];
             since = 0;

@@ -12,7 +12,8 @@ kn_asm_new(struct kn_asm *a, enum kn_asm_class cls, uint32_t n)
     uint8_t align = cls == KN_ASM_S && n > 3 ? 4 : n > 1 ? 2 : 1;
 
     a->reg = kn_grow(a->c, a->reg, &a->capreg, a->nreg + 1, sizeof *a->reg);
-    a->reg[a->nreg] = (struct kn_asm_reg){ (uint8_t)cls, (uint8_t)n, align, -1 };
+    a->reg[a->nreg] = (struct kn_asm_reg){ (uint8_t)cls, (uint8_t)n, align,
+                                               0, 0, -1 };
     return (struct kn_asm_opnd){ .kind = KN_ASM_REG, .n = (uint8_t)n,
                                  .v = (int32_t)a->nreg++ };
 }
@@ -137,6 +138,15 @@ copy_dword(struct select *s, struct kn_asm_opnd to, struct kn_asm_opnd from)
         ADD(s, v_accvgpr_write_b32, 1, to, from);
 }
 
+/* Whether dwords d and d + 1 of vector registers become zero. */
+static bool
+clears_two(const struct select *s, struct kn_asm_opnd to, uint32_t d,
+           struct kn_asm_opnd from)
+{
+    return from.kind == KN_ASM_IMM && !from.v && kn_asm_cls(s, to) == KN_ASM_V &&
+           d + 1 < to.n && (to.sub + d) % 2 == 0;
+}
+
 void
 kn_asm_copy(struct select *s, struct kn_asm_opnd to, struct kn_asm_opnd from)
 {
@@ -146,6 +156,12 @@ kn_asm_copy(struct select *s, struct kn_asm_opnd to, struct kn_asm_opnd from)
         struct kn_asm_opnd x = kn_part(to, d, 1);
 
         x.fresh = d == 0 && to.n == s->a->reg[to.v].n;
+        if (clears_two(s, to, d, from)) {
+            x.n = 2;
+            ADD(s, v_mov_b64, 1, x, from);
+            d++;
+            continue;
+        }
         copy_dword(s, x, kn_part(from, d, 1));
     }
 }
@@ -269,14 +285,15 @@ kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
 {
     struct kn_asm_opnd x[KN_ASM_MAXOPND], to = o[0];
     int32_t scalar = -1;
-    bool brief;
+    bool brief, busy = has_scalar(s, o, n);
 
     memcpy(x, o, n * sizeof *o);
     brief = shorten(s, isa, x, n);
     for (size_t k = 1; k < n; k++) {
-        if (x[k].kind == KN_ASM_IMM && !is_inline(x[k].v) && !brief)
-            x[k] = has_scalar(s, o, n) ? kn_asm_held(s, x[k])
-                                       : literal(s, x[k].v);
+        if (x[k].kind == KN_ASM_IMM && !is_inline(x[k].v) && !brief) {
+            x[k] = busy ? kn_asm_held(s, x[k]) : literal(s, x[k].v);
+            busy = true;
+        }
         if (kn_asm_cls(s, x[k]) == KN_ASM_A)
             x[k] = kn_asm_vector(s, x[k]);
     }
@@ -364,25 +381,57 @@ given(struct select *s, enum kn_asm_class cls, uint32_t n, int16_t at)
     return r;
 }
 
+static uint32_t
+argument_dwords(const struct select *s, size_t n)
+{
+    return n < s->f->nval && s->f->val[n].arg && s->uses[n]
+         ? kn_elems[s->f->val[n].type.elem].bits / 32u : 0;
+}
+
+/* How many arguments from n on, which is at `byte`, one load brings: four dwords
+ * of those that are used and follow each other, or one. */
+static size_t
+loaded_together(const struct select *s, size_t n, uint32_t byte)
+{
+    uint32_t dwords = 0;
+    size_t k = n;
+
+    for (; dwords < 4 && argument_dwords(s, k) &&
+           (byte / 4 + dwords) % argument_dwords(s, k) == 0; k++)
+        dwords += argument_dwords(s, k);
+    return dwords == 4 && s->a->order ? k - n : 1;
+}
+
 static void
 load_arguments(struct select *s)
 {
+    static const uint16_t loads[] = { 0, KN_I_s_load_dword, KN_I_s_load_dwordx2, 0,
+                                      KN_I_s_load_dwordx4 };
     uint32_t at = 0;
 
-    for (size_t n = 1; n < s->f->nval; n++) {
-        uint32_t size = kn_elems[s->f->val[n].type.elem].bits / 8;
-        struct kn_asm_op *x;
+    for (size_t n = 1, many; n < s->f->nval; n += many) {
+        uint32_t size = kn_elems[s->f->val[n].type.elem].bits / 8, dwords = 0;
+        struct kn_asm_opnd r;
 
+        many = 1;
         if (!s->f->val[n].arg)
             continue;
         at = (at + size - 1) / size * size;
-        if (s->uses[n]) {
-            s->val[n] = kn_asm_new(s->a, KN_ASM_S, size / 4);
-            x = size == 8 ? ADD(s, s_load_dwordx2, 1, s->val[n], s->kernarg)
-                          : ADD(s, s_load_dword, 1, s->val[n], s->kernarg);
-            x->mods = kn_asm_mods(s, ", 0x%x", at);
+        if (!s->uses[n]) {
+            at += size;
+            continue;
         }
-        at += size;
+        many = loaded_together(s, n, at);
+        for (size_t k = n; k < n + many; k++)
+            dwords += argument_dwords(s, k);
+        r = kn_asm_new(s->a, KN_ASM_S, dwords);
+        kn_asm_add(s, loads[dwords], 1, (struct kn_asm_opnd[]){ r, s->kernarg },
+                   2)->mods = kn_asm_mods(s, ", 0x%x", at);
+        at += 4 * dwords;
+        for (size_t k = n, d = 0; k < n + many; k++) {
+            s->val[k] = kn_part(r, (uint32_t)d, argument_dwords(s, k));
+            d += argument_dwords(s, k);
+        }
     }
 }
 
@@ -430,6 +479,14 @@ join_base(struct select *s, const uint32_t *def, size_t at)
         kn_part(kn_asm_dst(s), 0, 2);
 }
 
+/* Operations that write their result once, all of it, whatever the register. */
+static const bool in_place[KN_NOP] = {
+    [KN_OP_lds_ld] = true, [KN_OP_cvt] = true, [KN_OP_perm] = true,
+    [KN_OP_and] = true, [KN_OP_or] = true, [KN_OP_widen] = true,
+    [KN_OP_cvt8] = true, [KN_OP_fadd] = true, [KN_OP_fmul] = true,
+    [KN_OP_fmin] = true, [KN_OP_fmax] = true,
+};
+
 /* Parts that are read or converted just to be joined are made in place, the
  * first of them first: it begins the value. */
 static void
@@ -443,8 +500,7 @@ join_in_place(struct select *s, const uint32_t *def, size_t at)
 
         if (KN_REF_TAG(i->arg[a]) != KN_R_VAL || s->times[v] != 1 ||
             s->uses[v] != 1 || s->cls[v] != KN_ASM_V ||
-            (s->f->ins[def[v]].op != KN_OP_lds_ld &&
-             s->f->ins[def[v]].op != KN_OP_cvt) ||
+            !in_place[s->f->ins[def[v]].op] ||
             def[v] < before || !untouched(s, def[v], at, i->dst))
             return;
         before = def[v];
@@ -456,6 +512,21 @@ join_in_place(struct select *s, const uint32_t *def, size_t at)
         s->val[KN_REF_INDEX(i->arg[a])] = kn_part(kn_asm_dst(s), part, n);
         part += n;
     }
+    s->a->reg[kn_asm_dst(s).v].parts = 1;
+}
+
+/* Values made of parts begin with the first of them. */
+static void
+begin_parts(struct kn_asm *a)
+{
+    for (size_t n = 0; n < a->nop; n++)
+        for (int k = 0; k < a->op[n].ndst; k++) {
+            struct kn_asm_opnd *o = &a->op[n].o[k];
+
+            if (o->kind == KN_ASM_REG && a->reg[o->v].parts)
+                o->fresh = !o->sub && (o->fresh || !(kn_isa[a->op[n].isa].flags &
+                                                     KN_IF_PARTIAL));
+        }
 }
 
 static void
@@ -492,6 +563,7 @@ kn_asm_select(struct kn_asm *a)
     s.narrow = KN_NEW(a->c, bool, a->f->nval);
     classify(&s);
     join_parts(&s);
+    kn_asm_pair(&s);
     /* s[0:1] the argument block, from s2 on the workgroup along each axis that
      * is asked for, v0 the work item */
     s.kernarg = given(&s, KN_ASM_S, 2, 0);
@@ -510,5 +582,6 @@ kn_asm_select(struct kn_asm *a)
     }
     s.at = a->f->nins - 1;
     kn_asm_add(&s, KN_I_s_endpgm, 0, NULL, 0);
+    begin_parts(a);
     return s.status;
 }

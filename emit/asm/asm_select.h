@@ -14,6 +14,8 @@ struct select {
     uint8_t *cls;            /* by value */
     uint32_t *uses, *times;  /* by value */
     bool *narrow;            /* by value: the sign extension of 32 bits */
+    bool *part;              /* by operation: made in one behind it */
+    uint32_t *whole;         /* by operation: 1 + the part it makes too */
     kn_ref scc;              /* condition SCC holds right now, or 0 */
     struct kn_asm_held {
         int32_t value;
@@ -113,6 +115,12 @@ struct kn_asm_opnd kn_asm_held(struct select *s, struct kn_asm_opnd o);
 struct kn_asm_opnd kn_asm_scalar(struct select *s, struct kn_asm_opnd o);
 void kn_asm_copy(struct select *s, struct kn_asm_opnd to,
                  struct kn_asm_opnd from);
+/* asm_fold.c: which operations are one instruction with one behind them; and
+ * whether this one is, or has been made with its part. */
+void kn_asm_pair(struct select *s);
+bool kn_asm_in_pair(struct select *s);
+bool kn_asm_is_part(const struct select *s);
+const struct kn_ins *kn_asm_part_of(const struct select *s);
 /* A vector operation; its operands are made such as the hardware reads. */
 void kn_asm_valu(struct select *s, uint16_t isa, const struct kn_asm_opnd *o,
                  size_t n);

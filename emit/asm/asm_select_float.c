@@ -6,12 +6,44 @@ enum { ONE = 0x3f800000 };   /* 1.0f */
 
 /* ---- floats ---- */
 
-/* Whether elements n and n + 1 of the operand are a pair of vector registers. */
+/* Whether elements n and n + 1 of the operand are a pair of vector registers, or
+ * both its one. */
 static bool
 is_pair(const struct select *s, struct kn_asm_opnd o, uint32_t n)
 {
-    return kn_asm_cls(s, o) == KN_ASM_V && (o.sub + n) % 2 == 0 &&
-           n + 1 < o.n;
+    return o.all || (kn_asm_cls(s, o) == KN_ASM_V && (o.sub + n) % 2 == 0 &&
+                     n + 1 < o.n);
+}
+
+/* Elements n .. n + step - 1. */
+static struct kn_asm_opnd
+elements(struct kn_asm_opnd o, uint32_t n, uint32_t step)
+{
+    return o.all ? kn_part(o, 0, step) : kn_part(o, n, step);
+}
+
+/* Both halves of a packed operation read the low register of such operands. */
+static const char *
+packed_mods(struct select *s, const struct kn_asm_opnd *x, int nargs)
+{
+    if (!x[0].all && !x[1].all && (nargs < 3 || !x[2].all))
+        return NULL;
+    return nargs < 3 ? kn_asm_mods(s, " op_sel_hi:[%d,%d]", !x[0].all, !x[1].all)
+                     : kn_asm_mods(s, " op_sel_hi:[%d,%d,%d]", !x[0].all,
+                                   !x[1].all, !x[2].all);
+}
+
+/* A constant or scalar in a vector register, for both halves of each pair. */
+static struct kn_asm_opnd
+one_for_all(struct select *s, struct kn_asm_opnd o)
+{
+    if (o.kind != KN_ASM_IMM && (kn_asm_cls(s, o) != KN_ASM_S || o.n != 1))
+        return o;
+    o = kn_asm_held(s, o);
+    s->a->reg[o.v].align = 2;
+    s->a->reg[o.v].spare = 1;
+    o.all = 1;
+    return o;
 }
 
 /* By element, or by two, in vector registers; a uniform result is moved back. */
@@ -27,6 +59,8 @@ floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
         x[a] = kn_asm_arg(s, a);
     if (kn_asm_is_scalar(s, d))
         to = kn_asm_new(s->a, KN_ASM_V, d.n);
+    for (int a = 0; a < nargs && two && is_pair(s, to, 0); a++)
+        x[a] = one_for_all(s, x[a]);
     for (uint32_t n = 0; n < d.n; n += step) {
         struct kn_asm_opnd o[4];
         bool pair = two && is_pair(s, to, n);
@@ -37,11 +71,13 @@ floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
         o[0] = kn_part(to, n, step);
         o[0].fresh = !n;
         for (int a = 0; a < nargs; a++) {
-            o[a + 1] = kn_part(x[a], n, step);
+            o[a + 1] = elements(x[a], n, step);
             if (x[a].kind == KN_ASM_REG && x[a].v == to.v)
                 o[0].fresh = 0;
         }
         kn_asm_valu(s, pair ? two : isa, o, (size_t)nargs + 1);
+        if (pair)
+            s->a->op[s->a->nop - 1].mods = packed_mods(s, x, nargs);
     }
     if (kn_asm_is_scalar(s, d))
         kn_asm_copy(s, d, to);
@@ -57,12 +93,42 @@ floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
 FLOATS(fadd, v_add_f32, KN_I_v_pk_add_f32, 2)
 FLOATS(fmul, v_mul_f32, KN_I_v_pk_mul_f32, 2)
 FLOATS(fma, v_fma_f32, KN_I_v_pk_fma_f32, 3)
-FLOATS(fmin, v_min_f32, 0, 2)
-FLOATS(fmax, v_max_f32, 0, 2)
 FLOATS(exp2, v_exp_f32, 0, 1)
 FLOATS(rcp, v_rcp_f32, 0, 1)
 FLOATS(rsq, v_rsq_f32, 0, 1)
 #undef FLOATS
+
+void
+select_fmax(struct select *s)
+{
+    if (!kn_asm_is_part(s))
+        floats(s, KN_I_v_max_f32, 0, 2);
+}
+
+/* Within two limits: a NaN becomes the lower one either way. */
+void
+select_fmin(struct select *s)
+{
+    const struct kn_ins *i = s->i, *first = kn_asm_part_of(s);
+    struct kn_asm_opnd d, x, low, high;
+
+    if (!first) {
+        floats(s, KN_I_v_min_f32, 0, 2);
+        return;
+    }
+    high = kn_asm_arg(s, 1);
+    d = kn_asm_dst(s);
+    s->i = first;
+    x = kn_asm_arg(s, 0);
+    low = kn_asm_arg(s, 1);
+    s->i = i;
+    for (uint32_t n = 0; n < d.n; n++) {
+        struct kn_asm_opnd to = kn_part(d, n, 1);
+
+        to.fresh = !n;
+        VALU(s, v_med3_f32, to, kn_part(x, n, 1), low, high);
+    }
+}
 
 /* Element n of each value; in order, the operation's operands. */
 struct element {
@@ -192,18 +258,15 @@ widen(struct select *s, uint8_t elem, struct kn_asm_opnd d,
 {
     for (uint32_t n = 0; n < d.n; n++) {
         struct kn_asm_opnd t = kn_part(d, n, 1), from = kn_part(x, n / 2, 1);
-        struct kn_asm_opnd high = kn_asm_new(s->a, KN_ASM_V, 1);
 
         t.fresh = !t.sub;    /* d may be a part that is joined in place */
         if (elem == KN_T_bf16 && n % 2) {
             VALU(s, v_and_b32, t, kn_imm((int32_t)0xffff0000u), from);
         } else if (elem == KN_T_bf16) {
             VALU(s, v_lshlrev_b32, t, kn_imm(16), from);
-        } else if (n % 2) {
-            VALU(s, v_lshrrev_b32, high, kn_imm(16), from);
-            VALU(s, v_cvt_f32_f16, t, high);
         } else {
-            VALU(s, v_cvt_f32_f16, t, from);
+            ADD(s, v_cvt_f32_f16, 1, t, from)->mods =
+                n % 2 ? " src0_sel:WORD_1" : NULL;
         }
     }
 }

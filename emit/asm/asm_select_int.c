@@ -114,6 +114,8 @@ binary(struct select *s)
     const struct binary *b = &binaries[s->i->op];
     struct kn_asm_opnd x, y, d;
 
+    if (kn_asm_in_pair(s))
+        return;
     if (kn_asm_is_wide(s, s->i->dst)) {
         if (kn_asm_type(s, s->i->dst)->lane)
             kn_asm_lack(s, "64-bit integers by lane");

@@ -174,10 +174,56 @@ select_cat(struct select *s)
     }
 }
 
+/* Whether nothing but arithmetic on pairs reads this result. */
+static bool
+paired_only(const struct select *s)
+{
+    uint32_t left = s->uses[KN_REF_INDEX(s->i->dst)];
+
+    for (size_t n = s->at + 1; left && n < s->f->nins; n++) {
+        const struct kn_ins *i = &s->f->ins[n];
+
+        if (kn_op_info((enum kn_op)i->op).kind == KN_CTL ||
+            i->dst == s->i->arg[0])
+            return false;
+        for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
+            if (i->arg[a] == s->i->dst && i->op != KN_OP_fadd &&
+                i->op != KN_OP_fmul && i->op != KN_OP_fma)
+                return false;
+            else
+                left -= i->arg[a] == s->i->dst;
+    }
+    return !left;
+}
+
+/* Packed arithmetic takes a register for both halves, and its neighbour as well,
+ * which therefore is nobody's. */
+static bool
+splat_in_place(struct select *s)
+{
+    uint32_t d = KN_REF_INDEX(s->i->dst);
+    struct kn_asm_opnd x = kn_asm_arg(s, 0);
+    struct kn_asm_reg *r = x.kind == KN_ASM_REG ? &s->a->reg[x.v] : NULL;
+
+    if (!r || r->cls != KN_ASM_V || r->at >= 0 || x.sub % 2 || s->times[d] != 1 ||
+        s->cls[d] != KN_ASM_V || kn_asm_type(s, s->i->dst)->elem != KN_T_f32 ||
+        !paired_only(s))
+        return false;
+    r->align = 2;
+    r->spare = r->n % 2;
+    s->val[d] = kn_part(x, 0, 1);
+    s->val[d].all = 1;
+    return true;
+}
+
 void
 select_splat(struct select *s)
 {
-    struct kn_asm_opnd x = kn_asm_arg(s, 0), d = kn_asm_dst(s);
+    struct kn_asm_opnd x = kn_asm_arg(s, 0), d;
+
+    if (splat_in_place(s))
+        return;
+    d = kn_asm_dst(s);
 
     if (kn_elems[kn_asm_type(s, s->i->dst)->elem].bits != 32)
         kn_asm_lack(s, "vectors of one 16-bit value");

@@ -95,7 +95,8 @@ test_wait_states(void **state)
     (void)state;
     lower(&r, matrix);
     assert_int_equal(r.status, KILN_OK);
-    expect(&r, "v_mov_b32 v7, 0\n\ts_nop 1\n\tv_mfma_f32_16x16x32");
+    expect(&r, "v_mov_b32 v3, v4\n\ts_nop 1\n\tv_mfma_f32_16x16x32_bf16 "
+               "v[4:7], v[0:3], v[0:3], 0\n");
     expect(&r, "\ts_nop 1\n\tbuffer_store_dwordx4 v[4:7]");
     assert_null(strstr(code(&r), "accvgpr"));
     kn_ctx_free(&r.c);
@@ -176,13 +177,91 @@ test_counters(void **state)
           "  %x:v.i32 = lds.ld %s[0], %o elem=i32\n"
           "  %y:v.i32 = lds.ld %s[0], %o offset=256 elem=i32\n"
           "  %z:v.i32 = add %x, 1\n"
-          "  %w:v.i32 = add %y, %z\n"
+          "  %w:v.i32 = xor %y, %z\n"
           "  stg %r, %o, %w elem=i32\n");
     assert_int_equal(r.status, KILN_OK);
     expect(&r, "s_waitcnt lgkmcnt(1)\n\tv_add_u32 ");
-    expect(&r, "s_waitcnt lgkmcnt(0)\n\ts_mov_b32 ");
-    expect(&r, "s_waitcnt lgkmcnt(0)\n\tv_add_u32 ");
+    expect(&r, "s_waitcnt lgkmcnt(0)\n\ts_and_b32 ");
+    expect(&r, "s_waitcnt lgkmcnt(0)\n\tv_xor_b32 ");
     kn_ctx_free(&r.c);
+}
+
+/* Operations that are one instruction with the one behind them, and not where
+ * somebody else reads the first or it has another scalar. */
+static void
+test_pairs(void **state)
+{
+    static const struct {
+        const char *body, *code;
+    } pairs[] = {
+        { "%a:v.i32 = shl %l, 3\n %w:v.i32 = or %a, %l\n", "v_lshl_or_b32 " },
+        { "%a:v.i32 = and %l, 7\n %w:v.i32 = or %l, %a\n", "v_and_or_b32 " },
+        { "%a:v.i32 = add %l, 3\n %w:v.i32 = add %a, %l\n", "v_add3_u32 " },
+        { "%a:v.i32 = add %l, %n\n %w:v.i32 = add %a, 1234\n",
+          "v_add_u32 v1, 0x4d2, v1" },
+        { "%a:v.i32 = shl %l, 3\n %b:v.i32 = or %a, %l\n"
+          " %w:v.i32 = mul %a, %b\n", "v_or_b32 " },
+        { "%f:v.f32 = bits %l\n %g:v.f32 = fmax %f, -2.0\n"
+          " %h:v.f32 = fmin %g, 2.0\n %w:v.i32 = bits %h\n",
+          "v_med3_f32 " },
+        { "%f:v.f32 = bits %l\n %g:v.f32 = fmax %f, 3.0\n"
+          " %h:v.f32 = fmin %g, 2.0\n %w:v.i32 = bits %h\n", "v_min_f32 " },
+    };
+
+    (void)state;
+    for (size_t n = 0; n < sizeof pairs / sizeof *pairs; n++) {
+        char body[512];
+        struct run r;
+
+        snprintf(body, sizeof body, "  %%l:v.i32 = lane\n  %s"
+                 "  %%q:s.i64 = addr %%P\n  %%r:rsrc = rsrc %%q, 4096\n"
+                 "  stg %%r, %%l, %%w elem=i32\n", pairs[n].body);
+        lower(&r, body);
+        assert_int_equal(r.status, KILN_OK);
+        expect(&r, pairs[n].code);
+        kn_ctx_free(&r.c);
+    }
+}
+
+/* An address and a size that advance stand in their descriptor, whose upper half
+ * is masked there; not if the address is read after it was. */
+static void
+test_descriptor(void **state)
+{
+    static const char loop[] =
+        "  %i:s.i32 = mov %n\n"
+        "  %l:v.i32 = lane\n"
+        "  %q:s.i64 = addr %P\n"
+        "  loop\n"
+        "    %r:rsrc = rsrc %q, %i\n";
+    static const char rest[] =
+        "    stg %r, %l, %l elem=i32\n"
+        "    %done:s.b1 = eq %i, 0\n"
+        "    break %done\n"
+        "  end\n";
+    struct kn_buf b;
+    struct run r;
+
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        const char *advance = "    %q = add %q, 64\n    %i = sub %i, 64\n";
+        jmp_buf oom;
+
+        memset(&r, 0, sizeof r);
+        kn_ctx_init(&r.c, NULL, NULL);
+        r.c.oom = &oom;
+        b = (struct kn_buf){ .c = &r.c };
+        kn_putf(&b, "%s%s    stg %%r, %%l, %%l elem=i32\n%s%s", loop,
+                late ? advance : "", late ? "" : advance,
+                late ? rest : strstr(rest, "    %done"));
+        lower(&r, b.s);
+        assert_int_equal(r.status, KILN_OK);
+        if (late)
+            expect(&r, "s_mov_b32 s");
+        else
+            assert_null(strstr(strstr(code(&r), ".L0:"), "s_mov_b32 s4, s"));
+        kn_ctx_free(&r.c);
+    }
 }
 
 static void
@@ -257,6 +336,8 @@ main(void)
         cmocka_unit_test(test_object),
         cmocka_unit_test(test_repetitions),
         cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_descriptor),
         cmocka_unit_test(test_loop),
         cmocka_unit_test(test_registers_run_out),
         cmocka_unit_test(test_lacks),
