@@ -184,29 +184,34 @@ choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                        ? KN_STORE_LDS : KN_STORE_DIRECT;
 }
 
-static void
-choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
+/* Why a large tile has not the schedule that is for it, or NULL. */
+static const char *
+lacks_4wave(const kiln_problem *p, const struct kn_config *g)
 {
-    bool large = g->bm == 256 && g->bn == 256;
-    bool open = !g->lowering, four = kn_schedules[g->schedule].asm_only;
     struct kn_config try = *g;
-    const char *lacks;
 
     try.wm = try.wn = 2;
     try.schedule = KN_SCHED_4WAVE;
     try.stages = 0;
-    lacks = large ? kn_form_lacks(p, &try) : NULL;
+    return g->bm == 256 && g->bn == 256 ? kn_form_lacks(p, &try) : NULL;
+}
+
+static void
+choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
+{
+    bool open = !g->lowering, four = kn_schedules[g->schedule].asm_only;
+    const char *lacks = lacks_4wave(p, g);
 
     if (open)
-        g->lowering = KN_LOWERING_LLVM;
+        g->lowering = kn_form_assembly(p, g) ? KN_LOWERING_ASM
+                                             : KN_LOWERING_LLVM;
     if (why && four)
         kn_putf(why, "a %ux%u tile: four waves with all registers, as "
                 "assembly of our own\n", g->bm, g->bn);
-    else if (why && open && large)
-        kn_putf(why, "lowered through LLVM: %s%s\n",
-                lacks ? "the schedule 4-wave "
-                      : "the assembly lowering is for the schedule 4-wave",
-                lacks ? lacks : "");
+    else if (why && open)
+        kn_putf(why, "lowered %s%s%s\n", g->lowering == KN_LOWERING_ASM
+                ? "as assembly of our own" : "through LLVM",
+                lacks ? ": the schedule 4-wave " : "", lacks ? lacks : "");
 }
 
 static kiln_status
@@ -411,8 +416,11 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     lacks = p->family == KILN_MOE ? kn_moe_lacks(c, p, g) : NULL;
     if (lacks)
         return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
-    if (kn_reads_of(g) == KN_READS_RUNS)
-        return given_gemv(c, p, g);
+    if (kn_reads_of(g) == KN_READS_RUNS) {
+        KN_TRY(given_gemv(c, p, g));
+        choose_lowering(p, g, why);
+        return KILN_OK;
+    }
     if (kn_schedules[g->schedule].asm_only)
         g->lowering = KN_LOWERING_ASM;
     if (kn_pick_mfma(p) < 0)
@@ -421,8 +429,10 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                        kiln_type_name(p->a), kiln_type_name(p->b));
     if (!given && g->abi != KN_ABI_AITER)
         KN_TRY(pick_known(c, p, g, &why, &tuned));
-    if (kn_reads_of(g) == KN_READS_RUNS)
+    if (kn_reads_of(g) == KN_READS_RUNS) {
+        choose_lowering(p, g, why);
         return KILN_OK;
+    }
     decided = !given && g->bm;
     KN_TRY(settle_tile(c, p, g, given));
     if (!tuned && kn_prefer_scored(c, p, &asked, g)) {

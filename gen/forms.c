@@ -268,6 +268,16 @@ kn_form_wanted(const kiln_problem *p, const struct kn_config *g)
     return true;
 }
 
+bool
+kn_form_assembly(const kiln_problem *p, const struct kn_config *g)
+{
+#define ASSEMBLY(schedule_, holds) \
+    if (g->schedule == KN_SCHED_##schedule_) \
+        return holds;
+#include "forms.def"
+    return false;
+}
+
 static const struct exclusion *
 excluded(const kiln_problem *p, const struct kn_config *g, enum kn_when when)
 {

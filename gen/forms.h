@@ -43,6 +43,9 @@ const char *kn_form_lacks(const kiln_problem *p, const struct kn_config *g);
  * for, beside those of its fragments. */
 bool kn_form_wanted(const kiln_problem *p, const struct kn_config *g);
 
+/* Whether its kernels are lowered as assembly of our own if nobody asks. */
+bool kn_form_assembly(const kiln_problem *p, const struct kn_config *g);
+
 /* What excludes each other in a configuration, of what was asked for or of all
  * that is decided, is refused. */
 enum kn_when { KN_ASKED, KN_DECIDED };

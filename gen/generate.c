@@ -4,6 +4,7 @@
 #include "../emit/emit.h"
 #include "../emit/isa/object.h"
 #include "../emit/prove/gates.h"
+#include "forms.h"
 #include "instantiate.h"
 #include "template.h"
 
@@ -164,6 +165,21 @@ make(struct kn_ctx *c, const kiln_problem *p, const struct kn_watch *watch,
     return finish(c, watch, start, out);
 }
 
+/* After a refusal by the assembly lowering that nobody asked for, which has not
+ * the registers or an operation: the same kernel is LLVM's to lower. */
+static bool
+left_to_llvm(struct kn_ctx *c, kiln_status s, const struct kn_config *asked,
+             struct kn_config *g)
+{
+    if (s != KILN_UNSUPPORTED || asked->lowering ||
+        g->lowering != KN_LOWERING_ASM || kn_schedules[g->schedule].asm_only)
+        return false;
+    memset(&c->err, 0, sizeof c->err);
+    c->crowded = false;
+    g->lowering = KN_LOWERING_LLVM;
+    return true;
+}
+
 kiln_status
 kn_generate(struct kn_ctx *c, const kiln_problem *problem,
             const struct kn_config *given, const struct kn_watch *watch,
@@ -182,7 +198,8 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
     do
         s = make(c, &p, watch, start, out);
-    while (s && kn_choose_next(c, &p, &asked, &out->cfg));
+    while (s && (left_to_llvm(c, s, &asked, &out->cfg) ||
+                 kn_choose_next(c, &p, &asked, &out->cfg)));
     out->refused = c->refused;
     c->refused = before;
     return s;

@@ -181,8 +181,8 @@ kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
            (g->domain.align_sa < 4 || g->domain.align_sb < 4);
 }
 
-/* So may the MX scales of each K tile, where nothing is copied to LDS. Kernels
- * of the assembly lowering have no registers for them (measured). */
+/* So may the MX scales of each K tile, where nothing is copied to LDS. Loops that
+ * have a tile in registers have none for them (measured). */
 bool
 kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
 {
@@ -190,7 +190,7 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
 
     return align < 4 && p->scale == KILN_SCALE_MX32 && !p->scale_layout &&
            !kn_direct(p, g) && g->bk % 128 == 0 && !kn_widens_scaled(p) &&
-           g->lowering != KN_LOWERING_ASM &&
+           kn_reads_of(g) != KN_READS_TILE &&
            kn_reads_of(g) != KN_READS_MEMORY &&
            kn_reads_of(g) != KN_READS_RUNS;
 }
