@@ -414,6 +414,14 @@ kn_tile_columns(const kiln_problem *p, const struct kn_config *g)
     return kn_gated(p) ? g->bn / 2 : g->bn;
 }
 
+/* Columns of quant that its tiles side by side make whole: those of a block of
+ * shuffled scales, where a tile has fewer. */
+static inline uint32_t
+kn_quant_across(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_shuffled(p) && p->quant_flags & KILN_QUANT_TURNED ? 256 : g->bn;
+}
+
 kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg, struct kn_fn **out);
 

@@ -35,6 +35,12 @@ is_gated(const kiln_problem *p)
     return p->quant_flags & KILN_QUANT_GATED;
 }
 
+static bool
+is_turned(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_TURNED;
+}
+
 /* FNUZ 8-bit floats have half the values of OCP's for the same codes. */
 static bool
 halved(const kiln_problem *p)
@@ -137,14 +143,16 @@ check_before(struct kn_ctx *c, const kiln_problem *p)
     if (p->hadamard && p->hadamard != 16 && p->hadamard != 32)
         return kn_fail(c, KILN_BAD_INPUT, "--hadamard transforms 16 or 32 "
                        "elements, not %u", p->hadamard);
-    if (p->hadamard && p->k % p->hadamard)
+    if (p->hadamard && (is_turned(p) ? p->m : p->k) % p->hadamard)
         return kn_fail(c, KILN_UNSUPPORTED, "--hadamard %u takes whole "
-                       "transforms: -k is a multiple of it", p->hadamard);
+                       "transforms: -%c is a multiple of it", p->hadamard,
+                       is_turned(p) ? 'm' : 'k');
     if (p->act != KILN_SILU)
         return kn_fail(c, KILN_UNSUPPORTED, "the activation of quant is silu");
-    if (p->quant_flags & KILN_QUANT_TURNED)
-        return kn_fail(c, KILN_UNSUPPORTED, "a transposed output is not "
-                       "available yet");
+    if (is_turned(p) && p->out_scale == KILN_OUT_ROW)
+        return kn_fail(c, KILN_UNSUPPORTED, "a scale of a row of the transposed "
+                       "output is one of all M, of which a workgroup has 128: "
+                       "--out-scale block128 or static");
     return KILN_OK;
 }
 
@@ -218,7 +226,8 @@ kn_quant_domain(const kiln_problem *p, uint32_t base)
                            .align_sb = 1, .vec = 1, .ktail = 1 };
 
     d.align_a = (uint8_t)(kn_type_bits[p->a] / 8);
-    if (p->k % 8 == 0 && t.a % 16 == 0 && t.c % 8 == 0 && base % 16 == 0) {
+    if (p->k % 8 == 0 && (!is_turned(p) || p->m % 8 == 0) &&
+        t.a % 16 == 0 && t.c % 8 == 0 && base % 16 == 0) {
         d.align_a = 16;
         d.vec = 4;
     }
@@ -266,6 +275,15 @@ row_config(const kiln_problem *p, struct kn_config *g)
     g->stages += !g->stages;
 }
 
+/* Rows of 128 bytes of A, 32 dwords of which a step takes one or both halves. */
+static void
+turned_config(const kiln_problem *p, struct kn_config *g)
+{
+    g->bn = 128;
+    g->stages = p->a == KILN_F32 ? 2 : 4;
+    g->bm = 16 * g->stages;
+}
+
 struct kn_config
 kn_quant_config(const kiln_problem *p)
 {
@@ -276,6 +294,10 @@ kn_quant_config(const kiln_problem *p)
 
     if (p->out_scale == KILN_OUT_ROW) {
         row_config(p, &g);
+        return g;
+    }
+    if (is_turned(p)) {
+        turned_config(p, &g);
         return g;
     }
     g.bn = columns_of(p);
@@ -312,7 +334,7 @@ kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 struct kn_limits
 kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
 {
-    int64_t pitch = KN_REACH / g->bm, row = (int64_t)1 << 30;
+    int64_t pitch = KN_REACH / (is_turned(p) ? g->bn : g->bm), row = (int64_t)1 << 30;
     int64_t bytes = kn_type_bits[p->a] / 8;
     struct kn_limits l = { .m = INT32_MAX - 4096, .n = INT32_MAX, .G = 1 };
 
@@ -322,6 +344,8 @@ kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
     l.pb = l.psb = row;
     l.ta = l.tb = l.tc = l.tsa = l.tsb = l.tbias = (int64_t)1 << 38;
     l.k = l.pa / bytes / (is_gated(p) ? 2 : 1);
+    if (is_turned(p))
+        l.m = l.pc;
     if (p->out_scale == KILN_OUT_ROW && (int64_t)g->stages * g->bk < l.k)
         l.k = (int64_t)g->stages * g->bk;
     return l;

@@ -76,26 +76,33 @@ draw_request(struct draw *d, const char *target)
                              "mxbf6", "mxfp4");
     const char *scale = "mx32";
     bool mx = out[0] == 'm';
-    uint32_t k = length(d, 9000), m = length(d, k > 2000 ? 6 : 150);
+    uint32_t out_row = length(d, 9000), rows = length(d, out_row > 2000 ? 6 : 150);
+    bool turned = !below(d, 3);
+    uint32_t k, m;
 
     if (!mx)
         scale = ONE_OF(d, "row", "block128", "static");
+    turned &= strcmp(scale, "row") != 0;
     kn_putf(&d->line, "kilnc run quant --device sim:%s --a %s --out %s "
             "--out-scale %s --seed %u", target, ONE_OF(d, "bf16", "f16", "f32"),
             out, scale, below(d, 100));
     if (!below(d, 3)) {
         uint32_t many = below(d, 2) ? 16 : 32;
 
-        k = k / many * many;
+        out_row = out_row / many * many;
         kn_putf(&d->line, " --hadamard %u", many);
     }
+    k = turned ? rows : out_row;
+    m = turned ? out_row : rows;
+    if (turned)
+        kn_put(&d->line, " --transpose");
     kn_putf(&d->line, " -m %u -k %u", m, k);
     if (!below(d, 3))
         kn_put(&d->line, " --act silu");
     else if (k && !below(d, 3))
         kn_putf(&d->line, " --lda %u", k + below(d, 20));
-    if (k && !below(d, 4))
-        kn_putf(&d->line, " --ldc %u", k + below(d, 20));
+    if (out_row && !below(d, 4))
+        kn_putf(&d->line, " --ldc %u", out_row + below(d, 20));
     if (mx && below(d, 2))
         kn_putf(&d->line, " --quant %s",
                 ONE_OF(d, "floor", "round-up", "even", "ceil"));

@@ -255,21 +255,26 @@ put_part(struct page *g, const struct part *t)
 }
 
 /* Rows that are quantised have no pairs: a row is what they become. */
+struct way {
+    const char *name, *flags;
+};
+
 static void
-put_quant_row(struct page *g, int out, int scale)
+put_quant_row(struct page *g, int out, int scale, const struct way *way)
 {
     static const kiln_type from[] = { KILN_BF16, KILN_F16, KILN_F32 };
 
-    kn_putf(&g->text, "| %s, %s |", kiln_type_name((kiln_type)out),
-            kn_out_scale_names[scale]);
+    kn_putf(&g->text, "| %s, %s%s |", kiln_type_name((kiln_type)out),
+            kn_out_scale_names[scale], way->name);
     for (int i = 0; i < 6; i++) {
         char line[400];
         struct cell cell;
 
         snprintf(line, sizeof line, "kilnc run quant -m 33 -k 97 --device "
-                 "sim:%s --a %s --out %s --out-scale %s",
+                 "sim:%s --a %s --out %s --out-scale %s%s",
                  i < 3 ? "gfx950" : "gfx942", kiln_type_name(from[i % 3]),
-                 kiln_type_name((kiln_type)out), kn_out_scale_names[scale]);
+                 kiln_type_name((kiln_type)out), kn_out_scale_names[scale],
+                 way->flags);
         cell = cell_of(line);
         put_cell(g, &cell);
     }
@@ -279,14 +284,20 @@ put_quant_row(struct page *g, int out, int scale)
 static void
 put_quant(struct page *g)
 {
+    static const struct way ways[] = {
+        { "", "" }, { ", stochastic", " --round stochastic --round-seed 1" },
+        { ", transposed", " --transpose" }
+    };
+
     kn_put(&g->text, "\n## quant\n\n`kilnc run quant -m 33 -k 97`\n\n"
                      "| output, scale | gfx950 bf16 | f16 | f32 | gfx942 bf16 | "
                      "f16 | f32 |\n|---|---|---|---|---|---|---|\n");
     for (int out = KILN_FP8; out < KILN_NTYPES; out++)
         for (int s = KILN_OUT_STATIC; s < KILN_NOUTSCALES; s++)
-            if (kn_narrow_of((kiln_type)out)->elem &&
-                num_is_mx((kiln_type)out) == (s == KILN_OUT_MX32))
-                put_quant_row(g, out, s);
+            for (int w = 0; w < 3; w++)
+                if (kn_narrow_of((kiln_type)out)->elem &&
+                    num_is_mx((kiln_type)out) == (s == KILN_OUT_MX32))
+                    put_quant_row(g, out, s, &ways[w]);
 }
 
 static void

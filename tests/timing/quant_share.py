@@ -18,6 +18,8 @@ WHAT = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
         ("f32", "mxfp8", "mx32")]
 AT_RANDOM = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
              ("bf16", "fp8", "row")]
+TURNED = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
+          ("bf16", "fp8", "block128"), ("f32", "mxfp8", "mx32")]
 SIZES = 4
 
 
@@ -47,9 +49,10 @@ def main():
     print("sizes drawn:", ", ".join("%dx%d" % s for s in sizes), "\n")
     print("| | gfx950 worst | best | gfx942 worst | best |")
     print("|---|---|---|---|---|")
-    random_too = [w + ("--round", "stochastic") for w in AT_RANDOM]
-    for what in WHAT + random_too:
-        row = "| %s to %s, %s%s |" % (*what[:3], ", stochastic" * (len(what) > 3))
+    for what in WHAT + [w + ("--round", "stochastic") for w in AT_RANDOM] + [
+            w + ("--transpose",) for w in TURNED]:
+        row = "| %s to %s, %s |" % (*what[:2], ", ".join(what[2:3] + what[-1:] * (
+            len(what) > 3)).replace("--", ""))
         for arch in ("gfx950", "gfx942"):
             all_of = [share(sys.argv[1], arch, what, m, k, rate[arch])
                       for m, k in sizes]

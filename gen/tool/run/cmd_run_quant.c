@@ -31,6 +31,25 @@ is_gated(const kiln_problem *p)
     return p->quant_flags & KILN_QUANT_GATED;
 }
 
+static bool
+is_turned(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_TURNED;
+}
+
+/* Rows of the output, and their elements. */
+static int64_t
+rows_of(const kiln_problem *p)
+{
+    return is_turned(p) ? p->k : p->m;
+}
+
+static int64_t
+columns_of(const kiln_problem *p)
+{
+    return is_turned(p) ? p->m : p->k;
+}
+
 static int64_t
 div_up(int64_t n, int64_t d)
 {
@@ -124,15 +143,22 @@ struct part {
     double *v, *e;
 };
 
+/* Of A, or of its half behind `behind` columns. */
 static void
-read_values(struct run *r, int64_t row, int64_t first, int64_t n, double *v)
+read_values(struct run *r, const struct part *x, int64_t behind, double *v)
 {
-    uint64_t size = r->codec.bits / 8;
-    uint8_t *bytes = KN_NEW(r->c, uint8_t, (size_t)n * size);
+    uint64_t size = r->codec.bits / 8, each = is_turned(&r->p) ? 1 : (uint64_t)x->n;
+    uint8_t *bytes = KN_NEW(r->c, uint8_t, (size_t)x->n * size);
 
-    kn_operand_fill(&r->a, (uint64_t)row * (uint64_t)r->at.a +
-                           (uint64_t)first * size, bytes, (size_t)n * size);
-    kn_ref_decode_run(&r->codec, bytes, 0, (size_t)n, v);
+    for (uint64_t i = 0; i < (uint64_t)x->n; i += each) {
+        uint64_t row = is_turned(&r->p) ? (uint64_t)x->first + i : (uint64_t)x->row;
+        uint64_t col = (uint64_t)(is_turned(&r->p) ? x->row : x->first);
+
+        kn_operand_fill(&r->a, row * (uint64_t)r->at.a +
+                               (col + (uint64_t)behind) * size,
+                        bytes + i * size, (size_t)(each * size));
+    }
+    kn_ref_decode_run(&r->codec, bytes, 0, (size_t)x->n, v);
 }
 
 /* silu(gate) * up by f32 functions of 1 ulp each. */
@@ -141,7 +167,7 @@ gate(struct run *r, const struct part *x)
 {
     double *up = KN_NEW(r->c, double, (size_t)x->n);
 
-    read_values(r, x->row, r->p.k + x->first, x->n, up);
+    read_values(r, x, r->p.k, up);
     for (int64_t i = 0; i < x->n; i++) {
         double g = x->v[i];
 
@@ -216,10 +242,11 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
     uint8_t *scales = KN_NEW(r->c, uint8_t, (size_t)(n / 8 + 8));
     double *v = KN_NEW(r->c, double, (size_t)n);
     double *e = KN_NEW(r->c, double, (size_t)n);
+    const struct part x = { row, first, n, v, e };
 
-    read_values(r, row, first, n, v);
+    read_values(r, &x, 0, v);
     if (is_gated(p))
-        gate(r, &(struct part){ row, first, n, v, e });
+        gate(r, &x);
     if (p->hadamard)
         transform(r, n, v, e);
     KN_TRY(kn_session_read(r->s, r->job.at.c + (uint64_t)(row * r->at.c) +
@@ -238,12 +265,12 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
 static kiln_status
 check_padding(struct run *r)
 {
-    int64_t rows = div_up(r->p.m, KN_SCALE_ROWS) * KN_SCALE_ROWS;
+    int64_t rows = div_up(rows_of(&r->p), KN_SCALE_ROWS) * KN_SCALE_ROWS;
     int64_t blocks = div_up(r->blocks, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
     uint8_t byte;
 
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t b = row < r->p.m ? r->blocks : 0; b < blocks; b++) {
+        for (int64_t b = row < rows_of(&r->p) ? r->blocks : 0; b < blocks; b++) {
             KN_TRY(kn_session_read(r->s, r->job.at.sc + scale_place(r, row, b),
                                    &byte, 1));
             r->scales++;
@@ -257,11 +284,12 @@ check_tile(struct run *r, uint64_t id)
 {
     const struct kn_config *g = &r->g.cfg;
     bool row = r->p.out_scale == KILN_OUT_ROW;
-    int64_t across = row ? 1 : div_up(r->p.k, g->bn);
+    int64_t cols = columns_of(&r->p), wide = kn_quant_across(&r->p, g);
+    int64_t across = row ? 1 : div_up(cols, wide) * (wide / g->bn);
     int64_t m0 = (int64_t)id / across * g->bm, first = (int64_t)id % across * g->bn;
-    int64_t n = row ? r->p.k : r->p.k - first < g->bn ? r->p.k - first : g->bn;
+    int64_t n = row ? cols : cols - first < g->bn ? cols - first : g->bn;
 
-    for (int64_t m = m0; m < m0 + g->bm && m < r->p.m; m++) {
+    for (int64_t m = m0; n > 0 && m < m0 + g->bm && m < rows_of(&r->p); m++) {
         struct kn_ctx own, *c = r->c;
         kiln_status s;
 
@@ -300,16 +328,16 @@ static kiln_status
 write_codes(struct run *r, const char *path)
 {
     const kiln_problem *p = &r->p;
-    int64_t row = (p->k * kn_type_bits[p->out] + 7) / 8;
-    struct kn_npy a = { .ndim = 2, .shape = { p->m, row }, .elem = 1 };
-    uint8_t *bytes = KN_NEW(r->c, uint8_t, (size_t)(p->m * row + 1));
+    int64_t row = (columns_of(p) * kn_type_bits[p->out] + 7) / 8;
+    struct kn_npy a = { .ndim = 2, .shape = { rows_of(p), row }, .elem = 1 };
+    uint8_t *bytes = KN_NEW(r->c, uint8_t, (size_t)(rows_of(p) * row + 1));
 
     strncpy(a.dtype, kn_npy_dtype(p->out), sizeof a.dtype - 1);
-    for (int64_t m = 0; m < p->m; m++)
+    for (int64_t m = 0; m < rows_of(p); m++)
         KN_TRY(kn_session_read(r->s, r->job.at.c + (uint64_t)(m * r->at.c),
                                bytes + m * row, (size_t)row));
     a.data = bytes;
-    a.bytes = (uint64_t)(p->m * row);
+    a.bytes = (uint64_t)(rows_of(p) * row);
     return kn_npy_write(r->c, path, &a);
 }
 
@@ -318,7 +346,7 @@ static kiln_status
 write_scales(struct run *r, const char *path)
 {
     const kiln_problem *p = &r->p;
-    int64_t size = scale_size(p), rows = p->m, row = r->at.sa / size;
+    int64_t size = scale_size(p), rows = rows_of(p), row = r->at.sa / size;
     struct kn_npy a = { .ndim = 2, .elem = (uint32_t)size };
     uint64_t bytes = kn_extents_of(p).sc;
     uint8_t *all;
@@ -435,7 +463,7 @@ kn_run_quant(struct kn_tool *t)
     r->j.b.c = r->c = t->c;
     KN_TRY(read_problem(r));
     r->at = kn_pitches_of(&r->p);
-    r->blocks = block_of(&r->p) ? div_up(r->p.k, block_of(&r->p)) : 1;
+    r->blocks = block_of(&r->p) ? div_up(columns_of(&r->p), block_of(&r->p)) : 1;
     kn_ref_codec_init(&r->codec, r->p.a, r->p.target);
     KN_TRY(make_operands(r));
     kn_json_open(&r->j, NULL, '{');

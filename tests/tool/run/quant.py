@@ -235,6 +235,23 @@ def every_number(arch, a, out, scale, mode="floor", shuffled=False, seed=None):
            done.returncode == 0 and not bad, "\n".join(bad[:4]) + done.stdout)
 
 
+def transposed(arch, a, out, scale, m, k, *more):
+    """The same as of what numpy's transpose would be: here by hand."""
+    rng = random.Random(m * k)
+    words = [rng.randrange(0x3000, 0x4400) | rng.randrange(2) << 15
+             for _ in range(m * k)]
+    write("a.bin", struct.pack("<%dH" % (m * k), *words))
+    seed = more[more.index("--round-seed") + 1] if "--round-seed" in more else None
+    done = made(arch, a, out, scale, m, k, "--transpose", *more)
+    all_of = numbers(a, words)
+    rows = [[all_of[r * k + c] for r in range(m)] for c in range(k)]
+    bad = differences(rows, read("c.bin"), read("s.bin"), Format(out, arch), scale,
+                      "floor", seed)
+    report("%s %s to %s %s of %dx%d, transposed %s" % (
+        arch, a, out, scale, m, k, " ".join(map(str, more))),
+        done.returncode == 0 and not bad, "\n".join(bad[:4]) + done.stdout)
+
+
 def a_wrong_bit_is_found():
     fmt = Format("mxfp8", "gfx950")
     row = [float(n - 16) for n in range(32)]
@@ -345,6 +362,11 @@ for ARCH in ("gfx950", "gfx942"):
         every_number(ARCH, "f16", OUT, "row", seed=5)
     every_number(ARCH, "bf16", "fp8", "block128", seed=1 << 62)
     rounds_without_bias(ARCH)
+    for M, K in ((128, 64), (200, 72), (33, 45)):
+        transposed(ARCH, "bf16", "mxfp8", "mx32", M, K)
+        transposed(ARCH, "f16", "mxfp4", "mx32", M, K, "--round", "stochastic",
+                   "--round-seed", 9)
+        transposed(ARCH, "f16", "fp8", "block128", M, K)
     product(ARCH, "mxfp8", "mx32", "raw")
     product(ARCH, "mxfp4", "mx32", "raw")
     product(ARCH, "mxfp6", "mx32", "raw")
