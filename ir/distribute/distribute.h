@@ -247,10 +247,17 @@ struct dist_words {
 };
 /* Of eight dwords of eight codes each, K by K, the eight K of each place. */
 void dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[8]);
-/* Dwords of type mem to dwords of type elem, to bf16 times a power of two or
- * 0, of i4 less a zero point (with 8 added, or an f32) or 0; returns how many. Not for scales. */
+/* What a run is multiplied by, an f32, or 0: a power of two, or of E4M3; of i4
+ * what is subtracted: an integer with 8 added, or an f32. */
+struct dist_factor {
+    kn_ref v;
+    bool e4m3;
+};
+/* Dwords of type mem to dwords of type elem; returns how many. Not for scales. */
 uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
-                      struct dist_words in, kn_ref factor, kn_ref *out);
+                      struct dist_words in, struct dist_factor by, kn_ref *out);
+/* Byte b of a dword of OCP e4m3, on any target, as f32. */
+kn_ref dist_e4m3(struct dist *d, kn_ref x, uint32_t b);
 
 /* f32 `p[first .. total)`, the operands 1 to 3 of i; n of them from index on. */
 kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);

@@ -124,10 +124,10 @@ memory_dwords(struct dist *d, const struct kn_lds *l, const kn_ref *reg,
     return n;
 }
 
-/* The factor of this lane's run in step s: the byte of its K block among
+/* The factor of part p of this lane's run in step s: the byte of its K block among
  * those of its row, of which a K tile has `per`. */
 static kn_ref
-factor_of_run(struct dist *d, const struct dist_put *x, uint32_t s)
+factor_of_run(struct dist *d, const struct dist_put *x, uint32_t s, uint32_t p)
 {
     const struct kn_lds *l = &d->in->lds[x->scales->lds];
     uint32_t per = d->in->shape.bk / l->kdiv, first = x->kk * per;
@@ -135,18 +135,23 @@ factor_of_run(struct dist *d, const struct dist_put *x, uint32_t s)
     kn_ref w[DIST_RUN / 4], arg[3], v, row, block;
 
     memory_dwords(d, l, x->scales->reg + s * many, w);
-    v = w[first / 4];
     dist_run_place(d, l, dist_chunk_id(d, s), &row, &block);
-    block = dist_ic(d, KN_OP_udiv, block, l->kdiv / l->run);
-    if (per > 4) {
-        arg[0] = dist_op(d, KN_OP_ult, kn_vb1, block, dist_int(d, 4));
-        arg[1] = v;
-        arg[2] = w[first / 4 + 1];
+    block = l->kdiv >= l->run
+          ? dist_ic(d, KN_OP_udiv, block, l->kdiv / l->run)
+          : dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, block, l->run / l->kdiv), p);
+    v = w[(first + per - 1) / 4];
+    for (uint32_t n = per > 4 ? per / 4 - 1 : 0; n-- > 0;) {
+        arg[0] = dist_op(d, KN_OP_ult, kn_vb1, block, dist_int(d, 4 * n + 4));
+        arg[1] = w[first / 4 + n];
+        arg[2] = v;
         v = dist_op3(d, KN_OP_select, kn_v32, arg);
-        block = dist_ic(d, KN_OP_and, block, 3);
     }
+    if (per > 4)
+        block = dist_ic(d, KN_OP_and, block, 3);
     if (per > 1)
         v = dist_i2(d, KN_OP_shr, v, dist_ic(d, KN_OP_shl, block, 3));
+    if (l->mem == KN_T_e4m3)
+        return dist_e4m3(d, v, first % 4);
     return dist_op(d, KN_OP_bits, kn_vf32, to_factor(d, v, first % 4), 0);
 }
 
@@ -182,6 +187,27 @@ dist_zero_word(struct dist *d, const struct dist_put *x, uint32_t s, uint32_t p)
     return l->words == KN_WORDS_GPTQ ? dist_ic(d, KN_OP_add, v, 1) : v;
 }
 
+/* A run's elements, each part of it by its own factor. */
+static uint32_t
+convert_run(struct dist *d, const struct dist_put *x, uint32_t s,
+            struct dist_words in, kn_ref *out)
+{
+    const struct kn_lds *l = &d->in->lds[x->t->lds];
+    const struct kn_lds *scales = x->scales ? &d->in->lds[x->scales->lds] : NULL;
+    struct dist_factor by = { .e4m3 = scales && scales->mem == KN_T_e4m3 };
+    uint32_t parts = by.e4m3 && scales->run > scales->kdiv
+                         ? scales->run / scales->kdiv : 1, many = 0;
+
+    in.n /= parts;
+    for (uint32_t p = 0; p < parts; p++, in.w += in.n) {
+        if (scales)
+            by.v = l->mem == KN_T_i4 ? zero_of_run(d, x, s)
+                                     : factor_of_run(d, x, s, p);
+        many += dist_convert(d, l, in, by, out + many);
+    }
+    return many;
+}
+
 void
 dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
 {
@@ -191,17 +217,12 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
     uint32_t n = pieces(d, l), per = t->nreg / g.steps;
 
     for (uint32_t s = x->from; s < x->to; s++) {
-        kn_ref in[DIST_RUN / 4], out[DIST_RUN / 2], v, factor = 0;
+        kn_ref in[DIST_RUN / 4], out[DIST_RUN / 2], v;
         uint32_t many = g.own ? dist_own_dwords(d, t, s, 0, in)
                       : memory_dwords(d, l, t->reg + s * per, in);
 
-        if (l->kdiv == 1) {
-            if (x->scales)
-                factor = l->mem == KN_T_i4 ? zero_of_run(d, x, s)
-                                           : factor_of_run(d, x, s);
-            many = dist_convert(d, l, (struct dist_words){ in, many }, factor,
-                                out);
-        }
+        if (l->kdiv == 1)
+            many = convert_run(d, x, s, (struct dist_words){ in, many }, out);
         for (uint32_t j = 0; j < n; j++) {
             v = l->kdiv == 1 ? dist_cat(d, out + j * many / n, many / n)
                              : dist_scale(d, l->mem, in, j);

@@ -362,7 +362,8 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
     kn_ref staged[DIST_RUN / 2];
 
     if (l->mem) {
-        n = dist_convert(d, l, (struct dist_words){ w, n }, zero, staged);
+        n = dist_convert(d, l, (struct dist_words){ w, n },
+                         (struct dist_factor){ .v = zero }, staged);
         w = staged;
     }
     for (uint32_t i = 0; i < n; i += many) {

@@ -261,18 +261,27 @@ widen(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
     return many;
 }
 
+/* Two elements of a dword as f32x2. */
+static kn_ref
+unpack(struct dist *d, uint8_t from, kn_ref x, uint32_t first)
+{
+    struct kn_ins *u;
+
+    x = dist_op(d, KN_OP_unpack, dist_vec(KN_T_f32, 2), x, 0);
+    u = &d->out->ins[d->out->nins - 1];
+    u->attr[KN_A_elem] = from;
+    u->attr[KN_A_first] = (int32_t)first;
+    return x;
+}
+
 /* Two fields of e4m3 in a dword times 2^up and a factor, as bf16: one product
  * after the other, as both together may be beyond f32. */
 static kn_ref
-scale_pair(struct dist *d, kn_ref x, int32_t first, int up, kn_ref factor)
+scale_pair(struct dist *d, kn_ref x, uint32_t first, int up, kn_ref factor)
 {
     const struct kn_type two = dist_vec(KN_T_f32, 2);
-    struct kn_ins *u;
 
-    x = dist_op(d, KN_OP_unpack, two, x, 0);
-    u = &d->out->ins[d->out->nins - 1];
-    u->attr[KN_A_elem] = KN_T_fp8;
-    u->attr[KN_A_first] = first;
+    x = unpack(d, KN_T_fp8, x, first);
     x = dist_op(d, KN_OP_fmul, two, x, kn_flt(d->out, (double)(1 << up)));
     factor = dist_op(d, KN_OP_splat, two, factor, 0);
     return high_halves(d, dist_op(d, KN_OP_fmul, two, x, factor));
@@ -296,8 +305,59 @@ scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
     for (uint32_t i = 0; i < n; i++) {
         byte[i] = ocp ? place_fields(d, from, byte[i])
                       : fnuz_bytes(d, from, byte[i]);
-        for (int32_t first = 0; first < 4; first += 2)
+        for (uint32_t first = 0; first < 4; first += 2)
             out[many++] = scale_pair(d, byte[i], first, up, factor);
+    }
+    return many;
+}
+
+kn_ref
+dist_e4m3(struct dist *d, kn_ref x, uint32_t b)
+{
+    bool fnuz = kn_targets[d->in->target].fnuz;
+
+    x = unpack(d, KN_T_fp8, fnuz ? to_fnuz(d, KN_T_e4m3, x) : x, b & 2);
+    x = dist_op(d, KN_OP_slice, kn_vf32, x, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = b & 1;
+    return !fnuz ? x
+         : dist_op(d, KN_OP_fmul, kn_vf32, x,
+                   kn_flt(d->out, (double)(1 << shift_of(KN_T_e4m3, KN_T_fp8))));
+}
+
+/* Two bits of a code times four of a factor: six, which both types have. */
+static kn_ref
+product(struct dist *d, uint8_t to, kn_ref x, kn_ref factor)
+{
+    x = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), x, factor);
+    if (to == KN_T_bf16)
+        return high_halves(d, x);
+    x = dist_op(d, KN_OP_cvt, dist_vec(to, 2), x, 0);
+    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+}
+
+/* Codes of fp4 times a factor of E4M3, exactly: by the target's own conversion to
+ * f32, or as FNUZ e4m3. */
+static uint32_t
+multiplied(struct dist *d, uint8_t to, struct dist_words in, kn_ref factor,
+           kn_ref *out)
+{
+    bool own = kn_targets[d->in->target].scaled;
+    uint32_t each = own ? 8 : 4, n = in.n, many = 0;
+    kn_ref byte[DIST_RUN / 4];
+
+    if (!own) {
+        n = split(d, KN_T_fp4, in.w, in.n, byte);
+        factor = dist_op(d, KN_OP_fmul, kn_vf32, factor,
+                         kn_flt(d->out, (double)(1 << shift_of(KN_T_fp4, KN_T_fp8))));
+    }
+    factor = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        kn_ref x = own ? in.w[i]
+                 : fnuz_bytes(d, KN_T_fp4, byte[i]);
+
+        for (uint32_t e = 0; e < each; e += 2)
+            out[many++] = product(d, to, unpack(d, own ? KN_T_fp4 : KN_T_fp8, x, e),
+                                  factor);
     }
     return many;
 }
@@ -379,13 +439,15 @@ widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
 
 uint32_t
 dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
-             kn_ref factor, kn_ref *out)
+             struct dist_factor by, kn_ref *out)
 {
-    kn_ref byte[DIST_RUN / 4];
+    kn_ref byte[DIST_RUN / 4], factor = by.v;
     uint32_t many = 0, n;
 
     if (l->mem == KN_T_i4)
         return widen_integers(d, l, in, factor, out);
+    if (by.e4m3)
+        return multiplied(d, l->elem, in, factor, out);
     if (factor && (l->mem != KN_T_e5m2 || kn_targets[d->in->target].scaled))
         return scaled(d, l->mem, in, factor, out);
 

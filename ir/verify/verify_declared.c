@@ -55,6 +55,14 @@ check_zeros(const struct kn_fn *f, const struct kn_lds *l)
     return KILN_OK;
 }
 
+/* Scales of rows whose runs have one each or more, of whole K tiles. */
+static bool
+whole_runs(const struct kn_fn *f, const struct kn_lds *l)
+{
+    return (l->kdiv == 32 || l->kdiv == 16) &&
+           l->cols * l->kdiv % f->shape.bk == 0;
+}
+
 static kiln_status
 check_lds(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -77,8 +85,7 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (kn_is_zeros(l))
         return check_zeros(f, l);
     if (l->run && (l->run < 8 || l->run & (l->run - 1) || !l->mem || !l->gk ||
-                   (l->kdiv != 1 && (l->run == 8 || l->kdiv != 32 ||
-                                     l->cols * 32 % f->shape.bk))))
+                   (l->kdiv != 1 && (l->run == 8 || !whole_runs(f, l)))))
         return FAIL(f, l->at, "%%%s: run is 8, 16 or 32 elements of an operand "
                     "that is converted along K, or whose scales are",
                     l->name);

@@ -94,7 +94,16 @@ side_of(const struct tiles *w, kn_ref r)
     return t.kind == FRAGMENTS ? w->f->lds[t.lds].side : 0;
 }
 
-/* Runs of elements that become bf16 and the scales of their rows, or of integers
+/* E8M0 multiplies what becomes bf16, E4M3 only codes whose products both have. */
+static bool
+has_products(const struct kn_lds *l, const struct kn_lds *s)
+{
+    return !kn_is_zeros(s) &&
+           (s->mem == KN_T_e4m3 ? l->mem == KN_T_fp4
+                                : s->mem == KN_T_e8m0 && l->elem == KN_T_bf16);
+}
+
+/* Runs of elements that become 16 bits and the scales of their rows, or of integers
  * and their zero points. */
 static kiln_status
 check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
@@ -109,12 +118,11 @@ check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
         (l->words || l->run == s->run) &&
         s->rows == l->rows && s->side == l->side && !i->attr[KN_A_kk])
         return KILN_OK;
-    return l->run && l->run == s->run && l->elem == KN_T_bf16 &&
-                   s->kdiv == 32 && s->rows == l->rows && s->side == l->side &&
-                   (uint32_t)(i->attr[KN_A_kk] + 1) * l->cols <= s->cols * 32
-         ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold the scales of runs "
-                          "of %%%s that become bf16", s->name,
-                          l->name);
+    return l->run && l->run == s->run && has_products(l, s) &&
+                   s->rows == l->rows && s->side == l->side &&
+                   (uint32_t)(i->attr[KN_A_kk] + 1) * l->cols <= s->cols * s->kdiv
+         ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold the scales that runs of "
+                          "%%%s are multiplied by", s->name, l->name);
 }
 
 /* Blocks of 32 K for 4 lanes each: codes and E8M0 scales, or where there are

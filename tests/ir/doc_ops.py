@@ -114,8 +114,8 @@ SENTENCES = {
                  "with E8M0 scales by `mode=` (fp8 with f32 factors: the same "
                  "values); K at and beyond the last operand counts as zero",
     "put": "write a fetched tile, or a share of it, to a slot; with a third "
-           "operand its elements become bf16 times the scales fetched there, "
-           "those of K tile `kk=` of them",
+           "operand its elements become bf16 (of fp4 by e4m3 f16 too) times the "
+           "scales fetched there, those of K tile `kk=` of them",
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
     "read": "fragments of K step `kk=` (share `part=` of `parts=`); "
