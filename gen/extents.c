@@ -96,7 +96,7 @@ kn_extents_of(const kiln_problem *p)
         e.sa = kn_prequant(p) ? 0 : 4;
         e.sb = 4;
     } else {
-        e.sa = repeat((uint64_t)t.one_sa, p->zero_points ? nb : na, t.tsa);
+        e.sa = repeat((uint64_t)t.one_sa, kn_b_in_sa(p) ? nb : na, t.tsa);
         e.sb = repeat((uint64_t)t.one_sb, nb, t.tsb);
     }
     e.sc = kn_output_scales(p);

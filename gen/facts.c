@@ -69,12 +69,14 @@ scales_of(const kiln_problem *p, const struct kn_config *g)
          : kn_weight_only(p) ? SCALES_OF_B : SCALES_TILE;
 }
 
-enum { FACTORS_NONE, FACTORS_ROW, FACTORS_TENSOR, FACTORS_TENSOR_B };
+enum { FACTORS_NONE, FACTORS_ROW, FACTORS_TENSOR, FACTORS_TENSOR_B,
+       FACTORS_WEIGHT };
 
 static int
 factors_of(const kiln_problem *p)
 {
     return kn_prequant(p) ? FACTORS_TENSOR_B
+         : kn_weight_factor(p) ? FACTORS_WEIGHT
          : p->scale == KILN_SCALE_TENSOR ? FACTORS_TENSOR
          : p->scale == KILN_SCALE_ROW ? FACTORS_ROW : FACTORS_NONE;
 }
@@ -220,7 +222,8 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     x.stored_a = kn_stored(p, p->a);
     x.stored_b = kn_stored(p, p->b);
     x.out = kn_payload(p->out);
-    x.unscale = 1LL << (shift_of(x.stored_a, x.staged_a) +
+    x.unscale = kn_widens_scaled(p) ? 1
+              : 1LL << (shift_of(x.stored_a, x.staged_a) +
                         shift_of(x.stored_b, x.staged_b));
     if (shape.shape.mfma >= 0) {
         x.mfma = kn_mfmas[shape.shape.mfma].text;

@@ -274,7 +274,7 @@ kn_scales_down(const kiln_problem *p, char operand)
 {
     if (p->scale_layout != KILN_SCALE_TRANSPOSED)
         return false;
-    return p->scale >= KILN_SCALE_GROUP32
+    return kn_scale_groups(p)
          ? operand == 'b' : operand == 'a' || kn_family_of(p)->ragged == 'k';
 }
 
@@ -305,7 +305,7 @@ kn_scale_size(const kiln_problem *p)
 {
     bool written = kn_family_of(p)->unary && p->out_scale == KILN_OUT_MX32;
 
-    return p->scale == KILN_SCALE_MX32 || written ? 1
+    return p->scale == KILN_SCALE_MX32 || p->scale == KILN_SCALE_NV16 || written ? 1
          : kn_scale_groups(p) && p->scale_type != KILN_SCALE_TYPE_F32 ? 2 : 4;
 }
 

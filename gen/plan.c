@@ -40,6 +40,8 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_C:
         return (uint8_t)(d->vec * ((kn_type_bits[p->out] + 7) / 8));
     case KILN_ARG_SA:
+        if (kn_weight_factor(p))
+            return 4;
         if (p->zero_points)
             return (uint8_t)(kn_in_words(p) ? 4 : (kn_zero_bits(p) + 7) / 8);
         return d->align_sa < scale ? scale : d->align_sa;

@@ -54,8 +54,8 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
                            "its rows, in nt and nn of gemm, batched and "
                            "grouped, and in moe");
     } else if (kn_type_mx[p->a] > 1 || kn_type_mx[p->b] > 1) {
-        return kn_fail(c, KILN_UNSUPPORTED, "%s x %s: i4 is the type of a "
-                       "weight B, which a bf16 or f16 A is multiplied by", a, b);
+        return kn_fail(c, KILN_UNSUPPORTED, "%s x %s: i4 and nvfp4 are types of "
+                       "a weight B, which a bf16 or f16 A is multiplied by", a, b);
     } else if (kn_type_mx[p->a] != kn_type_mx[p->b] ||
                (!kn_type_mx[p->a] && !f8 && p->a != p->b)) {
         return kn_fail(c, KILN_UNSUPPORTED, "%s cannot be multiplied by %s: "
@@ -114,6 +114,7 @@ static kiln_status
 check_scale(struct kn_ctx *c, kiln_problem *p)
 {
     bool mx = kn_type_mx[p->b] == 1, groups = kn_type_mx[p->b] == 2;
+    bool nv = kn_type_mx[p->b] == 3;
     bool small = kn_type_bits[p->a] == 8 && !mx;
 
     if (kn_prequant(p) && p->scale == KILN_SCALE_NONE)
@@ -134,7 +135,12 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     if (p->zero_points && !groups)
         return kn_fail(c, KILN_BAD_INPUT, "--zero-points are those of an i4 "
                        "weight's groups");
-    if (groups)
+    if (nv && p->scale == KILN_SCALE_NONE)
+        p->scale = KILN_SCALE_NV16;
+    if (nv != (p->scale == KILN_SCALE_NV16))
+        return kn_fail(c, KILN_BAD_INPUT, "an nvfp4 weight has one scale per 16 "
+                       "elements (--scale nv16), and only it does");
+    if (groups || nv)
         return KILN_OK;
     if (mx && p->scale == KILN_SCALE_NONE)
         p->scale = KILN_SCALE_MX32;
@@ -248,7 +254,7 @@ check_scale_pitch(struct kn_ctx *c, const kiln_problem *p, char what,
     if (p->scale < KILN_SCALE_BLOCK128 || kn_shuffled(p) ||
         (what == 'a' && weight_only(p)))
         return kn_fail(c, KILN_BAD_INPUT, "--lds%c is the pitch of rows of "
-                       "scales (block128, mx32, groups), which %s has not", what,
+                       "scales (block128, mx32, nv16, groups), which %s has not", what,
                        what == 'a' ? "A" : "B");
     if (ld < row)
         return kn_fail(c, KILN_BAD_INPUT, "--lds%c is %lld, but a row has %lld "
@@ -536,7 +542,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
         d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);
         d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0), base);
     }
-    if (p->zero_points)
+    if (kn_b_in_sa(p))
         d.align_sa = 16;     /* loaded one by one */
     if (kn_in_words(p) && d.align_b < 4)
         d.align_b = 4;       /* or the launch is refused */

@@ -70,6 +70,8 @@ aligned_class(const kiln_problem *p)
         return KN_CLASS_K;
     if (kn_scale_groups(p))
         return KN_CLASS_W4;
+    if (p->scale == KILN_SCALE_NV16)
+        return KN_CLASS_WB;
     if (kn_prequant(p))
         return KN_CLASS_P8;
     return p->a == KILN_F32 ? (enum kn_class)f32[p->math]

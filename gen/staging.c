@@ -15,7 +15,7 @@ kn_payload(kiln_type t)
         [KILN_I8] = KN_T_i8,     [KILN_MXFP8] = KN_T_fp8,
         [KILN_MXBF8] = KN_T_bf8, [KILN_MXFP6] = KN_T_fp6,
         [KILN_MXBF6] = KN_T_bf6, [KILN_MXFP4] = KN_T_fp4,
-        [KILN_I4] = KN_T_i4,
+        [KILN_I4] = KN_T_i4,     [KILN_NVFP4] = KN_T_fp4,
     };
 
     return (enum kn_elem)map[t];
@@ -35,14 +35,15 @@ multiplied_a(const kiln_problem *p)
     return p->quant ? p->b : p->a;
 }
 
-/* bf16 has the exponents of E8M0; of a B in plain rows along K, whose runs of 32
- * elements have a scale each. */
+/* bf16 has the exponents of E8M0, and both types the products of e2m1 and E4M3; of a
+ * B in plain rows along K, whose runs of elements have a scale each. */
 bool
 kn_widens_scaled(const kiln_problem *p)
 {
-    return kn_weight_only(p) && p->scale == KILN_SCALE_MX32 &&
-           p->a == KILN_BF16 && p->layout == KILN_NT &&
-           !p->b_layout && !p->scale_layout;
+    return kn_weight_only(p) && p->layout == KILN_NT &&
+           (p->scale == KILN_SCALE_NV16 ||
+            (p->scale == KILN_SCALE_MX32 && p->a == KILN_BF16 &&
+             !p->b_layout && !p->scale_layout));
 }
 
 bool

@@ -1,5 +1,5 @@
-/* weights.h - what a problem says of a weight of 4-bit integers: how its words lie,
- * its scales and its zero points. */
+/* weights.h - what a problem says of a weight of 4 bits: how its words lie, its
+ * scales, its zero points, its factor. */
 #ifndef KN_WEIGHTS_H
 #define KN_WEIGHTS_H
 
@@ -24,14 +24,14 @@ kn_word_k(const kiln_problem *p)
 static inline bool
 kn_scale_groups(const kiln_problem *p)
 {
-    return p->scale >= KILN_SCALE_GROUP32;
+    return p->scale >= KILN_SCALE_GROUP32 && p->scale <= KILN_SCALE_GROUP128;
 }
 
 /* K of one scale, of those that are along K. */
 static inline int64_t
 kn_scale_k(const kiln_problem *p)
 {
-    return p->scale == KILN_SCALE_MX32 ? 32
+    return p->scale == KILN_SCALE_MX32 ? 32 : p->scale == KILN_SCALE_NV16 ? 16
          : kn_scale_groups(p) ? 32 << (p->scale - KILN_SCALE_GROUP32) : 128;
 }
 
@@ -55,6 +55,20 @@ static inline kiln_type
 kn_zero_type(const kiln_problem *p)
 {
     return p->zero_points == KILN_ZEROS_F16 ? KILN_F16 : KILN_I4;
+}
+
+/* An f32 that all of a B is multiplied by, beside its scales. */
+static inline bool
+kn_weight_factor(const kiln_problem *p)
+{
+    return p->scale == KILN_SCALE_NV16;
+}
+
+/* What is in the place of A's scales is B's: zero points, or a factor. */
+static inline bool
+kn_b_in_sa(const kiln_problem *p)
+{
+    return p->zero_points || kn_weight_factor(p);
 }
 
 #endif

@@ -58,7 +58,7 @@ typedef struct kiln_error {
 #define KILN_NAME(id, ...) KILN_##id,
 
 /* X(id, text, bits of one element, scales along K are a part of it: 1 MX, E8M0
- * per 32; 2 of a weight's groups, which a 16-bit A is multiplied by).
+ * per 32; 2 of a weight's groups, 3 E4M3 per 16, which a 16-bit A is multiplied by).
  * fp8/bf8 are OCP e4m3fn/e5m2 on gfx950 and FNUZ on gfx942; MX payloads are
  * OCP on every target (OCP MX v1.0). i4: two's complement, -8 to 7. */
 #define KILN_OPERAND_TYPES(X) \
@@ -72,7 +72,8 @@ typedef struct kiln_error {
     X(MXFP6, "mxfp6", 6, 1) \
     X(MXBF6, "mxbf6", 6, 1) \
     X(MXFP4, "mxfp4", 4, 1) \
-    X(I4, "i4", 4, 2)
+    X(I4, "i4", 4, 2) \
+    X(NVFP4, "nvfp4", 4, 3)
 #define KILN_TYPES(X) \
     X(TYPE_NONE, "none", 0, 0) \
     X(F32, "f32", 32, 0) \
@@ -100,7 +101,8 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
  * sb[N, ceil(K/128)], groups start at multiples of 128 rows.
  * MX32: E8M0 sa[M, ceil(K/32)], sb[N, ceil(K/32)], K innermost; a bf16 or f16
  * A has no sa. GROUP32 to GROUP128, of an i4 B: sb[N, ceil(K/32 to 128)] of
- * kiln_problem.scale_type; sa are B's zero points, if it has any.
+ * kiln_problem.scale_type; sa are B's zero points, if it has any. NV16, of an nvfp4
+ * B: OCP E4M3 sb[N, ceil(K/16)]; sa: f32, a factor for each B (problem or expert).
  * A bf16 or f16 A times an fp8, bf8 or i8 B is TENSOR: sb[1], and
  * A is quantised in the kernel, 128 K of a row at a time (docs/families.md).
  */
@@ -112,7 +114,8 @@ typedef enum kiln_layout { KILN_LAYOUTS(KILN_NAME) KILN_NLAYOUTS } kiln_layout;
     X(SCALE_MX32, "mx32") \
     X(SCALE_GROUP32, "group32") \
     X(SCALE_GROUP64, "group64") \
-    X(SCALE_GROUP128, "group128")
+    X(SCALE_GROUP128, "group128") \
+    X(SCALE_NV16, "nv16")
 typedef enum kiln_scale { KILN_SCALES(KILN_NAME) KILN_NSCALES } kiln_scale;
 
 /* Type of the scales of groups. */

@@ -23,8 +23,9 @@ hash(const struct kn_data *d, uint64_t index)
     return z ^ z >> 31;
 }
 
+/* E8M0, of nvfp4 E4M3. */
 static bool
-is_e8m0(const struct kn_data *d)
+is_byte(const struct kn_data *d)
 {
     return d->scale && kn_ref_type_bits(d->type) <= 8;
 }
@@ -32,7 +33,7 @@ is_e8m0(const struct kn_data *d)
 static unsigned
 element_bits(const struct kn_data *d)
 {
-    return is_e8m0(d) ? 8 : kn_ref_type_bits(d->type);
+    return is_byte(d) ? 8 : kn_ref_type_bits(d->type);
 }
 
 void
@@ -80,13 +81,24 @@ near_normal(struct kn_ref_fields f, uint64_t h)
     return e > 0 ? sign | normal : small ? sign | small : 0;
 }
 
+/* All but NaN's, both signs. */
+static uint32_t
+e4m3_code(const struct kn_data *d, uint64_t h)
+{
+    if (d->mode == KN_DATA_SPECIAL)
+        return (uint32_t)(h % 256);
+    return (uint32_t)(h % 127 | (h >> 32 & 1) << 7);
+}
+
 static uint32_t
 scale_code(const struct kn_data *d, uint64_t h)
 {
-    bool exact = d->mode == KN_DATA_EXACT;
+    bool exact = d->mode == KN_DATA_EXACT, e4m3 = d->type == KILN_NVFP4;
     double v;
 
-    if (is_e8m0(d)) {
+    if (e4m3 && d->mode >= KN_DATA_BITS)
+        return e4m3_code(d, h);
+    if (is_byte(d) && !e4m3) {
         if (d->mode >= KN_DATA_BITS)
             return (uint32_t)(h % (d->mode == KN_DATA_BITS ? 255 : 256));
         return 127 - (exact ? 1 : 4) + (uint32_t)(h % (exact ? 3 : 9));
@@ -94,7 +106,7 @@ scale_code(const struct kn_data *d, uint64_t h)
     if (d->type != KILN_F32) {
         v = ldexp(exact ? 1 : 1 + (double)(h & 1023) / 1024,
                   (int)(h >> 20) % 3 - 1);
-        return kn_ref_encode(d->type, d->target, v);
+        return kn_ref_encode(e4m3 ? KILN_MXFP8 : d->type, d->target, v);
     }
     if (exact)
         return (126 + (uint32_t)(h % 3)) << 23;

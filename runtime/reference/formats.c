@@ -38,7 +38,7 @@ float_format(kiln_type t, kiln_target target)
     case KILN_MXBF6:
         return (struct format){3, 2, 3, FINITE};
     default:
-        return (struct format){2, 1, 1, FINITE}; /* mxfp4 */
+        return (struct format){2, 1, 1, FINITE}; /* mxfp4, nvfp4 */
     }
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 128, MX = 32 };
+enum { BLOCK = 128, MX = 32, NV = 16 };
 
 bool
 kn_ref_present(const struct kn_ref_tensor *t)
@@ -112,6 +112,7 @@ width_of(const struct kn_ref_problem *p)
     switch (p->scale) {
     case KILN_SCALE_MX32: case KILN_SCALE_GROUP32: return MX;
     case KILN_SCALE_GROUP64: return 64;
+    case KILN_SCALE_NV16: return NV;
     default: return BLOCK;
     }
 }
@@ -123,21 +124,22 @@ read_scales(const struct kn_ref_operand *o, int64_t row, int64_t first, int n,
 {
     const struct kn_ref_problem *p = o->p;
     const struct kn_ref_tensor *t = o->is_b ? &p->sb : &p->sa;
-    bool mx = p->scale == KILN_SCALE_MX32;
-    bool groups = p->scale >= KILN_SCALE_GROUP32;
+    bool mx = p->scale == KILN_SCALE_MX32, nv = p->scale == KILN_SCALE_NV16;
+    bool groups = p->scale >= KILN_SCALE_GROUP32 && !nv;
     int64_t width = width_of(p);
     bool down = o->is_b ? p->sb_down : p->sa_down;
     int64_t dense = !down ? (p->k + width - 1) / width
                   : o->is_b ? kn_ref_columns(p) : p->m;
     int64_t ld = t->ld ? t->ld : dense;
-    uint8_t code[KN_REF_DEPTH / MX];
+    uint8_t code[KN_REF_DEPTH / NV];
 
-    if (!mx && !groups && o->is_b && !p->sb_each)
+    if (!mx && !nv && !groups && o->is_b && !p->sb_each)
         row /= BLOCK;
-    if (mx)
+    if (mx || nv)
         kn_ref_bytes(t, (uint64_t)(row * ld + first), code, (size_t)n);
     for (int x = 0; x < n; x++)
         out[x] = mx ? e8m0(code[x])
+               : nv ? kn_ref_decode(KILN_MXFP8, p->target, code[x])
                : groups ? number(t, p->target, down ? (first + x) * ld + row
                                                     : row * ld + first + x)
                : kn_ref_f32(t, down ? (first + x) * ld + row
@@ -152,7 +154,7 @@ apply_scale(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
     const struct kn_ref_problem *p = o->p;
     const struct kn_ref_tensor *t = o->is_b ? &p->sb : &p->sa;
     int width = width_of(p);
-    double s[KN_REF_DEPTH / MX];
+    double s[KN_REF_DEPTH / NV];
 
     if (!kn_ref_present(t) || p->scale == KILN_SCALE_NONE)
         return;
@@ -338,5 +340,7 @@ kn_ref_rows(struct kn_ref_operand *o, const struct kn_ref_span *at,
         else if (kn_ref_present(&o->p->zb))
             apply_zeros(o, at->row + r, at->k, at->n, v);
         apply_scale(o, at->row + r, at->k, at->n, v);
+        if (o->is_b && kn_ref_present(&o->p->factor))
+            multiply(v, at->n, kn_ref_f32(&o->p->factor, 0));
     }
 }

@@ -69,6 +69,7 @@ struct kn_ref_problem {
                                 B's elements before they are scaled; of f16
                                 what is left is rounded to f32, then to A's
                                 type */
+    struct kn_ref_tensor factor; /* NV16: f32, one for all of B */
     struct kn_ref_tensor array[KN_REF_ARRAYS]; /* that the expression declares:
                                 f32 by row, f32 by column, or [m][n] */
     double scalar[KN_REF_SCALARS];
@@ -254,7 +255,7 @@ struct kn_data {
     uint64_t row_bytes, batch_bytes;
 };
 /* Fills in row_bytes and batch_bytes from strides in elements, 0 = dense.
- * A scale of type MXFP8 or any MX type is E8M0 bytes. */
+ * A scale of type MXFP8 or any MX type is E8M0 bytes, of NVFP4 OCP E4M3 bytes. */
 void kn_data_shape(struct kn_data *d, int64_t ld, int64_t batch_stride);
 /* Bytes of the whole tensor. */
 uint64_t kn_data_bytes(const struct kn_data *d);

@@ -28,7 +28,8 @@ from bench_speed import cell
 RATE = {'gfx950': 5.6, 'gfx942': 4.73}      # TB/s
 LAUNCH = 2.6                               # us
 BITS = {'bf16': 16, 'f16': 16, 'fp8': 8, 'bf8': 8, 'i8': 8, 'mxfp8': 8,
-        'mxbf8': 8, 'mxfp6': 6, 'mxbf6': 6, 'mxfp4': 4, 'f32': 32, 'i4': 4}
+        'mxbf8': 8, 'mxfp6': 6, 'mxbf6': 6, 'mxfp4': 4, 'f32': 32, 'i4': 4,
+        'nvfp4': 4}
 MATHS = {'gfx950': ('ieee', 'bf16x3'), 'gfx942': ('ieee', 'xf32', 'bf16x3')}
 TYPES = ('bf16', 'f16', 'fp8', 'bf8', 'i8', 'mxfp8', 'mxfp6', 'mxfp4')
 # K x N of weights: gpt-oss, DeepSeek-V3, Kimi-K2, Llama 3, Qwen3.
@@ -76,6 +77,8 @@ class Problem(dict):
                                 else scales)
         if self.b == 'i4':               # f16, and a zero point
             b += 2.5 / 128
+        if self.b == 'nvfp4':
+            b += 1 / 16
         return self.batch * self.k * (rows * a + weights * self.n * b)
 
     def limit(self, ceiling):
@@ -96,6 +99,7 @@ class Problem(dict):
         tests = (
             ('f32 by ' + self.math, self.a == 'f32'),
             ('16-bit x i4', self.b == 'i4'),
+            ('16-bit x nvfp4', self.b == 'nvfp4'),
             ('grouped', self.family == 'grouped'),
             ('batched', self.family == 'batched'),
             ('MX on gfx942', self.mx() and self.arch == 'gfx942'),
@@ -158,6 +162,9 @@ def listed():
                     'a': 'bf16', 'b': 'i4', 'm': m, 'n': 7168, 'k': 8448, 'arch': arch,
                     'scale': 'group128', 'scale-type': 'f16', 'zero-points': 'i4',
                     'scale-layout': 'transposed', 'b-layout': layout})
+        for m in (1, 64, 512, 4096):
+            yield Problem(a='bf16', b='nvfp4', m=m, n=7168, k=8448, arch=arch,
+                          scale='nv16')
         for t in ('bf16', 'fp8', 'mxfp8', 'mxfp4'):
             for groups, tokens, n, k in ((32, 1024, 5760, 2880),
                                          (32, 1024, 2880, 2880),

@@ -28,7 +28,8 @@ num_weakest(const kiln_problem *p)
 
     d.align_a = (uint8_t)num_element_bytes(p->a);
     d.align_b = kn_in_words(p) ? 4 : (uint8_t)num_element_bytes(p->b);
-    d.align_sa = d.align_sb = p->scale == KILN_SCALE_MX32 ? 1
+    d.align_sa = d.align_sb = p->scale == KILN_SCALE_MX32 ||
+                              p->scale == KILN_SCALE_NV16 ? 1
                             : p->scale_type ? 2 : 4;
     return d;
 }
@@ -218,7 +219,7 @@ starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
     if (r->p.family == KILN_GROUPED) {
         at[NUM_A] = (uint64_t)first * o[NUM_A].d.row_bytes;
         at[NUM_C] = (uint64_t)first * o[NUM_C].d.row_bytes;
-        at[NUM_SA] = r->p.zero_points ? at[NUM_SA]
+        at[NUM_SA] = kn_b_in_sa(&r->p) ? at[NUM_SA]
                    : r->p.scale == KILN_SCALE_TENSOR ? 0
                    : r->p.scale == KILN_SCALE_ROW ||
                      kn_scales_down(&r->p, 'a') ? 4 * (uint64_t)first
@@ -274,8 +275,8 @@ reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
         .expression = r->p.expression,
         .beta = r->p.beta,
     };
-    if (r->p.zero_points) {
-        q->zb = q->sa;
+    if (kn_b_in_sa(&r->p)) {
+        *(r->p.zero_points ? &q->zb : &q->factor) = q->sa;
         q->sa = (struct kn_ref_tensor){ 0 };
     }
     if (r->p.scale == KILN_SCALE_TENSOR || r->p.scale == KILN_SCALE_ROW)

@@ -72,6 +72,9 @@ shape_scales(struct run *r)
         if (num_is_mx(p->a))
             shape(r, NUM_SA, p->a, p->m, num_div_up(p->k, 32));
         shape(r, NUM_SB, p->b, nb, num_div_up(p->k, 32));
+    } else if (p->scale == KILN_SCALE_NV16) {
+        shape(r, NUM_SA, KILN_F32, 1, 1);
+        shape(r, NUM_SB, p->b, nb, num_div_up(p->k, 16));
     } else if (p->scale >= KILN_SCALE_GROUP32) {
         shape_groups(r);
     }
@@ -89,7 +92,7 @@ repeat(struct run *r)
     r->o[NUM_A].d.batches = batch;
     r->o[NUM_B].d.batches = b;
     r->o[NUM_C].d.batches = r->p.family == KILN_WGRAD ? r->p.groups : batch;
-    r->o[NUM_SA].d.batches = one ? 1 : r->p.zero_points ? b : batch;
+    r->o[NUM_SA].d.batches = one ? 1 : kn_b_in_sa(&r->p) ? b : batch;
     r->o[NUM_SB].d.batches = one ? 1 : b;
     r->o[NUM_BIAS].d.batches = b;
 }

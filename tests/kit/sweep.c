@@ -60,7 +60,7 @@ num_add(struct num_variants *s, kiln_problem p, enum num_class domain)
 static bool
 may_multiply(kiln_type a, kiln_type b)
 {
-    if (b == KILN_I4)
+    if (b == KILN_I4 || b == KILN_NVFP4)
         return a == KILN_BF16 || a == KILN_F16;
     if (num_is_mx(a) || num_is_mx(b))
         return num_is_mx(b) &&
@@ -76,7 +76,7 @@ has_layout(const kiln_problem *p)
     bool whole = kn_ref_type_bits(p->a) >= 8 && kn_ref_type_bits(p->b) >= 8;
 
     if (p->family == KILN_WGRAD &&
-        (num_is_mx(p->a) != num_is_mx(p->b) || p->b == KILN_I4))
+        (num_is_mx(p->a) != num_is_mx(p->b) || p->b >= KILN_I4))
         return false;
     if (p->family == KILN_WGRAD)
         return p->layout == (num_is_mx(p->a) ? KILN_NT : KILN_TN);
@@ -91,7 +91,9 @@ has_scale(const kiln_problem *p)
     bool f8 = p->a == KILN_FP8 || p->a == KILN_BF8;
 
     if (p->b == KILN_I4)
-        return p->scale >= KILN_SCALE_GROUP32;
+        return p->scale >= KILN_SCALE_GROUP32 && p->scale <= KILN_SCALE_GROUP128;
+    if (p->b == KILN_NVFP4)
+        return p->scale == KILN_SCALE_NV16;
     if (num_is_mx(p->b))
         return p->scale == KILN_SCALE_MX32;
     return p->scale == KILN_SCALE_NONE ||

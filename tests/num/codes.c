@@ -1,7 +1,8 @@
 /* Every payload byte and every scale byte of the MX formats, NaN and infinity
  * included, against the reference: as A and as B, each format with itself and
  * with the others; with matrix instructions and without. Every code of integer
- * weights, under every scale of 16 bits, and less every zero point.
+ * weights, under every scale of 16 bits, and less every zero point. Every code of
+ * nvfp4 under every scale byte, exactly.
  *
  * usage: codes TARGET */
 #include <setjmp.h>
@@ -144,6 +145,7 @@ compare(struct codes *k, const char *what)
         .sb = { .type = type_of_scales(&k->p), .data = x->sb }, .alpha = 1,
         .zb = { .type = kn_zero_type(&k->p),
                 .data = k->p.zero_points ? x->sa : NULL },
+        .factor.data = kn_weight_factor(&k->p) ? x->sa : NULL,
     };
     struct kn_ref_result r = { .target = target, .out = KILN_F32, .k = K,
                                .got = x->got, .rect = rect, .value = value,
@@ -356,6 +358,76 @@ every_zero_point(void **state)
     every_zero_of(KILN_F16, KILN_ZEROS_F16);
 }
 
+/* ---- nvfp4 ---- */
+
+/* Output (m, n) is code m times byte n, both from their tables (OCP MX 1.0, OFP8
+ * 1.0), to the bit: 16 bits of either type have each product. */
+static void
+is_product(const struct codes *k, int m, int n)
+{
+    static const float magnitude[] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
+    int e = n >> 3 & 15, f = n & 7;
+    float s = e ? ldexpf(1 + (float)f / 8, e - 7) : ldexpf((float)f / 8, -6);
+    float want = magnitude[m & 7] * (n & 0x80 ? -s : s);
+    float got = k->x->got[m * ROWS + n];
+
+    want = m & 8 ? -want : want;
+    if ((n & 0x7f) == 0x7f ? !isnan(got) : !(got == want))
+        fail_msg("code %d under scale byte %d is %g, should be %g", m, n,
+                 (double)got, (double)want);
+}
+
+/* Row i has every code in turn under scale byte i, and row x of A takes code x: an
+ * output is one product. */
+static void
+every_product_of_nvfp4(void **state)
+{
+    static const float factors[] = { 1, 0.75f, -3.0e-5f };
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        kiln_problem p = { .a = i % 2 ? KILN_F16 : KILN_BF16, .b = KILN_NVFP4,
+                           .m = COLS, .n = ROWS };
+        struct codes k;
+
+        open_kernel(&k, &p, KN_SCHED_AUTO);
+        memcpy(k.x->sa, &factors[i / 2], 4);
+        for (int r = 0; r < ROWS * K / 16; r++)
+            k.x->sb[r] = (uint8_t)(r / (K / 16));
+        for (int r = 0; r < ROWS * K; r++)
+            put_code(k.x->b, 4, r, (uint32_t)r % 16);
+        for (int r = 0; r < COLS; r++)
+            put_code(k.x->a + r * K * 2, 16, 16 * (r % 4) + r,
+                     kn_ref_encode(p.a, target, 1));
+        compare(&k, "products");
+        for (int j = 0; j < ROWS * COLS && !(i / 2); j++)
+            is_product(&k, j / ROWS, j % ROWS);
+        close_codes(&k);
+    }
+}
+
+/* No two runs of a row have the same scale. */
+static void
+scales_of_nvfp4_in_place(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kiln_problem p = { .a = i ? KILN_F16 : KILN_BF16, .b = KILN_NVFP4,
+                           .m = COLS, .n = ROWS };
+        struct codes k;
+
+        open_kernel(&k, &p, KN_SCHED_AUTO);
+        memcpy(k.x->sa, &(float){ 1 }, 4);
+        for (int r = 0; r < ROWS * K / 16; r++)
+            k.x->sb[r] = (uint8_t)(r * 37 % 126);
+        for (int r = 0; r < ROWS * K; r++)
+            put_code(k.x->b, 4, r, (uint32_t)r * 7 % 16);
+        all(k.x->a, p.a, 1);
+        compare(&k, "scales of nvfp4");
+        close_codes(&k);
+    }
+}
+
 static const int schedules[] = { KN_SCHED_AUTO, KN_SCHED_GEMV };
 
 static void
@@ -434,6 +506,8 @@ main(int argc, char **argv)
         cmocka_unit_test(every_integer),
         cmocka_unit_test(every_scale_of_integers),
         cmocka_unit_test(every_zero_point),
+        cmocka_unit_test(every_product_of_nvfp4),
+        cmocka_unit_test(scales_of_nvfp4_in_place),
         cmocka_unit_test(a_wrong_element_is_seen),
     };
 

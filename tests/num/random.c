@@ -114,7 +114,7 @@ draw_scale_layout(struct draw *d, kiln_problem *p)
     bool mx = num_is_mx(p->a) && p->target == KILN_GFX950 &&
               p->layout == KILN_NT && p->family != KILN_WGRAD;
 
-    bool down = p->scale == KILN_SCALE_BLOCK128 || p->scale >= KILN_SCALE_GROUP32;
+    bool down = p->scale == KILN_SCALE_BLOCK128 || kn_scale_groups(p);
 
     if (down && one_in(d, 2))
         p->scale_layout = KILN_SCALE_TRANSPOSED;
@@ -238,9 +238,9 @@ draw_problem(struct draw *d, struct num_job *j)
         p->math = (uint8_t)(kn_targets[p->target].xf32 ? below(d, KILN_NMATHS)
                                                        : 2 * below(d, 2));
     draw_scale_layout(d, p);
-    if (p->scale >= KILN_SCALE_GROUP32)
+    if (kn_scale_groups(p))
         p->scale_type = (uint8_t)below(d, KILN_NSCALETYPES);
-    if (p->scale >= KILN_SCALE_GROUP32)
+    if (kn_scale_groups(p))
         p->zero_points = (uint8_t)below(d, KILN_NZEROPOINTS);
     p->out = outs[below(d, 3)];
     if (p->a == KILN_I8 && p->scale == KILN_SCALE_NONE && one_in(d, 2))

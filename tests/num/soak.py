@@ -43,7 +43,7 @@ def types(r):
     if r.random() < 0.8:
         return a, a
     if a in ("f16", "bf16"):
-        return a, r.choice(["fp8", "i8", "bf8", "mxfp4", "mxfp8", "i4"])
+        return a, r.choice(["fp8", "i8", "bf8", "mxfp4", "mxfp8", "i4", "nvfp4"])
     return a, r.choice(MX if a in MX else ["fp8", "bf8"])
 
 

@@ -205,7 +205,7 @@ is_shown(kiln_type a, kiln_type b)
 
     return (a == b && a != KILN_I32) || f8 || (num_is_mx(a) && num_is_mx(b)) ||
            ((a == KILN_BF16 || a == KILN_F16) &&
-            (num_is_mx(b) || b == KILN_I4)) ||
+            (num_is_mx(b) || b == KILN_I4 || b == KILN_NVFP4)) ||
            ((a == KILN_BF16 || a == KILN_F16) &&
             (b == KILN_FP8 || b == KILN_BF8 || b == KILN_I8)) ||
            (a == KILN_BF16 && b == KILN_F16);
@@ -218,7 +218,8 @@ is_told(const struct part *t, kiln_type a, kiln_type b)
 {
     return is_shown(a, b) && (!t->only || a == t->only) &&
            (!t->beside || b == t->beside) &&
-           (!t->some || a == b || b == KILN_MXFP4 || b == KILN_I4);
+           (!t->some || a == b || b == KILN_MXFP4 || b == KILN_I4 ||
+            b == KILN_NVFP4);
 }
 
 /* Scales that are a part of a type, which nothing else has: one row for the
@@ -230,7 +231,8 @@ is_told_with(const kiln_problem *p)
 
     return kn_prequant(p) ? p->scale == KILN_SCALE_TENSOR
          : num_is_mx(p->b) ? p->scale == KILN_SCALE_MX32
-         : p->b == KILN_I4 ? p->scale >= KILN_SCALE_GROUP32
+         : p->b == KILN_I4 ? kn_scale_groups(p)
+         : p->b == KILN_NVFP4 ? p->scale == KILN_SCALE_NV16
          : !own || (p->a == KILN_BF16 && p->scale <= KILN_SCALE_GROUP32);
 }
 

@@ -341,6 +341,23 @@ def integer_weights():
     return wrong
 
 
+def nvfp4_weights():
+    """Codes 1.5 and -4 in turn along K, E4M3 scales of 16, a factor."""
+    a, b = small(32, 96), np.full((2, 48, 48), 0xe3, "u1")
+    w = np.tile([1.5, -4.], (48, 48)) * np.tile([1., 2., 0.5], 2).repeat(16)
+    s = np.tile(np.array([0x38, 0x40, 0x30], "u1"), (2, 48, 2))
+    factor = np.array([2, 0.5], "f4")
+    got = GPU.gemm(a, b[0], "f32", b_type="nvfp4", scales=(factor[:1], s[0]))
+    wrong = same(got, wide(a) @ w.T * 2)
+    got = GPU.batched(np.stack([a, a]), b, "f32", b_type="nvfp4", scales=(factor, s))
+    wrong = wrong or same(got[1], wide(a) @ w.T / 2)
+    refused("the factor of an nvfp4 b is f32", GPU.gemm, a, b[0], b_type="nvfp4",
+            scales=(factor, s[0]))
+    refused("NV wants 288 bytes", GPU.gemm, a, b[0], b_type="nvfp4",
+            scales=(factor[:1], s[0, :, :3].copy()))
+    return wrong
+
+
 def batched_grouped_and_wgrad():
     x, y = small(3, 20, 64), small(3, 32, 64)
     wrong = same(GPU.batched(x, y, "f32"),
@@ -821,7 +838,7 @@ CASES = [
     epilogues_of_gate_and_up,
     outputs_of_eight_bits,
     epilogues_name_operands,
-    scales_say_their_mode, packed_types, integer_weights,
+    scales_say_their_mode, packed_types, integer_weights, nvfp4_weights,
     maths_of_f32,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,

@@ -85,6 +85,12 @@ shape_stage(struct moe_run *m, struct moe_part *s)
         shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .batches = p->groups, .rows = (n + 127) / 128,
             .cols = kb, .scale = true });
+    } else if (kn_weight_factor(p)) {
+        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
+        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+            .type = p->b, .batches = p->groups, .rows = n,
+            .cols = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p), .scale = true });
     } else if (kn_scale_groups(p)) {
         kb = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p);
         shape_operand(m, &s->sb, id + 3, (struct kn_data){

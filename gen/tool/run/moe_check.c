@@ -201,6 +201,8 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
 
     if (p->zero_points)
         q.zb = expert_tensor(s->sa, e * s->sa->data.batch_bytes, 0);
+    else if (kn_weight_factor(p))
+        q.factor = expert_tensor(s->sa, 4 * e, 0);
     else if (has(s->sa))
         q.sa = each ? picked_tensor(&sa, down ? 0 : p->ldsa) : expert_tensor(s->sa, 0, 0);
     if (has(s->sb))

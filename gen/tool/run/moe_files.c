@@ -156,8 +156,7 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
         bool scale;
     } row[] = {
         { &s->a, KN_FLAG_a_file, false }, { &s->b, KN_FLAG_b_file, false },
-        { &s->sa, s->p.zero_points ? KN_FLAG_b_zero_file
-                                   : KN_FLAG_a_scale_file, true },
+        { &s->sa, kn_operand_sa_flag(&s->p), true },
         { &s->sb, KN_FLAG_b_scale_file, true },
         { &s->bias, KN_FLAG_bias_file, false },
     };
@@ -172,8 +171,9 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
                            "reads it, in plain layout",
                            kn_flags[row[i].flag].name);
         KN_TRY(kn_operand_read(m->t, row[i].o, row[i].scale &&
-                               (s->p.scale == KILN_SCALE_TENSOR ||
-                                s->p.scale == KILN_SCALE_ROW), v->s));
+                               kn_operand_is_vector(&s->p, row[i].o == &s->sa
+                                                    ? KN_OPND_SA : KN_OPND_SB),
+                               v->s));
     }
     return KILN_OK;
 }

@@ -14,6 +14,27 @@ static const struct row {
 #undef X
 };
 
+/* What the operand in the place of A's scales is. */
+enum { SA_SCALES, SA_ZEROS, SA_FACTOR };
+
+static int
+sa_of(const kiln_problem *p)
+{
+    return p->zero_points ? SA_ZEROS : kn_weight_factor(p) ? SA_FACTOR : SA_SCALES;
+}
+
+static const struct row sa_rows[] = {
+    [SA_SCALES] = { "scales of A", KN_FLAG_a_scale_file },
+    [SA_ZEROS] = { "zero points of B", KN_FLAG_b_zero_file },
+    [SA_FACTOR] = { "factor of B", KN_FLAG_b_tensor_scale_file },
+};
+
+enum kn_flag_id
+kn_operand_sa_flag(const kiln_problem *p)
+{
+    return sa_rows[sa_of(p)].flag;
+}
+
 static int64_t
 div_up(int64_t a, int64_t b)
 {
@@ -69,6 +90,10 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         if (p->zero_points)
             set_shape(&o[KN_OPND_SA], kn_zero_type(p), kb, nb);
         break;
+    case KILN_SCALE_NV16:
+        set_shape(&o[KN_OPND_SA], KILN_F32, 1, 1);
+        set_shape(&o[KN_OPND_SB], p->b, nb, kb);
+        break;
     case KILN_SCALE_NONE:
     case KILN_NSCALES:
         break;
@@ -93,6 +118,10 @@ shape_batches(const kiln_problem *p, struct kn_operand *o)
         scale ? o[p->zero_points ? KN_OPND_B : KN_OPND_A].data.batches : 1;
     o[KN_OPND_SB].data.batches = scale ? o[KN_OPND_B].data.batches : 1;
     o[KN_OPND_BIAS].data.batches = b;
+    if (kn_weight_factor(p)) { /* a vector of them */
+        o[KN_OPND_SA].data.cols = o[KN_OPND_B].data.batches;
+        o[KN_OPND_SA].data.batches = 1;
+    }
 }
 
 /* Of operands: an array of the output's shape. */
@@ -247,10 +276,11 @@ kn_operand_read(struct kn_tool *t, struct kn_operand *o, bool vector,
     return KILN_OK;
 }
 
-static bool
-is_vector(const kiln_problem *p, int id)
+bool
+kn_operand_is_vector(const kiln_problem *p, int id)
 {
     return id == KN_OPND_BIAS || id == KN_OPND_SC ||
+           (id == KN_OPND_SA && kn_weight_factor(p)) ||
            ((id == KN_OPND_SA || id == KN_OPND_SB) &&
             (p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW));
 }
@@ -259,22 +289,19 @@ is_vector(const kiln_problem *p, int id)
 static struct row
 row_of(const kiln_problem *p, int id)
 {
-    return id == KN_OPND_SA && p->zero_points
-         ? (struct row){ "zero points of B", KN_FLAG_b_zero_file } : rows[id];
+    return id == KN_OPND_SA ? sa_rows[sa_of(p)] : rows[id];
 }
 
-/* Of A's scales and B's zero points there is one operand. */
+/* Of A's scales, B's zero points and its factor there is one operand. */
 static kiln_status
-check_zero_files(struct kn_tool *t, const kiln_problem *p)
+check_sa_files(struct kn_tool *t, const kiln_problem *p)
 {
-    enum kn_flag_id other = p->zero_points ? KN_FLAG_a_scale_file
-                                           : KN_FLAG_b_zero_file;
-
-    return !t->cli->v[other].seen ? KILN_OK
-         : kn_fail(t->c, KILN_BAD_INPUT,
-                   "%s is given, but this problem reads no %s",
-                   kn_flags[other].name, p->zero_points ? "scales of A"
-                                                        : "zero points of B");
+    for (size_t i = 0; i < sizeof sa_rows / sizeof *sa_rows; i++)
+        if (t->cli->v[sa_rows[i].flag].seen && i != (size_t)sa_of(p))
+            return kn_fail(t->c, KILN_BAD_INPUT,
+                           "%s is given, but this problem reads no %s",
+                           kn_flags[sa_rows[i].flag].name, sa_rows[i].name);
+    return KILN_OK;
 }
 
 /* Files of --row, --col and --tensor. */
@@ -304,7 +331,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
     s->o[KN_OPND_SA].words = kn_in_words(p) && p->zero_points;
     kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
                       &s->o[KN_OPND_SB]);
-    KN_TRY(check_zero_files(t, p));
+    KN_TRY(check_sa_files(t, p));
     for (int i = 0; i < KN_OPND_AMAX; i++) {
         const struct row row = row_of(p, i);
         const struct kn_value *v = &t->cli->v[row.flag];
@@ -315,7 +342,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
             return kn_fail(t->c, KILN_BAD_INPUT,
                            "%s is given, but this problem reads no %s",
                            kn_flags[row.flag].name, row.name);
-        KN_TRY(kn_operand_read(t, &s->o[i], is_vector(p, i), v->s));
+        KN_TRY(kn_operand_read(t, &s->o[i], kn_operand_is_vector(p, i), v->s));
     }
     return read_arrays(t, p, s);
 }
@@ -493,7 +520,7 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
         at[KN_OPND_C] = g * t.tc;
         at[KN_OPND_SA] = scales * g * t.tsa;
     }
-    if (p->zero_points)
+    if (kn_b_in_sa(p))
         at[KN_OPND_SA] = g * t.tsa;
     for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
         at[KN_OPND_ARRAY + i] = array_offset(p, i, g, row0, at[KN_OPND_C]);
@@ -537,8 +564,9 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .expression = p->expression,
         .beta = p->beta,
     };
-    if (p->zero_points) {
-        out->zb = tensor(&s->o[KN_OPND_SA], 0, at[KN_OPND_SA]);
+    if (kn_b_in_sa(p)) {
+        *(p->zero_points ? &out->zb : &out->factor) =
+            tensor(&s->o[KN_OPND_SA], 0, at[KN_OPND_SA]);
         out->sa = (struct kn_ref_tensor){ 0 };
     }
     for (uint32_t i = KN_OPND_ARRAY; i < KN_NOPERANDS; i++)

@@ -59,6 +59,10 @@ void kn_operands_gather(struct kn_ctx *c, const kiln_problem *p,
                         struct kn_operands_set *s);
 
 /* The operand's data from a file of its shape; `vector`: of one dimension. */
+/* The flag of a file of what is in the place of A's scales. */
+enum kn_flag_id kn_operand_sa_flag(const kiln_problem *p);
+/* A file of this operand (KN_OPND_*) has one dimension, of many problems two. */
+bool kn_operand_is_vector(const kiln_problem *p, int id);
 kiln_status kn_operand_read(struct kn_tool *t, struct kn_operand *o,
                             bool vector, const char *path);
 

@@ -11,7 +11,7 @@ from ._abi import BAD_INPUT, Error
 
 BITS = {"f32": 32, "i32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8,
         "i8": 8, "mxfp8": 8, "mxbf8": 8, "mxfp6": 6, "mxbf6": 6, "mxfp4": 4,
-        "i4": 4}
+        "i4": 4, "nvfp4": 4}
 # Names that numpy, ml_dtypes and torch have for types of kiln.
 NAMES = {"float32": "f32", "int32": "i32", "float16": "f16", "int8": "i8",
          "bfloat16": "bf16", "float8_e4m3fn": "fp8", "float8_e5m2": "bf8",

@@ -109,7 +109,7 @@ class Stage:
         for name, v in (("sa", sa), ("sb", sb)):
             if v is None:
                 continue
-            size = 1 if mode == "mx32" else 4
+            size = 1 if mode == "mx32" or (mode, name) == ("nv16", "sb") else 4
             if mode.startswith("group") and name == "sa":
                 self.fields["zero_points"] = zero_type(v)
                 size = v.size
@@ -135,7 +135,8 @@ class Stage:
     def mode_of(self, sa, sb):
         """Of tensor scales there is one an expert for B."""
         if sb is not None and math.prod(sb.shape) == self.sizes["g"] and \
-                not self.fields["b"].startswith("mx") and self.fields["b"] != "i4":
+                BITS[self.fields["b"]] >= 8 and \
+                not self.fields["b"].startswith("mx"):
             return "tensor"
         return scale_of(self.sizes, sa, sb, self.fields["b"])
 
@@ -145,6 +146,8 @@ class Stage:
         blocks = -(-s["k"] // along(mode))
         if name == "sa" and mode.startswith("group"):
             return zeros_shape(s["g"], blocks, s["n"], self.fields["zero_points"])
+        if name == "sa" and mode == "nv16":
+            return s["g"]
         if name == "sa":
             return {"tensor": 1, "row": s["m"]}.get(mode, s["m"] * blocks)
         rows = -(-s["n"] // 128) if mode == "block128" else s["n"]

@@ -54,7 +54,7 @@ def measure(v, kind, axes, name, sizes):
 
 def along(mode):
     """K of one scale."""
-    return {"mx32": 32, "group32": 32, "group64": 64}.get(mode, 128)
+    return {"mx32": 32, "nv16": 16, "group32": 32, "group64": 64}.get(mode, 128)
 
 
 def padded(v, mode, k):
@@ -101,6 +101,8 @@ def scale_of(sizes, sa, sb, kind):
     have = tuple(math.prod(s.shape) if s else 0 for s in (sa, sb))
     if kind.startswith("mx"):
         return "mx32"
+    if kind == "nvfp4":
+        return "nv16"
     if kind == "i4":
         modes = [m for m in ("group32", "group64", "group128")
                  if sb and sb.shape and sb.shape[-1] == -(-k // along(m))]
@@ -180,24 +182,35 @@ class Product:
                       math.prod(v.shape), self.fields["scale"], want)
         self.operand["sa"] = v
 
+    def add_factor(self, v):
+        """In the place of A's scales: an f32 for each B of nvfp4."""
+        want = self.sizes.get("g", 1)
+        if v.type != "f32" or math.prod(v.shape) != want:
+            raise bad("the factor of an nvfp4 b is f32, one for each: %d", want)
+        self.operand["sa"] = v
+
     def add_scale(self, name, v):
         if name == "sa" and self.fields["scale"].startswith("group"):
             self.add_zeros(v)
+            return
+        if name == "sa" and self.fields["scale"] == "nv16":
+            self.add_factor(v)
             return
         rows = self.sizes["m" if name == "sa" else "n"]
         if self.fields["scale"] not in ("none", "tensor", "row"):
             pitch = padded(v, self.fields["scale"], self.sizes["k"])
             if pitch:
                 self.fields["ld" + name] = pitch
-        if self.fields["scale"] == "mx32":
+        if self.fields["scale"] in ("mx32", "nv16"):
             if name == "sb" and self.fields["family"] == "grouped":
                 rows *= self.sizes["g"]
             if self.fields["family"] == "batched":
                 rows *= self.sizes["g"]
-            want = rows * (pitch or -(-self.sizes["k"] // 32))
+            mode = self.fields["scale"]
+            want = rows * (pitch or -(-self.sizes["k"] // along(mode)))
             if v.size != 1 or math.prod(v.shape) != want:
-                raise bad("%s has %d scales of %d bytes, MX wants %d bytes",
-                          name, math.prod(v.shape), v.size, want)
+                raise bad("%s has %d scales of %d bytes, %s wants %d bytes", name,
+                          math.prod(v.shape), v.size, mode[:2].upper(), want)
         elif self.fields["scale"].startswith("group"):
             self.fields["scale_type"] = group_type(v)
             rows *= self.sizes.get("g", 1)

@@ -22,8 +22,8 @@ def path(name):
     return os.path.join(DIR, name)
 
 
-def kilnc(*words):
-    return subprocess.run([KILNC, "run", "gemm", *map(str, words)],
+def kilnc(*words, family="gemm"):
+    return subprocess.run([KILNC, "run", family, *map(str, words)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True)
 
@@ -183,6 +183,32 @@ def zero_points(a, kind, arch):
            run.stdout + run.stderr)
 
 
+def nvfp4(a, arch):
+    """e2m1 codes, E4M3 scales of 16, a factor for each problem."""
+    k = 72
+    rows = np.arange(N * k).reshape(N, k)
+    values = RNG.integers(-4, 5, (2, M, k)).astype(float)
+    codes = rows * 7 % 16
+    magnitude = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    w = np.where(codes < 8, 1, -1) * magnitude[codes % 8]
+    scales = np.arange(N * 5).reshape(N, 5) % 4 * 8 + 0x30   # 0.5 to 4
+    factor = np.array([4, 0.25], np.float32)
+    files = {"a": encode(values, a, arch), "b": np.stack([pack(codes, 4)] * 2),
+             "b-scale": np.stack([scales.astype(np.uint8)] * 2),
+             "b-tensor-scale": factor}
+    words = ["--a", a, "--b", "nvfp4", "--out", "f32", "-m", M, "-n", N, "-k", k,
+             "--batch", 2, "--device", "sim:" + arch]
+    for key, data in files.items():
+        np.save(path(key + ".npy"), data)
+        words += ["--%s-file" % key, path(key + ".npy")]
+    run = kilnc(*words, "--out-file", path("out.npy"), family="batched")
+    full = w * np.exp2((scales - 0x38) / 8).repeat(16, 1)[:, :k]
+    want = values @ full.T * factor[:, None, None]
+    report("%s x nvfp4 on %s" % (a, arch), not run.returncode and
+           np.array_equal(np.load(path("out.npy")), want.astype(np.float32)),
+           run.stdout + run.stderr)
+
+
 def checkpoint(layout, a, arch):
     """int32 words, f16 scales [K / group, N] as AutoAWQ and AutoGPTQ pack them:
     a weight is (code - zero) * scale; GPTQ stores zero - 1, its v2 zero."""
@@ -338,6 +364,8 @@ zero_points("bf16", "i4", "gfx950")
 zero_points("f16", "i4", "gfx942")
 zero_points("bf16", "f16", "gfx942")
 zero_points("f16", "f16", "gfx950")
+nvfp4("bf16", "gfx950")
+nvfp4("f16", "gfx942")
 checkpoint("awq", "bf16", "gfx950")
 checkpoint("awq", "f16", "gfx942")
 checkpoint("gptq", "f16", "gfx950")
