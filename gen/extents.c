@@ -110,6 +110,13 @@ kn_extents_of(const kiln_problem *p)
              : p->out_scale == KILN_OUT_STATIC ? 4 : (uint64_t)t.one_sa;
     }
     e.amax = p->amax ? 4 : 0;
+    if (p->out2) {
+        int64_t row = run_bytes((kiln_type)p->out2, p->ldc ? p->ldc : p->n);
+
+        e.out2 = repeat(extent(p->m, row, run_bytes((kiln_type)p->out2, p->n)), nc,
+                        p->stride_c ? run_bytes((kiln_type)p->out2, p->stride_c)
+                                    : row * p->m);
+    }
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = kn_group_table(p);
     array_extents(p, f->ragged ? p->groups : na, nc, &e);

@@ -222,7 +222,8 @@ struct kn_pitches {
 struct kn_pitches kn_pitches_of(const kiln_problem *p);
 /* Bytes each operand occupies (0 if unused). */
 struct kn_extents {
-    uint64_t a, b, c, sa, sb, sc, bias, offs, amax, x[KN_FORMULA_ARRAYS];
+    uint64_t a, b, c, sa, sb, sc, bias, offs, amax, out2,
+             x[KN_FORMULA_ARRAYS];
 };
 struct kn_extents kn_extents_of(const kiln_problem *p);
 
@@ -513,6 +514,7 @@ struct kn_operands {
     uint64_t x[KN_FORMULA_ARRAYS];   /* arrays that the expression declares */
     uint64_t sc;             /* scales of the output */
     uint64_t amax;           /* its largest magnitude, f32, zero before */
+    uint64_t out2;           /* the second output */
     uint64_t offs;           /* int64 offs[groups + 1] on the device;
                                 moe: int32 sorted ids[m] */
     uint64_t experts;        /* moe: int32, an expert per block_m sorted rows */

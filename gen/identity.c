@@ -44,6 +44,8 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
         kn_putf(&b, " math=%s", kn_math_names[p->math]);
     if (p->amax)
         kn_put(&b, " amax=1");
+    if (p->out2)
+        kn_putf(&b, " out2=%s", kiln_type_name((kiln_type)p->out2));
     if (kn_family_of(p)->unary)
         kn_putf(&b, " requant=%u flags=%u hadamard=%u", p->requant,
                 p->quant_flags, p->hadamard);

@@ -66,7 +66,8 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     b = 8 * l.pb / (kn_type_bits[p->b] * kn_word_k(p));
     *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);
     l.n = least(l.n, 8 * (f->routed ? (int64_t)1 << 30 : l.pc) /
-                     kn_type_bits[p->out]);
+                     (kn_type_bits[p->out] > kn_type_bits[p->out2]
+                      ? kn_type_bits[p->out] : kn_type_bits[p->out2]));
     *(gkb ? &l.k : &l.n) = least(gkb ? l.k : l.n, b);
     if (kn_gated(p))
         l.n = least(l.n, gkb ? INT32_MAX / 2 : b / 2);

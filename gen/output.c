@@ -118,18 +118,27 @@ check_blocks(struct kn_ctx *c, kiln_problem *p)
     return check_codes(c, p);
 }
 
-/* An amax is of what is stored, C's part included: where a store would add
- * that, an expression does. */
+/* An amax and a second output are of what is stored, C's part included: where a
+ * store would add that, an expression does. */
 static kiln_status
-check_amax(struct kn_ctx *c, kiln_problem *p)
+check_beside(struct kn_ctx *c, kiln_problem *p)
 {
-    if (!p->amax)
+    const char *what = p->out2 ? "second output" : "amax";
+
+    if (kn_formula_aux(p->expression) && !p->out2)
+        return kn_fail(c, KILN_BAD_INPUT, "what an expression says of aux is "
+                       "written by --out2, which is not there");
+    if (!p->amax && !p->out2)
         return KILN_OK;
+    if (p->out2 && p->out2 != KILN_BF16 && p->out2 != KILN_F16 &&
+        p->out2 != KILN_F32)
+        return kn_fail(c, KILN_BAD_INPUT, "a second output is of bf16, f16 or "
+                       "f32");
     if (kn_family_of(p)->routed)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe has no amax of its output yet");
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has no %s yet", what);
     if (p->out == KILN_I32)
-        return kn_fail(c, KILN_UNSUPPORTED, "an amax is the f32 of an output of "
-                       "floats or codes, not of i32");
+        return kn_fail(c, KILN_UNSUPPORTED, "%s %s is of the f32 of an output of "
+                       "floats or codes, not of i32", p->out2 ? "a" : "an", what);
     if (p->beta && p->epilogue != KILN_EPILOGUE_EXPRESSION) {
         strcpy(p->expression, p->epilogue ? "acc+bias" : "acc");
         p->epilogue = KILN_EPILOGUE_EXPRESSION;
@@ -145,7 +154,7 @@ kn_output_check(struct kn_ctx *c, kiln_problem *p)
     if (p->round || p->round_seed)
         return kn_fail(c, KILN_UNSUPPORTED, "an output of a product is rounded "
                        "to nearest: --round is of quant");
-    KN_TRY(check_amax(c, p));
+    KN_TRY(check_beside(c, p));
     if (p->quant_flags || p->hadamard)
         return kn_fail(c, KILN_BAD_INPUT, "a product has neither quant_flags "
                        "nor a transform");

@@ -371,6 +371,18 @@ declares(const char *s)
     return n && *skip(s + n) == ':';
 }
 
+static bool
+is_aux(const char *s)
+{
+    return declares(s) && is_word("aux", skip(s), kn_formula_word(skip(s)));
+}
+
+bool
+kn_formula_aux(const char *text)
+{
+    return is_aux(kn_formula_declared(text).rest);
+}
+
 static kiln_status
 check_name(struct parser *p, const struct kn_formula_operand *o)
 {
@@ -397,6 +409,8 @@ parse_declarations(struct parser *p)
         struct kn_formula_operand o = { .name = NULL };
         const char *end = read_declaration(p->s, &o), *at = skip(p->s);
 
+        if (is_aux(at))
+            break;
         if (o.kind == KN_NFO)
             return fail(p, at, "operands are of the kinds row, col, tensor "
                         "and scalar");
@@ -409,6 +423,43 @@ parse_declarations(struct parser *p)
         p->s = end;
     }
     x->rest = p->s;
+    return KILN_OK;
+}
+
+/* What aux: says; the names that the rest has are not seen yet. */
+static kiln_status
+parse_aux(struct parser *p)
+{
+    const char *at = skip(p->s);
+    uint8_t root;
+
+    if (!is_aux(at))
+        return KILN_OK;
+    p->s = strchr(at, ':') + 1;
+    KN_TRY(parse_sum(p, &root));
+    if (!accept(p, ','))
+        return fail(p, p->s, "expected ',' behind what aux is");
+    p->x->aux = p->x->n;
+    if (!kn_formula_has(p->x, KN_FX_ACC) || kn_formula_has(p->x, KN_FX_AUX))
+        return fail(p, at, "what aux is names acc, and not itself");
+    return KILN_OK;
+}
+
+static kiln_status
+check_aux(struct parser *p)
+{
+    const struct kn_formula *x = p->x;
+    const char *at = skip(x->operands.rest);
+
+    if (!x->aux)
+        return !kn_formula_has(x, KN_FX_AUX) ? KILN_OK
+             : fail(p, at, "the expression names aux, which aux:EXPRESSION, in "
+                    "front says");
+    if (kn_formula_uses(x, x->aux, x->n, KN_FX_ACC) ||
+        !kn_formula_uses(x, x->aux, x->n, KN_FX_AUX))
+        return fail(p, at, "behind aux: the expression is of aux, not of acc");
+    if (kn_formula_gated(x) || kn_formula_has(x, KN_FX_UP))
+        return fail(p, at, "aux is of one sum an element, gate and up are two");
     return KILN_OK;
 }
 
@@ -480,9 +531,11 @@ kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at, const char *text,
     p.text = p.s = in_full(c, text);
     *out = (struct kn_formula){ 0 };
     KN_TRY(parse_declarations(&p));
+    KN_TRY(parse_aux(&p));
     KN_TRY(parse_sum(&p, &root));
     if (next(&p))
         return fail(&p, p.s, "expected an operator");
+    KN_TRY(check_aux(&p));
     KN_TRY(check_sums(&p));
     return check_used(&p);
 }

@@ -19,6 +19,11 @@
  *   tensor:x,  of the output's shape, type and pitch
  *   scalar:x,  f32, an argument of the launch
  *
+ * and behind these, of one sum an element, what a second output holds, of which
+ * the expression then is, and no more of acc:
+ *
+ *   aux:acc + bias, gelu(aux)
+ *
  * A function alone, such as `gelu`, stands for `gelu(acc)`, of gate and up such
  * as `swiglu` for `swiglu(gate,up)`. */
 #ifndef KN_FORMULA_H
@@ -29,7 +34,7 @@
 /* X(id, text): values that an expression may name. */
 #define KN_FORMULA_NAMES(X) \
     X(ACC, "acc") X(BIAS, "bias") X(C, "c") X(GATE, "gate") X(UP, "up") \
-    X(GATE_BIAS, "gate_bias") X(UP_BIAS, "up_bias")
+    X(GATE_BIAS, "gate_bias") X(UP_BIAS, "up_bias") X(AUX, "aux")
 
 /* X(id, text): kinds of declared operands; all but SCALAR are arrays. */
 #define KN_FORMULA_OPERANDS(X) \
@@ -84,6 +89,7 @@ struct kn_formula_node {
 struct kn_formula {
     struct kn_formula_node node[KN_FORMULA_NODES];
     uint32_t n;
+    uint32_t aux;            /* nodes of what aux: says, in front; 0: nothing */
     uint32_t names;          /* bit set of enum kn_formula_kind */
     struct kn_formula_operands operands;
 };
@@ -106,6 +112,20 @@ kn_formula_gated(const struct kn_formula *x)
 {
     return kn_formula_has(x, KN_FX_GATE);
 }
+
+/* Whether nodes [from, to) name the value. */
+static inline bool
+kn_formula_uses(const struct kn_formula *x, uint32_t from, uint32_t to,
+                enum kn_formula_kind name)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (x->node[i].kind == (uint8_t)name)
+            return true;
+    return false;
+}
+
+/* Whether a text that parses says what aux is. */
+bool kn_formula_aux(const char *text);
 
 /* Letters, digits and _ that the text begins with. */
 size_t kn_formula_word(const char *s);

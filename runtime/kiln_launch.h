@@ -28,7 +28,8 @@ extern "C" {
     X(ARG_X2, x2) \
     X(ARG_X3, x3) \
     X(ARG_SC, sc) \
-    X(ARG_AMAX, amax)
+    X(ARG_AMAX, amax) \
+    X(ARG_OUT2, out2)
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
     KILN_OPERANDS(X)
@@ -90,6 +91,8 @@ typedef struct kiln_arguments {
     void *amax;              /* f32 [1]: becomes the larger of what it holds and
                                 |D|, of all groups and batches; a NaN is the
                                 largest of all. Zero before (kiln_plan.zeroed) */
+    void *out2;              /* kiln_problem.out2, at ldc and stride_c of its
+                                own elements */
 } kiln_arguments;
 
 typedef struct kiln_pointer {

@@ -166,6 +166,7 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->math = (uint8_t)v[KN_FLAG_math].i;
     p->layout = layout_of(cli, p);
     p->out_scale = (uint8_t)v[KN_FLAG_out_scale].i;
+    p->out2 = (uint8_t)type_of(&v[KN_FLAG_out2]);
     p->amax = v[KN_FLAG_amax].seen || v[KN_FLAG_amax_file].seen;
     p->overflow = v[KN_FLAG_saturate].seen && !v[KN_FLAG_saturate].i;
     p->round = (uint8_t)v[KN_FLAG_round].i;

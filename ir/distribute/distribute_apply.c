@@ -7,6 +7,7 @@
 struct apply {
     struct dist *d;
     const struct kn_formula *x;
+    uint32_t node0, end;     /* its nodes: what aux: says, or the rest */
     struct dist_epilogue e;
     struct kn_ins out;       /* `store` of the output, for dist_out */
     struct dist_out o;
@@ -45,6 +46,21 @@ static kn_ref
 splat(struct apply *a, kn_ref x)
 {
     return dist_op(a->d, KN_OP_splat, a->v.t, x, 0);
+}
+
+static bool
+uses(const struct apply *a, enum kn_formula_kind name)
+{
+    return kn_formula_uses(a->x, a->node0, a->end, name);
+}
+
+static bool
+uses_operand(const struct apply *a, uint32_t k)
+{
+    for (uint32_t i = a->node0; i < a->end; i++)
+        if (a->x->node[i].kind == KN_FX_OPERAND && a->x->node[i].arg[0] == k)
+            return true;
+    return false;
 }
 
 /* A row's value for each row block. */
@@ -108,6 +124,8 @@ load_operands(struct apply *a, const struct kn_ins *i)
     for (uint32_t k = 0; k < x->n; k++) {
         bool scalar = x->of[k].kind == KN_FO_SCALAR;
 
+        if (!uses_operand(a, k))
+            continue;
         if (!(scalar ? a->d->scalar : a->d->array)[x->of[k].slot])
             return kn_fail_at(a->d->c, KILN_BAD_INPUT, i->at, "the expression "
                               "names %.*s, which needs %s slot=%u in front",
@@ -150,6 +168,7 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
     kn_ref acc = sums[0];
 
     a->v.value[a->gated ? KN_FX_GATE : KN_FX_ACC] = acc;
+    a->v.value[KN_FX_AUX] = acc;
     if (a->gated)
         a->v.value[KN_FX_UP] = sums[1];
     for (int k = 0; k < 3; k++)
@@ -169,7 +188,7 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
         else
             dist_apply(a->d, KN_OP_fadd, acc, v, 0);
     }
-    dist_move(a->d, acc, dist_formula(&a->v, a->x->n - 1));
+    dist_move(a->d, acc, dist_formula(&a->v, a->end - 1));
 }
 
 /* Accumulators of a batch: its tensors are loaded while the batch before it is
@@ -193,6 +212,9 @@ check_apply(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
     if (kn_formula_has(x, KN_FX_C) && !i->attr[KN_A_add])
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "the expression names "
                           "c, which add=1 reads");
+    if (i->attr[KN_A_mode] && !x->aux)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "mode=1 is for an "
+                          "expression with aux:");
     if (gated && !kn_formula_has(x, KN_FX_C) && i->attr[KN_A_add])
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "nothing is added to "
                           "gate and up");
@@ -215,6 +237,8 @@ begin(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
                                 i->arg[3], i->arg[4], i->arg[5], i->arg[6],
                                 i->arg[7] } } };
 
+    a.node0 = i->attr[KN_A_mode] ? 0 : x->aux;
+    a.end = i->attr[KN_A_mode] ? x->aux : x->n;
     t.nreg /= a.gated ? 2 : 1;
     a.e = dist_epilogue(d, &t);
     a.first = part * a.e.a.count / parts;
@@ -232,8 +256,16 @@ load_biases(struct apply *a, const struct kn_ins *i)
     struct kn_ins of = { .arg = { 0, i->arg[1], i->arg[4], i->arg[6] } };
 
     for (int k = 0; k < 3; k++)
-        if (kn_formula_has(a->x, (enum kn_formula_kind)biases[k]))
+        if (uses(a, (enum kn_formula_kind)biases[k]))
             a->bias[k] = columns_of(a, (uint32_t)k, &of, k == 2);
+}
+
+/* C is what the nodes name, or is added where they begin with acc. */
+static bool
+reads_c(const struct apply *a, const struct kn_ins *i)
+{
+    return i->attr[KN_A_add] &&
+           (kn_formula_has(a->x, KN_FX_C) ? uses(a, KN_FX_C) : !a->node0);
 }
 
 kiln_status
@@ -253,7 +285,7 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     each = a.gated ? 2 : 1;
     load_biases(&a, i);
     KN_TRY(load_operands(&a, i));
-    if (i->attr[KN_A_add]) {
+    if (reads_c(&a, i)) {
         a.tensor[a.nfrom] = KN_FORMULA_DECLARED;
         a.from[a.nfrom++] = a.o.r;
     }

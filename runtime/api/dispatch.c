@@ -213,6 +213,7 @@ classify(const kiln_problem *p, uint32_t align, struct class *k)
     k->problem.hadamard = p->hadamard;
     k->problem.round = p->round;
     k->problem.amax = p->amax;
+    k->problem.out2 = p->out2;
     k->problem.m = bucket_of(p->m);
     k->problem.n = p->n;
     k->problem.k = p->k;

@@ -7,7 +7,7 @@
 /* A new field of the kernel part must get a row below and in gen/identity.c, or two
  * different kernels would share a name. */
 _Static_assert(offsetof(kiln_problem, m) == 48 &&
-               sizeof ((kiln_problem *)0)->reserved == 8 &&
+               sizeof ((kiln_problem *)0)->reserved == 7 &&
                offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
                    offsetof(kiln_problem, scalar) &&
                offsetof(kiln_problem, scalar) + 4 * KILN_SCALARS + 24 ==
@@ -30,7 +30,7 @@ kn_same_kernel_part(const kiln_problem *a, const kiln_problem *b)
            a->out_scale == b->out_scale && a->overflow == b->overflow &&
            a->scale_type == b->scale_type &&
            a->zero_points == b->zero_points && a->math == b->math &&
-           a->amax == b->amax &&
+           a->amax == b->amax && a->out2 == b->out2 &&
            a->quant_flags == b->quant_flags && a->hadamard == b->hadamard &&
            a->round == b->round &&
            !strcmp(a->expression, b->expression);
@@ -71,6 +71,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "zero_points", p->zero_points, KILN_NZEROPOINTS },
         { "math", p->math, KILN_NMATHS },
         { "amax", p->amax, 2 },
+        { "out2", p->out2, KILN_NTYPES },
         { "quant_flags", p->quant_flags, 4 },
         { "hadamard", p->hadamard, 33 },
         { "round", p->round, 2 },

@@ -54,6 +54,9 @@ static const struct {
     [KILN_ARG_AMAX] = { offsetof(kiln_arguments, amax),
                         offsetof(struct kn_operands, amax),
                         offsetof(struct kn_extents, amax), "amax" },
+    [KILN_ARG_OUT2] = { offsetof(kiln_arguments, out2),
+                        offsetof(struct kn_operands, out2),
+                        offsetof(struct kn_extents, out2), "out2" },
 };
 
 static uint64_t

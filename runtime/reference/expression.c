@@ -135,7 +135,8 @@ enum { NUMBER, NAME, OPEN, NEG, ADD, SUB, MUL, DIV, MAX, MIN, CLAMP, FMA, SELECT
        FIRST, NROWS = sizeof rows / sizeof *rows };
 
 static const char *const names[KN_REF_NAMES] = {
-    "acc", "bias", "c", "gate", "up", "gate_bias", "up_bias"
+    "acc", "bias", "c", "gate", "up", "gate_bias", "up_bias",
+    "aux"
 };
 
 /* ---- reading ---- */
@@ -274,7 +275,7 @@ read_declared(struct kn_ref_expression *x, const char *s)
         int n = 0;
 
         if (sscanf(s, " %7[a-z] : %15[A-Za-z0-9_] ,%n", kind, d->name,
-                   &n) != 2 || !n)
+                   &n) != 2 || !n || !strcmp(kind, "aux"))
             break;
         d->kind = *kind;
         d->slot = slots[*kind == 's']++;
@@ -284,15 +285,45 @@ read_declared(struct kn_ref_expression *x, const char *s)
     return s;
 }
 
+/* aux : EXPRESSION , as steps of its own; returns what is behind it. */
+static const char *
+read_aux(struct reader *r, const char *s)
+{
+    bool operand = false;
+    int n = 0;
+
+    if (sscanf(s, "aux :%n", &n) == EOF || !n)
+        return s;
+    for (s += n; *s && !r->bad; ) {
+        bool inside = false;
+
+        for (int i = 0; i < r->n; i++)
+            inside |= r->stack[i] == OPEN;
+        if (*s == ',' && !inside)
+            break;
+        if (isspace((unsigned char)*s))
+            s++;
+        else
+            operand = read_token(r, &s, operand);
+    }
+    pop(r, 0);
+    r->x->aux = r->x->n;
+    r->bad |= *s != ',';
+    return *s ? s + 1 : s;
+}
+
 kiln_status
 kn_ref_expression_read(struct kn_ctx *c, const char *text,
                        struct kn_ref_expression *out)
 {
     struct reader r = { .x = out };
     bool operand = false;
+    const char *s;
 
     *out = (struct kn_ref_expression){ 0 };
-    for (const char *s = read_declared(out, text); *s && !r.bad;)
+    s = read_declared(out, text);
+    s = read_aux(&r, s + strspn(s, " \t\n"));
+    while (*s && !r.bad)
         if (isspace((unsigned char)*s))
             s++;
         else
@@ -391,20 +422,21 @@ step(int row, struct kn_ref_inexact *v)
     return (struct kn_ref_inexact){ y, e };
 }
 
-struct kn_ref_inexact
-kn_ref_evaluate(const struct kn_ref_expression *x,
-                const struct kn_ref_inexact *named)
+/* Steps [from, to); aux: of that name. */
+static struct kn_ref_inexact
+evaluate(const struct kn_ref_expression *x, uint32_t from, uint32_t to,
+         const struct kn_ref_inexact *named, struct kn_ref_inexact aux)
 {
     struct kn_ref_inexact v[KN_REF_STEPS + 1] = { { 0, 0 } };
     int n = 0;
 
-    for (uint32_t i = 0; i < x->n; i++) {
+    for (uint32_t i = from; i < to; i++) {
         const struct kn_ref_step *s = &x->step[i];
 
         if (s->code == NUMBER) {
             v[n++] = (struct kn_ref_inexact){ s->number, 0 };
         } else if (s->code == NAME) {
-            v[n++] = named[s->name];
+            v[n++] = s->name == KN_REF_AUX ? aux : named[s->name];
         } else {
             n -= rows[s->code].nargs;
             v[n] = step(s->code, &v[n]);
@@ -412,4 +444,22 @@ kn_ref_evaluate(const struct kn_ref_expression *x,
         }
     }
     return v[0];
+}
+
+struct kn_ref_inexact
+kn_ref_evaluate_aux(const struct kn_ref_expression *x,
+                    const struct kn_ref_inexact *named)
+{
+    return evaluate(x, 0, x->aux, named, (struct kn_ref_inexact){ 0, 0 });
+}
+
+struct kn_ref_inexact
+kn_ref_evaluate(const struct kn_ref_expression *x,
+                const struct kn_ref_inexact *named)
+{
+    struct kn_ref_inexact aux = { 0, 0 };
+
+    if (x->aux)
+        aux = kn_ref_evaluate_aux(x, named);
+    return evaluate(x, x->aux, x->n, named, aux);
 }

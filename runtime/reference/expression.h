@@ -8,7 +8,7 @@
 /* Values that an expression may name; those that it declares are behind. */
 enum kn_ref_name {
     KN_REF_ACC, KN_REF_BIAS, KN_REF_C, KN_REF_GATE, KN_REF_UP,
-    KN_REF_GATE_BIAS, KN_REF_UP_BIAS, KN_REF_NAMES
+    KN_REF_GATE_BIAS, KN_REF_UP_BIAS, KN_REF_AUX, KN_REF_NAMES
 };
 
 enum {
@@ -25,6 +25,7 @@ struct kn_ref_expression {
         double number;
     } step[KN_REF_STEPS];
     uint32_t n;
+    uint32_t aux;            /* steps of what aux is, in front; 0: it is not */
     struct kn_ref_declared {
         char name[16];
         char kind;           /* r, c, t, s: row, column, tensor, scalar */
@@ -46,5 +47,9 @@ bool kn_ref_expression_names(const struct kn_ref_expression *x,
 /* named: KN_REF_NAMES and those declared, in order. */
 struct kn_ref_inexact kn_ref_evaluate(const struct kn_ref_expression *x,
                                       const struct kn_ref_inexact *named);
+
+/* The same of what aux is alone. */
+struct kn_ref_inexact kn_ref_evaluate_aux(const struct kn_ref_expression *x,
+                                          const struct kn_ref_inexact *named);
 
 #endif

@@ -77,6 +77,8 @@ struct kn_ref_problem {
     const char *expression;  /* of EXPRESSION (expression.c); beta * C comes
                                 before it, unless it names c: that is beta *
                                 C then, and no more is added */
+    bool aux;                /* of an expression that says what aux is: that,
+                                not what becomes of it */
     double alpha;            /* as is: 0 means 0 */
     double beta;             /* cin is read when beta is not 0 */
     unsigned threads;        /* 0: as many as the machine has */
@@ -187,6 +189,19 @@ bool kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
 int64_t kn_ref_scale_columns(const struct kn_ref_result *r, int64_t n);
 double kn_ref_scale_at(const struct kn_ref_result *r, int64_t i, int64_t j);
 bool kn_ref_scale_right(const struct kn_ref_result *r, int64_t i, int64_t j);
+/* second.c: a rectangle of a second output, of type `out`: what aux is where p's
+ * expression says it, else `first`, the same rectangle of the output before its
+ * scale and rounding. got, ld: as in kn_ref_result. */
+struct kn_ref_second {
+    kiln_type out;
+    const void *got;
+    int64_t ld;
+};
+kiln_status kn_ref_second_judge(struct kn_ctx *c, const struct kn_ref_problem *p,
+                                const struct kn_ref_result *first,
+                                const struct kn_ref_second *second,
+                                struct kn_ref_check *check);
+
 /* amax.c: between what magnitudes, each moved by what its sum may be off, the
  * largest of rectangles of f32 values lies; exact sums have no error. Starts
  * all-zero. A NaN is the largest of all, and without a sign. */

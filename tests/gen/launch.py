@@ -93,6 +93,9 @@ def draw_kernel(rng):
     if family != "moe" and rng.random() < .2:
         words += ["--amax"]
         fields["amax"] = 1
+    if family != "moe" and rng.random() < .2:
+        words += ["--out2", "f32"]
+        fields["out2"] = "f32"
     fields["scale_layout"] = 0
     if fields["scale"] == "block128" and family != "moe" and rng.random() < .5:
         words += ["--scale-layout", "transposed"]

@@ -125,6 +125,8 @@ launch(struct run *r)
         j->meddle_scales(r->k->sim, r->o[NUM_SC].at, j->user);
     if (j->meddle_amax)
         j->meddle_amax(r->k->sim, r->o[NUM_AMAX].at, j->user);
+    if (j->meddle_second)
+        j->meddle_second(r->k->sim, r->o[NUM_OUT2].at, j->user);
     return true;
 }
 
@@ -136,6 +138,7 @@ plan(struct run *r)
         .a = o[NUM_A].at, .b = o[NUM_B].at, .c = o[NUM_C].at,
         .sa = o[NUM_SA].at, .sb = o[NUM_SB].at, .bias = o[NUM_BIAS].at,
         .offs = r->offs_at, .sc = o[NUM_SC].at, .amax = o[NUM_AMAX].at,
+        .out2 = o[NUM_OUT2].at,
         .x = { o[NUM_ARRAY].at, o[NUM_ARRAY + 1].at, o[NUM_ARRAY + 2].at,
                o[NUM_ARRAY + 3].at },
     };
@@ -392,7 +395,7 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     }
     if (kn_ref_tile(c, &q, &rect, &(struct kn_ref_sums){
             value, sum, both,
-            kn_ref_least_serves(&q, &res) && !r->p.amax })) {
+            kn_ref_least_serves(&q, &res) && !r->p.amax && !r->p.out2 })) {
         snprintf(r->r->text, sizeof r->r->text, "reference: %s", c->err.text);
         return false;
     }
@@ -400,6 +403,8 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
         return false;
     r->r->digest = digest(r->r->digest, got, size);
     kn_ref_amax_add(&r->amax, &res);
+    if (r->p.out2 && !num_check_second(r, c, t, &q, &res))
+        return false;
     return !kn_ref_judge(c, &q, &res, &r->r->check);
 }
 
@@ -475,24 +480,6 @@ check_spare(struct run *r)
     return true;
 }
 
-/* What was checked is what was launched. */
-static bool
-check_amax(struct run *r)
-{
-    float got = 0;
-
-    if (!r->p.amax)
-        return true;
-    if (kn_sim_read(r->k->sim, r->o[NUM_AMAX].at, &got, sizeof got))
-        return num_fault(r, "the amax cannot be read");
-    if (kn_ref_amax_right(&r->amax, got))
-        return true;
-    snprintf(r->r->text, sizeof r->r->text, "the amax is %.9g, should be %.9g "
-             "to %.9g%s", (double)got, r->amax.low, r->amax.high,
-             r->amax.nan ? ", or a NaN" : "");
-    return false;
-}
-
 static bool
 check(struct run *r)
 {
@@ -516,7 +503,7 @@ check(struct run *r)
                  k->max_tile_rel);
         return false;
     }
-    if (!check_amax(r))
+    if (!num_check_beside(r))
         return false;
     if (got != r->written) {
         snprintf(r->r->text, sizeof r->r->text, "%" PRIu64 " bytes were "

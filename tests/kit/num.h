@@ -13,7 +13,7 @@
 
 enum num_operand_id {
     NUM_A, NUM_B, NUM_C, NUM_SA, NUM_SB, NUM_BIAS, NUM_SC,
-    NUM_AMAX,
+    NUM_AMAX, NUM_OUT2,
     NUM_ARRAY,               /* those that the expression declares */
     NUM_NOPERANDS = NUM_ARRAY + KN_REF_ARRAYS
 };
@@ -56,6 +56,7 @@ struct num_job {
     void (*meddle)(struct kn_sim *sim, uint64_t c, void *user);
     void (*meddle_scales)(struct kn_sim *sim, uint64_t sc, void *user);
     void (*meddle_amax)(struct kn_sim *sim, uint64_t amax, void *user);
+    void (*meddle_second)(struct kn_sim *sim, uint64_t out2, void *user);
     void *user;
 };
 

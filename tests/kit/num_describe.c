@@ -69,6 +69,8 @@ describe(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " [scale mode %u]", p->requant);
     if (p->overflow)
         kn_put(b, " --saturate 0");
+    if (p->out2)
+        kn_putf(b, " --out2 %s", kiln_type_name((kiln_type)p->out2));
     if (p->amax)
         kn_put(b, " --amax");
     if (p->beta)

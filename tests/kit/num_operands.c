@@ -93,6 +93,7 @@ repeat(struct run *r)
     r->o[NUM_B].d.batches = b;
     r->o[NUM_C].d.batches = r->p.family == KILN_WGRAD ? r->p.groups : batch;
     r->o[NUM_SA].d.batches = one ? 1 : kn_b_in_sa(&r->p) ? b : batch;
+    r->o[NUM_OUT2].d.batches = r->o[NUM_C].d.batches;
     r->o[NUM_SB].d.batches = one ? 1 : b;
     r->o[NUM_BIAS].d.batches = b;
 }
@@ -145,10 +146,14 @@ num_shape_operands(struct run *r)
     if (p->amax)
         shape(r, NUM_AMAX, KILN_F32, 1, 1);
     kn_data_shape(&r->o[NUM_AMAX].d, 0, 0);
+    if (p->out2)
+        shape(r, NUM_OUT2, (kiln_type)p->out2, p->m, p->n);
     repeat(r);
     kn_data_shape(&r->o[NUM_A].d, p->lda, p->stride_a);
     kn_data_shape(&r->o[NUM_B].d, p->ldb, p->stride_b);
     kn_data_shape(&r->o[NUM_C].d, p->ldc, p->stride_c);
+    if (p->out2)
+        kn_data_shape(&r->o[NUM_OUT2].d, p->ldc, p->stride_c);
     kn_data_shape(&r->o[NUM_SA].d, p->ldsa, 0);
     kn_data_shape(&r->o[NUM_SB].d, p->ldsb, 0);
     kn_data_shape(&r->o[NUM_BIAS].d, 0, 0);
@@ -184,7 +189,7 @@ whole_units(const struct run *r, int id, uint64_t size)
     const struct kn_domain *d = &g->domain;
     const uint8_t align[NUM_NOPERANDS] = { d->align_a, d->align_b, 1,
                                            d->align_sa, d->align_sb, 4, 4, 4,
-                                           1, 1, 1, 1 };
+                                           1, 1, 1, 1, 1 };
     bool dwords = align[id] >= 4 ||
                   (id == NUM_A && kn_unaligned(&r->p, g, 'a')) ||
                   (id == NUM_B && kn_unaligned(&r->p, g, 'b')) ||
@@ -279,7 +284,8 @@ num_place_operands(struct run *r)
 
     for (int i = 0; i < NUM_NOPERANDS; i++) {
         struct operand *o = &r->o[i];
-        bool made = i == NUM_C || i == NUM_AMAX || (i == NUM_SC && kn_writes_scales(&r->p));
+        bool made = i == NUM_C || i == NUM_AMAX || i == NUM_OUT2 ||
+                    (i == NUM_SC && kn_writes_scales(&r->p));
         bool read = !made || (i == NUM_C && r->p.beta);
 
         if (!o->used)

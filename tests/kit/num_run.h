@@ -29,6 +29,8 @@ struct run {
     uint64_t written;        /* bytes the tiles must have written */
     struct kn_sim_result sim;
     struct kn_ref_amax amax;
+    struct kn_ref_check second;
+    uint64_t second_written;
     struct kn_ref_expression x; /* of p, as the reference reads it */
 };
 
@@ -46,6 +48,13 @@ num_fault(struct run *r, const char *what)
              r->c.err.status ? ": " : "", r->c.err.text);
     return false;
 }
+
+/* num_beside.c: the rectangle of a second output, of which `first` is the
+ * output's; of a launch that is checked, what it is and what the amax is. */
+bool num_check_second(struct run *r, struct kn_ctx *c, const struct kn_rect *t,
+                      const struct kn_ref_problem *q,
+                      const struct kn_ref_result *first);
+bool num_check_beside(struct run *r);
 
 /* num_operands.c: shapes of the job's operands; their memory on the simulator, with
  * what they hold; that memory given back. */

@@ -29,15 +29,17 @@ struct row {
     kiln_out_scale scale;
     uint8_t overflow;
     const char *expression;
-    uint8_t mode, amax;
+    uint8_t mode;
+    uint8_t beside;          /* AMAX, and the type of a second output */
 };
+enum { AMAX = 128 };
 static const struct row rows[] = {
-    { "bf16, amax", KILN_BF16, KILN_OUT_PLAIN, 0, "", 0, 1 },
+    { "bf16, amax", KILN_BF16, KILN_OUT_PLAIN, 0, "", 0, AMAX },
     { "f16, amax of what lies beyond too", KILN_F16, KILN_OUT_PLAIN, 0,
-      "rcp(acc) * 0.01", 0, 1 },
-    { "fp8, static, amax", KILN_FP8, KILN_OUT_STATIC, 0, "acc*300", 0, 1 },
-    { "i8, by 128, amax", KILN_I8, KILN_OUT_BLOCK128, 0, "1-acc", 0, 1 },
-    { "mxfp4, amax", KILN_MXFP4, KILN_OUT_MX32, 0, "", 0, 1 },
+      "rcp(acc) * 0.01", 0, AMAX },
+    { "fp8, static, amax", KILN_FP8, KILN_OUT_STATIC, 0, "acc*300", 0, AMAX },
+    { "i8, by 128, amax", KILN_I8, KILN_OUT_BLOCK128, 0, "1-acc", 0, AMAX },
+    { "mxfp4, amax", KILN_MXFP4, KILN_OUT_MX32, 0, "", 0, AMAX },
     { "fp8, static", KILN_FP8, KILN_OUT_STATIC, 0, "", 0, 0 },
     { "fp8, plain", KILN_FP8, KILN_OUT_PLAIN, 0, "acc*300", 0, 0 },
     { "fp8, not saturated", KILN_FP8, KILN_OUT_STATIC, 1, "acc*300", 0, 0 },
@@ -54,6 +56,15 @@ static const struct row rows[] = {
     { "mxfp4", KILN_MXFP4, KILN_OUT_MX32, 0, "", 0, 0 },
     { "mxfp4, even", KILN_MXFP4, KILN_OUT_MX32, 0, "relu(acc)", 2, 0 },
     { "mxfp4, ceil", KILN_MXFP4, KILN_OUT_MX32, 0, "", 3, 0 },
+    { "bf16 beside f32", KILN_BF16, KILN_OUT_PLAIN, 0, "", 0, KILN_F32 },
+    { "bf16 of aux", KILN_BF16, KILN_OUT_PLAIN, 0, "aux:acc+1,gelu(aux)", 0,
+      KILN_BF16 },
+    { "fp8, static, aux, amax", KILN_FP8, KILN_OUT_STATIC, 0,
+      "row:r,col:w,aux:acc*r+w,relu(aux)+r", 0, AMAX | KILN_F16 },
+    { "i8, by 128, beside bf16", KILN_I8, KILN_OUT_BLOCK128, 0, "acc*2", 0,
+      KILN_BF16 },
+    { "mxfp8 of aux", KILN_MXFP8, KILN_OUT_MX32, 0, "aux:acc,silu(aux)", 0,
+      KILN_F32 },
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -106,7 +117,8 @@ run_form(const struct row *row, uint32_t n, enum kn_data_mode mode)
     kiln_problem p = { .size = sizeof p, .target = target, .out = row->out,
                        .out_scale = (uint8_t)row->scale,
                        .overflow = row->overflow, .requant = row->mode,
-                       .amax = row->amax };
+                       .amax = row->beside >> 7,
+                       .out2 = row->beside & 127 };
     struct num_result r = { .ok = true };
     struct num_kernel k;
     struct kn_config g;
@@ -153,7 +165,8 @@ run_chosen(const struct row *row, int64_t m, int64_t n)
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_FP8,
                        .out = row->out, .out_scale = (uint8_t)row->scale,
                        .overflow = row->overflow, .requant = row->mode,
-                       .amax = row->amax, .m = m, .n = n, .k = 1024 };
+                       .amax = row->beside >> 7,
+                       .out2 = row->beside & 127, .m = m, .n = n, .k = 1024 };
     struct num_job j = { .p = { .m = m, .n = n, .k = 1024 } };
     struct kn_config g = { 0 };
     struct num_result r;
@@ -299,10 +312,30 @@ test_wrong_amax(void **state)
     num_close(&k);
 }
 
+static void
+test_wrong_second(void **state)
+{
+    kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
+                       .out2 = KILN_F32, .expression = "aux:acc+1,relu(aux)" };
+    static uint32_t add = 0x800000;
+    struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
+                         .meddle_second = next_float, .user = &add };
+    struct kn_config g = { .bm = 64, .bn = 64 };
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    g.domain = num_weakest(&p);
+    assert_true(num_open(&k, &counts, &p, &g));
+    assert_false(num_launch(&k, &j, &r));
+    assert_non_null(strstr(r.text, "1 elements of the second output"));
+    num_close(&k);
+}
+
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 4];
+    struct CMUnitTest tests[NROWS + 5];
     size_t n = 0;
 
     if (argc < 2)
@@ -316,6 +349,7 @@ main(int argc, char **argv)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_scale);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_amax);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_second);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_pairs);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }

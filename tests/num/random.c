@@ -220,6 +220,25 @@ draw_codes(struct draw *d, kiln_problem *p)
     p->requant = (uint8_t)below(d, 4);
 }
 
+/* A second output: of what the expression was, if it goes on from there. */
+static void
+draw_second(struct draw *d, kiln_problem *p)
+{
+    static const kiln_type types[] = { KILN_BF16, KILN_F16, KILN_F32 };
+    size_t head = (size_t)(kn_formula_declared(p->expression).rest -
+                           p->expression);
+    char rest[KILN_EXPRESSION];
+
+    p->out2 = (uint8_t)types[below(d, 3)];
+    snprintf(rest, sizeof rest, "%s", p->epilogue ? p->expression + head : "acc");
+    if (kn_gated(p) || !kn_formula_names(rest, "acc") || one_in(d, 3) ||
+        head + strlen(rest) + 24 > sizeof p->expression)
+        return;
+    p->epilogue = KILN_EPILOGUE_EXPRESSION;
+    snprintf(p->expression + head, sizeof p->expression - head,
+             "aux:%s,gelu(aux)+1", rest);
+}
+
 static void
 draw_problem(struct draw *d, struct num_job *j)
 {
@@ -251,6 +270,8 @@ draw_problem(struct draw *d, struct num_job *j)
     if (p->out != KILN_I32 && one_in(d, 4))
         draw_expression(d, p);
     draw_codes(d, p);
+    if (p->out != KILN_I32 && one_in(d, 6))
+        draw_second(d, p);
     p->alpha = 0.5f;
     for (int i = 0; i < KILN_SCALARS; i++)
         p->scalar[i] = 0.5f + (float)i;

@@ -138,6 +138,14 @@ def outputs_of_eight_bits():
     amax[0] = 2e9            # what is larger stays
     GPU.batched(x[None], y[None], "f32", amax=amax, epilogue="acc*acc")
     wrong = wrong or same(amax, np.array([2e9], "f4"))
+    c2 = np.zeros((33, 40), "f4")
+    codes = GPU.gemm(x, y, "fp8", out_scale=s, out2=c2,
+                     epilogue="aux:acc, relu(aux)")
+    wrong = wrong or same(c2, wide(x) @ wide(y).T)
+    refused("of bf16, f16 or f32", GPU.gemm, x, y, out2=np.zeros((33, 40), "i1"))
+    refused("the shape", GPU.gemm, x, y, out2=np.zeros((33, 41), "f4"))
+    refused("--out2, which is not there", GPU.gemm, x, y,
+            epilogue="aux:acc, relu(aux)")
     refused("amax is one f32", GPU.gemm, x, y, amax=np.zeros(2, "f4"))
     refused("not of i32", GPU.gemm, np.ones((4, 32), "i1"),
             np.ones((4, 32), "i1"), "i32", amax=amax)

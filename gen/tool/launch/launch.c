@@ -97,6 +97,8 @@ is_used(const kiln_problem *p, kiln_operand operand)
         return e.sc != 0;
     case KILN_ARG_AMAX:
         return p->amax;
+    case KILN_ARG_OUT2:
+        return p->out2;
     case KILN_ARG_OFFSETS:
         return e.offs != 0 || kn_family_of(p)->routed;
     case KILN_ARG_WEIGHTS:

@@ -26,6 +26,7 @@ struct run {
     uint64_t scales_written; /* the same of its scales */
     struct kn_ref_check check;
     struct kn_ref_amax amax;
+    struct kn_second second;
     struct kn_ref_cells cells;       /* of an output that is checked whole */
     bool whole;
     struct kn_json j;
@@ -318,12 +319,15 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
     res.abssum = sums.abssum = KN_NEW(c, double, n);
     res.both = sums.both = KN_NEW(c, uint8_t, n);
     res.got = got = KN_NEW(c, uint8_t, (size_t)t->rows * row_bytes(r, t->cols));
-    sums.least = kn_ref_least_serves(p, &res) && !r->p.amax;
+    sums.least = kn_ref_least_serves(p, &res) && !r->p.amax &&
+                 !r->p.out2;
     KN_TRY(expect_tile(c, r, p, t, &sums));
     KN_TRY(read_output(r, t, got));
     if (res.written)
         KN_TRY(read_scales(c, r, t, &res));
     kn_ref_amax_add(&r->amax, &res);
+    if (r->p.out2)
+        KN_TRY(kn_second_check(c, &r->second, p, t, &res));
     return kn_ref_judge(c, p, &res, &r->check);
 }
 
@@ -521,6 +525,9 @@ run_on_device(struct kn_session *s, void *user)
     KN_TRY(kn_report_stopped(r->t, &r->j, &r->job.result));
     KN_TRY(kn_session_check_shares(s, &r->job));
     KN_TRY(place_findings(r));
+    r->second = (struct kn_second){ .s = s, .job = &r->job, .offs = r->offs,
+                                    .data = &r->ops.o[KN_OPND_OUT2].data,
+                                    .size = r->ops.o[KN_OPND_OUT2].size };
     if (r->p.m && r->p.n && !(r->t->trial && r->t->trial->unchecked)) {
         KN_TRY(r->launch ? check_whole(r) : check_output(r));
         kn_session_check_written(s, &r->job, r->job.at.c,
@@ -529,12 +536,15 @@ run_on_device(struct kn_session *s, void *user)
             kn_session_check_written(s, &r->job, r->job.at.sc,
                                      r->ops.o[KN_OPND_SC].size,
                                      r->scales_written);
+        if (r->p.out2)
+            kn_second_report(r->t, &r->j, &r->second);
         if (r->p.amax)
             KN_TRY(kn_amax_check(r->t, &r->j, s, &r->job, &r->amax));
     }
     KN_TRY(write_output(r));
     KN_TRY(write_scales(r));
     KN_TRY(kn_amax_write(r->t, s, &r->job));
+    KN_TRY(kn_second_write(r->t, &r->second));
     return report(r);
 }
 

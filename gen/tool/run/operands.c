@@ -113,7 +113,7 @@ shape_batches(const kiln_problem *p, struct kn_operand *o)
 
     o[KN_OPND_A].data.batches = p->stride_a == KILN_SHARED ? 1 : all;
     o[KN_OPND_B].data.batches = p->stride_b == KILN_SHARED ? 1 : b;
-    o[KN_OPND_C].data.batches = c;
+    o[KN_OPND_C].data.batches = o[KN_OPND_OUT2].data.batches = c;
     o[KN_OPND_SA].data.batches =
         scale ? o[p->zero_points ? KN_OPND_B : KN_OPND_A].data.batches : 1;
     o[KN_OPND_SB].data.batches = scale ? o[KN_OPND_B].data.batches : 1;
@@ -172,8 +172,8 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
 {
     const struct kn_extents e = kn_extents_of(p);
     const uint64_t sizes[KN_NOPERANDS] = { e.a, e.b, e.c, e.sa, e.sb, e.bias,
-                                           e.sc, e.amax, e.x[0], e.x[1],
-                                           e.x[2], e.x[3] };
+                                           e.sc, e.amax, e.out2, e.x[0],
+                                           e.x[1], e.x[2], e.x[3] };
     int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb * kn_word_k(p), p->ldc, p->ldsa, p->ldsb };
     int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
@@ -192,10 +192,12 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     }
     if (p->amax)
         set_shape(&o[KN_OPND_AMAX], KILN_F32, 1, 1);
+    if (p->out2)
+        set_shape(&o[KN_OPND_OUT2], (kiln_type)p->out2, p->m, p->n);
     shape_batches(p, o);
     shape_arrays(p, o);
-    for (uint32_t i = KN_OPND_ARRAY; i < KN_NOPERANDS; i++)
-        if (is_tensor(p, i)) {
+    for (uint32_t i = KN_OPND_OUT2; i < KN_NOPERANDS; i++)
+        if (i == KN_OPND_OUT2 || is_tensor(p, i)) {
             ld[i] = p->ldc;
             stride[i] = p->stride_c;
         }
@@ -389,7 +391,8 @@ kn_operand_fill(void *user, uint64_t offset, void *dst, size_t size)
 static bool
 is_made(const kiln_problem *p, int id)
 {
-    return id == KN_OPND_C || id == KN_OPND_AMAX || (id == KN_OPND_SC && kn_writes_scales(p));
+    return id == KN_OPND_C || id == KN_OPND_AMAX || id == KN_OPND_OUT2 ||
+           (id == KN_OPND_SC && kn_writes_scales(p));
 }
 
 /* Kernels of dword-aligned operands read whole dwords, of which no device

@@ -24,6 +24,7 @@ enum kn_operand_id {
     KN_OPERANDS(X)
 #undef X
     KN_OPND_AMAX,            /* one f32, zero before a launch */
+    KN_OPND_OUT2,            /* the second output */
     KN_OPND_ARRAY,           /* those that the epilogue's expression declares */
     KN_NOPERANDS = KN_OPND_ARRAY + KN_FORMULA_ARRAYS
 };

@@ -131,6 +131,9 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
         kn_put(t->text, ", not saturated");
     if (p->round)
         kn_putf(t->text, ", rounded by seed %" PRIu64, p->round_seed);
+    if (p->out2)
+        kn_putf(t->text, ", second output %s",
+                kiln_type_name((kiln_type)p->out2));
     if (p->amax)
         kn_put(t->text, ", amax");
     if (p->quant)

@@ -28,6 +28,7 @@ const struct kn_operand_place kn_operand_places[KN_NPLACES] = {
     { offsetof(struct kn_operands, x[3]), KILN_ARG_X3 },
     { offsetof(struct kn_operands, sc), KILN_ARG_SC },
     { offsetof(struct kn_operands, amax), KILN_ARG_AMAX },
+    { offsetof(struct kn_operands, out2), KILN_ARG_OUT2 },
 };
 
 /* ---- the session -------------------------------------------------------- */
@@ -134,6 +135,7 @@ kn_session_operands(struct kn_session *s, struct kn_job *j,
         [KN_OPND_C] = &j->at.c,   [KN_OPND_SA] = &j->at.sa,
         [KN_OPND_SB] = &j->at.sb, [KN_OPND_BIAS] = &j->at.bias,
         [KN_OPND_SC] = &j->at.sc, [KN_OPND_AMAX] = &j->at.amax,
+        [KN_OPND_OUT2] = &j->at.out2,
         [KN_OPND_ARRAY] = &j->at.x[0], &j->at.x[1], &j->at.x[2], &j->at.x[3],
     };
     const int64_t *table;

@@ -126,7 +126,7 @@ struct kn_operand_place {
     size_t at;               /* in struct kn_operands */
     kiln_operand operand;
 };
-enum { KN_NPLACES = 17 };
+enum { KN_NPLACES = 18 };
 extern const struct kn_operand_place kn_operand_places[KN_NPLACES];
 
 /* rotate.c - a launch many times over, its buffers with it. n 0: more than a
@@ -164,6 +164,26 @@ kiln_status kn_amax_check(struct kn_tool *t, struct kn_json *json,
                           const struct kn_ref_amax *want);
 kiln_status kn_amax_write(struct kn_tool *t, const struct kn_session *s,
                           const struct kn_job *j);
+
+/* second.c: the second output of a launch. */
+struct kn_second {
+    struct kn_session *s;
+    struct kn_job *job;
+    const int64_t *offs;
+    const struct kn_data *data;      /* its shape */
+    uint64_t size, written;          /* bytes: of it, and what tiles wrote */
+    struct kn_ref_check check;
+};
+/* A tile of it; first: the same of the output. */
+kiln_status kn_second_check(struct kn_ctx *c, struct kn_second *x,
+                            const struct kn_ref_problem *p,
+                            const struct kn_rect *t,
+                            const struct kn_ref_result *first);
+/* A line and a member of the report; findings of what is wrong. */
+void kn_second_report(struct kn_tool *t, struct kn_json *json,
+                      struct kn_second *x);
+/* The file of --out2-file. */
+kiln_status kn_second_write(struct kn_tool *t, const struct kn_second *x);
 
 /* Generates the kernel of the command's configuration and reports it; `link`
  * as in struct kn_watch. */

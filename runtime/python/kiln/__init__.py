@@ -385,8 +385,8 @@ class Device(Layers, _Owner):
             self.run(problem, stream=stream, **at)
             if memory:
                 self.sync(stream)
-            if "amax" in operands:
-                made["amax"] = operands["amax"]
+            made.update((n, operands[n]) for n in ("amax", "out2")
+                        if n in operands)
             for name, v in made.items():
                 if v.host:
                     memory[name].download(v)
@@ -402,7 +402,7 @@ class Device(Layers, _Owner):
              scales=None, scale=None, bias=None, epilogue=None, row=None,
              col=None, tensor=None, scalar=None, alpha=None, beta=0,
              invariant=False, out_scale=None, saturate=True, amax=None,
-             math="ieee", stream=None):
+             out2=None, math="ieee", stream=None):
         """A times B as the layout says (nt: A[M,K] B[N,K]) to C[M,N].
 
         out: a type, for a new array, or the array to write; scales: (of A, of
@@ -412,7 +412,9 @@ class Device(Layers, _Owner):
         "block128" and, of mxfp8 and mxfp4, "mx32": the kernel makes them, and
         the result is a Quantised; saturate: what is beyond is the limit; amax:
         an f32 array of one element, which becomes the larger of itself and
-        the largest |C| before its scale and rounding; math: how f32 operands are multiplied: "ieee", "xf32" or "bf16x3"."""
+        the largest |C| before its scale and rounding; out2: an array of bf16,
+        f16 or f32 for C before its scale and rounding, or for what the
+        epilogue says of aux ("aux:acc+bias, gelu(aux)"); math: how f32 operands are multiplied: "ieee", "xf32" or "bf16x3"."""
         p = Product("gemm", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
@@ -420,6 +422,7 @@ class Device(Layers, _Owner):
         p.fields["invariant"] = int(invariant)
         p.add_output(out_scale, saturate)
         p.add_amax(amax)
+        p.add_second(out2)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
@@ -427,7 +430,7 @@ class Device(Layers, _Owner):
                 scales=None, scale=None, bias=None, epilogue=None, row=None,
                 col=None, tensor=None, scalar=None, alpha=None, beta=0,
                 invariant=False, out_scale=None, saturate=True, amax=None,
-                math="ieee", stream=None):
+                out2=None, math="ieee", stream=None):
         """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
         p = Product("batched", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
@@ -436,6 +439,7 @@ class Device(Layers, _Owner):
         p.fields["invariant"] = int(invariant)
         p.add_output(out_scale, saturate)
         p.add_amax(amax)
+        p.add_second(out2)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
@@ -443,7 +447,8 @@ class Device(Layers, _Owner):
                 b_type=None, scales=None, scale=None, bias=None,
                 epilogue=None, row=None, col=None, tensor=None, scalar=None,
                 alpha=None, beta=0, invariant=False, out_scale=None,
-                saturate=True, amax=None, math="ieee", stream=None):
+                saturate=True, amax=None, out2=None, math="ieee",
+                stream=None):
         """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]."""
         p = Product("grouped", layout, a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["m"])
@@ -453,13 +458,15 @@ class Device(Layers, _Owner):
         p.fields["invariant"] = int(invariant)
         p.add_output(out_scale, saturate)
         p.add_amax(amax)
+        p.add_second(out2)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
     def wgrad(self, a, b, offsets, out=None, *, a_type=None, b_type=None,
               scales=None, scale=None, epilogue=None, row=None, col=None,
               tensor=None, scalar=None, alpha=None, beta=0, out_scale=None,
-              saturate=True, amax=None, math="ieee", stream=None):
+              saturate=True, amax=None, out2=None, math="ieee",
+              stream=None):
         """For each group the product of its rows of A[K,M] and B[K,N]."""
         p = Product("wgrad", "tn", a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["k"])
@@ -468,6 +475,7 @@ class Device(Layers, _Owner):
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.add_output(out_scale, saturate)
         p.add_amax(amax)
+        p.add_second(out2)
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 

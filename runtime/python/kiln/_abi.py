@@ -28,7 +28,8 @@ class Problem(kiln_problem):
     """kiln_problem; enumerations may be given by their text."""
     _names = {"family": FAMILIES, "target": TARGETS, "layout": LAYOUTS,
               "a": TYPES, "b": TYPES, "out": TYPES, "scale": SCALES,
-              "out_scale": OUT_SCALES, "scale_type": SCALE_TYPES,
+              "out_scale": OUT_SCALES, "out2": TYPES,
+              "scale_type": SCALE_TYPES,
               "zero_points": ZERO_POINTS, "math": MATHS,
               "b_layout": B_LAYOUTS, "scale_layout": SCALE_LAYOUTS,
               "stage": STAGES, "act": ACTS}

@@ -18,7 +18,7 @@ MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited', 'gelu_tanh']
 TARGETS = ['none', 'gfx942', 'gfx950']
 OPERANDS = ['a', 'b', 'c', 'sa', 'sb', 'bias', 'offsets', 'experts', 'padded',
-    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc', 'amax']
+    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc', 'amax', 'out2']
 
 
 class kiln_error(C.Structure):
@@ -101,7 +101,8 @@ class kiln_problem(C.Structure):
         ("round", C.c_uint8),
         ("amax", C.c_uint8),
         ("round_seed", C.c_uint64),
-        ("reserved", C.c_uint8 * 8),
+        ("out2", C.c_uint8),
+        ("reserved", C.c_uint8 * 7),
     ]
 
 
@@ -154,6 +155,7 @@ class kiln_arguments(C.Structure):
         ("x3", C.c_void_p),
         ("sc", C.c_void_p),
         ("amax", C.c_void_p),
+        ("out2", C.c_void_p),
     ]
 
 

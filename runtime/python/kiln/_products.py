@@ -307,6 +307,16 @@ class Product:
         self.operand["amax"] = v
         self.fields["amax"] = 1
 
+    def add_second(self, out2):
+        """The array that a second output is written to."""
+        if out2 is None:
+            return
+        v = view(out2)
+        if v.type not in ("bf16", "f16", "f32"):
+            raise bad("out2 is of bf16, f16 or f32")
+        self.operand["out2"] = v
+        self.fields["out2"] = v.type
+
     def add_offsets(self, offsets, last):
         v = view(offsets)
         if v.size != 8 or len(v.shape) != 1 or v.shape[0] < 2:
@@ -352,6 +362,10 @@ class Product:
             raise bad("an output is one of %s, not %r", " ".join(OUTPUTS),
                       out_type)
         self.check_arrays(out_type)
+        second = self.operand.get("out2")
+        if second is not None and second.shape != self.output_shape():
+            raise bad("out2 has the shape %s, the product %s", second.shape,
+                      self.output_shape())
         more = {} if alpha is None else {"alpha": alpha}
         more["scalar"] = (C.c_float * SCALARS)(*self.scalars)
         if self.fields["family"] == "batched":

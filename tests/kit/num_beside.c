@@ -1,0 +1,80 @@
+/* num_beside.c - what a launch writes beside its output: a second output, and
+ * the largest magnitude. */
+#include "num_run.h"
+
+#include <inttypes.h>
+
+static uint64_t
+row_at(const struct run *r, int64_t group, int64_t row)
+{
+    const struct kn_data *d = &r->o[NUM_OUT2].d;
+    uint64_t first = r->p.family == KILN_GROUPED
+                   ? (uint64_t)r->offs[group] * d->row_bytes
+                   : (uint64_t)group * d->batch_bytes;
+
+    return r->o[NUM_OUT2].at + first + (uint64_t)row * d->row_bytes;
+}
+
+bool
+num_check_second(struct run *r, struct kn_ctx *c, const struct kn_rect *t,
+                 const struct kn_ref_problem *q,
+                 const struct kn_ref_result *first)
+{
+    size_t size = kn_ref_type_bits((kiln_type)r->p.out2) / 8;
+    size_t row = (size_t)t->cols * size;
+    uint8_t *got = KN_NEW(c, uint8_t, (size_t)t->rows * row);
+    struct kn_ref_second second = { .out = (kiln_type)r->p.out2, .got = got };
+
+    for (int64_t i = 0; i < t->rows; i++) {
+        uint64_t from = row_at(r, t->group, t->m0 + i) + (size_t)t->n0 * size;
+
+        if (kn_sim_read(r->k->sim, from, got + (size_t)i * row, row) ||
+            !kn_sim_written(r->k->sim, from, row))
+            return num_fault(r, "the second output was not written");
+    }
+    r->second_written += (uint64_t)t->rows * row;
+    return !kn_ref_second_judge(c, q, first, &second, &r->second);
+}
+
+static bool
+second_right(struct run *r)
+{
+    const struct operand *o = &r->o[NUM_OUT2];
+    const struct kn_ref_check *k = &r->second;
+
+    if (k->bad) {
+        snprintf(r->r->text, sizeof r->r->text, "%" PRIu64 " elements of the "
+                 "second output are bad, first [%" PRId64 ", %" PRId64 "] is "
+                 "%g, should be %g", k->bad, k->bad_m, k->bad_n, k->bad_got,
+                 k->bad_want);
+        return false;
+    }
+    if (o->size && o->size - kn_sim_unwritten(r->k->sim, o->block) !=
+                       r->second_written)
+        return num_fault(r, "bytes beside the second output were written");
+    return true;
+}
+
+/* What was checked is what was launched. */
+static bool
+check_amax(struct run *r)
+{
+    float got = 0;
+
+    if (!r->p.amax)
+        return true;
+    if (kn_sim_read(r->k->sim, r->o[NUM_AMAX].at, &got, sizeof got))
+        return num_fault(r, "the amax cannot be read");
+    if (kn_ref_amax_right(&r->amax, got))
+        return true;
+    snprintf(r->r->text, sizeof r->r->text, "the amax is %.9g, should be %.9g "
+             "to %.9g%s", (double)got, r->amax.low, r->amax.high,
+             r->amax.nan ? ", or a NaN" : "");
+    return false;
+}
+
+bool
+num_check_beside(struct run *r)
+{
+    return (!r->p.out2 || second_right(r)) && check_amax(r);
+}
