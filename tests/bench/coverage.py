@@ -5,7 +5,7 @@
                 [--rows FILE.csv] [--docs FILE.md]
 
 share = (max(products at the power ceiling of the fastest instruction for the
-types, bytes of operands at 5.6 TB/s (gfx950; gfx942 4.73) and of the output)
+types, bytes of operands at 6.4 TB/s (gfx950; gfx942 4.73) and of the output)
 + 2.6 us) / predicted time
 
 The problems are a list and a third as many drawn again; --only takes those of
@@ -25,7 +25,7 @@ import sys
 
 from bench_speed import cell
 
-RATE = {'gfx950': 5.6, 'gfx942': 4.73}      # TB/s
+RATE = {'gfx950': 6.4, 'gfx942': 4.73}      # TB/s
 LAUNCH = 2.6                               # us
 BITS = {'bf16': 16, 'f16': 16, 'fp8': 8, 'bf8': 8, 'i8': 8, 'mxfp8': 8,
         'mxbf8': 8, 'mxfp6': 6, 'mxbf6': 6, 'mxfp4': 4, 'f32': 32, 'i4': 4,
