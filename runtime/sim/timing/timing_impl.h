@@ -214,6 +214,7 @@ struct kn_time_env {         /* what the rest of the chip lets a CU have */
     double ghz;
     double latency;          /* clk of a load that misses the L1 */
     double read, write;      /* bytes a clk */
+    double add;              /* of what atomics add to */
     uint32_t resident;       /* workgroups on the CU */
 };
 

@@ -61,6 +61,8 @@ make_env(const struct kn_time_model *m, const struct load *l, double ghz,
                                      l->reuse.hbm);
     e->write = least(least(64, c->l2_write / xcd),
                      c->hbm_write * 1e3 / ghz / l->cus);
+    /* Read, then written back, over the one bus of the memory. */
+    e->add = 1 / (1 / e->write + ghz * l->cus / (c->hbm_read * 1e3));
 }
 
 /* Power: the more of the time matrix pipes run, the lower the clock. */

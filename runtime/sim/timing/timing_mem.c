@@ -140,9 +140,9 @@ load_back(struct cu *u, const struct wave *w, const uint64_t *line,
 }
 
 static uint64_t
-store_out(struct cu *u, uint64_t bytes, uint64_t served)
+store_out(struct cu *u, uint64_t bytes, double rate, uint64_t served)
 {
-    u->wrote += (double)bytes / u->env->write;
+    u->wrote += (double)bytes / rate;
     if (u->wrote < (double)served)
         u->wrote = (double)served;
     return (uint64_t)u->wrote;
@@ -173,7 +173,9 @@ kn_time_issue_vmem(struct cu *u, struct wave *w, const struct kn_time_inst *i,
     u->tcp_free = start + cost;
     u->vmem_busy += (double)cost * u->weight;
     if (i->store) {
-        uint64_t out = store_out(u, bytes, start + cost);
+        uint64_t out = store_out(u, bytes, i->shared ? u->env->add
+                                                     : u->env->write,
+                                 start + cost);
 
         take_off(u, out, n * 128);
         done = out + (uint64_t)(i->shared ? u->chip->flag_latency
