@@ -129,7 +129,7 @@ check_alone(struct kn_ctx *c, const kiln_problem *p)
         : p->alpha_set ? "--alpha" : p->batch > 1 ? "--batch"
         : p->groups ? "--groups" : p->b_layout ? "--b-layout"
         : p->quant ? "--quant of a weight's A" : p->stage ? "--stage"
-        : p->amax ? "--amax" : p->out2 ? "--out2" : NULL;
+        : p->out2 ? "--out2" : NULL;
 
     if (what)
         return kn_fail(c, KILN_BAD_INPUT, "%s is of products, and quant is "

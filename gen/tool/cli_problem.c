@@ -143,6 +143,11 @@ quant_of(const struct kn_cli *cli, kiln_problem *p)
         p->hadamard = (uint8_t)(16 << v[KN_FLAG_hadamard].i);
     if (v[KN_FLAG_act].seen)
         p->quant_flags |= KILN_QUANT_GATED;
+    if (v[KN_FLAG_delayed].seen) {
+        p->amax = 1;
+        if (!p->out_scale)
+            p->out_scale = KILN_OUT_STATIC;
+    }
     if (v[KN_FLAG_transpose].seen)
         p->quant_flags |= KILN_QUANT_TURNED;
 }
@@ -186,7 +191,10 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->groups = v[KN_FLAG_groups].i;
     if (kn_family_of(p)->unary)
         quant_of(cli, p);
-    else
+    if (v[KN_FLAG_delayed].seen && p->out_scale != KILN_OUT_STATIC)
+        return kn_fail(c, KILN_BAD_INPUT, "--delayed is of a scale that is given: "
+                       "--out-scale static");
+    if (!kn_family_of(p)->unary)
         scale_mode(&v[KN_FLAG_quant], p);
     if (v[KN_FLAG_group_table].i)
         p->group_flags |= v[KN_FLAG_group_table].i == 1 ? KILN_GROUP_LENS

@@ -108,6 +108,9 @@ draw_request(struct draw *d, const char *target)
                 ONE_OF(d, "floor", "round-up", "even", "ceil"));
     if (!strcmp(scale, "static") && out[1] != '8' && !below(d, 3))
         kn_put(&d->line, " --saturate 0");
+    if (!below(d, 3))
+        kn_put(&d->line, !strcmp(scale, "static") && below(d, 2) ? " --delayed"
+                                                                 : " --amax");
     if (below(d, 2))
         kn_putf(&d->line, " --round stochastic --round-seed %llu",
                 (unsigned long long)kn_mix(d->seed) >> below(d, 60) >> 1);

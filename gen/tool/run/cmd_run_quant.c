@@ -22,6 +22,7 @@ struct run {
     int64_t blocks;          /* scales of a row */
     uint64_t codes, scales;  /* bytes of the outputs that must be written */
     struct kn_ref_check check;
+    struct kn_ref_amax amax;
     struct kn_json j;
 };
 
@@ -130,6 +131,9 @@ put_operands(struct run *r)
         &r->a }, &at->a));
     KN_TRY(kn_session_put(r->s, &(struct kn_memory){
         .size = e.c, .flags = KN_MEM_OUTPUT }, &at->c));
+    if (r->p.amax)
+        KN_TRY(kn_session_put(r->s, &(struct kn_memory){
+            .size = 4, .flags = KN_MEM_OUTPUT, .fill = kn_sim_zeros }, &at->amax));
     if (r->p.out_scale == KILN_OUT_STATIC)
         sc = (struct kn_memory){ 4, KN_MEM_READONLY, kn_operand_fill, &r->sc };
     return kn_session_put(r->s, &sc, &at->sc);
@@ -198,6 +202,16 @@ transform(struct run *r, int64_t n, double *v, double *e)
     }
 }
 
+static void
+take_amax(struct kn_ref_amax *m, const struct part *x)
+{
+    for (int64_t i = 0; i < x->n; i++) {
+        m->nan |= isnan(x->v[i]);
+        m->low = fmax(m->low, fabs(x->v[i]) - x->e[i]);
+        m->high = fmax(m->high, fabs(x->v[i]) + x->e[i]);
+    }
+}
+
 /* Where the scale of a block of a row is. */
 static uint64_t
 scale_place(const struct run *r, int64_t row, int64_t block)
@@ -249,6 +263,7 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
         gate(r, &x);
     if (p->hadamard)
         transform(r, n, v, e);
+    take_amax(&r->amax, &x);
     KN_TRY(kn_session_read(r->s, r->job.at.c + (uint64_t)(row * r->at.c) +
                            (uint64_t)first * bits / 8, codes, bytes));
     KN_TRY(read_scales(r, row, first, n, scales));
@@ -376,6 +391,8 @@ write_files(struct run *r)
 {
     const struct kn_value *v = r->t->cli->v;
 
+    if (r->p.amax)
+        KN_TRY(kn_amax_write(r->t, r->s, &r->job));
     if (v[KN_FLAG_out_file].seen)
         KN_TRY(write_codes(r, v[KN_FLAG_out_file].s));
     return v[KN_FLAG_out_scale_file].seen && r->p.out_scale != KILN_OUT_STATIC
@@ -432,7 +449,8 @@ execute(struct run *r)
     if (r->place.gpu)
         KN_TRY(kn_session_time(r->s, j));
     KN_TRY(kn_report_stopped(r->t, &r->j, &j->result));
-    return check_output(r);
+    KN_TRY(check_output(r));
+    return r->p.amax ? kn_amax_check(r->t, &r->j, r->s, j, &r->amax) : KILN_OK;
 }
 
 static kiln_status
