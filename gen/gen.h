@@ -222,7 +222,7 @@ struct kn_pitches {
 struct kn_pitches kn_pitches_of(const kiln_problem *p);
 /* Bytes each operand occupies (0 if unused). */
 struct kn_extents {
-    uint64_t a, b, c, sa, sb, sc, bias, offs, amax, out2,
+    uint64_t a, b, c, sa, sb, sc, bias, offs, tight, amax, out2,
              x[KN_FORMULA_ARRAYS];
 };
 struct kn_extents kn_extents_of(const kiln_problem *p);
@@ -287,6 +287,16 @@ kn_group_table(const kiln_problem *p)
 
     return !n ? 0 : p->group_flags & KILN_GROUP_ENDS32 ? 4 * n
          : p->group_flags & KILN_GROUP_LENS ? 8 * n : 8 * (n + 1);
+}
+
+/* Of the host's copy of the groups, [groups + 1] where each begins and the total:
+ * those of what is read, which with KILN_GROUP_TIGHT are behind those of what is
+ * written; NULL without groups. */
+static inline const int64_t *
+kn_read_offsets(const kiln_problem *p, const int64_t *offs)
+{
+    return offs && p->group_flags & KILN_GROUP_TIGHT ? offs + p->groups + 1
+                                                     : offs;
 }
 
 /* Groups start at multiples of so many rows: scales are of several. Before the
@@ -517,6 +527,7 @@ struct kn_operands {
     uint64_t out2;           /* the second output */
     uint64_t offs;           /* int64 offs[groups + 1] on the device;
                                 moe: int32 sorted ids[m] */
+    uint64_t tight;          /* the same of what is written, KILN_GROUP_TIGHT */
     uint64_t experts;        /* moe: int32, an expert per block_m sorted rows */
     uint64_t padded;         /* moe: int32, how many sorted rows count */
     uint64_t weights;        /* moe down: f32, a weight per sorted row */
@@ -537,12 +548,18 @@ kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,
                            const struct kn_config *cfg,
                            const struct kn_operands *o, struct kn_plan *plan);
 
+/* The same for a launch whose host knows the groups: no workgroup more than there
+ * are tiles. */
+void kn_plan_exactly(const kiln_problem *p, const struct kn_config *g,
+                     const int64_t *offs, struct kn_plan *plan);
+
 /* Proves the order of the sums of a launch of the tile IR f (ir.h,
  * kn_prove_sums) in the first and last wave of its first, middle and last
  * workgroup, of a persistent one the first eight sums. What it allocates and says
  * is c's. table: what the launch reads of groups, empty without. */
 struct kn_sums_table {
     const void *data;
+    const void *tight;       /* the second, of as many bytes, or NULL */
     size_t size;
     bool staggered;          /* K may come round, as --stagger has it */
 };
@@ -553,8 +570,8 @@ kiln_status kn_launch_sums(struct kn_ctx *c, const struct kn_fn *f,
 
 /* The tiles of a launch (with split-K: the shares of tiles, split_k a tile),
  * computed apart from the templates' own maps: number `pid` is computed by
- * workgroup pid, or pid % its size of a persistent grid. offs: the host's copy of
- * the group offsets, NULL without groups. */
+ * workgroup pid, or pid % its size of a persistent grid. offs: as
+ * kn_read_offsets takes them. */
 struct kn_rect {
     uint32_t share, shares;  /* split-K: which one, of how many; 0, 1 */
     uint64_t first;          /* place of the tile's share 0 in the order */

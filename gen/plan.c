@@ -62,6 +62,7 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_WORKSPACE:
         return 16;
     case KILN_ARG_OFFSETS:
+    case KILN_ARG_TIGHT:
         return kn_family_of(p)->routed || p->group_flags & KILN_GROUP_ENDS32
              ? 4 : 8;
     case KILN_NOPERANDS:
@@ -130,7 +131,7 @@ address(const struct kn_operands *o, kiln_operand operand)
         [KILN_ARG_X0] = o->x[0], [KILN_ARG_X1] = o->x[1],
         [KILN_ARG_X2] = o->x[2], [KILN_ARG_X3] = o->x[3],
         [KILN_ARG_SC] = o->sc, [KILN_ARG_AMAX] = o->amax,
-        [KILN_ARG_OUT2] = o->out2
+        [KILN_ARG_OUT2] = o->out2, [KILN_ARG_TIGHT] = o->tight
     };
 
     return at[operand];
@@ -357,6 +358,18 @@ kn_spare_count(const kiln_problem *p, const struct kn_config *g,
         return 0;
     return tiles_along(p->m - offs[p->groups], g->bm) *
            tiles_along(p->n, kn_tile_columns(p, g));
+}
+
+void
+kn_plan_exactly(const kiln_problem *p, const struct kn_config *g,
+                const int64_t *offs, struct kn_plan *plan)
+{
+    uint64_t n;
+
+    if (kn_family_of(p)->ragged != 'm' || g->cus)
+        return;
+    n = kn_tile_count(p, g, offs) + kn_spare_count(p, g, offs);
+    plan->grid[0] = n < plan->grid[0] ? (uint32_t)n : plan->grid[0];
 }
 
 struct kn_rect

@@ -385,7 +385,7 @@ check_family(struct kn_ctx *c, kiln_problem *p)
                        ? "the number of groups is from 1 to 65535"
                        : "groups are for grouped and wgrad");
     if (p->group_flags && !groups)
-        return kn_fail(c, KILN_BAD_INPUT, "group lengths are for grouped and "
+        return kn_fail(c, KILN_BAD_INPUT, "tables of groups are for grouped and "
                        "wgrad");
     if (p->group_flags & KILN_GROUP_LENS && p->group_flags & KILN_GROUP_ENDS32)
         return kn_fail(c, KILN_BAD_INPUT, "a table has lengths or ends of "

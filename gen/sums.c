@@ -46,6 +46,8 @@ static bool
 load(void *user, const char *name, int64_t at, uint32_t bytes, int64_t *out)
 {
     const struct launch *l = user;
+    const char *table = !strcmp(name, "TIGHT") ? l->table.tight
+                      : !strcmp(name, "OFFS") ? l->table.data : NULL;
     int32_t narrow;
 
     *out = 0;
@@ -53,12 +55,12 @@ load(void *user, const char *name, int64_t at, uint32_t bytes, int64_t *out)
         return true;
     if (!strcmp(name, "NPAD"))
         return argument(user, "m", out);
-    if (strcmp(name, "OFFS") || at < 0 || (size_t)at + bytes > l->table.size)
+    if (!table || at < 0 || (size_t)at + bytes > l->table.size)
         return false;
-    memcpy(&narrow, (const char *)l->table.data + at, sizeof narrow);
+    memcpy(&narrow, table + at, sizeof narrow);
     *out = narrow;
     if (bytes == 8)
-        memcpy(out, (const char *)l->table.data + at, sizeof *out);
+        memcpy(out, table + at, sizeof *out);
     return bytes == 4 || bytes == 8;
 }
 

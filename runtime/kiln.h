@@ -210,12 +210,15 @@ typedef enum kiln_target {
 /* LENS: arguments.offsets is int64 lens[groups], the rows of each group, not
  * their prefix sums. ENDS32: it is int32 ends[groups], where each group ends
  * (PyTorch's grouped products); groups begin at row 0. TAIL_ZERO: grouped
- * writes zeros to output rows past the last group, up to m; without it they
- * stay as they are. */
+ * writes zeros to output rows past the last group, up to m; without it they stay
+ * as they are. TIGHT: where groups begin in A and its scales, of wgrad in both
+ * operands; arguments.tight, of the same form, has their rows, and where those of
+ * the output and what is of its rows begin. */
 typedef enum kiln_group_flags {
     KILN_GROUP_LENS = 1,
     KILN_TAIL_ZERO = 2,
-    KILN_GROUP_ENDS32 = 4
+    KILN_GROUP_ENDS32 = 4,
+    KILN_GROUP_TIGHT = 8
 } kiln_group_flags;
 
 /* What quant does besides. GATED: A is [M, 2K], and silu(A[:, :K]) * A[:, K:] is

@@ -29,7 +29,8 @@ extern "C" {
     X(ARG_X3, x3) \
     X(ARG_SC, sc) \
     X(ARG_AMAX, amax) \
-    X(ARG_OUT2, out2)
+    X(ARG_OUT2, out2) \
+    X(ARG_TIGHT, tight)
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
     KILN_OPERANDS(X)
@@ -43,15 +44,17 @@ typedef enum kiln_operand {
 typedef enum kiln_run_flags {
     KILN_PREPARE = 1,        /* everything but the launch */
     KILN_TUNE = 2,           /* the same, and measures candidates first */
-    KILN_CHECKED = 4         /* kiln_launch too: waits for the stream; a counter
+    KILN_CHECKED = 4,        /* kiln_launch too: waits for the stream; a counter
                                 of split-K not zero before: BAD_INPUT, no launch;
                                 after: FINDING. Not under graph capture */
+    KILN_EXACT = 8           /* kiln_launch too: grouped, no workgroup more than the
+                                groups in host_offsets, as they are now, have tiles */
 } kiln_run_flags;
 
 /* Device addresses; NULL if the problem has no such operand. */
 typedef struct kiln_arguments {
     uint32_t size;
-    uint32_t flags;          /* kiln_run_flags; kiln_launch: CHECKED alone */
+    uint32_t flags;          /* kiln_run_flags */
     const void *a, *b;
     void *c;
     const void *sa, *sb, *bias; /* bias of moe gemm1 with an MX output: its
@@ -72,8 +75,8 @@ typedef struct kiln_arguments {
                                 the class, whose kiln_kernel_info.why says why
                                 it; NULL: not asked */
     const int64_t *host_offsets; /* instead of offsets: that table on the host
-                                (cast, if of int32), copied on the stream into
-                                the workspace; they must stay as they are until
+                                (cast, if of int32; behind it tight's), copied on
+                                the stream into the workspace; they must stay as they are until
                                 the launch has run (pinned memory, for a copy
                                 that does not wait and for graphs) */
     uint64_t workspace_bytes; /* kiln_run: may divide K where it pays and the
@@ -93,6 +96,7 @@ typedef struct kiln_arguments {
                                 largest of all. Zero before (kiln_plan.zeroed) */
     void *out2;              /* kiln_problem.out2, at ldc and stride_c of its
                                 own elements */
+    const void *tight;       /* KILN_GROUP_TIGHT */
 } kiln_arguments;
 
 typedef struct kiln_pointer {
@@ -124,6 +128,9 @@ typedef struct kiln_plan {
     uint32_t zeroed;         /* 1 << kiln_operand: arguments whose 4 bytes are
                                 zero before each launch, by whoever launches, on
                                 the stream: amax. A launch zeroes nothing */
+    uint32_t tile_row;       /* workgroups of a row of tiles, where KILN_EXACT can
+                                be; else 0 */
+    uint32_t reserved;
 } kiln_plan;
 
 /* Refuses a problem that the kernel was not made for. */

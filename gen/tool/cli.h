@@ -164,6 +164,13 @@ kiln_status kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli);
 kiln_target kn_cli_target(const struct kn_cli *cli);
 
 /* The family the first positional names. */
+/* --group-table host: lengths, which the launch knows. */
+static inline bool
+kn_cli_host_groups(const struct kn_cli *cli)
+{
+    return cli->v[KN_FLAG_group_table].i == 3;
+}
+
 kiln_status kn_cli_family(struct kn_ctx *c, const struct kn_cli *cli,
                           kiln_family *out);
 

@@ -156,6 +156,8 @@ kiln_status
 kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
                kiln_problem *p)
 {
+    static const uint8_t tables[] = { 0, KILN_GROUP_LENS, KILN_GROUP_ENDS32,
+                                      KILN_GROUP_LENS };
     const struct kn_value *v = cli->v;
 
     memset(p, 0, sizeof *p);
@@ -196,9 +198,9 @@ kn_cli_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
                        "--out-scale static");
     if (!kn_family_of(p)->unary)
         scale_mode(&v[KN_FLAG_quant], p);
-    if (v[KN_FLAG_group_table].i)
-        p->group_flags |= v[KN_FLAG_group_table].i == 1 ? KILN_GROUP_LENS
-                                                        : KILN_GROUP_ENDS32;
+    p->group_flags = tables[v[KN_FLAG_group_table].i];
+    if (v[KN_FLAG_tight_table].seen)
+        p->group_flags |= KILN_GROUP_TIGHT;
     if (v[KN_FLAG_rows_after].i)
         p->group_flags |= KILN_TAIL_ZERO;
     p->stride_a = stride_of(&v[KN_FLAG_stride_a]);

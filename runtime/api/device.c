@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Bytes of the offsets of the most groups there may be. */
-#define KN_OFFSETS_MOST (8u * 65536u)
+#define KN_OFFSETS_MOST (2 * 8u * 65536u)
 
 static kiln_status
 open_sim(struct kn_ctx *c, kiln_device *d, kiln_target target)
@@ -228,7 +228,8 @@ kn_take_arguments(struct kn_ctx *c, const kiln_arguments *given,
     if (out->reserved)
         return kn_fail(c, KILN_BAD_INPUT, "the reserved field of "
                        "kiln_arguments must be zero");
-    if (out->flags & ~(uint32_t)(KILN_PREPARE | KILN_TUNE | KILN_CHECKED))
+    if (out->flags & ~(uint32_t)(KILN_PREPARE | KILN_TUNE | KILN_CHECKED |
+                                 KILN_EXACT))
         return kn_fail(c, KILN_BAD_INPUT, "kiln_arguments.flags is %u, which "
                        "has bits that mean nothing", out->flags);
     return KILN_OK;
@@ -288,9 +289,10 @@ check_plan(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan)
 
 /* Offsets that are on the host travel through the workspace. */
 static kiln_status
-send_offsets(struct kn_ctx *c, kiln_device *d, const kiln_plan *plan,
+send_offsets(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan,
              kiln_arguments *args)
 {
+    kiln_device *d = f->device;
     struct kn_hip_copy m = { .src = args->host_offsets,
                              .n = (size_t)plan->offsets_size,
                              .stream = args->stream };
@@ -302,7 +304,61 @@ send_offsets(struct kn_ctx *c, kiln_device *d, const kiln_plan *plan,
         return kn_fail(c, KILN_BAD_INPUT, "'host_offsets' go through the "
                        "workspace, whose address is NULL");
     args->offsets = m.dst = at + plan->offsets_at;
+    if (f->kernel->problem.group_flags & KILN_GROUP_TIGHT)
+        args->tight = at + plan->offsets_at + plan->offsets_size / 2;
     return d->dev.backend->copy(&d->dev, c, &m);
+}
+
+/* Rows of group g in a table on the host. */
+static int64_t
+host_rows(const void *table, uint8_t flags, size_t g)
+{
+    const int64_t *wide = table;
+    const int32_t *ends = table;
+
+    return flags & KILN_GROUP_ENDS32 ? ends[g] - (g ? ends[g - 1] : 0)
+         : flags & KILN_GROUP_LENS ? wide[g] : wide[g + 1] - wide[g];
+}
+
+/* KILN_EXACT: the tiles of the groups that the host has, in *grid. */
+static kiln_status
+count_tiles(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan,
+            const kiln_arguments *args, uint32_t *grid)
+{
+    uint8_t flags = f->kernel->problem.group_flags;
+    size_t tables = flags & KILN_GROUP_TIGHT ? 2 : 1;
+    size_t one = (size_t)plan->offsets_size / tables;
+    size_t n = flags & KILN_GROUP_ENDS32 ? one / 4
+             : one / 8 - !(flags & KILN_GROUP_LENS);
+    const char *table = (const char *)args->host_offsets + (tables - 1) * one;
+    uint64_t rows = 0;
+
+    if (!plan->tile_row || !args->host_offsets || one < 8)
+        return kn_fail(c, KILN_BAD_INPUT, "a grid is exact of grouped with "
+                       "'host_offsets', without zeros behind the last group, "
+                       "no persistent one");
+    for (size_t g = 0; g < n; g++) {
+        int64_t m = host_rows(table, flags, g);
+
+        if (m < 0)
+            return kn_fail(c, KILN_BAD_INPUT, "group %zu has %lld rows", g,
+                           (long long)m);
+        rows += ((uint64_t)m + f->kernel->config.bm - 1) / f->kernel->config.bm;
+        if (rows * plan->tile_row > plan->grid[0])
+            return kn_fail(c, KILN_BAD_INPUT, "the groups to number %zu have "
+                           "more rows than the plan's problem", g);
+    }
+    *grid = (uint32_t)rows * plan->tile_row;
+    return KILN_OK;
+}
+
+/* Workgroups of the launch. */
+static kiln_status
+take_grid(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan,
+          const kiln_arguments *args, struct kn_start *s)
+{
+    return args->flags & KILN_EXACT
+         ? count_tiles(c, f, plan, args, &s->l.grid[0]) : KILN_OK;
 }
 
 struct kn_start
@@ -387,10 +443,13 @@ kn_device_launch(struct kn_ctx *c, const kiln_function *f,
     KN_TRY(kn_take_arguments(c, given, &args));
     if (!plan->grid[0])
         return KILN_OK;
-    KN_TRY(send_offsets(c, f->device, plan, &args));
+    KN_TRY(send_offsets(c, f, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
     KN_TRY(check_counters(c, f, &args, KILN_BAD_INPUT));
     s = kn_device_start(f, plan, kernarg, args.stream);
+    KN_TRY(take_grid(c, f, plan, given, &s));
+    if (!s.l.grid[0])
+        return KILN_OK;
     KN_TRY(kn_device_run(c, f->device, &s));
     return check_counters(c, f, &args, KILN_FINDING);
 }
@@ -431,9 +490,10 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
                        t->size, sizeof *t);
     KN_TRY(check_plan(c, f, plan));
     KN_TRY(kn_take_arguments(c, given, &args));
-    KN_TRY(send_offsets(c, f->device, plan, &args));
+    KN_TRY(send_offsets(c, f, plan, &args));
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
     s = kn_device_start(f, plan, kernarg, args.stream);
+    KN_TRY(take_grid(c, f, plan, given, &s));
     s.shares = f->kernel->config.split_k;
     s.workspace = args.workspace;
     s.runs = t->runs;

@@ -63,7 +63,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "quant", p->quant, 5 },
         { "b_layout", p->b_layout, KILN_NBLAYOUTS },
         { "scale_layout", p->scale_layout, KILN_NSCALELAYOUTS },
-        { "group_flags", p->group_flags, 8 },
+        { "group_flags", p->group_flags, 16 },
         { "invariant", p->invariant, 2 },
         { "out_scale", p->out_scale, KILN_NOUTSCALES },
         { "overflow", p->overflow, 2 },

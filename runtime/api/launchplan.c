@@ -31,6 +31,9 @@ static const struct {
     [KILN_ARG_OFFSETS] = { offsetof(kiln_arguments, offsets),
                            offsetof(struct kn_operands, offs),
                            offsetof(struct kn_extents, offs), "offsets" },
+    [KILN_ARG_TIGHT] = { offsetof(kiln_arguments, tight),
+                         offsetof(struct kn_operands, tight),
+                         offsetof(struct kn_extents, tight), "tight" },
     [KILN_ARG_EXPERTS] = { offsetof(kiln_arguments, experts),
                            offsetof(struct kn_operands, experts), NO_EXTENT,
                            "experts" },
@@ -141,9 +144,12 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
     plan->workspace = own.workspace;
     if (kn_family_of(p)->ragged) {
         plan->offsets_at = (own.workspace + 15) / 16 * 16;
-        plan->offsets_size = kn_extents_of(p).offs;
+        plan->offsets_size = kn_extents_of(p).offs + kn_extents_of(p).tight;
         plan->workspace = plan->offsets_at + plan->offsets_size;
     }
+    if (kn_family_of(p)->ragged == 'm' && !k->config.cus &&
+        !k->config.split_after && !(p->group_flags & KILN_TAIL_ZERO))
+        plan->tile_row = own.grid[0] / (uint32_t)(p->m / k->config.bm + p->groups);
     plan->kernarg_size = own.kernarg_size;
     plan->cus_at = own.cus_at;
     plan->zeroed = p->amax ? 1u << KILN_ARG_AMAX : 0;

@@ -57,12 +57,15 @@ make_problem(struct run *r)
     if (!r->j->lens)
         return;
     r->offs = KN_NEW(&r->c, int64_t, (size_t)n + 1);
-    for (int64_t g = 0; g < n; g++)
+    r->read = KN_NEW(&r->c, int64_t, (size_t)n + 1);
+    for (int64_t g = 0; g < n; g++) {
         r->offs[g + 1] = r->offs[g] + r->j->lens[g];
+        r->read[g + 1] = r->read[g] + num_group_read(p, r->j->lens, g);
+    }
     if (p->family == KILN_GROUPED)
-        p->m = r->offs[n] + r->j->spare;
+        p->m = r->read[n] + r->j->spare;
     else
-        p->k = r->offs[n] + r->j->spare;
+        p->k = r->read[n] + r->j->spare;
 }
 
 static kiln_status
@@ -137,8 +140,8 @@ plan(struct run *r)
     struct kn_operands at = {
         .a = o[NUM_A].at, .b = o[NUM_B].at, .c = o[NUM_C].at,
         .sa = o[NUM_SA].at, .sb = o[NUM_SB].at, .bias = o[NUM_BIAS].at,
-        .offs = r->offs_at, .sc = o[NUM_SC].at, .amax = o[NUM_AMAX].at,
-        .out2 = o[NUM_OUT2].at,
+        .offs = r->offs_at, .tight = r->tight_at, .sc = o[NUM_SC].at,
+        .amax = o[NUM_AMAX].at, .out2 = o[NUM_OUT2].at,
         .x = { o[NUM_ARRAY].at, o[NUM_ARRAY + 1].at, o[NUM_ARRAY + 2].at,
                o[NUM_ARRAY + 3].at },
     };
@@ -152,6 +155,8 @@ plan(struct run *r)
         at.workspace = r->workspace;
         kn_plan_launch(&r->c, &p, &r->k->g.cfg, &at, &r->plan);
     }
+    if (!r->r->status && r->j->host && r->offs)
+        kn_plan_exactly(&p, &r->k->g.cfg, r->offs, &r->plan);
     return r->r->status ? num_fault(r, "no launch") : true;
 }
 
@@ -162,15 +167,18 @@ prove_sums(struct run *r)
 {
     size_t size = r->offs_at ? (size_t)kn_group_table(&r->p) : 0;
     void *table = KN_NEW(&r->c, uint8_t, size + 1);
+    void *tight = KN_NEW(&r->c, uint8_t, size + 1);
     struct kn_sums_facts facts;
     struct kn_ctx c;
     kiln_status s;
 
     if (size && kn_sim_read(r->k->sim, r->offs_at, table, size))
         return num_fault(r, "table of groups");
+    if (r->tight_at && kn_sim_read(r->k->sim, r->tight_at, tight, size))
+        return num_fault(r, "table of the rows that are written");
     kn_ctx_init(&c, NULL, NULL);
     s = kn_launch_sums(&c, r->k->g.tile, &r->plan, &(struct kn_sums_table){
-        table, size, r->k->g.cfg.stagger > 1 }, &facts);
+        table, tight, size, r->k->g.cfg.stagger > 1 }, &facts);
     r->k->counts->sums += s == KILN_OK;
     if (s == KILN_FINDING) {
         r->r->status = s;
@@ -198,63 +206,13 @@ tensor(struct run *r, enum num_operand_id id, uint64_t offset)
     return t;
 }
 
-/* Where row (or, of a K-contiguous operand, column) `first` of the sum
- * starts. */
-static uint64_t
-ragged_start(const struct run *r, enum num_operand_id id, int64_t first)
-{
-    const struct kn_data *d = &r->o[id].d;
-
-    return r->p.layout == KILN_NT
-               ? (uint64_t)first * kn_ref_type_bits(d->type) / 8
-               : (uint64_t)first * d->row_bytes;
-}
-
-/* Bytes in front of group (or batch) g of every operand. */
-static void
-starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
-{
-    const struct operand *o = r->o;
-    int64_t first = r->offs ? r->offs[g] : 0;
-
-    for (int i = 0; i < NUM_NOPERANDS; i++)
-        at[i] = o[i].d.batches > 1 ? (uint64_t)g * o[i].d.batch_bytes : 0;
-    if (r->p.family == KILN_GROUPED) {
-        at[NUM_A] = (uint64_t)first * o[NUM_A].d.row_bytes;
-        at[NUM_C] = (uint64_t)first * o[NUM_C].d.row_bytes;
-        at[NUM_SA] = kn_b_in_sa(&r->p) ? at[NUM_SA]
-                   : r->p.scale == KILN_SCALE_TENSOR ? 0
-                   : r->p.scale == KILN_SCALE_ROW ||
-                     kn_scales_down(&r->p, 'a') ? 4 * (uint64_t)first
-                   : (uint64_t)first * o[NUM_SA].d.row_bytes;
-        for (uint32_t i = 0; i < r->x.ndeclared; i++) {
-            int id = NUM_ARRAY + r->x.declared[i].slot;
-
-            if (r->x.declared[i].kind == 't')
-                at[id] = at[NUM_C];
-            else if (r->x.declared[i].kind == 'r')
-                at[id] = 4 * (uint64_t)first;
-        }
-    } else if (r->p.family == KILN_WGRAD) {
-        at[NUM_A] = ragged_start(r, NUM_A, first);
-        at[NUM_B] = ragged_start(r, NUM_B, first);
-        at[NUM_SA] = at[NUM_SB] =
-            r->p.scale == KILN_SCALE_MX32 ? (uint64_t)first / 32
-            : r->p.scale == KILN_SCALE_BLOCK128 ? (uint64_t)first / 128 * 4 : 0;
-        if (kn_scales_down(&r->p, 'b')) {
-            at[NUM_SA] = (uint64_t)first / 128 * o[NUM_SA].d.row_bytes;
-            at[NUM_SB] = (uint64_t)first / 128 * o[NUM_SB].d.row_bytes;
-        }
-    }
-}
-
 static void
 reference_of(struct run *r, int64_t g, struct kn_ref_problem *q)
 {
     int64_t len = r->offs ? r->offs[g + 1] - r->offs[g] : 0;
     uint64_t at[NUM_NOPERANDS];
 
-    starts(r, g, at);
+    num_operand_starts(r, g, at);
     *q = (struct kn_ref_problem){
         .target = r->p.target, .layout = r->p.layout, .scale = r->p.scale,
         .math = (kiln_math)r->p.math,
@@ -309,7 +267,7 @@ read_rect(struct run *r, const struct kn_rect *t, uint8_t *dst)
     uint64_t at[NUM_NOPERANDS];
     size_t row = row_bytes(r, t->cols);
 
-    starts(r, t->group, at);
+    num_operand_starts(r, t->group, at);
     for (int64_t i = 0; i < t->rows; i++) {
         uint64_t from = o->at + at[NUM_C] +
                         (uint64_t)(t->m0 + i) * o->d.row_bytes +
@@ -481,6 +439,17 @@ check_spare(struct run *r)
 }
 
 static bool
+check_findings(struct run *r)
+{
+    if (!r->sim.nfindings)
+        return true;
+    snprintf(r->r->text, sizeof r->r->text, "%" PRIu64 " findings: %s",
+             r->sim.nfindings,
+             r->sim.nkept ? r->sim.findings[0].text : "none kept");
+    return false;
+}
+
+static bool
 check(struct run *r)
 {
     const struct operand *o = &r->o[NUM_C];
@@ -510,13 +479,7 @@ check(struct run *r)
                  "written, the output has %" PRIu64, got, r->written);
         return false;
     }
-    if (r->sim.nfindings) {
-        snprintf(r->r->text, sizeof r->r->text, "%" PRIu64 " findings: %s",
-                 r->sim.nfindings,
-                 r->sim.nkept ? r->sim.findings[0].text : "none kept");
-        return false;
-    }
-    return true;
+    return check_findings(r);
 }
 
 bool

@@ -37,7 +37,10 @@ struct num_counts {
  * rest of p comes from the kernel. */
 struct num_job {
     kiln_problem p;
-    const int64_t *lens;     /* rows of each of p.groups groups */
+    const int64_t *lens;     /* rows of each of p.groups groups; where tables are
+                                tight each is read from a multiple of 32 on, or
+                                of a scale block */
+    bool host;               /* the launch knows the groups */
     int64_t spare;           /* rows past the last group */
     int64_t lie;             /* rows the device believes the last group has
                                 too many */
@@ -77,6 +80,9 @@ void num_close(struct num_kernel *k);
 /* Launches and checks every element, every byte written and not written. */
 bool num_launch(struct num_kernel *k, const struct num_job *j,
                 struct num_result *r);
+
+/* Rows that the groups have where they are read. */
+int64_t num_rows_read(const kiln_problem *p, const int64_t *lens);
 
 /* The job as arguments of `kilnc run`, as far as it can be said that way. */
 void num_describe(const struct num_kernel *k, const struct num_job *j,

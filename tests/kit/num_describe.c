@@ -20,6 +20,8 @@ describe_sizes(const struct num_kernel *k, const struct num_job *j,
         kn_put(b, " --group-table lens");
     if (k->p.group_flags & KILN_GROUP_ENDS32)
         kn_put(b, " --group-table ends32");
+    if (k->p.group_flags & KILN_GROUP_TIGHT)
+        kn_put(b, " --tight-table");
     if (k->p.group_flags & KILN_TAIL_ZERO)
         kn_putf(b, " --tail zero -m ...");
     for (int64_t g = 0; g < q->groups; g++)

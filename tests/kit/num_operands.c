@@ -6,6 +6,25 @@
 #include "../../gen/instantiate.h"
 #include "../../gen/layout.h"
 
+int64_t
+num_group_read(const kiln_problem *p, const int64_t *lens, int64_t g)
+{
+    int64_t unit = p->scale == KILN_SCALE_BLOCK128 ? 128 : 32;
+
+    return p->group_flags & KILN_GROUP_TIGHT
+         ? num_div_up(lens[g], unit) * unit + unit * (g % 3 == 2) : lens[g];
+}
+
+int64_t
+num_rows_read(const kiln_problem *p, const int64_t *lens)
+{
+    int64_t sum = 0;
+
+    for (int64_t g = 0; g < p->groups; g++)
+        sum += num_group_read(p, lens, g);
+    return sum;
+}
+
 static void
 shape(struct run *r, enum num_operand_id id, kiln_type type, int64_t rows,
       int64_t cols)
@@ -204,32 +223,34 @@ whole_units(const struct run *r, int id, uint64_t size)
     return (size + to - 1) / to * to;
 }
 
+/* A table of groups on the device, of those that begin at offs. */
+static bool
+place_table(struct run *r, const int64_t *offs, uint64_t *at)
+{
+    bool ends = r->p.group_flags & KILN_GROUP_ENDS32;
+    bool lens = r->p.group_flags & KILN_GROUP_LENS;
+    size_t n = (size_t)r->p.groups + !(ends || lens), one = ends ? 4 : 8;
+    int64_t *wide = KN_NEW(&r->c, int64_t, n);
+    int32_t *narrow = KN_NEW(&r->c, int32_t, n);
+
+    for (size_t g = 0; g < n; g++) {
+        wide[g] = lens ? offs[g + 1] - offs[g] : offs[g];
+        narrow[g] = ends ? (int32_t)offs[g + 1] : 0;
+    }
+    if (!lens && !ends)
+        wide[n - 1] += r->j->lie;
+    return !kn_sim_alloc(r->k->sim, one * n, KN_MEM_READONLY, NULL, NULL, at) &&
+           !kn_sim_write(r->k->sim, *at, ends ? (void *)narrow : wide, one * n);
+}
+
 static bool
 place_offsets(struct run *r)
 {
-    int64_t n = r->p.groups, last;
-    struct kn_sim *s = r->k->sim;
-
     if (!r->offs)
         return true;
-    if (r->p.group_flags & KILN_GROUP_ENDS32) {
-        int32_t *ends = KN_NEW(&r->c, int32_t, (size_t)n);
-
-        for (int64_t g = 0; g < n; g++)
-            ends[g] = (int32_t)r->offs[g + 1];
-        return !kn_sim_alloc(s, 4 * (uint64_t)n, KN_MEM_READONLY, NULL, NULL,
-                             &r->offs_at) &&
-               !kn_sim_write(s, r->offs_at, ends, 4 * (size_t)n);
-    }
-    if (r->p.group_flags & KILN_GROUP_LENS)
-        return !kn_sim_alloc(s, 8 * (uint64_t)n, KN_MEM_READONLY, NULL, NULL,
-                             &r->offs_at) &&
-               !kn_sim_write(s, r->offs_at, r->j->lens, 8 * (size_t)n);
-    last = r->offs[n] + r->j->lie;
-    return !kn_sim_alloc(s, 8 * (uint64_t)(n + 1), KN_MEM_READONLY, NULL,
-                         NULL, &r->offs_at) &&
-           !kn_sim_write(s, r->offs_at, r->offs, 8 * (size_t)n) &&
-           !kn_sim_write(s, r->offs_at + 8 * (uint64_t)n, &last, 8);
+    return place_table(r, r->read, &r->offs_at) &&
+           (!(r->p.group_flags & KILN_GROUP_TIGHT) ||
+            place_table(r, r->offs, &r->tight_at));
 }
 
 /* 16 rows of gate and 16 of up in turn. */
@@ -310,6 +331,57 @@ num_free_operands(struct run *r)
             kn_sim_free(r->k->sim, r->o[i].block);
     if (r->offs_at)
         kn_sim_free(r->k->sim, r->offs_at);
+    if (r->tight_at)
+        kn_sim_free(r->k->sim, r->tight_at);
     if (r->workspace)
         kn_sim_free(r->k->sim, r->workspace);
+}
+
+/* Where row (or, of a K-contiguous operand, column) `first` of the sum
+ * starts. */
+static uint64_t
+ragged_start(const struct run *r, enum num_operand_id id, int64_t first)
+{
+    const struct kn_data *d = &r->o[id].d;
+
+    return r->p.layout == KILN_NT
+               ? (uint64_t)first * kn_ref_type_bits(d->type) / 8
+               : (uint64_t)first * d->row_bytes;
+}
+
+void
+num_operand_starts(const struct run *r, int64_t g, uint64_t at[NUM_NOPERANDS])
+{
+    const struct operand *o = r->o;
+    int64_t first = r->offs ? r->offs[g] : 0, read = r->offs ? r->read[g] : 0;
+
+    for (int i = 0; i < NUM_NOPERANDS; i++)
+        at[i] = o[i].d.batches > 1 ? (uint64_t)g * o[i].d.batch_bytes : 0;
+    if (r->p.family == KILN_GROUPED) {
+        at[NUM_A] = (uint64_t)read * o[NUM_A].d.row_bytes;
+        at[NUM_C] = (uint64_t)first * o[NUM_C].d.row_bytes;
+        at[NUM_SA] = kn_b_in_sa(&r->p) ? at[NUM_SA]
+                   : r->p.scale == KILN_SCALE_TENSOR ? 0
+                   : r->p.scale == KILN_SCALE_ROW ||
+                     kn_scales_down(&r->p, 'a') ? 4 * (uint64_t)read
+                   : (uint64_t)read * o[NUM_SA].d.row_bytes;
+        for (uint32_t i = 0; i < r->x.ndeclared; i++) {
+            int id = NUM_ARRAY + r->x.declared[i].slot;
+
+            if (r->x.declared[i].kind == 't')
+                at[id] = at[NUM_C];
+            else if (r->x.declared[i].kind == 'r')
+                at[id] = 4 * (uint64_t)first;
+        }
+    } else if (r->p.family == KILN_WGRAD) {
+        at[NUM_A] = ragged_start(r, NUM_A, read);
+        at[NUM_B] = ragged_start(r, NUM_B, read);
+        at[NUM_SA] = at[NUM_SB] =
+            r->p.scale == KILN_SCALE_MX32 ? (uint64_t)read / 32
+            : r->p.scale == KILN_SCALE_BLOCK128 ? (uint64_t)read / 128 * 4 : 0;
+        if (kn_scales_down(&r->p, 'b')) {
+            at[NUM_SA] = (uint64_t)read / 128 * o[NUM_SA].d.row_bytes;
+            at[NUM_SB] = (uint64_t)read / 128 * o[NUM_SB].d.row_bytes;
+        }
+    }
 }

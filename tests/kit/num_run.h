@@ -23,7 +23,8 @@ struct run {
     struct kn_ctx c;         /* of this launch */
     kiln_problem p;          /* the kernel's, with the job's sizes */
     int64_t *offs;           /* [groups + 1] */
-    uint64_t offs_at, workspace;
+    int64_t *read;           /* the same of what is read */
+    uint64_t offs_at, tight_at, workspace;
     struct operand o[NUM_NOPERANDS];
     struct kn_plan plan;
     uint64_t written;        /* bytes the tiles must have written */
@@ -56,10 +57,17 @@ bool num_check_second(struct run *r, struct kn_ctx *c, const struct kn_rect *t,
                       const struct kn_ref_result *first);
 bool num_check_beside(struct run *r);
 
+/* Rows of group g where it is read: of tight tables padded, every third by a
+ * block more. */
+int64_t num_group_read(const kiln_problem *p, const int64_t *lens, int64_t g);
+
 /* num_operands.c: shapes of the job's operands; their memory on the simulator, with
  * what they hold; that memory given back. */
 void num_shape_operands(struct run *r);
 bool num_place_operands(struct run *r);
 void num_free_operands(struct run *r);
+/* Bytes in front of group (or batch) g of every operand. */
+void num_operand_starts(const struct run *r, int64_t g,
+                        uint64_t at[NUM_NOPERANDS]);
 
 #endif

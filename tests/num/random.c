@@ -80,20 +80,20 @@ draw_groups(struct draw *d, struct num_job *j)
 {
     static const uint8_t tables[] = { 0, KILN_GROUP_LENS, KILN_GROUP_ENDS32 };
     kiln_problem *p = &j->p;
-    int64_t block = kn_group_unit(p);
-    int64_t sum = 0;
+    bool tight = one_in(d, 4), wgrad = p->family == KILN_WGRAD;
+    int64_t block = tight ? 1 : kn_group_unit(p);
 
     p->groups = 1 + below(d, one_in(d, 2) ? MAX_GROUPS : 4);
     for (int64_t g = 0; g < p->groups; g++) {
         d->lens[g] = one_in(d, 4) ? 0
                    : round_up(length(d, (uint32_t)(1200 / p->groups)), block);
-        sum += d->lens[g];
     }
     j->lens = d->lens;
-    j->spare = one_in(d, 2) ? 0 : round_up(below(d, 200), block);
-    *(p->family == KILN_GROUPED ? &p->m : &p->k) = sum + j->spare;
-    p->group_flags = (uint8_t)(below(d, p->family == KILN_GROUPED ? 2 : 1) *
-                               KILN_TAIL_ZERO | tables[below(d, 3)]);
+    j->host = one_in(d, 3);
+    j->spare = one_in(d, 2) ? 0 : round_up(below(d, 200), kn_group_unit(p));
+    p->group_flags = (uint8_t)(below(d, wgrad ? 1 : 2) * KILN_TAIL_ZERO |
+                               tight * KILN_GROUP_TIGHT | tables[below(d, 3)]);
+    *(wgrad ? &p->k : &p->m) = num_rows_read(p, d->lens) + j->spare;
 }
 
 /* Rows of scales padded to 4 or 8 as quantisers pad them, or by any number. */

@@ -101,7 +101,9 @@ def product(r):
     if family in ("grouped", "wgrad"):
         words += groups(r)
         words += ["-m" if family == "wgrad" else "-k", whole(r, 900, 32)]
-        words += some(r, 0.3, ["--group-table", r.choice(["lens", "ends32"])])
+        words += some(r, 0.3, ["--group-table",
+                               r.choice(["lens", "ends32", "host"])])
+        words += some(r, 0.2, ["--tight-table"])
     else:
         words += ["-m", length(r, 500), "-k", whole(r, 1500, 32)]
         words += ["--batch", r.randint(1, 4)] if family == "batched" else []

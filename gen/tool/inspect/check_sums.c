@@ -18,13 +18,14 @@ kiln_status
 kn_check_sums(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
               const struct kn_generated *g, struct kn_sums_facts *out)
 {
-    struct kn_sums_table table = { .staggered = g->cfg.stagger > 1 };
+    struct kn_sums_table table = { 0 };
     struct kn_plan plan;
 
     *out = (struct kn_sums_facts){ 0 };
     KN_TRY(kn_plan_launch(c, p, &g->cfg, &(struct kn_operands){ 0 }, &plan));
     if (offs)
-        table.data = kn_groups_table(c, p, offs, &table.size);
+        table = kn_groups_table(c, p, offs);
+    table.staggered = g->cfg.stagger > 1;
     return kn_launch_sums(c, g->tile, &plan, &table, out);
 }
 

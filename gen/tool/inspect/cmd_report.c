@@ -77,6 +77,7 @@ put_prediction(struct kn_tool *t, const struct kn_subject *s,
     struct kn_buf trace = { .c = t->c }, svg = { .c = t->c };
     struct kn_generated g = generated(s);
     struct kn_predict q = { .p = &s->problem, .offs = s->offs, .g = &g,
+                            .host = kn_cli_host_groups(t->cli),
                             .trace = &trace, .svg = &svg };
     const kiln_problem *p = &s->problem;
     struct kn_time_result r;

@@ -75,6 +75,7 @@ place_pointer(struct reader *r, const char *offset, const char *word)
     const struct { const char *name; uint64_t addr; } names[] = {
         { "a", o->a }, { "b", o->b }, { "c", o->c }, { "sa", o->sa },
         { "sb", o->sb }, { "bias", o->bias }, { "offs", moe ? 0 : o->offs },
+        { "tight", o->tight },
         { "ids", moe ? o->offs : 0 }, { "experts", o->experts },
         { "padded", o->padded }, { "weights", o->weights },
         { "a-sorted", r->d->a_sorted },

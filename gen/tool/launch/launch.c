@@ -101,6 +101,8 @@ is_used(const kiln_problem *p, kiln_operand operand)
         return p->out2;
     case KILN_ARG_OFFSETS:
         return e.offs != 0 || kn_family_of(p)->routed;
+    case KILN_ARG_TIGHT:
+        return e.tight != 0;
     case KILN_ARG_WEIGHTS:
         return p->stage == KILN_MOE_DOWN || p->weigh == KILN_WEIGHT_BEFORE;
     case KILN_ARG_A:

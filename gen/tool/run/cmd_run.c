@@ -160,6 +160,7 @@ plan_launch(struct run *r)
 
     j->p = &r->p;
     j->g = &r->g;
+    j->host_offs = kn_cli_host_groups(r->t->cli) ? r->offs : NULL;
     KN_TRY(kn_session_operands(r->s, j, &r->ops, r->offs));
     if (r->launch)
         return kn_session_foreign(r->s, j, r->launch, &r->text);
@@ -490,6 +491,7 @@ static void
 predict(struct run *r)
 {
     struct kn_predict q = { .p = &r->p, .offs = r->offs, .g = &r->g,
+                            .host = kn_cli_host_groups(r->t->cli),
                             .warm = r->t->cli->v[KN_FLAG_warm].seen,
                             .launch = r->launch };
 

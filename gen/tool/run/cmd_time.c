@@ -46,6 +46,7 @@ predict(struct timed *r, struct kn_json *j)
     struct kn_places from;
     struct kn_predict q = {
         .p = &r->p, .offs = r->offs, .g = &r->g,
+        .host = kn_cli_host_groups(t->cli),
         .trace = t->cli->v[KN_FLAG_trace].seen ? &trace : NULL,
         .svg = t->cli->v[KN_FLAG_svg].seen ? &svg : NULL,
         .warm = t->cli->v[KN_FLAG_warm].seen,
@@ -69,6 +70,7 @@ put_price(struct timed *r, struct kn_json *j)
     struct kn_time_result open;
     struct kn_generated g;
     const struct kn_predict q = { .p = &p, .offs = r->offs, .g = &g,
+                                  .host = kn_cli_host_groups(t->cli),
                                   .warm = t->cli->v[KN_FLAG_warm].seen,
                                   .whole = t->cli->v[KN_FLAG_whole].seen,
                                   .constants = t->cli->v[KN_FLAG_constants].s };

@@ -81,11 +81,28 @@ is_mx(kiln_type t)
     return t >= KILN_MXFP8 && t < KILN_NTYPES;
 }
 
+/* Where groups of tight tables begin in what is read: each padded to whole
+ * blocks, of 32 rows at least. */
+static kiln_status
+pad(struct kn_ctx *c, const kiln_problem *p, const int64_t *lens, int64_t *read)
+{
+    int64_t unit = kn_group_unit(p) < 32 ? 32 : kn_group_unit(p);
+
+    for (int64_t g = 0; g < p->groups; g++) {
+        read[g + 1] = read[g] + (lens[g] + unit - 1) / unit * unit;
+        if (read[g + 1] > 0x7fffffff)
+            return kn_fail(c, KILN_UNSUPPORTED, "the padded groups have over "
+                           "2147483647 rows");
+    }
+    return KILN_OK;
+}
+
 static kiln_status
 prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
        int64_t *offs)
 {
-    int64_t block = kn_group_unit(p);
+    bool tight = p->group_flags & KILN_GROUP_TIGHT;
+    int64_t block = tight ? 1 : kn_group_unit(p);
     const char *why = p->family != KILN_WGRAD ? "shuffled scales: a group"
                     : is_mx(p->a) ? "MX wgrad" : "block128 wgrad";
 
@@ -100,7 +117,7 @@ prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
             return kn_fail(c, KILN_UNSUPPORTED, "the groups have over "
                            "2147483647 rows");
     }
-    return KILN_OK;
+    return tight ? pad(c, p, lens, offs + p->groups + 1) : KILN_OK;
 }
 
 /* The ragged size is what the groups have; grouped may have room for more. */
@@ -140,13 +157,13 @@ kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
         return kn_fail(c, KILN_BAD_INPUT,
                        "the number of groups is from 1 to 65535");
     lens = KN_NEW(c, int64_t, (size_t)p->groups);
-    *offs = KN_NEW(c, int64_t, (size_t)p->groups + 1);
+    *offs = KN_NEW(c, int64_t, 2 * (size_t)p->groups + 2);
     if (list->seen)
         memcpy(lens, list->list, (size_t)p->groups * sizeof *lens);
     else
         KN_TRY(route(c, cli, lens, p->groups));
     KN_TRY(prefix(c, p, list->seen, lens, *offs));
-    return set_rows(c, p, (*offs)[p->groups]);
+    return set_rows(c, p, kn_read_offsets(p, *offs)[p->groups]);
 }
 
 kiln_status
@@ -160,9 +177,9 @@ kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p)
            ? kn_groups_make(c, cli, p, &offs) : KILN_OK;
 }
 
-void *
-kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
-                size_t *size)
+/* offs as the device has them. */
+static const void *
+table_of(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs)
 {
     bool lens = p->group_flags & KILN_GROUP_LENS;
     bool ends = p->group_flags & KILN_GROUP_ENDS32;
@@ -175,6 +192,16 @@ kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs,
             narrow[i] = (int32_t)offs[i + 1];
         else
             t[i] = lens ? offs[i + 1] - offs[i] : offs[i];
-    *size = (size_t)kn_group_table(p);
+    return t;
+}
+
+struct kn_sums_table
+kn_groups_table(struct kn_ctx *c, const kiln_problem *p, const int64_t *offs)
+{
+    struct kn_sums_table t = { .size = (size_t)kn_group_table(p) };
+
+    t.data = table_of(c, p, kn_read_offsets(p, offs));
+    if (p->group_flags & KILN_GROUP_TIGHT)
+        t.tight = table_of(c, p, offs);
     return t;
 }

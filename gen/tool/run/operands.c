@@ -489,6 +489,7 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
     struct kn_pitches t = kn_pitches_of(p);
     int64_t scales = p->scale == KILN_SCALE_TENSOR ? 0 : 1;
     int64_t row0 = offs ? offs[g] : 0, bits = kn_ref_type_bits(p->a);
+    int64_t rowa = offs ? kn_read_offsets(p, offs)[g] : 0;
 
     at[KN_OPND_B] = g * t.tb;
     if (kn_shuffled(p)) {    /* the reference reads plain rows */
@@ -499,23 +500,23 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
     at[KN_OPND_SB] = scales * g * t.tsb;
     at[KN_OPND_BIAS] = g * t.tbias;
     if (p->family == KILN_GROUPED) {
-        at[KN_OPND_A] = row0 * t.a;
+        at[KN_OPND_A] = rowa * t.a;
         at[KN_OPND_C] = row0 * t.c;
         at[KN_OPND_SA] = p->scale == KILN_SCALE_ROW || kn_scales_down(p, 'a')
-                       ? 4 * row0 : row0 * t.sa;
+                       ? 4 * rowa : rowa * t.sa;
     } else if (p->family == KILN_WGRAD) {
         bool tn = p->layout == KILN_TN;
 
-        at[KN_OPND_A] = tn ? row0 * t.a : row0 * bits / 8;
-        at[KN_OPND_B] = tn ? row0 * t.b
-                           : row0 * kn_ref_type_bits(p->b) / 8;
+        at[KN_OPND_A] = tn ? rowa * t.a : rowa * bits / 8;
+        at[KN_OPND_B] = tn ? rowa * t.b
+                           : rowa * kn_ref_type_bits(p->b) / 8;
         at[KN_OPND_C] = g * t.tc;
         at[KN_OPND_SA] = at[KN_OPND_SB] =
-            p->scale == KILN_SCALE_MX32 ? row0 / 32
-            : p->scale == KILN_SCALE_BLOCK128 ? row0 / 128 * 4 : 0;
+            p->scale == KILN_SCALE_MX32 ? rowa / 32
+            : p->scale == KILN_SCALE_BLOCK128 ? rowa / 128 * 4 : 0;
         if (kn_scales_down(p, 'b')) {
-            at[KN_OPND_SA] = row0 / 128 * t.sa;
-            at[KN_OPND_SB] = row0 / 128 * t.sb;
+            at[KN_OPND_SA] = rowa / 128 * t.sa;
+            at[KN_OPND_SB] = rowa / 128 * t.sb;
         }
         at[KN_OPND_BIAS] = 0;
     } else {

@@ -22,17 +22,11 @@ put_operands(struct kn_session *s, const struct kn_predict *q,
         { kn_family_of(q->p)->unary ? e.sc : 0, &at->sc },
         { e.amax, &at->amax }, { e.out2, &at->out2 },
     };
-    const int64_t *table;
-    size_t size;
-
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k].size)
             KN_TRY(kn_session_put(s, &(struct kn_memory){
                 all[k].size, KN_MEM_BLANK, kn_sim_zeros, NULL }, all[k].at));
-    if (!q->offs)
-        return KILN_OK;
-    table = kn_groups_table(s->c, q->p, q->offs, &size);
-    return kn_session_table(s, table, size, &at->offs);
+    return kn_session_groups(s, q->p, q->offs, at);
 }
 
 double
@@ -155,7 +149,8 @@ predict_on(struct kn_session *s, void *user)
 {
     const struct prediction *x = user;
     const struct kn_predict *q = x->q;
-    struct kn_job j = { .p = q->p, .g = q->g };
+    struct kn_job j = { .p = q->p, .g = q->g,
+                        .host_offs = q->host ? q->offs : NULL };
 
     s->predicts = true;
     KN_TRY(put_operands(s, q, &j.at));

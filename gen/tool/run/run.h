@@ -20,7 +20,9 @@
  *   extreme:K  the first K groups share all rows, the others have none
  *
  * --tokens counts rows a group on average. wgrad with MX or block128
- * scales rounds each length up to 32 or 128, where its scale blocks begin. */
+ * scales rounds each length up to 32 or 128, where its scale blocks begin. With
+ * --tight-table nothing is rounded; behind the prefix are the places where padded
+ * groups begin (kn_read_offsets). */
 kiln_status kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli,
                            kiln_problem *p, int64_t **offs);
 
@@ -30,9 +32,9 @@ kiln_status kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli,
                             kiln_problem *p);
 
 /* What the device gets of the groups: offs, or with kiln_group_flags the
- * lengths or ends; *size in bytes. */
-void *kn_groups_table(struct kn_ctx *c, const kiln_problem *p,
-                      const int64_t *offs, size_t *size);
+ * lengths or ends, or two of them. */
+struct kn_sums_table kn_groups_table(struct kn_ctx *c, const kiln_problem *p,
+                                     const int64_t *offs);
 
 /* tir_file.c - kernels that users write as tile IR. */
 

@@ -29,6 +29,7 @@ const struct kn_operand_place kn_operand_places[KN_NPLACES] = {
     { offsetof(struct kn_operands, sc), KILN_ARG_SC },
     { offsetof(struct kn_operands, amax), KILN_ARG_AMAX },
     { offsetof(struct kn_operands, out2), KILN_ARG_OUT2 },
+    { offsetof(struct kn_operands, tight), KILN_ARG_TIGHT },
 };
 
 /* ---- the session -------------------------------------------------------- */
@@ -138,19 +139,27 @@ kn_session_operands(struct kn_session *s, struct kn_job *j,
         [KN_OPND_OUT2] = &j->at.out2,
         [KN_OPND_ARRAY] = &j->at.x[0], &j->at.x[1], &j->at.x[2], &j->at.x[3],
     };
-    const int64_t *table;
-    size_t size;
-
     for (int i = 0; i < KN_NOPERANDS; i++) {
         struct kn_memory m = kn_operand_memory(j->p, set, i);
 
         if (set->o[i].used)
             KN_TRY(kn_session_put(s, &m, at[i]));
     }
+    return kn_session_groups(s, j->p, offs, &j->at);
+}
+
+kiln_status
+kn_session_groups(struct kn_session *s, const kiln_problem *p,
+                  const int64_t *offs, struct kn_operands *at)
+{
+    struct kn_sums_table t;
+
     if (!offs)
         return KILN_OK;
-    table = kn_groups_table(s->c, j->p, offs, &size);
-    return kn_session_table(s, table, size, &j->at.offs);
+    t = kn_groups_table(s->c, p, offs);
+    if (t.tight)
+        KN_TRY(kn_session_table(s, t.tight, t.size, &at->tight));
+    return kn_session_table(s, t.data, t.size, &at->offs);
 }
 
 struct kn_held *
@@ -205,6 +214,8 @@ kn_session_plan(struct kn_session *s, struct kn_job *j)
         KN_TRY(put_workspace(s, j));
         KN_TRY(kn_plan_launch(s->c, j->p, &j->g->cfg, &j->at, &j->plan));
     }
+    if (j->host_offs)
+        kn_plan_exactly(j->p, &j->g->cfg, j->host_offs, &j->plan);
     j->workgroups = (uint64_t)j->plan.grid[0] * j->plan.grid[1] *
                     j->plan.grid[2];
     j->l.select.all = true;

@@ -66,6 +66,8 @@ struct kn_job {
     const struct kn_generated *g;
     struct kn_operands at;
     struct kn_plan plan;
+    const int64_t *host_offs; /* --group-table host: the groups, of which the
+                                grid is; NULL: only the device knows them */
     struct kn_sim_launch l;
     struct kn_loaded_code code;
     uint64_t workgroups;     /* of the whole launch */
@@ -101,6 +103,10 @@ kiln_status kn_session_operands(struct kn_session *s, struct kn_job *j,
                                 struct kn_operands_set *set,
                                 const int64_t *offs);
 
+/* The tables of its groups alone. */
+kiln_status kn_session_groups(struct kn_session *s, const kiln_problem *p,
+                              const int64_t *offs, struct kn_operands *at);
+
 /* Plans j->g->cfg for j->at, with a workspace where it asks for one. */
 kiln_status kn_session_plan(struct kn_session *s, struct kn_job *j);
 kiln_status kn_session_load(struct kn_session *s, struct kn_job *j,
@@ -126,7 +132,7 @@ struct kn_operand_place {
     size_t at;               /* in struct kn_operands */
     kiln_operand operand;
 };
-enum { KN_NPLACES = 18 };
+enum { KN_NPLACES = 19 };
 extern const struct kn_operand_place kn_operand_places[KN_NPLACES];
 
 /* rotate.c - a launch many times over, its buffers with it. n 0: more than a
@@ -200,6 +206,7 @@ void kn_job_measured(struct kn_tool *t, struct kn_json *j,
 struct kn_predict {
     const kiln_problem *p;   /* normalised, complete */
     const int64_t *offs;     /* group offsets, NULL without groups */
+    bool host;               /* the host has them (kn_job.host_offs) */
     const struct kn_generated *g;
     struct kn_buf *trace, *svg; /* may be NULL */
     bool warm, whole;        /* of struct kn_time_query */

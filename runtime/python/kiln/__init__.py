@@ -443,15 +443,17 @@ class Device(Layers, _Owner):
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
-    def grouped(self, a, b, offsets, out=None, *, layout="nt", a_type=None,
-                b_type=None, scales=None, scale=None, bias=None,
+    def grouped(self, a, b, offsets, out=None, *, tight=None, layout="nt",
+                a_type=None, b_type=None, scales=None, scale=None, bias=None,
                 epilogue=None, row=None, col=None, tensor=None, scalar=None,
                 alpha=None, beta=0, invariant=False, out_scale=None,
                 saturate=True, amax=None, out2=None, math="ieee",
                 stream=None):
-        """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]."""
+        """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]; with
+        tight as many from offsets[g] on as tight[g] to tight[g+1] of the output."""
         p = Product("grouped", layout, a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["m"])
+        p.add_tight(tight, p.sizes["m"])
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
@@ -462,14 +464,16 @@ class Device(Layers, _Owner):
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
-    def wgrad(self, a, b, offsets, out=None, *, a_type=None, b_type=None,
+    def wgrad(self, a, b, offsets, out=None, *, tight=None, a_type=None, b_type=None,
               scales=None, scale=None, epilogue=None, row=None, col=None,
               tensor=None, scalar=None, alpha=None, beta=0, out_scale=None,
               saturate=True, amax=None, out2=None, math="ieee",
               stream=None):
-        """For each group the product of its rows of A[K,M] and B[K,N]."""
+        """For each group the product of its rows of A[K,M] and B[K,N]; with tight
+        tight[g+1] - tight[g] of them from offsets[g] on."""
         p = Product("wgrad", "tn", a, b, a_type, b_type)
         p.add_offsets(offsets, p.sizes["k"])
+        p.add_tight(tight, p.sizes["k"])
         p.add_scales(scales, scale)
         p.add_bias(None, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))

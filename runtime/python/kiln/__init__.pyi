@@ -153,7 +153,8 @@ class Device(_Owner):
                 invariant: bool = False, math: str = "ieee",
                 stream: Optional[int] = None) -> Any: ...
     def grouped(self, a: _Operand, b: _Operand, offsets: _Operand,
-                out: _Output = None, *, layout: str = "nt",
+                out: _Output = None, *, tight: Optional[_Operand] = None,
+                layout: str = "nt",
                 a_type: Optional[str] = None, b_type: Optional[str] = None,
                 scales: _Scales = None, scale: Optional[str] = None,
                 bias: Optional[_Operand] = None,
@@ -164,7 +165,8 @@ class Device(_Owner):
                 invariant: bool = False, math: str = "ieee",
                 stream: Optional[int] = None) -> Any: ...
     def wgrad(self, a: _Operand, b: _Operand, offsets: _Operand,
-              out: _Output = None, *, a_type: Optional[str] = None,
+              out: _Output = None, *, tight: Optional[_Operand] = None,
+              a_type: Optional[str] = None,
               b_type: Optional[str] = None, scales: _Scales = None,
               scale: Optional[str] = None, epilogue: Optional[str] = None,
               row: _Named = None, col: _Named = None, tensor: _Named = None,

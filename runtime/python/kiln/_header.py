@@ -18,7 +18,8 @@ MOE_STAGES = ['layer', 'gemm1', 'gemm2', 'reduce']
 ACTS = ['silu', 'swiglu', 'limited', 'gelu_tanh']
 TARGETS = ['none', 'gfx942', 'gfx950']
 OPERANDS = ['a', 'b', 'c', 'sa', 'sb', 'bias', 'offsets', 'experts', 'padded',
-    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc', 'amax', 'out2']
+    'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc', 'amax', 'out2',
+    'tight']
 
 
 class kiln_error(C.Structure):
@@ -156,6 +157,7 @@ class kiln_arguments(C.Structure):
         ("sc", C.c_void_p),
         ("amax", C.c_void_p),
         ("out2", C.c_void_p),
+        ("tight", C.c_void_p),
     ]
 
 
@@ -182,6 +184,8 @@ class kiln_plan(C.Structure):
         ("offsets_size", C.c_uint64),
         ("cus_at", C.c_uint32),
         ("zeroed", C.c_uint32),
+        ("tile_row", C.c_uint32),
+        ("reserved", C.c_uint32),
     ]
 
 

@@ -6,7 +6,7 @@ import re
 from ._abi import Problem, SCALE_TYPES, TARGETS, TYPES
 from ._memory import BITS, OUTPUTS, bad, view
 
-ENDS32, TAIL_ZERO = 4, 2    # kiln_group_flags
+ENDS32, TAIL_ZERO, TIGHT = 4, 2, 8    # kiln_group_flags
 ARRAYS, SCALARS = 4, 4      # that an epilogue may declare
 # The axes of A, B and C by layout, behind a batch or group axis if any.
 AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn"),
@@ -328,6 +328,19 @@ class Product:
             check_offsets(v, last)
         self.operand["offsets"] = v
         self.fields["groups"] = groups
+
+    def add_tight(self, tight, last):
+        """Offsets of the rows that are written; those of add_offsets are where
+        groups, padded, are read from. None: there are no others."""
+        if tight is None:
+            return
+        v = view(tight)
+        if v.size != 8 or v.shape != self.operand["offsets"].shape:
+            raise bad("tight offsets are int64, as many as offsets")
+        if v.host:
+            check_offsets(v, last)
+        self.operand["tight"] = v
+        self.fields["group_flags"] = self.fields.get("group_flags", 0) | TIGHT
 
     def add_ends(self, ends):
         """int32, where each group ends; rows past the last are zeros."""

@@ -73,24 +73,15 @@ def product(family, layout, operands, mode, scales):
     return p
 
 
-def launch(p, offsets, num_cu, out, beta=0):
-    p.add_offsets(offsets, out.shape[0] if p.fields["family"] == "grouped"
-                  else p.sizes["k"])
+def launch(p, offsets, num_cu, out, beta=0, tight=None):
+    last = p.sizes["m" if p.fields["family"] == "grouped" else "k"]
+    p.add_offsets(offsets, last)
+    p.add_tight(tight, last)
     if num_cu:
         p.fields["cus"] = num_cu
     device, stream = device_of(out)
     device._launch(p, out, beta, None, stream)
     return out
-
-
-def packed(padded, offs, offs_out):
-    """Rows of padded groups where tight ones have them, without a wait."""
-    rows = torch.arange(padded.shape[0], device=padded.device)
-    group = torch.searchsorted(offs_out[1:].contiguous(), rows, right=True)
-    group = group.clamp(max=offs.shape[0] - 2)
-    source = (rows - offs_out[group] + offs[group]).clamp(
-        max=padded.shape[0] - 1)
-    return padded.index_select(0, source)
 
 
 class Grouped:
@@ -114,9 +105,7 @@ class Grouped:
         p.fields["group_flags"] = TAIL_ZERO
         out = a.new_empty((p.sizes["m"], p.sizes["n"]),
                           dtype=out_dtype or a.dtype)
-        launch(p, group_offs, num_cu, out)
-        return out if group_offs_out is None else \
-            packed(out, group_offs, group_offs_out)
+        return launch(p, group_offs, num_cu, out, tight=group_offs_out)
 
 
 class VariableK:
