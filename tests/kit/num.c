@@ -456,6 +456,9 @@ check(struct run *r)
     const struct kn_ref_check *k = &r->r->check;
     uint64_t got;
 
+    if (r->j->by_bits)
+        return check_findings(r);
+
     r->r->digest = 0xcbf29ce484222325u;
     if (!(r->j->ids ? check_selected(r) : check_all(r)))
         return false;

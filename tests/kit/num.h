@@ -47,6 +47,8 @@ struct num_job {
     uint32_t skew[NUM_NOPERANDS]; /* bytes each base is off its alignment */
     bool plain_a;            /* the reference does not quantise A */
     bool plain_b;            /* B and its scales: KN_DATA_RANDOM */
+    bool by_bits;            /* `meddle` judges the output: no reference, and any
+                                bytes may be written */
     enum kn_data_mode mode;
     uint64_t seed;
     enum kn_sim_order order;

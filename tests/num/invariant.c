@@ -2,7 +2,10 @@
  * whatever M is, among other rows and groups, in every form that the chooser
  * takes and in those it could take; without it they are not.
  *
- * usage: invariant TARGET [full]   full: every M from 1 to 512 */
+ * usage: invariant TARGET [full [FIRST]]
+ *   full    every M from 1 to 512 in three sizes, from the FIRST pair of a kind
+ *           and a size on; all rows of the least M and of each 64th, of the others
+ *           those of the last tiles and of tiles that are drawn */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +18,7 @@
 
 #include "../kit/num.h"
 
-enum { MOST = 512, KERNELS = 40 };
+enum { MOST = 512, KERNELS = 80, TILES = 256 };
 
 static kiln_target target;
 static bool full;
@@ -44,7 +47,14 @@ static const struct kind {
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 static const struct sizes { int64_t n, k; } sizes[] = {
-    { 260, 1056 }, { 72, 4096 }, { 512, 320 },
+    { 132, 544 }, { 36, 2080 }, { 256, 192 },
+};
+enum { NSIZES = sizeof sizes / sizeof *sizes };
+
+/* A kind in a size. */
+struct subject {
+    const struct kind *x;
+    const struct sizes *z;
 };
 
 /* Kernels that are there, and what of the outputs is to be equal. */
@@ -54,19 +64,29 @@ struct store {
     int n;
     uint8_t *golden;
     int64_t rows;            /* to compare; 0: golden is to be filled */
-    size_t row;
+    size_t row, element;     /* bytes */
+    struct kn_rect rect[TILES]; /* of them, what was computed */
+    uint64_t ids[TILES];     /* by which workgroups */
+    size_t nrects;
     bool same;
 };
 
 static void
 compare(struct store *s, struct kn_sim *sim, uint64_t c)
 {
-    size_t size = (size_t)s->rows * s->row;
-    uint8_t *got = malloc(size);
+    uint8_t *got = malloc(s->row);
 
     assert_non_null(got);
-    assert_int_equal(kn_sim_read(sim, c, got, size), KILN_OK);
-    s->same = !memcmp(got, s->golden, size);
+    s->same = s->nrects > 0;
+    for (size_t i = 0; i < s->nrects; i++)
+        for (int64_t m = 0; m < s->rect[i].rows; m++) {
+            size_t size = (size_t)s->rect[i].cols * s->element;
+            size_t at = (size_t)(s->rect[i].m0 + m) * s->row +
+                        (size_t)s->rect[i].n0 * s->element;
+
+            assert_int_equal(kn_sim_read(sim, c + at, got, size), KILN_OK);
+            s->same &= !memcmp(got, s->golden + at, size);
+        }
     free(got);
 }
 
@@ -134,27 +154,64 @@ close_all(struct store *s)
     *s = (struct store){ 0 };
 }
 
-/* Runs p with m rows; of grouped they are the first group's. */
+/* All rows of the first group; or of many the last ones, whose tile M cuts, and
+ * those of a tile row that M draws. The others' workgroups do not run. */
+static void
+pick(struct store *s, const struct num_kernel *k, const kiln_problem *p,
+     const int64_t *offs)
+{
+    int64_t m = s->rows, bm = (int64_t)k->g.cfg.bm;
+    int64_t last = (m - 1) / bm, drawn = m * 7 % (last + 1);
+    uint64_t total = kn_tile_count(p, &k->g.cfg, offs);
+
+    s->nrects = 0;
+    if (k->g.cfg.cus || m <= 16 || m % 64 == 0) {
+        s->rect[s->nrects++] = (struct kn_rect){ .rows = m, .cols = p->n };
+        return;
+    }
+    for (uint64_t id = 0; id < total; id++) {
+        struct kn_rect t = kn_tile_rect(p, &k->g.cfg, offs, id);
+
+        if (t.group || (t.m0 / bm != last && t.m0 / bm != drawn))
+            continue;
+        assert_true(s->nrects < TILES);
+        s->ids[s->nrects] = id;
+        s->rect[s->nrects++] = t;
+    }
+}
+
+/* Runs p with m rows; of grouped they are the first group's. The reference judges
+ * golden, which the others are compared with. */
 static void
 run(struct store *s, kiln_problem p, int64_t m, const struct kn_config *g)
 {
-    int64_t lens[] = { m, 0, 5 + m % 90, 1 };
+    int64_t lens[] = { m, 0, 5 + m % 40, 1 };
+    int64_t offs[] = { 0, m, m, m + lens[2], m + lens[2] + 1 };
     bool groups = p.family == KILN_GROUPED;
     struct num_job j = { .meddle = read_rows, .user = s, .seed = 7,
-                         .lens = groups ? lens : NULL };
+                         .lens = groups ? lens : NULL, .by_bits = s->rows };
+    struct num_kernel *k;
     struct num_result r;
 
-    p.m = groups ? m + lens[2] + 1 : m;
+    p.m = groups ? offs[4] : m;
     p.groups = groups ? 4 : 0;
+    k = kernel(s, &p, g);
     j.p = p;
-    if (!num_launch(kernel(s, &p, g), &j, &r))
+    if (s->rows)
+        pick(s, k, &p, offs);
+    if (s->rows && s->rect[0].rows < m) {
+        j.ids = s->ids;
+        j.nids = s->nrects;
+    }
+    if (!num_launch(k, &j, &r))
         fail_msg("M %d: %s", (int)m, r.text);
 }
 
 static void
 begin(struct store *s, const struct kind *x, const struct sizes *z)
 {
-    s->row = (size_t)z->n * num_element_bytes(x->out);
+    s->element = num_element_bytes(x->out);
+    s->row = (size_t)z->n * s->element;
     s->golden = malloc(MOST * s->row);
     assert_non_null(s->golden);
     s->rows = 0;
@@ -165,6 +222,7 @@ static void
 expect_same(struct store *s, kiln_problem p, int64_t m, const struct kn_config *g)
 {
     s->rows = m;
+    s->same = false;
     run(s, p, m, g);
     if (!s->same)
         fail_msg("family %d, %d rows, tile %ux%u: other bits", p.family, (int)m,
@@ -186,23 +244,18 @@ next_m(int64_t m)
 static void
 test_kind(void **state)
 {
-    const struct kind *x = *state;
+    const struct subject *t = *state;
+    kiln_problem p = problem(t->x, KILN_GEMM, t->z);
+    kiln_problem q = problem(t->x, KILN_GROUPED, t->z);
     static struct store s;
 
-    for (size_t z = 0; z < sizeof sizes / sizeof *sizes; z++) {
-        kiln_problem p = problem(x, KILN_GEMM, &sizes[z]);
-        kiln_problem q = problem(x, KILN_GROUPED, &sizes[z]);
-
-        if (!full && z != (size_t)(x - kinds) % 3)
-            continue;
-        begin(&s, x, &sizes[z]);
-        for (int64_t m = next_m(0); m; m = next_m(m)) {
-            expect_same(&s, p, m, &(struct kn_config){ 0 });
-            if (m % 2 && x->layout != KILN_TN && x->b != KILN_MXFP4)
-                expect_same(&s, q, m, &(struct kn_config){ 0 });
-        }
-        close_all(&s);
+    begin(&s, t->x, t->z);
+    for (int64_t m = next_m(0); m; m = next_m(m)) {
+        expect_same(&s, p, m, &(struct kn_config){ 0 });
+        if (full || m % 2)
+            expect_same(&s, q, m, &(struct kn_config){ 0 });
     }
+    close_all(&s);
 }
 
 static bool
@@ -298,19 +351,41 @@ test_refusals(void **state)
     }
 }
 
+static char names[NKINDS * NSIZES][48];
+static struct subject subjects[NKINDS * NSIZES];
+
+/* Each kind in a size, the sizes by turns; full: in every. */
+static size_t
+list_subjects(struct CMUnitTest *tests, size_t first)
+{
+    size_t n = 0;
+
+    for (size_t i = first; i < NKINDS * NSIZES; i++) {
+        size_t x = i / NSIZES, z = i % NSIZES;
+
+        if (!full && z != x % NSIZES)
+            continue;
+        subjects[n] = (struct subject){ &kinds[x], &sizes[z] };
+        snprintf(names[n], sizeof names[n], "%s, N %d K %d", kinds[x].name,
+                 (int)sizes[z].n, (int)sizes[z].k);
+        tests[n] = (struct CMUnitTest){ names[n], test_kind, NULL, NULL,
+                                        &subjects[n] };
+        n++;
+    }
+    return n;
+}
+
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NKINDS + 3];
-    size_t n = 0;
+    struct CMUnitTest tests[NKINDS * NSIZES + 3];
+    size_t n;
 
     if (argc < 2)
         return 2;
     target = !strcmp(argv[1], "gfx942") ? KILN_GFX942 : KILN_GFX950;
     full = argc > 2;
-    for (; n < NKINDS; n++)
-        tests[n] = (struct CMUnitTest){ kinds[n].name, test_kind, NULL, NULL,
-                                        (void *)(uintptr_t)&kinds[n] };
+    n = list_subjects(tests, argc > 3 ? (size_t)atoi(argv[3]) : 0);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_forms);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_free_choice_differs);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_refusals);
