@@ -74,6 +74,9 @@ def draw_kernel(rng):
             table = rng.choice(("lens", "ends32"))
             words += ["--group-table", table]
             fields["group_flags"] = {"lens": 1, "ends32": 4}[table]
+        if rng.random() < .3:
+            words += ["--tight-table"]
+            fields["group_flags"] = fields.get("group_flags", 0) | 8
     if family == "batched":
         words += ["--batch", "3"]
     if family == "moe":

@@ -384,6 +384,21 @@ def batched_grouped_and_wgrad():
     return wrong
 
 
+def tight_groups():
+    """Groups that are read padded and written one behind the other."""
+    read, tight = np.array([0, 32, 64, 128], "i8"), np.array([0, 13, 13, 50], "i8")
+    parts = [slice(s, s + n) for s, n in zip(read, np.diff(tight))]
+    a, b, c = small(128, 64), small(3, 32, 64), small(128, 48)
+    want = np.concatenate([wide(a[s]) @ wide(b[g]).T for g, s in enumerate(parts)])
+    out = np.zeros((128, 32), "f4")
+    GPU.grouped(a, b, read, out, tight=tight)
+    wrong = same(out[:50], want)
+    want = np.stack([wide(a[s]).T @ wide(c[s]) for s in parts])
+    wrong = wrong or same(GPU.wgrad(a, c, read, "f32", tight=tight), want)
+    refused("tight offsets are int64, as many", GPU.grouped, a, b, read, tight=tight[1:])
+    return wrong
+
+
 def moe_by_run():
     """gemm1 with the routing weight after, before and nowhere."""
     tokens, n, k = 8, 32, 64
@@ -849,7 +864,7 @@ CASES = [
     scales_say_their_mode, packed_types, integer_weights, nvfp4_weights,
     maths_of_f32,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
+    tight_groups, grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
     routing_sorts,
     kernels_of_ones_own,
     own_kernels_are_cached, own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,
