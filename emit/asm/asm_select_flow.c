@@ -138,7 +138,10 @@ select_fence(struct select *s)
 void
 select_barrier(struct select *s)
 {
-    kn_asm_add(s, KN_I_s_barrier, 0, NULL, 0);
+    if (kn_waves(s->f) == 1) /* its waits are enough */
+        kn_asm_edge(s);
+    else
+        kn_asm_add(s, KN_I_s_barrier, 0, NULL, 0);
 }
 
 void
