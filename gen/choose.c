@@ -193,14 +193,15 @@ lacks_4wave(const kiln_problem *p, const struct kn_config *g)
     try.wm = try.wn = 2;
     try.schedule = KN_SCHED_4WAVE;
     try.stages = 0;
-    return g->bm == 256 && g->bn == 256 ? kn_form_lacks(p, &try) : NULL;
+    return kn_form_lacks(p, &try);
 }
 
 static void
 choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
 {
+    bool large = g->bm == 256 && g->bn == 256;
     bool open = !g->lowering, four = kn_schedules[g->schedule].asm_only;
-    const char *lacks = lacks_4wave(p, g);
+    const char *lacks = large ? lacks_4wave(p, g) : NULL;
 
     if (open)
         g->lowering = kn_form_assembly(p, g) ? KN_LOWERING_ASM
@@ -208,7 +209,7 @@ choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
     if (why && four)
         kn_putf(why, "a %ux%u tile: four waves with all registers, as "
                 "assembly of our own\n", g->bm, g->bn);
-    else if (why && open)
+    else if (why && open && large)
         kn_putf(why, "lowered %s%s%s\n", g->lowering == KN_LOWERING_ASM
                 ? "as assembly of our own" : "through LLVM",
                 lacks ? ": the schedule 4-wave " : "", lacks ? lacks : "");
