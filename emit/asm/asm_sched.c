@@ -314,6 +314,18 @@ scc_free(const struct run *r, size_t n)
     return n >= r->a->nop || !(kn_isa[r->a->op[n].isa].flags & KN_IF_RSCC);
 }
 
+/* The operation that a copy may not pass: one that needs it, or the one that sets
+ * what SCC holds up to a test, be it behind the run. */
+static size_t
+farthest(const struct run *r, size_t copy)
+{
+    size_t until = reach(r, copy, copy + 2);
+
+    while (until > copy + 2 && !scc_free(r, until))
+        until--;
+    return until;
+}
+
 struct copies {
     size_t *at, *until;      /* operation; the one it may not pass */
     size_t n, put, matrix;   /* matrix: in the run */
@@ -327,7 +339,7 @@ find_copies(const struct run *r, struct copies *c)
     for (size_t n = r->from; n < r->to; n++) {
         c->matrix += kn_asm_is_matrix(&r->a->op[n]);
         if (is_copy(r, n)) {
-            c->until[c->n] = reach(r, n, n + 2);
+            c->until[c->n] = farthest(r, n);
             c->at[c->n++] = n;
         }
     }
