@@ -472,7 +472,8 @@ kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
         *g = next;
         return true;
     }
-    c->err = refusal;
+    if (c->err.status != KILN_UNSUPPORTED)
+        c->err = refusal;
     c->crowded = true;
     return false;
 }

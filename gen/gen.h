@@ -248,8 +248,8 @@ struct kn_refused {
 };
 
 /* After a refusal of g, chosen from `given`, for want of registers (c->crowded):
- * the next best choice, and no error; g is listed. False,
- * and the error stays: it is another, or there is no other choice. */
+ * the next best choice, and no error; g is listed. False: it is another error,
+ * or there is no other choice; the error stays, or says UNSUPPORTED why. */
 bool kn_choose_next(struct kn_ctx *c, const kiln_problem *p,
                     const struct kn_config *given, struct kn_config *g);
 

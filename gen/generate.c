@@ -202,7 +202,7 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
                  kn_choose_next(c, &p, &asked, &out->cfg)));
     out->refused = c->refused;
     c->refused = before;
-    return s;
+    return s ? c->err.status : KILN_OK;
 }
 
 /* ---- a kernel of somebody's own: one text of tile IR, in the template language
