@@ -252,7 +252,8 @@ time_of(const struct order *r, uint32_t n, uint64_t now, uint64_t pipe)
     return kn_asm_is_matrix(&r->op[n]) && pipe > t ? pipe : t;
 }
 
-static void
+/* False: every operation waits for SCC of another; the run stays as it is. */
+static bool
 issue(struct order *r, struct kn_asm_op *out)
 {
     bool *done = KN_NEW(r->a->c, bool, r->n);
@@ -272,6 +273,8 @@ issue(struct order *r, struct kn_asm_op *out)
                 when = time_of(r, k, now, pipe);
                 best = k;
             }
+        if (best == UINT32_MAX)
+            return false;
         done[best] = true;
         if (kn_isa[r->op[best].isa].flags & KN_IF_RSCC && r->held)
             r->held--;
@@ -290,6 +293,7 @@ issue(struct order *r, struct kn_asm_op *out)
                 r->ready[x->to] = when + x->latency;
         }
     }
+    return true;
 }
 
 /* ---- values ---- */
@@ -393,6 +397,6 @@ kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far)
         say_op(&r, n);
     keep_scc(&r);
     find_urgent(&r);
-    issue(&r, out);
-    memcpy(a->op + from, out, r.n * sizeof *out);
+    if (issue(&r, out))
+        memcpy(a->op + from, out, r.n * sizeof *out);
 }
