@@ -108,7 +108,7 @@ arguments(const struct kn_fn *f, struct kn_buf *out)
                     v->name, at, size, pointer ? "global_buffer" : "by_value");
         at += size;
     }
-    return (at + 7) & ~7u;
+    return (at + 3) & ~3u;
 }
 
 struct sizes {

@@ -258,21 +258,13 @@ has_grid(const kiln_plan *plan)
     return n == plan->grid[0] || !plan->grid[0];
 }
 
-/* The assembly lowering rounds the size of the arguments to 8 bytes, LLVM does not. */
-static uint32_t
-whole_arguments(uint32_t size)
-{
-    return (size + 7) & ~7u;
-}
-
 /* A plan is data of the caller's: nothing in it is believed. */
 static kiln_status
 check_plan(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan)
 {
     bool sound = plan->size == sizeof *plan && plan->npointers <= 16 &&
                  plan->kernarg_size <= sizeof plan->kernarg &&
-                 whole_arguments(plan->kernarg_size) ==
-                     whole_arguments(f->kernel->facts.kernarg_size) &&
+                 plan->kernarg_size == f->kernel->facts.kernarg_size &&
                  plan->offsets_size <= KN_OFFSETS_MOST &&
                  has_grid(plan) &&
                  plan->offsets_at <= plan->workspace &&

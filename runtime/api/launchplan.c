@@ -113,15 +113,6 @@ find_pointers(const kiln_kernel *k, const kiln_problem *p,
     }
 }
 
-/* Bytes of the arguments as the code object says: of the assembly lowering whole
- * 8. */
-static uint32_t
-declared_size(const kiln_kernel *k, uint32_t size)
-{
-    return (size + 7) / 8 * 8 == k->facts.kernarg_size ? k->facts.kernarg_size
-                                                       : size;
-}
-
 kiln_status
 kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
                kiln_plan *plan)
@@ -159,7 +150,7 @@ kn_launch_plan(struct kn_ctx *c, const kiln_kernel *k, const kiln_problem *p,
     if (kn_family_of(p)->ragged == 'm' && !k->config.cus &&
         !k->config.split_after && !(p->group_flags & KILN_TAIL_ZERO))
         plan->tile_row = own.grid[0] / (uint32_t)(p->m / k->config.bm + p->groups);
-    plan->kernarg_size = declared_size(k, own.kernarg_size);
+    plan->kernarg_size = own.kernarg_size;
     plan->cus_at = own.cus_at;
     plan->zeroed = p->amax ? 1u << KILN_ARG_AMAX : 0;
     memcpy(plan->kernarg, own.kernarg, own.kernarg_size);
