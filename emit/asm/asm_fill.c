@@ -4,6 +4,32 @@
 
 #include <string.h>
 
+static bool
+is_wait(const struct kn_asm_op *x)
+{
+    return x->what == KN_ASM_INST && x->isa == KN_I_s_waitcnt;
+}
+
+/* Waits side by side are one, as strong as the strongest: what is filled in later
+ * would stand between them. */
+static void
+join_waits(struct kn_asm *a)
+{
+    size_t kept = 0;
+
+    for (size_t n = 0; n < a->nop; n++) {
+        struct kn_asm_op *x = &a->op[n], *last = kept ? &a->op[kept - 1] : NULL;
+
+        if (last && is_wait(last) && is_wait(x)) {
+            last->vm = x->vm < last->vm ? x->vm : last->vm;
+            last->lgkm = x->lgkm < last->lgkm ? x->lgkm : last->lgkm;
+        } else {
+            a->op[kept++] = *x;
+        }
+    }
+    a->nop = kept;
+}
+
 /* A wait in front of a barrier goes in front of the matrix instruction before
  * it, beside which the barrier is then reached a slot sooner. */
 static void
@@ -12,8 +38,7 @@ wait_early(struct kn_asm *a)
     for (size_t n = 0; n + 2 < a->nop; n++) {
         struct kn_asm_op x = a->op[n];
 
-        if (!kn_asm_is_matrix(&x) || a->op[n + 1].what != KN_ASM_INST ||
-            a->op[n + 1].isa != KN_I_s_waitcnt ||
+        if (!kn_asm_is_matrix(&x) || !is_wait(&a->op[n + 1]) ||
             a->op[n + 2].what != KN_ASM_INST ||
             a->op[n + 2].isa != KN_I_s_barrier)
             continue;
@@ -31,7 +56,7 @@ prepare_early(struct kn_asm *a)
         struct kn_asm_op wait = a->op[n], barrier = a->op[n + 1];
         size_t k = n + 2;
 
-        if (wait.what != KN_ASM_INST || wait.isa != KN_I_s_waitcnt ||
+        if (!is_wait(&wait) ||
             barrier.what != KN_ASM_INST || barrier.isa != KN_I_s_barrier)
             continue;
         for (; k < a->nop && a->op[k].what == KN_ASM_INST && a->op[k].ndst &&
@@ -132,8 +157,7 @@ fill_waits(struct kn_asm *a)
                 kn_isa[a->op[n].isa].unit == KN_U_VMEM)
                 loaded[a->op[n].o[k].v] = true;
     for (size_t n = 0; n < a->nop; n++)
-        if (a->op[n].what == KN_ASM_INST && a->op[n].isa == KN_I_s_waitcnt &&
-            a->op[n].vm < 63) {
+        if (is_wait(&a->op[n]) && a->op[n].vm < 63) {
             struct filling f = { a, loaded, n, 0, scc_lives(a, n) };
 
             fill_wait(&f);
@@ -153,6 +177,7 @@ joins_shares(const struct kn_fn *f)
 void
 kn_asm_fill(struct kn_asm *a)
 {
+    join_waits(a);
     wait_early(a);
     if (a->accumulators > a->few)
         return;
