@@ -180,6 +180,29 @@ left_to_llvm(struct kn_ctx *c, kiln_status s, const struct kn_config *asked,
     return true;
 }
 
+/* The last choice, when LLVM has not the registers for it either and nobody asked
+ * for a lowering: the assembly lowering spills nothing, or refuses. */
+static kiln_status
+spare_registers(struct kn_ctx *c, const kiln_problem *p,
+                const struct kn_watch *watch, double start,
+                struct kn_generated *out)
+{
+    const struct kn_generated last = *out;
+    const kiln_error refusal = c->err;
+    kiln_status s;
+
+    memset(&c->err, 0, sizeof c->err);
+    out->cfg.lowering = KN_LOWERING_ASM;
+    s = kn_form_check(c, p, &out->cfg);
+    if (!s)
+        s = make(c, p, watch, start, out);
+    if (s) {
+        *out = last;
+        c->err = refusal;
+    }
+    return s;
+}
+
 kiln_status
 kn_generate(struct kn_ctx *c, const kiln_problem *problem,
             const struct kn_config *given, const struct kn_watch *watch,
@@ -200,6 +223,9 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
         s = make(c, &p, watch, start, out);
     while (s && (left_to_llvm(c, s, &asked, &out->cfg) ||
                  kn_choose_next(c, &p, &asked, &out->cfg)));
+    if (s && c->crowded && !asked.lowering &&
+        out->cfg.lowering == KN_LOWERING_LLVM)
+        s = spare_registers(c, &p, watch, start, out);
     out->refused = c->refused;
     c->refused = before;
     return s ? c->err.status : KILN_OK;
