@@ -200,21 +200,23 @@ num_align(const struct num_variant *v, uint32_t salt, struct num_job *j)
     j->skew[NUM_A] = g.domain.align_a * (salt % 4);
     j->skew[NUM_B] = g.domain.align_b * (salt / 2 % 4);
     j->skew[NUM_C] = (uint32_t)crow * (salt % 3);
-    j->skew[NUM_SA] = g.domain.align_sa * (salt % 2);
+    j->skew[NUM_SA] = (p->scale == KILN_SCALE_NV16 ? 4 : g.domain.align_sa) *
+                      (salt % 2);    /* nvfp4: the one factor of the weight, f32 */
     j->skew[NUM_SB] = g.domain.align_sb * (salt / 2 % 2);
 }
 
 int64_t
 num_class_k(const struct num_variant *v, int64_t k)
 {
-    int64_t blocks = (k + 31) / 32;
+    int64_t block = v->p.scale == KILN_SCALE_MX32 ? 32
+                  : v->p.scale == KILN_SCALE_NV16 ? 16 : 0;
+    int64_t blocks = block ? (k + block - 1) / block : 0;
 
     if (v->domain == NUM_WHOLE)
         return round_up(k ? k : 1, 128);
-    if (v->p.scale != KILN_SCALE_MX32 || v->domain == NUM_WEAK ||
-        blocks % 4 == 0)
+    if (v->domain == NUM_WEAK || blocks % 4 == 0)
         return k;
-    return 32 * (round_up(blocks, 4) - 1) + (k - 1) % 32 + 1;
+    return block * (round_up(blocks, 4) - 1) + (k - 1) % block + 1;
 }
 
 int64_t
