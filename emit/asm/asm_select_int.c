@@ -36,6 +36,20 @@ static const struct binary binaries[KN_NOP] = {
     [KN_OP_umax] = { KN_I_s_max_u32, KN_I_v_max_u32, 0, 0, 0 },
 };
 
+/* The high half of a 64-bit operand, or of 32 bits extended with their sign: an
+ * address's offset may have either width. */
+static struct kn_asm_opnd
+high_half(struct select *s, struct kn_asm_opnd o)
+{
+    struct kn_asm_opnd t;
+
+    if (o.kind == KN_ASM_IMM || o.n > 1)
+        return kn_half(o, 1);
+    t = kn_asm_new(s->a, KN_ASM_S, 1);
+    ADD(s, s_ashr_i32, 1, t, o, kn_imm(31));
+    return t;
+}
+
 /* Two halves, through a carry if there is one, or a shift of the pair. */
 static void
 wide(struct select *s, const struct binary *b)
@@ -46,6 +60,8 @@ wide(struct select *s, const struct binary *b)
     struct kn_asm_opnd lo[] = { kn_part(d, 0, 1), kn_half(x, 0), kn_half(y, 0) };
     struct kn_asm_opnd hi[] = { kn_part(d, 1, 1), kn_half(x, 1), kn_half(y, 1) };
 
+    if (b->hi && s->i->op == KN_OP_padd)
+        hi[2] = high_half(s, y);
     if (!b->lo) {
         kn_asm_lack(s, "this operation on 64 bits");
         return;

@@ -51,7 +51,7 @@ tell_once(struct kn_progress *p, double spent, uint64_t done, uint64_t total)
     const double left = done ? spent * (double)(total - done) / (double)done
                              : 0;
 
-    if (spent < (double)KN_QUIET_SECONDS || left < (double)KN_LONG_SECONDS ||
+    if (!p->f || spent < (double)KN_QUIET_SECONDS || left < (double)KN_LONG_SECONDS ||
         done > total)
         return;
     fprintf(p->f, "kilnc: %s takes about %.0f s more%s%s\n", p->what, left,

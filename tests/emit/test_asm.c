@@ -328,6 +328,26 @@ test_lacks(void **state)
     kn_ctx_free(&r.c);
 }
 
+/* An address's offset of 32 bits is extended with its sign: its register's
+ * neighbour is another value. */
+static void
+test_narrow_offset(void **state)
+{
+    struct run r;
+
+    (void)state;
+    lower(&r, "  %o:s.i32 = mul %n, 12\n"
+              "  %p:s.ptr = padd %P, %o\n"
+              "  %q:s.i64 = addr %p\n"
+              "  %r:rsrc = rsrc %q, 4096\n"
+              "  %l:v.i32 = lane\n"
+              "  %at:v.i32 = shl %l, 2\n"
+              "  stg %r, %at, %o elem=i32\n");
+    assert_int_equal(r.status, KILN_OK);
+    expect(&r, "s_ashr_i32");
+    kn_ctx_free(&r.c);
+}
+
 int
 main(void)
 {
@@ -340,6 +360,7 @@ main(void)
         cmocka_unit_test(test_descriptor),
         cmocka_unit_test(test_loop),
         cmocka_unit_test(test_registers_run_out),
+        cmocka_unit_test(test_narrow_offset),
         cmocka_unit_test(test_lacks),
     };
 
