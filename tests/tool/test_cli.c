@@ -432,6 +432,19 @@ told(double spent, uint64_t done, uint64_t total, char *text)
     return n;
 }
 
+/* A command that a work list runs has no stream to tell. */
+static void
+test_a_long_run_with_nobody_to_tell(void **state)
+{
+    struct kn_progress p = { 0 };
+
+    (void)state;
+    kn_progress_stage(&p, "simulating");
+    p.start = kn_seconds() - KN_QUIET_SECONDS - 5;
+    kn_progress_update(&p, 1, 11);
+    assert_false(p.told);
+}
+
 static void
 test_a_long_quiet_run_says_so_once(void **state)
 {
@@ -465,6 +478,7 @@ main(void)
         cmocka_unit_test(json_is_valid),
         cmocka_unit_test(random_words),
         cmocka_unit_test(test_a_long_quiet_run_says_so_once),
+        cmocka_unit_test(test_a_long_run_with_nobody_to_tell),
     };
 
     return cmocka_run_group_tests_name("cli", tests, NULL, NULL);

@@ -117,6 +117,18 @@ def sizes(row, stage, w, k):
     return size
 
 
+def pitch(row, x, size):
+    """A small pitch whose rows begin at the same bytes as the row's own do."""
+    layout = row.get("layout") or \
+        ("tn" if row["family"] == "wgrad" else "nt")
+    own = int(row.get("ld" + x) or 0)
+    side = {"a": "k" if layout[0] == "n" else "m",
+            "b": "k" if layout[1] == "t" else "n", "c": "n"}[x]
+    if not own or not size[side]:
+        return ""
+    return str((int(size[side]) + 15) // 16 * 16 + (own % 16 or 16))
+
+
 def candidates(arch, row, stage, config):
     w = words_of(config)
     for k in depths(w):
@@ -133,7 +145,7 @@ def candidates(arch, row, stage, config):
             c["tile"] = ""
         c["split-k"] = w["split-k"] if w["split-k"] != "1" else ""
         c["cus"] = "3" if w["cus"] != "0" else ""
-        c["ldc"] = str(int(c["n"]) + 5) if row.get("ldc") else ""
+        c.update(("ld" + x, pitch(row, x, c)) for x in "abc")
         if stage:
             c["early"] = w.get("early", "")
         yield c
