@@ -110,7 +110,9 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(K, "8 bits, 128-blocks", 1, UK) X(MX88, "MX 8 x 8 bits", 1, UM88) \
     X(MX84, "MX 8 x 4 bits", 1, UM88) X(MX66, "MX with 6 bits", 1, UM66) \
     X(MX44, "MX 4 x 4 bits", 2, UM44) X(W4, "16 bits x MX", 0, NONE) \
-    X(WB, "bf16 x MX along K", 0, NONE) \
+    X(WB, "bf16 x MX along K", 0, NONE) X(NV, "16 bits x nvfp4", 0, NONE) \
+    X(I4, "16 bits x i4", 0, NONE) X(AW, "16 bits x i4, AWQ", 0, NONE) \
+    X(GQ, "16 bits x i4, GPTQ", 0, NONE) \
     X(Q4, "16 bits quantised x MX", 1, NONE) \
     X(P8, "16 bits quantised x 8 bits", 1, NONE) \
     X(S44, "MX 4 x 4 bits, shuffled scales", 2, NONE) \

@@ -59,6 +59,13 @@ mx_class(const kiln_problem *p)
 }
 
 static enum kn_class
+i4_class(const kiln_problem *p)
+{
+    return p->b_layout == KILN_B_AWQ ? KN_CLASS_AW
+         : kn_in_words(p) ? KN_CLASS_GQ : KN_CLASS_I4;
+}
+
+static enum kn_class
 aligned_class(const kiln_problem *p)
 {
     static const uint8_t f32[KILN_NMATHS] = { [KILN_MATH_IEEE] = KN_CLASS_F,
@@ -69,9 +76,9 @@ aligned_class(const kiln_problem *p)
     if (p->scale == KILN_SCALE_BLOCK128)
         return KN_CLASS_K;
     if (kn_scale_groups(p))
-        return KN_CLASS_W4;
+        return i4_class(p);
     if (p->scale == KILN_SCALE_NV16)
-        return KN_CLASS_WB;
+        return KN_CLASS_NV;
     if (kn_prequant(p))
         return KN_CLASS_P8;
     return p->a == KILN_F32 ? (enum kn_class)f32[p->math]

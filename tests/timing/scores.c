@@ -18,7 +18,8 @@
 #include "runtime/api/context.h"
 #include "runtime/sim/timing/timing_impl.h"
 
-enum { FEW = 8, MANY = 24, SIDE = 4, GROUPS = SIDE * SIDE };
+/* LINE: bytes; of a long K each row of scales has its own. */
+enum { LINE = 128, FEW = 8, MANY = 24, SIDE = 4, GROUPS = SIDE * SIDE };
 
 static const struct class {
     const char *name;
@@ -30,6 +31,7 @@ static const struct class {
     bool converted, shuffled; /* shuffled: B's rows and the scales */
     kiln_math math;
     bool odd;                /* rows begin at any byte */
+    kiln_b_layout words;     /* of an i4 B with zero points */
 } classes[] = {
     { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64 },
     { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
@@ -41,6 +43,12 @@ static const struct class {
     { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256 },
     { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .converted = true },
     { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
+    { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64 },
+    { "I4", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true },
+    { "AW", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
+      .words = KILN_B_AWQ },
+    { "GQ", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
+      .words = KILN_B_GPTQ },
     { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", .bk = 128,
       .converted = true },
     { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true },
@@ -111,11 +119,22 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     p.a = b->k->a;
     p.b = b->k->b;
     p.scale = b->k->scale;
+    if (p.scale == KILN_SCALE_GROUP128 && g->bk % 128)
+        p.scale = KILN_SCALE_GROUP64;
     p.quant = (uint8_t)b->k->quant;
     p.math = (uint8_t)b->k->math;
     if (b->k->shuffled) {
         p.b_layout = KILN_B_PRESHUFFLED;
         p.scale_layout = KILN_SCALE_SHUFFLED;
+    }
+    if (b->k->words) {
+        p.b_layout = (uint8_t)b->k->words;
+        p.zero_points = KILN_ZEROS_I4;
+        p.scale_layout = KILN_SCALE_TRANSPOSED;
+    }
+    if (b->k->b == KILN_I4) {
+        p.scale_type = KILN_SCALE_TYPE_F16;
+        p.ldsb = b->k->words ? 0 : LINE / 2;
     }
     p.alpha = 1;
     p.m = tm * g->bm;
@@ -271,7 +290,8 @@ put_chip(kiln_target t)
 }
 
 /* K of a tile: of small ones and of converted operands twice that too; half of it
- * where K is short (4 bits) or has a tail (8 bits that go through registers). */
+ * where K is short (4 bits), has a tail (8 bits that go through registers) or
+ * groups of scales are shorter (i4). */
 static void
 try_simple(struct bench *b, const struct tile *t, uint32_t bk)
 {
@@ -279,6 +299,8 @@ try_simple(struct bench *b, const struct tile *t, uint32_t bk)
     bool whole = kn_targets[b->target].slots_4wave == 1 && bits == 8 &&
                  !b->k->converted && b->k->scale == KILN_SCALE_NONE;
 
+    if (b->k->b == KILN_I4)
+        try_row(b, KN_SCHED_SIMPLE, t, bk / 2, false);
     if (!t->stages && (whole || (bk == 256 && !b->k->shuffled)))
         try_row(b, KN_SCHED_SIMPLE, t, bk / 2, false);
     try_row(b, KN_SCHED_SIMPLE, t, bk, false);
