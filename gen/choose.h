@@ -149,6 +149,9 @@ extern const struct kn_score kn_scores[];
 extern const size_t kn_nscores;
 const char *kn_class_name(enum kn_class c);
 
+/* Whether it was measured with rows that do not begin at 16 bytes. */
+bool kn_class_is_odd(enum kn_class c);
+
 /* NONE: no scores are of such operands. */
 enum kn_class kn_class_of(const kiln_problem *p);
 
@@ -164,6 +167,14 @@ double kn_score_of(const kiln_problem *p, const struct kn_config *g,
  * its average fills. */
 double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
                        const struct kn_score *s, double more);
+
+/* score_rows.c: how many times an operand's bytes are in the lines of 128 bytes that
+ * the copies of a tile of s take, on average; s NULL: if rows began at lines. */
+double kn_row_lines(const kiln_problem *p, char operand,
+                    const struct kn_config *g, const struct kn_score *s);
+/* How many times as long a K tile takes for what that does not count. */
+double kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
+                      const struct kn_score *s);
 
 /* Workgroups that a compute unit has at once. */
 uint32_t kn_score_beside(const kiln_problem *p, const struct kn_config *g,

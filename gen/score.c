@@ -38,6 +38,12 @@ kn_class_name(enum kn_class c)
     return classes[c].text;
 }
 
+bool
+kn_class_is_odd(enum kn_class c)
+{
+    return classes[c].odd == c;
+}
+
 static enum kn_class
 mx_class(const kiln_problem *p)
 {
@@ -138,7 +144,8 @@ struct launch {
     double groups;           /* workgroups */
     double turns;            /* K tiles of each */
     double shares;
-    double read, written;    /* bytes of a K tile; of a tile */
+    double read, aligned;    /* bytes of lines of a K tile; if rows began at lines */
+    double written;          /* of a tile */
     double added;            /* of C, that a tile is added to */
     double singly;           /* clocks that storing an element a lane adds */
     double bits_a, bits_b;   /* of a row and a column of a tile */
@@ -225,6 +232,10 @@ asked_twice(const struct launch *l, double k)
                     : 1;
 }
 
+/* Of what lines take that a K tile reads twice since rows begin inside them, what
+ * a loop waits for that the matrix pipes do not bound. */
+#define INSIDE 0.7
+
 /* Clocks of a K tile of k workgroups on a compute unit. A loop that the matrix
  * pipes bound hides some latency. */
 static double
@@ -240,14 +251,16 @@ turn(const struct launch *l, double k)
     double alone = s->near + most(0, s->far - s->near) *
                              (s->near < 1.1 * s->mfma ? far * far : far);
     double shared = s->full * alone / s->far, one, twice = asked_twice(l, k);
+    double miss = c->mall_read * 1e3 / ghz / cus / (l->l2_miss * twice);
 
     read = least(read, c->vmem_stream / (wait * ghz));
-    read = least(read, c->mall_read * 1e3 / ghz / cus / (l->l2_miss * twice));
-    read = least(read, c->hbm_read * 1e3 / ghz / cus / (l->hbm * twice));
+    miss = least(miss, c->hbm_read * 1e3 / ghz / cus / (l->hbm * twice));
     one = s->residents > 1 ? alone + (shared - alone) * (k - 1) / (s->residents - 1)
                            : alone;
+    if (s->near >= 1.1 * s->mfma)
+        one += INSIDE * k * (l->read - l->aligned) / read;
     one = most(one * l->slower, s->mfma * k);
-    return most(one, k * l->read / read);
+    return most(one, k * most(l->read / read, l->aligned / miss));
 }
 
 /* Clocks before, between and after. */
@@ -334,64 +347,6 @@ time_of(struct launch *l, const struct kn_config *g)
     return cycles / l->ghz / 1e3 + l->c->launch;
 }
 
-/* Measured with rows that do not begin at 16 bytes. */
-static bool
-at_any_byte(const struct kn_score *s)
-{
-    return classes[s->class].odd == s->class;
-}
-
-/* Rows along K that begin inside lines of 128 bytes, as those at any byte were
- * measured: half of the copies take a line more. What that costs was measured on
- * 256x256 tiles of fp8. */
-static double
-straddling(const kiln_problem *p, const struct kn_score *s)
-{
-    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
-
-    if (p->layout != KILN_NT || (a % 1024 == 0 && b % 1024 == 0) ||
-        at_any_byte(s))
-        return 1;
-    return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
-}
-
-/* MX scales whose rows are no whole dwords, or end within a K tile: they are
- * loaded singly, in twos or with a clip. `4-wave` has a clip alone. Measured on
- * 64x64 to 256x256 tiles of mxfp8 and mxfp4, less where the loop waits for rows at
- * any byte; unknown of wgrad, whose groups end there, of a few rows or K tiles, and
- * of 6-bit types. */
-static double
-odd_scales(const kiln_problem *p, const struct kn_config *g,
-           const struct kn_score *s)
-{
-    static const double converted[] = { 1.15, 1.3, 1.75 },
-                        whole[] = { 1.3, 1.8, 2.7 }, odd[] = { 1.1, 1.2, 1.35 };
-    const double *by = !kn_targets[p->target].scaled ? converted
-                     : at_any_byte(s) ? odd : whole;
-    const struct kn_domain *d = &g->domain;
-    struct kn_pitches at;
-
-    if (p->scale != KILN_SCALE_MX32 || kn_dequant(p) || kn_shuffled(p) ||
-        kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
-        p->m <= 16 || kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
-        !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
-        return 1;
-    if ((d->align_sa >= 4 && d->align_sb >= 4) ||
-        kn_schedules[s->schedule].reads == KN_READS_TILE)
-        return by[0];
-    at = kn_pitches_of(p);
-    return (at.sa | at.sb) & 1 ? by[2] : by[1];
-}
-
-/* How many copies a row's line of 128 bytes is in. */
-static double
-pieces(kiln_type t, const struct kn_config *g)
-{
-    double bits = (double)g->bk * kn_type_bits[t];
-
-    return kn_type_bits[t] == 6 ? 1 : most(1, 1024 / bits);
-}
-
 uint32_t
 kn_score_beside(const kiln_problem *p, const struct kn_config *g,
                 const struct kn_score *s)
@@ -453,16 +408,18 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.singly = singly(p, g, s);
     l.all = kn_cus(p);
     l.xcds = kn_xcds(p);
-    if (p->layout == KILN_NT) {
-        l.bits_a *= pieces(p->a, g);
-        l.bits_b *= pieces(p->b, g);
-    }
-    l.read = (l.bits_a + l.bits_b) * g->bk / 8;
-    if (p->scale == KILN_SCALE_MX32)
+    l.read = (l.bits_a * kn_row_lines(p, 'a', g, s) +
+              l.bits_b * kn_row_lines(p, 'b', g, s)) * g->bk / 8;
+    l.bits_a *= kn_row_lines(p, 'a', g, NULL);
+    l.bits_b *= kn_row_lines(p, 'b', g, NULL);
+    l.aligned = (l.bits_a + l.bits_b) * g->bk / 8;
+    if (p->scale == KILN_SCALE_MX32) {
         l.read += (g->bm + g->bn) * g->bk / 32.0;
+        l.aligned += (g->bm + g->bn) * g->bk / 32.0;
+    }
     l.cus = least(l.all, l.groups);
     l.width = classes[s->class].power;
-    l.slower = straddling(p, s) * odd_scales(p, g, s);
+    l.slower = kn_rows_slower(p, g, s);
     l.alike = (uint64_t)(l.all / l.xcds) % (uint64_t)l.shares == 0;
     return l;
 }

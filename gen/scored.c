@@ -191,6 +191,18 @@ struct best {
 /* What groups that differ may have of a tile more than their average fills. */
 static const double more_of[] = { 0.25, 0.5 };
 
+/* The same for the same tile, whose loops wait for the same lines: as if rows began
+ * at lines, so that what is around the loops counts. */
+static double
+of_lines(const kiln_problem *p, const struct kn_score *s,
+         const struct kn_config *g, const struct best *b)
+{
+    kiln_problem even = *p;
+
+    even.lda = even.ldb = 0;
+    return kn_score_known(&even, b->from) / kn_score_of(&even, g, s);
+}
+
 /* How many times shorter than the rules' choice; of groups, whose rows are not
  * known, between that with their average and where they differ; 0 where it is
  * longer with more. */
@@ -200,8 +212,9 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
 {
     double even = b->us / kn_score_of(p, g, s), uneven = 1;
 
-    if (kn_family_of(p)->ragged != 'm' || p->groups < 2 ||
-        same_tile(g, b->from))
+    if (same_tile(g, b->from))
+        return of_lines(p, s, g, b);
+    if (kn_family_of(p)->ragged != 'm' || p->groups < 2)
         return even;
     if (b->more_us < kn_score_of(&b->more, g, s))
         return 0;

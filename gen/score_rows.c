@@ -1,0 +1,102 @@
+/* score_rows.c - what a K tile takes more where rows of operands begin inside lines
+ * of 128 bytes, or rows of scales inside dwords. */
+#include "choose.h"
+#include "forms.h"
+#include "instantiate.h"
+
+enum { LINE = 128 * 8, LONG = 16 }; /* bits; lines of a row in a loop of some length */
+
+static int64_t
+common(int64_t a, int64_t b)
+{
+    return b ? common(b, a % b) : a;
+}
+
+/* Lines of 128 bytes that a run of `bits` is in, where runs begin at multiples of
+ * `step` bits, on average. */
+static double
+lines(int64_t bits, int64_t step)
+{
+    int64_t n = 0, at;
+
+    step = common(step, LINE);
+    for (at = 0; at < LINE; at += step)
+        n += (at + bits + LINE - 1) / LINE;
+    return (double)n * (double)step / LINE;
+}
+
+/* Whether lines are counted: of long rows. Not of panels of B, of groups whose B is
+ * K-outer, of 6 bits and of f32, whose choices that made worse; rows at any byte were
+ * measured so. */
+static bool
+counts_lines(const kiln_problem *p, const struct kn_score *s)
+{
+    int64_t many = p->family == KILN_WGRAD && p->groups ? p->groups : 1;
+
+    return !kn_class_is_odd(s->class) && p->k / many * kn_type_bits[p->a] >= LONG * LINE &&
+           p->a != KILN_F32 && !p->b_layout && kn_type_bits[p->a] != 6 &&
+           kn_type_bits[p->b] != 6 &&
+           !(kn_family_of(p)->ragged == 'm' && p->layout == KILN_NN);
+}
+
+double
+kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
+             const struct kn_score *s)
+{
+    bool a = operand == 'a', along = kn_along_k(p, operand);
+    int64_t each = kn_type_bits[a ? p->a : p->b];
+    int64_t run = each * (along ? g->bk : a ? g->bm : g->bn);
+    int64_t pitch = s && counts_lines(p, s) ? each * (a ? p->lda : p->ldb) : 0;
+    bool pieces = p->layout == KILN_NT && along && each != 6;
+    double whole = pieces ? (double)run / LINE : lines(run, run);
+
+    return lines(run, common(run, pitch)) / whole;
+}
+
+/* What rows take that begin inside lines and are not counted: half of the copies
+ * take a line more. Measured on 256x256 tiles of fp8. */
+static double
+straddling(const kiln_problem *p, const struct kn_score *s)
+{
+    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
+
+    if (p->layout != KILN_NT || (a % LINE == 0 && b % LINE == 0) ||
+        kn_class_is_odd(s->class) || counts_lines(p, s))
+        return 1;
+    return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
+}
+
+/* MX scales whose rows are no whole dwords, or end within a K tile: they are
+ * loaded singly, in twos or with a clip. `4-wave` has a clip alone. Measured on
+ * 64x64 to 256x256 tiles of mxfp8 and mxfp4, less where the loop waits for rows at
+ * any byte; unknown of wgrad, whose groups end there, of a few rows or K tiles, and
+ * of 6-bit types. */
+static double
+odd_scales(const kiln_problem *p, const struct kn_config *g,
+           const struct kn_score *s)
+{
+    static const double converted[] = { 1.15, 1.3, 1.75 },
+                        whole[] = { 1.3, 1.8, 2.7 }, odd[] = { 1.1, 1.2, 1.35 };
+    const double *by = !kn_targets[p->target].scaled ? converted
+                     : kn_class_is_odd(s->class) ? odd : whole;
+    const struct kn_domain *d = &g->domain;
+    struct kn_pitches at;
+
+    if (p->scale != KILN_SCALE_MX32 || kn_dequant(p) || kn_shuffled(p) ||
+        kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
+        p->m <= 16 || kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
+        !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
+        return 1;
+    if ((d->align_sa >= 4 && d->align_sb >= 4) ||
+        kn_schedules[s->schedule].reads == KN_READS_TILE)
+        return by[0];
+    at = kn_pitches_of(p);
+    return (at.sa | at.sb) & 1 ? by[2] : by[1];
+}
+
+double
+kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
+               const struct kn_score *s)
+{
+    return straddling(p, s) * odd_scales(p, g, s);
+}
