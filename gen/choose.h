@@ -150,7 +150,17 @@ extern const size_t kn_nscores;
 const char *kn_class_name(enum kn_class c);
 
 /* Whether it was measured with rows that do not begin at 16 bytes. */
-bool kn_class_is_odd(enum kn_class c);
+static inline bool
+kn_class_is_odd(enum kn_class c)
+{
+    static const uint8_t odd[] = {
+#define X(id, text, power, odd) KN_CLASS_##odd,
+        KN_CLASSES(X)
+#undef X
+    };
+
+    return odd[c] == c;
+}
 
 /* NONE: no scores are of such operands. */
 enum kn_class kn_class_of(const kiln_problem *p);

@@ -269,6 +269,12 @@ kn_form_wanted(const kiln_problem *p, const struct kn_config *g)
 }
 
 bool
+kn_form_divides(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_schedules[g->schedule].asm_only && !kn_family_of(p)->ragged;
+}
+
+bool
 kn_form_assembly(const kiln_problem *p, const struct kn_config *g)
 {
 #define ASSEMBLY(schedule_, holds) \

@@ -46,6 +46,11 @@ bool kn_form_wanted(const kiln_problem *p, const struct kn_config *g);
 /* Whether its kernels are lowered as assembly of our own if nobody asks. */
 bool kn_form_assembly(const kiln_problem *p, const struct kn_config *g);
 
+/* Whether the tiles of g's last round may be divided without being asked for: of
+ * `4-wave`, whose loop has no other way to fill the chip; how many groups have is
+ * known on the device alone. */
+bool kn_form_divides(const kiln_problem *p, const struct kn_config *g);
+
 /* What excludes each other in a configuration, of what was asked for or of all
  * that is decided, is refused. */
 enum kn_when { KN_ASKED, KN_DECIDED };

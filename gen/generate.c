@@ -168,11 +168,14 @@ make(struct kn_ctx *c, const kiln_problem *p, const struct kn_watch *watch,
 /* After a refusal by the assembly lowering that nobody asked for, which has not
  * the registers or an operation: the same kernel is LLVM's to lower. */
 static bool
-left_to_llvm(struct kn_ctx *c, kiln_status s, const struct kn_config *asked,
-             struct kn_config *g)
+left_to_llvm(struct kn_ctx *c, const kiln_problem *p,
+             const struct kn_config *asked, struct kn_config *g)
 {
-    if (s != KILN_UNSUPPORTED || asked->lowering ||
-        g->lowering != KN_LOWERING_ASM || kn_schedules[g->schedule].asm_only)
+    struct kn_config other = *g;
+
+    other.lowering = KN_LOWERING_LLVM;
+    if (c->err.status != KILN_UNSUPPORTED || asked->lowering ||
+        g->lowering != KN_LOWERING_ASM || !kn_form_allows(p, &other))
         return false;
     memset(&c->err, 0, sizeof c->err);
     c->crowded = false;
@@ -221,7 +224,7 @@ kn_generate(struct kn_ctx *c, const kiln_problem *problem,
     KN_TRY(kn_choose(c, &p, &out->cfg, NULL));
     do
         s = make(c, &p, watch, start, out);
-    while (s && (left_to_llvm(c, s, &asked, &out->cfg) ||
+    while (s && (left_to_llvm(c, &p, &asked, &out->cfg) ||
                  kn_choose_next(c, &p, &asked, &out->cfg)));
     if (s && c->crowded && !asked.lowering &&
         out->cfg.lowering == KN_LOWERING_LLVM)

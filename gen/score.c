@@ -38,12 +38,6 @@ kn_class_name(enum kn_class c)
     return classes[c].text;
 }
 
-bool
-kn_class_is_odd(enum kn_class c)
-{
-    return classes[c].odd == c;
-}
-
 static enum kn_class
 mx_class(const kiln_problem *p)
 {

@@ -22,7 +22,7 @@ lines(int64_t bits, int64_t step)
     step = common(step, LINE);
     for (at = 0; at < LINE; at += step)
         n += (at + bits + LINE - 1) / LINE;
-    return (double)n * (double)step / LINE;
+    return (double)(n * step) / (double)LINE;
 }
 
 /* Whether lines are counted: of long rows. Not of panels of B, of groups whose B is
@@ -48,7 +48,7 @@ kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
     int64_t run = each * (along ? g->bk : a ? g->bm : g->bn);
     int64_t pitch = s && counts_lines(p, s) ? each * (a ? p->lda : p->ldb) : 0;
     bool pieces = p->layout == KILN_NT && along && each != 6;
-    double whole = pieces ? (double)run / LINE : lines(run, run);
+    double whole = pieces ? (double)run / (double)LINE : lines(run, run);
 
     return lines(run, common(run, pitch)) / whole;
 }

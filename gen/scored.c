@@ -298,8 +298,7 @@ divide_last(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
-/* Whether the tiles of g's last round, or of another tile's, are better divided.
- * How many groups have is known on the device alone. */
+/* Whether the tiles of g's last round, or of another tile's, are better divided. */
 static bool
 prefer_divided(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *given, struct kn_config *g)
@@ -309,8 +308,7 @@ prefer_divided(struct kn_ctx *c, const kiln_problem *p,
     const struct kn_config from = *g;
     struct best b = { .from = &from, .us = kn_score_known(p, g), .rank = 1 };
 
-    if (b.us <= 0 || given->split_k || given->cus ||
-        !kn_schedules[g->schedule].asm_only || kn_family_of(p)->ragged)
+    if (b.us <= 0 || given->split_k || given->cus || !kn_form_divides(p, g))
         return false;
     for (; n--; s++)
         divide_last(c, p, s, *given, &b);

@@ -440,7 +440,7 @@ test_a_long_run_with_nobody_to_tell(void **state)
 
     (void)state;
     kn_progress_stage(&p, "simulating");
-    p.start = kn_seconds() - KN_QUIET_SECONDS - 5;
+    p.start = kn_seconds() - (double)(KN_QUIET_SECONDS + 5);
     kn_progress_update(&p, 1, 11);
     assert_false(p.told);
 }
