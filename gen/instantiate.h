@@ -110,7 +110,7 @@ enum {
 
 /* X(argument) */
 #define KN_LIMITED(X)                                                         \
-    X(ta) X(tb) X(tc) X(tsa) X(tsb) X(tbias)                                  \
+    X(ta) X(tb) X(tc) X(tsa) X(tsb) X(tsc) X(tbias)                           \
     X(m) X(n) X(k) X(G) X(pa) X(pb) X(pc) X(psa) X(psb)
 
 struct kn_limits {

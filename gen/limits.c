@@ -61,7 +61,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     l.tb = l.tc = l.tsb = l.tbias = (int64_t)1 << 38;
     l.ta = wgrad ? 8 * l.pa : l.tb;
     l.tb = wgrad ? 8 * l.pb : l.tb;
-    l.tsa = f->ragged == 'm' ? INT32_MAX : l.tc;
+    l.tsa = l.tsc = f->ragged == 'm' ? INT32_MAX : l.tc;
     a = f->routed ? INT32_MAX : 8 * l.pa / kn_type_bits[p->a];
     b = 8 * l.pb / (kn_type_bits[p->b] * kn_word_k(p));
     *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);

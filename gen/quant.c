@@ -342,7 +342,7 @@ kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
     if (p->scale_layout == KILN_SCALE_TRANSPOSED)
         l.psa = row / 4;
     l.pb = l.psb = row;
-    l.ta = l.tb = l.tc = l.tsa = l.tsb = l.tbias = (int64_t)1 << 38;
+    l.ta = l.tb = l.tc = l.tsa = l.tsb = l.tsc = l.tbias = (int64_t)1 << 38;
     l.k = l.pa / bytes / (is_gated(p) ? 2 : 1);
     if (is_turned(p))
         l.m = l.pc;
