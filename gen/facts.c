@@ -190,13 +190,26 @@ array_of(const struct given *x, uint32_t i)
     return o ? 1 + o->kind : 0;
 }
 
+/* Bias and C are an expression's operands: C is loaded for many rows at a time, and a
+ * part of the tile stored while the next is made. Not of runs of rows, of moe and of
+ * aiter's arguments. */
+static bool
+applies(const struct given *x)
+{
+    const kiln_problem *p = x->p;
+
+    return p->epilogue == KILN_EPILOGUE_EXPRESSION ||
+           ((p->beta || p->epilogue) && kn_reads_of(x->g) != KN_READS_RUNS &&
+            !kn_family_of(p)->routed && !kn_loader_of(p, x->g));
+}
+
 /* Rows of blocks, where nothing is loaded for each element, nothing is between the
  * expression and the store, and no next tile either. */
 static int64_t
 apply_parts(const struct given *x)
 {
     const kiln_problem *p = x->p;
-    bool alone = (p->epilogue == KILN_EPILOGUE_EXPRESSION ||
+    bool alone = (applies(x) ||
                   p->out_scale == KILN_OUT_STATIC || p->amax || p->out2) &&
                  !p->beta &&
                  !kn_writes_scales(p) && !kn_family_of(p)->routed &&
