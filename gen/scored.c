@@ -63,7 +63,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     bool near = four && g->schedule == from->schedule;
     char ragged = kn_family_of(p)->ragged;
 
-    if (p->k < 4 * (int64_t)g->bk || (p->beta && four && !near))
+    if (p->k < 4 * (int64_t)g->bk)
         return 1.3;
     if (joins && kn_targets[p->target].scaled)
         return 1.25;
@@ -72,7 +72,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk) ||
         (ragged && (g->split_k > 1 || crowds(p, s, g))))
         return 1.2;
-    if (p->beta || g->domain.ktail || p->k < 8 * (int64_t)g->bk ||
+    if (g->domain.ktail || p->k < 8 * (int64_t)g->bk ||
         scales_late(p, g->schedule))
         return 1.15;
     return ragged == 'k' || (ragged && !near) || crowds(p, s, g) ? 1.12
