@@ -14,7 +14,7 @@ set -eu
 build_packages="gcc libc6-dev meson ninja-build pkg-config python3
     llvm-22-dev libjansson-dev libmd-dev"
 test_packages="python3-numpy llvm-22-tools lld-22 libamd-comgr-dev
-    libcmocka-dev clang-22 libclang-rt-22-dev libamdhip64-dev
+    libcmocka-dev clang-22 clang-tools-22 libclang-rt-22-dev libamdhip64-dev
     cmake zsh man-db python3-pip debhelper dh-python lintian"
 # What a bare Debian 12 took (tests/quickstart/bare_root.sh, two cores); of the
 # tests' packaging tools what apt says of them.
