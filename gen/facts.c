@@ -192,15 +192,18 @@ array_of(const struct given *x, uint32_t i)
 
 /* Bias and C are an expression's operands: C is loaded for many rows at a time, and a
  * part of the tile stored while the next is made. Not of runs of rows, of moe and of
- * aiter's arguments. */
+ * aiter's arguments, nor where sums leave LLVM no registers for those rows. */
 static bool
 applies(const struct given *x)
 {
     const kiln_problem *p = x->p;
+    const struct kn_config *g = x->g;
+    uint32_t sums = g->bm * g->bn / (64 * g->wm * g->wn);
 
     return p->epilogue == KILN_EPILOGUE_EXPRESSION ||
-           ((p->beta || p->epilogue) && kn_reads_of(x->g) != KN_READS_RUNS &&
-            !kn_family_of(p)->routed && !kn_loader_of(p, x->g));
+           ((p->beta || p->epilogue) && kn_reads_of(g) != KN_READS_RUNS &&
+            (sums < 128 || g->lowering == KN_LOWERING_ASM) &&
+            !kn_family_of(p)->routed && !kn_loader_of(p, g));
 }
 
 /* Rows of blocks, where nothing is loaded for each element, nothing is between the
