@@ -66,7 +66,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     if (p->k < 4 * (int64_t)g->bk)
         return 1.3;
     if (joins && kn_targets[p->target].scaled)
-        return 1.25;
+        return p->scale == KILN_SCALE_MX32 ? 1.25 : 1.06;
     if (near && same_tile(g, from))
         return g->domain.ktail && ragged != 'k' ? 1.15 : 1.08;
     if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk) ||
@@ -76,7 +76,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
         scales_late(p, g->schedule))
         return 1.15;
     return ragged == 'k' || (ragged && !near) || crowds(p, s, g) ? 1.12
-         : near ? 1.06 : 1.08;
+         : near ? 1.04 : 1.05;
 }
 
 /* Tiles of 48, 80, 96 and 192 rows, and shares of the smallest, must be better
