@@ -226,8 +226,8 @@ asked_twice(const struct launch *l, double k)
                     : 1;
 }
 
-/* Of what lines take that a K tile reads twice since rows begin inside them, what
- * a loop waits for that the matrix pipes do not bound. */
+/* Where rows begin inside lines, the part of the lines more that a K tile reads that
+ * a loop waits for, unless the matrix pipes bound it (docs/timing.md). */
 #define INSIDE 0.7
 
 /* Clocks of a K tile of k workgroups on a compute unit. A loop that the matrix
