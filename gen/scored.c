@@ -66,7 +66,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     if (p->k < 4 * (int64_t)g->bk)
         return 1.3;
     if (joins && kn_targets[p->target].scaled)
-        return p->scale == KILN_SCALE_MX32 ? 1.25 : 1.06;
+        return p->scale == KILN_SCALE_MX32 && !kn_widens_scaled(p) ? 1.25 : 1.06;
     if (near && same_tile(g, from))
         return g->domain.ktail && ragged != 'k' ? 1.15 : 1.08;
     if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk) ||
@@ -93,8 +93,8 @@ better_by(const struct kn_config *g)
 }
 
 /* What scores say nothing of: scales that no long loop makes good; groups of
- * few rows, or of fewer than the tile has, or of a short K that are stored an
- * element a lane. */
+ * few rows, or of fewer than the tile has, or in `4-wave` of eight waves, or of a
+ * short K that are stored an element a lane. */
 static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
@@ -103,7 +103,8 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (scales_late(p, s->schedule) && p->k < 2560) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
-            (p->m < 64 * p->groups || (!s->walks && s->bm > g->bm)));
+            (p->m < 64 * p->groups || (!s->walks && s->bm > g->bm) ||
+             (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
 }
 
 /* Scores are of sizes that are known, of an A that is not widened to the 16 bits
