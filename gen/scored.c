@@ -8,7 +8,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG = 128 };
+enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG = 128, LONG_ROWS = 8192 };
 
 /* Row and tensor scales in the long epilogue of `4-wave`. */
 static bool
@@ -48,6 +48,20 @@ reloads_scales(const kiln_problem *p, const struct kn_config *g)
            !kn_family_of(p)->ragged && !kn_schedules[g->schedule].asm_only;
 }
 
+/* Two MX types that are converted and multiplied product by product: of gfx942. */
+static bool
+converts(const kiln_problem *p)
+{
+    return kn_dequant(p) && kn_type_mx[p->a];
+}
+
+/* Their rows of one slot with room for several workgroups (tests/timing/scores.c). */
+static bool
+converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
+{
+    return converts(p) && stages == 1 && bk == 64;
+}
+
 /* The lead that scores must give g over `from`, by how much the ratio of two
  * scores errs: least of two `4-wave` tiles, or of one and its walk; more of crowds,
  * of groups in K, of a K tail, of scales behind `4-wave`; most of groups, whose
@@ -64,7 +78,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     char ragged = kn_family_of(p)->ragged;
 
     if (p->k < 4 * (int64_t)g->bk)
-        return 1.3;
+        return converts(p) ? 1.1 : 1.3;
     if (joins && kn_targets[p->target].scaled)
         return p->scale == KILN_SCALE_MX32 && !kn_widens_scaled(p) ? 1.25 : 1.06;
     if (near && same_tile(g, from))
@@ -94,7 +108,8 @@ better_by(const struct kn_config *g)
 
 /* What scores say nothing of: scales that no long loop makes good; groups of
  * few rows, or of fewer than the tile has, or in `4-wave` of eight waves, or of a
- * short K that are stored an element a lane. */
+ * short K that are stored an element a lane; one slot of half a line of groups, or of
+ * rows so long that the L2 does not keep the other half. */
 static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
@@ -102,6 +117,8 @@ unknown(const kiln_problem *p, const struct kn_score *s,
     return (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (scales_late(p, s->schedule) && p->k < 2560) ||
+           (converts_in_one_slot(p, s->stages, s->bk) &&
+            (kn_family_of(p)->ragged || p->k > LONG_ROWS)) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
             (p->m < 64 * p->groups || (!s->walks && s->bm > g->bm) ||
              (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
@@ -139,7 +156,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     else if (p->k % g->bk && !g->domain.ktail)
         return false;
     g->schedule = s->schedule;
-    g->stages = kn_direct(p, g) || asm_only ? s->stages : 0;
+    g->stages = kn_direct(p, g) || asm_only || s->stages == 1 ? s->stages : 0;
     g->cus = s->walks ? kn_cus(p) : 0;
     if (asm_only)
         g->lowering = KN_LOWERING_ASM;
@@ -175,6 +192,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
     if (ragged == 'm')
         most += ((uint64_t)p->groups + 1) * ((kn_b_columns(p) + g->bn - 1) / g->bn);
     return n < 2 || ((!kn_schedules[g->schedule].asm_only || kn_widens_scaled(p)) &&
+                     !converts_in_one_slot(p, g->stages, g->bk) &&
                      k >= 2 * (int64_t)n * g->bk &&
                      many * n <= 4 * kn_cus(p) &&
                      most * g->wm * g->wn <= KN_COUNTERS);

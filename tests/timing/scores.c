@@ -163,7 +163,7 @@ predict(struct kn_ctx *c, kiln_problem p, const struct kn_generated *g,
 /* ---- one row ------------------------------------------------------------ */
 
 struct measured {
-    struct kn_time_result few, many, warm, full;
+    struct kn_time_result few, many, warm, full, brief; /* brief: full, few turns */
     uint32_t residents;
     double fixed, turn;
 };
@@ -209,7 +209,23 @@ measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
         p = problem_of(b, given, cus / 16, 16 * m->residents, MANY);
     else
         return KILN_OK;
-    return predict(c, p, g, false, &m->full);
+    KN_TRY(predict(c, p, g, false, &m->full));
+    p.k = FEW * given->bk;
+    return given->cus ? KILN_OK : predict(c, p, g, false, &m->brief);
+}
+
+/* Clocks of a K tile of each of several workgroups, and of what is around it. Where
+ * some end long before others the ends tell nothing, but the difference does. */
+static void
+crowded(const struct measured *m, double *full, double *fixed)
+{
+    *fixed = m->full.prologue_cycles + m->full.epilogue_cycles;
+    *full = (m->full.group_cycles - *fixed) / (double)MANY;
+    if (*fixed < *full * (double)MANY / 4)
+        return;
+    *full = (m->full.group_cycles - m->brief.group_cycles) / (double)(MANY - FEW);
+    *fixed = m->brief.group_cycles - *full * (double)FEW;
+    *fixed = *fixed > 0 ? *fixed : 0;
 }
 
 static void
@@ -229,8 +245,7 @@ put_row(struct bench *b, const struct kn_generated *g,
                   kn_targets[b->target].cus / (double)(GROUPS * MANY);
 
     if (m->residents > 1) {
-        fixed = m->full.prologue_cycles + m->full.epilogue_cycles;
-        full = (m->full.group_cycles - fixed) / (double)MANY;
+        crowded(m, &full, &fixed);
         if (kn_type_bits[b->k->a] > 16 && full < m->residents * mfma) {
             /* matrix pipes bound it: some begin when others end */
             full = m->residents * mfma;
@@ -292,6 +307,15 @@ put_chip(kiln_target t)
     printf(")\n");
 }
 
+/* MX types that are converted on gfx942: one slot of half as much K leaves room for
+ * another workgroup, which multiplies while this one converts. */
+static void
+try_one_slot(struct bench *b, struct tile t, uint32_t bk)
+{
+    t.stages = 1;
+    try_row(b, KN_SCHED_SIMPLE, &t, bk, false);
+}
+
 /* K of a tile: of small ones and of converted operands twice that too; half of it
  * where K is short (4 bits), has a tail (8 bits that go through registers) or
  * groups of scales are shorter (i4). */
@@ -335,6 +359,9 @@ run(struct bench *b)
         uint32_t area = (uint32_t)simple[i].bm * simple[i].bn;
 
         try_simple(b, &simple[i], bk);
+        if (!gfx950 && mx && kn_type_mx[b->k->a] && !b->k->odd &&
+            area >= 96 * 128 && area < 256 * 128 && simple[i].bn == 128)
+            try_one_slot(b, simple[i], 64);
         if (area <= 64 * 128 && kn_widens_scaled(&p))
             try_row(b, KN_SCHED_SIMPLE, &simple[i], 4 * bk, false);
         if (gfx950 && !b->k->converted &&
