@@ -376,7 +376,7 @@ kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     try.bn = kn_quantises(p) ? 64 : 32;
     try.wm = try.wn = 1;
     try.bk = kn_natural_bk(c, p);
-    try.schedule = p->k <= 2 * try.bk ? KN_SCHED_UNROLLED : KN_SCHED_DIRECT;
+    try.schedule = kn_form_straight(p, try.bk);
     if (!try.domain.align_a)
         try.domain = kn_domain_of(p, 256, try.bk);
     if (!try.group_m)

@@ -274,6 +274,12 @@ kn_form_divides(const kiln_problem *p, const struct kn_config *g)
     return kn_schedules[g->schedule].asm_only && !kn_family_of(p)->ragged;
 }
 
+enum kn_schedule
+kn_form_straight(const kiln_problem *p, uint32_t bk)
+{
+    return p->k <= 2 * (int64_t)bk ? KN_SCHED_UNROLLED : KN_SCHED_DIRECT;
+}
+
 bool
 kn_form_assembly(const kiln_problem *p, const struct kn_config *g)
 {

@@ -39,6 +39,10 @@ kn_power_to(uint32_t x, uint32_t most)
  * it can. Tile, waves, K and domain are decided; stages may be open. */
 const char *kn_form_lacks(const kiln_problem *p, const struct kn_config *g);
 
+/* The schedule of a loop straight from memory through tiles of bk of p's K: all of a
+ * K of at most two is asked for at once. */
+enum kn_schedule kn_form_straight(const kiln_problem *p, uint32_t bk);
+
 /* Whether a loop has the registers it wants to be taken without being asked
  * for, beside those of its fragments. */
 bool kn_form_wanted(const kiln_problem *p, const struct kn_config *g);

@@ -8,7 +8,9 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG = 128, LONG_ROWS = 8192 };
+enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG_ROWS = 8192 };
+/* K tiles */
+enum { SHORT = 8, LONG = 128 };
 
 /* Row and tensor scales in the long epilogue of `4-wave`. */
 static bool
@@ -108,7 +110,8 @@ better_by(const struct kn_config *g)
 
 /* What scores say nothing of: scales that no long loop makes good; groups of
  * few rows, or of fewer than the tile has, or in `4-wave` of eight waves, or of a
- * short K that are stored an element a lane; one slot of half a line of groups, or of
+ * short K that are stored an element a lane; a loop straight from memory where K is
+ * long; one slot of half a line of groups, or of
  * rows so long that the L2 does not keep the other half. */
 static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
@@ -116,6 +119,8 @@ unknown(const kiln_problem *p, const struct kn_score *s,
 {
     return (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
             p->k < 4 * (int64_t)g->bk * p->groups) ||
+           (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
+            p->k > SHORT * (int64_t)s->bk) ||
            (scales_late(p, s->schedule) && p->k < 2560) ||
            (converts_in_one_slot(p, s->stages, s->bk) &&
             (kn_family_of(p)->ragged || p->k > LONG_ROWS)) ||
@@ -142,6 +147,7 @@ static bool
 take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
 {
     bool asm_only = kn_schedules[s->schedule].asm_only;
+    bool straight = kn_schedules[s->schedule].reads == KN_READS_MEMORY;
 
     g->bm = s->bm;
     g->bn = s->bn;
@@ -155,7 +161,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
         g->domain = kn_domain_of(p, 256, g->bk);
     else if (p->k % g->bk && !g->domain.ktail)
         return false;
-    g->schedule = s->schedule;
+    g->schedule = straight ? kn_form_straight(p, g->bk) : s->schedule;
     g->stages = kn_direct(p, g) || asm_only || s->stages == 1 ? s->stages : 0;
     g->cus = s->walks ? kn_cus(p) : 0;
     if (asm_only)

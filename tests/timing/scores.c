@@ -80,6 +80,10 @@ static const struct tile {
     { 48, 64, 1, 4, 0 },   { 48, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 },
     { 96, 64, 2, 2, 0 },   { 96, 128, 2, 2, 0 },  { 96, 256, 2, 4, 0 },
     { 192, 128, 2, 2, 0 }, { 192, 256, 2, 4, 0 },
+}, direct[] = {
+    { 16, 32, 1, 1, 0 },   { 16, 32, 1, 2, 0 },   { 16, 64, 1, 4, 0 },
+    { 32, 32, 1, 2, 0 },   { 32, 64, 1, 2, 0 },   { 32, 128, 1, 4, 0 },
+    { 16, 128, 1, 4, 0 },  { 64, 64, 2, 2, 0 },
 }, four[] = {
     { 256, 256, 2, 2, 0 }, { 256, 224, 2, 2, 0 }, { 256, 192, 2, 2, 0 },
     { 256, 160, 2, 2, 0 }, { 256, 128, 2, 2, 0 }, { 128, 256, 1, 4, 0 },
@@ -335,6 +339,17 @@ try_simple(struct bench *b, const struct tile *t, uint32_t bk)
         try_row(b, KN_SCHED_SIMPLE, t, 2 * bk, false);
 }
 
+/* Loops straight from memory: of types that are multiplied as they lie, in `nt`. */
+static void
+try_direct(struct bench *b, uint32_t bk)
+{
+    if (b->k->scale != KILN_SCALE_NONE || b->k->odd || b->k->words ||
+        strcmp(b->layout, "nt") || kn_type_bits[b->k->a] > 16 || b->k->converted)
+        return;
+    for (size_t i = 0; i < COUNT(direct); i++)
+        try_row(b, KN_SCHED_DIRECT, &direct[i], bk, false);
+}
+
 static void
 try_8wave(struct bench *b, uint32_t bk)
 {
@@ -368,6 +383,7 @@ run(struct bench *b)
             area >= (mx ? 256 * 256 : 128 * 128))
             try_row(b, KN_SCHED_INTERLEAVE, &simple[i], bk, false);
     }
+    try_direct(b, bk);
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
         try_8wave(b, bk);
     for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {
