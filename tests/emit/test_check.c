@@ -123,7 +123,7 @@ static void
 test_registers_bf16(void **state)
 {
     (void)state;
-    every_wait_matters(KILN_GFX942, KILN_BF16, 512);
+    every_wait_matters(KILN_GFX942, KILN_BF16, 1024);
 }
 
 /* gfx942 switches lanes off for atomics behind its main loop: the branches in front
