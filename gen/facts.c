@@ -97,6 +97,15 @@ parts_of(const struct given *x)
                         : x->a.count * x->a.bytes > 128 ? 2 : 1;
 }
 
+/* Products behind which loads come later than the next tile wants them: of small
+ * tiles, and of two slots where products take no factors between them. */
+static bool
+late_loads(const struct kn_config *g, const struct kn_facts *f)
+{
+    return !f->direct && g->bm * g->bn >= 80 * 128 &&
+           (g->stages == 1 || f->scaled_by_hand) && f->KSTEPS * f->PARTS > 1;
+}
+
 /* The 4-wave loop has registers for the next batch. */
 static uint32_t
 scale_slots(const struct given *x)

@@ -80,6 +80,10 @@ static const struct tile {
     { 48, 64, 1, 4, 0 },   { 48, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 },
     { 96, 64, 2, 2, 0 },   { 96, 128, 2, 2, 0 },  { 96, 256, 2, 4, 0 },
     { 192, 128, 2, 2, 0 }, { 192, 256, 2, 4, 0 },
+}, one_slot[] = {
+    { 96, 128, 2, 2, 1 },  { 128, 128, 2, 2, 1 }, { 192, 128, 2, 2, 1 },
+    { 128, 256, 2, 4, 1 }, { 128, 256, 1, 4, 1 }, { 256, 128, 2, 4, 1 },
+    { 192, 256, 2, 4, 1 }, { 256, 256, 2, 4, 1 },
 }, direct[] = {
     { 16, 32, 1, 1, 0 },   { 16, 32, 1, 2, 0 },   { 16, 64, 1, 4, 0 },
     { 32, 32, 1, 2, 0 },   { 32, 64, 1, 2, 0 },   { 32, 128, 1, 4, 0 },
@@ -312,12 +316,16 @@ put_chip(kiln_target t)
 }
 
 /* MX types that are converted on gfx942: one slot of half as much K leaves room for
- * another workgroup, which multiplies while this one converts. */
+ * another workgroup, which multiplies while this one converts, or for a tile of
+ * which less is converted for a product. */
 static void
-try_one_slot(struct bench *b, struct tile t, uint32_t bk)
+try_one_slot(struct bench *b)
 {
-    t.stages = 1;
-    try_row(b, KN_SCHED_SIMPLE, &t, bk, false);
+    if (b->target != KILN_GFX942 || b->k->scale != KILN_SCALE_MX32 ||
+        !kn_type_mx[b->k->a] || b->k->odd)
+        return;
+    for (size_t i = 0; i < COUNT(one_slot); i++)
+        try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
 }
 
 /* K of a tile: of small ones and of converted operands twice that too; half of it
@@ -374,15 +382,13 @@ run(struct bench *b)
         uint32_t area = (uint32_t)simple[i].bm * simple[i].bn;
 
         try_simple(b, &simple[i], bk);
-        if (!gfx950 && mx && kn_type_mx[b->k->a] && !b->k->odd &&
-            area >= 96 * 128 && area < 256 * 128 && simple[i].bn == 128)
-            try_one_slot(b, simple[i], 64);
         if (area <= 64 * 128 && kn_widens_scaled(&p))
             try_row(b, KN_SCHED_SIMPLE, &simple[i], 4 * bk, false);
         if (gfx950 && !b->k->converted &&
             area >= (mx ? 256 * 256 : 128 * 128))
             try_row(b, KN_SCHED_INTERLEAVE, &simple[i], bk, false);
     }
+    try_one_slot(b);
     try_direct(b, bk);
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
         try_8wave(b, bk);
