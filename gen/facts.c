@@ -90,11 +90,21 @@ shared(const struct kn_config *g)
     return r == KN_READS_PARTS || r == KN_READS_HALVES || r == KN_READS_TILE;
 }
 
+/* Tiles whose loads fill the memory queue. */
+static bool
+many_loads(const struct kn_config *g)
+{
+    return g->bm * g->bn >= 80 * 128;
+}
+
+/* Two where one K step alone would have no place for late loads, too. */
 static int64_t
 parts_of(const struct given *x)
 {
+    bool one = kn_prequant(x->p) && many_loads(x->g) && x->a.ksteps == 1 && x->a.count > 1;
+
     return shared(x->g) ? kn_shares(x->g, &x->a)
-                        : x->a.count * x->a.bytes > 128 ? 2 : 1;
+                        : one || x->a.count * x->a.bytes > 128 ? 2 : 1;
 }
 
 /* Products behind which loads come later than the next tile wants them: of small
@@ -102,7 +112,7 @@ parts_of(const struct given *x)
 static bool
 late_loads(const struct kn_config *g, const struct kn_facts *f)
 {
-    return !f->direct && g->bm * g->bn >= 80 * 128 &&
+    return !f->direct && many_loads(g) &&
            (g->stages == 1 || f->scaled_by_hand) && f->KSTEPS * f->PARTS > 1;
 }
 

@@ -328,7 +328,7 @@ try_one_slot(struct bench *b)
         try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
 }
 
-/* K of a tile: of small ones and of converted operands twice that too; half of it
+/* K of a tile: of small ones, converted operands and rows at any byte twice that too; half of it
  * where K is short (4 bits), has a tail (8 bits that go through registers) or
  * groups of scales are shorter (i4). */
 static void
@@ -343,7 +343,7 @@ try_simple(struct bench *b, const struct tile *t, uint32_t bk)
     if (!t->stages && (whole || (bk == 256 && !b->k->shuffled)))
         try_row(b, KN_SCHED_SIMPLE, t, bk / 2, false);
     try_row(b, KN_SCHED_SIMPLE, t, bk, false);
-    if (bk < 256 && (b->k->converted || area <= 128 * 128))
+    if (bk < 256 && (b->k->converted || b->k->odd || area <= 128 * 128))
         try_row(b, KN_SCHED_SIMPLE, t, 2 * bk, false);
 }
 
