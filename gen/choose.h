@@ -120,6 +120,7 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(S66, "MX with 6 bits, shuffled scales", 1, NONE) \
     X(S88, "MX 8 x 8 bits, shuffled scales", 1, NONE) X(F, "f32", 0, NONE) \
     X(X, "f32 as xf32", 0, NONE) X(T, "f32 as two bf16", 0, NONE) \
+    X(D, "f64", 0, NONE) \
     X(UH, "16 bits, rows at any byte", 0, UH) \
     X(U8, "8 bits, rows at any byte", 1, U8) \
     X(UK, "8 bits, 128-blocks, rows at any byte", 1, UK) \

@@ -29,7 +29,7 @@ unit(uint8_t align, bool transpose, uint32_t bits)
 {
     int64_t u = align >= 4 ? 16 : align;
 
-    if (transpose && u > 4)
+    if (transpose && u > 4 && bits <= 32)
         u = 4;
     return u * 8 < bits ? bits / 8 : u;
 }
@@ -219,6 +219,8 @@ applies(const struct given *x)
     const struct kn_config *g = x->g;
     uint32_t sums = g->bm * g->bn / (64 * g->wm * g->wn);
 
+    if (kn_type_bits[p->a] > 32)
+        return false;        /* an expression is of f32 */
     return p->epilogue == KILN_EPILOGUE_EXPRESSION ||
            ((p->beta || p->epilogue) && kn_reads_of(g) != KN_READS_RUNS &&
             (sums < 128 || g->lowering == KN_LOWERING_ASM) &&

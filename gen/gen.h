@@ -185,9 +185,11 @@ struct kn_config {
 enum { KN_COUNTERS = KILN_WORKSPACE_ZEROS / 4, KN_SPLIT_MOST = 16 };
 
 static inline uint64_t
-kn_split_area(const struct kn_config *g)
+kn_split_area(const kiln_problem *p, const struct kn_config *g)
 {
-    return 4ull * g->split_k * g->bm * g->bn;
+    uint64_t size = kn_type_bits[p->a] > 32 ? 8 : 4;
+
+    return size * g->split_k * g->bm * g->bn;
 }
 
 /* Reads a line into cfg; the first part that is none, NULL: all are. */

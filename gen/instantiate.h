@@ -147,7 +147,7 @@ int kn_gemv_exponent_bias(const kiln_problem *p);
 static inline bool
 kn_gemv_a_scaled(const kiln_problem *p)
 {
-    return p->a >= KILN_MXFP8;
+    return kn_type_mx[p->a];
 }
 
 #endif

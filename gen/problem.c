@@ -26,6 +26,23 @@ weight_only(const kiln_problem *p)
     return kn_type_mx[p->b] && kn_type_bits[p->a] == 16;
 }
 
+/* What wider sums have, and what they have not: arithmetic of an epilogue is f32. */
+static kiln_status
+check_wide(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (kn_family_of(p)->routed)
+        return kn_fail(c, KILN_UNSUPPORTED, "f64 is for gemm, batched, grouped "
+                       "and wgrad");
+    if (p->out != KILN_F64 && p->out != KILN_F32)
+        return kn_fail(c, KILN_UNSUPPORTED, "the output of f64 x f64 is f64 or "
+                       "f32, not %s", kiln_type_name(p->out));
+    if (p->epilogue == KILN_EPILOGUE_EXPRESSION || p->amax || p->out2)
+        return kn_fail(c, KILN_UNSUPPORTED, "f64 has alpha, a bias and beta 0 or "
+                       "1 in f64; expressions, amax and a second output are of "
+                       "f32");
+    return KILN_OK;
+}
+
 static kiln_status
 check_types(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -75,6 +92,8 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
                            "of 32: --inter is a multiple of 32");
         return KILN_OK;
     }
+    if (kn_type_bits[p->a] > 32)
+        return check_wide(c, p);
     if (kn_codes(p) || (kn_quantises(p) && !kn_family_of(p)->routed))
         return KILN_OK;
     if (p->out == KILN_I32 ? p->a != KILN_I8
@@ -458,7 +477,7 @@ kn_problem_normalise(struct kn_ctx *c, kiln_problem *p)
     if (!p->b)
         p->b = p->a;
     if (!p->out)
-        p->out = KILN_BF16;
+        p->out = p->a == KILN_F64 ? KILN_F64 : KILN_BF16;
     if (!p->alpha_set)
         p->alpha = 1;
     KN_TRY(check_device(c, p));
@@ -530,7 +549,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     const struct kn_family *f = kn_family_of(p);
     struct kn_pitches t = kn_pitches_of(p);
     struct kn_domain d = { .vec = 1 };
-    int64_t size = (kn_type_bits[p->out] + 7) / 8;
+    int64_t size = (kn_type_bits[p->out] + 7) / 8, wide = size > 4 ? 2 : 4;
 
     if (f->unary)
         return kn_quant_domain(p, base);
@@ -544,15 +563,17 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     }
     if (kn_b_in_sa(p))
         d.align_sa = 16;     /* loaded one by one */
-    if (kn_in_words(p) && d.align_b < 4)
+    if ((kn_in_words(p) || kn_type_bits[p->b] > 32) && d.align_b < 4)
         d.align_b = 4;       /* or the launch is refused */
+    if (kn_type_bits[p->a] > 32 && d.align_a < 4)
+        d.align_a = 4;       /* the same */
     if (kn_scales_down(p, 'a'))
         d.align_sa = 4;      /* rows start at any scale */
     if (f->routed)
         t.tc = 0;
-    if (p->n % 4 == 0 && (t.c | t.tc) % (4 * size) == 0 &&
-        base % (4 * size) == 0)
-        d.vec = 4;
+    if (p->n % wide == 0 && (t.c | t.tc) % (wide * size) == 0 &&
+        base % (wide * size) == 0)
+        d.vec = (uint8_t)wide;
     if (f->ragged == 'k' && p->layout == KILN_NT)
         along_k(p, &d);
     if (f->ragged == 'k' && p->scale == KILN_SCALE_BLOCK128)

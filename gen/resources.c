@@ -52,7 +52,7 @@ demand_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
                         .loose_a = kn_unaligned(p, g, 'a'),
                         .loose_b = kn_unaligned(p, g, 'b') };
 
-    d.acc = d.a.count * d.b.count * 4;
+    d.acc = d.a.count * d.b.count * 4 * kn_sum_dwords(&f);
     return d;
 }
 
@@ -147,14 +147,16 @@ shifting(const struct demand *d)
 }
 
 /* Operands that are converted: a run's elements as f32, and when A is
- * transposed as well as many more (measured). */
+ * transposed as well as many more; of f64 registers are pairs, of which LLVM finds
+ * fewer (measured). */
 static uint32_t
 converting(const kiln_problem *p)
 {
     bool transposed = kn_dequant(p) && !kn_along_k(p, 'a') &&
                       kn_targets[p->target].lds_tr;
 
-    return (p->quant ? 56 : kn_prequant(p) ? 40 : 0) + (transposed ? 12 : 0) +
+    return (kn_type_bits[p->a] > 32 ? 12 : p->quant ? 56 : kn_prequant(p) ? 40 : 0) +
+           (transposed ? 12 : 0) +
            (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p) ? 16 : 0);
 }
 

@@ -81,7 +81,8 @@ aligned_class(const kiln_problem *p)
         return KN_CLASS_NV;
     if (kn_prequant(p))
         return KN_CLASS_P8;
-    return p->a == KILN_F32 ? (enum kn_class)f32[p->math]
+    return kn_type_bits[p->a] > 32 ? KN_CLASS_D
+         : p->a == KILN_F32 ? (enum kn_class)f32[p->math]
          : kn_type_bits[p->a] == 16 ? KN_CLASS_H
          : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
 }
@@ -137,7 +138,7 @@ struct launch {
     double tm, tn, many;     /* tiles of a product, products */
     double groups;           /* workgroups */
     double turns;            /* K tiles of each */
-    double shares;
+    double shares, sum;      /* sum: bytes of one */
     double read, aligned;    /* bytes of lines of a K tile; if rows began at lines */
     double written;          /* of a tile */
     double added;            /* of C, that a tile is added to */
@@ -319,7 +320,7 @@ clock_at(const struct launch *l, double duty)
 static double
 joining(const struct launch *l, const struct kn_config *g)
 {
-    double area = 4.0 * g->bm * g->bn;
+    double area = l->sum * g->bm * g->bn;
 
     return l->shares < 2 ? 0 : 2500 + area / 16 + l->shares * area / 20;
 }
@@ -391,6 +392,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.tn = ceil((double)p->n / kn_tile_columns(p, g));
     l.many = (double)many;
     l.shares = g->split_k ? g->split_k : 1;
+    l.sum = kn_type_bits[p->a] > 32 ? 8 : 4;
     l.groups = l.tm * l.tn * l.many * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
     l.bits_a = least((double)m, g->bm) * kn_type_bits[p->a];

@@ -10,6 +10,7 @@ kn_payload(kiln_type t)
 {
     static const uint8_t map[KILN_NTYPES] = {
         [KILN_F32] = KN_T_f32,   [KILN_I32] = KN_T_i32,
+        [KILN_F64] = KN_T_f64,
         [KILN_F16] = KN_T_f16,   [KILN_BF16] = KN_T_bf16,
         [KILN_FP8] = KN_T_fp8,   [KILN_BF8] = KN_T_bf8,
         [KILN_I8] = KN_T_i8,     [KILN_MXFP8] = KN_T_fp8,

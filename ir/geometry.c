@@ -128,7 +128,8 @@ kn_block_place(const struct kn_lds *l, const struct kn_geom *g, uint32_t id,
 }
 
 /* A lane's block of a K-outer tile of cols K: kb K, a 16-byte run of them or less
- * of it when that leaves threads without a block, of a dword of columns. */
+ * of it when that leaves threads without a block, of a dword of columns, of f64 of
+ * 16 bytes. */
 static void
 turned(const struct kn_fn *f, const struct kn_lds *l, uint32_t cols,
        struct kn_geom *g)
@@ -137,9 +138,11 @@ turned(const struct kn_fn *f, const struct kn_lds *l, uint32_t cols,
     bool column = l->words == KN_WORDS_GPTQ || l->words == KN_WORDS_GPTQ2;
 
     g->kb = 128 / mem;
-    g->pb = column ? 1 : 32 / mem;
-    while (l->rows / g->pb * (cols / g->kb) % threads && g->kb * mem > 32)
+    g->pb = column ? 1 : mem > 32 ? 128 / mem : 32 / mem;
+    while (l->rows / g->pb * (cols / g->kb) % threads && g->kb * mem > 32 &&
+           g->kb > 1)
         g->kb /= 2;
+    g->mem = mem > 32 ? 16 : 4;
     g->nchunks = l->rows / g->pb * (cols / g->kb);
     g->steps = div_up(g->nchunks, threads);
 }
@@ -226,9 +229,21 @@ kn_waves_per_simd(const struct kn_fn *f)
     const struct kn_shape *s = &f->shape;
     uint64_t lds = kn_lds_bytes(f);
     uint64_t groups = lds ? kn_targets[f->target].lds / lds : 2;
-    uint32_t sums = s->bm * s->bn / (kn_waves(f) * 64);
+    uint32_t sums = s->bm * s->bn / (kn_waves(f) * 64) * kn_sum_dwords(f);
 
     return groups * kn_waves(f) / 4 >= 2 && sums < 256 ? 2 : 1;
+}
+
+uint32_t
+kn_sum_dwords(const struct kn_fn *f)
+{
+    return f->shape.mfma < 0 ? 1 : kn_elems[kn_mfmas[f->shape.mfma].acc].bits / 32u;
+}
+
+uint32_t
+kn_fragment_row(const struct kn_fn *f, int side, uint32_t lane)
+{
+    return side == 'b' && kn_sum_dwords(f) == 2 ? lane % 4 * 4 + lane / 4 : lane;
 }
 
 bool

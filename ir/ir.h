@@ -224,7 +224,8 @@ struct kn_geom {
     bool transpose;          /* K-outer in memory, K-inner in LDS */
     uint32_t kb, pb;         /* transpose block: kb rows of K, pb outers */
     uint32_t run;            /* converted: K elements a lane moves at a time */
-    uint32_t mem;            /* bytes of a lane's chunk (or run) in memory */
+    uint32_t mem;            /* bytes of a lane's chunk (or run, or row of a
+                                transpose block) in memory */
     uint32_t kn, pn;         /* transpose blocks of neighbouring lanes: kn along
                                 K for every pn outers; kn 1: all outers first */
     bool own;                /* unaligned: a lane loads all dwords its bytes are
@@ -248,6 +249,10 @@ bool kn_counts_along(const struct kn_fn *f, int32_t axis);
 uint64_t kn_lds_bytes(const struct kn_fn *f);
 /* Waves a SIMD that a kernel's registers are planned for. */
 uint32_t kn_waves_per_simd(const struct kn_fn *f);
+/* Registers of an element of a sum. */
+uint32_t kn_sum_dwords(const struct kn_fn *f);
+/* Row of a fragment that lane % 16 has: of f64's B in an order (distribute_mma.c). */
+uint32_t kn_fragment_row(const struct kn_fn *f, int side, uint32_t lane);
 
 /* Fragments of one wave along an operand, and their bytes per lane. */
 struct kn_frag {

@@ -68,10 +68,11 @@ phase_of(kiln_target t, uint32_t bytes, unsigned lane)
 }
 
 static uint32_t
-lane_address(const struct kn_lds *l, uint32_t pitch, struct kn_readplan p,
-             unsigned lane)
+lane_address(const struct kn_fn *f, const struct kn_lds *l,
+             struct kn_readplan p, unsigned lane)
 {
     uint32_t t = lane % 16, q = lane / 16, row, col, swz;
+    uint32_t pitch = kn_geometry(f, l).pitch;
 
     if (p.tr) {
         uint32_t per = p.tr == 16 ? 4 : 2;   /* lanes along one K row */
@@ -79,7 +80,7 @@ lane_address(const struct kn_lds *l, uint32_t pitch, struct kn_readplan p,
         row = q * p.qstep + t / per;
         col = t % per * 8;
     } else {
-        row = t;
+        row = kn_fragment_row(f, l->side, t);
         col = q * p.qstep;
     }
     swz = ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
@@ -91,10 +92,10 @@ kn_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
     struct kn_readplan p = kn_readplan(f, l);
     uint32_t banks = p.bytes == 12 ? 32 : kn_targets[f->target].banks;
-    uint32_t pitch = kn_geometry(f, l).pitch, extra = 0, address[64];
+    uint32_t extra = 0, address[64];
 
     for (unsigned lane = 0; lane < 64; lane++)
-        address[lane] = lane_address(l, pitch, p, lane) / 4;
+        address[lane] = lane_address(f, l, p, lane) / 4;
     for (unsigned ph = 0; ph < 8; ph++) {
         uint32_t load[64] = { 0 }, seen[256], n = 0, worst = 0;
 

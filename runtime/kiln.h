@@ -78,7 +78,8 @@ typedef struct kiln_error {
     X(TYPE_NONE, "none", 0, 0) \
     X(F32, "f32", 32, 0) \
     X(I32, "i32", 32, 0) \
-    KILN_OPERAND_TYPES(X)
+    KILN_OPERAND_TYPES(X) \
+    X(F64, "f64", 64, 0)
 typedef enum kiln_type { KILN_TYPES(KILN_NAME) KILN_NTYPES } kiln_type;
 
 /* X(id, text): the kernel families of docs/families.md. */

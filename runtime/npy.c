@@ -15,6 +15,7 @@ const char *
 kn_npy_dtype(kiln_type t)
 {
     switch (t) {
+    case KILN_F64: return "<f8";
     case KILN_F32: return "<f4";
     case KILN_I32: return "<i4";
     case KILN_F16: return "<f2";

@@ -79,6 +79,7 @@ init_types(struct lower *l)
     l->elem[KN_T_i32] = l->i32;
     l->elem[KN_T_i64] = l->i64;
     l->elem[KN_T_f32] = l->f32;
+    l->elem[KN_T_f64] = LLVMDoubleTypeInContext(l->ctx);
     l->elem[KN_T_f16] = LLVMHalfTypeInContext(l->ctx);
     l->elem[KN_T_bf16] = LLVMBFloatTypeInContext(l->ctx);
     l->elem[KN_T_ptr] = l->p1;

@@ -194,6 +194,8 @@ struct dist_epilogue {
 /* Of an accumulator tile: a gated one has half the columns. */
 struct dist_epilogue dist_epilogue(struct dist *d, const struct dist_tile *t);
 struct kn_type dist_acc_type(struct dist *d, kn_ref acc);
+/* v as elements of a type: floats rounded or widened, of integers the bits. */
+kn_ref dist_as_type(struct dist *d, kn_ref v, uint8_t elem);
 /* acc = op(acc, x, y); y may be 0. */
 void dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y);
 
@@ -284,7 +286,7 @@ struct dist_out {
 /* Of an operation with the operands and attributes of `store`. */
 struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
 /* What the output holds where an accumulator will be stored: the offsets, the
- * bytes on their way, the f32x4. */
+ * bytes on their way, the four of them as `elem`. */
 struct dist_old {
     kn_ref part[4];
 };
@@ -294,7 +296,7 @@ struct dist_old dist_out_places(struct dist *d, const struct dist_out *o,
 struct dist_old dist_out_load(struct dist *d, const struct dist_out *o,
                               kn_ref from, const struct dist_old *at);
 kn_ref dist_out_old(struct dist *d, const struct dist_out *o,
-                    const struct dist_old *old);
+                    const struct dist_old *old, uint8_t elem);
 
 /* ---- distribute_codes.c: outputs of 8 bits, from f32 ---- */
 /* A type whose values leave registers as codes. */

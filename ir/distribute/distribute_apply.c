@@ -179,7 +179,7 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
             a->v.operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? a->first + r
                                                                  : y];
     for (uint32_t s = 0; s < a->nfrom; s++) {
-        kn_ref v = dist_out_old(a->d, &a->o, &a->old[n * a->nfrom + s]);
+        kn_ref v = dist_out_old(a->d, &a->o, &a->old[n * a->nfrom + s], KN_T_f32);
 
         if (a->tensor[s] < x->n)
             a->v.operand[a->tensor[s]] = v;

@@ -76,7 +76,7 @@ memory_elem(uint32_t bytes)
 static uint32_t
 row_bytes(const struct kn_geom *g)
 {
-    return (g->transpose ? 4 : g->mem) + (g->own ? 4 : 0);
+    return g->mem + (g->own ? 4 : 0);
 }
 
 static uint32_t
@@ -304,14 +304,16 @@ dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel)
 }
 
 /* Dword `w` (4 bytes along K) of outer index `p` of a transpose block whose
- * K rows are the dwords row[0 .. kb-1]. */
+ * K rows are the dwords, of f64 four each, row[0 .. kb-1]. */
 static kn_ref
 transposed_dword(struct dist *d, const kn_ref *row, uint32_t bits, uint32_t w,
                  uint32_t p)
 {
     kn_ref lo, hi;
 
-    if (bits >= 32)
+    if (bits == 64)
+        return dist_slice(d, row[w / 2], 2 * p + w % 2);
+    if (bits == 32)
         return row[w];
     if (bits == 16)
         return dist_perm(d, row[2 * w + 1], row[2 * w],

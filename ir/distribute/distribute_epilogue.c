@@ -25,6 +25,17 @@ dist_acc_type(struct dist *d, kn_ref acc)
     return kn_val(d->out, acc)->type;
 }
 
+kn_ref
+dist_as_type(struct dist *d, kn_ref v, uint8_t elem)
+{
+    struct kn_type t = dist_acc_type(d, v);
+
+    if (t.elem == elem)
+        return v;
+    return dist_op(d, t.elem == KN_T_i32 ? KN_OP_bits : KN_OP_cvt,
+                   dist_vec(elem, t.n), v, 0);
+}
+
 void
 dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y)
 {
@@ -58,6 +69,8 @@ expand_mulall(struct dist *d, const struct kn_ins *i)
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     kn_ref f = dist_operand(d, i->arg[1]);
 
+    if (KN_REF_TAG(f) == KN_R_VAL)
+        f = dist_as_type(d, f, dist_acc_type(d, t->reg[0]).elem);
     for (uint32_t n = 0; n < t->nreg; n++)
         dist_apply(d, KN_OP_fmul, t->reg[n], splat(d, t->reg[n], f), 0);
     return KILN_OK;
@@ -150,6 +163,8 @@ by_column(struct dist *d, const struct kn_ins *i, enum kn_op op)
     struct dist_epilogue e = dist_epilogue(d, t);
     kn_ref *s = dist_load_columns(d, &e, dist_f32_vector(d, i));
 
+    for (uint32_t y = 0; y < e.b.count; y++)
+        s[y] = dist_as_type(d, s[y], dist_acc_type(d, t->reg[0]).elem);
     for (uint32_t y = 0; y < e.b.count; y++)
         for (uint32_t x = 0; x < e.a.count; x++)
             dist_apply(d, op, t->reg[x * e.b.count + y], s[y], 0);

@@ -3,7 +3,8 @@
  * Every instruction computes the transposed product: B's fragment is its
  * first operand, A's the second, so that a lane ends up with four consecutive
  * columns of one output row (CDNA3 ISA 7.1: row 4*(lane/16)+r, column
- * lane%16), which stores as one wide word. */
+ * lane%16), which stores as one wide word. Of f64 a lane has rows 4*r + lane/16:
+ * lanes read B's rows in the order that makes the same columns of these. */
 #include "distribute.h"
 
 static kn_ref
@@ -21,6 +22,17 @@ reg_of(struct dist *d, kn_ref tile, uint32_t n, struct kn_type t)
 struct piece {               /* of a fragment */
     uint32_t kk, part, frag;
 };
+
+/* kn_fragment_row of this lane. */
+static kn_ref
+lane_row(struct dist *d, const struct kn_lds *l)
+{
+    if (kn_fragment_row(d->in, l->side, 1) == 1)
+        return d->t;
+    return dist_i2(d, KN_OP_add,
+                   dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_urem, d->t, 4), 4),
+                   dist_ic(d, KN_OP_udiv, d->t, 4));
+}
 
 static kn_ref
 read_address(struct dist *d, int lds, const struct kn_readplan *p,
@@ -50,7 +62,7 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p,
         col = dist_i2(d, KN_OP_add, col,
                       dist_ic(d, KN_OP_mul, wave, p->tr / 8));
     } else {
-        row = dist_i2(d, KN_OP_add, wave, d->t);
+        row = dist_i2(d, KN_OP_add, wave, lane_row(d, l));
         col = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->q, p->qstep), at);
     }
     if (l->swz_n) {
@@ -292,7 +304,8 @@ expand_clear(struct dist *d, const struct kn_ins *i)
 
     if (i->attr[KN_A_elem])
         type.elem = (uint8_t)i->attr[KN_A_elem];
-    zero = type.elem == KN_T_f32 ? kn_flt(d->out, 0) : dist_int(d, 0);
+    zero = kn_elems[type.elem].kind == KN_E_FLOAT ? kn_flt(d->out, 0)
+                                                  : dist_int(d, 0);
 
     if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_ACC, .nreg = n,

@@ -5,10 +5,8 @@
  * counter a tile leaves shares no memory but the output (count.wait).
  *
  * The area of a tile holds, share by share and wave by wave, 16x16 blocks of
- * 4-byte elements, row by row. Rows beyond the output are left out. */
+ * sums of 4 or 8 bytes, row by row. Rows beyond the output are left out. */
 #include "distribute.h"
-
-enum { BLOCK = 1024 };
 
 struct area {
     kn_ref r;                /* resource over all shares */
@@ -16,6 +14,7 @@ struct area {
     kn_ref row, rows;        /* its row in the tile; rows there are */
     uint32_t share;          /* bytes from share to share */
     uint32_t across;         /* blocks of a wave along N */
+    uint32_t size;           /* bytes of a sum */
     struct kn_type type;     /* of a lane's part of a block */
 };
 
@@ -26,13 +25,25 @@ range(struct dist *d, kn_ref base, int64_t bytes)
                    dist_int(d, bytes));
 }
 
+static uint32_t
+sum_size(const struct dist *d)
+{
+    return 4 * kn_sum_dwords(d->in);
+}
+
+static uint32_t
+share_bytes(const struct dist *d)
+{
+    return d->in->shape.bm * d->in->shape.bn * sum_size(d);
+}
+
 /* `splits` shares from s.i64 address `base` on. */
 static struct area
 open_area(struct dist *d, const struct dist_tile *acc, kn_ref base,
           kn_ref rows, uint32_t splits)
 {
     struct kn_frag a = kn_fragment(d->in, 'a');
-    struct area x = { .share = d->in->shape.bm * d->in->shape.bn * 4 };
+    struct area x = { .share = share_bytes(d), .size = sum_size(d) };
 
     x.across = acc->nreg / a.count;
     x.type = kn_val(d->out, acc->reg[0])->type;
@@ -40,10 +51,10 @@ open_area(struct dist *d, const struct dist_tile *acc, kn_ref base,
     x.r = range(d, base, (int64_t)x.share * splits);
     x.row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->wave_m, a.count * 16),
                     d->t);
-    x.lane = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 64),
-                     dist_ic(d, KN_OP_mul, d->q, 16));
+    x.lane = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 16 * x.size),
+                     dist_ic(d, KN_OP_mul, d->q, 4 * x.size));
     x.lane = dist_i2(d, KN_OP_add, x.lane,
-                     dist_ic(d, KN_OP_mul, d->wave, acc->nreg * BLOCK));
+                     dist_ic(d, KN_OP_mul, d->wave, acc->nreg * 256 * x.size));
     return x;
 }
 
@@ -54,7 +65,7 @@ block_offset(struct dist *d, const struct area *x, uint32_t n)
     kn_ref row = dist_ic(d, KN_OP_add, x->row, n / x->across * 16), arg[3];
 
     arg[0] = dist_op(d, KN_OP_slt, kn_vb1, row, x->rows);
-    arg[1] = dist_ic(d, KN_OP_add, x->lane, (int64_t)n * BLOCK);
+    arg[1] = dist_ic(d, KN_OP_add, x->lane, (int64_t)n * 256 * x->size);
     arg[2] = dist_int(d, DIST_NEVER);
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
@@ -62,18 +73,25 @@ block_offset(struct dist *d, const struct area *x, uint32_t n)
 static void
 store_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
 {
-    struct kn_type f = dist_vec(KN_T_f32, 4);
-    kn_ref v = acc, at = block_offset(d, x, n);
-    struct kn_ins *s;
+    uint8_t elem = x->size == 8 ? KN_T_f64 : KN_T_f32;
+    uint32_t each = 16 / x->size;
+    kn_ref v = dist_as_type(d, acc, elem), at = block_offset(d, x, n);
 
-    if (kn_val(d->out, acc)->type.elem != KN_T_f32)
-        v = dist_op(d, KN_OP_bits, f, acc, 0);
-    s = dist_add(d, KN_OP_stg, 0);
-    s->arg[0] = x->r;
-    s->arg[1] = at;
-    s->arg[2] = v;
-    s->attr[KN_A_elem] = KN_T_f32;
-    s->attr[KN_A_coh] = 1;
+    for (uint32_t k = 0; k < 4; k += each) {
+        kn_ref part = each == 4 ? v
+                    : dist_op(d, KN_OP_slice, dist_vec(elem, each), v, 0);
+        struct kn_ins *s;
+
+        if (each < 4)
+            d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)k;
+        s = dist_add(d, KN_OP_stg, 0);
+        s->arg[0] = x->r;
+        s->arg[1] = at;
+        s->arg[2] = part;
+        s->attr[KN_A_offset] = (int32_t)(k * x->size);
+        s->attr[KN_A_elem] = elem;
+        s->attr[KN_A_coh] = 1;
+    }
 }
 
 /* One lane of the wave counts, at byte `at` of r: the others' offset is out of
@@ -151,7 +169,7 @@ expand_park(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *acc = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
     uint32_t splits = (uint32_t)i->attr[KN_A_splits];
-    uint32_t share = d->in->shape.bm * d->in->shape.bn * 4;
+    uint32_t share = share_bytes(d);
     kn_ref base = dist_address(d, dist_operand(d, i->arg[1]),
                                dist_operand(d, i->arg[3]),
                                dist_int(d, share), 0), seen;
@@ -181,13 +199,27 @@ struct joined {
 static kn_ref
 load_block(struct dist *d, const struct area *x, kn_ref at)
 {
-    kn_ref v = dist_temp(d, x->type);
-    struct kn_ins *l = dist_add(d, KN_OP_ldg, v);
+    uint32_t each = 16 / x->size;
+    kn_ref part[2], v;
+    struct kn_ins *c;
 
-    l->arg[0] = x->r;
-    l->arg[1] = at;
-    l->attr[KN_A_elem] = x->type.elem;
-    l->attr[KN_A_coh] = 1;
+    for (uint32_t k = 0; k < 4 / each; k++) {
+        struct kn_ins *l;
+
+        part[k] = dist_temp(d, dist_vec(x->type.elem, each));
+        l = dist_add(d, KN_OP_ldg, part[k]);
+        l->arg[0] = x->r;
+        l->arg[1] = at;
+        l->attr[KN_A_offset] = (int32_t)(16 * k);
+        l->attr[KN_A_elem] = x->type.elem;
+        l->attr[KN_A_coh] = 1;
+    }
+    if (each == 4)
+        return part[0];
+    v = dist_temp(d, x->type);
+    c = dist_add(d, KN_OP_cat, v);
+    c->arg[0] = part[0];
+    c->arg[1] = part[1];
     return v;
 }
 
@@ -214,7 +246,8 @@ sum_of(struct dist *d, kn_ref a, kn_ref b)
 {
     struct kn_type t = kn_val(d->out, a)->type;
 
-    return dist_op(d, t.elem == KN_T_f32 ? KN_OP_fadd : KN_OP_add, t, a, b);
+    return dist_op(d, kn_elems[t.elem].kind == KN_E_FLOAT ? KN_OP_fadd : KN_OP_add,
+                   t, a, b);
 }
 
 /* acc = v[0] + v[1] + ..., from the left, acc itself in its place. */
@@ -264,7 +297,7 @@ join_blocks(struct dist *d, const struct joined *j, const kn_ref *acc,
 }
 
 /* acc.join: as many loads at a time as 64 registers hold; 128 beside 16 blocks,
- * whose loop had more. */
+ * whose loop had more, or of f64. */
 kiln_status
 expand_join(struct dist *d, const struct kn_ins *i)
 {
@@ -273,7 +306,7 @@ expand_join(struct dist *d, const struct kn_ins *i)
     uint32_t room = acc->nreg == 16 ? 32 : 16;
     uint32_t batch = splits < 3 ? 16 : splits < room ? room / splits : 1;
     kn_ref own = dist_operand(d, i->arg[2]), area = dist_operand(d, i->arg[1]);
-    kn_ref share = dist_int(d, d->in->shape.bm * d->in->shape.bn * 4);
+    kn_ref share = dist_int(d, share_bytes(d));
     kn_ref rest = splits == 2
                 ? dist_i2(d, KN_OP_sub, dist_int(d, 1), own) : 0;
     kn_ref base = dist_address(d, area, rest, rest ? share : 0, 0);

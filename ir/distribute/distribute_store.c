@@ -87,21 +87,19 @@ dist_out_load(struct dist *d, const struct dist_out *o, kn_ref from,
 
 kn_ref
 dist_out_old(struct dist *d, const struct dist_out *o,
-             const struct dist_old *old)
+             const struct dist_old *old, uint8_t elem)
 {
     kn_ref part[4] = { 0 }, v;
 
     for (uint32_t x = 0; x < 4 / o->vec; x++)
-        part[x] = o->elem == KN_T_f32 ? old->part[x]
-                : dist_op(d, KN_OP_cvt, dist_vec(KN_T_f32, o->vec),
-                          old->part[x], 0);
+        part[x] = dist_as_type(d, old->part[x], elem);
     v = part[0];
-    if (o->vec == 1) {
+    if (o->vec < 4) {
         struct kn_ins *c;
 
-        v = dist_temp(d, dist_vec(KN_T_f32, 4));
+        v = dist_temp(d, dist_vec(elem, 4));
         c = dist_add(d, KN_OP_cat, v);
-        for (uint32_t x = 0; x < 4; x++)
+        for (uint32_t x = 0; x < 4 / o->vec; x++)
             c->arg[x] = part[x];
     }
     return v;
@@ -185,17 +183,6 @@ shuffle(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
     return s;
 }
 
-static kn_ref
-as_type(struct dist *d, kn_ref v, uint8_t elem)
-{
-    struct kn_type t = dist_acc_type(d, v);
-
-    if (t.elem == elem)
-        return v;
-    return dist_op(d, t.elem == KN_T_i32 ? KN_OP_bits : KN_OP_cvt,
-                   dist_vec(elem, t.n), v, 0);
-}
-
 static void
 write_rows(struct dist *d, const struct shuffle *s, const kn_ref *acc)
 {
@@ -204,7 +191,7 @@ write_rows(struct dist *d, const struct shuffle *s, const kn_ref *acc)
 
     at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->q, 4 * s->size));
     for (uint32_t y = 0; y < s->cols / 16; y++) {
-        kn_ref v = as_type(d, acc[y], s->elem);
+        kn_ref v = dist_as_type(d, acc[y], s->elem);
         struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
 
         n->arg[0] = s->slot;
@@ -254,7 +241,7 @@ add_run(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref v)
     l->arg[0] = s->o->r;
     l->arg[1] = off;
     l->attr[KN_A_elem] = s->o->elem;
-    dist_apply(d, KN_OP_fadd, v, as_type(d, c, KN_T_f32), 0);
+    dist_apply(d, KN_OP_fadd, v, dist_as_type(d, c, KN_T_f32), 0);
 }
 
 /* Run `step` * 64 + lane of the 16 rows from row x * 16 on; surplus lanes
@@ -292,7 +279,7 @@ store_run(struct dist *d, const struct shuffle *s, uint32_t x, uint32_t step,
         dist_add(d, KN_OP_sched, 0);
         return;
     }
-    v = s->elem == KN_T_f32 && s->o->size == 2 ? as_type(d, v, s->o->elem) : v;
+    v = s->elem == KN_T_f32 && s->o->size == 2 ? dist_as_type(d, v, s->o->elem) : v;
     put_run(d, s, at, v);
     if (s->run > s->o->vec)
         put_run(d, s, run_offset(d, s, off, col, true),
@@ -439,7 +426,8 @@ expand_store(struct dist *d, const struct kn_ins *i)
                 struct dist_old old = dist_out_places(d, &o, row, col);
 
                 old = dist_out_load(d, &o, o.r, &old);
-                dist_apply(d, KN_OP_fadd, acc, dist_out_old(d, &o, &old), 0);
+                dist_apply(d, KN_OP_fadd, acc,
+                           dist_out_old(d, &o, &old, dist_acc_type(d, acc).elem), 0);
             }
             store_fragment(d, &o, acc, row, col);
         }

@@ -173,7 +173,7 @@ block_offset(struct dist *d, const struct dist_tile *v, kn_ref id, kn_ref *row,
 
     dist_block_place(d, l, id, row, bytes);
     *row = dist_ic(d, KN_OP_mul, *row, g.kb / kn_row_k(l));
-    *bytes = dist_ic(d, KN_OP_mul, *bytes, 4);
+    *bytes = dist_ic(d, KN_OP_mul, *bytes, g.mem);
     if (v->up)
         *bytes = pair_offset(d, v, *bytes);
 }

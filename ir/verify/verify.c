@@ -210,7 +210,7 @@ check_mfma(const struct kn_fn *f, const struct kn_ins *i)
             return FAIL(f, i->at, "operand %d of %s must hold %u bits a lane",
                         a + 1, m->text, bits);
     }
-    if (value_bits(f, i->dst) != m->regs_c * 32u ||
+    if (value_bits(f, i->dst) != m->regs_c * (uint32_t)kn_elems[m->acc].bits ||
         kn_val(f, i->dst)->type.elem != m->acc)
         return FAIL(f, i->at, "the accumulator of %s is v.%sx%u", m->text,
                     kn_elems[m->acc].text, m->regs_c);

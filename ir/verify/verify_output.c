@@ -23,9 +23,13 @@ kn_verify_output(const struct kn_fn *f, const struct kn_ins *i)
     if (e == KN_T_fp8 || e == KN_T_bf8 || e == KN_T_i8 ||
         (e == KN_T_fp4 && i->op == KN_OP_apply))
         return check_codes(f, i);
-    if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32)
-        return FAIL(f, i->at, "store needs elem=f32, f16, bf16, i32, fp8, bf8 "
-                    "or i8");
+    if (e != KN_T_f32 && e != KN_T_f16 && e != KN_T_bf16 && e != KN_T_i32 &&
+        e != KN_T_f64)
+        return FAIL(f, i->at, "store needs elem=f64, f32, f16, bf16, i32, fp8, "
+                    "bf8 or i8");
+    if (e == KN_T_f64 && (vec > 2 || i->arg[7] || i->op == KN_OP_apply))
+        return FAIL(f, i->at, "f64 is stored with vec=1 or 2, neither by way of "
+                    "LDS nor from an expression");
     if (vec == 8 && (i->op == KN_OP_zero || kn_elems[e].bits != 16 ||
                      !kn_targets[f->target].swaps ||
                      i->attr[KN_A_add] || i->arg[7]))

@@ -268,12 +268,31 @@ on_tile(const struct kn_ins *i)
     return op.level == KN_TILE && op.args && op.args[0] == 'T';
 }
 
+/* What sums of f64 may meet: arithmetic and codes are of f32. */
+static kiln_status
+check_wide(const struct kn_fn *f, const struct kn_ins *i)
+{
+    static const uint16_t takes[] = { KN_OP_mma, KN_OP_mulall, KN_OP_mulcol,
+        KN_OP_addcol, KN_OP_store, KN_OP_zero, KN_OP_park, KN_OP_join,
+        KN_OP_keep };
+    int32_t e = i->attr[KN_A_elem];
+    bool floats = i->op != KN_OP_store || kn_elems[e].kind == KN_E_FLOAT;
+
+    if (kn_sum_dwords(f) == 1 || !on_tile(i))
+        return KILN_OK;
+    for (size_t k = 0; k < sizeof takes / sizeof *takes; k++)
+        if (takes[k] == i->op && floats)
+            return KILN_OK;
+    return FAIL(f, i->at, "%s does not take sums of f64", name_of(i));
+}
+
 static kiln_status
 visit(struct tiles *w, const struct kn_ins *i)
 {
     int lds = KN_REF_TAG(i->arg[0]) == KN_R_LDS ? (int)KN_REF_LDS(i->arg[0])
                                                 : -1;
 
+    KN_TRY(check_wide(w->f, i));
     switch (i->op) {
     case KN_OP_gather:
         KN_TRY(need(w, i, 7, ROWS, -1));

@@ -25,13 +25,24 @@ struct buffers {
 
 /* ---- outputs ---- */
 
+static size_t
+step_of(kiln_type t)
+{
+    return t == KILN_F64 ? 8 : t == KILN_F32 || t == KILN_I32 ? 4 : 2;
+}
+
 static double
 value_of(kiln_type t, const uint8_t *p)
 {
     uint32_t bits = 0;
+    double wide;
     float f;
 
-    memcpy(&bits, p, t == KILN_F32 || t == KILN_I32 ? 4 : 2);
+    if (t == KILN_F64) {
+        memcpy(&wide, p, sizeof wide);
+        return wide;
+    }
+    memcpy(&bits, p, step_of(t));
     if (t == KILN_I32)
         return (int32_t)bits;
     if (t == KILN_F16) {
@@ -52,13 +63,13 @@ static double
 tolerance(kiln_type t)
 {
     return t == KILN_BF16 ? 0x1p-6 : t == KILN_F16 ? 0x1p-8
-         : t == KILN_F32  ? 0x1p-12 : 0;
+         : t == KILN_F32  ? 0x1p-12 : t == KILN_F64 ? 0x1p-41 : 0;
 }
 
 static bool
 agree(kiln_type t, const uint8_t *x, const uint8_t *y, size_t size)
 {
-    size_t step = t == KILN_F32 || t == KILN_I32 ? 4 : 2;
+    size_t step = step_of(t);
     double sum = 0, limit;
 
     for (size_t i = 0; i + step <= size; i += step)

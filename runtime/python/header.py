@@ -27,12 +27,11 @@ def read(path):
 
 
 def words(text, name):
-    """Second parts of an X list, which may end with another one."""
+    """Second parts of an X list, which may have another one in it."""
     body = re.search(r"#define KILN_%s\(X\)((?:[^\n]*\\\n)*[^\n]*)" % name,
                      text).group(1)
-    rest = re.search(r"KILN_(\w+)\(X\)", body)
-    return re.findall(r'\bX\(\w+, "?([\w-]+)"?', body) + (
-        words(text, rest.group(1)) if rest else [])
+    found = re.findall(r'\bX\(\w+, "?([\w-]+)"?|KILN_(\w+)\(X\)', body)
+    return [x for own, other in found for x in ([own] if own else words(text, other))]
 
 
 def number(text, size):

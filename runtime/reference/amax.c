@@ -7,7 +7,7 @@
 void
 kn_ref_amax_add(struct kn_ref_amax *m, const struct kn_ref_result *r)
 {
-    double unit = r->exact ? 0 : kn_ref_unit(r->math, r->k);
+    double unit = r->exact ? 0 : kn_ref_unit(r->a, r->math, r->k);
 
     for (int64_t i = 0; i < r->rect.rows * r->rect.cols; i++) {
         double v = fabs(r->value[i]);

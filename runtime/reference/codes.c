@@ -28,7 +28,7 @@ kn_ref_code_right(const struct kn_ref_result *r, uint32_t code, double want,
                   double abssum)
 {
     double got = kn_ref_decode(r->out, r->target, code), low, high;
-    double off = r->exact ? 0 : kn_ref_unit(r->math, r->k) * abssum +
+    double off = r->exact ? 0 : kn_ref_unit(r->a, r->math, r->k) * abssum +
                                 0x1p-22 * fabs(want);
 
     if (r->written == KILN_OUT_ROW || r->written == KILN_OUT_BLOCK128)

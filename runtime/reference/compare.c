@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-static uint32_t
+static uint64_t
 result_code(const struct kn_ref_result *r, int64_t i, int64_t j)
 {
     unsigned bytes = kn_ref_type_bits(r->out) / 8;
     int64_t ld = r->ld ? r->ld : r->rect.cols;
-    uint32_t code = 0;
+    uint64_t code = 0;
 
     if (!bytes)              /* rows of two codes a byte */
         return ((const uint8_t *)r->got)[i * ((ld + 1) / 2) + j / 2] >>
@@ -37,15 +37,16 @@ equal_integers(const struct kn_ref_result *r, uint32_t got, double want)
 }
 
 double
-kn_ref_unit(kiln_math math, int64_t k)
+kn_ref_unit(kiln_type a, kiln_math math, int64_t k)
 {
+    const double last = a == KILN_F64 ? 0x1p-53 : 0x1p-24;
     static const struct {
         double product, sums;
     } of[KILN_NMATHS] = { [KILN_MATH_IEEE] = { 0, 1 },
                           [KILN_MATH_XF32] = { 0x1p-9, 2 },
                           [KILN_MATH_BF16X3] = { 0x1p-15, 3 } };
 
-    return of[math].product + (of[math].sums * (double)k / 8 + 16) * 0x1p-24;
+    return of[math].product + (of[math].sums * (double)k / 8 + 16) * last;
 }
 
 static bool
@@ -58,7 +59,7 @@ within(const struct kn_ref_result *r, double got, double want, double abssum)
     if (isinf(want))
         return got == want;
     tol = kn_ref_ulp(r->out, r->target, want) +
-          kn_ref_unit(r->math, r->k) * abssum;
+          kn_ref_unit(r->a, r->math, r->k) * abssum;
     if (isinf(got))
         return signbit(got) == signbit(want) &&
                fabs(want) + tol >= kn_ref_max(r->out, r->target);
@@ -66,13 +67,13 @@ within(const struct kn_ref_result *r, double got, double want, double abssum)
 }
 
 static bool
-is_right(const struct kn_ref_result *r, uint32_t code, double got, double want,
+is_right(const struct kn_ref_result *r, uint64_t code, double got, double want,
          double abssum)
 {
     if (r->scale > 0)
-        return kn_ref_code_right(r, code, want, abssum);
+        return kn_ref_code_right(r, (uint32_t)code, want, abssum);
     if (is_integer(r->out))
-        return equal_integers(r, code, want);
+        return equal_integers(r, (uint32_t)code, want);
     if (!r->exact)
         return within(r, got, want, abssum);
     if (isnan(want))
@@ -170,7 +171,7 @@ compare_tile(const struct kn_ref_result *all, int64_t i0, int64_t j0,
     for (int64_t i = i0; i < i0 + rows; i++)
         for (int64_t j = j0; j < j0 + cols; j++) {
             int64_t at = i * all->rect.cols + j;
-            uint32_t code = result_code(all, i, j);
+            uint64_t code = result_code(all, i, j);
             const struct kn_ref_result one = at_scale(all, i, j), *r = &one;
             double got = kn_ref_decode(r->out, r->target, code) *
                          (r->scale > 0 ? r->scale : 1);

@@ -81,6 +81,20 @@ near_normal(struct kn_ref_fields f, uint64_t h)
     return e > 0 ? sign | normal : small ? sign | small : 0;
 }
 
+/* The same with 53 random bits. */
+static uint64_t
+near_normal_wide(uint64_t h)
+{
+    uint32_t lo = (uint32_t)h, hi = (uint32_t)(h >> 32);
+    uint32_t sum = (lo & 0xffff) + (lo >> 16) + (hi & 0xffff) + (hi >> 16);
+    double below = (double)(h * 0x9e3779b97f4a7c15u >> 11) * 0x1p-53;
+    double x = ((double)(int32_t)sum - 131070.5 + below) / 37836.8;
+    uint64_t u;
+
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
 /* All but NaN's, both signs. */
 static uint32_t
 e4m3_code(const struct kn_data *d, uint64_t h)
@@ -106,7 +120,8 @@ scale_code(const struct kn_data *d, uint64_t h)
     if (d->type != KILN_F32) {
         v = ldexp(exact ? 1 : 1 + (double)(h & 1023) / 1024,
                   (int)(h >> 20) % 3 - 1);
-        return kn_ref_encode(e4m3 ? KILN_MXFP8 : d->type, d->target, v);
+        return (uint32_t)kn_ref_encode(e4m3 ? KILN_MXFP8 : d->type, d->target,
+                                       v);
     }
     if (exact)
         return (126 + (uint32_t)(h % 3)) << 23;
@@ -114,14 +129,14 @@ scale_code(const struct kn_data *d, uint64_t h)
 }
 
 /* Any code; KN_DATA_BITS draws again until it is finite. */
-static uint32_t
+static uint64_t
 any_code(const struct kn_data *d, uint64_t h)
 {
     unsigned bits = element_bits(d);
-    uint64_t mask = (UINT64_C(1) << bits) - 1;
+    uint64_t mask = (UINT64_C(1) << (bits & 63)) - 1;
 
     for (;;) {
-        uint32_t code = (uint32_t)(h >> 20 & mask);
+        uint64_t code = bits == 64 ? h : h >> 20 & mask;
 
         if (d->mode != KN_DATA_BITS ||
             isfinite(kn_ref_decode(d->type, d->target, code)))
@@ -137,11 +152,13 @@ is_normal(const struct kn_data *d)
            d->type != KILN_I8 && d->type != KILN_I32;
 }
 
-uint32_t
+uint64_t
 kn_data_code(const struct kn_data *d, uint64_t index)
 {
     uint64_t h = hash(d, index);
 
+    if (is_normal(d) && d->type == KILN_F64)
+        return near_normal_wide(h);
     if (is_normal(d))
         return near_normal(kn_ref_fields(d->type, d->target), h);
     if (d->scale)
@@ -168,17 +185,26 @@ make_run(const struct kn_data *d, uint64_t first, bool normal, uint32_t *code)
         code[i] = (uint32_t)(h[i] >> 20 & mask);
 }
 
-/* Codes of the RUN elements from `first` on, of which n exist. */
+/* Codes of the RUN elements from `first` on, of which n exist; of 64 bits, its two
+ * halves. */
 static void
 make_codes(const struct kn_data *d, uint64_t first, uint64_t n, uint32_t *code)
 {
     bool drawn = d->mode == KN_DATA_RANDOM && !d->scale && d->type != KILN_I32;
 
+    for (unsigned i = 0; i < RUN && element_bits(d) == 64; i++) {
+        uint64_t all = i < n ? kn_data_code(d, first + i) : 0;
+
+        memcpy(code + 2 * i, &all, sizeof all);
+    }
+    if (element_bits(d) == 64)
+        return;
+
     n = n < RUN ? n : RUN;
     if (drawn && n > RUN / 8)
         make_run(d, first, is_normal(d), code);
     for (unsigned i = 0; i < n && !(drawn && n > RUN / 8); i++)
-        code[i] = kn_data_code(d, first + i);
+        code[i] = (uint32_t)kn_data_code(d, first + i);
     for (unsigned i = (unsigned)n; i < RUN; i++)
         code[i] = 0;
 }
@@ -199,8 +225,8 @@ pack(unsigned bits, const uint32_t *code, uint8_t *out)
         out[i] = (uint8_t)code[i];
     for (unsigned i = 0; i < RUN && bits == 16; i++)
         memcpy(out + 2 * i, &code[i], 2);
-    if (bits == 32)
-        memcpy(out, code, RUN * sizeof *code);
+    if (bits >= 32)
+        memcpy(out, code, RUN * (bits / 8));
 }
 
 /* Bytes [from, to) of a row of elements, whose first is number `first`. */
@@ -212,8 +238,8 @@ fill_row(const struct kn_data *d, uint64_t first, uint64_t from, uint64_t to,
     unsigned unit = bits == 6 ? 4 : bits == 4 ? 2 : 1;
 
     while (from < to) {
-        uint8_t bytes[RUN * 4];
-        uint32_t code[RUN];
+        uint8_t bytes[RUN * 8];
+        uint32_t code[RUN * 2];
         uint64_t skip = from % (unit * bits / 8);
         uint64_t e = (from - skip) * 8 / bits;
         uint64_t want = ((skip + to - from) * 8 + bits - 1) / bits;

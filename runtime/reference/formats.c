@@ -17,6 +17,8 @@ float_format(kiln_type t, kiln_target target)
     bool fnuz = kn_targets[target].fnuz;
 
     switch (t) {
+    case KILN_F64:
+        return (struct format){11, 52, 1023, IEEE};
     case KILN_F32:
         return (struct format){8, 23, 127, IEEE};
     case KILN_F16:
@@ -55,9 +57,9 @@ kn_ref_type_bits(kiln_type t)
 }
 
 static double
-decode_float(const struct format *f, uint32_t code)
+decode_float(const struct format *f, uint64_t code)
 {
-    uint32_t frac = code & ((1u << f->mbits) - 1);
+    uint64_t frac = code & ((UINT64_C(1) << f->mbits) - 1);
     int field = (int)(code >> f->mbits & ((1u << f->ebits) - 1));
     bool top = field == (1 << f->ebits) - 1;
     bool negative = code >> (f->ebits + f->mbits) & 1;
@@ -67,17 +69,18 @@ decode_float(const struct format *f, uint32_t code)
         return (double)NAN;
     if (f->kind == IEEE && top)
         v = frac ? (double)NAN : (double)INFINITY;
-    else if (f->kind == FN && top && frac == (1u << f->mbits) - 1)
+    else if (f->kind == FN && top && frac == (UINT64_C(1) << f->mbits) - 1)
         v = (double)NAN;
     else if (field == 0)
-        v = ldexp(frac, 1 - f->bias - f->mbits);
+        v = ldexp((double)frac, 1 - f->bias - f->mbits);
     else
-        v = ldexp(frac + (double)(1u << f->mbits), field - f->bias - f->mbits);
+        v = ldexp((double)(frac + (UINT64_C(1) << f->mbits)),
+                  field - f->bias - f->mbits);
     return negative ? -v : v;
 }
 
 double
-kn_ref_decode(kiln_type t, kiln_target target, uint32_t code)
+kn_ref_decode(kiln_type t, kiln_target target, uint64_t code)
 {
     struct format f;
 
@@ -92,13 +95,13 @@ kn_ref_decode(kiln_type t, kiln_target target, uint32_t code)
 }
 
 /* Largest finite code without sign. */
-static uint32_t
+static uint64_t
 max_code(const struct format *f)
 {
-    uint32_t all = (1u << (f->ebits + f->mbits)) - 1;
+    uint64_t all = (UINT64_C(1) << (f->ebits + f->mbits)) - 1;
 
     if (f->kind == IEEE)
-        return all - (1u << f->mbits);
+        return all - (UINT64_C(1) << f->mbits);
     return f->kind == FN ? all - 1 : all;
 }
 
@@ -148,10 +151,11 @@ saturate(double x, double lo, double hi)
 }
 
 /* Code, without sign, of a magnitude that is no NaN. */
-static uint32_t
+static uint64_t
 encode_magnitude(const struct format *f, double x)
 {
-    uint32_t inf = ((1u << f->ebits) - 1) << f->mbits;
+    const uint64_t one = 1, leading = one << f->mbits;
+    uint64_t inf = ((one << f->ebits) - 1) << f->mbits;
     double max = decode_float(f, max_code(f)), units;
     int e;
 
@@ -164,30 +168,29 @@ encode_magnitude(const struct format *f, double x)
         return f->kind == IEEE     ? inf
                : f->kind == FN     ? max_code(f) + 1
                : f->kind == FINITE ? max_code(f)
-                                   : 1u << (f->ebits + f->mbits);
+                                   : one << (f->ebits + f->mbits);
     e = ulp_exponent(f, x) + f->mbits + f->bias;
     units = ldexp(x, f->mbits + f->bias - e);
-    return units < (1u << f->mbits)
-               ? (uint32_t)units
-               : (uint32_t)e << f->mbits |
-                     ((uint32_t)units & ((1u << f->mbits) - 1));
+    return units < (double)leading
+               ? (uint64_t)units
+               : (uint64_t)e << f->mbits | ((uint64_t)units & (leading - 1));
 }
 
-static uint32_t
+static uint64_t
 nan_code(const struct format *f)
 {
-    uint32_t all = (1u << (f->ebits + f->mbits)) - 1;
+    uint64_t all = (UINT64_C(1) << (f->ebits + f->mbits)) - 1;
 
     if (f->kind == IEEE)
-        return all - ((1u << f->mbits) - 1) + (1u << (f->mbits - 1));
+        return all - (UINT64_C(1) << (f->mbits - 1)) + 1;
     return f->kind == FNUZ ? all + 1 : all;
 }
 
-uint32_t
+uint64_t
 kn_ref_encode(kiln_type t, kiln_target target, double x)
 {
     struct format f;
-    uint32_t code, sign;
+    uint64_t code, sign;
 
     if (t == KILN_I8)
         return saturate(x, -128, 127) & 0xff;
@@ -199,7 +202,7 @@ kn_ref_encode(kiln_type t, kiln_target target, double x)
     if (isnan(x))
         return nan_code(&f);
     code = encode_magnitude(&f, fabs(x));
-    sign = signbit(x) ? 1u << (f.ebits + f.mbits) : 0;
+    sign = (uint64_t)(signbit(x) != 0) << (f.ebits + f.mbits);
     if (f.kind == FNUZ && (code == 0 || code >> (f.ebits + f.mbits)))
         return code;
     return code | sign;
@@ -291,6 +294,8 @@ kn_ref_decode_run(const struct kn_ref_codec *c, const uint8_t *run,
         decode_f16(p, n, out);
     else if (c->type == KILN_BF16)
         decode_bf16(p, n, out);
+    else if (c->type == KILN_F64)
+        memcpy(out, p, n * sizeof *out);
     else
         decode_words(c->type == KILN_I32, p, n, out);
 }

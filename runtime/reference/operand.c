@@ -59,7 +59,7 @@ kn_ref_operand_init(struct kn_ref_operand *o, const struct kn_ref_problem *p,
     if (!o->ld)
         o->ld = o->along_k ? p->k : is_b ? kn_ref_columns(p) : p->m;
     o->run = malloc(sizeof *o->run * KN_REF_ROWS);
-    o->bytes = malloc(sizeof(float) * KN_REF_ROWS + 1);
+    o->bytes = malloc(sizeof(double) * KN_REF_ROWS + 1);
     return o->run && o->bytes ? KILN_OK : KILN_NO_MEMORY;
 }
 

@@ -109,6 +109,34 @@ kn_ref_add_signs(const double *a, const double *b, int n, double *x, double *y)
             }
 }
 
+/* Of column j of the strip, in PM chains that do not wait for each other. */
+INLINE void
+add_column(const double *a, const double *b, int n, double *x, double *y)
+{
+    long double s[PM];
+
+    for (int i = 0; i < PM; i++)
+        s[i] = (long double)x[i * PW] + x[i * PW + KN_REF_LOW];
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < PM; i++) {
+            long double p = (long double)a[i * PK + k] * b[k * PV];
+
+            s[i] += p;
+            y[i * PW] += (double)(p < 0 ? -p : p);
+        }
+    for (int i = 0; i < PM; i++) {
+        x[i * PW] = (double)s[i];
+        x[i * PW + KN_REF_LOW] = (double)(s[i] - (long double)x[i * PW]);
+    }
+}
+
+void
+kn_ref_add_wide(const double *a, const double *b, int n, double *x, double *y)
+{
+    for (int j = 0; j < PV; j++)
+        add_column(a, b + j, n, x + j, y + j);
+}
+
 KN_CLONES void
 kn_ref_measure(const double *v, int n, struct kn_ref_span_of *s)
 {

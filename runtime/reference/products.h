@@ -21,6 +21,10 @@ kn_ref_add_fn kn_ref_add_products;
 kn_ref_add_fn kn_ref_add_pieces, kn_ref_add_pieces_fused;
 /* The products above zero, and those below. */
 kn_ref_add_fn kn_ref_add_signs;
+/* The sum in long double, as a double and what that leaves, KN_REF_LOW behind it;
+ * that of the magnitudes. */
+enum { KN_REF_LOW = KN_REF_ROWS * KN_REF_PW };
+kn_ref_add_fn kn_ref_add_wide;
 
 /* Of a panel: the digits that any number has, and the largest magnitude, as
  * the bits of f64; infinities and NaN are above it. */

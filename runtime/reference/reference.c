@@ -1,4 +1,4 @@
-/* reference.c - rectangles of the output in f64. */
+/* reference.c - rectangles of the output in f64, those of f64 in long double. */
 #include "reference.h"
 
 #include <float.h>
@@ -29,7 +29,8 @@ struct worker {
     int64_t stride;          /* elements from row to row of them */
     double *a, *b;           /* a[BM][PK], b[PN / PV][PK][PV] */
     double *rows;            /* PN columns of B as rows */
-    double *value, *abssum;  /* [BM][PW]; gated: of up, behind that of gate */
+    double *value, *abssum;  /* [BM][PW]; gated: of up, behind that of gate;
+                                f64: what value leaves, behind it */
     double most;             /* no product is larger */
     struct kn_ref_expression expression;
     bool failed;             /* out of memory */
@@ -41,6 +42,19 @@ struct block {
     int rows, cols;
     double *x, *y;           /* sums [BM][PW] */
 };
+
+static bool
+is_wide(const struct kn_ref_problem *p)
+{
+    return p->a.type == KILN_F64;
+}
+
+/* Blocks of value and of abssum. */
+static size_t
+blocks_of(const struct kn_ref_problem *p)
+{
+    return p->gated || is_wide(p) ? 2 : 1;
+}
 
 static int64_t
 ceil_div(int64_t a, int64_t b)
@@ -118,6 +132,8 @@ add_block(struct worker *w, const struct block *t, kn_ref_add_fn *add)
 
     memset(t->x, 0, used);
     memset(t->y, 0, used);
+    if (add == kn_ref_add_wide)
+        memset(t->x + KN_REF_LOW, 0, used);
     w->most = 0;
     for (int64_t k0 = 0; k0 < w->p->k; k0 += PK) {
         int n = below(w->p->k - k0, PK);
@@ -142,7 +158,7 @@ element(const struct kn_ref_problem *p, const struct kn_ref_tensor *t,
 {
     int64_t ld = t->ld ? t->ld : p->n;
     unsigned bytes = kn_ref_type_bits(t->type) / 8;
-    uint32_t code = 0;
+    uint64_t code = 0;
 
     kn_ref_bytes(t, (uint64_t)(m * ld + n) * bytes, &code, bytes);
     return kn_ref_decode(t->type, p->target, code);
@@ -195,7 +211,7 @@ struct sums {
 static double
 unit_of(const struct kn_ref_problem *p)
 {
-    return kn_ref_unit(p->math, p->k);
+    return kn_ref_unit(p->a.type, p->math, p->k);
 }
 
 /* What may be named of the sums, and of what is added to them. */
@@ -238,6 +254,20 @@ express(const struct kn_ref_problem *p, const struct kn_ref_expression *x,
     return y.value;
 }
 
+/* alpha, bias and beta * C of a sum that has a rest, rounded once. */
+static double
+finish_wide(const struct worker *w, int64_t n, const double *sum, double c)
+{
+    long double v = *sum;
+
+    if (isfinite(*sum))
+        v += sum[KN_REF_LOW];
+    v *= w->p->alpha;
+    if (w->p->epilogue == KILN_EPILOGUE_BIAS)
+        v += kn_ref_f32(&w->p->bias, n);
+    return (double)(v + c);
+}
+
 /* alpha, epilogue and beta * C of row i of a block. */
 static void
 finish_row(struct worker *w, const struct block *t, int i)
@@ -247,7 +277,7 @@ finish_row(struct worker *w, const struct block *t, int i)
     const double *up = p->gated ? value + BM * PW : NULL;
 
     for (int j = 0; j < t->cols; j++) {
-        double c = initial(p, t->m0 + i, t->n0 + j);
+        double c = initial(p, t->m0 + i, t->n0 + j), v;
 
         if (p->epilogue == KILN_EPILOGUE_EXPRESSION) {
             value[j] = express(p, &w->expression, &(struct sums){
@@ -259,12 +289,20 @@ finish_row(struct worker *w, const struct block *t, int i)
             continue;
         }
         abssum[j] *= fabs(p->alpha);
-        value[j] = epilogue(w, t->n0 + j, value[j] * p->alpha, &abssum[j]) + c;
+        v = epilogue(w, t->n0 + j, value[j] * p->alpha, &abssum[j]) + c;
+        value[j] = is_wide(p) ? finish_wide(w, t->n0 + j, value + j, c) : v;
         abssum[j] += fabs(c);
     }
 }
 
-/* Whether a sum of magnitudes is above what f32 holds; operands with a scale
+/* The largest sum that there is. */
+static double
+largest(const struct kn_ref_problem *p)
+{
+    return is_wide(p) ? DBL_MAX : (double)FLT_MAX;
+}
+
+/* Whether a sum of magnitudes is above what f32 holds, or f64; operands with a scale
  * for the tensor or the row have 8 bits, whose sums stay in f32. */
 static bool
 may_overflow(const struct worker *w, const struct block *t)
@@ -274,7 +312,7 @@ may_overflow(const struct worker *w, const struct block *t)
 
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < t->cols; j++)
-            rare |= !(t->y[i * PW + j] <= (double)FLT_MAX);
+            rare |= !(t->y[i * PW + j] <= largest(p));
     after = p->scale == KILN_SCALE_TENSOR || p->scale == KILN_SCALE_ROW;
     return rare && (!after || p->quantise);
 }
@@ -299,8 +337,8 @@ mark_overflows(struct worker *w, const struct block *t, uint8_t *both)
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < t->cols; j++)
             both[i * w->stride + j] =
-                signs.x[i * PW + j] > (double)FLT_MAX &&
-                signs.y[i * PW + j] < -(double)FLT_MAX;
+                signs.x[i * PW + j] > largest(w->p) &&
+                signs.y[i * PW + j] < -largest(w->p);
     free(signs.x);
 }
 
@@ -334,7 +372,7 @@ sum_block(struct worker *w, const struct block *t)
         if (w->most * (double)w->p->k <= 0x1p127)
             return;
     }
-    add_block(w, t, kn_ref_add_products);
+    add_block(w, t, is_wide(w->p) ? kn_ref_add_wide : kn_ref_add_products);
 }
 
 static void
@@ -380,8 +418,8 @@ run_worker(void *arg)
     w->a = calloc(BM * PK, sizeof *w->a);
     w->b = calloc(PN * PK, sizeof *w->b);
     w->rows = calloc(PN * PK, sizeof *w->rows);
-    w->value = malloc(sizeof *w->value * BM * PW * (w->p->gated ? 2 : 1));
-    w->abssum = malloc(sizeof *w->abssum * BM * PW * (w->p->gated ? 2 : 1));
+    w->value = malloc(sizeof *w->value * BM * PW * blocks_of(w->p));
+    w->abssum = malloc(sizeof *w->abssum * BM * PW * blocks_of(w->p));
     w->failed |= !w->a || !w->b || !w->rows || !w->value || !w->abssum;
     if (!w->failed)
         run_blocks(w);
@@ -491,7 +529,7 @@ kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
     struct worker first = { .p = p, .out = *out, .stride = r->cols };
 
     KN_TRY(check_problem(c, p, r));
-    first.out.least &= p->epilogue != KILN_EPILOGUE_EXPRESSION;
+    first.out.least &= p->epilogue != KILN_EPILOGUE_EXPRESSION && !is_wide(p);
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION)
         KN_TRY(kn_ref_expression_read(c, p->expression, &first.expression));
     return r->rows && r->cols ? run_workers(c, &first, r) : KILN_OK;

@@ -1,8 +1,8 @@
 /* reference.h - what a kernel should have computed, from the same bytes.
  *
  * Written apart from the generator and the simulator: its own decoding of
- * every format, f64 accumulation in ascending k, so that neither can hide the
- * other's mistake. Any rectangle of the output can be had alone, with the same
+ * every format, f64 accumulation in ascending k, of f64 in long double, so that
+ * neither can hide the other's mistake. Any rectangle of the output can be had alone, with the same
  * values as part of the whole. Depends on ir/base.h only. */
 #ifndef KN_REFERENCE_H
 #define KN_REFERENCE_H
@@ -144,6 +144,7 @@ struct kn_ref_result {
     const void *scales;      /* those of the rectangle, f32 or E8M0, which
                                 begins and ends where scales do */
     kiln_math math;
+    kiln_type a;             /* of operands; F64: so are sums and epilogue */
 };
 
 /* Sums over any number of rectangles; starts all-zero. */
@@ -161,8 +162,8 @@ struct kn_ref_check {
  * products (k/8 + 16) * 2^-24. xf32 cuts operands to 11 significant bits, which is
  * 2^-9 of a product, and adds in groups of 4; of two bf16 each has, with an error
  * of 2^-17 of itself, the product of the small ones, 2^-16, is left out, and there
- * are three sums. */
-double kn_ref_unit(kiln_math math, int64_t k);
+ * are three sums. Of operands of f64 2^-53 for 2^-24. */
+double kn_ref_unit(kiln_type a, kiln_math math, int64_t k);
 /* An element is bad iff |got - ref| > 1 ulp of the output type at ref +
  * kn_ref_unit * abssum, or NaN or Inf disagree (an Inf is right where
  * a value within the tolerance overflows, a NaN where both[] says so).
@@ -221,10 +222,10 @@ double kn_ref_snr(const struct kn_ref_check *check);
 double kn_ref_cosine(const struct kn_ref_check *check);
 
 /* formats.c: one element each, and a run of them. Codes are in the low bits. */
-double kn_ref_decode(kiln_type t, kiln_target target, uint32_t code);
+double kn_ref_decode(kiln_type t, kiln_target target, uint64_t code);
 /* Nearest even; overflow to Inf or, where there is none, NaN; 6- and 4-bit
  * types saturate, integers saturate. */
-uint32_t kn_ref_encode(kiln_type t, kiln_target target, double x);
+uint64_t kn_ref_encode(kiln_type t, kiln_target target, double x);
 unsigned kn_ref_type_bits(kiln_type t);
 /* Distance of neighbouring values at |x|. */
 double kn_ref_ulp(kiln_type t, kiln_target target, double x);
@@ -278,6 +279,6 @@ uint64_t kn_data_bytes(const struct kn_data *d);
  * bits at the end of a packed row are zero. */
 void kn_data_fill(void *user, uint64_t offset, void *dst, size_t size);
 /* Code of one element; index = (batch * rows + row) * cols + col. */
-uint32_t kn_data_code(const struct kn_data *d, uint64_t index);
+uint64_t kn_data_code(const struct kn_data *d, uint64_t index);
 
 #endif

@@ -55,7 +55,7 @@ largest_of(const struct kn_ref_result *r, int64_t i, int64_t j)
         double v = fabs(r->value[at]), off = 0x1p-22 * v;
         bool open = r->both && r->both[at];
 
-        off += r->exact ? 0 : kn_ref_unit(r->math, r->k) * r->abssum[at];
+        off += r->exact ? 0 : kn_ref_unit(r->a, r->math, r->k) * r->abssum[at];
         x.special |= !isfinite(v);
         x.may |= open || (isfinite(v) && v + off > 0x1p128);
         if (isnan(v))

@@ -11,7 +11,8 @@ kn_ref_second_judge(struct kn_ctx *c, const struct kn_ref_problem *p,
     struct kn_ref_result r = { .target = first->target, .out = second->out,
                                .k = first->k, .got = second->got,
                                .exact = first->exact, .ld = second->ld,
-                               .rect = first->rect, .math = first->math };
+                               .rect = first->rect, .math = first->math,
+                               .a = first->a };
     struct kn_ref_problem q = *p;
     struct kn_ref_sums sums = { 0 };
     struct kn_ref_expression x;

@@ -58,7 +58,11 @@ static const struct {
     { "gfx942", "bm=64 bn=64 bk=64 wm=2 wn=2 mfma=bf16.16x16x16 ta=bf16 "
                 "tb=bf16",
       "side=b elem=bf16 rows=64 cols=64 gk=0 lk=1",
-      { 64, 128, 16, 8, 256, 1, 8192, true, 8, 2, 0, 16, 2, 4, false, 0 } },
+      { 64, 128, 16, 8, 256, 1, 8192, true, 8, 2, 0, 4, 2, 4, false, 0 } },
+    /* the same of f64: 2 K x 2 outers */
+    { "gfx942", "bm=64 bn=64 bk=16 wm=2 wn=2 mfma=f64.16x16x4 ta=f64 tb=f64",
+      "side=b elem=f64 rows=64 cols=16 gk=0 lk=1",
+      { 64, 128, 16, 8, 256, 1, 8192, true, 2, 2, 0, 16, 2, 4, false, 0 } },
     /* fp4 staged as fp8: runs of 16 elements, 8 B in memory, 16 in LDS */
     { "gfx942", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=fp8.fp8.16x16x32 "
                 "ta=fp8 tb=fp8 block=32",
@@ -73,7 +77,7 @@ static const struct {
     { "gfx942", "bm=64 bn=64 bk=64 wm=1 wn=1 mfma=f16.16x16x16 ta=f16 "
                 "tb=f16 block=32",
       "side=b elem=f16 mem=e5m2 rows=64 cols=64 gk=0 lk=1 unit=4",
-      { 64, 128, 16, 8, 64, 1, 8192, true, 16, 4, 0, 16, 1, 16, false, 0 } },
+      { 64, 128, 16, 8, 64, 1, 8192, true, 16, 4, 0, 4, 1, 16, false, 0 } },
 };
 
 static void

@@ -334,6 +334,7 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     reference_of(r, t->group, &q);
     res.k = q.k;
     res.math = q.math;
+    res.a = q.a.type;
     res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise &&
                 !r->p.expression[0];
     if (kn_writes_scales(&r->p)) {

@@ -76,7 +76,7 @@ has_layout(const kiln_problem *p)
     bool whole = kn_ref_type_bits(p->a) >= 8 && kn_ref_type_bits(p->b) >= 8;
 
     if (p->family == KILN_WGRAD &&
-        (num_is_mx(p->a) != num_is_mx(p->b) || p->b >= KILN_I4))
+        (num_is_mx(p->a) != num_is_mx(p->b) || kn_type_mx[p->b] > 1))
         return false;
     if (p->family == KILN_WGRAD)
         return p->layout == (num_is_mx(p->a) ? KILN_NT : KILN_TN);
@@ -113,6 +113,7 @@ num_each_kind(kiln_target target, kiln_family family,
                 for (int s = 0; s < KILN_NSCALES; s++) {
                     p.a = (kiln_type)a, p.b = (kiln_type)b;
                     p.layout = (kiln_layout)l, p.scale = (kiln_scale)s;
+                    p.out = p.a == KILN_F64 ? p.a : KILN_TYPE_NONE;
                     if (may_multiply(p.a, p.b) && has_layout(&p) &&
                         has_scale(&p))
                         each(user, &p);
@@ -141,6 +142,8 @@ num_config(const struct num_variant *v)
     g.bm = g.bn = classes[v->domain].tile;
     if (v->p.scale == KILN_SCALE_BLOCK128 && g.bm > 128)
         g.bm = 128;
+    if (v->p.a == KILN_F64 && g.bm > 128)
+        g.bm = g.bn = 128;
     if (v->p.b == KILN_I4 && g.bm > 64)
         g.bm = g.bn = 64;    /* larger ones have no room beside scales of groups */
     g.domain = num_weakest(&v->p);
@@ -149,7 +152,7 @@ num_config(const struct num_variant *v)
     g.domain.align_a = g.domain.align_b = align;
     g.domain.align_sa = g.domain.align_sb = 4;
     if (v->domain >= NUM_STRONG && v->number % 2)
-        g.domain.vec = 4;
+        g.domain.vec = v->p.out == KILN_F64 ? 2 : 4;
     if (v->domain == NUM_WHOLE)
         g.domain.ktail = 0;
     weaken_along_k(&v->p, &g.domain);
@@ -192,7 +195,7 @@ num_align(const struct num_variant *v, uint32_t salt, struct num_job *j)
     uint32_t esize = num_element_bytes(p->out);
     int64_t arow = kn_along_k(p, 'a') ? j->p.k : j->p.m;
     int64_t brow = kn_along_k(p, 'b') ? j->p.k : j->p.n;
-    int64_t crow = g.domain.vec == 4 ? 4 * (int64_t)esize : esize;
+    int64_t crow = g.domain.vec * (int64_t)esize;
 
     j->p.lda = leading(arow, p->a, g.domain.align_a, salt);
     j->p.ldb = leading(brow, p->b, g.domain.align_b, salt + 1);
@@ -222,7 +225,7 @@ num_class_k(const struct num_variant *v, int64_t k)
 int64_t
 num_class_n(const struct num_variant *v, int64_t n)
 {
-    return num_config(v).domain.vec == 4 ? round_up(n, 4) : n;
+    return num_config(v).domain.vec > 1 ? round_up(n, 4) : n;
 }
 
 void

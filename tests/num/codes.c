@@ -197,7 +197,7 @@ all(uint8_t *rows, kiln_type t, double value)
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < K; k++)
             put_code(rows + (size_t)i * pitch, bits, k,
-                     kn_ref_encode(t, target, value));
+                     (uint32_t)kn_ref_encode(t, target, value));
 }
 
 static uint32_t
@@ -210,7 +210,7 @@ static uint32_t
 one(kiln_type t, int i)
 {
     (void)i;
-    return kn_ref_encode(t, target, 1);
+    return (uint32_t)kn_ref_encode(t, target, 1);
 }
 
 static void
@@ -324,7 +324,7 @@ put_zeros(struct codes *k, int group, uint32_t first)
                  (first + n) & ((1u << bits) - 1));
     for (int x = 0; x < COLS; x++)
         put_code(k->x->a + x * K * 2, 16, 32 * group + x,
-                 kn_ref_encode(k->p.a, target, 1));
+                 (uint32_t)kn_ref_encode(k->p.a, target, 1));
 }
 
 /* Every integer less every zero point, NaN and infinity among those of f16. */
@@ -398,7 +398,7 @@ every_product_of_nvfp4(void **state)
             put_code(k.x->b, 4, r, (uint32_t)r % 16);
         for (int r = 0; r < COLS; r++)
             put_code(k.x->a + r * K * 2, 16, 16 * (r % 4) + r,
-                     kn_ref_encode(p.a, target, 1));
+                     (uint32_t)kn_ref_encode(p.a, target, 1));
         compare(&k, "products");
         for (int j = 0; j < ROWS * COLS && !(i / 2); j++)
             is_product(&k, j / ROWS, j % ROWS);

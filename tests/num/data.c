@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../runtime/reference/reference.h"
 #include "element.h"
@@ -52,10 +53,10 @@ test_fill(void **state)
 {
     static const kiln_type types[] = {KILN_F32,   KILN_BF16,  KILN_FP8,
                                       KILN_I8,    KILN_MXFP6, KILN_MXFP4,
-                                      KILN_MXBF6, KILN_I32};
+                                      KILN_MXBF6, KILN_I32,   KILN_F64};
 
     (void)state;
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 9; i++) {
         struct kn_data d = tensor(i, types[i], 13, 37, 40);
 
         check_fill(&d);
@@ -94,6 +95,29 @@ test_fill_places(void **state)
     d = tensor(1, KILN_MXFP4, 1, 2, 0);
     kn_data_fill(&d, 0, b, 1);
     assert_int_equal(b[0], kn_data_code(&d, 0) | kn_data_code(&d, 1) << 4);
+}
+
+/* f64 as the host has it, denormals and infinities too. */
+static void
+test_f64_is_the_hosts(void **state)
+{
+    uint64_t x = 3, code;
+
+    (void)state;
+    for (unsigned i = 0; i < 200000; i++) {
+        double v;
+
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        code = i % 4 ? x : i % 8 ? x >> 63 << 63 | (x >> 12 & ~(~0ull << i % 52))
+                                 : x >> 63 << 63 | 2047ull << 52;
+        memcpy(&v, &code, sizeof v);
+        if (isnan(v))
+            continue;
+        assert_true(kn_ref_decode(KILN_F64, KILN_GFX950, code) == v);
+        assert_true(kn_ref_encode(KILN_F64, KILN_GFX950, v) == code);
+    }
+    code = kn_ref_encode(KILN_F64, KILN_GFX950, (double)NAN);
+    assert_true(isnan(kn_ref_decode(KILN_F64, KILN_GFX950, code)));
 }
 
 /* No value between 0 and the step of the generator, in any format. */
@@ -154,6 +178,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fill),
         cmocka_unit_test(test_fill_places),
+        cmocka_unit_test(test_f64_is_the_hosts),
         cmocka_unit_test(test_distribution),
     };
 

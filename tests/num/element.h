@@ -9,7 +9,7 @@
 static inline double
 element(const struct kn_data *d, int64_t row, int64_t col)
 {
-    uint32_t code = kn_data_code(d, (uint64_t)(row * d->cols + col));
+    uint64_t code = kn_data_code(d, (uint64_t)(row * d->cols + col));
 
     if (d->scale && d->type != KILN_F32)
         return ldexp(1, (int)code - 127);

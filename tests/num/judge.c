@@ -79,6 +79,7 @@ is_bad(const struct one *x, float got)
         .target = KILN_GFX950, .out = KILN_F32, .k = K, .got = &got,
         .rect = { 0, 0, 1, 1 }, .value = &x->want, .abssum = &x->abssum,
         .math = x->p.math,
+        .a = x->p.a.type,
     };
 
     kn_ref_compare(&r, &check);
@@ -147,6 +148,63 @@ maths_have_bounds(void **state)
         assert_true(is_bad(&x, (float)(x.want + 1.01 * tol)));
         assert_true(is_bad(&x, (float)(x.want - 1.01 * tol)));
     }
+}
+
+/* The sum of K products of f64 as two doubles that do not overlap. */
+static double
+sum_exactly(const double *a, const double *b, double *rest)
+{
+    double s = 0, low = 0;
+
+    for (int k = 0; k < K; k++) {
+        double p = a[k] * b[k], t = s + p, back = t - s;
+
+        low += fma(a[k], b[k], -p) + ((s - (t - back)) + (p - back));
+        s = t;
+    }
+    *rest = low;
+    return s;
+}
+
+/* Of products that cancel but for their last bits: the reference knows more than
+ * f64 sums do, and holds results of f64 to f64's units. */
+static void
+f64_has_units_of_its_own(void **state)
+{
+    unsigned lost = 0;
+
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        double a[K], b[K], plain, low, want, abssum, tol, got;
+        struct kn_ref_problem p = { .target = KILN_GFX950, .m = 1, .n = 1, .k = K,
+            .a = { .type = KILN_F64, .data = a }, .alpha = 1,
+            .b = { .type = KILN_F64, .data = b } };
+        struct kn_ref_result r = { .target = KILN_GFX950, .out = KILN_F64, .k = K,
+            .got = &got, .rect = { 0, 0, 1, 1 }, .value = &want,
+            .abssum = &abssum, .a = KILN_F64 };
+        struct kn_ref_check near = { 0 }, far = { 0 };
+
+        for (int k = 0; k < K; k++) {
+            a[k] = k % 2 ? -a[k - 1] : 1 + (double)(draw() >> 12) * 0x1p-52;
+            b[k] = k % 2 ? b[k - 1] * (1 + (double)(draw() % 9) * 0x1p-52)
+                         : 1 + (double)(draw() >> 12) * 0x1p-52;
+        }
+        assert_int_equal(kn_ref_tile(&ctx, &p, &(struct kn_ref_rect){ 0, 0, 1, 1 },
+                                     &(struct kn_ref_sums){ &want, &abssum, NULL,
+                                                            true }), KILN_OK);
+        plain = sum_exactly(a, b, &low);
+        lost += fabs(plain - want) > 0x1p-51;
+        assert_true(fabs(plain + low - want) <= 0x1p-63 * abssum);
+        tol = kn_ref_ulp(KILN_F64, KILN_GFX950, want) +
+              (K / 8 + 16) * 0x1p-53 * abssum;
+        got = want + 0.99 * tol;
+        kn_ref_compare(&r, &near);
+        got = want - 1.01 * tol;
+        kn_ref_compare(&r, &far);
+        assert_int_equal(near.bad, 0);
+        assert_int_equal(far.bad, 1);
+    }
+    assert_in_range(lost, 15, 30);
 }
 
 /* The products are small beside bias and C, which nearly cancel: what is right
@@ -432,6 +490,7 @@ main(void)
         cmocka_unit_test(bias_and_beta_count),
         cmocka_unit_test(sums_that_cancel),
         cmocka_unit_test(maths_have_bounds),
+        cmocka_unit_test(f64_has_units_of_its_own),
         cmocka_unit_test(squares_are_the_whole),
         cmocka_unit_test(nan_needs_overflow_of_both_signs),
         cmocka_unit_test(overflow_excuses_nothing_else),

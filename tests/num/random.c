@@ -245,8 +245,10 @@ draw_problem(struct draw *d, struct num_job *j)
     static const kiln_type outs[] = { KILN_BF16, KILN_F16, KILN_F32 };
     static const kiln_type quantised[] = { KILN_FP8, KILN_BF8, KILN_I8 };
     kiln_problem *p = &j->p;
+    bool wide;
 
     *p = d->s->kind[below(d, (uint32_t)d->s->nkinds)];
+    wide = kn_type_bits[p->a] > 32;
     if (p->a == KILN_BF16 && p->b == KILN_MXFP4 && one_in(d, 2))
         p->quant = (uint8_t)(1 + below(d, 4));
     if (kn_ref_type_bits(p->a) == 16 && p->a == p->b && one_in(d, 12)) {
@@ -261,16 +263,17 @@ draw_problem(struct draw *d, struct num_job *j)
         p->scale_type = (uint8_t)below(d, KILN_NSCALETYPES);
     if (kn_scale_groups(p))
         p->zero_points = (uint8_t)below(d, KILN_NZEROPOINTS);
-    p->out = outs[below(d, 3)];
+    p->out = wide ? one_in(d, 3) ? KILN_F32 : KILN_F64 : outs[below(d, 3)];
     if (p->a == KILN_I8 && p->scale == KILN_SCALE_NONE && one_in(d, 2))
         p->out = KILN_I32;
     p->bias = p->out != KILN_I32 && p->family != KILN_WGRAD && one_in(d, 3);
     p->beta = p->out != KILN_I32 && one_in(d, 3);
     p->alpha_set = p->out != KILN_I32 && one_in(d, 3);
-    if (p->out != KILN_I32 && one_in(d, 4))
+    if (p->out != KILN_I32 && !wide && one_in(d, 4))
         draw_expression(d, p);
-    draw_codes(d, p);
-    if (p->out != KILN_I32 && one_in(d, 6))
+    if (!wide)
+        draw_codes(d, p);
+    if (p->out != KILN_I32 && !wide && one_in(d, 6))
         draw_second(d, p);
     p->alpha = 0.5f;
     for (int i = 0; i < KILN_SCALARS; i++)
@@ -293,7 +296,7 @@ draw_problem(struct draw *d, struct num_job *j)
     p->lda = leading(d, kn_along_k(p, 'a') ? p->k : p->m, p->a);
     p->ldb = leading(d, kn_along_k(p, 'b') ? p->k : kn_b_columns(p), p->b);
     draw_words(d, p);
-    p->amax = p->out != KILN_I32 && one_in(d, 6);
+    p->amax = p->out != KILN_I32 && !wide && one_in(d, 6);
     p->ldc = leading(d, p->n, p->out);
     draw_scale_pitch(d, p);
 }

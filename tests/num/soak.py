@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "kit"))
 import tap  # noqa: E402
 
 SECONDS = 600
-PLAIN = ["f16", "bf16", "fp8", "bf8", "i8", "f32"]
+PLAIN = ["f16", "bf16", "fp8", "bf8", "i8", "f32", "f64"]
 MX = ["mxfp8", "mxbf8", "mxfp6", "mxbf6", "mxfp4"]
 
 
@@ -111,7 +111,8 @@ def product(r):
         words += ["--layout", "nt" if a in MX else "tn"]
     elif a not in MX:
         words += some(r, 0.4, ["--layout", r.choice(["nn", "tn"])])
-    words += some(r, 0.3, ["--out", r.choice(["f16", "bf16", "f32"])])
+    outs = ["f64", "f32"] if a == "f64" else ["f16", "bf16", "f32"]
+    words += some(r, 0.3, ["--out", r.choice(outs)])
     words += some(r, 0.2, ["--epilogue", r.choice(
         ["bias", "relu(acc + bias)", "gelu", "silu(acc)", "sigmoid(acc)"])])
     words += some(r, 0.2, ["--beta", 1]) + some(r, 0.2, ["--alpha", "0.25"])

@@ -279,6 +279,7 @@ each_operand(struct kernels *k, kiln_problem p, unsigned *number)
                     p.b = (kiln_type)b;
                     p.layout = (kiln_layout)layout;
                     p.scale = (kiln_scale)scale;
+                    p.out = p.a == KILN_F64 ? KILN_F64 : KILN_BF16;
                     each_stored(k, p, number);
                 }
 }

@@ -320,6 +320,18 @@ def maths_of_f32():
     return same(GPU.gemm(a, b, "f32", math="bf16x3"), wide(a) @ wide(b).T)
 
 
+def products_of_f64():
+    """Of 53 bits: the sums are in order of no other than the kernel's."""
+    a, b = (np.random.default_rng(5).standard_normal(s) for s in ((32, 64), (48, 64)))
+    got, want = GPU.gemm(a, b), a.astype(np.longdouble) @ b.T.astype(np.longdouble)
+    refused("expressions", GPU.gemm, a, b, epilogue="gelu")
+    off = abs(got - want) - np.spacing(abs(got)) - \
+        (64 / 8 + 16) * 2.0 ** -53 * (abs(a) @ abs(b).T)
+    if got.dtype != np.float64 or (off > 0).any():
+        return "%s, %g off" % (got.dtype, abs(got - want).max())
+    return same(GPU.gemm(np.rint(a), np.rint(b), "f32"), np.rint(a) @ np.rint(b).T)
+
+
 def integer_weights():
     """Codes 2 and -3 in turn along K, groups of 64 with scales of each type."""
     a, b = small(32, 128), np.full((48, 64), 0xd2, "u1")
@@ -777,7 +789,7 @@ def foreign_arrays():
     wrong = same(c.numpy(), want) or \
         same(GPU.gemm(Lent(x), Lent(y), "f32"), want)
     refused("not device memory", GPU.run, kiln.Problem(), a=x, kind=TypeError)
-    refused("DLPack type", GPU.gemm, Lent(x.astype("f8")), Lent(y))
+    refused("DLPack type", GPU.gemm, Lent(x.astype("c8")), Lent(y))
     return wrong
 
 
@@ -862,7 +874,7 @@ CASES = [
     outputs_of_eight_bits,
     epilogues_name_operands,
     scales_say_their_mode, packed_types, integer_weights, nvfp4_weights,
-    maths_of_f32,
+    maths_of_f32, products_of_f64,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
     tight_groups, grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
     routing_sorts,

@@ -308,7 +308,8 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
 {
     struct kn_ref_rect rect = { t->m0, t->n0, t->rows, t->cols };
     struct kn_ref_result res = { .target = r->p.target, .out = r->p.out,
-                                 .math = p->math, .k = p->k, .rect = rect };
+                                 .math = p->math, .a = p->a.type, .k = p->k,
+                                 .rect = rect };
     size_t n = (size_t)(t->rows * t->cols);
     struct kn_ref_sums sums;
     uint8_t *got;

@@ -78,7 +78,7 @@ route(struct kn_ctx *c, const struct kn_cli *cli, int64_t *lens, int64_t n)
 static bool
 is_mx(kiln_type t)
 {
-    return t >= KILN_MXFP8 && t < KILN_NTYPES;
+    return kn_type_mx[t];
 }
 
 /* Where groups of tight tables begin in what is read: each padded to whole

@@ -167,7 +167,7 @@ kn_moe_quantise(const struct kn_moe_row *r, uint8_t *payload, uint8_t *scales)
             double x = fmin(fmax(ldexp(row[i], -e), -most), most);
 
             put_code(payload, (uint64_t)i * bits, bits,
-                     kn_ref_encode(t, target, x));
+                     (uint32_t)kn_ref_encode(t, target, x));
         }
     }
 }

@@ -78,7 +78,7 @@ gate(const struct kn_moe_stage *s, double *g, double *gsum, double u,
     bool clamped = s->p->act == KILN_SWIGLU;
     bool gelu = s->p->act == KILN_GELU_TANH;
     double most = clamped ? 7 : s->p->act == KILN_LIMITED ? 10 : INFINITY;
-    double tol = kn_ref_unit((kiln_math)s->p->math, s->p->k);
+    double tol = kn_ref_unit(s->p->a, (kiln_math)s->p->math, s->p->k);
     double x = *g, rise = clamped ? 1.702 : 1, y, out;
 
     if (isfinite(most)) {
@@ -392,7 +392,7 @@ static kiln_status
 check_atomic(struct moe_run *m, struct moe_part *s)
 {
     int64_t n = s->p.tokens * s->p.n;
-    double unit = kn_ref_unit((kiln_math)s->p.math, s->p.k);
+    double unit = kn_ref_unit(s->p.a, (kiln_math)s->p.math, s->p.k);
     struct kn_ref_result res = {
         .target = s->p.target, .out = s->p.out, .math = (kiln_math)s->p.math,
         .k = s->p.k,

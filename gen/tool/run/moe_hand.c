@@ -14,7 +14,7 @@ encode(const struct moe_part *down, const double *x, size_t n, double scale,
 
     for (size_t i = 0; i < n; i++) {
         double v = fmin(fmax(x[i] / scale, -most), most);
-        uint32_t code = kn_ref_encode(down->p.a, down->p.target, v);
+        uint32_t code = (uint32_t)kn_ref_encode(down->p.a, down->p.target, v);
 
         memcpy(to + i * bytes, &code, bytes);
     }

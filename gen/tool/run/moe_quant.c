@@ -72,7 +72,7 @@ moe_check_quantised(struct moe_run *m, struct moe_part *s, const int32_t *ids,
 {
     const kiln_problem *p = &s->p;
     const struct kn_ref_rect rect = want->rect;
-    double unit = kn_ref_unit((kiln_math)p->math, p->k);
+    double unit = kn_ref_unit(p->a, (kiln_math)p->math, p->k);
     uint32_t bytes = kn_ref_type_bits(p->out) * 4;
 
     for (int64_t i = 0; i < rect.rows; i++)

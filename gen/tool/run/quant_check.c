@@ -101,8 +101,8 @@ static bool
 code_right(const kiln_problem *p, uint32_t code, double lo, double hi)
 {
     double got = kn_ref_decode(p->out, p->target, code), a, b;
-    uint32_t low = kn_ref_encode(p->out, p->target, lo);
-    uint32_t high = kn_ref_encode(p->out, p->target, hi);
+    uint64_t low = kn_ref_encode(p->out, p->target, lo);
+    uint64_t high = kn_ref_encode(p->out, p->target, hi);
 
     if (isnan(lo) && p->out != KILN_I8)
         return isnan(got);   /* of any sign */

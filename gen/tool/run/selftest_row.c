@@ -104,8 +104,8 @@ compare_output(const struct kn_output *gpu, const struct kn_output *sim,
         d->elements++;
         if (g == s)
             continue;
-        x = kn_ref_decode(gpu->type, target, (uint32_t)g);
-        y = kn_ref_decode(gpu->type, target, (uint32_t)s);
+        x = kn_ref_decode(gpu->type, target, g);
+        y = kn_ref_decode(gpu->type, target, s);
         if ((x != x && y != y) || d->differ++)
             continue;
         d->first = i;

@@ -343,7 +343,7 @@ class Device(Layers, _Owner):
     def _output(self, product, out, stays):
         """(type, view or array of the output, its owner)."""
         if out is None or isinstance(out, str):
-            kind = out or "bf16"
+            kind = out or ("f64" if product.operand["a"].type == "f64" else "bf16")
             if kind not in OUTPUTS:
                 raise bad("an output is one of %s, not %r", " ".join(OUTPUTS),
                           kind)

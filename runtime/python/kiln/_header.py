@@ -2,7 +2,7 @@
 import ctypes as C
 
 TYPES = ['none', 'f32', 'i32', 'f16', 'bf16', 'fp8', 'bf8', 'i8', 'mxfp8',
-    'mxbf8', 'mxfp6', 'mxbf6', 'mxfp4', 'i4', 'nvfp4']
+    'mxbf8', 'mxfp6', 'mxbf6', 'mxfp4', 'i4', 'nvfp4', 'f64']
 FAMILIES = ['gemm', 'grouped', 'wgrad', 'batched', 'moe', 'quant']
 LAYOUTS = ['nt', 'nn', 'tn', 'tt']
 SCALES = ['none', 'tensor', 'row', 'block128', 'mx32', 'group32', 'group64',

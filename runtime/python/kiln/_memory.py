@@ -11,14 +11,15 @@ from ._abi import BAD_INPUT, Error
 
 BITS = {"f32": 32, "i32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8,
         "i8": 8, "mxfp8": 8, "mxbf8": 8, "mxfp6": 6, "mxbf6": 6, "mxfp4": 4,
-        "i4": 4, "nvfp4": 4}
+        "i4": 4, "nvfp4": 4, "f64": 64}
 # Names that numpy, ml_dtypes and torch have for types of kiln.
-NAMES = {"float32": "f32", "int32": "i32", "float16": "f16", "int8": "i8",
+NAMES = {"float64": "f64", "float32": "f32", "int32": "i32", "float16": "f16",
+         "int8": "i8",
          "bfloat16": "bf16", "float8_e4m3fn": "fp8", "float8_e5m2": "bf8",
          "float8_e4m3fnuz": "fp8", "float8_e5m2fnuz": "bf8"}
 # uint8 is a type only where the caller says which; uint16 is bf16.
-TYPESTR = {"f4": "f32", "i4": "i32", "f2": "f16", "i1": "i8", "u2": "bf16"}
-NUMPY = {"f32": "f4", "i32": "i4", "f16": "f2", "bf16": "u2", "i8": "i1"}
+TYPESTR = {"f8": "f64", "f4": "f32", "i4": "i32", "f2": "f16", "i1": "i8", "u2": "bf16"}
+NUMPY = {"f64": "f8", "f32": "f4", "i32": "i4", "f16": "f2", "bf16": "u2", "i8": "i1"}
 OUTPUTS = dict(NUMPY, fp8="u1", bf8="u1", mxfp8="u1", mxfp4="u1")   # types of an output
 CPU = 1                      # DLPack's number of it
 
@@ -105,7 +106,7 @@ class _DLTensor(C.Structure):
 
 
 # (type code, bits) of DLPack: int, unsigned, float, bfloat.
-DLPACK = {(0, 8): "i8", (0, 32): "i32", (2, 16): "f16", (2, 32): "f32",
+DLPACK = {(0, 8): "i8", (0, 32): "i32", (2, 16): "f16", (2, 32): "f32", (2, 64): "f64",
           (4, 16): "bf16", (1, 16): "bf16", (1, 8): None, (0, 64): None}
 
 

@@ -74,8 +74,8 @@ def pack(codes, bits):
 def encode(values, kind, arch):
     if kind == "f16":
         return values.astype(np.float16)
-    if kind == "f32":
-        return values.astype(np.float32)
+    if kind in ("f32", "f64"):
+        return values.astype({"f32": np.float32, "f64": np.float64}[kind])
     if kind == "bf16":
         return (values.astype(np.float32).view(np.uint32) >> 16
                 ).astype(np.uint16)
@@ -260,6 +260,27 @@ def near_the_bound(math, value, bound, arch):
            lost.all() and np.isfinite(got[4]).all(), run.stdout + run.stderr)
 
 
+def doubles(layout, arch):
+    """Of 53 bits, against numpy's long double: within the bound of f64."""
+    a, b = RNG.standard_normal((M, K)), RNG.standard_normal((N, K))
+    c, bias = RNG.standard_normal((M, N)), RNG.standard_normal(N).astype("f4")
+    files = {"a": a.T if layout[0] == "t" else a, "c": c, "bias": bias,
+             "b": b.T if layout[1] == "n" else b}
+    words = ["--a", "f64", "-m", M, "-n", N, "-k", K, "--layout", layout,
+             "--device", "sim:" + arch, "--alpha", 0.3, "--beta", 1,
+             "--epilogue", "bias", "--out-file", path("out.npy")]
+    for name, x in files.items():
+        np.save(path(name + ".npy"), np.ascontiguousarray(x))
+        words += ["--%s-file" % name, path(name + ".npy")]
+    run, got = kilnc(*words), np.load(path("out.npy"))
+    wide, alpha = np.longdouble, np.longdouble(np.float32(0.3))
+    want = alpha * (a.astype(wide) @ b.T.astype(wide)) + bias + c
+    size = alpha * (abs(a) @ abs(b).T) + abs(bias) + abs(c)
+    off = abs(got - want) - np.spacing(abs(got)) - (K / 8 + 16) * 2.0 ** -53 * size
+    report("f64 %s on %s" % (layout, arch), not run.returncode and
+           got.dtype == np.float64 and (off <= 0).all(), run.stdout + run.stderr)
+
+
 def make_scales(scale, k):
     """Scales over [outer, k] and the two files, powers of two."""
     def powers(*shape):
@@ -371,6 +392,10 @@ checkpoint("awq", "f16", "gfx942")
 checkpoint("gptq", "f16", "gfx950")
 checkpoint("gptq", "bf16", "gfx942")
 checkpoint("gptq-v2", "bf16", "gfx950")
+case("f64 files", "f64", "f64", "f64")
+for word in ("nt", "nn", "tn", "tt"):
+    doubles(word, "gfx942")
+    doubles(word, "gfx950")
 near_the_bound("xf32", 1 + 2 ** -10 - 2 ** -23, 2 ** -9, "gfx942")
 near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx942")
 near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx950")
