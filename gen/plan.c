@@ -43,7 +43,7 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
         if (kn_weight_factor(p))
             return 4;
         if (p->zero_points)
-            return (uint8_t)(kn_in_words(p) ? 4 : (kn_zero_bits(p) + 7) / 8);
+            return (uint8_t)(kn_zero_load(p) < 4 ? kn_zero_load(p) : 4);
         return d->align_sa < scale ? scale : d->align_sa;
     case KILN_ARG_SB:
         return d->align_sb < scale ? scale : d->align_sb;

@@ -178,7 +178,7 @@ check_scale(struct kn_ctx *c, kiln_problem *p)
     return KILN_OK;
 }
 
-/* Words hold eight K of a column, or eight columns; so do those of zero points. */
+/* Words hold eight K of a column, or eight columns; so do those of i4 zero points. */
 static kiln_status
 check_words(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -187,12 +187,9 @@ check_words(struct kn_ctx *c, const kiln_problem *p)
     if (p->b != KILN_I4 || kn_shuffled(p) || p->stage == KILN_MOE_REDUCE)
         return kn_fail(c, KILN_UNSUPPORTED, "words of AWQ and GPTQ are of an i4 "
                        "weight with scales of groups");
-    if (p->zero_points == KILN_ZEROS_F16)
-        return kn_fail(c, KILN_UNSUPPORTED, "zero points beside words of AWQ and "
-                       "GPTQ are words too (--zero-points i4)");
     if (p->ldb && p->ldb != kn_b_columns(p))
         return kn_fail(c, KILN_BAD_INPUT, "rows of words are dense");
-    if (p->n % 8 && (!k || p->zero_points))
+    if (p->n % 8 && (!k || kn_zero_words(p)))
         return kn_fail(c, KILN_BAD_INPUT, "a word has eight columns, so N is a "
                        "multiple of 8");
     if (k && p->k % 8)

@@ -51,6 +51,22 @@ kn_zero_bits(const kiln_problem *p)
          : p->zero_points == KILN_ZEROS_F16 ? 16 : 0;
 }
 
+/* They are words of eight, as B is. */
+static inline bool
+kn_zero_words(const kiln_problem *p)
+{
+    return kn_in_words(p) && p->zero_points == KILN_ZEROS_I4;
+}
+
+/* Bytes of a load of them: a word, or of f16 those of the columns of B's. */
+static inline uint32_t
+kn_zero_load(const kiln_problem *p)
+{
+    return kn_zero_words(p) ? 4
+         : p->zero_points && p->b_layout == KILN_B_AWQ ? 16
+         : (uint32_t)(kn_zero_bits(p) + 7) / 8;
+}
+
 static inline kiln_type
 kn_zero_type(const kiln_problem *p)
 {

@@ -127,14 +127,14 @@ kn_block_place(const struct kn_lds *l, const struct kn_geom *g, uint32_t id,
     *k = high / groups * g->kn + id / g->pn % g->kn;
 }
 
-/* A lane's block of a K-outer tile of cols K: kb K, a 16-byte run of them or less
- * of it when that leaves threads without a block, of a dword of columns, of f64 of
- * 16 bytes. */
+/* A lane's block of a K-outer tile of cols K, elements of mem bits: kb K, a 16-byte
+ * run of them or less of it when that leaves threads without a block, of a dword of
+ * columns, of f64 of 16 bytes. */
 static void
 turned(const struct kn_fn *f, const struct kn_lds *l, uint32_t cols,
-       struct kn_geom *g)
+       uint32_t mem, struct kn_geom *g)
 {
-    uint32_t mem = kn_memory_bits(l), threads = kn_waves(f) * 64;
+    uint32_t threads = kn_waves(f) * 64;
     bool column = l->words == KN_WORDS_GPTQ || l->words == KN_WORDS_GPTQ2;
 
     g->kb = 128 / mem;
@@ -147,13 +147,13 @@ turned(const struct kn_fn *f, const struct kn_lds *l, uint32_t cols,
     g->steps = div_up(g->nchunks, threads);
 }
 
-/* A dword of zero points for each block of the words that they are of. */
+/* The zero points of each block of the words that they are of: a dword, or f16. */
 static struct kn_geom
 zero_words(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
 {
-    turned(f, l, f->shape.bk, &g);
+    turned(f, l, f->shape.bk, kn_elems[KN_T_i4].bits, &g);
     place_blocks(l, f->shape.bk, kn_elems[f->shape.tb].bits, &g);
-    g.mem = 4;
+    g.mem = kn_memory_bits(l) < 8 ? 4 : g.pb * kn_memory_bits(l) / 8;
     g.bytes = 0;
     return g;
 }
@@ -201,7 +201,7 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     if (kn_is_scale_rows(l))
         return scale_rows(f, l, g);
     if (g.transpose) {
-        turned(f, l, l->cols, &g);
+        turned(f, l, l->cols, kn_memory_bits(l), &g);
         place_blocks(l, l->cols, bits, &g);
         g.bytes = g.steps * threads * g.kb * bits / 8 * g.pb;
         return g;

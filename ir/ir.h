@@ -124,7 +124,8 @@ struct kn_ins {
 
 /* Dwords of eight codes 0 to 15 of a K-outer operand, lowest bits first: of GPTQ
  * eight K of a column; of AWQ columns 0 2 4 6 1 3 5 7 of one K. Dwords of zero
- * points are of eight columns, of GPTQ in order and less 1, of GPTQ2 in order. */
+ * points are of eight columns, of GPTQ in order and less 1, of GPTQ2 in order; those
+ * that are f16 lie in order, and no 1 is added. */
 enum kn_word_order { KN_WORDS_NONE, KN_WORDS_GPTQ, KN_WORDS_AWQ, KN_WORDS_GPTQ2 };
 
 /* An LDS tile and where its contents come from. Outer is M for A, N for B.

@@ -126,7 +126,8 @@ typedef enum kiln_scale_type { KILN_SCALE_TYPES(KILN_NAME) KILN_NSCALETYPES } ki
 
 /* Of an i4 B's groups, in arguments.sa, [ceil(K/32 to 128), N] of each problem or
  * expert: a weight is (b - zero) * scale. I4: packed along N, low nibble first, rows
- * of whole bytes. F16: b - zero is rounded to f32, then to A's type. */
+ * of whole bytes. F16: b - zero is rounded to f32, then to A's type; beside words b is
+ * a code of 0 to 15. */
 #define KILN_ZERO_POINTS(X) X(ZEROS_NONE, "none") X(ZEROS_I4, "i4") X(ZEROS_F16, "f16")
 typedef enum kiln_zero_points { KILN_ZERO_POINTS(KILN_NAME) KILN_NZEROPOINTS } kiln_zero_points;
 

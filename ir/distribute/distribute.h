@@ -237,7 +237,7 @@ void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x);
 /* Scale j of those in dwords w, as the bits of an f32. */
 kn_ref dist_scale(struct dist *d, uint8_t from, const kn_ref *w, uint32_t j);
 /* Of words: the zero point of column p of this lane's block in step s, as it is
- * subtracted from a code. */
+ * subtracted from a code: an integer, or an f32. */
 kn_ref dist_zero_word(struct dist *d, const struct dist_put *x, uint32_t s,
                       uint32_t p);
 void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);

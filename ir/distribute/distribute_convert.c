@@ -177,6 +177,11 @@ dist_zero_word(struct dist *d, const struct dist_put *x, uint32_t s, uint32_t p)
     const struct kn_lds *l = &d->in->lds[x->scales->lds];
     kn_ref v = x->scales->reg[s], k, column;
 
+    if (l->mem == KN_T_f16) {
+        if (l->words == KN_WORDS_AWQ)
+            v = dist_slice(d, v, p / 2);
+        return dist_op(d, KN_OP_bits, kn_vf32, half_bits(d, l->mem, v, p % 2), 0);
+    }
     if (l->words == KN_WORDS_AWQ)
         return dist_ic(d, KN_OP_and,
                        dist_ic(d, KN_OP_shr, v, 4 * kn_awq_place(p)), 15);

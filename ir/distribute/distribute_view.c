@@ -191,9 +191,10 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
     if (kn_is_zeros(l)) {
         zero_place(d, l, in, &row, &chunk);
         off = dist_memory_row(d, v, chunk, row0);
-        off = l->words ? dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, off, 1), -4)
-            : kn_memory_bits(l) < 8 ? dist_ic(d, KN_OP_shr, off, 1)
-                                    : dist_ic(d, KN_OP_mul, off, l->unit);
+        off = kn_memory_bits(l) >= 8
+                  ? dist_ic(d, KN_OP_mul, off, kn_memory_bits(l) / 8)
+            : l->words ? dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, off, 1), -4)
+                       : dist_ic(d, KN_OP_shr, off, 1);
     } else if (g.transpose) {
         block_offset(d, v, in, &row, &off);
     } else {

@@ -412,7 +412,7 @@ less_number(struct dist *d, uint8_t to, kn_ref x, kn_ref zero)
 }
 
 /* Eight integers of 4 bits a dword, less their zero point: an integer with 8
- * added, an f32, or none. Words have 8 added already. */
+ * added, an f32, or none. Words have 8 added already, which an f32 is of too. */
 static uint32_t
 widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
                kn_ref zero, kn_ref *out)
@@ -420,7 +420,8 @@ widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
     uint8_t to = l->elem;
     bool number = zero && kn_val(d->out, zero)->type.elem == KN_T_f32;
     uint8_t by = number || to != KN_T_f16 ? KN_T_f32 : KN_T_f16;
-    kn_ref base = integers_base(d, by, number ? 0 : zero);
+    kn_ref base = number && l->words ? kn_flt(d->out, -8388608)
+                : integers_base(d, by, number ? 0 : zero);
     uint32_t many = 0;
 
     for (uint32_t i = 0; i < in.n; i++) {

@@ -36,15 +36,23 @@ unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
            (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
 }
 
-/* One a run, in whole bytes, or two to a byte. */
+/* Bytes of a load: one a run, in whole bytes, or two to a byte; of words a dword, of
+ * f16 those of a word's columns. */
+static uint32_t
+load_of_zeros(const struct kn_lds *l)
+{
+    uint32_t bits = kn_memory_bits(l);
+
+    return l->words && bits == 4 ? 4
+         : (bits + 7) / 8 * (l->words == KN_WORDS_AWQ ? 8 : 1);
+}
+
 static kiln_status
 check_zeros(const struct kn_fn *f, const struct kn_lds *l)
 {
-    uint32_t bits = kn_memory_bits(l);
     bool runs = l->run == 16 || l->run == 32;
     bool numbers = l->mem && l->elem == KN_T_f32 && !l->lk &&
-                   (l->words ? l->unit == 4 && l->mem == KN_T_i4
-                             : l->unit == (bits + 7) / 8);
+                   l->unit == load_of_zeros(l);
     bool plain = !l->panel && !l->shuf && !l->share && !l->line && !l->shift &&
                  !l->unaligned;
 

@@ -225,7 +225,7 @@ apply_zeros(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
         uint64_t at = (uint64_t)((k + x) / width * row);
         uint8_t code[2] = { 0 };
 
-        if (p->words) {
+        if (p->words && t->type == KILN_I4) {
             v[x] += 8 - (double)zero_word(p, (k + x) / width, i);
             continue;
         }
@@ -235,7 +235,7 @@ apply_zeros(const struct kn_ref_operand *o, int64_t i, int64_t k, int n,
             continue;
         }
         kn_ref_bytes(t, at + 2 * (uint64_t)i, code, 2);
-        v[x] = (double)(float)(v[x] - kn_ref_decode(
+        v[x] = (double)(float)(v[x] + (p->words ? 8 : 0) - kn_ref_decode(
             KILN_F16, p->target, (uint32_t)code[0] | (uint32_t)code[1] << 8));
         v[x] = kn_ref_decode(p->a.type, p->target,
                              kn_ref_encode(p->a.type, p->target, v[x]));

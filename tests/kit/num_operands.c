@@ -219,7 +219,7 @@ whole_units(const struct run *r, int id, uint64_t size)
     uint32_t to = dwords ? 4 : align[id];
 
     if (id == NUM_SA && r->p.zero_points)
-        return kn_in_words(&r->p) ? (size + 3) / 4 * 4 : size; /* one by one */
+        return kn_zero_load(&r->p) >= 4 ? (size + 3) / 4 * 4 : size; /* one by one */
     return (size + to - 1) / to * to;
 }
 

@@ -138,6 +138,7 @@ compare(struct codes *k, const char *what)
     bool mx_a = kn_ref_type_bits(k->p.a) < 16;
     struct kn_ref_problem q = {
         .target = target, .scale = k->p.scale,
+        .words = kn_in_words(&k->p) ? (kiln_b_layout)k->p.b_layout : KILN_B_PLAIN,
         .m = k->p.m, .n = k->p.n, .k = K,
         .a = { .type = k->p.a, .data = x->a },
         .b = { .type = k->p.b, .data = x->b },
@@ -327,20 +328,37 @@ put_zeros(struct codes *k, int group, uint32_t first)
                  (uint32_t)kn_ref_encode(k->p.a, target, 1));
 }
 
+/* Integer k of each column is k % 16. */
+static void
+put_integers(struct codes *k)
+{
+    uint8_t *b = k->x->b;
+
+    for (int i = 0; i < ROWS * K && !kn_in_words(&k->p); i++)
+        put_code(b, 4, i, (uint32_t)i % 16);
+    for (int i = 0; i < ROWS * K / 2 && k->p.b_layout == KILN_B_AWQ; i++)
+        b[i] = (uint8_t)(i / (ROWS / 2) % 16 * 0x11);
+    for (int i = 0; i < ROWS * K / 2 && kn_word_k(&k->p) > 1; i++) {
+        int first = i / (4 * ROWS) % 2 * 8 + i % 4 * 2;
+
+        b[i] = (uint8_t)(first | (first + 1) << 4);
+    }
+}
+
 /* Every integer less every zero point, NaN and infinity among those of f16. */
 static void
-every_zero_of(kiln_type a, uint8_t zeros)
+every_zero_of(kiln_type a, uint8_t zeros, kiln_b_layout layout)
 {
     kiln_problem p = { .a = a, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
-                       .zero_points = zeros, .m = COLS, .n = ROWS };
+                       .zero_points = zeros, .m = COLS, .n = ROWS,
+                       .b_layout = (uint8_t)layout };
     uint32_t end = zeros == KILN_ZEROS_I4 ? 2 * ROWS : 1 << 16;
     struct codes k;
 
     open_kernel(&k, &p, KN_SCHED_AUTO);
     for (int i = 0; i < ROWS * BLOCKS; i++)
         memcpy(k.x->sb + 4 * i, &(float){ 1 }, 4);
-    for (int i = 0; i < ROWS * K; i++)
-        put_code(k.x->b, 4, i, (uint32_t)i % 16);
+    put_integers(&k);
     for (uint32_t first = 0; first < end; first += ROWS) {
         put_zeros(&k, first / ROWS % 2, first);
         compare(&k, "zero points");
@@ -352,10 +370,12 @@ static void
 every_zero_point(void **state)
 {
     (void)state;
-    every_zero_of(KILN_BF16, KILN_ZEROS_I4);
-    every_zero_of(KILN_F16, KILN_ZEROS_I4);
-    every_zero_of(KILN_BF16, KILN_ZEROS_F16);
-    every_zero_of(KILN_F16, KILN_ZEROS_F16);
+    every_zero_of(KILN_BF16, KILN_ZEROS_I4, KILN_B_PLAIN);
+    every_zero_of(KILN_F16, KILN_ZEROS_I4, KILN_B_PLAIN);
+    every_zero_of(KILN_BF16, KILN_ZEROS_F16, KILN_B_PLAIN);
+    every_zero_of(KILN_F16, KILN_ZEROS_F16, KILN_B_PLAIN);
+    every_zero_of(KILN_BF16, KILN_ZEROS_F16, KILN_B_AWQ);
+    every_zero_of(KILN_F16, KILN_ZEROS_F16, KILN_B_GPTQ);
 }
 
 /* ---- nvfp4 ---- */

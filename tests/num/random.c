@@ -132,8 +132,6 @@ draw_words(struct draw *d, kiln_problem *p)
     p->n = round_up(p->n, 8);
     p->k = round_up(p->k, 8);
     p->ldb = 0;
-    if (p->zero_points)
-        p->zero_points = KILN_ZEROS_I4;
 }
 
 static void

@@ -37,6 +37,10 @@ static const struct part {
         "--scale-layout transposed -m 33 -n 48 -k 97", true, 0, KILN_I4 },
     { KILN_GEMM, "gemm, words of GPTQ", "--b-layout gptq --zero-points i4 "
         "--scale-layout transposed -m 33 -n 48 -k 104", true, 0, KILN_I4 },
+    { KILN_GEMM, "gemm, words of AWQ, zero points of f16", "--b-layout awq "
+        "--zero-points f16 -m 33 -n 48 -k 97", true, 0, KILN_I4 },
+    { KILN_GEMM, "gemm, words of GPTQ, zero points of f16", "--b-layout gptq "
+        "--zero-points f16 -m 33 -n 44 -k 104", true, 0, KILN_I4 },
     { KILN_GEMM, "gemm, f32 as xf32", "--math xf32 -m 33 -n 44 -k 97", true,
       KILN_F32, 0 },
     { KILN_GEMM, "gemm, f32 as two bf16", "--math bf16x3 -m 33 -n 44 -k 97",

@@ -102,7 +102,7 @@ shape_stage(struct moe_run *m, struct moe_part *s)
                 .type = kn_zero_type(p), .batches = p->groups, .rows = kb,
                 .cols = n });
         s->b.words = kn_in_words(p);
-        s->sa.words = kn_in_words(p) && p->zero_points;
+        s->sa.words = kn_zero_words(p);
     } else if (p->scale == KILN_SCALE_ROW) {
         shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });

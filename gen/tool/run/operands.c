@@ -330,7 +330,7 @@ kn_operands_make(struct kn_tool *t, const kiln_problem *p,
     memset(s, 0, sizeof *s);
     shape_all(t->cli, p, s->o);
     s->o[KN_OPND_B].words = kn_in_words(p);
-    s->o[KN_OPND_SA].words = kn_in_words(p) && p->zero_points;
+    s->o[KN_OPND_SA].words = kn_zero_words(p);
     kn_operands_store(p, &s->o[KN_OPND_B], &s->o[KN_OPND_SA],
                       &s->o[KN_OPND_SB]);
     KN_TRY(check_sa_files(t, p));

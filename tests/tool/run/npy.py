@@ -209,12 +209,14 @@ def nvfp4(a, arch):
            run.stdout + run.stderr)
 
 
-def checkpoint(layout, a, arch):
+def checkpoint(layout, a, arch, zeros="i4"):
     """int32 words, f16 scales [K / group, N] as AutoAWQ and AutoGPTQ pack them:
-    a weight is (code - zero) * scale; GPTQ stores zero - 1, its v2 zero."""
+    a weight is (code - zero) * scale; GPTQ stores zero - 1, its v2 zero. Zero
+    points may be f16 instead, here of quarters, in order and as they are."""
     k, n, group = 160, 40, 32
     values, stored = make(a, "nt", "a", k)
     q, z = RNG.integers(0, 16, (k, n)), RNG.integers(1, 16, (k // group, n))
+    z = z + RNG.integers(0, 4, z.shape) / 4 if zeros == "f16" else z
     s = np.exp2(RNG.integers(-1, 2, z.shape))
     order = [0, 2, 4, 6, 1, 3, 5, 7] if layout == "awq" else range(8)
 
@@ -223,17 +225,18 @@ def checkpoint(layout, a, arch):
         return (x << np.arange(0, 32, 4, np.uint32)).sum(-1).astype(np.int32)
     files = {"a": encode(stored, a, arch), "b-scale": s.astype(np.float16),
              "b": words(q) if layout == "awq" else words(q.T.copy()).T.copy(),
-             "b-zero": words(z - (layout == "gptq"))}
+             "b-zero": z.astype(np.float16) if zeros == "f16"
+                       else words(z - (layout == "gptq"))}
     said = ["--a", a, "--b", "i4", "--out", "f32", "-m", M, "-n", n, "-k", k,
             "--scale", "group%d" % group, "--scale-type", "f16", "--zero-points",
-            "i4", "--b-layout", layout, "--scale-layout", "transposed",
+            zeros, "--b-layout", layout, "--scale-layout", "transposed",
             "--device", "sim:" + arch]
     for key, data in files.items():
         np.save(path(key + ".npy"), data)
         said += ["--%s-file" % key, path(key + ".npy")]
     run = kilnc(*said, "--out-file", path("out.npy"))
     want = values @ ((q - z.repeat(group, 0)) * s.repeat(group, 0))
-    report("%s of %s on %s" % (layout, a, arch), not run.returncode and
+    report("%s of %s on %s, %s" % (layout, a, arch, zeros), not run.returncode and
            np.array_equal(np.load(path("out.npy")), want.astype(np.float32)),
            run.stdout + run.stderr)
 
@@ -392,6 +395,9 @@ checkpoint("awq", "f16", "gfx942")
 checkpoint("gptq", "f16", "gfx950")
 checkpoint("gptq", "bf16", "gfx942")
 checkpoint("gptq-v2", "bf16", "gfx950")
+for word in ("awq", "gptq", "gptq-v2"):
+    checkpoint(word, "bf16", "gfx942", "f16")
+    checkpoint(word, "f16", "gfx950", "f16")
 case("f64 files", "f64", "f64", "f64")
 for word in ("nt", "nn", "tn", "tt"):
     doubles(word, "gfx942")
