@@ -19,7 +19,7 @@ kn_pitches_of(const kiln_problem *p)
     return (struct kn_pitches){
         .a = pa, .b = pb, .c = pc, .sa = psa, .sb = psb, .ta = ba, .tb = bb,
         .tc = bc, .tsa = bsa, .tsb = bsb, .tbias = 4 * outputs, .one_sa = one_sa,
-        .one_sb = one_sb, .window = window
+        .one_sb = one_sb, .window = window, .c2 = pc2, .sa2 = psa2, .one_sa2 = one_sa2
     };
 }
 
@@ -108,6 +108,10 @@ kn_extents_of(const kiln_problem *p)
         e.b = e.sa = e.sb = 0;
         e.sc = !p->m || !p->k ? 0
              : p->out_scale == KILN_OUT_STATIC ? 4 : (uint64_t)t.one_sa;
+    }
+    if (p->quant_flags & KILN_QUANT_DUAL) {
+        e.out2 = extent(p->k, t.c2, run_bytes(p->out, p->m));
+        e.sc2 = e.sc && p->out_scale != KILN_OUT_STATIC ? (uint64_t)t.one_sa2 : 0;
     }
     e.amax = p->amax ? 4 : 0;
     if (p->out2) {

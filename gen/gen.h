@@ -215,16 +215,16 @@ kiln_status kn_problem_normalise(struct kn_ctx *c, kiln_problem *p);
 /* Bytes from row to row (a..sb) and from one group or batch to the next
  * (ta..tbias) of a normalised problem. */
 struct kn_pitches {
-    int64_t a, b, c, sa, sb;
+    int64_t a, b, c, sa, sb, c2, sa2;
     int64_t ta, tb, tc, tsa, tsb, tbias;
-    int64_t one_sa, one_sb;  /* bytes that one problem's scales span */
+    int64_t one_sa, one_sb, one_sa2; /* bytes that one problem's scales span */
     int64_t window;          /* moe: tokens whose rows of A and of the output
                                 are within 31 bits */
 };
 struct kn_pitches kn_pitches_of(const kiln_problem *p);
 /* Bytes each operand occupies (0 if unused). */
 struct kn_extents {
-    uint64_t a, b, c, sa, sb, sc, bias, offs, tight, amax, out2,
+    uint64_t a, b, c, sa, sb, sc, bias, offs, tight, amax, out2, sc2,
              x[KN_FORMULA_ARRAYS];
 };
 struct kn_extents kn_extents_of(const kiln_problem *p);
@@ -432,7 +432,8 @@ kn_tile_columns(const kiln_problem *p, const struct kn_config *g)
 static inline uint32_t
 kn_quant_across(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_shuffled(p) && p->quant_flags & KILN_QUANT_TURNED ? 256 : g->bn;
+    return kn_shuffled(p) && p->quant_flags & (KILN_QUANT_TURNED | KILN_QUANT_DUAL)
+         ? 256 : g->bn;
 }
 
 kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
@@ -526,7 +527,7 @@ struct kn_operands {
     uint64_t x[KN_FORMULA_ARRAYS];   /* arrays that the expression declares */
     uint64_t sc;             /* scales of the output */
     uint64_t amax;           /* its largest magnitude, f32, zero before */
-    uint64_t out2;           /* the second output */
+    uint64_t out2, sc2;      /* the second output, its scales */
     uint64_t offs;           /* int64 offs[groups + 1] on the device;
                                 moe: int32 sorted ids[m] */
     uint64_t tight;          /* the same of what is written, KILN_GROUP_TIGHT */

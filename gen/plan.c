@@ -49,13 +49,15 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
         return d->align_sb < scale ? scale : d->align_sb;
     case KILN_ARG_BIAS:
     case KILN_ARG_SC:
+    case KILN_ARG_SC2:
     case KILN_ARG_AMAX:
     case KILN_ARG_EXPERTS:
     case KILN_ARG_PADDED:
     case KILN_ARG_WEIGHTS:
         return 4;
     case KILN_ARG_OUT2:
-        return (uint8_t)(d->vec * kn_type_bits[p->out2] / 8);
+        return p->out2 ? (uint8_t)(d->vec * kn_type_bits[p->out2] / 8)
+                       : kn_operand_align(p, d, KILN_ARG_C);
     case KILN_ARG_X0: case KILN_ARG_X1: case KILN_ARG_X2: case KILN_ARG_X3:
         return (uint8_t)array_align(p, (uint32_t)(operand - KILN_ARG_X0),
                                     kn_operand_align(p, d, KILN_ARG_C));
@@ -92,9 +94,11 @@ check_addresses(struct kn_ctx *c, const kiln_problem *p,
                 { "x2", o->x[2], array_align(p, 2, align_c) },
                 { "x3", o->x[3], array_align(p, 3, align_c) },
                 { "the output's scales", o->sc, 4 },
+                { "the second output's scales", o->sc2, 4 },
                 { "amax", o->amax, 4 },
                 { "the second output", o->out2, p->out2
-                  ? kn_operand_align(p, &g->domain, KILN_ARG_OUT2) : 1 } };
+                  ? kn_operand_align(p, &g->domain, KILN_ARG_OUT2)
+                  : dual ? align_c : 1 } };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].at % (uint64_t)all[i].align)
@@ -131,7 +135,8 @@ address(const struct kn_operands *o, kiln_operand operand)
         [KILN_ARG_X0] = o->x[0], [KILN_ARG_X1] = o->x[1],
         [KILN_ARG_X2] = o->x[2], [KILN_ARG_X3] = o->x[3],
         [KILN_ARG_SC] = o->sc, [KILN_ARG_AMAX] = o->amax,
-        [KILN_ARG_OUT2] = o->out2, [KILN_ARG_TIGHT] = o->tight
+        [KILN_ARG_OUT2] = o->out2, [KILN_ARG_SC2] = o->sc2,
+        [KILN_ARG_TIGHT] = o->tight
     };
 
     return at[operand];

@@ -41,6 +41,19 @@ is_turned(const kiln_problem *p)
     return p->quant_flags & KILN_QUANT_TURNED;
 }
 
+static bool
+is_dual(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_DUAL;
+}
+
+/* Columns of A are rows of an output. */
+static bool
+has_turned(const kiln_problem *p)
+{
+    return is_turned(p) || is_dual(p);
+}
+
 /* FNUZ 8-bit floats have half the values of OCP's for the same codes. */
 static bool
 halved(const kiln_problem *p)
@@ -137,19 +150,36 @@ check_alone(struct kn_ctx *c, const kiln_problem *p)
     return KILN_OK;
 }
 
+/* Of elements of a row of each output. */
 static kiln_status
-check_before(struct kn_ctx *c, const kiln_problem *p)
+check_transform(struct kn_ctx *c, const kiln_problem *p)
 {
+    bool k = p->hadamard && !is_turned(p) && p->k % p->hadamard;
+    bool m = p->hadamard && has_turned(p) && p->m % p->hadamard;
+
     if (p->hadamard && p->hadamard != 16 && p->hadamard != 32)
         return kn_fail(c, KILN_BAD_INPUT, "--hadamard transforms 16 or 32 "
                        "elements, not %u", p->hadamard);
-    if (p->hadamard && (is_turned(p) ? p->m : p->k) % p->hadamard)
+    if (k || m)
         return kn_fail(c, KILN_UNSUPPORTED, "--hadamard %u takes whole "
                        "transforms: -%c is a multiple of it", p->hadamard,
-                       is_turned(p) ? 'm' : 'k');
+                       k ? 'k' : 'm');
+    return KILN_OK;
+}
+
+static kiln_status
+check_before(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (is_turned(p) && is_dual(p))
+        return kn_fail(c, KILN_BAD_INPUT, "--dual writes what --transpose writes "
+                       "beside the other output: one of them is enough");
+    if (!is_dual(p) && (p->ldc2 || p->ldsa2))
+        return kn_fail(c, KILN_BAD_INPUT, "--ldc2 and --ldsa2 are pitches of the "
+                       "second output, which --dual adds");
+    KN_TRY(check_transform(c, p));
     if (p->act != KILN_SILU)
         return kn_fail(c, KILN_UNSUPPORTED, "the activation of quant is silu");
-    if (is_turned(p) && p->out_scale == KILN_OUT_ROW)
+    if (has_turned(p) && p->out_scale == KILN_OUT_ROW)
         return kn_fail(c, KILN_UNSUPPORTED, "a scale of a row of the transposed "
                        "output is one of all M, of which a workgroup has 128: "
                        "--out-scale block128 or static");
@@ -165,7 +195,7 @@ check_layout(struct kn_ctx *c, const kiln_problem *p)
         p->out_scale != KILN_OUT_BLOCK128)
         return kn_fail(c, KILN_UNSUPPORTED, "transposed scales are those of "
                        "--out-scale block128");
-    if (p->ldsa && (p->scale_layout == KILN_SCALE_SHUFFLED ||
+    if ((p->ldsa || p->ldsa2) && (p->scale_layout == KILN_SCALE_SHUFFLED ||
                     p->out_scale < KILN_OUT_BLOCK128))
         return kn_fail(c, KILN_BAD_INPUT, "--ldsa is the pitch of rows of "
                        "scales (block128, mx32)");
@@ -188,10 +218,19 @@ check_rows(struct kn_ctx *c, kiln_problem *p)
     if (p->ldsa && p->ldsa < row_sa)
         return kn_fail(c, KILN_BAD_INPUT, "--ldsa is %lld, but a row has %lld "
                        "scales", (long long)p->ldsa, row_sa);
-    if (pa > 1 << 30 || pc > 1 << 30 || psa > 1 << 30)
+    if (dual && p->ldc2 && p->ldc2 < m)
+        return kn_fail(c, KILN_BAD_INPUT, "--ldc2 is %lld, but a row has %lld "
+                       "elements", (long long)p->ldc2, m);
+    if (dual && p->ldsa2 && p->ldsa2 < row_sa2)
+        return kn_fail(c, KILN_BAD_INPUT, "--ldsa2 is %lld, but a row has %lld "
+                       "scales", (long long)p->ldsa2, row_sa2);
+    if (pa > 1 << 30 || pc > 1 << 30 || psa > 1 << 30 ||
+        (dual && (pc2 > 1 << 30 || psa2 > 1 << 30)))
         return kn_fail(c, KILN_UNSUPPORTED, "a row is over 1 GiB");
     p->lda = row_a;
     p->ldc = row_c;
+    if (dual)
+        p->ldc2 = row_c2;
     return KILN_OK;
 }
 
@@ -226,8 +265,8 @@ kn_quant_domain(const kiln_problem *p, uint32_t base)
                            .align_sb = 1, .vec = 1, .ktail = 1 };
 
     d.align_a = (uint8_t)(kn_type_bits[p->a] / 8);
-    if (p->k % 8 == 0 && (!is_turned(p) || p->m % 8 == 0) &&
-        t.a % 16 == 0 && t.c % 8 == 0 && base % 16 == 0) {
+    if (p->k % 8 == 0 && (!has_turned(p) || p->m % 8 == 0) &&
+        t.a % 16 == 0 && t.c % 8 == 0 && (!is_dual(p) || t.c2 % 8 == 0) && base % 16 == 0) {
         d.align_a = 16;
         d.vec = 4;
     }
@@ -284,6 +323,15 @@ turned_config(const kiln_problem *p, struct kn_config *g)
     g->bm = 16 * g->stages;
 }
 
+/* As many columns of A as the widest block. */
+static void
+dual_config(const kiln_problem *p, struct kn_config *g)
+{
+    g->bn = 128;
+    g->bm = p->out_scale == KILN_OUT_BLOCK128 ? 128 : 64;
+    g->stages = g->bm * g->bn / 8 / 256;
+}
+
 struct kn_config
 kn_quant_config(const kiln_problem *p)
 {
@@ -298,6 +346,10 @@ kn_quant_config(const kiln_problem *p)
     }
     if (is_turned(p)) {
         turned_config(p, &g);
+        return g;
+    }
+    if (is_dual(p)) {
+        dual_config(p, &g);
         return g;
     }
     g.bn = columns_of(p);
@@ -334,7 +386,7 @@ kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 struct kn_limits
 kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
 {
-    int64_t pitch = KN_REACH / (is_turned(p) ? g->bn : g->bm), row = (int64_t)1 << 30;
+    int64_t pitch = KN_REACH / (has_turned(p) ? g->bn : g->bm), row = (int64_t)1 << 30;
     int64_t bytes = kn_type_bits[p->a] / 8;
     struct kn_limits l = { .m = INT32_MAX - 4096, .n = INT32_MAX, .G = 1 };
 
@@ -344,7 +396,7 @@ kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
     l.pb = l.psb = row;
     l.ta = l.tb = l.tc = l.tsa = l.tsb = l.tsc = l.tbias = (int64_t)1 << 38;
     l.k = l.pa / bytes / (is_gated(p) ? 2 : 1);
-    if (is_turned(p))
+    if (has_turned(p))
         l.m = l.pc;
     if (p->out_scale == KILN_OUT_ROW && (int64_t)g->stages * g->bk < l.k)
         l.k = (int64_t)g->stages * g->bk;

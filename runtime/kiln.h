@@ -224,10 +224,12 @@ typedef enum kiln_group_flags {
 } kiln_group_flags;
 
 /* What quant does besides. GATED: A is [M, 2K], and silu(A[:, :K]) * A[:, K:] is
- * quantised. TURNED: the output is [K, M], its scales along M. */
+ * quantised. TURNED: the output is [K, M], its scales along M. DUAL: that is written
+ * too, to arguments.out2, its scales to arguments.sc2. */
 typedef enum kiln_quant_flags {
     KILN_QUANT_GATED = 1,
-    KILN_QUANT_TURNED = 2
+    KILN_QUANT_TURNED = 2,
+    KILN_QUANT_DUAL = 4
 } kiln_quant_flags;
 
 /* Bytes of kiln_problem.expression, its NUL among them; scalars it declares. */
@@ -310,6 +312,8 @@ typedef struct kiln_problem {
                                 second output, D before its scale, or what the
                                 expression says of aux (docs/epilogues.md) */
     uint8_t reserved[7];
+    int64_t ldc2, ldsa2;     /* launch part: ldc and ldsa of the output and scales
+                                that KILN_QUANT_DUAL adds */
 } kiln_problem;
 
 /* ---- functions -----------------------------------------------------------

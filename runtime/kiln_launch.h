@@ -30,7 +30,8 @@ extern "C" {
     X(ARG_SC, sc) \
     X(ARG_AMAX, amax) \
     X(ARG_OUT2, out2) \
-    X(ARG_TIGHT, tight)
+    X(ARG_TIGHT, tight) \
+    X(ARG_SC2, sc2)
 typedef enum kiln_operand {
 #define X(id, field) KILN_##id,
     KILN_OPERANDS(X)
@@ -95,8 +96,9 @@ typedef struct kiln_arguments {
                                 |D|, of all groups and batches; a NaN is the
                                 largest of all. Zero before (kiln_plan.zeroed) */
     void *out2;              /* kiln_problem.out2, at ldc and stride_c of its
-                                own elements */
+                                own elements; or KILN_QUANT_DUAL */
     const void *tight;       /* KILN_GROUP_TIGHT */
+    void *sc2;               /* KILN_QUANT_DUAL */
 } kiln_arguments;
 
 typedef struct kiln_pointer {

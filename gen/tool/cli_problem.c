@@ -150,6 +150,10 @@ quant_of(const struct kn_cli *cli, kiln_problem *p)
     }
     if (v[KN_FLAG_transpose].seen)
         p->quant_flags |= KILN_QUANT_TURNED;
+    if (v[KN_FLAG_dual].seen)
+        p->quant_flags |= KILN_QUANT_DUAL;
+    p->ldc2 = v[KN_FLAG_ldc2].i;
+    p->ldsa2 = v[KN_FLAG_ldsa2].i;
 }
 
 kiln_status

@@ -12,8 +12,8 @@
 /* Every size and every operand that some family has. */
 static const char *const sizes[] = { "m", "n", "k", "batch", "groups", "tokens",
                                      "topk", "lda", "ldb", "ldc", "ldsa",
-                                     "ldsb", "stride_a", "stride_b",
-                                     "stride_c" };
+                                     "ldsb", "ldc2", "ldsa2", "seed",
+                                     "stride_a", "stride_b", "stride_c" };
 static const char *const operands[] = {
 #define X(id, field) #field,
     KILN_OPERANDS(X)

@@ -10,7 +10,7 @@ _Static_assert(offsetof(kiln_problem, m) == 48 &&
                sizeof ((kiln_problem *)0)->reserved == 7 &&
                offsetof(kiln_problem, expression) + KILN_EXPRESSION ==
                    offsetof(kiln_problem, scalar) &&
-               offsetof(kiln_problem, scalar) + 4 * KILN_SCALARS + 24 ==
+               offsetof(kiln_problem, scalar) + 4 * KILN_SCALARS + 40 ==
                    sizeof (kiln_problem),
                "a field was added to the kernel part");
 
@@ -72,7 +72,7 @@ check_enums(struct kn_ctx *c, const kiln_problem *p)
         { "math", p->math, KILN_NMATHS },
         { "amax", p->amax, 2 },
         { "out2", p->out2, KILN_NTYPES },
-        { "quant_flags", p->quant_flags, 4 },
+        { "quant_flags", p->quant_flags, 8 },
         { "hadamard", p->hadamard, 33 },
         { "round", p->round, 2 },
     };

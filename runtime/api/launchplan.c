@@ -60,6 +60,9 @@ static const struct {
     [KILN_ARG_OUT2] = { offsetof(kiln_arguments, out2),
                         offsetof(struct kn_operands, out2),
                         offsetof(struct kn_extents, out2), "out2" },
+    [KILN_ARG_SC2] = { offsetof(kiln_arguments, sc2),
+                       offsetof(struct kn_operands, sc2),
+                       offsetof(struct kn_extents, sc2), "sc2" },
 };
 
 static uint64_t

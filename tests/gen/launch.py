@@ -57,9 +57,29 @@ TYPES = (("bf16", "bf16", ("none",)), ("f16", "f16", ("none",)),
          ("mxfp6", "mxfp6", ("mx32",)), ("bf16", "mxfp4", ("mx32",)))
 
 
+def draw_quant(rng):
+    out, scale = rng.choice((("mxfp8", "mx32"), ("mxfp4", "mx32"), ("fp8", "block128"),
+                             ("i8", "row"), ("bf8", "static")))
+    fields = dict(family="quant", target=rng.choice(("gfx942", "gfx950")), a="bf16",
+                  b="bf16", out=out, out_scale=scale)
+    words = ["--a", "bf16", "--out", out, "--out-scale", scale,
+             "--arch", fields["target"]]
+    layout = {"mx32": "shuffled", "block128": "transposed"}.get(scale)
+    if layout and rng.random() < .4:
+        words += ["--scale-layout", layout]
+        fields["scale_layout"] = layout
+    flag = rng.choice(((), ("--transpose", 2), ("--dual", 4), ("--dual", 4)))
+    if flag and scale != "row":
+        words += [flag[0]]
+        fields["quant_flags"] = flag[1]
+    return "quant", words, fields
+
+
 def draw_kernel(rng):
     """Words of a command line and the Problem they mean."""
-    family = rng.choice(("gemm", "gemm", "batched", "grouped", "wgrad", "moe"))
+    family = rng.choice(("gemm", "gemm", "batched", "grouped", "wgrad", "moe", "quant"))
+    if family == "quant":
+        return draw_quant(rng)
     a, b, scales = rng.choice(TYPES)
     fields = dict(family=family, target=rng.choice(("gfx942", "gfx950")),
                   a=a, b=b, out=rng.choice(("bf16", "f32")),
@@ -134,9 +154,9 @@ def draw_shape(rng, family, names):
     if "tokens" in names:
         shape["tokens"] = rng.choice((1, 64, 5000, 16777215))
         shape["topk"] = rng.choice((1, 2, 8))
-    for name in ("lda", "ldb", "ldc"):
+    for name in ("lda", "ldb", "ldc", "ldc2"):
         shape[name] = 0 if rng.random() < .8 else rng.choice(typical)
-    for name in ("ldsa", "ldsb"):
+    for name in ("ldsa", "ldsb", "ldsa2"):
         if name in names:
             shape[name] = 0 if rng.random() < .7 else rng.choice(
                 (3, 4, 8, 16, 32, 34, 36, 64, 1 << 28, 1 << 31))
@@ -248,6 +268,8 @@ def check_kernel(context, n, rng):
             return 0, "--json has another launch"
     plan = compile_header(folder)
     sample = dict(fields, m=512, n=512, k=1024)
+    if family == "quant":           # one configuration for a shape, or for any
+        sample.update(m=0, n=0, k=0)
     sample.update(batch=3 if family == "batched" else 0,
                   groups=4 if "groups" in launch["shape"] else 0,
                   tokens=64 if family == "moe" else 0,

@@ -60,13 +60,27 @@ length(struct draw *d, uint32_t most)
     return e < most ? e : 1 + below(d, most);
 }
 
+/* The layout of scales, or pitches that any number of blocks fits into. */
 static void
-draw_layout(struct draw *d, bool mx, bool blocks)
+draw_layout(struct draw *d, bool mx, bool blocks, bool dual)
 {
     if (mx && !below(d, 3))
         kn_put(&d->line, " --scale-layout shuffled");
     else if (blocks && !below(d, 3))
         kn_put(&d->line, " --scale-layout transposed");
+    else if (mx && !below(d, 4))
+        kn_putf(&d->line, " --ldsa %u", 300 + below(d, 20));
+    if (dual && mx && !strstr(d->line.s, "shuffled") && !below(d, 3))
+        kn_putf(&d->line, " --ldsa2 %u", 300 + below(d, 20));
+}
+
+/* What --dual adds. */
+static void
+draw_second(struct draw *d, uint32_t m)
+{
+    kn_put(&d->line, " --dual");
+    if (m && !below(d, 3))
+        kn_putf(&d->line, " --ldc2 %u", m + below(d, 2) * 8 + below(d, 2) * below(d, 20));
 }
 
 static void
@@ -77,12 +91,13 @@ draw_request(struct draw *d, const char *target)
     const char *scale = "mx32";
     bool mx = out[0] == 'm';
     uint32_t out_row = length(d, 9000), rows = length(d, out_row > 2000 ? 6 : 150);
-    bool turned = !below(d, 3);
+    bool turned = !below(d, 3), dual = !turned && below(d, 2);
     uint32_t k, m;
 
     if (!mx)
         scale = ONE_OF(d, "row", "block128", "static");
     turned &= strcmp(scale, "row") != 0;
+    dual &= strcmp(scale, "row") != 0;
     kn_putf(&d->line, "kilnc run quant --device sim:%s --a %s --out %s "
             "--out-scale %s --seed %u", target, ONE_OF(d, "bf16", "f16", "f32"),
             out, scale, below(d, 100));
@@ -90,12 +105,15 @@ draw_request(struct draw *d, const char *target)
         uint32_t many = below(d, 2) ? 16 : 32;
 
         out_row = out_row / many * many;
+        rows = dual ? rows / many * many : rows;
         kn_putf(&d->line, " --hadamard %u", many);
     }
     k = turned ? rows : out_row;
     m = turned ? out_row : rows;
     if (turned)
         kn_put(&d->line, " --transpose");
+    if (dual)
+        draw_second(d, m);
     kn_putf(&d->line, " -m %u -k %u", m, k);
     if (!below(d, 3))
         kn_put(&d->line, " --act silu");
@@ -114,7 +132,7 @@ draw_request(struct draw *d, const char *target)
     if (below(d, 2))
         kn_putf(&d->line, " --round stochastic --round-seed %llu",
                 (unsigned long long)kn_mix(d->seed) >> below(d, 60) >> 1);
-    draw_layout(d, mx, !strcmp(scale, "block128"));
+    draw_layout(d, mx, !strcmp(scale, "block128"), dual);
 }
 
 static kiln_status

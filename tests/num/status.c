@@ -292,7 +292,7 @@ put_quant(struct page *g)
 {
     static const struct way ways[] = {
         { "", "" }, { ", stochastic", " --round stochastic --round-seed 1" },
-        { ", transposed", " --transpose" }
+        { ", transposed", " --transpose" }, { ", both", " --dual" }
     };
 
     kn_put(&g->text, "\n## quant\n\n`kilnc run quant -m 33 -k 97`\n\n"
@@ -300,7 +300,7 @@ put_quant(struct page *g)
                      "f16 | f32 |\n|---|---|---|---|---|---|---|\n");
     for (int out = KILN_FP8; out < KILN_NTYPES; out++)
         for (int s = KILN_OUT_STATIC; s < KILN_NOUTSCALES; s++)
-            for (int w = 0; w < 3; w++)
+            for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
                 if (kn_narrow_of((kiln_type)out)->elem &&
                     num_is_mx((kiln_type)out) == (s == KILN_OUT_MX32))
                     put_quant_row(g, out, s, &ways[w]);

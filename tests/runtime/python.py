@@ -438,6 +438,25 @@ def moe_by_run():
     return None
 
 
+def quantised_both_ways():
+    """One launch: rows as quantise() has them, and the transpose of the same."""
+    x = small(72, 160)
+    for pitch, pitch2 in ((0, 0), (168, 80)):
+        wide1, wide2 = pitch or 160, pitch2 or 72
+        made = {"c": GPU.empty((72, wide1), "mxfp8"), "sc": GPU.empty((72, 5), "i8"),
+                "out2": GPU.empty((160, wide2), "mxfp8"),
+                "sc2": GPU.empty((160, 3), "i8")}
+        GPU.run(kiln.Problem(family="quant", a="f16", out="mxfp8", quant_flags=4, m=72,
+                             k=160, ldc=pitch, ldc2=pitch2), a=GPU.array(x), **made)
+        for name, of in (("c", x), ("out2", np.ascontiguousarray(x.T))):
+            want = kiln.quantise(of, "mxfp8", mode="floor")
+            scale = {"c": "sc", "out2": "sc2"}[name]
+            got = made[name].numpy()[:, :of.shape[1]]
+            if (got != want.data).any() or (made[scale].numpy().view("u1") != want.scales).any():
+                return "%s differs" % name
+    return None
+
+
 def grids_are_bounded():
     """A persistent grid on fewer compute units: the same product."""
     a, b = small(8 * 64, 64), small(8, 128, 64)
@@ -876,7 +895,7 @@ CASES = [
     scales_say_their_mode, packed_types, integer_weights, nvfp4_weights,
     maths_of_f32, products_of_f64,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    tight_groups, grids_are_bounded, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
+    tight_groups, grids_are_bounded, quantised_both_ways, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
     routing_sorts,
     kernels_of_ones_own,
     own_kernels_are_cached, own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,

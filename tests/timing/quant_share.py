@@ -20,6 +20,8 @@ AT_RANDOM = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
              ("bf16", "fp8", "row")]
 TURNED = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
           ("bf16", "fp8", "block128"), ("f32", "mxfp8", "mx32")]
+DUAL = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
+        ("bf16", "fp8", "block128"), ("f32", "mxfp8", "mx32")]
 SIZES = 4
 
 
@@ -36,8 +38,8 @@ def share(kilnc, arch, what, m, k, rate):
                            "-k", str(k), "--json", "-", *more], text=True, check=True,
                           stdout=subprocess.PIPE)
     us = json.loads(done.stdout)["predicted"]["us"]
-    bits = BITS[a] + BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128,
-                                  "row": 32 / k}[scale]
+    bits = BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128, "row": 32 / k}[scale]
+    bits = BITS[a] + bits * (2 if "--dual" in more else 1)
     return m * k * bits / 8 / (rate * 1e6) / us
 
 
@@ -50,7 +52,8 @@ def main():
     print("| | gfx950 worst | best | gfx942 worst | best |")
     print("|---|---|---|---|---|")
     for what in WHAT + [w + ("--round", "stochastic") for w in AT_RANDOM] + [
-            w + ("--transpose",) for w in TURNED]:
+            w + ("--transpose",) for w in TURNED] + [
+            w + ("--dual",) for w in DUAL]:
         row = "| %s to %s, %s |" % (*what[:2], ", ".join(what[2:3] + what[-1:] * (
             len(what) > 3)).replace("--", ""))
         for arch in ("gfx950", "gfx942"):

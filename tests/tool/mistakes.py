@@ -40,6 +40,7 @@ MISTAKES = [
     ("run grouped --a bf16 -n 64 -k 64 --group-lens 5:0:17", "5,0,17"),
     ("run grouped --a bf16 --model mixtrall --op gateup.fwd", "mixtral-8x7b"),
     ("run grouped --a bf16 --model grok-2 --op gate.fwd", "gateup.fwd"),
+    ("run quant --a bf16 -m 8 -k 8 --daul", "--dual"),
     ("run moe --block-m 24", "16"), ("run gemm --alpha one", None),
     ("generate gemm --target gfx950 -o k.co", "--arch"),
     ("generate gemm --a bf16 --arch gfx90 -o k.co", "gfx950"),

@@ -38,6 +38,7 @@ number(const struct reader *r, const char *word, int64_t *out)
         { "ldb", p->ldb }, { "ldc", p->ldc }, { "batch", p->batch },
         { "groups", p->groups }, { "tokens", p->tokens },
         { "topk", p->topk }, { "ldsa", p->ldsa }, { "ldsb", p->ldsb },
+        { "ldc2", p->ldc2 }, { "ldsa2", p->ldsa2 },
     };
     char *end;
 

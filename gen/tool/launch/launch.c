@@ -98,7 +98,9 @@ is_used(const kiln_problem *p, kiln_operand operand)
     case KILN_ARG_AMAX:
         return p->amax;
     case KILN_ARG_OUT2:
-        return p->out2;
+        return p->out2 || e.out2 != 0;
+    case KILN_ARG_SC2:
+        return e.sc2 != 0;
     case KILN_ARG_OFFSETS:
         return e.offs != 0 || kn_family_of(p)->routed;
     case KILN_ARG_TIGHT:
@@ -224,7 +226,7 @@ kn_launch_describe(struct kn_ctx *c, const kiln_problem *p,
 
     *out = (struct kn_launch){ 0 };
     describe(&w);
-    out->grid = kn_fold_text(&w.fold, "when(m > 0 && n > 0, grid)");
+    out->grid = kn_fold_text(&w.fold, "when(m > 0 && (unary ? k : n) > 0, grid)");
     out->workspace = kn_fold_text(&w.fold, "workspace");
     drop_unasked(out);
 }

@@ -8,6 +8,16 @@
 #include "../progress.h"
 #include "session.h"
 
+/* One of the two that --dual writes, or the only one. */
+struct output {
+    bool turned;             /* its rows are columns of A */
+    uint64_t c, sc;          /* where its codes and scales are */
+    uint64_t size, scale_size; /* their bytes */
+    int64_t pitch, scale_pitch;
+    int64_t blocks;          /* scales of a row */
+    uint64_t codes, scales;  /* bytes of the outputs that must be written */
+};
+
 struct run {
     struct kn_tool *t;
     struct kn_ctx *c;
@@ -19,8 +29,7 @@ struct run {
     struct kn_session *s;
     struct kn_job job;
     struct kn_ref_codec codec;
-    int64_t blocks;          /* scales of a row */
-    uint64_t codes, scales;  /* bytes of the outputs that must be written */
+    struct output out[2], *o; /* o: that which is looked at */
     struct kn_ref_check check;
     struct kn_ref_amax amax;
     struct kn_json j;
@@ -38,17 +47,23 @@ is_turned(const kiln_problem *p)
     return p->quant_flags & KILN_QUANT_TURNED;
 }
 
+static bool
+is_dual(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_DUAL;
+}
+
 /* Rows of the output, and their elements. */
 static int64_t
-rows_of(const kiln_problem *p)
+rows_of(const struct run *r)
 {
-    return is_turned(p) ? p->k : p->m;
+    return r->o->turned ? r->p.k : r->p.m;
 }
 
 static int64_t
-columns_of(const kiln_problem *p)
+columns_of(const struct run *r)
 {
-    return is_turned(p) ? p->m : p->k;
+    return r->o->turned ? r->p.m : r->p.k;
 }
 
 static int64_t
@@ -78,7 +93,8 @@ kn_quant_bytes(const kiln_problem *p)
                                           ? (double)p->m : 0;
 
     return n * kn_type_bits[p->a] / 8 * (is_gated(p) ? 2 : 1) +
-           n * kn_type_bits[p->out] / 8 + scales * (double)scale_size(p);
+           (n * kn_type_bits[p->out] / 8 + scales * (double)scale_size(p)) *
+           (is_dual(p) ? 2 : 1);
 }
 
 /* ---- operands ----------------------------------------------------------- */
@@ -131,6 +147,10 @@ put_operands(struct run *r)
         &r->a }, &at->a));
     KN_TRY(kn_session_put(r->s, &(struct kn_memory){
         .size = e.c, .flags = KN_MEM_OUTPUT }, &at->c));
+    KN_TRY(kn_session_put(r->s, &(struct kn_memory){
+        .size = e.out2, .flags = KN_MEM_OUTPUT }, &at->out2));
+    KN_TRY(kn_session_put(r->s, &(struct kn_memory){
+        .size = e.sc2, .flags = KN_MEM_OUTPUT }, &at->sc2));
     if (r->p.amax)
         KN_TRY(kn_session_put(r->s, &(struct kn_memory){
             .size = 4, .flags = KN_MEM_OUTPUT, .fill = kn_sim_zeros }, &at->amax));
@@ -151,12 +171,12 @@ struct part {
 static void
 read_values(struct run *r, const struct part *x, int64_t behind, double *v)
 {
-    uint64_t size = r->codec.bits / 8, each = is_turned(&r->p) ? 1 : (uint64_t)x->n;
+    uint64_t size = r->codec.bits / 8, each = r->o->turned ? 1 : (uint64_t)x->n;
     uint8_t *bytes = KN_NEW(r->c, uint8_t, (size_t)x->n * size);
 
     for (uint64_t i = 0; i < (uint64_t)x->n; i += each) {
-        uint64_t row = is_turned(&r->p) ? (uint64_t)x->first + i : (uint64_t)x->row;
-        uint64_t col = (uint64_t)(is_turned(&r->p) ? x->row : x->first);
+        uint64_t row = r->o->turned ? (uint64_t)x->first + i : (uint64_t)x->row;
+        uint64_t col = (uint64_t)(r->o->turned ? x->row : x->first);
 
         kn_operand_fill(&r->a, row * (uint64_t)r->at.a +
                                (col + (uint64_t)behind) * size,
@@ -221,11 +241,11 @@ scale_place(const struct run *r, int64_t row, int64_t block)
     switch (r->p.scale_layout) {
     case KILN_SCALE_SHUFFLED:
         return kn_scale_place((uint64_t)row, (uint64_t)block,
-                              (uint64_t)r->blocks);
+                              (uint64_t)r->o->blocks);
     case KILN_SCALE_TRANSPOSED:
-        return (uint64_t)(block * r->at.sa + 4 * row);
+        return (uint64_t)(block * r->o->scale_pitch + 4 * row);
     default:
-        return (uint64_t)(row * r->at.sa + block * size);
+        return (uint64_t)(row * r->o->scale_pitch + block * size);
     }
 }
 
@@ -235,11 +255,11 @@ read_scales(struct run *r, int64_t row, int64_t first, int64_t n, uint8_t *to)
     int64_t block = block_of(&r->p), size = scale_size(&r->p);
 
     if (!block)
-        return kn_session_read(r->s, r->job.at.sc +
+        return kn_session_read(r->s, r->o->sc +
                                (r->p.out_scale == KILN_OUT_ROW
                                 ? (uint64_t)row * 4 : 0), to, 4);
     for (int64_t b = 0; b < div_up(n, block); b++)
-        KN_TRY(kn_session_read(r->s, r->job.at.sc +
+        KN_TRY(kn_session_read(r->s, r->o->sc +
                                scale_place(r, row, first / block + b),
                                to + b * size, (size_t)size));
     return KILN_OK;
@@ -264,14 +284,14 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
     if (p->hadamard)
         transform(r, n, v, e);
     take_amax(&r->amax, &x);
-    KN_TRY(kn_session_read(r->s, r->job.at.c + (uint64_t)(row * r->at.c) +
+    KN_TRY(kn_session_read(r->s, r->o->c + (uint64_t)(row * r->o->pitch) +
                            (uint64_t)first * bits / 8, codes, bytes));
     KN_TRY(read_scales(r, row, first, n, scales));
     kn_quant_check(&(struct kn_quant_row){
         p, row, first, n, v, is_gated(p) || p->hadamard ? e : NULL, codes, scales },
         &r->check);
-    r->codes += bytes;
-    r->scales += block_of(p) ? (uint64_t)(div_up(n, block_of(p)) * scale_size(p))
+    r->o->codes += bytes;
+    r->o->scales += block_of(p) ? (uint64_t)(div_up(n, block_of(p)) * scale_size(p))
                : p->out_scale == KILN_OUT_ROW ? 4 : 0;
     return KILN_OK;
 }
@@ -280,37 +300,54 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
 static kiln_status
 check_padding(struct run *r)
 {
-    int64_t rows = div_up(rows_of(&r->p), KN_SCALE_ROWS) * KN_SCALE_ROWS;
-    int64_t blocks = div_up(r->blocks, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
+    int64_t rows = div_up(rows_of(r), KN_SCALE_ROWS) * KN_SCALE_ROWS;
+    int64_t blocks = div_up(r->o->blocks, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
     uint8_t byte;
 
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t b = row < rows_of(&r->p) ? r->blocks : 0; b < blocks; b++) {
-            KN_TRY(kn_session_read(r->s, r->job.at.sc + scale_place(r, row, b),
+        for (int64_t b = row < rows_of(r) ? r->o->blocks : 0; b < blocks; b++) {
+            KN_TRY(kn_session_read(r->s, r->o->sc + scale_place(r, row, b),
                                    &byte, 1));
-            r->scales++;
+            r->o->scales++;
             r->check.bad += byte != 127;
         }
     return KILN_OK;
 }
 
+/* What a workgroup has of the output: rows from m on, elements from n on. */
+static struct kn_rect
+tile_of(const struct run *r, uint64_t id)
+{
+    const struct kn_config *g = &r->g.cfg;
+    int64_t wide = kn_quant_across(&r->p, g), across;
+    struct kn_rect t = { .rows = g->bm, .cols = g->bn };
+
+    across = div_up(is_turned(&r->p) || is_dual(&r->p) ? r->p.m : r->p.k, wide) *
+             (wide / g->bn);
+    if (r->p.out_scale == KILN_OUT_ROW) {
+        across = 1;
+        t.cols = columns_of(r);
+    }
+    t.m0 = (int64_t)id / across * g->bm;
+    t.n0 = (int64_t)id % across * g->bn;
+    if (is_dual(&r->p) && !r->o->turned)
+        t = (struct kn_rect){ .m0 = t.n0, .n0 = t.m0, .rows = t.cols, .cols = t.rows };
+    return t;
+}
+
 static kiln_status
 check_tile(struct run *r, uint64_t id)
 {
-    const struct kn_config *g = &r->g.cfg;
-    bool row = r->p.out_scale == KILN_OUT_ROW;
-    int64_t cols = columns_of(&r->p), wide = kn_quant_across(&r->p, g);
-    int64_t across = row ? 1 : div_up(cols, wide) * (wide / g->bn);
-    int64_t m0 = (int64_t)id / across * g->bm, first = (int64_t)id % across * g->bn;
-    int64_t n = row ? cols : cols - first < g->bn ? cols - first : g->bn;
+    const struct kn_rect t = tile_of(r, id);
+    int64_t left = columns_of(r) - t.n0, n = left < t.cols ? left : t.cols;
 
-    for (int64_t m = m0; n > 0 && m < m0 + g->bm && m < rows_of(&r->p); m++) {
+    for (int64_t m = t.m0; n > 0 && m < t.m0 + t.rows && m < rows_of(r); m++) {
         struct kn_ctx own, *c = r->c;
         kiln_status s;
 
         kn_ctx_init(&own, c->realloc, c->user);
         r->c = &own;
-        s = check_part(r, m, first, n);
+        s = check_part(r, m, t.n0, n);
         r->c = c;
         kn_ctx_free(&own);
         KN_TRY(s);
@@ -323,17 +360,24 @@ check_output(struct run *r)
 {
     const struct kn_sim_select *select = &r->job.l.select;
     uint64_t n = select->all ? r->job.workgroups : select->n;
-    const struct kn_extents e = kn_extents_of(&r->p);
 
-    kn_progress_stage(r->t->progress, "checking rows");
     for (uint64_t i = 0; i < n; i++)
         KN_TRY(check_tile(r, select->all ? i : select->ids[i]));
-    kn_session_check_written(r->s, &r->job, r->job.at.c, e.c, r->codes);
+    kn_session_check_written(r->s, &r->job, r->o->c, r->o->size, r->o->codes);
     if (!select->all || r->p.out_scale == KILN_OUT_STATIC)
         return KILN_OK;
     if (kn_shuffled(&r->p))
         KN_TRY(check_padding(r));
-    kn_session_check_written(r->s, &r->job, r->job.at.sc, e.sc, r->scales);
+    kn_session_check_written(r->s, &r->job, r->o->sc, r->o->scale_size, r->o->scales);
+    return KILN_OK;
+}
+
+static kiln_status
+check_outputs(struct run *r)
+{
+    kn_progress_stage(r->t->progress, "checking rows");
+    for (r->o = r->out; r->o < r->out + 1 + is_dual(&r->p); r->o++)
+        KN_TRY(check_output(r));
     return KILN_OK;
 }
 
@@ -342,17 +386,16 @@ check_output(struct run *r)
 static kiln_status
 write_codes(struct run *r, const char *path)
 {
-    const kiln_problem *p = &r->p;
-    int64_t row = (columns_of(p) * kn_type_bits[p->out] + 7) / 8;
-    struct kn_npy a = { .ndim = 2, .shape = { rows_of(p), row }, .elem = 1 };
-    uint8_t *bytes = KN_NEW(r->c, uint8_t, (size_t)(rows_of(p) * row + 1));
+    int64_t rows = rows_of(r), row = (columns_of(r) * kn_type_bits[r->p.out] + 7) / 8;
+    struct kn_npy a = { .ndim = 2, .shape = { rows, row }, .elem = 1 };
+    uint8_t *bytes = KN_NEW(r->c, uint8_t, (size_t)(rows * row + 1));
 
-    strncpy(a.dtype, kn_npy_dtype(p->out), sizeof a.dtype - 1);
-    for (int64_t m = 0; m < rows_of(p); m++)
-        KN_TRY(kn_session_read(r->s, r->job.at.c + (uint64_t)(m * r->at.c),
+    strncpy(a.dtype, kn_npy_dtype(r->p.out), sizeof a.dtype - 1);
+    for (int64_t m = 0; m < rows; m++)
+        KN_TRY(kn_session_read(r->s, r->o->c + (uint64_t)(m * r->o->pitch),
                                bytes + m * row, (size_t)row));
     a.data = bytes;
-    a.bytes = (uint64_t)(rows_of(p) * row);
+    a.bytes = (uint64_t)(rows * row);
     return kn_npy_write(r->c, path, &a);
 }
 
@@ -361,18 +404,18 @@ static kiln_status
 write_scales(struct run *r, const char *path)
 {
     const kiln_problem *p = &r->p;
-    int64_t size = scale_size(p), rows = rows_of(p), row = r->at.sa / size;
+    int64_t size = scale_size(p), rows = rows_of(r), row = r->o->scale_pitch / size;
     struct kn_npy a = { .ndim = 2, .elem = (uint32_t)size };
-    uint64_t bytes = kn_extents_of(p).sc;
+    uint64_t bytes = r->o->scale_size;
     uint8_t *all;
 
     if (p->out_scale == KILN_OUT_ROW)
         a.ndim = 1;
     else if (kn_shuffled(p)) {
         rows = div_up(rows, KN_SCALE_ROWS) * KN_SCALE_ROWS;
-        row = div_up(r->blocks, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
+        row = div_up(r->o->blocks, KN_SCALE_BLOCKS) * KN_SCALE_BLOCKS;
     } else if (p->scale_layout == KILN_SCALE_TRANSPOSED)
-        rows = r->blocks;
+        rows = r->o->blocks;
     a.shape[0] = rows;
     a.shape[1] = row;
     strncpy(a.dtype, size == 1 ? "|u1" : "<f4", sizeof a.dtype - 1);
@@ -380,7 +423,7 @@ write_scales(struct run *r, const char *path)
     if (a.ndim == 1)
         a.bytes = (uint64_t)(rows * 4);
     all = KN_NEW(r->c, uint8_t, (size_t)a.bytes + 1);
-    KN_TRY(kn_session_read(r->s, r->job.at.sc, all,
+    KN_TRY(kn_session_read(r->s, r->o->sc, all,
                            bytes < a.bytes ? bytes : a.bytes));
     a.data = all;
     return kn_npy_write(r->c, path, &a);
@@ -389,17 +432,45 @@ write_scales(struct run *r, const char *path)
 static kiln_status
 write_files(struct run *r)
 {
+    static const enum kn_flag_id files[][2] = {
+        { KN_FLAG_out_file, KN_FLAG_out_scale_file },
+        { KN_FLAG_out2_file, KN_FLAG_out2_scale_file }
+    };
     const struct kn_value *v = r->t->cli->v;
+    bool scales = r->p.out_scale != KILN_OUT_STATIC;
 
     if (r->p.amax)
         KN_TRY(kn_amax_write(r->t, r->s, &r->job));
-    if (v[KN_FLAG_out_file].seen)
-        KN_TRY(write_codes(r, v[KN_FLAG_out_file].s));
-    return v[KN_FLAG_out_scale_file].seen && r->p.out_scale != KILN_OUT_STATIC
-         ? write_scales(r, v[KN_FLAG_out_scale_file].s) : KILN_OK;
+    for (int i = 0; i < 1 + is_dual(&r->p); i++) {
+        r->o = &r->out[i];
+        if (v[files[i][0]].seen)
+            KN_TRY(write_codes(r, v[files[i][0]].s));
+        if (v[files[i][1]].seen && scales)
+            KN_TRY(write_scales(r, v[files[i][1]].s));
+    }
+    return KILN_OK;
 }
 
 /* ---- the command -------------------------------------------------------- */
+
+static kiln_status
+check_files(struct run *r)
+{
+    const struct kn_value *v = r->t->cli->v;
+    bool second = v[KN_FLAG_out2_file].seen || v[KN_FLAG_out2_scale_file].seen;
+
+    if (second && !is_dual(&r->p))
+        return kn_fail(r->c, KILN_BAD_INPUT, "--out2-file and --out2-scale-file are of "
+                       "--dual, which is not there");
+    if (v[KN_FLAG_out2_scale_file].seen && r->p.out_scale == KILN_OUT_STATIC)
+        return kn_fail(r->c, KILN_BAD_INPUT, "a static scale is one of both outputs: "
+                       "--out-scale-file");
+    if ((second || v[KN_FLAG_out_file].seen || v[KN_FLAG_out_scale_file].seen) &&
+        v[KN_FLAG_wg].seen)
+        return kn_fail(r->c, KILN_BAD_INPUT, "files need the whole output; "
+                       "leave --wg out");
+    return KILN_OK;
+}
 
 static kiln_status
 read_problem(struct run *r)
@@ -416,11 +487,7 @@ read_problem(struct run *r)
         return kn_fail(r->c, KILN_BAD_INPUT, "quant needs -m and -k, rows and "
                        "columns of what it reads, and no -n");
     KN_TRY(kn_problem_normalise(r->c, &r->p));
-    if ((v[KN_FLAG_out_file].seen || v[KN_FLAG_out_scale_file].seen) &&
-        v[KN_FLAG_wg].seen)
-        return kn_fail(r->c, KILN_BAD_INPUT, "files need the whole output; "
-                       "leave --wg out");
-    return KILN_OK;
+    return check_files(r);
 }
 
 static kiln_status
@@ -449,8 +516,25 @@ execute(struct run *r)
     if (r->place.gpu)
         KN_TRY(kn_session_time(r->s, j));
     KN_TRY(kn_report_stopped(r->t, &r->j, &j->result));
-    KN_TRY(check_output(r));
+    KN_TRY(check_outputs(r));
     return r->p.amax ? kn_amax_check(r->t, &r->j, r->s, j, &r->amax) : KILN_OK;
+}
+
+static void
+name_outputs(struct run *r)
+{
+    const struct kn_extents e = kn_extents_of(&r->p);
+    const struct kn_operands *at = &r->job.at;
+    int64_t block = block_of(&r->p);
+
+    r->out[0] = (struct output){
+        .turned = is_turned(&r->p), .c = at->c, .sc = at->sc, .size = e.c,
+        .scale_size = e.sc, .pitch = r->at.c, .scale_pitch = r->at.sa };
+    r->out[1] = (struct output){
+        .turned = true, .c = at->out2, .sc = e.sc2 ? at->sc2 : at->sc, .size = e.out2,
+        .scale_size = e.sc2, .pitch = r->at.c2, .scale_pitch = r->at.sa2 };
+    for (r->o = r->out; r->o < r->out + 2; r->o++)
+        r->o->blocks = block ? div_up(columns_of(r), block) : 1;
 }
 
 static kiln_status
@@ -463,6 +547,7 @@ run_on_device(struct kn_session *s, void *user)
     j->p = &r->p;
     j->g = &r->g;
     KN_TRY(put_operands(r));
+    name_outputs(r);
     KN_TRY(kn_session_plan(s, j));
     KN_TRY(kn_cli_select(r->c, r->t->cli, j->workgroups, &j->l.select));
     if (j->workgroups)
@@ -481,7 +566,6 @@ kn_run_quant(struct kn_tool *t)
     r->j.b.c = r->c = t->c;
     KN_TRY(read_problem(r));
     r->at = kn_pitches_of(&r->p);
-    r->blocks = block_of(&r->p) ? div_up(columns_of(&r->p), block_of(&r->p)) : 1;
     kn_ref_codec_init(&r->codec, r->p.a, r->p.target);
     KN_TRY(make_operands(r));
     kn_json_open(&r->j, NULL, '{');

@@ -20,7 +20,7 @@ put_operands(struct kn_session *s, const struct kn_predict *q,
         { e.x[0], &at->x[0] }, { e.x[1], &at->x[1] },
         { e.x[2], &at->x[2] }, { e.x[3], &at->x[3] },
         { kn_family_of(q->p)->unary ? e.sc : 0, &at->sc },
-        { e.amax, &at->amax }, { e.out2, &at->out2 },
+        { e.amax, &at->amax }, { e.out2, &at->out2 }, { e.sc2, &at->sc2 },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k].size)

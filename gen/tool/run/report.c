@@ -67,6 +67,10 @@ json_problem(struct kn_json *j, const kiln_problem *p)
         kn_json_int(j, "ldsa", p->ldsa);
     if (p->ldsb)
         kn_json_int(j, "ldsb", p->ldsb);
+    if (p->quant_flags & KILN_QUANT_DUAL)
+        kn_json_int(j, "ldc2", p->ldc2);
+    if (p->ldsa2)
+        kn_json_int(j, "ldsa2", p->ldsa2);
     kn_json_close(j, '}');
 }
 
@@ -134,6 +138,8 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
     if (p->out2)
         kn_putf(t->text, ", second output %s",
                 kiln_type_name((kiln_type)p->out2));
+    if (p->quant_flags & KILN_QUANT_DUAL)
+        kn_put(t->text, ", and transposed");
     if (p->amax)
         kn_put(t->text, ", amax");
     if (p->quant)

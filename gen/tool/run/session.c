@@ -29,6 +29,7 @@ const struct kn_operand_place kn_operand_places[KN_NPLACES] = {
     { offsetof(struct kn_operands, sc), KILN_ARG_SC },
     { offsetof(struct kn_operands, amax), KILN_ARG_AMAX },
     { offsetof(struct kn_operands, out2), KILN_ARG_OUT2 },
+    { offsetof(struct kn_operands, sc2), KILN_ARG_SC2 },
     { offsetof(struct kn_operands, tight), KILN_ARG_TIGHT },
 };
 

@@ -132,7 +132,7 @@ struct kn_operand_place {
     size_t at;               /* in struct kn_operands */
     kiln_operand operand;
 };
-enum { KN_NPLACES = 19 };
+enum { KN_NPLACES = 20 };
 extern const struct kn_operand_place kn_operand_places[KN_NPLACES];
 
 /* rotate.c - a launch many times over, its buffers with it. n 0: more than a

@@ -19,7 +19,7 @@ ACTS = ['silu', 'swiglu', 'limited', 'gelu_tanh']
 TARGETS = ['none', 'gfx942', 'gfx950']
 OPERANDS = ['a', 'b', 'c', 'sa', 'sb', 'bias', 'offsets', 'experts', 'padded',
     'weights', 'workspace', 'x0', 'x1', 'x2', 'x3', 'sc', 'amax', 'out2',
-    'tight']
+    'tight', 'sc2']
 
 
 class kiln_error(C.Structure):
@@ -104,6 +104,8 @@ class kiln_problem(C.Structure):
         ("round_seed", C.c_uint64),
         ("out2", C.c_uint8),
         ("reserved", C.c_uint8 * 7),
+        ("ldc2", C.c_int64),
+        ("ldsa2", C.c_int64),
     ]
 
 
@@ -158,6 +160,7 @@ class kiln_arguments(C.Structure):
         ("amax", C.c_void_p),
         ("out2", C.c_void_p),
         ("tight", C.c_void_p),
+        ("sc2", C.c_void_p),
     ]
 
 

@@ -252,6 +252,26 @@ def transposed(arch, a, out, scale, m, k, *more):
         done.returncode == 0 and not bad, "\n".join(bad[:4]) + done.stdout)
 
 
+def both(arch, a, out, scale, m, k, *more):
+    """One launch's two outputs: of the rows, and of the columns, by hand."""
+    rng = random.Random(m * k + 1)
+    words = [rng.randrange(0x3000, 0x4400) | rng.randrange(2) << 15
+             for _ in range(m * k)]
+    write("a.bin", struct.pack("<%dH" % (m * k), *words))
+    seed = more[more.index("--round-seed") + 1] if "--round-seed" in more else None
+    done = made(arch, a, out, scale, m, k, "--dual", "--out2-file", path("c2.bin"),
+                "--out2-scale-file", path("s2.bin"), *more)
+    all_of = numbers(a, words)
+    rows = [all_of[r * k:r * k + k] for r in range(m)]
+    turned = [[row[c] for row in rows] for c in range(k)]
+    bad = []
+    for what, c, s in ((rows, "c.bin", "s.bin"), (turned, "c2.bin", "s2.bin")):
+        bad += differences(what, read(c), read(s), Format(out, arch), scale, "floor", seed)
+    report("%s %s to %s %s of %dx%d, both ways %s" % (
+        arch, a, out, scale, m, k, " ".join(map(str, more))),
+        done.returncode == 0 and not bad, "\n".join(bad[:4]) + done.stdout)
+
+
 def a_wrong_bit_is_found():
     fmt = Format("mxfp8", "gfx950")
     row = [float(n - 16) for n in range(32)]
@@ -367,6 +387,10 @@ for ARCH in ("gfx950", "gfx942"):
         transposed(ARCH, "f16", "mxfp4", "mx32", M, K, "--round", "stochastic",
                    "--round-seed", 9)
         transposed(ARCH, "f16", "fp8", "block128", M, K)
+        both(ARCH, "bf16", "mxfp8", "mx32", M, K)
+        both(ARCH, "f16", "mxfp6", "mx32", M, K, "--round", "stochastic",
+             "--round-seed", 9)
+        both(ARCH, "f16", "i8", "block128", M, K)
     product(ARCH, "mxfp8", "mx32", "raw")
     product(ARCH, "mxfp4", "mx32", "raw")
     product(ARCH, "mxfp6", "mx32", "raw")
