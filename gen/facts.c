@@ -175,7 +175,8 @@ walks_ahead(const kiln_problem *p, const struct kn_config *g)
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
            (g->stagger < 2 || few_scalars(p)) &&
            !kn_unaligned_scales(p, g) && !kn_formula_declared(p->expression).n &&
-           !kn_writes_scales(p) && !p->out2 && (!kn_gated(p) || kn_family_of(p)->routed) &&
+           !kn_writes_scales(p) && !p->out2 && !p->round &&
+           (!kn_gated(p) || kn_family_of(p)->routed) &&
            !(p->group_flags & KILN_TAIL_ZERO);
 }
 
@@ -234,7 +235,7 @@ apply_parts(const struct given *x)
 {
     const kiln_problem *p = x->p;
     bool alone = (applies(x) ||
-                  p->out_scale == KILN_OUT_STATIC || p->amax || p->out2) &&
+                  p->out_scale == KILN_OUT_STATIC || p->amax || p->out2 || p->round) &&
                  !p->beta &&
                  !kn_writes_scales(p) && !kn_family_of(p)->routed &&
                  !kn_family_of(p)->unary && !walks_ahead(p, x->g);

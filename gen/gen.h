@@ -404,6 +404,8 @@ kn_writes_scales(const kiln_problem *p)
 
 /* output.c - whether there can be such an output; its scales made complete. */
 kiln_status kn_output_check(struct kn_ctx *c, kiln_problem *p);
+/* A seed is of stochastic rounding. */
+kiln_status kn_round_check(struct kn_ctx *c, const kiln_problem *p);
 /* Columns that a written scale is for; of rows, those of the widest tile. */
 uint32_t kn_output_block(const kiln_problem *p);
 /* Bytes from row to row of written scales, and of all scales. */

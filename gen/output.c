@@ -118,8 +118,35 @@ check_blocks(struct kn_ctx *c, kiln_problem *p)
     return check_codes(c, p);
 }
 
-/* An amax and a second output are of what is stored, C's part included: where a
- * store would add that, an expression does. */
+kiln_status
+kn_round_check(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->round_seed && !p->round)
+        return kn_fail(c, KILN_BAD_INPUT, "--round-seed is the seed of --round "
+                       "stochastic, which is not asked for");
+    return KILN_OK;
+}
+
+/* What is rounded at random has fewer bits than the sum. */
+static kiln_status
+check_round(struct kn_ctx *c, const kiln_problem *p)
+{
+    KN_TRY(kn_round_check(c, p));
+    if (p->round && kn_type_bits[p->out] >= 32)
+        return kn_fail(c, KILN_BAD_INPUT, "an output of %s is the sum itself, of "
+                       "which --round has nothing to round",
+                       kiln_type_name(p->out));
+    if (p->round && p->atomic)
+        return kn_fail(c, KILN_UNSUPPORTED, "what memory adds it rounds to "
+                       "nearest: --round is of --reduce ordered");
+    if (p->round && p->stage == KILN_MOE_REDUCE)
+        return kn_fail(c, KILN_UNSUPPORTED, "the sum over slots is not available "
+                       "rounded at random yet: --stage gemm1 and gemm2 are");
+    return KILN_OK;
+}
+
+/* An amax, a second output and stochastic rounding are of what is stored, C's part
+ * included: where a store would add that, an expression does. */
 static kiln_status
 check_beside(struct kn_ctx *c, kiln_problem *p)
 {
@@ -128,13 +155,13 @@ check_beside(struct kn_ctx *c, kiln_problem *p)
     if (kn_formula_aux(p->expression) && !p->out2)
         return kn_fail(c, KILN_BAD_INPUT, "what an expression says of aux is "
                        "written by --out2, which is not there");
-    if (!p->amax && !p->out2)
+    if (!p->amax && !p->out2 && !p->round)
         return KILN_OK;
     if (p->out2 && p->out2 != KILN_BF16 && p->out2 != KILN_F16 &&
         p->out2 != KILN_F32)
         return kn_fail(c, KILN_BAD_INPUT, "a second output is of bf16, f16 or "
                        "f32");
-    if (kn_family_of(p)->routed)
+    if (kn_family_of(p)->routed && (p->amax || p->out2))
         return kn_fail(c, KILN_UNSUPPORTED, "moe has no %s yet", what);
     if (p->out == KILN_I32)
         return kn_fail(c, KILN_UNSUPPORTED, "%s %s is of the f32 of an output of "
@@ -151,9 +178,7 @@ kn_output_check(struct kn_ctx *c, kiln_problem *p)
 {
     const char *out = kiln_type_name(p->out);
 
-    if (p->round || p->round_seed)
-        return kn_fail(c, KILN_UNSUPPORTED, "an output of a product is rounded "
-                       "to nearest: --round is of quant");
+    KN_TRY(check_round(c, p));
     KN_TRY(check_beside(c, p));
     if (p->quant_flags || p->hadamard)
         return kn_fail(c, KILN_BAD_INPUT, "a product has neither quant_flags "

@@ -119,9 +119,7 @@ check_types(struct kn_ctx *c, kiln_problem *p)
     if (kn_type_mx[p->out] != (p->out_scale == KILN_OUT_MX32))
         return kn_fail(c, KILN_BAD_INPUT, "MX types have one scale per 32 "
                        "elements (--out-scale mx32), and only they do");
-    if (p->round_seed && !p->round)
-        return kn_fail(c, KILN_BAD_INPUT, "--round-seed is the seed of --round "
-                       "stochastic, which is not asked for");
+    KN_TRY(kn_round_check(c, p));
     if (p->requant > 3)
         return kn_fail(c, KILN_BAD_INPUT, "there are four scale modes");
     if (p->requant && !kn_type_mx[p->out])

@@ -303,7 +303,7 @@ typedef struct kiln_problem {
                                 0: none */
     uint8_t zero_points;     /* kernel part: kiln_zero_points, of an i4 B */
     uint8_t math;            /* kernel part: kiln_math */
-    uint8_t round;           /* kernel part: 1: codes are rounded at random, by
+    uint8_t round;           /* kernel part: 1: the output is rounded at random, by
                                 round_seed (docs/quant.md); 0: to nearest */
     uint8_t amax;            /* kernel part: 1: arguments.amax is raised to the
                                 largest |D| before its scale and rounding */

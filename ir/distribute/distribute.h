@@ -55,6 +55,8 @@ struct dist {
     kn_ref *vector[3 + KN_FORMULA_DECLARED]; /* by column block, or by row block:
                                 biases, and what is declared */
     kn_ref most;             /* acc.amax: of the parts so far */
+    kn_ref seed[2], seed_at[2]; /* acc.seed: halves, stirred; row and column of the
+                                output where the tile begins */
     kn_ref first;            /* first token of the window, 0: there is none */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
@@ -282,6 +284,7 @@ struct dist_out {
     bool sat;                /* of codes: beyond the limit is the limit */
     bool coh;                /* other workgroups will add to it */
     enum kn_op store;
+    struct dist_dice *dice;  /* of `store`: what is stored is moved by */
 };
 /* Of an operation with the operands and attributes of `store`. */
 struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
@@ -311,6 +314,29 @@ double dist_limit(const struct dist *d, uint8_t elem);
 /* Stores o->vec codes. */
 void dist_store_codes(struct dist *d, const struct dist_out *o, kn_ref off,
                       kn_ref v);
+
+/* ---- distribute_random.c ---- */
+/* What the accumulators of a tile are moved by before they are rounded. */
+struct dist_dice {
+    uint8_t elem;
+    bool rolls;              /* else by nothing */
+    bool shared;             /* lanes exchange halves of what they compute */
+    kn_ref row0, col, odd, one; /* of the tile */
+    kn_ref row, by_seed;     /* of the row block whose turn it is */
+    kn_ref word[4];
+};
+/* Of an operation with the tile in front, elem= and random=. */
+kiln_status dist_dice(struct dist *d, const struct kn_ins *i, struct dist_dice *z);
+/* Row block x from here on; its column block y, y in order: what is to be rounded to
+ * nearest. */
+void dist_dice_row(struct dist *d, struct dist_dice *z, uint32_t x);
+/* The same of rows that ids name. */
+void dist_dice_named(struct dist *d, struct dist_dice *z, const struct dist_rows *r,
+                     kn_ref id);
+kn_ref dist_moved(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref acc);
+/* x[0] that has the scale x[1], a power of two up to 2^126: what dist_mx_codes is to
+ * make codes of. */
+void dist_move_scaled(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref x[2]);
 
 /* One expand function per TILE row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);

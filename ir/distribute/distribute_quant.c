@@ -116,11 +116,20 @@ put(struct dist *d, const struct target *t, struct place at, kn_ref v)
     s->attr[KN_A_elem] = at.elem;
 }
 
-/* One block: accumulators x and y, the first at column `col` of the lane. */
+/* One block: the row's accumulators y and y + 1, the first at column `col` of the
+ * lane. */
+struct block {
+    const kn_ref *row;
+    uint32_t y;
+    kn_ref col;
+    struct dist_dice *dice;
+};
+
 static void
 store_block(struct dist *d, const struct kn_ins *i, struct target t[2],
-            const kn_ref acc[2], kn_ref col)
+            const struct block *b)
 {
+    const kn_ref *acc = b->row + b->y, col = b->col;
     bool fp4 = i->attr[KN_A_elem] == KN_T_fp4;
     kn_ref cols = dist_operand(d, i->arg[6]);
     kn_ref in = dist_op(d, KN_OP_slt, kn_vb1, col, cols);
@@ -133,11 +142,12 @@ store_block(struct dist *d, const struct kn_ins *i, struct target t[2],
                     0);
     for (int x = 0; x < 2; x++) {
         kn_ref at = dist_ic(d, KN_OP_add, col, 16 * x);
+        kn_ref v[2] = { acc[x], scale };
 
+        dist_move_scaled(d, b->dice, b->y + (uint32_t)x, v);
         put(d, &t[0], (struct place){ fp4 ? dist_ic(d, KN_OP_shr, at, 1) : at,
                                       in, fp4 ? KN_T_i16 : KN_T_i32 },
-            dist_mx_codes(d, i->attr[KN_A_elem], true,
-                          (kn_ref[2]){ acc[x], scale }));
+            dist_mx_codes(d, i->attr[KN_A_elem], true, v));
     }
     in = dist_op(d, KN_OP_band, kn_vb1, in, first);
     put(d, &t[1], (struct place){ dist_ic(d, KN_OP_shr, col, 5), in, KN_T_i8 },
@@ -151,6 +161,7 @@ expand_storemx(struct dist *d, const struct kn_ins *i)
     uint32_t count = t->nreg / ids->nreg;
     bool fp4 = i->attr[KN_A_elem] == KN_T_fp4;
     kn_ref cols = dist_operand(d, i->arg[6]), col0;
+    struct dist_dice dice;
     struct target to[2] = { { .rows = {
         0, dist_operand(d, i->arg[4]), dist_operand(d, i->arg[5]),
         dist_operand(d, i->arg[7]), true, i->attr[KN_A_plain] != 0 } } };
@@ -158,6 +169,7 @@ expand_storemx(struct dist *d, const struct kn_ins *i)
     if (count % 2)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store.mx needs an even "
                           "number of 16-column blocks in a wave");
+    KN_TRY(dist_dice(d, i, &dice));
     to[1] = to[0];
     to[1].rows.pitch = dist_ic(d, KN_OP_udiv, to[0].rows.pitch, fp4 ? 16 : 32);
     open_target(d, &to[0], dist_operand(d, i->arg[1]),
@@ -169,9 +181,10 @@ expand_storemx(struct dist *d, const struct kn_ins *i)
     for (uint32_t x = 0; x < ids->nreg; x++) {
         for (int k = 0; k < 2; k++)
             to[k].off = dist_row_offset(d, &to[k].rows, ids->reg[x]);
+        dist_dice_named(d, &dice, &to[0].rows, ids->reg[x]);
         for (uint32_t y = 0; y < count; y += 2)
-            store_block(d, i, to, &t->reg[x * count + y],
-                        dist_ic(d, KN_OP_add, col0, y * 16));
+            store_block(d, i, to, &(struct block){
+                &t->reg[x * count], y, dist_ic(d, KN_OP_add, col0, y * 16), &dice });
     }
     return KILN_OK;
 }

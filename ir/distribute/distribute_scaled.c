@@ -12,6 +12,7 @@ struct scaled {
     uint8_t elem, vec;
     kn_ref codes, scales;    /* resources of the tile's part */
     kn_ref pitch, spitch;    /* of their rows, bytes */
+    struct dist_dice dice;
     kn_ref ncols, quad0;     /* columns that exist; is the lane one of q = 0 */
 };
 
@@ -161,21 +162,24 @@ mx_scale(struct dist *d, const struct scaled *s, kn_ref most)
     return x;
 }
 
-/* Four codes in the low bits of a dword. */
+/* Four codes in the low bits of a dword, of column block y. */
 static kn_ref
-codes_of(struct dist *d, const struct scaled *s, kn_ref acc, kn_ref by)
+codes_of(struct dist *d, struct scaled *s, uint32_t y, kn_ref acc, kn_ref by)
 {
     struct kn_type four = dist_acc_type(d, acc);
     bool sat = s->i->attr[KN_A_sat] && s->i->attr[KN_A_mode] % 2 == 0;
 
     if (is_mx(s)) {          /* of odd modes none is beyond the limit */
-        acc = dist_mx_codes(d, s->elem, sat, (kn_ref[2]){ acc, by });
+        kn_ref x[2] = { acc, by };
+
+        dist_move_scaled(d, &s->dice, y, x);
+        acc = dist_mx_codes(d, s->elem, sat, x);
         d->out->ins[d->out->nins - 1].attr[KN_A_parts] = 2;
         return acc;
     }
     by = dist_op(d, KN_OP_splat, four, by, 0);
-    return dist_codes_within(d, s->elem,
-                             dist_op(d, KN_OP_fmul, four, acc, by));
+    acc = dist_op(d, KN_OP_fmul, four, acc, by);
+    return dist_codes_within(d, s->elem, dist_moved(d, &s->dice, y, acc));
 }
 
 /* off if in, else beyond every record. */
@@ -219,7 +223,7 @@ put_codes(struct dist *d, const struct scaled *s, kn_ref v, kn_ref row,
 
 /* The columns of one scale: accumulators from number y of a row on. */
 static void
-put_block(struct dist *d, const struct scaled *s, const kn_ref *acc,
+put_block(struct dist *d, struct scaled *s, const kn_ref *acc,
           const kn_ref at[2], uint32_t y)
 {
     kn_ref most = kn_flt(d->out, 0), first, off;
@@ -231,7 +235,7 @@ put_block(struct dist *d, const struct scaled *s, const kn_ref *acc,
     }
     x = is_mx(s) ? mx_scale(d, s, most) : plain_scale(d, s, most);
     for (uint32_t k = 0; k < s->per; k++)
-        put_codes(d, s, codes_of(d, s, acc[y + k], x.by), at[0],
+        put_codes(d, s, codes_of(d, s, y + k, acc[y + k], x.by), at[0],
                   dist_ic(d, KN_OP_add, s->e.col0, (y + k) * 16));
     first = dist_ic(d, KN_OP_add, s->e.col0, y * 16);
     off = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul,
@@ -255,6 +259,7 @@ expand_storeq(struct dist *d, const struct kn_ins *i)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store.quant needs waves "
                           "of whole scales: of %u columns, or as wide as the "
                           "tile", s.per * 16);
+    KN_TRY(dist_dice(d, i, &s.dice));
     if (!part)
         clear_beyond(d, &s, t);
     for (uint32_t x = part * s.e.a.count / parts;
@@ -263,6 +268,7 @@ expand_storeq(struct dist *d, const struct kn_ins *i)
 
         at[0] = dist_i2(d, KN_OP_mul, row, s.pitch);
         at[1] = dist_i2(d, KN_OP_mul, row, s.spitch);
+        dist_dice_row(d, &s.dice, x);
         for (uint32_t y = 0; y < n; y += s.per)
             put_block(d, &s, t->reg + x * n, at, y);
         dist_add(d, KN_OP_sched, 0);

@@ -191,7 +191,7 @@ write_rows(struct dist *d, const struct shuffle *s, const kn_ref *acc)
 
     at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->q, 4 * s->size));
     for (uint32_t y = 0; y < s->cols / 16; y++) {
-        kn_ref v = dist_as_type(d, acc[y], s->elem);
+        kn_ref v = dist_as_type(d, dist_moved(d, s->o->dice, y, acc[y]), s->elem);
         struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
 
         n->arg[0] = s->slot;
@@ -305,6 +305,7 @@ store_shuffled(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
                           "to the output passes LDS as f32, to be rounded "
                           "once");
     for (uint32_t x = part * nrow / parts; x < (part + 1) * nrow / parts; x++) {
+        dist_dice_row(d, o->dice, x);
         write_rows(d, &s, t->reg + x * (s.cols / 16));
         for (uint32_t step = 0; step * 64 < 16 * per; step++)
             store_run(d, &s, x, step, i->attr[KN_A_add] != 0);
@@ -312,17 +313,19 @@ store_shuffled(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
     return KILN_OK;
 }
 
-/* Two fragments next to each other as 8 columns a lane: rows of 16 lanes that
- * hold columns 4 to 7 of a group of 8 give them to the ones before. */
+/* Two fragments next to each other, y of a row and the next, as 8 columns a lane:
+ * rows of 16 lanes that hold columns 4 to 7 of a group of 8 give them to the ones
+ * before. */
 static kn_ref
-paired(struct dist *d, const struct dist_out *o, const kn_ref acc[2])
+paired(struct dist *d, const struct dist_out *o, const kn_ref *row, uint32_t y)
 {
     kn_ref v = dist_temp(d, dist_vec(o->elem, 8));
     struct kn_ins *c;
     kn_ref half[2];
 
-    for (int k = 0; k < 2; k++)
-        half[k] = dist_op(d, KN_OP_cvt, dist_vec(o->elem, 4), acc[k], 0);
+    for (uint32_t k = 0; k < 2; k++)
+        half[k] = dist_op(d, KN_OP_cvt, dist_vec(o->elem, 4),
+                          dist_moved(d, o->dice, y + k, row[y + k]), 0);
     c = dist_add(d, KN_OP_cat, v);
     c->arg[0] = half[0];
     c->arg[1] = half[1];
@@ -374,7 +377,7 @@ store_wide(struct dist *d, const struct dist_out *o, const struct dist_epilogue 
                           dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
         pick[1] = at;
         pick[2] = dist_int(d, DIST_NEVER);
-        v[y / 2] = paired(d, o, row + y);
+        v[y / 2] = paired(d, o, row, y);
         store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick), v[y / 2]);
     }
     all = dist_op(d, KN_OP_ne, kn_sb1, odd, dist_int(d, 0));
@@ -403,9 +406,12 @@ expand_store(struct dist *d, const struct kn_ins *i)
     struct dist_tile *t = dist_tile(d, i->arg[0]);
     struct dist_epilogue e = dist_epilogue(d, t);
     struct dist_out o = dist_out(d, i);
+    struct dist_dice dice;
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
 
+    KN_TRY(dist_dice(d, i, &dice));
+    o.dice = &dice;
     if (i->arg[7])
         return store_shuffled(d, i, &o);
     if (o.vec == 8 && (e.b.count % 2 || e.b.count > 16))
@@ -415,6 +421,7 @@ expand_store(struct dist *d, const struct kn_ins *i)
          x < (part + 1) * e.a.count / parts; x++) {
         kn_ref row = dist_ic(d, KN_OP_add, e.row0, x * 16);
 
+        dist_dice_row(d, &dice, x);
         row = dist_i2(d, KN_OP_mul, row, o.pitch);
         if (o.vec == 8)
             store_wide(d, &o, &e, t->reg + x * e.b.count, row);
@@ -429,7 +436,7 @@ expand_store(struct dist *d, const struct kn_ins *i)
                 dist_apply(d, KN_OP_fadd, acc,
                            dist_out_old(d, &o, &old, dist_acc_type(d, acc).elem), 0);
             }
-            store_fragment(d, &o, acc, row, col);
+            store_fragment(d, &o, dist_moved(d, &dice, y, acc), row, col);
         }
         dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
     }
@@ -496,13 +503,18 @@ expand_scatter(struct dist *d, const struct kn_ins *i)
     struct dist_epilogue e = dist_epilogue(d, t);
     struct dist_rows rows;
     struct dist_out o = out_rows(d, i, &rows);
-    kn_ref *at = KN_NEW(d->c, kn_ref, e.a.count);
+    kn_ref *at = KN_NEW(d->c, kn_ref, e.a.count), *ids;
+    struct dist_dice dice;
 
+    KN_TRY(dist_dice(d, i, &dice));
+    ids = dist_tile(d, i->arg[2])->reg;
     for (uint32_t x = 0; x < e.a.count; x++)
-        at[x] = dist_row_offset(d, &rows, dist_tile(d, i->arg[2])->reg[x]);
-    for (uint32_t x = 0; x < e.a.count; x++)
+        at[x] = dist_row_offset(d, &rows, ids[x]);
+    for (uint32_t x = 0; x < e.a.count; x++) {
+        dist_dice_named(d, &dice, &rows, ids[x]);
         for (uint32_t y = 0; y < e.b.count; y++)
-            store_fragment(d, &o, t->reg[x * e.b.count + y], at[x],
-                           dist_ic(d, KN_OP_add, e.col0, y * 16));
+            store_fragment(d, &o, dist_moved(d, &dice, y, t->reg[x * e.b.count + y]),
+                           at[x], dist_ic(d, KN_OP_add, e.col0, y * 16));
+    }
     return KILN_OK;
 }

@@ -66,18 +66,41 @@ within(const struct kn_ref_result *r, double got, double want, double abssum)
     return fabs(got - want) <= tol;
 }
 
+/* Of an output without a scale: the value, moved by what the sum may be off, is
+ * rounded by the element's bits; what is nearest to it does not matter. */
 static bool
-is_right(const struct kn_ref_result *r, uint64_t code, double got, double want,
-         double abssum)
+right_at_random(const struct kn_ref_result *r, double got,
+                const struct kn_ref_want *w)
 {
+    double off = r->exact ? 0 : kn_ref_unit(r->a, r->math, r->k) * w->abssum +
+                                0x1p-23 * fabs(w->value);
+    double end[2] = { w->value - off, w->value + off };
+
+    for (int k = 0; k < 2; k++) {
+        double x = kn_ref_at_random(r->out, r->target, w->random, end[k]);
+
+        end[k] = kn_ref_decode(r->out, r->target,
+                               kn_ref_encode(r->out, r->target, x));
+    }
+    return got >= end[0] && got <= end[1];
+}
+
+static bool
+is_right(const struct kn_ref_result *r, uint64_t code, double got,
+         const struct kn_ref_want *w)
+{
+    double want = w->value;
+
     if (r->scale > 0)
-        return kn_ref_code_right(r, (uint32_t)code, want, abssum);
+        return kn_ref_code_right(r, (uint32_t)code, w);
     if (is_integer(r->out))
         return equal_integers(r, (uint32_t)code, want);
-    if (!r->exact)
-        return within(r, got, want, abssum);
     if (isnan(want))
         return isnan(got);
+    if (r->round)
+        return right_at_random(r, got, w);
+    if (!r->exact)
+        return within(r, got, want, w->abssum);
     return code == kn_ref_encode(r->out, r->target, want);
 }
 
@@ -149,6 +172,14 @@ note_bad(struct kn_ref_check *check, const struct kn_ref_result *r, int64_t i,
     check->bad_want = r->value[i * r->rect.cols + j];
 }
 
+static double
+random_of(const struct kn_ref_result *r, int64_t i, int64_t j)
+{
+    int64_t row = r->rows ? r->rows[i] : r->row0 + r->rect.m0 + i;
+
+    return r->round ? kn_ref_random(r->round_seed, row, r->rect.n0 + j) : 0;
+}
+
 /* With the scale of element (i, j). */
 static struct kn_ref_result
 at_scale(const struct kn_ref_result *r, int64_t i, int64_t j)
@@ -176,8 +207,9 @@ compare_tile(const struct kn_ref_result *all, int64_t i0, int64_t j0,
             double got = kn_ref_decode(r->out, r->target, code) *
                          (r->scale > 0 ? r->scale : 1);
             double want = r->value[at];
+            struct kn_ref_want w = { want, r->abssum[at], random_of(r, i, j) };
             bool open = is_overflow(r, at, got) || isnan(r->scale);
-            bool right = open || is_right(r, code, got, want, r->abssum[at]);
+            bool right = open || is_right(r, code, got, &w);
 
             if (r->written && !kn_ref_scale_right(r, i, j))
                 right = false;

@@ -145,6 +145,10 @@ struct kn_ref_result {
                                 begins and ends where scales do */
     kiln_math math;
     kiln_type a;             /* of operands; F64: so are sums and epilogue */
+    bool round;              /* at random (at_random.c), by */
+    uint64_t round_seed;
+    int64_t row0;            /* and the output's row that is row 0 of the problem */
+    const int64_t *rows;     /* or, not NULL, that of each row of the rectangle */
 };
 
 /* Sums over any number of rectangles; starts all-zero. */
@@ -183,8 +187,12 @@ bool kn_ref_least_serves(const struct kn_ref_problem *p,
 /* Whether the code of an output with a scale is right: `want`, moved by what the
  * sum and the division by the scale may be off, rounds to it. Under a scale that
  * is infinite what is finite is 0. */
+struct kn_ref_want {
+    double value, abssum;
+    double random;           /* kn_ref_result.round: what kn_ref_random gives */
+};
 bool kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
-                       double want, double abssum);
+                       const struct kn_ref_want *want);
 /* scaled.c: columns of a written scale of n in all; the scale of element (i, j)
  * of the rectangle; whether it is one that the exact values, moved so, have. */
 int64_t kn_ref_scale_columns(const struct kn_ref_result *r, int64_t n);

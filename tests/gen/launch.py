@@ -119,6 +119,9 @@ def draw_kernel(rng):
     if family != "moe" and rng.random() < .2:
         words += ["--out2", "f32"]
         fields["out2"] = "f32"
+    if family != "moe" and fields["out"] == "bf16" and rng.random() < .2:
+        words += ["--round", "stochastic"]
+        fields["round"] = 1
     fields["scale_layout"] = 0
     if fields["scale"] == "block128" and family != "moe" and rng.random() < .5:
         words += ["--scale-layout", "transposed"]
@@ -154,6 +157,8 @@ def draw_shape(rng, family, names):
     if "tokens" in names:
         shape["tokens"] = rng.choice((1, 64, 5000, 16777215))
         shape["topk"] = rng.choice((1, 2, 8))
+    if "seed" in names:
+        shape["seed"] = rng.randrange(1 << 63)
     for name in ("lda", "ldb", "ldc", "ldc2"):
         shape[name] = 0 if rng.random() < .8 else rng.choice(typical)
     for name in ("ldsa", "ldsb", "ldsa2"):
@@ -238,6 +243,7 @@ def of_json(launch, shape):
 
 def of_library(kernel, launch, fields, shape):
     """kiln_make_plan's; a group table of the host's is not the kernel's."""
+    shape = {"round_seed" if n == "seed" else n: v for n, v in shape.items()}
     p = kiln.Problem(**fields, **shape)
     try:
         plan = kernel.plan(p)

@@ -131,6 +131,8 @@ SENTENCES = {
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "acc.operand": "the array in slot `slot=` of the expression that comes next",
     "acc.scalar": "the same of a scalar",
+    "acc.seed": "the seed of what is rounded at random, `random=1`, row and "
+                "column of the output where the tile begins (docs/quant.md)",
     "acc.apply": "the expression of the line `expr` of each: pointers to the "
                  "bias and C, first row and column, rows, columns, pitch; "
                  "`add=1` reads C and adds it first unless `c` is named; `parts`: "
@@ -140,7 +142,8 @@ SENTENCES = {
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
              "adds to it, `atomic=1` atomically, f32 or in pairs of bf16; `elem=fp8`, `bf8` "
              "and `i8` are codes, with `sat=1` the limit for what is beyond it; `vec=8`: 16 "
-             "bytes a lane, turned between lanes",
+             "bytes a lane, turned between lanes; `random=1`: rounded at random "
+             "(`acc.seed`)",
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
                  "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
     "row.roll": "the value `first=` lanes before, around 16 lanes (DPP "
@@ -172,11 +175,12 @@ SENTENCES = {
     "store.quant": "codes of 8 bits or fp4 under scales that are made and "
                    "written, one for `cols=` columns of a row (0: all): "
                    "pointer, tile origin and size as `store`, pitch, pointer "
-                   "to the scales, f32 or of 32 columns E8M0, dense",
+                   "to the scales, f32 or of 32 columns E8M0, dense; "
+                   "`random=1` as `store`",
     "store.mx": "gated rows as fp4 or fp8 with an E8M0 scale a block of 32 "
                 "columns: pointers to the first column and its scale, ids, "
                 "tokens, slots a token, columns left, pitch; `mode=` is the "
-                "scale's rounding (gen/tool/run/moe.h)",
+                "scale's rounding (gen/tool/run/moe.h), `random=1` as of `store`",
     "rows.ids": "the ids of this wave's accumulator rows, loaded here",
     "rows.named": "f32 of the rows that ids name: pointer, ids loaded before, "
                   "tokens, slots a token",
@@ -194,7 +198,7 @@ SENTENCES = {
                 "before, tokens, slots a token, pitch",
     "store.rows": "write each row where its id says: pointer to the first "
                   "column, ids loaded before, tokens, slots a token, columns "
-                  "left, pitch; `atomic=1` adds",
+                  "left, pitch; `atomic=1` adds, `random=1` as `store`",
     "fmin": "smaller", "fmax": "larger",
     "fpos": "zero for what is below it; a NaN stays",
     "fsel": "of a > b the third, else the fourth",

@@ -53,6 +53,7 @@ make_problem(struct run *r)
     p->stride_b = q->stride_b;
     p->stride_c = q->stride_c;
     p->alpha = q->alpha;
+    p->round_seed = q->round_seed;
     memcpy(p->scalar, q->scalar, sizeof p->scalar);
     if (!r->j->lens)
         return;
@@ -286,6 +287,13 @@ read_rect(struct run *r, const struct kn_rect *t, uint8_t *dst)
     return true;
 }
 
+/* The output's row that is row 0 of the rectangle's problem. */
+static int64_t
+row_before(const struct run *r, const struct kn_rect *t)
+{
+    return r->p.family == KILN_GROUPED ? r->offs[t->group] : t->group * r->p.m;
+}
+
 /* The written scales of the rectangle, dense; NULL: there are not all. */
 static const uint8_t *
 read_scales(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
@@ -293,8 +301,7 @@ read_scales(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     int64_t per = kn_output_scale_row(&r->p), block = kn_output_block(&r->p);
     int64_t size = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
     int64_t n = (t->cols + block - 1) / block * size;
-    int64_t before = r->p.family == KILN_GROUPED ? r->offs[t->group]
-                                                 : t->group * r->p.m;
+    int64_t before = row_before(r, t);
     uint8_t *all = KN_NEW(c, uint8_t, (size_t)(t->rows * n));
 
     for (int64_t i = 0; i < t->rows; i++) {
@@ -335,6 +342,9 @@ check_rect_in(struct run *r, struct kn_ctx *c, const struct kn_rect *t)
     res.k = q.k;
     res.math = q.math;
     res.a = q.a.type;
+    res.round = r->p.round;
+    res.round_seed = r->p.round_seed;
+    res.row0 = row_before(r, t);
     res.exact = r->j->mode == KN_DATA_EXACT && !q.quantise &&
                 !r->p.expression[0];
     if (kn_writes_scales(&r->p)) {

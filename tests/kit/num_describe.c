@@ -1,6 +1,7 @@
 /* num_describe.c - a launch as the command line that runs it again. */
 #include "num.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static void
@@ -75,6 +76,9 @@ describe(const struct num_kernel *k, const struct num_job *j,
         kn_putf(b, " --out2 %s", kiln_type_name((kiln_type)p->out2));
     if (p->amax)
         kn_put(b, " --amax");
+    if (p->round)
+        kn_putf(b, " --round stochastic --round-seed %" PRIu64,
+                j->p.round_seed);
     if (p->beta)
         kn_put(b, " --beta 1");
     if (p->alpha_set)

@@ -29,10 +29,10 @@ struct row {
     kiln_out_scale scale;
     uint8_t overflow;
     const char *expression;
-    uint8_t mode;
+    uint8_t mode;            /* of E8M0 scales, and RANDOM */
     uint8_t beside;          /* AMAX, and the type of a second output */
 };
-enum { AMAX = 128 };
+enum { AMAX = 128, RANDOM = 64 };
 static const struct row rows[] = {
     { "bf16, amax", KILN_BF16, KILN_OUT_PLAIN, 0, "", 0, AMAX },
     { "f16, amax of what lies beyond too", KILN_F16, KILN_OUT_PLAIN, 0,
@@ -65,6 +65,20 @@ static const struct row rows[] = {
       KILN_BF16 },
     { "mxfp8 of aux", KILN_MXFP8, KILN_OUT_MX32, 0, "aux:acc,silu(aux)", 0,
       KILN_F32 },
+    { "bf16 at random", KILN_BF16, KILN_OUT_PLAIN, 0, "", RANDOM, 0 },
+    { "f16 at random", KILN_F16, KILN_OUT_PLAIN, 0, "acc*0.00001", RANDOM, 0 },
+    { "bf16 at random, beside f16", KILN_BF16, KILN_OUT_PLAIN, 0, "relu(acc)",
+      RANDOM, AMAX | KILN_F16 },
+    { "fp8 at random, static", KILN_FP8, KILN_OUT_STATIC, 0, "", RANDOM, 0 },
+    { "bf8 at random, not saturated", KILN_BF8, KILN_OUT_PLAIN, 1, "acc*30000",
+      RANDOM, 0 },
+    { "i8 at random", KILN_I8, KILN_OUT_PLAIN, 0, "", RANDOM, 0 },
+    { "fp8 at random, by row", KILN_FP8, KILN_OUT_ROW, 0, "silu(acc)", RANDOM, 0 },
+    { "i8 at random, by 128", KILN_I8, KILN_OUT_BLOCK128, 0, "", RANDOM, 0 },
+    { "mxfp8 at random", KILN_MXFP8, KILN_OUT_MX32, 0, "", RANDOM, 0 },
+    { "mxfp8 at random, round-up", KILN_MXFP8, KILN_OUT_MX32, 0, "acc+1",
+      RANDOM | 1, 0 },
+    { "mxfp4 at random, even", KILN_MXFP4, KILN_OUT_MX32, 0, "", RANDOM | 2, 0 },
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
@@ -116,7 +130,8 @@ run_form(const struct row *row, uint32_t n, enum kn_data_mode mode)
     struct num_job j = { .seed = n, .order_seed = n, .mode = mode };
     kiln_problem p = { .size = sizeof p, .target = target, .out = row->out,
                        .out_scale = (uint8_t)row->scale,
-                       .overflow = row->overflow, .requant = row->mode,
+                       .overflow = row->overflow, .requant = row->mode & 3,
+                       .round = row->mode / RANDOM,
                        .amax = row->beside >> 7,
                        .out2 = row->beside & 127 };
     struct num_result r = { .ok = true };
@@ -146,7 +161,8 @@ run_form(const struct row *row, uint32_t n, enum kn_data_mode mode)
         g.domain = kn_domain_of(&p, 16, 64);
     if (!num_open(&k, &counts, &p, &g))
         fail_msg("%s, form %u: no kernel: %s", row->name, n, k.c.err.text);
-    j.p = (kiln_problem){ .m = p.m, .n = p.n, .k = p.k };
+    j.p = (kiln_problem){ .m = p.m, .n = p.n, .k = p.k,
+                          .round_seed = p.round * (n * 0x9e3779b97f4a7c15u + 1) };
     j.p.batch = p.family == KILN_BATCHED ? 3 : 0;
     if (p.family == KILN_GROUPED || p.family == KILN_WGRAD) {
         j.p.groups = 5;
@@ -164,7 +180,8 @@ run_chosen(const struct row *row, int64_t m, int64_t n)
 {
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_FP8,
                        .out = row->out, .out_scale = (uint8_t)row->scale,
-                       .overflow = row->overflow, .requant = row->mode,
+                       .overflow = row->overflow, .requant = row->mode & 3,
+                       .round = row->mode / RANDOM,
                        .amax = row->beside >> 7,
                        .out2 = row->beside & 127, .m = m, .n = n, .k = 1024 };
     struct num_job j = { .p = { .m = m, .n = n, .k = 1024 } };
@@ -312,6 +329,27 @@ test_wrong_amax(void **state)
     num_close(&k);
 }
 
+/* The next number is a wrong one, be it as near. */
+static void
+test_wrong_random(void **state)
+{
+    kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
+                       .round = 1 };
+    struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 }, .meddle = next_code };
+    struct kn_config g = { .bm = 64, .bn = 64 };
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    g.domain = num_weakest(&p);
+    assert_true(num_open(&k, &counts, &p, &g));
+    for (j.mode = KN_DATA_RANDOM; j.mode <= KN_DATA_EXACT; j.mode++) {
+        assert_false(num_launch(&k, &j, &r));
+        assert_int_equal(r.check.bad, 1);
+    }
+    num_close(&k);
+}
+
 static void
 test_wrong_second(void **state)
 {
@@ -335,7 +373,7 @@ test_wrong_second(void **state)
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 5];
+    struct CMUnitTest tests[NROWS + 6];
     size_t n = 0;
 
     if (argc < 2)
@@ -350,6 +388,7 @@ main(int argc, char **argv)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_scale);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_amax);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_second);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_random);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_pairs);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }

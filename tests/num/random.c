@@ -297,6 +297,8 @@ draw_problem(struct draw *d, struct num_job *j)
     p->amax = p->out != KILN_I32 && !wide && one_in(d, 6);
     p->ldc = leading(d, p->n, p->out);
     draw_scale_pitch(d, p);
+    p->round = kn_ref_type_bits(p->out) < 32 && one_in(d, 5);
+    p->round_seed = p->round * kn_mix(d->seed);
 }
 
 /* Nothing, or some of what flags can say. */

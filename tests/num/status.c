@@ -60,6 +60,8 @@ static const struct part {
       "--out fp8 --out-scale block128 -m 33 -n 140 -k 97", true, 0, 0 },
     { KILN_GEMM, "gemm, MX output",
       "--out mxfp8 --out-scale mx32 -m 33 -n 44 -k 97", true, 0, 0 },
+    { KILN_GEMM, "gemm, rounded at random",
+      "--round stochastic --round-seed 1 -m 33 -n 44 -k 97", true, 0, 0 },
 };
 
 enum outcome { CHECKED, REFUSED, MISSING, WRONG };

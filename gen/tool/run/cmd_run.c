@@ -260,8 +260,7 @@ read_scales(struct kn_ctx *c, struct run *r, const struct kn_rect *t,
     int64_t per = kn_output_scale_row(&r->p), block = kn_output_block(&r->p);
     int64_t size = r->p.out_scale == KILN_OUT_MX32 ? 1 : 4;
     size_t n = (size_t)((t->cols + block - 1) / block * size);
-    int64_t first = t->m0 + (r->p.family == KILN_GROUPED ? r->offs[t->group]
-                                                         : t->group * r->p.m);
+    int64_t first = t->m0 + res->row0;
     uint8_t *all = KN_NEW(c, uint8_t, (size_t)t->rows * n);
 
     for (int64_t i = 0; i < t->rows; i++)
@@ -316,6 +315,10 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
 
     KN_ENTER(c);
     res.exact = is_exact(r);
+    res.round = r->p.round;
+    res.round_seed = r->p.round_seed;
+    res.row0 = kn_family_of(&r->p)->ragged == 'm' ? r->offs[t->group]
+                                                  : t->group * r->p.m;
     kn_operands_codes(&r->p, &r->ops, &res);
     res.value = sums.value = KN_NEW(c, double, n);
     res.abssum = sums.abssum = KN_NEW(c, double, n);

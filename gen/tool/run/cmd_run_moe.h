@@ -49,12 +49,11 @@ kiln_status moe_check(struct moe_run *m, struct moe_part *s);
 
 /* A block of a quantised output and what it should be. */
 struct moe_block {
-    double value[32], error[32];
+    double value[32], error[32], random[32];
     uint8_t code[32], scale;
 };
-/* Rows ids[] of want's rectangle. */
+/* Of want->rows. */
 kiln_status moe_check_quantised(struct moe_run *m, struct moe_part *s,
-                                const int32_t *ids,
                                 const struct kn_ref_result *want);
 
 /* Rows and columns of tile number `id` in the sorted rows and the output;

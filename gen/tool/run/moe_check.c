@@ -313,6 +313,17 @@ read_scales(const struct moe_run *m, const struct moe_part *s,
     return KILN_OK;
 }
 
+static const int64_t *
+output_rows(const struct moe_run *m, const struct moe_part *s, const int32_t *ids,
+            int64_t n)
+{
+    int64_t *row = KN_NEW(m->c, int64_t, (size_t)n + 1);
+
+    for (int64_t i = 0; i < n; i++)
+        row[i] = output_row(m, s, ids[i]);
+    return row;
+}
+
 /* Sums of an atomic output, by token and column, over the executed tiles. */
 static void
 add_atomic(struct moe_part *s, const int32_t *ids, struct kn_ref_rect rect,
@@ -340,7 +351,9 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     int32_t *ids;
     uint8_t *got;
     struct kn_ref_result res = { .target = s->p.target, .out = s->p.out,
-                                 .math = (kiln_math)s->p.math, .k = s->p.k };
+                                 .math = (kiln_math)s->p.math, .k = s->p.k,
+                                 .round = s->p.round,
+                                 .round_seed = s->p.round_seed };
 
     KN_ENTER(c);
     st.ids = ids = KN_NEW(c, int32_t, (size_t)t->rows);
@@ -361,8 +374,9 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     res.value = sums.value;
     res.abssum = sums.abssum;
     res.both = sums.both;
+    res.rows = output_rows(m, s, ids, res.rect.rows);
     if (kn_quantises(&s->p))
-        return moe_check_quantised(m, s, ids, &res);
+        return moe_check_quantised(m, s, &res);
     KN_TRY(read_rows(m, s, ids, res.rect, got));
     if (kn_writes_scales(&s->p))
         KN_TRY(read_scales(m, s, ids, &res));

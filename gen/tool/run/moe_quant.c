@@ -14,10 +14,13 @@ code_at(const uint8_t *row, int64_t i, unsigned bits)
 
 /* The element x becomes under the scale. */
 static double
-rounded(const kiln_problem *p, double x, double scale)
+rounded(const kiln_problem *p, double random, double x, double scale)
 {
     double most = kn_ref_max(p->out, p->target);
     double v = fmin(fmax(x / scale, -most), most);
+
+    if (p->round)
+        v = kn_ref_at_random(p->out, p->target, random, v);
 
     return kn_ref_decode(p->out, p->target,
                          kn_ref_encode(p->out, p->target, v)) * scale;
@@ -61,13 +64,14 @@ check_block(const kiln_problem *p, const struct moe_block *b,
         y = kn_ref_decode(p->out, p->target, code_at(b->code, i, bits)) * scale;
         k->elements++;
         kn_ref_note(k, y, x);
-        if (!(y >= rounded(p, x - e, scale) && y <= rounded(p, x + e, scale)))
+        if (!(y >= rounded(p, b->random[i], x - e, scale) &&
+              y <= rounded(p, b->random[i], x + e, scale)))
             bad(k, y, x);
     }
 }
 
 kiln_status
-moe_check_quantised(struct moe_run *m, struct moe_part *s, const int32_t *ids,
+moe_check_quantised(struct moe_run *m, struct moe_part *s,
                     const struct kn_ref_result *want)
 {
     const kiln_problem *p = &s->p;
@@ -77,8 +81,7 @@ moe_check_quantised(struct moe_run *m, struct moe_part *s, const int32_t *ids,
 
     for (int64_t i = 0; i < rect.rows; i++)
         for (int64_t j = 0; j < rect.cols; j += 32) {
-            int64_t row = (ids[i] & 0xffffff) * m->r.topk +
-                          ((uint32_t)ids[i] >> 24);
+            int64_t row = want->rows[i];
             uint64_t block = (uint64_t)(rect.n0 + j) / 32;
             struct moe_block b;
 
@@ -86,6 +89,7 @@ moe_check_quantised(struct moe_run *m, struct moe_part *s, const int32_t *ids,
                 b.value[x] = want->value[i * rect.cols + j + x];
                 b.error[x] = unit * want->abssum[i * rect.cols + j + x] +
                              0x1p-23 * fabs(b.value[x]);
+                b.random[x] = kn_ref_random(p->round_seed, row, rect.n0 + j + x);
             }
             KN_TRY(kn_session_read(m->s, s->out + (uint64_t)row * s->out_row +
                                block * bytes, b.code, bytes));

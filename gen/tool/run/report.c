@@ -44,11 +44,11 @@ json_problem(struct kn_json *j, const kiln_problem *p)
     if (kn_codes(p) || kn_writes_scales(p)) {
         kn_json_str(j, "out_scale", kn_out_scale_names[p->out_scale]);
         kn_json_bool(j, "saturate", !p->overflow);
-        if (p->round)
-            kn_json_uint(j, "round_seed", p->round_seed);
         if (p->out_scale == KILN_OUT_MX32)
             kn_json_str(j, "requant", modes[p->requant]);
     }
+    if (p->round)
+        kn_json_uint(j, "round_seed", p->round_seed);
     if (p->quant)
         kn_json_str(j, "quant", modes[p->quant - 1]);
     if (p->invariant)

@@ -402,7 +402,7 @@ class Device(Layers, _Owner):
              scales=None, scale=None, bias=None, epilogue=None, row=None,
              col=None, tensor=None, scalar=None, alpha=None, beta=0,
              invariant=False, out_scale=None, saturate=True, amax=None,
-             out2=None, math="ieee", stream=None):
+             out2=None, round_seed=None, math="ieee", stream=None):
         """A times B as the layout says (nt: A[M,K] B[N,K]) to C[M,N].
 
         out: a type, for a new array, or the array to write; scales: (of A, of
@@ -414,13 +414,15 @@ class Device(Layers, _Owner):
         an f32 array of one element, which becomes the larger of itself and
         the largest |C| before its scale and rounding; out2: an array of bf16,
         f16 or f32 for C before its scale and rounding, or for what the
-        epilogue says of aux ("aux:acc+bias, gelu(aux)"); math: how f32 operands are multiplied: "ieee", "xf32" or "bf16x3"."""
+        epilogue says of aux ("aux:acc+bias, gelu(aux)"); round_seed: round at random,
+        by this seed (docs/quant.md); math: how f32 operands are multiplied: "ieee",
+        "xf32" or "bf16x3"."""
         p = Product("gemm", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
-        p.add_output(out_scale, saturate)
+        p.add_output(out_scale, saturate, round_seed)
         p.add_amax(amax)
         p.add_second(out2)
         p.fields["math"] = math
@@ -430,14 +432,14 @@ class Device(Layers, _Owner):
                 scales=None, scale=None, bias=None, epilogue=None, row=None,
                 col=None, tensor=None, scalar=None, alpha=None, beta=0,
                 invariant=False, out_scale=None, saturate=True, amax=None,
-                out2=None, math="ieee", stream=None):
+                out2=None, round_seed=None, math="ieee", stream=None):
         """gemm of A[G,M,K] and B[G,N,K] to C[G,M,N]."""
         p = Product("batched", layout, a, b, a_type, b_type)
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
-        p.add_output(out_scale, saturate)
+        p.add_output(out_scale, saturate, round_seed)
         p.add_amax(amax)
         p.add_second(out2)
         p.fields["math"] = math
@@ -447,7 +449,7 @@ class Device(Layers, _Owner):
                 a_type=None, b_type=None, scales=None, scale=None, bias=None,
                 epilogue=None, row=None, col=None, tensor=None, scalar=None,
                 alpha=None, beta=0, invariant=False, out_scale=None,
-                saturate=True, amax=None, out2=None, math="ieee",
+                saturate=True, amax=None, out2=None, round_seed=None, math="ieee",
                 stream=None):
         """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]; with
         tight as many from offsets[g] on as tight[g] to tight[g+1] of the output."""
@@ -458,7 +460,7 @@ class Device(Layers, _Owner):
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
         p.fields["invariant"] = int(invariant)
-        p.add_output(out_scale, saturate)
+        p.add_output(out_scale, saturate, round_seed)
         p.add_amax(amax)
         p.add_second(out2)
         p.fields["math"] = math
@@ -467,7 +469,7 @@ class Device(Layers, _Owner):
     def wgrad(self, a, b, offsets, out=None, *, tight=None, a_type=None, b_type=None,
               scales=None, scale=None, epilogue=None, row=None, col=None,
               tensor=None, scalar=None, alpha=None, beta=0, out_scale=None,
-              saturate=True, amax=None, out2=None, math="ieee",
+              saturate=True, amax=None, out2=None, round_seed=None, math="ieee",
               stream=None):
         """For each group the product of its rows of A[K,M] and B[K,N]; with tight
         tight[g+1] - tight[g] of them from offsets[g] on."""
@@ -477,7 +479,7 @@ class Device(Layers, _Owner):
         p.add_scales(scales, scale)
         p.add_bias(None, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))
-        p.add_output(out_scale, saturate)
+        p.add_output(out_scale, saturate, round_seed)
         p.add_amax(amax)
         p.add_second(out2)
         p.fields["math"] = math

@@ -279,10 +279,12 @@ class Product:
         self.operand["bias"] = v
         self.fields["bias"] = 0 if epilogue else 1
 
-    def add_output(self, scale, saturate):
+    def add_output(self, scale, saturate, round_seed=None):
         """Of an output of codes: an array of its one f32 scale, how those that
-        the kernel writes are laid out, or None."""
+        the kernel writes are laid out, or None; of any: rounded at random."""
         self.fields["overflow"] = int(not saturate)
+        if round_seed is not None:
+            self.fields.update(round=1, round_seed=int(round_seed) % 2**64)
         if scale is None:
             return
         if isinstance(scale, str):

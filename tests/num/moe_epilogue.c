@@ -1,0 +1,48 @@
+/* moe_epilogue.c - what moe's stages do with their sums besides storing them: rounded
+ * at random, by the rows that ids name. */
+#include "moe.h"
+
+static void
+run_each(const char *const *how, size_t n)
+{
+    char line[400];
+
+    for (size_t h = 0; h < 2 * n; h++) {
+        snprintf(line, sizeof line, "--hidden 352 --inter 256 --experts 6 --topk 3 "
+                 "--tokens 23 --arch gfx9%s %s", h % 2 ? "42" : "50", how[h / 2]);
+        expect_run(line, h % 2 && strstr(how[h / 2], "--out mx") ? KILN_UNSUPPORTED : KILN_OK);
+    }
+}
+
+static void
+at_random(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --round stochastic --round-seed 3",
+        "--stage gemm1 --a f16 --out f16 --ids plain --round stochastic",
+        "--stage gemm1 --a fp8 --scale row --out fp8 --out-scale block128 --block-m 32 "
+        "--round stochastic --round-seed 11 --waves 2x2",
+        "--stage gemm1 --a bf16 --out mxfp4 --round stochastic --round-seed 5",
+        "--stage gemm1 --a bf16 --out mxfp8 --block-m 32 --requant round-up "
+        "--round stochastic --round-seed 5",
+        "--stage gemm2 --a fp8 --round stochastic --round-seed 4000000000 --cus 3",
+        "--stage gemm2 --data exact --round stochastic --round-seed 3 --weight none",
+    };
+
+    (void)state;
+    run_each(how, sizeof how / sizeof *how);
+    expect_run("--stage gemm2 --out f32 --round stochastic --hidden 64 --inter 64 "
+               "--experts 3 --topk 1 --tokens 9", KILN_BAD_INPUT);
+    expect_run("--stage gemm2 --reduce atomic --round stochastic --hidden 64 --inter "
+               "64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(at_random),
+    };
+
+    return cmocka_run_group_tests_name("moe-epilogue", tests, NULL, NULL);
+}
