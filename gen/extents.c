@@ -124,6 +124,6 @@ kn_extents_of(const kiln_problem *p)
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;
     e.offs = kn_group_table(p);
     e.tight = p->group_flags & KILN_GROUP_TIGHT ? e.offs : 0;
-    array_extents(p, f->ragged ? p->groups : na, nc, &e);
+    array_extents(p, f->ragged || f->routed ? p->groups : na, nc, &e);
     return e;
 }

@@ -334,9 +334,11 @@ check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
     if (p->stage != KILN_MOE_GATE_UP || !kn_formula_names(p->expression, "gate"))
         return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe is gemm1's, "
                        "of gate and up");
-    if (kn_formula_declared(p->expression).arrays)
-        return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe names gate, "
-                       "up, their biases and scalars, no row, column or tensor");
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
+        if (kn_array_kind(p, i) != KN_NFO && kn_array_kind(p, i) != KN_FO_COL)
+            return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe names gate, "
+                           "up, their biases, columns and scalars: its rows, which "
+                           "ids name, have no array, nor has its output");
     if (p->act)
         return kn_fail(c, KILN_BAD_INPUT, "the expression is the activation: "
                        "no --act beside it");

@@ -1,5 +1,5 @@
 /* moe_epilogue.c - what moe's stages do with their sums besides storing them: rounded
- * at random, by the rows that ids name. */
+ * at random, by the rows that ids name; columns of an expert in an expression. */
 #include "moe.h"
 
 static void
@@ -37,11 +37,35 @@ at_random(void **state)
                "64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
 }
 
+/* Columns of an expert each, of gate's and up's sums and of what becomes of them. */
+static void
+columns(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --epilogue swiglu(gate*g,up*u) --col g --col u",
+        "--stage gemm1 --epilogue swiglu_oss(gate+gate_bias,up+up_bias)*w*k --col w "
+        "--scalar k=0.5 --b-layout preshuffled --ids plain",
+        "--stage gemm1 --epilogue a*gate+b*up+e*d --col a --col b --col d --scalar e=3 "
+        "--cus 3 --weight before",
+        "--stage gemm1 --a fp8 --scale row --out fp8 --out-scale block128 --epilogue "
+        "gelu(gate)*up*smooth --col smooth --block-m 32",
+        "--stage gemm1 --a fp8 --schedule direct --block-m 16 --epilogue silu(gate)*up*w "
+        "--col w",
+        "--epilogue silu(gate)*up*w --col w",
+    };
+
+    (void)state;
+    run_each(how, sizeof how / sizeof *how);
+    expect_run("--stage gemm1 --epilogue row:w,gate*up*w --hidden 64 --inter 64 "
+               "--experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(at_random),
+        cmocka_unit_test(columns),
     };
 
     return cmocka_run_group_tests_name("moe-epilogue", tests, NULL, NULL);

@@ -557,6 +557,11 @@ def quantised_layers_of_moe():
         if not np.array_equal(rows, bf16(GPU.moe_up(
                 q, u, route, bias=bias, epilogue="swiglu(gate + gate_bias, up)"))):
             return "%s %s: the same as an expression differs" % (kind, scale)
+        ones = np.ones((many, inter), "f4")
+        if not np.array_equal(rows, bf16(GPU.moe_up(
+                q, u, route, col={"w": ones}, scalar={"k": 1},
+                epilogue="swiglu(gate * w, up) * k"))):
+            return "%s %s: the same of columns differs" % (kind, scale)
         again = kiln.quantise(rows, kind, q.scale).dequantise()
         want = np.zeros((tokens, hidden))
         weights = kiln_weights(route, ids)

@@ -64,6 +64,10 @@ shape_stage(struct moe_run *m, struct moe_part *s)
     if (kn_has_bias(p))
         shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
             .type = KILN_F32, .rows = p->groups, .cols = n });
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
+        if (kn_array_kind(p, i) != KN_NFO)
+            shape_operand(m, &s->x[i], 10 + i, (struct kn_data){
+                .type = KILN_F32, .rows = p->groups, .cols = p->n });
     if (p->scale == KILN_SCALE_MX32) {
         if (kn_type_mx[p->a])
             shape_operand(m, &s->sa, id + 2, (struct kn_data){
@@ -150,7 +154,8 @@ alloc_operand(struct moe_run *m, struct kn_operand *o)
 static kiln_status
 alloc_part(struct moe_run *m, struct moe_part *s)
 {
-    struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb, &s->bias };
+    struct kn_operand *in[] = { &s->a, &s->b, &s->sa, &s->sb, &s->bias,
+                                &s->x[0], &s->x[1], &s->x[2], &s->x[3] };
     bool summed = s->p.atomic || s->p.stage == KILN_MOE_REDUCE;
     bool behind = kn_writes_scales(&s->p) && s->g.cfg.abi == KN_ABI_AITER;
     int64_t rows = s->p.tokens * (summed ? 1 : s->p.topk);
@@ -176,6 +181,7 @@ alloc_part(struct moe_run *m, struct moe_part *s)
         .sb = s->sb.addr, .bias = s->bias.used ? s->bias.addr : s->scales,
         .sc = kn_writes_scales(&s->p) ? s->scales : 0,
         .offs = m->ids,
+        .x = { s->x[0].addr, s->x[1].addr, s->x[2].addr, s->x[3].addr },
         .experts = m->experts, .padded = m->padded, .weights = m->weights,
     };
     return KILN_OK;

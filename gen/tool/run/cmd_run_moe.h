@@ -26,7 +26,7 @@ struct moe_run {
 /* One launch. */
 struct moe_part {
     kiln_problem p;
-    struct kn_operand a, b, sa, sb, bias;
+    struct kn_operand a, b, sa, sb, bias, x[KN_FORMULA_ARRAYS];
     struct kn_generated g;
     struct kn_job job;
     struct kn_ref_check check;

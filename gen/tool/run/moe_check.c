@@ -151,6 +151,9 @@ express(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
 
     if (has(s->bias))
         q.bias = expert_tensor(s->bias, e * s->bias->data.row_bytes, 0);
+    for (int i = 0; i < KN_FORMULA_ARRAYS; i++)
+        if (s->x && s->x[i].used)
+            q.array[i] = expert_tensor(&s->x[i], e * s->x[i].data.row_bytes, 0);
     for (int i = 0; i < KILN_SCALARS; i++)
         q.scalar[i] = (double)p->scalar[i];
     return kn_ref_pairs(c, &q, &rect, out);
@@ -346,7 +349,7 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
               const struct kn_rect *t)
 {
     struct kn_moe_stage st = { &s->p, &m->r, &s->a, &s->b, &s->sa, &s->sb,
-                               NULL, &s->bias };
+                               NULL, &s->bias, s->x };
     struct kn_ref_sums sums;
     int32_t *ids;
     uint8_t *got;

@@ -147,6 +147,22 @@ moe_read_sorted(struct moe_run *m)
     return KILN_OK;
 }
 
+/* Those of columns that the expression names. */
+static kiln_status
+read_columns(struct moe_run *m, struct moe_part *s)
+{
+    const struct kn_formula_operands x = kn_formula_declared(s->p.expression);
+
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++) {
+        const struct kn_formula_operand *o = kn_formula_array(&x, i);
+        const struct kn_cli_named *n = o ? kn_cli_named(m->t->cli, o) : NULL;
+
+        if (n && n->file)
+            KN_TRY(kn_operand_read(m->t, &s->x[i], false, n->file));
+    }
+    return KILN_OK;
+}
+
 kiln_status
 moe_read_operands(struct moe_run *m, struct moe_part *s)
 {
@@ -175,7 +191,7 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
                                                     ? KN_OPND_SA : KN_OPND_SB),
                                v->s));
     }
-    return KILN_OK;
+    return read_columns(m, s);
 }
 
 kiln_status

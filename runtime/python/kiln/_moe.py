@@ -3,12 +3,13 @@
 The arrays are those of docs/moe.md: gate-up takes A[N,K] by token and
 B[E,2I,K], I gate rows, then I up rows; down takes A[N*T,I], rows
 token * T + slot, and B[E,H,I]."""
+import ctypes as C
 import math
 
 from ._abi import ACTS, Problem
 from ._memory import BITS, bad, view
-from ._products import along, given_scales, group_type, measure, scale_of, typed, \
-    zero_type, zeros_shape
+from ._products import SCALARS, Product, along, given_scales, group_type, measure, \
+    scale_of, typed, zero_type, zeros_shape
 
 BLOCKS = (16, 32, 64, 128)
 
@@ -81,7 +82,7 @@ class Stage:
                           for x in (a, b)]
         self.operand = {"a": view(a), "b": view(b)}
         self.fields = {"stage": stage}
-        self.sizes = {}
+        self.sizes, self.arrays, self.scalars = {}, {}, [0.0] * SCALARS
         for (name, said), axes in zip(types.items(), ("mk", "gnk")):
             v = self.operand[name]
             self.fields[name] = typed(v, said, name)
@@ -122,15 +123,26 @@ class Stage:
                           math.prod(v.shape), v.size, mode, want)
             self.operand[name] = v
 
-    def add_expression(self, epilogue, bias):
+    def add_expression(self, epilogue, bias, named):
+        """named: as Product.add_operands has it; an array is [E, I]."""
+        epilogue = Product.add_operands(self, epilogue, named)
         if epilogue:
             self.fields["expression"] = epilogue
+            self.fields["scalar"] = (C.c_float * SCALARS)(*self.scalars)
+        for at, (kind, name) in self.arrays.items():
+            v, want = self.operand[at], self.sizes["g"] * self.sizes["n"] // 2
+            if v.type != "f32" or math.prod(v.shape) != want:
+                raise bad("%s is a %s of f32 [E,I]", name, kind)
         if bias is None:
             return
         v, want = view(bias), self.sizes["g"] * self.sizes["n"]
         if not epilogue or v.type != "f32" or math.prod(v.shape) != want:
             raise bad("bias is f32 [E,2I], of an epilogue that names its halves")
         self.operand["bias"] = v
+
+    def add_rounding(self, seed):
+        if seed is not None:
+            self.fields.update(round=1, round_seed=int(seed) % 2**64)
 
     def mode_of(self, sa, sb):
         """Of tensor scales there is one an expert for B."""
@@ -202,25 +214,28 @@ class Layers:
     """The calls of a Device."""
 
     def moe_up(self, a, b, route, out=None, *, act="silu", weigh="after",
-               epilogue=None, bias=None, a_type=None, b_type=None, scales=None,
-               scale=None, stream=None):
+               epilogue=None, bias=None, col=None, scalar=None, round_seed=None,
+               a_type=None, b_type=None, scales=None, scale=None, stream=None):
         """act(gate) * up of A[N,K] and B[E,2I,K] for each slot: [N*T,I].
 
-        epilogue: an expression of gate and up instead of act, and of the
-        halves gate_bias and up_bias of bias[E,2I].
+        epilogue: an expression of gate and up instead of act, of the halves
+        gate_bias and up_bias of bias[E,2I], and of what it names of col, arrays
+        [E,I], and scalar; round_seed: round at random, by this seed.
         weigh: who multiplies by the routing weights: "after" is moe_down,
         "before" this call, before the activation, "none" nobody."""
         p = Stage("gemm1", a, b, route, {"a": a_type, "b": b_type})
         if act not in ACTS:
             raise bad("act is one of %s, not %r", " ".join(ACTS), act)
-        p.add_expression(epilogue, bias)
+        p.add_expression(epilogue, bias, {"col": col, "scalar": scalar})
+        p.add_rounding(round_seed)
         return self._stage(p, out, act, weigh, scales, scale, stream)
 
-    def moe_down(self, a, b, route, out=None, *, weigh="after", a_type=None,
-                 b_type=None, scales=None, scale=None, stream=None):
+    def moe_down(self, a, b, route, out=None, *, weigh="after", round_seed=None,
+                 a_type=None, b_type=None, scales=None, scale=None, stream=None):
         """A[N*T,I] and B[E,H,I] times the routing weight for each slot:
         [N*T,H]; moe_sum adds the slots of a token."""
         p = Stage("gemm2", a, b, route, {"a": a_type, "b": b_type})
+        p.add_rounding(round_seed)
         return self._stage(p, out, "silu", weigh, scales, scale, stream)
 
     def _stage(self, p, out, act, weigh, scales, scale, stream):
