@@ -161,8 +161,11 @@ check_beside(struct kn_ctx *c, kiln_problem *p)
         p->out2 != KILN_F32)
         return kn_fail(c, KILN_BAD_INPUT, "a second output is of bf16, f16 or "
                        "f32");
-    if (kn_family_of(p)->routed && (p->amax || p->out2))
-        return kn_fail(c, KILN_UNSUPPORTED, "moe has no %s yet", what);
+    if (kn_family_of(p)->routed && (p->amax || p->out2) &&
+        (p->atomic || p->stage == KILN_MOE_REDUCE))
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has %s %s of gemm1 and of gemm2 with "
+                       "--reduce ordered, not of sums over slots", p->out2 ? "a" : "an",
+                       what);
     if (p->out == KILN_I32)
         return kn_fail(c, KILN_UNSUPPORTED, "%s %s is of the f32 of an output of "
                        "floats or codes, not of i32", p->out2 ? "a" : "an", what);

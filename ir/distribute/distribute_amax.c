@@ -12,6 +12,8 @@ struct amax {
     struct dist_epilogue e;
     uint32_t first, end;     /* row blocks */
     kn_ref rows, cols;
+    const kn_ref *ids;       /* NULL, or which name the rows */
+    struct dist_rows named;
 };
 
 static void
@@ -59,24 +61,41 @@ columns_within(const struct amax *a)
     return in;
 }
 
-/* What is within the output alone: what lies beyond it may be anything. */
+static kn_ref
+row_within(const struct amax *a, uint32_t x)
+{
+    struct dist *d = a->d;
+
+    if (a->ids)
+        return dist_op(d, KN_OP_ult, kn_vb1,
+                       dist_row_offset(d, &a->named, a->ids[x]),
+                       dist_int(d, DIST_NEVER));
+    return dist_op(d, KN_OP_slt, kn_vb1, dist_ic(d, KN_OP_add, a->e.row0, x * 16),
+                   a->rows);
+}
+
+/* What is within the output alone: what lies beyond it may be anything. in: of its
+ * columns, or NULL, where all are. */
 static void
-take_within(const struct amax *a)
+take_within(const struct amax *a, const kn_ref *in)
 {
     struct dist *d = a->d;
     struct kn_type four = dist_acc_type(d, a->t->reg[0]);
-    kn_ref zero = kn_flt(d->out, 0), *in = columns_within(a);
+    kn_ref zero = kn_flt(d->out, 0);
 
     for (uint32_t x = a->first; x < a->end; x++) {
-        kn_ref row = dist_ic(d, KN_OP_add, a->e.row0, x * 16), bits;
-        kn_ref most = dist_temp(d, kn_vf32), arg[3];
+        kn_ref most = dist_temp(d, kn_vf32), arg[3], bits;
 
         dist_move(d, most, zero);
-        for (uint32_t y = 0; y < a->e.b.count; y++)
-            raise_by(d, most, dist_above(d, four, (kn_ref[4]){
-                in[y], zero, a->t->reg[x * a->e.b.count + y], zero }));
+        for (uint32_t y = 0; y < a->e.b.count; y++) {
+            kn_ref acc = a->t->reg[x * a->e.b.count + y];
+
+            if (in)
+                acc = dist_above(d, four, (kn_ref[4]){ in[y], zero, acc, zero });
+            raise_by(d, most, acc);
+        }
         bits = dist_op(d, KN_OP_bits, kn_v32, most, 0);
-        arg[0] = dist_op(d, KN_OP_slt, kn_vb1, row, a->rows);
+        arg[0] = row_within(a, x);
         arg[1] = bits;
         arg[2] = dist_int(d, 0);
         bits = dist_op3(d, KN_OP_select, kn_v32, arg);
@@ -153,9 +172,36 @@ expand_accmax(struct dist *d, const struct kn_ins *i)
     dist_add(d, KN_OP_if, 0)->arg[0] = whole;
     take_all(&a);
     dist_add(d, KN_OP_else, 0);
-    take_within(&a);
+    take_within(&a, columns_within(&a));
     dist_add(d, KN_OP_end, 0);
     if (part + 1 == parts)
         put_largest(d, dist_operand(d, i->arg[1]));
+    return KILN_OK;
+}
+
+/* rows.amax: of rows that ids name, all at once. */
+kiln_status
+expand_rowamax(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct amax a = { .d = d, .t = t, .e = dist_epilogue(d, t),
+                      .ids = dist_tile(d, i->arg[2])->reg };
+    int64_t bn = d->in->shape.wn * a.e.b.count * 16;
+    kn_ref whole;
+
+    a.end = a.e.a.count;
+    a.named = (struct dist_rows){ 0, dist_operand(d, i->arg[3]),
+                                  dist_operand(d, i->arg[4]), dist_int(d, 1), true,
+                                  i->attr[KN_A_plain] != 0 };
+    a.cols = dist_clamp(d, dist_operand(d, i->arg[5]), 0, bn);
+    d->most = dist_temp(d, kn_vf32);
+    dist_move(d, d->most, kn_flt(d->out, 0));
+    whole = dist_op(d, KN_OP_sge, kn_sb1, a.cols, dist_int(d, bn));
+    dist_add(d, KN_OP_if, 0)->arg[0] = whole;
+    take_within(&a, NULL);
+    dist_add(d, KN_OP_else, 0);
+    take_within(&a, columns_within(&a));
+    dist_add(d, KN_OP_end, 0);
+    put_largest(d, dist_operand(d, i->arg[1]));
     return KILN_OK;
 }

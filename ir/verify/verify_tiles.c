@@ -350,9 +350,12 @@ visit(struct tiles *w, const struct kn_ins *i)
         return need(w, i, 3, ROWS, -1);
     case KN_OP_mulrows:
     case KN_OP_quantrows:
-    case KN_OP_scatter:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
-        return need(w, i, i->op == KN_OP_scatter ? 2 : 1, ROWS, -1);
+        return need(w, i, 1, ROWS, -1);
+    case KN_OP_scatter:
+    case KN_OP_rowamax:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        return need(w, i, 2, ROWS, -1);
     case KN_OP_keep:
     case KN_OP_await:
         return check_loaded(w, i);

@@ -211,6 +211,8 @@ SENTENCES = {
                 "tile that is within the output, a NaN the largest of all: "
                 "first row and column, rows, columns (`parts`: row blocks in "
                 "turn, in order, the last of which writes)",
+    "rows.amax": "the same of rows that ids name: pointer, ids loaded before, tokens, "
+                 "slots a token, columns left",
     "acc.float": "integer accumulators to f32",
 }
 

@@ -1,5 +1,6 @@
 /* moe_epilogue.c - what moe's stages do with their sums besides storing them: rounded
- * at random, by the rows that ids name; columns of an expert in an expression. */
+ * at random, by the rows that ids name; columns of an expert in an expression; an amax
+ * and a second output. */
 #include "moe.h"
 
 static void
@@ -60,12 +61,33 @@ columns(void **state)
                "--experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
 }
 
+/* Of padding rows rcp makes infinities, which count for nothing. */
+static void
+beside(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --amax --epilogue rcp(gate)*0.001+up",
+        "--stage gemm1 --a f16 --out f16 --ids plain --amax --out2 f32 --epilogue bias",
+        "--stage gemm1 --a fp8 --scale row --out fp8 --out-scale block128 --amax --out2 bf16",
+        "--stage gemm1 --a bf16 --out mxfp4 --amax --out2 f16",
+        "--stage gemm2 --amax --out2 f32 --cus 3 --epilogue bias",
+    };
+
+    (void)state;
+    run_each(how, sizeof how / sizeof *how);
+    expect_run("--stage gemm2 --reduce atomic --amax --hidden 64 --inter 64 --experts 3 "
+               "--topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--amax --hidden 64 --inter 64 --experts 3 --topk 1 --tokens 9",
+               KILN_BAD_INPUT);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(at_random),
         cmocka_unit_test(columns),
+        cmocka_unit_test(beside),
     };
 
     return cmocka_run_group_tests_name("moe-epilogue", tests, NULL, NULL);

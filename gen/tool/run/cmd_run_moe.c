@@ -151,6 +151,25 @@ alloc_operand(struct moe_run *m, struct kn_operand *o)
     return o->used ? kn_session_put(m->s, &d, &o->addr) : KILN_OK;
 }
 
+/* An amax and a second output of so many rows. */
+static kiln_status
+alloc_beside(struct moe_run *m, struct moe_part *s, int64_t rows)
+{
+    struct kn_memory amax = { .size = 4, .flags = KN_MEM_OUTPUT, .fill = kn_sim_zeros };
+    struct kn_memory out = { .flags = KN_MEM_OUTPUT };
+    struct kn_data *d = &s->second_data;
+
+    if (s->p.amax)
+        KN_TRY(kn_session_put(m->s, &amax, &s->job.at.amax));
+    *d = (struct kn_data){ .type = (kiln_type)s->p.out2, .batches = 1, .rows = rows,
+                           .cols = s->p.n };
+    kn_data_shape(d, s->p.ldc, 0);
+    s->second = (struct kn_second){ .s = m->s, .job = &s->job, .data = d,
+                                    .size = kn_data_bytes(d) };
+    out.size = s->second.size + !s->second.size;
+    return s->p.out2 ? kn_session_put(m->s, &out, &s->job.at.out2) : KILN_OK;
+}
+
 static kiln_status
 alloc_part(struct moe_run *m, struct moe_part *s)
 {
@@ -174,12 +193,14 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     out.fill = s->p.atomic ? kn_sim_zeros : NULL;
     KN_TRY(kn_session_put(m->s, &out, &s->out));
     s->scales = behind ? s->out + s->out_size : s->scales;
+    KN_TRY(alloc_beside(m, s, rows));
     s->job.p = &s->p;
     s->job.g = &s->g;
     s->job.at = (struct kn_operands){
         .a = s->a.addr, .b = s->b.addr, .c = s->out, .sa = s->sa.addr,
         .sb = s->sb.addr, .bias = s->bias.used ? s->bias.addr : s->scales,
         .sc = kn_writes_scales(&s->p) ? s->scales : 0,
+        .amax = s->job.at.amax, .out2 = s->job.at.out2,
         .offs = m->ids,
         .x = { s->x[0].addr, s->x[1].addr, s->x[2].addr, s->x[3].addr },
         .experts = m->experts, .padded = m->padded, .weights = m->weights,
@@ -212,6 +233,12 @@ run_part(struct moe_run *m, struct moe_part *s)
     KN_TRY(alloc_part(m, s));
     KN_TRY(launch(m, s));
     KN_TRY(moe_check(m, s));
+    if (s->p.out2)
+        kn_second_report(m->t, &m->j, &s->second);
+    if (s->p.amax)
+        KN_TRY(kn_amax_check(m->t, &m->j, m->s, &s->job, &s->amax));
+    KN_TRY(kn_amax_write(m->t, m->s, &s->job));
+    KN_TRY(kn_second_write(m->t, &s->second));
     if (s->job.result.nkept) {
         KN_TRY(kn_places_generated(m->c, &s->g, &from));
         kn_places_put(&from, &s->job.result);
@@ -311,7 +338,12 @@ static kiln_status
 run_layer(struct moe_run *m)
 {
     struct moe_part *up, *down, *last;
+    kiln_problem p;
 
+    KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, KILN_MOE_GATE_UP, &p));
+    if (p.amax || p.out2 || p.round)
+        return kn_fail(m->c, KILN_BAD_INPUT, "an amax, a second output and --round are "
+                       "of one launch, not of a layer: name a --stage");
     if (m->t->cli->v[KN_FLAG_wg].seen)
         return kn_fail(m->c, KILN_BAD_INPUT, "a layer needs every workgroup "
                        "of its stages: leave --wg out, or name a --stage");

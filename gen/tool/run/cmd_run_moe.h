@@ -32,6 +32,9 @@ struct moe_part {
     struct kn_ref_check check;
     uint64_t out, out_size, out_row, written;
     uint64_t scales;         /* of a quantised output */
+    struct kn_ref_amax amax;
+    struct kn_second second;
+    struct kn_data second_data;
     struct kn_ref_sums sums; /* atomic: by token, column */
     double *rounded;
     int32_t *adds;

@@ -296,6 +296,25 @@ read_rows(const struct moe_run *m, const struct moe_part *s,
     return KILN_OK;
 }
 
+/* The same of a second output, and what it should be. */
+static kiln_status
+check_second(struct kn_ctx *c, struct moe_part *s, const struct kn_ref_result *first)
+{
+    const struct kn_ref_problem plain = { .target = first->target };
+    const struct kn_data *d = &s->second_data;
+    struct kn_ref_second second = { .out = d->type };
+    size_t size = kn_ref_type_bits(d->type) / 8, row = (size_t)first->rect.cols * size;
+    uint8_t *got = KN_NEW(c, uint8_t, (size_t)first->rect.rows * row);
+
+    for (int64_t i = 0; i < first->rect.rows; i++)
+        KN_TRY(kn_session_read(s->second.s, s->job.at.out2 + (uint64_t)first->rows[i] *
+                               d->row_bytes + (size_t)first->rect.n0 * size,
+                               got + (size_t)i * row, row));
+    s->second.written += (size_t)first->rect.rows * row;
+    second.got = got;
+    return kn_ref_second_judge(c, &plain, first, &second, &s->second.check);
+}
+
 /* Of tiles of whole scales. */
 static kiln_status
 read_scales(const struct moe_run *m, const struct moe_part *s,
@@ -378,13 +397,16 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     res.abssum = sums.abssum;
     res.both = sums.both;
     res.rows = output_rows(m, s, ids, res.rect.rows);
+    res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file &&
+                !kn_prequant(&s->p) && !s->p.quant;
+    kn_ref_amax_add(&s->amax, &res);
+    if (s->p.out2)
+        KN_TRY(check_second(c, s, &res));
     if (kn_quantises(&s->p))
         return moe_check_quantised(m, s, &res);
     KN_TRY(read_rows(m, s, ids, res.rect, got));
     if (kn_writes_scales(&s->p))
         KN_TRY(read_scales(m, s, ids, &res));
-    res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file &&
-                !kn_prequant(&s->p) && !s->p.quant;
     res.got = got;
     kn_ref_compare(&res, &s->check);
     return KILN_OK;
