@@ -369,7 +369,7 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
 {
     struct kn_moe_stage st = { &s->p, &m->r, &s->a, &s->b, &s->sa, &s->sb,
                                NULL, &s->bias, s->x };
-    struct kn_ref_sums sums;
+    struct kn_ref_sums sums = { 0 };
     int32_t *ids;
     uint8_t *got;
     struct kn_ref_result res = { .target = s->p.target, .out = s->p.out,
