@@ -177,10 +177,10 @@ check_before(struct kn_ctx *c, const kiln_problem *p)
     KN_TRY(check_transform(c, p));
     if (p->act != KILN_SILU)
         return kn_fail(c, KILN_UNSUPPORTED, "the activation of quant is silu");
-    if (has_turned(p) && p->out_scale == KILN_OUT_ROW)
-        return kn_fail(c, KILN_UNSUPPORTED, "a scale of a row of the transposed "
-                       "output is one of all M, of which a workgroup has 128: "
-                       "--out-scale block128 or static");
+    if (is_dual(p) && p->out_scale == KILN_OUT_ROW)
+        return kn_fail(c, KILN_UNSUPPORTED, "--dual has no scales of rows: each is of "
+                       "a whole row or column of A, of which nothing has both; quantise "
+                       "with and without --transpose");
     return KILN_OK;
 }
 
@@ -247,7 +247,7 @@ kn_quant_normalise(struct kn_ctx *c, kiln_problem *p)
     KN_TRY(check_layout(c, p));
     if (p->m < 0 || p->k < 0 || p->m >= most || p->k >= most)
         return kn_fail(c, KILN_BAD_INPUT, "m and k are from 0 to 2147483647");
-    if (p->out_scale == KILN_OUT_ROW && p->k > KN_QUANT_ROW_MOST)
+    if (p->out_scale == KILN_OUT_ROW && !is_turned(p) && p->k > KN_QUANT_ROW_MOST)
         return kn_fail(c, KILN_UNSUPPORTED, "a row with one scale has at most "
                        "%d elements", KN_QUANT_ROW_MOST);
     return check_rows(c, p);
@@ -338,12 +338,12 @@ kn_quant_config(const kiln_problem *p)
                            .schedule = KN_SCHED_SIMPLE,
                            .domain = kn_quant_domain(p, 256) };
 
-    if (p->out_scale == KILN_OUT_ROW) {
-        row_config(p, &g);
-        return g;
-    }
     if (is_turned(p)) {
         turned_config(p, &g);
+        return g;
+    }
+    if (p->out_scale == KILN_OUT_ROW) {
+        row_config(p, &g);
         return g;
     }
     if (is_dual(p)) {
@@ -396,7 +396,7 @@ kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
     l.k = l.pa / bytes / (is_gated(p) ? 2 : 1);
     if (has_turned(p))
         l.m = l.pc;
-    if (p->out_scale == KILN_OUT_ROW && (int64_t)g->stages * g->bk < l.k)
+    if (p->out_scale == KILN_OUT_ROW && !is_turned(p) && (int64_t)g->stages * g->bk < l.k)
         l.k = (int64_t)g->stages * g->bk;
     return l;
 }

@@ -96,7 +96,6 @@ draw_request(struct draw *d, const char *target)
 
     if (!mx)
         scale = ONE_OF(d, "row", "block128", "static");
-    turned &= strcmp(scale, "row") != 0;
     dual &= strcmp(scale, "row") != 0;
     kn_putf(&d->line, "kilnc run quant --device sim:%s --a %s --out %s "
             "--out-scale %s --seed %u", target, ONE_OF(d, "bf16", "f16", "f32"),

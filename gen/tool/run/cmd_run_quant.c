@@ -90,7 +90,7 @@ kn_quant_bytes(const kiln_problem *p)
 {
     double n = (double)p->m * (double)p->k, block = (double)block_of(p);
     double scales = block > 0 ? n / block : p->out_scale == KILN_OUT_ROW
-                                          ? (double)p->m : 0;
+                                          ? (double)(is_turned(p) ? p->k : p->m) : 0;
 
     return n * kn_type_bits[p->a] / 8 * (is_gated(p) ? 2 : 1) +
            (n * kn_type_bits[p->out] / 8 + scales * (double)scale_size(p)) *
