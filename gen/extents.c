@@ -83,7 +83,7 @@ kn_extents_of(const kiln_problem *p)
     int64_t na = batched ? p->batch : 1;
     int64_t nb = f->ragged == 'm' ? p->groups : na;
     int64_t nc = f->ragged == 'k' ? p->groups : na;
-    bool gated = p->quant_flags & KILN_QUANT_GATED;
+    bool gated = kn_quant_gated(p);
     struct kn_extents e = { 0 };
 
     e.a = repeat(extent(ka ? p->m : p->k, t.a,
@@ -101,7 +101,7 @@ kn_extents_of(const kiln_problem *p)
     }
     e.sc = kn_output_scales(p);
     if (f->unary) {
-        bool turned = p->quant_flags & KILN_QUANT_TURNED;
+        bool turned = kn_quant_turned(p);
 
         e.c = extent(turned ? p->k : p->m, t.c,
                      run_bytes(p->out, turned ? p->m : p->k));
@@ -109,7 +109,7 @@ kn_extents_of(const kiln_problem *p)
         e.sc = !p->m || !p->k ? 0
              : p->out_scale == KILN_OUT_STATIC ? 4 : (uint64_t)t.one_sa;
     }
-    if (p->quant_flags & KILN_QUANT_DUAL) {
+    if (kn_quant_dual(p)) {
         e.out2 = extent(p->k, t.c2, run_bytes(p->out, p->m));
         e.sc2 = e.sc && p->out_scale != KILN_OUT_STATIC ? (uint64_t)t.one_sa2 : 0;
     }

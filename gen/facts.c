@@ -220,7 +220,7 @@ applies(const struct given *x)
     const struct kn_config *g = x->g;
     uint32_t sums = g->bm * g->bn / (64 * g->wm * g->wn);
 
-    if (kn_type_bits[p->a] > 32)
+    if (kn_wide_sums(p))
         return false;        /* an expression is of f32 */
     return p->epilogue == KILN_EPILOGUE_EXPRESSION ||
            ((p->beta || p->epilogue) && kn_reads_of(g) != KN_READS_RUNS &&

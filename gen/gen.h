@@ -181,15 +181,14 @@ struct kn_config {
 };
 
 /* split-K: a wave counts its shares in one of KN_COUNTERS dwords at the start
- * of the workspace; behind them each tile has an area of so many bytes. */
+ * of the workspace; behind them each tile has an area (kn_split_area). */
 enum { KN_COUNTERS = KILN_WORKSPACE_ZEROS / 4, KN_SPLIT_MOST = 16 };
 
-static inline uint64_t
-kn_split_area(const kiln_problem *p, const struct kn_config *g)
+/* Whether sums are f64: what is of f32 alone asks this. */
+static inline bool
+kn_wide_sums(const kiln_problem *p)
 {
-    uint64_t size = kn_type_bits[p->a] > 32 ? 8 : 4;
-
-    return size * g->split_k * g->bm * g->bn;
+    return kn_type_bits[p->a] > 32;
 }
 
 /* Reads a line into cfg; the first part that is none, NULL: all are. */
@@ -427,15 +426,6 @@ static inline uint32_t
 kn_tile_columns(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_gated(p) ? g->bn / 2 : g->bn;
-}
-
-/* Columns of quant that its tiles side by side make whole: those of a block of
- * shuffled scales, where a tile has fewer. */
-static inline uint32_t
-kn_quant_across(const kiln_problem *p, const struct kn_config *g)
-{
-    return kn_shuffled(p) && p->quant_flags & (KILN_QUANT_TURNED | KILN_QUANT_DUAL)
-         ? 256 : g->bn;
 }
 
 kiln_status kn_instantiate(struct kn_ctx *c, const kiln_problem *p,

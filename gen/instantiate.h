@@ -150,4 +150,18 @@ kn_gemv_a_scaled(const kiln_problem *p)
     return kn_type_mx[p->a];
 }
 
+/* Bytes of a sum. */
+static inline uint32_t
+kn_sum_size(const kiln_problem *p)
+{
+    return kn_wide_sums(p) ? 8 : 4;
+}
+
+/* Bytes of the area that a tile of split-K has in the workspace. */
+static inline uint64_t
+kn_split_area(const kiln_problem *p, const struct kn_config *g)
+{
+    return (uint64_t)kn_sum_size(p) * g->split_k * g->bm * g->bn;
+}
+
 #endif

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "quant.h"
+
 /* A row of launch.def as a local of its name. */
 #define KN_TERM(name, value) \
     const long long name __attribute__((unused)) = (long long)(value);

@@ -92,7 +92,7 @@ check_types(struct kn_ctx *c, const kiln_problem *p)
                            "of 32: --inter is a multiple of 32");
         return KILN_OK;
     }
-    if (kn_type_bits[p->a] > 32)
+    if (kn_wide_sums(p))
         return check_wide(c, p);
     if (kn_codes(p) || (kn_quantises(p) && !kn_family_of(p)->routed))
         return KILN_OK;
@@ -562,9 +562,9 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     }
     if (kn_b_in_sa(p))
         d.align_sa = 16;     /* loaded one by one */
-    if ((kn_in_words(p) || kn_type_bits[p->b] > 32) && d.align_b < 4)
+    if ((kn_in_words(p) || kn_wide_sums(p)) && d.align_b < 4)
         d.align_b = 4;       /* or the launch is refused */
-    if (kn_type_bits[p->a] > 32 && d.align_a < 4)
+    if (kn_wide_sums(p) && d.align_a < 4)
         d.align_a = 4;       /* the same */
     if (kn_scales_down(p, 'a'))
         d.align_sa = 4;      /* rows start at any scale */

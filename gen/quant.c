@@ -29,31 +29,6 @@ kn_narrow_of(kiln_type t)
     return &codes[t];
 }
 
-static bool
-is_gated(const kiln_problem *p)
-{
-    return p->quant_flags & KILN_QUANT_GATED;
-}
-
-static bool
-is_turned(const kiln_problem *p)
-{
-    return p->quant_flags & KILN_QUANT_TURNED;
-}
-
-static bool
-is_dual(const kiln_problem *p)
-{
-    return p->quant_flags & KILN_QUANT_DUAL;
-}
-
-/* Columns of A are rows of an output. */
-static bool
-has_turned(const kiln_problem *p)
-{
-    return is_turned(p) || is_dual(p);
-}
-
 /* FNUZ 8-bit floats have half the values of OCP's for the same codes. */
 static bool
 halved(const kiln_problem *p)
@@ -152,8 +127,8 @@ check_alone(struct kn_ctx *c, const kiln_problem *p)
 static kiln_status
 check_transform(struct kn_ctx *c, const kiln_problem *p)
 {
-    bool k = p->hadamard && !is_turned(p) && p->k % p->hadamard;
-    bool m = p->hadamard && has_turned(p) && p->m % p->hadamard;
+    bool k = p->hadamard && !kn_quant_turned(p) && p->k % p->hadamard;
+    bool m = p->hadamard && kn_quant_has_turned(p) && p->m % p->hadamard;
 
     if (p->hadamard && p->hadamard != 16 && p->hadamard != 32)
         return kn_fail(c, KILN_BAD_INPUT, "--hadamard transforms 16 or 32 "
@@ -168,16 +143,16 @@ check_transform(struct kn_ctx *c, const kiln_problem *p)
 static kiln_status
 check_before(struct kn_ctx *c, const kiln_problem *p)
 {
-    if (is_turned(p) && is_dual(p))
+    if (kn_quant_turned(p) && kn_quant_dual(p))
         return kn_fail(c, KILN_BAD_INPUT, "--dual writes what --transpose writes "
                        "beside the other output: one of them is enough");
-    if (!is_dual(p) && (p->ldc2 || p->ldsa2))
+    if (!kn_quant_dual(p) && (p->ldc2 || p->ldsa2))
         return kn_fail(c, KILN_BAD_INPUT, "--ldc2 and --ldsa2 are pitches of the "
                        "second output, which --dual adds");
     KN_TRY(check_transform(c, p));
     if (p->act != KILN_SILU)
         return kn_fail(c, KILN_UNSUPPORTED, "the activation of quant is silu");
-    if (is_dual(p) && p->out_scale == KILN_OUT_ROW)
+    if (kn_quant_dual(p) && p->out_scale == KILN_OUT_ROW)
         return kn_fail(c, KILN_UNSUPPORTED, "--dual has no scales of rows: each is of "
                        "a whole row or column of A, of which nothing has both; quantise "
                        "with and without --transpose");
@@ -247,7 +222,7 @@ kn_quant_normalise(struct kn_ctx *c, kiln_problem *p)
     KN_TRY(check_layout(c, p));
     if (p->m < 0 || p->k < 0 || p->m >= most || p->k >= most)
         return kn_fail(c, KILN_BAD_INPUT, "m and k are from 0 to 2147483647");
-    if (p->out_scale == KILN_OUT_ROW && !is_turned(p) && p->k > KN_QUANT_ROW_MOST)
+    if (p->out_scale == KILN_OUT_ROW && !kn_quant_turned(p) && p->k > KN_QUANT_ROW_MOST)
         return kn_fail(c, KILN_UNSUPPORTED, "a row with one scale has at most "
                        "%d elements", KN_QUANT_ROW_MOST);
     return check_rows(c, p);
@@ -263,8 +238,8 @@ kn_quant_domain(const kiln_problem *p, uint32_t base)
                            .align_sb = 1, .vec = 1, .ktail = 1 };
 
     d.align_a = (uint8_t)(kn_type_bits[p->a] / 8);
-    if (p->k % 8 == 0 && (!has_turned(p) || p->m % 8 == 0) &&
-        t.a % 16 == 0 && t.c % 8 == 0 && (!is_dual(p) || t.c2 % 8 == 0) && base % 16 == 0) {
+    if (p->k % 8 == 0 && (!kn_quant_has_turned(p) || p->m % 8 == 0) &&
+        t.a % 16 == 0 && t.c % 8 == 0 && (!kn_quant_dual(p) || t.c2 % 8 == 0) && base % 16 == 0) {
         d.align_a = 16;
         d.vec = 4;
     }
@@ -283,7 +258,7 @@ columns_of(const kiln_problem *p)
 static uint32_t
 steps_of(const kiln_problem *p, uint32_t columns)
 {
-    uint32_t rows = 4 * 512 / columns, most = p->a == KILN_F32 || is_gated(p) ? 4 : 8;
+    uint32_t rows = 4 * 512 / columns, most = p->a == KILN_F32 || kn_quant_gated(p) ? 4 : 8;
     int64_t across = (p->k + columns - 1) / columns, tiles;
     uint32_t least_steps = kn_shuffled(p) && rows < 32 ? 32 / rows : 1;
 
@@ -301,7 +276,7 @@ steps_of(const kiln_problem *p, uint32_t columns)
 static void
 row_config(const kiln_problem *p, struct kn_config *g)
 {
-    int64_t most = g->domain.vec > 1 && !is_gated(p) && p->a != KILN_F32 ? 8 : 2;
+    int64_t most = g->domain.vec > 1 && !kn_quant_gated(p) && p->a != KILN_F32 ? 8 : 2;
 
     g->bn = 512;
     g->wn = p->k <= most * 512 ? 1 : p->k <= most * 2048 ? 4 : 16;
@@ -338,7 +313,7 @@ kn_quant_config(const kiln_problem *p)
                            .schedule = KN_SCHED_SIMPLE,
                            .domain = kn_quant_domain(p, 256) };
 
-    if (is_turned(p)) {
+    if (kn_quant_turned(p)) {
         turned_config(p, &g);
         return g;
     }
@@ -346,7 +321,7 @@ kn_quant_config(const kiln_problem *p)
         row_config(p, &g);
         return g;
     }
-    if (is_dual(p)) {
+    if (kn_quant_dual(p)) {
         dual_config(p, &g);
         return g;
     }
@@ -384,7 +359,7 @@ kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 struct kn_limits
 kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
 {
-    int64_t pitch = KN_REACH / (has_turned(p) ? g->bn : g->bm), row = (int64_t)1 << 30;
+    int64_t pitch = KN_REACH / (kn_quant_has_turned(p) ? g->bn : g->bm), row = (int64_t)1 << 30;
     int64_t bytes = kn_type_bits[p->a] / 8;
     struct kn_limits l = { .m = INT32_MAX - 4096, .n = INT32_MAX, .G = 1 };
 
@@ -393,10 +368,10 @@ kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
         l.psa = row / 4;
     l.pb = l.psb = row;
     l.ta = l.tb = l.tc = l.tsa = l.tsb = l.tsc = l.tbias = (int64_t)1 << 38;
-    l.k = l.pa / bytes / (is_gated(p) ? 2 : 1);
-    if (has_turned(p))
+    l.k = l.pa / bytes / (kn_quant_gated(p) ? 2 : 1);
+    if (kn_quant_has_turned(p))
         l.m = l.pc;
-    if (p->out_scale == KILN_OUT_ROW && !is_turned(p) && (int64_t)g->stages * g->bk < l.k)
+    if (p->out_scale == KILN_OUT_ROW && !kn_quant_turned(p) && (int64_t)g->stages * g->bk < l.k)
         l.k = (int64_t)g->stages * g->bk;
     return l;
 }

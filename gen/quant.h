@@ -25,6 +25,40 @@ int64_t kn_scale_rounding(const kiln_problem *p);
 /* The exponent below which the output's type has no more bits. */
 int kn_narrow_least(const kiln_problem *p);
 
+/* Of the family quant: the outputs that there are, of what (kiln_quant_flags). */
+static inline bool
+kn_quant_gated(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_GATED;
+}
+
+static inline bool
+kn_quant_turned(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_TURNED;
+}
+
+static inline bool
+kn_quant_dual(const kiln_problem *p)
+{
+    return p->quant_flags & KILN_QUANT_DUAL;
+}
+
+/* Columns of A are rows of an output. */
+static inline bool
+kn_quant_has_turned(const kiln_problem *p)
+{
+    return kn_quant_turned(p) || kn_quant_dual(p);
+}
+
+/* Columns of quant that its tiles side by side make whole: those of a block of
+ * shuffled scales, where a tile has fewer. */
+static inline uint32_t
+kn_quant_across(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_shuffled(p) && kn_quant_has_turned(p) ? 256 : g->bn;
+}
+
 /* A row with one scale is in registers. */
 enum { KN_QUANT_ROW_MOST = 16384 };
 

@@ -155,7 +155,7 @@ converting(const kiln_problem *p)
     bool transposed = kn_dequant(p) && !kn_along_k(p, 'a') &&
                       kn_targets[p->target].lds_tr;
 
-    return (kn_type_bits[p->a] > 32 ? 12 : p->quant ? 56 : kn_prequant(p) ? 40 : 0) +
+    return (kn_wide_sums(p) ? 12 : p->quant ? 56 : kn_prequant(p) ? 40 : 0) +
            (transposed ? 12 : 0) +
            (p->scale == KILN_SCALE_BLOCK128 || kn_dequant(p) ? 16 : 0);
 }

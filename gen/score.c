@@ -81,7 +81,7 @@ aligned_class(const kiln_problem *p)
         return KN_CLASS_NV;
     if (kn_prequant(p))
         return KN_CLASS_P8;
-    return kn_type_bits[p->a] > 32 ? KN_CLASS_D
+    return kn_wide_sums(p) ? KN_CLASS_D
          : p->a == KILN_F32 ? (enum kn_class)f32[p->math]
          : kn_type_bits[p->a] == 16 ? KN_CLASS_H
          : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
@@ -392,7 +392,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.tn = ceil((double)p->n / kn_tile_columns(p, g));
     l.many = (double)many;
     l.shares = g->split_k ? g->split_k : 1;
-    l.sum = kn_type_bits[p->a] > 32 ? 8 : 4;
+    l.sum = kn_sum_size(p);
     l.groups = l.tm * l.tn * l.many * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
     l.bits_a = least((double)m, g->bm) * kn_type_bits[p->a];

@@ -5,6 +5,7 @@
 
 #include "../../../runtime/file.h"
 #include "../../layout.h"
+#include "../../quant.h"
 #include "../progress.h"
 #include "session.h"
 
@@ -34,24 +35,6 @@ struct run {
     struct kn_ref_amax amax;
     struct kn_json j;
 };
-
-static bool
-is_gated(const kiln_problem *p)
-{
-    return p->quant_flags & KILN_QUANT_GATED;
-}
-
-static bool
-is_turned(const kiln_problem *p)
-{
-    return p->quant_flags & KILN_QUANT_TURNED;
-}
-
-static bool
-is_dual(const kiln_problem *p)
-{
-    return p->quant_flags & KILN_QUANT_DUAL;
-}
 
 /* Rows of the output, and their elements. */
 static int64_t
@@ -90,11 +73,11 @@ kn_quant_bytes(const kiln_problem *p)
 {
     double n = (double)p->m * (double)p->k, block = (double)block_of(p);
     double scales = block > 0 ? n / block : p->out_scale == KILN_OUT_ROW
-                                          ? (double)(is_turned(p) ? p->k : p->m) : 0;
+                                          ? (double)(kn_quant_turned(p) ? p->k : p->m) : 0;
 
-    return n * kn_type_bits[p->a] / 8 * (is_gated(p) ? 2 : 1) +
+    return n * kn_type_bits[p->a] / 8 * (kn_quant_gated(p) ? 2 : 1) +
            (n * kn_type_bits[p->out] / 8 + scales * (double)scale_size(p)) *
-           (is_dual(p) ? 2 : 1);
+           (kn_quant_dual(p) ? 2 : 1);
 }
 
 /* ---- operands ----------------------------------------------------------- */
@@ -125,7 +108,7 @@ make_operands(struct run *r)
     r->a.data.type = p->a;
     r->a.data.operand = KN_OPND_A;
     r->a.data.rows = p->m;
-    r->a.data.cols = p->k * (is_gated(p) ? 2 : 1);
+    r->a.data.cols = p->k * (kn_quant_gated(p) ? 2 : 1);
     KN_TRY(make_operand(r, &r->a, KN_FLAG_a_file));
     kn_data_shape(&r->a.data, p->lda, 0);
     r->a.size = e.a;
@@ -279,7 +262,7 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
     const struct part x = { row, first, n, v, e };
 
     read_values(r, &x, 0, v);
-    if (is_gated(p))
+    if (kn_quant_gated(p))
         gate(r, &x);
     if (p->hadamard)
         transform(r, n, v, e);
@@ -288,7 +271,7 @@ check_part(struct run *r, int64_t row, int64_t first, int64_t n)
                            (uint64_t)first * bits / 8, codes, bytes));
     KN_TRY(read_scales(r, row, first, n, scales));
     kn_quant_check(&(struct kn_quant_row){
-        p, row, first, n, v, is_gated(p) || p->hadamard ? e : NULL, codes, scales },
+        p, row, first, n, v, kn_quant_gated(p) || p->hadamard ? e : NULL, codes, scales },
         &r->check);
     r->o->codes += bytes;
     r->o->scales += block_of(p) ? (uint64_t)(div_up(n, block_of(p)) * scale_size(p))
@@ -322,7 +305,7 @@ tile_of(const struct run *r, uint64_t id)
     int64_t wide = kn_quant_across(&r->p, g), across;
     struct kn_rect t = { .rows = g->bm, .cols = g->bn };
 
-    across = div_up(is_turned(&r->p) || is_dual(&r->p) ? r->p.m : r->p.k, wide) *
+    across = div_up(kn_quant_has_turned(&r->p) ? r->p.m : r->p.k, wide) *
              (wide / g->bn);
     if (r->p.out_scale == KILN_OUT_ROW) {
         across = 1;
@@ -330,7 +313,7 @@ tile_of(const struct run *r, uint64_t id)
     }
     t.m0 = (int64_t)id / across * g->bm;
     t.n0 = (int64_t)id % across * g->bn;
-    if (is_dual(&r->p) && !r->o->turned)
+    if (kn_quant_dual(&r->p) && !r->o->turned)
         t = (struct kn_rect){ .m0 = t.n0, .n0 = t.m0, .rows = t.cols, .cols = t.rows };
     return t;
 }
@@ -376,7 +359,7 @@ static kiln_status
 check_outputs(struct run *r)
 {
     kn_progress_stage(r->t->progress, "checking rows");
-    for (r->o = r->out; r->o < r->out + 1 + is_dual(&r->p); r->o++)
+    for (r->o = r->out; r->o < r->out + 1 + kn_quant_dual(&r->p); r->o++)
         KN_TRY(check_output(r));
     return KILN_OK;
 }
@@ -441,7 +424,7 @@ write_files(struct run *r)
 
     if (r->p.amax)
         KN_TRY(kn_amax_write(r->t, r->s, &r->job));
-    for (int i = 0; i < 1 + is_dual(&r->p); i++) {
+    for (int i = 0; i < 1 + kn_quant_dual(&r->p); i++) {
         r->o = &r->out[i];
         if (v[files[i][0]].seen)
             KN_TRY(write_codes(r, v[files[i][0]].s));
@@ -459,7 +442,7 @@ check_files(struct run *r)
     const struct kn_value *v = r->t->cli->v;
     bool second = v[KN_FLAG_out2_file].seen || v[KN_FLAG_out2_scale_file].seen;
 
-    if (second && !is_dual(&r->p))
+    if (second && !kn_quant_dual(&r->p))
         return kn_fail(r->c, KILN_BAD_INPUT, "--out2-file and --out2-scale-file are of "
                        "--dual, which is not there");
     if (v[KN_FLAG_out2_scale_file].seen && r->p.out_scale == KILN_OUT_STATIC)
@@ -528,7 +511,7 @@ name_outputs(struct run *r)
     int64_t block = block_of(&r->p);
 
     r->out[0] = (struct output){
-        .turned = is_turned(&r->p), .c = at->c, .sc = at->sc, .size = e.c,
+        .turned = kn_quant_turned(&r->p), .c = at->c, .sc = at->sc, .size = e.c,
         .scale_size = e.sc, .pitch = r->at.c, .scale_pitch = r->at.sa };
     r->out[1] = (struct output){
         .turned = true, .c = at->out2, .sc = e.sc2 ? at->sc2 : at->sc, .size = e.out2,

@@ -75,12 +75,6 @@ route(struct kn_ctx *c, const struct kn_cli *cli, int64_t *lens, int64_t n)
     return KILN_OK;
 }
 
-static bool
-is_mx(kiln_type t)
-{
-    return kn_type_mx[t];
-}
-
 /* Where groups of tight tables begin in what is read: each padded to whole
  * blocks, of 32 rows at least. */
 static kiln_status
@@ -104,7 +98,7 @@ prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
     bool tight = p->group_flags & KILN_GROUP_TIGHT;
     int64_t block = tight ? 1 : kn_group_unit(p);
     const char *why = p->family != KILN_WGRAD ? "shuffled scales: a group"
-                    : is_mx(p->a) ? "MX wgrad" : "block128 wgrad";
+                    : kn_type_mx[p->a] ? "MX wgrad" : "block128 wgrad";
 
     for (int64_t g = 0; g < p->groups; g++) {
         if (given && lens[g] % block)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../../runtime/file.h"
+#include "../../quant.h"
 
 static const char *const finding_names[] = {
 #define X(id, text) text,
@@ -67,7 +68,7 @@ json_problem(struct kn_json *j, const kiln_problem *p)
         kn_json_int(j, "ldsa", p->ldsa);
     if (p->ldsb)
         kn_json_int(j, "ldsb", p->ldsb);
-    if (p->quant_flags & KILN_QUANT_DUAL)
+    if (kn_quant_dual(p))
         kn_json_int(j, "ldc2", p->ldc2);
     if (p->ldsa2)
         kn_json_int(j, "ldsa2", p->ldsa2);
@@ -138,7 +139,7 @@ kn_report_problem(struct kn_tool *t, struct kn_json *j, const kiln_problem *p)
     if (p->out2)
         kn_putf(t->text, ", second output %s",
                 kiln_type_name((kiln_type)p->out2));
-    if (p->quant_flags & KILN_QUANT_DUAL)
+    if (kn_quant_dual(p))
         kn_put(t->text, ", and transposed");
     if (p->amax)
         kn_put(t->text, ", amax");
