@@ -186,6 +186,13 @@ dist_row_id(struct dist *d, const struct dist_rows *r, kn_ref row)
 }
 
 kn_ref
+dist_slot_row(struct dist *d, const struct dist_rows *r, kn_ref token, kn_ref id)
+{
+    return dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, token, r->topk),
+                   dist_ic(d, KN_OP_shr, id, 24));
+}
+
+kn_ref
 dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id)
 {
     kn_ref token = r->plain ? id : dist_ic(d, KN_OP_and, id, 0xffffff);
@@ -200,8 +207,7 @@ dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id)
         all = dist_i2(d, KN_OP_mul, r->tokens, r->topk);
         row = r->slots ? token : dist_i2(d, KN_OP_udiv, token, r->topk);
     } else if (r->slots)
-        row = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, token, r->topk),
-                      dist_ic(d, KN_OP_shr, id, 24));
+        row = dist_slot_row(d, r, token, id);
     arg[0] = dist_op(d, KN_OP_ult, kn_vb1, token, all);
     arg[1] = dist_i2(d, KN_OP_mul, row, r->pitch);
     arg[2] = dist_int(d, 0x7fffffff);

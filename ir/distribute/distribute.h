@@ -95,6 +95,9 @@ kn_ref dist_address(struct dist *d, kn_ref p, kn_ref row, kn_ref pitch,
  * every record count for padding. */
 kn_ref dist_row_id(struct dist *d, const struct dist_rows *r, kn_ref row);
 kn_ref dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id);
+/* Row token * topk + slot of the output, of a token and the id whose bits 24 to 31
+ * are the slot. */
+kn_ref dist_slot_row(struct dist *d, const struct dist_rows *r, kn_ref token, kn_ref id);
 
 struct kn_type dist_vec(uint8_t elem, uint32_t n);
 

@@ -104,11 +104,8 @@ dist_dice_named(struct dist *d, struct dist_dice *z, const struct dist_rows *r,
 
     if (!z->rolls)
         return;
-    if (!r->plain) {
-        row = dist_ic(d, KN_OP_and, id, 0xffffff);
-        row = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, row, r->topk),
-                      dist_ic(d, KN_OP_shr, id, 24));
-    }
+    if (!r->plain)
+        row = dist_slot_row(d, r, dist_ic(d, KN_OP_and, id, 0xffffff), id);
     take_row(d, z, row);
 }
 

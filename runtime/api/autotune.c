@@ -28,7 +28,7 @@ struct buffers {
 static size_t
 step_of(kiln_type t)
 {
-    return t == KILN_F64 ? 8 : t == KILN_F32 || t == KILN_I32 ? 4 : 2;
+    return kn_type_bits[t] > 16 ? kn_type_bits[t] / 8 : 2;
 }
 
 static double

@@ -184,13 +184,14 @@ kiln_status kn_ref_judge(struct kn_ctx *c, const struct kn_ref_problem *p,
 /* Whether such sums serve: they only widen what is right. */
 bool kn_ref_least_serves(const struct kn_ref_problem *p,
                          const struct kn_ref_result *r);
-/* Whether the code of an output with a scale is right: `want`, moved by what the
- * sum and the division by the scale may be off, rounds to it. Under a scale that
- * is infinite what is finite is 0. */
+/* An element that is judged. */
 struct kn_ref_want {
     double value, abssum;
     double random;           /* kn_ref_result.round: what kn_ref_random gives */
 };
+/* Whether the code of an output with a scale is right: `want`, moved by what the
+ * sum and the division by the scale may be off, rounds to it. Under a scale that
+ * is infinite what is finite is 0. */
 bool kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
                        const struct kn_ref_want *want);
 /* scaled.c: columns of a written scale of n in all; the scale of element (i, j)

@@ -255,20 +255,27 @@ next_code(struct kn_sim *sim, uint64_t c, void *user)
     assert_int_equal(kn_sim_write(sim, c, &v, sizeof v), KILN_OK);
 }
 
+/* A kernel of one tile of 64x64, for a launch that is meddled with. */
+static void
+open_tile(struct num_kernel *k, const kiln_problem *p)
+{
+    struct kn_config g = { .bm = 64, .bn = 64, .domain = num_weakest(p) };
+
+    assert_true(num_open(k, &counts, p, &g));
+}
+
 static void
 test_wrong(void **state)
 {
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
                        .out = KILN_FP8, .out_scale = KILN_OUT_STATIC };
-    struct kn_config g = { .bm = 64, .bn = 64 };
     struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
                          .meddle = next_code };
     struct num_result r;
     struct num_kernel k;
 
     (void)state;
-    g.domain = num_weakest(&p);
-    assert_true(num_open(&k, &counts, &p, &g));
+    open_tile(&k, &p);
     assert_false(num_launch(&k, &j, &r));
     assert_int_equal(r.check.bad, 1);
     num_close(&k);
@@ -280,15 +287,13 @@ test_wrong_scale(void **state)
 {
     kiln_problem p = { .size = sizeof p, .target = KILN_GFX950, .a = KILN_BF16,
                        .out = KILN_MXFP8, .out_scale = KILN_OUT_MX32 };
-    struct kn_config g = { .bm = 64, .bn = 64 };
     struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
                          .meddle_scales = next_code };
     struct num_result r;
     struct num_kernel k;
 
     (void)state;
-    g.domain = num_weakest(&p);
-    assert_true(num_open(&k, &counts, &p, &g));
+    open_tile(&k, &p);
     assert_false(num_launch(&k, &j, &r));
     assert_int_equal(r.check.bad, 32);
     num_close(&k);
@@ -311,13 +316,11 @@ test_wrong_amax(void **state)
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
                        .amax = 1 };
     static uint32_t add[] = { 1, UINT32_MAX, 0x40000000 };
-    struct kn_config g = { .bm = 64, .bn = 64 };
     struct num_result r;
     struct num_kernel k;
 
     (void)state;
-    g.domain = num_weakest(&p);
-    assert_true(num_open(&k, &counts, &p, &g));
+    open_tile(&k, &p);
     for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
         struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
                              .mode = KN_DATA_EXACT,
@@ -336,13 +339,11 @@ test_wrong_random(void **state)
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
                        .round = 1 };
     struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 }, .meddle = next_code };
-    struct kn_config g = { .bm = 64, .bn = 64 };
     struct num_result r;
     struct num_kernel k;
 
     (void)state;
-    g.domain = num_weakest(&p);
-    assert_true(num_open(&k, &counts, &p, &g));
+    open_tile(&k, &p);
     for (j.mode = KN_DATA_RANDOM; j.mode <= KN_DATA_EXACT; j.mode++) {
         assert_false(num_launch(&k, &j, &r));
         assert_int_equal(r.check.bad, 1);
@@ -358,13 +359,11 @@ test_wrong_second(void **state)
     static uint32_t add = 0x800000;
     struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
                          .meddle_second = next_float, .user = &add };
-    struct kn_config g = { .bm = 64, .bn = 64 };
     struct num_result r;
     struct num_kernel k;
 
     (void)state;
-    g.domain = num_weakest(&p);
-    assert_true(num_open(&k, &counts, &p, &g));
+    open_tile(&k, &p);
     assert_false(num_launch(&k, &j, &r));
     assert_non_null(strstr(r.text, "1 elements of the second output"));
     num_close(&k);

@@ -352,8 +352,8 @@ try_simple(struct bench *b, const struct tile *t, uint32_t bk)
 static void
 try_direct(struct bench *b, uint32_t bk)
 {
-    if (b->k->scale != KILN_SCALE_NONE || b->k->odd || b->k->words ||
-        strcmp(b->layout, "nt") || kn_type_bits[b->k->a] > 16 || b->k->converted)
+    if (b->k->scale != KILN_SCALE_NONE || b->k->odd || strcmp(b->layout, "nt") ||
+        kn_type_bits[b->k->a] > 16)
         return;
     for (size_t i = 0; i < COUNT(direct); i++)
         try_row(b, KN_SCHED_DIRECT, &direct[i], bk, false);
