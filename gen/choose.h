@@ -166,6 +166,9 @@ kn_class_is_odd(enum kn_class c)
 /* NONE: no scores are of such operands. */
 enum kn_class kn_class_of(const kiln_problem *p);
 
+/* The layout that rows for p are of. */
+kiln_layout kn_score_layout(const kiln_problem *p);
+
 /* Rows of the class and layout of p's operands; none of class NONE. */
 size_t kn_scores_of(const kiln_problem *p, const struct kn_score **first);
 

@@ -96,19 +96,28 @@ kn_class_of(const kiln_problem *p)
     return d.align_a < 16 || d.align_b < 16 ? classes[c].odd : c;
 }
 
+/* tt has A as tn has it, and B as nt, which few rows are all about. */
+kiln_layout
+kn_score_layout(const kiln_problem *p)
+{
+    return p->layout != KILN_TT ? (kiln_layout)p->layout
+         : p->m <= 64 ? KILN_NT : KILN_TN;
+}
+
 /* Rows of nt count where a layout was not measured. */
 size_t
 kn_scores_of(const kiln_problem *p, const struct kn_score **first)
 {
     enum kn_class class = kn_class_of(p);
+    kiln_layout layout = kn_score_layout(p);
     size_t n = 0, nt = 0;
 
     for (const struct kn_score *s = kn_scores; s < kn_scores + kn_nscores; s++) {
         if (s->target != p->target || s->class != class)
             continue;
-        if (s->layout == p->layout && !n++)
+        if (s->layout == layout && !n++)
             *first = s;
-        if (s->layout == KILN_NT && p->layout != KILN_NT && !nt++ && !n)
+        if (s->layout == KILN_NT && layout != KILN_NT && !nt++ && !n)
             *first = s;
     }
     return n ? n : nt;

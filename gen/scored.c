@@ -354,7 +354,7 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     if (!may_score(p, given))
         return false;
     row = kn_score_row(p, g);
-    if (!row || s->layout != p->layout)
+    if (!row || s->layout != kn_score_layout(p))
         return false;
     b.more.m += 128 * p->groups;
     b.us = kn_score_of(p, g, row);
