@@ -156,7 +156,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     struct kn_config two = *g;
 
-    if (g->schedule != KN_SCHED_AUTO)
+    if (g->schedule)
         return;
     two.stages = g->stages ? g->stages : 2;
     g->schedule = two.schedule = KN_SCHED_8WAVE;

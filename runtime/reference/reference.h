@@ -145,7 +145,7 @@ struct kn_ref_result {
                                 begins and ends where scales do */
     kiln_math math;
     kiln_type a;             /* of operands; F64: so are sums and epilogue */
-    bool round;              /* at random (at_random.c), by */
+    bool round;              /* at random (codes.c), by */
     uint64_t round_seed;
     int64_t row0;            /* and the output's row that is row 0 of the problem */
     const int64_t *rows;     /* or, not NULL, that of each row of the rectangle */
@@ -199,7 +199,7 @@ bool kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
 int64_t kn_ref_scale_columns(const struct kn_ref_result *r, int64_t n);
 double kn_ref_scale_at(const struct kn_ref_result *r, int64_t i, int64_t j);
 bool kn_ref_scale_right(const struct kn_ref_result *r, int64_t i, int64_t j);
-/* second.c: a rectangle of a second output, of type `out`: what aux is where p's
+/* beside.c: a rectangle of a second output, of type `out`: what aux is where p's
  * expression says it, else `first`, the same rectangle of the output before its
  * scale and rounding. got, ld: as in kn_ref_result. */
 struct kn_ref_second {
@@ -212,7 +212,7 @@ kiln_status kn_ref_second_judge(struct kn_ctx *c, const struct kn_ref_problem *p
                                 const struct kn_ref_second *second,
                                 struct kn_ref_check *check);
 
-/* amax.c: between what magnitudes, each moved by what its sum may be off, the
+/* beside.c: between what magnitudes, each moved by what its sum may be off, the
  * largest of rectangles of f32 values lies; exact sums have no error. Starts
  * all-zero. A NaN is the largest of all, and without a sign. */
 struct kn_ref_amax {
@@ -245,7 +245,7 @@ struct kn_ref_fields {
 struct kn_ref_fields kn_ref_fields(kiln_type t, kiln_target target);
 /* Largest finite value of a float type. */
 double kn_ref_max(kiln_type t, kiln_target target);
-/* at_random.c: what an element is moved by before it is rounded at random, in
+/* codes.c: what an element is moved by before it is rounded at random, in
  * steps of its type, -1/2 to 1/2; and the value that x becomes. */
 double kn_ref_random(uint64_t seed, int64_t row, int64_t col);
 double kn_ref_at_random(kiln_type t, kiln_target target, double random, double x);
