@@ -59,7 +59,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
         *g = row;
         return true;
     }
-    if (p->family == KILN_MOE && kn_moe_lacks(c, p, &row))
+    if (kn_family_of(p)->routed && kn_moe_lacks(c, p, &row))
         return false;
     kn_default_waves(p, &row);
     if (kn_bk_lacks(c, p, &row))
@@ -127,7 +127,7 @@ choose_early(const kiln_problem *p, struct kn_config *g)
     struct kn_config both = *g;
 
     both.early = KN_EARLY_BOTH;
-    if (p->family != KILN_MOE)
+    if (!kn_family_of(p)->routed)
         g->early = KN_EARLY_ANY;
     else if (!g->early)
         g->early = g->bm <= 32 && kn_form_allows(p, &both) ? KN_EARLY_BOTH
@@ -142,16 +142,16 @@ choose_early(const kiln_problem *p, struct kn_config *g)
 static void
 choose_map(const kiln_problem *p, struct kn_config *g)
 {
-    if (p->family == KILN_WGRAD && p->groups > 1 && !g->xcd_run &&
+    if (kn_family_of(p)->ragged == 'k' && p->groups > 1 && !g->xcd_run &&
         (!g->cus || kn_schedules[g->schedule].asm_only))
         g->xcd_run = 4 * g->group_m;
-    if (p->family == KILN_GROUPED && p->groups > 1 && !g->xcd_run &&
+    if (kn_family_of(p)->ragged == 'm' && p->groups > 1 && !g->xcd_run &&
         (!g->cus || kn_schedules[g->schedule].asm_only) && g->xcd > 1 &&
         kn_tiles_of(p, g->bm, g->bn) >= (uint64_t)8 * g->group_m * g->xcd)
         g->xcd_run = 8 * g->group_m;
-    if (p->family == KILN_MOE)
+    if (kn_family_of(p)->routed)
         g->group_n = g->xcd_run = 0;
-    if (p->family != KILN_GROUPED)
+    if (kn_family_of(p)->ragged != 'm')
         g->lookup = KN_LOOKUP_OPEN;
     else if (!g->lookup)
         g->lookup = p->groups <= KN_FEW_GROUPS && !g->cus ? KN_LOOKUP_FEW
@@ -263,7 +263,7 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 {
     kn_prefer_4wave(c, p, g, open);
     kn_default_waves(p, g);
-    if (kn_shuffled(p) && ((g->bm % 32 && p->family != KILN_MOE) ||
+    if (kn_shuffled(p) && ((g->bm % 32 && !kn_family_of(p)->routed) ||
                            g->bn % 32))
         return kn_fail(c, KILN_BAD_INPUT, "shuffled scales need a tile of "
                        "multiples of 32");
@@ -357,7 +357,7 @@ settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 static void
 explain_tile(const kiln_problem *p, bool given, struct kn_buf *why)
 {
-    if (!given && p->family == KILN_MOE)
+    if (!given && kn_family_of(p)->routed)
         kn_putf(why, "blocks of %u sorted rows: %s\n", p->block_m,
                 p->block_m <= 32 ? "narrow tiles, since reading B is the work"
                 : "the largest tile that gives all compute units work");
@@ -414,7 +414,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         *g = reduce_config(p);
         return KILN_OK;
     }
-    lacks = p->family == KILN_MOE ? kn_moe_lacks(c, p, g) : NULL;
+    lacks = kn_family_of(p)->routed ? kn_moe_lacks(c, p, g) : NULL;
     if (lacks)
         return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
     if (kn_reads_of(g) == KN_READS_RUNS) {

@@ -393,8 +393,9 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
           const struct kn_score *s)
 {
     int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
-    int64_t m = p->family == KILN_GROUPED ? (p->m + many - 1) / many : p->m;
-    int64_t k = p->family == KILN_WGRAD ? (p->k + many - 1) / many : p->k;
+    char ragged = kn_family_of(p)->ragged;
+    int64_t m = ragged == 'm' ? (p->m + many - 1) / many : p->m;
+    int64_t k = ragged == 'k' ? (p->k + many - 1) / many : p->k;
     struct launch l = { .c = &chips[p->target], .s = s };
 
     l.tm = ceil((double)m / g->bm);
@@ -453,6 +454,7 @@ kn_score_of(const kiln_problem *p, const struct kn_config *g,
             const struct kn_score *s)
 {
     static const int64_t sizes[] = { 1024, 16384 };
+    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
     kiln_problem known = *p;
     double sum = 0;
 
@@ -461,7 +463,7 @@ kn_score_of(const kiln_problem *p, const struct kn_config *g,
     if (p->m)
         return launch_time(&known, g, s);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        known.m = sizes[i] * (p->family == KILN_GROUPED && p->groups ? p->groups : 1);
+        known.m = sizes[i] * many;
         sum += log(launch_time(&known, g, s));
     }
     return exp(sum / (sizeof sizes / sizeof *sizes));

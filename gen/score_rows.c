@@ -31,7 +31,7 @@ lines(int64_t bits, int64_t step)
 static bool
 counts_lines(const kiln_problem *p, const struct kn_score *s)
 {
-    int64_t many = p->family == KILN_WGRAD && p->groups ? p->groups : 1;
+    int64_t many = kn_family_of(p)->ragged == 'k' && p->groups ? p->groups : 1;
 
     return !kn_class_is_odd(s->class) && p->k / many * kn_type_bits[p->a] >= LONG * LINE &&
            p->a != KILN_F32 && !p->b_layout && kn_type_bits[p->a] != 6 &&

@@ -53,7 +53,7 @@ scalars_of(const struct kn_cli *cli, kiln_problem *p)
 static void
 scale_mode(const struct kn_value *v, kiln_problem *p)
 {
-    bool out = kn_quantises(p) && p->family != KILN_MOE;
+    bool out = kn_quantises(p) && !kn_family_of(p)->routed;
 
     if (v->seen && out)
         p->requant = (uint8_t)v->i;

@@ -17,7 +17,7 @@ place_operands(struct kn_session *s, struct kn_side *x)
     struct kn_job *j = &x->job;
     struct moe_run *m;
 
-    if (q->p.family == KILN_MOE) {
+    if (kn_family_of(&q->p)->routed) {
         m = KN_NEW(q->c, struct moe_run, 1);
         m->t = q->t;
         m->c = q->c;
@@ -137,7 +137,7 @@ flops_of(const struct kn_parity *q)
 {
     int64_t twice = q->p.stage == KILN_MOE_GATE_UP ? 2 : 1;
 
-    if (q->p.family != KILN_MOE)
+    if (!kn_family_of(&q->p)->routed)
         return kn_launch_flops(&q->p, q->offs);
     return 2.0 * (double)(q->p.tokens * q->p.topk) *
            (double)(twice * q->p.n) * (double)q->p.k;
@@ -168,7 +168,7 @@ read_problem(struct kn_parity *q, const char *family)
                            "different targets");
     cli.pos = &family;
     KN_TRY(kn_cli_problem(q->c, &cli, target, &q->p));
-    if (q->p.family == KILN_MOE)
+    if (kn_family_of(&q->p)->routed)
         return kn_moe_problem(q->c, &cli, target,
                               (int)cli.v[KN_FLAG_stage].i, &q->p);
     KN_TRY(kn_groups_make(q->c, &cli, &q->p, &q->offs));

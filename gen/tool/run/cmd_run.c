@@ -37,8 +37,8 @@ static kiln_status
 check_sizes(const struct run *r)
 {
     const struct kn_value *v = r->t->cli->v;
-    bool ragged_m = r->p.family == KILN_GROUPED;
-    bool ragged_k = r->p.family == KILN_WGRAD;
+    bool ragged_m = kn_family_of(&r->p)->ragged == 'm';
+    bool ragged_k = kn_family_of(&r->p)->ragged == 'k';
 
     if ((!ragged_m && !v[KN_FLAG_m].seen) || !v[KN_FLAG_n].seen ||
         v[KN_FLAG_k].seen == ragged_k)
@@ -227,8 +227,8 @@ static uint64_t
 output_of(const struct run *r, int64_t group)
 {
     struct kn_pitches t = kn_pitches_of(&r->p);
-    int64_t at = r->p.family == KILN_GROUPED ? r->offs[group] * t.c
-                                             : group * t.tc;
+    int64_t at = kn_family_of(&r->p)->ragged == 'm'
+               ? r->offs[group] * t.c : group * t.tc;
 
     return r->job.at.c + (uint64_t)at;
 }

@@ -97,8 +97,8 @@ prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
 {
     bool tight = p->group_flags & KILN_GROUP_TIGHT;
     int64_t block = tight ? 1 : kn_group_unit(p);
-    const char *why = p->family != KILN_WGRAD ? "shuffled scales: a group"
-                    : kn_type_mx[p->a] ? "MX wgrad" : "block128 wgrad";
+    const char *why = kn_family_of(p)->ragged != 'k' ? "shuffled scales: a group" :
+                      kn_type_mx[p->a] ? "MX wgrad" : "block128 wgrad";
 
     for (int64_t g = 0; g < p->groups; g++) {
         if (given && lens[g] % block)
@@ -118,11 +118,11 @@ prefix(struct kn_ctx *c, const kiln_problem *p, bool given, int64_t *lens,
 static kiln_status
 set_rows(struct kn_ctx *c, kiln_problem *p, int64_t rows)
 {
-    if (p->family == KILN_WGRAD)
+    if (kn_family_of(p)->ragged == 'k')
         p->k = rows;
     else if (!p->m)
         p->m = rows;
-    if (p->family == KILN_GROUPED && p->m < rows)
+    if (kn_family_of(p)->ragged == 'm' && p->m < rows)
         return kn_fail(c, KILN_BAD_INPUT, "the groups have %lld rows, -m is "
                        "room for %lld", (long long)rows, (long long)p->m);
     return KILN_OK;
@@ -137,7 +137,7 @@ kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
     int64_t *lens;
 
     *offs = NULL;
-    if (p->family != KILN_GROUPED && p->family != KILN_WGRAD) {
+    if (!kn_family_of(p)->ragged) {
         if (list->seen || count->seen || cli->v[KN_FLAG_routing].seen)
             return kn_fail(c, KILN_BAD_INPUT,
                            "groups are for grouped and wgrad");
@@ -163,11 +163,10 @@ kn_groups_make(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p,
 kiln_status
 kn_groups_known(struct kn_ctx *c, const struct kn_cli *cli, kiln_problem *p)
 {
-    bool ragged = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
     int64_t *offs;
 
-    return ragged && (cli->v[KN_FLAG_tokens].seen ||
-                      cli->v[KN_FLAG_group_lens].seen)
+    return kn_family_of(p)->ragged &&
+                   (cli->v[KN_FLAG_tokens].seen || cli->v[KN_FLAG_group_lens].seen)
            ? kn_groups_make(c, cli, p, &offs) : KILN_OK;
 }
 

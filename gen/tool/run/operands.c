@@ -69,7 +69,7 @@ shape_scales(const kiln_problem *p, struct kn_operand *o)
         break;
     case KILN_SCALE_BLOCK128:
         set_shape(&o[KN_OPND_SA], KILN_F32, p->m, kb);
-        set_shape(&o[KN_OPND_SB], KILN_F32, p->family == KILN_WGRAD
+        set_shape(&o[KN_OPND_SB], KILN_F32, kn_family_of(p)->ragged == 'k'
                   ? nb : div_up(nb, 128), kb);
         if (kn_scales_down(p, 'a'))
             set_shape(&o[KN_OPND_SA], KILN_F32, kb, p->m);
@@ -107,8 +107,8 @@ static void
 shape_batches(const kiln_problem *p, struct kn_operand *o)
 {
     int64_t all = kn_family_of(p)->batch ? p->batch : 1;
-    int64_t b = p->family == KILN_GROUPED ? p->groups : all;
-    int64_t c = p->family == KILN_WGRAD ? p->groups : all;
+    int64_t b = kn_family_of(p)->ragged == 'm' ? p->groups : all;
+    int64_t c = kn_family_of(p)->ragged == 'k' ? p->groups : all;
     int64_t scale = p->scale == KILN_SCALE_TENSOR ? 0 : 1;
 
     o[KN_OPND_A].data.batches = p->stride_a == KILN_SHARED ? 1 : all;
@@ -474,7 +474,7 @@ array_offset(const kiln_problem *p, uint32_t i, int64_t g, int64_t row0,
              int64_t c)
 {
     switch (kn_array_kind(p, i)) {
-    case KN_FO_ROW: return p->family == KILN_GROUPED ? 4 * row0 : 4 * g * p->m;
+    case KN_FO_ROW: return 4 * (kn_family_of(p)->ragged == 'm' ? row0 : g * p->m);
     case KN_FO_COL: return 4 * g * p->n;
     case KN_FO_TENSOR: return c;
     default: return 0;
@@ -499,12 +499,12 @@ group_offsets(const kiln_problem *p, const int64_t *offs, int64_t g,
     }
     at[KN_OPND_SB] = scales * g * t.tsb;
     at[KN_OPND_BIAS] = g * t.tbias;
-    if (p->family == KILN_GROUPED) {
+    if (kn_family_of(p)->ragged == 'm') {
         at[KN_OPND_A] = rowa * t.a;
         at[KN_OPND_C] = row0 * t.c;
         at[KN_OPND_SA] = p->scale == KILN_SCALE_ROW || kn_scales_down(p, 'a')
                        ? 4 * rowa : rowa * t.sa;
-    } else if (p->family == KILN_WGRAD) {
+    } else if (kn_family_of(p)->ragged == 'k') {
         bool tn = p->layout == KILN_TN;
 
         at[KN_OPND_A] = tn ? rowa * t.a : rowa * bits / 8;
@@ -546,16 +546,16 @@ kn_operands_reference(const kiln_problem *p, struct kn_operands_set *s,
         .layout = p->layout,
         .scale = p->scale,
         .math = (kiln_math)p->math,
-        .sb_each = p->family == KILN_WGRAD,
+        .sb_each = kn_family_of(p)->ragged == 'k',
         .sa_down = kn_scales_down(p, 'a'),
         .sb_down = kn_scales_down(p, 'b'),
         .words = kn_in_words(p) ? (kiln_b_layout)p->b_layout : KILN_B_PLAIN,
         .quantise = kn_prequant(p),
         .quantise_mx = p->quant,
-        .m = p->family == KILN_GROUPED ? offs[g + 1] - offs[g] : p->m,
+        .m = kn_family_of(p)->ragged == 'm' ? offs[g + 1] - offs[g] : p->m,
         .n = p->n,
         .gated = kn_gated(p),
-        .k = p->family == KILN_WGRAD ? offs[g + 1] - offs[g] : p->k,
+        .k = kn_family_of(p)->ragged == 'k' ? offs[g + 1] - offs[g] : p->k,
         .a = tensor(&s->o[KN_OPND_A], p->lda, at[KN_OPND_A]),
         .b = tensor(&s->o[KN_OPND_B], p->ldb, at[KN_OPND_B]),
         .sa = tensor(&s->o[KN_OPND_SA], plain ? plain : t.sa / size,

@@ -38,9 +38,9 @@ kn_launch_flops(const kiln_problem *p, const int64_t *offs)
 
     if (kn_family_of(p)->unary)
         return 0;
-    if (p->family == KILN_GROUPED)
+    if (kn_family_of(p)->ragged == 'm')
         return 2.0 * rows * columns * (double)p->k;
-    if (p->family == KILN_WGRAD)
+    if (kn_family_of(p)->ragged == 'k')
         return 2.0 * rows * (double)p->m * (double)p->n;
     return n * (double)(p->batch > 1 ? p->batch : 1);
 }
@@ -50,8 +50,8 @@ static uint32_t
 turns_of(const struct kn_predict *q, int64_t group)
 {
     const kiln_problem *p = q->p;
-    int64_t k = p->family == KILN_WGRAD ? q->offs[group + 1] - q->offs[group]
-                                        : p->k;
+    int64_t k = kn_family_of(p)->ragged == 'k'
+              ? q->offs[group + 1] - q->offs[group] : p->k;
 
     k = (k + q->g->cfg.bk - 1) / q->g->cfg.bk;
     return k > 1 ? (uint32_t)k : 1;
@@ -95,13 +95,13 @@ bytes_of(const struct kn_predict *q)
     double batch = kn_family_of(p)->batch ? (double)p->batch : 1, used = 0;
     double tensors = 0;      /* read as the output is written */
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, a, b, c;
-    bool wgrad = p->family == KILN_WGRAD;
+    bool wgrad = kn_family_of(p)->ragged == 'k';
 
     if (kn_family_of(p)->unary)
         return kn_quant_bytes(p);
     for (int64_t i = 0; q->offs && i < p->groups; i++)
         used += q->offs[i + 1] > q->offs[i];
-    if (p->family == KILN_GROUPED)
+    if (kn_family_of(p)->ragged == 'm')
         m = (double)q->offs[p->groups];
     if (wgrad)
         k = (double)q->offs[p->groups];
@@ -111,7 +111,7 @@ bytes_of(const struct kn_predict *q)
     for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
         tensors += kn_array_kind(p, i) == KN_FO_TENSOR;
     c *= 1 + tensors;
-    if (p->family == KILN_GROUPED)
+    if (kn_family_of(p)->ragged == 'm')
         b *= used;
     if (wgrad)
         c *= (double)p->groups;

@@ -21,7 +21,7 @@ read_rect(const struct kn_second *x, const struct kn_rect *t, uint8_t *dst)
     size_t size = element_bytes(x), row = (size_t)t->cols * size;
     uint64_t base = x->job->at.out2;
 
-    base += x->job->p->family == KILN_GROUPED
+    base += kn_family_of(x->job->p)->ragged == 'm'
           ? (uint64_t)x->offs[t->group] * x->data->row_bytes
           : (uint64_t)t->group * x->data->batch_bytes;
     for (int64_t i = 0; i < t->rows && row; i++)
@@ -94,7 +94,7 @@ kn_second_write(struct kn_tool *t, const struct kn_second *x)
     a.shape[many + 1] = d->cols;
     a.bytes = one * (uint64_t)d->batches;
     bytes = KN_NEW(t->c, uint8_t, a.bytes);
-    if (x->job->p->family == KILN_GROUPED)   /* all rows are one matrix */
+    if (kn_family_of(x->job->p)->ragged == 'm')   /* all rows are one matrix */
         all.m0 = -x->offs[0];
     for (; all.group < d->batches; all.group++)
         KN_TRY(read_rect(x, &all, bytes + (size_t)all.group * one));

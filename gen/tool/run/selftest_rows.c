@@ -86,7 +86,7 @@ put_class_of(struct kn_ctx *c, kiln_target target, const char *command,
 
     KN_TRY(read_command(c, command, cli));
     KN_TRY(kn_cli_family(c, cli, &p.family));
-    if (p.family == KILN_MOE) {
+    if (kn_family_of(&p)->routed) {
         int stage = (int)cli->v[KN_FLAG_stage].i;
 
         KN_TRY(kn_moe_problem(c, cli, target,
