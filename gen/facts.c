@@ -116,11 +116,14 @@ late_loads(const struct kn_config *g, const struct kn_facts *f)
            (g->stages == 1 || f->scaled_by_hand) && f->KSTEPS * f->PARTS > 1;
 }
 
-/* The 4-wave loop has registers for the next batch. */
-static uint32_t
-scale_slots(const struct given *x)
+static int64_t
+common_turn(uint32_t a, uint32_t b)
 {
-    return kn_reads_of(x->g) == KN_READS_TILE ? 1 : 2;
+    int64_t turn = a;
+
+    while (turn % b)
+        turn += a;
+    return turn;
 }
 
 /* B's fragments alternate, so an odd number of K steps takes two turns; so do
@@ -134,7 +137,9 @@ steps_of(const struct given *x)
 
     if (kn_widens_scaled(x->p) && kn_reads_of(x->g) == KN_READS_TILE)
         return 4;
-    return batch ? scale_slots(x) * batch : odd ? 2 * slots : slots;
+    if (kn_reads_of(x->g) == KN_READS_STEP)
+        return batch ? common_turn(slots, kn_scale_slots(x->g) * batch) : slots;
+    return batch ? kn_scale_slots(x->g) * batch : odd ? 2 * slots : slots;
 }
 
 /* Each is copied behind a share; the 4-wave loop through registers has no

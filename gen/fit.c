@@ -169,6 +169,21 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         g->schedule = KN_SCHED_SIMPLE;
 }
 
+/* Of tiles of `one` bytes whose scales come in batches, 40 KB on their way, and no
+ * more than LDS has room for with them (docs/timing.md). */
+static uint32_t
+batched_stages(const kiln_problem *p, const struct kn_config *g, uint32_t one,
+               uint32_t most)
+{
+    struct kn_config try = *g;
+    uint32_t want = 1 + (40 * 1024 - 1 + one) / one;
+
+    for (try.stages = want < most ? want : most;
+         try.stages > 2 && !kn_scale_batch(p, &try); try.stages--)
+        ;
+    return try.stages;
+}
+
 /* Slots worth having: with direct copies about 64 KB on their way to a
  * compute unit cover the latency of memory (docs/timing.md). Each copy of
  * each slot holds a scalar register for its M0, so tiles with scales, and
@@ -194,7 +209,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     want = 1 + (65535 + one) / one;
     g->stages = 2;
     if (kn_scale_batch(p, g))
-        return 2;
+        return kn_reads_of(g) == KN_READS_STEP ? batched_stages(p, g, one, most) : 2;
     /* A second slot behind a persistent walk spills what is staged. */
     if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
         !kn_dequant(p) && g->bm * g->bn == 256 * 256)

@@ -77,14 +77,51 @@ kn_scale_batch_k(const struct kn_config *g)
 {
     uint32_t k = kn_schedules[g->schedule].batch;
 
+    if (kn_reads_of(g) == KN_READS_STEP && k > 4 * g->bk)
+        return 4 * g->bk;
     return k ? k : 1024;
+}
+
+/* The 4-wave loop has registers for the next batch; three places and three slots
+ * repeat sooner than two and three. */
+uint32_t
+kn_scale_slots(const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_TILE ? 1
+         : kn_reads_of(g) == KN_READS_STEP && g->stages == 3 ? 3 : 2;
+}
+
+/* Bytes of LDS that rows are copied to, by all threads 16 bytes each. */
+static uint32_t
+copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
+{
+    uint32_t all = g->wm * g->wn * 64 * 16;
+    uint32_t a = g->bm * bits_a / 8, b = g->bn * bits_b / 8;
+
+    return all ? (a + all - 1) / all * all + (b + all - 1) / all * all : a + b;
+}
+
+/* Slots in whose turn batches of scales have their places; where slots are filled
+ * whole, if LDS has room for them. */
+static bool
+batches_slots(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t scales = kn_scale_batch_k(g) / 32 * 8;
+
+    if (kn_reads_of(g) == KN_READS_STEP)
+        return kn_direct(p, g) && g->stages >= 2 && g->stages <= 4 &&
+               g->stages * copied(g, g->bk * kn_type_bits[p->a],
+                                  g->bk * kn_type_bits[p->b]) +
+                   kn_scale_slots(g) * copied(g, scales, scales) <=
+                   kn_targets[p->target].lds;
+    return g->stages == (kn_8wave_one_slot(g) ? 1 : 2);
 }
 
 uint32_t
 kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 {
     if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
-        g->stages != (kn_8wave_one_slot(g) ? 1 : 2) ||
+        !batches_slots(p, g) ||
         kn_family_of(p)->routed || p->scale_layout || g->bk > 256 ||
         ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
          !kn_unaligned_scales(p, g)))

@@ -60,6 +60,9 @@ uint32_t kn_scale_batch(const kiln_problem *p, const struct kn_config *g);
  * cache lines, where a turn copies one operand's. */
 uint32_t kn_scale_batch_k(const struct kn_config *g);
 
+/* Batches of scales in LDS. */
+uint32_t kn_scale_slots(const struct kn_config *g);
+
 /* Sets of B's fragments: with two, the next K step's are read while this
  * one's are used; where registers do not suffice, one. */
 uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);

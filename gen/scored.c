@@ -47,7 +47,8 @@ reloads_scales(const kiln_problem *p, const struct kn_config *g)
     return p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
            !kn_shuffled(p) && !kn_dequant(p) &&
            (p->m <= 64 || (kn_type_bits[p->b] == 4 && g->bm + g->bn > 128)) &&
-           !kn_family_of(p)->ragged && !kn_schedules[g->schedule].asm_only;
+           !kn_family_of(p)->ragged && !kn_schedules[g->schedule].asm_only &&
+           !kn_scale_batch(p, g);
 }
 
 /* Two MX types that are converted and multiplied product by product: of gfx942. */
@@ -82,7 +83,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     if (p->k < 4 * (int64_t)g->bk)
         return converts(p) ? 1.1 : 1.3;
     if (joins && kn_targets[p->target].scaled)
-        return p->scale == KILN_SCALE_MX32 && !kn_widens_scaled(p) ? 1.25 : 1.06;
+        return 1.06;
     if (near && same_tile(g, from))
         return g->domain.ktail && ragged != 'k' ? 1.15 : 1.08;
     if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk) ||
