@@ -17,6 +17,7 @@ static kiln_status
 place(struct kn_ctx *c, const struct kn_fn *f, const struct attempt *how,
       struct kn_asm *a, enum kn_asm_class *lack)
 {
+    struct kn_asm_reads reads;
     struct kn_fn *tidy;
     uint32_t *from;
 
@@ -31,7 +32,9 @@ place(struct kn_ctx *c, const struct kn_fn *f, const struct attempt *how,
     kn_asm_join(a);
     if (a->accumulators <= KN_ASM_FEW)
         kn_asm_quads(a);
+    reads = kn_asm_note_reads(a);
     kn_asm_schedule(a);
+    KN_TRY(kn_asm_same_reads(a, &reads));
     *lack = kn_asm_allocate(a);
     return KILN_OK;
 }

@@ -5,8 +5,8 @@
  * sink: in the branch that uses them;
  * select: machine operations over virtual registers; join: copies that need no
  * register; quad: descriptors in place; sched, order: matrix and other operations
- * side by side, what memory waits for first; regs: registers,
- * never spilled; waits: counters and wait states; print: the text. LLVM only
+ * side by side, what memory waits for first; reads: proves that each reads what it
+ * read; regs: registers, never spilled; waits: counters and wait states; print: the text. LLVM only
  * assembles. What an operation has no row for is UNSUPPORTED. */
 #ifndef KN_ASM_H
 #define KN_ASM_H
@@ -50,6 +50,7 @@ struct kn_asm_op {
     const char *mods;        /* text behind the operands, may be NULL */
     uint8_t vm, lgkm;        /* of s_waitcnt, else 63 and 15 */
     uint32_t from;           /* operation of the kernel */
+    uint32_t number;         /* its place before it was moved, from 1 */
 };
 
 struct kn_asm_reg {
@@ -110,6 +111,17 @@ void kn_asm_schedule(struct kn_asm *a);
  * for what memory is asked, whatever else waits. */
 void kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far);
 void kn_asm_fill(struct kn_asm *a);
+
+/* What each operation reads, by its number, which it gets here. */
+struct kn_asm_reads {
+    uint64_t *of;
+    size_t n;
+};
+struct kn_asm_reads kn_asm_note_reads(struct kn_asm *a);
+
+/* FINDING, with the operation, if one reads what another wrote than it did. */
+kiln_status kn_asm_same_reads(struct kn_asm *a, const struct kn_asm_reads *before);
+
 bool kn_asm_is_matrix(const struct kn_asm_op *x);
 /* What ends a run in which operations change places. */
 bool kn_asm_is_edge(const struct kn_asm_op *x);

@@ -331,6 +331,7 @@ struct copies {
     size_t n, put, matrix;   /* matrix: in the run */
 };
 
+/* Copies keep their order: none waits longer than one behind it may. */
 static void
 find_copies(const struct run *r, struct copies *c)
 {
@@ -343,6 +344,9 @@ find_copies(const struct run *r, struct copies *c)
             c->at[c->n++] = n;
         }
     }
+    for (size_t k = c->n; k-- > 1;)
+        if (c->until[k - 1] > c->until[k])
+            c->until[k - 1] = c->until[k];
 }
 
 /* Part of a run's matrix instructions beside which copies start; the others

@@ -348,6 +348,53 @@ test_narrow_offset(void **state)
     kn_ctx_free(&r.c);
 }
 
+/* x = 1, y = x, x = 2 and around again: what a scheduler must not do to them. */
+static kiln_status
+moved(size_t one, size_t other)
+{
+    struct kn_asm_reg reg[] = { { KN_ASM_S, 1, 1, 0, 0, -1 },
+                                { KN_ASM_S, 1, 1, 0, 0, -1 } };
+    struct kn_asm_opnd x = { KN_ASM_REG, 0, 1, 0, 0, 0, 0 }, y = x;
+    struct kn_asm_opnd imm = { KN_ASM_IMM, 0, 1, 0, 1, 0, 0 };
+    struct kn_asm_opnd label = { KN_ASM_LABEL, 0, 0, 0, 0, 0, 0 };
+    struct kn_asm_op op[] = {
+        { .what = KN_ASM_AT, .nopnd = 1, .o = { label } },
+        { .nopnd = 2, .ndst = 1, .isa = KN_I_s_mov_b32, .o = { x, imm } },
+        { .nopnd = 2, .ndst = 1, .isa = KN_I_s_mov_b32, .o = { [1] = x } },
+        { .nopnd = 2, .ndst = 1, .isa = KN_I_s_mov_b32, .o = { x, imm } },
+        { .nopnd = 1, .isa = KN_I_s_branch, .o = { label } },
+    }, held;
+    struct kn_asm_reads before;
+    struct kn_fn f = { .name = "k" };
+    struct kn_asm a = { .f = &f, .op = op, .nop = 5, .reg = reg, .nreg = 2,
+                        .nlabel = 1 };
+    struct kn_ctx c;
+    jmp_buf oom;
+    kiln_status status;
+
+    y.v = 1;
+    op[2].o[0] = y;
+    kn_ctx_init(&c, NULL, NULL);
+    c.oom = &oom;
+    a.c = &c;
+    before = kn_asm_note_reads(&a);
+    held = op[one];
+    op[one] = op[other];
+    op[other] = held;
+    status = kn_asm_same_reads(&a, &before);
+    kn_ctx_free(&c);
+    return status;
+}
+
+static void
+test_moved(void **state)
+{
+    (void)state;
+    assert_int_equal(moved(1, 1), KILN_OK);
+    assert_int_equal(moved(1, 2), KILN_FINDING);
+    assert_int_equal(moved(2, 3), KILN_FINDING);
+}
+
 int
 main(void)
 {
@@ -361,6 +408,7 @@ main(void)
         cmocka_unit_test(test_loop),
         cmocka_unit_test(test_registers_run_out),
         cmocka_unit_test(test_narrow_offset),
+        cmocka_unit_test(test_moved),
         cmocka_unit_test(test_lacks),
     };
 
