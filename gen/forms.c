@@ -101,19 +101,26 @@ copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
     return all ? (a + all - 1) / all * all + (b + all - 1) / all * all : a + b;
 }
 
-/* Slots in whose turn batches of scales have their places; where slots are filled
- * whole, if LDS has room for them. */
+bool
+kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t scales = kn_scale_batch_k(g) / 32 * 8;
+    uint32_t slots = g->stages ? g->stages : 2;
+
+    return kn_reads_of(g) == KN_READS_STEP && slots >= 2 && slots <= 4 &&
+           !kn_family_of(p)->routed && g->bk <= 256 &&
+           slots * copied(g, g->bk * kn_type_bits[p->a],
+                          g->bk * kn_type_bits[p->b]) +
+               kn_scale_slots(g) * copied(g, scales, scales) <=
+               kn_targets[p->target].lds;
+}
+
+/* Slots in whose turn batches of scales have their places. */
 static bool
 batches_slots(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t scales = kn_scale_batch_k(g) / 32 * 8;
-
     if (kn_reads_of(g) == KN_READS_STEP)
-        return kn_direct(p, g) && g->stages >= 2 && g->stages <= 4 &&
-               g->stages * copied(g, g->bk * kn_type_bits[p->a],
-                                  g->bk * kn_type_bits[p->b]) +
-                   kn_scale_slots(g) * copied(g, scales, scales) <=
-                   kn_targets[p->target].lds;
+        return g->stages && kn_direct(p, g) && kn_room_for_batches(p, g);
     return g->stages == (kn_8wave_one_slot(g) ? 1 : 2);
 }
 

@@ -60,6 +60,9 @@ uint32_t kn_scale_batch(const kiln_problem *p, const struct kn_config *g);
  * cache lines, where a turn copies one operand's. */
 uint32_t kn_scale_batch_k(const struct kn_config *g);
 
+/* Whether batches have their places in LDS where slots are filled whole. */
+bool kn_room_for_batches(const kiln_problem *p, const struct kn_config *g);
+
 /* Batches of scales in LDS. */
 uint32_t kn_scale_slots(const struct kn_config *g);
 

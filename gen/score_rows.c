@@ -67,31 +67,32 @@ straddling(const kiln_problem *p, const struct kn_score *s)
 }
 
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
- * loaded singly, in twos or with a clip. `4-wave` has a clip alone. Measured on
- * 64x64 to 256x256 tiles of mxfp8 and mxfp4, less where the loop waits for rows at
- * any byte; unknown of wgrad, whose groups end there, of a few rows or K tiles, and
- * of 6-bit types. */
+ * clipped, and batches of them shifted on their way through registers, those of
+ * each K tile beside rows at any byte loaded singly or in twos: of `4-wave`, of
+ * dwords, of an even pitch, of an odd one. Measured on 16x32 to 256x256 tiles of
+ * mxfp8 and mxfp4; unknown of wgrad, whose groups end there, of a few rows or K
+ * tiles, and of 6-bit types. */
 static double
 odd_scales(const kiln_problem *p, const struct kn_config *g,
            const struct kn_score *s)
 {
-    static const double converted[] = { 1.15, 1.3, 1.75 },
-                        whole[] = { 1.3, 1.8, 2.7 }, odd[] = { 1.1, 1.2, 1.35 };
-    const double *by = !kn_targets[p->target].scaled ? converted
-                     : kn_class_is_odd(s->class) ? odd : whole;
+    static const double whole[] = { 1.15, 1.3, 1.5, 1.5 },
+                        odd[] = { 1.1, 1.1, 1.2, 1.35 };
+    const double *by = kn_class_is_odd(s->class) ? odd : whole;
     const struct kn_domain *d = &g->domain;
     struct kn_pitches at;
 
     if (p->scale != KILN_SCALE_MX32 || kn_dequant(p) || kn_shuffled(p) ||
         kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
-        p->m <= 16 || kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
+        kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
         !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
         return 1;
-    if ((d->align_sa >= 4 && d->align_sb >= 4) ||
-        kn_schedules[s->schedule].reads == KN_READS_TILE)
+    if (kn_schedules[s->schedule].reads == KN_READS_TILE)
         return by[0];
+    if (d->align_sa >= 4 && d->align_sb >= 4)
+        return by[1];
     at = kn_pitches_of(p);
-    return (at.sa | at.sb) & 1 ? by[2] : by[1];
+    return (at.sa | at.sb) & 1 ? by[3] : by[2];
 }
 
 double

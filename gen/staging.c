@@ -173,12 +173,15 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
 }
 
 /* Batches of MX scales whose rows are no whole dwords go through registers the
- * same way, beside operands that are copied. */
+ * same way, beside operands that are copied: LLVM would wait for those as for the
+ * scales. */
 bool
 kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
 {
     return p->scale == KILN_SCALE_MX32 && !p->scale_layout && !kn_dequant(p) &&
-           kn_reads_of(g) == KN_READS_TILE && p->layout == KILN_NT &&
+           (kn_reads_of(g) == KN_READS_TILE ||
+            (g->lowering != KN_LOWERING_LLVM && kn_room_for_batches(p, g))) &&
+           p->layout == KILN_NT &&
            kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6 &&
            (g->domain.align_sa < 4 || g->domain.align_sb < 4);
 }
