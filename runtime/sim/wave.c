@@ -4,7 +4,6 @@
 
 #include "core.h"
 #include "mfma/mfma.h"
-#include "mfma/mfma.h"
 
 /* Instructions a wave may run before another gets its turn. Without a barrier
  * the adversarial order would never leave a wave that spins on LDS. */
@@ -211,7 +210,8 @@ run_wave(struct kn_wave *w, uint64_t budget)
             kn_unsupported(w, i, st->refused);
             return;
         }
-        __atomic_store_n(&r->executed[pc], 1, __ATOMIC_RELAXED);
+        if (!__atomic_load_n(&r->executed[pc], __ATOMIC_RELAXED))
+            __atomic_store_n(&r->executed[pc], 1, __ATOMIC_RELAXED);
         w->pc = (uint32_t)i->next;
         if (!w->vskip || !(st->flags & KN_ST_VECTOR))
             run_inst(w, i, st);
