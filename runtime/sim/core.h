@@ -398,6 +398,7 @@ struct kn_hazard_mfma {
 
 struct kn_hazard {
     uint64_t until;          /* no MFMA matters from this step on */
+    uint32_t lo, hi;         /* registers that those which do may hold */
     uint32_t head;           /* of mfma[] */
     struct kn_hazard_mfma mfma[KN_HZ_MFMA];
     uint64_t last[KN_HZ_PRODUCERS]; /* step after the newest of each kind */

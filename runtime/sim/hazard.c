@@ -214,6 +214,16 @@ check_rule(struct kn_wave *w, const struct kn_inst *i,
 
 /* ---- matrix results ----------------------------------------------------- */
 
+/* Registers whose use may matter until h->until. */
+static void
+widen_watch(struct kn_hazard *h, unsigned reg, unsigned n)
+{
+    if (!n)
+        return;
+    h->lo = reg < h->lo ? reg : h->lo;
+    h->hi = reg + n > h->hi ? reg + n : h->hi;
+}
+
 static void
 record_mfma(struct kn_wave *w, const struct kn_inst *i,
             const struct kn_step *st)
@@ -235,6 +245,12 @@ record_mfma(struct kn_wave *w, const struct kn_inst *i,
         }
     }
     m->until = m->at + longest;
+    if (h->until <= w->steps) {
+        h->lo = KN_NVREG;
+        h->hi = 0;
+    }
+    widen_watch(h, m->d, m->nd);
+    widen_watch(h, m->c, m->nc);
     if (h->until < m->until)
         h->until = m->until;
 }
@@ -261,6 +277,49 @@ relation(const struct kn_hazard_mfma *m, const struct kn_range *r,
     }
     return st->flags & KN_ST_MEM ? KN_HM_MEM_READ
          : kn_isa[i->op].unit == KN_U_VALU ? KN_HM_VALU_READ : KN_HM_MFMA_READ;
+}
+
+/* Is C of a matrix instruction a result that may not be there yet? */
+static bool
+takes_early(const struct kn_wave *w, const struct kn_inst *i,
+            const struct kn_range *r)
+{
+    const struct kn_hazard *h = w->hazard;
+
+    for (uint32_t k = 1; k <= KN_HZ_MFMA; k++) {
+        const struct kn_hazard_mfma *m = &h->mfma[(h->head - k) % KN_HZ_MFMA];
+        uint64_t between = w->steps - m->at;
+        bool same = r->reg == m->d && r->n == m->nd && m->op == i->op;
+
+        if (m->at + KN_HZ_FAR <= w->steps)
+            return false;
+        if (r->reg < m->d + m->nd && m->d < r->reg + r->n &&
+            between < (same ? m->st->after.same : m->st->after.cin))
+            return true;
+    }
+    return false;
+}
+
+/* May check_mfma have something to say? Main loops are long runs of matrix
+ * instructions on registers of their own, each of which would be compared with
+ * all that are near. */
+static bool
+meets_matrix(const struct kn_wave *w, const struct kn_inst *i,
+             const struct kn_step *st)
+{
+    const struct kn_hazard *h = w->hazard;
+    bool mfma = st->flags & KN_ST_MFMA;
+
+    for (unsigned k = 0; k < st->nv; k++) {
+        const struct kn_range *r = &st->v[k];
+
+        if (r->reg >= h->hi || r->reg + r->n <= h->lo ||
+            (mfma && r->role == KN_R_WRITE))
+            continue;
+        if (r->role != KN_R_CIN || takes_early(w, i, r))
+            return true;
+    }
+    return false;
 }
 
 static void
@@ -302,7 +361,7 @@ kn_hazard_check(struct kn_wave *w, const struct kn_inst *i,
         if (w->steps - h->last[r->produce] < r->need)
             check_rule(w, i, st, r);
     }
-    if (w->steps < h->until && st->nv)
+    if (w->steps < h->until && meets_matrix(w, i, st))
         for (uint32_t k = 1; k <= KN_HZ_MFMA; k++) { /* the newest first */
             const struct kn_hazard_mfma *m =
                 &h->mfma[(h->head - k) % KN_HZ_MFMA];
