@@ -129,6 +129,8 @@ kn_wait(struct kn_wave *w, unsigned vm, unsigned lgkm)
         wait_loose(w, KN_C_VM);
     if (!lgkm)
         wait_loose(w, KN_C_LGKM);
+    if (w->group->nwaves == 1)
+        kn_lds_settle(w);
 }
 
 /* ---- issue -------------------------------------------------------------- */

@@ -345,6 +345,8 @@ void kn_lds_refine(struct kn_group *g);
 /* From now on reads of parts of dwords are told apart. */
 void kn_lds_narrow(struct kn_group *g);
 void kn_lds_barrier(struct kn_group *g);
+/* A wait of a workgroup's only wave. */
+void kn_lds_settle(struct kn_wave *w);
 /* Drops lanes outside the allocation; refines if a granule is cut. */
 void kn_lds_range(struct kn_wave *w, const struct kn_inst *i,
                   struct kn_lds_access *x);

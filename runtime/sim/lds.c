@@ -12,7 +12,7 @@
  * the last read of a granule. Reads of parts of dwords, as scales are, leave
  * granules as they are while all is plainly in order; for everything else, a
  * report in particular, granules are bytes. */
-#include "core.h"
+#include "granule.h"
 
 static uint32_t
 byte_address(const struct kn_lds_shadow *s, uint32_t granule)
@@ -146,42 +146,13 @@ write_conflict(const struct spot *p, uint32_t stamp)
 
 /* ---- reads -------------------------------------------------------------- */
 
-typedef uint32_t stamps __attribute__((vector_size(16), aligned(4)));
-
-/* The top bit where a stamp is 0, undefined or above `safe`. */
-static inline stamps
-doubt4(const uint32_t *writer, uint32_t safe)
-{
-    stamps w = *(const stamps *)writer;
-
-    return w | (w - 1) | (safe - w);
-}
-
-static inline uint32_t
+static inline bool
 doubt(const uint32_t *writer, unsigned n, uint32_t safe)
 {
-    uint32_t bad = 0;
-    stamps four = { 0 };
+    struct kn_doubt d = { { 0 }, 0 };
 
-    for (unsigned k = 0; k < n && n % 4 == 0; k += 4)
-        four |= doubt4(writer + k, safe);
-    for (unsigned k = 0; k < n && n % 4; k++)
-        bad |= writer[k] | (writer[k] - 1) | (safe - writer[k]);
-    return (bad | four[0] | four[1] | four[2] | four[3]) >> 31;
-}
-
-/* A copy between two rows of 16 bytes that may be over-read. */
-static inline void
-copy_lane(void *to, const void *from, unsigned n)
-{
-    if (n == 16)
-        memcpy(to, from, 16);
-    else if (n == 8)
-        memcpy(to, from, 8);
-    else if (n == 4)
-        memcpy(to, from, 4);
-    else
-        memcpy(to, from, n);
+    kn_doubt_read(&d, writer, n, safe);
+    return kn_in_doubt(&d);
 }
 
 /* One lane that is not plainly safe. */
@@ -229,12 +200,13 @@ read_observed(const struct kn_wave *w, struct kn_lds_access *x)
 
 /* Moves n granules of each lane and notes that they were read; whether one of
  * them is not plainly safe. */
-static inline __attribute__((always_inline)) bool
+KN_INLINE bool
 read_lanes(const struct kn_group *g, struct kn_lds_access *x,
            uint16_t *reader, uint16_t mark, unsigned n)
 {
     const uint32_t *writer = g->shadow->writer;
-    uint32_t safe = g->shadow->safe, shift = g->shadow->shift, bad = 0;
+    uint32_t safe = g->shadow->safe, shift = g->shadow->shift;
+    struct kn_doubt d = { { 0 }, 0 };
     const uint8_t *lds = g->lds;
 
     for (uint64_t m = x->mask; m; m &= m - 1) {
@@ -242,11 +214,10 @@ read_lanes(const struct kn_group *g, struct kn_lds_access *x,
         uint32_t at = x->addr[l] >> shift;
 
         memcpy(x->buf[l], lds + x->addr[l], 16); /* padded */
-        bad |= doubt(writer + at, n, safe);
-        for (unsigned k = 0; k < n; k++)
-            reader[at + k] = mark;
+        kn_doubt_read(&d, writer + at, n, safe);
+        kn_mark_run(reader + at, n, mark);
     }
-    return bad;
+    return kn_in_doubt(&d);
 }
 
 /* Reads of whole dwords beside such of parts. */
@@ -281,20 +252,25 @@ read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
     }
 }
 
-/* Is there nothing to say of a read of n dwords a lane? */
+/* Is there nothing to say of a read of n granules a lane? */
 static bool
 reads_well(const struct kn_wave *w, const struct kn_lds_access *x, unsigned n)
 {
     const struct kn_lds_shadow *s = w->group->shadow;
+    uint32_t good = 0;       /* the newest stamp that was found in order */
 
     for (uint64_t m = x->mask; m; m &= m - 1) {
         const uint32_t *stamp =
-            s->writer + (x->addr[__builtin_ctzll(m)] >> 2);
+            s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift);
 
-        for (unsigned k = 0; k < n && doubt(stamp, n, s->safe); k++)
+        for (unsigned k = 0; k < n; k++) {
+            if (stamp[k] == good && good)
+                continue;
             if (!stamp[k] || stamp[k] & KN_LDS_UNDEF ||
                 read_too_early(w, stamp[k]))
                 return false;
+            good = stamp[k];
+        }
     }
     return true;
 }
@@ -357,7 +333,7 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
     n = s->shift ? x->bytes / 4 : x->bytes;
     if (!read_plain(w, x, n))
         return;
-    if (s->narrow && reads_well(w, x, n))
+    if (reads_well(w, x, n))
         return;
     if (s->narrow) {
         kn_lds_refine(w->group);
@@ -458,37 +434,41 @@ is_needed(const uint16_t *row, unsigned n, uint16_t limit)
     return late;
 }
 
-/* n defined granules over bytes nobody can still need. */
-static inline __attribute__((always_inline)) bool
-mark_granules(struct kn_lds_shadow *s, const struct readers *r, uint32_t at,
-              unsigned n)
+/* Marks n defined granules of each lane, if nobody can still need any. */
+KN_INLINE bool
+mark_lanes(struct kn_lds_shadow *s, const struct kn_lds_access *x,
+           const struct readers *r, unsigned n)
 {
-    uint32_t *writer = s->writer + at, stamp = s->stamp, bad = 0;
-    bool needed = false;
+    struct kn_doubt d = { { 0 }, 0 };
 
-    for (unsigned k = 0; k < n; k++)
-        bad |= writer[k] | (s->safe - writer[k]);
+    for (uint64_t m = x->mask; m; m &= m - 1)
+        kn_doubt_write(&d, s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift),
+                       n, s->safe);
     for (unsigned k = 0; k < r->n; k++)
-        needed |= is_needed(s->reader + (size_t)r->wave[k] * s->n + at, n,
-                            r->limit[k]);
-    if (bad >> 31 || needed)
+        if (kn_read_later(s->reader + (size_t)r->wave[k] * s->n, x, s->shift, n,
+                          r->limit[k]))
+            return false;
+    if (kn_in_doubt(&d))
         return false;
-    for (unsigned k = 0; k < n; k++)
-        writer[k] = stamp;
+    for (uint64_t m = x->mask; m; m &= m - 1)
+        kn_stamp_run(s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift), n,
+                     s->stamp);
     return true;
 }
 
-static inline bool
+/* Is the update of all lanes marked, there being nothing to say of it? */
+static bool
 mark_plain(struct kn_lds_shadow *s, const struct kn_lds_access *x,
-           const struct readers *r, unsigned l)
+           const struct readers *r)
 {
-    uint32_t at = x->addr[l] >> s->shift;
-
+    if (x->kind == KN_L_ATOMIC ||
+        x->undef[0] | x->undef[1] | x->undef[2] | x->undef[3])
+        return false;
     switch (s->shift ? x->bytes / 4 : x->bytes) {
-    case 1: return mark_granules(s, r, at, 1);
-    case 2: return mark_granules(s, r, at, 2);
-    case 4: return mark_granules(s, r, at, 4);
-    case 16: return mark_granules(s, r, at, 16);
+    case 1: return mark_lanes(s, x, r, 1);
+    case 2: return mark_lanes(s, x, r, 2);
+    case 4: return mark_lanes(s, x, r, 4);
+    case 16: return mark_lanes(s, x, r, 16);
     default: return false;
     }
 }
@@ -544,19 +524,30 @@ judge_update(struct kn_wave *w, const struct kn_inst *i,
              const struct kn_lds_access *x)
 {
     struct kn_lds_shadow *s = w->group->shadow;
-    bool plain = x->kind != KN_L_ATOMIC &&
-                 !(x->undef[0] | x->undef[1] | x->undef[2] | x->undef[3]);
     struct readers r;
 
     find_readers(w, x->kind, &r);
+    if (mark_plain(s, x, &r))
+        return;
     for (uint64_t m = x->mask; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
 
-        if (plain && mark_plain(s, x, &r, l))
-            continue;
         if (s->narrow && !updates_well(w, x, &r, l))
             kn_lds_refine(w->group);
         mark_lane(w, i, x, &r, l);
+    }
+}
+
+/* Sizes that the compiler knows are moved at once. */
+static void
+put_rows(uint8_t *lds, const uint32_t *addr, const uint8_t *row,
+         uint64_t mask, unsigned n)
+{
+    switch (n) {
+    case 4: kn_put_rows(lds, addr, row, mask, 4); break;
+    case 8: kn_put_rows(lds, addr, row, mask, 8); break;
+    case 16: kn_put_rows(lds, addr, row, mask, 16); break;
+    default: kn_put_rows(lds, addr, row, mask, n); break;
     }
 }
 
@@ -577,21 +568,13 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
         (uint16_t)w->id, (uint8_t)x->kind, op->seq, op->inst };
     if (!is_observed(w))
         judge_update(w, i, x);
-    for (uint64_t m = x->kind == KN_L_WRITE ? x->mask : 0; m; m &= m - 1) {
-        unsigned l = (unsigned)__builtin_ctzll(m);
-
-        copy_lane(w->group->lds + x->addr[l], x->buf[l], x->bytes);
-    }
+    if (x->kind == KN_L_WRITE)
+        put_rows(w->group->lds, x->addr, x->buf[0], x->mask, x->bytes);
 }
 
 void
 kn_lds_commit(struct kn_wave *w, const struct kn_op *op)
 {
-    const uint8_t *data = (const uint8_t *)op->data;
-
-    for (uint64_t m = op->exec; m; m &= m - 1) {
-        unsigned l = (unsigned)__builtin_ctzll(m);
-
-        copy_lane(w->group->lds + op->lds[l], data + 16 * l, op->size);
-    }
+    put_rows(w->group->lds, op->lds, (const uint8_t *)op->data, op->exec,
+             op->size);
 }

@@ -108,6 +108,16 @@ oldest_stamp(const struct kn_async *a)
     return min;
 }
 
+/* What a wave alone has waited for needs no barrier to be in order. */
+void
+kn_lds_settle(struct kn_wave *w)
+{
+    struct kn_lds_shadow *s = w->group->shadow;
+    uint32_t oldest = oldest_stamp(w->async);
+
+    s->safe = oldest == UINT32_MAX ? s->stamp : oldest - 1;
+}
+
 void
 kn_lds_barrier(struct kn_group *g)
 {

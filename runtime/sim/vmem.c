@@ -106,6 +106,32 @@ is_blank(const struct kn_wave *w, const struct kn_vmem *x)
     return x->mask && kn_is_blank(w, x->addr[__builtin_ctzll(x->mask)]);
 }
 
+/* Do all 64 lanes read what lies in page p, whose every byte is defined? */
+static bool
+is_plain(const struct kn_page *p, const struct kn_vmem *x, unsigned bytes)
+{
+    uint64_t start = p->base + p->lo, room = p->hi - p->lo, over = 0;
+
+    if (x->mask != ~(uint64_t)0 || x->partial || p->map || room < bytes)
+        return false;
+    for (unsigned l = 0; l < KN_LANES; l++)
+        over |= (x->addr[l] - start) | (room - bytes - (x->addr[l] - start));
+    return !(over >> 63);
+}
+
+/* The whole instruction at once, or false. */
+static bool
+gather_plain(struct kn_worker *k, const struct kn_memop *m, struct kn_vmem *x)
+{
+    const struct kn_page *p = x->mask & 1 ? kn_page_of(k, x->addr[0]) : NULL;
+
+    if (!p || !is_plain(p, x, m->bytes))
+        return false;
+    for (unsigned l = 0; l < KN_LANES; l++) /* page is padded */
+        memcpy(x->buf[l], p->data + (x->addr[l] - p->base), 16);
+    return true;
+}
+
 void
 kn_vmem_gather(struct kn_wave *w, const struct kn_inst *i,
                const struct kn_memop *m, struct kn_vmem *x)
@@ -119,6 +145,8 @@ kn_vmem_gather(struct kn_wave *w, const struct kn_inst *i,
         memset(x->buf, 0, sizeof x->buf);
         return;
     }
+    if (gather_plain(k, m, x))
+        return;
     for (uint64_t lanes = x->mask; lanes; lanes &= lanes - 1) {
         unsigned l = (unsigned)__builtin_ctzll(lanes);
         uint64_t a = x->addr[l];
@@ -170,17 +198,37 @@ kn_vmem_scatter(struct kn_wave *w, const struct kn_inst *i,
 
 /* ---- registers ---------------------------------------------------------- */
 
+typedef uint32_t four __attribute__((vector_size(16), aligned(4)));
+
+/* Rows become columns. */
+static inline void
+turn(four r[4])
+{
+    four a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+    four b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+    four c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+    four d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+
+    r[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    r[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    r[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
 void
 kn_vmem_collect(const struct kn_wave *w, const struct kn_memop *m,
                 unsigned reg, unsigned nreg, uint8_t (*buf)[16])
 {
     unsigned shift = m->half == KN_HALF_HI ? 16 : 0;
 
-    for (unsigned k = 0; k < nreg; k++)
-        for (unsigned l = 0; l < KN_LANES; l++) {
-            uint32_t v = w->v[reg + k][l] >> shift;
-            memcpy(buf[l] + 4 * k, &v, 4);
-        }
+    for (unsigned l = 0; l < KN_LANES; l += 4) {
+        four x[4] = { { 0 } };
+
+        for (unsigned k = 0; k < 4 && k < nreg; k++)
+            x[k] = *(const four *)(w->v[reg + k] + l) >> shift;
+        turn(x);
+        memcpy(buf[l], x, sizeof x);
+    }
 }
 
 static uint32_t
@@ -202,9 +250,14 @@ kn_vmem_result(struct kn_wave *w, const struct kn_memop *m,
     op->nreg = m->ndst;
     op->half = m->half;
     op->exec = x->mask;
-    for (unsigned k = 0; k < m->ndst; k++)
-        for (unsigned l = 0; l < KN_LANES; l++)
-            memcpy(&op->data[k][l], x->buf[l] + 4 * k, 4);
+    for (unsigned l = 0; l < KN_LANES; l += 4) {
+        four d[4];
+
+        memcpy(d, x->buf[l], sizeof d);
+        turn(d);
+        for (unsigned k = 0; k < 4; k++)
+            memcpy(op->data[k] + l, &d[k], sizeof d[k]);
+    }
     if (m->bytes < 4)
         for (unsigned l = 0; l < KN_LANES; l++)
             op->data[0][l] = extend(op->data[0][l], m);

@@ -41,15 +41,19 @@ static void
 offsets(const struct kn_wave *w, struct ranged *r)
 {
     const struct kn_memop *m = r->m;
-    const uint32_t *index = m->idxen ? w->v[m->addr] : NULL;
-    const uint32_t *voff = m->offen ? w->v[m->addr + m->idxen] : NULL;
+    const uint32_t *restrict index = m->idxen ? w->v[m->addr] : NULL;
+    const uint32_t *restrict voff = m->offen ? w->v[m->addr + m->idxen] : NULL;
+    uint64_t *restrict off = r->off;
 
     r->soffset = m->soffset == KN_NOREG ? m->soffset_imm
                                         : w->s[m->soffset & 127];
     r->by_soffset = r->straddle = r->wrap = 0;
-    for (unsigned l = 0; l < KN_LANES; l++)
-        r->off[l] = (uint32_t)m->offset + (voff ? (uint64_t)voff[l] : 0) +
-                    (index ? (uint64_t)index[l] * r->d.stride : 0);
+    for (unsigned l = 0; l < KN_LANES && voff; l++)
+        off[l] = (uint32_t)m->offset + (uint64_t)voff[l];
+    for (unsigned l = 0; l < KN_LANES && !voff; l++)
+        off[l] = (uint32_t)m->offset;
+    for (unsigned l = 0; l < KN_LANES && index; l++)
+        off[l] += (uint64_t)index[l] * r->d.stride;
 }
 
 /* Which dwords of a lane are in range. An SGPR offset is not counted, as LLVM
@@ -105,8 +109,13 @@ report_verdict(struct kn_wave *w, const struct kn_inst *i,
 static bool
 all_in_range(const struct ranged *r, uint64_t mask)
 {
-    uint64_t max = 0;
+    uint64_t most = (uint64_t)r->d.records - r->soffset - r->m->bytes;
+    uint64_t max = 0, over = most;
 
+    for (unsigned l = 0; l < KN_LANES; l++) /* offsets are below 2^48 */
+        over |= most - r->off[l];
+    if (!(over >> 63))
+        return true;
     for (unsigned l = 0; l < KN_LANES; l++)
         if (mask >> l & 1 && r->off[l] > max)
             max = r->off[l];
@@ -155,9 +164,10 @@ check_range(struct kn_wave *w, const struct kn_inst *i, struct ranged *r,
 void
 kn_exec_buffer(struct kn_wave *w, const struct kn_inst *i)
 {
-    struct ranged r = { .m = &kn_step_of(w, i)->mem };
+    struct ranged r;         /* no initialiser: it would clear off[] */
     struct kn_vmem x;
 
+    r.m = &kn_step_of(w, i)->mem;
     if (r.m->kind == KN_MO_CACHE) { /* buffer_inv, buffer_wbl2 */
         kn_op_issue(w, kn_op_new(w, i, KN_C_VM, true));
         return;

@@ -7,11 +7,11 @@ static void
 ds_addresses(const struct kn_wave *w, const struct kn_memop *m,
              int32_t offset, struct kn_lds_access *a)
 {
-    for (unsigned l = 0; l < KN_LANES; l++) {
-        uint64_t at = (uint64_t)w->v[m->addr][l] + (uint32_t)offset;
+    const uint32_t *restrict from = w->v[m->addr];
+    uint32_t *restrict to = a->addr, by = (uint32_t)offset;
 
-        a->addr[l] = at > UINT32_MAX ? UINT32_MAX : (uint32_t)at;
-    }
+    for (unsigned l = 0; l < KN_LANES; l++)
+        to[l] = from[l] > UINT32_MAX - by ? UINT32_MAX : from[l] + by;
     a->bytes = m->bytes;
     a->kind = KN_L_WRITE;
 }
