@@ -58,7 +58,8 @@ print_row(const char *name, kiln_target target, unsigned format,
                                          : "base",
                    measure(&t.job, k, seconds));
     }
-    printf("  GMAC/s\n");
+    t.job.model = KN_MFMA_FUSED;
+    printf("  fused %6.2f  GMAC/s\n", measure(&t.job, NULL, seconds));
 }
 
 int

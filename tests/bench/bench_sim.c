@@ -1,6 +1,7 @@
 /* bench_sim - multiplications a second of one core over whole kernels, every
- * check on, and the time to decode them. Processor time, best of the given
- * number of runs. Usage: bench_sim [RUNS [PART OF A LINE BELOW]] */
+ * check on, by the default model and by `fused`, and the time to decode them.
+ * Processor time, best of the given number of runs.
+ * Usage: bench_sim [RUNS [PART OF A LINE BELOW]] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,13 +63,14 @@ decode_time(struct own *o)
 /* The first launch also decodes the kernel and makes the operands: it is not
  * counted. */
 static double
-launch_time(struct own *o, struct kn_sim_result *r)
+launch_time(struct own *o, enum kn_mfma_model model, struct kn_sim_result *r)
 {
     double best = 1e9;
     struct own_launch l;
 
     own_launch_open(o, &l);
     l.l.threads = 1;
+    l.l.mfma = model;
     for (int k = 0; k <= runs; k++) {
         double start = cpu_time(), spent;
 
@@ -87,17 +89,20 @@ static void
 measure(void **state)
 {
     const char *words = *state;
-    double best, decode;
+    double best, fused, decode;
     struct kn_sim_result r;
     struct own o;
 
     own_open(&o, words);
     decode = decode_time(&o);
-    best = launch_time(&o, &r);
-    printf("%6.2f GMAC/s  %7.1f ms  %8llu instructions  decode %5.2f ms for "
-           "%u (%.2f ms for 5000)  %s\n", (double)r.macs / best * 1e-9,
-           best * 1e3, (unsigned long long)r.instructions, decode * 1e3,
-           o.program.n, decode * 1e3 * 5000 / o.program.n, words);
+    fused = launch_time(&o, KN_MFMA_FUSED, &r);
+    best = launch_time(&o, KN_MFMA_CDNA3, &r);
+    printf("%6.2f GMAC/s  %7.1f ms  fused %6.2f GMAC/s  %8llu instructions  "
+           "decode %5.2f ms for %u (%.2f ms for 5000)  %s\n",
+           (double)r.macs / best * 1e-9, best * 1e3,
+           (double)r.macs / fused * 1e-9, (unsigned long long)r.instructions,
+           decode * 1e3, o.program.n, decode * 1e3 * 5000 / o.program.n,
+           words);
     own_close(&o);
 }
 

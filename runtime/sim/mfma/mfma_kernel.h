@@ -182,7 +182,7 @@ load_scales(const struct kn_mfma_job *j, bool b, struct scales *s)
 
 struct operands {
     struct side a, b;
-    struct scales sa, sb;
+    struct scales scale[2];  /* of A and B */
     bool scaled;
 };
 
@@ -193,7 +193,7 @@ is_fast(const struct operands *o)
     int max_e = o->a.max_e + o->b.max_e;
 
     if (o->scaled)
-        max_e += o->sa.max_e + o->sb.max_e;
+        max_e += o->scale[0].max_e + o->scale[1].max_e;
     return !o->a.special && !o->b.special && max_e <= 125 &&
            o->a.max_e + o->b.max_e <= 125 && o->a.min_e + o->b.min_e >= -100;
 }
@@ -227,8 +227,8 @@ strip_scale(const struct strip *s, unsigned k)
 {
     const struct operands *o = s->o;
 
-    return vi_add(vi_load(o->sb.e + k / 32 * o->b.rows + s->j),
-                  vi_set(o->sa.e[k / 32 * o->a.rows + s->i]));
+    return vi_add(vi_load(o->scale[1].e + k / 32 * o->b.rows + s->j),
+                  vi_set(o->scale[0].e[k / 32 * o->a.rows + s->i]));
 }
 
 /* A partial sum: s * 2^(e-24). */
@@ -296,12 +296,10 @@ finish(struct part p, vf c, bool split)
                               vf_bits(r)));
 }
 
-/* The models that add in f64: round is after each k, or once. */
+/* The model that rounds to f32 after each k. */
 static ALWAYS vf
-run_f64(const struct strip *s, unsigned k, bool round, vf c)
+run_chain(const struct strip *s, unsigned k, vf c)
 {
-    vd lo = vf_double(c, false), hi = vf_double(c, true);
-
     for (unsigned at = 0; at < k; at++) {
         vf p = strip_product(s, at);
         vd x = vf_double(p, false), y = vf_double(p, true);
@@ -312,15 +310,10 @@ run_f64(const struct strip *s, unsigned k, bool round, vf c)
             x = vd_mul(x, vi_pow2(e, false));
             y = vd_mul(y, vi_pow2(e, true));
         }
-        lo = vd_add(lo, x);
-        hi = vd_add(hi, y);
-        if (round) {
-            c = vd_float(lo, hi);
-            lo = vf_double(c, false);
-            hi = vf_double(c, true);
-        }
+        c = vd_float(vd_add(vf_double(c, false), x),
+                     vd_add(vf_double(c, true), y));
     }
-    return vd_float(lo, hi);
+    return c;
 }
 
 /* The CDNA3 model in groups of g. */
@@ -338,7 +331,7 @@ run_groups(const struct strip *s, unsigned k, unsigned g, vf c)
 }
 
 /* What a strip is computed by. */
-enum how { GROUP4 = 4, GROUP8 = 8, GROUP16 = 16, FUSED, CHAIN, FMA };
+enum how { GROUP4 = 4, GROUP8 = 8, GROUP16 = 16, CHAIN, FMA };
 
 static ALWAYS vf
 run_fma(const struct strip *s, unsigned k, vf c)
@@ -359,8 +352,8 @@ finish_bits(const struct strip *s, vf c)
     vi nan = vi_gt(vi_and(vf_bits(c), vi_set(INT32_MAX)), vi_set(0x7f800000));
 
     if (o->scaled)
-        nan = vi_or(nan, vi_or(vi_load(o->sb.nan + s->j),
-                               vi_set(o->sa.nan[s->i])));
+        nan = vi_or(nan, vi_or(vi_load(o->scale[1].nan + s->j),
+                               vi_set(o->scale[0].nan[s->i])));
     return vi_select(nan, vi_set(0x7fc00000), vf_bits(c));
 }
 
@@ -385,14 +378,17 @@ run_rows(const struct operands *o, const struct kn_mfma_job *job, enum how how,
 
             if (how == FMA)
                 c = run_fma(&s, r->k, c);
-            else if (how == FUSED || how == CHAIN)
-                c = run_f64(&s, r->k, how == CHAIN, c);
+            else if (how == CHAIN)
+                c = run_chain(&s, r->k, c);
             else
                 c = run_groups(&s, r->k, how, c);
             vi_store((int32_t *)&d[at.element][at.lane],
                      finish_bits(&s, c));
         }
 }
+
+#include "mfma_narrow.h"
+#include "mfma_fused.h"
 
 /* Each way its own copy of the loops, so that they are unrolled. */
 static void
@@ -403,7 +399,7 @@ dispatch(const struct operands *o, const struct kn_mfma_job *j, kn_vreg_row *d)
     if (type == KN_MT_F32)
         run_rows(o, j, FMA, d);
     else if (j->model == KN_MFMA_FUSED)
-        run_rows(o, j, FUSED, d);
+        run_widened(j, o->a.f, o->b.f, o->scaled ? o->scale : NULL, d);
     else if (j->model == KN_MFMA_CHAIN)
         run_rows(o, j, CHAIN, d);
     else if (type >= KN_MT_FP8)
@@ -465,7 +461,6 @@ load_f32(const struct kn_mfma_job *j, struct operands *o)
     memcpy(o->b.f, j->b[0], sizeof j->b[0]);
 }
 
-#include "mfma_narrow.h"
 
 bool
 KERNEL(const struct kn_mfma_job *j, kn_vreg_row *d)
@@ -482,13 +477,13 @@ KERNEL(const struct kn_mfma_job *j, kn_vreg_row *d)
         dispatch(&o, j, d);
         return true;
     }
-    if (run_near(j, d))
+    if (run_near(j, d) || run_fused(j, d))
         return true;
     load_side(j, false, &o.a);
     load_side(j, true, &o.b);
     if (o.scaled) {
-        load_scales(j, false, &o.sa);
-        load_scales(j, true, &o.sb);
+        load_scales(j, false, &o.scale[0]);
+        load_scales(j, true, &o.scale[1]);
     }
     if (!is_fast(&o))
         return false;

@@ -104,6 +104,9 @@ vi_pow2(vi e, bool high)
     return _mm256_castsi256_pd(_mm256_slli_epi64(x, 52));
 }
 #define vd_set _mm256_set1_pd
+#define vd_load _mm256_load_pd
+#define vd_store _mm256_store_pd
+#define vd_fma _mm256_fmadd_pd
 #define vd_mul _mm256_mul_pd
 #define vd_add _mm256_add_pd
 #define vd_floor _mm256_floor_pd

@@ -92,6 +92,9 @@ vi_pow2(vi e, bool high)
     return _mm512_castsi512_pd(_mm512_slli_epi64(x, 52));
 }
 #define vd_set _mm512_set1_pd
+#define vd_load _mm512_load_pd
+#define vd_store _mm512_store_pd
+#define vd_fma _mm512_fmadd_pd
 #define vd_mul _mm512_mul_pd
 #define vd_add _mm512_add_pd
 #define vd_floor(a) _mm512_roundscale_pd(a, 9)

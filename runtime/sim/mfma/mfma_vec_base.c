@@ -114,6 +114,10 @@ vi_pow2(vi e, bool high)
 #define vd_set(x) ((vd){(x), (x)})
 #define vd_mul(a, b) ((a) * (b))
 #define vd_add(a, b) ((a) + (b))
+#define vd_load(p) (*(const vd *)(p))
+#define vd_store(p, x) (*(vd *)(p) = (x))
+/* Of an exact product, so that it is the same as fused. */
+#define vd_fma(a, b, c) ((a) * (b) + (c))
 /* |a| is below 2^38: adding 1.5 * 2^52 rounds to an integer. */
 static ALWAYS vd
 vd_floor(vd a)
