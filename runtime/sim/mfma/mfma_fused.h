@@ -37,9 +37,14 @@ widen_side(const float *f, const struct scales *s, unsigned rows, unsigned k,
         }
 }
 
-/* Adds the products of WIDE_ROWS rows of A from a on and VL columns of B. */
+struct wide {                /* WIDE_ROWS rows of A, VL columns of B */
+    const double *a, *b;
+    unsigned rows, k;        /* rows: of A, columns of B */
+};
+
+/* Adds k products to each of the sums c. */
 static ALWAYS void
-add_wide(const double *a, const double *b, const struct kn_mfma *r, vf *c)
+add_wide(struct wide w, vf *c)
 {
     vd lo[WIDE_ROWS], hi[WIDE_ROWS];
 
@@ -48,12 +53,12 @@ add_wide(const double *a, const double *b, const struct kn_mfma *r, vf *c)
         lo[x] = vf_double(c[x], false);
         hi[x] = vf_double(c[x], true);
     }
-    for (unsigned k = 0; k < r->k; k++, a += r->m, b += r->n) {
-        vd left = vd_load(b), right = vd_load(b + VL / 2);
+    for (unsigned k = 0; k < w.k; k++, w.a += w.rows, w.b += w.rows) {
+        vd left = vd_load(w.b), right = vd_load(w.b + VL / 2);
 
 #pragma GCC unroll 4
         for (unsigned x = 0; x < WIDE_ROWS; x++) {
-            vd row = vd_set(a[x]);
+            vd row = vd_set(w.a[x]);
 
             lo[x] = vd_fma(left, row, lo[x]);
             hi[x] = vd_fma(right, row, hi[x]);
@@ -75,22 +80,21 @@ wide_result(const struct wide_operands *o, unsigned i, unsigned j, vf c)
     return vi_select(nan, vi_set(0x7fc00000), vf_bits(c));
 }
 
-static void
+static ALWAYS void
 run_wide(const struct wide_operands *o, const struct kn_mfma_job *job,
-         kn_vreg_row *d)
+         unsigned rows, kn_vreg_row *d)
 {
-    const struct kn_mfma *r = job->row;
-
-    for (unsigned i = 0; i < r->m; i += WIDE_ROWS)
-        for (unsigned j = 0; j < r->n; j += VL) {
-            struct kn_mfma_at at = kn_mfma_locate_d(r, i, j, 0);
+    for (unsigned i = 0; i < rows; i += WIDE_ROWS)
+        for (unsigned j = 0; j < rows; j += VL) {
+            struct wide w = { o->a + i, o->b + j, rows, job->row->k };
+            struct kn_mfma_at at = place_d(rows, i, j);
             vf c[WIDE_ROWS];
 
 #pragma GCC unroll 4
             for (unsigned x = 0; x < WIDE_ROWS; x++)
                 c[x] = vi_float(load_c(job, (struct kn_mfma_at){
                     at.lane, (uint8_t)(at.element + x) }));
-            add_wide(o->a + i, o->b + j, r, c);
+            add_wide(w, c);
 #pragma GCC unroll 4
             for (unsigned x = 0; x < WIDE_ROWS; x++)
                 vi_store((int32_t *)&d[at.element + x][at.lane],
@@ -109,7 +113,10 @@ run_widened(const struct kn_mfma_job *j, const float *a, const float *b,
     o.sb = s ? s + 1 : NULL;
     widen_side(a, o.sa, j->row->m, j->row->k, o.a);
     widen_side(b, o.sb, j->row->n, j->row->k, o.b);
-    run_wide(&o, j, d);
+    if (j->row->m == 16)
+        run_wide(&o, j, 16, d);
+    else
+        run_wide(&o, j, 32, d);
 }
 
 /* Of operands near 1, which are kept decoded. */

@@ -364,6 +364,16 @@ load_c(const struct kn_mfma_job *job, struct kn_mfma_at at)
                   : vi_set((int32_t)job->c_const);
 }
 
+/* kn_mfma_locate_d of one block of rows * rows, rows a constant. */
+static ALWAYS struct kn_mfma_at
+place_d(unsigned rows, unsigned i, unsigned j)
+{
+    unsigned lanes = 64 / rows; /* that hold a column, four rows each */
+
+    return (struct kn_mfma_at){ (uint8_t)(j + rows * (i / 4 % lanes)),
+                                (uint8_t)(i % 4 + i / (4 * lanes) * 4) };
+}
+
 static ALWAYS void
 run_rows(const struct operands *o, const struct kn_mfma_job *job, enum how how,
          kn_vreg_row *d)

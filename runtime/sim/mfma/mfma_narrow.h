@@ -134,10 +134,11 @@ load_near_operands(const struct kn_mfma_job *j, struct kn_mfma_side own[2],
            least + o->sa.min_e + o->sb.min_e >= -NEAR;
 }
 
-/* Rows i .. i+3 of D, columns j .. j+VL-1. */
+/* Rows i .. i+3 of D, columns j .. j+VL-1; A has as many rows as B columns,
+ * which is a constant where this is inlined. */
 struct quad {
     const struct near_operands *o;
-    unsigned i, j;
+    unsigned i, j, rows;
 };
 
 /* Partial sums s * 2^(e-24), a row each. */
@@ -164,8 +165,8 @@ add_quad(const struct quad *q, unsigned k, unsigned n, unsigned step)
     for (unsigned x = 0; x < n; x++) {
         unsigned at = k + x * step;
 
-        top = vb_max(top, vb_adds(vb_columns(b->e + at * b->rows + q->j),
-                                  vb_rows(a->e + at * a->rows + q->i)));
+        top = vb_max(top, vb_adds(vb_columns(b->e + at * q->rows + q->j),
+                                  vb_rows(a->e + at * q->rows + q->i)));
     }
 #pragma GCC unroll 4
     for (unsigned r = 0; r < 4; r++) {
@@ -176,8 +177,8 @@ add_quad(const struct quad *q, unsigned k, unsigned n, unsigned step)
 #pragma GCC unroll 8
     for (unsigned x = 0; x < n; x++) {
         unsigned at = k + x * step;
-        const float *row = a->f + at * a->rows + q->i;
-        vf column = vf_load(b->f + at * b->rows + q->j);
+        const float *row = a->f + at * q->rows + q->i;
+        vf column = vf_load(b->f + at * q->rows + q->j);
 
 #pragma GCC unroll 4
         for (unsigned r = 0; r < 4; r++)
@@ -271,8 +272,8 @@ quad_scale(const struct quad *q, unsigned k, unsigned r)
 {
     const struct near_operands *o = q->o;
 
-    return vi_add(vi_load(o->sb.e + k / 32 * o->b->rows + q->j),
-                  vi_set(o->sa.e[k / 32 * o->a->rows + q->i + r]));
+    return vi_add(vi_load(o->sb.e + k / 32 * q->rows + q->j),
+                  vi_set(o->sa.e[k / 32 * q->rows + q->i + r]));
 }
 
 static ALWAYS void
@@ -292,15 +293,22 @@ run_quad(const struct quad *q, unsigned k, unsigned g, vf *c)
     }
 }
 
-/* All zero or near 1? */
+/* All of the four rows zero or near 1? */
 static ALWAYS bool
-near_c(vi c)
+near_c(const vf *c)
 {
-    vi mag = vi_and(c, vi_set(INT32_MAX));
-    vi off = vi_sub(mag, vi_set((127 - NEAR) << 23));
-    vi out = vi_or(vi_gt(vi_set(0), off), vi_gt(off, vi_set(NEAR << 24)));
+    const vi lo = vi_set((127 - NEAR) << 23), hi = vi_set((127 + NEAR) << 23);
+    vi most = lo, least = lo;
 
-    return !vi_any(vi_select(vi_eq(mag, vi_set(0)), vi_set(0), out));
+#pragma GCC unroll 4
+    for (unsigned r = 0; r < 4; r++) {
+        vi mag = magnitude(c[r]);
+
+        mag = vi_select(vi_eq(mag, vi_set(0)), lo, mag);
+        most = vi_max(most, mag);
+        least = vi_min(least, mag);
+    }
+    return !vi_any(vi_or(vi_gt(lo, least), vi_gt(most, hi)));
 }
 
 static ALWAYS vi
@@ -318,14 +326,12 @@ near_result(const struct quad *q, unsigned r, vf c)
 /* false: some C is not near. */
 static ALWAYS bool
 run_quads(const struct near_operands *o, const struct kn_mfma_job *job,
-          unsigned g, kn_vreg_row *d)
+          unsigned g, unsigned rows, kn_vreg_row *d)
 {
-    const struct kn_mfma *row = job->row;
-
-    for (unsigned i = 0; i < row->m; i += 4)
-        for (unsigned j = 0; j < row->n; j += VL) {
-            const struct quad q = {o, i, j};
-            struct kn_mfma_at at = kn_mfma_locate_d(row, i, j, 0);
+    for (unsigned i = 0; i < rows; i += 4)
+        for (unsigned j = 0; j < rows; j += VL) {
+            const struct quad q = {o, i, j, rows};
+            struct kn_mfma_at at = place_d(rows, i, j);
             vf c[4];
 
 #pragma GCC unroll 4
@@ -333,16 +339,33 @@ run_quads(const struct near_operands *o, const struct kn_mfma_job *job,
                 struct kn_mfma_at here = {at.lane, (uint8_t)(at.element + r)};
 
                 c[r] = vi_float(load_c(job, here));
-                if (!near_c(vf_bits(c[r])))
-                    return false;
             }
-            run_quad(&q, row->k, g, c);
+            if (!near_c(c))
+                return false;
+            run_quad(&q, job->row->k, g, c);
 #pragma GCC unroll 4
             for (unsigned r = 0; r < 4; r++)
                 vi_store((int32_t *)&d[at.element + r][at.lane],
                          near_result(&q, r, c[r]));
         }
     return true;
+}
+
+/* Each group of products and each size its own copy of the loops. */
+static bool
+run_groups_of(const struct near_operands *o, const struct kn_mfma_job *j,
+              kn_vreg_row *d)
+{
+    bool small = j->row->m == 16;
+
+    if (j->row->a >= KN_MT_FP8)
+        return small ? run_quads(o, j, GROUP16, 16, d)
+                     : run_quads(o, j, GROUP16, 32, d);
+    if (j->row->a == KN_MT_XF32)
+        return small ? run_quads(o, j, GROUP4, 16, d)
+                     : run_quads(o, j, GROUP4, 32, d);
+    return small ? run_quads(o, j, GROUP8, 16, d)
+                 : run_quads(o, j, GROUP8, 32, d);
 }
 
 /* The whole instruction, or false, d then holding anything. */
@@ -354,9 +377,5 @@ run_near(const struct kn_mfma_job *j, kn_vreg_row *d)
 
     if (j->model != KN_MFMA_CDNA3 || !load_near_operands(j, own, &o))
         return false;
-    if (j->row->a >= KN_MT_FP8)
-        return run_quads(&o, j, GROUP16, d);
-    if (j->row->a == KN_MT_XF32)
-        return run_quads(&o, j, GROUP4, d);
-    return run_quads(&o, j, GROUP8, d);
+    return run_groups_of(&o, j, d);
 }
