@@ -403,6 +403,7 @@ struct kn_hazard {
     uint32_t lo, hi;         /* registers that those which do may hold */
     uint32_t head;           /* of mfma[] */
     struct kn_hazard_mfma mfma[KN_HZ_MFMA];
+    uint64_t rare_until;     /* only VALU_VGPR's rules matter from here on */
     uint64_t last[KN_HZ_PRODUCERS]; /* step after the newest of each kind */
     uint32_t nrecent;
     struct {

@@ -343,6 +343,22 @@ check_mfma(struct kn_wave *w, const struct kn_inst *i,
 
 /* ---- run loop ----------------------------------------------------------- */
 
+/* Nearly every vector instruction makes a VGPR, nearly none reads it by a rule:
+ * the rules of that, and steps after which no other producer matters. */
+enum {
+#define RULE(p, c, need, match, target, severity, text) \
+    | (P_##p == P_VALU_VGPR ? 1 << KN_HZ_AT_##p##_##c : 0)
+#define MATRIX(id, number, most, verb)
+    VGPR_RULES = 0
+#include "../../emit/isa/hazard.def"
+#undef RULE
+#define RULE(p, c, need, match, target, severity, text) | (need)
+    , REACH = 0
+#include "../../emit/isa/hazard.def"
+#undef MATRIX
+#undef RULE
+};
+
 void
 kn_hazard_reset(struct kn_hazard *h)
 {
@@ -355,7 +371,10 @@ kn_hazard_check(struct kn_wave *w, const struct kn_inst *i,
 {
     struct kn_hazard *h = w->hazard;
 
-    for (unsigned m = st->rules; m; m &= m - 1) {
+    unsigned rules = w->steps < h->rare_until ? st->rules
+                                              : st->rules & VGPR_RULES;
+
+    for (unsigned m = rules; m; m &= m - 1) {
         const struct kn_hz_rule *r = &kn_hz_rules[__builtin_ctz(m)];
 
         if (w->steps - h->last[r->produce] < r->need)
@@ -384,6 +403,8 @@ kn_hazard_record(struct kn_wave *w, const struct kn_inst *i,
         record_mfma(w, i, st);
     if (!st->produces)
         return;
+    if (st->produces & ~(1u << P_VALU_VGPR))
+        h->rare_until = w->steps + 1 + REACH;
     slot = h->nrecent++ % KN_HZ_RING;
     h->recent[slot].at = w->steps + 1;
     h->recent[slot].inst = kn_inst_index(w, i);
