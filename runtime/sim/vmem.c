@@ -231,6 +231,20 @@ kn_vmem_collect(const struct kn_wave *w, const struct kn_memop *m,
     }
 }
 
+/* The first n dwords of all lanes. */
+static inline __attribute__((always_inline)) void
+turn_rows(uint8_t (*buf)[16], uint32_t (*rows)[KN_LANES], unsigned n)
+{
+    for (unsigned l = 0; l < KN_LANES; l += 4) {
+        four d[4];
+
+        memcpy(d, buf[l], sizeof d);
+        turn(d);
+        for (unsigned k = 0; k < n; k++)
+            memcpy(rows[k] + l, &d[k], sizeof d[k]);
+    }
+}
+
 static uint32_t
 extend(uint32_t v, const struct kn_memop *m)
 {
@@ -250,14 +264,10 @@ kn_vmem_result(struct kn_wave *w, const struct kn_memop *m,
     op->nreg = m->ndst;
     op->half = m->half;
     op->exec = x->mask;
-    for (unsigned l = 0; l < KN_LANES; l += 4) {
-        four d[4];
-
-        memcpy(d, x->buf[l], sizeof d);
-        turn(d);
-        for (unsigned k = 0; k < 4; k++)
-            memcpy(op->data[k] + l, &d[k], sizeof d[k]);
-    }
+    if (m->ndst > 2)
+        turn_rows(x->buf, op->data, 4);
+    else
+        turn_rows(x->buf, op->data, 2);
     if (m->bytes < 4)
         for (unsigned l = 0; l < KN_LANES; l++)
             op->data[0][l] = extend(op->data[0][l], m);

@@ -38,7 +38,8 @@ static kn_exec_fn *const exec_fns[KN_NISA] = {
 kn_lane_fn *
 kn_lane_of(unsigned op)
 {
-    if (kn_isa[op].unit == KN_U_VALU && kn_isa[op].flags & KN_IF_WEXEC)
+    if (!lane_fns[op] && kn_isa[op].unit == KN_U_VALU &&
+        kn_isa[op].flags & KN_IF_WEXEC)
         op--;
     return lane_fns[op];
 }

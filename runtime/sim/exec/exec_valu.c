@@ -256,15 +256,23 @@ nan_came_in(const struct kn_valu *v, unsigned l)
     return false;
 }
 
+static KN_CLONES bool
+any_default_nan(const uint32_t *d)
+{
+    uint32_t odd = 0;
+
+    for (unsigned l = 0; l < KN_LANES; l++)
+        odd |= d[l] == 0xffc00000u;
+    return odd;
+}
+
 void
 kn_valu_finish_f32(struct kn_valu *v, uint32_t *d)
 {
     static const float omods[] = { 1.0f, 2.0f, 4.0f, 0.5f };
     const struct kn_inst *i = v->i;
-    uint32_t odd = 0;
+    bool odd = any_default_nan(d);
 
-    for (unsigned l = 0; l < KN_LANES; l++)
-        odd |= d[l] == 0xffc00000u;
     for (unsigned l = 0; odd && l < KN_LANES; l++)
         if (d[l] == 0xffc00000u && !nan_came_in(v, l))
             d[l] = 0x7fc00000u;
@@ -513,7 +521,8 @@ kn_valu_call(struct kn_valu *v, const struct kn_wave *w, kn_lane_fn *fn)
     char c = v->sig[0];
     unsigned at = c == 'f' || (c == 'P' && kn_isa[v->i->op].flags & KN_IF_PK32)
                       ? KN_MODE_ROUND32 : KN_MODE_ROUND64;
-    unsigned round = strchr("fPdhp", c) ? w->mode >> at & 3 : 0;
+    bool nearest = !(w->mode & (15u << KN_MODE_ROUND32));
+    unsigned round = !nearest && strchr("fPdhp", c) ? w->mode >> at & 3 : 0;
 
     if (v->i->op == KN_I_v_cvt_pk_u8_f32 && w->mode >> KN_MODE_ROUND32 & 3)
         return "rounding mode for v_cvt_pk_u8_f32";

@@ -108,24 +108,27 @@ field_i32(int32_t v, uint32_t n)
     return n ? (uint32_t)((int32_t)((uint32_t)v << (32 - n)) >> (32 - n)) : 0;
 }
 
-/* v_perm_b32 (CDNA3 ISA 12.11): a byte, a sign, 0 or 0xff for each byte. */
+/* v_perm_b32 (CDNA3 ISA 12.11): a byte, a sign, 0 or 0xff for each byte of
+ * hi:lo. No branch and 32 bits, so that lanes go together. */
 static inline uint32_t
-permute_byte(uint64_t data, uint32_t sel)
+permute_byte(uint32_t hi, uint32_t lo, uint32_t sel)
 {
-    uint32_t sign = (uint32_t)(data >> ((sel & 3) * 16 + 15) & 1) * 255;
+    uint32_t byte = (sel & 4 ? hi : lo) >> (sel & 3) * 8;
+    uint32_t word = (sel & 2 ? hi : lo) >> (sel & 1) * 16;
+    uint32_t sign = 0u - (word >> 15 & 1);
+    uint32_t constant = sel == 12 ? 0 : UINT32_MAX;
+    uint32_t other = sel < 12 ? sign : constant;
 
-    if (sel < 8)
-        return (uint32_t)(data >> sel * 8) & 255;
-    return sel < 12 ? sign : sel == 12 ? 0 : 255;
+    return (sel < 8 ? byte : other) & 255;
 }
 
 static inline uint32_t
-permute_bytes(uint64_t data, uint32_t sel)
+permute_bytes(uint32_t hi, uint32_t lo, uint32_t sel)
 {
-    return permute_byte(data, sel & 255) |
-           permute_byte(data, sel >> 8 & 255) << 8 |
-           permute_byte(data, sel >> 16 & 255) << 16 |
-           permute_byte(data, sel >> 24) << 24;
+    return permute_byte(hi, lo, sel & 255) |
+           permute_byte(hi, lo, sel >> 8 & 255) << 8 |
+           permute_byte(hi, lo, sel >> 16 & 255) << 16 |
+           permute_byte(hi, lo, sel >> 24) << 24;
 }
 
 /* Bit k of the table is the result for a, b, c = the bits of k, a highest. */
