@@ -204,6 +204,7 @@ struct kn_run {
     uint8_t *kernarg_bytes;  /* as filled in, for the preload */
     uint32_t kernarg_size;
     uint32_t lds_size, nwaves, scratch_size;
+    uint32_t nvreg;          /* no instruction names a VGPR from here on */
     uint64_t max_steps;
     double deadline;         /* of kn_seconds; 0: none */
     uint64_t code_lo, code_hi; /* the kernel's own, in device memory */

@@ -76,6 +76,26 @@ check_scratch(struct kn_run *r)
     return KILN_OK;
 }
 
+/* The end of the registers that the program can reach: a wave has 128 KB of
+ * them, of which most kernels use a part. */
+static uint32_t
+reached_registers(const struct kn_run *r)
+{
+    uint32_t most = 1;
+
+    for (uint32_t k = 0; k < r->program->n; k++) {
+        const struct kn_step *st = &r->step[k];
+        unsigned op = r->program->inst[k].op;
+
+        if (op == KN_I_s_set_gpr_idx_on || op == KN_I_s_set_gpr_idx_mode)
+            return KN_NVREG;
+        for (unsigned n = 0; n < st->nv; n++)
+            if ((uint32_t)st->v[n].reg + st->v[n].n > most)
+                most = (uint32_t)st->v[n].reg + st->v[n].n;
+    }
+    return most;
+}
+
 kiln_status
 kn_check_launch(struct kn_run *r)
 {
@@ -91,6 +111,7 @@ kn_check_launch(struct kn_run *r)
                        (unsigned long long)lds, r->kernel->lds,
                        kiln_target_name(r->sim->target), limit);
     KN_TRY(check_scratch(r));
+    r->nvreg = reached_registers(r);
     r->lds_size = (uint32_t)lds;
     total = (uint64_t)r->l->grid[0] * r->l->grid[1] * r->l->grid[2];
     r->ngroups = r->l->select.all ? total : r->l->select.n;
@@ -340,7 +361,7 @@ init_vectors(struct kn_wave *w, const struct kn_run *r)
         w->vundef[k] = (struct kn_undef){ ~(uint64_t)0, UINT32_MAX,
                                           KN_F_UNINIT_REG };
     memset(w->vflag, KN_VF_UNINIT, KN_NVREG);
-    for (unsigned k = 0; k < KN_NVREG; k++)
+    for (unsigned k = 0; k < r->nvreg; k++)
         for (unsigned l = 0; l < KN_LANES; l++)
             w->v[k][l] = KN_POISON;
     for (unsigned l = 0; l < KN_LANES; l++) {
