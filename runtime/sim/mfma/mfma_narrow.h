@@ -49,6 +49,51 @@ near_codes(const struct decoder *d, vi u, struct kn_mfma_side *s, unsigned at,
     vf_store(s->f + at, x.f);
 }
 
+/* What each code of four bits is. */
+struct nibbles {
+    float f[16] __attribute__((aligned(64)));
+    int32_t e[16] __attribute__((aligned(64)));
+};
+
+static void
+load_nibbles(const struct decoder *d, struct nibbles *n, struct seen *seen)
+{
+    static const int32_t code[16] = { 0, 1, 2,  3,  4,  5,  6,  7,
+                                      8, 9, 10, 11, 12, 13, 14, 15 };
+
+    for (unsigned at = 0; at < 16; at += VL) {
+        struct decoded x = decode(d, vi_load(code + at), seen);
+
+        vf_store(n->f + at, x.f);
+        vi_store(n->e + at, vi_select(x.zero, vi_set(ZERO_E), x.e));
+    }
+}
+
+/* An operand of four bits; its range is taken for that of all codes. */
+static void
+load_near4(const struct decoder *d, const kn_vreg_row *regs,
+           struct kn_mfma_layout l, struct kn_mfma_side *s)
+{
+    struct seen seen = {vi_set(-1000), vi_set(0x7fff), vi_set(0)};
+    struct nibbles n;
+    unsigned shift = l.rows == 16 ? 4 : 5;
+
+    load_nibbles(d, &n, &seen);
+    s->rows = l.rows;
+    for (unsigned t = 0; t < l.kl; t++)
+        for (unsigned lane = 0; lane < 64; lane += VL) {
+            unsigned at = ((lane >> shift) * l.kl + t) * l.rows +
+                          (lane & (l.rows - 1u));
+            vi u = codes(regs, lane, t, 4);
+
+            vf_store(s->f + at, vf_pick(n.f, u));
+            vi_store_bytes(s->e + at, vi_pick(n.e, u));
+        }
+    s->max_e = vi_highest(seen.most);
+    s->min_e = vi_lowest(seen.least);
+    s->near = !vi_any(seen.bad);
+}
+
 static void
 load_near(const struct kn_mfma_job *j, bool b, struct kn_mfma_side *s)
 {
@@ -59,6 +104,10 @@ load_near(const struct kn_mfma_job *j, bool b, struct kn_mfma_side *s)
     struct seen seen = {vi_set(-1000), vi_set(0x7fff), vi_set(0)};
     unsigned count = l.half ? l.kl * 2u : l.kl, shift = l.rows == 16 ? 4 : 5;
 
+    if (d.bits == 4) {
+        load_near4(&d, regs, l, s);
+        return;
+    }
     s->rows = l.rows;
     for (unsigned t = 0; t < count; t++)
         for (unsigned lane = 0; lane < 64; lane += VL) {

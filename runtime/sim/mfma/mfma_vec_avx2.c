@@ -163,6 +163,21 @@ vi_store_bytes(int8_t *p, vi a)
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(x, x));
 }
 
+/* Element u % 16 of a table, for each lane. */
+static ALWAYS vf
+vf_pick(const float *t, vi u)
+{
+    vf low = _mm256_permutevar8x32_ps(vf_load(t), u);
+    vf high = _mm256_permutevar8x32_ps(vf_load(t + 8), u);
+
+    return _mm256_blendv_ps(low, high, vi_float(vi_sll(u, 28)));
+}
+static ALWAYS vi
+vi_pick(const int32_t *t, vi u)
+{
+    return vf_bits(vf_pick((const float *)(const void *)t, u));
+}
+
 #include "mfma_kernel.h"
 
 #if defined(__clang__)

@@ -153,6 +153,18 @@ vi_store_bytes(int8_t *p, vi a)
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(a));
 }
 
+/* Element u % 16 of a table, for each lane. */
+static ALWAYS vi
+vi_pick(const int32_t *t, vi u)
+{
+    return _mm512_permutexvar_epi32(u, vi_load(t));
+}
+static ALWAYS vf
+vf_pick(const float *t, vi u)
+{
+    return _mm512_permutexvar_ps(u, vf_load(t));
+}
+
 #include "mfma_kernel.h"
 
 #if defined(__clang__)

@@ -193,4 +193,18 @@ vi_store_bytes(int8_t *p, vi a)
         p[n] = (int8_t)a[n];
 }
 
+/* Element u % 16 of a table, for each lane. */
+#define PICK(t, u) \
+    { (t)[(u)[0] & 15], (t)[(u)[1] & 15], (t)[(u)[2] & 15], (t)[(u)[3] & 15] }
+static ALWAYS vi
+vi_pick(const int32_t *t, vi u)
+{
+    return (vi)PICK(t, u);
+}
+static ALWAYS vf
+vf_pick(const float *t, vi u)
+{
+    return (vf)PICK(t, u);
+}
+
 #include "mfma_kernel.h"
