@@ -82,6 +82,19 @@ lane_parts(struct ranged *r, unsigned lane)
     return r->m->kind == KN_MO_ATOMIC && parts ? 15 : parts;
 }
 
+/* The same where no rule is doubtful: wholly in range, or wholly outside. */
+static unsigned
+quick_parts(struct ranged *r, unsigned lane, unsigned full)
+{
+    uint64_t first = r->off[lane], end = first + r->m->bytes;
+
+    if (end + r->soffset <= r->d.records)
+        return full;
+    if (first >= r->d.records && end <= UINT32_MAX)
+        return 0;
+    return lane_parts(r, lane);
+}
+
 static void
 report_verdict(struct kn_wave *w, const struct kn_inst *i,
                const struct ranged *r)
@@ -153,7 +166,7 @@ check_range(struct kn_wave *w, const struct kn_inst *i, struct ranged *r,
         x->parts[l] = 0;
         if (!(x->mask & bit))
             continue;
-        p = lane_parts(r, l);
+        p = quick_parts(r, l, full);
         out |= p != full ? bit : 0;
         x->parts[l] = (uint8_t)(p == full ? 15 : p);
     }
