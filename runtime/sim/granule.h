@@ -95,15 +95,28 @@ kn_read_later(const uint16_t *reader, const struct kn_lds_access *x,
     return one | (four[0] | four[1] | four[2] | four[3]);
 }
 
-/* Data of n bytes a lane, in rows of 16 that may be over-read, to LDS. */
 KN_INLINE void
-kn_put_rows(uint8_t *lds, const uint32_t *addr, const uint8_t *row,
+kn_put_each(uint8_t *lds, const uint32_t *addr, const uint8_t *row,
             uint64_t mask, unsigned n)
 {
     for (; mask; mask &= mask - 1) {
         unsigned l = (unsigned)__builtin_ctzll(mask);
 
         memcpy(lds + addr[l], row + 16 * l, n);
+    }
+}
+
+/* Data of n bytes a lane, in rows of 16 that may be over-read, to LDS. Sizes
+ * that the compiler knows are moved at once. */
+static inline void
+kn_put_rows(uint8_t *lds, const uint32_t *addr, const uint8_t *row,
+            uint64_t mask, unsigned n)
+{
+    switch (n) {
+    case 4: kn_put_each(lds, addr, row, mask, 4); break;
+    case 8: kn_put_each(lds, addr, row, mask, 8); break;
+    case 16: kn_put_each(lds, addr, row, mask, 16); break;
+    default: kn_put_each(lds, addr, row, mask, n); break;
     }
 }
 

@@ -434,21 +434,46 @@ is_needed(const uint16_t *row, unsigned n, uint16_t limit)
     return late;
 }
 
+/* Is the update in order behind whoever wrote n granules of each lane? */
+static bool
+writes_well(const struct kn_wave *w, const struct kn_lds_access *x, unsigned n)
+{
+    const struct kn_lds_shadow *s = w->group->shadow;
+    uint32_t good = 0;       /* the newest stamp that was found in order */
+
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        const uint32_t *stamp =
+            s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift);
+
+        for (unsigned k = 0; k < n; k++) {
+            if (stamp[k] <= s->safe || stamp[k] == good)
+                continue;
+            if (written_too_early(w, stamp[k], x->kind))
+                return false;
+            good = stamp[k];
+        }
+    }
+    return true;
+}
+
 /* Marks n defined granules of each lane, if nobody can still need any. */
 KN_INLINE bool
-mark_lanes(struct kn_lds_shadow *s, const struct kn_lds_access *x,
+mark_lanes(const struct kn_wave *w, const struct kn_lds_access *x,
            const struct readers *r, unsigned n)
 {
+    struct kn_lds_shadow *s = w->group->shadow;
     struct kn_doubt d = { { 0 }, 0 };
 
-    for (uint64_t m = x->mask; m; m &= m - 1)
-        kn_doubt_write(&d, s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift),
-                       n, s->safe);
+    for (uint64_t m = x->mask; m; m &= m - 1) {
+        uint32_t at = x->addr[__builtin_ctzll(m)] >> s->shift;
+
+        kn_doubt_write(&d, s->writer + at, n, s->safe);
+    }
     for (unsigned k = 0; k < r->n; k++)
         if (kn_read_later(s->reader + (size_t)r->wave[k] * s->n, x, s->shift, n,
                           r->limit[k]))
             return false;
-    if (kn_in_doubt(&d))
+    if (kn_in_doubt(&d) && !writes_well(w, x, n))
         return false;
     for (uint64_t m = x->mask; m; m &= m - 1)
         kn_stamp_run(s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift), n,
@@ -458,17 +483,17 @@ mark_lanes(struct kn_lds_shadow *s, const struct kn_lds_access *x,
 
 /* Is the update of all lanes marked, there being nothing to say of it? */
 static bool
-mark_plain(struct kn_lds_shadow *s, const struct kn_lds_access *x,
+mark_plain(const struct kn_wave *w, const struct kn_lds_access *x,
            const struct readers *r)
 {
     if (x->kind == KN_L_ATOMIC ||
         x->undef[0] | x->undef[1] | x->undef[2] | x->undef[3])
         return false;
-    switch (s->shift ? x->bytes / 4 : x->bytes) {
-    case 1: return mark_lanes(s, x, r, 1);
-    case 2: return mark_lanes(s, x, r, 2);
-    case 4: return mark_lanes(s, x, r, 4);
-    case 16: return mark_lanes(s, x, r, 16);
+    switch (w->group->shadow->shift ? x->bytes / 4 : x->bytes) {
+    case 1: return mark_lanes(w, x, r, 1);
+    case 2: return mark_lanes(w, x, r, 2);
+    case 4: return mark_lanes(w, x, r, 4);
+    case 16: return mark_lanes(w, x, r, 16);
     default: return false;
     }
 }
@@ -527,7 +552,7 @@ judge_update(struct kn_wave *w, const struct kn_inst *i,
     struct readers r;
 
     find_readers(w, x->kind, &r);
-    if (mark_plain(s, x, &r))
+    if (mark_plain(w, x, &r))
         return;
     for (uint64_t m = x->mask; m; m &= m - 1) {
         unsigned l = (unsigned)__builtin_ctzll(m);
@@ -535,19 +560,6 @@ judge_update(struct kn_wave *w, const struct kn_inst *i,
         if (s->narrow && !updates_well(w, x, &r, l))
             kn_lds_refine(w->group);
         mark_lane(w, i, x, &r, l);
-    }
-}
-
-/* Sizes that the compiler knows are moved at once. */
-static void
-put_rows(uint8_t *lds, const uint32_t *addr, const uint8_t *row,
-         uint64_t mask, unsigned n)
-{
-    switch (n) {
-    case 4: kn_put_rows(lds, addr, row, mask, 4); break;
-    case 8: kn_put_rows(lds, addr, row, mask, 8); break;
-    case 16: kn_put_rows(lds, addr, row, mask, 16); break;
-    default: kn_put_rows(lds, addr, row, mask, n); break;
     }
 }
 
@@ -569,12 +581,12 @@ kn_lds_update(struct kn_wave *w, const struct kn_inst *i,
     if (!is_observed(w))
         judge_update(w, i, x);
     if (x->kind == KN_L_WRITE)
-        put_rows(w->group->lds, x->addr, x->buf[0], x->mask, x->bytes);
+        kn_put_rows(w->group->lds, x->addr, x->buf[0], x->mask, x->bytes);
 }
 
 void
 kn_lds_commit(struct kn_wave *w, const struct kn_op *op)
 {
-    put_rows(w->group->lds, op->lds, (const uint8_t *)op->data, op->exec,
-             op->size);
+    kn_put_rows(w->group->lds, op->lds, (const uint8_t *)op->data, op->exec,
+                op->size);
 }

@@ -1,4 +1,5 @@
 /* exec_buffer.c - MUBUF: buffer descriptor, addressing and range check. */
+#include "../../../ir/clones.h"
 #include "../vmem.h"
 
 struct srd {                 /* gfx9 V#, CDNA3 ISA 9.1.8 */
@@ -119,20 +120,31 @@ report_verdict(struct kn_wave *w, const struct kn_inst *i,
     }
 }
 
+/* An offset above most, all being below 2^48. */
+static KN_CLONES bool
+any_beyond(const uint64_t *off, uint64_t most)
+{
+    uint64_t over = most;
+
+    for (unsigned l = 0; l < KN_LANES; l++)
+        over |= most - off[l];
+    return over >> 63;
+}
+
 static bool
 all_in_range(const struct ranged *r, uint64_t mask)
 {
-    uint64_t most = (uint64_t)r->d.records - r->soffset - r->m->bytes;
-    uint64_t max = 0, over = most;
+    uint64_t max = 0;
 
-    for (unsigned l = 0; l < KN_LANES; l++) /* offsets are below 2^48 */
-        over |= most - r->off[l];
-    if (!(over >> 63))
+    if (!any_beyond(r->off, (uint64_t)r->d.records - r->soffset - r->m->bytes))
         return true;
-    for (unsigned l = 0; l < KN_LANES; l++)
-        if (mask >> l & 1 && r->off[l] > max)
-            max = r->off[l];
-    return max + r->soffset + r->m->bytes <= r->d.records;
+    for (uint64_t m = mask; m; m &= m - 1) {
+        uint64_t off = r->off[__builtin_ctzll(m)];
+
+        max = off > max ? off : max;
+    }
+    return mask != ~(uint64_t)0 &&
+           max + r->soffset + r->m->bytes <= r->d.records;
 }
 
 static void
