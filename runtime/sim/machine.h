@@ -93,6 +93,8 @@ typedef void kn_exec_fn(struct kn_wave *w, const struct kn_inst *i);
 
 /* exec.c: the function of row `op`, NULL if nobody implements it. */
 kn_exec_fn *kn_exec_lookup(unsigned op);
+/* The same for an instruction: a shorter way where it has one. */
+kn_exec_fn *kn_exec_of(const struct kn_inst *i);
 
 /* Memory and synchronisation, to be named in exec.def. */
 kn_exec_fn kn_exec_smem;     /* s_load*, s_store*, s_atomic*, s_memtime */

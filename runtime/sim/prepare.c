@@ -174,7 +174,7 @@ prepare_one(const struct kn_program *p, const struct kn_inst *i,
     unsigned acc = p->kernel->accum_offset;
     const char *what = NULL;
 
-    st->fn = kn_exec_lookup(i->op);
+    st->fn = kn_exec_of(i);
     st->flags = (uint8_t)step_flags(row);
     st->undef_rule = (uint8_t)undef_rule(i, row);
     st->waits = 1;

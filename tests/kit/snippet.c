@@ -69,7 +69,7 @@ snippet_run(struct snippet *s)
     w->pc = s->prog.entry;
     for (unsigned steps = 0; !w->status && steps < 1000; steps++) {
         const struct kn_inst *i = &s->prog.inst[w->pc];
-        kn_exec_fn *fn = kn_exec_lookup(i->op);
+        kn_exec_fn *fn = kn_exec_of(i);
 
         if (i->op == KN_I_s_endpgm)
             return KILN_OK;

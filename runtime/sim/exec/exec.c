@@ -78,3 +78,11 @@ kn_exec_lookup(unsigned op)
     return row->flags & (KN_IF_PK16 | KN_IF_PK32) ? kn_exec_packed
                                                   : kn_exec_valu;
 }
+
+kn_exec_fn *
+kn_exec_of(const struct kn_inst *i)
+{
+    kn_exec_fn *fn = kn_exec_lookup(i->op);
+
+    return fn == kn_exec_valu && kn_valu_is_plain(i) ? kn_exec_plain : fn;
+}

@@ -23,6 +23,8 @@
 #undef SX
 
 kn_exec_fn kn_exec_valu;     /* the frame of lane functions */
+kn_exec_fn kn_exec_plain;    /* of what kn_valu_is_plain, exec_plain.c */
+bool kn_valu_is_plain(const struct kn_inst *i);
 kn_exec_fn kn_exec_packed;
 kn_exec_fn kn_exec_scale;    /* v_cvt_scalef32_* */
 bool kn_scale_known(unsigned op);

@@ -18,13 +18,6 @@ kn_valu_source(const struct kn_wave *w, const struct kn_opnd *o,
     return reg % KN_NVREG;
 }
 
-static void
-splat(uint32_t *to, uint32_t v)
-{
-    for (unsigned l = 0; l < KN_LANES; l++)
-        to[l] = v;
-}
-
 /* One dword of an operand as a row of lanes; buf is used if it is scalar. */
 static const uint32_t *
 row_of(const struct kn_wave *w, const struct kn_opnd *o, unsigned index,
@@ -32,7 +25,7 @@ row_of(const struct kn_wave *w, const struct kn_opnd *o, unsigned index,
 {
     if (kn_is_vector(o))
         return w->v[kn_valu_source(w, o, index)];
-    splat(buf, kn_read_s32(w, o));
+    kn_splat(buf, kn_read_s32(w, o));
     return buf;
 }
 
@@ -256,8 +249,8 @@ nan_came_in(const struct kn_valu *v, unsigned l)
     return false;
 }
 
-static KN_CLONES bool
-any_default_nan(const uint32_t *d)
+KN_CLONES bool
+kn_any_default_nan(const uint32_t *d)
 {
     uint32_t odd = 0;
 
@@ -271,7 +264,7 @@ kn_valu_finish_f32(struct kn_valu *v, uint32_t *d)
 {
     static const float omods[] = { 1.0f, 2.0f, 4.0f, 0.5f };
     const struct kn_inst *i = v->i;
-    bool odd = any_default_nan(d);
+    bool odd = kn_any_default_nan(d);
 
     for (unsigned l = 0; odd && l < KN_LANES; l++)
         if (d[l] == 0xffc00000u && !nan_came_in(v, l))
@@ -352,6 +345,12 @@ static const uint8_t places[KN_NISA] = {
 #undef HALF
 #undef BYTE
 };
+
+bool
+kn_valu_has_place(unsigned op)
+{
+    return places[op] != P_ALL;
+}
 
 static void
 write_dword(struct kn_wave *w, unsigned reg, const uint32_t *d, uint64_t mask)

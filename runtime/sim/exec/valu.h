@@ -41,6 +41,17 @@ void kn_valu_store64(struct kn_valu *v, struct kn_wave *w);
 void kn_valu_store_rows(struct kn_valu *v, struct kn_wave *w,
                         uint32_t rows[2][KN_LANES]);
 bool kn_valu_wide(char letter);
+/* A result of this row keeps a part of its register. */
+bool kn_valu_has_place(unsigned op);
+/* Is the NaN that the host makes of none among the lanes? */
+bool kn_any_default_nan(const uint32_t *d);
+
+static inline void
+kn_splat(uint32_t *to, uint32_t v)
+{
+    for (unsigned l = 0; l < KN_LANES; l++)
+        to[l] = v;
+}
 
 static inline bool
 kn_is_vop3p(const struct kn_inst *i)
