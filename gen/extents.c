@@ -59,17 +59,18 @@ kn_array_text(const kiln_problem *p, uint32_t i)
 }
 
 /* Bytes of the arrays that the expression declares: the output is `nc`
- * matrices, columns come `nb` times. */
+ * matrices, of moe a row a slot; columns come `nb` times. */
 static void
 array_extents(const kiln_problem *p, int64_t nb, int64_t nc,
               struct kn_extents *e)
 {
     const struct kn_formula_operands x = kn_formula_declared(p->expression);
+    int64_t rows = kn_family_of(p)->routed ? p->tokens * p->topk : p->m * nc;
 
     for (uint32_t i = 0; i < x.n; i++)
         if (x.of[i].kind != KN_FO_SCALAR)
             e->x[x.of[i].slot] = x.of[i].kind == KN_FO_TENSOR ? e->c
-                : x.of[i].kind == KN_FO_ROW ? (uint64_t)(4 * p->m * nc)
+                : x.of[i].kind == KN_FO_ROW ? (uint64_t)(4 * rows)
                                             : (uint64_t)(4 * p->n * nb);
 }
 

@@ -215,6 +215,17 @@ array_of(const struct given *x, uint32_t i)
     return o ? 1 + o->kind : 0;
 }
 
+static bool
+names_rows(const struct given *x)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < x->operands.n; i++)
+        any |= x->operands.of[i].kind == KN_FO_ROW ||
+               x->operands.of[i].kind == KN_FO_TENSOR;
+    return any && kn_family_of(x->p)->routed;
+}
+
 /* Bias and C are an expression's operands: C is loaded for many rows at a time, and a
  * part of the tile stored while the next is made. Not of runs of rows, of moe and of
  * aiter's arguments, nor where sums leave LLVM no registers for those rows. */

@@ -325,7 +325,25 @@ check_strides(struct kn_ctx *c, const kiln_problem *p)
     return check_apart(c, p);
 }
 
-/* Of gemm1, whose activation it is; its rows are named by ids. */
+/* A slot's row has an f32 of a row's array, and lies in a tensor as in the output. */
+static kiln_status
+check_moe_arrays(struct kn_ctx *c, const kiln_problem *p)
+{
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++) {
+        enum kn_formula_operand_kind kind = kn_array_kind(p, i);
+
+        if (kind == KN_FO_ROW && 4 * p->tokens * p->topk > KN_REACH)
+            return kn_fail(c, KILN_UNSUPPORTED, "moe has arrays by row within "
+                           "2 GiB");
+        if (kind == KN_FO_TENSOR && kn_quantises(p))
+            return kn_fail(c, KILN_UNSUPPORTED, "a tensor has the output's type, "
+                           "and that of %s is not available yet",
+                           kiln_type_name(p->out));
+    }
+    return KILN_OK;
+}
+
+/* Of gemm1, whose activation it is. */
 static kiln_status
 check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -334,15 +352,10 @@ check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
     if (p->stage != KILN_MOE_GATE_UP || !kn_formula_names(p->expression, "gate"))
         return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe is gemm1's, "
                        "of gate and up");
-    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
-        if (kn_array_kind(p, i) != KN_NFO && kn_array_kind(p, i) != KN_FO_COL)
-            return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe names gate, "
-                           "up, their biases, columns and scalars: its rows, which "
-                           "ids name, have no array, nor has its output");
     if (p->act)
         return kn_fail(c, KILN_BAD_INPUT, "the expression is the activation: "
                        "no --act beside it");
-    return KILN_OK;
+    return check_moe_arrays(c, p);
 }
 
 static kiln_status

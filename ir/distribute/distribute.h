@@ -54,6 +54,8 @@ struct dist {
     kn_ref array[KN_FORMULA_ARRAYS], scalar[KN_FORMULA_SCALARS]; /* of expr */
     kn_ref *vector[3 + KN_FORMULA_DECLARED]; /* by column block, or by row block:
                                 biases, and what is declared */
+    const kn_ref *ids;       /* acc.named: of the rows of expr's arrays, else NULL */
+    struct dist_rows named;
     kn_ref most;             /* acc.amax: of the parts so far */
     kn_ref seed[2], seed_at[2]; /* acc.seed: halves, stirred; row and column of the
                                 output where the tile begins */
@@ -98,6 +100,8 @@ kn_ref dist_row_offset(struct dist *d, const struct dist_rows *r, kn_ref id);
 /* Row token * topk + slot of the output, of a token and the id whose bits 24 to 31
  * are the slot. */
 kn_ref dist_slot_row(struct dist *d, const struct dist_rows *r, kn_ref token, kn_ref id);
+/* Resource over an f32 for each row that ids name, whose pitch is 4. */
+kn_ref dist_rows_f32(struct dist *d, const struct dist_rows *r, kn_ref p);
 
 struct kn_type dist_vec(uint8_t elem, uint32_t n);
 
@@ -272,6 +276,8 @@ kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);
 kn_ref dist_f32_half(struct dist *d, const struct kn_ins *i, bool up);
 /* act= of acc.gate, an activation, of gate g and up u. */
 kn_ref dist_gated(struct dist *d, int act, kn_ref g, kn_ref u);
+/* n f32 of a resource, from a byte or from an index on. */
+kn_ref dist_load_at(struct dist *d, kn_ref r, kn_ref off, uint32_t n);
 kn_ref dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n);
 /* The lane's columns of r for each column block, all on their way before the
  * first is used. */
@@ -291,6 +297,10 @@ struct dist_out {
 };
 /* Of an operation with the operands and attributes of `store`. */
 struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
+/* The same of all rows that ids may name, r with the operation's pitch: a row's
+ * offset is dist_row_offset's. */
+struct dist_out dist_out_named(struct dist *d, const struct kn_ins *i,
+                               struct dist_rows *r);
 /* What the output holds where an accumulator will be stored: the offsets, the
  * bytes on their way, the four of them as `elem`. */
 struct dist_old {

@@ -19,6 +19,8 @@ struct apply {
     kn_ref from[KN_FORMULA_ARRAYS + 1];  /* tensors, with add=1 C behind them */
     uint32_t tensor[KN_FORMULA_ARRAYS + 1], nfrom; /* which of the declared */
     struct dist_old *old;    /* by accumulator and tensor */
+    kn_ref *place;           /* of rows that ids name: where a tensor's begins, by row
+                              * block, or 0 */
     struct dist_arith v;
 };
 
@@ -39,6 +41,16 @@ expand_scalar(struct dist *d, const struct kn_ins *i)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "slot= is 0 to %d",
                           KN_FORMULA_SCALARS - 1);
     d->scalar[i->attr[KN_A_slot]] = i->arg[0];
+    return KILN_OK;
+}
+
+kiln_status
+expand_named(struct dist *d, const struct kn_ins *i)
+{
+    d->ids = dist_tile(d, i->arg[0])->reg;
+    d->named = (struct dist_rows){ 0, dist_operand(d, i->arg[1]),
+                                   dist_operand(d, i->arg[2]), dist_int(d, 4), true,
+                                   i->attr[KN_A_plain] != 0 };
     return KILN_OK;
 }
 
@@ -65,13 +77,16 @@ uses_operand(const struct apply *a, uint32_t k)
 
 /* A row's value for each row block. */
 static kn_ref *
-load_rows(struct apply *a, kn_ref r)
+load_rows(struct apply *a, const struct kn_ins *of)
 {
-    kn_ref *s = KN_NEW(a->d->c, kn_ref, a->e.a.count);
+    struct dist *d = a->d;
+    kn_ref *s = KN_NEW(d->c, kn_ref, a->e.a.count);
+    kn_ref r = d->ids ? dist_rows_f32(d, &d->named, dist_operand(d, of->arg[1]))
+                      : dist_f32_vector(d, of);
 
     for (uint32_t x = 0; x < a->e.a.count; x++)
-        s[x] = dist_load_f32(a->d, r, dist_ic(a->d, KN_OP_add, a->e.row0,
-                                              x * 16), 1);
+        s[x] = d->ids ? dist_load_at(d, r, dist_row_offset(d, &d->named, d->ids[x]), 1)
+                      : dist_load_f32(d, r, dist_ic(d, KN_OP_add, a->e.row0, x * 16), 1);
     for (uint32_t x = 0; x < a->e.a.count; x++)
         s[x] = splat(a, s[x]);
     return s;
@@ -86,6 +101,15 @@ columns_of(struct apply *a, uint32_t n, const struct kn_ins *of, bool up)
     if (!a->first)
         *kept = dist_load_columns(a->d, &a->e, dist_f32_half(a->d, of, up));
     return *kept;
+}
+
+/* The output's places, or another tensor's of its shape. */
+static struct dist_out
+tensor_of(struct dist *d, const struct kn_ins *of)
+{
+    struct dist_rows rows = d->named;
+
+    return d->ids ? dist_out_named(d, of, &rows) : dist_out(d, of);
 }
 
 /* The declared operand o, of an acc.apply. */
@@ -106,11 +130,11 @@ load_operand(struct apply *a, const struct kn_ins *i,
     } else if (o->kind == KN_FO_TENSOR) {
         of = a->out;
         of.arg[1] = from;
-        a->from[a->nfrom] = dist_out(d, &of).r;
+        a->from[a->nfrom] = tensor_of(d, &of).r;
         a->tensor[a->nfrom++] = n;
     } else if (row) {
         a->vector[n] = d->vector[3 + n] =
-            a->first ? d->vector[3 + n] : load_rows(a, dist_f32_vector(d, &of));
+            a->first ? d->vector[3 + n] : load_rows(a, &of);
     } else {
         a->vector[n] = columns_of(a, 3 + n, &of, false);
     }
@@ -137,6 +161,22 @@ load_operands(struct apply *a, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* Where a tensor's row begins, of row block x. */
+static kn_ref
+row_place(struct apply *a, uint32_t x)
+{
+    struct dist *d = a->d;
+    struct dist_rows rows = d->named;
+
+    if (!d->ids)
+        return dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_add, a->e.row0, x * 16),
+                       a->o.pitch);
+    rows.pitch = a->o.pitch;
+    if (!a->place[x])
+        a->place[x] = dist_row_offset(d, &rows, d->ids[x]);
+    return a->place[x];
+}
+
 /* Tensors at accumulators [n, n + many), by column block and then row block:
  * on their way. */
 static void
@@ -146,12 +186,9 @@ load_tensors(struct apply *a, uint32_t n, uint32_t many)
 
     for (uint32_t k = n; k < n + many && k < a->count && a->nfrom; k++) {
         kn_ref col = dist_ic(d, KN_OP_add, a->e.col0, k / a->rows * 16);
-        kn_ref row = dist_ic(d, KN_OP_add, a->e.row0,
-                             (a->first + k % a->rows) * 16);
-        struct dist_old at;
+        struct dist_old at = dist_out_places(d, &a->o,
+                                             row_place(a, a->first + k % a->rows), col);
 
-        row = dist_i2(d, KN_OP_mul, row, a->o.pitch);
-        at = dist_out_places(d, &a->o, row, col);
         for (uint32_t s = 0; s < a->nfrom; s++)
             a->old[k * a->nfrom + s] = dist_out_load(d, &a->o, a->from[s], &at);
     }
@@ -246,7 +283,8 @@ begin(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
     a.count = a.rows * a.e.b.count;
     a.out.attr[KN_A_elem] = i->attr[KN_A_elem];
     a.out.attr[KN_A_vec] = i->attr[KN_A_vec];
-    a.o = dist_out(d, &a.out);
+    a.o = tensor_of(d, &a.out);
+    a.place = KN_NEW(d->c, kn_ref, a.e.a.count);
     return a;
 }
 

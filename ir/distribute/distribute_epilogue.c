@@ -117,9 +117,8 @@ dist_f32_vector(struct dist *d, const struct kn_ins *i)
 }
 
 kn_ref
-dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
+dist_load_at(struct dist *d, kn_ref r, kn_ref off, uint32_t n)
 {
-    kn_ref off = dist_ic(d, KN_OP_mul, index, 4);
     kn_ref dst = dist_temp(d, dist_vec(KN_T_f32, n));
     struct kn_ins *l = dist_add(d, KN_OP_ldg, dst);
 
@@ -127,6 +126,12 @@ dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
     l->arg[1] = off;
     l->attr[KN_A_elem] = KN_T_f32;
     return dst;
+}
+
+kn_ref
+dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
+{
+    return dist_load_at(d, r, dist_ic(d, KN_OP_mul, index, 4), n);
 }
 
 kiln_status

@@ -62,6 +62,17 @@ expand_rowf32(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+kn_ref
+dist_rows_f32(struct dist *d, const struct dist_rows *r, kn_ref p)
+{
+    kn_ref n = r->tokens;
+
+    if (r->slots)
+        n = dist_i2(d, KN_OP_mul, n, r->topk);
+    n = dist_assume(d, dist_ic(d, KN_OP_mul, n, 4), DIST_NEVER); /* check_moe */
+    return dist_rsrc(d, dist_address(d, p, 0, 0, 0), n);
+}
+
 /* f32 of the rows that ids name. */
 kiln_status
 expand_rownamed(struct dist *d, const struct kn_ins *i)
@@ -71,12 +82,8 @@ expand_rownamed(struct dist *d, const struct kn_ins *i)
     struct dist_rows rows = {
         0, dist_operand(d, i->arg[2]), dist_operand(d, i->arg[3]),
         dist_int(d, 4), i->attr[KN_A_slots] != 0, i->attr[KN_A_plain] != 0 };
-    kn_ref n = rows.tokens, r;
+    kn_ref r = dist_rows_f32(d, &rows, dist_operand(d, i->arg[0]));
 
-    if (rows.slots)
-        n = dist_i2(d, KN_OP_mul, n, rows.topk);
-    n = dist_assume(d, dist_ic(d, KN_OP_mul, n, 4), DIST_NEVER); /* check_moe */
-    r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), n);
     for (uint32_t x = 0; x < t->nreg; x++) {
         kn_ref at = dist_row_offset(d, &rows, ids->reg[x]);
         struct kn_ins *l = dist_add(d, KN_OP_ldg, t->reg[x]);

@@ -464,6 +464,37 @@ expand_zero(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* o over the rows that ids may name, from base on; its pitch and columns are known. */
+static void
+reach(struct dist *d, const struct dist_rows *rows, kn_ref base, struct dist_out *o)
+{
+    kn_ref n = rows->tokens;
+
+    if (rows->slots)
+        n = dist_i2(d, KN_OP_mul, n, rows->topk);
+    n = dist_assume(d, dist_i2(d, KN_OP_mul, n, o->pitch), DIST_NEVER);
+    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_sub, n, o->pitch),
+                dist_ic(d, KN_OP_mul, o->ncols, o->size));
+    o->r = dist_rsrc(d, base, dist_clamp(d, n, 0, DIST_NEVER));
+}
+
+struct dist_out
+dist_out_named(struct dist *d, const struct kn_ins *i, struct dist_rows *r)
+{
+    struct dist_out o = { .elem = (uint8_t)i->attr[KN_A_elem],
+                          .vec = (uint32_t)i->attr[KN_A_vec],
+                          .store = KN_OP_stg };
+    kn_ref n0 = dist_operand(d, i->arg[3]);
+
+    o.size = kn_elems[o.elem].bits / 8;
+    r->pitch = o.pitch = dist_operand(d, i->arg[6]);
+    o.ncols = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[5]), n0);
+    o.ncols = dist_clamp(d, o.ncols, 0, d->in->shape.bn);
+    reach(d, r, dist_address(d, dist_operand(d, i->arg[1]), 0, 0,
+                             dist_ic(d, KN_OP_mul, n0, o.size)), &o);
+    return o;
+}
+
 /* store.rows: the rows the sorted ids name; padding is stored nowhere. C
  * starts at the tile's first column; the fifth operand is the columns left. */
 static struct dist_out
@@ -472,7 +503,6 @@ out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
     struct dist_out o = { .elem = (uint8_t)i->attr[KN_A_elem],
                           .vec = (uint32_t)i->attr[KN_A_vec],
                           .store = KN_OP_stg };
-    kn_ref n;
 
     *rows = (struct dist_rows){
         0, dist_operand(d, i->arg[3]),
@@ -485,14 +515,7 @@ out_rows(struct dist *d, const struct kn_ins *i, struct dist_rows *rows)
     o.size = kn_elems[o.elem].bits / 8;
     o.pitch = rows->pitch;
     o.ncols = dist_clamp(d, dist_operand(d, i->arg[5]), 0, d->in->shape.bn);
-    n = rows->tokens;
-    if (rows->slots)
-        n = dist_i2(d, KN_OP_mul, n, rows->topk);
-    n = dist_assume(d, dist_i2(d, KN_OP_mul, n, o.pitch), DIST_NEVER);
-    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_sub, n, o.pitch),
-                dist_ic(d, KN_OP_mul, o.ncols, o.size));
-    o.r = dist_rsrc(d, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0),
-                    dist_clamp(d, n, 0, DIST_NEVER));
+    reach(d, rows, dist_address(d, dist_operand(d, i->arg[1]), 0, 0, 0), &o);
     return o;
 }
 

@@ -339,6 +339,8 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_rownamed:
         KN_TRY(need(w, i, 1, ROWS, -1));
         return define(w, i, ROWS, -1);
+    case KN_OP_named:
+        return need(w, i, 0, ROWS, -1);
     case KN_OP_rowmax:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
         return define(w, i, ROWS, -1);

@@ -1,6 +1,6 @@
 /* moe_epilogue.c - what moe's stages do with their sums besides storing them: rounded
- * at random, by the rows that ids name; columns of an expert in an expression; an amax
- * and a second output. */
+ * at random, by the rows that ids name; columns of an expert, arrays by row and tensors
+ * in an expression; an amax and a second output. */
 #include "moe.h"
 
 static void
@@ -57,8 +57,34 @@ columns(void **state)
 
     (void)state;
     run_each(how, sizeof how / sizeof *how);
-    expect_run("--stage gemm1 --epilogue row:w,gate*up*w --hidden 64 --inter 64 "
-               "--experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+}
+
+/* Arrays by the output's rows, which ids name, and of its shape. */
+static void
+rows_and_tensors(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --epilogue silu(gate)*up*r --row r --ids plain --out2 f32",
+        "--stage gemm1 --epilogue silu(gate)*up+t --tensor t --ldc 300 --block-m 64",
+        "--stage gemm1 --epilogue a*gate+b*up*c1+t --tensor t --row a --row b --col c1 "
+        "--cus 3 --weight before --out f32",
+        "--stage gemm1 --a fp8 --scale row --out fp8 --out-scale block128 --epilogue "
+        "gelu(gate*r)*up --row r --block-m 32",
+        "--stage gemm1 --a bf16 --out mxfp8 --epilogue silu(gate)*up*r --row r",
+        "--stage gemm1 --a fp8 --schedule direct --block-m 16 --epilogue silu(gate)*up*r+t "
+        "--row r --tensor t --out f16 --amax",
+        "--epilogue silu(gate)*up*r+t --row r --tensor t --b-layout preshuffled",
+    };
+
+    (void)state;
+    run_each(how, sizeof how / sizeof *how);
+    expect_run("--stage gemm1 --a bf16 --hidden 7168 --inter 64 --experts 64 --topk 2 "
+               "--tokens 320000 --block-m 32 --wg sample:4 --epilogue silu(gate)*up*r+t "
+               "--row r --tensor t", KILN_OK);
+    expect_run("--stage gemm1 --out mxfp8 --epilogue gate*up+t --tensor t --hidden 64 "
+               "--inter 64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm1 --epilogue gate*up*r --row r --hidden 64 --inter 64 "
+               "--experts 3 --topk 255 --tokens 16000000", KILN_UNSUPPORTED);
 }
 
 /* Of padding rows rcp makes infinities, which count for nothing. */
@@ -87,6 +113,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(at_random),
         cmocka_unit_test(columns),
+        cmocka_unit_test(rows_and_tensors),
         cmocka_unit_test(beside),
     };
 

@@ -43,6 +43,31 @@ set_pitches(struct moe_part *s)
     }
 }
 
+/* Columns of an expert each, a row's f32 by slot, tensors as the output lies. */
+static void
+shape_arrays(struct moe_run *m, struct moe_part *s)
+{
+    const kiln_problem *p = &s->p;
+    int64_t slots = p->tokens * p->topk;
+
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++) {
+        enum kn_formula_operand_kind kind = kn_array_kind(p, i);
+        struct kn_data d = { .type = KILN_F32, .rows = p->groups, .cols = p->n };
+
+        if (kind == KN_NFO)
+            return;
+        if (kind == KN_FO_ROW)
+            d = (struct kn_data){ .type = KILN_F32, .rows = 1, .cols = slots };
+        if (kind == KN_FO_TENSOR)
+            d = (struct kn_data){ .type = p->out, .rows = slots, .cols = p->n };
+        shape_operand(m, &s->x[i], 10 + i, d);
+        if (kind == KN_FO_TENSOR) {
+            kn_data_shape(&s->x[i].data, p->ldc, 0);
+            s->x[i].size = kn_data_bytes(&s->x[i].data);
+        }
+    }
+}
+
 /* Operands of a stage, from the seed; the numbers tell them apart. */
 static void
 shape_stage(struct moe_run *m, struct moe_part *s)
@@ -64,10 +89,7 @@ shape_stage(struct moe_run *m, struct moe_part *s)
     if (kn_has_bias(p))
         shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
             .type = KILN_F32, .rows = p->groups, .cols = n });
-    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
-        if (kn_array_kind(p, i) != KN_NFO)
-            shape_operand(m, &s->x[i], 10 + i, (struct kn_data){
-                .type = KILN_F32, .rows = p->groups, .cols = p->n });
+    shape_arrays(m, s);
     if (p->scale == KILN_SCALE_MX32) {
         if (kn_type_mx[p->a])
             shape_operand(m, &s->sa, id + 2, (struct kn_data){

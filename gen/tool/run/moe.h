@@ -76,7 +76,7 @@ struct kn_moe_stage {
     struct kn_operand *a, *b, *sa, *sb;
     const int32_t *ids;      /* of the rectangle's rows, all of one expert */
     struct kn_operand *bias; /* f32, a row an expert: gate's, then up's */
-    struct kn_operand *x;    /* columns that the expression declares: the same */
+    struct kn_operand *x;    /* arrays that the expression declares: columns the same */
 };
 
 /* Columns [n0, n0 + cols) of the rows ids[0 .. rows), twice rows * cols of room

@@ -137,12 +137,27 @@ weigh(const struct kn_moe_stage *s, struct kn_ref_rect rect,
     }
 }
 
+/* Array number i of the expression: of expert e, or of the rows that ids name. */
+static struct kn_ref_tensor
+array_tensor(const struct kn_moe_stage *s, uint32_t i, uint64_t e, struct picked *k)
+{
+    struct kn_operand *o = &s->x[i];
+    enum kn_formula_operand_kind kind = kn_array_kind(s->p, i);
+
+    if (kind == KN_FO_COL)
+        return expert_tensor(o, e * o->data.row_bytes, 0);
+    *k = (struct picked){ o, s->ids, s->p->topk,
+                          kind == KN_FO_ROW ? 4 : o->data.row_bytes, false };
+    return picked_tensor(k, s->p->ldc);
+}
+
 /* The expression's values of the sums, of expert e. */
 static kiln_status
 express(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
         uint64_t e, const struct kn_ref_sums *out)
 {
     const kiln_problem *p = s->p;
+    struct picked picked[KN_FORMULA_ARRAYS];
     struct kn_ref_problem q = {
         .target = p->target, .m = rect.rows, .n = p->n, .k = p->k,
         .gated = true, .epilogue = KILN_EPILOGUE_EXPRESSION,
@@ -151,9 +166,9 @@ express(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
 
     if (has(s->bias))
         q.bias = expert_tensor(s->bias, e * s->bias->data.row_bytes, 0);
-    for (int i = 0; i < KN_FORMULA_ARRAYS; i++)
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
         if (s->x && s->x[i].used)
-            q.array[i] = expert_tensor(&s->x[i], e * s->x[i].data.row_bytes, 0);
+            q.array[i] = array_tensor(s, i, e, &picked[i]);
     for (int i = 0; i < KILN_SCALARS; i++)
         q.scalar[i] = (double)p->scalar[i];
     return kn_ref_pairs(c, &q, &rect, out);

@@ -147,9 +147,9 @@ moe_read_sorted(struct moe_run *m)
     return KILN_OK;
 }
 
-/* Those of columns that the expression names. */
+/* Those of arrays that the expression names. */
 static kiln_status
-read_columns(struct moe_run *m, struct moe_part *s)
+read_arrays(struct moe_run *m, struct moe_part *s)
 {
     const struct kn_formula_operands x = kn_formula_declared(s->p.expression);
 
@@ -158,7 +158,7 @@ read_columns(struct moe_run *m, struct moe_part *s)
         const struct kn_cli_named *n = o ? kn_cli_named(m->t->cli, o) : NULL;
 
         if (n && n->file)
-            KN_TRY(kn_operand_read(m->t, &s->x[i], false, n->file));
+            KN_TRY(kn_operand_read(m->t, &s->x[i], o->kind == KN_FO_ROW, n->file));
     }
     return KILN_OK;
 }
@@ -191,7 +191,7 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
                                                     ? KN_OPND_SA : KN_OPND_SB),
                                v->s));
     }
-    return read_columns(m, s);
+    return read_arrays(m, s);
 }
 
 kiln_status
