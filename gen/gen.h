@@ -401,6 +401,9 @@ kn_writes_scales(const kiln_problem *p)
     return p->out_scale >= KILN_OUT_ROW && !kn_family_of(p)->unary;
 }
 
+/* routed.c - whether there can be such a stage of moe. */
+kiln_status kn_routed_check(struct kn_ctx *c, const kiln_problem *p);
+
 /* output.c - whether there can be such an output; its scales made complete. */
 kiln_status kn_output_check(struct kn_ctx *c, kiln_problem *p);
 /* A seed is of stochastic rounding. */

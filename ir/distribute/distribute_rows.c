@@ -69,7 +69,7 @@ dist_rows_f32(struct dist *d, const struct dist_rows *r, kn_ref p)
 
     if (r->slots)
         n = dist_i2(d, KN_OP_mul, n, r->topk);
-    n = dist_assume(d, dist_ic(d, KN_OP_mul, n, 4), DIST_NEVER); /* check_moe */
+    n = dist_assume(d, dist_ic(d, KN_OP_mul, n, 4), DIST_NEVER); /* kn_routed_check */
     return dist_rsrc(d, dist_address(d, p, 0, 0, 0), n);
 }
 

@@ -1,0 +1,77 @@
+/* routed.c - what is asked of moe: its stages, blocks and ids, and what their
+ * epilogues may name. */
+#include "gen.h"
+#include "instantiate.h"
+
+/* A slot's row has an f32 of a row's array, and lies in a tensor as in the output. */
+static kiln_status
+check_moe_arrays(struct kn_ctx *c, const kiln_problem *p)
+{
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++) {
+        enum kn_formula_operand_kind kind = kn_array_kind(p, i);
+
+        if (kind == KN_FO_ROW && 4 * p->tokens * p->topk > KN_REACH)
+            return kn_fail(c, KILN_UNSUPPORTED, "moe has arrays by row within "
+                           "2 GiB");
+        if (kind == KN_FO_TENSOR && kn_quantises(p))
+            return kn_fail(c, KILN_UNSUPPORTED, "a tensor has the output's type, "
+                           "and that of %s is not available yet",
+                           kiln_type_name(p->out));
+    }
+    return KILN_OK;
+}
+
+/* Of gemm1, whose activation it is. */
+static kiln_status
+check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (!p->expression[0])
+        return KILN_OK;
+    if (p->stage != KILN_MOE_GATE_UP || !kn_formula_names(p->expression, "gate"))
+        return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe is gemm1's, "
+                       "of gate and up");
+    if (p->act)
+        return kn_fail(c, KILN_BAD_INPUT, "the expression is the activation: "
+                       "no --act beside it");
+    return check_moe_arrays(c, p);
+}
+
+kiln_status
+kn_routed_check(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (p->stage < KILN_MOE_GATE_UP || p->stage > KILN_MOE_REDUCE)
+        return kn_fail(c, KILN_BAD_INPUT, "a moe kernel is --stage gemm1 or "
+                       "gemm2; a layer is several");
+    if (p->stage == KILN_MOE_REDUCE &&
+        (p->a != p->out || p->b != p->a))
+        return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in the type "
+                       "they have");
+    if (p->layout != KILN_NT || p->beta)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without beta");
+    KN_TRY(check_moe_expression(c, p));
+    if (kn_has_bias(p) && (p->stage == KILN_MOE_REDUCE || kn_quantises(p)))
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has no bias where slots are "
+                       "summed, nor beside an MX output, whose scales have "
+                       "its pointer");
+    if (p->groups < 1 || p->groups > 65535)
+        return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 65535 experts");
+    if (p->block_m != 16 && p->block_m != 32 && p->block_m != 64 &&
+        p->block_m != 128)
+        return kn_fail(c, KILN_BAD_INPUT, "--block-m is 16, 32, 64 or 128");
+    if (p->topk < 1 || p->topk > 255 || p->tokens < 0 ||
+        p->tokens >= 1 << 24)
+        return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 255 slots a token and "
+                       "at most 16777215 tokens (sorted ids have 8 and 24 "
+                       "bits)");
+    if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
+                       "2 GiB");
+    if (p->atomic && p->invariant)
+        return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation adds in any "
+                       "order, which --invariant excludes: --reduce ordered");
+    if (p->atomic && (p->stage != KILN_MOE_DOWN || p->out != KILN_BF16 ||
+                      p->n % 2))
+        return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation is for gemm2 "
+                       "with a bf16 output of even width");
+    return KILN_OK;
+}
