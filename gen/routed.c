@@ -17,19 +17,30 @@ check_moe_arrays(struct kn_ctx *c, const kiln_problem *p)
             return kn_fail(c, KILN_UNSUPPORTED, "a tensor has the output's type, "
                            "and that of %s is not available yet",
                            kiln_type_name(p->out));
+        if (kind == KN_FO_TENSOR && p->atomic)
+            return kn_fail(c, KILN_UNSUPPORTED, "a tensor has a row for each slot, "
+                           "and what is added to a token's row has none: --reduce "
+                           "ordered");
     }
     return KILN_OK;
 }
 
-/* Of gemm1, whose activation it is. */
+/* Of gemm1, whose activation it is, or of gemm2, before the routing weight. */
 static kiln_status
 check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
 {
+    bool up = p->stage == KILN_MOE_GATE_UP;
+
     if (!p->expression[0])
         return KILN_OK;
-    if (p->stage != KILN_MOE_GATE_UP || !kn_formula_names(p->expression, "gate"))
-        return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe is gemm1's, "
-                       "of gate and up");
+    if (p->stage == KILN_MOE_REDUCE ||
+        up != kn_formula_names(p->expression, "gate"))
+        return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe is of gate and up "
+                       "in gemm1, which a layer's is, and of acc in gemm2: --stage "
+                       "gemm2");
+    if (kn_formula_aux(p->expression))
+        return kn_fail(c, KILN_UNSUPPORTED, "what an expression says of aux is not "
+                       "available in moe yet");
     if (p->act)
         return kn_fail(c, KILN_BAD_INPUT, "the expression is the activation: "
                        "no --act beside it");

@@ -536,7 +536,7 @@ kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
 }
 
 kiln_status
-kn_ref_pairs(struct kn_ctx *c, const struct kn_ref_problem *p,
+kn_ref_apply(struct kn_ctx *c, const struct kn_ref_problem *p,
              const struct kn_ref_rect *r, const struct kn_ref_sums *sums)
 {
     struct kn_ref_expression x;
@@ -544,11 +544,13 @@ kn_ref_pairs(struct kn_ctx *c, const struct kn_ref_problem *p,
 
     KN_TRY(kn_ref_expression_read(c, p->expression, &x));
     for (int64_t i = 0; i < n; i++) {
+        int64_t up = p->gated ? n + i : i;
+
         sums->value[i] = express(p, &x, &(struct sums){
             r->m0 + i / r->cols, r->n0 + i % r->cols,
-            { sums->value[i], sums->value[n + i] },
-            { sums->abssum[i], sums->abssum[n + i] }, 0 }, &sums->abssum[i]);
-        sums->both[i] |= sums->both[n + i];
+            { sums->value[i], sums->value[up] },
+            { sums->abssum[i], sums->abssum[up] }, 0 }, &sums->abssum[i]);
+        sums->both[i] |= sums->both[up];
     }
     return KILN_OK;
 }

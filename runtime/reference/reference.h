@@ -105,10 +105,10 @@ kiln_status kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
                         const struct kn_ref_rect *r,
                         const struct kn_ref_sums *out);
 
-/* Of a gated problem whose sums are known: r's of gate, behind them those of up;
- * alpha is in them. The expression's values take the place of gate's, as
+/* Of a problem whose sums are known, alpha in them: r's, of a gated one those of gate
+ * and behind them those of up. The expression's values take the place of the first, as
  * kn_ref_tile has them, and both[] says of either. Reads no A, B and C. */
-kiln_status kn_ref_pairs(struct kn_ctx *c, const struct kn_ref_problem *p,
+kiln_status kn_ref_apply(struct kn_ctx *c, const struct kn_ref_problem *p,
                          const struct kn_ref_rect *r,
                          const struct kn_ref_sums *sums);
 

@@ -87,6 +87,34 @@ rows_and_tensors(void **state)
                "--experts 3 --topk 255 --tokens 16000000", KILN_UNSUPPORTED);
 }
 
+/* Of gemm2, before the routing weight; what is added atomically too. */
+static void
+of_down(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm2 --epilogue (acc+bias)*s*k --col s --scalar k=0.5",
+        "--stage gemm2 --epilogue gelu(acc) --reduce atomic --ids plain",
+        "--stage gemm2 --epilogue acc*s+r --col s --row r --reduce atomic --cus 3",
+        "--stage gemm2 --epilogue acc*r+t --row r --tensor t --ldc 400 --out f32 --weight none",
+        "--stage gemm2 --a fp8 --scale row --epilogue acc*s+bias --col s --amax --out2 f32 "
+        "--b-layout preshuffled",
+        "--stage gemm2 --a i8 --epilogue acc+bias*s --col s --block-m 32 --data exact",
+        "--stage gemm2 --a fp8 --schedule direct --block-m 16 --epilogue max(acc*s,bias) "
+        "--col s --round stochastic",
+    };
+
+    (void)state;
+    run_each(how, sizeof how / sizeof *how);
+    expect_run("--epilogue acc*s --col s --hidden 64 --inter 64 --experts 3 --topk 1 "
+               "--tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm2 --epilogue gate*up --hidden 64 --inter 64 --experts 3 "
+               "--topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm2 --epilogue aux:acc,gelu(aux) --out2 f32 --hidden 64 --inter "
+               "64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm2 --epilogue acc+t --tensor t --reduce atomic --hidden 64 "
+               "--inter 64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+}
+
 /* Of padding rows rcp makes infinities, which count for nothing. */
 static void
 beside(void **state)
@@ -114,6 +142,7 @@ main(void)
         cmocka_unit_test(at_random),
         cmocka_unit_test(columns),
         cmocka_unit_test(rows_and_tensors),
+        cmocka_unit_test(of_down),
         cmocka_unit_test(beside),
     };
 

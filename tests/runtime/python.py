@@ -648,7 +648,7 @@ def routing_sorts():
     refused("gate and up are as many each", GPU.moe_up, x, small(2, 31, 32), r)
     refused("act is one of", GPU.moe_up, x, up, r, act="relu")
     refused("bias is f32", GPU.moe_up, x, up, r, bias=small(2, 3, dtype="f4"))
-    refused("gemm1's, of gate and up", GPU.moe_up, x, up, r, epilogue="relu")
+    refused("of gate and up in gemm1", GPU.moe_up, x, up, r, epilogue="relu")
     refused("weigh is one of", GPU.moe_down, small(8, 16), small(2, 32, 16), r,
             weigh="twice")
     refused("has a 16-bit output", GPU.moe, x, up, small(2, 32, 16), r, "f32")

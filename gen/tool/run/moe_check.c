@@ -159,8 +159,9 @@ express(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
     const kiln_problem *p = s->p;
     struct picked picked[KN_FORMULA_ARRAYS];
     struct kn_ref_problem q = {
-        .target = p->target, .m = rect.rows, .n = p->n, .k = p->k,
-        .gated = true, .epilogue = KILN_EPILOGUE_EXPRESSION,
+        .target = p->target, .math = (kiln_math)p->math,
+        .m = rect.rows, .n = p->n, .k = p->k,
+        .gated = kn_gated(p), .epilogue = KILN_EPILOGUE_EXPRESSION,
         .expression = p->expression
     };
 
@@ -171,7 +172,7 @@ express(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
             q.array[i] = array_tensor(s, i, e, &picked[i]);
     for (int i = 0; i < KILN_SCALARS; i++)
         q.scalar[i] = (double)p->scalar[i];
-    return kn_ref_pairs(c, &q, &rect, out);
+    return kn_ref_apply(c, &q, &rect, out);
 }
 
 static void
@@ -185,6 +186,26 @@ activate(const struct kn_moe_stage *s, struct kn_ref_rect rect,
              out->abssum[n + i]);
         out->both[i] |= out->both[n + i];
     }
+}
+
+/* From the sums of expert e to what is stored: of gate and up the weight is the
+ * input's, and no bias' or expression's. */
+static kiln_status
+finish(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
+       uint64_t e, const struct kn_ref_sums *out)
+{
+    bool up = s->p->stage == KILN_MOE_GATE_UP;
+
+    if (up)
+        weigh(s, rect, out);
+    add_bias(s, rect, e, out);
+    if (s->p->expression[0])
+        KN_TRY(express(c, s, rect, e, out));
+    else if (up)
+        activate(s, rect, out);
+    if (!up)
+        weigh(s, rect, out);
+    return KILN_OK;
 }
 
 kiln_status
@@ -236,16 +257,7 @@ kn_moe_reference(struct kn_ctx *c, const struct kn_moe_stage *s,
         KN_TRY(kn_ref_tile(c, &q, &other, &(struct kn_ref_sums){
             out->value + n, out->abssum + n, out->both + n, false }));
     }
-    if (!up)
-        add_bias(s, rect, e, out);
-    weigh(s, rect, out);
-    if (up) {                /* the weight is the input's, not the bias' */
-        add_bias(s, rect, e, out);
-        if (p->expression[0])
-            return express(c, s, rect, e, out);
-        activate(s, rect, out);
-    }
-    return KILN_OK;
+    return finish(c, s, rect, e, out);
 }
 
 /* ---- the output --------------------------------------------------------- */
@@ -413,7 +425,7 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
     res.both = sums.both;
     res.rows = output_rows(m, s, ids, res.rect.rows);
     res.exact = m->exact && s->p.stage == KILN_MOE_DOWN && !s->a.file &&
-                !kn_prequant(&s->p) && !s->p.quant;
+                !kn_prequant(&s->p) && !s->p.quant && !s->p.expression[0];
     kn_ref_amax_add(&s->amax, &res);
     if (s->p.out2)
         KN_TRY(check_second(c, s, &res));
