@@ -391,6 +391,13 @@ def batched_grouped_and_wgrad():
     want = np.concatenate([wide(a[s:e]) @ wide(b[g]).T for g, (s, e) in
                            enumerate(zip(offsets, offsets[1:]))])
     wrong = wrong or same(GPU.grouped(a, b, offsets, "f32"), want)
+    wrong = wrong or same(GPU.grouped(a, b, out="f32", lens=[13, 0, 37]), want)
+    there = GPU.grouped(GPU.array(a), GPU.array(b), out="f32", lens=np.array([13, 0, 37]))
+    wrong = wrong or same(there.numpy(), want)
+    refused("3 lengths for 2 groups", GPU.grouped, a, b[:2], lens=[13, 0, 37])
+    refused("50 at most in all", GPU.grouped, a, b, lens=[13, 1, 37])
+    refused("or lens=", GPU.grouped, a, b, offsets, lens=[13, 0, 37])
+    refused("or lens=", GPU.grouped, a, b)
     c = small(50, 48)
     want = np.stack([wide(a[s:e]).T @ wide(c[s:e])
                      for s, e in zip(offsets, offsets[1:])])

@@ -16,7 +16,7 @@ import numbers
 import os
 import weakref
 
-from ._abi import (ACTS, BAD_INPUT, CHECKED, FAMILIES, LAYOUTS, NO_DISK,
+from ._abi import (ACTS, BAD_INPUT, CHECKED, EXACT, FAMILIES, LAYOUTS, NO_DISK,
                    OPERANDS, RUN_ONLY, SCALES, STAGES, STRICT, TARGETS, TYPES, Arguments,
                    DeviceInfo, Error, KernelInfo, Options, Plan, Problem)
 from ._abi import call as _call, lib as _lib, version as _version
@@ -297,12 +297,17 @@ class Device(Layers, _Owner):
             raise TypeError("%s is not device memory" % type(x).__name__)
         return v.address
 
-    def run(self, problem, max_cus=0, checked=False, **operands):
+    def run(self, problem, max_cus=0, checked=False, table=None, **operands):
         """Chooses, compiles at the first use, launches on stream=. max_cus:
         most workgroups of a persistent grid, 0: the plan's; checked: the
-        workspace's counters are looked at before and after."""
+        workspace's counters are looked at before and after; table: a ctypes
+        array instead of offsets=, which goes through workspace= and makes the
+        grid exact, and stays as it is until the launch has run."""
         args = Arguments(size=C.sizeof(Arguments), max_cus=max_cus,
                          flags=CHECKED if checked else 0)
+        if table is not None:
+            args.flags |= EXACT
+            args.host_offsets = C.addressof(table)
         for name, value in operands.items():
             if name not in OPERANDS:
                 raise TypeError("a kernel has no operand %r" % name)
@@ -382,7 +387,10 @@ class Device(Layers, _Owner):
                         memory[name].upload(v)
             at = {n: memory[n] if v.host else v.address
                   for n, v in dict(operands, **made).items()}
-            self.run(problem, stream=stream, **at)
+            table = getattr(product, "table", None)
+            if table is not None:
+                at["workspace"] = memory["workspace"] = Buffer(self, C.sizeof(table))
+            self.run(problem, stream=stream, table=table, **at)
             if memory:
                 self.sync(stream)
             made.update((n, operands[n]) for n in ("amax", "out2")
@@ -445,17 +453,25 @@ class Device(Layers, _Owner):
         p.fields["math"] = math
         return self._launch(p, out, beta, alpha, stream)
 
-    def grouped(self, a, b, offsets, out=None, *, tight=None, layout="nt",
-                a_type=None, b_type=None, scales=None, scale=None, bias=None,
+    def grouped(self, a, b, offsets=None, out=None, *, lens=None, tight=None,
+                layout="nt", a_type=None, b_type=None, scales=None, scale=None, bias=None,
                 epilogue=None, row=None, col=None, tensor=None, scalar=None,
                 alpha=None, beta=0, invariant=False, out_scale=None,
                 saturate=True, amax=None, out2=None, round_seed=None, math="ieee",
                 stream=None):
         """Rows offsets[g] to offsets[g+1] of A[M,K] times B[g] of B[G,N,K]; with
-        tight as many from offsets[g] on as tight[g] to tight[g+1] of the output."""
+        tight as many from offsets[g] on as tight[g] to tight[g+1] of the output.
+        lens: instead of both how many rows each group has, numbers on the host: no
+        workgroup more than there are tiles, and the call waits for the launch."""
         p = Product("grouped", layout, a, b, a_type, b_type)
-        p.add_offsets(offsets, p.sizes["m"])
-        p.add_tight(tight, p.sizes["m"])
+        if (offsets is None) == (lens is None) or (tight is not None and
+                                                   lens is not None):
+            raise bad("groups have offsets=, and with them tight=, or lens=")
+        if lens is None:
+            p.add_offsets(offsets, p.sizes["m"])
+            p.add_tight(tight, p.sizes["m"])
+        else:
+            p.add_lens(lens, p.sizes["m"])
         p.add_scales(scales, scale)
         p.add_bias(bias, p.add_operands(epilogue, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar}))

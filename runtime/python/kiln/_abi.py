@@ -12,7 +12,7 @@ from ._header import (ACTS, B_LAYOUTS, FAMILIES, LAYOUTS, MATHS, MOE_STAGES as S
 
 OPERANDS = OPERANDS + ["stream"]
 RUN_ONLY, STRICT, NO_DISK = 1, 2, 4     # kiln_flags
-CHECKED = 4                             # kiln_run_flags
+CHECKED, EXACT = 4, 8                   # kiln_run_flags
 BAD_INPUT = 2
 
 

@@ -6,7 +6,7 @@ import re
 from ._abi import Problem, SCALE_TYPES, TARGETS, TYPES
 from ._memory import BITS, OUTPUTS, bad, view
 
-ENDS32, TAIL_ZERO, TIGHT = 4, 2, 8    # kiln_group_flags
+LENS, TAIL_ZERO, ENDS32, TIGHT = 1, 2, 4, 8    # kiln_group_flags
 ARRAYS, SCALARS = 4, 4      # that an epilogue may declare
 # The axes of A, B and C by layout, behind a batch or group axis if any.
 AXES = {"nt": ("mk", "nk"), "nn": ("mk", "kn"), "tn": ("km", "kn"),
@@ -330,6 +330,17 @@ class Product:
             check_offsets(v, last)
         self.operand["offsets"] = v
         self.fields["groups"] = groups
+
+    def add_lens(self, lens, last):
+        """Lengths of the groups, which the host has."""
+        lens = [int(n) for n in lens]
+        groups = self.sizes.setdefault("g", len(lens))
+        if len(lens) != groups:
+            raise bad("there are %d lengths for %d groups", len(lens), groups)
+        if not lens or min(lens) < 0 or sum(lens) > last:
+            raise bad("lengths are of rows, %d at most in all", last)
+        self.table = (C.c_int64 * groups)(*lens)
+        self.fields.update(groups=groups, group_flags=LENS)
 
     def add_tight(self, tight, last):
         """Offsets of the rows that are written; those of add_offsets are where
