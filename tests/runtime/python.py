@@ -583,6 +583,43 @@ def quantised_layers_of_moe():
     return None
 
 
+def epilogues_of_moe():
+    """What moe_up and moe_down take besides, beside plain calls and numpy."""
+    tokens, hidden, inter, many, topk = 20, 96, 64, 3, 2
+    ids = np.stack([RNG.permutation(many)[:topk] for _ in range(tokens)])
+    route = kiln.routing(ids, RNG.random((tokens, topk)), many)
+    x = small(tokens, hidden) / np.float16(2)
+    up, down = small(many, 2 * inter, hidden) / np.float16(8), small(many, hidden, inter)
+    r, t = RNG.random(tokens * topk).astype("f4"), small(tokens * topk, inter)
+    rows, exact = GPU.moe_up(x, up, route, "f16"), GPU.moe_up(x, up, route, "f32")
+    amax, second = np.zeros(1, "f4"), np.zeros((tokens * topk, inter), "f4")
+    got = GPU.moe_up(x, up, route, "f16", amax=amax, out2=second)
+    if not np.array_equal(got, rows) or not np.array_equal(second, exact) or \
+            amax[0] != abs(exact).max():
+        return "an amax and a second output of moe_up"
+    got = GPU.moe_up(x, up, route, "f16", row={"r": r}, tensor={"t": t},
+                     epilogue="swiglu(gate, up) * r + t")
+    want = exact * r[:, None] + wide(t)
+    if (abs(got - want) > 2.0 ** -10 * (abs(want) + 1)).any():
+        return "an array of rows and a tensor of moe_up"
+    scale, bias = np.array([[2]] * many, "f4") + np.zeros(hidden, "f4"), np.ones(
+        (many, hidden), "f4")
+    plain = GPU.moe_down(rows, down, route, "f32", weigh="none")
+    amax[0], second = 0, np.zeros((tokens * topk, hidden), "f2")
+    got = GPU.moe_down(rows, down, route, "f32", weigh="none", col={"s": scale}, bias=bias,
+                       scalar={"k": 0.5}, epilogue="acc * s + bias * k", amax=amax,
+                       out2=second)
+    if not np.array_equal(got, 2 * plain + np.float32(0.5)) or \
+            not np.array_equal(second, got.astype("f2")) or amax[0] != abs(got).max():
+        return "an expression of moe_down"
+    got = GPU.moe_down(rows, down, route, "f32", weigh="none", bias=bias)
+    refused("r has 20 elements, a row here has 40", GPU.moe_up, x, up, route,
+            row={"r": r[:20].copy()}, epilogue="gate * up * r")
+    refused("out2 has the shape", GPU.moe_up, x, up, route, out2=second)
+    refused("bias is f32 [E,H]", GPU.moe_down, rows, down, route, bias=bias[:1].copy())
+    return None if np.array_equal(got, plain + 1) else "a bias of moe_down"
+
+
 def narrow_experts_of_moe():
     """16-bit activations by quantised experts, on both targets."""
     tokens, hidden, inter, many, topk = 20, 128, 64, 3, 2
@@ -911,7 +948,7 @@ CASES = [
     scales_say_their_mode, packed_types, integer_weights, nvfp4_weights,
     maths_of_f32, products_of_f64,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    tight_groups, grids_are_bounded, quantised_both_ways, moe_by_run, layers_of_moe, quantised_layers_of_moe, narrow_experts_of_moe,
+    tight_groups, grids_are_bounded, quantised_both_ways, moe_by_run, layers_of_moe, quantised_layers_of_moe, epilogues_of_moe, narrow_experts_of_moe,
     routing_sorts,
     kernels_of_ones_own,
     own_kernels_are_cached, own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,

@@ -124,25 +124,27 @@ class Stage:
             self.operand[name] = v
 
     def add_expression(self, epilogue, bias, named):
-        """named: as Product.add_operands has it; an array is [E, I]."""
+        """named: as Product.add_operands has it."""
         epilogue = Product.add_operands(self, epilogue, named)
         if epilogue:
             self.fields["expression"] = epilogue
             self.fields["scalar"] = (C.c_float * SCALARS)(*self.scalars)
-        for at, (kind, name) in self.arrays.items():
-            v, want = self.operand[at], self.sizes["g"] * self.sizes["n"] // 2
-            if v.type != "f32" or math.prod(v.shape) != want:
-                raise bad("%s is a %s of f32 [E,I]", name, kind)
         if bias is None:
             return
         v, want = view(bias), self.sizes["g"] * self.sizes["n"]
-        if not epilogue or v.type != "f32" or math.prod(v.shape) != want:
-            raise bad("bias is f32 [E,2I], of an epilogue that names its halves")
+        up = self.stage == "gemm1"
+        if (up and not epilogue) or v.type != "f32" or math.prod(v.shape) != want:
+            raise bad("bias is f32 [E,2I], of an epilogue that names its halves"
+                      if up else "bias is f32 [E,H]")
         self.operand["bias"] = v
+        self.fields["bias"] = 0 if epilogue else 1
 
-    def add_rounding(self, seed):
+    def add_output(self, seed, amax, out2):
+        """How it is rounded, and what is written beside it."""
         if seed is not None:
             self.fields.update(round=1, round_seed=int(seed) % 2**64)
+        Product.add_amax(self, amax)
+        Product.add_second(self, out2)
 
     def mode_of(self, sa, sb):
         """Of tensor scales there is one an expert for B."""
@@ -172,6 +174,7 @@ class Stage:
 
     def problem(self, target, out_type, alpha, beta):
         s, r = self.sizes, self.route
+        Product.check_beside(self, out_type)
         return Problem(family="moe", target=target, out=out_type,
                        m=len(r.ids), n=self.output_shape()[1], k=s["k"],
                        groups=r.groups, tokens=r.tokens, topk=r.topk,
@@ -214,28 +217,36 @@ class Layers:
     """The calls of a Device."""
 
     def moe_up(self, a, b, route, out=None, *, act="silu", weigh="after",
-               epilogue=None, bias=None, col=None, scalar=None, round_seed=None,
-               a_type=None, b_type=None, scales=None, scale=None, stream=None):
+               epilogue=None, bias=None, row=None, col=None, tensor=None,
+               scalar=None, round_seed=None, amax=None, out2=None, a_type=None,
+               b_type=None, scales=None, scale=None, stream=None):
         """act(gate) * up of A[N,K] and B[E,2I,K] for each slot: [N*T,I].
 
         epilogue: an expression of gate and up instead of act, of the halves
-        gate_bias and up_bias of bias[E,2I], and of what it names of col, arrays
-        [E,I], and scalar; round_seed: round at random, by this seed.
+        gate_bias and up_bias of bias[E,2I], and of what it names of row (arrays
+        [N*T]), col ([E,I]), tensor ([N*T,I]) and scalar; round_seed, amax and
+        out2: as gemm's.
         weigh: who multiplies by the routing weights: "after" is moe_down,
         "before" this call, before the activation, "none" nobody."""
         p = Stage("gemm1", a, b, route, {"a": a_type, "b": b_type})
         if act not in ACTS:
             raise bad("act is one of %s, not %r", " ".join(ACTS), act)
-        p.add_expression(epilogue, bias, {"col": col, "scalar": scalar})
-        p.add_rounding(round_seed)
+        p.add_expression(epilogue, bias, {
+            "row": row, "col": col, "tensor": tensor, "scalar": scalar})
+        p.add_output(round_seed, amax, out2)
         return self._stage(p, out, act, weigh, scales, scale, stream)
 
-    def moe_down(self, a, b, route, out=None, *, weigh="after", round_seed=None,
-                 a_type=None, b_type=None, scales=None, scale=None, stream=None):
-        """A[N*T,I] and B[E,H,I] times the routing weight for each slot:
-        [N*T,H]; moe_sum adds the slots of a token."""
+    def moe_down(self, a, b, route, out=None, *, weigh="after", epilogue=None,
+                 bias=None, row=None, col=None, tensor=None, scalar=None,
+                 round_seed=None, amax=None, out2=None, a_type=None, b_type=None,
+                 scales=None, scale=None, stream=None):
+        """A[N*T,I] and B[E,H,I] times the routing weight for each slot: [N*T,H];
+        moe_sum adds the slots of a token. Before the weight comes bias[E,H], or
+        epilogue: an expression of acc and bias, the rest as moe_up's."""
         p = Stage("gemm2", a, b, route, {"a": a_type, "b": b_type})
-        p.add_rounding(round_seed)
+        p.add_expression(epilogue, bias, {
+            "row": row, "col": col, "tensor": tensor, "scalar": scalar})
+        p.add_output(round_seed, amax, out2)
         return self._stage(p, out, "silu", weigh, scales, scale, stream)
 
     def _stage(self, p, out, act, weigh, scales, scale, stream):

@@ -245,14 +245,14 @@ class Product:
                     arrays += 1
         return head + epilogue if head else epilogue
 
-    def check_arrays(self, out_type):
-        """Shapes and types, once those of the output are known."""
-        m, n = self.sizes["m"], self.columns()
-        many = self.sizes.get("g", 1)
-        rows = m * (many if self.fields["family"] in ("batched", "wgrad") else 1)
+    def check_beside(self, out_type):
+        """Shapes and types of arrays and of a second output, once those of the
+        output are known."""
+        *many, n = self.output_shape()
         for at, (kind, name) in self.arrays.items():
-            v = self.operand[at]
-            want = {"row": rows, "col": n * many, "tensor": rows * n}[kind]
+            v, rows = self.operand[at], math.prod(many)
+            want = {"row": rows, "col": n * self.sizes.get("g", 1),
+                    "tensor": rows * n}[kind]
             of = out_type if kind == "tensor" else "f32"
             if v.type != of and not (v.type is None and of == "bf16" and
                                      v.size == 2):
@@ -260,6 +260,10 @@ class Product:
             if math.prod(v.shape) != want:
                 raise bad("%s has %d elements, a %s here has %d", name,
                           math.prod(v.shape), kind, want)
+        second = self.operand.get("out2")
+        if second is not None and second.shape != self.output_shape():
+            raise bad("out2 has the shape %s, the product %s", second.shape,
+                      self.output_shape())
 
     def add_bias(self, bias, epilogue=None):
         if epilogue:
@@ -387,11 +391,7 @@ class Product:
         if out_type not in BITS:
             raise bad("an output is one of %s, not %r", " ".join(OUTPUTS),
                       out_type)
-        self.check_arrays(out_type)
-        second = self.operand.get("out2")
-        if second is not None and second.shape != self.output_shape():
-            raise bad("out2 has the shape %s, the product %s", second.shape,
-                      self.output_shape())
+        self.check_beside(out_type)
         more = {} if alpha is None else {"alpha": alpha}
         more["scalar"] = (C.c_float * SCALARS)(*self.scalars)
         if self.fields["family"] == "batched":
