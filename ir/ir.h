@@ -39,7 +39,7 @@ enum kn_mfma {
     KN_NMFMA
 };
 
-enum kn_level { KN_TILE = 1, KN_WAVE = 2, KN_BOTH = 3 };
+enum kn_level { KN_TILE = 1, KN_WAVE = 2, KN_BOTH = 3, KN_SHORT = KN_WAVE };
 enum kn_kind { KN_ALU, KN_MEM, KN_SYNC, KN_CTL };
 enum kn_attr_kind { KN_INT, KN_TYPE, KN_MFMA };
 
@@ -330,6 +330,7 @@ typedef void (*kn_dump_fn)(void *user, char letter, const struct kn_fn *f);
 kiln_status kn_run_passes(struct kn_fn **f, kn_dump_fn dump, void *user);
 kiln_status kn_pass_swizzle(struct kn_fn **f);
 kiln_status kn_pass_distribute(struct kn_fn **f);
+kiln_status kn_pass_short(struct kn_fn **f);
 kiln_status kn_pass_fence(struct kn_fn **f);
 
 /* Number of extra LDS cycles' worth of bank conflicts one fragment read of

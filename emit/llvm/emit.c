@@ -320,6 +320,7 @@ typedef void lower_fn(struct lower *, const struct kn_ins *);
 #define KN_ROW_TILE(id) NULL
 #define KN_ROW_WAVE(id) lower_##id
 #define KN_ROW_BOTH(id) lower_##id
+#define KN_ROW_SHORT(id) NULL
 static lower_fn *const lower_table[KN_NOP] = {
 #define OP(id, text, level, ...) [KN_OP_##id] = KN_ROW_##level(id),
 #include "../../ir/ops.def"

@@ -76,6 +76,7 @@ void low_alias(struct lower *l, LLVMValueRef ins, kn_ref slot);
 #define KN_LOWER_TILE(id)
 #define KN_LOWER_WAVE(id) void lower_##id(struct lower *, const struct kn_ins *);
 #define KN_LOWER_BOTH(id) KN_LOWER_WAVE(id)
+#define KN_LOWER_SHORT(id)
 #define OP(id, text, level, ...) KN_LOWER_##level(id)
 #include "../../ir/ops.def"
 #undef OP

@@ -261,6 +261,7 @@ typedef kiln_status expand_fn(struct dist *, const struct kn_ins *);
 #define KN_ROW_TILE(id) expand_##id
 #define KN_ROW_WAVE(id) NULL
 #define KN_ROW_BOTH(id) copy_scalar_op
+#define KN_ROW_SHORT(id) NULL
 static expand_fn *const expand[KN_NOP] = {
 #define OP(id, text, level, ...) [KN_OP_##id] = KN_ROW_##level(id),
 #include "../ops.def"
@@ -366,5 +367,42 @@ kn_pass_distribute(struct kn_fn **fp)
         KN_TRY(expand[ins->op](&d, ins));
     }
     *fp = d.out;
+    return KILN_OK;
+}
+
+static expand_fn *const longer[KN_NOP] = {
+#undef KN_ROW_TILE
+#undef KN_ROW_BOTH
+#undef KN_ROW_SHORT
+#define KN_ROW_TILE(id) NULL
+#define KN_ROW_BOTH(id) NULL
+#define KN_ROW_SHORT(id) expand_##id
+#define OP(id, text, level, ...) [KN_OP_##id] = KN_ROW_##level(id),
+#include "../ops.def"
+#undef OP
+};
+
+/* In place: the values of the kernel are those of what it becomes. */
+kiln_status
+kn_pass_short(struct kn_fn **fp)
+{
+    struct kn_fn *f = *fp;
+    struct dist d = { .c = f->c, .in = f, .out = f, .ntemp = (unsigned)f->nval };
+    struct kn_ins *old = f->ins;
+    size_t n = f->nins, any = 0;
+
+    for (size_t i = 0; i < n; i++)
+        any += longer[old[i].op] != NULL;
+    if (!any)
+        return KILN_OK;
+    f->ins = NULL;
+    f->nins = f->capins = 0;
+    for (size_t i = 0; i < n; i++) {
+        d.at = old[i].at;
+        if (longer[old[i].op])
+            KN_TRY(longer[old[i].op](&d, &old[i]));
+        else
+            *kn_add(f, KN_OP_mov, old[i].at) = old[i];
+    }
     return KILN_OK;
 }

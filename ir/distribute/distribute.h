@@ -351,10 +351,11 @@ kn_ref dist_moved(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref acc);
  * make codes of. */
 void dist_move_scaled(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref x[2]);
 
-/* One expand function per TILE row of ops.def. */
+/* One expand function per TILE or SHORT row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);
 #define KN_EXPAND_WAVE(id)
 #define KN_EXPAND_BOTH(id)
+#define KN_EXPAND_SHORT(id) KN_EXPAND_TILE(id)
 #define OP(id, text, level, ...) KN_EXPAND_##level(id)
 #include "../ops.def"
 #undef OP

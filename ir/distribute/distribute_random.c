@@ -41,14 +41,19 @@ stirred(struct dist *d, kn_ref x)
     return dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, x, PCG_BY), PCG_PLUS);
 }
 
-kiln_status
-expand_seed(struct dist *d, const struct kn_ins *i)
+static void
+take_seed(struct dist *d, kn_ref seed)
 {
-    kn_ref seed = dist_operand(d, i->arg[0]);
     kn_ref high = dist_op(d, KN_OP_shr, kn_s64, seed, dist_int(d, 32));
 
     d->seed[0] = stirred(d, dist_op(d, KN_OP_trunc, kn_s32, seed, 0));
     d->seed[1] = stirred(d, dist_op(d, KN_OP_trunc, kn_s32, high, 0));
+}
+
+kiln_status
+expand_seed(struct dist *d, const struct kn_ins *i)
+{
+    take_seed(d, dist_operand(d, i->arg[0]));
     d->seed_at[0] = dist_operand(d, i->arg[1]);
     d->seed_at[1] = dist_operand(d, i->arg[2]);
     return KILN_OK;
@@ -250,4 +255,74 @@ dist_move_scaled(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref x[2])
     inverse = dist_op(d, KN_OP_splat, t, inverse, 0);
     x[0] = dist_moved(d, z, y, dist_op(d, KN_OP_fmul, t, x[0], inverse));
     x[1] = dist_op(d, KN_OP_mov, kn_vf32, kn_flt(d->out, 1), 0);
+}
+
+/* ---- operations of a wave ---- */
+
+/* Words of a row and of the eight columns that col is one of; each element's 16 bits
+ * are odd. */
+static void
+roll_at(struct dist *d, const kn_ref at[3], kn_ref v[4])
+{
+    struct dist_dice z = { .col = stirred(d, dist_ic(d, KN_OP_shr, at[1], 3)) };
+
+    take_seed(d, at[2]);
+    take_row(d, &z, at[0]);
+    roll(d, &z, 0, v);
+    for (int w = 0; w < 4; w++)
+        v[w] = dist_ic(d, KN_OP_or, v[w], 0x00010001);
+}
+
+kiln_status
+expand_random(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref v[4];
+
+    roll_at(d, i->arg, v);
+    dist_move(d, i->dst, dist_cat(d, v, 4));
+    return KILN_OK;
+}
+
+/* Whether bit n of col is set. */
+static kn_ref
+has_bit(struct dist *d, kn_ref col, int n)
+{
+    return dist_op(d, KN_OP_ne, kn_vb1, dist_ic(d, KN_OP_and, col, 1 << n),
+                   dist_int(d, 0));
+}
+
+static kn_ref
+either(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
+{
+    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ cond, yes, no });
+}
+
+/* at.random: four columns from a multiple of four on, or one, whose bits come to the
+ * low half of a word. */
+kiln_status
+expand_atrandom(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_dice z = { .elem = (uint8_t)i->attr[KN_A_elem] };
+    kn_ref x = i->arg[0], col = i->arg[2], v[4], word[2], half = has_bit(d, col, 2);
+    bool one = dist_acc_type(d, x).n == 1;
+    struct steps s;
+
+    if (!steps_of(d, z.elem, &s))
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "at.random is for bf16, f16 or "
+                          "codes");
+    roll_at(d, i->arg + 1, v);
+    word[0] = either(d, half, v[2], v[0]);
+    word[1] = either(d, half, v[3], v[1]);
+    if (one) {
+        word[0] = either(d, has_bit(d, col, 1), word[1], word[0]);
+        word[0] = either(d, has_bit(d, col, 0), dist_ic(d, KN_OP_shr, word[0], 16),
+                         word[0]);
+        x = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 4), x, 0);
+    }
+    z.one = dist_op(d, KN_OP_mov, kn_s32, dist_int(d, (134 - s.bits) << 23), 0);
+    x = moved(d, &s, x, parts_of_step(d, &z, &s, word));
+    if (one)
+        x = dist_op(d, KN_OP_slice, kn_vf32, x, 0);
+    dist_move(d, i->dst, x);
+    return KILN_OK;
 }

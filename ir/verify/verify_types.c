@@ -271,6 +271,27 @@ check_unpack32(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_random(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    return t.elem == KN_T_i32 && t.n == 4 && t.lane ? KILN_OK
+           : FAIL(f, i->at, "the result of random is v.i32x4");
+}
+
+static kiln_status
+check_at_random(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst);
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    return t.elem == KN_T_f32 && (t.n == 1 || t.n == 4) && t.lane &&
+                   type_of(f, i->arg[0]).elem == t.elem &&
+                   type_of(f, i->arg[0]).n == t.n
+           ? KILN_OK : FAIL(f, i->at, "at.random makes v.f32 or v.f32x4 of one");
+}
+
+static kiln_status
 check_wg(const struct kn_fn *f, const struct kn_ins *i)
 {
     if (i->attr[KN_A_first] < 0 || i->attr[KN_A_first] > 2)
@@ -424,6 +445,7 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_widen] = check_widen,
     [KN_OP_unpack32] = check_unpack32,
     [KN_OP_fold] = check_fold,
+    [KN_OP_random] = check_random, [KN_OP_atrandom] = check_at_random,
     [KN_OP_nmax] = kn_verify_near,
     [KN_OP_amax] = kn_verify_magnitude,
     [KN_OP_storeq] = kn_verify_written,

@@ -45,6 +45,11 @@ SENTENCES = {
     "unpack32": "32 floats of 6 bits, from six dwords",
     "dot4": "sum of the products of four signed bytes, plus the third",
     "bits": "same bits, other type",
+    "random": "16 bits, odd, for each of the eight columns that one is of, two in a "
+              "word: row, column, seed (docs/quant.md); several operations",
+    "at.random": "a float, or four of columns from a multiple of four on, which nearest "
+                 "makes what the definition rounds them to at random in `elem=`: then "
+                 "row, column, seed; several operations",
     "cat": "vector of the operands' elements",
     "slice": "elements from `first=` on", "splat": "every element the same",
     "args": "reads the kernel's arguments again, so that they need no "
@@ -219,7 +224,7 @@ SENTENCES = {
 }
 
 BEGIN, END = "<!-- made by tests/ir/doc_ops.py -->", "<!-- end -->"
-LEVELS = {"BOTH": "both", "TILE": "tile", "WAVE": "wave"}
+LEVELS = {"BOTH": "both", "TILE": "tile", "WAVE": "wave", "SHORT": "wave"}
 
 
 def rows(text, name):

@@ -72,7 +72,7 @@ roundtrip_at_every_stage(void **state)
         tile = f->level == KN_TILE;
         if (kn_run_passes(&f, each_stage, &s))
             fail_msg("%s:%d: %s", kit_kernels[i], k.c.err.line, k.c.err.text);
-        assert_string_equal(s.letters, tile ? "tswf" : "tf");
+        assert_string_equal(s.letters, tile ? "tswlf" : "tlf");
         kit_close(&k);
     }
 }
