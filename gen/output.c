@@ -139,9 +139,6 @@ check_round(struct kn_ctx *c, const kiln_problem *p)
     if (p->round && p->atomic)
         return kn_fail(c, KILN_UNSUPPORTED, "what memory adds it rounds to "
                        "nearest: --round is of --reduce ordered");
-    if (p->round && p->stage == KILN_MOE_REDUCE)
-        return kn_fail(c, KILN_UNSUPPORTED, "the sum over slots is not available "
-                       "rounded at random yet: --stage gemm1 and gemm2 are");
     return KILN_OK;
 }
 

@@ -28,10 +28,13 @@ at_random(void **state)
         "--round stochastic --round-seed 5",
         "--stage gemm2 --a fp8 --round stochastic --round-seed 4000000000 --cus 3",
         "--stage gemm2 --data exact --round stochastic --round-seed 3 --weight none",
+        "--round stochastic --round-seed 3", "--a mxfp8 --round stochastic",
     };
 
     (void)state;
     run_each(how, sizeof how / sizeof *how);
+    expect_run("--a fp8 --hidden 351 --inter 96 --experts 6 --topk 3 --tokens 23 --out f16 "
+               "--ids plain --round stochastic --round-seed 8", KILN_OK);
     expect_run("--stage gemm2 --out f32 --round stochastic --hidden 64 --inter 64 "
                "--experts 3 --topk 1 --tokens 9", KILN_BAD_INPUT);
     expect_run("--stage gemm2 --reduce atomic --round stochastic --hidden 64 --inter "

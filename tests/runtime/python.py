@@ -613,6 +613,14 @@ def epilogues_of_moe():
             not np.array_equal(second, got.astype("f2")) or amax[0] != abs(got).max():
         return "an expression of moe_down"
     got = GPU.moe_down(rows, down, route, "f32", weigh="none", bias=bias)
+    slots = np.concatenate([rows[:, :32]] * 3).astype("f2")
+    there = kiln.routing(np.zeros((3 * tokens, topk), int), experts=1)
+    sums = [GPU.moe_sum(slots, there, round_seed=seed) for seed in (1, 1, 2)]
+    exact = slots.astype("f8").reshape(3 * tokens, topk, -1).sum(1)
+    off = (sums[0] - exact) / np.maximum(np.spacing(abs(exact).astype("f2")), 2.0**-24)
+    if not np.array_equal(sums[0], sums[1]) or np.array_equal(sums[0], sums[2]) or \
+            (abs(off) > 1).any() or abs(off.mean()) > 0.05:
+        return "a sum over slots that is rounded at random"
     refused("r has 20 elements, a row here has 40", GPU.moe_up, x, up, route,
             row={"r": r[:20].copy()}, epilogue="gate * up * r")
     refused("out2 has the shape", GPU.moe_up, x, up, route, out2=second)

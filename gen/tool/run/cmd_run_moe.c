@@ -363,9 +363,9 @@ run_layer(struct moe_run *m)
     kiln_problem p;
 
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, KILN_MOE_GATE_UP, &p));
-    if (p.amax || p.out2 || p.round)
-        return kn_fail(m->c, KILN_BAD_INPUT, "an amax, a second output and --round are "
-                       "of one launch, not of a layer: name a --stage");
+    if (p.amax || p.out2)
+        return kn_fail(m->c, KILN_BAD_INPUT, "an amax and a second output are of one "
+                       "launch, not of a layer: name a --stage");
     if (m->t->cli->v[KN_FLAG_wg].seen)
         return kn_fail(m->c, KILN_BAD_INPUT, "a layer needs every workgroup "
                        "of its stages: leave --wg out, or name a --stage");

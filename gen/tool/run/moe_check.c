@@ -507,6 +507,7 @@ check_reduce(struct moe_run *m, struct moe_part *s)
     struct kn_ref_codec codec;
     struct kn_ref_result res = {
         .target = s->p.target, .out = s->p.out, .k = topk, .got = got,
+        .round = s->p.round, .round_seed = s->p.round_seed,
         .rect = { 0, 0, s->p.tokens, s->p.n }, .value = value,
         .abssum = abssum,
     };

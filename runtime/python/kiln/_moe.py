@@ -8,7 +8,7 @@ import math
 
 from ._abi import ACTS, Problem
 from ._memory import BITS, bad, view
-from ._products import SCALARS, Product, along, given_scales, group_type, measure, \
+from ._products import SCALARS, Product, add_rounding, along, given_scales, group_type, measure, \
     scale_of, typed, zero_type, zeros_shape
 
 BLOCKS = (16, 32, 64, 128)
@@ -141,8 +141,7 @@ class Stage:
 
     def add_output(self, seed, amax, out2):
         """How it is rounded, and what is written beside it."""
-        if seed is not None:
-            self.fields.update(round=1, round_seed=int(seed) % 2**64)
+        add_rounding(self, seed)
         Product.add_amax(self, amax)
         Product.add_second(self, out2)
 
@@ -184,7 +183,9 @@ class Stage:
 class Sum:
     """The rows of a token's slots, added in order."""
 
-    def __init__(self, rows, route):
+    def __init__(self, rows, route, round_seed):
+        self.fields = {}
+        add_rounding(self, round_seed)
         self.operand = {"a": view(rows)}
         self.operand.update(  # not read; a plan names them
             b=view(route.padded), offsets=view(route.padded),
@@ -210,7 +211,7 @@ class Sum:
         return Problem(family="moe", stage="reduce", target=target, a=kind,
                        b=kind, out=kind, m=len(r.ids), n=n, k=n,
                        groups=r.groups, tokens=r.tokens, topk=r.topk,
-                       block_m=r.block_m)
+                       block_m=r.block_m, **self.fields)
 
 
 class Layers:
@@ -257,29 +258,31 @@ class Layers:
         p.add_scales(scales, scale)
         return self._launch(p, out, 0, None, stream)
 
-    def moe_sum(self, rows, route, out=None, *, stream=None):
-        """[N*T,H] to [N,H]: the T rows of a token in order, in f32."""
-        p = Sum(rows, route)
+    def moe_sum(self, rows, route, out=None, *, round_seed=None, stream=None):
+        """[N*T,H] to [N,H]: the T rows of a token in order, in f32; round_seed:
+        rounded at random, by this seed."""
+        p = Sum(rows, route, round_seed)
         kind = p.operand["a"].type
         return self._launch(p, kind if out is None else out, 0, None, stream)
 
     def moe(self, x, up, down, route, out=None, *, act="silu", weigh="after",
-            stream=None):
+            round_seed=None, stream=None):
         """A layer: moe_up, moe_down and moe_sum. Operands are 16-bit arrays,
         or of kiln.quantise (weights by quantise_experts): all three, and what
-        is between is quantised on the host as x is, or MX weights alone."""
+        is between is quantised on the host as x is, or MX weights alone.
+        round_seed: each of the three rounds at random, by this seed."""
         quantised = hasattr(x, "dequantise")
         kind = out if isinstance(out, str) else view(out).type \
             if out is not None else "bf16" if quantised else view(x).type
         if kind not in BITS or BITS[kind] != 16:
             raise bad("a layer of moe has a 16-bit output, not %s", kind)
         rows = self.moe_up(x, up, route, kind, act=act, weigh=weigh,
-                           stream=stream)
+                           round_seed=round_seed, stream=stream)
         if quantised:
             rows = again(rows, kind, x)
         rows = self.moe_down(rows, down, route, kind, weigh=weigh,
-                             stream=stream)
-        return self.moe_sum(rows, route, out, stream=stream)
+                             round_seed=round_seed, stream=stream)
+        return self.moe_sum(rows, route, out, round_seed=round_seed, stream=stream)
 
 
 def again(rows, kind, like):

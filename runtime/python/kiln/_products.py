@@ -287,8 +287,7 @@ class Product:
         """Of an output of codes: an array of its one f32 scale, how those that
         the kernel writes are laid out, or None; of any: rounded at random."""
         self.fields["overflow"] = int(not saturate)
-        if round_seed is not None:
-            self.fields.update(round=1, round_seed=int(round_seed) % 2**64)
+        add_rounding(self, round_seed)
         if scale is None:
             return
         if isinstance(scale, str):
@@ -399,6 +398,12 @@ class Product:
         return Problem(target=target, out=out_type, beta=int(bool(beta)),
                        m=self.sizes["m"], n=self.columns(),
                        k=self.sizes["k"], **self.fields, **more)
+
+
+def add_rounding(product, seed):
+    """At random, by a seed, or to nearest."""
+    if seed is not None:
+        product.fields.update(round=1, round_seed=int(seed) % 2**64)
 
 
 def check_ends(v, last):
