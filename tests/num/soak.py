@@ -2,6 +2,8 @@
 each is right and without a finding, or refused in one sentence.
 
 usage: soak.py KILNC FIRST COUNT     seeds FIRST to FIRST + COUNT - 1
+       soak.py KILNC FIRST COUNT --moe ARCH
+                                     all of moe, on one target, with epilogues
        soak.py KILNC FIRST COUNT --shard I/N -o FILE
                                      every N-th of them, from I (1 to N) on; a
                                      line a seed in FILE, which a run that was
@@ -85,6 +87,36 @@ def moe(r):
     return words
 
 
+def expression(r, down):
+    """Up to four arrays and two scalars, each joined to what is there."""
+    text = "acc" if down else r.choice(["silu(gate)*up", "gate+up", "swiglu_oss(gate,up)"])
+    words, first = [], text
+    if r.random() < 0.3:
+        text = "%s+bias" % text if down else "(%s)*gate_bias-up_bias" % text
+    for name in "pqrs"[:r.randint(0, 4)]:
+        words += [r.choice(["--row", "--row", "--col", "--tensor"]), name]
+        text = r.choice(["(%s)+%s", "%s*%s", "max(%s,%s*2)"]) % (text, name)
+    for name in "xy"[:r.randint(0, 2)]:
+        words += ["--scalar", name + "=0.5"]
+        text = "(%s)*%s" % (text, name)
+    return words + ["--epilogue", "gelu" if down and text == first else text]
+
+
+def beside(r, words):
+    """What moe does with its sums besides; an expression is the activation."""
+    more = some(r, 0.3, ["--round", "stochastic", "--round-seed", r.randint(0, 2**63)])
+    if "--stage" in words:
+        more += some(r, 0.3, ["--amax"])
+        more += some(r, 0.3, ["--out2", r.choice(["bf16", "f16", "f32"])])
+    if r.random() < 0.2:
+        return more + ["--epilogue", "bias"]
+    if r.random() < 0.2:
+        return more
+    if "--act" in words:
+        del words[words.index("--act"):words.index("--act") + 2]
+    return more + expression(r, "gemm2" in words)
+
+
 def groups(r):
     n = r.randint(1, 9)
     lens = [0 if r.random() < 0.2 else length(r, 200) for _ in range(n)]
@@ -154,10 +186,13 @@ def stored(r, words, arch):
              ["--b-layout", "preshuffled"])
 
 
-def line(seed):
+def line(seed, arch=None):
+    """arch: of moe, on this target, with an epilogue."""
     r = random.Random(seed)
-    arch = r.choice(["gfx942", "gfx950"])
-    words = (moe if r.random() < 0.6 else product)(r)
+    only, arch = arch, arch or r.choice(["gfx942", "gfx950"])
+    words = (moe if only or r.random() < 0.6 else product)(r)
+    if only or (words[0] == "moe" and seed % 2):
+        words += beside(random.Random(seed + 2 ** 32), words)
     words += stored(r, words, arch) + configuration(r, words[0] == "moe")
     words += some(r, 0.4, ["--order", r.choice(["earliest", "random"])])
     words += some(r, 0.4, ["--waves", "4x1"] if r.random() < 0.1 else
@@ -182,9 +217,9 @@ def wrong_with(kilnc, words):
 ran = []
 
 
-def case(kilnc, seed):
+def case(kilnc, seed, arch):
     def one():
-        words = line(seed)
+        words = line(seed, arch)
         why = wrong_with(kilnc, words)
         ran.append(why is None)
         return ("kilnc run %s\n%s" % (" ".join(words), why)) if why else None
@@ -254,11 +289,12 @@ def main():
     p.add_argument("first", type=int)
     p.add_argument("count", type=int)
     p.add_argument("--shard")
+    p.add_argument("--moe", metavar="ARCH")
     p.add_argument("-o", dest="output")
     o = p.parse_args()
     if o.shard:
         return shard(o)
-    return tap.main([case(o.kilnc, o.first + i) for i in range(o.count)] +
+    return tap.main([case(o.kilnc, o.first + i, o.moe) for i in range(o.count)] +
                     [most_ran])
 
 
