@@ -63,6 +63,19 @@ moe_work(const struct moe_run *m, const kiln_problem *p,
     return work;
 }
 
+/* Bits of what an output's row has for each of its columns: the element, those of
+ * tensors that are read there, and of a second output. */
+static double
+column_bits(const kiln_problem *p)
+{
+    double bits = kn_type_bits[p->out] + (p->out2 ? kn_type_bits[p->out2] : 0);
+
+    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
+        if (kn_array_kind(p, i) == KN_FO_TENSOR)
+            bits += kn_type_bits[p->out];
+    return bits;
+}
+
 /* Each token's row (gemm2: slot's) once, the weights of each expert with rows,
  * and the output's rows. */
 double
@@ -88,5 +101,5 @@ moe_bytes(const struct moe_run *m, const kiln_problem *p)
     }
     return ((up ? tokens : rows) * k * kn_type_bits[p->a] +
             experts * (up ? 2 : 1) * n * k * kn_type_bits[p->b] +
-            (p->atomic ? tokens : rows) * n * kn_type_bits[p->out]) / 8;
+            (p->atomic ? tokens : rows) * n * column_bits(p)) / 8;
 }
