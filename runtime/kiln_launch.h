@@ -89,8 +89,9 @@ typedef struct kiln_arguments {
                                 grids are as they are */
     uint32_t reserved;
     const void *x0, *x1, *x2, *x3; /* the expression's, in order: rows (f32 [m]
-                                of each batch or wgrad's group), columns (f32 [n]
-                                of each batch or group), tensors like C */
+                                of each batch or wgrad's group, moe [tokens *
+                                topk]), columns (f32 [n] of each batch, group or
+                                expert), tensors like C */
     const void *sc;          /* kiln_out_scale */
     void *amax;              /* f32 [1]: becomes the larger of what it holds and
                                 |D|, of all groups and batches; a NaN is the
