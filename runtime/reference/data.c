@@ -311,6 +311,8 @@ fill_piece(const struct kn_data *d, uint64_t offset, uint8_t *dst, size_t size)
 
     if (end > p.next)
         end = p.next;
+    if (end <= p.at)         /* rows of nothing, one on the other */
+        end = UINT64_MAX;
     if (size > end - p.at)
         size = (size_t)(end - p.at);
     if (p.at < used && !empty) {

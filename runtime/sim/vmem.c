@@ -112,7 +112,7 @@ is_plain(const struct kn_page *p, const struct kn_vmem *x, unsigned bytes)
 {
     uint64_t start = p->base + p->lo, room = p->hi - p->lo, over = 0;
 
-    if (x->mask != ~(uint64_t)0 || x->partial || p->map || room < bytes)
+    if (p->map || room < bytes)
         return false;
     for (unsigned l = 0; l < KN_LANES; l++)
         over |= (x->addr[l] - start) | (room - bytes - (x->addr[l] - start));
@@ -123,7 +123,8 @@ is_plain(const struct kn_page *p, const struct kn_vmem *x, unsigned bytes)
 static bool
 gather_plain(struct kn_worker *k, const struct kn_memop *m, struct kn_vmem *x)
 {
-    const struct kn_page *p = x->mask & 1 ? kn_page_of(k, x->addr[0]) : NULL;
+    bool whole = x->mask == ~(uint64_t)0 && !x->partial;
+    const struct kn_page *p = whole ? kn_page_of(k, x->addr[0]) : NULL;
 
     if (!p || !is_plain(p, x, m->bytes))
         return false;

@@ -95,6 +95,9 @@ test_fill_places(void **state)
     d = tensor(1, KILN_MXFP4, 1, 2, 0);
     kn_data_fill(&d, 0, b, 1);
     assert_int_equal(b[0], kn_data_code(&d, 0) | kn_data_code(&d, 1) << 4);
+    d = tensor(1, KILN_MXFP8, 17, 0, 0);   /* K 0: nothing is there */
+    kn_data_fill(&d, 0, b, 3);
+    assert_true(b[0] == 0xff && b[1] == 0xff && b[2] == 0xff);
 }
 
 /* f64 as the host has it, denormals and infinities too. */
