@@ -204,6 +204,8 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         four.bk = 256;       /* rows of 128 bytes, whatever the K tail */
         four.domain = kn_domain_of(p, 256, four.bk);
     }
+    if (kn_shuffled(p) && open->bk && kn_elems[kn_shape_of(p, g).ta].bits != 4)
+        four.bk = 128;       /* half a block of scales */
     direct = others_are_direct(p, &four);
     if (!kn_direct(p, &four))
         four.stages = kn_step_k(c, p, four.bk) == four.bk ? 2 : 1;

@@ -137,6 +137,8 @@ steps_of(const struct given *x)
 
     if (kn_widens_scaled(x->p) && kn_reads_of(x->g) == KN_READS_TILE)
         return 4;
+    if (kn_scale_dwords(x->p, x->g))
+        return 2 * 256 / x->g->bk;
     if (kn_reads_of(x->g) == KN_READS_STEP)
         return batch ? common_turn(slots, kn_scale_slots(x->g) * batch) : slots;
     return batch ? kn_scale_slots(x->g) * batch : odd ? 2 * slots : slots;

@@ -103,8 +103,8 @@ kn_bk_lacks(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
         return "the K of a tile is a multiple of a group's";
     if (kn_prequant(p) && g->bk != 128)
         return "A is quantised by 128 K, so the K of a tile is 128";
-    if (kn_shuffled(p) && g->bk != 256)
-        return "shuffled scales need a tile K of 256";
+    if (kn_shuffled(p) && g->bk != 256 && !kn_scale_dwords(p, g))
+        return "shuffled scales need a tile K of 256, or 128 with the schedule 4-wave";
     if (g->bk && g->bk % k == 0 && g->bk <= 256)
         return NULL;
     kn_putf(&b, "the K of a tile must be a multiple of %u up to 256 for these "

@@ -169,16 +169,27 @@ check_factors(const struct tiles *w, const struct kn_ins *i, unsigned first)
     return need_side(w, i, first + 1, 'a', true);
 }
 
+/* Of a K tile, or of the block that shuffled scales come in: of several. */
+static uint32_t
+steps_of(const struct tiles *w, const struct kn_ins *i)
+{
+    struct kn_frag fr = kn_fragment(w->f, 'a');
+    const struct kn_lds *l = i->arg[3]
+        ? &w->f->lds[w->of[KN_REF_INDEX(i->arg[3])].lds] : NULL;
+
+    return l && l->shuf && l->cols * l->kdiv > w->f->shape.bk
+           ? l->cols * l->kdiv / fr.k : fr.ksteps;
+}
+
 static kiln_status
 check_matrix(const struct tiles *w, const struct kn_ins *i)
 {
     KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
     KN_TRY(need_side(w, i, 1, 'a', false));
     KN_TRY(need_side(w, i, 2, 'b', false));
-    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >=
-                                    kn_fragment(w->f, 'a').ksteps)
+    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= steps_of(w, i))
         return FAIL(w->f, i->at, "kk=%d, but a tile has %u K steps",
-                    i->attr[KN_A_kk], kn_fragment(w->f, 'a').ksteps);
+                    i->attr[KN_A_kk], steps_of(w, i));
     if (i->op == KN_OP_mmab)
         return check_factors(w, i, 3);
     if (i->arg[3] && !i->arg[4])

@@ -44,6 +44,10 @@ static const struct row rows[] = {
       { .a = KILN_MXFP8 },
       "tile=64x64x128 waves=2x2 schedule=simple stages=2 lowering=asm",
       { { 64, 64, 2880 }, { 70, 68, 1600 }, { 3, 4, 64 }, { 20, 60, 0 } } },
+    { KILN_GFX950, "mxfp8, deep, shuffled scales of two K tiles",
+      { .a = KILN_MXFP8, .scale_layout = KILN_SCALE_SHUFFLED },
+      "tile=256x256x128 waves=2x2 schedule=4-wave lowering=asm",
+      { { 256, 256, 1280 }, { 300, 264, 1152 }, { 3, 4, 128 }, { 20, 260, 0 } } },
     { KILN_GFX950, "bf16, deep", { .a = KILN_BF16 },
       "tile=256x256x64 waves=2x2 schedule=4-wave lowering=asm", EDGES },
     { KILN_GFX950, "fp8, deep, rows", { .a = KILN_FP8, .scale = KILN_SCALE_ROW },
@@ -362,6 +366,7 @@ test_row(void **state)
     if (!sums_alone(&cfg)) {
         other.wm = other.wn = other.cus = 0;
         other.bm = other.bn = 128;
+        other.bk = p.scale_layout ? 256 : cfg.bk;    /* blocks of scales */
         other.schedule = KN_SCHED_SIMPLE;
     }
     assert_true(num_open(&ours, &counts, &p, &cfg));

@@ -378,6 +378,7 @@ run(struct bench *b)
     bool mx = b->k->scale == KILN_SCALE_MX32;
     uint32_t bk = gfx950 || b->k->bk < 256 || b->k->shuffled
                       ? b->k->bk : 128; /* converted */
+    uint32_t bk4 = b->k->shuffled && kn_type_bits[b->k->a] != 4 ? 128 : bk;
 
     for (size_t i = 0; i < COUNT(simple); i++) {
         uint32_t area = (uint32_t)simple[i].bm * simple[i].bn;
@@ -401,8 +402,8 @@ run(struct bench *b)
         if (i >= EIGHT && (!gfx950 || !kn_widens_scaled(&p)))
             break;
         if (gfx950 && i < LARGEST && kn_walks(&p))
-            try_row(b, KN_SCHED_4WAVE, &four[i], bk, true);
-        try_row(b, KN_SCHED_4WAVE, &four[i], bk, false);
+            try_row(b, KN_SCHED_4WAVE, &four[i], bk4, true);
+        try_row(b, KN_SCHED_4WAVE, &four[i], bk4, false);
     }
 }
 
