@@ -110,7 +110,7 @@ refuse(struct kn_ctx *c, const kiln_problem *p)
         const struct product *of = &products[i % n];
 
         if (of->a == p->a && of->b == p->b &&
-            (of->stage != 0) == (kn_family_of(p)->routed) &&
+            (of->stage != 0) == kn_family_of(p)->routed &&
             (i >= n || of->scale == p->scale))
             q = of;
     }

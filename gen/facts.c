@@ -117,7 +117,7 @@ late_loads(const struct kn_config *g, const struct kn_facts *f)
 }
 
 static int64_t
-common_turn(uint32_t a, uint32_t b)
+common_turn(int64_t a, int64_t b)
 {
     int64_t turn = a;
 
@@ -129,19 +129,19 @@ common_turn(uint32_t a, uint32_t b)
 /* B's fragments alternate, so an odd number of K steps takes two turns; so do
  * the slots of common scales. */
 static int64_t
-steps_of(const struct given *x)
+steps_of(const struct given *x, const struct kn_facts *f)
 {
-    uint32_t batch = kn_scale_batch(x->p, x->g), slots = x->g->stages;
-    bool odd = kn_reads_of(x->g) != KN_READS_HALVES &&
-               slots * x->a.ksteps % 2;
+    enum kn_reads reads = kn_reads_of(x->g);
+    int64_t batches = f->SCALE_SLOTS * f->SCALE_TILES, slots = f->SLOTS;
+    bool odd = reads != KN_READS_HALVES && slots * f->KSTEPS % 2;
 
-    if (kn_widens_scaled(x->p) && kn_reads_of(x->g) == KN_READS_TILE)
+    if (f->widens_scaled && reads == KN_READS_TILE)
         return 4;
-    if (kn_scale_dwords(x->p, x->g))
-        return 2 * 256 / x->g->bk;
-    if (kn_reads_of(x->g) == KN_READS_STEP)
-        return batch ? common_turn(slots, kn_scale_slots(x->g) * batch) : slots;
-    return batch ? kn_scale_slots(x->g) * batch : odd ? 2 * slots : slots;
+    if (f->scales == SCALES_SHUFFLED)
+        return 2 * f->BLOCK_TILES;
+    if (reads == KN_READS_STEP)
+        return batches ? common_turn(slots, batches) : slots;
+    return batches ? batches : odd ? 2 * slots : slots;
 }
 
 /* Each is copied behind a share; the 4-wave loop through registers has no

@@ -6,8 +6,8 @@
  * select: machine operations over virtual registers; join: copies that need no
  * register; quad: descriptors in place; sched, order: matrix and other operations
  * side by side, what memory waits for first; reads: proves that each reads what it
- * read; regs: registers, never spilled; waits: counters and wait states; print: the text. LLVM only
- * assembles. What an operation has no row for is UNSUPPORTED. */
+ * read; regs: registers, never spilled; waits: counters and wait states; print: the
+ * text. LLVM only assembles. What an operation has no row for is UNSUPPORTED. */
 #ifndef KN_ASM_H
 #define KN_ASM_H
 
@@ -123,6 +123,14 @@ struct kn_asm_reads kn_asm_note_reads(struct kn_asm *a);
 kiln_status kn_asm_same_reads(struct kn_asm *a, const struct kn_asm_reads *before);
 
 bool kn_asm_is_matrix(const struct kn_asm_op *x);
+
+/* A load that goes to LDS, whose place is in M0. */
+static inline bool
+kn_asm_fills_lds(const struct kn_asm_op *x)
+{
+    return kn_isa[x->isa].unit == KN_U_VMEM && x->nopnd == 3;
+}
+
 /* What ends a run in which operations change places. */
 bool kn_asm_is_edge(const struct kn_asm_op *x);
 /* Must x, written before y, stay before it? */

@@ -141,7 +141,7 @@ say_op(struct order *r, uint32_t n)
             n, 0, o->sub, o->n, write, write && (o->fresh ||
                 (!o->sub && o->n == r->a->reg[o->v].n)) });
     }
-    if (row->unit == KN_U_VMEM && x->nopnd == 3)
+    if (kn_asm_fills_lds(x))
         say_other(r, n, M0, false);
     if (row->unit == KN_U_LDS || row->unit == KN_U_VMEM || row->unit == KN_U_SMEM)
         say_other(r, n, row->unit == KN_U_LDS ? LDS

@@ -60,11 +60,10 @@ read_others(const struct reader *r, const struct kn_asm_op *x, uint64_t h)
 {
     const struct kn_isa_row *row = &kn_isa[x->isa];
     int memory = memory_of(x);
-    bool copy = row->unit == KN_U_VMEM && x->nopnd == 3;
 
     if (row->flags & KN_IF_RSCC)
         h = fold(h, r->other[SCC]);
-    if (row->flags & KN_IF_RM0 || copy)
+    if (row->flags & KN_IF_RM0 || kn_asm_fills_lds(x))
         h = fold(h, r->other[M0]);
     if (row->flags & KN_IF_REXEC || row->unit == KN_U_VALU ||
         row->unit == KN_U_VMEM || row->unit == KN_U_LDS)

@@ -266,8 +266,7 @@ is_copy(const struct run *r, size_t n)
     const struct kn_asm_op *m = &r->a->op[n];
 
     return n + 1 < r->to && m->what == KN_ASM_INST && m->ndst == 1 &&
-           m->o[0].kind == KN_ASM_M0 &&
-           kn_isa[m[1].isa].unit == KN_U_VMEM && m[1].nopnd == 3;
+           m->o[0].kind == KN_ASM_M0 && kn_asm_fills_lds(&m[1]);
 }
 
 /* A constant put into an accumulator, which is a tile of at least 4 dwords. */

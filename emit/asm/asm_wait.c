@@ -270,7 +270,7 @@ consumes(const struct kn_asm_op *x)
     if (row->unit == KN_U_MFMA)
         c = 1u << C_MFMA | 1u << C_VALU | 1u << C_NOT_TRANS;
     if (row->unit == KN_U_VMEM)
-        c = 1u << C_VMEM | (x->nopnd == 3 ? 1u << C_DMA : 0);
+        c = 1u << C_VMEM | (kn_asm_fills_lds(x) ? 1u << C_DMA : 0);
     if (row->unit == KN_U_VALU)
         c = 1u << C_VALU | (row->flags & KN_IF_TRANS ? 0 : 1u << C_NOT_TRANS) |
             (row->flags & KN_IF_LANESEL ? 1u << C_LANESEL : 0) |

@@ -169,34 +169,52 @@ check_factors(const struct tiles *w, const struct kn_ins *i, unsigned first)
     return need_side(w, i, first + 1, 'a', true);
 }
 
-/* Of a K tile, or of the block that shuffled scales come in: of several. */
+/* K steps of a tile, or of the several whose scales lie in one. */
 static uint32_t
-steps_of(const struct tiles *w, const struct kn_ins *i)
+steps_in(const struct tiles *w, const struct kn_lds *l)
 {
-    struct kn_frag fr = kn_fragment(w->f, 'a');
-    const struct kn_lds *l = i->arg[3]
-        ? &w->f->lds[w->of[KN_REF_INDEX(i->arg[3])].lds] : NULL;
+    struct kn_frag fr = kn_fragment(w->f, l->side);
 
-    return l && l->shuf && l->cols * l->kdiv > w->f->shape.bk
+    if (l->line)
+        return 8;            /* whole lines, an even number, of any type */
+    return l->kdiv != 1 && l->cols * l->kdiv > w->f->shape.bk
            ? l->cols * l->kdiv / fr.k : fr.ksteps;
+}
+
+/* The scales that a product takes, and how many K steps it may be one of: of a
+ * block that shuffled scales come in. */
+static kiln_status
+check_scales(const struct tiles *w, const struct kn_ins *i, uint32_t *steps)
+{
+    const struct kn_lds *l;
+
+    if (!i->arg[3])
+        return KILN_OK;
+    if (!i->arg[4])
+        return FAIL(w->f, i->at, "mma takes the scales of both operands or "
+                    "none");
+    KN_TRY(need_side(w, i, 3, 'a', true));
+    KN_TRY(need_side(w, i, 4, 'b', true));
+    l = &w->f->lds[w->of[KN_REF_INDEX(i->arg[3])].lds];
+    if (l->shuf)
+        *steps = steps_in(w, l);
+    return KILN_OK;
 }
 
 static kiln_status
 check_matrix(const struct tiles *w, const struct kn_ins *i)
 {
+    uint32_t steps = kn_fragment(w->f, 'a').ksteps;
+
     KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
     KN_TRY(need_side(w, i, 1, 'a', false));
     KN_TRY(need_side(w, i, 2, 'b', false));
-    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= steps_of(w, i))
+    if (i->op != KN_OP_mmab)
+        KN_TRY(check_scales(w, i, &steps));
+    if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= steps)
         return FAIL(w->f, i->at, "kk=%d, but a tile has %u K steps",
-                    i->attr[KN_A_kk], steps_of(w, i));
-    if (i->op == KN_OP_mmab)
-        return check_factors(w, i, 3);
-    if (i->arg[3] && !i->arg[4])
-        return FAIL(w->f, i->at, "mma takes the scales of both operands or "
-                    "none");
-    KN_TRY(need_side(w, i, 3, 'a', true));
-    return need_side(w, i, 4, 'b', true);
+                    i->attr[KN_A_kk], steps);
+    return i->op == KN_OP_mmab ? check_factors(w, i, 3) : KILN_OK;
 }
 
 static kiln_status
@@ -204,12 +222,8 @@ check_read(const struct tiles *w, const struct kn_ins *i)
 {
     const struct kn_lds *l = &w->f->lds[KN_REF_LDS(i->arg[0])];
     struct kn_frag fr = kn_fragment(w->f, l->side);
-    uint32_t n = fr.ksteps;
+    uint32_t n = steps_in(w, l);
 
-    if (l->kdiv != 1 && l->cols * l->kdiv > w->f->shape.bk)
-        n = l->cols * l->kdiv / fr.k;    /* scales of several K tiles */
-    if (l->line)
-        n = 8;               /* whole lines, an even number, of any type */
     if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= n)
         return FAIL(w->f, i->at, "kk=%d, but %%%s has %u K steps",
                     i->attr[KN_A_kk], l->name, n);

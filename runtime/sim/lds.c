@@ -252,9 +252,13 @@ read_plain(struct kn_wave *w, struct kn_lds_access *x, unsigned n)
     }
 }
 
-/* Is there nothing to say of a read of n granules a lane? */
-static bool
-reads_well(const struct kn_wave *w, const struct kn_lds_access *x, unsigned n)
+typedef bool out_of_order(const struct kn_wave *w, uint32_t stamp,
+                          enum kn_lds_kind kind);
+
+/* Is the access in order behind whoever wrote n granules of each lane? */
+KN_INLINE bool
+goes_well(const struct kn_wave *w, const struct kn_lds_access *x, unsigned n,
+          out_of_order *wrong)
 {
     const struct kn_lds_shadow *s = w->group->shadow;
     uint32_t good = 0;       /* the newest stamp that was found in order */
@@ -266,13 +270,19 @@ reads_well(const struct kn_wave *w, const struct kn_lds_access *x, unsigned n)
         for (unsigned k = 0; k < n; k++) {
             if (stamp[k] == good && good)
                 continue;
-            if (!stamp[k] || stamp[k] & KN_LDS_UNDEF ||
-                read_too_early(w, stamp[k]))
+            if (wrong(w, stamp[k], x->kind))
                 return false;
             good = stamp[k];
         }
     }
     return true;
+}
+
+static bool
+is_misread(const struct kn_wave *w, uint32_t stamp, enum kn_lds_kind kind)
+{
+    (void)kind;
+    return !stamp || stamp & KN_LDS_UNDEF || read_too_early(w, stamp);
 }
 
 /* Parts of dwords within the allocation, each in one dword, that can be read. */
@@ -287,7 +297,7 @@ is_narrow(const struct kn_wave *w, const struct kn_lds_access *x)
 
         over |= at >= g->lds_size || (at & 3) + x->bytes > 4;
     }
-    return !over && g->lds_size % 4 == 0 && reads_well(w, x, 1);
+    return !over && g->lds_size % 4 == 0 && goes_well(w, x, 1, is_misread);
 }
 
 static __attribute__((noinline)) bool
@@ -333,7 +343,7 @@ kn_lds_read(struct kn_wave *w, const struct kn_inst *i,
     n = s->shift ? x->bytes / 4 : x->bytes;
     if (!read_plain(w, x, n))
         return;
-    if (reads_well(w, x, n))
+    if (goes_well(w, x, n, is_misread))
         return;
     if (s->narrow) {
         kn_lds_refine(w->group);
@@ -434,26 +444,10 @@ is_needed(const uint16_t *row, unsigned n, uint16_t limit)
     return late;
 }
 
-/* Is the update in order behind whoever wrote n granules of each lane? */
 static bool
-writes_well(const struct kn_wave *w, const struct kn_lds_access *x, unsigned n)
+is_miswritten(const struct kn_wave *w, uint32_t stamp, enum kn_lds_kind kind)
 {
-    const struct kn_lds_shadow *s = w->group->shadow;
-    uint32_t good = 0;       /* the newest stamp that was found in order */
-
-    for (uint64_t m = x->mask; m; m &= m - 1) {
-        const uint32_t *stamp =
-            s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift);
-
-        for (unsigned k = 0; k < n; k++) {
-            if (stamp[k] <= s->safe || stamp[k] == good)
-                continue;
-            if (written_too_early(w, stamp[k], x->kind))
-                return false;
-            good = stamp[k];
-        }
-    }
-    return true;
+    return stamp > w->group->shadow->safe && written_too_early(w, stamp, kind);
 }
 
 /* Marks n defined granules of each lane, if nobody can still need any. */
@@ -473,7 +467,7 @@ mark_lanes(const struct kn_wave *w, const struct kn_lds_access *x,
         if (kn_read_later(s->reader + (size_t)r->wave[k] * s->n, x, s->shift, n,
                           r->limit[k]))
             return false;
-    if (kn_in_doubt(&d) && !writes_well(w, x, n))
+    if (kn_in_doubt(&d) && !goes_well(w, x, n, is_miswritten))
         return false;
     for (uint64_t m = x->mask; m; m &= m - 1)
         kn_stamp_run(s->writer + (x->addr[__builtin_ctzll(m)] >> s->shift), n,
