@@ -197,6 +197,8 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     four.lowering = KN_LOWERING_ASM;
     if (kn_targets[p->target].slots_4wave == 1 && open->bk) /* rows of 128 bytes */
         four.bk = 1024 / kn_elems[kn_shape_of(p, g).ta].bits;
+    if (kn_shuffled(p) && open->bk && kn_elems[kn_shape_of(p, g).ta].bits != 4)
+        four.bk = 128;       /* half a block of scales */
     if (open->domain)
         four.domain = kn_domain_of(p, 256, four.bk);
     if (open->bk && open->domain && !kn_dequant(p) && p->a == KILN_MXFP4 &&
@@ -204,8 +206,6 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         four.bk = 256;       /* rows of 128 bytes, whatever the K tail */
         four.domain = kn_domain_of(p, 256, four.bk);
     }
-    if (kn_shuffled(p) && open->bk && kn_elems[kn_shape_of(p, g).ta].bits != 4)
-        four.bk = 128;       /* half a block of scales */
     direct = others_are_direct(p, &four);
     if (!kn_direct(p, &four))
         four.stages = kn_step_k(c, p, four.bk) == four.bk ? 2 : 1;
