@@ -126,6 +126,8 @@ print_lds(struct kn_buf *out, const struct kn_lds *l)
         kn_putf(out, " share=%u", l->share);
     if (l->line)
         kn_put(out, " line=1");
+    if (l->lag)
+        kn_put(out, " lag=1");
     if (l->swz_n)
         kn_putf(out, " swz=%u.%u.%u", l->swz_s, l->swz_n, l->swz_t);
     kn_put(out, "\n");

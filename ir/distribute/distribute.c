@@ -356,6 +356,7 @@ kn_pass_distribute(struct kn_fn **fp)
     struct dist d = { .c = (*fp)->c, .in = *fp, .out = kn_fn_new((*fp)->c) };
 
     d.tile = KN_NEW(d.c, struct dist_tile, d.in->nval);
+    d.lag = KN_NEW(d.c, struct dist_lag, d.in->nlds + 1);
     d.at = d.in->at;
     copy_header(&d);
     if (!has_enter(d.in))

@@ -45,6 +45,13 @@ struct dist_rows {
     bool plain;              /* an id is token * topk + slot itself */
 };
 
+/* Of an LDS tile whose rows are copied by lines (distribute_lines.c). */
+struct dist_lag {
+    kn_ref low;              /* byte of its line where row 0 begins */
+    kn_ref *at;              /* where this lane reads: by K step and piece two, of
+                              * the last slot and of another */
+};
+
 struct dist {
     struct kn_ctx *c;
     const struct kn_fn *in;
@@ -59,6 +66,7 @@ struct dist {
     kn_ref most;             /* acc.amax: of the parts so far */
     kn_ref seed[2], seed_at[2]; /* acc.seed: halves, stirred; row and column of the
                                 output where the tile begins */
+    struct dist_lag *lag;    /* by LDS tile */
     kn_ref first;            /* first token of the window, 0: there is none */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
@@ -142,6 +150,37 @@ kn_ref dist_memory_row(struct dist *d, const struct dist_tile *v, kn_ref row,
 void dist_k_outer_records(struct dist *d, struct dist_tile *v);
 /* Elements of a row of the tile's own type that K of the operand are. */
 kn_ref dist_row_elements(struct dist *d, const struct kn_lds *l, kn_ref k);
+
+/* ---- distribute_mma.c ---- */
+/* Of a tile with K innermost the place, from its slot on, that a lane reads for the
+ * piece of its first fragment that begins `at` bytes into a K tile. */
+kn_ref dist_read_address(struct dist *d, int lds, const struct kn_readplan *p,
+                         uint32_t at);
+
+/* ---- distribute_lines.c ---- */
+/* line=1: where the piece that begins `at` bytes from where a line and a K tile did
+ * together begins, from the slot of the even lines on: with all lanes in one line, or
+ * in both. */
+struct dist_line {
+    kn_ref addr;
+    uint32_t odd, span;      /* slots; the read's slot begins `odd` further */
+};
+struct dist_line dist_line(struct dist *d, int lds, const struct kn_readplan *p,
+                           uint32_t at);
+/* lag=1 */
+/* Of a view whose base is row 0's address: it begins a K tile earlier; the
+ * records that this adds to `bytes`, of no bytes none. */
+void dist_lag_base(struct dist *d, struct dist_tile *v, const char *name);
+kn_ref dist_lag_records(struct dist *d, const struct dist_tile *v, kn_ref bytes);
+/* Of the chunk `at` bytes into a row that begins at byte `row`: its offset in the
+ * view. */
+kn_ref dist_lag_offset(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref at);
+/* Elements of K as bytes; where a lane's chunk of a step is copied from, to the slot
+ * of a K tile from which on so many are left: from nowhere if it lies beyond them. */
+kn_ref dist_lag_left(struct dist *d, int lds, kn_ref left);
+kn_ref dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref left);
+/* The read of a piece (K step times parts, and part) of a lane's first fragment. */
+struct kn_ins dist_lag_read(struct dist *d, kn_ref slot, uint32_t piece);
 
 /* ---- distribute_copy.c ---- */
 kn_ref dist_slice(struct dist *d, kn_ref v, uint32_t first);

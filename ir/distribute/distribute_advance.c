@@ -98,7 +98,7 @@ expand_rotate(struct dist *d, const struct kn_ins *i)
     uint32_t per = l->cols * l->kdiv;
     kn_ref first = dist_ic(d, KN_OP_udiv, dist_operand(d, i->arg[1]), per);
 
-    if (l->line || !l->slots || v->before)
+    if (l->line || l->lag || !l->slots || v->before)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a view is rotated whose "
                           "K tiles are copied whole, of rows that begin at "
                           "dwords");

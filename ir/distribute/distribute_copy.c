@@ -22,7 +22,7 @@ static kn_ref
 copy_rsrc(struct dist *d, const struct dist_tile *v, kn_ref slot)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
-    uint32_t share = KN_REF_SLOT(slot) >> l->line;
+    uint32_t share = KN_REF_SLOT(slot) >> kn_share_bits(l);
     kn_ref below;
 
     if (!l->share || !share)
@@ -43,16 +43,18 @@ expand_copy(struct dist *d, const struct kn_ins *i)
     struct steps x = steps_of(i, g.steps);
     kn_ref r = copy_rsrc(d, v, i->arg[0]);
     kn_ref wave = dist_ic(d, KN_OP_mul, d->wave, 64 * g.chunk);
+    kn_ref left = i->arg[2] ? dist_lag_left(d, v->lds, i->arg[2]) : 0;
 
     for (uint32_t s = x.from; s < x.to; s++) {
         uint32_t at = s * kn_waves(d->in) * 64 * g.chunk;
         kn_ref off = dist_ic(d, KN_OP_add, wave, at);
+        kn_ref from = left ? dist_lag_cut(d, v, s, left) : v->reg[s];
         struct kn_ins *n = dist_add(d, KN_OP_dma, 0);
 
         n->arg[0] = i->arg[0];
         n->arg[1] = off;
         n->arg[2] = r;
-        n->arg[3] = v->reg[s];
+        n->arg[3] = from;
         n->attr[KN_A_bytes] = (int32_t)g.chunk;
         n->attr[KN_A_nt] = i->attr[KN_A_nt];
     }

@@ -35,15 +35,14 @@ lane_row(struct dist *d, const struct kn_lds *l)
 }
 
 static kn_ref
-read_address(struct dist *d, int lds, const struct kn_readplan *p,
-             struct piece x)
+place_address(struct dist *d, int lds, const struct kn_readplan *p, uint32_t at,
+              uint32_t frag)
 {
     const struct kn_lds *l = &d->in->lds[lds];
     struct kn_geom g = kn_geometry(d->in, l);
     struct kn_frag fr = kn_fragment(d->in, l->side);
     kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n;
     uint32_t outer = l->share ? dist_share_rows(d, l) : fr.count * 16;
-    uint32_t at = x.kk * p->kstep + p->pstep[x.part];
     kn_ref row, col, chunk;
 
     wave = dist_ic(d, KN_OP_mul, wave, outer);
@@ -58,7 +57,7 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p,
                       dist_ic(d, KN_OP_udiv, d->t, per));
         row = dist_ic(d, KN_OP_add, row, at);
         col = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_urem, d->t, per), 8);
-        wave = dist_ic(d, KN_OP_add, wave, x.frag * 16);
+        wave = dist_ic(d, KN_OP_add, wave, frag * 16);
         col = dist_i2(d, KN_OP_add, col,
                       dist_ic(d, KN_OP_mul, wave, p->tr / 8));
     } else {
@@ -72,6 +71,20 @@ read_address(struct dist *d, int lds, const struct kn_readplan *p,
         col = dist_i2(d, KN_OP_xor, col, chunk);
     }
     return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), col);
+}
+
+static kn_ref
+read_address(struct dist *d, int lds, const struct kn_readplan *p,
+             struct piece x)
+{
+    return place_address(d, lds, p, x.kk * p->kstep + p->pstep[x.part], x.frag);
+}
+
+kn_ref
+dist_read_address(struct dist *d, int lds, const struct kn_readplan *p,
+                  uint32_t at)
+{
+    return place_address(d, lds, p, at, 0);
 }
 
 /* Byte of fragment x.frag's scale in a tile of shuffled scales: K block 4 kk +
@@ -114,42 +127,6 @@ read_pairs(struct dist *d, const struct kn_ins *i, uint32_t from, uint32_t to)
     }
 }
 
-/* Where a piece of the fragments begins, from the slot of the even lines on:
- * with all lanes in one line, or in both. */
-struct line_piece {
-    kn_ref addr;
-    uint32_t odd, span;      /* slots; the read's slot begins `odd` further */
-};
-
-static struct line_piece
-line_address(struct dist *d, int lds, const struct kn_readplan *p,
-             struct piece x)
-{
-    const struct kn_lds *l = &d->in->lds[lds];
-    uint32_t bytes = kn_geometry(d->in, l).bytes, lines = 2 * KN_LINE;
-    uint32_t at = (x.kk * p->kstep + p->pstep[x.part]) % lines;
-    bool one = at % KN_LINE + 3 * p->qstep + p->bytes <= KN_LINE;
-    struct line_piece r = { 0, one ? at / KN_LINE : 0, one ? 1 : 2 };
-    kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n, row, col, far;
-
-    col = dist_ic(d, KN_OP_mul, d->q, p->qstep);
-    col = dist_ic(d, KN_OP_add, col, one ? at % KN_LINE : at);
-    row = dist_i2(d, KN_OP_add,
-                  dist_ic(d, KN_OP_mul, wave, dist_share_rows(d, l)), d->t);
-    r.addr = dist_ic(d, KN_OP_mul, row, KN_LINE);
-    if (!one) {
-        far = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, col, 7), 1);
-        far = dist_ic(d, KN_OP_mul, far, bytes);
-        r.addr = dist_i2(d, KN_OP_add, r.addr, far);
-        col = dist_ic(d, KN_OP_and, col, KN_LINE - 1);
-    }
-    if (l->swz_n)
-        col = dist_i2(d, KN_OP_xor, col,
-                      dist_ic(d, KN_OP_shl, dist_swizzle(d, l, row), 4));
-    r.addr = dist_i2(d, KN_OP_add, r.addr, col);
-    return r;
-}
-
 static void
 read_part(struct dist *d, const struct kn_ins *from,
           const struct kn_readplan *p, kn_ref dst)
@@ -160,13 +137,14 @@ read_part(struct dist *d, const struct kn_ins *from,
     n->arg[1] = from->arg[1];
     n->attr[KN_A_offset] = from->attr[KN_A_offset];
     n->attr[KN_A_span] = from->attr[KN_A_span];
+    n->attr[KN_A_ring] = from->attr[KN_A_ring];
     n->attr[KN_A_tr] = (int32_t)p->tr;
     n->attr[KN_A_elem] = p->bytes == 1 ? KN_T_i8 : KN_T_i32;
 }
 
 static void
 read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
-              const kn_ref base[4])
+              const struct kn_ins *piece)
 {
     int lds = (int)KN_REF_LDS(i->arg[0]);
     const struct kn_lds *l = &d->in->lds[lds];
@@ -181,13 +159,13 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
 
     dist_tile(d, i->dst)->half[frag].hi = 0;
     for (uint32_t x = 0; x < p.parts; x++) {
-        struct kn_ins from = { .arg = { i->arg[0], base[x] } };
+        struct kn_ins from = piece[x];
 
         from.attr[KN_A_offset] = (int32_t)step;
         from.attr[KN_A_span] = 1;
         if (l->line) {
-            struct line_piece at = line_address(d, lds, &p, (struct piece){
-                (uint32_t)i->attr[KN_A_kk], x, 0 });
+            struct dist_line at = dist_line(d, lds, &p,
+                (uint32_t)i->attr[KN_A_kk] * p.kstep + p.pstep[x]);
 
             from.arg[0] += at.odd;   /* the slot is the reference's low bits */
             from.arg[1] = at.addr;
@@ -238,6 +216,24 @@ read_columns(struct dist *d, const struct kn_ins *i, uint32_t count)
     return KILN_OK;
 }
 
+/* The read of piece x of fragment 0. */
+static struct kn_ins
+piece_read(struct dist *d, const struct kn_ins *i, const struct kn_readplan *p,
+           uint32_t x)
+{
+    int lds = (int)KN_REF_LDS(i->arg[0]);
+    uint32_t kk = (uint32_t)i->attr[KN_A_kk];
+    const struct kn_lds *l = &d->in->lds[lds];
+    struct kn_ins r = { .arg = { i->arg[0] } };
+
+    if (p->tr || l->line)    /* of each fragment another */
+        return r;
+    if (l->lag)
+        return dist_lag_read(d, i->arg[0], kk * p->parts + x);
+    r.arg[1] = read_address(d, lds, p, (struct piece){ kk, x, 0 });
+    return r;
+}
+
 kiln_status
 expand_read(struct dist *d, const struct kn_ins *i)
 {
@@ -248,7 +244,7 @@ expand_read(struct dist *d, const struct kn_ins *i)
     struct dist_tile *t = dist_tile(d, i->dst);
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
-    kn_ref base[4] = { 0 };
+    struct kn_ins piece[4];
 
     if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_FRAG, .lds = lds,
@@ -257,7 +253,7 @@ expand_read(struct dist *d, const struct kn_ins *i)
                                                 fr.count),
                                  .nreg = fr.count };
     if (l->share &&
-        (part * l->share / parts != KN_REF_SLOT(i->arg[0]) >> l->line ||
+        (part * l->share / parts != KN_REF_SLOT(i->arg[0]) >> kn_share_bits(l) ||
          parts % l->share))
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "part %u of %u is not "
                           "in this slot", part, parts);
@@ -268,19 +264,17 @@ expand_read(struct dist *d, const struct kn_ins *i)
         read_pairs(d, i, part * fr.count / parts, (part + 1) * fr.count / parts);
         return KILN_OK;
     }
-    if (!p.tr && !l->line)
-        for (uint32_t x = 0; x < p.parts; x++)
-            base[x] = read_address(d, lds, &p, (struct piece){
-                (uint32_t)i->attr[KN_A_kk], x, 0 });
+    for (uint32_t x = 0; x < p.parts; x++)
+        piece[x] = piece_read(d, i, &p, x);
     if (i->attr[KN_A_one]) {
-        read_fragment(d, i, 0, base);
+        read_fragment(d, i, 0, piece);
         for (uint32_t f = 1; f < fr.count; f++)
             t->reg[f] = t->reg[0];
         return KILN_OK;
     }
     for (uint32_t f = part * fr.count / parts;
          f < (part + 1) * fr.count / parts; f++)
-        read_fragment(d, i, f, base);
+        read_fragment(d, i, f, piece);
     return KILN_OK;
 }
 

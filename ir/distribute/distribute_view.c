@@ -215,6 +215,8 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
     row = v->row ? v->row[step] : dist_i2(d, KN_OP_mul, row, v->pitch);
     if (v->up && l->gk)               /* 2 n rows are within 31 bits: the launch checks */
         row = dist_assume(d, row, DIST_NEVER);
+    if (l->lag)
+        return guard(d, &g, step, id, dist_lag_offset(d, v, row, off));
     off = dist_i2(d, KN_OP_add, row, off);
     if (g.own && !g.transpose)
         off = dist_i2(d, KN_OP_add, off, v->low);
@@ -308,6 +310,8 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
     n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_memory_bits(l)));
     if (l->unaligned)
         n = dist_aligned_records(d, v, n);
+    if (l->lag)
+        n = dist_lag_records(d, v, n);
     dist_move(d, v->rem, dist_clamp(d, whole_loads(d, l, n), 0, DIST_NEVER));
 }
 
@@ -339,6 +343,9 @@ expand_view(struct dist *d, const struct kn_ins *i)
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds };
     v->pitch = dist_operand(d, i->arg[5]);
     v->up = dist_operand(d, i->arg[6]);
+    if (l->lag && v->up)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "rows of a gate and its "
+                          "up are not copied by lines");
     v->base = dist_named(d, kn_s64, "%s.base", name);
     v->rem = dist_named(d, kn_s32, "%s.rem", name);
     if (l->gk) {
@@ -348,6 +355,8 @@ expand_view(struct dist *d, const struct kn_ins *i)
                                v->pitch, 0));
         if (l->unaligned)
             dist_align_base(d, v);
+        if (l->lag)
+            dist_lag_base(d, v, name);
         view_k_inner(d, v, row0, rows, k);
     } else {
         dist_move(d, v->base,
@@ -398,7 +407,7 @@ gatherable(struct dist *d, const struct kn_lds *l)
 {
     struct kn_geom g = kn_geometry(d->in, l);
 
-    return !outer_shift(l) && !l->panel &&
+    return !outer_shift(l) && !l->panel && !l->lag &&
            (l->gk || (l->slots && !l->mem && l->cols == 1 && !l->unaligned &&
                       g.chunk * 8 == kn_memory_bits(l)));
 }

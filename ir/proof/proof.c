@@ -249,7 +249,8 @@ check_filled(const struct proof *p, const struct proof_state *s,
              const struct kn_ins *i, uint32_t h)
 {
     const struct proof_access *a = &p->access[i - p->f->ins];
-    const struct proof_slot *l = &s->slot[a->slot + (int32_t)h];
+    int32_t slot = a->slot + (int32_t)h * a->next;
+    const struct proof_slot *l = &s->slot[slot];
 
     for (uint32_t n = 0; n < a->nneed[h]; n++) {
         uint64_t any = 0;
@@ -257,12 +258,11 @@ check_filled(const struct proof *p, const struct proof_state *s,
         for (int w = 0; w < PROOF_WRITES / 64; w++)
             any |= a->need[h][n].w[w] & l->filled.w[w];
         if (!any && !l->write_at.line)
-            return slot_fail(p, i->at, a->slot + (int32_t)h, "is read before "
-                             "anything fills it");
+            return slot_fail(p, i->at, slot, "is read before anything fills it");
         if (!any)
-            return slot_fail(p, i->at, a->slot + (int32_t)h, "is read where only part of "
-                             "what fills it, up to line %d, has surely run "
-                             "since it was last read", l->write_at.line);
+            return slot_fail(p, i->at, slot, "is read where only part of what "
+                             "fills it, up to line %d, has surely run since it "
+                             "was last read", l->write_at.line);
     }
     return KILN_OK;
 }
@@ -274,13 +274,13 @@ read_slot(const struct proof *p, struct proof_state *s, const struct kn_ins *i)
 
     KN_TRY(use_registers(p, s, i));
     for (uint32_t h = 0; h < a->span; h++) {
-        KN_TRY(check_arrived(p, s, i, a->slot + (int32_t)h));
+        KN_TRY(check_arrived(p, s, i, a->slot + (int32_t)h * a->next));
         KN_TRY(check_filled(p, s, i, h));
     }
     KN_TRY(not_loading(p, s, i, i->dst));
     s->lds[proof_place(p, i->dst)] = proof_issue(s, PROOF_LGKM);
     for (uint32_t h = 0; h < a->span; h++) {
-        struct proof_slot *l = &s->slot[a->slot + (int32_t)h];
+        struct proof_slot *l = &s->slot[a->slot + (int32_t)h * a->next];
 
         l->read_at = i->at;
         if (a->own) {

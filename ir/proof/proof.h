@@ -3,6 +3,7 @@
  *   proof.c         the walk over loops and branches, one rule per operation
  *   proof_prepare.c what is found once per kernel: slots, tracked values
  *   proof_state.c   the abstract state: joins, waits, barriers
+ *   proof_fixed.c   values that depend on the thread only
  *   proof_access.c  which bytes of its LDS tile each access touches, by thread
  *   proof_eval.c    what one operation computes, by thread
  *   proof_range.c   offsets and record counts over the declared shape domain
@@ -28,7 +29,8 @@ struct proof_access {
     int32_t slot;            /* number over all tiles, -1: not LDS */
     bool own;                /* only bytes that this wave alone writes */
     uint16_t id;             /* write: its number among the tile's writes */
-    uint8_t span;            /* read: of so many slots from this one on */
+    uint8_t span;            /* read: of so many slots from this one on, */
+    uint8_t next;            /* ... the second so many slots further */
     uint32_t nneed[2];       /* read: for each set, one write of it must */
     const struct proof_set *need[2]; /* have filled the slot before */
 };
@@ -108,6 +110,14 @@ kiln_status proof_onwards(struct proof *p, size_t at, struct proof_state *s);
 /* ---- proof_access.c ---- */
 kiln_status proof_accesses(struct proof *p);
 
+/* ---- proof_fixed.c ---- */
+struct proof_fixed {
+    bool *fixed;             /* by value: the same at every execution of a line, by
+                              * thread; or */
+    bool *chosen;            /* ... one of two such, by a value that is none */
+};
+struct proof_fixed proof_fixed_values(const struct kn_fn *f);
+
 /* ---- proof_eval.c ---- */
 
 /* An operand: by thread, or the same for all. */
@@ -171,6 +181,13 @@ static inline bool
 proof_is_value(kn_ref r)
 {
     return r && KN_REF_TAG(r) == KN_R_VAL;
+}
+
+static inline bool
+proof_is_fixed(const struct proof_fixed *m, kn_ref r)
+{
+    return !proof_is_value(r) || (m->fixed[KN_REF_INDEX(r)] &&
+                                  !m->chosen[KN_REF_INDEX(r)]);
 }
 
 static inline uint32_t

@@ -2,7 +2,8 @@
  * thread of the workgroup, by running the address arithmetic.
  *
  * LDS addresses depend on lane, wave and constants only; one that does not is
- * refused, because nothing can be said about it. From the bytes follow: no
+ * refused, because nothing can be said about it; but a read with ring= may choose by
+ * anything between a place in its slot and the same in a later one. From the bytes follow: no
  * access leaves its slot; who owns which byte (the wave that alone writes it:
  * for its own bytes a wave needs waits but no barrier); and which writes a
  * slot needs before a read finds all its bytes. */
@@ -18,14 +19,16 @@ struct access_map {
     struct proof *p;
     const struct kn_fn *f;
     uint32_t threads;
-    bool *fixed;             /* by value: depends on the thread only */
+    struct proof_fixed known;
     bool *wanted;            /* by value: part of an LDS address */
     uint32_t **value;        /* of an address so far, by thread; or NULL */
+    uint32_t **other;        /* of one that is chosen: the second operand */
     struct computed *met[1024]; /* operations, by what they compute */
     uint32_t *list;          /* LDS accesses and what their addresses come
                               * from, in order */
     size_t nlist;
     uint32_t **at;           /* by instruction: first byte, by thread */
+    uint32_t **there;        /* ring=: ... in the later slot */
     uint32_t *same;          /* by access: the first one of its tile,
                               * direction and bytes */
     /* of the tile at hand */
@@ -59,90 +62,7 @@ width(const struct kn_fn *f, const struct kn_ins *i)
     return (bits == 32 && mem && mem < 32 ? mem : bits) / 8;
 }
 
-/* ---- values that depend on the thread only ---- */
-
-static bool
-evaluable(const struct kn_ins *i)
-{
-    switch (i->op) {
-    case KN_OP_mov: case KN_OP_add: case KN_OP_sub: case KN_OP_mul:
-    case KN_OP_udiv: case KN_OP_urem: case KN_OP_and: case KN_OP_or:
-    case KN_OP_xor: case KN_OP_shl: case KN_OP_shr: case KN_OP_sar:
-    case KN_OP_smin: case KN_OP_smax: case KN_OP_umin: case KN_OP_umax:
-    case KN_OP_eq: case KN_OP_ne: case KN_OP_slt: case KN_OP_sge:
-    case KN_OP_ult: case KN_OP_band: case KN_OP_select: case KN_OP_wave:
-    case KN_OP_lane:
-        return true;
-    }
-    return false;
-}
-
-static bool
-small_int(const struct kn_fn *f, kn_ref r)
-{
-    const struct kn_type *t = &kn_val(f, r)->type;
-
-    return t->n == 1 && (t->elem == KN_T_i32 || t->elem == KN_T_b1);
-}
-
-/* Values assigned once, or only outside loops and branches, hold the same at
- * every execution of a line. */
-static void
-find_steady(struct access_map *m)
-{
-    const struct kn_fn *f = m->f;
-    bool *nested = KN_NEW(f->c, bool, f->nval);
-    uint8_t *defs = KN_NEW(f->c, uint8_t, f->nval);
-    int depth = 0;
-
-    for (size_t i = 0; i < f->nins; i++) {
-        const struct kn_ins *ins = &f->ins[i];
-        uint32_t v = KN_REF_INDEX(ins->dst);
-
-        depth += ins->op == KN_OP_loop || ins->op == KN_OP_if;
-        depth -= ins->op == KN_OP_end;
-        if (!ins->dst)
-            continue;
-        if (defs[v] < 2)
-            defs[v]++;
-        nested[v] |= depth > 0;
-        m->fixed[v] = (defs[v] < 2 || !nested[v]) && evaluable(ins) &&
-                      small_int(f, ins->dst) && (defs[v] < 2 || m->fixed[v]);
-    }
-}
-
-static bool
-operands_fixed(const struct access_map *m, const struct kn_ins *i)
-{
-    for (int a = 0; a < KN_MAXARG && i->arg[a]; a++)
-        if (proof_is_value(i->arg[a]) && !m->fixed[KN_REF_INDEX(i->arg[a])])
-            return false;
-    return true;
-}
-
-static void
-find_fixed(struct access_map *m)
-{
-    const struct kn_fn *f = m->f;
-    bool changed = true;
-    size_t n = 0;
-
-    find_steady(m);
-    for (size_t i = 0; i < f->nins; i++)
-        if (f->ins[i].dst && m->fixed[KN_REF_INDEX(f->ins[i].dst)])
-            m->list[n++] = (uint32_t)i;
-    while (changed) {
-        changed = false;
-        for (size_t k = 0; k < n; k++) {
-            const struct kn_ins *ins = &f->ins[m->list[k]];
-
-            if (!m->fixed[KN_REF_INDEX(ins->dst)] || operands_fixed(m, ins))
-                continue;
-            m->fixed[KN_REF_INDEX(ins->dst)] = false;
-            changed = true;
-        }
-    }
-}
+/* ---- where addresses come from ---- */
 
 static void
 find_wanted(struct access_map *m)
@@ -175,7 +95,7 @@ operand(const struct access_map *m, kn_ref r)
 static bool
 addresses(const struct access_map *m, const struct kn_ins *i)
 {
-    return i->dst && m->fixed[KN_REF_INDEX(i->dst)] &&
+    return i->dst && m->known.fixed[KN_REF_INDEX(i->dst)] &&
            m->wanted[KN_REF_INDEX(i->dst)];
 }
 
@@ -213,20 +133,34 @@ look_up(struct access_map *m, uint16_t op, const struct proof_operand *o)
     return *list = x;
 }
 
-static void
-run_address(struct access_map *m, const struct kn_ins *i)
+static uint32_t *
+result(struct access_map *m, const struct kn_ins *i, const struct proof_operand *o)
 {
-    struct proof_operand o[3] = { 0 };
-    struct computed *x;
+    struct computed *x = look_up(m, i->op, o);
 
-    for (int a = 0; a < 3 && i->arg[a]; a++)
-        o[a] = operand(m, i->arg[a]);
-    x = look_up(m, i->op, o);
     if (!x->out) {
         x->out = KN_NEW(m->f->c, uint32_t, m->threads);
         proof_evaluate(i, o, m->threads, x->out);
     }
-    m->value[KN_REF_INDEX(i->dst)] = x->out;
+    return x->out;
+}
+
+static void
+run_address(struct access_map *m, const struct kn_ins *i)
+{
+    uint32_t v = KN_REF_INDEX(i->dst);
+    struct proof_operand o[3] = { 0 };
+
+    for (int a = 0; a < 3 && i->arg[a]; a++)
+        o[a] = operand(m, i->arg[a]);
+    if (m->known.chosen[v] && i->op == KN_OP_mov) {
+        m->other[v] = m->other[KN_REF_INDEX(i->arg[0])];
+    } else if (m->known.chosen[v]) {
+        o[0] = (struct proof_operand){ NULL, 1 };
+        m->other[v] = result(m, i, o);
+        o[0].all = 0;
+    }
+    m->value[v] = result(m, i, o);
 }
 
 /* One array of all with its content, but for those of one hash. */
@@ -265,11 +199,20 @@ run_access(struct access_map *m, const struct kn_ins *i)
     return x->out = intern(m, run);
 }
 
-/* Slots a read reaches into, one behind the other. */
+/* Slots a read's bytes run over. */
 static uint32_t
 span_of(const struct kn_ins *i)
 {
     return i->op == KN_OP_lds_ld && i->attr[KN_A_span] == 2 ? 2 : 1;
+}
+
+/* Slots from the first that a read reaches into to the last. */
+static uint32_t
+last_of(const struct access_map *m, size_t at)
+{
+    const struct kn_ins *i = &m->f->ins[at];
+
+    return m->there[at] ? (uint32_t)i->attr[KN_A_ring] : span_of(i) - 1;
 }
 
 static bool
@@ -283,7 +226,7 @@ find_same(struct access_map *m, size_t at)
 {
     const struct kn_ins *i = &m->f->ins[at];
     struct proof_operand o[3] = { { m->at[at], 0 },
-                            { NULL, KN_REF_LDS(i->arg[0]) },
+                            { m->there[at], KN_REF_LDS(i->arg[0]) },
                             { NULL, width(m->f, i) << 2 | span_of(i) } };
     uint16_t op = is_write(i) ? WRITE : READ;
     struct computed *x = look_up(m, op, o);
@@ -292,6 +235,15 @@ find_same(struct access_map *m, size_t at)
     if (!x->out)
         x->out = &m->same[at];
     m->same[at] = *x->out;
+}
+
+static bool
+can_be_told(const struct access_map *m, const struct kn_ins *i)
+{
+    bool ring = i->op == KN_OP_lds_ld && i->attr[KN_A_ring];
+
+    return proof_is_fixed(&m->known, i->arg[1]) ||
+           (ring && m->known.chosen[KN_REF_INDEX(i->arg[1])]);
 }
 
 static kiln_status
@@ -308,13 +260,14 @@ run_threads(struct access_map *m)
         const struct kn_ins *ins = &f->ins[i];
 
         if (is_lds_access(ins)) {
-            if (proof_is_value(ins->arg[1]) &&
-                !m->fixed[KN_REF_INDEX(ins->arg[1])])
+            if (!can_be_told(m, ins))
                 return PROOF_FAIL(m->p, ins->at, "LDS address %%%s depends on "
                                   "more than lane, wave and constants: the "
                                   "bytes it reaches cannot be told",
                                   kn_val(f, ins->arg[1])->name);
             m->at[i] = run_access(m, ins);
+            if (!proof_is_fixed(&m->known, ins->arg[1]))
+                m->there[i] = m->other[KN_REF_INDEX(ins->arg[1])];
             find_same(m, i);
         }
         if (addresses(m, ins))
@@ -324,6 +277,23 @@ run_threads(struct access_map *m)
 }
 
 /* ---- one tile ---- */
+
+/* A lane reads here, or the same place of the slot that ring= says. */
+static kiln_status
+check_ring(const struct access_map *m, size_t at)
+{
+    const struct kn_ins *i = &m->f->ins[at];
+    uint32_t offset = (uint32_t)i->attr[KN_A_offset];
+    uint32_t further = (uint32_t)i->attr[KN_A_ring] * m->bytes;
+
+    for (uint32_t t = 0; t < m->threads; t++)
+        if (m->there[at][t] + offset - m->at[at][t] != further)
+            return PROOF_FAIL(m->p, i->at, "lane %u of wave %u may read another "
+                              "place of a later slot than of %%%s[%u]", t % 64,
+                              t / 64, m->f->lds[KN_REF_LDS(i->arg[0])].name,
+                              KN_REF_SLOT(i->arg[0]));
+    return KILN_OK;
+}
 
 static kiln_status
 check_range(struct access_map *m, size_t at)
@@ -335,9 +305,11 @@ check_range(struct access_map *m, size_t at)
     if (!n)
         return PROOF_FAIL(m->p, i->at, "the width of this access is not known: "
                           "write elem=");
-    if (slot + span_of(i) > m->f->lds[KN_REF_LDS(i->arg[0])].slots)
+    if (slot + last_of(m, at) >= m->f->lds[KN_REF_LDS(i->arg[0])].slots)
         return PROOF_FAIL(m->p, i->at, "no slot comes after %%%s[%u]",
                           m->f->lds[KN_REF_LDS(i->arg[0])].name, slot);
+    if (m->there[at])
+        KN_TRY(check_ring(m, at));
     for (uint32_t t = 0; t < m->threads; t++)
         if ((uint64_t)m->at[at][t] + n > bytes ||
             m->at[at][t] % m->bytes + n > m->bytes)
@@ -436,7 +408,7 @@ need_of(struct access_map *m, size_t at, uint32_t h)
         const uint16_t *k = &m->class[first];
         bool alike;
 
-        if (m->at[at][t] / m->bytes != h)
+        if (m->at[at][t] / m->bytes != h && !m->there[at])
             continue;        /* this lane's are in the other slot */
         alike = !memcmp(k, k + 1, (n - 1) * sizeof *k);
         for (uint32_t b = 0; b < (alike ? 1 : n); b++) {
@@ -445,7 +417,7 @@ need_of(struct access_map *m, size_t at, uint32_t h)
                                   "%u of LDS slot %%%s[%u], which nothing "
                                   "writes", t % 64, t / 64, first + b,
                                   m->f->lds[KN_REF_LDS(i->arg[0])].name,
-                                  KN_REF_SLOT(i->arg[0]) + h);
+                                  KN_REF_SLOT(i->arg[0]) + h * last_of(m, at));
             count += !seen[k[b]];
             seen[k[b]] = true;
         }
@@ -500,7 +472,8 @@ one_tile(struct access_map *m, uint32_t tile)
             continue;
         access[i].slot = (int32_t)(m->p->first[tile] +
                                    KN_REF_SLOT(f->ins[i].arg[0]));
-        access[i].span = (uint8_t)span_of(&f->ins[i]);
+        access[i].span = m->there[i] ? 2 : (uint8_t)span_of(&f->ins[i]);
+        access[i].next = (uint8_t)last_of(m, i);
         if (same < i) {
             access[i].own = access[same].own;
             memcpy(access[i].need, access[same].need, sizeof access[i].need);
@@ -521,15 +494,16 @@ proof_accesses(struct proof *p)
     const struct kn_fn *f = p->f;
     struct access_map m = { .p = p, .f = f, .threads = kn_waves(f) * 64 };
 
-    m.fixed = KN_NEW(p->c, bool, f->nval);
     m.wanted = KN_NEW(p->c, bool, f->nval);
     m.list = KN_NEW(p->c, uint32_t, f->nins + 1);
     m.at = KN_NEW(p->c, uint32_t *, f->nins);
+    m.there = KN_NEW(p->c, uint32_t *, f->nins);
+    m.other = KN_NEW(p->c, uint32_t *, f->nval);
     m.same = KN_NEW(p->c, uint32_t, f->nins);
     p->access = KN_NEW(p->c, struct proof_access, f->nins);
     for (size_t i = 0; i < f->nins; i++)
         p->access[i].slot = -1;
-    find_fixed(&m);
+    m.known = proof_fixed_values(f);
     find_wanted(&m);
     KN_TRY(run_threads(&m));
     for (uint32_t t = 0; t < f->nlds; t++)

@@ -181,6 +181,23 @@ read_line(struct sums *o, const struct kn_ins *i, struct sums_place *out)
     return KILN_OK;
 }
 
+/* Rows that lag: what is not in the slot is in the one behind it. */
+static kiln_status
+whole_ring(struct sums *o, const struct kn_ins *i, struct sums_place *out)
+{
+    const struct kn_lds *l = lds_of(o, (int)KN_REF_LDS(i->arg[0]));
+    kn_ref slot = i->arg[0];
+    struct sums_place next;
+
+    KN_TRY(whole(o, i, slot_of(o, slot), out));
+    slot = (KN_REF_SLOT(slot) + 1) % kn_ring(l) ? slot + 1 : slot - (kn_ring(l) - 1);
+    KN_TRY(whole(o, i, slot_of(o, slot), &next));
+    if (!next.filled || next.at != out->at + unit((int64_t)l->cols))
+        return WRONG(o, i, "%%%s is read with K %lld behind K %lld", l->name,
+                     elements(next.at), elements(out->at));
+    return KILN_OK;
+}
+
 static kiln_status
 read_slot(struct sums *o, const struct kn_ins *i)
 {
@@ -193,7 +210,9 @@ read_slot(struct sums *o, const struct kn_ins *i)
     if (lds_of(o, t->lds)->line) {
         KN_TRY(read_line(o, i, &p));
     } else {
-        KN_TRY(whole(o, i, slot_of(o, i->arg[0]), &p));
+        KN_TRY(lds_of(o, t->lds)->lag
+                   ? whole_ring(o, i, &p)
+                   : whole(o, i, slot_of(o, i->arg[0]), &p));
         p.at += unit((int64_t)i->attr[KN_A_kk] *
                      kn_fragment(o->f, lds_of(o, t->lds)->side).k);
     }

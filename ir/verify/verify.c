@@ -237,6 +237,10 @@ check_memory(const struct kn_fn *f, const struct kn_ins *i)
     if (i->op == KN_OP_lds_ld && i->attr[KN_A_span] != 1 &&
         (i->attr[KN_A_span] != 2 || i->attr[KN_A_own]))
         return FAIL(f, i->at, "span= is 1 or 2, and 1 of what is a lane's own");
+    if (i->op == KN_OP_lds_ld && i->attr[KN_A_ring] &&
+        (i->attr[KN_A_ring] < 0 || i->attr[KN_A_span] != 1 || i->attr[KN_A_own]))
+        return FAIL(f, i->at, "ring= is a number of slots, and 0 of what spans two "
+                    "or is a lane's own");
     if (i->op == KN_OP_lds_ld && i->attr[KN_A_tr] &&
         !kn_targets[f->target].lds_tr)
         return FAIL(f, i->at, "%s has no transposing LDS read",

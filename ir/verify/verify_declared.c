@@ -18,7 +18,7 @@ shared_rows(const struct kn_fn *f, const struct kn_lds *l)
     uint32_t waves = l->side == 'a' ? s->wm : s->wn;
 
     return l->gk && l->lk && l->kdiv == 1 && !l->mem && !l->panel &&
-           !l->shift && l->slots == l->share << l->line && waves &&
+           !l->shift && l->slots == l->share << kn_share_bits(l) && waves &&
            l->rows * l->share == (l->side == 'a' ? s->bm : s->bn) &&
            l->rows % (16 * waves) == 0;
 }
@@ -34,6 +34,18 @@ unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
            l->run != 8 && !l->panel && !l->shuf &&
            !l->share && !l->line && !l->shift && step % 4 == 0 &&
            (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
+}
+
+/* Rows a multiple of 16 apart begin alike in a line, and so do those of a lane's
+ * fragments. */
+static bool
+lagging_rows(const struct kn_fn *f, const struct kn_lds *l,
+             const struct kn_geom *g)
+{
+    return l->gk && l->lk && l->unit == 16 && l->kdiv == 1 && !l->mem &&
+           l->slots > 1 && g->pitch % KN_LINE == 0 && !l->panel && !l->shuf &&
+           !l->line && !l->shift && !l->unaligned &&
+           g->chunk <= kn_targets[f->target].dma;
 }
 
 /* Bytes of a load: one a run, in whole bytes, or two to a byte; of words a dword, of
@@ -135,6 +147,10 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
                     kn_fragment(f, l->side).ksteps != 1))
         return FAIL(f, l->at, "%%%s: lines are of an operand stored by shares, "
                     "whose K tile is a K step", l->name);
+    if (l->lag && !lagging_rows(f, l, &g))
+        return FAIL(f, l->at, "%%%s: rows that are copied by lines are plain "
+                    "rows of whole lines of 16-byte chunks, in two slots or "
+                    "more", l->name);
     if (g.transpose && (l->rows % g.pb || l->cols % g.kb))
         return FAIL(f, l->at, "%%%s: %u x %u cannot be transposed in blocks of "
                     "%u x %u", l->name, l->rows, l->cols, g.pb, g.kb);

@@ -239,6 +239,18 @@ check_read(const struct tiles *w, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* Where K ends is cut in rows that lag. */
+static kiln_status
+check_copy(const struct tiles *w, const struct kn_ins *i)
+{
+    int lds = w->of[KN_REF_INDEX(i->arg[1])].lds;
+
+    if (i->arg[2] && !w->f->lds[lds].lag)
+        return FAIL(w->f, i->at, "only rows that lag are copied up to an end of K, "
+                    "not those of %%%s", lds_name(w, lds));
+    return KILN_OK;
+}
+
 /* What LDS never holds is K-contiguous in memory, unconverted, of pieces that
  * whole loads take; its scales are bytes. */
 static kiln_status
@@ -342,7 +354,8 @@ visit(struct tiles *w, const struct kn_ins *i)
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
         return define(w, i, ACCUMULATORS, -1);
     case KN_OP_copy:
-        return need(w, i, 1, VIEW, lds);
+        KN_TRY(need(w, i, 1, VIEW, lds));
+        return check_copy(w, i);
     case KN_OP_put:
         if (quantised(&w->f->lds[lds]))
             return FAIL(w->f, i->at, "%%%s is quantised: put.quant",

@@ -67,7 +67,9 @@ SENTENCES = {
               "to zero; the result is the old count",
     "dma": "copy to LDS: slot, byte of the wave's first lane (the lanes follow "
            "each other), resource, byte offset of this lane",
-    "lds.ld": "LDS read at a byte of the slot; `tr=` transposes elements of so "
+    "lds.ld": "LDS read at a byte of the slot; with `ring=` lanes may read the same "
+              "place of the slot so many further on, as a `select` of both addresses "
+              "says; `tr=` transposes elements of so "
               "many bits among 16 lanes",
     "lds.st": "LDS store at a byte of the slot",
     "ldu": "load the same for all lanes",
@@ -103,7 +105,8 @@ SENTENCES = {
                "nowhere: copies read zeros",
     "rotate": "the view begins at this element of K, where a K tile does, and "
               "comes from its last K tile to its first; all of K",
-    "copy": "fill a slot directly from memory (share `part=` of `parts=`)",
+    "copy": "fill a slot directly from memory (share `part=` of `parts=`), of rows that "
+            "lag up to K, of which so much is left at this K tile",
     "fetch": "load a K tile (share `part=` of `parts=`) into registers",
     "pull": "load the fragments (or scales) of a whole K tile straight from "
             "memory, of a view of an LDS tile of no slots; of a tile with no "

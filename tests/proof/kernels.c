@@ -160,12 +160,14 @@ generate_made(const struct made *m, struct kn_generated *g,
     return false;
 }
 
-/* What nothing was asked for; moe in the tiles that its rows come in. */
+/* What nothing was asked for: of rows at lines, at any byte and inside lines; moe in
+ * the tiles that its rows come in. */
 static void
 each_default(struct kernels *k, kiln_problem p, unsigned *number)
 {
     static const int64_t sizes[][3] = { { 4096, 4096, 8192 },
-                                        { 4099, 4101, 4107 } };
+                                        { 4099, 4101, 4107 },
+                                        { 4096, 4096, 4112 } };
 
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int by = 0; by < (s ? 1 : KN_NLOWERINGS); by++) {
@@ -175,7 +177,7 @@ each_default(struct kernels *k, kiln_problem p, unsigned *number)
             p.n = sizes[s][1];
             p.k = sizes[s][2];
             p.block_m = p.family != KILN_MOE ? 0 : s ? 32 : 128;
-            one(k, &p, g, s ? 1 : 16, (*number)++);
+            one(k, &p, g, s == 1 ? 1 : 16, (*number)++);
         }
 }
 

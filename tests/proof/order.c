@@ -77,8 +77,8 @@ digests_free(struct digests *s)
 /* ---- all of a kernel ---- */
 
 /* A field more belongs into the digest, and into test_order.c. */
-_Static_assert(offsetof(struct kn_lds, swz_t) == 100 &&
-               sizeof(struct kn_lds) == 104 &&
+_Static_assert(offsetof(struct kn_lds, swz_t) == 104 &&
+               sizeof(struct kn_lds) == 112 &&
                offsetof(struct kn_shape, tb) == 29 &&
                sizeof(struct kn_shape) == 32 &&
                offsetof(struct kn_val, at) == 24 &&
@@ -114,7 +114,7 @@ tile_digest(const struct kn_lds *l, uint64_t h)
     const uint32_t words[] = {
         l->side, l->elem, l->mem, l->rows, l->cols, l->slots, l->gk, l->lk,
         l->unit, l->shift, l->kdiv, l->panel, l->words, l->run, l->shuf, l->share, l->line,
-        l->unaligned,
+        l->lag, l->unaligned,
         l->swz_s, l->swz_n, l->swz_t, l->at.line > 0,
     };
 
@@ -226,7 +226,8 @@ static void
 add_reduced(struct reduce *r, size_t at)
 {
     static const enum kn_attr read[] = { KN_A_vm, KN_A_lgkm, KN_A_coh,
-                                         KN_A_going, KN_A_span };
+                                         KN_A_going, KN_A_span,
+                                         KN_A_ring };
     const struct kn_ins *i = &r->f->ins[at];
     struct order *o = r->o;
     struct kn_ins x = { .op = stands_for(i) };
@@ -294,7 +295,7 @@ static uint64_t
 access_digest(const struct proof_access *a, uint64_t h)
 {
     h = mix(h, (uint64_t)(uint32_t)a->slot << 32 | a->id << 1 | a->own);
-    h = mix(h, a->span);
+    h = mix(h, a->span | (uint64_t)a->next << 8);
     for (int s = 0; s < 2; s++) {
         h = mix(h, a->nneed[s]);
         for (uint32_t n = 0; n < a->nneed[s]; n++)

@@ -336,6 +336,7 @@ tell_tile(const struct kn_fn *f, struct kn_lds *l)
     TELL(f, l->shuf);
     TELL(f, l->share);
     TELL(f, l->line);
+    TELL(f, l->lag);
     TELL(f, l->swz_s);
     TELL(f, l->swz_n);
     TELL(f, l->swz_t);

@@ -13,7 +13,8 @@
 
 static const char *source = ".";
 
-static const char *const plain = "direct2_bf16", *const widened = "widened_mxfp4";
+static const char *const plain = "direct2_bf16", *const widened = "widened_mxfp4",
+                  *const lines = "lines3_bf16";
 
 static char *
 slurp(struct kn_ctx *c, const char *name)
@@ -74,13 +75,14 @@ a_right_kernel_is_followed(void **state)
     static const int64_t ks[] = { 0, 1, 63, 64, 65, 128, 1000, 4096 };
 
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof ks / sizeof *ks; i++) {
-        int64_t k = ks[i / 2];
+    for (size_t i = 0; i < 3 * sizeof ks / sizeof *ks; i++) {
+        const char *const kernel[] = { plain, widened, lines };
+        int64_t k = ks[i / 3];
         struct kn_sums_facts f;
         struct kn_ctx c;
 
         kn_ctx_init(&c, NULL, NULL);
-        if (prove(&c, slurp(&c, i % 2 ? widened : plain), k, &f))
+        if (prove(&c, slurp(&c, kernel[i % 3]), k, &f))
             fail_msg("K %lld: %d: %s", (long long)k, c.err.line, c.err.text);
         assert_int_equal(f.k, k);
         assert_int_equal(f.step, 32);
@@ -120,6 +122,11 @@ static const struct {
       "%gA\n", "a sum of K 200 leaves with K 64 to 320", NULL },
     { "  advance %gSB\n", 0, "", "K 64 of %sB is widened with the scales of "
       "another K", "widened_mxfp4" },
+    { "    copy %sA[2], %gA, %ahead\n", 0, "", "%sA is read where a part of it "
+      "holds other K than the rest", "lines3_bf16" },
+    { "  advance %gB\n", 0, "", "%sB is read with K 0 behind K 0", "lines3_bf16" },
+    { "    %fa = read %sA[1]\n", 0, "    %fa = read %sA[2]\n",
+      "K 128 of A is multiplied with K 64 of %sB", "lines3_bf16" },
 };
 
 static void

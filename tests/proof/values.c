@@ -104,7 +104,7 @@ read_parts(const struct run *r, const struct kn_ins *i, uint64_t h)
 
     for (uint32_t s = 0; s < a->span; s++)
         for (uint32_t n = 0; n < a->nneed[s]; n++)
-            h = mix(h, youngest(r, place(r, i, s * PROOF_WRITES),
+            h = mix(h, youngest(r, place(r, i, s * a->next * PROOF_WRITES),
                                 &a->need[s][n]));
     return h;
 }

@@ -1,0 +1,192 @@
+/* distribute_lines.c - rows that are copied by whole cache lines: K tiles that are
+ * no whole lines, in slots of lines in turn (line=1), and rows that begin inside a
+ * line (lag=1).
+ *
+ * A row that begins `phase` bytes into a line has the 16-byte chunks of a K tile
+ * in two runs: those up to the end of its last whole line, and as many bytes as
+ * `phase` behind it. A copy that takes both asks for a line more a row, and a
+ * wave of 8 rows for 16 lines where 8 hold as many bytes, which is what the
+ * memory pipe counts (runtime/sim/timing/timing.def, vmem_line). So the chunks
+ * behind the line lag: they are copied with the next K tile, whose line they are
+ * in, to their own place in its slot, and are read from there. Which chunks lag
+ * depends on address and pitch, known at launch; a lane's fragments are 16 rows
+ * apart and whole chunks begin at 16 bytes, so one phase serves all of them.
+ *
+ * The view begins a K tile before the row: a chunk that does not lag lies a tile
+ * further on. */
+#include "distribute.h"
+
+static uint32_t
+tile_bytes(struct dist *d, int lds)
+{
+    return kn_geometry(d->in, dist_lds(d, lds)).pitch;
+}
+
+static kn_ref
+phase(struct dist *d, kn_ref low, kn_ref row_bytes)
+{
+    return dist_ic(d, KN_OP_and, dist_i2(d, KN_OP_add, row_bytes, low),
+                   KN_LINE - 1);
+}
+
+/* Whether (op: sge) the chunk `at` bytes into a K tile of a row of this phase lags,
+ * or (slt) does not. */
+static kn_ref
+lags(struct dist *d, enum kn_op op, uint32_t tile, kn_ref of_row, kn_ref at)
+{
+    return dist_op(d, op, kn_vb1, dist_i2(d, KN_OP_add, of_row, at),
+                   dist_int(d, tile));
+}
+
+static kn_ref
+pick(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
+{
+    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[]){ cond, yes, no });
+}
+
+/* Of a place in the slot at hand the same in the one behind it, if the chunk there
+ * lags. That slot is further on in LDS, but the first one, behind the last: from
+ * there on the place is further if the chunk does not lag. */
+static kn_ref
+ring_address(struct dist *d, int lds, bool last, const kn_ref x[3])
+{
+    const struct kn_lds *l = dist_lds(d, lds);
+    int64_t slots = last ? (int64_t)kn_ring(l) - 1 : 1;
+    kn_ref phase = x[0], at = x[1], addr = x[2];
+    kn_ref further = lags(d, last ? KN_OP_slt : KN_OP_sge, tile_bytes(d, lds),
+                          phase, at);
+
+    return pick(d, further,
+                dist_ic(d, KN_OP_add, addr, slots * kn_geometry(d->in, l).bytes),
+                addr);
+}
+
+static void
+read_addresses(struct dist *d, int lds, kn_ref of_lane, const char *name)
+{
+    const struct kn_lds *l = dist_lds(d, lds);
+    struct kn_readplan p = kn_readplan(d->in, l);
+    uint32_t n = kn_fragment(d->in, l->side).ksteps * p.parts;
+    struct dist_lag *x = &d->lag[lds];
+
+    if (!x->at)
+        x->at = KN_NEW(d->c, kn_ref, 2 * n);
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        uint32_t at = i / 2 / p.parts * p.kstep + p.pstep[i / 2 % p.parts];
+        kn_ref in = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->q, p.qstep), at);
+        kn_ref addr = dist_read_address(d, lds, &p, at);
+
+        if (!x->at[i])
+            x->at[i] = dist_named(d, kn_v32, "%s.at%u", name, i);
+        dist_move(d, x->at[i],
+                  ring_address(d, lds, i % 2, (kn_ref[]){ of_lane, in, addr }));
+    }
+}
+
+void
+dist_lag_base(struct dist *d, struct dist_tile *v, const char *name)
+{
+    struct dist_lag *x = &d->lag[v->lds];
+
+    x->low = dist_named(d, kn_s32, "%s.low", name);
+    dist_move(d, x->low,
+              dist_ic(d, KN_OP_and,
+                      dist_op(d, KN_OP_trunc, kn_s32, v->base, 0),
+                      KN_LINE - 1));
+    read_addresses(d, v->lds,
+                   phase(d, x->low, dist_i2(d, KN_OP_mul, d->t, v->pitch)), name);
+    dist_move(d, v->base,
+              dist_op(d, KN_OP_sub, kn_s64, v->base,
+                      dist_int(d, tile_bytes(d, v->lds))));
+}
+
+kn_ref
+dist_lag_records(struct dist *d, const struct dist_tile *v, kn_ref bytes)
+{
+    kn_ref none = dist_op(d, KN_OP_slt, kn_sb1, bytes, dist_int(d, 1));
+    kn_ref arg[] = { none, dist_int(d, 0),
+                     dist_ic(d, KN_OP_add, bytes, tile_bytes(d, v->lds)) };
+
+    return dist_op3(d, KN_OP_select, kn_s32, arg);
+}
+
+kn_ref
+dist_lag_offset(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref at)
+{
+    kn_ref off = dist_i2(d, KN_OP_add, row, at);
+    uint32_t tile = tile_bytes(d, v->lds);
+
+    row = phase(d, d->lag[v->lds].low, row);
+    return pick(d, lags(d, KN_OP_sge, tile, row, at), off,
+                dist_ic(d, KN_OP_add, off, tile));
+}
+
+kn_ref
+dist_lag_left(struct dist *d, int lds, kn_ref left)
+{
+    left = dist_ic(d, KN_OP_mul, dist_operand(d, left),
+                   kn_elems[dist_lds(d, lds)->elem].bits);
+    return dist_ic(d, KN_OP_sar, left, 3);
+}
+
+/* Steps that are a multiple of 16 rows apart have chunks alike. */
+kn_ref
+dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref left)
+{
+    const struct kn_lds *l = dist_lds(d, v->lds);
+    uint32_t tile = tile_bytes(d, v->lds);
+    bool alike = kn_waves(d->in) * 64 / (tile / 16) % 16 == 0;
+    kn_ref row, at, of_row, short_by;
+
+    dist_chunk_place(d, l, dist_chunk_id(d, alike ? 0 : step), &row, &at);
+    at = dist_ic(d, KN_OP_mul, at, 16);
+    of_row = phase(d, d->lag[v->lds].low, dist_i2(d, KN_OP_mul, row, v->pitch));
+    short_by = pick(d, lags(d, KN_OP_sge, tile, of_row, at),
+                    dist_ic(d, KN_OP_add, at, -(int64_t)tile), at);
+    return pick(d, dist_op(d, KN_OP_slt, kn_vb1, short_by, left), v->reg[step],
+                dist_int(d, DIST_NEVER));
+}
+
+struct kn_ins
+dist_lag_read(struct dist *d, kn_ref slot, uint32_t piece)
+{
+    const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
+    uint32_t behind = kn_ring(l) - 1;
+    bool last = KN_REF_SLOT(slot) % kn_ring(l) == behind;
+    struct kn_ins r = { .arg = { slot } };
+
+    if (last)
+        r.arg[0] -= behind;  /* the slot is the reference's low bits */
+    r.arg[1] = d->lag[KN_REF_LDS(slot)].at[2 * piece + last];
+    r.attr[KN_A_ring] = last ? (int32_t)behind : 1;
+    return r;
+}
+
+/* ---- line=1 ---- */
+
+struct dist_line
+dist_line(struct dist *d, int lds, const struct kn_readplan *p, uint32_t at)
+{
+    const struct kn_lds *l = &d->in->lds[lds];
+    uint32_t bytes = kn_geometry(d->in, l).bytes, lines = 2 * KN_LINE;
+    bool one = at % KN_LINE + 3 * p->qstep + p->bytes <= KN_LINE;
+    struct dist_line r = { 0, one ? at % lines / KN_LINE : 0, one ? 1 : 2 };
+    kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n, row, col, far;
+
+    col = dist_ic(d, KN_OP_mul, d->q, p->qstep);
+    col = dist_ic(d, KN_OP_add, col, one ? at % KN_LINE : at % lines);
+    row = dist_i2(d, KN_OP_add,
+                  dist_ic(d, KN_OP_mul, wave, dist_share_rows(d, l)), d->t);
+    r.addr = dist_ic(d, KN_OP_mul, row, KN_LINE);
+    if (!one) {
+        far = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, col, 7), 1);
+        far = dist_ic(d, KN_OP_mul, far, bytes);
+        r.addr = dist_i2(d, KN_OP_add, r.addr, far);
+        col = dist_ic(d, KN_OP_and, col, KN_LINE - 1);
+    }
+    if (l->swz_n)
+        col = dist_i2(d, KN_OP_xor, col,
+                      dist_ic(d, KN_OP_shl, dist_swizzle(d, l, row), 4));
+    r.addr = dist_i2(d, KN_OP_add, r.addr, col);
+    return r;
+}
