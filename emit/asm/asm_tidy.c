@@ -195,8 +195,19 @@ fold_address(struct tidy *t, struct kn_ins *i)
 static void place_stable(struct tidy *t, const struct kn_ins *given,
                          uint32_t from);
 
+/* The sum where it is wanted, or an earlier one of this straight run. */
+static kn_ref
+place_here(struct tidy *t, const struct kn_ins *add, uint32_t from)
+{
+    kn_ref same = look_up(t, add, false);
+
+    if (!same)
+        append(t, t->depth ? &t->inner : &t->top, add, from);
+    return same ? same : add->dst;
+}
+
 /* What the offset field of an LDS instruction cannot hold is added to the
- * address, outside loops like the address itself. */
+ * address, outside loops if the address is from there. */
 static void
 bring_near(struct tidy *t, struct kn_ins *i, uint32_t from)
 {
@@ -204,7 +215,7 @@ bring_near(struct tidy *t, struct kn_ins *i, uint32_t from)
     struct kn_ins add = { .op = KN_OP_add, .at = i->at };
 
     if ((i->op != KN_OP_lds_ld && i->op != KN_OP_lds_st) ||
-        KN_REF_TAG(i->arg[1]) != KN_R_VAL || !is_stable(t, i->arg[1]))
+        KN_REF_TAG(i->arg[1]) != KN_R_VAL)
         return;
     all = kn_asm_slot(t->f, i->arg[0]) + (uint32_t)i->attr[KN_A_offset];
     high = all & ~0xffffu;
@@ -214,9 +225,13 @@ bring_near(struct tidy *t, struct kn_ins *i, uint32_t from)
     add.dst = kn_new_val(t->out, "far", kn_val(t->out, i->arg[1])->type);
     add.arg[0] = i->arg[1];
     add.arg[1] = kn_int(t->out, high);
-    place_stable(t, &add, from);
-    i->arg[1] = t->alias[KN_REF_INDEX(add.dst)] ? t->alias[KN_REF_INDEX(add.dst)]
-                                                : add.dst;
+    if (!is_stable(t, i->arg[1])) {
+        i->arg[1] = place_here(t, &add, from);
+    } else {
+        place_stable(t, &add, from);
+        i->arg[1] = t->alias[KN_REF_INDEX(add.dst)]
+                  ? t->alias[KN_REF_INDEX(add.dst)] : add.dst;
+    }
     i->attr[KN_A_offset] -= (int32_t)high;
 }
 

@@ -45,7 +45,8 @@ access_of(const struct kn_fn *f, uint32_t ins, struct kn_access *a)
     a->own = i->attr[KN_A_own] != 0;
     a->slot = (uint16_t)(slot_base(f, KN_REF_LDS(i->arg[0])) +
                          KN_REF_SLOT(i->arg[0]));
-    a->more = i->op == KN_OP_lds_ld && i->attr[KN_A_span] == 2;
+    if (i->op == KN_OP_lds_ld)
+        a->more = (uint8_t)(i->attr[KN_A_ring] + i->attr[KN_A_span] - 1);
     return true;
 }
 

@@ -41,7 +41,8 @@ is_own(const struct kn_order *o, uint32_t a)
 static bool
 share_slot(const struct kn_access *a, const struct kn_access *b)
 {
-    return a->slot <= b->slot + b->more && b->slot <= a->slot + a->more;
+    return a->slot == b->slot || a->slot == b->slot + b->more ||
+           a->slot + a->more == b->slot || a->slot + a->more == b->slot + b->more;
 }
 
 kiln_status

@@ -85,7 +85,7 @@ read_entry(struct kn_ctx *c, const struct kn_program *p, const json_t *e,
     int32_t n = kn_program_at(p, p->inst[0].pc + (uint64_t)at);
     int k = kind ? kn_name_index(kn_cert_kinds, KN_ACC_KINDS, kind) : -1;
 
-    if (!kind || slot < 0 || more < 0 || more > 1 ||
+    if (!kind || slot < 0 || more < 0 || more > UINT8_MAX ||
         slot + more >= (out->n ? out->n : 1))
         return bad(c, "has an entry without kind or with a wrong slot");
     if (n >= 0 && out->access[n].kind)

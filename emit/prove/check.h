@@ -23,7 +23,7 @@ enum kn_slot_access {
 struct kn_access {
     uint8_t kind, own;
     uint16_t slot;
-    uint8_t more;            /* a read reaches into so many slots behind it */
+    uint8_t more;            /* a read may be of the slot so much further on too */
 };
 
 struct kn_check_finding {

@@ -320,8 +320,8 @@ issue(struct kn_stepper *k, struct kn_wave_state *s, uint32_t n)
     if (row->mem == KN_M_FLAT)
         set_pending(s->ds, i);
     if (a && a->kind == KN_ACC_READ)
-        for (uint16_t h = 0; h <= a->more; h++)
-            read_slot(k, s, n, a, (uint16_t)(a->slot + h));
+        for (int h = 0; h <= (a->more != 0); h++)
+            read_slot(k, s, n, a, (uint16_t)(a->slot + (unsigned)h * a->more));
     else if (a && a->kind != KN_ACC_NONE)
         write_slot(k, s, n, a);
 }

@@ -38,12 +38,13 @@ shape_of(const struct kn_inst *i)
 /* CDNA3 ISA 9.1.9: LDS address of a copy is M0 + offset + lane * bytes; more
  * than 16 bits of M0 count where LDS is larger. */
 static bool
-lane_address(const struct kn_machine *m, const struct shape *s, unsigned w,
-             unsigned l, uint32_t *at)
+lane_address(const struct kn_machine *m, const struct shape *s,
+             const struct kn_held *v, const unsigned at_lane[2], uint32_t *at)
 {
     bool large = kn_targets[m->p->target].lds > 65536;
+    unsigned w = at_lane[0], l = at_lane[1];
 
-    if (s->reg == KN_NREG || !kn_machine_lane(m->now[s->reg], w, l, at))
+    if (!kn_machine_lane(v, w, l, at))
         return false;
     if (s->copy)
         *at = (*at & (large ? 0x3fffcu : 0xfffcu)) + l * s->bytes;
@@ -127,22 +128,26 @@ kn_foot_of(struct kn_feet *f, const struct kn_machine *m,
 {
     struct kn_foot x = { .from = LDS_MOST };
     struct shape s = shape_of(i);
-    bool open = false;
+    const struct kn_held *held = s.reg < KN_NREG ? m->now[s.reg] : &kn_held_unknown;
+    bool either = held->kind == KN_V_EITHER, open = false;
+    const struct kn_held *of[] = { either ? held->of[0] : held,
+                                   either ? held->of[1] : held };
 
     if (!f->owner)
         f->owner = KN_NEW(f->c, uint16_t, LDS_MOST);
     for (unsigned w = 0; w < m->nwaves; w++) {
         uint64_t lanes = lanes_active(m, w);
 
-        for (; lanes; lanes &= lanes - 1) {
-            unsigned l = (unsigned)__builtin_ctzll(lanes);
-            uint32_t at;
+        for (; lanes; lanes &= lanes - 1)
+            for (unsigned k = 0; k < 1u + either; k++) {
+                unsigned lane[] = { w, (unsigned)__builtin_ctzll(lanes) };
+                uint32_t at;
 
-            if (lane_address(m, &s, w, l, &at))
-                mark_lane(f, &s, at, w, &x);
-            else
-                open = true;
-        }
+                if (lane_address(m, &s, of[k], lane, &at))
+                    mark_lane(f, &s, at, w, &x);
+                else
+                    open = true;
+            }
     }
     take_runs(f, &x);
     return open ? -1 : !x.nrun ? -2 : find_foot(f, &x);

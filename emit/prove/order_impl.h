@@ -45,14 +45,16 @@ kn_reg_of(const struct kn_opnd *o, unsigned k)
 }
 
 /* What a register holds: UNKNOWN; ALIKE: not known, but the same in all waves
- * that are here, lane by lane; KNOWN where `known` says. A vector has 64 lanes
+ * that are here, lane by lane; KNOWN where `known` says; EITHER: in each lane one
+ * of two that are KNOWN. A vector has 64 lanes
  * a wave, a scalar one. Values are unique: equal ones are one pointer. */
-enum { KN_V_UNKNOWN, KN_V_ALIKE, KN_V_KNOWN };
+enum { KN_V_UNKNOWN, KN_V_ALIKE, KN_V_KNOWN, KN_V_EITHER };
 struct kn_held {
     uint8_t kind, per;       /* per: 64 or 1 */
     bool alike;              /* not UNKNOWN, and the same in all waves */
     uint64_t *known;         /* [waves], a bit a lane */
     uint32_t *x;             /* [waves * per] */
+    const struct kn_held *of[2]; /* EITHER */
     uint64_t hash;
     const struct kn_held *chain;
 };
@@ -78,13 +80,15 @@ struct kn_machine {
 
 extern const struct kn_held kn_held_unknown, kn_held_alike;
 
-/* Registers at the entry; one instruction, with results or with unknown ones;
- * what a scalar pair (lo) or single
- * register says of each wave: bit set in *yes: not zero, in *no: zero; in
- * neither: not known. */
+/* Registers at the entry; one instruction; one that is not followed, by what it reads,
+ * and with unknown results; what a scalar pair (lo) or single register says of each
+ * wave: bit set in *yes: not zero, in *no: zero; in neither: not known; whether all
+ * lanes are active. */
 void kn_machine_enter(struct kn_machine *m);
 void kn_machine_step(struct kn_machine *m, const struct kn_inst *i);
+void kn_machine_other(struct kn_machine *m, const struct kn_inst *i);
 void kn_machine_forget(struct kn_machine *m, const struct kn_inst *i);
+bool kn_exec_is_full(const struct kn_machine *m);
 void kn_machine_test(const struct kn_machine *m, unsigned reg, bool pair,
                      uint16_t *yes, uint16_t *no);
 /* `draft` as a value; that of a where the wave is in `mask`, else b. */
@@ -92,6 +96,10 @@ const struct kn_held *kn_held_intern(struct kn_machine *m, unsigned per);
 const struct kn_held *kn_held_select(struct kn_machine *m, uint16_t mask,
                                    const struct kn_held *a,
                                    const struct kn_held *b);
+/* In each lane what of[0] holds or what of[1] holds; alike: which of them, too, is
+ * the same in all waves. */
+const struct kn_held *kn_held_either(struct kn_machine *m,
+                                   const struct kn_held *const of[2], bool alike);
 /* Lane k of the draft from v. */
 void kn_draft_lane(struct kn_machine *m, unsigned per, unsigned k,
                    const struct kn_held *v);

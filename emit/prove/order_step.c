@@ -279,8 +279,8 @@ fate_of(const struct kn_machine *m, unsigned w, unsigned l)
     return e >> l & 1 ? GETS : KEEPS;
 }
 
-static bool
-exec_is_full(const struct kn_machine *m)
+bool
+kn_exec_is_full(const struct kn_machine *m)
 {
     uint64_t e;
 
@@ -336,7 +336,7 @@ set_vector(struct kn_machine *m, unsigned r, bool alike)
     if (r >= KN_NREG)
         return;
     alike = alike && exec_is_alike(m) &&
-            (exec_is_full(m) || kn_held_alike_in(m, m->now[r]));
+            (kn_exec_is_full(m) || kn_held_alike_in(m, m->now[r]));
     v = merge_old(m, m->now[r]);
     if (v->kind == KN_V_UNKNOWN && alike)
         v = &kn_held_alike;
@@ -387,6 +387,65 @@ set_mask(struct kn_machine *m, const struct kn_opnd *o, const uint64_t *mask,
     set_pair(m, o, alike && exec_is_alike(m));
 }
 
+/* What the sources give, merged with what lanes that are not active hold. */
+static const struct kn_held *
+vector_result(struct kn_machine *m, const struct kn_inst *i,
+              const struct sources *s)
+{
+    uint64_t flags[KN_WAVES], known[KN_WAVES];
+
+    vector_lanes(m, i, s, flags, known);
+    return merge_old(m, m->now[kn_reg_of(&i->o[0], 0)]);
+}
+
+/* Of a source that is either of two the k-th; of a lane mask that is not known none
+ * of the lanes, or all. */
+static bool
+take_either(const struct source *from, unsigned k, struct source *to)
+{
+    bool mask = from->mask && !from->is_imm &&
+                (from->lo->kind != KN_V_KNOWN || from->hi->kind != KN_V_KNOWN);
+
+    *to = *from;
+    if (mask) {
+        to->is_imm = true;
+        to->imm = k ? ~0ull : 0;
+    } else if (from->lo->kind == KN_V_EITHER && !from->is_imm) {
+        to->lo = to->hi = from->lo->of[k];
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* An operation on one that may be either of two values gives either of two. */
+static bool
+step_either(struct kn_machine *m, const struct kn_inst *i,
+            const struct sources *s)
+{
+    unsigned r = kn_reg_of(&i->o[0], 0);
+    const struct kn_held *v[2], *x;
+
+    if (r >= KN_NREG || i->o[0].width > 1 || i->ndst > 1 ||
+        (s->carry >= 0 && i->op != KN_I_v_cndmask_b32))
+        return false;
+    for (unsigned k = 0; k < 2; k++) {
+        struct sources one = *s;
+        unsigned n = 0;
+
+        for (unsigned a = 0; a < s->n; a++)
+            n += take_either(&s->s[a], k, &one.s[a]);
+        if (n != 1)
+            return false;
+        v[k] = vector_result(m, i, &one);
+    }
+    x = kn_held_either(m, v, all_alike(m, s) && exec_is_alike(m));
+    if (x->kind == KN_V_UNKNOWN)
+        return false;
+    m->now[r] = x;
+    return true;
+}
+
 static void
 step_vector(struct kn_machine *m, const struct kn_inst *i)
 {
@@ -395,6 +454,8 @@ step_vector(struct kn_machine *m, const struct kn_inst *i)
     bool alike;
 
     read_sources(m, i, &s);
+    if (step_either(m, i, &s))
+        return;
     alike = all_alike(m, &s);
     vector_lanes(m, i, &s, flags, known);
     set_vector(m, kn_reg_of(&i->o[0], 0), alike);
@@ -478,55 +539,7 @@ step_writelane(struct kn_machine *m, const struct kn_inst *i)
     m->now[r] = kn_held_intern(m, KN_LANE);
 }
 
-/* ---- memory ------------------------------------------------------------- */
-
-/* Whether everything an instruction reads is the same in all waves. */
-static bool
-reads_alike(const struct kn_machine *m, const struct kn_inst *i)
-{
-    struct kn_set s = { { 0 } };
-
-    kn_reads_of(i, &s);
-    for (unsigned r = 0; r < KN_NREG; r++)
-        if (kn_has(&s, r) && !kn_held_alike_in(m, m->now[r]))
-            return false;
-    return true;
-}
-
-/* An operation that is not followed. Waves that read the same get the same,
- * from memory too; an atomic gives each its own, and so do scratch and what
- * depends on the wave itself. */
-static void
-step_other(struct kn_machine *m, const struct kn_inst *i)
-{
-    const struct kn_isa_row *row = &kn_isa[i->op];
-    bool own = row->atomic || row->mem == KN_M_SCRATCH ||
-               i->op == KN_I_s_getreg_b32 ||
-               i->op == KN_I_s_memtime || i->op == KN_I_s_memrealtime ||
-               row->unit == KN_U_MFMA || i->op == KN_I_unknown;
-    bool alike = !own && reads_alike(m, i) &&
-                 (row->unit == KN_U_SALU || row->unit == KN_U_SMEM ||
-                  exec_is_full(m));
-    struct kn_set s = { { 0 } };
-
-    kn_writes_of(i, &s);
-    for (unsigned r = 0; r < KN_NREG; r++)
-        if (kn_has(&s, r))
-            m->now[r] = alike ? &kn_held_alike : &kn_held_unknown;
-}
-
 /* ---- one instruction ---------------------------------------------------- */
-
-void
-kn_machine_forget(struct kn_machine *m, const struct kn_inst *i)
-{
-    struct kn_set s = { { 0 } };
-
-    kn_writes_of(i, &s);
-    for (unsigned r = 0; r < KN_NREG; r++)
-        if (kn_has(&s, r))
-            m->now[r] = &kn_held_unknown;
-}
 
 static bool
 is_plain(const struct kn_inst *i)
@@ -554,5 +567,5 @@ kn_machine_step(struct kn_machine *m, const struct kn_inst *i)
     else if (k == KN_ST_COMPARE && is_plain(i))
         step_compare(m, i);
     else
-        step_other(m, i);
+        kn_machine_other(m, i);
 }

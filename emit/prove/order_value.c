@@ -73,7 +73,7 @@ kn_held_intern(struct kn_machine *m, unsigned per)
     hash = hash_draft(m, per);
     for (const struct kn_held *v = m->bucket[hash % KN_HELD_HASH]; v;
          v = v->chain)
-        if (v->hash == hash && v->per == per &&
+        if (v->hash == hash && v->per == per && v->kind == KN_V_KNOWN &&
             !memcmp(v->known, m->draft.known, m->nwaves * sizeof *v->known) &&
             !memcmp(v->x, m->draft.x, m->nwaves * per * sizeof *v->x))
             return v;
@@ -135,6 +135,27 @@ kn_held_select(struct kn_machine *m, uint16_t mask, const struct kn_held *a,
     for (unsigned k = 0; k < m->nwaves * per; k++)
         kn_draft_lane(m, per, k, mask >> k / per & 1 ? a : b);
     return kn_held_intern(m, per);
+}
+
+const struct kn_held *
+kn_held_either(struct kn_machine *m, const struct kn_held *const of[2],
+               bool alike)
+{
+    const struct kn_held *a = of[0], *b = of[1];
+    uint64_t hash = kn_mix(a->hash ^ kn_mix(b->hash));
+    struct kn_held *v;
+
+    if (a == b || a->kind != KN_V_KNOWN || b->kind != KN_V_KNOWN)
+        return a == b ? a : &kn_held_unknown;
+    alike = alike && a->alike && b->alike;
+    for (const struct kn_held *x = m->bucket[hash % KN_HELD_HASH]; x; x = x->chain)
+        if (x->kind == KN_V_EITHER && x->of[0] == a && x->of[1] == b &&
+            x->alike == alike)
+            return x;
+    v = KN_NEW(m->c, struct kn_held, 1);
+    *v = (struct kn_held){ .kind = KN_V_EITHER, .per = KN_LANE, .alike = alike, .of = { a, b },
+                           .hash = hash, .chain = m->bucket[hash % KN_HELD_HASH] };
+    return m->bucket[hash % KN_HELD_HASH] = v;
 }
 
 /* ---- the entry ---------------------------------------------------------- */
@@ -205,4 +226,52 @@ kn_machine_test(const struct kn_machine *m, unsigned reg, bool pair,
         else if (a && b)
             *no |= bit;
     }
+}
+
+/* ---- what is not followed ----------------------------------------------- */
+
+/* Whether everything an instruction reads is the same in all waves. */
+static bool
+reads_alike(const struct kn_machine *m, const struct kn_inst *i)
+{
+    struct kn_set s = { { 0 } };
+
+    kn_reads_of(i, &s);
+    for (unsigned r = 0; r < KN_NREG; r++)
+        if (kn_has(&s, r) && !kn_held_alike_in(m, m->now[r]))
+            return false;
+    return true;
+}
+
+/* An operation that is not followed. Waves that read the same get the same,
+ * from memory too; an atomic gives each its own, and so do scratch and what
+ * depends on the wave itself. */
+void
+kn_machine_other(struct kn_machine *m, const struct kn_inst *i)
+{
+    const struct kn_isa_row *row = &kn_isa[i->op];
+    bool own = row->atomic || row->mem == KN_M_SCRATCH ||
+               i->op == KN_I_s_getreg_b32 ||
+               i->op == KN_I_s_memtime || i->op == KN_I_s_memrealtime ||
+               row->unit == KN_U_MFMA || i->op == KN_I_unknown;
+    bool alike = !own && reads_alike(m, i) &&
+                 (row->unit == KN_U_SALU || row->unit == KN_U_SMEM ||
+                  kn_exec_is_full(m));
+    struct kn_set s = { { 0 } };
+
+    kn_writes_of(i, &s);
+    for (unsigned r = 0; r < KN_NREG; r++)
+        if (kn_has(&s, r))
+            m->now[r] = alike ? &kn_held_alike : &kn_held_unknown;
+}
+
+void
+kn_machine_forget(struct kn_machine *m, const struct kn_inst *i)
+{
+    struct kn_set s = { { 0 } };
+
+    kn_writes_of(i, &s);
+    for (unsigned r = 0; r < KN_NREG; r++)
+        if (kn_has(&s, r))
+            m->now[r] = &kn_held_unknown;
 }

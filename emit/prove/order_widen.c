@@ -44,7 +44,7 @@ widen_one(const struct kn_machine *m, struct kn_seen *s,
         s->wide = s->again = true;
         s->alike = false;
     }
-    if (!s->wide && v->kind == KN_V_KNOWN && note_value(s, v, alike, most))
+    if (!s->wide && v->kind >= KN_V_KNOWN && note_value(s, v, alike, most))
         s->wide = s->again = true;
     if (!s->wide)
         return v;
