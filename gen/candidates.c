@@ -110,8 +110,8 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
 /* Rows of both operands along K that do not begin where lines of 128 bytes do:
  * half of the copies take a line more, the memory queue is full, and a second
  * wave a SIMD has products where a single one stands (docs/timing.md). */
-static bool
-straddles(const kiln_problem *p)
+bool
+kn_straddles(const kiln_problem *p)
 {
     int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
 
@@ -138,7 +138,7 @@ four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
     return g->lowering == KN_LOWERING_ASM || kn_reads_of(g) == KN_READS_TILE ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
            (!old && !kn_family_of(p)->routed &&
-            (six || !straddles(p) || !direct) &&
+            (six || !kn_straddles(p) || !direct) &&
             (!p->k || p->k >= least || !direct));
 }
 

@@ -354,6 +354,22 @@ settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return KILN_OK;
 }
 
+/* Lines, unless a walk over tiles, which copies none, has the better score. */
+static void
+take_lines(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
+           struct kn_config *g)
+{
+    struct kn_config lines = *g;
+    double us, by_tiles;
+
+    if (!kn_prefer_lines(c, p, asked, &lines))
+        return;
+    us = kn_score_known(p, &lines);
+    by_tiles = g->cus && !asked->cus ? kn_score_known(p, g) : 0;
+    if (us <= 0 || by_tiles <= 0 || us <= by_tiles)
+        *g = lines;
+}
+
 static void
 explain_tile(const kiln_problem *p, bool given, struct kn_buf *why)
 {
@@ -436,6 +452,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
     decided = !given && g->bm;
     KN_TRY(settle_tile(c, p, g, given));
+    take_lines(c, p, &asked, g);
     if (!tuned && kn_prefer_scored(c, p, &asked, g)) {
         decided = true;
         if (why)

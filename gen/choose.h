@@ -59,6 +59,9 @@ uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 /* Persistent grids that the schedule 4-wave was measured with. */
 bool kn_walks(const kiln_problem *p);
 
+/* Rows of an nt product that do not begin where cache lines do. */
+bool kn_straddles(const kiln_problem *p);
+
 /* Makes g `4-wave` where that can be built, pays and nothing else was asked. */
 void kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, const struct kn_openings *open);
@@ -70,6 +73,11 @@ bool kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 /* moe's tiles that are read straight from memory; false: others. */
 bool kn_pick_direct(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, struct kn_buf *why);
+
+/* Copies lines where rows begin inside them and g can, of some K tiles: slots may
+ * be more by one, a walk over tiles is none. False: g is as it was. fit.c */
+bool kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
+                     const struct kn_config *given, struct kn_config *g);
 
 /* ---- scored.c ----------------------------------------------------------- */
 

@@ -126,22 +126,21 @@ common_turn(int64_t a, int64_t b)
     return turn;
 }
 
-/* B's fragments alternate, so an odd number of K steps takes two turns; so do
- * the slots of common scales. */
+/* B's fragments alternate, so an odd number of K steps takes two turns; slots and
+ * places of common scales repeat together. */
 static int64_t
 steps_of(const struct given *x, const struct kn_facts *f)
 {
     enum kn_reads reads = kn_reads_of(x->g);
     int64_t batches = f->SCALE_SLOTS * f->SCALE_TILES, slots = f->SLOTS;
-    bool odd = reads != KN_READS_HALVES && slots * f->KSTEPS % 2;
+    int64_t turn = batches ? common_turn(slots, batches) : slots;
+    bool odd = reads != KN_READS_HALVES && turn * f->KSTEPS % 2;
 
     if (f->widens_scaled && reads == KN_READS_TILE)
         return 4;
     if (f->scales == SCALES_SHUFFLED)
         return 2 * f->BLOCK_TILES;
-    if (reads == KN_READS_STEP)
-        return batches ? common_turn(slots, batches) : slots;
-    return batches ? batches : odd ? 2 * slots : slots;
+    return odd && reads != KN_READS_STEP ? 2 * turn : turn;
 }
 
 /* Each is copied behind a share; the 4-wave loop through registers has no
@@ -180,7 +179,7 @@ walks_ahead(const kiln_problem *p, const struct kn_config *g)
     return g->cus && g->split_k < 2 && kn_reads_of(g) == KN_READS_TILE &&
            kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
-           (g->stagger < 2 || few_scalars(p)) &&
+           g->copies != KN_COPIES_LINES && (g->stagger < 2 || few_scalars(p)) &&
            !kn_unaligned_scales(p, g) && !kn_formula_declared(p->expression).n &&
            !kn_writes_scales(p) && !p->out2 && !p->round &&
            (!kn_gated(p) || kn_family_of(p)->routed) &&

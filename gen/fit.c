@@ -201,7 +201,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
     if (kn_direct(p, g) && (kn_family_of(p)->routed ||
                             kn_reads_of(g) == KN_READS_TILE))
-        return 2;            /* more spill scalars of the gathered views */
+        return kn_least_stages(p, g);  /* more spill scalars of the gathered views */
     if (kn_reads_of(g) == KN_READS_TILE)
         return kn_step_k(c, p, g->bk) == g->bk ? 2 : 1;
     g->stages = 1;
@@ -220,7 +220,8 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 uint32_t
 kn_least_stages(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_direct(p, g) && !kn_8wave_one_slot(g) ? 2 : 1;
+    return g->copies == KN_COPIES_LINES && kn_reads_of(g) != KN_READS_TILE ? 3
+         : kn_direct(p, g) && !kn_8wave_one_slot(g) ? 2 : 1;
 }
 
 bool
@@ -275,4 +276,40 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
             return;
         }
     }
+}
+
+/* A slot more than of tiles, since the next one's must be there too; of 4-wave three,
+ * or two by quarters where three have no room (docs/timing.md). */
+static bool
+lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
+{
+    uint32_t batch = kn_scale_batch(p, try);
+
+    try->copies = KN_COPIES_LINES;
+    return kn_form_assembly(p, try) && !kn_form_lacks(p, try) &&
+           (!batch || kn_scale_batch(p, try)) && kn_has_registers(c, p, try) &&
+           kn_tile_fit(c, p, try);
+}
+
+bool
+kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
+                const struct kn_config *given, struct kn_config *g)
+{
+    bool step = kn_reads_of(g) == KN_READS_STEP;
+    uint32_t least = step ? 3 : 2, most = step && g->stages > 1 ? g->stages + 1 : 3;
+    int64_t share = p->k / (g->split_k ? g->split_k : 1);
+
+    if (given->copies || !kn_straddles(p) || share < 4 * (int64_t)g->bk)
+        return false;
+    for (uint32_t slots = most < 7 ? most : 6; slots >= least; slots--) {
+        struct kn_config try = *g;
+
+        try.cus = given->cus;
+        try.stages = given->stages ? given->stages : slots;
+        if (lines_in(c, p, &try)) {
+            *g = try;
+            return true;
+        }
+    }
+    return false;
 }

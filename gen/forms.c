@@ -58,11 +58,43 @@ kn_8wave_packed(const kiln_problem *p, const struct kn_config *g)
     return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
 }
 
+/* Quarters of a wave's rows that two lines each take in turn. */
+static bool
+lags_by_quarters(const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
+           g->copies == KN_COPIES_LINES && g->wn && g->bn % (g->wn * 64) == 0;
+}
+
 bool
 kn_4wave_packed(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && g->bk == 128 &&
-           g->wn == 2 && !g->cus && kn_direct(p, g) && copies_lines(p, g);
+    bool six = g->bk == 128 && g->wn == 2 && copies_lines(p, g) &&
+               g->copies != KN_COPIES_LINES;
+
+    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
+           kn_direct(p, g) && (six || (lags_by_quarters(g) && kn_may_lag(p, g)));
+}
+
+static bool
+whole_lines(const struct kn_config *g, kiln_type t)
+{
+    return g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0;
+}
+
+bool
+kn_may_lag(const kiln_problem *p, const struct kn_config *g)
+{
+    enum kn_reads reads = kn_reads_of(g);
+
+    return (reads == KN_READS_STEP || reads == KN_READS_TILE) &&
+           kn_direct(p, g) && p->layout == KILN_NT && whole_lines(g, p->a) &&
+           whole_lines(g, p->b) &&
+           (!g->stages || g->stages > 2 || lags_by_quarters(g)) &&
+           g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
+           g->stagger < 2 && !kn_gated(p) && !p->b_layout && !p->scale_layout &&
+           p->scale != KILN_SCALE_BLOCK128 && !kn_family_of(p)->routed &&
+           !kn_wide_sums(p);
 }
 
 bool
@@ -78,7 +110,10 @@ kn_scale_batch_k(const struct kn_config *g)
 {
     uint32_t k = kn_schedules[g->schedule].batch;
 
-    if (kn_reads_of(g) == KN_READS_STEP && k > 4 * g->bk)
+    bool four = kn_reads_of(g) == KN_READS_STEP ||
+                (g->copies == KN_COPIES_LINES && g->stages == 3);
+
+    if (four && k > 4 * g->bk)
         return 4 * g->bk;
     return k ? k : 1024;
 }
@@ -122,7 +157,9 @@ batches_slots(const kiln_problem *p, const struct kn_config *g)
 {
     if (kn_reads_of(g) == KN_READS_STEP)
         return g->stages && kn_direct(p, g) && kn_room_for_batches(p, g);
-    return g->stages == (kn_8wave_one_slot(g) ? 1 : 2);
+    return g->stages == (kn_8wave_one_slot(g) ? 1
+                         : g->copies == KN_COPIES_LINES && !lags_by_quarters(g) ? 3
+                         : 2);
 }
 
 uint32_t
@@ -169,6 +206,14 @@ whole_runs(const kiln_problem *p)
     struct kn_domain d = kn_domain_of(p, 256, 0);
 
     return d.align_a >= 4 && d.align_b >= 4 && p->k % kn_gemv_run(p) == 0;
+}
+
+/* Rows whose K is whole 16 bytes. */
+static bool
+tail_runs(const kiln_problem *p)
+{
+    return p->k * kn_type_bits[p->a] % 128 == 0 &&
+           p->k * kn_type_bits[p->b] % 128 == 0;
 }
 
 static uint32_t

@@ -28,6 +28,9 @@ kn_reads_of(const struct kn_config *g)
     return kn_schedules[g->schedule].reads;
 }
 
+/* Whether rows that begin inside cache lines may be copied by lines. */
+bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
+
 /* Whether x is a power of two of at most `most`. */
 static inline bool
 kn_power_to(uint32_t x, uint32_t most)

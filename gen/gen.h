@@ -125,12 +125,17 @@ enum { KN_FEW_GROUPS = 8 };
  * wave stores runs of whole rows. */
 #define KN_STORES(X) X(OPEN, "") X(DIRECT, "direct") X(LDS, "lds")
 
-enum kn_store {
 #define X(id, text) KN_STORE_##id,
-    KN_STORES(X)
+enum kn_store { KN_STORES(X) KN_NSTORES };
 #undef X
-    KN_NSTORES
-};
+
+/* What is copied to LDS at a time: a K tile of each row, or the cache lines that it
+ * lies in, each once (ir/distribute/distribute_lines.c). */
+#define KN_COPIES(X) X(OPEN, "") X(TILES, "tiles") X(LINES, "lines")
+
+#define X(id, text) KN_COPIES_##id,
+enum kn_copies { KN_COPIES(X) KN_NCOPIES };
+#undef X
 
 /* Who lowers the wave-level program: LLVM, or our own register assignment,
  * waits and schedule (emit/asm/asm.h). */
@@ -174,6 +179,7 @@ struct kn_config {
     uint32_t stagger;        /* > 1: K tiles that a tile may begin at, by its
                                 number; behind the last K tile it goes on with
                                 the first */
+    enum kn_copies copies;
     enum kn_store store;
     enum kn_lowering lowering;
     enum kn_abi abi;

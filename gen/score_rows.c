@@ -46,7 +46,8 @@ kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
     bool a = operand == 'a', along = kn_along_k(p, operand);
     int64_t each = kn_type_bits[a ? p->a : p->b];
     int64_t run = each * (along ? g->bk : a ? g->bm : g->bn);
-    int64_t pitch = s && counts_lines(p, s) ? each * (a ? p->lda : p->ldb) : 0;
+    bool counted = s && g->copies != KN_COPIES_LINES && counts_lines(p, s);
+    int64_t pitch = counted ? each * (a ? p->lda : p->ldb) : 0;
     bool pieces = p->layout == KILN_NT && along && each != 6;
     double whole = pieces ? (double)run / (double)LINE : lines(run, run);
 
@@ -56,12 +57,13 @@ kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
 /* What rows take that begin inside lines and are not counted: half of the copies
  * take a line more. Measured on 256x256 tiles of fp8. */
 static double
-straddling(const kiln_problem *p, const struct kn_score *s)
+straddling(const kiln_problem *p, const struct kn_config *g,
+           const struct kn_score *s)
 {
     int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
 
     if (p->layout != KILN_NT || (a % LINE == 0 && b % LINE == 0) ||
-        kn_class_is_odd(s->class) || counts_lines(p, s))
+        kn_class_is_odd(s->class) || counts_lines(p, s) || g->copies == KN_COPIES_LINES)
         return 1;
     return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
 }
@@ -108,5 +110,5 @@ double
 kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                const struct kn_score *s)
 {
-    return straddling(p, s) * odd_scales(p, g, s) * plain_rows(p, s);
+    return straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s);
 }

@@ -289,6 +289,18 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
+/* By lines where it can, and as it is. */
+static void
+compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
+               const struct kn_config *tries[2], struct best *b)
+{
+    struct kn_config lines = *tries[1];
+
+    if (kn_prefer_lines(c, p, tries[0], &lines))
+        compare(c, p, s, lines, b);
+    compare(c, p, s, *tries[1], b);
+}
+
 /* ---- the last round ---- */
 
 /* What the score of a launch whose last round is divided must be better by,
@@ -367,7 +379,7 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
         struct kn_config try = *given;
 
         if (!unknown(p, s, g) && take_score(p, s, &try))
-            compare(c, p, s, try, &b);
+            compare_copies(c, p, s, (const struct kn_config *[]){ given, &try }, &b);
     }
     if (b.rank > 0)
         *g = b.g;

@@ -325,6 +325,7 @@ draw_config(struct draw *d)
     g.split_k = one_in(d, 5) ? 1 + below(d, 4) : 0;
     g.cus = one_in(d, 4) ? 1 + below(d, 9) : 0;
     g.store = (enum kn_store)(one_in(d, 3) ? below(d, KN_NSTORES) : 0);
+    g.copies = (enum kn_copies)(one_in(d, 3) ? below(d, KN_NCOPIES) : 0);
     g.lookup = one_in(d, 3) ? KN_LOOKUP_MANY : KN_LOOKUP_OPEN;
     g.lowering =
         (enum kn_lowering)(one_in(d, 2) ? below(d, KN_NLOWERINGS) : 0);
