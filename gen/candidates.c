@@ -107,17 +107,6 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
            n > (dense ? cus + cus / 2 : cus);
 }
 
-/* Rows of both operands along K that do not begin where lines of 128 bytes do:
- * half of the copies take a line more, the memory queue is full, and a second
- * wave a SIMD has products where a single one stands (docs/timing.md). */
-bool
-kn_straddles(const kiln_problem *p)
-{
-    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
-
-    return p->layout == KILN_NT && (a % 1024 || b % 1024);
-}
-
 /* Asked for, or where the model says that it wins: dense products, however
  * short K is; with tensor and row scales, whose epilogue takes longer here, of
  * a long K (8192x8192x4096 fp8: 226 us, 8-wave 214); of 6-bit types from four

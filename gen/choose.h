@@ -59,9 +59,6 @@ uint64_t kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn);
 /* Persistent grids that the schedule 4-wave was measured with. */
 bool kn_walks(const kiln_problem *p);
 
-/* Rows of an nt product that do not begin where cache lines do. */
-bool kn_straddles(const kiln_problem *p);
-
 /* Makes g `4-wave` where that can be built, pays and nothing else was asked. */
 void kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, const struct kn_openings *open);

@@ -58,6 +58,17 @@ kn_8wave_packed(const kiln_problem *p, const struct kn_config *g)
     return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
 }
 
+/* Rows of both operands along K that do not begin where lines of 128 bytes do:
+ * half of the copies take a line more, the memory queue is full, and a second
+ * wave a SIMD has products where a single one stands (docs/timing.md). */
+bool
+kn_straddles(const kiln_problem *p)
+{
+    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
+
+    return p->layout == KILN_NT && (a % 1024 || b % 1024);
+}
+
 /* Quarters of a wave's rows that two lines each take in turn. */
 static bool
 lags_by_quarters(const struct kn_config *g)
@@ -103,52 +114,6 @@ kn_scale_dwords(const kiln_problem *p, const struct kn_config *g)
     return kn_shuffled(p) && kn_reads_of(g) == KN_READS_TILE &&
            !kn_family_of(p)->routed &&
            (g->bk == 256 || (g->bk == 128 && g->split_k < 2 && g->stagger < 2));
-}
-
-uint32_t
-kn_scale_batch_k(const struct kn_config *g)
-{
-    uint32_t k = kn_schedules[g->schedule].batch;
-
-    bool four = kn_reads_of(g) == KN_READS_STEP ||
-                (g->copies == KN_COPIES_LINES && g->stages == 3);
-
-    if (four && k > 4 * g->bk)
-        return 4 * g->bk;
-    return k ? k : 1024;
-}
-
-/* The 4-wave loop has registers for the next batch; three places and three slots
- * repeat sooner than two and three. */
-uint32_t
-kn_scale_slots(const struct kn_config *g)
-{
-    return kn_reads_of(g) == KN_READS_TILE ? 1
-         : kn_reads_of(g) == KN_READS_STEP && g->stages == 3 ? 3 : 2;
-}
-
-/* Bytes of LDS that rows are copied to, by all threads 16 bytes each. */
-static uint32_t
-copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
-{
-    uint32_t all = g->wm * g->wn * 64 * 16;
-    uint32_t a = g->bm * bits_a / 8, b = g->bn * bits_b / 8;
-
-    return all ? (a + all - 1) / all * all + (b + all - 1) / all * all : a + b;
-}
-
-bool
-kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
-{
-    uint32_t scales = kn_scale_batch_k(g) / 32 * 8;
-    uint32_t slots = g->stages ? g->stages : 2;
-
-    return kn_reads_of(g) == KN_READS_STEP && slots >= 2 && slots <= 4 &&
-           !kn_family_of(p)->routed && g->bk <= 256 &&
-           slots * copied(g, g->bk * kn_type_bits[p->a],
-                          g->bk * kn_type_bits[p->b]) +
-               kn_scale_slots(g) * copied(g, scales, scales) <=
-               kn_targets[p->target].lds;
 }
 
 /* Slots in whose turn batches of scales have their places. */

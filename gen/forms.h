@@ -28,6 +28,8 @@ kn_reads_of(const struct kn_config *g)
     return kn_schedules[g->schedule].reads;
 }
 
+/* Rows of an nt product that do not begin where cache lines do. */
+bool kn_straddles(const kiln_problem *p);
 /* Whether rows that begin inside cache lines may be copied by lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
 
