@@ -107,6 +107,17 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
            n > (dense ? cus + cus / 2 : cus);
 }
 
+/* Rows of both operands along K that do not begin where lines of 128 bytes do:
+ * half of the copies take a line more, the memory queue is full, and a second
+ * wave a SIMD has products where a single one stands (docs/timing.md). */
+static bool
+straddles(const kiln_problem *p)
+{
+    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
+
+    return p->layout == KILN_NT && (a % 1024 || b % 1024);
+}
+
 /* Asked for, or where the model says that it wins: dense products, however
  * short K is; with tensor and row scales, whose epilogue takes longer here, of
  * a long K (8192x8192x4096 fp8: 226 us, 8-wave 214); of 6-bit types from four
@@ -127,7 +138,7 @@ four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
     return g->lowering == KN_LOWERING_ASM || kn_reads_of(g) == KN_READS_TILE ||
            (old && (!p->k || p->k >= 4 * g->bk)) ||
            (!old && !kn_family_of(p)->routed &&
-            (six || !kn_straddles(p) || !direct) &&
+            (six || !straddles(p) || !direct) &&
             (!p->k || p->k >= least || !direct));
 }
 

@@ -184,6 +184,17 @@ batched_stages(const kiln_problem *p, const struct kn_config *g, uint32_t one,
     return try.stages;
 }
 
+/* Of a loop whose slots are filled anew halfway through a tile; by lines a slot more
+ * than by quarters. */
+static uint32_t
+two_or_three(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config two = *g;
+
+    two.stages = 2;
+    return g->copies == KN_COPIES_LINES && kn_form_lacks(p, &two) ? 3 : 2;
+}
+
 /* Slots worth having: with direct copies about 64 KB on their way to a
  * compute unit cover the latency of memory (docs/timing.md). Each copy of
  * each slot holds a scalar register for its M0, so tiles with scales, and
@@ -201,7 +212,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
     if (kn_direct(p, g) && (kn_family_of(p)->routed ||
                             kn_reads_of(g) == KN_READS_TILE))
-        return kn_least_stages(p, g);  /* more spill scalars of the gathered views */
+        return two_or_three(p, g); /* more spill scalars of the gathered views */
     if (kn_reads_of(g) == KN_READS_TILE)
         return kn_step_k(c, p, g->bk) == g->bk ? 2 : 1;
     g->stages = 1;
@@ -299,9 +310,9 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
     uint32_t least = step ? 3 : 2, most = step && g->stages > 1 ? g->stages + 1 : 3;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
-    if (given->copies || !kn_straddles(p) || share < 4 * (int64_t)g->bk)
+    if (given->copies || !kn_straddles(p, g) || share < 4 * (int64_t)g->bk)
         return false;
-    for (uint32_t slots = most < 7 ? most : 6; slots >= least; slots--) {
+    for (uint32_t slots = most < KN_MAX_STAGES ? most : KN_MAX_STAGES; slots >= least; slots--) {
         struct kn_config try = *g;
 
         try.cus = given->cus;

@@ -58,23 +58,29 @@ kn_8wave_packed(const kiln_problem *p, const struct kn_config *g)
     return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
 }
 
-/* Rows of both operands along K that do not begin where lines of 128 bytes do:
- * half of the copies take a line more, the memory queue is full, and a second
- * wave a SIMD has products where a single one stands (docs/timing.md). */
-bool
-kn_straddles(const kiln_problem *p)
+static int64_t
+row_bits(const kiln_problem *p, int side)
 {
-    int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
+    return side == 'a' ? p->lda * kn_type_bits[p->a] : p->ldb * kn_type_bits[p->b];
+}
 
-    return p->layout == KILN_NT && (a % 1024 || b % 1024);
+/* Rows along K as they are, whole lines a K tile. */
+static bool
+in_lines(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    kiln_type t = side == 'a' ? p->a : p->b;
+
+    return kn_along_k(p, (char)side) && g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0 &&
+           (side == 'a' || (!p->b_layout && !kn_gated(p)));
 }
 
 /* Quarters of a wave's rows that two lines each take in turn. */
 static bool
-lags_by_quarters(const struct kn_config *g)
+lags_by_quarters(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
-           g->copies == KN_COPIES_LINES && g->wn && g->bn % (g->wn * 64) == 0;
+           g->copies == KN_COPIES_LINES && g->wn && g->bn % (g->wn * 64) == 0 &&
+           in_lines(p, g, 'a') && in_lines(p, g, 'b');
 }
 
 bool
@@ -84,13 +90,7 @@ kn_4wave_packed(const kiln_problem *p, const struct kn_config *g)
                g->copies != KN_COPIES_LINES;
 
     return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
-           kn_direct(p, g) && (six || (lags_by_quarters(g) && kn_may_lag(p, g)));
-}
-
-static bool
-whole_lines(const struct kn_config *g, kiln_type t)
-{
-    return g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0;
+           kn_direct(p, g) && (six || (lags_by_quarters(p, g) && kn_may_lag(p, g)));
 }
 
 bool
@@ -99,13 +99,25 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
     enum kn_reads reads = kn_reads_of(g);
 
     return (reads == KN_READS_STEP || reads == KN_READS_TILE) &&
-           kn_direct(p, g) && p->layout == KILN_NT && whole_lines(g, p->a) &&
-           whole_lines(g, p->b) &&
-           (!g->stages || g->stages > 2 || lags_by_quarters(g)) &&
+           kn_direct(p, g) && (in_lines(p, g, 'a') || in_lines(p, g, 'b')) &&
+           (!g->stages || g->stages > 2 || lags_by_quarters(p, g)) &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
-           g->stagger < 2 && !kn_gated(p) && !p->b_layout && !p->scale_layout &&
+           g->stagger < 2 && !p->scale_layout &&
            p->scale != KILN_SCALE_BLOCK128 && !kn_family_of(p)->routed &&
            !kn_wide_sums(p);
+}
+
+bool
+kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    return g->copies == KN_COPIES_LINES && in_lines(p, g, side);
+}
+
+bool
+kn_straddles(const kiln_problem *p, const struct kn_config *g)
+{
+    return (in_lines(p, g, 'a') && row_bits(p, 'a') % (8 * KN_LINE)) ||
+           (in_lines(p, g, 'b') && row_bits(p, 'b') % (8 * KN_LINE));
 }
 
 bool
@@ -123,7 +135,7 @@ batches_slots(const kiln_problem *p, const struct kn_config *g)
     if (kn_reads_of(g) == KN_READS_STEP)
         return g->stages && kn_direct(p, g) && kn_room_for_batches(p, g);
     return g->stages == (kn_8wave_one_slot(g) ? 1
-                         : g->copies == KN_COPIES_LINES && !lags_by_quarters(g) ? 3
+                         : g->copies == KN_COPIES_LINES && !lags_by_quarters(p, g) ? 3
                          : 2);
 }
 

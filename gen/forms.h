@@ -28,10 +28,11 @@ kn_reads_of(const struct kn_config *g)
     return kn_schedules[g->schedule].reads;
 }
 
-/* Rows of an nt product that do not begin where cache lines do. */
-bool kn_straddles(const kiln_problem *p);
-/* Whether rows that begin inside cache lines may be copied by lines. */
+/* Whether rows of one operand or both may be copied by lines; whether those of this
+ * one, 'a' or 'b', are; whether one that may be has rows that begin inside lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
+bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
+bool kn_straddles(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether x is a power of two of at most `most`. */
 static inline bool

@@ -46,7 +46,7 @@ kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
     bool a = operand == 'a', along = kn_along_k(p, operand);
     int64_t each = kn_type_bits[a ? p->a : p->b];
     int64_t run = each * (along ? g->bk : a ? g->bm : g->bn);
-    bool counted = s && g->copies != KN_COPIES_LINES && counts_lines(p, s);
+    bool counted = s && !kn_lags(p, g, operand) && counts_lines(p, s);
     int64_t pitch = counted ? each * (a ? p->lda : p->ldb) : 0;
     bool pieces = p->layout == KILN_NT && along && each != 6;
     double whole = pieces ? (double)run / (double)LINE : lines(run, run);
