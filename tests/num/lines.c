@@ -1,0 +1,188 @@
+/* Copies by cache lines (--copies lines) against copies of K tiles: rows that begin
+ * anywhere in a line, at 16 bytes, by their pitch and by the operand's address. The
+ * same launch must give the same bytes, right against the reference, without a
+ * finding, whatever the order of workgroups and of what memory returns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../kit/num.h"
+
+struct row {
+    const char *name;
+    kiln_problem p;          /* what the kernel is generated for */
+    const char *config;      /* without its copies */
+    int64_t size[5][3];      /* launches: M, N, K; 0, 0, 0 ends */
+};
+
+enum { FEW = 5, SPARE = 300 };
+static const int64_t few[FEW] = { 70, 0, 1, 128, 17 };
+
+/* K of whole 16 bytes: less than a K tile, one and 16 bytes, lines and some. */
+#define OF_8 { { 64, 64, 2880 }, { 70, 68, 144 }, { 1, 4, 16 }, { 129, 132, 1040 }, \
+               { 20, 60, 0 } }
+#define OF_16 { { 64, 64, 1448 }, { 70, 68, 72 }, { 1, 4, 8 }, { 129, 132, 520 }, \
+                { 20, 60, 0 } }
+#define OF_4 { { 64, 64, 2880 }, { 70, 68, 288 }, { 3, 4, 32 }, { 129, 132, 2080 }, \
+               { 20, 60, 0 } }
+
+static const struct row rows[] = {
+    { "simple, fp8", { .a = KILN_FP8 },
+      "tile=64x64x128 waves=2x2 schedule=simple stages=4", OF_8 },
+    { "simple, bf16, two lines a row", { .a = KILN_BF16 },
+      "tile=32x64x128 waves=1x4 schedule=simple stages=3", OF_16 },
+    { "simple, i8, one wave", { .a = KILN_I8, .out = KILN_I32 },
+      "tile=16x32x128 waves=1x1 schedule=simple stages=6", OF_8 },
+    { "simple, f16, shares of K", { .a = KILN_F16 },
+      "tile=64x64x64 waves=2x2 schedule=simple stages=5 split-k=3", OF_16 },
+    { "simple, mxfp8", { .a = KILN_MXFP8 },
+      "tile=64x64x128 waves=2x2 schedule=simple stages=3", OF_8 },
+    { "simple, mxfp4", { .a = KILN_MXFP4 },
+      "tile=32x64x256 waves=1x4 schedule=simple stages=4", OF_4 },
+    { "simple, mxfp8 x mxfp4", { .a = KILN_MXFP8, .b = KILN_MXFP4 },
+      "tile=32x64x256 waves=1x4 schedule=simple stages=3", OF_4 },
+    { "simple, A alone: nn", { .a = KILN_BF8, .b = KILN_FP8, .layout = KILN_NN },
+      "tile=64x64x128 waves=2x2 schedule=simple stages=3",
+      { { 64, 64, 2880 }, { 70, 64, 144 }, { 1, 16, 16 }, { 129, 144, 1040 } } },
+    { "simple, B alone: tt", { .a = KILN_F16, .layout = KILN_TT },
+      "tile=64x64x64 waves=2x2 schedule=simple stages=3",
+      { { 64, 64, 1448 }, { 72, 68, 72 }, { 8, 4, 8 }, { 136, 132, 520 } } },
+    { "simple, batches", { .a = KILN_FP8, .family = KILN_BATCHED, .batch = 3 },
+      "tile=64x64x128 waves=2x2 schedule=simple stages=4", OF_8 },
+    { "simple, groups", { .a = KILN_MXFP8, .family = KILN_GROUPED, .groups = FEW },
+      "tile=64x64x128 waves=2x2 schedule=simple stages=3",
+      { { 0, 68, 2880 }, { 0, 60, 144 } } },
+    { "simple, few workgroups", { .a = KILN_FP8 },
+      "tile=32x32x128 waves=2x2 schedule=simple stages=3 cus=3", OF_8 },
+    { "4-wave, fp8", { .a = KILN_FP8 },
+      "tile=256x160x128 waves=2x2 schedule=4-wave stages=3", OF_8 },
+    { "4-wave, bf16, rows and beta", { .a = KILN_BF16, .beta = 1 },
+      "tile=128x128x64 waves=1x4 schedule=4-wave stages=3", OF_16 },
+    { "4-wave, mxfp4", { .a = KILN_MXFP4 },
+      "tile=256x128x256 waves=2x2 schedule=4-wave stages=3", OF_4 },
+    { "4-wave, mxfp8, shares of K", { .a = KILN_MXFP8 },
+      "tile=256x128x128 waves=2x2 schedule=4-wave stages=3 split-k=2", OF_8 },
+    { "4-wave, groups", { .a = KILN_FP8, .family = KILN_GROUPED, .groups = FEW },
+      "tile=128x64x128 waves=1x4 schedule=4-wave stages=3",
+      { { 0, 68, 2880 }, { 0, 60, 144 } } },
+    { "quarters, fp8, rows", { .a = KILN_FP8, .scale = KILN_SCALE_ROW },
+      "tile=256x256x128 waves=2x2 schedule=4-wave stages=2", OF_8 },
+    { "quarters, bf16", { .a = KILN_BF16 },
+      "tile=128x256x64 waves=1x4 schedule=4-wave stages=2", OF_16 },
+    { "quarters, mxfp8", { .a = KILN_MXFP8 },
+      "tile=256x256x128 waves=2x2 schedule=4-wave stages=2", OF_8 },
+    { "quarters, mxfp4", { .a = KILN_MXFP4 },
+      "tile=256x256x256 waves=2x2 schedule=4-wave stages=2", OF_4 },
+    { "quarters, groups", { .a = KILN_MXFP4, .family = KILN_GROUPED, .groups = FEW },
+      "tile=128x256x256 waves=1x4 schedule=4-wave stages=2",
+      { { 0, 68, 2880 }, { 0, 60, 288 } } },
+};
+
+static kiln_problem
+problem_of(const struct row *r, const int64_t size[3])
+{
+    kiln_problem p = r->p;
+
+    p.size = sizeof p;
+    p.target = KILN_GFX950;
+    p.b = p.b ? p.b : p.a;
+    p.out = p.out ? p.out : KILN_BF16;
+    p.m = size[0];
+    p.n = size[1];
+    p.k = size[2];
+    return p;
+}
+
+static void
+open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r,
+            enum kn_copies copies)
+{
+    kiln_problem p = problem_of(r, r->size[0]);
+    struct kn_config g = { 0 };
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    assert_int_equal(kn_config_parse(&c, r->config, &g), KILN_OK);
+    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
+    kn_ctx_free(&c);
+    g.domain = kn_domain_of(&p, 256, g.bk);
+    g.domain.ktail = 1;
+    g.domain.align_a = g.domain.align_b = 16;
+    if (p.scale == KILN_SCALE_MX32)
+        g.domain.align_sa = g.domain.align_sb = 1;
+    g.lowering = KN_LOWERING_ASM;
+    g.copies = copies;
+    if (copies != KN_COPIES_LINES && g.schedule == KN_SCHED_4WAVE)
+        g.stages = 2;
+    assert_true(num_open(k, counts, &p, &g));
+    assert_int_equal(k->g.cfg.copies == KN_COPIES_LINES, copies == KN_COPIES_LINES);
+}
+
+/* A launch whose rows are `pad` times 16 bytes apart more, from as many on. */
+static uint64_t
+launched(struct num_kernel *k, const struct row *r, const int64_t size[3], int pad)
+{
+    struct num_job j = { .p = problem_of(r, size), .seed = 7 + (uint64_t)pad,
+                         .lens = r->p.groups ? few : NULL,
+                         .spare = r->p.groups ? SPARE : 0,
+                         .order = (enum kn_sim_order)(pad % 3),
+                         .order_seed = 3 };
+    bool along_a = r->p.layout == KILN_NT || r->p.layout == KILN_NN;
+    bool along_b = r->p.layout == KILN_NT || r->p.layout == KILN_TT;
+    struct num_result out;
+    char text[600];
+
+    if (along_a)
+        j.p.lda = j.p.k + pad * 128 / kn_ref_type_bits(j.p.a);
+    if (along_b)
+        j.p.ldb = j.p.k + 2 * pad * 128 / kn_ref_type_bits(j.p.b);
+    j.skew[NUM_A] = (uint32_t)pad * 16;
+    j.skew[NUM_B] = (uint32_t)pad * 48;
+    num_launch(k, &j, &out);
+    num_describe(k, &j, text, sizeof text);
+    if (!out.ok || out.nfindings)
+        print_message("%s\n%s\n", text, out.text);
+    assert_true(out.ok);
+    assert_int_equal(out.nfindings, 0);
+    return out.digest;
+}
+
+static void
+lines_are_tiles(void **state)
+{
+    static const int pads[] = { 0, 1, 3, 6, 8 };
+    const struct row *r = *state;
+    struct num_counts counts = { 0 };
+    struct num_kernel lines, tiles;
+
+    open_kernel(&lines, &counts, r, KN_COPIES_LINES);
+    open_kernel(&tiles, &counts, r, KN_COPIES_TILES);
+    for (int n = 0; n < 5 && r->size[n][1]; n++)
+        for (size_t i = 0; i < (n ? 2 : sizeof pads / sizeof *pads); i++) {
+            int pad = pads[(i + (size_t)n) % (sizeof pads / sizeof *pads)];
+
+            assert_true(launched(&lines, r, r->size[n], pad) ==
+                        launched(&tiles, r, r->size[n], pad));
+        }
+    num_close(&lines);
+    num_close(&tiles);
+}
+
+int
+main(void)
+{
+    enum { N = sizeof rows / sizeof *rows };
+    struct CMUnitTest tests[N];
+
+    memset(tests, 0, sizeof tests);
+    for (size_t r = 0; r < N; r++)
+        tests[r] = (struct CMUnitTest){ .name = rows[r].name,
+                                        .test_func = lines_are_tiles,
+                                        .initial_state = (void *)&rows[r] };
+    return _cmocka_run_group_tests("lines", tests, N, NULL, NULL);
+}
