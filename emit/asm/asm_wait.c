@@ -395,26 +395,37 @@ pass_time(struct past *h, uint32_t states)
     h->n = n;
 }
 
+/* Of one operation the shorter way counts; the place of what is longest ago is free. */
+static void
+put(struct past *h, uint32_t op, uint8_t since)
+{
+    uint32_t k = 0, last = 0;
+
+    for (; k < h->n && h->op[k] != op; k++)
+        last = h->since[k] > h->since[last] ? k : last;
+    if (k == h->n && h->n == RECENT)
+        k = last;
+    else if (k == h->n)
+        h->since[h->n++] = FAR;
+    if (since >= h->since[k])
+        return;
+    h->op[k] = op;
+    h->since[k] = since;
+}
+
 static void
 remember(const struct stater *s, struct past *h, size_t n)
 {
     pass_time(h, 1);
-    if (s->produces[n] || kn_isa[s->a->op[n].isa].unit == KN_U_MFMA) {
-        if (h->n == RECENT)
-            memmove(h->op, h->op + 1, (RECENT - 1) * sizeof *h->op);
-        h->n -= h->n == RECENT;
-        h->op[h->n] = (uint32_t)n;
-        h->since[h->n++] = 0;
-    }
+    if (s->produces[n] || kn_isa[s->a->op[n].isa].unit == KN_U_MFMA)
+        put(h, (uint32_t)n, 0);
 }
 
 static void
 join(struct past *x, const struct past *y)
 {
-    for (uint32_t k = 0; k < y->n && x->n < RECENT; k++) {
-        x->op[x->n] = y->op[k];
-        x->since[x->n++] = y->since[k];
-    }
+    for (uint32_t k = 0; k < y->n; k++)
+        put(x, y->op[k], y->since[k]);
 }
 
 static void
