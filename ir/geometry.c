@@ -230,8 +230,11 @@ kn_waves_per_simd(const struct kn_fn *f)
     uint64_t lds = kn_lds_bytes(f);
     uint64_t groups = lds ? kn_targets[f->target].lds / lds : 2;
     uint32_t sums = s->bm * s->bn / (kn_waves(f) * 64) * kn_sum_dwords(f);
+    uint32_t own = (kn_waves(f) + 3) / 4; /* of one workgroup */
 
-    return groups * kn_waves(f) / 4 >= 2 && sums < 256 ? 2 : 1;
+    if (own < 2 && groups * kn_waves(f) / 4 >= 2 && sums < 256)
+        return 2;
+    return own;
 }
 
 uint32_t
