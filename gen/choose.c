@@ -9,6 +9,7 @@
 #include "instantiate.h"
 #include "quant.h"
 #include "tuning/tuning.h"
+#include "panels.h"
 
 /* ---- a tuned row ---- */
 
@@ -215,6 +216,15 @@ choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
                 lacks ? ": the schedule 4-wave " : "", lacks ? lacks : "");
 }
 
+/* Of rows with one scale each, a tile that is not as wide as they are. */
+static void
+needs_panels(const kiln_problem *p, struct kn_config *g)
+{
+    g->domain.panels = kn_panels(p, g) ||
+                       (p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->routed &&
+                        p->n > kn_tile_columns(p, g));
+}
+
 static kiln_status
 choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -225,6 +235,7 @@ choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (!g->group_m)
         g->group_m = 4;
     choose_map(p, g);
+    needs_panels(p, g);
     choose_store(c, p, g);
     return kn_form_allowed(c, p, g, KN_DECIDED);
 }
@@ -261,7 +272,9 @@ static kiln_status
 check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             const struct kn_openings *open)
 {
+    needs_panels(p, g);
     kn_prefer_4wave(c, p, g, open);
+    needs_panels(p, g);
     kn_default_waves(p, g);
     if (kn_shuffled(p) && ((g->bm % 32 && !kn_family_of(p)->routed) ||
                            g->bn % 32))
@@ -317,6 +330,24 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     return true;
 }
 
+/* Where no wave has registers for all columns of a row, tiles that are narrower. */
+static bool
+pick_panels(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    for (uint32_t size = 128; p->out_scale == KILN_OUT_ROW && size >= 32; size /= 2) {
+        struct kn_config try = *g;
+
+        try.bm = try.bn = size;
+        needs_panels(p, &try);
+        kn_default_waves(p, &try);
+        if (kn_shareable(&try) && kn_tile_fit(c, p, &try) && !kn_form_lacks(p, &try)) {
+            *g = try;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The tile, its K, schedule and slots, and the domain they are for. */
 static kiln_status
 settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
@@ -341,6 +372,8 @@ settle_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (!pick_tile(c, p, g, &open) && g->wm)
         return kn_fail(c, KILN_BAD_INPUT, "no tile of this family can be "
                        "shared by %ux%u waves", g->wm, g->wn);
+    if (!g->bm && pick_panels(c, p, g))
+        return KILN_OK;
     if (!g->bm && kn_writes_scales(p))
         return kn_fail(c, KILN_UNSUPPORTED, "a wave of %s has no registers for "
                        "all columns of an output scale beside these operands: "

@@ -47,6 +47,8 @@ kn_config_print(const struct kn_config *g, struct kn_buf *out)
             d->align_sa, d->align_sb, d->vec, d->ktail);
     if (d->windows)
         kn_put(out, " windows=1");
+    if (d->panels)
+        kn_put(out, " panels=1");
     print_parts(g, false, out);
 }
 
@@ -138,6 +140,8 @@ set_field(struct kn_config *g, const char *k, const char *v)
         return set_small(&g->domain.vec, v, 4);
     if (!strcmp(k, "windows"))
         return set_small(&g->domain.windows, v, 1);
+    if (!strcmp(k, "panels"))
+        return set_small(&g->domain.panels, v, 1);
     if (!strcmp(k, "ktail"))
         return set_small(&g->domain.ktail, v, 1);
     return set_part(g, k, v);

@@ -9,6 +9,7 @@
 #include "instantiate.h"
 #include "layout.h"
 #include "quant.h"
+#include "panels.h"
 
 /* What facts.def's values are made of besides p and g. */
 struct given {

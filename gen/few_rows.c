@@ -3,6 +3,7 @@
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
+#include "panels.h"
 
 /* Columns of a workgroup, waves for columns and for K, by rows, for many
  * columns and for few: the best by predicted time (docs/smallm.md). No bn:
@@ -136,7 +137,7 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
         g->stages = g->bm > 2 ? 1 : 2;
     g->split_k = g->xcd = g->group_m = 1;
     d = kn_domain_of(p, 256, 0);
-    g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0 };
+    g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0, 0 };
     if (p->scale != KILN_SCALE_MX32)
         g->domain.align_sa = g->domain.align_sb = 4;
     return NULL;
@@ -212,7 +213,7 @@ widen_for_scales(const kiln_problem *p, struct kn_config *g, uint32_t *want)
 {
     uint32_t block = kn_output_block(p);
 
-    if (!kn_writes_scales(p))
+    if (!kn_writes_scales(p) || kn_panels(p, g))
         return;
     if (block >= 128) {
         g->bn = p->out_scale == KILN_OUT_ROW && kn_b_columns(p) <= 128 ? 128 : block;

@@ -21,7 +21,8 @@ unaligned_four(const kiln_problem *p)
 static bool
 wide_waves(const kiln_problem *p)
 {
-    return p->out_scale == KILN_OUT_ROW ? kn_b_columns(p) > 192
+    return p->out_scale == KILN_OUT_ROW
+               ? kn_b_columns(p) > 192 && kn_b_columns(p) <= 256
          : p->out_scale == KILN_OUT_BLOCK128 && kn_gated(p);
 }
 

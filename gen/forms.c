@@ -2,6 +2,7 @@
 #include "forms.h"
 
 #include "instantiate.h"
+#include "panels.h"
 
 const struct kn_schedule_facts kn_schedules[KN_NSCHEDULES] = {
 #define SCHEDULE(id, reads, batch, asm_only, unrolled, meaning) \

@@ -76,6 +76,8 @@ struct kn_domain {
                                         fewer tiles than shares of them */
     uint8_t windows;                 /* 1: moe, rows named by ids are beyond 31
                                         bits of each other */
+    uint8_t panels;                  /* 1: rows with one scale each may be wider
+                                        than a tile */
 };
 
 /* Main loops: KN_SCHEDULES(X), X(id, text). */
@@ -189,6 +191,12 @@ struct kn_config {
 /* split-K: a wave counts its shares in one of KN_COUNTERS dwords at the start
  * of the workspace; behind them each tile has an area (kn_split_area). */
 enum { KN_COUNTERS = KILN_WORKSPACE_ZEROS / 4, KN_SPLIT_MOST = 16 };
+/* Whether workgroups count themselves in the workspace. */
+static inline bool
+kn_counts(const struct kn_config *g)
+{
+    return g->split_k > 1 || g->domain.panels;
+}
 
 /* Whether sums are f64: what is of f32 alone asks this. */
 static inline bool
@@ -414,7 +422,7 @@ kiln_status kn_routed_check(struct kn_ctx *c, const kiln_problem *p);
 kiln_status kn_output_check(struct kn_ctx *c, kiln_problem *p);
 /* A seed is of stochastic rounding. */
 kiln_status kn_round_check(struct kn_ctx *c, const kiln_problem *p);
-/* Columns that a written scale is for; of rows, those of the widest tile. */
+/* Columns that a written scale is for; of rows, all or those of the widest tile. */
 uint32_t kn_output_block(const kiln_problem *p);
 /* Bytes from row to row of written scales, and of all scales. */
 int64_t kn_output_scale_row(const kiln_problem *p);

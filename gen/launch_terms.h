@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "quant.h"
+#include "panels.h"
 
 /* A row of launch.def as a local of its name. */
 #define KN_TERM(name, value) \

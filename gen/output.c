@@ -1,5 +1,5 @@
 /* output.c - outputs of 8 bits or of MX types, and their scales. */
-#include "gen.h"
+#include "panels.h"
 
 #include <string.h>
 
@@ -9,7 +9,8 @@ uint32_t
 kn_output_block(const kiln_problem *p)
 {
     return p->out_scale == KILN_OUT_MX32 ? 32
-         : p->out_scale == KILN_OUT_BLOCK128 ? 128 : WIDEST;
+         : p->out_scale == KILN_OUT_BLOCK128 ? 128
+         : p->n > WIDEST ? (uint32_t)p->n : WIDEST;
 }
 
 int64_t
@@ -33,12 +34,22 @@ kn_output_scales(const kiln_problem *p)
     return (uint64_t)(rows * many * kn_output_scale_row(p));
 }
 
+bool
+kn_panels(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&
+           !kn_family_of(p)->routed &&
+           (g->domain.panels || kn_b_columns(p) > WIDEST);
+}
+
 /* Of moe's gemm1 the waves along N have a share each of gate's and up's. */
 uint32_t
 kn_output_columns(const kiln_problem *p, const struct kn_config *g)
 {
     if (kn_family_of(p)->routed && kn_writes_scales(p))
         return 2 * kn_output_block(p) / (g->wn ? g->wn : 1);
+    if (kn_panels(p, g))
+        return 16u << kn_gated(p);
     return p->out_scale == KILN_OUT_ROW ? g->bn
          : kn_writes_scales(p) ? kn_output_block(p) << kn_gated(p) : 16;
 }
@@ -61,19 +72,6 @@ check_routed(struct kn_ctx *c, const kiln_problem *p)
     return KILN_OK;
 }
 
-/* What would do for rows that no tile is as wide as. */
-static kiln_status
-check_rows(struct kn_ctx *c, const kiln_problem *p)
-{
-    if (p->out_scale != KILN_OUT_ROW || kn_b_columns(p) <= WIDEST)
-        return KILN_OK;
-    return kn_fail(c, KILN_UNSUPPORTED, "a scale of a row needs a tile as wide "
-                   "as N%s, at most %d, not %lld: --out-scale block128 has one "
-                   "per 128 columns, and an output of bf16 can be quantised by "
-                   "row afterwards", kn_gated(p) ? " of gate and N of up" : "",
-                   WIDEST, (long long)kn_b_columns(p));
-}
-
 static kiln_status
 check_codes(struct kn_ctx *c, kiln_problem *p)
 {
@@ -92,7 +90,7 @@ check_codes(struct kn_ctx *c, kiln_problem *p)
                            "type, and that of %s is not available yet", out);
     if (p->out_scale == KILN_OUT_ROW || p->out_scale == KILN_OUT_BLOCK128)
         p->overflow = 0;     /* no code is beyond */
-    return check_rows(c, p);
+    return KILN_OK;
 }
 
 /* mxfp8 and mxfp4 have one kind of scales. */

@@ -399,3 +399,12 @@ kn_tile_rect(const kiln_problem *p, const struct kn_config *g,
     r.cols = least(p->n - r.n0, columns);
     return r;
 }
+
+bool
+kn_rect_judged(const kiln_problem *p, const struct kn_config *g, struct kn_rect *r)
+{
+    if (!kn_panels(p, g))
+        return true;
+    r->cols = p->n;
+    return !r->n0;
+}

@@ -374,4 +374,7 @@ struct kn_readplan {
 
 struct kn_readplan kn_readplan(const struct kn_fn *f, const struct kn_lds *l);
 
+/* store.panel: turns in which a wave of so many blocks of 16 rows counts itself. */
+uint32_t kn_panel_turns(uint32_t slabs);
+
 #endif

@@ -46,7 +46,7 @@ typedef enum kiln_run_flags {
     KILN_PREPARE = 1,        /* everything but the launch */
     KILN_TUNE = 2,           /* the same, and measures candidates first */
     KILN_CHECKED = 4,        /* kiln_launch too: waits for the stream; a counter
-                                of split-K not zero before: BAD_INPUT, no launch;
+                                of the workspace not zero before: BAD_INPUT, no launch;
                                 after: FINDING. Not under graph capture */
     KILN_EXACT = 8           /* kiln_launch too: grouped, no workgroup more than the
                                 groups in host_offsets, as they are now, have tiles */
@@ -118,8 +118,10 @@ typedef struct kiln_plan {
     uint32_t block[3];       /* work-items */
     uint32_t lds;            /* bytes, declared by the code object */
     uint64_t workspace;      /* bytes of args->workspace: split-K (if the
-                                configuration says split-k=N), then room for
-                                host_offsets; may be NULL without either */
+                                configuration says split-k=N), the sums of rows
+                                that have a scale each and are wider than a tile
+                                (panels=1), then room for host_offsets; may be
+                                NULL without any */
     uint32_t kernarg_size;
     uint32_t npointers;
     uint8_t kernarg[256];
@@ -201,7 +203,9 @@ kiln_status kiln_time(kiln_function *function, const kiln_plan *plan,
  * class prepares it; later ones of the class (M counts by its power of two)
  * only launch, under the terms of kiln_launch. problem->target is filled in
  * from the device. How much workspace a divided K wants: KILN_PREPARE with
- * workspace_bytes UINT64_MAX and `used`, then kiln_make_plan of that kernel.
+ * workspace_bytes UINT64_MAX and `used`, then kiln_make_plan of that kernel; the
+ * same with workspace_bytes 0 of what no launch can do without (KILN_OUT_ROW of
+ * rows wider than a tile).
  *
  * KILN_PREPARE before a graph capture leaves the capture nothing but launches.
  * KILN_TUNE times other kernels on a GPU, on buffers of its own (args->c keeps

@@ -68,6 +68,7 @@ struct dist {
                                 output where the tile begins */
     struct dist_lag *lag;    /* by LDS tile */
     kn_ref first;            /* first token of the window, 0: there is none */
+    kn_ref area, counters, panel; /* acc.panel */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
 };
@@ -374,6 +375,7 @@ struct dist_dice {
     bool rolls;              /* else by nothing */
     bool shared;             /* lanes exchange halves of what they compute */
     kn_ref row0, col, odd, one; /* of the tile */
+    kn_ref beside;           /* 1 in odd rows of lanes */
     kn_ref row, by_seed;     /* of the row block whose turn it is */
     kn_ref word[4];
 };
@@ -382,6 +384,10 @@ kiln_status dist_dice(struct dist *d, const struct kn_ins *i, struct dist_dice *
 /* Row block x from here on; its column block y, y in order: what is to be rounded to
  * nearest. */
 void dist_dice_row(struct dist *d, struct dist_dice *z, uint32_t x);
+/* The same of the rows `from` behind the tile's, and of the column that the lane's
+ * first of four is. */
+void dist_dice_at(struct dist *d, struct dist_dice *z, kn_ref from);
+void dist_dice_column(struct dist *d, struct dist_dice *z, kn_ref col);
 /* The same of rows that ids name. */
 void dist_dice_named(struct dist *d, struct dist_dice *z, const struct dist_rows *r,
                      kn_ref id);
@@ -389,6 +395,47 @@ kn_ref dist_moved(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref acc);
 /* x[0] that has the scale x[1], a power of two up to 2^126: what dist_mx_codes is to
  * make codes of. */
 void dist_move_scaled(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref x[2]);
+
+/* ---- distribute_scaled.c: codes under scales that are written ---- */
+struct dist_scaled {
+    const struct kn_ins *i;
+    struct dist_epilogue e;
+    uint32_t per;            /* accumulators of a scale along a row */
+    uint32_t size;           /* bytes of a scale */
+    uint8_t elem, vec;
+    kn_ref codes, scales;    /* resources of the tile's part */
+    kn_ref pitch, spitch;    /* of their rows, bytes */
+    struct dist_dice dice;
+    kn_ref ncols, quad0;     /* columns that exist; is the lane one of q = 0 */
+};
+/* Of an operation with the operands of store.quant; whole: its rows from the output's
+ * first column on. */
+struct dist_scaled dist_scaled(struct dist *d, const struct kn_ins *i,
+                               const struct dist_tile *t, bool whole);
+/* Columns beyond the output count for no scale, whatever the epilogue made of them. */
+void dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
+                       const struct dist_tile *t);
+/* What codes are multiplied by, or of MX divided by, and what is written. */
+struct dist_made_scale {
+    kn_ref by, written;
+};
+/* max(largest of the four lanes of a row, 1e-10) / limit; its inverse a hair less, so
+ * that no product of it is beyond the limit. */
+struct dist_made_scale dist_plain_scale(struct dist *d, const struct dist_scaled *s,
+                                        kn_ref most);
+/* Four codes in the low bits of a dword, of column block y. */
+kn_ref dist_scaled_codes(struct dist *d, struct dist_scaled *s, uint32_t y, kn_ref acc,
+                         kn_ref by);
+/* The codes of an accumulator, all at once or byte by byte. */
+void dist_put_codes(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref row,
+                    kn_ref col);
+/* off if in, else beyond every record. */
+kn_ref dist_only_if(struct dist *d, kn_ref in, kn_ref off);
+
+/* ---- distribute_split.c ---- */
+/* One lane of the wave counts, at byte `at` of r, up to `most` and then from zero
+ * again: the old count. What this wave has stored is there before. */
+kn_ref dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
 
 /* One expand function per TILE or SHORT row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);

@@ -59,6 +59,17 @@ expand_seed(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+void
+dist_dice_column(struct dist *d, struct dist_dice *z, kn_ref col)
+{
+    if (!z->rolls)
+        return;
+    z->col = dist_ic(d, KN_OP_shr, col, 3);
+    if (z->shared)           /* odd rows of lanes have the next 16 columns */
+        z->col = dist_i2(d, KN_OP_add, z->col, dist_ic(d, KN_OP_shl, z->beside, 1));
+    z->col = stirred(d, z->col);
+}
+
 kiln_status
 dist_dice(struct dist *d, const struct kn_ins *i, struct dist_dice *z)
 {
@@ -75,14 +86,11 @@ dist_dice(struct dist *d, const struct kn_ins *i, struct dist_dice *z)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "random=1 is for stores of "
                           "bf16, f16 or codes, to which nothing is added");
     z->rolls = true;
-    z->odd = dist_ic(d, KN_OP_and, d->q, 1);
-    z->col = dist_ic(d, KN_OP_shr, dist_i2(d, KN_OP_add, e.col0, d->seed_at[1]), 3);
+    z->beside = dist_ic(d, KN_OP_and, d->q, 1);
     z->shared = kn_targets[d->in->target].swaps && e.b.count % 2 == 0;
-    if (z->shared)           /* odd rows of lanes have the next 16 columns */
-        z->col = dist_i2(d, KN_OP_add, z->col, dist_ic(d, KN_OP_shl, z->odd, 1));
-    z->col = stirred(d, z->col);
+    dist_dice_column(d, z, dist_i2(d, KN_OP_add, e.col0, d->seed_at[1]));
     z->row0 = dist_i2(d, KN_OP_add, e.row0, d->seed_at[0]);
-    z->odd = dist_op(d, KN_OP_eq, kn_vb1, z->odd, dist_int(d, 1));
+    z->odd = dist_op(d, KN_OP_eq, kn_vb1, z->beside, dist_int(d, 1));
     z->one = dist_op(d, KN_OP_mov, kn_s32, dist_int(d, (134 - s.bits) << 23), 0);
     return KILN_OK;
 }
@@ -99,6 +107,13 @@ dist_dice_row(struct dist *d, struct dist_dice *z, uint32_t x)
 {
     if (z->rolls)
         take_row(d, z, dist_ic(d, KN_OP_add, z->row0, x * 16));
+}
+
+void
+dist_dice_at(struct dist *d, struct dist_dice *z, kn_ref from)
+{
+    if (z->rolls)
+        take_row(d, z, dist_i2(d, KN_OP_add, z->row0, from));
 }
 
 void

@@ -4,27 +4,15 @@
  * and l ^ 48 (distribute_epilogue.c). */
 #include "distribute.h"
 
-struct scaled {
-    const struct kn_ins *i;
-    struct dist_epilogue e;
-    uint32_t per;            /* accumulators of a scale along a row */
-    uint32_t size;           /* bytes of a scale */
-    uint8_t elem, vec;
-    kn_ref codes, scales;    /* resources of the tile's part */
-    kn_ref pitch, spitch;    /* of their rows, bytes */
-    struct dist_dice dice;
-    kn_ref ncols, quad0;     /* columns that exist; is the lane one of q = 0 */
-};
-
 static bool
-is_mx(const struct scaled *s)
+is_mx(const struct dist_scaled *s)
 {
     return s->i->attr[KN_A_cols] == 32;
 }
 
 /* Bytes of n columns of codes. */
 static kn_ref
-code_bytes(struct dist *d, const struct scaled *s, kn_ref n)
+code_bytes(struct dist *d, const struct dist_scaled *s, kn_ref n)
 {
     return s->elem != KN_T_fp4 ? n
            : dist_ic(d, KN_OP_shr, dist_ic(d, KN_OP_add, n, 1), 1);
@@ -32,7 +20,7 @@ code_bytes(struct dist *d, const struct scaled *s, kn_ref n)
 
 /* Bytes of the scales of n columns. */
 static kn_ref
-scale_bytes(struct dist *d, const struct scaled *s, kn_ref n)
+scale_bytes(struct dist *d, const struct dist_scaled *s, kn_ref n)
 {
     int32_t cols = s->i->attr[KN_A_cols];
 
@@ -51,20 +39,22 @@ resource(struct dist *d, kn_ref base, kn_ref rows, const kn_ref row[2])
     return dist_rsrc(d, base, dist_clamp(d, n, 0, DIST_NEVER));
 }
 
-static struct scaled
-scaled(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
+struct dist_scaled
+dist_scaled(struct dist *d, const struct kn_ins *i, const struct dist_tile *t,
+            bool whole)
 {
-    struct scaled s = { .i = i, .e = dist_epilogue(d, t),
+    struct dist_scaled s = { .i = i, .e = dist_epilogue(d, t),
                         .elem = (uint8_t)i->attr[KN_A_elem],
                         .vec = (uint8_t)i->attr[KN_A_vec],
                         .size = i->attr[KN_A_cols] == 32 ? 1 : 4 };
-    kn_ref m0 = dist_operand(d, i->arg[2]), n0 = dist_operand(d, i->arg[3]);
-    kn_ref n = dist_operand(d, i->arg[5]), rows, row[2];
+    kn_ref m0 = dist_operand(d, i->arg[2]), n = dist_operand(d, i->arg[5]);
+    kn_ref n0 = whole ? dist_int(d, 0) : dist_operand(d, i->arg[3]), rows, row[2];
 
     s.per = i->attr[KN_A_cols] ? (uint32_t)i->attr[KN_A_cols] / 16 : s.e.b.count;
     s.pitch = dist_operand(d, i->arg[6]);
     s.spitch = scale_bytes(d, &s, n);
-    s.ncols = dist_clamp(d, dist_i2(d, KN_OP_sub, n, n0), 0, d->in->shape.bn);
+    s.ncols = dist_clamp(d, dist_i2(d, KN_OP_sub, n, n0), 0,
+                         whole ? DIST_NEVER : d->in->shape.bn);
     s.quad0 = dist_op(d, KN_OP_eq, kn_vb1, d->q, dist_int(d, 0));
     rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
     rows = dist_clamp(d, rows, 0, d->in->shape.bm);
@@ -82,10 +72,9 @@ scaled(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
     return s;
 }
 
-/* Columns beyond the output count for no scale, whatever the epilogue made of
- * them. */
-static void
-clear_beyond(struct dist *d, const struct scaled *s, const struct dist_tile *t)
+void
+dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
+                  const struct dist_tile *t)
 {
     kn_ref part = dist_op(d, KN_OP_slt, kn_sb1, s->ncols,
                           dist_int(d, d->in->shape.bn));
@@ -121,18 +110,11 @@ clear_beyond(struct dist *d, const struct scaled *s, const struct dist_tile *t)
     dist_add(d, KN_OP_end, 0);
 }
 
-/* What codes are multiplied by, or of MX divided by, and what is written. */
-struct scale {
-    kn_ref by, written;
-};
-
-/* max(largest, 1e-10) / limit; its inverse a hair less, so that no product of
- * it is beyond the limit. */
-static struct scale
-plain_scale(struct dist *d, const struct scaled *s, kn_ref most)
+struct dist_made_scale
+dist_plain_scale(struct dist *d, const struct dist_scaled *s, kn_ref most)
 {
     double limit = dist_limit(d, s->elem);
-    struct scale x;
+    struct dist_made_scale x;
 
     most = dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
     most = dist_op(d, KN_OP_fmax, kn_vf32, most, kn_flt(d->out, 1e-10));
@@ -145,11 +127,11 @@ plain_scale(struct dist *d, const struct scaled *s, kn_ref most)
 
 /* Each lane's E8M0 byte of its own largest, as the exponent of a float: the
  * largest of these is that of all, infinity where one has a NaN. */
-static struct scale
-mx_scale(struct dist *d, const struct scaled *s, kn_ref most)
+static struct dist_made_scale
+mx_scale(struct dist *d, const struct dist_scaled *s, kn_ref most)
 {
     kn_ref u = dist_op(d, KN_OP_bits, kn_v32, most, 0), arg[3];
-    struct scale x;
+    struct dist_made_scale x;
 
     arg[0] = dist_op(d, KN_OP_ult, kn_vb1, u, dist_int(d, 0x7f800000));
     arg[1] = dist_scale_byte(d, s->elem, s->i->attr[KN_A_mode], u);
@@ -162,9 +144,9 @@ mx_scale(struct dist *d, const struct scaled *s, kn_ref most)
     return x;
 }
 
-/* Four codes in the low bits of a dword, of column block y. */
-static kn_ref
-codes_of(struct dist *d, struct scaled *s, uint32_t y, kn_ref acc, kn_ref by)
+kn_ref
+dist_scaled_codes(struct dist *d, struct dist_scaled *s, uint32_t y, kn_ref acc,
+                  kn_ref by)
 {
     struct kn_type four = dist_acc_type(d, acc);
     bool sat = s->i->attr[KN_A_sat] && s->i->attr[KN_A_mode] % 2 == 0;
@@ -182,9 +164,8 @@ codes_of(struct dist *d, struct scaled *s, uint32_t y, kn_ref acc, kn_ref by)
     return dist_codes_within(d, s->elem, dist_moved(d, &s->dice, y, acc));
 }
 
-/* off if in, else beyond every record. */
-static kn_ref
-only_if(struct dist *d, kn_ref in, kn_ref off)
+kn_ref
+dist_only_if(struct dist *d, kn_ref in, kn_ref off)
 {
     return dist_op3(d, KN_OP_select, kn_v32,
                     (kn_ref[3]){ in, off, dist_int(d, DIST_NEVER) });
@@ -201,10 +182,9 @@ put(struct dist *d, kn_ref r, kn_ref off, kn_ref v, uint8_t elem)
     s->attr[KN_A_elem] = elem;
 }
 
-/* The codes of an accumulator, all at once or byte by byte. */
-static void
-put_codes(struct dist *d, const struct scaled *s, kn_ref v, kn_ref row,
-          kn_ref col)
+void
+dist_put_codes(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref row,
+               kn_ref col)
 {
     bool fp4 = s->elem == KN_T_fp4;
     uint32_t step = s->vec == 4 ? 4 : fp4 ? 2 : 1;
@@ -215,7 +195,7 @@ put_codes(struct dist *d, const struct scaled *s, kn_ref v, kn_ref row,
         kn_ref at = fp4 ? dist_ic(d, KN_OP_shr, c, 1) : c;
         kn_ref in = dist_op(d, KN_OP_slt, kn_vb1, c, s->ncols);
 
-        put(d, s->codes, only_if(d, in, dist_i2(d, KN_OP_add, row, at)),
+        put(d, s->codes, dist_only_if(d, in, dist_i2(d, KN_OP_add, row, at)),
             n ? dist_ic(d, KN_OP_shr, v, bits * n) : v,
             s->vec == 1 ? KN_T_i8 : fp4 ? KN_T_i16 : KN_T_i32);
     }
@@ -223,25 +203,25 @@ put_codes(struct dist *d, const struct scaled *s, kn_ref v, kn_ref row,
 
 /* The columns of one scale: accumulators from number y of a row on. */
 static void
-put_block(struct dist *d, struct scaled *s, const kn_ref *acc,
+put_block(struct dist *d, struct dist_scaled *s, const kn_ref *acc,
           const kn_ref at[2], uint32_t y)
 {
     kn_ref most = kn_flt(d->out, 0), first, off;
-    struct scale x;
+    struct dist_made_scale x;
 
     for (uint32_t k = 0; k < s->per; k++) {
         most = dist_op(d, KN_OP_amax, kn_vf32, acc[y + k], most);
         d->out->ins[d->out->nins - 1].attr[KN_A_mode] = is_mx(s);
     }
-    x = is_mx(s) ? mx_scale(d, s, most) : plain_scale(d, s, most);
+    x = is_mx(s) ? mx_scale(d, s, most) : dist_plain_scale(d, s, most);
     for (uint32_t k = 0; k < s->per; k++)
-        put_codes(d, s, codes_of(d, s, y + k, acc[y + k], x.by), at[0],
-                  dist_ic(d, KN_OP_add, s->e.col0, (y + k) * 16));
+        dist_put_codes(d, s, dist_scaled_codes(d, s, y + k, acc[y + k], x.by), at[0],
+                       dist_ic(d, KN_OP_add, s->e.col0, (y + k) * 16));
     first = dist_ic(d, KN_OP_add, s->e.col0, y * 16);
     off = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul,
                   dist_ic(d, KN_OP_udiv, first, s->per * 16), s->size));
     put(d, s->scales,
-        only_if(d, dist_op(d, KN_OP_band, kn_vb1, s->quad0,
+        dist_only_if(d, dist_op(d, KN_OP_band, kn_vb1, s->quad0,
                            dist_op(d, KN_OP_slt, kn_vb1, first, s->ncols)),
                 off), x.written, s->size == 1 ? KN_T_i8 : KN_T_f32);
 }
@@ -250,7 +230,7 @@ kiln_status
 expand_storeq(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct scaled s = scaled(d, i, t);
+    struct dist_scaled s = dist_scaled(d, i, t, false);
     uint32_t n = s.e.b.count, part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
     kn_ref at[2];
@@ -261,7 +241,7 @@ expand_storeq(struct dist *d, const struct kn_ins *i)
                           "tile", s.per * 16);
     KN_TRY(dist_dice(d, i, &s.dice));
     if (!part)
-        clear_beyond(d, &s, t);
+        dist_clear_beyond(d, &s, t);
     for (uint32_t x = part * s.e.a.count / parts;
          x < (part + 1) * s.e.a.count / parts; x++) {
         kn_ref row = dist_ic(d, KN_OP_add, s.e.row0, x * 16);

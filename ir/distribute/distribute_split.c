@@ -94,10 +94,9 @@ store_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
     }
 }
 
-/* One lane of the wave counts, at byte `at` of r: the others' offset is out of
- * range. What this wave has stored is there before. The old count. */
-static kn_ref
-count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
+/* The other lanes' offset is out of range. */
+kn_ref
+dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 {
     kn_ref arg[3], old = dist_temp(d, kn_v32);
     struct kn_ins *n;
@@ -126,7 +125,7 @@ count_in(struct dist *d, kn_ref counters, uint32_t splits)
     kn_ref at = dist_ic(d, KN_OP_mul, d->wave, 4);
 
     return dist_op(d, KN_OP_uniform, kn_s32,
-                   count_at(d, r, at, dist_int(d, splits - 1)), 0);
+                   dist_count_at(d, r, at, dist_int(d, splits - 1)), 0);
 }
 
 /* count.in: every wave of every workgroup has one counter. */
@@ -135,7 +134,7 @@ expand_countin(struct dist *d, const struct kn_ins *i)
 {
     kn_ref r = range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
 
-    count_at(d, r, dist_int(d, 0), dist_operand(d, i->arg[1]));
+    dist_count_at(d, r, dist_int(d, 0), dist_operand(d, i->arg[1]));
     return KILN_OK;
 }
 

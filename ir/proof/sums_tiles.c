@@ -406,7 +406,7 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
         *dst = *tile_of(o, i->arg[0]);
         break;
     case KN_OP_park: case KN_OP_store: case KN_OP_scatter: case KN_OP_storemx:
-    case KN_OP_storeq:
+    case KN_OP_storeq: case KN_OP_storepanel:
         return finished(o, i);
     }
     return KILN_OK;

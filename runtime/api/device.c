@@ -398,7 +398,7 @@ kn_device_run(struct kn_ctx *c, kiln_device *d, const struct kn_start *s)
     return judge(d, c, &r);
 }
 
-/* KILN_CHECKED: are the counters of split-K zero? */
+/* KILN_CHECKED: are the counters of the workspace zero? */
 static kiln_status
 check_counters(struct kn_ctx *c, const kiln_function *f,
                const kiln_arguments *args, kiln_status wrong)
@@ -407,7 +407,7 @@ check_counters(struct kn_ctx *c, const kiln_function *f,
     const size_t n = KILN_WORKSPACE_ZEROS / sizeof(uint32_t);
     uint32_t *count;
 
-    if (!(args->flags & KILN_CHECKED) || f->kernel->config.split_k < 2)
+    if (!(args->flags & KILN_CHECKED) || !kn_counts(&f->kernel->config))
         return KILN_OK;
     count = KN_NEW(c, uint32_t, n);
     KN_TRY(d->backend->sync(d, c, args->stream));

@@ -333,6 +333,21 @@ tune(struct kn_ctx *c, const struct run *r, kiln_function **f)
     return replace(c, r->d->dispatch, &r->class, best);
 }
 
+/* Rows wider than a tile that have a scale each cannot do without one. */
+static kiln_status
+check_workspace(struct kn_ctx *c, const kiln_function *f, const kiln_plan *plan,
+                const kiln_arguments *args)
+{
+    bool small = args->workspace_bytes && args->workspace_bytes < plan->workspace;
+
+    if (!f->kernel->config.domain.panels || (args->workspace && !small))
+        return KILN_OK;
+    return kn_fail(c, KILN_BAD_INPUT, "a scale for each row of %lld columns needs a "
+                   "workspace of %llu bytes (kiln_plan.workspace), which %s",
+                   (long long)f->kernel->problem.n, (unsigned long long)plan->workspace,
+                   small ? "workspace_bytes has not" : "is NULL");
+}
+
 static kiln_status
 run(struct kn_ctx *c, kiln_device *d, const kiln_problem *given,
     const kiln_arguments *args)
@@ -354,6 +369,7 @@ run(struct kn_ctx *c, kiln_device *d, const kiln_problem *given,
     if (r.args.flags & (KILN_PREPARE | KILN_TUNE))
         return KILN_OK;
     KN_TRY(kn_launch_plan(c, f->kernel, &r.p, &plan));
+    KN_TRY(check_workspace(c, f, &plan, &r.args));
     return kn_device_launch(c, f, &plan, args);
 }
 

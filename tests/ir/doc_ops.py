@@ -200,6 +200,11 @@ SENTENCES = {
     "acc.addgate": "the same, added",
     "rows.f32": "the same for f32 by row: pointer, first row, rows",
     "acc.mulrows": "times a value a row",
+    "acc.panel": "where `store.panel` parks: pointers to the areas of all slabs of 16 "
+                 "rows and to their counters, number of this row of tiles",
+    "store.panel": "`store.quant` of one scale a row of more columns than a tile has: "
+                   "sums are parked, and the last of a slab's waves to come makes its "
+                   "scales and codes (`acc.panel`)",
     "rows.max": "largest magnitude of each row, of all columns of the tile: by "
                 "way of an LDS tile with a row of f32 for each wave along N, "
                 "with a barrier, if there are several; a NaN is left out",

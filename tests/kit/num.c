@@ -8,6 +8,7 @@
 #include "../../gen/layout.h"
 #include "../../gen/tool/run/run.h"
 #include "readers.h"
+#include "../../gen/panels.h"
 
 bool
 num_is_mx(kiln_type t)
@@ -421,7 +422,8 @@ check_selected(struct run *r)
             struct kn_rect rect = kn_tile_rect(&r->p, &r->k->g.cfg, r->offs,
                                                t);
 
-            if (!rect.share && !check_rect(r, &rect))
+            if (!rect.share && kn_rect_judged(&r->p, &r->k->g.cfg, &rect) &&
+                !check_rect(r, &rect))
                 return false;
         }
     return true;

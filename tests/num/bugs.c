@@ -51,7 +51,7 @@ test_nan_beyond_k_is_not_multiplied(void **state)
     for (int t = 0; t < 2; t++) {
         kiln_problem p = problem(state, KILN_GEMM, types[t], KILN_NT);
         struct kn_config g = { .bm = 64, .bn = 64,
-                               .domain = { 16, 16, 4, 4, 1, 1, 0 } };
+                               .domain = { 16, 16, 4, 4, 1, 1, 0, 0 } };
         struct num_job j = sized(65, 66, 0);
         struct num_kernel k;
 
@@ -69,7 +69,7 @@ test_wgrad_of_few_groups_and_2880_columns(void **state)
 {
     kiln_problem p = problem(state, KILN_WGRAD, KILN_FP8, KILN_TN);
     struct kn_config g = { .bm = 256, .bn = 256,
-                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0, 0 } };
     int64_t lens[6] = { 40, 3, 129, 0, 17, 64 };
     uint64_t ids[] = { 0, 11, 12 * 12 - 1 };
     struct num_kernel k;
@@ -138,7 +138,7 @@ test_halves_of_every_length(void **state)
         bool fold = kinds[i].step == 256;
         struct kn_config g = { .bm = 256, .bn = 256, .bk = kinds[i].bk,
                                .stages = fold, .schedule = KN_SCHED_8WAVE,
-                               .domain = { 16, 16, s, s, 4, i < 2, 0 } };
+                               .domain = { 16, 16, s, s, 4, i < 2, 0, 0 } };
         struct num_kernel k;
 
         p.b = kinds[i].b;
@@ -159,7 +159,7 @@ test_operands_beyond_4_gb(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_FP8, KILN_NT);
     struct kn_config g = { .bm = 128, .bn = 128, .xcd = 1, .group_m = 1,
-                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0, 0 } };
     struct num_job j = sized(70000, 256, 65536);
     uint64_t ids[] = { 0, 1093 };
     struct num_kernel k;
@@ -178,7 +178,7 @@ test_output_beyond_4_gb(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NN);
     struct kn_config g = { .bm = 128, .bn = 128, .xcd = 1, .group_m = 1,
-                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0, 0 } };
     struct num_job j = sized(70000, 40000, 64);
     uint64_t ids[] = { 0, 313 * 419, 313 * 547 - 1 };
     struct num_kernel k;
@@ -481,7 +481,7 @@ test_one_wrong_tile_fails(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NT);
     struct kn_config g = { .bm = 128, .bn = 128,
-                           .domain = { 16, 16, 4, 4, 4, 1, 0 } };
+                           .domain = { 16, 16, 4, 4, 4, 1, 0, 0 } };
     struct num_job j = sized(1024, 1024, 64);
     uint64_t row_bytes = 2048;
     struct num_kernel k;
@@ -532,7 +532,7 @@ test_shape_outside_the_domain_is_refused(void **state)
 {
     kiln_problem p = problem(state, KILN_GEMM, KILN_BF16, KILN_NT);
     struct kn_config g = { .bm = 64, .bn = 64,
-                           .domain = { 16, 16, 4, 4, 4, 0, 0 } };
+                           .domain = { 16, 16, 4, 4, 4, 0, 0, 0 } };
     static const struct {
         int64_t n, k, lda;
         uint32_t skew;

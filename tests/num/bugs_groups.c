@@ -217,7 +217,7 @@ test_weights_beyond_4_gb(void **state)
 {
     kiln_problem p = problem(state, KILN_GROUPED, KILN_FP8, KILN_NT);
     struct kn_config g = { .bm = 64, .bn = 128,
-                           .domain = { 16, 16, 4, 4, 1, 1, 0 } };
+                           .domain = { 16, 16, 4, 4, 1, 1, 0, 0 } };
     struct num_job j = sized(0, 16384, 8192);
     struct num_kernel k;
     int64_t lens[40];
@@ -253,7 +253,7 @@ test_wgrad_beyond_4_gb(void **state)
         kiln_problem p = problem(state, KILN_WGRAD, KILN_FP8, KILN_TN);
         struct kn_config g = { .bm = 128, .bn = 128, .xcd = 1, .group_m = 1,
                                .split_k = shares,
-                               .domain = { 16, 16, 4, 4, 4, 1, 0 } };
+                               .domain = { 16, 16, 4, 4, 4, 1, 0, 0 } };
         struct num_job j = sized(8192, shares == 1 ? 8192 : 256, 0);
         uint64_t many = 64 * (uint64_t)j.p.n / 128, ids[10];
         const uint64_t tiles[] = { many, 2 * many - 1, 18 * many + 7,

@@ -283,7 +283,7 @@ draw_problem(struct draw *d, struct num_job *j)
         p->k = round_up(p->k, one_in(d, 2) ? 32 : 256);
     if (!one_in(d, 3))
         p->n = round_up(p->n, 4);
-    if (p->out_scale == KILN_OUT_ROW)
+    if (p->out_scale == KILN_OUT_ROW && one_in(d, 2)) /* within a tile */
         p->n %= kn_gated(p) ? 129 : 257;
     if (kn_gated(p) && p->scale == KILN_SCALE_BLOCK128)
         p->n = round_up(p->n, 16);

@@ -1,4 +1,5 @@
 /* fold.c - computes what is known of a formula and leaves the rest as text. */
+#include <assert.h>
 #include "launch.h"
 
 #include <ctype.h>
@@ -210,6 +211,7 @@ kn_fold_text(struct kn_fold *f, const char *formula)
 static void
 bind(struct kn_fold *f, const char *name, struct kn_folded v)
 {
+    assert(f->n < KN_FOLD_NAMES);
     f->name[f->n].name = name;
     f->name[f->n++].is = v;
 }

@@ -63,7 +63,7 @@ struct kn_folded {
     int level;
 };
 
-enum { KN_FOLD_NAMES = 128 };
+enum { KN_FOLD_NAMES = 192 };
 
 /* What names stand for; others for themselves. */
 struct kn_fold {

@@ -9,6 +9,7 @@
 #include "../inspect/inspect.h"
 #include "session.h"
 #include "../progress.h"
+#include "../../panels.h"
 
 struct run {
     struct kn_tool *t;
@@ -324,8 +325,7 @@ check_tile_in(struct kn_ctx *c, struct run *r, const struct kn_ref_problem *p,
     res.abssum = sums.abssum = KN_NEW(c, double, n);
     res.both = sums.both = KN_NEW(c, uint8_t, n);
     res.got = got = KN_NEW(c, uint8_t, (size_t)t->rows * row_bytes(r, t->cols));
-    sums.least = kn_ref_least_serves(p, &res) && !r->p.amax &&
-                 !r->p.out2;
+    sums.least = kn_ref_least_serves(p, &res) && !r->p.amax && !r->p.out2;
     KN_TRY(expect_tile(c, r, p, t, &sums));
     KN_TRY(read_output(r, t, got));
     if (res.written)
@@ -374,6 +374,19 @@ check_spare(struct run *r, const struct kn_rect *t)
     return KILN_OK;
 }
 
+/* The same some rows at a time, where they are long: 2^20 elements and a row. */
+static kiln_status
+check_rows(struct run *r, const struct kn_ref_problem *p, const struct kn_rect *t)
+{
+    const int64_t most = 1 + (1 << 20) / t->cols, end = t->m0 + t->rows;
+
+    for (struct kn_rect some = *t; some.m0 < end; some.m0 += most) {
+        some.rows = end - some.m0 < most ? end - some.m0 : most;
+        KN_TRY(check_tile(r, p, &some));
+    }
+    return KILN_OK;
+}
+
 /* The tiles of one workgroup: one, or every workgroups-th of a persistent
  * launch. */
 static kiln_status
@@ -389,11 +402,11 @@ check_workgroup(struct run *r, uint64_t id, uint64_t tiles)
             KN_TRY(check_spare(r, &t));
             continue;
         }
-        if (t.share)
+        if (t.share || !kn_rect_judged(&r->p, &r->g.cfg, &t))
             continue;
         kn_operands_reference(&r->p, &r->ops, r->offs, t.group, &p);
         if (t.rows > 0 && t.cols > 0)
-            KN_TRY(check_tile(r, &p, &t));
+            KN_TRY(check_rows(r, &p, &t));
     }
     return KILN_OK;
 }

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "../../../runtime/api/context.h"
 #include "../progress.h"
 #include "run.h"
+#include "../../panels.h"
 
 const struct kn_operand_place kn_operand_places[KN_NPLACES] = {
     { offsetof(struct kn_operands, a), KILN_ARG_A },
@@ -329,6 +331,32 @@ kn_session_time(struct kn_session *s, struct kn_job *j)
     return st;
 }
 
+/* Of panels that is a launch in which no wave is the last. Where all are, each makes the
+ * codes of its rows in so many turns, of which the launch waits for one at its end, or
+ * for as many as a wave has to make of all rounds. */
+static kiln_status
+add_panels(struct kn_ctx *c, const struct kn_job *j, const struct kn_time_query *q,
+           struct kn_time_result *out)
+{
+    const struct kn_config *g = &j->g->cfg;
+    struct kn_time_query last = *q;
+    uint32_t turns = kn_panel_turns(g->bm / g->wm / 16);
+    int64_t columns = kn_tile_columns(j->p, g);
+    double strips = (double)((j->p->n + columns - 1) / columns * g->wn), more;
+    struct kn_time_result all;
+
+    last.trace = last.svg = NULL;
+    last.shares.n = (uint32_t)strips;
+    KN_TRY(kn_time_predict(c, &last, &all));
+    more = fmax(1, turns * out->rounds / strips) / turns;
+    out->epilogue_cycles += more * (all.epilogue_cycles - out->epilogue_cycles);
+    out->group_cycles += more * (all.group_cycles - out->group_cycles);
+    more *= fmax(0, all.us - out->us) / fmax(1, all.rounds);
+    out->tflops *= out->us / (out->us + more);
+    out->us += more;
+    return KILN_OK;
+}
+
 kiln_status
 kn_session_predict(struct kn_session *s, const struct kn_job *j,
                    struct kn_time_query *q, struct kn_time_result *out)
@@ -342,7 +370,9 @@ kn_session_predict(struct kn_session *s, const struct kn_job *j,
     if (j->at.workspace)
         q->shares = (struct kn_time_shares){ j->at.workspace,
                                              j->g->cfg.split_k };
-    return kn_time_predict(s->c, q, out);
+    KN_TRY(kn_time_predict(s->c, q, out));
+    return j->p && kn_panels(j->p, &j->g->cfg) && j->g->cfg.split_k < 2
+           ? add_panels(s->c, j, q, out) : KILN_OK;
 }
 
 /* ---- verdicts ----------------------------------------------------------- */

@@ -17,8 +17,9 @@ import os
 import weakref
 
 from ._abi import (ACTS, BAD_INPUT, CHECKED, EXACT, FAMILIES, LAYOUTS, NO_DISK,
-                   OPERANDS, RUN_ONLY, SCALES, STAGES, STRICT, TARGETS, TYPES, Arguments,
-                   DeviceInfo, Error, KernelInfo, Options, Plan, Problem)
+                   OPERANDS, PREPARE, RUN_ONLY, SCALES, STAGES, STRICT, TARGETS, TYPES,
+                   WORKSPACE_ZEROS, Arguments, DeviceInfo, Error, KernelInfo, Options,
+                   Plan, Problem)
 from ._abi import call as _call, lib as _lib, version as _version
 from ._memory import BITS, NUMPY, OUTPUTS, View, bad, view
 from ._moe import Layers, Routing, quantise_experts, routing
@@ -258,6 +259,7 @@ class Device(Layers, _Owner):
         super().__init__()
         self.context = context  # lives at least as long
         self._functions = {}     # tile IR -> (kernel, loaded, arguments)
+        self._rooms = {}         # stream -> workspace
         _call("open_device", context.live, name.encode(),
               C.byref(self.handle))
         context._users.add(self)
@@ -305,6 +307,9 @@ class Device(Layers, _Owner):
         grid exact, and stays as it is until the launch has run."""
         args = Arguments(size=C.sizeof(Arguments), max_cus=max_cus,
                          flags=CHECKED if checked else 0)
+        self._run(problem, args, table, operands)
+
+    def _run(self, problem, args, table, operands):
         if table is not None:
             args.flags |= EXACT
             args.host_offsets = C.addressof(table)
@@ -313,6 +318,30 @@ class Device(Layers, _Owner):
                 raise TypeError("a kernel has no operand %r" % name)
             setattr(args, name, self._address(value))
         _call("run", self.live, C.byref(problem), C.byref(args))
+
+    def prepare(self, problem, table=None, **operands):
+        """The kernel that `run` of these would launch, without the launch: its
+        plan(problem).workspace says how many bytes workspace= has, of which the
+        first 262144 are zero before the first launch."""
+        kernel = Kernel()
+        used = C.pointer(kernel.handle)
+        args = Arguments(size=C.sizeof(Arguments), flags=PREPARE,
+                         used=C.cast(used, C.c_void_p))
+        self._run(problem, args, table, operands)
+        return kernel
+
+    def _room(self, problem, stream, table, operands):
+        """The stream's workspace, as large as the launch needs it, if it does."""
+        need = self.prepare(problem, table, **operands).plan(problem).workspace
+        room = self._rooms.get(stream)
+        if need and (room is None or room.size < need):
+            if room is not None:
+                self.sync(stream)
+                room.close()
+            room = self._rooms[stream] = Buffer(self, max(need, WORKSPACE_ZEROS))
+            _call("upload", self.live, _p(room.address), bytes(WORKSPACE_ZEROS),
+                  C.c_size_t(WORKSPACE_ZEROS))
+        return {"workspace": room} if need else {}
 
     def launch_text(self, text, grid, block, *values, stream=None):
         """Launches tile IR: values in the order of its `arg` lines, device
@@ -331,7 +360,7 @@ class Device(Layers, _Owner):
         _call("launch", function.live, C.byref(plan), C.byref(args))
 
     def close(self):
-        self._functions = {}
+        self._functions, self._rooms = {}, {}
         super().close()
 
     __del__ = close
@@ -388,7 +417,9 @@ class Device(Layers, _Owner):
             at = {n: memory[n] if v.host else v.address
                   for n, v in dict(operands, **made).items()}
             table = getattr(product, "table", None)
-            if table is not None:
+            if written == "row":
+                at.update(self._room(problem, stream, table, at))
+            elif table is not None:
                 at["workspace"] = memory["workspace"] = Buffer(self, C.sizeof(table))
             self.run(problem, stream=stream, table=table, **at)
             if memory:

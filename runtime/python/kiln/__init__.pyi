@@ -128,6 +128,8 @@ class Device(_Owner):
     def empty(self, shape: Iterable[int], kind: str) -> Array: ...
     def run(self, problem: Problem, max_cus: int = ..., checked: bool = ...,
             table: Any = ..., **operands: Any) -> None: ...
+    def prepare(self, problem: Problem, table: Any = ...,
+                **operands: Any) -> Kernel: ...
     def launch_text(self, text: str, grid: Any, block: Any, *values: Any,
                     stream: Optional[int] = None) -> None: ...
     def close(self) -> None: ...
@@ -179,7 +181,7 @@ class Device(_Owner):
                weigh: str = "after", epilogue: Optional[str] = None,
                bias: Optional[_Operand] = None, row: _Named = None,
                col: _Named = None, tensor: _Named = None,
-               scalar: Optional[Dict[str, float]] = None,
+               scalar: Optional[Dict[str, float]] = None, beta: float = 0,
                round_seed: Optional[int] = None,
                amax: Optional[_Operand] = None,
                out2: Optional[_Operand] = None,
@@ -192,14 +194,14 @@ class Device(_Owner):
                  epilogue: Optional[str] = None,
                  bias: Optional[_Operand] = None, row: _Named = None,
                  col: _Named = None, tensor: _Named = None,
-                 scalar: Optional[Dict[str, float]] = None,
+                 scalar: Optional[Dict[str, float]] = None, beta: float = 0,
                  round_seed: Optional[int] = None,
                  amax: Optional[_Operand] = None,
                  out2: Optional[_Operand] = None,
                  a_type: Optional[str] = None, b_type: Optional[str] = None,
                  scales: _Scales = None, scale: Optional[str] = None,
                  stream: Optional[int] = None) -> Any: ...
-    def moe_sum(self, rows: _Operand, route: Routing, out: _Output = None, *,
+    def moe_sum(self, rows: _Operand, route: Routing, out: _Output = None, *, beta: float = 0,
                 round_seed: Optional[int] = None, stream: Optional[int] = None) -> Any: ...
     def moe(self, x: _Operand, up: _Operand, down: _Operand, route: Routing,
             out: _Output = None, *, act: str = "silu", weigh: str = "after",

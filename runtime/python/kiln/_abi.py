@@ -12,7 +12,8 @@ from ._header import (ACTS, B_LAYOUTS, FAMILIES, LAYOUTS, MATHS, MOE_STAGES as S
 
 OPERANDS = OPERANDS + ["stream"]
 RUN_ONLY, STRICT, NO_DISK = 1, 2, 4     # kiln_flags
-CHECKED, EXACT = 4, 8                   # kiln_run_flags
+PREPARE, CHECKED, EXACT = 1, 4, 8       # kiln_run_flags
+WORKSPACE_ZEROS = 262144                # KILN_WORKSPACE_ZEROS
 BAD_INPUT = 2
 
 

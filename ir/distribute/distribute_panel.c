@@ -1,0 +1,332 @@
+/* distribute_panel.c - store.panel: codes under one scale a row where a row has more
+ * columns than a tile. A panel is a row of tiles, a strip the columns of one wave, a
+ * slab 16 rows of all strips.
+ *
+ * Each wave leaves its sums in the slab's area, block by block of 16x16 f32 and row by
+ * row, and behind all strips the largest of its rows; then it counts itself in each
+ * of its slabs. The last of a slab's strips to come makes the scales and the codes of
+ * all columns. So nobody waits, and the bits are the same whoever is the last: the
+ * largest of a row does not depend on the order. Strips begin with different slabs,
+ * which gives the last work of a panel to several waves.
+ *
+ * Sums and their loads are coherent between the dies, as those of acc.park. */
+#include "distribute.h"
+
+enum {
+    BLOCK = 1024,            /* bytes of 16x16 sums */
+    MOST = 64,               /* of the largest of 16 rows */
+    COLUMNS = 1 << 25,       /* the launch has fewer (gen/limits.c) */
+    AT_ONCE = 4,             /* loads of the largest, of four strips each */
+    LOADS = 16,              /* of blocks at once */
+    TURNS = 8                /* in which a wave counts itself, at most */
+};
+
+struct panel {
+    struct dist_scaled s;    /* of whole rows */
+    uint32_t slabs, blocks;  /* of a wave; of a strip along its columns */
+    uint32_t together;       /* strips whose codes are made at once: as many as there
+                              * are registers of sums for, of LOADS blocks at most */
+    kn_ref strips, strip;    /* of a row; this wave's */
+    kn_ref first;            /* the wave's first slab of all panels */
+    kn_ref bytes;            /* of a slab */
+    kn_ref lane;             /* the lane's byte of a block */
+};
+
+/* acc.panel: areas and counters of all slabs, and the number of this panel. */
+kiln_status
+expand_panel(struct dist *d, const struct kn_ins *i)
+{
+    d->area = dist_operand(d, i->arg[0]);
+    d->counters = dist_operand(d, i->arg[1]);
+    d->panel = dist_operand(d, i->arg[2]);
+    return KILN_OK;
+}
+
+/* 0 .. most, in a scalar register. */
+static kn_ref
+bounded(struct dist *d, kn_ref x, int64_t most)
+{
+    if (KN_REF_TAG(x) == KN_R_CONST)
+        return x;
+    return dist_assume(d, dist_op(d, KN_OP_uniform, kn_s32, x, 0), most);
+}
+
+static uint32_t
+strip_bytes(const struct panel *x)
+{
+    return x->blocks * BLOCK;
+}
+
+static struct panel
+open_panel(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
+{
+    struct panel x = { .s = dist_scaled(d, i, t, true),
+                       .slabs = kn_fragment(d->in, 'a').count };
+    uint32_t wn = d->in->shape.wn, columns;
+
+    x.blocks = t->nreg / x.slabs;
+    x.together = (t->nreg < LOADS ? t->nreg : LOADS) / x.blocks;
+    columns = x.blocks * 16 * wn;
+    x.strips = dist_ic(d, KN_OP_add, dist_operand(d, i->arg[5]), columns - 1);
+    x.strips = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, x.strips, columns), wn);
+    x.strips = bounded(d, x.strips, COLUMNS / 16);
+    x.strip = dist_ic(d, KN_OP_udiv, dist_operand(d, i->arg[3]), columns);
+    x.strip = dist_ic(d, KN_OP_mul, x.strip, wn);
+    x.strip = dist_i2(d, KN_OP_add, x.strip, d->wave_n);
+    x.strip = bounded(d, x.strip, COLUMNS / 16);
+    x.first = dist_ic(d, KN_OP_mul, d->panel, d->in->shape.bm / 16);
+    x.first = dist_i2(d, KN_OP_add, x.first,
+                      dist_ic(d, KN_OP_mul, d->wave_m, x.slabs));
+    x.bytes = dist_ic(d, KN_OP_mul, x.strips, strip_bytes(&x) + MOST);
+    x.bytes = bounded(d, x.bytes, DIST_NEVER);
+    x.lane = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 64),
+                     dist_ic(d, KN_OP_mul, d->q, 16));
+    return x;
+}
+
+static kn_ref
+resource(struct dist *d, kn_ref base, kn_ref records)
+{
+    return dist_op(d, KN_OP_rsrc, (struct kn_type){ KN_T_rsrc, 1, 0 }, base,
+                   bounded(d, records, DIST_NEVER));
+}
+
+/* Over `records` bytes, from byte `from` of a slab on. */
+static kn_ref
+part_of_slab(struct dist *d, const struct panel *x, kn_ref slab, kn_ref from,
+             kn_ref records)
+{
+    return resource(d, dist_address(d, d->area, slab, x->bytes, from), records);
+}
+
+/* Where the largest of a strip's rows are. */
+static kn_ref
+largest_at(struct dist *d, const struct panel *x, kn_ref strip)
+{
+    kn_ref at = dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x));
+
+    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, strip, MOST));
+}
+
+static void
+park(struct dist *d, kn_ref r, kn_ref at, int32_t offset, kn_ref v)
+{
+    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
+
+    s->arg[0] = r;
+    s->arg[1] = at;
+    s->arg[2] = v;
+    s->attr[KN_A_offset] = offset;
+    s->attr[KN_A_elem] = KN_T_f32;
+    s->attr[KN_A_coh] = 1;
+}
+
+/* The byte of block y of a strip, and what of it an instruction's offset is. */
+static kn_ref
+block_at(struct dist *d, const struct panel *x, kn_ref from, uint32_t y,
+         int32_t *offset)
+{
+    *offset = (int32_t)(y % 4 * BLOCK);
+    from = from ? dist_i2(d, KN_OP_add, from, x->lane) : x->lane;
+    return dist_ic(d, KN_OP_add, from, (int64_t)(y / 4) * 4 * BLOCK);
+}
+
+static void
+park_slab(struct dist *d, const struct panel *x, const kn_ref *acc, uint32_t n)
+{
+    kn_ref slab = dist_ic(d, KN_OP_add, x->first, n), most = kn_flt(d->out, 0);
+    kn_ref from = dist_ic(d, KN_OP_mul, x->strip, strip_bytes(x)), r, at;
+    int32_t offset;
+
+    r = part_of_slab(d, x, slab, from, dist_int(d, strip_bytes(x)));
+    for (uint32_t y = 0; y < x->blocks; y++) {
+        most = dist_op(d, KN_OP_amax, kn_vf32, acc[y], most);
+        at = block_at(d, x, 0, y, &offset);
+        park(d, r, at, offset, acc[y]);
+    }
+    most = dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
+    r = part_of_slab(d, x, slab, largest_at(d, x, x->strip), dist_int(d, MOST));
+    park(d, r, dist_only_if(d, x->s.quad0, dist_ic(d, KN_OP_mul, d->t, 4)), 0, most);
+}
+
+static kn_ref
+load(struct dist *d, kn_ref r, kn_ref at, int32_t offset, struct kn_type t)
+{
+    kn_ref v = dist_temp(d, t);
+    struct kn_ins *l = dist_add(d, KN_OP_ldg, v);
+
+    l->arg[0] = r;
+    l->arg[1] = at;
+    l->attr[KN_A_offset] = offset;
+    l->attr[KN_A_elem] = KN_T_f32;
+    l->attr[KN_A_coh] = 1;
+    return v;
+}
+
+/* A loop whose uniform counter goes from 0 by `step` as long as it is below `end`:
+ * `most` bounds both. The caller ends it by end_count. */
+static kn_ref
+begin_count(struct dist *d, const char *name, int64_t most)
+{
+    kn_ref i = dist_named(d, kn_s32, "%s%u", name, d->ntemp++);
+
+    dist_move(d, i, dist_int(d, 0));
+    dist_add(d, KN_OP_loop, 0);
+    dist_move(d, i, dist_assume(d, i, most));
+    return i;
+}
+
+static void
+end_count(struct dist *d, kn_ref i, int64_t step, kn_ref end)
+{
+    kn_ref over;
+
+    dist_move(d, i, dist_ic(d, KN_OP_add, i, step));
+    over = dist_op(d, KN_OP_sge, kn_sb1, i, end);
+    dist_add(d, KN_OP_break, 0)->arg[0] = over;
+    dist_add(d, KN_OP_end, 0);
+}
+
+/* The largest of the lane's row of a slab, each lane of a row of some strips: four
+ * strips a load, 0 where there is none. */
+static kn_ref
+largest_of_slab(struct dist *d, const struct panel *x, kn_ref slab)
+{
+    kn_ref most = dist_temp(d, kn_vf32), c, at, v[AT_ONCE], records;
+    kn_ref r;
+
+    records = dist_ic(d, KN_OP_mul, x->strips, MOST);
+    r = part_of_slab(d, x, slab, largest_at(d, x, dist_int(d, 0)), records);
+    dist_move(d, most, kn_flt(d->out, 0));
+    c = begin_count(d, "_strip", COLUMNS / 16);
+    at = dist_ic(d, KN_OP_mul, dist_i2(d, KN_OP_add, d->q, c), MOST);
+    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->t, 4));
+    for (int k = 0; k < AT_ONCE; k++)
+        v[k] = load(d, r, at, 4 * k * MOST, kn_vf32);
+    for (int k = 0; k < AT_ONCE; k++)
+        dist_apply(d, KN_OP_fmax, most, v[k], 0);
+    end_count(d, c, 4 * AT_ONCE, x->strips);
+    return most;
+}
+
+/* Codes of some strips' columns from `col` on, of the rows from `row` on. Columns that
+ * there are not are read as zeros, and stored nowhere. */
+static void
+codes_of_strips(struct dist *d, struct panel *x, kn_ref r, const kn_ref at[3])
+{
+    kn_ref row = at[0], by = at[2], v[LOADS];
+    kn_ref from = dist_ic(d, KN_OP_mul, at[1], BLOCK / 16), col;
+    uint32_t many = x->together * x->blocks;
+    int32_t offset;
+
+    for (uint32_t y = 0; y < many; y++) {
+        kn_ref place = block_at(d, x, from, y, &offset);
+
+        v[y] = load(d, r, place, offset, dist_vec(KN_T_f32, 4));
+    }
+    col = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul, d->q, 4));
+    dist_dice_column(d, &x->s.dice, col);
+    for (uint32_t y = 0; y < many; y++) {
+        kn_ref at_y = dist_ic(d, KN_OP_add, col, y * 16);
+
+        v[y] = dist_scaled_codes(d, &x->s, y, v[y], by);
+        dist_put_codes(d, &x->s, v[y], row, at_y);
+    }
+}
+
+/* Scales and codes of the wave's slab number n. */
+static void
+finish_slab(struct dist *d, struct panel *x, kn_ref slab, kn_ref n)
+{
+    kn_ref from = dist_ic(d, KN_OP_mul, n, 16), row, off, r, col;
+    struct dist_made_scale made;
+
+    made = dist_plain_scale(d, &x->s, largest_of_slab(d, x, slab));
+    row = dist_i2(d, KN_OP_add, x->s.e.row0, from);
+    off = dist_i2(d, KN_OP_mul, row, x->s.spitch);
+    park(d, x->s.scales, dist_only_if(d, x->s.quad0, off), 0, made.written);
+    d->out->ins[d->out->nins - 1].attr[KN_A_coh] = 0;
+    dist_dice_at(d, &x->s.dice, from);
+    r = part_of_slab(d, x, slab, dist_int(d, 0),
+                     dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x)));
+    row = dist_i2(d, KN_OP_mul, row, x->s.pitch);
+    col = begin_count(d, "_column", COLUMNS);
+    codes_of_strips(d, x, r, (kn_ref[3]){ row, col, made.by });
+    end_count(d, col, x->together * x->blocks * 16, x->s.ncols);
+}
+
+uint32_t
+kn_panel_turns(uint32_t slabs)
+{
+    uint32_t n = slabs < TURNS ? slabs : TURNS;
+
+    while (slabs % n)
+        n--;
+    return n;
+}
+
+/* Slabs that are counted together: few turns take little time, several give the work
+ * of a panel to several waves. */
+static uint32_t
+counted_together(const struct panel *x)
+{
+    return x->slabs / kn_panel_turns(x->slabs);
+}
+
+/* Of slabs `n` on, so many. */
+static void
+finish_slabs(struct dist *d, struct panel *x, kn_ref n, uint32_t many)
+{
+    kn_ref k = 0;
+
+    if (many > 1) {
+        k = begin_count(d, "_slab", many - 1);
+        n = dist_i2(d, KN_OP_add, n, k);
+    }
+    finish_slab(d, x, dist_i2(d, KN_OP_add, x->first, n), n);
+    if (many > 1)
+        end_count(d, k, 1, dist_int(d, many));
+}
+
+/* The wave's slabs in turns, from another one in each strip. */
+static void
+count_slabs(struct dist *d, struct panel *x)
+{
+    uint32_t many = counted_together(x), turns = x->slabs / many;
+    kn_ref last = dist_ic(d, KN_OP_add, x->strips, -1), is_last;
+    kn_ref turn = dist_int(d, 0), n, r, seen;
+
+    r = resource(d, dist_address(d, d->counters, x->first, dist_int(d, 4), 0),
+                 dist_int(d, 4 * x->slabs));
+    if (turns > 1)
+        turn = begin_count(d, "_turn", turns - 1);
+    n = dist_ic(d, KN_OP_urem, dist_i2(d, KN_OP_add, x->strip, turn), turns);
+    n = dist_ic(d, KN_OP_mul, bounded(d, n, turns - 1), many);
+    seen = dist_count_at(d, r, dist_ic(d, KN_OP_mul, n, 4), last);
+    seen = dist_op(d, KN_OP_uniform, kn_s32, seen, 0);
+    is_last = dist_op(d, KN_OP_eq, kn_sb1, seen, last);
+    dist_add(d, KN_OP_if, 0)->arg[0] = is_last;
+    finish_slabs(d, x, n, many);
+    dist_add(d, KN_OP_end, 0);
+    if (turns > 1)
+        end_count(d, turn, 1, dist_int(d, turns));
+}
+
+kiln_status
+expand_storepanel(struct dist *d, const struct kn_ins *i)
+{
+    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct dist_scaled own = dist_scaled(d, i, t, false);
+    struct panel x;
+
+    if (!d->area)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store.panel needs acc.panel "
+                          "in front");
+    x = open_panel(d, i, t);
+    KN_TRY(dist_dice(d, i, &x.s.dice));
+    dist_clear_beyond(d, &own, t);
+    for (uint32_t n = 0; n < x.slabs; n++)
+        park_slab(d, &x, t->reg + n * x.blocks, n);
+    count_slabs(d, &x);
+    return KILN_OK;
+}
