@@ -225,7 +225,7 @@ names_rows(const struct given *x)
     for (uint32_t i = 0; i < x->operands.n; i++)
         any |= x->operands.of[i].kind == KN_FO_ROW ||
                x->operands.of[i].kind == KN_FO_TENSOR;
-    return any && kn_family_of(x->p)->routed;
+    return (any || x->p->beta) && kn_family_of(x->p)->routed;
 }
 
 /* Bias and C are an expression's operands: C is loaded for many rows at a time, and a

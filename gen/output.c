@@ -150,7 +150,10 @@ check_beside(struct kn_ctx *c, kiln_problem *p)
     if (kn_formula_aux(p->expression) && !p->out2)
         return kn_fail(c, KILN_BAD_INPUT, "what an expression says of aux is "
                        "written by --out2, which is not there");
-    if (!p->amax && !p->out2 && !p->round)
+    if (kn_family_of(p)->routed && (p->atomic || p->stage == KILN_MOE_REDUCE) &&
+        !p->amax && !p->out2)
+        return KILN_OK;      /* who adds C there is no expression */
+    if (!p->amax && !p->out2 && !p->round && !(p->beta && kn_family_of(p)->routed))
         return KILN_OK;
     if (p->out2 && p->out2 != KILN_BF16 && p->out2 != KILN_F16 &&
         p->out2 != KILN_F32)

@@ -25,6 +25,28 @@ check_moe_arrays(struct kn_ctx *c, const kiln_problem *p)
     return KILN_OK;
 }
 
+/* What the output holds: of an expression where each row is written once; of memory
+ * that adds, and of the sum over slots, --beta 1. */
+static kiln_status
+check_moe_c(struct kn_ctx *c, const kiln_problem *p)
+{
+    bool named = kn_formula_names(p->expression, "c");
+
+    if (!p->beta)
+        return KILN_OK;
+    if (named && p->atomic)
+        return kn_fail(c, KILN_UNSUPPORTED, "what an output holds changes while rows "
+                       "are added to it, so that no expression can name c: --beta 1 "
+                       "adds to it, --reduce ordered writes each row once");
+    if (p->stage == KILN_MOE_GATE_UP && !named)
+        return kn_fail(c, KILN_BAD_INPUT, "--beta adds to acc: gemm1 has an "
+                       "expression of gate and up that names c itself");
+    if (kn_quantises(p))
+        return kn_fail(c, KILN_UNSUPPORTED, "an output of %s holds codes, to which no "
+                       "--beta adds and which no c reads", kiln_type_name(p->out));
+    return KILN_OK;
+}
+
 /* Of gemm1, whose activation it is, or of gemm2, before the routing weight. */
 static kiln_status
 check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
@@ -38,9 +60,6 @@ check_moe_expression(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_UNSUPPORTED, "an expression of moe is of gate and up "
                        "in gemm1, which a layer's is, and of acc in gemm2: --stage "
                        "gemm2");
-    if (kn_formula_aux(p->expression))
-        return kn_fail(c, KILN_UNSUPPORTED, "what an expression says of aux is not "
-                       "available in moe yet");
     if (p->act)
         return kn_fail(c, KILN_BAD_INPUT, "the expression is the activation: "
                        "no --act beside it");
@@ -57,9 +76,10 @@ kn_routed_check(struct kn_ctx *c, const kiln_problem *p)
         (p->a != p->out || p->b != p->a))
         return kn_fail(c, KILN_UNSUPPORTED, "slots are summed in the type "
                        "they have");
-    if (p->layout != KILN_NT || p->beta)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt, without beta");
+    if (p->layout != KILN_NT)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe is nt");
     KN_TRY(check_moe_expression(c, p));
+    KN_TRY(check_moe_c(c, p));
     if (kn_has_bias(p) && (p->stage == KILN_MOE_REDUCE || kn_quantises(p)))
         return kn_fail(c, KILN_UNSUPPORTED, "moe has no bias where slots are "
                        "summed, nor beside an MX output, whose scales have "

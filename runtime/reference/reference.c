@@ -545,11 +545,12 @@ kn_ref_apply(struct kn_ctx *c, const struct kn_ref_problem *p,
     KN_TRY(kn_ref_expression_read(c, p->expression, &x));
     for (int64_t i = 0; i < n; i++) {
         int64_t up = p->gated ? n + i : i;
+        int64_t row = r->m0 + i / r->cols, col = r->n0 + i % r->cols;
 
         sums->value[i] = express(p, &x, &(struct sums){
-            r->m0 + i / r->cols, r->n0 + i % r->cols,
-            { sums->value[i], sums->value[up] },
-            { sums->abssum[i], sums->abssum[up] }, 0 }, &sums->abssum[i]);
+            row, col, { sums->value[i], sums->value[up] },
+            { sums->abssum[i], sums->abssum[up] }, initial(p, row, col) },
+            &sums->abssum[i]);
         sums->both[i] |= sums->both[up];
     }
     return KILN_OK;

@@ -112,8 +112,6 @@ of_down(void **state)
                "--tokens 9", KILN_UNSUPPORTED);
     expect_run("--stage gemm2 --epilogue gate*up --hidden 64 --inter 64 --experts 3 "
                "--topk 1 --tokens 9", KILN_UNSUPPORTED);
-    expect_run("--stage gemm2 --epilogue aux:acc,gelu(aux) --out2 f32 --hidden 64 --inter "
-               "64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
     expect_run("--stage gemm2 --epilogue acc+t --tensor t --reduce atomic --hidden 64 "
                "--inter 64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
 }
@@ -138,6 +136,65 @@ beside(void **state)
                KILN_BAD_INPUT);
 }
 
+/* What the output holds: of a slot's row in an expression, of a token's where memory or
+ * the reduction adds to it. */
+static void
+of_c(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm1 --epilogue silu(gate)*up+c --ids plain",
+        "--stage gemm1 --epilogue gate*up*c+t --tensor t --ldc 300 --block-m 64 --out f32",
+        "--stage gemm1 --a fp8 --schedule direct --block-m 16 --epilogue c+gate*up --out f16",
+        "--stage gemm1 --epilogue c+gate*up --weight before --out f16 --round stochastic",
+        "--stage gemm2 --beta 1 --cus 3", "--stage gemm2 --beta 0.5 --a fp8 --scale row",
+        "--stage gemm2 --beta 1 --epilogue bias --block-m 32 --amax --out2 f32",
+        "--stage gemm2 --epilogue max(acc,c)*s --col s --ldc 400 --weight none",
+        "--stage gemm2 --beta 1 --reduce atomic", "--beta 1", "--beta 1 --reduce atomic",
+        "--stage gemm2 --beta 1 --reduce atomic --data exact --epilogue bias --ldc 400",
+        "--stage gemm2 --beta 1 --reduce atomic --epilogue acc*r --row r",
+        "--beta 1 --round stochastic --out f16 --a f16", "--beta 1 --a mxfp8",
+    };
+
+    (void)state;
+    run_each(how, sizeof how / sizeof *how);
+    expect_run("--hidden 351 --inter 97 --experts 6 --topk 3 --tokens 23 --out f32 --beta 1",
+               KILN_OK);
+    expect_run("--stage gemm1 --a bf16 --hidden 7168 --inter 64 --experts 64 --topk 2 "
+               "--tokens 320000 --block-m 32 --wg sample:4 --epilogue silu(gate)*up+c",
+               KILN_OK);
+    expect_run("--stage gemm2 --reduce atomic --epilogue acc+c --hidden 64 --inter 64 "
+               "--experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm1 --beta 1 --hidden 64 --inter 64 --experts 3 --topk 1 "
+               "--tokens 9", KILN_BAD_INPUT);
+    expect_run("--epilogue gate*up+c --hidden 64 --inter 64 --experts 3 --topk 1 "
+               "--tokens 9", KILN_BAD_INPUT);
+    expect_run("--stage gemm1 --epilogue gate*up+c --out mxfp8 --hidden 64 --inter 64 "
+               "--experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+}
+
+/* What the expression says of aux goes to the second output, before the weight. */
+static void
+of_aux(void **state)
+{
+    static const char *const how[] = {
+        "--stage gemm2 --epilogue aux:acc+bias,gelu(aux) --out2 f32",
+        "--stage gemm2 --epilogue aux:acc*s+r,relu(aux)*k+c --col s --row r --scalar k=2 "
+        "--out2 bf16 --ids plain --amax",
+        "--stage gemm2 --a fp8 --schedule direct --block-m 16 --epilogue "
+        "aux:acc+c,silu(aux) --out2 f16 --ldc 400",
+        "--stage gemm2 --a i8 --epilogue aux:acc,aux*t --tensor t --out2 f32 --cus 3 --out f32",
+    };
+
+    (void)state;
+    run_each(how, sizeof how / sizeof *how);
+    expect_run("--stage gemm2 --epilogue aux:acc,gelu(aux) --hidden 64 --inter 64 "
+               "--experts 3 --topk 1 --tokens 9", KILN_BAD_INPUT);
+    expect_run("--stage gemm2 --epilogue aux:acc,gelu(aux) --out2 f32 --reduce atomic "
+               "--hidden 64 --inter 64 --experts 3 --topk 1 --tokens 9", KILN_UNSUPPORTED);
+    expect_run("--stage gemm1 --epilogue aux:gate,silu(aux)*up --out2 f32 --hidden 64 "
+               "--inter 64 --experts 3 --topk 1 --tokens 9", KILN_BAD_INPUT);
+}
+
 int
 main(void)
 {
@@ -147,6 +204,8 @@ main(void)
         cmocka_unit_test(rows_and_tensors),
         cmocka_unit_test(of_down),
         cmocka_unit_test(beside),
+        cmocka_unit_test(of_c),
+        cmocka_unit_test(of_aux),
     };
 
     return cmocka_run_group_tests_name("moe-epilogue", tests, NULL, NULL);

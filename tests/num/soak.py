@@ -87,18 +87,23 @@ def moe(r):
     return words
 
 
-def expression(r, down):
-    """Up to four arrays and two scalars, each joined to what is there."""
+def expression(r, down, plain):
+    """Up to four arrays and two scalars, each joined to what is there. plain: rows are
+    written once, so that c and aux may be named; a second output is not asked for."""
     text = "acc" if down else r.choice(["silu(gate)*up", "gate+up", "swiglu_oss(gate,up)"])
     words, first = [], text
     if r.random() < 0.3:
         text = "%s+bias" % text if down else "(%s)*gate_bias-up_bias" % text
+    if plain and r.random() < 0.3:
+        text = r.choice(["(%s)+c", "max(%s,c)"]) % text
     for name in "pqrs"[:r.randint(0, 4)]:
         words += [r.choice(["--row", "--row", "--col", "--tensor"]), name]
         text = r.choice(["(%s)+%s", "%s*%s", "max(%s,%s*2)"]) % (text, name)
     for name in "xy"[:r.randint(0, 2)]:
         words += ["--scalar", name + "=0.5"]
         text = "(%s)*%s" % (text, name)
+    if plain and down and r.random() < 0.3:
+        return words + ["--epilogue", "aux:%s,gelu(aux)" % text, "--out2", "f32"]
     return words + ["--epilogue", "gelu" if down and text == first else text]
 
 
@@ -108,13 +113,16 @@ def beside(r, words):
     if "--stage" in words:
         more += some(r, 0.3, ["--amax"])
         more += some(r, 0.3, ["--out2", r.choice(["bf16", "f16", "f32"])])
+    more += some(r, 0.2, ["--beta", 1]) if "gemm1" not in words else []
     if r.random() < 0.2:
         return more + ["--epilogue", "bias"]
     if r.random() < 0.2:
         return more
     if "--act" in words:
         del words[words.index("--act"):words.index("--act") + 2]
-    return more + expression(r, "gemm2" in words)
+    plain = "atomic" not in words and "--stage" in words and "--out" not in words and \
+        "--out2" not in more
+    return more + expression(r, "gemm2" in words, plain)
 
 
 def groups(r):

@@ -162,6 +162,17 @@ def outputs_of_eight_bits():
         most = np.abs(4 * want).max() / off + 4
         if np.abs(q.dequantise() - wide(x) @ wide(y).T).max() > most:
             wrong = wrong or "%s by %s is wrong" % (kind, scale)
+    long = small(600, x.shape[1])
+    q = GPU.gemm(x, long, "fp8", out_scale="row")    # by way of the workspace
+    more = GPU.gemm(np.concatenate([x, x]), long, "fp8", out_scale="row")
+    parts = GPU.grouped(np.concatenate([x, x]), np.stack([long, long]), lens=[33, 33],
+                        out="fp8", out_scale="row")
+    exact = wide(x) @ wide(long).T
+    if np.abs(q.dequantise() - exact).max() > np.abs(exact).max() / 16 or \
+            not np.array_equal(more.data, np.concatenate([q.data, q.data])) or \
+            not np.array_equal(parts.data, more.data) or \
+            not np.array_equal(parts.scales, np.concatenate([q.scales, q.scales])):
+        wrong = wrong or "a scale a row of more columns than a tile is wrong"
     refused("row block128 mx32", GPU.gemm, x, y, "fp8", out_scale="column")
     refused("--out-scale mx32", GPU.gemm, x, y, "mxfp8", out_scale="row")
     refused("no --beta adds", GPU.gemm, x, y, got, beta=1)
@@ -612,6 +623,20 @@ def epilogues_of_moe():
     if not np.array_equal(got, 2 * plain + np.float32(0.5)) or \
             not np.array_equal(second, got.astype("f2")) or amax[0] != abs(got).max():
         return "an expression of moe_down"
+    old, second = plain + np.float32(1), np.zeros((tokens * topk, hidden), "f4")
+    got = GPU.moe_down(rows, down, route, old.copy(), weigh="none", beta=1, out2=second,
+                       epilogue="aux:acc*2, max(aux, c)")
+    if not np.array_equal(second, 2 * plain) or \
+            not np.array_equal(got, np.maximum(2 * plain, old)):
+        return "c and aux of moe_down"
+    got = GPU.moe_sum(plain, route, np.ones((tokens, hidden), "f4"), beta=1)
+    want = 1 + plain.reshape(tokens, topk, hidden).sum(1)
+    if (abs(got - want) > 2.0 ** -20 * (abs(want) + 1)).any():
+        return "a sum over slots behind what out holds"
+    got = GPU.moe_up(x, up, route, 2 * exact, epilogue="c - silu(gate) * up", beta=1)
+    if (abs(got - exact) > 2.0 ** -18 * (abs(exact) + 1)).any():
+        return "c of moe_up"
+    refused("say beta=1", GPU.moe_up, x, up, route, epilogue="gate * up + c")
     got = GPU.moe_down(rows, down, route, "f32", weigh="none", bias=bias)
     slots = np.concatenate([rows[:, :32]] * 3).astype("f2")
     there = kiln.routing(np.zeros((3 * tokens, topk), int), experts=1)

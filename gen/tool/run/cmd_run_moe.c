@@ -12,9 +12,9 @@
 
 /* ---- operands ---- */
 
-static void
-shape_operand(struct moe_run *m, struct kn_operand *o, uint32_t id,
-              struct kn_data d)
+void
+moe_shape_operand(struct moe_run *m, struct kn_operand *o, uint32_t id,
+                  struct kn_data d)
 {
     *o = (struct kn_operand){ .used = true, .data = d };
     o->data.seed = (uint64_t)m->t->cli->v[KN_FLAG_seed].i;
@@ -43,31 +43,6 @@ set_pitches(struct moe_part *s)
     }
 }
 
-/* Columns of an expert each, a row's f32 by slot, tensors as the output lies. */
-static void
-shape_arrays(struct moe_run *m, struct moe_part *s)
-{
-    const kiln_problem *p = &s->p;
-    int64_t slots = p->tokens * p->topk;
-
-    for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++) {
-        enum kn_formula_operand_kind kind = kn_array_kind(p, i);
-        struct kn_data d = { .type = KILN_F32, .rows = p->groups, .cols = p->n };
-
-        if (kind == KN_NFO)
-            return;
-        if (kind == KN_FO_ROW)
-            d = (struct kn_data){ .type = KILN_F32, .rows = 1, .cols = slots };
-        if (kind == KN_FO_TENSOR)
-            d = (struct kn_data){ .type = p->out, .rows = slots, .cols = p->n };
-        shape_operand(m, &s->x[i], 10 + i, d);
-        if (kind == KN_FO_TENSOR) {
-            kn_data_shape(&s->x[i].data, p->ldc, 0);
-            s->x[i].size = kn_data_bytes(&s->x[i].data);
-        }
-    }
-}
-
 /* Operands of a stage, from the seed; the numbers tell them apart. */
 static void
 shape_stage(struct moe_run *m, struct moe_part *s)
@@ -78,61 +53,61 @@ shape_stage(struct moe_run *m, struct moe_part *s)
     int64_t kb = (p->k + 31) / 32;
     uint32_t id = up ? 0 : 4;
 
-    shape_operand(m, &s->a, id, (struct kn_data){ .type = p->a, .rows = rows,
+    moe_shape_operand(m, &s->a, id, (struct kn_data){ .type = p->a, .rows = rows,
                                                   .cols = p->k });
-    shape_operand(m, &s->b, id + 1, (struct kn_data){
+    moe_shape_operand(m, &s->b, id + 1, (struct kn_data){
         .type = p->b, .batches = p->groups, .rows = n, .cols = p->k });
     if (kn_in_words(p))
-        shape_operand(m, &s->b, id + 1, (struct kn_data){
+        moe_shape_operand(m, &s->b, id + 1, (struct kn_data){
             .type = p->b, .batches = p->groups, .rows = p->k / kn_word_k(p),
             .cols = n * kn_word_k(p) });
     if (kn_has_bias(p))
-        shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
+        moe_shape_operand(m, &s->bias, up ? 8 : 9, (struct kn_data){
             .type = KILN_F32, .rows = p->groups, .cols = n });
-    shape_arrays(m, s);
+    moe_shape_arrays(m, s);
     if (p->scale == KILN_SCALE_MX32) {
         if (kn_type_mx[p->a])
-            shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
                 .type = p->a, .rows = rows, .cols = kb, .scale = true });
-        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = p->b, .batches = p->groups, .rows = n, .cols = kb,
             .scale = true });
     } else if (p->scale == KILN_SCALE_TENSOR) {
         if (!kn_prequant(p))
-            shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
                 .type = KILN_F32, .rows = 1, .cols = 1, .scale = true });
-        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
     } else if (p->scale == KILN_SCALE_BLOCK128) {
         kb = (p->k + 127) / 128;
-        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = down ? kb : rows, .cols = down ? rows : kb,
             .scale = true });
-        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .batches = p->groups, .rows = (n + 127) / 128,
             .cols = kb, .scale = true });
     } else if (kn_weight_factor(p)) {
-        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = p->groups, .scale = true });
-        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = p->b, .batches = p->groups, .rows = n,
             .cols = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p), .scale = true });
     } else if (kn_scale_groups(p)) {
         kb = (p->k + kn_scale_k(p) - 1) / kn_scale_k(p);
-        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = kn_group_scale(p), .batches = p->groups,
             .rows = kn_scales_down(p, 'b') ? kb : n,
             .cols = kn_scales_down(p, 'b') ? n : kb, .scale = true });
         if (p->zero_points)
-            shape_operand(m, &s->sa, id + 2, (struct kn_data){
+            moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
                 .type = kn_zero_type(p), .batches = p->groups, .rows = kb,
                 .cols = n });
         s->b.words = kn_in_words(p);
         s->sa.words = kn_zero_words(p);
     } else if (p->scale == KILN_SCALE_ROW) {
-        shape_operand(m, &s->sa, id + 2, (struct kn_data){
+        moe_shape_operand(m, &s->sa, id + 2, (struct kn_data){
             .type = KILN_F32, .rows = 1, .cols = rows, .scale = true });
-        shape_operand(m, &s->sb, id + 3, (struct kn_data){
+        moe_shape_operand(m, &s->sb, id + 3, (struct kn_data){
             .type = KILN_F32, .batches = p->groups, .rows = 1, .cols = n,
             .scale = true });
     }
@@ -212,7 +187,8 @@ alloc_part(struct moe_run *m, struct moe_part *s)
     if ((kn_quantises(&s->p) || kn_writes_scales(&s->p)) && !behind)
         KN_TRY(kn_session_put(m->s, &out, &s->scales));
     out.size = s->out_size + (behind ? out.size : 0);
-    out.fill = s->p.atomic ? kn_sim_zeros : NULL;
+    out.fill = s->c.used ? kn_operand_stored : s->p.atomic ? kn_sim_zeros : NULL;
+    out.user = &s->c;
     KN_TRY(kn_session_put(m->s, &out, &s->out));
     s->scales = behind ? s->out + s->out_size : s->scales;
     KN_TRY(alloc_beside(m, s, rows));
@@ -334,6 +310,7 @@ make_part(struct moe_run *m, int stage, struct moe_part **out)
 
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target, stage, &s->p));
     kn_place_counts(&m->place, &s->p);
+    moe_shape_c(m, s);
     if (stage == KILN_MOE_REDUCE)
         return KILN_OK;
     s->p.m = m->sorted.room;
@@ -372,6 +349,9 @@ run_layer(struct moe_run *m)
     KN_TRY(make_part(m, KILN_MOE_GATE_UP, &up));
     KN_TRY(make_part(m, KILN_MOE_DOWN, &down));
     KN_TRY(moe_requantise(m, up, down));
+    if (up->p.beta)
+        return kn_fail(m->c, KILN_BAD_INPUT, "what gemm1's output held before a layer "
+                       "is nothing: an expression names c with --stage");
     kn_json_open(&m->j, "stages", '[');
     KN_TRY(run_stage(m, up));
     KN_TRY(moe_hand_over(m, up, down));

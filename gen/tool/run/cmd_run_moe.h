@@ -26,7 +26,7 @@ struct moe_run {
 /* One launch. */
 struct moe_part {
     kiln_problem p;
-    struct kn_operand a, b, sa, sb, bias, x[KN_FORMULA_ARRAYS];
+    struct kn_operand a, b, sa, sb, bias, c, x[KN_FORMULA_ARRAYS];
     struct kn_generated g;
     struct kn_job job;
     struct kn_ref_check check;
@@ -46,6 +46,17 @@ kiln_status moe_requantise(struct moe_run *m, struct moe_part *up,
                            const struct moe_part *down);
 kiln_status moe_hand_over(struct moe_run *m, const struct moe_part *up,
                           struct moe_part *down);
+
+/* moe_beside.c: an operand of the seed's data, number `id` of them; the arrays that the
+ * expression declares; what the output holds, if that is read. */
+void moe_shape_operand(struct moe_run *m, struct kn_operand *o, uint32_t id,
+                       struct kn_data d);
+void moe_shape_arrays(struct moe_run *m, struct moe_part *s);
+void moe_shape_c(struct moe_run *m, struct moe_part *s);
+/* The second output of first->rows: D, or what the expression says of aux. */
+kiln_status moe_check_beside(struct kn_ctx *c, struct moe_part *s,
+                             const struct kn_moe_stage *st,
+                             const struct kn_ref_result *first);
 
 /* The output of a launch, as far as the selected workgroups have it. */
 kiln_status moe_check(struct moe_run *m, struct moe_part *s);

@@ -234,7 +234,7 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     const struct kn_value *v = cli->v;
     const char *word = kn_family_names[KILN_MOE];
     struct kn_cli own = *cli;
-    bool small;
+    bool small, atomic;
 
     KN_TRY(check_flags(c, v));
     own.pos = &word;         /* cli's may name an object */
@@ -249,8 +249,8 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->tokens = v[KN_FLAG_tokens].i;
     p->topk = v[KN_FLAG_topk].i;
     p->groups = v[KN_FLAG_experts].i;
-    p->atomic = stage == KILN_MOE_DOWN && v[KN_FLAG_reduce].seen &&
-                !strcmp(v[KN_FLAG_reduce].s, "atomic");
+    atomic = v[KN_FLAG_reduce].seen && !strcmp(v[KN_FLAG_reduce].s, "atomic");
+    p->atomic = stage == KILN_MOE_DOWN && atomic;
     if (stage == KILN_MOE_REDUCE) {
         p->a = p->b = p->out ? p->out : KILN_BF16;
         p->scale = KILN_SCALE_NONE;
@@ -258,6 +258,8 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
         p->b_layout = p->scale_layout = p->epilogue = 0;
         p->ldsa = p->ldsb = 0;
     }
+    if (!v[KN_FLAG_stage].i && stage != (atomic ? KILN_MOE_DOWN : KILN_MOE_REDUCE))
+        p->beta = 0;         /* it is the last launch's */
     if (stage != KILN_MOE_GATE_UP)
         without_expression(p, v[KN_FLAG_stage].i);
     p->n = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_inter : KN_FLAG_hidden].i;

@@ -77,6 +77,8 @@ struct kn_moe_stage {
     const int32_t *ids;      /* of the rectangle's rows, all of one expert */
     struct kn_operand *bias; /* f32, a row an expert: gate's, then up's */
     struct kn_operand *x;    /* arrays that the expression declares: columns the same */
+    struct kn_operand *c;    /* what the output holds, if that is read */
+    bool aux;                /* what the expression says of it is wanted, not D */
 };
 
 /* Columns [n0, n0 + cols) of the rows ids[0 .. rows), twice rows * cols of room

@@ -157,14 +157,19 @@ express(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
         uint64_t e, const struct kn_ref_sums *out)
 {
     const kiln_problem *p = s->p;
-    struct picked picked[KN_FORMULA_ARRAYS];
+    struct picked picked[KN_FORMULA_ARRAYS], old;
     struct kn_ref_problem q = {
         .target = p->target, .math = (kiln_math)p->math,
         .m = rect.rows, .n = p->n, .k = p->k,
         .gated = kn_gated(p), .epilogue = KILN_EPILOGUE_EXPRESSION,
-        .expression = p->expression
+        .expression = p->expression, .aux = s->aux
     };
 
+    if (has(s->c) && !p->atomic) {
+        old = (struct picked){ s->c, s->ids, p->topk, s->c->data.row_bytes, false };
+        q.cin = picked_tensor(&old, p->ldc);
+        q.beta = 1;
+    }
     if (has(s->bias))
         q.bias = expert_tensor(s->bias, e * s->bias->data.row_bytes, 0);
     for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
@@ -203,7 +208,7 @@ finish(struct kn_ctx *c, const struct kn_moe_stage *s, struct kn_ref_rect rect,
         KN_TRY(express(c, s, rect, e, out));
     else if (up)
         activate(s, rect, out);
-    if (!up)
+    if (!up && !s->aux)
         weigh(s, rect, out);
     return KILN_OK;
 }
@@ -323,25 +328,6 @@ read_rows(const struct moe_run *m, const struct moe_part *s,
     return KILN_OK;
 }
 
-/* The same of a second output, and what it should be. */
-static kiln_status
-check_second(struct kn_ctx *c, struct moe_part *s, const struct kn_ref_result *first)
-{
-    const struct kn_ref_problem plain = { .target = first->target };
-    const struct kn_data *d = &s->second_data;
-    struct kn_ref_second second = { .out = d->type };
-    size_t size = kn_ref_type_bits(d->type) / 8, row = (size_t)first->rect.cols * size;
-    uint8_t *got = KN_NEW(c, uint8_t, (size_t)first->rect.rows * row);
-
-    for (int64_t i = 0; i < first->rect.rows; i++)
-        KN_TRY(kn_session_read(s->second.s, s->job.at.out2 + (uint64_t)first->rows[i] *
-                               d->row_bytes + (size_t)first->rect.n0 * size,
-                               got + (size_t)i * row, row));
-    s->second.written += (size_t)first->rect.rows * row;
-    second.got = got;
-    return kn_ref_second_judge(c, &plain, first, &second, &s->second.check);
-}
-
 /* Of tiles of whole scales. */
 static kiln_status
 read_scales(const struct moe_run *m, const struct moe_part *s,
@@ -395,7 +381,7 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
               const struct kn_rect *t)
 {
     struct kn_moe_stage st = { &s->p, &m->r, &s->a, &s->b, &s->sa, &s->sb,
-                               NULL, &s->bias, s->x };
+                               NULL, &s->bias, s->x, &s->c, false };
     struct kn_ref_sums sums = { 0 };
     int32_t *ids;
     uint8_t *got;
@@ -428,7 +414,7 @@ check_tile_in(struct kn_ctx *c, struct moe_run *m, struct moe_part *s,
                 !kn_prequant(&s->p) && !s->p.quant && !s->p.expression[0];
     kn_ref_amax_add(&s->amax, &res);
     if (s->p.out2)
-        KN_TRY(check_second(c, s, &res));
+        KN_TRY(moe_check_beside(c, s, &st, &res));
     if (kn_quantises(&s->p))
         return moe_check_quantised(m, s, &res);
     KN_TRY(read_rows(m, s, ids, res.rect, got));
@@ -476,6 +462,26 @@ check_atomic(struct moe_run *m, struct moe_part *s)
     return KILN_OK;
 }
 
+/* What the output holds, dense, comes before all that is added. */
+static void
+begin_sums(struct kn_ctx *c, struct moe_part *s)
+{
+    size_t n = (size_t)s->p.n, row = n * kn_ref_type_bits(s->p.out) / 8;
+    uint8_t *old = KN_NEW(c, uint8_t, row + 1);
+    struct kn_ref_codec codec;
+
+    kn_ref_codec_init(&codec, s->p.out, s->p.target);
+    for (int64_t t = 0; s->c.used && t < s->p.tokens; t++) {
+        double *v = s->sums.value + (size_t)t * n;
+
+        kn_operand_fill(&s->c, (uint64_t)t * s->c.data.row_bytes, old, row);
+        kn_ref_decode_run(&codec, old, 0, n, v);
+        for (size_t i = 0; i < n; i++)
+            s->sums.abssum[(size_t)t * n + i] = s->rounded[(size_t)t * n + i] =
+                fabs(v[i]);
+    }
+}
+
 static kiln_status
 alloc_sums(struct moe_run *m, struct moe_part *s)
 {
@@ -491,6 +497,7 @@ alloc_sums(struct moe_run *m, struct moe_part *s)
     s->sums.both = KN_NEW(m->c, uint8_t, n);
     s->rounded = KN_NEW(m->c, double, n);
     s->adds = KN_NEW(m->c, int32_t, n);
+    begin_sums(m->c, s);
     return KILN_OK;
 }
 
@@ -506,7 +513,7 @@ check_reduce(struct moe_run *m, struct moe_part *s)
     double *x = KN_NEW(m->c, double, (size_t)(n * topk) + 1);
     struct kn_ref_codec codec;
     struct kn_ref_result res = {
-        .target = s->p.target, .out = s->p.out, .k = topk, .got = got,
+        .target = s->p.target, .out = s->p.out, .k = topk + 1, .got = got,
         .round = s->p.round, .round_seed = s->p.round_seed,
         .rect = { 0, 0, s->p.tokens, s->p.n }, .value = value,
         .abssum = abssum,
@@ -516,6 +523,9 @@ check_reduce(struct moe_run *m, struct moe_part *s)
     KN_TRY(kn_session_read(m->s, s->out, got, s->out_size));
     kn_ref_codec_init(&codec, s->p.out, m->target);
     kn_ref_decode_run(&codec, in, 0, (size_t)(n * topk), x);
+    s->sums = (struct kn_ref_sums){ .value = value, .abssum = abssum };
+    s->rounded = abssum;
+    begin_sums(m->c, s);
     for (int64_t i = 0; i < n * topk; i++) {
         int64_t at = i / (topk * s->p.n) * s->p.n + i % s->p.n;
 

@@ -174,7 +174,7 @@ moe_read_operands(struct moe_run *m, struct moe_part *s)
         { &s->a, KN_FLAG_a_file, false }, { &s->b, KN_FLAG_b_file, false },
         { &s->sa, kn_operand_sa_flag(&s->p), true },
         { &s->sb, KN_FLAG_b_scale_file, true },
-        { &s->bias, KN_FLAG_bias_file, false },
+        { &s->bias, KN_FLAG_bias_file, false }, { &s->c, KN_FLAG_c_file, false },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

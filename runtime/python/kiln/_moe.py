@@ -177,7 +177,7 @@ class Stage:
         return Problem(family="moe", target=target, out=out_type,
                        m=len(r.ids), n=self.output_shape()[1], k=s["k"],
                        groups=r.groups, tokens=r.tokens, topk=r.topk,
-                       block_m=r.block_m, **self.fields)
+                       block_m=r.block_m, beta=int(bool(beta)), **self.fields)
 
 
 class Sum:
@@ -211,7 +211,7 @@ class Sum:
         return Problem(family="moe", stage="reduce", target=target, a=kind,
                        b=kind, out=kind, m=len(r.ids), n=n, k=n,
                        groups=r.groups, tokens=r.tokens, topk=r.topk,
-                       block_m=r.block_m, **self.fields)
+                       block_m=r.block_m, beta=int(bool(beta)), **self.fields)
 
 
 class Layers:
@@ -219,14 +219,14 @@ class Layers:
 
     def moe_up(self, a, b, route, out=None, *, act="silu", weigh="after",
                epilogue=None, bias=None, row=None, col=None, tensor=None,
-               scalar=None, round_seed=None, amax=None, out2=None, a_type=None,
+               scalar=None, beta=0, round_seed=None, amax=None, out2=None, a_type=None,
                b_type=None, scales=None, scale=None, stream=None):
         """act(gate) * up of A[N,K] and B[E,2I,K] for each slot: [N*T,I].
 
         epilogue: an expression of gate and up instead of act, of the halves
         gate_bias and up_bias of bias[E,2I], and of what it names of row (arrays
-        [N*T]), col ([E,I]), tensor ([N*T,I]) and scalar; round_seed, amax and
-        out2: as gemm's.
+        [N*T]), col ([E,I]), tensor ([N*T,I]) and scalar; with beta=1 c is what
+        out holds; round_seed, amax and out2: as gemm's.
         weigh: who multiplies by the routing weights: "after" is moe_down,
         "before" this call, before the activation, "none" nobody."""
         p = Stage("gemm1", a, b, route, {"a": a_type, "b": b_type})
@@ -235,19 +235,23 @@ class Layers:
         p.add_expression(epilogue, bias, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar})
         p.add_output(round_seed, amax, out2)
+        p.beta = beta
         return self._stage(p, out, act, weigh, scales, scale, stream)
 
     def moe_down(self, a, b, route, out=None, *, weigh="after", epilogue=None,
-                 bias=None, row=None, col=None, tensor=None, scalar=None,
+                 bias=None, row=None, col=None, tensor=None, scalar=None, beta=0,
                  round_seed=None, amax=None, out2=None, a_type=None, b_type=None,
                  scales=None, scale=None, stream=None):
         """A[N*T,I] and B[E,H,I] times the routing weight for each slot: [N*T,H];
         moe_sum adds the slots of a token. Before the weight comes bias[E,H], or
-        epilogue: an expression of acc and bias, the rest as moe_up's."""
+        epilogue: an expression of acc and bias, the rest as moe_up's; with beta=1
+        what out holds is added to acc, unless the epilogue names c. out2 is D, or
+        what the epilogue says of aux ("aux:acc+bias, gelu(aux)")."""
         p = Stage("gemm2", a, b, route, {"a": a_type, "b": b_type})
         p.add_expression(epilogue, bias, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar})
         p.add_output(round_seed, amax, out2)
+        p.beta = beta
         return self._stage(p, out, "silu", weigh, scales, scale, stream)
 
     def _stage(self, p, out, act, weigh, scales, scale, stream):
@@ -256,14 +260,14 @@ class Layers:
             raise bad("weigh is one of %s, not %r", " ".join(words), weigh)
         p.fields.update(act=act, weigh=words.index(weigh))
         p.add_scales(scales, scale)
-        return self._launch(p, out, 0, None, stream)
+        return self._launch(p, out, p.beta, None, stream)
 
-    def moe_sum(self, rows, route, out=None, *, round_seed=None, stream=None):
-        """[N*T,H] to [N,H]: the T rows of a token in order, in f32; round_seed:
-        rounded at random, by this seed."""
+    def moe_sum(self, rows, route, out=None, *, beta=0, round_seed=None, stream=None):
+        """[N*T,H] to [N,H]: the T rows of a token in order, in f32, with beta=1
+        behind what out holds; round_seed: rounded at random, by this seed."""
         p = Sum(rows, route, round_seed)
         kind = p.operand["a"].type
-        return self._launch(p, kind if out is None else out, 0, None, stream)
+        return self._launch(p, kind if out is None else out, beta, None, stream)
 
     def moe(self, x, up, down, route, out=None, *, act="silu", weigh="after",
             round_seed=None, stream=None):
