@@ -408,8 +408,8 @@ select_cvtmx(struct select *s)
     struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
     struct kn_asm_opnd scale = kn_asm_vector(s, kn_asm_arg(s, 1));
 
-    if (kn_asm_type(s, s->i->arg[0])->elem != KN_T_f32) {
-        kn_asm_lack(s, "codes of 16-bit floats under a scale");
+    if (kn_asm_type(s, s->i->arg[0])->elem != KN_T_f32 || s->i->attr[KN_A_parts] == 3) {
+        kn_asm_lack(s, "codes of 16-bit floats, or of eight, under a scale");
         return;
     }
     VALU(s, v_mov_b32, kn_begin(d), kn_imm(0));

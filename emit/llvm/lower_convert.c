@@ -95,34 +95,116 @@ half_of(struct lower *l, int32_t to, const LLVMValueRef e[2],
         { e[0], e[1], old, LLVMConstInt(l->i1, high, 0) }, 4 });
 }
 
-/* Four floats to bytes: the type's own conversion, RNE; integers towards 0.
- * parts=2: both in the high half, behind which LLVM leaves the wait state that
- * lower_cvtmx speaks of. */
-void
-lower_cvt8(struct lower *l, const struct kn_ins *i)
+/* The high halves of two registers. */
+static LLVMValueRef
+high_halves(struct lower *l, LLVMValueRef low, LLVMValueRef high)
 {
-    LLVMTypeRef four = LLVMVectorType(LLVMFloatTypeInContext(l->ctx), 4);
-    LLVMValueRef x = low_arg(l, i, 0, four), e[4], v = low_i32(l, 0);
-    int32_t to = i->attr[KN_A_elem];
+    return low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.perm", { NULL }, 0,
+        { LLVMBuildBitCast(l->b, high, l->i32, ""),
+          LLVMBuildBitCast(l->b, low, l->i32, ""), low_i32(l, 0x07060302) }, 3 });
+}
 
-    for (int k = 0; k < 4; k++)
-        e[k] = LLVMBuildExtractElement(l->b, x, low_i32(l, k), "");
-    for (int h = 0; h < 2 && to != KN_T_i8; h++) {
-        bool apart = i->attr[KN_A_parts] == 2;
-        LLVMValueRef x2 = half_of(l, to, e + 2 * h, apart ? low_i32(l, 0) : v,
-                                  apart || h);
+static LLVMValueRef
+integer_bytes(struct lower *l, const LLVMValueRef e[4])
+{
+    LLVMValueRef v = low_i32(l, 0);
 
-        v = !apart ? x2 : h ? LLVMBuildOr(l->b, x2, v, "")
-                            : LLVMBuildLShr(l->b, x2, low_i32(l, 16), "");
-    }
-    for (int k = 0; k < 4 && to == KN_T_i8; k++) {
+    for (int k = 0; k < 4; k++) {
         LLVMValueRef n = LLVMBuildFPToSI(l->b, e[k], l->i32, "");
 
         n = LLVMBuildAnd(l->b, n, low_i32(l, 255), "");
         v = LLVMBuildOr(l->b, v, LLVMBuildShl(l->b, n, low_i32(l, 8 * k), ""),
                         "");
     }
-    low_set(l, i, v);
+    return v;
+}
+
+/* Four floats to bytes: the type's own conversion, RNE; integers towards 0.
+ * parts=2: both in the high half, behind which LLVM leaves the wait state that
+ * lower_cvtmx speaks of; parts=3: each in a register that a float was in. */
+void
+lower_cvt8(struct lower *l, const struct kn_ins *i)
+{
+    LLVMTypeRef four = LLVMVectorType(LLVMFloatTypeInContext(l->ctx), 4);
+    LLVMValueRef x = low_arg(l, i, 0, four), e[4], v = low_i32(l, 0), half[2];
+    int32_t to = i->attr[KN_A_elem], parts = i->attr[KN_A_parts];
+
+    for (int k = 0; k < 4; k++)
+        e[k] = LLVMBuildExtractElement(l->b, x, low_i32(l, k), "");
+    if (to == KN_T_i8) {
+        low_set(l, i, integer_bytes(l, e));
+        return;
+    }
+    for (int h = 0; h < 2; h++) {
+        LLVMValueRef old = parts == 3 ? LLVMBuildBitCast(l->b, e[2 * h], l->i32, "")
+                         : parts == 2 ? low_i32(l, 0) : v;
+
+        v = half[h] = half_of(l, to, e + 2 * h, old, parts > 1 || h);
+    }
+    if (parts == 2)
+        v = LLVMBuildOr(l->b, half[1], LLVMBuildLShr(l->b, half[0],
+                                                     low_i32(l, 16), ""), "");
+    low_set(l, i, parts == 3 ? high_halves(l, half[0], half[1]) : v);
+}
+
+/* What codes come of: two of the elements of x, as the instruction wants them, and
+ * the register they are in. */
+struct pair {
+    LLVMValueRef arg[2], bits;
+    int n;
+};
+
+static struct pair
+pair_of(struct lower *l, LLVMValueRef x, uint8_t from, int at)
+{
+    LLVMValueRef both[] = { low_i32(l, at), low_i32(l, at + 1) };
+    struct pair p = { .n = 1 };
+
+    p.arg[0] = LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
+                                      LLVMConstVector(both, 2), "");
+    if (from == KN_T_f32) {
+        p.n = 2;
+        p.arg[0] = LLVMBuildExtractElement(l->b, x, both[0], "");
+        p.arg[1] = LLVMBuildExtractElement(l->b, x, both[1], "");
+    }
+    p.bits = LLVMBuildBitCast(l->b, p.arg[0], l->i32, "");
+    return p;
+}
+
+/* parts=3: the codes of four elements, or of fp4 of eight, in a register that they
+ * were in. */
+static LLVMValueRef
+codes_in_place(struct lower *l, const struct kn_ins *i)
+{
+    static const char *const names[][3] = {
+        { "llvm.amdgcn.cvt.scalef32.pk.fp4.f32", "llvm.amdgcn.cvt.scalef32.pk.fp4.bf16",
+          "llvm.amdgcn.cvt.scalef32.pk.fp4.f16" },
+        { "llvm.amdgcn.cvt.scalef32.pk.fp8.f32", "llvm.amdgcn.cvt.scalef32.pk.fp8.bf16",
+          "llvm.amdgcn.cvt.scalef32.pk.fp8.f16" },
+        { "llvm.amdgcn.cvt.scalef32.pk.bf8.f32", "llvm.amdgcn.cvt.scalef32.pk.bf8.bf16",
+          "llvm.amdgcn.cvt.scalef32.pk.bf8.f16" },
+    };
+    uint8_t from = kn_val(l->f, i->arg[0])->type.elem;
+    int32_t to = i->attr[KN_A_elem], fp4 = to == KN_T_fp4;
+    const char *name = names[fp4 ? 0 : to == KN_T_fp8 ? 1 : 2]
+                            [from == KN_T_f32 ? 0 : from == KN_T_bf16 ? 1 : 2];
+    LLVMValueRef scale = low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx)), half[2];
+    LLVMTypeRef old = fp4 ? l->i32 : LLVMVectorType(l->i16, 2);
+
+    for (int h = 0; h < 2; h++)
+        for (int k = 0; k < 1 + fp4; k++) {
+            struct pair p = pair_of(l, low_get(l, i, 0), from, (1 + fp4) * 2 * h + 2 * k);
+            struct low_call call = { name, { NULL }, 0, { NULL }, 0 };
+
+            call.arg[call.narg++] = k ? half[h] : LLVMBuildBitCast(l->b, p.bits, old, "");
+            for (int n = 0; n < p.n; n++)
+                call.arg[call.narg++] = p.arg[n];
+            call.arg[call.narg++] = scale;
+            call.arg[call.narg++] = fp4 ? low_i32(l, 2 + k) : LLVMConstInt(l->i1, 1, 0);
+            half[h] = low_intrinsic(l, &call);
+        }
+    return high_halves(l, half[0], half[1]);
 }
 
 /* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8.
@@ -144,6 +226,10 @@ lower_cvtmx(struct lower *l, const struct kn_ins *i)
     LLVMValueRef x = low_get(l, i, 0), v = LLVMConstNull(old), part[2];
     LLVMValueRef scale = low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx));
 
+    if (i->attr[KN_A_parts] == 3) {
+        low_set(l, i, codes_in_place(l, i));
+        return;
+    }
     for (int h = 0; h < 2; h++) {
         LLVMValueRef at[] = { low_i32(l, 2 * h), low_i32(l, 2 * h + 1) };
         LLVMValueRef to = fp4 ? low_i32(l, 2 + h)

@@ -120,6 +120,25 @@ kn_verify_scaled(const struct kn_fn *f, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* cvt.mx with parts=3: of fp4 eight elements, else four. */
+static kiln_status
+verify_in_place(const struct kn_fn *f, const struct kn_ins *i, struct kn_type x)
+{
+    int32_t to = i->attr[KN_A_elem];
+    struct kn_type scale = type_of(f, i->arg[1]);
+
+    if (to != KN_T_fp4 && to != KN_T_fp8 && to != KN_T_bf8)
+        return FAIL(f, i->at, "%s makes fp8, bf8 or fp4", name_of(i));
+    if (x.n != (to == KN_T_fp4 ? 8 : 4) || scale.elem != KN_T_f32 || scale.n != 1 ||
+        (x.elem != KN_T_f32 && x.elem != KN_T_bf16 && x.elem != KN_T_f16))
+        return FAIL(f, i->at, "%s parts=3 takes four, for fp4 eight, of f32, bf16 or "
+                    "f16, and v.f32", name_of(i));
+    if (!kn_targets[f->target].scaled)
+        return FAIL(f, i->at, "%s parts=3 is of targets with scaled conversions",
+                    name_of(i));
+    return need_result(f, i, KN_T_i32, 1);
+}
+
 /* quad.max: one f32 a lane; cvt.mx: four of them and one. */
 kiln_status
 kn_verify_quantise(const struct kn_fn *f, const struct kn_ins *i)
@@ -129,6 +148,8 @@ kn_verify_quantise(const struct kn_fn *f, const struct kn_ins *i)
 
     KN_TRY(need_registers(f, i, 0, 2));
     x = type_of(f, i->arg[0]);
+    if (pack && i->attr[KN_A_parts] == 3)
+        return verify_in_place(f, i, x);
     if (pack && i->attr[KN_A_elem] == KN_T_fp4 && x.n == 4 &&
         (x.elem == KN_T_bf16 || x.elem == KN_T_f16))
         return kn_verify_format(f, i);

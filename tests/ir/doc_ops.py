@@ -45,8 +45,8 @@ SENTENCES = {
     "unpack32": "32 floats of 6 bits, from six dwords",
     "dot4": "sum of the products of four signed bytes, plus the third",
     "bits": "same bits, other type",
-    "random": "16 bits, odd, for each of the eight columns that one is of, two in a "
-              "word: row, column, seed (docs/quant.md); several operations",
+    "random": "16 bits, not yet odd, for each of the eight columns that one is of, two "
+              "in a word: row, column, seed (docs/quant.md); several operations",
     "at.random": "a float, or four of columns from a multiple of four on, which nearest "
                  "makes what the definition rounds them to at random in `elem=`: then "
                  "row, column, seed; several operations",
@@ -179,7 +179,8 @@ SENTENCES = {
              " (`parts=2`: made by "
              "halves, for neighbours that nothing lies between)",
     "quad.max": "largest of the four lanes that share `l % 16`",
-    "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even",
+    "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even "
+              "(`parts=3`: eight of fp4, in registers that numbers were in)",
     "abs.max": "largest magnitude of the elements and the second; `mode=1`: a "
                "NaN is the largest, else it is left out",
     "store.quant": "codes of 8 bits or fp4 under scales that are made and "
