@@ -253,21 +253,73 @@ columns_of(const kiln_problem *p)
     return p->k <= 128 && !kn_shuffled(p) ? 128 : p->k <= 256 ? 256 : 512;
 }
 
-/* Waves have a step of several rows in flight, as many as leave all compute units
- * work; shuffled scales come in blocks of 32 rows. */
+/* The busiest compute unit's share of a launch of so many workgroups of n parts each:
+ * what does not fit beside each other follows in another round; what a workgroup begins
+ * and ends with is as long as a part, and few of them wait for memory. */
+static int64_t
+share_of(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
+{
+    int64_t own = (workgroups + kn_cus(p) - 1) / kn_cus(p), few = fit < 4 ? fit : 4;
+
+    if (own > fit)
+        own = (own + fit - 1) / fit * fit;
+    return (own < few ? few : own) * n + own;
+}
+
+uint32_t
+kn_quant_ahead(const kiln_problem *p)
+{
+    bool bytes = kn_type_bits[p->out] == 8;
+
+    if (p->round)
+        return bytes ? kn_targets[p->target].vector_per_byte / 3 : 1;
+    return kn_type_bits[p->out] == 4 ? 3 : 5;
+}
+
+enum { ROW_STEPS = 8 };
+
+/* Waves have a step of several rows, as many as leave all compute units work; shuffled
+ * scales come in blocks of 32 rows. */
 static uint32_t
 steps_of(const kiln_problem *p, uint32_t columns)
 {
-    uint32_t rows = 4 * 512 / columns, most = p->a == KILN_F32 || kn_quant_gated(p) ? 4 : 8;
-    int64_t across = (p->k + columns - 1) / columns, tiles;
-    uint32_t least_steps = kn_shuffled(p) && rows < 32 ? 32 / rows : 1;
+    uint32_t rows = 4 * 512 / columns, least = kn_shuffled(p) && rows < 32 ? 32 / rows : 1;
+    uint32_t best = least, most = ROW_STEPS;
+    int64_t across = (p->k + columns - 1) / columns, lowest = INT64_MAX, share;
 
-    for (uint32_t s = most; s > least_steps; s /= 2) {
-        tiles = (p->m + rows * s - 1) / (rows * s) * across;
-        if (!p->m || tiles >= 4 * (int64_t)kn_cus(p))
-            return s;
+    if (!p->m)
+        return ROW_STEPS > least ? ROW_STEPS : least;
+    for (uint32_t s = most - most % least; s; s -= least) {
+        share = share_of(p, (p->m + rows * s - 1) / (rows * s) * across, 8, s);
+        if (share < lowest) {
+            lowest = share;
+            best = s;
+        }
     }
-    return least_steps;
+    return best;
+}
+
+/* Rows that a workgroup has one after another, where each is loaded while the one
+ * before becomes codes; lines of f32 change lanes in LDS meanwhile. */
+enum { ROUND_WORK = 6 };     /* lane operations a byte, about */
+
+static uint32_t
+rows_of(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t lowest = INT64_MAX, share;
+    uint32_t best = 1;
+
+    if (g->domain.vec == 1 || p->a == KILN_F32 || !p->round || g->wn > 4 ||
+        kn_targets[p->target].vector_per_byte > ROUND_WORK)
+        return 1;
+    for (uint32_t s = ROW_STEPS; s; s--) {
+        share = share_of(p, (p->m + g->wm * s - 1) / (g->wm * s), 32 / (g->wm * g->wn), s);
+        if (share < lowest) {
+            lowest = share;
+            best = s;
+        }
+    }
+    return p->m ? best : 2;
 }
 
 /* A row is in the registers of one wave, of 4 or of 16: 512 elements a wave and
@@ -281,28 +333,73 @@ row_config(const kiln_problem *p, struct kn_config *g)
     g->bn = 512;
     g->wn = p->k <= most * 512 ? 1 : p->k <= most * 2048 ? 4 : 16;
     g->wm = g->wn == 1 ? 4 : 1;
-    g->bm = g->wm;
     g->bk = 512 * g->wn;
+    g->bm = g->wm * rows_of(p, g);
     g->stages = (uint32_t)(p->k / g->bk + (p->k % g->bk != 0));
     g->stages += !g->stages;
+}
+
+enum { PANELS_MOST = 16, OPEN_PANELS = 4 };
+
+/* Fewer where vector work is little: then memory is busy without, and the more the
+ * less vector work the target has time for. */
+static uint32_t
+panels_most(const kiln_problem *p)
+{
+    uint32_t bits = kn_type_bits[p->out];
+    uint32_t work = bits == 4 ? 54 : bits == 6 ? 30 : p->out_scale == KILN_OUT_STATIC ? 18 : 24;
+
+    if (p->round)
+        work += work / 2;
+    if (kn_quant_dual(p))
+        work += work / 4;
+    work /= kn_targets[p->target].vector_per_byte;
+    return work < PANELS_MOST ? work : PANELS_MOST;
+}
+
+/* Panels that a workgroup has one after another. Elements that are loaded one by one
+ * have their registers. */
+static uint32_t
+panels_of(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t panels = (p->m + KN_QUANT_PANEL - 1) / KN_QUANT_PANEL, down, lowest = INT64_MAX, share;
+    uint32_t lds = g->bm * KN_QUANT_PANEL * (kn_quant_gated(p) ? 4 : kn_type_bits[p->a] / 8);
+    uint32_t fit = kn_targets[p->target].lds / lds, step = 1 + kn_shuffled(p), best = 1;
+
+    down = (p->k + g->bm - 1) / g->bm;
+    if (g->domain.vec == 1)
+        return 1;
+    if (!p->m)
+        return OPEN_PANELS;
+    fit = fit > 6 ? 6 : fit;
+    for (uint32_t s = panels_most(p); s; s = s > step ? s - step : s == 1 ? 0 : 1) {
+        share = share_of(p, (panels + s - 1) / s * down, fit, s);
+        if (share < lowest) {
+            lowest = share;
+            best = s;
+        }
+    }
+    return best;
 }
 
 /* Rows of 128 bytes of A, 32 dwords of which a step takes one or both halves. */
 static void
 turned_config(const kiln_problem *p, struct kn_config *g)
 {
-    g->bn = 128;
     g->stages = p->a == KILN_F32 ? 2 : 4;
     g->bm = 16 * g->stages;
+    g->bn = KN_QUANT_PANEL;
+    if (p->out_scale != KILN_OUT_ROW)
+        g->bn *= panels_of(p, g);
 }
 
 /* As many columns of A as the widest block. */
 static void
 dual_config(const kiln_problem *p, struct kn_config *g)
 {
-    g->bn = 128;
     g->bm = p->out_scale == KILN_OUT_BLOCK128 ? 128 : 64;
-    g->stages = g->bm * g->bn / 8 / 256;
+    g->stages = g->bm * KN_QUANT_PANEL / 8 / 256;
+    g->bn = KN_QUANT_PANEL * panels_of(p, g);
 }
 
 struct kn_config
@@ -331,12 +428,25 @@ kn_quant_config(const kiln_problem *p)
     return g;
 }
 
+/* How many panels a workgroup has one after another may be asked for. */
+static bool
+takes_panels(const kiln_problem *p, const struct kn_config *made, uint32_t bn)
+{
+    uint32_t n = bn / KN_QUANT_PANEL;
+
+    return kn_quant_has_turned(p) && p->out_scale != KILN_OUT_ROW && made->domain.vec > 1 &&
+           bn % KN_QUANT_PANEL == 0 && n <= PANELS_MOST && n &&
+           (n == 1 || n % 2 == 0 || !kn_shuffled(p));
+}
+
 kiln_status
 kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     struct kn_config made = kn_quant_config(p), over = made;
     struct kn_buf own = { .c = c }, asked = { .c = c };
 
+    if (takes_panels(p, &made, g->bn))
+        made.bn = g->bn;
     kn_config_over(&over, g);
     if (g->bm) {
         over.bm = g->bm;
@@ -359,7 +469,8 @@ kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 struct kn_limits
 kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
 {
-    int64_t pitch = KN_REACH / (kn_quant_has_turned(p) ? g->bn : g->bm), row = (int64_t)1 << 30;
+    uint32_t reach = g->bm > g->wm ? g->bm + g->wm : g->bm; /* and rows behind */
+    int64_t pitch = KN_REACH / (kn_quant_has_turned(p) ? KN_QUANT_PANEL : reach), row = (int64_t)1 << 30;
     int64_t bytes = kn_type_bits[p->a] / 8;
     struct kn_limits l = { .m = INT32_MAX - 4096, .n = INT32_MAX, .G = 1 };
 

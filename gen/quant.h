@@ -56,11 +56,16 @@ kn_quant_has_turned(const kiln_problem *p)
 static inline uint32_t
 kn_quant_across(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_shuffled(p) && kn_quant_has_turned(p) ? 256 : g->bn;
+    return kn_shuffled(p) && kn_quant_has_turned(p) && g->bn < 256 ? 256 : g->bn;
 }
 
-/* A row with one scale is in registers. */
-enum { KN_QUANT_ROW_MOST = 16384 };
+/* A row with one scale is in registers; rows of A that pass LDS at once, where its
+ * columns are rows of an output. */
+enum { KN_QUANT_ROW_MOST = 16384, KN_QUANT_PANEL = 128 };
+
+/* Steps of rows whose loads are under way: where vector work takes longer than memory
+ * one, so that they become codes as they come. */
+uint32_t kn_quant_ahead(const kiln_problem *p);
 
 /* kn_problem_normalise, kn_domain_of, kn_choose and kn_limits_of of the family. */
 kiln_status kn_quant_normalise(struct kn_ctx *c, kiln_problem *p);

@@ -274,8 +274,7 @@ dist_move_scaled(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref x[2])
 
 /* ---- operations of a wave ---- */
 
-/* Words of a row and of the eight columns that col is one of; each element's 16 bits
- * are odd. */
+/* Words of a row and of the eight columns that col is one of. */
 static void
 roll_at(struct dist *d, const kn_ref at[3], kn_ref v[4])
 {
@@ -284,8 +283,6 @@ roll_at(struct dist *d, const kn_ref at[3], kn_ref v[4])
     take_seed(d, at[2]);
     take_row(d, &z, at[0]);
     roll(d, &z, 0, v);
-    for (int w = 0; w < 4; w++)
-        v[w] = dist_ic(d, KN_OP_or, v[w], 0x00010001);
 }
 
 kiln_status
@@ -326,6 +323,8 @@ expand_atrandom(struct dist *d, const struct kn_ins *i)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "at.random is for bf16, f16 or "
                           "codes");
     roll_at(d, i->arg + 1, v);
+    for (int w = 0; w < 4; w++) /* odd ones */
+        v[w] = dist_ic(d, KN_OP_or, v[w], 0x00010001);
     word[0] = either(d, half, v[2], v[0]);
     word[1] = either(d, half, v[3], v[1]);
     if (one) {

@@ -16,12 +16,14 @@ WHAT = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
         ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "row"),
         ("bf16", "fp8", "block128"), ("bf16", "i8", "row"),
         ("f32", "mxfp8", "mx32")]
-AT_RANDOM = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
-             ("bf16", "fp8", "row")]
-TURNED = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
-          ("bf16", "fp8", "block128"), ("f32", "mxfp8", "mx32")]
-DUAL = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp4", "mx32"),
-        ("bf16", "fp8", "block128"), ("f32", "mxfp8", "mx32")]
+AT_RANDOM = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
+             ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "row")]
+TURNED = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
+          ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "block128"),
+          ("bf16", "fp8", "row"), ("f32", "mxfp8", "mx32")]
+DUAL = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
+        ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "block128"),
+        ("f32", "mxfp8", "mx32")]
 SIZES = 4
 
 
