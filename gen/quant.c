@@ -470,7 +470,8 @@ struct kn_limits
 kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t reach = g->bm > g->wm ? g->bm + g->wm : g->bm; /* and rows behind */
-    int64_t pitch = KN_REACH / (kn_quant_has_turned(p) ? KN_QUANT_PANEL : reach), row = (int64_t)1 << 30;
+    int64_t pitch = KN_REACH / (kn_quant_has_turned(p) ? KN_QUANT_PANEL : reach);
+    int64_t row = (int64_t)1 << 30;
     int64_t bytes = kn_type_bits[p->a] / 8;
     struct kn_limits l = { .m = INT32_MAX - 4096, .n = INT32_MAX, .G = 1 };
 
