@@ -325,13 +325,15 @@ clock_at(const struct launch *l, double duty)
                                base[l->width] - slope[l->width] * duty));
 }
 
-/* A share writes its sums, the last one reads and adds them all. */
+/* A share writes its sums, the last one reads and adds them all: by what memory
+ * gives all compute units at once, or fewer. */
 static double
 joining(const struct launch *l, const struct kn_config *g)
 {
-    double area = l->sum * g->bm * g->bn;
+    double area = l->sum * g->bm * g->bn, more = l->all / least(l->all, l->groups);
 
-    return l->shares < 2 ? 0 : 2500 + area / 16 + l->shares * area / 20;
+    return l->shares < 2 ? 0 : 2500 + area / least(64, 16 * more) +
+                               l->shares * area / least(64, 20 * more);
 }
 
 static double
