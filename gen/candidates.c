@@ -102,7 +102,7 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
 
     walk.cus = kn_cus(p);
     return (kn_family_of(p)->ragged || dense) &&
-           !g->cus && kn_walks(p) && !six_bits(p) &&
+           !g->cus && g->split_k < 2 && kn_walks(p) && !six_bits(p) &&
            !kn_form_lacks(p, &walk) && kn_form_wanted(p, &walk) &&
            n > (dense ? cus + cus / 2 : cus);
 }

@@ -337,9 +337,9 @@ kn_form_wanted(const kiln_problem *p, const struct kn_config *g)
 }
 
 bool
-kn_form_divides(const kiln_problem *p, const struct kn_config *g)
+kn_form_divides(const struct kn_config *g)
 {
-    return kn_schedules[g->schedule].asm_only && !kn_family_of(p)->ragged;
+    return kn_schedules[g->schedule].asm_only;
 }
 
 enum kn_schedule

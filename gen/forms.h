@@ -57,9 +57,8 @@ bool kn_form_wanted(const kiln_problem *p, const struct kn_config *g);
 bool kn_form_assembly(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the tiles of g's last round may be divided without being asked for: of
- * `4-wave`, whose loop has no other way to fill the chip; how many groups have is
- * known on the device alone. */
-bool kn_form_divides(const kiln_problem *p, const struct kn_config *g);
+ * `4-wave`, whose loop has no other way to fill the chip. */
+bool kn_form_divides(const struct kn_config *g);
 
 /* What excludes each other in a configuration, of what was asked for or of all
  * that is decided, is refused. */

@@ -593,6 +593,9 @@ struct kn_rect {
 };
 uint64_t kn_tile_count(const kiln_problem *p, const struct kn_config *cfg,
                        const int64_t *offs);
+/* Of split_after: of so many tiles those behind the last whole round, that are
+ * divided; 0 where their shares would take as long as they do. */
+uint64_t kn_last_round(const struct kn_config *g, uint64_t tiles);
 /* Tiles of zeros (KILN_TAIL_ZERO); numbered after the others, with
  * kn_rect.group = groups. */
 uint64_t kn_spare_count(const kiln_problem *p, const struct kn_config *cfg,

@@ -214,6 +214,14 @@ group_rows(const kiln_problem *p, const int64_t *offs, int64_t g)
     return kn_family_of(p)->ragged == 'm' ? offs[g + 1] - offs[g] : p->m;
 }
 
+uint64_t
+kn_last_round(const struct kn_config *g, uint64_t tiles)
+{
+    uint64_t rest = tiles % g->split_after, round = g->split_after;
+
+    return rest * g->split_k <= round * (g->split_k - 1) ? rest : 0;
+}
+
 /* Workgroups of a launch: those of undivided tiles, then the shares of the
  * others. */
 struct parts {
@@ -229,7 +237,7 @@ parts_of(const kiln_problem *p, const struct kn_config *g, const int64_t *offs)
     for (int64_t i = 0; i < group_count(p); i++)
         n += tiles_along(group_rows(p, offs, i), g->bm);
     n *= tiles_along(p->n, kn_tile_columns(p, g));
-    x.whole = g->split_after ? n - n % g->split_after : 0;
+    x.whole = g->split_after ? n - kn_last_round(g, n) : 0;
     x.all = x.whole + (n - x.whole) * split_of(g);
     return x;
 }

@@ -390,9 +390,10 @@ singly(const kiln_problem *p, const struct kn_config *g,
     return g->domain.vec == 1 ? each * g->bm * least(kn_tile_columns(p, g), (double)p->n) : 0;
 }
 
+/* tm: rows of tiles of each product. */
 static struct launch
 launch_of(const kiln_problem *p, const struct kn_config *g,
-          const struct kn_score *s)
+          const struct kn_score *s, double tm)
 {
     int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
     char ragged = kn_family_of(p)->ragged;
@@ -400,12 +401,12 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     int64_t k = ragged == 'k' ? (p->k + many - 1) / many : p->k;
     struct launch l = { .c = &chips[p->target], .s = s };
 
-    l.tm = ceil((double)m / g->bm);
+    l.tm = tm;
     l.tn = ceil((double)p->n / kn_tile_columns(p, g));
     l.many = (double)many;
     l.shares = g->split_k ? g->split_k : 1;
     l.sum = kn_sum_size(p);
-    l.groups = l.tm * l.tn * l.many * l.shares;
+    l.groups = ceil(l.tm * l.tn * l.many) * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
     l.bits_a = least((double)m, g->bm) * kn_type_bits[p->a];
     l.bits_b = least((double)kn_b_columns(p), g->bn) * kn_type_bits[p->b];
@@ -434,21 +435,37 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
 
 /* Of split_after the whole rounds, and behind them the shares of the others. */
 static double
-launch_time(const kiln_problem *p, const struct kn_config *g,
-            const struct kn_score *s)
+rounds_time(const kiln_problem *p, const struct kn_config *g,
+            const struct kn_score *s, double tm)
 {
-    struct launch l = launch_of(p, g, s), whole;
+    struct launch l = launch_of(p, g, s, tm), whole;
     struct kn_config one = *g;
 
     if (!g->split_after)
         return time_of(&l, g);
     one.split_k = 1;
-    whole = launch_of(p, &one, s);
-    whole.groups = floor(whole.groups / g->split_after) * g->split_after;
+    whole = launch_of(p, &one, s, tm);
+    whole.groups -= (double)kn_last_round(g, (uint64_t)whole.groups);
     l.groups -= whole.groups * l.shares;
     l.cus = least(l.all, l.groups);
     return (whole.groups > 0 ? time_of(&whole, &one) : l.c->launch) +
            (l.groups > 0 ? time_of(&l, g) - l.c->launch : 0);
+}
+
+/* Tiles that the rows of a product fill; of groups of rows their average. */
+static double
+tile_rows(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
+
+    return (double)p->m / (double)many / g->bm;
+}
+
+static double
+launch_time(const kiln_problem *p, const struct kn_config *g,
+            const struct kn_score *s)
+{
+    return rounds_time(p, g, s, ceil(tile_rows(p, g)));
 }
 
 double
@@ -475,12 +492,7 @@ double
 kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
                 const struct kn_score *s, double more)
 {
-    struct launch l = launch_of(p, g, s);
-
-    l.tm = most(1, (double)p->m / (double)p->groups / g->bm + more);
-    l.groups = ceil(l.tm * l.tn * l.many * l.shares);
-    l.cus = least(l.all, l.groups);
-    return time_of(&l, g);
+    return rounds_time(p, g, s, most(1, tile_rows(p, g) + more));
 }
 
 /* Waves that have whole output scales stand otherwise, as many of them. */

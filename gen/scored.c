@@ -207,16 +207,38 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 }
 
 struct best {
-    const struct kn_config *from; /* the rules' choice */
+    const struct kn_config *from; /* the choice so far */
     struct kn_config g;
     kiln_problem more;       /* groups of half a large tile's rows more */
-    double us, more_us;      /* of the rules' choice */
+    double us, more_us;      /* of that choice */
     double uneven_us[2];
     double rank;             /* 0: not better than that by the lead it takes */
 };
 
 /* What groups that differ may have of a tile more than their average fills. */
 static const double more_of[] = { 0.25, 0.5 };
+
+/* Whether rows of groups are known on the device alone. */
+static bool
+differ(const kiln_problem *p)
+{
+    return kn_family_of(p)->ragged == 'm' && p->groups > 1;
+}
+
+/* What others are compared with. */
+static struct best
+best_of(const kiln_problem *p, const struct kn_score *row,
+        const struct kn_config *from, double rank)
+{
+    struct best b = { .from = from, .more = *p, .rank = rank };
+
+    b.more.m += 128 * p->groups;
+    b.us = kn_score_of(p, from, row);
+    b.more_us = kn_score_of(&b.more, from, row);
+    for (size_t i = 0; differ(p) && i < sizeof more_of / sizeof *more_of; i++)
+        b.uneven_us[i] = kn_score_uneven(p, from, row, more_of[i]);
+    return b;
+}
 
 /* The same for the same tile, whose loops wait for the same lines: as if rows began
  * at lines, so that what is around the loops counts. */
@@ -239,9 +261,9 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
 {
     double even = b->us / kn_score_of(p, g, s), uneven = 1;
 
-    if (same_tile(g, b->from))
+    if (same_tile(g, b->from) && !g->split_after)
         return of_lines(p, s, g, b);
-    if (kn_family_of(p)->ragged != 'm' || p->groups < 2)
+    if (!differ(p))
         return even;
     if (b->more_us < kn_score_of(&b->more, g, s))
         return 0;
@@ -304,32 +326,48 @@ compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s
 /* ---- the last round ---- */
 
 /* What the score of a launch whose last round is divided must be better by,
- * `4-wave` against `4-wave`, of the same tile and of another (docs/families.md,
- * The last round). */
-static const double same_tile_lead = 1.025, other_tile_lead = 1.04;
+ * `4-wave` against `4-wave`, of the same tile or a walk whose tiles differ in K,
+ * which it does not even out; and of another (docs/families.md, The last round). */
+static const double least_lead = 1.025, other_tile_lead = 1.04;
 
-/* Tiles behind the last whole round of one row's kernel, in so many shares of
- * some K tiles each that two rounds of them suffice. */
+/* Shares of tiles of groups, of which a last round may have any number. */
+enum { SHARES_OF_ANY = 4, TURNS_OF_SHARE = 12 };
+
+static double
+lead_of_last(const kiln_problem *p, const struct kn_config *from,
+             const struct kn_config *g)
+{
+    bool uneven = from->cus && kn_family_of(p)->ragged == 'k' && p->groups > 1;
+
+    return uneven || same_tile(g, from) ? least_lead : other_tile_lead;
+}
+
+/* Whether n shares of the last round's tiles are worth a try: of some K tiles
+ * each, and no more than two rounds of them. */
+static bool
+may_divide(const kiln_problem *p, const struct kn_config *g, uint32_t n)
+{
+    uint64_t tiles = kn_tiles_of(p, g->bm, g->bn), round = g->split_after;
+    int64_t k = kn_family_of(p)->ragged == 'k' ? p->k / p->groups : p->k;
+
+    return tiles > round && n <= KN_SPLIT_MOST &&
+           k >= TURNS_OF_SHARE * (int64_t)n * g->bk &&
+           (differ(p) ? n <= SHARES_OF_ANY
+                      : tiles % round && n * (tiles % round) <= 2 * round);
+}
+
+/* Tiles behind the last whole round of one row's kernel, in shares. */
 static void
 divide_last(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
             struct kn_config try, struct best *b)
 {
-    uint64_t round = kn_cus(p) * s->residents, n, rest;
-
     if (s->walks || !kn_schedules[s->schedule].asm_only ||
         !take_score(p, s, &try))
         return;
-    n = kn_tiles_of(p, try.bm, try.bn);
-    rest = n % round;
-    try.split_after = (uint32_t)round;
-    for (uint32_t i = 2; n > round && rest && i * rest <= 2 * round; i++) {
-        double lead;
+    try.split_after = kn_cus(p) * s->residents;
+    for (try.split_k = 2; may_divide(p, &try, try.split_k); try.split_k++) {
+        double lead = gain(p, s, &try, b) / lead_of_last(p, b->from, &try);
 
-        try.split_k = i;
-        if (i > KN_SPLIT_MOST || p->k < 12 * (int64_t)i * try.bk)
-            return;
-        lead = b->us / kn_score_of(p, &try, s) /
-               (same_tile(&try, b->from) ? same_tile_lead : other_tile_lead);
         if (lead > b->rank && is_kernel(c, p, &try)) {
             b->rank = lead;
             b->g = try;
@@ -342,13 +380,14 @@ static bool
 prefer_divided(struct kn_ctx *c, const kiln_problem *p,
                const struct kn_config *given, struct kn_config *g)
 {
-    const struct kn_score *s = NULL;
+    const struct kn_score *s = NULL, *row = kn_score_row(p, g);
     size_t n = kn_scores_of(p, &s);
     const struct kn_config from = *g;
-    struct best b = { .from = &from, .us = kn_score_known(p, g), .rank = 1 };
+    struct best b;
 
-    if (b.us <= 0 || given->split_k || given->cus || !kn_form_divides(p, g))
+    if (!row || given->split_k || given->cus || !kn_form_divides(g))
         return false;
+    b = best_of(p, row, &from, 1);
     for (; n--; s++)
         divide_last(c, p, s, *given, &b);
     if (b.rank > 1)
@@ -363,18 +402,14 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     const struct kn_score *s = NULL, *row;
     const struct kn_config from = *g;
     size_t n = kn_scores_of(p, &s);
-    struct best b = { .from = &from, .more = *p };
+    struct best b;
 
     if (!may_score(p, given))
         return false;
     row = kn_score_row(p, g);
     if (!row || s->layout != kn_score_layout(p))
         return false;
-    b.more.m += 128 * p->groups;
-    b.us = kn_score_of(p, g, row);
-    b.more_us = kn_score_of(&b.more, g, row);
-    for (size_t i = 0; p->groups > 1 && i < sizeof more_of / sizeof *more_of; i++)
-        b.uneven_us[i] = kn_score_uneven(p, g, row, more_of[i]);
+    b = best_of(p, row, &from, 0);
     for (; n--; s++) {
         struct kn_config try = *given;
 

@@ -325,6 +325,27 @@ only_the_last_round(void **state)
     num_close(&k);
 }
 
+/* Of 52 tiles on 32 compute units 20 are left, whose halves would take two turns of
+ * 32: they stay whole. In thirds they take two of three: they are divided. */
+static void
+nearly_full_rounds(void **state)
+{
+    static const uint32_t grids[] = { [2] = 52, [3] = 32 + 20 * 3 };
+
+    (void)state;
+    for (uint32_t shares = 2; shares <= 3; shares++) {
+        struct num_job j = { .p = { .m = 26 * BM, .n = 2 * BN, .k = 330 } };
+        struct num_result r;
+        struct num_kernel k;
+
+        open_kernel(&k, &shapes[GEMM], 0, shares);
+        if (!num_launch(&k, &j, &r))
+            fail_msg("%s", r.text);
+        assert_int_equal(r.grid, grids[shares]);
+        num_close(&k);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -335,6 +356,7 @@ main(int argc, char **argv)
         cmocka_unit_test(ragged_k),
         cmocka_unit_test(every_loop),
         cmocka_unit_test(only_the_last_round),
+        cmocka_unit_test(nearly_full_rounds),
     };
 
     target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942

@@ -14,6 +14,7 @@
 #include "../../forms.h"
 
 enum { TRIES = 600 };        /* of kn_choose, a millisecond or two each */
+enum { LAST_SHARES = 4 };
 
 struct search {
     struct kn_ctx *c;
@@ -96,6 +97,18 @@ add_shares(struct search *s, struct kn_config g, const struct kn_score *row,
     }
 }
 
+/* The tiles behind the last whole round of a row's kernel in shares. */
+static void
+add_last_round(struct search *s, struct kn_config g, const struct kn_score *row)
+{
+    if (g.cus || g.split_after || s->given->split_k || !kn_form_divides(&g))
+        return;
+    g.split_after = kn_cus(s->p) * row->residents;
+    for (g.split_k = 2; g.split_k <= LAST_SHARES; g.split_k++)
+        if (kn_tiles_of(s->p, g.bm, g.bn) > g.split_after)
+            add(s, &g, kn_score_of(s->p, &g, row));
+}
+
 /* Whether x has what the user gave. */
 static bool
 keeps(const struct kn_config *given, const struct kn_config *x)
@@ -125,8 +138,10 @@ add_scored(struct search *s)
         g.schedule = row->schedule;
         g.stages = row->stages;
         g.cus = row->walks ? kn_cus(s->p) : s->given->cus;
-        if (keeps(s->given, &g))
+        if (keeps(s->given, &g)) {
             add_shares(s, g, row, 1);
+            add_last_round(s, g, row);
+        }
     }
 }
 
