@@ -2,17 +2,22 @@
 """How much slower kiln's default choice is than the best configuration found.
 
     regret.py BUILD [--all N] [--table N] [--seed S] [--list FILE.csv]
+                    [--keep FILE.json] [--part I/N]
 
 Both are predicted (docs/timing.md). Problems are drawn from AMD's tuned lists
 and other presets and at random (tests/gen/draw.py), of known sizes, on both
 targets. Of the first N (--all, 2) all of a grid is tried that kiln accepts
-(sides of 16 to 256, K of a tile 64 to 256, loops, shares of K); of the next N
-(--table, 4) the 30 of it with the best scores and 30 at random. --list: these
-problems instead, searched as --all if that is more than 2, else as --table.
+(sides of 16 to 256, K of a tile 64 to 256, loops, shares of K) and what `tune`
+would try; of the next N (--table, 4) the 30 with the best scores, which are what
+`tune` tries first, and 30 at random. --list: these problems instead, searched
+as --all if that is more than 2, else as --table. --part: each Nth problem, from
+the Ith on. --keep: times of configurations asked for are written there, and read
+from there: to compare builds that choose otherwise and generate the same.
 Prints a line a problem, the geometric mean and the worst."""
 import argparse
 import csv
 import io
+import json
 import math
 import os
 import random
@@ -29,7 +34,8 @@ PRESETS = os.path.join(HERE, '../../gen/tool/bench/presets')
 SIDES = [16, 32, 64, 128, 256]
 WAVES = {2: ['1x2'], 4: ['2x2', '1x4'], 8: ['2x4']}
 SHARES = [1, 2, 3, 4, 6, 8, 16]
-BEST = RANDOM = 30
+RANDOM = 30
+COLUMNS = draw.COLUMNS + ['split-after']
 
 
 def tuned(rng):
@@ -58,7 +64,7 @@ def problems(rng, count):
     found = []
     while len(found) < count:
         row = drawn(rng) if len(found) % 3 == 2 else tuned(rng)
-        row = {c: row.get(c) or '' for c in draw.COLUMNS}
+        row = {c: row.get(c) or '' for c in COLUMNS}
         if row not in found:
             found.append(row)
     return found
@@ -89,7 +95,7 @@ def ask(build, mode, rows):
     with tempfile.TemporaryDirectory() as scratch:
         path = os.path.join(scratch, 'list.csv')
         with open(path, 'w', encoding='ascii', newline='') as f:
-            out = csv.DictWriter(f, draw.COLUMNS, lineterminator='\n')
+            out = csv.DictWriter(f, COLUMNS, lineterminator='\n')
             out.writeheader()
             out.writerows(rows)
         found = same.run(build, mode, 'row', path)
@@ -104,31 +110,68 @@ def configs(build, row, forms):
             if not text.startswith('refused')}
 
 
-def best_scores(build, rows):
-    """Those with the least scores; 0: not measured."""
-    scored = [(float(t.split()[0]), i) for i, t in
-              enumerate(ask(build, 'scores', rows))
-              if not t.startswith('refused')]
-    return [rows[i] for us, i in sorted(scored) if us > 0][:BEST]
+def tuned_forms(build, row):
+    """What `tune` tries first."""
+    text, = ask(build, 'best', [row])
+    return [] if text.startswith('refused') else [
+        dict(word.split('=') for word in one.split())
+        for one in text.split(';') if one]
 
 
 def seconds(text):
     return math.inf if text.startswith('refused') else float(text.split()[0])
 
 
-def regret(build, rng, row, whole):
+class Times:
+    """Of configurations, kept in a file if there is one."""
+
+    def __init__(self, build, path):
+        self.build, self.path, self.known = build, path, {}
+        if path and os.path.exists(path):
+            with open(path, encoding='ascii') as f:
+                for line in f:
+                    key, text = json.loads(line)
+                    self.known[key] = text
+
+    def of(self, row, texts):
+        """What `same` says of each row of {choice: row}; of row itself first."""
+        key = title(row)
+        new = {t: r for t, r in texts.items()
+               if key + '; ' + t not in self.known}
+        own, *told = ask(self.build, 'times', [row] + list(new.values()))
+        told = dict(zip(new, told))
+        for t, x in told.items():
+            self.known[key + '; ' + t] = x
+        if self.path:
+            with open(self.path, 'a', encoding='ascii') as f:
+                f.writelines(json.dumps([key + '; ' + t, x]) + '\n'
+                             for t, x in told.items())
+        return [own] + [self.known[key + '; ' + t] for t in texts]
+
+
+def regret(times, seed, row, whole):
     """(ratio, us of the default, us of the best, its configuration)."""
-    rows = list(configs(build, row, grid()).values())
+    texts = configs(times.build, row, grid())
     if not whole:
-        rest = rng.sample(rows, min(RANDOM, len(rows)))
-        rows = best_scores(build, rows) + rest
-    told = ask(build, 'times', [row] + rows)
+        pick = random.Random('%s %s' % (seed, title(row)))
+        texts = {t: texts[t] for t in
+                 pick.sample(sorted(texts), min(RANDOM, len(texts)))}
+    texts = {**configs(times.build, row, tuned_forms(times.build, row)),
+             **texts}
+    told = times.of(row, texts)
     if told[0].startswith('refused'):
         return None
     own = seconds(told[0])
     best = min(told, key=seconds)
-    return own / seconds(best), own, seconds(best), \
-        ' '.join(told[0].split()[2:7]), ' '.join(best.split()[2:7])
+    return own / seconds(best), own, seconds(best), short(told[0]), \
+        short(best)
+
+
+def short(text):
+    return ' '.join(w for w in text.split()[2:] if w.split('=')[0] in
+                    ('tile', 'waves', 'schedule', 'stages', 'split-k',
+                     'split-after', 'store') or
+                    (w[:4] == 'cus=' and w != 'cus=0'))
 
 
 def title(row):
@@ -160,17 +203,21 @@ def main():
     p.add_argument('--table', type=int, default=4)
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--list')
+    p.add_argument('--keep')
+    p.add_argument('--part', default='1/1')
     a = p.parse_args()
-    rng = random.Random(a.seed)
-    rows = problems(rng, a.all + a.table)
+    rows = problems(random.Random(a.seed), a.all + a.table)
     if a.list:
         with open(a.list, encoding='ascii') as f:
-            rows = [{c: r.get(c) or '' for c in draw.COLUMNS}
+            rows = [{c: r.get(c) or '' for c in COLUMNS}
                     for r in csv.DictReader(x for x in f if x[0] != '#')]
         a.all = len(rows) if a.all > 2 else 0
+    first, parts = map(int, a.part.split('/'))
+    times = Times(a.build, a.keep)
     for name, part, whole in (('everything', rows[:a.all], True),
                               ('scores and random', rows[a.all:], False)):
-        put(name, ((regret(a.build, rng, r, whole), r) for r in part))
+        put(name, ((regret(times, a.seed, r, whole), r)
+                   for r in part[first - 1::parts]))
     return 0
 
 
