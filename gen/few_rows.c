@@ -16,23 +16,25 @@ enum { FORM_ROWS = 4 };      /* 1, 2, 4, 8 */
 
 static const struct forms {
     struct form wide[FORM_ROWS], narrow[FORM_ROWS];
-} halves = { { { 4, 1, 4 }, { 8, 2, 2 }, { 4, 1, 4 } },
-             { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } } },
+    uint16_t many[2];        /* columns: of up to 2 rows, of more */
+    bool deep;               /* a long K of few is four waves', of up to 4 columns */
+} halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
+             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 3072 }, true },
   dots = { { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 8, 2, 2 } },
-           { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } } },
-  bytes = { { { 4, 4, 1 }, { 4, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } } },
-  scaled = { { { 4, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } } },
-  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } } },
+           { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
+  bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
+  scaled = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
+  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096 }, false },
   fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } } },
-  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } }, { { 4, 4, 1 } } },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
+  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } }, { { 4, 4, 1 } }, { 4096, 4096 }, false },
   fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } } },
+            { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
   fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 } },
-                 { { 8, 2, 2 }, { 8, 2, 2 } } }, none;
+                 { { 8, 2, 2 }, { 8, 2, 2 } }, { 4096, 4096 }, false }, none;
 
-enum { WIDE = 4096, DEEP = 2048 };
+enum { WIDE = 4096, DEEP = 2048, TURNS = 80, FEW_COLUMNS = 256 };
 
 bool
 kn_few_widened(const kiln_problem *p)
@@ -74,16 +76,26 @@ log2_of(uint32_t x)
     return (uint32_t)__builtin_ctz(x);
 }
 
+/* Whether K has runs enough for so many waves. */
+static bool
+shares_k(const kiln_problem *p, uint32_t waves)
+{
+    return p->k >= TURNS * waves * kn_gemv_run(p);
+}
+
 static struct form
 form_of(const kiln_problem *p, uint32_t rows)
 {
     const struct forms *all = forms_of(p);
+    bool more = rows > 2, wide = p->n >= all->many[more];
     struct form f = { 0 };
 
     if (rows < 1 << FORM_ROWS)
-        f = (p->n >= WIDE ? all->wide : all->narrow)[log2_of(rows)];
-    if (rows <= 2 && f.wn > 1 && p->k < 80 * f.wn * kn_gemv_run(p))
-        f = (struct form){ 4, 4, 1 };    /* too few runs to share */
+        f = (wide ? all->wide : all->narrow)[log2_of(rows)];
+    if (f.wn > 1 && !shares_k(p, f.wn) && (!more || (all->deep && f.bn == 8)))
+        f = (struct form){ all->deep && wide ? 8 : 4, 4, 1 };
+    if (f.bn && all->deep && !wide && shares_k(p, more ? 2 : 4))
+        f = (struct form){ p->n <= FEW_COLUMNS ? 1 : !more || p->n < 1024 ? 2 : 4, 1, 4 };
     if (kn_gemv_run(p) == 32 && p->k < 64 * 32 &&
         (rows > 1 || all == &fnuz6 || all == &fnuz4))
         f.bn = 0;                        /* lanes without a run */
@@ -267,7 +279,7 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     struct kn_config gemv = *g;
 
     if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
-        p->n < (kn_writes_scales(p) ? 64 : 256) || p->b_layout || kn_shuffled(p) ||
+        p->b_layout || kn_shuffled(p) ||
         (!kn_one_product(p) && !kn_family_of(p)->batch))
         return false;
     if (gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
@@ -278,7 +290,7 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
                     "columns of %u waves, K of %u\n", gemv.wm, gemv.wn);
         return true;
     }
-    if (!pick_matrix(c, p, g))
+    if (p->n < (kn_writes_scales(p) ? 64 : FEW_COLUMNS) || !pick_matrix(c, p, g))
         return false;
     if (why)
         kn_putf(why, "at most %d rows: small tiles, K divided among "
