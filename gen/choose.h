@@ -199,7 +199,8 @@ double kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
 uint32_t kn_score_beside(const kiln_problem *p, const struct kn_config *g,
                          const struct kn_score *s);
 
-/* The row that g is, if need be one with other slots; NULL: none. */
+/* The row that g is, if need be one with other slots, or as many waves that stand
+ * otherwise; NULL: none. */
 const struct kn_score *kn_score_row(const kiln_problem *p,
                                     const struct kn_config *g);
 

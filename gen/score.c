@@ -495,17 +495,20 @@ kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
     return rounds_time(p, g, s, most(1, tile_rows(p, g) + more));
 }
 
+enum likeness { SAME, OTHER_SLOTS, OTHER_WAVES };
+
 /* Waves that have whole output scales stand otherwise, as many of them. */
 static bool
 is_row(const kiln_problem *p, const struct kn_score *s,
-       const struct kn_config *g, bool stages)
+       const struct kn_config *g, enum likeness like)
 {
-    bool waves = kn_writes_scales(p) ? s->wm * s->wn == g->wm * g->wn
-                                     : s->wm == g->wm && s->wn == g->wn;
+    bool waves = kn_writes_scales(p) || like >= OTHER_WAVES
+                     ? s->wm * s->wn == g->wm * g->wn
+                     : s->wm == g->wm && s->wn == g->wn;
 
     return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
            s->bk == g->bk && waves && s->walks == (g->cus != 0) &&
-           (!stages || s->stages == g->stages);
+           (like >= OTHER_SLOTS || s->stages == g->stages);
 }
 
 const struct kn_score *
@@ -514,9 +517,9 @@ kn_score_row(const kiln_problem *p, const struct kn_config *g)
     const struct kn_score *s;
     size_t n = kn_scores_of(p, &s);
 
-    for (int stages = 1; stages >= 0; stages--)
+    for (int like = SAME; like <= OTHER_WAVES; like++)
         for (size_t i = 0; i < n; i++)
-            if (is_row(p, &s[i], g, stages))
+            if (is_row(p, &s[i], g, (enum likeness)like))
                 return &s[i];
     return NULL;
 }

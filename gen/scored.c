@@ -96,12 +96,12 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
          : near ? 1.04 : 1.05;
 }
 
-/* Tiles of 48, 80, 96 and 192 rows, and shares of the smallest, must be better
- * than others, not as good. */
+/* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, and shares of the smallest,
+ * must be better than others, not as good. */
 static double
 better_by(const struct kn_config *g)
 {
-    bool odd = g->bm & (g->bm - 1);
+    bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
 
     if (odd && !kn_schedules[g->schedule].asm_only)
         return 1.05;
