@@ -1,11 +1,12 @@
 """Problems at random, the same ones each time: lists for same.py.
 
-usage: draw.py problems|configurations|halves COUNT [SEED]
+usage: draw.py problems|configurations|halves|transposed COUNT [SEED]
 
 Writes a list as `kilnc bench` reads it: all families, types, layouts, scales
 and epilogues, sizes from aligned to odd, open sizes, strides; with
 "configurations" also tiles, waves, schedules, stages and lowerings, most of
-which do not go together; with "halves" the tile is open. Nothing here knows what kiln supports.
+which do not go together; with "halves" the tile is open; "transposed" is problems
+of A along M and B along K (tt). Nothing here knows what kiln supports.
 """
 import hashlib
 import sys
@@ -137,6 +138,19 @@ def problem(d):
     return row
 
 
+def transposed(d):
+    """A problem of layout tt, of a family and types that are not nt alone."""
+    row = {"family": ""}
+    while row["family"] not in ("gemm", "batched") or row["a"] in MX or \
+            (row["b"] and "16" in row["a"]):
+        row = problem(d)
+    row["layout"], row["b-layout"] = "tt", ""
+    if d.number(6) == 0:
+        row["a"] = d.of(["f32", "f64"])
+        row["b"] = row["out"] = row["scale"] = ""
+    return row
+
+
 def configure(d, row):
     """What goes with each schedule in the first place, then at random."""
     tile = [d.of([16, 32, 64, 128, 128, 256, 256]),
@@ -183,8 +197,8 @@ def table(kind, count, seed):
     d = Draw(seed)
     lines = [",".join(COLUMNS)]
     for _ in range(count):
-        row = problem(d)
-        if kind != "problems":
+        row = transposed(d) if kind == "transposed" else problem(d)
+        if kind in ("configurations", "halves"):
             configure(d, row)
         if kind == "halves":
             row["tile"] = ""

@@ -8,7 +8,7 @@ usage: same.py check BUILD [--all]    against choices.csv and objects.csv; TAP.
        same.py pick BUILD             draw the rows of objects.csv anew
 
 choices.csv: list, target, stage of moe, rows of the list, configuration. The
-lists are the presets and three that draw.py makes. objects.csv is itself a list,
+lists are the presets and four that draw.py makes. objects.csv is itself a list,
 with the SHA-256 of each code object.
 """
 import collections
@@ -26,7 +26,8 @@ CHOICES = os.path.join(HERE, "choices.csv")
 OBJECTS = os.path.join(HERE, "objects.csv")
 DRAWN = {"drawn-problems": ("problems", 5000),
          "drawn-configurations": ("configurations", 3000),
-         "drawn-halves": ("halves", 1500)}
+         "drawn-halves": ("halves", 1500),
+         "drawn-transposed": ("transposed", 600)}
 SAMPLE = 16
 COVER = {"family": ["gemm", "batched", "grouped", "wgrad", "moe"],
          "arch": ["gfx942", "gfx950"], "layout": ["nt", "nn", "tn"],
@@ -250,7 +251,8 @@ def sentences(old, new):
 def compare(old, new):
     more = {"drawn-problems": ("problems", 20000),
             "drawn-configurations": ("configurations", 60000),
-            "drawn-halves": ("halves", 20000)}
+            "drawn-halves": ("halves", 20000),
+            "drawn-transposed": ("transposed", 3000)}
     a, b = of_lists(old, "choices", more), of_lists(new, "choices", more)
     few = {"drawn-configurations": ("configurations", 6000)}
     ta, tb = of_lists(old, "tir", few), of_lists(new, "tir", few)
