@@ -168,9 +168,7 @@ beside(const kiln_problem *p, const struct kn_config *g)
     return s ? kn_score_beside(p, g, s) : 1;
 }
 
-/* Where N or C is not aligned, runs of rows take fewer stores than columns of
- * accumulators (docs/families.md, Stores), if LDS has room for them beside the
- * slots of as many workgroups. A sum with beta 1 waits for C either way. */
+/* Runs of rows, if LDS has room for them beside the slots of as many workgroups. */
 static void
 choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -178,8 +176,7 @@ choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     lds.store = KN_STORE_LDS;
     if (!g->store)
-        g->store = g->domain.vec == 1 && !p->beta && !g->cus &&
-                           kn_form_allows(p, &lds) &&
+        g->store = kn_runs_pay(p, g) && kn_form_allows(p, &lds) &&
                            kn_tile_lds(c, p, &lds) * beside(p, g) <=
                                kn_targets[p->target].lds
                        ? KN_STORE_LDS : KN_STORE_DIRECT;

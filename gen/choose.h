@@ -12,6 +12,17 @@ kn_form_open(const struct kn_config *g)
     return !g->bm && !g->bk && !g->wm && !g->stages && !g->cus;
 }
 
+/* Whether runs of rows out of LDS take fewer stores than columns of accumulators:
+ * where N or C is not aligned. The sum of a small tile, or of few columns, with beta 1
+ * waits for C either way (docs/families.md, Stores). */
+static inline bool
+kn_runs_pay(const kiln_problem *p, const struct kn_config *g)
+{
+    bool large = g->bm * g->bn >= 64 * 64 && (!p->n || p->n >= g->bn);
+
+    return g->domain.vec == 1 && !g->cus && (!p->beta || large);
+}
+
 /* What follows the choice of a tile. */
 struct kn_openings {
     bool bk, domain;

@@ -373,7 +373,7 @@ stores_by_lds(const kiln_problem *p, const struct kn_config *g,
     uint32_t slots = s->stages * g->bk * (g->bm * kn_type_bits[p->a] +
                                           g->bn * kn_type_bits[p->b]) / 8;
 
-    return g->split_k < 2 && !p->beta && !g->cus &&
+    return g->split_k < 2 && kn_runs_pay(p, g) &&
            kn_score_beside(p, g, s) * (waves + slots) <=
                kn_targets[p->target].lds;
 }
