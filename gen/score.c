@@ -326,14 +326,15 @@ clock_at(const struct launch *l, double duty)
 }
 
 /* A share writes its sums, the last one reads and adds them all: by what memory
- * gives all compute units at once, or fewer. */
+ * gives all compute units at once, or fewer, each as much as it streams. */
 static double
 joining(const struct launch *l, const struct kn_config *g)
 {
     double area = l->sum * g->bm * g->bn, more = l->all / least(l->all, l->groups);
+    double read = most(20, l->c->vmem_stream / (l->c->hbm_latency * l->ghz));
 
     return l->shares < 2 ? 0 : 2500 + area / least(64, 16 * more) +
-                               l->shares * area / least(64, 20 * more);
+                               l->shares * area / least(read, 20 * more);
 }
 
 static double

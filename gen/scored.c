@@ -65,11 +65,10 @@ converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
     return converts(p) && stages == 1 && bk == 64;
 }
 
-/* The lead that scores must give g over `from`, by how much the ratio of two
- * scores errs: least of two `4-wave` tiles, or of one and its walk; more of crowds,
- * of groups in K, of a K tail, of scales behind `4-wave`; most of groups, whose
- * rows may be few, of shares of a large tile and of short loops, since scores know
- * their ends least. */
+/* The lead that scores must give g over `from`: a quarter of what the ratio of two
+ * scores errs by, half of groups, whose rows may be few, and of short loops, since
+ * scores know their ends least; more is lost by what they would have chosen
+ * (docs/timing.md). Least of two `4-wave` tiles, or of one and its walk. */
 static double
 lead_for(const kiln_problem *p, const struct kn_score *s,
          const struct kn_config *from, const struct kn_config *g)
@@ -81,19 +80,21 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     char ragged = kn_family_of(p)->ragged;
 
     if (p->k < 4 * (int64_t)g->bk)
-        return converts(p) ? 1.1 : 1.3;
+        return converts(p) ? 1.05 : 1.15;
     if (joins && kn_targets[p->target].scaled)
-        return 1.06;
+        return 1.015;
     if (near && same_tile(g, from))
-        return g->domain.ktail && ragged != 'k' ? 1.15 : 1.08;
-    if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk) ||
-        (ragged && (g->split_k > 1 || crowds(p, s, g))))
-        return 1.2;
+        return g->domain.ktail && ragged != 'k' ? 1.04 : 1.02;
+    if (ragged && (g->split_k > 1 || crowds(p, s, g)))
+        return 1.1;
+    if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk))
+        return 1.05;
     if (g->domain.ktail || p->k < 8 * (int64_t)g->bk ||
         scales_late(p, g->schedule))
-        return 1.15;
-    return ragged == 'k' || (ragged && !near) || crowds(p, s, g) ? 1.12
-         : near ? 1.04 : 1.05;
+        return ragged ? 1.07 : 1.04;
+    if (ragged == 'k' || (ragged && !near))
+        return 1.06;
+    return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, and shares of the smallest,
