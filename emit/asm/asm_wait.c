@@ -444,7 +444,8 @@ idle(struct stater *s, uint32_t states, uint32_t from)
     }
 }
 
-/* What the way back to a loop's head leaves missing there. */
+/* What the way back to a loop's head leaves missing there, of what was made before:
+ * what the head makes itself it has waited for. */
 static uint32_t
 around(const struct stater *s, size_t head, size_t branch)
 {
@@ -460,7 +461,7 @@ around(const struct stater *s, size_t head, size_t branch)
             continue;
         m = missing(s, h, n);
         most = m > most ? m : most;
-        remember(s, h, n);
+        pass_time(h, 1);
     }
     return most;
 }
