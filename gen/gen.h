@@ -103,23 +103,17 @@ extern const char *const kn_schedule_names[KN_NSCHEDULES];
 #define KN_EARLIES(X) \
     X(ANY, "any") X(NONE, "none") X(IDS, "ids") X(COPY, "copy") X(BOTH, "both")
 
-enum kn_early {
 #define X(id, text) KN_EARLY_##id,
-    KN_EARLIES(X)
+enum kn_early { KN_EARLIES(X) KN_NEARLIES };
 #undef X
-    KN_NEARLIES
-};
 
 /* How grouped finds the group of a tile: FEW by scalar loads, for at most
  * KN_FEW_GROUPS groups; MANY by prefix sum and ballot, for any number. */
 #define KN_LOOKUPS(X) X(OPEN, "") X(MANY, "many") X(FEW, "few")
 
-enum kn_lookup {
 #define X(id, text) KN_LOOKUP_##id,
-    KN_LOOKUPS(X)
+enum kn_lookup { KN_LOOKUPS(X) KN_NLOOKUPS };
 #undef X
-    KN_NLOOKUPS
-};
 
 enum { KN_FEW_GROUPS = 8 };
 
@@ -143,23 +137,17 @@ enum kn_copies { KN_COPIES(X) KN_NCOPIES };
  * waits and schedule (emit/asm/asm.h). */
 #define KN_LOWERINGS(X) X(OPEN, "") X(LLVM, "llvm") X(ASM, "asm")
 
-enum kn_lowering {
 #define X(id, text) KN_LOWERING_##id,
-    KN_LOWERINGS(X)
+enum kn_lowering { KN_LOWERINGS(X) KN_NLOWERINGS };
 #undef X
-    KN_NLOWERINGS
-};
 
 /* Whose arguments a kernel takes: kiln's, or those of aiter's loader of such
  * kernels (aiter.h). */
 #define KN_ABIS(X) X(OPEN, "") X(KILN, "kiln") X(AITER, "aiter")
 
-enum kn_abi {
 #define X(id, text) KN_ABI_##id,
-    KN_ABIS(X)
+enum kn_abi { KN_ABIS(X) KN_NABIS };
 #undef X
-    KN_NABIS
-};
 
 /* What was decided. Prints to and parses from one line such as
  * "tile=256x256x128 waves=2x4 schedule=simple stages=2 split-k=1 group-m=4
