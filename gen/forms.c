@@ -105,7 +105,7 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
            g->stagger < 2 && !p->scale_layout &&
            p->scale != KILN_SCALE_BLOCK128 && !kn_family_of(p)->routed &&
-           !kn_wide_sums(p);
+           kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
 }
 
 bool

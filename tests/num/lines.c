@@ -173,16 +173,36 @@ lines_are_tiles(void **state)
     num_close(&tiles);
 }
 
+/* Groups in K end anywhere, and copies at 16 bytes. */
+static void
+groups_in_k_have_none(void **state)
+{
+    static const struct row r = { "", { .a = KILN_MXFP8, .family = KILN_WGRAD,
+                                        .groups = FEW }, "", { { 64, 64, 510 } } };
+    kiln_problem p = problem_of(&r, r.size[0]);
+    struct num_counts counts = { 0 };
+    struct kn_config g = { .bm = 64, .bn = 64, .bk = 128, .wm = 2, .wn = 2, .stages = 3,
+                           .schedule = KN_SCHED_SIMPLE, .copies = KN_COPIES_LINES };
+    struct num_kernel k;
+
+    (void)state;
+    assert_false(num_open(&k, &counts, &p, &g));
+    if (!strstr(k.c.err.text, "copies"))
+        fail_msg("%s", k.c.err.text);
+    num_close(&k);
+}
+
 int
 main(void)
 {
     enum { N = sizeof rows / sizeof *rows };
-    struct CMUnitTest tests[N];
+    struct CMUnitTest tests[N + 1];
 
     memset(tests, 0, sizeof tests);
     for (size_t r = 0; r < N; r++)
         tests[r] = (struct CMUnitTest){ .name = rows[r].name,
                                         .test_func = lines_are_tiles,
                                         .initial_state = (void *)&rows[r] };
-    return _cmocka_run_group_tests("lines", tests, N, NULL, NULL);
+    tests[N] = (struct CMUnitTest)cmocka_unit_test(groups_in_k_have_none);
+    return _cmocka_run_group_tests("lines", tests, N + 1, NULL, NULL);
 }
