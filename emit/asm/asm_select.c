@@ -389,7 +389,8 @@ argument_dwords(const struct select *s, size_t n)
 }
 
 /* How many arguments from n on, which is at `byte`, one load brings: four dwords
- * of those that are used and follow each other, or one. */
+ * of those that are used and follow each other, each of 64 bits in an even pair,
+ * or one. */
 static size_t
 loaded_together(const struct select *s, size_t n, uint32_t byte)
 {
@@ -397,7 +398,8 @@ loaded_together(const struct select *s, size_t n, uint32_t byte)
     size_t k = n;
 
     for (; dwords < 4 && argument_dwords(s, k) &&
-           (byte / 4 + dwords) % argument_dwords(s, k) == 0; k++)
+           (byte / 4 + dwords) % argument_dwords(s, k) == 0 &&
+           dwords % argument_dwords(s, k) == 0; k++)
         dwords += argument_dwords(s, k);
     return dwords == 4 && s->a->order ? k - n : 1;
 }

@@ -243,6 +243,36 @@ test_pairs(void **state)
     }
 }
 
+/* The seed is of 64 bits among arguments of 32: behind any number of them it is
+ * in an even pair of registers. */
+static void
+test_seeds(void **state)
+{
+    static const char *const expressions[] = {
+        "", "tanh(acc+bias)", "scalar:x,acc*x", "row:p,scalar:q,acc*q+p",
+        "row:p,scalar:q,scalar:r,acc*q+p-r" };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof expressions / sizeof *expressions; i++) {
+        kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_FP8,
+                           .layout = i % 2 ? KILN_TT : KILN_NN, .out = KILN_F16,
+                           .scale = i % 2 ? KILN_SCALE_TENSOR : KILN_SCALE_ROW,
+                           .alpha_set = i % 4 < 2, .round = 1,
+                           .m = 38, .n = 4, .k = 192 };
+        struct num_job j = { .seed = i,
+                             .p = { .m = p.m, .n = p.n, .k = p.k, .alpha = 0.5f,
+                                    .round_seed = 0x9e3779b97f4a7c15u } };
+        struct kn_config g = { .bm = 32, .bn = 32, .bk = 128, .cus = 2 };
+        struct num_result r;
+        struct num_kernel k;
+
+        snprintf(p.expression, sizeof p.expression, "%s", expressions[i / 2]);
+        if (!num_open(&k, &counts, &p, &g) || !num_launch(&k, &j, &r))
+            fail_msg("%s: %s %s", p.expression, k.c.err.text, r.text);
+        num_close(&k);
+    }
+}
+
 /* The next code, or exponent, is a wrong one. */
 static void
 next_code(struct kn_sim *sim, uint64_t c, void *user)
@@ -372,7 +402,7 @@ test_wrong_second(void **state)
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 6];
+    struct CMUnitTest tests[NROWS + 7];
     size_t n = 0;
 
     if (argc < 2)
@@ -389,5 +419,6 @@ main(int argc, char **argv)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_second);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_random);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_pairs);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_seeds);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }
