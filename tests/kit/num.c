@@ -35,6 +35,20 @@ num_weakest(const kiln_problem *p)
     return d;
 }
 
+bool
+num_configured(struct kn_config *g, kiln_problem *p, const char *text)
+{
+    struct kn_ctx c;
+    bool ok;
+
+    kn_ctx_init(&c, NULL, NULL);
+    ok = kn_config_parse(&c, text, g) == KILN_OK &&
+         kn_problem_normalise(&c, p) == KILN_OK;
+    kn_ctx_free(&c);
+    g->domain = kn_domain_of(p, 256, g->bk);
+    return ok;
+}
+
 /* ---- launch ------------------------------------------------------------- */
 
 /* The kernel's problem with the sizes of the job. */

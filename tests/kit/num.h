@@ -97,4 +97,8 @@ bool num_is_mx(kiln_type t);
 /* The weakest domain a kernel of p can be compiled for. */
 struct kn_domain num_weakest(const kiln_problem *p);
 
+/* Into g, which is zero, the configuration that `text` says, of the domain of p, which
+ * is completed. */
+bool num_configured(struct kn_config *g, kiln_problem *p, const char *text);
+
 #endif

@@ -351,20 +351,15 @@ test_row(void **state)
     const struct row *r = *state;
     struct num_counts counts = { 0 };
     struct num_kernel ours, theirs;
-    struct kn_config cfg = { 0 }, other = { 0 };
     /* sizes of the domain: the weakest launch of the list */
     kiln_problem p = problem_of(r, r->size[0]);
-    struct kn_ctx c;
+    struct kn_config cfg = { 0 }, other;
     bool tail = false;
 
-    kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_config_parse(&c, r->config, &cfg), KILN_OK);
-    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
-    kn_ctx_free(&c);
+    assert_true(num_configured(&cfg, &p, r->config));
     for (int n = 0; n < 6 && r->size[n][1]; n++)
         tail |= !r->size[n][2] || !cfg.bk || r->size[n][2] % cfg.bk ||
                 r->p.family == KILN_WGRAD;
-    cfg.domain = kn_domain_of(&p, 256, cfg.bk);
     cfg.domain.ktail = tail;
     other = cfg;
     other.lowering = KN_LOWERING_LLVM;

@@ -104,13 +104,8 @@ open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r
 {
     kiln_problem p = problem_of(r, r->size[0]);
     struct kn_config g = { 0 };
-    struct kn_ctx c;
 
-    kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_config_parse(&c, r->config, &g), KILN_OK);
-    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
-    kn_ctx_free(&c);
-    g.domain = kn_domain_of(&p, 256, g.bk);
+    assert_true(num_configured(&g, &p, r->config));
     g.domain.ktail = 1;
     g.domain.align_a = g.domain.align_b = 16;
     if (p.scale == KILN_SCALE_MX32)

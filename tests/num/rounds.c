@@ -241,13 +241,8 @@ static void
 open_loop(struct num_kernel *k, const struct loop *l, kiln_problem p)
 {
     struct kn_config g = { 0 };
-    struct kn_ctx c;
 
-    kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_config_parse(&c, l->config, &g), KILN_OK);
-    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
-    kn_ctx_free(&c);
-    g.domain = kn_domain_of(&p, 256, g.bk);
+    assert_true(num_configured(&g, &p, l->config));
     g.domain.ktail = 1;
     if (!num_open(k, &counts, &p, &g))
         fail_msg("%s: %s", l->config, k->c.err.text);

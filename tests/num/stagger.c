@@ -104,13 +104,8 @@ open_row(struct num_kernel *k, struct num_counts *counts, const struct row *r,
 {
     kiln_problem p = problem_of(r, r->size[0]);
     struct kn_config g = { 0 };
-    struct kn_ctx c;
 
-    kn_ctx_init(&c, NULL, NULL);
-    assert_int_equal(kn_config_parse(&c, r->config, &g), KILN_OK);
-    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
-    kn_ctx_free(&c);
-    g.domain = kn_domain_of(&p, 256, g.bk);
+    assert_true(num_configured(&g, &p, r->config));
     for (int n = 0; n < 5 && r->size[n][1]; n++)
         g.domain.ktail |= r->p.family == KILN_WGRAD || r->size[n][2] % g.bk ||
                           r->size[n][2] < (int64_t)g.bk * g.split_k;
