@@ -176,7 +176,6 @@ uint32_t
 kn_scale_batch_k(const struct kn_config *g)
 {
     uint32_t k = kn_schedules[g->schedule].batch;
-
     bool four = kn_reads_of(g) == KN_READS_STEP ||
                 (g->copies == KN_COPIES_LINES && g->stages == 3);
 

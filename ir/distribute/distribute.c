@@ -141,6 +141,18 @@ dist_rsrc(struct dist *d, kn_ref base, kn_ref records)
                    records);
 }
 
+struct kn_ins *
+dist_stg(struct dist *d, kn_ref r, kn_ref at, kn_ref v, uint8_t elem)
+{
+    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
+
+    s->arg[0] = r;
+    s->arg[1] = at;
+    s->arg[2] = v;
+    s->attr[KN_A_elem] = elem;
+    return s;
+}
+
 kn_ref
 dist_clamp(struct dist *d, kn_ref x, int64_t lo, int64_t hi)
 {

@@ -94,6 +94,9 @@ struct kn_ins *dist_add(struct dist *d, enum kn_op op, kn_ref dst);
 kn_ref dist_operand(struct dist *d, kn_ref r);
 struct dist_tile *dist_tile(struct dist *d, kn_ref r);
 kn_ref dist_rsrc(struct dist *d, kn_ref base, kn_ref records);
+/* A store of v, of elements `elem`, `at` bytes into the records of r. */
+struct kn_ins *dist_stg(struct dist *d, kn_ref r, kn_ref at, kn_ref v,
+                        uint8_t elem);
 /* lo .. hi whatever x is, and uniform: a clamp may run in vector registers. */
 kn_ref dist_clamp(struct dist *d, kn_ref x, int64_t lo, int64_t hi);
 /* x, promised to be 0 .. most by the launch (docs/ir.md, `assume`). */

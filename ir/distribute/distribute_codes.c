@@ -76,10 +76,5 @@ dist_codes_within(struct dist *d, uint8_t elem, kn_ref v)
 void
 dist_store_codes(struct dist *d, const struct dist_out *o, kn_ref off, kn_ref v)
 {
-    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
-
-    s->arg[0] = o->r;
-    s->arg[1] = off;
-    s->arg[2] = v;
-    s->attr[KN_A_elem] = o->vec == 4 ? KN_T_i32 : KN_T_i8;
+    dist_stg(d, o->r, off, v, o->vec == 4 ? KN_T_i32 : KN_T_i8);
 }

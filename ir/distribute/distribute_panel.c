@@ -111,13 +111,9 @@ largest_at(struct dist *d, const struct panel *x, kn_ref strip)
 static void
 park(struct dist *d, kn_ref r, kn_ref at, int32_t offset, kn_ref v)
 {
-    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
+    struct kn_ins *s = dist_stg(d, r, at, v, KN_T_f32);
 
-    s->arg[0] = r;
-    s->arg[1] = at;
-    s->arg[2] = v;
     s->attr[KN_A_offset] = offset;
-    s->attr[KN_A_elem] = KN_T_f32;
     s->attr[KN_A_coh] = 1;
 }
 
@@ -244,8 +240,8 @@ finish_slab(struct dist *d, struct panel *x, kn_ref slab, kn_ref n)
     made = dist_plain_scale(d, &x->s, largest_of_slab(d, x, slab));
     row = dist_i2(d, KN_OP_add, x->s.e.row0, from);
     off = dist_i2(d, KN_OP_mul, row, x->s.spitch);
-    park(d, x->s.scales, dist_only_if(d, x->s.quad0, off), 0, made.written);
-    d->out->ins[d->out->nins - 1].attr[KN_A_coh] = 0;
+    dist_stg(d, x->s.scales, dist_only_if(d, x->s.quad0, off), made.written,
+             KN_T_f32);
     dist_dice_at(d, &x->s.dice, from);
     r = part_of_slab(d, x, slab, dist_int(d, 0),
                      dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x)));

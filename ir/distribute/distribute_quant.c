@@ -107,13 +107,8 @@ put(struct dist *d, const struct target *t, struct place at, kn_ref v)
 {
     kn_ref arg[3] = { at.in, dist_i2(d, KN_OP_add, t->off, at.col),
                       dist_int(d, DIST_NEVER) };
-    kn_ref off = dist_op3(d, KN_OP_select, kn_v32, arg);
-    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
 
-    s->arg[0] = t->r;
-    s->arg[1] = off;
-    s->arg[2] = v;
-    s->attr[KN_A_elem] = at.elem;
+    dist_stg(d, t->r, dist_op3(d, KN_OP_select, kn_v32, arg), v, at.elem);
 }
 
 /* One block: the row's accumulators y and y + 1, the first at column `col` of the

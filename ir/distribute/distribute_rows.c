@@ -211,16 +211,9 @@ expand_rowput(struct dist *d, const struct kn_ins *i)
                       dist_i2(d, KN_OP_or, d->q, d->wave_n), dist_int(d, 0));
     once[2] = dist_int(d, DIST_NEVER);
     for (uint32_t x = 0; x < r->nreg; x++) {
-        struct kn_ins *s;
-        kn_ref at;
-
         once[1] = dist_row_offset(d, &rows, ids->reg[x]);
-        at = dist_op3(d, KN_OP_select, kn_v32, once);
-        s = dist_add(d, KN_OP_stg, 0);
-        s->arg[0] = to;
-        s->arg[1] = at;
-        s->arg[2] = r->reg[x];
-        s->attr[KN_A_elem] = KN_T_f32;
+        dist_stg(d, to, dist_op3(d, KN_OP_select, kn_v32, once), r->reg[x],
+                 KN_T_f32);
     }
     return KILN_OK;
 }

@@ -171,17 +171,6 @@ dist_only_if(struct dist *d, kn_ref in, kn_ref off)
                     (kn_ref[3]){ in, off, dist_int(d, DIST_NEVER) });
 }
 
-static void
-put(struct dist *d, kn_ref r, kn_ref off, kn_ref v, uint8_t elem)
-{
-    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
-
-    s->arg[0] = r;
-    s->arg[1] = off;
-    s->arg[2] = v;
-    s->attr[KN_A_elem] = elem;
-}
-
 void
 dist_put_codes(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref row,
                kn_ref col)
@@ -195,9 +184,9 @@ dist_put_codes(struct dist *d, const struct dist_scaled *s, kn_ref v, kn_ref row
         kn_ref at = fp4 ? dist_ic(d, KN_OP_shr, c, 1) : c;
         kn_ref in = dist_op(d, KN_OP_slt, kn_vb1, c, s->ncols);
 
-        put(d, s->codes, dist_only_if(d, in, dist_i2(d, KN_OP_add, row, at)),
-            n ? dist_ic(d, KN_OP_shr, v, bits * n) : v,
-            s->vec == 1 ? KN_T_i8 : fp4 ? KN_T_i16 : KN_T_i32);
+        dist_stg(d, s->codes, dist_only_if(d, in, dist_i2(d, KN_OP_add, row, at)),
+                 n ? dist_ic(d, KN_OP_shr, v, bits * n) : v,
+                 s->vec == 1 ? KN_T_i8 : fp4 ? KN_T_i16 : KN_T_i32);
     }
 }
 
@@ -220,10 +209,10 @@ put_block(struct dist *d, struct dist_scaled *s, const kn_ref *acc,
     first = dist_ic(d, KN_OP_add, s->e.col0, y * 16);
     off = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul,
                   dist_ic(d, KN_OP_udiv, first, s->per * 16), s->size));
-    put(d, s->scales,
-        dist_only_if(d, dist_op(d, KN_OP_band, kn_vb1, s->quad0,
-                           dist_op(d, KN_OP_slt, kn_vb1, first, s->ncols)),
-                off), x.written, s->size == 1 ? KN_T_i8 : KN_T_f32);
+    first = dist_op(d, KN_OP_band, kn_vb1, s->quad0,
+                    dist_op(d, KN_OP_slt, kn_vb1, first, s->ncols));
+    dist_stg(d, s->scales, dist_only_if(d, first, off), x.written,
+             s->size == 1 ? KN_T_i8 : KN_T_f32);
 }
 
 kiln_status

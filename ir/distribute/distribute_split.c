@@ -84,12 +84,8 @@ store_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
 
         if (each < 4)
             d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)k;
-        s = dist_add(d, KN_OP_stg, 0);
-        s->arg[0] = x->r;
-        s->arg[1] = at;
-        s->arg[2] = part;
+        s = dist_stg(d, x->r, at, part, elem);
         s->attr[KN_A_offset] = (int32_t)(k * x->size);
-        s->attr[KN_A_elem] = elem;
         s->attr[KN_A_coh] = 1;
     }
 }

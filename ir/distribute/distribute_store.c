@@ -223,12 +223,7 @@ run_offset(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref col,
 static void
 put_run(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref v)
 {
-    struct kn_ins *n = dist_add(d, KN_OP_stg, 0);
-
-    n->arg[0] = s->o->r;
-    n->arg[1] = off;
-    n->arg[2] = v;
-    n->attr[KN_A_elem] = s->o->elem;
+    dist_stg(d, s->o->r, off, v, s->o->elem);
 }
 
 /* v += what the output holds there. */
@@ -337,12 +332,7 @@ paired(struct dist *d, const struct dist_out *o, const kn_ref *row, uint32_t y)
 static void
 store_run8(struct dist *d, const struct dist_out *o, kn_ref off, kn_ref v)
 {
-    struct kn_ins *s = dist_add(d, KN_OP_stg, 0);
-
-    s->arg[0] = o->r;
-    s->arg[1] = off;
-    s->arg[2] = v;
-    s->attr[KN_A_elem] = o->elem;
+    dist_stg(d, o->r, off, v, o->elem);
 }
 
 /* Of `paired`: rows of lanes 1 and 3 have the second fragment's columns. */
