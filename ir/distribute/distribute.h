@@ -298,9 +298,10 @@ void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
 struct dist_words {
     const kn_ref *w;
     uint32_t n;
+    bool parted;             /* i4: two a dword, bytes of its even and its odd codes */
 };
-/* Of eight dwords of eight codes each, K by K, the eight K of each place. */
-void dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[8]);
+/* Of eight dwords of eight codes each, K by K, the eight K of each place, parted. */
+void dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16]);
 /* What a run is multiplied by, an f32, or 0: a power of two, or of E4M3; of i4
  * what is subtracted: an integer with 8 added, or an f32. */
 struct dist_factor {

@@ -227,7 +227,7 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
                       : memory_dwords(d, l, t->reg + s * per, in);
 
         if (l->kdiv == 1)
-            many = convert_run(d, x, s, (struct dist_words){ in, many }, out);
+            many = convert_run(d, x, s, (struct dist_words){ in, many, false }, out);
         for (uint32_t j = 0; j < n; j++) {
             v = l->kdiv == 1 ? dist_cat(d, out + j * many / n, many / n)
                              : dist_scale(d, l->mem, in, j);

@@ -1,5 +1,7 @@
 /* distribute_copy.c - global memory to LDS: direct copies, copies through
  * registers, and zeroing the K tail of a staged tile. */
+#include <string.h>
+
 #include "distribute.h"
 
 /* The steps of share `part` of `parts`: from .. to - 1. */
@@ -356,7 +358,8 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
-/* The K run of outer index x.p of a block, of dwords w as in memory. */
+/* The K run of outer index x.p of a block, of dwords w as in memory, or, of 4 bits, of
+ * two for each (dist_turn_codes). */
 static void
 store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
                 kn_ref zero)
@@ -366,7 +369,7 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
     kn_ref staged[DIST_RUN / 2];
 
     if (l->mem) {
-        n = dist_convert(d, l, (struct dist_words){ w, n },
+        n = dist_convert(d, l, (struct dist_words){ w, n, kn_column_bits(l) == 4 },
                          (struct dist_factor){ .v = zero }, staged);
         w = staged;
     }
@@ -417,17 +420,19 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_put *x)
     uint32_t bits = kn_column_bits(l), run = g.kb * kn_memory_bits(l) / 8;
 
     for (uint32_t s = x->from; s < x->to; s++) {
-        kn_ref row[DIST_RUN], code[DIST_RUN / 8][8];
+        kn_ref row[DIST_RUN], code[DIST_RUN / 8][16];
         uint32_t n = block_rows(d, x->t, s, row);
 
         for (uint32_t k = 0; bits == 4 && k < n / 8; k++)
             dist_turn_codes(d, row + 8 * k, code[k]);
         for (uint32_t p = 0; p < g.pb; p++) {
-            kn_ref w[4], zero = x->scales ? dist_zero_word(d, x, s, p) : 0;
+            kn_ref w[8], zero = x->scales ? dist_zero_word(d, x, s, p) : 0;
 
             for (uint32_t k = 0; k < run / 4; k++)
-                w[k] = bits == 4 ? code[k][kn_awq_place(p)]
-                                 : transposed_dword(d, row, bits, k, p);
+                if (bits == 4)
+                    memcpy(w + 2 * k, code[k] + 2 * kn_awq_place(p), 2 * sizeof *w);
+                else
+                    w[k] = transposed_dword(d, row, bits, k, p);
             store_block_run(d, slot, (struct block_part){ s, p, 0 }, w, zero);
         }
     }

@@ -1,8 +1,11 @@
 /* distribute_widen.c - elements of 4, 6 and 8 bits to those that matrix
  * instructions take. All arithmetic is on packed bytes and exact. */
+#include <string.h>
+
 #include "distribute.h"
 
-static const uint32_t SIGNS = 0x80808080, LOW7 = 0x7f7f7f7f, ONES = 0x01010101;
+static const uint32_t SIGNS = 0x80808080, LOW7 = 0x7f7f7f7f, ONES = 0x01010101,
+                      NIBBLES = 0x0f0f0f0f;
 
 static kn_ref
 and_bits(struct dist *d, kn_ref x, uint32_t mask)
@@ -49,40 +52,44 @@ place_fields(struct dist *d, uint8_t from, kn_ref x)
     return or_bits(d, sign, mag);
 }
 
-/* Eight numbers of 4 bits to two dwords of one a byte. */
+/* Eight numbers of 4 bits to two dwords of one a byte: the even ones and the odd. */
+static void
+part_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
+{
+    out[0] = and_bits(d, x, NIBBLES);
+    out[1] = and_bits(d, dist_ic(d, KN_OP_shr, x, 4), NIBBLES);
+}
+
+/* Such dwords to those of the first and of the last four. */
+static void
+order_bytes(struct dist *d, const kn_ref part[2], kn_ref out[2])
+{
+    out[0] = dist_perm(d, part[1], part[0], 0x05010400);
+    out[1] = dist_perm(d, part[1], part[0], 0x07030602);
+}
+
 static void
 split_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
 {
-    kn_ref even = and_bits(d, x, 0x0f0f0f0f);
-    kn_ref odd = and_bits(d, dist_ic(d, KN_OP_shr, x, 4), 0x0f0f0f0f);
+    kn_ref part[2];
 
-    out[0] = dist_perm(d, odd, even, 0x05010400);
-    out[1] = dist_perm(d, odd, even, 0x07030602);
+    part_nibbles(d, x, part);
+    order_bytes(d, part, out);
 }
 
 void
-dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[8])
+dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16])
 {
-    const uint32_t low = 0x0f0f0f0f;
-    kn_ref byte[2][4];       /* of even and odd K: byte b of four */
-
-    for (uint32_t odd = 0; odd < 2; odd++)
-        for (uint32_t b = 0; b < 4; b++) {
-            uint32_t pick = 0x0c0c0000 | (b + 4) << 8 | b;
+    for (uint32_t b = 0; b < 4; b++)
+        for (uint32_t odd = 0; odd < 2; odd++) {
+            const uint32_t pick = b < 2 ? 0x05010400 : 0x07030602;
             kn_ref lo = dist_perm(d, row[2 + odd], row[odd], pick);
             kn_ref hi = dist_perm(d, row[6 + odd], row[4 + odd], pick);
 
-            byte[odd][b] = dist_perm(d, hi, lo, 0x05040100);
+            lo = dist_perm(d, hi, lo, b % 2 ? 0x07060302 : 0x05040100);
+            out[4 * b + odd] = and_bits(d, lo, NIBBLES);
+            out[4 * b + 2 + odd] = and_bits(d, dist_ic(d, KN_OP_shr, lo, 4), NIBBLES);
         }
-    for (uint32_t b = 0; b < 4; b++) {
-        kn_ref even = dist_ic(d, KN_OP_and, byte[0][b], low);
-        kn_ref odd = dist_ic(d, KN_OP_and, byte[1][b], low);
-
-        out[2 * b] = dist_i2(d, KN_OP_or, even, dist_ic(d, KN_OP_shl, odd, 4));
-        even = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, byte[0][b], 4), low);
-        odd = dist_ic(d, KN_OP_and, byte[1][b], 0xf0f0f0f0);
-        out[2 * b + 1] = dist_i2(d, KN_OP_or, even, odd);
-    }
 }
 
 /* Four numbers of 6 bits in the low 24 to one a byte. */
@@ -362,41 +369,79 @@ multiplied(struct dist *d, uint8_t to, struct dist_words in, kn_ref factor,
     return many;
 }
 
-/* What is subtracted from an integer with 8 added, as the number that it comes
- * from: 1024 or 2^23, and the zero point with 8 added, or 8. */
+/* Less what an integer of f16 has too much: 1024, of which it is the low bits, 8, and
+ * the zero point, which has 8 added as well. */
 static kn_ref
-integers_base(struct dist *d, uint8_t to, kn_ref zero)
+half_base(struct dist *d, kn_ref zero)
 {
     if (!zero)
-        return kn_flt(d->out, to == KN_T_f16 ? -1032 : -8388616);
-    if (to != KN_T_f16) {
-        zero = dist_ic(d, KN_OP_or, zero, 0xcb000000);
-        zero = dist_op(d, KN_OP_bits, kn_vf32, zero, 0);
-        return dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), zero, 0);
-    }
+        return kn_flt(d->out, -1032);
     zero = dist_ic(d, KN_OP_or, zero, 0xe400);
     zero = dist_perm(d, zero, zero, 0x01000100);
     return dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), zero, 0);
 }
 
-/* Two of four bytes, each 0 to 15, that are integers with 8 added: the low bits
- * of 1024 + x as f16, of 2^23 + x as f32, less what is too much. */
+/* Two of four bytes, each 0 to 15, as the low bits of 1024 + x, less base. */
 static kn_ref
-integers(struct dist *d, uint8_t to, kn_ref x, uint32_t h, kn_ref base)
+half_integers(struct dist *d, kn_ref x, uint32_t h, kn_ref base)
 {
-    const struct kn_type f16 = dist_vec(KN_T_f16, 2), f32 = dist_vec(KN_T_f32, 2);
-    kn_ref half[2];
+    const struct kn_type f16 = dist_vec(KN_T_f16, 2);
 
-    if (to == KN_T_f16) {
-        x = dist_perm(d, dist_int(d, 0x64646464), x, h ? 0x04030402 : 0x04010400);
-        x = dist_op(d, KN_OP_bits, f16, x, 0);
-        x = dist_op(d, KN_OP_fadd, f16, x, base);
-        return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+    x = dist_perm(d, dist_int(d, 0x64646464), x, h ? 0x04030402 : 0x04010400);
+    x = dist_op(d, KN_OP_bits, f16, x, 0);
+    x = dist_op(d, KN_OP_fadd, f16, x, base);
+    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+}
+
+/* The same of f32: - 8, or - zero as the low bits of - 2^23 - zero. */
+static kn_ref
+float_base(struct dist *d, kn_ref zero)
+{
+    if (!zero)
+        return kn_flt(d->out, -8);
+    zero = dist_ic(d, KN_OP_or, zero, 0xcb000000);
+    zero = dist_op(d, KN_OP_bits, kn_vf32, zero, 0);
+    zero = dist_op(d, KN_OP_fadd, kn_vf32, zero, kn_flt(d->out, 8388608));
+    return dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), zero, 0);
+}
+
+/* Bytes first and first + 1, each 0 to 15: as e4m3 that is so many times its least
+ * number, 2^-9 or FNUZ 2^-10. */
+static kn_ref
+float_integers(struct dist *d, kn_ref x, uint32_t first, kn_ref base)
+{
+    double up = kn_targets[d->in->target].fnuz ? 1024 : 512;
+    kn_ref arg[] = { unpack(d, KN_T_fp8, x, first), kn_flt(d->out, up), base };
+
+    return dist_op3(d, KN_OP_fma, dist_vec(KN_T_f32, 2), arg);
+}
+
+/* The high halves of number i of two pairs. */
+static kn_ref
+high_of_pairs(struct dist *d, const kn_ref pair[2], int32_t i)
+{
+    kn_ref one[2];
+
+    for (int k = 0; k < 2; k++) {
+        one[k] = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), pair[k], 0);
+        one[k] = dist_op(d, KN_OP_slice, kn_v32, one[k], 0);
+        d->out->ins[d->out->nins - 1].attr[KN_A_first] = i;
     }
-    for (uint32_t i = 0; i < 2; i++)
-        half[i] = dist_perm(d, dist_int(d, 0x4b), x, 0x040c0c00 + 2 * h + i);
-    x = dist_op(d, KN_OP_bits, f32, dist_cat(d, half, 2), 0);
-    return dist_op(d, KN_OP_fadd, f32, x, base);
+    return dist_perm(d, one[1], one[0], 0x07060302);
+}
+
+/* Eight; even and odd ones become f32 apart, and bf16 together. */
+static void
+brain_integers(struct dist *d, const kn_ref part[2], kn_ref base, kn_ref out[4])
+{
+    for (uint32_t h = 0; h < 2; h++) {
+        kn_ref pair[2];
+
+        for (uint32_t odd = 0; odd < 2; odd++)
+            pair[odd] = float_integers(d, part[odd], 2 * h, base);
+        for (int32_t i = 0; i < 2; i++)
+            *out++ = high_of_pairs(d, pair, i);
+    }
 }
 
 /* Less a zero point that is no integer: in f32, then to nearest even. */
@@ -411,31 +456,45 @@ less_number(struct dist *d, uint8_t to, kn_ref x, kn_ref zero)
     return dist_op(d, KN_OP_bits, kn_v32, x, 0);
 }
 
+/* The even and odd integers of dword i of 4 bits, with 8 added. */
+static void
+part_integers(struct dist *d, const struct kn_lds *l, struct dist_words in, uint32_t i,
+              kn_ref part[2])
+{
+    if (in.parted)
+        memcpy(part, in.w + 2 * i, 2 * sizeof *part);
+    else
+        part_nibbles(d, l->words ? in.w[i]
+                        : dist_ic(d, KN_OP_xor, in.w[i], 0x88888888), part);
+}
+
 /* Eight integers of 4 bits a dword, less their zero point: an integer with 8
  * added, an f32, or none. Words have 8 added already, which an f32 is of too. */
 static uint32_t
 widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
                kn_ref zero, kn_ref *out)
 {
-    uint8_t to = l->elem;
     bool number = zero && kn_val(d->out, zero)->type.elem == KN_T_f32;
-    uint8_t by = number || to != KN_T_f16 ? KN_T_f32 : KN_T_f16;
-    kn_ref base = number && l->words ? kn_flt(d->out, -8388608)
-                : integers_base(d, by, number ? 0 : zero);
-    uint32_t many = 0;
+    bool half = l->elem == KN_T_f16 && !number;
+    kn_ref base = half ? half_base(d, zero)
+                : number && l->words ? kn_flt(d->out, 0)
+                : float_base(d, number ? 0 : zero);
 
-    for (uint32_t i = 0; i < in.n; i++) {
-        kn_ref byte[2], x;
+    for (uint32_t i = 0; i < in.n; i++, out += 4) {
+        kn_ref part[2], byte[2];
 
-        split_nibbles(d, l->words ? in.w[i]
-                           : dist_ic(d, KN_OP_xor, in.w[i], 0x88888888), byte);
-        for (uint32_t h = 0; h < 4; h++) {
-            x = integers(d, by, byte[h / 2], h % 2, base);
-            out[many++] = number ? less_number(d, to, x, zero)
-                        : by == KN_T_f32 ? high_halves(d, x) : x;
+        part_integers(d, l, in, i, part);
+        if (!half && !number) {
+            brain_integers(d, part, base, out);
+            continue;
         }
+        order_bytes(d, part, byte);
+        for (uint32_t h = 0; h < 4; h++)
+            out[h] = half ? half_integers(d, byte[h / 2], h % 2, base)
+                   : less_number(d, l->elem,
+                                 float_integers(d, byte[h / 2], h % 2 * 2, base), zero);
     }
-    return many;
+    return 4 * in.n;
 }
 
 uint32_t
