@@ -74,13 +74,13 @@ piece_k(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
                    j * g.run / pieces(d, l));
 }
 
-/* LDS address of a piece; runs beyond the tile lie behind it. */
+/* LDS address of a piece. */
 static kn_ref
 piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
 {
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t n = pieces(d, l), bytes = piece_bytes(d, l);
-    kn_ref row, run, a, arg[3], id = dist_chunk_id(d, step);
+    kn_ref row, run, a;
 
     dist_run_place(d, l, dist_chunk_id(d, step), &row, &run);
     if (l->kdiv == 1) {
@@ -94,13 +94,8 @@ piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
     }
     a = dist_ic(d, KN_OP_mul, piece_k(d, l, step, j), g.pitch);
     a = dist_i2(d, KN_OP_add, a, dist_ic(d, KN_OP_mul, row, bytes));
-    if ((step + 1) * kn_waves(d->in) * 64 <= g.nchunks)
-        return a;
-    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g.nchunks));
-    arg[1] = a;
-    arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, n * bytes),
-                     j * bytes);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
+    return dist_or_behind(d, &g, step, a,
+                          (struct dist_piece){ n * bytes, j * bytes, bytes });
 }
 
 /* The dwords of a run as they were in memory. */

@@ -332,15 +332,31 @@ struct block_part {
     uint32_t step, p, at;    /* outer index in the block; first byte */
 };
 
-/* LDS address of a part; blocks beyond the tile write behind it, into the
- * slot's padding. */
+kn_ref
+dist_or_behind(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref a,
+               struct dist_piece x)
+{
+    uint32_t threads = kn_waves(d->in) * 64, over = (step + 1) * threads - g->nchunks;
+    kn_ref id, arg[3];
+
+    if ((step + 1) * threads <= g->nchunks)
+        return a;
+    id = dist_chunk_id(d, step);
+    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g->nchunks));
+    arg[1] = a;
+    arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, x.bytes),
+                     (int64_t)g->nchunks * (x.block - x.bytes) + x.at * over);
+    return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
+/* LDS address of a part. */
 static kn_ref
 transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
 {
     uint32_t step = x.step, p = x.p;
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t run = g.kb * kn_elems[l->elem].bits / 8;
-    kn_ref id = dist_chunk_id(d, step), a, arg[3], k, row;
+    kn_ref id = dist_chunk_id(d, step), a, k, row;
 
     dist_block_place(d, l, id, &k, &row);
     row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
@@ -349,13 +365,8 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
         a = dist_i2(d, KN_OP_xor, a,
                     dist_ic(d, KN_OP_shl, dist_swizzle(d, l, row), 4));
     a = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), a);
-    if ((step + 1) * kn_waves(d->in) * 64 <= g.nchunks)
-        return a;
-    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g.nchunks));
-    arg[1] = a;
-    arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, run * g.pb),
-                     p * run + x.at);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
+    return dist_or_behind(d, &g, step, a, (struct dist_piece){
+                              run * g.pb, p * run + x.at, run < 16 ? run : 16 });
 }
 
 /* The K run of outer index x.p of a block, of dwords w as in memory, or, of 4 bits, of

@@ -281,6 +281,63 @@ unpack(struct dist *d, uint8_t from, kn_ref x, uint32_t first)
     return x;
 }
 
+/* e4m3 bytes first and first + 1 of a dword, times up, plus base. */
+struct line_of {
+    kn_ref up, base;         /* f32x2 or a constant */
+};
+
+static kn_ref
+on_line(struct dist *d, kn_ref x, uint32_t first, struct line_of l)
+{
+    kn_ref arg[] = { unpack(d, KN_T_fp8, x, first), l.up, l.base };
+
+    return dist_op3(d, KN_OP_fma, dist_vec(KN_T_f32, 2), arg);
+}
+
+/* The high halves of number i of two pairs. */
+static kn_ref
+high_of_pairs(struct dist *d, const kn_ref pair[2], int32_t i)
+{
+    kn_ref one[2];
+
+    for (int k = 0; k < 2; k++) {
+        one[k] = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), pair[k], 0);
+        one[k] = dist_op(d, KN_OP_slice, kn_v32, one[k], 0);
+        d->out->ins[d->out->nins - 1].attr[KN_A_first] = i;
+    }
+    return dist_perm(d, one[1], one[0], 0x07060302);
+}
+
+/* Eight numbers; even and odd ones become f32 apart, and bf16 together. */
+static void
+brains_on_line(struct dist *d, const kn_ref part[2], struct line_of l, kn_ref out[4])
+{
+    for (uint32_t h = 0; h < 2; h++) {
+        kn_ref pair[2];
+
+        for (uint32_t odd = 0; odd < 2; odd++)
+            pair[odd] = on_line(d, part[odd], 2 * h, l);
+        for (int32_t i = 0; i < 2; i++)
+            *out++ = high_of_pairs(d, pair, i);
+    }
+}
+
+/* Eight codes of fp4 as bytes of FNUZ, which has all their values; not -0. */
+static void
+part_fp4(struct dist *d, kn_ref x, kn_ref part[2])
+{
+    part_nibbles(d, x, part);
+    for (int i = 0; i < 2; i++) {
+        kn_ref table[] = { dist_int(d, 0x54504c48), dist_int(d, 0x44403800),
+                           and_bits(d, part[i], 0x07070707) };
+        kn_ref mag = dist_op3(d, KN_OP_perm, kn_v32, table);
+        kn_ref sign = dist_i2(d, KN_OP_and, dist_ic(d, KN_OP_shl, part[i], 4),
+                              add_bits(d, mag, LOW7));
+
+        part[i] = or_bits(d, and_bits(d, sign, SIGNS), mag);
+    }
+}
+
 /* Two fields of e4m3 in a dword times 2^up and a factor, as bf16: one product
  * after the other, as both together may be beyond f32. */
 static kn_ref
@@ -292,6 +349,20 @@ scale_pair(struct dist *d, kn_ref x, uint32_t first, int up, kn_ref factor)
     x = dist_op(d, KN_OP_fmul, two, x, kn_flt(d->out, (double)(1 << up)));
     factor = dist_op(d, KN_OP_splat, two, factor, 0);
     return high_halves(d, dist_op(d, KN_OP_fmul, two, x, factor));
+}
+
+static uint32_t
+scaled_fp4(struct dist *d, struct dist_words in, kn_ref factor, kn_ref *out)
+{
+    struct line_of l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
+                         kn_flt(d->out, 0) };
+    kn_ref part[2];
+
+    for (uint32_t i = 0; i < in.n; i++) {
+        part_fp4(d, in.w[i], part);
+        brains_on_line(d, part, l, out + 4 * i);
+    }
+    return 4 * in.n;
 }
 
 /* To bf16, times a power of two: by the target's own conversion, which has no
@@ -308,6 +379,8 @@ scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
 
     if (ocp && kn_elems[from].bits != 6)
         return widen(d, from, in, factor, out);
+    if (from == KN_T_fp4)
+        return scaled_fp4(d, in, factor, out);
     n = split(d, from, in.w, in.n, byte);
     for (uint32_t i = 0; i < n; i++) {
         byte[i] = ocp ? place_fields(d, from, byte[i])
@@ -348,23 +421,25 @@ static uint32_t
 multiplied(struct dist *d, uint8_t to, struct dist_words in, kn_ref factor,
            kn_ref *out)
 {
-    bool own = kn_targets[d->in->target].scaled;
-    uint32_t each = own ? 8 : 4, n = in.n, many = 0;
-    kn_ref byte[DIST_RUN / 4];
+    kn_ref two = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0);
+    uint32_t many = 0;
 
-    if (!own) {
-        n = split(d, KN_T_fp4, in.w, in.n, byte);
-        factor = dist_op(d, KN_OP_fmul, kn_vf32, factor,
-                         kn_flt(d->out, (double)(1 << shift_of(KN_T_fp4, KN_T_fp8))));
+    if (kn_targets[d->in->target].scaled) {
+        for (uint32_t i = 0; i < in.n; i++)
+            for (uint32_t e = 0; e < 8; e += 2)
+                out[many++] = product(d, to, unpack(d, KN_T_fp4, in.w[i], e), two);
+        return many;
     }
-    factor = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0);
-    for (uint32_t i = 0; i < n; i++) {
-        kn_ref x = own ? in.w[i]
-                 : fnuz_bytes(d, KN_T_fp4, byte[i]);
+    if (to == KN_T_bf16)
+        return scaled_fp4(d, in, factor, out);
+    for (uint32_t i = 0; i < in.n; i++) {
+        kn_ref part[2], byte[2];
 
-        for (uint32_t e = 0; e < each; e += 2)
-            out[many++] = product(d, to, unpack(d, own ? KN_T_fp4 : KN_T_fp8, x, e),
-                                  factor);
+        part_fp4(d, in.w[i], part);
+        order_bytes(d, part, byte);
+        for (uint32_t h = 0; h < 4; h++)
+            out[many++] = product(d, to, unpack(d, KN_T_fp8, byte[h / 2], h % 2 * 2),
+                                  two);
     }
     return many;
 }
@@ -405,43 +480,13 @@ float_base(struct dist *d, kn_ref zero)
     return dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), zero, 0);
 }
 
-/* Bytes first and first + 1, each 0 to 15: as e4m3 that is so many times its least
- * number, 2^-9 or FNUZ 2^-10. */
-static kn_ref
-float_integers(struct dist *d, kn_ref x, uint32_t first, kn_ref base)
+/* Bytes of 0 to 15, which as e4m3 are so many times its least number, 2^-9 or FNUZ
+ * 2^-10. */
+static struct line_of
+integer_line(struct dist *d, kn_ref base)
 {
-    double up = kn_targets[d->in->target].fnuz ? 1024 : 512;
-    kn_ref arg[] = { unpack(d, KN_T_fp8, x, first), kn_flt(d->out, up), base };
-
-    return dist_op3(d, KN_OP_fma, dist_vec(KN_T_f32, 2), arg);
-}
-
-/* The high halves of number i of two pairs. */
-static kn_ref
-high_of_pairs(struct dist *d, const kn_ref pair[2], int32_t i)
-{
-    kn_ref one[2];
-
-    for (int k = 0; k < 2; k++) {
-        one[k] = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), pair[k], 0);
-        one[k] = dist_op(d, KN_OP_slice, kn_v32, one[k], 0);
-        d->out->ins[d->out->nins - 1].attr[KN_A_first] = i;
-    }
-    return dist_perm(d, one[1], one[0], 0x07060302);
-}
-
-/* Eight; even and odd ones become f32 apart, and bf16 together. */
-static void
-brain_integers(struct dist *d, const kn_ref part[2], kn_ref base, kn_ref out[4])
-{
-    for (uint32_t h = 0; h < 2; h++) {
-        kn_ref pair[2];
-
-        for (uint32_t odd = 0; odd < 2; odd++)
-            pair[odd] = float_integers(d, part[odd], 2 * h, base);
-        for (int32_t i = 0; i < 2; i++)
-            *out++ = high_of_pairs(d, pair, i);
-    }
+    return (struct line_of){
+        kn_flt(d->out, kn_targets[d->in->target].fnuz ? 1024 : 512), base };
 }
 
 /* Less a zero point that is no integer: in f32, then to nearest even. */
@@ -485,14 +530,15 @@ widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
 
         part_integers(d, l, in, i, part);
         if (!half && !number) {
-            brain_integers(d, part, base, out);
+            brains_on_line(d, part, integer_line(d, base), out);
             continue;
         }
         order_bytes(d, part, byte);
         for (uint32_t h = 0; h < 4; h++)
             out[h] = half ? half_integers(d, byte[h / 2], h % 2, base)
                    : less_number(d, l->elem,
-                                 float_integers(d, byte[h / 2], h % 2 * 2, base), zero);
+                                 on_line(d, byte[h / 2], h % 2 * 2,
+                                         integer_line(d, base)), zero);
     }
     return 4 * in.n;
 }
