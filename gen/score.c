@@ -38,6 +38,8 @@ kn_class_name(enum kn_class c)
     return classes[c].text;
 }
 
+enum { SMALL_ROWS = 64 };
+
 static enum kn_class
 mx_class(const kiln_problem *p)
 {
@@ -49,7 +51,8 @@ mx_class(const kiln_problem *p)
         return KN_CLASS_Q4;
     if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
         return kn_widens_scaled(p) ? KN_CLASS_WB
-                                   : KN_CLASS_W4; /* on gfx942 e5m2 too */
+             : b == 6 && p->m <= SMALL_ROWS ? KN_CLASS_GQ /* as much to convert */
+                                            : KN_CLASS_W4; /* on gfx942 e5m2 too */
     if (a == 6 || b == 6)
         return shuffled ? KN_CLASS_S66 : KN_CLASS_MX66;
     if (a != b)
