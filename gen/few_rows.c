@@ -16,12 +16,13 @@ enum { FORM_ROWS = 4 };      /* 1, 2, 4, 8 */
 
 static const struct forms {
     struct form wide[FORM_ROWS], narrow[FORM_ROWS];
-    uint16_t many[2];        /* columns: of up to 2 rows, of more */
+    uint16_t many[4];        /* columns: of up to 2 rows, of more; from which on
+                              * matrix instructions win with 4 rows and with 8 */
     bool deep;               /* a long K of few is four waves', of up to 4 columns */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
              { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 3072 }, true },
   dots = { { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 8, 2, 2 } },
-           { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
+           { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } }, { 4096, 4096, 12288, 8192 }, false },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
             { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
   scaled = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
@@ -34,7 +35,7 @@ static const struct forms {
   fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 } },
                  { { 8, 2, 2 }, { 8, 2, 2 } }, { 4096, 4096 }, false }, none;
 
-enum { WIDE = 4096, DEEP = 2048, TURNS = 80, FEW_COLUMNS = 256 };
+enum { WIDE = 4096, DEEP = 2048, TURNS = 80, FEW_COLUMNS = 256, MANY_WEIGHTS = 1 << 23 };
 
 bool
 kn_few_widened(const kiln_problem *p)
@@ -88,8 +89,11 @@ form_of(const kiln_problem *p, uint32_t rows)
 {
     const struct forms *all = forms_of(p);
     bool more = rows > 2, wide = p->n >= all->many[more];
+    int64_t most = all->many[2 + (rows > 4)];
     struct form f = { 0 };
 
+    if (more && most && p->n >= most && p->n * p->k >= (rows > 4 ? 3 : 4) * MANY_WEIGHTS)
+        return f;
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[log2_of(rows)];
     if (f.wn > 1 && !shares_k(p, f.wn) && (!more || (all->deep && f.bn == 8)))
