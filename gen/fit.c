@@ -196,6 +196,20 @@ two_or_three(const kiln_problem *p, const struct kn_config *g)
     return g->copies == KN_COPIES_LINES && kn_form_lacks(p, &two) ? 3 : 2;
 }
 
+/* Whether a K tile more is worth having in registers: of small tiles, which wait for
+ * memory, of the assembly lowering (docs/timing.md). */
+static bool
+three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config three = *g;
+
+    three.stages = 3;
+    return g->bm * g->bn <= 128 * 128 && g->wm * g->wn <= 4 && p->k >= 3 * (int64_t)g->bk &&
+           (g->lowering == KN_LOWERING_ASM || kn_form_assembly(p, g)) &&
+           !g->cus && !kn_form_lacks(p, &three) &&
+           kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
+}
+
 /* Slots worth having: with direct copies about 64 KB on their way to a
  * compute unit cover the latency of memory (docs/timing.md). Each copy of
  * each slot holds a scalar register for its M0, so tiles with scales, and
@@ -226,7 +240,9 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
         !kn_dequant(p) && g->bm * g->bn == 256 * 256)
         return 1;
-    return !kn_direct(p, g) || want < 2 ? 2 : want > most ? most : want;
+    if (!kn_direct(p, g))
+        return three_pay(c, p, g) ? 3 : 2;
+    return want < 2 ? 2 : want > most ? most : want;
 }
 
 uint32_t

@@ -63,6 +63,10 @@ uint32_t kn_scale_batch_k(const struct kn_config *g);
 /* Whether batches have their places in LDS where slots are filled whole. */
 bool kn_room_for_batches(const kiln_problem *p, const struct kn_config *g);
 
+/* K tiles that a loop has in registers on their way to LDS: of three stages two, and
+ * two in LDS. */
+uint32_t kn_ahead(const kiln_problem *p, const struct kn_config *g);
+
 /* Batches of scales in LDS. */
 uint32_t kn_scale_slots(const struct kn_config *g);
 

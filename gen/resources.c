@@ -105,10 +105,10 @@ staged(const struct demand *d)
     uint32_t threads = g->wm * g->wn * 64;
 
     return d->direct ? 24
-         : 24 + pieces(g->bm * g->bk * a / 8, g->domain.align_a, d->loose_a,
-                       threads) +
-           pieces(g->bn * g->bk * d->bits_b / 8, g->domain.align_b, d->loose_b,
-                  threads);
+         : 24 + kn_ahead(d->p, g) *
+                (pieces(g->bm * g->bk * a / 8, g->domain.align_a, d->loose_a, threads) +
+                 pieces(g->bn * g->bk * d->bits_b / 8, g->domain.align_b, d->loose_b,
+                        threads));
 }
 
 /* Narrow loads: packing them spills beyond this, in large tiles of 6-bit types

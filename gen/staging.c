@@ -150,6 +150,12 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
             kn_unaligned_scales(p, g));
 }
 
+uint32_t
+kn_ahead(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_STEP && g->stages == 3 && !kn_direct(p, g) ? 2 : 1;
+}
+
 /* Rows that begin at any byte: dwords are loaded, and shifted on their way to
  * LDS (ir/distribute/distribute_unaligned.c). A walk over tiles that divides K
  * has no scalar registers for it beside converted operands (measured). Of rows

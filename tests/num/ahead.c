@@ -1,0 +1,163 @@
+/* Two K tiles on their way in registers (three stages) against one (two), where LDS
+ * is not filled from memory. The same launch must give the same bytes, right against
+ * the reference, without a finding, whatever the order of workgroups and of what
+ * memory returns; K of no tile, of one and two, which are fewer than are asked for
+ * ahead, and of many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../kit/num.h"
+
+struct row {
+    kiln_target target;
+    const char *name;
+    kiln_problem p;          /* what the kernel is generated for */
+    const char *config;      /* without its stages */
+    int64_t size[5][3];      /* launches: M, N, K; 0, 0, 0 ends */
+};
+
+enum { FEW = 5, SPARE = 300 };
+static const int64_t few[FEW] = { 70, 0, 1, 128, 17 };
+
+#define SIZES { { 64, 64, 1056 }, { 70, 68, 96 }, { 1, 4, 32 }, { 129, 132, 576 }, \
+                { 20, 60, 0 } }
+#define OF_16 { { 64, 64, 1056 }, { 80, 80, 96 }, { 16, 16, 32 }, { 144, 144, 576 }, \
+                { 32, 64, 0 } }
+#define TILE(t, w) "tile=" t " waves=" w " schedule=simple lowering=asm"
+
+static const struct row rows[] = {
+    { KILN_GFX942, "bf16", { .a = KILN_BF16 }, TILE("64x64x64", "2x2"), SIZES },
+    { KILN_GFX942, "fp8, nn, rows",
+      { .a = KILN_FP8, .layout = KILN_NN, .scale = KILN_SCALE_ROW },
+      TILE("32x64x64", "1x4"), OF_16 },
+    { KILN_GFX942, "f16, tn, shares of K, beta",
+      { .a = KILN_F16, .layout = KILN_TN, .beta = 1 },
+      TILE("64x64x32", "2x2") " split-k=2", OF_16 },
+    { KILN_GFX942, "fp8, 128-blocks", { .a = KILN_FP8, .scale = KILN_SCALE_BLOCK128 },
+      TILE("64x64x128", "2x2"), SIZES },
+    { KILN_GFX942, "mxfp8, groups",
+      { .a = KILN_MXFP8, .family = KILN_GROUPED, .groups = FEW },
+      TILE("32x64x128", "1x4"), { { 0, 68, 1056 }, { 0, 60, 96 } } },
+    { KILN_GFX942, "mxfp4", { .a = KILN_MXFP4 }, TILE("32x32x128", "2x2"), SIZES },
+    { KILN_GFX942, "groups in K, f16",
+      { .a = KILN_F16, .layout = KILN_TN, .family = KILN_WGRAD, .groups = FEW },
+      TILE("64x64x64", "2x2"), { { 64, 64, 0 }, { 80, 48, 0 } } },
+    { KILN_GFX950, "bf16 x mxfp4", { .a = KILN_BF16, .b = KILN_MXFP4 },
+      TILE("32x64x128", "1x4"), SIZES },
+    { KILN_GFX950, "bf16 x i4", { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP32 },
+      TILE("16x64x128", "1x4"), SIZES },
+    { KILN_GFX950, "bf16 x i4, AWQ",
+      { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
+        .b_layout = KILN_B_AWQ, .zero_points = KILN_ZEROS_I4,
+        .scale_layout = KILN_SCALE_TRANSPOSED },
+      TILE("64x64x128", "2x2"),
+      { { 64, 64, 1056 }, { 70, 96, 96 }, { 1, 32, 32 } } },
+    { KILN_GFX950, "f32", { .a = KILN_F32, .out = KILN_F32, .layout = KILN_NN },
+      TILE("32x32x32", "2x2"), OF_16 },
+};
+
+static kiln_problem
+problem_of(const struct row *r, const int64_t size[3])
+{
+    kiln_problem p = r->p;
+
+    p.size = sizeof p;
+    p.target = r->target;
+    p.b = p.b ? p.b : p.a;
+    p.out = p.out ? p.out : KILN_BF16;
+    p.m = size[0];
+    p.n = size[1];
+    p.k = size[2];
+    return p;
+}
+
+static void
+open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r,
+            uint32_t stages)
+{
+    kiln_problem p = problem_of(r, r->size[0]);
+    struct kn_config g = { 0 };
+
+    assert_true(num_configured(&g, &p, r->config));
+    g.domain.ktail = 1;
+    g.stages = stages;
+    if (!num_open(k, counts, &p, &g))
+        fail_msg("%s", k->c.err.text);
+}
+
+static uint64_t
+launched(struct num_kernel *k, const struct row *r, const int64_t size[3], int n)
+{
+    struct num_job j = { .p = problem_of(r, size), .seed = 7,
+                         .lens = r->p.groups ? few : NULL,
+                         .spare = r->p.groups ? SPARE : 0,
+                         .order = (enum kn_sim_order)(n % 3), .order_seed = 3 };
+    struct num_result out;
+    char text[600];
+
+    if (r->p.family == KILN_WGRAD)
+        j.p.k += j.spare;
+    num_launch(k, &j, &out);
+    num_describe(k, &j, text, sizeof text);
+    if (!out.ok || out.nfindings)
+        print_message("%s\n%s\n", text, out.text);
+    assert_true(out.ok);
+    assert_int_equal(out.nfindings, 0);
+    return out.digest;
+}
+
+static void
+two_ahead_are_one(void **state)
+{
+    const struct row *r = *state;
+    struct num_counts counts = { 0 };
+    struct num_kernel two, one;
+
+    open_kernel(&two, &counts, r, 3);
+    open_kernel(&one, &counts, r, 2);
+    for (int n = 0; n < 5 && r->size[n][1]; n++)
+        assert_true(launched(&two, r, r->size[n], n) ==
+                    launched(&one, r, r->size[n], n));
+    num_close(&two);
+    num_close(&one);
+}
+
+/* LLVM waits for all loads before the first use of any. */
+static void
+llvm_has_none(void **state)
+{
+    static const struct row r = { KILN_GFX942, "", { .a = KILN_BF16 }, "",
+                                  { { 64, 64, 512 } } };
+    kiln_problem p = problem_of(&r, r.size[0]);
+    struct num_counts counts = { 0 };
+    struct kn_config g = { .bm = 64, .bn = 64, .bk = 64, .wm = 2, .wn = 2, .stages = 3,
+                           .schedule = KN_SCHED_SIMPLE, .lowering = KN_LOWERING_LLVM };
+    struct num_kernel k;
+
+    (void)state;
+    assert_false(num_open(&k, &counts, &p, &g));
+    if (!strstr(k.c.err.text, "stages"))
+        fail_msg("%s", k.c.err.text);
+    num_close(&k);
+}
+
+int
+main(void)
+{
+    enum { N = sizeof rows / sizeof *rows };
+    struct CMUnitTest tests[N + 1];
+
+    memset(tests, 0, sizeof tests);
+    for (size_t r = 0; r < N; r++)
+        tests[r] = (struct CMUnitTest){ .name = rows[r].name,
+                                        .test_func = two_ahead_are_one,
+                                        .initial_state = (void *)&rows[r] };
+    tests[N] = (struct CMUnitTest)cmocka_unit_test(llvm_has_none);
+    return _cmocka_run_group_tests("ahead", tests, N + 1, NULL, NULL);
+}
