@@ -218,7 +218,7 @@ static void
 needs_panels(const kiln_problem *p, struct kn_config *g)
 {
     g->domain.panels = kn_panels(p, g) ||
-                       (p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->routed &&
+                       (p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&
                         p->n > kn_tile_columns(p, g));
 }
 
@@ -334,7 +334,8 @@ pick_panels(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     for (uint32_t size = 128; p->out_scale == KILN_OUT_ROW && size >= 32; size /= 2) {
         struct kn_config try = *g;
 
-        try.bm = try.bn = size;
+        try.bm = kn_family_of(p)->routed ? p->block_m : size;
+        try.bn = size;
         needs_panels(p, &try);
         kn_default_waves(p, &try);
         if (kn_shareable(&try) && kn_tile_fit(c, p, &try) && !kn_form_lacks(p, &try)) {

@@ -220,12 +220,12 @@ array_of(const struct given *x, uint32_t i)
 static bool
 names_rows(const struct given *x)
 {
-    bool any = false;
+    bool any = x->p->beta || x->p->out_scale == KILN_OUT_ROW;
 
     for (uint32_t i = 0; i < x->operands.n; i++)
         any |= x->operands.of[i].kind == KN_FO_ROW ||
                x->operands.of[i].kind == KN_FO_TENSOR;
-    return (any || x->p->beta) && kn_family_of(x->p)->routed;
+    return any && kn_family_of(x->p)->routed;
 }
 
 /* Bias and C are an expression's operands: C is loaded for many rows at a time, and a

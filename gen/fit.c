@@ -132,7 +132,7 @@ kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->bm && kn_quantises(p) && g->bn % (g->wn * 64))
         return "a wave that quantises needs a multiple of 64 columns of gate "
                "and up";
-    if (g->bm && kn_writes_scales(p) && g->bn != 2 * kn_output_block(p))
+    if (g->bm && p->out_scale == KILN_OUT_BLOCK128 && g->bn != 2 * kn_output_block(p))
         return "scales of 128 columns of gemm1's output need a tile of 256, of "
                "gate and of up";
     if (g->wm && p->stage == KILN_MOE_GATE_UP && g->bn % (g->wn * 32))

@@ -38,15 +38,14 @@ bool
 kn_panels(const kiln_problem *p, const struct kn_config *g)
 {
     return p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&
-           !kn_family_of(p)->routed &&
            (g->domain.panels || kn_b_columns(p) > WIDEST);
 }
 
-/* Of moe's gemm1 the waves along N have a share each of gate's and up's. */
+/* Of moe's gemm1 the waves along N have a share each of gate's and up's in 128. */
 uint32_t
 kn_output_columns(const kiln_problem *p, const struct kn_config *g)
 {
-    if (kn_family_of(p)->routed && kn_writes_scales(p))
+    if (kn_family_of(p)->routed && p->out_scale == KILN_OUT_BLOCK128)
         return 2 * kn_output_block(p) / (g->wn ? g->wn : 1);
     if (kn_panels(p, g))
         return 16u << kn_gated(p);
@@ -54,13 +53,16 @@ kn_output_columns(const kiln_problem *p, const struct kn_config *g)
          : kn_writes_scales(p) ? kn_output_block(p) << kn_gated(p) : 16;
 }
 
-/* moe's gemm1 hands gemm2 rows with a scale per 128 columns. */
+/* moe's gemm1 hands gemm2 rows with a scale each, or one per 128 columns. */
 static kiln_status
 check_routed(struct kn_ctx *c, const kiln_problem *p)
 {
-    if (p->stage != KILN_MOE_GATE_UP || p->out_scale != KILN_OUT_BLOCK128)
+    if (p->stage != KILN_MOE_GATE_UP || !kn_writes_scales(p))
         return kn_fail(c, KILN_UNSUPPORTED, "an output of %s is gemm1's of moe, "
-                       "with --out-scale block128", kiln_type_name(p->out));
+                       "with --out-scale row or block128: what gemm2 makes is summed "
+                       "over slots", kiln_type_name(p->out));
+    if (p->out_scale == KILN_OUT_ROW)
+        return KILN_OK;
     if (kn_shuffled(p) || p->a == KILN_F32)
         return kn_fail(c, KILN_UNSUPPORTED, "an output of gemm1 with scales of "
                        "128 columns is not available for %s yet",

@@ -94,9 +94,9 @@ kn_routed_check(struct kn_ctx *c, const kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 255 slots a token and "
                        "at most 16777215 tokens (sorted ids have 8 and 24 "
                        "bits)");
-    if (p->scale == KILN_SCALE_ROW && 4 * p->tokens * p->topk > KN_REACH)
-        return kn_fail(c, KILN_UNSUPPORTED, "moe has row scales of A within "
-                       "2 GiB");
+    if ((p->scale == KILN_SCALE_ROW || p->out_scale == KILN_OUT_ROW) &&
+        4 * p->tokens * p->topk > KN_REACH)
+        return kn_fail(c, KILN_UNSUPPORTED, "moe has scales of rows within 2 GiB");
     if (p->atomic && p->invariant)
         return kn_fail(c, KILN_UNSUPPORTED, "atomic accumulation adds in any "
                        "order, which --invariant excludes: --reduce ordered");

@@ -418,6 +418,8 @@ struct dist_scaled {
     uint8_t elem, vec;
     kn_ref codes, scales;    /* resources of the tile's part */
     kn_ref pitch, spitch;    /* of their rows, bytes */
+    const kn_ref *ids;       /* acc.named: of rows of one scale, else NULL */
+    struct dist_rows rows;   /* of the codes that they name */
     struct dist_dice dice;
     kn_ref ncols, quad0;     /* columns that exist; is the lane one of q = 0 */
 };
@@ -425,6 +427,10 @@ struct dist_scaled {
  * first column on. */
 struct dist_scaled dist_scaled(struct dist *d, const struct kn_ins *i,
                                const struct dist_tile *t, bool whole);
+/* Bytes of the codes and of the scale of the lane's row: `from` behind its first, or
+ * the one that id names, if not 0. What is rounded at random is of that row then. */
+void dist_scaled_row(struct dist *d, struct dist_scaled *s, kn_ref from, kn_ref id,
+                     kn_ref at[2]);
 /* Columns beyond the output count for no scale, whatever the epilogue made of them. */
 void dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
                        const struct dist_tile *t);

@@ -230,24 +230,34 @@ codes_of_strips(struct dist *d, struct panel *x, kn_ref r, const kn_ref at[3])
     }
 }
 
+/* The id of the lane's row of the wave's slab number n, 0: ids name none. */
+static kn_ref
+id_of(struct dist *d, const struct panel *x, kn_ref n)
+{
+    const kn_ref *ids = x->s.ids;
+    kn_ref id = ids ? ids[0] : 0;
+
+    for (uint32_t k = 1; ids && k < x->slabs; k++)
+        id = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
+            dist_op(d, KN_OP_eq, kn_sb1, n, dist_int(d, k)), ids[k], id });
+    return id;
+}
+
 /* Scales and codes of the wave's slab number n. */
 static void
 finish_slab(struct dist *d, struct panel *x, kn_ref slab, kn_ref n)
 {
-    kn_ref from = dist_ic(d, KN_OP_mul, n, 16), row, off, r, col;
+    kn_ref at[2], r, col;
     struct dist_made_scale made;
 
     made = dist_plain_scale(d, &x->s, largest_of_slab(d, x, slab));
-    row = dist_i2(d, KN_OP_add, x->s.e.row0, from);
-    off = dist_i2(d, KN_OP_mul, row, x->s.spitch);
-    dist_stg(d, x->s.scales, dist_only_if(d, x->s.quad0, off), made.written,
+    dist_scaled_row(d, &x->s, dist_ic(d, KN_OP_mul, n, 16), id_of(d, x, n), at);
+    dist_stg(d, x->s.scales, dist_only_if(d, x->s.quad0, at[1]), made.written,
              KN_T_f32);
-    dist_dice_at(d, &x->s.dice, from);
     r = part_of_slab(d, x, slab, dist_int(d, 0),
                      dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x)));
-    row = dist_i2(d, KN_OP_mul, row, x->s.pitch);
     col = begin_count(d, "_column", COLUMNS);
-    codes_of_strips(d, x, r, (kn_ref[3]){ row, col, made.by });
+    codes_of_strips(d, x, r, (kn_ref[3]){ at[0], col, made.by });
     end_count(d, col, x->together * x->blocks * 16, x->s.ncols);
 }
 

@@ -39,6 +39,22 @@ resource(struct dist *d, kn_ref base, kn_ref rows, const kn_ref row[2])
     return dist_rsrc(d, base, dist_clamp(d, n, 0, DIST_NEVER));
 }
 
+/* Of all rows that ids may name, with one scale each; columns from n0 on. */
+static void
+open_named(struct dist *d, struct dist_scaled *s, kn_ref n0)
+{
+    kn_ref n = dist_i2(d, KN_OP_mul, d->named.tokens, d->named.topk);
+    kn_ref c = dist_operand(d, s->i->arg[1]);
+
+    s->rows = d->named;
+    s->rows.pitch = s->pitch;
+    n = dist_assume(d, dist_i2(d, KN_OP_mul, n, s->pitch), DIST_NEVER);
+    n = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_sub, n, s->pitch), s->ncols);
+    s->codes = dist_rsrc(d, dist_address(d, c, 0, 0, n0),
+                         dist_clamp(d, n, 0, DIST_NEVER));
+    s->scales = dist_rows_f32(d, &d->named, dist_operand(d, s->i->arg[7]));
+}
+
 struct dist_scaled
 dist_scaled(struct dist *d, const struct kn_ins *i, const struct dist_tile *t,
             bool whole)
@@ -56,6 +72,11 @@ dist_scaled(struct dist *d, const struct kn_ins *i, const struct dist_tile *t,
     s.ncols = dist_clamp(d, dist_i2(d, KN_OP_sub, n, n0), 0,
                          whole ? DIST_NEVER : d->in->shape.bn);
     s.quad0 = dist_op(d, KN_OP_eq, kn_vb1, d->q, dist_int(d, 0));
+    s.ids = i->attr[KN_A_cols] ? NULL : d->ids;
+    if (s.ids) {
+        open_named(d, &s, n0);
+        return s;
+    }
     rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
     rows = dist_clamp(d, rows, 0, d->in->shape.bm);
     row[0] = s.pitch;
@@ -70,6 +91,24 @@ dist_scaled(struct dist *d, const struct kn_ins *i, const struct dist_tile *t,
                                         ? scale_bytes(d, &s, n0)
                                         : dist_int(d, 0)), rows, row);
     return s;
+}
+
+void
+dist_scaled_row(struct dist *d, struct dist_scaled *s, kn_ref from, kn_ref id,
+                kn_ref at[2])
+{
+    kn_ref row;
+
+    if (id) {
+        at[0] = dist_row_offset(d, &s->rows, id);
+        at[1] = dist_row_offset(d, &d->named, id);
+        dist_dice_named(d, &s->dice, &s->rows, id);
+        return;
+    }
+    row = dist_i2(d, KN_OP_add, s->e.row0, from);
+    at[0] = dist_i2(d, KN_OP_mul, row, s->pitch);
+    at[1] = dist_i2(d, KN_OP_mul, row, s->spitch);
+    dist_dice_at(d, &s->dice, from);
 }
 
 void
@@ -233,11 +272,7 @@ expand_storeq(struct dist *d, const struct kn_ins *i)
         dist_clear_beyond(d, &s, t);
     for (uint32_t x = part * s.e.a.count / parts;
          x < (part + 1) * s.e.a.count / parts; x++) {
-        kn_ref row = dist_ic(d, KN_OP_add, s.e.row0, x * 16);
-
-        at[0] = dist_i2(d, KN_OP_mul, row, s.pitch);
-        at[1] = dist_i2(d, KN_OP_mul, row, s.spitch);
-        dist_dice_row(d, &s.dice, x);
+        dist_scaled_row(d, &s, dist_int(d, x * 16), s.ids ? s.ids[x] : 0, at);
         for (uint32_t y = 0; y < n; y += s.per)
             put_block(d, &s, t->reg + x * n, at, y);
         dist_add(d, KN_OP_sched, 0);

@@ -139,8 +139,10 @@ SENTENCES = {
     "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
     "acc.operand": "the array in slot `slot=` of the expression that comes next",
     "acc.scalar": "the same of a scalar",
-    "acc.named": "rows of the expression's arrays are those that ids name, token * "
-                 "slots + slot: ids loaded before, tokens, slots a token",
+    "acc.named": "rows of the expression's arrays, and of what `store.panel` and "
+                 "`store.quant` with one scale a row write, are those that ids name, "
+                 "token * slots + slot: "
+                 "ids loaded before, tokens, slots a token",
     "acc.seed": "the seed of what is rounded at random, `random=1`, row and "
                 "column of the output where the tile begins (docs/quant.md)",
     "acc.apply": "the expression of the line `expr` of each: pointers to the "

@@ -79,9 +79,10 @@ def moe(r):
     if a in ("mxfp4", "mxfp8"):
         words += some(r, 0.3, ["--requant", r.choice(["floor", "ceil"])])
     if "gemm1" in words and r.random() < 0.25:
-        words += ["--out", r.choice(["fp8", "bf8", "i8"]), "--out-scale",
-                  "block128"]
-        words[words.index("--inter") + 1] = 128 * r.randint(1, 3)
+        scale = r.choice(["row", "block128"])
+        words += ["--out", r.choice(["fp8", "bf8", "i8"]), "--out-scale", scale]
+        if scale == "block128":
+            words[words.index("--inter") + 1] = 128 * r.randint(1, 3)
     words += some(r, 0.2, ["--nt-b", 1])
     words += some(r, 0.1, ["--early", r.choice(["ids", "copy", "both"])])
     return words

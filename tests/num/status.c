@@ -54,6 +54,9 @@ static const struct part {
                        "--topk 2 --tokens 9", false, 0, 0 },
     { KILN_MOE, "moe, f32 as two bf16", "--math bf16x3 --stage layer --hidden 96 "
         "--inter 128 --experts 4 --topk 2 --tokens 9", true, KILN_F32, 0 },
+    { KILN_MOE, "moe gemm1, output of 8 bits with a scale per row",
+      "--stage gemm1 --out fp8 --out-scale row --hidden 96 --inter 140 --experts 4 "
+      "--topk 2 --tokens 9", true, 0, 0 },
     { KILN_GEMM, "gemm, output of 8 bits",
       "--out fp8 --out-scale static -m 33 -n 44 -k 97", true, 0, 0 },
     { KILN_GEMM, "gemm, output of 8 bits with a scale per 128 columns",

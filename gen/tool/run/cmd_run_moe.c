@@ -215,6 +215,7 @@ launch(struct moe_run *m, struct moe_part *s)
 
     KN_TRY(kn_session_plan(m->s, j));
     KN_TRY(kn_cli_select(m->c, m->t->cli, j->workgroups, &j->l.select));
+    KN_TRY(moe_select_rows(m, s));
     if (!j->workgroups)
         return KILN_OK;
     KN_TRY(kn_session_execute(m->s, m->t, j));
@@ -231,6 +232,7 @@ run_part(struct moe_run *m, struct moe_part *s)
     KN_TRY(alloc_part(m, s));
     KN_TRY(launch(m, s));
     KN_TRY(moe_check(m, s));
+    KN_TRY(kn_session_check_shares(m->s, &s->job));
     if (s->p.out2)
         kn_second_report(m->t, &m->j, &s->second);
     if (s->p.amax)

@@ -75,6 +75,10 @@ kiln_status moe_check_quantised(struct moe_run *m, struct moe_part *s,
 struct kn_rect moe_tile_of(const struct moe_run *m, const kiln_problem *p,
                            const struct kn_config *cfg, uint64_t id);
 
+/* moe_work.c: whose rows are wider than a tile, all tiles of the rows of a selected
+ * one. */
+kiln_status moe_select_rows(struct moe_run *m, struct moe_part *s);
+
 /* moe_work.c, what the routing makes of a launch: turns of the K loop of each
  * of n workgroups, 0 where it ends at once; bytes of the operands that it
  * touches, each once. */

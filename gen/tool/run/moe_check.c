@@ -5,6 +5,7 @@
 
 #include "cmd_run_moe.h"
 #include "../../../runtime/reference/operand.h"
+#include "../../panels.h"
 
 /* Rows of an operand picked one by one, as one tensor of the same pitch. */
 struct picked {
@@ -328,14 +329,15 @@ read_rows(const struct moe_run *m, const struct moe_part *s,
     return KILN_OK;
 }
 
-/* Of tiles of whole scales. */
+/* Of whole scales. */
 static kiln_status
 read_scales(const struct moe_run *m, const struct moe_part *s,
             const int32_t *ids, struct kn_ref_result *res)
 {
+    int64_t block = kn_output_block(&s->p);
     size_t row = (size_t)kn_output_scale_row(&s->p);
-    size_t first = 4 * (size_t)(res->rect.n0 / kn_output_block(&s->p));
-    size_t some = 4 * (size_t)(res->rect.cols / kn_output_block(&s->p));
+    size_t first = 4 * (size_t)(res->rect.n0 / block);
+    size_t some = 4 * (size_t)((res->rect.cols + block - 1) / block);
     uint8_t *to = KN_NEW(m->c, uint8_t, (size_t)res->rect.rows * some + 1);
 
     for (int64_t i = 0; i < res->rect.rows; i++)
@@ -548,7 +550,7 @@ check_workgroup(struct moe_run *m, struct moe_part *s, uint64_t id)
     for (; id < most; id += s->job.workgroups) {
         struct kn_rect t = moe_tile_of(m, &s->p, &s->g.cfg, id);
 
-        if (t.rows && t.cols)
+        if (t.rows && t.cols && kn_rect_judged(&s->p, &s->g.cfg, &t))
             KN_TRY(check_tile(m, s, &t));
         if (!s->g.cfg.cus)
             break;

@@ -212,14 +212,14 @@ write_scales(struct moe_run *m, const struct moe_part *s)
 {
     const struct kn_value *v = &m->t->cli->v[KN_FLAG_out_scale_file];
     int64_t row = kn_output_scale_row(&s->p);
-    struct kn_npy a = { .ndim = 2, .elem = 4, .dtype = "<f4",
-                        .bytes = kn_output_scales(&s->p) };
+    struct kn_npy a = { .ndim = s->p.out_scale == KILN_OUT_ROW ? 1 : 2, .elem = 4,
+                        .dtype = "<f4", .bytes = kn_output_scales(&s->p) };
 
     if (!v->seen)
         return KILN_OK;
     if (!kn_writes_scales(&s->p))
         return kn_fail(m->c, KILN_BAD_INPUT, "--out-scale-file of moe is for "
-                       "gemm1 with --out-scale block128");
+                       "gemm1 with --out-scale row or block128");
     a.shape[0] = (int64_t)a.bytes / row;
     a.shape[1] = row / 4;
     a.data = KN_NEW(m->c, uint8_t, a.bytes + 1);

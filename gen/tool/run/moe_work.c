@@ -1,6 +1,7 @@
 /* moe_work.c - what a routing makes of a moe launch, for the timing model: the
  * grid has room for any routing, so most of it may have nothing to do. */
 #include "cmd_run_moe.h"
+#include "../../panels.h"
 
 /* Is the expert of a block of sorted rows here? */
 static bool
@@ -61,6 +62,33 @@ moe_work(const struct moe_run *m, const kiln_problem *p,
     for (uint64_t i = 0; i < tiles; i++)
         work[i % n] += turns_of(m, p, g, i);
     return work;
+}
+
+kiln_status
+moe_select_rows(struct moe_run *m, struct moe_part *s)
+{
+    struct kn_sim_select *all = &s->job.l.select;
+    const struct kn_config *g = &s->g.cfg;
+    uint64_t *ids, n = 0;
+
+    if (all->all || !kn_panels(&s->p, g))
+        return KILN_OK;
+    if (g->cus)
+        return kn_fail(m->c, KILN_UNSUPPORTED, "--wg cannot choose whole rows of a "
+                       "persistent --out-scale row launch: leave out --cus");
+    ids = KN_NEW(m->c, uint64_t, s->job.workgroups + 1);
+    for (uint64_t id = 0; id < s->job.workgroups; id++) {
+        int64_t m0 = moe_tile_of(m, &s->p, g, id).m0;
+        size_t i = 0;
+
+        while (i < all->n && moe_tile_of(m, &s->p, g, all->ids[i]).m0 != m0)
+            i++;
+        if (i < all->n)
+            ids[n++] = id;
+    }
+    all->ids = ids;
+    all->n = n;
+    return KILN_OK;
 }
 
 /* Bits of what an output's row has for each of its columns: the element, those of
