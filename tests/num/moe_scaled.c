@@ -110,6 +110,27 @@ bits_are_those_of_a_wide_tile(void **state)
     kn_ctx_free(&c);
 }
 
+/* gemm2 reads what gemm1 wrote, or codes that the host made of 16 bits. */
+static void
+layers_by_row(void **state)
+{
+    static const char *const how[] = {
+        "--a fp8", "--a i8 --reduce atomic", "--a bf8 --b fp8 --round stochastic",
+        "--a fp8 --requant host", "--a i8 --tensor x --epilogue gate*up+x",
+    };
+    char line[300];
+
+    (void)state;
+    for (size_t h = 0; h < 10; h++) {
+        snprintf(line, sizeof line, "--scale row --hidden 96 --inter %d --experts 6 --topk "
+                 "3 --tokens 23 --arch gfx9%s %s", h % 3 ? 100 : 300, h % 2 ? "42" : "50",
+                 how[h / 2]);
+        expect_run(line, KILN_OK);
+    }
+    expect_run("--scale row --a fp8 --requant even --hidden 96 --inter 96 --experts 6 --topk "
+               "3 --tokens 23", KILN_UNSUPPORTED);
+}
+
 /* A's, transposed: a token is a column, which ids name. */
 static void
 transposed_scales(void **state)
@@ -149,6 +170,7 @@ main(void)
         cmocka_unit_test(no_scaled_codes),
         cmocka_unit_test(codes_by_row),
         cmocka_unit_test(bits_are_those_of_a_wide_tile),
+        cmocka_unit_test(layers_by_row),
         cmocka_unit_test(transposed_scales),
     };
 

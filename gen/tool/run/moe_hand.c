@@ -88,8 +88,9 @@ static kiln_status
 hand_quantised(struct moe_run *m, const struct moe_part *up,
                    struct moe_part *down)
 {
-    uint64_t n = up->out_row ? up->out_size / up->out_row *
-                               (uint64_t)(up->p.n / 32) : 0;
+    uint64_t n = kn_writes_scales(&up->p) ? kn_output_scales(&up->p)
+               : up->out_row ? up->out_size / up->out_row * (uint64_t)(up->p.n / 32)
+                             : 0;
     uint8_t *scales = KN_NEW(m->c, uint8_t, n + 1);
     uint8_t *got = KN_NEW(m->c, uint8_t, up->out_size + 1);
 
@@ -127,22 +128,36 @@ moe_hand_over(struct moe_run *m, const struct moe_part *up,
         down->p.scale == KILN_SCALE_BLOCK128 ? 128 : all }, down);
 }
 
+/* The scales of what gemm1 can write for gemm2 to read; of codes no tensor is. */
+static kiln_out_scale
+written_scales(const struct moe_run *m, const struct moe_part *up,
+               const struct moe_part *down)
+{
+    if (down->p.scale == KILN_SCALE_ROW && !strstr(up->p.expression, "tensor:"))
+        return KILN_OUT_ROW;
+    return (down->p.a == KILN_MXFP4 || down->p.a == KILN_MXFP8) &&
+                   kn_targets[m->target].scaled && up->p.n % 32 == 0
+           ? KILN_OUT_MX32 : KILN_OUT_PLAIN;
+}
+
 /* gemm1 writes what gemm2 reads, where its epilogue can. */
 kiln_status
 moe_requantise(struct moe_run *m, struct moe_part *up,
                const struct moe_part *down)
 {
     const struct kn_value *v = &m->t->cli->v[KN_FLAG_requant];
-    bool can = (down->p.a == KILN_MXFP4 || down->p.a == KILN_MXFP8) &&
-               kn_targets[m->target].scaled && up->p.n % 32 == 0;
+    kiln_out_scale can = written_scales(m, up, down);
 
-    if (v->seen && v->i && !can)
+    if (v->seen && v->i && can != KILN_OUT_MX32)
         return kn_fail(m->c, KILN_UNSUPPORTED, "gemm1 quantises to mxfp4 and "
                        "mxfp8, on gfx950, with --inter a multiple of 32");
     if (!can || (v->seen && !v->i))
         return KILN_OK;
     up->p.out = down->p.a;
-    up->p.requant = (uint8_t)(v->seen ? v->i - 1 : KN_MX_EVEN);
+    if (can == KILN_OUT_ROW)
+        up->p.out_scale = (uint8_t)can;
+    else
+        up->p.requant = (uint8_t)(v->seen ? v->i - 1 : KN_MX_EVEN);
     up->p.ldc = 0;
     return kn_problem_normalise(m->c, &up->p);
 }
