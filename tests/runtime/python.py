@@ -594,6 +594,31 @@ def quantised_layers_of_moe():
     return None
 
 
+def codes_of_moe():
+    """moe_up's rows of a scale each, in one tile and by way of the workspace, which
+    moe_down takes."""
+    tokens, hidden, many, topk = 20, 128, 3, 2
+    ids = np.stack([RNG.permutation(many)[:topk] for _ in range(tokens)])
+    route = kiln.routing(ids, None, many)
+    q = kiln.quantise(RNG.normal(size=(tokens, hidden)), "fp8", "row")
+    for inter, scale in ((96, "row"), (400, "row"), (256, "block128")):
+        u = kiln.quantise_experts(RNG.normal(size=(many, 2 * inter, hidden)), "fp8", "row")
+        d = kiln.quantise_experts(RNG.normal(size=(many, hidden, inter)), "fp8", scale)
+        rows = GPU.moe_up(q, u, route, "f32")
+        codes = GPU.moe_up(q, u, route, "fp8", out_scale=scale)
+        again = kiln.quantise(rows, "fp8", scale).dequantise()
+        far = abs(codes.dequantise() - rows).max()
+        if codes.scale != scale or far > 1.01 * abs(again - rows).max():
+            return "%d columns, %s: %g" % (inter, scale, far)
+        far = abs(GPU.moe_down(codes, d, route, "f32") -
+                  GPU.moe_down(kiln.quantise(codes.dequantise(), "fp8", scale), d,
+                               route, "f32")).max()
+        if far > 1e-2 * abs(rows).max():
+            return "%d columns, %s: moe_down is %g off" % (inter, scale, far)
+    refused("row or block128", GPU.moe_up, q, u, route, "fp8", out_scale="mx32")
+    return None
+
+
 def epilogues_of_moe():
     """What moe_up and moe_down take besides, beside plain calls and numpy."""
     tokens, hidden, inter, many, topk = 20, 96, 64, 3, 2
@@ -981,7 +1006,7 @@ CASES = [
     scales_say_their_mode, packed_types, integer_weights, nvfp4_weights,
     maths_of_f32, products_of_f64,
     elements_are_the_nearest, quantised_operands, scale_modes_of_mx, batched_grouped_and_wgrad,
-    tight_groups, grids_are_bounded, quantised_both_ways, moe_by_run, layers_of_moe, quantised_layers_of_moe, epilogues_of_moe, narrow_experts_of_moe,
+    tight_groups, grids_are_bounded, quantised_both_ways, moe_by_run, layers_of_moe, quantised_layers_of_moe, codes_of_moe, epilogues_of_moe, narrow_experts_of_moe,
     routing_sorts,
     kernels_of_ones_own,
     own_kernels_are_cached, own_kernels_are_proven, shapes_and_types_are_checked, arrays_stay_on_their_device,

@@ -139,9 +139,14 @@ class Stage:
         self.operand["bias"] = v
         self.fields["bias"] = 0 if epilogue else 1
 
-    def add_output(self, seed, amax, out2):
-        """How it is rounded, and what is written beside it."""
+    def add_output(self, seed, amax, out2, scale=None):
+        """How it is rounded, and what is written beside it: scale, how scales of
+        codes are laid out."""
         add_rounding(self, seed)
+        if scale is not None:
+            if scale not in ("row", "block128"):
+                raise bad("out_scale of moe_up is row or block128, not %r", scale)
+            self.fields["out_scale"] = self.written = scale
         Product.add_amax(self, amax)
         Product.add_second(self, out2)
 
@@ -219,14 +224,16 @@ class Layers:
 
     def moe_up(self, a, b, route, out=None, *, act="silu", weigh="after",
                epilogue=None, bias=None, row=None, col=None, tensor=None,
-               scalar=None, beta=0, round_seed=None, amax=None, out2=None, a_type=None,
-               b_type=None, scales=None, scale=None, stream=None):
+               scalar=None, beta=0, out_scale=None, round_seed=None, amax=None,
+               out2=None, a_type=None, b_type=None, scales=None, scale=None,
+               stream=None):
         """act(gate) * up of A[N,K] and B[E,2I,K] for each slot: [N*T,I].
 
         epilogue: an expression of gate and up instead of act, of the halves
         gate_bias and up_bias of bias[E,2I], and of what it names of row (arrays
         [N*T]), col ([E,I]), tensor ([N*T,I]) and scalar; with beta=1 c is what
-        out holds; round_seed, amax and out2: as gemm's.
+        out holds; round_seed, amax and out2: as gemm's. out_scale: "row" or
+        "block128" of out="fp8", "bf8" or "i8": a Quantised, which moe_down takes.
         weigh: who multiplies by the routing weights: "after" is moe_down,
         "before" this call, before the activation, "none" nobody."""
         p = Stage("gemm1", a, b, route, {"a": a_type, "b": b_type})
@@ -234,7 +241,7 @@ class Layers:
             raise bad("act is one of %s, not %r", " ".join(ACTS), act)
         p.add_expression(epilogue, bias, {
             "row": row, "col": col, "tensor": tensor, "scalar": scalar})
-        p.add_output(round_seed, amax, out2)
+        p.add_output(round_seed, amax, out2, out_scale)
         p.beta = beta
         return self._stage(p, out, act, weigh, scales, scale, stream)
 
