@@ -116,10 +116,11 @@ kn_extents_of(const kiln_problem *p)
     }
     e.amax = p->amax ? 4 : 0;
     if (p->out2) {
-        int64_t row = run_bytes((kiln_type)p->out2, p->ldc ? p->ldc : p->n);
+        int64_t many = kn_second_pair(p) ? 2 : 1;
+        int64_t row = many * run_bytes((kiln_type)p->out2, p->ldc ? p->ldc : p->n);
 
-        e.out2 = repeat(extent(p->m, row, run_bytes((kiln_type)p->out2, p->n)), nc,
-                        p->stride_c ? run_bytes((kiln_type)p->out2, p->stride_c)
+        e.out2 = repeat(extent(p->m, row, run_bytes((kiln_type)p->out2, many * p->n)), nc,
+                        p->stride_c ? many * run_bytes((kiln_type)p->out2, p->stride_c)
                                     : row * p->m);
     }
     e.bias = kn_has_bias(p) ? (uint64_t)(nb * t.tbias) : 0;

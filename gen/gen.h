@@ -415,6 +415,8 @@ uint32_t kn_output_block(const kiln_problem *p);
 /* Bytes from row to row of written scales, and of all scales. */
 int64_t kn_output_scale_row(const kiln_problem *p);
 uint64_t kn_output_scales(const kiln_problem *p);
+/* Whether a second output has what aux is of gate and of up, N columns of either. */
+bool kn_second_pair(const kiln_problem *p);
 /* Columns that a wave of the configuration has a multiple of. */
 uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 

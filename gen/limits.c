@@ -49,6 +49,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     bool wgrad = f->ragged == 'k';
     struct kn_limits l = { .m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX,
                            .G = 1 << 24 };
+    uint32_t second = kn_type_bits[p->out2] << kn_second_pair(p);
     int64_t a, b;
 
     if (f->unary)
@@ -67,8 +68,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     b = 8 * l.pb / (kn_type_bits[p->b] * kn_word_k(p));
     *(gka ? &l.k : &l.m) = least(gka ? l.k : l.m, a);
     l.n = least(l.n, 8 * (f->routed ? (int64_t)1 << 30 : l.pc) /
-                     (kn_type_bits[p->out] > kn_type_bits[p->out2]
-                      ? kn_type_bits[p->out] : kn_type_bits[p->out2]));
+                     (kn_type_bits[p->out] > second ? kn_type_bits[p->out] : second));
     *(gkb ? &l.k : &l.n) = least(gkb ? l.k : l.n, b);
     if (kn_gated(p))
         l.n = least(l.n, gkb ? INT32_MAX / 2 : b / 2);

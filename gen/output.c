@@ -35,6 +35,12 @@ kn_output_scales(const kiln_problem *p)
 }
 
 bool
+kn_second_pair(const kiln_problem *p)
+{
+    return p->out2 && kn_gated(p) && kn_formula_aux(p->expression);
+}
+
+bool
 kn_panels(const kiln_problem *p, const struct kn_config *g)
 {
     return p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&

@@ -426,22 +426,52 @@ parse_declarations(struct parser *p)
     return KILN_OK;
 }
 
+enum { SUMS = 1 << KN_FX_ACC | 1 << KN_FX_GATE | 1 << KN_FX_UP,
+       PAIR = 1 << KN_FX_AUX_GATE | 1 << KN_FX_AUX_UP, ALL_AUX = PAIR | 1 << KN_FX_AUX };
+
+/* Bit set of enum kn_formula_kind. */
+static uint32_t
+named_in(const struct kn_formula *x, uint32_t from, uint32_t to)
+{
+    uint32_t set = 0;
+
+    for (uint32_t i = from; i < to; i++)
+        set |= x->node[i].kind < KN_FX_OPERAND ? 1u << x->node[i].kind : 0;
+    return set;
+}
+
+static kiln_status
+parse_part(struct parser *p, const char *lacks)
+{
+    uint8_t root;
+
+    KN_TRY(parse_sum(p, &root));
+    return accept(p, ',') ? KILN_OK : fail(p, p->s, lacks);
+}
+
 /* What aux: says; the names that the rest has are not seen yet. */
 static kiln_status
 parse_aux(struct parser *p)
 {
     const char *at = skip(p->s);
-    uint8_t root;
 
     if (!is_aux(at))
         return KILN_OK;
     p->s = strchr(at, ':') + 1;
-    KN_TRY(parse_sum(p, &root));
-    if (!accept(p, ','))
-        return fail(p, p->s, "expected ',' behind what aux is");
+    KN_TRY(parse_part(p, "expected ',' behind what aux is"));
+    if (p->x->names & SUMS & ~(1u << KN_FX_ACC)) {
+        p->x->aux_up = p->x->n;
+        KN_TRY(parse_part(p, "expected ',' behind what aux is of up, which is behind "
+                          "that of gate"));
+    }
     p->x->aux = p->x->n;
-    if (!kn_formula_has(p->x, KN_FX_ACC) || kn_formula_has(p->x, KN_FX_AUX))
+    if (p->x->names & ALL_AUX || (!p->x->aux_up && !kn_formula_has(p->x, KN_FX_ACC)))
         return fail(p, at, "what aux is names acc, and not itself");
+    if (p->x->aux_up &&      /* each is made in the place of its sum */
+        ((named_in(p->x, 0, p->x->aux_up) & SUMS) != 1 << KN_FX_GATE ||
+         (named_in(p->x, p->x->aux_up, p->x->n) & SUMS) != 1 << KN_FX_UP))
+        return fail(p, at, "what aux is of gate names gate and not up, and what it is of up "
+                    "names up and not gate");
     return KILN_OK;
 }
 
@@ -450,17 +480,19 @@ check_aux(struct parser *p)
 {
     const struct kn_formula *x = p->x;
     const char *at = skip(x->operands.rest);
+    uint32_t rest = named_in(x, x->aux, x->n);
 
     if (!x->aux)
-        return !kn_formula_has(x, KN_FX_AUX) ? KILN_OK
+        return !(rest & ALL_AUX) ? KILN_OK
              : fail(p, at, "the expression names aux, which aux:EXPRESSION, in "
                     "front says");
-    if (kn_formula_uses(x, x->aux, x->n, KN_FX_ACC) ||
-        !kn_formula_uses(x, x->aux, x->n, KN_FX_AUX))
-        return fail(p, at, "behind aux: the expression is of aux, not of acc");
-    if (kn_formula_gated(x) || kn_formula_has(x, KN_FX_UP))
+    if (!x->aux_up && rest & SUMS & ~(1u << KN_FX_ACC))
         return fail(p, at, "aux is of one sum an element, gate and up are two");
-    return KILN_OK;
+    if (!(rest & SUMS) && (rest & ALL_AUX) == (x->aux_up ? PAIR : 1 << KN_FX_AUX))
+        return KILN_OK;
+    return fail(p, at, x->aux_up ? "behind aux: the expression is of aux_gate and aux_up, "
+                                   "not of gate and up"
+                                 : "behind aux: the expression is of aux, not of acc");
 }
 
 static const char *
@@ -493,15 +525,15 @@ static kiln_status
 check_sums(struct parser *p)
 {
     enum { ONE = 1 << KN_FX_ACC | 1 << KN_FX_BIAS,
-           SUMS = 1 << KN_FX_GATE | 1 << KN_FX_UP,
-           TWO = SUMS | 1 << KN_FX_GATE_BIAS | 1 << KN_FX_UP_BIAS };
+           BOTH = 1 << KN_FX_GATE | 1 << KN_FX_UP,
+           TWO = BOTH | 1 << KN_FX_GATE_BIAS | 1 << KN_FX_UP_BIAS };
     uint32_t has = p->x->names;
     const char *what =
         !(has & TWO) ? has & 1 << KN_FX_ACC ? NULL
                                   : "the expression does not name acc"
         : has & ONE ? "acc and bias are of one sum an element, gate and up "
                         "of two"
-        : (has & SUMS) != SUMS ? "the expression names not both of gate and up"
+        : (has & BOTH) != BOTH ? "the expression names not both of gate and up"
                                  : NULL;
 
     return what ? fail(p, skip(p->x->operands.rest), what) : KILN_OK;

@@ -19,10 +19,11 @@
  *   tensor:x,  of the output's shape, type and pitch
  *   scalar:x,  f32, an argument of the launch
  *
- * and behind these, of one sum an element, what a second output holds, of which
- * the expression then is, and no more of acc:
+ * and behind these what a second output holds, of which the expression then is, and
+ * no more of acc; of gate and up one behind the other:
  *
  *   aux:acc + bias, gelu(aux)
+ *   aux:gate + gate_bias, up + up_bias, swiglu(aux_gate, aux_up)
  *
  * A function alone, such as `gelu`, stands for `gelu(acc)`, of gate and up such
  * as `swiglu` for `swiglu(gate,up)`. */
@@ -34,7 +35,8 @@
 /* X(id, text): values that an expression may name. */
 #define KN_FORMULA_NAMES(X) \
     X(ACC, "acc") X(BIAS, "bias") X(C, "c") X(GATE, "gate") X(UP, "up") \
-    X(GATE_BIAS, "gate_bias") X(UP_BIAS, "up_bias") X(AUX, "aux")
+    X(GATE_BIAS, "gate_bias") X(UP_BIAS, "up_bias") X(AUX, "aux") \
+    X(AUX_GATE, "aux_gate") X(AUX_UP, "aux_up")
 
 /* X(id, text): kinds of declared operands; all but SCALAR are arrays. */
 #define KN_FORMULA_OPERANDS(X) \
@@ -90,6 +92,7 @@ struct kn_formula {
     struct kn_formula_node node[KN_FORMULA_NODES];
     uint32_t n;
     uint32_t aux;            /* nodes of what aux: says, in front; 0: nothing */
+    uint32_t aux_up;         /* those of gate among them, in front of up's; 0: acc's */
     uint32_t names;          /* bit set of enum kn_formula_kind */
     struct kn_formula_operands operands;
 };

@@ -97,7 +97,8 @@ typedef struct kiln_arguments {
                                 |D|, of all groups and batches; a NaN is the
                                 largest of all. Zero before (kiln_plan.zeroed) */
     void *out2;              /* kiln_problem.out2, at ldc and stride_c of its
-                                own elements; or KILN_QUANT_DUAL */
+                                own elements, twice that where it is of gate and
+                                of up; or KILN_QUANT_DUAL */
     const void *tight;       /* KILN_GROUP_TIGHT */
     void *sc2;               /* KILN_QUANT_DUAL */
 } kiln_arguments;

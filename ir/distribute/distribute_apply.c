@@ -205,9 +205,9 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
     kn_ref acc = sums[0];
 
     a->v.value[a->gated ? KN_FX_GATE : KN_FX_ACC] = acc;
-    a->v.value[KN_FX_AUX] = acc;
+    a->v.value[KN_FX_AUX] = a->v.value[KN_FX_AUX_GATE] = acc;
     if (a->gated)
-        a->v.value[KN_FX_UP] = sums[1];
+        a->v.value[KN_FX_UP] = a->v.value[KN_FX_AUX_UP] = sums[1];
     for (int k = 0; k < 3; k++)
         if (a->bias[k])
             a->v.value[biases[k]] = a->bias[k][y];
@@ -224,6 +224,10 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
             a->v.value[KN_FX_C] = v;
         else
             dist_apply(a->d, KN_OP_fadd, acc, v, 0);
+    }
+    if (!a->node0 && a->end == a->x->aux && a->x->aux_up) { /* of either sum its own */
+        dist_move(a->d, acc, dist_formula(&a->v, a->x->aux_up - 1));
+        acc = sums[1];
     }
     dist_move(a->d, acc, dist_formula(&a->v, a->end - 1));
 }

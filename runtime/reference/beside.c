@@ -28,7 +28,7 @@ kn_ref_second_judge(struct kn_ctx *c, const struct kn_ref_problem *p,
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION)
         KN_TRY(kn_ref_expression_read(c, p->expression, &x));
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION && x.aux) {
-        q.aux = true;
+        q.aux = second->up ? 2 : 1;
         r.value = sums.value = KN_NEW(c, double, n);
         r.abssum = sums.abssum = KN_NEW(c, double, n);
         r.both = sums.both = KN_NEW(c, uint8_t, n);

@@ -136,7 +136,7 @@ enum { NUMBER, NAME, OPEN, NEG, ADD, SUB, MUL, DIV, MAX, MIN, CLAMP, FMA, SELECT
 
 static const char *const names[KN_REF_NAMES] = {
     "acc", "bias", "c", "gate", "up", "gate_bias", "up_bias",
-    "aux"
+    "aux", "aux_gate", "aux_up"
 };
 
 /* ---- reading ---- */
@@ -285,16 +285,13 @@ read_declared(struct kn_ref_expression *x, const char *s)
     return s;
 }
 
-/* aux : EXPRESSION , as steps of its own; returns what is behind it. */
+/* EXPRESSION , up to the comma; returns what is behind it. */
 static const char *
-read_aux(struct reader *r, const char *s)
+read_part(struct reader *r, const char *s)
 {
     bool operand = false;
-    int n = 0;
 
-    if (sscanf(s, "aux :%n", &n) == EOF || !n)
-        return s;
-    for (s += n; *s && !r->bad; ) {
+    while (*s && !r->bad) {
         bool inside = false;
 
         for (int i = 0; i < r->n; i++)
@@ -307,9 +304,26 @@ read_aux(struct reader *r, const char *s)
             operand = read_token(r, &s, operand);
     }
     pop(r, 0);
-    r->x->aux = r->x->n;
     r->bad |= *s != ',';
     return *s ? s + 1 : s;
+}
+
+/* aux : EXPRESSION , or of gate and up EXPRESSION , EXPRESSION , as steps of their
+ * own; returns what is behind them. */
+static const char *
+read_aux(struct reader *r, const char *s)
+{
+    int n = 0;
+
+    if (sscanf(s, "aux :%n", &n) == EOF || !n)
+        return s;
+    s = read_part(r, s + n);
+    if (kn_ref_expression_names(r->x, KN_REF_GATE)) {
+        r->x->aux_up = r->x->n;
+        s = read_part(r, s);
+    }
+    r->x->aux = r->x->n;
+    return s;
 }
 
 kiln_status
@@ -422,10 +436,10 @@ step(int row, struct kn_ref_inexact *v)
     return (struct kn_ref_inexact){ y, e };
 }
 
-/* Steps [from, to); aux: of that name. */
+/* Steps [from, to). */
 static struct kn_ref_inexact
 evaluate(const struct kn_ref_expression *x, uint32_t from, uint32_t to,
-         const struct kn_ref_inexact *named, struct kn_ref_inexact aux)
+         const struct kn_ref_inexact *named)
 {
     struct kn_ref_inexact v[KN_REF_STEPS + 1] = { { 0, 0 } };
     int n = 0;
@@ -436,7 +450,7 @@ evaluate(const struct kn_ref_expression *x, uint32_t from, uint32_t to,
         if (s->code == NUMBER) {
             v[n++] = (struct kn_ref_inexact){ s->number, 0 };
         } else if (s->code == NAME) {
-            v[n++] = s->name == KN_REF_AUX ? aux : named[s->name];
+            v[n++] = named[s->name];
         } else {
             n -= rows[s->code].nargs;
             v[n] = step(s->code, &v[n]);
@@ -448,18 +462,24 @@ evaluate(const struct kn_ref_expression *x, uint32_t from, uint32_t to,
 
 struct kn_ref_inexact
 kn_ref_evaluate_aux(const struct kn_ref_expression *x,
-                    const struct kn_ref_inexact *named)
+                    const struct kn_ref_inexact *named, bool up)
 {
-    return evaluate(x, 0, x->aux, named, (struct kn_ref_inexact){ 0, 0 });
+    bool pair = x->aux_up != 0;
+
+    return evaluate(x, up ? x->aux_up : 0, pair && !up ? x->aux_up : x->aux, named);
 }
 
 struct kn_ref_inexact
 kn_ref_evaluate(const struct kn_ref_expression *x,
                 const struct kn_ref_inexact *named)
 {
-    struct kn_ref_inexact aux = { 0, 0 };
+    struct kn_ref_inexact v[KN_REF_VALUES];
 
-    if (x->aux)
-        aux = kn_ref_evaluate_aux(x, named);
-    return evaluate(x, x->aux, x->n, named, aux);
+    if (!x->aux)
+        return evaluate(x, 0, x->n, named);
+    memcpy(v, named, sizeof v);
+    v[KN_REF_AUX] = v[KN_REF_AUX_GATE] = kn_ref_evaluate_aux(x, named, false);
+    if (x->aux_up)
+        v[KN_REF_AUX_UP] = kn_ref_evaluate_aux(x, named, true);
+    return evaluate(x, x->aux, x->n, v);
 }

@@ -8,7 +8,8 @@
 /* Values that an expression may name; those that it declares are behind. */
 enum kn_ref_name {
     KN_REF_ACC, KN_REF_BIAS, KN_REF_C, KN_REF_GATE, KN_REF_UP,
-    KN_REF_GATE_BIAS, KN_REF_UP_BIAS, KN_REF_AUX, KN_REF_NAMES
+    KN_REF_GATE_BIAS, KN_REF_UP_BIAS, KN_REF_AUX, KN_REF_AUX_GATE, KN_REF_AUX_UP,
+    KN_REF_NAMES
 };
 
 enum {
@@ -26,6 +27,7 @@ struct kn_ref_expression {
     } step[KN_REF_STEPS];
     uint32_t n;
     uint32_t aux;            /* steps of what aux is, in front; 0: it is not */
+    uint32_t aux_up;         /* those of gate, in front of up's; 0: of one sum */
     struct kn_ref_declared {
         char name[16];
         char kind;           /* r, c, t, s: row, column, tensor, scalar */
@@ -48,8 +50,8 @@ bool kn_ref_expression_names(const struct kn_ref_expression *x,
 struct kn_ref_inexact kn_ref_evaluate(const struct kn_ref_expression *x,
                                       const struct kn_ref_inexact *named);
 
-/* The same of what aux is alone. */
+/* The same of what aux is alone; up: of up, where it is of two. */
 struct kn_ref_inexact kn_ref_evaluate_aux(const struct kn_ref_expression *x,
-                                          const struct kn_ref_inexact *named);
+                                          const struct kn_ref_inexact *named, bool up);
 
 #endif

@@ -249,7 +249,7 @@ express(const struct kn_ref_problem *p, const struct kn_ref_expression *x,
         v[KN_REF_ACC].value += c;
         v[KN_REF_ACC].error += (fabs(c) + fabs(s->value[0] + c)) * 0x1p-24;
     }
-    y = p->aux ? kn_ref_evaluate_aux(x, v) : kn_ref_evaluate(x, v);
+    y = p->aux ? kn_ref_evaluate_aux(x, v, p->aux == 2) : kn_ref_evaluate(x, v);
     *abssum = y.error / unit_of(p);
     return y.value;
 }

@@ -77,8 +77,8 @@ struct kn_ref_problem {
     const char *expression;  /* of EXPRESSION (expression.c); beta * C comes
                                 before it, unless it names c: that is beta *
                                 C then, and no more is added */
-    bool aux;                /* of an expression that says what aux is: that,
-                                not what becomes of it */
+    uint8_t aux;             /* of an expression that says what aux is: 1: that,
+                                not what becomes of it, 2: what it is of up */
     double alpha;            /* as is: 0 means 0 */
     double beta;             /* cin is read when beta is not 0 */
     unsigned threads;        /* 0: as many as the machine has */
@@ -206,6 +206,7 @@ struct kn_ref_second {
     kiln_type out;
     const void *got;
     int64_t ld;
+    bool up;                 /* the half of up, of what aux is of gate and of up */
 };
 kiln_status kn_ref_second_judge(struct kn_ctx *c, const struct kn_ref_problem *p,
                                 const struct kn_ref_result *first,

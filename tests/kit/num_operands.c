@@ -148,7 +148,7 @@ num_shape_operands(struct run *r)
 {
     const kiln_problem *p = &r->p;
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
-    int64_t nb = kn_b_columns(p);
+    int64_t nb = kn_b_columns(p), halves = kn_second_pair(p) ? 2 : 1;
 
     shape(r, NUM_A, p->a, ka ? p->m : p->k, ka ? p->k : p->m);
     shape(r, NUM_B, p->b, kb ? nb : p->k, kb ? p->k : nb);
@@ -166,13 +166,13 @@ num_shape_operands(struct run *r)
         shape(r, NUM_AMAX, KILN_F32, 1, 1);
     kn_data_shape(&r->o[NUM_AMAX].d, 0, 0);
     if (p->out2)
-        shape(r, NUM_OUT2, (kiln_type)p->out2, p->m, p->n);
+        shape(r, NUM_OUT2, (kiln_type)p->out2, p->m, halves * p->n);
     repeat(r);
     kn_data_shape(&r->o[NUM_A].d, p->lda, p->stride_a);
     kn_data_shape(&r->o[NUM_B].d, p->ldb, p->stride_b);
     kn_data_shape(&r->o[NUM_C].d, p->ldc, p->stride_c);
     if (p->out2)
-        kn_data_shape(&r->o[NUM_OUT2].d, p->ldc, p->stride_c);
+        kn_data_shape(&r->o[NUM_OUT2].d, halves * p->ldc, halves * p->stride_c);
     kn_data_shape(&r->o[NUM_SA].d, p->ldsa, 0);
     kn_data_shape(&r->o[NUM_SB].d, p->ldsb, 0);
     kn_data_shape(&r->o[NUM_BIAS].d, 0, 0);

@@ -183,6 +183,10 @@ of_aux(void **state)
         "--stage gemm2 --a fp8 --schedule direct --block-m 16 --epilogue "
         "aux:acc+c,silu(aux) --out2 f16 --ldc 400",
         "--stage gemm2 --a i8 --epilogue aux:acc,aux*t --tensor t --out2 f32 --cus 3 --out f32",
+        "--stage gemm1 --epilogue aux:gate+gate_bias,up+up_bias,swiglu(aux_gate,aux_up) --out2 "
+        "bf16 --ldc 400",
+        "--stage gemm1 --a fp8 --epilogue aux:gate*r,up+c,situ(aux_gate,aux_up) --row r --out2 "
+        "f32 --ids plain --weight before",
     };
 
     (void)state;

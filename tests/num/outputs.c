@@ -243,6 +243,55 @@ test_pairs(void **state)
     }
 }
 
+/* What aux is of gate and of up, one half behind the other. */
+static void
+test_aux_of_pairs(void **state)
+{
+    static const struct {
+        kiln_family family;
+        kiln_type out, out2;
+        uint8_t out_scale, layout;
+        const char *expression;
+        struct kn_config g;
+    } t[] = {
+        { KILN_GEMM, KILN_BF16, KILN_BF16, 0, KILN_NT,
+          "aux:gate+gate_bias,up+up_bias,swiglu(aux_gate,aux_up)", { .bm = 64, .bn = 64 } },
+        { KILN_BATCHED, KILN_FP8, KILN_F32, KILN_OUT_ROW, KILN_NN,
+          "row:r,aux:gate*r,up,situ(aux_gate,aux_up)*r", { .bm = 32, .bn = 64 } },
+        { KILN_GROUPED, KILN_F32, KILN_F16, 0, KILN_NT,
+          "col:w,scalar:k,aux:gate*k,up*w+1,gelu(aux_gate)*aux_up", { .split_k = 2 } },
+        { KILN_GEMM, KILN_I8, KILN_BF16, KILN_OUT_BLOCK128, KILN_TN,
+          "aux:gate,up,aux_gate*aux_up", { .cus = 2 } },
+        { KILN_GEMM, KILN_BF16, KILN_F32, 0, KILN_TT,
+          "tensor:x,aux:gate+x,up-x,max(aux_gate,aux_up)", { .bm = 128, .bn = 128,
+          .lowering = KN_LOWERING_LLVM } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof t / sizeof *t; i++) {
+        size_t at = i / 2;
+        kiln_problem p = { .size = sizeof p, .target = target, .family = t[at].family,
+                           .a = KILN_F16, .out = t[at].out, .out2 = (uint8_t)t[at].out2,
+                           .out_scale = t[at].out_scale, .layout = t[at].layout,
+                           .m = 70, .n = i % 2 ? 101 : 164, .k = 96 };
+        struct num_job j = { .seed = i, .p = { .m = p.m, .n = p.n, .k = p.k,
+                             .ldc = i % 3 ? 0 : 180 } };
+        struct kn_config g = t[at].g;
+        struct num_result r = { .ok = false };
+        struct num_kernel k;
+
+        snprintf(p.expression, sizeof p.expression, "%s", t[at].expression);
+        j.p.batch = p.family == KILN_BATCHED ? 3 : 0;
+        if (p.family == KILN_GROUPED) {
+            j.p.groups = 5;
+            j.lens = lens;
+        }
+        if (!num_open(&k, &counts, &p, &g) || !num_launch(&k, &j, &r))
+            fail_msg("pair %zu: %s %s", i, k.c.err.text, r.text);
+        num_close(&k);
+    }
+}
+
 /* The seed is of 64 bits among arguments of 32: behind any number of them it is
  * in an even pair of registers. */
 static void
@@ -381,28 +430,41 @@ test_wrong_random(void **state)
     num_close(&k);
 }
 
+/* Of 32 columns, the first of up. */
+static void
+next_of_up(struct kn_sim *sim, uint64_t at, void *user)
+{
+    next_float(sim, at + 32 * sizeof(float), user);
+}
+
 static void
 test_wrong_second(void **state)
 {
-    kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
-                       .out2 = KILN_F32, .expression = "aux:acc+1,relu(aux)" };
+    static const char *const of[] = { "aux:acc+1,relu(aux)",
+                                      "aux:gate,up+1,swiglu(aux_gate,aux_up)" };
     static uint32_t add = 0x800000;
-    struct num_job j = { .p = { .m = 64, .n = 64, .k = 64 },
-                         .meddle_second = next_float, .user = &add };
-    struct num_result r;
-    struct num_kernel k;
 
     (void)state;
-    open_tile(&k, &p);
-    assert_false(num_launch(&k, &j, &r));
-    assert_non_null(strstr(r.text, "1 elements of the second output"));
-    num_close(&k);
+    for (int pair = 0; pair < 2; pair++) {
+        kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_BF16,
+                           .out2 = KILN_F32 };
+        struct num_job j = { .p = { .m = 64, .n = 32, .k = 64 }, .user = &add,
+                             .meddle_second = pair ? next_of_up : next_float };
+        struct num_result r;
+        struct num_kernel k;
+
+        snprintf(p.expression, sizeof p.expression, "%s", of[pair]);
+        open_tile(&k, &p);
+        assert_false(num_launch(&k, &j, &r));
+        assert_non_null(strstr(r.text, "1 elements of the second output"));
+        num_close(&k);
+    }
 }
 
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 7];
+    struct CMUnitTest tests[NROWS + 8];
     size_t n = 0;
 
     if (argc < 2)
@@ -419,6 +481,7 @@ main(int argc, char **argv)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_second);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_random);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_pairs);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_aux_of_pairs);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_seeds);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }

@@ -229,6 +229,10 @@ draw_second(struct draw *d, kiln_problem *p)
 
     p->out2 = (uint8_t)types[below(d, 3)];
     snprintf(rest, sizeof rest, "%s", p->epilogue ? p->expression + head : "acc");
+    if (kn_gated(p) && !head && !kn_formula_names(rest, "c") && !one_in(d, 3))
+        snprintf(p->expression, sizeof p->expression, "aux:gate%s,up*2,%s",
+                 one_in(d, 2) ? "+gate_bias" : "", one_in(d, 2)
+                 ? "swiglu(aux_gate,aux_up)" : "aux_gate*up_bias-aux_up");
     if (kn_gated(p) || !kn_formula_names(rest, "acc") || one_in(d, 3) ||
         head + strlen(rest) + 24 > sizeof p->expression)
         return;

@@ -13,6 +13,7 @@ usage: soak.py KILNC FIRST COUNT     seeds FIRST to FIRST + COUNT - 1
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -105,6 +106,9 @@ def expression(r, down, plain):
         text = "(%s)*%s" % (text, name)
     if plain and down and r.random() < 0.3:
         return words + ["--epilogue", "aux:%s,gelu(aux)" % text, "--out2", "f32"]
+    if plain and not down and r.random() < 0.3:
+        text = re.sub(r"\b(gate|up)\b", r"aux_\1", text)
+        return words + ["--epilogue", "aux:gate*2,up+1," + text, "--out2", "bf16"]
     return words + ["--epilogue", "gelu" if down and text == first else text]
 
 

@@ -633,6 +633,13 @@ def epilogues_of_moe():
     if not np.array_equal(got, rows) or not np.array_equal(second, exact) or \
             amax[0] != abs(exact).max():
         return "an amax and a second output of moe_up"
+    second = np.zeros((tokens * topk, 2 * inter), "f4")
+    GPU.moe_up(x, up, route, "f16", epilogue="aux:gate, up, swiglu(aux_gate, aux_up)",
+               out2=second)
+    gate, other = second[:, :inter], second[:, inter:]
+    if (abs(gate / (1 + np.exp(-gate)) * other - exact) > 2.0 ** -18 * (
+            abs(exact) + 1)).any():
+        return "gate and up of moe_up"
     got = GPU.moe_up(x, up, route, "f16", row={"r": r}, tensor={"t": t},
                      epilogue="swiglu(gate, up) * r + t")
     want = exact * r[:, None] + wide(t)

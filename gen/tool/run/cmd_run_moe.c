@@ -155,12 +155,13 @@ alloc_beside(struct moe_run *m, struct moe_part *s, int64_t rows)
     struct kn_memory amax = { .size = 4, .flags = KN_MEM_OUTPUT, .fill = kn_sim_zeros };
     struct kn_memory out = { .flags = KN_MEM_OUTPUT };
     struct kn_data *d = &s->second_data;
+    int64_t halves = kn_second_pair(&s->p) ? 2 : 1;
 
     if (s->p.amax)
         KN_TRY(kn_session_put(m->s, &amax, &s->job.at.amax));
     *d = (struct kn_data){ .type = (kiln_type)s->p.out2, .batches = 1, .rows = rows,
-                           .cols = s->p.n };
-    kn_data_shape(d, s->p.ldc, 0);
+                           .cols = halves * s->p.n };
+    kn_data_shape(d, halves * s->p.ldc, 0);
     s->second = (struct kn_second){ .s = m->s, .job = &s->job, .data = d,
                                     .size = kn_data_bytes(d) };
     out.size = s->second.size + !s->second.size;

@@ -78,7 +78,7 @@ struct kn_moe_stage {
     struct kn_operand *bias; /* f32, a row an expert: gate's, then up's */
     struct kn_operand *x;    /* arrays that the expression declares: columns the same */
     struct kn_operand *c;    /* what the output holds, if that is read */
-    bool aux;                /* what the expression says of it is wanted, not D */
+    uint8_t aux;             /* as of kn_ref_problem: 0: D is wanted */
 };
 
 /* Columns [n0, n0 + cols) of the rows ids[0 .. rows), twice rows * cols of room

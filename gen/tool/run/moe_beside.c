@@ -42,9 +42,10 @@ moe_shape_c(struct moe_run *m, struct moe_part *s)
     s->c.size = kn_data_bytes(&s->c.data);
 }
 
-/* The rows of a second output, held to those of `first`. */
+/* The rows of a second output, from column `from` on, held to those of `first`. */
 static kiln_status
-check_second(struct kn_ctx *c, struct moe_part *s, const struct kn_ref_result *first)
+check_second(struct kn_ctx *c, struct moe_part *s, const struct kn_ref_result *first,
+             int64_t from)
 {
     const struct kn_ref_problem plain = { .target = first->target };
     const struct kn_data *d = &s->second_data;
@@ -54,7 +55,7 @@ check_second(struct kn_ctx *c, struct moe_part *s, const struct kn_ref_result *f
 
     for (int64_t i = 0; i < first->rect.rows; i++)
         KN_TRY(kn_session_read(s->second.s, s->job.at.out2 + (uint64_t)first->rows[i] *
-                               d->row_bytes + (size_t)first->rect.n0 * size,
+                               d->row_bytes + (size_t)(from + first->rect.n0) * size,
                                got + (size_t)i * row, row));
     s->second.written += (size_t)first->rect.rows * row;
     second.got = got;
@@ -71,11 +72,13 @@ moe_check_beside(struct kn_ctx *c, struct moe_part *s, const struct kn_moe_stage
     struct kn_ref_result res = *first;
 
     if (!kn_formula_aux(s->p.expression))
-        return check_second(c, s, first);
-    aux.aux = true;
+        return check_second(c, s, first, 0);
     res.value = sums.value = KN_NEW(c, double, 2 * n);
     res.abssum = sums.abssum = KN_NEW(c, double, 2 * n);
     res.both = sums.both = KN_NEW(c, uint8_t, 2 * n);
-    KN_TRY(kn_moe_reference(c, &aux, first->rect, &sums));
-    return check_second(c, s, &res);
+    for (aux.aux = 1; aux.aux <= 1 + kn_second_pair(&s->p); aux.aux++) {
+        KN_TRY(kn_moe_reference(c, &aux, first->rect, &sums));
+        KN_TRY(check_second(c, s, &res, aux.aux > 1 ? s->p.n : 0));
+    }
+    return KILN_OK;
 }

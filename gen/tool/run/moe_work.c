@@ -96,8 +96,10 @@ moe_select_rows(struct moe_run *m, struct moe_part *s)
 static double
 column_bits(const kiln_problem *p)
 {
-    double bits = kn_type_bits[p->out] + (p->out2 ? kn_type_bits[p->out2] : 0);
+    double bits = kn_type_bits[p->out];
 
+    if (p->out2)
+        bits += kn_type_bits[p->out2] << kn_second_pair(p);
     for (uint32_t i = 0; i < KN_FORMULA_ARRAYS; i++)
         if (kn_array_kind(p, i) == KN_FO_TENSOR)
             bits += kn_type_bits[p->out];

@@ -177,7 +177,7 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     int64_t ld[KN_NOPERANDS] = { p->lda, p->ldb * kn_word_k(p), p->ldc, p->ldsa, p->ldsb };
     int64_t stride[KN_NOPERANDS] = { p->stride_a, p->stride_b, p->stride_c };
     bool ka = kn_along_k(p, 'a'), kb = kn_along_k(p, 'b');
-    int64_t nb = kn_b_columns(p);
+    int64_t nb = kn_b_columns(p), halves = kn_second_pair(p) ? 2 : 1;
 
     set_shape(&o[KN_OPND_A], p->a, ka ? p->m : p->k, ka ? p->k : p->m);
     set_shape(&o[KN_OPND_B], p->b, kb ? nb : p->k / kn_word_k(p),
@@ -193,13 +193,13 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
     if (p->amax)
         set_shape(&o[KN_OPND_AMAX], KILN_F32, 1, 1);
     if (p->out2)
-        set_shape(&o[KN_OPND_OUT2], (kiln_type)p->out2, p->m, p->n);
+        set_shape(&o[KN_OPND_OUT2], (kiln_type)p->out2, p->m, halves * p->n);
     shape_batches(p, o);
     shape_arrays(p, o);
     for (uint32_t i = KN_OPND_OUT2; i < KN_NOPERANDS; i++)
         if (i == KN_OPND_OUT2 || is_tensor(p, i)) {
-            ld[i] = p->ldc;
-            stride[i] = p->stride_c;
+            ld[i] = p->ldc * (i == KN_OPND_OUT2 ? halves : 1);
+            stride[i] = p->stride_c * (i == KN_OPND_OUT2 ? halves : 1);
         }
     for (uint32_t i = 0; i < KN_NOPERANDS; i++) {
         struct kn_data *d = &o[i].data;

@@ -260,10 +260,11 @@ class Product:
             if math.prod(v.shape) != want:
                 raise bad("%s has %d elements, a %s here has %d", name,
                           math.prod(v.shape), kind, want)
-        second = self.operand.get("out2")
-        if second is not None and second.shape != self.output_shape():
-            raise bad("out2 has the shape %s, the product %s", second.shape,
-                      self.output_shape())
+        second, text = self.operand.get("out2"), self.fields.get("expression", "")
+        if "aux_gate" in names_of(text):
+            n *= 2               # what aux is of gate, and then of up
+        if second is not None and second.shape != (*many, n):
+            raise bad("out2 has the shape %s, the product %s", second.shape, (*many, n))
 
     def add_bias(self, bias, epilogue=None):
         if epilogue:
