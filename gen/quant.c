@@ -152,12 +152,10 @@ check_before(struct kn_ctx *c, const kiln_problem *p)
     KN_TRY(check_transform(c, p));
     if (p->act != KILN_SILU)
         return kn_fail(c, KILN_UNSUPPORTED, "the activation of quant is silu");
-    if (kn_quant_dual(p) && p->out_scale == KILN_OUT_ROW)
-        return kn_fail(c, KILN_UNSUPPORTED, "--dual has no scales of rows: each is of "
-                       "a whole row or column of A, of which nothing has both; quantise "
-                       "with and without --transpose");
     return KILN_OK;
 }
+
+enum { ROW_OF_FOUR = 8192 }; /* elements that four waves load one by one */
 
 static kiln_status
 check_layout(struct kn_ctx *c, const kiln_problem *p)
@@ -207,6 +205,17 @@ check_rows(struct kn_ctx *c, kiln_problem *p)
     return KILN_OK;
 }
 
+/* Waves of both outputs are as many, so a row has four at most. */
+static kiln_status
+check_apart(struct kn_ctx *c, const kiln_problem *p)
+{
+    if (kn_quant_apart(p) && p->k > ROW_OF_FOUR && kn_quant_domain(p, 256).vec == 1)
+        return kn_fail(c, KILN_UNSUPPORTED, "--dual with scales of rows has at most %d columns "
+                       "where rows are not of whole 8 elements at multiples of 16 bytes of A "
+                       "and 8 of the outputs", ROW_OF_FOUR);
+    return KILN_OK;
+}
+
 kiln_status
 kn_quant_normalise(struct kn_ctx *c, kiln_problem *p)
 {
@@ -225,7 +234,8 @@ kn_quant_normalise(struct kn_ctx *c, kiln_problem *p)
     if (p->out_scale == KILN_OUT_ROW && !kn_quant_turned(p) && p->k > KN_QUANT_ROW_MOST)
         return kn_fail(c, KILN_UNSUPPORTED, "a row with one scale has at most "
                        "%d elements", KN_QUANT_ROW_MOST);
-    return check_rows(c, p);
+    KN_TRY(check_rows(c, p));
+    return check_apart(c, p);
 }
 
 /* ---- the configuration ---- */
@@ -328,7 +338,8 @@ rows_of(const kiln_problem *p, const struct kn_config *g)
 static void
 row_config(const kiln_problem *p, struct kn_config *g)
 {
-    int64_t most = g->domain.vec > 1 && !kn_quant_gated(p) && p->a != KILN_F32 ? 8 : 2;
+    bool few = (kn_quant_gated(p) || p->a == KILN_F32) && !kn_quant_apart(p);
+    int64_t most = g->domain.vec > 1 ? few ? 2 : 8 : kn_quant_apart(p) ? 4 : 2;
 
     g->bn = 512;
     g->wn = p->k <= most * 512 ? 1 : p->k <= most * 2048 ? 4 : 16;
@@ -393,6 +404,18 @@ turned_config(const kiln_problem *p, struct kn_config *g)
         g->bn *= panels_of(p, g);
 }
 
+/* Tiles of the output that is transposed, and rows of the other. */
+static void
+apart_config(const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config row = *g;
+
+    row_config(p, &row);
+    turned_config(p, g);
+    g->bk = row.bk;
+    g->stages = row.stages;
+}
+
 /* As many columns of A as the widest block. */
 static void
 dual_config(const kiln_problem *p, struct kn_config *g)
@@ -412,6 +435,10 @@ kn_quant_config(const kiln_problem *p)
 
     if (kn_quant_turned(p)) {
         turned_config(p, &g);
+        return g;
+    }
+    if (kn_quant_apart(p)) {
+        apart_config(p, &g);
         return g;
     }
     if (p->out_scale == KILN_OUT_ROW) {

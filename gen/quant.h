@@ -44,6 +44,21 @@ kn_quant_dual(const kiln_problem *p)
     return p->quant_flags & KILN_QUANT_DUAL;
 }
 
+/* Each of its outputs has scales of rows, so workgroups make one or the other. */
+static inline bool
+kn_quant_apart(const kiln_problem *p)
+{
+    return kn_quant_dual(p) && p->out_scale == KILN_OUT_ROW;
+}
+
+/* Waves of a row of the output that is not transposed, beside such a one: the K of the
+ * configuration is theirs, and its stages are their steps. */
+static inline uint32_t
+kn_quant_row_waves(const struct kn_config *g)
+{
+    return g->bk / 512;
+}
+
 /* Columns of A are rows of an output. */
 static inline bool
 kn_quant_has_turned(const kiln_problem *p)

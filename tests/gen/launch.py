@@ -69,7 +69,7 @@ def draw_quant(rng):
         words += ["--scale-layout", layout]
         fields["scale_layout"] = layout
     flag = rng.choice(((), ("--transpose", 2), ("--dual", 4), ("--dual", 4)))
-    if flag and (scale != "row" or flag[0] == "--transpose"):
+    if flag:
         words += [flag[0]]
         fields["quant_flags"] = flag[1]
     return "quant", words, fields

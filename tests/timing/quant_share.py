@@ -23,7 +23,7 @@ TURNED = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
           ("bf16", "fp8", "row"), ("f32", "mxfp8", "mx32")]
 DUAL = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
         ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "block128"),
-        ("f32", "mxfp8", "mx32")]
+        ("bf16", "fp8", "row"), ("f32", "mxfp8", "mx32")]
 SIZES = 4
 
 
@@ -40,8 +40,9 @@ def share(kilnc, arch, what, m, k, rate):
                            "-k", str(k), "--json", "-", *more], text=True, check=True,
                           stdout=subprocess.PIPE)
     us = json.loads(done.stdout)["predicted"]["us"]
-    bits = BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128, "row": 32 / k}[scale]
-    bits = BITS[a] + bits * (2 if "--dual" in more else 1)
+    ways = [m] if "--transpose" in more else [k, m] if "--dual" in more else [k]
+    bits = BITS[a] + sum(BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128,
+                                      "row": 32 / n}[scale] for n in ways)
     return m * k * bits / 8 / (rate * 1e6) / us
 
 

@@ -72,8 +72,9 @@ double
 kn_quant_bytes(const kiln_problem *p)
 {
     double n = (double)p->m * (double)p->k, block = (double)block_of(p);
-    double scales = block > 0 ? n / block : p->out_scale == KILN_OUT_ROW
-                                          ? (double)(kn_quant_turned(p) ? p->k : p->m) : 0;
+    double rows = kn_quant_apart(p) ? (double)(p->m + p->k) / 2
+                : (double)(kn_quant_turned(p) ? p->k : p->m);
+    double scales = block > 0 ? n / block : p->out_scale == KILN_OUT_ROW ? rows : 0;
 
     return n * kn_type_bits[p->a] / 8 * (kn_quant_gated(p) ? 2 : 1) +
            (n * kn_type_bits[p->out] / 8 + scales * (double)scale_size(p)) *
@@ -297,6 +298,21 @@ check_padding(struct run *r)
     return KILN_OK;
 }
 
+/* Of outputs that have workgroups of their own: those of the transposed one come
+ * first. Nothing of the other. */
+static struct kn_rect
+tile_apart(const struct run *r, uint64_t id)
+{
+    const struct kn_config *g = &r->g.cfg;
+    int64_t first = div_up(r->p.k, g->bm), at = (int64_t)id;
+    uint32_t rows = r->o->turned ? g->bm : 4 / kn_quant_row_waves(g);
+
+    if (r->o->turned != (at < first))
+        return (struct kn_rect){ 0 };
+    return (struct kn_rect){ .m0 = (r->o->turned ? at : at - first) * rows, .rows = rows,
+                             .cols = columns_of(r) };
+}
+
 /* What a workgroup has of the output: rows from m on, elements from n on. */
 static struct kn_rect
 tile_of(const struct run *r, uint64_t id)
@@ -305,6 +321,8 @@ tile_of(const struct run *r, uint64_t id)
     int64_t wide = kn_quant_across(&r->p, g), across;
     struct kn_rect t = { .rows = g->bm, .cols = g->bn };
 
+    if (kn_quant_apart(&r->p))
+        return tile_apart(r, id);
     across = div_up(kn_quant_has_turned(&r->p) ? r->p.m : r->p.k, wide) *
              (wide / g->bn);
     if (r->p.out_scale == KILN_OUT_ROW) {

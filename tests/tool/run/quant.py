@@ -391,6 +391,8 @@ for ARCH in ("gfx950", "gfx942"):
         both(ARCH, "f16", "mxfp6", "mx32", M, K, "--round", "stochastic",
              "--round-seed", 9)
         both(ARCH, "f16", "i8", "block128", M, K)
+        both(ARCH, "bf16", "fp8", "row", M, K, "--round", "stochastic", "--round-seed", 3)
+        both(ARCH, "f16", "i8", "row", M, K)
     product(ARCH, "mxfp8", "mx32", "raw")
     product(ARCH, "mxfp4", "mx32", "raw")
     product(ARCH, "mxfp6", "mx32", "raw")
