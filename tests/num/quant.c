@@ -177,6 +177,27 @@ test_random(void **state)
     }
 }
 
+/* The loads of gate and up from LDS are 64 of their offsets' units apart, which LLVM
+ * joined to one of no line: refused. */
+static void
+test_gate_and_up(void **state)
+{
+    static const char *const ways[] = { "--transpose", "--dual" };
+    const struct suite *s = *state;
+
+    for (int i = 0; i < 2; i++) {
+        struct kn_ctx c;
+        struct kn_buf line = { .c = &c };
+
+        kn_ctx_init(&c, NULL, NULL);
+        kn_putf(&line, "kilnc run quant --device sim:%s --a f32 --out bf8 --out-scale row "
+                "--hadamard 16 --act silu -m 32 -k 64 %s", s->target, ways[i]);
+        if (run_line(&c, line.s))
+            fail_msg("%s: %s", ways[i], c.err.text);
+        kn_ctx_free(&c);
+    }
+}
+
 /* ---- the judge ---- */
 
 static uint64_t
@@ -212,6 +233,7 @@ main(int argc, char **argv)
     static struct suite s;
     const struct CMUnitTest tests[] = {
         { "what is drawn is right", test_random, NULL, NULL, &s },
+        { "gate and up of f32 transposed", test_gate_and_up, NULL, NULL, &s },
         { "a wrong code and a wrong scale are found", test_judge, NULL, NULL,
           NULL },
     };
