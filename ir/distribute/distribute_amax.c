@@ -105,9 +105,9 @@ take_within(const struct amax *a, const kn_ref *in)
 
 /* Rows of 16 lanes side by side, then the four of them. */
 static kn_ref
-of_wave(struct dist *d)
+of_wave(struct dist *d, kn_ref u)
 {
-    kn_ref u = dist_op(d, KN_OP_bits, kn_v32, d->most, 0), all = 0;
+    kn_ref all = 0;
 
     u = dist_op(d, KN_OP_nmax, kn_v32, u, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_parts] = 16;
@@ -121,9 +121,9 @@ of_wave(struct dist *d)
 
 /* One lane of each wave does; the others' places are no memory. */
 static void
-put_largest(struct dist *d, kn_ref p)
+put_one(struct dist *d, kn_ref p, kn_ref most)
 {
-    kn_ref most = of_wave(d), base = dist_address(d, p, 0, 0, 0), off;
+    kn_ref base = dist_address(d, p, 0, 0, 0), off;
     kn_ref first = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
     kn_ref r = dist_op(d, KN_OP_rsrc, (struct kn_type){ KN_T_rsrc, 1, 0 }, base,
                        dist_int(d, 4));
@@ -136,6 +136,28 @@ put_largest(struct dist *d, kn_ref p)
     n->arg[1] = off;
     n->arg[2] = most;
     n->attr[KN_A_elem] = KN_T_i32;
+}
+
+static void
+put_largest(struct dist *d, kn_ref p)
+{
+    put_one(d, p, of_wave(d, dist_op(d, KN_OP_bits, kn_v32, d->most, 0)));
+}
+
+/* A lane's own once more keeps it a value of lanes, for which LLVM has all operations. */
+kiln_status
+expand_wavemax(struct dist *d, const struct kn_ins *i)
+{
+    dist_move(d, i->dst, dist_i2(d, KN_OP_umax, i->arg[0], of_wave(d, i->arg[0])));
+    return KILN_OK;
+}
+
+kiln_status
+expand_raise(struct dist *d, const struct kn_ins *i)
+{
+    d->lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
+    put_one(d, i->arg[0], of_wave(d, i->arg[1]));
+    return KILN_OK;
 }
 
 static kn_ref

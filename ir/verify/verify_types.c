@@ -390,6 +390,14 @@ check_uniform_number(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_group(const struct kn_fn *f, const struct kn_ins *i)
+{
+    if (i->attr[KN_A_bytes] < 256 || i->attr[KN_A_bytes] % 4)
+        return FAIL(f, i->at, "group.max writes 256 of a wave's bytes=, whole dwords");
+    return check_number(f, i);
+}
+
+static kiln_status
 check_addr(const struct kn_fn *f, const struct kn_ins *i)
 {
     return need_result(f, i, KN_T_i64, 0);
@@ -418,6 +426,8 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_cvt] = check_width,
     [KN_OP_perm] = check_number, [KN_OP_scan] = check_number,
     [KN_OP_lane] = check_number, [KN_OP_arrive] = check_number,
+    [KN_OP_wavemax] = check_number, [KN_OP_groupmax] = check_group,
+    [KN_OP_meet] = check_uniform_number, [KN_OP_leave] = check_uniform_number,
     [KN_OP_count] = check_uniform_number,
     [KN_OP_readlane] = check_uniform_number,
     [KN_OP_wave] = check_uniform_number,

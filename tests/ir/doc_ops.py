@@ -47,6 +47,15 @@ SENTENCES = {
     "bits": "same bits, other type",
     "random": "16 bits, not yet odd, for each of the eight columns that one is of, two "
               "in a word: row, column, seed (docs/quant.md); several operations",
+    "wave.max": "largest of all lanes, unsigned; several operations",
+    "group.max": "largest of the same lane of all waves, unsigned, of which each writes 256 of "
+                 "its `bytes=` of LDS; with a barrier; several operations",
+    "raise": "raises the dword at the pointer to the lanes' largest, unsigned; several operations",
+    "meet": "counts the wave at a byte of memory when what it wrote is there, and waits until "
+            "as many have as the third operand says, but looks 1024 times at most: 1 if they "
+            "have; several operations",
+    "leave": "counts the wave as `meet` does, without waiting: 1 for the last of so many, which "
+             "leaves 0; several operations",
     "at.random": "a float, or four of columns from a multiple of four on, which nearest "
                  "makes what the definition rounds them to at random in `elem=`: then "
                  "row, column, seed; several operations",

@@ -1,0 +1,93 @@
+/* distribute_meet.c - what waves of a wave-level kernel tell each other: those of a
+ * workgroup by LDS, those of several by a count in memory.
+ *
+ * Nobody depends on another workgroup that has not begun: a wave looks at the count
+ * so many times at most, and its kernel has another way to what the others find. */
+#include "distribute.h"
+
+enum { LOOKS = 1024 };       /* about a ms on either target */
+
+/* group.max: a wave has `bytes` of the slot, of which it writes 256. */
+kiln_status
+expand_groupmax(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0), own, v, all = 0;
+    kn_ref at = dist_ic(d, KN_OP_shl, lane, 2);
+    int32_t each = i->attr[KN_A_bytes];
+    struct kn_ins *n;
+
+    own = dist_ic(d, KN_OP_mul, dist_op(d, KN_OP_wave, kn_s32, 0, 0), each);
+    own = dist_i2(d, KN_OP_add, at, own);
+    v = dist_op(d, KN_OP_mov, kn_v32, i->arg[0], 0);
+    n = dist_add(d, KN_OP_lds_st, 0);
+    n->arg[0] = i->arg[1];
+    n->arg[1] = own;
+    n->arg[2] = v;
+    n->attr[KN_A_elem] = KN_T_i32;
+    dist_add(d, KN_OP_fence, 0)->attr[KN_A_lgkm] = 0;
+    dist_add(d, KN_OP_barrier, 0);
+    for (uint32_t w = 0; w < kn_waves(d->in); w++) {
+        v = dist_temp(d, kn_v32);
+        n = dist_add(d, KN_OP_lds_ld, v);
+        n->arg[0] = i->arg[1];
+        n->arg[1] = at;
+        n->attr[KN_A_elem] = KN_T_i32;
+        n->attr[KN_A_offset] = (int32_t)w * each;
+        all = all ? dist_i2(d, KN_OP_umax, all, v) : v;
+    }
+    dist_move(d, i->dst, all);
+    return KILN_OK;
+}
+
+/* The count as it is, and whether all are in it. */
+static kn_ref
+look(struct dist *d, const struct kn_ins *i, kn_ref at)
+{
+    kn_ref seen = dist_temp(d, kn_v32);
+    struct kn_ins *l = dist_add(d, KN_OP_ldg, seen);
+
+    l->arg[0] = i->arg[0];
+    l->arg[1] = at;
+    l->attr[KN_A_elem] = KN_T_i32;
+    l->attr[KN_A_coh] = 2;
+    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
+    return dist_op(d, KN_OP_sge, kn_sb1, dist_op(d, KN_OP_uniform, kn_s32, seen, 0),
+                   i->arg[2]);
+}
+
+kiln_status
+expand_meet(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref at = dist_op(d, KN_OP_mov, kn_v32, i->arg[1], 0), all;
+    kn_ref looks = dist_temp(d, kn_s32);
+
+    d->lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
+    dist_count_at(d, i->arg[0], at, dist_int(d, INT32_MAX));
+    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
+    dist_move(d, looks, dist_int(d, 0));
+    dist_add(d, KN_OP_loop, 0);
+    all = look(d, i, at);
+    dist_move(d, i->dst, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
+        all, dist_int(d, 1), dist_int(d, 0) }));
+    dist_move(d, looks, dist_ic(d, KN_OP_add, looks, 1));
+    dist_add(d, KN_OP_break, 0)->arg[0] = all;
+    all = dist_op(d, KN_OP_sge, kn_sb1, looks, dist_int(d, LOOKS));
+    dist_add(d, KN_OP_break, 0)->arg[0] = all;
+    dist_add(d, KN_OP_end, 0);
+    return KILN_OK;
+}
+
+kiln_status
+expand_leave(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref at = dist_op(d, KN_OP_mov, kn_v32, i->arg[1], 0);
+    kn_ref most = dist_ic(d, KN_OP_add, i->arg[2], -1), old, last;
+
+    d->lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
+    old = dist_count_at(d, i->arg[0], at, most);
+    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
+    last = dist_op(d, KN_OP_eq, kn_sb1, dist_op(d, KN_OP_uniform, kn_s32, old, 0), most);
+    dist_move(d, i->dst, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
+        last, dist_int(d, 1), dist_int(d, 0) }));
+    return KILN_OK;
+}
