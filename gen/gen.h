@@ -179,11 +179,14 @@ struct kn_config {
 /* split-K: a wave counts its shares in one of KN_COUNTERS dwords at the start
  * of the workspace; behind them each tile has an area (kn_split_area). */
 enum { KN_COUNTERS = KILN_WORKSPACE_ZEROS / 4, KN_SPLIT_MOST = 16 };
+/* Shares of a tile to the timing model; of quant so many that all workgroups have met. */
+uint32_t kn_counted_shares(const kiln_problem *p, const struct kn_config *g);
+
 /* Whether workgroups count themselves in the workspace. */
 static inline bool
-kn_counts(const struct kn_config *g)
+kn_counts(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->split_k > 1 || g->domain.panels;
+    return kn_counted_shares(p, g) > 1 || g->domain.panels;
 }
 
 /* Whether sums are f64: what is of f32 alone asks this. */

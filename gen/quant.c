@@ -393,6 +393,52 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
     return best;
 }
 
+enum { SHARES_MOST = 32, MEETING = 3 };
+
+/* As share_of, of workgroups that have n panels twice and meet others in between, which
+ * takes as long as so many; two on a compute unit keep its memory busy. All at once need
+ * not wait for any that has not begun. */
+static int64_t
+share_of_both(const kiln_problem *p, int64_t workgroups, uint32_t fit, int64_t n)
+{
+    int64_t own = (workgroups + kn_cus(p) - 1) / kn_cus(p);
+
+    if (own > fit)
+        own = (own + fit - 1) / fit * fit;
+    return (own < 2 ? 2 : own) * (2 * n + MEETING);
+}
+
+/* Panels that workgroups which share columns of A have each, where the number of rows is
+ * known; one: nobody shares. */
+static uint32_t
+shares_of(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t panels = (p->m + KN_QUANT_PANEL - 1) / KN_QUANT_PANEL;
+    int64_t down = (p->k + g->bm - 1) / g->bm, lowest, share;
+    uint32_t fit = kn_targets[p->target].lds / (KN_QUANT_PANEL * 128), best = 1;
+
+    if (g->domain.vec == 1 || down * (g->bm + 2) > KN_COUNTERS)
+        return 1;
+    fit = fit > 8 ? 8 : fit;
+    lowest = share_of_both(p, down, fit, panels);
+    for (uint32_t n = SHARES_MOST; n > 1; n--) {
+        share = share_of_both(p, (panels + n - 1) / n * down, fit, n);
+        if (n < panels && share < lowest) {
+            lowest = share;
+            best = n;
+        }
+    }
+    return best;
+}
+
+enum { ALL_MET = 1 << 30 };
+
+uint32_t
+kn_counted_shares(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_quant_shared(p, g) ? ALL_MET : g->split_k;
+}
+
 /* Rows of 128 bytes of A, 32 dwords of which a step takes one or both halves. */
 static void
 turned_config(const kiln_problem *p, struct kn_config *g)
@@ -400,8 +446,7 @@ turned_config(const kiln_problem *p, struct kn_config *g)
     g->stages = p->a == KILN_F32 ? 2 : 4;
     g->bm = 16 * g->stages;
     g->bn = KN_QUANT_PANEL;
-    if (p->out_scale != KILN_OUT_ROW)
-        g->bn *= panels_of(p, g);
+    g->bn *= p->out_scale == KILN_OUT_ROW ? shares_of(p, g) : panels_of(p, g);
 }
 
 /* Tiles of the output that is transposed, and rows of the other. */
@@ -460,9 +505,10 @@ static bool
 takes_panels(const kiln_problem *p, const struct kn_config *made, uint32_t bn)
 {
     uint32_t n = bn / KN_QUANT_PANEL;
+    uint32_t most = p->out_scale == KILN_OUT_ROW ? SHARES_MOST : PANELS_MOST;
 
-    return kn_quant_has_turned(p) && p->out_scale != KILN_OUT_ROW && made->domain.vec > 1 &&
-           bn % KN_QUANT_PANEL == 0 && n <= PANELS_MOST && n &&
+    return kn_quant_has_turned(p) && made->domain.vec > 1 &&
+           bn % KN_QUANT_PANEL == 0 && n <= most && n &&
            (n == 1 || n % 2 == 0 || !kn_shuffled(p));
 }
 
@@ -472,6 +518,8 @@ kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     struct kn_config made = kn_quant_config(p), over = made;
     struct kn_buf own = { .c = c }, asked = { .c = c };
 
+    if (g->split_k == 1 && kn_quant_shared(p, &made))
+        made.bn = over.bn = KN_QUANT_PANEL; /* nobody gives a workspace */
     if (takes_panels(p, &made, g->bn))
         made.bn = g->bn;
     kn_config_over(&over, g);

@@ -78,6 +78,14 @@ kn_quant_across(const kiln_problem *p, const struct kn_config *g)
  * columns are rows of an output. */
 enum { KN_QUANT_ROW_MOST = 16384, KN_QUANT_PANEL = 128 };
 
+/* Columns of A with one scale each are shared by workgroups, which tell each other what
+ * they found in the workspace: a dword for each column of a tile, then two counts. */
+static inline bool
+kn_quant_shared(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_quant_has_turned(p) && p->out_scale == KILN_OUT_ROW && g->bn > KN_QUANT_PANEL;
+}
+
 /* Steps of rows whose loads are under way: where vector work takes longer than memory
  * one, so that they become codes as they come. */
 uint32_t kn_quant_ahead(const kiln_problem *p);

@@ -96,7 +96,7 @@ make_workspace(struct kn_ctx *c, const struct kn_race *r, struct buffers *b)
     kiln_plan plan;
 
     b->workspace = r->args->workspace;
-    if (!kn_counts(&r->standard->kernel->config))
+    if (!kn_counts(&r->standard->kernel->problem, &r->standard->kernel->config))
         return KILN_OK;
     KN_TRY(kn_launch_plan(c, r->standard->kernel, r->p, &plan));
     m.size = plan.workspace;

@@ -407,7 +407,7 @@ check_counters(struct kn_ctx *c, const kiln_function *f,
     const size_t n = KILN_WORKSPACE_ZEROS / sizeof(uint32_t);
     uint32_t *count;
 
-    if (!(args->flags & KILN_CHECKED) || !kn_counts(&f->kernel->config))
+    if (!(args->flags & KILN_CHECKED) || !kn_counts(&f->kernel->problem, &f->kernel->config))
         return KILN_OK;
     count = KN_NEW(c, uint32_t, n);
     KN_TRY(d->backend->sync(d, c, args->stream));
@@ -486,7 +486,7 @@ time_runs(struct kn_ctx *c, kiln_function *f, const kiln_plan *plan,
     KN_TRY(kn_fill_kernarg(c, plan, &args, kernarg));
     s = kn_device_start(f, plan, kernarg, args.stream);
     KN_TRY(take_grid(c, f, plan, given, &s));
-    s.shares = f->kernel->config.split_k;
+    s.shares = kn_counted_shares(&f->kernel->problem, &f->kernel->config);
     s.workspace = args.workspace;
     s.runs = t->runs;
     return f->device->dev.backend->time(&f->device->dev, c, &s, &t->us);

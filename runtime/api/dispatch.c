@@ -310,7 +310,7 @@ prepare_within(struct kn_ctx *c, struct run *r, kiln_function **f)
     kiln_plan plan;
 
     KN_TRY(prepare(c, r, f));
-    if ((*f)->kernel->config.split_k < 2)
+    if (kn_counted_shares(&(*f)->kernel->problem, &(*f)->kernel->config) < 2)
         return KILN_OK;
     largest.m = r->class.problem.m;
     KN_TRY(kn_launch_plan(c, (*f)->kernel, &largest, &plan));

@@ -177,25 +177,51 @@ test_random(void **state)
     }
 }
 
+static void
+run_all(const struct suite *s, const char *const *all, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct kn_ctx c;
+        struct kn_buf line = { .c = &c };
+
+        kn_ctx_init(&c, NULL, NULL);
+        kn_putf(&line, "kilnc run quant --device sim:%s --out-scale row %s", s->target, all[i]);
+        if (run_line(&c, line.s))
+            fail_msg("%s: %s", all[i], c.err.text);
+        kn_ctx_free(&c);
+    }
+}
+
 /* The loads of gate and up from LDS are 64 of their offsets' units apart, which LLVM
  * joined to one of no line: refused. */
 static void
 test_gate_and_up(void **state)
 {
-    static const char *const ways[] = { "--transpose", "--dual" };
-    const struct suite *s = *state;
+    static const char *const all[] = {
+        "--a f32 --out bf8 --hadamard 16 --act silu -m 32 -k 64 --transpose",
+        "--a f32 --out bf8 --hadamard 16 --act silu -m 32 -k 64 --dual" };
 
-    for (int i = 0; i < 2; i++) {
-        struct kn_ctx c;
-        struct kn_buf line = { .c = &c };
+    run_all(*state, all, 2);
+}
 
-        kn_ctx_init(&c, NULL, NULL);
-        kn_putf(&line, "kilnc run quant --device sim:%s --a f32 --out bf8 --out-scale row "
-                "--hadamard 16 --act silu -m 32 -k 64 %s", s->target, ways[i]);
-        if (run_line(&c, line.s))
-            fail_msg("%s: %s", ways[i], c.err.text);
-        kn_ctx_free(&c);
-    }
+/* Workgroups that share columns: some find the others' largest in the workspace, and
+ * those that begin first, which run alone here, find all themselves. What they counted
+ * is zero afterwards. */
+static void
+test_shared(void **state)
+{
+    static const char *const all[] = {
+        "--a bf16 --out fp8 -m 4096 -k 64 --transpose",
+        "--a bf16 --out fp8 -m 1400 -k 136 --tile 64x256x1 --transpose",
+        "--a f16 --out i8 -m 1408 -k 72 --act silu --amax --tile 64x384x1 --transpose",
+        "--a f32 --out bf8 -m 1056 -k 72 --hadamard 32 --tile 32x256x1 --transpose",
+        "--a bf16 --out bf8 -m 1032 -k 200 --amax --round stochastic --tile 64x256x1 --transpose",
+        "--a bf16 --out fp8 -m 1400 -k 136 --tile 64x256x1 --transpose --wg 3,7",
+        "--a bf16 --out fp8 -m 1400 -k 136 --tile 64x256x512 --dual",
+        "--a bf16 --out fp8 -m 1400 -k 136 --tile 64x256x512 --dual --wg 3,30",
+        "--a f32 --out i8 -m 1400 -k 8200 --act silu --amax --tile 32x512x2048 --dual" };
+
+    run_all(*state, all, sizeof all / sizeof *all);
 }
 
 /* ---- the judge ---- */
@@ -234,6 +260,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         { "what is drawn is right", test_random, NULL, NULL, &s },
         { "gate and up of f32 transposed", test_gate_and_up, NULL, NULL, &s },
+        { "columns that workgroups share", test_shared, NULL, NULL, &s },
         { "a wrong code and a wrong scale are found", test_judge, NULL, NULL,
           NULL },
     };

@@ -165,6 +165,73 @@ divides_k_with_a_workspace(void **state)
     drop_operands(&o);
 }
 
+enum { SHARED_M = 4096, SHARED_K = 64 };
+
+struct quantised {
+    uint8_t codes[SHARED_K * SHARED_M];
+    uint32_t scales[SHARED_K];
+};
+
+/* Into the same two buffers, each time, and read back. */
+static void
+quantise(kiln_arguments *args, struct quantised *to, char config[256])
+{
+    kiln_problem p = { .size = sizeof p, .family = KILN_QUANT, .a = KILN_BF16, .out = KILN_FP8,
+                       .out_scale = KILN_OUT_ROW, .m = SHARED_M, .k = SHARED_K,
+                       .quant_flags = KILN_QUANT_TURNED };
+    kiln_kernel_info info = { .size = sizeof info };
+    kiln_kernel *k;
+    kiln_error e;
+
+    args->used = &k;
+    assert_ok(kiln_run(shared.d, &p, args, &e), &e);
+    kiln_get_kernel(k, &info);
+    snprintf(config, 256, "%s", info.config);
+    kiln_release(k);
+    assert_ok(kiln_download(shared.d, to->codes, args->c, sizeof to->codes, &e), &e);
+    assert_ok(kiln_download(shared.d, to->scales, args->sc, sizeof to->scales, &e), &e);
+}
+
+/* Columns of A with a scale each are shared where there is a workspace; the codes are the
+ * same, and the counters zero. */
+static void
+shares_columns_with_a_workspace(void **state)
+{
+    static const char zeros[KILN_WORKSPACE_ZEROS];
+    static struct quantised one, all;
+    static uint16_t a[SHARED_M * SHARED_K];
+    kiln_arguments args = { .size = sizeof args };
+    char alone[256], together[256];
+    void *at[4];
+    kiln_error e;
+
+    (void)state;
+    for (uint32_t i = 0; i < SHARED_M * SHARED_K; i++)
+        a[i] = (uint16_t)(0x3f80 + i * 2654435761u % 0x300);
+    assert_ok(kiln_malloc(shared.d, sizeof a, &at[0], &e), &e);
+    assert_ok(kiln_malloc(shared.d, sizeof one.codes, &at[1], &e), &e);
+    assert_ok(kiln_malloc(shared.d, sizeof one.scales, &at[2], &e), &e);
+    assert_ok(kiln_malloc(shared.d, sizeof zeros, &at[3], &e), &e);
+    assert_ok(kiln_upload(shared.d, at[0], a, sizeof a, &e), &e);
+    assert_ok(kiln_upload(shared.d, at[3], zeros, sizeof zeros, &e), &e);
+    args.a = at[0];
+    args.c = at[1];
+    args.sc = at[2];
+    quantise(&args, &one, alone);
+    args.workspace = at[3];
+    args.workspace_bytes = sizeof zeros;
+    args.flags = KILN_CHECKED;
+    quantise(&args, &all, together);
+    assert_string_not_equal(alone, together);
+    assert_memory_equal(&one, &all, sizeof one);
+    args.workspace_bytes--;
+    args.flags = 0;
+    quantise(&args, &all, together);
+    assert_string_equal(alone, together);
+    for (int i = 0; i < 4; i++)
+        assert_ok(kiln_free(shared.d, at[i], &e), &e);
+}
+
 /* An error of one call is that call's: the next one runs. */
 static void
 errors_do_not_stick(void **state)
@@ -309,6 +376,7 @@ main(void)
         CASE(alignment_is_part_of_the_class),
         CASE(group_table_is_part_of_the_class),
         CASE(divides_k_with_a_workspace),
+        CASE(shares_columns_with_a_workspace),
         CASE(errors_do_not_stick),
         CASE(the_choice_is_explained),
         CASE(tuning_file_decides),

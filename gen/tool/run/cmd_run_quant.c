@@ -298,48 +298,10 @@ check_padding(struct run *r)
     return KILN_OK;
 }
 
-/* Of outputs that have workgroups of their own: those of the transposed one come
- * first. Nothing of the other. */
-static struct kn_rect
-tile_apart(const struct run *r, uint64_t id)
-{
-    const struct kn_config *g = &r->g.cfg;
-    int64_t first = div_up(r->p.k, g->bm), at = (int64_t)id;
-    uint32_t rows = r->o->turned ? g->bm : 4 / kn_quant_row_waves(g);
-
-    if (r->o->turned != (at < first))
-        return (struct kn_rect){ 0 };
-    return (struct kn_rect){ .m0 = (r->o->turned ? at : at - first) * rows, .rows = rows,
-                             .cols = columns_of(r) };
-}
-
-/* What a workgroup has of the output: rows from m on, elements from n on. */
-static struct kn_rect
-tile_of(const struct run *r, uint64_t id)
-{
-    const struct kn_config *g = &r->g.cfg;
-    int64_t wide = kn_quant_across(&r->p, g), across;
-    struct kn_rect t = { .rows = g->bm, .cols = g->bn };
-
-    if (kn_quant_apart(&r->p))
-        return tile_apart(r, id);
-    across = div_up(kn_quant_has_turned(&r->p) ? r->p.m : r->p.k, wide) *
-             (wide / g->bn);
-    if (r->p.out_scale == KILN_OUT_ROW) {
-        across = 1;
-        t.cols = columns_of(r);
-    }
-    t.m0 = (int64_t)id / across * g->bm;
-    t.n0 = (int64_t)id % across * g->bn;
-    if (kn_quant_dual(&r->p) && !r->o->turned)
-        t = (struct kn_rect){ .m0 = t.n0, .n0 = t.m0, .rows = t.cols, .cols = t.rows };
-    return t;
-}
-
 static kiln_status
 check_tile(struct run *r, uint64_t id)
 {
-    const struct kn_rect t = tile_of(r, id);
+    const struct kn_rect t = kn_quant_tile(&r->p, &r->g.cfg, r->o->turned, id);
     int64_t left = columns_of(r) - t.n0, n = left < t.cols ? left : t.cols;
 
     for (int64_t m = t.m0; n > 0 && m < t.m0 + t.rows && m < rows_of(r); m++) {
@@ -518,6 +480,7 @@ execute(struct run *r)
         KN_TRY(kn_session_time(r->s, j));
     KN_TRY(kn_report_stopped(r->t, &r->j, &j->result));
     KN_TRY(check_outputs(r));
+    KN_TRY(kn_session_check_shares(r->s, j));
     return r->p.amax ? kn_amax_check(r->t, &r->j, r->s, j, &r->amax) : KILN_OK;
 }
 
@@ -551,6 +514,7 @@ run_on_device(struct kn_session *s, void *user)
     name_outputs(r);
     KN_TRY(kn_session_plan(s, j));
     KN_TRY(kn_cli_select(r->c, r->t->cli, j->workgroups, &j->l.select));
+    KN_TRY(kn_quant_select(r->c, &r->p, &r->g.cfg, &j->l.select));
     if (j->workgroups)
         KN_TRY(execute(r));
     KN_TRY(write_files(r));

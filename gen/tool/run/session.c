@@ -11,6 +11,7 @@
 #include "../progress.h"
 #include "run.h"
 #include "../../panels.h"
+#include "../../quant.h"
 
 const struct kn_operand_place kn_operand_places[KN_NPLACES] = {
     { offsetof(struct kn_operands, a), KILN_ARG_A },
@@ -368,8 +369,8 @@ kn_session_predict(struct kn_session *s, const struct kn_job *j,
     q->sim = kn_device_sim(&s->dev);
     q->launch = &j->l;
     if (j->at.workspace)
-        q->shares = (struct kn_time_shares){ j->at.workspace,
-                                             j->g->cfg.split_k };
+        q->shares = (struct kn_time_shares){
+            j->at.workspace, j->p ? kn_counted_shares(j->p, &j->g->cfg) : j->g->cfg.split_k };
     KN_TRY(kn_time_predict(s->c, q, out));
     return j->p && kn_panels(j->p, &j->g->cfg) && j->g->cfg.split_k < 2
            ? add_panels(s->c, j, q, out) : KILN_OK;
