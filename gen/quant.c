@@ -363,7 +363,7 @@ panels_most(const kiln_problem *p)
     if (p->round)
         work += work / 2;
     if (kn_quant_dual(p))
-        work += work / 4;
+        work += work / (p->a == KILN_F32 ? 4 : 2);
     work /= kn_targets[p->target].vector_per_byte;
     return work < PANELS_MOST ? work : PANELS_MOST;
 }
