@@ -26,7 +26,7 @@ kn_ref_second_judge(struct kn_ctx *c, const struct kn_ref_problem *p,
     r.abssum = first->abssum;
     r.both = first->both;
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION)
-        KN_TRY(kn_ref_expression_read(c, p->expression, &x));
+        KN_TRY(kn_ref_expression_read(c, p->expression, p->a.type == KILN_F64, &x));
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION && x.aux) {
         q.aux = second->up ? 2 : 1;
         r.value = sums.value = KN_NEW(c, double, n);

@@ -1,138 +1,28 @@
-/* expression.c - an epilogue's expression by the shunting-yard, evaluated in
- * f64. Shares nothing with the generator's reading (ir/formula.c).
- *
- * A right result may be off by what its values may be off, and by `ulps` units
- * in the last place of f32. What a function makes of its values' errors is
- * taken from the function itself at both ends, so steep and flat places count
- * as they are. */
+/* expression.c - an epilogue's expression by the shunting-yard. Shares nothing
+ * with the generator's reading (ir/formula.c). */
 #include "expression.h"
 
 #include <ctype.h>
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { STACK = 40 };
 
-static double
-sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-static double
-silu(double x)
-{
-    return isinf(x) && x < 0 ? NAN : x * sigmoid(x);
-}
-
-static double
-gelu(double x)
-{
-    return 0.5 * x * erfc(-x * sqrt(0.5));
-}
-
-static double
-gelu_tanh(double x)
-{
-    double y = sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x);
-
-    return isinf(y) && y < 0 ? NAN : x * sigmoid(2 * y);
-}
-
-static double
-relu(double x)
-{
-    return x < 0 ? 0 : x;
-}
-
-static double
-drelu(double x)
-{
-    return x > 0;
-}
-
-static double
-dsilu(double x)
-{
-    return sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
-}
-
-static double
-dgelu(double x)
-{
-    double density = exp(-x * x / 2) / sqrt(2 * acos(-1.0));
-
-    return 0.5 * erfc(-x * sqrt(0.5)) + x * density;
-}
-
-static double
-dgelu_tanh(double x)
-{
-    double root = sqrt(2 / acos(-1.0)), s;
-
-    s = sigmoid(2 * root * (x + 0.044715 * x * x * x));
-    return isinf(x) ? NAN
-         : fabs(x) > 100 ? x > 0
-         : s + x * s * (1 - s) * 2 * root * (1 + 3 * 0.044715 * x * x);
-}
-
-static double
-reciprocal(double x)
-{
-    return 1 / x;
-}
-
-static double
-reciprocal_root(double x)
-{
-    return 1 / sqrt(x);
-}
-
-static const struct row {
+static const struct {
     const char *text;
-    int nargs, binds;        /* binds: precedence of an operator */
-    double ulps;
-    bool exponential;        /* its argument is rounded once more */
-    double (*of)(double x);
+    int binds;
 } rows[] = {
-    { "", 0, 0, 0, false, NULL },            /* a number */
-    { "", 0, 0, 0, false, NULL },            /* a named value */
-    { "(", 0, 0, 0, false, NULL },
-    { "neg", 1, 3, 0, false, NULL },
-    { "+", 2, 1, 1, false, NULL },
-    { "-", 2, 1, 1, false, NULL },
-    { "*", 2, 2, 1, false, NULL },
-    { "/", 2, 2, 4, false, NULL },
-    { "max", 2, 0, 0, false, NULL },
-    { "min", 2, 0, 0, false, NULL },
-    { "clamp", 3, 0, 0, false, NULL },
-    { "fma", 3, 0, 1, false, NULL },
-    { "select", 3, 0, 0, false, NULL },
-    { "swiglu", 2, 0, 6, true, NULL },
-    { "swiglu_oss", 2, 0, 6, true, NULL },
-    { "swiglu_limited", 2, 0, 6, true, NULL },
-    { "situ", 2, 0, 24, true, NULL },        /* two tanh of 8 */
-    { "relu", 1, 0, 0, false, relu },
-    { "drelu", 1, 0, 0, false, drelu },
-    { "dsilu", 1, 0, 4, true, dsilu },       /* and of its argument */
-    { "dgelu", 1, 0, 8, true, dgelu },       /* and 4 of 1's */
-    { "dgelu_tanh", 1, 0, 4, true, dgelu_tanh },
-    { "rcp", 1, 0, 2, false, reciprocal },
-    { "rsqrt", 1, 0, 2, false, reciprocal_root },
-    { "exp2", 1, 0, 2, true, exp2 },
-    { "sigmoid", 1, 0, 4, true, sigmoid },
-    { "silu", 1, 0, 4, true, silu },
-    { "tanh", 1, 0, 8, false, tanh },
-    { "erf", 1, 0, 8, false, erf },
-    { "gelu", 1, 0, 4, false, gelu },        /* and 2 of its argument */
-    { "gelu_tanh", 1, 0, 4, true, gelu_tanh },
+#define R(id, text, nargs, binds, ulps, exponential, of) { text, binds },
+#include "expression.def"
+#undef R
 };
-enum { NUMBER, NAME, OPEN, NEG, ADD, SUB, MUL, DIV, MAX, MIN, CLAMP, FMA, SELECT,
-       SWIGLU, OSS, LIMITED, SITU,
-       FIRST, NROWS = sizeof rows / sizeof *rows };
+enum {
+#define R(id, text, nargs, binds, ulps, exponential, of) id,
+#include "expression.def"
+#undef R
+    NROWS
+};
 
 static const char *const names[KN_REF_NAMES] = {
     "acc", "bias", "c", "gate", "up", "gate_bias", "up_bias",
@@ -210,7 +100,7 @@ read_word(struct reader *r, const char *s, size_t n)
         emit(r, (struct kn_ref_step){ .code = NAME, .name = (uint8_t)name });
         return;
     }
-    for (int i = MAX; i < (int)NROWS; i++)
+    for (int i = MAX; i < NROWS; i++)
         if (strlen(rows[i].text) == n && !memcmp(rows[i].text, s, n)) {
             push(r, i);
             return;
@@ -237,7 +127,7 @@ read_token(struct reader *r, const char **s, bool operand)
     char *end = (char *)at + 1;
 
     if (isdigit((unsigned char)*at) || *at == '.') {
-        double v = (double)strtof(at, &end);
+        double v = r->x->wide ? strtod(at, &end) : (double)strtof(at, &end);
 
         emit(r, (struct kn_ref_step){ .code = NUMBER, .number = v });
         operand = true;
@@ -327,14 +217,14 @@ read_aux(struct reader *r, const char *s)
 }
 
 kiln_status
-kn_ref_expression_read(struct kn_ctx *c, const char *text,
+kn_ref_expression_read(struct kn_ctx *c, const char *text, bool wide,
                        struct kn_ref_expression *out)
 {
     struct reader r = { .x = out };
     bool operand = false;
     const char *s;
 
-    *out = (struct kn_ref_expression){ 0 };
+    *out = (struct kn_ref_expression){ .wide = wide };
     s = read_declared(out, text);
     s = read_aux(&r, s + strspn(s, " \t\n"));
     while (*s && !r.bad)
@@ -359,127 +249,19 @@ kn_ref_expression_names(const struct kn_ref_expression *x,
     return false;
 }
 
-/* ---- evaluating ---- */
-
-static double
-as_f32(double x)
-{
-    return fabs(x) > (double)FLT_MAX ? copysign(INFINITY, x) : x;
-}
-
-/* x * sigmoid(slope * x) of x[0], at most `most`. */
-static double
-gated(const double *x, double most, double slope)
-{
-    double g = fmin(x[0], most);
-
-    return isinf(g) ? NAN : g * sigmoid(slope * g);
-}
-
-static double
-apply(int row, const double *x)
-{
-    switch (row) {
-    case NEG: return -x[0];
-    case ADD: return x[0] + x[1];
-    case SUB: return x[0] - x[1];
-    case MUL: return x[0] * x[1];
-    case DIV: return x[0] / x[1];
-    case MAX: return fmax(x[0], x[1]);
-    case MIN: return fmin(x[0], x[1]);
-    case CLAMP: return fmin(fmax(x[0], x[1]), x[2]);
-    case FMA: return x[0] * x[1] + x[2];
-    case SELECT: return x[0] > 0 ? x[1] : x[2];
-    case SWIGLU: return silu(x[0]) * x[1];
-    case OSS: return gated(x, 7, 1.702) * (fmax(fmin(x[1], 7), -7) + 1);
-    case LIMITED: return gated(x, 10, 1) * fmax(fmin(x[1], 10), -10);
-    case SITU: return 4 * tanh(x[0] / 4) * sigmoid(x[0]) * 25 * tanh(x[1] / 25);
-    default: return rows[row].of(x[0]);
-    }
-}
-
-/* The function where its values are wrong one way and the other, together. */
-static double
-spread(int row, const struct kn_ref_inexact *v, double at)
-{
-    double most = 0, x[3] = { 0 };
-
-    for (unsigned ends = 0; ends < 1u << rows[row].nargs; ends++) {
-        for (int i = 0; i < rows[row].nargs; i++)
-            x[i] = v[i].value + (ends >> i & 1 ? v[i].error : -v[i].error);
-        most = fmax(most, fabs(apply(row, x) - at));
-    }
-    return most;
-}
-
-static struct kn_ref_inexact
-step(int row, struct kn_ref_inexact *v)
-{
-    const struct row *r = &rows[row];
-    double x[3] = { 0 }, y, e;
-
-    if (r->exponential)
-        v[0].error += fabs(v[0].value) * 0x1p-22;
-    for (int i = 0; i < r->nargs; i++)
-        x[i] = v[i].value;
-    y = as_f32(apply(row, x));
-    if (!isfinite(y))
-        return (struct kn_ref_inexact){ y, 0 };
-    e = spread(row, v, y) + r->ulps * fabs(y) * 0x1p-23;
-    if (r->ulps > 0)         /* denormal factors may be zero */
-        e += (double)FLT_MIN * (1 + fabs(x[0])) *
-             (row >= SWIGLU && row <= SITU ? 1 + fabs(x[1]) : 1);
-    if (r->of == gelu)       /* 1 + erf is of 1's last places */
-        e += fabs(x[0]) * 0x1p-22;
-    if (r->of == dsilu || r->of == dgelu_tanh || r->of == dgelu)
-        e += fmin(fabs(x[0]) + 1, 18) * 0x1p-21;     /* so are 1 - s, erf */
-    return (struct kn_ref_inexact){ y, e };
-}
-
-/* Steps [from, to). */
-static struct kn_ref_inexact
-evaluate(const struct kn_ref_expression *x, uint32_t from, uint32_t to,
-         const struct kn_ref_inexact *named)
-{
-    struct kn_ref_inexact v[KN_REF_STEPS + 1] = { { 0, 0 } };
-    int n = 0;
-
-    for (uint32_t i = from; i < to; i++) {
-        const struct kn_ref_step *s = &x->step[i];
-
-        if (s->code == NUMBER) {
-            v[n++] = (struct kn_ref_inexact){ s->number, 0 };
-        } else if (s->code == NAME) {
-            v[n++] = named[s->name];
-        } else {
-            n -= rows[s->code].nargs;
-            v[n] = step(s->code, &v[n]);
-            n++;
-        }
-    }
-    return v[0];
-}
-
 struct kn_ref_inexact
 kn_ref_evaluate_aux(const struct kn_ref_expression *x,
                     const struct kn_ref_inexact *named, bool up)
 {
-    bool pair = x->aux_up != 0;
+    enum kn_ref_part part = up ? KN_REF_PART_AUX_UP : KN_REF_PART_AUX;
 
-    return evaluate(x, up ? x->aux_up : 0, pair && !up ? x->aux_up : x->aux, named);
+    return x->wide ? kn_ref_steps_f64(x, part, named) : kn_ref_steps_f32(x, part, named);
 }
 
 struct kn_ref_inexact
 kn_ref_evaluate(const struct kn_ref_expression *x,
                 const struct kn_ref_inexact *named)
 {
-    struct kn_ref_inexact v[KN_REF_VALUES];
-
-    if (!x->aux)
-        return evaluate(x, 0, x->n, named);
-    memcpy(v, named, sizeof v);
-    v[KN_REF_AUX] = v[KN_REF_AUX_GATE] = kn_ref_evaluate_aux(x, named, false);
-    if (x->aux_up)
-        v[KN_REF_AUX_UP] = kn_ref_evaluate_aux(x, named, true);
-    return evaluate(x, x->aux, x->n, v);
+    return x->wide ? kn_ref_steps_f64(x, KN_REF_PART_ALL, named)
+                   : kn_ref_steps_f32(x, KN_REF_PART_ALL, named);
 }

@@ -247,7 +247,8 @@ express(const struct kn_ref_problem *p, const struct kn_ref_expression *x,
         v[KN_REF_NAMES + i].value = declared(p, &x->declared[i], s->m, s->n);
     if (!kn_ref_expression_names(x, KN_REF_C)) {
         v[KN_REF_ACC].value += c;
-        v[KN_REF_ACC].error += (fabs(c) + fabs(s->value[0] + c)) * 0x1p-24;
+        v[KN_REF_ACC].error += (fabs(c) + fabs(s->value[0] + c)) *
+                               (is_wide(p) ? 0x1p-52 : 0x1p-24);
     }
     y = p->aux ? kn_ref_evaluate_aux(x, v, p->aux == 2) : kn_ref_evaluate(x, v);
     *abssum = y.error / unit_of(p);
@@ -531,7 +532,8 @@ kn_ref_tile(struct kn_ctx *c, const struct kn_ref_problem *p,
     KN_TRY(check_problem(c, p, r));
     first.out.least &= p->epilogue != KILN_EPILOGUE_EXPRESSION && !is_wide(p);
     if (p->epilogue == KILN_EPILOGUE_EXPRESSION)
-        KN_TRY(kn_ref_expression_read(c, p->expression, &first.expression));
+        KN_TRY(kn_ref_expression_read(c, p->expression, is_wide(p),
+                                      &first.expression));
     return r->rows && r->cols ? run_workers(c, &first, r) : KILN_OK;
 }
 
@@ -542,7 +544,7 @@ kn_ref_apply(struct kn_ctx *c, const struct kn_ref_problem *p,
     struct kn_ref_expression x;
     int64_t n = r->rows * r->cols;
 
-    KN_TRY(kn_ref_expression_read(c, p->expression, &x));
+    KN_TRY(kn_ref_expression_read(c, p->expression, is_wide(p), &x));
     for (int64_t i = 0; i < n; i++) {
         int64_t up = p->gated ? n + i : i;
         int64_t row = r->m0 + i / r->cols, col = r->n0 + i % r->cols;

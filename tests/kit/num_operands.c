@@ -125,7 +125,7 @@ shape_arrays(struct run *r)
     int64_t c = r->o[NUM_C].d.batches, b = r->o[NUM_BIAS].d.batches;
 
     if (r->p.expression[0])
-        kn_ref_expression_read(&r->c, r->p.expression, &r->x);
+        kn_ref_expression_read(&r->c, r->p.expression, r->p.a == KILN_F64, &r->x);
     for (uint32_t i = 0; i < r->x.ndeclared; i++) {
         char kind = r->x.declared[i].kind;
         enum num_operand_id id =

@@ -173,7 +173,7 @@ evaluated(const char *text, double acc, double bias, double c)
     struct kn_ctx ctx;
 
     kn_ctx_init(&ctx, NULL, NULL);
-    if (kn_ref_expression_read(&ctx, text, &x))
+    if (kn_ref_expression_read(&ctx, text, false, &x))
         fail_msg("%s", ctx.err.text);
     kn_ctx_free(&ctx);
     return kn_ref_evaluate(&x, v);
