@@ -229,8 +229,9 @@ names_rows(const struct given *x)
 }
 
 /* Bias and C are an expression's operands: C is loaded for many rows at a time, and a
- * part of the tile stored while the next is made. Not of runs of rows, of moe and of
- * aiter's arguments, nor where sums leave LLVM no registers for those rows. */
+ * part of the tile stored while the next is made. Not of runs of rows, of moe, of
+ * aiter's arguments and of f64, nor where sums leave LLVM no registers for those
+ * rows. */
 static bool
 applies(const struct given *x)
 {
@@ -238,10 +239,9 @@ applies(const struct given *x)
     const struct kn_config *g = x->g;
     uint32_t sums = g->bm * g->bn / (64 * g->wm * g->wn);
 
-    if (kn_wide_sums(p))
-        return false;        /* an expression is of f32 */
     return p->epilogue == KILN_EPILOGUE_EXPRESSION ||
-           ((p->beta || p->epilogue) && kn_reads_of(g) != KN_READS_RUNS &&
+           ((p->beta || p->epilogue) && !kn_wide_sums(p) &&
+            kn_reads_of(g) != KN_READS_RUNS &&
             (sums < 128 || g->lowering == KN_LOWERING_ASM) &&
             !kn_family_of(p)->routed && !kn_loader_of(p, g));
 }

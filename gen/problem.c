@@ -26,7 +26,7 @@ weight_only(const kiln_problem *p)
     return kn_type_mx[p->b] && kn_type_bits[p->a] == 16;
 }
 
-/* What wider sums have, and what they have not: arithmetic of an epilogue is f32. */
+/* What wider sums have, and what they have not. */
 static kiln_status
 check_wide(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -36,10 +36,12 @@ check_wide(struct kn_ctx *c, const kiln_problem *p)
     if (p->out != KILN_F64 && p->out != KILN_F32)
         return kn_fail(c, KILN_UNSUPPORTED, "the output of f64 x f64 is f64 or "
                        "f32, not %s", kiln_type_name(p->out));
-    if (p->epilogue == KILN_EPILOGUE_EXPRESSION || p->amax || p->out2)
-        return kn_fail(c, KILN_UNSUPPORTED, "f64 has alpha, a bias and beta 0 or "
-                       "1 in f64; expressions, amax and a second output are of "
-                       "f32");
+    if (kn_gated(p))
+        return kn_fail(c, KILN_UNSUPPORTED, "f64 has one sum an element: gate and "
+                       "up are of the other types");
+    if (p->amax || p->out2)
+        return kn_fail(c, KILN_UNSUPPORTED, "f64 has no %s yet: it is of f32",
+                       p->amax ? "amax" : "second output");
     return KILN_OK;
 }
 
@@ -376,7 +378,7 @@ check_expression(struct kn_ctx *c, kiln_problem *p)
         return kn_fail(c, KILN_BAD_INPUT, "an expression says the whole "
                        "epilogue: name bias in it");
     x = KN_NEW(c, struct kn_formula, 1);
-    KN_TRY(kn_formula_parse(c, NULL, p->expression, x));
+    KN_TRY(kn_formula_parse(c, NULL, p->expression, kn_wide_sums(p), x));
     text = kn_formula_text(c, p->expression);
     if (strlen(text) >= sizeof p->expression)
         return kn_fail(c, KILN_BAD_INPUT, "an expression has at most %zu "

@@ -20,8 +20,9 @@ struct parser {
 static const struct {
     const char *text, *alone;
     uint8_t kind, nargs;
+    bool wide;
 } functions[] = {
-#define FN(id, text, nargs, alone) { text, alone, KN_FX_##id, nargs },
+#define FN(id, text, nargs, alone, wide) { text, alone, KN_FX_##id, nargs, wide },
 #include "formula.def"
 #undef FN
 };
@@ -63,7 +64,7 @@ skip(const char *s)
 }
 
 static kiln_status
-fail(struct parser *p, const char *at, const char *what)
+fail_as(struct parser *p, kiln_status status, const char *at, const char *what)
 {
     const char *from = p->x->operands.rest;
     int line = 1, column = 1;
@@ -77,11 +78,17 @@ fail(struct parser *p, const char *at, const char *what)
         struct kn_loc here = *p->at;
 
         here.col += column - 1;
-        return kn_fail_at(p->c, KILN_BAD_INPUT, here, "%s", what);
+        return kn_fail_at(p->c, status, here, "%s", what);
     }
-    return kn_fail_at(p->c, KILN_BAD_INPUT,
+    return kn_fail_at(p->c, status,
                       (struct kn_loc){ .line = line, .col = column },
                       "epilogue, line %d, column %d: %s", line, column, what);
+}
+
+static kiln_status
+fail(struct parser *p, const char *at, const char *what)
+{
+    return fail_as(p, KILN_BAD_INPUT, at, what);
 }
 
 static char
@@ -110,6 +117,14 @@ add(struct parser *p, const char *at, struct kn_formula_node node, uint8_t *out)
     return KILN_OK;
 }
 
+/* A number as the kernel has it. */
+static struct kn_formula_node
+number(const struct kn_formula *x, double v)
+{
+    return (struct kn_formula_node){ .kind = KN_FX_NUMBER,
+                                     .value = x->wide ? v : (double)(float)v };
+}
+
 /* Operations on numbers alone are done here; rounded as the kernel would. */
 static bool
 fold(struct kn_formula *x, struct kn_formula_node *n)
@@ -125,8 +140,7 @@ fold(struct kn_formula *x, struct kn_formula_node *n)
       : n->kind == KN_FX_ADD ? a->value + b->value
       : n->kind == KN_FX_SUB ? a->value - b->value
       : n->kind == KN_FX_MUL ? a->value * b->value : a->value / b->value;
-    *n = (struct kn_formula_node){ .kind = KN_FX_NUMBER,
-                                   .value = (double)(float)v };
+    *n = number(x, v);
     return true;
 }
 
@@ -156,11 +170,21 @@ parse_number(struct parser *p, uint8_t *out)
 
     if (end == at || isalnum((unsigned char)*end))
         return fail(p, at, "this is no number");
-    if (!(fabs(v) <= (double)FLT_MAX))
-        return fail(p, at, "the number is beyond f32");
+    if (!(fabs(v) <= (p->x->wide ? DBL_MAX : (double)FLT_MAX)))
+        return fail(p, at, p->x->wide ? "the number is beyond f64"
+                                      : "the number is beyond f32");
     p->s = end;
-    return add(p, at, (struct kn_formula_node){ .kind = KN_FX_NUMBER,
-                                             .value = (double)(float)v }, out);
+    return add(p, at, number(p->x, v), out);
+}
+
+static kiln_status
+fail_narrow(struct parser *p, const char *at, int f)
+{
+    struct kn_buf b = { .c = p->c };
+
+    kn_putf(&b, "f64 has no %s: the instruction set has no f64 operation that it "
+            "is made of", functions[f].text);
+    return fail_as(p, KILN_UNSUPPORTED, at, b.s);
 }
 
 static kiln_status
@@ -169,6 +193,8 @@ parse_call(struct parser *p, const char *at, int f, uint8_t *out)
     struct kn_formula_node n = { .kind = functions[f].kind };
     bool number = true;
 
+    if (p->x->wide && !functions[f].wide)
+        return fail_narrow(p, at, f);
     if (!accept(p, '('))
         return fail(p, at, "a function is followed by its values in parentheses");
     for (int i = 0; i < functions[f].nargs; i++) {
@@ -555,13 +581,13 @@ in_full(struct kn_ctx *c, const char *text)
 
 kiln_status
 kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at, const char *text,
-                 struct kn_formula *out)
+                 bool wide, struct kn_formula *out)
 {
     struct parser p = { .c = c, .at = at, .x = out };
     uint8_t root;
 
     p.text = p.s = in_full(c, text);
-    *out = (struct kn_formula){ 0 };
+    *out = (struct kn_formula){ .wide = wide };
     KN_TRY(parse_declarations(&p));
     KN_TRY(parse_aux(&p));
     KN_TRY(parse_sum(&p, &root));

@@ -1,6 +1,6 @@
 /* formula.h - the expression of an epilogue: what becomes of each sum before it
  * is stored. Numbers, names of values, + - * / and the functions of formula.def,
- * as C writes them; all is f32.
+ * as C writes them; all is f32, or of sums of f64 f64.
  *
  *   acc    alpha times the scaled product; beta * C is in it where the
  *          expression does not name c
@@ -73,7 +73,7 @@ enum kn_formula_kind {
 #undef X
     KN_FX_OPERAND,           /* arg[0]: which of the declared */
     KN_FX_ADD, KN_FX_SUB, KN_FX_MUL, KN_FX_DIV, KN_FX_NEG,
-#define FN(id, text, nargs, alone) KN_FX_##id,
+#define FN(id, text, nargs, alone, wide) KN_FX_##id,
 #include "formula.def"
 #undef FN
     KN_NFORMULA
@@ -84,7 +84,7 @@ enum { KN_FORMULA_NODES = 96 };
 struct kn_formula_node {
     uint8_t kind;            /* enum kn_formula_kind */
     uint8_t arg[3];          /* nodes before this one */
-    double value;            /* NUMBER: that of an f32 */
+    double value;            /* NUMBER: that of an f32, or of the sums' f64 */
 };
 
 /* The last node is the whole. */
@@ -94,6 +94,7 @@ struct kn_formula {
     uint32_t aux;            /* nodes of what aux: says, in front; 0: nothing */
     uint32_t aux_up;         /* those of gate among them, in front of up's; 0: acc's */
     uint32_t names;          /* bit set of enum kn_formula_kind */
+    bool wide;               /* all of it is f64 */
     struct kn_formula_operands operands;
 };
 
@@ -105,9 +106,10 @@ kn_formula_has(const struct kn_formula *x, enum kn_formula_kind name)
 
 /* BAD_INPUT, with line and column (of the expression itself, without what it
  * declares), for what is no expression or names neither acc nor gate and up. at:
- * where the text stands in a file, or NULL. */
+ * where the text stands in a file, or NULL. wide: it is of sums of f64; UNSUPPORTED
+ * for a function that these have not. */
 kiln_status kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at,
-                             const char *text, struct kn_formula *out);
+                             const char *text, bool wide, struct kn_formula *out);
 
 /* Whether it is of gate and up. */
 static inline bool

@@ -430,7 +430,8 @@ parse_expr(struct parser *p)
     at = here(p);
     p->f->expr = kn_strndup(p->c, p->s, strcspn(p->s, ";\r\n"));
     p->s += strlen(p->s);
-    return kn_formula_parse(p->c, &at, p->f->expr, &x);
+    return kn_formula_parse(p->c, &at, p->f->expr, p->f->shape.ta == KN_T_f64,
+                            &x);
 }
 
 static kiln_status

@@ -28,6 +28,7 @@ BINARY(shr, LShr)
 BINARY(sar, AShr)
 BINARY(fadd, FAdd)
 BINARY(fmul, FMul)
+BINARY(fdiv, FDiv)
 BINARY(band, And)
 
 /* Division is done in vector registers even for uniform operands. Unless its
@@ -123,10 +124,21 @@ lower_rcp(struct lower *l, const struct kn_ins *i)
     elementwise(l, i, "llvm.amdgcn.rcp");
 }
 
+/* v_rsq_f64 has 2^29 ulp (CDNA3 ISA 12.8): of f64 the root and a quotient, which
+ * LLVM refines from it and from v_rcp_f64, each rounded. */
 void
 lower_rsq(struct lower *l, const struct kn_ins *i)
 {
-    elementwise(l, i, "llvm.amdgcn.rsq");
+    LLVMTypeRef t = low_result(l, i);
+    LLVMValueRef root;
+
+    if (kn_val(l->f, i->dst)->type.elem != KN_T_f64) {
+        elementwise(l, i, "llvm.amdgcn.rsq");
+        return;
+    }
+    root = low_intrinsic(l, &(struct low_call){ "llvm.sqrt", { t }, 1,
+                                                { low_get(l, i, 0) }, 1 });
+    low_set(l, i, LLVMBuildFDiv(l->b, LLVMConstReal(t, 1), root, ""));
 }
 
 void
@@ -147,7 +159,8 @@ lower_fpos(struct lower *l, const struct kn_ins *i)
 {
     LLVMValueRef x = low_get(l, i, 0), zero = LLVMConstNull(LLVMTypeOf(x));
 
-    if (kn_targets[l->f->target].maximum3)
+    if (kn_targets[l->f->target].maximum3 &&
+        kn_val(l->f, i->dst)->type.elem == KN_T_f32)
         x = low_intrinsic(l, &(struct low_call){
             "llvm.maximum", { LLVMTypeOf(x) }, 1, { x, zero }, 2 });
     else

@@ -61,6 +61,16 @@ scale_mode(const struct kn_value *v, kiln_problem *p)
         p->quant = (uint8_t)(v->i + 1);
 }
 
+/* Digits that tell a number from its neighbours: 9 of most, and of any f32. */
+static int
+digits_of(double v)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "%.9g", v);
+    return strtod(text, NULL) == v ? 9 : 17;
+}
+
 kiln_status
 kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli)
 {
@@ -78,7 +88,7 @@ kn_cli_beta(struct kn_ctx *c, struct kn_cli *cli)
     for (size_t n; *s; s += n ? n : 1) {
         n = kn_formula_word(s);
         if (n == 3 && !memcmp(s, "acc", n))
-            kn_putf(&b, "(acc+%.9g*c)", beta);
+            kn_putf(&b, "(acc+%.*g*c)", digits_of(beta), beta);
         else
             kn_putf(&b, "%.*s", n ? (int)n : 1, s);
     }

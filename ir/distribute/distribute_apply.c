@@ -54,9 +54,12 @@ expand_named(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* A value of f32, of sums of f64 as one. */
 static kn_ref
 splat(struct apply *a, kn_ref x)
 {
+    if (KN_REF_TAG(x) == KN_R_VAL)
+        x = dist_as_type(a->d, x, a->v.t.elem);
     return dist_op(a->d, KN_OP_splat, a->v.t, x, 0);
 }
 
@@ -98,8 +101,11 @@ columns_of(struct apply *a, uint32_t n, const struct kn_ins *of, bool up)
 {
     kn_ref **kept = &a->d->vector[n];
 
-    if (!a->first)
-        *kept = dist_load_columns(a->d, &a->e, dist_f32_half(a->d, of, up));
+    if (a->first)
+        return *kept;
+    *kept = dist_load_columns(a->d, &a->e, dist_f32_half(a->d, of, up));
+    for (uint32_t y = 0; y < a->e.b.count; y++)
+        (*kept)[y] = dist_as_type(a->d, (*kept)[y], a->v.t.elem);
     return *kept;
 }
 
@@ -216,7 +222,8 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
             a->v.operand[k] = a->vector[k][x->of[k].kind == KN_FO_ROW ? a->first + r
                                                                  : y];
     for (uint32_t s = 0; s < a->nfrom; s++) {
-        kn_ref v = dist_out_old(a->d, &a->o, &a->old[n * a->nfrom + s], KN_T_f32);
+        kn_ref v = dist_out_old(a->d, &a->o, &a->old[n * a->nfrom + s],
+                                a->v.t.elem);
 
         if (a->tensor[s] < x->n)
             a->v.operand[a->tensor[s]] = v;
@@ -238,7 +245,7 @@ static uint32_t
 batch_of(const struct apply *a)
 {
     enum { REGISTERS = 32 };
-    uint32_t each = a->nfrom * (a->o.vec == 1 ? 4 : a->o.size);
+    uint32_t each = a->nfrom * (a->o.vec == 1 && a->o.size < 4 ? 4 : a->o.size);
     uint32_t n = each ? REGISTERS / each : a->rows;
 
     return n > a->rows ? a->rows : n ? n : 1;
@@ -321,7 +328,8 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     if (!d->in->expr)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "acc.apply needs the "
                           "line `expr` in front");
-    KN_TRY(kn_formula_parse(d->c, &i->at, d->in->expr, x));
+    KN_TRY(kn_formula_parse(d->c, &i->at, d->in->expr,
+                            dist_acc_type(d, t->reg[0]).elem == KN_T_f64, x));
     KN_TRY(check_apply(d, i, x));
     a = begin(d, i, x);
     each = a.gated ? 2 : 1;

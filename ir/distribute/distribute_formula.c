@@ -1,5 +1,7 @@
 /* distribute_formula.c - an expression (../formula.h) on one accumulator: its
  * operators, and functions that are made of several operations. */
+#include <math.h>
+
 #include "distribute.h"
 
 static kn_ref
@@ -92,7 +94,8 @@ expr_exp2(struct dist_arith *a, const kn_ref *x)
 static kn_ref
 expr_rcp(struct dist_arith *a, const kn_ref *x)
 {
-    return op1(a, KN_OP_rcp, x[0]);
+    return a->x->wide ? dist_op(a->d, KN_OP_fdiv, a->t, num(a, 1), x[0])
+                      : op1(a, KN_OP_rcp, x[0]);
 }
 
 static kn_ref
@@ -306,6 +309,9 @@ arithmetic(struct dist_arith *a, const struct kn_formula_node *n)
     case KN_FX_MUL:
         return mul(a, dist_formula(a, n->arg[0]), dist_formula(a, n->arg[1]));
     default:
+        if (a->x->wide && !(r->kind == KN_FX_NUMBER && isnormal(1 / r->value)))
+            return dist_op(a->d, KN_OP_fdiv, a->t, dist_formula(a, n->arg[0]),
+                           dist_formula(a, n->arg[1]));
         y = r->kind == KN_FX_NUMBER
           ? num(a, 1 / r->value) : op1(a, KN_OP_rcp, dist_formula(a, n->arg[1]));
         return mul(a, dist_formula(a, n->arg[0]), y);
@@ -319,7 +325,7 @@ dist_formula(struct dist_arith *a, uint32_t n)
         int nargs;
         kn_ref (*expand)(struct dist_arith *a, const kn_ref *x);
     } row[KN_NFORMULA] = {
-#define FN(id, text, nargs, alone) [KN_FX_##id] = { nargs, expr_##id },
+#define FN(id, text, nargs, alone, wide) [KN_FX_##id] = { nargs, expr_##id },
 #include "../formula.def"
 #undef FN
     };

@@ -27,9 +27,10 @@ kn_verify_output(const struct kn_fn *f, const struct kn_ins *i)
         e != KN_T_f64)
         return FAIL(f, i->at, "store needs elem=f64, f32, f16, bf16, i32, fp8, "
                     "bf8 or i8");
-    if (e == KN_T_f64 && (vec > 2 || i->arg[7] || i->op == KN_OP_apply))
+    if (e == KN_T_f64 && (vec > 2 || (i->op == KN_OP_apply ? kn_sum_dwords(f) == 1
+                                                          : i->arg[7] != 0)))
         return FAIL(f, i->at, "f64 is stored with vec=1 or 2, neither by way of "
-                    "LDS nor from an expression");
+                    "LDS nor from an expression of f32");
     if (vec == 8 && (i->op == KN_OP_zero || kn_elems[e].bits != 16 ||
                      !kn_targets[f->target].swaps ||
                      i->attr[KN_A_add] || i->arg[7]))

@@ -364,6 +364,24 @@ check_float(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_either(const struct kn_fn *f, const struct kn_ins *i)
+{
+    if (type_of(f, i->dst).elem != KN_T_f64)
+        return check_float(f, i);
+    KN_TRY(need_registers(f, i, 0, 1));
+    return need_same(f, i, type_of(f, i->dst), 0);
+}
+
+static kiln_status
+check_divide(const struct kn_fn *f, const struct kn_ins *i)
+{
+    KN_TRY(need_same(f, i, type_of(f, i->dst), 0));
+    if (type_of(f, i->dst).elem != KN_T_f64)
+        return FAIL(f, i->at, "%s is for f64", name_of(i));
+    return KILN_OK;
+}
+
+static kiln_status
 check_assume(const struct kn_fn *f, const struct kn_ins *i)
 {
     if (is_value(i->arg[1]) || f->konst[KN_REF_INDEX(i->arg[1])].i < 0)
@@ -447,9 +465,9 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_ldu] = check_ldu,
     [KN_OP_mfma] = check_accumulator, [KN_OP_mfmas] = check_accumulator,
     [KN_OP_exp2] = check_float, [KN_OP_rcp] = check_float,
-    [KN_OP_rsq] = check_float, [KN_OP_fmin] = check_float,
-    [KN_OP_fmax] = check_float, [KN_OP_fpos] = check_float,
-    [KN_OP_fsel] = check_float,
+    [KN_OP_rsq] = check_either, [KN_OP_fmin] = check_either,
+    [KN_OP_fmax] = check_either, [KN_OP_fpos] = check_either,
+    [KN_OP_fsel] = check_either, [KN_OP_fdiv] = check_divide,
     [KN_OP_ldexp] = check_ldexp,
     [KN_OP_unpack] = check_unpack,
     [KN_OP_widen] = check_widen,

@@ -231,7 +231,8 @@ SENTENCES = {
     "fsel": "of a > b the third, else the fourth",
     "exp2": "power of two, 1 ulp (`v_exp_f32`)",
     "rcp": "reciprocal, 1 ulp (`v_rcp_f32`)",
-    "rsq": "reciprocal square root, 1 ulp (`v_rsq_f32`)",
+    "rsq": "reciprocal square root, 1 ulp (`v_rsq_f32`); of f64 refined",
+    "fdiv": "quotient of f64, rounded once; none in the assembly lowering",
     "atom.add": "add two bf16 or an f32 to memory, atomically",
     "atom.max": "the larger of it and an i32 of memory, unsigned, atomically",
     "acc.amax": "raises the f32 at the pointer to the largest magnitude of the "

@@ -297,7 +297,7 @@ test_refusals(void **state)
         struct kn_ctx c;
 
         kn_ctx_init(&c, NULL, NULL);
-        if (kn_formula_parse(&c, NULL, t[i].text, &x) != KILN_BAD_INPUT ||
+        if (kn_formula_parse(&c, NULL, t[i].text, false, &x) != KILN_BAD_INPUT ||
             !strstr(c.err.text, t[i].says))
             fail_msg("'%s': %s", t[i].text, c.err.text);
         kn_ctx_free(&c);

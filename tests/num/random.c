@@ -271,7 +271,7 @@ draw_problem(struct draw *d, struct num_job *j)
     p->bias = p->out != KILN_I32 && p->family != KILN_WGRAD && one_in(d, 3);
     p->beta = p->out != KILN_I32 && one_in(d, 3);
     p->alpha_set = p->out != KILN_I32 && one_in(d, 3);
-    if (p->out != KILN_I32 && !wide && one_in(d, 4))
+    if (p->out != KILN_I32 && one_in(d, 4))
         draw_expression(d, p);
     if (!wide)
         draw_codes(d, p);

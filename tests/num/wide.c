@@ -1,0 +1,233 @@
+/* Epilogues of f64: those of the field (epilogues.def) that f64 has and what f32
+ * alone has not, in every family, layout and both outputs, whole outputs against the
+ * reference in long double; the refusals of the others; and what would be wrong is
+ * seen.
+ *
+ * usage: wide TARGET [full]   full: each in each; else by turns */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../runtime/reference/expression.h"
+#include "../kit/sweep.h"
+
+static const char *const rows[] = {
+#define E(text, from) text,
+#include "epilogues.def"
+#undef E
+    "acc * 0.1 + 1e-300", "acc / 3 - 1e300 * (acc - acc)", "(acc + 2.5) / (acc * 0)",
+    "row:s, s / (acc + 1000)", "1e200 * acc * 1e200 * 1e-300", "acc / 1e-320",
+};
+enum { NROWS = sizeof rows / sizeof *rows, NFORMS = 8 };
+
+static kiln_target target;
+static bool full;
+static struct num_counts counts;
+
+static const int64_t lens[] = { 20, 0, 1, 65, 0 };
+
+/* A problem and a configuration for a number. */
+static void
+form(uint32_t n, kiln_problem *p, struct kn_config *g)
+{
+    static const kiln_family family[NFORMS] = {
+        KILN_GEMM, KILN_GROUPED, KILN_BATCHED, KILN_GEMM,
+        KILN_GEMM, KILN_WGRAD, KILN_GEMM, KILN_GEMM };
+    static const kiln_layout layout[NFORMS] = {
+        KILN_NT, KILN_NN, KILN_TN, KILN_NN, KILN_NT, KILN_TN, KILN_TT, KILN_NT };
+
+    *p = (kiln_problem){ .size = sizeof *p, .target = target,
+                         .family = family[n % NFORMS], .layout = layout[n % NFORMS],
+                         .a = KILN_F64, .out = n % 3 ? KILN_F64 : KILN_F32,
+                         .beta = n / 2 % 2, .alpha_set = n % 5 == 1 };
+    *g = (struct kn_config){ .bm = 64, .bn = 32 };
+    g->split_k = n % NFORMS == 4 ? 2 : 0;
+    g->cus = n % NFORMS == 7 ? 3 : 0;
+    if (n % NFORMS == 6)
+        *g = (struct kn_config){ .bm = 32, .bn = 64, .wm = 1, .wn = 2 };
+}
+
+/* The launch of form n. */
+static struct num_job
+job(uint32_t n, const kiln_problem *p)
+{
+    struct num_job j = { .seed = n, .order_seed = n,
+                         .mode = n / 3 % 2 ? KN_DATA_EXACT : KN_DATA_RANDOM };
+    bool groups = p->family == KILN_GROUPED || p->family == KILN_WGRAD;
+
+    j.p.m = 70, j.p.n = n % 2 ? 100 : 101, j.p.k = n % 5 ? 96 : 0;
+    j.p.groups = groups ? 5 : 0;
+    j.p.batch = p->family == KILN_BATCHED ? 3 : 0;
+    j.p.alpha = -0.25f;
+    for (int i = 0; i < KILN_SCALARS; i++)
+        j.p.scalar[i] = 1.5f - (float)i;
+    j.lens = groups ? lens : NULL;
+    return j;
+}
+
+/* What f64 says to an expression; "": it has it. */
+static void
+read(const char *text, char *says, size_t size)
+{
+    struct kn_formula x;
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    snprintf(says, size, "%s", kn_formula_parse(&c, NULL, text, true, &x)
+                               ? c.err.text
+                               : kn_formula_gated(&x) ? "gate and up are" : "");
+    kn_ctx_free(&c);
+}
+
+static void
+run_form(const char *text, uint32_t n)
+{
+    struct num_result r = { .ok = true };
+    struct num_kernel k;
+    struct num_job j;
+    struct kn_config g;
+    kiln_problem p;
+    char says[300];
+    bool opened;
+
+    form(n, &p, &g);
+    if (p.family == KILN_WGRAD && (kn_formula_names(text, "bias") ||
+                                   kn_formula_names(text, "up")))
+        return;
+    read(text, says, sizeof says);
+    if (kn_formula_names(text, "up"))
+        p.beta = 0;
+    j = job(n, &p);
+    snprintf(p.expression, sizeof p.expression, "%s", text);
+    g.domain = num_weakest(&p);
+    g.domain.align_a = g.domain.align_b = 4; /* there is no class of 8 bytes */
+    if (n % 2) {             /* pairs of elements are stored */
+        p.m = j.p.m, p.n = j.p.n, p.k = j.p.k;
+        g.domain = kn_domain_of(&p, 16, 16);
+    }
+    opened = num_open(&k, &counts, &p, &g);
+    if (*says) {
+        assert_false(opened);
+        assert_int_equal(k.c.err.status, KILN_UNSUPPORTED);
+        assert_non_null(strstr(k.c.err.text, says));
+    } else if (!opened) {
+        fail_msg("%s, form %u: no kernel: %s", text, n, k.c.err.text);
+    } else if (!num_launch(&k, &j, &r)) {
+        fail_msg("%s, form %u: %s", text, n, r.text);
+    }
+    num_close(&k);
+}
+
+static void
+test_row(void **state)
+{
+    const char *const *row = *state;
+    uint32_t n = (uint32_t)(row - rows);
+
+    for (uint32_t i = 0; i < (full ? 3 * NFORMS : 4); i++)
+        run_form(*row, full ? i : n + 3 * i);
+}
+
+/* ---- what would be wrong is seen ---- */
+
+static void
+move_a_little(struct kn_sim *sim, uint64_t c, void *user)
+{
+    double v;
+
+    assert_int_equal(kn_sim_read(sim, c, &v, sizeof v), KILN_OK);
+    v *= *(const double *)user;
+    assert_int_equal(kn_sim_write(sim, c, &v, sizeof v), KILN_OK);
+}
+
+/* One element, by far less than f32 tells apart. */
+static void
+test_wrong(void **state)
+{
+    kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_F64,
+                       .expression = "(acc + 3) * rcp(acc * acc + 1)" };
+    struct kn_config g = { .bm = 64, .bn = 64 };
+    double factor = 1 + 1e-13;
+    struct num_job j = { .p = { .m = 64, .n = 64, .k = 8 },
+                         .meddle = move_a_little, .user = &factor };
+    struct num_result r;
+    struct num_kernel k;
+
+    (void)state;
+    g.domain = num_weakest(&p);
+    assert_true(num_open(&k, &counts, &p, &g));
+    assert_false(num_launch(&k, &j, &r));
+    assert_int_equal(r.check.bad, 1);
+    num_close(&k);
+}
+
+/* Numbers are f64's, in the kernel and in the reference, and so are errors. */
+static void
+test_reference(void **state)
+{
+    struct kn_ref_inexact v[KN_REF_NAMES] = { { 0.75, 0 } }, y;
+    struct kn_ref_expression x;
+    struct kn_ctx c;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    assert_int_equal(kn_ref_expression_read(&c, "acc * 0.1 / 3", true, &x), KILN_OK);
+    y = kn_ref_evaluate(&x, v);
+    assert_true(fabs(y.value - 0.025) < 1e-17);
+    assert_true(y.error > 0 && y.error < 1e-16);
+    assert_int_equal(kn_ref_expression_read(&c, "acc * 1e300", true, &x), KILN_OK);
+    assert_true(isfinite(kn_ref_evaluate(&x, v).value));
+    v[0].value = 1e10;
+    assert_true(isinf(kn_ref_evaluate(&x, v).value));
+    kn_ctx_free(&c);
+}
+
+/* ---- refusals ---- */
+
+static void
+test_refusals(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } t[] = {
+        { "acc + 1e999", "column 7: the number is beyond f64" },
+        { "acc + 1e308 * 1e308", "column 13: this is no finite number" },
+        { "1 +\n  tanh(acc)", "line 2, column 3: f64 has no tanh: the instruction "
+          "set has no f64 operation" },
+        { "row:s, acc + erf(s)", "column 8: f64 has no erf: the instruction set" },
+    };
+    char says[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        read(t[i].text, says, sizeof says);
+        if (!strstr(says, t[i].says))
+            fail_msg("'%s': %s", t[i].text, says);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    struct CMUnitTest tests[NROWS + 3];
+    size_t n = 0;
+
+    if (argc < 2)
+        return 2;
+    target = !strcmp(argv[1], "gfx942") ? KILN_GFX942 : KILN_GFX950;
+    full = argc > 2;
+    for (; n < NROWS; n++)
+        tests[n] = (struct CMUnitTest){ rows[n], test_row, NULL, NULL,
+                                        (void *)(uintptr_t)&rows[n] };
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_reference);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_refusals);
+    return _cmocka_run_group_tests("wide", tests, n, NULL, NULL);
+}
