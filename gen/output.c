@@ -164,9 +164,9 @@ check_beside(struct kn_ctx *c, kiln_problem *p)
     if (!p->amax && !p->out2 && !p->round && !(p->beta && kn_family_of(p)->routed))
         return KILN_OK;
     if (p->out2 && p->out2 != KILN_BF16 && p->out2 != KILN_F16 &&
-        p->out2 != KILN_F32)
+        p->out2 != KILN_F32 && !kn_wide_sums(p))
         return kn_fail(c, KILN_BAD_INPUT, "a second output is of bf16, f16 or "
-                       "f32");
+                       "f32, of f64 x f64 of f64 or f32");
     if (kn_family_of(p)->routed && (p->amax || p->out2) &&
         (p->atomic || p->stage == KILN_MOE_REDUCE))
         return kn_fail(c, KILN_UNSUPPORTED, "moe has %s %s of gemm1 and of gemm2 with "

@@ -39,9 +39,11 @@ check_wide(struct kn_ctx *c, const kiln_problem *p)
     if (kn_gated(p))
         return kn_fail(c, KILN_UNSUPPORTED, "f64 has one sum an element: gate and "
                        "up are of the other types");
-    if (p->amax || p->out2)
-        return kn_fail(c, KILN_UNSUPPORTED, "f64 has no %s yet: it is of f32",
-                       p->amax ? "amax" : "second output");
+    if (p->out2 && p->out2 != KILN_F64 && p->out2 != KILN_F32)
+        return kn_fail(c, KILN_UNSUPPORTED, "the second output of f64 x f64 is f64 "
+                       "or f32, not %s", kiln_type_name((kiln_type)p->out2));
+    if (p->amax)
+        return kn_fail(c, KILN_UNSUPPORTED, "f64 has no amax yet: it is of f32");
     return KILN_OK;
 }
 
@@ -490,7 +492,8 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     const struct kn_family *f = kn_family_of(p);
     struct kn_pitches t = kn_pitches_of(p);
     struct kn_domain d = { .vec = 1 };
-    int64_t size = (kn_type_bits[p->out] + 7) / 8, wide = size > 4 ? 2 : 4;
+    int64_t size = (kn_type_bits[p->out] + 7) / 8;
+    int64_t wide = size > 4 || p->out2 == KILN_F64 ? 2 : 4;
 
     if (f->unary)
         return kn_quant_domain(p, base);

@@ -308,9 +308,10 @@ typedef struct kiln_problem {
     uint8_t amax;            /* kernel part: 1: arguments.amax is raised to the
                                 largest |D| before its scale and rounding */
     uint64_t round_seed;     /* launch part */
-    uint8_t out2;            /* kernel part: bf16, f16 or f32: the type of a
-                                second output, D before its scale, or what the
-                                expression says of aux (docs/epilogues.md) */
+    uint8_t out2;            /* kernel part: bf16, f16 or f32, of f64 x f64 f64 or
+                                f32: the type of a second output, D before its
+                                scale, or what the expression says of aux
+                                (docs/epilogues.md) */
     uint8_t reserved[7];
     int64_t ldc2, ldsa2;     /* launch part: ldc and ldsa of the output and scales
                                 that KILN_QUANT_DUAL adds */

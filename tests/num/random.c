@@ -228,6 +228,8 @@ draw_second(struct draw *d, kiln_problem *p)
     char rest[KILN_EXPRESSION];
 
     p->out2 = (uint8_t)types[below(d, 3)];
+    if (kn_wide_sums(p))
+        p->out2 = one_in(d, 2) ? KILN_F64 : KILN_F32;
     snprintf(rest, sizeof rest, "%s", p->epilogue ? p->expression + head : "acc");
     if (kn_gated(p) && !head && !kn_formula_names(rest, "c") && !one_in(d, 3))
         snprintf(p->expression, sizeof p->expression, "aux:gate%s,up*2,%s",
@@ -238,7 +240,7 @@ draw_second(struct draw *d, kiln_problem *p)
         return;
     p->epilogue = KILN_EPILOGUE_EXPRESSION;
     snprintf(p->expression + head, sizeof p->expression - head,
-             "aux:%s,gelu(aux)+1", rest);
+             "aux:%s,%s(aux)+1", rest, kn_wide_sums(p) ? "relu" : "gelu");
 }
 
 static void
@@ -275,7 +277,7 @@ draw_problem(struct draw *d, struct num_job *j)
         draw_expression(d, p);
     if (!wide)
         draw_codes(d, p);
-    if (p->out != KILN_I32 && !wide && one_in(d, 6))
+    if (p->out != KILN_I32 && one_in(d, 6))
         draw_second(d, p);
     p->alpha = 0.5f;
     for (int i = 0; i < KILN_SCALARS; i++)

@@ -24,6 +24,7 @@ static const char *const rows[] = {
 #undef E
     "acc * 0.1 + 1e-300", "acc / 3 - 1e300 * (acc - acc)", "(acc + 2.5) / (acc * 0)",
     "row:s, s / (acc + 1000)", "1e200 * acc * 1e200 * 1e-300", "acc / 1e-320",
+    "aux:acc + 0.1, relu(aux) / 7", "row:s, tensor:t, aux:acc * s + c, aux * t - aux",
 };
 enum { NROWS = sizeof rows / sizeof *rows, NFORMS = 8 };
 
@@ -46,7 +47,9 @@ form(uint32_t n, kiln_problem *p, struct kn_config *g)
     *p = (kiln_problem){ .size = sizeof *p, .target = target,
                          .family = family[n % NFORMS], .layout = layout[n % NFORMS],
                          .a = KILN_F64, .out = n % 3 ? KILN_F64 : KILN_F32,
-                         .beta = n / 2 % 2, .alpha_set = n % 5 == 1 };
+                         .beta = n / 2 % 2, .alpha_set = n % 5 == 1,
+                         .out2 = n / 4 % 3 == 1 ? KILN_F64
+                               : n / 4 % 3 == 2 ? KILN_F32 : KILN_TYPE_NONE };
     *g = (struct kn_config){ .bm = 64, .bn = 32 };
     g->split_k = n % NFORMS == 4 ? 2 : 0;
     g->cus = n % NFORMS == 7 ? 3 : 0;
@@ -106,6 +109,8 @@ run_form(const char *text, uint32_t n)
         p.beta = 0;
     j = job(n, &p);
     snprintf(p.expression, sizeof p.expression, "%s", text);
+    if (kn_formula_aux(text) && !p.out2)
+        p.out2 = KILN_F64;
     g.domain = num_weakest(&p);
     g.domain.align_a = g.domain.align_b = 4; /* there is no class of 8 bytes */
     if (n % 2) {             /* pairs of elements are stored */
@@ -138,13 +143,13 @@ test_row(void **state)
 /* ---- what would be wrong is seen ---- */
 
 static void
-move_a_little(struct kn_sim *sim, uint64_t c, void *user)
+move_a_little(struct kn_sim *sim, uint64_t at, void *user)
 {
     double v;
 
-    assert_int_equal(kn_sim_read(sim, c, &v, sizeof v), KILN_OK);
+    assert_int_equal(kn_sim_read(sim, at, &v, sizeof v), KILN_OK);
     v *= *(const double *)user;
-    assert_int_equal(kn_sim_write(sim, c, &v, sizeof v), KILN_OK);
+    assert_int_equal(kn_sim_write(sim, at, &v, sizeof v), KILN_OK);
 }
 
 /* One element, by far less than f32 tells apart. */
@@ -152,7 +157,8 @@ static void
 test_wrong(void **state)
 {
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_F64,
-                       .expression = "(acc + 3) * rcp(acc * acc + 1)" };
+                       .out2 = KILN_F64,
+                       .expression = "aux:acc + 3, aux * rcp(aux * aux + 1)" };
     struct kn_config g = { .bm = 64, .bn = 64 };
     double factor = 1 + 1e-13;
     struct num_job j = { .p = { .m = 64, .n = 64, .k = 8 },
@@ -165,6 +171,10 @@ test_wrong(void **state)
     assert_true(num_open(&k, &counts, &p, &g));
     assert_false(num_launch(&k, &j, &r));
     assert_int_equal(r.check.bad, 1);
+    j.meddle_second = j.meddle;
+    j.meddle = NULL;
+    assert_false(num_launch(&k, &j, &r));
+    assert_non_null(strstr(r.text, "1 elements of the second output"));
     num_close(&k);
 }
 
@@ -191,6 +201,33 @@ test_reference(void **state)
 
 /* ---- refusals ---- */
 
+/* Of problems that no text is to blame for. */
+static void
+test_types(void **state)
+{
+    static const struct {
+        kiln_type a, out, out2;
+        const char *says;
+    } t[] = {
+        { KILN_F64, KILN_F64, KILN_BF16, "the second output of f64 x f64 is f64 or "
+          "f32, not bf16" },
+        { KILN_F64, KILN_F32, KILN_F16, "is f64 or f32, not f16" },
+        { KILN_F32, KILN_F32, KILN_F64, "of f64 x f64 of f64 or f32" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        kiln_problem p = { .size = sizeof p, .target = target, .a = t[i].a,
+                           .out = t[i].out, .out2 = (uint8_t)t[i].out2 };
+        struct kn_config g = { 0 };
+        struct num_kernel k;
+
+        assert_false(num_open(&k, &counts, &p, &g));
+        assert_non_null(strstr(k.c.err.text, t[i].says));
+        num_close(&k);
+    }
+}
+
 static void
 test_refusals(void **state)
 {
@@ -216,7 +253,7 @@ test_refusals(void **state)
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 3];
+    struct CMUnitTest tests[NROWS + 4];
     size_t n = 0;
 
     if (argc < 2)
@@ -229,5 +266,6 @@ main(int argc, char **argv)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_reference);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_refusals);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_types);
     return _cmocka_run_group_tests("wide", tests, n, NULL, NULL);
 }

@@ -146,7 +146,7 @@ def outputs_of_eight_bits():
     if not (seeds[0] == seeds[1]).all() or (seeds[0] == seeds[2]).all():
         wrong = wrong or "not the seed decides how is rounded"
     refused("nothing to round", GPU.gemm, x, y, "f32", round_seed=1)
-    refused("of bf16, f16 or f32", GPU.gemm, x, y, out2=np.zeros((33, 40), "i1"))
+    refused("of bf16, f16, f32 or f64", GPU.gemm, x, y, out2=np.zeros((33, 40), "i1"))
     refused("the shape", GPU.gemm, x, y, out2=np.zeros((33, 41), "f4"))
     refused("--out2, which is not there", GPU.gemm, x, y,
             epilogue="aux:acc, relu(aux)")

@@ -318,8 +318,8 @@ class Product:
         if out2 is None:
             return
         v = view(out2)
-        if v.type not in ("bf16", "f16", "f32"):
-            raise bad("out2 is of bf16, f16 or f32")
+        if v.type not in ("bf16", "f16", "f32", "f64"):
+            raise bad("out2 is of bf16, f16, f32 or f64")
         self.operand["out2"] = v
         self.fields["out2"] = v.type
 
