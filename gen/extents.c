@@ -114,7 +114,7 @@ kn_extents_of(const kiln_problem *p)
         e.out2 = extent(p->k, t.c2, run_bytes(p->out, p->m));
         e.sc2 = e.sc && p->out_scale != KILN_OUT_STATIC ? (uint64_t)t.one_sa2 : 0;
     }
-    e.amax = p->amax ? 4 : 0;
+    e.amax = p->amax ? (uint64_t)kn_type_bits[kn_amax_type(p)] / 8 : 0;
     if (p->out2) {
         int64_t many = kn_second_pair(p) ? 2 : 1;
         int64_t row = many * run_bytes((kiln_type)p->out2, p->ldc ? p->ldc : p->n);

@@ -196,6 +196,13 @@ kn_wide_sums(const kiln_problem *p)
     return kn_type_bits[p->a] > 32;
 }
 
+/* What the largest magnitude is: as the sums. */
+static inline kiln_type
+kn_amax_type(const kiln_problem *p)
+{
+    return kn_wide_sums(p) ? KILN_F64 : KILN_F32;
+}
+
 /* Reads a line into cfg; the first part that is none, NULL: all are. */
 const char *kn_config_read(struct kn_ctx *c, const char *text,
                            struct kn_config *cfg);

@@ -95,7 +95,7 @@ check_addresses(struct kn_ctx *c, const kiln_problem *p,
                 { "x3", o->x[3], array_align(p, 3, align_c) },
                 { "the output's scales", o->sc, 4 },
                 { "the second output's scales", o->sc2, 4 },
-                { "amax", o->amax, 4 },
+                { "amax", o->amax, (uint8_t)(kn_type_bits[kn_amax_type(p)] / 8) },
                 { "the second output", o->out2, p->out2
                   ? kn_operand_align(p, &g->domain, KILN_ARG_OUT2)
                   : dual ? align_c : 1 } };

@@ -42,8 +42,6 @@ check_wide(struct kn_ctx *c, const kiln_problem *p)
     if (p->out2 && p->out2 != KILN_F64 && p->out2 != KILN_F32)
         return kn_fail(c, KILN_UNSUPPORTED, "the second output of f64 x f64 is f64 "
                        "or f32, not %s", kiln_type_name((kiln_type)p->out2));
-    if (p->amax)
-        return kn_fail(c, KILN_UNSUPPORTED, "f64 has no amax yet: it is of f32");
     return KILN_OK;
 }
 

@@ -93,9 +93,10 @@ typedef struct kiln_arguments {
                                 topk]), columns (f32 [n] of each batch, group or
                                 expert), tensors like C */
     const void *sc;          /* kiln_out_scale */
-    void *amax;              /* f32 [1]: becomes the larger of what it holds and
-                                |D|, of all groups and batches; a NaN is the
-                                largest of all. Zero before (kiln_plan.zeroed) */
+    void *amax;              /* f32 [1], of f64 x f64 f64 [1]: becomes the larger of
+                                what it holds and |D|, of all groups and batches; a
+                                NaN is the largest of all. Zero before
+                                (kiln_plan.zeroed) */
     void *out2;              /* kiln_problem.out2, at ldc and stride_c of its
                                 own elements, twice that where it is of gate and
                                 of up; or KILN_QUANT_DUAL */

@@ -159,6 +159,8 @@ select_atmax(struct select *s)
                                kn_asm_vector(s, kn_asm_arg(s, 1)),
                                kn_asm_arg(s, 0), kn_imm(0) };
 
+    if (s->i->attr[KN_A_elem] != KN_T_i32)
+        kn_asm_lack(s, "atomics of 64 bits");
     kn_asm_add(s, KN_I_buffer_atomic_umax, 0, o, 4)->mods = buffer_mods(s);
 }
 

@@ -130,26 +130,30 @@ lower_qmax(struct lower *l, const struct kn_ins *i)
 static LLVMValueRef
 larger_bits(struct lower *l, LLVMValueRef x, LLVMValueRef y)
 {
-    x = LLVMBuildBitCast(l->b, x, l->i32, "");
-    y = LLVMBuildBitCast(l->b, y, l->i32, "");
-    x = low_intrinsic(l, &(struct low_call){ "llvm.umax", { l->i32 }, 1,
+    LLVMTypeRef t = LLVMTypeOf(x), bits = t == l->f32 ? l->i32 : l->i64;
+
+    x = LLVMBuildBitCast(l->b, x, bits, "");
+    y = LLVMBuildBitCast(l->b, y, bits, "");
+    x = low_intrinsic(l, &(struct low_call){ "llvm.umax", { bits }, 1,
                                              { x, y }, 2 });
-    return LLVMBuildBitCast(l->b, x, l->f32, "");
+    return LLVMBuildBitCast(l->b, x, t, "");
 }
 
 /* Of magnitudes, which are a modifier of v_max3_f32 and v_maximum3_f32. */
 void
 lower_amax(struct lower *l, const struct kn_ins *i)
 {
-    LLVMValueRef x = low_get(l, i, 0), most = low_arg(l, i, 1, l->f32);
-    bool bits = i->attr[KN_A_mode] && !kn_targets[l->f->target].maximum3;
+    LLVMTypeRef t = l->elem[kn_val(l->f, i->dst)->type.elem];
+    LLVMValueRef x = low_get(l, i, 0), most = low_arg(l, i, 1, t);
+    bool bits = i->attr[KN_A_mode] &&
+                (t != l->f32 || !kn_targets[l->f->target].maximum3);
     unsigned n = kn_val(l->f, i->arg[0])->type.n;
 
     for (unsigned e = 0; e < n; e++) {
         LLVMValueRef v = n == 1 ? x : LLVMBuildExtractElement(l->b, x,
                                                               low_i32(l, e), "");
 
-        v = low_intrinsic(l, &(struct low_call){ "llvm.fabs", { l->f32 }, 1,
+        v = low_intrinsic(l, &(struct low_call){ "llvm.fabs", { t }, 1,
                                                  { v }, 1 });
         most = bits ? larger_bits(l, most, v)
              : low_intrinsic(l, &(struct low_call){

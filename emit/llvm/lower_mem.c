@@ -229,9 +229,11 @@ lower_atom(struct lower *l, const struct kn_ins *i)
 void
 lower_atmax(struct lower *l, const struct kn_ins *i)
 {
+    LLVMTypeRef t = l->elem[i->attr[KN_A_elem]];
+
     low_intrinsic(l, &(struct low_call){
-        "llvm.amdgcn.raw.ptr.buffer.atomic.umax", { l->i32 }, 1,
-        { low_arg(l, i, 2, l->i32), low_arg(l, i, 0, l->p8), offset(l, i, 1),
+        "llvm.amdgcn.raw.ptr.buffer.atomic.umax", { t }, 1,
+        { low_arg(l, i, 2, t), low_arg(l, i, 0, l->p8), offset(l, i, 1),
           low_i32(l, 0), low_i32(l, 0) }, 5 });
 }
 

@@ -1,7 +1,7 @@
 /* distribute_amax.c - acc.amax: the largest magnitude of what a tile stores.
  * Bits of floats that are not negative are in order as unsigned numbers, those
  * of a NaN the largest: a lane keeps its largest over the parts of a tile, a
- * wave raises memory once. */
+ * wave raises memory once, of sums of f64 an f64. */
 #include "distribute.h"
 
 /* The accumulators of a part, and what is left of the output from the tile's
@@ -57,6 +57,7 @@ columns_within(const struct amax *a)
         cat = dist_add(d, KN_OP_cat, in[y]);
         for (int k = 0; k < 4; k++)
             cat->arg[k] = one[k];
+        in[y] = dist_as_type(d, in[y], kn_val(d->out, d->most)->type.elem);
     }
     return in;
 }
@@ -74,6 +75,23 @@ row_within(const struct amax *a, uint32_t x)
                    a->rows);
 }
 
+/* The most of row block x, zero beyond the output. */
+static kn_ref
+of_row(const struct amax *a, uint32_t x, kn_ref most)
+{
+    struct dist *d = a->d;
+    struct kn_type t = kn_val(d->out, most)->type;
+    kn_ref arg[3] = { 0, most, kn_flt(d->out, 0) };
+
+    if (t.elem == KN_T_f32) {
+        arg[1] = dist_op(d, KN_OP_bits, kn_v32, most, 0);
+        arg[2] = dist_int(d, 0);
+    }
+    arg[0] = row_within(a, x);
+    most = dist_op3(d, KN_OP_select, kn_val(d->out, arg[1])->type, arg);
+    return t.elem == KN_T_f32 ? dist_op(d, KN_OP_bits, kn_vf32, most, 0) : most;
+}
+
 /* What is within the output alone: what lies beyond it may be anything. in: of its
  * columns, or NULL, where all are. */
 static void
@@ -84,7 +102,7 @@ take_within(const struct amax *a, const kn_ref *in)
     kn_ref zero = kn_flt(d->out, 0);
 
     for (uint32_t x = a->first; x < a->end; x++) {
-        kn_ref most = dist_temp(d, kn_vf32), arg[3], bits;
+        kn_ref most = dist_temp(d, dist_vec(four.elem, 1));
 
         dist_move(d, most, zero);
         for (uint32_t y = 0; y < a->e.b.count; y++) {
@@ -94,16 +112,11 @@ take_within(const struct amax *a, const kn_ref *in)
                 acc = dist_above(d, four, (kn_ref[4]){ in[y], zero, acc, zero });
             raise_by(d, most, acc);
         }
-        bits = dist_op(d, KN_OP_bits, kn_v32, most, 0);
-        arg[0] = row_within(a, x);
-        arg[1] = bits;
-        arg[2] = dist_int(d, 0);
-        bits = dist_op3(d, KN_OP_select, kn_v32, arg);
-        raise_by(d, d->most, dist_op(d, KN_OP_bits, kn_vf32, bits, 0));
+        raise_by(d, d->most, of_row(a, x, most));
     }
 }
 
-/* Rows of 16 lanes side by side, then the four of them. */
+/* Of u, unsigned: rows of 16 lanes side by side, then the four of them. */
 static kn_ref
 of_wave(struct dist *d, kn_ref u)
 {
@@ -119,14 +132,31 @@ of_wave(struct dist *d, kn_ref u)
     return all;
 }
 
+/* Of 64 bits the upper halves decide, then the lower ones of those that have the
+ * largest. */
+static kn_ref
+of_wave_wide(struct dist *d)
+{
+    kn_ref both = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), d->most, 0);
+    kn_ref high = dist_slice(d, both, 1), most[2], is[3];
+
+    is[1] = dist_slice(d, both, 0);
+    most[1] = of_wave(d, high);
+    is[0] = dist_op(d, KN_OP_eq, kn_vb1, high, most[1]);
+    is[2] = dist_int(d, 0);
+    most[0] = of_wave(d, dist_op3(d, KN_OP_select, kn_v32, is));
+    return dist_op(d, KN_OP_bits, dist_vec(KN_T_i64, 1), dist_cat(d, most, 2), 0);
+}
+
 /* One lane of each wave does; the others' places are no memory. */
 static void
 put_one(struct dist *d, kn_ref p, kn_ref most)
 {
+    bool wide = kn_val(d->out, most)->type.elem == KN_T_i64;
     kn_ref base = dist_address(d, p, 0, 0, 0), off;
     kn_ref first = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
     kn_ref r = dist_op(d, KN_OP_rsrc, (struct kn_type){ KN_T_rsrc, 1, 0 }, base,
-                       dist_int(d, 4));
+                       dist_int(d, wide ? 8 : 4));
     struct kn_ins *n;
 
     off = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
@@ -135,13 +165,16 @@ put_one(struct dist *d, kn_ref p, kn_ref most)
     n->arg[0] = r;
     n->arg[1] = off;
     n->arg[2] = most;
-    n->attr[KN_A_elem] = KN_T_i32;
+    n->attr[KN_A_elem] = wide ? KN_T_i64 : KN_T_i32;
 }
 
 static void
 put_largest(struct dist *d, kn_ref p)
 {
-    put_one(d, p, of_wave(d, dist_op(d, KN_OP_bits, kn_v32, d->most, 0)));
+    bool wide = kn_val(d->out, d->most)->type.elem == KN_T_f64;
+
+    put_one(d, p, wide ? of_wave_wide(d)
+                       : of_wave(d, dist_op(d, KN_OP_bits, kn_v32, d->most, 0)));
 }
 
 /* A lane's own once more keeps it a value of lanes, for which LLVM has all operations. */
@@ -185,7 +218,7 @@ expand_accmax(struct dist *d, const struct kn_ins *i)
     a.rows = left_of(d, i->arg[4], i->arg[2], bm);
     a.cols = left_of(d, i->arg[5], i->arg[3], bn);
     if (!part) {
-        d->most = dist_temp(d, kn_vf32);
+        d->most = dist_temp(d, dist_vec(dist_acc_type(d, t->reg[0]).elem, 1));
         dist_move(d, d->most, kn_flt(d->out, 0));
     }
     whole = dist_op(d, KN_OP_band, kn_sb1,

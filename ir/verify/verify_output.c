@@ -73,10 +73,13 @@ kn_verify_near(const struct kn_fn *f, const struct kn_ins *i)
 kiln_status
 kn_verify_magnitude(const struct kn_fn *f, const struct kn_ins *i)
 {
+    uint8_t e;
+
     KN_TRY(need_registers(f, i, 0, 1));
-    if (type_of(f, i->arg[0]).elem != KN_T_f32)
-        return FAIL(f, i->at, "%s is for f32", name_of(i));
-    return need_result(f, i, KN_T_f32, 1);
+    e = type_of(f, i->arg[0]).elem;
+    if (e != KN_T_f32 && (e != KN_T_f64 || !i->attr[KN_A_mode]))
+        return FAIL(f, i->at, "%s is for f32, with mode=1 for f64", name_of(i));
+    return need_result(f, i, e, 1);
 }
 
 /* store.quant: codes with a scale for some columns, or blocks of 32. */

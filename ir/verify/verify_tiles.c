@@ -310,7 +310,7 @@ static kiln_status
 check_wide(const struct kn_fn *f, const struct kn_ins *i)
 {
     static const uint16_t takes[] = { KN_OP_mma, KN_OP_mulall, KN_OP_mulcol,
-        KN_OP_addcol, KN_OP_apply, KN_OP_store, KN_OP_zero, KN_OP_park,
+        KN_OP_addcol, KN_OP_accmax, KN_OP_apply, KN_OP_store, KN_OP_zero, KN_OP_park,
         KN_OP_join, KN_OP_keep };
     int32_t e = i->attr[KN_A_elem];
     bool floats = (i->op != KN_OP_store && i->op != KN_OP_apply) ||

@@ -192,9 +192,14 @@ check_store(const struct kn_fn *f, const struct kn_ins *i)
 static kiln_status
 check_maximum(const struct kn_fn *f, const struct kn_ins *i)
 {
-    if (type_of(f, i->arg[2]).elem != KN_T_i32 || type_of(f, i->arg[2]).n != 1 ||
-        i->attr[KN_A_elem] != KN_T_i32)
-        return FAIL(f, i->at, "atom.max is of one i32, elem=i32");
+    struct kn_type t = { KN_T_i32, 1, 0 };
+
+    if (is_value(i->arg[2]))
+        t = type_of(f, i->arg[2]);
+    if ((t.elem != KN_T_i32 && t.elem != KN_T_i64) || t.n != 1 ||
+        i->attr[KN_A_elem] != t.elem)
+        return FAIL(f, i->at, "atom.max is of one i32, elem=i32, or one i64, "
+                    "elem=i64");
     return check_store(f, i);
 }
 

@@ -152,7 +152,7 @@ arguments_of(const struct kn_race *r, const struct buffers *b, int slot)
     kiln_arguments args = *r->args;
 
     args.c = b->device[slot];
-    args.amax = (uint8_t *)args.c + (b->size + 3) / 4 * 4;
+    args.amax = (uint8_t *)args.c + (b->size + 7) / 8 * 8;
     args.workspace = b->workspace;
     return args;
 }

@@ -45,8 +45,10 @@ kn_ref_amax_add(struct kn_ref_amax *m, const struct kn_ref_result *r)
 
     for (int64_t i = 0; i < r->rect.rows * r->rect.cols; i++) {
         double v = fabs(r->value[i]);
-        double off = unit * r->abssum[i] + (r->exact ? 0 : v * 0x1p-23);
+        double last = r->a == KILN_F64 ? 0x1p-52 : 0x1p-23;
+        double off = unit * r->abssum[i] + (r->exact ? 0 : v * last);
 
+        m->wide = r->a == KILN_F64;
         if (r->both && r->both[i] && !r->exact)
             m->open = true;
         if (isnan(v))
@@ -59,13 +61,13 @@ kn_ref_amax_add(struct kn_ref_amax *m, const struct kn_ref_result *r)
 }
 
 bool
-kn_ref_amax_right(const struct kn_ref_amax *m, float got)
+kn_ref_amax_right(const struct kn_ref_amax *m, double got)
 {
-    double v = (double)got;
-
     if (m->nan || isnan(got))
         return isnan(got) && (m->nan || m->open) && !signbit(got);
     if (isinf(got))
-        return v > 0 && (m->high >= (double)FLT_MAX || m->open);
-    return v >= (double)(float)m->low && v <= (double)(float)m->high;
+        return got > 0 && (m->high >= (m->wide ? DBL_MAX : (double)FLT_MAX) || m->open);
+    if (m->wide)
+        return got >= m->low && got <= m->high;
+    return got >= (double)(float)m->low && got <= (double)(float)m->high;
 }

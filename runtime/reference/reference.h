@@ -214,15 +214,16 @@ kiln_status kn_ref_second_judge(struct kn_ctx *c, const struct kn_ref_problem *p
                                 struct kn_ref_check *check);
 
 /* beside.c: between what magnitudes, each moved by what its sum may be off, the
- * largest of rectangles of f32 values lies; exact sums have no error. Starts
+ * largest of rectangles of f32 or f64 values lies; exact sums have no error. Starts
  * all-zero. A NaN is the largest of all, and without a sign. */
 struct kn_ref_amax {
     double low, high;
     bool nan;                /* a value is one */
     bool open;               /* a sum may be one (kn_ref_sums.both) */
+    bool wide;               /* the values are f64 */
 };
 void kn_ref_amax_add(struct kn_ref_amax *m, const struct kn_ref_result *r);
-bool kn_ref_amax_right(const struct kn_ref_amax *m, float got);
+bool kn_ref_amax_right(const struct kn_ref_amax *m, double got);
 /* One element for the errors and the sums, judged elsewhere. */
 void kn_ref_note(struct kn_ref_check *check, double got, double want);
 /* 10 log10(sum want^2 / sum (got - want)^2): infinite without an error, NaN

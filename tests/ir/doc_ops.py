@@ -234,8 +234,8 @@ SENTENCES = {
     "rsq": "reciprocal square root, 1 ulp (`v_rsq_f32`); of f64 refined",
     "fdiv": "quotient of f64, rounded once; none in the assembly lowering",
     "atom.add": "add two bf16 or an f32 to memory, atomically",
-    "atom.max": "the larger of it and an i32 of memory, unsigned, atomically",
-    "acc.amax": "raises the f32 at the pointer to the largest magnitude of the "
+    "atom.max": "the larger of it and an i32 or i64 of memory, unsigned, atomically",
+    "acc.amax": "raises the f32 (of sums of f64 f64) at the pointer to the largest magnitude of the "
                 "tile that is within the output, a NaN the largest of all: "
                 "first row and column, rows, columns (`parts`: row blocks in "
                 "turn, in order, the last of which writes)",

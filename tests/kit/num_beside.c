@@ -73,16 +73,19 @@ second_right(struct run *r)
 static bool
 check_amax(struct run *r)
 {
-    float got = 0;
+    kiln_type t = kn_amax_type(&r->p);
+    uint64_t code = 0;
+    double got;
 
     if (!r->p.amax)
         return true;
-    if (kn_sim_read(r->k->sim, r->o[NUM_AMAX].at, &got, sizeof got))
+    if (kn_sim_read(r->k->sim, r->o[NUM_AMAX].at, &code, kn_ref_type_bits(t) / 8))
         return num_fault(r, "the amax cannot be read");
+    got = kn_ref_decode(t, r->p.target, code);
     if (kn_ref_amax_right(&r->amax, got))
         return true;
-    snprintf(r->r->text, sizeof r->r->text, "the amax is %.9g, should be %.9g "
-             "to %.9g%s", (double)got, r->amax.low, r->amax.high,
+    snprintf(r->r->text, sizeof r->r->text, "the amax is %.17g, should be %.17g "
+             "to %.17g%s", got, r->amax.low, r->amax.high,
              r->amax.nan ? ", or a NaN" : "");
     return false;
 }

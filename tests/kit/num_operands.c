@@ -163,7 +163,7 @@ num_shape_operands(struct run *r)
     r->o[NUM_SC].d.scale = true;
     kn_data_shape(&r->o[NUM_SC].d, 0, 0);
     if (p->amax)
-        shape(r, NUM_AMAX, KILN_F32, 1, 1);
+        shape(r, NUM_AMAX, kn_amax_type(p), 1, 1);
     kn_data_shape(&r->o[NUM_AMAX].d, 0, 0);
     if (p->out2)
         shape(r, NUM_OUT2, (kiln_type)p->out2, p->m, halves * p->n);

@@ -300,7 +300,7 @@ draw_problem(struct draw *d, struct num_job *j)
     p->lda = leading(d, kn_along_k(p, 'a') ? p->k : p->m, p->a);
     p->ldb = leading(d, kn_along_k(p, 'b') ? p->k : kn_b_columns(p), p->b);
     draw_words(d, p);
-    p->amax = p->out != KILN_I32 && !wide && one_in(d, 6);
+    p->amax = p->out != KILN_I32 && one_in(d, 6);
     p->ldc = leading(d, p->n, p->out);
     draw_scale_pitch(d, p);
     p->round = kn_ref_type_bits(p->out) < 32 && one_in(d, 5);

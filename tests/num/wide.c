@@ -48,6 +48,7 @@ form(uint32_t n, kiln_problem *p, struct kn_config *g)
                          .family = family[n % NFORMS], .layout = layout[n % NFORMS],
                          .a = KILN_F64, .out = n % 3 ? KILN_F64 : KILN_F32,
                          .beta = n / 2 % 2, .alpha_set = n % 5 == 1,
+                         .amax = n % 7 < 3,
                          .out2 = n / 4 % 3 == 1 ? KILN_F64
                                : n / 4 % 3 == 2 ? KILN_F32 : KILN_TYPE_NONE };
     *g = (struct kn_config){ .bm = 64, .bn = 32 };
@@ -157,7 +158,7 @@ static void
 test_wrong(void **state)
 {
     kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_F64,
-                       .out2 = KILN_F64,
+                       .out2 = KILN_F64, .amax = 1,
                        .expression = "aux:acc + 3, aux * rcp(aux * aux + 1)" };
     struct kn_config g = { .bm = 64, .bn = 64 };
     double factor = 1 + 1e-13;
@@ -175,6 +176,13 @@ test_wrong(void **state)
     j.meddle = NULL;
     assert_false(num_launch(&k, &j, &r));
     assert_non_null(strstr(r.text, "1 elements of the second output"));
+    j.meddle_amax = j.meddle_second;
+    j.meddle_second = NULL;
+    assert_false(num_launch(&k, &j, &r));
+    assert_non_null(strstr(r.text, "the amax is"));
+    factor = NAN;
+    assert_false(num_launch(&k, &j, &r));
+    assert_non_null(strstr(r.text, "the amax is"));
     num_close(&k);
 }
 

@@ -191,7 +191,7 @@ shape_all(const struct kn_cli *cli, const kiln_problem *p,
         o[KN_OPND_SC].data.scale = true;
     }
     if (p->amax)
-        set_shape(&o[KN_OPND_AMAX], KILN_F32, 1, 1);
+        set_shape(&o[KN_OPND_AMAX], kn_amax_type(p), 1, 1);
     if (p->out2)
         set_shape(&o[KN_OPND_OUT2], (kiln_type)p->out2, p->m, halves * p->n);
     shape_batches(p, o);

@@ -304,12 +304,14 @@ class Product:
         self.fields["out_scale"] = "static"
 
     def add_amax(self, amax):
-        """An array of one f32, which is raised to the largest magnitude."""
+        """An array of one f32, which is raised to the largest magnitude; beside
+        operands of f64 of one f64."""
         if amax is None:
             return
         v = view(amax)
-        if v.type != "f32" or math.prod(v.shape) != 1:
-            raise bad("amax is one f32")
+        kind = "f64" if self.operand["a"].type == "f64" else "f32"
+        if v.type != kind or math.prod(v.shape) != 1:
+            raise bad("amax is one %s", kind)
         self.operand["amax"] = v
         self.fields["amax"] = 1
 
