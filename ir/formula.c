@@ -182,6 +182,9 @@ fail_narrow(struct parser *p, const char *at, int f)
 {
     struct kn_buf b = { .c = p->c };
 
+    if (!strcmp(functions[f].alone, "gate,up"))
+        return fail_as(p, KILN_UNSUPPORTED, at, "f64 has one sum an element: gate and "
+                       "up are of the other types");
     kn_putf(&b, "f64 has no %s: the instruction set has no f64 operation that it "
             "is made of", functions[f].text);
     return fail_as(p, KILN_UNSUPPORTED, at, b.s);

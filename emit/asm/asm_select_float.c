@@ -300,6 +300,8 @@ select_cvt(struct select *s)
 void
 select_ldexp(struct select *s)
 {
+    if (kn_elems[kn_asm_type(s, s->i->dst)->elem].bits != 32)
+        kn_asm_lack(s, "arithmetic on 64 bits");
     VALU(s, v_ldexp_f32, kn_asm_dst(s), kn_asm_arg(s, 0), kn_asm_arg(s, 1));
 }
 

@@ -214,9 +214,11 @@ lower_fma(struct lower *l, const struct kn_ins *i)
 void
 lower_ldexp(struct lower *l, const struct kn_ins *i)
 {
+    LLVMTypeRef t = low_result(l, i);
+
     low_set(l, i, low_intrinsic(l, &(struct low_call){
-        "llvm.ldexp", { l->f32, l->i32 }, 2,
-        { low_arg(l, i, 0, l->f32), low_arg(l, i, 1, l->i32) }, 2 }));
+        "llvm.ldexp", { t, l->i32 }, 2,
+        { low_arg(l, i, 0, t), low_arg(l, i, 1, l->i32) }, 2 }));
 }
 
 void

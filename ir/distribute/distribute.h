@@ -479,4 +479,10 @@ struct dist_arith {
 /* Node n of the expression: operations that compute it. */
 kn_ref dist_formula(struct dist_arith *a, uint32_t n);
 
+/* distribute_wide.c: of f64 2^x, 1 / (1 + exp(-slope x)), whose slope is a power of
+ * two, and tanh. */
+kn_ref dist_wide_exp2(struct dist_arith *a, kn_ref x);
+kn_ref dist_wide_logistic(struct dist_arith *a, kn_ref x, double slope);
+kn_ref dist_wide_tanh(struct dist_arith *a, kn_ref x);
+
 #endif

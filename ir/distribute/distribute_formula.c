@@ -88,7 +88,7 @@ expr_fma(struct dist_arith *a, const kn_ref *x)
 static kn_ref
 expr_exp2(struct dist_arith *a, const kn_ref *x)
 {
-    return op1(a, KN_OP_exp2, x[0]);
+    return a->x->wide ? dist_wide_exp2(a, x[0]) : op1(a, KN_OP_exp2, x[0]);
 }
 
 static kn_ref
@@ -108,8 +108,11 @@ expr_rsqrt(struct dist_arith *a, const kn_ref *x)
 static kn_ref
 logistic(struct dist_arith *a, kn_ref x, double slope)
 {
-    kn_ref e = mul(a, x, num(a, -1.4426950408889634 * slope));
+    kn_ref e;
 
+    if (a->x->wide)
+        return dist_wide_logistic(a, x, slope);
+    e = mul(a, x, num(a, -1.4426950408889634 * slope));
     e = op2(a, KN_OP_fadd, op1(a, KN_OP_exp2, e), num(a, 1));
     return op1(a, KN_OP_rcp, e);
 }
@@ -160,7 +163,7 @@ expr_tanh(struct dist_arith *a, const kn_ref *x)
         { 1, 0.134132475, 0.00353402668, 2.12510422e-05, 1.42692267e-08 },
         { 1, 0.467465699, 0.0260227509, 0.000334886456, 8.14512248e-07 }, 5, 5 };
 
-    return odd(a, x[0], &f);
+    return a->x->wide ? dist_wide_tanh(a, x[0]) : odd(a, x[0], &f);
 }
 
 /* The same: 4.9e-8, 6 units. */
@@ -198,11 +201,13 @@ expr_gelu_tanh(struct dist_arith *a, const kn_ref *x)
     return mul(a, x[0], logistic(a, mul(a, x[0], y), 2));
 }
 
-/* What s(f(x)) * x grows by, of slope f'(x): s + x * s * (1 - s) * slope. */
+/* What s(y) * x grows by, y = f(x) of slope f'(x): s + x * s * (1 - s) * slope. In
+ * f64 1 - s is s(-y): slope and x may make much of its last places. */
 static kn_ref
-grown(struct dist_arith *a, kn_ref x, kn_ref s, kn_ref slope)
+grown(struct dist_arith *a, kn_ref x, kn_ref y, kn_ref s, kn_ref slope)
 {
-    kn_ref rest = fused(a, mul(a, s, num(a, -1)), s, s);
+    kn_ref rest = a->x->wide ? mul(a, s, logistic(a, mul(a, y, num(a, -1)), 1))
+                             : fused(a, mul(a, s, num(a, -1)), s, s);
 
     rest = mul(a, slope ? mul(a, rest, slope) : rest, x);
     return op2(a, KN_OP_fadd, rest, s);
@@ -211,7 +216,7 @@ grown(struct dist_arith *a, kn_ref x, kn_ref s, kn_ref slope)
 static kn_ref
 expr_dsilu(struct dist_arith *a, const kn_ref *x)
 {
-    return grown(a, x[0], logistic(a, x[0], 1), 0);
+    return grown(a, x[0], x[0], logistic(a, x[0], 1), 0);
 }
 
 /* From |x| = 10 on the rest of s is zero; its factor stays finite. */
@@ -224,7 +229,7 @@ expr_dgelu_tanh(struct dist_arith *a, const kn_ref *x)
     y = mul(a, x[0], fused(a, t, num(a, cube), num(a, twice)));
     slope = op2(a, KN_OP_fmin, t, num(a, 100));
     slope = fused(a, slope, num(a, 3 * cube), num(a, twice));
-    return grown(a, x[0], logistic(a, y, 1), slope);
+    return grown(a, x[0], y, logistic(a, y, 1), slope);
 }
 
 /* (1 + erf(x / sqrt 2)) / 2 + x * exp(-x^2 / 2) / sqrt(2 pi) */

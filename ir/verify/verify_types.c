@@ -429,8 +429,12 @@ check_addr(const struct kn_fn *f, const struct kn_ins *i)
 static kiln_status
 check_ldexp(const struct kn_fn *f, const struct kn_ins *i)
 {
+    bool wide = type_of(f, i->dst).elem == KN_T_f64;
+
     KN_TRY(need_registers(f, i, 0, 2));
-    return need_result(f, i, KN_T_f32, 1);
+    if (wide && type_of(f, i->arg[0]).elem != KN_T_f64)
+        return FAIL(f, i->at, "ldexp makes an f64 of one");
+    return need_result(f, i, wide ? KN_T_f64 : KN_T_f32, 1);
 }
 
 /* NULL: letters and counts say all there is. */

@@ -17,6 +17,8 @@ typedef long double real;
 #define kn_ref_steps kn_ref_steps_f64
 #define MOST ((real)DBL_MAX)
 #define LAST ((real)DBL_EPSILON)
+#define ROUNDED 2
+#define ULPS(n) ((n) < 4 ? (n) : 4)
 #define LEAST ((real)DBL_MIN * 4 * LAST) /* denormals are kept */
 #else
 typedef double real;
@@ -24,6 +26,8 @@ typedef double real;
 #define kn_ref_steps kn_ref_steps_f32
 #define MOST ((real)FLT_MAX)
 #define LAST ((real)FLT_EPSILON)
+#define ROUNDED 1
+#define ULPS(n) (n)
 #define LEAST ((real)FLT_MIN)            /* denormal factors may be zero */
 #endif
 
@@ -130,11 +134,11 @@ enum {
 static const struct row {
     int nargs;
     real ulps;
-    bool exponential;        /* its argument is rounded once more */
+    int exponential;
     real (*of)(real x);
 } rows[NROWS] = {
 #define R(id, text, nargs, binds, ulps, exponential, of) \
-    { nargs, ulps, exponential, of },
+    { nargs, ULPS(ulps), exponential, of },
 #include "expression.def"
 #undef R
 };
@@ -206,7 +210,7 @@ step(int row, struct inexact *v)
     const struct row *r = &rows[row];
     real x[3] = { 0 }, y, e;
 
-    if (r->exponential)
+    if (r->exponential >= ROUNDED)
         v[0].error += M(fabs)(v[0].value) * 2 * LAST;
     for (int i = 0; i < r->nargs; i++)
         x[i] = v[i].value;

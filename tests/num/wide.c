@@ -24,6 +24,11 @@ static const char *const rows[] = {
 #undef E
     "acc * 0.1 + 1e-300", "acc / 3 - 1e300 * (acc - acc)", "(acc + 2.5) / (acc * 0)",
     "row:s, s / (acc + 1000)", "1e200 * acc * 1e200 * 1e-300", "acc / 1e-320",
+    "exp2(acc * 4)", "tanh(acc * 0.1)", "tanh(acc * 1e-9)", "sigmoid(acc * 100)",
+    "silu(acc * 60)", "exp2(acc * 200)", "gelu_tanh(acc * 0.3) + tanh(acc - acc)",
+    "dsilu(acc / 3) + dgelu_tanh(acc / 5)", "dgelu_tanh(acc * 0.2 + 7)",
+    "dsilu(acc + 30)", "exp2((acc - acc) / (acc - acc))",
+    "sigmoid(1e300 * acc) + tanh(1e300 * acc)", "tanh(acc * 1e-310 * 1e-9)",
     "aux:acc + 0.1, relu(aux) / 7", "row:s, tensor:t, aux:acc * s + c, aux * t - aux",
 };
 enum { NROWS = sizeof rows / sizeof *rows, NFORMS = 8 };
@@ -244,8 +249,10 @@ test_refusals(void **state)
     } t[] = {
         { "acc + 1e999", "column 7: the number is beyond f64" },
         { "acc + 1e308 * 1e308", "column 13: this is no finite number" },
-        { "1 +\n  tanh(acc)", "line 2, column 3: f64 has no tanh: the instruction "
+        { "1 +\n  gelu(acc)", "line 2, column 3: f64 has no gelu: the instruction "
           "set has no f64 operation" },
+        { "dgelu(c) * acc", "column 1: f64 has no dgelu: the instruction set" },
+        { "swiglu(gate, up)", "column 1: f64 has one sum an element: gate and up" },
         { "row:s, acc + erf(s)", "column 8: f64 has no erf: the instruction set" },
     };
     char says[300];

@@ -1,0 +1,151 @@
+/* distribute_wide.c - functions of f64, of which the instruction set has no
+ * exponential: powers of two by a polynomial and v_ldexp_f64. */
+#include "distribute.h"
+
+/* (2^r - 1) / r for |r| <= 1/2, a power of r each: through the twelve Chebyshev
+ * nodes, 2.8e-19 of it off, with the coefficients rounded 4.9e-17. */
+static const double power[] = {
+    0.69314718055994529, 0.24022650695910072, 0.055504108664821625,
+    0.0096181291076284803, 0.0013333558146406471, 0.00015403530393370734,
+    1.5252733841556773e-05, 1.3215486808705563e-06, 1.0178057087733941e-07,
+    7.0548973041554995e-09, 4.4558179083360645e-10, 2.5729324177362305e-11,
+};
+enum { NPOWER = sizeof power / sizeof *power };
+
+/* log2 e, and what it is more than that double. */
+static const double log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
+
+static kn_ref
+num(struct dist_arith *a, double v)
+{
+    return kn_flt(a->d->out, v);
+}
+
+static kn_ref
+op2(struct dist_arith *a, enum kn_op op, kn_ref x, kn_ref y)
+{
+    return dist_op(a->d, op, a->t, x, y);
+}
+
+static kn_ref
+fused(struct dist_arith *a, kn_ref x, kn_ref y, kn_ref z)
+{
+    return dist_op3(a->d, KN_OP_fma, a->t, (kn_ref[3]){ x, y, z });
+}
+
+/* At most `most`; a NaN stays. */
+static kn_ref
+limited(struct dist_arith *a, kn_ref x, double most)
+{
+    return dist_above(a->d, a->t, (kn_ref[4]){ x, num(a, most), num(a, most), x });
+}
+
+/* Within +-most; a NaN stays. */
+static kn_ref
+bounded(struct dist_arith *a, kn_ref x, double most)
+{
+    x = op2(a, KN_OP_fmul, limited(a, x, most), num(a, -1));
+    return op2(a, KN_OP_fmul, limited(a, x, most), num(a, -1));
+}
+
+static kn_ref
+element(struct dist_arith *a, kn_ref v, uint8_t elem, uint32_t first)
+{
+    kn_ref x = dist_op(a->d, KN_OP_slice, dist_vec(elem, 1), v, 0);
+
+    a->d->out->ins[a->d->out->nins - 1].attr[KN_A_first] = (int32_t)first;
+    return x;
+}
+
+/* Each of v times 2 to the integer in the low bits of the double in `turned`. */
+static kn_ref
+scaled(struct dist_arith *a, kn_ref v, kn_ref turned)
+{
+    kn_ref word = dist_op(a->d, KN_OP_bits, dist_vec(KN_T_i32, 2u * a->t.n), turned, 0);
+    struct kn_ins *cat;
+    kn_ref part[4];
+
+    for (uint32_t k = 0; k < a->t.n; k++)
+        part[k] = dist_op(a->d, KN_OP_ldexp, dist_vec(KN_T_f64, 1),
+                          element(a, v, KN_T_f64, k), element(a, word, KN_T_i32, 2 * k));
+    v = dist_temp(a->d, a->t);
+    cat = dist_add(a->d, KN_OP_cat, v);
+    for (uint32_t k = 0; k < a->t.n; k++)
+        cat->arg[k] = part[k];
+    return v;
+}
+
+/* 2^(x + rest), |x| up to some thousands: to the nearest integer n, whose bits the
+ * sum with 1.5 * 2^52 ends with, times 2^r: 1 + r h. */
+struct parts {
+    kn_ref turned, r, h;
+};
+
+static struct parts
+split(struct dist_arith *a, kn_ref x, kn_ref rest)
+{
+    const double turn = 6755399441055744.0;
+    struct parts p = { .turned = op2(a, KN_OP_fadd, x, num(a, turn)) };
+    kn_ref n = op2(a, KN_OP_fadd, p.turned, num(a, -turn));
+
+    p.r = fused(a, n, num(a, -1), x);
+    if (rest)
+        p.r = op2(a, KN_OP_fadd, p.r, rest);
+    p.h = fused(a, p.r, num(a, power[NPOWER - 1]), num(a, power[NPOWER - 2]));
+    for (int i = NPOWER - 3; i >= 0; i--)
+        p.h = fused(a, p.h, p.r, num(a, power[i]));
+    return p;
+}
+
+static kn_ref
+power_of_two(struct dist_arith *a, kn_ref x, kn_ref rest)
+{
+    struct parts p = split(a, x, rest);
+
+    return scaled(a, fused(a, p.r, p.h, num(a, 1)), p.turned);
+}
+
+/* slope * x / ln 2, and what that is more than the double; slope: a power of two. */
+static kn_ref
+exponent(struct dist_arith *a, kn_ref x, double slope, kn_ref *rest)
+{
+    kn_ref y = op2(a, KN_OP_fmul, x, num(a, slope * log2e));
+
+    *rest = fused(a, x, num(a, slope * log2e), op2(a, KN_OP_fmul, y, num(a, -1)));
+    *rest = fused(a, x, num(a, slope * log2e_rest), *rest);
+    return y;
+}
+
+kn_ref
+dist_wide_exp2(struct dist_arith *a, kn_ref x)
+{
+    return power_of_two(a, bounded(a, x, 1200), 0);
+}
+
+/* t / (1 + t) below zero, 1 / (1 + t) above, t = exp(-|slope x|): what is small stays
+ * itself down to the denormals. */
+kn_ref
+dist_wide_logistic(struct dist_arith *a, kn_ref x, double slope)
+{
+    kn_ref t = op2(a, KN_OP_fmax, x, op2(a, KN_OP_fmul, x, num(a, -1))), rest, over;
+
+    t = exponent(a, limited(a, t, 800 / slope), -slope, &rest);
+    t = power_of_two(a, t, rest);
+    over = dist_above(a->d, a->t, (kn_ref[4]){ x, num(a, 0), num(a, 1), t });
+    return op2(a, KN_OP_fdiv, over, op2(a, KN_OP_fadd, t, num(a, 1)));
+}
+
+/* m / (m + 2), m = exp(2x) - 1 = 2^n r h + (2^n - 1). */
+kn_ref
+dist_wide_tanh(struct dist_arith *a, kn_ref x)
+{
+    kn_ref rest, whole, m, one = dist_op(a->d, KN_OP_mov, a->t, num(a, 1), 0);
+    struct parts p;
+
+    x = exponent(a, bounded(a, x, 30), 2, &rest);
+    p = split(a, x, rest);
+    whole = scaled(a, one, p.turned);
+    m = op2(a, KN_OP_fmul, p.r, p.h);
+    m = fused(a, m, whole, op2(a, KN_OP_fadd, whole, num(a, -1)));
+    return op2(a, KN_OP_fdiv, m, op2(a, KN_OP_fadd, m, num(a, 2)));
+}
