@@ -164,11 +164,11 @@ element(const struct kn_ref_problem *p, const struct kn_ref_tensor *t,
     return kn_ref_decode(t->type, p->target, code);
 }
 
-/* beta * C(m, n). */
+/* beta * C(m, n); where there is none what leaves a zero its sign. */
 static double
 initial(const struct kn_ref_problem *p, int64_t m, int64_t n)
 {
-    return p->beta == 0 ? 0 : p->beta * element(p, &p->cin, m, n);
+    return p->beta == 0 ? -0.0 : p->beta * element(p, &p->cin, m, n);
 }
 
 /* A declared operand at (m, n). */

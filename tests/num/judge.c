@@ -483,6 +483,29 @@ close_ctx(void **state)
     return 0;
 }
 
+/* Nothing is added to a sum without C: a zero times a negative alpha stays one. */
+static void
+a_zero_has_a_sign(void **state)
+{
+    const float a = 0, b = 1;
+    const double wide_a = 0, wide_b = 1;
+
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        kiln_type t = wide ? KILN_F64 : KILN_F32;
+        struct kn_ref_problem p = {
+            .target = KILN_GFX950, .m = 1, .n = 1, .k = 1, .alpha = -1,
+            .a = { .type = t, .data = wide ? (const void *)&wide_a : &a },
+            .b = { .type = t, .data = wide ? (const void *)&wide_b : &b } };
+        const struct kn_ref_rect all = { 0, 0, 1, 1 };
+        double value, abssum;
+
+        assert_int_equal(kn_ref_tile(&ctx, &p, &all, &(struct kn_ref_sums){
+            .value = &value, .abssum = &abssum }), KILN_OK);
+        assert_true(value == 0 && signbit(value));
+    }
+}
+
 int
 main(void)
 {
@@ -496,6 +519,7 @@ main(void)
         cmocka_unit_test(overflow_excuses_nothing_else),
         cmocka_unit_test(figures_by_hand),
         cmocka_unit_test(wrapped_integers),
+        cmocka_unit_test(a_zero_has_a_sign),
     };
 
     return cmocka_run_group_tests_name("judge", tests, open_ctx, close_ctx);
