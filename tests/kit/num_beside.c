@@ -38,7 +38,7 @@ num_check_second(struct run *r, struct kn_ctx *c, const struct kn_rect *t,
                  const struct kn_ref_problem *q,
                  const struct kn_ref_result *first)
 {
-    uint8_t *got = KN_NEW(c, uint8_t, (size_t)(t->rows * t->cols) * 4);
+    uint8_t *got = KN_NEW(c, uint8_t, (size_t)(t->rows * t->cols) * sizeof(double));
     struct kn_ref_second second = { .out = (kiln_type)r->p.out2, .got = got };
 
     for (int up = 0; up <= kn_second_pair(&r->p); up++) {
