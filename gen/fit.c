@@ -4,6 +4,7 @@
 #include "choose.h"
 #include "forms.h"
 #include "instantiate.h"
+#include "panels.h"
 
 /* Rows of 128 bytes whatever the K tail, where all goes through registers. */
 static bool

@@ -416,19 +416,11 @@ kn_writes_scales(const kiln_problem *p)
 /* routed.c - whether there can be such a stage of moe. */
 kiln_status kn_routed_check(struct kn_ctx *c, const kiln_problem *p);
 
-/* output.c - whether there can be such an output; its scales made complete. */
-kiln_status kn_output_check(struct kn_ctx *c, kiln_problem *p);
-/* A seed is of stochastic rounding. */
-kiln_status kn_round_check(struct kn_ctx *c, const kiln_problem *p);
-/* Columns that a written scale is for; of rows, all or those of the widest tile. */
+/* output.c - columns that a written scale is for; of rows, all or those of the widest tile. */
 uint32_t kn_output_block(const kiln_problem *p);
 /* Bytes from row to row of written scales, and of all scales. */
 int64_t kn_output_scale_row(const kiln_problem *p);
 uint64_t kn_output_scales(const kiln_problem *p);
-/* Whether a second output has what aux is of gate and of up, N columns of either. */
-bool kn_second_pair(const kiln_problem *p);
-/* Columns that a wave of the configuration has a multiple of. */
-uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 
 /* B's gate and up columns are stored 16 by 16 in turn (gen/layout.h). */
 static inline bool
@@ -550,10 +542,8 @@ struct kn_plan {
     uint32_t grid[3], block[3];
     uint64_t workspace;      /* bytes; 0: none */
     uint32_t kernarg_size;
-    uint32_t cus_at;         /* of a persistent grid, where kernarg has its
-                                size; 0: it is none */
-    uint8_t kernarg[512];   /* in the order of templates/args.tir, or of
-                                aiter.def */
+    uint32_t cus_at;         /* where kernarg has a persistent grid's size, or 0 */
+    uint8_t kernarg[512];    /* as templates/args.tir or aiter.def has it */
 };
 /* Refuses, with a sentence, a problem outside cfg's domain. */
 kiln_status kn_plan_launch(struct kn_ctx *c, const kiln_problem *p,

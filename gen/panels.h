@@ -1,10 +1,20 @@
-/* panels.h - outputs with one scale a row whose rows are wider than a tile: the tiles of
- * a row park their sums in the workspace, behind those of split-K, and the last to come
- * makes the scales and codes (ir/distribute/distribute_panel.c). */
+/* panels.h - what an output asks of its problem and tile; and rows with one scale that
+ * are wider than a tile: the tiles of a row park their sums in the workspace, behind
+ * those of split-K, and the last to come makes the scales and codes
+ * (ir/distribute/distribute_panel.c). */
 #ifndef KN_PANELS_H
 #define KN_PANELS_H
 
 #include "gen.h"
+
+/* output.c - whether there can be such an output; its scales made complete. */
+kiln_status kn_output_check(struct kn_ctx *c, kiln_problem *p);
+/* A seed is of stochastic rounding. */
+kiln_status kn_round_check(struct kn_ctx *c, const kiln_problem *p);
+/* Whether a second output has what aux is of gate and of up, N columns of either. */
+bool kn_second_pair(const kiln_problem *p);
+/* Columns that a wave of the configuration has a multiple of. */
+uint32_t kn_output_columns(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the kernel's rows may be of several tiles. */
 bool kn_panels(const kiln_problem *p, const struct kn_config *g);

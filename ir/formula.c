@@ -35,34 +35,6 @@ static const char *const names[] = {
 };
 enum { NNAMES = sizeof names / sizeof *names };
 
-const char *const kn_formula_operand_names[KN_NFO] = {
-#define X(id, text) text,
-    KN_FORMULA_OPERANDS(X)
-#undef X
-};
-
-static bool
-is_word(const char *word, const char *s, size_t n)
-{
-    return strlen(word) == n && !memcmp(word, s, n);
-}
-
-size_t
-kn_formula_word(const char *s)
-{
-    size_t n = 0;
-
-    while (isalnum((unsigned char)s[n]) || s[n] == '_')
-        n++;
-    return n;
-}
-
-static const char *
-skip(const char *s)
-{
-    return s + strspn(s, " \t\n");
-}
-
 static kiln_status
 fail_as(struct parser *p, kiln_status status, const char *at, const char *what)
 {
@@ -94,7 +66,7 @@ fail(struct parser *p, const char *at, const char *what)
 static char
 next(struct parser *p)
 {
-    p->s = skip(p->s);
+    p->s = kn_formula_skip(p->s);
     return *p->s;
 }
 
@@ -230,7 +202,7 @@ static int
 find_function(const char *s, size_t n)
 {
     for (int i = 0; i < NFUNCTIONS; i++)
-        if (is_word(functions[i].text, s, n))
+        if (kn_formula_is(functions[i].text, s, n))
             return i;
     return -1;
 }
@@ -239,7 +211,7 @@ static int
 find_name(const char *s, size_t n)
 {
     for (int i = 0; i < NNAMES; i++)
-        if (is_word(names[i], s, n))
+        if (kn_formula_is(names[i], s, n))
             return i;
     return -1;
 }
@@ -336,82 +308,6 @@ parse_sum(struct parser *p, uint8_t *out)
 
 /* ---- what is declared in front ---- */
 
-/* KIND:NAME, at s; returns what is behind it, NULL: it is none. */
-static const char *
-read_declaration(const char *s, struct kn_formula_operand *out)
-{
-    size_t n = kn_formula_word(s = skip(s));
-
-    out->kind = KN_NFO;
-    for (uint8_t k = 0; k < KN_NFO; k++)
-        if (is_word(kn_formula_operand_names[k], s, n))
-            out->kind = k;
-    s = skip(s + n);
-    if (out->kind == KN_NFO || *s != ':')
-        return NULL;
-    out->name = skip(s + 1);
-    n = kn_formula_word(out->name);
-    out->n = n > UINT8_MAX ? UINT8_MAX : (uint8_t)n;
-    s = skip(out->name + n);
-    return *s == ',' ? s + 1 : NULL;
-}
-
-/* Takes the next one, if there is room. */
-static bool
-declare(struct kn_formula_operands *x, struct kn_formula_operand *o)
-{
-    bool scalar = o->kind == KN_FO_SCALAR;
-    uint32_t *count = scalar ? &x->scalars : &x->arrays;
-
-    if (*count == (scalar ? KN_FORMULA_SCALARS : KN_FORMULA_ARRAYS))
-        return false;
-    o->slot = (uint8_t)(*count)++;
-    x->of[x->n++] = *o;
-    return true;
-}
-
-struct kn_formula_operands
-kn_formula_declared(const char *text)
-{
-    struct kn_formula_operands x = { .rest = text };
-    struct kn_formula_operand o;
-    const char *s;
-
-    while ((s = read_declaration(x.rest, &o)) != NULL && declare(&x, &o))
-        x.rest = s;
-    return x;
-}
-
-const struct kn_formula_operand *
-kn_formula_array(const struct kn_formula_operands *x, uint32_t i)
-{
-    for (uint32_t k = 0; k < x->n; k++)
-        if (x->of[k].kind != KN_FO_SCALAR && x->of[k].slot == i)
-            return &x->of[k];
-    return NULL;
-}
-
-/* Whether a word and a colon stand at s. */
-static bool
-declares(const char *s)
-{
-    size_t n = kn_formula_word(s = skip(s));
-
-    return n && *skip(s + n) == ':';
-}
-
-static bool
-is_aux(const char *s)
-{
-    return declares(s) && is_word("aux", skip(s), kn_formula_word(skip(s)));
-}
-
-bool
-kn_formula_aux(const char *text)
-{
-    return is_aux(kn_formula_declared(text).rest);
-}
-
 static kiln_status
 check_name(struct parser *p, const struct kn_formula_operand *o)
 {
@@ -434,19 +330,19 @@ parse_declarations(struct parser *p)
 {
     struct kn_formula_operands *x = &p->x->operands;
 
-    while (declares(p->s)) {
+    while (kn_formula_declares(p->s)) {
         struct kn_formula_operand o = { .name = NULL };
-        const char *end = read_declaration(p->s, &o), *at = skip(p->s);
+        const char *end = kn_formula_read_operand(p->s, &o), *at = kn_formula_skip(p->s);
 
-        if (is_aux(at))
+        if (kn_formula_is_aux(at))
             break;
         if (o.kind == KN_NFO)
             return fail(p, at, "operands are of the kinds row, col, tensor "
                         "and scalar");
         KN_TRY(check_name(p, &o));
         if (!end)
-            return fail(p, skip(o.name + o.n), "expected ',' behind an operand");
-        if (!declare(x, &o))
+            return fail(p, kn_formula_skip(o.name + o.n), "expected ',' behind an operand");
+        if (!kn_formula_declare(x, &o))
             return fail(p, at, "there are at most 4 rows, columns and tensors, "
                         "and at most 4 scalars");
         p->s = end;
@@ -482,9 +378,9 @@ parse_part(struct parser *p, const char *lacks)
 static kiln_status
 parse_aux(struct parser *p)
 {
-    const char *at = skip(p->s);
+    const char *at = kn_formula_skip(p->s);
 
-    if (!is_aux(at))
+    if (!kn_formula_is_aux(at))
         return KILN_OK;
     p->s = strchr(at, ':') + 1;
     KN_TRY(parse_part(p, "expected ',' behind what aux is"));
@@ -508,7 +404,7 @@ static kiln_status
 check_aux(struct parser *p)
 {
     const struct kn_formula *x = p->x;
-    const char *at = skip(x->operands.rest);
+    const char *at = kn_formula_skip(x->operands.rest);
     uint32_t rest = named_in(x, x->aux, x->n);
 
     if (!x->aux)
@@ -565,7 +461,7 @@ check_sums(struct parser *p)
         : (has & BOTH) != BOTH ? "the expression names not both of gate and up"
                                  : NULL;
 
-    return what ? fail(p, skip(p->x->operands.rest), what) : KILN_OK;
+    return what ? fail(p, kn_formula_skip(p->x->operands.rest), what) : KILN_OK;
 }
 
 /* `gelu` to `gelu(acc)`, `swiglu` to `swiglu(gate,up)`. */
@@ -611,19 +507,4 @@ kn_formula_text(struct kn_ctx *c, const char *text)
             *to++ = *s;
     *to = '\0';
     return out;
-}
-
-bool
-kn_formula_names(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-
-    while (*text) {
-        size_t word = kn_formula_word(text);
-
-        if (word == n && !memcmp(text, name, n))
-            return true;
-        text += word ? word : 1;
-    }
-    return false;
 }

@@ -132,8 +132,19 @@ kn_formula_uses(const struct kn_formula *x, uint32_t from, uint32_t to,
 /* Whether a text that parses says what aux is. */
 bool kn_formula_aux(const char *text);
 
-/* Letters, digits and _ that the text begins with. */
+/* formula_operands.c: a text in words. Letters, digits and _ that it begins with;
+ * whether n characters are the word; what is behind its blanks. */
 size_t kn_formula_word(const char *s);
+bool kn_formula_is(const char *word, const char *s, size_t n);
+const char *kn_formula_skip(const char *s);
+
+/* KIND:NAME, at s; returns what is behind it, NULL: it is none. */
+const char *kn_formula_read_operand(const char *s, struct kn_formula_operand *out);
+/* Takes the next one; false: there is no room. */
+bool kn_formula_declare(struct kn_formula_operands *x, struct kn_formula_operand *o);
+/* Whether a word and a colon stand at s, and whether the word is aux. */
+bool kn_formula_declares(const char *s);
+bool kn_formula_is_aux(const char *s);
 
 /* The declarations of a text that parses; of another, those up to the first
  * that is none. */

@@ -75,6 +75,15 @@ struct dist {
 
 extern const struct kn_type kn_s32, kn_v32, kn_s64, kn_vf32, kn_sb1, kn_vb1;
 
+/* LDS address `a` of what a lane stores of its block in a step, in pieces of so many
+ * `bytes` or fewer, this one `at` bytes into it. Blocks beyond the tile are stored
+ * behind it, into the slot's padding: the same piece of all lanes side by side, as the
+ * banks are no others. */
+struct dist_piece {
+    uint32_t block, at, bytes;
+};
+kn_ref dist_or_behind(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref a,
+                      struct dist_piece x);
 /* Rows of one wave in a slot of a tile stored by shares. */
 uint32_t dist_share_rows(const struct dist *d, const struct kn_lds *l);
 
@@ -194,15 +203,6 @@ kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
 kn_ref dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel);
 void dist_store_lds(struct dist *d, struct dist_place at, kn_ref v,
                     uint32_t bytes);
-/* LDS address `a` of what a lane stores of its block in a step, in pieces of so many
- * `bytes` or fewer, this one `at` bytes into it. Blocks beyond the tile are stored
- * behind it, into the slot's padding: the same piece of all lanes side by side, as the
- * banks are no others. */
-struct dist_piece {
-    uint32_t block, at, bytes;
-};
-kn_ref dist_or_behind(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref a,
-                      struct dist_piece x);
 /* The low `valid` bits of a dword, 0..32; valid may be outside that range. */
 kn_ref dist_keep_mask(struct dist *d, kn_ref valid);
 /* Keeps the low `valid` bits (any number) of `bytes` at a place. */

@@ -332,23 +332,6 @@ struct block_part {
     uint32_t step, p, at;    /* outer index in the block; first byte */
 };
 
-kn_ref
-dist_or_behind(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref a,
-               struct dist_piece x)
-{
-    uint32_t threads = kn_waves(d->in) * 64, over = (step + 1) * threads - g->nchunks;
-    kn_ref id, arg[3];
-
-    if ((step + 1) * threads <= g->nchunks)
-        return a;
-    id = dist_chunk_id(d, step);
-    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g->nchunks));
-    arg[1] = a;
-    arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, x.bytes),
-                     (int64_t)g->nchunks * (x.block - x.bytes) + x.at * over);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
-}
-
 /* LDS address of a part. */
 static kn_ref
 transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)

@@ -93,6 +93,23 @@ guard(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref id,
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
+kn_ref
+dist_or_behind(struct dist *d, const struct kn_geom *g, uint32_t step, kn_ref a,
+               struct dist_piece x)
+{
+    uint32_t over = (step + 1) * kn_waves(d->in) * 64 - g->nchunks;
+    kn_ref id, arg[3];
+
+    if (whole_step(d, g, step))
+        return a;
+    id = dist_chunk_id(d, step);
+    arg[0] = dist_op(d, KN_OP_ult, kn_vb1, id, dist_int(d, g->nchunks));
+    arg[1] = a;
+    arg[2] = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, id, x.bytes),
+                     (int64_t)g->nchunks * (x.block - x.bytes) + x.at * over);
+    return dist_op3(d, KN_OP_select, kn_v32, arg);
+}
+
 uint32_t
 dist_share_rows(const struct dist *d, const struct kn_lds *l)
 {

@@ -1,6 +1,7 @@
 /* num_beside.c - what a launch writes beside its output: a second output, and
  * the largest magnitude. */
 #include "num_run.h"
+#include "../../gen/panels.h"
 
 #include <inttypes.h>
 

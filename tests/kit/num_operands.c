@@ -5,6 +5,7 @@
 
 #include "../../gen/instantiate.h"
 #include "../../gen/layout.h"
+#include "../../gen/panels.h"
 
 int64_t
 num_group_read(const kiln_problem *p, const int64_t *lens, int64_t g)

@@ -9,6 +9,7 @@
 #include "../inspect/inspect.h"
 #include "../../layout.h"
 #include "session.h"
+#include "../../panels.h"
 
 /* ---- operands ---- */
 

@@ -1,6 +1,7 @@
 /* moe_beside.c - what a moe stage has beside its product: arrays of an expression, what
  * the output holds before, a second output and what that should be. */
 #include "cmd_run_moe.h"
+#include "../../panels.h"
 
 /* Columns of an expert each, a row's f32 by slot, tensors as the output lies. */
 void

@@ -4,6 +4,7 @@
 
 #include "../../../runtime/file.h"
 #include "../../layout.h"
+#include "../../panels.h"
 
 static const struct row {
     const char *name;

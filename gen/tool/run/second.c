@@ -7,6 +7,7 @@
 #include "../../../runtime/reference/reference.h"
 #include "run.h"
 #include "session.h"
+#include "../../panels.h"
 
 static size_t
 element_bytes(const struct kn_second *x)
