@@ -97,7 +97,8 @@ kn_formula_declares(const char *s)
 bool
 kn_formula_is_aux(const char *s)
 {
-    return kn_formula_declares(s) && kn_formula_is("aux", kn_formula_skip(s), kn_formula_word(kn_formula_skip(s)));
+    s = kn_formula_skip(s);
+    return kn_formula_declares(s) && kn_formula_is("aux", s, kn_formula_word(s));
 }
 
 bool

@@ -4,7 +4,6 @@
 
 #include "../../../runtime/file.h"
 #include "../../layout.h"
-#include "../../panels.h"
 
 static const struct row {
     const char *name;

@@ -7,6 +7,7 @@
 #include "../../../runtime/reference/reference.h"
 #include "../cmd.h"
 #include "../../gen.h"
+#include "../../panels.h"
 
 /* X(id, text, file flag): C is the output; its file holds what it has before
  * (beta 1). */
