@@ -281,13 +281,14 @@ unpack(struct dist *d, uint8_t from, kn_ref x, uint32_t first)
     return x;
 }
 
-/* e4m3 bytes first and first + 1 of a dword, times up, plus base. */
-struct line_of {
+/* What an e4m3 byte is multiplied by, and what is added. */
+struct affine {
     kn_ref up, base;         /* f32x2 or a constant */
 };
 
+/* Bytes first and first + 1 of a dword. */
 static kn_ref
-on_line(struct dist *d, kn_ref x, uint32_t first, struct line_of l)
+affine_pair(struct dist *d, kn_ref x, uint32_t first, struct affine l)
 {
     kn_ref arg[] = { unpack(d, KN_T_fp8, x, first), l.up, l.base };
 
@@ -308,15 +309,15 @@ high_of_pairs(struct dist *d, const kn_ref pair[2], int32_t i)
     return dist_perm(d, one[1], one[0], 0x07060302);
 }
 
-/* Eight numbers; even and odd ones become f32 apart, and bf16 together. */
+/* Eight bytes; even and odd ones become f32 apart, and bf16 together. */
 static void
-brains_on_line(struct dist *d, const kn_ref part[2], struct line_of l, kn_ref out[4])
+affine_bf16(struct dist *d, const kn_ref part[2], struct affine l, kn_ref out[4])
 {
     for (uint32_t h = 0; h < 2; h++) {
         kn_ref pair[2];
 
         for (uint32_t odd = 0; odd < 2; odd++)
-            pair[odd] = on_line(d, part[odd], 2 * h, l);
+            pair[odd] = affine_pair(d, part[odd], 2 * h, l);
         for (int32_t i = 0; i < 2; i++)
             *out++ = high_of_pairs(d, pair, i);
     }
@@ -354,13 +355,13 @@ scale_pair(struct dist *d, kn_ref x, uint32_t first, int up, kn_ref factor)
 static uint32_t
 scaled_fp4(struct dist *d, struct dist_words in, kn_ref factor, kn_ref *out)
 {
-    struct line_of l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
+    struct affine l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
                          kn_flt(d->out, 0) };
     kn_ref part[2];
 
     for (uint32_t i = 0; i < in.n; i++) {
         part_fp4(d, in.w[i], part);
-        brains_on_line(d, part, l, out + 4 * i);
+        affine_bf16(d, part, l, out + 4 * i);
     }
     return 4 * in.n;
 }
@@ -482,10 +483,10 @@ float_base(struct dist *d, kn_ref zero)
 
 /* Bytes of 0 to 15, which as e4m3 are so many times its least number, 2^-9 or FNUZ
  * 2^-10. */
-static struct line_of
-integer_line(struct dist *d, kn_ref base)
+static struct affine
+integer_affine(struct dist *d, kn_ref base)
 {
-    return (struct line_of){
+    return (struct affine){
         kn_flt(d->out, kn_targets[d->in->target].fnuz ? 1024 : 512), base };
 }
 
@@ -530,15 +531,15 @@ widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
 
         part_integers(d, l, in, i, part);
         if (!half && !number) {
-            brains_on_line(d, part, integer_line(d, base), out);
+            affine_bf16(d, part, integer_affine(d, base), out);
             continue;
         }
         order_bytes(d, part, byte);
         for (uint32_t h = 0; h < 4; h++)
             out[h] = half ? half_integers(d, byte[h / 2], h % 2, base)
                    : less_number(d, l->elem,
-                                 on_line(d, byte[h / 2], h % 2 * 2,
-                                         integer_line(d, base)), zero);
+                                 affine_pair(d, byte[h / 2], h % 2 * 2,
+                                         integer_affine(d, base)), zero);
     }
     return 4 * in.n;
 }
