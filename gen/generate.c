@@ -166,7 +166,8 @@ make(struct kn_ctx *c, const kiln_problem *p, const struct kn_watch *watch,
 }
 
 /* After a refusal by the assembly lowering that nobody asked for, which has not
- * the registers or an operation: the same kernel is LLVM's to lower. */
+ * the registers or an operation: the same kernel is LLVM's to lower, with one K tile
+ * in registers on its way. */
 static bool
 left_to_llvm(struct kn_ctx *c, const kiln_problem *p,
              const struct kn_config *asked, struct kn_config *g)
@@ -174,12 +175,14 @@ left_to_llvm(struct kn_ctx *c, const kiln_problem *p,
     struct kn_config other = *g;
 
     other.lowering = KN_LOWERING_LLVM;
+    if (!asked->stages && kn_ahead(p, g) > 1)
+        other.stages = 2;
     if (c->err.status != KILN_UNSUPPORTED || asked->lowering ||
         g->lowering != KN_LOWERING_ASM || !kn_form_allows(p, &other))
         return false;
     memset(&c->err, 0, sizeof c->err);
     c->crowded = false;
-    g->lowering = KN_LOWERING_LLVM;
+    *g = other;
     return true;
 }
 
