@@ -472,6 +472,14 @@ up_begins(const kiln_problem *p)
     return kn_gated(p) && !kn_along_k(p, 'b') ? run_bytes(p->b, p->n) : 0;
 }
 
+/* The same in a row of scales. */
+static int64_t
+up_scales(const kiln_problem *p)
+{
+    return kn_gated(p) && kn_scale_groups(p) && p->scale_layout == KILN_SCALE_TRANSPOSED
+         ? p->n * kn_scale_size(p) : 0;
+}
+
 /* Groups of a K-contiguous wgrad start at any multiple of 32 along K. */
 static void
 along_k(const kiln_problem *p, struct kn_domain *d)
@@ -501,7 +509,7 @@ kn_domain_of(const kiln_problem *p, uint32_t base, uint32_t bk)
     d.align_sa = d.align_sb = 16;
     if (p->scale >= KILN_SCALE_BLOCK128) {
         d.align_sa = align_class(t.sa | (p->batch > 1 ? t.tsa : 0), base);
-        d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0), base);
+        d.align_sb = align_class(t.sb | (moves_b(p) ? t.tsb : 0) | up_scales(p), base);
     }
     if (kn_b_in_sa(p))
         d.align_sa = 16;     /* loaded one by one */

@@ -322,6 +322,31 @@ test_seeds(void **state)
     }
 }
 
+/* Rows of group scales have gate's and then up's, which begin at any of two bytes. */
+static void
+test_scales_of_up(void **state)
+{
+    static const uint8_t zeros[] = { KILN_ZEROS_NONE, KILN_ZEROS_F16 };
+
+    (void)state;
+    for (int64_t n = 1; n < 9; n++) {
+        kiln_problem p = { .size = sizeof p, .target = target, .a = KILN_F16,
+                           .b = KILN_I4, .out = KILN_F32, .scale = KILN_SCALE_GROUP32,
+                           .scale_type = KILN_SCALE_TYPE_F16,
+                           .scale_layout = KILN_SCALE_TRANSPOSED,
+                           .zero_points = zeros[n / 2 % 2], .expression = "gate * up",
+                           .m = 38, .n = n, .k = 96 };
+        struct num_job j = { .seed = 3, .p = { .m = p.m, .n = p.n, .k = p.k } };
+        struct kn_config g = { .bm = 32, .bn = 64 };
+        struct num_result r;
+        struct num_kernel k;
+
+        if (!num_open(&k, &counts, &p, &g) || !num_launch(&k, &j, &r))
+            fail_msg("n %d: %s %s", (int)n, k.c.err.text, r.text);
+        num_close(&k);
+    }
+}
+
 /* The next code, or exponent, is a wrong one. */
 static void
 next_code(struct kn_sim *sim, uint64_t c, void *user)
@@ -464,7 +489,7 @@ test_wrong_second(void **state)
 int
 main(int argc, char **argv)
 {
-    struct CMUnitTest tests[NROWS + 8];
+    struct CMUnitTest tests[NROWS + 9];
     size_t n = 0;
 
     if (argc < 2)
@@ -483,5 +508,6 @@ main(int argc, char **argv)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_pairs);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_aux_of_pairs);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_seeds);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_scales_of_up);
     return _cmocka_run_group_tests("outputs", tests, n, NULL, NULL);
 }
