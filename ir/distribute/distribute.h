@@ -455,6 +455,8 @@ kn_ref dist_only_if(struct dist *d, kn_ref in, kn_ref off);
 /* One lane of the wave counts, at byte `at` of r, up to `most` and then from zero
  * again: the old count. What this wave has stored is there before. */
 kn_ref dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
+/* Whether the count there is `most` or more now, as memory has it. */
+kn_ref dist_count_seen(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
 
 /* One expand function per TILE or SHORT row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);

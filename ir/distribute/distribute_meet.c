@@ -39,22 +39,6 @@ expand_groupmax(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* The count as it is, and whether all are in it. */
-static kn_ref
-look(struct dist *d, const struct kn_ins *i, kn_ref at)
-{
-    kn_ref seen = dist_temp(d, kn_v32);
-    struct kn_ins *l = dist_add(d, KN_OP_ldg, seen);
-
-    l->arg[0] = i->arg[0];
-    l->arg[1] = at;
-    l->attr[KN_A_elem] = KN_T_i32;
-    l->attr[KN_A_coh] = 2;
-    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
-    return dist_op(d, KN_OP_sge, kn_sb1, dist_op(d, KN_OP_uniform, kn_s32, seen, 0),
-                   i->arg[2]);
-}
-
 kiln_status
 expand_meet(struct dist *d, const struct kn_ins *i)
 {
@@ -66,7 +50,7 @@ expand_meet(struct dist *d, const struct kn_ins *i)
     dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
     dist_move(d, looks, dist_int(d, 0));
     dist_add(d, KN_OP_loop, 0);
-    all = look(d, i, at);
+    all = dist_count_seen(d, i->arg[0], at, i->arg[2]);
     dist_move(d, i->dst, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
         all, dist_int(d, 1), dist_int(d, 0) }));
     dist_move(d, looks, dist_ic(d, KN_OP_add, looks, 1));

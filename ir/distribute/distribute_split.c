@@ -134,25 +134,30 @@ expand_countin(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* count.wait: for as many counts as a workgroup has waves. */
-kiln_status
-expand_countwait(struct dist *d, const struct kn_ins *i)
+kn_ref
+dist_count_seen(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 {
-    kn_ref r = range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
-    kn_ref at = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0);
-    kn_ref seen = dist_temp(d, kn_v32), enough;
-    struct kn_ins *l;
+    kn_ref seen = dist_temp(d, kn_v32);
+    struct kn_ins *l = dist_add(d, KN_OP_ldg, seen);
 
-    dist_add(d, KN_OP_loop, 0);
-    l = dist_add(d, KN_OP_ldg, seen);
     l->arg[0] = r;
     l->arg[1] = at;
     l->attr[KN_A_elem] = KN_T_i32;
     l->attr[KN_A_coh] = 2;
     dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
-    enough = dist_op(d, KN_OP_sge, kn_sb1,
-                     dist_op(d, KN_OP_uniform, kn_s32, seen, 0),
-                     dist_int(d, kn_waves(d->in)));
+    return dist_op(d, KN_OP_sge, kn_sb1, dist_op(d, KN_OP_uniform, kn_s32, seen, 0),
+                   most);
+}
+
+/* count.wait: for as many counts as a workgroup has waves. */
+kiln_status
+expand_countwait(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref r = range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
+    kn_ref at = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0), enough;
+
+    dist_add(d, KN_OP_loop, 0);
+    enough = dist_count_seen(d, r, at, dist_int(d, kn_waves(d->in)));
     dist_add(d, KN_OP_break, 0)->arg[0] = enough;
     dist_add(d, KN_OP_end, 0);
     return KILN_OK;

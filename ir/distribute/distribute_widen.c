@@ -221,14 +221,11 @@ shift_of(uint8_t from, uint8_t to)
 static kn_ref
 high_halves(struct dist *d, kn_ref x)
 {
-    kn_ref half[2];
+    kn_ref low;
 
     x = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), x, 0);
-    for (int i = 0; i < 2; i++) {
-        half[i] = dist_op(d, KN_OP_slice, kn_v32, x, 0);
-        d->out->ins[d->out->nins - 1].attr[KN_A_first] = i;
-    }
-    return dist_perm(d, half[1], half[0], 0x07060302);
+    low = dist_slice(d, x, 0);
+    return dist_perm(d, dist_slice(d, x, 1), low, 0x07060302);
 }
 
 /* Two bf16 of two f16 that miss a factor of 2^up: the high halves of f32. Times
@@ -297,15 +294,12 @@ affine_pair(struct dist *d, kn_ref x, uint32_t first, struct affine l)
 
 /* The high halves of number i of two pairs. */
 static kn_ref
-high_of_pairs(struct dist *d, const kn_ref pair[2], int32_t i)
+high_of_pairs(struct dist *d, const kn_ref pair[2], uint32_t i)
 {
     kn_ref one[2];
 
-    for (int k = 0; k < 2; k++) {
-        one[k] = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), pair[k], 0);
-        one[k] = dist_op(d, KN_OP_slice, kn_v32, one[k], 0);
-        d->out->ins[d->out->nins - 1].attr[KN_A_first] = i;
-    }
+    for (int k = 0; k < 2; k++)
+        one[k] = dist_slice(d, dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 2), pair[k], 0), i);
     return dist_perm(d, one[1], one[0], 0x07060302);
 }
 
@@ -318,7 +312,7 @@ affine_bf16(struct dist *d, const kn_ref part[2], struct affine l, kn_ref out[4]
 
         for (uint32_t odd = 0; odd < 2; odd++)
             pair[odd] = affine_pair(d, part[odd], 2 * h, l);
-        for (int32_t i = 0; i < 2; i++)
+        for (uint32_t i = 0; i < 2; i++)
             *out++ = high_of_pairs(d, pair, i);
     }
 }
