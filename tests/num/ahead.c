@@ -3,16 +3,10 @@
  * the reference, without a finding, whatever the order of workgroups and of what
  * memory returns; K of no tile, of one and two, which are fewer than are asked for
  * ahead, and of many. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../kit/num.h"
+#include "../kit/right.h"
 
 struct row {
     kiln_target target;
@@ -62,26 +56,11 @@ static const struct row rows[] = {
       TILE("32x32x32", "2x2"), OF_16 },
 };
 
-static kiln_problem
-problem_of(const struct row *r, const int64_t size[3])
-{
-    kiln_problem p = r->p;
-
-    p.size = sizeof p;
-    p.target = r->target;
-    p.b = p.b ? p.b : p.a;
-    p.out = p.out ? p.out : KILN_BF16;
-    p.m = size[0];
-    p.n = size[1];
-    p.k = size[2];
-    return p;
-}
-
 static void
 open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r,
             uint32_t stages)
 {
-    kiln_problem p = problem_of(r, r->size[0]);
+    kiln_problem p = num_sized(&r->p, r->target, r->size[0]);
     struct kn_config g = { 0 };
 
     assert_true(num_configured(&g, &p, r->config));
@@ -94,22 +73,14 @@ open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r
 static uint64_t
 launched(struct num_kernel *k, const struct row *r, const int64_t size[3], int n)
 {
-    struct num_job j = { .p = problem_of(r, size), .seed = 7,
+    struct num_job j = { .p = num_sized(&r->p, r->target, size), .seed = 7,
                          .lens = r->p.groups ? few : NULL,
                          .spare = r->p.groups ? SPARE : 0,
                          .order = (enum kn_sim_order)(n % 3), .order_seed = 3 };
-    struct num_result out;
-    char text[600];
 
     if (r->p.family == KILN_WGRAD)
         j.p.k += j.spare;
-    num_launch(k, &j, &out);
-    num_describe(k, &j, text, sizeof text);
-    if (!out.ok || out.nfindings)
-        print_message("%s\n%s\n", text, out.text);
-    assert_true(out.ok);
-    assert_int_equal(out.nfindings, 0);
-    return out.digest;
+    return num_right(k, &j).digest;
 }
 
 static void
@@ -134,7 +105,7 @@ llvm_has_none(void **state)
 {
     static const struct row r = { KILN_GFX942, "", { .a = KILN_BF16 }, "",
                                   { { 64, 64, 512 } } };
-    kiln_problem p = problem_of(&r, r.size[0]);
+    kiln_problem p = num_sized(&r.p, r.target, r.size[0]);
     struct num_counts counts = { 0 };
     struct kn_config g = { .bm = 64, .bn = 64, .bk = 64, .wm = 2, .wn = 2, .stages = 3,
                            .schedule = KN_SCHED_SIMPLE, .lowering = KN_LOWERING_LLVM };

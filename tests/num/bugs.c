@@ -23,7 +23,7 @@ test_last_n_mod_8_columns_written(void **state)
         open_kernel(state, &k, &p, &g);
         set_lens(&j, lens, 2);
         for (j.p.n = 1; j.p.n <= 72; j.p.n += j.p.n < 24 ? 1 : 7)
-            expect_right(&k, &j);
+            num_right(&k, &j);
         num_close(&k);
     }
 }
@@ -37,7 +37,7 @@ test_one_kernel_serves_every_m(void **state)
 
     open_kernel(state, &k, &p, NULL);
     for (j.p.m = 1; j.p.m <= 300; j.p.m += j.p.m < 70 ? 1 : 13)
-        expect_right(&k, &j);
+        num_right(&k, &j);
     num_close(&k);
 }
 
@@ -58,7 +58,7 @@ test_nan_beyond_k_is_not_multiplied(void **state)
         j.p.lda = j.p.ldb = 512;
         open_kernel(state, &k, &p, &g);
         for (j.p.k = 1; j.p.k < 300; j.p.k += 37)
-            expect_right(&k, &j);
+            num_right(&k, &j);
         num_close(&k);
     }
 }
@@ -82,7 +82,7 @@ test_wgrad_of_few_groups_and_2880_columns(void **state)
         ids[2] = (uint64_t)n * 12 * 12 - 1;
         j.ids = ids;
         j.nids = 3;
-        expect_right(&k, &j);
+        num_right(&k, &j);
     }
     num_close(&k);
 }
@@ -107,7 +107,7 @@ test_persistent_wgrad_of_mx_types(void **state)
         p.b = types[i][1];
         open_kernel(state, &k, &p, &g);
         set_lens(&j, lens, 4);
-        expect_right(&k, &j);
+        num_right(&k, &j);
         num_close(&k);
     }
 }
@@ -147,7 +147,7 @@ test_halves_of_every_length(void **state)
             struct num_job j = sized(200, 280, n * kinds[i].step);
 
             if (n || i < 2)
-                expect_right(&k, &j);
+                num_right(&k, &j);
         }
         num_close(&k);
     }
@@ -167,9 +167,9 @@ test_operands_beyond_4_gb(void **state)
     open_kernel(state, &k, &p, &g);
     j.ids = ids;
     j.nids = 2;
-    expect_right(&k, &j);
+    num_right(&k, &j);
     j.p.m = 256, j.p.n = 70000;
-    expect_right(&k, &j);
+    num_right(&k, &j);
     num_close(&k);
 }
 
@@ -187,7 +187,7 @@ test_output_beyond_4_gb(void **state)
     open_kernel(state, &k, &p, &g);
     j.ids = ids;
     j.nids = 3;
-    expect_right(&k, &j);
+    num_right(&k, &j);
     num_close(&k);
 }
 
@@ -207,7 +207,7 @@ test_beta_rounds_once(void **state)
 
         p.beta = 1;
         open_kernel(state, &k, &p, &g);
-        expect_right(&k, &j);
+        num_right(&k, &j);
         num_close(&k);
     }
 }
@@ -224,9 +224,9 @@ test_wgrad_accumulates_into_f32(void **state)
     p.beta = 1;
     open_kernel(state, &k, &p, NULL);
     set_lens(&j, lens, 3);
-    expect_right(&k, &j);
+    num_right(&k, &j);
     j.mode = KN_DATA_RANDOM;
-    expect_right(&k, &j);
+    num_right(&k, &j);
     num_close(&k);
 }
 
@@ -244,7 +244,7 @@ test_hybrid_fp8(void **state)
     j.mode = KN_DATA_RANDOM;
     open_kernel(state, &k, &p, NULL);
     set_lens(&j, lens, 3);
-    expect_right(&k, &j);
+    num_right(&k, &j);
     num_close(&k);
 }
 
@@ -268,9 +268,9 @@ test_six_bits_by_eight(void **state)
         }
         j.mode = KN_DATA_RANDOM;
         open_kernel(state, &k, &p, NULL);
-        expect_right(&k, &j);
+        num_right(&k, &j);
         j.p.m = 97, j.p.n = 130, j.p.k = 416;
-        expect_right(&k, &j);
+        num_right(&k, &j);
         num_close(&k);
     }
 }
@@ -289,7 +289,7 @@ test_integers_of_128_columns(void **state)
         j.mode = KN_DATA_RANDOM;
         open_kernel(state, &k, &p, &g);
         for (j.p.n = 126; j.p.n <= 260; j.p.n += j.p.n == 129 ? 125 : 1)
-            expect_right(&k, &j);
+            num_right(&k, &j);
         num_close(&k);
     }
 }
@@ -314,7 +314,7 @@ test_every_op_honours_cus(void **state)
         if (groups)
             set_lens(&j, lens, 4);
         j.p.batch = f == KILN_BATCHED ? 3 : 0;
-        expect_right(&k, &j);
+        num_right(&k, &j);
         assert_true(num_launch(&k, &j, &r));
         assert_int_equal(r.grid, 5);
         num_close(&k);
@@ -344,7 +344,7 @@ test_same_bits_in_any_order(void **state)
             j.order = (enum kn_sim_order)(i / 3);
             j.waves = (enum kn_sim_waves)(i % 3);
             j.order_seed = i;
-            expect_right(&k, &j);
+            num_right(&k, &j);
             assert_true(num_launch(&k, &j, &r));
             first = i ? first : r.digest;
             assert_true(r.digest == first);
@@ -403,7 +403,7 @@ test_same_bits_for_any_order_of_workgroups(void **state)
 
             for (uint64_t i = 0; i < n; i++)
                 ids[i] = (i * step + (turn == 1 ? n - 1 : turn)) % n;
-            expect_right(&k, &j);
+            num_right(&k, &j);
             assert_memory_equal(now.bytes, first.bytes, first.size);
         }
         num_close(&k);
@@ -489,7 +489,7 @@ test_one_wrong_tile_fails(void **state)
 
     open_kernel(state, &k, &p, &g);
     j.mode = KN_DATA_RANDOM;
-    expect_right(&k, &j);
+    num_right(&k, &j);
     j.meddle = wipe_tile;
     j.user = &row_bytes;
     assert_false(num_launch(&k, &j, &r));
@@ -519,7 +519,7 @@ test_one_wrong_bit_fails(void **state)
     struct num_result r;
 
     open_kernel(state, &k, &p, NULL);
-    expect_right(&k, &j);
+    num_right(&k, &j);
     j.meddle = flip_bit;
     assert_false(num_launch(&k, &j, &r));
     assert_int_equal(r.check.bad, 1);

@@ -4,17 +4,11 @@
 #ifndef KN_TEST_BUGS_H
 #define KN_TEST_BUGS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kit/num.h"
+#include "../kit/right.h"
 
 struct fixture {
     kiln_target target;
@@ -49,18 +43,6 @@ open_kernel(void **state, struct num_kernel *k, const kiln_problem *p,
     }
     if (!num_open(k, &f->counts, p, &g))
         fail_msg("no kernel: %s", k->c.err.text);
-}
-
-static inline void
-expect_right(struct num_kernel *k, const struct num_job *j)
-{
-    struct num_result r;
-    char text[400];
-
-    if (num_launch(k, j, &r))
-        return;
-    num_describe(k, j, text, sizeof text);
-    fail_msg("%s: %s", text, r.text);
 }
 
 static inline void

@@ -20,7 +20,7 @@ test_empty_expert_does_not_shift_weights(void **state)
         open_kernel(state, &k, &p, NULL);
         for (int i = 0; i < 3; i++) {
             set_lens(&j, lens[i], 6);
-            expect_right(&k, &j);
+            num_right(&k, &j);
         }
         num_close(&k);
     }
@@ -39,7 +39,7 @@ test_empty_wgrad_slice_is_zero_or_stays(void **state)
         p.beta = (uint8_t)beta;
         open_kernel(state, &k, &p, NULL);
         set_lens(&j, lens, COUNT(lens));
-        expect_right(&k, &j);
+        num_right(&k, &j);
         num_close(&k);
     }
 }
@@ -80,7 +80,7 @@ test_new_routing_compiles_nothing(void **state)
             lens[g] = kn_mix(i * 12 + g) % 3 ? (int64_t)(kn_mix(i + g) % 40) : 0;
         set_lens(&j, lens, 1 + (int64_t)(i % 12));
         j.p.n = 1 + (int64_t)(kn_mix(i) % 70);
-        expect_right(&k, &j);
+        num_right(&k, &j);
     }
     assert_int_equal(f->counts.compilations - before, 1);
     num_close(&k);
@@ -130,7 +130,7 @@ check_group_counts(void **state, uint8_t flags)
         for (int64_t i = 0; i < n; i++)
             lens[i] = (i * 5 + n) % 4 ? (i + n) % 3 : i == n - 1 ? 35 : 0;
         set_lens(&j, lens, n);
-        expect_right(&k, &j);
+        num_right(&k, &j);
     }
     num_close(&k);
 }
@@ -157,7 +157,7 @@ test_rows_past_the_last_group_stay(void **state)
     open_kernel(state, &k, &p, NULL);
     set_lens(&j, lens, COUNT(lens));
     j.spare = 200;
-    expect_right(&k, &j);
+    num_right(&k, &j);
     j.lie = 1;
     assert_false(num_launch(&k, &j, &r));
     assert_non_null(strstr(r.text, "bytes were written"));
@@ -185,7 +185,7 @@ test_rows_past_the_last_group_are_zero(void **state)
         for (int n = 0; n < 3; n++) {
             set_lens(&j, lens[n], 4);
             for (j.spare = 0; j.spare < 200; j.spare += 67)
-                expect_right(&k, &j);
+                num_right(&k, &j);
         }
         num_close(&k);
     }
@@ -204,7 +204,7 @@ test_more_groups_than_compiled_for_are_refused(void **state)
 
     open_kernel(state, &k, &p, &g);
     set_lens(&j, lens, 8);
-    expect_right(&k, &j);
+    num_right(&k, &j);
     set_lens(&j, lens, 9);
     assert_false(num_launch(&k, &j, &r));
     assert_int_equal(r.status, KILN_BAD_INPUT);
@@ -236,7 +236,7 @@ test_weights_beyond_4_gb(void **state)
     ids[3] = 128 * 40 - 1;
     j.ids = ids;
     j.nids = 4;
-    expect_right(&k, &j);
+    num_right(&k, &j);
     num_close(&k);
 }
 
@@ -268,7 +268,7 @@ test_wgrad_beyond_4_gb(void **state)
             ids[i] = tiles[i / shares] * shares + i % shares;
         j.ids = ids;
         j.nids = 5 * shares;
-        expect_right(&k, &j);
+        num_right(&k, &j);
         num_close(&k);
     }
 }

@@ -4,15 +4,9 @@
  * as without.
  *
  * usage: stagger TARGET */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
-#include "../kit/num.h"
+#include "../kit/right.h"
 
 struct row {
     kiln_target target;
@@ -86,13 +80,8 @@ static const struct row rows[] = {
 static kiln_problem
 problem_of(const struct row *r, const int64_t size[3])
 {
-    kiln_problem p = r->p;
+    kiln_problem p = num_sized(&r->p, r->target, size);
 
-    p.size = sizeof p;
-    p.target = r->target;
-    p.m = size[0];
-    p.n = size[1];
-    p.k = size[2];
     p.groups = p.family == KILN_GROUPED || p.family == KILN_WGRAD ? GROUPS : 0;
     return p;
 }
@@ -121,16 +110,10 @@ launch(struct num_kernel *k, const struct row *r, const int64_t size[3],
        enum kn_data_mode mode)
 {
     struct num_job j = { .p = problem_of(r, size), .seed = 5, .mode = mode };
-    struct num_result out;
-    char text[600];
 
     if (j.p.groups)
         j.lens = num_is_mx(r->p.a) ? blocks : lens;
-    num_launch(k, &j, &out);
-    num_describe(k, &j, text, sizeof text);
-    if (!out.ok || out.nfindings)
-        fail_msg("%s\n%s\n%s\n", r->config, text, out.text);
-    return out.digest;
+    return num_right(k, &j).digest;
 }
 
 /* Products are scaled by what a K tile's A was quantised with: sums round,
