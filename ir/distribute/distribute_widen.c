@@ -149,39 +149,61 @@ nan_bytes(struct dist *d, kn_ref x)
     return and_bits(d, x, SIGNS);
 }
 
-/* Numbers of 4 bits, one a byte; there is no -0 in what they become. */
-static kn_ref
-fp4_to_fnuz(struct dist *d, kn_ref x)
+/* The even and odd of eight codes of fp4 as bytes of FNUZ by a table of magnitudes,
+ * in which 0 has no sign: it has no -0. */
+static void
+part_fp4(struct dist *d, kn_ref x, const uint32_t table[2], kn_ref part[2])
 {
-    kn_ref mag = dist_ic(d, KN_OP_shl, and_bits(d, x, 0x07070707), 2);
-    kn_ref sign = dist_i2(d, KN_OP_and, dist_ic(d, KN_OP_shl, x, 4),
-                          add_bits(d, mag, LOW7));
+    for (uint32_t odd = 0; odd < 2; odd++) {
+        kn_ref which = and_bits(d, odd ? dist_ic(d, KN_OP_shr, x, 4) : x, 0x07070707);
+        kn_ref mag[] = { dist_int(d, table[1]), dist_int(d, table[0]), which };
+        kn_ref any[] = { dist_int(d, SIGNS), dist_int(d, 0x80808000), which };
+        kn_ref sign = odd ? x : dist_ic(d, KN_OP_shl, x, 4);
 
-    return or_bits(d, and_bits(d, sign, SIGNS), mag);
+        sign = dist_i2(d, KN_OP_and, sign, dist_op3(d, KN_OP_perm, kn_v32, any));
+        part[odd] = or_bits(d, sign, dist_op3(d, KN_OP_perm, kn_v32, mag));
+    }
 }
 
-/* FNUZ has no -0: its code is the NaN, which OCP has at 0x7f and 0xff. */
+/* FNUZ has no -0: its code is the NaN, which OCP has at 0x7f and 0xff; one more
+ * than the former is the code. */
 static kn_ref
 to_fnuz(struct dist *d, uint8_t from, kn_ref x)
 {
-    kn_ref mag = and_bits(d, x, LOW7), nan, low;
+    kn_ref mag = and_bits(d, x, LOW7), nan;
     kn_ref sign = dist_i2(d, KN_OP_and, x, add_bits(d, mag, LOW7));
 
     sign = and_bits(d, sign, SIGNS);
-    if (from != KN_T_e4m3)
-        return or_bits(d, mag, sign);
-    nan = nan_bytes(d, x);
-    low = dist_i2(d, KN_OP_sub, nan, dist_ic(d, KN_OP_shr, nan, 7));
-    mag = dist_i2(d, KN_OP_and, mag, dist_ic(d, KN_OP_xor, low, 0xffffffff));
-    return or_bits(d, or_bits(d, mag, sign), nan);
+    if (from == KN_T_e4m3) {
+        nan = dist_ic(d, KN_OP_shr, add_bits(d, mag, ONES), 7);
+        mag = dist_i2(d, KN_OP_add, mag, and_bits(d, nan, ONES));
+    }
+    return or_bits(d, sign, mag);
 }
 
-/* Those of numbers of any format, one a byte. */
-static kn_ref
-fnuz_bytes(struct dist *d, uint8_t from, kn_ref x)
+/* Magnitudes of fp4 as FNUZ: their fields in those of e4m3, and their values. */
+static const uint32_t fp4_fields[2] = { 0x0c080400, 0x1c181410 },
+                      fp4_values[2] = { 0x44403800, 0x54504c48 };
+
+/* n dwords of memory to FNUZ that misses a factor (shift_of); returns how many. */
+static uint32_t
+fnuz_bytes(struct dist *d, uint8_t from, struct dist_words in, kn_ref *out)
 {
-    return from == KN_T_fp4 ? fp4_to_fnuz(d, x)
-                            : to_fnuz(d, from, place_fields(d, from, x));
+    uint32_t many;
+
+    if (from == KN_T_fp4) {
+        for (uint32_t i = 0; i < in.n; i++) {
+            kn_ref part[2];
+
+            part_fp4(d, in.w[i], fp4_fields, part);
+            order_bytes(d, part, out + 2 * i);
+        }
+        return 2 * in.n;
+    }
+    many = split(d, from, in.w, in.n, out);
+    for (uint32_t i = 0; i < many; i++)
+        out[i] = to_fnuz(d, from, place_fields(d, from, out[i]));
+    return many;
 }
 
 /* Numbers 2h and 2h + 1 of a dword, each in the high byte of a half. */
@@ -317,22 +339,6 @@ affine_bf16(struct dist *d, const kn_ref part[2], struct affine l, kn_ref out[4]
     }
 }
 
-/* Eight codes of fp4 as bytes of FNUZ, which has all their values; not -0. */
-static void
-part_fp4(struct dist *d, kn_ref x, kn_ref part[2])
-{
-    part_nibbles(d, x, part);
-    for (int i = 0; i < 2; i++) {
-        kn_ref table[] = { dist_int(d, 0x54504c48), dist_int(d, 0x44403800),
-                           and_bits(d, part[i], 0x07070707) };
-        kn_ref mag = dist_op3(d, KN_OP_perm, kn_v32, table);
-        kn_ref sign = dist_i2(d, KN_OP_and, dist_ic(d, KN_OP_shl, part[i], 4),
-                              add_bits(d, mag, LOW7));
-
-        part[i] = or_bits(d, and_bits(d, sign, SIGNS), mag);
-    }
-}
-
 /* Two fields of e4m3 in a dword times 2^up and a factor, as bf16: one product
  * after the other, as both together may be beyond f32. */
 static kn_ref
@@ -354,7 +360,7 @@ scaled_fp4(struct dist *d, struct dist_words in, kn_ref factor, kn_ref *out)
     kn_ref part[2];
 
     for (uint32_t i = 0; i < in.n; i++) {
-        part_fp4(d, in.w[i], part);
+        part_fp4(d, in.w[i], fp4_values, part);
         affine_bf16(d, part, l, out + 4 * i);
     }
     return 4 * in.n;
@@ -376,10 +382,10 @@ scaled(struct dist *d, uint8_t from, struct dist_words in, kn_ref factor,
         return widen(d, from, in, factor, out);
     if (from == KN_T_fp4)
         return scaled_fp4(d, in, factor, out);
-    n = split(d, from, in.w, in.n, byte);
+    n = ocp ? split(d, from, in.w, in.n, byte) : fnuz_bytes(d, from, in, byte);
     for (uint32_t i = 0; i < n; i++) {
-        byte[i] = ocp ? place_fields(d, from, byte[i])
-                      : fnuz_bytes(d, from, byte[i]);
+        if (ocp)
+            byte[i] = place_fields(d, from, byte[i]);
         for (uint32_t first = 0; first < 4; first += 2)
             out[many++] = scale_pair(d, byte[i], first, up, factor);
     }
@@ -430,7 +436,7 @@ multiplied(struct dist *d, uint8_t to, struct dist_words in, kn_ref factor,
     for (uint32_t i = 0; i < in.n; i++) {
         kn_ref part[2], byte[2];
 
-        part_fp4(d, in.w[i], part);
+        part_fp4(d, in.w[i], fp4_values, part);
         order_bytes(d, part, byte);
         for (uint32_t h = 0; h < 4; h++)
             out[many++] = product(d, to, unpack(d, KN_T_fp8, byte[h / 2], h % 2 * 2),
@@ -552,15 +558,12 @@ dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
     if (factor && (l->mem != KN_T_e5m2 || kn_targets[d->in->target].scaled))
         return scaled(d, l->mem, in, factor, out);
 
+    if (l->elem == KN_T_fp8)
+        return fnuz_bytes(d, l->mem, in, out);
     n = split(d, l->mem, in.w, in.n, byte);
     for (uint32_t i = 0; i < n; i++) {
-        kn_ref x;
+        kn_ref x = place_fields(d, l->mem, byte[i]);
 
-        if (l->elem == KN_T_fp8) {
-            out[many++] = fnuz_bytes(d, l->mem, byte[i]);
-            continue;
-        }
-        x = place_fields(d, l->mem, byte[i]);
         for (uint32_t h = 0; h < 2; h++) {
             kn_ref y = to_f16(d, l->mem, x, h);
 
