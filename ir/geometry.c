@@ -48,6 +48,12 @@ kn_is_scale_rows(const struct kn_lds *l)
     return l->kdiv != 1 && l->mem && !l->gk && !l->run;
 }
 
+bool
+kn_converts_runs(const struct kn_lds *l)
+{
+    return l->mem && l->gk;
+}
+
 uint32_t
 kn_row_k(const struct kn_lds *l)
 {

@@ -256,6 +256,8 @@ uint32_t kn_memory_bits(const struct kn_lds *l);
  * the registers of the lane that converts it. */
 /* Scales in rows of one for each column, which put converts. */
 bool kn_is_scale_rows(const struct kn_lds *l);
+/* Fetched rows become another type run by run on their way to LDS. */
+bool kn_converts_runs(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Which of the transpose blocks along K and along the outers is number `id`. */

@@ -4,6 +4,8 @@
  *
  * A lane moves `run` elements of a row at a time, as pieces of 16 bytes, or of
  * one element for scales, which lie K-outer in LDS. */
+#include <string.h>
+
 #include "distribute.h"
 
 /* E8M0 byte b of a dword as f32: 2^(x - 127), 0xff is NaN (OCP MX 1.0, 5.4). */
@@ -208,28 +210,89 @@ convert_run(struct dist *d, const struct dist_put *x, uint32_t s,
     return many;
 }
 
-void
-dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
+/* The dwords of this lane's run in step s, as LDS has them; returns how many. */
+static uint32_t
+run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
 {
     const struct dist_tile *t = x->t;
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t n = pieces(d, l), per = t->nreg / g.steps;
+    uint32_t per = t->nreg / g.steps, n = pieces(d, l), many;
+    kn_ref in[DIST_RUN / 4];
+
+    many = g.own ? dist_own_dwords(d, t, s, 0, in)
+                 : memory_dwords(d, l, t->reg + s * per, in);
+    if (l->kdiv == 1)
+        return convert_run(d, x, s, (struct dist_words){ in, many, false }, out);
+    for (uint32_t j = 0; j < n; j++)
+        out[j] = dist_scale(d, l->mem, in, j);
+    return n;
+}
+
+void
+dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
+{
+    const struct kn_lds *l = &d->in->lds[x->t->lds];
+    uint32_t n = pieces(d, l);
 
     for (uint32_t s = x->from; s < x->to; s++) {
-        kn_ref in[DIST_RUN / 4], out[DIST_RUN / 2], v;
-        uint32_t many = g.own ? dist_own_dwords(d, t, s, 0, in)
-                      : memory_dwords(d, l, t->reg + s * per, in);
+        kn_ref word[DIST_RUN / 2];
+        uint32_t each = x->t->ready ? 1 : run_words(d, x, s, word) / n;
 
-        if (l->kdiv == 1)
-            many = convert_run(d, x, s, (struct dist_words){ in, many, false }, out);
+        for (uint32_t j = 0; j < n; j++)
+            dist_store_lds(d, (struct dist_place){ slot, piece_address(d, l, s, j), 0 },
+                           x->t->ready ? x->t->ready[s * n + j]
+                                       : dist_cat(d, word + j * each, each),
+                           piece_bytes(d, l));
+    }
+}
+
+/* A piece of n dwords, where it is of every K tile. */
+static void
+keep_piece(struct dist *d, kn_ref to, const kn_ref *w, uint32_t n)
+{
+    struct kn_ins *i;
+
+    if (n == 1) {
+        dist_move(d, to, w[0]);
+        return;
+    }
+    i = dist_add(d, KN_OP_cat, to);
+    for (uint32_t a = 0; a < n; a++)
+        i->arg[a] = w[a];
+}
+
+/* convert: the tile's registers are the fetched one's, beside what they become, in
+ * the same registers wherever that is done. */
+kiln_status
+expand_convert(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *from = dist_tile(d, i->arg[0]);
+    struct dist_tile *t = dist_tile(d, i->dst);
+    uint32_t n = pieces(d, &d->in->lds[from->lds]);
+    struct dist_put put = { from, i->arg[1] ? dist_tile(d, i->arg[1]) : NULL, 0, 0,
+                            (uint32_t)i->attr[KN_A_kk] };
+
+    KN_TRY(dist_share_fetched(d, i, from, &put));
+    if (!t->ready) {
+        *t = *from;
+        t->ready = KN_NEW(d->c, kn_ref,
+                          kn_geometry(d->in, &d->in->lds[from->lds]).steps * n);
+    }
+    for (uint32_t s = put.from; s < put.to; s++) {
+        kn_ref word[DIST_RUN / 2];
+        uint32_t each = run_words(d, &put, s, word) / n;
+
         for (uint32_t j = 0; j < n; j++) {
-            v = l->kdiv == 1 ? dist_cat(d, out + j * many / n, many / n)
-                             : dist_scale(d, l->mem, in, j);
-            dist_store_lds(d, (struct dist_place){
-                slot, piece_address(d, l, s, j), 0 }, v, piece_bytes(d, l));
+            kn_ref *to = &t->ready[s * n + j];
+
+            if (!*to)
+                *to = dist_named(d, dist_vec(KN_T_i32, each), "%s.%u",
+                                 kn_val(d->in, i->dst)->name, s * n + j);
+            keep_piece(d, *to, word + j * each, each);
         }
     }
+    return KILN_OK;
 }
 
 /* ---- rows quantised with a scale for each 128 K ---- */

@@ -450,26 +450,36 @@ put_scale_rows(struct dist *d, kn_ref slot, const struct dist_tile *t,
 }
 
 kiln_status
-expand_put(struct dist *d, const struct kn_ins *i)
+dist_share_fetched(struct dist *d, const struct kn_ins *i, const struct dist_tile *t,
+                   struct dist_put *put)
 {
-    const struct dist_tile *t = dist_tile(d, i->arg[1]);
-    struct kn_geom g = kn_geometry(d->in, dist_lds(d, t->lds));
-    struct steps x = steps_of(i, g.steps);
-    struct dist_put put;
+    uint32_t all = kn_geometry(d->in, dist_lds(d, t->lds)).steps, per = t->nreg / all;
+    struct steps x = steps_of(i, all);
 
-    for (uint32_t per = t->nreg / g.steps, n = x.from * per; n < x.to * per;
-         n++)
+    for (uint32_t n = x.from * per; n < x.to * per; n++)
         if (!t->reg[n])
             return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
                               "this share of the tile was never fetched");
-    put = (struct dist_put){ t, i->arg[2] ? dist_tile(d, i->arg[2]) : NULL,
-                             x.from, x.to, (uint32_t)i->attr[KN_A_kk] };
-    if (g.transpose)
+    put->from = x.from;
+    put->to = x.to;
+    return KILN_OK;
+}
+
+kiln_status
+expand_put(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *t = dist_tile(d, i->arg[1]);
+    const struct kn_lds *l = dist_lds(d, t->lds);
+    struct dist_put put = { t, i->arg[2] ? dist_tile(d, i->arg[2]) : NULL, 0, 0,
+                            (uint32_t)i->attr[KN_A_kk] };
+
+    KN_TRY(dist_share_fetched(d, i, t, &put));
+    if (kn_geometry(d->in, l).transpose)
         put_transposed(d, i->arg[0], &put);
-    else if (!dist_lds(d, t->lds)->mem)
-        put_chunks(d, i->arg[0], t, x);
-    else if (kn_is_scale_rows(dist_lds(d, t->lds)))
-        put_scale_rows(d, i->arg[0], t, x);
+    else if (!l->mem)
+        put_chunks(d, i->arg[0], t, (struct steps){ put.from, put.to });
+    else if (kn_is_scale_rows(l))
+        put_scale_rows(d, i->arg[0], t, (struct steps){ put.from, put.to });
     else
         dist_put_runs(d, i->arg[0], &put);
     return KILN_OK;

@@ -120,23 +120,22 @@ fill(struct sums_tile *t, struct cells x, const struct sums_place *from,
         t->cell[n] = from[n * stride];
 }
 
-/* A tile to a slot; elements that are widened on the way with the scales of a
+/* A tile's cells to `to`; elements that are widened on the way with the scales of a
  * tile of registers, number kk= of the K tiles that those are of. */
 static kiln_status
-put_tile(struct sums *o, const struct kn_ins *i)
+convert_tile(struct sums *o, const struct kn_ins *i, struct sums_tile *to,
+             const kn_ref arg[2])
 {
-    struct sums_tile *slot = slot_of(o, i->arg[0]);
-    const struct sums_tile *from = tile_of(o, i->arg[1]);
-    const struct sums_tile *scales = tile_of(o, i->arg[2]);
-    int64_t step = unit((int64_t)lds_of(o, slot->lds)->cols);
+    const struct sums_tile *from = tile_of(o, arg[0]), *scales = tile_of(o, arg[1]);
+    int64_t step = unit((int64_t)lds_of(o, to->lds)->cols);
     struct cells x = cells_of(i);
 
     for (uint32_t n = x.from; scales && n < x.to; n++)
         if (scales->cell[n].at + i->attr[KN_A_kk] * step != from->cell[n].at)
             return WRONG(o, i, "K %lld of %%%s is widened with the scales of "
                          "another K", elements(from->cell[n].at),
-                         lds_of(o, slot->lds)->name);
-    fill(slot, x, from->cell, 1);
+                         lds_of(o, to->lds)->name);
+    fill(to, x, from->cell, 1);
     return KILN_OK;
 }
 
@@ -393,7 +392,10 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
         dst->steps = i->op == KN_OP_pull;
         fill(dst, x, from->cell, 0);
         break;
-    case KN_OP_put: return put_tile(o, i);
+    case KN_OP_convert:
+        dst->lds = tile_of(o, i->arg[0])->lds;
+        return convert_tile(o, i, dst, &i->arg[0]);
+    case KN_OP_put: return convert_tile(o, i, slot_of(o, i->arg[0]), &i->arg[1]);
     case KN_OP_putq:
         fill(slot_of(o, i->arg[0]), all, tile_of(o, i->arg[2])->cell, 1);
         fill(slot_of(o, i->arg[1]), all, tile_of(o, i->arg[2])->cell, 1);

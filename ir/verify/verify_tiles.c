@@ -3,10 +3,10 @@
  * fragments read from it, or accumulators. Each use takes one of these. */
 #include "verify.h"
 
-enum kind { NOTHING, VIEW, FETCHED, FRAGMENTS, ACCUMULATORS, ROWS };
+enum kind { NOTHING, VIEW, FETCHED, CONVERTED, FRAGMENTS, ACCUMULATORS, ROWS };
 
 static const char *const kinds[] = {
-    "nothing", "a view", "a fetched tile", "fragments", "accumulators",
+    "nothing", "a view", "a fetched tile", "a converted tile", "fragments", "accumulators",
     "a value a row",
 };
 
@@ -103,17 +103,17 @@ has_products(const struct kn_lds *l, const struct kn_lds *s)
                                 : s->mem == KN_T_e8m0 && l->elem == KN_T_bf16);
 }
 
-/* Runs of elements that become 16 bits and the scales of their rows, or of integers
- * and their zero points. */
+/* Runs of elements that become 16 bits and the scales of their rows, operand a, or of
+ * integers and their zero points. */
 static kiln_status
-check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
+check_scaled(const struct tiles *w, const struct kn_ins *i, int a, int lds)
 {
     const struct kn_lds *l = &w->f->lds[lds], *s;
 
-    if (!i->arg[2])
+    if (!i->arg[a])
         return KILN_OK;
-    KN_TRY(need(w, i, 2, FETCHED, -1));
-    s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[2])].lds];
+    KN_TRY(need(w, i, a, FETCHED, -1));
+    s = &w->f->lds[w->of[KN_REF_INDEX(i->arg[a])].lds];
     if (kn_is_zeros(s) && l->mem == KN_T_i4 && l->words == s->words &&
         (l->words || l->run == s->run) &&
         s->rows == l->rows && s->side == l->side && !i->attr[KN_A_kk])
@@ -123,6 +123,35 @@ check_scaled(const struct tiles *w, const struct kn_ins *i, int lds)
                    (uint32_t)(i->attr[KN_A_kk] + 1) * l->cols <= s->cols * s->kdiv
          ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold the scales that runs of "
                           "%%%s are multiplied by", s->name, l->name);
+}
+
+/* convert: of rows that are converted run by run. */
+static kiln_status
+check_convert(struct tiles *w, const struct kn_ins *i)
+{
+    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    const struct kn_lds *l;
+
+    KN_TRY(need(w, i, 0, FETCHED, -1));
+    l = &w->f->lds[lds];
+    if (!kn_converts_runs(l) || quantised(l))
+        return FAIL(w->f, i->at, "runs of %%%s are not converted", l->name);
+    KN_TRY(check_scaled(w, i, 1, lds));
+    return define(w, i, CONVERTED, lds);
+}
+
+static kiln_status
+check_put(const struct tiles *w, const struct kn_ins *i, int lds)
+{
+    bool ready = w->of[KN_REF_INDEX(i->arg[1])].kind == CONVERTED;
+
+    if (quantised(&w->f->lds[lds]))
+        return FAIL(w->f, i->at, "%%%s is quantised: put.quant", lds_name(w, lds));
+    if (ready && i->arg[2])
+        return FAIL(w->f, i->at, "%%%s is converted already",
+                    kn_val(w->f, i->arg[1])->name);
+    KN_TRY(check_scaled(w, i, 2, lds));
+    return need(w, i, 1, ready ? CONVERTED : FETCHED, lds);
 }
 
 /* Blocks of 32 K for 4 lanes each: codes and E8M0 scales, or where there are
@@ -358,11 +387,9 @@ visit(struct tiles *w, const struct kn_ins *i)
         KN_TRY(need(w, i, 1, VIEW, lds));
         return check_copy(w, i);
     case KN_OP_put:
-        if (quantised(&w->f->lds[lds]))
-            return FAIL(w->f, i->at, "%%%s is quantised: put.quant",
-                        lds_name(w, lds));
-        KN_TRY(check_scaled(w, i, lds));
-        return need(w, i, 1, FETCHED, lds);
+        return check_put(w, i, lds);
+    case KN_OP_convert:
+        return check_convert(w, i);
     case KN_OP_putq:
         return check_quant(w, i, lds);
     case KN_OP_mma:

@@ -130,6 +130,8 @@ SENTENCES = {
                  "code; or, if that slot has a scale for each 32 K, as fp4 "
                  "with E8M0 scales by `mode=` (fp8 with f32 factors: the same "
                  "values); K at and beyond the last operand counts as zero",
+    "convert": "the elements of a fetched tile, or a share of it, in registers as "
+               "`put` would write them; `put` then takes them as they are",
     "put": "write a fetched tile, or a share of it, to a slot; with a third "
            "operand its elements become bf16 (of fp4 by e4m3 f16 too) times the "
            "scales fetched there, those of K tile `kk=` of them",

@@ -151,6 +151,35 @@ another_k_is_found(void **state)
     }
 }
 
+/* Elements that are widened before they are put: a kernel that holds, and such as take
+ * another K's scales, and put a half alone. */
+static void
+conversion_is_followed(void **state)
+{
+    static const char *const ways[][3] = {
+        { "", "", "" },
+        { "  advance %gSB\n", "", "K 64 of %sB is widened with the scales of another K" },
+        { "put %sB[0], %cB", "put %sB[0], %cB part=1 parts=2",
+          "%sB is read where a part of it holds other K than the rest" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct kn_sums_facts f;
+        const char *text;
+        struct kn_ctx c;
+        kiln_status s;
+
+        kn_ctx_init(&c, NULL, NULL);
+        text = changed(&c, slurp(&c, widened), "put %sB[0], %rB, %rSB", 0,
+                       "%cB:tile = convert %rB, %rSB\n    put %sB[0], %cB");
+        s = prove(&c, changed(&c, text, ways[i][0], 0, ways[i][1]), 200, &f);
+        if (s != (i ? KILN_FINDING : KILN_OK) || strcmp(c.err.text, ways[i][2]))
+            fail_msg("%zu: status %d, \"%s\"", i, (int)s, c.err.text);
+        kn_ctx_free(&c);
+    }
+}
+
 /* ---- K begun elsewhere --------------------------------------------------- */
 
 /* The kernel with its views rotated to K `first`, of a launch that is staggered
@@ -262,6 +291,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_kernel_is_followed),
         cmocka_unit_test(another_k_is_found),
+        cmocka_unit_test(conversion_is_followed),
         cmocka_unit_test(a_rotation_is_each_k_once),
         cmocka_unit_test(another_rotation_is_found),
         cmocka_unit_test(what_is_not_known_is_said),
