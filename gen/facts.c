@@ -42,6 +42,16 @@ scale_unit(const kiln_problem *p, uint8_t align)
     return kn_scale_size(p) > align ? kn_scale_size(p) : align;
 }
 
+/* Where rows of scales begin: of a share of K, where a K tile does. */
+static uint8_t
+scale_align(const struct kn_config *g, const struct kn_facts *f, uint8_t align)
+{
+    uint32_t tile = g->bk / 32;
+    bool shares = f->converts_early && (g->split_k > 1 || g->loader_split > 1);
+
+    return shares && tile < align ? (uint8_t)tile : align;
+}
+
 /* Rows of M or N are turned on their way to LDS: where LDS reads do not
  * transpose elements of this size, and where elements are converted. */
 static bool
@@ -66,7 +76,7 @@ scales_of(const kiln_problem *p, const struct kn_config *g)
     return !kn_direct_to_reg(g) && kn_scale_dwords(p, g) ? SCALES_SHUFFLED
          : kn_prequant(p) ? SCALES_OF_A
          : p->scale < KILN_SCALE_BLOCK128 || kn_widens_scaled(p) ? SCALES_NONE
-         : kn_scale_batch(p, g) ? SCALES_BATCH
+         : kn_scale_batch(p, g) || kn_converts_early(p, g) ? SCALES_BATCH
          : kn_weight_only(p) ? SCALES_OF_B : SCALES_TILE;
 }
 
@@ -100,10 +110,12 @@ many_loads(const struct kn_config *g)
 
 /* Two where one K step alone would have no place for late loads, too. */
 static int64_t
-parts_of(const struct given *x)
+parts_of(const struct given *x, const struct kn_facts *f)
 {
     bool one = kn_prequant(x->p) && many_loads(x->g) && x->a.ksteps == 1 && x->a.count > 1;
 
+    if (f->converts_early)
+        return x->a.count > 1 ? 2 : 1;
     return shared(x->g) ? kn_shares(x->g, &x->a)
                         : one || x->a.count * x->a.bytes > 128 ? 2 : 1;
 }
@@ -113,8 +125,9 @@ parts_of(const struct given *x)
 static bool
 late_loads(const struct kn_config *g, const struct kn_facts *f)
 {
-    return !f->direct && many_loads(g) &&
-           (g->stages == 1 || f->scaled_by_hand) && f->KSTEPS * f->PARTS > 1;
+    return f->converts_early ||
+           (!f->direct && many_loads(g) && (g->stages == 1 || f->scaled_by_hand) &&
+            f->KSTEPS * f->PARTS > 1);
 }
 
 static int64_t

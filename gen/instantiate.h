@@ -30,6 +30,9 @@ struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 /* Whether operands go to LDS directly (staging.c says when). */
 bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
 bool kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side);
+/* One slot of MX tiles along K that are widened: the next one is, while this one is
+ * multiplied. */
+bool kn_converts_early(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 

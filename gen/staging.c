@@ -251,6 +251,16 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
            kn_reads_of(g) != KN_READS_RUNS;
 }
 
+bool
+kn_converts_early(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_dequant(p) && kn_type_mx[p->a] && kn_type_mx[p->b] && !p->quant &&
+           kn_reads_of(g) == KN_READS_STEP && g->stages == 1 && g->wm * g->wn == 8 &&
+           128 % g->bk == 0 && g->lowering != KN_LOWERING_LLVM &&
+           kn_along_k(p, 'a') && kn_along_k(p, 'b') && !kn_scales_down(p, 'a') &&
+           !kn_scales_down(p, 'b') && !kn_shuffled(p);
+}
+
 /* A row of what a wave turns around in LDS, and 16 bytes so that rows start in
  * different banks. */
 uint32_t

@@ -1,5 +1,7 @@
 /* Two K tiles on their way in registers (three stages) against one (two), where LDS
- * is not filled from memory. The same launch must give the same bytes, right against
+ * is not filled from memory; and MX tiles that are converted while the ones before
+ * them are multiplied against such as are converted behind them, as LLVM's are. The
+ * same launch must give the same bytes, right against
  * the reference, without a finding, whatever the order of workgroups and of what
  * memory returns; K of no tile, of one and two, which are fewer than are asked for
  * ahead, and of many. */
@@ -12,7 +14,7 @@ struct row {
     kiln_target target;
     const char *name;
     kiln_problem p;          /* what the kernel is generated for */
-    const char *config;      /* without its stages */
+    const char *config, *one, *other; /* other ends config in its place */
     int64_t size[5][3];      /* launches: M, N, K; 0, 0, 0 ends */
 };
 
@@ -23,7 +25,11 @@ static const int64_t few[FEW] = { 70, 0, 1, 128, 17 };
                 { 20, 60, 0 } }
 #define OF_16 { { 64, 64, 1056 }, { 80, 80, 96 }, { 16, 16, 32 }, { 144, 144, 576 }, \
                 { 32, 64, 0 } }
-#define TILE(t, w) "tile=" t " waves=" w " schedule=simple lowering=asm"
+#define KERNEL(t, w) "tile=" t " waves=" w " schedule=simple "
+#define TILE(t, w) KERNEL(t, w) "lowering=asm", " stages=3", " stages=2"
+#define EARLY(t, w) KERNEL(t, w) "stages=1", " lowering=asm", " lowering=llvm"
+#define LARGE { { 256, 256, 1056 }, { 270, 260, 96 }, { 1, 4, 0 }, { 129, 132, 544 }, \
+                { 300, 300, 256 } }
 
 static const struct row rows[] = {
     { KILN_GFX942, "bf16", { .a = KILN_BF16 }, TILE("64x64x64", "2x2"), SIZES },
@@ -32,7 +38,7 @@ static const struct row rows[] = {
       TILE("32x64x64", "1x4"), OF_16 },
     { KILN_GFX942, "f16, tn, shares of K, beta",
       { .a = KILN_F16, .layout = KILN_TN, .beta = 1 },
-      TILE("64x64x32", "2x2") " split-k=2", OF_16 },
+      "split-k=2 " TILE("64x64x32", "2x2"), OF_16 },
     { KILN_GFX942, "fp8, 128-blocks", { .a = KILN_FP8, .scale = KILN_SCALE_BLOCK128 },
       TILE("64x64x128", "2x2"), SIZES },
     { KILN_GFX942, "mxfp8, groups",
@@ -52,20 +58,28 @@ static const struct row rows[] = {
         .scale_layout = KILN_SCALE_TRANSPOSED },
       TILE("64x64x128", "2x2"),
       { { 64, 64, 1056 }, { 70, 96, 96 }, { 1, 32, 32 } } },
+    { KILN_GFX942, "mxfp8, early", { .a = KILN_MXFP8 }, EARLY("256x256x64", "2x4"), LARGE },
+    { KILN_GFX942, "mxfp4, early", { .a = KILN_MXFP4 }, EARLY("128x256x128", "2x4"), LARGE },
+    { KILN_GFX942, "mxfp6 x mxfp8, early, shares of K",
+      { .a = KILN_MXFP6, .b = KILN_MXFP8 }, "split-k=3 " EARLY("256x128x64", "2x4"), LARGE },
+    { KILN_GFX942, "mxbf8 x mxfp4, early, groups",
+      { .a = KILN_MXBF8, .b = KILN_MXFP4, .family = KILN_GROUPED, .groups = FEW },
+      EARLY("128x128x64", "2x4"), { { 0, 132, 1056 }, { 0, 60, 96 } } },
     { KILN_GFX950, "f32", { .a = KILN_F32, .out = KILN_F32, .layout = KILN_NN },
       TILE("32x32x32", "2x2"), OF_16 },
 };
 
 static void
 open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r,
-            uint32_t stages)
+            const char *end)
 {
     kiln_problem p = num_sized(&r->p, r->target, r->size[0]);
     struct kn_config g = { 0 };
+    char text[200];
 
-    assert_true(num_configured(&g, &p, r->config));
+    snprintf(text, sizeof text, "%s%s", r->config, end);
+    assert_true(num_configured(&g, &p, text));
     g.domain.ktail = 1;
-    g.stages = stages;
     if (!num_open(k, counts, &p, &g))
         fail_msg("%s", k->c.err.text);
 }
@@ -84,26 +98,26 @@ launched(struct num_kernel *k, const struct row *r, const int64_t size[3], int n
 }
 
 static void
-two_ahead_are_one(void **state)
+both_are_one(void **state)
 {
     const struct row *r = *state;
     struct num_counts counts = { 0 };
-    struct num_kernel two, one;
+    struct num_kernel one, other;
 
-    open_kernel(&two, &counts, r, 3);
-    open_kernel(&one, &counts, r, 2);
+    open_kernel(&one, &counts, r, r->one);
+    open_kernel(&other, &counts, r, r->other);
     for (int n = 0; n < 5 && r->size[n][1]; n++)
-        assert_true(launched(&two, r, r->size[n], n) ==
-                    launched(&one, r, r->size[n], n));
-    num_close(&two);
+        assert_true(launched(&one, r, r->size[n], n) ==
+                    launched(&other, r, r->size[n], n));
     num_close(&one);
+    num_close(&other);
 }
 
 /* LLVM waits for all loads before the first use of any. */
 static void
 llvm_has_none(void **state)
 {
-    static const struct row r = { KILN_GFX942, "", { .a = KILN_BF16 }, "",
+    static const struct row r = { KILN_GFX942, "", { .a = KILN_BF16 }, "", "", "",
                                   { { 64, 64, 512 } } };
     kiln_problem p = num_sized(&r.p, r.target, r.size[0]);
     struct num_counts counts = { 0 };
@@ -127,7 +141,7 @@ main(void)
     memset(tests, 0, sizeof tests);
     for (size_t r = 0; r < N; r++)
         tests[r] = (struct CMUnitTest){ .name = rows[r].name,
-                                        .test_func = two_ahead_are_one,
+                                        .test_func = both_are_one,
                                         .initial_state = (void *)&rows[r] };
     tests[N] = (struct CMUnitTest)cmocka_unit_test(llvm_has_none);
     return _cmocka_run_group_tests("ahead", tests, N + 1, NULL, NULL);
