@@ -233,6 +233,9 @@ struct dist_load dist_load(const struct kn_lds *l, const struct kn_geom *g,
  * row k of a step's piece; its dwords as if they were aligned. */
 kn_ref dist_own_dword(struct dist *d, const struct dist_tile *t, kn_ref off,
                       uint32_t k);
+/* Where a lane loads that: nowhere, if the lane behind it has the dword. */
+kn_ref dist_behind_offset(struct dist *d, const struct dist_tile *v, kn_ref off,
+                          uint32_t step, const struct dist_load *x);
 uint32_t dist_own_dwords(struct dist *d, const struct dist_tile *t,
                          uint32_t step, uint32_t k, kn_ref *out);
 

@@ -143,6 +143,8 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         kn_ref off = load_offset(d, v, &g, n / per, load.row);
         struct kn_ins *ins;
 
+        off = dist_behind_offset(d, v, off, n / per, &load);
+
         if (!t->reg[n])
             t->reg[n] = dist_named(d, load_type(load.bytes), "%s.%u",
                                    kn_val(d->in, i->dst)->name, n);
@@ -279,6 +281,19 @@ dist_store_lds(struct dist *d, struct dist_place at, kn_ref v, uint32_t bytes)
     n->attr[KN_A_elem] = memory_elem(bytes);
 }
 
+/* Where this lane has a chunk of its own put. */
+static struct dist_place
+written_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
+{
+    const struct kn_lds *l = dist_lds(d, lds);
+    uint32_t chunk = kn_geometry(d->in, l).chunk;
+
+    if (l->unaligned)
+        return dist_own_place(d, slot, lds, step);
+    return (struct dist_place){ slot, dist_ic(d, KN_OP_mul, d->tid, chunk),
+                                (int64_t)step * kn_waves(d->in) * 64 * chunk };
+}
+
 static void
 put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t,
            struct steps x)
@@ -287,13 +302,11 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t,
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = dist_loads(l, &g);
     bool shifted = l->unaligned && !g.own;
-    kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
     for (uint32_t s = x.from; shifted && s < x.to; s++)
         dist_put_unaligned(d, slot, t, s);
     for (uint32_t s = x.from; !shifted && s < x.to; s++)
-        dist_store_lds(d, (struct dist_place){ slot, addr,
-                      (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
+        dist_store_lds(d, written_place(d, slot, t->lds, s),
                   g.own ? own_chunk(d, t, s)
                         : pack_chunk(d, t->reg + s * per, g.chunk, l->unit),
                   g.chunk);
@@ -535,13 +548,12 @@ clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
     struct kn_geom g = kn_geometry(d->in, l);
-    kn_ref k, row, valid, addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
+    kn_ref k, row, valid;
 
     for (uint32_t s = 0; !g.transpose && s < g.steps; s++) {
         dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &k);
         valid = dist_i2(d, KN_OP_sub, klen, row);
-        dist_clip_piece(d, (struct dist_place){ slot, addr,
-                            (int64_t)s * kn_waves(d->in) * 64 * g.chunk },
+        dist_clip_piece(d, written_place(d, slot, (int)KN_REF_LDS(slot), s),
                         dist_ic(d, KN_OP_mul, valid, 8 * g.chunk), g.chunk);
     }
     for (uint32_t s = 0; g.transpose && s < g.steps; s++) {
@@ -565,7 +577,6 @@ expand_clip(struct dist *d, const struct kn_ins *i)
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t bits = kn_elems[l->elem].bits;
     kn_ref klen = dist_operand(d, i->arg[1]);
-    kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, g.chunk);
 
     if (!l->gk && l->unaligned)
         clip_rows(d, i->arg[0], klen);
@@ -580,16 +591,12 @@ expand_clip(struct dist *d, const struct kn_ins *i)
     }
     klen = dist_ic(d, KN_OP_mul, klen, bits);
     for (uint32_t s = 0; s < g.steps; s++) {
-        int64_t at = (int64_t)s * kn_waves(d->in) * 64 * g.chunk;
         kn_ref row, chunk, valid;
 
         dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &chunk);
         valid = dist_i2(d, KN_OP_sub, klen,
                         dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
-        dist_clip_piece(d, l->unaligned && !g.own
-                           ? dist_own_place(d, i->arg[0],
-                                            (int)KN_REF_LDS(i->arg[0]), s)
-                           : (struct dist_place){ i->arg[0], addr, at },
+        dist_clip_piece(d, written_place(d, i->arg[0], (int)KN_REF_LDS(i->arg[0]), s),
                         valid, g.chunk);
     }
     return KILN_OK;

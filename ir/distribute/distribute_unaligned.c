@@ -8,9 +8,11 @@
  * step has a multiple of four rows, so `low` is the same in all steps of a
  * lane, but where rows are named: by ids, or as a gate's and its up's.
  *
- * Where lanes side by side are not so in memory (kn_geom.own) each loads all
- * dwords that its bytes are in. A transpose block begins a multiple of four rows
- * and of four bytes from the tile, so `low` is that of its row, of all lanes. */
+ * Where a row's first lane has none before it (kn_geom.own) each loads all dwords
+ * that its bytes are in, but for the last of five, which the lane behind it has,
+ * of the same row and the same 16 lanes: that is loaded where there is no such lane.
+ * A transpose block begins a multiple of four rows and of four bytes from the tile,
+ * so `low` is that of its row, of all lanes. */
 #include "distribute.h"
 
 void
@@ -68,6 +70,18 @@ dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name)
     }
 }
 
+/* Where LDS has chunk `id` of the tile. */
+static kn_ref
+swizzled(struct dist *d, const struct kn_lds *l, uint32_t cpr, kn_ref id)
+{
+    kn_ref row = dist_ic(d, KN_OP_udiv, id, cpr), chunk;
+
+    if (!(cpr & (cpr - 1)))
+        return dist_i2(d, KN_OP_xor, id, dist_swizzle(d, l, row));
+    chunk = dist_i2(d, KN_OP_xor, dist_ic(d, KN_OP_urem, id, cpr), dist_swizzle(d, l, row));
+    return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, cpr), chunk);
+}
+
 struct dist_place
 dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
 {
@@ -75,12 +89,11 @@ dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t threads = kn_waves(d->in) * 64;
     uint32_t period = 1u << (l->swz_s + l->swz_n);
-    bool same = !l->swz_n || threads / g.cpr % period == 0;
+    bool same = !l->swz_n || (threads % g.cpr == 0 && threads / g.cpr % period == 0);
     kn_ref id = dist_chunk_id(d, same ? 0 : step);
 
     if (l->swz_n)
-        id = dist_i2(d, KN_OP_xor, id,
-                     dist_swizzle(d, l, dist_ic(d, KN_OP_udiv, id, g.cpr)));
+        id = swizzled(d, l, g.cpr, id);
     return (struct dist_place){ slot, dist_ic(d, KN_OP_mul, id, g.chunk),
                                 same ? (int64_t)step * threads * g.chunk : 0 };
 }
@@ -139,6 +152,53 @@ is_block(const struct dist *d, const struct dist_tile *t)
     return kn_geometry(d->in, dist_lds(d, t->lds)).transpose;
 }
 
+/* Pieces of a row, lanes side by side. */
+static uint32_t
+pieces_of_row(const struct kn_geom *g)
+{
+    return g->run ? g->per : g->cpr;
+}
+
+/* Whether a load is of the one dword behind a lane's own, of rows of several lanes. */
+static bool
+is_behind(const struct kn_lds *l, const struct kn_geom *g, const struct dist_load *x)
+{
+    return g->own && !g->transpose && l->kdiv == 1 && pieces_of_row(g) > 1 &&
+           x->bytes == 4 && x->at == g->mem;
+}
+
+/* Whether the lane behind this one has not what lies behind its piece. */
+static kn_ref
+has_none_behind(struct dist *d, const struct kn_geom *g, uint32_t step)
+{
+    uint32_t per = pieces_of_row(g);
+    kn_ref last = dist_int(d, per - 1), pick[3];
+
+    pick[0] = dist_op(d, KN_OP_eq, kn_vb1, dist_ic(d, KN_OP_and, d->tid, 15),
+                      dist_int(d, 15));
+    if (per % 16 == 0)
+        return pick[0];
+    pick[1] = last;
+    pick[2] = dist_ic(d, KN_OP_urem, dist_chunk_id(d, step), per);
+    if (16 % per)
+        pick[2] = dist_op3(d, KN_OP_select, kn_v32, pick);
+    return dist_op(d, KN_OP_eq, kn_vb1, pick[2], last);
+}
+
+kn_ref
+dist_behind_offset(struct dist *d, const struct dist_tile *v, kn_ref off, uint32_t step,
+                   const struct dist_load *x)
+{
+    const struct kn_lds *l = dist_lds(d, v->lds);
+    struct kn_geom g = kn_geometry(d->in, l);
+    kn_ref pick[] = { 0, off, dist_int(d, DIST_NEVER) };
+
+    if (!is_behind(l, &g, x))
+        return off;
+    pick[0] = has_none_behind(d, &g, step);
+    return dist_op3(d, KN_OP_select, kn_v32, pick);
+}
+
 kn_ref
 dist_own_dword(struct dist *d, const struct dist_tile *t, kn_ref off, uint32_t k)
 {
@@ -174,6 +234,11 @@ dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
 
         for (uint32_t at = 0; x.row == k && at < x.bytes; at += 4)
             w[n++] = x.bytes > 4 ? dist_slice(d, reg, at / 4) : reg;
+        if (is_behind(l, &g, &x)) {
+            kn_ref pick[] = { has_none_behind(d, &g, step), reg, roll(d, w[0], 15) };
+
+            w[n - 1] = dist_op3(d, KN_OP_select, kn_v32, pick);
+        }
     }
     for (uint32_t i = 0; i + 1 < n; i++) {
         arg[0] = w[i + 1];

@@ -34,11 +34,11 @@ void
 dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c, kn_ref *row,
                  kn_ref *chunk)
 {
-    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t cpr = kn_geometry(d->in, l).cpr;
 
-    *row = dist_ic(d, KN_OP_udiv, c, g.cpr);
-    *chunk = dist_ic(d, KN_OP_urem, c, g.cpr);
-    if (l->swz_n && (!l->unaligned || g.own))
+    *row = dist_ic(d, KN_OP_udiv, c, cpr);
+    *chunk = dist_ic(d, KN_OP_urem, c, cpr);
+    if (l->swz_n && !l->unaligned)
         *chunk = dist_i2(d, KN_OP_xor, *chunk, dist_swizzle(d, l, *row));
 }
 
