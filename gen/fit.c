@@ -235,7 +235,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     one = kn_tile_lds(c, p, g);
     want = 1 + (65535 + one) / one;
     g->stages = 2;
-    if (kn_scale_batch(p, g))
+    if (kn_direct(p, g) && kn_scale_batch(p, g))
         return kn_reads_of(g) == KN_READS_STEP ? batched_stages(p, g, one, most) : 2;
     /* A second slot behind a persistent walk spills what is staged. */
     if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&

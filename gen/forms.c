@@ -133,8 +133,10 @@ kn_scale_dwords(const kiln_problem *p, const struct kn_config *g)
 static bool
 batches_slots(const kiln_problem *p, const struct kn_config *g)
 {
+    if (kn_reads_of(g) == KN_READS_STEP && !kn_direct(p, g))
+        return kn_registers_batch(p, g);
     if (kn_reads_of(g) == KN_READS_STEP)
-        return g->stages && kn_direct(p, g) && kn_room_for_batches(p, g);
+        return g->stages && kn_room_for_batches(p, g);
     return g->stages == (kn_8wave_one_slot(g) ? 1
                          : g->copies == KN_COPIES_LINES && !lags_by_quarters(p, g) ? 3
                          : 2);
@@ -147,7 +149,7 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
         !batches_slots(p, g) ||
         kn_family_of(p)->routed || p->scale_layout || g->bk > 256 ||
         ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
-         !kn_unaligned_scales(p, g)))
+         kn_direct(p, g) && !kn_unaligned_scales(p, g)))
         return 0;
     return kn_scale_batch_k(g) / g->bk;
 }

@@ -66,6 +66,14 @@ uint32_t kn_scale_batch_k(const struct kn_config *g);
 /* Whether batches have their places in LDS where slots are filled whole. */
 bool kn_room_for_batches(const kiln_problem *p, const struct kn_config *g);
 
+/* Whether batches of MX scales go through registers beside operands that do, in one
+ * place of LDS: of tiles whose loads fill the memory queue, in a loop of some batches,
+ * as assembly (docs/timing.md). resources.c */
+bool kn_registers_batch(const kiln_problem *p, const struct kn_config *g);
+
+/* Bytes of LDS that rows of so many bits are copied to, by all threads 16 bytes each. */
+uint32_t kn_copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b);
+
 /* K tiles that a loop has in registers on their way to LDS: of three stages two, and
  * two in LDS. */
 uint32_t kn_ahead(const kiln_problem *p, const struct kn_config *g);

@@ -41,9 +41,9 @@ struct demand {
 };
 
 static struct demand
-demand_of(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+demand_of(const kiln_problem *p, const struct kn_config *g)
 {
-    struct kn_fn f = kn_tile_fn(c, p, g);
+    struct kn_fn f = kn_tile_fn(NULL, p, g);
     struct demand d = { .p = p, .g = g, .a = kn_fragment(&f, 'a'),
                         .b = kn_fragment(&f, 'b'),
                         .bits_a = kn_elems[f.shape.ta].bits,
@@ -103,6 +103,7 @@ staged(const struct demand *d)
     const struct kn_config *g = d->g;
     uint32_t a = kn_prequant(d->p) || d->p->quant ? 16 : d->bits_a;
     uint32_t threads = g->wm * g->wn * 64;
+
 
     return d->direct ? 24
          : 24 + kn_ahead(d->p, g) *
@@ -181,7 +182,7 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
 
     if (c->refused && kn_was_refused(c, g))
         return KN_TOO_MANY;
-    d = demand_of(c, p, g);
+    d = demand_of(p, g);
     if (kn_direct_to_reg(g))
         return streamed(&d);
     stage = staged(&d);
@@ -189,6 +190,35 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
         return KN_TOO_NARROW;
     return d.acc + fragments(&d) + stage + shifting(&d) + converting(p) +
            waiting(&d);
+}
+
+/* Of eight waves, whose registers are half as many (measured on the largest); lanes
+ * that shift rows of 6 bits have no more. */
+static bool
+has_room(const kiln_problem *p, const struct kn_config *g, uint32_t batch)
+{
+    struct demand d = demand_of(p, g);
+    uint32_t threads = g->wm * g->wn * 64;
+    bool six = (d.loose_a && d.bits_a == 6) || (d.loose_b && d.bits_b == 6);
+
+    return threads <= 256 ||
+           (kn_ahead(p, g) == 1 && !six && (d.acc < 128 || d.a.ksteps > 1) &&
+            d.acc + fragments(&d) + staged(&d) + pieces(batch, 4, true, threads) <= 256);
+}
+
+bool
+kn_registers_batch(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t slots = g->stages > 1 ? 2 : 1, cols = kn_scale_batch_k(g) / 32;
+    int64_t share = p->k / (g->split_k ? g->split_k : 1);
+
+    return kn_targets[p->target].scaled && !kn_dequant(p) && p->layout == KILN_NT &&
+           g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
+           kn_family_of(p)->ragged != 'k' && g->bm * g->bn >= 80 * 128 &&
+           (!p->k || share >= 8 * (int64_t)g->bk) &&
+           slots * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
+               kn_copied(g, 8 * cols, 8 * cols) <= kn_targets[p->target].lds &&
+           has_room(p, g, cols * (g->bm + g->bn));
 }
 
 uint32_t

@@ -199,9 +199,8 @@ kn_scale_slots(const struct kn_config *g)
          : kn_reads_of(g) == KN_READS_STEP && g->stages == 3 ? 3 : 2;
 }
 
-/* Bytes of LDS that rows are copied to, by all threads 16 bytes each. */
-static uint32_t
-copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
+uint32_t
+kn_copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
 {
     uint32_t all = g->wm * g->wn * 64 * 16;
     uint32_t a = g->bm * bits_a / 8, b = g->bn * bits_b / 8;
@@ -217,9 +216,9 @@ kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
 
     return kn_reads_of(g) == KN_READS_STEP && slots >= 2 && slots <= 4 &&
            !kn_family_of(p)->routed && g->bk <= 256 &&
-           slots * copied(g, g->bk * kn_type_bits[p->a],
+           slots * kn_copied(g, g->bk * kn_type_bits[p->a],
                           g->bk * kn_type_bits[p->b]) +
-               kn_scale_slots(g) * copied(g, scales, scales) <=
+               kn_scale_slots(g) * kn_copied(g, scales, scales) <=
                kn_targets[p->target].lds;
 }
 
