@@ -217,7 +217,10 @@ kn_ref dist_aligned_records(struct dist *d, const struct dist_tile *v,
 kn_ref dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off,
                     uint32_t step);
 void dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name);
-/* Where in the slot this lane's chunk of a step is. */
+/* Whether lanes side by side have chunks side by side in memory, so that LDS has them
+ * where its rows are swizzled; else memory is read so. */
+bool dist_in_order(const struct dist *d, const struct kn_lds *l);
+/* Where in the slot this lane's chunk of a step is, then. */
 struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds,
                                  uint32_t step);
 void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,

@@ -288,7 +288,7 @@ written_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
     const struct kn_lds *l = dist_lds(d, lds);
     uint32_t chunk = kn_geometry(d->in, l).chunk;
 
-    if (l->unaligned)
+    if (dist_in_order(d, l))
         return dist_own_place(d, slot, lds, step);
     return (struct dist_place){ slot, dist_ic(d, KN_OP_mul, d->tid, chunk),
                                 (int64_t)step * kn_waves(d->in) * 64 * chunk };

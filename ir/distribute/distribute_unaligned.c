@@ -159,12 +159,42 @@ pieces_of_row(const struct kn_geom *g)
     return g->run ? g->per : g->cpr;
 }
 
-/* Whether a load is of the one dword behind a lane's own, of rows of several lanes. */
+/* Eight waves with many sums have no registers for where the last lanes load, of A,
+ * or with more sums of either where A is K-outer (measured; i8 has fewer fragments). */
 static bool
-is_behind(const struct kn_lds *l, const struct kn_geom *g, const struct dist_load *x)
+is_tight(const struct dist *d, const struct kn_lds *l)
 {
-    return g->own && !g->transpose && l->kdiv == 1 && pieces_of_row(g) > 1 &&
-           x->bytes == 4 && x->at == g->mem;
+    const struct kn_shape *s = &d->in->shape;
+    uint32_t threads = kn_waves(d->in) * 64, sums = s->bm * s->bn / threads;
+    bool outer = false;
+
+    for (size_t i = 0; i < d->in->nlds; i++)
+        outer |= d->in->lds[i].side == 'a' && d->in->lds[i].kdiv == 1 && !d->in->lds[i].gk;
+    return threads > 256 && ((l->side == 'a' && sums >= 80) ||
+                             (outer && sums >= 96 && l->elem != KN_T_i8));
+}
+
+/* Whether a lane may have what is behind its piece from the next: of rows of several
+ * lanes. */
+static bool
+asks_next(const struct dist *d, const struct kn_lds *l)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    return g.own && !g.transpose && l->kdiv == 1 && pieces_of_row(&g) > 1 && !is_tight(d, l);
+}
+
+bool
+dist_in_order(const struct dist *d, const struct kn_lds *l)
+{
+    return l->unaligned && (!kn_geometry(d->in, l).own || asks_next(d, l));
+}
+
+/* Whether a load is of the one dword behind a lane's own. */
+static bool
+is_behind(const struct dist *d, const struct kn_lds *l, const struct dist_load *x)
+{
+    return x->bytes == 4 && x->at == kn_geometry(d->in, l).mem && asks_next(d, l);
 }
 
 /* Whether the lane behind this one has not what lies behind its piece. */
@@ -193,7 +223,7 @@ dist_behind_offset(struct dist *d, const struct dist_tile *v, kn_ref off, uint32
     struct kn_geom g = kn_geometry(d->in, l);
     kn_ref pick[] = { 0, off, dist_int(d, DIST_NEVER) };
 
-    if (!is_behind(l, &g, x))
+    if (!is_behind(d, l, x))
         return off;
     pick[0] = has_none_behind(d, &g, step);
     return dist_op3(d, KN_OP_select, kn_v32, pick);
@@ -234,7 +264,7 @@ dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
 
         for (uint32_t at = 0; x.row == k && at < x.bytes; at += 4)
             w[n++] = x.bytes > 4 ? dist_slice(d, reg, at / 4) : reg;
-        if (is_behind(l, &g, &x)) {
+        if (is_behind(d, l, &x)) {
             kn_ref pick[] = { has_none_behind(d, &g, step), reg, roll(d, w[0], 15) };
 
             w[n - 1] = dist_op3(d, KN_OP_select, kn_v32, pick);

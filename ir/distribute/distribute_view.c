@@ -38,7 +38,7 @@ dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c, kn_ref *row,
 
     *row = dist_ic(d, KN_OP_udiv, c, cpr);
     *chunk = dist_ic(d, KN_OP_urem, c, cpr);
-    if (l->swz_n && !l->unaligned)
+    if (l->swz_n && !dist_in_order(d, l))
         *chunk = dist_i2(d, KN_OP_xor, *chunk, dist_swizzle(d, l, *row));
 }
 
