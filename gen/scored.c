@@ -188,6 +188,14 @@ is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
            kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
 }
 
+/* Whether it has the slots that the row was measured with: rows at any byte have rows
+ * of two for a K that has no three K tiles (fit.c), whose clocks are of another loop. */
+static bool
+as_measured(const struct kn_score *s, const struct kn_config *g)
+{
+    return !kn_class_is_odd(s->class) || s->stages == g->stages;
+}
+
 /* Shares of K that are worth a try: some K tiles each, but in `4-wave`, which
  * adds them up later than eight waves. Ragged groups have up to a row of tiles
  * more each, and their counters too. */
@@ -306,7 +314,7 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
 {
     struct best next = *b;
 
-    if (is_ahead(p, s, &try, &next) && is_kernel(c, p, &try)) {
+    if (is_ahead(p, s, &try, &next) && is_kernel(c, p, &try) && as_measured(s, &try)) {
         next.g = try;
         *b = next;
     }

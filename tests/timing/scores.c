@@ -112,7 +112,7 @@ struct bench {
     const struct class *k;
     kiln_target target;
     const char *layout;
-    char rows[128][160];     /* put, so that none comes twice */
+    char rows[192][160];     /* put, so that none comes twice */
     size_t nrows;
 };
 
@@ -285,6 +285,28 @@ put_row(struct bench *b, const struct kn_generated *g,
     b->nrows += b->nrows + 1 < COUNT(b->rows);
 }
 
+/* The slots of what was measured; 0: it could not be. */
+static uint32_t
+try_config(struct bench *b, const struct kn_config *given)
+{
+    struct kn_tuning nothing = { .alone = true };
+    struct measured m = { 0 };
+    struct kn_generated g = { 0 };
+    uint32_t stages = 0;
+    struct kn_ctx c;
+
+    kn_ctx_init(&c, NULL, NULL);
+    c.tuning = &nothing;
+    if (!measure(&c, b, given, &g, &m)) {
+        put_row(b, &g, &m);
+        stages = g.cfg.stages;
+    }
+    kn_ctx_free(&c);
+    return stages;
+}
+
+/* Rows at any byte that have three slots have two where K is short (gen/fit.c), and
+ * are chosen by those. */
 static void
 try_row(struct bench *b, enum kn_schedule schedule,
         const struct tile *t, uint32_t bk, bool walks)
@@ -292,17 +314,12 @@ try_row(struct bench *b, enum kn_schedule schedule,
     struct kn_config given = { .bm = t->bm, .bn = t->bn, .bk = bk, .wm = t->wm,
                                .wn = t->wn, .stages = t->stages,
                                .schedule = schedule, .split_k = 1 };
-    struct kn_tuning nothing = { .alone = true };
-    struct measured m = { 0 };
-    struct kn_generated g;
-    struct kn_ctx c;
 
     given.cus = walks ? GROUPS : 0;
-    kn_ctx_init(&c, NULL, NULL);
-    c.tuning = &nothing;
-    if (!measure(&c, b, &given, &g, &m))
-        put_row(b, &g, &m);
-    kn_ctx_free(&c);
+    if (try_config(b, &given) == 3 && b->k->odd && !given.stages) {
+        given.stages = 2;
+        try_config(b, &given);
+    }
 }
 
 /* The constants of the model that score.c has a use for. */
