@@ -279,11 +279,11 @@ share_of(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
 uint32_t
 kn_quant_ahead(const kiln_problem *p)
 {
-    bool bytes = kn_type_bits[p->out] == 8;
+    uint32_t bits = kn_type_bits[p->out];
 
     if (p->round)
-        return bytes ? kn_targets[p->target].vector_per_byte / 3 : 1;
-    return kn_type_bits[p->out] == 4 ? 3 : 5;
+        return bits == 4 ? 1 : kn_targets[p->target].vector_per_byte / 3 - (bits == 6);
+    return bits == 4 ? 3 : 5;
 }
 
 enum { ROW_STEPS = 8 };
@@ -358,8 +358,10 @@ static uint32_t
 panels_most(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out];
-    uint32_t work = bits == 4 ? 54 : bits == 6 ? 30 : p->out_scale == KILN_OUT_STATIC ? 18 : 24;
+    uint32_t work = bits == 6 ? 30 : p->out_scale == KILN_OUT_STATIC ? 18 : 24;
 
+    if (bits == 4)
+        work = kn_quant_direct(p) && !kn_targets[p->target].scaled ? 36 : 54;
     if (p->round)
         work += work / 2;
     if (kn_quant_dual(p))

@@ -90,6 +90,18 @@ kn_quant_shared(const kiln_problem *p, const struct kn_config *g)
  * one, so that they become codes as they come. */
 uint32_t kn_quant_ahead(const kiln_problem *p);
 
+/* Codes can be made of pairs of A's elements as they are: by conversions that take the
+ * scale, or fp4's of bf16, whose bits f16 has all. */
+static inline bool
+kn_quant_direct(const kiln_problem *p)
+{
+    uint32_t bits = kn_type_bits[p->out];
+
+    return p->out_scale == KILN_OUT_MX32 && !kn_quant_gated(p) && !p->hadamard && !p->round &&
+           (kn_targets[p->target].scaled ? bits < 8 && p->a != KILN_F32
+                                         : bits == 4 && p->a == KILN_BF16);
+}
+
 /* kn_problem_normalise, kn_domain_of, kn_choose and kn_limits_of of the family. */
 kiln_status kn_quant_normalise(struct kn_ctx *c, kiln_problem *p);
 struct kn_domain kn_quant_domain(const kiln_problem *p, uint32_t base);

@@ -285,6 +285,22 @@ check_random(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_fours(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst), from;
+    bool pairs;
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    from = type_of(f, i->arg[0]);
+    pairs = from.elem == KN_T_i32 && from.n == 4 && i->arg[2];
+    if (t.elem != KN_T_i32 || t.n != 1 || !t.lane)
+        return FAIL(f, i->at, "the result of codes.4 is v.i32");
+    return pairs || (from.elem == KN_T_f32 && from.n == 8 && !i->arg[1] &&
+                     kn_targets[f->target].fnuz) ? KILN_OK
+           : FAIL(f, i->at, "codes.4 takes v.i32x4 and two of v.i32, or of gfx942 v.f32x8");
+}
+
+static kiln_status
 check_at_random(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst);
@@ -482,7 +498,8 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_widen] = check_widen,
     [KN_OP_unpack32] = check_unpack32,
     [KN_OP_fold] = check_fold,
-    [KN_OP_random] = check_random, [KN_OP_atrandom] = check_at_random,
+    [KN_OP_fours] = check_fours, [KN_OP_random] = check_random,
+    [KN_OP_atrandom] = check_at_random,
     [KN_OP_nmax] = kn_verify_near,
     [KN_OP_amax] = kn_verify_magnitude,
     [KN_OP_storeq] = kn_verify_written, [KN_OP_storepanel] = kn_verify_written,

@@ -1,0 +1,211 @@
+/* distribute_fours.c - codes.4: eight codes of fp4 where no conversion makes them.
+ *
+ * Of pairs of bf16 under a scale: a magnitude moved to exponents where fp4's smallest
+ * normal number, 1, is that of f16 has fp4's code in its upper bits, and below them
+ * what is rounded. The move is exact: bf16 has 8 significant bits, and what is lost of
+ * those of numbers below 1/4 leaves them below 1/4, which is the smallest half.
+ *
+ * Of f32: rounded by a sum with 1.5 * 2^22 times the power of two below it, and with
+ * 2^-10 of its sign added, which keeps that of a zero, each has its three bits in
+ * those of the 8-bit float of FNUZ. */
+#include "distribute.h"
+
+static kn_ref
+as(struct dist *d, uint8_t elem, uint32_t n, kn_ref v)
+{
+    return dist_op(d, KN_OP_bits, dist_vec(elem, n), v, 0);
+}
+
+static kn_ref
+number(struct dist *d, int64_t v)
+{
+    return dist_op(d, KN_OP_mov, kn_v32, dist_int(d, v), 0);
+}
+
+static kn_ref
+pair_op(struct dist *d, enum kn_op op, kn_ref x, kn_ref y)
+{
+    struct kn_type t = dist_vec(KN_T_i16, 2);
+
+    x = dist_op(d, op, t, as(d, KN_T_i16, 2, x), as(d, KN_T_i16, 2, y));
+    return as(d, KN_T_i32, 1, x);
+}
+
+/* Bits of x where the mask has ones, else of y. */
+static kn_ref
+merged(struct dist *d, int64_t mask, kn_ref x, kn_ref y)
+{
+    return dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, x, mask),
+                   dist_ic(d, KN_OP_and, y, ~mask & 0xffffffff));
+}
+
+enum { NEAR = 3, LARGER = 64 };  /* scales with numbers that are not normal beside them */
+
+/* Two magnitudes times a power of two each lane has. */
+static kn_ref
+two_times(struct dist *d, kn_ref mag, kn_ref by)
+{
+    struct kn_type two = dist_vec(KN_T_f32, 2);
+    kn_ref v = dist_op(d, KN_OP_cvt, two, as(d, KN_T_bf16, 2, mag), 0);
+
+    v = as(d, KN_T_i32, 2, dist_op(d, KN_OP_fmul, two, v,
+                                   dist_op(d, KN_OP_splat, two, by, 0)));
+    return dist_perm(d, dist_slice(d, v, 1), dist_slice(d, v, 0), 0x07060302);
+}
+
+/* Blocks whose numbers may not be normal: 2^64 times as large, and so is the scale.
+ * Zeros are none. */
+static void
+enlarge(struct dist *d, kn_ref amax, kn_ref byte, kn_ref mag[4])
+{
+    kn_ref any = dist_op(d, KN_OP_ult, kn_vb1, byte, dist_int(d, NEAR)), by, more;
+
+    any = dist_op(d, KN_OP_band, kn_vb1, any,
+                  dist_op(d, KN_OP_ne, kn_vb1, amax, dist_int(d, 0)));
+    more = dist_op3(d, KN_OP_select, kn_v32,
+                    (kn_ref[3]){ any, dist_int(d, LARGER), dist_int(d, 0) });
+    by = dist_op(d, KN_OP_count, kn_s32, any, 0);
+    any = dist_op(d, KN_OP_ne, kn_sb1, by, dist_int(d, 0));
+    dist_add(d, KN_OP_if, 0)->arg[0] = any;
+    by = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_add, more, 127), 23);
+    by = as(d, KN_T_f32, 1, by);
+    for (int h = 0; h < 4; h++)
+        dist_move(d, mag[h], two_times(d, mag[h], by));
+    dist_move(d, byte, dist_i2(d, KN_OP_add, byte, more));
+    dist_add(d, KN_OP_end, 0);
+}
+
+/* Codes in bits 9 to 11 of both halves, nearest even; what is below them is left. */
+static kn_ref
+rounded(struct dist *d, kn_ref mag, kn_ref quarter, bool sat)
+{
+    struct kn_type two = dist_vec(KN_T_f16, 2);
+    kn_ref odd;
+
+    mag = as(d, KN_T_f16, 2, dist_ic(d, KN_OP_shl, mag, 3));
+    mag = as(d, KN_T_i32, 1, dist_op(d, KN_OP_fmul, two, mag, quarter));
+    odd = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, mag, 9), 0x00010001);
+    mag = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_add, mag, 0x00ff00ff), odd);
+    return sat ? pair_op(d, KN_OP_umin, mag, number(d, 0x0fff0fff)) : mag;
+}
+
+/* Four codes of two pairs, with signs, in bytes 1 and 3. */
+static kn_ref
+four_codes(struct dist *d, const kn_ref code[2], const kn_ref pair[2])
+{
+    kn_ref sign = dist_perm(d, pair[1], pair[0], 0x07050301);
+    kn_ref v = dist_perm(d, code[1], code[0], 0x07050301);
+
+    v = merged(d, 0x10101010, dist_ic(d, KN_OP_shr, sign, 3), v);
+    return merged(d, 0x0f0f0f0f, dist_ic(d, KN_OP_shl, v, 7),
+                  dist_ic(d, KN_OP_shl, v, 3));
+}
+
+static kn_ref
+of_pairs(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref quarter = as(d, KN_T_f16, 2, number(d, 0x34003400));
+    kn_ref pair[4], mag[4], byte = dist_temp(d, kn_v32), base, low;
+
+    dist_move(d, byte, i->arg[1]);
+    for (uint32_t h = 0; h < 4; h++) {
+        pair[h] = dist_slice(d, i->arg[0], h);
+        mag[h] = dist_ic(d, KN_OP_and, pair[h], 0x7fff7fff);
+    }
+    enlarge(d, i->arg[2], byte, mag);
+    base = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_shl, byte, 7), -(NEAR << 7));
+    base = dist_perm(d, base, base, 0x01000100);
+    for (int h = 0; h < 4; h++) {
+        mag[h] = pair_op(d, KN_OP_umax, mag[h], base);
+        mag[h] = rounded(d, pair_op(d, KN_OP_sub, mag[h], base), quarter,
+                         i->attr[KN_A_sat]);
+    }
+    low = four_codes(d, mag, pair);
+    return dist_perm(d, four_codes(d, mag + 2, pair + 2), low, 0x07050301);
+}
+
+/* ---- f32 ---- */
+
+static kn_ref
+two_of(struct dist *d, double v)
+{
+    kn_ref one = dist_op(d, KN_OP_mov, kn_vf32, kn_flt(d->out, v), 0);
+
+    return dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), one, 0);
+}
+
+static kn_ref
+fma_of(struct dist *d, kn_ref x, kn_ref y, kn_ref z)
+{
+    return dist_op3(d, KN_OP_fma, dist_vec(KN_T_f32, 2), (kn_ref[3]){ x, y, z });
+}
+
+/* In a register, so that one instruction takes two such numbers. */
+static kn_ref
+held(struct dist *d, int64_t v)
+{
+    return as(d, KN_T_i32, 1, as(d, KN_T_f32, 1, number(d, v)));
+}
+
+/* Two of the values, nearest even unless they are rounded, with 2^-10 of their sign. */
+static kn_ref
+two_fields(struct dist *d, const kn_ref bits[2], bool done)
+{
+    kn_ref v = as(d, KN_T_f32, 2, dist_cat(d, bits, 2)), size[2], sign[2], steps;
+
+    for (int e = 0; e < 2; e++) {
+        size[e] = dist_ic(d, KN_OP_and, bits[e], 0x7f800000);
+        size[e] = dist_ic(d, KN_OP_umax, size[e], 0x3f800000);
+        sign[e] = dist_ic(d, KN_OP_and, bits[e], 0x80000000);
+        sign[e] = dist_i2(d, KN_OP_or, sign[e], held(d, 0x3a800000));
+    }
+    steps = as(d, KN_T_f32, 2, dist_cat(d, size, 2));
+    if (!done) {
+        v = fma_of(d, steps, two_of(d, 6291456), v);
+        v = fma_of(d, steps, two_of(d, -6291456), v);
+    }
+    return fma_of(d, v, two_of(d, 0.0078125), as(d, KN_T_f32, 2, dist_cat(d, sign, 2)));
+}
+
+/* Bytes of every second value. */
+static kn_ref
+bytes_of(struct dist *d, const kn_ref *two, uint32_t odd, bool sat)
+{
+    kn_ref v[4], q, over;
+
+    for (uint32_t h = 0; h < 4; h++)
+        v[h] = dist_slice(d, as(d, KN_T_i32, 2, two[h]), odd);
+    q = dist_op(d, KN_OP_cvt8, kn_v32, as(d, KN_T_f32, 4, dist_cat(d, v, 4)), 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_elem] = KN_T_fp8;
+    d->out->ins[d->out->nins - 1].attr[KN_A_parts] = 3;
+    over = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, q, 3), 0x04040404);
+    return sat ? dist_i2(d, KN_OP_sub, q, over) : q;
+}
+
+static kn_ref
+of_numbers(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref all = as(d, KN_T_i32, 8, i->arg[0]), two[4], even, odd;
+
+    for (uint32_t h = 0; h < 4; h++) {
+        kn_ref bits[2] = { dist_slice(d, all, 2 * h), 0 };
+
+        bits[1] = dist_slice(d, all, 2 * h + 1);
+        two[h] = two_fields(d, bits, i->attr[KN_A_mode]);
+    }
+    even = bytes_of(d, two, 0, i->attr[KN_A_sat]);
+    odd = bytes_of(d, two, 1, i->attr[KN_A_sat]);
+    even = merged(d, 0x07070707, dist_ic(d, KN_OP_shr, even, 2),
+                  dist_ic(d, KN_OP_shr, even, 4));
+    odd = merged(d, 0x70707070, dist_ic(d, KN_OP_shl, odd, 2), odd);
+    return merged(d, 0x0f0f0f0f, even, odd);
+}
+
+kiln_status
+expand_fours(struct dist *d, const struct kn_ins *i)
+{
+    bool pairs = kn_val(d->out, i->arg[0])->type.elem == KN_T_i32;
+
+    dist_move(d, i->dst, pairs ? of_pairs(d, i) : of_numbers(d, i));
+    return KILN_OK;
+}
