@@ -286,15 +286,17 @@ kn_quant_ahead(const kiln_problem *p)
     return bits == 4 ? 3 : 5;
 }
 
-enum { ROW_STEPS = 8 };
+enum { ROW_STEPS = 8, ROUND_WORK = 6 }; /* the latter lane operations a byte, about */
 
-/* Waves have a step of several rows, as many as leave all compute units work; shuffled
- * scales come in blocks of 32 rows. */
+/* Waves have a step of several rows, as many as leave all compute units work, and more
+ * where they have more vector work than time; shuffled scales come in blocks of 32 rows. */
 static uint32_t
 steps_of(const kiln_problem *p, uint32_t columns)
 {
     uint32_t rows = 4 * 512 / columns, least = kn_shuffled(p) && rows < 32 ? 32 / rows : 1;
-    uint32_t best = least, most = ROW_STEPS;
+    bool slow = p->round && kn_type_bits[p->out] < 8 &&
+                kn_targets[p->target].vector_per_byte <= ROUND_WORK;
+    uint32_t best = least, most = slow ? 2 * ROW_STEPS : ROW_STEPS;
     int64_t across = (p->k + columns - 1) / columns, lowest = INT64_MAX, share;
 
     if (!p->m)
@@ -311,8 +313,6 @@ steps_of(const kiln_problem *p, uint32_t columns)
 
 /* Rows that a workgroup has one after another, where each is loaded while the one
  * before becomes codes; lines of f32 change lanes in LDS meanwhile. */
-enum { ROUND_WORK = 6 };     /* lane operations a byte, about */
-
 static uint32_t
 rows_of(const kiln_problem *p, const struct kn_config *g)
 {
@@ -348,6 +348,18 @@ row_config(const kiln_problem *p, struct kn_config *g)
     g->bm = g->wm * rows_of(p, g);
     g->stages = (uint32_t)(p->k / g->bk + (p->k % g->bk != 0));
     g->stages += !g->stages;
+}
+
+/* As share_of, where two workgroups keep the memory of a compute unit busy: a last round
+ * of so many takes no longer than they do. */
+static int64_t
+share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
+{
+    int64_t own = (workgroups + kn_cus(p) - 1) / kn_cus(p), few = fit < 4 ? fit : 4, busy = own;
+
+    if (own > fit && own % fit == 1)
+        busy++;
+    return (busy < few ? few : busy) * n + own;
 }
 
 enum { PANELS_MOST = 16, OPEN_PANELS = 4 };
@@ -386,7 +398,7 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
         return OPEN_PANELS;
     fit = fit > 6 ? 6 : fit;
     for (uint32_t s = panels_most(p); s; s = s > step ? s - step : s == 1 ? 0 : 1) {
-        share = share_of(p, (panels + s - 1) / s * down, fit, s);
+        share = share_of_panels(p, (panels + s - 1) / s * down, fit, s);
         if (share < lowest) {
             lowest = share;
             best = s;
