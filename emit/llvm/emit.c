@@ -302,8 +302,10 @@ representative(const struct kn_fn *f, size_t ins)
 
         if (x->op == i->op && x->arg[0] == i->arg[0] &&
             x->attr[KN_A_own] == i->attr[KN_A_own] &&
-            x->at.file == i->at.file && x->at.line == i->at.line)
+            x->at.file == i->at.file && x->at.line == i->at.line) {
             first = n;
+            left = 512;      /* from each of them on: all have the same first */
+        }
     }
     return first;
 }
