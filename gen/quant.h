@@ -86,6 +86,34 @@ kn_quant_shared(const kiln_problem *p, const struct kn_config *g)
     return kn_quant_has_turned(p) && p->out_scale == KILN_OUT_ROW && g->bn > KN_QUANT_PANEL;
 }
 
+/* Columns of A of a panel where an output has scales of its columns, and how many such
+ * strips a tile has one after another. */
+static inline uint32_t
+kn_quant_strip(const kiln_problem *p, const struct kn_config *g)
+{
+    bool columns = kn_quant_has_turned(p) && p->out_scale == KILN_OUT_ROW;
+
+    return !columns ? g->bm : p->a == KILN_F32 ? 32 : 64;
+}
+
+static inline uint32_t
+kn_quant_strips(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->bm / kn_quant_strip(p, g);
+}
+
+/* Panels that a workgroup keeps in registers until it knows the scales, or 0. What is
+ * made of elements of several rows is not known before all are there. */
+enum { KN_QUANT_KEPT = 8 };
+static inline uint32_t
+kn_quant_kept(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t n = g->bn / KN_QUANT_PANEL;
+
+    return kn_quant_shared(p, g) && !kn_quant_gated(p) && !p->hadamard &&
+           n <= KN_QUANT_KEPT ? n : 0;
+}
+
 /* Steps of rows whose loads are under way: where vector work takes longer than memory
  * one, so that they become codes as they come. */
 uint32_t kn_quant_ahead(const kiln_problem *p);

@@ -468,6 +468,18 @@ kn_ref dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
 /* Whether the count there is `most` or more now, as memory has it. */
 kn_ref dist_count_seen(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
 
+/* Random words of a row and of the eight columns that one is of; the seed is the third. */
+void dist_words(struct dist *d, const kn_ref at[3], kn_ref v[4]);
+
+/* ---- distribute_fours.c ---- */
+kn_ref dist_as(struct dist *d, uint8_t elem, uint32_t n, kn_ref v);
+kn_ref dist_number(struct dist *d, int64_t v);
+/* In a register, so that one instruction takes two such numbers. */
+kn_ref dist_held(struct dist *d, int64_t v);
+/* f32x2: a constant twice, and x * y + z. */
+kn_ref dist_two(struct dist *d, double v);
+kn_ref dist_fma_two(struct dist *d, kn_ref x, kn_ref y, kn_ref z);
+
 /* One expand function per TILE or SHORT row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);
 #define KN_EXPAND_WAVE(id)

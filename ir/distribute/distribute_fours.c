@@ -10,14 +10,14 @@
  * those of the 8-bit float of FNUZ. */
 #include "distribute.h"
 
-static kn_ref
-as(struct dist *d, uint8_t elem, uint32_t n, kn_ref v)
+kn_ref
+dist_as(struct dist *d, uint8_t elem, uint32_t n, kn_ref v)
 {
     return dist_op(d, KN_OP_bits, dist_vec(elem, n), v, 0);
 }
 
-static kn_ref
-number(struct dist *d, int64_t v)
+kn_ref
+dist_number(struct dist *d, int64_t v)
 {
     return dist_op(d, KN_OP_mov, kn_v32, dist_int(d, v), 0);
 }
@@ -27,8 +27,8 @@ pair_op(struct dist *d, enum kn_op op, kn_ref x, kn_ref y)
 {
     struct kn_type t = dist_vec(KN_T_i16, 2);
 
-    x = dist_op(d, op, t, as(d, KN_T_i16, 2, x), as(d, KN_T_i16, 2, y));
-    return as(d, KN_T_i32, 1, x);
+    x = dist_op(d, op, t, dist_as(d, KN_T_i16, 2, x), dist_as(d, KN_T_i16, 2, y));
+    return dist_as(d, KN_T_i32, 1, x);
 }
 
 /* Bits of x where the mask has ones, else of y. */
@@ -46,9 +46,9 @@ static kn_ref
 two_times(struct dist *d, kn_ref mag, kn_ref by)
 {
     struct kn_type two = dist_vec(KN_T_f32, 2);
-    kn_ref v = dist_op(d, KN_OP_cvt, two, as(d, KN_T_bf16, 2, mag), 0);
+    kn_ref v = dist_op(d, KN_OP_cvt, two, dist_as(d, KN_T_bf16, 2, mag), 0);
 
-    v = as(d, KN_T_i32, 2, dist_op(d, KN_OP_fmul, two, v,
+    v = dist_as(d, KN_T_i32, 2, dist_op(d, KN_OP_fmul, two, v,
                                    dist_op(d, KN_OP_splat, two, by, 0)));
     return dist_perm(d, dist_slice(d, v, 1), dist_slice(d, v, 0), 0x07060302);
 }
@@ -68,7 +68,7 @@ enlarge(struct dist *d, kn_ref amax, kn_ref byte, kn_ref mag[4])
     any = dist_op(d, KN_OP_ne, kn_sb1, by, dist_int(d, 0));
     dist_add(d, KN_OP_if, 0)->arg[0] = any;
     by = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_add, more, 127), 23);
-    by = as(d, KN_T_f32, 1, by);
+    by = dist_as(d, KN_T_f32, 1, by);
     for (int h = 0; h < 4; h++)
         dist_move(d, mag[h], two_times(d, mag[h], by));
     dist_move(d, byte, dist_i2(d, KN_OP_add, byte, more));
@@ -82,11 +82,11 @@ rounded(struct dist *d, kn_ref mag, kn_ref quarter, bool sat)
     struct kn_type two = dist_vec(KN_T_f16, 2);
     kn_ref odd;
 
-    mag = as(d, KN_T_f16, 2, dist_ic(d, KN_OP_shl, mag, 3));
-    mag = as(d, KN_T_i32, 1, dist_op(d, KN_OP_fmul, two, mag, quarter));
+    mag = dist_as(d, KN_T_f16, 2, dist_ic(d, KN_OP_shl, mag, 3));
+    mag = dist_as(d, KN_T_i32, 1, dist_op(d, KN_OP_fmul, two, mag, quarter));
     odd = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, mag, 9), 0x00010001);
     mag = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_add, mag, 0x00ff00ff), odd);
-    return sat ? pair_op(d, KN_OP_umin, mag, number(d, 0x0fff0fff)) : mag;
+    return sat ? pair_op(d, KN_OP_umin, mag, dist_number(d, 0x0fff0fff)) : mag;
 }
 
 /* Four codes of two pairs, with signs, in bytes 1 and 3. */
@@ -104,7 +104,7 @@ four_codes(struct dist *d, const kn_ref code[2], const kn_ref pair[2])
 static kn_ref
 of_pairs(struct dist *d, const struct kn_ins *i)
 {
-    kn_ref quarter = as(d, KN_T_f16, 2, number(d, 0x34003400));
+    kn_ref quarter = dist_as(d, KN_T_f16, 2, dist_number(d, 0x34003400));
     kn_ref pair[4], mag[4], byte = dist_temp(d, kn_v32), base, low;
 
     dist_move(d, byte, i->arg[1]);
@@ -126,45 +126,45 @@ of_pairs(struct dist *d, const struct kn_ins *i)
 
 /* ---- f32 ---- */
 
-static kn_ref
-two_of(struct dist *d, double v)
+kn_ref
+dist_two(struct dist *d, double v)
 {
     kn_ref one = dist_op(d, KN_OP_mov, kn_vf32, kn_flt(d->out, v), 0);
 
     return dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), one, 0);
 }
 
-static kn_ref
-fma_of(struct dist *d, kn_ref x, kn_ref y, kn_ref z)
+kn_ref
+dist_fma_two(struct dist *d, kn_ref x, kn_ref y, kn_ref z)
 {
     return dist_op3(d, KN_OP_fma, dist_vec(KN_T_f32, 2), (kn_ref[3]){ x, y, z });
 }
 
-/* In a register, so that one instruction takes two such numbers. */
-static kn_ref
-held(struct dist *d, int64_t v)
+kn_ref
+dist_held(struct dist *d, int64_t v)
 {
-    return as(d, KN_T_i32, 1, as(d, KN_T_f32, 1, number(d, v)));
+    return dist_as(d, KN_T_i32, 1, dist_as(d, KN_T_f32, 1, dist_number(d, v)));
 }
 
 /* Two of the values, nearest even unless they are rounded, with 2^-10 of their sign. */
 static kn_ref
 two_fields(struct dist *d, const kn_ref bits[2], bool done)
 {
-    kn_ref v = as(d, KN_T_f32, 2, dist_cat(d, bits, 2)), size[2], sign[2], steps;
+    kn_ref v = dist_as(d, KN_T_f32, 2, dist_cat(d, bits, 2)), size[2], sign[2], steps;
 
     for (int e = 0; e < 2; e++) {
         size[e] = dist_ic(d, KN_OP_and, bits[e], 0x7f800000);
         size[e] = dist_ic(d, KN_OP_umax, size[e], 0x3f800000);
         sign[e] = dist_ic(d, KN_OP_and, bits[e], 0x80000000);
-        sign[e] = dist_i2(d, KN_OP_or, sign[e], held(d, 0x3a800000));
+        sign[e] = dist_i2(d, KN_OP_or, sign[e], dist_held(d, 0x3a800000));
     }
-    steps = as(d, KN_T_f32, 2, dist_cat(d, size, 2));
+    steps = dist_as(d, KN_T_f32, 2, dist_cat(d, size, 2));
     if (!done) {
-        v = fma_of(d, steps, two_of(d, 6291456), v);
-        v = fma_of(d, steps, two_of(d, -6291456), v);
+        v = dist_fma_two(d, steps, dist_two(d, 6291456), v);
+        v = dist_fma_two(d, steps, dist_two(d, -6291456), v);
     }
-    return fma_of(d, v, two_of(d, 0.0078125), as(d, KN_T_f32, 2, dist_cat(d, sign, 2)));
+    return dist_fma_two(d, v, dist_two(d, 0.0078125),
+                        dist_as(d, KN_T_f32, 2, dist_cat(d, sign, 2)));
 }
 
 /* Bytes of every second value. */
@@ -174,8 +174,8 @@ bytes_of(struct dist *d, const kn_ref *two, uint32_t odd, bool sat)
     kn_ref v[4], q, over;
 
     for (uint32_t h = 0; h < 4; h++)
-        v[h] = dist_slice(d, as(d, KN_T_i32, 2, two[h]), odd);
-    q = dist_op(d, KN_OP_cvt8, kn_v32, as(d, KN_T_f32, 4, dist_cat(d, v, 4)), 0);
+        v[h] = dist_slice(d, dist_as(d, KN_T_i32, 2, two[h]), odd);
+    q = dist_op(d, KN_OP_cvt8, kn_v32, dist_as(d, KN_T_f32, 4, dist_cat(d, v, 4)), 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_elem] = KN_T_fp8;
     d->out->ins[d->out->nins - 1].attr[KN_A_parts] = 3;
     over = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, q, 3), 0x04040404);
@@ -185,7 +185,7 @@ bytes_of(struct dist *d, const kn_ref *two, uint32_t odd, bool sat)
 static kn_ref
 of_numbers(struct dist *d, const struct kn_ins *i)
 {
-    kn_ref all = as(d, KN_T_i32, 8, i->arg[0]), two[4], even, odd;
+    kn_ref all = dist_as(d, KN_T_i32, 8, i->arg[0]), two[4], even, odd;
 
     for (uint32_t h = 0; h < 4; h++) {
         kn_ref bits[2] = { dist_slice(d, all, 2 * h), 0 };

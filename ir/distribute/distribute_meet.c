@@ -47,7 +47,6 @@ expand_meet(struct dist *d, const struct kn_ins *i)
 
     d->lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
     dist_count_at(d, i->arg[0], at, dist_int(d, INT32_MAX));
-    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
     dist_move(d, looks, dist_int(d, 0));
     dist_add(d, KN_OP_loop, 0);
     all = dist_count_seen(d, i->arg[0], at, i->arg[2]);

@@ -275,8 +275,8 @@ dist_move_scaled(struct dist *d, struct dist_dice *z, uint32_t y, kn_ref x[2])
 /* ---- operations of a wave ---- */
 
 /* Words of a row and of the eight columns that col is one of. */
-static void
-roll_at(struct dist *d, const kn_ref at[3], kn_ref v[4])
+void
+dist_words(struct dist *d, const kn_ref at[3], kn_ref v[4])
 {
     struct dist_dice z = { .col = stirred(d, dist_ic(d, KN_OP_shr, at[1], 3)) };
 
@@ -290,7 +290,7 @@ expand_random(struct dist *d, const struct kn_ins *i)
 {
     kn_ref v[4];
 
-    roll_at(d, i->arg, v);
+    dist_words(d, i->arg, v);
     dist_move(d, i->dst, dist_cat(d, v, 4));
     return KILN_OK;
 }
@@ -322,7 +322,7 @@ expand_atrandom(struct dist *d, const struct kn_ins *i)
     if (!steps_of(d, z.elem, &s))
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "at.random is for bf16, f16 or "
                           "codes");
-    roll_at(d, i->arg + 1, v);
+    dist_words(d, i->arg + 1, v);
     for (int w = 0; w < 4; w++) /* odd ones */
         v[w] = dist_ic(d, KN_OP_or, v[w], 0x00010001);
     word[0] = either(d, half, v[2], v[0]);

@@ -301,6 +301,17 @@ check_fours(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_stepped(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst), from;
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    from = type_of(f, i->arg[0]);
+    return t.elem == KN_T_f32 && t.n == 2 && t.lane && from.elem == t.elem && from.n == t.n
+           ? KILN_OK : FAIL(f, i->at, "random.step makes v.f32x2 of one");
+}
+
+static kiln_status
 check_at_random(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst);
@@ -498,7 +509,8 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_widen] = check_widen,
     [KN_OP_unpack32] = check_unpack32,
     [KN_OP_fold] = check_fold,
-    [KN_OP_fours] = check_fours, [KN_OP_random] = check_random,
+    [KN_OP_fours] = check_fours, [KN_OP_stepped] = check_stepped,
+    [KN_OP_random] = check_random,
     [KN_OP_atrandom] = check_at_random,
     [KN_OP_nmax] = kn_verify_near,
     [KN_OP_amax] = kn_verify_magnitude,

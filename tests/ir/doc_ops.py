@@ -59,6 +59,10 @@ SENTENCES = {
             "have; several operations",
     "leave": "counts the wave as `meet` does, without waiting: 1 for the last of so many, which "
              "leaves 0; several operations",
+    "random.step": "two values, of columns `first=` and the next of eight, as what the definition "
+                   "rounds them to at random in numbers with the mantissa of `elem=`: row, "
+                   "column, seed, bits of the smallest normal number (`sat=0`: an infinity stays one, `mode=1`: a zero's sign may go); "
+                   "several operations",
     "at.random": "a float, or four of columns from a multiple of four on, which nearest "
                  "makes what the definition rounds them to at random in `elem=`: then "
                  "row, column, seed; several operations",

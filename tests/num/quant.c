@@ -219,7 +219,25 @@ test_shared(void **state)
         "--a bf16 --out fp8 -m 1400 -k 136 --tile 64x256x1 --transpose --wg 3,7",
         "--a bf16 --out fp8 -m 1400 -k 136 --tile 64x256x512 --dual",
         "--a bf16 --out fp8 -m 1400 -k 136 --tile 64x256x512 --dual --wg 3,30",
-        "--a f32 --out i8 -m 1400 -k 8200 --act silu --amax --tile 32x512x2048 --dual" };
+        "--a f32 --out i8 -m 1400 -k 8200 --act silu --amax --tile 32x512x2048 --dual",
+        "--a bf16 --out fp8 -m 1408 -k 72 --tile 64x1280x1 --transpose" };
+
+    run_all(*state, all, sizeof all / sizeof *all);
+}
+
+/* Such workgroups that keep what they loaded until they know its scales: strips one after
+ * another, of which some are not whole, or not there. */
+static void
+test_kept(void **state)
+{
+    static const char *const all[] = {
+        "--a bf16 --out fp8 -m 1400 -k 328 --tile 192x256x1 --transpose",
+        "--a bf16 --out fp8 -m 1400 -k 328 --tile 128x1024x1 --transpose --wg 1,2",
+        "--a f16 --out i8 -m 1032 -k 200 --amax --tile 256x384x1 --transpose",
+        "--a f32 --out bf8 -m 1056 -k 104 --round stochastic --tile 64x640x1 --transpose",
+        "--a f32 --out fp8 -m 904 -k 136 --amax --transpose --split-k 1",
+        "--a bf16 --out i8 -m 1400 -k 200 --tile 128x256x512 --dual",
+        "--a f32 --out fp8 -m 1400 -k 136 --amax --tile 64x896x512 --dual --wg 0,30" };
 
     run_all(*state, all, sizeof all / sizeof *all);
 }
@@ -261,6 +279,7 @@ main(int argc, char **argv)
         { "what is drawn is right", test_random, NULL, NULL, &s },
         { "gate and up of f32 transposed", test_gate_and_up, NULL, NULL, &s },
         { "columns that workgroups share", test_shared, NULL, NULL, &s },
+        { "strips that they keep", test_kept, NULL, NULL, &s },
         { "a wrong code and a wrong scale are found", test_judge, NULL, NULL,
           NULL },
     };
