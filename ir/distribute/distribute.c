@@ -61,6 +61,30 @@ dist_op(struct dist *d, enum kn_op op, struct kn_type t, kn_ref a, kn_ref b)
 }
 
 kn_ref
+dist_slice(struct dist *d, kn_ref v, uint32_t first)
+{
+    kn_ref x = dist_op(d, KN_OP_slice, kn_v32, v, 0);
+
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)first;
+    return x;
+}
+
+kn_ref
+dist_cat(struct dist *d, const kn_ref *part, uint32_t n)
+{
+    kn_ref dst;
+    struct kn_ins *i;
+
+    if (n == 1)
+        return part[0];
+    dst = dist_temp(d, dist_vec(KN_T_i32, n * kn_val(d->out, part[0])->type.n));
+    i = dist_add(d, KN_OP_cat, dst);
+    for (uint32_t a = 0; a < n; a++)
+        i->arg[a] = part[a];
+    return dst;
+}
+
+kn_ref
 dist_op3(struct dist *d, enum kn_op op, struct kn_type t, const kn_ref arg[3])
 {
     kn_ref dst = dist_temp(d, t);

@@ -302,9 +302,9 @@ struct dist_put {
     uint32_t from, to, kk;
 };
 void dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x);
-/* The steps of an operation's share of a fetched tile, which must have been fetched. */
+/* An operation's share of a fetched tile and its scales, arg; it must have been fetched. */
 kiln_status dist_share_fetched(struct dist *d, const struct kn_ins *i,
-                               const struct dist_tile *t, struct dist_put *put);
+                               const kn_ref arg[2], struct dist_put *put);
 /* Scale j of those in dwords w, as the bits of an f32. */
 kn_ref dist_scale(struct dist *d, uint8_t from, const kn_ref *w, uint32_t j);
 /* Of words: the zero point of column p of this lane's block in step s, as it is

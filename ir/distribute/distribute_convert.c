@@ -267,17 +267,16 @@ keep_piece(struct dist *d, kn_ref to, const kn_ref *w, uint32_t n)
 kiln_status
 expand_convert(struct dist *d, const struct kn_ins *i)
 {
-    const struct dist_tile *from = dist_tile(d, i->arg[0]);
     struct dist_tile *t = dist_tile(d, i->dst);
-    uint32_t n = pieces(d, &d->in->lds[from->lds]);
-    struct dist_put put = { from, i->arg[1] ? dist_tile(d, i->arg[1]) : NULL, 0, 0,
-                            (uint32_t)i->attr[KN_A_kk] };
+    struct dist_put put;
+    uint32_t n;
 
-    KN_TRY(dist_share_fetched(d, i, from, &put));
+    KN_TRY(dist_share_fetched(d, i, &i->arg[0], &put));
+    n = pieces(d, &d->in->lds[put.t->lds]);
     if (!t->ready) {
-        *t = *from;
+        *t = *put.t;
         t->ready = KN_NEW(d->c, kn_ref,
-                          kn_geometry(d->in, &d->in->lds[from->lds]).steps * n);
+                          kn_geometry(d->in, &d->in->lds[t->lds]).steps * n);
     }
     for (uint32_t s = put.from; s < put.to; s++) {
         kn_ref word[DIST_RUN / 2];

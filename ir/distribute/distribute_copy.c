@@ -220,30 +220,6 @@ pack_dword(struct dist *d, const kn_ref *part, uint32_t unit)
     return x;
 }
 
-kn_ref
-dist_slice(struct dist *d, kn_ref v, uint32_t first)
-{
-    kn_ref x = dist_op(d, KN_OP_slice, kn_v32, v, 0);
-
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)first;
-    return x;
-}
-
-kn_ref
-dist_cat(struct dist *d, const kn_ref *part, uint32_t n)
-{
-    kn_ref dst;
-    struct kn_ins *i;
-
-    if (n == 1)
-        return part[0];
-    dst = dist_temp(d, dist_vec(KN_T_i32, n * kn_val(d->out, part[0])->type.n));
-    i = dist_add(d, KN_OP_cat, dst);
-    for (uint32_t a = 0; a < n; a++)
-        i->arg[a] = part[a];
-    return dst;
-}
-
 /* The chunk of a lane that loaded all its dwords. */
 static kn_ref
 own_chunk(struct dist *d, const struct dist_tile *t, uint32_t step)
@@ -295,17 +271,17 @@ written_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
 }
 
 static void
-put_chunks(struct dist *d, kn_ref slot, const struct dist_tile *t,
-           struct steps x)
+put_chunks(struct dist *d, kn_ref slot, const struct dist_put *x)
 {
+    const struct dist_tile *t = x->t;
     const struct kn_lds *l = dist_lds(d, t->lds);
     struct kn_geom g = kn_geometry(d->in, l);
     uint32_t per = dist_loads(l, &g);
     bool shifted = l->unaligned && !g.own;
 
-    for (uint32_t s = x.from; shifted && s < x.to; s++)
+    for (uint32_t s = x->from; shifted && s < x->to; s++)
         dist_put_unaligned(d, slot, t, s);
-    for (uint32_t s = x.from; !shifted && s < x.to; s++)
+    for (uint32_t s = x->from; !shifted && s < x->to; s++)
         dist_store_lds(d, written_place(d, slot, t->lds, s),
                   g.own ? own_chunk(d, t, s)
                         : pack_chunk(d, t->reg + s * per, g.chunk, l->unit),
@@ -447,13 +423,13 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_put *x)
 
 /* Scales in rows, which LDS has so too. */
 static void
-put_scale_rows(struct dist *d, kn_ref slot, const struct dist_tile *t,
-               struct steps x)
+put_scale_rows(struct dist *d, kn_ref slot, const struct dist_put *x)
 {
+    const struct dist_tile *t = x->t;
     struct kn_geom g = kn_geometry(d->in, dist_lds(d, t->lds));
     kn_ref addr = dist_ic(d, KN_OP_mul, d->tid, 4 * g.run), w[4];
 
-    for (uint32_t s = x.from; s < x.to; s++) {
+    for (uint32_t s = x->from; s < x->to; s++) {
         for (uint32_t j = 0; j < g.run; j++)
             w[j] = dist_scale(d, dist_lds(d, t->lds)->mem, &t->reg[s], j);
         dist_store_lds(d, (struct dist_place){ slot, addr,
@@ -463,36 +439,36 @@ put_scale_rows(struct dist *d, kn_ref slot, const struct dist_tile *t,
 }
 
 kiln_status
-dist_share_fetched(struct dist *d, const struct kn_ins *i, const struct dist_tile *t,
+dist_share_fetched(struct dist *d, const struct kn_ins *i, const kn_ref arg[2],
                    struct dist_put *put)
 {
+    const struct dist_tile *t = dist_tile(d, arg[0]);
     uint32_t all = kn_geometry(d->in, dist_lds(d, t->lds)).steps, per = t->nreg / all;
     struct steps x = steps_of(i, all);
 
+    *put = (struct dist_put){ t, arg[1] ? dist_tile(d, arg[1]) : NULL, x.from, x.to,
+                              (uint32_t)i->attr[KN_A_kk] };
     for (uint32_t n = x.from * per; n < x.to * per; n++)
         if (!t->reg[n])
             return kn_fail_at(d->c, KILN_BAD_INPUT, i->at,
                               "this share of the tile was never fetched");
-    put->from = x.from;
-    put->to = x.to;
     return KILN_OK;
 }
 
 kiln_status
 expand_put(struct dist *d, const struct kn_ins *i)
 {
-    const struct dist_tile *t = dist_tile(d, i->arg[1]);
-    const struct kn_lds *l = dist_lds(d, t->lds);
-    struct dist_put put = { t, i->arg[2] ? dist_tile(d, i->arg[2]) : NULL, 0, 0,
-                            (uint32_t)i->attr[KN_A_kk] };
+    const struct kn_lds *l;
+    struct dist_put put;
 
-    KN_TRY(dist_share_fetched(d, i, t, &put));
+    KN_TRY(dist_share_fetched(d, i, &i->arg[1], &put));
+    l = dist_lds(d, put.t->lds);
     if (kn_geometry(d->in, l).transpose)
         put_transposed(d, i->arg[0], &put);
     else if (!l->mem)
-        put_chunks(d, i->arg[0], t, (struct steps){ put.from, put.to });
+        put_chunks(d, i->arg[0], &put);
     else if (kn_is_scale_rows(l))
-        put_scale_rows(d, i->arg[0], t, (struct steps){ put.from, put.to });
+        put_scale_rows(d, i->arg[0], &put);
     else
         dist_put_runs(d, i->arg[0], &put);
     return KILN_OK;
