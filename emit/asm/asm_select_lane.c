@@ -88,7 +88,7 @@ lanes_with(struct select *s, int32_t bit)
 }
 
 /* The sum over two lanes of a row, of the first operand where bit `first` of
- * the lane is 0, else of the second. */
+ * the lane is 0, else of the second; swap: of the other's first and the second. */
 void
 select_fold(struct select *s)
 {
@@ -97,7 +97,12 @@ select_fold(struct select *s)
     struct kn_asm_opnd y = kn_asm_vector(s, kn_asm_arg(s, 1));
     int32_t bit = s->i->attr[KN_A_first];
 
-    if (s->i->arg[0] != s->i->arg[1]) {
+    if (s->i->attr[KN_A_swap]) {
+        struct kn_asm_opnd first = x;
+
+        x = y;
+        y = first;
+    } else if (s->i->arg[0] != s->i->arg[1]) {
         struct kn_asm_opnd mine = kn_asm_new(s->a, KN_ASM_V, 1);
         struct kn_asm_opnd other = kn_asm_new(s->a, KN_ASM_V, 1);
         struct kn_asm_opnd m = lanes_with(s, bit);

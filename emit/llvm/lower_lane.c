@@ -244,7 +244,7 @@ lower_roll(struct lower *l, const struct kn_ins *i)
 }
 
 /* The sum over two lanes of a row, of the first operand where bit `first` of
- * the lane is 0, else of the second: DPP quad_perm 1,0,3,2 and 2,3,0,1,
+ * the lane is 0, else of the second, or of the other's first and the second: DPP quad_perm 1,0,3,2 and 2,3,0,1,
  * row_half_mirror, row_mirror (CDNA3 ISA 13.4). The mirrors swap lower bits
  * too, so higher bits come first. */
 void
@@ -256,7 +256,10 @@ lower_fold(struct lower *l, const struct kn_ins *i)
     LLVMValueRef x = low_arg(l, i, 0, t), y = low_arg(l, i, 1, t), moved;
     int32_t bit = i->attr[KN_A_first];
 
-    if (i->arg[0] != i->arg[1]) {
+    if (i->attr[KN_A_swap]) {
+        x = low_arg(l, i, 1, t);
+        y = low_arg(l, i, 0, t);
+    } else if (i->arg[0] != i->arg[1]) {
         LLVMValueRef lane = low_id(l, "llvm.amdgcn.workitem.id.x");
         LLVMValueRef low = LLVMBuildAnd(l->b, lane, low_i32(l, 1 << bit), "");
         LLVMValueRef set = LLVMBuildICmp(l->b, LLVMIntNE, low, low_i32(l, 0), "");

@@ -192,7 +192,8 @@ SENTENCES = {
     "acc.join": "accumulators become the sum of the area's shares, in order: "
                 "area, number of this share, rows left",
     "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
-            "of 16: of the first where bit `first` of `l` is 0, else of the second",
+            "of 16: of the first where bit `first` of `l` is 0, else of the second; "
+            "`swap=1`: of the other lane's first and this one's second",
     "near.max": "largest of each 4, 8 or 16 (`parts=`) lanes side by side, unsigned",
     "cvt.8": "four 8-bit codes of four floats: nearest even, `i8` towards "
              "zero"
