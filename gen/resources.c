@@ -212,7 +212,7 @@ kn_registers_batch(const kiln_problem *p, const struct kn_config *g)
     uint32_t slots = g->stages > 1 ? 2 : 1, cols = kn_scale_batch_k(g) / 32;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
-    return kn_targets[p->target].scaled && !kn_dequant(p) && p->layout == KILN_NT &&
+    return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
            g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
            kn_family_of(p)->ragged != 'k' && g->bm * g->bn >= 80 * 128 &&
            (!p->k || share >= 8 * (int64_t)g->bk) &&

@@ -244,9 +244,9 @@ lower_roll(struct lower *l, const struct kn_ins *i)
 }
 
 /* The sum over two lanes of a row, of the first operand where bit `first` of
- * the lane is 0, else of the second, or of the other's first and the second: DPP quad_perm 1,0,3,2 and 2,3,0,1,
- * row_half_mirror, row_mirror (CDNA3 ISA 13.4). The mirrors swap lower bits
- * too, so higher bits come first. */
+ * the lane is 0, else of the second, or of the other's first and the second: DPP
+ * quad_perm 1,0,3,2 and 2,3,0,1, row_half_mirror, row_mirror (CDNA3 ISA 13.4). The
+ * mirrors swap lower bits too, so higher bits come first. */
 void
 lower_fold(struct lower *l, const struct kn_ins *i)
 {
