@@ -104,7 +104,6 @@ staged(const struct demand *d)
     uint32_t a = kn_prequant(d->p) || d->p->quant ? 16 : d->bits_a;
     uint32_t threads = g->wm * g->wn * 64;
 
-
     return d->direct ? 24
          : 24 + kn_ahead(d->p, g) *
                 (pieces(g->bm * g->bk * a / 8, g->domain.align_a, d->loose_a, threads) +

@@ -216,8 +216,7 @@ kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
 
     return kn_reads_of(g) == KN_READS_STEP && slots >= 2 && slots <= 4 &&
            !kn_family_of(p)->routed && g->bk <= 256 &&
-           slots * kn_copied(g, g->bk * kn_type_bits[p->a],
-                          g->bk * kn_type_bits[p->b]) +
+           slots * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
                kn_scale_slots(g) * kn_copied(g, scales, scales) <=
                kn_targets[p->target].lds;
 }
@@ -253,7 +252,7 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
 bool
 kn_converts_early(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_dequant(p) && kn_type_mx[p->a] && kn_type_mx[p->b] && !p->quant &&
+    return kn_dequant(p) && kn_type_mx[p->a] && kn_type_mx[p->b] &&
            kn_reads_of(g) == KN_READS_STEP && g->stages == 1 && g->wm * g->wn == 8 &&
            128 % g->bk == 0 && g->lowering != KN_LOWERING_LLVM &&
            kn_along_k(p, 'a') && kn_along_k(p, 'b') && !kn_scales_down(p, 'a') &&

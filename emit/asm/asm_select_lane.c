@@ -93,16 +93,11 @@ void
 select_fold(struct select *s)
 {
     bool ints = kn_asm_type(s, s->i->dst)->elem == KN_T_i32;
-    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
-    struct kn_asm_opnd y = kn_asm_vector(s, kn_asm_arg(s, 1));
-    int32_t bit = s->i->attr[KN_A_first];
+    int32_t bit = s->i->attr[KN_A_first], swap = s->i->attr[KN_A_swap] != 0;
+    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, swap));
+    struct kn_asm_opnd y = kn_asm_vector(s, kn_asm_arg(s, !swap));
 
-    if (s->i->attr[KN_A_swap]) {
-        struct kn_asm_opnd first = x;
-
-        x = y;
-        y = first;
-    } else if (s->i->arg[0] != s->i->arg[1]) {
+    if (!swap && s->i->arg[0] != s->i->arg[1]) {
         struct kn_asm_opnd mine = kn_asm_new(s->a, KN_ASM_V, 1);
         struct kn_asm_opnd other = kn_asm_new(s->a, KN_ASM_V, 1);
         struct kn_asm_opnd m = lanes_with(s, bit);

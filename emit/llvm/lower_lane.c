@@ -253,13 +253,10 @@ lower_fold(struct lower *l, const struct kn_ins *i)
     static const uint32_t ctrl[] = { 0xb1, 0x4e, 0x141, 0x140 };
     bool ints = kn_val(l->f, i->dst)->type.elem == KN_T_i32;
     LLVMTypeRef t = ints ? l->i32 : l->f32;
-    LLVMValueRef x = low_arg(l, i, 0, t), y = low_arg(l, i, 1, t), moved;
-    int32_t bit = i->attr[KN_A_first];
+    int32_t bit = i->attr[KN_A_first], swap = i->attr[KN_A_swap] != 0;
+    LLVMValueRef x = low_arg(l, i, swap, t), y = low_arg(l, i, !swap, t), moved;
 
-    if (i->attr[KN_A_swap]) {
-        x = low_arg(l, i, 1, t);
-        y = low_arg(l, i, 0, t);
-    } else if (i->arg[0] != i->arg[1]) {
+    if (!swap && i->arg[0] != i->arg[1]) {
         LLVMValueRef lane = low_id(l, "llvm.amdgcn.workitem.id.x");
         LLVMValueRef low = LLVMBuildAnd(l->b, lane, low_i32(l, 1 << bit), "");
         LLVMValueRef set = LLVMBuildICmp(l->b, LLVMIntNE, low, low_i32(l, 0), "");

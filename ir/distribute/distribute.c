@@ -69,18 +69,29 @@ dist_slice(struct dist *d, kn_ref v, uint32_t first)
     return x;
 }
 
+void
+dist_cat_to(struct dist *d, kn_ref dst, const kn_ref *part, uint32_t n)
+{
+    struct kn_ins *i;
+
+    if (n == 1) {
+        dist_move(d, dst, part[0]);
+        return;
+    }
+    i = dist_add(d, KN_OP_cat, dst);
+    for (uint32_t a = 0; a < n; a++)
+        i->arg[a] = part[a];
+}
+
 kn_ref
 dist_cat(struct dist *d, const kn_ref *part, uint32_t n)
 {
     kn_ref dst;
-    struct kn_ins *i;
 
     if (n == 1)
         return part[0];
     dst = dist_temp(d, dist_vec(KN_T_i32, n * kn_val(d->out, part[0])->type.n));
-    i = dist_add(d, KN_OP_cat, dst);
-    for (uint32_t a = 0; a < n; a++)
-        i->arg[a] = part[a];
+    dist_cat_to(d, dst, part, n);
     return dst;
 }
 

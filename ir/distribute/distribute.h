@@ -199,6 +199,8 @@ struct kn_ins dist_lag_read(struct dist *d, kn_ref slot, uint32_t piece);
 /* ---- distribute_copy.c ---- */
 kn_ref dist_slice(struct dist *d, kn_ref v, uint32_t first);
 kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
+/* The same, in registers that are there. */
+void dist_cat_to(struct dist *d, kn_ref dst, const kn_ref *part, uint32_t n);
 /* v_perm_b32(x, y, sel): selector bytes 0-3 pick bytes of y, 4-7 of x, 12 is
  * zero. */
 kn_ref dist_perm(struct dist *d, kn_ref x, kn_ref y, uint32_t sel);

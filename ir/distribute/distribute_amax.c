@@ -41,7 +41,6 @@ columns_within(const struct amax *a)
     kn_ref *in = KN_NEW(d->c, kn_ref, a->e.b.count);
 
     for (uint32_t y = 0; y < a->e.b.count; y++) {
-        struct kn_ins *cat;
         kn_ref one[4];
 
         for (int k = 0; k < 4; k++) {
@@ -54,9 +53,7 @@ columns_within(const struct amax *a)
             one[k] = dist_op(d, KN_OP_bits, kn_vf32, yes, 0);
         }
         in[y] = dist_temp(d, dist_vec(KN_T_f32, 4));
-        cat = dist_add(d, KN_OP_cat, in[y]);
-        for (int k = 0; k < 4; k++)
-            cat->arg[k] = one[k];
+        dist_cat_to(d, in[y], one, 4);
         in[y] = dist_as_type(d, in[y], kn_val(d->out, d->most)->type.elem);
     }
     return in;

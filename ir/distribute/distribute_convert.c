@@ -247,21 +247,6 @@ dist_put_runs(struct dist *d, kn_ref slot, const struct dist_put *x)
     }
 }
 
-/* A piece of n dwords, where it is of every K tile. */
-static void
-keep_piece(struct dist *d, kn_ref to, const kn_ref *w, uint32_t n)
-{
-    struct kn_ins *i;
-
-    if (n == 1) {
-        dist_move(d, to, w[0]);
-        return;
-    }
-    i = dist_add(d, KN_OP_cat, to);
-    for (uint32_t a = 0; a < n; a++)
-        i->arg[a] = w[a];
-}
-
 /* convert: the tile's registers are the fetched one's, beside what they become, in
  * the same registers wherever that is done. */
 kiln_status
@@ -288,7 +273,7 @@ expand_convert(struct dist *d, const struct kn_ins *i)
             if (!*to)
                 *to = dist_named(d, dist_vec(KN_T_i32, each), "%s.%u",
                                  kn_val(d->in, i->dst)->name, s * n + j);
-            keep_piece(d, *to, word + j * each, each);
+            dist_cat_to(d, *to, word + j * each, each);
         }
     }
     return KILN_OK;
@@ -393,13 +378,10 @@ four_codes(struct dist *d, const struct dist_run *r, uint8_t elem,
 {
     const struct kn_type t = dist_vec(KN_T_f32, 4);
     kn_ref v = dist_temp(d, t), x[4];
-    struct kn_ins *n;
 
     for (int i = 0; i < 4; i++)
         x[i] = dist_op(d, KN_OP_bits, kn_vf32, bits[i], 0);
-    n = dist_add(d, KN_OP_cat, v);
-    for (int i = 0; i < 4; i++)
-        n->arg[i] = x[i];
+    dist_cat_to(d, v, x, 4);
     factor = dist_op(d, KN_OP_splat, t, factor, 0);
     v = dist_op(d, KN_OP_fmul, t, v, factor);
     if (may_exceed(r, elem))

@@ -144,7 +144,6 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         struct kn_ins *ins;
 
         off = dist_behind_offset(d, v, off, n / per, &load);
-
         if (!t->reg[n])
             t->reg[n] = dist_named(d, load_type(load.bytes), "%s.%u",
                                    kn_val(d->in, i->dst)->name, n);

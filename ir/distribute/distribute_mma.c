@@ -183,12 +183,8 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
                 : dist_temp(d, dist_vec(KN_T_i32, dw));
         read_part(d, &from, &p, part[x]);
     }
-    if (p.parts > 1) {
-        struct kn_ins *n = dist_add(d, KN_OP_cat, dst);
-
-        for (uint32_t x = 0; x < p.parts; x++)
-            n->arg[x] = part[x];
-    }
+    if (p.parts > 1)
+        dist_cat_to(d, dst, part, p.parts);
 }
 
 /* A factor per column of B: a lane needs those of its four columns. */

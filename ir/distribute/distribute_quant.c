@@ -203,10 +203,8 @@ static kn_ref
 four_of(struct dist *d, const kn_ref *v)
 {
     kn_ref to = dist_temp(d, dist_vec(KN_T_f32, 4));
-    struct kn_ins *n = dist_add(d, KN_OP_cat, to);
 
-    for (int k = 0; k < 4; k++)
-        n->arg[k] = v[k];
+    dist_cat_to(d, to, v, 4);
     return to;
 }
 

@@ -122,7 +122,6 @@ dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
     dist_add(d, KN_OP_if, 0)->arg[0] = part;
     for (uint32_t y = 0; y < s->e.b.count; y++) {
         kn_ref in = dist_temp(d, dist_vec(KN_T_f32, 4));
-        struct kn_ins *cat;
         kn_ref one[4];
 
         for (int k = 0; k < 4; k++) {
@@ -134,9 +133,7 @@ dist_clear_beyond(struct dist *d, const struct dist_scaled *s,
             one[k] = dist_op(d, KN_OP_bits, kn_vf32,
                              dist_op3(d, KN_OP_select, kn_v32, arg), 0);
         }
-        cat = dist_add(d, KN_OP_cat, in);
-        for (int k = 0; k < 4; k++)
-            cat->arg[k] = one[k];
+        dist_cat_to(d, in, one, 4);
         for (uint32_t x = 0; x < s->e.a.count; x++) {
             kn_ref acc = t->reg[x * s->e.b.count + y];
             struct kn_ins *sel = dist_add(d, KN_OP_fsel, acc);

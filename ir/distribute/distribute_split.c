@@ -201,7 +201,6 @@ load_block(struct dist *d, const struct area *x, kn_ref at)
 {
     uint32_t each = 16 / x->size;
     kn_ref part[2], v;
-    struct kn_ins *c;
 
     for (uint32_t k = 0; k < 4 / each; k++) {
         struct kn_ins *l;
@@ -217,9 +216,7 @@ load_block(struct dist *d, const struct area *x, kn_ref at)
     if (each == 4)
         return part[0];
     v = dist_temp(d, x->type);
-    c = dist_add(d, KN_OP_cat, v);
-    c->arg[0] = part[0];
-    c->arg[1] = part[1];
+    dist_cat_to(d, v, part, 2);
     return v;
 }
 

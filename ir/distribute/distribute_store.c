@@ -95,12 +95,8 @@ dist_out_old(struct dist *d, const struct dist_out *o,
         part[x] = dist_as_type(d, old->part[x], elem);
     v = part[0];
     if (o->vec < 4) {
-        struct kn_ins *c;
-
         v = dist_temp(d, dist_vec(elem, 4));
-        c = dist_add(d, KN_OP_cat, v);
-        for (uint32_t x = 0; x < 4 / o->vec; x++)
-            c->arg[x] = part[x];
+        dist_cat_to(d, v, part, 4 / o->vec);
     }
     return v;
 }
@@ -315,15 +311,12 @@ static kn_ref
 paired(struct dist *d, const struct dist_out *o, const kn_ref *row, uint32_t y)
 {
     kn_ref v = dist_temp(d, dist_vec(o->elem, 8));
-    struct kn_ins *c;
     kn_ref half[2];
 
     for (uint32_t k = 0; k < 2; k++)
         half[k] = dist_op(d, KN_OP_cvt, dist_vec(o->elem, 4),
                           dist_moved(d, o->dice, y + k, row[y + k]), 0);
-    c = dist_add(d, KN_OP_cat, v);
-    c->arg[0] = half[0];
-    c->arg[1] = half[1];
+    dist_cat_to(d, v, half, 2);
     v = dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, 4), v, 0);
     v = dist_op(d, KN_OP_turn, dist_vec(KN_T_i32, 4), v, 0);
     return dist_op(d, KN_OP_bits, dist_vec(o->elem, 8), v, 0);

@@ -62,16 +62,13 @@ static kn_ref
 scaled(struct dist_arith *a, kn_ref v, kn_ref turned)
 {
     kn_ref word = dist_op(a->d, KN_OP_bits, dist_vec(KN_T_i32, 2u * a->t.n), turned, 0);
-    struct kn_ins *cat;
     kn_ref part[4];
 
     for (uint32_t k = 0; k < a->t.n; k++)
         part[k] = dist_op(a->d, KN_OP_ldexp, dist_vec(KN_T_f64, 1),
                           element(a, v, KN_T_f64, k), element(a, word, KN_T_i32, 2 * k));
     v = dist_temp(a->d, a->t);
-    cat = dist_add(a->d, KN_OP_cat, v);
-    for (uint32_t k = 0; k < a->t.n; k++)
-        cat->arg[k] = part[k];
+    dist_cat_to(a->d, v, part, a->t.n);
     return v;
 }
 
