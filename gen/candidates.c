@@ -154,9 +154,10 @@ others_are_direct(const kiln_problem *p, const struct kn_config *four)
            !(p->scale == KILN_SCALE_MX32 && four->domain.ktail);
 }
 
-/* Tiles of the schedule `4-wave`: waves of 128 rows. The others than the largest
- * are for gfx942. */
+/* Tiles of the schedule `4-wave`: waves of 128 rows. Those below 256x256 are
+ * for gfx942, those above it of the scored and who asks. */
 static const struct tile tiles_4wave[] = {
+    { 256, 352, 2, 2, 0 }, { 256, 320, 2, 2, 0 }, { 256, 288, 2, 2, 0 },
     { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },
     { 128, 256, 1, 4, 0 }, { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
 };
@@ -165,7 +166,7 @@ static const struct tile *
 tile_4wave(const kiln_problem *p, const struct kn_config *g)
 {
     size_t n = kn_targets[p->target].slots_4wave == 1
-                   ? sizeof tiles_4wave / sizeof *tiles_4wave : 1;
+                   ? sizeof tiles_4wave / sizeof *tiles_4wave : 4;
 
     for (size_t i = 0; i < n; i++)
         if (tiles_4wave[i].bm == g->bm && tiles_4wave[i].bn == g->bn)

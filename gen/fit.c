@@ -60,7 +60,8 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 bool
 kn_shareable(const struct kn_config *g)
 {
-    return g->wm * g->wn <= 16 && g->bm <= 256 && g->bn <= 256 &&
+    return g->wm * g->wn <= 16 && g->bm <= 256 &&
+           g->bn <= (kn_reads_of(g) == KN_READS_TILE ? KN_WIDEST : 256) &&
            g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
 }
 

@@ -75,10 +75,11 @@ fragments(const struct demand *d)
     uint32_t a = d->a.count * d->a.bytes / 4, b = d->b.count * d->b.bytes / 4;
     uint32_t shares = kn_shares(d->g, &d->a);
     bool ahead = d->a.ksteps > 1 || d->direct;
+    uint32_t factors = d->p->scale == KILN_SCALE_MX32 ? d->a.count + 2 * d->b.count : 0;
 
     switch (kn_reads_of(d->g)) {
     case KN_READS_TILE:      /* not ahead: loop_4wave_regs.tir */
-        return ahead ? a * d->a.ksteps + 2 * b : a / 2 + b;
+        return ahead ? a * d->a.ksteps * 5 / 8 + 2 * b + factors : a / 2 + b;
     case KN_READS_PARTS:
         return a / shares * 2 + b * kn_b_sets(d->p, d->g);
     case KN_READS_HALVES:
@@ -172,6 +173,23 @@ waiting(const struct demand *d)
     return d->p->layout != KILN_NT && kn_targets[d->p->target].lds_tr ? 28 : 0;
 }
 
+/* Sums in AGPRs and some more. */
+enum { SPARING = 288 };
+
+/* What a K tail, a walk, groups and transposing reads take in VGPRs, which other tiles
+ * have to spare and those that have more sums than that in them too have not (measured). */
+static uint32_t
+beside_sums(const struct demand *d)
+{
+    const kiln_problem *p = d->p;
+
+    if (d->acc <= SPARING || kn_reads_of(d->g) != KN_READS_TILE)
+        return 0;
+    return (d->g->domain.ktail ? 16 : 0) + (d->g->cus ? 16 : 0) +
+           (kn_family_of(p)->ragged ? 16 : 0) + (p->epilogue || p->beta ? 8 : 0) +
+           (!kn_along_k(p, 'a') ? 52 : p->layout != KILN_NT ? 16 : 0);
+}
+
 uint32_t
 kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
                   const struct kn_config *g)
@@ -188,7 +206,7 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
     if (!d.direct && too_narrow(&d, stage))
         return KN_TOO_NARROW;
     return d.acc + fragments(&d) + stage + shifting(&d) + converting(p) +
-           waiting(&d);
+           waiting(&d) + beside_sums(&d);
 }
 
 /* Of eight waves, whose registers are half as many (measured on the largest); lanes

@@ -97,8 +97,9 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
-/* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, and shares of the smallest,
- * must be better than others, not as good. */
+/* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, wider ones than 256, of
+ * whose many rounds scores say up to 6 % too little, and shares of the smallest, must
+ * be better than others, not as good. */
 static double
 better_by(const struct kn_config *g)
 {
@@ -106,6 +107,8 @@ better_by(const struct kn_config *g)
 
     if (odd && !kn_schedules[g->schedule].asm_only)
         return 1.05;
+    if (g->bn > 256)
+        return 1.04;
     return g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY)
          ? 1.05 : 1;
 }

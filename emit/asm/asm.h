@@ -16,8 +16,9 @@
 
 enum kn_asm_class { KN_ASM_S, KN_ASM_V, KN_ASM_A, KN_ASM_CLASSES };
 
-/* Accumulators, in dwords of a lane, that leave VGPRs enough for all else. */
-enum { KN_ASM_FEW = 64 };
+/* Accumulators, in dwords of a lane: so few leave VGPRs enough for all else; so many
+ * AGPRs there are. */
+enum { KN_ASM_FEW = 64, KN_ASM_AGPRS = 256 };
 
 enum kn_asm_kind {
     KN_ASM_NONE,

@@ -310,7 +310,8 @@ kn_asm_allocate(struct kn_asm *a)
     uint32_t all = 512 / kn_waves_per_simd(a->f), acc;
 
     a->limit[KN_ASM_S] = 102;
-    a->limit[KN_ASM_V] = a->limit[KN_ASM_A] = 256;
+    a->limit[KN_ASM_V] = 256;
+    a->limit[KN_ASM_A] = KN_ASM_AGPRS;
     find_blocks(&r);
     find_live(&r);
     find_spans(&r);

@@ -323,8 +323,8 @@ updates(const struct kn_ins *i)
 }
 
 /* Accumulators, values a matrix instruction updates, live in AGPRs; not those
- * that the same turn of a loop clears, the sums of one block of scales, and not
- * where there are few of them. */
+ * that the same turn of a loop clears, the sums of one block of scales, not
+ * where there are few of them, and not those that all AGPRs have no room for. */
 static void
 place_accumulators(struct select *s)
 {
@@ -352,6 +352,11 @@ place_accumulators(struct select *s)
                             ? kn_asm_dwords(s->f->val[v].type) : 0;
     for (size_t v = 1; v < s->f->nval && s->a->accumulators <= s->a->few; v++)
         s->cls[v] = s->cls[v] == KN_ASM_A ? KN_ASM_V : s->cls[v];
+    for (size_t v = 1, held = 0; v < s->f->nval; v++)
+        if (s->cls[v] == KN_ASM_A) {
+            held += kn_asm_dwords(s->f->val[v].type);
+            s->cls[v] = held > KN_ASM_AGPRS ? KN_ASM_V : KN_ASM_A;
+        }
 }
 
 static void

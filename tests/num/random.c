@@ -313,6 +313,7 @@ draw_config(struct draw *d)
 {
     static const uint32_t edge[] = { 16, 32, 64, 96, 128, 192, 256 };
     static const uint32_t bk[] = { 0, 0, 32, 64, 128, 256 };
+    static const uint32_t wide[] = { 288, 320, 352 };
     static const uint32_t waves[][2] = { { 0, 0 }, { 0, 0 }, { 0, 0 },
         { 1, 1 }, { 1, 2 }, { 2, 2 }, { 1, 4 }, { 4, 1 }, { 2, 4 } };
     struct kn_config g = { 0 };
@@ -335,6 +336,11 @@ draw_config(struct draw *d)
     g.lookup = one_in(d, 3) ? KN_LOOKUP_MANY : KN_LOOKUP_OPEN;
     g.lowering =
         (enum kn_lowering)(one_in(d, 2) ? below(d, KN_NLOWERINGS) : 0);
+    if (g.schedule == KN_SCHED_4WAVE && one_in(d, 2)) {
+        g.bm = 256;
+        g.bn = wide[below(d, 3)];
+        g.wm = g.wn = 2;
+    }
     g.group_m = one_in(d, 2) ? 0 : 1 + below(d, 5);
     g.group_n = one_in(d, 4) ? below(d, 4) : 0;
     g.xcd_run = one_in(d, 4) ? below(d, 9) : 0;

@@ -96,6 +96,7 @@ static const struct tile {
     { 32, 32, 1, 2, 0 },   { 32, 64, 1, 2, 0 },   { 32, 128, 1, 4, 0 },
     { 16, 128, 1, 4, 0 },  { 64, 64, 2, 2, 0 },
 }, four[] = {
+    { 256, 352, 2, 2, 0 }, { 256, 320, 2, 2, 0 }, { 256, 288, 2, 2, 0 },
     { 256, 256, 2, 2, 0 }, { 256, 224, 2, 2, 0 }, { 256, 192, 2, 2, 0 },
     { 256, 160, 2, 2, 0 }, { 256, 128, 2, 2, 0 }, { 128, 256, 1, 4, 0 },
     { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 }, { 128, 128, 1, 4, 1 },
@@ -104,7 +105,7 @@ static const struct tile {
 
 /* Of four: those that are persistent too, and those of eight waves, which wait
  * for weights that others convert. */
-enum { LARGEST = 3, EIGHT = 9 };
+enum { LARGEST = 6, EIGHT = 12 };
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
