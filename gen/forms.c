@@ -154,9 +154,13 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
     return kn_scale_batch_k(g) / g->bk;
 }
 
+/* One where two leave no registers: beside factors from 288 columns on. */
 uint32_t
 kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 {
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return fragment(p, g, 'b').ksteps == 1 && !kn_shuffled(p) &&
+               g->bn > (p->scale == KILN_SCALE_MX32 ? 256 : 288) ? 1 : 2;
     return kn_scale_batch(p, g) && fragment(p, g, 'b').ksteps == 1 &&
            p->a != KILN_MXFP4 ? 1 : 2;
 }

@@ -75,11 +75,16 @@ fragments(const struct demand *d)
     uint32_t a = d->a.count * d->a.bytes / 4, b = d->b.count * d->b.bytes / 4;
     uint32_t shares = kn_shares(d->g, &d->a);
     bool ahead = d->a.ksteps > 1 || d->direct;
-    uint32_t factors = d->p->scale == KILN_SCALE_MX32 ? d->a.count + 2 * d->b.count : 0;
 
     switch (kn_reads_of(d->g)) {
-    case KN_READS_TILE:      /* not ahead: loop_4wave_regs.tir */
-        return ahead ? a * d->a.ksteps * 5 / 8 + 2 * b + factors : a / 2 + b;
+    case KN_READS_TILE:
+        if (!ahead)          /* loop_4wave_regs.tir */
+            return a / 2 + b;
+        if (d->p->scale == KILN_SCALE_MX32) {
+            a += d->a.count;
+            b += d->b.count;
+        }
+        return a * d->a.ksteps * 5 / 8 + b * kn_b_sets(d->p, d->g);
     case KN_READS_PARTS:
         return a / shares * 2 + b * kn_b_sets(d->p, d->g);
     case KN_READS_HALVES:
@@ -187,7 +192,7 @@ beside_sums(const struct demand *d)
         return 0;
     return (d->g->domain.ktail ? 16 : 0) + (d->g->cus ? 16 : 0) +
            (kn_family_of(p)->ragged ? 16 : 0) + (p->epilogue || p->beta ? 8 : 0) +
-           (!kn_along_k(p, 'a') ? 52 : p->layout != KILN_NT ? 16 : 0);
+           (p->layout == KILN_NT ? 0 : !kn_along_k(p, 'a') || d->a.ksteps == 1 ? 52 : 16);
 }
 
 uint32_t

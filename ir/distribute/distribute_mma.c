@@ -456,10 +456,12 @@ expand_mma(struct dist *d, const struct kn_ins *i)
     struct kn_frag a = kn_fragment(d->in, 'a'), b = kn_fragment(d->in, 'b');
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    int32_t half = i->attr[KN_A_half];
+    uint32_t from = half == 2 ? b.count / 2 : 0, to = half == 1 ? b.count / 2 : b.count;
 
     for (uint32_t x = part * a.count / parts;
          x < (part + 1) * a.count / parts; x++)
-        for (uint32_t y = 0; y < b.count; y++)
+        for (uint32_t y = from; y < to; y++)
             if (kn_splits(d->in))
                 multiply_split(d, dist_tile(d, i->arg[0])->reg[x * b.count + y],
                                halves(d, i->arg[1], x), halves(d, i->arg[2], y));

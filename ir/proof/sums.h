@@ -8,7 +8,7 @@
 
 /* A slot or tile is known in so many equal parts: every number of shares that
  * the loops use divides it. */
-enum { SUMS_CELLS = 120 };
+enum { SUMS_CELLS = 120, SUMS_HALVES = 2 };
 /* K is counted in 48ths of an element: a line of 6-bit rows begins at thirds. */
 enum { SUMS_UNIT = 48 };
 
@@ -42,7 +42,7 @@ struct sums_tile {
     int lds;
     bool steps;              /* a whole K tile: mma says which K step */
     struct sums_place cell[SUMS_CELLS];
-    struct sums_sum sum[SUMS_CELLS];
+    struct sums_sum sum[SUMS_HALVES][SUMS_CELLS]; /* of halves of B's columns, A's rows */
 };
 
 struct sums {

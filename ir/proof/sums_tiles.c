@@ -249,24 +249,54 @@ agree(struct sums *o, const struct kn_ins *i, const struct sums_place *a,
     return KILN_OK;
 }
 
-/* A's shares times all of B, with the scales of both: the K it is of. */
+/* The halves of B's columns that a product is of, and B's shares of one. */
+static struct cells
+halves_of(const struct kn_ins *i)
+{
+    uint32_t half = (uint32_t)i->attr[KN_A_half];
+
+    return half ? (struct cells){ half - 1, half } : (struct cells){ 0, SUMS_HALVES };
+}
+
+static struct cells
+columns_of(struct cells h)
+{
+    return (struct cells){ h.from * SUMS_CELLS / SUMS_HALVES,
+                           h.to * SUMS_CELLS / SUMS_HALVES };
+}
+
+/* Scales s of a product are of the K that the share of their side has. */
+static kiln_status
+scales_agree(struct sums *o, const struct kn_ins *i, const struct sums_place *p,
+             const struct cells side[2])
+{
+    for (int s = 3; s <= 4 && i->arg[s]; s++) {
+        const struct sums_tile *t = tile_of(o, i->arg[s]);
+        const struct cells *x = &side[lds_of(o, t->lds)->side == 'b'];
+
+        for (uint32_t n = x->from; n < x->to; n++)
+            KN_TRY(agree(o, i, p, t, n));
+    }
+    return KILN_OK;
+}
+
+/* A's shares times B's, with the scales of both: the K it is of. */
 static kiln_status
 product(struct sums *o, const struct kn_ins *i, struct cells x,
         struct sums_place *out)
 {
     const struct sums_tile *a = tile_of(o, i->arg[1]);
     const struct sums_tile *b = tile_of(o, i->arg[2]);
+    const struct cells side[2] = { x, columns_of(halves_of(i)) };
 
     *out = taken(o, i, a, x.from);
-    for (uint32_t n = 0; n < SUMS_CELLS; n++)
+    for (uint32_t n = side[1].from; n < side[1].to; n++)
         KN_TRY(agree(o, i, out, b, n));
-    for (uint32_t n = x.from; n < x.to; n++) {
+    for (uint32_t n = x.from; n < x.to; n++)
         if (!same_place(&a->cell[n], &a->cell[x.from]))
             return WRONG(o, i, "shares of A are multiplied that are of other K "
                          "than each other");
-        for (int s = 3; s <= 4 && i->arg[s]; s++)
-            KN_TRY(agree(o, i, out, tile_of(o, i->arg[s]), n));
-    }
+    KN_TRY(scales_agree(o, i, out, side));
     if (out->nowhere && out->at < out->k)
         return WRONG(o, i, "K %lld is not copied", elements(out->at));
     return KILN_OK;
@@ -307,7 +337,7 @@ multiply(struct sums *o, const struct kn_ins *i)
 {
     int64_t step = kn_fragment(o->f, 'a').k;
     struct sums_tile *acc = tile_of(o, i->arg[0]);
-    struct cells x = cells_of(i);
+    struct cells x = cells_of(i), h = halves_of(i);
     struct sums_place p;
     struct sums_sum more;
 
@@ -315,62 +345,65 @@ multiply(struct sums *o, const struct kn_ins *i)
         o->facts->scaled = step;
     KN_TRY(product(o, i, x, &p));
     more = (struct sums_sum){ true, false, p.at, p.at + unit(step), p.k };
-    for (uint32_t n = x.from; n < x.to; n++)
-        KN_TRY(append(o, i, &acc->sum[n], &more));
+    for (uint32_t y = h.from; y < h.to; y++)
+        for (uint32_t n = x.from; n < x.to; n++)
+            KN_TRY(append(o, i, &acc->sum[y][n], &more));
     return KILN_OK;
 }
 
-/* Sums of one scale's K, times that scale. */
+/* Sum n of half y of one scale's K, times that scale. */
 static kiln_status
-add_block(struct sums *o, const struct kn_ins *i)
+add_one(struct sums *o, const struct kn_ins *i, uint32_t y, uint32_t n)
 {
-    struct sums_tile *acc = tile_of(o, i->arg[0]);
-    const struct sums_tile *sums = tile_of(o, i->arg[1]);
-    struct cells x = cells_of(i);
+    const struct sums_sum *s = &tile_of(o, i->arg[1])->sum[y][n];
+    struct sums_place p = { .filled = s->begun, .at = s->from, .k = s->k };
 
-    for (uint32_t n = x.from; n < x.to; n++) {
-        const struct sums_sum *s = &sums->sum[n];
-        struct sums_place p = { .filled = s->begun, .at = s->from, .k = s->k };
-
-        if (!s->begun)
-            return WRONG(o, i, "no product has been added to what is scaled");
-        for (int k = 2; k <= 3 && i->arg[k]; k++)
-            KN_TRY(agree(o, i, &p, tile_of(o, i->arg[k]), n));
-        o->facts->scaled = (s->next - s->from) / SUMS_UNIT;
-        KN_TRY(append(o, i, &acc->sum[n], s));
-    }
-    return KILN_OK;
+    if (!s->begun)
+        return WRONG(o, i, "no product has been added to what is scaled");
+    for (int k = 2; k <= 3 && i->arg[k]; k++)
+        KN_TRY(agree(o, i, &p, tile_of(o, i->arg[k]), n));
+    o->facts->scaled = (s->next - s->from) / SUMS_UNIT;
+    return append(o, i, &tile_of(o, i->arg[0])->sum[y][n], s);
 }
 
 static kiln_status
-finished(struct sums *o, const struct kn_ins *i)
+finished_one(struct sums *o, const struct kn_ins *i, uint32_t y, uint32_t n)
 {
-    const struct sums_tile *acc = tile_of(o, i->arg[0]);
+    const struct sums_sum *s = &tile_of(o, i->arg[0])->sum[y][n];
+
+    if (!s->begun)
+        return WRONG(o, i, "a sum leaves that nothing was added to");
+    if (s->around && s->next != s->from)
+        return WRONG(o, i, "a sum of K %lld leaves without K %lld to %lld",
+                     elements(s->k), elements(s->next), elements(s->from));
+    if (!s->around && (s->from || s->next < s->k))
+        return WRONG(o, i, "a sum of K %lld leaves with K %lld to %lld",
+                     elements(s->k), elements(s->from), elements(s->next));
+    if (s->k > o->facts->k)
+        o->facts->k = s->k;
+    return KILN_OK;
+}
+
+/* One of these for each sum of the operation's share. */
+static kiln_status
+each_sum(struct sums *o, const struct kn_ins *i,
+         kiln_status (*one)(struct sums *o, const struct kn_ins *i, uint32_t y,
+                            uint32_t n))
+{
     struct cells x = cells_of(i);
 
-    for (uint32_t n = x.from; n < x.to; n++) {
-        const struct sums_sum *s = &acc->sum[n];
-
-        if (!s->begun)
-            return WRONG(o, i, "a sum leaves that nothing was added to");
-        if (s->around && s->next != s->from)
-            return WRONG(o, i, "a sum of K %lld leaves without K %lld to %lld",
-                         elements(s->k), elements(s->next), elements(s->from));
-        if (!s->around && (s->from || s->next < s->k))
-            return WRONG(o, i, "a sum of K %lld leaves with K %lld to %lld",
-                         elements(s->k), elements(s->from), elements(s->next));
-        if (s->k > o->facts->k)
-            o->facts->k = s->k;
-    }
-    o->facts->sums++;
+    for (uint32_t y = 0; y < SUMS_HALVES; y++)
+        for (uint32_t n = x.from; n < x.to; n++)
+            KN_TRY(one(o, i, y, n));
     return KILN_OK;
 }
 
 static void
 clear(struct sums_tile *t, struct cells x)
 {
-    for (uint32_t n = x.from; n < x.to; n++)
-        t->sum[n] = (struct sums_sum){ 0 };
+    for (uint32_t y = 0; y < SUMS_HALVES; y++)
+        for (uint32_t n = x.from; n < x.to; n++)
+            t->sum[y][n] = (struct sums_sum){ 0 };
 }
 
 kiln_status
@@ -403,13 +436,14 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
     case KN_OP_read: return read_slot(o, i);
     case KN_OP_clear: clear(dst, x); break;
     case KN_OP_mma: case KN_OP_mmab: return multiply(o, i);
-    case KN_OP_addblock: return add_block(o, i);
+    case KN_OP_addblock: return each_sum(o, i, add_one);
     case KN_OP_gate: case KN_OP_tofloat:
         *dst = *tile_of(o, i->arg[0]);
         break;
     case KN_OP_park: case KN_OP_store: case KN_OP_scatter: case KN_OP_storemx:
     case KN_OP_storeq: case KN_OP_storepanel:
-        return finished(o, i);
+        o->facts->sums++;
+        return each_sum(o, i, finished_one);
     }
     return KILN_OK;
 }

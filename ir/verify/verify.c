@@ -295,6 +295,8 @@ check_copy(const struct kn_fn *f, const struct kn_ins *i)
             i->attr[KN_A_part] >= i->attr[KN_A_parts])
             return FAIL(f, i->at, "part= must be below parts=");
     }
+    if (i->op == KN_OP_mma && (i->attr[KN_A_half] < 0 || i->attr[KN_A_half] > 2))
+        return FAIL(f, i->at, "half= is 1 or 2");
     if (i->op != KN_OP_copy)
         return KILN_OK;
     l = &f->lds[KN_REF_LDS(i->arg[0])];

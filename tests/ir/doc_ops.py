@@ -148,7 +148,8 @@ SENTENCES = {
             "`pairs=1`: shuffled scales of two and two, for two K steps; `one=1`: "
             "all columns of a wave have one factor",
     "clear": "accumulators of zeros (share `part=` of `parts=`)",
-    "mma": "accumulate A * B, with scales if given",
+    "mma": "accumulate A * B, with scales if given (share `part=` of `parts=` of A's rows; "
+           "`half=1`, `half=2`: of half of B's columns)",
     "mma.block": "accumulate A * B times the scales of the K block",
     "acc.addblock": "plus another tile's products times the scales of their K "
                     "block (share `part=` of `parts=`)",

@@ -91,6 +91,22 @@ a_right_kernel_is_followed(void **state)
     }
 }
 
+static void
+halves_make_a_whole(void **state)
+{
+    struct kn_sums_facts f;
+    struct kn_ctx c;
+    const char *text;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    text = changed(&c, slurp(&c, plain), "    mma %acc, %fa, %fb\n", 1,
+                   "    mma %acc, %fa, %fb half=2\n    mma %acc, %fa, %fb half=1\n");
+    if (prove(&c, text, 200, &f))
+        fail_msg("%d: %s", c.err.line, c.err.text);
+    kn_ctx_free(&c);
+}
+
 /* K is 200: four tiles, the last of 8. */
 static const struct {
     const char *was;
@@ -107,6 +123,13 @@ static const struct {
     { "    mma %acc, %fa, %fb\n", 2,
       "    mma %acc, %fa, %fb\n    mma %acc, %fa, %fb\n",
       "K 64 is added where K 96 is next", NULL },
+    { "    mma %acc, %fa, %fb\n", 1, "    mma %acc, %fa, %fb half=1\n",
+      "K 64 is added where K 32 is next", NULL },
+    { "    mma %acc, %fa, %fb\n", 2,
+      "    mma %acc, %fa, %fb half=2\n    mma %acc, %fa, %fb half=2\n",
+      "K 64 is added where K 96 is next", NULL },
+    { "    %fb = read %sB[0] kk=1\n", 0, "    %fb = read %sB[0] kk=1 part=0 parts=2\n",
+      "K 32 of A is multiplied with K 0 of %sB", NULL },
     { "  %tiles = udiv %tiles, 64\n", 0,
       "  %tiles = udiv %tiles, 64\n  %tiles = sub %tiles, 1\n",
       "a sum of K 200 leaves with K 0 to 192", NULL },
@@ -290,6 +313,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_kernel_is_followed),
+        cmocka_unit_test(halves_make_a_whole),
         cmocka_unit_test(another_k_is_found),
         cmocka_unit_test(conversion_is_followed),
         cmocka_unit_test(a_rotation_is_each_k_once),
