@@ -113,8 +113,18 @@ better_by(const struct kn_config *g)
          ? 1.05 : 1;
 }
 
-/* What scores say nothing of: scales that no long loop makes good; groups of
- * few rows, or of fewer than the tile has, or in `4-wave` of eight waves, or of a
+/* Half of it and more has no columns of the output, and it is larger than the
+ * choice that has them: one K tile's score is a part of what such launches take. */
+static bool
+mostly_empty(const kiln_problem *p, const struct kn_score *s,
+             const struct kn_config *g)
+{
+    return s->bn > 2 * ((kn_b_columns(p) + 15) / 16 * 16) && s->bm >= g->bm &&
+           s->bn >= g->bn && s->bm * s->bn > g->bm * g->bn;
+}
+
+/* What scores say nothing of: mostly empty tiles; scales that no long loop makes
+ * good; groups of few rows, or of fewer than the tile has, or in `4-wave` of eight waves, or of a
  * short K that are stored an element a lane; a loop straight from memory where K is
  * long; one slot of half a line of groups, or of
  * rows so long that the L2 does not keep the other half. */
@@ -122,7 +132,8 @@ static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
 {
-    return (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
+    return mostly_empty(p, s, g) ||
+           (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
