@@ -148,8 +148,8 @@ struct kn_lds {
                               * of zero points */
     uint32_t shuf;           /* memory and LDS: shuffled scales, 32 rows x 8 */
     uint32_t share;          /* slot s: share s of the rows of each wave; or 0 */
-    uint32_t line;           /* a slot is a cache line of every row: slots 2s
-                              * and 2s + 1 take those of share s in turn */
+    uint32_t line;           /* a slot is a cache line of every row: slots take
+                              * them in turn, those of share s 2s and 2s + 1 */
     uint32_t lag;            /* rows that begin inside a cache line are copied
                               * by lines: what of a K tile lies behind its
                               * first line comes with the next one */
@@ -157,18 +157,18 @@ struct kn_lds {
     uint32_t swz_s, swz_n, swz_t;
 };
 
-/* Slots that a tile's K tiles take in turn: of shares each has two. */
+/* Slots that a tile's K tiles or lines take in turn: of shares each has two. */
 static inline uint32_t
 kn_ring(const struct kn_lds *l)
 {
-    return l->lag && l->share ? 2 : l->slots;
+    return (l->line || l->lag) && l->share ? 2 : l->slots;
 }
 
 /* Bits of a slot's number that are not its share's. */
 static inline uint32_t
 kn_share_bits(const struct kn_lds *l)
 {
-    return l->line || (l->lag && l->share);
+    return (l->line || l->lag) && l->share;
 }
 
 /* A type that is staged as another (convert.def). */

@@ -177,7 +177,7 @@ kn_ref dist_read_address(struct dist *d, int lds, const struct kn_readplan *p,
  * in both. */
 struct dist_line {
     kn_ref addr;
-    uint32_t odd, span;      /* slots; the read's slot begins `odd` further */
+    uint32_t odd, span, ring; /* slots; the read's slot begins `odd` further */
 };
 struct dist_line dist_line(struct dist *d, int lds, const struct kn_readplan *p,
                            uint32_t at);

@@ -164,24 +164,41 @@ dist_lag_read(struct dist *d, kn_ref slot, uint32_t piece)
 
 /* ---- line=1 ---- */
 
+static uint32_t
+bytes_of(struct dist *d, const struct kn_lds *l)
+{
+    return kn_geometry(d->in, l).bytes;
+}
+
+/* Of bytes 0 to 255 of two lines: so far is the line, if it is the odd one. */
+static kn_ref
+far_line(struct dist *d, kn_ref col, uint32_t bytes)
+{
+    kn_ref odd = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, col, 7), 1);
+
+    return dist_ic(d, KN_OP_mul, odd, bytes);
+}
+
 struct dist_line
 dist_line(struct dist *d, int lds, const struct kn_readplan *p, uint32_t at)
 {
     const struct kn_lds *l = &d->in->lds[lds];
-    uint32_t bytes = kn_geometry(d->in, l).bytes, lines = 2 * KN_LINE;
+    uint32_t ring = kn_ring(l), slot = at / KN_LINE % ring;
     bool one = at % KN_LINE + 3 * p->qstep + p->bytes <= KN_LINE;
-    struct dist_line r = { 0, one ? at % lines / KN_LINE : 0, one ? 1 : 2 };
-    kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n, row, col, far;
+    bool last = !one && slot == ring - 1;  /* the other one is the first */
+    struct dist_line r = { .odd = last ? 0 : slot, .span = 1 };
+    kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n, row, col;
 
     col = dist_ic(d, KN_OP_mul, d->q, p->qstep);
-    col = dist_ic(d, KN_OP_add, col, one ? at % KN_LINE : at % lines);
+    col = dist_ic(d, KN_OP_add, col, at % KN_LINE + (last ? KN_LINE : 0));
     row = dist_i2(d, KN_OP_add,
                   dist_ic(d, KN_OP_mul, wave, dist_share_rows(d, l)), d->t);
     r.addr = dist_ic(d, KN_OP_mul, row, KN_LINE);
     if (!one) {
-        far = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, col, 7), 1);
-        far = dist_ic(d, KN_OP_mul, far, bytes);
-        r.addr = dist_i2(d, KN_OP_add, r.addr, far);
+        r.span = last && ring > 2 ? 1 : 2;
+        r.ring = last && ring > 2 ? ring - 1 : 0;
+        r.addr = dist_i2(d, KN_OP_add, r.addr,
+                         far_line(d, col, (last ? ring - 1 : 1) * bytes_of(d, l)));
         col = dist_ic(d, KN_OP_and, col, KN_LINE - 1);
     }
     if (l->swz_n)

@@ -170,6 +170,7 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
             from.arg[0] += at.odd;   /* the slot is the reference's low bits */
             from.arg[1] = at.addr;
             from.attr[KN_A_span] = (int32_t)at.span;
+            from.attr[KN_A_ring] = (int32_t)at.ring;
         }
         if (l->shuf) {
             from.attr[KN_A_offset] = 0;

@@ -199,20 +199,22 @@ run_access(struct access_map *m, const struct kn_ins *i)
     return x->out = intern(m, run);
 }
 
-/* Slots a read's bytes run over. */
+/* Slots from the first that a read reaches into to the last, which is the only
+ * other one. */
+static uint32_t
+last_of(const struct kn_ins *i)
+{
+    if (i->op != KN_OP_lds_ld)
+        return 0;
+    return i->attr[KN_A_ring] ? (uint32_t)i->attr[KN_A_ring]
+                              : i->attr[KN_A_span] == 2;
+}
+
+/* Slots a read's bytes are in. */
 static uint32_t
 span_of(const struct kn_ins *i)
 {
-    return i->op == KN_OP_lds_ld && i->attr[KN_A_span] == 2 ? 2 : 1;
-}
-
-/* Slots from the first that a read reaches into to the last. */
-static uint32_t
-last_of(const struct access_map *m, size_t at)
-{
-    const struct kn_ins *i = &m->f->ins[at];
-
-    return m->there[at] ? (uint32_t)i->attr[KN_A_ring] : span_of(i) - 1;
+    return last_of(i) ? 2 : 1;
 }
 
 static bool
@@ -227,7 +229,7 @@ find_same(struct access_map *m, size_t at)
     const struct kn_ins *i = &m->f->ins[at];
     struct proof_operand o[3] = { { m->at[at], 0 },
                             { m->there[at], KN_REF_LDS(i->arg[0]) },
-                            { NULL, width(m->f, i) << 2 | span_of(i) } };
+                            { NULL, width(m->f, i) << 8 | last_of(i) } };
     uint16_t op = is_write(i) ? WRITE : READ;
     struct computed *x = look_up(m, op, o);
 
@@ -295,21 +297,37 @@ check_ring(const struct access_map *m, size_t at)
     return KILN_OK;
 }
 
+/* Of slots that are apart no lane reads one between. */
+static kiln_status
+check_apart(const struct access_map *m, size_t at)
+{
+    const struct kn_ins *i = &m->f->ins[at];
+    uint32_t last = last_of(i);
+
+    for (uint32_t t = 0; last && t < m->threads; t++)
+        if (m->at[at][t] / m->bytes % last)
+            return PROOF_FAIL(m->p, i->at, "lane %u of wave %u reads neither "
+                              "%%%s[%u] nor the slot that ring=%u says", t % 64, t / 64,
+                              m->f->lds[KN_REF_LDS(i->arg[0])].name,
+                              KN_REF_SLOT(i->arg[0]), last);
+    return KILN_OK;
+}
+
 static kiln_status
 check_range(struct access_map *m, size_t at)
 {
     const struct kn_ins *i = &m->f->ins[at];
     uint32_t n = width(m->f, i), slot = KN_REF_SLOT(i->arg[0]);
-    uint64_t bytes = (uint64_t)m->bytes * span_of(i);
+    uint32_t last = last_of(i);
+    uint64_t bytes = (uint64_t)m->bytes * (m->there[at] ? 1 : last + 1);
 
     if (!n)
         return PROOF_FAIL(m->p, i->at, "the width of this access is not known: "
                           "write elem=");
-    if (slot + last_of(m, at) >= m->f->lds[KN_REF_LDS(i->arg[0])].slots)
+    if (slot + last >= m->f->lds[KN_REF_LDS(i->arg[0])].slots)
         return PROOF_FAIL(m->p, i->at, "no slot comes after %%%s[%u]",
                           m->f->lds[KN_REF_LDS(i->arg[0])].name, slot);
-    if (m->there[at])
-        KN_TRY(check_ring(m, at));
+    KN_TRY(m->there[at] ? check_ring(m, at) : check_apart(m, at));
     for (uint32_t t = 0; t < m->threads; t++)
         if ((uint64_t)m->at[at][t] + n > bytes ||
             m->at[at][t] % m->bytes + n > m->bytes)
@@ -408,7 +426,7 @@ need_of(struct access_map *m, size_t at, uint32_t h)
         const uint16_t *k = &m->class[first];
         bool alike;
 
-        if (m->at[at][t] / m->bytes != h && !m->there[at])
+        if (m->at[at][t] / m->bytes != h * last_of(i) && !m->there[at])
             continue;        /* this lane's are in the other slot */
         alike = !memcmp(k, k + 1, (n - 1) * sizeof *k);
         for (uint32_t b = 0; b < (alike ? 1 : n); b++) {
@@ -417,7 +435,7 @@ need_of(struct access_map *m, size_t at, uint32_t h)
                                   "%u of LDS slot %%%s[%u], which nothing "
                                   "writes", t % 64, t / 64, first + b,
                                   m->f->lds[KN_REF_LDS(i->arg[0])].name,
-                                  KN_REF_SLOT(i->arg[0]) + h * last_of(m, at));
+                                  KN_REF_SLOT(i->arg[0]) + h * last_of(i));
             count += !seen[k[b]];
             seen[k[b]] = true;
         }
@@ -472,8 +490,8 @@ one_tile(struct access_map *m, uint32_t tile)
             continue;
         access[i].slot = (int32_t)(m->p->first[tile] +
                                    KN_REF_SLOT(f->ins[i].arg[0]));
-        access[i].span = m->there[i] ? 2 : (uint8_t)span_of(&f->ins[i]);
-        access[i].next = (uint8_t)last_of(m, i);
+        access[i].span = (uint8_t)span_of(&f->ins[i]);
+        access[i].next = (uint8_t)last_of(&f->ins[i]);
         if (same < i) {
             access[i].own = access[same].own;
             memcpy(access[i].need, access[same].need, sizeof access[i].need);

@@ -158,19 +158,21 @@ whole(struct sums *o, const struct kn_ins *i, const struct sums_tile *s,
     return KILN_OK;
 }
 
-/* Rows that are stored by lines: the fragment begins in one of two slots and
- * may reach into the other. */
+/* Rows that are stored by lines: the fragment begins in one of their slots and may
+ * reach into the next. */
 static kiln_status
 read_line(struct sums *o, const struct kn_ins *i, struct sums_place *out)
 {
     const struct kn_lds *l = lds_of(o, (int)KN_REF_LDS(i->arg[0]));
     int64_t bits = kn_fragment(o->f, l->side).k * kn_elems[l->elem].bits;
-    int64_t line = 8 * KN_LINE, at = i->attr[KN_A_kk] * bits % (2 * line);
+    int64_t line = 8 * KN_LINE, at = i->attr[KN_A_kk] * bits, n = at / line;
+    kn_ref ring = kn_ring(l), slot = i->arg[0] + (kn_ref)n % ring;
     struct sums_place next;
 
-    KN_TRY(whole(o, i, slot_of(o, i->arg[0] + (kn_ref)(at / line)), out));
+    KN_TRY(whole(o, i, slot_of(o, slot), out));
     if (at % line + bits > line) {
-        KN_TRY(whole(o, i, slot_of(o, i->arg[0] + (at < line)), &next));
+        slot = i->arg[0] + (kn_ref)(n + 1) % ring;
+        KN_TRY(whole(o, i, slot_of(o, slot), &next));
         if (next.at != out->at + of_bits(l, line))
             return WRONG(o, i, "a fragment of %%%s begins in a line of K %lld "
                          "and ends in one of K %lld", l->name,

@@ -48,6 +48,14 @@ lagging_rows(const struct kn_fn *f, const struct kn_lds *l,
            g->chunk <= kn_targets[f->target].dma;
 }
 
+static bool
+rows_of_lines(const struct kn_fn *f, const struct kn_lds *l)
+{
+    return l->gk && l->lk && l->unit == 16 && l->kdiv == 1 && !l->mem && l->slots > 1 &&
+           !l->panel && !l->shuf && !l->shift && l->cols == f->shape.bk &&
+           kn_fragment(f, l->side).ksteps == 1 && kn_targets[f->target].dma >= 16;
+}
+
 /* Bytes of a load: one a run, in whole bytes, or two to a byte; of words a dword, of
  * f16 those of a word's columns. */
 static uint32_t
@@ -143,10 +151,9 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->share && !shared_rows(f, l))
         return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
                     "wave's rows, of an operand in plain rows", l->name);
-    if (l->line && (!l->share || l->unit != 16 || l->cols != f->shape.bk ||
-                    kn_fragment(f, l->side).ksteps != 1))
-        return FAIL(f, l->at, "%%%s: lines are of an operand stored by shares, "
-                    "whose K tile is a K step", l->name);
+    if (l->line && !rows_of_lines(f, l))
+        return FAIL(f, l->at, "%%%s: lines are of an operand in plain rows whose K "
+                    "tile is a K step, in two slots or more", l->name);
     if (l->lag && !lagging_rows(f, l, &g))
         return FAIL(f, l->at, "%%%s: rows that are copied by lines are plain "
                     "rows of whole lines of 16-byte chunks, in two slots or "

@@ -205,7 +205,7 @@ steps_in(const struct tiles *w, const struct kn_lds *l)
     struct kn_frag fr = kn_fragment(w->f, l->side);
 
     if (l->line)
-        return 8;            /* whole lines, an even number, of any type */
+        return 4 * kn_ring(l); /* lines that fill all slots, of any type */
     return l->kdiv != 1 && l->cols * l->kdiv > w->f->shape.bk
            ? l->cols * l->kdiv / fr.k : fr.ksteps;
 }

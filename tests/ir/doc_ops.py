@@ -83,9 +83,9 @@ SENTENCES = {
               "to zero; the result is the old count",
     "dma": "copy to LDS: slot, byte of the wave's first lane (the lanes follow "
            "each other), resource, byte offset of this lane",
-    "lds.ld": "LDS read at a byte of the slot; with `ring=` lanes may read the same "
-              "place of the slot so many further on, as a `select` of both addresses "
-              "says; `tr=` transposes elements of so "
+    "lds.ld": "LDS read at a byte of the slot; with `ring=` lanes may read the slot so many "
+              "further on instead, at the same place as a `select` of both addresses "
+              "says, or each where its address lies; `tr=` transposes elements of so "
               "many bits among 16 lanes",
     "lds.st": "LDS store at a byte of the slot",
     "ldu": "load the same for all lanes",
