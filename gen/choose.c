@@ -116,7 +116,7 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return kn_fail(c, KILN_BAD_INPUT, "tiles behind the last whole round "
                        "of %u are not divided without shares: --split-k 2 to "
                        "%u", g->split_after, KN_SPLIT_MOST);
-    if (g->split_k > 1 && p->k < (int64_t)g->bk * g->split_k)
+    if (g->split_k > 1 && p->k < (int64_t)kn_share_k(p, g) * g->split_k)
         g->domain.ktail = 1;
     return KILN_OK;
 }

@@ -108,6 +108,13 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
            kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
 }
 
+uint32_t
+kn_share_k(const kiln_problem *p, const struct kn_config *g)
+{
+    (void)p;
+    return g->bk;
+}
+
 bool
 kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
 {

@@ -32,6 +32,8 @@ kn_reads_of(const struct kn_config *g)
  * one, 'a' or 'b', are; whether one that may be has rows that begin inside lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
 bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
+/* K that shares of K are multiples of: where a line and a K tile begin together. */
+uint32_t kn_share_k(const kiln_problem *p, const struct kn_config *g);
 bool kn_straddles(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether x is a power of two of at most `most`. */

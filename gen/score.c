@@ -404,6 +404,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     int64_t m = ragged == 'm' ? (p->m + many - 1) / many : p->m;
     int64_t k = ragged == 'k' ? (p->k + many - 1) / many : p->k;
     struct launch l = { .c = &chips[p->target], .s = s };
+    double share_k = kn_share_k(p, g);
 
     l.tm = tm;
     l.tn = ceil((double)p->n / kn_tile_columns(p, g));
@@ -412,6 +413,8 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.sum = kn_sum_size(p);
     l.groups = ceil(l.tm * l.tn * l.many) * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
+    if (l.shares > 1)
+        l.turns = ceil(ceil((double)k / share_k) / l.shares) * share_k / g->bk;
     l.bits_a = least((double)m, g->bm) * kn_type_bits[p->a];
     l.bits_b = least((double)kn_b_columns(p), g->bn) * kn_type_bits[p->b];
     l.written = (double)least((double)m, g->bm) *

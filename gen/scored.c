@@ -224,7 +224,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
         most += ((uint64_t)p->groups + 1) * ((kn_b_columns(p) + g->bn - 1) / g->bn);
     return n < 2 || ((!kn_schedules[g->schedule].asm_only || kn_widens_scaled(p)) &&
                      !converts_in_one_slot(p, g->stages, g->bk) &&
-                     k >= 2 * (int64_t)n * g->bk &&
+                     k >= 2 * (int64_t)n * g->bk && k >= (int64_t)n * kn_share_k(p, g) &&
                      many * n <= 4 * kn_cus(p) &&
                      most * g->wm * g->wn <= KN_COUNTERS);
 }
