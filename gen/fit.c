@@ -316,7 +316,8 @@ lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
     uint32_t batch = kn_scale_batch(p, try);
 
     try->copies = KN_COPIES_LINES;
-    return kn_form_assembly(p, try) && !kn_form_lacks(p, try) &&
+    return (kn_straddles(p, try) || kn_line_ring(p, try)) &&
+           kn_form_assembly(p, try) && !kn_form_lacks(p, try) &&
            (!batch || kn_scale_batch(p, try)) && kn_has_registers(c, p, try) &&
            kn_tile_fit(c, p, try);
 }
@@ -327,11 +328,14 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
 {
     bool step = kn_reads_of(g) == KN_READS_STEP;
     uint32_t least = step ? 3 : 2, most = step && g->stages > 1 ? g->stages + 1 : 3;
+    bool large = kn_breaks_lines(p, g) && g->bm + g->bn >= 256;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
-    if (given->copies || !kn_straddles(p, g) || share < 4 * (int64_t)g->bk)
+    if (given->copies || !(kn_straddles(p, g) || kn_breaks_lines(p, g)) ||
+        share < 4 * (int64_t)g->bk)
         return false;
-    for (uint32_t slots = most < KN_MAX_STAGES ? most : KN_MAX_STAGES; slots >= least; slots--) {
+    most = large ? 3 : most < KN_MAX_STAGES ? most : KN_MAX_STAGES;
+    for (uint32_t slots = most; slots >= least; slots--) {
         struct kn_config try = *g;
 
         try.cus = given->cus;

@@ -32,8 +32,12 @@ kn_reads_of(const struct kn_config *g)
  * one, 'a' or 'b', are; whether one that may be has rows that begin inside lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
 bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
+/* `simple` with lines of 6-bit types in slots in turn; `stages` are lines. */
+bool kn_line_ring(const kiln_problem *p, const struct kn_config *g);
 /* K that shares of K are multiples of: where a line and a K tile begin together. */
 uint32_t kn_share_k(const kiln_problem *p, const struct kn_config *g);
+/* K tiles of 6 bits that are no lines, of loops that may copy lines of them. */
+bool kn_breaks_lines(const kiln_problem *p, const struct kn_config *g);
 bool kn_straddles(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether x is a power of two of at most `most`. */

@@ -54,6 +54,12 @@ kn_row_lines(const kiln_problem *p, char operand, const struct kn_config *g,
     return lines(run, common(run, pitch)) / whole;
 }
 
+static bool
+of_six_bits(const kiln_problem *p, const struct kn_score *s)
+{
+    return s->class == KN_CLASS_MX66 && !kn_dequant(p);
+}
+
 /* What rows take that begin inside lines and are not counted: half of the copies
  * take a line more. Measured on 256x256 tiles of fp8. */
 static double
@@ -62,7 +68,7 @@ straddling(const kiln_problem *p, const struct kn_config *g,
 {
     int64_t a = p->lda * kn_type_bits[p->a], b = p->ldb * kn_type_bits[p->b];
 
-    if (p->layout != KILN_NT || (a % LINE == 0 && b % LINE == 0) ||
+    if (of_six_bits(p, s) || p->layout != KILN_NT || (a % LINE == 0 && b % LINE == 0) ||
         kn_class_is_odd(s->class) || counts_lines(p, s) || g->copies == KN_COPIES_LINES)
         return 1;
     return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
@@ -106,9 +112,37 @@ plain_rows(const kiln_problem *p, const struct kn_score *s)
            kn_schedules[s->schedule].reads == KN_READS_STEP ? 0.8 : 1;
 }
 
+/* Lines of a run of an operand's rows over those where rows begin at lines. */
+static double
+lines_more(const kiln_problem *p, char operand, int64_t run)
+{
+    int64_t pitch = operand == 'a' ? p->lda * kn_type_bits[p->a]
+                                   : p->ldb * kn_type_bits[p->b];
+
+    return lines(run, common(run, pitch)) / lines(run, run);
+}
+
+/* Of 6-bit types, measured in rows that begin at lines: loops that copy lines, three
+ * quarters of what these take more where rows begin inside them, since copies are of
+ * whole chunks; others, which have K tiles of 192 bytes. Of 96 bytes rows were measured
+ * by lines, and without take that much longer (64x64 and 128x128 tiles). */
+static double
+broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+{
+    bool whole = kn_line_ring(p, g) || kn_4wave_packed(p, g);
+    double more = 0;
+
+    if (!of_six_bits(p, s))
+        return 1;
+    more += lines_more(p, 'a', whole ? LINE : (int64_t)g->bk * kn_type_bits[p->a]) / 2;
+    more += lines_more(p, 'b', whole ? LINE : (int64_t)g->bk * kn_type_bits[p->b]) / 2;
+    return whole ? 1 + 0.75 * (more - 1) : kn_breaks_lines(p, g) ? 1.65 * more : more;
+}
+
 double
 kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                const struct kn_score *s)
 {
-    return straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s);
+    return straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s) *
+           broken_lines(p, g, s);
 }

@@ -213,10 +213,13 @@ kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t scales = kn_scale_batch_k(g) / 32 * 8;
     uint32_t slots = g->stages ? g->stages : 2;
+    bool ring = kn_line_ring(p, g);
+    uint32_t a = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->a];
+    uint32_t b = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->b];
 
-    return kn_reads_of(g) == KN_READS_STEP && slots >= 2 && slots <= 4 &&
+    return kn_reads_of(g) == KN_READS_STEP && slots >= 2 && (slots <= 4 || ring) &&
            !kn_family_of(p)->routed && g->bk <= 256 &&
-           slots * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
+           slots * kn_copied(g, a, b) +
                kn_scale_slots(g) * kn_copied(g, scales, scales) <=
                kn_targets[p->target].lds;
 }

@@ -25,6 +25,8 @@ static const int64_t few[FEW] = { 70, 0, 1, 128, 17 };
 #define OF_4 { { 64, 64, 2880 }, { 70, 68, 288 }, { 3, 4, 32 }, { 129, 132, 2080 }, \
                { 20, 60, 0 } }
 
+#define OF_6 { { 64, 64, 3072 }, { 70, 68, 128 }, { 1, 4, 256 }, { 129, 132, 1152 } }
+
 static const struct row rows[] = {
     { "simple, fp8", { .a = KILN_FP8 },
       "tile=64x64x128 waves=2x2 schedule=simple stages=4", OF_8 },
@@ -53,6 +55,17 @@ static const struct row rows[] = {
       { { 0, 68, 2880 }, { 0, 60, 144 } } },
     { "simple, few workgroups", { .a = KILN_FP8 },
       "tile=32x32x128 waves=2x2 schedule=simple stages=3 cus=3", OF_8 },
+    { "lines in turn, mxfp6", { .a = KILN_MXFP6 },
+      "tile=64x64x128 waves=2x2 schedule=simple stages=3", OF_6 },
+    { "lines in turn, mxbf6 x mxfp8", { .a = KILN_MXBF6, .b = KILN_MXFP8 },
+      "tile=128x32x128 waves=2x1 schedule=simple stages=4", OF_6 },
+    { "lines in turn, mxfp4 x mxfp6, shares of K", { .a = KILN_MXFP4, .b = KILN_MXFP6 },
+      "tile=32x64x128 waves=1x4 schedule=simple stages=4 split-k=3",
+      { { 64, 64, 2944 }, { 70, 68, 1536 }, { 1, 4, 1664 } } },
+    { "lines in turn, groups, few workgroups",
+      { .a = KILN_MXFP6, .family = KILN_GROUPED, .groups = FEW },
+      "tile=48x64x128 waves=1x4 schedule=simple stages=3 cus=3",
+      { { 0, 68, 1024 }, { 0, 60, 128 } } },
     { "4-wave, fp8", { .a = KILN_FP8 },
       "tile=256x160x128 waves=2x2 schedule=4-wave stages=3", OF_8 },
     { "4-wave, bf16, rows and beta", { .a = KILN_BF16, .beta = 1 },
@@ -77,6 +90,13 @@ static const struct row rows[] = {
       { { 0, 68, 2880 }, { 0, 60, 288 } } },
 };
 
+/* Lines of 6-bit types are of whole K tiles, whose scales are dwords. */
+static bool
+in_turn(const struct row *r)
+{
+    return kn_ref_type_bits(r->p.a) == 6 || (r->p.b && kn_ref_type_bits(r->p.b) == 6);
+}
+
 static void
 open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r,
             enum kn_copies copies)
@@ -85,16 +105,23 @@ open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r
     struct kn_config g = { 0 };
 
     assert_true(num_configured(&g, &p, r->config));
-    g.domain.ktail = 1;
+    g.domain.ktail = !in_turn(r);
     g.domain.align_a = g.domain.align_b = 16;
     if (p.scale == KILN_SCALE_MX32)
-        g.domain.align_sa = g.domain.align_sb = 1;
+        g.domain.align_sa = g.domain.align_sb = in_turn(r) ? 4 : 1;
     g.lowering = KN_LOWERING_ASM;
     g.copies = copies;
     if (copies != KN_COPIES_LINES && g.schedule == KN_SCHED_4WAVE)
         g.stages = 2;
     assert_true(num_open(k, counts, &p, &g));
     assert_int_equal(k->g.cfg.copies == KN_COPIES_LINES, copies == KN_COPIES_LINES);
+}
+
+/* Elements that are 16 bytes, of 6 bits 48. */
+static int64_t
+whole_chunks(kiln_type t)
+{
+    return kn_ref_type_bits(t) == 6 ? 64 : 128 / kn_ref_type_bits(t);
 }
 
 /* A launch whose rows are `pad` times 16 bytes apart more, from as many on. */
@@ -111,9 +138,9 @@ launched(struct num_kernel *k, const struct row *r, const int64_t size[3], int p
     bool along_b = r->p.layout == KILN_NT || r->p.layout == KILN_TT;
 
     if (along_a)
-        j.p.lda = j.p.k + pad * 128 / kn_ref_type_bits(j.p.a);
+        j.p.lda = j.p.k + pad * whole_chunks(j.p.a);
     if (along_b)
-        j.p.ldb = j.p.k + 2 * pad * 128 / kn_ref_type_bits(j.p.b);
+        j.p.ldb = j.p.k + 2 * pad * whole_chunks(j.p.b);
     j.skew[NUM_A] = (uint32_t)pad * 16;
     j.skew[NUM_B] = (uint32_t)pad * 48;
     return num_right(k, &j).digest;
