@@ -322,6 +322,14 @@ lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
            kn_tile_fit(c, p, try);
 }
 
+/* K tiles for which lines are worth a slot: of 6 bits, whose lines in rows that begin
+ * inside them are in two, more. */
+static int64_t
+least_tiles(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_breaks_lines(p, g) && p->k % (4 * (int64_t)g->bk) ? 16 : 4;
+}
+
 bool
 kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
                 const struct kn_config *given, struct kn_config *g)
@@ -332,7 +340,7 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     if (given->copies || !(kn_straddles(p, g) || kn_breaks_lines(p, g)) ||
-        share < 4 * (int64_t)g->bk)
+        share < least_tiles(p, g) * (int64_t)g->bk)
         return false;
     most = large ? 3 : most < KN_MAX_STAGES ? most : KN_MAX_STAGES;
     for (uint32_t slots = most; slots >= least; slots--) {

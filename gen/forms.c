@@ -44,11 +44,11 @@ kn_8wave_one_slot(const struct kn_config *g)
     return kn_reads_of(g) == KN_READS_HALVES && g->stages == 1;
 }
 
-/* Both copy lines of 6-bit types in the largest tile. */
+/* Both copy lines of 6-bit types in the tallest tiles. */
 static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
-    return six_bits(p) && g->bm == 256 && g->bn == 256 && g->wm == 2 &&
+    return six_bits(p) && g->bm == 256 && g->wm == 2 && g->bn % (g->wn * 64) == 0 &&
            !g->domain.ktail && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
            kn_scale_batch(p, g);
 }

@@ -112,31 +112,38 @@ plain_rows(const kiln_problem *p, const struct kn_score *s)
            kn_schedules[s->schedule].reads == KN_READS_STEP ? 0.8 : 1;
 }
 
-/* Lines of a run of an operand's rows over those where rows begin at lines. */
+/* Lines that copies of an operand ask for, over those of one of 6 bits whose rows begin
+ * at lines. Where lines are copied, three quarters of what they take more where rows
+ * begin inside them: copies are of whole chunks. What other types ask for less counts in
+ * small tiles, which wait for memory. */
 static double
-lines_more(const kiln_problem *p, char operand, int64_t run)
+lines_more(const kiln_problem *p, const struct kn_config *g, char operand)
 {
-    int64_t pitch = operand == 'a' ? p->lda * kn_type_bits[p->a]
-                                   : p->ldb * kn_type_bits[p->b];
+    bool whole = kn_line_ring(p, g) || kn_4wave_packed(p, g);
+    int64_t bits = kn_type_bits[operand == 'a' ? p->a : p->b];
+    int64_t pitch = bits * (operand == 'a' ? p->lda : p->ldb);
+    int64_t run = whole ? LINE : bits * g->bk, six = whole ? LINE : 6 * g->bk;
+    int64_t step = kn_lags(p, g, operand) ? run : common(run, pitch);
+    double more = lines(run, step) / lines(six, six);
 
-    return lines(run, common(run, pitch)) / lines(run, run);
+    if (whole)
+        return 1 + 0.75 * (more - 1);
+    return bits == 6 || (g->schedule == KN_SCHED_SIMPLE && g->wm * g->wn <= 4)
+               ? more : more * lines(six, six) / lines(run, run);
 }
 
-/* Of 6-bit types, measured in rows that begin at lines: loops that copy lines, three
- * quarters of what these take more where rows begin inside them, since copies are of
- * whole chunks; others, which have K tiles of 192 bytes. Of 96 bytes rows were measured
- * by lines, and without take that much longer (64x64 and 128x128 tiles). */
+/* Of 6-bit types, measured in rows that begin at lines. K tiles of 96 bytes in three
+ * slots and more were by lines: without, and in two, they take that much longer. */
 static double
 broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
-    bool whole = kn_line_ring(p, g) || kn_4wave_packed(p, g);
-    double more = 0;
+    double more = (lines_more(p, g, 'a') + lines_more(p, g, 'b')) / 2;
 
     if (!of_six_bits(p, s))
         return 1;
-    more += lines_more(p, 'a', whole ? LINE : (int64_t)g->bk * kn_type_bits[p->a]) / 2;
-    more += lines_more(p, 'b', whole ? LINE : (int64_t)g->bk * kn_type_bits[p->b]) / 2;
-    return whole ? 1 + 0.75 * (more - 1) : kn_breaks_lines(p, g) ? 1.65 * more : more;
+    if (!kn_breaks_lines(p, g) || kn_line_ring(p, g) || s->stages < 3)
+        return more;
+    return (g->stages == 2 && kn_direct(p, g) ? 2.5 : 1.65) * more;
 }
 
 double

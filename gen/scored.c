@@ -197,7 +197,7 @@ is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     return !kn_bk_lacks(c, p, g) &&
            (!six || !kn_schedules[g->schedule].asm_only || kn_shuffled(p) ||
-            kn_4wave_packed(p, g)) &&
+            g->bk == 256 || kn_4wave_packed(p, g)) &&
            kn_has_registers(c, p, g) &&
            kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
 }

@@ -428,6 +428,8 @@ run(struct bench *b)
         if (gfx950 && i < LARGEST && kn_walks(&p))
             try_row(b, KN_SCHED_4WAVE, &four[i], bk4, true);
         try_row(b, KN_SCHED_4WAVE, &four[i], bk4, false);
+        if (gfx950 && mx && kn_type_bits[b->k->a] == 6 && !b->k->odd && !b->k->shuffled)
+            try_row(b, KN_SCHED_4WAVE, &four[i], 256, false);
     }
 }
 
