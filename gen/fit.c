@@ -336,14 +336,12 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
 {
     bool step = kn_reads_of(g) == KN_READS_STEP;
     uint32_t least = step ? 3 : 2, most = step && g->stages > 1 ? g->stages + 1 : 3;
-    bool large = kn_breaks_lines(p, g) && g->bm + g->bn >= 256;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     if (given->copies || !(kn_straddles(p, g) || kn_breaks_lines(p, g)) ||
         share < least_tiles(p, g) * (int64_t)g->bk)
         return false;
-    most = large ? 3 : most < KN_MAX_STAGES ? most : KN_MAX_STAGES;
-    for (uint32_t slots = most; slots >= least; slots--) {
+    for (uint32_t slots = most < KN_MAX_STAGES ? most : KN_MAX_STAGES; slots >= least; slots--) {
         struct kn_config try = *g;
 
         try.cus = given->cus;

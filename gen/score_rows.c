@@ -133,7 +133,8 @@ lines_more(const kiln_problem *p, const struct kn_config *g, char operand)
 }
 
 /* Of 6-bit types, measured in rows that begin at lines. K tiles of 96 bytes in three
- * slots and more were by lines: without, and in two, they take that much longer. */
+ * slots and more were by lines: without, in two and through registers they take that
+ * much longer. */
 static double
 broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
@@ -143,7 +144,7 @@ broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_s
         return 1;
     if (!kn_breaks_lines(p, g) || kn_line_ring(p, g) || s->stages < 3)
         return more;
-    return (g->stages == 2 && kn_direct(p, g) ? 2.5 : 1.65) * more;
+    return (!kn_direct(p, g) ? 2.2 : g->stages == 2 ? 2.7 : 1.8) * more;
 }
 
 double

@@ -182,11 +182,13 @@ uint32_t
 kn_scale_batch_k(const struct kn_config *g)
 {
     uint32_t k = kn_schedules[g->schedule].batch;
-    bool four = kn_reads_of(g) == KN_READS_STEP ||
-                (g->copies == KN_COPIES_LINES && g->stages == 3);
+    bool step = kn_reads_of(g) == KN_READS_STEP;
+    bool copied = g->domain.align_a >= 16 && g->domain.align_b >= 16;
+    uint32_t most = step && copied ? 8
+                  : step || (g->copies == KN_COPIES_LINES && g->stages == 3) ? 4 : 32;
 
-    if (four && k > 4 * g->bk)
-        return 4 * g->bk;
+    if (k > most * g->bk)
+        return most * g->bk;
     return k ? k : 1024;
 }
 
