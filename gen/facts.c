@@ -108,12 +108,25 @@ many_loads(const struct kn_config *g)
     return g->bm * g->bn >= 80 * 128;
 }
 
+/* Of 128-blocks one, as in loops that have registers for no more: what --invariant
+ * says holds in all of them. */
+static int64_t
+span_of(const struct given *x, const struct kn_facts *f)
+{
+    int64_t k = kn_prequant(x->p) ? f->quantise_k
+              : kn_scale_groups(x->p) ? kn_scale_k(x->p) : 0;
+
+    return k && f->scaled_by_hand ? k * f->KSTEPS / x->g->bk : 1;
+}
+
 /* Two where one K step alone would have no place for late loads, too. */
 static int64_t
 parts_of(const struct given *x, const struct kn_facts *f)
 {
     bool one = kn_prequant(x->p) && many_loads(x->g) && x->a.ksteps == 1 && x->a.count > 1;
 
+    if (f->SPAN > 1)
+        return x->a.count;
     if (f->converts_early)
         return x->a.count > 1 ? 2 : 1;
     return shared(x->g) ? kn_shares(x->g, &x->a)

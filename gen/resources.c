@@ -195,6 +195,19 @@ beside_sums(const struct demand *d)
            (p->layout == KILN_NT ? 0 : !kn_along_k(p, 'a') || d->a.ksteps == 1 ? 52 : 16);
 }
 
+/* Of groups of several K steps: all of a wave's fragments of B in them, and the sums of
+ * one row of its fragments; less what `staged` counts for weights of 4 bits too much. */
+static int64_t
+spanning(const struct demand *d)
+{
+    int64_t steps = kn_scale_groups(d->p) ? kn_scale_k(d->p) / d->a.k : 1;
+    uint32_t staged = d->g->bn * d->g->bk / (d->g->wm * d->g->wn * 64) * kn_ahead(d->p, d->g);
+
+    return steps < 2 ? 0
+         : (steps - 1) * d->b.count * d->b.bytes / 4 + d->b.count * 4 -
+               staged * (d->bits_b - kn_type_bits[d->p->b]) / 32;
+}
+
 uint32_t
 kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
                   const struct kn_config *g)
@@ -211,7 +224,7 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
     if (!d.direct && too_narrow(&d, stage))
         return KN_TOO_NARROW;
     return d.acc + fragments(&d) + stage + shifting(&d) + converting(p) +
-           waiting(&d) + beside_sums(&d);
+           waiting(&d) + (uint32_t)spanning(&d) + beside_sums(&d);
 }
 
 /* Of eight waves, whose registers are half as many (measured on the largest); lanes
