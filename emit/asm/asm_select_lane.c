@@ -186,10 +186,11 @@ select_nmax(struct select *s)
     struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
 
     for (int k = 0; 1 << k < s->i->attr[KN_A_parts]; k++) {
-        struct kn_asm_opnd o[] = { kn_asm_new(s->a, KN_ASM_V, 1), x, x };
+        bool last = 2 << k == s->i->attr[KN_A_parts];
+        struct kn_asm_opnd o[] = { last ? kn_asm_dst(s) : kn_asm_new(s->a, KN_ASM_V, 1),
+                                   x, x };
 
         from_lanes(s, KN_I_v_max_u32, o, 3, pairs[k]);
         x = o[0];
     }
-    kn_asm_copy(s, kn_asm_dst(s), x);
 }

@@ -377,11 +377,8 @@ four_codes(struct dist *d, const struct dist_run *r, uint8_t elem,
            const kn_ref *bits, kn_ref factor)
 {
     const struct kn_type t = dist_vec(KN_T_f32, 4);
-    kn_ref v = dist_temp(d, t), x[4];
+    kn_ref v = dist_op(d, KN_OP_bits, t, dist_cat(d, bits, 4), 0);
 
-    for (int i = 0; i < 4; i++)
-        x[i] = dist_op(d, KN_OP_bits, kn_vf32, bits[i], 0);
-    dist_cat_to(d, v, x, 4);
     factor = dist_op(d, KN_OP_splat, t, factor, 0);
     v = dist_op(d, KN_OP_fmul, t, v, factor);
     if (may_exceed(r, elem))
