@@ -82,9 +82,16 @@ from_neighbour(const struct kn_lds *l, const struct kn_geom *g)
            16 % g->cpr == 0;
 }
 
+bool
+kn_quantised(const struct kn_lds *l)
+{
+    return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits <= 8;
+}
+
 /* A converted tile's lane moves 16 elements at a time, or as many as run=
- * says, or a short row's scales. With run= those of some K tiles of the row of
- * such a run stay in its registers, or the zero point of the run. */
+ * says, of 16 that are quantised 8 from each half of a row, or a short row's
+ * scales. With run= those of some K tiles of the row of such a run stay in its
+ * registers, or the zero point of the run. */
 static struct kn_geom
 converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
 {
@@ -92,7 +99,8 @@ converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
     bool kept = l->kdiv != 1 && l->run;
     uint32_t bits = kn_memory_bits(l);
 
-    g.run = l->run ? l->run : l->kdiv == 1 ? 16
+    g.halves = l->run == 16 && kn_quantised(l);
+    g.run = g.halves ? 8 : l->run ? l->run : l->kdiv == 1 ? 16
           : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
     g.mem = (kept ? l->cols : g.run) * bits / 8;
     if (kn_is_zeros(l))      /* one, in whole bytes */

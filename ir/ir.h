@@ -249,6 +249,7 @@ struct kn_geom {
     bool own;                /* unaligned: a lane loads all dwords its bytes are
                               * in, none is had from the lane before */
     uint32_t per;            /* converted: runs of a row */
+    bool halves;             /* two steps have runs of one row, one in each half of it */
 };
 /* Bits of an element of the tile in memory. */
 uint32_t kn_memory_bits(const struct kn_lds *l);
@@ -258,6 +259,8 @@ uint32_t kn_memory_bits(const struct kn_lds *l);
 bool kn_is_scale_rows(const struct kn_lds *l);
 /* Fetched rows become another type run by run on their way to LDS. */
 bool kn_converts_runs(const struct kn_lds *l);
+/* 16 bits in memory, at most 8 in LDS: each row has scales. */
+bool kn_quantised(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Which of the transpose blocks along K and along the outers is number `id`. */

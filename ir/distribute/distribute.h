@@ -151,6 +151,8 @@ void dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c,
                       kn_ref *row, kn_ref *chunk);
 /* Linear chunk (or run, or transpose block) number of this thread in a step. */
 kn_ref dist_chunk_id(struct dist *d, uint32_t step);
+/* The same of a tile that may have two steps of halves (kn_geom). */
+kn_ref dist_run_id(struct dist *d, const struct kn_lds *l, uint32_t step);
 /* The XOR applied to a chunk number of this LDS row. */
 kn_ref dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row);
 /* Row, and number within it, of a run. */
@@ -277,16 +279,16 @@ enum {
     DIST_RUN = 32,           /* most elements of a run */
     DIST_QUANT = 8           /* of one that is quantised: 16 bytes */
 };
-/* A run of 16-bit elements that is quantised: its dwords, its row in the tile
- * and number in the row, where its codes go. */
+/* A run of 16-bit elements that is quantised, or two of a row: their dwords, the row in
+ * the tile and the number of the first in the row, where their codes go. */
 struct dist_run {
-    kn_ref word[DIST_QUANT / 2], row, run, at;
-    uint32_t step;
+    kn_ref word[DIST_QUANT], row, run, at[2];
+    uint32_t step, n;        /* n: its elements */
     uint8_t from;            /* bf16 or f16 */
 };
 /* f32 bits of the largest magnitude of a run and those of the lanes side by
  * side, so many in all; a NaN is the largest. */
-kn_ref dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes);
+kn_ref dist_largest(struct dist *d, const struct dist_run *r, uint32_t lanes);
 /* Element x of a run as the bits of an f32. */
 kn_ref dist_element(struct dist *d, const struct dist_run *r, uint32_t x);
 /* distribute_quant.c: the E8M0 byte that the bits of a largest magnitude have

@@ -71,7 +71,7 @@ piece_k(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
     struct kn_geom g = kn_geometry(d->in, l);
     kn_ref row, run;
 
-    dist_run_place(d, l, dist_chunk_id(d, step), &row, &run);
+    dist_run_place(d, l, dist_run_id(d, l, step), &row, &run);
     return dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, run, g.run),
                    j * g.run / pieces(d, l));
 }
@@ -84,7 +84,7 @@ piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
     uint32_t n = pieces(d, l), bytes = piece_bytes(d, l);
     kn_ref row, run, a;
 
-    dist_run_place(d, l, dist_chunk_id(d, step), &row, &run);
+    dist_run_place(d, l, dist_run_id(d, l, step), &row, &run);
     if (l->kdiv == 1) {
         a = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, run, n), j);
         if (l->swz_n)
@@ -296,14 +296,23 @@ dist_element(struct dist *d, const struct dist_run *r, uint32_t x)
     return half_bits(d, r->from, r->word[x / 2], x % 2);
 }
 
+/* Of lanes side by side, as integers. */
+static kn_ref
+largest_near(struct dist *d, kn_ref m, uint32_t lanes)
+{
+    m = dist_op(d, KN_OP_nmax, kn_v32, m, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_parts] = (int32_t)lanes;
+    return m;
+}
+
 /* Magnitudes of 16 bits are compared as integers, two at a time. */
 kn_ref
-dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes)
+dist_largest(struct dist *d, const struct dist_run *r, uint32_t lanes)
 {
     const struct kn_type two = dist_vec(KN_T_i16, 2);
     kn_ref m = 0;
 
-    for (uint32_t i = 0; i < DIST_QUANT / 2; i++) {
+    for (uint32_t i = 0; i < r->n / 2; i++) {
         kn_ref x = dist_ic(d, KN_OP_and, r->word[i], 0x7fff7fff);
 
         x = dist_op(d, KN_OP_bits, two, x, 0);
@@ -312,9 +321,23 @@ dist_largest(struct dist *d, const struct dist_run *r, int32_t lanes)
     m = dist_op(d, KN_OP_bits, kn_v32, m, 0);
     m = dist_i2(d, KN_OP_umax, dist_ic(d, KN_OP_shr, m, 16),
                 dist_ic(d, KN_OP_and, m, 0xffff));
-    m = dist_op(d, KN_OP_nmax, kn_v32, m, 0);
-    d->out->ins[d->out->nins - 1].attr[KN_A_parts] = lanes;
-    return half_bits(d, r->from, m, 0);
+    return half_bits(d, r->from, largest_near(d, m, lanes), 0);
+}
+
+/* The same of elements that are f32 already, where an instruction has the largest of
+ * three and keeps a NaN. */
+static kn_ref
+largest_of_floats(struct dist *d, const struct dist_run *r, const kn_ref *four)
+{
+    kn_ref m = kn_flt(d->out, 0);
+
+    if (!kn_targets[d->in->target].maximum3)
+        return dist_largest(d, r, 128 / r->n);
+    for (uint32_t x = 0; x < r->n / 4; x++) {
+        m = dist_op(d, KN_OP_amax, kn_vf32, four[x], m);
+        d->out->ins[d->out->nins - 1].attr[KN_A_mode] = 1;
+    }
+    return largest_near(d, dist_op(d, KN_OP_bits, kn_v32, m, 0), 128 / r->n);
 }
 
 /* Can the largest quotient, rounded twice on its way, be beyond the largest
@@ -373,11 +396,10 @@ spoil(struct dist *d, kn_ref scale, kn_ref inverse)
 
 /* Codes of four elements; the largest quotient rounds to the largest code. */
 static kn_ref
-four_codes(struct dist *d, const struct dist_run *r, uint8_t elem,
-           const kn_ref *bits, kn_ref factor)
+four_codes(struct dist *d, const struct dist_run *r, uint8_t elem, kn_ref v,
+           kn_ref factor)
 {
     const struct kn_type t = dist_vec(KN_T_f32, 4);
-    kn_ref v = dist_op(d, KN_OP_bits, t, dist_cat(d, bits, 4), 0);
 
     factor = dist_op(d, KN_OP_splat, t, factor, 0);
     v = dist_op(d, KN_OP_fmul, t, v, factor);
@@ -385,27 +407,53 @@ four_codes(struct dist *d, const struct dist_run *r, uint8_t elem,
         v = clamp(d, elem, v);
     v = dist_op(d, KN_OP_cvt8, kn_v32, v, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_elem] = elem;
+    d->out->ins[d->out->nins - 1].attr[KN_A_parts] = 2;
     return v;
 }
 
-/* A run: 16 lanes of a wave hold a row's 128. */
+/* A run: lanes side by side hold a row's 128. */
 static void
 put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
 {
     uint8_t elem = d->in->lds[KN_REF_LDS(i->arg[0])].elem;
-    kn_ref bits[DIST_QUANT], code[2], f[2];
+    kn_ref four[DIST_QUANT / 2], code[DIST_QUANT / 2], f[2];
 
-    for (uint32_t x = 0; x < DIST_QUANT; x++)
-        bits[x] = dist_element(d, r, x);
-    group_scale(d, elem, dist_largest(d, r, 128 / DIST_QUANT), f);
-    for (int x = 0; x < 2; x++)
-        code[x] = four_codes(d, r, elem, bits + 4 * x, f[1]);
+    for (uint32_t x = 0; x < r->n / 4; x++) {
+        kn_ref bits[4];
+
+        for (uint32_t k = 0; k < 4; k++)
+            bits[k] = dist_element(d, r, 4 * x + k);
+        four[x] = dist_op(d, KN_OP_bits, dist_vec(KN_T_f32, 4), dist_cat(d, bits, 4), 0);
+    }
+    group_scale(d, elem, largest_of_floats(d, r, four), f);
+    for (uint32_t x = 0; x < r->n / 4; x++)
+        code[x] = four_codes(d, r, elem, four[x], f[1]);
     if (may_exceed(r, elem))
         f[0] = spoil(d, f[0], f[1]);
-    dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },
-                   dist_cat(d, code, 2), 8);
+    for (uint32_t x = 0; x < r->n / 8; x++)
+        dist_store_lds(d, (struct dist_place){ i->arg[0], r->at[x], 0 },
+                       dist_cat(d, code + 2 * x, 2), 8);
     dist_store_lds(d, (struct dist_place){
         i->arg[1], dist_ic(d, KN_OP_mul, r->row, 4), 0 }, f[0], 4);
+}
+
+/* The dwords of this lane's run in step s, without what lies at and beyond K
+ * element `klen`; returns how many. */
+static uint32_t
+words_before(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen,
+             kn_ref *w)
+{
+    const struct kn_lds *l = &d->in->lds[t->lds];
+    uint32_t per = t->nreg / kn_geometry(d->in, l).steps;
+    uint32_t n = memory_dwords(d, l, t->reg + s * per, w);
+    kn_ref valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0));
+
+    valid = dist_ic(d, KN_OP_mul, valid, 16);
+    for (uint32_t x = 0; x < n && KN_REF_TAG(klen) != KN_R_CONST; x++)
+        w[x] = dist_i2(d, KN_OP_and, w[x],
+                       dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
+                                                 -32 * (int64_t)x)));
+    return n;
 }
 
 /* put.quant: the fetched tile's rows to codes in one slot and scales in the
@@ -415,23 +463,21 @@ expand_putq(struct dist *d, const struct kn_ins *i)
 {
     const struct dist_tile *t = dist_tile(d, i->arg[2]);
     const struct kn_lds *l = &d->in->lds[t->lds];
-    struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = t->nreg / g.steps;
+    uint32_t runs = kn_geometry(d->in, l).halves ? 2 : 1;
     kn_ref klen = dist_operand(d, i->arg[3]);
+    struct dist_put put;
 
-    for (uint32_t s = 0; s < g.steps; s++) {
+    KN_TRY(dist_share_fetched(d, i, (kn_ref[2]){ i->arg[2], 0 }, &put));
+    if (put.from % runs || put.to % runs)
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a share has both halves of its rows");
+    for (uint32_t s = put.from; s < put.to; s += runs) {
         struct dist_run r = { .step = s, .from = l->mem };
-        uint32_t n = memory_dwords(d, l, t->reg + s * per, r.word);
-        kn_ref valid;
 
-        valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0));
-        valid = dist_ic(d, KN_OP_mul, valid, 16);
-        for (uint32_t x = 0; x < n && KN_REF_TAG(klen) != KN_R_CONST; x++)
-            r.word[x] = dist_i2(d, KN_OP_and, r.word[x],
-                                dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
-                                                          -32 * (int64_t)x)));
-        dist_run_place(d, l, dist_chunk_id(d, s), &r.row, &r.run);
-        r.at = piece_address(d, l, s, 0);
+        for (uint32_t x = 0; x < runs; x++) {
+            r.n += 2 * words_before(d, t, s + x, klen, r.word + r.n / 2);
+            r.at[x] = piece_address(d, l, s + x, 0);
+        }
+        dist_run_place(d, l, dist_run_id(d, l, s), &r.row, &r.run);
         if (d->in->lds[KN_REF_LDS(i->arg[1])].kdiv == 32)
             dist_put_block(d, i, &r);
         else

@@ -222,7 +222,7 @@ put_codes(struct dist *d, const struct kn_ins *i, const struct dist_run *r,
         half[h] = dist_mx_codes(d, KN_T_fp4, true, (kn_ref[2]){ v, scale });
     }
     half[1] = dist_ic(d, KN_OP_shl, half[1], 16);
-    dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },
+    dist_store_lds(d, (struct dist_place){ i->arg[0], r->at[0], 0 },
                    dist_i2(d, KN_OP_or, half[0], half[1]), 4);
 }
 
@@ -266,7 +266,7 @@ put_values(struct dist *d, const struct kn_ins *i, const struct dist_run *r,
         word[x] = dist_op(d, KN_OP_cvt8, kn_v32, four_of(d, v), 0);
         d->out->ins[d->out->nins - 1].attr[KN_A_elem] = KN_T_fp8;
     }
-    dist_store_lds(d, (struct dist_place){ i->arg[0], r->at, 0 },
+    dist_store_lds(d, (struct dist_place){ i->arg[0], r->at[0], 0 },
                    dist_cat(d, word, 2), 8);
 }
 

@@ -48,6 +48,26 @@ dist_chunk_id(struct dist *d, uint32_t step)
     return dist_ic(d, KN_OP_add, d->tid, (int64_t)step * kn_waves(d->in) * 64);
 }
 
+/* Where a step has runs of eight lanes a row, the next has those of the rows' other
+ * halves; every other pair of rows has the second first, so that what eight rows write
+ * to LDS is in different banks. */
+kn_ref
+dist_run_id(struct dist *d, const struct kn_lds *l, uint32_t step)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+    kn_ref id = dist_chunk_id(d, g.halves ? step / 2 : step), row, half;
+
+    if (!g.halves)
+        return id;
+    row = dist_ic(d, KN_OP_udiv, id, g.per / 2);
+    half = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, row, 1), 1);
+    if (step % 2)
+        half = dist_ic(d, KN_OP_xor, half, 1);
+    half = dist_ic(d, KN_OP_mul, half, g.per / 2);
+    half = dist_i2(d, KN_OP_add, half, dist_ic(d, KN_OP_urem, id, g.per / 2));
+    return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.per), half);
+}
+
 void
 dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
                kn_ref *run)
@@ -201,7 +221,7 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    kn_ref id = dist_chunk_id(d, step), in = id, row, chunk, off;
+    kn_ref id = dist_run_id(d, l, step), in = id, row, chunk, off;
 
     if (!whole_step(d, &g, step))
         in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
@@ -407,7 +427,7 @@ gather_rows(struct dist *d, struct dist_tile *v, const struct dist_rows *rows)
     const struct kn_lds *l = dist_lds(d, v->lds);
 
     for (uint32_t s = 0; s < v->nreg; s++) {
-        kn_ref row = dist_chunk_id(d, s), bytes;
+        kn_ref row = dist_run_id(d, l, s), bytes;
 
         if (l->gk)
             memory_place(d, l, row, &row, &bytes);

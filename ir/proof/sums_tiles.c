@@ -412,7 +412,7 @@ kiln_status
 sums_of_tiles(struct sums *o, const struct kn_ins *i)
 {
     struct sums_tile *dst = tile_of(o, i->dst), *from;
-    struct cells x = cells_of(i), all = { 0, SUMS_CELLS };
+    struct cells x = cells_of(i);
 
     switch (i->op) {
     case KN_OP_view: case KN_OP_gather: return make_view(o, i);
@@ -432,8 +432,8 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
         return convert_tile(o, i, dst, &i->arg[0]);
     case KN_OP_put: return convert_tile(o, i, slot_of(o, i->arg[0]), &i->arg[1]);
     case KN_OP_putq:
-        fill(slot_of(o, i->arg[0]), all, tile_of(o, i->arg[2])->cell, 1);
-        fill(slot_of(o, i->arg[1]), all, tile_of(o, i->arg[2])->cell, 1);
+        fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[2])->cell, 1);
+        fill(slot_of(o, i->arg[1]), x, tile_of(o, i->arg[2])->cell, 1);
         break;
     case KN_OP_read: return read_slot(o, i);
     case KN_OP_clear: clear(dst, x); break;

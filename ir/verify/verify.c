@@ -287,7 +287,7 @@ check_copy(const struct kn_fn *f, const struct kn_ins *i)
 
     if (i->op == KN_OP_copy || i->op == KN_OP_read || i->op == KN_OP_mma ||
         i->op == KN_OP_fetch || i->op == KN_OP_put || i->op == KN_OP_await ||
-        i->op == KN_OP_convert ||
+        i->op == KN_OP_convert || i->op == KN_OP_putq ||
         i->op == KN_OP_store || i->op == KN_OP_clear ||
         i->op == KN_OP_apply || i->op == KN_OP_divall || i->op == KN_OP_accmax ||
         i->op == KN_OP_storeq) {

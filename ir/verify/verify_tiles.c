@@ -20,13 +20,6 @@ struct tiles {
     struct tile *of;         /* by value */
 };
 
-/* 16 bits in memory, at most 8 in LDS: each row has scales. */
-static bool
-quantised(const struct kn_lds *l)
-{
-    return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits <= 8;
-}
-
 static const char *
 lds_name(const struct tiles *w, int lds)
 {
@@ -134,7 +127,7 @@ check_convert(struct tiles *w, const struct kn_ins *i)
 
     KN_TRY(need(w, i, 0, FETCHED, -1));
     l = &w->f->lds[lds];
-    if (!kn_converts_runs(l) || quantised(l))
+    if (!kn_converts_runs(l) || kn_quantised(l))
         return FAIL(w->f, i->at, "runs of %%%s are not converted", l->name);
     KN_TRY(check_scaled(w, i, 1, lds));
     return define(w, i, CONVERTED, lds);
@@ -145,7 +138,7 @@ check_put(const struct tiles *w, const struct kn_ins *i, int lds)
 {
     bool ready = w->of[KN_REF_INDEX(i->arg[1])].kind == CONVERTED;
 
-    if (quantised(&w->f->lds[lds]))
+    if (kn_quantised(&w->f->lds[lds]))
         return FAIL(w->f, i->at, "%%%s is quantised: put.quant", lds_name(w, lds));
     if (ready && i->arg[2])
         return FAIL(w->f, i->at, "%%%s is converted already",
@@ -166,7 +159,7 @@ is_blocks(const struct kn_lds *l, const struct kn_lds *s)
            s->rows == l->rows && s->cols * 32 == l->cols && s->side == l->side;
 }
 
-/* Rows of whole 128 K for 16 lanes each, quantised into tiles of A. */
+/* Rows of whole 128 K for lanes side by side, quantised into tiles of A. */
 static kiln_status
 check_quant(const struct tiles *w, const struct kn_ins *i, int lds)
 {
@@ -176,9 +169,9 @@ check_quant(const struct tiles *w, const struct kn_ins *i, int lds)
     KN_TRY(need(w, i, 2, FETCHED, lds));
     if (i->attr[KN_A_mode] < 0 || i->attr[KN_A_mode] > 3)
         return FAIL(w->f, i->at, "mode= is 0 to 3");
-    if (quantised(l) && l->kdiv == 1 && is_blocks(l, s))
+    if (kn_quantised(l) && l->kdiv == 1 && is_blocks(l, s))
         return KILN_OK;
-    if (!quantised(l) || l->cols != 128 || l->kdiv != 1 || l->run != 8)
+    if (!kn_quantised(l) || l->cols != 128 || l->kdiv != 1 || (l->run != 8 && l->run != 16))
         return FAIL(w->f, i->at, "put.quant takes 128 K of bf16 or f16 to an "
                     "8-bit tile, %%%s is none", l->name);
     if (s->elem != KN_T_f32 || s->mem || s->kdiv != 128 || s->cols != 1 ||

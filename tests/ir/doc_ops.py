@@ -131,7 +131,7 @@ SENTENCES = {
     "keep": "holds the registers of fetched or pulled tiles to this place",
     "await": "copies into a slot, or fetched tiles (shares of them), are there "
              "(this wave's)",
-    "put.quant": "write a fetched tile of 16-bit rows as 8-bit codes, and "
+    "put.quant": "write a fetched tile of 16-bit rows, or a share of it, as 8-bit codes, and "
                  "the f32 scale of each 128 K of a row to the second slot: "
                  "largest magnitude (at least 1e-10) times 1 / the largest "
                  "code; or, if that slot has a scale for each 32 K, as fp4 "
