@@ -126,11 +126,26 @@ parts_of(const struct given *x, const struct kn_facts *f)
     bool one = kn_prequant(x->p) && many_loads(x->g) && x->a.ksteps == 1 && x->a.count > 1;
 
     if (f->SPAN > 1)
-        return x->a.count;
+        return kn_prequant(x->p) && x->a.count > 2 && x->g->bn <= 64 * x->g->wn
+                   ? (x->a.count + 1) / 2 : x->a.count;
     if (f->converts_early)
         return x->a.count > 1 ? 2 : 1;
     return shared(x->g) ? kn_shares(x->g, &x->a)
                         : one || x->a.count * x->a.bytes > 128 ? 2 : 1;
+}
+
+/* Of A that is quantised, whose arithmetic takes as long as the products of large tiles;
+ * LLVM waits for more than a share's loads. A share has loads of its own, and both runs
+ * of a row that has two. */
+static int64_t
+beside(const struct kn_config *g, const struct kn_facts *f)
+{
+    bool even = f->RUNA != 16 || g->bm * 8 / (g->wm * g->wn * 64) % 2 == 0;
+
+    bool own = f->UNITA == 16 && f->UNITB == 16 && f->GKB && !f->UNALIGNEDB;
+
+    return f->quantise_k != 128 || g->stages < 2 || f->PARTS < 2 || !own ||
+           g->lowering != KN_LOWERING_ASM ? 0 : even ? 2 : 1;
 }
 
 /* Products behind which loads come later than the next tile wants them: of small
@@ -139,7 +154,7 @@ static bool
 late_loads(const struct kn_config *g, const struct kn_facts *f)
 {
     return f->converts_early ||
-           (!f->direct && many_loads(g) && (g->stages == 1 || f->scaled_by_hand) &&
+           (!f->direct && !f->beside && many_loads(g) && (g->stages == 1 || f->scaled_by_hand) &&
             f->KSTEPS * f->PARTS > 1);
 }
 
