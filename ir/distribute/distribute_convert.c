@@ -23,17 +23,23 @@ to_factor(struct dist *d, kn_ref x, uint32_t b)
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
+/* Element h of a dword of f16 as an f32. */
+static kn_ref
+half_float(struct dist *d, kn_ref x, uint32_t h)
+{
+    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
+    x = dist_op(d, KN_OP_slice, dist_vec(KN_T_f16, 1), x, 0);
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)h;
+    return dist_op(d, KN_OP_cvt, kn_vf32, x, 0);
+}
+
 /* Element h of a dword of bf16 or f16 as the bits of an f32. */
 static kn_ref
 half_bits(struct dist *d, uint8_t from, kn_ref x, uint32_t h)
 {
     if (from == KN_T_bf16)
         return h ? dist_ic(d, KN_OP_and, x, 0xffff0000) : dist_ic(d, KN_OP_shl, x, 16);
-    x = dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), x, 0);
-    x = dist_op(d, KN_OP_slice, dist_vec(KN_T_f16, 1), x, 0);
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)h;
-    x = dist_op(d, KN_OP_cvt, kn_vf32, x, 0);
-    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+    return dist_op(d, KN_OP_bits, kn_v32, half_float(d, x, h), 0);
 }
 
 kn_ref
@@ -411,6 +417,23 @@ four_codes(struct dist *d, const struct dist_run *r, uint8_t elem, kn_ref v,
     return v;
 }
 
+/* Elements 4x .. 4x + 3 of a run; joined as they are made, of bf16 by bits. */
+static kn_ref
+four_floats(struct dist *d, const struct dist_run *r, uint32_t x)
+{
+    const struct kn_type t = dist_vec(KN_T_f32, 4);
+    kn_ref one[4], v;
+
+    for (uint32_t k = 0; k < 4; k++)
+        one[k] = r->from == KN_T_bf16 ? dist_element(d, r, 4 * x + k)
+                                      : half_float(d, r->word[2 * x + k / 2], k % 2);
+    if (r->from == KN_T_bf16)
+        return dist_op(d, KN_OP_bits, t, dist_cat(d, one, 4), 0);
+    v = dist_temp(d, t);
+    dist_cat_to(d, v, one, 4);
+    return v;
+}
+
 /* A run: lanes side by side hold a row's 128. */
 static void
 put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
@@ -418,13 +441,8 @@ put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
     uint8_t elem = d->in->lds[KN_REF_LDS(i->arg[0])].elem;
     kn_ref four[DIST_QUANT / 2], code[DIST_QUANT / 2], f[2];
 
-    for (uint32_t x = 0; x < r->n / 4; x++) {
-        kn_ref bits[4];
-
-        for (uint32_t k = 0; k < 4; k++)
-            bits[k] = dist_element(d, r, 4 * x + k);
-        four[x] = dist_op(d, KN_OP_bits, dist_vec(KN_T_f32, 4), dist_cat(d, bits, 4), 0);
-    }
+    for (uint32_t x = 0; x < r->n / 4; x++)
+        four[x] = four_floats(d, r, x);
     group_scale(d, elem, largest_of_floats(d, r, four), f);
     for (uint32_t x = 0; x < r->n / 4; x++)
         code[x] = four_codes(d, r, elem, four[x], f[1]);
