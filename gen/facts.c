@@ -298,7 +298,8 @@ apply_parts(const struct given *x)
                   p->out_scale == KILN_OUT_STATIC || p->amax || p->out2 || p->round) &&
                  !p->beta &&
                  !kn_writes_scales(p) && !kn_family_of(p)->routed &&
-                 !kn_family_of(p)->unary && !walks_ahead(p, x->g);
+                 !kn_family_of(p)->unary && !walks_ahead(p, x->g) &&
+                 x->g->join != KN_JOIN_ALL;
 
     for (uint32_t i = 0; i < x->operands.n; i++)
         alone &= x->operands.of[i].kind != KN_FO_TENSOR;

@@ -95,6 +95,14 @@ kn_4wave_packed(const kiln_problem *p, const struct kn_config *g)
 }
 
 bool
+kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->split_k > 1 && !g->split_after && !g->cus && g->abi != KN_ABI_AITER &&
+           !p->beta && !kn_writes_scales(p) && p->out_scale != KILN_OUT_STATIC && !p->amax &&
+           !p->out2 && !p->round && !p->expression[0] && !kn_gated(p) && !kn_wide_sums(p);
+}
+
+bool
 kn_may_lag(const kiln_problem *p, const struct kn_config *g)
 {
     enum kn_reads reads = kn_reads_of(g);

@@ -102,7 +102,6 @@ extern const char *const kn_schedule_names[KN_NSCHEDULES];
  * loop; A's first copies before the test that the tile counts at all. */
 #define KN_EARLIES(X) \
     X(ANY, "any") X(NONE, "none") X(IDS, "ids") X(COPY, "copy") X(BOTH, "both")
-
 #define X(id, text) KN_EARLY_##id,
 enum kn_early { KN_EARLIES(X) KN_NEARLIES };
 #undef X
@@ -110,7 +109,6 @@ enum kn_early { KN_EARLIES(X) KN_NEARLIES };
 /* How grouped finds the group of a tile: FEW by scalar loads, for at most
  * KN_FEW_GROUPS groups; MANY by prefix sum and ballot, for any number. */
 #define KN_LOOKUPS(X) X(OPEN, "") X(MANY, "many") X(FEW, "few")
-
 #define X(id, text) KN_LOOKUP_##id,
 enum kn_lookup { KN_LOOKUPS(X) KN_NLOOKUPS };
 #undef X
@@ -120,7 +118,6 @@ enum { KN_FEW_GROUPS = 8 };
 /* How the output is stored: by accumulator, or turned around in LDS so that a
  * wave stores runs of whole rows. */
 #define KN_STORES(X) X(OPEN, "") X(DIRECT, "direct") X(LDS, "lds")
-
 #define X(id, text) KN_STORE_##id,
 enum kn_store { KN_STORES(X) KN_NSTORES };
 #undef X
@@ -128,15 +125,19 @@ enum kn_store { KN_STORES(X) KN_NSTORES };
 /* What is copied to LDS at a time: a K tile of each row, or the cache lines that it
  * lies in, each once (ir/distribute/distribute_lines.c). */
 #define KN_COPIES(X) X(OPEN, "") X(TILES, "tiles") X(LINES, "lines")
-
 #define X(id, text) KN_COPIES_##id,
 enum kn_copies { KN_COPIES(X) KN_NCOPIES };
+#undef X
+
+/* Who adds up the shares of a tile: the last of them to come, or all, a slice each. */
+#define KN_JOINS(X) X(OPEN, "") X(LAST, "last") X(ALL, "all")
+#define X(id, text) KN_JOIN_##id,
+enum kn_join { KN_JOINS(X) KN_NJOINS };
 #undef X
 
 /* Who lowers the wave-level program: LLVM, or our own register assignment,
  * waits and schedule (emit/asm/asm.h). */
 #define KN_LOWERINGS(X) X(OPEN, "") X(LLVM, "llvm") X(ASM, "asm")
-
 #define X(id, text) KN_LOWERING_##id,
 enum kn_lowering { KN_LOWERINGS(X) KN_NLOWERINGS };
 #undef X
@@ -144,7 +145,6 @@ enum kn_lowering { KN_LOWERINGS(X) KN_NLOWERINGS };
 /* Whose arguments a kernel takes: kiln's, or those of aiter's loader of such
  * kernels (aiter.h). */
 #define KN_ABIS(X) X(OPEN, "") X(KILN, "kiln") X(AITER, "aiter")
-
 #define X(id, text) KN_ABI_##id,
 enum kn_abi { KN_ABIS(X) KN_NABIS };
 #undef X
@@ -169,6 +169,7 @@ struct kn_config {
     uint32_t stagger;        /* > 1: K tiles that a tile may begin at, by its
                                 number; behind the last K tile it goes on with
                                 the first */
+    enum kn_join join;       /* of split_k > 1 */
     enum kn_copies copies;
     enum kn_store store;
     enum kn_lowering lowering;

@@ -258,6 +258,15 @@ kn_ref dist_pulled_fragment(struct dist *d, const struct dist_tile *t,
 kn_ref dist_pulled_scale(struct dist *d, const struct dist_tile *t, uint32_t f,
                          uint32_t kk, int32_t *sel);
 
+/* ---- distribute_slices.c ---- */
+struct dist_span {
+    uint32_t from, to;       /* of accumulators */
+};
+/* Slice s of `splits` of a tile's accumulators: as many as the first, or what is left. */
+struct dist_span dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits);
+/* What acc.share says of slice s opens an `if`. */
+void dist_if_mine(struct dist *d, kn_ref mine, uint32_t s);
+
 /* ---- distribute_epilogue.c ---- */
 struct dist_epilogue {
     struct kn_frag a, b;

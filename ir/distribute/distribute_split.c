@@ -1,25 +1,16 @@
 /* distribute_split.c - a tile whose K is divided among workgroups: each wave
- * leaves its accumulators in memory and counts itself; the last of its shares
- * to come adds all of them up, in their order, so that the sum has the same
- * bits whoever that is. No wave waits for another, except where a caller's one
- * counter a tile leaves shares no memory but the output (count.wait).
+ * leaves its accumulators in memory and counts itself. The last of its shares
+ * to come adds all of them up (acc.park), or each share a slice of the blocks
+ * (acc.share), in the order of the shares, so that the sum has the same bits
+ * whoever does it. No wave depends on one that has not begun, except where a
+ * caller's one counter a tile leaves shares no memory but the output (count.wait).
  *
  * The area of a tile holds, share by share and wave by wave, 16x16 blocks of
  * sums of 4 or 8 bytes, row by row. Rows beyond the output are left out. */
-#include "distribute.h"
+#include "split.h"
 
-struct area {
-    kn_ref r;                /* resource over all shares */
-    kn_ref lane;             /* this lane's byte in block 0 of share 0 */
-    kn_ref row, rows;        /* its row in the tile; rows there are */
-    uint32_t share;          /* bytes from share to share */
-    uint32_t across;         /* blocks of a wave along N */
-    uint32_t size;           /* bytes of a sum */
-    struct kn_type type;     /* of a lane's part of a block */
-};
-
-static kn_ref
-range(struct dist *d, kn_ref base, int64_t bytes)
+kn_ref
+dist_range(struct dist *d, kn_ref base, int64_t bytes)
 {
     return dist_op(d, KN_OP_rsrc, (struct kn_type){ KN_T_rsrc, 1, 0 }, base,
                    dist_int(d, bytes));
@@ -48,7 +39,7 @@ open_area(struct dist *d, const struct dist_tile *acc, kn_ref base,
     x.across = acc->nreg / a.count;
     x.type = kn_val(d->out, acc->reg[0])->type;
     x.rows = rows;
-    x.r = range(d, base, (int64_t)x.share * splits);
+    x.r = dist_range(d, base, (int64_t)x.share * splits);
     x.row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->wave_m, a.count * 16),
                     d->t);
     x.lane = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 16 * x.size),
@@ -70,8 +61,8 @@ block_offset(struct dist *d, const struct area *x, uint32_t n)
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
-static void
-store_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
+void
+dist_park_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
 {
     uint8_t elem = x->size == 8 ? KN_T_f64 : KN_T_f32;
     uint32_t each = 16 / x->size;
@@ -90,17 +81,12 @@ store_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
     }
 }
 
-/* The other lanes' offset is out of range. */
 kn_ref
-dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
+dist_count_lanes(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 {
-    kn_ref arg[3], old = dist_temp(d, kn_v32);
+    kn_ref old = dist_temp(d, kn_v32);
     struct kn_ins *n;
 
-    arg[0] = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
-    arg[1] = at;
-    arg[2] = dist_int(d, DIST_NEVER);
-    at = dist_op3(d, KN_OP_select, kn_v32, arg);
     dist_add(d, KN_OP_sched, 0);
     dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
     n = dist_add(d, KN_OP_arrive, old);
@@ -111,12 +97,23 @@ dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
     return old;
 }
 
+kn_ref
+dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
+{
+    kn_ref arg[3];
+
+    arg[0] = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
+    arg[1] = at;
+    arg[2] = dist_int(d, DIST_NEVER);
+    return dist_count_lanes(d, r, dist_op3(d, KN_OP_select, kn_v32, arg), most);
+}
+
 /* The count wraps to zero with the last share, so it is ready for the next
  * launch. */
 static kn_ref
 count_in(struct dist *d, kn_ref counters, uint32_t splits)
 {
-    kn_ref r = range(d, dist_address(d, counters, 0, 0, 0),
+    kn_ref r = dist_range(d, dist_address(d, counters, 0, 0, 0),
                      4 * (int64_t)kn_waves(d->in));
     kn_ref at = dist_ic(d, KN_OP_mul, d->wave, 4);
 
@@ -128,7 +125,7 @@ count_in(struct dist *d, kn_ref counters, uint32_t splits)
 kiln_status
 expand_countin(struct dist *d, const struct kn_ins *i)
 {
-    kn_ref r = range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
+    kn_ref r = dist_range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
 
     dist_count_at(d, r, dist_int(d, 0), dist_operand(d, i->arg[1]));
     return KILN_OK;
@@ -153,7 +150,7 @@ dist_count_seen(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 kiln_status
 expand_countwait(struct dist *d, const struct kn_ins *i)
 {
-    kn_ref r = range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
+    kn_ref r = dist_range(d, dist_address(d, dist_operand(d, i->arg[0]), 0, 0, 0), 4);
     kn_ref at = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0), enough;
 
     dist_add(d, KN_OP_loop, 0);
@@ -163,41 +160,49 @@ expand_countwait(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+kn_ref
+dist_result_of(struct dist *d, const struct kn_ins *i, struct kn_type type)
+{
+    struct dist_tile *t = dist_tile(d, i->dst);
+
+    if (!t->val) {
+        t->kind = DT_SCALAR;
+        t->val = dist_named(d, type, "%s", kn_val(d->in, i->dst)->name);
+    }
+    return t->val;
+}
+
+struct area
+dist_open_own(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref base = dist_address(d, dist_operand(d, i->arg[1]),
+                               dist_operand(d, i->arg[3]),
+                               dist_int(d, share_bytes(d)), 0);
+
+    return open_area(d, dist_tile(d, i->arg[0]), base, dist_operand(d, i->arg[4]), 1);
+}
+
 /* acc.park: stores this share and counts it; true for the last to come. */
 kiln_status
 expand_park(struct dist *d, const struct kn_ins *i)
 {
-    struct dist_tile *acc = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
+    struct dist_tile *acc = dist_tile(d, i->arg[0]);
     uint32_t splits = (uint32_t)i->attr[KN_A_splits];
-    uint32_t share = share_bytes(d);
-    kn_ref base = dist_address(d, dist_operand(d, i->arg[1]),
-                               dist_operand(d, i->arg[3]),
-                               dist_int(d, share), 0), seen;
-    struct area x = open_area(d, acc, base, dist_operand(d, i->arg[4]), 1);
+    struct area x = dist_open_own(d, i);
     struct kn_ins *last;
+    kn_ref seen;
 
     for (uint32_t n = 0; n < acc->nreg; n++)
-        store_block(d, &x, acc->reg[n], n);
+        dist_park_block(d, &x, acc->reg[n], n);
     seen = count_in(d, dist_operand(d, i->arg[2]), splits);
-    if (!t->val) {
-        t->kind = DT_SCALAR;
-        t->val = dist_named(d, kn_sb1, "%s", kn_val(d->in, i->dst)->name);
-    }
-    last = dist_add(d, KN_OP_eq, t->val);
+    last = dist_add(d, KN_OP_eq, dist_result_of(d, i, kn_sb1));
     last->arg[0] = seen;
     last->arg[1] = dist_int(d, splits - 1);
     return KILN_OK;
 }
 
-struct joined {
-    const struct area *x;
-    kn_ref own;              /* the share whose sums are in registers; 0: it is
-                              * read as the others, faster of one or two blocks */
-    uint32_t splits;
-};
-
-static kn_ref
-load_block(struct dist *d, const struct area *x, kn_ref at)
+kn_ref
+dist_load_block(struct dist *d, const struct area *x, kn_ref at)
 {
     uint32_t each = 16 / x->size;
     kn_ref part[2], v;
@@ -226,20 +231,20 @@ is_own(struct dist *d, const struct joined *j, uint32_t share)
     return dist_op(d, KN_OP_eq, kn_sb1, j->own, dist_int(d, share));
 }
 
-static kn_ref
-any_share(struct dist *d, const struct joined *j, kn_ref at, uint32_t share)
+kn_ref
+dist_any_share(struct dist *d, const struct joined *j, kn_ref at, uint32_t share)
 {
     kn_ref arg[3] = { 0, dist_int(d, DIST_NEVER), 0 };
 
     arg[2] = dist_ic(d, KN_OP_add, at, (int64_t)share * j->x->share);
     if (!j->own)
-        return load_block(d, j->x, arg[2]);
+        return dist_load_block(d, j->x, arg[2]);
     arg[0] = is_own(d, j, share);
-    return load_block(d, j->x, dist_op3(d, KN_OP_select, kn_v32, arg));
+    return dist_load_block(d, j->x, dist_op3(d, KN_OP_select, kn_v32, arg));
 }
 
-static kn_ref
-sum_of(struct dist *d, kn_ref a, kn_ref b)
+kn_ref
+dist_sum_of(struct dist *d, kn_ref a, kn_ref b)
 {
     struct kn_type t = kn_val(d->out, a)->type;
 
@@ -247,9 +252,8 @@ sum_of(struct dist *d, kn_ref a, kn_ref b)
                    t, a, b);
 }
 
-/* acc = v[0] + v[1] + ..., from the left, acc itself in its place. */
-static void
-add_shares(struct dist *d, const struct joined *j, kn_ref acc, const kn_ref *v)
+void
+dist_add_shares(struct dist *d, const struct joined *j, kn_ref acc, const kn_ref *v)
 {
     kn_ref sum = 0;
 
@@ -260,7 +264,7 @@ add_shares(struct dist *d, const struct joined *j, kn_ref acc, const kn_ref *v)
             arg[0] = is_own(d, j, s);
             x = dist_op3(d, KN_OP_select, kn_val(d->out, acc)->type, arg);
         }
-        sum = s ? sum_of(d, sum, x) : x;
+        sum = s ? dist_sum_of(d, sum, x) : x;
     }
     dist_move(d, acc, sum);
 }
@@ -277,31 +281,41 @@ join_blocks(struct dist *d, const struct joined *j, const kn_ref *acc,
         kn_ref at = block_offset(d, j->x, b), *to = v + (size_t)(b - n) * loads;
 
         if (loads == 1)
-            *to = load_block(d, j->x, at);
+            *to = dist_load_block(d, j->x, at);
         for (uint32_t s = 0; loads > 1 && s < loads; s++)
-            to[s] = any_share(d, j, at, s);
+            to[s] = dist_any_share(d, j, at, s);
     }
     dist_add(d, KN_OP_sched, 0);
     for (uint32_t b = n; b < end; b++) {
         const kn_ref *of = v + (size_t)(b - n) * loads;
 
         if (loads == 1)
-            dist_move(d, acc[b], sum_of(d, acc[b], *of));
+            dist_move(d, acc[b], dist_sum_of(d, acc[b], *of));
         else
-            add_shares(d, j, acc[b], of);
+            dist_add_shares(d, j, acc[b], of);
     }
     dist_add(d, KN_OP_sched, 0);
 }
 
-/* acc.join: as many loads at a time as 64 registers hold; 128 beside 16 blocks,
- * whose loop had more, or of f64. */
+/* Blocks from .. to, as many loads at a time as 64 registers hold; 128 beside 16
+ * blocks, whose loop had more, or of f64. */
+static void
+join_span(struct dist *d, const struct joined *j, const struct dist_tile *acc,
+          struct dist_span of)
+{
+    uint32_t room = acc->nreg == 16 ? 32 : 16, splits = j->splits;
+    uint32_t batch = splits < 3 ? 16 : splits < room ? room / splits : 1;
+
+    for (uint32_t n = of.from; n < of.to; n += batch)
+        join_blocks(d, j, acc->reg, n, n + batch < of.to ? n + batch : of.to);
+}
+
+/* acc.join */
 kiln_status
 expand_join(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *acc = dist_tile(d, i->arg[0]);
     uint32_t splits = (uint32_t)i->attr[KN_A_splits];
-    uint32_t room = acc->nreg == 16 ? 32 : 16;
-    uint32_t batch = splits < 3 ? 16 : splits < room ? room / splits : 1;
     kn_ref own = dist_operand(d, i->arg[2]), area = dist_operand(d, i->arg[1]);
     kn_ref share = dist_int(d, share_bytes(d));
     kn_ref rest = splits == 2
@@ -309,10 +323,11 @@ expand_join(struct dist *d, const struct kn_ins *i)
     kn_ref base = dist_address(d, area, rest, rest ? share : 0, 0);
     struct area x = open_area(d, acc, base, dist_operand(d, i->arg[3]),
                               rest ? 1 : splits);
-    struct joined j = { &x, acc->nreg > 2 ? own : 0, splits };
+    struct joined j = { &x, acc->nreg > 2 || i->arg[4] ? own : 0, splits };
 
-    for (uint32_t n = 0; n < acc->nreg; n += batch)
-        join_blocks(d, &j, acc->reg, n,
-                    n + batch < acc->nreg ? n + batch : acc->nreg);
+    if (i->arg[4])
+        dist_join_slices(d, &j, acc, dist_operand(d, i->arg[4]));
+    else
+        join_span(d, &j, acc, (struct dist_span){ 0, acc->nreg });
     return KILN_OK;
 }

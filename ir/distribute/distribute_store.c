@@ -380,49 +380,87 @@ store_wide(struct dist *d, const struct dist_out *o, const struct dist_epilogue 
     dist_add(d, KN_OP_end, 0);
 }
 
+/* Column blocks from .. to - 1 of row block x. */
+static void
+store_row(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
+          const struct dist_epilogue *e, struct dist_span of)
+{
+    uint32_t x = of.from / e->b.count;
+    kn_ref row = dist_ic(d, KN_OP_add, e->row0, x * 16);
+    const kn_ref *reg = dist_tile(d, i->arg[0])->reg;
+
+    dist_dice_row(d, o->dice, x);
+    row = dist_i2(d, KN_OP_mul, row, o->pitch);
+    if (o->vec == 8)
+        store_wide(d, o, e, reg + x * e->b.count, row);
+    for (uint32_t n = of.from; o->vec < 8 && n < of.to; n++) {
+        uint32_t y = n % e->b.count;
+        kn_ref col = dist_ic(d, KN_OP_add, e->col0, y * 16);
+
+        if (i->attr[KN_A_add]) {
+            struct dist_old old = dist_out_places(d, o, row, col);
+
+            old = dist_out_load(d, o, o->r, &old);
+            dist_apply(d, KN_OP_fadd, reg[n],
+                       dist_out_old(d, o, &old, dist_acc_type(d, reg[n]).elem), 0);
+        }
+        store_fragment(d, o, dist_moved(d, o->dice, y, reg[n]), row, col);
+    }
+    dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
+}
+
+static void
+store_span(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
+           const struct dist_epilogue *e, struct dist_span of)
+{
+    while (of.from < of.to) {
+        uint32_t end = (of.from / e->b.count + 1) * e->b.count;
+
+        end = end < of.to ? end : of.to;
+        store_row(d, i, o, e, (struct dist_span){ of.from, end });
+        of.from = end;
+    }
+}
+
+/* The slices that acc.share says are this wave's. */
+static void
+store_slices(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
+             const struct dist_epilogue *e)
+{
+    uint32_t splits = (uint32_t)i->attr[KN_A_splits];
+    kn_ref mine = dist_operand(d, i->arg[7]);
+
+    for (uint32_t s = 0; s < splits; s++) {
+        dist_if_mine(d, mine, s);
+        store_span(d, i, o, e, dist_slice_of(dist_tile(d, i->arg[0]), s, splits));
+        dist_add(d, KN_OP_end, 0);
+    }
+}
+
 /* store: converts and writes every fragment, or those of a share of A's; add=1
  * adds C's old value first, fragment by fragment, so that offsets and values
  * live briefly. */
 kiln_status
 expand_store(struct dist *d, const struct kn_ins *i)
 {
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct dist_epilogue e = dist_epilogue(d, t);
+    struct dist_epilogue e = dist_epilogue(d, dist_tile(d, i->arg[0]));
     struct dist_out o = dist_out(d, i);
-    struct dist_dice dice;
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t part = (uint32_t)i->attr[KN_A_part], rows = e.a.count;
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    struct dist_dice dice;
 
     KN_TRY(dist_dice(d, i, &dice));
     o.dice = &dice;
-    if (i->arg[7])
+    if (KN_REF_TAG(i->arg[7]) == KN_R_LDS)
         return store_shuffled(d, i, &o);
     if (o.vec == 8 && (e.b.count % 2 || e.b.count > 16))
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store vec=8 needs "
                           "waves of 32 to 256 columns, by 32");
-    for (uint32_t x = part * e.a.count / parts;
-         x < (part + 1) * e.a.count / parts; x++) {
-        kn_ref row = dist_ic(d, KN_OP_add, e.row0, x * 16);
-
-        dist_dice_row(d, &dice, x);
-        row = dist_i2(d, KN_OP_mul, row, o.pitch);
-        if (o.vec == 8)
-            store_wide(d, &o, &e, t->reg + x * e.b.count, row);
-        for (uint32_t y = 0; o.vec < 8 && y < e.b.count; y++) {
-            kn_ref acc = t->reg[x * e.b.count + y];
-            kn_ref col = dist_ic(d, KN_OP_add, e.col0, y * 16);
-
-            if (i->attr[KN_A_add]) {
-                struct dist_old old = dist_out_places(d, &o, row, col);
-
-                old = dist_out_load(d, &o, o.r, &old);
-                dist_apply(d, KN_OP_fadd, acc,
-                           dist_out_old(d, &o, &old, dist_acc_type(d, acc).elem), 0);
-            }
-            store_fragment(d, &o, dist_moved(d, &dice, y, acc), row, col);
-        }
-        dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
-    }
+    if (i->arg[7])
+        store_slices(d, i, &o, &e);
+    else
+        store_span(d, i, &o, &e, (struct dist_span){ part * rows / parts * e.b.count,
+                                                     (part + 1) * rows / parts * e.b.count });
     return KILN_OK;
 }
 

@@ -447,7 +447,7 @@ step(struct proof *p, struct proof_state *s, const struct kn_ins *i)
     case KN_OP_atmax:
         KN_TRY(use_registers(p, s, i));
         proof_issue(s, PROOF_VM);
-        if (i->attr[KN_A_coh]) {
+        if (i->attr[KN_A_coh] == 1) {
             s->share = s->q[PROOF_VM].now;
             s->arrived = false;
         }

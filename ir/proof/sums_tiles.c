@@ -442,8 +442,8 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
     case KN_OP_gate: case KN_OP_tofloat:
         *dst = *tile_of(o, i->arg[0]);
         break;
-    case KN_OP_park: case KN_OP_store: case KN_OP_scatter: case KN_OP_storemx:
-    case KN_OP_storeq: case KN_OP_storepanel:
+    case KN_OP_park: case KN_OP_share: case KN_OP_store: case KN_OP_scatter:
+    case KN_OP_storemx: case KN_OP_storeq: case KN_OP_storepanel:
         o->facts->sums++;
         return each_sum(o, i, finished_one);
     }

@@ -124,7 +124,7 @@ sums_compute(const struct sums *o, const struct kn_ins *i)
     case KN_OP_wg:
         return known(i->attr[KN_A_first] ? o->launch->wg_y : o->launch->wg);
     case KN_OP_wave: return known(o->launch->wave);
-    case KN_OP_park: return known(1);  /* the last share goes on */
+    case KN_OP_park: case KN_OP_share: return known(1);  /* the last share goes on */
     case KN_OP_ldu: r = load(o, i); break;
     case KN_OP_select:
         if (x.known)
@@ -132,7 +132,7 @@ sums_compute(const struct sums *o, const struct kn_ins *i)
         break;
     case KN_OP_zext: x.v = (int64_t)(uint32_t)x.v; r = x; break;
     case KN_OP_mov: case KN_OP_sext: case KN_OP_trunc: case KN_OP_uniform:
-    case KN_OP_assume: case KN_OP_addr:
+    case KN_OP_assume: case KN_OP_addr: case KN_OP_readlane:
         r = x;
         break;
     default:

@@ -251,7 +251,7 @@ check_memory(const struct kn_fn *f, const struct kn_ins *i)
     if (i->op == KN_OP_scatter && i->attr[KN_A_atomic] &&
         i->attr[KN_A_elem] != KN_T_bf16 && i->attr[KN_A_elem] != KN_T_f32)
         return FAIL(f, i->at, "store.rows atomic=1 adds bf16 or f32");
-    if ((i->op == KN_OP_park || i->op == KN_OP_join) &&
+    if ((i->op == KN_OP_park || i->op == KN_OP_share || i->op == KN_OP_join) &&
         (i->attr[KN_A_splits] < 1 || i->attr[KN_A_splits] > 16))
         return FAIL(f, i->at, "splits= is from 1 to 16");
     if ((i->op == KN_OP_ldg || i->op == KN_OP_stg) && (off < 0 || off > 4095))

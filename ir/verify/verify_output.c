@@ -41,6 +41,12 @@ kn_verify_output(const struct kn_fn *f, const struct kn_ins *i)
          i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 or f32, not by "
                     "way of LDS");
+    if (i->op == KN_OP_store && is_value(i->arg[7])) {
+        if (i->attr[KN_A_random] || i->attr[KN_A_parts] > 1 ||
+            i->attr[KN_A_splits] < 1 || i->attr[KN_A_splits] > 16)
+            return FAIL(f, i->at, "store of slices takes splits= from 1 to 16, the "
+                        "tile whole, nothing at random");
+    }
     if (vec != 1 && vec != 2 && vec != 4 && vec != 8)
         return FAIL(f, i->at, "store writes vec=1, 2, 4 or 8 elements at once");
     return KILN_OK;

@@ -174,7 +174,8 @@ SENTENCES = {
              "adds to it, `atomic=1` atomically, f32 or in pairs of bf16; `elem=fp8`, `bf8` "
              "and `i8` are codes, with `sat=1` the limit for what is beyond it; `vec=8`: 16 "
              "bytes a lane, turned between lanes; `random=1`: rounded at random "
-             "(`acc.seed`)",
+             "(`acc.seed`); with what `acc.share` says in the place of LDS the slices "
+             "of `splits=` that are this wave's",
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
                  "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
     "row.roll": "the value `first=` lanes before, around 16 lanes (DPP "
@@ -190,8 +191,13 @@ SENTENCES = {
     "acc.park": "split-K: store the accumulators in the tile's area and count "
                 "this wave: area, counters, number of the share, rows left; "
                 "true for the last of `splits=` to come",
+    "acc.share": "split-K: the same operands; parks all slices of the accumulators "
+                 "but this share's, counts this wave and looks for the others 64 times at "
+                 "most. Of lane s 1 if this wave adds up slice s: its own when all "
+                 "have come, and what others no longer wait for when it is the last",
     "acc.join": "accumulators become the sum of the area's shares, in order: "
-                "area, number of this share, rows left",
+                "area, number of this share, rows left; with what `acc.share` says, of "
+                "those slices",
     "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
             "of 16: of the first where bit `first` of `l` is 0, else of the second; "
             "`swap=1`: of the other lane's first and this one's second",

@@ -136,6 +136,8 @@ launch(struct run *r)
     r->k->counts->macs += r->sim.macs;
     r->r->nfindings = r->sim.nfindings;
     r->r->status = check_shares(r);
+    if (!r->r->status && j->met)
+        r->r->status = num_launch_met(r, &l);
     if (r->r->status)
         return num_fault(r, "workspace");
     if (j->meddle)

@@ -55,6 +55,8 @@ struct num_job {
     enum kn_sim_waves waves;
     uint64_t order_seed;
     uint32_t dirt;           /* the first counter of a split-K before it */
+    bool met;                /* then each of so many workgroups (nids) once more, as if
+                                all others of its tile had come: they write the output */
     const uint64_t *ids;     /* workgroups to run; NULL: all */
     size_t nids;
     /* called between the launch and the check */

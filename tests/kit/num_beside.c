@@ -1,9 +1,10 @@
 /* num_beside.c - what a launch writes beside its output: a second output, and
- * the largest magnitude. */
+ * the largest magnitude; and launches that find what another has left. */
 #include "num_run.h"
 #include "../../gen/panels.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static uint64_t
 row_at(const struct run *r, int64_t group, int64_t row)
@@ -95,4 +96,34 @@ bool
 num_check_beside(struct run *r)
 {
     return (!r->p.out2 || second_right(r)) && check_amax(r);
+}
+
+static kiln_status
+set_counters(struct run *r, uint32_t to)
+{
+    uint32_t *count = KN_NEW(&r->c, uint32_t, KN_COUNTERS);
+
+    for (uint32_t i = 0; i < KN_COUNTERS; i++)
+        count[i] = to;
+    return kn_sim_write(r->k->sim, r->workspace, count, KILN_WORKSPACE_ZEROS);
+}
+
+kiln_status
+num_launch_met(struct run *r, const struct kn_sim_launch *l)
+{
+    const struct operand *o = &r->o[NUM_C];
+    uint8_t *old = KN_NEW(&r->c, uint8_t, o->size);
+
+    memset(old, 0x5a, o->size);
+    KN_TRY(kn_sim_write(r->k->sim, o->at, old, o->size));
+    for (uint64_t id = 0; id < r->j->nids; id++) {
+        struct kn_sim_launch one = *l;
+        struct kn_sim_result sim;
+
+        one.select = (struct kn_sim_select){ .ids = &id, .n = 1 };
+        KN_TRY(set_counters(r, r->k->g.cfg.split_k - 1));
+        KN_TRY(kn_sim_run(r->k->sim, &one, &sim));
+        r->r->nfindings += sim.nfindings;
+    }
+    return set_counters(r, 0);
 }

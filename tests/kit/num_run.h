@@ -56,6 +56,9 @@ bool num_check_second(struct run *r, struct kn_ctx *c, const struct kn_rect *t,
                       const struct kn_ref_problem *q,
                       const struct kn_ref_result *first);
 bool num_check_beside(struct run *r);
+/* Behind a launch each workgroup once more, which finds all others of its tile: what
+ * they have left in the areas is still there. */
+kiln_status num_launch_met(struct run *r, const struct kn_sim_launch *l);
 
 /* Rows of group g where it is read: of tight tables padded, every third by a
  * block more. */

@@ -346,6 +346,7 @@ draw_config(struct draw *d)
     g.xcd_run = one_in(d, 4) ? below(d, 9) : 0;
     g.stagger = one_in(d, 4) ? below(d, 6) : 0;
     g.split_after = g.split_k > 1 && one_in(d, 2) ? 1 + below(d, 9) : 0;
+    g.join = (enum kn_join)(g.split_k > 1 && one_in(d, 2) ? below(d, KN_NJOINS) : 0);
     return g;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../kit/right.h"
 #include "../kit/sweep.h"
 
 static struct num_counts counts;
@@ -192,41 +193,111 @@ exact_sums_do_not_depend_on_the_split(void **state)
     }
 }
 
+/* ---- each share a slice ---- */
+
+static const struct slices {
+    const char *name;
+    kiln_problem p;
+    const char *config;
+    int64_t size[3];         /* M, N, K */
+    uint32_t groups;         /* workgroups */
+} slices[] = {
+    { "bf16, blocks by four", { .a = KILN_BF16 },
+      "tile=64x64x64 waves=2x2 schedule=simple stages=3 split-k=4 xcd=1",
+      { 50, 100, 1000 }, 8 },
+    { "bf16, more shares than blocks", { .a = KILN_BF16 },
+      "tile=32x64x64 waves=2x2 schedule=simple stages=2 split-k=6 xcd=1",
+      { 40, 64, 1000 }, 12 },
+    { "bf16 nn, slices that are shorter", { .a = KILN_BF16, .layout = KILN_NN },
+      "tile=96x64x64 waves=2x2 schedule=simple stages=2 split-k=5 xcd=1",
+      { 90, 60, 2000 }, 5 },
+    { "fp8, two shares, rows", { .a = KILN_FP8, .scale = KILN_SCALE_ROW },
+      "tile=128x128x128 waves=2x2 stages=2 split-k=2 xcd=1",
+      { 130, 70, 1024 }, 4 },
+    { "i8, sums of integers", { .a = KILN_I8, .out = KILN_I32 },
+      "tile=64x64x128 waves=2x2 schedule=simple stages=2 split-k=3 xcd=1",
+      { 64, 65, 1500 }, 6 },
+    { "batches with a bias, 16 shares", { .a = KILN_F16, .family = KILN_BATCHED,
+                                          .batch = 2, .bias = 1 },
+      "tile=64x128x32 waves=1x4 schedule=simple stages=2 split-k=16 xcd=1",
+      { 33, 128, 1024 }, 32 },
+};
+
+/* One kernel whose waves find all others there, and one where nobody does, have the
+ * bits of the last share's sums. */
+static void
+slices_have_the_bits_of_the_last(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
+        const struct slices *s = &slices[i];
+        uint64_t digest[3] = { 0 };
+
+        for (int n = 0; n < 3; n++) {
+            kiln_problem p = num_sized(&s->p, target, s->size);
+            struct num_job j = { .p = p, .seed = 3, .met = n == 2, .nids = s->groups };
+            struct kn_config g = { .domain = { .ktail = 1 } };
+            struct num_kernel k;
+
+            assert_true(num_configured(&g, &p, s->config));
+            g.domain.ktail = 1;
+            g.domain.vec = 1;
+            g.join = n ? KN_JOIN_ALL : KN_JOIN_LAST;
+            if (!num_open(&k, &counts, &p, &g))
+                fail_msg("%s: %s", s->name, k.c.err.text);
+            digest[n] = num_right(&k, &j).digest;
+            num_close(&k);
+        }
+        if (digest[0] != digest[1] || digest[0] != digest[2])
+            fail_msg("%s: %llx, %llx, %llx", s->name, (unsigned long long)digest[0],
+                     (unsigned long long)digest[1], (unsigned long long)digest[2]);
+    }
+}
+
 /* ---- the check itself --------------------------------------------------- */
 
 /* A launch in which one share is missing leaves its tile unwritten and its
  * counter behind. */
 static void
-missing_share_is_seen(void **state)
+missing(enum kn_join join)
 {
     static const uint64_t ids[] = { 0, 1, 2 };
-    struct kn_config g = { .bm = 64, .bn = 128, .xcd = 1, .split_k = 4 };
+    struct kn_config g = { .bm = 64, .bn = 128, .xcd = 1, .split_k = 4, .join = join };
     struct num_job j = { .ids = ids, .nids = 3,
                          .p = { .m = M, .n = N, .k = K } };
     kiln_problem p = plain();
     struct num_result r;
     struct num_kernel k;
 
-    (void)state;
     if (!num_open(&k, &counts, &p, &g))
         fail_msg("%s", k.c.err.text);
     assert_false(num_launch(&k, &j, &r));
-    assert_non_null(strstr(r.text, "counter 0 of the workspace is 3"));
+    /* Of slices it is counted once more by who no longer waits. */
+    assert_non_null(strstr(r.text, join == KN_JOIN_ALL ? "counter 0 of the workspace is 4"
+                                                       : "counter 0 of the workspace is 3"));
     num_close(&k);
+}
+
+static void
+missing_share_is_seen(void **state)
+{
+    (void)state;
+    missing(KN_JOIN_LAST);
+    missing(KN_JOIN_ALL);
 }
 
 /* What a launch that was aborted left in a counter, of as many shares or of
  * more, is there again after every whole launch: it cannot pass unseen. */
 static void
-dirt_stays(void **state)
+dirt(enum kn_join join)
 {
     static const uint32_t dirt[] = { 1, 2, 3, 4, 7, 15, 70000 };
-    struct kn_config g = { .bm = 64, .bn = 128, .xcd = 1, .split_k = 4 };
+    const uint32_t most = join == KN_JOIN_ALL ? 4 : 3;
+    struct kn_config g = { .bm = 64, .bn = 128, .xcd = 1, .split_k = 4, .join = join };
     kiln_problem p = plain();
     struct num_result r;
     struct num_kernel k;
 
-    (void)state;
     if (!num_open(&k, &counts, &p, &g))
         fail_msg("%s", k.c.err.text);
     for (size_t i = 0; i < sizeof dirt / sizeof *dirt; i++) {
@@ -234,12 +305,20 @@ dirt_stays(void **state)
         char want[80];
 
         snprintf(want, sizeof want, "counter 0 of the workspace is %u after",
-                 dirt[i] < 4 ? dirt[i] : 3);
+                 dirt[i] < most ? dirt[i] : most);
         assert_false(num_launch(&k, &j, &r));
         if (!strstr(r.text, want))
             fail_msg("%s, not %s", r.text, want);
     }
     num_close(&k);
+}
+
+static void
+dirt_stays(void **state)
+{
+    (void)state;
+    dirt(KN_JOIN_LAST);
+    dirt(KN_JOIN_ALL);
 }
 
 int
@@ -252,6 +331,7 @@ main(int argc, char **argv)
         cmocka_unit_test(ragged_k),
         cmocka_unit_test(any_order_of_workgroups),
         cmocka_unit_test(exact_sums_do_not_depend_on_the_split),
+        cmocka_unit_test(slices_have_the_bits_of_the_last),
         cmocka_unit_test(missing_share_is_seen),
         cmocka_unit_test(dirt_stays),
     };

@@ -1,0 +1,44 @@
+/* split.h - what a share of K leaves in memory, and how it is added up: between
+ * distribute_split.c and distribute_slices.c. */
+#ifndef KN_SPLIT_H
+#define KN_SPLIT_H
+
+#include "distribute.h"
+
+struct area {
+    kn_ref r;                /* resource over all shares */
+    kn_ref lane;             /* this lane's byte in block 0 of share 0 */
+    kn_ref row, rows;        /* its row in the tile; rows there are */
+    uint32_t share;          /* bytes from share to share */
+    uint32_t across;         /* blocks of a wave along N */
+    uint32_t size;           /* bytes of a sum */
+    struct kn_type type;     /* of a lane's part of a block */
+};
+
+struct joined {
+    const struct area *x;
+    kn_ref own;              /* the share whose sums are in registers; 0: it is
+                              * read as the others, faster of one or two blocks */
+    uint32_t splits;
+};
+
+kn_ref dist_range(struct dist *d, kn_ref base, int64_t bytes);
+/* The area of the share whose number is an operand of acc.park or acc.share. */
+struct area dist_open_own(struct dist *d, const struct kn_ins *i);
+void dist_park_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n);
+/* dist_count_at of more lanes; the offsets of those that have none are out of range. */
+kn_ref dist_count_lanes(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
+/* A register that later operations know by the operation's name. */
+kn_ref dist_result_of(struct dist *d, const struct kn_ins *i, struct kn_type type);
+
+kn_ref dist_load_block(struct dist *d, const struct area *x, kn_ref at);
+/* The block at that offset of share 0 in another, which the own share has not left. */
+kn_ref dist_any_share(struct dist *d, const struct joined *j, kn_ref at, uint32_t share);
+kn_ref dist_sum_of(struct dist *d, kn_ref a, kn_ref b);
+/* acc = v[0] + v[1] + ..., from the left, acc itself in its place. */
+void dist_add_shares(struct dist *d, const struct joined *j, kn_ref acc, const kn_ref *v);
+/* The slices that acc.share says are this wave's. */
+void dist_join_slices(struct dist *d, const struct joined *j, const struct dist_tile *acc,
+                      kn_ref mine);
+
+#endif
