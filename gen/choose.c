@@ -118,8 +118,7 @@ check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                        "%u", g->split_after, KN_SPLIT_MOST);
     if (g->split_k > 1 && p->k < (int64_t)kn_share_k(p, g) * g->split_k)
         g->domain.ktail = 1;
-    if (!g->join)
-        g->join = KN_JOIN_LAST;
+    g->join = kn_joins_all(p, g) ? KN_JOIN_ALL : KN_JOIN_LAST;
     return KILN_OK;
 }
 

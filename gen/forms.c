@@ -1,6 +1,7 @@
 /* forms.c - asks the rows of forms.def. */
 #include "forms.h"
 
+#include "choose.h"
 #include "instantiate.h"
 #include "panels.h"
 
@@ -100,6 +101,21 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
     return g->split_k > 1 && !g->split_after && !g->cus && g->abi != KN_ABI_AITER &&
            !p->beta && !kn_writes_scales(p) && p->out_scale != KILN_OUT_STATIC && !p->amax &&
            !p->out2 && !p->round && !p->expression[0] && !kn_gated(p) && !kn_wide_sums(p);
+}
+
+/* Shares wait for each other, so all of them run at once. A wave with few blocks reads
+ * those of all shares as fast as it meets them, one with many has no registers for both
+ * (docs/timing.md). */
+bool
+kn_joins_all(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t blocks = g->wm && g->wn ? g->bm * g->bn / (256 * g->wm * g->wn) : 0;
+
+    if (g->join)
+        return g->join == KN_JOIN_ALL;
+    return kn_may_join_all(p, g) && !kn_family_of(p)->ragged && p->m && p->n &&
+           blocks >= 4 && blocks <= 16 &&
+           kn_tiles_of(p, g->bm, g->bn) * g->split_k <= kn_cus(p);
 }
 
 bool

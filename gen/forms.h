@@ -40,8 +40,10 @@ uint32_t kn_share_k(const kiln_problem *p, const struct kn_config *g);
 bool kn_breaks_lines(const kiln_problem *p, const struct kn_config *g);
 bool kn_straddles(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether all shares of a tile may add up a slice of it each. */
+/* Whether all shares of a tile may add up a slice of it each; whether they do, asked or
+ * since it pays. */
 bool kn_may_join_all(const kiln_problem *p, const struct kn_config *g);
+bool kn_joins_all(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether x is a power of two of at most `most`. */
 static inline bool

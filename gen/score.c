@@ -151,6 +151,7 @@ struct launch {
     double groups;           /* workgroups */
     double turns;            /* K tiles of each */
     double shares, sum;      /* sum: bytes of one */
+    bool slices;             /* each share sums one */
     double read, aligned;    /* bytes of lines of a K tile; if rows began at lines */
     double written;          /* of a tile */
     double added;            /* of C, that a tile is added to */
@@ -329,15 +330,20 @@ clock_at(const struct launch *l, double duty)
 }
 
 /* A share writes its sums, the last one reads and adds them all: by what memory
- * gives all compute units at once, or fewer, each as much as it streams. */
+ * gives all compute units at once, or fewer, each as much as it streams. Of slices
+ * all but its own and from all others one, when they have met. */
 static double
 joining(const struct launch *l, const struct kn_config *g)
 {
     double area = l->sum * g->bm * g->bn, more = l->all / least(l->all, l->groups);
     double read = most(20, l->c->vmem_stream / (l->c->hbm_latency * l->ghz));
+    double write = l->c->hbm_write * 1e3 / l->ghz / l->all * more;
 
-    return l->shares < 2 ? 0 : 2500 + area / least(64, 16 * more) +
-                               l->shares * area / least(read, 20 * more);
+    if (l->shares < 2)
+        return 0;
+    if (l->slices)
+        return 3400 + area * (1 - 1 / l->shares) * (1 / least(64, write) + 1 / read);
+    return 2500 + area / least(64, 16 * more) + l->shares * area / least(read, 20 * more);
 }
 
 static double
@@ -410,6 +416,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.tn = ceil((double)p->n / kn_tile_columns(p, g));
     l.many = (double)many;
     l.shares = g->split_k ? g->split_k : 1;
+    l.slices = kn_joins_all(p, g);
     l.sum = kn_sum_size(p);
     l.groups = ceil(l.tm * l.tn * l.many) * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
