@@ -114,7 +114,7 @@ static int64_t
 span_of(const struct given *x, const struct kn_facts *f)
 {
     int64_t k = kn_prequant(x->p) ? f->quantise_k
-              : kn_scale_groups(x->p) ? kn_scale_k(x->p) : 0;
+              : kn_adds_groups(x->p) ? kn_scale_k(x->p) : 0;
 
     return k && f->scaled_by_hand ? k * f->KSTEPS / x->g->bk : 1;
 }

@@ -30,6 +30,8 @@ struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 /* Whether operands go to LDS directly (staging.c says when). */
 bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
 bool kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side);
+/* Products of a group of weights are added before they are multiplied by its scale. */
+bool kn_adds_groups(const kiln_problem *p);
 /* One slot of MX tiles along K that are widened: the next one is, while this one is
  * multiplied. */
 bool kn_converts_early(const kiln_problem *p, const struct kn_config *g);

@@ -195,12 +195,19 @@ beside_sums(const struct demand *d)
            (p->layout == KILN_NT ? 0 : !kn_along_k(p, 'a') || d->a.ksteps == 1 ? 52 : 16);
 }
 
+/* A wave that has all columns of an output scale has no registers for more. */
+bool
+kn_adds_groups(const kiln_problem *p)
+{
+    return kn_scale_groups(p) && !kn_writes_scales(p);
+}
+
 /* Of groups of several K steps: all of a wave's fragments of B in them, and the sums of
  * one row of its fragments; less what `staged` counts for weights of 4 bits too much. */
 static int64_t
 spanning(const struct demand *d)
 {
-    int64_t steps = kn_scale_groups(d->p) ? kn_scale_k(d->p) / d->a.k : 1;
+    int64_t steps = kn_adds_groups(d->p) ? kn_scale_k(d->p) / d->a.k : 1;
     uint32_t staged = d->g->bn * d->g->bk / (d->g->wm * d->g->wn * 64) * kn_ahead(d->p, d->g);
 
     return steps < 2 ? 0
