@@ -322,27 +322,19 @@ lower_slice(struct lower *l, const struct kn_ins *i)
 
 /* LLVM's packed arithmetic takes a splat as a register pair of which one half
  * is any register, such as one being loaded, which it then waits for. Where
- * loads wait in registers during a loop, a pair is therefore there, opaque, and
- * stands for every other one. */
+ * loads wait in registers during a loop, all of a splat is therefore there:
+ * opaque. */
 void
 lower_splat(struct lower *l, const struct kn_ins *i)
 {
-    struct kn_type t = kn_val(l->f, i->dst)->type, some = t;
-    LLVMValueRef x = low_arg(l, i, 0, l->elem[t.elem]), v, all[4];
-    bool whole = l->stages && t.elem == KN_T_f32;
+    struct kn_type t = kn_val(l->f, i->dst)->type;
+    LLVMValueRef x = low_arg(l, i, 0, l->elem[t.elem]);
+    LLVMValueRef v = LLVMGetPoison(low_type(l, t));
 
-    if (whole && t.n == 4)
-        some.n = 2;
-    v = LLVMGetPoison(low_type(l, some));
-    for (int n = 0; n < some.n; n++)
+    for (int n = 0; n < t.n; n++)
         v = LLVMBuildInsertElement(l->b, v, x, low_i32(l, n), "");
-    if (whole)
+    if (l->stages && t.elem == KN_T_f32)
         v = low_intrinsic(l, &(struct low_call){
             "llvm.arithmetic.fence", { LLVMTypeOf(v) }, 1, { v }, 1 });
-    for (int n = 0; n < t.n && some.n < t.n; n++)
-        all[n] = low_i32(l, n % some.n);
-    if (some.n < t.n)
-        v = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
-                                   LLVMConstVector(all, t.n), "");
     low_set(l, i, v);
 }
