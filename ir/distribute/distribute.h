@@ -481,6 +481,18 @@ kn_ref dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
 /* Whether the count there is `most` or more now, as memory has it. */
 kn_ref dist_count_seen(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
 
+/* ---- distribute_meet.c ---- */
+struct dist_counter {
+    kn_ref r, at;            /* byte `at` of it */
+    kn_ref most;             /* what it counts up to */
+};
+
+/* Looks at it until it is at its most, `looks` times: whether it was then, s.i32 1 or 0,
+ * to `met`. */
+void dist_look(struct dist *d, const struct dist_counter *c, int64_t looks, kn_ref met);
+/* Counts there: whether the others had all done so before, to `last` likewise. */
+void dist_count_out(struct dist *d, const struct dist_counter *c, kn_ref last);
+
 /* Random words of a row and of the eight columns that one is of; the seed is the third. */
 void dist_words(struct dist *d, const kn_ref at[3], kn_ref v[4]);
 

@@ -39,24 +39,48 @@ expand_groupmax(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+static void
+set_if(struct dist *d, kn_ref to, kn_ref cond)
+{
+    dist_move(d, to, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
+        cond, dist_int(d, 1), dist_int(d, 0) }));
+}
+
+void
+dist_look(struct dist *d, const struct dist_counter *c, int64_t looks, kn_ref met)
+{
+    kn_ref done = dist_temp(d, kn_s32), all;
+
+    dist_move(d, done, dist_int(d, 0));
+    dist_add(d, KN_OP_loop, 0);
+    all = dist_count_seen(d, c->r, c->at, c->most);
+    set_if(d, met, all);
+    dist_move(d, done, dist_ic(d, KN_OP_add, done, 1));
+    dist_add(d, KN_OP_break, 0)->arg[0] = all;
+    all = dist_op(d, KN_OP_sge, kn_sb1, done, dist_int(d, looks));
+    dist_add(d, KN_OP_break, 0)->arg[0] = all;
+    dist_add(d, KN_OP_end, 0);
+}
+
+void
+dist_count_out(struct dist *d, const struct dist_counter *c, kn_ref last)
+{
+    kn_ref old = dist_count_at(d, c->r, c->at, c->most);
+
+    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
+    old = dist_op(d, KN_OP_uniform, kn_s32, old, 0);
+    set_if(d, last, dist_op(d, KN_OP_eq, kn_sb1, old, c->most));
+}
+
 kiln_status
 expand_meet(struct dist *d, const struct kn_ins *i)
 {
-    kn_ref at = dist_op(d, KN_OP_mov, kn_v32, i->arg[1], 0), all;
-    kn_ref looks = dist_temp(d, kn_s32);
+    kn_ref at = dist_op(d, KN_OP_mov, kn_v32, i->arg[1], 0);
+    const struct dist_counter c = { i->arg[0], at, i->arg[2] };
 
     d->lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
-    dist_count_at(d, i->arg[0], at, dist_int(d, INT32_MAX));
-    dist_move(d, looks, dist_int(d, 0));
-    dist_add(d, KN_OP_loop, 0);
-    all = dist_count_seen(d, i->arg[0], at, i->arg[2]);
-    dist_move(d, i->dst, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
-        all, dist_int(d, 1), dist_int(d, 0) }));
-    dist_move(d, looks, dist_ic(d, KN_OP_add, looks, 1));
-    dist_add(d, KN_OP_break, 0)->arg[0] = all;
-    all = dist_op(d, KN_OP_sge, kn_sb1, looks, dist_int(d, LOOKS));
-    dist_add(d, KN_OP_break, 0)->arg[0] = all;
-    dist_add(d, KN_OP_end, 0);
+    dist_count_at(d, c.r, c.at, dist_int(d, INT32_MAX));
+    dist_look(d, &c, LOOKS, i->dst);
     return KILN_OK;
 }
 
@@ -64,13 +88,10 @@ kiln_status
 expand_leave(struct dist *d, const struct kn_ins *i)
 {
     kn_ref at = dist_op(d, KN_OP_mov, kn_v32, i->arg[1], 0);
-    kn_ref most = dist_ic(d, KN_OP_add, i->arg[2], -1), old, last;
+    const struct dist_counter c = { i->arg[0], at,
+                                    dist_ic(d, KN_OP_add, i->arg[2], -1) };
 
     d->lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
-    old = dist_count_at(d, i->arg[0], at, most);
-    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
-    last = dist_op(d, KN_OP_eq, kn_sb1, dist_op(d, KN_OP_uniform, kn_s32, old, 0), most);
-    dist_move(d, i->dst, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
-        last, dist_int(d, 1), dist_int(d, 0) }));
+    dist_count_out(d, &c, i->dst);
     return KILN_OK;
 }

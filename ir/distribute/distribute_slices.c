@@ -13,7 +13,8 @@ enum { LOOKS = 64 };         /* some 40 us: all shares of a tile run at once or 
 struct meeting {
     struct area x;
     const struct dist_tile *acc;
-    kn_ref share, r, at;     /* at: of this share's own counter */
+    kn_ref share;
+    struct dist_counter own; /* of this share's slice */
     uint32_t splits;
     kn_ref met;              /* s.i32: 1 if all have come while this one looked */
 };
@@ -69,8 +70,9 @@ open_meeting(struct dist *d, const struct kn_ins *i)
     kn_ref counters = dist_address(d, dist_operand(d, i->arg[2]), d->wave,
                                    dist_int(d, 4 * splits), 0);
 
-    m.r = dist_range(d, counters, 4 * (int64_t)splits);
-    m.at = dist_op(d, KN_OP_mov, kn_v32, dist_ic(d, KN_OP_mul, m.share, 4), 0);
+    m.own.r = dist_range(d, counters, 4 * (int64_t)splits);
+    m.own.at = dist_op(d, KN_OP_mov, kn_v32, dist_ic(d, KN_OP_mul, m.share, 4), 0);
+    m.own.most = dist_int(d, splits);
     return m;
 }
 
@@ -78,42 +80,20 @@ open_meeting(struct dist *d, const struct kn_ins *i)
 static kn_ref
 count_all(struct dist *d, const struct meeting *m)
 {
-    kn_ref arg[3];
+    kn_ref one = dist_op(d, KN_OP_slt, kn_vb1, d->lane, m->own.most);
+    kn_ref at = dist_ic(d, KN_OP_mul, d->lane, 4);
 
-    arg[0] = dist_op(d, KN_OP_slt, kn_vb1, d->lane, dist_int(d, m->splits));
-    arg[1] = dist_ic(d, KN_OP_mul, d->lane, 4);
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_count_lanes(d, m->r, dist_op3(d, KN_OP_select, kn_v32, arg),
-                            dist_int(d, m->splits));
-}
-
-static void
-look(struct dist *d, const struct meeting *m)
-{
-    kn_ref looks = dist_temp(d, kn_s32), all;
-
-    dist_move(d, looks, dist_int(d, 0));
-    dist_add(d, KN_OP_loop, 0);
-    all = dist_count_seen(d, m->r, m->at, dist_int(d, m->splits));
-    dist_move(d, m->met, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
-        all, dist_int(d, 1), dist_int(d, 0) }));
-    dist_move(d, looks, dist_ic(d, KN_OP_add, looks, 1));
-    dist_add(d, KN_OP_break, 0)->arg[0] = all;
-    all = dist_op(d, KN_OP_sge, kn_sb1, looks, dist_int(d, LOOKS));
-    dist_add(d, KN_OP_break, 0)->arg[0] = all;
-    dist_add(d, KN_OP_end, 0);
+    return dist_count_lanes(d, m->own.r, dist_only_if(d, one, at), m->own.most);
 }
 
 /* No one else will count there. */
 static void
 reset(struct dist *d, const struct meeting *m)
 {
-    kn_ref arg[3], zero = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0);
+    kn_ref zero = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0);
+    kn_ref first = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
 
-    arg[0] = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
-    arg[1] = m->at;
-    arg[2] = dist_int(d, DIST_NEVER);
-    dist_stg(d, m->r, dist_op3(d, KN_OP_select, kn_v32, arg), zero,
+    dist_stg(d, m->own.r, dist_only_if(d, first, m->own.at), zero,
              KN_T_i32)->attr[KN_A_coh] = 2;
 }
 
@@ -122,16 +102,11 @@ reset(struct dist *d, const struct meeting *m)
 static void
 settle(struct dist *d, const struct meeting *m)
 {
-    kn_ref missed = dist_op(d, KN_OP_eq, kn_sb1, m->met, dist_int(d, 0)), old;
-    kn_ref most = dist_int(d, m->splits);
+    kn_ref missed = dist_op(d, KN_OP_eq, kn_sb1, m->met, dist_int(d, 0));
 
     dist_add(d, KN_OP_if, 0)->arg[0] = missed;
     leave_slices(d, m, true);
-    old = dist_count_at(d, m->r, m->at, most);
-    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
-    old = dist_op(d, KN_OP_eq, kn_sb1, dist_op(d, KN_OP_uniform, kn_s32, old, 0), most);
-    dist_move(d, m->met, dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
-        old, dist_int(d, 1), dist_int(d, 0) }));
+    dist_count_out(d, &m->own, m->met);
     dist_add(d, KN_OP_else, 0);
     reset(d, m);
     dist_add(d, KN_OP_end, 0);
@@ -146,7 +121,7 @@ expand_share(struct dist *d, const struct kn_ins *i)
 
     leave_slices(d, &m, false);
     old = count_all(d, &m);
-    look(d, &m);
+    dist_look(d, &m.own, LOOKS, m.met);
     settle(d, &m);
     left = dist_op(d, KN_OP_eq, kn_vb1, old, dist_int(d, m.splits));
     left = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ left, one, none });
@@ -191,15 +166,14 @@ static kn_ref
 offset_of(struct dist *d, const struct area *x, const struct dist_tile *acc, kn_ref n)
 {
     kn_ref down = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, n, x->across), 16);
-    kn_ref row = dist_i2(d, KN_OP_add, x->row, down), arg[3];
+    kn_ref row = dist_i2(d, KN_OP_add, x->row, down), in;
     kn_ref there = dist_op(d, KN_OP_slt, kn_sb1, n, dist_int(d, acc->nreg));
     kn_ref rows = dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){
         there, x->rows, dist_int(d, 0) });
 
-    arg[0] = dist_op(d, KN_OP_slt, kn_vb1, row, rows);
-    arg[1] = dist_i2(d, KN_OP_add, x->lane, dist_ic(d, KN_OP_mul, n, 256 * x->size));
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
+    in = dist_op(d, KN_OP_slt, kn_vb1, row, rows);
+    return dist_only_if(d, in, dist_i2(d, KN_OP_add, x->lane,
+                                       dist_ic(d, KN_OP_mul, n, 256 * x->size)));
 }
 
 /* Blocks b .. end of slice n. */

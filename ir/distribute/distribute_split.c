@@ -53,12 +53,10 @@ open_area(struct dist *d, const struct dist_tile *acc, kn_ref base,
 static kn_ref
 block_offset(struct dist *d, const struct area *x, uint32_t n)
 {
-    kn_ref row = dist_ic(d, KN_OP_add, x->row, n / x->across * 16), arg[3];
+    kn_ref row = dist_ic(d, KN_OP_add, x->row, n / x->across * 16);
+    kn_ref in = dist_op(d, KN_OP_slt, kn_vb1, row, x->rows);
 
-    arg[0] = dist_op(d, KN_OP_slt, kn_vb1, row, x->rows);
-    arg[1] = dist_ic(d, KN_OP_add, x->lane, (int64_t)n * 256 * x->size);
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
+    return dist_only_if(d, in, dist_ic(d, KN_OP_add, x->lane, (int64_t)n * 256 * x->size));
 }
 
 void
@@ -100,12 +98,9 @@ dist_count_lanes(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 kn_ref
 dist_count_at(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 {
-    kn_ref arg[3];
+    kn_ref first = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
 
-    arg[0] = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 0));
-    arg[1] = at;
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_count_lanes(d, r, dist_op3(d, KN_OP_select, kn_v32, arg), most);
+    return dist_count_lanes(d, r, dist_only_if(d, first, at), most);
 }
 
 /* The count wraps to zero with the last share, so it is ready for the next
