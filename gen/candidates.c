@@ -165,10 +165,9 @@ static const struct tile tiles_4wave[] = {
 static const struct tile *
 tile_4wave(const kiln_problem *p, const struct kn_config *g)
 {
-    size_t n = kn_targets[p->target].slots_4wave == 1
-                   ? sizeof tiles_4wave / sizeof *tiles_4wave : 4;
-
-    for (size_t i = 0; i < n; i++)
+    if (kn_targets[p->target].slots_4wave > 1 && g->bm * g->bn < 256 * 256)
+        return NULL;
+    for (size_t i = 0; i < sizeof tiles_4wave / sizeof *tiles_4wave; i++)
         if (tiles_4wave[i].bm == g->bm && tiles_4wave[i].bn == g->bn)
             return &tiles_4wave[i];
     return NULL;

@@ -36,8 +36,9 @@ uint32_t kn_natural_bk(struct kn_ctx *c, const kiln_problem *p);
 void kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p,
                    struct kn_config *g);
 
+/* Columns of a tile whose sums fill AGPRs and 96 VGPRs. */
+enum { KN_WIDEST = 352 };
 /* Each wave gets whole 16x16 blocks of the tile. */
-enum { KN_WIDEST = 352 };    /* columns of a tile whose sums fill AGPRs and 96 VGPRs */
 bool kn_shareable(const struct kn_config *g);
 
 /* A wave that quantises has blocks of 32 output columns, hence 64 of B. */
