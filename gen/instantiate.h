@@ -32,8 +32,10 @@ bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
 bool kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side);
 /* Products of a group of weights are added before they are multiplied by its scale. */
 bool kn_adds_groups(const kiln_problem *p);
-/* One slot of MX tiles along K that are widened: the next one is, while this one is
- * multiplied. */
+/* f32 that is multiplied as two bf16 is split on its way to LDS, not out of it. */
+bool kn_splits_early(const kiln_problem *p, const struct kn_config *g);
+/* One slot of tiles along K that are converted, both MX or f32 that is split: the next one
+ * is, while this one is multiplied. */
 bool kn_converts_early(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);

@@ -91,8 +91,10 @@ kn_shape_of(const kiln_problem *p, const struct kn_config *g)
                               .mfma = kn_pick_mfma(p),
                               .block = kn_dequant(p) && !kn_widens_scaled(p)
                                            ? 32 : 0,
-                              .ta = (uint8_t)staged(p, p->a),
-                              .tb = (uint8_t)staged(p, p->b) };
+                              .ta = (uint8_t)(kn_splits_early(p, g) ? KN_T_bf16s
+                                              : staged(p, p->a)),
+                              .tb = (uint8_t)(kn_splits_early(p, g) ? KN_T_bf16s
+                                              : staged(p, p->b)) };
 }
 
 /* What elements are multiplied as. */
@@ -132,18 +134,20 @@ wide_turned(const kiln_problem *p, char side)
 }
 
 /* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
- * the target to have them; everything else goes through registers. */
+ * the target to have them; everything else goes through registers. f32 that is
+ * multiplied as two bf16 does in loops that read a whole K tile's fragments ahead. */
 bool
 kn_direct(const kiln_problem *p, const struct kn_config *g)
 {
     bool wide = kn_targets[p->target].dma == 16;
+    bool split = p->math == KILN_MATH_BF16X3 && kn_reads_of(g) == KN_READS_TILE;
     uint32_t scale = g->bk / 32 % 16 == 0 ? 16 : 4;
 
     if (p->scale == KILN_SCALE_BLOCK128)
         scale = 4;
     if (kn_shuffled(p))
         scale = 16;
-    return wide && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
+    return wide && !split && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
            !wide_turned(p, 'a') && !wide_turned(p, 'b') &&
            g->domain.align_a == 16 && g->domain.align_b == 16 &&
            ((g->domain.align_sa >= scale && g->domain.align_sb >= scale) ||
@@ -255,13 +259,21 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
 }
 
 bool
+kn_splits_early(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->math == KILN_MATH_BF16X3 && !kn_direct(p, g) &&
+           kn_reads_of(g) != KN_READS_MEMORY && kn_reads_of(g) != KN_READS_RUNS;
+}
+
+bool
 kn_converts_early(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_dequant(p) && kn_type_mx[p->a] && kn_type_mx[p->b] &&
-           kn_reads_of(g) == KN_READS_STEP && g->stages == 1 && g->wm * g->wn == 8 &&
-           128 % g->bk == 0 && g->lowering != KN_LOWERING_LLVM &&
-           kn_along_k(p, 'a') && kn_along_k(p, 'b') && !kn_scales_down(p, 'a') &&
-           !kn_scales_down(p, 'b') && !kn_shuffled(p);
+    bool both = kn_dequant(p) && kn_type_mx[p->a] && kn_type_mx[p->b];
+
+    return (both || kn_splits_early(p, g)) && kn_reads_of(g) == KN_READS_STEP &&
+           g->stages == 1 && g->wm * g->wn == 8 && 128 % g->bk == 0 &&
+           g->lowering != KN_LOWERING_LLVM && kn_along_k(p, 'a') && kn_along_k(p, 'b') &&
+           !kn_scales_down(p, 'a') && !kn_scales_down(p, 'b') && !kn_shuffled(p);
 }
 
 /* A row of what a wave turns around in LDS, and 16 bytes so that rows start in

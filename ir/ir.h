@@ -293,6 +293,8 @@ uint32_t kn_awq_place(uint32_t column);
 struct kn_frag kn_fragment(const struct kn_fn *f, int side);
 /* Each f32 is multiplied as the sum of two bf16. */
 bool kn_splits(const struct kn_fn *f);
+/* Bytes that a lane writes to LDS at once of what it has of a row: of such halves 8. */
+uint32_t kn_term_bytes(const struct kn_lds *l);
 
 /* ---- text ---- */
 void kn_print(const struct kn_fn *f, struct kn_buf *out);

@@ -7,7 +7,7 @@
 #include "../ir.h"
 
 /* A fragment of f32 as bf16: nearest even, and what that leaves. */
-struct dist_halves {
+struct dist_terms {
     kn_ref hi, lo;
 };
 
@@ -27,7 +27,7 @@ struct dist_tile {
     kn_ref k, to_end, end, all;
     kn_ref *row;             /* gathered: byte offset of a step's row */
     uint32_t pairs;          /* DT_FRAG: a register is two fragments' scales */
-    struct dist_halves *half; /* DT_FRAG of f32 that is split, each as last read */
+    struct dist_terms *terms; /* DT_FRAG of f32 that is split, each as last read */
     /* DT_VIEW, DT_STAGE of unaligned rows: byte of a dword where they begin;
      * by step, the v_perm_b32 selector of a lane's row, and the dword before a
      * lane's load if the lane has the beginning of a row */
@@ -343,6 +343,12 @@ struct dist_factor {
 /* Dwords of type mem to dwords of type elem; returns how many. Not for scales. */
 uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
                       struct dist_words in, struct dist_factor by, kn_ref *out);
+/* distribute_terms.c: the two bf16 of fragment n of a tile of f32; of four f32 along K, also
+ * the register that they are all in, or 0, two dwords of their hi and two of their lo; and
+ * the byte of a row where LDS has those of a chunk. */
+const struct dist_terms *dist_terms(struct dist *d, kn_ref tile, uint32_t n);
+void dist_split_run(struct dist *d, const kn_ref w[4], kn_ref four, kn_ref out[4]);
+kn_ref dist_term_place(struct dist *d, kn_ref chunk, uint32_t lo);
 /* Byte b of a dword of OCP e4m3, on any target, as f32. */
 kn_ref dist_e4m3(struct dist *d, kn_ref x, uint32_t b);
 

@@ -331,13 +331,15 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
 
     dist_block_place(d, l, id, &k, &row);
     row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
-    a = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
+    a = l->elem == KN_T_bf16s ? dist_term_place(d, k, x.at / 8)
+                              : dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
     if (l->swz_n)
         a = dist_i2(d, KN_OP_xor, a,
                     dist_ic(d, KN_OP_shl, dist_swizzle(d, l, row), 4));
     a = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), a);
     return dist_or_behind(d, &g, step, a, (struct dist_piece){
-                              run * g.pb, p * run + x.at, run < 16 ? run : 16 });
+                              run * g.pb, p * run + x.at,
+                              run < 16 ? run : kn_term_bytes(l) });
 }
 
 /* The K run of outer index x.p of a block, of dwords w as in memory, or, of 4 bits, of
@@ -350,13 +352,17 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
     uint32_t n = kn_geometry(d->in, l).kb * kn_memory_bits(l) / 32, many;
     kn_ref staged[DIST_RUN / 2];
 
-    if (l->mem) {
+    if (l->elem == KN_T_bf16s) {
+        dist_split_run(d, w, 0, staged);
+        w = staged;
+    } else if (l->mem) {
         n = dist_convert(d, l, (struct dist_words){ w, n, kn_column_bits(l) == 4 },
                          (struct dist_factor){ .v = zero }, staged);
         w = staged;
     }
     for (uint32_t i = 0; i < n; i += many) {
-        many = n - i < 4 ? n - i : 4;
+        many = kn_term_bytes(l) / 4;
+        many = n - i < many ? n - i : many;
         x.at = 4 * i;
         dist_store_lds(d, (struct dist_place){ slot,
                            transposed_address(d, l, x), 0 },

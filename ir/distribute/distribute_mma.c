@@ -157,7 +157,7 @@ read_fragment(struct dist *d, const struct kn_ins *i, uint32_t frag,
     kn_ref dst = reg_of(d, i->dst, frag, dist_vec(elem, dw * p.parts));
     kn_ref part[4];
 
-    dist_tile(d, i->dst)->half[frag].hi = 0;
+    dist_tile(d, i->dst)->terms[frag].hi = 0;
     for (uint32_t x = 0; x < p.parts; x++) {
         struct kn_ins from = piece[x];
 
@@ -246,7 +246,7 @@ expand_read(struct dist *d, const struct kn_ins *i)
     if (t->kind == DT_NONE)
         *t = (struct dist_tile){ .kind = DT_FRAG, .lds = lds,
                                  .reg = KN_NEW(d->c, kn_ref, fr.count),
-                                 .half = KN_NEW(d->c, struct dist_halves,
+                                 .terms = KN_NEW(d->c, struct dist_terms,
                                                 fr.count),
                                  .nreg = fr.count };
     if (l->share &&
@@ -355,55 +355,10 @@ scale(struct dist *d, kn_ref tile, uint32_t n, uint32_t kk, int32_t *sel)
                                 : t->reg[n];
 }
 
-/* Of two f32: hi and lo, two bf16 each in a dword. */
-static void
-split_pair(struct dist *d, kn_ref pair, kn_ref *hi, kn_ref *lo)
-{
-    struct kn_type two = dist_vec(KN_T_bf16, 2), f2 = dist_vec(KN_T_f32, 2);
-    kn_ref x = dist_op(d, KN_OP_bits, f2, pair, 0), rest;
-
-    rest = dist_op(d, KN_OP_cvt, two, x, 0);
-    *hi = dist_op(d, KN_OP_bits, kn_v32, rest, 0);
-    rest = dist_op(d, KN_OP_cvt, f2, rest, 0);
-    rest = dist_op3(d, KN_OP_fma, f2, (kn_ref[3]){
-        rest, dist_op(d, KN_OP_splat, f2, kn_flt(d->out, -1), 0), x });
-    rest = dist_op(d, KN_OP_cvt, two, rest, 0);
-    *lo = dist_op(d, KN_OP_bits, kn_v32, rest, 0);
-}
-
-static struct dist_halves
-split(struct dist *d, kn_ref frag)
-{
-    uint32_t n = kn_val(d->out, frag)->type.n / 2;
-    struct dist_halves r;
-    kn_ref hi[8], lo[8];
-
-    for (uint32_t x = 0; x < n; x++) {
-        kn_ref pair = dist_op(d, KN_OP_slice, dist_vec(KN_T_i32, 2), frag, 0);
-
-        d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)(2 * x);
-        split_pair(d, pair, &hi[x], &lo[x]);
-    }
-    r.hi = dist_cat(d, hi, n);
-    r.lo = dist_cat(d, lo, n);
-    return r;
-}
-
-/* Split where it is multiplied first. */
-static const struct dist_halves *
-halves(struct dist *d, kn_ref tile, uint32_t n)
-{
-    struct dist_tile *t = dist_tile(d, tile);
-
-    if (!t->half[n].hi)
-        t->half[n] = split(d, t->reg[n]);
-    return &t->half[n];
-}
-
 /* acc += (A's hi + lo) * (B's hi + lo) but for lo * lo, the small ones first. */
 static void
-multiply_split(struct dist *d, kn_ref acc, const struct dist_halves *a,
-               const struct dist_halves *b)
+multiply_terms(struct dist *d, kn_ref acc, const struct dist_terms *a,
+               const struct dist_terms *b)
 {
     const kn_ref pair[3][2] = { { b->hi, a->lo }, { b->lo, a->hi },
                                 { b->hi, a->hi } };
@@ -464,8 +419,8 @@ expand_mma(struct dist *d, const struct kn_ins *i)
          x < (part + 1) * a.count / parts; x++)
         for (uint32_t y = from; y < to; y++)
             if (kn_splits(d->in))
-                multiply_split(d, dist_tile(d, i->arg[0])->reg[x * b.count + y],
-                               halves(d, i->arg[1], x), halves(d, i->arg[2], y));
+                multiply_terms(d, dist_tile(d, i->arg[0])->reg[x * b.count + y],
+                               dist_terms(d, i->arg[1], x), dist_terms(d, i->arg[2], y));
             else
                 multiply(d, dist_tile(d, i->arg[0])->reg[x * b.count + y], i, x,
                      y);

@@ -263,6 +263,24 @@ def near_the_bound(math, value, bound, arch):
            lost.all() and np.isfinite(got[4]).all(), run.stdout + run.stderr)
 
 
+def not_numbers(layout, k, arch):
+    """NaNs of any sign and payload, also those that rounding to bf16 by bits would
+    turn into a number, come out as NaN, and nothing beside them does."""
+    odd = [0x7fffffff, 0xffffffff, 0x7fff8000, 0xffff8000, 0x7f800001, 0xff800001,
+           0x7fc00000, 0xffc0ffff, 0x00000001, 0x80000001, 0x3f7fffff, 0x3f808000]
+    v, w = np.ones((M, k), np.float32), np.ones((N, k), np.float32)
+    v.view(np.uint32)[range(1, 1 + len(odd)), [7 * i % k for i in range(len(odd))]] = odd
+    want = v.astype(np.float64) @ w.T
+    np.save(path("a.npy"), v if layout[0] == "n" else np.ascontiguousarray(v.T))
+    np.save(path("b.npy"), w if layout[1] == "t" else np.ascontiguousarray(w.T))
+    run = kilnc("--a", "f32", "--out", "f32", "-m", M, "-n", N, "-k", k, "--layout", layout,
+                "--device", "sim:" + arch, "--math", "bf16x3", "--a-file", path("a.npy"),
+                "--b-file", path("b.npy"), "--out-file", path("out.npy"))
+    report("bf16x3 %s of what is no number, %d K, on %s" % (layout, k, arch),
+           not run.returncode and np.allclose(np.load(path("out.npy")), want, 1e-4,
+                                              equal_nan=True), run.stdout + run.stderr)
+
+
 def doubles(layout, arch):
     """Of 53 bits, against numpy's long double: within the bound of f64."""
     a, b = RNG.standard_normal((M, K)), RNG.standard_normal((N, K))
@@ -405,6 +423,10 @@ for word in ("nt", "nn", "tn", "tt"):
 near_the_bound("xf32", 1 + 2 ** -10 - 2 ** -23, 2 ** -9, "gfx942")
 near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx942")
 near_the_bound("bf16x3", 1 + 32575 * 2 ** -23, 2 ** -15, "gfx950")
+for word in ("nt", "tn"):
+    for long in (72, 73):
+        not_numbers(word, long, "gfx942")
+        not_numbers(word, long, "gfx950")
 case("raw files", "bf16", "bf16", "f32", ending="bin")
 epilogue(1)
 epilogue(-1.5)
