@@ -210,9 +210,20 @@ as_measured(const struct kn_score *s, const struct kn_config *g)
     return !kn_class_is_odd(s->class) || s->stages == g->stages;
 }
 
-/* Shares of K that are worth a try: some K tiles each, but in `4-wave`, which
- * adds them up later than eight waves. Ragged groups have up to a row of tiles
- * more each, and their counters too. */
+/* `4-wave` adds shares up later than eight waves, but where all of them do; and where LDS
+ * is filled directly other loops have as many K tiles on their way (docs/timing.md). */
+static bool
+adds_up_soon(const kiln_problem *p, const struct kn_config *g, uint32_t n)
+{
+    struct kn_config shared = *g;
+
+    shared.split_k = (uint8_t)n;
+    return !kn_schedules[g->schedule].asm_only || kn_widens_scaled(p) ||
+           (!kn_direct(p, g) && kn_joins_all(p, &shared));
+}
+
+/* Shares of K that are worth a try: some K tiles each. Ragged groups have up to a row
+ * of tiles more each, and their counters too. */
 static bool
 may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 {
@@ -222,7 +233,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 
     if (ragged == 'm')
         most += ((uint64_t)p->groups + 1) * ((kn_b_columns(p) + g->bn - 1) / g->bn);
-    return n < 2 || ((!kn_schedules[g->schedule].asm_only || kn_widens_scaled(p)) &&
+    return n < 2 || (adds_up_soon(p, g, n) &&
                      !converts_in_one_slot(p, g->stages, g->bk) &&
                      k >= 2 * (int64_t)n * g->bk && k >= (int64_t)n * kn_share_k(p, g) &&
                      many * n <= 4 * kn_cus(p) &&
