@@ -157,7 +157,8 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_ahead(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_reads_of(g) == KN_READS_STEP && g->stages == 3 && !kn_direct(p, g) ? 2 : 1;
+    return kn_reads_of(g) == KN_READS_STEP && g->stages == 3 && !kn_direct(p, g) &&
+           !kn_family_of(p)->unary ? 2 : 1;
 }
 
 /* Rows that begin at any byte: dwords are loaded, and shifted on their way to

@@ -242,6 +242,17 @@ test_kept(void **state)
     run_all(*state, all, sizeof all / sizeof *all);
 }
 
+/* Three steps, whose number is a product's third slot of LDS elsewhere. */
+static void
+test_three_steps(void **state)
+{
+    static const char *const all[] = {
+        "--a bf16 --out fp8 -m 5 -k 1536", "--a f16 --out i8 -m 2 -k 5120",
+        "--a f16 --out bf8 -m 24 -k 4104 --dual", "--a bf16 --out fp8 -m 9 -k 5001 --lda 5003" };
+
+    run_all(*state, all, sizeof all / sizeof *all);
+}
+
 /* ---- the judge ---- */
 
 static uint64_t
@@ -280,6 +291,7 @@ main(int argc, char **argv)
         { "gate and up of f32 transposed", test_gate_and_up, NULL, NULL, &s },
         { "columns that workgroups share", test_shared, NULL, NULL, &s },
         { "strips that they keep", test_kept, NULL, NULL, &s },
+        { "rows of three steps", test_three_steps, NULL, NULL, &s },
         { "a wrong code and a wrong scale are found", test_judge, NULL, NULL,
           NULL },
     };
