@@ -153,20 +153,38 @@ lower_fmax(struct lower *l, const struct kn_ins *i)
     overloaded2(l, i, "llvm.maxnum");
 }
 
-/* A NaN stays one. */
-void
-lower_fpos(struct lower *l, const struct kn_ins *i)
+/* x, but y where it is `beyond` that; a NaN stays one. */
+static void
+bounded(struct lower *l, const struct kn_ins *i, LLVMValueRef y, LLVMRealPredicate beyond)
 {
-    LLVMValueRef x = low_get(l, i, 0), zero = LLVMConstNull(LLVMTypeOf(x));
+    LLVMValueRef x = low_get(l, i, 0);
 
     if (kn_targets[l->f->target].maximum3 &&
         kn_val(l->f, i->dst)->type.elem == KN_T_f32)
         x = low_intrinsic(l, &(struct low_call){
-            "llvm.maximum", { LLVMTypeOf(x) }, 1, { x, zero }, 2 });
+            beyond == LLVMRealOLT ? "llvm.maximum" : "llvm.minimum",
+            { LLVMTypeOf(x) }, 1, { x, y }, 2 });
     else
-        x = LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealOLT, x, zero, ""),
-                            zero, x, "");
+        x = LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, beyond, x, y, ""), y, x, "");
     low_set(l, i, x);
+}
+
+void
+lower_fpos(struct lower *l, const struct kn_ins *i)
+{
+    bounded(l, i, LLVMConstNull(low_result(l, i)), LLVMRealOLT);
+}
+
+void
+lower_minimum(struct lower *l, const struct kn_ins *i)
+{
+    bounded(l, i, low_get(l, i, 1), LLVMRealOGT);
+}
+
+void
+lower_maximum(struct lower *l, const struct kn_ins *i)
+{
+    bounded(l, i, low_get(l, i, 1), LLVMRealOLT);
 }
 
 void
