@@ -26,11 +26,28 @@ share_of(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
     return (own < few ? few : own) * n + own;
 }
 
+/* After silu and transforms: as few as there is work. Bytes come near to the data
+ * sheet's memory where most of that is counted on, of which `time` refuses to promise more. */
+static uint32_t
+ahead_of_work(const kiln_problem *p)
+{
+    uint32_t bits = kn_type_bits[p->out], most = bits == 8 ? 5 : 4;
+    uint32_t work = 2 * kn_quant_gated(p) + p->hadamard / 16;
+    uint32_t near = bits == 8 && kn_targets[p->target].memory_spare < 20;
+    bool light = p->out == KILN_I8 || p->a == KILN_F32;
+
+    if (bits == 4 || p->round)
+        return 1 + near * (light ? kn_quant_gated(p) ? 2 : 4 : 1);
+    return (work + 2 < most ? most - work : 2) + near;
+}
+
 uint32_t
 kn_quant_ahead(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out], spare = kn_targets[p->target].vector_per_byte / 3 - 1;
 
+    if (kn_quant_gated(p) || p->hadamard)
+        return ahead_of_work(p);
     if (p->round)
         return bits == 4 ? 1 : bits == 6 ? spare : 2 * spare;
     return bits == 4 ? 3 : 5;
@@ -88,8 +105,8 @@ rows_of(const kiln_problem *p, const struct kn_config *g)
 static void
 row_config(const kiln_problem *p, struct kn_config *g)
 {
-    bool few = (kn_quant_gated(p) || p->a == KILN_F32) && !kn_quant_apart(p);
-    int64_t most = g->domain.vec > 1 ? few ? 2 : 8 : kn_quant_apart(p) ? 4 : 2;
+    bool few = kn_quant_gated(p) && p->a != KILN_F32 && !p->round && !kn_quant_apart(p);
+    int64_t most = g->domain.vec > 1 ? few ? 4 : 8 : kn_quant_apart(p) ? 4 : 2;
 
     g->bn = 512;
     g->wn = p->k <= most * 512 ? 1 : p->k <= most * 2048 ? 4 : 16;
