@@ -46,6 +46,7 @@ struct kn_asm_op {
     uint8_t early;           /* the result is written while sources are read */
     uint8_t cbsz, blgp;      /* formats of a matrix instruction */
     uint8_t dpp;             /* its first source comes from other lanes */
+    uint8_t byte;            /* of its destination, the only one it writes; 0: none */
     uint16_t isa;            /* KN_I_* */
     struct kn_asm_opnd o[KN_ASM_MAXOPND];
     const char *mods;        /* text behind the operands, may be NULL */
@@ -124,6 +125,13 @@ struct kn_asm_reads kn_asm_note_reads(struct kn_asm *a);
 kiln_status kn_asm_same_reads(struct kn_asm *a, const struct kn_asm_reads *before);
 
 bool kn_asm_is_matrix(const struct kn_asm_op *x);
+
+/* Part of what was in its destination stays. */
+static inline bool
+kn_asm_keeps(const struct kn_asm_op *x)
+{
+    return x->byte || kn_isa[x->isa].flags & (KN_IF_RMW | KN_IF_PARTIAL);
+}
 
 /* A load that goes to LDS, whose place is in M0. */
 static inline bool

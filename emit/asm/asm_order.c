@@ -73,13 +73,21 @@ latency_of(const struct order *r, const struct kn_asm_op *x)
     }
 }
 
+/* Of a byte that is written a vector operation reads the register a wait state later
+ * (hazard.def). */
+static uint32_t
+latency_to(const struct order *r, const struct kn_asm_op *x, const struct kn_asm_op *y)
+{
+    return latency_of(r, x) + (x->byte && kn_isa[y->isa].unit == KN_U_VALU ? ISSUE : 0);
+}
+
 static void
 add_edge(struct order *r, uint32_t from, uint32_t to, bool result)
 {
     r->edge = kn_grow(r->a->c, r->edge, &r->capedge, r->nedge + 1,
                       sizeof *r->edge);
     r->edge[r->nedge] = (struct edge){
-        to, r->first[from], result ? latency_of(r, &r->op[from]) : 0
+        to, r->first[from], result ? latency_to(r, &r->op[from], &r->op[to]) : 0
     };
     r->first[from] = (uint32_t)++r->nedge;
     r->needs[to]++;
@@ -134,7 +142,7 @@ say_op(struct order *r, uint32_t n)
             say_other(r, n, M0, write);
         if (o->kind != KN_ASM_REG)
             continue;
-        if (write && row->flags & (KN_IF_RMW | KN_IF_PARTIAL))
+        if (write && kn_asm_keeps(x))
             say(r, (uint32_t)o->v, (struct mention){ n, 0, o->sub, o->n, false,
                                                      false });
         say(r, (uint32_t)o->v, (struct mention){
@@ -305,7 +313,7 @@ begins(const struct kn_asm *a, const struct kn_asm_op *x)
 
     if (x->ndst != 1 || o->kind != KN_ASM_REG ||
         (!o->fresh && (o->sub || o->n != a->reg[o->v].n)) ||
-        kn_isa[x->isa].flags & (KN_IF_RMW | KN_IF_PARTIAL))
+        kn_asm_keeps(x))
         return false;
     for (int k = 1; k < x->nopnd; k++)
         if (x->o[k].kind == KN_ASM_REG && x->o[k].v == o->v)

@@ -96,7 +96,7 @@ write_all(struct reader *r, const struct kn_asm_op *x)
 static void
 step(struct reader *r, const struct kn_asm_op *x)
 {
-    bool keeps = kn_isa[x->isa].flags & (KN_IF_RMW | KN_IF_PARTIAL);
+    bool keeps = kn_asm_keeps(x);
     uint64_t h = r->reads[x->number];
 
     if (x->what != KN_ASM_INST)

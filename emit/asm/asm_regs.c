@@ -92,20 +92,22 @@ find_blocks(struct allocator *r)
 /* ---- liveness ---- */
 
 static bool
-begins(const struct kn_asm *a, const struct kn_asm_opnd *o)
+begins(const struct kn_asm *a, const struct kn_asm_op *x, int k)
 {
-    return o->fresh || (!o->sub && o->n == a->reg[o->v].n);
+    const struct kn_asm_opnd *o = &x->o[k];
+
+    return o->fresh || (!o->sub && o->n == a->reg[o->v].n && !kn_asm_keeps(x));
 }
 
 static void
 step_back(const struct kn_asm *a, const struct kn_asm_op *x, uint64_t *live)
 {
     for (int k = 0; k < x->ndst; k++)
-        if (x->o[k].kind == KN_ASM_REG && begins(a, &x->o[k]))
+        if (x->o[k].kind == KN_ASM_REG && begins(a, x, k))
             live[x->o[k].v / 64] &= ~(1ull << x->o[k].v % 64);
     for (int k = 0; k < x->nopnd; k++)
         if (x->o[k].kind == KN_ASM_REG &&
-            (k >= x->ndst || !begins(a, &x->o[k])))
+            (k >= x->ndst || !begins(a, x, k)))
             live[x->o[k].v / 64] |= 1ull << x->o[k].v % 64;
 }
 
@@ -168,7 +170,7 @@ span_op(struct allocator *r, uint32_t n)
             continue;
         if (!r->end[o->v])
             r->end[o->v] = 2 * n + 2;
-        if (begins(r->a, o))
+        if (begins(r->a, x, k))
             close_span(r, o->v, x->early ? 2 * n : 2 * n + 1);
     }
     for (int k = x->ndst; k < x->nopnd; k++)

@@ -361,16 +361,21 @@ select_unpack32(struct select *s)
                       : KN_I_v_cvt_scalef32_pk32_f32_bf6, 1, o, 3)->early = 1;
 }
 
-/* Bytes of four integers, in order. */
+/* Each float's integer to its byte: the first whole, the others over what it has
+ * there (SDWA, CDNA3 ISA 6.6). */
 static void
-join_bytes(struct select *s, struct kn_asm_opnd d, const struct kn_asm_opnd x[4])
+integer_bytes(struct select *s, struct kn_asm_opnd d, struct kn_asm_opnd x)
 {
-    struct kn_asm_opnd low = kn_asm_new(s->a, KN_ASM_V, 1);
-    struct kn_asm_opnd high = kn_asm_new(s->a, KN_ASM_V, 1);
+    for (uint8_t k = 0; k < 4; k++) {
+        struct kn_asm_opnd o[] = { d, kn_part(x, k, 1) };
+        struct kn_asm_op *y;
 
-    VALU(s, v_perm_b32, low, x[1], x[0], kn_imm(0x0c0c0400));
-    VALU(s, v_perm_b32, high, x[3], x[2], kn_imm(0x0c0c0400));
-    VALU(s, v_lshl_or_b32, d, high, kn_imm(16), low);
+        o[0].fresh = !k;
+        y = kn_asm_add(s, KN_I_v_cvt_i32_f32, 1, o, 2);
+        y->byte = k;
+        y->mods = k ? kn_asm_mods(s, " dst_sel:BYTE_%d dst_unused:UNUSED_PRESERVE "
+                                  "src0_sel:DWORD", k) : NULL;
+    }
 }
 
 /* Four floats to bytes: the type's own conversion, RNE; integers towards 0. */
@@ -378,15 +383,11 @@ void
 select_cvt8(struct select *s)
 {
     int32_t to = s->i->attr[KN_A_elem];
-    struct kn_asm_opnd d = kn_asm_dst(s), e[4];
+    struct kn_asm_opnd d = kn_asm_dst(s);
     struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
 
-    for (uint32_t k = 0; k < 4 && to == KN_T_i8; k++) {
-        e[k] = kn_asm_new(s->a, KN_ASM_V, 1);
-        VALU(s, v_cvt_i32_f32, e[k], kn_part(x, k, 1));
-    }
     if (to == KN_T_i8) {
-        join_bytes(s, d, e);
+        integer_bytes(s, d, x);
         return;
     }
     for (uint32_t h = 0; h < 2; h++) {

@@ -395,6 +395,34 @@ test_moved(void **state)
     assert_int_equal(moved(2, 3), KILN_FINDING);
 }
 
+/* Four integers in a register, each written where it belongs; a wait state between two
+ * bytes of one (hazard.def). */
+static void
+test_bytes(void **state)
+{
+    struct run r;
+
+    (void)state;
+    lower(&r, "  %a:v.i32 = lane\n"
+              "  %f:v.f32 = i2f %a\n"
+              "  %four:v.f32x4 = splat %f\n"
+              "  %x:v.i32 = cvt.8 %four elem=i8\n"
+              "  %q:s.i64 = addr %P\n"
+              "  %r:rsrc = rsrc %q, 4096\n"
+              "  %o:v.i32 = shl %a, 2\n"
+              "  %y:v.i32 = add %x, 1\n"
+              "  stg %r, %o, %y elem=i32\n");
+    assert_int_equal(r.status, KILN_OK);
+    for (char n = '1'; n <= '3'; n++) {
+        char what[] = "dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD\n\ts_nop 0";
+
+        what[13] = n;
+        what[n < '3' ? sizeof what - 1 : strcspn(what, "\n")] = 0;
+        expect(&r, what);
+    }
+    kn_ctx_free(&r.c);
+}
+
 int
 main(void)
 {
@@ -409,6 +437,7 @@ main(void)
         cmocka_unit_test(test_registers_run_out),
         cmocka_unit_test(test_narrow_offset),
         cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_lacks),
     };
 
