@@ -2,15 +2,18 @@
  * at zero, two integer operations that are one instruction. */
 #include "asm_select.h"
 
-/* The zero a matrix instruction adds to is its operand. */
+/* The zero, or another value, that a matrix instruction adds to is its operand. */
 static bool
-is_zero(const struct kn_fn *f, const struct kn_ins *i)
+is_start(const struct kn_fn *f, const struct kn_ins *i)
 {
-    const struct kn_const *k = &f->konst[KN_REF_INDEX(i->arg[0])];
+    const struct kn_const *k;
 
-    return i->op == KN_OP_mov && KN_REF_TAG(i->arg[0]) == KN_R_CONST &&
-           kn_val(f, i->dst)->type.lane && kn_val(f, i->dst)->type.n >= 4 &&
-           (k->is_float ? k->f == 0 : !k->i);
+    if (i->op != KN_OP_mov || !kn_val(f, i->dst)->type.lane || kn_val(f, i->dst)->type.n < 4)
+        return false;
+    if (KN_REF_TAG(i->arg[0]) == KN_R_VAL)
+        return kn_val(f, i->arg[0])->type.n == kn_val(f, i->dst)->type.n;
+    k = &f->konst[KN_REF_INDEX(i->arg[0])];
+    return KN_REF_TAG(i->arg[0]) == KN_R_CONST && (k->is_float ? k->f == 0 : !k->i);
 }
 
 static bool
@@ -22,12 +25,15 @@ mentions(const struct kn_ins *i, kn_ref v)
     return i->dst == v;
 }
 
-/* The next operation of the straight run that mentions what n makes, or NULL. */
+/* The next operation of the straight run that mentions what n makes, or NULL; NULL
+ * too if it or one before it assigns what that is a copy of. */
 static struct kn_ins *
 next_mention(struct kn_fn *f, size_t n)
 {
     for (size_t k = n + 1; k < f->nins; k++) {
         if (kn_op_info((enum kn_op)f->ins[k].op).kind == KN_CTL)
+            return NULL;
+        if (f->ins[k].dst && f->ins[k].dst == f->ins[n].arg[0])
             return NULL;
         if (mentions(&f->ins[k], f->ins[n].dst))
             return &f->ins[k];
@@ -39,7 +45,7 @@ static bool
 begin_sum(struct kn_fn *f, size_t n)
 {
     const struct kn_ins *i = &f->ins[n];
-    struct kn_ins *sum = is_zero(f, i) ? next_mention(f, n) : NULL;
+    struct kn_ins *sum = is_start(f, i) ? next_mention(f, n) : NULL;
 
     if (!sum || (sum->op != KN_OP_mfma && sum->op != KN_OP_mfmas) ||
         sum->dst != i->dst || sum->arg[2] != i->dst ||

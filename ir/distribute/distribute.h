@@ -36,6 +36,7 @@ struct dist_tile {
                               * step, the byte they begin at */
     kn_ref *ready;           /* DT_STAGE that is converted: by step and piece */
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
+    bool block;              /* DT_ACC of integers that begin at dist_block_start */
 };
 
 /* Rows named by sorted ids (token | slot << 24): how an id becomes a byte
@@ -275,6 +276,16 @@ struct dist_epilogue {
 /* Of an accumulator tile: a gated one has half the columns. */
 struct dist_epilogue dist_epilogue(struct dist *d, const struct dist_tile *t);
 struct kn_type dist_acc_type(struct dist *d, kn_ref acc);
+
+/* What a matrix instruction adds up; acc(i,j) += A(i) * B(j), over those one fragment
+ * pair takes (distribute_mma.c). */
+struct kn_type dist_sum_type(const struct dist *d);
+void dist_multiply(struct dist *d, kn_ref acc, const struct kn_ins *ins, uint32_t i, uint32_t j);
+
+/* distribute_block.c: whether a tile has sums of integers that nothing but acc.addblock
+ * takes, each of a block; what a block's sums begin at. */
+bool dist_is_block(struct dist *d, kn_ref tile);
+kn_ref dist_block_start(struct dist *d);
 /* v as elements of a type: floats rounded or widened, of integers the bits. */
 kn_ref dist_as_type(struct dist *d, kn_ref v, uint8_t elem);
 /* acc = op(acc, x, y); y may be 0. */

@@ -275,8 +275,8 @@ expand_read(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-static struct kn_type
-acc_type(const struct dist *d)
+struct kn_type
+dist_sum_type(const struct dist *d)
 {
     const struct kn_mfma_info *m = &kn_mfmas[d->in->shape.mfma];
 
@@ -290,7 +290,7 @@ expand_clear(struct dist *d, const struct kn_ins *i)
     uint32_t n = kn_fragment(d->in, 'a').count * kn_fragment(d->in, 'b').count;
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
-    struct kn_type type = acc_type(d);
+    struct kn_type type = dist_sum_type(d);
     kn_ref zero;
 
     if (i->attr[KN_A_elem])
@@ -299,8 +299,10 @@ expand_clear(struct dist *d, const struct kn_ins *i)
                                                   : dist_int(d, 0);
 
     if (t->kind == DT_NONE)
-        *t = (struct dist_tile){ .kind = DT_ACC, .nreg = n,
+        *t = (struct dist_tile){ .kind = DT_ACC, .nreg = n, .block = dist_is_block(d, i->dst),
                                  .reg = KN_NEW(d->c, kn_ref, n) };
+    if (t->block)
+        zero = dist_block_start(d);
     for (uint32_t x = part * n / parts; x < (part + 1) * n / parts; x++)
         dist_move(d, reg_of(d, i->dst, x, type), zero);
     return KILN_OK;
@@ -375,10 +377,9 @@ multiply_terms(struct dist *d, kn_ref acc, const struct dist_terms *a,
         }
 }
 
-/* acc(i,j) += A(i) * B(j), over the MFMAs one fragment pair takes. */
-static void
-multiply(struct dist *d, kn_ref acc, const struct kn_ins *ins, uint32_t i,
-         uint32_t j)
+void
+dist_multiply(struct dist *d, kn_ref acc, const struct kn_ins *ins, uint32_t i,
+              uint32_t j)
 {
     uint32_t nsub = kn_fragment(d->in, 'a').sub;
     uint32_t kk = (uint32_t)ins->attr[KN_A_kk];
@@ -422,100 +423,6 @@ expand_mma(struct dist *d, const struct kn_ins *i)
                 multiply_terms(d, dist_tile(d, i->arg[0])->reg[x * b.count + y],
                                dist_terms(d, i->arg[1], x), dist_terms(d, i->arg[2], y));
             else
-                multiply(d, dist_tile(d, i->arg[0])->reg[x * b.count + y], i, x,
-                     y);
-    return KILN_OK;
-}
-
-/* What the product of one K block is scaled by: the factor of the lane's row
- * of A times those of its columns of B, one for all four in a 128-block; or
- * one of the two. */
-static kn_ref
-block_factor(struct dist *d, const kn_ref scales[2], uint32_t x, uint32_t y)
-{
-    struct kn_type t = dist_vec(KN_T_f32, acc_type(d).n);
-    const struct dist_tile *f = dist_tile(d, scales[0]);
-    bool rows = d->in->lds[f->lds].side == 'a', one;
-    kn_ref a = rows ? f->reg[x]
-             : scales[1] ? dist_tile(d, scales[1])->reg[x] : 0, b;
-
-    if (rows)
-        return dist_op(d, KN_OP_splat, t, a, 0);
-    b = f->reg[y];
-    one = kn_val(d->out, b)->type.n == 1;
-    if (a && one)
-        b = dist_op(d, KN_OP_fmul, kn_vf32, a, b);
-    if (one)
-        return dist_op(d, KN_OP_splat, t, b, 0);
-    if (!a)
-        return b;
-    return dist_op(d, KN_OP_fmul, t, dist_op(d, KN_OP_splat, t, a, 0), b);
-}
-
-/* acc += sum * factor, of fragments n / columns and n % columns. Sums of
- * integers are exact in f32: 128 products of 8 bits. */
-static void
-add_block(struct dist *d, kn_ref acc, kn_ref sum, const kn_ref scales[2],
-          uint32_t n)
-{
-    uint32_t columns = kn_fragment(d->in, 'b').count;
-    struct kn_type t = acc_type(d);
-    struct kn_ins *add;
-    kn_ref s;
-
-    if (t.elem != KN_T_f32)
-        sum = dist_op(d, KN_OP_i2f, dist_vec(KN_T_f32, t.n), sum, 0);
-    s = block_factor(d, scales, n / columns, n % columns);
-    add = dist_add(d, KN_OP_fma, acc);
-    add->arg[0] = sum;
-    add->arg[1] = s;
-    add->arg[2] = acc;
-}
-
-/* Accumulators [first, end) of this part. */
-struct sums {
-    uint32_t first, end;
-};
-
-static struct sums
-sums_of_part(const struct dist *d, const struct kn_ins *i)
-{
-    uint32_t rows = kn_fragment(d->in, 'a').count;
-    uint32_t columns = kn_fragment(d->in, 'b').count;
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
-    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
-
-    return (struct sums){ part * rows / parts * columns,
-                          (part + 1) * rows / parts * columns };
-}
-
-/* mma.block: the product of this K block alone is scaled, then added. */
-kiln_status
-expand_mmab(struct dist *d, const struct kn_ins *i)
-{
-    uint32_t columns = kn_fragment(d->in, 'b').count;
-    struct kn_type t = acc_type(d);
-    struct sums s = sums_of_part(d, i);
-
-    for (uint32_t n = s.first; n < s.end; n++) {
-        kn_ref sum = dist_temp(d, t);
-
-        dist_move(d, sum, t.elem != KN_T_f32 ? dist_int(d, 0)
-                                             : kn_flt(d->out, 0));
-        multiply(d, sum, i, n / columns, n % columns);
-        add_block(d, dist_tile(d, i->arg[0])->reg[n], sum, &i->arg[3], n);
-    }
-    return KILN_OK;
-}
-
-/* acc.addblock: the same of products that are another tile's sums. */
-kiln_status
-expand_addblock(struct dist *d, const struct kn_ins *i)
-{
-    struct sums s = sums_of_part(d, i);
-
-    for (uint32_t n = s.first; n < s.end; n++)
-        add_block(d, dist_tile(d, i->arg[0])->reg[n],
-                  dist_tile(d, i->arg[1])->reg[n], &i->arg[2], n);
+                dist_multiply(d, dist_tile(d, i->arg[0])->reg[x * b.count + y], i, x, y);
     return KILN_OK;
 }
