@@ -465,23 +465,45 @@ put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
         i->arg[1], dist_ic(d, KN_OP_mul, r->row, 4), 0 }, f[0], 4);
 }
 
-/* The dwords of this lane's run in step s, without what lies at and beyond K
- * element `klen`; returns how many. */
-static uint32_t
-words_before(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen,
-             kn_ref *w)
+/* Zeroes what registers of this lane's run in step s have at and beyond K element
+ * `klen`. */
+static void
+cut_run(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen)
 {
     const struct kn_lds *l = &d->in->lds[t->lds];
-    uint32_t per = t->nreg / kn_geometry(d->in, l).steps;
-    uint32_t n = memory_dwords(d, l, t->reg + s * per, w);
-    kn_ref valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0));
+    uint32_t per = t->nreg / kn_geometry(d->in, l).steps, n = l->unit < 4 ? 1 : l->unit / 4;
+    kn_ref valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0)), w[4];
 
     valid = dist_ic(d, KN_OP_mul, valid, 16);
-    for (uint32_t x = 0; x < n && KN_REF_TAG(klen) != KN_R_CONST; x++)
-        w[x] = dist_i2(d, KN_OP_and, w[x],
-                       dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
-                                                 -32 * (int64_t)x)));
-    return n;
+    for (uint32_t j = 0; j < per; j++) {
+        kn_ref reg = t->reg[s * per + j];
+
+        for (uint32_t k = 0; k < n; k++) {
+            int64_t at = 8 * (int64_t)(j * l->unit + 4 * k);
+
+            w[k] = dist_i2(d, KN_OP_and, n == 1 ? reg : dist_slice(d, reg, k),
+                           dist_keep_mask(d, dist_ic(d, KN_OP_add, valid, -at)));
+        }
+        if (n == 1)
+            dist_move(d, reg, w[0]);
+        else
+            dist_cat_to(d, reg, w, n);
+    }
+}
+
+/* That of a K tile that is short, as the last alone may be. */
+static void
+cut_tail(struct dist *d, const struct dist_put *put, kn_ref klen)
+{
+    kn_ref last;
+
+    if (KN_REF_TAG(klen) == KN_R_CONST)
+        return;
+    last = dist_op(d, KN_OP_slt, kn_sb1, klen, dist_int(d, d->in->shape.bk));
+    dist_add(d, KN_OP_if, 0)->arg[0] = last;
+    for (uint32_t s = put->from; s < put->to; s++)
+        cut_run(d, put->t, s, klen);
+    dist_add(d, KN_OP_end, 0);
 }
 
 /* put.quant: the fetched tile's rows to codes in one slot and scales in the
@@ -491,18 +513,19 @@ expand_putq(struct dist *d, const struct kn_ins *i)
 {
     const struct dist_tile *t = dist_tile(d, i->arg[2]);
     const struct kn_lds *l = &d->in->lds[t->lds];
-    uint32_t runs = kn_geometry(d->in, l).halves ? 2 : 1;
-    kn_ref klen = dist_operand(d, i->arg[3]);
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t runs = g.halves ? 2 : 1, per = t->nreg / g.steps;
     struct dist_put put;
 
     KN_TRY(dist_share_fetched(d, i, (kn_ref[2]){ i->arg[2], 0 }, &put));
     if (put.from % runs || put.to % runs)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a share has both halves of its rows");
+    cut_tail(d, &put, dist_operand(d, i->arg[3]));
     for (uint32_t s = put.from; s < put.to; s += runs) {
         struct dist_run r = { .step = s, .from = l->mem };
 
         for (uint32_t x = 0; x < runs; x++) {
-            r.n += 2 * words_before(d, t, s + x, klen, r.word + r.n / 2);
+            r.n += 2 * memory_dwords(d, l, t->reg + (s + x) * per, r.word + r.n / 2);
             r.at[x] = piece_address(d, l, s + x, 0);
         }
         dist_run_place(d, l, dist_run_id(d, l, s), &r.row, &r.run);
