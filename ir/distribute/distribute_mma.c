@@ -46,11 +46,12 @@ place_address(struct dist *d, int lds, const struct kn_readplan *p, uint32_t at,
     kn_ref row, col, chunk;
 
     wave = dist_ic(d, KN_OP_mul, wave, outer);
-    if (l->kdiv != 1 && !l->lk) {
-        row = dist_int(d, at / l->kdiv);
+    if (l->kdiv != 1 && !l->lk) {    /* the constant last, where it is an offset */
         col = l->side == 'a' ? d->t : dist_ic(d, KN_OP_mul, d->q, 4);
         col = dist_ic(d, KN_OP_mul, dist_i2(d, KN_OP_add, wave, col), 4);
-    } else if (p->tr) {
+        return dist_ic(d, KN_OP_add, col, (int64_t)(at / l->kdiv) * g.pitch);
+    }
+    if (p->tr) {
         uint32_t per = p->tr == 16 ? 4 : 2;
 
         row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->q, p->qstep),
