@@ -253,8 +253,8 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
     uint8_t align = side == 'a' ? g->domain.align_sa : g->domain.align_sb;
 
     return align < 4 && p->scale == KILN_SCALE_MX32 && !p->scale_layout &&
-           !kn_direct(p, g) && g->bk % 128 == 0 && !kn_widens_scaled(p) &&
-           kn_reads_of(g) != KN_READS_TILE &&
+           !kn_direct(p, g) && (g->bk % 128 == 0 || kn_converts_early(p, g)) &&
+           !kn_widens_scaled(p) && kn_reads_of(g) != KN_READS_TILE &&
            kn_reads_of(g) != KN_READS_MEMORY &&
            kn_reads_of(g) != KN_READS_RUNS;
 }
