@@ -259,6 +259,16 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
            kn_reads_of(g) != KN_READS_RUNS;
 }
 
+/* Four waves of half a line, of scales that else come one by one, and of 8-bit
+ * elements, beside which registers suffice (docs/timing.md). */
+static bool
+four_early(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->wm * g->wn == 4 && g->bk == 64 && g->bm * g->bn <= 192 * 128 &&
+           kn_elems[staged(p, p->a)].bits == 8 &&
+           (g->domain.align_sa < 2 || g->domain.align_sb < 2);
+}
+
 bool
 kn_splits_early(const kiln_problem *p, const struct kn_config *g)
 {
@@ -272,7 +282,7 @@ kn_converts_early(const kiln_problem *p, const struct kn_config *g)
     bool both = kn_dequant(p) && kn_type_mx[p->a] && kn_type_mx[p->b];
 
     return (both || kn_splits_early(p, g)) && kn_reads_of(g) == KN_READS_STEP &&
-           g->stages == 1 && g->wm * g->wn == 8 && 128 % g->bk == 0 &&
+           g->stages == 1 && (g->wm * g->wn == 8 || four_early(p, g)) && 128 % g->bk == 0 &&
            g->lowering != KN_LOWERING_LLVM && kn_along_k(p, 'a') && kn_along_k(p, 'b') &&
            !kn_scales_down(p, 'a') && !kn_scales_down(p, 'b') && !kn_shuffled(p);
 }
