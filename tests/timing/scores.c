@@ -90,7 +90,8 @@ static const struct tile {
 }, one_slot[] = {
     { 96, 128, 2, 2, 1 },  { 128, 128, 2, 2, 1 }, { 192, 128, 2, 2, 1 },
     { 128, 256, 2, 4, 1 }, { 128, 256, 1, 4, 1 }, { 256, 128, 2, 4, 1 },
-    { 192, 256, 2, 4, 1 }, { 256, 256, 2, 4, 1 },
+    { 192, 256, 2, 4, 1 }, { 256, 256, 2, 4, 1 }, { 64, 128, 2, 2, 1 },
+    { 128, 64, 2, 2, 1 },  { 80, 128, 1, 4, 1 },  { 160, 128, 2, 2, 1 },
 }, direct[] = {
     { 16, 32, 1, 1, 0 },   { 16, 32, 1, 2, 0 },   { 16, 64, 1, 4, 0 },
     { 32, 32, 1, 2, 0 },   { 32, 64, 1, 2, 0 },   { 32, 128, 1, 4, 0 },
@@ -162,6 +163,8 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     if (b->k->odd) {
         p.lda = (p.layout == KILN_TN ? p.m : p.k) + whole_bytes(p.a);
         p.ldb = (p.layout == KILN_NT ? p.k : p.n) + whole_bytes(p.b);
+        if (b->target == KILN_GFX942 && p.scale == KILN_SCALE_MX32)
+            p.ldsa = p.ldsb = p.k / 32 + 1; /* of gfx950 score_rows.c says what they take */
     }
     return p;
 }
@@ -347,7 +350,7 @@ static void
 try_one_slot(struct bench *b)
 {
     if (b->target != KILN_GFX942 || b->k->scale != KILN_SCALE_MX32 ||
-        !kn_type_mx[b->k->a] || b->k->odd)
+        !kn_type_mx[b->k->a])
         return;
     for (size_t i = 0; i < COUNT(one_slot); i++)
         try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
