@@ -214,7 +214,8 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         kn_tile_registers(c, p, &four) <= kn_register_limit(&four) &&
         kn_tile_lds(c, p, &four) <= kn_targets[p->target].lds) {
         *g = four;
-        if (ahead_pays(p, g) && !kn_unaligned_scales(p, g))
+        /* Rows of scales of no whole dwords are mostly of operands by lines. */
+        if (ahead_pays(p, g) && (!kn_unaligned_scales(p, g) || p->k < 4 * (int64_t)g->bk))
             g->cus = kn_cus(p);
     }
 }

@@ -222,7 +222,7 @@ walks_ahead(const kiln_problem *p, const struct kn_config *g)
            kn_direct(p, g) &&
            (p->scale < KILN_SCALE_BLOCK128 || kn_scale_batch(p, g)) &&
            g->copies != KN_COPIES_LINES && (g->stagger < 2 || few_scalars(p)) &&
-           !kn_unaligned_scales(p, g) && !kn_formula_declared(p->expression).n &&
+           !kn_formula_declared(p->expression).n &&
            !kn_writes_scales(p) && !p->out2 && !p->round &&
            (!kn_gated(p) || kn_family_of(p)->routed) &&
            !(p->group_flags & KILN_TAIL_ZERO);
