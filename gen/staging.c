@@ -231,6 +231,16 @@ kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
                kn_targets[p->target].lds;
 }
 
+/* Of 6 bits where they pay (docs/timing.md): in large tiles that need no LDS for
+ * stores of single columns. */
+static bool
+six_batches(const kiln_problem *p, const struct kn_config *g)
+{
+    return (kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6) ||
+           (kn_reads_of(g) == KN_READS_STEP && g->bm * g->bn >= 256 * 128 &&
+            g->domain.vec > 1);
+}
+
 /* Batches of MX scales whose rows are no whole dwords go through registers the
  * same way, beside operands that are copied: LLVM would wait for those as for the
  * scales. */
@@ -240,8 +250,7 @@ kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
     return p->scale == KILN_SCALE_MX32 && !p->scale_layout && !kn_dequant(p) &&
            (kn_reads_of(g) == KN_READS_TILE ||
             (g->lowering != KN_LOWERING_LLVM && kn_room_for_batches(p, g))) &&
-           p->layout == KILN_NT &&
-           kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6 &&
+           p->layout == KILN_NT && six_batches(p, g) &&
            (g->domain.align_sa < 4 || g->domain.align_sb < 4);
 }
 
