@@ -152,14 +152,11 @@ parse_number(struct parser *p, uint8_t *out)
 static kiln_status
 fail_narrow(struct parser *p, const char *at, int f)
 {
-    struct kn_buf b = { .c = p->c };
+    const char *why = strcmp(functions[f].alone, "gate,up")
+        ? "f64 has no dgelu: the numbers of its polynomials are more than the registers"
+        : "f64 has one sum an element: gate and up are of the other types";
 
-    if (!strcmp(functions[f].alone, "gate,up"))
-        return fail_as(p, KILN_UNSUPPORTED, at, "f64 has one sum an element: gate and "
-                       "up are of the other types");
-    kn_putf(&b, "f64 has no %s: the instruction set has no f64 operation that it "
-            "is made of", functions[f].text);
-    return fail_as(p, KILN_UNSUPPORTED, at, b.s);
+    return fail_as(p, KILN_UNSUPPORTED, at, why);
 }
 
 static kiln_status

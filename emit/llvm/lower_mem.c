@@ -480,18 +480,31 @@ lower_used(struct lower *l, const struct kn_ins *i)
 /* An empty assembly statement assigns the register anew behind the fence:
  * arithmetic on what was loaded, which LLVM moves as it likes, with waits of
  * its own, stays behind it. */
+static LLVMValueRef
+anew(struct lower *l, LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v), ft = LLVMFunctionType(t, &t, 1, 0);
+    LLVMValueRef here = LLVMGetInlineAsm(ft, "", 0, "=v,0", 4, 1, 0,
+                                         LLVMInlineAsmDialectATT, 0);
+
+    return LLVMBuildCall2(l->b, ft, here, &v, 1, "");
+}
+
+/* A number has scalar registers else, of which there are few. */
+void
+lower_held(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, anew(l, low_get(l, i, 0)));
+}
+
 void
 lower_landed(struct lower *l, const struct kn_ins *i)
 {
     for (int a = 0; a < KN_MAXARG && i->arg[a]; a++) {
         uint32_t n = KN_REF_INDEX(i->arg[a]);
         LLVMTypeRef t = low_type(l, l->f->val[n].type);
-        LLVMTypeRef ft = LLVMFunctionType(t, &t, 1, 0);
-        LLVMValueRef v = LLVMBuildLoad2(l->b, t, l->val[n], "");
-        LLVMValueRef here = LLVMGetInlineAsm(ft, "", 0, "=v,0", 4, 1, 0,
-                                             LLVMInlineAsmDialectATT, 0);
 
-        LLVMBuildStore(l->b, LLVMBuildCall2(l->b, ft, here, &v, 1, ""),
+        LLVMBuildStore(l->b, anew(l, LLVMBuildLoad2(l->b, t, l->val[n], "")),
                        l->val[n]);
     }
 }

@@ -550,5 +550,6 @@ kn_ref dist_formula(struct dist_arith *a, uint32_t n);
 kn_ref dist_wide_exp2(struct dist_arith *a, kn_ref x);
 kn_ref dist_wide_logistic(struct dist_arith *a, kn_ref x, double slope);
 kn_ref dist_wide_tanh(struct dist_arith *a, kn_ref x);
+kn_ref dist_wide_erf(struct dist_arith *a, kn_ref x);
 
 #endif

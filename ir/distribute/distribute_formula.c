@@ -175,7 +175,7 @@ expr_erf(struct dist_arith *a, const kn_ref *x)
           -1.96321025e-06, 2.01485033e-08 },
         { 1, 0.508963645, 0.11427971, 0.0142076286, 0.000940555939 }, 7, 5 };
 
-    return odd(a, x[0], &f);
+    return a->x->wide ? dist_wide_erf(a, x[0]) : odd(a, x[0], &f);
 }
 
 /* x * (1 + erf(x / sqrt 2)) / 2 */

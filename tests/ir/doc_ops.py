@@ -245,6 +245,8 @@ SENTENCES = {
                   "left, pitch; `atomic=1` adds, `random=1` as `store`",
     "fmin": "smaller", "fmax": "larger",
     "minimum": "smaller; a NaN of the first stays", "maximum": "larger; the same",
+    "held": "a copy in a vector register, which LLVM does not see through; none in the "
+            "assembly lowering",
     "fpos": "zero for what is below it; a NaN stays",
     "fsel": "of a > b the third, else the fourth",
     "exp2": "power of two, 1 ulp (`v_exp_f32`)",
