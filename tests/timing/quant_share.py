@@ -24,6 +24,13 @@ TURNED = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
 DUAL = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
         ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "block128"),
         ("bf16", "fp8", "row"), ("f32", "mxfp8", "mx32")]
+SILU = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
+        ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "block128"),
+        ("bf16", "fp8", "row"), ("f32", "mxfp8", "mx32")]
+MORE = [(SILU, ("--act", "silu")), (SILU, ("--hadamard", "32")),
+        (DUAL[:5], ("--act", "silu", "--dual")), (DUAL[:5], ("--hadamard", "32", "--dual")),
+        (TURNED[:5], ("--hadamard", "32", "--transpose")),
+        (DUAL[:5], ("--round", "stochastic", "--dual"))]
 SIZES = 4
 
 
@@ -41,8 +48,9 @@ def share(kilnc, arch, what, m, k, rate):
                           stdout=subprocess.PIPE)
     us = json.loads(done.stdout)["predicted"]["us"]
     ways = [m] if "--transpose" in more else [k, m] if "--dual" in more else [k]
-    bits = BITS[a] + sum(BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128,
-                                      "row": 32 / n}[scale] for n in ways)
+    bits = BITS[a] * (1 + ("silu" in more))
+    bits += sum(BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128, "row": 32 / n}[scale]
+                for n in ways)
     return m * k * bits / 8 / (rate * 1e6) / us
 
 
@@ -56,9 +64,11 @@ def main():
     print("|---|---|---|---|---|")
     for what in WHAT + [w + ("--round", "stochastic") for w in AT_RANDOM] + [
             w + ("--transpose",) for w in TURNED] + [
-            w + ("--dual",) for w in DUAL]:
-        row = "| %s to %s, %s |" % (*what[:2], ", ".join(what[2:3] + what[-1:] * (
-            len(what) > 3)).replace("--", ""))
+            w + ("--dual",) for w in DUAL] + [
+            w + flags for kinds, flags in MORE for w in kinds]:
+        row = "| %s to %s, %s |" % (*what[:2], ", ".join(what[2:3] + tuple(
+            w for w in what[3:] if w not in ("--act", "--round"))).replace("--", "").replace(
+                "hadamard, 32", "transform of 32"))
         for arch in ("gfx950", "gfx942"):
             all_of = [share(sys.argv[1], arch, what, m, k, rate[arch])
                       for m, k in sizes]
