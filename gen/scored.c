@@ -106,7 +106,7 @@ better_by(const struct kn_config *g)
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
 
     if (odd && !kn_schedules[g->schedule].asm_only)
-        return 1.04;
+        return 1.03;
     if (g->bn > 256)
         return 1.04;
     return g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY)
