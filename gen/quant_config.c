@@ -106,7 +106,7 @@ static void
 row_config(const kiln_problem *p, struct kn_config *g)
 {
     bool few = kn_quant_gated(p) && p->a != KILN_F32 && !p->round && !kn_quant_apart(p);
-    int64_t most = g->domain.vec > 1 ? few ? 4 : 8 : kn_quant_apart(p) ? 4 : 2;
+    int64_t most = g->domain.vec > 1 ? few ? 6 : 8 : kn_quant_apart(p) ? 4 : 2;
 
     g->bn = 512;
     g->wn = p->k <= most * 512 ? 1 : p->k <= most * 2048 ? 4 : 16;
