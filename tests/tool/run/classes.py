@@ -149,7 +149,10 @@ def candidates(arch, row, stage, config):
         if stage:
             c["early"] = w.get("early", "")
         yield c
-    yield dict(c, **{x: row.get(x) or "" for x in OWN})
+    own = {x: row.get(x) or "" for x in OWN}
+    if own["groups"] and not own["group-lens"] and not own["tokens"]:
+        own.update(tokens="8", n=c["n"]) # a launch needs rows, a kernel does not
+    yield dict(c, **own)
 
 
 def members(problems):
