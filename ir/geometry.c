@@ -100,7 +100,7 @@ converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
     uint32_t bits = kn_memory_bits(l);
 
     g.halves = l->run == 16 && kn_quantised(l);
-    g.run = g.halves ? 8 : l->run ? l->run : l->elem == KN_T_bf16s ? 4 : l->kdiv == 1 ? 16
+    g.run = g.halves ? 8 : l->run ? l->run : kn_in_terms(l) ? 4 : l->kdiv == 1 ? 16
           : l->cols % 4 == 0 ? 4 : l->cols % 2 == 0 ? 2 : 1;
     g.mem = (kept ? l->cols : g.run) * bits / 8;
     if (kn_is_zeros(l))      /* one, in whole bytes */
@@ -123,7 +123,7 @@ place_blocks(const struct kn_lds *l, uint32_t cols, uint32_t bits,
              struct kn_geom *g)
 {
     uint32_t outers = l->rows / g->pb, along = cols / g->kb;
-    uint32_t kn = !l->mem || l->elem == KN_T_bf16s ? 2 : g->pb == 8 ? 4 : 1;
+    uint32_t kn = !l->mem || kn_in_terms(l) ? 2 : g->pb == 8 ? 4 : 1;
     bool apart = kn > 1 && g->kb * bits == 128 && along % kn == 0 &&
                  outers % (8 / kn) == 0;
 
@@ -154,7 +154,7 @@ turned(const struct kn_fn *f, const struct kn_lds *l, uint32_t cols,
     g->kb = 128 / mem;
     g->pb = column ? 1 : mem > 32 ? 128 / mem : 32 / mem;
     while (l->rows / g->pb * (cols / g->kb) % threads && g->kb * mem > 32 &&
-           g->kb > 1 && l->elem != KN_T_bf16s)
+           g->kb > 1 && !kn_in_terms(l))
         g->kb /= 2;
     g->mem = mem > 32 ? 16 : 4;
     g->nchunks = l->rows / g->pb * (cols / g->kb);
@@ -283,10 +283,16 @@ kn_splits(const struct kn_fn *f)
            (f->shape.ta == KN_T_f32 && kn_mfmas[f->shape.mfma].a == KN_T_bf16);
 }
 
+bool
+kn_in_terms(const struct kn_lds *l)
+{
+    return l->elem == KN_T_bf16s;
+}
+
 uint32_t
 kn_term_bytes(const struct kn_lds *l)
 {
-    return l->elem == KN_T_bf16s ? 8 : 16;
+    return kn_in_terms(l) ? 8 : 16;
 }
 
 struct kn_frag

@@ -293,7 +293,9 @@ uint32_t kn_awq_place(uint32_t column);
 struct kn_frag kn_fragment(const struct kn_fn *f, int side);
 /* Each f32 is multiplied as the sum of two bf16. */
 bool kn_splits(const struct kn_fn *f);
-/* Bytes that a lane writes to LDS at once of what it has of a row: of such halves 8. */
+/* LDS has them so already; bytes that a lane writes there at once of what it has of a
+ * row: of such terms 8, else 16. */
+bool kn_in_terms(const struct kn_lds *l);
 uint32_t kn_term_bytes(const struct kn_lds *l);
 
 /* ---- text ---- */

@@ -79,7 +79,7 @@ piece_k(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
 
     dist_run_place(d, l, dist_run_id(d, l, step), &row, &run);
     return dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, run, g.run),
-                   l->elem == KN_T_bf16s ? 0 : j * g.run / pieces(d, l));
+                   kn_in_terms(l) ? 0 : j * g.run / pieces(d, l));
 }
 
 /* LDS address of a piece. */
@@ -91,7 +91,7 @@ piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
     kn_ref row, run, a;
 
     dist_run_place(d, l, dist_run_id(d, l, step), &row, &run);
-    if (l->elem == KN_T_bf16s) {
+    if (kn_in_terms(l)) {
         a = dist_term_place(d, run, j);
         if (l->swz_n)
             a = dist_i2(d, KN_OP_xor, a, dist_ic(d, KN_OP_mul, dist_swizzle(d, l, row), 16));
@@ -234,7 +234,7 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
 
     many = g.own ? dist_own_dwords(d, t, s, 0, in)
                  : memory_dwords(d, l, t->reg + s * per, in);
-    if (l->elem == KN_T_bf16s) {
+    if (kn_in_terms(l)) {
         dist_split_run(d, in, l->unit == 16 ? t->reg[s * per] : 0, out);
         return many;
     }
@@ -543,7 +543,7 @@ void
 dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
 {
     const struct kn_lds *l = &d->in->lds[KN_REF_LDS(slot)];
-    uint32_t bits = l->elem == KN_T_bf16s ? 16 : kn_elems[l->elem].bits, n = pieces(d, l);
+    uint32_t bits = kn_in_terms(l) ? 16 : kn_elems[l->elem].bits, n = pieces(d, l);
     struct kn_geom g = kn_geometry(d->in, l);
 
     for (uint32_t x = 0; x < g.steps * n; x++) {

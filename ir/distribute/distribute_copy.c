@@ -331,7 +331,7 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
 
     dist_block_place(d, l, id, &k, &row);
     row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
-    a = l->elem == KN_T_bf16s ? dist_term_place(d, k, x.at / 8)
+    a = kn_in_terms(l) ? dist_term_place(d, k, x.at / 8)
                               : dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
     if (l->swz_n)
         a = dist_i2(d, KN_OP_xor, a,
@@ -352,7 +352,7 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
     uint32_t n = kn_geometry(d->in, l).kb * kn_memory_bits(l) / 32, many;
     kn_ref staged[DIST_RUN / 2];
 
-    if (l->elem == KN_T_bf16s) {
+    if (kn_in_terms(l)) {
         dist_split_run(d, w, 0, staged);
         w = staged;
     } else if (l->mem) {
