@@ -531,25 +531,4 @@ kn_ref dist_fma_two(struct dist *d, kn_ref x, kn_ref y, kn_ref z);
 #include "../ops.def"
 #undef OP
 
-/* ---- distribute_formula.c ---- */
-
-/* The expression and what its names stand for, of type t, at the accumulator
- * whose turn it is. */
-struct dist_arith {
-    struct dist *d;
-    const struct kn_formula *x;
-    struct kn_type t;
-    kn_ref value[KN_FX_OPERAND], operand[KN_FORMULA_DECLARED];
-};
-
-/* Node n of the expression: operations that compute it. */
-kn_ref dist_formula(struct dist_arith *a, uint32_t n);
-
-/* distribute_wide.c: of f64 2^x, 1 / (1 + exp(-slope x)), whose slope is a power of
- * two, and tanh. */
-kn_ref dist_wide_exp2(struct dist_arith *a, kn_ref x);
-kn_ref dist_wide_logistic(struct dist_arith *a, kn_ref x, double slope);
-kn_ref dist_wide_tanh(struct dist_arith *a, kn_ref x);
-kn_ref dist_wide_erf(struct dist_arith *a, kn_ref x);
-
 #endif

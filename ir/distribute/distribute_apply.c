@@ -1,7 +1,7 @@
 /* distribute_apply.c - acc.apply: the expression of the kernel (../formula.h)
  * on each accumulator, one after the other, so that what lies between lives
  * briefly. */
-#include "distribute.h"
+#include "arith.h"
 
 /* The accumulators, one of them, and what its columns and rows have. */
 struct apply {

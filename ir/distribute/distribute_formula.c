@@ -2,50 +2,12 @@
  * operators, and functions that are made of several operations. */
 #include <math.h>
 
-#include "distribute.h"
-
-static kn_ref
-num(struct dist_arith *a, double v)
-{
-    return kn_flt(a->d->out, v);
-}
+#include "arith.h"
 
 static kn_ref
 op1(struct dist_arith *a, enum kn_op op, kn_ref x)
 {
     return dist_op(a->d, op, a->t, x, 0);
-}
-
-static kn_ref
-op2(struct dist_arith *a, enum kn_op op, kn_ref x, kn_ref y)
-{
-    return KN_REF_TAG(x) == KN_R_CONST ? dist_op(a->d, op, a->t, y, x)
-                                       : dist_op(a->d, op, a->t, x, y);
-}
-
-static kn_ref
-mul(struct dist_arith *a, kn_ref x, kn_ref y)
-{
-    return op2(a, KN_OP_fmul, x, y);
-}
-
-static kn_ref
-fused(struct dist_arith *a, kn_ref x, kn_ref y, kn_ref z)
-{
-    kn_ref arg[3] = { x, y, z };
-
-    return dist_op3(a->d, KN_OP_fma, a->t, arg);
-}
-
-/* c[0] + c[1] * x + ... */
-static kn_ref
-polynomial(struct dist_arith *a, kn_ref x, const double *c, int n)
-{
-    kn_ref y = fused(a, x, num(a, c[n - 1]), num(a, c[n - 2]));
-
-    for (int i = n - 3; i >= 0; i--)
-        y = fused(a, y, x, num(a, c[i]));
-    return y;
 }
 
 /* An odd function that is +-1 beyond `most`: x * p(x^2) / q(x^2). */

@@ -1,6 +1,6 @@
 /* distribute_wide.c - functions of f64, of which the instruction set has no
  * exponential: powers of two by a polynomial and v_ldexp_f64, erf by another. */
-#include "distribute.h"
+#include "arith.h"
 
 /* (2^r - 1) / r for |r| <= 1/2, a power of r each: through the twelve Chebyshev
  * nodes, 2.8e-19 of it off, with the coefficients rounded 4.9e-17. */
@@ -15,35 +15,6 @@ enum { NPOWER = sizeof power / sizeof *power };
 /* log2 e, and what it is more than that double. */
 static const double log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
 
-static kn_ref
-num(struct dist_arith *a, double v)
-{
-    return kn_flt(a->d->out, v);
-}
-
-static kn_ref
-op2(struct dist_arith *a, enum kn_op op, kn_ref x, kn_ref y)
-{
-    return dist_op(a->d, op, a->t, x, y);
-}
-
-static kn_ref
-fused(struct dist_arith *a, kn_ref x, kn_ref y, kn_ref z)
-{
-    return dist_op3(a->d, KN_OP_fma, a->t, (kn_ref[3]){ x, y, z });
-}
-
-/* c[0] + c[1] * x + ... */
-static kn_ref
-polynomial(struct dist_arith *a, kn_ref x, const double *c, int n)
-{
-    kn_ref y = fused(a, x, num(a, c[n - 1]), num(a, c[n - 2]));
-
-    for (int i = n - 3; i >= 0; i--)
-        y = fused(a, y, x, num(a, c[i]));
-    return y;
-}
-
 /* At most `most`; a NaN stays. */
 static kn_ref
 limited(struct dist_arith *a, kn_ref x, double most)
@@ -55,8 +26,8 @@ limited(struct dist_arith *a, kn_ref x, double most)
 static kn_ref
 bounded(struct dist_arith *a, kn_ref x, double most)
 {
-    x = op2(a, KN_OP_fmul, limited(a, x, most), num(a, -1));
-    return op2(a, KN_OP_fmul, limited(a, x, most), num(a, -1));
+    x = mul(a, limited(a, x, most), num(a, -1));
+    return mul(a, limited(a, x, most), num(a, -1));
 }
 
 static kn_ref
@@ -115,9 +86,9 @@ power_of_two(struct dist_arith *a, kn_ref x, kn_ref rest)
 static kn_ref
 exponent(struct dist_arith *a, kn_ref x, double slope, kn_ref *rest)
 {
-    kn_ref y = op2(a, KN_OP_fmul, x, num(a, slope * log2e));
+    kn_ref y = mul(a, x, num(a, slope * log2e));
 
-    *rest = fused(a, x, num(a, slope * log2e), op2(a, KN_OP_fmul, y, num(a, -1)));
+    *rest = fused(a, x, num(a, slope * log2e), mul(a, y, num(a, -1)));
     *rest = fused(a, x, num(a, slope * log2e_rest), *rest);
     return y;
 }
@@ -133,7 +104,7 @@ dist_wide_exp2(struct dist_arith *a, kn_ref x)
 kn_ref
 dist_wide_logistic(struct dist_arith *a, kn_ref x, double slope)
 {
-    kn_ref t = op2(a, KN_OP_fmax, x, op2(a, KN_OP_fmul, x, num(a, -1))), rest, over;
+    kn_ref t = op2(a, KN_OP_fmax, x, mul(a, x, num(a, -1))), rest, over;
 
     t = exponent(a, limited(a, t, 800 / slope), -slope, &rest);
     t = power_of_two(a, t, rest);
@@ -149,7 +120,7 @@ power_less_one(struct dist_arith *a, kn_ref x, kn_ref rest)
     struct parts p = split(a, x, rest);
 
     whole = scaled(a, one, p.turned);
-    return fused(a, op2(a, KN_OP_fmul, p.r, p.h), whole,
+    return fused(a, mul(a, p.r, p.h), whole,
                  op2(a, KN_OP_fadd, whole, num(a, -1)));
 }
 
@@ -183,7 +154,7 @@ enum { NERFS = sizeof erfs / sizeof *erfs, NHELD = 15 };
 kn_ref
 dist_wide_erf(struct dist_arith *a, kn_ref x)
 {
-    kn_ref size = op2(a, KN_OP_fmax, x, op2(a, KN_OP_fmul, x, num(a, -1))), y;
+    kn_ref size = op2(a, KN_OP_fmax, x, mul(a, x, num(a, -1))), y;
 
     size = limited(a, size, 6);
     y = polynomial(a, size, erfs + NHELD, NERFS - NHELD);
@@ -192,8 +163,8 @@ dist_wide_erf(struct dist_arith *a, kn_ref x)
 
         y = fused(a, y, size, dist_op(a->d, KN_OP_held, a->t, c, 0));
     }
-    y = op2(a, KN_OP_fmul, size, y);
-    y = power_less_one(a, op2(a, KN_OP_fmul, y, num(a, -1)), 0);
+    y = mul(a, size, y);
+    y = power_less_one(a, mul(a, y, num(a, -1)), 0);
     return dist_above(a->d, a->t, (kn_ref[4]){
-        x, num(a, 0), op2(a, KN_OP_fmul, y, num(a, -1)), y });
+        x, num(a, 0), mul(a, y, num(a, -1)), y });
 }
