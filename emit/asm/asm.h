@@ -126,11 +126,17 @@ kiln_status kn_asm_same_reads(struct kn_asm *a, const struct kn_asm_reads *befor
 
 bool kn_asm_is_matrix(const struct kn_asm_op *x);
 
-/* Part of what was in its destination stays. */
+static inline bool
+kn_asm_is_partial(const struct kn_asm_op *x)
+{
+    return x->byte || kn_isa[x->isa].flags & KN_IF_PARTIAL;
+}
+
+/* What was in its destination, or a part of it, stays. */
 static inline bool
 kn_asm_keeps(const struct kn_asm_op *x)
 {
-    return x->byte || kn_isa[x->isa].flags & (KN_IF_RMW | KN_IF_PARTIAL);
+    return kn_asm_is_partial(x) || kn_isa[x->isa].flags & KN_IF_RMW;
 }
 
 /* A load that goes to LDS, whose place is in M0. */

@@ -531,8 +531,7 @@ begin_parts(struct kn_asm *a)
             struct kn_asm_opnd *o = &a->op[n].o[k];
 
             if (o->kind == KN_ASM_REG && a->reg[o->v].parts)
-                o->fresh = !o->sub && (o->fresh || !(a->op[n].byte ||
-                                                     kn_isa[a->op[n].isa].flags & KN_IF_PARTIAL));
+                o->fresh = !o->sub && (o->fresh || !kn_asm_is_partial(&a->op[n]));
         }
 }
 

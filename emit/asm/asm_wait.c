@@ -252,7 +252,7 @@ produces(const struct kn_asm *a, const struct kn_asm_op *x)
         p |= writes_class(a, x, KN_ASM_V) ? 1u << P_VALU_VGPR : 0;
         p |= writes_class(a, x, KN_ASM_S) ? 1u << P_VALU_SGPR : 0;
         p |= row->flags & KN_IF_TRANS ? 1u << P_TRANS : 0;
-        p |= x->byte || row->flags & KN_IF_PARTIAL ? 1u << P_PARTIAL : 0;
+        p |= kn_asm_is_partial(x) ? 1u << P_PARTIAL : 0;
     }
     if (row->unit == KN_U_VMEM && !x->ndst && x->nopnd == 4 && x->o[0].n > 2)
         p |= 1u << P_STORE;
