@@ -86,15 +86,15 @@ kn_stored(const kiln_problem *p, kiln_type t)
 struct kn_shape
 kn_shape_of(const kiln_problem *p, const struct kn_config *g)
 {
+    bool split = kn_splits_early(p, g);
+
     return (struct kn_shape){ .bm = g->bm, .bn = g->bn, .bk = g->bk,
                               .wm = g->wm, .wn = g->wn,
                               .mfma = kn_pick_mfma(p),
                               .block = kn_dequant(p) && !kn_widens_scaled(p)
                                            ? 32 : 0,
-                              .ta = (uint8_t)(kn_splits_early(p, g) ? KN_T_bf16s
-                                              : staged(p, p->a)),
-                              .tb = (uint8_t)(kn_splits_early(p, g) ? KN_T_bf16s
-                                              : staged(p, p->b)) };
+                              .ta = (uint8_t)(split ? KN_T_bf16s : staged(p, p->a)),
+                              .tb = (uint8_t)(split ? KN_T_bf16s : staged(p, p->b)) };
 }
 
 /* What elements are multiplied as. */

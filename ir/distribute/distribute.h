@@ -356,7 +356,7 @@ uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
                       struct dist_words in, struct dist_factor by, kn_ref *out);
 /* distribute_terms.c: the two bf16 of fragment n of a tile of f32; of four f32 along K, also
  * the register that they are all in, or 0, two dwords of their hi and two of their lo; and
- * the byte of a row where LDS has those of a chunk. */
+ * the 8 bytes of a row where LDS has those of a chunk. */
 const struct dist_terms *dist_terms(struct dist *d, kn_ref tile, uint32_t n);
 void dist_split_run(struct dist *d, const kn_ref w[4], kn_ref four, kn_ref out[4]);
 kn_ref dist_term_place(struct dist *d, kn_ref chunk, uint32_t lo);

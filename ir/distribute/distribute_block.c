@@ -33,7 +33,9 @@ dist_is_block(struct dist *d, kn_ref tile)
 {
     bool any = false;
 
-    for (size_t n = 0; n < d->in->nins && dist_sum_type(d).elem != KN_T_f32; n++) {
+    if (dist_sum_type(d).elem == KN_T_f32)
+        return false;
+    for (size_t n = 0; n < d->in->nins; n++) {
         const struct kn_ins *i = &d->in->ins[n];
         bool adds = adds_block(d, i, tile);
 

@@ -91,14 +91,9 @@ piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
     kn_ref row, run, a;
 
     dist_run_place(d, l, dist_run_id(d, l, step), &row, &run);
-    if (kn_in_terms(l)) {
-        a = dist_term_place(d, run, j);
-        if (l->swz_n)
-            a = dist_i2(d, KN_OP_xor, a, dist_ic(d, KN_OP_mul, dist_swizzle(d, l, row), 16));
-        return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), a);
-    }
     if (l->kdiv == 1) {
-        a = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, run, n), j);
+        a = kn_in_terms(l) ? dist_term_place(d, run, j)
+                           : dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, run, n), j);
         if (l->swz_n)
             a = dist_i2(d, KN_OP_xor, a, dist_ic(d, KN_OP_mul,
                                                  dist_swizzle(d, l, row),

@@ -331,8 +331,8 @@ transposed_address(struct dist *d, const struct kn_lds *l, struct block_part x)
 
     dist_block_place(d, l, id, &k, &row);
     row = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pb), p);
-    a = kn_in_terms(l) ? dist_term_place(d, k, x.at / 8)
-                              : dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
+    a = kn_in_terms(l) ? dist_ic(d, KN_OP_mul, dist_term_place(d, k, x.at / 8), 8)
+                       : dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, k, run), x.at);
     if (l->swz_n)
         a = dist_i2(d, KN_OP_xor, a,
                     dist_ic(d, KN_OP_shl, dist_swizzle(d, l, row), 4));

@@ -139,8 +139,8 @@ dist_split_run(struct dist *d, const kn_ref w[4], kn_ref four, kn_ref out[4])
 kn_ref
 dist_term_place(struct dist *d, kn_ref chunk, uint32_t lo)
 {
-    kn_ref second = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, chunk, 4), 2);
+    kn_ref second = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, chunk, 2), 1);
 
-    chunk = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, chunk, -5), 16);
-    return dist_ic(d, KN_OP_add, dist_i2(d, KN_OP_add, chunk, second), 64 * (int64_t)lo);
+    chunk = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, chunk, -5), 2);
+    return dist_ic(d, KN_OP_add, dist_i2(d, KN_OP_add, chunk, second), 8 * (int64_t)lo);
 }
