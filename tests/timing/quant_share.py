@@ -24,10 +24,7 @@ TURNED = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
 DUAL = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
         ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "block128"),
         ("bf16", "fp8", "row"), ("f32", "mxfp8", "mx32")]
-SILU = [("bf16", "mxfp8", "mx32"), ("bf16", "mxfp6", "mx32"),
-        ("bf16", "mxfp4", "mx32"), ("bf16", "fp8", "block128"),
-        ("bf16", "fp8", "row"), ("f32", "mxfp8", "mx32")]
-MORE = [(SILU, ("--act", "silu")), (SILU, ("--hadamard", "32")),
+MORE = [(DUAL, ("--act", "silu")), (DUAL, ("--hadamard", "32")),
         (DUAL[:5], ("--act", "silu", "--dual")), (DUAL[:5], ("--hadamard", "32", "--dual")),
         (TURNED[:5], ("--hadamard", "32", "--transpose")),
         (DUAL[:5], ("--round", "stochastic", "--dual"))]
