@@ -171,10 +171,7 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     kiln_type t = side == 'a' ? p->a : p->b;
     uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
 
-    bool quantised = p->quant || (kn_prequant(p) &&
-                                  (side == 'a' || !kn_family_of(p)->routed));
-
-    return align < 4 && !quantised &&
+    return align < 4 &&
            !(kn_dequant(p) && g->cus && g->split_k > 1) &&
            (side == 'a' || !p->b_layout) &&
            (side == 'a' || kn_along_k(p, 'b') || !kn_gated(p)) &&

@@ -128,6 +128,17 @@ memory_dwords(struct dist *d, const struct kn_lds *l, const kn_ref *reg,
     return n;
 }
 
+/* The same of this lane's run in step s; of rows at any byte as they are shifted. */
+static uint32_t
+fetched_dwords(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref *w)
+{
+    const struct kn_lds *l = &d->in->lds[t->lds];
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    return g.own ? dist_own_dwords(d, t, s, 0, w)
+                 : memory_dwords(d, l, t->reg + s * (t->nreg / g.steps), w);
+}
+
 /* The factor of part p of this lane's run in step s: the byte of its K block among
  * those of its row, of which a K tile has `per`. */
 static kn_ref
@@ -224,13 +235,12 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     const struct dist_tile *t = x->t;
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = t->nreg / g.steps, n = pieces(d, l), many;
+    uint32_t n = pieces(d, l), many;
     kn_ref in[DIST_RUN / 4];
 
-    many = g.own ? dist_own_dwords(d, t, s, 0, in)
-                 : memory_dwords(d, l, t->reg + s * per, in);
+    many = fetched_dwords(d, t, s, in);
     if (kn_in_terms(l)) {
-        dist_split_run(d, in, l->unit == 16 ? t->reg[s * per] : 0, out);
+        dist_split_run(d, in, l->unit == 16 ? t->reg[s * (t->nreg / g.steps)] : 0, out);
         return many;
     }
     if (l->kdiv == 1)
@@ -461,23 +471,29 @@ put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
 }
 
 /* Zeroes what registers of this lane's run in step s have at and beyond K element
- * `klen`. */
+ * `klen`. Those of rows at any byte begin at a dword, before the run. */
 static void
 cut_run(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen)
 {
     const struct kn_lds *l = &d->in->lds[t->lds];
-    uint32_t per = t->nreg / kn_geometry(d->in, l).steps, n = l->unit < 4 ? 1 : l->unit / 4;
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t per = t->nreg / g.steps;
     kn_ref valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0)), w[4];
 
-    valid = dist_ic(d, KN_OP_mul, valid, 16);
+    valid = dist_ic(d, KN_OP_mul, valid, 2);
+    if (g.own)
+        valid = dist_i2(d, KN_OP_add, valid, dist_ic(d, KN_OP_and, t->own[s], 3));
+    valid = dist_ic(d, KN_OP_mul, valid, 8);
     for (uint32_t j = 0; j < per; j++) {
+        struct dist_load load = dist_load(l, &g, j);
+        uint32_t n = load.bytes < 4 ? 1 : load.bytes / 4;
         kn_ref reg = t->reg[s * per + j];
 
         for (uint32_t k = 0; k < n; k++) {
-            int64_t at = 8 * (int64_t)(j * l->unit + 4 * k);
+            kn_ref left = dist_ic(d, KN_OP_add, valid, -8 * (int64_t)(load.at + 4 * k));
 
             w[k] = dist_i2(d, KN_OP_and, n == 1 ? reg : dist_slice(d, reg, k),
-                           dist_keep_mask(d, dist_ic(d, KN_OP_add, valid, -at)));
+                           dist_keep_mask(d, left));
         }
         if (n == 1)
             dist_move(d, reg, w[0]);
@@ -509,7 +525,7 @@ expand_putq(struct dist *d, const struct kn_ins *i)
     const struct dist_tile *t = dist_tile(d, i->arg[2]);
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t runs = g.halves ? 2 : 1, per = t->nreg / g.steps;
+    uint32_t runs = g.halves ? 2 : 1;
     struct dist_put put;
 
     KN_TRY(dist_share_fetched(d, i, (kn_ref[2]){ i->arg[2], 0 }, &put));
@@ -520,7 +536,7 @@ expand_putq(struct dist *d, const struct kn_ins *i)
         struct dist_run r = { .step = s, .from = l->mem };
 
         for (uint32_t x = 0; x < runs; x++) {
-            r.n += 2 * memory_dwords(d, l, t->reg + (s + x) * per, r.word + r.n / 2);
+            r.n += 2 * fetched_dwords(d, t, s + x, r.word + r.n / 2);
             r.at[x] = piece_address(d, l, s + x, 0);
         }
         dist_run_place(d, l, dist_run_id(d, l, s), &r.row, &r.run);

@@ -156,7 +156,7 @@ is_block(const struct dist *d, const struct dist_tile *t)
 static uint32_t
 pieces_of_row(const struct kn_geom *g)
 {
-    return g->run ? g->per : g->cpr;
+    return g->halves ? g->per / 2 : g->run ? g->per : g->cpr;
 }
 
 /* Eight waves with many sums have no registers for where the last lanes load, of A,

@@ -31,7 +31,7 @@ unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
     uint32_t step = l->gk ? l->cols * kn_memory_bits(l) / 8 : l->cols;
 
     return l->unit == 16 && l->slots &&
-           l->run != 8 && !l->panel && !l->shuf &&
+           !l->panel && !l->shuf &&
            !l->share && !l->line && !l->shift && step % 4 == 0 &&
            (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
 }
