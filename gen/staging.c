@@ -251,18 +251,20 @@ kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g)
            (g->domain.align_sa < 4 || g->domain.align_sb < 4);
 }
 
-/* So may the MX scales of each K tile, where nothing is copied to LDS. Loops that
- * have a tile in registers have none for them (measured). */
+/* So may the MX scales of each K tile, where nothing is copied to LDS: of a B that is
+ * widened where as many as come together are whole dwords. Loops that have a tile in
+ * registers have none for those of others (measured). */
 bool
 kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
 {
     uint8_t align = side == 'a' ? g->domain.align_sa : g->domain.align_sb;
+    enum kn_reads reads = kn_reads_of(g);
+    bool own = kn_widens_scaled(p), tiles = reads == KN_READS_TILE;
 
-    return align < 4 && p->scale == KILN_SCALE_MX32 && !p->scale_layout &&
-           !kn_direct(p, g) && (g->bk % 128 == 0 || kn_converts_early(p, g)) &&
-           !kn_widens_scaled(p) && kn_reads_of(g) != KN_READS_TILE &&
-           kn_reads_of(g) != KN_READS_MEMORY &&
-           kn_reads_of(g) != KN_READS_RUNS;
+    return align < 4 && (own || p->scale == KILN_SCALE_MX32) && !p->scale_layout &&
+           !kn_direct(p, g) && (own || !tiles) &&
+           (g->bk % 128 == 0 || (own && tiles) || kn_converts_early(p, g)) &&
+           reads != KN_READS_MEMORY && reads != KN_READS_RUNS;
 }
 
 /* Four waves of half a line, of scales that else come one by one, and of 8-bit

@@ -146,10 +146,9 @@ factor_of_run(struct dist *d, const struct dist_put *x, uint32_t s, uint32_t p)
 {
     const struct kn_lds *l = &d->in->lds[x->scales->lds];
     uint32_t per = d->in->shape.bk / l->kdiv, first = x->kk * per;
-    uint32_t many = x->scales->nreg / kn_geometry(d->in, l).steps;
     kn_ref w[DIST_RUN / 4], arg[3], v, row, block;
 
-    memory_dwords(d, l, x->scales->reg + s * many, w);
+    fetched_dwords(d, x->scales, s, w);
     dist_run_place(d, l, dist_chunk_id(d, s), &row, &block);
     block = l->kdiv >= l->run
           ? dist_ic(d, KN_OP_udiv, block, l->kdiv / l->run)
