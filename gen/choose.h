@@ -121,7 +121,7 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
 
 /* X(id, text, power, odd): operands whose K tiles take alike; the clock line of
  * their products, 0 of 16 bits, 1 of 8, 2 of 4; the class of the same with rows
- * that do not begin at 16 bytes, NONE where that was not measured. */
+ * that do not begin at 16 bytes, NONE where they are chosen by the same scores. */
 #define KN_CLASSES(X) \
     X(NONE, "none", 0, NONE) \
     X(H, "16 bits", 0, UH) X(B8, "8-bit floats", 1, U8) X(I8, "i8", 1, U8) \
@@ -181,7 +181,6 @@ kn_class_is_odd(enum kn_class c)
     return odd[c] == c;
 }
 
-/* NONE: no scores are of such operands. */
 enum kn_class kn_class_of(const kiln_problem *p);
 
 /* The layout that rows for p are of. */

@@ -94,9 +94,9 @@ enum kn_class
 kn_class_of(const kiln_problem *p)
 {
     struct kn_domain d = kn_domain_of(p, 256, 256);
-    enum kn_class c = aligned_class(p);
+    enum kn_class c = aligned_class(p), odd = classes[c].odd;
 
-    return d.align_a < 16 || d.align_b < 16 ? classes[c].odd : c;
+    return (d.align_a < 16 || d.align_b < 16) && odd != KN_CLASS_NONE ? odd : c;
 }
 
 /* tt has A as tn has it, and B as nt, which few rows are all about. */
