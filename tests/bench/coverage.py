@@ -99,6 +99,8 @@ class Problem(dict):
         tests = (
             ('f32 by ' + self.math, self.a == 'f32'),
             ('16-bit x i4', self.b == 'i4'),
+            ('16-bit x narrow, odd rows', self.a != self.b and self.family == 'gemm' and
+             self.a == 'bf16' and self.k % 128 != 0),
             ('16-bit x nvfp4', self.b == 'nvfp4'),
             ('grouped', self.family == 'grouped'),
             ('batched', self.family == 'batched'),
@@ -152,6 +154,12 @@ def listed():
         for b in ('mxfp4', 'i8', 'fp8'):
             for m in (1, 512, 4096):
                 yield Problem(a='bf16', b=b, m=m, n=7168, k=8448, arch=arch)
+        for b in ('mxfp4', 'nvfp4', 'i8', 'fp8'):
+            for m, n, k in ((64, 2880, 2880), (1024, 2880, 2880), (64, 4104, 4104),
+                            (1024, 4104, 4104), (1024, 2882, 2882)):
+                if b[-1] == '8' or k != 2882:
+                    yield Problem(a='bf16', b=b, m=m, n=n, k=k, arch=arch,
+                                  **({'scale': 'nv16'} if b == 'nvfp4' else {}))
         for math in MATHS[arch]:
             for m, n, k in ((8192, 8192, 8192), (4096, 4096, 4096),
                             (4096, 256, 7168), (1024, 384, 7168), (64, 256, 7168)):
