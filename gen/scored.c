@@ -11,6 +11,7 @@
 enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG_ROWS = 8192 };
 /* K tiles */
 enum { SHORT = 8, LONG = 128 };
+enum { FEW = 16 };           /* rows of a group */
 
 /* Row and tensor scales in the long epilogue of `4-wave`. */
 static bool
@@ -124,7 +125,7 @@ mostly_empty(const kiln_problem *p, const struct kn_score *s,
 }
 
 /* What scores say nothing of: mostly empty tiles; scales that no long loop makes
- * good; groups of few rows, or of fewer than the tile has, or in `4-wave` of eight waves, or of a
+ * good; groups in tiles of more rows than the choice has, or in `4-wave` of eight waves, or of a
  * short K that are stored an element a lane; a loop straight from memory where K is
  * long; one slot of half a line of groups, or of
  * rows so long that the L2 does not keep the other half. */
@@ -141,7 +142,7 @@ unknown(const kiln_problem *p, const struct kn_score *s,
            (converts_in_one_slot(p, s->stages, s->bk) &&
             (kn_family_of(p)->ragged || p->k > LONG_ROWS)) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
-            (p->m < 64 * p->groups || (!s->walks && s->bm > g->bm) ||
+            ((!s->walks && s->bm > g->bm) ||
              (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
 }
 
@@ -259,14 +260,15 @@ differ(const kiln_problem *p)
     return kn_family_of(p)->ragged == 'm' && p->groups > 1;
 }
 
-/* What others are compared with. */
+/* What others are compared with. Groups of few rows have small tiles: what they lose
+ * where some groups have many is less than what they gain (docs/timing.md). */
 static struct best
 best_of(const kiln_problem *p, const struct kn_score *row,
         const struct kn_config *from, double rank)
 {
     struct best b = { .from = from, .more = *p, .rank = rank };
 
-    b.more.m += 128 * p->groups;
+    b.more.m += p->m < FEW * p->groups ? 0 : 128 * p->groups;
     b.us = kn_score_of(p, from, row);
     b.more_us = kn_score_of(&b.more, from, row);
     for (size_t i = 0; differ(p) && i < sizeof more_of / sizeof *more_of; i++)
