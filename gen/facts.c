@@ -35,11 +35,14 @@ unit(uint8_t align, bool transpose, uint32_t bits)
     return u * 8 < bits ? bits / 8 : u;
 }
 
-/* f32 scales are aligned to themselves whatever the class says. */
+/* f32 scales are aligned to themselves whatever the class says. What goes through
+ * registers is loaded as operands are. */
 static int64_t
-scale_unit(const kiln_problem *p, uint8_t align)
+scale_unit(const struct given *x, uint8_t align)
 {
-    return kn_scale_size(p) > align ? kn_scale_size(p) : align;
+    int64_t size = kn_scale_size(x->p), own = size > align ? size : align;
+
+    return own >= 4 && !kn_direct(x->p, x->g) ? 16 : own;
 }
 
 /* Where rows of scales begin: of a share of K, where a K tile does. */
