@@ -273,6 +273,29 @@ apply(struct kn_config *g, const struct tile *t)
     }
 }
 
+/* Whether weights of moe are converted beside 16-bit rows of a long K, where LDS has room:
+ * by K tiles of 128, whose scales come in half as many loads, and by twice as many
+ * workgroups of a compute unit as tiles of 256 columns have (docs/moe.md). */
+static bool
+widens_routed(const kiln_problem *p)
+{
+    return kn_family_of(p)->routed && kn_weight_only(p) && !kn_prequant(p) &&
+           kn_targets[p->target].dma == 16 && p->k >= 2048;
+}
+
+static void
+deepen_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open)
+{
+    struct kn_config try = *g;
+
+    try.bk = 128;
+    if (open)
+        try.domain = kn_domain_of(p, 256, try.bk);
+    if (g->bk < 128 && !kn_bk_lacks(c, p, &try) &&
+        kn_tile_fit(c, p, &try) && try.stages >= 2)
+        *g = try;
+}
+
 /* The time of the launch in units of its tiles' costs: rounds over the compute
  * units. moe's block is given: 64 columns up to 32 rows (gate and up of 32
  * rows 128), else the largest tile that gives all compute units work, else the
@@ -291,6 +314,8 @@ launch_cost(const kiln_problem *p, const struct tile *t)
         return t->bn <= 64u * (1 + (t->bm == 32 &&
                                     p->stage == KILN_MOE_GATE_UP))
              ? 0 : t->bn;
+    if (widens_routed(p) && t->bn > 128)
+        return t->bn;
     if (kn_family_of(p)->routed)
         return n >= cus ? 0 : (double)(cus - n);
     return (double)((n + cus - 1) / cus) * t->bm * t->bn * t->cost;
@@ -342,6 +367,8 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         if (open->bk)
             deepen(c, p, &try, open->domain,
                    kn_tiles_of(p, t->bm, t->bn));
+        if (open->bk && widens_routed(p))
+            deepen_routed(c, p, &try, open->domain);
         if (open->bk)
             prefer_fold(c, p, &try, open->domain);
         if (!fits(c, p, &try)) {
