@@ -36,9 +36,6 @@ check_wide(struct kn_ctx *c, const kiln_problem *p)
     if (p->out != KILN_F64 && p->out != KILN_F32)
         return kn_fail(c, KILN_UNSUPPORTED, "the output of f64 x f64 is f64 or "
                        "f32, not %s", kiln_type_name(p->out));
-    if (kn_gated(p))
-        return kn_fail(c, KILN_UNSUPPORTED, "f64 has one sum an element: gate and "
-                       "up are of the other types");
     if (p->out2 && p->out2 != KILN_F64 && p->out2 != KILN_F32)
         return kn_fail(c, KILN_UNSUPPORTED, "the second output of f64 x f64 is f64 "
                        "or f32, not %s", kiln_type_name((kiln_type)p->out2));

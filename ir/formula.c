@@ -20,9 +20,8 @@ struct parser {
 static const struct {
     const char *text, *alone;
     uint8_t kind, nargs;
-    bool wide;
 } functions[] = {
-#define FN(id, text, nargs, alone, wide) { text, alone, KN_FX_##id, nargs, wide },
+#define FN(id, text, nargs, alone) { text, alone, KN_FX_##id, nargs },
 #include "formula.def"
 #undef FN
 };
@@ -36,7 +35,7 @@ static const char *const names[] = {
 enum { NNAMES = sizeof names / sizeof *names };
 
 static kiln_status
-fail_as(struct parser *p, kiln_status status, const char *at, const char *what)
+fail(struct parser *p, const char *at, const char *what)
 {
     const char *from = p->x->operands.rest;
     int line = 1, column = 1;
@@ -50,17 +49,11 @@ fail_as(struct parser *p, kiln_status status, const char *at, const char *what)
         struct kn_loc here = *p->at;
 
         here.col += column - 1;
-        return kn_fail_at(p->c, status, here, "%s", what);
+        return kn_fail_at(p->c, KILN_BAD_INPUT, here, "%s", what);
     }
-    return kn_fail_at(p->c, status,
+    return kn_fail_at(p->c, KILN_BAD_INPUT,
                       (struct kn_loc){ .line = line, .col = column },
                       "epilogue, line %d, column %d: %s", line, column, what);
-}
-
-static kiln_status
-fail(struct parser *p, const char *at, const char *what)
-{
-    return fail_as(p, KILN_BAD_INPUT, at, what);
 }
 
 static char
@@ -150,23 +143,11 @@ parse_number(struct parser *p, uint8_t *out)
 }
 
 static kiln_status
-fail_narrow(struct parser *p, const char *at, int f)
-{
-    const char *why = strcmp(functions[f].alone, "gate,up")
-        ? "f64 has no dgelu: the numbers of its polynomials are more than the registers"
-        : "f64 has one sum an element: gate and up are of the other types";
-
-    return fail_as(p, KILN_UNSUPPORTED, at, why);
-}
-
-static kiln_status
 parse_call(struct parser *p, const char *at, int f, uint8_t *out)
 {
     struct kn_formula_node n = { .kind = functions[f].kind };
     bool number = true;
 
-    if (p->x->wide && !functions[f].wide)
-        return fail_narrow(p, at, f);
     if (!accept(p, '('))
         return fail(p, at, "a function is followed by its values in parentheses");
     for (int i = 0; i < functions[f].nargs; i++) {

@@ -73,7 +73,7 @@ enum kn_formula_kind {
 #undef X
     KN_FX_OPERAND,           /* arg[0]: which of the declared */
     KN_FX_ADD, KN_FX_SUB, KN_FX_MUL, KN_FX_DIV, KN_FX_NEG,
-#define FN(id, text, nargs, alone, wide) KN_FX_##id,
+#define FN(id, text, nargs, alone) KN_FX_##id,
 #include "formula.def"
 #undef FN
     KN_NFORMULA
@@ -106,8 +106,7 @@ kn_formula_has(const struct kn_formula *x, enum kn_formula_kind name)
 
 /* BAD_INPUT, with line and column (of the expression itself, without what it
  * declares), for what is no expression or names neither acc nor gate and up. at:
- * where the text stands in a file, or NULL. wide: it is of sums of f64; UNSUPPORTED
- * for a function that these have not. */
+ * where the text stands in a file, or NULL. wide: it is of sums of f64. */
 kiln_status kn_formula_parse(struct kn_ctx *c, const struct kn_loc *at,
                              const char *text, bool wide, struct kn_formula *out);
 

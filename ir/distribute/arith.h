@@ -7,27 +7,33 @@
 
 /* The expression and what its names stand for, of type t, at the accumulator
  * whose turn it is. */
+enum { DIST_WIDE_NUMBERS = 20 };
+
 struct dist_arith {
     struct dist *d;
     const struct kn_formula *x;
     struct kn_type t;
     kn_ref value[KN_FX_OPERAND], operand[KN_FORMULA_DECLARED];
+    double number[DIST_WIDE_NUMBERS]; /* of f64: those in scalar registers */
+    uint32_t nnumbers;
 };
 
 /* Node n of the expression: operations that compute it. */
 kn_ref dist_formula(struct dist_arith *a, uint32_t n);
 
-/* distribute_wide.c: of f64 2^x, 1 / (1 + exp(-slope x)), whose slope is a power of
- * two, tanh and erf. */
+/* distribute_wide.c: of f64 2^x, 1 / (1 + exp(-slope x)), tanh and erf. */
 kn_ref dist_wide_exp2(struct dist_arith *a, kn_ref x);
 kn_ref dist_wide_logistic(struct dist_arith *a, kn_ref x, double slope);
 kn_ref dist_wide_tanh(struct dist_arith *a, kn_ref x);
 kn_ref dist_wide_erf(struct dist_arith *a, kn_ref x);
 
+/* distribute_wide.c: a number of f64. */
+kn_ref dist_wide_number(struct dist_arith *a, double v);
+
 static inline kn_ref
 num(struct dist_arith *a, double v)
 {
-    return kn_flt(a->d->out, v);
+    return a->x->wide ? dist_wide_number(a, v) : kn_flt(a->d->out, v);
 }
 
 /* A constant is the second. */

@@ -369,6 +369,8 @@ kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);
 kn_ref dist_f32_half(struct dist *d, const struct kn_ins *i, bool up);
 /* act= of acc.gate, an activation, of gate g and up u. */
 kn_ref dist_gated(struct dist *d, int act, kn_ref g, kn_ref u);
+/* What it does to v, gate and up, before sigmoid(slope * gate); returns the slope. */
+double dist_limit_gated(struct dist *d, int act, kn_ref v[2]);
 /* n f32 of a resource, from a byte or from an index on. */
 kn_ref dist_load_at(struct dist *d, kn_ref r, kn_ref off, uint32_t n);
 kn_ref dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n);

@@ -279,20 +279,29 @@ swish(struct dist *d, kn_ref x, const struct gated *of)
     return dist_op(d, KN_OP_fmul, t, x, dist_op(d, KN_OP_rcp, t, y, 0));
 }
 
+double
+dist_limit_gated(struct dist *d, int act, kn_ref v[2])
+{
+    const struct gated *x = &acts[act];
+    struct kn_type t = dist_acc_type(d, v[0]);
+
+    if (x->most > 0) {
+        v[0] = dist_op(d, KN_OP_fmin, t, v[0], kn_flt(d->out, x->most));
+        v[1] = dist_op(d, KN_OP_fmin, t, v[1], kn_flt(d->out, x->most));
+        v[1] = dist_op(d, KN_OP_fmax, t, v[1], kn_flt(d->out, -x->most));
+    }
+    if (x->add > 0)
+        v[1] = dist_op(d, KN_OP_fadd, t, v[1], kn_flt(d->out, x->add));
+    return x->slope;
+}
+
 kn_ref
 dist_gated(struct dist *d, int act, kn_ref g, kn_ref u)
 {
-    const struct gated *x = &acts[act];
-    struct kn_type t = dist_acc_type(d, g);
+    kn_ref v[2] = { g, u };
 
-    if (x->most > 0) {
-        g = dist_op(d, KN_OP_fmin, t, g, kn_flt(d->out, x->most));
-        u = dist_op(d, KN_OP_fmin, t, u, kn_flt(d->out, x->most));
-        u = dist_op(d, KN_OP_fmax, t, u, kn_flt(d->out, -x->most));
-    }
-    if (x->add > 0)
-        u = dist_op(d, KN_OP_fadd, t, u, kn_flt(d->out, x->add));
-    return dist_op(d, KN_OP_fmul, t, swish(d, g, x), u);
+    dist_limit_gated(d, act, v);
+    return dist_op(d, KN_OP_fmul, dist_acc_type(d, g), swish(d, v[0], &acts[act]), v[1]);
 }
 
 /* acc.gate: column blocks 2j (gate) and 2j + 1 (up) become block j. */

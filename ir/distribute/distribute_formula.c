@@ -201,7 +201,7 @@ expr_dgelu(struct dist_arith *a, const kn_ref *x)
     kn_ref z = mul(a, x[0], num(a, 0.70710678118654752)), e;
 
     e = mul(a, mul(a, x[0], x[0]), num(a, -0.72134752044448170));
-    e = mul(a, op1(a, KN_OP_exp2, e), num(a, 0.39894228040143268));
+    e = mul(a, expr_exp2(a, &e), num(a, 0.39894228040143268));
     e = fused(a, e, x[0], num(a, 0.5));
     return fused(a, expr_erf(a, &z), num(a, 0.5), e);
 }
@@ -213,21 +213,33 @@ expr_clamp(struct dist_arith *a, const kn_ref *x)
 }
 
 static kn_ref
+gated(struct dist_arith *a, int act, const kn_ref *x)
+{
+    kn_ref v[2] = { x[0], x[1] };
+    double slope;
+
+    if (!a->x->wide)
+        return dist_gated(a->d, act, x[0], x[1]);
+    slope = dist_limit_gated(a->d, act, v);
+    return mul(a, mul(a, v[0], logistic(a, v[0], slope)), v[1]);
+}
+
+static kn_ref
 expr_swiglu(struct dist_arith *a, const kn_ref *x)
 {
-    return dist_gated(a->d, KILN_SILU, x[0], x[1]);
+    return gated(a, KILN_SILU, x);
 }
 
 static kn_ref
 expr_swiglu_oss(struct dist_arith *a, const kn_ref *x)
 {
-    return dist_gated(a->d, KILN_SWIGLU, x[0], x[1]);
+    return gated(a, KILN_SWIGLU, x);
 }
 
 static kn_ref
 expr_swiglu_limited(struct dist_arith *a, const kn_ref *x)
 {
-    return dist_gated(a->d, KILN_LIMITED, x[0], x[1]);
+    return gated(a, KILN_LIMITED, x);
 }
 
 /* most * tanh(x / most) */
@@ -292,7 +304,7 @@ dist_formula(struct dist_arith *a, uint32_t n)
         int nargs;
         kn_ref (*expand)(struct dist_arith *a, const kn_ref *x);
     } row[KN_NFORMULA] = {
-#define FN(id, text, nargs, alone, wide) [KN_FX_##id] = { nargs, expr_##id },
+#define FN(id, text, nargs, alone) [KN_FX_##id] = { nargs, expr_##id },
 #include "../formula.def"
 #undef FN
     };

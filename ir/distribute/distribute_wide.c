@@ -1,5 +1,7 @@
 /* distribute_wide.c - functions of f64, of which the instruction set has no
  * exponential: powers of two by a polynomial and v_ldexp_f64, erf by another. */
+#include <math.h>
+
 #include "arith.h"
 
 /* (2^r - 1) / r for |r| <= 1/2, a power of r each: through the twelve Chebyshev
@@ -14,6 +16,39 @@ enum { NPOWER = sizeof power / sizeof *power };
 
 /* log2 e, and what it is more than that double. */
 static const double log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
+
+static kn_ref
+in_vector(struct dist_arith *a, double v)
+{
+    struct kn_type one = dist_vec(KN_T_f64, 1);
+    kn_ref c = dist_op(a->d, KN_OP_mov, one, kn_flt(a->d->out, v), 0);
+
+    return dist_op(a->d, KN_OP_splat, a->t, dist_op(a->d, KN_OP_held, one, c, 0), 0);
+}
+
+/* Whether an instruction has the number without a register. */
+static bool
+is_inline(double v)
+{
+    v = fabs(v);
+    return v == 0 || v == 0.5 || v == 1 || v == 2 || v == 4;
+}
+
+/* Each number is in a pair of scalar registers for the whole kernel: there are some
+ * for the first, the rest are made in vector registers where they are used. */
+kn_ref
+dist_wide_number(struct dist_arith *a, double v)
+{
+    if (is_inline(v))
+        return kn_flt(a->d->out, v);
+    for (uint32_t i = 0; i < a->nnumbers; i++)
+        if (a->number[i] == v)
+            return kn_flt(a->d->out, v);
+    if (a->nnumbers == DIST_WIDE_NUMBERS)
+        return in_vector(a, v);
+    a->number[a->nnumbers++] = v;
+    return kn_flt(a->d->out, v);
+}
 
 /* At most `most`; a NaN stays. */
 static kn_ref
@@ -82,14 +117,15 @@ power_of_two(struct dist_arith *a, kn_ref x, kn_ref rest)
     return scaled(a, fused(a, p.r, p.h, num(a, 1)), p.turned);
 }
 
-/* slope * x / ln 2, and what that is more than the double; slope: a power of two. */
+/* slope * x / ln 2, and what that is more than the double. */
 static kn_ref
 exponent(struct dist_arith *a, kn_ref x, double slope, kn_ref *rest)
 {
-    kn_ref y = mul(a, x, num(a, slope * log2e));
+    double by = slope * log2e, by_rest = fma(slope, log2e, -by) + slope * log2e_rest;
+    kn_ref y = mul(a, x, num(a, by));
 
-    *rest = fused(a, x, num(a, slope * log2e), mul(a, y, num(a, -1)));
-    *rest = fused(a, x, num(a, slope * log2e_rest), *rest);
+    *rest = fused(a, x, num(a, by), mul(a, y, num(a, -1)));
+    *rest = fused(a, x, num(a, by_rest), *rest);
     return y;
 }
 
@@ -149,8 +185,8 @@ static const double erfs[] = {
 };
 enum { NERFS = sizeof erfs / sizeof *erfs, NHELD = 15 };
 
-/* 1 - 2^-(x p(x)), in double 1 from 6 on, with the sign of x. There are no scalar
- * registers for so many numbers. */
+/* 1 - 2^-(x p(x)), in double 1 from 6 on, with the sign of x. The first numbers
+ * are used once, and leave scalar registers to the polynomial that is shared. */
 kn_ref
 dist_wide_erf(struct dist_arith *a, kn_ref x)
 {
@@ -158,11 +194,8 @@ dist_wide_erf(struct dist_arith *a, kn_ref x)
 
     size = limited(a, size, 6);
     y = polynomial(a, size, erfs + NHELD, NERFS - NHELD);
-    for (int i = NHELD - 1; i >= 0; i--) {
-        kn_ref c = dist_op(a->d, KN_OP_mov, a->t, num(a, erfs[i]), 0);
-
-        y = fused(a, y, size, dist_op(a->d, KN_OP_held, a->t, c, 0));
-    }
+    for (int i = NHELD - 1; i >= 0; i--)
+        y = fused(a, y, size, in_vector(a, erfs[i]));
     y = mul(a, size, y);
     y = power_less_one(a, mul(a, y, num(a, -1)), 0);
     return dist_above(a->d, a->t, (kn_ref[4]){

@@ -327,16 +327,18 @@ on_tile(const struct kn_ins *i)
     return op.level == KN_TILE && op.args && op.args[0] == 'T';
 }
 
-/* What sums of f64 may meet: codes are of f32. */
+/* What sums of f64 may meet: codes and acc.gate's activations are of f32. */
 static kiln_status
 check_wide(const struct kn_fn *f, const struct kn_ins *i)
 {
     static const uint16_t takes[] = { KN_OP_mma, KN_OP_mulall, KN_OP_mulcol,
         KN_OP_addcol, KN_OP_accmax, KN_OP_apply, KN_OP_store, KN_OP_zero, KN_OP_park,
-        KN_OP_join, KN_OP_keep };
+        KN_OP_join, KN_OP_keep, KN_OP_gate };
     int32_t e = i->attr[KN_A_elem];
     bool floats = (i->op != KN_OP_store && i->op != KN_OP_apply) ||
                   kn_elems[e].kind == KN_E_FLOAT;
+
+    floats &= i->op != KN_OP_gate || i->attr[KN_A_act] >= KN_GATED;
 
     if (kn_sum_dwords(f) == 1 || !on_tile(i))
         return KILN_OK;

@@ -30,7 +30,7 @@ struct worker {
     double *a, *b;           /* a[BM][PK], b[PN / PV][PK][PV] */
     double *rows;            /* PN columns of B as rows */
     double *value, *abssum;  /* [BM][PW]; gated: of up, behind that of gate;
-                                f64: what value leaves, behind it */
+                                f64: what value leaves, behind each */
     double most;             /* no product is larger */
     struct kn_ref_expression expression;
     bool failed;             /* out of memory */
@@ -53,7 +53,7 @@ is_wide(const struct kn_ref_problem *p)
 static size_t
 blocks_of(const struct kn_ref_problem *p)
 {
-    return p->gated || is_wide(p) ? 2 : 1;
+    return 1u + p->gated + is_wide(p);
 }
 
 static int64_t
