@@ -97,8 +97,11 @@ kn_asm_arg(struct select *s, int a)
         const struct kn_const *k = &s->f->konst[KN_REF_INDEX(r)];
 
         if (k->is_float && k->f != 0 && t && t->elem != KN_T_f32 &&
-            t->elem != KN_T_b1)
-            kn_asm_lack(s, "constants of 16 bits");
+            t->elem != KN_T_b1) {
+            if (t->elem != KN_T_f16)
+                kn_asm_lack(s, "constants of 16 bits");
+            return kn_asm_halves(s, number(k, NULL), t->n);
+        }
         return kn_imm(number(k, t));
     }
     o = s->val[KN_REF_INDEX(r)];

@@ -112,6 +112,8 @@ struct kn_asm_opnd kn_asm_mask(struct select *s, int a);
 struct kn_asm_opnd kn_asm_vector(struct select *s, struct kn_asm_opnd o);
 /* The same, of a constant once in a run: nobody may write it. */
 struct kn_asm_opnd kn_asm_held(struct select *s, struct kn_asm_opnd o);
+/* An f32's bits as f16, twice for n of more than one; none but a normal number. */
+struct kn_asm_opnd kn_asm_halves(struct select *s, int32_t bits, uint32_t n);
 struct kn_asm_opnd kn_asm_scalar(struct select *s, struct kn_asm_opnd o);
 void kn_asm_copy(struct select *s, struct kn_asm_opnd to,
                  struct kn_asm_opnd from);

@@ -46,6 +46,30 @@ one_for_all(struct select *s, struct kn_asm_opnd o)
     return o;
 }
 
+struct kn_asm_opnd
+kn_asm_halves(struct select *s, int32_t bits, uint32_t n)
+{
+    uint32_t x = (uint32_t)bits, exponent = (x >> 23 & 255) - 112, half;
+
+    if (exponent - 1 > 29 || x & 0x1fff)
+        kn_asm_lack(s, "this constant of 16 bits");
+    half = (x >> 16 & 0x8000) | exponent << 10 | (x >> 13 & 0x3ff);
+    return kn_imm((int32_t)(n > 1 ? half << 16 | half : half));
+}
+
+/* Two f16 of a register: what integer weights ask for. */
+static void
+half_pair(struct select *s)
+{
+    struct kn_type t = *kn_asm_type(s, s->i->dst);
+
+    if (s->i->op != KN_OP_fadd || t.elem != KN_T_f16 || t.n != 2)
+        kn_asm_lack(s, "this arithmetic on 16 bits");
+    else
+        VALU(s, v_pk_add_f16, kn_asm_dst(s), kn_asm_held(s, kn_asm_arg(s, 0)),
+             kn_asm_held(s, kn_asm_arg(s, 1)));
+}
+
 /* By element, or by two, in vector registers; a uniform result is moved back. */
 static void
 floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
@@ -53,8 +77,10 @@ floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
     struct kn_asm_opnd d = kn_asm_dst(s), x[3], to = d;
     uint32_t step;
 
-    if (kn_elems[kn_asm_type(s, s->i->dst)->elem].bits != 32)
-        kn_asm_lack(s, "arithmetic on 16 bits");
+    if (kn_elems[kn_asm_type(s, s->i->dst)->elem].bits != 32) {
+        half_pair(s);
+        return;
+    }
     for (int a = 0; a < nargs; a++)
         x[a] = kn_asm_arg(s, a);
     if (kn_asm_is_scalar(s, d))
