@@ -267,9 +267,28 @@ divide(struct select *s, bool remainder)
     return remainder ? r : q;
 }
 
+/* Floor of x m / 2^(32 + k), of an m of 33 bits whose upper one is not in `low`. */
+static void
+scale_down(struct select *s, const struct kn_asm_opnd xq[2], uint64_t m, int32_t k)
+{
+    struct kn_asm_opnd x = xq[0], q = xq[1], t;
+
+    if (!(m >> 32)) {
+        VALU(s, v_mul_hi_u32, q, x, kn_imm((int32_t)m));
+        VALU(s, v_lshrrev_b32, q, kn_imm(k), q);
+        return;
+    }
+    t = kn_asm_new(s->a, KN_ASM_V, 1);
+    VALU(s, v_mul_hi_u32, t, x, kn_imm((int32_t)(uint32_t)m));
+    VALU(s, v_sub_u32, q, x, t);
+    VALU(s, v_lshrrev_b32, q, kn_imm(1), q);
+    VALU(s, v_add_u32, q, q, t);
+    VALU(s, v_lshrrev_b32, q, kn_imm(k - 1), q);
+}
+
 /* By a constant: floor(x m / 2^(32 + k)) is x / y for every x where m is
  * 2^(32 + k) / y rounded up and m y exceeds 2^(32 + k) by at most 2^k
- * (Granlund and Montgomery 1994, theorem 4.2). */
+ * (Granlund and Montgomery 1994, theorem 4.2): of 7 and some others m has 33 bits. */
 static bool
 divide_lanes(struct select *s, bool remainder)
 {
@@ -279,14 +298,13 @@ divide_lanes(struct select *s, bool remainder)
 
     for (; by > 2 && k < 31; k++) {
         m = (1ull << (32 + k)) / by + 1;
-        if (m >> 32 || m * by - (1ull << (32 + k)) <= 1ull << k)
+        if (m * by - (1ull << (32 + k)) <= 1ull << k)
             break;
     }
-    if (!m || m >> 32)
+    if (!m || m >> 33)
         return false;
     q = remainder ? kn_asm_new(s->a, KN_ASM_V, 1) : kn_asm_dst(s);
-    VALU(s, v_mul_hi_u32, q, x, kn_imm((int32_t)m));
-    VALU(s, v_lshrrev_b32, q, kn_imm(k), q);
+    scale_down(s, (struct kn_asm_opnd[]){ x, q }, m, k);
     if (remainder) {
         VALU(s, v_mul_lo_u32, q, q, y);
         VALU(s, v_sub_u32, kn_asm_dst(s), x, q);
