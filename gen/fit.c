@@ -230,9 +230,9 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (kn_direct(p, g) && (kn_family_of(p)->routed ||
                             kn_reads_of(g) == KN_READS_TILE))
         return two_or_three(p, g); /* more spill scalars of the gathered views */
-    if (kn_reads_of(g) == KN_READS_TILE)
-        return kn_step_k(c, p, g->bk) == g->bk ? 2 : 1;
     g->stages = 1;
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return kn_form_lacks(p, g) ? 2 : 1;
     one = kn_tile_lds(c, p, g);
     want = 1 + (65535 + one) / one;
     g->stages = 2;

@@ -183,6 +183,8 @@ batches_slots(const kiln_problem *p, const struct kn_config *g)
         return kn_registers_batch(p, g);
     if (kn_reads_of(g) == KN_READS_STEP)
         return g->stages && kn_room_for_batches(p, g);
+    if (kn_reads_of(g) == KN_READS_TILE && !kn_direct(p, g) && !kn_dequant(p))
+        return true;
     return g->stages == (kn_8wave_one_slot(g) ? 1
                          : g->copies == KN_COPIES_LINES && !lags_by_quarters(p, g) ? 3
                          : 2);

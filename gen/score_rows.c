@@ -74,19 +74,44 @@ straddling(const kiln_problem *p, const struct kn_config *g,
     return kn_schedules[s->schedule].reads == KN_READS_HALVES ? 1.04 : 1.12;
 }
 
+/* Eight waves that have no registers for batches of scales beside sums and a K tile of
+ * rows at any byte, of so many bits an element. */
+static bool
+is_full(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
+{
+    uint32_t sums = g->bm * g->bn / (8 * 64);
+    uint32_t tile = (g->bm * bits_a + g->bn * bits_b) * g->bk / (32 * 8 * 64);
+
+    return g->wm * g->wn == 8 && sums + tile * 5 / 4 >= 150;
+}
+
+/* Whether MX scales beside operands that go through registers come in batches: of open
+ * stages with those of the row. */
+static bool
+has_batches(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+{
+    struct kn_config x = *g;
+
+    x.stages = g->stages ? g->stages : s->stages;
+    return kn_scale_batch(p, &x) &&
+           ((g->domain.align_a >= 4 && g->domain.align_b >= 4) ||
+            !is_full(g, kn_type_bits[p->a], kn_type_bits[p->b]));
+}
+
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
  * clipped, and batches of them shifted on their way through registers, those of
  * each K tile beside rows at any byte loaded singly or in twos: of `4-wave`, of
- * dwords, of an even pitch, of an odd one. Measured on 16x32 to 256x256 tiles of
+ * dwords, of an even pitch, of an odd one; beside rows at any byte `4-wave` has what others
+ * have, with which it is compared. Measured on 16x32 to 256x256 tiles of
  * mxfp8 and mxfp4; unknown of wgrad, whose groups end there, of a few rows or K
  * tiles, and of 6-bit types. */
 static double
 odd_scales(const kiln_problem *p, const struct kn_config *g,
            const struct kn_score *s)
 {
-    static const double whole[] = { 1.15, 1.3, 1.5, 1.5 },
-                        odd[] = { 1.1, 1.1, 1.2, 1.35 };
-    const double *by = kn_class_is_odd(s->class) ? odd : whole;
+    static const double whole[] = { 1.3, 1.5, 1.5 }, odd[] = { 1.1, 1.2, 1.35 };
+    bool loose = kn_class_is_odd(s->class);
+    const double *by = loose ? odd : whole;
     const struct kn_domain *d = &g->domain;
     struct kn_pitches at;
 
@@ -95,12 +120,24 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
         kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
         !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
         return 1;
-    if (kn_schedules[s->schedule].reads == KN_READS_TILE)
-        return by[0];
+    if (kn_schedules[s->schedule].reads == KN_READS_TILE && !loose)
+        return 1.15;
     if (d->align_sa >= 4 && d->align_sb >= 4)
-        return by[1];
+        return by[0];
     at = kn_pitches_of(p);
-    return (at.sa | at.sb) & 1 ? by[3] : by[2];
+    return (at.sa | at.sb) & 1 ? by[2] : by[1];
+}
+
+/* Rows that begin at dwords, or of fewer bits, have batches of scales where those the
+ * scores were measured with have no registers for them. Measured on 192x256 and 256x256
+ * tiles. */
+static double
+batched_at_dwords(const kiln_problem *p, const struct kn_config *g,
+                  const struct kn_score *s)
+{
+    uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b], bits = a > b ? a : b;
+
+    return kn_class_is_odd(s->class) && is_full(g, bits, bits) && has_batches(p, g, s) ? 0.78 : 1;
 }
 
 /* Shuffled scales of 8-bit types were measured with panels of B, whose copies take
@@ -152,5 +189,5 @@ kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                const struct kn_score *s)
 {
     return straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s) *
-           broken_lines(p, g, s);
+           batched_at_dwords(p, g, s) * broken_lines(p, g, s);
 }

@@ -124,6 +124,14 @@ mostly_empty(const kiln_problem *p, const struct kn_score *s,
            s->bn >= g->bn && s->bm * s->bn > g->bm * g->bn;
 }
 
+/* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too. */
+static bool
+loads_ahead(const kiln_problem *p, const struct kn_score *s)
+{
+    return p->scale == KILN_SCALE_MX32 && kn_class_is_odd(s->class) &&
+           kn_schedules[s->schedule].asm_only && p->k < 2 * (int64_t)s->bk;
+}
+
 /* What scores say nothing of: mostly empty tiles; scales that no long loop makes
  * good; groups in tiles of more rows than the choice has, or in `4-wave` of eight waves, or of a
  * short K that are stored an element a lane; a loop straight from memory where K is
@@ -138,7 +146,7 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
-           (scales_late(p, s->schedule) && p->k < 2560) ||
+           (scales_late(p, s->schedule) && p->k < 2560) || loads_ahead(p, s) ||
            (converts_in_one_slot(p, s->stages, s->bk) &&
             (kn_family_of(p)->ragged || p->k > LONG_ROWS)) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&

@@ -187,7 +187,7 @@ kn_scale_batch_k(const struct kn_config *g)
     bool step = kn_reads_of(g) == KN_READS_STEP;
     bool copied = g->domain.align_a >= 16 && g->domain.align_b >= 16;
     uint32_t most = step && copied ? 8
-                  : step || (g->copies == KN_COPIES_LINES && g->stages == 3) ? 4 : 32;
+                  : step || !copied || (g->copies == KN_COPIES_LINES && g->stages == 3) ? 4 : 32;
 
     if (k > most * g->bk)
         return most * g->bk;
