@@ -102,16 +102,26 @@ kn_quant_strips(const kiln_problem *p, const struct kn_config *g)
     return g->bm / kn_quant_strip(p, g);
 }
 
-/* Panels that a workgroup keeps in registers until it knows the scales, or 0. What is
- * made of elements of several rows is not known before all are there. */
-enum { KN_QUANT_KEPT = 8 };
+/* Panels that a workgroup keeps in registers until it knows the scales, or 0: 16 a lane
+ * each, of both halves where A is gated; silu and its loads have those of two more. */
+static inline uint32_t
+kn_quant_panel_registers(const kiln_problem *p)
+{
+    return kn_quant_gated(p) ? 32 : 16;
+}
+
+static inline uint32_t
+kn_quant_kept_most(const kiln_problem *p)
+{
+    return kn_quant_gated(p) ? 3 : 8;
+}
+
 static inline uint32_t
 kn_quant_kept(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t n = g->bn / KN_QUANT_PANEL;
 
-    return kn_quant_shared(p, g) && !kn_quant_gated(p) && !p->hadamard &&
-           n <= KN_QUANT_KEPT ? n : 0;
+    return kn_quant_shared(p, g) && n <= kn_quant_kept_most(p) ? n : 0;
 }
 
 /* Steps of rows whose loads are under way: where vector work takes longer than memory

@@ -219,8 +219,9 @@ shares_of(const kiln_problem *p, const struct kn_config *g)
 static int64_t
 fit_of_kept(const kiln_problem *p, uint32_t n, uint32_t strips)
 {
-    uint32_t by_lds = kn_targets[p->target].lds / (KN_QUANT_PANEL * 128);
-    uint32_t fit = 512 / ((strips > 1 ? 96 : 64) + 16 * n);
+    uint32_t by_lds = kn_targets[p->target].lds / (KN_QUANT_PANEL * 128 * (1 + kn_quant_gated(p)));
+    uint32_t work = (strips > 1 ? 96 : 64) + 44 * kn_quant_gated(p) + (p->hadamard ? 16 : 0);
+    uint32_t fit = 512 / (work + kn_quant_panel_registers(p) * n);
 
     return fit < by_lds ? fit : by_lds;
 }
@@ -261,7 +262,7 @@ kept_config(const kiln_problem *p, struct kn_config *g)
     int64_t strips = (p->k + g->bm - 1) / g->bm, most = kn_quant_apart(p) ? 1 : STRIPS_MOST;
     struct kn_config best = *g;
 
-    for (uint32_t n = 2; n <= KN_QUANT_KEPT && n < panels; n++)
+    for (uint32_t n = 2; n <= kn_quant_kept_most(p) && n < panels; n++)
         for (uint32_t t = 1; t <= most && t <= strips; t++) {
             share = share_of_kept(p, (panels + n - 1) / n * ((strips + t - 1) / t), n, t);
             if (share < lowest) {
@@ -289,7 +290,7 @@ turned_config(const kiln_problem *p, struct kn_config *g)
     g->bm = 16 * g->stages;
     g->bn = KN_QUANT_PANEL;
     g->bn *= p->out_scale == KILN_OUT_ROW ? shares_of(p, g) : panels_of(p, g);
-    if (kn_quant_shared(p, g) && !kn_quant_gated(p) && !p->hadamard)
+    if (kn_quant_shared(p, g))
         kept_config(p, g);
 }
 
