@@ -102,8 +102,21 @@ kn_quant_strips(const kiln_problem *p, const struct kn_config *g)
     return g->bm / kn_quant_strip(p, g);
 }
 
+/* What passes LDS is read so that matrix products transform it: lanes of a block are 16
+ * apart. Of 16-bit elements as they are; two transforms of 16 share a product, which
+ * makes NaNs of both where one has an infinity, as their common scale would. */
+static inline bool
+kn_quant_matrix(const kiln_problem *p, const struct kn_config *g)
+{
+    bool apart = p->hadamard == 16 && (p->out_scale == KILN_OUT_STATIC || p->amax);
+
+    return p->hadamard && kn_quant_has_turned(p) && p->a != KILN_F32 && !kn_quant_gated(p) &&
+           g->domain.vec > 1 && !apart;
+}
+
 /* Panels that a workgroup keeps in registers until it knows the scales, or 0: 16 a lane
- * each, of both halves where A is gated; silu and its loads have those of two more. */
+ * each, of both halves where A is gated; silu and its loads have those of two more. What
+ * is made of A has registers that rows of the other output would have waves for. */
 static inline uint32_t
 kn_quant_panel_registers(const kiln_problem *p)
 {
@@ -113,6 +126,8 @@ kn_quant_panel_registers(const kiln_problem *p)
 static inline uint32_t
 kn_quant_kept_most(const kiln_problem *p)
 {
+    if (kn_quant_apart(p) && (kn_quant_gated(p) || p->hadamard))
+        return 2;
     return kn_quant_gated(p) ? 3 : 8;
 }
 

@@ -60,12 +60,36 @@ select_readlane(struct select *s)
         kn_asm_vector(s, kn_asm_arg(s, 0)), at);
 }
 
+/* The values of the lanes l + by, or l ^ by. */
+static struct kn_asm_opnd
+lanes_at(struct select *s, struct kn_asm_opnd x, int32_t by, bool plus)
+{
+    struct kn_asm_opnd at = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd o[] = { kn_asm_new(s->a, KN_ASM_V, 1), at, x };
+
+    VALU(s, v_mbcnt_lo_u32_b32, at, kn_imm(-1), kn_imm(0));
+    at.fresh = 0;
+    VALU(s, v_mbcnt_hi_u32_b32, at, kn_imm(-1), at);
+    if (plus)
+        VALU(s, v_add_u32, at, kn_imm(by), at);
+    else
+        VALU(s, v_xor_b32, at, kn_imm(by), at);
+    VALU(s, v_lshlrev_b32, at, kn_imm(2), at);
+    o[0].fresh = 1;
+    kn_asm_add(s, KN_I_ds_bpermute_b32, 1, o, 3);
+    return o[0];
+}
+
 void
 select_roll(struct select *s)
 {
     struct kn_asm_opnd o[] = { kn_asm_dst(s),
                                kn_asm_vector(s, kn_asm_arg(s, 0)) };
 
+    if (s->i->attr[KN_A_span] == 16) {
+        kn_asm_copy(s, o[0], lanes_at(s, o[1], 64 - 16 * s->i->attr[KN_A_first], true));
+        return;
+    }
     from_lanes(s, KN_I_v_mov_b32, o, 2,
                kn_asm_mods(s, " row_ror:%d row_mask:0xf bank_mask:0xf",
                            s->i->attr[KN_A_first]));
@@ -134,23 +158,6 @@ select_flip(struct select *s)
     kn_asm_copy(s, kn_asm_dst(s), d);
 }
 
-/* The values of the lanes l ^ by. */
-static struct kn_asm_opnd
-lanes_across(struct select *s, struct kn_asm_opnd x, int32_t by)
-{
-    struct kn_asm_opnd at = kn_asm_new(s->a, KN_ASM_V, 1);
-    struct kn_asm_opnd o[] = { kn_asm_new(s->a, KN_ASM_V, 1), at, x };
-
-    VALU(s, v_mbcnt_lo_u32_b32, at, kn_imm(-1), kn_imm(0));
-    at.fresh = 0;
-    VALU(s, v_mbcnt_hi_u32_b32, at, kn_imm(-1), at);
-    VALU(s, v_xor_b32, at, kn_imm(by), at);
-    VALU(s, v_lshlrev_b32, at, kn_imm(2), at);
-    o[0].fresh = 1;
-    kn_asm_add(s, KN_I_ds_bpermute_b32, 1, o, 3);
-    return o[0];
-}
-
 /* Largest of the lanes l, l ^ 16, l ^ 32, l ^ 48: a swap of a value with a copy
  * leaves both of each pair of rows. Where there is none, the values of other
  * lanes come by LDS's crossbar. */
@@ -172,25 +179,30 @@ select_qmax(struct select *s)
             kn_asm_add(s, swap[k], 2, o, 2);
         } else {
             o[0] = x;
-            o[1] = lanes_across(s, x, 16 << k);
+            o[1] = lanes_at(s, x, 16 << k, false);
         }
         x = k ? kn_asm_dst(s) : kn_asm_new(s->a, KN_ASM_V, 1);
         VALU(s, v_max_f32, x, o[0], o[1]);
     }
 }
 
-/* Largest of 4, 8 or 16 lanes side by side, as unsigned numbers. */
+/* Largest of 4, 8 or 16 lanes side by side, or of four that are 16 apart, as unsigned
+ * numbers. */
 void
 select_nmax(struct select *s)
 {
     struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0));
+    bool apart = s->i->attr[KN_A_span] == 16;
 
     for (int k = 0; 1 << k < s->i->attr[KN_A_parts]; k++) {
         bool last = 2 << k == s->i->attr[KN_A_parts];
         struct kn_asm_opnd o[] = { last ? kn_asm_dst(s) : kn_asm_new(s->a, KN_ASM_V, 1),
                                    x, x };
 
-        from_lanes(s, KN_I_v_max_u32, o, 3, pairs[k]);
+        if (apart)
+            VALU(s, v_max_u32, o[0], x, lanes_at(s, x, 16 << k, false));
+        else
+            from_lanes(s, KN_I_v_max_u32, o, 3, pairs[k]);
         x = o[0];
     }
 }

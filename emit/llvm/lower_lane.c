@@ -80,9 +80,9 @@ lower_scan(struct lower *l, const struct kn_ins *i)
     low_set(l, i, x);
 }
 
-/* The value of lane l ^ by. */
+/* The value of another lane, which f makes of l and by: LDS's crossbar. */
 static LLVMValueRef
-lane_across(struct lower *l, LLVMValueRef u, uint32_t by)
+lane_at(struct lower *l, LLVMValueRef u, LLVMOpcode f, int32_t by)
 {
     LLVMValueRef at = low_intrinsic(l, &(struct low_call){
         "llvm.amdgcn.mbcnt.lo", { NULL }, 0,
@@ -91,39 +91,62 @@ lane_across(struct lower *l, LLVMValueRef u, uint32_t by)
     at = low_intrinsic(l, &(struct low_call){
         "llvm.amdgcn.mbcnt.hi", { NULL }, 0, { low_i32(l, UINT32_MAX), at },
         2 });
-    at = LLVMBuildXor(l->b, at, low_i32(l, by), "");
+    at = LLVMBuildBinOp(l->b, f, at, low_i32(l, by), "");
     at = LLVMBuildShl(l->b, at, low_i32(l, 2), "");
     return low_intrinsic(l, &(struct low_call){
         "llvm.amdgcn.ds.bpermute", { NULL }, 0, { at, u }, 2 });
 }
 
-/* Largest of the lanes l, l ^ 16, l ^ 32, l ^ 48: a swap of a value with
- * itself leaves both of each pair of rows. Where there is none, the values of
- * other lanes come by LDS's crossbar. */
-void
-lower_qmax(struct lower *l, const struct kn_ins *i)
+static LLVMValueRef
+lane_across(struct lower *l, LLVMValueRef u, int32_t by)
+{
+    return lane_at(l, u, LLVMXor, by);
+}
+
+typedef LLVMValueRef of_two(struct lower *, LLVMValueRef, LLVMValueRef);
+
+static LLVMValueRef
+largest_of(struct lower *l, LLVMValueRef x, LLVMValueRef y)
+{
+    return low_intrinsic(l, &(struct low_call){ "llvm.umax", { l->i32 }, 1, { x, y }, 2 });
+}
+
+static LLVMValueRef
+larger(struct lower *l, LLVMValueRef x, LLVMValueRef y)
+{
+    x = low_intrinsic(l, &(struct low_call){
+        "llvm.maxnum", { l->f32 }, 1, { LLVMBuildBitCast(l->b, x, l->f32, ""),
+                                        LLVMBuildBitCast(l->b, y, l->f32, "") }, 2 });
+    return LLVMBuildBitCast(l->b, x, l->i32, "");
+}
+
+/* f of the lanes l and l ^ (16 << s): a swap of a value with itself leaves both of each
+ * pair of rows. Where there is none, the values of other lanes come by LDS's crossbar. */
+static LLVMValueRef
+across_rows(struct lower *l, LLVMValueRef x, int s, of_two *f)
 {
     static const char *const swap[] = { "llvm.amdgcn.permlane16.swap",
                                         "llvm.amdgcn.permlane32.swap" };
-    LLVMValueRef x = low_get(l, i, 0), no = LLVMConstInt(l->i1, 0, 0);
+    LLVMValueRef no = LLVMConstInt(l->i1, 0, 0), pair;
+
+    if (!kn_targets[l->f->target].swaps)
+        return f(l, x, lane_across(l, x, 16 << s));
+    pair = low_intrinsic(l, &(struct low_call){ swap[s], { NULL }, 0, { x, x, no, no }, 4 });
+    return f(l, LLVMBuildExtractValue(l->b, pair, 0, ""),
+             LLVMBuildExtractValue(l->b, pair, 1, ""));
+}
+
+/* Largest of the lanes l, l ^ 16, l ^ 32, l ^ 48. */
+void
+lower_qmax(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef x = low_get(l, i, 0);
     LLVMTypeRef t = LLVMTypeOf(x);
 
-    for (int s = 0; s < 2; s++) {
-        LLVMValueRef u = LLVMBuildBitCast(l->b, x, l->i32, ""), a = u, b, pair;
-
-        if (kn_targets[l->f->target].swaps) {
-            pair = low_intrinsic(l, &(struct low_call){ swap[s], { NULL }, 0,
-                                                        { u, u, no, no }, 4 });
-            a = LLVMBuildExtractValue(l->b, pair, 0, "");
-            b = LLVMBuildExtractValue(l->b, pair, 1, "");
-        } else {
-            b = lane_across(l, u, 16u << s);
-        }
-        x = low_intrinsic(l, &(struct low_call){
-            "llvm.maxnum", { t }, 1, { LLVMBuildBitCast(l->b, a, t, ""),
-                                       LLVMBuildBitCast(l->b, b, t, "") }, 2 });
-    }
-    low_set(l, i, x);
+    x = LLVMBuildBitCast(l->b, x, l->i32, "");
+    for (int s = 0; s < 2; s++)
+        x = across_rows(l, x, s, larger);
+    low_set(l, i, LLVMBuildBitCast(l->b, x, t, ""));
 }
 
 /* The larger of two floats that are none below zero; a NaN is the largest. */
@@ -164,21 +187,23 @@ lower_amax(struct lower *l, const struct kn_ins *i)
 }
 
 /* Largest of 4, 8 or 16 lanes side by side, as unsigned numbers: DPP quad_perm
- * 1,0,3,2 and 2,3,0,1, row_half_mirror, row_mirror (CDNA3 ISA 13.4). */
+ * 1,0,3,2 and 2,3,0,1, row_half_mirror, row_mirror (CDNA3 ISA 13.4). Or of four that
+ * are 16 apart. */
 void
 lower_nmax(struct lower *l, const struct kn_ins *i)
 {
     static const uint32_t ctrl[] = { 0xb1, 0x4e, 0x141, 0x140 };
     LLVMValueRef x = low_arg(l, i, 0, l->i32);
 
-    for (int s = 0; 1 << s < i->attr[KN_A_parts]; s++) {
+    for (int s = 0; s < 2 && i->attr[KN_A_span] == 16; s++)
+        x = across_rows(l, x, s, largest_of);
+    for (int s = 0; 1 << s < i->attr[KN_A_parts] && i->attr[KN_A_span] == 1; s++) {
         LLVMValueRef moved = low_intrinsic(l, &(struct low_call){
             "llvm.amdgcn.update.dpp", { l->i32 }, 1,
             { low_i32(l, 0), x, low_i32(l, ctrl[s]), low_i32(l, 15),
               low_i32(l, 15), LLVMConstInt(l->i1, 1, 0) }, 6 });
 
-        x = low_intrinsic(l, &(struct low_call){
-            "llvm.umax", { l->i32 }, 1, { x, moved }, 2 });
+        x = largest_of(l, x, moved);
     }
     low_set(l, i, x);
 }
@@ -230,12 +255,16 @@ lower_flip(struct lower *l, const struct kn_ins *i)
 }
 
 /* The value `first` lanes before, around a row of 16: DPP row_ror (CDNA3 ISA
- * 13.4). */
+ * 13.4). Or of as many rows before, of lanes modulo 64. */
 void
 lower_roll(struct lower *l, const struct kn_ins *i)
 {
     enum { ROW_ROR = 0x120 };
 
+    if (i->attr[KN_A_span] == 16) {
+        low_set(l, i, lane_at(l, low_get(l, i, 0), LLVMAdd, 64 - 16 * i->attr[KN_A_first]));
+        return;
+    }
     low_set(l, i, low_intrinsic(l, &(struct low_call){
         "llvm.amdgcn.update.dpp", { l->i32 }, 1,
         { LLVMGetPoison(l->i32), low_get(l, i, 0),

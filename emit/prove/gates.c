@@ -251,7 +251,7 @@ enum { MOST_DEPTH = 32 };
 
 /* [*from, *to): the loop with the most matrix instructions of its own, the
  * inner one of two with as many (kn_cfg_main_loop). */
-static uint32_t
+static void
 find_main_loop(const struct kn_fn *f, size_t *from, size_t *to)
 {
     struct { size_t from; uint32_t n; bool loop; } open[MOST_DEPTH] = { 0 };
@@ -278,7 +278,6 @@ find_main_loop(const struct kn_fn *f, size_t *from, size_t *to)
             depth--;
         }
     }
-    return best;
 }
 
 struct kn_gate_plan
@@ -290,10 +289,11 @@ kn_gate_demand(struct kn_ctx *c, const struct kn_fn *f)
 
     p.max_lds = (uint32_t)kn_lds_bytes(f);
     p.max_regs = 512 / kn_waves_per_simd(f);
-    p.mfma = find_main_loop(f, &from, &to);
+    find_main_loop(f, &from, &to);
     vm = KN_NEW(c, uint8_t, to - from + 1);
     for (size_t i = from; i < to; i++) {
         p.walks |= f->ins[i].op == KN_OP_stg;
+        p.mfma += f->ins[i].op == KN_OP_mfma || f->ins[i].op == KN_OP_mfmas;
         if (f->ins[i].op == KN_OP_fence && f->ins[i].attr[KN_A_vm] < 63)
             vm[p.nvm++] = (uint8_t)f->ins[i].attr[KN_A_vm];
     }

@@ -70,8 +70,10 @@ kn_verify_format(const struct kn_fn *f, const struct kn_ins *i)
 kiln_status
 kn_verify_near(const struct kn_fn *f, const struct kn_ins *i)
 {
-    int32_t lanes = i->attr[KN_A_parts];
+    int32_t lanes = i->attr[KN_A_parts], span = i->attr[KN_A_span];
 
+    if (span != 1 && (span != 16 || lanes != 4))
+        return FAIL(f, i->at, "near.max takes lanes side by side, or parts=4 lanes with span=16");
     return lanes == 4 || lanes == 8 || lanes == 16 ? KILN_OK
            : FAIL(f, i->at, "near.max takes parts=4, 8 or 16 lanes");
 }

@@ -301,6 +301,20 @@ check_fours(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_transform(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst), from;
+    int32_t elem = i->attr[KN_A_elem], cols = i->attr[KN_A_cols];
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    from = type_of(f, i->arg[0]);
+    if ((elem != KN_T_bf16 && elem != KN_T_f16) || (cols != 16 && cols != 32))
+        return FAIL(f, i->at, "transform is of cols=16 or 32 numbers of bf16 or f16");
+    return t.elem == KN_T_f32 && t.n == 8 && t.lane && from.elem == KN_T_i32 && from.n == 4
+           ? KILN_OK : FAIL(f, i->at, "transform takes v.i32x4 and gives v.f32x8");
+}
+
+static kiln_status
 check_stepped(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst), from;
@@ -382,6 +396,8 @@ check_roll(const struct kn_fn *f, const struct kn_ins *i)
         return FAIL(f, i->at, "row.roll is for v.i32");
     if (i->attr[KN_A_first] < 1 || i->attr[KN_A_first] > 15)
         return FAIL(f, i->at, "row.roll goes around 16 lanes: first=1 to 15");
+    if (i->attr[KN_A_span] != 1 && (i->attr[KN_A_span] != 16 || i->attr[KN_A_first] > 3))
+        return FAIL(f, i->at, "row.roll goes around four rows of lanes: span=16, first=1 to 3");
     return need_same(f, i, t, 0);
 }
 
@@ -513,6 +529,7 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_unpack32] = check_unpack32,
     [KN_OP_fold] = check_fold,
     [KN_OP_fours] = check_fours, [KN_OP_stepped] = check_stepped,
+    [KN_OP_transform] = check_transform,
     [KN_OP_random] = check_random,
     [KN_OP_atrandom] = check_at_random,
     [KN_OP_nmax] = kn_verify_near,
