@@ -1,11 +1,15 @@
-/* distribute_transform.c - transform: Hadamard transforms of 32 or 16 numbers by matrix
- * products. Of lane 16 q + n the operand is elements 8 q to 8 q + 7 of vector n, and so
+/* distribute_transform.c - transform: Hadamard transforms of 32 or 16 numbers, 8 a lane.
+ *
+ * Of 16-bit numbers by matrix products. Of lane 16 q + n the operand is elements 8 q to 8 q + 7 of vector n, and so
  * is what comes back: rows of the matrix are in the order in which two products have
  * them, 8 q + 4 t + i in register i of product t (ir/mfma.def).
  *
  * Entry (o, d) is (-1)^popcount(o & d), or of 16 zero where bit 4 of both differs. With
  * o = 8 a + 4 t + b and d = 8 q + j its sign is the sum of those of a & q, t & j / 4 and
- * b & j % 4: the lane has the first and the last, and a dword those of two j. */
+ * b & j % 4: the lane has the first and the last, and a dword those of two j.
+ *
+ * Of f32 by butterflies, neighbours first: of a lane, two sums at a time, of two lanes
+ * side by side, of four. */
 #include "distribute.h"
 
 struct matrix {
@@ -87,8 +91,8 @@ products(struct dist *d, const struct matrix *m, const kn_ref pair[4], kn_ref fo
     }
 }
 
-kiln_status
-expand_transform(struct dist *d, const struct kn_ins *i)
+static void
+by_products(struct dist *d, const struct kn_ins *i)
 {
     struct matrix m = matrix_of(d, i);
     kn_ref pair[4], four[2];
@@ -97,5 +101,107 @@ expand_transform(struct dist *d, const struct kn_ins *i)
         pair[h] = dist_slice(d, i->arg[0], h);
     products(d, &m, pair, four);
     dist_cat_to(d, i->dst, four, 2);
+}
+
+/* ---- f32 ---- */
+
+static kn_ref
+two_of(struct dist *d, kn_ref x, kn_ref y)
+{
+    const kn_ref two[2] = { x, y };
+    kn_ref v = dist_temp(d, dist_vec(KN_T_f32, 2));
+
+    dist_cat_to(d, v, two, 2);
+    return v;
+}
+
+static kn_ref
+element(struct dist *d, kn_ref v, int32_t e)
+{
+    kn_ref x = dist_op(d, KN_OP_slice, kn_vf32, v, 0);
+
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = e;
+    return x;
+}
+
+static kn_ref
+number(struct dist *d, double x)
+{
+    return dist_op(d, KN_OP_mov, kn_vf32, kn_flt(d->out, x), 0);
+}
+
+/* Of a lane: elements e and e + 4 are beside each other. */
+static void
+in_lane(struct dist *d, kn_ref h[4])
+{
+    const struct kn_type two = dist_vec(KN_T_f32, 2);
+    kn_ref signs = two_of(d, number(d, 1), number(d, -1));
+
+    for (int s = 0; s < 2; s++)
+        for (int e = 0; e < 4; e++) {
+            int o = e | 1 << s;
+            kn_ref sum;
+
+            if (o == e)
+                continue;
+            sum = dist_op(d, KN_OP_fadd, two, h[e], h[o]);
+            h[o] = dist_fma_two(d, h[o], kn_flt(d->out, -1), h[e]);
+            h[e] = sum;
+        }
+    for (int e = 0; e < 4; e++) {
+        kn_ref fore = element(d, h[e], 0), rear = element(d, h[e], 1);
+
+        h[e] = dist_fma_two(d, two_of(d, rear, rear), signs, two_of(d, fore, fore));
+    }
+}
+
+/* Of lanes l and l ^ (1 << s). */
+static void
+across_lanes(struct dist *d, kn_ref h[4], int s)
+{
+    kn_ref lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
+    kn_ref sign = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shl, lane, 31 - s), 0x80000000);
+
+    sign = dist_as(d, KN_T_f32, 1, dist_ic(d, KN_OP_or, sign, 0x3f800000));
+    sign = two_of(d, sign, sign);
+    for (int e = 0; e < 4; e++) {
+        kn_ref twin = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), h[e], sign), half[2];
+
+        for (int32_t n = 0; n < 2; n++) {
+            half[n] = dist_op(d, KN_OP_fold, kn_vf32, element(d, h[e], n),
+                              element(d, twin, n));
+            d->out->ins[d->out->nins - 1].attr[KN_A_first] = s;
+            d->out->ins[d->out->nins - 1].attr[KN_A_swap] = 1;
+        }
+        h[e] = two_of(d, half[0], half[1]);
+    }
+}
+
+static void
+by_butterflies(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref h[4], v[8], four[2];
+
+    for (int32_t e = 0; e < 4; e++)
+        h[e] = two_of(d, element(d, i->arg[0], e), element(d, i->arg[0], e + 4));
+    in_lane(d, h);
+    for (int s = 0; s < i->attr[KN_A_cols] / 16; s++)
+        across_lanes(d, h, s);
+    for (int32_t e = 0; e < 8; e++)
+        v[e] = element(d, h[e % 4], e / 4);
+    for (int n = 0; n < 2; n++) {
+        four[n] = dist_temp(d, dist_vec(KN_T_f32, 4));
+        dist_cat_to(d, four[n], v + 4 * n, 4);
+    }
+    dist_cat_to(d, i->dst, four, 2);
+}
+
+kiln_status
+expand_transform(struct dist *d, const struct kn_ins *i)
+{
+    if (i->attr[KN_A_elem] == KN_T_f32)
+        by_butterflies(d, i);
+    else
+        by_products(d, i);
     return KILN_OK;
 }

@@ -308,10 +308,14 @@ check_transform(const struct kn_fn *f, const struct kn_ins *i)
 
     KN_TRY(need_registers(f, i, 0, 1));
     from = type_of(f, i->arg[0]);
-    if ((elem != KN_T_bf16 && elem != KN_T_f16) || (cols != 16 && cols != 32))
-        return FAIL(f, i->at, "transform is of cols=16 or 32 numbers of bf16 or f16");
-    return t.elem == KN_T_f32 && t.n == 8 && t.lane && from.elem == KN_T_i32 && from.n == 4
-           ? KILN_OK : FAIL(f, i->at, "transform takes v.i32x4 and gives v.f32x8");
+    if ((elem != KN_T_bf16 && elem != KN_T_f16 && elem != KN_T_f32) ||
+        (cols != 16 && cols != 32))
+        return FAIL(f, i->at, "transform is of cols=16 or 32 numbers of f32, bf16 or f16");
+    if (t.elem != KN_T_f32 || t.n != 8 || !t.lane)
+        return FAIL(f, i->at, "the result of transform is v.f32x8");
+    return elem == KN_T_f32 ? need_same(f, i, t, 0)
+         : from.elem == KN_T_i32 && from.n == 4 ? KILN_OK
+         : FAIL(f, i->at, "transform takes v.i32x4 of 16-bit numbers");
 }
 
 static kiln_status
