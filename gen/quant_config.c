@@ -119,13 +119,23 @@ row_config(const kiln_problem *p, struct kn_config *g)
     g->stages += !g->stages;
 }
 
+/* Both outputs are rounded at random, so that two hashes have registers: 107 to 120. */
+static bool
+hashes_twice(const kiln_problem *p)
+{
+    return p->round && kn_quant_dual(p);
+}
+
 /* As share_of, where two workgroups keep the memory of a compute unit busy: a last round
- * of so many takes no longer than they do. */
+ * of so many takes no longer than they do. What is bound by vector work needs fewer. */
 static int64_t
 share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
 {
-    int64_t own = (workgroups + kn_cus(p) - 1) / kn_cus(p), few = fit < 4 ? fit : 4, busy = own;
+    int64_t own = (workgroups + kn_cus(p) - 1) / kn_cus(p), few = hashes_twice(p) ? 3 : 4;
+    int64_t busy = own;
 
+    if (few > fit)
+        few = fit;
     if (own > fit && own % fit == 1)
         busy++;
     return (busy < few ? few : busy) * n + own;
@@ -158,7 +168,7 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
 {
     int64_t panels = (p->m + KN_QUANT_PANEL - 1) / KN_QUANT_PANEL, down, lowest = INT64_MAX, share;
     uint32_t lds = g->bm * KN_QUANT_PANEL * (kn_quant_gated(p) ? 4 : kn_type_bits[p->a] / 8);
-    uint32_t fit = kn_targets[p->target].lds / lds, step = 1 + kn_shuffled(p), best = 1;
+    uint32_t fit = kn_targets[p->target].lds / lds, step = 1 + kn_shuffled(p), best = 1, most;
 
     down = (p->k + g->bm - 1) / g->bm;
     if (g->domain.vec == 1 || (p->a == KILN_F32 && kn_quant_dual(p) && kn_quant_gated(p) &&
@@ -166,7 +176,8 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
         return 1;
     if (!p->m)
         return OPEN_PANELS;
-    fit = fit > 6 ? 6 : fit;
+    most = hashes_twice(p) ? 4 : 6;
+    fit = fit > most ? most : fit;
     for (uint32_t s = panels_most(p); s; s = s > step ? s - step : s == 1 ? 0 : 1) {
         share = share_of_panels(p, (panels + s - 1) / s * down, fit, s);
         if (share < lowest) {

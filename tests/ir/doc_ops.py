@@ -179,7 +179,7 @@ SENTENCES = {
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
                  "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
     "row.roll": "the value `first=` lanes before, around 16 lanes (DPP "
-                "`row_ror`)",
+                "`row_ror`); `span=16`: as many rows of 16 before, around 64",
     "rows.flip": "the first where bit 3 of lane `l` is `first=`, elsewhere the "
                  "second of lane `l ^ 8` (DPP `row_ror:8`)",
     "acc.gate": "16 gate columns and 16 up columns become 16 columns",
@@ -201,7 +201,11 @@ SENTENCES = {
     "fold": "sum over lane `l` and `l ^ 1`, `l ^ 2`, `7 - l` of 8 or `15 - l` "
             "of 16: of the first where bit `first` of `l` is 0, else of the second; "
             "`swap=1`: of the other lane's first and this one's second",
-    "near.max": "largest of each 4, 8 or 16 (`parts=`) lanes side by side, unsigned",
+    "near.max": "largest of each 4, 8 or 16 (`parts=`) lanes side by side, unsigned; "
+                "`span=16`: of 4 that are 16 apart",
+    "transform": "Hadamard's of `cols=` elements, not divided by their root: of v.f32x8, 8 "
+                 "elements each of lanes side by side, butterflies; of `elem=bf16` or "
+                 "`f16` in v.i32x4, of lanes 16 apart, matrix products; several operations",
     "cvt.8": "four 8-bit codes of four floats: nearest even, `i8` towards "
              "zero"
              " (`parts=2`: made by "

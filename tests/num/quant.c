@@ -236,6 +236,11 @@ test_kept(void **state)
         "--a f16 --out i8 -m 1032 -k 200 --amax --tile 256x384x1 --transpose",
         "--a f32 --out bf8 -m 1056 -k 104 --round stochastic --tile 64x640x1 --transpose",
         "--a f32 --out fp8 -m 904 -k 136 --amax --transpose --split-k 1",
+        "--a bf16 --out fp8 -m 1400 -k 328 --act silu --tile 192x256x1 --transpose",
+        "--a f16 --out bf8 -m 1408 -k 200 --act silu --hadamard 16 --tile 128x384x1 --transpose",
+        "--a f32 --out i8 -m 1408 -k 104 --hadamard 32 --amax --tile 64x640x1 --transpose",
+        "--a bf16 --out fp8 -m 1408 -k 328 --hadamard 32 --tile 192x640x1 --transpose --wg 1,2",
+        "--a f16 --out fp8 -m 1408 -k 160 --act silu --hadamard 32 --tile 64x256x512 --dual",
         "--a bf16 --out i8 -m 1400 -k 200 --tile 128x256x512 --dual",
         "--a f32 --out fp8 -m 1400 -k 136 --amax --tile 64x896x512 --dual --wg 0,30" };
 
