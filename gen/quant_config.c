@@ -79,24 +79,28 @@ steps_of(const kiln_problem *p, uint32_t columns)
 }
 
 /* Rows that a workgroup has one after another, where each is loaded while the one
- * before becomes codes; lines of f32 change lanes in LDS meanwhile. */
+ * before becomes codes: after silu, and of what takes long to round. Lines of f32 change
+ * lanes in LDS meanwhile. More of silu would come nearer to the data sheet's memory than
+ * is counted on where little of that is spare (ahead_of_work). */
 static uint32_t
 rows_of(const kiln_problem *p, const struct kn_config *g)
 {
+    bool slow = p->round && kn_targets[p->target].vector_per_byte <= ROUND_WORK;
     int64_t lowest = INT64_MAX, share;
-    uint32_t best = 1;
+    uint32_t best = 1, most = slow ? ROW_STEPS : 1;
 
-    if (g->domain.vec == 1 || p->a == KILN_F32 || !p->round || g->wn > 4 ||
-        kn_targets[p->target].vector_per_byte > ROUND_WORK)
+    if (g->domain.vec == 1 || p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p))
         return 1;
-    for (uint32_t s = ROW_STEPS; s; s--) {
+    if (kn_quant_gated(p) && g->wn == 4)
+        most = kn_targets[p->target].memory_spare < 25 ? 2 : ROW_STEPS;
+    for (uint32_t s = most; s; s /= 2) {
         share = share_of(p, (p->m + g->wm * s - 1) / (g->wm * s), 32 / (g->wm * g->wn), s);
         if (share < lowest) {
             lowest = share;
             best = s;
         }
     }
-    return p->m ? best : 2;
+    return p->m || most < 2 ? best : 2;
 }
 
 /* A row is in the registers of one wave, of 4 or of 16: 512 elements a wave and
@@ -414,7 +418,7 @@ kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 struct kn_limits
 kn_quant_limits(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t reach = g->bm > g->wm ? g->bm + g->wm : g->bm; /* and rows behind */
+    uint32_t behind = g->wm + kn_quant_gated(p), reach = g->bm > g->wm ? g->bm + behind : g->bm;
     int64_t pitch = KN_REACH / (kn_quant_has_turned(p) ? KN_QUANT_PANEL : reach);
     int64_t row = (int64_t)1 << 30;
     int64_t bytes = kn_type_bits[p->a] / 8;

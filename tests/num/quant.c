@@ -258,6 +258,18 @@ test_three_steps(void **state)
     run_all(*state, all, sizeof all / sizeof *all);
 }
 
+/* Rows one after another, by as many as have addresses (five were refused). */
+static void
+test_in_turn(void **state)
+{
+    static const char *const all[] = {
+        "--a bf16 --out fp8 -m 5000 -k 7168 --round stochastic --wg 0,3",
+        "--a f16 --out i8 -m 5000 -k 7168 --act silu --amax --wg 0,3",
+        "--a bf16 --out fp8 -m 1500 -k 4104 --act silu --wg 0,180" };
+
+    run_all(*state, all, sizeof all / sizeof *all);
+}
+
 /* ---- the judge ---- */
 
 static uint64_t
@@ -297,6 +309,7 @@ main(int argc, char **argv)
         { "columns that workgroups share", test_shared, NULL, NULL, &s },
         { "strips that they keep", test_kept, NULL, NULL, &s },
         { "rows of three steps", test_three_steps, NULL, NULL, &s },
+        { "rows one after another", test_in_turn, NULL, NULL, &s },
         { "a wrong code and a wrong scale are found", test_judge, NULL, NULL,
           NULL },
     };
