@@ -1,8 +1,8 @@
 /* distribute_transform.c - transform: Hadamard transforms of 32 or 16 numbers, 8 a lane.
  *
- * Of 16-bit numbers by matrix products. Of lane 16 q + n the operand is elements 8 q to 8 q + 7 of vector n, and so
- * is what comes back: rows of the matrix are in the order in which two products have
- * them, 8 q + 4 t + i in register i of product t (ir/mfma.def).
+ * Of 16-bit numbers by matrix products. Of lane 16 q + n the operand is elements 8 q to
+ * 8 q + 7 of vector n, and so is what comes back: rows of the matrix are in the order in
+ * which two products have them, 8 q + 4 t + i in register i of product t (ir/mfma.def).
  *
  * Entry (o, d) is (-1)^popcount(o & d), or of 16 zero where bit 4 of both differs. With
  * o = 8 a + 4 t + b and d = 8 q + j its sign is the sum of those of a & q, t & j / 4 and
