@@ -115,7 +115,8 @@ kn_quant_matrix(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Panels that a workgroup keeps in registers until it knows the scales, or 0: 16 a lane
- * each, of both halves where A is gated; silu and its loads have those of two more. What
+ * each, of both halves where A is gated; silu and its loads have those of two more,
+ * a transform too, and a hash beside it that of one. What
  * is made of A has registers that rows of the other output would have waves for. */
 static inline uint32_t
 kn_quant_panel_registers(const kiln_problem *p)
@@ -128,7 +129,7 @@ kn_quant_kept_most(const kiln_problem *p)
 {
     if (kn_quant_apart(p) && (kn_quant_gated(p) || p->hadamard))
         return 2;
-    return kn_quant_gated(p) ? 3 : 8;
+    return kn_quant_gated(p) ? 3 : !p->hadamard ? 8 : p->round ? 5 : 6;
 }
 
 static inline uint32_t
