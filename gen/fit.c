@@ -198,6 +198,21 @@ two_or_three(const kiln_problem *p, const struct kn_config *g)
     return g->copies == KN_COPIES_LINES && kn_form_lacks(p, &two) ? 3 : 2;
 }
 
+/* Of moe: more where few workgroups share a compute unit, since each waits for memory
+ * (docs/moe.md). */
+static uint32_t
+routed_stages(const kiln_problem *p, const struct kn_config *g)
+{
+    uint64_t n = kn_tiles_of(p, g->bm, g->bn), cus = kn_cus(p);
+    uint32_t most = n <= cus ? 4 : n <= 2 * cus ? 3 : 2;
+    struct kn_config more = *g;
+
+    for (more.stages = most; more.stages > 2 && kn_form_lacks(p, &more); more.stages--)
+        ;
+    return p->block_m <= 32 && kn_reads_of(g) == KN_READS_STEP && g->copies != KN_COPIES_LINES
+               ? more.stages : two_or_three(p, g);
+}
+
 /* Whether a K tile more is worth having in registers: of small tiles, which wait for
  * memory, of the assembly lowering (docs/timing.md). */
 static bool
@@ -227,9 +242,10 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (kn_direct_to_reg(g))
         return !kn_schedules[g->schedule].unrolled || p->k <= 2 * (int64_t)g->bk
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
-    if (kn_direct(p, g) && (kn_family_of(p)->routed ||
-                            kn_reads_of(g) == KN_READS_TILE))
-        return two_or_three(p, g); /* more spill scalars of the gathered views */
+    if (kn_direct(p, g) && kn_family_of(p)->routed)
+        return routed_stages(p, g);
+    if (kn_direct(p, g) && kn_reads_of(g) == KN_READS_TILE)
+        return two_or_three(p, g);
     g->stages = 1;
     if (kn_reads_of(g) == KN_READS_TILE)
         return kn_form_lacks(p, g) ? 2 : 1;
