@@ -283,16 +283,19 @@ widens_routed(const kiln_problem *p)
            kn_targets[p->target].dma == 16 && p->k >= 2048;
 }
 
+/* K tiles of moe whose rows are whole lines of 128 bytes, of 8-bit rows that are not copied
+ * to LDS as they are: of half a line each is loaded twice (docs/moe.md). */
 static void
 deepen_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open)
 {
+    bool lines = kn_family_of(p)->routed && kn_type_bits[p->a] == 8 && !kn_dequant(p);
     struct kn_config try = *g;
 
     try.bk = 128;
     if (open)
         try.domain = kn_domain_of(p, 256, try.bk);
-    if (g->bk < 128 && !kn_bk_lacks(c, p, &try) &&
-        kn_tile_fit(c, p, &try) && try.stages >= 2)
+    if ((lines || widens_routed(p)) && g->bk < 128 && p->k > g->bk &&
+        !kn_bk_lacks(c, p, &try) && kn_tile_fit(c, p, &try))
         *g = try;
 }
 
@@ -367,7 +370,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         if (open->bk)
             deepen(c, p, &try, open->domain,
                    kn_tiles_of(p, t->bm, t->bn));
-        if (open->bk && widens_routed(p))
+        if (open->bk)
             deepen_routed(c, p, &try, open->domain);
         if (open->bk)
             prefer_fold(c, p, &try, open->domain);
