@@ -69,6 +69,24 @@ dist_slice(struct dist *d, kn_ref v, uint32_t first)
     return x;
 }
 
+kn_ref
+dist_float(struct dist *d, kn_ref v, uint32_t n)
+{
+    kn_ref x = dist_op(d, KN_OP_slice, kn_vf32, v, 0);
+
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)n;
+    return x;
+}
+
+kn_ref
+dist_floats(struct dist *d, const kn_ref *one, uint32_t n)
+{
+    kn_ref v = dist_temp(d, dist_vec(KN_T_f32, n));
+
+    dist_cat_to(d, v, one, n);
+    return v;
+}
+
 void
 dist_cat_to(struct dist *d, kn_ref dst, const kn_ref *part, uint32_t n)
 {

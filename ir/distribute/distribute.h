@@ -201,6 +201,9 @@ struct kn_ins dist_lag_read(struct dist *d, kn_ref slot, uint32_t piece);
 
 /* ---- distribute_copy.c ---- */
 kn_ref dist_slice(struct dist *d, kn_ref v, uint32_t first);
+kn_ref dist_float(struct dist *d, kn_ref v, uint32_t n);  /* number n of a vector of f32 */
+/* n f32 as one value. */
+kn_ref dist_floats(struct dist *d, const kn_ref *one, uint32_t n);
 kn_ref dist_cat(struct dist *d, const kn_ref *part, uint32_t n);
 /* The same, in registers that are there. */
 void dist_cat_to(struct dist *d, kn_ref dst, const kn_ref *part, uint32_t n);

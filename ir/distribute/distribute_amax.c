@@ -52,9 +52,7 @@ columns_within(const struct amax *a)
                                         dist_int(d, 0) });
             one[k] = dist_op(d, KN_OP_bits, kn_vf32, yes, 0);
         }
-        in[y] = dist_temp(d, dist_vec(KN_T_f32, 4));
-        dist_cat_to(d, in[y], one, 4);
-        in[y] = dist_as_type(d, in[y], kn_val(d->out, d->most)->type.elem);
+        in[y] = dist_as_type(d, dist_floats(d, one, 4), kn_val(d->out, d->most)->type.elem);
     }
     return in;
 }

@@ -435,17 +435,14 @@ four_codes(struct dist *d, const struct dist_run *r, uint8_t elem, kn_ref v,
 static kn_ref
 four_floats(struct dist *d, const struct dist_run *r, uint32_t x)
 {
-    const struct kn_type t = dist_vec(KN_T_f32, 4);
-    kn_ref one[4], v;
+    kn_ref one[4];
 
     for (uint32_t k = 0; k < 4; k++)
         one[k] = r->from == KN_T_bf16 ? dist_element(d, r, 4 * x + k)
                                       : half_float(d, r->word[2 * x + k / 2], k % 2);
     if (r->from == KN_T_bf16)
-        return dist_op(d, KN_OP_bits, t, dist_cat(d, one, 4), 0);
-    v = dist_temp(d, t);
-    dist_cat_to(d, v, one, 4);
-    return v;
+        return dist_as(d, KN_T_f32, 4, dist_cat(d, one, 4));
+    return dist_floats(d, one, 4);
 }
 
 /* A run: lanes side by side hold a row's 128. */

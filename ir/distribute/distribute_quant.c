@@ -40,9 +40,8 @@ largest(struct dist *d, kn_ref x, kn_ref y)
     lo = dist_op(d, KN_OP_fmul, t, lo, kn_flt(d->out, -1));
     hi = dist_op(d, KN_OP_fmax, t, hi, lo);
     for (int e = 0; e < 4; e++) {
-        kn_ref s = dist_op(d, KN_OP_slice, kn_vf32, hi, 0);
+        kn_ref s = dist_float(d, hi, (uint32_t)e);
 
-        d->out->ins[d->out->nins - 1].attr[KN_A_first] = e;
         m = m ? dist_op(d, KN_OP_fmax, kn_vf32, m, s) : s;
     }
     return dist_op(d, KN_OP_qmax, kn_vf32, m, 0);
@@ -198,16 +197,6 @@ block_byte(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
-/* Elements x to x + 3 of a run as one value. */
-static kn_ref
-four_of(struct dist *d, const kn_ref *v)
-{
-    kn_ref to = dist_temp(d, dist_vec(KN_T_f32, 4));
-
-    dist_cat_to(d, to, v, 4);
-    return to;
-}
-
 /* Codes of a run, 4 bits each. */
 static void
 put_codes(struct dist *d, const struct kn_ins *i, const struct dist_run *r,
@@ -263,7 +252,7 @@ put_values(struct dist *d, const struct kn_ins *i, const struct dist_run *r,
 
         for (int k = 0; k < 4; k++)
             v[k] = fp4_value(d, dist_element(d, r, (uint32_t)(4 * x + k)), inverse);
-        word[x] = dist_op(d, KN_OP_cvt8, kn_v32, four_of(d, v), 0);
+        word[x] = dist_op(d, KN_OP_cvt8, kn_v32, dist_floats(d, v, 4), 0);
         d->out->ins[d->out->nins - 1].attr[KN_A_elem] = KN_T_fp8;
     }
     dist_store_lds(d, (struct dist_place){ i->arg[0], r->at[0], 0 },

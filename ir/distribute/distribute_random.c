@@ -194,10 +194,7 @@ four(struct dist *d, const kn_ref x[4])
 static kn_ref
 element(struct dist *d, kn_ref v, uint32_t e)
 {
-    kn_ref x = dist_op(d, KN_OP_slice, kn_vf32, v, 0);
-
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)e;
-    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
+    return dist_op(d, KN_OP_bits, kn_v32, dist_float(d, v, e), 0);
 }
 
 /* -1/2 to 1/2 of a step, of a value from 1 to 2. */

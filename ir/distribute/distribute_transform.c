@@ -108,20 +108,7 @@ by_products(struct dist *d, const struct kn_ins *i)
 static kn_ref
 two_of(struct dist *d, kn_ref x, kn_ref y)
 {
-    const kn_ref two[2] = { x, y };
-    kn_ref v = dist_temp(d, dist_vec(KN_T_f32, 2));
-
-    dist_cat_to(d, v, two, 2);
-    return v;
-}
-
-static kn_ref
-element(struct dist *d, kn_ref v, int32_t e)
-{
-    kn_ref x = dist_op(d, KN_OP_slice, kn_vf32, v, 0);
-
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = e;
-    return x;
+    return dist_floats(d, (kn_ref[2]){ x, y }, 2);
 }
 
 static kn_ref
@@ -149,7 +136,7 @@ in_lane(struct dist *d, kn_ref h[4])
             h[e] = sum;
         }
     for (int e = 0; e < 4; e++) {
-        kn_ref fore = element(d, h[e], 0), rear = element(d, h[e], 1);
+        kn_ref fore = dist_float(d, h[e], 0), rear = dist_float(d, h[e], 1);
 
         h[e] = dist_fma_two(d, two_of(d, rear, rear), signs, two_of(d, fore, fore));
     }
@@ -167,9 +154,9 @@ across_lanes(struct dist *d, kn_ref h[4], int s)
     for (int e = 0; e < 4; e++) {
         kn_ref twin = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), h[e], sign), half[2];
 
-        for (int32_t n = 0; n < 2; n++) {
-            half[n] = dist_op(d, KN_OP_fold, kn_vf32, element(d, h[e], n),
-                              element(d, twin, n));
+        for (uint32_t n = 0; n < 2; n++) {
+            half[n] = dist_op(d, KN_OP_fold, kn_vf32, dist_float(d, h[e], n),
+                              dist_float(d, twin, n));
             d->out->ins[d->out->nins - 1].attr[KN_A_first] = s;
             d->out->ins[d->out->nins - 1].attr[KN_A_swap] = 1;
         }
@@ -182,17 +169,15 @@ by_butterflies(struct dist *d, const struct kn_ins *i)
 {
     kn_ref h[4], v[8], four[2];
 
-    for (int32_t e = 0; e < 4; e++)
-        h[e] = two_of(d, element(d, i->arg[0], e), element(d, i->arg[0], e + 4));
+    for (uint32_t e = 0; e < 4; e++)
+        h[e] = two_of(d, dist_float(d, i->arg[0], e), dist_float(d, i->arg[0], e + 4));
     in_lane(d, h);
     for (int s = 0; s < i->attr[KN_A_cols] / 16; s++)
         across_lanes(d, h, s);
-    for (int32_t e = 0; e < 8; e++)
-        v[e] = element(d, h[e % 4], e / 4);
-    for (int n = 0; n < 2; n++) {
-        four[n] = dist_temp(d, dist_vec(KN_T_f32, 4));
-        dist_cat_to(d, four[n], v + 4 * n, 4);
-    }
+    for (uint32_t e = 0; e < 8; e++)
+        v[e] = dist_float(d, h[e % 4], e / 4);
+    for (int n = 0; n < 2; n++)
+        four[n] = dist_floats(d, v + 4 * n, 4);
     dist_cat_to(d, i->dst, four, 2);
 }
 

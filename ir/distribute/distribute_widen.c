@@ -398,8 +398,7 @@ dist_e4m3(struct dist *d, kn_ref x, uint32_t b)
     bool fnuz = kn_targets[d->in->target].fnuz;
 
     x = unpack(d, KN_T_fp8, fnuz ? to_fnuz(d, KN_T_e4m3, x) : x, b & 2);
-    x = dist_op(d, KN_OP_slice, kn_vf32, x, 0);
-    d->out->ins[d->out->nins - 1].attr[KN_A_first] = b & 1;
+    x = dist_float(d, x, b & 1);
     return !fnuz ? x
          : dist_op(d, KN_OP_fmul, kn_vf32, x,
                    kn_flt(d->out, (double)(1 << shift_of(KN_T_e4m3, KN_T_fp8))));
