@@ -239,8 +239,7 @@ deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,
     /* Of 6-bit types the next one spills (measured). */
     bool six = bits == 6 || kn_elems[s.tb].bits == 6;
 
-    if (kn_family_of(p)->routed || (kn_dequant(p) && !kn_widens_scaled(p)) ||
-        p->scale_layout ||
+    if ((kn_dequant(p) && !kn_widens_scaled(p)) || p->scale_layout ||
         p->scale == KILN_SCALE_BLOCK128 || g->bm * g->bn > (six ? 128 * 64 : 128 * 128))
         return;
     if (p->scale == KILN_SCALE_MX32)
@@ -288,7 +287,7 @@ widens_routed(const kiln_problem *p)
 static void
 deepen_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open)
 {
-    bool lines = kn_family_of(p)->routed && kn_type_bits[p->a] == 8 && !kn_dequant(p);
+    bool lines = kn_type_bits[p->a] == 8 && !kn_dequant(p);
     struct kn_config try = *g;
 
     try.bk = 128;
@@ -367,11 +366,10 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         if ((found && cost >= best && (!moe || cost <= 0 || cost > best)) ||
             !kn_shareable(&try))
             continue;
-        if (open->bk)
-            deepen(c, p, &try, open->domain,
-                   kn_tiles_of(p, t->bm, t->bn));
-        if (open->bk)
+        if (open->bk && moe)
             deepen_routed(c, p, &try, open->domain);
+        else if (open->bk)
+            deepen(c, p, &try, open->domain, kn_tiles_of(p, t->bm, t->bn));
         if (open->bk)
             prefer_fold(c, p, &try, open->domain);
         if (!fits(c, p, &try)) {

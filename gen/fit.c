@@ -198,19 +198,20 @@ two_or_three(const kiln_problem *p, const struct kn_config *g)
     return g->copies == KN_COPIES_LINES && kn_form_lacks(p, &two) ? 3 : 2;
 }
 
-/* Of moe: more where few workgroups share a compute unit, since each waits for memory
- * (docs/moe.md). */
+/* Of moe's blocks of few rows: more where few workgroups share a compute unit, since each
+ * waits for memory (docs/moe.md); of tokens to come as of many. */
 static uint32_t
 routed_stages(const kiln_problem *p, const struct kn_config *g)
 {
     uint64_t n = kn_tiles_of(p, g->bm, g->bn), cus = kn_cus(p);
-    uint32_t most = n <= cus ? 4 : n <= 2 * cus ? 3 : 2;
     struct kn_config more = *g;
 
-    for (more.stages = most; more.stages > 2 && kn_form_lacks(p, &more); more.stages--)
-        ;
-    return p->block_m <= 32 && kn_reads_of(g) == KN_READS_STEP && g->copies != KN_COPIES_LINES
-               ? more.stages : two_or_three(p, g);
+    if (!n || p->block_m > 32 || kn_reads_of(g) != KN_READS_STEP || g->copies == KN_COPIES_LINES)
+        return two_or_three(p, g);
+    more.stages = n <= cus ? 4 : n <= 2 * cus ? 3 : 2;
+    while (more.stages > 2 && kn_form_lacks(p, &more))
+        more.stages--;
+    return more.stages;
 }
 
 /* Whether a K tile more is worth having in registers: of small tiles, which wait for
