@@ -136,7 +136,8 @@ kn_asm_is_partial(const struct kn_asm_op *x)
 static inline bool
 kn_asm_keeps(const struct kn_asm_op *x)
 {
-    return kn_asm_is_partial(x) || kn_isa[x->isa].flags & KN_IF_RMW;
+    return kn_asm_is_partial(x) || kn_isa[x->isa].flags & KN_IF_RMW ||
+           (x->ndst && kn_isa[x->isa].atomic);
 }
 
 /* A load that goes to LDS, whose place is in M0. */
