@@ -226,6 +226,8 @@ needs_panels(const kiln_problem *p, struct kn_config *g)
 static kiln_status
 choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
+    needs_panels(p, g);
+    kn_map_panels(p, g);
     KN_TRY(check_split(c, p, g));
     choose_early(p, g);
     if (!g->xcd)
@@ -233,7 +235,6 @@ choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (!g->group_m)
         g->group_m = 4;
     choose_map(p, g);
-    needs_panels(p, g);
     choose_store(c, p, g);
     return kn_form_allowed(c, p, g, KN_DECIDED);
 }

@@ -98,6 +98,8 @@ kn_4wave_packed(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
 {
+    if (kn_panels(p, g))
+        return true;
     return g->split_k > 1 && !g->split_after && !g->cus && g->abi != KN_ABI_AITER &&
            !p->beta && !kn_writes_scales(p) && p->out_scale != KILN_OUT_STATIC && !p->amax &&
            !p->out2 && !p->round && !p->expression[0] && !kn_gated(p) && !kn_wide_sums(p);
@@ -113,9 +115,17 @@ kn_joins_all(const kiln_problem *p, const struct kn_config *g)
 
     if (g->join)
         return g->join == KN_JOIN_ALL;
+    if (kn_panels(p, g))
+        return kn_panels_meet(p, g);
     return kn_may_join_all(p, g) && !kn_family_of(p)->ragged && p->m && p->n &&
            blocks >= 4 && blocks <= 16 &&
            kn_tiles_of(p, g->bm, g->bn) * g->split_k <= kn_cus(p);
+}
+
+bool
+kn_joins_slices(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_joins_all(p, g) && !kn_panels(p, g);
 }
 
 bool

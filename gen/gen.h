@@ -169,7 +169,7 @@ struct kn_config {
     uint32_t stagger;        /* > 1: K tiles that a tile may begin at, by its
                                 number; behind the last K tile it goes on with
                                 the first */
-    enum kn_join join;       /* of split_k > 1 */
+    enum kn_join join;       /* of split_k > 1, and of panels */
     enum kn_copies copies;
     enum kn_store store;
     enum kn_lowering lowering;

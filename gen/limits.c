@@ -81,7 +81,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     if (p->zero_points)
         zero_limits(p, g, &l);
     if (kn_panels(p, g))     /* 16 rows within 31 bits (launch.def) */
-        l.n = least(l.n, KN_REACH / 68 - 256);
+        l.n = least(l.n, KN_REACH / 72 - 256);
     if (kn_schedules[g->schedule].unrolled)
         l.k = least(l.k, (int64_t)g->stages * g->bk);
     return l;

@@ -1,6 +1,9 @@
 /* output.c - outputs of 8 bits or of MX types, and their scales. */
 #include "panels.h"
 
+#include "choose.h"
+#include "forms.h"
+
 #include <string.h>
 
 enum { WIDEST = 256 };       /* tile, in columns */
@@ -45,6 +48,77 @@ kn_panels(const kiln_problem *p, const struct kn_config *g)
 {
     return p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&
            (g->domain.panels || kn_b_columns(p) > WIDEST);
+}
+
+/* A round of a launch: the tiles there are, those along a row, and those that run at
+ * once on all compute units or, if a few rows fill it, on a chiplet's. */
+struct round {
+    uint64_t tiles, along, cus, room;
+    bool one;                /* all tiles and their shares run at once */
+};
+
+/* Workgroups that a compute unit is known to have at once; loops without LDS as many as
+ * registers allow, of which codes need more. */
+static uint64_t
+beside(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config loop = *g;
+    const struct kn_score *s;
+    bool straight = kn_direct_to_reg(g);
+
+    if (straight)
+        loop.schedule = KN_SCHED_DIRECT;
+    s = kn_score_row(p, &loop);
+    return !s ? 1 : straight ? (3 * s->residents + 3) / 4 : s->residents;
+}
+
+static struct round
+round_of(const kiln_problem *p, const struct kn_config *g)
+{
+    uint64_t columns = kn_tile_columns(p, g);
+    uint64_t cus = g->cus ? g->cus : kn_cus(p) * beside(p, g), die = cus / kn_xcds(p);
+    struct round r = { .tiles = kn_tiles_of(p, g->bm, g->bn), .cus = cus,
+                       .along = ((uint64_t)p->n + columns - 1) / columns };
+
+    r.room = 4 * r.along <= die ? die : cus;
+    r.one = !g->cus && r.tiles * (g->split_k ? g->split_k : 1) <= cus;
+    return r;
+}
+
+/* Rows of tiles that fill the room. What there is room for beside them begins early and
+ * waits: little, or there are none. */
+static uint32_t
+rows_of(const kiln_problem *p, const struct kn_config *g, const struct round *r)
+{
+    uint64_t rows = r->along ? r->room / r->along : 0;
+
+    if (g->split_k > 1 || kn_family_of(p)->ragged || kn_family_of(p)->routed ||
+        4 * (r->room - rows * r->along) * (r->tiles / r->cus) > r->room)
+        return 0;
+    return (uint32_t)rows;
+}
+
+bool
+kn_panels_meet(const kiln_problem *p, const struct kn_config *g)
+{
+    struct round r = round_of(p, g);
+    bool mapped = g->group_m || g->xcd_run || g->xcd;
+
+    return kn_panels(p, g) && p->m && p->n && (r.one || (!mapped && rows_of(p, g, &r)));
+}
+
+void
+kn_map_panels(const kiln_problem *p, struct kn_config *g)
+{
+    struct round r = round_of(p, g);
+
+    if (!kn_panels_meet(p, g) || g->join == KN_JOIN_LAST)
+        return;
+    g->join = KN_JOIN_ALL;
+    if (r.one)
+        return;
+    g->group_m = rows_of(p, g, &r);
+    g->xcd_run = (uint32_t)(r.room == r.cus ? r.cus / kn_xcds(p) : g->group_m * r.along);
 }
 
 /* Of moe's gemm1 the waves along N have a share each of gate's and up's in 128. */

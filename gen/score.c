@@ -7,6 +7,7 @@
 
 #include "forms.h"
 #include "instantiate.h"
+#include "panels.h"
 
 #define CHIP(...)
 
@@ -152,6 +153,8 @@ struct launch {
     double turns;            /* K tiles of each */
     double shares, sum;      /* sum: bytes of one */
     bool slices;             /* each share sums one */
+    double strips;           /* waves of a row wider than a tile, with one scale; 0: none */
+    bool meet;               /* each makes its own codes */
     double read, aligned;    /* bytes of lines of a K tile; if rows began at lines */
     double written;          /* of a tile */
     double added;            /* of C, that a tile is added to */
@@ -346,6 +349,20 @@ joining(const struct launch *l, const struct kn_config *g)
     return 2500 + area / least(64, 16 * more) + l->shares * area / least(read, 20 * more);
 }
 
+/* Codes of rows wider than a tile: of waves that meet, or of sums that are written and
+ * read, at the end a wave's whole rows, 256 columns at a time. Measured as `kilnc time`
+ * predicts them: 1 to 512 strips, 32x32 to 256x256 tiles. */
+static double
+panels(const struct launch *l, const struct kn_config *g, double rounds)
+{
+    double area = g->bm * g->bn;
+
+    if (l->strips <= 0)
+        return 0;
+    return l->meet ? rounds * (8500 + 22 * l->strips)
+                   : rounds * (4000 + area / 2) + l->tn * g->bn / 256 * 3000;
+}
+
 static double
 time_of(struct launch *l, const struct kn_config *g)
 {
@@ -356,7 +373,7 @@ time_of(struct launch *l, const struct kn_config *g)
     find_reuse(l, g);
     rounds = ceil(l->groups / (l->all * l->s->residents));
     for (int again = 0; again < 3; again++) {
-        cycles = cycles_of(l) + rounds * joining(l, g);
+        cycles = cycles_of(l) + rounds * joining(l, g) + panels(l, g, rounds);
         l->ghz = clock_at(l, l->s->mfma * l->turns * l->groups / l->all /
                              cycles);
     }
@@ -416,7 +433,9 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.tn = ceil((double)p->n / kn_tile_columns(p, g));
     l.many = (double)many;
     l.shares = g->split_k ? g->split_k : 1;
-    l.slices = kn_joins_all(p, g);
+    l.slices = kn_joins_slices(p, g);
+    l.strips = kn_panels(p, g) ? l.tn * g->wn : 0;
+    l.meet = kn_joins_all(p, g);
     l.sum = kn_sum_size(p);
     l.groups = ceil(l.tm * l.tn * l.many) * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);

@@ -228,7 +228,7 @@ adds_up_soon(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 
     shared.split_k = (uint8_t)n;
     return !kn_schedules[g->schedule].asm_only || kn_widens_scaled(p) ||
-           (!kn_direct(p, g) && kn_joins_all(p, &shared));
+           (!kn_direct(p, g) && kn_joins_slices(p, &shared));
 }
 
 /* Shares of K that are worth a try: some K tiles each. Ragged groups have up to a row

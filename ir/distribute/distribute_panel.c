@@ -9,27 +9,17 @@
  * largest of a row does not depend on the order. Strips begin with different slabs,
  * which gives the last work of a panel to several waves.
  *
+ * With meet=1 a wave makes its own codes where all of them come in time
+ * (distribute_panel_meet.c).
+ *
  * Sums and their loads are coherent between the dies, as those of acc.park. */
-#include "distribute.h"
+#include "panel.h"
 
 enum {
-    BLOCK = 1024,            /* bytes of 16x16 sums */
-    MOST = 64,               /* of the largest of 16 rows */
     COLUMNS = 1 << 25,       /* the launch has fewer (gen/limits.c) */
     AT_ONCE = 4,             /* loads of the largest, of four strips each */
-    LOADS = 16,              /* of blocks at once */
+    LOADS = 16,              /* of blocks at once: their latency is what codes take */
     TURNS = 8                /* in which a wave counts itself, at most */
-};
-
-struct panel {
-    struct dist_scaled s;    /* of whole rows */
-    uint32_t slabs, blocks;  /* of a wave; of a strip along its columns */
-    uint32_t together;       /* strips whose codes are made at once: as many as there
-                              * are registers of sums for, of LOADS blocks at most */
-    kn_ref strips, strip;    /* of a row; this wave's */
-    kn_ref first;            /* the wave's first slab of all panels */
-    kn_ref bytes;            /* of a slab */
-    kn_ref lane;             /* the lane's byte of a block */
 };
 
 /* acc.panel: areas and counters of all slabs, and the number of this panel. */
@@ -54,7 +44,7 @@ bounded(struct dist *d, kn_ref x, int64_t most)
 static uint32_t
 strip_bytes(const struct panel *x)
 {
-    return x->blocks * BLOCK;
+    return x->blocks * PANEL_BLOCK;
 }
 
 static struct panel
@@ -65,7 +55,7 @@ open_panel(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
     uint32_t wn = d->in->shape.wn, columns;
 
     x.blocks = t->nreg / x.slabs;
-    x.together = (t->nreg < LOADS ? t->nreg : LOADS) / x.blocks;
+    x.together = LOADS / x.blocks;
     columns = x.blocks * 16 * wn;
     x.strips = dist_ic(d, KN_OP_add, dist_operand(d, i->arg[5]), columns - 1);
     x.strips = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, x.strips, columns), wn);
@@ -77,7 +67,8 @@ open_panel(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
     x.first = dist_ic(d, KN_OP_mul, d->panel, d->in->shape.bm / 16);
     x.first = dist_i2(d, KN_OP_add, x.first,
                       dist_ic(d, KN_OP_mul, d->wave_m, x.slabs));
-    x.bytes = dist_ic(d, KN_OP_mul, x.strips, strip_bytes(&x) + MOST);
+    x.bytes = dist_ic(d, KN_OP_mul, x.strips, strip_bytes(&x) + PANEL_MOST +
+                      (i->attr[KN_A_own] ? PANEL_LEFT : 0));
     x.bytes = bounded(d, x.bytes, DIST_NEVER);
     x.lane = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 64),
                      dist_ic(d, KN_OP_mul, d->q, 16));
@@ -91,25 +82,23 @@ resource(struct dist *d, kn_ref base, kn_ref records)
                    bounded(d, records, DIST_NEVER));
 }
 
-/* Over `records` bytes, from byte `from` of a slab on. */
-static kn_ref
-part_of_slab(struct dist *d, const struct panel *x, kn_ref slab, kn_ref from,
+kn_ref
+dist_panel_part(struct dist *d, const struct panel *x, kn_ref slab, kn_ref from,
              kn_ref records)
 {
     return resource(d, dist_address(d, d->area, slab, x->bytes, from), records);
 }
 
-/* Where the largest of a strip's rows are. */
-static kn_ref
-largest_at(struct dist *d, const struct panel *x, kn_ref strip)
+kn_ref
+dist_panel_largest_at(struct dist *d, const struct panel *x, kn_ref strip)
 {
     kn_ref at = dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x));
 
-    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, strip, MOST));
+    return dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, strip, PANEL_MOST));
 }
 
-static void
-park(struct dist *d, kn_ref r, kn_ref at, int32_t offset, kn_ref v)
+void
+dist_panel_store(struct dist *d, kn_ref r, kn_ref at, int32_t offset, kn_ref v)
 {
     struct kn_ins *s = dist_stg(d, r, at, v, KN_T_f32);
 
@@ -122,31 +111,42 @@ static kn_ref
 block_at(struct dist *d, const struct panel *x, kn_ref from, uint32_t y,
          int32_t *offset)
 {
-    *offset = (int32_t)(y % 4 * BLOCK);
+    *offset = (int32_t)(y % 4 * PANEL_BLOCK);
     from = from ? dist_i2(d, KN_OP_add, from, x->lane) : x->lane;
-    return dist_ic(d, KN_OP_add, from, (int64_t)(y / 4) * 4 * BLOCK);
+    return dist_ic(d, KN_OP_add, from, (int64_t)(y / 4) * 4 * PANEL_BLOCK);
 }
 
-static void
-park_slab(struct dist *d, const struct panel *x, const kn_ref *acc, uint32_t n)
+void
+dist_panel_park(struct dist *d, const struct panel *x, const kn_ref *acc, uint32_t n)
 {
-    kn_ref slab = dist_ic(d, KN_OP_add, x->first, n), most = kn_flt(d->out, 0);
+    kn_ref slab = dist_ic(d, KN_OP_add, x->first, n);
     kn_ref from = dist_ic(d, KN_OP_mul, x->strip, strip_bytes(x)), r, at;
     int32_t offset;
 
-    r = part_of_slab(d, x, slab, from, dist_int(d, strip_bytes(x)));
+    r = dist_panel_part(d, x, slab, from, dist_int(d, strip_bytes(x)));
     for (uint32_t y = 0; y < x->blocks; y++) {
-        most = dist_op(d, KN_OP_amax, kn_vf32, acc[y], most);
         at = block_at(d, x, 0, y, &offset);
-        park(d, r, at, offset, acc[y]);
+        dist_panel_store(d, r, at, offset, acc[y]);
     }
-    most = dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
-    r = part_of_slab(d, x, slab, largest_at(d, x, x->strip), dist_int(d, MOST));
-    park(d, r, dist_only_if(d, x->s.quad0, dist_ic(d, KN_OP_mul, d->t, 4)), 0, most);
 }
 
-static kn_ref
-load(struct dist *d, kn_ref r, kn_ref at, int32_t offset, struct kn_type t)
+void
+dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref *acc,
+                        uint32_t n)
+{
+    kn_ref slab = dist_ic(d, KN_OP_add, x->first, n), most = kn_flt(d->out, 0), r, at;
+
+    for (uint32_t y = 0; y < x->blocks; y++)
+        most = dist_op(d, KN_OP_amax, kn_vf32, acc[y], most);
+    most = dist_op(d, KN_OP_qmax, kn_vf32, most, 0);
+    r = dist_panel_part(d, x, slab, dist_panel_largest_at(d, x, x->strip),
+                        dist_int(d, PANEL_MOST));
+    at = dist_only_if(d, x->s.quad0, dist_ic(d, KN_OP_mul, d->t, 4));
+    dist_panel_store(d, r, at, 0, most);
+}
+
+kn_ref
+dist_panel_load(struct dist *d, kn_ref r, kn_ref at, int32_t offset, struct kn_type t)
 {
     kn_ref v = dist_temp(d, t);
     struct kn_ins *l = dist_add(d, KN_OP_ldg, v);
@@ -159,10 +159,8 @@ load(struct dist *d, kn_ref r, kn_ref at, int32_t offset, struct kn_type t)
     return v;
 }
 
-/* A loop whose uniform counter goes from 0 by `step` as long as it is below `end`:
- * `most` bounds both. The caller ends it by end_count. */
-static kn_ref
-begin_count(struct dist *d, const char *name, int64_t most)
+kn_ref
+dist_begin_count(struct dist *d, const char *name, int64_t most)
 {
     kn_ref i = dist_named(d, kn_s32, "%s%u", name, d->ntemp++);
 
@@ -172,8 +170,8 @@ begin_count(struct dist *d, const char *name, int64_t most)
     return i;
 }
 
-static void
-end_count(struct dist *d, kn_ref i, int64_t step, kn_ref end)
+void
+dist_end_count(struct dist *d, kn_ref i, int64_t step, kn_ref end)
 {
     kn_ref over;
 
@@ -191,34 +189,34 @@ largest_of_slab(struct dist *d, const struct panel *x, kn_ref slab)
     kn_ref most = dist_temp(d, kn_vf32), c, at, v[AT_ONCE], records;
     kn_ref r;
 
-    records = dist_ic(d, KN_OP_mul, x->strips, MOST);
-    r = part_of_slab(d, x, slab, largest_at(d, x, dist_int(d, 0)), records);
+    records = dist_ic(d, KN_OP_mul, x->strips, PANEL_MOST);
+    r = dist_panel_part(d, x, slab, dist_panel_largest_at(d, x, dist_int(d, 0)), records);
     dist_move(d, most, kn_flt(d->out, 0));
-    c = begin_count(d, "_strip", COLUMNS / 16);
-    at = dist_ic(d, KN_OP_mul, dist_i2(d, KN_OP_add, d->q, c), MOST);
+    c = dist_begin_count(d, "_strip", COLUMNS / 16);
+    at = dist_ic(d, KN_OP_mul, dist_i2(d, KN_OP_add, d->q, c), PANEL_MOST);
     at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->t, 4));
     for (int k = 0; k < AT_ONCE; k++)
-        v[k] = load(d, r, at, 4 * k * MOST, kn_vf32);
+        v[k] = dist_panel_load(d, r, at, 4 * k * PANEL_MOST, kn_vf32);
     for (int k = 0; k < AT_ONCE; k++)
         dist_apply(d, KN_OP_fmax, most, v[k], 0);
-    end_count(d, c, 4 * AT_ONCE, x->strips);
+    dist_end_count(d, c, 4 * AT_ONCE, x->strips);
     return most;
 }
 
-/* Codes of some strips' columns from `col` on, of the rows from `row` on. Columns that
+/* Codes of `many` blocks from column at[1] on, of the rows from at[0] on. Columns that
  * there are not are read as zeros, and stored nowhere. */
 static void
-codes_of_strips(struct dist *d, struct panel *x, kn_ref r, const kn_ref at[3])
+codes_of_blocks(struct dist *d, struct panel *x, kn_ref r, const kn_ref at[3],
+                uint32_t many)
 {
-    kn_ref row = at[0], by = at[2], v[LOADS];
-    kn_ref from = dist_ic(d, KN_OP_mul, at[1], BLOCK / 16), col;
-    uint32_t many = x->together * x->blocks;
+    kn_ref row = at[0], by = at[2], *v = KN_NEW(d->c, kn_ref, many);
+    kn_ref from = dist_ic(d, KN_OP_mul, at[1], PANEL_BLOCK / 16), col;
     int32_t offset;
 
     for (uint32_t y = 0; y < many; y++) {
         kn_ref place = block_at(d, x, from, y, &offset);
 
-        v[y] = load(d, r, place, offset, dist_vec(KN_T_f32, 4));
+        v[y] = dist_panel_load(d, r, place, offset, dist_vec(KN_T_f32, 4));
     }
     col = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul, d->q, 4));
     dist_dice_column(d, &x->s.dice, col);
@@ -243,22 +241,25 @@ id_of(struct dist *d, const struct panel *x, kn_ref n)
     return id;
 }
 
-/* Scales and codes of the wave's slab number n. */
-static void
-finish_slab(struct dist *d, struct panel *x, kn_ref slab, kn_ref n)
+void
+dist_panel_finish(struct dist *d, struct panel *x, kn_ref n, kn_ref strip)
 {
-    kn_ref at[2], r, col;
+    kn_ref slab = dist_i2(d, KN_OP_add, x->first, n), at[2], r, col;
+    uint32_t many = strip ? x->blocks : x->together * x->blocks;
     struct dist_made_scale made;
 
     made = dist_plain_scale(d, &x->s, largest_of_slab(d, x, slab));
     dist_scaled_row(d, &x->s, dist_ic(d, KN_OP_mul, n, 16), id_of(d, x, n), at);
-    dist_stg(d, x->s.scales, dist_only_if(d, x->s.quad0, at[1]), made.written,
-             KN_T_f32);
-    r = part_of_slab(d, x, slab, dist_int(d, 0),
-                     dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x)));
-    col = begin_count(d, "_column", COLUMNS);
-    codes_of_strips(d, x, r, (kn_ref[3]){ at[0], col, made.by });
-    end_count(d, col, x->together * x->blocks * 16, x->s.ncols);
+    if (!strip)
+        dist_stg(d, x->s.scales, dist_only_if(d, x->s.quad0, at[1]), made.written,
+                 KN_T_f32);
+    r = dist_panel_part(d, x, slab, dist_int(d, 0),
+                        dist_ic(d, KN_OP_mul, x->strips, strip_bytes(x)));
+    col = strip ? dist_ic(d, KN_OP_mul, strip, 16 * x->blocks)
+                : dist_begin_count(d, "_column", COLUMNS);
+    codes_of_blocks(d, x, r, (kn_ref[3]){ at[0], col, made.by }, many);
+    if (!strip)
+        dist_end_count(d, col, many * 16, x->s.ncols);
 }
 
 uint32_t
@@ -286,12 +287,19 @@ finish_slabs(struct dist *d, struct panel *x, kn_ref n, uint32_t many)
     kn_ref k = 0;
 
     if (many > 1) {
-        k = begin_count(d, "_slab", many - 1);
+        k = dist_begin_count(d, "_slab", many - 1);
         n = dist_i2(d, KN_OP_add, n, k);
     }
-    finish_slab(d, x, dist_i2(d, KN_OP_add, x->first, n), n);
+    dist_panel_finish(d, x, n, 0);
     if (many > 1)
-        end_count(d, k, 1, dist_int(d, many));
+        dist_end_count(d, k, 1, dist_int(d, many));
+}
+
+kn_ref
+dist_panel_counters(struct dist *d, const struct panel *x)
+{
+    return resource(d, dist_address(d, d->counters, x->first, dist_int(d, 4), 0),
+                    dist_int(d, 4 * x->slabs));
 }
 
 /* The wave's slabs in turns, from another one in each strip. */
@@ -302,10 +310,9 @@ count_slabs(struct dist *d, struct panel *x)
     kn_ref last = dist_ic(d, KN_OP_add, x->strips, -1), is_last;
     kn_ref turn = dist_int(d, 0), n, r, seen;
 
-    r = resource(d, dist_address(d, d->counters, x->first, dist_int(d, 4), 0),
-                 dist_int(d, 4 * x->slabs));
+    r = dist_panel_counters(d, x);
     if (turns > 1)
-        turn = begin_count(d, "_turn", turns - 1);
+        turn = dist_begin_count(d, "_turn", turns - 1);
     n = dist_ic(d, KN_OP_urem, dist_i2(d, KN_OP_add, x->strip, turn), turns);
     n = dist_ic(d, KN_OP_mul, bounded(d, n, turns - 1), many);
     seen = dist_count_at(d, r, dist_ic(d, KN_OP_mul, n, 4), last);
@@ -315,7 +322,7 @@ count_slabs(struct dist *d, struct panel *x)
     finish_slabs(d, x, n, many);
     dist_add(d, KN_OP_end, 0);
     if (turns > 1)
-        end_count(d, turn, 1, dist_int(d, turns));
+        dist_end_count(d, turn, 1, dist_int(d, turns));
 }
 
 kiln_status
@@ -331,8 +338,15 @@ expand_storepanel(struct dist *d, const struct kn_ins *i)
     x = open_panel(d, i, t);
     KN_TRY(dist_dice(d, i, &x.s.dice));
     dist_clear_beyond(d, &own, t);
-    for (uint32_t n = 0; n < x.slabs; n++)
-        park_slab(d, &x, t->reg + n * x.blocks, n);
+    if (i->attr[KN_A_own]) {
+        own.dice = x.s.dice;
+        dist_panel_meet(d, &x, &own, t);
+        return KILN_OK;
+    }
+    for (uint32_t n = 0; n < x.slabs; n++) {
+        dist_panel_park(d, &x, t->reg + n * x.blocks, n);
+        dist_panel_park_largest(d, &x, t->reg + n * x.blocks, n);
+    }
     count_slabs(d, &x);
     return KILN_OK;
 }

@@ -80,17 +80,25 @@ dist_park_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n)
 }
 
 kn_ref
-dist_count_lanes(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
+dist_arrive(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
 {
     kn_ref old = dist_temp(d, kn_v32);
-    struct kn_ins *n;
+    struct kn_ins *n = dist_add(d, KN_OP_arrive, old);
 
-    dist_add(d, KN_OP_sched, 0);
-    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
-    n = dist_add(d, KN_OP_arrive, old);
     n->arg[0] = r;
     n->arg[1] = at;
     n->arg[2] = most;
+    return old;
+}
+
+kn_ref
+dist_count_lanes(struct dist *d, kn_ref r, kn_ref at, kn_ref most)
+{
+    kn_ref old;
+
+    dist_add(d, KN_OP_sched, 0);
+    dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
+    old = dist_arrive(d, r, at, most);
     dist_add(d, KN_OP_sched, 0);
     return old;
 }
@@ -190,7 +198,7 @@ expand_park(struct dist *d, const struct kn_ins *i)
     for (uint32_t n = 0; n < acc->nreg; n++)
         dist_park_block(d, &x, acc->reg[n], n);
     seen = count_in(d, dist_operand(d, i->arg[2]), splits);
-    last = dist_add(d, KN_OP_eq, dist_result_of(d, i, kn_sb1));
+    last = dist_add(d, KN_OP_sge, dist_result_of(d, i, kn_sb1));
     last->arg[0] = seen;
     last->arg[1] = dist_int(d, splits - 1);
     return KILN_OK;

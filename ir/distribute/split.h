@@ -28,6 +28,8 @@ struct area dist_open_own(struct dist *d, const struct kn_ins *i);
 void dist_park_block(struct dist *d, const struct area *x, kn_ref acc, uint32_t n);
 /* dist_count_at of more lanes; the offsets of those that have none are out of range. */
 kn_ref dist_count_lanes(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
+/* The same of a wave that has stored nothing since it counted last. */
+kn_ref dist_arrive(struct dist *d, kn_ref r, kn_ref at, kn_ref most);
 /* A register that later operations know by the operation's name. */
 kn_ref dist_result_of(struct dist *d, const struct kn_ins *i, struct kn_type type);
 

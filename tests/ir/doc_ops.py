@@ -237,7 +237,8 @@ SENTENCES = {
                  "rows and to their counters, number of this row of tiles",
     "store.panel": "`store.quant` of one scale a row of more columns than a tile has: "
                    "sums are parked, and the last of a slab's waves to come makes its "
-                   "scales and codes (`acc.panel`)",
+                   "scales and codes (`acc.panel`); with `own=1` waves that meet make "
+                   "their own, from registers",
     "rows.max": "largest magnitude of each row, of all columns of the tile: by "
                 "way of an LDS tile with a row of f32 for each wave along N, "
                 "with a barrier, if there are several; a NaN is left out",

@@ -108,6 +108,18 @@ set_counters(struct run *r, uint32_t to)
     return kn_sim_write(r->k->sim, r->workspace, count, KILN_WORKSPACE_ZEROS);
 }
 
+/* What counters have when all others have come: shares of a tile, or waves of a row that
+ * is wider than one. */
+static uint32_t
+others(const struct run *r)
+{
+    const struct kn_config *g = &r->k->g.cfg;
+    int64_t columns = kn_tile_columns(&r->p, g);
+
+    return kn_panels(&r->p, g)
+           ? (uint32_t)((r->p.n + columns - 1) / columns) * g->wn : g->split_k - 1;
+}
+
 kiln_status
 num_launch_met(struct run *r, const struct kn_sim_launch *l)
 {
@@ -121,7 +133,7 @@ num_launch_met(struct run *r, const struct kn_sim_launch *l)
         struct kn_sim_result sim;
 
         one.select = (struct kn_sim_select){ .ids = &id, .n = 1 };
-        KN_TRY(set_counters(r, r->k->g.cfg.split_k - 1));
+        KN_TRY(set_counters(r, others(r)));
         KN_TRY(kn_sim_run(r->k->sim, &one, &sim));
         r->r->nfindings += sim.nfindings;
     }

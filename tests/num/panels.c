@@ -81,29 +81,60 @@ bits_are_those_of_a_wide_tile(void **state)
         struct num_job j = job(&p);
         struct num_result one = launched(&p, &wide, &j);
 
-        for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-            assert_int_equal(launched(&p, &narrow[i], &j).digest, one.digest);
+        for (size_t i = 0; i < 2 * (sizeof narrow / sizeof *narrow); i++) {
+            struct kn_config g = narrow[i / 2];
+
+            g.join = i % 2 ? KN_JOIN_ALL : KN_JOIN_LAST;
+            assert_int_equal(launched(&p, &g, &j).digest, one.digest);
+        }
     }
 }
 
-/* Of shares of K too: they are joined in their order before. */
+/* Each workgroup alone, when those of the same rows have been there: what all write is
+ * what the last of them wrote for all. */
+static void
+waves_that_meet_write_their_own(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        for (int random = 0; random < 2; random++) {
+            kiln_problem p = problem(KILN_GEMM, KILN_FP8, random);
+            struct num_job j = job(&p);
+            struct kn_config g = narrow[i];
+            uint64_t digest;
+
+            g.cus = 0;
+            g.join = KN_JOIN_ALL;
+            digest = launched(&p, &g, &j).digest;
+            j.met = true;
+            j.nids = (uint64_t)((p.m + g.bm - 1) / g.bm * ((p.n + g.bn - 1) / g.bn));
+            assert_int_equal(launched(&p, &g, &j).digest, digest);
+        }
+}
+
+/* Of shares of K too: they are joined in their order before. Waves of one workgroup meet
+ * or do not, as they advance. */
 static void
 bits_are_those_of_any_order(void **state)
 {
     (void)state;
-    for (uint32_t split = 1; split <= 2; split++) {
+    for (uint32_t n = 0; n < 8; n++) {
+        uint32_t split = 1 + n % 2;
         kiln_problem p = problem(split > 1 ? KILN_GROUPED : KILN_GEMM, KILN_FP8, true);
-        struct kn_config g = { .bm = 64, .bn = 64, .bk = 32, .split_k = split };
+        struct kn_config g = { .bm = 64, .bn = 64, .bk = 32, .split_k = split,
+                               .join = n & 2 ? KN_JOIN_ALL : KN_JOIN_LAST };
         struct num_job j;
         uint64_t digest;
 
-        p.n = 500;
+        p.n = n & 4 ? 500 : 60;
+        g.domain = num_weakest(&p);
+        g.domain.panels = 1;
         j = job(&p);
         digest = launched(&p, &g, &j).digest;
-        for (uint32_t n = 0; n < 6; n++) {
-            j.order = (enum kn_sim_order)(n % 3);
-            j.waves = (enum kn_sim_waves)(2 - n % 3);
-            j.order_seed = n;
+        for (uint32_t k = 0; k < 6; k++) {
+            j.order = (enum kn_sim_order)(k % 3);
+            j.waves = (enum kn_sim_waves)(2 - k % 3);
+            j.order_seed = k;
             assert_int_equal(launched(&p, &g, &j).digest, digest);
         }
     }
@@ -138,7 +169,7 @@ static void
 missing_tile_is_seen(void **state)
 {
     static const uint64_t ids[] = { 0, 1, 2 };
-    struct kn_config g = { .bm = 64, .bn = 64, .xcd = 1 };
+    struct kn_config g = { .bm = 64, .bn = 64, .xcd = 1, .join = KN_JOIN_LAST };
     kiln_problem p = problem(KILN_GEMM, KILN_FP8, false);
     struct num_job j;
     struct num_result r;
@@ -151,6 +182,11 @@ missing_tile_is_seen(void **state)
     j = job(&p);
     j.ids = ids;
     j.nids = 3;
+    assert_true(num_open(&k, &counts, &p, &g));
+    assert_false(num_launch(&k, &j, &r));
+    assert_non_null(strstr(r.text, "counter 0 of the workspace is 6"));
+    num_close(&k);
+    g.join = KN_JOIN_ALL;
     assert_true(num_open(&k, &counts, &p, &g));
     assert_false(num_launch(&k, &j, &r));
     assert_non_null(strstr(r.text, "counter 0 of the workspace is 6"));
@@ -168,12 +204,13 @@ dirt_stays(void **state)
     (void)state;
     p.n = 300;
     assert_true(num_open(&k, &counts, &p, &g));
-    for (uint32_t dirt = 1; dirt < 12; dirt += 3) {
+    for (uint32_t dirt = 1; dirt < 20; dirt++) {
         struct num_job j = job(&p);
 
         j.dirt = dirt;
         assert_false(num_launch(&k, &j, &r));
-        assert_non_null(strstr(r.text, "counter 0 of the workspace is "));
+        if (!strstr(r.text, "counter 0 of the workspace is "))
+            fail_msg("%u: %s", dirt, r.text);
     }
     num_close(&k);
 }
@@ -245,6 +282,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_are_those_of_a_wide_tile),
+        cmocka_unit_test(waves_that_meet_write_their_own),
         cmocka_unit_test(bits_are_those_of_any_order),
         cmocka_unit_test(edges),
         cmocka_unit_test(missing_tile_is_seen),

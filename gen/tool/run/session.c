@@ -332,6 +332,33 @@ kn_session_time(struct kn_session *s, struct kn_job *j)
     return st;
 }
 
+/* Waves that share a row wider than a tile. */
+static uint32_t
+strips_of(const struct kn_job *j)
+{
+    int64_t columns = kn_tile_columns(j->p, &j->g->cfg);
+
+    return (uint32_t)((j->p->n + columns - 1) / columns) * j->g->cfg.wn;
+}
+
+/* What makes a share of K the last of its tile, and a wave the last of its rows. */
+static uint32_t
+counted_of(const struct kn_job *j, const struct kn_time_query *q)
+{
+    uint32_t strips = strips_of(j);
+
+    return q->shares.n > strips ? q->shares.n : strips;
+}
+
+/* Of panels whose waves meet, as the last of them to come and others behind it. */
+static kiln_status
+all_meet(struct kn_ctx *c, const struct kn_job *j, struct kn_time_query *q,
+         struct kn_time_result *out)
+{
+    q->shares.n = counted_of(j, q);
+    return kn_time_predict(c, q, out);
+}
+
 /* Of panels that is a launch in which no wave is the last. Where all are, each makes the
  * codes of its rows in so many turns, of which the launch waits for one at its end, or
  * for as many as a wave has to make of all rounds. */
@@ -342,12 +369,12 @@ add_panels(struct kn_ctx *c, const struct kn_job *j, const struct kn_time_query 
     const struct kn_config *g = &j->g->cfg;
     struct kn_time_query last = *q;
     uint32_t turns = kn_panel_turns(g->bm / g->wm / 16);
-    int64_t columns = kn_tile_columns(j->p, g);
-    double strips = (double)((j->p->n + columns - 1) / columns * g->wn), more;
+    double strips = strips_of(j), more;
     struct kn_time_result all;
 
     last.trace = last.svg = NULL;
-    last.shares.n = (uint32_t)strips;
+    last.shares.n = counted_of(j, q);
+    KN_TRY(kn_time_predict(c, q, out));
     KN_TRY(kn_time_predict(c, &last, &all));
     more = fmax(1, turns * out->rounds / strips) / turns;
     out->epilogue_cycles += more * (all.epilogue_cycles - out->epilogue_cycles);
@@ -371,9 +398,10 @@ kn_session_predict(struct kn_session *s, const struct kn_job *j,
     if (j->at.workspace)
         q->shares = (struct kn_time_shares){
             j->at.workspace, j->p ? kn_counted_shares(j->p, &j->g->cfg) : j->g->cfg.split_k };
-    KN_TRY(kn_time_predict(s->c, q, out));
-    return j->p && kn_panels(j->p, &j->g->cfg) && j->g->cfg.split_k < 2
-           ? add_panels(s->c, j, q, out) : KILN_OK;
+    if (!j->p || !kn_panels(j->p, &j->g->cfg))
+        return kn_time_predict(s->c, q, out);
+    return j->g->cfg.join == KN_JOIN_ALL ? all_meet(s->c, j, q, out)
+                                         : add_panels(s->c, j, q, out);
 }
 
 /* ---- verdicts ----------------------------------------------------------- */

@@ -1,0 +1,55 @@
+/* panel.h - rows with one scale each that are wider than a tile: what waves leave in
+ * the workspace, between distribute_panel.c and distribute_panel_meet.c.
+ *
+ * The area of a slab has the blocks of strip 0, of strip 1 ..., then 16 f32 of the
+ * largest of each strip's rows, then, if waves meet, a word for each strip, not 0 when
+ * its blocks are there; that of a wave is in its first slab. */
+#ifndef KN_PANEL_H
+#define KN_PANEL_H
+
+#include "distribute.h"
+
+enum {
+    PANEL_BLOCK = 1024,      /* bytes of 16x16 sums */
+    PANEL_MOST = 64,         /* of the largest of 16 rows */
+    PANEL_LEFT = 64          /* of a strip's word, in a cache line of its own */
+};
+
+struct panel {
+    struct dist_scaled s;    /* of whole rows */
+    uint32_t slabs, blocks;  /* of a wave; of a strip along its columns */
+    uint32_t together;       /* strips whose codes are made at once */
+    kn_ref strips, strip;    /* of a row; this wave's */
+    kn_ref first;            /* the wave's first slab of all panels */
+    kn_ref bytes;            /* of a slab */
+    kn_ref lane;             /* the lane's byte of a block */
+};
+
+/* Over `records` bytes, from byte `from` of a slab on. */
+kn_ref dist_panel_part(struct dist *d, const struct panel *x, kn_ref slab, kn_ref from,
+                       kn_ref records);
+/* Where the largest of a strip's rows are in a slab; of strip `strips`, the words. */
+kn_ref dist_panel_largest_at(struct dist *d, const struct panel *x, kn_ref strip);
+void dist_panel_store(struct dist *d, kn_ref r, kn_ref at, int32_t offset, kn_ref v);
+kn_ref dist_panel_load(struct dist *d, kn_ref r, kn_ref at, int32_t offset,
+                       struct kn_type t);
+/* The wave's blocks of its slab n; the largest of their rows. */
+void dist_panel_park(struct dist *d, const struct panel *x, const kn_ref *acc, uint32_t n);
+void dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref *acc,
+                             uint32_t n);
+/* Counter of a wave's slabs from byte 0 on. */
+kn_ref dist_panel_counters(struct dist *d, const struct panel *x);
+/* Codes of the wave's slab number n of what is parked: of one strip, or, if it is 0, of
+ * all columns, and the scales. */
+void dist_panel_finish(struct dist *d, struct panel *x, kn_ref n, kn_ref strip);
+
+/* A loop whose uniform counter goes from 0 by `step` as long as it is below `end`:
+ * `most` bounds both. The caller ends it by dist_end_count. */
+kn_ref dist_begin_count(struct dist *d, const char *name, int64_t most);
+void dist_end_count(struct dist *d, kn_ref i, int64_t step, kn_ref end);
+
+/* ---- distribute_panel_meet.c ---- */
+void dist_panel_meet(struct dist *d, struct panel *x, struct dist_scaled *own,
+                     const struct dist_tile *t);
+
+#endif
