@@ -127,7 +127,8 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(H, "16 bits", 0, UH) X(B8, "8-bit floats", 1, U8) X(I8, "i8", 1, U8) \
     X(K, "8 bits, 128-blocks", 1, UK) X(MX88, "MX 8 x 8 bits", 1, UM88) \
     X(MX84, "MX 8 x 4 bits", 1, UM88) X(MX66, "MX with 6 bits", 1, UM66) \
-    X(MX44, "MX 4 x 4 bits", 2, UM44) X(W4, "16 bits x MX", 0, NONE) \
+    X(MX44, "MX 4 x 4 bits", 2, UM44) X(E5, "MX with e5m2, as f16", 0, NONE) \
+    X(W4, "16 bits x MX", 0, NONE) \
     X(WB, "bf16 x MX along K", 0, NONE) X(NV, "16 bits x nvfp4", 0, NONE) \
     X(I4, "16 bits x i4", 0, NONE) X(AW, "16 bits x i4, AWQ", 0, NONE) \
     X(GQ, "16 bits x i4, GPTQ", 0, NONE) \

@@ -51,9 +51,10 @@ mx_class(const kiln_problem *p)
     if (p->quant)
         return KN_CLASS_Q4;
     if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
-        return kn_widens_scaled(p) ? KN_CLASS_WB
+        return kn_type_mx[p->a] ? KN_CLASS_E5
+             : kn_widens_scaled(p) ? KN_CLASS_WB
              : b == 6 && p->m <= SMALL_ROWS ? KN_CLASS_GQ /* as much to convert */
-                                            : KN_CLASS_W4; /* on gfx942 e5m2 too */
+                                            : KN_CLASS_W4;
     if (a == 6 || b == 6)
         return shuffled ? KN_CLASS_S66 : KN_CLASS_MX66;
     if (a != b)

@@ -154,15 +154,14 @@ unknown(const kiln_problem *p, const struct kn_score *s,
              (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
 }
 
-/* Scores are of sizes that are known, of an A that is not widened to the 16 bits
- * of its class, and choose where nothing of a form was asked for. */
+/* Scores are of sizes that are known, and choose where nothing of a form was asked
+ * for. */
 static bool
 may_score(const kiln_problem *p, const struct kn_config *given)
 {
     return kn_form_open(given) && !given->schedule && !given->lowering &&
            !given->store && !kn_family_of(p)->routed && p->m &&
            p->n && p->k &&
-           (kn_class_of(p) != KN_CLASS_W4 || kn_type_bits[p->a] == 16) &&
            !kn_few_widened(p);
 }
 

@@ -41,6 +41,7 @@ static const struct class {
     { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
     { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
     { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256 },
+    { "E5", KILN_MXBF8, KILN_MXBF8, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
     { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .converted = true },
     { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
     { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64 },
