@@ -218,9 +218,7 @@ choose_lowering(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
 static void
 needs_panels(const kiln_problem *p, struct kn_config *g)
 {
-    g->domain.panels = kn_panels(p, g) ||
-                       (p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&
-                        p->n > kn_tile_columns(p, g));
+    g->domain.panels = kn_panels(p, g);
 }
 
 static kiln_status

@@ -47,7 +47,8 @@ bool
 kn_panels(const kiln_problem *p, const struct kn_config *g)
 {
     return p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&
-           (g->domain.panels || kn_b_columns(p) > WIDEST);
+           (g->domain.panels || kn_b_columns(p) > WIDEST ||
+            (g->bn && p->n > kn_tile_columns(p, g)));
 }
 
 /* A round of a launch: the tiles there are, those along a row, and those that run at
@@ -86,16 +87,22 @@ round_of(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Rows of tiles that fill the room. What there is room for beside them begins early and
- * waits: little, or there are none. */
+ * waits: little, or there are none. Of ragged groups those of each begin anew, so that
+ * the rows of an average one do. */
 static uint32_t
 rows_of(const kiln_problem *p, const struct kn_config *g, const struct round *r)
 {
-    uint64_t rows = r->along ? r->room / r->along : 0;
+    uint64_t rows = r->along ? r->room / r->along : 0, many = rows;
 
-    if (g->split_k > 1 || kn_family_of(p)->ragged || kn_family_of(p)->routed ||
-        4 * (r->room - rows * r->along) * (r->tiles / r->cus) > r->room)
+    if (g->split_k > 1 || kn_family_of(p)->ragged == 'k' || kn_family_of(p)->routed || !rows)
         return 0;
-    return (uint32_t)rows;
+    if (kn_family_of(p)->ragged) {
+        many = (uint64_t)((p->m + p->groups - 1) / p->groups + g->bm - 1) / g->bm;
+        rows = rows < many ? rows : many;
+        many = r->room / (rows * r->along) * rows;
+    }
+    return 4 * (r->room - many * r->along) * (r->tiles / r->cus) > r->room ? 0
+           : (uint32_t)rows;
 }
 
 bool

@@ -361,7 +361,7 @@ panels(const struct launch *l, const struct kn_config *g, double rounds)
     if (l->strips <= 0)
         return 0;
     return l->meet ? rounds * (8500 + 22 * l->strips)
-                   : rounds * (4000 + area / 2) + l->tn * g->bn / 256 * 3000;
+                   : rounds * (4000 + area) + l->tn * g->bn / 256 * 3000;
 }
 
 static double
