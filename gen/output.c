@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-enum { WIDEST = 256 };       /* tile, in columns */
+enum {
+    WIDEST = 256,            /* tile, in columns */
+    FEW_ROWS = 64
+};
 
 uint32_t
 kn_output_block(const kiln_problem *p)
@@ -43,12 +46,27 @@ kn_second_pair(const kiln_problem *p)
     return p->out2 && kn_gated(p) && kn_formula_aux(p->expression);
 }
 
+/* Whether narrow tiles that share scales of 128 columns pay: of few rows, whose tiles are
+ * narrow to be many (docs/epilogues.md). */
+static bool
+shares_blocks(const kiln_problem *p)
+{
+    return !kn_family_of(p)->ragged && !kn_family_of(p)->routed && p->m > 0 &&
+           p->m <= FEW_ROWS && p->n >= 256 && p->k >= 512;
+}
+
 bool
 kn_panels(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->out_scale == KILN_OUT_ROW && !kn_family_of(p)->unary &&
-           (g->domain.panels || kn_b_columns(p) > WIDEST ||
-            (g->bn && p->n > kn_tile_columns(p, g)));
+    uint32_t columns = kn_tile_columns(p, g);
+
+    if (kn_family_of(p)->unary)
+        return false;
+    if (p->out_scale == KILN_OUT_BLOCK128)
+        return (g->domain.panels || shares_blocks(p)) && columns && columns < 128 &&
+               128 % columns == 0;
+    return p->out_scale == KILN_OUT_ROW &&
+           (g->domain.panels || kn_b_columns(p) > WIDEST || (columns && p->n > columns));
 }
 
 /* A round of a launch: the tiles there are, those along a row, and those that run at
@@ -105,24 +123,39 @@ rows_of(const kiln_problem *p, const struct kn_config *g, const struct round *r)
            : (uint32_t)rows;
 }
 
+uint32_t
+kn_panel_strips(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t columns = kn_tile_columns(p, g), tiles = (p->n + columns - 1) / columns;
+    int64_t most = p->out_scale == KILN_OUT_ROW ? tiles : 128 / columns;
+
+    return (uint32_t)(tiles < most ? tiles : most) * (g->wn ? g->wn : 1);
+}
+
 bool
 kn_panels_meet(const kiln_problem *p, const struct kn_config *g)
 {
-    struct round r = round_of(p, g);
-    bool mapped = g->group_m || g->xcd_run || g->xcd;
+    struct round r;
 
-    return kn_panels(p, g) && p->m && p->n && (r.one || (!mapped && rows_of(p, g, &r)));
+    if (!kn_panels(p, g))
+        return false;
+    if (p->out_scale != KILN_OUT_ROW)
+        return true;         /* tiles beside each other */
+    r = round_of(p, g);
+    return p->m && p->n &&
+           (r.one || (!g->group_m && !g->xcd_run && !g->xcd && rows_of(p, g, &r)));
 }
 
 void
 kn_map_panels(const kiln_problem *p, struct kn_config *g)
 {
-    struct round r = round_of(p, g);
+    struct round r;
 
     if (!kn_panels_meet(p, g) || g->join == KN_JOIN_LAST)
         return;
     g->join = KN_JOIN_ALL;
-    if (r.one)
+    r = round_of(p, g);
+    if (r.one || p->out_scale != KILN_OUT_ROW)
         return;
     g->group_m = rows_of(p, g, &r);
     g->xcd_run = (uint32_t)(r.room == r.cus ? r.cus / kn_xcds(p) : g->group_m * r.along);

@@ -17,6 +17,7 @@
 
 enum {
     COLUMNS = 1 << 25,       /* the launch has fewer (gen/limits.c) */
+    SLABS = 1 << 16,         /* and of these (gen/launch.def) */
     AT_ONCE = 4,             /* loads of the largest, of four strips each */
     LOADS = 16,              /* of blocks at once: their latency is what codes take */
     TURNS = 8                /* in which a wave counts itself, at most */
@@ -47,6 +48,44 @@ strip_bytes(const struct panel *x)
     return x->blocks * PANEL_BLOCK;
 }
 
+/* Tiles of `columns` along a scale, and this one's place among them. */
+static void
+share_scales(struct dist *d, const struct kn_ins *i, struct panel *x, uint32_t columns)
+{
+    uint32_t cols = (uint32_t)i->attr[KN_A_cols], wn = d->in->shape.wn;
+    kn_ref n = dist_operand(d, i->arg[5]), tile, tiles;
+
+    tiles = dist_ic(d, KN_OP_add, n, columns - 1);
+    tiles = dist_ic(d, KN_OP_udiv, tiles, columns);
+    tile = dist_ic(d, KN_OP_udiv, dist_operand(d, i->arg[3]), columns);
+    x->column = dist_int(d, 0);
+    if (cols) {
+        kn_ref before;
+
+        x->scale = bounded(d, dist_ic(d, KN_OP_udiv, tile, cols / columns), COLUMNS / 128);
+        x->scales = dist_ic(d, KN_OP_udiv, dist_ic(d, KN_OP_add, n, cols - 1), cols);
+        x->scales = bounded(d, x->scales, COLUMNS / 128);
+        x->column = dist_ic(d, KN_OP_mul, x->scale, cols);
+        before = dist_ic(d, KN_OP_mul, x->scale, cols / columns);
+        tile = dist_i2(d, KN_OP_sub, tile, before);
+        tiles = dist_clamp(d, dist_i2(d, KN_OP_sub, tiles, before), 1, cols / columns);
+    }
+    x->strips = bounded(d, dist_ic(d, KN_OP_mul, tiles, wn), COLUMNS / 16);
+    x->strip = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, tile, wn), d->wave_n);
+    x->strip = bounded(d, x->strip, COLUMNS / 16);
+}
+
+kn_ref
+dist_panel_slab(struct dist *d, const struct panel *x, kn_ref n)
+{
+    kn_ref slab = dist_i2(d, KN_OP_add, x->first, n);
+
+    if (!x->scales)
+        return slab;
+    slab = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, slab, x->scales), x->scale);
+    return bounded(d, slab, SLABS);
+}
+
 static struct panel
 open_panel(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
 {
@@ -57,18 +96,13 @@ open_panel(struct dist *d, const struct kn_ins *i, const struct dist_tile *t)
     x.blocks = t->nreg / x.slabs;
     x.together = LOADS / x.blocks;
     columns = x.blocks * 16 * wn;
-    x.strips = dist_ic(d, KN_OP_add, dist_operand(d, i->arg[5]), columns - 1);
-    x.strips = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_udiv, x.strips, columns), wn);
-    x.strips = bounded(d, x.strips, COLUMNS / 16);
-    x.strip = dist_ic(d, KN_OP_udiv, dist_operand(d, i->arg[3]), columns);
-    x.strip = dist_ic(d, KN_OP_mul, x.strip, wn);
-    x.strip = dist_i2(d, KN_OP_add, x.strip, d->wave_n);
-    x.strip = bounded(d, x.strip, COLUMNS / 16);
+    share_scales(d, i, &x, columns);
     x.first = dist_ic(d, KN_OP_mul, d->panel, d->in->shape.bm / 16);
     x.first = dist_i2(d, KN_OP_add, x.first,
                       dist_ic(d, KN_OP_mul, d->wave_m, x.slabs));
-    x.bytes = dist_ic(d, KN_OP_mul, x.strips, strip_bytes(&x) + PANEL_MOST +
-                      (i->attr[KN_A_own] ? PANEL_LEFT : 0));
+    x.bytes = dist_ic(d, KN_OP_mul, x.scales
+                      ? dist_int(d, i->attr[KN_A_cols] / (columns / wn)) : x.strips,
+                      strip_bytes(&x) + PANEL_MOST + (i->attr[KN_A_own] ? PANEL_LEFT : 0));
     x.bytes = bounded(d, x.bytes, DIST_NEVER);
     x.lane = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->t, 64),
                      dist_ic(d, KN_OP_mul, d->q, 16));
@@ -119,7 +153,7 @@ block_at(struct dist *d, const struct panel *x, kn_ref from, uint32_t y,
 void
 dist_panel_park(struct dist *d, const struct panel *x, const kn_ref *acc, uint32_t n)
 {
-    kn_ref slab = dist_ic(d, KN_OP_add, x->first, n);
+    kn_ref slab = dist_panel_slab(d, x, dist_int(d, n));
     kn_ref from = dist_ic(d, KN_OP_mul, x->strip, strip_bytes(x)), r, at;
     int32_t offset;
 
@@ -134,7 +168,7 @@ void
 dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref *acc,
                         uint32_t n)
 {
-    kn_ref slab = dist_ic(d, KN_OP_add, x->first, n), most = kn_flt(d->out, 0), r, at;
+    kn_ref slab = dist_panel_slab(d, x, dist_int(d, n)), most = kn_flt(d->out, 0), r, at;
 
     for (uint32_t y = 0; y < x->blocks; y++)
         most = dist_op(d, KN_OP_amax, kn_vf32, acc[y], most);
@@ -203,7 +237,7 @@ largest_of_slab(struct dist *d, const struct panel *x, kn_ref slab)
     return most;
 }
 
-/* Codes of `many` blocks from column at[1] on, of the rows from at[0] on. Columns that
+/* Codes of `many` blocks from column at[1] of a scale on, of the rows from at[0] on. Columns that
  * there are not are read as zeros, and stored nowhere. */
 static void
 codes_of_blocks(struct dist *d, struct panel *x, kn_ref r, const kn_ref at[3],
@@ -219,6 +253,7 @@ codes_of_blocks(struct dist *d, struct panel *x, kn_ref r, const kn_ref at[3],
         v[y] = dist_panel_load(d, r, place, offset, dist_vec(KN_T_f32, 4));
     }
     col = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul, d->q, 4));
+    col = dist_i2(d, KN_OP_add, col, x->column);
     dist_dice_column(d, &x->s.dice, col);
     for (uint32_t y = 0; y < many; y++) {
         kn_ref at_y = dist_ic(d, KN_OP_add, col, y * 16);
@@ -244,7 +279,7 @@ id_of(struct dist *d, const struct panel *x, kn_ref n)
 void
 dist_panel_finish(struct dist *d, struct panel *x, kn_ref n, kn_ref strip)
 {
-    kn_ref slab = dist_i2(d, KN_OP_add, x->first, n), at[2], r, col;
+    kn_ref slab = dist_panel_slab(d, x, n), at[2], r, col;
     uint32_t many = strip ? x->blocks : x->together * x->blocks;
     struct dist_made_scale made;
 
@@ -298,8 +333,9 @@ finish_slabs(struct dist *d, struct panel *x, kn_ref n, uint32_t many)
 kn_ref
 dist_panel_counters(struct dist *d, const struct panel *x)
 {
-    return resource(d, dist_address(d, d->counters, x->first, dist_int(d, 4), 0),
-                    dist_int(d, 4 * x->slabs));
+    return resource(d, dist_address(d, d->counters, dist_panel_slab(d, x, dist_int(d, 0)),
+                                    dist_int(d, 4), 0),
+                    dist_int(d, x->scales ? 4 : 4 * x->slabs));
 }
 
 /* The wave's slabs in turns, from another one in each strip. */
@@ -332,6 +368,9 @@ expand_storepanel(struct dist *d, const struct kn_ins *i)
     struct dist_scaled own = dist_scaled(d, i, t, false);
     struct panel x;
 
+    if (i->attr[KN_A_cols] && !i->attr[KN_A_own])
+        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store.panel of several scales "
+                          "a row has own=1");
     if (!d->area)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store.panel needs acc.panel "
                           "in front");

@@ -51,7 +51,7 @@ come(struct dist *d, const struct panel *x, const struct dist_tile *t)
     m.c.at = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0);
     m.c.most = x->strips;
     m.wraps = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, x->strips, 2), -1);
-    m.left = dist_panel_part(d, x, x->first, dist_panel_largest_at(d, x, x->strips),
+    m.left = dist_panel_part(d, x, dist_panel_slab(d, x, dist_int(d, 0)), dist_panel_largest_at(d, x, x->strips),
                              dist_ic(d, KN_OP_mul, x->strips, PANEL_LEFT));
     for (uint32_t n = 0; n < x->slabs; n++)
         dist_panel_park_largest(d, x, t->reg + n * x->blocks, n);
@@ -101,7 +101,7 @@ load_largest(struct dist *d, const struct panel *x, kn_ref c, uint32_t each, kn_
 
     at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->t, 4));
     for (uint32_t n = 0; n < x->slabs; n++) {
-        kn_ref slab = dist_ic(d, KN_OP_add, x->first, n), first = dist_int(d, 0);
+        kn_ref slab = dist_panel_slab(d, x, dist_int(d, n)), first = dist_int(d, 0);
         kn_ref r = dist_panel_part(d, x, slab, dist_panel_largest_at(d, x, first),
                                    dist_ic(d, KN_OP_mul, x->strips, PANEL_MOST));
 
@@ -130,27 +130,24 @@ largest_of_all(struct dist *d, const struct panel *x, kn_ref *most)
     dist_end_count(d, c, 4 * each, x->strips);
 }
 
-/* Of the wave's slab n, from registers; the last to count writes the scales. */
+/* The scale of the wave's slab n, of lanes whose `with` holds. */
 static void
-codes_of_slab(struct dist *d, struct dist_scaled *own, const kn_ref *acc, uint32_t n,
-              const kn_ref with[2])
+write_scale(struct dist *d, struct panel *x, uint32_t n, kn_ref scale, kn_ref with)
 {
-    struct dist_made_scale made = dist_plain_scale(d, own, with[0]);
     kn_ref at[2];
 
-    dist_scaled_row(d, own, dist_int(d, n * 16), own->ids ? own->ids[n] : 0, at);
-    dist_stg(d, own->scales, dist_only_if(d, with[1], at[1]), made.written, KN_T_f32);
-    for (uint32_t y = 0; y < own->per; y++)
-        dist_put_codes(d, own, dist_scaled_codes(d, own, y, acc[y], made.by), at[0],
-                       dist_ic(d, KN_OP_add, own->e.col0, y * 16));
-    dist_add(d, KN_OP_sched, 0);
+    dist_scaled_row(d, &x->s, dist_int(d, n * 16), x->s.ids ? x->s.ids[n] : 0, at);
+    if (x->scales)
+        at[1] = dist_i2(d, KN_OP_add, at[1], dist_ic(d, KN_OP_mul, x->scale, 4));
+    dist_stg(d, x->s.scales, dist_only_if(d, with, at[1]), scale, KN_T_f32);
 }
 
+/* Of the wave's slab n, from registers; the last to come writes the scales. */
 static void
-own_codes(struct dist *d, const struct panel *x, struct dist_scaled *own,
+own_codes(struct dist *d, struct panel *x, struct dist_scaled *own,
           const struct meeting *m, const struct dist_tile *t)
 {
-    kn_ref *most = KN_NEW(d->c, kn_ref, x->slabs), last;
+    kn_ref *most = KN_NEW(d->c, kn_ref, x->slabs), last, at[2];
 
     largest_of_all(d, x, most);
     last = dist_op3(d, KN_OP_select, kn_s32, (kn_ref[3]){ m->last, dist_int(d, 1),
@@ -158,8 +155,17 @@ own_codes(struct dist *d, const struct panel *x, struct dist_scaled *own,
     last = dist_op(d, KN_OP_ne, kn_vb1, dist_op(d, KN_OP_mov, kn_v32, last, 0),
                    dist_int(d, 0));
     last = dist_op(d, KN_OP_band, kn_vb1, last, own->quad0);
-    for (uint32_t n = 0; n < x->slabs; n++)
-        codes_of_slab(d, own, t->reg + n * x->blocks, n, (kn_ref[2]){ most[n], last });
+    for (uint32_t n = 0; n < x->slabs; n++) {
+        struct dist_made_scale made = dist_plain_scale(d, own, most[n]);
+        const kn_ref *acc = t->reg + n * x->blocks;
+
+        write_scale(d, x, n, made.written, last);
+        dist_scaled_row(d, own, dist_int(d, n * 16), own->ids ? own->ids[n] : 0, at);
+        for (uint32_t y = 0; y < x->blocks; y++)
+            dist_put_codes(d, own, dist_scaled_codes(d, own, y, acc[y], made.by), at[0],
+                           dist_ic(d, KN_OP_add, own->e.col0, y * 16));
+        dist_add(d, KN_OP_sched, 0);
+    }
 }
 
 static void

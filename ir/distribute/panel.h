@@ -3,7 +3,8 @@
  *
  * The area of a slab has the blocks of strip 0, of strip 1 ..., then 16 f32 of the
  * largest of each strip's rows, then, if waves meet, a word for each strip, not 0 when
- * its blocks are there; that of a wave is in its first slab. */
+ * its blocks are there; that of a wave is in its first slab. A row has one scale, or one
+ * for each 128 columns, and an area of a slab for each. */
 #ifndef KN_PANEL_H
 #define KN_PANEL_H
 
@@ -19,12 +20,16 @@ struct panel {
     struct dist_scaled s;    /* of whole rows */
     uint32_t slabs, blocks;  /* of a wave; of a strip along its columns */
     uint32_t together;       /* strips whose codes are made at once */
-    kn_ref strips, strip;    /* of a row; this wave's */
+    kn_ref strips, strip;    /* of a scale; this wave's */
+    kn_ref scale, scales;    /* the wave's of a row, of so many; 0: of one */
+    kn_ref column;           /* the first of it */
     kn_ref first;            /* the wave's first slab of all panels */
     kn_ref bytes;            /* of a slab */
     kn_ref lane;             /* the lane's byte of a block */
 };
 
+/* The area of the wave's slab number n, after those of all slabs in front. */
+kn_ref dist_panel_slab(struct dist *d, const struct panel *x, kn_ref n);
 /* Over `records` bytes, from byte `from` of a slab on. */
 kn_ref dist_panel_part(struct dist *d, const struct panel *x, kn_ref slab, kn_ref from,
                        kn_ref records);

@@ -114,10 +114,8 @@ static uint32_t
 others(const struct run *r)
 {
     const struct kn_config *g = &r->k->g.cfg;
-    int64_t columns = kn_tile_columns(&r->p, g);
 
-    return kn_panels(&r->p, g)
-           ? (uint32_t)((r->p.n + columns - 1) / columns) * g->wn : g->split_k - 1;
+    return kn_panels(&r->p, g) ? kn_panel_strips(&r->p, g) : g->split_k - 1;
 }
 
 kiln_status

@@ -332,20 +332,11 @@ kn_session_time(struct kn_session *s, struct kn_job *j)
     return st;
 }
 
-/* Waves that share a row wider than a tile. */
-static uint32_t
-strips_of(const struct kn_job *j)
-{
-    int64_t columns = kn_tile_columns(j->p, &j->g->cfg);
-
-    return (uint32_t)((j->p->n + columns - 1) / columns) * j->g->cfg.wn;
-}
-
 /* What makes a share of K the last of its tile, and a wave the last of its rows. */
 static uint32_t
 counted_of(const struct kn_job *j, const struct kn_time_query *q)
 {
-    uint32_t strips = strips_of(j);
+    uint32_t strips = kn_panel_strips(j->p, &j->g->cfg);
 
     return q->shares.n > strips ? q->shares.n : strips;
 }
@@ -369,7 +360,7 @@ add_panels(struct kn_ctx *c, const struct kn_job *j, const struct kn_time_query 
     const struct kn_config *g = &j->g->cfg;
     struct kn_time_query last = *q;
     uint32_t turns = kn_panel_turns(g->bm / g->wm / 16);
-    double strips = strips_of(j), more;
+    double strips = kn_panel_strips(j->p, g), more;
     struct kn_time_result all;
 
     last.trace = last.svg = NULL;
