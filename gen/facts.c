@@ -15,7 +15,7 @@
 struct given {
     const kiln_problem *p;
     const struct kn_config *g;
-    const char *name, *mfma, *out_vector, *limit, *lowest, *largest;
+    const char *name, *mfma, *out_vector, *limit, *lowest, *largest, *drawn;
     enum kn_elem staged_a, staged_b, stored_a, stored_b, out;
     int64_t unscale;
     struct kn_frag a;
@@ -342,6 +342,7 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     x.limit = limit.s;
     x.lowest = lowest.s;
     x.largest = inverse.s;
+    x.drawn = kn_quant_drawn(p) ? kn_elems[kn_narrow_of(p->out)->drawn].text : "none";
     return x;
 }
 

@@ -8,19 +8,19 @@
 #include "launch_terms.h"
 #include "instantiate.h"
 
-/* X(type, conversion, fold, top, most, bits, least): the instruction's format,
+/* X(type, conversion, codes at random, fold, top, most, bits, least): the instruction's format,
  * whose codes are those of v * 2^-fold; exponent of the largest magnitude, its
  * mantissa of 23 bits, mantissa bits, exponent of the smallest normal number (OCP
  * MX v1.0, table 1). */
 static const struct kn_narrow codes[KILN_NTYPES] = {
-    [KILN_FP8] = { KN_T_fp8, 0, 8, 0x600000, 3, -6 },
-    [KILN_BF8] = { KN_T_bf8, 0, 15, 0x600000, 2, -14 },
-    [KILN_I8] = { KN_T_i8, 0, 6, 0x7e0000, 0, 0 },
-    [KILN_MXFP8] = { KN_T_fp8, 0, 8, 0x600000, 3, -6 },
-    [KILN_MXBF8] = { KN_T_bf8, 0, 15, 0x600000, 2, -14 },
-    [KILN_MXFP6] = { KN_T_fp8, 6, 2, 0x700000, 3, 0 },
-    [KILN_MXBF6] = { KN_T_bf8, 12, 4, 0x600000, 2, -2 },
-    [KILN_MXFP4] = { KN_T_fp8, 6, 2, 0x400000, 1, 0 },
+    [KILN_FP8] = { KN_T_fp8, KN_T_fp8, 0, 8, 0x600000, 3, -6 },
+    [KILN_BF8] = { KN_T_bf8, KN_T_bf8, 0, 15, 0x600000, 2, -14 },
+    [KILN_I8] = { KN_T_i8, KN_T_i8, 0, 6, 0x7e0000, 0, 0 },
+    [KILN_MXFP8] = { KN_T_fp8, KN_T_e4m3, 0, 8, 0x600000, 3, -6 },
+    [KILN_MXBF8] = { KN_T_bf8, KN_T_e5m2, 0, 15, 0x600000, 2, -14 },
+    [KILN_MXFP6] = { KN_T_fp8, KN_T_fp6, 6, 2, 0x700000, 3, 0 },
+    [KILN_MXBF6] = { KN_T_bf8, KN_T_bf6, 12, 4, 0x600000, 2, -2 },
+    [KILN_MXFP4] = { KN_T_fp8, KN_T_fp4, 6, 2, 0x400000, 1, 0 },
 };
 
 const struct kn_narrow *

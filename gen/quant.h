@@ -6,9 +6,9 @@
 #include "instantiate.h"
 
 /* How a type is made: elem is the 8-bit format of the conversion, whose codes of
- * v * 2^-fold hold those of v. */
+ * v * 2^-fold hold those of v; drawn names codes that are rounded at random. */
 struct kn_narrow {
-    uint8_t elem, fold, top;
+    uint8_t elem, drawn, fold, top;
     uint32_t most;
     uint8_t bits;
     int8_t least;
@@ -144,16 +144,28 @@ kn_quant_kept(const kiln_problem *p, const struct kn_config *g)
  * one, so that they become codes as they come. */
 uint32_t kn_quant_ahead(const kiln_problem *p);
 
+/* Rounded at random, codes are those of f16, whose exponents FNUZ bf8 has one more than. */
+static inline bool
+kn_quant_drawn(const kiln_problem *p)
+{
+    return p->round && p->out != KILN_I8 &&
+           !(p->out == KILN_BF8 && kn_targets[p->target].fnuz);
+}
+
 /* Codes can be made of pairs of A's elements as they are: by conversions that take the
- * scale, or fp4's of bf16, whose bits f16 has all. */
+ * scale, or of bf16, whose bits f16 has all, fp4's and what is rounded at random but for
+ * mxbf8, of whose exponents f16 has no more. */
 static inline bool
 kn_quant_direct(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out];
 
-    return p->out_scale == KILN_OUT_MX32 && !kn_quant_gated(p) && !p->hadamard && !p->round &&
-           (kn_targets[p->target].scaled ? bits < 8 && p->a != KILN_F32
-                                         : bits == 4 && p->a == KILN_BF16);
+    if (p->out_scale != KILN_OUT_MX32 || kn_quant_gated(p) || p->hadamard)
+        return false;
+    if (p->round)
+        return p->a == KILN_BF16 && p->out != KILN_MXBF8;
+    return kn_targets[p->target].scaled ? bits < 8 && p->a != KILN_F32
+                                        : bits == 4 && p->a == KILN_BF16;
 }
 
 /* kn_problem_normalise, kn_domain_of, kn_choose and kn_limits_of of the family. */

@@ -37,7 +37,7 @@ ahead_of_work(const kiln_problem *p)
     bool light = p->out == KILN_I8 || p->a == KILN_F32;
 
     if (bits == 4 || p->round)
-        return 1 + near * (light ? kn_quant_gated(p) ? 2 : 4 : 1);
+        return 1 + near * ((light ? kn_quant_gated(p) ? 2 : 4 : 1) + p->round);
     return (work + 2 < most ? most - work : 2) + near;
 }
 
@@ -49,7 +49,7 @@ kn_quant_ahead(const kiln_problem *p)
     if (kn_quant_gated(p) || p->hadamard)
         return ahead_of_work(p);
     if (p->round)
-        return bits == 4 ? 1 : bits == 6 ? spare : 2 * spare;
+        return bits == 4 ? 2 : bits == 6 ? spare : 2 + spare;
     return bits == 4 ? 3 : 5;
 }
 
@@ -87,7 +87,7 @@ rows_of(const kiln_problem *p, const struct kn_config *g)
 {
     bool slow = p->round && kn_targets[p->target].vector_per_byte <= ROUND_WORK;
     int64_t lowest = INT64_MAX, share;
-    uint32_t best = 1, most = slow ? ROW_STEPS : 1;
+    uint32_t best = 1, most = slow ? 2 : 1;
 
     if (g->domain.vec == 1 || p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p))
         return 1;
@@ -123,7 +123,8 @@ row_config(const kiln_problem *p, struct kn_config *g)
     g->stages += !g->stages;
 }
 
-/* Both outputs are rounded at random, so that two hashes have registers: 107 to 120. */
+/* Both outputs are rounded at random, so that two hashes have registers: 95 to 113, and
+ * 162 beside panels of 128 columns. */
 static bool
 hashes_twice(const kiln_problem *p)
 {
@@ -158,7 +159,7 @@ panels_most(const kiln_problem *p)
     if (bits == 4)
         work = kn_quant_direct(p) && !kn_targets[p->target].scaled ? 36 : 54;
     if (p->round)
-        work += work / 2;
+        work += work / (kn_quant_dual(p) ? 3 : 2);
     if (kn_quant_dual(p))
         work += work / (p->a == KILN_F32 ? 4 : 2);
     work /= kn_targets[p->target].vector_per_byte;
@@ -180,7 +181,7 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
         return 1;
     if (!p->m)
         return OPEN_PANELS;
-    most = hashes_twice(p) ? 4 : 6;
+    most = !hashes_twice(p) ? 6 : g->bm > 64 ? 3 : 4;
     fit = fit > most ? most : fit;
     for (uint32_t s = panels_most(p); s; s = s > step ? s - step : s == 1 ? 0 : 1) {
         share = share_of_panels(p, (panels + s - 1) / s * down, fit, s);

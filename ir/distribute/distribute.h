@@ -517,6 +517,8 @@ void dist_count_out(struct dist *d, const struct dist_counter *c, kn_ref last);
 
 /* Random words of a row and of the eight columns that one is of; the seed is the third. */
 void dist_words(struct dist *d, const kn_ref at[3], kn_ref v[4]);
+/* Two words, whose bytes are the columns'. */
+void dist_bytes(struct dist *d, const kn_ref at[3], kn_ref v[2]);
 
 /* ---- distribute_fours.c ---- */
 kn_ref dist_as(struct dist *d, uint8_t elem, uint32_t n, kn_ref v);
@@ -526,6 +528,22 @@ kn_ref dist_held(struct dist *d, int64_t v);
 /* f32x2: a constant twice, and x * y + z. */
 kn_ref dist_two(struct dist *d, double v);
 kn_ref dist_fma_two(struct dist *d, kn_ref x, kn_ref y, kn_ref z);
+/* Bits of x where the mask has ones, else of y. */
+kn_ref dist_merged(struct dist *d, int64_t mask, kn_ref x, kn_ref y);
+/* Pairs of 16-bit integers. */
+kn_ref dist_pair_op(struct dist *d, enum kn_op op, kn_ref x, kn_ref y);
+
+/* Magnitudes of four pairs of bf16 under a scale, as f16 whose smallest normal number
+ * is 2^least of them; f16's own are reached by a product with 2^-below, before which what
+ * is that far below it is not normal yet. */
+struct dist_halves {
+    kn_ref pairs;            /* v.i32x4 */
+    kn_ref byte, amax;       /* of the scale; f32 bits of what it was made of */
+    int least, below;
+};
+void dist_halves(struct dist *d, const struct dist_halves *x, kn_ref mag[4]);
+/* Four codes of fp4 in bytes 1 and 3, from bits 9 to 11 of halves; signs are the pairs'. */
+kn_ref dist_four_codes(struct dist *d, const kn_ref code[2], const kn_ref pair[2]);
 
 /* One expand function per TILE or SHORT row of ops.def. */
 #define KN_EXPAND_TILE(id) kiln_status expand_##id(struct dist *, const struct kn_ins *);

@@ -22,8 +22,8 @@ dist_number(struct dist *d, int64_t v)
     return dist_op(d, KN_OP_mov, kn_v32, dist_int(d, v), 0);
 }
 
-static kn_ref
-pair_op(struct dist *d, enum kn_op op, kn_ref x, kn_ref y)
+kn_ref
+dist_pair_op(struct dist *d, enum kn_op op, kn_ref x, kn_ref y)
 {
     struct kn_type t = dist_vec(KN_T_i16, 2);
 
@@ -31,15 +31,16 @@ pair_op(struct dist *d, enum kn_op op, kn_ref x, kn_ref y)
     return dist_as(d, KN_T_i32, 1, x);
 }
 
-/* Bits of x where the mask has ones, else of y. */
-static kn_ref
-merged(struct dist *d, int64_t mask, kn_ref x, kn_ref y)
+kn_ref
+dist_merged(struct dist *d, int64_t mask, kn_ref x, kn_ref y)
 {
     return dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, x, mask),
                    dist_ic(d, KN_OP_and, y, ~mask & 0xffffffff));
 }
 
-enum { NEAR = 3, LARGER = 64 };  /* scales with numbers that are not normal beside them */
+/* Blocks whose largest is below this, but for zeros, are made larger: none of a larger one
+ * is under a scale beside which some are not normal. */
+enum { LARGER = 64, SMALL = 47 << 23 };
 
 /* Two magnitudes times a power of two each lane has. */
 static kn_ref
@@ -53,20 +54,18 @@ two_times(struct dist *d, kn_ref mag, kn_ref by)
     return dist_perm(d, dist_slice(d, v, 1), dist_slice(d, v, 0), 0x07060302);
 }
 
-/* Blocks whose numbers may not be normal: 2^64 times as large, and so is the scale.
- * Zeros are none. */
+/* Small blocks, 2^64 times as large, and so is the scale. */
 static void
 enlarge(struct dist *d, kn_ref amax, kn_ref byte, kn_ref mag[4])
 {
-    kn_ref any = dist_op(d, KN_OP_ult, kn_vb1, byte, dist_int(d, NEAR)), by, more;
+    kn_ref any = dist_op(d, KN_OP_ult, kn_vb1, dist_ic(d, KN_OP_sub, amax, 1),
+                         dist_int(d, SMALL)), by, more, some;
 
-    any = dist_op(d, KN_OP_band, kn_vb1, any,
-                  dist_op(d, KN_OP_ne, kn_vb1, amax, dist_int(d, 0)));
+    by = dist_op(d, KN_OP_count, kn_s32, any, 0);
+    some = dist_op(d, KN_OP_ne, kn_sb1, by, dist_int(d, 0));
+    dist_add(d, KN_OP_if, 0)->arg[0] = some;
     more = dist_op3(d, KN_OP_select, kn_v32,
                     (kn_ref[3]){ any, dist_int(d, LARGER), dist_int(d, 0) });
-    by = dist_op(d, KN_OP_count, kn_s32, any, 0);
-    any = dist_op(d, KN_OP_ne, kn_sb1, by, dist_int(d, 0));
-    dist_add(d, KN_OP_if, 0)->arg[0] = any;
     by = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_add, more, 127), 23);
     by = dist_as(d, KN_T_f32, 1, by);
     for (int h = 0; h < 4; h++)
@@ -75,53 +74,65 @@ enlarge(struct dist *d, kn_ref amax, kn_ref byte, kn_ref mag[4])
     dist_add(d, KN_OP_end, 0);
 }
 
-/* Codes in bits 9 to 11 of both halves, nearest even; what is below them is left. */
-static kn_ref
-rounded(struct dist *d, kn_ref mag, kn_ref quarter, bool sat)
+/* The exponents are taken from both halves at once, of which the lower borrows nothing. */
+void
+dist_halves(struct dist *d, const struct dist_halves *x, kn_ref mag[4])
 {
-    struct kn_type two = dist_vec(KN_T_f16, 2);
-    kn_ref odd;
+    int64_t near = 1 + x->below - x->least;
+    kn_ref less = dist_number(d, (15 - x->below) * 0x04000400), byte = dist_temp(d, kn_v32);
+    kn_ref base, minus;
 
-    mag = dist_as(d, KN_T_f16, 2, dist_ic(d, KN_OP_shl, mag, 3));
-    mag = dist_as(d, KN_T_i32, 1, dist_op(d, KN_OP_fmul, two, mag, quarter));
-    odd = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, mag, 9), 0x00010001);
-    mag = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_add, mag, 0x00ff00ff), odd);
-    return sat ? pair_op(d, KN_OP_umin, mag, dist_number(d, 0x0fff0fff)) : mag;
+    dist_move(d, byte, x->byte);
+    for (uint32_t h = 0; h < 4; h++)
+        mag[h] = dist_ic(d, KN_OP_and, dist_slice(d, x->pairs, h), 0x7fff7fff);
+    enlarge(d, x->amax, byte, mag);
+    base = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_shl, byte, 7), -(near << 7));
+    base = dist_perm(d, base, base, 0x01000100);
+    minus = dist_op(d, KN_OP_sub, kn_v32, dist_int(d, near << 10), dist_ic(d, KN_OP_shl, byte, 10));
+    minus = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_shl, minus, 16), minus);
+    for (int h = 0; h < 4; h++) {
+        mag[h] = dist_pair_op(d, KN_OP_umax, mag[h], base);
+        mag[h] = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_shl, mag[h], 3), minus);
+        mag[h] = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f16, 2), dist_as(d, KN_T_f16, 2, mag[h]),
+                         dist_as(d, KN_T_f16, 2, less));
+        mag[h] = dist_as(d, KN_T_i32, 1, mag[h]);
+    }
 }
 
-/* Four codes of two pairs, with signs, in bytes 1 and 3. */
+/* Codes in bits 9 to 11 of both halves, nearest even; what is below them is left. */
 static kn_ref
-four_codes(struct dist *d, const kn_ref code[2], const kn_ref pair[2])
+rounded(struct dist *d, kn_ref mag, bool sat)
+{
+    kn_ref odd = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, mag, 9), 0x00010001);
+
+    mag = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_add, mag, 0x00ff00ff), odd);
+    return sat ? dist_pair_op(d, KN_OP_umin, mag, dist_number(d, 0x0fff0fff)) : mag;
+}
+
+kn_ref
+dist_four_codes(struct dist *d, const kn_ref code[2], const kn_ref pair[2])
 {
     kn_ref sign = dist_perm(d, pair[1], pair[0], 0x07050301);
     kn_ref v = dist_perm(d, code[1], code[0], 0x07050301);
 
-    v = merged(d, 0x10101010, dist_ic(d, KN_OP_shr, sign, 3), v);
-    return merged(d, 0x0f0f0f0f, dist_ic(d, KN_OP_shl, v, 7),
-                  dist_ic(d, KN_OP_shl, v, 3));
+    v = dist_ic(d, KN_OP_and, v, 0x0e0e0e0e);
+    v = dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, sign, 3), 0x10101010), v);
+    return dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_shl, v, 7), dist_ic(d, KN_OP_shl, v, 3));
 }
 
 static kn_ref
 of_pairs(struct dist *d, const struct kn_ins *i)
 {
-    kn_ref quarter = dist_as(d, KN_T_f16, 2, dist_number(d, 0x34003400));
-    kn_ref pair[4], mag[4], byte = dist_temp(d, kn_v32), base, low;
+    struct dist_halves x = { i->arg[0], i->arg[1], i->arg[2], 0, 2 };
+    kn_ref pair[4], mag[4], low;
 
-    dist_move(d, byte, i->arg[1]);
+    dist_halves(d, &x, mag);
     for (uint32_t h = 0; h < 4; h++) {
         pair[h] = dist_slice(d, i->arg[0], h);
-        mag[h] = dist_ic(d, KN_OP_and, pair[h], 0x7fff7fff);
+        mag[h] = rounded(d, mag[h], i->attr[KN_A_sat]);
     }
-    enlarge(d, i->arg[2], byte, mag);
-    base = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_shl, byte, 7), -(NEAR << 7));
-    base = dist_perm(d, base, base, 0x01000100);
-    for (int h = 0; h < 4; h++) {
-        mag[h] = pair_op(d, KN_OP_umax, mag[h], base);
-        mag[h] = rounded(d, pair_op(d, KN_OP_sub, mag[h], base), quarter,
-                         i->attr[KN_A_sat]);
-    }
-    low = four_codes(d, mag, pair);
-    return dist_perm(d, four_codes(d, mag + 2, pair + 2), low, 0x07050301);
+    low = dist_four_codes(d, mag, pair);
+    return dist_perm(d, dist_four_codes(d, mag + 2, pair + 2), low, 0x07050301);
 }
 
 /* ---- f32 ---- */
@@ -146,9 +157,9 @@ dist_held(struct dist *d, int64_t v)
     return dist_as(d, KN_T_i32, 1, dist_as(d, KN_T_f32, 1, dist_number(d, v)));
 }
 
-/* Two of the values, nearest even unless they are rounded, with 2^-10 of their sign. */
+/* Two of the values, nearest even, with 2^-10 of their sign. */
 static kn_ref
-two_fields(struct dist *d, const kn_ref bits[2], bool done)
+two_fields(struct dist *d, const kn_ref bits[2])
 {
     kn_ref v = dist_as(d, KN_T_f32, 2, dist_cat(d, bits, 2)), size[2], sign[2], steps;
 
@@ -159,10 +170,8 @@ two_fields(struct dist *d, const kn_ref bits[2], bool done)
         sign[e] = dist_i2(d, KN_OP_or, sign[e], dist_held(d, 0x3a800000));
     }
     steps = dist_as(d, KN_T_f32, 2, dist_cat(d, size, 2));
-    if (!done) {
-        v = dist_fma_two(d, steps, dist_two(d, 6291456), v);
-        v = dist_fma_two(d, steps, dist_two(d, -6291456), v);
-    }
+    v = dist_fma_two(d, steps, dist_two(d, 6291456), v);
+    v = dist_fma_two(d, steps, dist_two(d, -6291456), v);
     return dist_fma_two(d, v, dist_two(d, 0.0078125),
                         dist_as(d, KN_T_f32, 2, dist_cat(d, sign, 2)));
 }
@@ -191,14 +200,14 @@ of_numbers(struct dist *d, const struct kn_ins *i)
         kn_ref bits[2] = { dist_slice(d, all, 2 * h), 0 };
 
         bits[1] = dist_slice(d, all, 2 * h + 1);
-        two[h] = two_fields(d, bits, i->attr[KN_A_mode]);
+        two[h] = two_fields(d, bits);
     }
     even = bytes_of(d, two, 0, i->attr[KN_A_sat]);
     odd = bytes_of(d, two, 1, i->attr[KN_A_sat]);
-    even = merged(d, 0x07070707, dist_ic(d, KN_OP_shr, even, 2),
+    even = dist_merged(d, 0x07070707, dist_ic(d, KN_OP_shr, even, 2),
                   dist_ic(d, KN_OP_shr, even, 4));
-    odd = merged(d, 0x70707070, dist_ic(d, KN_OP_shl, odd, 2), odd);
-    return merged(d, 0x0f0f0f0f, even, odd);
+    odd = dist_merged(d, 0x70707070, dist_ic(d, KN_OP_shl, odd, 2), odd);
+    return dist_merged(d, 0x0f0f0f0f, even, odd);
 }
 
 kiln_status

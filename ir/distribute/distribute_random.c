@@ -1,4 +1,4 @@
-/* distribute_random.c - stochastic rounding of what is stored (docs/quant.md): an
+/* distribute_random.c - stochastic rounding of what is stored (docs/epilogues.md): an
  * accumulator is moved by up to half a step of its type, by 16 bits an element that
  * are a function of the seed and of the element's row and column in the output, and
  * then rounded to nearest as ever.
@@ -135,6 +135,12 @@ plus_product(struct dist *d, kn_ref to, kn_ref x, kn_ref y)
     return dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, x, y), to);
 }
 
+static kn_ref
+mixed(struct dist *d, kn_ref x)
+{
+    return dist_i2(d, KN_OP_xor, x, dist_ic(d, KN_OP_shr, x, 16));
+}
+
 /* The four words of the lane's row and of column block y's eight. */
 static void
 roll(struct dist *d, const struct dist_dice *z, uint32_t y, kn_ref v[4])
@@ -145,7 +151,7 @@ roll(struct dist *d, const struct dist_dice *z, uint32_t y, kn_ref v[4])
     v[2] = plus_product(d, d->seed[0], v[0], v[1]);
     v[3] = plus_product(d, d->seed[1], v[1], v[2]);
     for (int w = 0; w < 4; w++)
-        v[w] = dist_i2(d, KN_OP_xor, v[w], dist_ic(d, KN_OP_shr, v[w], 16));
+        v[w] = mixed(d, v[w]);
     v[0] = plus_product(d, v[0], v[1], v[3]);
     v[1] = plus_product(d, v[1], v[2], v[0]);
     v[2] = plus_product(d, v[2], v[0], v[1]);
@@ -280,6 +286,26 @@ dist_words(struct dist *d, const kn_ref at[3], kn_ref v[4])
     take_seed(d, at[2]);
     take_row(d, &z, at[0]);
     roll(d, &z, 0, v);
+}
+
+/* pcg3d of the same, the seed's upper word in the place of a constant; its third word is
+ * not wanted. */
+void
+dist_bytes(struct dist *d, const kn_ref at[3], kn_ref v[2])
+{
+    kn_ref x = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_shr, at[1], 3), PCG_BY);
+    kn_ref y = stirred(d, at[0]), z;
+
+    take_seed(d, at[2]);
+    x = dist_i2(d, KN_OP_add, x, d->seed[1]);
+    x = plus_product(d, x, y, d->seed[0]);
+    y = plus_product(d, y, d->seed[0], x);
+    z = mixed(d, plus_product(d, d->seed[0], x, y));
+    x = mixed(d, x);
+    y = mixed(d, y);
+    x = plus_product(d, x, y, z);
+    v[0] = mixed(d, x);
+    v[1] = mixed(d, plus_product(d, y, z, x));
 }
 
 kiln_status

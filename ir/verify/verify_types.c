@@ -330,6 +330,21 @@ check_stepped(const struct kn_fn *f, const struct kn_ins *i)
 }
 
 static kiln_status
+check_drawn(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type t = type_of(f, i->dst), from;
+    bool pairs;
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    from = type_of(f, i->arg[0]);
+    pairs = from.elem == KN_T_i32 && from.n == 4 && i->arg[5];
+    if (!pairs && (from.elem != KN_T_f32 || from.n != 8 || i->arg[4]))
+        return FAIL(f, i->at, "random.codes takes v.f32x8, or v.i32x4 and two of v.i32 more");
+    return t.elem == KN_T_i32 && t.n == 2 && t.lane
+           ? KILN_OK : FAIL(f, i->at, "the result of random.codes is v.i32x2");
+}
+
+static kiln_status
 check_at_random(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst);
@@ -533,6 +548,7 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_unpack32] = check_unpack32,
     [KN_OP_fold] = check_fold,
     [KN_OP_fours] = check_fours, [KN_OP_stepped] = check_stepped,
+    [KN_OP_drawn] = check_drawn,
     [KN_OP_transform] = check_transform,
     [KN_OP_random] = check_random,
     [KN_OP_atrandom] = check_at_random,

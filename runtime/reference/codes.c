@@ -1,6 +1,7 @@
-/* codes.c - what an output is rounded to: at random, as docs/quant.md defines it (a
- * value is moved by up to half a step of the type, by bits that the seed, the row
- * and the column give, and then rounded to nearest), and codes under a scale. */
+/* codes.c - what an output is rounded to: at random, as docs/epilogues.md defines it of
+ * products (a value is moved by up to half a step of the type, by bits that the seed, the
+ * row and the column give, and then rounded to nearest) and docs/quant.md of quant; and
+ * codes under a scale. */
 #include "reference.h"
 
 #include <math.h>
@@ -39,6 +40,46 @@ kn_ref_at_random(kiln_type t, kiln_target target, double random, double x)
     if (!(step > 0))
         return x;
     return rint((double)(float)(x + random * step) / step) * step;
+}
+
+/* pcg3d of the same, the seed's upper word in the place of a constant. */
+double
+kn_ref_draw(uint64_t seed, int64_t row, int64_t col)
+{
+    const uint32_t by = 1664525, plus = 1013904223;
+    uint32_t x = (uint32_t)(col / 8) * by + (uint32_t)(seed >> 32) * by + plus;
+    uint32_t y = (uint32_t)row * by + plus, z = (uint32_t)seed * by + plus;
+
+    for (int round = 0; round < 2; round++) {
+        x += y * z;
+        y += z * x;
+        z += x * y;
+        x ^= x >> 16;
+        y ^= y >> 16;
+        z ^= z >> 16;
+    }
+    return ((col & 4 ? y : x) >> col % 4 * 8 & 255) * 0x1p-8;
+}
+
+/* Significant bits of f16, as far down as the type's smallest normal number. */
+static double
+as_half(kiln_type t, double step, double x)
+{
+    double unit = step * ldexp(1, kn_ref_fields(t, KILN_GFX950).mbits - 10);
+
+    return rint(x / unit) * unit;
+}
+
+double
+kn_ref_drawn(kiln_type t, kiln_target target, double draw, double x)
+{
+    double step = isfinite(x) ? kn_ref_ulp(t, target, x) : 0;
+
+    if (!(step > 0))
+        return x;
+    if (t == KILN_I8 || (t == KILN_BF8 && kn_targets[target].fnuz))
+        return rint((double)(float)(x + (draw - 0.5 + 0x1p-9) * step) / step) * step;
+    return copysign(floor(as_half(t, step, fabs(x)) / step + draw) * step, x);
 }
 
 static double

@@ -251,6 +251,9 @@ double kn_ref_max(kiln_type t, kiln_target target);
  * steps of its type, -1/2 to 1/2; and the value that x becomes. */
 double kn_ref_random(uint64_t seed, int64_t row, int64_t col);
 double kn_ref_at_random(kiln_type t, kiln_target target, double random, double x);
+/* The same of quant: where between two codes the upper one begins, from 0 to 1. */
+double kn_ref_draw(uint64_t seed, int64_t row, int64_t col);
+double kn_ref_drawn(kiln_type t, kiln_target target, double draw, double x);
 /* n elements from element `first` of a packed little-endian run. */
 struct kn_ref_codec {
     kiln_type type;

@@ -46,10 +46,10 @@ SENTENCES = {
     "dot4": "sum of the products of four signed bytes, plus the third",
     "codes.4": "eight codes of fp4, nearest even: of bf16 in four dwords, under a scale of "
                "which the second is the byte, the third the f32 bits of what it was made "
-               "of; or of f32 (`mode=1`: rounded already), on gfx942; several operations",
+               "of; or of f32, on gfx942; several operations",
     "bits": "same bits, other type",
     "random": "16 bits, not yet odd, for each of the eight columns that one is of, two "
-              "in a word: row, column, seed (docs/quant.md); several operations",
+              "in a word: row, column, seed (docs/epilogues.md); several operations",
     "wave.max": "largest of all lanes, unsigned; several operations",
     "group.max": "largest of the same lane of all waves, unsigned, of which each writes 256 of "
                  "its `bytes=` of LDS; with a barrier; several operations",
@@ -60,9 +60,13 @@ SENTENCES = {
     "leave": "counts the wave as `meet` does, without waiting: 1 for the last of so many, which "
              "leaves 0; several operations",
     "random.step": "two values, of columns `first=` and the next of eight, as what the definition "
-                   "rounds them to at random in numbers with the mantissa of `elem=`: row, "
-                   "column, seed, bits of the smallest normal number (`sat=0`: an infinity stays one, `mode=1`: a zero's sign may go); "
-                   "several operations",
+                   "rounds them to at random in `elem=i8` or gfx942's `bf8`: row, column, seed "
+                   "(`sat=0`: an infinity stays one); several operations",
+    "random.codes": "eight codes that the definition rounds numbers to at random: of f32, then "
+                    "row, column and seed, or of bf16 in four dwords with a scale's byte and "
+                    "f32 bits of what it was made of behind; f32 for a MX type is moved to "
+                    "exponents where the smallest normal number of `elem=` is f16's; codes of "
+                    "6 bits have a byte each, those of 4 are one dword; several operations",
     "at.random": "a float, or four of columns from a multiple of four on, which nearest "
                  "makes what the definition rounds them to at random in `elem=`: then "
                  "row, column, seed; several operations",
@@ -163,7 +167,7 @@ SENTENCES = {
                  "token * slots + slot: "
                  "ids loaded before, tokens, slots a token",
     "acc.seed": "the seed of what is rounded at random, `random=1`, row and "
-                "column of the output where the tile begins (docs/quant.md)",
+                "column of the output where the tile begins (docs/epilogues.md)",
     "acc.apply": "the expression of the line `expr` of each: pointers to the "
                  "bias and C, first row and column, rows, columns, pitch; "
                  "`add=1` reads C and adds it first unless `c` is named; `parts`: "

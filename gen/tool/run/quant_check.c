@@ -80,9 +80,8 @@ at_random(const struct kn_quant_row *r, int64_t i, double v)
 
     if (!p->round)
         return v;
-    return copysign(kn_ref_at_random(p->out, p->target,
-                                     kn_ref_random(p->round_seed, r->row,
-                                                   r->first + i), v),
+    return copysign(kn_ref_drawn(p->out, p->target,
+                                 kn_ref_draw(p->round_seed, r->row, r->first + i), v),
                     v);
 }
 

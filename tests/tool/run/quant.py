@@ -48,9 +48,11 @@ class Format:
         self.bits = 8 if self.integer else int(out[-1])
         if self.integer:
             self.values, self.mantissa = [float(n) for n in range(128)], 0
+            self.whole = True
             return
         ebits, mbits, bias, lost = FORMATS.get(out) or FORMATS[out, arch]
-        self.mantissa = mbits
+        self.mantissa, self.least = mbits, 1 - bias
+        self.whole = out == "bf8" and self.fnuz     # f16 has an exponent too few
         self.values = []
         for code in range((1 << ebits + mbits) - lost):
             e, m = code >> mbits, code & (1 << mbits) - 1
@@ -73,17 +75,23 @@ class Format:
             return -i & 0xff if sign else i
         return i if self.fnuz and not i else i | sign << self.bits - 1
 
-    def code_at_random(self, x, part):
-        """One of the codes beside x, the nearer one once it is moved."""
+    def code_at_random(self, x, drawn):
+        """One of the codes beside x: the upper one if its place and what is drawn carry."""
         v = self.values
-        a = abs(x)
-        if a >= v[-1]:
-            return self.code(x)
+        a = min(abs(x), v[-1])
+        if not self.whole:          # as f16 would, whose least normal number were the type's
+            unit = 2.0 ** (max(math.frexp(a)[1] - 1, self.least) - 10)
+            a = min(round(a / unit) * unit, v[-1])
         i = bisect.bisect_right(v, a) - 1
+        if i + 1 == len(v):
+            return self.code(x)
         step = v[i + 1] - v[i]
-        moved = f32(x + part * step) * math.copysign(1, x)
-        odd = v[i] / step % 2
-        i += moved > v[i] + step / 2 or (odd == 1 and moved == v[i] + step / 2)
+        if self.whole:
+            moved = f32(x + ((2 * drawn + 1) / 512 - 0.5) * step) * math.copysign(1, x)
+            odd = v[i] / step % 2
+            i += moved > v[i] + step / 2 or (odd == 1 and moved == v[i] + step / 2)
+        else:
+            i += (a - v[i]) / step + drawn / 256 >= 1
         return self.code(math.copysign(v[i], x))
 
     def value(self, code):
@@ -93,22 +101,22 @@ class Format:
         return -v if code >> self.bits - 1 else v
 
 
-def pcg4d(*words):
+def pcg3d(*v):
     """Jarzynski and Olano, Hash Functions for GPU Rendering, JCGT 9(3), 2020."""
-    v = [(w * 1664525 + 1013904223) & 0xffffffff for w in words]
-    for turn in range(2):
-        if turn:
-            v = [w ^ w >> 16 for w in v]
-        for to, a, b in ((0, 1, 3), (1, 2, 0), (2, 0, 1), (3, 1, 2)):
+    v = list(v)
+    for _ in range(2):
+        for to, a, b in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             v[to] = (v[to] + v[a] * v[b]) & 0xffffffff
+        v = [w ^ w >> 16 for w in v]
     return v
 
 
-def random_part(seed, row, col):
-    """What an element is moved by, in steps: -1/2 to 1/2."""
-    words = pcg4d(col // 8, row, seed & 0xffffffff, seed >> 32)
-    half = words[col % 8 // 2] >> 16 * (col % 2) & 0xffff
-    return ((half | 1) - 32768) / 65536
+def drawn_byte(seed, row, col):
+    x, y, z, s = ((w * 1664525 + more) & 0xffffffff for w, more in (
+        (col // 8, 0), (row, 1013904223), (seed & 0xffffffff, 1013904223),
+        (seed >> 32, 1013904223)))
+    words = pcg3d((x + s) & 0xffffffff, y, z)
+    return words[col % 8 // 4] >> 8 * (col % 4) & 0xff
 
 
 def e8m0(fmt, amax, mode):
@@ -132,7 +140,7 @@ def quantise(row, fmt, scale, mode="floor", random_row=None):
     def code(x, at):
         if random_row is None:
             return fmt.code(x)
-        return fmt.code_at_random(x, random_part(*random_row, at))
+        return fmt.code_at_random(x, drawn_byte(*random_row, at))
 
     step = {"mx32": 32, "block128": 128}.get(scale, len(row))
     codes, scales = [], []
@@ -307,7 +315,8 @@ def rounds_without_bias(arch):
     for seed, fraction in enumerate((0, 1 / 64, 1 / 3, 0.5, 0.9)):
         fraction = f32(1 + fraction / 8) * 8 - 8
         up = upward(arch, fraction, seed << 31)
-        off = 5 * math.sqrt(n * fraction * (1 - fraction)) + n * 2.0 ** -16
+        fraction = round(fraction * 128) / 128
+        off = 5 * math.sqrt(n * fraction * (1 - fraction))
         if set(up) - {0, 1} or len(up) != n or abs(sum(up) - n * fraction) > off:
             bad.append("%g went up %d times of %d" % (fraction, sum(up), n))
         for lag in (1, 2, 8, 64, 1024) if fraction == 0.5 else ():
