@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../choose.h"
+
 int64_t
 kn_moe_room(int64_t tokens, int64_t topk, int64_t experts, uint32_t block_m)
 {
@@ -204,16 +206,6 @@ check_flags(struct kn_ctx *c, const struct kn_value *v)
     return KILN_OK;
 }
 
-/* The block that wastes least of the rows an expert gets on average. */
-static uint8_t
-choose_block(const kiln_problem *p)
-{
-    int64_t used = p->tokens * p->topk, many = p->groups;
-    int64_t rows = many < used ? used / many : 1;
-
-    return rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 256 ? 64 : 128;
-}
-
 /* Of a layer it is gemm1's; where that has biases, gemm2 has one. */
 static void
 without_expression(kiln_problem *p, int64_t asked)
@@ -226,11 +218,25 @@ without_expression(kiln_problem *p, int64_t asked)
     p->epilogue = biased ? KILN_EPILOGUE_BIAS : KILN_EPILOGUE_NONE;
 }
 
+/* What is asked for, else the rows of the tile that is, else by load: before a stage has
+ * types of its own, since all stages of a layer share the blocks. */
+static uint8_t
+block_of(const kiln_problem *p, const struct kn_value *v)
+{
+    static const uint8_t blocks[] = { 16, 32, 64, 128 };
+
+    if (v[KN_FLAG_block_m].seen)
+        return blocks[v[KN_FLAG_block_m].i];
+    for (size_t i = 0; v[KN_FLAG_tile].seen && i < sizeof blocks; i++)
+        if (blocks[i] == v[KN_FLAG_tile].list[0])
+            return blocks[i];
+    return kn_routed_block(p);
+}
+
 kiln_status
 kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
                int stage, kiln_problem *p)
 {
-    static const uint8_t blocks[] = { 16, 32, 64, 128 };
     const struct kn_value *v = cli->v;
     const char *word = kn_family_names[KILN_MOE];
     struct kn_cli own = *cli;
@@ -249,6 +255,7 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->tokens = v[KN_FLAG_tokens].i;
     p->topk = v[KN_FLAG_topk].i;
     p->groups = v[KN_FLAG_experts].i;
+    p->block_m = block_of(p, v);
     atomic = v[KN_FLAG_reduce].seen && !strcmp(v[KN_FLAG_reduce].s, "atomic");
     p->atomic = stage == KILN_MOE_DOWN && atomic;
     if (stage == KILN_MOE_REDUCE) {
@@ -266,8 +273,6 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->k = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_hidden : KN_FLAG_inter].i;
     if (stage == KILN_MOE_REDUCE)
         p->k = p->lda = p->n;
-    p->block_m = v[KN_FLAG_block_m].seen ? blocks[v[KN_FLAG_block_m].i]
-                                         : choose_block(p);
     p->m = kn_moe_room(p->tokens, p->topk, p->groups, p->block_m);
     small = p->a == KILN_FP8 || p->a == KILN_BF8 || p->a == KILN_I8;
     if (small && !v[KN_FLAG_scale].seen)

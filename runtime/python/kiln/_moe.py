@@ -67,7 +67,7 @@ def routing(ids, weights=None, experts=None, block_m=None):
     rows = max(1, ids.size // max(1, experts))
     if block_m is None:
         block_m = 16 if rows <= 16 else 32 if rows <= 32 else \
-            64 if rows <= 256 else 128
+            64 if rows <= 50 else 128
     if block_m not in BLOCKS:
         raise bad("block_m is one of %s, not %r", BLOCKS, block_m)
     return Routing(ids.astype("i8"), weights, experts, block_m)

@@ -1,0 +1,109 @@
+/* routed_tiles.c - moe's blocks of sorted rows, and the tiles of routed.def. */
+#include "choose.h"
+#include "forms.h"
+#include "instantiate.h"
+
+struct routed {              /* the columns of routed.def */
+    kiln_target target;
+    enum kn_class class;
+    uint32_t bm, bn, bk, wm, wn, stages;
+    int64_t least_k;
+    uint32_t bits, percent;
+    int64_t most_rows;
+};
+
+static const struct routed rows[] = {
+#define ROUTED(target, class, ...) { KILN_##target, KN_CLASS_##class, __VA_ARGS__ },
+#include "routed.def"
+};
+
+/* Rows that an expert gets on average. */
+static int64_t
+load_of(const kiln_problem *p)
+{
+    int64_t used = p->tokens * p->topk, many = p->groups;
+
+    return many > 0 && many < used ? used / many : 1;
+}
+
+/* Slots of more K tiles than there are hold nothing; 0: the rules say how many. */
+static uint32_t
+slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
+{
+    uint64_t turns = p->k ? ((uint64_t)p->k + r->bk - 1) / r->bk : r->stages;
+    uint32_t least = kn_least_stages(p, g);
+
+    if (!r->stages)
+        return 0;
+    return turns >= r->stages ? r->stages : turns > least ? (uint32_t)turns : least;
+}
+
+/* Tokens to come count as many. */
+static bool
+serves(const kiln_problem *p, const struct routed *r)
+{
+    return r->target == p->target && r->class == kn_class_of(p) && r->bm == p->block_m &&
+           (!p->k || p->k >= r->least_k) && kn_type_bits[p->b] <= r->bits &&
+           (!r->most_rows || load_of(p) <= r->most_rows) &&
+           (!p->tokens ||
+            100 * kn_tiles_of(p, r->bm, r->bn) >= (uint64_t)r->percent * kn_cus(p));
+}
+
+/* The row as a kernel for p, if it is one. */
+static bool
+take(struct kn_ctx *c, const kiln_problem *p, const struct routed *r, struct kn_config *g)
+{
+    g->bm = r->bm;
+    g->bn = r->bn;
+    g->bk = r->bk;
+    g->wm = r->wm;
+    g->wn = r->wn;
+    g->domain = kn_domain_of(p, 256, r->bk);
+    kn_quantising_waves(p, g);
+    g->stages = slots(p, r, g);
+    return !kn_bk_lacks(c, p, g) && !kn_moe_lacks(c, p, g) && kn_shareable(g) &&
+           kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
+}
+
+bool
+kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    if (g->wm || g->stages || g->schedule || g->cus || g->copies)
+        return false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kn_config try = *g;
+
+        if (serves(p, &rows[i]) && take(c, p, &rows[i], &try)) {
+            *g = try;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+enum staged { AS_STORED, WIDENED, ROUNDED };
+
+static const struct blocks {
+    kiln_target target;
+    enum staged staged;
+    int64_t most16, most32, most64;
+} blocks[] = {
+#define BLOCKS(target, ...) { KILN_##target, __VA_ARGS__ },
+#include "routed.def"
+};
+
+uint8_t
+kn_routed_block(const kiln_problem *p)
+{
+    int64_t load = load_of(p);
+    bool codes = p->quant || p->out_scale == KILN_OUT_BLOCK128;
+    enum staged staged = kn_prequant(p) || codes ? ROUNDED
+                       : kn_dequant(p) ? WIDENED : AS_STORED;
+    const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
+
+    while (b < last && (b->target != p->target || b->staged != staged))
+        b++;
+    return load <= b->most16 ? 16 : load <= b->most32 ? 32 : load <= b->most64 ? 64 : 128;
+}
