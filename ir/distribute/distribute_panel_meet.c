@@ -51,7 +51,8 @@ come(struct dist *d, const struct panel *x, const struct dist_tile *t)
     m.c.at = dist_op(d, KN_OP_mov, kn_v32, dist_int(d, 0), 0);
     m.c.most = x->strips;
     m.wraps = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, x->strips, 2), -1);
-    m.left = dist_panel_part(d, x, dist_panel_slab(d, x, dist_int(d, 0)), dist_panel_largest_at(d, x, x->strips),
+    m.left = dist_panel_part(d, x, dist_panel_slab(d, x, dist_int(d, 0)),
+                             dist_panel_largest_at(d, x, x->strips),
                              dist_ic(d, KN_OP_mul, x->strips, PANEL_LEFT));
     for (uint32_t n = 0; n < x->slabs; n++)
         dist_panel_park_largest(d, x, t->reg + n * x->blocks, n);

@@ -1,6 +1,6 @@
-/* Outputs with scales of more columns than a wave has, of rows or 128 columns: the bits of a tile as
- * wide as they are, whoever comes last, in every family; and what a launch that was
- * not whole leaves behind is seen.
+/* Outputs with scales of more columns than a wave has, of rows or of 128 columns: the
+ * bits of a tile as wide as they are, whoever comes last, in every family; and what a
+ * launch that was not whole leaves behind is seen.
  *
  * usage: panels TARGET */
 #include <setjmp.h>

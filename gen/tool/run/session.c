@@ -389,7 +389,7 @@ kn_session_predict(struct kn_session *s, const struct kn_job *j,
     if (j->at.workspace)
         q->shares = (struct kn_time_shares){
             j->at.workspace, j->p ? kn_counted_shares(j->p, &j->g->cfg) : j->g->cfg.split_k };
-    if (!j->p || !kn_panels(j->p, &j->g->cfg))
+    if (!j->p || !j->g || !kn_panels(j->p, &j->g->cfg))
         return kn_time_predict(s->c, q, out);
     return j->g->cfg.join == KN_JOIN_ALL ? all_meet(s->c, j, q, out)
                                          : add_panels(s->c, j, q, out);
