@@ -4,11 +4,13 @@
 #include "choose.h"
 #include "forms.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
     WIDEST = 256,            /* tile, in columns */
-    FEW_ROWS = 64
+    FEW_ROWS = 64,
+    SOME = 4                 /* rounds of rows that are not known yet */
 };
 
 uint32_t
@@ -96,8 +98,8 @@ round_of(const kiln_problem *p, const struct kn_config *g)
 {
     uint64_t columns = kn_tile_columns(p, g);
     uint64_t cus = g->cus ? g->cus : kn_cus(p) * beside(p, g), die = cus / kn_xcds(p);
-    struct round r = { .tiles = kn_tiles_of(p, g->bm, g->bn), .cus = cus,
-                       .along = ((uint64_t)p->n + columns - 1) / columns };
+    struct round r = { .tiles = p->m ? kn_tiles_of(p, g->bm, g->bn) : SOME * cus,
+                       .along = ((uint64_t)p->n + columns - 1) / columns, .cus = cus };
 
     r.room = 4 * r.along <= die ? die : cus;
     r.one = !g->cus && r.tiles * (g->split_k ? g->split_k : 1) <= cus;
@@ -142,8 +144,20 @@ kn_panels_meet(const kiln_problem *p, const struct kn_config *g)
     if (p->out_scale != KILN_OUT_ROW)
         return true;         /* tiles beside each other */
     r = round_of(p, g);
-    return p->m && p->n &&
-           (r.one || (!g->group_m && !g->xcd_run && !g->xcd && rows_of(p, g, &r)));
+    return p->n && (r.one || (!g->group_m && !g->xcd_run && !g->xcd && rows_of(p, g, &r)));
+}
+
+double
+kn_panels_wait(const kiln_problem *p, const struct kn_config *g)
+{
+    struct round r = round_of(p, g);
+    double band = (double)(g->group_m * r.along), room = (double)r.room;
+    double early = band > room ? room / 2 : fmod(room, band);
+
+    if (p->out_scale != KILN_OUT_ROW)
+        early = 128.0 / kn_tile_columns(p, g) / 2;
+    return r.tiles <= r.cus || band <= 0 ? 0
+           : early / 2 * ((double)r.tiles / (double)r.cus - 1) / room;
 }
 
 void

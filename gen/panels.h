@@ -21,6 +21,9 @@ bool kn_panels(const kiln_problem *p, const struct kn_config *g);
 /* Whether all waves of such a row run at once, so that each makes its own codes; and the
  * order of tiles in which they do, of several rounds. */
 bool kn_panels_meet(const kiln_problem *p, const struct kn_config *g);
+/* What a launch of several rounds takes longer, of 1, since tiles of a row that have begun
+ * in the round before the others wait for them. */
+double kn_panels_wait(const kiln_problem *p, const struct kn_config *g);
 /* Waves that share a scale. */
 uint32_t kn_panel_strips(const kiln_problem *p, const struct kn_config *g);
 void kn_map_panels(const kiln_problem *p, struct kn_config *g);

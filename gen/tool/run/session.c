@@ -341,13 +341,19 @@ counted_of(const struct kn_job *j, const struct kn_time_query *q)
     return q->shares.n > strips ? q->shares.n : strips;
 }
 
-/* Of panels whose waves meet, as the last of them to come and others behind it. */
+/* Of panels whose waves meet, as the last of them to come and others behind it, and what
+ * those wait that come in an earlier round. */
 static kiln_status
 all_meet(struct kn_ctx *c, const struct kn_job *j, struct kn_time_query *q,
          struct kn_time_result *out)
 {
+    double longer = 1 + kn_panels_wait(j->p, &j->g->cfg);
+
     q->shares.n = counted_of(j, q);
-    return kn_time_predict(c, q, out);
+    KN_TRY(kn_time_predict(c, q, out));
+    out->us *= longer;
+    out->tflops /= longer;
+    return KILN_OK;
 }
 
 /* Of panels that is a launch in which no wave is the last. Where all are, each makes the
