@@ -347,8 +347,6 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     double best = 0;
     struct kn_config keep = *g, refused = *g;
 
-    if (moe && open->bk && open->domain && kn_pick_routed(c, p, g))
-        return true;
     for (; ntiles--; t++) {
         struct kn_config try = *g;
         double cost = launch_cost(p, t);

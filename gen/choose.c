@@ -169,6 +169,21 @@ beside(const kiln_problem *p, const struct kn_config *g)
     return s ? kn_score_beside(p, g, s) : 1;
 }
 
+/* Where they make codes; loops without LDS as many as registers allow, of which codes
+ * need more. */
+static uint32_t
+beside_codes(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config loop = *g;
+    const struct kn_score *s;
+    bool straight = kn_direct_to_reg(g);
+
+    if (straight)
+        loop.schedule = KN_SCHED_DIRECT;
+    s = kn_score_row(p, &loop);
+    return !s ? 1 : straight ? (3 * s->residents + 3) / 4 : s->residents;
+}
+
 /* Runs of rows, if LDS has room for them beside the slots of as many workgroups. */
 static void
 choose_store(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
@@ -225,7 +240,7 @@ static kiln_status
 choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     needs_panels(p, g);
-    kn_map_panels(p, g);
+    kn_map_panels(p, g, beside_codes(p, g));
     KN_TRY(check_split(c, p, g));
     choose_early(p, g);
     if (!g->xcd)
@@ -313,6 +328,8 @@ pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     const struct kn_config asked = *g;
     uint32_t bk = asked.bk, step = kn_step_k(c, p, bk);
 
+    if (kn_family_of(p)->routed && open->bk && open->domain && kn_pick_routed(c, p, g))
+        return true;
     while (!kn_pick_tile(c, p, g, open)) {
         struct kn_config next = asked;
 

@@ -1,16 +1,11 @@
 /* output.c - outputs of 8 bits or of MX types, and their scales. */
 #include "panels.h"
 
-#include "choose.h"
-#include "forms.h"
-
-#include <math.h>
 #include <string.h>
 
 enum {
     WIDEST = 256,            /* tile, in columns */
-    FEW_ROWS = 64,
-    SOME = 4                 /* rounds of rows that are not known yet */
+    FEW_ROWS = 64
 };
 
 uint32_t
@@ -71,60 +66,6 @@ kn_panels(const kiln_problem *p, const struct kn_config *g)
            (g->domain.panels || kn_b_columns(p) > WIDEST || (columns && p->n > columns));
 }
 
-/* A round of a launch: the tiles there are, those along a row, and those that run at
- * once on all compute units or, if a few rows fill it, on a chiplet's. */
-struct round {
-    uint64_t tiles, along, cus, room;
-    bool one;                /* all tiles and their shares run at once */
-};
-
-/* Workgroups that a compute unit is known to have at once; loops without LDS as many as
- * registers allow, of which codes need more. */
-static uint64_t
-beside(const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_config loop = *g;
-    const struct kn_score *s;
-    bool straight = kn_direct_to_reg(g);
-
-    if (straight)
-        loop.schedule = KN_SCHED_DIRECT;
-    s = kn_score_row(p, &loop);
-    return !s ? 1 : straight ? (3 * s->residents + 3) / 4 : s->residents;
-}
-
-static struct round
-round_of(const kiln_problem *p, const struct kn_config *g)
-{
-    uint64_t columns = kn_tile_columns(p, g);
-    uint64_t cus = g->cus ? g->cus : kn_cus(p) * beside(p, g), die = cus / kn_xcds(p);
-    struct round r = { .tiles = p->m ? kn_tiles_of(p, g->bm, g->bn) : SOME * cus,
-                       .along = ((uint64_t)p->n + columns - 1) / columns, .cus = cus };
-
-    r.room = 4 * r.along <= die ? die : cus;
-    r.one = !g->cus && r.tiles * (g->split_k ? g->split_k : 1) <= cus;
-    return r;
-}
-
-/* Rows of tiles that fill the room. What there is room for beside them begins early and
- * waits: little, or there are none. Of ragged groups those of each begin anew, so that
- * the rows of an average one do. */
-static uint32_t
-rows_of(const kiln_problem *p, const struct kn_config *g, const struct round *r)
-{
-    uint64_t rows = r->along ? r->room / r->along : 0, many = rows;
-
-    if (g->split_k > 1 || kn_family_of(p)->ragged == 'k' || kn_family_of(p)->routed || !rows)
-        return 0;
-    if (kn_family_of(p)->ragged) {
-        many = (uint64_t)((p->m + p->groups - 1) / p->groups + g->bm - 1) / g->bm;
-        rows = rows < many ? rows : many;
-        many = r->room / (rows * r->along) * rows;
-    }
-    return 4 * (r->room - many * r->along) * (r->tiles / r->cus) > r->room ? 0
-           : (uint32_t)rows;
-}
-
 uint32_t
 kn_panel_strips(const kiln_problem *p, const struct kn_config *g)
 {
@@ -132,47 +73,6 @@ kn_panel_strips(const kiln_problem *p, const struct kn_config *g)
     int64_t most = p->out_scale == KILN_OUT_ROW ? tiles : 128 / columns;
 
     return (uint32_t)(tiles < most ? tiles : most) * (g->wn ? g->wn : 1);
-}
-
-bool
-kn_panels_meet(const kiln_problem *p, const struct kn_config *g)
-{
-    struct round r;
-
-    if (!kn_panels(p, g))
-        return false;
-    if (p->out_scale != KILN_OUT_ROW)
-        return true;         /* tiles beside each other */
-    r = round_of(p, g);
-    return p->n && (r.one || (!g->group_m && !g->xcd_run && !g->xcd && rows_of(p, g, &r)));
-}
-
-double
-kn_panels_wait(const kiln_problem *p, const struct kn_config *g)
-{
-    struct round r = round_of(p, g);
-    double band = (double)(g->group_m * r.along), room = (double)r.room;
-    double early = band > room ? room / 2 : fmod(room, band);
-
-    if (p->out_scale != KILN_OUT_ROW)
-        early = 128.0 / kn_tile_columns(p, g) / 2;
-    return r.tiles <= r.cus || band <= 0 ? 0
-           : early / 2 * ((double)r.tiles / (double)r.cus - 1) / room;
-}
-
-void
-kn_map_panels(const kiln_problem *p, struct kn_config *g)
-{
-    struct round r;
-
-    if (!kn_panels_meet(p, g) || g->join == KN_JOIN_LAST)
-        return;
-    g->join = KN_JOIN_ALL;
-    r = round_of(p, g);
-    if (r.one || p->out_scale != KILN_OUT_ROW)
-        return;
-    g->group_m = rows_of(p, g, &r);
-    g->xcd_run = (uint32_t)(r.room == r.cus ? r.cus / kn_xcds(p) : g->group_m * r.along);
 }
 
 /* Of moe's gemm1 the waves along N have a share each of gate's and up's in 128. */

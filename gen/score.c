@@ -436,7 +436,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.shares = g->split_k ? g->split_k : 1;
     l.slices = kn_joins_slices(p, g);
     l.strips = kn_panels(p, g) ? kn_panel_strips(p, g) : 0;
-    l.meet = kn_joins_all(p, g);
+    l.meet = kn_panels_meet(p, g, s->residents);
     l.sum = kn_sum_size(p);
     l.groups = ceil(l.tm * l.tn * l.many) * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);

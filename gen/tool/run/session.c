@@ -347,10 +347,11 @@ static kiln_status
 all_meet(struct kn_ctx *c, const struct kn_job *j, struct kn_time_query *q,
          struct kn_time_result *out)
 {
-    double longer = 1 + kn_panels_wait(j->p, &j->g->cfg);
+    double longer;
 
     q->shares.n = counted_of(j, q);
     KN_TRY(kn_time_predict(c, q, out));
+    longer = 1 + kn_panels_wait(j->p, &j->g->cfg, out->resident);
     out->us *= longer;
     out->tflops /= longer;
     return KILN_OK;
