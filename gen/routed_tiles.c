@@ -26,16 +26,19 @@ load_of(const kiln_problem *p)
     return many > 0 && many < used ? used / many : 1;
 }
 
-/* Slots of more K tiles than there are hold nothing; 0: the rules say how many. */
+/* Slots of more K tiles than there are hold nothing, and through registers LLVM's lowering
+ * has two at most; 0: the rules say how many. */
 static uint32_t
 slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
 {
     uint64_t turns = p->k ? ((uint64_t)p->k + r->bk - 1) / r->bk : r->stages;
-    uint32_t least = kn_least_stages(p, g);
+    uint32_t least = kn_least_stages(p, g), most = r->stages;
 
     if (!r->stages)
         return 0;
-    return turns >= r->stages ? r->stages : turns > least ? (uint32_t)turns : least;
+    if (most > 2 && !kn_direct(p, g) && !kn_form_assembly(p, g))
+        most = 2;
+    return turns >= most ? most : turns > least ? (uint32_t)turns : least;
 }
 
 /* Tokens to come count as many. */
