@@ -26,19 +26,16 @@ load_of(const kiln_problem *p)
     return many > 0 && many < used ? used / many : 1;
 }
 
-/* Slots of more K tiles than there are hold nothing, and through registers LLVM's lowering
- * has two at most; 0: the rules say how many. */
+/* Slots of more K tiles than there are hold nothing; 0: the rules say how many. */
 static uint32_t
 slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
 {
     uint64_t turns = p->k ? ((uint64_t)p->k + r->bk - 1) / r->bk : r->stages;
-    uint32_t least = kn_least_stages(p, g), most = r->stages;
+    uint32_t least = kn_least_stages(p, g);
 
     if (!r->stages)
         return 0;
-    if (most > 2 && !kn_direct(p, g) && !kn_form_assembly(p, g))
-        most = 2;
-    return turns >= most ? most : turns > least ? (uint32_t)turns : least;
+    return turns >= r->stages ? r->stages : turns > least ? (uint32_t)turns : least;
 }
 
 /* Tokens to come count as many. */
@@ -64,8 +61,12 @@ take(struct kn_ctx *c, const kiln_problem *p, const struct routed *r, struct kn_
     g->domain = kn_domain_of(p, 256, r->bk);
     kn_quantising_waves(p, g);
     g->stages = slots(p, r, g);
-    return !kn_bk_lacks(c, p, g) && !kn_moe_lacks(c, p, g) && kn_shareable(g) &&
-           kn_tile_fit(c, p, g) && !kn_form_lacks(p, g);
+    if (kn_bk_lacks(c, p, g) || kn_moe_lacks(c, p, g) || !kn_shareable(g) ||
+        !kn_tile_fit(c, p, g))
+        return false;
+    if (g->stages > 2 && !kn_direct(p, g) && !kn_form_assembly(p, g))
+        g->stages = 2;       /* of LLVM's lowering, through registers */
+    return !kn_form_lacks(p, g);
 }
 
 bool
