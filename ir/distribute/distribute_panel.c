@@ -9,7 +9,7 @@
  * largest of a row does not depend on the order. Strips begin with different slabs,
  * which gives the last work of a panel to several waves.
  *
- * With meet=1 a wave makes its own codes where all of them come in time
+ * With own=1 a wave makes its own codes where all of them come in time
  * (distribute_panel_meet.c).
  *
  * Sums and their loads are coherent between the dies, as those of acc.park. */
@@ -276,8 +276,9 @@ id_of(struct dist *d, const struct panel *x, kn_ref n)
     return id;
 }
 
-void
-dist_panel_finish(struct dist *d, struct panel *x, kn_ref n, kn_ref strip)
+/* Of the wave's slab number n. */
+static void
+finish_slab(struct dist *d, struct panel *x, kn_ref n, kn_ref strip)
 {
     kn_ref slab = dist_panel_slab(d, x, n), at[2], r, col;
     uint32_t many = strip ? x->blocks : x->together * x->blocks;
@@ -315,9 +316,8 @@ counted_together(const struct panel *x)
     return x->slabs / kn_panel_turns(x->slabs);
 }
 
-/* Of slabs `n` on, so many. */
-static void
-finish_slabs(struct dist *d, struct panel *x, kn_ref n, uint32_t many)
+void
+dist_panel_finish(struct dist *d, struct panel *x, kn_ref n, uint32_t many, kn_ref strip)
 {
     kn_ref k = 0;
 
@@ -325,7 +325,7 @@ finish_slabs(struct dist *d, struct panel *x, kn_ref n, uint32_t many)
         k = dist_begin_count(d, "_slab", many - 1);
         n = dist_i2(d, KN_OP_add, n, k);
     }
-    dist_panel_finish(d, x, n, 0);
+    finish_slab(d, x, n, strip);
     if (many > 1)
         dist_end_count(d, k, 1, dist_int(d, many));
 }
@@ -355,7 +355,7 @@ count_slabs(struct dist *d, struct panel *x)
     seen = dist_op(d, KN_OP_uniform, kn_s32, seen, 0);
     is_last = dist_op(d, KN_OP_eq, kn_sb1, seen, last);
     dist_add(d, KN_OP_if, 0)->arg[0] = is_last;
-    finish_slabs(d, x, n, many);
+    dist_panel_finish(d, x, n, many, 0);
     dist_add(d, KN_OP_end, 0);
     if (turns > 1)
         dist_end_count(d, turn, 1, dist_int(d, turns));

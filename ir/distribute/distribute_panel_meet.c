@@ -175,19 +175,6 @@ depart(struct dist *d, const struct meeting *m)
     dist_count_at(d, m->c.r, m->c.at, m->wraps);
 }
 
-/* All slabs of a strip that has left. */
-static void
-codes_of_strip(struct dist *d, struct panel *x, kn_ref strip)
-{
-    kn_ref n = dist_int(d, 0);
-
-    if (x->slabs > 1)
-        n = dist_begin_count(d, "_slab", x->slabs - 1);
-    dist_panel_finish(d, x, n, strip);
-    if (x->slabs > 1)
-        dist_end_count(d, n, 1, dist_int(d, x->slabs));
-}
-
 /* Of lane l in left[k] 1 if strip c + 64 k + l has left. */
 static void
 claim(struct dist *d, const struct panel *x, const struct meeting *m, kn_ref c,
@@ -228,7 +215,8 @@ codes_of_left(struct dist *d, struct panel *x, const struct meeting *m, kn_ref c
     dist_move(d, left, dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
         is, dist_int(d, 0), left }));
     n = dist_op(d, KN_OP_uniform, kn_s32, dist_i2(d, KN_OP_add, n, c), 0);
-    codes_of_strip(d, x, dist_assume(d, n, COLUMNS / 16 / x->blocks));
+    n = dist_assume(d, n, COLUMNS / 16 / x->blocks);
+    dist_panel_finish(d, x, dist_int(d, 0), x->slabs, n);
     depart(d, m);
     dist_add(d, KN_OP_fence, 0)->attr[KN_A_vm] = 0;
     dist_add(d, KN_OP_end, 0);

@@ -44,9 +44,10 @@ void dist_panel_park_largest(struct dist *d, const struct panel *x, const kn_ref
                              uint32_t n);
 /* Counter of a wave's slabs from byte 0 on. */
 kn_ref dist_panel_counters(struct dist *d, const struct panel *x);
-/* Codes of the wave's slab number n of what is parked: of one strip, or, if it is 0, of
- * all columns, and the scales. */
-void dist_panel_finish(struct dist *d, struct panel *x, kn_ref n, kn_ref strip);
+/* Codes of so many of the wave's slabs, from number n on, of what is parked: of one strip,
+ * or, if it is 0, of all columns, and the scales. */
+void dist_panel_finish(struct dist *d, struct panel *x, kn_ref n, uint32_t many,
+                       kn_ref strip);
 
 /* A loop whose uniform counter goes from 0 by `step` as long as it is below `end`:
  * `most` bounds both. The caller ends it by dist_end_count. */
