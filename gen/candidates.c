@@ -10,8 +10,8 @@ struct tile {
     uint32_t cost;           /* of a multiplication, 256x256 is 100 */
 };
 
-/* Largest first. 8 waves at 256x256, 4 below (docs/hardware.md 5). Costs: the
- * predicted clocks of a K tile over its area, bf16, gfx950 (docs/timing.md). */
+/* Largest first. 8 waves at 256x256, 4 below (docs/hardware.md). Costs: the
+ * predicted clocks of a K tile over its area, bf16, gfx950 (docs/loops.md). */
 static const struct tile tiles[] = {
     { 256, 256, 2, 4, 100 }, { 128, 256, 2, 4, 118 }, { 256, 128, 2, 4, 118 },
     { 128, 128, 2, 2, 150 }, { 128, 64, 2, 2, 250 },  { 64, 128, 2, 2, 250 },
@@ -92,7 +92,7 @@ kn_walks(const kiln_problem *p)
 /* Tiles of several groups, more than the compute units take at once: each loads
  * its next one while this one is stored (templates/prefetch.tir). So do dense
  * MX types, whose way into the loop is long, unless a last round of few tiles
- * would run alone (docs/timing.md). */
+ * would run alone (docs/loops.md). */
 static bool
 ahead_pays(const kiln_problem *p, const struct kn_config *g)
 {
@@ -109,7 +109,7 @@ ahead_pays(const kiln_problem *p, const struct kn_config *g)
 
 /* Rows of both operands along K that do not begin where lines of 128 bytes do:
  * half of the copies take a line more, the memory queue is full, and a second
- * wave a SIMD has products where a single one stands (docs/timing.md). */
+ * wave a SIMD has products where a single one stands (docs/loops.md). */
 static bool
 straddles(const kiln_problem *p)
 {
@@ -176,7 +176,7 @@ tile_4wave(const kiln_problem *p, const struct kn_config *g)
 /* The largest tile goes to four waves with all registers of their SIMDs, unless
  * the user said otherwise: the matrix pipes work 99 % of the loop instead of 95
  * or less, with MX types 97 instead of 68 to 75, and it compiles in a third of
- * the time (docs/timing.md). On gfx942 smaller tiles too: 97 % instead of 50 to
+ * the time (docs/loops.md). On gfx942 smaller tiles too: 97 % instead of 50 to
  * 70. */
 void
 kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
@@ -228,7 +228,7 @@ narrow_loads(const struct kn_config *g)
 
 /* A small tile waits for memory and for its scales once a K tile, so it wants
  * deeper ones: on gfx942 rows of 128 bytes (of 256 where the compute unit has
- * nothing else to run), of MX types 256 elements (docs/timing.md). `open`:
+ * nothing else to run), of MX types 256 elements (docs/loops.md). `open`:
  * the domain follows the K of the tile. */
 static void
 deepen(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g, bool open,

@@ -140,7 +140,7 @@ choose_early(const kiln_problem *p, struct kn_config *g)
  * Groups of a wgrad differ in work, and one after the other their tiles would
  * be one die's: the dies take runs in turn (4 rows of tiles by 4). Runs of the
  * tiles of ragged groups are those of a die's compute units: the dies share
- * what they read of a group (docs/timing.md). */
+ * what they read of a group (docs/choosing.md). */
 static void
 choose_map(const kiln_problem *p, struct kn_config *g)
 {

@@ -203,7 +203,7 @@ second_pays(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Shares of K where rows of operands are not aligned and scores chose nothing:
- * as many as the device has room for, of four K tiles at least (docs/timing.md). */
+ * as many as the device has room for, of four K tiles at least (docs/loops.md). */
 void
 kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
                    struct kn_config *g)

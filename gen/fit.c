@@ -38,7 +38,7 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
         return 256;
     if (wide_waves(p) && kn_dequant(p) && k <= 32)
         return 32;
-    /* Rows of 128 bytes, and fewer copies of scales (docs/timing.md). */
+    /* Rows of 128 bytes, and fewer copies of scales (docs/loops.md). */
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].scaled &&
         !kn_dequant(p) &&
         p->k >= 256 && p->k % 256 == 0 &&
@@ -153,7 +153,7 @@ kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
 
 /* Halves of the waves a barrier apart keep the matrix pipes busiest in 256x256
  * tiles. Interleaving pays where a wave has enough matrix work to hide its LDS
- * reads (docs/timing.md). */
+ * reads (docs/loops.md). */
 static void
 settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -173,7 +173,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 }
 
 /* Of tiles of `one` bytes whose scales come in batches, 40 KB on their way, and no
- * more than LDS has room for with them (docs/timing.md). */
+ * more than LDS has room for with them (docs/loops.md). */
 static uint32_t
 batched_stages(const kiln_problem *p, const struct kn_config *g, uint32_t one,
                uint32_t most)
@@ -215,7 +215,7 @@ routed_stages(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Whether a K tile more is worth having in registers: of small tiles, which wait for
- * memory, of the assembly lowering (docs/timing.md). */
+ * memory, of the assembly lowering (docs/loops.md). */
 static bool
 three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
@@ -229,7 +229,7 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Slots worth having: with direct copies about 64 KB on their way to a
- * compute unit cover the latency of memory (docs/timing.md). Each copy of
+ * compute unit cover the latency of memory (docs/loops.md). Each copy of
  * each slot holds a scalar register for its M0, so tiles with scales, and
  * kernels that walk groups, get fewer. */
 static uint32_t
@@ -326,7 +326,7 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 }
 
 /* A slot more than of tiles, since the next one's must be there too; of 4-wave three,
- * or two by quarters where three have no room (docs/timing.md). */
+ * or two by quarters where three have no room (docs/loops.md). */
 static bool
 lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
 {

@@ -195,7 +195,7 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
 
 /* Shares wait for each other, so all of them run at once. A wave with few blocks reads
  * those of all shares as fast as it meets them, one with many has no registers for both
- * (docs/timing.md). */
+ * (docs/loops.md). */
 bool
 kn_joins_all(const kiln_problem *p, const struct kn_config *g)
 {

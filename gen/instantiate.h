@@ -72,7 +72,7 @@ bool kn_room_for_batches(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether batches of MX scales go through registers beside operands that do, in one
  * place of LDS: of tiles whose loads fill the memory queue, in a loop of some batches,
- * as assembly (docs/timing.md). resources.c */
+ * as assembly (docs/loops.md). resources.c */
 bool kn_registers_batch(const kiln_problem *p, const struct kn_config *g);
 
 /* Bytes of LDS that rows of so many bits are copied to, by all threads 16 bytes each. */

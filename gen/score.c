@@ -245,7 +245,7 @@ asked_twice(const struct launch *l, double k)
 }
 
 /* Where rows begin inside lines, the part of the lines more that a K tile reads that
- * a loop waits for, unless the matrix pipes bound it (docs/timing.md). */
+ * a loop waits for, unless the matrix pipes bound it (docs/choosing.md). */
 #define INSIDE 0.7
 
 /* Clocks of a K tile of k workgroups on a compute unit. A loop that the matrix

@@ -1,6 +1,6 @@
 /* scored.c - the tile that the rules chose against the rows of scores.def with
  * every share of K: another is taken where its score is better by more than
- * scores err (docs/timing.md, "Scores of tiles"). */
+ * scores err (docs/choosing.md). */
 #include "choose.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
 /* The lead that scores must give g over `from`: a quarter of what the ratio of two
  * scores errs by, half of groups, whose rows may be few, and of short loops, since
  * scores know their ends least; more is lost by what they would have chosen
- * (docs/timing.md). Least of two `4-wave` tiles, or of one and its walk. */
+ * (docs/choosing.md). Least of two `4-wave` tiles, or of one and its walk. */
 static double
 lead_for(const kiln_problem *p, const struct kn_score *s,
          const struct kn_config *from, const struct kn_config *g)
@@ -219,7 +219,7 @@ as_measured(const struct kn_score *s, const struct kn_config *g)
 }
 
 /* `4-wave` adds shares up later than eight waves, but where all of them do; and where LDS
- * is filled directly other loops have as many K tiles on their way (docs/timing.md). */
+ * is filled directly other loops have as many K tiles on their way (docs/choosing.md). */
 static bool
 adds_up_soon(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 {
@@ -268,7 +268,7 @@ differ(const kiln_problem *p)
 }
 
 /* What others are compared with. Groups of few rows have small tiles: what they lose
- * where some groups have many is less than what they gain (docs/timing.md). */
+ * where some groups have many is less than what they gain (docs/choosing.md). */
 static struct best
 best_of(const kiln_problem *p, const struct kn_score *row,
         const struct kn_config *from, double rank)

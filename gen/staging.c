@@ -228,7 +228,7 @@ kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
                kn_targets[p->target].lds;
 }
 
-/* Of 6 bits where they pay (docs/timing.md): in large tiles that need no LDS for
+/* Of 6 bits where they pay (docs/loops.md): in large tiles that need no LDS for
  * stores of single columns. */
 static bool
 six_batches(const kiln_problem *p, const struct kn_config *g)
@@ -268,7 +268,7 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
 }
 
 /* Four waves of half a line, of scales that else come one by one, and of 8-bit
- * elements, beside which registers suffice (docs/timing.md). */
+ * elements, beside which registers suffice (docs/loops.md). */
 static bool
 four_early(const kiln_problem *p, const struct kn_config *g)
 {

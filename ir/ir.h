@@ -368,7 +368,7 @@ uint32_t kn_conflicts(const struct kn_fn *f, const struct kn_lds *l);
  * emits the address arithmetic) and the bank model (which evaluates it).
  *
  * Lane l holds outer index l % 16 and the K range of quarter q = l / 16
- * (CDNA3 ISA 7.1, CDNA4 ISA 7.1; docs/hardware.md 2.1). Byte positions:
+ * (CDNA3 ISA 7.1, CDNA4 ISA 7.1; docs/hardware.md). Byte positions:
  *   K-contiguous tile   row = outer,  column = kk*kstep + part + q*qstep
  *   K-outer tile        row = K,      column = outer (transposing read) */
 

@@ -2,7 +2,7 @@
  *
  * Requires: tile level. Leaves: swz_* of every 16-byte-chunked tile set to the
  * cheapest of the candidates that keep fragments a constant offset apart. The
- * bank phases are measured ones (docs/hardware.md 1.4). */
+ * bank phases are measured ones (docs/hardware.md). */
 #include "ir.h"
 
 #include <string.h>

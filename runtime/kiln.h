@@ -150,7 +150,7 @@ typedef enum kiln_out_scale { KILN_OUT_SCALES(KILN_NAME) KILN_NOUTSCALES } kiln_
 
 /* X(id, text): what becomes of alpha * (scaled A*B) before beta * C is added.
  * BIAS: f32 bias[N] is added. EXPRESSION: what kiln_problem.expression says,
- * and beta * C is added to acc before (docs/epilogue.md). */
+ * and beta * C is added to acc before (docs/epilogues.md). */
 #define KILN_EPILOGUES(X) \
     X(EPILOGUE_NONE, "none") \
     X(EPILOGUE_BIAS, "bias") \

@@ -1,4 +1,5 @@
 """Pages of docs/ against the tree: links lead somewhere, every page is listed,
+the pages that comments name exist,
 the messages of troubleshooting.md are messages.
 
 usage: pages.py SOURCE
@@ -64,6 +65,22 @@ def every_page_is_listed():
     return " ".join(missing) or None
 
 
+def unknown_pages(text, known):
+    """docs/NAME.md that comments name and nobody wrote."""
+    return sorted(set(re.findall(r"\bdocs/[a-z0-9-]+\.md", text)) - set(known))
+
+
+def pages_named_in_code_exist():
+    bad = []
+    for folder in FOLDERS:
+        for at, _, names in os.walk(os.path.join(SOURCE, folder)):
+            for n in names:
+                if n.endswith((".c", ".h", ".hpp", ".def", ".py", ".tir")):
+                    bad += ["%s: %s" % (n, page) for page in
+                            unknown_pages(read(at, n), pages())]
+    return "\n".join(bad) or None
+
+
 def sources():
     """All string literals, neighbours joined."""
     text = []
@@ -95,11 +112,13 @@ def the_checks_fire():
         return "a dead link passed"
     if dead_links("docs/x.md", "[a](api.md#launch-contract)"):
         return "a link that is right did not"
+    if unknown_pages("see docs/api.md, docs/x.md", pages()) != ["docs/x.md"]:
+        return "a page that is none passed, or one that is did not"
     if not unknown_messages("| `nobody says this` | why |", sources()):
         return "a message that is none passed"
     return None
 
 
 if __name__ == "__main__":
-    sys.exit(tap.main([no_link_is_dead, every_page_is_listed, messages_exist,
-                       the_checks_fire]))
+    sys.exit(tap.main([no_link_is_dead, every_page_is_listed,
+                       pages_named_in_code_exist, messages_exist, the_checks_fire]))

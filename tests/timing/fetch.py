@@ -4,18 +4,14 @@ bytes of MX defaults, predicted times with the model's constants and with
 pessimistic ones, and with those the best kernel whose loop is short. A table in
 Markdown.
 
-    fetch.py KILNC SCRATCH [OLD KILNC]
-
-and beside them those of an older build, whose model may have had another memory:
-both are asked with the present one's, which is of no effect on the new one.
+    fetch.py KILNC SCRATCH
 """
 import json
 import os
 import subprocess
 import sys
 
-USUAL = "hbm_read=6.4"
-SLOW = USUAL + ",icache_miss=500,icache_stream=32"
+SLOW = "icache_miss=500,icache_stream=32"
 SHORT = 16384
 SCHEDULES = ["simple", "interleave", "8-wave"]
 MOE = "--hidden 4096 --inter 2048 --experts 32 --topk 8 --tokens 4096"
@@ -69,29 +65,26 @@ def best_short(kilnc, scratch, words):
 def measured(kilnc, scratch, words):
     """Schedule, bytes of the main loop, time, and time of slow fetch."""
     size, schedule = loop_of(kilnc, scratch, words)
-    return (schedule, size, time_of(kilnc, words, "--constants", USUAL),
+    return (schedule, size, time_of(kilnc, words),
             time_of(kilnc, words, "--constants", SLOW))
 
 
-def row(kilnc, scratch, problem, before):
+def row(kilnc, scratch, problem):
     words = problem.split()
     schedule, size, usual, slow = measured(kilnc, scratch, words)
-    old = "" if not before else \
-        " %d | %.1f | %.1f |" % measured(before, scratch, words)[1:]
     short = best_short(kilnc, scratch, words) if size > SHORT else None
-    return "| `%s` | %s |%s %d | %.1f | %.1f | %+.1f %% | %s |" % (
-        problem.replace(MOE, "..."), schedule, old, size, usual, slow,
+    return "| `%s` | %s | %d | %.1f | %.1f | %+.1f %% | %s |" % (
+        problem.replace(MOE, "..."), schedule, size, usual, slow,
         100 * (slow / usual - 1), "%.1f, %s" % short if short else "-")
 
 
-def main(kilnc, scratch, before=None):
+def main(kilnc, scratch):
     os.makedirs(scratch, exist_ok=True)
-    old = "loop before, B | us | slow | " if before else ""
-    print("| problem | schedule | %sloop, B | us | us, slow fetch | | loops of "
-          "at most 16 KB |" % old)
-    print("|---|---|" + "---:|" * (7 if before else 4) + "---|")
+    print("| problem | schedule | loop, B | us | us, slow fetch | | loops of "
+          "at most 16 KB |")
+    print("|---|---|" + "---:|" * 4 + "---|")
     for problem in PROBLEMS:
-        print(row(kilnc, scratch, problem, before), flush=True)
+        print(row(kilnc, scratch, problem), flush=True)
 
 
 if __name__ == "__main__":
