@@ -228,16 +228,6 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
            kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
 }
 
-bool
-kn_line_ring(const kiln_problem *p, const struct kn_config *g)
-{
-    return kn_breaks_lines(p, g) && g->copies == KN_COPIES_LINES &&
-           (!g->stages || g->stages == 3 || g->stages == 4) && !g->domain.ktail &&
-           p->layout == KILN_NT && !p->b_layout && !kn_gated(p) && kn_direct(p, g) &&
-           g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
-           !p->scale_layout && !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k';
-}
-
 uint32_t
 kn_share_k(const kiln_problem *p, const struct kn_config *g)
 {
@@ -248,12 +238,6 @@ bool
 kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
 {
     return g->copies == KN_COPIES_LINES && in_lines(p, g, side) && !kn_line_ring(p, g);
-}
-
-bool
-kn_breaks_lines(const kiln_problem *p, const struct kn_config *g)
-{
-    return six_bits(p) && g->schedule == KN_SCHED_SIMPLE && g->bk == 128;
 }
 
 bool

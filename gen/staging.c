@@ -213,11 +213,35 @@ kn_copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
 }
 
 bool
+kn_breaks_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6) &&
+           g->schedule == KN_SCHED_SIMPLE && g->bk == 128;
+}
+
+/* A line_ring, once it is known that operands are copied, for which scales count. */
+static bool
+asks_for_ring(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_breaks_lines(p, g) && g->copies == KN_COPIES_LINES &&
+           (!g->stages || g->stages == 3 || g->stages == 4) && !g->domain.ktail &&
+           p->layout == KILN_NT && !p->b_layout && !kn_gated(p) &&
+           g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
+           !p->scale_layout && !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k';
+}
+
+bool
+kn_line_ring(const kiln_problem *p, const struct kn_config *g)
+{
+    return asks_for_ring(p, g) && kn_direct(p, g);
+}
+
+bool
 kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t scales = kn_scale_batch_k(g) / 32 * 8;
     uint32_t slots = g->stages ? g->stages : 2;
-    bool ring = kn_line_ring(p, g);
+    bool ring = asks_for_ring(p, g);
     uint32_t a = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->a];
     uint32_t b = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->b];
 
