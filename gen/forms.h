@@ -1,5 +1,5 @@
-/* forms.h - the main loops as rows of forms.def, and what they say of a problem
- * and a configuration. */
+/* forms.h - the main loops as rows of forms.def, what they say of a problem
+ * and a configuration (forms.c), and what they are then (loops.c, rounds.c). */
 #ifndef KN_FORMS_H
 #define KN_FORMS_H
 

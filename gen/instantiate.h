@@ -70,17 +70,17 @@ uint32_t kn_scale_batch_k(const struct kn_config *g);
 /* Whether batches have their places in LDS where slots are filled whole. */
 bool kn_room_for_batches(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether batches of MX scales go through registers beside operands that do, in one
- * place of LDS: of tiles whose loads fill the memory queue, in a loop of some batches,
- * as assembly (docs/loops.md). resources.c */
-bool kn_registers_batch(const kiln_problem *p, const struct kn_config *g);
-
 /* Bytes of LDS that rows of so many bits are copied to, by all threads 16 bytes each. */
 uint32_t kn_copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b);
 
 /* K tiles that a loop has in registers on their way to LDS: of three stages two, and
  * two in LDS. */
 uint32_t kn_ahead(const kiln_problem *p, const struct kn_config *g);
+
+/* Registers of a K tile on its way to LDS, and of a run of it: of narrow loads each
+ * element has one, of shifted rows a dword stands before each 16 bytes. */
+uint32_t kn_staged_registers(const kiln_problem *p, const struct kn_config *g);
+uint32_t kn_run_registers(uint32_t bytes, uint32_t align, bool loose, uint32_t threads);
 
 /* Batches of scales in LDS. */
 uint32_t kn_scale_slots(const struct kn_config *g);
@@ -92,6 +92,18 @@ uint32_t kn_b_sets(const kiln_problem *p, const struct kn_config *g);
 /* Shares of A's fragments that one K step is
  * multiplied in: interleave and 8-wave. */
 uint32_t kn_shares(const struct kn_config *g, const struct kn_frag *a);
+
+/* A wave's fragments of an operand, 'a' or 'b'. */
+struct kn_frag kn_fragment_of(const kiln_problem *p, const struct kn_config *g, int side);
+
+/* Registers of a K step's fragments, A's in halves when large. */
+static inline uint32_t
+kn_step_registers(const struct kn_frag *a, const struct kn_frag *b)
+{
+    uint32_t n = a->count * a->bytes / 4;
+
+    return (n > 32 ? n / 2 : n) + b->count * b->bytes / 4;
+}
 
 /* resources.c - what a tile of a configuration takes of a compute unit. */
 

@@ -90,31 +90,8 @@ fragments(const struct demand *d)
     case KN_READS_HALVES:
         return a / shares + b * d->a.ksteps;
     default:
-        return (a > 32 ? a / 2 : a) + b;
+        return kn_step_registers(&d->a, &d->b);
     }
-}
-
-/* A tile's pieces on their way through registers: of narrow loads each element
- * has one, of shifted rows a dword stands before each 16 bytes. */
-static uint32_t
-pieces(uint32_t bytes, uint32_t align, bool loose, uint32_t threads)
-{
-    return bytes / (align >= 4 || loose ? 4 : align) / threads +
-           (loose ? bytes / 16 / threads : 0);
-}
-
-static uint32_t
-staged(const struct demand *d)
-{
-    const struct kn_config *g = d->g;
-    uint32_t a = kn_prequant(d->p) || d->p->quant ? 16 : d->bits_a;
-    uint32_t threads = g->wm * g->wn * 64;
-
-    return d->direct ? 24
-         : 24 + kn_ahead(d->p, g) *
-                (pieces(g->bm * g->bk * a / 8, g->domain.align_a, d->loose_a, threads) +
-                 pieces(g->bn * g->bk * d->bits_b / 8, g->domain.align_b, d->loose_b,
-                        threads));
 }
 
 /* Narrow loads: packing them spills beyond this, in large tiles of 6-bit types
@@ -203,7 +180,7 @@ kn_adds_groups(const kiln_problem *p)
 }
 
 /* Of groups of several K steps: all of a wave's fragments of B in them, and the sums of
- * one row of its fragments; less what `staged` counts for weights of 4 bits too much. */
+ * one row of its fragments; less what kn_staged_registers counts for weights of 4 bits too much. */
 static int64_t
 spanning(const struct demand *d)
 {
@@ -227,40 +204,11 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
     d = demand_of(p, g);
     if (kn_direct_to_reg(g))
         return streamed(&d);
-    stage = staged(&d);
+    stage = kn_staged_registers(p, g);
     if (!d.direct && too_narrow(&d, stage))
         return KN_TOO_NARROW;
     return d.acc + fragments(&d) + stage + shifting(&d) + converting(p) +
            waiting(&d) + (uint32_t)spanning(&d) + beside_sums(&d);
-}
-
-/* Of eight waves, whose registers are half as many (measured on the largest); lanes
- * that shift rows of 6 bits have no more. */
-static bool
-has_room(const kiln_problem *p, const struct kn_config *g, uint32_t batch)
-{
-    struct demand d = demand_of(p, g);
-    uint32_t threads = g->wm * g->wn * 64;
-    bool six = (d.loose_a && d.bits_a == 6) || (d.loose_b && d.bits_b == 6);
-
-    return threads <= 256 ||
-           (kn_ahead(p, g) == 1 && !six && (d.acc < 128 || d.a.ksteps > 1) &&
-            d.acc + fragments(&d) + staged(&d) + pieces(batch, 4, true, threads) <= 256);
-}
-
-bool
-kn_registers_batch(const kiln_problem *p, const struct kn_config *g)
-{
-    uint32_t slots = g->stages > 1 ? 2 : 1, cols = kn_scale_batch_k(g) / 32;
-    int64_t share = p->k / (g->split_k ? g->split_k : 1);
-
-    return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
-           g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
-           kn_family_of(p)->ragged != 'k' && g->bm * g->bn >= 80 * 128 &&
-           (!p->k || share >= 8 * (int64_t)g->bk) &&
-           slots * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
-               kn_copied(g, 8 * cols, 8 * cols) <= kn_targets[p->target].lds &&
-           has_room(p, g, cols * (g->bm + g->bn));
 }
 
 uint32_t

@@ -181,6 +181,28 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
 }
 
 uint32_t
+kn_run_registers(uint32_t bytes, uint32_t align, bool loose, uint32_t threads)
+{
+    return bytes / (align >= 4 || loose ? 4 : align) / threads +
+           (loose ? bytes / 16 / threads : 0);
+}
+
+uint32_t
+kn_staged_registers(const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_shape s = kn_shape_of(p, g);
+    uint32_t a = kn_prequant(p) || p->quant ? 16 : kn_elems[s.ta].bits;
+    uint32_t b = kn_elems[s.tb].bits, threads = g->wm * g->wn * 64;
+
+    return kn_direct(p, g) ? 24
+         : 24 + kn_ahead(p, g) *
+                (kn_run_registers(g->bm * g->bk * a / 8, g->domain.align_a,
+                                  kn_unaligned(p, g, 'a'), threads) +
+                 kn_run_registers(g->bn * g->bk * b / 8, g->domain.align_b,
+                                  kn_unaligned(p, g, 'b'), threads));
+}
+
+uint32_t
 kn_scale_batch_k(const struct kn_config *g)
 {
     uint32_t k = kn_schedules[g->schedule].batch;
@@ -216,7 +238,7 @@ bool
 kn_breaks_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6) &&
-           g->schedule == KN_SCHED_SIMPLE && g->bk == 128;
+           kn_reads_of(g) == KN_READS_STEP && g->bk == 128;
 }
 
 /* A line_ring, once it is known that operands are copied, for which scales count. */

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+import figures
 import gate
 
 LIBRARY = ("ir/", "gen/", "emit/", "runtime/", "templates/")
@@ -127,6 +128,17 @@ def words(files):
             for pattern in (PLACES, WHO) for m in pattern.finditer(text)]
 
 
+def circles(files):
+    """A circle may be one of functions too, which do not end."""
+    if "gen/meson.build" not in files:
+        return []
+    paths = figures.generator(files)
+    return ["%s call each other" % ", ".join(sorted(c))
+            for c in figures.circles(files, paths)]
+
+
+ROUND = "void\nkn_%s(void)\n{\n    kn_%s();\n}\n"
+
 if __name__ == "__main__":
     gate.run(sys.argv[1], [
         ("libraries do not exit, print or read the environment", conduct, [
@@ -142,6 +154,10 @@ if __name__ == "__main__":
             {"runtime/reference/bad.c": '#include "../sim/num.h"\n'},
             {"gen/bad.c": '#include "tool/cli.h"\n',
              "gen/tool/cli.h": ""},
+        ]),
+        ("no files of the generator call each other in a circle", circles, [
+            {"gen/meson.build": "gen_src = files('a.c', 'b.c')\n",
+             "gen/a.c": ROUND % ("a", "b"), "gen/b.c": ROUND % ("b", "a")},
         ]),
         ("one file knows HIP, one knows comgr", one_place, [
             {"gen/bad.c": 'const char *s = "libamdhip64.so.6";\n'},

@@ -1,0 +1,208 @@
+/* loops.c - what a main loop is for a problem and a configuration beyond its name: how
+ * it copies rows, how many of B's fragments it has, when scales come together. Whether it
+ * can be at all forms.c says. */
+#include "forms.h"
+
+#include "instantiate.h"
+
+static bool
+six_bits(const kiln_problem *p)
+{
+    return kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6;
+}
+
+struct kn_frag
+kn_fragment_of(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    struct kn_fn f = { .target = p->target, .shape = kn_shape_of(p, g) };
+
+    return kn_fragment(&f, side);
+}
+
+bool
+kn_direct_to_reg(const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_MEMORY;
+}
+
+bool
+kn_8wave_one_slot(const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_HALVES && g->stages == 1;
+}
+
+/* Both copy lines of 6-bit types in the tallest tiles. */
+static bool
+copies_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return six_bits(p) && g->bm == 256 && g->wm == 2 && g->bn % (g->wn * 64) == 0 &&
+           !g->domain.ktail && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
+           kn_scale_batch(p, g);
+}
+
+bool
+kn_8wave_packed(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
+}
+
+static int64_t
+row_bits(const kiln_problem *p, int side)
+{
+    return side == 'a' ? p->lda * kn_type_bits[p->a] : p->ldb * kn_type_bits[p->b];
+}
+
+/* Rows along K as they are, whole lines a K tile. */
+static bool
+in_lines(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    kiln_type t = side == 'a' ? p->a : p->b;
+
+    return kn_along_k(p, (char)side) && g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0 &&
+           (side == 'a' || (!p->b_layout && !kn_gated(p)));
+}
+
+/* Quarters of a wave's rows that two lines each take in turn. */
+static bool
+lags_by_quarters(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
+           g->copies == KN_COPIES_LINES && g->wn && g->bn % (g->wn * 64) == 0 &&
+           in_lines(p, g, 'a') && in_lines(p, g, 'b');
+}
+
+bool
+kn_4wave_packed(const kiln_problem *p, const struct kn_config *g)
+{
+    bool six = g->bk == 128 && g->wn == 2 && copies_lines(p, g) &&
+               g->copies != KN_COPIES_LINES;
+
+    return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
+           kn_direct(p, g) && (six || (lags_by_quarters(p, g) && kn_may_lag(p, g)));
+}
+
+bool
+kn_may_lag(const kiln_problem *p, const struct kn_config *g)
+{
+    enum kn_reads reads = kn_reads_of(g);
+
+    return (reads == KN_READS_STEP || reads == KN_READS_TILE) &&
+           kn_direct(p, g) && (in_lines(p, g, 'a') || in_lines(p, g, 'b')) &&
+           (!g->stages || g->stages > 2 || lags_by_quarters(p, g)) &&
+           g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
+           g->stagger < 2 && !p->scale_layout &&
+           p->scale != KILN_SCALE_BLOCK128 && !kn_family_of(p)->routed &&
+           kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
+}
+
+uint32_t
+kn_share_k(const kiln_problem *p, const struct kn_config *g)
+{
+    return (kn_line_ring(p, g) ? 4 : 1) * g->bk;
+}
+
+bool
+kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    return g->copies == KN_COPIES_LINES && in_lines(p, g, side) && !kn_line_ring(p, g);
+}
+
+bool
+kn_straddles(const kiln_problem *p, const struct kn_config *g)
+{
+    return (in_lines(p, g, 'a') && row_bits(p, 'a') % (8 * KN_LINE)) ||
+           (in_lines(p, g, 'b') && row_bits(p, 'b') % (8 * KN_LINE));
+}
+
+bool
+kn_scale_dwords(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_shuffled(p) && kn_reads_of(g) == KN_READS_TILE &&
+           !kn_family_of(p)->routed &&
+           (g->bk == 256 || (g->bk == 128 && g->split_k < 2 && g->stagger < 2));
+}
+
+/* ---- scales of several K tiles at once ---- */
+
+/* Of eight waves, whose registers are half as many (measured on the largest); lanes
+ * that shift rows of 6 bits have no more. */
+static bool
+has_room(const kiln_problem *p, const struct kn_config *g, uint32_t batch)
+{
+    struct kn_fn f = { .target = p->target, .shape = kn_shape_of(p, g) };
+    struct kn_frag a = kn_fragment(&f, 'a'), b = kn_fragment(&f, 'b');
+    uint32_t threads = g->wm * g->wn * 64;
+    uint32_t acc = a.count * b.count * 4 * kn_sum_dwords(&f);
+    bool six = (kn_unaligned(p, g, 'a') && kn_elems[f.shape.ta].bits == 6) ||
+               (kn_unaligned(p, g, 'b') && kn_elems[f.shape.tb].bits == 6);
+
+    return threads <= 256 ||
+           (kn_ahead(p, g) == 1 && !six && (acc < 128 || a.ksteps > 1) &&
+            acc + kn_step_registers(&a, &b) + kn_staged_registers(p, g) +
+                    kn_run_registers(batch, 4, true, threads) <= 256);
+}
+
+/* Through registers beside operands that do, in one place of LDS: of tiles whose loads
+ * fill the memory queue, in a loop of some batches, as assembly (docs/loops.md). */
+static bool
+batches_in_registers(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t slots = g->stages > 1 ? 2 : 1, cols = kn_scale_batch_k(g) / 32;
+    int64_t share = p->k / (g->split_k ? g->split_k : 1);
+
+    return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
+           g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
+           kn_family_of(p)->ragged != 'k' && g->bm * g->bn >= 80 * 128 &&
+           (!p->k || share >= 8 * (int64_t)g->bk) &&
+           slots * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
+               kn_copied(g, 8 * cols, 8 * cols) <= kn_targets[p->target].lds &&
+           has_room(p, g, cols * (g->bm + g->bn));
+}
+
+/* Slots in whose turn batches of scales have their places. */
+static bool
+batches_slots(const kiln_problem *p, const struct kn_config *g)
+{
+    if (kn_reads_of(g) == KN_READS_STEP && !kn_direct(p, g))
+        return batches_in_registers(p, g);
+    if (kn_reads_of(g) == KN_READS_STEP)
+        return g->stages && kn_room_for_batches(p, g);
+    if (kn_reads_of(g) == KN_READS_TILE && !kn_direct(p, g) && !kn_dequant(p))
+        return true;
+    return g->stages == (kn_8wave_one_slot(g) ? 1
+                         : g->copies == KN_COPIES_LINES && !lags_by_quarters(p, g) ? 3
+                         : 2);
+}
+
+uint32_t
+kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
+{
+    if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
+        !batches_slots(p, g) ||
+        kn_family_of(p)->routed || p->scale_layout || g->bk > 256 ||
+        ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
+         kn_direct(p, g) && !kn_unaligned_scales(p, g)))
+        return 0;
+    return kn_scale_batch_k(g) / g->bk;
+}
+
+/* One where two leave no registers: beside factors from 288 columns on. */
+uint32_t
+kn_b_sets(const kiln_problem *p, const struct kn_config *g)
+{
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return kn_fragment_of(p, g, 'b').ksteps == 1 && !kn_shuffled(p) &&
+               g->bn > (p->scale == KILN_SCALE_MX32 ? 256 : 288) ? 1 : 2;
+    return kn_scale_batch(p, g) && kn_fragment_of(p, g, 'b').ksteps == 1 &&
+           p->a != KILN_MXFP4 ? 1 : 2;
+}
+
+uint32_t
+kn_shares(const struct kn_config *g, const struct kn_frag *a)
+{
+    if (kn_8wave_one_slot(g))
+        return 4;
+    if (kn_reads_of(g) == KN_READS_HALVES)
+        return 4 / (a->ksteps < 4 ? a->ksteps : 4);
+    return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
+}
