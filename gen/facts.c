@@ -290,18 +290,21 @@ applies(const struct given *x)
             !kn_family_of(p)->routed && !kn_loader_of(p, g));
 }
 
-/* Rows of blocks, where nothing is loaded for each element, nothing is between the
- * expression and the store, and no next tile either. */
+enum { WALK_PARTS = 8 };     /* stores of a tile, with the next one's copies between */
+
+/* Rows of blocks, where nothing is loaded for each element and nothing but copies is
+ * between the expression and the store. */
 static int64_t
 apply_parts(const struct given *x)
 {
     const kiln_problem *p = x->p;
-    bool alone = (applies(x) ||
-                  p->out_scale == KILN_OUT_STATIC || p->amax || p->out2 || p->round) &&
-                 !p->beta &&
+    bool changed = applies(x) || factors_of(p) || p->alpha_set || x->unscale != 1 ||
+                   (p->a == KILN_I8 && p->out != KILN_I32) ||
+                   p->out_scale == KILN_OUT_STATIC || p->amax || p->out2 || p->round;
+    bool alone = changed && !p->beta && !kn_loader_of(p, x->g) &&
                  !kn_writes_scales(p) && !kn_family_of(p)->routed &&
-                 !kn_family_of(p)->unary && !walks_ahead(p, x->g) &&
-                 x->g->join != KN_JOIN_ALL;
+                 !kn_family_of(p)->unary && x->g->join != KN_JOIN_ALL &&
+                 (!walks_ahead(p, x->g) || x->a.count == WALK_PARTS);
 
     for (uint32_t i = 0; i < x->operands.n; i++)
         alone &= x->operands.of[i].kind != KN_FO_TENSOR;

@@ -13,14 +13,6 @@ enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG_ROWS = 8192 };
 enum { SHORT = 8, LONG = 128 };
 enum { FEW = 16 };           /* rows of a group */
 
-/* Row and tensor scales in the long epilogue of `4-wave`. */
-static bool
-scales_late(const kiln_problem *p, enum kn_schedule schedule)
-{
-    return (p->scale == KILN_SCALE_ROW || p->scale == KILN_SCALE_TENSOR) &&
-           kn_schedules[schedule].asm_only;
-}
-
 /* Several workgroups of a compute unit, or shares of few rows although tiles
  * alone keep most units busy: more wait for the same memory. */
 static bool
@@ -90,8 +82,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
         return 1.1;
     if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk))
         return 1.05;
-    if (g->domain.ktail || p->k < 8 * (int64_t)g->bk ||
-        scales_late(p, g->schedule))
+    if (g->domain.ktail || p->k < 8 * (int64_t)g->bk)
         return ragged ? 1.07 : 1.04;
     if (ragged == 'k' || (ragged && !near))
         return 1.06;
@@ -132,8 +123,7 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s)
            kn_schedules[s->schedule].asm_only && p->k < 2 * (int64_t)s->bk;
 }
 
-/* What scores say nothing of: mostly empty tiles; scales that no long loop makes
- * good; groups in tiles of more rows than the choice has, or in `4-wave` of eight waves, or of a
+/* What scores say nothing of: mostly empty tiles; groups in tiles of more rows than the choice has, or in `4-wave` of eight waves, or of a
  * short K that are stored an element a lane; a loop straight from memory where K is
  * long; one slot of half a line of groups, or of
  * rows so long that the L2 does not keep the other half. */
@@ -146,7 +136,7 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
-           (scales_late(p, s->schedule) && p->k < 2560) || loads_ahead(p, s) ||
+           loads_ahead(p, s) ||
            (converts_in_one_slot(p, s->stages, s->bk) &&
             (kn_family_of(p)->ragged || p->k > LONG_ROWS)) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&

@@ -14,7 +14,7 @@ struct dist_terms {
 /* What became of a tile-level value. */
 struct dist_tile {
     enum { DT_NONE, DT_SCALAR, DT_VIEW, DT_STAGE, DT_FRAG, DT_ACC, DT_ROWS,
-           DT_PULLED } kind;
+           DT_COLUMNS, DT_PULLED } kind;
     kn_ref val;              /* DT_SCALAR: the value itself */
     int lds;                 /* view, stage, frag: LDS tile it belongs to */
     kn_ref *reg;             /* registers, meaning by kind */
@@ -37,6 +37,8 @@ struct dist_tile {
     kn_ref *ready;           /* DT_STAGE that is converted: by step and piece */
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
     bool block;              /* DT_ACC of integers that begin at dist_block_start */
+    kn_ref *home;            /* DT_ACC: registers of its own, where others have taken
+                              * their place (dist_replace) */
 };
 
 /* Rows named by sorted ids (token | slot << 24): how an id becomes a byte
@@ -292,6 +294,9 @@ kn_ref dist_block_start(struct dist *d);
 /* v as elements of a type: floats rounded or widened, of integers the bits. */
 kn_ref dist_as_type(struct dist *d, kn_ref v, uint8_t elem);
 /* acc = op(acc, x, y); y may be 0. */
+/* Sum n of a part that is stored before the next is made: v until it is cleared. What
+ * reads it needs no way through an AGPR. */
+void dist_replace(struct dist *d, struct dist_tile *t, uint32_t n, kn_ref v);
 void dist_apply(struct dist *d, enum kn_op op, kn_ref acc, kn_ref x, kn_ref y);
 
 /* x[2] where x[0] > x[1], else x[3]. */

@@ -14,6 +14,7 @@ struct apply {
     uint32_t first, rows;    /* of the row blocks of a wave, this part's */
     uint32_t count;          /* accumulators, or pairs, of these */
     bool gated;              /* of two sums each, whose first is replaced */
+    struct dist_tile *alone; /* sums of a part that is stored at once, or NULL */
     kn_ref *bias[3];         /* by column block: bias, of gate, of up */
     kn_ref *vector[KN_FORMULA_DECLARED]; /* by row or column block */
     kn_ref from[KN_FORMULA_ARRAYS + 1];  /* tensors, with add=1 C behind them */
@@ -204,7 +205,7 @@ static const uint8_t biases[] = { KN_FX_BIAS, KN_FX_GATE_BIAS, KN_FX_UP_BIAS };
 
 /* Accumulator n; of gate and up, the pair of that number. */
 static void
-apply(struct apply *a, const kn_ref *sums, uint32_t n)
+apply(struct apply *a, kn_ref *sums, uint32_t n)
 {
     const struct kn_formula_operands *x = &a->x->operands;
     uint32_t r = n % a->rows, y = n / a->rows;
@@ -236,7 +237,11 @@ apply(struct apply *a, const kn_ref *sums, uint32_t n)
         dist_move(a->d, acc, dist_formula(&a->v, a->x->aux_up - 1));
         acc = sums[1];
     }
-    dist_move(a->d, acc, dist_formula(&a->v, a->end - 1));
+    if (a->alone)
+        dist_replace(a->d, a->alone, (uint32_t)(sums - a->alone->reg),
+                     dist_formula(&a->v, a->end - 1));
+    else
+        dist_move(a->d, acc, dist_formula(&a->v, a->end - 1));
 }
 
 /* Accumulators of a batch: its tensors are loaded while the batch before it is
@@ -332,6 +337,7 @@ expand_apply(struct dist *d, const struct kn_ins *i)
                             dist_acc_type(d, t->reg[0]).elem == KN_T_f64, x));
     KN_TRY(check_apply(d, i, x));
     a = begin(d, i, x);
+    a.alone = i->attr[KN_A_parts] > 1 && !a.gated ? t : NULL;
     each = a.gated ? 2 : 1;
     load_biases(&a, i);
     KN_TRY(load_operands(&a, i));

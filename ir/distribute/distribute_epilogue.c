@@ -4,6 +4,8 @@
  * part of the tile. */
 #include "distribute.h"
 
+#include <string.h>
+
 struct dist_epilogue
 dist_epilogue(struct dist *d, const struct dist_tile *t)
 {
@@ -57,39 +59,81 @@ dist_above(struct dist *d, struct kn_type t, const kn_ref x[4])
     return dst;
 }
 
+void
+dist_replace(struct dist *d, struct dist_tile *t, uint32_t n, kn_ref v)
+{
+    if (!t->home) {
+        t->home = KN_NEW(d->c, kn_ref, t->nreg);
+        memcpy(t->home, t->reg, t->nreg * sizeof *t->reg);
+    }
+    t->reg[n] = v;
+}
+
 static kn_ref
 splat(struct dist *d, kn_ref acc, kn_ref x)
 {
     return dist_op(d, KN_OP_splat, dist_acc_type(d, acc), x, 0);
 }
 
+/* The accumulators of this part, whole row blocks of so many. */
+struct band {
+    struct dist_tile *t;
+    uint32_t each, first, end;
+    bool all;
+};
+
+static struct band
+band_of(struct dist *d, const struct kn_ins *i)
+{
+    struct band x = { .t = dist_tile(d, i->arg[0]) };
+    uint32_t rows = kn_fragment(d->in, 'a').count;
+    uint32_t part = (uint32_t)i->attr[KN_A_part];
+    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+
+    x.all = parts == 1;
+    x.each = x.t->nreg / rows;
+    x.first = part * rows / parts * x.each;
+    x.end = (part + 1) * rows / parts * x.each;
+    return x;
+}
+
+static void
+change(struct dist *d, const struct band *x, uint32_t n, enum kn_op op, kn_ref f)
+{
+    kn_ref sum = x->t->reg[n];
+
+    if (x->all)
+        dist_apply(d, op, sum, f, 0);
+    else
+        dist_replace(d, x->t, n, dist_op(d, op, dist_acc_type(d, sum), sum, f));
+}
+
+static kiln_status
+times(struct dist *d, const struct band *x, kn_ref f)
+{
+    for (uint32_t n = x->first; n < x->end; n++)
+        change(d, x, n, KN_OP_fmul, f);
+    return KILN_OK;
+}
+
 kiln_status
 expand_mulall(struct dist *d, const struct kn_ins *i)
 {
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
+    struct band x = band_of(d, i);
     kn_ref f = dist_operand(d, i->arg[1]);
 
     if (KN_REF_TAG(f) == KN_R_VAL)
-        f = dist_as_type(d, f, dist_acc_type(d, t->reg[0]).elem);
-    for (uint32_t n = 0; n < t->nreg; n++)
-        dist_apply(d, KN_OP_fmul, t->reg[n], splat(d, t->reg[n], f), 0);
-    return KILN_OK;
+        f = dist_as_type(d, f, dist_acc_type(d, x.t->reg[0]).elem);
+    return times(d, &x, splat(d, x.t->reg[0], f));
 }
 
 kiln_status
 expand_divall(struct dist *d, const struct kn_ins *i)
 {
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    kn_ref f = splat(d, t->reg[0], dist_operand(d, i->arg[1]));
-    uint32_t rows = kn_fragment(d->in, 'a').count, each = t->nreg / rows;
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
-    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    struct band x = band_of(d, i);
+    kn_ref f = splat(d, x.t->reg[0], dist_operand(d, i->arg[1]));
 
-    f = dist_op(d, KN_OP_rcp, dist_acc_type(d, t->reg[0]), f, 0);
-    for (uint32_t n = part * rows / parts * each;
-         n < (part + 1) * rows / parts * each; n++)
-        dist_apply(d, KN_OP_fmul, t->reg[n], f, 0);
-    return KILN_OK;
+    return times(d, &x, dist_op(d, KN_OP_rcp, dist_acc_type(d, x.t->reg[0]), f, 0));
 }
 
 /* Resource over `p[first .. total)` of f32, starting at the tile; `up`: over
@@ -134,23 +178,6 @@ dist_load_f32(struct dist *d, kn_ref r, kn_ref index, uint32_t n)
     return dist_load_at(d, r, dist_ic(d, KN_OP_mul, index, 4), n);
 }
 
-kiln_status
-expand_mulrow(struct dist *d, const struct kn_ins *i)
-{
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct dist_epilogue e = dist_epilogue(d, t);
-    kn_ref r = dist_f32_vector(d, i);
-
-    for (uint32_t x = 0; x < e.a.count; x++) {
-        kn_ref s = dist_load_f32(d, r, dist_ic(d, KN_OP_add, e.row0, x * 16), 1);
-
-        s = splat(d, t->reg[0], s);
-        for (uint32_t y = 0; y < e.b.count; y++)
-            dist_apply(d, KN_OP_fmul, t->reg[x * e.b.count + y], s, 0);
-    }
-    return KILN_OK;
-}
-
 kn_ref *
 dist_load_columns(struct dist *d, const struct dist_epilogue *e, kn_ref r)
 {
@@ -161,62 +188,57 @@ dist_load_columns(struct dist *d, const struct dist_epilogue *e, kn_ref r)
     return s;
 }
 
+/* 16 gate columns and 16 up columns in turn, those of a pair in one wave. */
+static kn_ref *
+load_pairs(struct dist *d, const struct kn_ins *of, uint32_t count)
+{
+    kn_ref half[2] = { dist_f32_half(d, of, false), dist_f32_half(d, of, true) };
+    kn_ref *s = KN_NEW(d->c, kn_ref, count);
+    kn_ref col = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, d->wave_n, count * 8),
+                         dist_ic(d, KN_OP_mul, d->q, 4));
+
+    for (uint32_t y = 0; y < count; y++)
+        s[y] = dist_load_f32(d, half[y % 2], dist_ic(d, KN_OP_add, col, y / 2 * 16), 4);
+    return s;
+}
+
+kiln_status
+expand_colf32(struct dist *d, const struct kn_ins *i)
+{
+    struct kn_ins of = { .arg = { 0, i->arg[0], i->arg[1], i->arg[2] } };
+    struct dist_tile *t = dist_tile(d, i->dst);
+    uint32_t n = kn_fragment(d->in, 'b').count;
+    uint8_t elem = kn_sum_dwords(d->in) == 2 ? KN_T_f64 : KN_T_f32;
+    struct dist_tile sums = { .nreg = n * kn_fragment(d->in, 'a').count };
+    struct dist_epilogue e = dist_epilogue(d, &sums);
+    kn_ref *s = i->attr[KN_A_pairs] ? load_pairs(d, &of, n)
+                                   : dist_load_columns(d, &e, dist_f32_vector(d, &of));
+
+    *t = (struct dist_tile){ .kind = DT_COLUMNS, .nreg = n, .reg = s };
+    for (uint32_t y = 0; y < n; y++)
+        s[y] = dist_as_type(d, s[y], elem);
+    return KILN_OK;
+}
+
 static kiln_status
 by_column(struct dist *d, const struct kn_ins *i, enum kn_op op)
 {
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct dist_epilogue e = dist_epilogue(d, t);
-    kn_ref *s = dist_load_columns(d, &e, dist_f32_vector(d, i));
+    struct band x = band_of(d, i);
+    const struct dist_tile *s = dist_tile(d, i->arg[1]);
 
-    for (uint32_t y = 0; y < e.b.count; y++)
-        s[y] = dist_as_type(d, s[y], dist_acc_type(d, t->reg[0]).elem);
-    for (uint32_t y = 0; y < e.b.count; y++)
-        for (uint32_t x = 0; x < e.a.count; x++)
-            dist_apply(d, op, t->reg[x * e.b.count + y], s[y], 0);
+    for (uint32_t n = x.first; n < x.end; n++)
+        change(d, &x, n, op, s->reg[n % x.each]);
     return KILN_OK;
 }
 
 kiln_status
-expand_mulcol(struct dist *d, const struct kn_ins *i)
+expand_mulcols(struct dist *d, const struct kn_ins *i)
 {
     return by_column(d, i, KN_OP_fmul);
 }
 
-/* 16 gate columns and 16 up columns in turn, those of a pair in one wave. */
-static kiln_status
-by_pair(struct dist *d, const struct kn_ins *i, enum kn_op op)
-{
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct dist_epilogue e = dist_epilogue(d, t);
-    kn_ref half[2] = { dist_f32_half(d, i, false), dist_f32_half(d, i, true) };
-    kn_ref col = dist_i2(d, KN_OP_add,
-                         dist_ic(d, KN_OP_mul, d->wave_n, e.b.count * 8),
-                         dist_ic(d, KN_OP_mul, d->q, 4));
-
-    for (uint32_t y = 0; y < e.b.count; y++) {
-        kn_ref s = dist_load_f32(d, half[y % 2],
-                            dist_ic(d, KN_OP_add, col, y / 2 * 16), 4);
-
-        for (uint32_t x = 0; x < e.a.count; x++)
-            dist_apply(d, op, t->reg[x * e.b.count + y], s, 0);
-    }
-    return KILN_OK;
-}
-
 kiln_status
-expand_mulgate(struct dist *d, const struct kn_ins *i)
-{
-    return by_pair(d, i, KN_OP_fmul);
-}
-
-kiln_status
-expand_addgate(struct dist *d, const struct kn_ins *i)
-{
-    return by_pair(d, i, KN_OP_fadd);
-}
-
-kiln_status
-expand_addcol(struct dist *d, const struct kn_ins *i)
+expand_addcols(struct dist *d, const struct kn_ins *i)
 {
     return by_column(d, i, KN_OP_fadd);
 }
@@ -224,14 +246,16 @@ expand_addcol(struct dist *d, const struct kn_ins *i)
 kiln_status
 expand_tofloat(struct dist *d, const struct kn_ins *i)
 {
-    struct dist_tile *s = dist_tile(d, i->arg[0]), *t = dist_tile(d, i->dst);
+    struct band x = band_of(d, i);
+    struct dist_tile *t = dist_tile(d, i->dst);
 
-    *t = (struct dist_tile){ .kind = DT_ACC, .nreg = s->nreg,
-                             .reg = KN_NEW(d->c, kn_ref, s->nreg) };
-    for (uint32_t n = 0; n < s->nreg; n++) {
-        t->reg[n] = dist_named(d, dist_vec(KN_T_f32, dist_acc_type(d, s->reg[n]).n),
+    if (!x.first)
+        *t = (struct dist_tile){ .kind = DT_ACC, .nreg = x.t->nreg,
+                                 .reg = KN_NEW(d->c, kn_ref, x.t->nreg) };
+    for (uint32_t n = x.first; n < x.end; n++) {
+        t->reg[n] = dist_named(d, dist_vec(KN_T_f32, dist_acc_type(d, x.t->reg[n]).n),
                                "%s.%u", kn_val(d->in, i->dst)->name, n);
-        dist_add(d, KN_OP_i2f, t->reg[n])->arg[0] = s->reg[n];
+        dist_add(d, KN_OP_i2f, t->reg[n])->arg[0] = x.t->reg[n];
     }
     return KILN_OK;
 }
@@ -239,15 +263,11 @@ expand_tofloat(struct dist *d, const struct kn_ins *i)
 kiln_status
 expand_mulrows(struct dist *d, const struct kn_ins *i)
 {
-    struct dist_tile *t = dist_tile(d, i->arg[0]), *r = dist_tile(d, i->arg[1]);
-    uint32_t n = t->nreg / r->nreg;
+    struct band x = band_of(d, i);
+    const struct dist_tile *r = dist_tile(d, i->arg[1]);
 
-    for (uint32_t x = 0; x < r->nreg; x++) {
-        kn_ref s = splat(d, t->reg[0], r->reg[x]);
-
-        for (uint32_t y = 0; y < n; y++)
-            dist_apply(d, KN_OP_fmul, t->reg[x * n + y], s, 0);
-    }
+    for (uint32_t n = x.first; n < x.end; n++)
+        change(d, &x, n, KN_OP_fmul, splat(d, x.t->reg[0], r->reg[n / x.each]));
     return KILN_OK;
 }
 

@@ -304,8 +304,11 @@ expand_clear(struct dist *d, const struct kn_ins *i)
                                  .reg = KN_NEW(d->c, kn_ref, n) };
     if (t->block)
         zero = dist_block_start(d);
-    for (uint32_t x = part * n / parts; x < (part + 1) * n / parts; x++)
+    for (uint32_t x = part * n / parts; x < (part + 1) * n / parts; x++) {
+        if (t->home)
+            t->reg[x] = t->home[x];
         dist_move(d, reg_of(d, i->dst, x, type), zero);
+    }
     return KILN_OK;
 }
 

@@ -3,11 +3,12 @@
  * fragments read from it, or accumulators. Each use takes one of these. */
 #include "verify.h"
 
-enum kind { NOTHING, VIEW, FETCHED, CONVERTED, FRAGMENTS, ACCUMULATORS, ROWS };
+enum kind { NOTHING, VIEW, FETCHED, CONVERTED, FRAGMENTS, ACCUMULATORS, ROWS,
+            COLUMNS };
 
 static const char *const kinds[] = {
     "nothing", "a view", "a fetched tile", "a converted tile", "fragments", "accumulators",
-    "a value a row",
+    "a value a row", "a value a column",
 };
 
 struct tile {
@@ -331,8 +332,8 @@ on_tile(const struct kn_ins *i)
 static kiln_status
 check_wide(const struct kn_fn *f, const struct kn_ins *i)
 {
-    static const uint16_t takes[] = { KN_OP_mma, KN_OP_mulall, KN_OP_mulcol,
-        KN_OP_addcol, KN_OP_accmax, KN_OP_apply, KN_OP_store, KN_OP_zero, KN_OP_park,
+    static const uint16_t takes[] = { KN_OP_mma, KN_OP_mulall, KN_OP_mulcols,
+        KN_OP_addcols, KN_OP_accmax, KN_OP_apply, KN_OP_store, KN_OP_zero, KN_OP_park,
         KN_OP_join, KN_OP_keep, KN_OP_gate };
     int32_t e = i->attr[KN_A_elem];
     bool floats = (i->op != KN_OP_store && i->op != KN_OP_apply) ||
@@ -397,6 +398,12 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_rowids:
     case KN_OP_rowf32:
         return define(w, i, ROWS, -1);
+    case KN_OP_colf32:
+        return define(w, i, COLUMNS, -1);
+    case KN_OP_mulcols:
+    case KN_OP_addcols:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        return need(w, i, 1, COLUMNS, -1);
     case KN_OP_rownamed:
         KN_TRY(need(w, i, 1, ROWS, -1));
         return define(w, i, ROWS, -1);

@@ -157,9 +157,9 @@ SENTENCES = {
     "mma.block": "accumulate A * B times the scales of the K block",
     "acc.addblock": "plus another tile's products times the scales of their K "
                     "block (share `part=` of `parts=`)",
-    "acc.mul": "times a number", "acc.mulrow": "times f32 by row",
-    "acc.div": "times 1 over a number; `parts`: row blocks in turn",
-    "acc.mulcol": "times f32 by column", "acc.addcol": "plus f32 by column",
+    "acc.mul": "times a number (`parts`: row blocks in turn, of which each is stored "
+               "before the next is changed)",
+    "acc.div": "times 1 over a number",
     "acc.operand": "the array in slot `slot=` of the expression that comes next",
     "acc.scalar": "the same of a scalar",
     "acc.named": "rows of the expression's arrays, and of what `store.panel` and "
@@ -231,12 +231,12 @@ SENTENCES = {
     "rows.ids": "the ids of this wave's accumulator rows, loaded here",
     "rows.named": "f32 of the rows that ids name: pointer, ids loaded before, "
                   "tokens, slots a token",
-    "acc.mulgate": "times f32 by column, 16 gate columns and 16 up columns in "
-                   "turn: pointer, first gate, gates; the factors of up follow "
-                   "those of gate",
-    "acc.addgate": "the same, added",
-    "rows.f32": "the same for f32 by row: pointer, first row, rows",
-    "acc.mulrows": "times a value a row",
+    "cols.f32": "f32 by column of this wave's accumulators, loaded here: pointer, first "
+                "column, columns; `pairs=1`: 16 gate columns and 16 up columns in turn, those "
+                "of up follow those of gate",
+    "rows.f32": "the same by row: pointer, first row, rows",
+    "acc.mulrows": "times a value a row (`parts` as `acc.mul`)",
+    "acc.mulcols": "times a value a column", "acc.addcols": "plus it",
     "acc.panel": "where `store.panel` parks: pointers to the areas of all slabs of 16 "
                  "rows and to their counters, number of this row of tiles",
     "store.panel": "`store.quant` of one scale a row of more columns than a tile has: "
