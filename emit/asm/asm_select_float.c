@@ -178,6 +178,36 @@ element(struct select *s, uint32_t n, int nargs)
     return e;
 }
 
+/* y where x is beyond it; a NaN is not. */
+static void
+bound(struct select *s, uint16_t three, uint16_t beyond)
+{
+    for (uint32_t n = 0; n < kn_asm_dst(s).n; n++) {
+        struct element e = element(s, n, 2);
+        struct kn_asm_opnd m, y = kn_asm_vector(s, e.x[1]);
+
+        if (kn_targets[s->f->target].maximum3) {
+            kn_asm_valu(s, three, (struct kn_asm_opnd[]){ e.to, e.x[0], y, y }, 4);
+            continue;
+        }
+        m = kn_asm_new(s->a, KN_ASM_S, 2);
+        kn_asm_valu(s, beyond, (struct kn_asm_opnd[]){ m, e.x[0], y }, 3);
+        VALU(s, v_cndmask_b32, e.to, e.x[0], y, m);
+    }
+}
+
+void
+select_minimum(struct select *s)
+{
+    bound(s, KN_I_v_minimum3_f32, KN_I_v_cmp_gt_f32);
+}
+
+void
+select_maximum(struct select *s)
+{
+    bound(s, KN_I_v_maximum3_f32, KN_I_v_cmp_lt_f32);
+}
+
 /* A NaN is not below zero. */
 void
 select_fpos(struct select *s)

@@ -22,7 +22,6 @@ limit_of(const struct dist *d, uint8_t elem)
                            : (struct limit){ -high, high };
 }
 
-/* Selections, since minimum and maximum of a NaN are the other value. */
 static kn_ref
 clamped(struct dist *d, uint8_t elem, kn_ref v)
 {
@@ -30,10 +29,8 @@ clamped(struct dist *d, uint8_t elem, kn_ref v)
     kn_ref high = kn_flt(d->out, l.high), low = kn_flt(d->out, l.low);
     struct kn_type t = dist_acc_type(d, v);
 
-    v = dist_above(d, t, (kn_ref[4]){ v, high, high, v });
-    return dist_above(d, t, (kn_ref[4]){
-        dist_op(d, KN_OP_fmul, t, v, kn_flt(d->out, -1)),
-        kn_flt(d->out, -l.low), low, v });
+    v = dist_op(d, KN_OP_minimum, t, v, dist_op(d, KN_OP_splat, t, high, 0));
+    return dist_op(d, KN_OP_maximum, t, v, dist_op(d, KN_OP_splat, t, low, 0));
 }
 
 /* A whole number, nearest even: behind 1.5 * 2^23 there are no other. */
