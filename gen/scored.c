@@ -123,10 +123,19 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s)
            kn_schedules[s->schedule].asm_only && p->k < 2 * (int64_t)s->bk;
 }
 
-/* What scores say nothing of: mostly empty tiles; groups in tiles of more rows than the choice has, or in `4-wave` of eight waves, or of a
- * short K that are stored an element a lane; a loop straight from memory where K is
- * long; one slot of half a line of groups, or of
- * rows so long that the L2 does not keep the other half. */
+/* Groups whose last tiles, of some rows or of some K, are much of what they have. */
+static bool
+few_tiles(const kiln_problem *p, const struct kn_score *s)
+{
+    char ragged = kn_family_of(p)->ragged;
+
+    return ragged == 'k' || (ragged == 'm' && p->m < 4 * (int64_t)s->bm * p->groups);
+}
+
+/* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
+ * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored
+ * an element a lane; a loop straight from memory where K is long; one slot of half a line
+ * of such groups, or of rows so long that the L2 does not keep the other half. */
 static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
@@ -138,9 +147,9 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             p->k > SHORT * (int64_t)s->bk) ||
            loads_ahead(p, s) ||
            (converts_in_one_slot(p, s->stages, s->bk) &&
-            (kn_family_of(p)->ragged || p->k > LONG_ROWS)) ||
+            (few_tiles(p, s) || p->k > LONG_ROWS)) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
-            ((!s->walks && s->bm > g->bm) ||
+            ((!s->walks && s->bm > g->bm && few_tiles(p, s)) ||
              (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
 }
 
