@@ -208,16 +208,34 @@ lower_break(struct lower *l, const struct kn_ins *i)
     LLVMPositionBuilderAtEnd(l->b, next);
 }
 
+/* LLVM moves what hardly ever runs out of the way of what does. */
+static void
+weigh(struct lower *l, LLVMValueRef branch, int32_t likely)
+{
+    const unsigned often = 2000;
+    LLVMValueRef weight[2] = { LLVMConstInt(l->i32, likely == 1 ? often : 1, 0),
+                               LLVMConstInt(l->i32, likely == 1 ? 1 : often, 0) };
+    LLVMMetadataRef node[3] = { LLVMMDStringInContext2(l->ctx, "branch_weights", 14),
+                                LLVMValueAsMetadata(weight[0]),
+                                LLVMValueAsMetadata(weight[1]) };
+
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(l->ctx, "prof", 4),
+                    LLVMMetadataAsValue(l->ctx, LLVMMDNodeInContext2(l->ctx, node, 3)));
+}
+
 void
 lower_if(struct lower *l, const struct kn_ins *i)
 {
     LLVMBasicBlockRef then = low_block(l, "then");
+    LLVMValueRef branch;
 
     l->open[l->nopen].head = NULL;
     l->open[l->nopen].next = low_block(l, "else");
     l->open[l->nopen].end = NULL;
-    LLVMBuildCondBr(l->b, low_arg(l, i, 0, l->i1), then,
-                    l->open[l->nopen++].next);
+    branch = LLVMBuildCondBr(l->b, low_arg(l, i, 0, l->i1), then,
+                             l->open[l->nopen++].next);
+    if (i->attr[KN_A_likely])
+        weigh(l, branch, i->attr[KN_A_likely]);
     LLVMPositionBuilderAtEnd(l->b, then);
 }
 

@@ -60,10 +60,13 @@ enlarge(struct dist *d, kn_ref amax, kn_ref byte, kn_ref mag[4])
 {
     kn_ref any = dist_op(d, KN_OP_ult, kn_vb1, dist_ic(d, KN_OP_sub, amax, 1),
                          dist_int(d, SMALL)), by, more, some;
+    struct kn_ins *rare;
 
     by = dist_op(d, KN_OP_count, kn_s32, any, 0);
     some = dist_op(d, KN_OP_ne, kn_sb1, by, dist_int(d, 0));
-    dist_add(d, KN_OP_if, 0)->arg[0] = some;
+    rare = dist_add(d, KN_OP_if, 0);
+    rare->arg[0] = some;
+    rare->attr[KN_A_likely] = 2;
     more = dist_op3(d, KN_OP_select, kn_v32,
                     (kn_ref[3]){ any, dist_int(d, LARGER), dist_int(d, 0) });
     by = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_add, more, 127), 23);

@@ -12,7 +12,8 @@ import sys
 SENTENCES = {
     "loop": "until a `break` fires",
     "break": "leave the innermost loop if the condition holds",
-    "if": "to its `else` or `end`; the condition is uniform",
+    "if": "to its `else` or `end`; the condition is uniform; with `likely=` 1 it nearly "
+          "always holds, with 2 hardly ever, and what does not run is out of the way",
     "else": "the other way of `if`",
     "end": "closes `loop` or `if`",
     "stop": "end of the kernel",
