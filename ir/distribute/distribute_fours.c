@@ -5,9 +5,8 @@
  * what is rounded. The move is exact: bf16 has 8 significant bits, and what is lost of
  * those of numbers below 1/4 leaves them below 1/4, which is the smallest half.
  *
- * Of f32: rounded by a sum with 1.5 * 2^22 times the power of two below it, and with
- * 2^-10 of its sign added, which keeps that of a zero, each has its three bits in
- * those of the 8-bit float of FNUZ. */
+ * Of f32, times a factor if there is one: the code of a magnitude is the least of three
+ * lines, each rounded once. */
 #include "distribute.h"
 
 kn_ref
@@ -120,7 +119,7 @@ dist_four_codes(struct dist *d, const kn_ref code[2], const kn_ref pair[2])
 
     v = dist_ic(d, KN_OP_and, v, 0x0e0e0e0e);
     v = dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, sign, 3), 0x10101010), v);
-    return dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_shl, v, 7), dist_ic(d, KN_OP_shl, v, 3));
+    return dist_pair_op(d, KN_OP_mul, v, dist_number(d, 0x00880088)); /* v << 7 | v << 3 */
 }
 
 static kn_ref
@@ -160,57 +159,66 @@ dist_held(struct dist *d, int64_t v)
     return dist_as(d, KN_T_i32, 1, dist_as(d, KN_T_f32, 1, dist_number(d, v)));
 }
 
-/* Two of the values, nearest even, with 2^-10 of their sign. */
-static kn_ref
-two_fields(struct dist *d, const kn_ref bits[2])
+/* A code grows by one a half up to 2, a one up to 4 and two beyond: it is the least of
+ * three lines, each rounded to a whole number as 2^23 is added to it. */
+static void
+two_sizes(struct dist *d, const kn_ref mag[2], kn_ref by, kn_ref to[2])
 {
-    kn_ref v = dist_as(d, KN_T_f32, 2, dist_cat(d, bits, 2)), size[2], sign[2], steps;
+    const double slope[3] = { 2, 1, 0.5 }, from[3] = { 0, 2, 4 };
+    kn_ref v = dist_as(d, KN_T_f32, 2, dist_cat(d, mag, 2)), least[2] = { 0, 0 };
 
-    for (int e = 0; e < 2; e++) {
-        size[e] = dist_ic(d, KN_OP_and, bits[e], 0x7f800000);
-        size[e] = dist_ic(d, KN_OP_umax, size[e], 0x3f800000);
-        sign[e] = dist_ic(d, KN_OP_and, bits[e], 0x80000000);
-        sign[e] = dist_i2(d, KN_OP_or, sign[e], dist_held(d, 0x3a800000));
+    for (int n = 0; n < 3; n++) {
+        kn_ref k = dist_two(d, slope[n]), line;
+
+        if (by)
+            k = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f32, 2), k,
+                        dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), by, 0));
+        line = dist_fma_two(d, v, k, dist_two(d, 8388608 + from[n]));
+        line = dist_as(d, KN_T_i32, 2, line);
+        for (uint32_t e = 0; e < 2; e++) {
+            kn_ref one = dist_slice(d, line, e);
+
+            least[e] = n ? dist_i2(d, KN_OP_umin, least[e], one) : one;
+        }
     }
-    steps = dist_as(d, KN_T_f32, 2, dist_cat(d, size, 2));
-    v = dist_fma_two(d, steps, dist_two(d, 6291456), v);
-    v = dist_fma_two(d, steps, dist_two(d, -6291456), v);
-    return dist_fma_two(d, v, dist_two(d, 0.0078125),
-                        dist_as(d, KN_T_f32, 2, dist_cat(d, sign, 2)));
+    to[0] = least[0];
+    to[1] = least[1];
 }
 
-/* Bytes of every second value. */
+/* Bit 3 of each nibble: of every second number, then of those between. */
 static kn_ref
-bytes_of(struct dist *d, const kn_ref *two, uint32_t odd, bool sat)
+signs_of(struct dist *d, const kn_ref bits[8])
 {
-    kn_ref v[4], q, over;
+    kn_ref s[2];
 
-    for (uint32_t h = 0; h < 4; h++)
-        v[h] = dist_slice(d, dist_as(d, KN_T_i32, 2, two[h]), odd);
-    q = dist_op(d, KN_OP_cvt8, kn_v32, dist_as(d, KN_T_f32, 4, dist_cat(d, v, 4)), 0);
-    d->out->ins[d->out->nins - 1].attr[KN_A_elem] = KN_T_fp8;
-    d->out->ins[d->out->nins - 1].attr[KN_A_parts] = 3;
-    over = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, q, 3), 0x04040404);
-    return sat ? dist_i2(d, KN_OP_sub, q, over) : q;
+    for (int odd = 0; odd < 2; odd++)
+        s[odd] = dist_i2(d, KN_OP_or, dist_perm(d, bits[odd + 2], bits[odd], 0x0c0c0703),
+                         dist_perm(d, bits[odd + 6], bits[odd + 4], 0x07030c0c));
+    return dist_merged(d, 0x08080808, dist_ic(d, KN_OP_shr, s[0], 4), s[1]);
 }
 
+/* One beyond the largest code, 8, is it less one. */
 static kn_ref
 of_numbers(struct dist *d, const struct kn_ins *i)
 {
-    kn_ref all = dist_as(d, KN_T_i32, 8, i->arg[0]), two[4], even, odd;
+    kn_ref all = dist_as(d, KN_T_i32, 8, i->arg[0]), bits[8], to[2], byte[4], q;
 
+    for (uint32_t e = 0; e < 8; e++)
+        bits[e] = dist_slice(d, all, e);
     for (uint32_t h = 0; h < 4; h++) {
-        kn_ref bits[2] = { dist_slice(d, all, 2 * h), 0 };
+        const kn_ref mag[2] = { dist_ic(d, KN_OP_and, bits[2 * h], 0x7fffffff),
+                                dist_ic(d, KN_OP_and, bits[2 * h + 1], 0x7fffffff) };
 
-        bits[1] = dist_slice(d, all, 2 * h + 1);
-        two[h] = two_fields(d, bits);
+        two_sizes(d, mag, i->arg[1], to);
+        byte[h] = dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_shl, to[1], 4), to[0]);
     }
-    even = bytes_of(d, two, 0, i->attr[KN_A_sat]);
-    odd = bytes_of(d, two, 1, i->attr[KN_A_sat]);
-    even = dist_merged(d, 0x07070707, dist_ic(d, KN_OP_shr, even, 2),
-                  dist_ic(d, KN_OP_shr, even, 4));
-    odd = dist_merged(d, 0x70707070, dist_ic(d, KN_OP_shl, odd, 2), odd);
-    return dist_merged(d, 0x0f0f0f0f, even, odd);
+    for (uint32_t h = 0; h < 4; h += 2)
+        byte[h] = dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_shl, byte[h + 1], 8), byte[h]);
+    q = dist_perm(d, byte[2], byte[0], 0x05040100);
+    if (i->attr[KN_A_sat])
+        q = dist_i2(d, KN_OP_sub, q,
+                    dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, q, 3), 0x11111111));
+    return dist_merged(d, 0x88888888, signs_of(d, bits), q);
 }
 
 kiln_status

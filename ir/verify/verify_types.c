@@ -284,20 +284,28 @@ check_random(const struct kn_fn *f, const struct kn_ins *i)
            : FAIL(f, i->at, "the result of random is v.i32x4");
 }
 
+static bool
+one_of(const struct kn_fn *f, kn_ref r, uint8_t elem)
+{
+    return r && type_of(f, r).elem == elem && type_of(f, r).n == 1;
+}
+
 static kiln_status
 check_fours(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type t = type_of(f, i->dst), from;
-    bool pairs;
+    bool pairs, numbers;
 
     KN_TRY(need_registers(f, i, 0, 1));
     from = type_of(f, i->arg[0]);
-    pairs = from.elem == KN_T_i32 && from.n == 4 && i->arg[2];
+    pairs = from.elem == KN_T_i32 && from.n == 4 && one_of(f, i->arg[1], KN_T_i32) && i->arg[2];
+    numbers = from.elem == KN_T_f32 && from.n == 8 && !i->arg[2] &&
+              (!i->arg[1] || one_of(f, i->arg[1], KN_T_f32));
     if (t.elem != KN_T_i32 || t.n != 1 || !t.lane)
         return FAIL(f, i->at, "the result of codes.4 is v.i32");
-    return pairs || (from.elem == KN_T_f32 && from.n == 8 && !i->arg[1] &&
-                     kn_targets[f->target].fnuz) ? KILN_OK
-           : FAIL(f, i->at, "codes.4 takes v.i32x4 and two of v.i32, or of gfx942 v.f32x8");
+    return pairs || (numbers && kn_targets[f->target].fnuz) ? KILN_OK
+           : FAIL(f, i->at, "codes.4 takes v.i32x4 and two of v.i32, or of gfx942 v.f32x8, "
+                            "and v.f32 if that is multiplied");
 }
 
 static kiln_status

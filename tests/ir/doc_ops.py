@@ -47,7 +47,7 @@ SENTENCES = {
     "dot4": "sum of the products of four signed bytes, plus the third",
     "codes.4": "eight codes of fp4, nearest even: of bf16 in four dwords, under a scale of "
                "which the second is the byte, the third the f32 bits of what it was made "
-               "of; or of f32, on gfx942; several operations",
+               "of; or of f32, times the second, on gfx942; several operations",
     "bits": "same bits, other type",
     "random": "16 bits, not yet odd, for each of the eight columns that one is of, two "
               "in a word: row, column, seed (docs/epilogues.md); several operations",
