@@ -131,13 +131,20 @@ hashes_twice(const kiln_problem *p)
     return p->round && kn_quant_dual(p);
 }
 
+/* Codes are made of f32 without a conversion, which takes longer than memory. */
+static bool
+by_hand(const kiln_problem *p)
+{
+    return kn_targets[p->target].fnuz && p->out == KILN_MXFP4 && !kn_quant_direct(p);
+}
+
 /* As share_of, where two workgroups keep the memory of a compute unit busy: a last round
  * of so many takes no longer than they do. What is bound by vector work needs fewer. */
 static int64_t
 share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
 {
-    int64_t own = (workgroups + kn_cus(p) - 1) / kn_cus(p), few = hashes_twice(p) ? 3 : 4;
-    int64_t busy = own;
+    int64_t few = hashes_twice(p) ? 3 : by_hand(p) ? 2 : 4;
+    int64_t own = (workgroups + kn_cus(p) - 1) / kn_cus(p), busy = own;
 
     if (few > fit)
         few = fit;
