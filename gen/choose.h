@@ -174,6 +174,7 @@ struct kn_score {            /* the columns of scores.def */
 extern const struct kn_score kn_scores[];
 extern const size_t kn_nscores;
 const char *kn_class_name(enum kn_class c);
+int kn_class_power(enum kn_class c);
 
 /* Whether it was measured with rows that do not begin at 16 bytes. */
 static inline bool

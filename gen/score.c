@@ -23,111 +23,6 @@ const struct kn_score kn_scores[] = {
 };
 const size_t kn_nscores = sizeof kn_scores / sizeof *kn_scores;
 
-static const struct class {
-    const char *text;
-    int power;
-    enum kn_class odd;
-} classes[] = {
-#define X(id, text, power, odd) { text, power, KN_CLASS_##odd },
-    KN_CLASSES(X)
-#undef X
-};
-
-const char *
-kn_class_name(enum kn_class c)
-{
-    return classes[c].text;
-}
-
-enum { SMALL_ROWS = 64 };
-
-static enum kn_class
-mx_class(const kiln_problem *p)
-{
-    const struct kn_config none = { .bk = 128 };
-    uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b];
-    bool shuffled = kn_shuffled(p);
-
-    if (p->quant)
-        return KN_CLASS_Q4;
-    if (kn_elems[kn_shape_of(p, &none).ta].bits == 16)
-        return kn_type_mx[p->a] ? KN_CLASS_E5
-             : kn_widens_scaled(p) ? KN_CLASS_WB
-             : b == 6 && p->m <= SMALL_ROWS ? KN_CLASS_GQ /* as much to convert */
-                                            : KN_CLASS_W4;
-    if (a == 6 || b == 6)
-        return shuffled ? KN_CLASS_S66 : KN_CLASS_MX66;
-    if (a != b)
-        return shuffled ? KN_CLASS_S84 : KN_CLASS_MX84;
-    return shuffled ? a == 8 ? KN_CLASS_S88 : KN_CLASS_S44
-                    : a == 8 ? KN_CLASS_MX88 : KN_CLASS_MX44;
-}
-
-static enum kn_class
-i4_class(const kiln_problem *p)
-{
-    return p->b_layout == KILN_B_AWQ ? KN_CLASS_AW
-         : kn_in_words(p) ? KN_CLASS_GQ : KN_CLASS_I4;
-}
-
-static enum kn_class
-aligned_class(const kiln_problem *p)
-{
-    static const uint8_t f32[KILN_NMATHS] = { [KILN_MATH_IEEE] = KN_CLASS_F,
-        [KILN_MATH_XF32] = KN_CLASS_X, [KILN_MATH_BF16X3] = KN_CLASS_T };
-
-    if (p->scale == KILN_SCALE_MX32)
-        return mx_class(p);
-    if (p->scale == KILN_SCALE_BLOCK128)
-        return KN_CLASS_K;
-    if (kn_scale_groups(p))
-        return i4_class(p);
-    if (p->scale == KILN_SCALE_NV16)
-        return KN_CLASS_NV;
-    if (kn_prequant(p))
-        return KN_CLASS_P8;
-    return kn_wide_sums(p) ? KN_CLASS_D
-         : p->a == KILN_F32 ? (enum kn_class)f32[p->math]
-         : kn_type_bits[p->a] == 16 ? KN_CLASS_H
-         : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
-}
-
-enum kn_class
-kn_class_of(const kiln_problem *p)
-{
-    struct kn_domain d = kn_domain_of(p, 256, 256);
-    enum kn_class c = aligned_class(p), odd = classes[c].odd;
-
-    return (d.align_a < 16 || d.align_b < 16) && odd != KN_CLASS_NONE ? odd : c;
-}
-
-/* tt has A as tn has it, and B as nt, which few rows are all about. */
-kiln_layout
-kn_score_layout(const kiln_problem *p)
-{
-    return p->layout != KILN_TT ? (kiln_layout)p->layout
-         : p->m <= 64 ? KILN_NT : KILN_TN;
-}
-
-/* Rows of nt count where a layout was not measured. */
-size_t
-kn_scores_of(const kiln_problem *p, const struct kn_score **first)
-{
-    enum kn_class class = kn_class_of(p);
-    kiln_layout layout = kn_score_layout(p);
-    size_t n = 0, nt = 0;
-
-    for (const struct kn_score *s = kn_scores; s < kn_scores + kn_nscores; s++) {
-        if (s->target != p->target || s->class != class)
-            continue;
-        if (s->layout == layout && !n++)
-            *first = s;
-        if (s->layout == KILN_NT && layout != KILN_NT && !nt++ && !n)
-            *first = s;
-    }
-    return n ? n : nt;
-}
-
 /* ---- the chip (runtime/sim/timing/timing.def) --------------------------- */
 
 #define SCORE(...)
@@ -461,7 +356,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
         l.aligned += (g->bm + g->bn) * g->bk / 32.0;
     }
     l.cus = least(l.all, l.groups);
-    l.width = classes[s->class].power;
+    l.width = kn_class_power(s->class);
     l.slower = kn_rows_slower(p, g, s);
     l.alike = (uint64_t)(l.all / l.xcds) % (uint64_t)l.shares == 0;
     return l;
@@ -527,35 +422,6 @@ kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
                 const struct kn_score *s, double more)
 {
     return rounds_time(p, g, s, most(1, tile_rows(p, g) + more));
-}
-
-enum likeness { SAME, OTHER_SLOTS, OTHER_WAVES };
-
-/* Waves that have whole output scales stand otherwise, as many of them. */
-static bool
-is_row(const kiln_problem *p, const struct kn_score *s,
-       const struct kn_config *g, enum likeness like)
-{
-    bool waves = kn_writes_scales(p) || like >= OTHER_WAVES
-                     ? s->wm * s->wn == g->wm * g->wn
-                     : s->wm == g->wm && s->wn == g->wn;
-
-    return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
-           s->bk == g->bk && waves && s->walks == (g->cus != 0) &&
-           (like >= OTHER_SLOTS || s->stages == g->stages);
-}
-
-const struct kn_score *
-kn_score_row(const kiln_problem *p, const struct kn_config *g)
-{
-    const struct kn_score *s;
-    size_t n = kn_scores_of(p, &s);
-
-    for (int like = SAME; like <= OTHER_WAVES; like++)
-        for (size_t i = 0; i < n; i++)
-            if (is_row(p, &s[i], g, (enum likeness)like))
-                return &s[i];
-    return NULL;
 }
 
 double
