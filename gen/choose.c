@@ -169,10 +169,10 @@ beside(const kiln_problem *p, const struct kn_config *g)
     return s ? kn_score_beside(p, g, s) : 1;
 }
 
-/* Where they make codes; loops without LDS as many as registers allow, of which codes
- * need more. */
-static uint32_t
-beside_codes(const kiln_problem *p, const struct kn_config *g)
+/* Rows wider than a tile, whose waves meet where they had better. Of loops without LDS as
+ * many workgroups are beside each other as registers allow, of which codes need more. */
+static void
+choose_panels(const kiln_problem *p, struct kn_config *g)
 {
     struct kn_config loop = *g;
     const struct kn_score *s;
@@ -181,7 +181,8 @@ beside_codes(const kiln_problem *p, const struct kn_config *g)
     if (straight)
         loop.schedule = KN_SCHED_DIRECT;
     s = kn_score_row(p, &loop);
-    return !s ? 1 : straight ? (3 * s->residents + 3) / 4 : s->residents;
+    if (!s || g->join || kn_score_meets(p, g, s))
+        kn_map_panels(p, g, !s ? 1 : straight ? (3 * s->residents + 3) / 4 : s->residents);
 }
 
 /* Runs of rows, if LDS has room for them beside the slots of as many workgroups. */
@@ -240,7 +241,7 @@ static kiln_status
 choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     needs_panels(p, g);
-    kn_map_panels(p, g, beside_codes(p, g));
+    choose_panels(p, g);
     KN_TRY(check_split(c, p, g));
     choose_early(p, g);
     if (!g->xcd)

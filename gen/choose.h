@@ -226,5 +226,8 @@ const struct kn_score *kn_score_row(const kiln_problem *p,
 
 /* The score by that row; 0: none. */
 double kn_score_known(const kiln_problem *p, const struct kn_config *g);
+/* Whether waves of rows wider than a tile had better meet than leave codes to the last. */
+bool kn_score_meets(const kiln_problem *p, const struct kn_config *g,
+                    const struct kn_score *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* forms.h - the main loops as rows of forms.def, what they say of a problem
- * and a configuration (forms.c), and what they are then (loops.c, rounds.c). */
+ * and a configuration (forms.c), and what they are then (loops.c, split_k.c). */
 #ifndef KN_FORMS_H
 #define KN_FORMS_H
 

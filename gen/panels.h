@@ -23,8 +23,7 @@ uint32_t kn_panel_strips(const kiln_problem *p, const struct kn_config *g);
 /* Of a compute unit that has so many workgroups beside each other: whether all waves of
  * such a row run at once, so that each makes its own codes; who makes them, and the order
  * of tiles in which they do, of several rounds; and what such a launch takes longer, of 1,
- * since tiles of a row that have begun in the round before the others wait for them.
- * rounds.c */
+ * since tiles of a row that have begun in the round before the others wait for them. */
 bool kn_panels_meet(const kiln_problem *p, const struct kn_config *g, uint32_t beside);
 void kn_map_panels(const kiln_problem *p, struct kn_config *g, uint32_t beside);
 double kn_panels_wait(const kiln_problem *p, const struct kn_config *g, uint32_t beside);

@@ -51,6 +51,7 @@ struct launch {
     bool slices;             /* each share sums one */
     double strips;           /* waves of a row wider than a tile, with one scale; 0: none */
     bool meet;               /* each makes its own codes */
+    double wait;             /* of 1, what tiles wait for those of a later round */
     double read, aligned;    /* bytes of lines of a K tile; if rows began at lines */
     double written;          /* of a tile */
     double added;            /* of C, that a tile is added to */
@@ -245,17 +246,18 @@ joining(const struct launch *l, const struct kn_config *g)
     return 2500 + area / least(64, 16 * more) + l->shares * area / least(read, 20 * more);
 }
 
-/* Codes of rows wider than a tile: of waves that meet, or of sums that are written and
- * read, at the end a wave's whole rows, 256 columns at a time. Measured as `kilnc time`
- * predicts them: 1 to 512 strips, 32x32 to 256x256 tiles. */
+/* Codes of rows wider than a tile, beside the cycles that everything else takes: of waves
+ * that meet, or of sums that are written and read, at the end a wave's whole rows, 256
+ * columns at a time. Measured as `kilnc time` predicts them: 1 to 512 strips, 32x32 to
+ * 256x256 tiles. */
 static double
-panels(const struct launch *l, const struct kn_config *g, double rounds)
+panels(const struct launch *l, const struct kn_config *g, double cycles)
 {
-    double area = g->bm * g->bn;
+    double area = g->bm * g->bn, rounds = ceil(l->groups / (l->all * l->s->residents));
 
     if (l->strips <= 0)
         return 0;
-    return l->meet ? rounds * (8500 + 22 * l->strips)
+    return l->meet ? cycles * l->wait + rounds * (8500 + 22 * l->strips)
                    : rounds * (4000 + area) + l->tn * g->bn / 256 * 3000;
 }
 
@@ -269,7 +271,8 @@ time_of(struct launch *l, const struct kn_config *g)
     find_reuse(l, g);
     rounds = ceil(l->groups / (l->all * l->s->residents));
     for (int again = 0; again < 3; again++) {
-        cycles = cycles_of(l) + rounds * joining(l, g) + panels(l, g, rounds);
+        cycles = cycles_of(l) + rounds * joining(l, g);
+        cycles += panels(l, g, cycles);
         l->ghz = clock_at(l, l->s->mfma * l->turns * l->groups / l->all /
                              cycles);
     }
@@ -331,7 +334,8 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
     l.shares = g->split_k ? g->split_k : 1;
     l.slices = kn_joins_slices(p, g);
     l.strips = kn_panels(p, g) ? kn_panel_strips(p, g) : 0;
-    l.meet = kn_panels_meet(p, g, s->residents);
+    l.meet = g->join == KN_JOIN_ALL;
+    l.wait = l.strips > 0 && l.meet ? kn_panels_wait(p, g, s->residents) : 0;
     l.sum = kn_sum_size(p);
     l.groups = ceil(l.tm * l.tn * l.many) * l.shares;
     l.turns = ceil(ceil((double)k / g->bk) / l.shares);
@@ -381,6 +385,34 @@ rounds_time(const kiln_problem *p, const struct kn_config *g,
            (l.groups > 0 ? time_of(&l, g) - l.c->launch : 0);
 }
 
+/* With waves of wide rows that meet, or no time, and with codes that are left to the last;
+ * no time either where only the former can be. */
+static void
+panel_times(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s,
+            double tm, double us[2])
+{
+    struct kn_config meet = *g;
+    bool always;
+
+    kn_map_panels(p, &meet, s->residents);
+    always = meet.join == KN_JOIN_ALL && (p->out_scale != KILN_OUT_ROW ||
+                                          kn_panels_wait(p, &meet, s->residents) <= 0);
+    us[0] = meet.join == KN_JOIN_ALL ? rounds_time(p, &meet, s, tm) : HUGE_VAL;
+    us[1] = always ? HUGE_VAL : rounds_time(p, g, s, tm);
+}
+
+static double
+least_time(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s,
+           double tm)
+{
+    double us[2];
+
+    if (!kn_panels(p, g))
+        return rounds_time(p, g, s, tm);
+    panel_times(p, g, s, tm, us);
+    return least(us[0], us[1]);
+}
+
 /* Tiles that the rows of a product fill; of groups of rows their average. */
 static double
 tile_rows(const kiln_problem *p, const struct kn_config *g)
@@ -394,34 +426,55 @@ static double
 launch_time(const kiln_problem *p, const struct kn_config *g,
             const struct kn_score *s)
 {
-    return rounds_time(p, g, s, ceil(tile_rows(p, g)));
+    return least_time(p, g, s, ceil(tile_rows(p, g)));
+}
+
+/* With sizes for those that are open, `rows` of a product. */
+static kiln_problem
+sized(const kiln_problem *p, int64_t rows)
+{
+    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
+    kiln_problem known = *p;
+
+    known.n = p->n ? p->n : 4096;
+    known.k = p->k ? p->k : 4096;
+    known.m = p->m ? p->m : rows * many;
+    return known;
 }
 
 double
 kn_score_of(const kiln_problem *p, const struct kn_config *g,
             const struct kn_score *s)
 {
-    static const int64_t sizes[] = { 1024, 16384 };
-    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
-    kiln_problem known = *p;
+    static const int64_t rows[] = { 1024, 16384 };
+    enum { N = sizeof rows / sizeof *rows };
     double sum = 0;
 
-    known.n = p->n ? p->n : 4096;
-    known.k = p->k ? p->k : 4096;
-    if (p->m)
-        return launch_time(&known, g, s);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        known.m = sizes[i] * many;
+    for (size_t i = 0; i < N; i++) {
+        const kiln_problem known = sized(p, rows[i]);
+
+        if (p->m)
+            return launch_time(&known, g, s);
         sum += log(launch_time(&known, g, s));
     }
-    return exp(sum / (sizeof sizes / sizeof *sizes));
+    return exp(sum / (double)N);
 }
 
 double
 kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
                 const struct kn_score *s, double more)
 {
-    return rounds_time(p, g, s, most(1, tile_rows(p, g) + more));
+    return least_time(p, g, s, most(1, tile_rows(p, g) + more));
+}
+
+bool
+kn_score_meets(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+{
+    const kiln_problem known = sized(p, 4096);
+    double us[2];
+
+    panel_times(&known, g, s, ceil(tile_rows(&known, g)), us);
+    return us[0] < us[1];
 }
 
 double

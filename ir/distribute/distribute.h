@@ -72,7 +72,7 @@ struct dist {
                                 output where the tile begins */
     struct dist_lag *lag;    /* by LDS tile */
     kn_ref first;            /* first token of the window, 0: there is none */
-    kn_ref area, counters, panel; /* acc.panel */
+    kn_ref area, counters, panel, panel_k; /* acc.panel */
     kn_ref lane, tid, wave, wave_m, wave_n, q, t; /* q = lane/16, t = lane%16 */
     unsigned ntemp;
 };
@@ -514,9 +514,9 @@ struct dist_counter {
     kn_ref most;             /* what it counts up to */
 };
 
-/* Looks at it until it is at its most, `looks` times: whether it was then, s.i32 1 or 0,
+/* Looks at it until it is at its most, so many times: whether it was then, s.i32 1 or 0,
  * to `met`. */
-void dist_look(struct dist *d, const struct dist_counter *c, int64_t looks, kn_ref met);
+void dist_look(struct dist *d, const struct dist_counter *c, kn_ref looks, kn_ref met);
 /* Counts there: whether the others had all done so before, to `last` likewise. */
 void dist_count_out(struct dist *d, const struct dist_counter *c, kn_ref last);
 

@@ -47,7 +47,7 @@ set_if(struct dist *d, kn_ref to, kn_ref cond)
 }
 
 void
-dist_look(struct dist *d, const struct dist_counter *c, int64_t looks, kn_ref met)
+dist_look(struct dist *d, const struct dist_counter *c, kn_ref looks, kn_ref met)
 {
     kn_ref done = dist_temp(d, kn_s32), all;
 
@@ -57,7 +57,7 @@ dist_look(struct dist *d, const struct dist_counter *c, int64_t looks, kn_ref me
     set_if(d, met, all);
     dist_move(d, done, dist_ic(d, KN_OP_add, done, 1));
     dist_add(d, KN_OP_break, 0)->arg[0] = all;
-    all = dist_op(d, KN_OP_sge, kn_sb1, done, dist_int(d, looks));
+    all = dist_op(d, KN_OP_sge, kn_sb1, done, looks);
     dist_add(d, KN_OP_break, 0)->arg[0] = all;
     dist_add(d, KN_OP_end, 0);
 }
@@ -80,7 +80,7 @@ expand_meet(struct dist *d, const struct kn_ins *i)
 
     d->lane = dist_op(d, KN_OP_lane, kn_v32, 0, 0);
     dist_count_at(d, c.r, c.at, dist_int(d, INT32_MAX));
-    dist_look(d, &c, LOOKS, i->dst);
+    dist_look(d, &c, dist_int(d, LOOKS), i->dst);
     return KILN_OK;
 }
 

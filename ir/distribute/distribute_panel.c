@@ -23,13 +23,15 @@ enum {
     TURNS = 8                /* in which a wave counts itself, at most */
 };
 
-/* acc.panel: areas and counters of all slabs, and the number of this panel. */
+/* acc.panel: areas and counters of all slabs, the number of this panel, and the K of a
+ * tile. */
 kiln_status
 expand_panel(struct dist *d, const struct kn_ins *i)
 {
     d->area = dist_operand(d, i->arg[0]);
     d->counters = dist_operand(d, i->arg[1]);
     d->panel = dist_operand(d, i->arg[2]);
+    d->panel_k = dist_operand(d, i->arg[3]);
     return KILN_OK;
 }
 

@@ -14,6 +14,8 @@
 
 enum {
     LOOKS = 64,              /* some 40 us, as shares of a tile look for each other */
+    LOOK_MACS = 1 << 20,     /* products of 16 bits in the time of one */
+    F32_MACS = 1 << 17,      /* and of f32 */
     COLUMNS = 1 << 25,       /* the launch has fewer (gen/limits.c) */
     LOADS = 32,              /* of largest at once, of four strips each */
     WORDS = 4,               /* times 64 strips' words at once */
@@ -30,6 +32,17 @@ struct meeting {
     kn_ref last;             /* s.b1: this wave is the last to come */
     kn_ref left;             /* resource over the strips' words */
 };
+
+/* Tiles of a row begin at once, or as others end, which takes as long as a tile does. */
+static kn_ref
+looks(struct dist *d)
+{
+    const struct kn_shape *s = &d->in->shape;
+    uint32_t each = (kn_elems[s->ta].bits < 32 ? LOOK_MACS : F32_MACS) / (s->bm * s->bn);
+    kn_ref more = dist_ic(d, KN_OP_udiv, d->panel_k, each ? each : 1);
+
+    return dist_ic(d, KN_OP_add, more, LOOKS);
+}
 
 /* Byte of the word of this wave's strip, of lane 0. */
 static kn_ref
@@ -248,7 +261,7 @@ dist_panel_meet(struct dist *d, struct panel *x, struct dist_scaled *own,
     struct meeting m = come(d, x, t);
     kn_ref met;
 
-    dist_look(d, &m.c, LOOKS, m.met);
+    dist_look(d, &m.c, looks(d), m.met);
     leave(d, x, &m, t);
     met = dist_op(d, KN_OP_ne, kn_sb1, m.met, dist_int(d, 0));
     dist_add(d, KN_OP_if, 0)->arg[0] = met;

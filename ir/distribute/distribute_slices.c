@@ -121,7 +121,7 @@ expand_share(struct dist *d, const struct kn_ins *i)
 
     leave_slices(d, &m, false);
     old = count_all(d, &m);
-    dist_look(d, &m.own, LOOKS, m.met);
+    dist_look(d, &m.own, dist_int(d, LOOKS), m.met);
     settle(d, &m);
     left = dist_op(d, KN_OP_eq, kn_vb1, old, dist_int(d, m.splits));
     left = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ left, one, none });

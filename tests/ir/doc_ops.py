@@ -239,7 +239,8 @@ SENTENCES = {
     "acc.mulrows": "times a value a row (`parts` as `acc.mul`)",
     "acc.mulcols": "times a value a column", "acc.addcols": "plus it",
     "acc.panel": "where `store.panel` parks: pointers to the areas of all slabs of 16 "
-                 "rows and to their counters, number of this row of tiles",
+                 "rows and to their counters, number of this row of tiles, K of a tile, which "
+                 "takes as long as waves of a row look for each other",
     "store.panel": "`store.quant` of one scale a row of more columns than a tile has: "
                    "sums are parked, and the last of a slab's waves to come makes its "
                    "scales and codes (`acc.panel`); with `own=1` waves that meet make "

@@ -1,0 +1,57 @@
+/* split_k.c - the tiles of a launch, and who adds up the shares of a tile's K. */
+#include "choose.h"
+
+#include "forms.h"
+#include "instantiate.h"
+#include "panels.h"
+
+uint64_t
+kn_tiles_of(const kiln_problem *p, uint32_t bm, uint32_t bn)
+{
+    int64_t many = p->groups ? p->groups : p->batch > 1 ? p->batch : 1;
+    int64_t rows = kn_family_of(p)->ragged == 'm' ? (p->m + many - 1) / many
+                                                  : p->m;
+    int64_t n = kn_b_columns(p);
+
+    if (kn_family_of(p)->routed) {
+        int64_t used = p->tokens * p->topk;
+
+        many = used < p->groups ? used : p->groups;
+        rows = many ? (used + many - 1) / many : 0;
+        return (uint64_t)(many * ((rows + bm - 1) / bm) *
+                          ((n + bn - 1) / bn));
+    }
+    return (uint64_t)(many * ((rows + bm - 1) / bm) *
+                      ((n + bn - 1) / bn));
+}
+
+bool
+kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
+{
+    if (kn_panels(p, g))
+        return true;
+    return g->split_k > 1 && !g->split_after && !g->cus && g->abi != KN_ABI_AITER &&
+           !p->beta && !kn_writes_scales(p) && p->out_scale != KILN_OUT_STATIC && !p->amax &&
+           !p->out2 && !p->round && !p->expression[0] && !kn_gated(p) && !kn_wide_sums(p);
+}
+
+/* Shares wait for each other, so all of them run at once. A wave with few blocks reads
+ * those of all shares as fast as it meets them, one with many has no registers for both
+ * (docs/loops.md). */
+bool
+kn_joins_all(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t blocks = g->wm && g->wn ? g->bm * g->bn / (256 * g->wm * g->wn) : 0;
+
+    if (g->join)
+        return g->join == KN_JOIN_ALL;
+    return kn_may_join_all(p, g) && !kn_panels(p, g) && !kn_family_of(p)->ragged && p->m && p->n &&
+           blocks >= 4 && blocks <= 16 &&
+           kn_tiles_of(p, g->bm, g->bn) * g->split_k <= kn_cus(p);
+}
+
+bool
+kn_joins_slices(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_joins_all(p, g) && !kn_panels(p, g);
+}
