@@ -104,6 +104,8 @@ pick_tuned(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 
 /* ---- the rest, once there is a tile ---- */
 
+enum { MANY_ROWS = 64 };
+
 static kiln_status
 check_split(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -136,6 +138,17 @@ choose_early(const kiln_problem *p, struct kn_config *g)
                                                            : KN_EARLY_IDS;
 }
 
+/* Whether the tiles of experts that have many rows are shared by the dies, as those of
+ * groups: what is read of B is then read once by the chip. Of fewer rows B is read once
+ * in any order. */
+static bool
+runs_of_blocks(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->bm >= MANY_ROWS && g->xcd > 1 && !g->cus &&
+           p->tokens * p->topk >= MANY_ROWS * (int64_t)p->groups &&
+           kn_tiles_of(p, g->bm, g->bn) >= (uint64_t)8 * g->group_m * g->xcd;
+}
+
 /* A persistent kernel has no scalar registers to spare for the scalar lookup.
  * Groups of a wgrad differ in work, and one after the other their tiles would
  * be one die's: the dies take runs in turn (4 rows of tiles by 4). Runs of the
@@ -152,7 +165,9 @@ choose_map(const kiln_problem *p, struct kn_config *g)
         kn_tiles_of(p, g->bm, g->bn) >= (uint64_t)8 * g->group_m * g->xcd)
         g->xcd_run = 8 * g->group_m;
     if (kn_family_of(p)->routed)
-        g->group_n = g->xcd_run = 0;
+        g->group_n = 0;
+    if (kn_family_of(p)->routed && !g->xcd_run && runs_of_blocks(p, g))
+        g->xcd_run = 8 * g->group_m;
     if (kn_family_of(p)->ragged != 'm')
         g->lookup = KN_LOOKUP_OPEN;
     else if (!g->lookup)
