@@ -24,7 +24,7 @@ kn_class_power(enum kn_class c)
     return classes[c].power;
 }
 
-enum { SMALL_ROWS = 64 };
+enum { SMALL_ROWS = 64, MUCH = 1 << 23 };
 
 static enum kn_class
 mx_class(const kiln_problem *p)
@@ -86,12 +86,20 @@ kn_class_of(const kiln_problem *p)
     return (d.align_a < 16 || d.align_b < 16) && odd != KN_CLASS_NONE ? odd : c;
 }
 
-/* tt has A as tn has it, and B as nt, which few rows are all about. */
+/* tt has A as tn has it, and B as nt, which few rows are all about; but where others fill
+ * LDS directly, f64 that is transposed waits for A, of much to read. */
+static bool
+about_b(const kiln_problem *p)
+{
+    return p->m <= SMALL_ROWS && !(kn_wide_sums(p) && kn_targets[p->target].lds_tr &&
+                                   p->n * p->k >= MUCH);
+}
+
 kiln_layout
 kn_score_layout(const kiln_problem *p)
 {
     return p->layout != KILN_TT ? (kiln_layout)p->layout
-         : p->m <= 64 ? KILN_NT : KILN_TN;
+         : about_b(p) ? KILN_NT : KILN_TN;
 }
 
 /* Rows of nt count where a layout was not measured. */
