@@ -96,8 +96,8 @@ kn_panels_meet(const kiln_problem *p, const struct kn_config *g, uint32_t beside
     r = round_of(p, g, beside);
     if (!p->n || r.one)
         return p->n != 0;
-    return g->split_k < 2 && kn_family_of(p)->ragged != 'k' && !kn_family_of(p)->routed &&
-           !g->group_m && !g->xcd_run && !g->xcd && rows_of(&r);
+    return g->split_k < 2 && !kn_family_of(p)->routed && !g->group_m && !g->xcd_run &&
+           !g->xcd && rows_of(&r);
 }
 
 double
