@@ -87,7 +87,7 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-enum staged { AS_STORED, WIDENED, ROUNDED };
+enum staged { AS_STORED, WIDENED, ROUNDED, WIDE_128, BOTH_128 };
 
 static const struct blocks {
     kiln_target target;
@@ -102,9 +102,10 @@ uint8_t
 kn_routed_block(const kiln_problem *p)
 {
     int64_t load = load_of(p);
-    bool codes = p->quant || p->out_scale == KILN_OUT_BLOCK128;
-    enum staged staged = kn_prequant(p) || codes ? ROUNDED
-                       : kn_dequant(p) ? WIDENED : AS_STORED;
+    enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
+                       : !kn_dequant(p) ? AS_STORED
+                       : p->out_scale != KILN_OUT_BLOCK128 ? WIDENED
+                       : kn_type_mx[p->a] ? BOTH_128 : WIDE_128;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
 
     while (b < last && (b->target != p->target || b->staged != staged))
