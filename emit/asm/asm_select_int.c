@@ -236,9 +236,24 @@ correct(struct select *s, struct kn_asm_opnd q, struct kn_asm_opnd r,
         ADD(s, s_cselect_b32, 1, r, less, r);
 }
 
-/* Quotient or remainder of uniform numbers: an estimate of 2^32 / y by the
- * vector unit's reciprocal, one Newton step and two corrections, as LLVM
- * expands a 32-bit division. */
+/* An estimate z of 2^32 / y, of a uniform y, by the vector unit's reciprocal and one
+ * Newton step: with two corrections LLVM's expansion of a 32-bit division. v, t: room. */
+static void
+reciprocal(struct select *s, struct kn_asm_opnd y, struct kn_asm_opnd v, struct kn_asm_opnd z,
+           struct kn_asm_opnd t)
+{
+    VALU(s, v_cvt_f32_u32, v, y);
+    VALU(s, v_rcp_iflag_f32, v, v);
+    VALU(s, v_mul_f32, v, v, kn_imm(0x4f7ffffe));
+    VALU(s, v_cvt_u32_f32, v, v);
+    ADD(s, v_readfirstlane_b32, 1, z, v);
+    ADD(s, s_sub_u32, 1, t, kn_imm(0), y);
+    ADD(s, s_mul_i32, 1, t, t, z);
+    ADD(s, s_mul_hi_u32, 1, t, z, t);
+    ADD(s, s_add_u32, 1, z, z, t);
+}
+
+/* Quotient or remainder of uniform numbers. */
 static struct kn_asm_opnd
 divide(struct select *s, bool remainder)
 {
@@ -250,21 +265,40 @@ divide(struct select *s, bool remainder)
     struct kn_asm_opnd q = kn_asm_new(s->a, KN_ASM_S, 1);
     struct kn_asm_opnd r = kn_asm_new(s->a, KN_ASM_S, 1);
 
-    VALU(s, v_cvt_f32_u32, v, y);
-    VALU(s, v_rcp_iflag_f32, v, v);
-    VALU(s, v_mul_f32, v, v, kn_imm(0x4f7ffffe));
-    VALU(s, v_cvt_u32_f32, v, v);
-    ADD(s, v_readfirstlane_b32, 1, z, v);
-    ADD(s, s_sub_u32, 1, t, kn_imm(0), y);
-    ADD(s, s_mul_i32, 1, t, t, z);
-    ADD(s, s_mul_hi_u32, 1, t, z, t);
-    ADD(s, s_add_u32, 1, z, z, t);
+    reciprocal(s, y, v, z, t);
     ADD(s, s_mul_hi_u32, 1, q, x, z);
     ADD(s, s_mul_i32, 1, t, q, y);
     ADD(s, s_sub_u32, 1, r, x, t);
     correct(s, q, r, y, (bool[]){ !remainder, true });
     correct(s, q, r, y, (bool[]){ !remainder, remainder });
     return remainder ? r : q;
+}
+
+/* Of lanes' numbers by a uniform one. */
+static void
+divide_by_uniform(struct select *s, struct kn_asm_opnd y, bool remainder)
+{
+    struct kn_asm_opnd x = kn_asm_vector(s, kn_asm_arg(s, 0)), d = kn_asm_dst(s);
+    struct kn_asm_opnd z = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd t = kn_asm_new(s->a, KN_ASM_S, 1);
+    struct kn_asm_opnd q = kn_asm_new(s->a, KN_ASM_V, 1);
+    struct kn_asm_opnd r = kn_asm_new(s->a, KN_ASM_V, 1);
+
+    reciprocal(s, y, q, z, t);
+    VALU(s, v_mul_hi_u32, q, x, z);
+    VALU(s, v_mul_lo_u32, r, q, y);
+    VALU(s, v_sub_u32, r, x, r);
+    for (int i = 0; i < 2; i++) {
+        struct kn_asm_opnd m = kn_asm_new(s->a, KN_ASM_S, 2);
+        struct kn_asm_opnd more = kn_asm_new(s->a, KN_ASM_V, 1);
+        struct kn_asm_opnd less = kn_asm_new(s->a, KN_ASM_V, 1);
+
+        VALU(s, v_cmp_lt_u32, m, r, y);
+        VALU(s, v_add_u32, more, q, kn_imm(1));
+        VALU(s, v_sub_u32, less, r, y);
+        VALU(s, v_cndmask_b32, i && !remainder ? d : q, more, q, m);
+        VALU(s, v_cndmask_b32, i && remainder ? d : r, less, r, m);
+    }
 }
 
 /* Floor of x m / 2^(32 + k), of an m of 33 bits whose upper one is not in `low`. */
@@ -324,7 +358,13 @@ quotient(struct select *s, bool remainder)
     } else if (e >= 0) {
         with_constant(s, KN_I_s_lshr_b32, KN_I_v_lshrrev_b32, e);
     } else if (kn_asm_type(s, s->i->dst)->lane) {
-        if (!divide_lanes(s, remainder))
+        struct kn_asm_opnd y = kn_asm_arg(s, 1);
+
+        if (divide_lanes(s, remainder))
+            return;
+        if (y.kind == KN_ASM_IMM || kn_asm_is_scalar(s, y))
+            divide_by_uniform(s, kn_asm_scalar(s, y), remainder);
+        else
             kn_asm_lack(s, "division by lane");
     } else {
         kn_asm_copy(s, kn_asm_dst(s), divide(s, remainder));
