@@ -179,7 +179,8 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 {
     if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
         !batches_slots(p, g) ||
-        kn_family_of(p)->routed || p->scale_layout || g->bk > 256 ||
+        (kn_family_of(p)->routed && kn_reads_of(g) != KN_READS_TILE) ||
+        p->scale_layout || g->bk > 256 ||
         ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
          kn_direct(p, g) && !kn_unaligned_scales(p, g)))
         return 0;
