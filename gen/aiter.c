@@ -145,7 +145,7 @@ take_columns(const kiln_problem *p, uint32_t columns, uint32_t bk,
 {
     g->bn = columns;
     g->bk = bk;
-    g->bm = p->block_m;
+    g->bm = kn_block_rows(p);
     if (!p->stage)
         g->bm = p->m && p->m <= 32 ? 32 : p->m && p->m <= 64 ? 64 : 128;
 }

@@ -25,6 +25,7 @@ static const struct tile tiles[] = {
  * of a compute unit (docs/moe.md). A tile is there again with more waves for
  * rows that are loaded narrowly, whose pieces need their registers. */
 static const struct tile moe_tiles[] = {
+    { 256, 256, 2, 4, 0 }, { 256, 128, 4, 2, 0 }, { 256, 64, 4, 2, 0 },
     { 128, 256, 2, 4, 0 }, { 128, 128, 2, 2, 0 }, { 128, 64, 2, 2, 0 },
     { 128, 64, 4, 2, 0 },  { 64, 256, 1, 4, 0 },  { 64, 128, 1, 4, 0 },
     { 64, 64, 1, 2, 0 },   { 64, 64, 2, 2, 0 },
@@ -116,7 +117,8 @@ four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
     if (kn_widens_scaled(p) && p->k && p->k < 8 * (int64_t)g->bk)
         direct = true;
     return g->lowering == KN_LOWERING_ASM || kn_reads_of(g) == KN_READS_TILE ||
-           (old && (!p->k || p->k >= 4 * g->bk)) ||
+           (old && (!p->k || p->k >= (kn_family_of(p)->routed ? 8 : 4) * g->bk) &&
+            (!kn_family_of(p)->routed || kn_type_bits[p->a] == 16)) ||
            (!old && !kn_family_of(p)->routed &&
             (six || !straddles(p) || !direct) &&
             (!p->k || p->k >= least || !direct));
@@ -338,7 +340,7 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         kn_quantising_waves(p, &try);
         if (!t->wm && (!try.wm || kn_reads_of(&try) != KN_READS_TILE))
             continue;
-        if (moe ? t->bm != p->block_m
+        if (moe ? t->bm != kn_block_rows(p)
                 : found && t->bm < 64 && p->m > 32 && (t->bn < 64 || p->n > 32))
             continue;
         if (moe && found && t->bm == keep.bm && t->bn == keep.bn)
@@ -383,7 +385,7 @@ kn_pick_direct(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         (mx && !p->scale_layout) || !kn_form_open(g) || g->schedule || g->early ||
         g->lowering == KN_LOWERING_ASM)
         return false;
-    try.bm = p->block_m;
+    try.bm = kn_block_rows(p);
     try.bn = kn_quantises(p) ? 64 : 32;
     try.wm = try.wn = 1;
     try.bk = kn_natural_bk(c, p);

@@ -368,7 +368,7 @@ pick_panels(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     for (uint32_t size = 128; p->out_scale == KILN_OUT_ROW && size >= 32; size /= 2) {
         struct kn_config try = *g;
 
-        try.bm = kn_family_of(p)->routed ? p->block_m : size;
+        try.bm = kn_family_of(p)->routed ? kn_block_rows(p) : size;
         try.bn = size;
         needs_panels(p, &try);
         kn_default_waves(p, &try);
@@ -439,7 +439,7 @@ static void
 explain_tile(const kiln_problem *p, bool given, struct kn_buf *why)
 {
     if (!given && kn_family_of(p)->routed)
-        kn_putf(why, "blocks of %u sorted rows: %s\n", p->block_m,
+        kn_putf(why, "blocks of %u sorted rows: %s\n", kn_block_rows(p),
                 p->block_m <= 32 ? "narrow tiles, since reading B is the work"
                 : "the largest tile that gives all compute units work");
     else

@@ -4,6 +4,7 @@
 #define KN_CHOOSE_H
 
 #include "gen.h"
+#include "routed.h"
 
 /* Whether nothing about the kernel's form was asked for. */
 static inline bool
@@ -83,12 +84,6 @@ bool kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 /* moe's tiles that are read straight from memory; false: others. */
 bool kn_pick_direct(struct kn_ctx *c, const kiln_problem *p,
                     struct kn_config *g, struct kn_buf *why);
-
-/* moe's first tile of routed.def that can be; false: none. routed_tiles.c */
-bool kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
-
-/* Sorted rows of a block of moe's p, by operands and by tokens, slots and experts. */
-uint8_t kn_routed_block(const kiln_problem *p);
 
 /* Copies lines where rows begin inside them and g can, of some K tiles: slots may
  * be more by one, a walk over tiles is none. False: g is as it was. fit.c */

@@ -121,9 +121,9 @@ kn_moe_lacks(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     struct kn_buf b = { .c = c };
 
-    if (g->bm && g->bm != p->block_m) {
+    if (g->bm && g->bm != kn_block_rows(p)) {
         kn_putf(&b, "the rows of a moe tile are the sorter's --block-m %u, "
-                "not %u", p->block_m, g->bm);
+                "not %u", kn_block_rows(p), g->bm);
         return b.s;
     }
     if (g->bm && !g->wm) {

@@ -414,9 +414,6 @@ kn_writes_scales(const kiln_problem *p)
     return p->out_scale >= KILN_OUT_ROW && !kn_family_of(p)->unary;
 }
 
-/* routed.c - whether there can be such a stage of moe. */
-kiln_status kn_routed_check(struct kn_ctx *c, const kiln_problem *p);
-
 /* output.c - columns that a written scale is for; of rows, all or those of the widest tile. */
 uint32_t kn_output_block(const kiln_problem *p);
 /* Bytes from row to row of written scales, and of all scales. */

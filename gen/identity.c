@@ -2,7 +2,7 @@
  * its code object says of itself. */
 #include <string.h>
 
-#include "gen.h"
+#include "routed.h"
 
 /* Rises when arguments of kernels change their places or meanings. */
 enum { ARGUMENTS = 1 };
@@ -21,7 +21,7 @@ kn_problem_text(struct kn_ctx *c, const kiln_problem *p)
     if (kn_family_of(p)->routed)
         kn_putf(&b, " stage=%u act=%u atomic=%u block-m=%u ids=%u weigh=%u "
                 "requant=%u",
-                p->stage, p->act, p->atomic, p->block_m, p->id_format,
+                p->stage, p->act, p->atomic, kn_block_rows(p), p->id_format,
                 p->weigh, p->requant);
     if (p->b_layout || p->scale_layout)
         kn_putf(&b, " b-layout=%u scale-layout=%u", p->b_layout,

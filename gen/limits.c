@@ -21,11 +21,13 @@ pitch(int64_t rows)
     return least((int64_t)1 << 30, KN_REACH / rows);
 }
 
+/* Shuffled scales of 32 rows lie together: those of a tile are within 32 bits. */
 static void
-moe_limits(struct kn_limits *l)
+moe_limits(const struct kn_config *g, struct kn_limits *l)
 {
     l->m = INT32_MAX / 2;    /* scales of 16 rows are padded to 32 */
-    l->pa = l->pc = l->psa = (int64_t)1 << 30;
+    l->pa = l->pc = (int64_t)1 << 30;
+    l->psa = g->bm > 128 ? ((int64_t)1 << 37) / g->bm : l->pc;
 }
 
 /* Rows of zero points, one for each group of a K tile. */
@@ -77,7 +79,7 @@ kn_limits_of(const kiln_problem *p, const struct kn_config *g)
     if (kn_scales_down(p, 'b'))
         l.n = least(l.n, l.psb / (kn_gated(p) ? 8 : 4));
     if (f->routed)
-        moe_limits(&l);
+        moe_limits(g, &l);
     if (p->zero_points)
         zero_limits(p, g, &l);
     if (kn_panels(p, g))     /* 16 rows within 31 bits (launch.def) */

@@ -1,6 +1,7 @@
 /* routed.c - what is asked of moe: its stages, blocks and ids, and what their
  * epilogues may name. */
-#include "gen.h"
+#include "routed.h"
+#include "forms.h"
 #include "instantiate.h"
 
 /* A slot's row has an f32 of a row's array, and lies in a tensor as in the output. */
@@ -86,9 +87,8 @@ kn_routed_check(struct kn_ctx *c, const kiln_problem *p)
                        "its pointer");
     if (p->groups < 1 || p->groups > 65535)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 65535 experts");
-    if (p->block_m != 16 && p->block_m != 32 && p->block_m != 64 &&
-        p->block_m != 128)
-        return kn_fail(c, KILN_BAD_INPUT, "--block-m is 16, 32, 64 or 128");
+    if (!kn_power_to(kn_block_rows(p), 256) || p->block_m < 16)
+        return kn_fail(c, KILN_BAD_INPUT, "--block-m is 16, 32, 64, 128 or 256");
     if (p->topk < 1 || p->topk > 255 || p->tokens < 0 ||
         p->tokens >= 1 << 24)
         return kn_fail(c, KILN_BAD_INPUT, "moe has 1 to 255 slots a token and "

@@ -6,14 +6,18 @@
 struct routed {              /* the columns of routed.def */
     kiln_target target;
     enum kn_class class;
-    uint32_t bm, bn, bk, wm, wn, stages;
+    uint32_t bm, bn, bk, wm, wn;
+    enum kn_schedule schedule;
+    uint32_t stages;
     int64_t least_k;
     uint32_t bits, percent;
     int64_t most_rows;
 };
 
 static const struct routed rows[] = {
-#define ROUTED(target, class, ...) { KILN_##target, KN_CLASS_##class, __VA_ARGS__ },
+#define ROUTED(target, class, bm, bn, bk, wm, wn, schedule, ...) \
+    { KILN_##target, KN_CLASS_##class, bm, bn, bk, wm, wn, KN_SCHED_##schedule, \
+      __VA_ARGS__ },
 #include "routed.def"
 };
 
@@ -42,7 +46,7 @@ slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
 static bool
 serves(const kiln_problem *p, const struct routed *r)
 {
-    return r->target == p->target && r->class == kn_class_of(p) && r->bm == p->block_m &&
+    return r->target == p->target && r->class == kn_class_of(p) && r->bm == kn_block_rows(p) &&
            (!p->k || p->k >= r->least_k) && kn_type_bits[p->b] <= r->bits &&
            (!r->most_rows || load_of(p) <= r->most_rows) &&
            (!p->tokens ||
@@ -58,6 +62,9 @@ take(struct kn_ctx *c, const kiln_problem *p, const struct routed *r, struct kn_
     g->bk = r->bk;
     g->wm = r->wm;
     g->wn = r->wn;
+    g->schedule = r->schedule;
+    if (kn_schedules[r->schedule].asm_only && !g->lowering)
+        g->lowering = KN_LOWERING_ASM;
     g->domain = kn_domain_of(p, 256, r->bk);
     kn_quantising_waves(p, g);
     g->stages = slots(p, r, g);
@@ -87,28 +94,63 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-enum staged { AS_STORED, WIDENED, ROUNDED, WIDE_128, BOTH_128 };
+enum staged { AS_STORED, EIGHT, WIDENED, ROUNDED, WIDE_128, BOTH_128 };
 
 static const struct blocks {
     kiln_target target;
     enum staged staged;
     int64_t most16, most32, most64;
+    uint32_t percent;
 } blocks[] = {
 #define BLOCKS(target, ...) { KILN_##target, __VA_ARGS__ },
 #include "routed.def"
 };
 
-uint8_t
-kn_routed_block(const kiln_problem *p)
+static const struct blocks *
+blocks_of(const kiln_problem *p)
 {
-    int64_t load = load_of(p);
+    bool by_128 = p->out_scale == KILN_OUT_BLOCK128, mx = kn_type_mx[p->a];
     enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
-                       : !kn_dequant(p) ? AS_STORED
-                       : p->out_scale != KILN_OUT_BLOCK128 ? WIDENED
-                       : kn_type_mx[p->a] ? BOTH_128 : WIDE_128;
+                       : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
+                       : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;
 
     while (b < last && (b->target != p->target || b->staged != staged))
         b++;
+    return b;
+}
+
+uint8_t
+kn_routed_block(const kiln_problem *p)
+{
+    int64_t load = load_of(p);
+    const struct blocks *b = blocks_of(p);
+
     return load <= b->most16 ? 16 : load <= b->most32 ? 32 : load <= b->most64 ? 64 : 128;
+}
+
+/* Rounds of tiles of 256 columns over the compute units. Some experts get more rows
+ * than the average: `spread`. */
+static int64_t
+rounds(const kiln_problem *p, int64_t spread, int64_t block)
+{
+    int64_t many = p->tokens * p->topk / load_of(p), cus = (int64_t)kn_cus(p);
+    int64_t each = (load_of(p) + spread + block - 1) / block;
+
+    return (many * each * ((kn_b_columns(p) + 255) / 256) + cus - 1) / cus;
+}
+
+/* Ten for what the larger tile has before and behind its loop. */
+bool
+kn_routed_doubles(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *given)
+{
+    int64_t load = load_of(p), percent = blocks_of(p)->percent;
+    int64_t spread = load < 8 * 48 ? load / 8 : 48;
+    kiln_problem q = *p;
+    struct kn_config g = *given;
+
+    q.block_m = KILN_BLOCK_256;
+    return percent && load > 64 && p->out_scale != KILN_OUT_BLOCK128 && !g.bm && !g.bk && !g.lowering &&
+           2 * percent * rounds(p, spread / 2, 256) + 10 <= 100 * rounds(p, spread, 128) &&
+           kn_pick_routed(c, &q, &g);
 }

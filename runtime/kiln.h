@@ -236,6 +236,9 @@ typedef enum kiln_quant_flags {
 #define KILN_EXPRESSION 192
 #define KILN_SCALARS 4
 
+/* As block_m of moe: 256 rows. */
+#define KILN_BLOCK_256 255
+
 /* As stride_a of batched, stride_b of batched and grouped: all problems read
  * the same matrix and scales. */
 #define KILN_SHARED (-1)
@@ -261,7 +264,8 @@ typedef struct kiln_problem {
     uint8_t alpha_set;       /* 0: alpha is 1 */
     uint8_t stage, act;      /* moe: kiln_moe_stage, kiln_act */
     uint8_t atomic;          /* moe down: 1: added to out with bf16 atomics */
-    uint8_t block_m;         /* moe: sorted rows of one expert, 16 to 128 */
+    uint8_t block_m;         /* moe: sorted rows of one expert, 16 to 128, or
+                                KILN_BLOCK_256 */
     uint8_t b_layout;        /* kiln_b_layout */
     uint8_t scale_layout;    /* kiln_scale_layout */
     uint8_t id_format;       /* moe: kiln_id_format of the sorted ids */

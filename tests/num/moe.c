@@ -7,7 +7,7 @@ static const char *const types[] = { "bf16", "fp8", "mxfp8", "mxfp4" };
 static void
 every_type_and_block(void **state)
 {
-    static const int blocks[] = { 16, 32, 64, 128 };
+    static const int blocks[] = { 16, 32, 64, 128, 256 };
     static const char *const stages[] = {
         "gemm1", "gemm2", "gemm2 --reduce atomic", "gemm2 --data exact",
     };
@@ -15,7 +15,7 @@ every_type_and_block(void **state)
 
     (void)state;
     for (size_t t = 0; t < 4; t++)
-        for (size_t b = 0; b < 4; b++)
+        for (size_t b = 0; b < 5; b++)
             for (size_t s = 0; s < 4; s++) {
                 snprintf(line, sizeof line, "--stage %s --a %s --block-m %d "
                          "--hidden 352 --inter 224 --experts 6 --topk 3 "

@@ -67,7 +67,7 @@ def moe(r):
              topk, "--tokens", length(r, 90)]
     words += ["--a", a] + (["--b", b] if b != a else [])
     words += some(r, 0.7, ["--stage", "gemm1"], ["--stage", "gemm2"])
-    words += some(r, 0.4, ["--block-m", r.choice([16, 32, 64, 128])])
+    words += some(r, 0.4, ["--block-m", r.choice([16, 32, 64, 128, 256])])
     if b == "mxfp4" and a not in MX:
         words += some(r, 0.3, ["--quant", r.choice(["even", "ceil"])])
     if "gemm2" in words and a not in MX:

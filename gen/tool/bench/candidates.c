@@ -272,7 +272,7 @@ add_grid(struct search *s)
 
         g.bm = sides[i % COUNT(sides)];
         g.bn = sides[i / COUNT(sides)];
-        if (!kn_family_of(s->p)->routed || g.bm == s->p->block_m)
+        if (!kn_family_of(s->p)->routed || g.bm == kn_block_rows(s->p))
             add_tile(s, g);
     }
     if (!kn_family_of(s->p)->routed)

@@ -10,6 +10,7 @@
 #include "../../layout.h"
 #include "session.h"
 #include "../../panels.h"
+#include "../../routed.h"
 
 /* ---- operands ---- */
 
@@ -402,7 +403,7 @@ prepare(struct moe_run *m)
     KN_TRY(kn_place_flags(m->t, &m->place));
     KN_TRY(kn_moe_problem(m->c, m->t->cli, m->target,
                           m->stage ? m->stage : KILN_MOE_GATE_UP, &p));
-    m->block_m = p.block_m;
+    m->block_m = kn_block_rows(&p);
     m->id_format = p.id_format;
     m->r = (struct kn_moe_routing){ .tokens = p.tokens, .topk = p.topk,
                                     .experts = p.groups };

@@ -218,33 +218,40 @@ without_expression(kiln_problem *p, int64_t asked)
     p->epilogue = biased ? KILN_EPILOGUE_BIAS : KILN_EPILOGUE_NONE;
 }
 
-/* What is asked for, else the rows of the tile that is, else by load: before a stage has
- * types of its own, since all stages of a layer share the blocks. */
+/* What is asked for, else the rows of the tile that is; 0: neither. */
 static uint8_t
-block_of(const kiln_problem *p, const struct kn_value *v)
+asked_block(const struct kn_value *v)
 {
-    static const uint8_t blocks[] = { 16, 32, 64, 128 };
+    static const uint8_t blocks[] = { 16, 32, 64, 128, KILN_BLOCK_256 };
 
     if (v[KN_FLAG_block_m].seen)
         return blocks[v[KN_FLAG_block_m].i];
     for (size_t i = 0; v[KN_FLAG_tile].seen && i < sizeof blocks; i++)
-        if (blocks[i] == v[KN_FLAG_tile].list[0])
+        if (kn_rows_of_block(blocks[i]) == v[KN_FLAG_tile].list[0])
             return blocks[i];
-    return kn_routed_block(p);
+    return 0;
 }
 
-kiln_status
-kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
-               int stage, kiln_problem *p)
+/* block 0: by load, before the stage has types of its own, since all stages of a layer
+ * share the blocks. */
+struct stage_of {
+    kiln_target target;
+    int stage;
+    uint8_t block;
+};
+
+static kiln_status
+make_stage(struct kn_ctx *c, const struct kn_cli *cli, struct stage_of of, kiln_problem *p)
 {
     const struct kn_value *v = cli->v;
     const char *word = kn_family_names[KILN_MOE];
     struct kn_cli own = *cli;
     bool small, atomic;
+    int stage = of.stage;
 
     KN_TRY(check_flags(c, v));
     own.pos = &word;         /* cli's may name an object */
-    KN_TRY(kn_cli_problem(c, &own, target, p));
+    KN_TRY(kn_cli_problem(c, &own, of.target, p));
     p->stage = (uint8_t)stage;
     p->act = (uint8_t)v[KN_FLAG_act].i;
     p->id_format = (uint8_t)v[KN_FLAG_ids].i;
@@ -255,7 +262,7 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->tokens = v[KN_FLAG_tokens].i;
     p->topk = v[KN_FLAG_topk].i;
     p->groups = v[KN_FLAG_experts].i;
-    p->block_m = block_of(p, v);
+    p->block_m = of.block ? of.block : kn_routed_block(p);
     atomic = v[KN_FLAG_reduce].seen && !strcmp(v[KN_FLAG_reduce].s, "atomic");
     p->atomic = stage == KILN_MOE_DOWN && atomic;
     if (stage == KILN_MOE_REDUCE) {
@@ -273,9 +280,42 @@ kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
     p->k = v[stage == KILN_MOE_GATE_UP ? KN_FLAG_hidden : KN_FLAG_inter].i;
     if (stage == KILN_MOE_REDUCE)
         p->k = p->lda = p->n;
-    p->m = kn_moe_room(p->tokens, p->topk, p->groups, p->block_m);
+    p->m = kn_moe_room(p->tokens, p->topk, p->groups, kn_block_rows(p));
     small = p->a == KILN_FP8 || p->a == KILN_BF8 || p->a == KILN_I8;
     if (small && !v[KN_FLAG_scale].seen)
         p->scale = KILN_SCALE_TENSOR;
     return kn_problem_normalise(c, p);
+}
+
+/* Whether the stage, or both of a layer, are better by blocks of 256 than of 128. */
+static bool
+doubles(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target)
+{
+    int only = (int)cli->v[KN_FLAG_stage].i;
+    struct kn_config given;
+
+    if (kn_config_parse(c, cli->config, &given) || only == KILN_MOE_REDUCE)
+        return false;
+    for (int s = KILN_MOE_GATE_UP; s <= KILN_MOE_DOWN; s++) {
+        kiln_problem p;
+
+        if (!only || only == s)
+            if (make_stage(c, cli, (struct stage_of){ target, s, 128 }, &p) ||
+                !kn_routed_doubles(c, &p, &given))
+                return false;
+    }
+    return true;
+}
+
+kiln_status
+kn_moe_problem(struct kn_ctx *c, const struct kn_cli *cli, kiln_target target,
+               int stage, kiln_problem *p)
+{
+    struct stage_of of = { target, stage, asked_block(cli->v) };
+
+    KN_TRY(make_stage(c, cli, of, p));
+    if (of.block || p->block_m != 128 || !doubles(c, cli, target))
+        return KILN_OK;
+    of.block = KILN_BLOCK_256;
+    return make_stage(c, cli, of, p);
 }

@@ -11,7 +11,8 @@ from ._memory import BITS, bad, view
 from ._products import SCALARS, Product, add_rounding, along, given_scales, group_type, measure, \
     scale_of, typed, zero_type, zeros_shape
 
-BLOCKS = (16, 32, 64, 128)
+BLOCKS = (16, 32, 64, 128, 256)
+BLOCK_256 = 255                # kiln.h: KILN_BLOCK_256
 
 
 class Routing:
@@ -40,6 +41,9 @@ class Routing:
         if not len(self.experts):
             self.experts = np.full(1, -1, "i4")
         self.padded = np.array([blocks.sum() * block_m], "i4")
+
+    def block_field(self):
+        return BLOCK_256 if self.block_m == 256 else self.block_m
 
     def __repr__(self):
         return "<kiln.Routing, %d tokens to %d of %d experts, blocks of %d>" \
@@ -182,7 +186,7 @@ class Stage:
         return Problem(family="moe", target=target, out=out_type,
                        m=len(r.ids), n=self.output_shape()[1], k=s["k"],
                        groups=r.groups, tokens=r.tokens, topk=r.topk,
-                       block_m=r.block_m, beta=int(bool(beta)), **self.fields)
+                       block_m=r.block_field(), beta=int(bool(beta)), **self.fields)
 
 
 class Sum:
@@ -216,7 +220,7 @@ class Sum:
         return Problem(family="moe", stage="reduce", target=target, a=kind,
                        b=kind, out=kind, m=len(r.ids), n=n, k=n,
                        groups=r.groups, tokens=r.tokens, topk=r.topk,
-                       block_m=r.block_m, beta=int(bool(beta)), **self.fields)
+                       block_m=r.block_field(), beta=int(bool(beta)), **self.fields)
 
 
 class Layers:

@@ -103,7 +103,7 @@ def sizes(row, stage, w, k):
             (max(128, n), k)
         return {"experts": "4", "topk": "2", "tokens": "9",
                 "hidden": str(hidden), "inter": str(inter),
-                "block-m": str(bm if bm in (16, 32, 64, 128) else "")}
+                "block-m": str(bm if bm in (16, 32, 64, 128, 256) else "")}
     if row["family"] == "grouped":
         lens = "%d,0,%d,7" % (bm + bm // 2, bm)
         return {"n": str(n), "k": str(k), "group-lens": lens}
