@@ -150,7 +150,8 @@ kn_routed_doubles(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
     struct kn_config g = *given;
 
     q.block_m = KILN_BLOCK_256;
-    return percent && load > 64 && p->out_scale != KILN_OUT_BLOCK128 && !g.bm && !g.bk && !g.lowering &&
+    return percent && load > 64 && p->out_scale != KILN_OUT_BLOCK128 &&
+           !g.bm && !g.bk && !g.lowering &&
            2 * percent * rounds(p, spread / 2, 256) + 10 <= 100 * rounds(p, spread, 128) &&
            kn_pick_routed(c, &q, &g);
 }

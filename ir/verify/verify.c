@@ -285,17 +285,10 @@ check_copy(const struct kn_fn *f, const struct kn_ins *i)
     const struct kn_lds *l;
     struct kn_geom g;
 
-    if (i->op == KN_OP_copy || i->op == KN_OP_read || i->op == KN_OP_mma ||
-        i->op == KN_OP_fetch || i->op == KN_OP_put || i->op == KN_OP_await ||
-        i->op == KN_OP_convert || i->op == KN_OP_putq ||
-        i->op == KN_OP_store || i->op == KN_OP_clear ||
-        i->op == KN_OP_apply || i->op == KN_OP_divall || i->op == KN_OP_mulall || i->op == KN_OP_tofloat ||
-        i->op == KN_OP_mulrows || i->op == KN_OP_mulcols || i->op == KN_OP_addcols || i->op == KN_OP_accmax ||
-        i->op == KN_OP_storeq) {
-        if (i->attr[KN_A_parts] < 1 || i->attr[KN_A_part] < 0 ||
-            i->attr[KN_A_part] >= i->attr[KN_A_parts])
-            return FAIL(f, i->at, "part= must be below parts=");
-    }
+    if (kn_op_info(i->op).level == KN_TILE && kn_op_takes(i->op, KN_A_part) &&
+        (i->attr[KN_A_parts] < 1 || i->attr[KN_A_part] < 0 ||
+         i->attr[KN_A_part] >= i->attr[KN_A_parts]))
+        return FAIL(f, i->at, "part= must be below parts=");
     if (i->op == KN_OP_mma && (i->attr[KN_A_half] < 0 || i->attr[KN_A_half] > 2))
         return FAIL(f, i->at, "half= is 1 or 2");
     if (i->op != KN_OP_copy)
