@@ -126,7 +126,7 @@ test_registers_bf16(void **state)
     every_wait_matters(KILN_GFX942, KILN_BF16, 1024);
 }
 
-/* gfx942 switches lanes off for atomics behind its main loop: the branches in front
+/* LLVM switches lanes off for atomics behind the main loop: the branches in front
  * of them are as certain as before; not so if lanes may be off from the start. */
 static void
 test_lanes_off(void **state)
@@ -137,7 +137,8 @@ test_lanes_off(void **state)
                              .scale_layout = KILN_SCALE_TRANSPOSED,
                              .epilogue = KILN_EPILOGUE_BIAS, .b_layout = 1 };
     const struct kn_config cfg = { .abi = KN_ABI_AITER, .bm = 32, .bn = 128,
-                                   .bk = 128, .split_k = 3 };
+                                   .bk = 128, .split_k = 3,
+                                   .lowering = KN_LOWERING_LLVM };
     struct kernel k;
     uint32_t n = 0;
 
