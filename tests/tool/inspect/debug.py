@@ -6,6 +6,7 @@ usage: debug.py KILNC LLVM SOURCE SCRATCH
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -122,7 +123,8 @@ def others(llvm, scratch):
 
 
 def main(kilnc, llvm, source, scratch):
-    os.makedirs(scratch, exist_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)  # sources of another build's templates
+    os.makedirs(scratch)
     results = [(words, list(case(kilnc, llvm, source, scratch, words)))
                for words in KERNELS]
     results.append(("without -g, and the frame", list(others(llvm, scratch))))
