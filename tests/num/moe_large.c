@@ -34,6 +34,19 @@ four_waves(void **state)
         }
 }
 
+/* Blocks of so many rows, of a launch that is right. */
+static void
+expect_blocks(const char *line, const char *rows)
+{
+    struct setting s;
+
+    assert_int_equal(start(&s, line), KILN_OK);
+    assert_int_equal(kn_run_moe(&s.t), KILN_OK);
+    assert_non_null(strstr(s.text.s, rows));
+    assert_non_null(strstr(s.text.s, "check     ok"));
+    kn_ctx_free(&s.c);
+}
+
 /* What is left to the chooser, of a device on which a few tiles are many; the block is
  * what it says, and the loop. */
 static void
@@ -47,15 +60,9 @@ chosen(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
-        struct setting s;
-
         snprintf(line, sizeof line, "%s --hidden 512 --inter 512 --experts 3 --topk 2 "
                  "--tokens 300 --device-cus 2 --device-xcds 1", how[i]);
-        assert_int_equal(start(&s, line), KILN_OK);
-        assert_int_equal(kn_run_moe(&s.t), KILN_OK);
-        assert_non_null(strstr(s.text.s, "sorted rows in blocks of 256"));
-        assert_non_null(strstr(s.text.s, "check     ok"));
-        kn_ctx_free(&s.c);
+        expect_blocks(line, "sorted rows in blocks of 256");
     }
 }
 
@@ -74,14 +81,9 @@ smaller(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
-        struct setting s;
-
         snprintf(line, sizeof line, "%s --hidden 512 --inter 512 --experts 3 --topk 2 "
                  "--stage gemm1", how[i]);
-        assert_int_equal(start(&s, line), KILN_OK);
-        assert_int_equal(kn_run_moe(&s.t), KILN_OK);
-        assert_non_null(strstr(s.text.s, "sorted rows in blocks of 128"));
-        kn_ctx_free(&s.c);
+        expect_blocks(line, "sorted rows in blocks of 128");
     }
 }
 
