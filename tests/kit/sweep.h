@@ -38,6 +38,7 @@ struct num_variants {
     size_t n, cap;
     kiln_target target;
     bool full;
+    unsigned every;          /* variants to one that runs, num_every() */
     struct num_counts *counts;
 };
 
@@ -60,7 +61,15 @@ void num_align(const struct num_variant *v, uint32_t salt, struct num_job *j);
 int64_t num_class_k(const struct num_variant *v, int64_t k);
 int64_t num_class_n(const struct num_variant *v, int64_t n);
 
-/* Runs the tests of `s` and one that counts the compilations. */
+/* How many tests there are to one that runs: 1, or of a program whose second
+ * argument is `some` 5, which no number of classes or forms divides. */
+unsigned num_every(int argc, char **argv);
+
+/* Keeps each `every`-th of n tests, others of each target; returns how many. */
+struct CMUnitTest;
+size_t num_thin(struct CMUnitTest *tests, size_t n, kiln_target target, unsigned every);
+
+/* Runs the tests of `s`, each `every`-th, and one that counts the compilations. */
 int num_run_variants(struct num_variants *s, const char *name,
                      void (*run)(void **state));
 

@@ -1,7 +1,8 @@
 /* Dense GEMM: every pair of types, layout and scale, on edge shapes. Each
  * kernel is compiled once and launched on all of its shapes.
  *
- * usage: gemm TARGET [full]   full: the whole product of the edge sizes */
+ * usage: gemm TARGET [some|full]   some: a fifth of the kernels; full: the
+ * whole product of the edge sizes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,6 +107,7 @@ main(int argc, char **argv)
     s.target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
                                                       : KILN_GFX950;
     s.full = argc > 2 && !strcmp(argv[2], "full");
+    s.every = num_every(argc, argv);
     num_each_kind(s.target, KILN_GEMM, add_kind, &s);
     return num_run_variants(&s, "gemm", run_variant);
 }

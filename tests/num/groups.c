@@ -2,7 +2,7 @@
  * every pair of types, layout and scale, over routings with empty groups,
  * single rows and rows past the last group.
  *
- * usage: groups TARGET [full]   full: every mixture of MX types, both classes */
+ * usage: groups TARGET [some|full]   some: a fifth; full: every mixture of MX types, both classes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,6 +194,7 @@ main(int argc, char **argv)
     s.target = argc > 1 && !strcmp(argv[1], "gfx942") ? KILN_GFX942
                                                       : KILN_GFX950;
     s.full = argc > 2 && !strcmp(argv[2], "full");
+    s.every = num_every(argc, argv);
     num_each_kind(s.target, KILN_GROUPED, add_kind, &s);
     num_each_kind(s.target, KILN_WGRAD, add_kind, &s);
     num_each_kind(s.target, KILN_BATCHED, add_kind, &s);

@@ -2,7 +2,8 @@
  * way of storing, saturated or not, of numbers, NaNs and infinities; and what
  * would be wrong is seen.
  *
- * usage: outputs TARGET [full]   full: each in each; else by turns */
+ * usage: outputs TARGET [some|full]   some: a fifth of the rows; full: each in
+ * each form; else by turns */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -495,11 +496,12 @@ main(int argc, char **argv)
     if (argc < 2)
         return 2;
     target = !strcmp(argv[1], "gfx942") ? KILN_GFX942 : KILN_GFX950;
-    full = argc > 2;
+    full = argc > 2 && !strcmp(argv[2], "full");
     for (size_t i = 0; i < NROWS; i++)
         if (rows[i].scale != KILN_OUT_MX32 || kn_targets[target].scaled)
             tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL,
                                               (void *)(uintptr_t)&rows[i] };
+    n = num_thin(tests, n, target, num_every(argc, argv));
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_scale);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong_amax);

@@ -211,6 +211,7 @@ main(int argc, char **argv)
                                                       : KILN_GFX950;
     if (argc > 2 && !strcmp(argv[2], "rows"))
         return cmocka_run_group_tests_name("prequant rows", own, NULL, NULL);
+    s.every = 1;
     s.full = argc > 2 && !strcmp(argv[2], "full");
     add_kinds(&s, KILN_GEMM);
     add_kinds(&s, KILN_BATCHED);

@@ -2,7 +2,8 @@
  * in every family, layout and both outputs, whole outputs against the reference in
  * long double; and what would be wrong is seen.
  *
- * usage: wide TARGET [full]   full: each in each; else by turns */
+ * usage: wide TARGET [some|full]   some: a fifth of the rows; full: each in each
+ * form; else by turns */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -272,10 +273,11 @@ main(int argc, char **argv)
     if (argc < 2)
         return 2;
     target = !strcmp(argv[1], "gfx942") ? KILN_GFX942 : KILN_GFX950;
-    full = argc > 2;
+    full = argc > 2 && !strcmp(argv[2], "full");
     for (; n < NROWS; n++)
         tests[n] = (struct CMUnitTest){ rows[n], test_row, NULL, NULL,
                                         (void *)(uintptr_t)&rows[n] };
+    n = num_thin(tests, n, target, num_every(argc, argv));
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_wrong);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_reference);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_refusals);
