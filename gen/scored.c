@@ -90,12 +90,16 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
 }
 
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, wider ones than 256, of
- * whose many rounds scores say up to 6 % too little, and shares of the smallest, must
- * be better than others, not as good. */
+ * whose many rounds scores say up to 6 % too little, shares of the smallest, and of
+ * `4-wave` where others have as many K tiles on their way, must be better than others,
+ * not as good. */
 static double
-better_by(const struct kn_config *g)
+better_by(const kiln_problem *p, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
+
+    if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && kn_direct(p, g))
+        return 1.04;
 
     if (odd && !kn_schedules[g->schedule].asm_only)
         return 1.03;
@@ -217,8 +221,7 @@ as_measured(const struct kn_score *s, const struct kn_config *g)
     return !kn_class_is_odd(s->class) || s->stages == g->stages;
 }
 
-/* `4-wave` adds shares up later than eight waves, but where all of them do; and where LDS
- * is filled directly other loops have as many K tiles on their way (docs/choosing.md). */
+/* `4-wave` adds shares up later than eight waves, but where each of them has its slice. */
 static bool
 adds_up_soon(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 {
@@ -226,7 +229,7 @@ adds_up_soon(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 
     shared.split_k = (uint8_t)n;
     return !kn_schedules[g->schedule].asm_only || kn_widens_scaled(p) ||
-           (!kn_direct(p, g) && kn_joins_slices(p, &shared));
+           kn_joins_slices(p, &shared);
 }
 
 /* Shares of K that are worth a try: some K tiles each. Ragged groups have up to a row
@@ -331,7 +334,7 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
         lead = lead_for(p, s, b->from, &one);
-        by = gain(p, s, &one, b) / better_by(&one);
+        by = gain(p, s, &one, b) / better_by(p, &one);
         if (by > lead && by / sqrt(lead) > b->rank) {
             b->rank = by / sqrt(lead);
             *try = one;

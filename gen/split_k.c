@@ -36,8 +36,8 @@ kn_may_join_all(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Shares wait for each other, so all of them run at once. A wave with few blocks reads
- * those of all shares as fast as it meets them, one with many has no registers for both
- * (docs/loops.md). */
+ * those of all shares as fast as it meets them, one with many has no registers for both,
+ * but where sums are AGPRs (docs/loops.md). */
 bool
 kn_joins_all(const kiln_problem *p, const struct kn_config *g)
 {
@@ -46,7 +46,7 @@ kn_joins_all(const kiln_problem *p, const struct kn_config *g)
     if (g->join)
         return g->join == KN_JOIN_ALL;
     return kn_may_join_all(p, g) && !kn_panels(p, g) && !kn_family_of(p)->ragged && p->m && p->n &&
-           blocks >= 4 && blocks <= 16 &&
+           blocks >= 4 && (blocks <= 16 || kn_schedules[g->schedule].asm_only) &&
            kn_tiles_of(p, g->bm, g->bn) * g->split_k <= kn_cus(p);
 }
 

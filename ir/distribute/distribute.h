@@ -270,8 +270,8 @@ struct dist_span {
 };
 /* Slice s of `splits` of a tile's accumulators: as many as the first, or what is left. */
 struct dist_span dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits);
-/* What acc.share says of slice s opens an `if`. */
-void dist_if_mine(struct dist *d, kn_ref mine, uint32_t s);
+/* Whether acc.share said of one of the slices from .. to - 1 that it is this wave's. */
+kn_ref dist_is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to);
 
 /* ---- distribute_epilogue.c ---- */
 struct dist_epilogue {

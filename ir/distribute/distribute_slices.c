@@ -4,8 +4,11 @@
  * that of its own until all have come. */
 #include "split.h"
 
-enum { LOOKS = 64 };         /* some 40 us: all shares of a tile run at once or none
+enum {
+    LOOKS = 64,              /* some 40 us: all shares of a tile run at once or none
                               * of the waits is worth it */
+    FEW = 16                 /* blocks of a wave, more have their sums in AGPRs */
+};
 
 /* Counter s of a wave counts the shares that have left slice s in memory, and
  * once more, when it looks no longer, the share whose slice it is. The last of so
@@ -34,13 +37,20 @@ dist_slice_of(const struct dist_tile *acc, uint32_t s, uint32_t splits)
                                to < acc->nreg ? to : acc->nreg };
 }
 
-void
-dist_if_mine(struct dist *d, kn_ref mine, uint32_t s)
+kn_ref
+dist_is_mine(struct dist *d, kn_ref mine, uint32_t from, uint32_t to)
 {
-    kn_ref here = dist_op(d, KN_OP_readlane, kn_s32, mine, dist_int(d, s));
+    kn_ref none = dist_int(d, 0), x;
 
-    here = dist_op(d, KN_OP_ne, kn_sb1, here, dist_int(d, 0));
-    dist_add(d, KN_OP_if, 0)->arg[0] = here;
+    if (to == from + 1)
+        return dist_op(d, KN_OP_ne, kn_sb1, dist_op(d, KN_OP_readlane, kn_s32, mine,
+                                                    dist_int(d, from)), none);
+    x = dist_op(d, KN_OP_slt, kn_vb1, d->lane, dist_int(d, to));
+    x = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ x, mine, none });
+    x = dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
+        dist_op(d, KN_OP_slt, kn_vb1, d->lane, dist_int(d, from)), none, x });
+    x = dist_op(d, KN_OP_count, kn_s32, dist_op(d, KN_OP_ne, kn_vb1, x, none), 0);
+    return dist_op(d, KN_OP_ne, kn_sb1, x, none);
 }
 
 /* Stores this share's slice, or all others: rows of the rest are not there. */
@@ -131,33 +141,45 @@ expand_share(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* Register b of a slice whose number is uniform. */
+/* A slice whose number is uniform, and its sums while they are added up. */
 struct picked {
     const struct dist_tile *acc;
-    const kn_ref *is;        /* n == s, by s */
-    uint32_t splits, each;
+    kn_ref n;
+    uint32_t each;
+    struct dist_span of;     /* blocks of the slice */
+    kn_ref *sum;             /* of each of them */
+    bool back;
 };
 
-static kn_ref
-pick(struct dist *d, const struct picked *x, uint32_t b)
+static void
+move_blocks(struct dist *d, const struct picked *x, uint32_t s)
 {
-    kn_ref v = x->acc->reg[b];
+    for (uint32_t b = x->of.from; b < x->of.to && s * x->each + b < x->acc->nreg; b++) {
+        kn_ref acc = x->acc->reg[s * x->each + b], sum = x->sum[b - x->of.from];
 
-    for (uint32_t s = 1; s < x->splits && s * x->each + b < x->acc->nreg; s++)
-        v = dist_op3(d, KN_OP_select, kn_val(d->out, v)->type,
-                     (kn_ref[3]){ x->is[s], x->acc->reg[s * x->each + b], v });
-    return v;
+        dist_move(d, x->back ? acc : sum, x->back ? sum : acc);
+    }
 }
 
+/* Blocks of slice n, of from .. to, from their registers to the sums, or back: halves
+ * of the slices by turns, since all that is jumped over waits for its instructions. */
 static void
-put_back(struct dist *d, const struct picked *x, uint32_t b, kn_ref v)
+move_picked(struct dist *d, const struct picked *x, uint32_t from, uint32_t to)
 {
-    for (uint32_t s = 0; s < x->splits && s * x->each + b < x->acc->nreg; s++) {
-        kn_ref acc = x->acc->reg[s * x->each + b];
+    uint32_t mid = (from + to + 1) / 2;
+    kn_ref below;
 
-        dist_move(d, acc, dist_op3(d, KN_OP_select, kn_val(d->out, acc)->type,
-                                   (kn_ref[3]){ x->is[s], v, acc }));
+
+    if (to - from < 2) {
+        move_blocks(d, x, from);
+        return;
     }
+    below = dist_op(d, KN_OP_slt, kn_sb1, x->n, dist_int(d, mid));
+    dist_add(d, KN_OP_if, 0)->arg[0] = below;
+    move_picked(d, x, from, mid);
+    dist_add(d, KN_OP_else, 0);
+    move_picked(d, x, mid, to);
+    dist_add(d, KN_OP_end, 0);
 }
 
 /* Of a block whose number is uniform; out of range as block_offset is, and behind
@@ -176,34 +198,34 @@ offset_of(struct dist *d, const struct area *x, const struct dist_tile *acc, kn_
                                        dist_ic(d, KN_OP_mul, n, 256 * x->size)));
 }
 
-/* Blocks b .. end of slice n. */
 static void
-join_picked(struct dist *d, const struct joined *j, const struct picked *x, kn_ref n,
-            struct dist_span of)
+join_picked(struct dist *d, const struct joined *j, struct picked *x)
 {
-    uint32_t loads = j->splits == 2 ? 1 : j->splits;
-    kn_ref *v = KN_NEW(d->c, kn_ref, (size_t)(of.to - of.from) * loads);
-    kn_ref first = dist_ic(d, KN_OP_mul, n, x->each);
+    uint32_t loads = j->splits == 2 ? 1 : j->splits, many = x->of.to - x->of.from;
+    uint32_t slices = (x->acc->nreg + x->each - 1) / x->each;
+    kn_ref *v = KN_NEW(d->c, kn_ref, (size_t)many * loads);
+    kn_ref first = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, x->n, x->each), x->of.from);
 
-    for (uint32_t b = of.from; b < of.to; b++) {
+    for (uint32_t b = 0; b < many; b++) {
         kn_ref at = offset_of(d, j->x, x->acc, dist_ic(d, KN_OP_add, first, b));
 
+        x->sum[b] = dist_temp(d, kn_val(d->out, x->acc->reg[x->of.from + b])->type);
+        dist_move(d, x->sum[b], x->acc->reg[x->of.from + b]);
         for (uint32_t s = 0; s < loads; s++)
-            v[(b - of.from) * loads + s] = loads == 1 ? dist_load_block(d, j->x, at)
-                                                      : dist_any_share(d, j, at, s);
+            v[b * loads + s] = loads == 1 ? dist_load_block(d, j->x, at)
+                                          : dist_any_share(d, j, at, s);
     }
     dist_add(d, KN_OP_sched, 0);
-    for (uint32_t b = of.from; b < of.to; b++) {
-        const kn_ref *from = v + (b - of.from) * loads;
-        kn_ref own = pick(d, x, b), sum = dist_temp(d, kn_val(d->out, own)->type);
-
-        dist_move(d, sum, own);
+    x->back = false;
+    move_picked(d, x, 0, slices);
+    for (uint32_t b = 0; b < many; b++) {
         if (loads == 1)
-            dist_move(d, sum, dist_sum_of(d, sum, *from));
+            dist_move(d, x->sum[b], dist_sum_of(d, x->sum[b], v[b]));
         else
-            dist_add_shares(d, j, sum, from);
-        put_back(d, x, b, sum);
+            dist_add_shares(d, j, x->sum[b], v + b * loads);
     }
+    x->back = true;
+    move_picked(d, x, 0, slices);
     dist_add(d, KN_OP_sched, 0);
 }
 
@@ -213,9 +235,11 @@ void
 dist_join_slices(struct dist *d, const struct joined *j, const struct dist_tile *acc,
             kn_ref mine)
 {
-    uint32_t loads = j->splits == 2 ? 1 : j->splits, batch = 16 / loads;
-    kn_ref left = dist_temp(d, kn_v32), n, end, is[16];
-    struct picked x = { acc, is, j->splits, slice_length(acc, j->splits) };
+    /* Blocks in registers at a time, more where so many sums are AGPRs. */
+    uint32_t loads = j->splits == 2 ? 1 : j->splits;
+    uint32_t batch = (acc->nreg > FEW ? 40 : 20) / (loads + 1);
+    kn_ref left = dist_temp(d, kn_v32), n, end, sum[40];
+    struct picked x = { .acc = acc, .each = slice_length(acc, j->splits), .sum = sum };
 
     dist_move(d, left, mine);
     dist_add(d, KN_OP_loop, 0);
@@ -224,11 +248,11 @@ dist_join_slices(struct dist *d, const struct joined *j, const struct dist_tile 
     n = dist_op(d, KN_OP_count, kn_s32, n, 0);
     end = dist_op(d, KN_OP_sge, kn_sb1, n, dist_int(d, j->splits));
     dist_add(d, KN_OP_break, 0)->arg[0] = end;
-    for (uint32_t s = 0; s < j->splits; s++)
-        is[s] = dist_op(d, KN_OP_eq, kn_sb1, n, dist_int(d, s));
-    for (uint32_t b = 0; b < x.each; b += batch)
-        join_picked(d, j, &x, n, (struct dist_span){
-            b, b + batch < x.each ? b + batch : x.each });
+    x.n = n;
+    for (uint32_t b = 0; b < x.each; b += batch) {
+        x.of = (struct dist_span){ b, b + batch < x.each ? b + batch : x.each };
+        join_picked(d, j, &x);
+    }
     end = dist_op(d, KN_OP_eq, kn_vb1, d->lane, n);
     dist_move(d, left, dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){
         end, dist_int(d, 0), left }));

@@ -422,17 +422,24 @@ store_span(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
     }
 }
 
-/* The slices that acc.share says are this wave's. */
+/* The slices `of` that acc.share says are this wave's, most often one of all: of more
+ * than three halves by turns, since all that is jumped over waits for its instructions. */
 static void
 store_slices(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
-             const struct dist_epilogue *e)
+             const struct dist_epilogue *e, struct dist_span of)
 {
-    uint32_t splits = (uint32_t)i->attr[KN_A_splits];
-    kn_ref mine = dist_operand(d, i->arg[7]);
+    uint32_t splits = (uint32_t)i->attr[KN_A_splits], half = (of.to - of.from + 1) / 2;
+    uint32_t step = of.to - of.from > 3 ? half : 1;
 
-    for (uint32_t s = 0; s < splits; s++) {
-        dist_if_mine(d, mine, s);
-        store_span(d, i, o, e, dist_slice_of(dist_tile(d, i->arg[0]), s, splits));
+    for (uint32_t s = of.from; s < of.to; s += step) {
+        uint32_t end = s + step < of.to ? s + step : of.to;
+        kn_ref here = dist_is_mine(d, dist_operand(d, i->arg[7]), s, end);
+
+        dist_add(d, KN_OP_if, 0)->arg[0] = here;
+        if (step == 1)
+            store_span(d, i, o, e, dist_slice_of(dist_tile(d, i->arg[0]), s, splits));
+        else
+            store_slices(d, i, o, e, (struct dist_span){ s, end });
         dist_add(d, KN_OP_end, 0);
     }
 }
@@ -457,7 +464,7 @@ expand_store(struct dist *d, const struct kn_ins *i)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store vec=8 needs "
                           "waves of 32 to 256 columns, by 32");
     if (i->arg[7])
-        store_slices(d, i, &o, &e);
+        store_slices(d, i, &o, &e, (struct dist_span){ 0, (uint32_t)i->attr[KN_A_splits] });
     else
         store_span(d, i, &o, &e, (struct dist_span){ part * rows / parts * e.b.count,
                                                      (part + 1) * rows / parts * e.b.count });

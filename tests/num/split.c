@@ -221,6 +221,15 @@ static const struct slices {
                                           .batch = 2, .bias = 1 },
       "tile=64x128x32 waves=1x4 schedule=simple stages=2 split-k=16 xcd=1",
       { 33, 128, 1024 }, 32 },
+    { "bf16 of AGPRs, 32 blocks by five", { .a = KILN_BF16 },
+      "tile=128x256x64 waves=1x4 schedule=4-wave split-k=5 xcd=1 lowering=asm",
+      { 100, 256, 640 }, 5 },
+    { "fp8 of AGPRs, three shares, more blocks than registers", { .a = KILN_FP8 },
+      "tile=128x256x128 waves=1x4 schedule=4-wave split-k=3 xcd=1 lowering=asm",
+      { 128, 250, 768 }, 3 },
+    { "f16 of AGPRs, seven shares, the last of two blocks", { .a = KILN_F16 },
+      "tile=128x256x64 waves=1x4 schedule=4-wave split-k=7 xcd=1 lowering=asm",
+      { 100, 256, 896 }, 7 },
 };
 
 /* One kernel whose waves find all others there, and one where nobody does, have the
