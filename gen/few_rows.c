@@ -21,9 +21,9 @@ static const struct forms {
     bool deep;               /* a long K of few is four waves', of up to 4 columns */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
              { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 3072 }, true },
-  dots = { { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 8, 2, 2 } },
+  dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 4, 1, 4 }, { 8, 2, 2 } },
            { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } },
-           { 4096, 4096, 12288, 8192 }, false },
+           { 12288, 4096, 12288, 8192 }, false },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
             { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
   scaled = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
@@ -85,6 +85,23 @@ shares_k(const kiln_problem *p, uint32_t waves)
     return p->k >= TURNS * waves * kn_gemv_run(p);
 }
 
+/* More columns than a round of workgroups has of one or two rows: a second one costs
+ * more than tiles of 16 rows, which are copied to LDS. A K tile of 4 bits is as much to
+ * copy for half of the bytes; weights that are widened take both longer. By predicted
+ * time of 2048 to 151936 columns (docs/smallm.md). */
+static bool
+fills_a_round(const kiln_problem *p, uint32_t rows)
+{
+    bool unlike = kn_type_bits[p->a] != kn_type_bits[p->b], half = kn_type_bits[p->a] == 16;
+    int64_t each = unlike ? half ? 6 : 32 : 64;
+
+    if (!kn_targets[p->target].scaled)
+        each = unlike && half && rows == 2 ? 28 : 0;
+    else if (kn_type_bits[p->a] == 4 && p->k > DEEP)
+        each += each / 2;
+    return rows <= 2 && each && p->n > each * kn_cus(p);
+}
+
 static struct form
 form_of(const kiln_problem *p, uint32_t rows)
 {
@@ -93,6 +110,8 @@ form_of(const kiln_problem *p, uint32_t rows)
     int64_t most = all->many[2 + (rows > 4)];
     struct form f = { 0 };
 
+    if (fills_a_round(p, rows))
+        return f;
     if (more && most && p->n >= most && p->n * p->k >= (rows > 4 ? 3 : 4) * MANY_WEIGHTS)
         return f;
     if (rows < 1 << FORM_ROWS)
