@@ -36,7 +36,7 @@ static const struct forms {
   fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 } },
                  { { 8, 2, 2 }, { 8, 2, 2 } }, { 4096, 4096 }, false }, none;
 
-enum { WIDE = 4096, DEEP = 2048, TURNS = 80, FEW_COLUMNS = 256, MANY_WEIGHTS = 1 << 23 };
+enum { WIDE = 4096, HARDLY_WIDE = 3072, DEEP = 2048, TURNS = 80, FEW_COLUMNS = 256, MANY_WEIGHTS = 1 << 23 };
 
 bool
 kn_few_widened(const kiln_problem *p)
@@ -120,6 +120,9 @@ form_of(const kiln_problem *p, uint32_t rows)
         f = (struct form){ all->deep && wide ? 8 : 4, 4, 1 };
     if (f.bn && all->deep && !wide && shares_k(p, more ? 2 : 4))
         f = (struct form){ p->n <= FEW_COLUMNS ? 1 : !more || p->n < 1024 ? 2 : 4, 1, 4 };
+    if (all->deep && wide && p->n < HARDLY_WIDE && !more && shares_k(p, 2) &&
+        kn_targets[p->target].scaled)
+        f = (struct form){ 4, 2, 2 };
     if (kn_gemv_run(p) == 32 && p->k < 64 * 32 &&
         (rows > 1 || all == &fnuz6 || all == &fnuz4))
         f.bn = 0;                        /* lanes without a run */
