@@ -85,7 +85,7 @@ shares_k(const kiln_problem *p, uint32_t waves)
     return p->k >= TURNS * waves * kn_gemv_run(p);
 }
 
-/* More columns than a round of workgroups has of one or two rows: a second one costs
+/* More columns than a round of workgroups has of up to four rows: a second one costs
  * more than tiles of 16 rows, which are copied to LDS. A K tile of 4 bits is as much to
  * copy for half of the bytes; weights that are widened take both longer. By predicted
  * time of 2048 to 151936 columns (docs/smallm.md). */
@@ -93,13 +93,13 @@ static bool
 fills_a_round(const kiln_problem *p, uint32_t rows)
 {
     bool unlike = kn_type_bits[p->a] != kn_type_bits[p->b], half = kn_type_bits[p->a] == 16;
-    int64_t each = unlike ? half ? 6 : 32 : 64;
+    int64_t each = unlike ? half ? 6 : 32 : rows > 2 ? 48 : 64;
 
     if (!kn_targets[p->target].scaled)
         each = unlike && half && rows == 2 ? 28 : 0;
     else if (kn_type_bits[p->a] == 4 && p->k > DEEP)
         each += each / 2;
-    return rows <= 2 && each && p->n > each * kn_cus(p);
+    return rows <= 4 && each && p->n > each * kn_cus(p);
 }
 
 static struct form
