@@ -85,21 +85,30 @@ shares_k(const kiln_problem *p, uint32_t waves)
     return p->k >= TURNS * waves * kn_gemv_run(p);
 }
 
-/* More columns than a round of workgroups has of up to four rows: a second one costs
- * more than tiles of 16 rows, which are copied to LDS. A K tile of 4 bits is as much to
- * copy for half of the bytes; weights that are widened take both longer. By predicted
- * time of 2048 to 151936 columns (docs/smallm.md). */
-static bool
-fills_a_round(const kiln_problem *p, uint32_t rows)
-{
-    bool unlike = kn_type_bits[p->a] != kn_type_bits[p->b], half = kn_type_bits[p->a] == 16;
-    int64_t each = unlike ? half ? 6 : 32 : rows > 2 ? 48 : 64;
+/* Columns a compute unit, by rows 1, 2, 4 and 8, up to which gemv is faster than tiles of
+ * 16 rows, by predicted time of 2048 to 151936 columns (docs/smallm.md); none: any number.
+ * A K tile of 4 bits is as much to copy to LDS for half of the bytes, weights that are
+ * widened take gemv longer. */
+struct most {
+    uint8_t plain[FORM_ROWS], scaled[FORM_ROWS], fours[FORM_ROWS];
+    uint8_t unlike[FORM_ROWS], widened[FORM_ROWS];
+};
 
-    if (!kn_targets[p->target].scaled)
-        each = unlike && half && rows == 2 ? 28 : 0;
-    else if (kn_type_bits[p->a] == 4 && p->k > DEEP)
-        each += each / 2;
-    return rows <= 4 && each && p->n > each * kn_cus(p);
+static const struct most direct = { { 48, 24, 18, 18 }, { 24, 18, 18, 18 }, { 48, 32, 32, 32 },
+                                    { 18, 18, 18, 18 }, { 6, 6, 6, 6 } },
+                         by_registers = { { 32, 24, 18, 18 }, { 0 }, { 0 }, { 0 }, { 0, 28 } };
+
+static bool
+has_too_many_columns(const kiln_problem *p, uint32_t rows)
+{
+    const struct most *m = kn_targets[p->target].scaled ? &direct : &by_registers;
+    uint32_t a = kn_type_bits[p->a];
+    const uint8_t *most = a != kn_type_bits[p->b] ? a == 16 ? m->widened : m->unlike
+                        : p->scale != KILN_SCALE_MX32 ? m->plain
+                        : a == 4 && p->k > DEEP ? m->fours : m->scaled;
+
+    return rows <= 8 && most[log2_of(rows)] &&
+           p->n > most[log2_of(rows)] * (int64_t)kn_cus(p);
 }
 
 static struct form
@@ -110,7 +119,7 @@ form_of(const kiln_problem *p, uint32_t rows)
     int64_t most = all->many[2 + (rows > 4)];
     struct form f = { 0 };
 
-    if (fills_a_round(p, rows))
+    if (has_too_many_columns(p, rows))
         return f;
     if (more && most && p->n >= most && p->n * p->k >= (rows > 4 ? 3 : 4) * MANY_WEIGHTS)
         return f;
