@@ -144,7 +144,7 @@ static int64_t
 beside(const struct kn_config *g, const struct kn_facts *f)
 {
     bool even = f->RUNA != 16 || g->bm * 8 / (g->wm * g->wn * 64) % 2 == 0;
-    bool own = f->UNITA == 16 && f->UNITB == 16 && f->GKB && !f->UNALIGNEDB;
+    bool own = f->UNITA == 16 && f->UNITB == 16 && f->GKB;
 
     return f->quantise_k != 128 || g->stages < 2 || f->PARTS < 2 || !own ||
            g->lowering != KN_LOWERING_ASM ? 0 : even ? 2 : 1;
