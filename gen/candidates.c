@@ -190,7 +190,7 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     }
     direct = others_are_direct(p, &four);
     if (!kn_direct(p, &four))
-        four.stages = kn_step_k(c, p, four.bk) == four.bk ? 2 : 1;
+        four.stages = kn_register_slots(c, p, &four);
     if (!kn_form_lacks(p, &four) && four_waves_pay(p, g, direct) &&
         (!four.cus || kn_walks(p)) && (!six_bits(p) || kn_4wave_packed(p, &four)) &&
         kn_tile_registers(c, p, &four) <= kn_register_limit(&four) &&

@@ -53,6 +53,9 @@ bool kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
 /* Slots a loop needs: a direct copy's target is not read meanwhile. */
 uint32_t kn_least_stages(const kiln_problem *p, const struct kn_config *g);
 
+/* Slots of LDS of a 4-wave loop that fills them through registers. */
+uint32_t kn_register_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g);
+
 /* Fills schedule and stages so that the tile fits; false if it does not. */
 bool kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g);
 

@@ -228,6 +228,28 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
            kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
 }
 
+/* Of the 4-wave loop through registers, which reads fragments later with two slots than
+ * with one: 256x256 sums and more leave no registers for one beside transposing reads and
+ * rows at any byte, nor does LDS that has room for another workgroup, whose waves would
+ * take half of them (kn_waves_per_simd). */
+uint32_t
+kn_register_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
+{
+    struct kn_config one = *g;
+    uint32_t lds = kn_targets[p->target].lds, sums = g->bm * g->bn, bytes;
+    int turned = !kn_along_k(p, 'a') + !kn_along_k(p, 'b');
+    int more = turned + kn_unaligned(p, g, 'a') + kn_unaligned(p, g, 'b');
+
+    one.stages = 1;
+    bytes = kn_tile_lds(c, p, &one);
+    if (kn_form_lacks(p, &one))
+        return 2;
+    return kn_targets[p->target].slots_4wave > 1 &&
+           ((sums > 256 * 256 && more) || (sums == 256 * 256 && turned && more > 2) ||
+            (g->wm * g->wn == 4 && sums < 256 * 256 && 2 * bytes <= lds && 4 * bytes > lds))
+               ? 2 : 1;
+}
+
 /* Slots worth having: with direct copies about 64 KB on their way to a
  * compute unit cover the latency of memory (docs/loops.md). Each copy of
  * each slot holds a scalar register for its M0, so tiles with scales, and
@@ -247,9 +269,9 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return routed_stages(p, g);
     if (kn_direct(p, g) && kn_reads_of(g) == KN_READS_TILE)
         return two_or_three(p, g);
-    g->stages = 1;
     if (kn_reads_of(g) == KN_READS_TILE)
-        return kn_form_lacks(p, g) ? 2 : 1;
+        return kn_register_slots(c, p, g);
+    g->stages = 1;
     one = kn_tile_lds(c, p, g);
     want = 1 + (65535 + one) / one;
     g->stages = 2;
@@ -290,8 +312,12 @@ kn_tile_fit(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         }
         return true;
     }
-    if (kn_tile_registers(c, p, g) > kn_register_limit(g))
+    if (kn_reads_of(g) == KN_READS_TILE && !asked)
+        g->stages = natural_stages(c, p, g);
+    if (kn_tile_registers(c, p, g) > kn_register_limit(g)) {
+        g->stages = asked;
         return false;
+    }
     for (g->stages = asked ? asked : natural_stages(c, p, g);
          g->stages >= least; g->stages--) {
         if (kn_tile_lds(c, p, g) <= kn_targets[p->target].lds)

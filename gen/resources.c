@@ -74,12 +74,12 @@ fragments(const struct demand *d)
 {
     uint32_t a = d->a.count * d->a.bytes / 4, b = d->b.count * d->b.bytes / 4;
     uint32_t shares = kn_shares(d->g, &d->a);
-    bool ahead = d->a.ksteps > 1 || d->direct;
+    bool ahead = d->direct || (d->a.ksteps > 1 && d->g->stages != 2);
 
     switch (kn_reads_of(d->g)) {
     case KN_READS_TILE:
         if (!ahead)          /* loop_4wave_regs.tir */
-            return a / 2 + b;
+            return (a / 2 + b) * d->a.ksteps;
         if (d->p->scale == KILN_SCALE_MX32) {
             a += d->a.count;
             b += d->b.count;
