@@ -133,11 +133,11 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(MX84, "MX 8 x 4 bits", 1, UM88) X(MX66, "MX with 6 bits", 1, UM66) \
     X(MX44, "MX 4 x 4 bits", 2, UM44) X(E5, "MX with e5m2, as f16", 0, NONE) \
     X(W4, "16 bits x MX", 0, NONE) \
-    X(WB, "bf16 x MX along K", 0, NONE) X(NV, "16 bits x nvfp4", 0, NONE) \
+    X(WB, "bf16 x MX along K", 0, UWB) X(NV, "16 bits x nvfp4", 0, UNV) \
     X(I4, "16 bits x i4", 0, NONE) X(AW, "16 bits x i4, AWQ", 0, NONE) \
     X(GQ, "16 bits x i4, GPTQ", 0, NONE) \
     X(Q4, "16 bits quantised x MX", 1, NONE) \
-    X(P8, "16 bits quantised x 8 bits", 1, NONE) \
+    X(P8, "16 bits quantised x 8 bits", 1, UP8) \
     X(S44, "MX 4 x 4 bits, shuffled scales", 2, NONE) \
     X(S84, "MX 8 x 4 bits, shuffled scales", 1, NONE) \
     X(S66, "MX with 6 bits, shuffled scales", 1, NONE) \
@@ -149,7 +149,10 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(UK, "8 bits, 128-blocks, rows at any byte", 1, UK) \
     X(UM88, "MX 8 x 8 bits, rows at any byte", 1, UM88) \
     X(UM66, "MX with 6 bits, rows at any byte", 1, UM66) \
-    X(UM44, "MX 4 x 4 bits, rows at any byte", 2, UM44)
+    X(UM44, "MX 4 x 4 bits, rows at any byte", 2, UM44) \
+    X(UWB, "bf16 x MX along K, rows at any byte", 0, UWB) \
+    X(UNV, "16 bits x nvfp4, rows at any byte", 0, UNV) \
+    X(UP8, "16 bits quantised x 8 bits, rows at any byte", 1, UP8)
 
 enum kn_class {
 #define X(id, ...) KN_CLASS_##id,

@@ -77,13 +77,23 @@ aligned_class(const kiln_problem *p)
          : p->a == KILN_I8 ? KN_CLASS_I8 : KN_CLASS_B8;
 }
 
+/* What goes through registers wherever rows begin, its A longer than its B, is chosen by
+ * whether rows are shifted (measured). */
+static bool
+begins_oddly(const kiln_problem *p)
+{
+    struct kn_domain d = kn_domain_of(p, 256, 256);
+    uint8_t least = kn_prequant(p) ? 4 : 16;
+
+    return d.align_a < least || d.align_b < least;
+}
+
 enum kn_class
 kn_class_of(const kiln_problem *p)
 {
-    struct kn_domain d = kn_domain_of(p, 256, 256);
     enum kn_class c = aligned_class(p), odd = classes[c].odd;
 
-    return (d.align_a < 16 || d.align_b < 16) && odd != KN_CLASS_NONE ? odd : c;
+    return begins_oddly(p) && odd != KN_CLASS_NONE ? odd : c;
 }
 
 /* tt has A as tn has it, and B as nt, which few rows are all about; but where others fill

@@ -80,6 +80,8 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
         return g->domain.ktail && ragged != 'k' ? 1.04 : 1.02;
     if (ragged && (g->split_k > 1 || crowds(p, s, g)))
         return 1.1;
+    if (four && !near && kn_class_is_odd(s->class) && p->layout != KILN_NT)
+        return p->k < 24 * (int64_t)g->bk ? 1.15 : 1.08;
     if (reloads_scales(p, g) || (p->m <= 64 && p->k <= 8 * (int64_t)g->bk))
         return 1.05;
     if (g->domain.ktail || p->k < 8 * (int64_t)g->bk)

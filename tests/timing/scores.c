@@ -68,6 +68,10 @@ static const struct class {
     { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
     { "UM66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
     { "UM44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .odd = true },
+    { "UWB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .odd = true },
+    { "UNV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64, .odd = true },
+    { "UP8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true,
+      .odd = true },
 };
 
 static const struct tile {
@@ -165,7 +169,9 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
         p.lda = (p.layout == KILN_TN ? p.m : p.k) + whole_bytes(p.a);
         p.ldb = (p.layout == KILN_NT ? p.k : p.n) + whole_bytes(p.b);
         if (b->target == KILN_GFX942 && p.scale == KILN_SCALE_MX32)
-            p.ldsa = p.ldsb = p.k / 32 + 1; /* of gfx950 score_rows.c says what they take */
+            p.ldsb = p.k / 32 + 1; /* of gfx950 score_rows.c says what they take */
+        if (p.ldsb && kn_type_mx[p.a])
+            p.ldsa = p.ldsb;
     }
     return p;
 }
