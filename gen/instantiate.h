@@ -64,8 +64,8 @@ bool kn_4wave_packed(const kiln_problem *p, const struct kn_config *g);
 uint32_t kn_scale_batch(const kiln_problem *p, const struct kn_config *g);
 
 /* K whose scales come together: 16 bytes of a row, or 32 for half as many
- * cache lines, where a turn copies one operand's. */
-uint32_t kn_scale_batch_k(const struct kn_config *g);
+ * cache lines, where a turn copies one operand's; of moe's largest tiles 64. */
+uint32_t kn_scale_batch_k(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether batches have their places in LDS where slots are filled whole. */
 bool kn_room_for_batches(const kiln_problem *p, const struct kn_config *g);

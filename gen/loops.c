@@ -147,7 +147,7 @@ has_room(const kiln_problem *p, const struct kn_config *g, uint32_t batch)
 static bool
 batches_in_registers(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t slots = g->stages > 1 ? 2 : 1, cols = kn_scale_batch_k(g) / 32;
+    uint32_t slots = g->stages > 1 ? 2 : 1, cols = kn_scale_batch_k(p, g) / 32;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
@@ -179,12 +179,11 @@ kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 {
     if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
         !batches_slots(p, g) ||
-        (kn_family_of(p)->routed && kn_reads_of(g) != KN_READS_TILE) ||
         p->scale_layout || g->bk > 256 ||
         ((g->domain.align_sa < 4 || g->domain.align_sb < 4) &&
          kn_direct(p, g) && !kn_unaligned_scales(p, g)))
         return 0;
-    return kn_scale_batch_k(g) / g->bk;
+    return kn_scale_batch_k(p, g) / g->bk;
 }
 
 /* One where two leave no registers: beside factors from 288 columns on. */

@@ -203,9 +203,30 @@ kn_staged_registers(const kiln_problem *p, const struct kn_config *g)
 }
 
 uint32_t
-kn_scale_batch_k(const struct kn_config *g)
+kn_copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
 {
-    uint32_t k = kn_schedules[g->schedule].batch;
+    uint32_t all = g->wm * g->wn * 64 * 16;
+    uint32_t a = g->bm * bits_a / 8, b = g->bn * bits_b / 8;
+
+    return all ? (a + all - 1) / all * all + (b + all - 1) / all * all : a + b;
+}
+
+/* Of moe, whose experts' scales are read once: half as many lines where LDS has room, and
+ * registers no rows to shift. */
+static bool
+doubles_batch(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_family_of(p)->routed && kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) &&
+           (!p->k || p->k > 1024) && g->stages == 2 && g->domain.align_sa >= 4 &&
+           g->domain.align_sb >= 4 &&
+           2 * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
+                   kn_copied(g, 2048 / 32 * 8, 2048 / 32 * 8) <= kn_targets[p->target].lds;
+}
+
+uint32_t
+kn_scale_batch_k(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t k = kn_schedules[g->schedule].batch << doubles_batch(p, g);
     bool step = kn_reads_of(g) == KN_READS_STEP;
     bool copied = g->domain.align_a >= 16 && g->domain.align_b >= 16;
     uint32_t most = step && copied ? 8
@@ -223,15 +244,6 @@ kn_scale_slots(const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_TILE ? 1
          : kn_reads_of(g) == KN_READS_STEP && g->stages == 3 ? 3 : 2;
-}
-
-uint32_t
-kn_copied(const struct kn_config *g, uint32_t bits_a, uint32_t bits_b)
-{
-    uint32_t all = g->wm * g->wn * 64 * 16;
-    uint32_t a = g->bm * bits_a / 8, b = g->bn * bits_b / 8;
-
-    return all ? (a + all - 1) / all * all + (b + all - 1) / all * all : a + b;
 }
 
 bool
@@ -258,20 +270,33 @@ kn_line_ring(const kiln_problem *p, const struct kn_config *g)
     return asks_for_ring(p, g) && kn_direct(p, g);
 }
 
+/* Of moe: beyond two K tiles; beyond nine where another workgroup would have the place of
+ * batches, or operands go through registers without them (docs/moe.md). */
+static bool
+batches_pay(const kiln_problem *p, const struct kn_config *g, uint32_t tiles, uint32_t all)
+{
+    uint32_t lds = kn_targets[p->target].lds;
+    uint32_t without = tiles + (g->stages ? g->stages : 2) * (g->bm + g->bn) * g->bk / 32;
+    bool alone = all > lds / 2 && without <= lds / 2;
+    bool shifted = g->domain.align_sa < 4 || g->domain.align_sb < 4;
+
+    return !kn_family_of(p)->routed || !p->k ||
+           p->k > (alone || shifted ? 9 : 2) * (int64_t)g->bk;
+}
+
 bool
 kn_room_for_batches(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t scales = kn_scale_batch_k(g) / 32 * 8;
+    uint32_t scales = kn_scale_batch_k(p, g) / 32 * 8;
     uint32_t slots = g->stages ? g->stages : 2;
     bool ring = asks_for_ring(p, g);
     uint32_t a = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->a];
     uint32_t b = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->b];
+    uint32_t tiles = slots * kn_copied(g, a, b);
+    uint32_t all = tiles + kn_scale_slots(g) * kn_copied(g, scales, scales);
 
     return kn_reads_of(g) == KN_READS_STEP && slots >= 2 && (slots <= 4 || ring) &&
-           !kn_family_of(p)->routed && g->bk <= 256 &&
-           slots * kn_copied(g, a, b) +
-               kn_scale_slots(g) * kn_copied(g, scales, scales) <=
-               kn_targets[p->target].lds;
+           g->bk <= 256 && all <= kn_targets[p->target].lds && batches_pay(p, g, tiles, all);
 }
 
 /* Of 6 bits where they pay (docs/loops.md): in large tiles that need no LDS for
