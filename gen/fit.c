@@ -198,18 +198,22 @@ two_or_three(const kiln_problem *p, const struct kn_config *g)
     return g->copies == KN_COPIES_LINES && kn_form_lacks(p, &two) ? 3 : 2;
 }
 
-/* Of moe's blocks of few rows: more where few workgroups share a compute unit, since each
- * waits for memory (docs/moe.md); of tokens to come as of many. */
+/* Of moe: more where few workgroups share a compute unit, since each waits for memory, of
+ * blocks of more than 32 rows up to 64 KB on their way; and beside batches of scales that
+ * go through registers (docs/moe.md). Of tokens to come as of many. */
 static uint32_t
-routed_stages(const kiln_problem *p, const struct kn_config *g)
+routed_stages(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g, uint32_t one)
 {
     uint64_t n = kn_tiles_of(p, g->bm, g->bn), cus = kn_cus(p);
     struct kn_config more = *g;
 
-    if (!n || p->block_m > 32 || kn_reads_of(g) != KN_READS_STEP || g->copies == KN_COPIES_LINES)
+    if (!n || kn_reads_of(g) != KN_READS_STEP || g->copies == KN_COPIES_LINES)
         return two_or_three(p, g);
-    more.stages = n <= cus ? 4 : n <= 2 * cus ? 3 : 2;
-    while (more.stages > 2 && kn_form_lacks(p, &more))
+    more.stages = n <= cus || (g->bm <= 64 && kn_unaligned_scales(p, g)) ? 4 : n <= 2 * cus ? 3 : 2;
+    while (more.stages > 2 &&
+           (kn_form_lacks(p, &more) ||
+            kn_tile_lds(c, p, &more) * (n <= cus ? 1 : 2) > kn_targets[p->target].lds ||
+            (p->block_m > 32 && (more.stages - 2) * one >= 64 * 1024)))
         more.stages--;
     return more.stages;
 }
@@ -265,14 +269,14 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (kn_direct_to_reg(g))
         return !kn_schedules[g->schedule].unrolled || p->k <= 2 * (int64_t)g->bk
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
-    if (kn_direct(p, g) && kn_family_of(p)->routed)
-        return routed_stages(p, g);
     if (kn_direct(p, g) && kn_reads_of(g) == KN_READS_TILE)
         return two_or_three(p, g);
     if (kn_reads_of(g) == KN_READS_TILE)
         return kn_register_slots(c, p, g);
     g->stages = 1;
     one = kn_tile_lds(c, p, g);
+    if (kn_direct(p, g) && kn_family_of(p)->routed)
+        return routed_stages(c, p, g, one);
     want = 1 + (65535 + one) / one;
     g->stages = 2;
     if (kn_direct(p, g) && kn_scale_batch(p, g))
