@@ -118,7 +118,6 @@ bool
 kn_scale_dwords(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_shuffled(p) && kn_reads_of(g) == KN_READS_TILE &&
-           !kn_family_of(p)->routed &&
            (g->bk == 256 || (g->bk == 128 && g->split_k < 2 && g->stagger < 2));
 }
 

@@ -12,6 +12,7 @@ struct routed {              /* the columns of routed.def */
     int64_t least_k;
     uint32_t bits, percent;
     int64_t most_rows;
+    bool dwords;
 };
 
 static const struct routed rows[] = {
@@ -49,6 +50,7 @@ serves(const kiln_problem *p, const struct routed *r)
     return r->target == p->target && r->class == kn_class_of(p) && r->bm == kn_block_rows(p) &&
            (!p->k || p->k >= r->least_k) && kn_type_bits[p->b] <= r->bits &&
            (!r->most_rows || load_of(p) <= r->most_rows) &&
+           (!r->dwords || !p->k || (p->k + 31) / 32 % 4 == 0) &&
            (!p->tokens ||
             100 * kn_tiles_of(p, r->bm, r->bn) >= (uint64_t)r->percent * kn_cus(p));
 }
