@@ -199,8 +199,8 @@ two_or_three(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Of moe: more where few workgroups share a compute unit, since each waits for memory, of
- * blocks of more than 32 rows up to 64 KB on their way; and beside batches of scales that
- * go through registers (docs/moe.md). Of tokens to come as of many. */
+ * blocks of more than 32 rows up to 64 KB on their way, and a third of K at most; and beside
+ * batches of scales that go through registers (docs/moe.md). Of tokens to come as of many. */
 static uint32_t
 routed_stages(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g, uint32_t one)
 {
@@ -213,7 +213,8 @@ routed_stages(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g
     while (more.stages > 2 &&
            (kn_form_lacks(p, &more) ||
             kn_tile_lds(c, p, &more) * (n <= cus ? 1 : 2) > kn_targets[p->target].lds ||
-            (p->block_m > 32 && (more.stages - 2) * one >= 64 * 1024)))
+            (p->block_m > 32 && ((more.stages - 2) * one >= 64 * 1024 ||
+                                 (p->k && p->k < 3 * (int64_t)more.stages * g->bk)))))
         more.stages--;
     return more.stages;
 }
