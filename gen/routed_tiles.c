@@ -3,6 +3,8 @@
 #include "forms.h"
 #include "instantiate.h"
 
+enum only { ANY, DWORDS, PANELS };
+
 struct routed {              /* the columns of routed.def */
     kiln_target target;
     enum kn_class class;
@@ -12,7 +14,7 @@ struct routed {              /* the columns of routed.def */
     int64_t least_k;
     uint32_t bits, percent;
     int64_t most_rows;
-    bool dwords;
+    enum only only;
 };
 
 static const struct routed rows[] = {
@@ -43,6 +45,14 @@ slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
     return turns >= r->stages ? r->stages : turns > least ? (uint32_t)turns : least;
 }
 
+static bool
+stands_for(const kiln_problem *p, enum only only)
+{
+    bool dwords = !p->k || (p->k + 31) / 32 % 4 == 0;
+
+    return only == ANY || (only == DWORDS ? dwords : p->b_layout != KILN_B_PLAIN);
+}
+
 /* Tokens to come count as many. */
 static bool
 serves(const kiln_problem *p, const struct routed *r)
@@ -50,7 +60,7 @@ serves(const kiln_problem *p, const struct routed *r)
     return r->target == p->target && r->class == kn_class_of(p) && r->bm == kn_block_rows(p) &&
            (!p->k || p->k >= r->least_k) && kn_type_bits[p->b] <= r->bits &&
            (!r->most_rows || load_of(p) <= r->most_rows) &&
-           (!r->dwords || !p->k || (p->k + 31) / 32 % 4 == 0) &&
+           stands_for(p, r->only) &&
            (!p->tokens ||
             100 * kn_tiles_of(p, r->bm, r->bn) >= (uint64_t)r->percent * kn_cus(p));
 }
