@@ -1,5 +1,6 @@
 /* moe_large.c - moe of many rows an expert: blocks of 128 and 256 sorted rows in the loops
- * whose waves have half of such a tile, chosen and asked for. */
+ * whose waves have half of such a tile, chosen and asked for; and MX scales of several K
+ * tiles at once, of any block. */
 #include "moe.h"
 
 /* Four waves' loop: rows of A and their scales by ids, in pieces of a tile, in several
@@ -32,6 +33,37 @@ four_waves(void **state)
                      "--experts 2 --topk 1 --tokens 610", how[i], stages[s]);
             expect_run(line, KILN_OK);
         }
+}
+
+/* MX scales of several K tiles at once, in every loop: of rows of whole and of broken dwords,
+ * which are shifted in registers, and of 64 bytes a row; and shuffled ones of four waves. */
+static void
+scales_together(void **state)
+{
+    static const char *const how[] = {
+        "--a mxfp8 --b mxfp4 --tile 64x128x256 --waves 2x2 --schedule simple",
+        "--a mxfp8 --tile 16x64x128 --waves 1x2 --schedule simple --block-m 16",
+        "--a mxfp6 --tile 64x256x128 --waves 1x4 --schedule simple",
+        "--a mxfp8 --b mxfp4 --tile 128x256x256 --waves 1x4 --schedule 4-wave",
+        "--a mxfp8 --b mxfp4 --tile 128x256x128 --waves 1x4 --schedule 4-wave "
+        "--scale-layout shuffled --b-layout preshuffled",
+        "--a mxfp4 --tile 256x256x256 --waves 2x2 --schedule 4-wave --scale-layout shuffled",
+    };
+    static const char *const depths[] = {
+        "gemm1 --inter 96 --hidden 2304", "gemm1 --inter 96 --hidden 2976",
+        "gemm2 --hidden 288 --inter 1280 --reduce ordered",
+    };
+    char line[320];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+        for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
+            snprintf(line, sizeof line, "%s --stage %s --experts 2 --topk 1 --tokens 150",
+                     how[i], depths[d]);
+            expect_run(line, KILN_OK);
+        }
+    expect_run("--a mxfp4 --tile 128x256x256 --waves 2x4 --schedule interleave --stage gemm1 "
+               "--inter 96 --hidden 2304 --experts 2 --topk 1 --tokens 150", KILN_OK);
 }
 
 /* Blocks of so many rows, of a launch that is right. */
@@ -105,6 +137,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_waves),
+        cmocka_unit_test(scales_together),
         cmocka_unit_test(chosen),
         cmocka_unit_test(smaller),
         cmocka_unit_test(far_rows),
