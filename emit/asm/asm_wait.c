@@ -213,9 +213,10 @@ count_waits(struct kn_asm *a)
 
 /* ---- wait states ---- */
 
-enum { RECENT = 96, FAR = 24 };
+enum { RECENT = 24 * 24, FAR = 24 };
 
-/* Instructions that may have run before, and how many since each. */
+/* Instructions that may have run before, and how many since each: FAR on each way to a
+ * label, of which the exits of a loop unrolled by slots and batches of scales are many. */
 struct past {
     uint32_t op[RECENT];
     uint8_t since[RECENT];
