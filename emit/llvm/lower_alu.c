@@ -248,6 +248,15 @@ lower_perm(struct lower *l, const struct kn_ins *i)
 }
 
 void
+lower_lerp(struct lower *l, const struct kn_ins *i)
+{
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        "llvm.amdgcn.lerp", { NULL }, 0,
+        { low_arg(l, i, 0, l->i32), low_arg(l, i, 1, l->i32),
+          low_arg(l, i, 2, l->i32) }, 3 }));
+}
+
+void
 lower_dot4(struct lower *l, const struct kn_ins *i)
 {
     low_set(l, i, low_intrinsic(l, &(struct low_call){

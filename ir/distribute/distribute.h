@@ -350,8 +350,10 @@ struct dist_words {
     const kn_ref *w;
     uint32_t n;
     bool parted;             /* i4: two a dword, bytes of its even and its odd codes */
+    bool one_row;            /* all are K of one row, none of them is clipped */
 };
-/* Of eight dwords of eight codes each, K by K, the eight K of each place, parted. */
+/* Of eight dwords of eight codes each, K by K, the eight K of each place, parted
+ * (distribute_fours.c). */
 void dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16]);
 /* What a run is multiplied by, an f32, or 0: a power of two, or of E4M3; of i4
  * what is subtracted: an integer with 8 added, or an f32. */

@@ -227,6 +227,16 @@ convert_run(struct dist *d, const struct dist_put *x, uint32_t s,
     return many;
 }
 
+/* Whether what lies beyond K is zeroed in this tile: a NaN there may be anything. */
+static bool
+clipped(const struct dist *d, int lds)
+{
+    for (size_t n = 0; n < d->in->nins; n++)
+        if (d->in->ins[n].op == KN_OP_clip && (int)KN_REF_LDS(d->in->ins[n].arg[0]) == lds)
+            return true;
+    return false;
+}
+
 /* The dwords of this lane's run in step s, as LDS has them; returns how many. */
 static uint32_t
 run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
@@ -243,7 +253,8 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
         return many;
     }
     if (l->kdiv == 1)
-        return convert_run(d, x, s, (struct dist_words){ in, many, false }, out);
+        return convert_run(d, x, s, (struct dist_words){ in, many, false, !clipped(d, t->lds) },
+                           out);
     for (uint32_t j = 0; j < n; j++)
         out[j] = dist_scale(d, l->mem, in, j);
     return n;

@@ -229,3 +229,21 @@ expand_fours(struct dist *d, const struct kn_ins *i)
     dist_move(d, i->dst, pairs ? of_pairs(d, i) : of_numbers(d, i));
     return KILN_OK;
 }
+
+void
+dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16])
+{
+    enum { NIBBLES = 0x0f0f0f0f };
+
+    for (uint32_t b = 0; b < 4; b++)
+        for (uint32_t odd = 0; odd < 2; odd++) {
+            const uint32_t pick = b < 2 ? 0x05010400 : 0x07030602;
+            kn_ref lo = dist_perm(d, row[2 + odd], row[odd], pick);
+            kn_ref hi = dist_perm(d, row[6 + odd], row[4 + odd], pick);
+
+            lo = dist_perm(d, hi, lo, b % 2 ? 0x07060302 : 0x05040100);
+            out[4 * b + odd] = dist_ic(d, KN_OP_and, lo, NIBBLES);
+            out[4 * b + 2 + odd] = dist_ic(d, KN_OP_and,
+                                          dist_ic(d, KN_OP_shr, lo, 4), NIBBLES);
+        }
+}

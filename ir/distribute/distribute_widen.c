@@ -77,31 +77,20 @@ split_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
     order_bytes(d, part, out);
 }
 
-void
-dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16])
+/* Bits of x in their place, those of `mask` further up. */
+static kn_ref
+move_up(struct dist *d, kn_ref x, uint32_t stay, uint32_t by, uint32_t mask)
 {
-    for (uint32_t b = 0; b < 4; b++)
-        for (uint32_t odd = 0; odd < 2; odd++) {
-            const uint32_t pick = b < 2 ? 0x05010400 : 0x07030602;
-            kn_ref lo = dist_perm(d, row[2 + odd], row[odd], pick);
-            kn_ref hi = dist_perm(d, row[6 + odd], row[4 + odd], pick);
-
-            lo = dist_perm(d, hi, lo, b % 2 ? 0x07060302 : 0x05040100);
-            out[4 * b + odd] = and_bits(d, lo, NIBBLES);
-            out[4 * b + 2 + odd] = and_bits(d, dist_ic(d, KN_OP_shr, lo, 4), NIBBLES);
-        }
+    return or_bits(d, and_bits(d, dist_ic(d, KN_OP_shl, x, by), mask),
+                   and_bits(d, x, stay));
 }
 
-/* Four numbers of 6 bits in the low 24 to one a byte. */
+/* Four numbers of 6 bits in the low 24 to one a byte: two by two first. */
 static kn_ref
 spread_six(struct dist *d, kn_ref x)
 {
-    kn_ref r = and_bits(d, x, 0x3f);
-
-    for (uint32_t i = 1; i < 4; i++)
-        r = or_bits(d, r, dist_ic(d, KN_OP_shl,
-                                  and_bits(d, x, 0x3fu << 6 * i), 2 * i));
-    return r;
+    x = move_up(d, x, 0xfff, 4, 0x0fff0000);
+    return move_up(d, x, 0x003f003f, 2, 0x3f003f00);
 }
 
 /* Sixteen numbers of 6 bits to four dwords of one a byte. */
@@ -109,10 +98,8 @@ static void
 split_sixes(struct dist *d, const kn_ref w[3], kn_ref out[4])
 {
     out[0] = w[0];
-    out[1] = or_bits(d, dist_ic(d, KN_OP_shr, w[0], 24),
-                     dist_ic(d, KN_OP_shl, w[1], 8));
-    out[2] = or_bits(d, dist_ic(d, KN_OP_shr, w[1], 16),
-                     dist_ic(d, KN_OP_shl, w[2], 16));
+    out[1] = dist_perm(d, w[1], w[0], 0x06050403);
+    out[2] = dist_perm(d, w[2], w[1], 0x05040302);
     out[3] = dist_ic(d, KN_OP_shr, w[2], 8);
     for (int i = 0; i < 4; i++)
         out[i] = spread_six(d, out[i]);
@@ -165,20 +152,54 @@ part_fp4(struct dist *d, kn_ref x, const uint32_t table[2], kn_ref part[2])
     }
 }
 
-/* FNUZ has no -0: its code is the NaN, which OCP has at 0x7f and 0xff; one more
- * than the former is the code. */
+/* Bytes of this sign, but zeros without one: half of a byte and 0x7f has 0x80 from
+ * 0x81 on. FNUZ has no -0: its code is the NaN. */
 static kn_ref
-to_fnuz(struct dist *d, uint8_t from, kn_ref x)
+with_sign(struct dist *d, kn_ref x, kn_ref mag)
 {
-    kn_ref mag = and_bits(d, x, LOW7), nan;
-    kn_ref sign = dist_i2(d, KN_OP_and, x, add_bits(d, mag, LOW7));
+    kn_ref arg[] = { x, dist_int(d, LOW7), dist_int(d, 0) };
 
-    sign = and_bits(d, sign, SIGNS);
-    if (from == KN_T_e4m3) {
-        nan = dist_ic(d, KN_OP_shr, add_bits(d, mag, ONES), 7);
-        mag = dist_i2(d, KN_OP_add, mag, and_bits(d, nan, ONES));
+    return or_bits(d, and_bits(d, dist_op3(d, KN_OP_lerp, kn_v32, arg), SIGNS), mag);
+}
+
+/* Sign and magnitude of four numbers of 6 bits, one a byte, as s eeee mmm of FNUZ. */
+static kn_ref
+six_to_fnuz(struct dist *d, uint8_t from, kn_ref x)
+{
+    kn_ref mag = and_bits(d, x, 0x1f1f1f1f);
+
+    return with_sign(d, dist_ic(d, KN_OP_shl, x, 2),
+                     from == KN_T_bf6 ? dist_ic(d, KN_OP_shl, mag, 1) : mag);
+}
+
+/* OCP has NaN at 0x7f and 0xff: one more than the former is FNUZ's code. */
+static kn_ref
+to_fnuz(struct dist *d, kn_ref x)
+{
+    kn_ref mag = and_bits(d, x, LOW7);
+    kn_ref nan = dist_ic(d, KN_OP_shr, add_bits(d, mag, ONES), 7);
+
+    return with_sign(d, x, dist_i2(d, KN_OP_add, mag, and_bits(d, nan, ONES)));
+}
+
+/* The same of n dwords of one row of e4m3. A NaN anywhere in it makes all that the row
+ * is multiplied to NaN, so one of all n stands for any. */
+static void
+row_to_fnuz(struct dist *d, const kn_ref *in, uint32_t n, kn_ref *out)
+{
+    kn_ref nan[DIST_RUN / 4], arg[3] = { 0, dist_int(d, SIGNS), 0 };
+
+    for (uint32_t i = 0; i < n; i++) {
+        kn_ref mag = and_bits(d, in[i], LOW7);
+
+        out[i] = with_sign(d, in[i], mag);
+        nan[i] = add_bits(d, mag, ONES);
+        if (i)
+            nan[i] = or_bits(d, nan[i - 1], nan[i]);
     }
-    return or_bits(d, sign, mag);
+    arg[0] = dist_op(d, KN_OP_ne, kn_vb1, and_bits(d, nan[n - 1], SIGNS), dist_int(d, 0));
+    arg[2] = out[0];
+    out[0] = dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
 /* Magnitudes of fp4 as FNUZ: their fields in those of e4m3, and their values. */
@@ -200,9 +221,14 @@ fnuz_bytes(struct dist *d, uint8_t from, struct dist_words in, kn_ref *out)
         }
         return 2 * in.n;
     }
+    if (from == KN_T_e4m3 && in.one_row && in.n > 1) {
+        row_to_fnuz(d, in.w, in.n, out);
+        return in.n;
+    }
     many = split(d, from, in.w, in.n, out);
     for (uint32_t i = 0; i < many; i++)
-        out[i] = to_fnuz(d, from, place_fields(d, from, out[i]));
+        out[i] = kn_elems[from].bits == 6 ? six_to_fnuz(d, from, out[i])
+                                          : to_fnuz(d, out[i]);
     return many;
 }
 
@@ -397,7 +423,7 @@ dist_e4m3(struct dist *d, kn_ref x, uint32_t b)
 {
     bool fnuz = kn_targets[d->in->target].fnuz;
 
-    x = unpack(d, KN_T_fp8, fnuz ? to_fnuz(d, KN_T_e4m3, x) : x, b & 2);
+    x = unpack(d, KN_T_fp8, fnuz ? to_fnuz(d, x) : x, b & 2);
     x = dist_float(d, x, b & 1);
     return !fnuz ? x
          : dist_op(d, KN_OP_fmul, kn_vf32, x,

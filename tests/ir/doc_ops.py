@@ -44,6 +44,8 @@ SENTENCES = {
     "widen": "two 8- or 4-bit floats of a dword, from element `first=` on, "
              "times a power of two, as bf16",
     "unpack32": "32 floats of 6 bits, from six dwords",
+    "lerp": "byte by byte half of the first two's sum and of the lowest bit of "
+            "the third's byte (v_lerp_u8)",
     "dot4": "sum of the products of four signed bytes, plus the third",
     "codes.4": "eight codes of fp4, nearest even: of bf16 in four dwords, under a scale of "
                "which the second is the byte, the third the f32 bits of what it was made "
