@@ -225,6 +225,13 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     return g;
 }
 
+bool
+kn_may_flip(const struct kn_fn *f, const struct kn_lds *l)
+{
+    return kn_converts_runs(l) && l->kdiv == 1 && l->lk && !kn_in_terms(l) &&
+           !kn_quantised(l) && kn_geometry(f, l).chunk == 16;
+}
+
 uint64_t
 kn_lds_bytes(const struct kn_fn *f)
 {

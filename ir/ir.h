@@ -155,6 +155,8 @@ struct kn_lds {
                               * first line comes with the next one */
     /* chunk ^= ((row >> swz_s) & ((1 << swz_n) - 1)) << swz_t */
     uint32_t swz_s, swz_n, swz_t;
+    uint32_t flip;           /* the 8-byte halves of a chunk change places in rows
+                              * that have this bit; 0: in none */
 };
 
 /* Slots that a tile's K tiles or lines take in turn: of shares each has two. */
@@ -259,6 +261,8 @@ uint32_t kn_memory_bits(const struct kn_lds *l);
 bool kn_is_scale_rows(const struct kn_lds *l);
 /* Fetched rows become another type run by run on their way to LDS. */
 bool kn_converts_runs(const struct kn_lds *l);
+/* They are written by halves of 16 bytes, each of which may lie in the other's place. */
+bool kn_may_flip(const struct kn_fn *f, const struct kn_lds *l);
 /* 16 bits in memory, at most 8 in LDS: each row has scales. */
 bool kn_quantised(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);

@@ -502,7 +502,7 @@ parse_lds(struct parser *p)
         { "shuf", &l.shuf, 1 },    { "run", &l.run, 32 },
         { "unaligned", &l.unaligned, 1 },
         { "share", &l.share, 8 },  { "line", &l.line, 1 },
-        { "lag", &l.lag, 1 },
+        { "lag", &l.lag, 1 },      { "flip", &l.flip, 8 },
         { NULL, NULL, 0 },
     };
     struct kn_fn *f = p->f;

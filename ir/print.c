@@ -130,6 +130,8 @@ print_lds(struct kn_buf *out, const struct kn_lds *l)
         kn_put(out, " lag=1");
     if (l->swz_n)
         kn_putf(out, " swz=%u.%u.%u", l->swz_s, l->swz_n, l->swz_t);
+    if (l->flip)
+        kn_putf(out, " flip=%u", l->flip);
     kn_put(out, "\n");
 }
 

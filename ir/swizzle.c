@@ -54,12 +54,12 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
 
 /* Lane -> conflict phase of one wave read. */
 static unsigned
-phase_of(kiln_target t, uint32_t bytes, unsigned lane)
+phase_of(kiln_target t, uint32_t bytes, bool flip, unsigned lane)
 {
     unsigned half = lane / 32 * 4, l = lane % 32;
 
     if (bytes == 8)
-        return lane / 32;
+        return lane / (flip ? 16 : 32);
     if (kn_targets[t].banks == 64 && bytes == 16) /* 4 phases of 16 lanes */
         return lane / 32 * 2 +
                !(l < 4 || (l >= 12 && l < 16) || (l >= 20 && l < 28));
@@ -84,7 +84,8 @@ lane_address(const struct kn_fn *f, const struct kn_lds *l,
         col = q * p.qstep;
     }
     swz = ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
-    return row * pitch + ((col / 16) ^ swz) * 16 + col % 16;
+    return row * pitch + ((col / 16) ^ swz) * 16 +
+           (col % 16 ^ (row & l->flip ? 8 : 0));
 }
 
 uint32_t
@@ -102,7 +103,7 @@ kn_conflicts(const struct kn_fn *f, const struct kn_lds *l)
         for (unsigned lane = 0; lane < 64; lane++) {
             uint32_t a = address[lane];
 
-            if (phase_of(f->target, p.bytes, lane) != ph)
+            if (phase_of(f->target, p.bytes, l->flip, lane) != ph)
                 continue;
             for (uint32_t w = 0; w < p.bytes / 4; w++) {
                 uint32_t dup = 0;
@@ -153,6 +154,19 @@ all_conflicts(const struct kn_fn *f, const struct kn_lds *l)
     return kn_conflicts(f, l) * 64 + write_conflicts(f, l);
 }
 
+/* Reads of 8 bytes are served 16 lanes at a time by 32 banks, which then have rows of
+ * both halves of 16-byte chunks: of the lanes that write beside each other too. */
+static uint32_t
+flip_of(const struct kn_fn *f, const struct kn_lds *l)
+{
+    uint32_t pitch = kn_geometry(f, l).pitch;
+
+    if (kn_targets[f->target].banks != 32 || !kn_may_flip(f, l) ||
+        kn_readplan(f, l).bytes != 8)
+        return 0;
+    return pitch < 128 ? 128 / pitch : 1;
+}
+
 static void
 choose(const struct kn_fn *f, struct kn_lds *l)
 {
@@ -191,7 +205,10 @@ kn_pass_swizzle(struct kn_fn **fp)
         struct kn_lds *l = &f->lds[i];
 
         if (kn_geometry(f, l).chunk == 16 && l->kdiv == 1 && !l->swz_n)
+        {
+            l->flip = flip_of(f, l);
             choose(f, l);
+        }
     }
     return KILN_OK;
 }

@@ -158,6 +158,8 @@ kn_ref dist_chunk_id(struct dist *d, uint32_t step);
 kn_ref dist_run_id(struct dist *d, const struct kn_lds *l, uint32_t step);
 /* The XOR applied to a chunk number of this LDS row. */
 kn_ref dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row);
+/* `by` where the row's halves of chunks change places, else 0. */
+kn_ref dist_flip(struct dist *d, const struct kn_lds *l, kn_ref row, uint32_t by);
 /* Row, and number within it, of a run. */
 void dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id,
                     kn_ref *row, kn_ref *run);

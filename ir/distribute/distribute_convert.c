@@ -60,7 +60,7 @@ piece_bytes(const struct dist *d, const struct kn_lds *l)
     uint32_t bits = kn_elems[l->elem].bits;
     uint32_t all = kn_geometry(d->in, l).run * bits / 8;
 
-    return l->kdiv != 1 ? bits / 8 : all < 16 ? all : kn_term_bytes(l);
+    return l->kdiv != 1 ? bits / 8 : all < 16 ? all : l->flip ? 8 : kn_term_bytes(l);
 }
 
 static uint32_t
@@ -98,6 +98,8 @@ piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
             a = dist_i2(d, KN_OP_xor, a, dist_ic(d, KN_OP_mul,
                                                  dist_swizzle(d, l, row),
                                                  16 / bytes));
+        if (l->flip)
+            a = dist_i2(d, KN_OP_xor, a, dist_flip(d, l, row, 1));
         return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch),
                        dist_ic(d, KN_OP_mul, a, bytes));
     }

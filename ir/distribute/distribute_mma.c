@@ -71,6 +71,8 @@ place_address(struct dist *d, int lds, const struct kn_readplan *p, uint32_t at,
         chunk = dist_ic(d, KN_OP_shl, chunk, l->swz_t + 4);
         col = dist_i2(d, KN_OP_xor, col, chunk);
     }
+    if (l->flip)
+        col = dist_i2(d, KN_OP_xor, col, dist_flip(d, l, row, 8));
     return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch), col);
 }
 

@@ -14,6 +14,14 @@ dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row)
     return dist_ic(d, KN_OP_shl, x, l->swz_t);
 }
 
+kn_ref
+dist_flip(struct dist *d, const struct kn_lds *l, kn_ref row, uint32_t by)
+{
+    row = dist_ic(d, KN_OP_and, row, l->flip);
+    return by < l->flip ? dist_ic(d, KN_OP_udiv, row, l->flip / by)
+                        : dist_ic(d, KN_OP_mul, row, by / l->flip);
+}
+
 void
 dist_block_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *k,
                  kn_ref *outer)

@@ -158,6 +158,9 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
         return FAIL(f, l->at, "%%%s: rows that are copied by lines are plain "
                     "rows of whole lines of 16-byte chunks, in two slots or "
                     "more", l->name);
+    if (l->flip && (!kn_may_flip(f, l) || l->flip & (l->flip - 1)))
+        return FAIL(f, l->at, "%%%s: halves of chunks change places where rows "
+                    "are converted on their way to LDS, of one bit", l->name);
     if (g.transpose && (l->rows % g.pb || l->cols % g.kb))
         return FAIL(f, l->at, "%%%s: %u x %u cannot be transposed in blocks of "
                     "%u x %u", l->name, l->rows, l->cols, g.pb, g.kb);
