@@ -5,11 +5,11 @@
 
 /* What costs registers, dearest first. */
 static const struct attempt {
-    bool names, order;
-    uint32_t few;
+    bool names;
+    uint32_t order, few;
 } attempts[] = {
-    { true, true, KN_ASM_FEW }, { true, false, KN_ASM_FEW }, { true, false, 0 },
-    { false, false, 0 },
+    { true, KN_ASM_FAR, KN_ASM_FEW }, { true, KN_ASM_NEAR, KN_ASM_FEW },
+    { true, 0, KN_ASM_FEW }, { true, 0, 0 }, { false, 0, 0 },
 };
 
 /* From operations to registers; *lack as kn_asm_allocate. */
@@ -32,6 +32,8 @@ place(struct kn_ctx *c, const struct kn_fn *f, const struct attempt *how,
     kn_asm_join(a);
     if (a->accumulators <= KN_ASM_FEW)
         kn_asm_quads(a);
+    if (a->order == KN_ASM_FAR && !kn_targets[tidy->target].packed_waits)
+        kn_asm_part_packed(a);
     reads = kn_asm_note_reads(a);
     kn_asm_schedule(a);
     KN_TRY(kn_asm_same_reads(a, &reads));

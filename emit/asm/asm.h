@@ -19,6 +19,8 @@ enum kn_asm_class { KN_ASM_S, KN_ASM_V, KN_ASM_A, KN_ASM_CLASSES };
 /* Accumulators, in dwords of a lane: so few leave VGPRs enough for all else; so many
  * AGPRs there are. */
 enum { KN_ASM_FEW = 64, KN_ASM_AGPRS = 256 };
+/* Operations looked at for the next of a run. */
+enum { KN_ASM_NEAR = 20, KN_ASM_FAR = 32 };
 
 enum kn_asm_kind {
     KN_ASM_NONE,
@@ -71,7 +73,8 @@ struct kn_asm {
     struct kn_asm_reg *reg;
     size_t nreg, capreg;
     uint32_t nlabel;
-    bool order;              /* runs in the order of their latencies */
+    uint32_t order;          /* runs in the order of their latencies: so many operations
+                              * are looked at; 0: they are not */
     uint32_t few;            /* so many accumulators at most are in VGPRs */
     uint32_t accumulators;   /* dwords of them a lane */
     uint32_t used[KN_ASM_CLASSES];  /* registers in all, after allocation */
@@ -113,6 +116,9 @@ void kn_asm_schedule(struct kn_asm *a);
  * for what memory is asked, whatever else waits. */
 void kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far);
 void kn_asm_fill(struct kn_asm *a);
+
+/* Packed f32 as single operations, of those that find room beside matrix runs. */
+void kn_asm_part_packed(struct kn_asm *a);
 
 /* What each operation reads, by its number, which it gets here. */
 struct kn_asm_reads {

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Operations looked at, beside matrix instructions and elsewhere. */
-enum { AHEAD = 32, FAR_AHEAD = 256 };
+/* Operations looked at where memory is asked. */
+enum { FAR_AHEAD = 256 };
 
 /* Clocks from issue to use, of memory as a wave sees it that has the port to
  * itself; what a result of the matrix pipe takes beside its run, and packed f32
@@ -387,7 +387,7 @@ kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far)
 {
     struct kn_ctx *c = a->c;
     struct order r = { .a = a, .op = a->op + from, .n = (uint32_t)(to - from),
-                       .ahead = far ? FAR_AHEAD : AHEAD };
+                       .ahead = far ? FAR_AHEAD : a->order };
     struct kn_asm_op *out = KN_NEW(c, struct kn_asm_op, r.n);
 
     r.pace = far ? WAVE_PACE * kn_waves(a->f) : ISSUE;

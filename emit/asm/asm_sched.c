@@ -221,6 +221,17 @@ asks_memory(const struct run *r)
     return asks && !has_matrix(r);
 }
 
+/* Whether products are made into something else as soon as they are there. */
+static bool
+takes_products(const struct stream *rest, size_t matrices)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < rest->n; k++)
+        n += rest->least[k] > 0;
+    return matrices && n >= matrices;
+}
+
 static void
 spread(const struct run *r)
 {
@@ -233,7 +244,7 @@ spread(const struct run *r)
         kn_asm_order(a, r->from, r->to, true);
         return;
     }
-    if (!divide(r, s, &m[1])) {
+    if (!divide(r, s, &m[1]) || (a->order && takes_products(x, m[1]))) {
         if (a->order && has_matrix(r))
             kn_asm_order(a, r->from, r->to, false);
         else if (a->accumulators <= a->few)
