@@ -18,7 +18,7 @@ struct given {
     const char *name, *mfma, *out_vector, *limit, *lowest, *largest, *drawn;
     enum kn_elem staged_a, staged_b, stored_a, stored_b, out;
     int64_t unscale;
-    struct kn_frag a;
+    struct kn_frag a, b;
     struct kn_limits most;
     struct kn_formula_operands operands;
 };
@@ -122,6 +122,15 @@ span_of(const struct given *x, const struct kn_facts *f)
     return k && f->scaled_by_hand ? k * f->KSTEPS / x->g->bk : 1;
 }
 
+/* Of four products each. */
+static int64_t
+shares_of_four(const struct given *x)
+{
+    uint32_t rows = x->b.count < 4 ? 4 / x->b.count : 1;
+
+    return x->a.count % rows ? 1 : x->a.count / rows;
+}
+
 /* Two where one K step alone would have no place for late loads, too. */
 static int64_t
 parts_of(const struct given *x, const struct kn_facts *f)
@@ -132,9 +141,18 @@ parts_of(const struct given *x, const struct kn_facts *f)
         return kn_prequant(x->p) && x->a.count > 2 && x->g->bn <= 64 * x->g->wn
                    ? (x->a.count + 1) / 2 : x->a.count;
     if (f->converts_early)
-        return x->a.count > 1 ? 2 : 1;
+        return f->scaled_by_hand ? shares_of_four(x) : x->a.count > 1 ? 2 : 1;
     return shared(x->g) ? kn_shares(x->g, &x->a)
                         : one || x->a.count * x->a.bytes > 128 ? 2 : 1;
+}
+
+/* Two where registers are left; B's fragments are those of two K steps at most. */
+static int64_t
+held(const struct given *x, const struct kn_facts *f)
+{
+    if (!f->scaled_by_hand)
+        return 0;
+    return f->PARTS > 1 && f->KSTEPS % 2 == 0 && x->a.count * x->b.count <= 16 ? 2 : 1;
 }
 
 /* Of A that is quantised, whose arithmetic takes as long as the products of large tiles;
@@ -333,6 +351,7 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     if (shape.shape.mfma >= 0) {
         x.mfma = kn_mfmas[shape.shape.mfma].text;
         x.a = kn_fragment(&shape, 'a');
+        x.b = kn_fragment(&shape, 'b');
     }
     kn_putf(&vector, g->domain.vec > 1 ? "%sx%u" : "%s", kn_elems[x.out].text,
             g->domain.vec);
