@@ -30,13 +30,20 @@ static const struct forms {
   mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096 }, false },
   fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
             { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
-  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } }, { { 4, 4, 1 } }, { 4096, 4096 }, false },
+  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096 }, false },
   fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
             { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
   fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 } },
                  { { 8, 2, 2 }, { 8, 2, 2 } }, { 4096, 4096 }, false }, none;
 
-enum { WIDE = 4096, HARDLY_WIDE = 3072, DEEP = 2048, TURNS = 80, FEW_COLUMNS = 256, MANY_WEIGHTS = 1 << 23 };
+enum {
+    WIDE = 4096,
+    HARDLY_WIDE = 3072,
+    DEEP = 2048,
+    TURNS = 80,
+    FEW_COLUMNS = 256,
+    MANY_WEIGHTS = 1 << 23
+};
 
 bool
 kn_few_widened(const kiln_problem *p)
@@ -90,13 +97,15 @@ shares_k(const kiln_problem *p, uint32_t waves)
  * A K tile of 4 bits is as much to copy to LDS for half of the bytes, weights that are
  * widened take gemv longer. */
 struct most {
-    uint8_t plain[FORM_ROWS], scaled[FORM_ROWS], fours[FORM_ROWS];
+    uint8_t plain[FORM_ROWS], eights[FORM_ROWS];      /* of MX: 8 bits, */
+    uint8_t flat[FORM_ROWS], narrow[FORM_ROWS];       /* fewer of a short and a long K */
     uint8_t unlike[FORM_ROWS], widened[FORM_ROWS];
 };
 
-static const struct most direct = { { 48, 24, 18, 18 }, { 24, 18, 18, 18 }, { 48, 32, 32, 32 },
-                                    { 18, 18, 18, 18 }, { 6, 6, 6, 6 } },
-                         by_registers = { { 32, 24, 18, 18 }, { 0 }, { 0 }, { 0 }, { 0, 28 } };
+static const struct most direct = { { 48, 24, 18, 18 }, { 24, 18, 18, 18 }, { 24, 18, 18, 18 },
+                                    { 48, 32, 32, 32 }, { 18, 18, 18, 18 }, { 6, 6, 6, 6 } },
+                         by_registers = { { 32, 24, 18, 18 }, { 0, 0, 28, 28 }, { 24, 12, 8, 8 },
+                                          { 0, 0, 28, 28 }, { 0 }, { 0, 6, 6, 6 } };
 
 static bool
 has_too_many_columns(const kiln_problem *p, uint32_t rows)
@@ -105,7 +114,7 @@ has_too_many_columns(const kiln_problem *p, uint32_t rows)
     uint32_t a = kn_type_bits[p->a];
     const uint8_t *most = a != kn_type_bits[p->b] ? a == 16 ? m->widened : m->unlike
                         : p->scale != KILN_SCALE_MX32 ? m->plain
-                        : a == 4 && p->k > DEEP ? m->fours : m->scaled;
+                        : a == 8 ? m->eights : p->k > DEEP ? m->narrow : m->flat;
 
     return rows <= 8 && most[log2_of(rows)] &&
            p->n > most[log2_of(rows)] * (int64_t)kn_cus(p);

@@ -100,7 +100,8 @@ better_by(const kiln_problem *p, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
 
-    if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && kn_direct(p, g))
+    if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
+        (kn_direct(p, g) || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
 
     if (odd && !kn_schedules[g->schedule].asm_only)

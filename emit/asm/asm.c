@@ -43,7 +43,8 @@ place(struct kn_ctx *c, const struct kn_fn *f, const struct attempt *how,
 
 /* Few accumulators are where every operation reads them. What is known to be the
  * same is computed once and lives long. Where there are too few registers for
- * the one or the other, the kernel does without it. */
+ * the one or the other, the kernel does without it; a shorter look ahead pays only
+ * where packed operations issue beside products. */
 kiln_status
 kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
 {
@@ -53,7 +54,8 @@ kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
 
     for (size_t n = 0; n < sizeof attempts / sizeof *attempts &&
                        lack != KN_ASM_CLASSES; n++)
-        KN_TRY(place(c, f, &attempts[n], &a, &lack));
+        if (attempts[n].order != KN_ASM_NEAR || !kn_targets[f->target].packed_waits)
+            KN_TRY(place(c, f, &attempts[n], &a, &lack));
     if (lack != KN_ASM_CLASSES)
         return kn_crowded(c, kn_fail(
             c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly lowering "

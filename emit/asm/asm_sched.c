@@ -244,7 +244,8 @@ spread(const struct run *r)
         kn_asm_order(a, r->from, r->to, true);
         return;
     }
-    if (!divide(r, s, &m[1]) || (a->order && takes_products(x, m[1]))) {
+    if (!divide(r, s, &m[1]) || (a->order && !kn_targets[a->f->target].packed_waits &&
+                                 takes_products(x, m[1]))) {
         if (a->order && has_matrix(r))
             kn_asm_order(a, r->from, r->to, false);
         else if (a->accumulators <= a->few)
