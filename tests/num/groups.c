@@ -2,7 +2,8 @@
  * every pair of types, layout and scale, over routings with empty groups,
  * single rows and rows past the last group.
  *
- * usage: groups TARGET [some|full]   some: a fifth; full: every mixture of MX types, both classes */
+ * usage: groups TARGET [some|full]   some: a fifth; full: every mixture of MX
+ * types, both classes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
