@@ -169,7 +169,6 @@ move_picked(struct dist *d, const struct picked *x, uint32_t from, uint32_t to)
     uint32_t mid = (from + to + 1) / 2;
     kn_ref below;
 
-
     if (to - from < 2) {
         move_blocks(d, x, from);
         return;

@@ -45,8 +45,8 @@ scales_together(void **state)
         "--a mxfp8 --tile 16x64x128 --waves 1x2 --schedule simple --block-m 16",
         "--a mxfp6 --tile 64x256x128 --waves 1x4 --schedule simple",
         "--a mxfp8 --b mxfp4 --tile 128x256x256 --waves 1x4 --schedule 4-wave",
-        "--a mxfp8 --b mxfp4 --tile 128x256x128 --waves 1x4 --schedule 4-wave "
-        "--scale-layout shuffled --b-layout preshuffled",
+        ("--a mxfp8 --b mxfp4 --tile 128x256x128 --waves 1x4 --schedule 4-wave "
+         "--scale-layout shuffled --b-layout preshuffled"),
         "--a mxfp4 --tile 256x256x256 --waves 2x2 --schedule 4-wave --scale-layout shuffled",
     };
     static const char *const depths[] = {
