@@ -103,8 +103,8 @@ straddles(const kiln_problem *p)
  * short K is; with tensor and row scales, whose epilogue takes longer here, of
  * a long K (8192x8192x4096 fp8: 226 us, 8-wave 214); of 6-bit types from four
  * K tiles on, wherever rows begin; and where other loops do not fill LDS
- * directly (`direct`), of nn and tn from 24 K tiles on. gfx942 is without another loop that reads
- * while it multiplies: from four K tiles on. */
+ * directly (`direct`), of nn and tn of up to 16 bits from 24 K tiles on. gfx942 is
+ * without another loop that reads while it multiplies: from four K tiles on. */
 static bool
 four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
 {
@@ -116,7 +116,8 @@ four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
 
     if (kn_widens_scaled(p) && p->k && p->k < 8 * (int64_t)g->bk)
         direct = true;
-    if (!old && !direct && p->layout != KILN_NT && p->k && p->k < 24 * (int64_t)g->bk)
+    if (!old && !direct && p->layout != KILN_NT && p->math != KILN_MATH_BF16X3 &&
+        (kn_type_bits[p->a] >= 32 || (p->k && p->k < 24 * (int64_t)g->bk)))
         return kn_reads_of(g) == KN_READS_TILE;
     return g->lowering == KN_LOWERING_ASM || kn_reads_of(g) == KN_READS_TILE ||
            (old && (!p->k || p->k >= (kn_family_of(p)->routed ? 8 : 4) * g->bk) &&
