@@ -7,7 +7,7 @@
 
 /* Columns of a workgroup, waves for columns and for K, by rows, for many
  * columns and for few: the best by predicted time (docs/smallm.md). No bn:
- * matrix instructions are faster. */
+ * matrix instructions are faster, of any number of columns. */
 struct form {
     uint8_t bn, wm, wn;
 };
@@ -16,33 +16,32 @@ enum { FORM_ROWS = 4 };      /* 1, 2, 4, 8 */
 
 static const struct forms {
     struct form wide[FORM_ROWS], narrow[FORM_ROWS];
-    uint16_t many[4];        /* columns: of up to 2 rows, of more; from which on
-                              * matrix instructions win with 4 rows and with 8 */
+    uint16_t many[FORM_ROWS];  /* columns, by rows */
     bool deep;               /* a long K of few is four waves', of up to 4 columns */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
-             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 3072 }, true },
-  dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 4, 1, 4 }, { 8, 2, 2 } },
+             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 2048, 3072, 3072 }, true },
+  dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
            { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } },
-           { 12288, 4096, 12288, 8192 }, false },
+           { 12288, 12288, 12288, 4096 }, false },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
-  scaled = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 3072 }, true },
-  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096 }, false },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true },
+  scaled = { { { 8, 4, 1 }, { 8, 4, 1 } },
+             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true },
+  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false },
   fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
-  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096 }, false },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, false },
+  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false },
   fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096 }, false },
+            { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, false },
   fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 } },
-                 { { 8, 2, 2 }, { 8, 2, 2 } }, { 4096, 4096 }, false }, none;
+                 { { 8, 2, 2 }, { 8, 2, 2 } }, { 4096, 4096, 4096, 4096 }, false }, none;
 
 enum {
     WIDE = 4096,
     HARDLY_WIDE = 3072,
     DEEP = 2048,
     TURNS = 80,
-    FEW_COLUMNS = 256,
-    MANY_WEIGHTS = 1 << 23
+    FEW_COLUMNS = 256
 };
 
 bool
@@ -95,7 +94,7 @@ shares_k(const kiln_problem *p, uint32_t waves)
 /* Columns a compute unit, by rows 1, 2, 4 and 8, up to which gemv is faster than tiles of
  * 16 rows, by predicted time of 2048 to 151936 columns (docs/smallm.md); none: any number.
  * A K tile of 4 bits is as much to copy to LDS for half of the bytes, weights that are
- * widened take gemv longer. */
+ * widened take gemv longer. What is multiplied as f16 for an e5m2 has no bound. */
 struct most {
     uint8_t plain[FORM_ROWS], eights[FORM_ROWS];      /* of MX: 8 bits, */
     uint8_t flat[FORM_ROWS], narrow[FORM_ROWS];       /* fewer of a short and a long K */
@@ -116,7 +115,7 @@ has_too_many_columns(const kiln_problem *p, uint32_t rows)
                         : p->scale != KILN_SCALE_MX32 ? m->plain
                         : a == 8 ? m->eights : p->k > DEEP ? m->narrow : m->flat;
 
-    return rows <= 8 && most[log2_of(rows)] &&
+    return kn_class_of(p) != KN_CLASS_E5 && most[log2_of(rows)] &&
            p->n > most[log2_of(rows)] * (int64_t)kn_cus(p);
 }
 
@@ -124,16 +123,12 @@ static struct form
 form_of(const kiln_problem *p, uint32_t rows)
 {
     const struct forms *all = forms_of(p);
-    bool more = rows > 2, wide = p->n >= all->many[more];
-    int64_t most = all->many[2 + (rows > 4)];
+    uint32_t i = rows < 1 << FORM_ROWS ? log2_of(rows) : FORM_ROWS - 1;
+    bool more = rows > 2, wide = p->n >= all->many[i];
     struct form f = { 0 };
 
-    if (has_too_many_columns(p, rows))
-        return f;
-    if (more && most && p->n >= most && p->n * p->k >= (rows > 4 ? 3 : 4) * MANY_WEIGHTS)
-        return f;
     if (rows < 1 << FORM_ROWS)
-        f = (wide ? all->wide : all->narrow)[log2_of(rows)];
+        f = (wide ? all->wide : all->narrow)[i];
     if (f.wn > 1 && !shares_k(p, f.wn) && (!more || (all->deep && f.bn == 8)))
         f = (struct form){ all->deep && wide ? 8 : 4, 4, 1 };
     if (f.bn && all->deep && !wide && shares_k(p, more ? 2 : 4))
@@ -151,7 +146,9 @@ form_of(const kiln_problem *p, uint32_t rows)
 static bool
 gemv_wins(const kiln_problem *p)
 {
-    return p->m <= 8 && form_of(p, rows_for(p->m, 8)).bn;
+    uint32_t rows = rows_for(p->m, 8);
+
+    return p->m <= 8 && !has_too_many_columns(p, rows) && form_of(p, rows).bn;
 }
 
 /* What is open of columns and waves. */
