@@ -65,7 +65,7 @@ out_of_memory(struct kn_ctx *c)
 static size_t
 chunk_bytes(const struct kn_chunk *last, size_t need)
 {
-    size_t size = sizeof *last + (last ? last->size * 8 : 16384);
+    size_t size = sizeof *last + (last ? last->size * 4 : 16384);
 
     if (size > 8 * HUGE_PAGE)
         size = 8 * HUGE_PAGE;
