@@ -53,6 +53,10 @@ bool kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
 /* Slots a loop needs: a direct copy's target is not read meanwhile. */
 uint32_t kn_least_stages(const kiln_problem *p, const struct kn_config *g);
 
+/* Of n slots those that a K of few tiles fills, two at least: more would take LDS that
+ * stores or another workgroup have a use for. Of a K to come all of them. */
+uint32_t kn_filled_stages(const kiln_problem *p, const struct kn_config *g, uint32_t n);
+
 /* Slots of LDS of a 4-wave loop that fills them through registers. */
 uint32_t kn_register_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g);
 

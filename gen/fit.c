@@ -281,14 +281,23 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     want = 1 + (65535 + one) / one;
     g->stages = 2;
     if (kn_direct(p, g) && kn_scale_batch(p, g))
-        return kn_reads_of(g) == KN_READS_STEP ? batched_stages(p, g, one, most) : 2;
+        return kn_reads_of(g) == KN_READS_STEP
+                   ? kn_filled_stages(p, g, batched_stages(p, g, one, most)) : 2;
     /* A second slot behind a persistent walk spills what is staged. */
     if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
         !kn_dequant(p) && g->bm * g->bn == 256 * 256)
         return 1;
     if (!kn_direct(p, g))
         return three_pay(c, p, g) ? 3 : 2;
-    return want < 2 ? 2 : want > most ? most : want;
+    return kn_filled_stages(p, g, want < 2 ? 2 : want > most ? most : want);
+}
+
+uint32_t
+kn_filled_stages(const kiln_problem *p, const struct kn_config *g, uint32_t n)
+{
+    int64_t most = p->k ? (p->k + g->bk - 1) / g->bk + 1 : n;
+
+    return n > 2 && most < n ? (uint32_t)(most < 2 ? 2 : most) : n;
 }
 
 uint32_t

@@ -296,11 +296,12 @@ stores_by_lds(const kiln_problem *p, const struct kn_config *g,
               const struct kn_score *s)
 {
     uint32_t waves = 16 * g->wm * (4 * g->bn + 64 * g->wn);
-    uint32_t slots = s->stages * g->bk * (g->bm * kn_type_bits[p->a] +
-                                          g->bn * kn_type_bits[p->b]) / 8;
+    uint32_t slots = kn_filled_stages(p, g, s->stages) * g->bk *
+                     (g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b]) / 8;
+    uint32_t scales = p->scale == KILN_SCALE_MX32 ? 32 * (g->bm + g->bn) : 0;
 
     return g->split_k < 2 && kn_runs_pay(p, g) &&
-           kn_score_beside(p, g, s) * (waves + slots) <=
+           kn_score_beside(p, g, s) * (waves + slots + scales) <=
                kn_targets[p->target].lds;
 }
 

@@ -193,6 +193,8 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
         return false;
     g->schedule = straight ? kn_form_straight(p, g->bk) : s->schedule;
     g->stages = kn_direct(p, g) || asm_only || s->stages == 1 ? s->stages : 0;
+    if (!asm_only && !straight)
+        g->stages = kn_filled_stages(p, g, g->stages);
     g->cus = s->walks ? kn_cus(p) : 0;
     if (asm_only)
         g->lowering = KN_LOWERING_ASM;
