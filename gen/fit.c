@@ -233,6 +233,13 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
            kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
 }
 
+/* A K that one tile has all of needs no slot for another. */
+static bool
+one_tile(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->k && p->k <= g->bk && kn_least_stages(p, g) < 2;
+}
+
 /* Of the 4-wave loop through registers, which reads fragments later with two slots than
  * with one: 256x256 sums and more leave no registers for one beside transposing reads and
  * rows at any byte, nor does LDS that has room for another workgroup, whose waves would
@@ -288,7 +295,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         !kn_dequant(p) && g->bm * g->bn == 256 * 256)
         return 1;
     if (!kn_direct(p, g))
-        return three_pay(c, p, g) ? 3 : 2;
+        return one_tile(p, g) ? 1 : three_pay(c, p, g) ? 3 : 2;
     return kn_filled_stages(p, g, want < 2 ? 2 : want > most ? most : want);
 }
 
