@@ -32,15 +32,17 @@ static const struct forms {
             { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, false },
   fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false },
   fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 8, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, false },
+            { { 4, 2, 2 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, true },
   fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 } },
-                 { { 8, 2, 2 }, { 8, 2, 2 } }, { 4096, 4096, 4096, 4096 }, false }, none;
+                 { { 4, 2, 2 }, { 4, 2, 2 } }, { 4096, 4096, 4096, 4096 }, true }, none;
 
 enum {
     WIDE = 4096,
     HARDLY_WIDE = 3072,
+    NARROW = 2048,
     DEEP = 2048,
-    TURNS = 80,
+    TURNS = 65,
+    TURNS_OF_MORE = 80,      /* of more than two rows, whose waves have 4 columns each */
     FEW_COLUMNS = 256
 };
 
@@ -84,11 +86,11 @@ log2_of(uint32_t x)
     return (uint32_t)__builtin_ctz(x);
 }
 
-/* Whether K has runs enough for so many waves. */
+/* Whether K has runs enough for so many waves: more than one of each lane. */
 static bool
-shares_k(const kiln_problem *p, uint32_t waves)
+shares_k(const kiln_problem *p, uint32_t waves, uint32_t turns)
 {
-    return p->k >= TURNS * waves * kn_gemv_run(p);
+    return p->k >= turns * waves * kn_gemv_run(p);
 }
 
 /* Columns a compute unit, by rows 1, 2, 4 and 8, up to which gemv is faster than tiles of
@@ -129,11 +131,13 @@ form_of(const kiln_problem *p, uint32_t rows)
 
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[i];
-    if (f.wn > 1 && !shares_k(p, f.wn) && (!more || (all->deep && f.bn == 8)))
-        f = (struct form){ all->deep && wide ? 8 : 4, 4, 1 };
-    if (f.bn && all->deep && !wide && shares_k(p, more ? 2 : 4))
+    if (f.wn > 1 && !shares_k(p, f.wn, more ? TURNS_OF_MORE : TURNS) &&
+        (!more || (all->deep && f.bn == 8 && kn_gemv_run(p) < 32)))
+        f = (struct form){ wide ? 8 : 4, 4, 1 };
+    if (f.bn && all->deep && !wide && (more || p->n < NARROW) &&
+        shares_k(p, more ? 2 : 4, TURNS))
         f = (struct form){ p->n <= FEW_COLUMNS ? 1 : !more || p->n < 1024 ? 2 : 4, 1, 4 };
-    if (all->deep && wide && p->n < HARDLY_WIDE && !more && shares_k(p, 2) &&
+    if (all->deep && wide && p->n < HARDLY_WIDE && !more && shares_k(p, 2, TURNS) &&
         kn_targets[p->target].scaled)
         f = (struct form){ 4, 2, 2 };
     if (kn_gemv_run(p) == 32 && p->k < 64 * 32 &&
