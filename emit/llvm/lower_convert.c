@@ -1,6 +1,9 @@
 /* lower_convert.c - from one element type to another. */
 #include "lower.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define CONVERT(id, Fn)                                                       \
     void lower_##id(struct lower *l, const struct kn_ins *i)                  \
     {                                                                         \
@@ -205,6 +208,64 @@ codes_in_place(struct lower *l, const struct kn_ins *i)
             half[h] = low_intrinsic(l, &call);
         }
     return high_halves(l, half[0], half[1]);
+}
+
+struct sr_codes {            /* of even and of odd elements, n a register */
+    LLVMValueRef in[2], scale;
+    int n;
+};
+
+/* Codes of the pair x into byte n of both registers, each up by one of the bytes: the
+ * uppermost of a word that the conversion adds to what is below a code. Below it is half a
+ * 512th of a step, so that v is rounded to these, from bits of the scale that are no exponent.
+ * The first of a pair is rounded by the word as it is, the second by another. A statement,
+ * since LLVM 22's intrinsic loses the register that is partly written; this is forwarded
+ * one wait state later, behind what is done for the other. */
+static void
+two_codes(struct lower *l, LLVMValueRef x, LLVMValueRef bytes, struct sr_codes *c)
+{
+    static const char constraints[] = "=&v,=&v,=&v,=&v,v,v,v,s,s,0,1";
+    static const char *const places[] = { "", " op_sel:[0,0,1,0]", " op_sel:[0,0,0,1]",
+                                          " op_sel:[0,0,1,1]" };
+    int64_t first = (c->n % 2) << 25 | 0x050404;
+    LLVMTypeRef to[] = { l->i32, l->i32, l->i32, l->i32 }, from[7], t;
+    LLVMValueRef arg[] = { x, bytes, c->scale, low_i32(l, first), low_i32(l, first | 1 << 24),
+                           c->in[0], c->in[1] }, call;
+    char text[256];
+
+    for (unsigned k = 0; k < 7; k++)
+        from[k] = l->i32;
+    t = LLVMFunctionType(LLVMStructTypeInContext(l->ctx, to, 4, 0), from, 7, 0);
+    snprintf(text, sizeof text, "v_perm_b32 $2, $6, $5, $7\n"
+             "v_cvt_scalef32_sr_pk_fp4_bf16 $0, $4, $2, $6%s\n"
+             "v_perm_b32 $2, $6, $5, $8\nv_lshrrev_b32 $3, 16, $4\n"
+             "v_cvt_scalef32_sr_pk_fp4_bf16 $1, $3, $2, $6%s%s", places[c->n], places[c->n],
+             c->n == 3 ? "\ns_nop 0" : "");
+    call = LLVMGetInlineAsm(t, text, strlen(text), constraints, sizeof constraints - 1, 0, 0,
+                            LLVMInlineAsmDialectATT, 0);
+    call = LLVMBuildCall2(l->b, t, call, arg, 7, "");
+    for (unsigned r = 0; r < 2; r++)
+        c->in[r] = LLVMBuildExtractValue(l->b, call, r, "");
+    c->n++;
+}
+
+/* Every second code begins a byte of one register, those between of another; what their
+ * bytes have above is of no number. */
+void
+lower_cvtsr(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef x = LLVMBuildBitCast(l->b, low_get(l, i, 0), LLVMVectorType(l->i32, 4), "");
+    LLVMValueRef scale = LLVMBuildBitCast(l->b, low_get(l, i, 1), l->i32, "");
+    struct sr_codes c = { { LLVMGetUndef(l->i32), LLVMGetUndef(l->i32) }, NULL, 0 };
+
+    c.scale = LLVMBuildOr(l->b, scale, low_i32(l, 0x4000), "");
+    for (int h = 0; h < 4; h++)
+        two_codes(l, LLVMBuildExtractElement(l->b, x, low_i32(l, h), ""),
+                  LLVMBuildExtractElement(l->b, low_get(l, i, 2), low_i32(l, h / 2), ""), &c);
+    c.in[0] = LLVMBuildAnd(l->b, c.in[0], low_i32(l, 0x0f0f0f0f), "");
+    c.in[1] = LLVMBuildShl(l->b, c.in[1], low_i32(l, 4), "");
+    c.in[1] = LLVMBuildAnd(l->b, c.in[1], low_i32(l, (int64_t)0xf0f0f0f0), "");
+    low_set(l, i, LLVMBuildOr(l->b, c.in[0], c.in[1], ""));
 }
 
 /* Pairs of codes into the low and the high part: bytes of fp4, halves of fp8.

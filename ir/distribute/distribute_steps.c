@@ -97,6 +97,18 @@ four_bytes(struct dist *d, int32_t elem, kn_ref code, kn_ref sign)
     return dist_i2(d, KN_OP_or, code, dist_ic(d, KN_OP_and, sign, 0x80808080));
 }
 
+/* fp4 of bf16 by the target's conversion. */
+static void
+converted(struct dist *d, const struct kn_ins *i, const kn_ref word[2])
+{
+    kn_ref scale = dist_ic(d, KN_OP_shl, i->arg[4], 23), out[2];
+    const kn_ref arg[3] = { dist_as(d, KN_T_bf16, 8, i->arg[0]), dist_as(d, KN_T_f32, 1, scale),
+                            dist_cat(d, word, 2) };
+
+    out[0] = out[1] = dist_op3(d, KN_OP_cvtsr, kn_v32, arg);
+    dist_cat_to(d, i->dst, out, 2);
+}
+
 kiln_status
 expand_drawn(struct dist *d, const struct kn_ins *i)
 {
@@ -106,6 +118,10 @@ expand_drawn(struct dist *d, const struct kn_ins *i)
     kn_ref word[2], pair[4], mag[4], out[2];
 
     dist_bytes(d, i->arg + 1, word);
+    if (elem == KN_T_fp4 && i->arg[4] && kn_targets[d->in->target].scaled) {
+        converted(d, i, word);
+        return KILN_OK;
+    }
     operands(d, i, &t, pair, mag);
     for (int h = 0; h < 4; h++) {
         kn_ref w = word[h / 2];

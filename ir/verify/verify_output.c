@@ -151,6 +151,23 @@ verify_in_place(const struct kn_fn *f, const struct kn_ins *i, struct kn_type x)
     return need_result(f, i, KN_T_i32, 1);
 }
 
+kiln_status
+kn_verify_drawn(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type x, scale, words;
+
+    KN_TRY(need_registers(f, i, 0, 3));
+    x = type_of(f, i->arg[0]);
+    scale = type_of(f, i->arg[1]);
+    words = type_of(f, i->arg[2]);
+    if (x.elem != KN_T_bf16 || x.n != 8 || scale.elem != KN_T_f32 || scale.n != 1 ||
+        words.elem != KN_T_i32 || words.n != 2)
+        return FAIL(f, i->at, "cvt.sr takes v.bf16x8, v.f32 and v.i32x2");
+    if (!kn_targets[f->target].scaled)
+        return FAIL(f, i->at, "cvt.sr is of targets with scaled conversions");
+    return need_result(f, i, KN_T_i32, 1);
+}
+
 /* quad.max: one f32 a lane; cvt.mx: four of them and one. */
 kiln_status
 kn_verify_quantise(const struct kn_fn *f, const struct kn_ins *i)

@@ -220,6 +220,8 @@ SENTENCES = {
     "quad.max": "largest of the four lanes that share `l % 16`",
     "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even "
               "(`parts=3`: eight of fp4, in registers that numbers were in)",
+    "cvt.sr": "eight codes of fp4 on gfx950: bf16 numbers over a scale, each up as a byte of "
+              "v.i32x2 says ([quant.md](quant.md#stochastic-rounding))",
     "abs.max": "largest magnitude of the elements and the second; `mode=1`: a "
                "NaN is the largest, else it is left out",
     "store.quant": "codes of 8 bits or fp4 under scales that are made and "
