@@ -168,6 +168,15 @@ kn_quant_direct(const kiln_problem *p)
                                         : bits == 4 && p->a == KILN_BF16;
 }
 
+/* The target has a conversion of 32 numbers of f32 to codes of 6 bits: four runs of a panel. */
+static inline bool
+kn_quant_sixes(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_targets[p->target].scaled && p->out_scale == KILN_OUT_MX32 &&
+           kn_type_bits[p->out] == 6 && !p->round && kn_quant_has_turned(p) &&
+           g->stages % 4 == 0 && g->domain.vec > 1 && !kn_quant_direct(p);
+}
+
 /* kn_problem_normalise, kn_domain_of, kn_choose and kn_limits_of of the family. */
 kiln_status kn_quant_normalise(struct kn_ctx *c, kiln_problem *p);
 struct kn_domain kn_quant_domain(const kiln_problem *p, uint32_t base);

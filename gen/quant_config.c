@@ -188,7 +188,7 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
         return 1;
     if (!p->m)
         return OPEN_PANELS;
-    most = !hashes_twice(p) ? 6 : g->bm > 64 ? 3 : 4;
+    most = kn_quant_sixes(p, g) ? 4 : !hashes_twice(p) ? 6 : g->bm > 64 ? 3 : 4;
     fit = fit > most ? most : fit;
     for (uint32_t s = panels_most(p); s; s = s > step ? s - step : s == 1 ? 0 : 1) {
         share = share_of_panels(p, (panels + s - 1) / s * down, fit, s);

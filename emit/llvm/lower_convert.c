@@ -210,6 +210,24 @@ codes_in_place(struct lower *l, const struct kn_ins *i)
     return high_halves(l, half[0], half[1]);
 }
 
+/* Even elements are of one vector, those between of another. */
+void
+lower_cvt6(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef x = low_get(l, i, 0), at[2][16], half[2];
+
+    for (int e = 0; e < 32; e++)
+        at[e % 2][e / 2] = low_i32(l, e);
+    for (int h = 0; h < 2; h++)
+        half[h] = LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)),
+                                         LLVMConstVector(at[h], 16), "");
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        i->attr[KN_A_elem] == KN_T_fp6 ? "llvm.amdgcn.cvt.scalef32.2xpk16.fp6.f32"
+                                       : "llvm.amdgcn.cvt.scalef32.2xpk16.bf6.f32",
+        { NULL }, 0,
+        { half[0], half[1], LLVMConstReal(l->f32, 1) }, 3 }));
+}
+
 struct sr_codes {            /* of even and of odd elements, n a register */
     LLVMValueRef in[2], scale;
     int n;

@@ -23,6 +23,7 @@ kiln_status kn_verify_written(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_largest(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_scaled(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_quantise(const struct kn_fn *f, const struct kn_ins *i);
+kiln_status kn_verify_sixes(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_drawn(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_gate(const struct kn_fn *f, const struct kn_ins *i);
 

@@ -152,6 +152,23 @@ verify_in_place(const struct kn_fn *f, const struct kn_ins *i, struct kn_type x)
 }
 
 kiln_status
+kn_verify_sixes(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem];
+    struct kn_type x;
+
+    KN_TRY(need_registers(f, i, 0, 1));
+    x = type_of(f, i->arg[0]);
+    if (x.elem != KN_T_f32 || x.n != 32)
+        return FAIL(f, i->at, "cvt.6 takes v.f32x32");
+    if ((e != KN_T_fp6 && e != KN_T_bf6) || !kn_targets[f->target].scaled)
+        return FAIL(f, i->at, "cvt.6 needs elem=fp6 or bf6, on gfx950");
+    x = type_of(f, i->dst);
+    return x.elem == KN_T_i32 && x.n == 6 && x.lane
+           ? KILN_OK : FAIL(f, i->at, "the result of cvt.6 is v.i32x6");
+}
+
+kiln_status
 kn_verify_drawn(const struct kn_fn *f, const struct kn_ins *i)
 {
     struct kn_type x, scale, words;

@@ -566,6 +566,7 @@ static kiln_status (*const checks[])(const struct kn_fn *,
     [KN_OP_rowmax] = kn_verify_largest, [KN_OP_quantrows] = kn_verify_scaled,
     [KN_OP_qmax] = kn_verify_quantise, [KN_OP_cvtmx] = kn_verify_quantise,
     [KN_OP_gate] = kn_verify_gate, [KN_OP_cvtsr] = kn_verify_drawn,
+    [KN_OP_cvt6] = kn_verify_sixes,
     [KN_OP_storemx] = kn_verify_format,
     [KN_OP_store] = kn_verify_output, [KN_OP_scatter] = kn_verify_output,
     [KN_OP_apply] = kn_verify_output, [KN_OP_zero] = kn_verify_output

@@ -220,6 +220,7 @@ SENTENCES = {
     "quad.max": "largest of the four lanes that share `l % 16`",
     "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even "
               "(`parts=3`: eight of fp4, in registers that numbers were in)",
+    "cvt.6": "32 codes of 6 bits of v.f32x32, nearest even, beside each other; on gfx950",
     "cvt.sr": "eight codes of fp4 on gfx950: bf16 numbers over a scale, each up as a byte of "
               "v.i32x2 says ([quant.md](quant.md#stochastic-rounding))",
     "abs.max": "largest magnitude of the elements and the second; `mode=1`: a "
