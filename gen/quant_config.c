@@ -139,7 +139,8 @@ by_hand(const kiln_problem *p)
 }
 
 /* As share_of, where two workgroups keep the memory of a compute unit busy: a last round
- * of so many takes no longer than they do. What is bound by vector work needs fewer. */
+ * of so many takes no longer than they do. What is bound by vector work needs fewer, and of what
+ * reads both halves of A, twice as many bytes, one of two does. */
 static int64_t
 share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
 {
@@ -148,7 +149,7 @@ share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_
 
     if (few > fit)
         few = fit;
-    if (own > fit && own % fit == 1)
+    if (own > fit && own % fit == 1 && (fit > 2 || !kn_quant_gated(p)))
         busy++;
     return (busy < few ? few : busy) * n + own;
 }
@@ -169,6 +170,8 @@ panels_most(const kiln_problem *p)
         work += work / (kn_quant_dual(p) ? 3 : 2);
     if (kn_quant_dual(p))
         work += work / (p->a == KILN_F32 ? 4 : 2);
+    if (kn_quant_gated(p) && kn_quant_dual(p) && kn_targets[p->target].memory_spare >= 25)
+        work += work / 3;
     work /= kn_targets[p->target].vector_per_byte;
     return work < PANELS_MOST ? work : PANELS_MOST;
 }
