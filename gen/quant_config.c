@@ -139,8 +139,8 @@ by_hand(const kiln_problem *p)
 }
 
 /* As share_of, where two workgroups keep the memory of a compute unit busy: a last round
- * of so many takes no longer than they do. What is bound by vector work needs fewer, and of what
- * reads both halves of A, twice as many bytes, one of two does. */
+ * of so many takes no longer than they do. What is bound by vector work needs fewer; of panels
+ * of which LDS has two, one has as many bytes under way as two of others. */
 static int64_t
 share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
 {
@@ -149,7 +149,7 @@ share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_
 
     if (few > fit)
         few = fit;
-    if (own > fit && own % fit == 1 && (fit > 2 || !kn_quant_gated(p)))
+    if (own > fit && own % fit == 1 && fit > 2)
         busy++;
     return (busy < few ? few : busy) * n + own;
 }
@@ -254,7 +254,8 @@ fit_of_kept(const kiln_problem *p, uint32_t n, uint32_t strips)
 
 /* What so many workgroups take that are beside each other, in 64ths of what memory takes
  * to read a panel of a compute unit: t strips of n panels are read, the last one's codes
- * are written, and workgroups meet for each; three on two compute units keep memory busy.
+ * are written, and workgroups meet for each; three on two compute units keep memory busy, and
+ * a transform is longer where it is not hidden.
  * What would come too near to the data sheet's memory, of which no more than 80 % are
  * counted on, is -1. */
 static int64_t
@@ -264,6 +265,8 @@ round_of_kept(const kiln_problem *p, int64_t workgroups, uint32_t n, uint32_t t)
 
     busy = busy < 24 ? 24 : busy;
     took = busy * n * (4 * t + 3) + KEPT_MEETING * t;
+    if (p->hadamard && kn_targets[p->target].vector_per_byte <= ROUND_WORK)
+        took += took / 8;
     return took * bits * (100 + kn_targets[p->target].memory_spare) <
                    125 * (bits + 8) * 4 * busy * n * t ? -1 : took;
 }
