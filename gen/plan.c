@@ -38,6 +38,8 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_B:
         return d->align_b;
     case KILN_ARG_C:
+        if (kn_family_of(p)->unary)
+            return kn_quant_align(p, d) == 8 ? 4 : 1;
         return (uint8_t)(d->vec * ((kn_type_bits[p->out] + 7) / 8));
     case KILN_ARG_SA:
         if (kn_weight_factor(p))
@@ -56,6 +58,8 @@ kn_operand_align(const kiln_problem *p, const struct kn_domain *d,
     case KILN_ARG_WEIGHTS:
         return 4;
     case KILN_ARG_OUT2:
+        if (kn_family_of(p)->unary)
+            return d->vec == 4 ? 4 : 1;
         return p->out2 ? (uint8_t)(d->vec * kn_type_bits[p->out2] / 8)
                        : kn_operand_align(p, d, KILN_ARG_C);
     case KILN_ARG_X0: case KILN_ARG_X1: case KILN_ARG_X2: case KILN_ARG_X3:

@@ -212,7 +212,7 @@ check_apart(struct kn_ctx *c, const kiln_problem *p)
     if (kn_quant_apart(p) && p->k > ROW_OF_FOUR && kn_quant_domain(p, 256).vec == 1)
         return kn_fail(c, KILN_UNSUPPORTED, "--dual with scales of rows has at most %d columns "
                        "where rows are not of whole 8 elements at multiples of 16 bytes of A "
-                       "and 8 of the outputs", ROW_OF_FOUR);
+                       "and 8 of the first output", ROW_OF_FOUR);
     return KILN_OK;
 }
 
@@ -246,10 +246,10 @@ kn_quant_domain(const kiln_problem *p, uint32_t base)
                            .align_sb = 1, .vec = 1, .ktail = 1 };
 
     d.align_a = (uint8_t)(kn_type_bits[p->a] / 8);
-    if (p->k % 8 == 0 && (!kn_quant_has_turned(p) || p->m % 8 == 0) &&
-        t.a % 16 == 0 && t.c % 8 == 0 && (!kn_quant_dual(p) || t.c2 % 8 == 0) && base % 16 == 0) {
-        d.align_a = 16;
-        d.vec = 4;
-    }
+    if (p->k % 8 || t.a % 16 || base % 16 || (!kn_quant_turned(p) && t.c % 8))
+        return d;
+    d.align_a = 16;
+    d.vec = !kn_quant_has_turned(p) ||
+            (p->m % 8 == 0 && (kn_quant_dual(p) ? t.c2 : t.c) % 8 == 0) ? 4 : 2;
     return d;
 }

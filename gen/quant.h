@@ -74,6 +74,14 @@ kn_quant_across(const kiln_problem *p, const struct kn_config *g)
     return kn_shuffled(p) && kn_quant_has_turned(p) && g->bn < 256 ? 256 : g->bn;
 }
 
+/* Rows of A are of whole runs where vec is 2 or 4, and so are those of the output that is
+ * transposed where it is 4: what rows of the output, or of the first, are multiples of. */
+static inline int
+kn_quant_align(const kiln_problem *p, const struct kn_domain *d)
+{
+    return d->vec == 4 || (d->vec > 1 && !kn_quant_turned(p)) ? 8 : 1;
+}
+
 /* A row with one scale is in registers; rows of A that pass LDS at once, where its
  * columns are rows of an output. */
 enum { KN_QUANT_ROW_MOST = 16384, KN_QUANT_PANEL = 128 };
