@@ -115,7 +115,14 @@ struct proof_fixed {
     bool *fixed;             /* by value: the same at every execution of a line, by
                               * thread; or */
     bool *chosen;            /* ... one of two such, by a value that is none */
+    bool *begin;             /* where a row begins in 16 bytes: 0, 4, 8 or 12, once in a
+                              * kernel */
+    bool *turned;            /* fixed but for that */
 };
+enum { PROOF_BEGINS = 4 };   /* values of `begin`: multiples of four */
+/* Whether lanes of aligned groups have the same of x; value: of fixed values, by thread. */
+bool proof_groups_agree(const struct kn_fn *f, const struct proof_fixed *m,
+                        uint32_t *const *value, kn_ref x, uint32_t group);
 struct proof_fixed proof_fixed_values(const struct kn_fn *f);
 
 /* ---- proof_eval.c ---- */

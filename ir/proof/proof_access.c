@@ -3,7 +3,9 @@
  *
  * LDS addresses depend on lane, wave and constants only; one that does not is
  * refused, because nothing can be said about it; but a read with ring= may choose by
- * anything between a place in its slot and the same in a later one. From the bytes follow: no
+ * anything between a place in its slot and the same in a later one, and a write of what the
+ * lanes of a row turn among themselves by where the row begins in 16 bytes is run for each
+ * beginning, since rows are apart. From the bytes follow: no
  * access leaves its slot; who owns which byte (the wave that alone writes it:
  * for its own bytes a wave needs waits but no barrier); and which writes a
  * slot needs before a read finds all its bytes. */
@@ -28,6 +30,8 @@ struct access_map {
                               * from, in order */
     size_t nlist;
     uint32_t **at;           /* by instruction: first byte, by thread */
+    uint32_t **run[PROOF_BEGINS]; /* the same, by where rows begin */
+    uint32_t nrun, nbyte;    /* of them; where rows begin in the run at hand */
     uint32_t **there;        /* ring=: ... in the later slot */
     uint32_t *same;          /* by access: the first one of its tile,
                               * direction and bytes */
@@ -151,6 +155,12 @@ run_address(struct access_map *m, const struct kn_ins *i)
     uint32_t v = KN_REF_INDEX(i->dst);
     struct proof_operand o[3] = { 0 };
 
+    if (m->known.begin[v] && m->known.turned[v]) {
+        o[0] = o[1] = (struct proof_operand){ NULL, m->nbyte };
+        m->value[v] = result(m, i, o);
+        return;
+    }
+
     for (int a = 0; a < 3 && i->arg[a]; a++)
         o[a] = operand(m, i->arg[a]);
     if (m->known.chosen[v] && i->op == KN_OP_mov) {
@@ -227,16 +237,35 @@ static void
 find_same(struct access_map *m, size_t at)
 {
     const struct kn_ins *i = &m->f->ins[at];
-    struct proof_operand o[3] = { { m->at[at], 0 },
-                            { m->there[at], KN_REF_LDS(i->arg[0]) },
-                            { NULL, width(m->f, i) << 8 | last_of(i) } };
+    bool turned = m->nrun > 1 && is_write(i);
+    struct proof_operand o[3] = { { m->run[0][at], 0 },
+                            { turned ? m->run[1][at] : m->there[at], KN_REF_LDS(i->arg[0]) },
+                            { turned ? m->run[2][at] : NULL,
+                              width(m->f, i) << 8 | last_of(i) } };
     uint16_t op = is_write(i) ? WRITE : READ;
     struct computed *x = look_up(m, op, o);
 
     m->same[at] = (uint32_t)at;
     if (!x->out)
         x->out = &m->same[at];
-    m->same[at] = *x->out;
+    m->same[at] = turned && m->run[3][*x->out] != m->run[3][at] ? (uint32_t)at : *x->out;
+}
+
+/* Lanes of a row of the slot begin alike, whichever value says where. */
+static bool
+rows_begin_alike(const struct access_map *m, const struct kn_lds *l)
+{
+    uint32_t lanes = kn_geometry(m->f, l).pitch / 16;
+
+    for (size_t i = 0; i < m->f->nins; i++) {
+        kn_ref v = m->f->ins[i].dst;
+
+        if (v && m->wanted[KN_REF_INDEX(v)] && m->known.begin[KN_REF_INDEX(v)] &&
+            m->known.turned[KN_REF_INDEX(v)] &&
+            !proof_groups_agree(m->f, &m->known, m->value, m->f->ins[i].arg[0], lanes))
+            return false;
+    }
+    return lanes && 64 % lanes == 0;
 }
 
 static bool
@@ -244,6 +273,9 @@ can_be_told(const struct access_map *m, const struct kn_ins *i)
 {
     bool ring = i->op == KN_OP_lds_ld && i->attr[KN_A_ring];
 
+    if (proof_is_value(i->arg[1]) && m->known.turned[KN_REF_INDEX(i->arg[1])])
+        return i->op == KN_OP_lds_st && m->known.fixed[KN_REF_INDEX(i->arg[1])] &&
+               rows_begin_alike(m, &m->f->lds[KN_REF_LDS(i->arg[0])]);
     return proof_is_fixed(&m->known, i->arg[1]) ||
            (ring && m->known.chosen[KN_REF_INDEX(i->arg[1])]);
 }
@@ -270,11 +302,30 @@ run_threads(struct access_map *m)
             m->at[i] = run_access(m, ins);
             if (!proof_is_fixed(&m->known, ins->arg[1]))
                 m->there[i] = m->other[KN_REF_INDEX(ins->arg[1])];
-            find_same(m, i);
         }
         if (addresses(m, ins))
             run_address(m, ins);
     }
+    return KILN_OK;
+}
+
+/* Of every value that rows may begin at, if addresses depend on one. */
+static kiln_status
+run_begins(struct access_map *m)
+{
+    m->nrun = 1;
+    for (uint32_t v = 0; v < m->f->nval; v++)
+        if (m->wanted[v] && m->known.begin[v] && m->known.turned[v])
+            m->nrun = PROOF_BEGINS;
+    for (uint32_t k = 0; k < m->nrun; k++) {
+        m->at = m->run[k] = KN_NEW(m->f->c, uint32_t *, m->f->nins);
+        m->nbyte = 4 * k;
+        m->nlist = 0;
+        KN_TRY(run_threads(m));
+    }
+    for (size_t k = 0; k < m->nlist; k++)
+        if (is_lds_access(&m->f->ins[m->list[k]]))
+            find_same(m, m->list[k]);
     return KILN_OK;
 }
 
@@ -419,6 +470,7 @@ need_of(struct access_map *m, size_t at, uint32_t h)
     const struct kn_ins *i = &m->f->ins[at];
     uint32_t n = width(m->f, i), count = 0;
     bool *seen = KN_NEW(m->f->c, bool, m->nset);
+    struct proof_access *x = &m->p->access[at];
     struct proof_set *need;
 
     for (uint32_t t = 0; t < m->threads; t++) {
@@ -440,9 +492,11 @@ need_of(struct access_map *m, size_t at, uint32_t h)
             seen[k[b]] = true;
         }
     }
-    need = KN_NEW(m->f->c, struct proof_set, count);
-    m->p->access[at].need[h] = need;
-    m->p->access[at].nneed[h] = count;
+    need = KN_NEW(m->f->c, struct proof_set, x->nneed[h] + count);
+    for (uint32_t k = 0; k < x->nneed[h]; k++)
+        *need++ = x->need[h][k]; /* as rows begin elsewhere */
+    x->need[h] = need - x->nneed[h];
+    x->nneed[h] += count;
     for (uint16_t k = 0; k < m->nset; k++)
         if (seen[k])
             *need++ = m->sets[k];
@@ -461,10 +515,32 @@ check_claims(const struct access_map *m, uint32_t tile)
 
         if (m->at[i] && KN_REF_LDS(ins->arg[0]) == tile &&
             ins->attr[KN_A_own] && !m->p->access[i].own)
-            return PROOF_FAIL(m->p, ins->at, "own= is not true: other waves "
-                              "write some of these bytes of LDS slot "
-                              "%%%s[%u]", f->lds[tile].name,
+            return PROOF_FAIL(m->p, ins->at, "own= is not true: other waves write some of "
+                              "these bytes of LDS slot %%%s[%u]", f->lds[tile].name,
                               KN_REF_SLOT(ins->arg[0]));
+    }
+    return KILN_OK;
+}
+
+/* The writes that fill each byte, and what each read needs of them, as rows begin. */
+static kiln_status
+one_run(struct access_map *m, uint32_t tile)
+{
+    const struct kn_fn *f = m->f;
+
+    m->class = KN_NEW(f->c, uint16_t, m->bytes);
+    m->sets = NULL;
+    m->capset = m->nwrite = 0;
+    m->sets = kn_grow(f->c, NULL, &m->capset, 1, sizeof *m->sets);
+    m->nset = 1;             /* class 0: written by nothing */
+    KN_TRY(collect_writes(m, tile));
+    for (size_t k = 0; k < m->nlist; k++) {
+        uint32_t i = m->list[k];
+
+        if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile || m->same[i] < i)
+            continue;
+        for (uint32_t h = 0; !is_write(&f->ins[i]) && h < span_of(&f->ins[i]); h++)
+            KN_TRY(need_of(m, i, h));
     }
     return KILN_OK;
 }
@@ -477,31 +553,25 @@ one_tile(struct access_map *m, uint32_t tile)
 
     m->bytes = kn_geometry(f, &f->lds[tile]).bytes;
     m->owner = KN_NEW(f->c, uint8_t, m->bytes);
-    m->class = KN_NEW(f->c, uint16_t, m->bytes);
-    m->sets = NULL;
-    m->capset = m->nwrite = 0;
-    m->sets = kn_grow(f->c, NULL, &m->capset, 1, sizeof *m->sets);
-    m->nset = 1;             /* class 0: written by nothing */
-    KN_TRY(collect_writes(m, tile));
+    for (uint32_t k = 0; k < m->nrun; k++) {
+        m->at = m->run[k];
+        KN_TRY(one_run(m, tile));
+    }
     for (size_t k = 0; k < m->nlist; k++) {
         uint32_t i = m->list[k], same = m->same[i];
 
         if (!m->at[i] || KN_REF_LDS(f->ins[i].arg[0]) != tile)
             continue;
-        access[i].slot = (int32_t)(m->p->first[tile] +
-                                   KN_REF_SLOT(f->ins[i].arg[0]));
+        access[i].slot = (int32_t)(m->p->first[tile] + KN_REF_SLOT(f->ins[i].arg[0]));
         access[i].span = (uint8_t)span_of(&f->ins[i]);
         access[i].next = (uint8_t)last_of(&f->ins[i]);
         if (same < i) {
             access[i].own = access[same].own;
             memcpy(access[i].need, access[same].need, sizeof access[i].need);
-            memcpy(access[i].nneed, access[same].nneed,
-                   sizeof access[i].nneed);
+            memcpy(access[i].nneed, access[same].nneed, sizeof access[i].nneed);
             continue;
         }
         access[i].own = access[i].span == 1 && owns(m, i);
-        for (uint32_t h = 0; !is_write(&f->ins[i]) && h < access[i].span; h++)
-            KN_TRY(need_of(m, i, h));
     }
     return check_claims(m, tile);
 }
@@ -514,7 +584,6 @@ proof_accesses(struct proof *p)
 
     m.wanted = KN_NEW(p->c, bool, f->nval);
     m.list = KN_NEW(p->c, uint32_t, f->nins + 1);
-    m.at = KN_NEW(p->c, uint32_t *, f->nins);
     m.there = KN_NEW(p->c, uint32_t *, f->nins);
     m.other = KN_NEW(p->c, uint32_t *, f->nval);
     m.same = KN_NEW(p->c, uint32_t, f->nins);
@@ -523,7 +592,7 @@ proof_accesses(struct proof *p)
         p->access[i].slot = -1;
     m.known = proof_fixed_values(f);
     find_wanted(&m);
-    KN_TRY(run_threads(&m));
+    KN_TRY(run_begins(&m));
     for (uint32_t t = 0; t < f->nlds; t++)
         KN_TRY(one_tile(&m, t));
     return KILN_OK;
