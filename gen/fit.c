@@ -380,6 +380,8 @@ lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
     uint32_t batch = kn_scale_batch(p, try);
 
     try->copies = KN_COPIES_LINES;
+    if (!kn_direct(p, try) && try->bk * kn_type_bits[p->a] > 8 * KN_LINE)
+        return false;        /* two lines a row: as much in flight, and more to wait for */
     return (kn_straddles(p, try) || kn_line_ring(p, try)) &&
            kn_form_assembly(p, try) && !kn_form_lacks(p, try) &&
            (!batch || kn_scale_batch(p, try)) && kn_has_registers(c, p, try) &&
@@ -398,8 +400,9 @@ bool
 kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
                 const struct kn_config *given, struct kn_config *g)
 {
-    bool step = kn_reads_of(g) == KN_READS_STEP;
-    uint32_t least = step ? 3 : 2, most = step && g->stages > 1 ? g->stages + 1 : 3;
+    bool step = kn_reads_of(g) == KN_READS_STEP, direct = kn_direct(p, g);
+    uint32_t least = step ? 3 : 2;
+    uint32_t most = step && !direct ? 4 : step && g->stages > 1 ? g->stages + 1 : 3;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     if (given->copies || !(kn_straddles(p, g) || kn_breaks_lines(p, g)) ||

@@ -52,23 +52,13 @@ row_bits(const kiln_problem *p, int side)
     return side == 'a' ? p->lda * kn_type_bits[p->a] : p->ldb * kn_type_bits[p->b];
 }
 
-/* Rows along K as they are, whole lines a K tile. */
-static bool
-in_lines(const kiln_problem *p, const struct kn_config *g, int side)
-{
-    kiln_type t = side == 'a' ? p->a : p->b;
-
-    return kn_along_k(p, (char)side) && g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0 &&
-           (side == 'a' || (!p->b_layout && !kn_gated(p)));
-}
-
 /* Quarters of a wave's rows that two lines each take in turn. */
 static bool
 lags_by_quarters(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
            g->copies == KN_COPIES_LINES && g->wn && g->bn % (g->wn * 64) == 0 &&
-           in_lines(p, g, 'a') && in_lines(p, g, 'b');
+           kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b');
 }
 
 bool
@@ -87,7 +77,7 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
     enum kn_reads reads = kn_reads_of(g);
 
     return (reads == KN_READS_STEP || reads == KN_READS_TILE) &&
-           kn_direct(p, g) && (in_lines(p, g, 'a') || in_lines(p, g, 'b')) &&
+           kn_direct(p, g) && (kn_in_lines(p, g, 'a') || kn_in_lines(p, g, 'b')) &&
            (!g->stages || g->stages > 2 || lags_by_quarters(p, g)) &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
            g->stagger < 2 && !p->scale_layout &&
@@ -104,14 +94,14 @@ kn_share_k(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
 {
-    return g->copies == KN_COPIES_LINES && in_lines(p, g, side) && !kn_line_ring(p, g);
+    return g->copies == KN_COPIES_LINES && kn_in_lines(p, g, side) && !kn_line_ring(p, g);
 }
 
 bool
 kn_straddles(const kiln_problem *p, const struct kn_config *g)
 {
-    return (in_lines(p, g, 'a') && row_bits(p, 'a') % (8 * KN_LINE)) ||
-           (in_lines(p, g, 'b') && row_bits(p, 'b') % (8 * KN_LINE));
+    return (kn_in_lines(p, g, 'a') && row_bits(p, 'a') % (8 * KN_LINE)) ||
+           (kn_in_lines(p, g, 'b') && row_bits(p, 'b') % (8 * KN_LINE));
 }
 
 bool

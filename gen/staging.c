@@ -157,8 +157,13 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_ahead(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_reads_of(g) == KN_READS_STEP && g->stages == 3 && !kn_direct(p, g) &&
-           !kn_family_of(p)->unary ? 2 : 1;
+    bool lines = g->copies == KN_COPIES_LINES;
+    bool more = g->stages == 3 || (g->stages > 3 && lines);
+
+    if (kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && lines && !kn_direct(p, g))
+        return 2;
+    return kn_reads_of(g) == KN_READS_STEP && more && !kn_direct(p, g) &&
+           !kn_family_of(p)->unary ? g->stages - 1 : 1;
 }
 
 /* Rows that begin at any byte: dwords are loaded, and shifted on their way to
@@ -180,6 +185,37 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
            g->bk * kn_type_bits[t] / 8 % 4 == 0;
 }
 
+bool
+kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    kiln_type t = side == 'a' ? p->a : p->b;
+
+    return kn_along_k(p, (char)side) && g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0 &&
+           (side == 'a' || (!p->b_layout && !kn_gated(p)));
+}
+
+/* Rows of 8 or 16 lanes, of which a step has a multiple of 16. */
+static bool
+in_rings(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t lanes = g->bk * kn_type_bits[p->a] / 128, threads = g->wm * g->wn * 64;
+
+    return kn_type_bits[p->a] == kn_type_bits[p->b] && (lanes == 8 || lanes == 16) &&
+           threads / lanes % 16 == 0;
+}
+
+bool
+kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->copies == KN_COPIES_LINES && !kn_direct(p, g) && kn_ahead(p, g) > 1 &&
+           kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b') && in_rings(p, g) &&
+           (kn_reads_of(g) != KN_READS_TILE || p->scale != KILN_SCALE_MX32) &&
+           !kn_dequant(p) && !kn_prequant(p) && !p->quant && p->math != KILN_MATH_BF16X3 &&
+           g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
+           !g->cus && !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k' &&
+           !kn_wide_sums(p);
+}
+
 uint32_t
 kn_run_registers(uint32_t bytes, uint32_t align, bool loose, uint32_t threads)
 {
@@ -194,6 +230,8 @@ kn_staged_registers(const kiln_problem *p, const struct kn_config *g)
     uint32_t a = kn_prequant(p) || p->quant ? 16 : kn_elems[s.ta].bits;
     uint32_t b = kn_elems[s.tb].bits, threads = g->wm * g->wn * 64;
 
+    if (kn_shifts_lines(p, g))
+        return 24 + kn_ahead(p, g) * (g->bm * a + g->bn * b) * g->bk / (threads * 32);
     return kn_direct(p, g) ? 24
          : 24 + kn_ahead(p, g) *
                 (kn_run_registers(g->bm * g->bk * a / 8, g->domain.align_a,

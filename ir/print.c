@@ -117,7 +117,7 @@ print_lds(struct kn_buf *out, const struct kn_lds *l)
     if (l->words)
         kn_putf(out, " words=%u", l->words);
     if (l->unaligned)
-        kn_put(out, " unaligned=1");
+        kn_putf(out, " unaligned=%u", l->unaligned);
     if (l->run)
         kn_putf(out, " run=%u", l->run);
     if (l->shuf)

@@ -32,6 +32,7 @@ struct dist_tile {
      * by step, the v_perm_b32 selector of a lane's row, and the dword before a
      * lane's load if the lane has the beginning of a row */
     kn_ref low, *select, *before;
+    struct dist_shift *shift; /* the same, of rows that are loaded by lines */
     kn_ref *own;             /* DT_STAGE whose lanes load all their dwords: by
                               * step, the byte they begin at */
     kn_ref *ready;           /* DT_STAGE that is converted: by step and piece */
@@ -54,6 +55,13 @@ struct dist_lag {
     kn_ref low;              /* byte of its line where row 0 begins */
     kn_ref *at;              /* where this lane reads: by K step and piece two, of
                               * the last slot and of another */
+};
+
+/* Of rows that are loaded by lines (distribute_shift.c): what lags of a step; of each dword
+ * of 16 bytes whether the K tile before has it, where it goes in LDS; the row's first lane;
+ * the v_perm_b32 selector of its bytes. */
+struct dist_shift {
+    kn_ref *late, before[4], place[4], first, select;
 };
 
 struct dist {
@@ -237,6 +245,16 @@ struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds,
                                  uint32_t step);
 void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
                         uint32_t step);
+/* ---- distribute_shift.c: of those, rows that are loaded by whole lines ---- */
+bool dist_by_lines(const struct kn_lds *l);
+void dist_line_base(struct dist *d, struct dist_tile *v);
+kn_ref dist_line_records(struct dist *d, const struct dist_tile *v, kn_ref bytes);
+/* Where a lane loads, of its row and bytes into it. */
+kn_ref dist_line_offset(struct dist *d, struct dist_tile *v, uint32_t step, const kn_ref x[2]);
+struct dist_put;
+/* scales: what was fetched for the next K tile. */
+void dist_put_lines(struct dist *d, kn_ref slot, const struct dist_put *x, uint32_t step);
+
 /* Loads of a step: of row k of its piece, so many bytes. */
 struct dist_load {
     uint32_t row, at, bytes;

@@ -137,7 +137,8 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
                                  .nreg = g.steps * per,
                                  .select = v->select, .before = v->before,
                                  .own = g.own ? v->reg : NULL,
-                                 .low = v->low, .pitch = v->pitch, .up = v->up };
+                                 .low = v->low, .pitch = v->pitch, .up = v->up,
+                                 .shift = v->shift };
     for (uint32_t n = x.from; n < x.to; n++) {
         struct dist_load load = dist_load(l, &g, n % per);
         kn_ref off = load_offset(d, v, &g, n / per, load.row);
@@ -151,7 +152,7 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         ins->arg[0] = r;
         ins->arg[1] = off;
         ins->attr[KN_A_offset] = (int32_t)load.at +
-                                 (l->unaligned && !g.own ? 4 : 0);
+                                 (l->unaligned == 1 && !g.own ? 4 : 0);
         ins->attr[KN_A_elem] = memory_elem(load.bytes);
         ins->attr[KN_A_nt] = i->attr[KN_A_nt];
     }
@@ -279,7 +280,10 @@ put_chunks(struct dist *d, kn_ref slot, const struct dist_put *x)
     bool shifted = l->unaligned && !g.own;
 
     for (uint32_t s = x->from; shifted && s < x->to; s++)
-        dist_put_unaligned(d, slot, t, s);
+        if (dist_by_lines(l))
+            dist_put_lines(d, slot, x, s);
+        else
+            dist_put_unaligned(d, slot, t, s);
     for (uint32_t s = x->from; !shifted && s < x->to; s++)
         dist_store_lds(d, written_place(d, slot, t->lds, s),
                   g.own ? own_chunk(d, t, s)

@@ -262,6 +262,8 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
         row = dist_assume(d, row, DIST_NEVER);
     if (l->lag)
         return guard(d, &g, step, id, dist_lag_offset(d, v, row, off));
+    if (dist_by_lines(l))
+        return guard(d, &g, step, id, dist_line_offset(d, v, step, (kn_ref[]){ row, off }));
     off = dist_i2(d, KN_OP_add, row, off);
     if (g.own && !g.transpose)
         off = dist_i2(d, KN_OP_add, off, v->low);
@@ -353,7 +355,9 @@ view_k_inner(struct dist *d, struct dist_tile *v, kn_ref row0, kn_ref rows,
             n = dist_assume(d, n, DIST_NEVER);
     }
     n = dist_i2(d, KN_OP_add, n, to_bytes(d, k, kn_memory_bits(l)));
-    if (l->unaligned)
+    if (dist_by_lines(l))
+        n = dist_line_records(d, v, n);
+    else if (l->unaligned)
         n = dist_aligned_records(d, v, n);
     if (l->lag)
         n = dist_lag_records(d, v, n);
@@ -398,7 +402,9 @@ expand_view(struct dist *d, const struct kn_ins *i)
                   dist_address(d, p,
                                dist_ic(d, KN_OP_shr, row0, outer_shift(l)),
                                v->pitch, 0));
-        if (l->unaligned)
+        if (dist_by_lines(l))
+            dist_line_base(d, v);
+        else if (l->unaligned)
             dist_align_base(d, v);
         if (l->lag)
             dist_lag_base(d, v, name);
@@ -422,7 +428,7 @@ expand_view(struct dist *d, const struct kn_ins *i)
         dist_pulled_view(d, v);
     for (uint32_t s = 0; l->slots && s < g.steps; s++)
         v->reg[s] = step_offset(d, v, s, row0);
-    if (l->unaligned && !g.own)
+    if (l->unaligned && !g.own && !dist_by_lines(l))
         dist_first_dwords(d, v, name);
     return KILN_OK;
 }

@@ -120,6 +120,24 @@ fill(struct sums_tile *t, struct cells x, const struct sums_place *from,
         t->cell[n] = from[n * stride];
 }
 
+/* A tile of rows that are loaded by lines takes the rest of its lines from the next. */
+static kiln_status
+join_tiles(struct sums *o, const struct kn_ins *i, struct sums_tile *to, const kn_ref arg[2])
+{
+    const struct sums_tile *from = tile_of(o, arg[0]), *next = tile_of(o, arg[1]);
+    const struct kn_lds *l = lds_of(o, to->lds);
+    struct cells x = cells_of(i);
+
+    fill(to, x, from->cell, 1);
+    for (uint32_t n = x.from; n < x.to; n++) {
+        to->cell[n].nowhere |= next->cell[n].nowhere;
+        if (!next->cell[n].filled || next->cell[n].at != from->cell[n].at + unit((int64_t)l->cols))
+            return WRONG(o, i, "K %lld of %%%s is joined with lines that are not of the K "
+                         "behind it", elements(from->cell[n].at), l->name);
+    }
+    return KILN_OK;
+}
+
 /* A tile's cells to `to`; elements that are widened on the way with the scales of a
  * tile of registers, number kk= of the K tiles that those are of. */
 static kiln_status
@@ -430,7 +448,9 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
     case KN_OP_convert:
         dst->lds = tile_of(o, i->arg[0])->lds;
         return convert_tile(o, i, dst, &i->arg[0]);
-    case KN_OP_put: return convert_tile(o, i, slot_of(o, i->arg[0]), &i->arg[1]);
+    case KN_OP_put:
+        return (lds_of(o, (int)KN_REF_LDS(i->arg[0]))->unaligned > 1
+                    ? join_tiles : convert_tile)(o, i, slot_of(o, i->arg[0]), &i->arg[1]);
     case KN_OP_putq:
         fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[2])->cell, 1);
         fill(slot_of(o, i->arg[1]), x, tile_of(o, i->arg[2])->cell, 1);

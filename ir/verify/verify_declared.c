@@ -36,6 +36,16 @@ unaligned_rows(const struct kn_lds *l, const struct kn_geom *g)
            (l->gk || l->kdiv == 1) && (g->transpose || g->mem % 4 == 0);
 }
 
+/* Rows along K of whole lines, 8 or 16 lanes each, a multiple of 16 in a step, of which
+ * each is swizzled alike. */
+static bool
+rows_by_lines(const struct kn_fn *f, const struct kn_lds *l, const struct kn_geom *g)
+{
+    return l->gk && l->lk && l->kdiv == 1 && !l->mem && !l->lag && g->chunk == 16 &&
+           (g->cpr == 8 || g->cpr == 16) && kn_waves(f) * 64 / g->cpr % 16 == 0 &&
+           kn_waves(f) * 64 / g->cpr % (1u << (l->swz_n ? l->swz_s + l->swz_n : 0)) == 0;
+}
+
 /* Rows a multiple of 16 apart begin alike in a line, and so do those of a lane's
  * fragments. */
 static bool
@@ -148,6 +158,9 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
     if (l->unaligned && !unaligned_rows(l, &g))
         return FAIL(f, l->at, "%%%s: rows that begin at any byte are plain "
                     "rows of whole dwords", l->name);
+    if (l->unaligned > 1 && !rows_by_lines(f, l, &g))
+        return FAIL(f, l->at, "%%%s: rows that are loaded by lines are plain rows of 8 or "
+                    "16 chunks, of which all waves load a multiple of 16", l->name);
     if (l->share && !shared_rows(f, l))
         return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
                     "wave's rows, of an operand in plain rows", l->name);

@@ -144,7 +144,13 @@ check_put(const struct tiles *w, const struct kn_ins *i, int lds)
     if (ready && i->arg[2])
         return FAIL(w->f, i->at, "%%%s is converted already",
                     kn_val(w->f, i->arg[1])->name);
-    KN_TRY(check_scaled(w, i, 2, lds));
+    if (w->f->lds[lds].unaligned > 1 && !i->arg[2])
+        return FAIL(w->f, i->at, "%%%s is loaded by lines: put takes the next K tile's too",
+                    lds_name(w, lds));
+    if (w->f->lds[lds].unaligned > 1)
+        KN_TRY(need(w, i, 2, FETCHED, lds));
+    else
+        KN_TRY(check_scaled(w, i, 2, lds));
     return need(w, i, 1, ready ? CONVERTED : FETCHED, lds);
 }
 
