@@ -372,6 +372,19 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     }
 }
 
+/* Rows that are loaded by lines on their way through registers: of two lines a K tile as much
+ * is in flight without; in small tiles the way into the loop, which is a K tile longer,
+ * counts (measured on gfx950). */
+static bool
+shifts_pay(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t tiles = p->k / (g->split_k ? g->split_k : 1) / g->bk;
+    bool small = g->bm * g->bn < 96 * 128 || kn_lines_apart(p) < 2;
+
+    return kn_targets[p->target].dma == 16 && g->bk * kn_type_bits[p->a] <= 8 * KN_LINE &&
+           tiles >= (small ? 12 : 4);
+}
+
 /* A slot more than of tiles, since the next one's must be there too; of 4-wave three,
  * or two by quarters where three have no room (docs/loops.md). */
 static bool
@@ -380,8 +393,8 @@ lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
     uint32_t batch = kn_scale_batch(p, try);
 
     try->copies = KN_COPIES_LINES;
-    if (!kn_direct(p, try) && try->bk * kn_type_bits[p->a] > 8 * KN_LINE)
-        return false;        /* two lines a row: as much in flight, and more to wait for */
+    if (!kn_direct(p, try) && !shifts_pay(p, try))
+        return false;
     return (kn_straddles(p, try) || kn_line_ring(p, try)) &&
            kn_form_assembly(p, try) && !kn_form_lacks(p, try) &&
            (!batch || kn_scale_batch(p, try)) && kn_has_registers(c, p, try) &&
@@ -413,7 +426,7 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
 
         try.cus = given->cus;
         try.stages = given->stages ? given->stages : slots;
-        if (lines_in(c, p, &try)) {
+        if (kn_direct(p, &try) == direct && lines_in(c, p, &try)) {
             *g = try;
             return true;
         }

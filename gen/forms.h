@@ -42,6 +42,8 @@ bool kn_line_ring(const kiln_problem *p, const struct kn_config *g);
 uint32_t kn_share_k(const kiln_problem *p, const struct kn_config *g);
 /* K tiles of 6 bits that are no lines, of loops that may copy lines of them. */
 bool kn_breaks_lines(const kiln_problem *p, const struct kn_config *g);
+/* Operands whose rows begin inside lines. */
+uint32_t kn_lines_apart(const kiln_problem *p);
 bool kn_straddles(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether all shares of a tile may add up a slice of it each; whether they do, asked or

@@ -97,6 +97,12 @@ kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
     return g->copies == KN_COPIES_LINES && kn_in_lines(p, g, side) && !kn_line_ring(p, g);
 }
 
+uint32_t
+kn_lines_apart(const kiln_problem *p)
+{
+    return (row_bits(p, 'a') % (8 * KN_LINE) != 0) + (row_bits(p, 'b') % (8 * KN_LINE) != 0);
+}
+
 bool
 kn_straddles(const kiln_problem *p, const struct kn_config *g)
 {

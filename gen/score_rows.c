@@ -185,17 +185,28 @@ broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_s
 }
 
 /* Rows at any byte that are loaded by lines: what a K tile takes of what it does without,
- * with which the scores were measured: of 120 tiles and lengths of K drawn. */
+ * with which the scores were measured, where both operands' rows begin inside lines: of 120
+ * tiles and lengths of K drawn. */
 static double
-by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+shifted(const struct kn_config *g, bool few)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return (dwords ? 0.7 : 0.84) + (few ? 0.14 : 0);
+    if (g->bm * g->bn < 64 * 64)
+        return g->stages > 3 ? 0.95 : 1.25;
+    return (g->stages > 3 || g->bm * g->bn >= 128 * 64 ? 0.76 : 1.1) + (few ? 0.1 : 0);
+}
+
+static double
+by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+{
+    bool few = p->k / (g->split_k ? g->split_k : 1) < 12 * (int64_t)g->bk;
+
     if (!kn_class_is_odd(s->class) || !kn_shifts_lines(p, g))
         return 1;
-    if (kn_reads_of(g) == KN_READS_TILE)
-        return dwords ? 0.7 : 0.84;
-    return g->stages > 3 || g->bm * g->bn >= 128 * 64 ? 0.76 : 1.1;
+    return kn_lines_apart(p) < 2 ? (1 + shifted(g, few)) / 2 : shifted(g, few);
 }
 
 double

@@ -223,7 +223,8 @@ is_kernel(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 static bool
 as_measured(const struct kn_score *s, const struct kn_config *g)
 {
-    return !kn_class_is_odd(s->class) || s->stages == g->stages || g->stages < 2;
+    return !kn_class_is_odd(s->class) || s->stages == g->stages || g->stages < 2 ||
+           g->copies == KN_COPIES_LINES;
 }
 
 /* `4-wave` adds shares up later than eight waves, but where each of them has its slice. */
