@@ -381,7 +381,7 @@ shifts_pay(const kiln_problem *p, const struct kn_config *g)
     int64_t tiles = p->k / (g->split_k ? g->split_k : 1) / g->bk;
     bool small = g->bm * g->bn < 96 * 128 || kn_lines_apart(p) < 2;
 
-    return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 32 * 64 &&
+    return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 &&
            g->bk * kn_type_bits[p->a] <= 8 * KN_LINE &&
            tiles >= (small ? 12 : 4);
 }

@@ -112,11 +112,14 @@ dword_address(struct dist *d, const struct kn_lds *l, const kn_ref x[2], uint32_
                    dist_ic(d, KN_OP_and, to, CHUNK - 4));
 }
 
-/* What is alike in all steps. */
+/* What is alike in all steps, where a row begins at `at`; of lanes that have none too,
+ * which write behind the tile's rows. */
 static void
-first_shift(struct dist *d, struct dist_tile *v, const kn_ref x[2])
+first_shift(struct dist *d, struct dist_tile *v, kn_ref at)
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
+    kn_ref in_row = dist_ic(d, KN_OP_urem, d->tid, kn_geometry(d->in, l).cpr);
+    kn_ref x[] = { at, dist_ic(d, KN_OP_mul, in_row, CHUNK) };
     enum { NO_SHIFT = 0x03020100, A_BYTE = 0x01010101 };
     struct dist_shift *s = v->shift = KN_NEW(d->c, struct dist_shift, 1);
     kn_ref low = dist_ic(d, KN_OP_and, x[0], 3);
@@ -153,7 +156,7 @@ dist_line_offset(struct dist *d, struct dist_tile *v, uint32_t step, const kn_re
     kn_ref at[] = { dist_i2(d, KN_OP_add, x[0], v->low), x[1] }, off;
 
     if (!v->shift)
-        first_shift(d, v, at);
+        first_shift(d, v, at[0]);
     note_late(d, v, step, at);
     off = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_and, at[0], -CHUNK), x[1]);
     return pick_of(d, lags(d, tile, in_lines(d, at)), off, dist_ic(d, KN_OP_add, off, tile));
