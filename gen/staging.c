@@ -209,7 +209,8 @@ kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return g->copies == KN_COPIES_LINES && !kn_direct(p, g) && kn_ahead(p, g) > 1 &&
            kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b') && in_rings(p, g) &&
-           (kn_reads_of(g) != KN_READS_TILE || p->scale != KILN_SCALE_MX32) &&
+           (kn_reads_of(g) != KN_READS_TILE || p->scale != KILN_SCALE_MX32 ||
+            g->bm * g->bn <= 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u)) &&
            (g->stages <= 3 || p->scale != KILN_SCALE_BLOCK128) &&
            !kn_dequant(p) && !kn_prequant(p) && !p->quant && p->math != KILN_MATH_BF16X3 &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
