@@ -150,6 +150,10 @@ static const struct {
     { "  advance %gB\n", 0, "", "%sB is read with K 0 behind K 0", "lines3_bf16" },
     { "    %fa = read %sA[1]\n", 0, "    %fa = read %sA[2]\n",
       "K 128 of A is multiplied with K 64 of %sB", "lines3_bf16" },
+    { "    put %sA[0], %rA0, %rA1\n", 0, "    put %sA[0], %rA0, %rA0\n",
+      "K 0 of %sA is joined with lines that are not of the K behind it", "shifted2_bf16" },
+    { "    %more = sge %tiles, 3\n", 1, "    %more = sge %tiles, 4\n",
+      "K 192 is not copied", "shifted2_bf16" },
 };
 
 static void
