@@ -31,11 +31,11 @@ kn_reads_of(const struct kn_config *g)
 /* Whether rows of one operand or both may be copied by lines; whether those of this
  * one, 'a' or 'b', are; whether one that may be has rows that begin inside lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
+bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
+/* Both operands are loaded by lines on their way through registers. */
+bool kn_shifts_lines(const kiln_problem *p, const struct kn_config *g);
 /* Rows along K as they are, whole lines a K tile. */
 bool kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side);
-/* Both operands are, on their way through registers (ir/distribute/distribute_shift.c). */
-bool kn_shifts_lines(const kiln_problem *p, const struct kn_config *g);
-bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
 /* `simple` with lines of 6-bit types in slots in turn; `stages` are lines. */
 bool kn_line_ring(const kiln_problem *p, const struct kn_config *g);
 /* K that shares of K are multiples of: where a line and a K tile begin together. */

@@ -185,7 +185,7 @@ broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_s
 }
 
 /* Rows at any byte that are loaded by lines: what a K tile takes of what it does without,
- * with which the scores were measured, where both operands' rows begin inside lines: of 120
+ * with which the scores were measured, where both operands' rows begin inside lines: of 33
  * tiles and lengths of K drawn. */
 static double
 shifted(const struct kn_config *g, bool few)
