@@ -435,41 +435,6 @@ take_lines(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *aske
         *g = lines;
 }
 
-enum { FEW_TURNS = 8, LEAST_SLICE = 512 }; /* K tiles; elements */
-
-/* Tiles in which each share adds up a slice: eight waves have more of its loads and stores
- * under way than four. Scales of few K tiles, which twice as many waves read, and slices
- * of few elements take what that gains (docs/choosing.md). */
-static bool
-eight_pay(const kiln_problem *p, const struct kn_config *g)
-{
-    bool scales = p->scale == KILN_SCALE_MX32;
-    int64_t few = FEW_TURNS * (int64_t)g->bk * g->split_k;
-
-    return kn_targets[p->target].scaled && kn_reads_of(g) == KN_READS_STEP &&
-           g->wm * g->wn == 4 && g->bm * g->bn >= 64 * 64 && kn_direct(p, g) &&
-           kn_form_assembly(p, g) && !g->cus &&
-           kn_joins_slices(p, g) && g->bm * g->bn >= LEAST_SLICE * g->split_k &&
-           (!scales || p->k > few);
-}
-
-static void
-double_waves(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
-{
-    static const uint8_t waves[][2] = { { 2, 4 }, { 4, 2 }, { 1, 8 } };
-
-    for (size_t i = 0; i < sizeof waves / sizeof *waves && eight_pay(p, g); i++) {
-        struct kn_config try = *g;
-
-        try.wm = waves[i][0];
-        try.wn = waves[i][1];
-        try.join = KN_JOIN_ALL;
-        if (kn_shareable(&try) && !kn_form_lacks(p, &try) && kn_has_registers(c, p, &try) &&
-            kn_tile_fit(c, p, &try) && kn_may_join_all(p, &try))
-            *g = try;
-    }
-}
-
 static void
 explain_tile(const kiln_problem *p, bool given, struct kn_buf *why)
 {
@@ -560,8 +525,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     } else if (!given && !tuned && !decided) {
         kn_share_unaligned(p, &asked, g);
     }
-    if (!given && !tuned && !asked.wm && !asked.join)
-        double_waves(c, p, g);
+    if (!given && !tuned)
+        kn_refine(c, p, &asked, g);
     if (g->abi == KN_ABI_AITER)
         KN_TRY(kn_aiter_settle(c, p, g));
     KN_TRY(choose_rest(c, p, g));

@@ -104,6 +104,12 @@ bool kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
 bool kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                       const struct kn_config *given, struct kn_config *g);
 
+/* ---- refine.c ----------------------------------------------------------- */
+
+/* What was not asked for of a chosen tile: waves and slots. */
+void kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
+               struct kn_config *g);
+
 /* ---- few_rows.c --------------------------------------------------------- */
 
 /* Decides for M of 1 to 64 of dense products; false: others do. */

@@ -58,6 +58,22 @@ converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
     return converts(p) && stages == 1 && bk == 64;
 }
 
+/* Of a loop of fewer than four K tiles, of which scores say least: most of groups, and where a
+ * deeper K tile ends behind K, the choice's before it or as well; more of `4-wave` in place of
+ * another loop, and where operands are transposed (measured). */
+static double
+lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
+{
+    bool four = kn_schedules[g->schedule].asm_only && g->schedule != from->schedule;
+
+    if (kn_family_of(p)->ragged ||
+        (g->domain.ktail && (!from->domain.ktail || g->bk > from->bk)))
+        return 1.15;
+    if (four)
+        return p->scale == KILN_SCALE_MX32 ? 1.1 : 1.15;
+    return p->layout != KILN_NT ? 1.06 : converts(p) ? 1.05 : 1.04;
+}
+
 /* The lead that scores must give g over `from`: a quarter of what the ratio of two
  * scores errs by, half of groups, whose rows may be few, and of short loops, since
  * scores know their ends least; more is lost by what they would have chosen
@@ -73,7 +89,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     char ragged = kn_family_of(p)->ragged;
 
     if (p->k < 4 * (int64_t)g->bk)
-        return converts(p) ? 1.05 : 1.15;
+        return lead_of_few(p, from, g);
     if (joins && kn_targets[p->target].scaled)
         return 1.015;
     if (near && same_tile(g, from))

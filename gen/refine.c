@@ -1,0 +1,76 @@
+/* refine.c - what a tile that was chosen has otherwise than its score was measured with,
+ * or its rule says: eight waves in the place of four, no more slots than K tiles. Of what
+ * was left open; measured as `kilnc time` predicts it (docs/choosing.md). */
+#include "choose.h"
+
+#include "forms.h"
+#include "instantiate.h"
+
+enum { FEW_TURNS = 8, LEAST_SLICE = 512 }; /* K tiles; elements */
+
+/* Tiles in which each share adds up a slice: eight waves have more of its loads and stores
+ * under way than four. Scales of few K tiles, which twice as many waves read, and slices
+ * of few elements take what that gains. Unscaled products are sooner, too, but tails that
+ * are transposed (measured). */
+static bool
+eight_pay(const kiln_problem *p, const struct kn_config *g)
+{
+    bool scales = p->scale == KILN_SCALE_MX32, turned = p->layout != KILN_NT;
+    uint32_t area = g->bm * g->bn;
+
+    if (!kn_targets[p->target].scaled || kn_reads_of(g) != KN_READS_STEP || g->cus ||
+        g->wm * g->wn != 4 || !kn_direct(p, g) || !kn_form_assembly(p, g) ||
+        kn_type_bits[p->a] > 16)
+        return false;
+    if (!kn_joins_slices(p, g))
+        return p->scale < KILN_SCALE_BLOCK128 && g->split_k < 2 && area >= 128 * 64 &&
+               area <= 128 * 128 && p->k >= 4 * (int64_t)g->bk && !(turned && g->domain.ktail);
+    return area >= 64 * 64 && area >= LEAST_SLICE * g->split_k &&
+           (!scales || p->k > FEW_TURNS * (int64_t)g->bk * g->split_k);
+}
+
+static void
+double_waves(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    static const uint8_t waves[][2] = { { 2, 4 }, { 4, 2 }, { 1, 8 } };
+
+    for (size_t i = 0; i < sizeof waves / sizeof *waves && eight_pay(p, g); i++) {
+        struct kn_config try = *g;
+
+        try.wm = waves[i][0];
+        try.wn = waves[i][1];
+        try.join = kn_joins_slices(p, g) ? KN_JOIN_ALL : g->join;
+        if (kn_shareable(&try) && !kn_form_lacks(p, &try) && kn_has_registers(c, p, &try) &&
+            kn_tile_fit(c, p, &try))
+            *g = try;
+    }
+}
+
+/* Slots of K tiles that there are, and the one that the loop keeps free, of a K whose end
+ * waits for all that was copied to clip it: none is copied that no product has. */
+static void
+drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    int64_t tiles = (p->k + g->bk - 1) / g->bk, shares = g->split_k ? g->split_k : 1;
+    uint32_t least = p->scale == KILN_SCALE_MX32 ? kn_least_stages(p, g) : 3;
+    struct kn_config try = *g;
+
+    tiles = (tiles + shares - 1) / shares + 1;
+    if (!p->k || !g->domain.ktail || !kn_direct(p, g) || g->cus || tiles >= g->stages ||
+        g->stages <= least ||
+        (kn_reads_of(g) != KN_READS_STEP && kn_reads_of(g) != KN_READS_PARTS))
+        return;
+    try.stages = tiles > least ? (uint8_t)tiles : least;
+    if (!kn_form_lacks(p, &try) && kn_has_registers(c, p, &try) && kn_tile_fit(c, p, &try))
+        *g = try;
+}
+
+void
+kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
+          struct kn_config *g)
+{
+    if (!asked->stages)
+        drop_slots(c, p, g);
+    if (!asked->wm && !asked->join)
+        double_waves(c, p, g);
+}
