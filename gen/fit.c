@@ -187,15 +187,15 @@ batched_stages(const kiln_problem *p, const struct kn_config *g, uint32_t one,
     return try.stages;
 }
 
-/* Of a loop whose slots are filled anew halfway through a tile; by lines a slot more
- * than by quarters. */
+/* Of a loop whose slots are filled anew halfway through a tile; by lines two slots more
+ * than by quarters, with less room for them one. */
 static uint32_t
-two_or_three(const kiln_problem *p, const struct kn_config *g)
+two_or_four(const kiln_problem *p, const struct kn_config *g)
 {
     struct kn_config two = *g;
 
     two.stages = 2;
-    return g->copies == KN_COPIES_LINES && kn_form_lacks(p, &two) ? 3 : 2;
+    return g->copies == KN_COPIES_LINES && kn_form_lacks(p, &two) ? 4 : 2;
 }
 
 /* Of moe: more where few workgroups share a compute unit, since each waits for memory, of
@@ -208,7 +208,7 @@ routed_stages(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g
     struct kn_config more = *g;
 
     if (!n || kn_reads_of(g) != KN_READS_STEP || g->copies == KN_COPIES_LINES)
-        return two_or_three(p, g);
+        return two_or_four(p, g);
     more.stages = n <= cus || (g->bm <= 64 && kn_unaligned_scales(p, g)) ? 4 : n <= 2 * cus ? 3 : 2;
     while (more.stages > 2 &&
            (kn_form_lacks(p, &more) ||
@@ -278,7 +278,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return !kn_schedules[g->schedule].unrolled || p->k <= 2 * (int64_t)g->bk
              ? 2 : (uint32_t)((p->k + g->bk - 1) / g->bk);
     if (kn_direct(p, g) && kn_reads_of(g) == KN_READS_TILE)
-        return two_or_three(p, g);
+        return two_or_four(p, g);
     if (kn_reads_of(g) == KN_READS_TILE)
         return kn_register_slots(c, p, g);
     g->stages = 1;
@@ -386,8 +386,8 @@ shifts_pay(const kiln_problem *p, const struct kn_config *g)
            tiles >= (small ? 12 : 4);
 }
 
-/* A slot more than of tiles, since the next one's must be there too; of 4-wave three,
- * or two by quarters where three have no room (docs/loops.md). */
+/* A slot more than of tiles, since the next one's must be there too; of 4-wave four, or
+ * what there is room for, two by quarters (docs/loops.md). */
 static bool
 lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
 {
@@ -416,7 +416,7 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
 {
     bool step = kn_reads_of(g) == KN_READS_STEP, direct = kn_direct(p, g);
     uint32_t least = step ? 3 : 2;
-    uint32_t most = step && !direct ? 4 : step && g->stages > 1 ? g->stages + 1 : 3;
+    uint32_t most = step && direct ? g->stages > 1 ? g->stages + 1 : 3 : 4;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     if (given->copies || !(kn_straddles(p, g) || kn_breaks_lines(p, g)) ||

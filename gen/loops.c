@@ -164,9 +164,9 @@ batches_slots(const kiln_problem *p, const struct kn_config *g)
         return g->stages && kn_room_for_batches(p, g);
     if (kn_reads_of(g) == KN_READS_TILE && !kn_direct(p, g) && !kn_dequant(p))
         return true;
-    return g->stages == (kn_8wave_one_slot(g) ? 1
-                         : g->copies == KN_COPIES_LINES && !lags_by_quarters(p, g) ? 3
-                         : 2);
+    if (g->copies == KN_COPIES_LINES && !lags_by_quarters(p, g))
+        return g->stages == 3 || g->stages == 4;
+    return g->stages == (kn_8wave_one_slot(g) ? 1 : 2);
 }
 
 uint32_t

@@ -29,12 +29,23 @@ eight_pay(const kiln_problem *p, const struct kn_config *g)
            (!scales || p->k > FEW_TURNS * (int64_t)g->bk * g->split_k);
 }
 
+/* How many of the ways that eight waves stand in pay: those of more columns than rows most;
+ * in one row of waves each reads all of A (measured). */
+static size_t
+ways_of_eight(const kiln_problem *p, const struct kn_config *g)
+{
+    if (!kn_joins_slices(p, g))
+        return g->copies == KN_COPIES_LINES ? 1 : 2;
+    return p->scale == KILN_SCALE_MX32 ? 2 : 3;
+}
+
 static void
 double_waves(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     static const uint8_t waves[][2] = { { 2, 4 }, { 4, 2 }, { 1, 8 } };
+    size_t n = ways_of_eight(p, g);
 
-    for (size_t i = 0; i < sizeof waves / sizeof *waves && eight_pay(p, g); i++) {
+    for (size_t i = 0; i < n && eight_pay(p, g); i++) {
         struct kn_config try = *g;
 
         try.wm = waves[i][0];
@@ -46,8 +57,8 @@ double_waves(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     }
 }
 
-/* Slots of K tiles that there are, and the one that the loop keeps free, of a K whose end
- * waits for all that was copied to clip it: none is copied that no product has. */
+/* Slots of K tiles that there are, and the one that the loop keeps free (by lines two), of a
+ * K whose end waits for all that was copied to clip it: none is copied that no product has. */
 static void
 drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -55,7 +66,7 @@ drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     uint32_t least = p->scale == KILN_SCALE_MX32 ? kn_least_stages(p, g) : 3;
     struct kn_config try = *g;
 
-    tiles = (tiles + shares - 1) / shares + 1;
+    tiles = (tiles + shares - 1) / shares + 1 + (g->copies == KN_COPIES_LINES);
     if (!p->k || !g->domain.ktail || !kn_direct(p, g) || g->cus || tiles >= g->stages ||
         g->stages <= least ||
         (kn_reads_of(g) != KN_READS_STEP && kn_reads_of(g) != KN_READS_PARTS))

@@ -443,11 +443,26 @@ sized(const kiln_problem *p, int64_t rows)
     return known;
 }
 
+/* With as many workgroups of a compute unit as LDS has room for beside the slots that
+ * rows are copied to by lines, which are more than the score was measured with. */
+static struct kn_score
+score_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+{
+    uint32_t tile = g->bk * (g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b]) / 8;
+    uint32_t room = g->stages ? kn_targets[p->target].lds / (g->stages * tile) : s->residents;
+    struct kn_score lines = *s;
+
+    if (g->copies == KN_COPIES_LINES && !kn_line_ring(p, g) && room < s->residents)
+        lines.residents = room ? room : 1;
+    return lines;
+}
+
 double
 kn_score_of(const kiln_problem *p, const struct kn_config *g,
-            const struct kn_score *s)
+            const struct kn_score *row)
 {
     static const int64_t rows[] = { 1024, 16384 };
+    const struct kn_score own = score_by_lines(p, g, row), *s = &own;
     enum { N = sizeof rows / sizeof *rows };
     double sum = 0;
 

@@ -4,7 +4,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { LINE = 128 * 8, LONG = 16 }; /* bits; lines of a row in a loop of some length */
+enum { LINE = 128 * 8, LONG = 16, FEW_ROWS = 128 }; /* bits; lines of a long row */
 
 static int64_t
 common(int64_t a, int64_t b)
@@ -98,11 +98,29 @@ has_batches(const kiln_problem *p, const struct kn_config *g, const struct kn_sc
             !is_full(g, kn_type_bits[p->a], kn_type_bits[p->b]));
 }
 
+/* The same by lines, whose K tiles wait for the next one's, too: what is on its way then is
+ * two slots less. Measured on 16x32 to 128x192 tiles; of few rows what holds by K tiles
+ * chooses better. */
+static double
+scales_by_lines(const kiln_problem *p, const struct kn_config *g, bool four)
+{
+    double tile = g->bk * (g->bm * kn_type_bits[p->a] + g->bn * kn_type_bits[p->b]) / 8.0;
+    double part = g->stages > 2 ? 16384 / ((g->stages - 2) * tile) : 0, more;
+    bool narrow = kn_type_bits[p->b] == 4;
+
+    if (four)
+        return g->stages == 3 ? 1.2 : 1.06;
+    if (narrow && g->bm * g->bn < 64 * 64)
+        return 1.45;
+    more = 0.6 * part * part + (narrow ? 0.05 : 0);
+    return 1 + (more < 0.08 ? 0.08 : g->stages == 3 && more < 0.5 ? 0.5 : more);
+}
+
 /* MX scales whose rows are no whole dwords, or end within a K tile: they are
  * clipped, and batches of them shifted on their way through registers, those of
- * each K tile beside rows at any byte loaded singly or in twos: of `4-wave`, of
- * dwords, of an even pitch, of an odd one; beside rows at any byte `4-wave` has what others
- * have, with which it is compared. Measured on 16x32 to 256x256 tiles of
+ * each K tile beside rows at any byte loaded singly or in twos: by lines, of `4-wave`
+ * by K tiles, of dwords, of an even pitch, of an odd one; beside rows at any byte
+ * `4-wave` has what others have, with which it is compared. Measured on 16x32 to 256x256 tiles of
  * mxfp8 and mxfp4; unknown of wgrad, whose groups end there, of a few rows or K
  * tiles, and of 6-bit types. */
 static double
@@ -111,6 +129,7 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
 {
     static const double whole[] = { 1.3, 1.5, 1.5 }, odd[] = { 1.1, 1.2, 1.35 };
     bool loose = kn_class_is_odd(s->class);
+    bool four = kn_schedules[s->schedule].reads == KN_READS_TILE;
     const double *by = loose ? odd : whole;
     const struct kn_domain *d = &g->domain;
     struct kn_pitches at;
@@ -120,8 +139,10 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
         kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
         !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
         return 1;
-    if (kn_schedules[s->schedule].reads == KN_READS_TILE && !loose)
-        return 1.15;
+    if (g->copies == KN_COPIES_LINES && !loose && p->m > FEW_ROWS)
+        return scales_by_lines(p, g, four);
+    if (four && !loose)
+        return 1.4;
     if (d->align_sa >= 4 && d->align_sb >= 4)
         return by[0];
     at = kn_pitches_of(p);
