@@ -36,14 +36,15 @@ static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return six_bits(p) && g->bm == 256 && g->wm == 2 && g->bn % (g->wn * 64) == 0 &&
-           !g->domain.ktail && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
+           !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
            kn_scale_batch(p, g);
 }
 
 bool
 kn_8wave_packed(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && copies_lines(p, g);
+    return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && !g->domain.ktail &&
+           copies_lines(p, g);
 }
 
 static int64_t

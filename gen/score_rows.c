@@ -192,7 +192,7 @@ lines_more(const kiln_problem *p, const struct kn_config *g, char operand)
 
 /* Of 6-bit types, measured in rows that begin at lines. K tiles of 96 bytes in three
  * slots and more were by lines: without, in two and through registers they take that
- * much longer. */
+ * much longer. So does `4-wave` whose K ends in a K tile. */
 static double
 broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
@@ -200,6 +200,8 @@ broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_s
 
     if (!of_six_bits(p, s))
         return 1;
+    if (kn_schedules[s->schedule].reads == KN_READS_TILE && g->domain.ktail)
+        return (kn_4wave_packed(p, g) ? 1.28 : 1.08) * more;
     if (!kn_breaks_lines(p, g) || kn_line_ring(p, g) || s->stages < 3)
         return more;
     return (!kn_direct(p, g) ? 2.2 : g->stages == 2 ? 2.7 : 1.8) * more;

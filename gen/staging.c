@@ -345,6 +345,7 @@ static bool
 six_batches(const kiln_problem *p, const struct kn_config *g)
 {
     return (kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6) ||
+           kn_reads_of(g) == KN_READS_TILE ||
            (kn_reads_of(g) == KN_READS_STEP && g->bm * g->bn >= 256 * 128 &&
             g->domain.vec > 1);
 }

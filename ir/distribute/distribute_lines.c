@@ -124,6 +124,8 @@ dist_lag_offset(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref at
 kn_ref
 dist_lag_left(struct dist *d, int lds, kn_ref left)
 {
+    if (dist_lds(d, lds)->line)
+        return dist_operand(d, left);
     left = dist_ic(d, KN_OP_mul, dist_operand(d, left),
                    kn_elems[dist_lds(d, lds)->elem].bits);
     return dist_ic(d, KN_OP_sar, left, 3);
@@ -140,6 +142,9 @@ dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref le
 
     dist_chunk_place(d, l, dist_chunk_id(d, alike ? 0 : step), &row, &at);
     at = dist_ic(d, KN_OP_mul, at, 16);
+    if (l->line)
+        return pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), v->reg[step],
+                    dist_int(d, DIST_NEVER));
     of_row = phase(d, d->lag[v->lds].low, dist_i2(d, KN_OP_mul, row, v->pitch));
     short_by = pick(d, lags(d, KN_OP_sge, tile, of_row, at),
                     dist_ic(d, KN_OP_add, at, -(int64_t)tile), at);
