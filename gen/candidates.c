@@ -124,7 +124,7 @@ four_waves_pay(const kiln_problem *p, const struct kn_config *g, bool direct)
             (!kn_family_of(p)->routed || kn_type_bits[p->a] == 16)) ||
            (!old && !kn_family_of(p)->routed &&
             (six || !straddles(p) || !direct) &&
-            (!p->k || p->k >= least || !direct));
+            (!p->k || p->k >= least || (!direct && !six)));
 }
 
 /* Whether another loop that reads while it multiplies fills LDS directly: of

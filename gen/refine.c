@@ -63,7 +63,8 @@ static void
 drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     int64_t tiles = (p->k + g->bk - 1) / g->bk, shares = g->split_k ? g->split_k : 1;
-    uint32_t least = p->scale == KILN_SCALE_MX32 ? kn_least_stages(p, g) : 3;
+    bool scales = p->scale == KILN_SCALE_MX32 && !kn_shuffled(p);
+    uint32_t least = scales ? kn_least_stages(p, g) : 3;
     struct kn_config try = *g;
 
     tiles = (tiles + shares - 1) / shares + 1 + (g->copies == KN_COPIES_LINES);

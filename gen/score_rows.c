@@ -142,7 +142,7 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
     if (g->copies == KN_COPIES_LINES && !loose && p->m > FEW_ROWS)
         return scales_by_lines(p, g, four);
     if (four && !loose)
-        return 1.4;
+        return d->align_sa >= 4 && d->align_sb >= 4 ? 1.15 : 1.4;
     if (d->align_sa >= 4 && d->align_sb >= 4)
         return by[0];
     at = kn_pitches_of(p);

@@ -60,18 +60,23 @@ converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
 
 /* Of a loop of fewer than four K tiles, of which scores say least: most of groups, and where a
  * deeper K tile ends behind K, the choice's before it or as well; more of `4-wave` in place of
- * another loop, and where operands are transposed (measured). */
+ * another loop, of many rounds, and where operands are transposed (measured). */
 static double
 lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool four = kn_schedules[g->schedule].asm_only && g->schedule != from->schedule;
+    bool new = kn_targets[p->target].scaled, deeper = g->bk > from->bk;
 
-    if (kn_family_of(p)->ragged ||
-        (g->domain.ktail && (!from->domain.ktail || g->bk > from->bk)))
+    if (converts(p))
+        return 1.05;
+    if (kn_family_of(p)->ragged || (!new && (deeper || kn_type_bits[p->a] > 16)) ||
+        (g->domain.ktail && (!from->domain.ktail || deeper)))
         return 1.15;
     if (four)
         return p->scale == KILN_SCALE_MX32 ? 1.1 : 1.15;
-    return p->layout != KILN_NT ? 1.06 : converts(p) ? 1.05 : 1.04;
+    if (kn_tiles_of(p, g->bm, g->bn) > 4 * (uint64_t)kn_cus(p))
+        return 1.08;
+    return p->layout != KILN_NT ? 1.06 : 1.04;
 }
 
 /* The lead that scores must give g over `from`: a quarter of what the ratio of two
@@ -349,7 +354,7 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
     bool open = !try->split_k, found = false;
 
     for (size_t i = 0; i < (open ? sizeof shares : 1); i++) {
-        double lead, by;
+        double lead, by, slack;
 
         if (open)
             one.split_k = shares[i];
@@ -357,8 +362,9 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
             break;
         lead = lead_for(p, s, b->from, &one);
         by = gain(p, s, &one, b) / better_by(p, &one);
-        if (by > lead && by / sqrt(lead) > b->rank) {
-            b->rank = by / sqrt(lead);
+        slack = p->k < 4 * (int64_t)one.bk ? 1.04 : lead;
+        if (by > lead && by / sqrt(slack) > b->rank) {
+            b->rank = by / sqrt(slack);
             *try = one;
             found = true;
         }
