@@ -109,7 +109,7 @@ scales_by_lines(const kiln_problem *p, const struct kn_config *g, bool four)
     bool narrow = kn_type_bits[p->b] == 4;
 
     if (four)
-        return g->stages == 3 ? 1.2 : 1.06;
+        return g->stages == 2 ? 1.15 : g->stages == 3 ? 1.2 : 1.06;
     if (narrow && g->bm * g->bn < 64 * 64)
         return 1.45;
     more = 0.6 * part * part + (narrow ? 0.05 : 0);
