@@ -20,11 +20,11 @@ eight_pay(const kiln_problem *p, const struct kn_config *g)
 
     if (!kn_targets[p->target].scaled || kn_reads_of(g) != KN_READS_STEP || g->cus ||
         g->wm * g->wn != 4 || !kn_direct(p, g) || !kn_form_assembly(p, g) ||
-        kn_type_bits[p->a] > 16)
+        kn_type_bits[p->a] > 16 || (turned && g->domain.ktail))
         return false;
     if (!kn_joins_slices(p, g))
         return p->scale < KILN_SCALE_BLOCK128 && g->split_k < 2 && area >= 128 * 64 &&
-               area <= 128 * 128 && p->k >= 4 * (int64_t)g->bk && !(turned && g->domain.ktail);
+               area <= 128 * 128 && p->k >= 4 * (int64_t)g->bk;
     return area >= 64 * 64 && area >= LEAST_SLICE * g->split_k &&
            (!scales || p->k > FEW_TURNS * (int64_t)g->bk * g->split_k);
 }

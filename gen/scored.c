@@ -66,10 +66,11 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
 {
     bool four = kn_schedules[g->schedule].asm_only && g->schedule != from->schedule;
     bool new = kn_targets[p->target].scaled, deeper = g->bk > from->bk;
+    bool empty = (p->k - 1) % g->bk + 1 < g->bk / 2; /* most of the last K tile */
 
     if (converts(p))
         return 1.05;
-    if (kn_family_of(p)->ragged || (!new && (deeper || kn_type_bits[p->a] > 16)) ||
+    if (kn_family_of(p)->ragged || (!new && (deeper || empty || kn_type_bits[p->a] > 16)) ||
         (g->domain.ktail && (!from->domain.ktail || deeper)))
         return 1.15;
     if (four)
