@@ -36,7 +36,7 @@ static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return six_bits(p) && g->bm == 256 && g->wm == 2 && g->bn % (g->wn * 64) == 0 &&
-           !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
+           (!g->domain.ktail || p->k) && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
            kn_scale_batch(p, g);
 }
 
