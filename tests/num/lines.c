@@ -177,7 +177,7 @@ none(const struct row *r, const struct kn_config *given)
 
     g.copies = KN_COPIES_LINES;
     assert_false(num_open(&k, &counts, &p, &g));
-    if (!strstr(k.c.err.text, "copies"))
+    if (!strstr(k.c.err.text, "by lines"))
         fail_msg("%s", k.c.err.text);
     num_close(&k);
 }
