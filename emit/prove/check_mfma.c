@@ -52,33 +52,6 @@ accumulated(const struct kn_inst *i)
     return kn_isa[i->op].flags & KN_IF_SMFMAC ? 0 : i->ndst + 2u;
 }
 
-static bool
-within(struct range a, struct range b)
-{
-    return a.reg >= b.reg && a.reg + a.n <= b.reg + b.n;
-}
-
-/* Whether an instruction of the same kind, which ends after the search's one, writes r
- * again on the only way to n: what n accumulates on is that one's, of which the search
- * is another. */
-static bool
-written_again(const struct search *s, const struct kn_inst *to, struct range r)
-{
-    const struct kn_inst *all = s->p->inst, *m = &all[s->from];
-    uint16_t first = r.reg > s->d.reg ? r.reg : s->d.reg;
-    int end = r.reg + r.n < s->d.reg + s->d.n ? r.reg + r.n : s->d.reg + s->d.n;
-    struct range both = { first, (uint16_t)(end - first) };
-
-    for (const struct kn_inst *i = m; i->next >= 0 && i->target < 0;) {
-        i = &all[i->next];
-        if (i == to)
-            return false;
-        if (i->op == m->op && within(both, range_of(&i->o[0])))
-            return i->target < 0;
-    }
-    return false;
-}
-
 /* What an instruction does to the search's one by its operand o. */
 static enum kn_hz_matrix
 relation(const struct search *s, const struct kn_inst *i, unsigned o)
@@ -91,9 +64,8 @@ relation(const struct search *s, const struct kn_inst *i, unsigned o)
     if (is_mfma(i) && o == accumulated(i)) {
         if (!d)
             return KN_HM_NONE;
-        if (r.reg == s->d.reg && r.n == s->d.n && i->op == m->op)
-            return KN_HM_SAME;
-        return written_again(s, i, r) ? KN_HM_NONE : KN_HM_ACCUMULATE;
+        return r.reg == s->d.reg && r.n == s->d.n && i->op == m->op
+               ? KN_HM_SAME : KN_HM_ACCUMULATE;
     }
     if (o < i->ndst) {       /* the matrix unit keeps its own order */
         if (is_mfma(i))
