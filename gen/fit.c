@@ -233,11 +233,16 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
            kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
 }
 
-/* A K that one tile has all of needs no slot for another. */
+/* A K that one tile has all of needs no slot for another. Of the assembly lowering: LLVM
+ * leaves too few wait states between the products of one slot. */
 static bool
 one_tile(const kiln_problem *p, const struct kn_config *g)
 {
-    return p->k && p->k <= g->bk && kn_least_stages(p, g) < 2;
+    struct kn_config one = *g;
+
+    one.stages = 1;
+    return p->k && p->k <= g->bk && kn_least_stages(p, g) < 2 &&
+           (g->lowering == KN_LOWERING_ASM || (!g->lowering && kn_form_assembly(p, &one)));
 }
 
 /* Of the 4-wave loop through registers, which reads fragments later with two slots than
