@@ -139,7 +139,7 @@ class Cases:
         "grouped": ("grouped", "-n 64 -k 64 --group-lens 5,0,70 "
                     "--tile 64x64x64 --waves 2x2"),
         "wgrad": ("wgrad", "-m 64 -n 64 --group-lens 5,0,70 --layout tn "
-                  "--tile 64x64x64 --waves 2x2 --split-k 1"),
+                  "--tile 64x64x64 --waves 2x2 --split-k 1 --stages 3"),
         "moe": ("moe", "--stage gemm2 --hidden 64 --inter 128 --experts 4 "
                 "--topk 2 --tokens 9 --reduce atomic"),
     }
