@@ -233,8 +233,9 @@ three_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
            kn_tile_registers(c, p, &three) <= kn_register_limit(&three);
 }
 
-/* A K that one tile has all of needs no slot for another. Of the assembly lowering: LLVM
- * leaves too few wait states between the products of one slot. */
+/* A K that one tile has all of needs no slot for another. Of the assembly lowering: between
+ * products of one slot whose registers overlap in part, LLVM leaves fewer wait states than
+ * the check of the machine code asks for. */
 static bool
 one_tile(const kiln_problem *p, const struct kn_config *g)
 {

@@ -57,8 +57,9 @@ double_waves(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     }
 }
 
-/* Slots of K tiles that there are, and the one that the loop keeps free (by lines two), of a
- * K whose end waits for all that was copied to clip it: none is copied that no product has. */
+/* As kn_filled_stages(), of what was not known there, shares of K and copies by lines: slots
+ * of K tiles that there are, and the one that the loop keeps free (by lines two), of a K whose
+ * end waits for all that was copied to clip it: none is copied that no product has. */
 static void
 drop_slots(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
