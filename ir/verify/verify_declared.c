@@ -102,6 +102,18 @@ whole_runs(const struct kn_fn *f, const struct kn_lds *l)
 }
 
 static kiln_status
+check_unaligned(const struct kn_fn *f, const struct kn_lds *l, const struct kn_geom *g)
+{
+    if (l->unaligned && !unaligned_rows(l, g))
+        return FAIL(f, l->at, "%%%s: rows that begin at any byte are plain "
+                    "rows of whole dwords", l->name);
+    if (l->unaligned > 1 && !rows_by_lines(f, l, g))
+        return FAIL(f, l->at, "%%%s: rows that are loaded by lines are plain rows of 8 or "
+                    "16 chunks, of which all waves load a multiple of 16", l->name);
+    return KILN_OK;
+}
+
+static kiln_status
 check_lds(const struct kn_fn *f, const struct kn_lds *l)
 {
     uint32_t bits = kn_memory_bits(l), threads = kn_waves(f) * 64;
@@ -155,12 +167,7 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
                     l->rows % 32 || l->cols % 8))
         return FAIL(f, l->at, "%%%s: shuffled scales come in blocks of 32 rows "
                     "and 8 times 32 K", l->name);
-    if (l->unaligned && !unaligned_rows(l, &g))
-        return FAIL(f, l->at, "%%%s: rows that begin at any byte are plain "
-                    "rows of whole dwords", l->name);
-    if (l->unaligned > 1 && !rows_by_lines(f, l, &g))
-        return FAIL(f, l->at, "%%%s: rows that are loaded by lines are plain rows of 8 or "
-                    "16 chunks, of which all waves load a multiple of 16", l->name);
+    KN_TRY(check_unaligned(f, l, &g));
     if (l->share && !shared_rows(f, l))
         return FAIL(f, l->at, "%%%s: a slot for each share holds that of every "
                     "wave's rows, of an operand in plain rows", l->name);
