@@ -7,6 +7,7 @@
  * of a K tile and what is around them, a warm cache what a load's latency has
  * to do with it, a launch that fills the chip what workgroups do to each other
  * that share a compute unit. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,6 +90,10 @@ static const struct tile {
     { 64, 48, 4, 1, 0 },   { 64, 96, 2, 2, 0 },   { 128, 96, 2, 2, 0 },
     { 128, 192, 2, 4, 0 }, { 160, 128, 2, 2, 0 }, { 160, 256, 2, 4, 0 },
     { 224, 256, 2, 4, 0 }, { 64, 128, 2, 4, 0 },  { 128, 128, 2, 4, 0 },
+    { 128, 64, 4, 2, 0 },  { 96, 128, 2, 4, 0 },  { 64, 64, 2, 4, 0 },
+    { 96, 64, 2, 4, 0 },   { 192, 128, 2, 4, 0 },
+    { 128, 160, 2, 2, 0 }, { 16, 192, 1, 4, 0 },  { 192, 192, 2, 4, 0 },
+    { 160, 160, 2, 2, 0 },  { 16, 16, 1, 1, 0 },   { 128, 16, 4, 1, 0 },
 }, eight[] = {
     { 256, 256, 2, 4, 0 }, { 128, 256, 2, 4, 2 }, { 192, 256, 2, 4, 0 },
     { 224, 256, 2, 4, 0 },
@@ -97,6 +102,8 @@ static const struct tile {
     { 128, 256, 2, 4, 1 }, { 128, 256, 1, 4, 1 }, { 256, 128, 2, 4, 1 },
     { 192, 256, 2, 4, 1 }, { 256, 256, 2, 4, 1 }, { 64, 128, 2, 2, 1 },
     { 128, 64, 2, 2, 1 },  { 80, 128, 1, 4, 1 },  { 160, 128, 2, 2, 1 },
+    { 128, 128, 2, 4, 1 }, { 64, 128, 2, 4, 1 },  { 128, 192, 2, 4, 1 },
+    { 192, 192, 2, 4, 1 }, { 224, 256, 2, 4, 1 },
 }, direct[] = {
     { 16, 32, 1, 1, 0 },   { 16, 32, 1, 2, 0 },   { 16, 64, 1, 4, 0 },
     { 32, 32, 1, 2, 0 },   { 32, 64, 1, 2, 0 },   { 32, 128, 1, 4, 0 },
@@ -241,7 +248,8 @@ measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
 }
 
 /* Clocks of a K tile of each of several workgroups, and of what is around it. Where
- * some end long before others the ends tell nothing, but the difference does. */
+ * some end long before others the ends tell nothing, but the difference does; where long
+ * loops wait for more than short ones the middle of both, and ends of no less than alone. */
 static void
 crowded(const struct measured *m, double *full, double *fixed)
 {
@@ -251,7 +259,11 @@ crowded(const struct measured *m, double *full, double *fixed)
         return;
     *full = (m->full.group_cycles - m->brief.group_cycles) / (double)(MANY - FEW);
     *fixed = m->brief.group_cycles - *full * (double)FEW;
-    *fixed = *fixed > 0 ? *fixed : 0;
+    if (*fixed >= m->fixed)
+        return;
+    *fixed = m->fixed;
+    *full = sqrt((m->full.group_cycles - *fixed) / (double)MANY *
+                 (m->brief.group_cycles - *fixed) / (double)FEW);
 }
 
 static void
