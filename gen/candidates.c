@@ -158,6 +158,17 @@ tile_4wave(const kiln_problem *p, const struct kn_config *g)
     return NULL;
 }
 
+/* 6-bit types: copied by whole lines, or of groups of K, whose rows begin anywhere and go
+ * through registers in every loop; those of two K tiles and of tiles for all compute
+ * units. */
+static bool
+six_bits_pay(const kiln_problem *p, const struct kn_config *four)
+{
+    return !six_bits(p) || kn_4wave_packed(p, four) ||
+           (kn_family_of(p)->ragged == 'k' && p->k >= 2 * (int64_t)four->bk * p->groups &&
+            kn_tiles_of(p, four->bm, four->bn) >= kn_cus(p));
+}
+
 /* The largest tile goes to four waves with all registers of their SIMDs, unless
  * the user said otherwise: the matrix pipes work 99 % of the loop instead of 95
  * or less, with MX types 97 instead of 68 to 75, and it compiles in a third of
@@ -195,7 +206,7 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (!kn_direct(p, &four))
         four.stages = kn_register_slots(c, p, &four);
     if (!kn_form_lacks(p, &four) && four_waves_pay(p, g, direct) &&
-        (!four.cus || kn_walks(p)) && (!six_bits(p) || kn_4wave_packed(p, &four)) &&
+        (!four.cus || kn_walks(p)) && six_bits_pay(p, &four) &&
         kn_tile_registers(c, p, &four) <= kn_register_limit(&four) &&
         kn_tile_lds(c, p, &four) <= kn_targets[p->target].lds) {
         *g = four;

@@ -8,7 +8,8 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LONG_ROWS = 8192 };
+enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
+enum { LONG_ROWS = 16384 };   /* bytes */
 /* K tiles */
 enum { SHORT = 8, LONG = 128 };
 enum { FEW = 16 };           /* rows of a group */
@@ -114,9 +115,9 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
 }
 
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, wider ones than 256, of
- * whose many rounds scores say up to 6 % too little, shares of the smallest, and of
- * `4-wave` where others have as many K tiles on their way, must be better than others,
- * not as good. */
+ * whose many rounds scores say up to 6 % too little, the smallest and above all shares of
+ * them, and of `4-wave` where others have as many K tiles on their way, must be better than
+ * others, not as good. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *g)
 {
@@ -130,8 +131,9 @@ better_by(const kiln_problem *p, const struct kn_config *g)
         return 1.03;
     if (g->bn > 256)
         return 1.04;
-    return g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY)
-         ? 1.05 : 1;
+    if (g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY))
+        return 1.05;
+    return g->bm * g->bn < SMALL ? 1.03 : 1;
 }
 
 /* Half of it and more has no columns of the output, and it is larger than the
@@ -152,19 +154,31 @@ loads_ahead(const kiln_problem *p, const struct kn_score *s)
            kn_schedules[s->schedule].asm_only && p->k < 2 * (int64_t)s->bk;
 }
 
-/* Groups whose last tiles, of some rows or of some K, are much of what they have. */
+/* Groups whose last tiles, of some rows, are much of what they have; or several of some K,
+ * of which one with most of it would leave most compute units idle. */
 static bool
 few_tiles(const kiln_problem *p, const struct kn_score *s)
 {
     char ragged = kn_family_of(p)->ragged;
 
-    return ragged == 'k' || (ragged == 'm' && p->m < 4 * (int64_t)s->bm * p->groups);
+    return (ragged == 'k' && p->groups > 2 &&
+            2 * kn_tiles_of(p, s->bm, s->bn) < kn_cus(p) * (uint64_t)p->groups) ||
+           (ragged == 'm' && p->m < 4 * (int64_t)s->bm * p->groups);
+}
+
+/* Rows so long that the L2 does not keep the other half of their lines, in tiles that load
+ * much of them for a product. */
+static bool
+long_rows(const kiln_problem *p, const struct kn_score *s)
+{
+    return kn_family_of(p)->ragged != 'k' && s->bm * s->bn < LARGEST &&
+           p->k * kn_type_bits[p->a] / 8 > LONG_ROWS;
 }
 
 /* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
  * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored
  * an element a lane; a loop straight from memory where K is long; one slot of half a line
- * of such groups, or of rows so long that the L2 does not keep the other half. */
+ * of such groups, or of long rows. */
 static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
@@ -176,21 +190,21 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             p->k > SHORT * (int64_t)s->bk) ||
            loads_ahead(p, s) ||
            (converts_in_one_slot(p, s->stages, s->bk) &&
-            (few_tiles(p, s) || p->k > LONG_ROWS)) ||
+            (few_tiles(p, s) || long_rows(p, s))) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
             ((!s->walks && s->bm > g->bm && few_tiles(p, s)) ||
              (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
 }
 
 /* Scores are of sizes that are known, and choose where nothing of a form was asked
- * for. */
+ * for; of few rows by a B of 6 bits, whose rows are of another type, the rules do. */
 static bool
 may_score(const kiln_problem *p, const struct kn_config *given)
 {
     return kn_form_open(given) && !given->schedule && !given->lowering &&
            !given->store && !kn_family_of(p)->routed && p->m &&
            p->n && p->k &&
-           !kn_few_widened(p);
+           !(kn_few_widened(p) && kn_type_bits[p->b] == 6);
 }
 
 /* The row as a kernel for p, if it is one; false: it is none. Where LDS is not
@@ -272,7 +286,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
     if (ragged == 'm')
         most += ((uint64_t)p->groups + 1) * ((kn_b_columns(p) + g->bn - 1) / g->bn);
     return n < 2 || (adds_up_soon(p, g, n) &&
-                     !converts_in_one_slot(p, g->stages, g->bk) &&
+                     (g->bm * g->bn < LARGEST || !converts_in_one_slot(p, g->stages, g->bk)) &&
                      k >= 2 * (int64_t)n * g->bk && k >= (int64_t)n * kn_share_k(p, g) &&
                      many * n <= 4 * kn_cus(p) &&
                      most * g->wm * g->wn <= KN_COUNTERS);
