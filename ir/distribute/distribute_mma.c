@@ -108,8 +108,8 @@ shuffled_address(struct dist *d, int lds, struct piece x)
     return dist_ic(d, KN_OP_add, a, x.kk / 2 * 256 + x.kk % 2 * 2);
 }
 
-/* pairs=1: the dwords of fragments [from, to), two and two: a byte for each of
- * two K steps and two fragments (gen/layout.h). */
+/* pairs=1: the dwords of fragments two and two, whose first is in [from, to): a byte for
+ * each of two K steps and two fragments (gen/layout.h). */
 static void
 read_pairs(struct dist *d, const struct kn_ins *i, uint32_t from, uint32_t to)
 {
@@ -119,7 +119,7 @@ read_pairs(struct dist *d, const struct kn_ins *i, uint32_t from, uint32_t to)
     uint32_t pitch = kn_geometry(d->in, &d->in->lds[lds]).pitch;
 
     dist_tile(d, i->dst)->pairs = 1;
-    for (uint32_t f = from; f < to; f += 2) {
+    for (uint32_t f = from + from % 2; f < to; f += 2) {
         struct kn_ins *n = dist_add(d, KN_OP_lds_ld,
                                     reg_of(d, i->dst, f, kn_v32));
 

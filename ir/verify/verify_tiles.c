@@ -257,8 +257,7 @@ check_read(const struct tiles *w, const struct kn_ins *i)
         return FAIL(w->f, i->at, "kk=%d, but %%%s has %u K steps",
                     i->attr[KN_A_kk], l->name, n);
     if (i->attr[KN_A_pairs] &&
-        (!l->shuf || i->attr[KN_A_kk] % 2 ||
-         fr.count % (2 * (uint32_t)i->attr[KN_A_parts])))
+        (!l->shuf || i->attr[KN_A_kk] % 2 || fr.count % 2))
         return FAIL(w->f, i->at, "pairs=1 reads shuffled scales of an even K "
                     "step, fragments two and two: not those of %%%s", l->name);
     if (i->attr[KN_A_one] && (l->elem != KN_T_f32 || l->side != 'b' ||
