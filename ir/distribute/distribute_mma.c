@@ -290,7 +290,8 @@ kiln_status
 expand_clear(struct dist *d, const struct kn_ins *i)
 {
     struct dist_tile *t = dist_tile(d, i->dst);
-    uint32_t n = kn_fragment(d->in, 'a').count * kn_fragment(d->in, 'b').count;
+    uint32_t rows = kn_fragment(d->in, 'a').count, cols = kn_fragment(d->in, 'b').count;
+    uint32_t n = rows * cols;
     uint32_t part = (uint32_t)i->attr[KN_A_part];
     uint32_t parts = (uint32_t)i->attr[KN_A_parts];
     struct kn_type type = dist_sum_type(d);
@@ -306,7 +307,7 @@ expand_clear(struct dist *d, const struct kn_ins *i)
                                  .reg = KN_NEW(d->c, kn_ref, n) };
     if (t->block)
         zero = dist_block_start(d);
-    for (uint32_t x = part * n / parts; x < (part + 1) * n / parts; x++) {
+    for (uint32_t x = part * rows / parts * cols; x < (part + 1) * rows / parts * cols; x++) {
         if (t->home)
             t->reg[x] = t->home[x];
         dist_move(d, reg_of(d, i->dst, x, type), zero);
