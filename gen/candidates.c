@@ -139,12 +139,15 @@ others_are_direct(const kiln_problem *p, const struct kn_config *four)
            !(p->scale == KILN_SCALE_MX32 && four->domain.ktail);
 }
 
-/* Tiles of the schedule `4-wave`: waves of 128 rows. Those below 256x256 are
- * for gfx942, those above it of the scored and who asks. */
+/* Tiles of the schedule `4-wave`. Those below 256x256 are for gfx942, those above it
+ * of the scored and who asks. */
 static const struct tile tiles_4wave[] = {
     { 256, 352, 2, 2, 0 }, { 256, 320, 2, 2, 0 }, { 256, 288, 2, 2, 0 },
     { 256, 256, 2, 2, 0 }, { 256, 192, 2, 2, 0 }, { 256, 128, 2, 2, 0 },
     { 128, 256, 1, 4, 0 }, { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 },
+    { 320, 256, 1, 4, 0 }, { 288, 256, 1, 4, 0 }, { 224, 256, 1, 4, 0 },
+    { 192, 256, 1, 4, 0 }, { 192, 192, 1, 4, 0 }, { 192, 128, 2, 2, 0 },
+    { 160, 256, 1, 4, 0 }, { 160, 128, 1, 4, 0 }, { 96, 256, 1, 4, 0 },
 };
 
 static const struct tile *

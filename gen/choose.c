@@ -311,7 +311,7 @@ check_given(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (!kn_shareable(g))
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%u tile cannot be shared by "
                        "%ux%u waves: each needs multiples of 16, at most 256 "
-                       "in all, %d columns with the schedule 4-wave",
+                       "in all, %d with the schedule 4-wave",
                        g->bm, g->bn, g->wm, g->wn, KN_WIDEST);
     if (g->stages > KN_MAX_STAGES)
         return kn_fail(c, KILN_BAD_INPUT, "--stages is 1 to %d", KN_MAX_STAGES);

@@ -37,7 +37,7 @@ uint32_t kn_natural_bk(struct kn_ctx *c, const kiln_problem *p);
 void kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p,
                    struct kn_config *g);
 
-/* Columns of a tile whose sums fill AGPRs and 96 VGPRs. */
+/* Rows or columns of a tile, beside 256, whose sums fill AGPRs and 96 VGPRs. */
 enum { KN_WIDEST = 352 };
 /* Each wave gets whole 16x16 blocks of the tile. */
 bool kn_shareable(const struct kn_config *g);

@@ -60,8 +60,9 @@ kn_natural_bk(struct kn_ctx *c, const kiln_problem *p)
 bool
 kn_shareable(const struct kn_config *g)
 {
-    return g->wm * g->wn <= 16 && g->bm <= 256 &&
-           g->bn <= (kn_reads_of(g) == KN_READS_TILE ? KN_WIDEST : 256) &&
+    uint32_t most = kn_reads_of(g) == KN_READS_TILE ? KN_WIDEST : 256;
+
+    return g->wm * g->wn <= 16 && g->bm <= most && g->bn <= most &&
            g->bm % (g->wm * 16) == 0 && g->bn % (g->wn * 16) == 0;
 }
 
@@ -87,7 +88,10 @@ kn_quantising_waves(const kiln_problem *p, struct kn_config *g)
 void
 kn_default_waves(const kiln_problem *p, struct kn_config *g)
 {
-    if (!g->wm) {
+    if (!g->wm && kn_reads_of(g) == KN_READS_TILE) {
+        g->wm = g->bm % 256 == 0 || g->bn % 64 ? 2 : 1;
+        g->wn = 4 / g->wm;
+    } else if (!g->wm) {
         g->wm = 2;
         g->wn = g->bm * g->bn >= 256 * 128 ? 4 : 2;
         kn_quantising_waves(p, g);

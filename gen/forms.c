@@ -41,14 +41,6 @@ tail_runs(const kiln_problem *p)
            p->k * kn_type_bits[p->b] % 128 == 0;
 }
 
-static uint32_t
-shares_of(const kiln_problem *p, const struct kn_config *g)
-{
-    struct kn_frag a = kn_fragment_of(p, g, 'a');
-
-    return kn_shares(g, &a);
-}
-
 /* Bytes of a K tile's row of the wider operand. */
 static uint32_t
 row_bytes(const kiln_problem *p, const struct kn_config *g)

@@ -58,8 +58,8 @@ static bool
 lags_by_quarters(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
-           g->copies == KN_COPIES_LINES && g->wn && g->bn % (g->wn * 64) == 0 &&
-           kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b');
+           g->copies == KN_COPIES_LINES && g->wn && g->bm % (g->wm * 64) == 0 &&
+           g->bn % (g->wn * 64) == 0 && kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b');
 }
 
 bool
@@ -198,6 +198,8 @@ kn_shares(const struct kn_config *g, const struct kn_frag *a)
 {
     if (kn_8wave_one_slot(g))
         return 4;
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return 8 / (a->ksteps < 8 ? a->ksteps : 8);
     if (kn_reads_of(g) == KN_READS_HALVES)
         return 4 / (a->ksteps < 4 ? a->ksteps : 4);
     return a->count >= 4 && a->ksteps > 1 ? a->count / 2 : a->count;
