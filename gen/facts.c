@@ -208,15 +208,16 @@ steps_of(const struct given *x, const struct kn_facts *f)
     return odd && reads != KN_READS_STEP ? 2 * turn : turn;
 }
 
-/* Each is copied behind a share; the 4-wave loop through registers has no
- * share to spare for a last one. */
+/* Each is copied behind a share, of which few are awaited soon: of the 4-wave loop one
+ * more where a share of the largest tiles is long, and one less through registers. */
 static int64_t
 pieces_of(const struct given *x)
 {
     uint32_t shares = kn_shares(x->g, &x->a);
 
     if (kn_reads_of(x->g) == KN_READS_TILE)
-        return (kn_direct(x->p, x->g) ? 7 : 6) - (int64_t)x->a.ksteps;
+        return kn_direct(x->p, x->g) && (x->a.ksteps > 1 || x->a.count * x->b.count < 64)
+                   ? 5 : 7 - (int64_t)x->a.ksteps - !kn_direct(x->p, x->g);
     return shares > 4 ? 4 : (int64_t)shares;
 }
 
