@@ -113,12 +113,21 @@ static const struct tile {
     { 256, 256, 2, 2, 0 }, { 256, 224, 2, 2, 0 }, { 256, 192, 2, 2, 0 },
     { 256, 160, 2, 2, 0 }, { 256, 128, 2, 2, 0 }, { 128, 256, 1, 4, 0 },
     { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 }, { 128, 128, 1, 4, 1 },
+    { 320, 256, 1, 4, 0 }, { 288, 256, 1, 4, 0 }, { 224, 256, 2, 2, 0 },
+    { 224, 256, 1, 4, 0 }, { 192, 256, 1, 4, 0 }, { 160, 256, 1, 4, 0 },
+    { 112, 256, 1, 4, 0 }, { 96, 256, 1, 4, 0 },  { 64, 256, 1, 4, 0 },
+    { 192, 192, 2, 2, 0 }, { 192, 192, 1, 4, 0 }, { 160, 192, 2, 2, 0 },
+    { 160, 192, 1, 4, 0 }, { 192, 128, 2, 2, 0 },
+    { 160, 128, 1, 4, 0 }, { 96, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 }, /* gfx942 */
     { 256, 128, 2, 4, 0 }, { 128, 256, 1, 8, 0 },
 };
 
-/* Of four: those that are persistent too, and those of eight waves, which wait
- * for weights that others convert. */
-enum { LARGEST = 6, EIGHT = 12 };
+/* Of four: those that are persistent too; from where on waves have no 128 rows, of which
+ * alone 6 bits are copied by lines, and which are not chosen by rows of two transposed
+ * operands at any byte, of which one alone takes much less; those whose two slots wait for
+ * memory longer than more slots of `simple` where LDS has room for them; and those of eight
+ * waves, which wait for weights that others convert. */
+enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 26, EIGHT = 29 };
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
@@ -328,15 +337,16 @@ try_config(struct bench *b, const struct kn_config *given)
     return stages;
 }
 
-/* Rows at any byte that have three slots have two where K is short (gen/fit.c), and
- * are chosen by those. */
+/* Rows at any byte are by K tiles: what they take of it by lines score_rows.c says. Those
+ * that have three slots have two where K is short (gen/fit.c), and are chosen by those. */
 static void
 try_row(struct bench *b, enum kn_schedule schedule,
         const struct tile *t, uint32_t bk, bool walks)
 {
     struct kn_config given = { .bm = t->bm, .bn = t->bn, .bk = bk, .wm = t->wm,
                                .wn = t->wn, .stages = t->stages,
-                               .schedule = schedule, .split_k = 1 };
+                               .schedule = schedule, .split_k = 1,
+                               .copies = b->k->odd ? KN_COPIES_TILES : KN_COPIES_OPEN };
 
     given.cus = walks ? GROUPS : 0;
     if (try_config(b, &given) == 3 && b->k->odd && !given.stages) {
@@ -422,6 +432,7 @@ run(struct bench *b)
     kiln_problem p = problem_of(b, &(struct kn_config){ 0 }, 0, 0, 0);
     bool gfx950 = b->target == KILN_GFX950;
     bool mx = b->k->scale == KILN_SCALE_MX32;
+    bool six = mx && kn_type_bits[b->k->a] == 6 && !b->k->shuffled;
     uint32_t bk = gfx950 || b->k->bk < 256 || b->k->shuffled
                       ? b->k->bk : 128; /* converted */
     uint32_t bk4 = b->k->shuffled && kn_type_bits[b->k->a] != 4 ? 128 : bk;
@@ -445,12 +456,16 @@ run(struct bench *b)
          * take 1.2 to 1.5 times what their score says. */
         if (!gfx950 && kn_widens_scaled(&p) && four[i].bm * four[i].bn == 128 * 128)
             continue;
+        if (i >= OTHER_ROWS && i < EIGHT &&
+            (six || kn_widens_scaled(&p) || (gfx950 && i >= FEW_SLOTS) ||
+             (b->k->odd && *b->layout == 't')))
+            continue;
         if (i >= EIGHT && (!gfx950 || !kn_widens_scaled(&p)))
             break;
         if (gfx950 && i < LARGEST && kn_walks(&p))
             try_row(b, KN_SCHED_4WAVE, &four[i], bk4, true);
         try_row(b, KN_SCHED_4WAVE, &four[i], bk4, false);
-        if (gfx950 && mx && kn_type_bits[b->k->a] == 6 && !b->k->odd && !b->k->shuffled)
+        if (gfx950 && six && !b->k->odd)
             try_row(b, KN_SCHED_4WAVE, &four[i], 256, false);
     }
 }
