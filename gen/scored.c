@@ -114,10 +114,10 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     return crowds(p, s, g) ? 1.03 : near ? 1.01 : 1.0125;
 }
 
-/* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, wider ones than 256, of
- * whose many rounds scores say up to 6 % too little, the smallest and above all shares of
- * them, and of `4-wave` where others have as many K tiles on their way, must be better than
- * others, not as good. */
+/* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, of `4-wave` small ones and by less
+ * those of other rows, and wider or taller ones than 256, of whose many rounds scores say up
+ * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
+ * have as many K tiles on their way, must be better than others, not as good. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *g)
 {
@@ -127,10 +127,12 @@ better_by(const kiln_problem *p, const struct kn_config *g)
         (kn_direct(p, g) || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
 
-    if (odd && !kn_schedules[g->schedule].asm_only)
+    if (odd && (!kn_schedules[g->schedule].asm_only || g->bm * g->bn < LARGE))
         return 1.03;
-    if (g->bn > 256)
+    if (g->bm > 256 || g->bn > 256)
         return 1.04;
+    if (g->bm % 128 && kn_schedules[g->schedule].asm_only)
+        return 1.01;
     if (g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY))
         return 1.05;
     return g->bm * g->bn < SMALL ? 1.03 : 1;
@@ -144,6 +146,16 @@ mostly_empty(const kiln_problem *p, const struct kn_score *s,
 {
     return s->bn > 2 * ((kn_b_columns(p) + 15) / 16 * 16) && s->bm >= g->bm &&
            s->bn >= g->bn && s->bm * s->bn > g->bm * g->bn;
+}
+
+/* Half of a `4-wave` tile and more has no rows of the output: small ones, of whose short K
+ * and many workgroups scores say too little. */
+static bool
+mostly_above(const kiln_problem *p, const struct kn_score *s)
+{
+    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
+
+    return kn_schedules[s->schedule].asm_only && s->bm < 128 && 2 * p->m <= s->bm * many;
 }
 
 /* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too. */
@@ -183,7 +195,7 @@ static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
 {
-    return mostly_empty(p, s, g) ||
+    return mostly_empty(p, s, g) || mostly_above(p, s) ||
            (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
