@@ -3,7 +3,9 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum only { ANY, DWORDS, PANELS };
+enum only { ANY, DWORDS, PANELS, LINES };
+
+enum { LINE = 128 * 8 };     /* bits */
 
 struct routed {              /* the columns of routed.def */
     kiln_target target;
@@ -48,9 +50,16 @@ slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
 static bool
 stands_for(const kiln_problem *p, enum only only)
 {
-    bool dwords = !p->k || (p->k + 31) / 32 % 4 == 0;
-
-    return only == ANY || (only == DWORDS ? dwords : p->b_layout != KILN_B_PLAIN);
+    switch (only) {
+    case DWORDS:
+        return !p->k || (p->k + 31) / 32 % 4 == 0;
+    case PANELS:
+        return p->b_layout != KILN_B_PLAIN;
+    case LINES:
+        return p->k * kn_type_bits[p->a] % LINE == 0 && p->k * kn_type_bits[p->b] % LINE == 0;
+    default:
+        return true;
+    }
 }
 
 /* Tokens to come count as many. */
