@@ -26,6 +26,13 @@ crowds(const kiln_problem *p, const struct kn_score *s,
            (g->split_k > 1 && p->m <= 64 && 2 * n > cus);
 }
 
+/* `4-wave` tiles of other rows than 128 and 256. */
+static bool
+other_rows(const struct kn_config *g)
+{
+    return kn_schedules[g->schedule].asm_only && g->bm % 128;
+}
+
 static bool
 same_tile(const struct kn_config *a, const struct kn_config *b)
 {
@@ -131,7 +138,7 @@ better_by(const kiln_problem *p, const struct kn_config *g)
         return 1.03;
     if (g->bm > 256 || g->bn > 256)
         return 1.04;
-    if (g->bm % 128 && kn_schedules[g->schedule].asm_only)
+    if (other_rows(g))
         return 1.01;
     if (g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY))
         return 1.05;
@@ -148,14 +155,18 @@ mostly_empty(const kiln_problem *p, const struct kn_score *s,
            s->bn >= g->bn && s->bm * s->bn > g->bm * g->bn;
 }
 
-/* Half of a `4-wave` tile and more has no rows of the output: small ones, of whose short K
- * and many workgroups scores say too little. */
+/* `4-wave` tiles of other rows than 128 and 256: of fewer than four K tiles; small ones of
+ * many rounds, or of which half and more has no rows of the output. */
 static bool
-mostly_above(const kiln_problem *p, const struct kn_score *s)
+other_rows_unknown(const kiln_problem *p, const struct kn_score *s)
 {
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
+    bool small = s->bm * s->bn < LARGE;
 
-    return kn_schedules[s->schedule].asm_only && s->bm < 128 && 2 * p->m <= s->bm * many;
+    if (!kn_schedules[s->schedule].asm_only || s->bm % 128 == 0)
+        return false;
+    return p->k < 4 * (int64_t)s->bk || (s->bm < 128 && 2 * p->m <= s->bm * many) ||
+           (small && kn_tiles_of(p, s->bm, s->bn) > 4 * (uint64_t)kn_cus(p));
 }
 
 /* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too. */
@@ -195,7 +206,7 @@ static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
 {
-    return mostly_empty(p, s, g) || mostly_above(p, s) ||
+    return mostly_empty(p, s, g) || other_rows_unknown(p, s) ||
            (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
@@ -353,7 +364,8 @@ of_lines(const kiln_problem *p, const struct kn_score *s,
 
 /* How many times shorter than the rules' choice; of groups, whose rows are not
  * known, between that with their average and where they differ; 0 where it is
- * longer with more. */
+ * longer with more, and of `4-wave` tiles that powers of two are no multiples of
+ * with their average. */
 static double
 gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
      const struct best *b)
@@ -364,7 +376,7 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
         return of_lines(p, s, g, b);
     if (!differ(p))
         return even;
-    if (b->more_us < kn_score_of(&b->more, g, s))
+    if (b->more_us < kn_score_of(&b->more, g, s) || (even < 1 && other_rows(g)))
         return 0;
     for (size_t i = 0; i < sizeof more_of / sizeof *more_of; i++)
         uneven *= b->uneven_us[i] / kn_score_uneven(p, g, s, more_of[i]);
@@ -461,7 +473,7 @@ static void
 divide_last(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
             struct kn_config try, struct best *b)
 {
-    if (s->walks || !kn_schedules[s->schedule].asm_only ||
+    if (s->walks || !kn_schedules[s->schedule].asm_only || other_rows_unknown(p, s) ||
         !take_score(p, s, &try))
         return;
     try.split_after = kn_cus(p) * s->residents;
