@@ -119,6 +119,8 @@ static const struct tile {
     { 192, 192, 2, 2, 0 }, { 192, 192, 1, 4, 0 }, { 160, 192, 2, 2, 0 },
     { 160, 192, 1, 4, 0 }, { 192, 128, 2, 2, 0 },
     { 160, 128, 1, 4, 0 }, { 96, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 }, /* gfx942 */
+    { 128, 128, 1, 4, 2 }, { 112, 128, 1, 4, 2 }, { 96, 128, 1, 4, 2 },
+    { 80, 128, 1, 4, 2 },
     { 256, 128, 2, 4, 0 }, { 128, 256, 1, 8, 0 },
 };
 
@@ -127,7 +129,7 @@ static const struct tile {
  * operands at any byte, of which one alone takes much less; those whose two slots wait for
  * memory longer than more slots of `simple` where LDS has room for them; and those of eight
  * waves, which wait for weights that others convert. */
-enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 26, EIGHT = 29 };
+enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 26, EIGHT = 33 };
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
