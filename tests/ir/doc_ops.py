@@ -155,7 +155,7 @@ SENTENCES = {
     "read": "fragments of K step `kk=` (share `part=` of `parts=`); "
             "`pairs=1`: shuffled scales of two and two, for two K steps; `one=1`: "
             "all columns of a wave have one factor",
-    "clear": "accumulators of zeros (share `part=` of `parts=`)",
+    "clear": "accumulators of zeros (share `part=` of `parts=` of the rows)",
     "mma": "accumulate A * B, with scales if given (share `part=` of `parts=` of A's rows; "
            "`half=1`, `half=2`: of half of B's columns)",
     "mma.block": "accumulate A * B times the scales of the K block",
