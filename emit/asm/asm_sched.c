@@ -95,6 +95,7 @@ struct stream {
     size_t *op, *least;      /* place; matrix instructions in front of it */
     size_t *other;           /* operations of the other kind in front of it */
     size_t n, done, load, past;
+    size_t beside;           /* those that issue beside matrix instructions, others behind */
 };
 
 enum { LDS_STREAM, REST_STREAM, STREAMS };
@@ -137,6 +138,7 @@ divide(const struct run *r, struct stream s[STREAMS], size_t *matrix)
         x->load += weight(&a->op[k]);
         x->other[x->n] = needed(r, &s[!kind_of(&a->op[k])], k);
         x->least[x->n] = earliest(r, k);
+        x->beside = x->n + 1;
         if (x->least[x->n++] == SIZE_MAX)
             return false;
     }
@@ -156,7 +158,7 @@ static size_t
 room_behind(const struct kn_asm *a, const struct kn_asm_op *x,
             const struct stream s[STREAMS], size_t matrices)
 {
-    size_t all = s[LDS_STREAM].n + s[REST_STREAM].n;
+    size_t all = s[LDS_STREAM].beside + s[REST_STREAM].beside;
     size_t room = kn_mfma_cycles(a->f->target, &(struct kn_inst){
                       .op = x->isa, .cbsz = x->cbsz, .blgp = x->blgp }) / 4;
     size_t need = (all + matrices - 1) / matrices;
@@ -174,7 +176,7 @@ put_due(struct kn_asm *a, struct stream s[STREAMS], const size_t m[3],
     for (int k = 0; k < STREAMS; k++) {
         struct stream *x = &s[k];
 
-        while (x->done < x->n && x->past * (m[1] - 1) < m[0] * x->load &&
+        while (x->done < x->beside && x->past * (m[1] - 1) < m[0] * x->load &&
                x->least[x->done] <= m[0] && *at - from < m[2] &&
                x->other[x->done] <= s[!k].done)
             put_next(a, x, out, at);
@@ -232,6 +234,21 @@ takes_products(const struct stream *rest, size_t matrices)
     return matrices && n >= matrices;
 }
 
+/* From the first packed f32 on, which would wait for the end of the matrix run, where
+ * enough to issue beside all of it comes before. */
+static void
+hold_packed(const struct kn_asm *a, struct stream *x, size_t matrices)
+{
+    size_t n = 0;
+
+    while (n < x->n && !(kn_isa[a->op[x->op[n]].isa].flags & KN_IF_PK32))
+        n++;
+    if (n < 2 * matrices)
+        return;
+    for (x->beside = n; n < x->n; n++)
+        x->load -= weight(&a->op[x->op[n]]);
+}
+
 static void
 spread(const struct run *r)
 {
@@ -254,6 +271,8 @@ spread(const struct run *r)
     }
     if (!m[1] || !(l->n + x->n))
         return;
+    if (kn_targets[a->f->target].packed_waits && !takes_products(x, m[1]))
+        hold_packed(a, x, m[1]);
     for (size_t k = r->from; k < r->to; k++) {
         if (!kn_asm_is_matrix(&a->op[k]))
             continue;
