@@ -32,8 +32,10 @@ kn_reads_of(const struct kn_config *g)
  * one, 'a' or 'b', are; whether one that may be has rows that begin inside lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
 bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
-/* Both operands are loaded by lines on their way through registers. */
+/* Operands are loaded by lines on their way through registers, of an A that is quantised
+ * there B alone; whether this one is. */
 bool kn_shifts_lines(const kiln_problem *p, const struct kn_config *g);
+bool kn_shifts(const kiln_problem *p, const struct kn_config *g, int side);
 /* Rows along K as they are, whole lines a K tile. */
 bool kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side);
 /* `simple` with lines of 6-bit types in slots in turn; `stages` are lines. */

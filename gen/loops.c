@@ -95,7 +95,8 @@ kn_share_k(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
 {
-    return g->copies == KN_COPIES_LINES && kn_in_lines(p, g, side) && !kn_line_ring(p, g);
+    return g->copies == KN_COPIES_LINES && kn_in_lines(p, g, side) && !kn_line_ring(p, g) &&
+           (side == 'b' || !kn_prequant(p));
 }
 
 uint32_t
@@ -107,7 +108,7 @@ kn_lines_apart(const kiln_problem *p)
 bool
 kn_straddles(const kiln_problem *p, const struct kn_config *g)
 {
-    return (kn_in_lines(p, g, 'a') && row_bits(p, 'a') % (8 * KN_LINE)) ||
+    return (!kn_prequant(p) && kn_in_lines(p, g, 'a') && row_bits(p, 'a') % (8 * KN_LINE)) ||
            (kn_in_lines(p, g, 'b') && row_bits(p, 'b') % (8 * KN_LINE));
 }
 

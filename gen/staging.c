@@ -194,25 +194,42 @@ kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side)
            (side == 'a' || (!p->b_layout && !kn_gated(p)));
 }
 
-/* Rows of 8 or 16 lanes, of which a step has a multiple of 16. */
+/* Rows along K of 8 or 16 lanes, of which a step has a multiple of 16, that LDS has as
+ * memory does. */
 static bool
-in_rings(const kiln_problem *p, const struct kn_config *g)
+in_rings(const kiln_problem *p, const struct kn_config *g, int side)
 {
-    uint32_t lanes = g->bk * kn_type_bits[p->a] / 128, threads = g->wm * g->wn * 64;
+    kiln_type t = side == 'a' ? p->a : p->b;
+    uint32_t lanes = g->bk * kn_type_bits[t] / 128, threads = g->wm * g->wn * 64;
 
-    return kn_type_bits[p->a] == kn_type_bits[p->b] && (lanes == 8 || lanes == 16) &&
-           threads / lanes % 16 == 0;
+    return kn_in_lines(p, g, side) && (lanes == 8 || lanes == 16) && threads / lanes % 16 == 0 &&
+           kn_stored(p, t) == staged(p, t);
+}
+
+/* Beside an A that is quantised on its way B alone. */
+static bool
+any_in_rings(const kiln_problem *p, const struct kn_config *g)
+{
+    return in_rings(p, g, 'b') &&
+           (kn_prequant(p) ||
+            (in_rings(p, g, 'a') && kn_type_bits[p->a] == kn_type_bits[p->b]));
+}
+
+bool
+kn_shifts(const kiln_problem *p, const struct kn_config *g, int side)
+{
+    return kn_shifts_lines(p, g) && in_rings(p, g, side);
 }
 
 bool
 kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return g->copies == KN_COPIES_LINES && !kn_direct(p, g) && kn_ahead(p, g) > 1 &&
-           kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b') && in_rings(p, g) &&
+           any_in_rings(p, g) &&
            (kn_reads_of(g) != KN_READS_TILE || p->scale != KILN_SCALE_MX32 ||
             g->bm * g->bn <= 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u)) &&
            (g->stages <= 3 || p->scale != KILN_SCALE_BLOCK128) &&
-           !kn_dequant(p) && !kn_prequant(p) && !p->quant && p->math != KILN_MATH_BF16X3 &&
+           !kn_dequant(p) && !p->quant && p->math != KILN_MATH_BF16X3 &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
            !g->cus && !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k' &&
            !kn_wide_sums(p);
