@@ -8,6 +8,17 @@
 
 enum { FEW_TURNS = 8, LEAST_SLICE = 512 }; /* K tiles; elements */
 
+/* Of operands through registers not weights that are widened, and MX types of 256 K alone: more
+ * waves load what scales there are of fewer K (measured). */
+static bool
+loads_pay(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_direct(p, g) ||
+           (!kn_dequant(p) && (p->scale != KILN_SCALE_MX32 ||
+                               (g->bk == 256 && kn_type_bits[p->a] != 6 &&
+                                kn_type_bits[p->b] != 6)));
+}
+
 /* Tiles in which each share adds up a slice: eight waves have more of its loads and stores
  * under way than four. Scales of few K tiles, which twice as many waves read, and slices
  * of few elements take what that gains. Unscaled products are sooner, too, but tails that
@@ -19,7 +30,7 @@ eight_pay(const kiln_problem *p, const struct kn_config *g)
     uint32_t area = g->bm * g->bn;
 
     if (!kn_targets[p->target].scaled || kn_reads_of(g) != KN_READS_STEP || g->cus ||
-        g->wm * g->wn != 4 || !kn_direct(p, g) || !kn_form_assembly(p, g) ||
+        g->wm * g->wn != 4 || !loads_pay(p, g) || !kn_form_assembly(p, g) ||
         kn_type_bits[p->a] > 16 || (turned && g->domain.ktail))
         return false;
     if (!kn_joins_slices(p, g))
