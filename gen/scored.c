@@ -169,12 +169,19 @@ other_rows_unknown(const kiln_problem *p, const struct kn_score *s)
            (small && kn_tiles_of(p, s->bm, s->bn) > 4 * (uint64_t)kn_cus(p));
 }
 
-/* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too. */
+/* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too; of
+ * 4 bits, whose K tile is long, where rows begin at lines as well, but for tiles so wide
+ * that they are one round. */
 static bool
-loads_ahead(const kiln_problem *p, const struct kn_score *s)
+loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
-    return p->scale == KILN_SCALE_MX32 && kn_class_is_odd(s->class) &&
-           kn_schedules[s->schedule].asm_only && p->k < 2 * (int64_t)s->bk;
+    bool four = kn_type_bits[p->a] == 4 && kn_type_bits[p->b] == 4;
+    bool round = s->bn > 256 && kn_tiles_of(p, s->bm, s->bn) <= kn_cus(p);
+    bool brief = four && !round && !kn_schedules[g->schedule].asm_only &&
+                 3 * p->k < 2 * (int64_t)s->bk;
+
+    return p->scale == KILN_SCALE_MX32 && kn_schedules[s->schedule].asm_only &&
+           (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk));
 }
 
 /* Groups whose last tiles, of some rows, are much of what they have; or several of some K,
@@ -211,7 +218,7 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
-           loads_ahead(p, s) ||
+           loads_ahead(p, s, g) ||
            (converts_in_one_slot(p, s->stages, s->bk) &&
             (few_tiles(p, s) || long_rows(p, s))) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
