@@ -76,6 +76,28 @@ enlarge(struct dist *d, kn_ref amax, kn_ref byte, kn_ref mag[4])
     dist_add(d, KN_OP_end, 0);
 }
 
+/* Saturating differences need no third operand, of which memory has the time where little
+ * of it is spare: what only streams would be promised more than its peak (docs/quant.md). */
+static kn_ref
+lowered(struct dist *d, kn_ref mag, kn_ref base, kn_ref minus)
+{
+    mag = dist_pair_op(d, KN_OP_umax, mag, base);
+    if (minus)
+        return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_shl, mag, 3), minus);
+    return dist_ic(d, KN_OP_shl, dist_pair_op(d, KN_OP_sub, mag, base), 3);
+}
+
+static kn_ref
+minus_of(struct dist *d, kn_ref byte, int64_t near)
+{
+    kn_ref minus = dist_ic(d, KN_OP_shl, byte, 10);
+
+    if (kn_targets[d->in->target].memory_spare >= 20)
+        return 0;
+    minus = dist_op(d, KN_OP_sub, kn_v32, dist_int(d, near << 10), minus);
+    return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_shl, minus, 16), minus);
+}
+
 /* The exponents are taken from both halves at once, of which the lower borrows nothing. */
 void
 dist_halves(struct dist *d, const struct dist_halves *x, kn_ref mag[4])
@@ -90,11 +112,9 @@ dist_halves(struct dist *d, const struct dist_halves *x, kn_ref mag[4])
     enlarge(d, x->amax, byte, mag);
     base = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_shl, byte, 7), -(near << 7));
     base = dist_perm(d, base, base, 0x01000100);
-    minus = dist_op(d, KN_OP_sub, kn_v32, dist_int(d, near << 10), dist_ic(d, KN_OP_shl, byte, 10));
-    minus = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_shl, minus, 16), minus);
+    minus = minus_of(d, byte, near);
     for (int h = 0; h < 4; h++) {
-        mag[h] = dist_pair_op(d, KN_OP_umax, mag[h], base);
-        mag[h] = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_shl, mag[h], 3), minus);
+        mag[h] = lowered(d, mag[h], base, minus);
         mag[h] = dist_op(d, KN_OP_fmul, dist_vec(KN_T_f16, 2), dist_as(d, KN_T_f16, 2, mag[h]),
                          dist_as(d, KN_T_f16, 2, less));
         mag[h] = dist_as(d, KN_T_i32, 1, mag[h]);
