@@ -384,21 +384,16 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* Rows that are loaded by lines on their way through registers: of two lines a K tile as much
  * is in flight without; in small tiles the way into the loop, which is a K tile longer,
- * counts. Beside an A that is quantised, in large tiles of eight waves that have the
- * registers, where not every other row begins at a line (measured on gfx950). */
+ * counts (measured on gfx950). Not chosen beside an A that is quantised: the check of the
+ * machine code does not derive where a row's lanes turn (docs/check.md). */
 static bool
 shifts_pay(const kiln_problem *p, const struct kn_config *g)
 {
     int64_t tiles = p->k / (g->split_k ? g->split_k : 1) / g->bk;
-    bool small = g->bm * g->bn < 96 * 128 || (kn_lines_apart(p) < 2 && !kn_prequant(p));
+    bool small = g->bm * g->bn < 96 * 128 || kn_lines_apart(p) < 2;
 
-    if (kn_prequant(p) && (g->wm * g->wn != 8 || g->bm * g->bn < 128 * 128 ||
-                           g->bm * g->bn > 128 * 192 ||
-                           p->ldb * kn_type_bits[p->b] % (4 * KN_LINE) == 0))
-        return false;
-    return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 &&
-           g->bk * kn_type_bits[p->b] <= 8 * KN_LINE &&
-           tiles >= (small ? 12 : kn_prequant(p) ? 10 : 4);
+    return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 && !kn_prequant(p) &&
+           g->bk * kn_type_bits[p->a] <= 8 * KN_LINE && tiles >= (small ? 12 : 4);
 }
 
 /* A slot more than of tiles, since the next one's must be there too; of 4-wave four, or
@@ -431,7 +426,7 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
 {
     bool step = kn_reads_of(g) == KN_READS_STEP, direct = kn_direct(p, g);
     uint32_t least = step ? 3 : 2;
-    uint32_t most = step && direct ? g->stages > 1 ? g->stages + 1 : 3 : kn_prequant(p) ? 3 : 4;
+    uint32_t most = step && direct ? g->stages > 1 ? g->stages + 1 : 3 : 4;
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     if (given->copies || !(kn_straddles(p, g) || kn_breaks_lines(p, g)) ||

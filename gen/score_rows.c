@@ -223,24 +223,13 @@ shifted(const struct kn_config *g, bool few)
     return (g->stages > 3 || g->bm * g->bn >= 128 * 64 ? 0.76 : 1.1) + (few ? 0.1 : 0);
 }
 
-/* The same of B beside an A that is quantised: of 12 tiles and lengths of K. */
-static double
-shifted_alone(const kiln_problem *p, const struct kn_config *g, int64_t turns)
-{
-    return (turns < 12 ? 0.92 : turns < 28 ? 0.89 : 0.82) +
-           (p->b == KILN_I8 || g->bm * g->bn < 96 * 192 ? 0.04 : 0);
-}
-
 static double
 by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
-    int64_t turns = p->k / (g->split_k ? g->split_k : 1) / g->bk;
-    bool few = turns < 12;
+    bool few = p->k / (g->split_k ? g->split_k : 1) < 12 * (int64_t)g->bk;
 
     if (!kn_class_is_odd(s->class) || !kn_shifts_lines(p, g))
         return 1;
-    if (kn_prequant(p))
-        return shifted_alone(p, g, turns);
     return kn_lines_apart(p) < 2 ? (1 + shifted(g, few)) / 2 : shifted(g, few);
 }
 
