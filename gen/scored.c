@@ -37,7 +37,7 @@ static bool
 same_tile(const struct kn_config *a, const struct kn_config *b)
 {
     return a->schedule == b->schedule && a->bm == b->bm && a->bn == b->bn &&
-           a->bk == b->bk;
+           a->bk == b->bk && a->wm == b->wm && a->wn == b->wn;
 }
 
 /* Whether scales come in lines that other copies have driven out of the L1 until
