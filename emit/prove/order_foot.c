@@ -129,9 +129,7 @@ kn_foot_of(struct kn_feet *f, const struct kn_machine *m,
     struct kn_foot x = { .from = LDS_MOST };
     struct shape s = shape_of(i);
     const struct kn_held *held = s.reg < KN_NREG ? m->now[s.reg] : &kn_held_unknown;
-    bool either = held->kind == KN_V_EITHER, open = false;
-    const struct kn_held *of[] = { either ? held->of[0] : held,
-                                   either ? held->of[1] : held };
+    bool one = held->kind != KN_V_CASES, open = false;
 
     if (!f->owner)
         f->owner = KN_NEW(f->c, uint16_t, LDS_MOST);
@@ -139,11 +137,11 @@ kn_foot_of(struct kn_feet *f, const struct kn_machine *m,
         uint64_t lanes = lanes_active(m, w);
 
         for (; lanes; lanes &= lanes - 1)
-            for (unsigned k = 0; k < 1u + either; k++) {
+            for (unsigned k = 0; k < (one ? 1 : held->is.n); k++) {
                 unsigned lane[] = { w, (unsigned)__builtin_ctzll(lanes) };
                 uint32_t at;
 
-                if (lane_address(m, &s, of[k], lane, &at))
+                if (lane_address(m, &s, one ? held : held->is.of[k], lane, &at))
                     mark_lane(f, &s, at, w, &x);
                 else
                     open = true;

@@ -45,16 +45,27 @@ kn_reg_of(const struct kn_opnd *o, unsigned k)
 }
 
 /* What a register holds: UNKNOWN; ALIKE: not known, but the same in all waves
- * that are here, lane by lane; KNOWN where `known` says; EITHER: in each lane one
- * of two that are KNOWN. A vector has 64 lanes
+ * that are here, lane by lane; KNOWN where `known` says; CASES: in each lane one of a
+ * few that are KNOWN (of a lane mask in its lane's bit). A vector has 64 lanes
  * a wave, a scalar one. Values are unique: equal ones are one pointer. */
-enum { KN_V_UNKNOWN, KN_V_ALIKE, KN_V_KNOWN, KN_V_EITHER };
+enum { KN_V_UNKNOWN, KN_V_ALIKE, KN_V_KNOWN, KN_V_CASES };
+
+enum { KN_CASES_MOST = 4 };
+struct kn_held;
+/* cause: the instruction, + 1, whose result decides which of them a lane has; 0: none that
+ * decides others' too. alike: which of them, too, is the same in all waves. */
+struct kn_cases {
+    unsigned n;
+    uint32_t cause;
+    bool alike;
+    const struct kn_held *of[KN_CASES_MOST];
+};
 struct kn_held {
     uint8_t kind, per;       /* per: 64 or 1 */
     bool alike;              /* not UNKNOWN, and the same in all waves */
     uint64_t *known;         /* [waves], a bit a lane */
     uint32_t *x;             /* [waves * per] */
-    const struct kn_held *of[2]; /* EITHER */
+    struct kn_cases is;      /* CASES */
     uint64_t hash;
     const struct kn_held *chain;
 };
@@ -96,10 +107,8 @@ const struct kn_held *kn_held_intern(struct kn_machine *m, unsigned per);
 const struct kn_held *kn_held_select(struct kn_machine *m, uint16_t mask,
                                    const struct kn_held *a,
                                    const struct kn_held *b);
-/* In each lane what of[0] holds or what of[1] holds; alike: which of them, too, is
- * the same in all waves. */
-const struct kn_held *kn_held_either(struct kn_machine *m,
-                                   const struct kn_held *const of[2], bool alike);
+/* In each lane one of x's values; unknown where one of these is. */
+const struct kn_held *kn_held_cases(struct kn_machine *m, const struct kn_cases *x);
 /* Lane k of the draft from v. */
 void kn_draft_lane(struct kn_machine *m, unsigned per, unsigned k,
                    const struct kn_held *v);

@@ -137,24 +137,40 @@ kn_held_select(struct kn_machine *m, uint16_t mask, const struct kn_held *a,
     return kn_held_intern(m, per);
 }
 
-const struct kn_held *
-kn_held_either(struct kn_machine *m, const struct kn_held *const of[2],
-               bool alike)
+static bool
+same_cases(const struct kn_cases *a, const struct kn_cases *b)
 {
-    const struct kn_held *a = of[0], *b = of[1];
-    uint64_t hash = kn_mix(a->hash ^ kn_mix(b->hash));
-    struct kn_held *v;
+    for (unsigned k = 0; k < a->n; k++)
+        if (a->of[k] != b->of[k])
+            return false;
+    return a->n == b->n && a->cause == b->cause && a->alike == b->alike;
+}
 
-    if (a == b || a->kind != KN_V_KNOWN || b->kind != KN_V_KNOWN)
-        return a == b ? a : &kn_held_unknown;
-    alike = alike && a->alike && b->alike;
-    for (const struct kn_held *x = m->bucket[hash % KN_HELD_HASH]; x; x = x->chain)
-        if (x->kind == KN_V_EITHER && x->of[0] == a && x->of[1] == b &&
-            x->alike == alike)
-            return x;
+const struct kn_held *
+kn_held_cases(struct kn_machine *m, const struct kn_cases *x)
+{
+    struct kn_cases is = { .n = x->n, .cause = x->cause, .alike = x->alike };
+    uint64_t hash = x->cause;
+    struct kn_held *v;
+    bool differ = false;
+
+    for (unsigned k = 0; k < x->n; k++) {
+        if (x->of[k]->kind != KN_V_KNOWN)
+            return &kn_held_unknown;
+        is.of[k] = x->of[k];
+        is.alike = is.alike && x->of[k]->alike;
+        hash = kn_mix(hash ^ x->of[k]->hash);
+        differ |= x->of[k] != x->of[0];
+    }
+    if (!differ)
+        return x->of[0];
+    for (const struct kn_held *y = m->bucket[hash % KN_HELD_HASH]; y; y = y->chain)
+        if (y->kind == KN_V_CASES && same_cases(&y->is, &is))
+            return y;
     v = KN_NEW(m->c, struct kn_held, 1);
-    *v = (struct kn_held){ .kind = KN_V_EITHER, .per = KN_LANE, .alike = alike, .of = { a, b },
-                           .hash = hash, .chain = m->bucket[hash % KN_HELD_HASH] };
+    *v = (struct kn_held){ .kind = KN_V_CASES, .per = is.of[0]->per, .alike = is.alike,
+                           .is = is, .hash = hash,
+                           .chain = m->bucket[hash % KN_HELD_HASH] };
     return m->bucket[hash % KN_HELD_HASH] = v;
 }
 

@@ -236,9 +236,9 @@ join_two(struct walker *x, int32_t fork, const struct arrival *a,
     for (unsigned r = 0; r < KN_NREG; r++) {
         const struct kn_held *u = a->now[r], *v = b->now[r];
 
-        if (kn_has(&f.written, r) && u->kind == KN_V_ALIKE)
+        if (kn_has(&f.written, r) && u->kind != KN_V_KNOWN && u->alike)
             u = &kn_held_unknown;
-        if (kn_has(&f.written, r) && v->kind == KN_V_ALIKE)
+        if (kn_has(&f.written, r) && v->kind != KN_V_KNOWN && v->alike)
             v = &kn_held_unknown;
         x->m->now[r] = kn_held_select(x->m, f.side[0], u, v);
     }

@@ -94,6 +94,15 @@ SLOTS = ("s_mov_b32 s9, 0; L: v_add_u32 v6, s9, v1; v_add_u32 v7, s9, v2; "
          "ds_write_b32 v6, v0; s_waitcnt lgkmcnt(0); s_barrier; "
          "ds_read_b32 v3, v7; s_waitcnt lgkmcnt(0); s_xor_b32 s9, s9, SIZE" +
          AGAIN)
+# v10: a work-item's dword of its wave's 256 bytes, turned by what nobody knows; v9: by how
+# many bytes; the dwords that would lie before the wave's go behind (or, BEFORE, do not)
+PHASE = "v_mul_lo_u32 v9, v0, s0; v_and_b32 v9, 12, v9; "
+TURN = "v_and_b32 v10, 0xfc, v1; v_sub_u32 v10, v10, v9; v_and_b32 v11, 0x300, v1; "
+BEFORE = PHASE + TURN
+WRAP = ("v_cmp_gt_i32 vcc, 0, v10; v_add_u32 v12, 0x100, v10; s_nop 1; "
+        "v_cndmask_b32 v10, v10, v12, vcc; ")
+TURNED = "v_add_u32 v10, v11, v10; ds_write_b32 v10, v0; s_waitcnt lgkmcnt(0); "
+OWN_READ = "ds_read_b32 v3, v1; s_waitcnt lgkmcnt(0)"
 HALF = "s_cmp_lt_u32 s8, 2; s_cbranch_scc%d %s; s_barrier; %s: "
 ORDER = [
     (None, 0, 0, WRITE + "s_barrier; " + READ),
@@ -113,6 +122,15 @@ ORDER = [
     # two slots in turn, told apart by what a register holds
     (None, 0, 0, SLOTS.replace("SIZE", "0x400")),
     ("no barrier since another wave's", 1, 1, SLOTS.replace("SIZE", "0")),
+    # a wave's rows turned in themselves, one that may leave its wave's, and a turn of
+    # which a later one knows nothing, though one instruction made both
+    (None, 0, 0, BEFORE + WRAP + TURNED + OWN_READ),
+    (None, 0, 0, BEFORE + WRAP + TURNED + "s_barrier; " + READ),
+    ("no barrier publishes", 1, 1, BEFORE + WRAP + TURNED + READ),
+    ("no barrier publishes", 1, 1, BEFORE + TURNED + OWN_READ),
+    ("clean but for LDS order (1 addresses not derived)", 0, 1,
+     "v_mov_b32 v9, 0; L: v_mov_b32 v12, v9; s_add_u32 s0, s0, s1; " + PHASE[:-2] + AGAIN +
+     "; v_sub_u32 v9, v9, v12; " + TURN + WRAP + TURNED + OWN_READ),
     # one wave only; half of them a barrier behind
     (None, 0, 0, "s_cmp_lg_u32 s8, 0; s_cbranch_scc1 L; " + WRITE +
      "L: s_barrier; ds_read_b32 v3, v0; s_waitcnt lgkmcnt(0)"),
