@@ -384,16 +384,31 @@ kn_shorten_bk(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* Rows that are loaded by lines on their way through registers: of two lines a K tile as much
  * is in flight without; in small tiles the way into the loop, which is a K tile longer,
- * counts (measured on gfx950). Not chosen beside an A that is quantised: the check of the
- * machine code does not derive where a row's lanes turn (docs/check.md). */
+ * counts (measured on gfx950). Beside an A that is quantised, rows that begin at 16 bytes are
+ * as fast by tiles, and larger tiles lose a slot's registers. */
 static bool
 shifts_pay(const kiln_problem *p, const struct kn_config *g)
 {
     int64_t tiles = p->k / (g->split_k ? g->split_k : 1) / g->bk;
     bool small = g->bm * g->bn < 96 * 128 || kn_lines_apart(p) < 2;
+    kiln_type by_lines = kn_prequant(p) ? p->b : p->a;
 
-    return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 && !kn_prequant(p) &&
-           g->bk * kn_type_bits[p->a] <= 8 * KN_LINE && tiles >= (small ? 12 : 4);
+    if (kn_prequant(p) && (g->bm * g->bn > 128 * 256 || g->domain.align_b >= 16))
+        return false;
+    return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 &&
+           g->bk * kn_type_bits[by_lines] <= 8 * KN_LINE && tiles >= (small ? 12 : 4);
+}
+
+/* Beside an A that is quantised a slot more than three gains nothing in tiles of many sums
+ * and takes their registers. */
+static uint32_t
+most_slots(const kiln_problem *p, const struct kn_config *g)
+{
+    bool step = kn_reads_of(g) == KN_READS_STEP;
+
+    if (kn_prequant(p) && g->bm * g->bn >= 96 * 128)
+        return 3;
+    return step && kn_direct(p, g) ? g->stages > 1 ? g->stages + 1 : 3 : 4;
 }
 
 /* A slot more than of tiles, since the next one's must be there too; of 4-wave four, or
@@ -424,9 +439,8 @@ bool
 kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
                 const struct kn_config *given, struct kn_config *g)
 {
-    bool step = kn_reads_of(g) == KN_READS_STEP, direct = kn_direct(p, g);
-    uint32_t least = step ? 3 : 2;
-    uint32_t most = step && direct ? g->stages > 1 ? g->stages + 1 : 3 : 4;
+    bool direct = kn_direct(p, g);
+    uint32_t least = kn_reads_of(g) == KN_READS_STEP ? 3 : 2, most = most_slots(p, g);
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     if (given->copies || !(kn_straddles(p, g) || kn_breaks_lines(p, g)) ||

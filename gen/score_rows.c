@@ -230,7 +230,8 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
 
     if (!kn_class_is_odd(s->class) || !kn_shifts_lines(p, g))
         return 1;
-    return kn_lines_apart(p) < 2 ? (1 + shifted(g, few)) / 2 : shifted(g, few);
+    return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2
+                                                   : shifted(g, few);
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch

@@ -133,7 +133,8 @@ better_by(const kiln_problem *p, const struct kn_config *g)
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
         (kn_direct(p, g) || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
-
+    if (kn_prequant(p) && kn_shifts_lines(p, g))
+        return 1.08;
     if (odd && (!kn_schedules[g->schedule].asm_only || g->bm * g->bn < LARGE))
         return 1.03;
     if (g->bm > 256 || g->bn > 256)
