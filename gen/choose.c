@@ -274,10 +274,11 @@ choose_rest(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 static kiln_status
 refuse_fit(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t need = kn_tile_registers(c, p, g), have = kn_register_limit(g);
-    uint32_t least = kn_least_stages(p, g);
+    uint32_t least = kn_least_stages(p, g), have = kn_register_limit(g), need;
     struct kn_config two = *g;
 
+    two.stages = g->stages ? g->stages : least;
+    need = kn_tile_registers(c, p, &two);
     if (need == KN_TOO_NARROW)
         return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile with %ux%u waves "
                        "is too large for rows that do not start at "
@@ -289,7 +290,6 @@ refuse_fit(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     if (g->stages && g->stages < least)
         return kn_fail(c, KILN_BAD_INPUT, "a loop that fills LDS directly "
                        "needs at least %u stages, not %u", least, g->stages);
-    two.stages = g->stages ? g->stages : least;
     return kn_fail(c, KILN_BAD_INPUT, "a %ux%ux%u tile needs with %u stages "
                    "%u bytes of LDS of %u", g->bm, g->bn, g->bk, two.stages,
                    kn_tile_lds(c, p, &two),
