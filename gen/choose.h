@@ -3,6 +3,7 @@
 #ifndef KN_CHOOSE_H
 #define KN_CHOOSE_H
 
+#include "forms.h"
 #include "gen.h"
 #include "routed.h"
 
@@ -14,14 +15,14 @@ kn_form_open(const struct kn_config *g)
 }
 
 /* Whether runs of rows out of LDS take fewer stores than columns of accumulators:
- * where N or C is not aligned. The sum of a small tile, or of few columns, with beta 1
+ * where those would be single. The sum of a small tile, or of few columns, with beta 1
  * waits for C either way (docs/families.md, Stores). */
 static inline bool
 kn_runs_pay(const kiln_problem *p, const struct kn_config *g)
 {
     bool large = g->bm * g->bn >= 64 * 64 && (!p->n || p->n >= g->bn);
 
-    return g->domain.vec == 1 && !g->cus && (!p->beta || large);
+    return kn_stores_singly(p, g) && !g->cus && (!p->beta || large);
 }
 
 /* What follows the choice of a tile. */

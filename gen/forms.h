@@ -28,6 +28,15 @@ kn_reads_of(const struct kn_config *g)
     return kn_schedules[g->schedule].reads;
 }
 
+/* Whether a store has single columns: C's rows are of no whole runs, and what is stored is
+ * f64, rounded at random, or added to what must be loaded so. Others are four columns at
+ * any byte (docs/families.md, Stores). */
+static inline bool
+kn_stores_singly(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->domain.vec == 1 && (p->beta || p->round || kn_type_bits[p->out] > 32);
+}
+
 /* Whether rows of one operand or both may be copied by lines; whether those of this
  * one, 'a' or 'b', are; whether one that may be has rows that begin inside lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);

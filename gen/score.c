@@ -314,6 +314,8 @@ singly(const kiln_problem *p, const struct kn_config *g,
     double each = stores_by_lds(p, g, s) ? 0.2
                 : kn_type_bits[p->out] > 16 ? 0.55 : 0.43;
 
+    if (!kn_stores_singly(p, g))
+        each = 0.02;
     return g->domain.vec == 1 ? each * g->bm * least(kn_tile_columns(p, g), (double)p->n) : 0;
 }
 

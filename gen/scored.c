@@ -215,7 +215,7 @@ unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
 {
     return mostly_empty(p, s, g) || other_rows_unknown(p, s) ||
-           (kn_family_of(p)->ragged == 'k' && g->domain.vec == 1 &&
+           (kn_family_of(p)->ragged == 'k' && kn_stores_singly(p, g) &&
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
@@ -233,7 +233,7 @@ static bool
 may_score(const kiln_problem *p, const struct kn_config *given)
 {
     return kn_form_open(given) && !given->schedule && !given->lowering &&
-           !given->store && !kn_family_of(p)->routed && p->m &&
+           given->store != KN_STORE_LDS && !kn_family_of(p)->routed && p->m &&
            p->n && p->k &&
            !(kn_few_widened(p) && kn_type_bits[p->b] == 6);
 }

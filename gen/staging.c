@@ -364,7 +364,7 @@ six_batches(const kiln_problem *p, const struct kn_config *g)
     return (kn_type_bits[p->a] != 6 && kn_type_bits[p->b] != 6) ||
            kn_reads_of(g) == KN_READS_TILE ||
            (kn_reads_of(g) == KN_READS_STEP && g->bm * g->bn >= 256 * 128 &&
-            g->domain.vec > 1);
+            !kn_stores_singly(p, g));
 }
 
 /* Batches of MX scales whose rows are no whole dwords go through registers the

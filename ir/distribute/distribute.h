@@ -427,6 +427,10 @@ struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
  * offset is dist_row_offset's. */
 struct dist_out dist_out_named(struct dist *d, const struct kn_ins *i,
                                struct dist_rows *r);
+/* Elements first .. first + n - 1 of an accumulator. */
+kn_ref dist_elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n);
+/* `store` through the LDS tile it names (distribute_runs.c). */
+kiln_status dist_store_runs(struct dist *d, const struct kn_ins *i, const struct dist_out *o);
 /* What the output holds where an accumulator will be stored: the offsets, the
  * bytes on their way, the four of them as `elem`. */
 struct dist_old {

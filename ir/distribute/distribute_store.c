@@ -1,6 +1,6 @@
 /* distribute_store.c - accumulators to memory: by fragment, by pairs of
- * fragments, through LDS, or to the rows that ids name; added to what is there
- * if C is asked for. Where a lane's accumulators are: distribute_epilogue.c. */
+ * fragments, at any byte, or to the rows that ids name (through LDS:
+ * distribute_runs.c); added to what is there if C is asked for. Where a lane's accumulators are: distribute_epilogue.c. */
 #include "distribute.h"
 
 struct dist_out
@@ -46,8 +46,8 @@ out_offset(struct dist *d, const struct dist_out *o, kn_ref row_off, kn_ref col)
     return dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
-static kn_ref
-elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n)
+kn_ref
+dist_elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n)
 {
     kn_ref x = dist_op(d, KN_OP_slice, dist_vec(dist_acc_type(d, v).elem, n), v, 0);
 
@@ -115,29 +115,37 @@ store_codes(struct dist *d, const struct dist_out *o, kn_ref acc,
     }
 }
 
+/* Not of codes. */
+static kn_ref
+as_stored(struct dist *d, const struct dist_out *o, kn_ref acc)
+{
+    struct kn_type t = dist_acc_type(d, acc);
+
+    if (o->elem == KN_T_i32)  /* LLVM splits integer vectors it sees taken
+                                 apart into scalars all through the loop */
+        return dist_op(d, KN_OP_bits, dist_vec(KN_T_f32, t.n), acc, 0);
+    return o->elem == t.elem ? acc : dist_op(d, KN_OP_cvt, dist_vec(o->elem, t.n), acc, 0);
+}
+
 static void
 store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
                kn_ref row_off, kn_ref col)
 {
     struct kn_type t = dist_acc_type(d, acc);
-    kn_ref v = acc;
+    kn_ref v;
 
     if (dist_is_code(o->elem)) {
         store_codes(d, o, acc, row_off, col);
         return;
     }
-    if (o->elem == KN_T_i32)  /* LLVM splits integer vectors it sees taken
-                                 apart into scalars all through the loop */
-        v = dist_op(d, KN_OP_bits, dist_vec(KN_T_f32, t.n), acc, 0);
-    else if (o->elem != t.elem)
-        v = dist_op(d, KN_OP_cvt, dist_vec(o->elem, t.n), acc, 0);
+    v = as_stored(d, o, acc);
     for (uint32_t n = 0; n < t.n; n += o->vec) {
         kn_ref c = dist_ic(d, KN_OP_add, col, n), x = v, off;
         struct kn_ins *s;
 
         off = out_offset(d, o, row_off, c);
         if (o->vec < t.n)
-            x = elements(d, v, n, o->vec);
+            x = dist_elements(d, v, n, o->vec);
         s = dist_add(d, o->store, 0);
         s->arg[0] = o->r;
         s->arg[1] = off;
@@ -147,161 +155,77 @@ store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
     }
 }
 
-/* ---- the store through LDS ----
+/* ---- rows at any byte ----
  *
- * A wave writes 16 rows of its part of the tile to rows of LDS of its own, by
- * accumulator, and reads them by row: lanes next to each other store columns
- * next to each other. Nobody else touches its bytes and LDS operations of one
- * wave keep their order: no barrier, no wait beyond that for the values. */
-struct shuffle {
-    const struct dist_out *o;
-    kn_ref slot, base;       /* LDS, and the wave's first byte in it */
-    kn_ref row0, col0;       /* the wave's first row and column in the tile */
-    uint32_t pitch, cols;    /* bytes of a row of LDS; columns of the wave */
-    uint32_t size, run;      /* bytes a column; columns a lane stores */
-    uint8_t elem;            /* type in LDS */
-};
-
-static struct shuffle
-shuffle(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
+ * Where N or C's rows are no whole runs (vec=1), four columns are stored at once all the
+ * same, since memory takes them at any byte (docs/hardware.md); of a tile whose last four
+ * are not all of the output those that are, one by one. */
+static bool
+is_loose(const struct dist_out *o)
 {
-    const struct kn_lds *l = &d->in->lds[KN_REF_LDS(i->arg[7])];
-    struct dist_epilogue e = dist_epilogue(d, dist_tile(d, i->arg[0]));
-    struct shuffle s = { .o = o, .slot = i->arg[7], .cols = e.b.count * 16,
-                         .pitch = kn_geometry(d->in, l).pitch,
-                         .size = kn_elems[l->elem].bits / 8,
-                         .elem = l->elem };
-
-    s.run = o->vec == 1 ? 1 : 16 / s.size;
-    s.base = dist_ic(d, KN_OP_mul, d->wave, 16 * s.pitch);
-    s.row0 = dist_ic(d, KN_OP_mul, d->wave_m, e.a.count * 16);
-    s.col0 = dist_ic(d, KN_OP_mul, d->wave_n, s.cols);
-    return s;
+    return o->vec == 1 && o->size <= 4 && o->store == KN_OP_stg && !o->dice->rolls;
 }
 
-static void
-write_rows(struct dist *d, const struct shuffle *s, const kn_ref *acc)
-{
-    kn_ref at = dist_i2(d, KN_OP_add, s->base,
-                        dist_ic(d, KN_OP_mul, d->t, s->pitch));
-
-    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, d->q, 4 * s->size));
-    for (uint32_t y = 0; y < s->cols / 16; y++) {
-        kn_ref v = dist_as_type(d, dist_moved(d, s->o->dice, y, acc[y]), s->elem);
-        struct kn_ins *n = dist_add(d, KN_OP_lds_st, 0);
-
-        n->arg[0] = s->slot;
-        n->arg[1] = at;
-        n->arg[2] = v;
-        n->attr[KN_A_offset] = (int32_t)(y * 16 * s->size);
-        n->attr[KN_A_elem] = s->elem;
-    }
-}
-
-/* off where all of `n` columns from col on exist, or with `part` where not all
- * of `n` do but `part` of them; else DIST_NEVER. vec=4: N is a multiple of 4. */
+/* off + the column's bytes where `there` holds. */
 static kn_ref
-run_offset(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref col,
-           bool part)
+offset_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_ref there)
 {
-    kn_ref last = dist_ic(d, KN_OP_add, col, s->run - 1), arg[3];
+    kn_ref pick[] = { there,
+                      dist_i2(d, KN_OP_add, at[0], dist_ic(d, KN_OP_mul, at[1], o->size)),
+                      dist_int(d, DIST_NEVER) };
 
-    arg[0] = dist_op(d, part ? KN_OP_sge : KN_OP_slt, kn_vb1, last,
-                     s->o->ncols);
-    if (part)
-        arg[0] = dist_op(d, KN_OP_band, kn_vb1, arg[0],
-                         dist_op(d, KN_OP_slt, kn_vb1, col, s->o->ncols));
-    arg[1] = off;
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
+    return dist_op3(d, KN_OP_select, kn_v32, pick);
 }
 
+/* at: the row's offset, the column of four. */
 static void
-put_run(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref v)
+store_four(struct dist *d, const struct dist_out *o, kn_ref acc, const kn_ref at[2])
 {
-    dist_stg(d, s->o->r, off, v, s->o->elem);
+    struct dist_out four = *o;
+    kn_ref last = dist_ic(d, KN_OP_add, at[1], 3), off;
+
+    four.vec = 4;
+    off = offset_where(d, o, at, dist_op(d, KN_OP_slt, kn_vb1, last, o->ncols));
+    if (dist_is_code(o->elem))
+        dist_store_codes(d, &four, off, dist_codes(d, o->elem, o->sat, acc));
+    else
+        dist_stg(d, o->r, off, as_stored(d, o, acc), o->elem);
 }
 
-/* v += what the output holds there. */
+/* Those of four that are there where the last is not. */
 static void
-add_run(struct dist *d, const struct shuffle *s, kn_ref off, kn_ref v)
+store_rest(struct dist *d, const struct dist_out *o, kn_ref acc, const kn_ref at[2])
 {
-    kn_ref c = dist_temp(d, dist_vec(s->o->elem, s->run));
-    struct kn_ins *l = dist_add(d, KN_OP_ldg, c);
+    kn_ref part = dist_op(d, KN_OP_sge, kn_vb1, dist_ic(d, KN_OP_add, at[1], 3), o->ncols);
+    bool code = dist_is_code(o->elem);
+    kn_ref v = code ? dist_codes(d, o->elem, o->sat, acc) : as_stored(d, o, acc);
 
-    l->arg[0] = s->o->r;
-    l->arg[1] = off;
-    l->attr[KN_A_elem] = s->o->elem;
-    dist_apply(d, KN_OP_fadd, v, dist_as_type(d, c, KN_T_f32), 0);
-}
+    for (uint32_t n = 0; n < 3; n++) {
+        kn_ref one[] = { at[0], dist_ic(d, KN_OP_add, at[1], n) };
+        kn_ref there = dist_op(d, KN_OP_slt, kn_vb1, one[1], o->ncols), off;
 
-/* Run `step` * 64 + lane of the 16 rows from row x * 16 on; surplus lanes
- * repeat the last one. */
-static void
-store_run(struct dist *d, const struct shuffle *s, uint32_t x, uint32_t step,
-          bool add)
-{
-    uint32_t per = s->cols / s->run;
-    kn_ref c = dist_ic(d, KN_OP_add, d->lane, step * 64), row, col, at, v, off;
-    struct kn_ins *l;
-
-    if ((step + 1) * 64 > 16 * per)
-        c = dist_ic(d, KN_OP_umin, c, 16 * per - 1);
-    row = dist_ic(d, KN_OP_udiv, c, per);
-    col = dist_ic(d, KN_OP_urem, c, per);
-    col = dist_ic(d, KN_OP_mul, col, s->run);
-    at = dist_i2(d, KN_OP_add, s->base, dist_ic(d, KN_OP_mul, row, s->pitch));
-    at = dist_i2(d, KN_OP_add, at, dist_ic(d, KN_OP_mul, col, s->size));
-    v = dist_temp(d, dist_vec(s->elem, s->run));
-    l = dist_add(d, KN_OP_lds_ld, v);
-    l->arg[0] = s->slot;
-    l->arg[1] = at;
-    l->attr[KN_A_elem] = s->elem;
-    l->attr[KN_A_own] = 1;
-    row = dist_i2(d, KN_OP_add, row, dist_ic(d, KN_OP_add, s->row0, x * 16));
-    col = dist_i2(d, KN_OP_add, col, s->col0);
-    off = dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_mul, row, s->o->pitch),
-                  dist_ic(d, KN_OP_mul, col, s->o->size));
-    at = run_offset(d, s, off, col, false);
-    if (add)
-        add_run(d, s, at, v);
-    if (dist_is_code(s->o->elem)) {
-        dist_store_codes(d, s->o, at, dist_codes(d, s->o->elem, s->o->sat, v));
-        dist_add(d, KN_OP_sched, 0);
-        return;
+        off = offset_where(d, o, one, dist_op(d, KN_OP_band, kn_vb1, part, there));
+        if (code)
+            dist_store_codes(d, o, off, n ? dist_ic(d, KN_OP_shr, v, 8 * n) : v);
+        else
+            dist_stg(d, o->r, off, dist_elements(d, v, n, 1), o->elem);
     }
-    v = s->elem == KN_T_f32 && s->o->size == 2 ? dist_as_type(d, v, s->o->elem) : v;
-    put_run(d, s, at, v);
-    if (s->run > s->o->vec)
-        put_run(d, s, run_offset(d, s, off, col, true),
-                elements(d, v, 0, s->o->vec));
-    dist_add(d, KN_OP_sched, 0); /* each read stays an instruction */
 }
 
-static kiln_status
-store_shuffled(struct dist *d, const struct kn_ins *i, const struct dist_out *o)
+/* The n fragments of a row of blocks, the first at column at[1]. */
+static void
+store_loose(struct dist *d, const struct dist_out *o, const kn_ref *acc, uint32_t n,
+            const kn_ref at[2])
 {
-    struct dist_tile *t = dist_tile(d, i->arg[0]);
-    struct shuffle s = shuffle(d, i, o);
-    uint32_t nrow = t->nreg / (s.cols / 16), per = s.cols / s.run;
-    uint32_t part = (uint32_t)i->attr[KN_A_part];
-    uint32_t parts = (uint32_t)i->attr[KN_A_parts];
+    kn_ref odd = dist_ic(d, KN_OP_and, o->ncols, 3);
 
-    if (s.pitch < s.cols * s.size)
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a row of the LDS tile "
-                          "has %u bytes, a wave's row %u", s.pitch,
-                          s.cols * s.size);
-    if (i->attr[KN_A_add] && s.elem != KN_T_f32)
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a sum that is added "
-                          "to the output passes LDS as f32, to be rounded "
-                          "once");
-    for (uint32_t x = part * nrow / parts; x < (part + 1) * nrow / parts; x++) {
-        dist_dice_row(d, o->dice, x);
-        write_rows(d, &s, t->reg + x * (s.cols / 16));
-        for (uint32_t step = 0; step * 64 < 16 * per; step++)
-            store_run(d, &s, x, step, i->attr[KN_A_add] != 0);
-    }
-    return KILN_OK;
+    odd = dist_op(d, KN_OP_ne, kn_sb1, odd, dist_int(d, 0));
+    for (uint32_t y = 0; y < n; y++)
+        store_four(d, o, acc[y], (kn_ref[]){ at[0], dist_ic(d, KN_OP_add, at[1], y * 16) });
+    dist_add(d, KN_OP_if, 0)->arg[0] = odd;
+    for (uint32_t y = 0; y < n; y++)
+        store_rest(d, o, acc[y], (kn_ref[]){ at[0], dist_ic(d, KN_OP_add, at[1], y * 16) });
+    dist_add(d, KN_OP_end, 0);
 }
 
 /* Two fragments next to each other, y of a row and the next, as 8 columns a lane:
@@ -375,7 +299,7 @@ store_wide(struct dist *d, const struct dist_out *o, const struct dist_epilogue 
                           dist_ic(d, KN_OP_mul, cols[y / 2], o->size));
         pick[2] = dist_int(d, DIST_NEVER);
         store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick),
-                   elements(d, v[y / 2], 0, 4));
+                   dist_elements(d, v[y / 2], 0, 4));
     }
     dist_add(d, KN_OP_end, 0);
 }
@@ -404,7 +328,13 @@ store_row(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
             dist_apply(d, KN_OP_fadd, reg[n],
                        dist_out_old(d, o, &old, dist_acc_type(d, reg[n]).elem), 0);
         }
-        store_fragment(d, o, dist_moved(d, o->dice, y, reg[n]), row, col);
+        if (!is_loose(o))
+            store_fragment(d, o, dist_moved(d, o->dice, y, reg[n]), row, col);
+    }
+    if (is_loose(o)) {
+        kn_ref first = dist_ic(d, KN_OP_add, e->col0, of.from % e->b.count * 16);
+
+        store_loose(d, o, reg + of.from, of.to - of.from, (kn_ref[]){ row, first });
     }
     dist_add(d, KN_OP_sched, 0); /* keeps later rows' loads from piling up */
 }
@@ -459,7 +389,7 @@ expand_store(struct dist *d, const struct kn_ins *i)
     KN_TRY(dist_dice(d, i, &dice));
     o.dice = &dice;
     if (KN_REF_TAG(i->arg[7]) == KN_R_LDS)
-        return store_shuffled(d, i, &o);
+        return dist_store_runs(d, i, &o);
     if (o.vec == 8 && (e.b.count % 2 || e.b.count > 16))
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "store vec=8 needs "
                           "waves of 32 to 256 columns, by 32");
