@@ -112,23 +112,30 @@ kn_score_layout(const kiln_problem *p)
          : about_b(p) ? KILN_NT : KILN_TN;
 }
 
-/* Rows of nt count where a layout was not measured. */
+static size_t
+rows_of(const kiln_problem *p, enum kn_class class, kiln_layout layout,
+        const struct kn_score **first)
+{
+    size_t n = 0;
+
+    for (const struct kn_score *s = kn_scores; s < kn_scores + kn_nscores; s++)
+        if (s->target == p->target && s->class == class && s->layout == layout && !n++)
+            *first = s;
+    return n;
+}
+
+/* Where a layout was not measured of rows that begin oddly those of aligned ones count,
+ * or of nt. */
 size_t
 kn_scores_of(const kiln_problem *p, const struct kn_score **first)
 {
-    enum kn_class class = kn_class_of(p);
+    enum kn_class class = kn_class_of(p), even = aligned_class(p);
     kiln_layout layout = kn_score_layout(p);
-    size_t n = 0, nt = 0;
+    size_t n = rows_of(p, class, layout, first);
 
-    for (const struct kn_score *s = kn_scores; s < kn_scores + kn_nscores; s++) {
-        if (s->target != p->target || s->class != class)
-            continue;
-        if (s->layout == layout && !n++)
-            *first = s;
-        if (s->layout == KILN_NT && layout != KILN_NT && !nt++ && !n)
-            *first = s;
-    }
-    return n ? n : nt;
+    if (!n && class != even)
+        n = rows_of(p, even, layout, first);
+    return n ? n : rows_of(p, class, KILN_NT, first);
 }
 
 enum likeness { SAME, OTHER_SLOTS, OTHER_WAVES };
