@@ -88,6 +88,9 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
     return p->layout != KILN_NT ? 1.06 : 1.04;
 }
 
+/* Of a layout that was not measured, by rows of nt (docs/choosing.md). */
+static const double other_layout_lead = 1.15;
+
 /* The lead that scores must give g over `from`: a quarter of what the ratio of two
  * scores errs by, half of groups, whose rows may be few, and of short loops, since
  * scores know their ends least; more is lost by what they would have chosen
@@ -102,6 +105,8 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
     bool near = four && g->schedule == from->schedule;
     char ragged = kn_family_of(p)->ragged;
 
+    if (s->layout != kn_score_layout(p))
+        return other_layout_lead;
     if (p->k < 4 * (int64_t)g->bk)
         return lead_of_few(p, from, g);
     if (joins && kn_targets[p->target].scaled)
@@ -206,6 +211,15 @@ long_rows(const kiln_problem *p, const struct kn_score *s)
            p->k * kn_type_bits[p->a] / 8 > LONG_ROWS;
 }
 
+/* Operands that are widened as they are read, down K, where rows along K were measured:
+ * large tiles of eight waves wait for that. */
+static bool
+widens_down(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
+    return s->layout != kn_score_layout(p) && s->bm * s->bn > 128 * 128 &&
+           kn_elems[kn_shape_of(p, g).ta].bits > kn_type_bits[p->a];
+}
+
 /* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
  * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored
  * an element a lane; a loop straight from memory where K is long; one slot of half a line
@@ -214,7 +228,7 @@ static bool
 unknown(const kiln_problem *p, const struct kn_score *s,
         const struct kn_config *g)
 {
-    return mostly_empty(p, s, g) || other_rows_unknown(p, s) ||
+    return mostly_empty(p, s, g) || other_rows_unknown(p, s) || widens_down(p, s, g) ||
            (kn_family_of(p)->ragged == 'k' && kn_stores_singly(p, g) &&
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
@@ -527,7 +541,7 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     if (!may_score(p, given))
         return false;
     row = kn_score_row(p, g);
-    if (!row || s->layout != kn_score_layout(p))
+    if (!row)
         return false;
     b = best_of(p, row, &from, 0);
     for (; n--; s++) {
