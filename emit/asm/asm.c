@@ -9,7 +9,7 @@ static const struct attempt {
     uint32_t order, few;
 } attempts[] = {
     { true, KN_ASM_FAR, KN_ASM_FEW }, { true, KN_ASM_NEAR, KN_ASM_FEW },
-    { true, 0, KN_ASM_FEW }, { true, 0, 0 }, { false, 0, 0 },
+    { false, KN_ASM_FAR, KN_ASM_FEW }, { true, 0, KN_ASM_FEW }, { true, 0, 0 }, { false, 0, 0 },
 };
 
 /* From operations to registers; *lack as kn_asm_allocate. */
