@@ -297,7 +297,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         return routed_stages(c, p, g, one);
     want = 1 + (65535 + one) / one;
     g->stages = 2;
-    if (kn_direct(p, g) && kn_scale_batch(p, g))
+    if (kn_direct(p, g) && p->scale == KILN_SCALE_MX32 && kn_scale_batch(p, g))
         return kn_reads_of(g) == KN_READS_STEP
                    ? kn_filled_stages(p, g, batched_stages(p, g, one, most)) : 2;
     /* A second slot behind a persistent walk spills what is staged. */

@@ -171,9 +171,29 @@ batches_slots(const kiln_problem *p, const struct kn_config *g)
     return g->stages == (kn_8wave_one_slot(g) ? 1 : 2);
 }
 
+/* f32 of 128-blocks: 16 bytes of a row for four K tiles, of which each would ask for the
+ * row's line again; where LDS has room beside slots that are filled directly. */
+enum { BLOCKS_TOGETHER = 4 };
+
+static bool
+batches_blocks(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t bits = 32 * BLOCKS_TOGETHER;
+    uint32_t tile = kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]);
+
+    return p->scale == KILN_SCALE_BLOCK128 && kn_reads_of(g) == KN_READS_STEP &&
+           g->stages > 1 && kn_direct(p, g) && !p->scale_layout && g->bk == 128 &&
+           (!p->k || p->k > 2 * (int64_t)g->bk) &&
+           kn_family_of(p)->ragged != 'k' && !kn_family_of(p)->routed &&
+           g->stages * tile + kn_scale_slots(g) * kn_copied(g, bits, bits) <=
+               kn_targets[p->target].lds;
+}
+
 uint32_t
 kn_scale_batch(const kiln_problem *p, const struct kn_config *g)
 {
+    if (batches_blocks(p, g))
+        return BLOCKS_TOGETHER;
     if (p->scale != KILN_SCALE_MX32 || !kn_schedules[g->schedule].batch ||
         !batches_slots(p, g) ||
         p->scale_layout || g->bk > 256 ||
