@@ -382,15 +382,27 @@ masks_lanes(const struct kn_asm_op *op, size_t n)
     return false;
 }
 
+/* Copies beside products, each when the queue takes it: the products behind them go
+ * ahead. Of sums in AGPRs there are too few registers for what comes of that. */
+static bool
+has_copies(const struct kn_asm *a, size_t from, size_t to)
+{
+    for (size_t n = from; n < to && a->accumulators <= a->few; n++)
+        if (kn_asm_fills_lds(&a->op[n]))
+            return true;
+    return false;
+}
+
 void
 kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far)
 {
     struct kn_ctx *c = a->c;
+    bool paced = far || has_copies(a, from, to);
     struct order r = { .a = a, .op = a->op + from, .n = (uint32_t)(to - from),
-                       .ahead = far ? FAR_AHEAD : a->order };
+                       .ahead = paced ? FAR_AHEAD : a->order };
     struct kn_asm_op *out = KN_NEW(c, struct kn_asm_op, r.n);
 
-    r.pace = far ? WAVE_PACE * kn_waves(a->f) : ISSUE;
+    r.pace = paced ? WAVE_PACE * kn_waves(a->f) : ISSUE;
     if (r.pace > MOST_PACE)
         r.pace = MOST_PACE;
     if (masks_lanes(r.op, r.n))
