@@ -320,29 +320,68 @@ scale_down(struct select *s, const struct kn_asm_opnd xq[2], uint64_t m, int32_t
     VALU(s, v_lshrrev_b32, q, kn_imm(k - 1), q);
 }
 
-/* By a constant: floor(x m / 2^(32 + k)) is x / y for every x where m is
- * 2^(32 + k) / y rounded up and m y exceeds 2^(32 + k) by at most 2^k
+/* Floor(x m / 2^(32 + k)) is x / by for every x below 2^(32 - spare) where m is
+ * 2^(32 + k) / by rounded up and m by exceeds 2^(32 + k) by at most 2^(k + spare)
  * (Granlund and Montgomery 1994, theorem 4.2): of 7 and some others m has 33 bits. */
+struct magic {
+    uint64_t m;              /* 0: none */
+    int32_t k;
+};
+
+static struct magic
+magic_of(struct kn_asm_opnd y, int spare)
+{
+    uint64_t by = y.kind == KN_ASM_IMM ? (uint32_t)y.v >> spare : 0;
+    struct magic x = { 0, 0 };
+
+    for (; by > 2 && x.k < 31; x.k++) {
+        x.m = (1ull << (32 + x.k)) / by + 1;
+        if (x.m * by - (1ull << (32 + x.k)) <= 1ull << (x.k + spare))
+            break;
+    }
+    if (x.m >> 33)
+        x.m = 0;
+    return x;
+}
+
 static bool
 divide_lanes(struct select *s, bool remainder)
 {
     struct kn_asm_opnd x = kn_asm_arg(s, 0), y = kn_asm_arg(s, 1), q;
-    uint64_t by = y.kind == KN_ASM_IMM ? (uint32_t)y.v : 0, m = 0;
-    int32_t k = 0;
+    struct magic by = magic_of(y, 0);
 
-    for (; by > 2 && k < 31; k++) {
-        m = (1ull << (32 + k)) / by + 1;
-        if (m * by - (1ull << (32 + k)) <= 1ull << k)
-            break;
-    }
-    if (!m || m >> 33)
+    if (!by.m)
         return false;
     q = remainder ? kn_asm_new(s->a, KN_ASM_V, 1) : kn_asm_dst(s);
-    scale_down(s, (struct kn_asm_opnd[]){ x, q }, m, k);
+    scale_down(s, (struct kn_asm_opnd[]){ x, q }, by.m, by.k);
     if (remainder) {
         VALU(s, v_mul_lo_u32, q, q, y);
         VALU(s, v_sub_u32, kn_asm_dst(s), x, q);
     }
+    return true;
+}
+
+/* A uniform number by a constant whose m has 32 bits, of an even one with half of both. */
+static bool
+divide_by_constant(struct select *s, bool remainder)
+{
+    struct kn_asm_opnd x = kn_asm_scalar(s, kn_asm_arg(s, 0)), y = kn_asm_arg(s, 1);
+    struct kn_asm_opnd q = kn_asm_new(s->a, KN_ASM_S, 1);
+    int half = magic_of(y, 0).m >> 32 && y.v % 2 == 0;
+    struct magic by = magic_of(y, half);
+
+    if (!by.m || by.m >> 32)
+        return false;
+    if (half)
+        ADD(s, s_lshr_b32, 1, q, x, kn_imm(1));
+    ADD(s, s_mul_hi_u32, 1, q, half ? q : x, kn_imm((int32_t)(uint32_t)by.m));
+    if (by.k)
+        ADD(s, s_lshr_b32, 1, q, q, kn_imm(by.k));
+    if (remainder) {
+        ADD(s, s_mul_i32, 1, q, q, y);
+        ADD(s, s_sub_u32, 1, q, x, q);
+    }
+    kn_asm_copy(s, kn_asm_dst(s), q);
     return true;
 }
 
@@ -366,7 +405,7 @@ quotient(struct select *s, bool remainder)
             divide_by_uniform(s, kn_asm_scalar(s, y), remainder);
         else
             kn_asm_lack(s, "division by lane");
-    } else {
+    } else if (!divide_by_constant(s, remainder)) {
         kn_asm_copy(s, kn_asm_dst(s), divide(s, remainder));
     }
 }
