@@ -382,14 +382,24 @@ masks_lanes(const struct kn_asm_op *op, size_t n)
     return false;
 }
 
+/* Whether copies are under way behind the wait in front of operation n. */
+static bool
+leaves_copies(const struct kn_asm *a, size_t n)
+{
+    while (n && !(a->op[n].isa == KN_I_s_waitcnt && a->op[n].vm < 63))
+        n--;
+    return a->op[n].isa == KN_I_s_waitcnt && a->op[n].vm;
+}
+
 /* Copies beside products, each when the queue takes it: the products behind them go
- * ahead. Of sums in AGPRs there are too few registers for what comes of that. */
+ * ahead. Not of two slots, whose next wait is for them; of sums in AGPRs there are too few
+ * registers for what comes of that. */
 static bool
 has_copies(const struct kn_asm *a, size_t from, size_t to)
 {
     for (size_t n = from; n < to && a->accumulators <= a->few; n++)
         if (kn_asm_fills_lds(&a->op[n]))
-            return true;
+            return leaves_copies(a, from);
     return false;
 }
 
