@@ -172,7 +172,8 @@ batches_slots(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* f32 of 128-blocks: 16 bytes of a row for four K tiles, of which each would ask for the
- * row's line again; where LDS has room beside slots that are filled directly. */
+ * row's line again; where LDS has room beside slots that are filled directly. Of few rows
+ * a long K alone pays for a loop of two batches (measured). */
 enum { BLOCKS_TOGETHER = 4 };
 
 static bool
@@ -180,10 +181,11 @@ batches_blocks(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t bits = 32 * BLOCKS_TOGETHER;
     uint32_t tile = kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]);
+    int64_t share = p->k / (g->split_k ? g->split_k : 1), least = g->bm < 48 ? 20 : 2;
 
     return p->scale == KILN_SCALE_BLOCK128 && kn_reads_of(g) == KN_READS_STEP &&
            g->stages > 1 && kn_direct(p, g) && !p->scale_layout && g->bk == 128 &&
-           (!p->k || p->k > 2 * (int64_t)g->bk) &&
+           (!p->k || share > least * g->bk) &&
            kn_family_of(p)->ragged != 'k' && !kn_family_of(p)->routed &&
            g->stages * tile + kn_scale_slots(g) * kn_copied(g, bits, bits) <=
                kn_targets[p->target].lds;
