@@ -155,6 +155,20 @@ held(const struct given *x, const struct kn_facts *f)
     return f->PARTS > 1 && f->KSTEPS % 2 == 0 && x->a.count * x->b.count <= 16 ? 2 : 1;
 }
 
+/* Products that are scaled before they are added: LLVM has registers for one share, and so
+ * has who keeps sums in AGPRs; of two K tiles, whose reads nothing hides, the first share
+ * is sooner there alone. */
+static bool
+share_apart(const struct given *x, const struct kn_facts *f)
+{
+    enum { FEW_SUMS = 16 };  /* of 16x16 */
+    bool shortest = x->p->k && x->p->k <= 2 * (int64_t)x->g->bk;
+
+    return f->scaled_by_hand &&
+           (!f->direct || x->g->lowering != KN_LOWERING_ASM || shortest ||
+            x->a.count * x->b.count > FEW_SUMS);
+}
+
 /* Of A that is quantised, whose arithmetic takes as long as the products of large tiles;
  * LLVM waits for more than a share's loads. A share has loads of its own, and both runs
  * of a row that has two. */

@@ -272,6 +272,17 @@ kn_register_slots(struct kn_ctx *c, const kiln_problem *p, const struct kn_confi
                ? 2 : 1;
 }
 
+/* Groups and batches of 128-blocks, which LLVM has no scalars for: as assembly where no
+ * workgroup shares a compute unit, which in two slots several do. */
+static bool
+alone(const kiln_problem *p, const struct kn_config *g)
+{
+    uint64_t n = kn_tiles_of(p, g->bm, g->bn) * (g->split_k ? g->split_k : 1);
+
+    return p->scale == KILN_SCALE_BLOCK128 && g->lowering != KN_LOWERING_LLVM && !g->cus &&
+           kn_form_assembly(p, g) && n && n <= kn_cus(p);
+}
+
 /* Slots worth having: with direct copies about 64 KB on their way to a
  * compute unit cover the latency of memory (docs/loops.md). Each copy of
  * each slot holds a scalar register for its M0, so tiles with scales, and
@@ -281,7 +292,7 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     bool ragged = g->cus || kn_family_of(p)->ragged || kn_family_of(p)->batch;
     uint32_t most = p->scale < KILN_SCALE_BLOCK128 ? ragged ? 5 : 6
-                  : ragged ? 2 : 4;
+                  : ragged && !alone(p, g) ? 2 : 4;
     uint32_t one, want;
 
     if (kn_direct_to_reg(g))

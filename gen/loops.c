@@ -181,7 +181,8 @@ batches_blocks(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t bits = 32 * BLOCKS_TOGETHER;
     uint32_t tile = kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]);
-    int64_t share = p->k / (g->split_k ? g->split_k : 1), least = g->bm < 48 ? 20 : 2;
+    int64_t share = p->k / (g->split_k ? g->split_k : 1);
+    int64_t least = g->bm >= 48 ? 2 : g->bm * g->bn >= 32 * 64 ? 8 : 20;
 
     return p->scale == KILN_SCALE_BLOCK128 && kn_reads_of(g) == KN_READS_STEP &&
            g->stages > 1 && kn_direct(p, g) && !p->scale_layout && g->bk == 128 &&
