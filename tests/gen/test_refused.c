@@ -1,6 +1,6 @@
 /* test_refused.c - choices after refusals for want of registers: others, each
  * complete, until there is none; and none after another refusal. Also the words
- * that configurations were printed in before. */
+ * that configurations were printed in before, and a loop that lacks shuffled scales. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,6 +127,32 @@ older_words_are_read(void **state)
     kn_ctx_free(&c);
 }
 
+/* Rows at no 16 bytes go through registers, beside which `4-wave` reads no such scales. */
+static void
+shuffled_scales_need_whole_runs(void **state)
+{
+    static const char lacks[] = "takes no shuffled scales where operands go through registers";
+    kiln_problem p = { .family = KILN_GEMM, .target = KILN_GFX950, .a = KILN_MXFP8,
+                       .b = KILN_MXFP8, .scale_layout = KILN_SCALE_SHUFFLED,
+                       .m = 8192, .n = 1536, .k = 1000 };
+    struct kn_config four = { .bm = 256, .bn = 192, .bk = 128, .schedule = KN_SCHED_4WAVE };
+    struct kn_config open = { 0 };
+    struct kn_ctx c;
+    jmp_buf oom;
+
+    (void)state;
+    kn_ctx_init(&c, NULL, NULL);
+    c.oom = &oom;
+    if (setjmp(oom))
+        fail_msg("out of memory");
+    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
+    assert_int_equal(kn_choose(&c, &p, &open, NULL), KILN_OK);
+    assert_int_not_equal(open.schedule, KN_SCHED_4WAVE);
+    assert_int_equal(kn_choose(&c, &p, &four, NULL), KILN_UNSUPPORTED);
+    assert_non_null(strstr(c.err.text, lacks));
+    kn_ctx_free(&c);
+}
+
 int
 main(void)
 {
@@ -134,6 +160,7 @@ main(void)
         cmocka_unit_test(another_is_chosen),
         cmocka_unit_test(what_was_given_stays),
         cmocka_unit_test(older_words_are_read),
+        cmocka_unit_test(shuffled_scales_need_whole_runs),
     };
 
     return cmocka_run_group_tests_name("gen-refused", tests, NULL, NULL);
