@@ -24,7 +24,7 @@ kn_class_power(enum kn_class c)
     return classes[c].power;
 }
 
-enum { SMALL_ROWS = 64, MUCH = 1 << 23 };
+enum { SMALL_ROWS = 64, MUCH = 1 << 23, BRIEF = 256 };
 
 static enum kn_class
 mx_class(const kiln_problem *p)
@@ -88,12 +88,26 @@ begins_oddly(const kiln_problem *p)
     return d.align_a < least || d.align_b < least;
 }
 
+/* 6 bits whose rows begin at dwords, as those of whole K of 16 and MX blocks of groups do,
+ * take 0.7 of what shifted ones do; not of a K of hardly two K tiles, which that made worse. */
+static bool
+at_dwords(const kiln_problem *p, enum kn_class odd)
+{
+    struct kn_domain d = kn_domain_of(p, 256, 256);
+    int64_t many = kn_family_of(p)->ragged == 'k' && p->groups ? p->groups : 1;
+
+    return odd == KN_CLASS_UM66 && kn_targets[p->target].scaled && d.align_a >= 4 &&
+           d.align_b >= 4 && (!p->k || p->k > BRIEF * many);
+}
+
 enum kn_class
 kn_class_of(const kiln_problem *p)
 {
     enum kn_class c = aligned_class(p), odd = classes[c].odd;
 
-    return begins_oddly(p) && odd != KN_CLASS_NONE ? odd : c;
+    if (!begins_oddly(p) || odd == KN_CLASS_NONE)
+        return c;
+    return at_dwords(p, odd) ? KN_CLASS_UD66 : odd;
 }
 
 /* tt has A as tn has it, and B as nt, which few rows are all about; but where others fill

@@ -151,15 +151,16 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
 }
 
 /* Rows that begin at dwords, or of fewer bits, have batches of scales where those the
- * scores were measured with have no registers for them. Measured on 192x256 and 256x256
- * tiles. */
+ * scores were measured with have no registers for them, but for 6 bits that were measured at
+ * dwords. Measured on 192x256 and 256x256 tiles. */
 static double
 batched_at_dwords(const kiln_problem *p, const struct kn_config *g,
                   const struct kn_score *s)
 {
     uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b], bits = a > b ? a : b;
 
-    return kn_class_is_odd(s->class) && is_full(g, bits, bits) && has_batches(p, g, s) ? 0.78 : 1;
+    return kn_class_is_odd(s->class) && s->class != KN_CLASS_UD66 && is_full(g, bits, bits) &&
+                   has_batches(p, g, s) ? 0.78 : 1;
 }
 
 /* Shuffled scales of 8-bit types were measured with panels of B, whose copies take

@@ -220,6 +220,15 @@ widens_down(const kiln_problem *p, const struct kn_score *s, const struct kn_con
            kn_elems[kn_shape_of(p, g).ta].bits > kn_type_bits[p->a];
 }
 
+/* Tiles of 256 K in one slot that 8-bit operands beside 6-bit ones, with which rows were
+ * measured, leave no room for. */
+static bool
+wider_than_six(const kiln_problem *p, const struct kn_score *s)
+{
+    return s->class == KN_CLASS_UD66 && s->stages == 1 && s->bk == 256 &&
+           s->bm * s->bn > LARGEST && (kn_type_bits[p->a] > 6 || kn_type_bits[p->b] > 6);
+}
+
 /* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
  * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored
  * an element a lane; a loop straight from memory where K is long; one slot of half a line
@@ -233,7 +242,7 @@ unknown(const kiln_problem *p, const struct kn_score *s,
             p->k < 4 * (int64_t)g->bk * p->groups) ||
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
-           loads_ahead(p, s, g) ||
+           loads_ahead(p, s, g) || wider_than_six(p, s) ||
            (converts_in_one_slot(p, s->stages, s->bk) &&
             (few_tiles(p, s) || long_rows(p, s))) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&

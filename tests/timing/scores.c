@@ -31,7 +31,7 @@ static const struct class {
     uint32_t bk;             /* of large tiles */
     bool converted, shuffled; /* shuffled: B's rows and the scales */
     kiln_math math;
-    bool odd;                /* rows begin at any byte */
+    bool odd, dwords;        /* rows begin at any byte, or at dwords (gfx950) */
     kiln_b_layout words;     /* of an i4 B with zero points */
 } classes[] = {
     { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64 },
@@ -68,6 +68,8 @@ static const struct class {
       .odd = true },
     { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
     { "UM66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
+    { "UD66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true,
+      .dwords = true },
     { "UM44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .odd = true },
     { "UWB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .odd = true },
     { "UNV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64, .odd = true },
@@ -137,17 +139,23 @@ struct bench {
     const struct class *k;
     kiln_target target;
     const char *layout;
+    bool dwords;             /* rows of an odd class begin there */
     char rows[192][160];     /* put, so that none comes twice */
     size_t nrows;
 };
 
 /* ---- one launch --------------------------------------------------------- */
 
-/* The fewest elements that fill bytes, an odd number of them but of 16 bits. */
+/* What rows of an odd class have more than whole lines: dwords, or the fewest elements that
+ * fill bytes, an odd number of them but of 16 bits. */
 static int64_t
-whole_bytes(kiln_type t)
+elements_more(const struct bench *b, kiln_type t)
 {
-    return kn_type_bits[t] % 8 ? kn_type_bits[t] == 4 ? 2 : 4 : 1;
+    uint32_t bits = kn_type_bits[t];
+
+    if (b->dwords)
+        return bits == 6 ? 16 : 32 / bits;
+    return bits % 8 ? bits == 4 ? 2 : 4 : 1;
 }
 
 static kiln_problem
@@ -184,8 +192,8 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     p.n = tn * g->bn;
     p.k = turns * g->bk;
     if (b->k->odd) {
-        p.lda = (p.layout == KILN_TN ? p.m : p.k) + whole_bytes(p.a);
-        p.ldb = (p.layout == KILN_NT ? p.k : p.n) + whole_bytes(p.b);
+        p.lda = (p.layout == KILN_TN ? p.m : p.k) + elements_more(b, p.a);
+        p.ldb = (p.layout == KILN_NT ? p.k : p.n) + elements_more(b, p.b);
         if (b->target == KILN_GFX942 && p.scale == KILN_SCALE_MX32)
             p.ldsb = p.k / 32 + 1; /* of gfx950 score_rows.c says what they take */
         if (p.ldsb && kn_type_mx[p.a])
@@ -339,6 +347,15 @@ try_config(struct bench *b, const struct kn_config *given)
     return stages;
 }
 
+/* `4-wave` of rows at any byte that has no registers to shift them is measured at dwords: not
+ * where A is transposed, nor other loops, whose choices that made worse. */
+static bool
+retries(const struct bench *b, enum kn_schedule schedule)
+{
+    return b->k->odd && schedule == KN_SCHED_4WAVE && *b->layout != 't' &&
+           kn_type_bits[b->k->a] != 6;
+}
+
 /* Rows at any byte are by K tiles: what they take of it by lines score_rows.c says. Those
  * that have three slots have two where K is short (gen/fit.c), and are chosen by those. */
 static void
@@ -349,9 +366,16 @@ try_row(struct bench *b, enum kn_schedule schedule,
                                .wn = t->wn, .stages = t->stages,
                                .schedule = schedule, .split_k = 1,
                                .copies = b->k->odd ? KN_COPIES_TILES : KN_COPIES_OPEN };
+    uint32_t stages;
 
     given.cus = walks ? GROUPS : 0;
-    if (try_config(b, &given) == 3 && b->k->odd && !given.stages) {
+    b->dwords = b->k->dwords;
+    stages = try_config(b, &given);
+    if (!stages && retries(b, schedule)) {
+        b->dwords = true;
+        stages = try_config(b, &given);
+    }
+    if (stages == 3 && b->k->odd && !given.stages) {
         given.stages = 2;
         try_config(b, &given);
     }
@@ -487,7 +511,8 @@ main(int argc, char **argv)
 
                 if ((argc < 2 || !strcmp(argv[1], kiln_target_name(b.target))) &&
                     (argc < 3 || !strcmp(argv[2], b.k->name)) &&
-                    (argc < 4 || !strcmp(argv[3], b.layout)))
+                    (argc < 4 || !strcmp(argv[3], b.layout)) &&
+                    (t == KILN_GFX950 || !b.k->dwords))
                     run(&b);
             }
     return 0;
