@@ -250,15 +250,28 @@ unknown(const kiln_problem *p, const struct kn_score *s,
              (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
 }
 
-/* Beside a large tile that was not measured: `4-wave` of a whole K tile and more in the place
- * of another loop, of which a launch takes 0.58 to 1.08 of the time. */
+/* `4-wave` of 4-bit MX types whose K is two thirds of a K tile and less, in no more than two
+ * rounds: their scales are loaded whole in front of the loop, which scores say too little of. */
 static bool
-beats_unmeasured(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+waits_for_scales(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_class_of(p) == KN_CLASS_MX44 && !kn_family_of(p)->ragged &&
+           kn_schedules[g->schedule].asm_only && 3 * p->k < 2 * (int64_t)g->bk &&
+           kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)kn_cus(p);
+}
+
+/* What is taken for its score in the place of a tile that has none: `4-wave` of a whole K tile
+ * and more for a large one of another loop, of which a launch takes 0.58 to 1.08 of the time;
+ * another loop for `4-wave` that waits for scales. */
+static bool
+beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
     int64_t many = kn_family_of(p)->ragged == 'k' && p->groups ? p->groups : 1;
+    bool four = kn_schedules[s->schedule].asm_only;
 
-    return kn_schedules[s->schedule].asm_only && !kn_schedules[g->schedule].asm_only &&
-           p->k >= many * s->bk;
+    if (waits_for_scales(p, g))
+        return !four;
+    return four && !kn_schedules[g->schedule].asm_only && p->k >= many * s->bk;
 }
 
 /* Scores are of sizes that are known, and choose where nothing of a form was asked
@@ -566,14 +579,14 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
 
     if (!may_score(p, given))
         return false;
-    row = kn_score_row(p, g);
+    row = waits_for_scales(p, g) ? NULL : kn_score_row(p, g);
     if (!n || (!row && s->layout != kn_score_layout(p)))
         return false;
     b = best_of(p, row, &from, 0);
     for (; n--; s++) {
         struct kn_config try = *given;
 
-        if ((row || beats_unmeasured(p, s, g)) && !unknown(p, s, g) && take_score(p, s, &try))
+        if ((row || beats_unscored(p, s, g)) && !unknown(p, s, g) && take_score(p, s, &try))
             compare_copies(c, p, s, (const struct kn_config *[]){ given, &try }, &b);
     }
     if (b.rank > 0)
