@@ -50,12 +50,14 @@ def tuned(rng):
 
 
 def drawn(rng):
-    """One at random with sizes, of a family that scores are of."""
+    """One at random with sizes, of a family that scores are of; wgrad of no
+    tokens is one whose K is not known."""
     while True:
         text = draw.table('problems', 1, rng.randrange(1 << 30))
         row = next(csv.DictReader(io.StringIO(text)))
         if row['family'] != 'moe' and row['n'] not in ('0', '1') and \
-                row['m'] not in ('0', '') and row['k'] != '0':
+                row['m'] not in ('0', '') and row['k'] != '0' and \
+                (row['family'] != 'wgrad' or row['tokens'] != '0'):
             return row
 
 
