@@ -17,6 +17,8 @@ kiln_status kn_verify_types(const struct kn_fn *f, const struct kn_ins *i);
  * scales of them. */
 kiln_status kn_verify_output(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_format(const struct kn_fn *f, const struct kn_ins *i);
+kiln_status kn_verify_run(const struct kn_fn *f, const struct kn_ins *i);
+kiln_status kn_verify_part(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_near(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_magnitude(const struct kn_fn *f, const struct kn_ins *i);
 kiln_status kn_verify_written(const struct kn_fn *f, const struct kn_ins *i);

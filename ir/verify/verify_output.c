@@ -78,6 +78,31 @@ kn_verify_near(const struct kn_fn *f, const struct kn_ins *i)
            : FAIL(f, i->at, "near.max takes parts=4, 8 or 16 lanes");
 }
 
+/* 16 bytes of a row. */
+kiln_status
+kn_verify_run(const struct kn_fn *f, const struct kn_ins *i)
+{
+    int32_t e = i->attr[KN_A_elem];
+    struct kn_type x, to = type_of(f, i->dst);
+
+    KN_TRY(need_registers(f, i, 0, 2));
+    x = type_of(f, i->arg[0]);
+    if (x.elem != KN_T_i32 || x.n != 4 || to.elem != KN_T_i32 || to.n != 4 || !to.lane)
+        return FAIL(f, i->at, "run.shift and run.cut make v.i32x4 of one");
+    if (i->op == KN_OP_runcut && e != KN_T_f32 && e != KN_T_bf16 && e != KN_T_f16)
+        return FAIL(f, i->at, "run.cut needs elem=f32, bf16 or f16");
+    return KILN_OK;
+}
+
+kiln_status
+kn_verify_part(const struct kn_fn *f, const struct kn_ins *i)
+{
+    struct kn_type x = type_of(f, i->arg[2]);
+
+    return x.elem == KN_T_i32 && x.n <= 2 ? KILN_OK
+           : FAIL(f, i->at, "stg.part stores bytes of i32 or i32x2");
+}
+
 kiln_status
 kn_verify_magnitude(const struct kn_fn *f, const struct kn_ins *i)
 {

@@ -50,6 +50,19 @@ SENTENCES = {
     "codes.4": "eight codes of fp4, nearest even: of bf16 in four dwords, under a scale of "
                "which the second is the byte, the third the f32 bits of what it was made "
                "of; or of f32, times the second, on gfx942; several operations",
+    "run.shift": "16 bytes that begin at a byte of the first dword, of which that of the third "
+                 "operand says whether it is the third: the dword behind is the next lane's "
+                 "first, or where the fourth holds the second; several operations",
+    "run.cut": "16 bytes with zeros from that element of `elem=` on; several operations",
+    "pairs.max": "f32 bits of the largest magnitude of eight numbers of `elem=`, of bf16 with "
+                 "the smaller half below it but for `mode=1`; several operations",
+    "pairs.lower": "two halves' magnitudes less those of the second, but at least 0; "
+                   "several operations",
+    "pack.6": "24 bits of four codes of 6 bits: of bytes, or of an 8-bit float's fields, one "
+              "less with `sat=` where one is too large, under the second's signs; several "
+              "operations",
+    "sum.8": "four i8 codes, nearest even; several operations",
+    "stg.part": "stores so many bytes, fewer than there are, by 4, 2 and 1; several operations",
     "bits": "same bits, other type",
     "random": "16 bits, not yet odd, for each of the eight columns that one is of, two "
               "in a word: row, column, seed (docs/epilogues.md); several operations",
