@@ -155,8 +155,6 @@ check_before(struct kn_ctx *c, const kiln_problem *p)
     return KILN_OK;
 }
 
-enum { ROW_OF_FOUR = 8192 }; /* elements that four waves load one by one */
-
 static kiln_status
 check_layout(struct kn_ctx *c, const kiln_problem *p)
 {
@@ -205,17 +203,6 @@ check_rows(struct kn_ctx *c, kiln_problem *p)
     return KILN_OK;
 }
 
-/* Waves of both outputs are as many, so a row has four at most. */
-static kiln_status
-check_apart(struct kn_ctx *c, const kiln_problem *p)
-{
-    if (kn_quant_apart(p) && p->k > ROW_OF_FOUR && kn_quant_domain(p, 256).vec == 1)
-        return kn_fail(c, KILN_UNSUPPORTED, "--dual with scales of rows has at most %d columns "
-                       "where rows are not of whole 8 elements at multiples of 16 bytes of A "
-                       "and 8 of the first output", ROW_OF_FOUR);
-    return KILN_OK;
-}
-
 kiln_status
 kn_quant_normalise(struct kn_ctx *c, kiln_problem *p)
 {
@@ -234,8 +221,7 @@ kn_quant_normalise(struct kn_ctx *c, kiln_problem *p)
     if (p->out_scale == KILN_OUT_ROW && !kn_quant_turned(p) && p->k > KN_QUANT_ROW_MOST)
         return kn_fail(c, KILN_UNSUPPORTED, "a row with one scale has at most "
                        "%d elements", KN_QUANT_ROW_MOST);
-    KN_TRY(check_rows(c, p));
-    return check_apart(c, p);
+    return check_rows(c, p);
 }
 
 struct kn_domain

@@ -114,18 +114,19 @@ kn_quant_strips(const kiln_problem *p, const struct kn_config *g)
  * apart. Of 16-bit elements as they are; two transforms of 16 share a product, which
  * makes NaNs of both where one has an infinity, as their common scale would. */
 static inline bool
-kn_quant_matrix(const kiln_problem *p, const struct kn_config *g)
+kn_quant_matrix(const kiln_problem *p)
 {
     bool apart = p->hadamard == 16 && (p->out_scale == KILN_OUT_STATIC || p->amax);
 
     return p->hadamard && kn_quant_has_turned(p) && p->a != KILN_F32 && !kn_quant_gated(p) &&
-           g->domain.vec > 1 && !apart;
+           !apart;
 }
 
 /* Panels that a workgroup keeps in registers until it knows the scales, or 0: 16 a lane
  * each, of both halves where A is gated; silu and its loads have those of two more,
- * a transform too, and a hash beside it that of one. What
- * is made of A has registers that rows of the other output would have waves for. */
+ * a transform too, and a hash beside it that of one; rows that begin and end anywhere
+ * have a register more for four, and masks. What is made of A has registers that rows of
+ * the other output would have waves for. */
 static inline uint32_t
 kn_quant_panel_registers(const kiln_problem *p)
 {
@@ -133,11 +134,15 @@ kn_quant_panel_registers(const kiln_problem *p)
 }
 
 static inline uint32_t
-kn_quant_kept_most(const kiln_problem *p)
+kn_quant_kept_most(const kiln_problem *p, const struct kn_config *g)
 {
+    uint32_t most = kn_quant_gated(p) ? 3 : !p->hadamard ? 8 : p->round ? 5 : 6;
+
     if (kn_quant_apart(p) && (kn_quant_gated(p) || p->hadamard))
         return 2;
-    return kn_quant_gated(p) ? 3 : !p->hadamard ? 8 : p->round ? 5 : 6;
+    if (g->domain.vec == 1)
+        return kn_quant_gated(p) && p->hadamard && p->round ? 0 : most * 3 / 4;
+    return most;
 }
 
 static inline uint32_t
@@ -145,7 +150,7 @@ kn_quant_kept(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t n = g->bn / KN_QUANT_PANEL;
 
-    return kn_quant_shared(p, g) && n <= kn_quant_kept_most(p) ? n : 0;
+    return kn_quant_shared(p, g) && n <= kn_quant_kept_most(p, g) ? n : 0;
 }
 
 /* Steps of rows whose loads are under way: where vector work takes longer than memory
@@ -182,7 +187,7 @@ kn_quant_sixes(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_targets[p->target].scaled && p->out_scale == KILN_OUT_MX32 &&
            kn_type_bits[p->out] == 6 && !p->round && kn_quant_has_turned(p) &&
-           g->stages % 4 == 0 && g->domain.vec > 1 && !kn_quant_direct(p);
+           g->stages % 4 == 0 && !kn_quant_direct(p);
 }
 
 /* kn_problem_normalise, kn_domain_of, kn_choose and kn_limits_of of the family. */

@@ -89,7 +89,7 @@ rows_of(const kiln_problem *p, const struct kn_config *g)
     int64_t lowest = INT64_MAX, share;
     uint32_t best = 1, most = slow ? 2 : 1;
 
-    if (g->domain.vec == 1 || p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p))
+    if (p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p))
         return 1;
     if (kn_quant_gated(p) && g->wn == 4)
         most = kn_targets[p->target].memory_spare < 25 ? 2 : ROW_STEPS;
@@ -104,14 +104,13 @@ rows_of(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* A row is in the registers of one wave, of 4 or of 16: 512 elements a wave and
- * step. Elements that are loaded one by one have conditions each, for which
- * there are scalar registers in few steps. Rows of several steps that are few have
- * four, since compute units are spare (bf16 20x4096 predicted 0.82 times as long). */
+ * step. Rows of several steps that are few have four, since compute units are spare
+ * (bf16 20x4096 predicted 0.82 times as long). */
 static void
 row_config(const kiln_problem *p, struct kn_config *g)
 {
     bool few = kn_quant_gated(p) && p->a != KILN_F32 && !p->round && !kn_quant_apart(p);
-    int64_t most = g->domain.vec > 1 ? few ? 6 : 8 : kn_quant_apart(p) ? 4 : 2;
+    int64_t most = few ? 6 : 8;
     bool spare = p->k > 2 * 512 && p->m && p->m < 2 * kn_cus(p);
 
     g->bn = 512;
@@ -176,8 +175,8 @@ panels_most(const kiln_problem *p)
     return work < PANELS_MOST ? work : PANELS_MOST;
 }
 
-/* Panels that a workgroup has one after another. Elements that are loaded one by one
- * have their registers, and so has all that can be done with f32 at once. */
+/* Panels that a workgroup has one after another. All that can be done with f32 at once
+ * has the registers of more. */
 static uint32_t
 panels_of(const kiln_problem *p, const struct kn_config *g)
 {
@@ -186,8 +185,7 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
     uint32_t fit = kn_targets[p->target].lds / lds, step = 1 + kn_shuffled(p), best = 1, most;
 
     down = (p->k + g->bm - 1) / g->bm;
-    if (g->domain.vec == 1 || (p->a == KILN_F32 && kn_quant_dual(p) && kn_quant_gated(p) &&
-                               p->hadamard && p->round))
+    if (p->a == KILN_F32 && kn_quant_dual(p) && kn_quant_gated(p) && p->hadamard && p->round)
         return 1;
     if (!p->m)
         return OPEN_PANELS;
@@ -227,7 +225,7 @@ shares_of(const kiln_problem *p, const struct kn_config *g)
     int64_t down = (p->k + g->bm - 1) / g->bm, lowest, share;
     uint32_t fit = kn_targets[p->target].lds / (KN_QUANT_PANEL * 128), best = 1;
 
-    if (g->domain.vec == 1 || down * (g->bm + 2) > KN_COUNTERS)
+    if (down * (g->bm + 2) > KN_COUNTERS)
         return 1;
     fit = fit > 8 ? 8 : fit;
     lowest = share_of_both(p, down, fit, panels);
@@ -291,7 +289,7 @@ kept_config(const kiln_problem *p, struct kn_config *g)
     int64_t strips = (p->k + g->bm - 1) / g->bm, most = kn_quant_apart(p) ? 1 : STRIPS_MOST;
     struct kn_config best = *g;
 
-    for (uint32_t n = 2; n <= kn_quant_kept_most(p) && n < panels; n++)
+    for (uint32_t n = 2; n <= kn_quant_kept_most(p, g) && n < panels; n++)
         for (uint32_t t = 1; t <= most && t <= strips; t++) {
             share = share_of_kept(p, (panels + n - 1) / n * ((strips + t - 1) / t), n, t);
             if (share < lowest) {
@@ -376,13 +374,12 @@ kn_quant_config(const kiln_problem *p)
 
 /* How many panels a workgroup has one after another may be asked for. */
 static bool
-takes_panels(const kiln_problem *p, const struct kn_config *made, uint32_t bn)
+takes_panels(const kiln_problem *p, uint32_t bn)
 {
     uint32_t n = bn / KN_QUANT_PANEL;
     uint32_t most = p->out_scale == KILN_OUT_ROW ? SHARES_MOST : PANELS_MOST;
 
-    return kn_quant_has_turned(p) && made->domain.vec > 1 &&
-           bn % KN_QUANT_PANEL == 0 && n <= most && n &&
+    return kn_quant_has_turned(p) && bn % KN_QUANT_PANEL == 0 && n <= most && n &&
            (n == 1 || n % 2 == 0 || !kn_shuffled(p));
 }
 
@@ -403,7 +400,7 @@ kn_quant_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
     if (g->split_k == 1 && kn_quant_shared(p, &made))
         made.bn = KN_QUANT_PANEL; /* nobody gives a workspace */
-    if (takes_panels(p, &made, g->bn))
+    if (takes_panels(p, g->bn))
         made.bn = g->bn;
     if (!kn_quant_kept(p, &made))
         made.bm = kn_quant_strip(p, &made);

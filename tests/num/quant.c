@@ -96,8 +96,6 @@ draw_request(struct draw *d, const char *target)
 
     if (!mx)
         scale = ONE_OF(d, "row", "block128", "static");
-    if (dual && !strcmp(scale, "row") && out_row > 8192)
-        out_row = 8192;      /* what four waves load one by one */
     kn_putf(&d->line, "kilnc run quant --device sim:%s --a %s --out %s "
             "--out-scale %s --seed %u", target, ONE_OF(d, "bf16", "f16", "f32"),
             out, scale, below(d, 100));
