@@ -175,8 +175,18 @@ panels_most(const kiln_problem *p)
     return work < PANELS_MOST ? work : PANELS_MOST;
 }
 
-/* Panels that a workgroup has one after another. All that can be done with f32 at once
- * has the registers of more. */
+/* All that can be done with f32 at once has the registers of one panel, and so have shuffled
+ * scales, or all largest magnitudes, of rows that begin and end anywhere. */
+static bool
+has_one_panel(const kiln_problem *p, const struct kn_config *g)
+{
+    bool all = p->a == KILN_F32 && kn_quant_gated(p) && p->hadamard && p->round;
+
+    return kn_quant_dual(p) &&
+           (all || (g->domain.vec == 1 && (kn_shuffled(p) || (p->amax && p->round))));
+}
+
+/* Panels that a workgroup has one after another. */
 static uint32_t
 panels_of(const kiln_problem *p, const struct kn_config *g)
 {
@@ -185,7 +195,7 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
     uint32_t fit = kn_targets[p->target].lds / lds, step = 1 + kn_shuffled(p), best = 1, most;
 
     down = (p->k + g->bm - 1) / g->bm;
-    if (p->a == KILN_F32 && kn_quant_dual(p) && kn_quant_gated(p) && p->hadamard && p->round)
+    if (has_one_panel(p, g))
         return 1;
     if (!p->m)
         return OPEN_PANELS;
