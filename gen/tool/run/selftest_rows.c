@@ -56,7 +56,7 @@ put_class(const kiln_problem *p, const struct kn_config *g, struct kn_buf *b)
             kn_layout_names[p->layout], kn_schedule_names[g->schedule],
             g->lowering == KN_LOWERING_ASM ? "asm" : "llvm",
             g->cus ? "walk" : "once", g->stages, g->domain.ktail,
-            g->store == KN_STORE_LDS ? "lds" : "direct",
+            g->store == KN_STORE_LDS ? "lds" : g->domain.vec == 1 ? "bytes" : "direct",
             g->lookup ? lookups[g->lookup] : "-");
 }
 

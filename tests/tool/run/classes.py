@@ -53,13 +53,17 @@ def words_of(config):
     return dict(w.split("=") for w in config.split())
 
 
+def stored(w):
+    """Through LDS, as runs that begin at any byte, or at their multiples."""
+    return w.get("store") or ("bytes" if w["vec"] == "1" else "direct")
+
+
 def key(arch, row, stage, config):
     w = words_of(config)
     family = "moe " + stage.replace("-mx", "") if stage else row["family"]
     return (arch, family, row.get("layout") or "nt", w["schedule"],
             w.get("lowering", "llvm"), "once" if w["cus"] == "0" else "walk",
-            w["stages"], w["ktail"], w.get("store", "direct"),
-            w.get("lookup", "-"))
+            w["stages"], w["ktail"], stored(w), w.get("lookup", "-"))
 
 
 def wanted():
