@@ -417,6 +417,7 @@ struct dist_out {
     uint32_t size, vec;
     uint8_t elem;
     bool sat;                /* of codes: beyond the limit is the limit */
+    bool any;                /* vec=1: four columns at once at any byte */
     bool coh;                /* other workgroups will add to it */
     enum kn_op store;
     struct dist_dice *dice;  /* of `store`: what is stored is moved by */

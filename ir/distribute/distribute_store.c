@@ -10,6 +10,7 @@ dist_out(struct dist *d, const struct kn_ins *i)
     struct dist_out o = { .elem = (uint8_t)i->attr[KN_A_elem],
                           .vec = (uint32_t)i->attr[KN_A_vec],
                           .sat = i->attr[KN_A_sat] != 0,
+                          .any = i->attr[KN_A_any] != 0,
                           .store = KN_OP_stg };
     kn_ref m0 = dist_operand(d, i->arg[2]), n0 = dist_operand(d, i->arg[3]);
     kn_ref rows = dist_i2(d, KN_OP_sub, dist_operand(d, i->arg[4]), m0);
@@ -159,12 +160,12 @@ store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
 /* ---- rows at any byte ----
  *
  * Where N or C's rows are no whole runs (vec=1), four columns are stored at once all the
- * same, since memory takes them at any byte (docs/hardware.md); of a tile whose last four
+ * same (any=1), since memory takes them at any byte (docs/hardware.md); of a tile whose last four
  * are not all of the output those that are, one by one. */
 static bool
 is_loose(const struct dist_out *o)
 {
-    return o->vec == 1 && o->size <= 4 && o->store == KN_OP_stg && !o->dice->rolls;
+    return o->any && o->vec == 1 && o->size <= 4 && o->store == KN_OP_stg;
 }
 
 /* off + the column's bytes where `there` holds. */

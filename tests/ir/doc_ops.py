@@ -194,7 +194,7 @@ SENTENCES = {
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
              "adds to it, `atomic=1` atomically, f32 or in pairs of bf16; `elem=fp8`, `bf8` "
              "and `i8` are codes, with `sat=1` the limit for what is beyond it; `vec=8`: 16 "
-             "bytes a lane, turned between lanes; `random=1`: rounded at random "
+             "bytes a lane, turned between lanes; `any=1` of `vec=1`: four columns at any byte; `random=1`: rounded at random "
              "(`acc.seed`); with what `acc.share` says in the place of LDS the slices "
              "of `splits=` that are this wave's",
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
