@@ -34,18 +34,24 @@ dist_out(struct dist *d, const struct kn_ins *i)
     return o;
 }
 
-/* Byte offset of column `col` of a row that starts at `row_off`; DIST_NEVER when
- * the column is beyond the output. */
+/* at: the byte offset of a row, and a column of it: the offset of that where `there` holds,
+ * else DIST_NEVER. */
+static kn_ref
+offset_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_ref there)
+{
+    kn_ref pick[] = { there,
+                      dist_i2(d, KN_OP_add, at[0], dist_ic(d, KN_OP_mul, at[1], o->size)),
+                      dist_int(d, DIST_NEVER) };
+
+    return dist_op3(d, KN_OP_select, kn_v32, pick);
+}
+
+/* Where the column is one of the output. */
 static kn_ref
 out_offset(struct dist *d, const struct dist_out *o, kn_ref row_off, kn_ref col)
 {
-    kn_ref arg[3];
-
-    arg[0] = dist_op(d, KN_OP_slt, kn_vb1, col, o->ncols);
-    arg[1] = dist_i2(d, KN_OP_add, row_off,
-                     dist_ic(d, KN_OP_mul, col, o->size));
-    arg[2] = dist_int(d, DIST_NEVER);
-    return dist_op3(d, KN_OP_select, kn_v32, arg);
+    return offset_where(d, o, (kn_ref[]){ row_off, col },
+                        dist_op(d, KN_OP_slt, kn_vb1, col, o->ncols));
 }
 
 kn_ref
@@ -168,17 +174,6 @@ is_loose(const struct dist_out *o)
     return o->any && o->vec == 1 && o->size <= 4 && o->store == KN_OP_stg;
 }
 
-/* off + the column's bytes where `there` holds. */
-static kn_ref
-offset_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_ref there)
-{
-    kn_ref pick[] = { there,
-                      dist_i2(d, KN_OP_add, at[0], dist_ic(d, KN_OP_mul, at[1], o->size)),
-                      dist_int(d, DIST_NEVER) };
-
-    return dist_op3(d, KN_OP_select, kn_v32, pick);
-}
-
 /* at: the row's offset, the column of four. */
 static void
 store_four(struct dist *d, const struct dist_out *o, kn_ref acc, const kn_ref at[2])
@@ -297,10 +292,7 @@ store_wide(struct dist *d, const struct dist_out *o, const struct dist_epilogue 
         pick[0] = dist_op(d, KN_OP_sge, kn_vb1,
                           dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
         pick[0] = dist_op(d, KN_OP_band, kn_vb1, pick[0], first);
-        pick[1] = dist_i2(d, KN_OP_add, off,
-                          dist_ic(d, KN_OP_mul, cols[y / 2], o->size));
-        pick[2] = dist_int(d, DIST_NEVER);
-        store_run8(d, o, dist_op3(d, KN_OP_select, kn_v32, pick),
+        store_run8(d, o, offset_where(d, o, (kn_ref[]){ off, cols[y / 2] }, pick[0]),
                    dist_elements(d, v[y / 2], 0, 4));
     }
     dist_add(d, KN_OP_end, 0);
