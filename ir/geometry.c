@@ -73,19 +73,30 @@ kn_awq_place(uint32_t column)
     return column % 2 * 4 + column / 2;
 }
 
-/* Long rows along K whose lanes side by side are so in memory, within a row
- * of 16 lanes: a dword is had from the lane before. */
-static bool
-from_neighbour(const struct kn_lds *l, const struct kn_geom *g)
-{
-    return l->gk && l->lk && !l->mem && g->chunk == 16 && g->cpr <= 16 &&
-           16 % g->cpr == 0;
-}
-
 bool
 kn_quantised(const struct kn_lds *l)
 {
     return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits <= 8;
+}
+
+/* Long rows along K whose lanes side by side are so in memory, 16 bytes each, within
+ * a row of 16 lanes: a dword is had from the lane before. Of rows that are converted
+ * 128 sums a lane of eight waves leave no register for those of the K tile before. */
+static bool
+from_neighbour(const struct kn_fn *f, const struct kn_lds *l, const struct kn_geom *g)
+{
+    uint32_t lanes = kn_pieces_of_row(g), threads = kn_waves(f) * 64;
+    bool tight = threads > 256 && f->shape.bm * f->shape.bn / threads >= 128;
+
+    return l->gk && l->lk && g->mem == 16 && lanes && 16 % lanes == 0 &&
+           (!l->mem || (l->kdiv == 1 && l->unit == 16 && !kn_quantised(l) &&
+                        !kn_in_terms(l) && !tight));
+}
+
+uint32_t
+kn_pieces_of_row(const struct kn_geom *g)
+{
+    return g->halves ? g->per / 2 : g->run ? g->per : g->cpr;
 }
 
 /* A converted tile's lane moves 16 elements at a time, or as many as run=
@@ -109,6 +120,7 @@ converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
     g.nchunks = l->rows * g.per;
     g.steps = div_up(g.nchunks, threads);
     g.bytes = kept ? 0 : g.steps * threads * g.run * kn_elems[l->elem].bits / 8;
+    g.own = l->unaligned && !from_neighbour(f, l, &g);
     return g;
 }
 
@@ -207,7 +219,7 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     g.cpr = g.pitch / g.chunk;
     g.nchunks = g.lrows * g.cpr;
     g.mem = g.chunk;
-    g.own = l->unaligned && !from_neighbour(l, &g);
+    g.own = l->unaligned && !from_neighbour(f, l, &g);
     if (kn_is_zeros(l) && l->words)
         return zero_words(f, l, g);
     if ((l->mem && l->gk) || kn_is_zeros(l))

@@ -268,6 +268,8 @@ bool kn_may_flip(const struct kn_fn *f, const struct kn_lds *l);
 bool kn_quantised(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
+/* Lanes side by side that have a row of the tile. */
+uint32_t kn_pieces_of_row(const struct kn_geom *g);
 /* Which of the transpose blocks along K and along the outers is number `id`. */
 void kn_block_place(const struct kn_lds *l, const struct kn_geom *g,
                     uint32_t id, uint32_t *k, uint32_t *outer);

@@ -246,6 +246,10 @@ struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds,
                                  uint32_t step);
 void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
                         uint32_t step);
+/* The dwords of this lane's chunk or run as if its row began at one; returns how many.
+ * Once a K tile: the last one is kept for the next. */
+uint32_t dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
+                             kn_ref *out);
 /* ---- distribute_shift.c: of those, rows that are loaded by whole lines ---- */
 bool dist_by_lines(const struct kn_lds *l);
 void dist_line_base(struct dist *d, struct dist_tile *v);

@@ -137,6 +137,8 @@ fetched_dwords(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref *w)
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
 
+    if (t->before)
+        return dist_shifted_dwords(d, t, s, w);
     return g.own ? dist_own_dwords(d, t, s, 0, w)
                  : memory_dwords(d, l, t->reg + s * (t->nreg / g.steps), w);
 }

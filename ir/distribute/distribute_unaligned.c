@@ -110,19 +110,18 @@ roll(struct dist *d, kn_ref x, uint32_t lanes)
     return r;
 }
 
-void
-dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
-                   uint32_t step)
+uint32_t
+dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step, kn_ref *out)
 {
     struct kn_geom g = kn_geometry(d->in, dist_lds(d, t->lds));
-    uint32_t n = g.chunk / 4;
-    kn_ref w[5], out[4];
+    uint32_t n = g.mem / 4, lanes = kn_pieces_of_row(&g);
+    kn_ref w[5];
 
     for (uint32_t i = 0; i < n; i++)
         w[i + 1] = n > 1 ? dist_slice(d, t->reg[step], i) : t->reg[step];
     w[0] = t->before[step];
-    if (g.cpr > 1) {
-        kn_ref in_row = dist_ic(d, KN_OP_urem, d->tid, g.cpr);
+    if (lanes > 1) {
+        kn_ref in_row = dist_ic(d, KN_OP_urem, d->tid, lanes);
         kn_ref pick[] = { dist_op(d, KN_OP_eq, kn_vb1, in_row, dist_int(d, 0)),
                           w[0], roll(d, w[n], 1) };
 
@@ -133,9 +132,18 @@ dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
 
         out[i] = dist_op3(d, KN_OP_perm, kn_v32, arg);
     }
-    dist_move(d, t->before[step], roll(d, w[n], 17 - g.cpr));
-    dist_store_lds(d, dist_own_place(d, slot, t->lds, step),
-                   dist_cat(d, out, n), g.chunk);
+    dist_move(d, t->before[step], roll(d, w[n], 17 - lanes));
+    return n;
+}
+
+void
+dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
+                   uint32_t step)
+{
+    kn_ref out[4];
+    uint32_t n = dist_shifted_dwords(d, t, step, out);
+
+    dist_store_lds(d, dist_own_place(d, slot, t->lds, step), dist_cat(d, out, n), 4 * n);
 }
 
 /* ---- all of a lane's dwords ---- */
@@ -150,13 +158,6 @@ static bool
 is_block(const struct dist *d, const struct dist_tile *t)
 {
     return kn_geometry(d->in, dist_lds(d, t->lds)).transpose;
-}
-
-/* Pieces of a row, lanes side by side. */
-static uint32_t
-pieces_of_row(const struct kn_geom *g)
-{
-    return g->halves ? g->per / 2 : g->run ? g->per : g->cpr;
 }
 
 /* Eight waves with many sums have no registers for where the last lanes load, of A,
@@ -181,7 +182,7 @@ asks_next(const struct dist *d, const struct kn_lds *l)
 {
     struct kn_geom g = kn_geometry(d->in, l);
 
-    return g.own && !g.transpose && l->kdiv == 1 && pieces_of_row(&g) > 1 && !is_tight(d, l);
+    return g.own && !g.transpose && l->kdiv == 1 && kn_pieces_of_row(&g) > 1 && !is_tight(d, l);
 }
 
 bool
@@ -201,7 +202,7 @@ is_behind(const struct dist *d, const struct kn_lds *l, const struct dist_load *
 static kn_ref
 has_none_behind(struct dist *d, const struct kn_geom *g, uint32_t step)
 {
-    uint32_t per = pieces_of_row(g);
+    uint32_t per = kn_pieces_of_row(g);
     kn_ref last = dist_int(d, per - 1), pick[3];
 
     pick[0] = dist_op(d, KN_OP_eq, kn_vb1, dist_ic(d, KN_OP_and, d->tid, 15),
