@@ -110,20 +110,13 @@ kn_class_of(const kiln_problem *p)
     return at_dwords(p, odd) ? KN_CLASS_UD66 : odd;
 }
 
-/* tt has A as tn has it, and B as nt, which few rows are all about; but where others fill
- * LDS directly, f64 that is transposed waits for A, of much to read. */
+/* Where tt was not measured A is as tn has it, and B as nt, which few rows are all about;
+ * but where others fill LDS directly, f64 that is transposed waits for A, of much to read. */
 static bool
 about_b(const kiln_problem *p)
 {
     return p->m <= SMALL_ROWS && !(kn_wide_sums(p) && kn_targets[p->target].lds_tr &&
                                    p->n * p->k >= MUCH);
-}
-
-kiln_layout
-kn_score_layout(const kiln_problem *p)
-{
-    return p->layout != KILN_TT ? (kiln_layout)p->layout
-         : about_b(p) ? KILN_NT : KILN_TN;
 }
 
 static size_t
@@ -136,6 +129,16 @@ rows_of(const kiln_problem *p, enum kn_class class, kiln_layout layout,
         if (s->target == p->target && s->class == class && s->layout == layout && !n++)
             *first = s;
     return n;
+}
+
+kiln_layout
+kn_score_layout(const kiln_problem *p)
+{
+    const struct kn_score *first;
+
+    if (p->layout != KILN_TT || rows_of(p, kn_class_of(p), KILN_TT, &first))
+        return (kiln_layout)p->layout;
+    return about_b(p) ? KILN_NT : KILN_TN;
 }
 
 /* Where a layout was not measured of rows that begin oddly those of aligned ones count,

@@ -38,11 +38,11 @@ static const struct class {
     { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
     { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
     { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", .bk = 128, .converted = true },
-    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
-    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
-    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
-    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256 },
-    { "E5", KILN_MXBF8, KILN_MXBF8, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
+    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128 },
+    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt nn tn", .bk = 128 },
+    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt nn tn", .bk = 128 },
+    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt nn tn", .bk = 256 },
+    { "E5", KILN_MXBF8, KILN_MXBF8, KILN_SCALE_MX32, 0, "nt nn tn", .bk = 64 },
     { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .converted = true },
     { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
     { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64 },
@@ -66,7 +66,7 @@ static const struct class {
     { "U8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128, .odd = true },
     { "UK", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", .bk = 128, .converted = true,
       .odd = true },
-    { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
+    { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128, .odd = true },
     { "UM66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
     { "UD66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true,
       .dwords = true },
@@ -192,8 +192,8 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
     p.n = tn * g->bn;
     p.k = turns * g->bk;
     if (b->k->odd) {
-        p.lda = (p.layout == KILN_TN ? p.m : p.k) + elements_more(b, p.a);
-        p.ldb = (p.layout == KILN_NT ? p.k : p.n) + elements_more(b, p.b);
+        p.lda = (*b->layout == 't' ? p.m : p.k) + elements_more(b, p.a);
+        p.ldb = (b->layout[1] == 't' ? p.k : p.n) + elements_more(b, p.b);
         if (b->target == KILN_GFX942 && p.scale == KILN_SCALE_MX32)
             p.ldsb = p.k / 32 + 1; /* of gfx950 score_rows.c says what they take */
         if (p.ldsb && kn_type_mx[p.a])
@@ -311,10 +311,10 @@ put_row(struct bench *b, const struct kn_generated *g,
     } else if (x->cus) {
         fixed = m->full.group_cycles - 2.0 * (double)MANY * m->turn - m->fixed;
     }
-    snprintf(row, sizeof b->rows[0], "SCORE(%s,%s,%s,%s,%u,%u,%u,%u,%u,%d,%u,"
+    snprintf(row, sizeof b->rows[0], "SCORE(%s,%s,%c%c,%s,%u,%u,%u,%u,%u,%d,%u,"
            "%u,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f)\n",
            b->target == KILN_GFX950 ? "GFX950" : "GFX942", b->k->name,
-           *b->layout == 't' ? "TN" : b->layout[1] == 't' ? "NT" : "NN",
+           *b->layout - 'a' + 'A', b->layout[1] - 'a' + 'A',
            schedules[x->schedule], x->bm, x->bn, x->bk, x->wm, x->wn,
            x->cus != 0, x->stages, m->residents,
            (m->warm.group_cycles - m->fixed) / (double)MANY, m->turn, full, before,
@@ -506,8 +506,8 @@ main(int argc, char **argv)
             for (const char *l = classes[i].layouts; *l; l += l[2] ? 3 : 2) {
                 struct bench b = { .k = &classes[i], .target = (kiln_target)t };
 
-                b.layout = l[0] == 'n' && l[1] == 't' ? "nt"
-                         : l[0] == 'n' ? "nn" : "tn";
+                b.layout = l[0] == 'n' ? l[1] == 't' ? "nt" : "nn"
+                                       : l[1] == 't' ? "tt" : "tn";
 
                 if ((argc < 2 || !strcmp(argv[1], kiln_target_name(b.target))) &&
                     (argc < 3 || !strcmp(argv[2], b.k->name)) &&
