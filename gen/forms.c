@@ -41,6 +41,16 @@ tail_runs(const kiln_problem *p)
            p->k * kn_type_bits[p->b] % 128 == 0;
 }
 
+bool
+kn_may_end(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_reads_of(g) == KN_READS_TILE && kn_direct(p, g) && g->stages == 2 &&
+           !kn_4wave_packed(p, g) && g->domain.ktail && p->k && tail_runs(p) &&
+           (kn_along_k(p, 'a') || kn_along_k(p, 'b')) && g->stagger < 2 &&
+           g->abi != KN_ABI_AITER && !kn_family_of(p)->routed &&
+           kn_family_of(p)->ragged != 'k';
+}
+
 /* Bytes of a K tile's row of the wider operand. */
 static uint32_t
 row_bytes(const kiln_problem *p, const struct kn_config *g)

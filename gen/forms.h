@@ -41,6 +41,8 @@ kn_stores_singly(const kiln_problem *p, const struct kn_config *g)
 /* Whether rows of one operand or both may be copied by lines; whether those of this
  * one, 'a' or 'b', are; whether one that may be has rows that begin inside lines. */
 bool kn_may_lag(const kiln_problem *p, const struct kn_config *g);
+/* Copies may end where K does, of operands along K (KN_COPIES_ENDS). */
+bool kn_may_end(const kiln_problem *p, const struct kn_config *g);
 bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
 /* Operands are loaded by lines on their way through registers, of an A that is quantised
  * there B alone; whether this one is. */

@@ -122,9 +122,10 @@ enum { KN_FEW_GROUPS = 8 };
 enum kn_store { KN_STORES(X) KN_NSTORES };
 #undef X
 
-/* What is copied to LDS at a time: a K tile of each row, or the cache lines that it
- * lies in, each once (ir/distribute/distribute_lines.c). */
-#define KN_COPIES(X) X(OPEN, "") X(TILES, "tiles") X(LINES, "lines")
+/* What is copied to LDS at a time: a K tile of each row, the cache lines that it lies
+ * in, each once (ir/distribute/distribute_lines.c), or a K tile as far as K goes, of which
+ * LDS has zeros beyond. */
+#define KN_COPIES(X) X(OPEN, "") X(TILES, "tiles") X(LINES, "lines") X(ENDS, "ends")
 #define X(id, text) KN_COPIES_##id,
 enum kn_copies { KN_COPIES(X) KN_NCOPIES };
 #undef X

@@ -97,4 +97,6 @@ kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked
         drop_slots(c, p, g);
     if (!asked->wm && !asked->join)
         double_waves(c, p, g);
+    if (!asked->copies && g->copies != KN_COPIES_LINES && kn_may_end(p, g))
+        g->copies = KN_COPIES_ENDS;
 }

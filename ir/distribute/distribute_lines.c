@@ -142,7 +142,7 @@ dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref le
 
     dist_chunk_place(d, l, dist_chunk_id(d, alike ? 0 : step), &row, &at);
     at = dist_ic(d, KN_OP_mul, at, 16);
-    if (l->line)
+    if (l->line || !l->lag)
         return pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), v->reg[step],
                     dist_int(d, DIST_NEVER));
     of_row = phase(d, d->lag[v->lds].low, dist_i2(d, KN_OP_mul, row, v->pitch));

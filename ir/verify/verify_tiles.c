@@ -267,14 +267,14 @@ check_read(const struct tiles *w, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* Where K ends is cut in rows that lag, and in lines. */
+/* Where K ends is cut in rows along K. */
 static kiln_status
 check_copy(const struct tiles *w, const struct kn_ins *i)
 {
     int lds = w->of[KN_REF_INDEX(i->arg[1])].lds;
 
-    if (i->arg[2] && !w->f->lds[lds].lag && !w->f->lds[lds].line)
-        return FAIL(w->f, i->at, "only rows that lag and lines are copied up to an end of "
+    if (i->arg[2] && !w->f->lds[lds].gk)
+        return FAIL(w->f, i->at, "only rows along K are copied up to an end of "
                     "K, not those of %%%s", lds_name(w, lds));
     return KILN_OK;
 }

@@ -141,8 +141,8 @@ SENTENCES = {
                "nowhere: copies read zeros",
     "rotate": "the view begins at this element of K, where a K tile does, and "
               "comes from its last K tile to its first; all of K",
-    "copy": "fill a slot directly from memory (share `part=` of `parts=`), of rows that "
-            "lag up to K, of which so much is left at this K tile, and of lines, of "
+    "copy": "fill a slot directly from memory (share `part=` of `parts=`), of rows "
+            "along K up to K, of which so much is left at this K tile, and of lines, of "
             "which so many bytes are",
     "fetch": "load a K tile (share `part=` of `parts=`) into registers",
     "pull": "load the fragments (or scales) of a whole K tile straight from "

@@ -1,10 +1,12 @@
-/* Copies by cache lines (--copies lines) against copies of K tiles: rows that begin
- * anywhere in a line, at 16 bytes, by their pitch and by the operand's address. The
- * same launch must give the same bytes, right against the reference, without a
- * finding, whatever the order of workgroups and of what memory returns. */
+/* Copies by cache lines (--copies lines), and those that end with K, against copies of
+ * K tiles: rows that begin anywhere in a line, at 16 bytes, by their pitch and by the
+ * operand's address. The same launch must give the same bytes, right against the
+ * reference, without a finding, whatever the order of workgroups and of what memory
+ * returns. */
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/forms.h"
 #include "../kit/right.h"
 
 struct row {
@@ -152,17 +154,24 @@ lines_are_tiles(void **state)
     static const int pads[] = { 0, 1, 3, 6, 8 };
     const struct row *r = *state;
     struct num_counts counts = { 0 };
-    struct num_kernel lines, tiles;
+    struct num_kernel lines, tiles, ends;
+    bool end;
 
     open_kernel(&lines, &counts, r, KN_COPIES_LINES);
     open_kernel(&tiles, &counts, r, KN_COPIES_TILES);
+    end = kn_may_end(&tiles.p, &tiles.g.cfg);
+    if (end)
+        open_kernel(&ends, &counts, r, KN_COPIES_ENDS);
     for (int n = 0; n < 5 && r->size[n][1]; n++)
         for (size_t i = 0; i < (n ? 2 : sizeof pads / sizeof *pads); i++) {
             int pad = pads[(i + (size_t)n) % (sizeof pads / sizeof *pads)];
+            uint64_t digest = launched(&tiles, r, r->size[n], pad);
 
-            assert_true(launched(&lines, r, r->size[n], pad) ==
-                        launched(&tiles, r, r->size[n], pad));
+            assert_true(launched(&lines, r, r->size[n], pad) == digest);
+            assert_true(!end || launched(&ends, r, r->size[n], pad) == digest);
         }
+    if (end)
+        num_close(&ends);
     num_close(&lines);
     num_close(&tiles);
 }
