@@ -135,6 +135,8 @@ better_by(const kiln_problem *p, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
 
+    if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
+        return 1.12; /* measured at dwords (tests/timing/scores.c) */
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
         (kn_direct(p, g) || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
@@ -512,6 +514,8 @@ lead_of_last(const kiln_problem *p, const struct kn_config *from,
 {
     bool uneven = from->cus && kn_family_of(p)->ragged == 'k' && p->groups > 1;
 
+    if (kn_widens_scaled(p)) /* of eight waves, too, and rows that begin at no 16 bytes */
+        return kn_class_is_odd(kn_class_of(p)) ? fmax(better_by(p, g), least_lead) : 1.01;
     return uneven || same_tile(g, from) ? least_lead : other_tile_lead;
 }
 

@@ -123,15 +123,18 @@ static const struct tile {
     { 160, 128, 1, 4, 0 }, { 96, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 }, /* gfx942 */
     { 128, 128, 1, 4, 2 }, { 112, 128, 1, 4, 2 }, { 96, 128, 1, 4, 2 },
     { 80, 128, 1, 4, 2 },
-    { 256, 128, 2, 4, 0 }, { 128, 256, 1, 8, 0 },
+    { 256, 128, 2, 4, 0 }, { 128, 256, 1, 8, 0 }, { 192, 256, 2, 4, 0 },
+    { 128, 192, 2, 4, 0 }, { 192, 192, 2, 4, 0 }, { 192, 128, 2, 4, 0 },
+    { 256, 192, 2, 4, 0 },
 };
 
 /* Of four: those that are persistent too; from where on waves have no 128 rows, of which
  * alone 6 bits are copied by lines, and which are not chosen by rows of two transposed
  * operands at any byte, of which one alone takes much less; those whose two slots wait for
  * memory longer than more slots of `simple` where LDS has room for them; and those of eight
- * waves, which wait for weights that others convert. */
-enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 26, EIGHT = 33 };
+ * waves, which wait for weights that others convert: of rows at any byte not the last, whose
+ * launches take more beside its score than those of the others. */
+enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 26, EIGHT = 33, TALL = 39 };
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
@@ -486,7 +489,8 @@ run(struct bench *b)
             (six || kn_widens_scaled(&p) || (gfx950 && i >= FEW_SLOTS) ||
              (b->k->odd && *b->layout == 't')))
             continue;
-        if (i >= EIGHT && (!gfx950 || !kn_widens_scaled(&p)))
+        if (i >= EIGHT &&
+            (!gfx950 || !kn_widens_scaled(&p) || (b->k->odd && i >= TALL)))
             break;
         if (gfx950 && i < LARGEST && kn_walks(&p))
             try_row(b, KN_SCHED_4WAVE, &four[i], bk4, true);
