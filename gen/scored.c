@@ -131,7 +131,7 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
  * have as many K tiles on their way, must be better than others, not as good. */
 static double
-better_by(const kiln_problem *p, const struct kn_config *g)
+better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
 
@@ -140,7 +140,8 @@ better_by(const kiln_problem *p, const struct kn_config *g)
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
         (kn_direct(p, g) || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
-    if (kn_prequant(p) && kn_shifts_lines(p, g))
+    if (kn_prequant(p) && kn_shifts_lines(p, g) &&
+        (g->bm * g->bn <= LARGE || !kn_shifts_lines(p, from)))
         return 1.08;
     if (odd && (!kn_schedules[g->schedule].asm_only || g->bm * g->bn < LARGE))
         return 1.03;
@@ -463,7 +464,7 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
         lead = lead_for(p, s, b->from, &one);
-        by = gain(p, s, &one, b) / better_by(p, &one);
+        by = gain(p, s, &one, b) / better_by(p, b->from, &one);
         slack = p->k < 4 * (int64_t)one.bk ? 1.04 : lead;
         if (by > lead && by / sqrt(slack) > b->rank) {
             b->rank = by / sqrt(slack);
@@ -515,7 +516,7 @@ lead_of_last(const kiln_problem *p, const struct kn_config *from,
     bool uneven = from->cus && kn_family_of(p)->ragged == 'k' && p->groups > 1;
 
     if (kn_widens_scaled(p)) /* of eight waves, too, and rows that begin at no 16 bytes */
-        return kn_class_is_odd(kn_class_of(p)) ? fmax(better_by(p, g), least_lead) : 1.01;
+        return kn_class_is_odd(kn_class_of(p)) ? fmax(better_by(p, from, g), least_lead) : 1.01;
     return uneven || same_tile(g, from) ? least_lead : other_tile_lead;
 }
 
