@@ -530,6 +530,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (g->abi == KN_ABI_AITER)
         KN_TRY(kn_aiter_settle(c, p, g));
     KN_TRY(choose_rest(c, p, g));
+    if (!g->run)
+        g->run = kn_quantised_run(p, g);
     KN_TRY(kn_form_check(c, p, g));
     if (why && !decided)
         explain_tile(p, given, why);

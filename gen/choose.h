@@ -110,6 +110,11 @@ bool kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
 /* What was not asked for of a chosen tile: waves and slots. */
 void kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *asked,
                struct kn_config *g);
+/* Elements of A that a lane quantises at once where that is not as many as it may, or 0. Two
+ * loads side by side each ask for all lines of their rows: where rows begin inside half lines
+ * that takes longer than the steps of a maximum which it saves. Not so of small tiles and
+ * beside B by lines, where arithmetic takes longer: codes of i8, and f16 (measured, gfx950). */
+uint32_t kn_quantised_run(const kiln_problem *p, const struct kn_config *g);
 
 /* ---- few_rows.c --------------------------------------------------------- */
 

@@ -169,23 +169,6 @@ share_apart(const struct given *x, const struct kn_facts *f)
             x->a.count * x->b.count > FEW_SUMS);
 }
 
-/* Two loads side by side each ask for all lines of their rows: where rows begin inside half
- * lines that takes longer than the steps of a maximum which it saves. Not so of small tiles and
- * beside B by lines, where arithmetic takes longer: codes of i8, and f16 (measured, gfx950). */
-static int64_t
-quantised_run(const struct given *x, const struct kn_facts *f)
-{
-    const kiln_problem *p = x->p;
-    const struct kn_config *g = x->g;
-    bool half = p->lda * kn_type_bits[p->a] % (4 * KN_LINE) == 0 || !kn_along_k(p, 'a');
-    bool slow = p->b == KILN_I8 ? f->by_lines || g->bm <= 32
-                                : f->by_lines && p->a == KILN_F16;
-    bool even = g->bm * 8 % (g->wm * g->wn * 64) == 0;
-
-    return f->quantise_k == 128 && even &&
-           (half || slow || !kn_targets[p->target].packed_waits) ? 16 : 8;
-}
-
 /* Of A that is quantised, whose arithmetic takes as long as the products of large tiles;
  * LLVM waits for more than a share's loads. A share has loads of its own, and both runs
  * of a row that has two. */
