@@ -29,12 +29,12 @@ kn_reads_of(const struct kn_config *g)
 }
 
 /* Whether a store has single columns: C's rows are of no whole runs, and what is stored is
- * f64, rounded at random, added to what must be loaded so, or shares' of LLVM, which
- * spills. Others are four columns at any byte (docs/families.md, Stores). */
+ * f64, rounded at random, or shares' of LLVM, which spills. Others are four columns at any
+ * byte, and so is what is added to them (docs/families.md, Stores). */
 static inline bool
 kn_stores_singly(const kiln_problem *p, const struct kn_config *g)
 {
-    return g->domain.vec == 1 && (p->beta || p->round || kn_type_bits[p->out] > 32 ||
+    return g->domain.vec == 1 && (p->round || kn_type_bits[p->out] > 32 ||
                                    (g->split_k > 1 && g->lowering != KN_LOWERING_ASM));
 }
 

@@ -430,24 +430,35 @@ struct dist_out {
 struct dist_out dist_out(struct dist *d, const struct kn_ins *i);
 /* The same of all rows that ids may name, r with the operation's pitch: a row's
  * offset is dist_row_offset's. */
-struct dist_out dist_out_named(struct dist *d, const struct kn_ins *i,
-                               struct dist_rows *r);
+struct dist_out dist_out_named(struct dist *d, const struct kn_ins *i, struct dist_rows *r);
 /* Elements first .. first + n - 1 of an accumulator. */
 kn_ref dist_elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n);
 /* `store` through the LDS tile it names (distribute_runs.c). */
 kiln_status dist_store_runs(struct dist *d, const struct kn_ins *i, const struct dist_out *o);
-/* What the output holds where an accumulator will be stored: the offsets, the
- * bytes on their way, the four of them as `elem`. */
-struct dist_old {
-    kn_ref part[4];
-};
-struct dist_old dist_out_places(struct dist *d, const struct dist_out *o,
-                                kn_ref row_off, kn_ref col);
+/* The offset of at, a row's offset and a column, where `there` holds, else DIST_NEVER. */
+kn_ref dist_out_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_ref there);
+
+/* ---- distribute_old.c ---- */
+/* Whether rows at any byte are stored and read four columns at once. */
+bool dist_out_loose(const struct dist_out *o);
+/* What is where an accumulator will be stored: the offsets, or the bytes on their way. */
+struct dist_old { kn_ref part[4]; };
+struct dist_old dist_out_places(struct dist *d, const struct dist_out *o, kn_ref row_off,
+                                kn_ref col);
 /* from: o->r, or the resource of another tensor of its shape. */
-struct dist_old dist_out_load(struct dist *d, const struct dist_out *o,
-                              kn_ref from, const struct dist_old *at);
-kn_ref dist_out_old(struct dist *d, const struct dist_out *o,
-                    const struct dist_old *old, uint8_t elem);
+struct dist_old dist_out_load(struct dist *d, const struct dist_out *o, kn_ref from,
+                              const struct dist_old *at);
+/* Of rows at any byte, behind those loads: what the last four columns have, if not all. */
+struct dist_rest {
+    kn_ref from, row;        /* as loaded from; the row's offset */
+    uint32_t y;              /* column block of the wave */
+    struct dist_old *old;
+};
+void dist_out_rest(struct dist *d, const struct dist_out *o, const struct dist_epilogue *e,
+                   const struct dist_rest *of);
+/* The four of them as `elem`. */
+kn_ref dist_out_old(struct dist *d, const struct dist_out *o, const struct dist_old *old,
+                    uint8_t elem);
 
 /* ---- distribute_codes.c: outputs of 8 bits, from f32 ---- */
 /* A type whose values leave registers as codes. */
@@ -460,8 +471,7 @@ kn_ref dist_codes_within(struct dist *d, uint8_t elem, kn_ref v);
 /* The largest value of a type. */
 double dist_limit(const struct dist *d, uint8_t elem);
 /* Stores o->vec codes. */
-void dist_store_codes(struct dist *d, const struct dist_out *o, kn_ref off,
-                      kn_ref v);
+void dist_store_codes(struct dist *d, const struct dist_out *o, kn_ref off, kn_ref v);
 
 /* ---- distribute_random.c ---- */
 /* What the accumulators of a tile are moved by before they are rounded. */

@@ -201,6 +201,18 @@ load_tensors(struct apply *a, uint32_t n, uint32_t many)
     }
 }
 
+/* What these loads leave out. */
+static void
+load_rests(struct apply *a, uint32_t n, uint32_t many)
+{
+    for (uint32_t k = n; k < n + many && k < a->count && dist_out_loose(&a->o); k++)
+        for (uint32_t s = 0; s < a->nfrom; s++)
+            dist_out_rest(a->d, &a->o, &a->e,
+                          &(struct dist_rest){ a->from[s],
+                                               row_place(a, a->first + k % a->rows),
+                                               k / a->rows, &a->old[k * a->nfrom + s] });
+}
+
 static const uint8_t biases[] = { KN_FX_BIAS, KN_FX_GATE_BIAS, KN_FX_UP_BIAS };
 
 /* Accumulator n; of gate and up, the pair of that number. */
@@ -250,7 +262,8 @@ static uint32_t
 batch_of(const struct apply *a)
 {
     enum { REGISTERS = 32 };
-    uint32_t each = a->nfrom * (a->o.vec == 1 && a->o.size < 4 ? 4 : a->o.size);
+    bool single = a->o.vec == 1 && a->o.size < 4 && !dist_out_loose(&a->o);
+    uint32_t each = a->nfrom * (single ? 4 : a->o.size);
     uint32_t n = each ? REGISTERS / each : a->rows;
 
     return n > a->rows ? a->rows : n ? n : 1;
@@ -299,6 +312,7 @@ begin(struct dist *d, const struct kn_ins *i, const struct kn_formula *x)
     a.count = a.rows * a.e.b.count;
     a.out.attr[KN_A_elem] = i->attr[KN_A_elem];
     a.out.attr[KN_A_vec] = i->attr[KN_A_vec];
+    a.out.attr[KN_A_any] = i->attr[KN_A_any];
     a.o = tensor_of(d, &a.out);
     a.place = KN_NEW(d->c, kn_ref, a.e.a.count);
     return a;
@@ -350,6 +364,7 @@ expand_apply(struct dist *d, const struct kn_ins *i)
     load_tensors(&a, 0, batch);
     for (uint32_t n = 0; n < a.count; n += batch) {
         load_tensors(&a, n + batch, batch);
+        load_rests(&a, n, batch);
         for (uint32_t k = n; k < n + batch && k < a.count; k++)
             apply(&a, &t->reg[((a.first + k % a.rows) * a.e.b.count +
                                k / a.rows) * each], k);

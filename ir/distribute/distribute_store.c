@@ -34,10 +34,8 @@ dist_out(struct dist *d, const struct kn_ins *i)
     return o;
 }
 
-/* at: the byte offset of a row, and a column of it: the offset of that where `there` holds,
- * else DIST_NEVER. */
-static kn_ref
-offset_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_ref there)
+kn_ref
+dist_out_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_ref there)
 {
     kn_ref pick[] = { there,
                       dist_i2(d, KN_OP_add, at[0], dist_ic(d, KN_OP_mul, at[1], o->size)),
@@ -46,12 +44,11 @@ offset_where(struct dist *d, const struct dist_out *o, const kn_ref at[2], kn_re
     return dist_op3(d, KN_OP_select, kn_v32, pick);
 }
 
-/* Where the column is one of the output. */
 static kn_ref
 out_offset(struct dist *d, const struct dist_out *o, kn_ref row_off, kn_ref col)
 {
-    return offset_where(d, o, (kn_ref[]){ row_off, col },
-                        dist_op(d, KN_OP_slt, kn_vb1, col, o->ncols));
+    return dist_out_where(d, o, (kn_ref[]){ row_off, col },
+                          dist_op(d, KN_OP_slt, kn_vb1, col, o->ncols));
 }
 
 kn_ref
@@ -61,52 +58,6 @@ dist_elements(struct dist *d, kn_ref v, uint32_t first, uint32_t n)
 
     d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)first;
     return x;
-}
-
-struct dist_old
-dist_out_places(struct dist *d, const struct dist_out *o, kn_ref row_off,
-                kn_ref col)
-{
-    struct dist_old at = { { 0 } };
-
-    for (uint32_t x = 0; x < 4; x += o->vec)
-        at.part[x / o->vec] = out_offset(d, o, row_off,
-                                         dist_ic(d, KN_OP_add, col, x));
-    return at;
-}
-
-struct dist_old
-dist_out_load(struct dist *d, const struct dist_out *o, kn_ref from,
-              const struct dist_old *at)
-{
-    struct dist_old old = { { 0 } };
-
-    for (uint32_t x = 0; x < 4 / o->vec; x++) {
-        struct kn_ins *l;
-
-        old.part[x] = dist_temp(d, dist_vec(o->elem, o->vec));
-        l = dist_add(d, KN_OP_ldg, old.part[x]);
-        l->arg[0] = from;
-        l->arg[1] = at->part[x];
-        l->attr[KN_A_elem] = o->elem;
-    }
-    return old;
-}
-
-kn_ref
-dist_out_old(struct dist *d, const struct dist_out *o,
-             const struct dist_old *old, uint8_t elem)
-{
-    kn_ref part[4] = { 0 }, v;
-
-    for (uint32_t x = 0; x < 4 / o->vec; x++)
-        part[x] = dist_as_type(d, old->part[x], elem);
-    v = part[0];
-    if (o->vec < 4) {
-        v = dist_temp(d, dist_vec(elem, 4));
-        dist_cat_to(d, v, part, 4 / o->vec);
-    }
-    return v;
 }
 
 /* Four codes: a dword, or byte by byte. */
@@ -168,12 +119,6 @@ store_fragment(struct dist *d, const struct dist_out *o, kn_ref acc,
  * Where N or C's rows are no whole runs (vec=1), four columns are stored at once all the
  * same (any=1), since memory takes them at any byte (docs/hardware.md); of a tile whose last four
  * are not all of the output those that are, one by one. */
-static bool
-is_loose(const struct dist_out *o)
-{
-    return o->any && o->vec == 1 && o->size <= 4 && o->store == KN_OP_stg;
-}
-
 /* at: the row's offset, the column of four. */
 static void
 store_four(struct dist *d, const struct dist_out *o, kn_ref acc, const kn_ref at[2])
@@ -182,7 +127,7 @@ store_four(struct dist *d, const struct dist_out *o, kn_ref acc, const kn_ref at
     kn_ref last = dist_ic(d, KN_OP_add, at[1], 3), off;
 
     four.vec = 4;
-    off = offset_where(d, o, at, dist_op(d, KN_OP_slt, kn_vb1, last, o->ncols));
+    off = dist_out_where(d, o, at, dist_op(d, KN_OP_slt, kn_vb1, last, o->ncols));
     if (dist_is_code(o->elem))
         dist_store_codes(d, &four, off, dist_codes(d, o->elem, o->sat, acc));
     else
@@ -201,7 +146,7 @@ store_rest(struct dist *d, const struct dist_out *o, kn_ref acc, const kn_ref at
         kn_ref one[] = { at[0], dist_ic(d, KN_OP_add, at[1], n) };
         kn_ref there = dist_op(d, KN_OP_slt, kn_vb1, one[1], o->ncols), off;
 
-        off = offset_where(d, o, one, dist_op(d, KN_OP_band, kn_vb1, part, there));
+        off = dist_out_where(d, o, one, dist_op(d, KN_OP_band, kn_vb1, part, there));
         if (code)
             dist_store_codes(d, o, off, n ? dist_ic(d, KN_OP_shr, v, 8 * n) : v);
         else
@@ -292,10 +237,35 @@ store_wide(struct dist *d, const struct dist_out *o, const struct dist_epilogue 
         pick[0] = dist_op(d, KN_OP_sge, kn_vb1,
                           dist_ic(d, KN_OP_add, cols[y / 2], 7), o->ncols);
         pick[0] = dist_op(d, KN_OP_band, kn_vb1, pick[0], first);
-        store_run8(d, o, offset_where(d, o, (kn_ref[]){ off, cols[y / 2] }, pick[0]),
+        store_run8(d, o, dist_out_where(d, o, (kn_ref[]){ off, cols[y / 2] }, pick[0]),
                    dist_elements(d, v[y / 2], 0, 4));
     }
     dist_add(d, KN_OP_end, 0);
+}
+
+enum { OLD_RUN = 2 };        /* fragments whose old values are on their way at once */
+struct old_run {
+    kn_ref row;              /* the row's offset */
+    uint32_t y, n;           /* column blocks */
+};
+
+/* C's old values are added to acc, n fragments of a row, the first of column block y. */
+static void
+add_old(struct dist *d, const struct dist_out *o, const struct dist_epilogue *e,
+        const kn_ref *acc, struct old_run of)
+{
+    struct dist_old old[OLD_RUN];
+
+    for (uint32_t k = 0; k < of.n; k++) {
+        old[k] = dist_out_places(d, o, of.row, dist_ic(d, KN_OP_add, e->col0,
+                                                       (of.y + k) * 16));
+        old[k] = dist_out_load(d, o, o->r, &old[k]);
+    }
+    for (uint32_t k = 0; k < of.n; k++) {
+        dist_out_rest(d, o, e, &(struct dist_rest){ o->r, of.row, of.y + k, &old[k] });
+        dist_apply(d, KN_OP_fadd, acc[k],
+                   dist_out_old(d, o, &old[k], dist_acc_type(d, acc[k]).elem), 0);
+    }
 }
 
 /* Column blocks from .. to - 1 of row block x. */
@@ -303,7 +273,7 @@ static void
 store_row(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
           const struct dist_epilogue *e, struct dist_span of)
 {
-    uint32_t x = of.from / e->b.count;
+    uint32_t x = of.from / e->b.count, step = dist_out_loose(o) ? OLD_RUN : 1;
     kn_ref row = dist_ic(d, KN_OP_add, e->row0, x * 16);
     const kn_ref *reg = dist_tile(d, i->arg[0])->reg;
 
@@ -311,21 +281,17 @@ store_row(struct dist *d, const struct kn_ins *i, const struct dist_out *o,
     row = dist_i2(d, KN_OP_mul, row, o->pitch);
     if (o->vec == 8)
         store_wide(d, o, e, reg + x * e->b.count, row);
-    for (uint32_t n = of.from; o->vec < 8 && n < of.to; n++) {
-        uint32_t y = n % e->b.count;
-        kn_ref col = dist_ic(d, KN_OP_add, e->col0, y * 16);
+    for (uint32_t n = of.from; o->vec < 8 && n < of.to; n += step) {
+        uint32_t y = n % e->b.count, left = of.to - n;
 
-        if (i->attr[KN_A_add]) {
-            struct dist_old old = dist_out_places(d, o, row, col);
-
-            old = dist_out_load(d, o, o->r, &old);
-            dist_apply(d, KN_OP_fadd, reg[n],
-                       dist_out_old(d, o, &old, dist_acc_type(d, reg[n]).elem), 0);
-        }
-        if (!is_loose(o))
-            store_fragment(d, o, dist_moved(d, o->dice, y, reg[n]), row, col);
+        if (i->attr[KN_A_add])
+            add_old(d, o, e, reg + n,
+                    (struct old_run){ row, y, left < step ? left : step });
+        if (!dist_out_loose(o))
+            store_fragment(d, o, dist_moved(d, o->dice, y, reg[n]), row,
+                           dist_ic(d, KN_OP_add, e->col0, y * 16));
     }
-    if (is_loose(o)) {
+    if (dist_out_loose(o)) {
         kn_ref first = dist_ic(d, KN_OP_add, e->col0, of.from % e->b.count * 16);
 
         store_loose(d, o, reg + of.from, of.to - of.from, (kn_ref[]){ row, first });

@@ -41,7 +41,7 @@ kn_verify_output(const struct kn_fn *f, const struct kn_ins *i)
          i->attr[KN_A_add] || i->arg[7]))
         return FAIL(f, i->at, "store atomic=1 adds pairs of bf16 or f32, not by "
                     "way of LDS");
-    if (i->op == KN_OP_store && i->attr[KN_A_any] &&
+    if (i->attr[KN_A_any] &&
         (vec != 1 || i->attr[KN_A_random] || i->attr[KN_A_atomic]))
         return FAIL(f, i->at, "store any=1 is of vec=1, neither rounded at random nor "
                     "atomic");

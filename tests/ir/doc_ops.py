@@ -189,7 +189,7 @@ SENTENCES = {
                  "bias and C, first row and column, rows, columns, pitch; "
                  "`add=1` reads C and adds it first unless `c` is named; `parts`: "
                  "row blocks in turn, of gate and up pairs, in the place of gate; "
-                 "`mode=1`: what it says of `aux`, else what becomes of that",
+                 "`any=1` as of `store`; `mode=1`: what it says of `aux`, else what becomes of that",
     "store": "write the output tile: pointer, first row, first column, rows, "
              "columns, pitch (share `part=` of `parts=` of the rows); `add=1` "
              "adds to it, `atomic=1` atomically, f32 or in pairs of bf16; `elem=fp8`, `bf8` "
