@@ -213,12 +213,14 @@ steps_of(const struct given *x, const struct kn_facts *f)
     int64_t turn = batches ? common_turn(whole, batches) : whole;
     bool odd = reads != KN_READS_HALVES && turn * f->KSTEPS % 2;
 
+    if (f->scales == SCALES_SHUFFLED)
+        turn = 2 * f->BLOCK_TILES;
     if (f->by_lines)
         return common_turn(turn, f->WAITING);
     if (f->widens_scaled && reads == KN_READS_TILE)
         return 4;
     if (f->scales == SCALES_SHUFFLED)
-        return 2 * f->BLOCK_TILES;
+        return turn;
     return odd && reads != KN_READS_STEP ? 2 * turn : turn;
 }
 
