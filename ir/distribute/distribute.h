@@ -233,23 +233,18 @@ void dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
 
 /* ---- distribute_unaligned.c: rows that begin at any byte ---- */
 void dist_align_base(struct dist *d, struct dist_tile *v);
-kn_ref dist_aligned_records(struct dist *d, const struct dist_tile *v,
-                            kn_ref bytes);
-kn_ref dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off,
-                    uint32_t step);
+kn_ref dist_aligned_records(struct dist *d, const struct dist_tile *v, kn_ref bytes);
+kn_ref dist_aligned(struct dist *d, struct dist_tile *v, kn_ref off, uint32_t step);
 void dist_first_dwords(struct dist *d, struct dist_tile *v, const char *name);
 /* Whether lanes side by side have chunks side by side in memory, so that LDS has them
  * where its rows are swizzled; else memory is read so. */
 bool dist_in_order(const struct dist *d, const struct kn_lds *l);
 /* Where in the slot this lane's chunk of a step is, then. */
-struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds,
-                                 uint32_t step);
-void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t,
-                        uint32_t step);
+struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step);
+void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t, uint32_t step);
 /* The dwords of this lane's chunk or run as if its row began at one; returns how many.
  * Once a K tile: the last one is kept for the next. */
-uint32_t dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
-                             kn_ref *out);
+uint32_t dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step, kn_ref *out);
 /* ---- distribute_shift.c: of those, rows that are loaded by whole lines ---- */
 bool dist_by_lines(const struct kn_lds *l);
 void dist_line_base(struct dist *d, struct dist_tile *v);
@@ -265,12 +260,10 @@ struct dist_load {
     uint32_t row, at, bytes;
 };
 uint32_t dist_loads(const struct kn_lds *l, const struct kn_geom *g);
-struct dist_load dist_load(const struct kn_lds *l, const struct kn_geom *g,
-                           uint32_t n);
+struct dist_load dist_load(const struct kn_lds *l, const struct kn_geom *g, uint32_t n);
 /* Where lanes load all dwords of theirs (kn_geom.own): the byte of the first of
  * row k of a step's piece; its dwords as if they were aligned. */
-kn_ref dist_own_dword(struct dist *d, const struct dist_tile *t, kn_ref off,
-                      uint32_t k);
+kn_ref dist_own_dword(struct dist *d, const struct dist_tile *t, kn_ref off, uint32_t k);
 /* Where a lane loads that: nowhere, if the lane behind it has the dword. */
 kn_ref dist_behind_offset(struct dist *d, const struct dist_tile *v, kn_ref off,
                           uint32_t step, const struct dist_load *x);
