@@ -28,14 +28,19 @@ kn_reads_of(const struct kn_config *g)
     return kn_schedules[g->schedule].reads;
 }
 
+/* Whether its kernels are lowered as assembly of our own if nobody asks. */
+bool kn_form_assembly(const kiln_problem *p, const struct kn_config *g);
+
 /* Whether a store has single columns: C's rows are of no whole runs, and what is stored is
  * f64, rounded at random, or shares' of LLVM, which spills. Others are four columns at any
  * byte, and so is what is added to them (docs/families.md, Stores). */
 static inline bool
 kn_stores_singly(const kiln_problem *p, const struct kn_config *g)
 {
+    bool assembly = g->lowering ? g->lowering == KN_LOWERING_ASM : kn_form_assembly(p, g);
+
     return g->domain.vec == 1 && (p->round || kn_type_bits[p->out] > 32 ||
-                                   (g->split_k > 1 && g->lowering != KN_LOWERING_ASM));
+                                   (g->split_k > 1 && !assembly));
 }
 
 /* Whether rows of one operand or both may be copied by lines; whether those of this
@@ -85,9 +90,6 @@ enum kn_schedule kn_form_straight(const kiln_problem *p, uint32_t bk);
 /* Whether a loop has the registers it wants to be taken without being asked
  * for, beside those of its fragments. */
 bool kn_form_wanted(const kiln_problem *p, const struct kn_config *g);
-
-/* Whether its kernels are lowered as assembly of our own if nobody asks. */
-bool kn_form_assembly(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether the tiles of g's last round may be divided without being asked for: of
  * `4-wave`, whose loop has no other way to fill the chip. */

@@ -127,6 +127,22 @@ older_words_are_read(void **state)
     kn_ctx_free(&c);
 }
 
+/* What is left open of g for p. */
+static void
+choose(kiln_problem *p, struct kn_config *g)
+{
+    struct kn_ctx c;
+    jmp_buf oom;
+
+    kn_ctx_init(&c, NULL, NULL);
+    c.oom = &oom;
+    if (setjmp(oom))
+        fail_msg("out of memory");
+    assert_int_equal(kn_problem_normalise(&c, p), KILN_OK);
+    assert_int_equal(kn_choose(&c, p, g, NULL), KILN_OK);
+    kn_ctx_free(&c);
+}
+
 /* Rows at no 16 bytes go through registers, beside which `4-wave` copies such scales. */
 static void
 shuffled_scales_take_rows_at_any_byte(void **state)
@@ -135,18 +151,43 @@ shuffled_scales_take_rows_at_any_byte(void **state)
                        .b = KILN_MXFP8, .scale_layout = KILN_SCALE_SHUFFLED,
                        .m = 8192, .n = 1536, .k = 1000 };
     struct kn_config four = { .bm = 256, .bn = 192, .bk = 128, .schedule = KN_SCHED_4WAVE };
-    struct kn_ctx c;
-    jmp_buf oom;
 
     (void)state;
-    kn_ctx_init(&c, NULL, NULL);
-    c.oom = &oom;
-    if (setjmp(oom))
-        fail_msg("out of memory");
-    assert_int_equal(kn_problem_normalise(&c, &p), KILN_OK);
-    assert_int_equal(kn_choose(&c, &p, &four, NULL), KILN_OK);
+    choose(&p, &four);
     assert_int_equal(four.schedule, KN_SCHED_4WAVE);
-    kn_ctx_free(&c);
+}
+
+/* Columns of an odd N are stored one by one by LLVM's shares alone, which these are not. */
+static void
+an_odd_n_divides_k(void **state)
+{
+    kiln_problem p = { .family = KILN_GEMM, .target = KILN_GFX950, .a = KILN_FP8,
+                       .b = KILN_FP8, .scale = KILN_SCALE_TENSOR, .m = 2880, .n = 257,
+                       .k = 7268 };
+    struct kn_config g = { 0 };
+
+    (void)state;
+    choose(&p, &g);
+    assert_true(g.split_k > 1);
+    assert_int_equal(g.lowering, KN_LOWERING_ASM);
+}
+
+/* Copies end with a K of whole 16 bytes: 544 of 4 bits, not 545 of 8. */
+static void
+copies_end_at_16_bytes(void **state)
+{
+    kiln_problem whole = { .family = KILN_GEMM, .target = KILN_GFX950, .a = KILN_MXFP4,
+                           .b = KILN_MXFP4, .m = 7168, .n = 8192, .k = 544 };
+    kiln_problem other = { .family = KILN_GEMM, .target = KILN_GFX950, .a = KILN_FP8,
+                           .b = KILN_FP8, .m = 7168, .n = 8192, .k = 545, .lda = 640,
+                           .ldb = 640 };
+    struct kn_config ends = { 0 }, four = { .schedule = KN_SCHED_4WAVE };
+
+    (void)state;
+    choose(&whole, &ends);
+    assert_int_equal(ends.copies, KN_COPIES_ENDS);
+    choose(&other, &four);
+    assert_int_not_equal(four.copies, KN_COPIES_ENDS);
 }
 
 int
@@ -157,6 +198,8 @@ main(void)
         cmocka_unit_test(what_was_given_stays),
         cmocka_unit_test(older_words_are_read),
         cmocka_unit_test(shuffled_scales_take_rows_at_any_byte),
+        cmocka_unit_test(an_odd_n_divides_k),
+        cmocka_unit_test(copies_end_at_16_bytes),
     };
 
     return cmocka_run_group_tests_name("gen-refused", tests, NULL, NULL);
