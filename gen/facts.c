@@ -210,17 +210,14 @@ steps_of(const struct given *x, const struct kn_facts *f)
     enum kn_reads reads = kn_reads_of(x->g);
     int64_t batches = f->SCALE_SLOTS * f->SCALE_TILES, slots = f->SLOTS;
     int64_t whole = f->line_ring ? 4 * slots : slots; /* lines, of any type */
-    int64_t turn = batches ? common_turn(whole, batches) : whole;
+    int64_t turn = f->scales == SCALES_SHUFFLED ? 2 * f->BLOCK_TILES
+                 : batches ? common_turn(whole, batches) : whole;
     bool odd = reads != KN_READS_HALVES && turn * f->KSTEPS % 2;
 
-    if (f->scales == SCALES_SHUFFLED)
-        turn = 2 * f->BLOCK_TILES;
     if (f->by_lines)
         return common_turn(turn, f->WAITING);
     if (f->widens_scaled && reads == KN_READS_TILE)
         return 4;
-    if (f->scales == SCALES_SHUFFLED)
-        return turn;
     return odd && reads != KN_READS_STEP ? 2 * turn : turn;
 }
 

@@ -28,6 +28,13 @@ kn_reads_of(const struct kn_config *g)
     return kn_schedules[g->schedule].reads;
 }
 
+/* Whether all lanes of a workgroup have runs of 16 elements of 128 K of A. */
+static inline bool
+kn_has_runs_of_16(const struct kn_config *g)
+{
+    return g->bm * 8 % (g->wm * g->wn * 64) == 0;
+}
+
 /* Whether its kernels are lowered as assembly of our own if nobody asks. */
 bool kn_form_assembly(const kiln_problem *p, const struct kn_config *g);
 
