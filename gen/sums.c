@@ -85,6 +85,7 @@ kn_launch_sums(struct kn_ctx *c, const struct kn_fn *f,
         l.wg = (uint32_t)(wg % plan->grid[0]);
         l.wg_y = (uint32_t)(wg / plan->grid[0]);
         l.wave = n % 2 * (kn_waves(f) - 1);
+        l.apart = n % 2 == 0;
         KN_TRY(kn_prove_sums(&own, &l, out));
         out->sums += before.sums;
         out->rotated |= before.rotated;

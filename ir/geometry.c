@@ -79,6 +79,13 @@ kn_quantised(const struct kn_lds *l)
     return l->mem && kn_elems[l->mem].bits == 16 && kn_elems[l->elem].bits <= 8;
 }
 
+bool
+kn_folds(const struct kn_lds *l)
+{
+    return l->gk && l->kdiv == 1 && l->mem == KN_T_fp4 && l->elem == KN_T_fp8 &&
+           l->run == KN_FOLD;
+}
+
 /* Long rows along K whose lanes side by side are so in memory, 16 bytes each, within
  * a row of 16 lanes: a dword is had from the lane before. Of rows that are converted
  * 128 sums a lane of eight waves leave no register for those of the K tile before. */

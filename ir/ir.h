@@ -266,6 +266,10 @@ bool kn_converts_runs(const struct kn_lds *l);
 bool kn_may_flip(const struct kn_fn *f, const struct kn_lds *l);
 /* 16 bits in memory, at most 8 in LDS: each row has scales. */
 bool kn_quantised(const struct kn_lds *l);
+/* Runs of e2m1 become FNUZ e4m3 that has their scales, as far as it can: blocks of
+ * KN_FOLD elements, a run each (distribute/distribute_folded.c). */
+enum { KN_FOLD = 32 };
+bool kn_folds(const struct kn_lds *l);
 bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Lanes side by side that have a row of the tile. */
@@ -338,6 +342,7 @@ struct kn_sums_launch {
     uint32_t wg, wg_y, wave; /* which wave it is */
     uint64_t most;           /* sums that are followed, 0: all of them */
     bool staggered;          /* a sum may begin inside K and come round */
+    bool apart;              /* a row's blocks have scales too far apart to be folded */
 };
 struct kn_sums_facts {
     uint64_t sums;           /* output tiles, or parts of them, in all */

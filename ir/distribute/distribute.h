@@ -36,6 +36,7 @@ struct dist_tile {
     kn_ref *own;             /* DT_STAGE whose lanes load all their dwords: by
                               * step, the byte they begin at */
     kn_ref *ready;           /* DT_STAGE that is converted: by step and piece */
+    kn_ref *fold;            /* the same whose blocks are folded (distribute_folded.c) */
     kn_ref left;             /* DT_PULLED: K left at its tile, 0: all of it */
     bool block;              /* DT_ACC of integers that begin at dist_block_start */
     kn_ref *home;            /* DT_ACC: registers of its own, where others have taken
@@ -362,34 +363,8 @@ kn_ref dist_scale(struct dist *d, uint8_t from, const kn_ref *w, uint32_t j);
 kn_ref dist_zero_word(struct dist *d, const struct dist_put *x, uint32_t s,
                       uint32_t p);
 void dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen);
-
-/* ---- distribute_widen.c ---- */
-struct dist_words {
-    const kn_ref *w;
-    uint32_t n;
-    bool parted;             /* i4: two a dword, bytes of its even and its odd codes */
-    bool one_row;            /* all are K of one row, none of them is clipped */
-};
-/* Of eight dwords of eight codes each, K by K, the eight K of each place, parted
- * (distribute_fours.c). */
-void dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16]);
-/* What a run is multiplied by, an f32, or 0: a power of two, or of E4M3; of i4
- * what is subtracted: an integer with 8 added, or an f32. */
-struct dist_factor {
-    kn_ref v;
-    bool e4m3;
-};
-/* Dwords of type mem to dwords of type elem; returns how many. Not for scales. */
-uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
-                      struct dist_words in, struct dist_factor by, kn_ref *out);
-/* distribute_terms.c: the two bf16 of fragment n of a tile of f32; of four f32 along K, also
- * the register that they are all in, or 0, two dwords of their hi and two of their lo; and
- * the 8 bytes of a row where LDS has those of a chunk. */
-const struct dist_terms *dist_terms(struct dist *d, kn_ref tile, uint32_t n);
-void dist_split_run(struct dist *d, const kn_ref w[4], kn_ref four, kn_ref out[4]);
-kn_ref dist_term_place(struct dist *d, kn_ref chunk, uint32_t lo);
-/* Byte b of a dword of OCP e4m3, on any target, as f32. */
-kn_ref dist_e4m3(struct dist *d, kn_ref x, uint32_t b);
+/* A fetched tile's dwords of this lane's run in step s; returns how many. */
+uint32_t dist_fetched_dwords(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref *w);
 
 /* f32 `p[first .. total)`, the operands 1 to 3 of i; n of them from index on. */
 kn_ref dist_f32_vector(struct dist *d, const struct kn_ins *i);

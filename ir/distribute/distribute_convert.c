@@ -6,7 +6,7 @@
  * one element for scales, which lie K-outer in LDS. */
 #include <string.h>
 
-#include "distribute.h"
+#include "widen.h"
 
 /* E8M0 byte b of a dword as f32: 2^(x - 127), 0xff is NaN (OCP MX 1.0, 5.4). */
 static kn_ref
@@ -60,7 +60,8 @@ piece_bytes(const struct dist *d, const struct kn_lds *l)
     uint32_t bits = kn_elems[l->elem].bits;
     uint32_t all = kn_geometry(d->in, l).run * bits / 8;
 
-    return l->kdiv != 1 ? bits / 8 : all < 16 ? all : l->flip ? 8 : kn_term_bytes(l);
+    return l->kdiv != 1 ? bits / 8 : all < 16 ? all
+         : l->flip || kn_folds(l) ? 8 : kn_term_bytes(l);
 }
 
 static uint32_t
@@ -131,8 +132,8 @@ memory_dwords(struct dist *d, const struct kn_lds *l, const kn_ref *reg,
 }
 
 /* The same of this lane's run in step s; of rows at any byte as they are shifted. */
-static uint32_t
-fetched_dwords(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref *w)
+uint32_t
+dist_fetched_dwords(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref *w)
 {
     const struct kn_lds *l = &d->in->lds[t->lds];
     struct kn_geom g = kn_geometry(d->in, l);
@@ -152,7 +153,7 @@ factor_of_run(struct dist *d, const struct dist_put *x, uint32_t s, uint32_t p)
     uint32_t per = d->in->shape.bk / l->kdiv, first = x->kk * per;
     kn_ref w[DIST_RUN / 4], arg[3], v, row, block;
 
-    fetched_dwords(d, x->scales, s, w);
+    dist_fetched_dwords(d, x->scales, s, w);
     dist_run_place(d, l, dist_chunk_id(d, s), &row, &block);
     block = l->kdiv >= l->run
           ? dist_ic(d, KN_OP_udiv, block, l->kdiv / l->run)
@@ -251,7 +252,7 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
     uint32_t n = pieces(d, l), many;
     kn_ref in[DIST_RUN / 4];
 
-    many = fetched_dwords(d, t, s, in);
+    many = dist_fetched_dwords(d, t, s, in);
     if (kn_in_terms(l)) {
         dist_split_run(d, in, l->unit == 16 ? t->reg[s * (t->nreg / g.steps)] : 0, out);
         return many;
@@ -298,6 +299,8 @@ expand_convert(struct dist *d, const struct kn_ins *i)
         t->ready = KN_NEW(d->c, kn_ref,
                           kn_geometry(d->in, &d->in->lds[t->lds]).steps * n);
     }
+    if (put.scales && kn_folds(&d->in->lds[t->lds]))
+        return dist_fold(d, i, &put);
     for (uint32_t s = put.from; s < put.to; s++) {
         kn_ref word[DIST_RUN / 2];
         uint32_t each = run_words(d, &put, s, word) / n;
@@ -547,7 +550,7 @@ expand_putq(struct dist *d, const struct kn_ins *i)
         struct dist_run r = { .step = s, .from = l->mem };
 
         for (uint32_t x = 0; x < runs; x++) {
-            r.n += 2 * fetched_dwords(d, t, s + x, r.word + r.n / 2);
+            r.n += 2 * dist_fetched_dwords(d, t, s + x, r.word + r.n / 2);
             r.at[x] = piece_address(d, l, s + x, 0);
         }
         dist_run_place(d, l, dist_run_id(d, l, s), &r.row, &r.run);

@@ -2,7 +2,7 @@
  * registers, and zeroing the K tail of a staged tile. */
 #include <string.h>
 
-#include "distribute.h"
+#include "widen.h"
 
 /* The steps of share `part` of `parts`: from .. to - 1. */
 struct steps {

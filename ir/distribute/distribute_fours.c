@@ -7,7 +7,7 @@
  *
  * Of f32, times a factor if there is one: the code of a magnitude is the least of three
  * lines, each rounded once. */
-#include "distribute.h"
+#include "widen.h"
 
 kn_ref
 dist_as(struct dist *d, uint8_t elem, uint32_t n, kn_ref v)

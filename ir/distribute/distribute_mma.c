@@ -5,7 +5,7 @@
  * columns of one output row (CDNA3 ISA 7.1: row 4*(lane/16)+r, column
  * lane%16), which stores as one wide word. Of f64 a lane has rows 4*r + lane/16:
  * lanes read B's rows in the order that makes the same columns of these. */
-#include "distribute.h"
+#include "widen.h"
 
 static kn_ref
 reg_of(struct dist *d, kn_ref tile, uint32_t n, struct kn_type t)

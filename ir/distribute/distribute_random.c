@@ -6,7 +6,7 @@
  * A step is that of the value's own power of two, so that what was moved below this
  * power must go back to it: nearest of the finer steps there would not. Above the
  * next one the coarser steps round as the definition's do. */
-#include "distribute.h"
+#include "widen.h"
 
 /* Mantissa bits, exponent of the smallest normal number (of FNUZ one less). */
 struct steps {

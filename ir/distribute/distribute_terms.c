@@ -4,7 +4,7 @@
  * lane splits its four of a row, so that each element is once a workgroup. The two
  * chunks that a fragment is read from, 64 bytes apart (kn_readplan), are then the hi
  * of both, and their lo. */
-#include "distribute.h"
+#include "widen.h"
 
 /* Bits whose upper half is the bf16 nearest to a number, ties away from zero; of one
  * whose upper half is all ones, a NaN, it is another number. */

@@ -2,7 +2,7 @@
  * instructions take. All arithmetic is on packed bytes and exact. */
 #include <string.h>
 
-#include "distribute.h"
+#include "widen.h"
 
 static const uint32_t SIGNS = 0x80808080, LOW7 = 0x7f7f7f7f, ONES = 0x01010101,
                       NIBBLES = 0x0f0f0f0f;
@@ -61,8 +61,8 @@ part_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
 }
 
 /* Such dwords to those of the first and of the last four. */
-static void
-order_bytes(struct dist *d, const kn_ref part[2], kn_ref out[2])
+void
+dist_order_bytes(struct dist *d, const kn_ref part[2], kn_ref out[2])
 {
     out[0] = dist_perm(d, part[1], part[0], 0x05010400);
     out[1] = dist_perm(d, part[1], part[0], 0x07030602);
@@ -74,7 +74,7 @@ split_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
     kn_ref part[2];
 
     part_nibbles(d, x, part);
-    order_bytes(d, part, out);
+    dist_order_bytes(d, part, out);
 }
 
 /* Bits of x in their place, those of `mask` further up. */
@@ -136,22 +136,6 @@ nan_bytes(struct dist *d, kn_ref x)
     return and_bits(d, x, SIGNS);
 }
 
-/* The even and odd of eight codes of fp4 as bytes of FNUZ by a table of magnitudes,
- * in which 0 has no sign: it has no -0. */
-static void
-part_fp4(struct dist *d, kn_ref x, const uint32_t table[2], kn_ref part[2])
-{
-    for (uint32_t odd = 0; odd < 2; odd++) {
-        kn_ref which = and_bits(d, odd ? dist_ic(d, KN_OP_shr, x, 4) : x, 0x07070707);
-        kn_ref mag[] = { dist_int(d, table[1]), dist_int(d, table[0]), which };
-        kn_ref any[] = { dist_int(d, SIGNS), dist_int(d, 0x80808000), which };
-        kn_ref sign = odd ? x : dist_ic(d, KN_OP_shl, x, 4);
-
-        sign = dist_i2(d, KN_OP_and, sign, dist_op3(d, KN_OP_perm, kn_v32, any));
-        part[odd] = or_bits(d, sign, dist_op3(d, KN_OP_perm, kn_v32, mag));
-    }
-}
-
 /* Bytes of this sign, but zeros without one: half of a byte and 0x7f has 0x80 from
  * 0x81 on. FNUZ has no -0: its code is the NaN. */
 static kn_ref
@@ -202,9 +186,8 @@ row_to_fnuz(struct dist *d, const kn_ref *in, uint32_t n, kn_ref *out)
     out[0] = dist_op3(d, KN_OP_select, kn_v32, arg);
 }
 
-/* Magnitudes of fp4 as FNUZ: their fields in those of e4m3, and their values. */
-static const uint32_t fp4_fields[2] = { 0x0c080400, 0x1c181410 },
-                      fp4_values[2] = { 0x44403800, 0x54504c48 };
+/* Magnitudes of fp4 as FNUZ: their fields in those of e4m3. */
+static const uint32_t fp4_fields[2] = { 0x0c080400, 0x1c181410 };
 
 /* n dwords of memory to FNUZ that misses a factor (shift_of); returns how many. */
 static uint32_t
@@ -213,11 +196,13 @@ fnuz_bytes(struct dist *d, uint8_t from, struct dist_words in, kn_ref *out)
     uint32_t many;
 
     if (from == KN_T_fp4) {
+        kn_ref fields[2] = { dist_int(d, fp4_fields[0]), dist_int(d, fp4_fields[1]) };
+
         for (uint32_t i = 0; i < in.n; i++) {
             kn_ref part[2];
 
-            part_fp4(d, in.w[i], fp4_fields, part);
-            order_bytes(d, part, out + 2 * i);
+            dist_part_fp4(d, in.w[i], fields, part);
+            dist_order_bytes(d, part, out + 2 * i);
         }
         return 2 * in.n;
     }
@@ -383,10 +368,11 @@ scaled_fp4(struct dist *d, struct dist_words in, kn_ref factor, kn_ref *out)
 {
     struct affine l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
                          kn_flt(d->out, 0) };
-    kn_ref part[2];
+    kn_ref part[2], values[2];
 
+    dist_fp4_values(d, 0, values);
     for (uint32_t i = 0; i < in.n; i++) {
-        part_fp4(d, in.w[i], fp4_values, part);
+        dist_part_fp4(d, in.w[i], values, part);
         affine_bf16(d, part, l, out + 4 * i);
     }
     return 4 * in.n;
@@ -447,7 +433,7 @@ static uint32_t
 multiplied(struct dist *d, uint8_t to, struct dist_words in, kn_ref factor,
            kn_ref *out)
 {
-    kn_ref two = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0);
+    kn_ref two = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0), values[2];
     uint32_t many = 0;
 
     if (kn_targets[d->in->target].scaled) {
@@ -458,11 +444,12 @@ multiplied(struct dist *d, uint8_t to, struct dist_words in, kn_ref factor,
     }
     if (to == KN_T_bf16)
         return scaled_fp4(d, in, factor, out);
+    dist_fp4_values(d, 0, values);
     for (uint32_t i = 0; i < in.n; i++) {
         kn_ref part[2], byte[2];
 
-        part_fp4(d, in.w[i], fp4_values, part);
-        order_bytes(d, part, byte);
+        dist_part_fp4(d, in.w[i], values, part);
+        dist_order_bytes(d, part, byte);
         for (uint32_t h = 0; h < 4; h++)
             out[many++] = product(d, to, unpack(d, KN_T_fp8, byte[h / 2], h % 2 * 2),
                                   two);
@@ -559,7 +546,7 @@ widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
             affine_bf16(d, part, integer_affine(d, base), out);
             continue;
         }
-        order_bytes(d, part, byte);
+        dist_order_bytes(d, part, byte);
         for (uint32_t h = 0; h < 4; h++)
             out[h] = half ? half_integers(d, byte[h / 2], h % 2, base)
                    : less_number(d, l->elem,

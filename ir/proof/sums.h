@@ -26,6 +26,7 @@ struct sums_value {
 /* What a part of a slot or tile holds: K from `at` on, of rows of length k. */
 struct sums_place {
     bool filled;
+    bool nothing;            /* its elements have been zeroed */
     bool nowhere;            /* its view had no further K tile */
     bool turns;              /* its view comes from the end of K to its beginning */
     int64_t at, k;

@@ -364,6 +364,8 @@ multiply(struct sums *o, const struct kn_ins *i)
     if (i->op == KN_OP_mmab)
         o->facts->scaled = step;
     KN_TRY(product(o, i, x, &p));
+    if (p.nothing)
+        return KILN_OK;
     more = (struct sums_sum){ true, false, p.at, p.at + unit(step), p.k };
     for (uint32_t y = h.from; y < h.to; y++)
         for (uint32_t n = x.from; n < x.to; n++)
@@ -455,9 +457,20 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
         fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[2])->cell, 1);
         fill(slot_of(o, i->arg[1]), x, tile_of(o, i->arg[2])->cell, 1);
         break;
+    case KN_OP_base:
+        dst->lds = tile_of(o, i->arg[0])->lds;
+        fill(dst, x, tile_of(o, i->arg[0])->cell, 1);
+        break;
+    case KN_OP_putapart: case KN_OP_putbase:
+        fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[1])->cell, 1);
+        break;
+    case KN_OP_wipe:
+        for (uint32_t n = x.from; n < x.to; n++)
+            tile_of(o, i->arg[0])->cell[n].nothing = true;
+        break;
     case KN_OP_read: return read_slot(o, i);
     case KN_OP_clear: clear(dst, x); break;
-    case KN_OP_mma: case KN_OP_mmab: return multiply(o, i);
+    case KN_OP_mma: case KN_OP_mmab: case KN_OP_mmapart: return multiply(o, i);
     case KN_OP_addblock: return each_sum(o, i, add_one);
     case KN_OP_gate: case KN_OP_tofloat:
         *dst = *tile_of(o, i->arg[0]);

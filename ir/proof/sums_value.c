@@ -125,6 +125,7 @@ sums_compute(const struct sums *o, const struct kn_ins *i)
         return known(i->attr[KN_A_first] ? o->launch->wg_y : o->launch->wg);
     case KN_OP_wave: return known(o->launch->wave);
     case KN_OP_park: case KN_OP_share: return known(1);  /* the last share goes on */
+    case KN_OP_anyapart: return known(o->launch->apart);
     case KN_OP_ldu: r = load(o, i); break;
     case KN_OP_select:
         if (x.known)

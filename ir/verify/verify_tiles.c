@@ -4,11 +4,11 @@
 #include "verify.h"
 
 enum kind { NOTHING, VIEW, FETCHED, CONVERTED, FRAGMENTS, ACCUMULATORS, ROWS,
-            COLUMNS };
+            COLUMNS, BASES };
 
 static const char *const kinds[] = {
     "nothing", "a view", "a fetched tile", "a converted tile", "fragments", "accumulators",
-    "a value a row", "a value a column",
+    "a value a row", "a value a column", "the base of rows",
 };
 
 struct tile {
@@ -94,7 +94,8 @@ has_products(const struct kn_lds *l, const struct kn_lds *s)
 {
     return !kn_is_zeros(s) &&
            (s->mem == KN_T_e4m3 ? l->mem == KN_T_fp4
-                                : s->mem == KN_T_e8m0 && l->elem == KN_T_bf16);
+                                : s->mem == KN_T_e8m0 &&
+                                      (l->elem == KN_T_bf16 || kn_folds(l)));
 }
 
 /* Runs of elements that become 16 bits and the scales of their rows, operand a, or of
@@ -131,6 +132,12 @@ check_convert(struct tiles *w, const struct kn_ins *i)
     if (!kn_converts_runs(l) || kn_quantised(l))
         return FAIL(w->f, i->at, "runs of %%%s are not converted", l->name);
     KN_TRY(check_scaled(w, i, 1, lds));
+    if (kn_folds(l) && w->f->lds[w->of[KN_REF_INDEX(i->arg[1])].lds].cols > 16)
+        return FAIL(w->f, i->at, "%%%s is folded with the scales of at most 16 blocks", l->name);
+    if (kn_folds(l) != (i->arg[2] != 0))
+        return FAIL(w->f, i->at, "%%%s takes %s", l->name,
+                    kn_folds(l) ? "scales, and the base of its rows" : "no base of its rows");
+    KN_TRY(need(w, i, 2, BASES, i->arg[2] ? w->of[KN_REF_INDEX(i->arg[1])].lds : -1));
     return define(w, i, CONVERTED, lds);
 }
 
@@ -141,6 +148,8 @@ check_put(const struct tiles *w, const struct kn_ins *i, int lds)
 
     if (kn_quantised(&w->f->lds[lds]))
         return FAIL(w->f, i->at, "%%%s is quantised: put.quant", lds_name(w, lds));
+    if (i->arg[2] && kn_folds(&w->f->lds[lds]))
+        return FAIL(w->f, i->at, "%%%s is folded: convert", lds_name(w, lds));
     if (ready && i->arg[2])
         return FAIL(w->f, i->at, "%%%s is converted already",
                     kn_val(w->f, i->arg[1])->name);
@@ -152,6 +161,49 @@ check_put(const struct tiles *w, const struct kn_ins *i, int lds)
     else
         KN_TRY(check_scaled(w, i, 2, lds));
     return need(w, i, 1, ready ? CONVERTED : FETCHED, lds);
+}
+
+/* A dword of each block that is folded, in whole fours of rows. */
+static bool
+has_blocks(const struct kn_lds *s)
+{
+    return s->kdiv == KN_FOLD && s->elem == KN_T_f32 && !s->mem && !s->gk && !s->lk &&
+           s->rows % 4 == 0;
+}
+
+/* A dword of each thread. */
+static kiln_status
+check_any(const struct tiles *w, const struct kn_ins *i, int lds)
+{
+    const struct kn_lds *s = &w->f->lds[lds];
+
+    return s->elem == KN_T_f32 && !s->mem && !s->gk && !s->lk && s->cols == 1 && s->kdiv != 1 &&
+                   s->rows == kn_waves(w->f) * 64
+         ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold a dword of each thread",
+                          lds_name(w, lds));
+}
+
+static kiln_status
+check_blocks(const struct tiles *w, const struct kn_ins *i, int lds)
+{
+    return has_blocks(&w->f->lds[lds])
+         ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold a dword of each block of %d",
+                          lds_name(w, lds), KN_FOLD);
+}
+
+/* Those of the converted tile, or of the rows whose base it has. */
+static kiln_status
+check_block_words(const struct tiles *w, const struct kn_ins *i, int lds, enum kind kind)
+{
+    const struct kn_lds *l, *s = &w->f->lds[lds];
+
+    KN_TRY(check_blocks(w, i, lds));
+    KN_TRY(need(w, i, 1, kind, -1));
+    l = &w->f->lds[w->of[KN_REF_INDEX(i->arg[1])].lds];
+    return s->rows == l->rows && s->side == l->side &&
+                   (kind == BASES || s->cols * KN_FOLD == l->cols)
+         ? KILN_OK : FAIL(w->f, i->at, "%%%s does not hold a dword of each block of %%%s",
+                          s->name, l->name);
 }
 
 /* Blocks of 32 K for 4 lanes each: codes and E8M0 scales, or where there are
@@ -238,12 +290,12 @@ check_matrix(const struct tiles *w, const struct kn_ins *i)
     KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
     KN_TRY(need_side(w, i, 1, 'a', false));
     KN_TRY(need_side(w, i, 2, 'b', false));
-    if (i->op != KN_OP_mmab)
+    if (i->op == KN_OP_mma)
         KN_TRY(check_scales(w, i, &steps));
     if (i->attr[KN_A_kk] < 0 || (uint32_t)i->attr[KN_A_kk] >= steps)
         return FAIL(w->f, i->at, "kk=%d, but a tile has %u K steps",
                     i->attr[KN_A_kk], steps);
-    return i->op == KN_OP_mmab ? check_factors(w, i, 3) : KILN_OK;
+    return i->op != KN_OP_mma ? check_factors(w, i, 3) : KILN_OK;
 }
 
 static kiln_status
@@ -393,8 +445,27 @@ visit(struct tiles *w, const struct kn_ins *i)
         return check_convert(w, i);
     case KN_OP_putq:
         return check_quant(w, i, lds);
+    case KN_OP_base:
+        KN_TRY(need(w, i, 0, FETCHED, -1));
+        return define(w, i, BASES, w->of[KN_REF_INDEX(i->arg[0])].lds);
+    case KN_OP_putbase:
+        return check_block_words(w, i, lds, BASES);
+    case KN_OP_putapart:
+        return check_block_words(w, i, lds, CONVERTED);
+    case KN_OP_putany:
+        KN_TRY(need(w, i, 1, CONVERTED, -1));
+        KN_TRY(need(w, i, 2, CONVERTED, -1));
+        return check_any(w, i, lds);
+    case KN_OP_anyapart:
+        return check_any(w, i, lds);
+    case KN_OP_wipe:
+        return need(w, i, 0, FRAGMENTS, -1);
+    case KN_OP_unfold:
+        KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
+        return check_factors(w, i, 1);
     case KN_OP_mma:
     case KN_OP_mmab:
+    case KN_OP_mmapart:
         return check_matrix(w, i);
     case KN_OP_addblock:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));

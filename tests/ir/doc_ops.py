@@ -158,8 +158,23 @@ SENTENCES = {
                  "code; or, if that slot has a scale for each 32 K, as fp4 "
                  "with E8M0 scales by `mode=` (fp8 with f32 factors: the same "
                  "values); K at and beyond the last operand counts as zero",
+    "fold.base": "of fetched E8M0 scales, for each row: 2^3 times the largest, at least 2^-5, "
+                 "at most 2^11",
+    "put.base": "2^-5 times the base of each row, f32, to a slot that has a dword of each block "
+                "of 32 K, K-outer",
+    "put.apart": "which blocks of a converted tile are not folded, and their scales, to such a "
+                 "slot; of those at and beyond K of the last operand none is",
+    "put.any": "whether a wave has such a block in either converted tile, to a slot of a dword a "
+               "thread",
+    "any.apart": "whether any wave has put one there; all waves go the same way",
+    "mma.apart": "sums of the product of one block of folded tiles, times what the dwords of "
+                 "`put.apart` say of its column and its row, added to the accumulators",
+    "wipe": "fragments of zeros, or a share of them",
+    "acc.unfold": "accumulators times the factors of columns and of rows",
     "convert": "the elements of a fetched tile, or a share of it, in registers as "
-               "`put` would write them; `put` then takes them as they are",
+               "`put` would write them; `put` then takes them as they are; of runs of 32 "
+               "fp4 that become FNUZ fp8, with the scales of K tile `kk=` and the base of "
+               "their rows, which these codes then have (folded)",
     "put": "write a fetched tile, or a share of it, to a slot; with a third "
            "operand its elements become bf16 (of fp4 by e4m3 f16 too) times the "
            "scales fetched there, those of K tile `kk=` of them",

@@ -14,7 +14,7 @@
 static const char *source = ".";
 
 static const char *const plain = "direct2_bf16", *const widened = "widened_mxfp4",
-                  *const lines = "lines3_bf16";
+                  *const lines = "lines3_bf16", *const folded = "folded_mxfp4";
 
 static char *
 slurp(struct kn_ctx *c, const char *name)
@@ -59,14 +59,20 @@ argument(void *user, const char *name, int64_t *out)
 }
 
 static kiln_status
-prove(struct kn_ctx *c, const char *text, int64_t k, struct kn_sums_facts *out)
+prove_way(struct kn_ctx *c, const char *text, int64_t k, bool apart, struct kn_sums_facts *out)
 {
-    struct kn_sums_launch l = { .user = &k, .argument = argument };
+    struct kn_sums_launch l = { .user = &k, .argument = argument, .apart = apart };
     struct kn_fn *f;
 
     if (kn_parse_text(c, "t.tir", text, &f) || kn_verify(f))
         fail_msg("%d: %s", c->err.line, c->err.text);
     return kn_prove_sums(f, &l, out);
+}
+
+static kiln_status
+prove(struct kn_ctx *c, const char *text, int64_t k, struct kn_sums_facts *out)
+{
+    return prove_way(c, text, k, false, out);
 }
 
 static void
@@ -87,6 +93,51 @@ a_right_kernel_is_followed(void **state)
         assert_int_equal(f.k, k);
         assert_int_equal(f.step, 32);
         assert_int_equal(f.sums, 1);
+        kn_ctx_free(&c);
+    }
+}
+
+/* Blocks that are not folded are multiplied one by one, and then nothing else of them. */
+static void
+both_ways_are_followed(void **state)
+{
+    static const int64_t ks[] = { 1, 32, 64, 65, 200 };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof ks / sizeof *ks; i++) {
+        struct kn_sums_facts f;
+        struct kn_ctx c;
+
+        kn_ctx_init(&c, NULL, NULL);
+        if (prove_way(&c, slurp(&c, folded), ks[i / 2], i % 2, &f))
+            fail_msg("K %lld: %d: %s", (long long)ks[i / 2], c.err.line, c.err.text);
+        assert_int_equal(f.k, ks[i / 2]);
+        kn_ctx_free(&c);
+    }
+}
+
+static void
+a_block_too_often_is_found(void **state)
+{
+    static const struct {
+        const char *was, *now, *sentence;
+    } of[] = {
+        { "      wipe %fa\n", "", "K 32 is added where K 64 is next" },
+        { "      %ya = read %sFA[0] kk=1\n", "",
+          "K 32 of A is multiplied with K 0 of %sFA" },
+        { "      %ub = read %sB[0] kk=1\n", "", "K 32 of A is multiplied with K 0 of %sB" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct kn_sums_facts f;
+        struct kn_ctx c;
+        kiln_status s;
+
+        kn_ctx_init(&c, NULL, NULL);
+        s = prove_way(&c, changed(&c, slurp(&c, folded), of[i].was, 0, of[i].now), 200, true, &f);
+        assert_int_equal(s, KILN_FINDING);
+        assert_string_equal(c.err.text, of[i].sentence);
         kn_ctx_free(&c);
     }
 }
@@ -317,6 +368,8 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_kernel_is_followed),
+        cmocka_unit_test(both_ways_are_followed),
+        cmocka_unit_test(a_block_too_often_is_found),
         cmocka_unit_test(halves_make_a_whole),
         cmocka_unit_test(another_k_is_found),
         cmocka_unit_test(conversion_is_followed),

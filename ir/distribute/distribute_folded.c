@@ -1,0 +1,374 @@
+/* distribute_folded.c - e2m1 as FNUZ e4m3 that has its scales. FNUZ e4m3 holds every value
+ * of e2m1 times 2^5 down to 2^-6 (CDNA3 ISA 7.2): a block whose scale is at most a row's
+ * base, and at least 2^-11 of it, becomes codes that have what it is less, and products of
+ * such blocks are added up like those of fp8. What is left of a row is one factor, of its
+ * base, by which the sums are multiplied in the end. Blocks whose scales are elsewhere keep
+ * their codes apart, and a dword that says so: products of their K tile are scaled one by
+ * one. */
+#include "split.h"
+#include "widen.h"
+
+/* Binary orders from 6 * 2^5 = 192 down to 0.5 * 2^-6 = 2^-7, the least normal number; how
+ * far a row's base is above the scales of its first K tile, and what it is at least and at
+ * most, as E8M0: sums of 2^-114 to 2^107 are then numbers of f32. */
+enum { FOLD_MOST = 11, FOLD_UP = 5, BASE_ABOVE = 3, BASE_LEAST = 122, BASE_MOST = 138 };
+
+/* Dwords of scales that a lane has of a row, of one or more K tiles. */
+enum { FOLD_WORDS = 4 };
+
+/* A block's dword: 0 of one that is folded. */
+enum { APART_BASE = 8 };
+static const uint32_t APART = 0x80000000, SCALE_NAN = 0xff;
+
+static kn_ref
+choose(struct dist *d, struct kn_type t, kn_ref which, const kn_ref of[2])
+{
+    kn_ref arg[3] = { which, of[0], of[1] };
+
+    return dist_op3(d, KN_OP_select, t, arg);
+}
+
+/* ---- codes ---- */
+
+void
+dist_fp4_values(struct dist *d, uint32_t up, kn_ref out[2])
+{
+    out[0] = dist_int(d, 0x44403800 + up * 0x08080800);
+    out[1] = dist_int(d, 0x54504c48 + up * 0x08080808);
+}
+
+/* The even and odd of eight codes of fp4 as bytes of FNUZ by a table of magnitudes,
+ * in which 0 has no sign: it has no -0. */
+void
+dist_part_fp4(struct dist *d, kn_ref x, const kn_ref table[2], kn_ref part[2])
+{
+    for (uint32_t odd = 0; odd < 2; odd++) {
+        kn_ref which = dist_ic(d, KN_OP_and, odd ? dist_ic(d, KN_OP_shr, x, 4) : x, 0x07070707);
+        kn_ref mag[] = { table[1], table[0], which };
+        kn_ref any[] = { dist_int(d, 0x80808080), dist_int(d, 0x80808000), which };
+        kn_ref sign = odd ? x : dist_ic(d, KN_OP_shl, x, 4);
+
+        sign = dist_i2(d, KN_OP_and, sign, dist_op3(d, KN_OP_perm, kn_v32, any));
+        part[odd] = dist_i2(d, KN_OP_or, sign, dist_op3(d, KN_OP_perm, kn_v32, mag));
+    }
+}
+
+/* ---- a row's base ---- */
+
+/* fold.base: of the scales of a K tile that lanes fetched, by step. */
+kiln_status
+expand_base(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *from = dist_tile(d, i->arg[0]);
+    const struct kn_lds *l = &d->in->lds[from->lds];
+    struct dist_tile *t = dist_tile(d, i->dst);
+    uint32_t steps = kn_geometry(d->in, l).steps;
+
+    *t = (struct dist_tile){ .kind = DT_ROWS, .lds = from->lds, .nreg = steps,
+                             .reg = KN_NEW(d->c, kn_ref, steps) };
+    for (uint32_t s = 0; s < steps; s++) {
+        kn_ref w[FOLD_WORDS], most = 0;
+
+        dist_fetched_dwords(d, from, s, w);
+        for (uint32_t b = 0; b < l->cols; b++) {
+            kn_ref e = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, w[b / 4], 8 * (b % 4)), 0xff);
+
+            most = most ? dist_i2(d, KN_OP_umax, most, e) : e;
+        }
+        most = dist_ic(d, KN_OP_add, most, BASE_ABOVE);
+        most = dist_ic(d, KN_OP_umax, most, BASE_LEAST);
+        most = dist_ic(d, KN_OP_umin, most, BASE_MOST);
+        t->reg[s] = dist_named(d, kn_v32, "%s.%u", kn_val(d->in, i->dst)->name, s);
+        dist_move(d, t->reg[s], most);
+    }
+    return KILN_OK;
+}
+
+/* Where LDS has the dword of the block of this lane's run in step s. */
+static kn_ref
+block_address(struct dist *d, kn_ref slot, const struct dist_tile *t, uint32_t s)
+{
+    struct kn_geom g = kn_geometry(d->in, &d->in->lds[t->lds]);
+    uint32_t pitch = kn_geometry(d->in, &d->in->lds[KN_REF_LDS(slot)]).pitch;
+    kn_ref row, block, at;
+
+    dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
+    at = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, block, pitch),
+                 dist_ic(d, KN_OP_mul, row, 4));
+    return dist_or_behind(d, &g, s, at, (struct dist_piece){ 4, 0, 4 });
+}
+
+/* put.base: 2^(base - 127) of each row, less what codes are above their values. */
+kiln_status
+expand_putbase(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *t = dist_tile(d, i->arg[1]);
+
+    for (uint32_t s = 0; s < t->nreg; s++) {
+        kn_ref at = block_address(d, i->arg[0], t, s);
+        kn_ref f = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_add, t->reg[s], -FOLD_UP), 23);
+
+        dist_store_lds(d, (struct dist_place){ i->arg[0], at, 0 }, f, 4);
+    }
+    return KILN_OK;
+}
+
+/* ---- convert ---- */
+
+/* What a step keeps from one of its pieces to the next: the block's dword, magnitudes, and
+ * what memory has of it. */
+enum { KEEP_DWORD, KEEP_LOW, KEEP_HIGH, KEEP_CODES, KEPT = KEEP_CODES + KN_FOLD / 8 };
+
+static kn_ref
+keep(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t what)
+{
+    struct dist_tile *t = dist_tile(d, i->dst);
+    kn_ref *to = &t->fold[KEPT * s + what];
+
+    if (!*to)
+        *to = dist_named(d, kn_v32, "%s.%c%u", kn_val(d->in, i->dst)->name, "dlh"[what], s);
+    return *to;
+}
+
+static void
+make(struct dist *d, enum kn_op op, kn_ref to, kn_ref x, kn_ref y)
+{
+    struct kn_ins *n = dist_add(d, op, to);
+
+    n->arg[0] = x;
+    n->arg[1] = y;
+}
+
+/* The scale of this lane's run in step s, of K tile kk of those that it has. */
+static kn_ref
+scale_of_run(struct dist *d, const struct dist_tile *t, uint32_t s, uint32_t kk)
+{
+    uint32_t per = d->in->shape.bk / KN_FOLD, first = kk * per;
+    kn_ref w[FOLD_WORDS], row, block, v;
+
+    dist_fetched_dwords(d, t, s, w);
+    dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
+    v = w[first / 4];
+    if (per > 4)
+        v = choose(d, kn_v32, dist_op(d, KN_OP_ult, kn_vb1, block, dist_int(d, 4)), &w[first / 4]);
+    block = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, block, first % 4), 3);
+    return dist_ic(d, KN_OP_and, dist_i2(d, KN_OP_shr, v, dist_ic(d, KN_OP_shl, block, 3)), 0xff);
+}
+
+/* Whether all codes of this lane's run are zero, of whatever scale: as are those of rows that
+ * are not there. */
+static kn_ref
+is_nothing(struct dist *d, const kn_ref *w)
+{
+    kn_ref all = 0;
+
+    for (uint32_t k = 0; k < KN_FOLD / 8; k++)
+        all = all ? dist_i2(d, KN_OP_or, all, w[k]) : w[k];
+    return dist_op(d, KN_OP_eq, kn_vb1, dist_ic(d, KN_OP_and, all, 0x77777777), dist_int(d, 0));
+}
+
+static void
+begin_run(struct dist *d, const struct kn_ins *i, const struct dist_put *x, uint32_t s)
+{
+    kn_ref base = dist_tile(d, i->arg[2])->reg[s], scale = scale_of_run(d, x->scales, s, x->kk);
+    kn_ref less = dist_i2(d, KN_OP_sub, base, scale), word, table[2], none = dist_int(d, 0);
+    kn_ref folded, *codes = &dist_tile(d, i->dst)->fold[KEPT * s + KEEP_CODES];
+
+    dist_fetched_dwords(d, x->t, s, codes);
+    less = choose(d, kn_v32, is_nothing(d, codes), (kn_ref[2]){ none, less });
+    folded = dist_op(d, KN_OP_ult, kn_vb1, less, dist_int(d, FOLD_MOST + 1));
+    word = dist_i2(d, KN_OP_or, scale, dist_ic(d, KN_OP_or,
+                   dist_ic(d, KN_OP_shl, base, APART_BASE), APART));
+    dist_move(d, keep(d, i, s, KEEP_DWORD), choose(d, kn_v32, folded, (kn_ref[2]){ none, word }));
+    less = choose(d, kn_v32, folded, (kn_ref[2]){ dist_ic(d, KN_OP_shl, less, 3), none });
+    dist_fp4_values(d, FOLD_UP, table);
+    make(d, KN_OP_sub, keep(d, i, s, KEEP_LOW), table[0], dist_perm(d, less, less, 0x0000000c));
+    make(d, KN_OP_sub, keep(d, i, s, KEEP_HIGH), table[1], dist_perm(d, less, less, 0));
+}
+
+/* Piece q of a run: eight codes. */
+static void
+fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q)
+{
+    const kn_ref table[2] = { keep(d, i, s, KEEP_LOW), keep(d, i, s, KEEP_HIGH) };
+    struct dist_tile *t = dist_tile(d, i->dst);
+    kn_ref part[2], out[2], *to = &t->ready[4 * s + q];
+
+    dist_part_fp4(d, t->fold[KEPT * s + KEEP_CODES + q], table, part);
+    dist_order_bytes(d, part, out);
+    if (!*to)
+        *to = dist_named(d, dist_vec(KN_T_i32, 2), "%s.%u", kn_val(d->in, i->dst)->name,
+                         4 * s + q);
+    dist_cat_to(d, *to, out, 2);
+}
+
+kiln_status
+dist_fold(struct dist *d, const struct kn_ins *i, const struct dist_put *x)
+{
+    struct dist_tile *t = dist_tile(d, i->dst);
+    uint32_t steps = kn_geometry(d->in, &d->in->lds[x->t->lds]).steps, pieces = 4 * steps;
+    uint32_t part = (uint32_t)i->attr[KN_A_part], parts = (uint32_t)i->attr[KN_A_parts];
+
+    if (!t->fold)
+        t->fold = KN_NEW(d->c, kn_ref, KEPT * steps);
+    for (uint32_t n = part * pieces / parts; n < (part + 1) * pieces / parts; n++) {
+        if (n % 4 == 0)
+            begin_run(d, i, x, n / 4);
+        fold_piece(d, i, n / 4, n % 4);
+    }
+    return KILN_OK;
+}
+
+/* ---- blocks apart ---- */
+
+/* The dword of the block of step s; of one that begins at or beyond K element klen none. */
+static kn_ref
+block_word(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen)
+{
+    kn_ref row, block, word = t->fold[KEPT * s + KEEP_DWORD], within;
+
+    if (KN_REF_TAG(klen) == KN_R_CONST)
+        return word;
+    dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
+    within = dist_op(d, KN_OP_slt, kn_vb1, dist_ic(d, KN_OP_mul, block, KN_FOLD), klen);
+    return choose(d, kn_v32, within, (kn_ref[2]){ word, dist_int(d, 0) });
+}
+
+/* put.apart: the dwords of a converted tile's blocks, K-outer. */
+kiln_status
+expand_putapart(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *t = dist_tile(d, i->arg[1]);
+    kn_ref klen = dist_operand(d, i->arg[2]);
+
+    for (uint32_t s = 0; s < kn_geometry(d->in, &d->in->lds[t->lds]).steps; s++)
+        dist_store_lds(d, (struct dist_place){ i->arg[0], block_address(d, i->arg[0], t, s), 0 },
+                       block_word(d, t, s, klen), 4);
+    return KILN_OK;
+}
+
+static kn_ref
+any_word(struct dist *d, const struct dist_tile *t, kn_ref klen, kn_ref all)
+{
+    for (uint32_t s = 0; s < kn_geometry(d->in, &d->in->lds[t->lds]).steps; s++) {
+        kn_ref word = block_word(d, t, s, klen);
+
+        all = all ? dist_i2(d, KN_OP_or, all, word) : word;
+    }
+    return all;
+}
+
+/* put.any: how many lanes of this wave have a block apart, for the others to know. */
+kiln_status
+expand_putany(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref klen = dist_operand(d, i->arg[3]), at, n;
+
+    n = any_word(d, dist_tile(d, i->arg[1]), klen, 0);
+    n = any_word(d, dist_tile(d, i->arg[2]), klen, n);
+    n = dist_op(d, KN_OP_slt, kn_vb1, n, dist_int(d, 0));
+    n = dist_op(d, KN_OP_count, kn_s32, n, 0);
+    at = dist_ic(d, KN_OP_mul, d->tid, 4);
+    dist_store_lds(d, (struct dist_place){ i->arg[0], at, 0 }, dist_op(d, KN_OP_mov, kn_v32, n, 0),
+                   4);
+    return KILN_OK;
+}
+
+/* any.apart: whether any wave has. All waves look at all, and go the same way. */
+kiln_status
+expand_anyapart(struct dist *d, const struct kn_ins *i)
+{
+    kn_ref at = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_urem, d->lane, kn_waves(d->in)), 256);
+    kn_ref n = dist_temp(d, kn_v32);
+    struct kn_ins *load = dist_add(d, KN_OP_lds_ld, n);
+
+    load->arg[0] = i->arg[0];
+    load->arg[1] = at;
+    load->attr[KN_A_elem] = KN_T_i32;
+    n = dist_op(d, KN_OP_ne, kn_vb1, n, dist_int(d, 0));
+    n = dist_op(d, KN_OP_count, kn_s32, n, 0);
+    make(d, KN_OP_ne, dist_result_of(d, i, kn_sb1), n, dist_int(d, 0));
+    return KILN_OK;
+}
+
+/* What a block's scale is above its row's base, 0 of one that is folded. */
+static kn_ref
+above_base(struct dist *d, kn_ref word)
+{
+    kn_ref base = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, word, APART_BASE), 0xff);
+
+    return dist_i2(d, KN_OP_sub, dist_ic(d, KN_OP_and, word, SCALE_NAN), base);
+}
+
+/* The bits of a product's sum times the scales that its blocks have above their bases. */
+static kn_ref
+scaled_sum(struct dist *d, kn_ref sum, kn_ref a, kn_ref b)
+{
+    kn_ref above = dist_i2(d, KN_OP_add, above_base(d, a), above_base(d, b)), nan;
+
+    sum = dist_op(d, KN_OP_bits, kn_vf32, sum, 0);
+    sum = dist_op(d, KN_OP_ldexp, kn_vf32, sum, above);
+    sum = dist_op(d, KN_OP_bits, kn_v32, sum, 0);
+    nan = dist_i2(d, KN_OP_umax, dist_ic(d, KN_OP_and, a, SCALE_NAN),
+                  dist_ic(d, KN_OP_and, b, SCALE_NAN));
+    nan = dist_op(d, KN_OP_eq, kn_vb1, nan, dist_int(d, SCALE_NAN));
+    sum = choose(d, kn_v32, nan, (kn_ref[2]){ dist_int(d, 0x7fc00000), sum });
+    return dist_op(d, KN_OP_bits, kn_vf32, sum, 0);
+}
+
+static kn_ref
+as_bits(struct dist *d, kn_ref v)
+{
+    return dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, kn_val(d->out, v)->type.n), v, 0);
+}
+
+/* mma.apart: products of one block, each scaled as its row's and column's dwords say. */
+kiln_status
+expand_mmapart(struct dist *d, const struct kn_ins *i)
+{
+    uint32_t rows = kn_fragment(d->in, 'a').count, columns = kn_fragment(d->in, 'b').count;
+    uint32_t part = (uint32_t)i->attr[KN_A_part], parts = (uint32_t)i->attr[KN_A_parts];
+    struct kn_type t = dist_sum_type(d);
+
+    for (uint32_t n = part * rows / parts * columns; n < (part + 1) * rows / parts * columns; n++) {
+        kn_ref a = as_bits(d, dist_tile(d, i->arg[4])->reg[n / columns]);
+        kn_ref b = as_bits(d, dist_tile(d, i->arg[3])->reg[n % columns]);
+        kn_ref acc = dist_tile(d, i->arg[0])->reg[n], sum = dist_temp(d, t), one[4];
+
+        dist_move(d, sum, kn_flt(d->out, 0));
+        dist_multiply(d, sum, i, n / columns, n % columns);
+        for (uint32_t k = 0; k < 4; k++)
+            one[k] = scaled_sum(d, dist_slice(d, as_bits(d, sum), k), a, dist_slice(d, b, k));
+        make(d, KN_OP_fadd, acc, acc, dist_floats(d, one, 4));
+    }
+    return KILN_OK;
+}
+
+kiln_status
+expand_wipe(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *t = dist_tile(d, i->arg[0]);
+    uint32_t part = (uint32_t)i->attr[KN_A_part], parts = (uint32_t)i->attr[KN_A_parts];
+
+    for (uint32_t n = part * t->nreg / parts; n < (part + 1) * t->nreg / parts; n++)
+        dist_move(d, t->reg[n], dist_op(d, KN_OP_splat, kn_val(d->out, t->reg[n])->type,
+                                        dist_int(d, 0), 0));
+    return KILN_OK;
+}
+
+/* acc.unfold: times the factors of columns, arg[1], and of rows. */
+kiln_status
+expand_unfold(struct dist *d, const struct kn_ins *i)
+{
+    const struct dist_tile *acc = dist_tile(d, i->arg[0]);
+    uint32_t columns = kn_fragment(d->in, 'b').count;
+
+    for (uint32_t n = 0; n < acc->nreg; n++) {
+        struct kn_type t = kn_val(d->out, acc->reg[n])->type;
+        kn_ref row = dist_op(d, KN_OP_splat, t, dist_tile(d, i->arg[2])->reg[n / columns], 0);
+        kn_ref f = dist_op(d, KN_OP_fmul, t, row, dist_tile(d, i->arg[1])->reg[n % columns]);
+
+        make(d, KN_OP_fmul, acc->reg[n], acc->reg[n], f);
+    }
+    return KILN_OK;
+}
