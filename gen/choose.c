@@ -532,6 +532,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     KN_TRY(choose_rest(c, p, g));
     if (!g->run)
         g->run = kn_quantised_run(p, g);
+    if (kn_stays_unfolded(p, g))
+        g->unfolded = 1;
     KN_TRY(kn_form_check(c, p, g));
     if (why && !decided)
         explain_tile(p, given, why);

@@ -115,6 +115,8 @@ void kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *
  * that takes longer than the steps of a maximum which it saves. Not so of small tiles and
  * beside B by lines, where arithmetic takes longer: codes of i8, and f16 (measured, gfx950). */
 uint32_t kn_quantised_run(const kiln_problem *p, const struct kn_config *g);
+/* Whether K, or a share of it, is so short that folding scales takes longer than it saves. */
+bool kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g);
 
 /* ---- few_rows.c --------------------------------------------------------- */
 
@@ -147,7 +149,8 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(H, "16 bits", 0, UH) X(B8, "8-bit floats", 1, U8) X(I8, "i8", 1, U8) \
     X(K, "8 bits, 128-blocks", 1, UK) X(MX88, "MX 8 x 8 bits", 1, UM88) \
     X(MX84, "MX 8 x 4 bits", 1, UM88) X(MX66, "MX with 6 bits", 1, UM66) \
-    X(MX44, "MX 4 x 4 bits", 2, UM44) X(E5, "MX with e5m2, as f16", 0, NONE) \
+    X(MX44, "MX 4 x 4 bits", 2, UM44) \
+    X(N44, "MX 4 x 4 bits, not folded", 2, UN44) X(E5, "MX with e5m2, as f16", 0, NONE) \
     X(W4, "16 bits x MX", 0, NONE) \
     X(WB, "bf16 x MX along K", 0, UWB) X(NV, "16 bits x nvfp4", 0, UNV) \
     X(I4, "16 bits x i4", 0, NONE) X(AW, "16 bits x i4, AWQ", 0, NONE) \
@@ -167,6 +170,7 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(UM66, "MX with 6 bits, rows at any byte", 1, UM66) \
     X(UD66, "MX with 6 bits, rows at dwords", 1, UD66) \
     X(UM44, "MX 4 x 4 bits, rows at any byte", 2, UM44) \
+    X(UN44, "MX 4 x 4 bits, not folded, rows at any byte", 2, UN44) \
     X(UWB, "bf16 x MX along K, rows at any byte", 0, UWB) \
     X(UNV, "16 bits x nvfp4, rows at any byte", 0, UNV) \
     X(UP8, "16 bits quantised x 8 bits, rows at any byte", 1, UP8)

@@ -79,6 +79,7 @@ scales_of(const kiln_problem *p, const struct kn_config *g)
     return !kn_direct_to_reg(g) && kn_scale_dwords(p, g) ? SCALES_SHUFFLED
          : kn_prequant(p) ? SCALES_OF_A
          : p->scale < KILN_SCALE_BLOCK128 || kn_widens_scaled(p) ? SCALES_NONE
+         : kn_folds_scales(p, g) ? SCALES_TILE
          : kn_scale_batch(p, g) || kn_converts_early(p, g) ? SCALES_BATCH
          : kn_weight_only(p) ? SCALES_OF_B : SCALES_TILE;
 }
@@ -122,6 +123,14 @@ span_of(const struct given *x, const struct kn_facts *f)
     return k && f->scaled_by_hand ? k * f->KSTEPS / x->g->bk : 1;
 }
 
+static int64_t
+fold_chunks(const struct kn_config *g, uint32_t rows)
+{
+    uint32_t threads = g->wm * g->wn * 64;
+
+    return (rows * g->bk / KN_FOLD + threads - 1) / threads;
+}
+
 /* Of four products each. */
 static int64_t
 shares_of_four(const struct given *x)
@@ -152,6 +161,8 @@ held(const struct given *x, const struct kn_facts *f)
 {
     if (!f->scaled_by_hand)
         return 0;
+    if (f->folds)
+        return f->PARTS > 1 ? 2 : 1;
     return f->PARTS > 1 && f->KSTEPS % 2 == 0 && x->a.count * x->b.count <= 16 ? 2 : 1;
 }
 
@@ -214,6 +225,8 @@ steps_of(const struct given *x, const struct kn_facts *f)
                  : batches ? common_turn(whole, batches) : whole;
     bool odd = reads != KN_READS_HALVES && turn * f->KSTEPS % 2;
 
+    if (f->folds)
+        return f->FOLD_TILES;
     if (f->by_lines)
         return common_turn(turn, f->WAITING);
     if (f->widens_scaled && reads == KN_READS_TILE)
@@ -361,7 +374,7 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
     x.stored_a = kn_stored(p, p->a);
     x.stored_b = kn_stored(p, p->b);
     x.out = kn_payload(p->out);
-    x.unscale = kn_widens_scaled(p) ? 1
+    x.unscale = kn_widens_scaled(p) || kn_folds_scales(p, g) ? 1
               : 1LL << (shift_of(x.stored_a, x.staged_a) +
                         shift_of(x.stored_b, x.staged_b));
     if (shape.shape.mfma >= 0) {

@@ -172,8 +172,8 @@ struct kn_config {
                                 the first */
     enum kn_join join;       /* of split_k > 1, and of panels */
     enum kn_copies copies;
-    uint32_t run;            /* 8: elements of A that a lane quantises at once, 16 bytes;
-                                0: two of them where lanes have them */
+    uint32_t run;            /* 8: elements of A that a lane quantises at once; 0: two such */
+    uint32_t unfolded;       /* 1: scales that could be folded into codes multiply products */
     enum kn_store store;
     enum kn_lowering lowering;
     enum kn_abi abi;

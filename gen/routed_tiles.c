@@ -115,7 +115,7 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-enum staged { AS_STORED, EIGHT, WIDENED, ROUNDED, WIDE_128, BOTH_128 };
+enum staged { AS_STORED, EIGHT, WIDENED, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
 
 static const struct blocks {
     kiln_target target;
@@ -132,6 +132,7 @@ blocks_of(const kiln_problem *p)
 {
     bool by_128 = p->out_scale == KILN_OUT_BLOCK128, mx = kn_type_mx[p->a];
     enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
+                       : kn_may_fold(p) && !by_128 ? FOLDED
                        : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;

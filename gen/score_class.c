@@ -24,7 +24,7 @@ kn_class_power(enum kn_class c)
     return classes[c].power;
 }
 
-enum { SMALL_ROWS = 64, MUCH = 1 << 23, BRIEF = 256 };
+enum { SMALL_ROWS = 64, MUCH = 1 << 23, BRIEF = 256, UNFOLDED = 512 };
 
 static enum kn_class
 mx_class(const kiln_problem *p)
@@ -146,7 +146,10 @@ kn_score_layout(const kiln_problem *p)
 size_t
 kn_scores_of(const kiln_problem *p, const struct kn_score **first)
 {
-    enum kn_class class = kn_class_of(p), even = aligned_class(p);
+    bool apart = kn_may_fold(p) && p->k && p->k <= UNFOLDED;
+    enum kn_class even = apart ? KN_CLASS_N44 : aligned_class(p);
+    enum kn_class class = !apart ? kn_class_of(p)
+                        : begins_oddly(p) ? (enum kn_class)classes[even].odd : even;
     kiln_layout layout = kn_score_layout(p);
     size_t n = rows_of(p, class, layout, first);
 

@@ -396,11 +396,21 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
            reads != KN_READS_MEMORY && reads != KN_READS_RUNS;
 }
 
+bool
+kn_may_fold(const kiln_problem *p)
+{
+    return kn_dequant(p) && !p->quant && !p->invariant && p->a == KILN_MXFP4 &&
+           p->b == KILN_MXFP4;
+}
+
 /* Four waves of half a line, of scales that else come one by one, and of 8-bit
  * elements, beside which registers suffice (docs/loops.md). */
 static bool
 four_early(const kiln_problem *p, const struct kn_config *g)
 {
+    if (g->wm * g->wn == 4 && kn_may_fold(p) && !g->unfolded)
+        return g->bk == 64 ? g->bm * g->bn <= 192 * 128
+                           : g->bk > 64 && (g->bm + g->bn) * g->bk <= 32768;
     return g->wm * g->wn == 4 && g->bk == 64 && g->bm * g->bn <= 192 * 128 &&
            kn_elems[staged(p, p->a)].bits == 8 &&
            (g->domain.align_sa < 2 || g->domain.align_sb < 2);
@@ -419,9 +429,16 @@ kn_converts_early(const kiln_problem *p, const struct kn_config *g)
     bool both = kn_dequant(p) && kn_type_mx[p->a] && kn_type_mx[p->b];
 
     return (both || kn_splits_early(p, g)) && kn_reads_of(g) == KN_READS_STEP &&
-           g->stages == 1 && (g->wm * g->wn == 8 || four_early(p, g)) && 128 % g->bk == 0 &&
+           g->stages == 1 && (g->wm * g->wn == 8 || four_early(p, g)) &&
+           (kn_may_fold(p) && !g->unfolded ? 256 : 128) % g->bk == 0 &&
            g->lowering != KN_LOWERING_LLVM && kn_along_k(p, 'a') && kn_along_k(p, 'b') &&
            !kn_scales_down(p, 'a') && !kn_scales_down(p, 'b') && !kn_shuffled(p);
+}
+
+bool
+kn_folds_scales(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_may_fold(p) && !g->unfolded && kn_converts_early(p, g) && g->bk >= 2 * KN_FOLD;
 }
 
 /* A row of what a wave turns around in LDS, and 16 bytes so that rows start in

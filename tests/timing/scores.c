@@ -31,6 +31,7 @@ static const struct class {
     uint32_t bk;             /* of large tiles */
     bool converted, shuffled; /* shuffled: B's rows and the scales */
     kiln_math math;
+    bool unfolded;           /* gfx942: of a K that is too short for folding */
     bool odd, dwords;        /* rows begin at any byte, or at dwords (gfx950) */
     kiln_b_layout words;     /* of an i4 B with zero points */
 } classes[] = {
@@ -54,6 +55,9 @@ static const struct class {
     { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", .bk = 128,
       .converted = true },
     { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true },
+    { "N44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .unfolded = true },
+    { "UN44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .unfolded = true,
+      .odd = true },
     { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
     { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
     { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
@@ -368,6 +372,7 @@ try_row(struct bench *b, enum kn_schedule schedule,
     struct kn_config given = { .bm = t->bm, .bn = t->bn, .bk = bk, .wm = t->wm,
                                .wn = t->wn, .stages = t->stages,
                                .schedule = schedule, .split_k = 1,
+                               .unfolded = b->k->unfolded,
                                .copies = b->k->odd ? KN_COPIES_TILES : KN_COPIES_OPEN };
     uint32_t stages;
 
@@ -516,7 +521,7 @@ main(int argc, char **argv)
                 if ((argc < 2 || !strcmp(argv[1], kiln_target_name(b.target))) &&
                     (argc < 3 || !strcmp(argv[2], b.k->name)) &&
                     (argc < 4 || !strcmp(argv[3], b.layout)) &&
-                    (t == KILN_GFX950 || !b.k->dwords))
+                    (t == KILN_GFX950 ? !b.k->unfolded : !b.k->dwords))
                     run(&b);
             }
     return 0;
