@@ -227,7 +227,7 @@ steps_of(const struct given *x, const struct kn_facts *f)
 
     if (f->folds)
         return f->FOLD_TILES;
-    if (f->by_lines)
+    if (f->by_lines && !f->line_ring)
         return common_turn(turn, f->WAITING);
     if (f->widens_scaled && reads == KN_READS_TILE)
         return 4;

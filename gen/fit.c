@@ -315,6 +315,9 @@ natural_stages(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
     if (g->cus && p->scale == KILN_SCALE_MX32 && !kn_direct(p, g) &&
         !kn_dequant(p) && g->bm * g->bn == 256 * 256)
         return 1;
+    g->stages = 4;
+    if (!kn_direct(p, g) && kn_line_ring(p, g))
+        return 4;
     if (!kn_direct(p, g))
         return one_tile(p, g) ? 1 : three_pay(c, p, g) ? 3 : 2;
     return kn_filled_stages(p, g, want < 2 ? 2 : want > most ? most : want);
@@ -430,8 +433,8 @@ lines_in(struct kn_ctx *c, const kiln_problem *p, struct kn_config *try)
     uint32_t batch = kn_scale_batch(p, try);
 
     try->copies = KN_COPIES_LINES;
-    if (!kn_direct(p, try) && !shifts_pay(p, try))
-        return false;
+    if (!kn_direct(p, try) && (kn_line_ring(p, try) || !shifts_pay(p, try)))
+        return false;        /* a ring has scores of its own */
     return (kn_straddles(p, try) || kn_line_ring(p, try)) &&
            kn_form_assembly(p, try) && !kn_form_lacks(p, try) &&
            (!batch || kn_scale_batch(p, try)) && kn_has_registers(c, p, try) &&

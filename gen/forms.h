@@ -64,6 +64,7 @@ bool kn_shifts(const kiln_problem *p, const struct kn_config *g, int side);
 bool kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side);
 /* `simple` with lines of 6-bit types in slots in turn; `stages` are lines. */
 bool kn_line_ring(const kiln_problem *p, const struct kn_config *g);
+enum { KN_RING_LINES = 3 };  /* of it, of lines that go through registers */
 /* K that shares of K are multiples of: where a line and a K tile begin together. */
 uint32_t kn_share_k(const kiln_problem *p, const struct kn_config *g);
 /* K tiles of 6 bits that are no lines, of loops that may copy lines of them. */

@@ -144,16 +144,20 @@ has_room(const kiln_problem *p, const struct kn_config *g, uint32_t batch)
 static bool
 batches_in_registers(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t slots = g->stages > 1 ? 2 : 1, cols = kn_scale_batch_k(p, g) / 32;
+    bool ring = kn_line_ring(p, g);
+    uint32_t slots = ring ? KN_RING_LINES : g->stages > 1 ? 2 : 1;
+    uint32_t cols = kn_scale_batch_k(p, g) / 32;
+    uint32_t a = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->a];
+    uint32_t b = ring ? 8 * KN_LINE : g->bk * kn_type_bits[p->b];
     int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
     return kn_targets[p->target].scaled && !kn_dequant(p) && !p->quant && p->layout == KILN_NT &&
            g->lowering != KN_LOWERING_LLVM && g->stages && g->wm && g->stagger < 2 &&
-           kn_family_of(p)->ragged != 'k' && g->bm * g->bn >= 80 * 128 &&
-           (!p->k || share >= 8 * (int64_t)g->bk) &&
-           slots * kn_copied(g, g->bk * kn_type_bits[p->a], g->bk * kn_type_bits[p->b]) +
+           kn_family_of(p)->ragged != 'k' &&
+           (ring || (g->bm * g->bn >= 80 * 128 && (!p->k || share >= 8 * (int64_t)g->bk))) &&
+           slots * kn_copied(g, a, b) +
                kn_copied(g, 8 * cols, 8 * cols) <= kn_targets[p->target].lds &&
-           has_room(p, g, cols * (g->bm + g->bn));
+           (ring || has_room(p, g, cols * (g->bm + g->bn)));
 }
 
 /* Slots in whose turn batches of scales have their places. */

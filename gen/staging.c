@@ -194,16 +194,46 @@ kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side)
            (side == 'a' || (!p->b_layout && !kn_gated(p)));
 }
 
+bool
+kn_breaks_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6) &&
+           kn_reads_of(g) == KN_READS_STEP && g->bk == 128;
+}
+
+/* By lines rows along K of LDS's own type, of all K of a product. */
+static bool
+plain_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->copies == KN_COPIES_LINES && p->layout == KILN_NT && !p->b_layout &&
+           !kn_gated(p) && g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
+           g->stagger < 2 && !p->scale_layout && !kn_family_of(p)->routed &&
+           kn_family_of(p)->ragged != 'k';
+}
+
+/* Of MX types, whose K tiles are no lines or of each operand another number of them: lines
+ * go through registers one by one. Three wait there, as many as a turn's are a multiple of. */
+static bool
+streams_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale == KILN_SCALE_MX32 && !kn_dequant(p) && !p->quant && g->stages == 4 &&
+           kn_reads_of(g) == KN_READS_STEP && g->bk == 128 && !kn_direct(p, g) &&
+           (kn_breaks_lines(p, g) || kn_type_bits[p->a] != kn_type_bits[p->b]) &&
+           plain_lines(p, g) && !g->cus;
+}
+
 /* Rows along K of 8 or 16 lanes, of which a step has a multiple of 16, that LDS has as
  * memory does. */
 static bool
 in_rings(const kiln_problem *p, const struct kn_config *g, int side)
 {
     kiln_type t = side == 'a' ? p->a : p->b;
-    uint32_t lanes = g->bk * kn_type_bits[t] / 128, threads = g->wm * g->wn * 64;
+    bool line = streams_lines(p, g);
+    uint32_t lanes = line ? KN_LINE / 16 : g->bk * kn_type_bits[t] / 128;
+    uint32_t threads = g->wm * g->wn * 64;
 
-    return kn_in_lines(p, g, side) && (lanes == 8 || lanes == 16) && threads / lanes % 16 == 0 &&
-           kn_stored(p, t) == staged(p, t);
+    return (line || kn_in_lines(p, g, side)) && (lanes == 8 || lanes == 16) &&
+           threads / lanes % 16 == 0 && kn_stored(p, t) == staged(p, t);
 }
 
 /* Beside an A that is quantised on its way B alone. */
@@ -212,7 +242,8 @@ any_in_rings(const kiln_problem *p, const struct kn_config *g)
 {
     return in_rings(p, g, 'b') &&
            (kn_prequant(p) ||
-            (in_rings(p, g, 'a') && kn_type_bits[p->a] == kn_type_bits[p->b]));
+            (in_rings(p, g, 'a') &&
+             (kn_type_bits[p->a] == kn_type_bits[p->b] || streams_lines(p, g))));
 }
 
 bool
@@ -249,6 +280,8 @@ kn_staged_registers(const kiln_problem *p, const struct kn_config *g)
     uint32_t a = kn_prequant(p) || p->quant ? 16 : kn_elems[s.ta].bits;
     uint32_t b = kn_elems[s.tb].bits, threads = g->wm * g->wn * 64;
 
+    if (kn_line_ring(p, g) && !kn_direct(p, g))
+        return 24 + kn_ahead(p, g) * (g->bm + g->bn) * KN_LINE / (threads * 4);
     if (kn_shifts_lines(p, g))
         return 24 + kn_ahead(p, g) * (g->bm * a + g->bn * b) * g->bk / (threads * 32);
     return kn_direct(p, g) ? 24
@@ -286,7 +319,7 @@ kn_scale_batch_k(const kiln_problem *p, const struct kn_config *g)
     uint32_t k = kn_schedules[g->schedule].batch << doubles_batch(p, g);
     bool step = kn_reads_of(g) == KN_READS_STEP;
     bool copied = g->domain.align_a >= 16 && g->domain.align_b >= 16;
-    uint32_t most = step && copied ? 8
+    uint32_t most = step && (copied || streams_lines(p, g)) ? 8
                   : step || !copied || (g->copies == KN_COPIES_LINES && g->stages == 3) ? 4 : 32;
 
     if (k > most * g->bk)
@@ -303,28 +336,18 @@ kn_scale_slots(const struct kn_config *g)
          : kn_reads_of(g) == KN_READS_STEP && g->stages == 3 ? 3 : 2;
 }
 
-bool
-kn_breaks_lines(const kiln_problem *p, const struct kn_config *g)
-{
-    return (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6) &&
-           kn_reads_of(g) == KN_READS_STEP && g->bk == 128;
-}
-
 /* A line_ring, once it is known that operands are copied, for which scales count. */
 static bool
 asks_for_ring(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_breaks_lines(p, g) && g->copies == KN_COPIES_LINES &&
-           (!g->stages || g->stages == 3 || g->stages == 4) && !g->domain.ktail &&
-           p->layout == KILN_NT && !p->b_layout && !kn_gated(p) &&
-           g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
-           !p->scale_layout && !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k';
+    return kn_breaks_lines(p, g) && plain_lines(p, g) &&
+           (!g->stages || g->stages == 3 || g->stages == 4) && !g->domain.ktail;
 }
 
 bool
 kn_line_ring(const kiln_problem *p, const struct kn_config *g)
 {
-    return asks_for_ring(p, g) && kn_direct(p, g);
+    return kn_direct(p, g) ? asks_for_ring(p, g) : streams_lines(p, g);
 }
 
 /* Of moe: beyond two K tiles; beyond nine where another workgroup would have the place of

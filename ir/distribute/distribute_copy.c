@@ -550,7 +550,8 @@ clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
     }
 }
 
-/* clip: K at and beyond `klen` of a staged K-contiguous tile becomes zero.
+/* clip: K at and beyond `klen` of a staged K-contiguous tile becomes zero, which of lines
+ * are bits.
  * Every lane rewrites exactly the chunks it copied itself, so its own wait is
  * enough before, and the barrier that publishes the tile is enough after. A
  * K-outer operand whose rows begin at loads needs nothing: its K rows beyond the
@@ -560,7 +561,7 @@ expand_clip(struct dist *d, const struct kn_ins *i)
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(i->arg[0]));
     struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t bits = kn_elems[l->elem].bits;
+    uint32_t bits = l->line ? 1 : kn_elems[l->elem].bits;
     kn_ref klen = dist_operand(d, i->arg[1]);
 
     if (!l->gk && l->unaligned)

@@ -126,12 +126,13 @@ join_tiles(struct sums *o, const struct kn_ins *i, struct sums_tile *to, const k
 {
     const struct sums_tile *from = tile_of(o, arg[0]), *next = tile_of(o, arg[1]);
     const struct kn_lds *l = lds_of(o, to->lds);
+    int64_t row = l->line ? of_bits(l, 8 * KN_LINE) : unit((int64_t)l->cols);
     struct cells x = cells_of(i);
 
     fill(to, x, from->cell, 1);
     for (uint32_t n = x.from; n < x.to; n++) {
         to->cell[n].nowhere |= next->cell[n].nowhere;
-        if (!next->cell[n].filled || next->cell[n].at != from->cell[n].at + unit((int64_t)l->cols))
+        if (!next->cell[n].filled || next->cell[n].at != from->cell[n].at + row)
             return WRONG(o, i, "K %lld of %%%s is joined with lines that are not of the K "
                          "behind it", elements(from->cell[n].at), l->name);
     }

@@ -1,10 +1,10 @@
-/* Two K tiles on their way in registers (three stages) against one (two), where LDS
- * is not filled from memory; and MX tiles that are converted while the ones before
- * them are multiplied against such as are converted behind them, as LLVM's are. The
- * same launch must give the same bytes, right against
- * the reference, without a finding, whatever the order of workgroups and of what
- * memory returns; K of no tile, of one and two, which are fewer than are asked for
- * ahead, and of many. */
+/* Two K tiles on their way in registers (three stages), or lines of MX types whose K
+ * tiles are none, against one (two), where LDS is not filled from memory; and MX tiles
+ * that are converted while the ones before them are multiplied against such as are
+ * converted behind them, as LLVM's are. The same launch must give the same bytes,
+ * right against the reference, without a finding, whatever the order of workgroups and
+ * of what memory returns; K of no tile, of one and two, which are fewer than are asked
+ * for ahead, and of many. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +25,11 @@ static const int64_t few[FEW] = { 70, 0, 1, 128, 17 };
                 { 20, 60, 0 } }
 #define OF_16 { { 64, 64, 1056 }, { 80, 80, 96 }, { 16, 16, 32 }, { 144, 144, 576 }, \
                 { 32, 64, 0 } }
+#define OF_6 { { 64, 64, 1052 }, { 70, 68, 100 }, { 1, 4, 36 }, { 129, 132, 580 }, \
+               { 20, 60, 0 } }
 #define KERNEL(t, w) "tile=" t " waves=" w " schedule=simple "
 #define TILE(t, w) KERNEL(t, w) "lowering=asm", " stages=3", " stages=2"
+#define LINES(t, w) KERNEL(t, w) "lowering=asm", " stages=4 copies=lines", " stages=2"
 #define EARLY(t, w) KERNEL(t, w) "stages=1", " lowering=asm", " lowering=llvm"
 #define LARGE { { 256, 256, 1056 }, { 270, 260, 96 }, { 1, 4, 0 }, { 129, 132, 544 }, \
                 { 300, 300, 256 } }
@@ -65,6 +68,12 @@ static const struct row rows[] = {
     { KILN_GFX942, "mxbf8 x mxfp4, early, groups",
       { .a = KILN_MXBF8, .b = KILN_MXFP4, .family = KILN_GROUPED, .groups = FEW },
       EARLY("128x128x64", "2x4"), { { 0, 132, 1056 }, { 0, 60, 96 } } },
+    { KILN_GFX950, "mxfp6, lines", { .a = KILN_MXFP6 }, LINES("64x96x128", "4x2"), OF_6 },
+    { KILN_GFX950, "mxbf6 x mxfp8, lines of dwords, shares of K",
+      { .a = KILN_MXBF6, .b = KILN_MXFP8 }, "split-k=2 " LINES("128x64x128", "2x2"), SIZES },
+    { KILN_GFX950, "mxfp8 x mxfp4, lines, groups",
+      { .a = KILN_MXFP8, .b = KILN_MXFP4, .family = KILN_GROUPED, .groups = FEW },
+      LINES("64x64x128", "2x4"), { { 0, 68, 1050 }, { 0, 60, 98 } } },
     { KILN_GFX950, "f32", { .a = KILN_F32, .out = KILN_F32, .layout = KILN_NN },
       TILE("32x32x32", "2x2"), OF_16 },
 };
