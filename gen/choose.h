@@ -211,6 +211,13 @@ kn_class_is_odd(enum kn_class c)
     return odd[c] == c;
 }
 
+/* Whether it was measured by lines: through registers K tiles have no more slots. */
+static inline bool
+kn_score_is_of_lines(const struct kn_score *s)
+{
+    return kn_class_is_odd(s->class) && s->stages > 3;
+}
+
 enum kn_class kn_class_of(const kiln_problem *p);
 
 /* The layout that rows for p are of. */
@@ -233,6 +240,8 @@ double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
  * the copies of a tile of s take, on average; s NULL: if rows began at lines. */
 double kn_row_lines(const kiln_problem *p, char operand,
                     const struct kn_config *g, const struct kn_score *s);
+/* What the score of a tile whose lines go through registers one by one must be better by. */
+double kn_ring_lead(const kiln_problem *p, const struct kn_config *g);
 /* How many times as long a K tile takes for what that does not count. */
 double kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                       const struct kn_score *s);

@@ -171,7 +171,8 @@ is_row(const kiln_problem *p, const struct kn_score *s,
 
     return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
            s->bk == g->bk && waves && s->walks == (g->cus != 0) &&
-           (like >= OTHER_SLOTS || s->stages == g->stages);
+           (like >= OTHER_SLOTS || s->stages == g->stages) &&
+           (!kn_score_is_of_lines(s) || g->copies == KN_COPIES_LINES);
 }
 
 const struct kn_score *

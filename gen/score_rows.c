@@ -229,10 +229,20 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
 {
     bool few = p->k / (g->split_k ? g->split_k : 1) < 12 * (int64_t)g->bk;
 
-    if (!kn_class_is_odd(s->class) || !kn_shifts_lines(p, g))
+    if (!kn_class_is_odd(s->class) || !kn_shifts_lines(p, g) || kn_line_ring(p, g))
         return 1;
     return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2
                                                    : shifted(g, few);
+}
+
+/* Lines that go through registers one by one: scores say least of small tiles, which end sooner
+ * by K tiles, and were measured with operands of one size, of which others have fewer lines. */
+double
+kn_ring_lead(const kiln_problem *p, const struct kn_config *g)
+{
+    double mixed = kn_type_bits[p->a] == kn_type_bits[p->b] ? 1 : 1.1;
+
+    return kn_line_ring(p, g) && !kn_direct(p, g) ? mixed * (1 + 1200.0 / (g->bm * g->bn)) : 1;
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch

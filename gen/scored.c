@@ -10,8 +10,7 @@
 
 enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
 enum { LONG_ROWS = 16384 };   /* bytes */
-/* K tiles */
-enum { SHORT = 8, LONG = 128 };
+enum { SHORT = 8, LONG = 128 }; /* K tiles */
 enum { FEW = 16 };           /* rows of a group */
 
 /* Several workgroups of a compute unit, or shares of few rows although tiles
@@ -293,7 +292,7 @@ may_score(const kiln_problem *p, const struct kn_config *given)
 static bool
 take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
 {
-    bool asm_only = kn_schedules[s->schedule].asm_only;
+    bool asm_only = kn_schedules[s->schedule].asm_only, lines = kn_score_is_of_lines(s);
     bool straight = kn_schedules[s->schedule].reads == KN_READS_MEMORY;
 
     g->bm = s->bm;
@@ -309,13 +308,13 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     else if (p->k % g->bk && !g->domain.ktail)
         return false;
     g->schedule = straight ? kn_form_straight(p, g->bk) : s->schedule;
-    g->stages = kn_direct(p, g) || asm_only || s->stages == 1 ? s->stages : 0;
-    if (!asm_only && !straight)
+    g->stages = kn_direct(p, g) || asm_only || s->stages == 1 || lines ? s->stages : 0;
+    g->copies = lines && !g->copies ? KN_COPIES_LINES : g->copies;
+    if (!asm_only && !straight && !lines)
         g->stages = kn_filled_stages(p, g, g->stages);
     g->cus = s->walks ? kn_cus(p) : 0;
-    if (asm_only)
-        g->lowering = KN_LOWERING_ASM;
-    return kn_shareable(g) && (!g->cus || kn_walks(p)) &&
+    g->lowering = asm_only ? KN_LOWERING_ASM : g->lowering;
+    return kn_shareable(g) && (!g->cus || kn_walks(p)) && (!lines || p->k > 2 * (int64_t)g->bk) &&
            (!asm_only || g->split_k < 2 || kn_widens_scaled(p)) &&
            (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
 }
@@ -464,7 +463,7 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
         lead = lead_for(p, s, b->from, &one);
-        by = gain(p, s, &one, b) / better_by(p, b->from, &one);
+        by = gain(p, s, &one, b) / better_by(p, b->from, &one) / kn_ring_lead(p, &one);
         slack = p->k < 4 * (int64_t)one.bk ? 1.04 : lead;
         if (by > lead && by / sqrt(slack) > b->rank) {
             b->rank = by / sqrt(slack);
@@ -494,7 +493,7 @@ compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s
 {
     struct kn_config lines = *tries[1];
 
-    if (kn_prefer_lines(c, p, tries[0], &lines))
+    if (!lines.copies && kn_prefer_lines(c, p, tries[0], &lines))
         compare(c, p, s, lines, b);
     compare(c, p, s, *tries[1], b);
 }

@@ -19,8 +19,9 @@
 #include "runtime/api/context.h"
 #include "runtime/sim/timing/timing_impl.h"
 
-/* LINE: bytes; of a long K each row of scales has its own. */
-enum { LINE = 128, FEW = 8, MANY = 24, SIDE = 4, GROUPS = SIDE * SIDE };
+/* LINE: bytes; of a long K each row of scales has its own. Lines of K tiles that are none
+ * have a turn of 24 K tiles, of which there are several. */
+enum { LINE = 128, FEW = 8, MANY = 24, MANY_LINES = 72, SIDE = 4, GROUPS = SIDE * SIDE };
 
 static const struct class {
     const char *name;
@@ -130,6 +131,16 @@ static const struct tile {
     { 256, 128, 2, 4, 0 }, { 128, 256, 1, 8, 0 }, { 192, 256, 2, 4, 0 },
     { 128, 192, 2, 4, 0 }, { 192, 192, 2, 4, 0 }, { 192, 128, 2, 4, 0 },
     { 256, 192, 2, 4, 0 },
+}, by_lines[] = { /* of operands whose K tiles are no lines, through registers */
+    { 64, 64, 2, 4, 4 },   { 48, 128, 1, 8, 4 },  { 80, 128, 1, 8, 4 },  { 112, 128, 1, 8, 4 },
+    { 64, 128, 2, 4, 4 },  { 128, 64, 4, 2, 4 },  { 96, 64, 2, 4, 4 },   { 64, 96, 4, 2, 4 },
+    { 96, 96, 2, 2, 4 },   { 96, 128, 2, 4, 4 },  { 128, 96, 4, 2, 4 },  { 128, 128, 2, 4, 4 },
+    { 128, 128, 4, 2, 4 }, { 160, 128, 2, 4, 4 }, { 128, 160, 4, 2, 4 }, { 128, 192, 2, 4, 4 },
+    { 192, 128, 2, 4, 4 }, { 192, 128, 4, 2, 4 }, { 256, 64, 4, 2, 4 },  { 64, 256, 2, 4, 4 },
+    { 96, 192, 2, 4, 4 },  { 192, 96, 4, 2, 4 },  { 256, 96, 4, 2, 4 },  { 96, 256, 2, 4, 4 },
+    { 160, 160, 2, 2, 4 }, { 192, 160, 4, 2, 4 }, { 160, 192, 2, 4, 4 }, { 192, 192, 2, 4, 4 },
+    { 192, 192, 4, 2, 4 }, { 256, 128, 2, 4, 4 }, { 256, 128, 4, 2, 4 }, { 128, 256, 2, 4, 4 },
+    { 224, 128, 2, 4, 4 }, { 128, 224, 4, 2, 4 },
 };
 
 /* Of four: those that are persistent too; from where on waves have no 128 rows, of which
@@ -224,7 +235,7 @@ predict(struct kn_ctx *c, kiln_problem p, const struct kn_generated *g,
 struct measured {
     struct kn_time_result few, many, warm, full, brief; /* brief: full, few turns */
     uint32_t residents;
-    double fixed, turn;
+    double fixed, turn, long_loop; /* K tiles */
 };
 
 /* How many of them a compute unit has room for. */
@@ -252,20 +263,21 @@ measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
         struct kn_generated *g, struct measured *m)
 {
     kiln_problem p = problem_of(b, given, SIDE, SIDE, FEW);
-    uint32_t cus = kn_targets[b->target].cus;
+    uint32_t cus = kn_targets[b->target].cus, many = given->stages > 3 ? MANY_LINES : MANY;
 
+    m->long_loop = many;
     KN_TRY(kn_generate(c, &p, given, NULL, g));
     m->residents = given->cus ? 1 : room_of(c, b, g);
     KN_TRY(predict(c, p, g, false, &m->few));
-    p = problem_of(b, given, SIDE, SIDE, MANY);
+    p = problem_of(b, given, SIDE, SIDE, many);
     KN_TRY(predict(c, p, g, false, &m->many));
     KN_TRY(predict(c, p, g, true, &m->warm));
-    m->turn = (m->many.group_cycles - m->few.group_cycles) / (double)(MANY - FEW);
+    m->turn = (m->many.group_cycles - m->few.group_cycles) / (m->long_loop - FEW);
     m->fixed = m->few.group_cycles - m->turn * (double)FEW;
     if (given->cus)
-        p = problem_of(b, given, SIDE, 2 * SIDE, MANY);
+        p = problem_of(b, given, SIDE, 2 * SIDE, many);
     else if (m->residents > 1)
-        p = problem_of(b, given, cus / 16, 16 * m->residents, MANY);
+        p = problem_of(b, given, cus / 16, 16 * m->residents, many);
     else
         return KILN_OK;
     KN_TRY(predict(c, p, g, false, &m->full));
@@ -280,15 +292,15 @@ static void
 crowded(const struct measured *m, double *full, double *fixed)
 {
     *fixed = m->full.prologue_cycles + m->full.epilogue_cycles;
-    *full = (m->full.group_cycles - *fixed) / (double)MANY;
-    if (*fixed < *full * (double)MANY / 4)
+    *full = (m->full.group_cycles - *fixed) / m->long_loop;
+    if (*fixed < *full * m->long_loop / 4)
         return;
-    *full = (m->full.group_cycles - m->brief.group_cycles) / (double)(MANY - FEW);
+    *full = (m->full.group_cycles - m->brief.group_cycles) / (m->long_loop - FEW);
     *fixed = m->brief.group_cycles - *full * (double)FEW;
     if (*fixed >= m->fixed)
         return;
     *fixed = m->fixed;
-    *full = sqrt((m->full.group_cycles - *fixed) / (double)MANY *
+    *full = sqrt((m->full.group_cycles - *fixed) / m->long_loop *
                  (m->brief.group_cycles - *fixed) / (double)FEW);
 }
 
@@ -306,17 +318,17 @@ put_row(struct bench *b, const struct kn_generated *g,
     double before = m->many.prologue_cycles, fixed = m->fixed;
     double full = m->turn, after = fixed > before ? fixed - before : 0;
     double mfma = m->many.mfma_duty * m->many.us * m->many.clock_ghz * 1e3 *
-                  kn_targets[b->target].cus / (double)(GROUPS * MANY);
+                  kn_targets[b->target].cus / (GROUPS * m->long_loop);
 
     if (m->residents > 1) {
         crowded(m, &full, &fixed);
         if (kn_type_bits[b->k->a] > 16 && full < m->residents * mfma) {
             /* matrix pipes bound it: some begin when others end */
             full = m->residents * mfma;
-            fixed = m->full.group_cycles - full * (double)MANY;
+            fixed = m->full.group_cycles - full * m->long_loop;
         }
     } else if (x->cus) {
-        fixed = m->full.group_cycles - 2.0 * (double)MANY * m->turn - m->fixed;
+        fixed = m->full.group_cycles - 2.0 * m->long_loop * m->turn - m->fixed;
     }
     snprintf(row, sizeof b->rows[0], "SCORE(%s,%s,%c%c,%s,%u,%u,%u,%u,%u,%d,%u,"
            "%u,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f)\n",
@@ -324,7 +336,7 @@ put_row(struct bench *b, const struct kn_generated *g,
            *b->layout - 'a' + 'A', b->layout[1] - 'a' + 'A',
            schedules[x->schedule], x->bm, x->bn, x->bk, x->wm, x->wn,
            x->cus != 0, x->stages, m->residents,
-           (m->warm.group_cycles - m->fixed) / (double)MANY, m->turn, full, before,
+           (m->warm.group_cycles - m->fixed) / m->long_loop, m->turn, full, before,
            after, fixed, mfma);
     for (size_t i = 0; i < b->nrows; i++)
         if (!strcmp(row, b->rows[i]))
@@ -419,6 +431,19 @@ try_one_slot(struct bench *b)
         try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
 }
 
+/* MX types whose K tiles are no lines, which are not what others are by lines. */
+static void
+try_lines(struct bench *b)
+{
+    b->dwords = b->k->dwords;
+    for (size_t i = 0; i < COUNT(by_lines); i++)
+        try_config(b, &(struct kn_config){ .bm = by_lines[i].bm, .bn = by_lines[i].bn, .bk = 128,
+                                           .wm = by_lines[i].wm, .wn = by_lines[i].wn,
+                                           .stages = by_lines[i].stages, .split_k = 1,
+                                           .schedule = KN_SCHED_SIMPLE,
+                                           .copies = KN_COPIES_LINES });
+}
+
 /* K of a tile: of small ones, converted operands and rows at any byte twice that too; half of it
  * where K is short (4 bits), has a tail (8 bits that go through registers) or
  * groups of scales are shorter (i4). */
@@ -483,6 +508,8 @@ run(struct bench *b)
     }
     try_one_slot(b);
     try_direct(b, bk);
+    if (gfx950 && six && b->k->odd)
+        try_lines(b);
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
         try_8wave(b, bk);
     for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {
