@@ -167,6 +167,7 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(U8, "8 bits, rows at any byte", 1, U8) \
     X(UK, "8 bits, 128-blocks, rows at any byte", 1, UK) \
     X(UM88, "MX 8 x 8 bits, rows at any byte", 1, UM88) \
+    X(UM84, "MX 8 x 4 bits, rows at any byte", 1, UM84) \
     X(UM66, "MX with 6 bits, rows at any byte", 1, UM66) \
     X(UD66, "MX with 6 bits, rows at dwords", 1, UD66) \
     X(UM44, "MX 4 x 4 bits, rows at any byte", 2, UM44) \

@@ -100,6 +100,14 @@ at_dwords(const kiln_problem *p, enum kn_class odd)
            d.align_b >= 4 && (!p->k || p->k > BRIEF * many);
 }
 
+/* 8 bits beside 4, which were measured in nt and where they are not converted. */
+static bool
+of_two_sizes(const kiln_problem *p, enum kn_class odd)
+{
+    return odd == KN_CLASS_UM88 && kn_type_bits[p->a] != kn_type_bits[p->b] &&
+           p->layout == KILN_NT && kn_targets[p->target].scaled;
+}
+
 enum kn_class
 kn_class_of(const kiln_problem *p)
 {
@@ -107,7 +115,7 @@ kn_class_of(const kiln_problem *p)
 
     if (!begins_oddly(p) || odd == KN_CLASS_NONE)
         return c;
-    return at_dwords(p, odd) ? KN_CLASS_UD66 : odd;
+    return of_two_sizes(p, odd) ? KN_CLASS_UM84 : at_dwords(p, odd) ? KN_CLASS_UD66 : odd;
 }
 
 /* Where tt was not measured A is as tn has it, and B as nt, which few rows are all about;

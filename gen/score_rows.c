@@ -137,7 +137,7 @@ odd_scales(const kiln_problem *p, const struct kn_config *g,
 
     if (p->scale != KILN_SCALE_MX32 || kn_dequant(p) || kn_shuffled(p) ||
         kn_family_of(p)->ragged == 'k' || p->k < 8 * (int64_t)g->bk ||
-        kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 ||
+        kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6 || kn_line_ring(p, g) ||
         !d->align_sa || (d->align_sa >= 4 && d->align_sb >= 4 && !d->ktail))
         return 1;
     if (g->copies == KN_COPIES_LINES && !loose && p->m > FEW_ROWS)
@@ -240,9 +240,10 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
 double
 kn_ring_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    double mixed = kn_type_bits[p->a] == kn_type_bits[p->b] ? 1 : 1.1;
+    double mixed = kn_class_of(p) == KN_CLASS_UM84 || kn_type_bits[p->a] == kn_type_bits[p->b]
+                       ? 1 : 1.1;
 
-    return kn_line_ring(p, g) && !kn_direct(p, g) ? mixed * (1 + 1200.0 / (g->bm * g->bn)) : 1;
+    return kn_line_ring(p, g) && !kn_direct(p, g) ? mixed * (1 + 1500.0 / (g->bm * g->bn)) : 1;
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch

@@ -72,6 +72,7 @@ static const struct class {
     { "UK", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", .bk = 128, .converted = true,
       .odd = true },
     { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128, .odd = true },
+    { "UM84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
     { "UM66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
     { "UD66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true,
       .dwords = true },
@@ -132,15 +133,15 @@ static const struct tile {
     { 128, 192, 2, 4, 0 }, { 192, 192, 2, 4, 0 }, { 192, 128, 2, 4, 0 },
     { 256, 192, 2, 4, 0 },
 }, by_lines[] = { /* of operands whose K tiles are no lines, through registers */
-    { 64, 64, 2, 4, 4 },   { 48, 128, 1, 8, 4 },  { 80, 128, 1, 8, 4 },  { 112, 128, 1, 8, 4 },
-    { 64, 128, 2, 4, 4 },  { 128, 64, 4, 2, 4 },  { 96, 64, 2, 4, 4 },   { 64, 96, 4, 2, 4 },
-    { 96, 96, 2, 2, 4 },   { 96, 128, 2, 4, 4 },  { 128, 96, 4, 2, 4 },  { 128, 128, 2, 4, 4 },
-    { 128, 128, 4, 2, 4 }, { 160, 128, 2, 4, 4 }, { 128, 160, 4, 2, 4 }, { 128, 192, 2, 4, 4 },
-    { 192, 128, 2, 4, 4 }, { 192, 128, 4, 2, 4 }, { 256, 64, 4, 2, 4 },  { 64, 256, 2, 4, 4 },
-    { 96, 192, 2, 4, 4 },  { 192, 96, 4, 2, 4 },  { 256, 96, 4, 2, 4 },  { 96, 256, 2, 4, 4 },
-    { 160, 160, 2, 2, 4 }, { 192, 160, 4, 2, 4 }, { 160, 192, 2, 4, 4 }, { 192, 192, 2, 4, 4 },
-    { 192, 192, 4, 2, 4 }, { 256, 128, 2, 4, 4 }, { 256, 128, 4, 2, 4 }, { 128, 256, 2, 4, 4 },
-    { 224, 128, 2, 4, 4 }, { 128, 224, 4, 2, 4 },
+    { 32, 64, 1, 4, 4 },   { 64, 64, 2, 4, 4 },   { 48, 128, 1, 8, 4 },  { 80, 128, 1, 8, 4 },
+    { 112, 128, 1, 8, 4 }, { 64, 128, 2, 4, 4 },  { 128, 64, 4, 2, 4 },  { 96, 64, 2, 4, 4 },
+    { 64, 96, 4, 2, 4 },   { 96, 96, 2, 2, 4 },   { 96, 128, 2, 4, 4 },  { 128, 96, 4, 2, 4 },
+    { 128, 128, 2, 4, 4 }, { 128, 128, 4, 2, 4 }, { 160, 128, 2, 4, 4 }, { 128, 160, 4, 2, 4 },
+    { 128, 192, 2, 4, 4 }, { 192, 128, 2, 4, 4 }, { 192, 128, 4, 2, 4 }, { 256, 64, 4, 2, 4 },
+    { 64, 256, 2, 4, 4 },  { 96, 192, 2, 4, 4 },  { 192, 96, 4, 2, 4 },  { 256, 96, 4, 2, 4 },
+    { 96, 256, 2, 4, 4 },  { 160, 160, 2, 2, 4 }, { 192, 160, 4, 2, 4 }, { 160, 192, 2, 4, 4 },
+    { 192, 192, 2, 4, 4 }, { 192, 192, 4, 2, 4 }, { 256, 128, 2, 4, 4 }, { 256, 128, 4, 2, 4 },
+    { 128, 256, 2, 4, 4 }, { 224, 128, 2, 4, 4 }, { 128, 224, 4, 2, 4 },
 };
 
 /* Of four: those that are persistent too; from where on waves have no 128 rows, of which
@@ -485,13 +486,20 @@ try_8wave(struct bench *b, uint32_t bk)
         try_row(b, KN_SCHED_8WAVE, &one, 256, false);
 }
 
+/* MX types of two sizes, which gfx942 converts. */
+static bool
+is_mixed(const struct class *k)
+{
+    return kn_type_mx[k->a] && kn_type_bits[k->a] != kn_type_bits[k->b];
+}
+
 static void
 run(struct bench *b)
 {
     kiln_problem p = problem_of(b, &(struct kn_config){ 0 }, 0, 0, 0);
     bool gfx950 = b->target == KILN_GFX950;
     bool mx = b->k->scale == KILN_SCALE_MX32;
-    bool six = mx && kn_type_bits[b->k->a] == 6 && !b->k->shuffled;
+    bool six = mx && kn_type_bits[b->k->a] == 6 && !b->k->shuffled, mixed = is_mixed(b->k);
     uint32_t bk = gfx950 || b->k->bk < 256 || b->k->shuffled
                       ? b->k->bk : 128; /* converted */
     uint32_t bk4 = b->k->shuffled && kn_type_bits[b->k->a] != 4 ? 128 : bk;
@@ -508,7 +516,7 @@ run(struct bench *b)
     }
     try_one_slot(b);
     try_direct(b, bk);
-    if (gfx950 && six && b->k->odd)
+    if (gfx950 && mx && b->k->odd && (six || mixed))
         try_lines(b);
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
         try_8wave(b, bk);
@@ -548,7 +556,8 @@ main(int argc, char **argv)
                 if ((argc < 2 || !strcmp(argv[1], kiln_target_name(b.target))) &&
                     (argc < 3 || !strcmp(argv[2], b.k->name)) &&
                     (argc < 4 || !strcmp(argv[3], b.layout)) &&
-                    (t == KILN_GFX950 ? !b.k->unfolded : !b.k->dwords))
+                    (t == KILN_GFX950 ? !b.k->unfolded
+                                      : !(b.k->dwords || (b.k->odd && is_mixed(b.k)))))
                     run(&b);
             }
     return 0;
