@@ -236,14 +236,15 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
 }
 
 /* Lines that go through registers one by one: scores say least of small tiles, which end sooner
- * by K tiles, and were measured with operands of one size, of which others have fewer lines. */
+ * by K tiles, of 6 bits beside others, with which rows were not measured, and where one operand's
+ * rows begin at lines. */
 double
 kn_ring_lead(const kiln_problem *p, const struct kn_config *g)
 {
-    double mixed = kn_class_of(p) == KN_CLASS_UM84 || kn_type_bits[p->a] == kn_type_bits[p->b]
-                       ? 1 : 1.1;
+    uint32_t bits = kn_type_bits[p->a] + kn_type_bits[p->b];
+    double others = (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) * (kn_lines_apart(p) < 2 ? 1.05 : 1);
 
-    return kn_line_ring(p, g) && !kn_direct(p, g) ? mixed * (1 + 1500.0 / (g->bm * g->bn)) : 1;
+    return kn_line_ring(p, g) && !kn_direct(p, g) ? others * (1 + 1500.0 / (g->bm * g->bn)) : 1;
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch
