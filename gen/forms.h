@@ -59,6 +59,7 @@ bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
 /* Operands are loaded by lines on their way through registers, of an A that is quantised
  * there B alone; whether this one is. */
 bool kn_shifts_lines(const kiln_problem *p, const struct kn_config *g);
+bool kn_crowded_lines(const kiln_problem *p, const struct kn_config *g);
 bool kn_shifts(const kiln_problem *p, const struct kn_config *g, int side);
 /* Rows along K as they are, whole lines a K tile. */
 bool kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side);

@@ -73,7 +73,7 @@ struct kn_domain {
     uint8_t align_sa, align_sb;      /* scales: 16, 4, 1 */
     uint8_t vec;                     /* 4: N % 4 == 0 and C aligned to it; 1 */
     uint8_t ktail;                   /* 1: K may be 0 or no multiple of bk, or
-                                        fewer tiles than shares of them */
+                                        fewer tiles than shares; or KN_TAIL_RUNS */
     uint8_t windows;                 /* 1: moe, rows named by ids are beyond 31
                                         bits of each other */
     uint8_t panels;                  /* 1: rows with one scale each may be wider
@@ -88,7 +88,7 @@ struct kn_domain {
     X("pingpong", "8-wave") X("deep", "4-wave") X("stream", "direct") \
     X("whole", "unrolled")
 
-enum { KN_MAX_STAGES = 8 };
+enum { KN_MAX_STAGES = 8, KN_TAIL_RUNS = 2 /* ktail: K is whole 16 bytes of A */ };
 
 enum kn_schedule {
 #define X(id, text) KN_SCHED_##id,

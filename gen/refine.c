@@ -121,3 +121,16 @@ kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g)
 
     return p->k && kn_folds_scales(p, g) && p->k <= 2 * shares * (int64_t)g->bk;
 }
+
+/* A that is quantised is loaded up to K where a lane's load lies before or behind it. */
+uint8_t
+kn_tail_of(const kiln_problem *p, const struct kn_config *g)
+{
+    bool runs = kn_prequant(p) && p->k && p->k * kn_type_bits[p->a] % 128 == 0 &&
+                g->domain.align_a >= 16 && kn_along_k(p, 'a') &&
+                !kn_crowded_lines(p, g);
+
+    return runs && g->domain.ktail && g->stagger < 2 && g->abi != KN_ABI_AITER &&
+                   !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k'
+               ? KN_TAIL_RUNS : g->domain.ktail;
+}

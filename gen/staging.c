@@ -266,6 +266,14 @@ kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
            !kn_wide_sums(p);
 }
 
+/* Beside B by lines, sums of the largest tiles leave no registers to cut A's K tail elsewhere
+ * than where a share is quantised. */
+bool
+kn_crowded_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_shifts_lines(p, g) && g->bm * g->bn >= 128 * 256;
+}
+
 uint32_t
 kn_run_registers(uint32_t bytes, uint32_t align, bool loose, uint32_t threads)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "widen.h"
+#include "cut.h"
 
 /* E8M0 byte b of a dword as f32: 2^(x - 127), 0xff is NaN (OCP MX 1.0, 5.4). */
 static kn_ref
@@ -72,8 +73,8 @@ pieces(const struct dist *d, const struct kn_lds *l)
 }
 
 /* K of the first element of piece j of this lane's run in a step. */
-static kn_ref
-piece_k(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
+kn_ref
+dist_run_k(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
 {
     struct kn_geom g = kn_geometry(d->in, l);
     kn_ref row, run;
@@ -104,7 +105,7 @@ piece_address(struct dist *d, const struct kn_lds *l, uint32_t step, uint32_t j)
         return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch),
                        dist_ic(d, KN_OP_mul, a, bytes));
     }
-    a = dist_ic(d, KN_OP_mul, piece_k(d, l, step, j), g.pitch);
+    a = dist_ic(d, KN_OP_mul, dist_run_k(d, l, step, j), g.pitch);
     a = dist_i2(d, KN_OP_add, a, dist_ic(d, KN_OP_mul, row, bytes));
     return dist_or_behind(d, &g, step, a,
                           (struct dist_piece){ n * bytes, j * bytes, bytes });
@@ -484,53 +485,6 @@ put_group(struct dist *d, const struct kn_ins *i, const struct dist_run *r)
         i->arg[1], dist_ic(d, KN_OP_mul, r->row, 4), 0 }, f[0], 4);
 }
 
-/* Zeroes what registers of this lane's run in step s have at and beyond K element
- * `klen`. Those of rows at any byte begin at a dword, before the run. */
-static void
-cut_run(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen)
-{
-    const struct kn_lds *l = &d->in->lds[t->lds];
-    struct kn_geom g = kn_geometry(d->in, l);
-    uint32_t per = t->nreg / g.steps;
-    kn_ref valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, s, 0)), w[4];
-
-    valid = dist_ic(d, KN_OP_mul, valid, 2);
-    if (g.own)
-        valid = dist_i2(d, KN_OP_add, valid, dist_ic(d, KN_OP_and, t->own[s], 3));
-    valid = dist_ic(d, KN_OP_mul, valid, 8);
-    for (uint32_t j = 0; j < per; j++) {
-        struct dist_load load = dist_load(l, &g, j);
-        uint32_t n = load.bytes < 4 ? 1 : load.bytes / 4;
-        kn_ref reg = t->reg[s * per + j];
-
-        for (uint32_t k = 0; k < n; k++) {
-            kn_ref left = dist_ic(d, KN_OP_add, valid, -8 * (int64_t)(load.at + 4 * k));
-
-            w[k] = dist_i2(d, KN_OP_and, n == 1 ? reg : dist_slice(d, reg, k),
-                           dist_keep_mask(d, left));
-        }
-        if (n == 1)
-            dist_move(d, reg, w[0]);
-        else
-            dist_cat_to(d, reg, w, n);
-    }
-}
-
-/* That of a K tile that is short, as the last alone may be. */
-static void
-cut_tail(struct dist *d, const struct dist_put *put, kn_ref klen)
-{
-    kn_ref last;
-
-    if (KN_REF_TAG(klen) == KN_R_CONST)
-        return;
-    last = dist_op(d, KN_OP_slt, kn_sb1, klen, dist_int(d, d->in->shape.bk));
-    dist_add(d, KN_OP_if, 0)->arg[0] = last;
-    for (uint32_t s = put->from; s < put->to; s++)
-        cut_run(d, put->t, s, klen);
-    dist_add(d, KN_OP_end, 0);
-}
-
 /* put.quant: the fetched tile's rows to codes in one slot and scales in the
  * other. What lies at and beyond K element arg[3] counts as zero. */
 kiln_status
@@ -545,7 +499,7 @@ expand_putq(struct dist *d, const struct kn_ins *i)
     KN_TRY(dist_share_fetched(d, i, (kn_ref[2]){ i->arg[2], 0 }, &put));
     if (put.from % runs || put.to % runs)
         return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "a share has both halves of its rows");
-    cut_tail(d, &put, dist_operand(d, i->arg[3]));
+    dist_cut_tail(d, &put, dist_operand(d, i->arg[3]), false);
     for (uint32_t s = put.from; s < put.to; s += runs) {
         struct dist_run r = { .step = s, .from = l->mem };
 
@@ -573,7 +527,7 @@ dist_clip_runs(struct dist *d, kn_ref slot, kn_ref klen)
 
     for (uint32_t x = 0; x < g.steps * n; x++) {
         struct dist_place at = { slot, piece_address(d, l, x / n, x % n), 0 };
-        kn_ref valid = dist_i2(d, KN_OP_sub, klen, piece_k(d, l, x / n, x % n));
+        kn_ref valid = dist_i2(d, KN_OP_sub, klen, dist_run_k(d, l, x / n, x % n));
 
         dist_clip_piece(d, at, dist_ic(d, KN_OP_mul, valid, bits),
                         piece_bytes(d, l));

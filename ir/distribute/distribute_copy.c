@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "widen.h"
+#include "cut.h"
 
 /* The steps of share `part` of `parts`: from .. to - 1. */
 struct steps {
@@ -145,6 +146,8 @@ expand_fetch(struct dist *d, const struct kn_ins *i)
         struct kn_ins *ins;
 
         off = dist_behind_offset(d, v, off, n / per, &load);
+        if (i->arg[1])
+            off = dist_cut_offset(d, v, n / per, &load, (kn_ref[2]){ off, i->arg[1] });
         if (!t->reg[n])
             t->reg[n] = dist_named(d, load_type(load.bytes), "%s.%u",
                                    kn_val(d->in, i->dst)->name, n);

@@ -463,6 +463,8 @@ visit(struct tiles *w, const struct kn_ins *i)
     case KN_OP_unfold:
         KN_TRY(need(w, i, 0, ACCUMULATORS, -1));
         return check_factors(w, i, 1);
+    case KN_OP_cut:
+        return need(w, i, 0, FETCHED, -1);
     case KN_OP_mma:
     case KN_OP_mmab:
     case KN_OP_mmapart:

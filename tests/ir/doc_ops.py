@@ -144,7 +144,8 @@ SENTENCES = {
     "copy": "fill a slot directly from memory (share `part=` of `parts=`), of rows "
             "along K up to K, of which so much is left at this K tile, and of lines, of "
             "which so many bytes are",
-    "fetch": "load a K tile (share `part=` of `parts=`) into registers",
+    "fetch": "load a K tile (share `part=` of `parts=`) into registers, of 16-bit rows that "
+             "`put.quant` takes up to K, of which so much is left at this K tile",
     "pull": "load the fragments (or scales) of a whole K tile straight from "
             "memory, of a view of an LDS tile of no slots; of a tile with no "
             "K left, the second operand, nothing is read; with `tail=1` nor "
@@ -180,6 +181,8 @@ SENTENCES = {
            "scales fetched there, those of K tile `kk=` of them",
     "clip": "zero what lies at or beyond the given K, in the bytes this wave "
             "wrote",
+    "cut": "zero what lies at or beyond the given K, in a fetched tile that `put.quant` takes; "
+           "waits for it if that is less than a K tile",
     "read": "fragments of K step `kk=` (share `part=` of `parts=`); "
             "`pairs=1`: shuffled scales of two and two, for two K steps; `one=1`: "
             "all columns of a wave have one factor",
