@@ -206,6 +206,39 @@ scale_rows(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
     return g;
 }
 
+uint32_t
+kn_abreast_rows(const struct kn_fn *f, const struct kn_geom *g)
+{
+    return g->abreast * kn_waves(f);
+}
+
+/* A load of its own for the dword behind a row asks for a line a row, as it does where the
+ * row's last lane is asked for it. LDS has room for all rows of the last step, so few rows
+ * behind the tile are worth a step of a sixteenth of it, in little more registers than those
+ * dwords took (measured). */
+static void
+lay_abreast(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom *g)
+{
+    uint32_t waves = kn_waves(f), most = (5 * g->steps + 8) / 4, best = UINT32_MAX;
+
+    if (!g->own || l->gk || l->mem || l->kdiv != 1 || g->chunk != 16)
+        return;
+    for (uint32_t rows = 64 / (g->cpr + 1); rows; rows--) {
+        uint32_t steps = div_up(g->lrows, rows * waves);
+        uint32_t cost = steps * (rows * waves + g->lrows / 16);
+
+        if (steps > most || cost >= best)
+            continue;
+        best = cost;
+        g->abreast = rows;
+        g->steps = steps;
+    }
+    if (!g->abreast)
+        return;
+    g->pitch += g->chunk;
+    g->bytes = g->steps * g->abreast * waves * g->pitch;
+}
+
 struct kn_geom
 kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -241,6 +274,7 @@ kn_geometry(const struct kn_fn *f, const struct kn_lds *l)
     }
     g.steps = div_up(g.nchunks, threads);
     g.bytes = g.steps * threads * g.chunk;
+    lay_abreast(f, l, &g);
     return g;
 }
 

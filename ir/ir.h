@@ -253,6 +253,9 @@ struct kn_geom {
                               * in, none is had from the lane before */
     uint32_t per;            /* converted: runs of a row */
     bool halves;             /* two steps have runs of one row, one in each half of it */
+    uint32_t abreast;        /* K-outer rows at any byte: how many a wave loads at a
+                              * time, each with a lane more than it has chunks, for
+                              * the dword behind it; 0: chunks go to lanes in turn */
 };
 /* Bits of an element of the tile in memory. */
 uint32_t kn_memory_bits(const struct kn_lds *l);
@@ -274,6 +277,8 @@ bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Lanes side by side that have a row of the tile. */
 uint32_t kn_pieces_of_row(const struct kn_geom *g);
+/* abreast: rows of a step. */
+uint32_t kn_abreast_rows(const struct kn_fn *f, const struct kn_geom *g);
 /* Which of the transpose blocks along K and along the outers is number `id`. */
 void kn_block_place(const struct kn_lds *l, const struct kn_geom *g,
                     uint32_t id, uint32_t *k, uint32_t *outer);

@@ -90,6 +90,10 @@ select_roll(struct select *s)
         kn_asm_copy(s, o[0], lanes_at(s, o[1], 64 - 16 * s->i->attr[KN_A_first], true));
         return;
     }
+    if (s->i->attr[KN_A_span] == 64) {
+        from_lanes(s, KN_I_v_mov_b32, o, 2, " wave_rol:1 row_mask:0xf bank_mask:0xf");
+        return;
+    }
     from_lanes(s, KN_I_v_mov_b32, o, 2,
                kn_asm_mods(s, " row_ror:%d row_mask:0xf bank_mask:0xf",
                            s->i->attr[KN_A_first]));

@@ -255,11 +255,12 @@ lower_flip(struct lower *l, const struct kn_ins *i)
 }
 
 /* The value `first` lanes before, around a row of 16: DPP row_ror (CDNA3 ISA
- * 13.4). Or of as many rows before, of lanes modulo 64. */
+ * 13.4). Or of as many rows before, of lanes modulo 64, or of the next of 64 (wave_rol). */
 void
 lower_roll(struct lower *l, const struct kn_ins *i)
 {
-    enum { ROW_ROR = 0x120 };
+    enum { ROW_ROR = 0x120, WAVE_ROL = 0x134 };
+    bool wave = i->attr[KN_A_span] == 64;
 
     if (i->attr[KN_A_span] == 16) {
         low_set(l, i, lane_at(l, low_get(l, i, 0), LLVMAdd, 64 - 16 * i->attr[KN_A_first]));
@@ -268,7 +269,7 @@ lower_roll(struct lower *l, const struct kn_ins *i)
     low_set(l, i, low_intrinsic(l, &(struct low_call){
         "llvm.amdgcn.update.dpp", { l->i32 }, 1,
         { LLVMGetPoison(l->i32), low_get(l, i, 0),
-          low_i32(l, ROW_ROR + i->attr[KN_A_first]), low_i32(l, 15),
+          low_i32(l, wave ? WAVE_ROL : ROW_ROR + i->attr[KN_A_first]), low_i32(l, 15),
           low_i32(l, 15), LLVMConstInt(l->i1, 0, 0) }, 6 }));
 }
 

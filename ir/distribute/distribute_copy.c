@@ -81,7 +81,7 @@ memory_elem(uint32_t bytes)
 static uint32_t
 row_bytes(const struct kn_geom *g)
 {
-    return g->mem + (g->own ? 4 : 0);
+    return g->mem + (g->own && !g->abreast ? 4 : 0);
 }
 
 static uint32_t
@@ -113,6 +113,8 @@ load_offset(struct dist *d, const struct dist_tile *v, const struct kn_geom *g,
 {
     kn_ref off = v->reg[step];
 
+    if (g->abreast)
+        return dist_abreast_dword(d, v, g, step);
     if (g->own)
         return dist_own_dword(d, v, off, row);
     if (!g->transpose)
@@ -539,7 +541,10 @@ clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
     kn_ref k, row, valid;
 
     for (uint32_t s = 0; !g.transpose && s < g.steps; s++) {
-        dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &k);
+        if (g.abreast)
+            row = dist_abreast_row(d, &g, s);
+        else
+            dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &k);
         valid = dist_i2(d, KN_OP_sub, klen, row);
         dist_clip_piece(d, written_place(d, slot, (int)KN_REF_LDS(slot), s),
                         dist_ic(d, KN_OP_mul, valid, 8 * g.chunk), g.chunk);

@@ -9,8 +9,9 @@
  * lane, but where rows are named: by ids, or as a gate's and its up's.
  *
  * Where a row's first lane has none before it (kn_geom.own) each loads all dwords
- * that its bytes are in, but for the last of five, which the lane behind it has,
- * of the same row and the same 16 lanes: that is loaded where there is no such lane.
+ * that its bytes are in, but for the last of five, which the lane behind it has, of the
+ * same row and wave. Of rows that are loaded abreast (kn_geom.abreast) a lane more does
+ * that alone; of others it is loaded where there is no such lane.
  * A transpose block begins a multiple of four rows and of four bytes from the tile,
  * so `low` is that of its row, of all lanes. */
 #include "distribute.h"
@@ -82,6 +83,98 @@ swizzled(struct dist *d, const struct kn_lds *l, uint32_t cpr, kn_ref id)
     return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, cpr), chunk);
 }
 
+/* ---- rows that are loaded abreast ---- */
+
+/* Lanes that are left over do what the last one does. */
+static kn_ref
+lane_of(struct dist *d, const struct kn_geom *g)
+{
+    uint32_t last = g->abreast * (g->cpr + 1) - 1;
+
+    return last < 63 ? dist_ic(d, KN_OP_umin, d->lane, last) : d->lane;
+}
+
+kn_ref
+dist_abreast_row(struct dist *d, const struct kn_geom *g, uint32_t step)
+{
+    kn_ref row = dist_ic(d, KN_OP_udiv, lane_of(d, g), g->cpr + 1);
+
+    row = dist_i2(d, KN_OP_add, row, dist_ic(d, KN_OP_mul, d->wave, g->abreast));
+    return dist_ic(d, KN_OP_add, row, (int64_t)step * kn_abreast_rows(d->in, g));
+}
+
+static kn_ref
+chunk_of(struct dist *d, const struct kn_geom *g)
+{
+    return dist_ic(d, KN_OP_urem, lane_of(d, g), g->cpr + 1);
+}
+
+static kn_ref
+pick_of(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
+{
+    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[]){ cond, yes, no });
+}
+
+/* A row's last lane has the dword behind as the last of its four, so that it reaches no
+ * further. */
+kn_ref
+dist_abreast_offset(struct dist *d, const struct dist_tile *v, const struct kn_geom *g)
+{
+    kn_ref at = dist_ic(d, KN_OP_mul, chunk_of(d, g), g->chunk);
+    kn_ref row = dist_i2(d, KN_OP_mul, dist_abreast_row(d, g, 0), v->pitch);
+
+    at = dist_ic(d, KN_OP_umin, at, g->cpr * g->chunk - (g->chunk - 4));
+    return dist_i2(d, KN_OP_add, dist_i2(d, KN_OP_add, row, at), v->low);
+}
+
+/* Rows of a step are the pitch of so many rows from the step before: whole dwords, mostly. */
+static kn_ref
+step_bytes(struct dist *d, const struct dist_tile *t, const struct kn_geom *g, uint32_t step)
+{
+    return dist_ic(d, KN_OP_mul, t->pitch, (int64_t)step * kn_abreast_rows(d->in, g));
+}
+
+kn_ref
+dist_abreast_dword(struct dist *d, const struct dist_tile *v, const struct kn_geom *g,
+                   uint32_t step)
+{
+    kn_ref off = v->reg[0], by = step_bytes(d, v, g, step);
+
+    if (kn_abreast_rows(d->in, g) % 4 == 0)
+        return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_and, off, -4), by);
+    return dist_ic(d, KN_OP_and, dist_i2(d, KN_OP_add, off, by), -4);
+}
+
+/* Where what this lane shifts in a step begins. */
+static kn_ref
+abreast_low(struct dist *d, const struct dist_tile *t, const struct kn_geom *g, uint32_t step)
+{
+    if (kn_abreast_rows(d->in, g) % 4 == 0)
+        return t->own[0];
+    return dist_i2(d, KN_OP_add, t->own[0], step_bytes(d, t, g, step));
+}
+
+/* A row's last lane writes behind its chunks, where LDS has room for it. */
+static struct dist_place
+abreast_place(struct dist *d, kn_ref slot, const struct kn_lds *l, uint32_t step)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+    uint32_t period = l->swz_n ? 1u << (l->swz_s + l->swz_n) : 1, as = step;
+    uint32_t rows = kn_abreast_rows(d->in, &g);
+    kn_ref row, chunk = chunk_of(d, &g), at = chunk;
+
+    for (uint32_t s = step; s-- > 0;)
+        if ((step - s) * rows % period == 0)
+            as = s;
+    row = dist_abreast_row(d, &g, as);
+    if (l->swz_n)
+        at = pick_of(d, dist_op(d, KN_OP_ult, kn_vb1, chunk, dist_int(d, g.cpr)),
+                     dist_i2(d, KN_OP_xor, chunk, dist_swizzle(d, l, row)), chunk);
+    at = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch),
+                 dist_ic(d, KN_OP_mul, at, g.chunk));
+    return (struct dist_place){ slot, at, (int64_t)(step - as) * rows * g.pitch };
+}
+
 struct dist_place
 dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
 {
@@ -92,6 +185,8 @@ dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
     bool same = !l->swz_n || (threads % g.cpr == 0 && threads / g.cpr % period == 0);
     kn_ref id = dist_chunk_id(d, same ? 0 : step);
 
+    if (g.abreast)
+        return abreast_place(d, slot, l, step);
     if (l->swz_n)
         id = swizzled(d, l, g.cpr, id);
     return (struct dist_place){ slot, dist_ic(d, KN_OP_mul, id, g.chunk),
@@ -182,13 +277,16 @@ asks_next(const struct dist *d, const struct kn_lds *l)
 {
     struct kn_geom g = kn_geometry(d->in, l);
 
-    return g.own && !g.transpose && l->kdiv == 1 && kn_pieces_of_row(&g) > 1 && !is_tight(d, l);
+    return g.own && !g.abreast && !g.transpose && l->kdiv == 1 &&
+           kn_pieces_of_row(&g) > 1 && !is_tight(d, l);
 }
 
 bool
 dist_in_order(const struct dist *d, const struct kn_lds *l)
 {
-    return l->unaligned && (!kn_geometry(d->in, l).own || asks_next(d, l));
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    return l->unaligned && (!g.own || g.abreast || asks_next(d, l));
 }
 
 /* Whether a load is of the one dword behind a lane's own. */
@@ -205,13 +303,12 @@ has_none_behind(struct dist *d, const struct kn_geom *g, uint32_t step)
     uint32_t per = kn_pieces_of_row(g);
     kn_ref last = dist_int(d, per - 1), pick[3];
 
-    pick[0] = dist_op(d, KN_OP_eq, kn_vb1, dist_ic(d, KN_OP_and, d->tid, 15),
-                      dist_int(d, 15));
-    if (per % 16 == 0)
+    pick[0] = dist_op(d, KN_OP_eq, kn_vb1, d->lane, dist_int(d, 63));
+    if (per % 64 == 0)
         return pick[0];
     pick[1] = last;
     pick[2] = dist_ic(d, KN_OP_urem, dist_chunk_id(d, step), per);
-    if (16 % per)
+    if (64 % per)
         pick[2] = dist_op3(d, KN_OP_select, kn_v32, pick);
     return dist_op(d, KN_OP_eq, kn_vb1, pick[2], last);
 }
@@ -248,6 +345,16 @@ selector(struct dist *d, kn_ref low)
     return dist_ic(d, KN_OP_add, low, NO_SHIFT);
 }
 
+static kn_ref
+next_lane(struct dist *d, kn_ref x)
+{
+    kn_ref r = dist_op(d, KN_OP_roll, kn_v32, x, 0);
+
+    d->out->ins[d->out->nins - 1].attr[KN_A_first] = 63;
+    d->out->ins[d->out->nins - 1].attr[KN_A_span] = 64;
+    return r;
+}
+
 uint32_t
 dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
                 uint32_t k, kn_ref *out)
@@ -258,7 +365,8 @@ dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
     bool block = g.transpose;
     kn_ref w[DIST_RUN / 4 + 1], arg[3];
 
-    arg[2] = selector(d, block ? row_low(d, t, k % 4) : t->own[step]);
+    arg[2] = selector(d, block ? row_low(d, t, k % 4)
+                         : g.abreast ? abreast_low(d, t, &g, step) : t->own[step]);
     for (uint32_t i = 0; i < per; i++) {
         struct dist_load x = dist_load(l, &g, i);
         kn_ref reg = t->reg[step * per + i];
@@ -266,10 +374,16 @@ dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
         for (uint32_t at = 0; x.row == k && at < x.bytes; at += 4)
             w[n++] = x.bytes > 4 ? dist_slice(d, reg, at / 4) : reg;
         if (is_behind(d, l, &x)) {
-            kn_ref pick[] = { has_none_behind(d, &g, step), reg, roll(d, w[0], 15) };
+            kn_ref pick[] = { has_none_behind(d, &g, step), reg, next_lane(d, w[0]) };
 
             w[n - 1] = dist_op3(d, KN_OP_select, kn_v32, pick);
         }
+    }
+    if (g.abreast) {
+        kn_ref last = dist_op(d, KN_OP_eq, kn_vb1, chunk_of(d, &g),
+                              dist_int(d, g.cpr));
+
+        w[n++] = next_lane(d, pick_of(d, last, w[3], w[0]));
     }
     for (uint32_t i = 0; i + 1 < n; i++) {
         arg[0] = w[i + 1];

@@ -231,6 +231,8 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
     struct kn_geom g = kn_geometry(d->in, l);
     kn_ref id = dist_run_id(d, l, step), in = id, row, chunk, off;
 
+    if (g.abreast)
+        return step ? v->reg[0] : dist_abreast_offset(d, v, &g);
     if (!whole_step(d, &g, step))
         in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
     if (kn_is_zeros(l)) {

@@ -421,6 +421,9 @@ check_roll(const struct kn_fn *f, const struct kn_ins *i)
     KN_TRY(need_registers(f, i, 0, 1));
     if (t.elem != KN_T_i32 || t.n != 1 || !t.lane)
         return FAIL(f, i->at, "row.roll is for v.i32");
+    if (i->attr[KN_A_span] == 64)
+        return i->attr[KN_A_first] == 63 ? need_same(f, i, t, 0)
+             : FAIL(f, i->at, "row.roll around 64 lanes is by one: span=64 first=63");
     if (i->attr[KN_A_first] < 1 || i->attr[KN_A_first] > 15)
         return FAIL(f, i->at, "row.roll goes around 16 lanes: first=1 to 15");
     if (i->attr[KN_A_span] != 1 && (i->attr[KN_A_span] != 16 || i->attr[KN_A_first] > 3))

@@ -218,7 +218,8 @@ SENTENCES = {
     "rows.turn": "the odd rows of 16 lanes of dwords 0 and 1 change places with "
                  "the even ones of 2 and 3 (`v_permlane16_swap_b32`)",
     "row.roll": "the value `first=` lanes before, around 16 lanes (DPP "
-                "`row_ror`); `span=16`: as many rows of 16 before, around 64",
+                "`row_ror`); `span=16`: as many rows of 16 before, around 64; `span=64` "
+                "`first=63`: of the next of 64 (`wave_rol`)",
     "rows.flip": "the first where bit 3 of lane `l` is `first=`, elsewhere the "
                  "second of lane `l ^ 8` (DPP `row_ror:8`)",
     "acc.gate": "16 gate columns and 16 up columns become 16 columns",

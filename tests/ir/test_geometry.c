@@ -23,65 +23,75 @@ static const struct {
     { "gfx950", "bm=256 bn=256 bk=64 wm=2 wn=4 mfma=bf16.16x16x32 ta=bf16 "
                 "tb=bf16",
       "side=a elem=bf16 rows=256 cols=64",
-      { 256, 128, 16, 8, 2048, 4, 32768, false, 0, 0, 0, 16, 0, 0, false, 0, false } },
+      { 256, 128, 16, 8, 2048, 4, 32768, false, 0, 0, 0, 16, 0, 0, false, 0, false, 0 } },
     /* 32 x 128 fp4: rows of 64 B; 128 chunks for 256 threads: half idle */
     { "gfx950", "bm=32 bn=32 bk=128 wm=2 wn=2 mfma=mx.16x16x128 ta=fp4 "
                 "tb=fp4",
       "side=a elem=fp4 rows=32 cols=128",
-      { 32, 64, 16, 4, 128, 1, 4096, false, 0, 0, 0, 16, 0, 0, false, 0, false } },
+      { 32, 64, 16, 4, 128, 1, 4096, false, 0, 0, 0, 16, 0, 0, false, 0, false, 0 } },
     /* E8M0 64 x 4: rows of 4 B, one chunk each */
     { "gfx950", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=mx.16x16x128 ta=fp4 "
                 "tb=fp4",
       "side=a elem=e8m0 rows=64 cols=4 kdiv=32 unit=4",
-      { 64, 4, 4, 1, 64, 1, 1024, false, 0, 0, 0, 4, 0, 0, false, 0, false } },
+      { 64, 4, 4, 1, 64, 1, 1024, false, 0, 0, 0, 4, 0, 0, false, 0, false, 0 } },
     /* fp6 16 x 128: rows of 96 B */
     { "gfx950", "bm=16 bn=16 bk=128 wm=1 wn=1 mfma=mx.16x16x128 ta=fp6 "
                 "tb=fp6",
       "side=a elem=fp6 rows=16 cols=128",
-      { 16, 96, 16, 6, 96, 2, 2048, false, 0, 0, 0, 16, 0, 0, false, 0, false } },
+      { 16, 96, 16, 6, 96, 2, 2048, false, 0, 0, 0, 16, 0, 0, false, 0, false, 0 } },
     /* the same beginning at any byte: six chunks are no row of lanes */
     { "gfx950", "bm=16 bn=16 bk=128 wm=1 wn=1 mfma=mx.16x16x128 ta=fp6 "
                 "tb=fp6",
       "side=a elem=fp6 rows=16 cols=128 unaligned=1",
-      { 16, 96, 16, 6, 96, 2, 2048, false, 0, 0, 0, 16, 0, 0, true, 0, false } },
+      { 16, 96, 16, 6, 96, 2, 2048, false, 0, 0, 0, 16, 0, 0, true, 0, false, 0 } },
     /* bf16 beginning at any byte: the lane before has a dword */
     { "gfx950", "bm=256 bn=256 bk=64 wm=2 wn=4 mfma=bf16.16x16x32 ta=bf16 "
                 "tb=bf16",
       "side=a elem=bf16 rows=256 cols=64 unaligned=1",
-      { 256, 128, 16, 8, 2048, 4, 32768, false, 0, 0, 0, 16, 0, 0, false, 0, false } },
+      { 256, 128, 16, 8, 2048, 4, 32768, false, 0, 0, 0, 16, 0, 0, false, 0, false, 0 } },
     /* K-outer bf16 in memory and LDS: a row is 64 outers = 128 B */
     { "gfx950", "bm=64 bn=64 bk=32 wm=1 wn=1 mfma=bf16.16x16x32 ta=bf16 "
                 "tb=bf16",
       "side=b elem=bf16 rows=64 cols=32 gk=0 lk=0",
-      { 32, 128, 16, 8, 256, 4, 4096, false, 0, 0, 0, 16, 0, 0, false, 0, false } },
+      { 32, 128, 16, 8, 256, 4, 4096, false, 0, 0, 0, 16, 0, 0, false, 0, false, 0 } },
+    /* the same beginning at any byte: nine lanes a row, seven rows a wave, nine chunks in LDS */
+    { "gfx950", "bm=64 bn=64 bk=32 wm=1 wn=1 mfma=bf16.16x16x32 ta=bf16 "
+                "tb=bf16",
+      "side=b elem=bf16 rows=64 cols=32 gk=0 lk=0 unaligned=1",
+      { 32, 144, 16, 8, 256, 5, 5040, false, 0, 0, 0, 16, 0, 0, true, 0, false, 7 } },
+    /* of 32 chunks no second row is beside the first: lanes have chunks in turn */
+    { "gfx950", "bm=256 bn=64 bk=64 wm=2 wn=2 mfma=bf16.16x16x32 ta=bf16 "
+                "tb=bf16",
+      "side=a elem=bf16 rows=256 cols=64 gk=0 lk=0 unaligned=1",
+      { 64, 512, 16, 32, 2048, 8, 32768, false, 0, 0, 0, 16, 0, 0, true, 0, false, 0 } },
     /* transposed on the way: blocks of 8 K x 2 outers, 32 B a thread */
     { "gfx942", "bm=64 bn=64 bk=64 wm=2 wn=2 mfma=bf16.16x16x16 ta=bf16 "
                 "tb=bf16",
       "side=b elem=bf16 rows=64 cols=64 gk=0 lk=1",
-      { 64, 128, 16, 8, 256, 1, 8192, true, 8, 2, 0, 4, 2, 4, false, 0, false } },
+      { 64, 128, 16, 8, 256, 1, 8192, true, 8, 2, 0, 4, 2, 4, false, 0, false, 0 } },
     /* the same of f64: 2 K x 2 outers */
     { "gfx942", "bm=64 bn=64 bk=16 wm=2 wn=2 mfma=f64.16x16x4 ta=f64 tb=f64",
       "side=b elem=f64 rows=64 cols=16 gk=0 lk=1",
-      { 64, 128, 16, 8, 256, 1, 8192, true, 2, 2, 0, 16, 2, 4, false, 0, false } },
+      { 64, 128, 16, 8, 256, 1, 8192, true, 2, 2, 0, 16, 2, 4, false, 0, false, 0 } },
     /* fp4 staged as fp8: runs of 16 elements, 8 B in memory, 16 in LDS */
     { "gfx942", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=fp8.fp8.16x16x32 "
                 "ta=fp8 tb=fp8 block=32",
       "side=a elem=fp8 mem=fp4 rows=64 cols=128",
-      { 64, 128, 16, 8, 512, 2, 8192, false, 0, 0, 16, 8, 0, 0, false, 0, false } },
+      { 64, 128, 16, 8, 512, 2, 8192, false, 0, 0, 16, 8, 0, 0, false, 0, false, 0 } },
     /* E8M0 staged as f32, K-outer: 64 rows, 4 scales a thread */
     { "gfx942", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=fp8.fp8.16x16x32 "
                 "ta=fp8 tb=fp8 block=32",
       "side=a elem=f32 mem=e8m0 rows=64 cols=4 kdiv=32 lk=0 unit=4",
-      { 4, 256, 16, 16, 64, 1, 4096, false, 0, 0, 4, 4, 0, 0, false, 0, false } },
+      { 4, 256, 16, 16, 64, 1, 4096, false, 0, 0, 4, 4, 0, 0, false, 0, false, 0 } },
     /* K-outer e5m2 staged as f16: blocks of 16 K x 4 outers */
     { "gfx942", "bm=64 bn=64 bk=64 wm=1 wn=1 mfma=f16.16x16x16 ta=f16 "
                 "tb=f16 block=32",
       "side=b elem=f16 mem=e5m2 rows=64 cols=64 gk=0 lk=1 unit=4",
-      { 64, 128, 16, 8, 64, 1, 8192, true, 16, 4, 0, 4, 1, 16, false, 0, false } },
+      { 64, 128, 16, 8, 64, 1, 8192, true, 16, 4, 0, 4, 1, 16, false, 0, false, 0 } },
     /* bf16 quantised as fp8, 8 elements from each half of a row */
     { "gfx950", "bm=64 bn=64 bk=128 wm=2 wn=2 mfma=mx.16x16x128 ta=fp8 tb=fp8",
       "side=a elem=fp8 mem=bf16 rows=64 cols=128 run=16",
-      { 64, 128, 16, 8, 1024, 4, 8192, false, 0, 0, 8, 16, 0, 0, false, 16, true } },
+      { 64, 128, 16, 8, 1024, 4, 8192, false, 0, 0, 8, 16, 0, 0, false, 16, true, 0 } },
 };
 
 static void
@@ -110,6 +120,7 @@ slot_sizes(void **state)
         assert_int_equal(g.pb, w.pb);
         assert_int_equal(g.run, w.run);
         assert_int_equal(g.halves, w.halves);
+        assert_int_equal(g.abreast, w.abreast);
         assert_int_equal(g.mem, w.mem);
         assert_int_equal(g.kn, w.kn);
         assert_int_equal(g.pn, w.pn);
