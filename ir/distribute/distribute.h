@@ -243,14 +243,12 @@ bool dist_in_order(const struct dist *d, const struct kn_lds *l);
 /* Where in the slot this lane's chunk of a step is, then. */
 struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step);
 void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t, uint32_t step);
-/* Rows that are loaded abreast: this lane's in a step, in the last one perhaps behind the
- * tile; where what it loads first begins, in bytes; the dwords that it loads in a step. */
+/* Abreast: this lane's row in a step, perhaps behind the tile; where what it loads begins, in
+ * bytes, of the first step; and its dwords, of any. */
 kn_ref dist_abreast_row(struct dist *d, const struct kn_geom *g, uint32_t step);
 kn_ref dist_abreast_offset(struct dist *d, const struct dist_tile *v, const struct kn_geom *g);
-kn_ref dist_abreast_dword(struct dist *d, const struct dist_tile *v, const struct kn_geom *g,
-                          uint32_t step);
-/* The dwords of this lane's chunk or run as if its row began at one; returns how many.
- * Once a K tile: the last one is kept for the next. */
+kn_ref dist_abreast_dword(struct dist *d, const struct dist_tile *v, uint32_t step);
+/* This lane's chunk or run as if its row began at a dword; returns how many. Once a K tile. */
 uint32_t dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step, kn_ref *out);
 /* ---- distribute_shift.c: of those, rows that are loaded by whole lines ---- */
 bool dist_by_lines(const struct kn_lds *l);

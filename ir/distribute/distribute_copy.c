@@ -114,7 +114,7 @@ load_offset(struct dist *d, const struct dist_tile *v, const struct kn_geom *g,
     kn_ref off = v->reg[step];
 
     if (g->abreast)
-        return dist_abreast_dword(d, v, g, step);
+        return dist_abreast_dword(d, v, step);
     if (g->own)
         return dist_own_dword(d, v, off, row);
     if (!g->transpose)
@@ -531,8 +531,17 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
 
-/* K rows of memory: the first beyond the end may share a dword with the last.
- * The pieces of LDS this lane wrote itself are whole rows of K, or runs of it. */
+/* The first dword of a chunk of K row `row`. */
+static void
+clip_dword(struct dist *d, struct dist_place at, kn_ref row, kn_ref klen)
+{
+    kn_ref pick[] = { dist_op(d, KN_OP_slt, kn_vb1, row, klen), load_lds(d, at, 4),
+                      dist_int(d, 0) };
+
+    dist_store_lds(d, at, dist_op3(d, KN_OP_select, kn_v32, pick), 4);
+}
+
+/* The first K row beyond the end may share its first dword with the last, and no other. */
 static void
 clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
 {
@@ -545,9 +554,7 @@ clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
             row = dist_abreast_row(d, &g, s);
         else
             dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &k);
-        valid = dist_i2(d, KN_OP_sub, klen, row);
-        dist_clip_piece(d, written_place(d, slot, (int)KN_REF_LDS(slot), s),
-                        dist_ic(d, KN_OP_mul, valid, 8 * g.chunk), g.chunk);
+        clip_dword(d, written_place(d, slot, (int)KN_REF_LDS(slot), s), row, klen);
     }
     for (uint32_t s = 0; g.transpose && s < g.steps; s++) {
         dist_block_place(d, l, dist_chunk_id(d, s), &k, &row);

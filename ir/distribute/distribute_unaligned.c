@@ -135,12 +135,12 @@ step_bytes(struct dist *d, const struct dist_tile *t, const struct kn_geom *g, u
 }
 
 kn_ref
-dist_abreast_dword(struct dist *d, const struct dist_tile *v, const struct kn_geom *g,
-                   uint32_t step)
+dist_abreast_dword(struct dist *d, const struct dist_tile *v, uint32_t step)
 {
-    kn_ref off = v->reg[0], by = step_bytes(d, v, g, step);
+    struct kn_geom g = kn_geometry(d->in, dist_lds(d, v->lds));
+    kn_ref off = v->reg[0], by = step_bytes(d, v, &g, step);
 
-    if (kn_abreast_rows(d->in, g) % 4 == 0)
+    if (kn_abreast_rows(d->in, &g) % 4 == 0)
         return dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_and, off, -4), by);
     return dist_ic(d, KN_OP_and, dist_i2(d, KN_OP_add, off, by), -4);
 }
