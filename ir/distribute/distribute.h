@@ -243,8 +243,7 @@ bool dist_in_order(const struct dist *d, const struct kn_lds *l);
 /* Where in the slot this lane's chunk of a step is, then. */
 struct dist_place dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step);
 void dist_put_unaligned(struct dist *d, kn_ref slot, const struct dist_tile *t, uint32_t step);
-/* Abreast: this lane's row in a step, perhaps behind the tile; where what it loads begins, in
- * bytes, of the first step; and its dwords, of any. */
+/* Abreast: this lane's row in a step, perhaps none of the tile; what it loads, in bytes. */
 kn_ref dist_abreast_row(struct dist *d, const struct kn_geom *g, uint32_t step);
 kn_ref dist_abreast_offset(struct dist *d, const struct dist_tile *v, const struct kn_geom *g);
 kn_ref dist_abreast_dword(struct dist *d, const struct dist_tile *v, uint32_t step);

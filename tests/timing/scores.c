@@ -28,7 +28,7 @@ static const struct class {
     kiln_type a, b;
     kiln_scale scale;
     int quant;
-    const char *layouts;
+    const char *layouts, *gfx942; /* gfx942: its, if others */
     uint32_t bk;             /* of large tiles */
     bool converted, shuffled; /* shuffled: B's rows and the scales */
     kiln_math math;
@@ -68,7 +68,8 @@ static const struct class {
     { "X", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_XF32 },
     { "T", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_BF16X3 },
     { "UH", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64, .odd = true },
-    { "U8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128, .odd = true },
+    { "U8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn tt", "nt nn tn", .bk = 128,
+      .odd = true },
     { "UK", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", .bk = 128, .converted = true,
       .odd = true },
     { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128, .odd = true },
@@ -145,7 +146,7 @@ static const struct tile {
 };
 
 /* Of four: those that are persistent too; from where on waves have no 128 rows, of which
- * alone 6 bits are copied by lines, and which are not chosen by rows of two transposed
+ * alone 6 bits are copied by lines, and which on gfx942 are not chosen by rows of two transposed
  * operands at any byte, of which one alone takes much less; those whose two slots wait for
  * memory longer than more slots of `simple` where LDS has room for them; and those of eight
  * waves, which wait for weights that others convert: of rows at any byte not the last, whose
@@ -527,7 +528,7 @@ run(struct bench *b)
             continue;
         if (i >= OTHER_ROWS && i < EIGHT &&
             (six || kn_widens_scaled(&p) || (gfx950 && i >= FEW_SLOTS) ||
-             (b->k->odd && *b->layout == 't')))
+             (b->k->odd && !gfx950 && *b->layout == 't')))
             continue;
         if (i >= EIGHT &&
             (!gfx950 || !kn_widens_scaled(&p) || (b->k->odd && i >= TALL)))
@@ -540,6 +541,14 @@ run(struct bench *b)
     }
 }
 
+/* Of gfx942 tt at any byte is better chosen by the rows of tn, with the lead of other
+ * layouts' rows. */
+static const char *
+layouts_of(const struct class *k, int target)
+{
+    return target == KILN_GFX942 && k->gfx942 ? k->gfx942 : k->layouts;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -547,7 +556,7 @@ main(int argc, char **argv)
         put_chip((kiln_target)t);
     for (int t = KILN_GFX950; t >= KILN_GFX942; t--)
         for (size_t i = 0; i < COUNT(classes); i++)
-            for (const char *l = classes[i].layouts; *l; l += l[2] ? 3 : 2) {
+            for (const char *l = layouts_of(&classes[i], t); *l; l += l[2] ? 3 : 2) {
                 struct bench b = { .k = &classes[i], .target = (kiln_target)t };
 
                 b.layout = l[0] == 'n' ? l[1] == 't' ? "nt" : "nn"
