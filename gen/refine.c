@@ -21,8 +21,8 @@ loads_pay(const kiln_problem *p, const struct kn_config *g)
 
 /* Tiles in which each share adds up a slice: eight waves have more of its loads and stores
  * under way than four. Scales of few K tiles, which twice as many waves read, and slices
- * of few elements take what that gains. Unscaled products are sooner, too, but tails that
- * are transposed (measured). */
+ * of few elements take what that gains. Unscaled products are sooner, too, but K tails of
+ * copies that are read transposed (measured). */
 static bool
 eight_pay(const kiln_problem *p, const struct kn_config *g)
 {
@@ -31,7 +31,7 @@ eight_pay(const kiln_problem *p, const struct kn_config *g)
 
     if (!kn_targets[p->target].scaled || kn_reads_of(g) != KN_READS_STEP || g->cus ||
         g->wm * g->wn != 4 || !loads_pay(p, g) || !kn_form_assembly(p, g) ||
-        kn_type_bits[p->a] > 16 || (turned && g->domain.ktail))
+        kn_type_bits[p->a] > 16 || (turned && g->domain.ktail && kn_direct(p, g)))
         return false;
     if (!kn_joins_slices(p, g))
         return p->scale < KILN_SCALE_BLOCK128 && g->split_k < 2 && area >= 128 * 64 &&
