@@ -81,14 +81,14 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
         (g->domain.ktail && (!from->domain.ktail || deeper)))
         return 1.15;
     if (four)
-        return p->scale == KILN_SCALE_MX32 ? 1.1 : 1.15;
+        return p->scale == KILN_SCALE_MX32 ? 1.1
+             : p->layout != KILN_NT && p->k <= g->bk ? 1.4 : 1.15;
     if (kn_tiles_of(p, g->bm, g->bn) > 4 * (uint64_t)kn_cus(p))
         return 1.08;
     return p->layout != KILN_NT ? 1.06 : 1.04;
 }
 
-/* Of a layout that was not measured, by rows of nt (docs/choosing.md). */
-static const double other_layout_lead = 1.15;
+static const double other_layout_lead = 1.15; /* of one not measured, by rows of nt */
 
 /* The lead that scores must give g over `from`: a quarter of what the ratio of two
  * scores errs by, half of groups, whose rows may be few, and of short loops, since
