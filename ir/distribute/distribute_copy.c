@@ -525,8 +525,7 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
     for (uint32_t x = 0; x < nw; x++) {
         w[x] = nw > 1 ? dist_slice(d, v, x) : v;
         w[x] = dist_i2(d, KN_OP_and, w[x],
-                       dist_keep_mask(d, dist_ic(d, KN_OP_add, valid,
-                                                 -32 * (int64_t)x)));
+                       dist_keep_mask(d, dist_ic(d, KN_OP_add, valid, -32 * (int64_t)x)));
     }
     dist_store_lds(d, at, dist_cat(d, w, nw), bytes);
 }
@@ -566,11 +565,9 @@ clip_rows(struct dist *d, kn_ref slot, kn_ref klen)
 }
 
 /* clip: K at and beyond `klen` of a staged K-contiguous tile becomes zero, which of lines
- * are bits.
- * Every lane rewrites exactly the chunks it copied itself, so its own wait is
- * enough before, and the barrier that publishes the tile is enough after. A
- * K-outer operand whose rows begin at loads needs nothing: its K rows beyond the
- * end were out of range. */
+ * are bits. Every lane rewrites the chunks it copied itself, so its own wait is enough
+ * before, and the barrier that publishes the tile behind it. A K-outer operand whose rows
+ * begin at loads needs nothing: its K rows beyond the end read zero. */
 kiln_status
 expand_clip(struct dist *d, const struct kn_ins *i)
 {
@@ -595,8 +592,7 @@ expand_clip(struct dist *d, const struct kn_ins *i)
         kn_ref row, chunk, valid;
 
         dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &chunk);
-        valid = dist_i2(d, KN_OP_sub, klen,
-                        dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
+        valid = dist_i2(d, KN_OP_sub, klen, dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
         dist_clip_piece(d, written_place(d, i->arg[0], (int)KN_REF_LDS(i->arg[0]), s),
                         valid, g.chunk);
     }
