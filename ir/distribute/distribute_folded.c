@@ -5,6 +5,8 @@
  * base, by which the sums are multiplied in the end. Blocks whose scales are elsewhere keep
  * their codes apart, and a dword that says so: products of their K tile are scaled one by
  * one. */
+#include <string.h>
+
 #include "split.h"
 #include "widen.h"
 
@@ -186,6 +188,16 @@ begin_run(struct dist *d, const struct kn_ins *i, const struct dist_put *x, uint
     make(d, KN_OP_sub, keep(d, i, s, KEEP_HIGH), table[1], dist_perm(d, less, less, 0));
 }
 
+/* Whether a K tile of either operand is cut inside eight codes. */
+static bool
+any_clip(const struct dist *d)
+{
+    for (size_t n = 0; n < d->in->nins; n++)
+        if (d->in->ins[n].op == KN_OP_clip)
+            return true;
+    return false;
+}
+
 /* Piece q of a run: eight codes. */
 static void
 fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q)
@@ -195,7 +207,10 @@ fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q)
     kn_ref part[2], out[2], *to = &t->ready[4 * s + q];
 
     dist_part_fp4(d, t->fold[KEPT * s + KEEP_CODES + q], table, part);
-    dist_order_bytes(d, part, out);
+    if (any_clip(d))
+        dist_order_bytes(d, part, out);
+    else
+        memcpy(out, part, sizeof out);
     if (!*to)
         *to = dist_named(d, dist_vec(KN_T_i32, 2), "%s.%u", kn_val(d->in, i->dst)->name,
                          4 * s + q);
@@ -291,29 +306,23 @@ expand_anyapart(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
-/* What a block's scale is above its row's base, 0 of one that is folded. */
-static kn_ref
-above_base(struct dist *d, kn_ref word)
+/* What the dword of a block says: by how much its scale is above its row's base, 0 of one
+ * that is folded, and what a NaN is added by. */
+struct apart {
+    kn_ref above, nan;
+};
+
+static struct apart
+apart_of(struct dist *d, kn_ref word)
 {
     kn_ref base = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, word, APART_BASE), 0xff);
+    kn_ref scale = dist_ic(d, KN_OP_and, word, 0xff);
+    kn_ref nan = dist_op(d, KN_OP_eq, kn_vb1, scale, dist_int(d, SCALE_NAN));
+    struct apart r = { .above = dist_i2(d, KN_OP_sub, scale, base) };
 
-    return dist_i2(d, KN_OP_sub, dist_ic(d, KN_OP_and, word, SCALE_NAN), base);
-}
-
-/* The bits of a product's sum times the scales that its blocks have above their bases. */
-static kn_ref
-scaled_sum(struct dist *d, kn_ref sum, kn_ref a, kn_ref b)
-{
-    kn_ref above = dist_i2(d, KN_OP_add, above_base(d, a), above_base(d, b)), nan;
-
-    sum = dist_op(d, KN_OP_bits, kn_vf32, sum, 0);
-    sum = dist_op(d, KN_OP_ldexp, kn_vf32, sum, above);
-    sum = dist_op(d, KN_OP_bits, kn_v32, sum, 0);
-    nan = dist_i2(d, KN_OP_umax, dist_ic(d, KN_OP_and, a, SCALE_NAN),
-                  dist_ic(d, KN_OP_and, b, SCALE_NAN));
-    nan = dist_op(d, KN_OP_eq, kn_vb1, nan, dist_int(d, SCALE_NAN));
-    sum = choose(d, kn_v32, nan, (kn_ref[2]){ dist_int(d, 0x7fc00000), sum });
-    return dist_op(d, KN_OP_bits, kn_vf32, sum, 0);
+    nan = choose(d, kn_v32, nan, (kn_ref[2]){ dist_int(d, 0x7fc00000), dist_int(d, 0) });
+    r.nan = dist_op(d, KN_OP_bits, kn_vf32, nan, 0);
+    return r;
 }
 
 static kn_ref
@@ -322,24 +331,49 @@ as_bits(struct dist *d, kn_ref v)
     return dist_op(d, KN_OP_bits, dist_vec(KN_T_i32, kn_val(d->out, v)->type.n), v, 0);
 }
 
+/* acc += sum * 2^(what its row and its columns have above their bases). */
+static void
+add_apart(struct dist *d, kn_ref acc, kn_ref sum, const struct apart *row,
+          const struct apart column[4])
+{
+    struct kn_type four = kn_val(d->out, acc)->type;
+    kn_ref one[4], nan[4];
+
+    for (uint32_t k = 0; k < 4; k++) {
+        one[k] = dist_op(d, KN_OP_bits, kn_vf32, dist_slice(d, as_bits(d, sum), k), 0);
+        one[k] = dist_op(d, KN_OP_ldexp, kn_vf32, one[k],
+                         dist_i2(d, KN_OP_add, row->above, column[k].above));
+        nan[k] = column[k].nan;
+    }
+    make(d, KN_OP_fadd, acc, acc, dist_floats(d, one, 4));
+    make(d, KN_OP_fadd, acc, acc, dist_floats(d, nan, 4));
+    make(d, KN_OP_fadd, acc, acc, dist_op(d, KN_OP_splat, four, row->nan, 0));
+}
+
 /* mma.apart: products of one block, each scaled as its row's and column's dwords say. */
 kiln_status
 expand_mmapart(struct dist *d, const struct kn_ins *i)
 {
     uint32_t rows = kn_fragment(d->in, 'a').count, columns = kn_fragment(d->in, 'b').count;
     uint32_t part = (uint32_t)i->attr[KN_A_part], parts = (uint32_t)i->attr[KN_A_parts];
-    struct kn_type t = dist_sum_type(d);
+    uint32_t from = part * rows / parts, to = (part + 1) * rows / parts;
+    struct apart *row = KN_NEW(d->c, struct apart, rows);
 
-    for (uint32_t n = part * rows / parts * columns; n < (part + 1) * rows / parts * columns; n++) {
-        kn_ref a = as_bits(d, dist_tile(d, i->arg[4])->reg[n / columns]);
-        kn_ref b = as_bits(d, dist_tile(d, i->arg[3])->reg[n % columns]);
-        kn_ref acc = dist_tile(d, i->arg[0])->reg[n], sum = dist_temp(d, t), one[4];
+    for (uint32_t x = from; x < to; x++)
+        row[x] = apart_of(d, as_bits(d, dist_tile(d, i->arg[4])->reg[x]));
+    for (uint32_t y = 0; y < columns; y++) {
+        kn_ref words = as_bits(d, dist_tile(d, i->arg[3])->reg[y]);
+        struct apart column[4];
 
-        dist_move(d, sum, kn_flt(d->out, 0));
-        dist_multiply(d, sum, i, n / columns, n % columns);
         for (uint32_t k = 0; k < 4; k++)
-            one[k] = scaled_sum(d, dist_slice(d, as_bits(d, sum), k), a, dist_slice(d, b, k));
-        make(d, KN_OP_fadd, acc, acc, dist_floats(d, one, 4));
+            column[k] = apart_of(d, dist_slice(d, words, k));
+        for (uint32_t x = from; x < to; x++) {
+            kn_ref sum = dist_temp(d, dist_sum_type(d));
+
+            dist_move(d, sum, kn_flt(d->out, 0));
+            dist_multiply(d, sum, i, x, y);
+            add_apart(d, dist_tile(d, i->arg[0])->reg[x * columns + y], sum, &row[x], column);
+        }
     }
     return KILN_OK;
 }
