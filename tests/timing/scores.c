@@ -274,7 +274,7 @@ measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
     p = problem_of(b, given, SIDE, SIDE, many);
     KN_TRY(predict(c, p, g, false, &m->many));
     KN_TRY(predict(c, p, g, true, &m->warm));
-    m->turn = (m->many.group_cycles - m->few.group_cycles) / (m->long_loop - FEW);
+    m->turn = (m->many.group_cycles - m->few.group_cycles) / (m->long_loop - (double)FEW);
     m->fixed = m->few.group_cycles - m->turn * (double)FEW;
     if (given->cus)
         p = problem_of(b, given, SIDE, 2 * SIDE, many);
@@ -297,7 +297,7 @@ crowded(const struct measured *m, double *full, double *fixed)
     *full = (m->full.group_cycles - *fixed) / m->long_loop;
     if (*fixed < *full * m->long_loop / 4)
         return;
-    *full = (m->full.group_cycles - m->brief.group_cycles) / (m->long_loop - FEW);
+    *full = (m->full.group_cycles - m->brief.group_cycles) / (m->long_loop - (double)FEW);
     *fixed = m->brief.group_cycles - *full * (double)FEW;
     if (*fixed >= m->fixed)
         return;
@@ -320,7 +320,7 @@ put_row(struct bench *b, const struct kn_generated *g,
     double before = m->many.prologue_cycles, fixed = m->fixed;
     double full = m->turn, after = fixed > before ? fixed - before : 0;
     double mfma = m->many.mfma_duty * m->many.us * m->many.clock_ghz * 1e3 *
-                  kn_targets[b->target].cus / (GROUPS * m->long_loop);
+                  kn_targets[b->target].cus / ((double)GROUPS * m->long_loop);
 
     if (m->residents > 1) {
         crowded(m, &full, &fixed);
