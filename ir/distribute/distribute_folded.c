@@ -157,27 +157,30 @@ scale_of_run(struct dist *d, const struct dist_tile *t, uint32_t s, uint32_t kk)
     return dist_ic(d, KN_OP_and, dist_i2(d, KN_OP_shr, v, dist_ic(d, KN_OP_shl, block, 3)), 0xff);
 }
 
-/* Whether all codes of this lane's run are zero, of whatever scale: as are those of rows that
- * are not there. */
+/* By how many orders a block is below its base; 0 where all codes are 0, as are those of
+ * rows that are not there, but for a NaN. */
 static kn_ref
-is_nothing(struct dist *d, const kn_ref *w)
+orders_below(struct dist *d, kn_ref base, kn_ref scale, const kn_ref *w)
 {
-    kn_ref all = 0;
+    kn_ref less = dist_i2(d, KN_OP_sub, base, scale), nothing, all = 0;
 
     for (uint32_t k = 0; k < KN_FOLD / 8; k++)
         all = all ? dist_i2(d, KN_OP_or, all, w[k]) : w[k];
-    return dist_op(d, KN_OP_eq, kn_vb1, dist_ic(d, KN_OP_and, all, 0x77777777), dist_int(d, 0));
+    nothing = dist_ic(d, KN_OP_add, scale, 0x100 - SCALE_NAN);
+    nothing = dist_ic(d, KN_OP_and, nothing, 0x100);
+    all = dist_op(d, KN_OP_eq, kn_vb1, all, dist_int(d, 0));
+    return choose(d, kn_v32, all, (kn_ref[2]){ nothing, less });
 }
 
 static void
 begin_run(struct dist *d, const struct kn_ins *i, const struct dist_put *x, uint32_t s)
 {
     kn_ref base = dist_tile(d, i->arg[2])->reg[s], scale = scale_of_run(d, x->scales, s, x->kk);
-    kn_ref less = dist_i2(d, KN_OP_sub, base, scale), word, table[2], none = dist_int(d, 0);
-    kn_ref folded, *codes = &dist_tile(d, i->dst)->fold[KEPT * s + KEEP_CODES];
+    kn_ref less, folded, word, table[2], none = dist_int(d, 0);
+    kn_ref *codes = &dist_tile(d, i->dst)->fold[KEPT * s + KEEP_CODES];
 
     dist_fetched_dwords(d, x->t, s, codes);
-    less = choose(d, kn_v32, is_nothing(d, codes), (kn_ref[2]){ none, less });
+    less = orders_below(d, base, scale, codes);
     folded = dist_op(d, KN_OP_ult, kn_vb1, less, dist_int(d, FOLD_MOST + 1));
     word = dist_i2(d, KN_OP_or, scale, dist_ic(d, KN_OP_or,
                    dist_ic(d, KN_OP_shl, base, APART_BASE), APART));

@@ -61,6 +61,26 @@ def request(r):
             "--seed": r.randrange(1000)}
 
 
+def codes(folder, rows, k, row, block):
+    """A whose codes of one block are all zero."""
+    r = random.Random(5)
+    a = bytearray(r.randrange(256) for _ in range(rows * k // 2))
+    at = row * k // 2 + 16 * block
+    a[at:at + 16] = bytes(16)
+    path = os.path.join(folder, "codes")
+    with open(path, "wb") as f:
+        f.write(a)
+    return path
+
+
+def zeros_of(value):
+    def scales(r, rows, blocks):
+        s = near(r, rows, blocks)
+        s[5][9] = value
+        return s
+    return scales
+
+
 def launch(kilnc, folder, what, scales, r):
     words = [kilnc, "run", "gemm", "--a", "mxfp4", "--b", "mxfp4", "--device", "sim:gfx942",
              "--stages", "1", "--schedule", "simple"]
@@ -90,18 +110,23 @@ def instructions(kilnc, folder, scales):
 
 
 def check(kilnc, first, count):
-    print("1..%d" % (count + 2))
+    print("1..%d" % (count + 4))
     with tempfile.TemporaryDirectory() as folder:
         for n in range(count):
             r = random.Random(first + n)
             what = request(r)
             status, text = launch(kilnc, folder, what, KINDS[(first + n) % len(KINDS)], r)
             right(n + 1, status == 0, " ".join(str(x) for p in what.items() for x in p), text)
+        for n, value in (count + 1, 0), (count + 2, 255):
+            what = {"-m": 64, "-n": 64, "-k": 512, "--tile": "64x64x64", "--waves": "2x4",
+                    "--a-file": codes(folder, 64, 512, 5, 9)}
+            status, text = launch(kilnc, folder, what, (zeros_of(value), near), random.Random(3))
+            right(n, status == 0, "zeros of scale %d" % value, text)
         fast, one_far, slow = [instructions(kilnc, folder, s) for s in
                                ((near, near), (one(255), near), (far, near))]
     name = "%d instructions of blocks that are folded, %d with one that is not, %d of none"
-    right(count + 1, 0 < fast < one_far < slow / 2, name % (fast, one_far, slow), "")
-    right(count + 2, slow > 3 * fast, "blocks apart take their own way", "")
+    right(count + 3, 0 < fast < one_far < slow / 2, name % (fast, one_far, slow), "")
+    right(count + 4, slow > 3 * fast, "blocks apart take their own way", "")
 
 
 if __name__ == "__main__":
