@@ -105,6 +105,8 @@ kn_ref dist_op(struct dist *d, enum kn_op op, struct kn_type t, kn_ref a,
                kn_ref b);
 kn_ref dist_op3(struct dist *d, enum kn_op op, struct kn_type t,
                 const kn_ref arg[3]);
+/* A dword of each lane: yes where cond holds, else no. */
+kn_ref dist_pick(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no);
 kn_ref dist_i2(struct dist *d, enum kn_op op, kn_ref a, kn_ref b);
 kn_ref dist_ic(struct dist *d, enum kn_op op, kn_ref a, int64_t b);
 kn_ref dist_int(struct dist *d, int64_t v);

@@ -22,14 +22,6 @@ enum { FOLD_WORDS = 4 };
 enum { APART_BASE = 8 };
 static const uint32_t APART = 0x80000000, SCALE_NAN = 0xff;
 
-static kn_ref
-choose(struct dist *d, struct kn_type t, kn_ref which, const kn_ref of[2])
-{
-    kn_ref arg[3] = { which, of[0], of[1] };
-
-    return dist_op3(d, KN_OP_select, t, arg);
-}
-
 /* ---- codes ---- */
 
 void
@@ -152,7 +144,8 @@ scale_of_run(struct dist *d, const struct dist_tile *t, uint32_t s, uint32_t kk)
     dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
     v = w[first / 4];
     if (per > 4)
-        v = choose(d, kn_v32, dist_op(d, KN_OP_ult, kn_vb1, block, dist_int(d, 4)), &w[first / 4]);
+        v = dist_pick(d, dist_op(d, KN_OP_ult, kn_vb1, block, dist_int(d, 4)), v,
+                      w[first / 4 + 1]);
     block = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_add, block, first % 4), 3);
     return dist_ic(d, KN_OP_and, dist_i2(d, KN_OP_shr, v, dist_ic(d, KN_OP_shl, block, 3)), 0xff);
 }
@@ -169,7 +162,7 @@ orders_below(struct dist *d, kn_ref base, kn_ref scale, const kn_ref *w)
     nothing = dist_ic(d, KN_OP_add, scale, 0x100 - SCALE_NAN);
     nothing = dist_ic(d, KN_OP_and, nothing, 0x100);
     all = dist_op(d, KN_OP_eq, kn_vb1, all, dist_int(d, 0));
-    return choose(d, kn_v32, all, (kn_ref[2]){ nothing, less });
+    return dist_pick(d, all, nothing, less);
 }
 
 static void
@@ -184,8 +177,8 @@ begin_run(struct dist *d, const struct kn_ins *i, const struct dist_put *x, uint
     folded = dist_op(d, KN_OP_ult, kn_vb1, less, dist_int(d, FOLD_MOST + 1));
     word = dist_i2(d, KN_OP_or, scale, dist_ic(d, KN_OP_or,
                    dist_ic(d, KN_OP_shl, base, APART_BASE), APART));
-    dist_move(d, keep(d, i, s, KEEP_DWORD), choose(d, kn_v32, folded, (kn_ref[2]){ none, word }));
-    less = choose(d, kn_v32, folded, (kn_ref[2]){ dist_ic(d, KN_OP_shl, less, 3), none });
+    dist_move(d, keep(d, i, s, KEEP_DWORD), dist_pick(d, folded, none, word));
+    less = dist_pick(d, folded, dist_ic(d, KN_OP_shl, less, 3), none);
     dist_fp4_values(d, FOLD_UP, table);
     make(d, KN_OP_sub, keep(d, i, s, KEEP_LOW), table[0], dist_perm(d, less, less, 0x0000000c));
     make(d, KN_OP_sub, keep(d, i, s, KEEP_HIGH), table[1], dist_perm(d, less, less, 0));
@@ -201,16 +194,16 @@ any_clip(const struct dist *d)
     return false;
 }
 
-/* Piece q of a run: eight codes. */
+/* Piece q of a run: eight codes, in the order of memory or even ones before odd. */
 static void
-fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q)
+fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q, bool ordered)
 {
     const kn_ref table[2] = { keep(d, i, s, KEEP_LOW), keep(d, i, s, KEEP_HIGH) };
     struct dist_tile *t = dist_tile(d, i->dst);
     kn_ref part[2], out[2], *to = &t->ready[4 * s + q];
 
     dist_part_fp4(d, t->fold[KEPT * s + KEEP_CODES + q], table, part);
-    if (any_clip(d))
+    if (ordered)
         dist_order_bytes(d, part, out);
     else
         memcpy(out, part, sizeof out);
@@ -226,13 +219,14 @@ dist_fold(struct dist *d, const struct kn_ins *i, const struct dist_put *x)
     struct dist_tile *t = dist_tile(d, i->dst);
     uint32_t steps = kn_geometry(d->in, &d->in->lds[x->t->lds]).steps, pieces = 4 * steps;
     uint32_t part = (uint32_t)i->attr[KN_A_part], parts = (uint32_t)i->attr[KN_A_parts];
+    bool ordered = any_clip(d);
 
     if (!t->fold)
         t->fold = KN_NEW(d->c, kn_ref, KEPT * steps);
     for (uint32_t n = part * pieces / parts; n < (part + 1) * pieces / parts; n++) {
         if (n % 4 == 0)
             begin_run(d, i, x, n / 4);
-        fold_piece(d, i, n / 4, n % 4);
+        fold_piece(d, i, n / 4, n % 4, ordered);
     }
     return KILN_OK;
 }
@@ -249,7 +243,7 @@ block_word(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen)
         return word;
     dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
     within = dist_op(d, KN_OP_slt, kn_vb1, dist_ic(d, KN_OP_mul, block, KN_FOLD), klen);
-    return choose(d, kn_v32, within, (kn_ref[2]){ word, dist_int(d, 0) });
+    return dist_pick(d, within, word, dist_int(d, 0));
 }
 
 /* put.apart: the dwords of a converted tile's blocks, K-outer. */
@@ -323,7 +317,7 @@ apart_of(struct dist *d, kn_ref word)
     kn_ref nan = dist_op(d, KN_OP_eq, kn_vb1, scale, dist_int(d, SCALE_NAN));
     struct apart r = { .above = dist_i2(d, KN_OP_sub, scale, base) };
 
-    nan = choose(d, kn_v32, nan, (kn_ref[2]){ dist_int(d, 0x7fc00000), dist_int(d, 0) });
+    nan = dist_pick(d, nan, dist_int(d, 0x7fc00000), dist_int(d, 0));
     r.nan = dist_op(d, KN_OP_bits, kn_vf32, nan, 0);
     return r;
 }

@@ -38,12 +38,6 @@ lags(struct dist *d, enum kn_op op, uint32_t tile, kn_ref of_row, kn_ref at)
                    dist_int(d, tile));
 }
 
-static kn_ref
-pick(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
-{
-    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[]){ cond, yes, no });
-}
-
 /* Of a place in the slot at hand the same in the one behind it, if the chunk there
  * lags. That slot is further on in LDS, but the first one, behind the last: from
  * there on the place is further if the chunk does not lag. */
@@ -56,9 +50,9 @@ ring_address(struct dist *d, int lds, bool last, const kn_ref x[3])
     kn_ref further = lags(d, last ? KN_OP_slt : KN_OP_sge, tile_bytes(d, lds),
                           phase, at);
 
-    return pick(d, further,
-                dist_ic(d, KN_OP_add, addr, slots * kn_geometry(d->in, l).bytes),
-                addr);
+    return dist_pick(d, further,
+                     dist_ic(d, KN_OP_add, addr, slots * kn_geometry(d->in, l).bytes),
+                     addr);
 }
 
 static void
@@ -117,8 +111,8 @@ dist_lag_offset(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref at
     uint32_t tile = tile_bytes(d, v->lds);
 
     row = phase(d, d->lag[v->lds].low, row);
-    return pick(d, lags(d, KN_OP_sge, tile, row, at), off,
-                dist_ic(d, KN_OP_add, off, tile));
+    return dist_pick(d, lags(d, KN_OP_sge, tile, row, at), off,
+                     dist_ic(d, KN_OP_add, off, tile));
 }
 
 kn_ref
@@ -143,13 +137,13 @@ dist_lag_cut(struct dist *d, const struct dist_tile *v, uint32_t step, kn_ref le
     dist_chunk_place(d, l, dist_chunk_id(d, alike ? 0 : step), &row, &at);
     at = dist_ic(d, KN_OP_mul, at, 16);
     if (l->line || !l->lag)
-        return pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), v->reg[step],
-                    dist_int(d, DIST_NEVER));
+        return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, at, left), v->reg[step],
+                         dist_int(d, DIST_NEVER));
     of_row = phase(d, d->lag[v->lds].low, dist_i2(d, KN_OP_mul, row, v->pitch));
-    short_by = pick(d, lags(d, KN_OP_sge, tile, of_row, at),
-                    dist_ic(d, KN_OP_add, at, -(int64_t)tile), at);
-    return pick(d, dist_op(d, KN_OP_slt, kn_vb1, short_by, left), v->reg[step],
-                dist_int(d, DIST_NEVER));
+    short_by = dist_pick(d, lags(d, KN_OP_sge, tile, of_row, at),
+                         dist_ic(d, KN_OP_add, at, -(int64_t)tile), at);
+    return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, short_by, left), v->reg[step],
+                     dist_int(d, DIST_NEVER));
 }
 
 struct kn_ins

@@ -326,12 +326,6 @@ has_bit(struct dist *d, kn_ref col, int n)
                    dist_int(d, 0));
 }
 
-static kn_ref
-either(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
-{
-    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[3]){ cond, yes, no });
-}
-
 /* at.random: four columns from a multiple of four on, or one, whose bits come to the
  * low half of a word. */
 kiln_status
@@ -348,12 +342,12 @@ expand_atrandom(struct dist *d, const struct kn_ins *i)
     dist_words(d, i->arg + 1, v);
     for (int w = 0; w < 4; w++) /* odd ones */
         v[w] = dist_ic(d, KN_OP_or, v[w], 0x00010001);
-    word[0] = either(d, half, v[2], v[0]);
-    word[1] = either(d, half, v[3], v[1]);
+    word[0] = dist_pick(d, half, v[2], v[0]);
+    word[1] = dist_pick(d, half, v[3], v[1]);
     if (one) {
-        word[0] = either(d, has_bit(d, col, 1), word[1], word[0]);
-        word[0] = either(d, has_bit(d, col, 0), dist_ic(d, KN_OP_shr, word[0], 16),
-                         word[0]);
+        word[0] = dist_pick(d, has_bit(d, col, 1), word[1], word[0]);
+        word[0] = dist_pick(d, has_bit(d, col, 0), dist_ic(d, KN_OP_shr, word[0], 16),
+                            word[0]);
         x = dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 4), x, 0);
     }
     z.one = dist_op(d, KN_OP_mov, kn_s32, dist_int(d, (134 - s.bits) << 23), 0);

@@ -12,12 +12,6 @@ words_of(struct dist *d, kn_ref run, kn_ref word[4])
         word[e] = dist_slice(d, run, e);
 }
 
-static kn_ref
-pick_of(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
-{
-    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[]){ cond, yes, no });
-}
-
 /* The dword behind is the next lane's first, but where that has none. What is loaded is held:
  * LLVM would use it, and wait for it, before the wait that was asked for. */
 kiln_status
@@ -33,7 +27,7 @@ expand_runshift(struct dist *d, const struct kn_ins *i)
     roll = dist_add(d, KN_OP_roll, next);
     roll->arg[0] = word[0];
     roll->attr[KN_A_first] = NEXT_LANE;
-    word[4] = pick_of(d, i->arg[3], i->arg[1], next);
+    word[4] = dist_pick(d, i->arg[3], i->arg[1], next);
     sel = dist_ic(d, KN_OP_mul, dist_ic(d, KN_OP_and, i->arg[2], 2), 0x01010101);
     sel = dist_ic(d, KN_OP_add, sel, 0x03020100);
     for (uint32_t e = 0; e < 4; e++)
@@ -69,8 +63,8 @@ expand_runcut(struct dist *d, const struct kn_ins *i)
         cut_halves(d, i->arg[1], word);
     else
         for (uint32_t e = 0; e < 4; e++)
-            word[e] = pick_of(d, dist_op(d, KN_OP_sge, kn_vb1, i->arg[1],
-                                         dist_int(d, e + 1)), word[e], dist_int(d, 0));
+            word[e] = dist_pick(d, dist_op(d, KN_OP_sge, kn_vb1, i->arg[1],
+                                           dist_int(d, e + 1)), word[e], dist_int(d, 0));
     dist_cat_to(d, i->dst, word, 4);
     return KILN_OK;
 }
@@ -87,10 +81,10 @@ expand_stgpart(struct dist *d, const struct kn_ins *i)
         kn_ref part = dist_ic(d, KN_OP_and, i->arg[3], 4 >> n);
         kn_ref here = dist_op(d, KN_OP_ne, kn_vb1, part, dist_int(d, 0));
 
-        dist_stg(d, i->arg[0], pick_of(d, here, at, dist_int(d, INT32_MAX)), v, elem[n]);
+        dist_stg(d, i->arg[0], dist_pick(d, here, at, dist_int(d, INT32_MAX)), v, elem[n]);
         if (n == PIECES - 1)
             break;
-        v = pick_of(d, here, n ? dist_ic(d, KN_OP_shr, v, 16) : dist_slice(d, i->arg[2], 1), v);
+        v = dist_pick(d, here, n ? dist_ic(d, KN_OP_shr, v, 16) : dist_slice(d, i->arg[2], 1), v);
         at = dist_i2(d, KN_OP_add, at, part);
     }
     return KILN_OK;

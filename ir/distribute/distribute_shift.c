@@ -49,12 +49,6 @@ dist_line_records(struct dist *d, const struct dist_tile *v, kn_ref bytes)
     return dist_op3(d, KN_OP_select, kn_s32, pick);
 }
 
-static kn_ref
-pick_of(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
-{
-    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[]){ cond, yes, no });
-}
-
 /* Steps from one to the next that lags alike. */
 static uint32_t
 lag_period(struct dist *d, const struct kn_lds *l)
@@ -103,7 +97,7 @@ dword_address(struct dist *d, const struct kn_lds *l, const kn_ref x[2], uint32_
     struct kn_geom g = kn_geometry(d->in, l);
     kn_ref row = dist_ic(d, KN_OP_udiv, d->tid, g.cpr), to = dword_place(d, l, x, i), id;
 
-    to = pick_of(d, is_before(d, l, x, i), dist_ic(d, KN_OP_add, to, g.pitch), to);
+    to = dist_pick(d, is_before(d, l, x, i), dist_ic(d, KN_OP_add, to, g.pitch), to);
     id = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.cpr),
                  dist_ic(d, KN_OP_shr, to, 4));
     if (l->swz_n)
@@ -145,8 +139,8 @@ note_late(struct dist *d, struct dist_tile *v, uint32_t step, const kn_ref x[2])
     for (uint32_t i = step * n; i < (step + 1) * n; i++)
         v->shift->late[i] = i >= period ? v->shift->late[i - period]
             : lags(d, tile, n == 1 ? in_lines(d, x)
-                                   : pick_of(d, is_before(d, l, x, i % n), dist_int(d, tile),
-                                             in_lines(d, x)));
+                                   : dist_pick(d, is_before(d, l, x, i % n), dist_int(d, tile),
+                                               in_lines(d, x)));
 }
 
 kn_ref
@@ -159,7 +153,7 @@ dist_line_offset(struct dist *d, struct dist_tile *v, uint32_t step, const kn_re
         first_shift(d, v, at[0]);
     note_late(d, v, step, at);
     off = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_and, at[0], -CHUNK), x[1]);
-    return pick_of(d, lags(d, tile, in_lines(d, at)), off, dist_ic(d, KN_OP_add, off, tile));
+    return dist_pick(d, lags(d, tile, in_lines(d, at)), off, dist_ic(d, KN_OP_add, off, tile));
 }
 
 /* Of the lane before in a ring of the 8 or 16 that have a row. */
@@ -174,7 +168,7 @@ lane_before(struct dist *d, const struct dist_tile *t, kn_ref x)
         return one;
     ring = dist_op(d, KN_OP_roll, kn_v32, x, 0);
     d->out->ins[d->out->nins - 1].attr[KN_A_first] = (int32_t)(17 - cpr);
-    return pick_of(d, t->shift->first, ring, one);
+    return dist_pick(d, t->shift->first, ring, one);
 }
 
 static void
@@ -183,9 +177,9 @@ pick_dwords(struct dist *d, const struct dist_put *x, uint32_t step, kn_ref *out
     const struct dist_tile *t = x->t;
 
     for (uint32_t i = 0; i < DWORDS; i++)
-        out[i] = pick_of(d, t->shift->late[step * DWORDS + i],
-                         dist_slice(d, x->scales->reg[step], i),
-                         dist_slice(d, t->reg[step], i));
+        out[i] = dist_pick(d, t->shift->late[step * DWORDS + i],
+                           dist_slice(d, x->scales->reg[step], i),
+                           dist_slice(d, t->reg[step], i));
 }
 
 static void
@@ -196,11 +190,11 @@ shift_dwords(struct dist *d, const struct dist_put *x, uint32_t step, kn_ref *ou
 
     for (uint32_t i = 0; i < DWORDS; i++) {
         next[i] = dist_slice(d, x->scales->reg[step], i);
-        w[i] = pick_of(d, s->late[step], next[i], dist_slice(d, x->t->reg[step], i));
+        w[i] = dist_pick(d, s->late[step], next[i], dist_slice(d, x->t->reg[step], i));
     }
     for (uint32_t i = 0; i < DWORDS; i++) {
-        kn_ref own = pick_of(d, s->before[i], next[i], w[i]);
-        kn_ref low = i ? pick_of(d, s->before[i], next[i - 1], w[i - 1])
+        kn_ref own = dist_pick(d, s->before[i], next[i], w[i]);
+        kn_ref low = i ? dist_pick(d, s->before[i], next[i - 1], w[i - 1])
                        : lane_before(d, x->t, w[DWORDS - 1]);
 
         out[i] = dist_op3(d, KN_OP_perm, kn_v32, (kn_ref[]){ own, low, s->select });

@@ -109,12 +109,6 @@ chunk_of(struct dist *d, const struct kn_geom *g)
     return dist_ic(d, KN_OP_urem, lane_of(d, g), g->cpr + 1);
 }
 
-static kn_ref
-pick_of(struct dist *d, kn_ref cond, kn_ref yes, kn_ref no)
-{
-    return dist_op3(d, KN_OP_select, kn_v32, (kn_ref[]){ cond, yes, no });
-}
-
 /* A row's last lane has the dword behind as the last of its four, so that it reaches no
  * further. */
 kn_ref
@@ -168,8 +162,8 @@ abreast_place(struct dist *d, kn_ref slot, const struct kn_lds *l, uint32_t step
             as = s;
     row = dist_abreast_row(d, &g, as);
     if (l->swz_n)
-        at = pick_of(d, dist_op(d, KN_OP_ult, kn_vb1, chunk, dist_int(d, g.cpr)),
-                     dist_i2(d, KN_OP_xor, chunk, dist_swizzle(d, l, row)), chunk);
+        at = dist_pick(d, dist_op(d, KN_OP_ult, kn_vb1, chunk, dist_int(d, g.cpr)),
+                       dist_i2(d, KN_OP_xor, chunk, dist_swizzle(d, l, row)), chunk);
     at = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.pitch),
                  dist_ic(d, KN_OP_mul, at, g.chunk));
     return (struct dist_place){ slot, at, (int64_t)(step - as) * rows * g.pitch };
@@ -383,7 +377,7 @@ dist_own_dwords(struct dist *d, const struct dist_tile *t, uint32_t step,
         kn_ref last = dist_op(d, KN_OP_eq, kn_vb1, chunk_of(d, &g),
                               dist_int(d, g.cpr));
 
-        w[n++] = next_lane(d, pick_of(d, last, w[3], w[0]));
+        w[n++] = next_lane(d, dist_pick(d, last, w[3], w[0]));
     }
     for (uint32_t i = 0; i + 1 < n; i++) {
         arg[0] = w[i + 1];
