@@ -534,10 +534,9 @@ dist_clip_piece(struct dist *d, struct dist_place at, kn_ref valid,
 static void
 clip_dword(struct dist *d, struct dist_place at, kn_ref row, kn_ref klen)
 {
-    kn_ref pick[] = { dist_op(d, KN_OP_slt, kn_vb1, row, klen), load_lds(d, at, 4),
-                      dist_int(d, 0) };
+    kn_ref within = dist_op(d, KN_OP_slt, kn_vb1, row, klen), had = load_lds(d, at, 4);
 
-    dist_store_lds(d, at, dist_op3(d, KN_OP_select, kn_v32, pick), 4);
+    dist_store_lds(d, at, dist_pick(d, within, had, dist_int(d, 0)), 4);
 }
 
 /* The first K row beyond the end may share its first dword with the last, and no other. */

@@ -42,13 +42,11 @@ dist_cut_offset(struct dist *d, const struct dist_tile *v, uint32_t step,
     const struct kn_lds *l = &d->in->lds[v->lds];
     struct kn_geom g = kn_geometry(d->in, l);
     bool alike = kn_waves(d->in) * 64 % (4 * g.per) == 0;
-    kn_ref k = dist_run_k(d, l, !alike ? step : g.halves ? step % 2 : 0, 0), pick[3];
+    kn_ref k = dist_run_k(d, l, !alike ? step : g.halves ? step % 2 : 0, 0);
 
     k = dist_ic(d, KN_OP_add, k, load->at / 2);
-    pick[0] = dist_op(d, KN_OP_slt, kn_vb1, k, dist_operand(d, x[1]));
-    pick[1] = x[0];
-    pick[2] = dist_int(d, DIST_NEVER);
-    return dist_op3(d, KN_OP_select, kn_v32, pick);
+    return dist_pick(d, dist_op(d, KN_OP_slt, kn_vb1, k, dist_operand(d, x[1])), x[0],
+                     dist_int(d, DIST_NEVER));
 }
 
 void
