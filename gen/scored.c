@@ -67,13 +67,14 @@ converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
 
 /* Of a loop of fewer than four K tiles, of which scores say least: most of groups, and where a
  * deeper K tile ends behind K, the choice's before it or as well; more of `4-wave` in place of
- * another loop, of many rounds, and where operands are transposed (measured). */
+ * another loop, most of one K tile transposed at any byte; of many rounds, or nn, tn (measured). */
 static double
 lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool four = kn_schedules[g->schedule].asm_only && g->schedule != from->schedule;
     bool new = kn_targets[p->target].scaled, deeper = g->bk > from->bk;
     bool empty = (p->k - 1) % g->bk + 1 < g->bk / 2; /* most of the last K tile */
+    bool odd = kn_class_is_odd(kn_class_of(p)) || g->domain.vec < 4;
 
     if (converts(p))
         return 1.05;
@@ -82,7 +83,7 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
         return 1.15;
     if (four)
         return p->scale == KILN_SCALE_MX32 ? 1.1
-             : p->layout != KILN_NT && p->k <= g->bk ? 1.4 : 1.15;
+             : odd && p->layout != KILN_NT && p->k <= g->bk ? 1.4 : 1.15;
     if (kn_tiles_of(p, g->bm, g->bn) > 4 * (uint64_t)kn_cus(p))
         return 1.08;
     return p->layout != KILN_NT ? 1.06 : 1.04;
