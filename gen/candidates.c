@@ -172,6 +172,16 @@ six_bits_pay(const kiln_problem *p, const struct kn_config *four)
             kn_tiles_of(p, four->bm, four->bn) >= kn_cus(p));
 }
 
+/* A tile that walks, by its score, was refused: without a walk it is for scores as well. */
+static bool
+walk_was_refused(const struct kn_ctx *c, const struct kn_config *g)
+{
+    struct kn_config walk = *g;
+
+    walk.cus = 1;
+    return kn_was_refused(c, &walk);
+}
+
 /* The largest tile goes to four waves with all registers of their SIMDs, unless
  * the user said otherwise: the matrix pipes work 99 % of the loop instead of 95
  * or less, with MX types 97 instead of 68 to 75, and it compiles in a third of
@@ -208,7 +218,7 @@ kn_prefer_4wave(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     direct = others_are_direct(p, &four);
     if (!kn_direct(p, &four))
         four.stages = kn_register_slots(c, p, &four);
-    if (!kn_form_lacks(p, &four) && four_waves_pay(p, g, direct) &&
+    if (!kn_form_lacks(p, &four) && four_waves_pay(p, g, direct) && !walk_was_refused(c, &four) &&
         (!four.cus || kn_walks(p)) && six_bits_pay(p, &four) &&
         kn_tile_registers(c, p, &four) <= kn_register_limit(&four) &&
         kn_tile_lds(c, p, &four) <= kn_targets[p->target].lds) {

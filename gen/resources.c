@@ -25,7 +25,8 @@ kn_was_refused(const struct kn_ctx *c, const struct kn_config *g)
     for (const struct kn_refused *r = c->refused; r; r = r->before)
         if (r->config.bm == g->bm && r->config.bn == g->bn &&
             r->config.bk == g->bk && r->config.wm == g->wm &&
-            r->config.wn == g->wn && r->config.schedule == g->schedule)
+            r->config.wn == g->wn && r->config.schedule == g->schedule &&
+            (g->cus || !r->config.cus)) /* a walk takes registers that a tile has alone */
             return true;
     return false;
 }
