@@ -126,7 +126,7 @@ static const struct tile {
     { 224, 256, 1, 4, 0 }, { 192, 256, 1, 4, 0 }, { 160, 256, 1, 4, 0 },
     { 112, 256, 1, 4, 0 }, { 96, 256, 1, 4, 0 },  { 64, 256, 1, 4, 0 },
     { 192, 192, 2, 2, 0 }, { 192, 192, 1, 4, 0 }, { 160, 192, 2, 2, 0 },
-    { 160, 192, 1, 4, 0 }, { 192, 128, 2, 2, 0 },
+    { 160, 192, 1, 4, 0 }, { 192, 128, 2, 2, 0 }, { 256, 192, 4, 1, 0 },
     { 160, 128, 1, 4, 0 }, { 96, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 }, /* gfx942 */
     { 128, 128, 1, 4, 2 }, { 112, 128, 1, 4, 2 }, { 96, 128, 1, 4, 2 },
     { 80, 128, 1, 4, 2 },
@@ -151,7 +151,7 @@ static const struct tile {
  * memory longer than more slots of `simple` where LDS has room for them; and those of eight
  * waves, which wait for weights that others convert: of rows at any byte not the last, whose
  * launches take more beside its score than those of the others. */
-enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 26, EIGHT = 33, TALL = 39 };
+enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 27, EIGHT = 34, TALL = 40 };
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
@@ -530,6 +530,9 @@ run(struct bench *b)
             (six || kn_widens_scaled(&p) || (gfx950 && i >= FEW_SLOTS) ||
              (b->k->odd && !gfx950 && *b->layout == 't')))
             continue;
+        if (four[i].wm == 4 && (!gfx950 || b->k->odd || b->k->scale || strcmp(b->layout, "nt") ||
+                                kn_type_bits[b->k->a] > 16))
+            continue;        /* copied by lines, of which 2x2 waves have no quarters */
         if (i >= EIGHT &&
             (!gfx950 || !kn_widens_scaled(&p) || (b->k->odd && i >= TALL)))
             break;
