@@ -18,23 +18,34 @@ static const struct forms {
     struct form wide[FORM_ROWS], narrow[FORM_ROWS];
     uint16_t many[FORM_ROWS];  /* columns, by rows */
     bool deep;               /* a long K of few is four waves', of up to 4 columns */
+    struct {
+        uint8_t rows, quarters[2], columns; /* rows: up to so many */
+    } spread;                /* spread_form() */
 } halves = { { { 8, 4, 1 }, { 4, 2, 2 }, { 8, 2, 2 } },
-             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 2048, 3072, 3072 }, true },
+             { { 4, 4, 1 }, { 4, 4, 1 }, { 2, 2, 2 } }, { 2048, 2048, 3072, 3072 }, true, { 0 } },
   dots = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
            { { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 }, { 4, 1, 4 } },
-           { 12288, 12288, 12288, 4096 }, false },
+           { 12288, 12288, 12288, 4096 }, false, { 0 } },
   bytes = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 } },
   scaled = { { { 8, 4, 1 }, { 8, 4, 1 } },
-             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true },
-  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false },
+             { { 4, 4, 1 }, { 4, 4, 1 } }, { 2048, 2048, 3072, 3072 }, true, { 0 } },
+  fours = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 }, { 4, 4, 1 } },
+            { 2048, 2048, 3072, 3072 }, true, { 2, { 10, 10 }, 2 } },
+  mixed = { { { 4, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false,
+            { 2, { 6, 3 }, 8 } },
+  unlike = { { { 4, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false,
+             { 2, { 6, 6 }, 4 } },
   fnuz8 = { { { 8, 4, 1 }, { 8, 4, 1 }, { 8, 2, 2 } },
-            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, false },
-  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false },
+            { { 4, 4, 1 }, { 4, 4, 1 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, false,
+            { 1, { 10, 10 }, 1 } },
+  fnuz6 = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 4, 1 } }, { 4096, 4096, 4096, 4096 }, false,
+            { 0 } },
   fnuz4 = { { { 8, 2, 2 }, { 8, 2, 2 }, { 8, 2, 2 } },
-            { { 4, 2, 2 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, true },
-  fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 } },
-                 { { 4, 2, 2 }, { 4, 2, 2 } }, { 4096, 4096, 4096, 4096 }, true }, none;
+            { { 4, 2, 2 }, { 4, 2, 2 }, { 4, 1, 4 } }, { 4096, 4096, 4096, 4096 }, true,
+            { 2, { 10, 10 }, 2 } },
+  fnuz_mixed = { { { 8, 4, 1 }, { 8, 4, 1 } }, { { 4, 2, 2 }, { 4, 2, 2 } },
+                 { 4096, 4096, 4096, 4096 }, true, { 2, { 6, 6 }, 4 } }, none;
 
 enum {
     WIDE = 4096,
@@ -43,7 +54,8 @@ enum {
     DEEP = 2048,
     TURNS = 65,
     TURNS_OF_MORE = 80,      /* of more than two rows, whose waves have 4 columns each */
-    FEW_COLUMNS = 256
+    FEW_COLUMNS = 256,
+    MOST_COLUMNS = 32        /* of a workgroup */
 };
 
 bool
@@ -63,11 +75,11 @@ forms_of(const kiln_problem *p)
     if (p->scale == KILN_SCALE_MX32 && kn_targets[p->target].fnuz)
         return a != b ? &fnuz_mixed
              : a == 8 ? &fnuz8 : a == 6 ? &fnuz6 : &fnuz4;
-    if (a == 6 || b == 6 || a < b || kn_few_widened(p))
+    if (a == 6 || b == 6 || a < b || (kn_few_widened(p) && p->m > mixed.spread.rows))
         return &none;
     if (a != b)
-        return &mixed;
-    return a == 16 ? &halves : p->scale == KILN_SCALE_MX32 ? &scaled : &bytes;
+        return a == 16 ? &mixed : &unlike;
+    return a == 16 ? &halves : p->scale != KILN_SCALE_MX32 ? &bytes : a == 4 ? &fours : &scaled;
 }
 
 static uint32_t
@@ -100,25 +112,48 @@ shares_k(const kiln_problem *p, uint32_t waves, uint32_t turns)
 struct most {
     uint8_t plain[FORM_ROWS], eights[FORM_ROWS];      /* of MX: 8 bits, */
     uint8_t flat[FORM_ROWS], narrow[FORM_ROWS];       /* fewer of a short and a long K */
-    uint8_t unlike[FORM_ROWS], widened[FORM_ROWS];
+    uint8_t unlike[FORM_ROWS];
+    uint8_t widened[FORM_ROWS], widened8[FORM_ROWS];  /* beside 16 bits; from 8 */
 };
 
 static const struct most direct = { { 48, 24, 18, 18 }, { 24, 18, 18, 18 }, { 24, 18, 18, 18 },
-                                    { 48, 32, 32, 32 }, { 18, 18, 18, 18 }, { 6, 6, 6, 6 } },
+                                    { 48, 32, 32, 32 }, { 18, 18, 18, 18 }, { 0, 16, 6, 6 },
+                                    { 6, 6, 6, 6 } },
                          by_registers = { { 32, 24, 18, 18 }, { 0, 0, 28, 28 }, { 24, 12, 8, 8 },
-                                          { 0, 0, 28, 28 }, { 0 }, { 0, 6, 6, 6 } };
+                                          { 0, 0, 28, 28 }, { 0 }, { 0, 16, 6, 6 },
+                                          { 0, 6, 6, 6 } };
 
 static bool
 has_too_many_columns(const kiln_problem *p, uint32_t rows)
 {
     const struct most *m = kn_targets[p->target].scaled ? &direct : &by_registers;
     uint32_t a = kn_type_bits[p->a];
-    const uint8_t *most = a != kn_type_bits[p->b] ? a == 16 ? m->widened : m->unlike
+    const uint8_t *most = a != kn_type_bits[p->b] ? a < 16 ? m->unlike
+                        : kn_type_bits[p->b] == 8 ? m->widened8 : m->widened
                         : p->scale != KILN_SCALE_MX32 ? m->plain
                         : a == 8 ? m->eights : p->k > DEEP ? m->narrow : m->flat;
 
     return kn_class_of(p) != KN_CLASS_E5 && most[log2_of(rows)] &&
            p->n > most[log2_of(rows)] * (int64_t)kn_cus(p);
+}
+
+/* Of few rows of scaled types A and its conversion take as much for every wave: a workgroup
+ * has as many columns as leave `quarters` of a workgroup for a compute unit, a wave `columns`
+ * of them, and fewer where K is too short for as many waves as that leaves (docs/smallm.md). */
+static struct form
+spread_form(const kiln_problem *p, uint32_t rows, const struct forms *all)
+{
+    int64_t least = kn_cus(p) * (int64_t)all->spread.quarters[rows - 1];
+    struct form f = { .bn = 1 };
+
+    while (f.bn < MOST_COLUMNS && 2 * p->n >= least * f.bn)
+        f.bn *= 2;
+    f.wm = f.bn <= all->spread.columns ? 1 : f.bn / all->spread.columns;
+    f.wm = f.wm < 4 ? f.wm : 4;
+    while (f.wm < 4 && f.wm < f.bn && 10 * p->k < 7 * (256 / f.wm) * (int64_t)kn_gemv_run(p))
+        f.wm *= 2;
+    f.wn = 4 / f.wm;
+    return f;
 }
 
 static struct form
@@ -129,6 +164,8 @@ form_of(const kiln_problem *p, uint32_t rows)
     bool more = rows > 2, wide = p->n >= all->many[i];
     struct form f = { 0 };
 
+    if (rows <= all->spread.rows)
+        return spread_form(p, rows, all);
     if (rows < 1 << FORM_ROWS)
         f = (wide ? all->wide : all->narrow)[i];
     if (f.wn > 1 && !shares_k(p, f.wn, more ? TURNS_OF_MORE : TURNS) &&
@@ -192,7 +229,7 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
     if (lacks)
         return lacks;
     if (!g->stages)
-        g->stages = g->bm > 2 ? 1 : 2;
+        g->stages = g->bm > 2 || g->bm <= forms_of(p)->spread.rows ? 1 : 2;
     g->split_k = g->xcd = g->group_m = 1;
     d = kn_domain_of(p, 256, 0);
     g->domain = (struct kn_domain){ d.align_a, d.align_b, 1, 1, 1, 1, 0, 0 };
