@@ -193,6 +193,14 @@ beside(const struct kn_config *g, const struct kn_facts *f)
            g->lowering != KN_LOWERING_ASM ? 0 : even ? 2 : 1;
 }
 
+/* Not of the largest tiles whose A becomes codes soonest, bf16 to floats: products take longer. */
+static bool
+hides_reads(const kiln_problem *p, const struct kn_config *g, const struct kn_facts *f)
+{
+    return f->overlaps &&
+           (p->a != KILN_BF16 || g->bm * g->bn < 128 * 256);
+}
+
 /* Products behind which loads come later than the next tile wants them: of small
  * tiles, and of two slots where products take no factors between them. */
 static bool

@@ -7,9 +7,12 @@
 static const struct attempt {
     bool names;
     uint32_t order, few;
+    bool chains;
 } attempts[] = {
-    { true, KN_ASM_FAR, KN_ASM_FEW }, { true, KN_ASM_NEAR, KN_ASM_FEW },
-    { false, KN_ASM_FAR, KN_ASM_FEW }, { true, 0, KN_ASM_FEW }, { true, 0, 0 }, { false, 0, 0 },
+    { true, KN_ASM_FAR, KN_ASM_FEW, true },
+    { true, KN_ASM_FAR, KN_ASM_FEW, false }, { true, KN_ASM_NEAR, KN_ASM_FEW, false },
+    { false, KN_ASM_FAR, KN_ASM_FEW, false }, { true, 0, KN_ASM_FEW, false },
+    { true, 0, 0, false }, { false, 0, 0, false },
 };
 
 /* From operations to registers; *lack as kn_asm_allocate. */
@@ -22,7 +25,8 @@ place(struct kn_ctx *c, const struct kn_fn *f, const struct attempt *how,
     uint32_t *from;
 
     f = how->names ? kn_asm_names(c, f) : f;
-    *a = (struct kn_asm){ .c = c, .few = how->few, .order = how->order };
+    *a = (struct kn_asm){ .c = c, .few = how->few, .order = how->order,
+                           .chains = how->chains };
     tidy = kn_asm_tidy(c, f, &from);
     kn_asm_sink(c, tidy, from);
     kn_asm_begin_sums(tidy, from);
@@ -41,6 +45,15 @@ place(struct kn_ctx *c, const struct kn_fn *f, const struct attempt *how,
     return KILN_OK;
 }
 
+/* Whether attempt n is another than those before it, and pays. */
+static bool
+is_worth(const struct kn_fn *f, bool filled, size_t n)
+{
+    if (n && attempts[n - 1].chains && !filled)
+        return false;
+    return attempts[n].order != KN_ASM_NEAR || !kn_targets[f->target].packed_waits;
+}
+
 /* Few accumulators are where every operation reads them. What is known to be the
  * same is computed once and lives long. Where there are too few registers for
  * the one or the other, the kernel does without it; a shorter look ahead pays only
@@ -50,12 +63,16 @@ kn_asm_text(struct kn_ctx *c, const struct kn_fn *f, struct kn_buf *out)
 {
     static const char *const names[] = { "scalar", "vector", "accumulator" };
     enum kn_asm_class lack = KN_ASM_V;
+    bool filled = false;
     struct kn_asm a;
 
     for (size_t n = 0; n < sizeof attempts / sizeof *attempts &&
-                       lack != KN_ASM_CLASSES; n++)
-        if (attempts[n].order != KN_ASM_NEAR || !kn_targets[f->target].packed_waits)
-            KN_TRY(place(c, f, &attempts[n], &a, &lack));
+                       lack != KN_ASM_CLASSES; n++) {
+        if (!is_worth(f, filled, n))
+            continue;
+        KN_TRY(place(c, f, &attempts[n], &a, &lack));
+        filled |= a.filled;
+    }
     if (lack != KN_ASM_CLASSES)
         return kn_crowded(c, kn_fail(
             c, KILN_UNSUPPORTED, "gate vgpr: kernel %s: the assembly lowering "

@@ -75,6 +75,7 @@ struct kn_asm {
     uint32_t nlabel;
     uint32_t order;          /* runs in the order of their latencies: so many operations
                               * are looked at; 0: they are not */
+    bool chains, filled;     /* what is across lanes so, too, and twice as many; some was */
     uint32_t few;            /* so many accumulators at most are in VGPRs */
     uint32_t accumulators;   /* dwords of them a lane */
     uint32_t used[KN_ASM_CLASSES];  /* registers in all, after allocation */
@@ -115,6 +116,8 @@ void kn_asm_schedule(struct kn_asm *a);
 /* Operations from .. to, a straight run, by when each can issue; far:
  * for what memory is asked, whatever else waits. */
 void kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far);
+bool kn_asm_fills_chains(const struct kn_asm *a, size_t from, size_t to);
+uint32_t kn_asm_cycles(const struct kn_asm *a, const struct kn_asm_op *x); /* of the pipe */
 void kn_asm_fill(struct kn_asm *a);
 
 /* Packed f32 as single operations, of those that find room beside matrix runs. */

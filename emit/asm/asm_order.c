@@ -55,13 +55,19 @@ is_memory(const struct kn_asm_op *x)
     return kn_isa[x->isa].unit == KN_U_VMEM;
 }
 
+uint32_t
+kn_asm_cycles(const struct kn_asm *a, const struct kn_asm_op *x)
+{
+    return kn_mfma_cycles(a->f->target, &(struct kn_inst){
+               .op = x->isa, .cbsz = x->cbsz, .blgp = x->blgp });
+}
+
 static uint32_t
 latency_of(const struct order *r, const struct kn_asm_op *x)
 {
     switch (kn_isa[x->isa].unit) {
     case KN_U_MFMA:
-        return MATRIX_WAIT + kn_mfma_cycles(r->a->f->target, &(struct kn_inst){
-                   .op = x->isa, .cbsz = x->cbsz, .blgp = x->blgp });
+        return MATRIX_WAIT + kn_asm_cycles(r->a, x);
     case KN_U_LDS:
         return LDS_LATENCY;
     case KN_U_VMEM:
@@ -73,12 +79,16 @@ latency_of(const struct order *r, const struct kn_asm_op *x)
     }
 }
 
-/* Of a byte that is written a vector operation reads the register a wait state later
- * (hazard.def). */
+/* A vector operation reads what other lanes made two wait states later, a register of
+ * which a byte was written one (hazard.def). */
 static uint32_t
 latency_to(const struct order *r, const struct kn_asm_op *x, const struct kn_asm_op *y)
 {
-    return latency_of(r, x) + (x->byte && kn_isa[y->isa].unit == KN_U_VALU ? ISSUE : 0);
+    uint32_t slots = 0;
+
+    if (kn_isa[x->isa].unit == KN_U_VALU && kn_isa[y->isa].unit == KN_U_VALU)
+        slots = y->dpp && r->a->chains ? 2 : x->byte != 0;
+    return latency_of(r, x) + slots * ISSUE;
 }
 
 static void
@@ -403,6 +413,31 @@ has_copies(const struct kn_asm *a, size_t from, size_t to)
     return false;
 }
 
+/* Operations across lanes, whose chains leave slots between them. */
+static bool
+crosses_lanes(const struct kn_asm *a, size_t from, size_t to)
+{
+    for (size_t n = from; n < to; n++)
+        if (a->op[n].dpp)
+            return true;
+    return false;
+}
+
+/* Whether all that is beside products takes longer than they do, so that they need not go
+ * first, and has slots for what stands elsewhere. */
+bool
+kn_asm_fills_chains(const struct kn_asm *a, size_t from, size_t to)
+{
+    size_t products = 0, others = 0;
+
+    for (size_t n = from; n < to; n++)
+        if (kn_asm_is_matrix(&a->op[n]))
+            products += kn_asm_cycles(a, &a->op[n]);
+        else
+            others += ISSUE;
+    return 10 * others > 11 * products && crosses_lanes(a, from, to);
+}
+
 void
 kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far)
 {
@@ -412,6 +447,10 @@ kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far)
                        .ahead = paced ? FAR_AHEAD : a->order };
     struct kn_asm_op *out = KN_NEW(c, struct kn_asm_op, r.n);
 
+    if (a->chains && !paced && kn_asm_fills_chains(a, from, to)) {
+        r.ahead *= 2;
+        a->filled = true;
+    }
     r.pace = paced ? WAVE_PACE * kn_waves(a->f) : ISSUE;
     if (r.pace > MOST_PACE)
         r.pace = MOST_PACE;

@@ -159,8 +159,7 @@ room_behind(const struct kn_asm *a, const struct kn_asm_op *x,
             const struct stream s[STREAMS], size_t matrices)
 {
     size_t all = s[LDS_STREAM].beside + s[REST_STREAM].beside;
-    size_t room = kn_mfma_cycles(a->f->target, &(struct kn_inst){
-                      .op = x->isa, .cbsz = x->cbsz, .blgp = x->blgp }) / 4;
+    size_t room = kn_asm_cycles(a, x) / 4;
     size_t need = (all + matrices - 1) / matrices;
 
     return room > need + 1 ? room - 1 : need;
@@ -271,6 +270,10 @@ spread(const struct run *r)
     }
     if (!m[1] || !(l->n + x->n))
         return;
+    if (a->chains && kn_asm_fills_chains(a, r->from, r->to)) {
+        kn_asm_order(a, r->from, r->to, false);
+        return;
+    }
     if (kn_targets[a->f->target].packed_waits && !takes_products(x, m[1]))
         hold_packed(a, x, m[1]);
     for (size_t k = r->from; k < r->to; k++) {

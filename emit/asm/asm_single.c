@@ -16,10 +16,7 @@ static const struct single {
 static size_t
 room_beside(const struct kn_asm *a, const struct kn_asm_op *x)
 {
-    uint32_t clk = kn_mfma_cycles(a->f->target, &(struct kn_inst){
-                       .op = x->isa, .cbsz = x->cbsz, .blgp = x->blgp });
-
-    return clk / 4 - 1;
+    return kn_asm_cycles(a, x) / 4 - 1;
 }
 
 static const struct single *
