@@ -112,8 +112,9 @@ void kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *
                struct kn_config *g);
 /* Elements of A that a lane quantises at once where that is not as many as it may, or 0. Two
  * loads side by side each ask for all lines of their rows: where rows begin inside half lines
- * that takes longer than the steps of a maximum which it saves. Not so of small tiles and
- * beside B by lines, where arithmetic takes longer: codes of i8, and f16 (measured, gfx950). */
+ * that takes longer than the steps of a maximum which it saves. Not so of small tiles and of
+ * the largest beside B by lines, where arithmetic takes longer: codes of i8, and f16 (measured,
+ * gfx950). */
 uint32_t kn_quantised_run(const kiln_problem *p, const struct kn_config *g);
 /* Whether K, or a share of it, is so short that folding scales takes longer than it saves. */
 bool kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g);

@@ -105,8 +105,8 @@ uint32_t
 kn_quantised_run(const kiln_problem *p, const struct kn_config *g)
 {
     bool half = p->lda * kn_type_bits[p->a] % (4 * KN_LINE) == 0 || !kn_along_k(p, 'a');
-    bool lines = kn_shifts_lines(p, g);
-    bool slow = p->b == KILN_I8 ? lines || g->bm <= 32 : lines && p->a == KILN_F16;
+    bool large = kn_crowded_lines(p, g);
+    bool slow = p->b == KILN_I8 ? large || g->bm <= 32 : large && p->a == KILN_F16;
 
     return kn_prequant(p) && kn_has_runs_of_16(g) && !half && !slow &&
                    kn_targets[p->target].packed_waits ? 8 : 0;
