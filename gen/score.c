@@ -446,8 +446,17 @@ sized(const kiln_problem *p, int64_t rows)
     return known;
 }
 
+/* Eight waves that quantise an A at any byte and cut its end as well, in tiles from 64x128 on:
+ * with what that takes, registers are those of one workgroup of a compute unit. */
+static bool
+lacks_company(const struct kn_config *g, const struct kn_score *s)
+{
+    return s->class == KN_CLASS_UP8 && g->domain.ktail && s->wm * s->wn == 8 &&
+           s->bm * s->bn >= 64 * 128;
+}
+
 /* With as many workgroups of a compute unit as LDS has room for beside the slots that
- * rows are copied to by lines, which are more than the score was measured with. */
+ * rows are copied to by lines, which are more than the score was measured with, and registers. */
 static struct kn_score
 score_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
@@ -457,6 +466,8 @@ score_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn
 
     if (g->copies == KN_COPIES_LINES && !kn_line_ring(p, g) && room < s->residents)
         lines.residents = room ? room : 1;
+    if (lacks_company(g, s))
+        lines.residents = 1;
     return lines;
 }
 
