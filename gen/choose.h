@@ -153,6 +153,7 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(K, "8 bits, 128-blocks", 1, UK) X(MX88, "MX 8 x 8 bits", 1, UM88) \
     X(MX84, "MX 8 x 4 bits", 1, UM88) X(MX66, "MX with 6 bits", 1, UM66) \
     X(MX44, "MX 4 x 4 bits", 2, UM44) \
+    X(N66, "MX with 6 bits, not folded", 1, UN66) \
     X(N44, "MX 4 x 4 bits, not folded", 2, UN44) X(E5, "MX with e5m2, as f16", 0, NONE) \
     X(W4, "16 bits x MX", 0, NONE) \
     X(WB, "bf16 x MX along K", 0, UWB) X(NV, "16 bits x nvfp4", 0, UNV) \
@@ -173,6 +174,7 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(UM84, "MX 8 x 4 bits, rows at any byte", 1, UM84) \
     X(UM66, "MX with 6 bits, rows at any byte", 1, UM66) \
     X(UD66, "MX with 6 bits, rows at dwords", 1, UD66) \
+    X(UN66, "MX with 6 bits, not folded, rows at any byte", 1, UN66) \
     X(UM44, "MX 4 x 4 bits, rows at any byte", 2, UM44) \
     X(UN44, "MX 4 x 4 bits, not folded, rows at any byte", 2, UN44) \
     X(UWB, "bf16 x MX along K, rows at any byte", 0, UWB) \
@@ -258,6 +260,9 @@ uint32_t kn_score_beside(const kiln_problem *p, const struct kn_config *g,
  * otherwise; NULL: none. */
 const struct kn_score *kn_score_row(const kiln_problem *p,
                                     const struct kn_config *g);
+/* The row that counts for g in place of `row`, of its form, where g does not fold scales. */
+const struct kn_score *kn_score_apart(const kiln_problem *p, const struct kn_config *g,
+                                      const struct kn_score *row);
 
 /* The score by that row; 0: none. */
 double kn_score_known(const kiln_problem *p, const struct kn_config *g);

@@ -124,11 +124,11 @@ span_of(const struct given *x, const struct kn_facts *f)
 }
 
 static int64_t
-fold_chunks(const struct kn_config *g, uint32_t rows)
+fold_chunks(const struct kn_config *g, uint32_t rows, const struct kn_facts *f)
 {
-    uint32_t threads = g->wm * g->wn * 64;
+    int64_t each = g->wm * g->wn * 64 * f->FOLD_RUN;
 
-    return (rows * g->bk / KN_FOLD + threads - 1) / threads;
+    return (rows * g->bk + each - 1) / each;
 }
 
 /* Of four products each. */

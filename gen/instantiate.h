@@ -37,7 +37,7 @@ bool kn_splits_early(const kiln_problem *p, const struct kn_config *g);
 /* One slot of tiles along K that are converted, both MX or f32 that is split: the next one
  * is, while this one is multiplied. */
 bool kn_converts_early(const kiln_problem *p, const struct kn_config *g);
-/* Where kn_folds_scales may hold of a configuration: of e2m1 times e2m1. */
+/* Where kn_folds_scales may hold of a configuration: of two operands of 4 bits, or of 6. */
 bool kn_may_fold(const kiln_problem *p);
 /* Scales go into the codes that blocks become, as far as these can hold them; a row's
  * numbers are then added up in an order that the tile's other rows decide. */

@@ -112,14 +112,29 @@ kn_quantised_run(const kiln_problem *p, const struct kn_config *g)
                    kn_targets[p->target].packed_waits ? 8 : 0;
 }
 
-/* Two K tiles take up to 1.16 times as long folded, three 0.93 to 1.03 (measured, `time` with
- * and without --invariant, six tiles). */
+/* Runs of 6 bits that a thread folds, and sums, have more registers than there are. */
+static bool
+folds_too_many(const struct kn_config *g)
+{
+    enum { OF_RUN = 20, MOST = 192 };  /* 128x128x128 of four waves has too many, 224x256x64 not */
+    uint32_t threads = g->wm * g->wn * 64, each = threads * KN_FOLD / 2;
+    uint32_t runs = (g->bm * g->bk + each - 1) / each + (g->bn * g->bk + each - 1) / each;
+
+    return g->bm * g->bn / threads + OF_RUN * runs > MOST;
+}
+
+/* Two K tiles take up to 1.16 times as long folded, three 0.93 to 1.03; of 6 bits two of 128 K
+ * 1.0, four of 256 1.03 to 1.15, any of 64 less (measured, `time` with and without --invariant,
+ * seven tiles). */
 bool
 kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g)
 {
     int64_t shares = g->split_k > 1 ? g->split_k : 1;
+    bool six = kn_type_bits[p->a] == 6;
+    int64_t tiles = six ? g->bk / 64 : 2;
 
-    return p->k && kn_folds_scales(p, g) && p->k <= 2 * shares * (int64_t)g->bk;
+    return kn_folds_scales(p, g) &&
+           ((p->k && p->k <= tiles * shares * g->bk) || (six && folds_too_many(g)));
 }
 
 /* A that is quantised is loaded up to K where a lane's load lies before or behind it. */

@@ -476,7 +476,7 @@ kn_score_of(const kiln_problem *p, const struct kn_config *g,
             const struct kn_score *row)
 {
     static const int64_t rows[] = { 1024, 16384 };
-    const struct kn_score own = score_by_lines(p, g, row), *s = &own;
+    const struct kn_score own = score_by_lines(p, g, kn_score_apart(p, g, row)), *s = &own;
     enum { N = sizeof rows / sizeof *rows };
     double sum = 0;
 

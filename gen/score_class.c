@@ -24,7 +24,7 @@ kn_class_power(enum kn_class c)
     return classes[c].power;
 }
 
-enum { SMALL_ROWS = 64, MUCH = 1 << 23, BRIEF = 256, UNFOLDED = 512 };
+enum { SMALL_ROWS = 64, MUCH = 1 << 23, BRIEF = 256, UNFOLDED = 512, UNFOLDED_SIX = 256 };
 
 static enum kn_class
 mx_class(const kiln_problem *p)
@@ -41,7 +41,8 @@ mx_class(const kiln_problem *p)
              : b == 6 && p->m <= SMALL_ROWS ? KN_CLASS_GQ /* as much to convert */
                                             : KN_CLASS_W4;
     if (a == 6 || b == 6)
-        return shuffled ? KN_CLASS_S66 : KN_CLASS_MX66;
+        return shuffled ? KN_CLASS_S66
+             : kn_dequant(p) && a != b ? KN_CLASS_N66 : KN_CLASS_MX66;
     if (a != b)
         return shuffled ? KN_CLASS_S84 : KN_CLASS_MX84;
     return shuffled ? a == 8 ? KN_CLASS_S88 : KN_CLASS_S44
@@ -154,8 +155,9 @@ kn_score_layout(const kiln_problem *p)
 size_t
 kn_scores_of(const kiln_problem *p, const struct kn_score **first)
 {
-    bool apart = kn_may_fold(p) && p->k && p->k <= UNFOLDED;
-    enum kn_class even = apart ? KN_CLASS_N44 : aligned_class(p);
+    bool six = kn_type_bits[p->a] == 6;
+    bool apart = kn_may_fold(p) && p->k && p->k <= (six ? UNFOLDED_SIX : UNFOLDED);
+    enum kn_class even = !apart ? aligned_class(p) : six ? KN_CLASS_N66 : KN_CLASS_N44;
     enum kn_class class = !apart ? kn_class_of(p)
                         : begins_oddly(p) ? (enum kn_class)classes[even].odd : even;
     kiln_layout layout = kn_score_layout(p);
@@ -194,4 +196,19 @@ kn_score_row(const kiln_problem *p, const struct kn_config *g)
             if (is_row(p, &s[i], g, (enum likeness)like))
                 return &s[i];
     return NULL;
+}
+
+/* Of 6 bits whose scales are not folded for so few K tiles, which were measured apart. */
+const struct kn_score *
+kn_score_apart(const kiln_problem *p, const struct kn_config *g, const struct kn_score *row)
+{
+    enum kn_class apart = row->class == KN_CLASS_MX66 ? KN_CLASS_N66
+                        : row->class == KN_CLASS_UM66 ? KN_CLASS_UN66 : KN_CLASS_NONE;
+    const struct kn_score *s = NULL;
+    size_t n = apart && kn_stays_unfolded(p, g) ? rows_of(p, apart, row->layout, &s) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (is_row(p, &s[i], g, SAME))
+            return &s[i];
+    return row;
 }

@@ -430,8 +430,8 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
 bool
 kn_may_fold(const kiln_problem *p)
 {
-    return kn_dequant(p) && !p->quant && !p->invariant && p->a == KILN_MXFP4 &&
-           p->b == KILN_MXFP4;
+    return kn_dequant(p) && !p->quant && !p->invariant && kn_type_mx[p->a] && kn_type_mx[p->b] &&
+           kn_type_bits[p->a] < 8 && kn_type_bits[p->a] == kn_type_bits[p->b];
 }
 
 /* Four waves of half a line, of scales that else come one by one, and of 8-bit

@@ -82,8 +82,8 @@ kn_quantised(const struct kn_lds *l)
 bool
 kn_folds(const struct kn_lds *l)
 {
-    return l->gk && l->kdiv == 1 && l->mem == KN_T_fp4 && l->elem == KN_T_fp8 &&
-           l->run == KN_FOLD;
+    return l->gk && l->kdiv == 1 && l->mem && kn_elems[l->mem].bits < 8 &&
+           l->elem == KN_T_fp8 && l->run == (kn_elems[l->mem].bits == 6 ? KN_FOLD / 2 : KN_FOLD);
 }
 
 /* Long rows along K whose lanes side by side are so in memory, 16 bytes each, within

@@ -276,6 +276,12 @@ select_lerp(struct select *s)
          kn_asm_arg(s, 2));
 }
 
+void
+select_bfi(struct select *s)
+{
+    VALU(s, v_bfi_b32, kn_asm_dst(s), kn_asm_arg(s, 0), kn_asm_arg(s, 1), kn_asm_arg(s, 2));
+}
+
 /* bf16 of a float without an instruction for it: half of the last place is
  * added, ties to even; a NaN keeps its sign and payload bits and is quiet. */
 static void

@@ -257,6 +257,17 @@ lower_lerp(struct lower *l, const struct kn_ins *i)
 }
 
 void
+lower_bfi(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef mask = low_arg(l, i, 0, l->i32), x = low_arg(l, i, 1, l->i32),
+                 y = low_arg(l, i, 2, l->i32);
+
+    x = LLVMBuildAnd(l->b, x, mask, "");
+    y = LLVMBuildAnd(l->b, y, LLVMBuildNot(l->b, mask, ""), "");
+    low_set(l, i, LLVMBuildOr(l->b, x, y, ""));
+}
+
+void
 lower_dot4(struct lower *l, const struct kn_ins *i)
 {
     low_set(l, i, low_intrinsic(l, &(struct low_call){

@@ -1,19 +1,45 @@
-/* distribute_folded.c - e2m1 as FNUZ e4m3 that has its scales. FNUZ e4m3 holds every value
- * of e2m1 times 2^5 down to 2^-6 (CDNA3 ISA 7.2): a block whose scale is at most a row's
- * base, and at least 2^-11 of it, becomes codes that have what it is less, and products of
- * such blocks are added up like those of fp8. What is left of a row is one factor, of its
- * base, by which the sums are multiplied in the end. Blocks whose scales are elsewhere keep
- * their codes apart, and a dword that says so: products of their K tile are scaled one by
- * one. */
+/* distribute_folded.c - e2m1, e2m3 and e3m2 as FNUZ e4m3 that has their scales. FNUZ e4m3
+ * holds every value of e2m1 times 2^5 down to 2^-6 (CDNA3 ISA 7.2): a block whose scale is at
+ * most a row's base, and at least 2^-11 of it, becomes codes that have what it is less, and
+ * products of such blocks are added up like those of fp8; of 6 bits fewer orders do. What is
+ * left of a row is one factor, of its base, by which the sums are multiplied in the end. Blocks
+ * whose scales are elsewhere keep their codes apart, and a dword that says so: products of
+ * their K tile are scaled one by one. */
 #include <string.h>
 
 #include "split.h"
 #include "widen.h"
 
-/* Binary orders from 6 * 2^5 = 192 down to 0.5 * 2^-6 = 2^-7, the least normal number; how
- * far a row's base is above the scales of its first K tile, and what it is at least and at
- * most, as E8M0: sums of 2^-114 to 2^107 are then numbers of f32. */
-enum { FOLD_MOST = 11, FOLD_UP = 5, BASE_ABOVE = 3, BASE_LEAST = 122, BASE_MOST = 138 };
+/* A type that is folded: orders from its largest value times 2^up down to where its least is
+ * 2^-7, the least normal number; how far a row's base is above the scales of its first K
+ * tile. Of 6 bits: the fields are those of e4m3, moved up by `left` bits, and 8 for each
+ * order that bases are above a block; `first`, that of 2^up. */
+static const struct folding {
+    uint8_t mem, most, up, above, left, exponent, first;
+    uint32_t denormal[2];
+} foldings[] = {
+    { KN_T_fp4, 11, 5, 3, 0, 0, 0, { 0, 0 } },
+    { KN_T_fp6, 9, 5, 3, 0, 0x60, 0x60, { 0xf8f5ee00, 0xfefdfcfb } },
+    { KN_T_bf6, 6, 3, 2, 1, 0x70, 0x40, { 0xf5f50000, 0xfdfdfbfb } },
+};
+
+/* What a row's base is at least and at most, as E8M0: sums of 2^-114 to 2^107 are then
+ * numbers of f32. */
+enum { BASE_LEAST = 122, BASE_MOST = 138 };
+
+/* Of the operand that this tile is of, or has the scales of. */
+static const struct folding *
+folding_of(struct dist *d, const struct dist_tile *t)
+{
+    const struct folding *f = foldings;
+    const struct kn_lds *l = d->in->lds;
+
+    while (!kn_folds(l) || l->side != d->in->lds[t->lds].side)
+        l++;
+    while (f->mem != l->mem)
+        f++;
+    return f;
+}
 
 /* Dwords of scales that a lane has of a row, of one or more K tiles. */
 enum { FOLD_WORDS = 4 };
@@ -69,7 +95,7 @@ expand_base(struct dist *d, const struct kn_ins *i)
 
             most = most ? dist_i2(d, KN_OP_umax, most, e) : e;
         }
-        most = dist_ic(d, KN_OP_add, most, BASE_ABOVE);
+        most = dist_ic(d, KN_OP_add, most, folding_of(d, from)->above);
         most = dist_ic(d, KN_OP_umax, most, BASE_LEAST);
         most = dist_ic(d, KN_OP_umin, most, BASE_MOST);
         t->reg[s] = dist_named(d, kn_v32, "%s.%u", kn_val(d->in, i->dst)->name, s);
@@ -78,18 +104,30 @@ expand_base(struct dist *d, const struct kn_ins *i)
     return KILN_OK;
 }
 
+/* Row and block of this lane's run in step s: all of it, or one of its halves. */
+static void
+place_block(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref *row, kn_ref *block)
+{
+    const struct kn_lds *l = &d->in->lds[t->lds];
+
+    dist_run_place(d, l, dist_chunk_id(d, s), row, block);
+    *block = dist_ic(d, KN_OP_udiv, *block, KN_FOLD / l->run);
+}
+
 /* Where LDS has the dword of the block of this lane's run in step s. */
 static kn_ref
 block_address(struct dist *d, kn_ref slot, const struct dist_tile *t, uint32_t s)
 {
     struct kn_geom g = kn_geometry(d->in, &d->in->lds[t->lds]);
     uint32_t pitch = kn_geometry(d->in, &d->in->lds[KN_REF_LDS(slot)]).pitch;
+    uint32_t bytes = 4 * d->in->lds[t->lds].run / KN_FOLD;
     kn_ref row, block, at;
 
-    dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
+    place_block(d, t, s, &row, &block);
     at = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, block, pitch),
                  dist_ic(d, KN_OP_mul, row, 4));
-    return dist_or_behind(d, &g, s, at, (struct dist_piece){ 4, 0, 4 });
+    at = dist_or_behind(d, &g, s, at, (struct dist_piece){ bytes, 0, bytes });
+    return bytes < 4 ? dist_ic(d, KN_OP_and, at, -4) : at;
 }
 
 /* put.base: 2^(base - 127) of each row, less what codes are above their values. */
@@ -97,10 +135,11 @@ kiln_status
 expand_putbase(struct dist *d, const struct kn_ins *i)
 {
     const struct dist_tile *t = dist_tile(d, i->arg[1]);
+    int64_t up = folding_of(d, t)->up;
 
     for (uint32_t s = 0; s < t->nreg; s++) {
         kn_ref at = block_address(d, i->arg[0], t, s);
-        kn_ref f = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_add, t->reg[s], -FOLD_UP), 23);
+        kn_ref f = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_add, t->reg[s], -up), 23);
 
         dist_store_lds(d, (struct dist_place){ i->arg[0], at, 0 }, f, 4);
     }
@@ -109,9 +148,11 @@ expand_putbase(struct dist *d, const struct kn_ins *i)
 
 /* ---- convert ---- */
 
-/* What a step keeps from one of its pieces to the next: the block's dword, magnitudes, and
- * what memory has of it. */
-enum { KEEP_DWORD, KEEP_LOW, KEEP_HIGH, KEEP_CODES, KEPT = KEEP_CODES + KN_FOLD / 8 };
+/* What a step keeps from one of its pieces to the next: the block's dword, a table by codes
+ * of magnitudes, of 6 bits what is added to them and codes of the next piece, and what
+ * memory has of the block. */
+enum { KEEP_DWORD, KEEP_LOW, KEEP_HIGH, KEEP_ADD = KEEP_HIGH, KEEP_NEXT,
+       KEEP_CODES = KEEP_NEXT + 2, KEPT = KEEP_CODES + KN_FOLD / 8 };
 
 static kn_ref
 keep(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t what)
@@ -120,7 +161,7 @@ keep(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t what)
     kn_ref *to = &t->fold[KEPT * s + what];
 
     if (!*to)
-        *to = dist_named(d, kn_v32, "%s.%c%u", kn_val(d->in, i->dst)->name, "dlh"[what], s);
+        *to = dist_named(d, kn_v32, "%s.%c%u", kn_val(d->in, i->dst)->name, "dlhxy"[what], s);
     return *to;
 }
 
@@ -133,6 +174,12 @@ make(struct dist *d, enum kn_op op, kn_ref to, kn_ref x, kn_ref y)
     n->arg[1] = y;
 }
 
+static void
+make3(struct dist *d, enum kn_op op, kn_ref to, const kn_ref arg[3])
+{
+    memcpy(dist_add(d, op, to)->arg, arg, 3 * sizeof *arg);
+}
+
 /* The scale of this lane's run in step s, of K tile kk of those that it has. */
 static kn_ref
 scale_of_run(struct dist *d, const struct dist_tile *t, uint32_t s, uint32_t kk)
@@ -141,7 +188,7 @@ scale_of_run(struct dist *d, const struct dist_tile *t, uint32_t s, uint32_t kk)
     kn_ref w[FOLD_WORDS], row, block, v;
 
     dist_fetched_dwords(d, t, s, w);
-    dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
+    place_block(d, t, s, &row, &block);
     v = w[first / 4];
     if (per > 4)
         v = dist_pick(d, dist_op(d, KN_OP_ult, kn_vb1, block, dist_int(d, 4)), v,
@@ -153,35 +200,55 @@ scale_of_run(struct dist *d, const struct dist_tile *t, uint32_t s, uint32_t kk)
 /* By how many orders a block is below its base; 0 where all codes are 0, as are those of
  * rows that are not there, but for a NaN. */
 static kn_ref
-orders_below(struct dist *d, kn_ref base, kn_ref scale, const kn_ref *w)
+orders_below(struct dist *d, kn_ref base, kn_ref scale, const kn_ref *w, uint32_t n)
 {
     kn_ref less = dist_i2(d, KN_OP_sub, base, scale), nothing, all = 0;
 
-    for (uint32_t k = 0; k < KN_FOLD / 8; k++)
+    for (uint32_t k = 0; k < n; k++)
         all = all ? dist_i2(d, KN_OP_or, all, w[k]) : w[k];
+    if (n < 4) {             /* half of a block: the lane beside this has the other */
+        all = dist_ic(d, KN_OP_umin, all, 1);
+        all = dist_op(d, KN_OP_fold, kn_v32, all, all);
+    }
     nothing = dist_ic(d, KN_OP_add, scale, 0x100 - SCALE_NAN);
     nothing = dist_ic(d, KN_OP_and, nothing, 0x100);
     all = dist_op(d, KN_OP_eq, kn_vb1, all, dist_int(d, 0));
     return dist_pick(d, all, nothing, less);
 }
 
+/* The tables of a block that is less / 8 orders below its base. */
+static void
+keep_values(struct dist *d, const struct kn_ins *i, const struct folding *f, uint32_t s,
+            kn_ref less)
+{
+    kn_ref all = dist_perm(d, less, less, 0), table[2];
+
+    if (f->first) {          /* 0 and a sign are 0: less what is added, and 1 as of others */
+        make(d, KN_OP_add, keep(d, i, s, KEEP_LOW), less,
+             dist_int(d, f->denormal[0] + 0xff - f->first));
+        make(d, KN_OP_sub, keep(d, i, s, KEEP_ADD), dist_int(d, f->first * 0x01010101u + 1), all);
+        return;
+    }
+    dist_fp4_values(d, f->up, table);
+    make(d, KN_OP_sub, keep(d, i, s, KEEP_LOW), table[0], dist_perm(d, less, less, 0x0000000c));
+    make(d, KN_OP_sub, keep(d, i, s, KEEP_HIGH), table[1], all);
+}
+
 static void
 begin_run(struct dist *d, const struct kn_ins *i, const struct dist_put *x, uint32_t s)
 {
+    const struct folding *f = folding_of(d, x->t);
     kn_ref base = dist_tile(d, i->arg[2])->reg[s], scale = scale_of_run(d, x->scales, s, x->kk);
-    kn_ref less, folded, word, table[2], none = dist_int(d, 0);
+    kn_ref less, folded, word, none = dist_int(d, 0);
     kn_ref *codes = &dist_tile(d, i->dst)->fold[KEPT * s + KEEP_CODES];
+    uint32_t n = dist_fetched_dwords(d, x->t, s, codes);
 
-    dist_fetched_dwords(d, x->t, s, codes);
-    less = orders_below(d, base, scale, codes);
-    folded = dist_op(d, KN_OP_ult, kn_vb1, less, dist_int(d, FOLD_MOST + 1));
+    less = orders_below(d, base, scale, codes, n);
+    folded = dist_op(d, KN_OP_ult, kn_vb1, less, dist_int(d, f->most + 1));
     word = dist_i2(d, KN_OP_or, scale, dist_ic(d, KN_OP_or,
                    dist_ic(d, KN_OP_shl, base, APART_BASE), APART));
-    dist_move(d, keep(d, i, s, KEEP_DWORD), dist_pick(d, folded, none, word));
-    less = dist_pick(d, folded, dist_ic(d, KN_OP_shl, less, 3), none);
-    dist_fp4_values(d, FOLD_UP, table);
-    make(d, KN_OP_sub, keep(d, i, s, KEEP_LOW), table[0], dist_perm(d, less, less, 0x0000000c));
-    make(d, KN_OP_sub, keep(d, i, s, KEEP_HIGH), table[1], dist_perm(d, less, less, 0));
+    make3(d, KN_OP_select, keep(d, i, s, KEEP_DWORD), (kn_ref[3]){ folded, none, word });
+    keep_values(d, i, f, s, dist_pick(d, folded, dist_ic(d, KN_OP_shl, less, 3), none));
 }
 
 /* Whether a K tile of either operand is cut inside eight codes. */
@@ -194,39 +261,134 @@ any_clip(const struct dist *d)
     return false;
 }
 
-/* Piece q of a run: eight codes, in the order of memory or even ones before odd. */
+/* ---- 6 bits ---- */
+
+/* Byte by byte dwords 4 n of four to dword n. */
 static void
-fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q, bool ordered)
+turn_bytes(struct dist *d, const kn_ref to[4], const kn_ref x[4])
+{
+    kn_ref half[4];
+
+    dist_order_bytes(d, x, half);
+    dist_order_bytes(d, x + 2, half + 2);
+    for (uint32_t n = 0; n < 4; n++) {
+        kn_ref select = dist_int(d, n % 2 ? 0x07060302 : 0x05040100);
+
+        make3(d, KN_OP_perm, to[n], (kn_ref[3]){ half[2 + n / 2], half[n / 2], select });
+    }
+}
+
+/* Byte n of each three of three dwords. */
+static void
+every_third(struct dist *d, kn_ref to, const kn_ref w[3], uint32_t n)
+{
+    static const uint32_t select[3][2] = { { 0x0c060300, 0x05020100 },
+                                           { 0x0c070401, 0x06020100 },
+                                           { 0x0c0c0502, 0x07040100 } };
+
+    make3(d, KN_OP_perm, to, (kn_ref[3]){ w[2], dist_perm(d, w[1], w[0], select[n][0]),
+                                          dist_int(d, select[n][1]) });
+}
+
+/* Sixteen codes in the high bits of bytes, below which others are: codes n and each fourth
+ * further on in dword n, or in the order of memory. */
+static void
+spread_sixteen(struct dist *d, const kn_ref w[3], bool ordered, const kn_ref to[4])
+{
+    kn_ref low = dist_temp(d, kn_v32), mid = dist_temp(d, kn_v32), x[4];
+
+    for (uint32_t n = 0; n < 4; n++)
+        x[n] = ordered ? dist_temp(d, kn_v32) : to[n];
+    every_third(d, low, w, 0);
+    every_third(d, mid, w, 1);
+    every_third(d, x[3], w, 2);
+    make(d, KN_OP_shl, x[0], low, dist_int(d, 2));
+    make3(d, KN_OP_bfi, x[1], (kn_ref[3]){ dist_int(d, 0x0c0c0c0c), dist_ic(d, KN_OP_shr, low, 4),
+                                           dist_ic(d, KN_OP_shl, mid, 4) });
+    make3(d, KN_OP_bfi, x[2], (kn_ref[3]){ dist_int(d, 0x3c3c3c3c), dist_ic(d, KN_OP_shr, mid, 2),
+                                           dist_ic(d, KN_OP_shl, x[3], 6) });
+    if (ordered)
+        turn_bytes(d, to, x);
+}
+
+/* Four codes in the high bits of bytes as FNUZ: their fields and KEEP_ADD. What fields below
+ * 8, those of denormal numbers and of the least others, have too much is in the table, less
+ * 1; for others a selector above 12 makes -1, so that each byte carries 1 to the next, and
+ * KEEP_ADD to the first. Half of a byte and 0x7c has 0x80 where there is a sign and more. */
+static kn_ref
+fold_six(struct dist *d, const struct kn_ins *i, uint32_t s, kn_ref x)
+{
+    const struct folding *f = folding_of(d, dist_tile(d, i->dst));
+    kn_ref mag = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, x, 2 - f->left),
+                         (0x7cu >> (2 - f->left)) * 0x01010101u);
+    kn_ref which = dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, x, f->exponent * 0x01010101u), mag);
+    kn_ref less[] = { dist_int(d, f->denormal[1]), keep(d, i, s, KEEP_LOW), which };
+    kn_ref half[] = { x, dist_int(d, 0x7c7c7c7c), dist_int(d, 0) };
+    kn_ref sum = dist_i2(d, KN_OP_add, mag, dist_op3(d, KN_OP_perm, kn_v32, less));
+
+    sum = dist_i2(d, KN_OP_add, sum, keep(d, i, s, KEEP_ADD));
+    return dist_i2(d, KN_OP_or,
+                   dist_ic(d, KN_OP_and, dist_op3(d, KN_OP_lerp, kn_v32, half), 0x80808080), sum);
+}
+
+/* Of a run's two pieces the first spreads the codes of both. */
+static void
+fold_sixes(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q, kn_ref out[2])
+{
+    const kn_ref *w = dist_tile(d, i->dst)->fold + KEPT * s + KEEP_CODES;
+    const kn_ref x[4] = { q ? 0 : dist_temp(d, kn_v32), q ? 0 : dist_temp(d, kn_v32),
+                          keep(d, i, s, KEEP_NEXT), keep(d, i, s, KEEP_NEXT + 1) };
+
+    if (!q)
+        spread_sixteen(d, w, any_clip(d), x);
+    for (uint32_t n = 0; n < 2; n++)
+        out[n] = fold_six(d, i, s, x[2 * q + n]);
+}
+
+static void
+fold_fours(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q, kn_ref out[2])
 {
     const kn_ref table[2] = { keep(d, i, s, KEEP_LOW), keep(d, i, s, KEEP_HIGH) };
-    struct dist_tile *t = dist_tile(d, i->dst);
-    kn_ref part[2], out[2], *to = &t->ready[4 * s + q];
+    kn_ref part[2];
 
-    dist_part_fp4(d, t->fold[KEPT * s + KEEP_CODES + q], table, part);
-    if (ordered)
+    dist_part_fp4(d, dist_tile(d, i->dst)->fold[KEPT * s + KEEP_CODES + q], table, part);
+    if (any_clip(d))
         dist_order_bytes(d, part, out);
     else
-        memcpy(out, part, sizeof out);
+        memcpy(out, part, sizeof part);
+}
+
+/* Piece q of a run: eight codes, in the order of memory or another. */
+static void
+fold_piece(struct dist *d, const struct kn_ins *i, uint32_t s, uint32_t q)
+{
+    struct dist_tile *t = dist_tile(d, i->dst);
+    uint32_t n = d->in->lds[t->lds].run / 8 * s + q;
+    kn_ref out[2], *to = &t->ready[n];
+
+    if (folding_of(d, t)->first)
+        fold_sixes(d, i, s, q, out);
+    else
+        fold_fours(d, i, s, q, out);
     if (!*to)
-        *to = dist_named(d, dist_vec(KN_T_i32, 2), "%s.%u", kn_val(d->in, i->dst)->name,
-                         4 * s + q);
+        *to = dist_named(d, dist_vec(KN_T_i32, 2), "%s.%u", kn_val(d->in, i->dst)->name, n);
     dist_cat_to(d, *to, out, 2);
 }
 
 kiln_status
 dist_fold(struct dist *d, const struct kn_ins *i, const struct dist_put *x)
 {
+    const struct kn_lds *l = &d->in->lds[x->t->lds];
     struct dist_tile *t = dist_tile(d, i->dst);
-    uint32_t steps = kn_geometry(d->in, &d->in->lds[x->t->lds]).steps, pieces = 4 * steps;
+    uint32_t steps = kn_geometry(d->in, l).steps, per = l->run / 8, pieces = per * steps;
     uint32_t part = (uint32_t)i->attr[KN_A_part], parts = (uint32_t)i->attr[KN_A_parts];
-    bool ordered = any_clip(d);
 
     if (!t->fold)
         t->fold = KN_NEW(d->c, kn_ref, KEPT * steps);
     for (uint32_t n = part * pieces / parts; n < (part + 1) * pieces / parts; n++) {
-        if (n % 4 == 0)
-            begin_run(d, i, x, n / 4);
-        fold_piece(d, i, n / 4, n % 4, ordered);
+        if (n % per == 0)
+            begin_run(d, i, x, n / per);
+        fold_piece(d, i, n / per, n % per);
     }
     return KILN_OK;
 }
@@ -241,7 +403,7 @@ block_word(struct dist *d, const struct dist_tile *t, uint32_t s, kn_ref klen)
 
     if (KN_REF_TAG(klen) == KN_R_CONST)
         return word;
-    dist_run_place(d, &d->in->lds[t->lds], dist_chunk_id(d, s), &row, &block);
+    place_block(d, t, s, &row, &block);
     within = dist_op(d, KN_OP_slt, kn_vb1, dist_ic(d, KN_OP_mul, block, KN_FOLD), klen);
     return dist_pick(d, within, word, dist_int(d, 0));
 }

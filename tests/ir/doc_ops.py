@@ -46,6 +46,7 @@ SENTENCES = {
     "unpack32": "32 floats of 6 bits, from six dwords",
     "lerp": "byte by byte half of the first two's sum and of the lowest bit of "
             "the third's byte (v_lerp_u8)",
+    "bfi": "the second's bits where the first's are 1, else the third's (v_bfi_b32)",
     "dot4": "sum of the products of four signed bytes, plus the third",
     "codes.4": "eight codes of fp4, nearest even: of bf16 in four dwords, under a scale of "
                "which the second is the byte, the third the f32 bits of what it was made "
@@ -159,10 +160,10 @@ SENTENCES = {
                  "code; or, if that slot has a scale for each 32 K, as fp4 "
                  "with E8M0 scales by `mode=` (fp8 with f32 factors: the same "
                  "values); K at and beyond the last operand counts as zero",
-    "fold.base": "of fetched E8M0 scales, for each row: 2^3 times the largest, at least 2^-5, "
-                 "at most 2^11",
-    "put.base": "2^-5 times the base of each row, f32, to a slot that has a dword of each block "
-                "of 32 K, K-outer",
+    "fold.base": "of fetched E8M0 scales, for each row: 2^3 (of e3m2 2^2) times the "
+                 "largest, at least 2^-5, at most 2^11",
+    "put.base": "2^-5 (of e3m2 2^-3) times the base of each row, f32, to a slot that has a "
+                "dword of each block of 32 K, K-outer",
     "put.apart": "which blocks of a converted tile are not folded, and their scales, to such a "
                  "slot; of those at and beyond K of the last operand none is",
     "put.any": "whether a wave has such a block in either converted tile, to a slot of a dword a "
@@ -174,7 +175,7 @@ SENTENCES = {
     "acc.unfold": "accumulators times the factors of columns and of rows",
     "convert": "the elements of a fetched tile, or a share of it, in registers as "
                "`put` would write them; `put` then takes them as they are; of runs of 32 "
-               "fp4 that become FNUZ fp8, with the scales of K tile `kk=` and the base of "
+               "fp4, or 16 of 6 bits, that become FNUZ fp8, with the scales of K tile `kk=` and the base of "
                "their rows, which these codes then have (folded)",
     "put": "write a fetched tile, or a share of it, to a slot; with a third "
            "operand its elements become bf16 (of fp4 by e4m3 f16 too) times the "
