@@ -42,7 +42,7 @@ mx_class(const kiln_problem *p)
                                             : KN_CLASS_W4;
     if (a == 6 || b == 6)
         return shuffled ? KN_CLASS_S66
-             : kn_dequant(p) && a != b ? KN_CLASS_N66 : KN_CLASS_MX66;
+             : kn_dequant(p) && !kn_may_fold(p) ? KN_CLASS_N66 : KN_CLASS_MX66;
     if (a != b)
         return shuffled ? KN_CLASS_S84 : KN_CLASS_MX84;
     return shuffled ? a == 8 ? KN_CLASS_S88 : KN_CLASS_S44
