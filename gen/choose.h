@@ -194,7 +194,7 @@ struct kn_score {            /* the columns of scores.def */
     kiln_layout layout;
     enum kn_schedule schedule;
     uint32_t bm, bn, bk, wm, wn;
-    bool walks;
+    bool walks, lines;       /* lines: through registers, one by one */
     uint32_t stages, residents;
     double near, far, full, before, after, fixed, mfma;
 };
@@ -215,13 +215,6 @@ kn_class_is_odd(enum kn_class c)
     };
 
     return odd[c] == c;
-}
-
-/* Whether it was measured by lines: through registers K tiles have no more slots. */
-static inline bool
-kn_score_is_of_lines(const struct kn_score *s)
-{
-    return kn_class_is_odd(s->class) && s->stages > 3;
 }
 
 enum kn_class kn_class_of(const kiln_problem *p);

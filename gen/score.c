@@ -12,11 +12,11 @@
 #define CHIP(...)
 
 const struct kn_score kn_scores[] = {
-#define SCORE(target, class, layout, schedule, bm, bn, bk, wm, wn, walks,    \
+#define SCORE(target, class, layout, schedule, bm, bn, bk, wm, wn, how,      \
               stages, residents, near, far, full, before, after, fixed, mfma) \
     { KILN_##target, KN_CLASS_##class, KILN_##layout, KN_SCHED_##schedule,   \
-      bm, bn, bk, wm, wn, walks, stages, residents, near, far, full, before, \
-      after, fixed, mfma },
+      bm, bn, bk, wm, wn, (how) == 1, (how) == 2, stages, residents, near,   \
+      far, full, before, after, fixed, mfma },
 #include "scores.def"
 #undef SCORE
 #undef CHIP
@@ -231,18 +231,22 @@ clock_at(const struct launch *l, double duty)
 
 /* A share writes its sums, the last one reads and adds them all: by what memory
  * gives all compute units at once, or fewer, each as much as it streams. Of slices
- * all but its own and from all others one, when they have met. */
+ * all but its own and from all others one, when they have met; eight waves, which rows by
+ * lines were measured with and others are refined to, sooner (six tiles). */
+#define EIGHT_MEET 0.8
+
 static double
 joining(const struct launch *l, const struct kn_config *g)
 {
     double area = l->sum * g->bm * g->bn, more = l->all / least(l->all, l->groups);
     double read = most(20, l->c->vmem_stream / (l->c->hbm_latency * l->ghz));
     double write = l->c->hbm_write * 1e3 / l->ghz / l->all * more;
+    double part = l->s->lines && g->wm * g->wn == 8 ? EIGHT_MEET : 1;
 
     if (l->shares < 2)
         return 0;
     if (l->slices)
-        return 3400 + area * (1 - 1 / l->shares) * (1 / least(64, write) + 1 / read);
+        return part * (3400 + area * (1 - 1 / l->shares) * (1 / least(64, write) + 1 / read));
     return 2500 + area / least(64, 16 * more) + l->shares * area / least(read, 20 * more);
 }
 
@@ -464,7 +468,7 @@ score_by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn
     uint32_t room = g->stages ? kn_targets[p->target].lds / (g->stages * tile) : s->residents;
     struct kn_score lines = *s;
 
-    if (g->copies == KN_COPIES_LINES && !kn_line_ring(p, g) && room < s->residents)
+    if (g->copies == KN_COPIES_LINES && !s->lines && room < s->residents)
         lines.residents = room ? room : 1;
     if (lacks_company(g, s))
         lines.residents = 1;

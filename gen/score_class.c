@@ -181,19 +181,18 @@ is_row(const kiln_problem *p, const struct kn_score *s,
 
     return s->schedule == g->schedule && s->bm == g->bm && s->bn == g->bn &&
            s->bk == g->bk && waves && s->walks == (g->cus != 0) &&
-           (like >= OTHER_SLOTS || s->stages == g->stages) &&
-           (!kn_score_is_of_lines(s) || g->copies == KN_COPIES_LINES);
+           (like >= OTHER_SLOTS || s->stages == g->stages);
 }
 
-const struct kn_score *
-kn_score_row(const kiln_problem *p, const struct kn_config *g)
+static const struct kn_score *
+row_among(const kiln_problem *p, const struct kn_config *g, bool lines)
 {
     const struct kn_score *s;
     size_t n = kn_scores_of(p, &s);
 
     for (int like = SAME; like <= OTHER_WAVES; like++)
         for (size_t i = 0; i < n; i++)
-            if (is_row(p, &s[i], g, (enum likeness)like))
+            if (s[i].lines == lines && is_row(p, &s[i], g, (enum likeness)like))
                 return &s[i];
     return NULL;
 }
@@ -211,4 +210,15 @@ kn_score_apart(const kiln_problem *p, const struct kn_config *g, const struct kn
         if (is_row(p, &s[i], g, SAME))
             return &s[i];
     return row;
+}
+
+/* Where none was measured by lines what score_rows.c says of those by K tiles holds. */
+const struct kn_score *
+kn_score_row(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_score *lines = NULL;
+
+    if (g->copies == KN_COPIES_LINES)
+        lines = row_among(p, g, true);
+    return lines ? lines : row_among(p, g, false);
 }

@@ -159,7 +159,8 @@ batched_at_dwords(const kiln_problem *p, const struct kn_config *g,
 {
     uint32_t a = kn_type_bits[p->a], b = kn_type_bits[p->b], bits = a > b ? a : b;
 
-    return kn_class_is_odd(s->class) && s->class != KN_CLASS_UD66 && is_full(g, bits, bits) &&
+    return kn_class_is_odd(s->class) && !s->lines && s->class != KN_CLASS_UD66 &&
+                   is_full(g, bits, bits) &&
                    has_batches(p, g, s) ? 0.78 : 1;
 }
 
@@ -224,6 +225,20 @@ shifted(const struct kn_config *g, bool few)
     return (g->stages > 3 || g->bm * g->bn >= 128 * 64 ? 0.76 : 1.1) + (few ? 0.1 : 0);
 }
 
+/* Of rows that were measured by lines, at odd bytes, what those at dwords take, of which
+ * nothing is shifted (six tiles of bf16 and fp8); and what launches of `4-wave` and of
+ * small tiles take more and of eight waves less than their scores say (200 drawn). */
+static double
+measured_by_lines(const struct kn_config *g)
+{
+    bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
+
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return (dwords ? 0.81 : 1) * 1.05;
+    return (dwords ? 0.76 : 1) *
+           (g->bm * g->bn <= 64 * 64 ? 1.03 : g->wm * g->wn == 8 ? 0.93 : 1);
+}
+
 static double
 by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
@@ -231,20 +246,28 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
 
     if (!kn_class_is_odd(s->class) || !kn_shifts_lines(p, g) || kn_line_ring(p, g))
         return 1;
+    if (s->lines)
+        return measured_by_lines(g);
     return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2
                                                    : shifted(g, few);
 }
 
 /* Lines that go through registers one by one: scores say least of small tiles, which end sooner
  * by K tiles, of 6 bits beside others, with which rows were not measured, and where one operand's
- * rows begin at lines. */
+ * rows begin at lines. Of whole K tiles less, most of a short K and of
+ * MX types, whose K tiles twice as deep are sooner than their scores say, too. */
 double
 kn_ring_lead(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t bits = kn_type_bits[p->a] + kn_type_bits[p->b];
     double others = (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) * (kn_lines_apart(p) < 2 ? 1.05 : 1);
 
-    return kn_line_ring(p, g) && !kn_direct(p, g) ? others * (1 + 1500.0 / (g->bm * g->bn)) : 1;
+    if (kn_direct(p, g) || !kn_shifts_lines(p, g))
+        return 1;
+    if (!kn_line_ring(p, g))
+        return 1 + (p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk ? 400.0 : 100.0) /
+                       (g->bm * g->bn);
+    return others * (1 + 1500.0 / (g->bm * g->bn));
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch

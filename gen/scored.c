@@ -288,12 +288,12 @@ may_score(const kiln_problem *p, const struct kn_config *given)
            !(kn_few_widened(p) && kn_type_bits[p->b] == 6);
 }
 
-/* The row as a kernel for p, if it is one; false: it is none. Where LDS is not
- * filled directly the slots are others. */
+/* The row as a kernel for p, if it is one; false: it is none, as by lines of a K of up to
+ * two and a half K tiles. Where LDS is not filled directly the slots are others. */
 static bool
 take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
 {
-    bool asm_only = kn_schedules[s->schedule].asm_only, lines = kn_score_is_of_lines(s);
+    bool asm_only = kn_schedules[s->schedule].asm_only, lines = s->lines;
     bool straight = kn_schedules[s->schedule].reads == KN_READS_MEMORY;
 
     g->bm = s->bm;
@@ -315,7 +315,7 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
         g->stages = kn_filled_stages(p, g, g->stages);
     g->cus = s->walks ? kn_cus(p) : 0;
     g->lowering = asm_only ? KN_LOWERING_ASM : g->lowering;
-    return kn_shareable(g) && (!g->cus || kn_walks(p)) && (!lines || p->k > 2 * (int64_t)g->bk) &&
+    return kn_shareable(g) && (!g->cus || kn_walks(p)) && 2 * p->k > 5 * g->bk * (int64_t)lines &&
            (!asm_only || g->split_k < 2 || kn_widens_scaled(p)) &&
            (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
 }
@@ -487,14 +487,15 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
-/* By lines where it can, and as it is. */
+/* By lines where it can and has no row of its own for that, and as it is. */
 static void
 compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
                const struct kn_config *tries[2], struct best *b)
 {
     struct kn_config lines = *tries[1];
 
-    if (!lines.copies && kn_prefer_lines(c, p, tries[0], &lines))
+    if (!lines.copies && kn_prefer_lines(c, p, tries[0], &lines) &&
+        !kn_score_row(p, &lines)->lines)
         compare(c, p, s, lines, b);
     compare(c, p, s, *tries[1], b);
 }

@@ -212,7 +212,7 @@ put_score(struct kn_tool *t, struct kn_json *j, const struct kn_score *s)
             "tile, %u on a CU %.0f, around %.0f\n",
             kiln_target_name(s->target), kn_class_name(s->class),
             kn_layout_names[s->layout], kn_schedule_names[s->schedule], tile.s, s->wm,
-            s->wn, s->stages, s->walks ? ", persistent" : "", s->far,
+            s->wn, s->stages, s->walks ? ", persistent" : s->lines ? ", by lines" : "", s->far,
             s->residents, s->full, s->before + s->after);
     kn_json_open(j, NULL, '{');
     kn_json_str(j, "arch", kiln_target_name(s->target));
@@ -223,6 +223,7 @@ put_score(struct kn_tool *t, struct kn_json *j, const struct kn_score *s)
     kn_json_uint(j, "waves", s->wm * s->wn);
     kn_json_uint(j, "stages", s->stages);
     kn_json_bool(j, "persistent", s->walks);
+    kn_json_bool(j, "by_lines", s->lines);
     kn_json_uint(j, "residents", s->residents);
     kn_json_real(j, "near", s->near);
     kn_json_real(j, "far", s->far);

@@ -18,6 +18,7 @@
 #include "gen/tool/run/moe.h"
 #include "runtime/api/context.h"
 #include "runtime/sim/timing/timing_impl.h"
+#include "scores_tiles.h"
 
 /* LINE: bytes; of a long K each row of scales has its own. Lines of K tiles that are none
  * have a turn of 24 K tiles, of which there are several. */
@@ -86,77 +87,6 @@ static const struct class {
     { "UP8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true,
       .odd = true },
 };
-
-static const struct tile {
-    uint16_t bm, bn, wm, wn, stages; /* stages 0: as many as pay */
-} simple[] = {
-    { 16, 32, 1, 2, 0 },  { 16, 32, 1, 2, 2 },   { 16, 64, 1, 4, 0 },
-    { 32, 64, 1, 4, 0 },  { 32, 64, 1, 4, 2 },   { 32, 32, 2, 2, 0 },
-    { 64, 64, 2, 2, 0 },
-    { 64, 64, 2, 2, 2 },  { 128, 64, 2, 2, 0 },  { 64, 128, 2, 2, 0 },
-    { 128, 128, 2, 2, 0 }, { 128, 256, 2, 4, 0 }, { 256, 128, 2, 4, 0 },
-    { 256, 256, 2, 4, 0 }, { 16, 128, 1, 4, 0 },  { 32, 128, 1, 4, 0 },
-    { 48, 64, 1, 4, 0 },   { 48, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 },
-    { 96, 64, 2, 2, 0 },   { 96, 128, 2, 2, 0 },  { 96, 256, 2, 4, 0 },
-    { 192, 128, 2, 2, 0 }, { 192, 256, 2, 4, 0 }, { 64, 16, 4, 1, 0 },
-    { 64, 48, 4, 1, 0 },   { 64, 96, 2, 2, 0 },   { 128, 96, 2, 2, 0 },
-    { 128, 192, 2, 4, 0 }, { 160, 128, 2, 2, 0 }, { 160, 256, 2, 4, 0 },
-    { 224, 256, 2, 4, 0 }, { 64, 128, 2, 4, 0 },  { 128, 128, 2, 4, 0 },
-    { 128, 64, 4, 2, 0 },  { 96, 128, 2, 4, 0 },  { 64, 64, 2, 4, 0 },
-    { 96, 64, 2, 4, 0 },   { 192, 128, 2, 4, 0 },
-    { 128, 160, 2, 2, 0 }, { 16, 192, 1, 4, 0 },  { 192, 192, 2, 4, 0 },
-    { 160, 160, 2, 2, 0 },  { 16, 16, 1, 1, 0 },   { 128, 16, 4, 1, 0 },
-}, eight[] = {
-    { 256, 256, 2, 4, 0 }, { 128, 256, 2, 4, 2 }, { 192, 256, 2, 4, 0 },
-    { 224, 256, 2, 4, 0 },
-}, one_slot[] = {
-    { 96, 128, 2, 2, 1 },  { 128, 128, 2, 2, 1 }, { 192, 128, 2, 2, 1 },
-    { 128, 256, 2, 4, 1 }, { 128, 256, 1, 4, 1 }, { 256, 128, 2, 4, 1 },
-    { 192, 256, 2, 4, 1 }, { 256, 256, 2, 4, 1 }, { 64, 128, 2, 2, 1 },
-    { 128, 64, 2, 2, 1 },  { 80, 128, 1, 4, 1 },  { 160, 128, 2, 2, 1 },
-    { 128, 128, 2, 4, 1 }, { 64, 128, 2, 4, 1 },  { 128, 192, 2, 4, 1 },
-    { 192, 192, 2, 4, 1 }, { 224, 256, 2, 4, 1 }, { 16, 16, 1, 1, 0 },
-}, direct[] = {
-    { 16, 32, 1, 1, 0 },   { 16, 32, 1, 2, 0 },   { 16, 64, 1, 4, 0 },
-    { 32, 32, 1, 2, 0 },   { 32, 64, 1, 2, 0 },   { 32, 128, 1, 4, 0 },
-    { 16, 128, 1, 4, 0 },  { 64, 64, 2, 2, 0 },
-}, four[] = {
-    { 256, 352, 2, 2, 0 }, { 256, 320, 2, 2, 0 }, { 256, 288, 2, 2, 0 },
-    { 256, 256, 2, 2, 0 }, { 256, 224, 2, 2, 0 }, { 256, 192, 2, 2, 0 },
-    { 256, 160, 2, 2, 0 }, { 256, 128, 2, 2, 0 }, { 128, 256, 1, 4, 0 },
-    { 128, 192, 1, 4, 0 }, { 128, 128, 1, 4, 0 }, { 128, 128, 1, 4, 1 },
-    { 320, 256, 1, 4, 0 }, { 288, 256, 1, 4, 0 }, { 224, 256, 2, 2, 0 },
-    { 224, 256, 1, 4, 0 }, { 192, 256, 1, 4, 0 }, { 160, 256, 1, 4, 0 },
-    { 112, 256, 1, 4, 0 }, { 96, 256, 1, 4, 0 },  { 64, 256, 1, 4, 0 },
-    { 192, 192, 2, 2, 0 }, { 192, 192, 1, 4, 0 }, { 160, 192, 2, 2, 0 },
-    { 160, 192, 1, 4, 0 }, { 192, 128, 2, 2, 0 }, { 256, 192, 4, 1, 0 },
-    { 160, 128, 1, 4, 0 }, { 96, 128, 1, 4, 0 },  { 80, 128, 1, 4, 0 }, /* gfx942 */
-    { 128, 128, 1, 4, 2 }, { 112, 128, 1, 4, 2 }, { 96, 128, 1, 4, 2 },
-    { 80, 128, 1, 4, 2 },
-    { 256, 128, 2, 4, 0 }, { 128, 256, 1, 8, 0 }, { 192, 256, 2, 4, 0 },
-    { 128, 192, 2, 4, 0 }, { 192, 192, 2, 4, 0 }, { 192, 128, 2, 4, 0 },
-    { 256, 192, 2, 4, 0 },
-}, by_lines[] = { /* of operands whose K tiles are no lines, through registers */
-    { 32, 64, 1, 4, 4 },   { 64, 64, 2, 4, 4 },   { 48, 128, 1, 8, 4 },  { 80, 128, 1, 8, 4 },
-    { 112, 128, 1, 8, 4 }, { 64, 128, 2, 4, 4 },  { 128, 64, 4, 2, 4 },  { 96, 64, 2, 4, 4 },
-    { 64, 96, 4, 2, 4 },   { 96, 96, 2, 2, 4 },   { 96, 128, 2, 4, 4 },  { 128, 96, 4, 2, 4 },
-    { 128, 128, 2, 4, 4 }, { 128, 128, 4, 2, 4 }, { 160, 128, 2, 4, 4 }, { 128, 160, 4, 2, 4 },
-    { 128, 192, 2, 4, 4 }, { 192, 128, 2, 4, 4 }, { 192, 128, 4, 2, 4 }, { 256, 64, 4, 2, 4 },
-    { 64, 256, 2, 4, 4 },  { 96, 192, 2, 4, 4 },  { 192, 96, 4, 2, 4 },  { 256, 96, 4, 2, 4 },
-    { 96, 256, 2, 4, 4 },  { 160, 160, 2, 2, 4 }, { 192, 160, 4, 2, 4 }, { 160, 192, 2, 4, 4 },
-    { 192, 192, 2, 4, 4 }, { 192, 192, 4, 2, 4 }, { 256, 128, 2, 4, 4 }, { 256, 128, 4, 2, 4 },
-    { 128, 256, 2, 4, 4 }, { 224, 128, 2, 4, 4 }, { 128, 224, 4, 2, 4 },
-};
-
-/* Of four: those that are persistent too; from where on waves have no 128 rows, of which
- * alone 6 bits are copied by lines, and which on gfx942 are not chosen by rows of two transposed
- * operands at any byte, of which one alone takes much less; those whose two slots wait for
- * memory longer than more slots of `simple` where LDS has room for them; and those of eight
- * waves, which wait for weights that others convert: of rows at any byte not the last, whose
- * launches take more beside its score than those of the others. */
-enum { LARGEST = 6, OTHER_ROWS = 12, FEW_SLOTS = 27, EIGHT = 34, TALL = 40 };
-
-#define COUNT(x) (sizeof(x) / sizeof *(x))
 
 struct bench {
     const struct class *k;
@@ -309,6 +239,13 @@ crowded(const struct measured *m, double *full, double *fixed)
                  (m->brief.group_cycles - *fixed) / (double)FEW);
 }
 
+/* By lines that go through registers. */
+static bool
+by_registers(const struct kn_config *x)
+{
+    return x->copies == KN_COPIES_LINES && (x->domain.align_a < 16 || x->domain.align_b < 16);
+}
+
 static void
 put_row(struct bench *b, const struct kn_generated *g,
         const struct measured *m)
@@ -340,7 +277,7 @@ put_row(struct bench *b, const struct kn_generated *g,
            b->target == KILN_GFX950 ? "GFX950" : "GFX942", b->k->name,
            *b->layout - 'a' + 'A', b->layout[1] - 'a' + 'A',
            schedules[x->schedule], x->bm, x->bn, x->bk, x->wm, x->wn,
-           x->cus != 0, x->stages, m->residents,
+           x->cus != 0 ? 1 : by_registers(x) ? 2 : 0, x->stages, m->residents,
            (m->warm.group_cycles - m->fixed) / m->long_loop, m->turn, full, before,
            after, fixed, mfma);
     for (size_t i = 0; i < b->nrows; i++)
@@ -436,17 +373,43 @@ try_one_slot(struct bench *b)
         try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
 }
 
-/* MX types whose K tiles are no lines, which are not what others are by lines. */
-static void
-try_lines(struct bench *b)
+/* MX types of two sizes, which gfx942 converts. */
+static bool
+is_mixed(const struct class *k)
 {
+    return kn_type_mx[k->a] && kn_type_bits[k->a] != kn_type_bits[k->b];
+}
+
+/* Rows that go through registers by lines. */
+static void
+try_lines(struct bench *b, enum kn_schedule schedule, const struct tile *t, size_t n)
+{
+    uint32_t bits = kn_type_bits[b->k->a], bk = bits == 6 || is_mixed(b->k) ? 128 : 1024 / bits;
+
     b->dwords = b->k->dwords;
-    for (size_t i = 0; i < COUNT(by_lines); i++)
-        try_config(b, &(struct kn_config){ .bm = by_lines[i].bm, .bn = by_lines[i].bn, .bk = 128,
-                                           .wm = by_lines[i].wm, .wn = by_lines[i].wn,
-                                           .stages = by_lines[i].stages, .split_k = 1,
-                                           .schedule = KN_SCHED_SIMPLE,
+    for (size_t i = 0; i < n; i++)
+        try_config(b, &(struct kn_config){ .bm = t[i].bm, .bn = t[i].bn, .bk = bk,
+                                           .wm = t[i].wm, .wn = t[i].wn,
+                                           .stages = t[i].stages, .split_k = 1,
+                                           .schedule = schedule,
                                            .copies = KN_COPIES_LINES });
+}
+
+/* MX types whose K tiles are no lines are not what others are by lines. Of others what is
+ * widened or has scales of 128-blocks is chosen by what it takes by K tiles. */
+static void
+try_all_lines(struct bench *b)
+{
+    bool mixed = is_mixed(b->k) || (b->k->scale == KILN_SCALE_MX32 && kn_type_bits[b->k->a] == 6);
+
+    if (b->target != KILN_GFX950 || !b->k->odd || strcmp(b->layout, "nt"))
+        return;
+    if (mixed && kn_type_mx[b->k->a]) {
+        try_lines(b, KN_SCHED_SIMPLE, by_lines, COUNT(by_lines));
+    } else if (b->k->a == b->k->b && b->k->scale != KILN_SCALE_BLOCK128) {
+        try_lines(b, KN_SCHED_SIMPLE, whole_lines, COUNT(whole_lines));
+        try_lines(b, KN_SCHED_4WAVE, four_lines, COUNT(four_lines));
+    }
 }
 
 /* K of a tile: of small ones, converted operands and rows at any byte twice that too; half of it
@@ -490,20 +453,13 @@ try_8wave(struct bench *b, uint32_t bk)
         try_row(b, KN_SCHED_8WAVE, &one, 256, false);
 }
 
-/* MX types of two sizes, which gfx942 converts. */
-static bool
-is_mixed(const struct class *k)
-{
-    return kn_type_mx[k->a] && kn_type_bits[k->a] != kn_type_bits[k->b];
-}
-
 static void
 run(struct bench *b)
 {
     kiln_problem p = problem_of(b, &(struct kn_config){ 0 }, 0, 0, 0);
     bool gfx950 = b->target == KILN_GFX950;
     bool mx = b->k->scale == KILN_SCALE_MX32;
-    bool six = mx && kn_type_bits[b->k->a] == 6 && !b->k->shuffled, mixed = is_mixed(b->k);
+    bool six = mx && kn_type_bits[b->k->a] == 6 && !b->k->shuffled;
     uint32_t bk = gfx950 || b->k->bk < 256 || b->k->shuffled
                       ? b->k->bk : 128; /* converted */
     uint32_t bk4 = b->k->shuffled && kn_type_bits[b->k->a] != 4 ? 128 : bk;
@@ -520,8 +476,7 @@ run(struct bench *b)
     }
     try_one_slot(b);
     try_direct(b, bk);
-    if (gfx950 && mx && b->k->odd && (six || mixed))
-        try_lines(b);
+    try_all_lines(b);
     if (gfx950 && (!b->k->converted || b->k->scale == KILN_SCALE_BLOCK128))
         try_8wave(b, bk);
     for (size_t i = 0; i < COUNT(four) && !b->k->converted; i++) {

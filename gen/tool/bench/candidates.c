@@ -138,6 +138,7 @@ add_scored(struct search *s)
         g.schedule = row->schedule;
         g.stages = row->stages;
         g.cus = row->walks ? kn_cus(s->p) : s->given->cus;
+        g.copies = row->lines ? KN_COPIES_LINES : s->given->copies;
         if (keeps(s->given, &g)) {
             add_shares(s, g, row, 1);
             add_last_round(s, g, row);
