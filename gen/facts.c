@@ -112,6 +112,14 @@ many_loads(const struct kn_config *g)
     return g->bm * g->bn >= 80 * 128;
 }
 
+/* Rows that are shifted as they are put, which is arithmetic to hide products behind. */
+static bool
+lines_beside(const struct kn_config *g, const struct kn_facts *f)
+{
+    return f->by_lines && !f->line_ring && !f->quantise_k && kn_reads_of(g) == KN_READS_STEP &&
+           g->bm * g->bn >= (g->wm * g->wn == 8 ? 96 * 128 : 128 * 128);
+}
+
 /* Of 128-blocks one, as in loops that have registers for no more: what --invariant
  * says holds in all of them. */
 static int64_t
@@ -149,6 +157,8 @@ parts_of(const struct given *x, const struct kn_facts *f)
     if (f->SPAN > 1)
         return kn_prequant(x->p) && x->a.count > 2 && x->g->bn <= 64 * x->g->wn
                    ? (x->a.count + 1) / 2 : x->a.count;
+    if (lines_beside(x->g, f))
+        return x->a.count * x->a.ksteps <= 4 ? x->a.count : x->a.ksteps < 4 ? 4 / x->a.ksteps : 1;
     if (f->converts_early)
         return f->scaled_by_hand ? shares_of_four(x) : x->a.count > 1 ? 2 : 1;
     return shared(x->g) ? kn_shares(x->g, &x->a)
@@ -189,6 +199,8 @@ beside(const struct kn_config *g, const struct kn_facts *f)
     bool even = f->RUNA != 16 || g->bm * 8 / (g->wm * g->wn * 64) % 2 == 0;
     bool own = f->UNITA == 16 && f->UNITB == 16 && f->GKB;
 
+    if (lines_beside(g, f))
+        return f->SHARES > 1 ? f->SHARES < 4 ? f->SHARES : 4 : 0;
     return f->quantise_k != 128 || g->stages < 2 || f->PARTS < 2 || !own ||
            g->lowering != KN_LOWERING_ASM ? 0 : even ? 2 : 1;
 }
