@@ -227,14 +227,16 @@ shifted(const struct kn_config *g, bool few)
 
 /* Of rows that were measured by lines, at odd bytes, what those at dwords take, of which
  * nothing is shifted (six tiles of bf16 and fp8); and what launches of `4-wave` and of
- * small tiles take more and of eight waves less than their scores say (200 drawn). */
+ * small tiles take more and of eight waves in four slots less than their scores say (200 drawn). */
 static double
 measured_by_lines(const struct kn_config *g)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
     if (kn_reads_of(g) == KN_READS_TILE)
-        return (dwords ? 0.81 : 1) * 1.05;
+        return (dwords ? 0.81 : 1) * 1.02;
+    if (g->stages < 4)
+        return dwords ? 0.84 : 1;
     return (dwords ? 0.76 : 1) *
            (g->bm * g->bn <= 64 * 64 ? 1.03 : g->wm * g->wn == 8 ? 0.93 : 1);
 }
@@ -265,7 +267,7 @@ kn_ring_lead(const kiln_problem *p, const struct kn_config *g)
     if (kn_direct(p, g) || !kn_shifts_lines(p, g))
         return 1;
     if (!kn_line_ring(p, g))
-        return 1 + (p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk ? 400.0 : 100.0) /
+        return 1 + (p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk ? 600.0 : 100.0) /
                        (g->bm * g->bn);
     return others * (1 + 1500.0 / (g->bm * g->bn));
 }

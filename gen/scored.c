@@ -8,8 +8,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
-enum { LONG_ROWS = 16384 };   /* bytes */
+enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
 enum { SHORT = 8, LONG = 128 }; /* K tiles */
 enum { FEW = 16 };           /* rows of a group */
 
@@ -205,7 +204,7 @@ few_tiles(const kiln_problem *p, const struct kn_score *s)
            (ragged == 'm' && p->m < 4 * (int64_t)s->bm * p->groups);
 }
 
-/* Rows so long that the L2 does not keep the other half of their lines, in tiles that load
+/* Rows so long (bytes) that the L2 does not keep the other half of their lines, in tiles that load
  * much of them for a product. */
 static bool
 long_rows(const kiln_problem *p, const struct kn_score *s)
@@ -288,8 +287,8 @@ may_score(const kiln_problem *p, const struct kn_config *given)
            !(kn_few_widened(p) && kn_type_bits[p->b] == 6);
 }
 
-/* The row as a kernel for p, if it is one; false: it is none, as by lines of a K of up to
- * two and a half K tiles. Where LDS is not filled directly the slots are others. */
+/* The row as a kernel for p, if it is one, by lines of more than two K tiles, of whole ones
+ * and a half. Where LDS is not filled directly the slots are others. */
 static bool
 take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
 {
@@ -315,8 +314,9 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
         g->stages = kn_filled_stages(p, g, g->stages);
     g->cus = s->walks ? kn_cus(p) : 0;
     g->lowering = asm_only ? KN_LOWERING_ASM : g->lowering;
-    return kn_shareable(g) && (!g->cus || kn_walks(p)) && 2 * p->k > 5 * g->bk * (int64_t)lines &&
-           (!asm_only || g->split_k < 2 || kn_widens_scaled(p)) &&
+    return kn_shareable(g) && (!asm_only || g->split_k < 2 || kn_widens_scaled(p)) &&
+           (!g->cus || kn_walks(p)) &&
+           2 * p->k > (!lines ? 0 : kn_line_ring(p, g) ? 4 : 5) * (int64_t)g->bk &&
            (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
 }
 

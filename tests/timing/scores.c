@@ -474,6 +474,8 @@ run(struct bench *b)
             area >= (mx ? 256 * 256 : 128 * 128))
             try_row(b, KN_SCHED_INTERLEAVE, &simple[i], bk, false);
     }
+    for (size_t i = 0; gfx950 && b->k->odd && strcmp(b->layout, "nt") && i < COUNT(turned); i++)
+        try_simple(b, &turned[i], bk);
     try_one_slot(b);
     try_direct(b, bk);
     try_all_lines(b);
