@@ -222,6 +222,9 @@ enum kn_class kn_class_of(const kiln_problem *p);
 /* The layout that rows for p are of. */
 kiln_layout kn_score_layout(const kiln_problem *p);
 
+/* Whether rows at any byte along K have rows that were measured by lines. */
+bool kn_scored_by_lines(const kiln_problem *p);
+
 /* Rows of the class and layout of p's operands; none of class NONE. */
 size_t kn_scores_of(const kiln_problem *p, const struct kn_score **first);
 
@@ -240,7 +243,8 @@ double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
 double kn_row_lines(const kiln_problem *p, char operand,
                     const struct kn_config *g, const struct kn_score *s);
 /* What the score of a tile whose lines go through registers one by one must be better by. */
-double kn_ring_lead(const kiln_problem *p, const struct kn_config *g);
+double kn_lines_lead(const kiln_problem *p, const struct kn_config *from,
+                     const struct kn_config *g);
 /* How many times as long a K tile takes for what that does not count. */
 double kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                       const struct kn_score *s);

@@ -222,3 +222,14 @@ kn_score_row(const kiln_problem *p, const struct kn_config *g)
         lines = row_among(p, g, true);
     return lines ? lines : row_among(p, g, false);
 }
+
+bool
+kn_scored_by_lines(const kiln_problem *p)
+{
+    const struct kn_score *s;
+    size_t n = kn_scores_of(p, &s);
+
+    while (n && !s[n - 1].lines)
+        n--;
+    return n > 0;
+}

@@ -1,9 +1,13 @@
 /* score_rows.c - what a K tile takes more where rows of operands begin inside lines
  * of 128 bytes, or rows of scales inside dwords. */
 #include "choose.h"
+
+#include <math.h>
+
 #include "forms.h"
 #include "instantiate.h"
 
+enum { LONG_TURNED = 16 };   /* K tiles */
 enum { LINE = 128 * 8, LONG = 16, LONG_4WAVE = 4, FEW_ROWS = 128 }; /* bits; lines of a row */
 
 static int64_t
@@ -225,20 +229,25 @@ shifted(const struct kn_config *g, bool few)
     return (g->stages > 3 || g->bm * g->bn >= 128 * 64 ? 0.76 : 1.1) + (few ? 0.1 : 0);
 }
 
+/* The same of K tiles, of which little is shifted. */
+#define TILES_AT_DWORDS 0.96
+
 /* Of rows that were measured by lines, at odd bytes, what those at dwords take, of which
  * nothing is shifted (six tiles of bf16 and fp8); and what launches of `4-wave` and of
- * small tiles take more and of eight waves in four slots less than their scores say (200 drawn). */
+ * small tiles take more and of eight waves in four slots less than their scores say, but for
+ * large ones (200 drawn). */
 static double
 measured_by_lines(const struct kn_config *g)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
     if (kn_reads_of(g) == KN_READS_TILE)
-        return (dwords ? 0.81 : 1) * 1.02;
+        return (dwords ? 0.79 : 1) * 1.02;
     if (g->stages < 4)
         return dwords ? 0.84 : 1;
     return (dwords ? 0.76 : 1) *
-           (g->bm * g->bn <= 64 * 64 ? 1.03 : g->wm * g->wn == 8 ? 0.93 : 1);
+           (g->bm * g->bn <= 64 * 64 ? 1.03
+            : g->wm * g->wn == 8 && g->bm * g->bn <= 192 * 128 ? 0.93 : 1);
 }
 
 static double
@@ -246,30 +255,49 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
 {
     bool few = p->k / (g->split_k ? g->split_k : 1) < 12 * (int64_t)g->bk;
 
-    if (!kn_class_is_odd(s->class) || !kn_shifts_lines(p, g) || kn_line_ring(p, g))
+    if (!kn_class_is_odd(s->class) || kn_line_ring(p, g))
         return 1;
+    if (!kn_shifts_lines(p, g))
+        return p->layout == KILN_NT && !kn_prequant(p) && !kn_widens_scaled(p) &&
+                       g->domain.align_a >= 4 && g->domain.align_b >= 4 ? TILES_AT_DWORDS : 1;
     if (s->lines)
         return measured_by_lines(g);
     return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2
                                                    : shifted(g, few);
 }
 
+/* Tiles of which rows at any byte have scores in nn, tn and tt for a long K. */
+static bool
+turned_briefly(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->layout != KILN_NT && kn_class_is_odd(kn_class_of(p)) && g->wm * g->wn == 8 &&
+           g->bm * g->bn == 160 * 192 && p->k < LONG_TURNED * (int64_t)g->bk;
+}
+
+/* Whole K tiles by lines: most of a short K and of MX types, whose K tiles twice as deep are
+ * sooner than their scores say; and in the place of a walk, which hides more of a short K. */
+static double
+whole_lines_lead(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
+{
+    bool more = p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk;
+
+    return (1 + (more ? 600.0 : 100.0) / (g->bm * g->bn)) *
+           (from->cus && p->k < 12 * (int64_t)g->bk ? 1.08 : 1);
+}
+
 /* Lines that go through registers one by one: scores say least of small tiles, which end sooner
  * by K tiles, of 6 bits beside others, with which rows were not measured, and where one operand's
- * rows begin at lines. Of whole K tiles less, most of a short K and of
- * MX types, whose K tiles twice as deep are sooner than their scores say, too. */
+ * rows begin at lines. */
 double
-kn_ring_lead(const kiln_problem *p, const struct kn_config *g)
+kn_lines_lead(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     uint32_t bits = kn_type_bits[p->a] + kn_type_bits[p->b];
     double others = (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) * (kn_lines_apart(p) < 2 ? 1.05 : 1);
 
     if (kn_direct(p, g) || !kn_shifts_lines(p, g))
-        return 1;
-    if (!kn_line_ring(p, g))
-        return 1 + (p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk ? 600.0 : 100.0) /
-                       (g->bm * g->bn);
-    return others * (1 + 1500.0 / (g->bm * g->bn));
+        return turned_briefly(p, g) ? HUGE_VAL : 1;
+    return kn_line_ring(p, g) ? others * (1 + 1500.0 / (g->bm * g->bn))
+                              : whole_lines_lead(p, from, g);
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch

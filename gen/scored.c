@@ -464,7 +464,8 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
         lead = lead_for(p, s, b->from, &one);
-        by = gain(p, s, &one, b) / better_by(p, b->from, &one) / kn_ring_lead(p, &one);
+        by = gain(p, s, &one, b) / better_by(p, b->from, &one) /
+             kn_lines_lead(p, b->from, &one);
         slack = p->k < 4 * (int64_t)one.bk ? 1.04 : lead;
         if (by > lead && by / sqrt(slack) > b->rank) {
             b->rank = by / sqrt(slack);
@@ -487,15 +488,14 @@ compare(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
     }
 }
 
-/* By lines where it can and has no row of its own for that, and as it is. */
+/* By lines where it can and the class has no rows for that, and as it is. */
 static void
 compare_copies(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
                const struct kn_config *tries[2], struct best *b)
 {
     struct kn_config lines = *tries[1];
 
-    if (!lines.copies && kn_prefer_lines(c, p, tries[0], &lines) &&
-        !kn_score_row(p, &lines)->lines)
+    if (!lines.copies && !kn_scored_by_lines(p) && kn_prefer_lines(c, p, tries[0], &lines))
         compare(c, p, s, lines, b);
     compare(c, p, s, *tries[1], b);
 }
