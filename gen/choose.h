@@ -243,8 +243,7 @@ double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
 double kn_row_lines(const kiln_problem *p, char operand,
                     const struct kn_config *g, const struct kn_score *s);
 /* What the score of a tile whose lines go through registers one by one must be better by. */
-double kn_lines_lead(const kiln_problem *p, const struct kn_config *from,
-                     const struct kn_config *g);
+double kn_lines_lead(const kiln_problem *p, const struct kn_config *g);
 /* How many times as long a K tile takes for what that does not count. */
 double kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                       const struct kn_score *s);

@@ -229,25 +229,33 @@ shifted(const struct kn_config *g, bool few)
     return (g->stages > 3 || g->bm * g->bn >= 128 * 64 ? 0.76 : 1.1) + (few ? 0.1 : 0);
 }
 
-/* The same of K tiles, of which little is shifted. */
-#define TILES_AT_DWORDS 0.96
-
 /* Of rows that were measured by lines, at odd bytes, what those at dwords take, of which
  * nothing is shifted (six tiles of bf16 and fp8); and what launches of `4-wave` and of
  * small tiles take more and of eight waves in four slots less than their scores say, but for
- * large ones (200 drawn). */
+ * large ones, and of MX types in three (200 drawn). */
 static double
-measured_by_lines(const struct kn_config *g)
+measured_by_lines(const kiln_problem *p, const struct kn_config *g)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
     if (kn_reads_of(g) == KN_READS_TILE)
         return (dwords ? 0.79 : 1) * 1.02;
     if (g->stages < 4)
-        return dwords ? 0.84 : 1;
+        return (dwords ? 0.84 : 1) * (p->scale == KILN_SCALE_MX32 ? 0.9 : 1);
     return (dwords ? 0.76 : 1) *
            (g->bm * g->bn <= 64 * 64 ? 1.03
             : g->wm * g->wn == 8 && g->bm * g->bn <= 192 * 128 ? 0.93 : 1);
+}
+
+/* The same by K tiles, of which less is shifted; whose lines, which are counted for aligned
+ * rows alone, `4-wave` waits for in full launches: of MX types, which wait for scales, walks. */
+static double
+measured_by_tiles(const kiln_problem *p, const struct kn_config *g)
+{
+    bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
+    bool waits = kn_reads_of(g) == KN_READS_TILE && (g->cus || p->scale != KILN_SCALE_MX32);
+
+    return (dwords && g->bm * g->bn > 64 * 64 ? 0.96 : 1) * (waits ? 1.1 : 1);
 }
 
 static double
@@ -258,10 +266,9 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
     if (!kn_class_is_odd(s->class) || kn_line_ring(p, g))
         return 1;
     if (!kn_shifts_lines(p, g))
-        return p->layout == KILN_NT && !kn_prequant(p) && !kn_widens_scaled(p) &&
-                       g->domain.align_a >= 4 && g->domain.align_b >= 4 ? TILES_AT_DWORDS : 1;
+        return kn_scored_by_lines(p) ? measured_by_tiles(p, g) : 1;
     if (s->lines)
-        return measured_by_lines(g);
+        return measured_by_lines(p, g);
     return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2
                                                    : shifted(g, few);
 }
@@ -275,21 +282,20 @@ turned_briefly(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Whole K tiles by lines: most of a short K and of MX types, whose K tiles twice as deep are
- * sooner than their scores say; and in the place of a walk, which hides more of a short K. */
+ * sooner than their scores say. */
 static double
-whole_lines_lead(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
+whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
     bool more = p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk;
 
-    return (1 + (more ? 600.0 : 100.0) / (g->bm * g->bn)) *
-           (from->cus && p->k < 12 * (int64_t)g->bk ? 1.08 : 1);
+    return 1 + (more ? 600.0 : 100.0) / (g->bm * g->bn);
 }
 
 /* Lines that go through registers one by one: scores say least of small tiles, which end sooner
  * by K tiles, of 6 bits beside others, with which rows were not measured, and where one operand's
  * rows begin at lines. */
 double
-kn_lines_lead(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
+kn_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t bits = kn_type_bits[p->a] + kn_type_bits[p->b];
     double others = (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) * (kn_lines_apart(p) < 2 ? 1.05 : 1);
@@ -297,7 +303,7 @@ kn_lines_lead(const kiln_problem *p, const struct kn_config *from, const struct 
     if (kn_direct(p, g) || !kn_shifts_lines(p, g))
         return turned_briefly(p, g) ? HUGE_VAL : 1;
     return kn_line_ring(p, g) ? others * (1 + 1500.0 / (g->bm * g->bn))
-                              : whole_lines_lead(p, from, g);
+                              : whole_lines_lead(p, g);
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch

@@ -464,8 +464,7 @@ is_ahead(const kiln_problem *p, const struct kn_score *s, struct kn_config *try,
         if ((open && !may_share(p, &one, shares[i])) || kn_form_lacks(p, &one))
             break;
         lead = lead_for(p, s, b->from, &one);
-        by = gain(p, s, &one, b) / better_by(p, b->from, &one) /
-             kn_lines_lead(p, b->from, &one);
+        by = gain(p, s, &one, b) / better_by(p, b->from, &one) / kn_lines_lead(p, &one);
         slack = p->k < 4 * (int64_t)one.bk ? 1.04 : lead;
         if (by > lead && by / sqrt(slack) > b->rank) {
             b->rank = by / sqrt(slack);
