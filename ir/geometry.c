@@ -131,6 +131,53 @@ converted(const struct kn_fn *f, const struct kn_lds *l, struct kn_geom g)
     return g;
 }
 
+/* The operand that a tile is, or whose runs it has the factors of (run=), in registers. */
+static const struct kn_lds *
+operand_of(const struct kn_fn *f, const struct kn_lds *l)
+{
+    for (size_t i = 0; i < f->nlds && l->kdiv != 1 && l->run; i++)
+        if (f->lds[i].side == l->side && f->lds[i].kdiv == 1)
+            return &f->lds[i];
+    return l;
+}
+
+static uint32_t
+log2_of(uint32_t x)
+{
+    return (uint32_t)__builtin_ctz(x);
+}
+
+struct kn_lane_order
+kn_run_order(const struct kn_fn *f, const struct kn_lds *l)
+{
+    const struct kn_lds *x = operand_of(f, l);
+    struct kn_geom g = kn_geometry(f, x);
+    struct kn_lane_order in_order = { .per = kn_geometry(f, l).per }, o = in_order;
+    uint32_t pieces = g.run * kn_elems[x->elem].bits / 128;
+
+    if (x->kdiv != 1 || !kn_converts_runs(x) || !x->lk || kn_quantised(x) || kn_in_terms(x) ||
+        kn_folds(x) || x->unaligned || (pieces != 2 && pieces != 4) || o.per != g.per || g.per & (g.per - 1) ||
+        g.pitch < 128)
+        return in_order;
+    o.rows = log2_of(pieces);
+    o.along = 3 - o.rows;
+    o.from = g.pitch == 128; /* two rows are all banks */
+    if (g.per < 1u << o.along || g.nchunks % (g.per << (o.from + o.rows)))
+        return in_order;
+    return o;
+}
+
+void
+kn_run_place(const struct kn_lane_order *o, uint32_t id, uint32_t *row, uint32_t *run)
+{
+    uint32_t rest = id >> (o->along + o->rows), left = o->per >> o->along;
+    uint32_t mid = id >> o->along & ((1u << o->rows) - 1), low = rest / left;
+
+    *run = (id & ((1u << o->along) - 1)) + (rest % left << o->along);
+    *row = (low & ((1u << o->from) - 1)) + (mid << o->from) +
+           (low >> o->from << (o->from + o->rows));
+}
+
 /* LDS takes a 16-byte write of eight lanes at a time. Their rows are pb apart
  * and a swizzle has three bits of the row, so with two blocks along K they are
  * in different banks, of 8-bit types two by two; more along K would halve the

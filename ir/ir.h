@@ -277,6 +277,16 @@ bool kn_is_zeros(const struct kn_lds *l);
 struct kn_geom kn_geometry(const struct kn_fn *f, const struct kn_lds *l);
 /* Lanes side by side that have a row of the tile. */
 uint32_t kn_pieces_of_row(const struct kn_geom *g);
+/* Which row of the tile run `id` is of, and which of it: in the order of their numbers, but
+ * where a lane writes runs of several pieces of 16 bytes to LDS. Eight lanes write at a time,
+ * so few of them are side by side along K and the others in rows that the swizzle keeps
+ * apart: the lowest `along` bits of a number are the run's, the next `rows` are bits of the
+ * row from `from` on; rows 0: in order. */
+struct kn_lane_order {
+    uint32_t per, along, rows, from; /* per: runs of a row */
+};
+struct kn_lane_order kn_run_order(const struct kn_fn *f, const struct kn_lds *l);
+void kn_run_place(const struct kn_lane_order *o, uint32_t id, uint32_t *row, uint32_t *run);
 /* abreast: rows of a step. */
 uint32_t kn_abreast_rows(const struct kn_fn *f, const struct kn_geom *g);
 /* Which of the transpose blocks along K and along the outers is number `id`. */

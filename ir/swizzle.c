@@ -147,11 +147,37 @@ write_conflicts(const struct kn_fn *f, const struct kn_lds *l)
     return extra;
 }
 
+/* Of pieces of runs that are converted, where lanes have them out of order. */
+static uint32_t
+run_conflicts(const struct kn_fn *f, const struct kn_lds *l)
+{
+    struct kn_lane_order o = kn_run_order(f, l);
+    struct kn_geom g = kn_geometry(f, l);
+    uint32_t extra = 0;
+
+    for (uint32_t ph = 0; o.rows && l->kdiv == 1 && ph < 8; ph++)
+        for (uint32_t piece = 0; piece < 1u << o.rows; piece++) {
+            uint32_t load[8] = { 0 }, worst = 0;
+
+            for (uint32_t lane = 8 * ph; lane < 8 * ph + 8; lane++) {
+                uint32_t row, k;
+
+                kn_run_place(&o, lane, &row, &k);
+                k = (k << o.rows) + piece;
+                k ^= ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
+                if (++load[(row * g.pitch / 16 + k) % 8] > worst)
+                    worst = load[(row * g.pitch / 16 + k) % 8];
+            }
+            extra += worst - 1;
+        }
+    return extra;
+}
+
 /* Reads come first, several to a write. */
 static uint32_t
 all_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
-    return kn_conflicts(f, l) * 64 + write_conflicts(f, l);
+    return kn_conflicts(f, l) * 64 + write_conflicts(f, l) + run_conflicts(f, l);
 }
 
 /* Reads of 8 bytes are served 16 lanes at a time by 32 banks, which then have rows of

@@ -80,10 +80,24 @@ void
 dist_run_place(struct dist *d, const struct kn_lds *l, kn_ref id, kn_ref *row,
                kn_ref *run)
 {
-    uint32_t per = kn_geometry(d->in, l).per;
+    struct kn_lane_order o = kn_run_order(d->in, l);
+    kn_ref rest, low, mid;
 
-    *row = dist_ic(d, KN_OP_udiv, id, per);
-    *run = dist_ic(d, KN_OP_urem, id, per);
+    if (!o.rows) {
+        *row = dist_ic(d, KN_OP_udiv, id, o.per);
+        *run = dist_ic(d, KN_OP_urem, id, o.per);
+        return;
+    }
+    rest = dist_ic(d, KN_OP_shr, id, o.along + o.rows);
+    low = dist_ic(d, KN_OP_udiv, rest, o.per >> o.along);
+    mid = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, id, o.along), (1 << o.rows) - 1);
+    *run = dist_ic(d, KN_OP_and, id, (1 << o.along) - 1);
+    rest = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_urem, rest, o.per >> o.along), o.along);
+    *run = dist_i2(d, KN_OP_add, *run, rest);
+    *row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_shl, mid, o.from),
+                   dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_shr, low, o.from), o.from + o.rows));
+    if (o.from)
+        *row = dist_i2(d, KN_OP_add, *row, dist_ic(d, KN_OP_and, low, (1 << o.from) - 1));
 }
 
 /* Row of the tile, and bytes into it, of chunk (or run) `id` in memory. */

@@ -172,6 +172,63 @@ transposed_writes(void **state)
     kit_close(&kit);
 }
 
+/* Every run of a tile that is converted has one lane, and the eight lanes of an LDS write
+ * keep to different chunks of 16 bytes, whichever piece of their runs they write. */
+static void
+converted_writes(void **state)
+{
+    static const struct {
+        const char *target, *mfma, *lds;
+    } rows[] = {
+        { "gfx950", "32", "rows=64 cols=256 mem=fp4 run=32" },
+        { "gfx950", "32", "rows=128 cols=128 mem=fp4 run=32" },
+        { "gfx950", "32", "rows=256 cols=64 mem=fp4 run=32" },
+        { "gfx950", "32", "rows=64 cols=128 mem=i4 run=16" },
+        { "gfx942", "16", "rows=64 cols=128 mem=fp4 run=32" },
+        { "gfx942", "16", "rows=64 cols=256 mem=i4 run=16" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kit kit;
+        struct kn_buf shape = { 0 }, lds = { 0 };
+        bool taken[1024] = { false };
+        struct kn_lane_order o;
+        const struct kn_lds *l;
+        struct kn_geom g;
+        struct kn_fn *f;
+
+        kit_open(&kit);
+        shape.c = lds.c = &kit.c;
+        kn_putf(&lds, "side=b elem=bf16 gk=1 lk=1 unit=16 %s", rows[i].lds);
+        kn_putf(&shape, "bm=64 bn=256 bk=%.3s wm=2 wn=2 mfma=bf16.16x16x%s ta=bf16 tb=bf16",
+                strstr(rows[i].lds, "cols=") + 5, rows[i].mfma);
+        f = kernel_with(&kit, rows[i].target, shape.s, lds.s);
+        assert_int_equal(kn_pass_swizzle(&f), KILN_OK);
+        l = &f->lds[0];
+        g = kn_geometry(f, l);
+        o = kn_run_order(f, l);
+        assert_int_equal(kn_conflicts(f, l), 0);
+        assert_true(o.rows > 0);
+        for (uint32_t id = 0; id < g.nchunks; id++) {
+            uint32_t row, run, first = id / 8 * 8;
+            unsigned load[8] = { 0 };
+
+            kn_run_place(&o, id, &row, &run);
+            assert_true(run < g.per && row < l->rows);
+            assert_false(taken[row * g.per + run]);
+            taken[row * g.per + run] = true;
+            for (uint32_t lane = first; lane < first + 8; lane++) {
+                kn_run_place(&o, lane, &row, &run);
+                run = (run << o.rows) ^
+                      (row >> l->swz_s & ((1u << l->swz_n) - 1)) << l->swz_t;
+                assert_true(++load[(row * g.pitch / 16 + run) % 8] == 1);
+            }
+        }
+        kit_close(&kit);
+    }
+}
+
 static void
 fragments(void **state)
 {
@@ -372,6 +429,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slot_sizes),
         cmocka_unit_test(transposed_writes),
+        cmocka_unit_test(converted_writes),
         cmocka_unit_test(fragments),
         cmocka_unit_test(conflicts_equal_the_model),
         cmocka_unit_test(known_pitches),
