@@ -413,13 +413,25 @@ has_copies(const struct kn_asm *a, size_t from, size_t to)
     return false;
 }
 
-/* Operations across lanes, whose chains leave slots between them. */
+/* Operations across lanes of what others made across lanes, whose chains leave slots
+ * between them. */
 static bool
 crosses_lanes(const struct kn_asm *a, size_t from, size_t to)
 {
-    for (size_t n = from; n < to; n++)
-        if (a->op[n].dpp)
-            return true;
+    enum { CHAINS = 16 };    /* side by side */
+    const struct kn_asm_op *made[CHAINS] = { NULL };
+    size_t many = 0;
+
+    for (size_t n = from; n < to; n++) {
+        const struct kn_asm_op *x = &a->op[n];
+
+        if (!x->dpp)
+            continue;
+        for (size_t k = 0; k < CHAINS && made[k]; k++)
+            if (x->o[x->ndst].kind == made[k]->o[0].kind && x->o[x->ndst].v == made[k]->o[0].v)
+                return true;
+        made[many++ % CHAINS] = x;
+    }
     return false;
 }
 
