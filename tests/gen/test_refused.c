@@ -29,7 +29,8 @@ static bool
 same_tile(const struct kn_config *a, const struct kn_config *b)
 {
     return a->bm == b->bm && a->bn == b->bn && a->bk == b->bk &&
-           a->wm == b->wm && a->wn == b->wn && a->schedule == b->schedule;
+           a->wm == b->wm && a->wn == b->wn && a->schedule == b->schedule &&
+           !a->cus == !b->cus;
 }
 
 static size_t

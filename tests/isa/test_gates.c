@@ -14,6 +14,7 @@ is_crowded(const char *refusal)
 {
     return refusal && (!strncmp(refusal, "gate spills", 11) ||
                        !strncmp(refusal, "gate scratch", 12) ||
+                       !strncmp(refusal, "gate accvgpr-moves", 18) ||
                        !strncmp(refusal, "gate vgpr", 9));
 }
 
