@@ -156,7 +156,7 @@ kn_run_order(const struct kn_fn *f, const struct kn_lds *l)
     uint32_t pieces = g.run * kn_elems[x->elem].bits / 128;
 
     if (x->kdiv != 1 || !kn_converts_runs(x) || !x->lk || kn_quantised(x) || kn_in_terms(x) ||
-        kn_folds(x) || x->unaligned || (pieces != 2 && pieces != 4) || o.per != g.per ||
+        kn_folds(x) || x->unaligned || pieces != 4 || o.per != g.per ||
         g.per & (g.per - 1) || g.pitch < 128)
         return in_order;
     o.rows = log2_of(pieces);

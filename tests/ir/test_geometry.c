@@ -183,9 +183,8 @@ converted_writes(void **state)
         { "gfx950", "32", "rows=64 cols=256 mem=fp4 run=32" },
         { "gfx950", "32", "rows=128 cols=128 mem=fp4 run=32" },
         { "gfx950", "32", "rows=256 cols=64 mem=fp4 run=32" },
-        { "gfx950", "32", "rows=64 cols=128 mem=i4 run=16" },
         { "gfx942", "16", "rows=64 cols=128 mem=fp4 run=32" },
-        { "gfx942", "16", "rows=64 cols=256 mem=i4 run=16" },
+        { "gfx942", "16", "rows=64 cols=256 mem=fp4 run=32" },
     };
 
     (void)state;
