@@ -141,30 +141,20 @@ operand_of(const struct kn_fn *f, const struct kn_lds *l)
     return l;
 }
 
-static uint32_t
-log2_of(uint32_t x)
-{
-    return (uint32_t)__builtin_ctz(x);
-}
-
 struct kn_lane_order
 kn_run_order(const struct kn_fn *f, const struct kn_lds *l)
 {
     const struct kn_lds *x = operand_of(f, l);
     struct kn_geom g = kn_geometry(f, x);
-    struct kn_lane_order in_order = { .per = kn_geometry(f, l).per }, o = in_order;
-    uint32_t pieces = g.run * kn_elems[x->elem].bits / 128;
+    struct kn_lane_order in_order = { .per = kn_geometry(f, l).per };
+    struct kn_lane_order o = { .per = g.per, .along = 1, .rows = 2, /* of four pieces */
+                               .from = g.pitch == 128 };            /* two rows are all banks */
+    bool four = g.run * kn_elems[x->elem].bits == 4 * 128;
 
-    if (x->kdiv != 1 || !kn_converts_runs(x) || !x->lk || kn_quantised(x) || kn_in_terms(x) ||
-        kn_folds(x) || x->unaligned || pieces != 4 || o.per != g.per ||
-        g.per & (g.per - 1) || g.pitch < 128)
-        return in_order;
-    o.rows = log2_of(pieces);
-    o.along = 3 - o.rows;
-    o.from = g.pitch == 128; /* two rows are all banks */
-    if (g.per < 1u << o.along || g.nchunks % (g.per << (o.from + o.rows)))
-        return in_order;
-    return o;
+    return x->kdiv == 1 && kn_converts_runs(x) && x->lk && !kn_quantised(x) && !kn_in_terms(x) &&
+           !kn_folds(x) && !x->unaligned && four && in_order.per == g.per && g.per > 1 &&
+           !(g.per & (g.per - 1)) && g.pitch >= 128 && g.nchunks % (g.per << (o.from + o.rows)) == 0
+               ? o : in_order;
 }
 
 void

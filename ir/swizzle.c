@@ -122,8 +122,25 @@ kn_conflicts(const struct kn_fn *f, const struct kn_lds *l)
     return extra;
 }
 
-/* The same of the 16-byte writes of a tile that is transposed on its way: eight
- * lanes at a time, all banks. */
+/* Eight lanes, which write 16 bytes at a time to all banks. */
+struct eight {
+    const struct kn_lds *l;
+    uint32_t pitch, load[8], worst;
+};
+
+/* One of them writes chunk k of a row. */
+static void
+write_chunk(struct eight *e, uint32_t row, uint32_t k)
+{
+    uint32_t *load;
+
+    k ^= ((row >> e->l->swz_s) & ((1u << e->l->swz_n) - 1)) << e->l->swz_t;
+    load = &e->load[(row * e->pitch / 16 + k) % 8];
+    if (++*load > e->worst)
+        e->worst = *load;
+}
+
+/* The same of the 16-byte writes of a tile that is transposed on its way. */
 static uint32_t
 write_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
@@ -133,16 +150,14 @@ write_conflicts(const struct kn_fn *f, const struct kn_lds *l)
     if (!g.transpose || g.kb * kn_elems[l->elem].bits != 128)
         return 0;
     for (uint32_t ph = 0; ph < 8; ph++) {
-        uint32_t load[8] = { 0 }, worst = 0, k, row;
+        struct eight e = { .l = l, .pitch = g.pitch };
+        uint32_t k, outer;
 
         for (uint32_t lane = 8 * ph; lane < 8 * ph + 8; lane++) {
-            kn_block_place(l, &g, lane, &k, &row);
-            row *= g.pb;
-            k ^= ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
-            if (++load[(row * g.pitch / 16 + k) % 8] > worst)
-                worst = load[(row * g.pitch / 16 + k) % 8];
+            kn_block_place(l, &g, lane, &k, &outer);
+            write_chunk(&e, outer * g.pb, k);
         }
-        extra += worst - 1;
+        extra += e.worst - 1;
     }
     return extra;
 }
@@ -152,24 +167,18 @@ static uint32_t
 run_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
     struct kn_lane_order o = kn_run_order(f, l);
-    struct kn_geom g = kn_geometry(f, l);
-    uint32_t extra = 0;
+    uint32_t extra = 0, pieces = o.rows && l->kdiv == 1 ? 8u << o.rows : 0;
 
-    for (uint32_t ph = 0; o.rows && l->kdiv == 1 && ph < 8; ph++)
-        for (uint32_t piece = 0; piece < 1u << o.rows; piece++) {
-            uint32_t load[8] = { 0 }, worst = 0;
+    for (uint32_t n = 0; n < pieces; n++) {
+        struct eight e = { .l = l, .pitch = kn_geometry(f, l).pitch };
+        uint32_t row, run;
 
-            for (uint32_t lane = 8 * ph; lane < 8 * ph + 8; lane++) {
-                uint32_t row, k;
-
-                kn_run_place(&o, lane, &row, &k);
-                k = (k << o.rows) + piece;
-                k ^= ((row >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
-                if (++load[(row * g.pitch / 16 + k) % 8] > worst)
-                    worst = load[(row * g.pitch / 16 + k) % 8];
-            }
-            extra += worst - 1;
+        for (uint32_t lane = 8 * (n % 8); lane < 8 * (n % 8) + 8; lane++) {
+            kn_run_place(&o, lane, &row, &run);
+            write_chunk(&e, row, (run << o.rows) + n / 8);
         }
+        extra += e.worst - 1;
+    }
     return extra;
 }
 
