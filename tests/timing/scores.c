@@ -404,7 +404,7 @@ try_all_lines(struct bench *b)
 
     if (b->target != KILN_GFX950 || !b->k->odd || strcmp(b->layout, "nt"))
         return;
-    if (mixed && kn_type_mx[b->k->a]) {
+    if (mixed) {
         try_lines(b, KN_SCHED_SIMPLE, by_lines, COUNT(by_lines));
     } else if (b->k->a == b->k->b && b->k->scale != KILN_SCALE_BLOCK128) {
         try_lines(b, KN_SCHED_SIMPLE, whole_lines, COUNT(whole_lines));
