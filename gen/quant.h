@@ -66,11 +66,21 @@ kn_quant_has_turned(const kiln_problem *p)
     return kn_quant_turned(p) || kn_quant_dual(p);
 }
 
+/* A row with one scale is in registers; rows of A that pass LDS at once, where its
+ * columns are rows of an output. */
+enum { KN_QUANT_ROW_MOST = 16384, KN_QUANT_PANEL = 128 };
+
+/* Both outputs are made of panels one after another, down one strip of columns and the next: a
+ * workgroup's are any so many, so that all have as many. */
+bool kn_quant_flat(const kiln_problem *p, const struct kn_config *g);
+
 /* Columns of quant that its tiles side by side make whole: those of a block of
  * shuffled scales, where a tile has fewer. */
 static inline uint32_t
 kn_quant_across(const kiln_problem *p, const struct kn_config *g)
 {
+    if (kn_quant_flat(p, g))
+        return KN_QUANT_PANEL;
     return kn_shuffled(p) && kn_quant_has_turned(p) && g->bn < 256 ? 256 : g->bn;
 }
 
@@ -81,10 +91,6 @@ kn_quant_align(const kiln_problem *p, const struct kn_domain *d)
 {
     return d->vec == 4 || (d->vec > 1 && !kn_quant_turned(p)) ? 8 : 1;
 }
-
-/* A row with one scale is in registers; rows of A that pass LDS at once, where its
- * columns are rows of an output. */
-enum { KN_QUANT_ROW_MOST = 16384, KN_QUANT_PANEL = 128 };
 
 /* Columns of A with one scale each are shared by workgroups, which tell each other what
  * they found in the workspace: a dword for each column of a tile, then two counts. */
@@ -181,13 +187,14 @@ kn_quant_direct(const kiln_problem *p)
                                         : bits == 4 && p->a == KILN_BF16;
 }
 
-/* The target has a conversion of 32 numbers of f32 to codes of 6 bits: four runs of a panel. */
+/* The target has a conversion of 32 numbers of f32, or of halves, which are rounded at random, to
+ * codes of 6 bits: four runs of a panel. */
 static inline bool
 kn_quant_sixes(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_targets[p->target].scaled && p->out_scale == KILN_OUT_MX32 &&
-           kn_type_bits[p->out] == 6 && !p->round && kn_quant_has_turned(p) &&
-           g->stages % 4 == 0 && !kn_quant_direct(p);
+           kn_type_bits[p->out] == 6 && kn_quant_has_turned(p) &&
+           g->stages % 4 == 0 && (p->round || !kn_quant_direct(p));
 }
 
 /* kn_problem_normalise, kn_domain_of, kn_choose and kn_limits_of of the family. */

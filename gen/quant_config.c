@@ -45,11 +45,12 @@ uint32_t
 kn_quant_ahead(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out], spare = kn_targets[p->target].vector_per_byte / 3 - 1;
+    uint32_t near = kn_targets[p->target].memory_spare < 20;
 
     if (kn_quant_gated(p) || p->hadamard)
         return ahead_of_work(p);
     if (p->round)
-        return bits == 4 ? 2 : bits == 6 ? spare : 2 + spare;
+        return bits == 4 ? 2 : bits == 6 ? spare + near : 2 + spare;
     return bits == 4 ? 3 : 5;
 }
 
@@ -137,6 +138,39 @@ by_hand(const kiln_problem *p)
     return kn_targets[p->target].fnuz && p->out == KILN_MXFP4 && !kn_quant_direct(p);
 }
 
+/* So are panels of several strips where vector work takes longer than memory: others would be
+ * promised more than its peak. Blocks of shuffled scales are whole; registers lack where rows
+ * begin and end anywhere, for f32 that silu makes, and for codes of 6 bits at random without a
+ * conversion. */
+static bool
+over_strips(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_target_info *t = &kn_targets[p->target];
+    bool slow = kn_type_bits[p->out] < 8 && (t->memory_spare >= 20 || p->round ||
+                                            (by_hand(p) && p->a != KILN_F32));
+    bool crowded = g->domain.vec == 1 || (p->a == KILN_F32 && kn_quant_gated(p)) ||
+                   (p->round && kn_type_bits[p->out] == 6 && !t->scaled);
+
+    return kn_quant_dual(p) && p->out_scale != KILN_OUT_ROW && slow && !crowded &&
+           !kn_shuffled(p);
+}
+
+bool
+kn_quant_flat(const kiln_problem *p, const struct kn_config *g)
+{
+    return over_strips(p, g) && g->bn > KN_QUANT_PANEL;
+}
+
+/* As share_of, twice, of panels of which each workgroup has n: one alone has no other to wait
+ * beside, and what begins in another round waits for memory. */
+static int64_t
+share_of_flat(const kiln_problem *p, int64_t panels, int64_t fit, int64_t n)
+{
+    int64_t own = ((panels + n - 1) / n + kn_cus(p) - 1) / kn_cus(p);
+
+    return 2 * (own < 2 ? 2 : own) * n + (own > fit ? own - fit : 0);
+}
+
 /* As share_of, where two workgroups keep the memory of a compute unit busy: a last round
  * of so many takes no longer than they do. What is bound by vector work needs fewer; of panels
  * of which LDS has two, one has as many bytes under way as two of others. */
@@ -156,13 +190,13 @@ share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_
 enum { PANELS_MOST = 16, OPEN_PANELS = 4 };
 
 /* Fewer where vector work is little: then memory is busy without, and the more the
- * less vector work the target has time for. */
+ * less vector work the target has time for. Where memory is near its data sheet's peak, both
+ * outputs in fives are beyond it. */
 static uint32_t
 panels_most(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out];
     uint32_t work = bits == 6 ? 30 : p->out_scale == KILN_OUT_STATIC ? 18 : 24;
-
     if (bits == 4)
         work = kn_quant_direct(p) && !kn_targets[p->target].scaled ? 36 : 54;
     if (p->round)
@@ -172,6 +206,9 @@ panels_most(const kiln_problem *p)
     if (kn_quant_gated(p) && kn_quant_dual(p) && kn_targets[p->target].memory_spare >= 25)
         work += work / 3;
     work /= kn_targets[p->target].vector_per_byte;
+    if (work == 5 && kn_quant_dual(p) && !kn_quant_gated(p) && !p->hadamard &&
+        kn_targets[p->target].memory_spare < 20)
+        return 4;
     return work < PANELS_MOST ? work : PANELS_MOST;
 }
 
@@ -184,6 +221,17 @@ has_one_panel(const kiln_problem *p, const struct kn_config *g)
 
     return kn_quant_dual(p) &&
            (all || (g->domain.vec == 1 && (kn_shuffled(p) || (p->amax && p->round))));
+}
+
+static uint32_t
+panels_over_strips(const kiln_problem *p, int64_t panels, int64_t fit)
+{
+    uint32_t best = 1;
+
+    for (uint32_t n = 2; n <= PANELS_MOST; n++)
+        if (share_of_flat(p, panels, fit, n) < share_of_flat(p, panels, fit, best))
+            best = n;
+    return best;
 }
 
 /* Panels that a workgroup has one after another. */
@@ -201,6 +249,8 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
         return OPEN_PANELS;
     most = kn_quant_sixes(p, g) ? 4 : !hashes_twice(p) ? 6 : g->bm > 64 ? 3 : 4;
     fit = fit > most ? most : fit;
+    if (over_strips(p, g))
+        return panels_over_strips(p, panels * down, fit < 4 ? fit : 4);
     for (uint32_t s = panels_most(p); s; s = s > step ? s - step : s == 1 ? 0 : 1) {
         share = share_of_panels(p, (panels + s - 1) / s * down, fit, s);
         if (share < lowest) {

@@ -191,6 +191,7 @@ struct kn_shape {            /* the tile and its distribution over waves */
     int32_t mfma;            /* row of mfma.def */
     uint32_t block;          /* K elements that share a scale which no matrix
                               * instruction applies; 0: none */
+    uint32_t simd;           /* waves of a SIMD that registers leave room for; 0: 2 */
     uint8_t ta, tb;          /* payload types */
 };
 

@@ -1,7 +1,7 @@
 /* parse.c - text to kernel, one line at a time.
  *
  *   kernel @NAME tile|wave TARGET
- *   shape bm=N bn=N bk=N wm=N wn=N [mfma=ROW ta=TYPE tb=TYPE]
+ *   shape bm=N bn=N bk=N wm=N wn=N [mfma=ROW ta=TYPE tb=TYPE] [block=N] [simd=N]
  *   expr EXPRESSION        (formula.h)
  *   arg %NAME ptr|i32|i64|f32 [max=N]
  *   lds %NAME side=a elem=fp8 rows=N cols=N slots=N gk=1 lk=1 unit=16 ...
@@ -399,7 +399,7 @@ parse_shape(struct parser *p)
     const struct field fields[] = {
         { "bm", &s->bm, 4096 }, { "bn", &s->bn, 4096 }, { "bk", &s->bk, 4096 },
         { "wm", &s->wm, 16 },   { "wn", &s->wn, 16 },
-        { "block", &s->block, 4096 }, { NULL, NULL, 0 },
+        { "block", &s->block, 4096 }, { "simd", &s->simd, 8 }, { NULL, NULL, 0 },
     };
 
     while (!at_end(p)) {

@@ -153,6 +153,8 @@ kn_print(const struct kn_fn *f, struct kn_buf *out)
         kn_putf(out, " tb=%s", kn_elems[s->tb].text);
     if (s->block)
         kn_putf(out, " block=%u", s->block);
+    if (s->simd)
+        kn_putf(out, " simd=%u", s->simd);
     kn_put(out, "\n");
     if (f->expr)
         kn_putf(out, "expr %s\n", f->expr);

@@ -154,7 +154,7 @@ sums_beside(const struct kn_fn *f)
 static void
 kernel_attributes(struct lower *l)
 {
-    char size[32];
+    char size[32], simd[16];
     unsigned index = 1;
     uint32_t threads = kn_waves(l->f) * 64;
 
@@ -167,7 +167,8 @@ kernel_attributes(struct lower *l)
     string_attr(l, "amdgpu-flat-work-group-size", size);
     string_attr(l, "uniform-work-group-size", "true");
     /* At least two waves a SIMD: 256 registers each, none of them AGPRs. */
-    string_attr(l, "amdgpu-waves-per-eu", "2");
+    snprintf(simd, sizeof simd, "%u", l->f->shape.simd ? l->f->shape.simd : 2);
+    string_attr(l, "amdgpu-waves-per-eu", simd);
     string_attr(l, "amdgpu-agpr-alloc", "0,0");
     if (six_bits(l->f))
         string_attr(l, "target-features", "-load-store-opt");

@@ -210,12 +210,27 @@ codes_in_place(struct lower *l, const struct kn_ins *i)
     return high_halves(l, half[0], half[1]);
 }
 
+static void
+sixes_of_halves(struct lower *l, const struct kn_ins *i)
+{
+    LLVMValueRef scale = low_arg(l, i, 1, LLVMFloatTypeInContext(l->ctx));
+
+    low_set(l, i, low_intrinsic(l, &(struct low_call){
+        i->attr[KN_A_elem] == KN_T_fp6 ? "llvm.amdgcn.cvt.scalef32.pk32.fp6.f16"
+                                       : "llvm.amdgcn.cvt.scalef32.pk32.bf6.f16",
+        { NULL }, 0, { low_get(l, i, 0), scale }, 2 }));
+}
+
 /* Even elements are of one vector, those between of another. */
 void
 lower_cvt6(struct lower *l, const struct kn_ins *i)
 {
     LLVMValueRef x = low_get(l, i, 0), at[2][16], half[2];
 
+    if (i->arg[1]) {
+        sixes_of_halves(l, i);
+        return;
+    }
     for (int e = 0; e < 32; e++)
         at[e % 2][e / 2] = low_i32(l, e);
     for (int h = 0; h < 2; h++)

@@ -444,13 +444,19 @@ lower_prio(struct lower *l, const struct kn_ins *i)
 }
 
 /* sched.barrier holds machine instructions; the fence holds LLVM IR, which
- * would sink a load past a branch on whose other side it is unused. */
+ * would sink a load past a branch on whose other side it is unused. An empty
+ * statement that may write memory holds loads alone, past a branch too. */
 void
 lower_sched(struct lower *l, const struct kn_ins *i)
 {
-    (void)i;
+    LLVMTypeRef none = LLVMFunctionType(l->nothing, NULL, 0, 0);
+
     LLVMBuildFence(l->b, LLVMAtomicOrderingAcquireRelease, 1, "");
-    call_imm(l, "llvm.amdgcn.sched.barrier", l->i32, 0);
+    if (i && i->attr[KN_A_going])
+        LLVMBuildCall2(l->b, none, LLVMGetInlineAsm(none, "", 0, "~{memory}", 9, 1, 0,
+                                                    LLVMInlineAsmDialectATT, 0), NULL, 0, "");
+    else
+        call_imm(l, "llvm.amdgcn.sched.barrier", l->i32, 0);
 }
 
 /* 24 wait states, that nothing behind them goes before; the longest that a

@@ -111,7 +111,10 @@ dist_halves(struct dist *d, const struct dist_halves *x, kn_ref mag[4])
         mag[h] = dist_ic(d, KN_OP_and, dist_slice(d, x->pairs, h), 0x7fff7fff);
     enlarge(d, x->amax, byte, mag);
     base = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_shl, byte, 7), -(near << 7));
-    base = dist_perm(d, base, base, 0x01000100);
+    base = dist_as(d, KN_T_f16, 2, base); /* whose lower half operations of two take twice */
+    base = dist_op(d, KN_OP_slice, dist_vec(KN_T_f16, 1), base, 0);
+    base = dist_op(d, KN_OP_splat, dist_vec(KN_T_f16, 2), base, 0);
+    base = dist_as(d, KN_T_i32, 1, base);
     minus = minus_of(d, byte, near);
     for (int h = 0; h < 4; h++) {
         mag[h] = lowered(d, mag[h], base, minus);

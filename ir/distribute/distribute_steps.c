@@ -78,6 +78,13 @@ carried(struct dist *d, const struct drawn *t, kn_ref mag, kn_ref byte)
     return dist_i2(d, KN_OP_add, t->bits == 3 ? dist_ic(d, KN_OP_shl, mag, 1) : mag, byte);
 }
 
+/* Bytes of columns 2h and 2h + 1. */
+static kn_ref
+halves_of(struct dist *d, const kn_ref word[2], int h)
+{
+    return dist_perm(d, word[h / 2], word[h / 2], h % 2 ? 0x0c030c02 : 0x0c010c00);
+}
+
 /* Upper bytes of four halves. */
 static kn_ref
 uppers(struct dist *d, const kn_ref pair[2])
@@ -109,6 +116,32 @@ converted(struct dist *d, const struct kn_ins *i, const kn_ref word[2])
     dist_cat_to(d, i->dst, out, 2);
 }
 
+/* The number of a code of 6 bits, with its sign: what is below its last bit, 7 bits or 8,
+ * and as many of a byte have a carry. */
+static kn_ref
+number(struct dist *d, const struct drawn *t, kn_ref mag, kn_ref pair, kn_ref byte)
+{
+    int64_t upper = 0xffff & -(1 << (10 - t->bits));
+
+    mag = dist_i2(d, KN_OP_or, dist_ic(d, KN_OP_and, pair, 0x80008000), mag);
+    mag = dist_ic(d, KN_OP_and, dist_i2(d, KN_OP_add, mag, byte), upper << 16 | upper);
+    mag = dist_op(d, KN_OP_held, kn_vf32, dist_as(d, KN_T_f32, 1, mag), 0);
+    return dist_as(d, KN_T_i32, 1, mag);
+}
+
+static void
+to_numbers(struct dist *d, const struct kn_ins *i, const struct drawn *t, kn_ref word[2])
+{
+    kn_ref pair[4], mag[4];
+
+    operands(d, i, t, pair, mag);
+    for (int h = 0; h < 2 && t->bits == 3; h++)
+        word[h] = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, word[h], 1), 0x7f7f7f7f);
+    for (int h = 0; h < 4; h++)
+        mag[h] = number(d, t, mag[h], pair[h], halves_of(d, word, h));
+    dist_move(d, i->dst, dist_as(d, KN_T_f16, 8, dist_cat(d, mag, 4)));
+}
+
 kiln_status
 expand_drawn(struct dist *d, const struct kn_ins *i)
 {
@@ -122,13 +155,15 @@ expand_drawn(struct dist *d, const struct kn_ins *i)
         converted(d, i, word);
         return KILN_OK;
     }
+    if (kn_val(d->in, i->dst)->type.elem == KN_T_f16) {
+        to_numbers(d, i, &t, word);
+        return KILN_OK;
+    }
     operands(d, i, &t, pair, mag);
     for (int h = 0; h < 4; h++) {
-        kn_ref w = word[h / 2];
-
         if (t.nan || i->attr[KN_A_sat])
             mag[h] = dist_pair_op(d, KN_OP_umin, mag[h], dist_number(d, most << 16 | most));
-        mag[h] = carried(d, &t, mag[h], dist_perm(d, w, w, h % 2 ? 0x0c030c02 : 0x0c010c00));
+        mag[h] = carried(d, &t, mag[h], halves_of(d, word, h));
     }
     for (int h = 0; h < 4; h += 2)
         out[h / 2] = elem == KN_T_fp4 ? dist_four_codes(d, mag + h, pair + h)

@@ -186,10 +186,10 @@ kn_verify_sixes(const struct kn_fn *f, const struct kn_ins *i)
     int32_t e = i->attr[KN_A_elem];
     struct kn_type x;
 
-    KN_TRY(need_registers(f, i, 0, 1));
+    KN_TRY(need_registers(f, i, 0, i->arg[1] ? 2 : 1));
     x = type_of(f, i->arg[0]);
-    if (x.elem != KN_T_f32 || x.n != 32)
-        return FAIL(f, i->at, "cvt.6 takes v.f32x32");
+    if (x.n != 32 || x.elem != (i->arg[1] ? KN_T_f16 : KN_T_f32))
+        return FAIL(f, i->at, "cvt.6 takes v.f32x32, or v.f16x32 and v.f32");
     if ((e != KN_T_fp6 && e != KN_T_bf6) || !kn_targets[f->target].scaled)
         return FAIL(f, i->at, "cvt.6 needs elem=fp6 or bf6, on gfx950");
     x = type_of(f, i->dst);

@@ -348,8 +348,11 @@ check_drawn(const struct kn_fn *f, const struct kn_ins *i)
     pairs = from.elem == KN_T_i32 && from.n == 4 && i->arg[5];
     if (!pairs && (from.elem != KN_T_f32 || from.n != 8 || i->arg[4]))
         return FAIL(f, i->at, "random.codes takes v.f32x8, or v.i32x4 and two of v.i32 more");
+    if (t.elem == KN_T_f16 && t.n == 8 && t.lane && kn_elems[i->attr[KN_A_elem]].bits == 6)
+        return KILN_OK;
     return t.elem == KN_T_i32 && t.n == 2 && t.lane
-           ? KILN_OK : FAIL(f, i->at, "the result of random.codes is v.i32x2");
+           ? KILN_OK : FAIL(f, i->at, "the result of random.codes is v.i32x2, or of 6 bits "
+                                      "v.f16x8");
 }
 
 static kiln_status

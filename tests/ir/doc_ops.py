@@ -83,7 +83,8 @@ SENTENCES = {
                     "row, column and seed, or of bf16 in four dwords with a scale's byte and "
                     "f32 bits of what it was made of behind; f32 for a MX type is moved to "
                     "exponents where the smallest normal number of `elem=` is f16's; codes of "
-                    "6 bits have a byte each, those of 4 are one dword; several operations",
+                    "6 bits have a byte each, or are v.f16x8, numbers whose smallest normal one is f16's; "
+                    "those of 4 are one dword; several operations",
     "at.random": "a float, or four of columns from a multiple of four on, which nearest "
                  "makes what the definition rounds them to at random in `elem=`: then "
                  "row, column, seed; several operations",
@@ -125,7 +126,7 @@ SENTENCES = {
                "one behind from here on",
     "rejoin": "the first half executes one barrier more: all are level again",
     "prio": "priority of the wave",
-    "sched": "the back end moves nothing across",
+    "sched": "the back end moves nothing across; `going=1`: it moves no loads",
     "enter": "a tile begins: wave and lane numbers anew",
     "view": "where an LDS tile is filled from: tile, pointer, first outer "
             "index, their number, length along K, row pitch in bytes; then "
@@ -254,7 +255,8 @@ SENTENCES = {
     "quad.max": "largest of the four lanes that share `l % 16`",
     "cvt.mx": "four codes in the low bits: numbers over a scale, nearest even "
               "(`parts=3`: eight of fp4, in registers that numbers were in)",
-    "cvt.6": "32 codes of 6 bits of v.f32x32, nearest even, beside each other; on gfx950",
+    "cvt.6": "32 codes of 6 bits of v.f32x32, or of v.f16x32 over a scale, nearest even, beside each "
+             "other; on gfx950",
     "cvt.sr": "eight codes of fp4 on gfx950: bf16 numbers over a scale, each up as a byte of "
               "v.i32x2 says ([quant.md](quant.md#stochastic-rounding))",
     "abs.max": "largest magnitude of the elements and the second; `mode=1`: a "

@@ -176,14 +176,15 @@ test_random(void **state)
 }
 
 static void
-run_all(const struct suite *s, const char *const *all, uint32_t n)
+run_all(const struct suite *s, const char *scale, const char *const *all, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct kn_ctx c;
         struct kn_buf line = { .c = &c };
 
         kn_ctx_init(&c, NULL, NULL);
-        kn_putf(&line, "kilnc run quant --device sim:%s --out-scale row %s", s->target, all[i]);
+        kn_putf(&line, "kilnc run quant --device sim:%s --out-scale %s %s", s->target, scale,
+                all[i]);
         if (run_line(&c, line.s))
             fail_msg("%s: %s", all[i], c.err.text);
         kn_ctx_free(&c);
@@ -199,7 +200,7 @@ test_gate_and_up(void **state)
         "--a f32 --out bf8 --hadamard 16 --act silu -m 32 -k 64 --transpose",
         "--a f32 --out bf8 --hadamard 16 --act silu -m 32 -k 64 --dual" };
 
-    run_all(*state, all, 2);
+    run_all(*state, "row", all, 2);
 }
 
 /* Workgroups that share columns: some find the others' largest in the workspace, and
@@ -220,7 +221,7 @@ test_shared(void **state)
         "--a f32 --out i8 -m 1400 -k 8200 --act silu --amax --tile 32x512x2048 --dual",
         "--a bf16 --out fp8 -m 1408 -k 72 --tile 64x1280x1 --transpose" };
 
-    run_all(*state, all, sizeof all / sizeof *all);
+    run_all(*state, "row", all, sizeof all / sizeof *all);
 }
 
 /* Such workgroups that keep what they loaded until they know its scales: strips one after
@@ -242,7 +243,24 @@ test_kept(void **state)
         "--a bf16 --out i8 -m 1400 -k 200 --tile 128x256x512 --dual",
         "--a f32 --out fp8 -m 1400 -k 136 --amax --tile 64x896x512 --dual --wg 0,30" };
 
-    run_all(*state, all, sizeof all / sizeof *all);
+    run_all(*state, "row", all, sizeof all / sizeof *all);
+}
+
+/* Both outputs of one reading, whose workgroups go on at the top of the next strip of columns:
+ * of which the last is not whole, nor is the last workgroup. */
+static void
+test_over_strips(void **state)
+{
+    static const char *const all[] = {
+        "--a bf16 --out mxfp4 --dual --round stochastic -m 1400 -k 328 --tile 64x512x1",
+        "--a bf16 --out mxfp4 --dual --round stochastic -m 1400 -k 328 --tile 64x512x1 --wg 2,5",
+        "--a bf16 --out mxfp6 --dual --round stochastic -m 1152 -k 320 --tile 64x896x1",
+        "--a f16 --out mxfp4 --dual --hadamard 32 --amax -m 1408 -k 160 --tile 64x256x1",
+        "--a f32 --out mxbf6 --dual -m 264 -k 520 --tile 64x640x1",
+        "--a bf16 --out mxfp6 --dual --act silu -m 136 -k 712 --tile 64x2048x1",
+        "--a bf16 --out mxbf6 --dual --ldc2 1440 --ldsa2 60 -m 1400 -k 200 --tile 64x384x1" };
+
+    run_all(*state, "mx32", all, sizeof all / sizeof *all);
 }
 
 /* Three steps, whose number is a product's third slot of LDS elsewhere. */
@@ -253,7 +271,7 @@ test_three_steps(void **state)
         "--a bf16 --out fp8 -m 5 -k 1536", "--a f16 --out i8 -m 2 -k 5120",
         "--a f16 --out bf8 -m 24 -k 4104 --dual", "--a bf16 --out fp8 -m 9 -k 5001 --lda 5003" };
 
-    run_all(*state, all, sizeof all / sizeof *all);
+    run_all(*state, "row", all, sizeof all / sizeof *all);
 }
 
 /* Rows one after another, by as many as have addresses (five were refused). */
@@ -265,7 +283,7 @@ test_in_turn(void **state)
         "--a f16 --out i8 -m 5000 -k 7168 --act silu --amax --wg 0,3",
         "--a bf16 --out fp8 -m 1500 -k 4104 --act silu --wg 0,180" };
 
-    run_all(*state, all, sizeof all / sizeof *all);
+    run_all(*state, "row", all, sizeof all / sizeof *all);
 }
 
 /* ---- the judge ---- */
@@ -306,6 +324,7 @@ main(int argc, char **argv)
         { "gate and up of f32 transposed", test_gate_and_up, NULL, NULL, &s },
         { "columns that workgroups share", test_shared, NULL, NULL, &s },
         { "strips that they keep", test_kept, NULL, NULL, &s },
+        { "panels of several strips", test_over_strips, NULL, NULL, &s },
         { "rows of three steps", test_three_steps, NULL, NULL, &s },
         { "rows one after another", test_in_turn, NULL, NULL, &s },
         { "a wrong code and a wrong scale are found", test_judge, NULL, NULL,

@@ -79,8 +79,8 @@ digests_free(struct digests *s)
 /* A field more belongs into the digest, and into test_order.c. */
 _Static_assert(offsetof(struct kn_lds, swz_t) == 104 &&
                sizeof(struct kn_lds) == 112 &&
-               offsetof(struct kn_shape, tb) == 29 &&
-               sizeof(struct kn_shape) == 32 &&
+               offsetof(struct kn_shape, tb) == 33 &&
+               sizeof(struct kn_shape) == 36 &&
                offsetof(struct kn_val, at) == 24 &&
                sizeof(struct kn_val) == 48 &&
                offsetof(struct kn_const, is_float) == 16 &&
@@ -127,7 +127,7 @@ kernel_digest(const struct kn_fn *f)
     const struct kn_shape *s = &f->shape;
     const uint32_t words[] = {
         f->level, f->target, s->bm, s->bn, s->bk, s->wm, s->wn,
-        (uint32_t)s->mfma, s->block, s->ta, s->tb, (uint32_t)f->nval,
+        (uint32_t)s->mfma, s->block, s->simd, s->ta, s->tb, (uint32_t)f->nval,
         (uint32_t)f->nconst, (uint32_t)f->nlds, (uint32_t)f->nins,
     };
     uint64_t h = values_digest(f, mix_words(0, words, sizeof words /

@@ -388,6 +388,7 @@ all_of_a_kernel_is_in_its_digest(void **state)
     TELL(f, f->shape.wn);
     TELL(f, f->shape.mfma);
     TELL(f, f->shape.block);
+    TELL(f, f->shape.simd);
     TELL(f, f->shape.ta);
     TELL(f, f->shape.tb);
     for (size_t i = 0; i < f->nlds; i++)

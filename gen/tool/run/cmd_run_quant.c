@@ -299,7 +299,7 @@ check_padding(struct run *r)
 }
 
 static kiln_status
-check_tile(struct run *r, uint64_t id)
+check_rows(struct run *r, uint64_t id)
 {
     const struct kn_rect t = kn_quant_tile(&r->p, &r->g.cfg, r->o->turned, id);
     int64_t left = columns_of(r) - t.n0, n = left < t.cols ? left : t.cols;
@@ -315,6 +315,16 @@ check_tile(struct run *r, uint64_t id)
         kn_ctx_free(&own);
         KN_TRY(s);
     }
+    return KILN_OK;
+}
+
+static kiln_status
+check_tile(struct run *r, uint64_t id)
+{
+    uint32_t parts = kn_quant_parts(&r->p, &r->g.cfg);
+
+    for (uint32_t i = 0; i < parts; i++)
+        KN_TRY(check_rows(r, id * parts + i));
     return KILN_OK;
 }
 

@@ -312,8 +312,10 @@ struct kn_quant_row {
 /* Counts what is wrong; of a wrong scale the first element of its block. */
 void kn_quant_check(const struct kn_quant_row *r, struct kn_ref_check *k);
 
-/* quant_tiles.c - what a workgroup has of an output, rows from m on and elements from n
- * on; and to those that were asked for, those that share their rows with them. */
+/* quant_tiles.c - in how many parts a workgroup has an output; which a part is, rows from m on
+ * and elements from n on, counted through all workgroups; and to those that were asked for,
+ * those that share their rows with them. */
+uint32_t kn_quant_parts(const kiln_problem *p, const struct kn_config *g);
 struct kn_rect kn_quant_tile(const kiln_problem *p, const struct kn_config *g, bool turned,
                              uint64_t id);
 kiln_status kn_quant_select(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g,
