@@ -262,6 +262,18 @@ const struct kn_score *kn_score_apart(const kiln_problem *p, const struct kn_con
 
 /* The score by that row; 0: none. */
 double kn_score_known(const kiln_problem *p, const struct kn_config *g);
+/* unscored.c: two MX types that are multiplied product by product, of gfx942; and their rows of
+ * one slot with room for several workgroups (tests/timing/scores.c). */
+bool kn_multiplies_blocks(const kiln_problem *p);
+bool kn_converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk);
+/* Whether scores say nothing of a row in the place of g, of its other rows alone, of g; and
+ * whether a row is taken for its score alone where g has none. */
+bool kn_score_unknown(const kiln_problem *p, const struct kn_score *s,
+                      const struct kn_config *g);
+bool kn_other_rows_unknown(const kiln_problem *p, const struct kn_score *s);
+bool kn_waits_for_scales(const kiln_problem *p, const struct kn_config *g);
+bool kn_beats_unscored(const kiln_problem *p, const struct kn_score *s,
+                       const struct kn_config *g);
 /* Whether waves of rows wider than a tile had better meet than leave codes to the last. */
 bool kn_score_meets(const kiln_problem *p, const struct kn_config *g,
                     const struct kn_score *s);

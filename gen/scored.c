@@ -8,8 +8,8 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
-enum { SHORT = 8, LONG = 128 }; /* K tiles */
+enum { SMALL = 16 * 32, MANY = 8, LARGE = 128 * 128, LARGEST = 192 * 256 };
+enum { LONG = 128 };         /* K tiles */
 enum { FEW = 16 };           /* rows of a group */
 
 /* Several workgroups of a compute unit, or shares of few rows although tiles
@@ -50,20 +50,6 @@ reloads_scales(const kiln_problem *p, const struct kn_config *g)
            !kn_scale_batch(p, g);
 }
 
-/* Two MX types that are converted and multiplied product by product: of gfx942. */
-static bool
-converts(const kiln_problem *p)
-{
-    return kn_dequant(p) && kn_type_mx[p->a];
-}
-
-/* Their rows of one slot with room for several workgroups (tests/timing/scores.c). */
-static bool
-converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
-{
-    return converts(p) && stages == 1 && bk == 64;
-}
-
 /* Of a loop of fewer than four K tiles, of which scores say least: most of groups, and where a
  * deeper K tile ends behind K, the choice's before it or as well; more of `4-wave` in place of
  * another loop, most of one K tile transposed at any byte; of many rounds, or nn, tn (measured). */
@@ -75,7 +61,7 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
     bool empty = (p->k - 1) % g->bk + 1 < g->bk / 2; /* most of the last K tile */
     bool odd = kn_class_is_odd(kn_class_of(p)) || g->domain.vec < 4;
 
-    if (converts(p))
+    if (kn_multiplies_blocks(p))
         return 1.05;
     if (kn_family_of(p)->ragged || (!new && (deeper || empty || kn_type_bits[p->a] > 16)) ||
         (g->domain.ktail && (!from->domain.ktail || deeper)))
@@ -151,129 +137,6 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (g->split_k > 1 && (g->bm * g->bn <= SMALL || g->split_k > MANY))
         return 1.05;
     return g->bm * g->bn < SMALL ? 1.03 : 1;
-}
-
-/* Half of it and more has no columns of the output, and it is larger than the
- * choice that has them: one K tile's score is a part of what such launches take. */
-static bool
-mostly_empty(const kiln_problem *p, const struct kn_score *s,
-             const struct kn_config *g)
-{
-    return s->bn > 2 * ((kn_b_columns(p) + 15) / 16 * 16) && s->bm >= g->bm &&
-           s->bn >= g->bn && s->bm * s->bn > g->bm * g->bn;
-}
-
-/* `4-wave` tiles of other rows than 128 and 256: of fewer than four K tiles; small ones of
- * many rounds, or of which half and more has no rows of the output. */
-static bool
-other_rows_unknown(const kiln_problem *p, const struct kn_score *s)
-{
-    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
-    bool small = s->bm * s->bn < LARGE;
-
-    if (!kn_schedules[s->schedule].asm_only || s->bm % 128 == 0)
-        return false;
-    return p->k < 4 * (int64_t)s->bk || (s->bm < 128 && 2 * p->m <= s->bm * many) ||
-           (small && kn_tiles_of(p, s->bm, s->bn) > 4 * (uint64_t)kn_cus(p));
-}
-
-/* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too; of
- * 4 bits, whose K tile is long, where rows begin at lines as well, but for tiles so wide
- * that they are one round. */
-static bool
-loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
-{
-    bool four = kn_type_bits[p->a] == 4 && kn_type_bits[p->b] == 4;
-    bool round = s->bn > 256 && kn_tiles_of(p, s->bm, s->bn) <= kn_cus(p);
-    bool brief = four && !round && !kn_schedules[g->schedule].asm_only &&
-                 3 * p->k < 2 * (int64_t)s->bk;
-
-    return p->scale == KILN_SCALE_MX32 && kn_schedules[s->schedule].asm_only &&
-           (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk));
-}
-
-/* Groups whose last tiles, of some rows, are much of what they have; or several of some K,
- * of which one with most of it would leave most compute units idle. */
-static bool
-few_tiles(const kiln_problem *p, const struct kn_score *s)
-{
-    char ragged = kn_family_of(p)->ragged;
-
-    return (ragged == 'k' && p->groups > 2 &&
-            2 * kn_tiles_of(p, s->bm, s->bn) < kn_cus(p) * (uint64_t)p->groups) ||
-           (ragged == 'm' && p->m < 4 * (int64_t)s->bm * p->groups);
-}
-
-/* Rows so long (bytes) that the L2 does not keep the other half of their lines, in tiles that load
- * much of them for a product. */
-static bool
-long_rows(const kiln_problem *p, const struct kn_score *s)
-{
-    return kn_family_of(p)->ragged != 'k' && s->bm * s->bn < LARGEST &&
-           p->k * kn_type_bits[p->a] / 8 > LONG_ROWS;
-}
-
-/* Operands that are widened as they are read, down K, where rows along K were measured:
- * large tiles of eight waves wait for that. */
-static bool
-widens_down(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
-{
-    return s->layout != kn_score_layout(p) && s->bm * s->bn > 128 * 128 &&
-           kn_elems[kn_shape_of(p, g).ta].bits > kn_type_bits[p->a];
-}
-
-/* Tiles of 256 K in one slot that 8-bit operands beside 6-bit ones, with which rows were
- * measured, leave no room for. */
-static bool
-wider_than_six(const kiln_problem *p, const struct kn_score *s)
-{
-    return s->class == KN_CLASS_UD66 && s->stages == 1 && s->bk == 256 &&
-           s->bm * s->bn > LARGEST && (kn_type_bits[p->a] > 6 || kn_type_bits[p->b] > 6);
-}
-
-/* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
- * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored
- * an element a lane; a loop straight from memory where K is long; one slot of half a line
- * of such groups, or of long rows. */
-static bool
-unknown(const kiln_problem *p, const struct kn_score *s,
-        const struct kn_config *g)
-{
-    return mostly_empty(p, s, g) || other_rows_unknown(p, s) || widens_down(p, s, g) ||
-           (kn_family_of(p)->ragged == 'k' && kn_stores_singly(p, g) &&
-            p->k < 4 * (int64_t)g->bk * p->groups) ||
-           (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
-            p->k > SHORT * (int64_t)s->bk) ||
-           loads_ahead(p, s, g) || wider_than_six(p, s) ||
-           (converts_in_one_slot(p, s->stages, s->bk) &&
-            (few_tiles(p, s) || long_rows(p, s))) ||
-           (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
-            ((!s->walks && s->bm > g->bm && few_tiles(p, s)) ||
-             (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
-}
-
-/* `4-wave` of 4-bit MX types whose K is two thirds of a K tile and less, in no more than two
- * rounds: their scales are loaded whole in front of the loop, which scores say too little of. */
-static bool
-waits_for_scales(const kiln_problem *p, const struct kn_config *g)
-{
-    return kn_class_of(p) == KN_CLASS_MX44 && !kn_family_of(p)->ragged &&
-           kn_schedules[g->schedule].asm_only && 3 * p->k < 2 * (int64_t)g->bk &&
-           kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)kn_cus(p);
-}
-
-/* What is taken for its score in the place of a tile that has none: `4-wave` of a whole K tile
- * and more for a large one of another loop, of which a launch takes 0.58 to 1.08 of the time;
- * another loop for `4-wave` that waits for scales. */
-static bool
-beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
-{
-    int64_t many = kn_family_of(p)->ragged == 'k' && p->groups ? p->groups : 1;
-    bool four = kn_schedules[s->schedule].asm_only;
-
-    if (waits_for_scales(p, g))
-        return !four;
-    return four && !kn_schedules[g->schedule].asm_only && p->k >= many * s->bk;
 }
 
 /* Scores are of sizes that are known, and choose where nothing of a form was asked
@@ -367,7 +230,7 @@ may_share(const kiln_problem *p, const struct kn_config *g, uint32_t n)
     if (ragged == 'm')
         most += ((uint64_t)p->groups + 1) * ((kn_b_columns(p) + g->bn - 1) / g->bn);
     return n < 2 || (adds_up_soon(p, g, n) &&
-                     (g->bm * g->bn < LARGEST || !converts_in_one_slot(p, g->stages, g->bk)) &&
+                     (g->bm * g->bn < LARGEST || !kn_converts_in_one_slot(p, g->stages, g->bk)) &&
                      k >= 2 * (int64_t)n * g->bk && k >= (int64_t)n * kn_share_k(p, g) &&
                      many * n <= 4 * kn_cus(p) &&
                      most * g->wm * g->wn <= KN_COUNTERS);
@@ -539,7 +402,7 @@ static void
 divide_last(struct kn_ctx *c, const kiln_problem *p, const struct kn_score *s,
             struct kn_config try, struct best *b)
 {
-    if (s->walks || !kn_schedules[s->schedule].asm_only || other_rows_unknown(p, s) ||
+    if (s->walks || !kn_schedules[s->schedule].asm_only || kn_other_rows_unknown(p, s) ||
         !take_score(p, s, &try))
         return;
     try.split_after = kn_cus(p) * s->residents;
@@ -584,14 +447,15 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
 
     if (!may_score(p, given))
         return false;
-    row = waits_for_scales(p, g) ? NULL : kn_score_row(p, g);
+    row = kn_waits_for_scales(p, g) ? NULL : kn_score_row(p, g);
     if (!n || (!row && s->layout != kn_score_layout(p)))
         return false;
     b = best_of(p, row, &from, 0);
     for (; n--; s++) {
         struct kn_config try = *given;
 
-        if ((row || beats_unscored(p, s, g)) && !unknown(p, s, g) && take_score(p, s, &try))
+        if ((row || kn_beats_unscored(p, s, g)) && !kn_score_unknown(p, s, g) &&
+            take_score(p, s, &try))
             compare_copies(c, p, s, (const struct kn_config *[]){ given, &try }, &b);
     }
     if (b.rank > 0)

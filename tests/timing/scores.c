@@ -362,7 +362,7 @@ put_chip(kiln_target t)
 
 /* MX types that are converted on gfx942: one slot of half as much K leaves room for
  * another workgroup, which multiplies while this one converts, or for a tile of
- * which less is converted for a product. */
+ * which less is converted for a product; small tiles in three, for a short K. */
 static void
 try_one_slot(struct bench *b)
 {

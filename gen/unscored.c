@@ -1,0 +1,146 @@
+/* unscored.c - what the rows of scores.def say nothing of, or too little (docs/choosing.md). */
+#include "choose.h"
+
+#include "forms.h"
+#include "instantiate.h"
+
+enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
+enum { SHORT = 8, HALVES = 16 }; /* K tiles */
+
+/* Two MX types that are converted and multiplied product by product: of gfx942. */
+bool
+kn_multiplies_blocks(const kiln_problem *p)
+{
+    return kn_dequant(p) && kn_type_mx[p->a];
+}
+
+/* Their rows of one slot with room for several workgroups (tests/timing/scores.c). */
+bool
+kn_converts_in_one_slot(const kiln_problem *p, uint32_t stages, uint32_t bk)
+{
+    return kn_multiplies_blocks(p) && stages == 1 && bk == 64;
+}
+
+/* Half of it and more has no columns of the output, and it is larger than the
+ * choice that has them: one K tile's score is a part of what such launches take. */
+static bool
+mostly_empty(const kiln_problem *p, const struct kn_score *s,
+             const struct kn_config *g)
+{
+    return s->bn > 2 * ((kn_b_columns(p) + 15) / 16 * 16) && s->bm >= g->bm &&
+           s->bn >= g->bn && s->bm * s->bn > g->bm * g->bn;
+}
+
+/* `4-wave` tiles of other rows than 128 and 256: of fewer than four K tiles; small ones of
+ * many rounds, or of which half and more has no rows of the output. */
+bool
+kn_other_rows_unknown(const kiln_problem *p, const struct kn_score *s)
+{
+    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
+    bool small = s->bm * s->bn < LARGE;
+
+    if (!kn_schedules[s->schedule].asm_only || s->bm % 128 == 0)
+        return false;
+    return p->k < 4 * (int64_t)s->bk || (s->bm < 128 && 2 * p->m <= s->bm * many) ||
+           (small && kn_tiles_of(p, s->bm, s->bn) > 4 * (uint64_t)kn_cus(p));
+}
+
+/* Batches of MX scales are loaded whole in front of the loop, of a K of hardly a tile too; of
+ * 4 bits, whose K tile is long, where rows begin at lines as well, but for tiles so wide
+ * that they are one round. */
+static bool
+loads_ahead(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
+    bool four = kn_type_bits[p->a] == 4 && kn_type_bits[p->b] == 4;
+    bool round = s->bn > 256 && kn_tiles_of(p, s->bm, s->bn) <= kn_cus(p);
+    bool brief = four && !round && !kn_schedules[g->schedule].asm_only &&
+                 3 * p->k < 2 * (int64_t)s->bk;
+
+    return p->scale == KILN_SCALE_MX32 && kn_schedules[s->schedule].asm_only &&
+           (brief || (kn_class_is_odd(s->class) && p->k < 2 * (int64_t)s->bk));
+}
+
+/* Groups whose last tiles, of some rows, are much of what they have; or several of some K,
+ * of which one with most of it would leave most compute units idle. */
+static bool
+few_tiles(const kiln_problem *p, const struct kn_score *s)
+{
+    char ragged = kn_family_of(p)->ragged;
+
+    return (ragged == 'k' && p->groups > 2 &&
+            2 * kn_tiles_of(p, s->bm, s->bn) < kn_cus(p) * (uint64_t)p->groups) ||
+           (ragged == 'm' && p->m < 4 * (int64_t)s->bm * p->groups);
+}
+
+/* Rows so long (bytes) that the L2 does not keep the other half of their lines, in tiles that load
+ * much of them for a product. */
+static bool
+long_rows(const kiln_problem *p, const struct kn_score *s)
+{
+    return kn_family_of(p)->ragged != 'k' && s->bm * s->bn < LARGEST &&
+           p->k * kn_type_bits[p->a] / 8 > LONG_ROWS;
+}
+
+/* Operands that are widened as they are read, down K, where rows along K were measured:
+ * large tiles of eight waves wait for that. */
+static bool
+widens_down(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
+    return s->layout != kn_score_layout(p) && s->bm * s->bn > 128 * 128 &&
+           kn_elems[kn_shape_of(p, g).ta].bits > kn_type_bits[p->a];
+}
+
+/* Tiles of 256 K in one slot that 8-bit operands beside 6-bit ones, with which rows were
+ * measured, leave no room for. */
+static bool
+wider_than_six(const kiln_problem *p, const struct kn_score *s)
+{
+    return s->class == KN_CLASS_UD66 && s->stages == 1 && s->bk == 256 &&
+           s->bm * s->bn > LARGEST && (kn_type_bits[p->a] > 6 || kn_type_bits[p->b] > 6);
+}
+
+/* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
+ * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored an
+ * element a lane; a loop straight from memory where K is long, or slots of half a line from
+ * 64x64 on, which crowd; one slot of half a line of such groups, or of long rows. */
+bool
+kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
+    return mostly_empty(p, s, g) || kn_other_rows_unknown(p, s) || widens_down(p, s, g) ||
+           (kn_family_of(p)->ragged == 'k' && kn_stores_singly(p, g) &&
+            p->k < 4 * (int64_t)g->bk * p->groups) ||
+           (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
+            p->k > SHORT * (int64_t)s->bk) ||
+           loads_ahead(p, s, g) || wider_than_six(p, s) ||
+           (kn_multiplies_blocks(p) && s->bk == 64 && s->stages > 1 && s->bm * s->bn >= 64 * 64 &&
+            p->k > HALVES * (int64_t)s->bk) ||
+           (kn_converts_in_one_slot(p, s->stages, s->bk) &&
+            (few_tiles(p, s) || long_rows(p, s))) ||
+           (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
+            ((!s->walks && s->bm > g->bm && few_tiles(p, s)) ||
+             (kn_schedules[s->schedule].asm_only && s->wm * s->wn > 4)));
+}
+
+/* `4-wave` of 4-bit MX types whose K is two thirds of a K tile and less, in no more than two
+ * rounds: their scales are loaded whole in front of the loop, which scores say too little of. */
+bool
+kn_waits_for_scales(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_class_of(p) == KN_CLASS_MX44 && !kn_family_of(p)->ragged &&
+           kn_schedules[g->schedule].asm_only && 3 * p->k < 2 * (int64_t)g->bk &&
+           kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)kn_cus(p);
+}
+
+/* What is taken for its score in the place of a tile that has none: `4-wave` of a whole K tile
+ * and more for a large one of another loop, of which a launch takes 0.58 to 1.08 of the time;
+ * another loop for `4-wave` that waits for scales. */
+bool
+kn_beats_unscored(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
+    int64_t many = kn_family_of(p)->ragged == 'k' && p->groups ? p->groups : 1;
+    bool four = kn_schedules[s->schedule].asm_only;
+
+    if (kn_waits_for_scales(p, g))
+        return !four;
+    return four && !kn_schedules[g->schedule].asm_only && p->k >= many * s->bk;
+}
