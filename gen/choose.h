@@ -227,6 +227,8 @@ bool kn_scored_by_lines(const kiln_problem *p);
 
 /* Rows of the class and layout of p's operands; none of class NONE. */
 size_t kn_scores_of(const kiln_problem *p, const struct kn_score **first);
+/* And those of another class, by lines. */
+size_t kn_scores_beside(const kiln_problem *p, const struct kn_score **first);
 
 /* Microseconds of p by g, whose tile, loop and shares are decided, with the
  * clocks of s. An open M or N counts as a stated few sizes (score.c). */

@@ -168,6 +168,21 @@ kn_scores_of(const kiln_problem *p, const struct kn_score **first)
     return n ? n : rows_of(p, class, KILN_NT, first);
 }
 
+enum { TILE_K = 128 };       /* of lines that go through registers */
+
+/* 6 bits whose rows begin inside lines and end in a K tile, which nothing copies by lines to LDS
+ * directly, go through registers as those at dwords, of which nothing is shifted either. */
+size_t
+kn_scores_beside(const kiln_problem *p, const struct kn_score **first)
+{
+    bool ends = p->k % TILE_K && kn_class_of(p) == KN_CLASS_MX66 && !kn_shuffled(p);
+    size_t n = ends ? rows_of(p, KN_CLASS_UD66, KILN_NT, first) : 0;
+
+    for (; n && !(*first)->lines; n--)
+        ++*first;
+    return n;
+}
+
 enum likeness { SAME, OTHER_SLOTS, OTHER_WAVES };
 
 /* Waves that have whole output scales stand otherwise, as many of them. */
@@ -187,13 +202,17 @@ is_row(const kiln_problem *p, const struct kn_score *s,
 static const struct kn_score *
 row_among(const kiln_problem *p, const struct kn_config *g, bool lines)
 {
-    const struct kn_score *s;
-    size_t n = kn_scores_of(p, &s);
+    const struct kn_score *s, *beside;
+    size_t n = kn_scores_of(p, &s), more = lines ? kn_scores_beside(p, &beside) : 0;
 
-    for (int like = SAME; like <= OTHER_WAVES; like++)
+    for (int like = SAME; like <= OTHER_WAVES; like++) {
         for (size_t i = 0; i < n; i++)
             if (s[i].lines == lines && is_row(p, &s[i], g, (enum likeness)like))
                 return &s[i];
+        for (size_t i = 0; i < more; i++)
+            if (is_row(p, &beside[i], g, (enum likeness)like))
+                return &beside[i];
+    }
     return NULL;
 }
 

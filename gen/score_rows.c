@@ -208,7 +208,7 @@ broken_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_s
     if (!of_six_bits(p, s))
         return 1;
     if (kn_schedules[s->schedule].reads == KN_READS_TILE && g->domain.ktail)
-        return (kn_4wave_packed(p, g) ? 1.28 : 1.08) * more;
+        return (kn_4wave_packed(p, g) ? 1.07 : 0.92) * more;
     if (!kn_breaks_lines(p, g) || kn_line_ring(p, g) || s->stages < 3)
         return more;
     return (!kn_direct(p, g) ? 2.2 : g->stages == 2 ? 2.7 : 1.8) * more;
@@ -293,12 +293,13 @@ whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
 
 /* Lines that go through registers one by one: scores say least of small tiles, which end sooner
  * by K tiles, of 6 bits beside others, with which rows were not measured, and where one operand's
- * rows begin at lines. */
+ * rows begin at lines; of rows that another class measured. */
 double
 kn_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t bits = kn_type_bits[p->a] + kn_type_bits[p->b];
-    double others = (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) * (kn_lines_apart(p) < 2 ? 1.05 : 1);
+    double others = kn_class_of(p) == KN_CLASS_MX66 ? 1.15
+                  : (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) * (kn_lines_apart(p) < 2 ? 1.05 : 1);
 
     if (kn_direct(p, g) || !kn_shifts_lines(p, g))
         return turned_briefly(p, g) ? HUGE_VAL : 1;

@@ -436,6 +436,22 @@ prefer_divided(struct kn_ctx *c, const kiln_problem *p,
     return b.rank > 1;
 }
 
+static void
+compare_rows(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *given,
+             bool beside, struct best *b)
+{
+    const struct kn_score *s = NULL;
+    size_t n = beside ? kn_scores_beside(p, &s) : kn_scores_of(p, &s);
+
+    for (; n--; s++) {
+        struct kn_config try = *given;
+
+        if ((b->us < unknown_us || kn_beats_unscored(p, s, b->from)) &&
+            !kn_score_unknown(p, s, b->from) && take_score(p, s, &try))
+            compare_copies(c, p, s, (const struct kn_config *[]){ given, &try }, b);
+    }
+}
+
 bool
 kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
                  const struct kn_config *given, struct kn_config *g)
@@ -451,13 +467,8 @@ kn_prefer_scored(struct kn_ctx *c, const kiln_problem *p,
     if (!n || (!row && s->layout != kn_score_layout(p)))
         return false;
     b = best_of(p, row, &from, 0);
-    for (; n--; s++) {
-        struct kn_config try = *given;
-
-        if ((row || kn_beats_unscored(p, s, g)) && !kn_score_unknown(p, s, g) &&
-            take_score(p, s, &try))
-            compare_copies(c, p, s, (const struct kn_config *[]){ given, &try }, &b);
-    }
+    compare_rows(c, p, given, false, &b);
+    compare_rows(c, p, given, true, &b);
     if (b.rank > 0)
         *g = b.g;
     return prefer_divided(c, p, given, g) || b.rank > 0;
