@@ -6,6 +6,7 @@
 
 enum { LARGE = 128 * 128, LARGEST = 192 * 256, LONG_ROWS = 16384 };
 enum { SHORT = 8, HALVES = 16 }; /* K tiles */
+enum { LINE = 128 };         /* bytes */
 
 /* Two MX types that are converted and multiplied product by product: of gfx942. */
 bool
@@ -99,10 +100,25 @@ wider_than_six(const kiln_problem *p, const struct kn_score *s)
            s->bm * s->bn > LARGEST && (kn_type_bits[p->a] > 6 || kn_type_bits[p->b] > 6);
 }
 
+/* Slots of half a line of converted MX types: of less than a K tile, and of 32x32 tiles where
+ * four shares of smaller ones have a compute unit each, which end sooner; from 64x64 on of four
+ * K tiles, which one deeper is sooner than, and of many, which crowd. */
+static bool
+half_lines(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
+    uint32_t area = s->bm * s->bn, bits = kn_elems[kn_shape_of(p, g).ta].bits;
+    int64_t turns = (p->k + s->bk - 1) / s->bk;
+
+    return kn_multiplies_blocks(p) && s->bk * bits < 8 * LINE && s->stages > 1 &&
+           ((area >= 64 * 64 && (p->k > HALVES * (int64_t)s->bk || turns == 4)) ||
+            (area >= 32 * 32 && p->k < s->bk) ||
+            (area == 32 * 32 && 4 * kn_tiles_of(p, 16, 16) <= kn_cus(p)));
+}
+
 /* What scores say nothing of: mostly empty tiles; groups of few tiles in ones of more rows
  * than the choice has, or any in `4-wave` of eight waves, or of a short K that are stored an
- * element a lane; a loop straight from memory where K is long, or slots of half a line from
- * 64x64 on, which crowd; one slot of half a line of such groups, or of long rows. */
+ * element a lane; a loop straight from memory where K is long; one slot of half a line of such
+ * groups, or of long rows. */
 bool
 kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
 {
@@ -112,8 +128,7 @@ kn_score_unknown(const kiln_problem *p, const struct kn_score *s, const struct k
            (kn_schedules[s->schedule].reads == KN_READS_MEMORY &&
             p->k > SHORT * (int64_t)s->bk) ||
            loads_ahead(p, s, g) || wider_than_six(p, s) ||
-           (kn_multiplies_blocks(p) && s->bk == 64 && s->stages > 1 && s->bm * s->bn >= 64 * 64 &&
-            p->k > HALVES * (int64_t)s->bk) ||
+           half_lines(p, s, g) ||
            (kn_converts_in_one_slot(p, s->stages, s->bk) &&
             (few_tiles(p, s) || long_rows(p, s))) ||
            (kn_family_of(p)->ragged == 'm' && p->groups > 1 &&
