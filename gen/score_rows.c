@@ -298,8 +298,9 @@ double
 kn_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t bits = kn_type_bits[p->a] + kn_type_bits[p->b];
-    double others = kn_class_of(p) == KN_CLASS_MX66 ? 1.15
-                  : (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) * (kn_lines_apart(p) < 2 ? 1.05 : 1);
+    double others = (bits > 12 ? 1.2 : bits < 12 ? 1.1 : 1) *
+                    (kn_lines_apart(p) < 2 ? 1.05 : 1) *
+                    (kn_class_of(p) == KN_CLASS_MX66 ? 1.15 : 1);
 
     if (kn_direct(p, g) || !kn_shifts_lines(p, g))
         return turned_briefly(p, g) ? HUGE_VAL : 1;
