@@ -157,8 +157,8 @@ const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
     X(N44, "MX 4 x 4 bits, not folded", 2, UN44) X(E5, "MX with e5m2, as f16", 0, NONE) \
     X(W4, "16 bits x MX", 0, NONE) \
     X(WB, "bf16 x MX along K", 0, UWB) X(NV, "16 bits x nvfp4", 0, UNV) \
-    X(I4, "16 bits x i4", 0, NONE) X(AW, "16 bits x i4, AWQ", 0, NONE) \
-    X(GQ, "16 bits x i4, GPTQ", 0, NONE) \
+    X(I4, "16 bits x i4", 0, NONE) X(IT, "16 bits x i4, transposed scales", 0, NONE) \
+    X(AW, "16 bits x i4, AWQ", 0, NONE) X(GQ, "16 bits x i4, GPTQ", 0, NONE) \
     X(Q4, "16 bits quantised x MX", 1, NONE) \
     X(P8, "16 bits quantised x 8 bits", 1, UP8) \
     X(S44, "MX 4 x 4 bits, shuffled scales", 2, NONE) \

@@ -53,7 +53,7 @@ static enum kn_class
 i4_class(const kiln_problem *p)
 {
     return p->b_layout == KILN_B_AWQ ? KN_CLASS_AW
-         : kn_in_words(p) ? KN_CLASS_GQ : KN_CLASS_I4;
+         : kn_in_words(p) ? KN_CLASS_GQ : p->scale_layout ? KN_CLASS_IT : KN_CLASS_I4;
 }
 
 static enum kn_class

@@ -35,7 +35,8 @@ static const struct class {
     kiln_math math;
     bool unfolded;           /* gfx942: of a K that is too short for folding */
     bool odd, dwords;        /* rows begin at any byte, or at dwords (gfx950) */
-    kiln_b_layout words;     /* of an i4 B with zero points */
+    kiln_b_layout words;
+    bool transposed;         /* scales of an i4 B, with zero points */
 } classes[] = {
     { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64 },
     { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
@@ -50,10 +51,12 @@ static const struct class {
     { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
     { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64 },
     { "I4", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true },
+    { "IT", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
+      .transposed = true },
     { "AW", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
-      .words = KILN_B_AWQ },
+      .words = KILN_B_AWQ, .transposed = true },
     { "GQ", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
-      .words = KILN_B_GPTQ },
+      .words = KILN_B_GPTQ, .transposed = true },
     { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", .bk = 128,
       .converted = true },
     { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true },
@@ -131,14 +134,14 @@ problem_of(const struct bench *b, const struct kn_config *g, uint32_t tm,
         p.b_layout = KILN_B_PRESHUFFLED;
         p.scale_layout = KILN_SCALE_SHUFFLED;
     }
-    if (b->k->words) {
+    if (b->k->transposed) {
         p.b_layout = (uint8_t)b->k->words;
         p.zero_points = KILN_ZEROS_I4;
         p.scale_layout = KILN_SCALE_TRANSPOSED;
     }
     if (b->k->b == KILN_I4) {
         p.scale_type = KILN_SCALE_TYPE_F16;
-        p.ldsb = b->k->words ? 0 : LINE / 2;
+        p.ldsb = b->k->transposed ? 0 : LINE / 2;
     }
     p.alpha = 1;
     p.m = tm * g->bm;
