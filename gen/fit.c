@@ -425,6 +425,21 @@ most_slots(const kiln_problem *p, const struct kn_config *g)
     return step && kn_direct(p, g) ? g->stages > 1 ? g->stages + 1 : 3 : 4;
 }
 
+/* Of moe B alone is copied so, which pays where a compute unit has K tiles enough for a way into
+ * the loop that is one longer: in three slots where they leave a second workgroup its place, in
+ * more where that has none before (measured on gfx950). */
+static bool
+routed_lines_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *tiles,
+                 const struct kn_config *lines)
+{
+    uint32_t lds = kn_targets[p->target].lds;
+    uint32_t before = lds / kn_tile_lds(c, p, tiles), now = lds / kn_tile_lds(c, p, lines);
+    int64_t turns = (int64_t)kn_tiles_of(p, lines->bm, lines->bn) * (p->k / lines->bk);
+
+    return (!p->tokens || turns >= 20 * (int64_t)kn_cus(p)) &&
+           (now > 1 || (before < 2 && lines->stages > 3));
+}
+
 /* A slot more than of tiles, since the next one's must be there too; of 4-wave four, or
  * what there is room for, two by quarters (docs/loops.md). */
 static bool
@@ -465,7 +480,8 @@ kn_prefer_lines(struct kn_ctx *c, const kiln_problem *p,
 
         try.cus = given->cus;
         try.stages = given->stages ? given->stages : slots;
-        if (kn_direct(p, &try) == direct && lines_in(c, p, &try)) {
+        if (kn_direct(p, &try) == direct && lines_in(c, p, &try) &&
+            (!kn_family_of(p)->routed || routed_lines_pay(c, p, g, &try))) {
             *g = try;
             return true;
         }

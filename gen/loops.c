@@ -59,6 +59,7 @@ lags_by_quarters(const kiln_problem *p, const struct kn_config *g)
 {
     return kn_reads_of(g) == KN_READS_TILE && g->stages == 2 && !g->cus &&
            g->copies == KN_COPIES_LINES && g->wn && g->bm % (g->wm * 64) == 0 &&
+           !kn_family_of(p)->routed &&
            g->bn % (g->wn * 64) == 0 && kn_in_lines(p, g, 'a') && kn_in_lines(p, g, 'b');
 }
 
@@ -78,11 +79,12 @@ kn_may_lag(const kiln_problem *p, const struct kn_config *g)
     enum kn_reads reads = kn_reads_of(g);
 
     return (reads == KN_READS_STEP || reads == KN_READS_TILE) &&
-           kn_direct(p, g) && (kn_in_lines(p, g, 'a') || kn_in_lines(p, g, 'b')) &&
+           kn_direct(p, g) &&
+           ((!kn_family_of(p)->routed && kn_in_lines(p, g, 'a')) || kn_in_lines(p, g, 'b')) &&
            (!g->stages || g->stages > 2 || lags_by_quarters(p, g)) &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER &&
            g->stagger < 2 && !p->scale_layout &&
-           p->scale != KILN_SCALE_BLOCK128 && !kn_family_of(p)->routed &&
+           p->scale != KILN_SCALE_BLOCK128 &&
            kn_family_of(p)->ragged != 'k' && !kn_wide_sums(p);
 }
 
@@ -96,7 +98,7 @@ bool
 kn_lags(const kiln_problem *p, const struct kn_config *g, int side)
 {
     return g->copies == KN_COPIES_LINES && kn_in_lines(p, g, side) && !kn_line_ring(p, g) &&
-           (side == 'b' || !kn_prequant(p));
+           (side == 'b' || (!kn_prequant(p) && !kn_family_of(p)->routed));
 }
 
 uint32_t

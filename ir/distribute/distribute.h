@@ -204,9 +204,9 @@ struct dist_line dist_line(struct dist *d, int lds, const struct kn_readplan *p,
  * records that this adds to `bytes`, of no bytes none. */
 void dist_lag_base(struct dist *d, struct dist_tile *v, const char *name);
 kn_ref dist_lag_records(struct dist *d, const struct dist_tile *v, kn_ref bytes);
-/* Of the chunk `at` bytes into a row that begins at byte `row`: its offset in the
- * view. */
-kn_ref dist_lag_offset(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref at);
+/* Of the chunk x[1] bytes into a row that begins at byte x[0] and lags as one at x[2] does:
+ * its offset in the view. */
+kn_ref dist_lag_offset(struct dist *d, const struct dist_tile *v, const kn_ref x[3]);
 /* Elements of K as bytes, which those of lines are; where a lane's chunk of a step is
  * copied from, to the slot of a K tile from which on so many are left: from nowhere if it
  * lies beyond them. */

@@ -105,13 +105,13 @@ dist_lag_records(struct dist *d, const struct dist_tile *v, kn_ref bytes)
 }
 
 kn_ref
-dist_lag_offset(struct dist *d, const struct dist_tile *v, kn_ref row, kn_ref at)
+dist_lag_offset(struct dist *d, const struct dist_tile *v, const kn_ref x[3])
 {
-    kn_ref off = dist_i2(d, KN_OP_add, row, at);
+    kn_ref off = dist_i2(d, KN_OP_add, x[0], x[1]);
     uint32_t tile = tile_bytes(d, v->lds);
+    kn_ref of_row = phase(d, d->lag[v->lds].low, x[2]);
 
-    row = phase(d, d->lag[v->lds].low, row);
-    return dist_pick(d, lags(d, KN_OP_sge, tile, row, at), off,
+    return dist_pick(d, lags(d, KN_OP_sge, tile, of_row, x[1]), off,
                      dist_ic(d, KN_OP_add, off, tile));
 }
 

@@ -243,7 +243,7 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
 {
     const struct kn_lds *l = dist_lds(d, v->lds);
     struct kn_geom g = kn_geometry(d->in, l);
-    kn_ref id = dist_run_id(d, l, step), in = id, row, chunk, off;
+    kn_ref id = dist_run_id(d, l, step), in = id, row, chunk, off, gate = 0;
 
     if (g.abreast)
         return step ? v->reg[0] : dist_abreast_offset(d, v, &g);
@@ -264,8 +264,11 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
             off = dist_int(d, 0);
         else if (v->up && !l->gk)
             off = pair_offset(d, v, off);
-        else
+        else {
+            if (l->lag && v->up)     /* as its fragment is read: of the gate's rows */
+                gate = dist_i2(d, KN_OP_mul, dist_ic(d, KN_OP_and, row, 15), v->pitch);
             row = dist_memory_row(d, v, row, row0);
+        }
         if (l->panel) {
             off = dist_i2(d, KN_OP_add, off,
                           dist_ic(d, KN_OP_shl,
@@ -277,7 +280,8 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
     if (v->up && l->gk)               /* 2 n rows are within 31 bits: the launch checks */
         row = dist_assume(d, row, DIST_NEVER);
     if (l->lag)
-        return guard(d, &g, step, id, dist_lag_offset(d, v, row, off));
+        return guard(d, &g, step, id,
+                     dist_lag_offset(d, v, (kn_ref[]){ row, off, gate ? gate : row }));
     if (dist_by_lines(l))
         return guard(d, &g, step, id, dist_line_offset(d, v, step, (kn_ref[]){ row, off }));
     off = dist_i2(d, KN_OP_add, row, off);
@@ -408,9 +412,6 @@ expand_view(struct dist *d, const struct kn_ins *i)
     *v = (struct dist_tile){ .kind = DT_VIEW, .lds = lds };
     v->pitch = dist_operand(d, i->arg[5]);
     v->up = dist_operand(d, i->arg[6]);
-    if (l->lag && v->up)
-        return kn_fail_at(d->c, KILN_BAD_INPUT, i->at, "rows of a gate and its "
-                          "up are not copied by lines");
     v->base = dist_named(d, kn_s64, "%s.base", name);
     v->rem = dist_named(d, kn_s32, "%s.rem", name);
     if (l->gk) {
