@@ -249,8 +249,8 @@ steps_of(const struct given *x, const struct kn_facts *f)
         return f->FOLD_TILES;
     if (f->by_lines && !f->line_ring)
         return common_turn(turn, f->WAITING);
-    if (f->widens_scaled && reads == KN_READS_TILE)
-        return 4;
+    if (f->widens_scaled)
+        return common_turn(reads == KN_READS_TILE ? 1 : turn, f->SB_TILES);
     return odd && reads != KN_READS_STEP ? 2 * turn : turn;
 }
 

@@ -1,5 +1,6 @@
 /* staging.c - what an operand is on its way: its type in memory, in LDS and as
  * the matrix instruction takes it, and whether LDS is filled directly. */
+#include "choose.h"
 #include "instantiate.h"
 
 #include "forms.h"
@@ -425,6 +426,38 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
            !kn_direct(p, g) && (own || !tiles) &&
            (g->bk % 128 == 0 || (own && tiles) || kn_converts_early(p, g)) &&
            reads != KN_READS_MEMORY && reads != KN_READS_RUNS;
+}
+
+/* Of moe, whose experts' scales are read once, a line a row each time (measured): where such a
+ * turn comes again and compute units have workgroups to wait for, of blocks of 16 rows more, of
+ * one wave or with LDS for one. Not of a K tile's 16 bytes in rows that begin at as
+ * many, and where copies have 4 bytes of one slot alone. LLVM waits for another turn's loads. */
+static bool
+b_scales_pay(const kiln_problem *p, const struct kn_config *g, uint32_t bytes)
+{
+    const struct kn_target_info *t = &kn_targets[p->target];
+    bool wide = t->dma == 16, many = 4 * (g->bm + g->bn) * g->bk > t->lds / 2 || g->wn == 1;
+    uint64_t least = g->bm > 16 ? g->wn < 4 : many ? 4 : 2;
+    bool fits = wide ? bytes != 16 || g->domain.align_sb < 16
+                     : g->stages == 1 && g->bm <= 64 && p->scale != KILN_SCALE_NV16;
+
+    return fits && kn_family_of(p)->routed && g->lowering == KN_LOWERING_ASM &&
+           (!p->k || p->k >= (wide ? 8 : 12) * (int64_t)g->bk) &&
+           (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
+}
+
+uint32_t
+kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g)
+{
+    enum { RUN = 32 };       /* most bytes that a thread has of a row */
+    uint32_t bytes = kn_widens_scaled(p) ? g->bk / (uint32_t)kn_scale_k(p) : RUN;
+    uint32_t most = kn_targets[p->target].dma == 16 ? 8 : 4;
+
+    if (kn_widens_scaled(p) && kn_reads_of(g) == KN_READS_TILE)
+        return 4;
+    if (bytes >= RUN || !b_scales_pay(p, g, bytes))
+        return 1;
+    return most * bytes <= RUN ? most : RUN / bytes;
 }
 
 /* Batches that wait for memory: of 6 bits these took up to 1.2 times as long folded (40 drawn). */
