@@ -3,7 +3,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum only { ANY, DWORDS, PANELS, LINES };
+enum only { ANY, DWORDS, PANELS, LINES, INSIDE };
 
 enum { LINE = 128 * 8 };     /* bits */
 
@@ -57,6 +57,8 @@ stands_for(const kiln_problem *p, enum only only)
         return p->b_layout != KILN_B_PLAIN;
     case LINES:
         return p->k * kn_type_bits[p->a] % LINE == 0 && p->k * kn_type_bits[p->b] % LINE == 0;
+    case INSIDE:
+        return p->k * kn_type_bits[p->b] % LINE != 0 && !p->b_layout;
     default:
         return true;
     }
