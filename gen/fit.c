@@ -427,7 +427,7 @@ most_slots(const kiln_problem *p, const struct kn_config *g)
 
 /* Of moe B alone is copied so, which pays where a compute unit has K tiles enough for a way into
  * the loop that is one longer: in three slots where they leave a second workgroup its place, in
- * more where that has none before (measured on gfx950). */
+ * more where that has none before, or in large tiles (measured on gfx950). */
 static bool
 routed_lines_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *tiles,
                  const struct kn_config *lines)
@@ -437,7 +437,7 @@ routed_lines_pay(struct kn_ctx *c, const kiln_problem *p, const struct kn_config
     int64_t turns = (int64_t)kn_tiles_of(p, lines->bm, lines->bn) * (p->k / lines->bk);
 
     return (!p->tokens || turns >= 20 * (int64_t)kn_cus(p)) &&
-           (now > 1 || (before < 2 && lines->stages > 3));
+           (now > 1 || (before < 2 && (lines->stages > 3 || lines->bm * lines->bn >= 64 * 256)));
 }
 
 /* A slot more than of tiles, since the next one's must be there too; of 4-wave four, or
