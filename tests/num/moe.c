@@ -54,7 +54,7 @@ biases(void **state)
         "--a bf16 --b-layout preshuffled --weight before",
         "--stage gemm1 --a mxfp4 --out bf16", "--stage gemm2 --a i8 --out bf16",
         "--stage gemm2 --a bf16 --reduce atomic --device sim:gfx942",
-        "--stage gemm1 --a fp8 --copies lines", "--stage gemm2 --a mxfp8 --copies lines",
+        "--stage gemm1 --a fp8 --copies lines", "--stage gemm2 --a bf16 --copies lines",
     };
     char line[256];
 
