@@ -438,11 +438,13 @@ b_scales_pay(const kiln_problem *p, const struct kn_config *g, uint32_t bytes)
     const struct kn_target_info *t = &kn_targets[p->target];
     bool wide = t->dma == 16, many = 4 * (g->bm + g->bn) * g->bk > t->lds / 2 || g->wn == 1;
     uint64_t least = g->bm > 16 ? g->wn < 4 : many ? 4 : 2;
-    bool fits = wide ? bytes != 16 || g->domain.align_sb < 16
+    bool whole = g->domain.align_sb >= 16;
+    int64_t turns = !wide ? 12 : bytes == 8 && whole ? 16 : 8;
+    bool fits = wide ? bytes != 16 || !whole
                      : g->stages == 1 && g->bm <= 64 && p->scale != KILN_SCALE_NV16;
 
     return fits && kn_family_of(p)->routed && g->lowering == KN_LOWERING_ASM &&
-           (!p->k || p->k >= (wide ? 8 : 12) * (int64_t)g->bk) &&
+           (!p->k || p->k >= turns * g->bk) &&
            (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
 }
 
