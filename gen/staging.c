@@ -441,9 +441,10 @@ b_scales_pay(const kiln_problem *p, const struct kn_config *g, uint32_t bytes)
     bool whole = g->domain.align_sb >= 16;
     int64_t turns = !wide ? 12 : bytes == 8 && whole ? 16 : 8;
     bool fits = wide ? bytes != 16 || !whole
-                     : g->stages == 1 && g->bm <= 64 && p->scale != KILN_SCALE_NV16;
+                     : g->stages == 1 && p->scale != KILN_SCALE_NV16;
 
-    return fits && kn_family_of(p)->routed && g->lowering == KN_LOWERING_ASM &&
+    return fits && (g->bm <= 64 || (wide && g->bk >= 128)) && kn_family_of(p)->routed &&
+           g->lowering == KN_LOWERING_ASM &&
            (!p->k || p->k >= turns * g->bk) &&
            (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
 }
