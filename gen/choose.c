@@ -534,6 +534,8 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
         g->run = kn_quantised_run(p, g);
     if (kn_stays_unfolded(p, g))
         g->unfolded = 1;
+    if (kn_scales_in_turns(p, g))
+        g->scale_turns = 1;
     if (!asked.domain.align_a)
         g->domain.ktail = kn_tail_of(p, g);
     KN_TRY(kn_form_check(c, p, g));

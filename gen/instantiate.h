@@ -29,8 +29,9 @@ struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether operands go to LDS directly (staging.c says when). */
 bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
-/* K tiles whose scales of B come together, to be widened with. */
+/* K tiles whose scales of B come together, to be widened with; and where they pay. */
 uint32_t kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g);
+bool kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side);
 /* Products of a group of weights are added before they are multiplied by its scale. */
 bool kn_adds_groups(const kiln_problem *p);
