@@ -165,8 +165,7 @@ struct kn_config {
     uint32_t nt_b;           /* 1: B is loaded with the non-temporal hint */
     enum kn_lookup lookup;   /* of grouped */
     uint32_t group_n;        /* > 0: bands of so many tile columns too */
-    uint32_t xcd_run;        /* > 0: dies take runs of tiles in turn, so many
-                                at a time; 0: each has one run of all */
+    uint32_t xcd_run;        /* > 0: tiles at a time that dies take in turn; 0: one run each */
     uint32_t stagger;        /* > 1: K tiles that a tile may begin at, by its
                                 number; behind the last K tile it goes on with
                                 the first */
