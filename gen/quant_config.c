@@ -146,8 +146,10 @@ static bool
 over_strips(const kiln_problem *p, const struct kn_config *g)
 {
     const struct kn_target_info *t = &kn_targets[p->target];
-    bool slow = kn_type_bits[p->out] < 8 && (t->memory_spare >= 20 || p->round ||
-                                            (by_hand(p) && p->a != KILN_F32));
+    bool heavy = p->hadamard || (t->memory_spare < 20 ? by_hand(p) : kn_quant_gated(p));
+    bool slow = t->memory_spare >= 20
+        ? kn_type_bits[p->out] < 8 || (heavy && p->out_scale == KILN_OUT_BLOCK128)
+        : kn_type_bits[p->out] < 8 && (p->round || (heavy && p->a != KILN_F32));
     bool crowded = g->domain.vec == 1 || (p->a == KILN_F32 && kn_quant_gated(p)) ||
                    (p->round && kn_type_bits[p->out] == 6 && !t->scaled);
 

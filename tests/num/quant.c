@@ -260,7 +260,13 @@ test_over_strips(void **state)
         "--a bf16 --out mxfp6 --dual --act silu -m 136 -k 712 --tile 64x2048x1",
         "--a bf16 --out mxbf6 --dual --ldc2 1440 --ldsa2 60 -m 1400 -k 200 --tile 64x384x1" };
 
+    static const char *const blocks[] = {
+        "--a bf16 --out fp8 --dual --act silu --scale-layout transposed -m 1400 -k 328 "
+        "--tile 128x512x1",
+        "--a f16 --out i8 --dual --hadamard 16 --amax -m 1296 -k 400 --tile 128x384x1" };
+
     run_all(*state, "mx32", all, sizeof all / sizeof *all);
+    run_all(*state, "block128", blocks, 2);
 }
 
 /* Three steps, whose number is a product's third slot of LDS elsewhere. */
