@@ -179,7 +179,7 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
 
     return align < 4 &&
            !(kn_dequant(p) && g->cus && g->split_k > 1) &&
-           (side == 'a' || (!p->b_layout && (!kn_gated(p) || kn_family_of(p)->routed))) &&
+           (side == 'a' || !p->b_layout) &&
            (side == 'a' || kn_along_k(p, 'b') || !kn_gated(p)) &&
            kn_reads_of(g) != KN_READS_MEMORY &&
            kn_reads_of(g) != KN_READS_RUNS &&
@@ -192,7 +192,7 @@ kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side)
     kiln_type t = side == 'a' ? p->a : p->b;
 
     return kn_along_k(p, (char)side) && g->bk * kn_type_bits[t] % (8 * KN_LINE) == 0 &&
-           (side == 'a' || !p->b_layout);
+           (side == 'a' || (!p->b_layout && (!kn_gated(p) || kn_family_of(p)->routed)));
 }
 
 bool
