@@ -192,13 +192,15 @@ share_of_panels(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_
 enum { PANELS_MOST = 16, OPEN_PANELS = 4 };
 
 /* Fewer where vector work is little: then memory is busy without, and the more the
- * less vector work the target has time for. Where memory is near its data sheet's peak, both
- * outputs in fives are beyond it. */
+ * less vector work the target has time for; and one fewer where memory is so near its data
+ * sheet's peak that what streams would be promised more. */
 static uint32_t
 panels_most(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out];
     uint32_t work = bits == 6 ? 30 : p->out_scale == KILN_OUT_STATIC ? 18 : 24;
+    bool near;
+
     if (bits == 4)
         work = kn_quant_direct(p) && !kn_targets[p->target].scaled ? 36 : 54;
     if (p->round)
@@ -208,9 +210,9 @@ panels_most(const kiln_problem *p)
     if (kn_quant_gated(p) && kn_quant_dual(p) && kn_targets[p->target].memory_spare >= 25)
         work += work / 3;
     work /= kn_targets[p->target].vector_per_byte;
-    if (work == 5 && kn_quant_dual(p) && !kn_quant_gated(p) && !p->hadamard &&
-        kn_targets[p->target].memory_spare < 20)
-        return 4;
+    near = kn_targets[p->target].memory_spare < 20 && !kn_quant_gated(p) && !p->hadamard;
+    if (near && (kn_quant_dual(p) ? work == 5 : p->round && work == (bits == 8 ? 4 : 5)))
+        work--;
     return work < PANELS_MOST ? work : PANELS_MOST;
 }
 
