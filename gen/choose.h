@@ -118,6 +118,8 @@ void kn_refine(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *
 uint32_t kn_quantised_run(const kiln_problem *p, const struct kn_config *g);
 /* Whether K, or a share of it, is so short that folding scales takes longer than it saves. */
 bool kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g);
+/* Whether moe had better load scales of a B that it widens for several K tiles at once. */
+bool kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g);
 /* domain.ktail of a configuration that is decided. */
 uint8_t kn_tail_of(const kiln_problem *p, const struct kn_config *g);
 

@@ -29,9 +29,11 @@ struct kn_shape kn_shape_of(const kiln_problem *p, const struct kn_config *g);
 
 /* Whether operands go to LDS directly (staging.c says when). */
 bool kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side);
-/* K tiles whose scales of B come together, to be widened with; and where they pay. */
+/* Bytes of scales of a row of B that a thread widens a K tile with, of as many as it has at most;
+ * and K tiles whose scales come together. */
+enum { KN_SCALES_RUN = 32 };
+uint32_t kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g);
 uint32_t kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g);
-bool kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side);
 /* Products of a group of weights are added before they are multiplied by its scale. */
 bool kn_adds_groups(const kiln_problem *p);

@@ -26,14 +26,20 @@ share_of(const kiln_problem *p, int64_t workgroups, uint32_t fit, uint32_t n)
     return (own < few ? few : own) * n + own;
 }
 
-/* After silu and transforms: as few as there is work. Bytes come near to the data
- * sheet's memory where most of that is counted on, of which `time` refuses to promise more. */
+/* Most of the data sheet's memory is counted on, of which `time` refuses to promise more. */
+static bool
+near_peak(const kiln_problem *p)
+{
+    return kn_targets[p->target].memory_spare < 20;
+}
+
+/* After silu and transforms: as few as there is work. */
 static uint32_t
 ahead_of_work(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out], most = bits == 8 ? 5 : 4;
     uint32_t work = 2 * kn_quant_gated(p) + p->hadamard / 16;
-    uint32_t near = bits == 8 && kn_targets[p->target].memory_spare < 20;
+    uint32_t near = bits == 8 && near_peak(p);
     bool light = p->out == KILN_I8 || p->a == KILN_F32;
 
     if (bits == 4 || p->round)
@@ -45,12 +51,11 @@ uint32_t
 kn_quant_ahead(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out], spare = kn_targets[p->target].vector_per_byte / 3 - 1;
-    uint32_t near = kn_targets[p->target].memory_spare < 20;
 
     if (kn_quant_gated(p) || p->hadamard)
         return ahead_of_work(p);
     if (p->round)
-        return bits == 4 ? 2 : bits == 6 ? spare + near : 2 + spare;
+        return bits == 4 ? 2 : bits == 6 ? spare + near_peak(p) : 2 + spare;
     return bits == 4 ? 3 : 5;
 }
 
@@ -145,13 +150,12 @@ by_hand(const kiln_problem *p)
 static bool
 over_strips(const kiln_problem *p, const struct kn_config *g)
 {
-    const struct kn_target_info *t = &kn_targets[p->target];
-    bool heavy = p->hadamard || (t->memory_spare < 20 ? by_hand(p) : kn_quant_gated(p));
-    bool slow = t->memory_spare >= 20
-        ? kn_type_bits[p->out] < 8 || (heavy && p->out_scale == KILN_OUT_BLOCK128)
-        : kn_type_bits[p->out] < 8 && (p->round || (heavy && p->a != KILN_F32));
+    bool few_bits = kn_type_bits[p->out] < 8, near = near_peak(p);
+    bool heavy = p->hadamard || (near ? by_hand(p) : kn_quant_gated(p));
+    bool slow = near ? few_bits && (p->round || (heavy && p->a != KILN_F32))
+                     : few_bits || (heavy && p->out_scale == KILN_OUT_BLOCK128);
     bool crowded = g->domain.vec == 1 || (p->a == KILN_F32 && kn_quant_gated(p)) ||
-                   (p->round && kn_type_bits[p->out] == 6 && !t->scaled);
+                   (p->round && kn_type_bits[p->out] == 6 && !kn_targets[p->target].scaled);
 
     return kn_quant_dual(p) && p->out_scale != KILN_OUT_ROW && slow && !crowded &&
            !kn_shuffled(p);
@@ -199,7 +203,7 @@ panels_most(const kiln_problem *p)
 {
     uint32_t bits = kn_type_bits[p->out];
     uint32_t work = bits == 6 ? 30 : p->out_scale == KILN_OUT_STATIC ? 18 : 24;
-    bool near;
+    bool streams;
 
     if (bits == 4)
         work = kn_quant_direct(p) && !kn_targets[p->target].scaled ? 36 : 54;
@@ -210,8 +214,8 @@ panels_most(const kiln_problem *p)
     if (kn_quant_gated(p) && kn_quant_dual(p) && kn_targets[p->target].memory_spare >= 25)
         work += work / 3;
     work /= kn_targets[p->target].vector_per_byte;
-    near = kn_targets[p->target].memory_spare < 20 && !kn_quant_gated(p) && !p->hadamard;
-    if (near && (kn_quant_dual(p) ? work == 5 : p->round && work == (bits == 8 ? 4 : 5)))
+    streams = near_peak(p) && !kn_quant_gated(p) && !p->hadamard;
+    if (streams && (kn_quant_dual(p) ? work == 5 : p->round && work == (bits == 8 ? 4 : 5)))
         work--;
     return work < PANELS_MOST ? work : PANELS_MOST;
 }

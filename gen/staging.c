@@ -1,6 +1,5 @@
 /* staging.c - what an operand is on its way: its type in memory, in LDS and as
  * the matrix instruction takes it, and whether LDS is filled directly. */
-#include "choose.h"
 #include "instantiate.h"
 
 #include "forms.h"
@@ -428,47 +427,23 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
            reads != KN_READS_MEMORY && reads != KN_READS_RUNS;
 }
 
-enum { SCALES_RUN = 32 };    /* most bytes of scales that a thread has of a row */
-
-static uint32_t
-b_scale_bytes(const kiln_problem *p, const struct kn_config *g)
+uint32_t
+kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_widens_scaled(p) ? g->bk / (uint32_t)kn_scale_k(p) : SCALES_RUN;
-}
-
-/* Of moe, whose experts' scales are read once, a line a row each time (measured): where such a
- * turn comes again and compute units have workgroups to wait for, of blocks of 16 rows more, of
- * one wave or with LDS for one. Not of a K tile's 16 bytes in rows that begin at as
- * many, and where copies have 4 bytes of one slot alone. */
-bool
-kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g)
-{
-    const struct kn_target_info *t = &kn_targets[p->target];
-    bool wide = t->dma == 16, many = 4 * (g->bm + g->bn) * g->bk > t->lds / 2 || g->wn == 1;
-    uint64_t least = g->bm > 16 ? g->wn < 4 : many ? 4 : 2;
-    bool whole = g->domain.align_sb >= 16;
-    uint32_t bytes = b_scale_bytes(p, g);
-    int64_t turns = !wide ? 12 : bytes == 8 && whole ? 16 : 8;
-    bool fits = wide ? bytes != 16 || !whole
-                     : g->stages == 1 && p->scale != KILN_SCALE_NV16;
-
-    return fits && bytes < SCALES_RUN && kn_reads_of(g) != KN_READS_TILE &&
-           (g->bm <= 64 || (wide && g->bk >= 128)) && kn_family_of(p)->routed &&
-           (!p->k || p->k >= turns * g->bk) &&
-           (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
+    return kn_widens_scaled(p) ? g->bk / (uint32_t)kn_scale_k(p) : KN_SCALES_RUN;
 }
 
 /* LLVM would wait for another turn's loads. */
 uint32_t
 kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g)
 {
-    uint32_t bytes = b_scale_bytes(p, g), most = kn_targets[p->target].dma == 16 ? 8 : 4;
+    uint32_t bytes = kn_b_scale_bytes(p, g), most = kn_targets[p->target].dma == 16 ? 8 : 4;
 
     if (kn_widens_scaled(p) && kn_reads_of(g) == KN_READS_TILE)
         return 4;
-    if (bytes >= SCALES_RUN || !g->scale_turns || g->lowering != KN_LOWERING_ASM)
+    if (bytes >= KN_SCALES_RUN || !g->scale_turns || g->lowering != KN_LOWERING_ASM)
         return 1;
-    return most * bytes <= SCALES_RUN ? most : SCALES_RUN / bytes;
+    return most * bytes <= KN_SCALES_RUN ? most : KN_SCALES_RUN / bytes;
 }
 
 /* Batches that wait for memory: of 6 bits these took up to 1.2 times as long folded (40 drawn). */

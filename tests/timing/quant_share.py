@@ -46,8 +46,7 @@ def share(kilnc, arch, what, m, k, rate):
     us = json.loads(done.stdout)["predicted"]["us"]
     ways = [m] if "--transpose" in more else [k, m] if "--dual" in more else [k]
     bits = BITS[a] * (1 + ("silu" in more))
-    twice = "row" in what[2] and "--dual" in more
-    bits *= 1 + twice
+    bits *= 1 + (scale == "row" and "--dual" in more) # A is read twice
     bits += sum(BITS[out] + {"mx32": 8 / 32, "block128": 32 / 128, "row": 32 / n}[scale]
                 for n in ways)
     return m * k * bits / 8 / (rate * 1e6) / us

@@ -10,7 +10,19 @@ div_up(int64_t n, int64_t d)
     return (n + d - 1) / d;
 }
 
-/* Workgroups of a row of tiles. */
+uint32_t
+kn_quant_parts(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_quant_flat(p, g) ? g->bn / KN_QUANT_PANEL : 1;
+}
+
+static uint32_t
+part_columns(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->bn / kn_quant_parts(p, g);
+}
+
+/* Parts of a row of tiles. */
 static int64_t
 across_of(const kiln_problem *p, const struct kn_config *g)
 {
@@ -18,9 +30,7 @@ across_of(const kiln_problem *p, const struct kn_config *g)
 
     if (p->out_scale == KILN_OUT_ROW && !kn_quant_shared(p, g))
         return 1;
-    if (kn_quant_flat(p, g))
-        return div_up(p->m, KN_QUANT_PANEL);
-    return div_up(kn_quant_has_turned(p) ? p->m : p->k, wide) * (wide / g->bn);
+    return div_up(kn_quant_has_turned(p) ? p->m : p->k, wide) * (wide / part_columns(p, g));
 }
 
 /* Outputs that have workgroups of their own: of which the first are. */
@@ -44,18 +54,12 @@ tile_apart(const kiln_problem *p, const struct kn_config *g, bool turned, int64_
                              .cols = p->m };
 }
 
-uint32_t
-kn_quant_parts(const kiln_problem *p, const struct kn_config *g)
-{
-    return kn_quant_flat(p, g) ? g->bn / KN_QUANT_PANEL : 1;
-}
-
 /* Rows that workgroups share are judged whole, with the first of them. */
 struct kn_rect
 kn_quant_tile(const kiln_problem *p, const struct kn_config *g, bool turned, uint64_t id)
 {
     int64_t across = across_of(p, g), at = (int64_t)id;
-    uint32_t cols = g->bn / kn_quant_parts(p, g);
+    uint32_t cols = part_columns(p, g);
     struct kn_rect t = { .m0 = at / across * g->bm, .n0 = at % across * cols,
                          .rows = g->bm, .cols = cols };
 
