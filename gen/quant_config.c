@@ -93,7 +93,7 @@ rows_of(const kiln_problem *p, const struct kn_config *g)
 {
     bool slow = p->round && kn_targets[p->target].vector_per_byte <= ROUND_WORK;
     int64_t lowest = INT64_MAX, share;
-    uint32_t best = 1, most = slow ? 2 : 1;
+    uint32_t best = 1, most = slow || (p->amax && !near_peak(p)) ? 2 : 1;
 
     if (p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p))
         return 1;
