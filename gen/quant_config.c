@@ -59,7 +59,7 @@ kn_quant_ahead(const kiln_problem *p)
     return bits == 4 ? 3 : 5;
 }
 
-enum { ROW_STEPS = 8, ROUND_WORK = 6 }; /* the latter lane operations a byte, about */
+enum { ROW_STEPS = 8, OPEN_STEPS = 4, ROUND_WORK = 6 }; /* the latter lane operations a byte, about */
 
 /* Waves have a step of several rows, as many as leave all compute units work, and more
  * where they have more vector work than time; shuffled scales come in blocks of 32 rows. */
@@ -85,8 +85,9 @@ steps_of(const kiln_problem *p, uint32_t columns)
 }
 
 /* Rows that a workgroup has one after another, where each is loaded while the one
- * before becomes codes: after silu, and of what takes long to round. Lines of f32 change
- * lanes in LDS meanwhile. More of silu would come nearer to the data sheet's memory than
+ * before becomes codes: after silu, of what takes long to round, and of what raises a
+ * largest at the end. Lines of f32 change lanes in LDS meanwhile, and long rows that begin
+ * anywhere have no registers. More of silu would come nearer to the data sheet's memory than
  * is counted on where little of that is spare (ahead_of_work). */
 static uint32_t
 rows_of(const kiln_problem *p, const struct kn_config *g)
@@ -95,7 +96,8 @@ rows_of(const kiln_problem *p, const struct kn_config *g)
     int64_t lowest = INT64_MAX, share;
     uint32_t best = 1, most = slow || (p->amax && !near_peak(p)) ? 2 : 1;
 
-    if (p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p))
+    if (p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p) ||
+        (g->domain.vec == 1 && p->k > OPEN_STEPS * g->bk))
         return 1;
     if (kn_quant_gated(p) && g->wn == 4)
         most = kn_targets[p->target].memory_spare < 25 ? 2 : ROW_STEPS;
@@ -221,14 +223,16 @@ panels_most(const kiln_problem *p)
 }
 
 /* All that can be done with f32 at once has the registers of one panel, and so have shuffled
- * scales, or all largest magnitudes, of rows that begin and end anywhere. */
+ * scales, or all largest magnitudes of what is drawn or of blocks, or blocks of f32 at
+ * random, of rows that begin and end anywhere. */
 static bool
 has_one_panel(const kiln_problem *p, const struct kn_config *g)
 {
-    bool all = p->a == KILN_F32 && kn_quant_gated(p) && p->hadamard && p->round;
+    bool drawn = p->a == KILN_F32 && p->round, all = drawn && kn_quant_gated(p) && p->hadamard;
+    bool blocks = (drawn || p->amax) && p->out_scale == KILN_OUT_BLOCK128;
 
     return kn_quant_dual(p) &&
-           (all || (g->domain.vec == 1 && (kn_shuffled(p) || (p->amax && p->round))));
+           (all || (g->domain.vec == 1 && (kn_shuffled(p) || blocks || (p->amax && p->round))));
 }
 
 static uint32_t
@@ -269,7 +273,8 @@ panels_of(const kiln_problem *p, const struct kn_config *g)
     return best;
 }
 
-enum { SHARES_MOST = 32, STRIPS_MOST = 16, MEETING = 3, KEPT_MEETING = 160 };
+enum { SHARES_MOST = 32, STRIPS_MOST = 16, MEETING = 3 };
+enum { KEPT_MEETING = 3400, KEPT_START = 2500 }; /* ns */
 
 /* As share_of, of workgroups that have n panels twice and meet others in between, which
  * takes as long as so many; two on a compute unit keep its memory busy. All at once need
@@ -307,44 +312,56 @@ shares_of(const kiln_problem *p, const struct kn_config *g)
     return best;
 }
 
-/* Workgroups with n panels and so many more registers on a compute unit. */
+/* Workgroups with n panels and so many more registers on a compute unit; rows that begin
+ * inside dwords are shifted while the next strip's come. */
 static int64_t
-fit_of_kept(const kiln_problem *p, uint32_t n, uint32_t strips)
+fit_of_kept(const kiln_problem *p, const struct kn_config *g, uint32_t n, uint32_t strips)
 {
+    bool shifted = g->domain.vec == 1 && p->a != KILN_F32 && strips > 1;
     uint32_t by_lds = kn_targets[p->target].lds / (KN_QUANT_PANEL * 128 * (1 + kn_quant_gated(p)));
     uint32_t work = (strips > 1 ? 96 : 64) + 44 * kn_quant_gated(p) + (p->hadamard ? 16 : 0);
-    uint32_t fit = 512 / (work + kn_quant_panel_registers(p) * n);
+    uint32_t fit = 512 / (work + kn_quant_panel_registers(p) * (n << shifted));
 
     return fit < by_lds ? fit : by_lds;
 }
 
-/* What so many workgroups take that are beside each other, in 64ths of what memory takes
- * to read a panel of a compute unit: t strips of n panels are read, the last one's codes
- * are written, and workgroups meet for each; three on two compute units keep memory busy, and
- * a transform is longer where it is not hidden.
- * What would come too near to the data sheet's memory, of which no more than 80 % are
- * counted on, is -1. */
+/* What so many workgroups take that are beside each other, in ns about (2 to 3 % of what
+ * `time` says, of 1,419 of bf16): each reads t strips of n panels, and meets others for
+ * each; the strips of all share memory, and what is not hidden on a compute unit is of the
+ * workgroups there. A transform is longer where it is not hidden. What would come too near
+ * to the data sheet's memory is -1. */
 static int64_t
 round_of_kept(const kiln_problem *p, int64_t workgroups, uint32_t n, uint32_t t)
 {
-    int64_t busy = 16 * workgroups / kn_cus(p), bits = kn_type_bits[p->a], took;
+    int64_t busy = 16 * workgroups / kn_cus(p), on = (workgroups + kn_cus(p) - 1) / kn_cus(p);
+    int64_t bits = kn_type_bits[p->a], bytes = kn_targets[p->target].vector_per_byte, took;
 
-    busy = busy < 24 ? 24 : busy;
-    took = busy * n * (4 * t + 3) + KEPT_MEETING * t;
-    if (p->hadamard && kn_targets[p->target].vector_per_byte <= ROUND_WORK)
+    took = bytes * n * (2 * busy * t + 133 * on + 62 * t) + KEPT_MEETING * t + KEPT_START;
+    if (p->hadamard && bytes <= ROUND_WORK)
         took += took / 8;
-    return took * bits * (100 + kn_targets[p->target].memory_spare) <
-                   125 * (bits + 8) * 4 * busy * n * t ? -1 : took;
+    return 3 * took * bits < 21 * bytes * busy * n * t * (bits + 8) ? -1 : took;
 }
 
 static int64_t
-share_of_kept(const kiln_problem *p, int64_t workgroups, uint32_t n, uint32_t t)
+share_of_kept(const kiln_problem *p, const struct kn_config *g, uint32_t n, uint32_t t)
 {
-    int64_t beside = kn_cus(p) * fit_of_kept(p, n, t), rest = workgroups % beside;
+    int64_t panels = (p->m + KN_QUANT_PANEL - 1) / KN_QUANT_PANEL;
+    int64_t strips = (p->k + g->bm - 1) / g->bm;
+    int64_t workgroups = (panels + n - 1) / n * ((strips + t - 1) / t);
+    int64_t beside = kn_cus(p) * fit_of_kept(p, g, n, t), rest = workgroups % beside;
     int64_t each = workgroups < beside ? 0 : round_of_kept(p, beside, n, t);
     int64_t last = rest ? round_of_kept(p, rest, n, t) : 0;
 
     return each < 0 || last < 0 ? INT64_MAX : workgroups / beside * each + last;
+}
+
+/* The next strip of rows that begin or end anywhere has no registers beside so many panels. */
+static bool
+alone(const kiln_problem *p, const struct kn_config *g, uint32_t n)
+{
+    bool gated = kn_quant_gated(p);
+
+    return g->domain.vec < 4 && n << gated > 4u - (p->round && (gated || p->amax));
 }
 
 /* As shares_of, of columns that are read once; and strips, of which each workgroup has
@@ -358,8 +375,8 @@ kept_config(const kiln_problem *p, struct kn_config *g)
     struct kn_config best = *g;
 
     for (uint32_t n = 2; n <= kn_quant_kept_most(p, g) && n < panels; n++)
-        for (uint32_t t = 1; t <= most && t <= strips; t++) {
-            share = share_of_kept(p, (panels + n - 1) / n * ((strips + t - 1) / t), n, t);
+        for (uint32_t t = 1; t <= (alone(p, g, n) ? 1 : most) && t <= strips; t++) {
+            share = share_of_kept(p, g, n, t);
             if (share < lowest) {
                 lowest = share;
                 best.bn = KN_QUANT_PANEL * n;
