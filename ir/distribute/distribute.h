@@ -253,6 +253,8 @@ kn_ref dist_abreast_dword(struct dist *d, const struct dist_tile *v, uint32_t st
 uint32_t dist_shifted_dwords(struct dist *d, const struct dist_tile *t, uint32_t step, kn_ref *out);
 /* ---- distribute_shift.c: of those, rows that are loaded by whole lines ---- */
 bool dist_by_lines(const struct kn_lds *l);
+/* This lane's chunk of a step: of rows in another order than lanes. */
+kn_ref dist_line_chunk(struct dist *d, const struct kn_lds *l, uint32_t step);
 void dist_line_base(struct dist *d, struct dist_tile *v);
 kn_ref dist_line_records(struct dist *d, const struct dist_tile *v, kn_ref bytes);
 /* Where a lane loads, of its row and bytes into it. */

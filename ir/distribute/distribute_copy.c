@@ -590,7 +590,7 @@ expand_clip(struct dist *d, const struct kn_ins *i)
     for (uint32_t s = 0; s < g.steps; s++) {
         kn_ref row, chunk, valid;
 
-        dist_chunk_place(d, l, dist_chunk_id(d, s), &row, &chunk);
+        dist_chunk_place(d, l, dist_run_id(d, l, s), &row, &chunk);
         valid = dist_i2(d, KN_OP_sub, klen, dist_ic(d, KN_OP_mul, chunk, 8 * g.chunk));
         dist_clip_piece(d, written_place(d, i->arg[0], (int)KN_REF_LDS(i->arg[0]), s),
                         valid, g.chunk);

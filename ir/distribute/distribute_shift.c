@@ -49,6 +49,26 @@ dist_line_records(struct dist *d, const struct dist_tile *v, kn_ref bytes)
     return dist_op3(d, KN_OP_select, kn_s32, pick);
 }
 
+/* Lanes in their order but for rows: of 32 that write a dword each at once four rows' dwords
+ * are at four places of 16 bytes, hence in other banks. Of odd pitches four rows on begin a
+ * dword on; 16-bit elements' two rows on, whose writes meet two at a time and wait for nobody. */
+kn_ref
+dist_line_chunk(struct dist *d, const struct kn_lds *l, uint32_t step)
+{
+    uint32_t cpr = kn_geometry(d->in, l).cpr;
+    kn_ref row = dist_ic(d, KN_OP_udiv, d->tid, cpr), id = d->tid, low, high;
+
+    if (l->unaligned == 2 && kn_elems[l->elem].bits < 16) {
+        low = dist_ic(d, KN_OP_and, dist_ic(d, KN_OP_shr, row, 2), 3);
+        high = dist_ic(d, KN_OP_shl, dist_ic(d, KN_OP_and, row, 3), 2);
+        row = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_and, row, -16),
+                      dist_i2(d, KN_OP_add, high, low));
+        id = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, cpr),
+                     dist_ic(d, KN_OP_urem, id, cpr));
+    }
+    return dist_ic(d, KN_OP_add, id, (int64_t)step * kn_waves(d->in) * 64);
+}
+
 /* Steps from one to the next that lags alike. */
 static uint32_t
 lag_period(struct dist *d, const struct kn_lds *l)
@@ -95,7 +115,7 @@ static kn_ref
 dword_address(struct dist *d, const struct kn_lds *l, const kn_ref x[2], uint32_t i)
 {
     struct kn_geom g = kn_geometry(d->in, l);
-    kn_ref row = dist_ic(d, KN_OP_udiv, d->tid, g.cpr), to = dword_place(d, l, x, i), id;
+    kn_ref row = dist_ic(d, KN_OP_udiv, dist_line_chunk(d, l, 0), g.cpr), to = dword_place(d, l, x, i), id;
 
     to = dist_pick(d, is_before(d, l, x, i), dist_ic(d, KN_OP_add, to, g.pitch), to);
     id = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.cpr),

@@ -177,7 +177,7 @@ dist_own_place(struct dist *d, kn_ref slot, int lds, uint32_t step)
     uint32_t threads = kn_waves(d->in) * 64;
     uint32_t period = 1u << (l->swz_s + l->swz_n);
     bool same = !l->swz_n || (threads % g.cpr == 0 && threads / g.cpr % period == 0);
-    kn_ref id = dist_chunk_id(d, same ? 0 : step);
+    kn_ref id = dist_run_id(d, l, same ? 0 : step);
 
     if (g.abreast)
         return abreast_place(d, slot, l, step);

@@ -65,6 +65,8 @@ dist_run_id(struct dist *d, const struct kn_lds *l, uint32_t step)
     struct kn_geom g = kn_geometry(d->in, l);
     kn_ref id = dist_chunk_id(d, g.halves ? step / 2 : step), row, half;
 
+    if (dist_by_lines(l))
+        return dist_line_chunk(d, l, step);
     if (!g.halves)
         return id;
     row = dist_ic(d, KN_OP_udiv, id, g.per / 2);
