@@ -239,7 +239,7 @@ measured_by_lines(const kiln_problem *p, const struct kn_config *g)
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
     if (kn_reads_of(g) == KN_READS_TILE)
-        return (dwords ? 0.79 : 1) * 1.02;
+        return (!dwords ? 1 : kn_shifts(p, g, 'b') ? 0.79 : 0.97) * 1.02;
     if (g->stages < 4)
         return (dwords ? 0.84 : 1) * (p->scale == KILN_SCALE_MX32 ? 0.9 : 1);
     return (dwords ? 0.76 : 1) *
@@ -282,12 +282,14 @@ turned_briefly(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Whole K tiles by lines: most of a short K and of MX types, whose K tiles twice as deep are
- * sooner than their scores say. */
+ * sooner than their scores say; A's alone not where K is short. */
 static double
 whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
     bool more = p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk;
 
+    if (!kn_shifts(p, g, 'b') && p->k < 12 * (int64_t)g->bk)
+        return HUGE_VAL;
     return 1 + (more ? 600.0 : 100.0) / (g->bm * g->bn);
 }
 

@@ -176,7 +176,7 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     kiln_type t = side == 'a' ? p->a : p->b;
     uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
 
-    return align < 4 &&
+    return (align < 4 || (kn_shifts_lines(p, g) && !kn_shifts(p, g, side))) &&
            !(kn_dequant(p) && g->cus && g->split_k > 1) &&
            (side == 'a' || !p->b_layout) &&
            (side == 'a' || kn_along_k(p, 'b') || !kn_gated(p)) &&
@@ -246,10 +246,29 @@ any_in_rings(const kiln_problem *p, const struct kn_config *g)
              (kn_type_bits[p->a] == kn_type_bits[p->b] || streams_lines(p, g))));
 }
 
+/* Beside sums of the largest tiles of MX types registers have room for two K tiles of A and
+ * one of B, whose rows are loaded by K tiles; */
+static bool
+half_by_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale == KILN_SCALE_MX32 && kn_reads_of(g) == KN_READS_TILE &&
+           g->bm * g->bn > 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u);
+}
+
+/* of 256x256 of 4 bits where no bytes are shifted. */
+static bool
+half_fits(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->bm * g->bn < 256 * 256 ||
+           (g->bm * g->bn == 256 * 256 &&
+            (kn_type_bits[p->a] == 8 || (g->domain.align_a >= 4 && g->domain.align_b >= 4)));
+}
+
 bool
 kn_shifts(const kiln_problem *p, const struct kn_config *g, int side)
 {
-    return kn_shifts_lines(p, g) && in_rings(p, g, side);
+    return kn_shifts_lines(p, g) && in_rings(p, g, side) &&
+           (side == 'a' || !half_by_lines(p, g));
 }
 
 bool
@@ -257,8 +276,7 @@ kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return g->copies == KN_COPIES_LINES && !kn_direct(p, g) && kn_ahead(p, g) > 1 &&
            any_in_rings(p, g) &&
-           (kn_reads_of(g) != KN_READS_TILE || p->scale != KILN_SCALE_MX32 ||
-            g->bm * g->bn <= 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u)) &&
+           (half_fits(p, g) || !half_by_lines(p, g)) &&
            (g->stages <= 3 || p->scale != KILN_SCALE_BLOCK128) &&
            !kn_dequant(p) && !p->quant && p->math != KILN_MATH_BF16X3 &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
@@ -290,6 +308,8 @@ kn_staged_registers(const kiln_problem *p, const struct kn_config *g)
 
     if (kn_line_ring(p, g) && !kn_direct(p, g))
         return 24 + kn_ahead(p, g) * (g->bm + g->bn) * KN_LINE / (threads * 4);
+    if (kn_shifts_lines(p, g) && half_by_lines(p, g))
+        return 16 + (2 * g->bm * a + g->bn * b) * g->bk / (threads * 32);
     if (kn_shifts_lines(p, g))
         return 24 + kn_ahead(p, g) * (g->bm * a + g->bn * b) * g->bk / (threads * 32);
     return kn_direct(p, g) ? 24
@@ -321,6 +341,29 @@ doubles_batch(const kiln_problem *p, const struct kn_config *g)
                    kn_copied(g, 2048 / 32 * 8, 2048 / 32 * 8) <= kn_targets[p->target].lds;
 }
 
+bool
+kn_lines_crowd(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_shifts_lines(p, g) && p->scale == KILN_SCALE_MX32 &&
+           kn_reads_of(g) == KN_READS_TILE && g->bm * g->bn >= 224 * 192 &&
+           (!kn_shifts(p, g, 'b') || (g->domain.align_a >= 4 && g->domain.align_b >= 4));
+}
+
+/* A row's scales are a line more each time that they come. Where bytes are shifted beside
+ * large sums, or a group's rows or what is added to are known beside the largest, there are no
+ * registers for those of eight K tiles; of a short K more come at first than are saved. */
+static bool
+eight_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    bool full = g->bm * g->bn >= 256 * 256 && (kn_family_of(p)->ragged || p->beta);
+    int64_t k = p->k / (g->split_k ? g->split_k : 1);
+
+    return !full && (!p->k || k > 18 * (int64_t)g->bk) &&
+           kn_reads_of(g) == KN_READS_TILE && kn_type_bits[p->a] == 8 &&
+           kn_shifts_lines(p, g) &&
+           (g->bm * g->bn <= 160 * 256 || kn_lines_crowd(p, g));
+}
+
 uint32_t
 kn_scale_batch_k(const kiln_problem *p, const struct kn_config *g)
 {
@@ -328,6 +371,7 @@ kn_scale_batch_k(const kiln_problem *p, const struct kn_config *g)
     bool step = kn_reads_of(g) == KN_READS_STEP;
     bool copied = g->domain.align_a >= 16 && g->domain.align_b >= 16;
     uint32_t most = step && (copied || streams_lines(p, g)) ? 8
+                  : eight_lines(p, g) ? 8
                   : step || !copied || (g->copies == KN_COPIES_LINES && g->stages == 3) ? 4 : 32;
 
     if (k > most * g->bk)

@@ -115,7 +115,8 @@ static kn_ref
 dword_address(struct dist *d, const struct kn_lds *l, const kn_ref x[2], uint32_t i)
 {
     struct kn_geom g = kn_geometry(d->in, l);
-    kn_ref row = dist_ic(d, KN_OP_udiv, dist_line_chunk(d, l, 0), g.cpr), to = dword_place(d, l, x, i), id;
+    kn_ref row = dist_ic(d, KN_OP_udiv, dist_line_chunk(d, l, 0), g.cpr);
+    kn_ref to = dword_place(d, l, x, i), id;
 
     to = dist_pick(d, is_before(d, l, x, i), dist_ic(d, KN_OP_add, to, g.pitch), to);
     id = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_mul, row, g.cpr),
@@ -139,6 +140,7 @@ first_shift(struct dist *d, struct dist_tile *v, kn_ref at)
     kn_ref low = dist_ic(d, KN_OP_and, x[0], 3);
 
     s->late = KN_NEW(d->c, kn_ref, v->nreg * DWORDS);
+    s->from = KN_NEW(d->c, kn_ref, v->nreg);
     s->select = dist_ic(d, KN_OP_add, dist_ic(d, KN_OP_mul, low, A_BYTE), NO_SHIFT);
     s->first = dist_op(d, KN_OP_eq, kn_vb1, x[1], dist_int(d, 0));
     for (uint32_t i = 0; i < DWORDS; i++) {
@@ -163,6 +165,21 @@ note_late(struct dist *d, struct dist_tile *v, uint32_t step, const kn_ref x[2])
                                                in_lines(d, x)));
 }
 
+/* Rows of a step are a multiple of 16 from those of the first. */
+static kn_ref
+stepped_offset(struct dist *d, struct dist_tile *v, uint32_t step, const kn_ref at[2])
+{
+    uint32_t tile = tile_bytes(d, v), period = lag_period(d, dist_lds(d, v->lds));
+    struct dist_shift *s = v->shift;
+
+    if (!step)
+        s->begin = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_and, at[0], -CHUNK), at[1]);
+    if (step < period)
+        s->from[step] = dist_pick(d, lags(d, tile, in_lines(d, at)), s->begin,
+                                  dist_ic(d, KN_OP_add, s->begin, tile));
+    return dist_steps_on(d, v, s->from[step % period], step);
+}
+
 kn_ref
 dist_line_offset(struct dist *d, struct dist_tile *v, uint32_t step, const kn_ref x[2])
 {
@@ -172,6 +189,8 @@ dist_line_offset(struct dist *d, struct dist_tile *v, uint32_t step, const kn_re
     if (!v->shift)
         first_shift(d, v, at[0]);
     note_late(d, v, step, at);
+    if (dist_lacks_registers(d))
+        return stepped_offset(d, v, step, at);
     off = dist_i2(d, KN_OP_add, dist_ic(d, KN_OP_and, at[0], -CHUNK), x[1]);
     return dist_pick(d, lags(d, tile, in_lines(d, at)), off, dist_ic(d, KN_OP_add, off, tile));
 }

@@ -239,6 +239,54 @@ block_offset(struct dist *d, const struct dist_tile *v, kn_ref id, kn_ref *row,
         *bytes = pair_offset(d, v, *bytes);
 }
 
+/* Rows of a step along K, of which each lane has a piece. */
+static uint32_t
+rows_of_step(struct dist *d, const struct kn_lds *l)
+{
+    struct kn_geom g = kn_geometry(d->in, l);
+
+    return kn_waves(d->in) * 64 / kn_pieces_of_row(&g);
+}
+
+/* Beside 168 sums a lane and more, and fragments with scales, of A that is loaded by lines:
+ * where B is not, or bytes are not shifted, which is arithmetic enough. */
+bool
+dist_lacks_registers(const struct dist *d)
+{
+    const struct kn_shape *x = &d->in->shape;
+    uint32_t a = 0, b = 0;
+    bool scales = false;
+
+    for (size_t i = 0; i < d->in->nlds; i++) {
+        const struct kn_lds *l = &d->in->lds[i];
+
+        scales |= l->kdiv == 32;
+        if (l->kdiv == 1)
+            *(l->side == 'a' ? &a : &b) = l->unaligned;
+    }
+    return scales && x->bm * x->bn >= 168 * 64 * kn_waves(d->in) &&
+           (a == 3 ? b == 3 || b == 1 : a == 2 && b == 1);
+}
+
+kn_ref
+dist_steps_on(struct dist *d, const struct dist_tile *v, kn_ref off, uint32_t step)
+{
+    kn_ref by = dist_ic(d, KN_OP_mul, v->pitch,
+                        (int64_t)step * rows_of_step(d, dist_lds(d, v->lds)));
+
+    return step ? dist_i2(d, KN_OP_add, off, by) : off;
+}
+
+/* A view of B, beside A by lines. */
+static bool
+has_row_steps(struct dist *d, const struct dist_tile *v, const struct kn_geom *g)
+{
+    const struct kn_lds *l = dist_lds(d, v->lds);
+
+    return l->unaligned == 1 && l->kdiv == 1 && !g->own && !v->up && !v->row &&
+           whole_step(d, g, 0) && dist_lacks_registers(d);
+}
+
 static kn_ref
 step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
             kn_ref row0)
@@ -249,6 +297,10 @@ step_offset(struct dist *d, struct dist_tile *v, uint32_t step,
 
     if (g.abreast)
         return step ? v->reg[0] : dist_abreast_offset(d, v, &g);
+    if (step && whole_step(d, &g, step) && has_row_steps(d, v, &g)) {
+        v->select[step] = v->select[0];
+        return dist_steps_on(d, v, v->reg[0], step);
+    }
     if (!whole_step(d, &g, step))
         in = dist_ic(d, KN_OP_umin, id, g.nchunks - 1);
     if (kn_is_zeros(l)) {

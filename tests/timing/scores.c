@@ -389,13 +389,17 @@ try_lines(struct bench *b, enum kn_schedule schedule, const struct tile *t, size
 {
     uint32_t bits = kn_type_bits[b->k->a], bk = bits == 6 || is_mixed(b->k) ? 128 : 1024 / bits;
 
-    b->dwords = b->k->dwords;
-    for (size_t i = 0; i < n; i++)
-        try_config(b, &(struct kn_config){ .bm = t[i].bm, .bn = t[i].bn, .bk = bk,
-                                           .wm = t[i].wm, .wn = t[i].wn,
-                                           .stages = t[i].stages, .split_k = 1,
-                                           .schedule = schedule,
-                                           .copies = KN_COPIES_LINES });
+    for (size_t i = 0; i < n; i++) {
+        struct kn_config given = { .bm = t[i].bm, .bn = t[i].bn, .bk = bk, .wm = t[i].wm,
+                                   .wn = t[i].wn, .stages = t[i].stages, .split_k = 1,
+                                   .schedule = schedule, .copies = KN_COPIES_LINES };
+
+        b->dwords = b->k->dwords;
+        if (try_config(b, &given) || !retries(b, schedule))
+            continue;
+        b->dwords = true;
+        try_config(b, &given);
+    }
 }
 
 /* MX types whose K tiles are no lines are not what others are by lines. Of others what is
