@@ -255,13 +255,14 @@ half_by_lines(const kiln_problem *p, const struct kn_config *g)
            g->bm * g->bn > 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u);
 }
 
-/* of 256x256 of 4 bits where no bytes are shifted. */
+/* of 256x256 of 4 bits where no bytes are shifted, or scales do not wait in registers. */
 static bool
 half_fits(const kiln_problem *p, const struct kn_config *g)
 {
     return g->bm * g->bn < 256 * 256 ||
            (g->bm * g->bn == 256 * 256 &&
-            (kn_type_bits[p->a] == 8 || (g->domain.align_a >= 4 && g->domain.align_b >= 4)));
+            (kn_type_bits[p->a] == 8 || kn_shuffled(p) ||
+             (g->domain.align_a >= 4 && g->domain.align_b >= 4)));
 }
 
 bool
