@@ -335,7 +335,7 @@ uint32_t
 kn_least_stages(const kiln_problem *p, const struct kn_config *g)
 {
     return g->copies == KN_COPIES_LINES && kn_reads_of(g) != KN_READS_TILE ? 3
-         : kn_direct(p, g) && !kn_8wave_one_slot(g) ? 2 : 1;
+         : kn_direct(p, g) ? 2 : 1;
 }
 
 bool

@@ -53,14 +53,6 @@ bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 /* File of a configuration's main loop, "" without one. */
 const char *kn_loop_file(const kiln_problem *p, const struct kn_config *g);
 
-/* Whether the halves of the waves share one slot
- * (templates/loop_8wave_packed.tir). */
-bool kn_8wave_one_slot(const struct kn_config *g);
-
-/* K tiles of 256 with one slot: what 6-bit types want, whose rows of 128 K take
- * half as many cache lines again as their bytes. */
-bool kn_8wave_packed(const kiln_problem *p, const struct kn_config *g);
-
 /* Whether the schedule 4-wave reads shuffled scales as they lie: a dword has a
  * lane's bytes of two fragments and two K steps. */
 bool kn_scale_dwords(const kiln_problem *p, const struct kn_config *g);

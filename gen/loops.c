@@ -25,12 +25,6 @@ kn_direct_to_reg(const struct kn_config *g)
     return kn_reads_of(g) == KN_READS_MEMORY;
 }
 
-bool
-kn_8wave_one_slot(const struct kn_config *g)
-{
-    return kn_reads_of(g) == KN_READS_HALVES && g->stages == 1;
-}
-
 /* Both copy lines of 6-bit types in the tallest tiles. */
 static bool
 copies_lines(const kiln_problem *p, const struct kn_config *g)
@@ -38,13 +32,6 @@ copies_lines(const kiln_problem *p, const struct kn_config *g)
     return six_bits(p) && g->bm == 256 && g->wm == 2 && g->bn % (g->wn * 64) == 0 &&
            (!g->domain.ktail || p->k) && !p->b_layout && g->stagger < 2 && !kn_gated(p) &&
            kn_scale_batch(p, g);
-}
-
-bool
-kn_8wave_packed(const kiln_problem *p, const struct kn_config *g)
-{
-    return kn_8wave_one_slot(g) && g->bk == 256 && g->wn == 4 && !g->domain.ktail &&
-           copies_lines(p, g);
 }
 
 static int64_t
@@ -174,7 +161,7 @@ batches_slots(const kiln_problem *p, const struct kn_config *g)
         return true;
     if (g->copies == KN_COPIES_LINES && !lags_by_quarters(p, g))
         return g->stages == 3 || g->stages == 4;
-    return g->stages == (kn_8wave_one_slot(g) ? 1 : 2);
+    return g->stages == 2;
 }
 
 /* f32 of 128-blocks: 16 bytes of a row for four K tiles, of which each would ask for the
@@ -226,8 +213,6 @@ kn_b_sets(const kiln_problem *p, const struct kn_config *g)
 uint32_t
 kn_shares(const struct kn_config *g, const struct kn_frag *a)
 {
-    if (kn_8wave_one_slot(g))
-        return 4;
     if (kn_reads_of(g) == KN_READS_TILE)
         return 8 / (a->ksteps < 8 ? a->ksteps : 8);
     if (kn_reads_of(g) == KN_READS_HALVES)

@@ -452,12 +452,8 @@ try_direct(struct bench *b, uint32_t bk)
 static void
 try_8wave(struct bench *b, uint32_t bk)
 {
-    struct tile one = { 256, 256, 2, 4, 1 };
-
     for (size_t i = 0; i < COUNT(eight); i++)
         try_row(b, KN_SCHED_8WAVE, &eight[i], bk, false);
-    if (!b->k->converted)
-        try_row(b, KN_SCHED_8WAVE, &one, 256, false);
 }
 
 static void
