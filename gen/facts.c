@@ -154,6 +154,8 @@ parts_of(const struct given *x, const struct kn_facts *f)
 {
     bool one = kn_prequant(x->p) && many_loads(x->g) && x->a.ksteps == 1 && x->a.count > 1;
 
+    if (f->widens_late)
+        return x->a.count;
     if (f->SPAN > 1)
         return kn_prequant(x->p) && x->a.count > 2 && x->g->bn <= 64 * x->g->wn
                    ? (x->a.count + 1) / 2 : x->a.count;
@@ -264,6 +266,8 @@ pieces_of(const struct given *x)
     if (kn_reads_of(x->g) == KN_READS_TILE)
         return kn_direct(x->p, x->g) && (x->a.ksteps > 1 || x->a.count * x->b.count < 64)
                    ? 5 : 7 - (int64_t)x->a.ksteps - !kn_direct(x->p, x->g);
+    if (kn_widens_late(x->p, x->g))
+        return x->a.count < 4 ? 2 : x->a.count / 2 + 1;
     return shares > 4 ? 4 : (int64_t)shares;
 }
 

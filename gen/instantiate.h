@@ -48,6 +48,8 @@ bool kn_may_fold(const kiln_problem *p);
  * numbers are then added up in an order that the tile's other rows decide. */
 bool kn_folds_scales(const kiln_problem *p, const struct kn_config *g);
 bool kn_unaligned_scales(const kiln_problem *p, const struct kn_config *g);
+/* Weights of 4 bits are in LDS as in memory, and widened behind their reads. */
+bool kn_widens_late(const kiln_problem *p, const struct kn_config *g);
 bool kn_direct(const kiln_problem *p, const struct kn_config *g);
 
 /* File of a configuration's main loop, "" without one. */

@@ -173,13 +173,6 @@ beside_sums(const struct demand *d)
            (p->layout == KILN_NT ? 0 : !kn_along_k(p, 'a') || d->a.ksteps == 1 ? 52 : 16);
 }
 
-/* A wave that has all columns of an output scale has no registers for more. */
-bool
-kn_adds_groups(const kiln_problem *p)
-{
-    return kn_scale_groups(p) && !kn_writes_scales(p);
-}
-
 /* Of groups of several K steps: all of a wave's fragments of B in them, and the sums of
  * one row of its fragments; less what kn_staged_registers counts for weights of 4 bits too much. */
 static int64_t
@@ -191,6 +184,17 @@ spanning(const struct demand *d)
     return steps < 2 ? 0
          : (steps - 1) * d->b.count * d->b.bytes / 4 + d->b.count * 4 -
                staged * (d->bits_b - kn_type_bits[d->p->b]) / 32;
+}
+
+/* Weights that are widened behind their reads: two K tiles of them, two shares of A and of
+ * sums, a K tile's codes, zero points and scales. */
+static uint32_t
+widening(const struct demand *d)
+{
+    uint32_t groups = d->g->bk / (uint32_t)kn_scale_k(d->p), columns = 4 * d->b.count;
+
+    return d->acc + 2 * d->b.ksteps * columns + 2 * d->a.ksteps * 4 + (2 + groups) * columns +
+           d->b.count * (d->b.ksteps + 2 * groups) + 24;
 }
 
 uint32_t
@@ -205,6 +209,8 @@ kn_tile_registers(struct kn_ctx *c, const kiln_problem *p,
     d = demand_of(p, g);
     if (kn_direct_to_reg(g))
         return streamed(&d);
+    if (kn_widens_late(p, g))
+        return widening(&d);
     stage = kn_staged_registers(p, g);
     if (!d.direct && too_narrow(&d, stage))
         return KN_TOO_NARROW;

@@ -136,6 +136,21 @@ wide_turned(const kiln_problem *p, char side)
 /* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
  * the target to have them; everything else goes through registers. f32 that is
  * multiplied as two bf16 does in loops that read a whole K tile's fragments ahead. */
+/* A wave that has all columns of an output scale has no registers for more. */
+bool
+kn_adds_groups(const kiln_problem *p)
+{
+    return kn_scale_groups(p) && !kn_writes_scales(p);
+}
+
+bool
+kn_widens_late(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->b == KILN_I4 && kn_reads_of(g) == KN_READS_PARTS && p->layout == KILN_NT &&
+           !p->b_layout && kn_targets[p->target].dma == 16 && kn_adds_groups(p) &&
+           g->domain.align_a == 16 && g->domain.align_b == 16;
+}
+
 bool
 kn_direct(const kiln_problem *p, const struct kn_config *g)
 {
@@ -147,6 +162,8 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
         scale = 4;
     if (kn_shuffled(p))
         scale = 16;
+    if (kn_widens_late(p, g))
+        return true;
     return wide && !split && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
            !wide_turned(p, 'a') && !wide_turned(p, 'b') &&
            g->domain.align_a == 16 && g->domain.align_b == 16 &&

@@ -36,6 +36,8 @@ kn_readplan(const struct kn_fn *f, const struct kn_lds *l)
                                         : i * (fr.k / 4 / p.parts);
         return p;
     }
+    if (bits == 4 && kn_elems[f->shape.tb].bits == 16)   /* widened behind their reads */
+        fr.bytes /= 4;
     p.kstep = fr.bytes * 4;
     if (bits == 6) {
         p.parts = 3;
@@ -58,6 +60,8 @@ phase_of(kiln_target t, uint32_t bytes, bool flip, unsigned lane)
 {
     unsigned half = lane / 32 * 4, l = lane % 32;
 
+    if (bytes == 4)
+        return 0;
     if (bytes == 8)
         return lane / (flip ? 16 : 32);
     if (kn_targets[t].banks == 64 && bytes == 16) /* 4 phases of 16 lanes */

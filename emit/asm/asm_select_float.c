@@ -117,11 +117,16 @@ floats(struct select *s, uint16_t isa, uint16_t two, int nargs)
     }
 FLOATS(fadd, v_add_f32, KN_I_v_pk_add_f32, 2)
 FLOATS(fmul, v_mul_f32, KN_I_v_pk_mul_f32, 2)
-FLOATS(fma, v_fma_f32, KN_I_v_pk_fma_f32, 3)
 FLOATS(exp2, v_exp_f32, 0, 1)
 FLOATS(rcp, v_rcp_f32, 0, 1)
 FLOATS(rsq, v_rsq_f32, 0, 1)
 #undef FLOATS
+
+void
+select_fma(struct select *s)
+{
+    floats(s, KN_I_v_fma_f32, s->i->attr[KN_A_single] ? 0 : KN_I_v_pk_fma_f32, 3);
+}
 
 void
 select_fmax(struct select *s)

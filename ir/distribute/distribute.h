@@ -287,6 +287,8 @@ uint32_t dist_own_dwords(struct dist *d, const struct dist_tile *t,
 /* Offsets of the wave's fragments, v->nreg of them; those of named rows,
  * whose ids may be loaded already (0: not). */
 void dist_pulled_view(struct dist *d, struct dist_tile *v);
+/* Row of the tile that row t of fragment f of this lane's wave is. */
+kn_ref dist_fragment_row(struct dist *d, const struct kn_lds *l, uint32_t f, kn_ref t);
 void dist_pulled_rows(struct dist *d, struct dist_tile *v,
                       const struct dist_rows *rows, kn_ref ids);
 /* Fragment f of K step kk; its scale, and the byte of the register it is. */

@@ -86,11 +86,12 @@ block_factor(struct dist *d, const kn_ref scales[2], uint32_t x, uint32_t y)
     return dist_op(d, KN_OP_fmul, t, dist_op(d, KN_OP_splat, t, a, 0), b);
 }
 
-/* acc += sum * factor, of fragments n / columns and n % columns. */
+/* i: acc += sum * factor, of fragments n / columns and n % columns. */
 static void
-add_block(struct dist *d, kn_ref acc, kn_ref sum, const kn_ref scales[2],
+add_block(struct dist *d, const struct kn_ins *i, kn_ref sum, const kn_ref scales[2],
           uint32_t n)
 {
+    kn_ref acc = dist_tile(d, i->arg[0])->reg[n];
     uint32_t columns = kn_fragment(d->in, 'b').count;
     struct kn_ins *add;
     kn_ref s;
@@ -100,6 +101,7 @@ add_block(struct dist *d, kn_ref acc, kn_ref sum, const kn_ref scales[2],
     add->arg[0] = sum;
     add->arg[1] = s;
     add->arg[2] = acc;
+    add->attr[KN_A_single] = i->attr[KN_A_single];
 }
 
 /* Accumulators [first, end) of this part. */
@@ -132,8 +134,7 @@ expand_mmab(struct dist *d, const struct kn_ins *i)
 
         dist_move(d, sum, dist_block_start(d));
         dist_multiply(d, sum, i, n / columns, n % columns);
-        add_block(d, dist_tile(d, i->arg[0])->reg[n], block_float(d, sum, true),
-                  &i->arg[3], n);
+        add_block(d, i, block_float(d, sum, true), &i->arg[3], n);
     }
     return KILN_OK;
 }
@@ -147,8 +148,7 @@ expand_addblock(struct dist *d, const struct kn_ins *i)
     for (uint32_t n = s.first; n < s.end; n++) {
         const struct dist_tile *t = dist_tile(d, i->arg[1]);
 
-        add_block(d, dist_tile(d, i->arg[0])->reg[n],
-                  block_float(d, t->reg[n], t->block), &i->arg[2], n);
+        add_block(d, i, block_float(d, t->reg[n], t->block), &i->arg[2], n);
     }
     return KILN_OK;
 }

@@ -259,8 +259,8 @@ run_words(struct dist *d, const struct dist_put *x, uint32_t s, kn_ref *out)
         return many;
     }
     if (l->kdiv == 1)
-        return convert_run(d, x, s, (struct dist_words){ in, many, false, !clipped(d, t->lds) },
-                           out);
+        return convert_run(d, x, s, (struct dist_words){ .w = in, .n = many,
+                                                   .one_row = !clipped(d, t->lds) }, out);
     for (uint32_t j = 0; j < n; j++)
         out[j] = dist_scale(d, l->mem, in, j);
     return n;

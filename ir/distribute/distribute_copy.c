@@ -365,7 +365,8 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
         dist_split_run(d, w, 0, staged);
         w = staged;
     } else if (l->mem) {
-        n = dist_convert(d, l, (struct dist_words){ w, n, kn_column_bits(l) == 4, false },
+        n = dist_convert(d, l, (struct dist_words){ .w = w, .n = n,
+                                                 .parted = kn_column_bits(l) == 4 },
                          (struct dist_factor){ .v = zero }, staged);
         w = staged;
     }

@@ -54,9 +54,8 @@ lane_column(struct dist *d, const struct kn_lds *l)
     return dist_i2(d, KN_OP_add, q, up);
 }
 
-/* Row of the tile that row t of fragment f of this lane's wave is. */
-static kn_ref
-fragment_row(struct dist *d, const struct kn_lds *l, uint32_t f, kn_ref t)
+kn_ref
+dist_fragment_row(struct dist *d, const struct kn_lds *l, uint32_t f, kn_ref t)
 {
     uint32_t count = kn_fragment(d->in, l->side).count;
     kn_ref wave = l->side == 'a' ? d->wave_m : d->wave_n;
@@ -84,7 +83,7 @@ shuffled_offset(struct dist *d, const struct dist_tile *v, uint32_t f)
 static kn_ref
 row_offset(struct dist *d, const struct dist_tile *v, uint32_t f, kn_ref t)
 {
-    kn_ref row = fragment_row(d, &d->in->lds[v->lds], f, t);
+    kn_ref row = dist_fragment_row(d, &d->in->lds[v->lds], f, t);
 
     if (d->in->lds[v->lds].panel)
         row = dist_ic(d, KN_OP_and, row, -16);
@@ -133,7 +132,7 @@ dist_pulled_rows(struct dist *d, struct dist_tile *v,
 
     for (uint32_t f = 0; f < v->nreg; f++)
         v->reg[f] = ids ? dist_tile(d, ids)->reg[f]
-                  : dist_row_id(d, rows, fragment_row(d, l, f, d->t));
+                  : dist_row_id(d, rows, dist_fragment_row(d, l, f, d->t));
     v->row = KN_NEW(d->c, kn_ref, v->nreg);
     for (uint32_t f = 0; f < v->nreg; f++)
         v->row[f] = dist_row_offset(d, rows, v->reg[f]);

@@ -314,6 +314,7 @@ unpack(struct dist *d, uint8_t from, kn_ref x, uint32_t first)
 /* What an e4m3 byte is multiplied by, and what is added. */
 struct affine {
     kn_ref up, base;         /* f32x2 or a constant */
+    bool single;
 };
 
 /* Bytes first and first + 1 of a dword. */
@@ -322,7 +323,9 @@ affine_pair(struct dist *d, kn_ref x, uint32_t first, struct affine l)
 {
     kn_ref arg[] = { unpack(d, KN_T_fp8, x, first), l.up, l.base };
 
-    return dist_op3(d, KN_OP_fma, dist_vec(KN_T_f32, 2), arg);
+    x = dist_op3(d, KN_OP_fma, dist_vec(KN_T_f32, 2), arg);
+    d->out->ins[d->out->nins - 1].attr[KN_A_single] = l.single;
+    return x;
 }
 
 /* The high halves of number i of two pairs. */
@@ -367,7 +370,7 @@ static uint32_t
 scaled_fp4(struct dist *d, struct dist_words in, kn_ref factor, kn_ref *out)
 {
     struct affine l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
-                         kn_flt(d->out, 0) };
+                         kn_flt(d->out, 0), false };
     kn_ref part[2], values[2];
 
     dist_fp4_values(d, 0, values);
@@ -496,10 +499,10 @@ float_base(struct dist *d, kn_ref zero)
 /* Bytes of 0 to 15, which as e4m3 are so many times its least number, 2^-9 or FNUZ
  * 2^-10. */
 static struct affine
-integer_affine(struct dist *d, kn_ref base)
+integer_affine(struct dist *d, kn_ref base, bool single)
 {
     return (struct affine){
-        kn_flt(d->out, kn_targets[d->in->target].fnuz ? 1024 : 512), base };
+        kn_flt(d->out, kn_targets[d->in->target].fnuz ? 1024 : 512), base, single };
 }
 
 /* Less a zero point that is no integer: in f32, then to nearest even. */
@@ -543,7 +546,7 @@ widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
 
         part_integers(d, l, in, i, part);
         if (!half && !number) {
-            affine_bf16(d, part, integer_affine(d, base), out);
+            affine_bf16(d, part, integer_affine(d, base, in.single), out);
             continue;
         }
         dist_order_bytes(d, part, byte);
@@ -551,7 +554,7 @@ widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
             out[h] = half ? half_integers(d, byte[h / 2], h % 2, base)
                    : less_number(d, l->elem,
                                  affine_pair(d, byte[h / 2], h % 2 * 2,
-                                         integer_affine(d, base)), zero);
+                                         integer_affine(d, base, in.single)), zero);
     }
     return 4 * in.n;
 }

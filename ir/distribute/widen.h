@@ -11,6 +11,7 @@ struct dist_words {
     uint32_t n;
     bool parted;             /* i4: two a dword, bytes of its even and its odd codes */
     bool one_row;            /* all are K of one row, none of them is clipped */
+    bool single;             /* i4: without packed f32, beside matrix instructions */
 };
 /* What a run is multiplied by, an f32, or 0: a power of two, or of E4M3; of i4
  * what is subtracted: an integer with 8 added, or an f32. */

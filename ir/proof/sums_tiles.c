@@ -158,6 +158,24 @@ convert_tile(struct sums *o, const struct kn_ins *i, struct sums_tile *to,
     return KILN_OK;
 }
 
+/* Fragments of K step kk= of the K tile that their zero points are of. */
+static kiln_status
+widen_integers(struct sums *o, const struct kn_ins *i)
+{
+    const struct sums_tile *from = tile_of(o, i->arg[0]), *zeros = tile_of(o, i->arg[1]);
+    struct sums_tile *t = tile_of(o, i->dst);
+    int64_t step = unit((int64_t)i->attr[KN_A_kk] * kn_fragment(o->f, 'b').k);
+    struct cells x = cells_of(i);
+
+    for (uint32_t n = x.from; zeros && n < x.to; n++)
+        if (!zeros->cell[n].filled || zeros->cell[n].at + step != from->cell[n].at)
+            return WRONG(o, i, "K %lld of %%%s has the zero points of another K",
+                         elements(from->cell[n].at), lds_of(o, from->lds)->name);
+    t->lds = from->lds;
+    fill(t, x, from->cell, 1);
+    return KILN_OK;
+}
+
 static bool
 same_place(const struct sums_place *x, const struct sums_place *y)
 {
@@ -442,7 +460,7 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
     case KN_OP_copy:
         fill(slot_of(o, i->arg[0]), x, tile_of(o, i->arg[1])->cell, 0);
         break;
-    case KN_OP_fetch: case KN_OP_pull:
+    case KN_OP_fetch: case KN_OP_pull: case KN_OP_zeros:
         from = tile_of(o, i->arg[0]);
         dst->lds = from->lds;
         dst->steps = i->op == KN_OP_pull;
@@ -451,6 +469,7 @@ sums_of_tiles(struct sums *o, const struct kn_ins *i)
     case KN_OP_convert:
         dst->lds = tile_of(o, i->arg[0])->lds;
         return convert_tile(o, i, dst, &i->arg[0]);
+    case KN_OP_integers: return widen_integers(o, i);
     case KN_OP_put:
         return (lds_of(o, (int)KN_REF_LDS(i->arg[0]))->unaligned > 1
                     ? join_tiles : convert_tile)(o, i, slot_of(o, i->arg[0]), &i->arg[1]);

@@ -298,6 +298,35 @@ check_matrix(const struct tiles *w, const struct kn_ins *i)
     return i->op != KN_OP_mma ? check_factors(w, i, 3) : KILN_OK;
 }
 
+/* fetch.zeros: of runs that a lane has one value of. */
+static kiln_status
+check_zeros(struct tiles *w, const struct kn_ins *i)
+{
+    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    const struct kn_lds *l = &w->f->lds[lds];
+
+    return kn_is_zeros(l) && !l->words && l->side == 'b'
+         ? define(w, i, FETCHED, lds)
+         : FAIL(w->f, i->at, "%%%s has no zero points of columns", l->name);
+}
+
+/* integers: of 4 bits in LDS, of a product's 16 bits, and their zero points. */
+static kiln_status
+check_integers(struct tiles *w, const struct kn_ins *i)
+{
+    int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
+    const struct kn_lds *l = &w->f->lds[lds];
+    bool whole = i->attr[KN_A_kk] >= 0 &&
+                 (uint32_t)i->attr[KN_A_kk] < kn_fragment(w->f, 'b').ksteps;
+
+    KN_TRY(need_side(w, i, 0, 'b', false));
+    KN_TRY(need(w, i, 1, FETCHED, -1));
+    return l->elem == KN_T_i4 && whole && kn_elems[w->f->shape.tb].bits == 16
+         ? define(w, i, FRAGMENTS, lds)
+         : FAIL(w->f, i->at, "%%%s has no integers of 4 bits of K step %d", l->name,
+                i->attr[KN_A_kk]);
+}
+
 static kiln_status
 check_read(const struct tiles *w, const struct kn_ins *i)
 {
@@ -443,6 +472,11 @@ visit(struct tiles *w, const struct kn_ins *i)
         return check_put(w, i, lds);
     case KN_OP_convert:
         return check_convert(w, i);
+    case KN_OP_zeros:
+        KN_TRY(need(w, i, 0, VIEW, -1));
+        return check_zeros(w, i);
+    case KN_OP_integers:
+        return check_integers(w, i);
     case KN_OP_putq:
         return check_quant(w, i, lds);
     case KN_OP_base:

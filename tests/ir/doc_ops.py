@@ -37,7 +37,8 @@ SENTENCES = {
     "readlane": "the value of one lane",
     "uniform": "the value of the first lane",
     "assume": "the same value, which a launch holds to 0 .. a constant",
-    "fadd": "sum", "fmul": "product", "fma": "a * b + c, one rounding",
+    "fadd": "sum", "fmul": "product", "fma": "a * b + c, one rounding; "
+            "`single=1`: element by element, as packed f32 would wait for matrix instructions",
     "i2f": "integer to float", "cvt": "other float type, nearest even",
     "ldexp": "times a power of two",
     "unpack": "two 8- or 4-bit floats of a dword, from element `first=` on",
@@ -152,6 +153,10 @@ SENTENCES = {
             "memory, of a view of an LDS tile of no slots; of a tile with no "
             "K left, the second operand, nothing is read; with `tail=1` nor "
             "is what lies beyond K",
+    "fetch.zeros": "load the zero points of the columns of B that are this lane's in its "
+                   "fragments, of all groups of a K tile",
+    "integers": "fragments of 4-bit integers (share `part=` of `parts=`) as the type that is "
+                "multiplied, less their zero points in K step `kk=`",
     "keep": "holds the registers of fetched or pulled tiles to this place",
     "await": "copies into a slot, or fetched tiles (shares of them), are there "
              "(this wave's)",
