@@ -40,26 +40,6 @@ six_bits(const kiln_problem *p)
            (kn_type_bits[p->a] == 6 || kn_type_bits[p->b] == 6);
 }
 
-/* 6-bit types in the largest tile: K tiles of 256 in one slot, with registers
- * to spare for a persistent walk (measured). */
-static void
-prefer_fold(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
-            bool open)
-{
-    struct kn_config one = *g;
-
-    if (g->bm != 256 || g->bn != 256 || g->stages || g->schedule)
-        return;
-    one.bk = 256;
-    one.stages = 1;
-    one.schedule = KN_SCHED_8WAVE;
-    if (open)
-        one.domain = kn_domain_of(p, 256, 256);
-    if (!kn_form_lacks(p, &one) &&
-        kn_tile_registers(c, p, &one) + (one.cus ? 32 : 0) <= 256)
-        *g = one;
-}
-
 bool
 kn_walks(const kiln_problem *p)
 {
@@ -379,8 +359,6 @@ kn_pick_tile(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
             deepen_routed(c, p, &try, open->domain);
         else if (open->bk)
             deepen(c, p, &try, open->domain, kn_tiles_of(p, t->bm, t->bn));
-        if (open->bk)
-            prefer_fold(c, p, &try, open->domain);
         if (!fits(c, p, &try)) {
             tight |= kn_writes_scales(p) && !kn_form_lacks(p, &try);
             continue;

@@ -249,6 +249,8 @@ steps_of(const struct given *x, const struct kn_facts *f)
 
     if (f->folds)
         return f->FOLD_TILES;
+    if (f->widens_late)
+        return common_turn(f->SLOTS, 2);
     if (f->by_lines && !f->line_ring)
         return common_turn(turn, f->WAITING);
     if (f->widens_scaled)

@@ -157,7 +157,7 @@ kn_has_registers(struct kn_ctx *c, const kiln_problem *p,
 
 /* Halves of the waves a barrier apart keep the matrix pipes busiest in 256x256
  * tiles. Interleaving pays where a wave has enough matrix work to hide its LDS
- * reads (docs/loops.md). */
+ * reads (docs/loops.md); of weights that it widens scores say where. */
 static void
 settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
@@ -171,7 +171,7 @@ settle_schedule(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
         !kn_form_lacks(p, &two) && kn_tile_registers(c, p, &two) <= 256)
         return;
     g->schedule = two.schedule = KN_SCHED_INTERLEAVE;
-    if (kn_form_lacks(p, &two) || !kn_has_registers(c, p, &two) ||
+    if (kn_form_lacks(p, &two) || !kn_has_registers(c, p, &two) || kn_widens_late(p, &two) ||
         g->bm * g->bn < (p->scale == KILN_SCALE_MX32 ? 256 * 256 : 128 * 128))
         g->schedule = KN_SCHED_SIMPLE;
 }

@@ -187,14 +187,16 @@ spanning(const struct demand *d)
 }
 
 /* Weights that are widened behind their reads: two K tiles of them, two shares of A and of
- * sums, a K tile's codes, zero points and scales. */
+ * sums, a K tile's codes and scales, zero points of each slot; of several groups more is
+ * on its way (measured). */
 static uint32_t
 widening(const struct demand *d)
 {
     uint32_t groups = d->g->bk / (uint32_t)kn_scale_k(d->p), columns = 4 * d->b.count;
+    uint32_t slots = d->g->stages ? d->g->stages : 2;
 
     return d->acc + 2 * d->b.ksteps * columns + 2 * d->a.ksteps * 4 + (2 + groups) * columns +
-           d->b.count * (d->b.ksteps + 2 * groups) + 24;
+           d->b.count * (d->b.ksteps + slots * groups) + (groups > 2 ? 32 : 24);
 }
 
 uint32_t

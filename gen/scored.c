@@ -131,7 +131,8 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
 /* Tiles of 48, 80, 96, 160, 192 and 224 rows or columns, of `4-wave` small ones and by less
  * those of other rows, and wider or taller ones than 256, of whose many rounds scores say up
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
- * have as many K tiles on their way, must be better than others, not as good. */
+ * have as many K tiles on their way, must be better than others, not as good; so must what is
+ * widened behind its reads, in small tiles and of short groups by more. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
@@ -142,6 +143,8 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
         (kn_direct(p, g) || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
+    if (kn_widens_late(p, g) && !kn_widens_late(p, from))
+        return kn_scale_k(p) < 128 || g->bm * g->bn < LARGE ? 1.06 : 1.02;
     if (kn_prequant(p) && kn_shifts_lines(p, g) &&
         (g->bm * g->bn <= LARGE || !kn_shifts_lines(p, from)))
         return 1.08;

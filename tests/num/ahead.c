@@ -64,7 +64,7 @@ static const struct row rows[] = {
       { .a = KILN_F16, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
         .family = KILN_GROUPED, .groups = FEW },
       "tile=96x64x128 waves=2x2 ", "schedule=simple stages=1 lowering=asm",
-      "schedule=interleave stages=2 lowering=asm", { { 0, 68, 1056 }, { 0, 60, 96 } } },
+      "schedule=interleave stages=3 lowering=asm", { { 0, 68, 1056 }, { 0, 60, 96 } } },
     { KILN_GFX950, "bf16 x i4, AWQ",
       { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
         .b_layout = KILN_B_AWQ, .zero_points = KILN_ZEROS_I4,

@@ -457,6 +457,15 @@ try_8wave(struct bench *b, uint32_t bk)
 }
 
 static void
+try_codes(struct bench *b, uint32_t bk)
+{
+    if (b->target != KILN_GFX950 || b->k->b != KILN_I4 || b->k->words)
+        return;
+    for (size_t i = 0; i < COUNT(codes); i++)
+        try_row(b, KN_SCHED_INTERLEAVE, &codes[i], bk, false);
+}
+
+static void
 run(struct bench *b)
 {
     kiln_problem p = problem_of(b, &(struct kn_config){ 0 }, 0, 0, 0);
@@ -479,6 +488,7 @@ run(struct bench *b)
     }
     for (size_t i = 0; gfx950 && b->k->odd && strcmp(b->layout, "nt") && i < COUNT(turned); i++)
         try_simple(b, &turned[i], bk);
+    try_codes(b, bk);
     try_one_slot(b);
     try_direct(b, bk);
     try_all_lines(b);
