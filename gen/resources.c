@@ -194,9 +194,10 @@ widening(const struct demand *d)
 {
     uint32_t groups = d->g->bk / (uint32_t)kn_scale_k(d->p), columns = 4 * d->b.count;
     uint32_t slots = d->g->stages ? d->g->stages : 2;
+    uint32_t words = kn_in_words(d->p) ? d->g->bn * d->g->bk / (d->g->wm * d->g->wn * 512) : 0;
 
     return d->acc + 2 * d->b.ksteps * columns + 2 * d->a.ksteps * 4 + (2 + groups) * columns +
-           d->b.count * (d->b.ksteps + slots * groups) + (groups > 2 ? 32 : 24);
+           d->b.count * (d->b.ksteps + slots * groups) + words + (groups > 2 ? 32 : 24);
 }
 
 uint32_t

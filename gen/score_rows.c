@@ -329,7 +329,7 @@ short_groups(const kiln_problem *p, const struct kn_config *g, const struct kn_s
     if (!kn_widens_late(p, g))
         return 1;
     return few * (kn_scale_k(p) >= 128 ? 1 : kn_scales_down(p, 'b')
-                      ? (kn_scale_k(p) >= 64 ? 1.1 : 1.25)
+                      ? (kn_scale_k(p) >= 64 ? 1.1 : 1.3)
                       : (kn_scale_k(p) >= 64 ? 1.17 : 1.5));
 }
 

@@ -147,8 +147,8 @@ bool
 kn_widens_late(const kiln_problem *p, const struct kn_config *g)
 {
     return p->b == KILN_I4 && kn_reads_of(g) == KN_READS_PARTS && p->layout == KILN_NT &&
-           !p->b_layout && kn_targets[p->target].dma == 16 && kn_adds_groups(p) &&
-           g->domain.align_a == 16 && g->domain.align_b == 16;
+           (kn_in_words(p) || (!p->b_layout && g->domain.align_b == 16)) &&
+           kn_targets[p->target].dma == 16 && kn_adds_groups(p) && g->domain.align_a == 16;
 }
 
 bool

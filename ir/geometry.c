@@ -179,12 +179,16 @@ place_blocks(const struct kn_lds *l, uint32_t cols, uint32_t bits,
              struct kn_geom *g)
 {
     uint32_t outers = l->rows / g->pb, along = cols / g->kb;
-    uint32_t kn = !l->mem || kn_in_terms(l) ? 2 : g->pb == 8 ? 4 : 1;
+    uint32_t kn = (!l->mem && !l->words) || kn_in_terms(l) ? 2 : g->pb == 8 ? 4 : 1;
     bool apart = kn > 1 && g->kb * bits == 128 && along % kn == 0 &&
                  outers % (8 / kn) == 0;
 
     g->kn = apart ? kn : 1;
     g->pn = apart ? 8 / kn : outers;
+    if (!l->mem && l->words && g->pb == 8 && along % 4 == 0 && outers % 8 == 0) {
+        g->kn = 4;           /* dwords of every eighth row */
+        g->pn = outers % 16 ? 8 : 16;
+    }
 }
 
 void

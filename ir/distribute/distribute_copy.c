@@ -359,17 +359,15 @@ store_block_run(struct dist *d, kn_ref slot, struct block_part x, kn_ref *w,
 {
     const struct kn_lds *l = dist_lds(d, (int)KN_REF_LDS(slot));
     uint32_t n = kn_geometry(d->in, l).kb * kn_memory_bits(l) / 32, many;
+    struct dist_words in = { .w = w, .n = n, .parted = kn_column_bits(l) == 4 };
     kn_ref staged[DIST_RUN / 2];
 
-    if (kn_in_terms(l)) {
+    if (kn_in_terms(l))
         dist_split_run(d, w, 0, staged);
+    else if (l->mem)
+        n = dist_convert(d, l, in, (struct dist_factor){ .v = zero }, staged);
+    if (kn_in_terms(l) || l->mem)
         w = staged;
-    } else if (l->mem) {
-        n = dist_convert(d, l, (struct dist_words){ .w = w, .n = n,
-                                                 .parted = kn_column_bits(l) == 4 },
-                         (struct dist_factor){ .v = zero }, staged);
-        w = staged;
-    }
     for (uint32_t i = 0; i < n; i += many) {
         many = kn_term_bytes(l) / 4;
         many = n - i < many ? n - i : many;
@@ -427,10 +425,12 @@ put_transposed(struct dist *d, kn_ref slot, const struct dist_put *x)
             kn_ref w[8], zero = x->scales ? dist_zero_word(d, x, s, p) : 0;
 
             for (uint32_t k = 0; k < run / 4; k++)
-                if (bits == 4)
+                if (bits != 4)
+                    w[k] = transposed_dword(d, row, bits, k, p);
+                else if (l->mem)
                     memcpy(w + 2 * k, code[k] + 2 * kn_awq_place(p), 2 * sizeof *w);
                 else
-                    w[k] = transposed_dword(d, row, bits, k, p);
+                    w[k] = dist_join_codes(d, code[k] + 2 * kn_awq_place(p));
             store_block_run(d, slot, (struct block_part){ s, p, 0 }, w, zero);
         }
     }

@@ -270,3 +270,9 @@ dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16])
                                           dist_ic(d, KN_OP_shr, lo, 4), NIBBLES);
         }
 }
+
+kn_ref
+dist_join_codes(struct dist *d, const kn_ref part[2])
+{
+    return dist_i2(d, KN_OP_or, part[0], dist_ic(d, KN_OP_shl, part[1], 4));
+}

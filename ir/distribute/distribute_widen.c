@@ -53,8 +53,8 @@ place_fields(struct dist *d, uint8_t from, kn_ref x)
 }
 
 /* Eight numbers of 4 bits to two dwords of one a byte: the even ones and the odd. */
-static void
-part_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
+void
+dist_part_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
 {
     out[0] = and_bits(d, x, NIBBLES);
     out[1] = and_bits(d, dist_ic(d, KN_OP_shr, x, 4), NIBBLES);
@@ -73,7 +73,7 @@ split_nibbles(struct dist *d, kn_ref x, kn_ref out[2])
 {
     kn_ref part[2];
 
-    part_nibbles(d, x, part);
+    dist_part_nibbles(d, x, part);
     dist_order_bytes(d, part, out);
 }
 
@@ -311,15 +311,9 @@ unpack(struct dist *d, uint8_t from, kn_ref x, uint32_t first)
     return x;
 }
 
-/* What an e4m3 byte is multiplied by, and what is added. */
-struct affine {
-    kn_ref up, base;         /* f32x2 or a constant */
-    bool single;
-};
-
 /* Bytes first and first + 1 of a dword. */
-static kn_ref
-affine_pair(struct dist *d, kn_ref x, uint32_t first, struct affine l)
+kn_ref
+dist_affine_pair(struct dist *d, kn_ref x, uint32_t first, struct dist_affine l)
 {
     kn_ref arg[] = { unpack(d, KN_T_fp8, x, first), l.up, l.base };
 
@@ -340,14 +334,14 @@ high_of_pairs(struct dist *d, const kn_ref pair[2], uint32_t i)
 }
 
 /* Eight bytes; even and odd ones become f32 apart, and bf16 together. */
-static void
-affine_bf16(struct dist *d, const kn_ref part[2], struct affine l, kn_ref out[4])
+void
+dist_affine_bf16(struct dist *d, const kn_ref part[2], struct dist_affine l, kn_ref out[4])
 {
     for (uint32_t h = 0; h < 2; h++) {
         kn_ref pair[2];
 
         for (uint32_t odd = 0; odd < 2; odd++)
-            pair[odd] = affine_pair(d, part[odd], 2 * h, l);
+            pair[odd] = dist_affine_pair(d, part[odd], 2 * h, l);
         for (uint32_t i = 0; i < 2; i++)
             *out++ = high_of_pairs(d, pair, i);
     }
@@ -369,14 +363,14 @@ scale_pair(struct dist *d, kn_ref x, uint32_t first, int up, kn_ref factor)
 static uint32_t
 scaled_fp4(struct dist *d, struct dist_words in, kn_ref factor, kn_ref *out)
 {
-    struct affine l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
+    struct dist_affine l = { dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), factor, 0),
                          kn_flt(d->out, 0), false };
     kn_ref part[2], values[2];
 
     dist_fp4_values(d, 0, values);
     for (uint32_t i = 0; i < in.n; i++) {
         dist_part_fp4(d, in.w[i], values, part);
-        affine_bf16(d, part, l, out + 4 * i);
+        dist_affine_bf16(d, part, l, out + 4 * i);
     }
     return 4 * in.n;
 }
@@ -460,105 +454,6 @@ multiplied(struct dist *d, uint8_t to, struct dist_words in, kn_ref factor,
     return many;
 }
 
-/* Less what an integer of f16 has too much: 1024, of which it is the low bits, 8, and
- * the zero point, which has 8 added as well. */
-static kn_ref
-half_base(struct dist *d, kn_ref zero)
-{
-    if (!zero)
-        return kn_flt(d->out, -1032);
-    zero = dist_ic(d, KN_OP_or, zero, 0xe400);
-    zero = dist_perm(d, zero, zero, 0x01000100);
-    return dist_op(d, KN_OP_bits, dist_vec(KN_T_f16, 2), zero, 0);
-}
-
-/* Two of four bytes, each 0 to 15, as the low bits of 1024 + x, less base. */
-static kn_ref
-half_integers(struct dist *d, kn_ref x, uint32_t h, kn_ref base)
-{
-    const struct kn_type f16 = dist_vec(KN_T_f16, 2);
-
-    x = dist_perm(d, dist_int(d, 0x64646464), x, h ? 0x04030402 : 0x04010400);
-    x = dist_op(d, KN_OP_bits, f16, x, 0);
-    x = dist_op(d, KN_OP_fadd, f16, x, base);
-    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
-}
-
-/* The same of f32: - 8, or - zero as the low bits of - 2^23 - zero. */
-static kn_ref
-float_base(struct dist *d, kn_ref zero)
-{
-    if (!zero)
-        return kn_flt(d->out, -8);
-    zero = dist_ic(d, KN_OP_or, zero, 0xcb000000);
-    zero = dist_op(d, KN_OP_bits, kn_vf32, zero, 0);
-    zero = dist_op(d, KN_OP_fadd, kn_vf32, zero, kn_flt(d->out, 8388608));
-    return dist_op(d, KN_OP_splat, dist_vec(KN_T_f32, 2), zero, 0);
-}
-
-/* Bytes of 0 to 15, which as e4m3 are so many times its least number, 2^-9 or FNUZ
- * 2^-10. */
-static struct affine
-integer_affine(struct dist *d, kn_ref base, bool single)
-{
-    return (struct affine){
-        kn_flt(d->out, kn_targets[d->in->target].fnuz ? 1024 : 512), base, single };
-}
-
-/* Less a zero point that is no integer: in f32, then to nearest even. */
-static kn_ref
-less_number(struct dist *d, uint8_t to, kn_ref x, kn_ref zero)
-{
-    const struct kn_type f32 = dist_vec(KN_T_f32, 2);
-
-    zero = dist_op(d, KN_OP_fmul, kn_vf32, zero, kn_flt(d->out, -1));
-    x = dist_op(d, KN_OP_fadd, f32, x, dist_op(d, KN_OP_splat, f32, zero, 0));
-    x = dist_op(d, KN_OP_cvt, dist_vec(to, 2), x, 0);
-    return dist_op(d, KN_OP_bits, kn_v32, x, 0);
-}
-
-/* The even and odd integers of dword i of 4 bits, with 8 added. */
-static void
-part_integers(struct dist *d, const struct kn_lds *l, struct dist_words in, uint32_t i,
-              kn_ref part[2])
-{
-    if (in.parted)
-        memcpy(part, in.w + 2 * i, 2 * sizeof *part);
-    else
-        part_nibbles(d, l->words ? in.w[i]
-                        : dist_ic(d, KN_OP_xor, in.w[i], 0x88888888), part);
-}
-
-/* Eight integers of 4 bits a dword, less their zero point: an integer with 8
- * added, an f32, or none. Words have 8 added already, which an f32 is of too. */
-static uint32_t
-widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
-               kn_ref zero, kn_ref *out)
-{
-    bool number = zero && kn_val(d->out, zero)->type.elem == KN_T_f32;
-    bool half = l->elem == KN_T_f16 && !number;
-    kn_ref base = half ? half_base(d, zero)
-                : number && l->words ? kn_flt(d->out, 0)
-                : float_base(d, number ? 0 : zero);
-
-    for (uint32_t i = 0; i < in.n; i++, out += 4) {
-        kn_ref part[2], byte[2];
-
-        part_integers(d, l, in, i, part);
-        if (!half && !number) {
-            affine_bf16(d, part, integer_affine(d, base, in.single), out);
-            continue;
-        }
-        dist_order_bytes(d, part, byte);
-        for (uint32_t h = 0; h < 4; h++)
-            out[h] = half ? half_integers(d, byte[h / 2], h % 2, base)
-                   : less_number(d, l->elem,
-                                 affine_pair(d, byte[h / 2], h % 2 * 2,
-                                         integer_affine(d, base, in.single)), zero);
-    }
-    return 4 * in.n;
-}
-
 uint32_t
 dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
              struct dist_factor by, kn_ref *out)
@@ -567,7 +462,7 @@ dist_convert(struct dist *d, const struct kn_lds *l, struct dist_words in,
     uint32_t many = 0, n;
 
     if (l->mem == KN_T_i4)
-        return widen_integers(d, l, in, factor, out);
+        return dist_widen_integers(d, l, in, factor, out);
     if (by.e4m3)
         return multiplied(d, l->elem, in, factor, out);
     if (factor && (l->mem != KN_T_e5m2 || kn_targets[d->in->target].scaled))

@@ -19,6 +19,17 @@ struct dist_factor {
     kn_ref v;
     bool e4m3;
 };
+/* What an e4m3 byte is multiplied by, and what is added. */
+struct dist_affine {
+    kn_ref up, base;         /* f32x2 or a constant */
+    bool single;
+};
+/* Bytes first and first + 1 of a dword; eight bytes, of which even and odd ones become f32
+ * apart, and bf16 together. */
+kn_ref dist_affine_pair(struct dist *d, kn_ref x, uint32_t first, struct dist_affine l);
+void dist_affine_bf16(struct dist *d, const kn_ref part[2], struct dist_affine l, kn_ref out[4]);
+/* Eight numbers of 4 bits to two dwords of one a byte: the even ones and the odd. */
+void dist_part_nibbles(struct dist *d, kn_ref x, kn_ref out[2]);
 /* Dwords of type mem to dwords of type elem; returns how many. Not for scales. */
 uint32_t dist_convert(struct dist *d, const struct kn_lds *l,
                       struct dist_words in, struct dist_factor by, kn_ref *out);
@@ -28,7 +39,13 @@ void dist_order_bytes(struct dist *d, const kn_ref part[2], kn_ref out[2]);
 /* Byte b of a dword of OCP e4m3, on any target, as f32. */
 kn_ref dist_e4m3(struct dist *d, kn_ref x, uint32_t b);
 
+/* ---- distribute_integers.c: dist_convert of 4-bit integers ---- */
+uint32_t dist_widen_integers(struct dist *d, const struct kn_lds *l, struct dist_words in,
+                             kn_ref zero, kn_ref *out);
+
 /* ---- distribute_fours.c ---- */
+/* Dwords of even and of odd codes, a byte each, as one of codes in order. */
+kn_ref dist_join_codes(struct dist *d, const kn_ref part[2]);
 /* Of eight dwords of eight codes each, K by K, the eight K of each place, parted. */
 void dist_turn_codes(struct dist *d, const kn_ref *row, kn_ref out[16]);
 

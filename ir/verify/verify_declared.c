@@ -149,7 +149,8 @@ check_lds(const struct kn_fn *f, const struct kn_lds *l)
         return FAIL(f, l->at, "%%%s: a row is no whole number of bytes",
                     l->name);
     if (l->words && !kn_is_zeros(l) &&
-        (l->mem != KN_T_i4 || l->gk || !l->lk || l->kdiv != 1 || l->unit != 4 ||
+        ((l->mem ? l->mem : l->elem) != KN_T_i4 || l->gk || !l->lk || l->kdiv != 1 ||
+         l->unit != 4 ||
          l->cols % 8 || l->rows % 8))
         return FAIL(f, l->at, "%%%s: words are i4 in memory, K-outer there and "
                     "K-contiguous in LDS, loaded as dwords", l->name);

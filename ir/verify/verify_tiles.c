@@ -305,7 +305,7 @@ check_zeros(struct tiles *w, const struct kn_ins *i)
     int lds = w->of[KN_REF_INDEX(i->arg[0])].lds;
     const struct kn_lds *l = &w->f->lds[lds];
 
-    return kn_is_zeros(l) && !l->words && l->side == 'b'
+    return kn_is_zeros(l) && l->side == 'b'
          ? define(w, i, FETCHED, lds)
          : FAIL(w->f, i->at, "%%%s has no zero points of columns", l->name);
 }

@@ -459,7 +459,7 @@ try_8wave(struct bench *b, uint32_t bk)
 static void
 try_codes(struct bench *b, uint32_t bk)
 {
-    if (b->target != KILN_GFX950 || b->k->b != KILN_I4 || b->k->words)
+    if (b->target != KILN_GFX950 || b->k->b != KILN_I4)
         return;
     for (size_t i = 0; i < COUNT(codes); i++)
         try_row(b, KN_SCHED_INTERLEAVE, &codes[i], bk, false);
