@@ -178,6 +178,15 @@ held(const struct given *x, const struct kn_facts *f)
     return f->PARTS > 1 && f->KSTEPS % 2 == 0 && x->a.count * x->b.count <= 16 ? 2 : 1;
 }
 
+/* As many as memory takes, and more where registers are left. */
+static int64_t
+fetched(const struct kn_config *g, const struct kn_facts *f)
+{
+    int64_t most = g->bm * g->bn > 128 * 192 ? 6 : 10;
+
+    return f->SHARES < most ? f->SHARES : most;
+}
+
 /* Products that are scaled before they are added: LLVM has registers for one share, and so
  * has who keeps sums in AGPRs; of two K tiles, whose reads nothing hides, the first share
  * is sooner there alone. */

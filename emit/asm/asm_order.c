@@ -14,10 +14,12 @@ enum { FAR_AHEAD = 256 };
 
 /* Clocks from issue to use, of memory as a wave sees it that has the port to
  * itself; what a result of the matrix pipe takes beside its run, and packed f32
- * behind one (timing.def). Memory takes one of a wave in 16 clk for each wave. */
+ * behind one (timing.def). Memory takes one of a wave in 16 clk for each wave, LDS one
+ * of 8 bytes a lane in 2: two SIMDs share a port that needs 8 clk for it, and half of
+ * the time is other accesses' (measured: 1 and 3 are slower). */
 enum { ISSUE = 4, LDS_LATENCY = 120, MEMORY_LATENCY = 500, SCALAR_LATENCY = 200,
        MATRIX_WAIT = 12, M0_WAIT = 8, PACKED_GAP = 12, WAVE_PACE = 16,
-       MOST_PACE = 64 };
+       MOST_PACE = 64, LDS_PACE = 2 };
 
 struct mention {
     uint32_t op, next;       /* next: 1 + of the same register, 0 none */
@@ -46,6 +48,8 @@ struct order {
     uint32_t ahead;          /* operations looked at */
     uint32_t pace;           /* clocks between two that ask memory */
     uint64_t memory;         /* clock from which memory takes the next */
+    uint32_t lds_pace;       /* the same of LDS */
+    uint64_t lds;
     size_t nsaid, capsaid, nedge, capedge;
 };
 
@@ -53,6 +57,12 @@ static bool
 is_memory(const struct kn_asm_op *x)
 {
     return kn_isa[x->isa].unit == KN_U_VMEM;
+}
+
+static bool
+is_lds(const struct kn_asm_op *x)
+{
+    return kn_isa[x->isa].unit == KN_U_LDS;
 }
 
 uint32_t
@@ -267,6 +277,7 @@ time_of(const struct order *r, uint32_t n, uint64_t now, uint64_t pipe)
     if (packed && pipe + PACKED_GAP > t)
         return pipe + PACKED_GAP;
     t = memory > t ? memory : t;
+    t = is_lds(&r->op[n]) && r->lds > t ? r->lds : t;
     return kn_asm_is_matrix(&r->op[n]) && pipe > t ? pipe : t;
 }
 
@@ -301,6 +312,8 @@ issue(struct order *r, struct kn_asm_op *out)
         now = when + ISSUE;
         if (is_memory(&r->op[best]))
             r->memory = when + r->pace;
+        if (is_lds(&r->op[best]))
+            r->lds = when + r->lds_pace;
         if (kn_asm_is_matrix(&r->op[best]))
             pipe = when + latency_of(r, &r->op[best]) - MATRIX_WAIT;
         for (uint32_t e = r->first[best]; e; e = r->edge[e - 1].next) {
@@ -466,6 +479,8 @@ kn_asm_order(struct kn_asm *a, size_t from, size_t to, bool far)
     r.pace = paced ? WAVE_PACE * kn_waves(a->f) : ISSUE;
     if (r.pace > MOST_PACE)
         r.pace = MOST_PACE;
+    r.lds_pace = far || kn_targets[a->f->target].packed_waits ? ISSUE
+                                                              : LDS_PACE * kn_waves(a->f);
     if (masks_lanes(r.op, r.n))
         return;
     part_values(a, from, to);
