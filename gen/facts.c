@@ -175,7 +175,7 @@ held(const struct given *x, const struct kn_facts *f)
         return 0;
     if (f->folds)
         return f->PARTS > 1 ? 2 : 1;
-    return f->PARTS > 1 && f->KSTEPS % 2 == 0 && x->a.count * x->b.count <= 16 ? 2 : 1;
+    return f->PARTS > 1 && f->KSTEPS % 2 == 0 && x->a.count * x->b.count <= 18 ? 2 : 1;
 }
 
 /* As many as memory takes, and more where registers are left. */
