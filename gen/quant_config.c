@@ -59,7 +59,8 @@ kn_quant_ahead(const kiln_problem *p)
     return bits == 4 ? 3 : 5;
 }
 
-enum { ROW_STEPS = 8, OPEN_STEPS = 4, ROUND_WORK = 6 }; /* the latter lane operations a byte, about */
+enum { ROW_STEPS = 8, OPEN_STEPS = 4 };
+enum { ROUND_WORK = 6 }; /* lane operations a byte, about */
 
 /* Waves have a step of several rows, as many as leave all compute units work, and more
  * where they have more vector work than time; shuffled scales come in blocks of 32 rows. */

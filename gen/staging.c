@@ -133,9 +133,6 @@ wide_turned(const kiln_problem *p, char side)
     return !kn_along_k(p, side) && kn_type_bits[side == 'a' ? p->a : p->b] > 16;
 }
 
-/* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
- * the target to have them; everything else goes through registers. f32 that is
- * multiplied as two bf16 does in loops that read a whole K tile's fragments ahead. */
 /* A wave that has all columns of an output scale has no registers for more. */
 bool
 kn_adds_groups(const kiln_problem *p)
@@ -151,6 +148,9 @@ kn_widens_late(const kiln_problem *p, const struct kn_config *g)
            kn_targets[p->target].dma == 16 && kn_adds_groups(p) && g->domain.align_a == 16;
 }
 
+/* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
+ * the target to have them; everything else goes through registers. f32 that is
+ * multiplied as two bf16 does in loops that read a whole K tile's fragments ahead. */
 bool
 kn_direct(const kiln_problem *p, const struct kn_config *g)
 {
