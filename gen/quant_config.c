@@ -86,16 +86,15 @@ steps_of(const kiln_problem *p, uint32_t columns)
 }
 
 /* Rows that a workgroup has one after another, where each is loaded while the one
- * before becomes codes: after silu, of what takes long to round, and of what raises a
- * largest at the end. Lines of f32 change lanes in LDS meanwhile, and long rows that begin
- * anywhere have no registers. More of silu would come nearer to the data sheet's memory than
- * is counted on where little of that is spare (ahead_of_work). */
+ * before becomes codes: after silu, and where memory has time to spare. Lines of f32 change
+ * lanes in LDS meanwhile, and long rows that begin anywhere have no registers. More of silu
+ * would come nearer to the data sheet's memory than is counted on where little of that is
+ * spare (ahead_of_work). */
 static uint32_t
 rows_of(const kiln_problem *p, const struct kn_config *g)
 {
-    bool slow = p->round && kn_targets[p->target].vector_per_byte <= ROUND_WORK;
     int64_t lowest = INT64_MAX, share;
-    uint32_t best = 1, most = slow || (p->amax && !near_peak(p)) ? 2 : 1;
+    uint32_t best = 1, most = near_peak(p) ? 1 : 2;
 
     if (p->a == KILN_F32 || g->wn > 4 || kn_quant_apart(p) ||
         (g->domain.vec == 1 && p->k > OPEN_STEPS * g->bk))
@@ -329,18 +328,27 @@ fit_of_kept(const kiln_problem *p, const struct kn_config *g, uint32_t n, uint32
 /* What so many workgroups take that are beside each other, in ns about (2 to 3 % of what
  * `time` says, of 1,419 of bf16): each reads t strips of n panels, and meets others for
  * each; the strips of all share memory, and what is not hidden on a compute unit is of the
- * workgroups there. A transform is longer where it is not hidden. What would come too near
- * to the data sheet's memory is -1. */
+ * workgroups there: of f32 less, which is half as many elements, with random bits more; a
+ * transform is longer where it is not hidden. What would come too near to the data sheet's
+ * memory is -1. */
 static int64_t
 round_of_kept(const kiln_problem *p, int64_t workgroups, uint32_t n, uint32_t t)
 {
-    int64_t busy = 16 * workgroups / kn_cus(p), on = (workgroups + kn_cus(p) - 1) / kn_cus(p);
-    int64_t bits = kn_type_bits[p->a], bytes = kn_targets[p->target].vector_per_byte, took;
+    int64_t busy = 64 * workgroups / kn_cus(p), on = (workgroups + kn_cus(p) - 1) / kn_cus(p);
+    int64_t bits = kn_type_bits[p->a], bytes = kn_targets[p->target].vector_per_byte;
+    int64_t own = 133 * on + 62 * t - 50, shared = busy * t / 2, took;
 
-    took = bytes * n * (2 * busy * t + 133 * on + 62 * t) + KEPT_MEETING * t + KEPT_START;
+    if (p->a == KILN_F32)
+        own -= own / 4;
+    if (p->round) {
+        own += 20 * on * t;
+        shared -= shared / 4;
+    }
+    took = bytes * n * (shared + own) + KEPT_MEETING * t + KEPT_START;
     if (p->hadamard && bytes <= ROUND_WORK)
         took += took / 8;
-    return 3 * took * bits < 21 * bytes * busy * n * t * (bits + 8) ? -1 : took;
+    return 12 * took * bits < (near_peak(p) ? 21 : 19) * bytes * busy * n * t * (bits + 8) ? -1
+                                                                                           : took;
 }
 
 static int64_t

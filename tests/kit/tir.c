@@ -15,7 +15,7 @@ const char *const kit_kernels[] = {
     "Inputs/regs2_mxfp6.tir",   "Inputs/grouped_bf16_nn.tir",
     "Inputs/wave_ops.tir",      "Inputs/tile_ops.tir",
     "Inputs/lines3_bf16.tir",   "Inputs/shifted2_bf16.tir",
-    "Inputs/folded_mxfp4.tir",
+    "Inputs/folded_mxfp4.tir",  "Inputs/codes2_i4.tir",
     NULL,
 };
 
