@@ -337,6 +337,7 @@ round_of_kept(const kiln_problem *p, int64_t workgroups, uint32_t n, uint32_t t)
     int64_t busy = 64 * workgroups / kn_cus(p), on = (workgroups + kn_cus(p) - 1) / kn_cus(p);
     int64_t bits = kn_type_bits[p->a], bytes = kn_targets[p->target].vector_per_byte;
     int64_t own = 133 * on + 62 * t - 50, shared = busy * t / 2, took;
+    int64_t least = (near_peak(p) ? 21 : 19) * bytes * busy * n * t * (bits + 8);
 
     if (p->a == KILN_F32)
         own -= own / 4;
@@ -347,8 +348,7 @@ round_of_kept(const kiln_problem *p, int64_t workgroups, uint32_t n, uint32_t t)
     took = bytes * n * (shared + own) + KEPT_MEETING * t + KEPT_START;
     if (p->hadamard && bytes <= ROUND_WORK)
         took += took / 8;
-    return 12 * took * bits < (near_peak(p) ? 21 : 19) * bytes * busy * n * t * (bits + 8) ? -1
-                                                                                           : took;
+    return 12 * took * bits < least ? -1 : took;
 }
 
 static int64_t

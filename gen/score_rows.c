@@ -311,33 +311,33 @@ kn_lines_lead(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch
- * than those that scores were measured in: the mean of 15,000 launches of 420 problems. */
+ * than those that scores were measured in: the mean of 15,000 launches of 420 problems. So do
+ * those that widen weights behind their reads. */
 static double
-few_slots(const struct kn_score *s)
+few_slots(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
-    return kn_schedules[s->schedule].reads == KN_READS_STEP && s->stages < 3 ? 1.05 : 1;
+    bool waits = kn_schedules[s->schedule].reads == KN_READS_STEP || kn_widens_late(p, g);
+
+    return waits && s->stages < 3 ? 1.05 : 1;
 }
 
 /* Of weights that are widened behind their reads: groups shorter than those that scores were
  * measured with, whose sums are multiplied beside products, take so much more than in other
- * loops, as do their scales, of which a row has several; and two slots as few as above. */
+ * loops, as do their scales, of which a row has several. */
 static double
-short_groups(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+short_groups(const kiln_problem *p, const struct kn_config *g)
 {
-    double few = s->stages < 3 ? 1.05 : 1;
-
-    if (!kn_widens_late(p, g))
+    if (!kn_widens_late(p, g) || kn_scale_k(p) >= 128)
         return 1;
-    return few * (kn_scale_k(p) >= 128 ? 1 : kn_scales_down(p, 'b')
-                      ? (kn_scale_k(p) >= 64 ? 1.1 : 1.3)
-                      : (kn_scale_k(p) >= 64 ? 1.17 : 1.5));
+    return kn_scales_down(p, 'b') ? (kn_scale_k(p) >= 64 ? 1.1 : 1.3)
+                                  : (kn_scale_k(p) >= 64 ? 1.17 : 1.5);
 }
 
 double
 kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                const struct kn_score *s)
 {
-    return few_slots(s) * straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s) *
-           batched_at_dwords(p, g, s) * short_groups(p, g, s) * broken_lines(p, g, s) *
+    return few_slots(p, g, s) * straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s) *
+           batched_at_dwords(p, g, s) * short_groups(p, g) * broken_lines(p, g, s) *
            by_lines(p, g, s);
 }

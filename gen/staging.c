@@ -183,15 +183,6 @@ kn_ahead(const kiln_problem *p, const struct kn_config *g)
            !kn_family_of(p)->unary ? g->stages - 1 : 1;
 }
 
-/* Beside sums of the largest tiles of MX types registers have room for two K tiles of A and
- * one of B, whose rows are loaded by K tiles. */
-static bool
-half_by_lines(const kiln_problem *p, const struct kn_config *g)
-{
-    return p->scale == KILN_SCALE_MX32 && kn_reads_of(g) == KN_READS_TILE &&
-           g->bm * g->bn > 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u);
-}
-
 /* Rows that begin at any byte: dwords are loaded, and shifted on their way to
  * LDS (ir/distribute/distribute_unaligned.c). A walk over tiles that divides K
  * has no scalar registers for it beside converted operands (measured). Of rows
@@ -202,7 +193,7 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     kiln_type t = side == 'a' ? p->a : p->b;
     uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
 
-    return (align < 4 || (side == 'b' && kn_shifts_lines(p, g) && half_by_lines(p, g))) &&
+    return (align < 4 || (side == 'b' && kn_shifts_lines(p, g) && !kn_shifts(p, g, side))) &&
            !(kn_dequant(p) && g->cus && g->split_k > 1) &&
            (side == 'a' || !p->b_layout) &&
            (side == 'a' || kn_along_k(p, 'b') || !kn_gated(p)) &&
@@ -270,6 +261,15 @@ any_in_rings(const kiln_problem *p, const struct kn_config *g)
            (kn_prequant(p) ||
             (in_rings(p, g, 'a') &&
              (kn_type_bits[p->a] == kn_type_bits[p->b] || streams_lines(p, g))));
+}
+
+/* Beside sums of the largest tiles of MX types registers have room for two K tiles of A and
+ * one of B, whose rows are loaded by K tiles. */
+static bool
+half_by_lines(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->scale == KILN_SCALE_MX32 && kn_reads_of(g) == KN_READS_TILE &&
+           g->bm * g->bn > 256 * (kn_type_bits[p->a] == 8 ? 192u : 160u);
 }
 
 /* So has 256x256 of 4 bits where no bytes are shifted, or scales do not wait in registers. */

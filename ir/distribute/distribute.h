@@ -167,11 +167,11 @@ void dist_chunk_place(struct dist *d, const struct kn_lds *l, kn_ref c,
 /* Linear chunk (or run, or transpose block) number of this thread in a step. */
 kn_ref dist_chunk_id(struct dist *d, uint32_t step);
 /* The same of a tile that may have two steps of halves (kn_geom). */
+kn_ref dist_run_id(struct dist *d, const struct kn_lds *l, uint32_t step);
 /* Whether loads add themselves what their rows are further than the first step's, which is
  * uniform, so that a lane has one offset for all: a lane's offset, so many steps on. */
 bool dist_lacks_registers(const struct dist *d);
 kn_ref dist_steps_on(struct dist *d, const struct dist_tile *v, kn_ref off, uint32_t step);
-kn_ref dist_run_id(struct dist *d, const struct kn_lds *l, uint32_t step);
 /* The XOR applied to a chunk number of this LDS row. */
 kn_ref dist_swizzle(struct dist *d, const struct kn_lds *l, kn_ref row);
 /* `by` where the row's halves of chunks change places, else 0. */
