@@ -55,7 +55,7 @@ take_row(struct kn_ctx *c, const kiln_problem *p, const char *text,
     }
     kn_config_over(&row, g);
     if (kn_reads_of(&row) == KN_READS_RUNS) {
-        if (kn_gemv_choose(p, &row))
+        if (kn_runs_choose(p, &row))
             return false;
         *g = row;
         return true;
@@ -461,14 +461,14 @@ reduce_config(const kiln_problem *p)
 }
 
 static kiln_status
-given_gemv(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+given_runs(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 {
     const char *lacks;
 
     KN_TRY(kn_form_check(c, p, g));
-    lacks = kn_gemv_choose(p, g);
-    return lacks ? kn_fail(c, KILN_BAD_INPUT, "the schedule gemv %s", lacks)
-                 : KILN_OK;
+    lacks = kn_runs_choose(p, g);
+    return lacks ? kn_fail(c, KILN_BAD_INPUT, "the schedule %s %s", kn_schedule_names[g->schedule],
+                           lacks) : KILN_OK;
 }
 
 kiln_status
@@ -499,7 +499,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (lacks)
         return kn_fail(c, KILN_BAD_INPUT, "%s", lacks);
     if (kn_reads_of(g) == KN_READS_RUNS) {
-        KN_TRY(given_gemv(c, p, g));
+        KN_TRY(given_runs(c, p, g));
         choose_lowering(p, g, why);
         return KILN_OK;
     }

@@ -137,9 +137,18 @@ bool kn_few_widened(const kiln_problem *p);
 void kn_share_unaligned(const kiln_problem *p, const struct kn_config *given,
                         struct kn_config *g);
 
-/* Fills what g leaves open of the schedule gemv, where forms.def lets it; else,
- * or if what is given is no tile of this schedule, a sentence. */
+/* Fills what g leaves open of its schedule, gemv or skinny, where forms.def lets it; else,
+ * or if what is given is no tile of this schedule, a sentence. kn_gemv_choose: of gemv,
+ * whatever g has. */
+const char *kn_runs_choose(const kiln_problem *p, struct kn_config *g);
 const char *kn_gemv_choose(const kiln_problem *p, struct kn_config *g);
+
+/* ---- skinny.c ----------------------------------------------------------- */
+
+/* The same of the schedule skinny; whether it takes less than other kernels, where
+ * kn_skinny_types() has it. */
+const char *kn_skinny_choose(const kiln_problem *p, struct kn_config *g);
+bool kn_skinny_wins(const kiln_problem *p);
 
 /* score.c - what a launch is expected to take with a main loop and tile of
  * scores.def: the timing model's clocks of a K tile, measured ahead of time,

@@ -18,6 +18,7 @@ struct given {
     const char *name, *mfma, *out_vector, *limit, *lowest, *largest, *drawn;
     enum kn_elem staged_a, staged_b, stored_a, stored_b, out;
     int64_t unscale;
+    int mfma_k;
     struct kn_frag a, b;
     struct kn_limits most;
     struct kn_formula_operands operands;
@@ -414,6 +415,7 @@ given(struct kn_ctx *c, const kiln_problem *p, const struct kn_config *g)
                         shift_of(x.stored_b, x.staged_b));
     if (shape.shape.mfma >= 0) {
         x.mfma = kn_mfmas[shape.shape.mfma].text;
+        x.mfma_k = kn_mfmas[shape.shape.mfma].k;
         x.a = kn_fragment(&shape, 'a');
         x.b = kn_fragment(&shape, 'b');
     }

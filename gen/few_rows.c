@@ -232,6 +232,27 @@ kn_gemv_choose(const kiln_problem *p, struct kn_config *g)
     return NULL;
 }
 
+const char *
+kn_runs_choose(const kiln_problem *p, struct kn_config *g)
+{
+    return g->schedule == KN_SCHED_SKINNY ? kn_skinny_choose(p, g) : kn_gemv_choose(p, g);
+}
+
+/* What is chosen of skinny, if it wins. */
+static bool
+pick_skinny(const kiln_problem *p, struct kn_config *g, struct kn_buf *why)
+{
+    struct kn_config skinny = *g;
+
+    if (!kn_skinny_types(p) || !kn_skinny_wins(p) || kn_skinny_choose(p, &skinny))
+        return false;
+    *g = skinny;
+    if (why)
+        kn_putf(why, "few rows beside weights of 4 bits: %u columns a wave, K of %u waves\n",
+                skinny.bn / skinny.wm, skinny.wn);
+    return true;
+}
+
 /* Few rows: reading B is what takes the time, so many small workgroups, deep
  * K tiles (256 bytes a row) and K divided until there are `want` of them.
  * Sizes by predicted time (docs/smallm.md). */
@@ -355,6 +376,9 @@ kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
 {
     struct kn_config gemv = *g;
 
+    if (p->m >= 1 && p->k >= 512 && kn_form_open(g) && g->split_k < 2 && !g->schedule &&
+        !g->domain.align_a && pick_skinny(p, g, why))
+        return true;
     if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
         p->b_layout || kn_shuffled(p) ||
         (!kn_one_product(p) && !kn_family_of(p)->batch))

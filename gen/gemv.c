@@ -14,12 +14,13 @@ static const struct kind kinds[KILN_NTYPES] = {
     [KILN_I8] = { KN_WIDEN_AS_8, 0 },    [KILN_MXFP8] = { KN_WIDEN_AS_8, 0 },
     [KILN_MXBF8] = { KN_WIDEN_AS_8, 0 }, [KILN_MXFP6] = { KN_WIDEN_AS_6, 0 },
     [KILN_MXBF6] = { KN_WIDEN_AS_6, 0 }, [KILN_MXFP4] = { KN_WIDEN_AS_4, 0 },
+    [KILN_NVFP4] = { KN_WIDEN_AS_4, 0 }, [KILN_I4] = { KN_WIDEN_INT_4, 0 },
 },
 /* Where 8-bit floats are FNUZ and nothing converts narrower ones. */
   fnuz_kinds[KILN_NTYPES] = {
     [KILN_MXFP8] = { KN_WIDEN_OCP_8, 1 }, [KILN_MXBF8] = { KN_WIDEN_OCP_5, 0 },
     [KILN_MXFP6] = { KN_WIDEN_OCP_6, 7 }, [KILN_MXBF6] = { KN_WIDEN_OCP_6, 5 },
-    [KILN_MXFP4] = { KN_WIDEN_OCP_4, 0 },
+    [KILN_MXFP4] = { KN_WIDEN_OCP_4, 0 }, [KILN_NVFP4] = { KN_WIDEN_OCP_4, 0 },
 };
 
 static const struct kind *
@@ -55,5 +56,6 @@ kn_gemv_exponent_bias(const kiln_problem *p)
 bool
 kn_gemv_types(const kiln_problem *p)
 {
-    return kinds[p->a].widen && kinds[p->b].widen && !kn_prequant(p);
+    return kinds[p->a].widen && kinds[p->b].widen && !kn_prequant(p) &&
+           kinds[p->b].widen != KN_WIDEN_INT_4 && p->b != KILN_NVFP4;
 }

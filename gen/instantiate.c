@@ -87,6 +87,5 @@ kn_instantiate(struct kn_ctx *c, const kiln_problem *p,
     if (kn_family_of(p)->unary)
         return expand(c, "quant", p, g, out);
     KN_TRY(kn_form_check(c, p, g));
-    return expand(c, kn_reads_of(g) == KN_READS_RUNS ? "gemv" : "gemm", p, g,
-                  out);
+    return expand(c, kn_reads_of(g) == KN_READS_RUNS ? kn_loop_file(p, g) : "gemm", p, g, out);
 }

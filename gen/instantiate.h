@@ -169,13 +169,19 @@ struct kn_limits kn_limits_of(const kiln_problem *p, const struct kn_config *g);
 /* Whether there is arithmetic for these types. */
 bool kn_gemv_types(const kiln_problem *p);
 
+/* The same of the schedule for up to 16 rows and weights of 4 bits
+ * (templates/skinny.tir). Its configuration: bm rows (2, 4, 8, 16), bn columns
+ * shared by wm waves, K by wn. */
+bool kn_skinny_types(const kiln_problem *p);
+
 /* How elements become f32: the words of the facts widen_a and widen_b. */
 #define KN_WIDENS \
-    "none as_16 as_8 as_6 as_4 ocp_8 ocp_6 ocp_5 ocp_4"
+    "none as_16 as_8 as_6 as_4 ocp_8 ocp_6 ocp_5 ocp_4 int_4"
 
 enum kn_widen {
     KN_WIDEN_NONE, KN_WIDEN_AS_16, KN_WIDEN_AS_8, KN_WIDEN_AS_6, KN_WIDEN_AS_4,
-    KN_WIDEN_OCP_8, KN_WIDEN_OCP_6, KN_WIDEN_OCP_5, KN_WIDEN_OCP_4
+    KN_WIDEN_OCP_8, KN_WIDEN_OCP_6, KN_WIDEN_OCP_5, KN_WIDEN_OCP_4,
+    KN_WIDEN_INT_4
 };
 
 enum kn_widen kn_gemv_widen(const kiln_problem *p, kiln_type t);

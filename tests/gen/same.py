@@ -36,7 +36,7 @@ COVER = {"family": ["gemm", "batched", "grouped", "wgrad", "moe"],
          "scale": ["none", "tensor", "row", "block128", "mx32"],
          "stage": ["gemm1", "gemm2"], "store": ["lds"],
          "schedule": ["simple", "interleave", "8-wave", "gemv", "4-wave",
-                      "direct", "unrolled"],
+                      "direct", "unrolled", "skinny"],
          "lowering": ["llvm", "asm"]}
 
 

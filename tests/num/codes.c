@@ -347,20 +347,23 @@ put_integers(struct codes *k)
 
 /* Every integer less every zero point, NaN and infinity among those of f16. */
 static void
-every_zero_of(kiln_type a, uint8_t zeros, kiln_b_layout layout)
+every_zero_of(kiln_type a, uint8_t zeros, kiln_b_layout layout, enum kn_schedule schedule)
 {
-    kiln_problem p = { .a = a, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
+    bool skinny = schedule == KN_SCHED_SKINNY;
+    uint32_t groups = skinny ? 1 : BLOCKS;
+    kiln_problem p = { .a = a, .b = KILN_I4,
+                       .scale = skinny ? KILN_SCALE_GROUP128 : KILN_SCALE_GROUP32,
                        .zero_points = zeros, .m = COLS, .n = ROWS,
                        .b_layout = (uint8_t)layout };
     uint32_t end = zeros == KILN_ZEROS_I4 ? 2 * ROWS : 1 << 16;
     struct codes k;
 
-    open_kernel(&k, &p, KN_SCHED_AUTO);
+    open_kernel(&k, &p, schedule);
     for (int i = 0; i < ROWS * BLOCKS; i++)
         memcpy(k.x->sb + 4 * i, &(float){ 1 }, 4);
     put_integers(&k);
     for (uint32_t first = 0; first < end; first += ROWS) {
-        put_zeros(&k, first / ROWS % 2, first);
+        put_zeros(&k, first / ROWS % groups, first);
         compare(&k, "zero points");
     }
     close_codes(&k);
@@ -370,12 +373,17 @@ static void
 every_zero_point(void **state)
 {
     (void)state;
-    every_zero_of(KILN_BF16, KILN_ZEROS_I4, KILN_B_PLAIN);
-    every_zero_of(KILN_F16, KILN_ZEROS_I4, KILN_B_PLAIN);
-    every_zero_of(KILN_BF16, KILN_ZEROS_F16, KILN_B_PLAIN);
-    every_zero_of(KILN_F16, KILN_ZEROS_F16, KILN_B_PLAIN);
-    every_zero_of(KILN_BF16, KILN_ZEROS_F16, KILN_B_AWQ);
-    every_zero_of(KILN_F16, KILN_ZEROS_F16, KILN_B_GPTQ);
+    every_zero_of(KILN_BF16, KILN_ZEROS_I4, KILN_B_PLAIN, KN_SCHED_AUTO);
+    every_zero_of(KILN_F16, KILN_ZEROS_I4, KILN_B_PLAIN, KN_SCHED_AUTO);
+    every_zero_of(KILN_BF16, KILN_ZEROS_F16, KILN_B_PLAIN, KN_SCHED_AUTO);
+    every_zero_of(KILN_F16, KILN_ZEROS_F16, KILN_B_PLAIN, KN_SCHED_AUTO);
+    every_zero_of(KILN_BF16, KILN_ZEROS_F16, KILN_B_AWQ, KN_SCHED_AUTO);
+    every_zero_of(KILN_F16, KILN_ZEROS_F16, KILN_B_GPTQ, KN_SCHED_AUTO);
+    for (int a = KILN_F16; a <= KILN_BF16; a++) {
+        every_zero_of((kiln_type)a, KILN_ZEROS_I4, KILN_B_PLAIN, KN_SCHED_SKINNY);
+        every_zero_of((kiln_type)a, KILN_ZEROS_I4, KILN_B_GPTQ, KN_SCHED_SKINNY);
+        every_zero_of((kiln_type)a, KILN_ZEROS_I4, KILN_B_GPTQ2, KN_SCHED_SKINNY);
+    }
 }
 
 /* ---- nvfp4 ---- */
@@ -405,13 +413,13 @@ every_product_of_nvfp4(void **state)
     static const float factors[] = { 1, 0.75f, -3.0e-5f };
 
     (void)state;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 12; i++) {
         kiln_problem p = { .a = i % 2 ? KILN_F16 : KILN_BF16, .b = KILN_NVFP4,
                            .m = COLS, .n = ROWS };
         struct codes k;
 
-        open_kernel(&k, &p, KN_SCHED_AUTO);
-        memcpy(k.x->sa, &factors[i / 2], 4);
+        open_kernel(&k, &p, i < 6 ? KN_SCHED_AUTO : KN_SCHED_SKINNY);
+        memcpy(k.x->sa, &factors[i / 2 % 3], 4);
         for (int r = 0; r < ROWS * K / 16; r++)
             k.x->sb[r] = (uint8_t)(r / (K / 16));
         for (int r = 0; r < ROWS * K; r++)
@@ -420,7 +428,7 @@ every_product_of_nvfp4(void **state)
             put_code(k.x->a + r * K * 2, 16, 16 * (r % 4) + r,
                      (uint32_t)kn_ref_encode(p.a, target, 1));
         compare(&k, "products");
-        for (int j = 0; j < ROWS * COLS && !(i / 2); j++)
+        for (int j = 0; j < ROWS * COLS && !(i / 2 % 3); j++)
             is_product(&k, j / ROWS, j % ROWS);
         close_codes(&k);
     }
@@ -431,12 +439,12 @@ static void
 scales_of_nvfp4_in_place(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        kiln_problem p = { .a = i ? KILN_F16 : KILN_BF16, .b = KILN_NVFP4,
+    for (int i = 0; i < 4; i++) {
+        kiln_problem p = { .a = i % 2 ? KILN_F16 : KILN_BF16, .b = KILN_NVFP4,
                            .m = COLS, .n = ROWS };
         struct codes k;
 
-        open_kernel(&k, &p, KN_SCHED_AUTO);
+        open_kernel(&k, &p, i < 2 ? KN_SCHED_AUTO : KN_SCHED_SKINNY);
         memcpy(k.x->sa, &(float){ 1 }, 4);
         for (int r = 0; r < ROWS * K / 16; r++)
             k.x->sb[r] = (uint8_t)(r * 37 % 126);
@@ -483,21 +491,26 @@ every_byte_beside_e5m2(void **state)
 
 /* A 16-bit A has no scales: B's are tested. */
 static void
+try_weight(kiln_type a, kiln_type b, int schedule)
+{
+    struct codes k;
+
+    open_codes(&k, a, b, false, schedule);
+    payloads(&k, false);
+    scales(&k, false);
+    close_codes(&k);
+}
+
+static void
 every_byte_of_a_weight(void **state)
 {
     static const kiln_type wide[] = { KILN_BF16, KILN_F16 };
 
     (void)state;
     for (int w = 0; w < 4; w++)
-        for (int t = KILN_MXFP8; t <= KILN_MXFP4; t++) {
-            struct codes k;
-
-            open_codes(&k, wide[w / 2], (kiln_type)t, false,
-                       schedules[w % 2]);
-            payloads(&k, false);
-            scales(&k, false);
-            close_codes(&k);
-        }
+        for (int t = KILN_MXFP8; t <= KILN_MXFP4; t++)
+            try_weight(wide[w / 2], (kiln_type)t, schedules[w % 2]);
+    try_weight(KILN_BF16, KILN_MXFP4, KN_SCHED_SKINNY);
 }
 
 /* A wrong bit in any output is seen. */

@@ -1,4 +1,4 @@
-/* Few rows: the gemv schedule against the matrix path, and what the chooser
+/* Few rows: the schedules gemv and skinny against the matrix path, and what the chooser
  * takes for the published small-M shapes.
  *
  * usage: smallm TARGET [shapes]   shapes: the published ones, sampled */
@@ -170,6 +170,72 @@ gemv_says_what_it_lacks(void **state)
     num_close(&k);
 }
 
+/* ---- skinny ---- */
+
+static const kiln_problem weights[] = {
+    { .a = KILN_BF16, .b = KILN_MXFP4 },
+    { .a = KILN_BF16, .b = KILN_NVFP4 },
+    { .a = KILN_F16, .b = KILN_NVFP4 },
+    { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128,
+      .scale_type = KILN_SCALE_TYPE_F16, .zero_points = KILN_ZEROS_I4 },
+    { .a = KILN_F16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128 },
+    { .a = KILN_F16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .zero_points = KILN_ZEROS_I4,
+      .scale_layout = KILN_SCALE_TRANSPOSED },
+    { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_GPTQ,
+      .scale_type = KILN_SCALE_TYPE_BF16, .scale_layout = KILN_SCALE_TRANSPOSED,
+      .zero_points = KILN_ZEROS_I4 },
+    { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_GPTQ2,
+      .scale_layout = KILN_SCALE_TRANSPOSED },
+};
+
+enum { NWEIGHTS = sizeof weights / sizeof *weights };
+
+/* Every kind of weight in every form, of rows in part, columns and K that end inside of a
+ * wave's (rows of scales of MX that begin at any byte), against the matrix path. */
+static void
+skinny_forms(void **state)
+{
+    static const uint8_t forms[][3] = { { 1, 4, 16 }, { 2, 2, 32 }, { 1, 8, 16 }, { 4, 1, 64 } };
+    static struct bytes one, two;
+
+    (void)state;
+    for (int i = 0; i < NWEIGHTS * 4; i++) {
+        const uint8_t *f = forms[i % 4];
+        kiln_problem p = weights[i / 4];
+        struct kn_config skinny = { .schedule = KN_SCHED_SKINNY, .bm = 2u << i % 3,
+                                    .bn = (uint32_t)f[0] * f[2], .wm = f[0], .wn = f[1] };
+        struct kn_config whole = { .schedule = KN_SCHED_SIMPLE, .bm = 16, .bn = 64, .bk = 128,
+                                   .wm = 1, .wn = 4, .split_k = 1 };
+
+        p.target = target;
+        p.out = i % 2 ? KILN_BF16 : KILN_F32;
+        p.m = 1 + i % 5;
+        p.n = 136;
+        p.k = i % 3 ? 1504 : 2080;
+        p.bias = i % 2;
+        p.beta = i % 3 == 0;
+        run_one(&p, &skinny, &one);
+        run_one(&p, &whole, &two);
+        assert_memory_equal(one.b, two.b, two.n);
+    }
+}
+
+static void
+skinny_says_what_it_lacks(void **state)
+{
+    kiln_problem p = { .target = target, .a = KILN_BF16, .b = KILN_I4,
+                       .scale = KILN_SCALE_GROUP64, .out = KILN_BF16, .m = 1, .n = 64, .k = 1024 };
+    struct kn_config g = { .schedule = KN_SCHED_SKINNY };
+    struct num_kernel k;
+
+    (void)state;
+    assert_false(num_open(&k, &counts, &p, &g));
+    assert_string_equal(k.c.err.text, "the schedule skinny is for bf16 or f16 times rows of 4-bit "
+                        "weights: mxfp4 beside bf16, nvfp4, i4 in groups of 128 with zero points "
+                        "of i4 or none, or in GPTQ's words");
+    num_close(&k);
+}
+
 /* ---- published shapes ---------------------------------------------------- */
 
 /* (N, K) of MiniMax-M3 at 1, 2, 4 and 8 tensor-parallel devices
@@ -277,6 +343,8 @@ main(int argc, char **argv)
         cmocka_unit_test(gemv_edges),
         cmocka_unit_test(gemv_forms),
         cmocka_unit_test(gemv_says_what_it_lacks),
+        cmocka_unit_test(skinny_forms),
+        cmocka_unit_test(skinny_says_what_it_lacks),
     };
     enum { NKINDS = sizeof kinds / sizeof *kinds };
     struct CMUnitTest full[NKINDS];

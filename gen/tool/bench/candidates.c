@@ -265,6 +265,26 @@ add_runs(struct search *s)
     }
 }
 
+/* Weights of 4 bits beside up to 16 rows (docs/smallm.md). */
+static void
+add_skinny(struct search *s)
+{
+    static const uint8_t of[][3] = { { 1, 4, 16 }, { 1, 8, 16 }, { 1, 2, 16 }, { 1, 4, 32 },
+                                     { 1, 8, 32 }, { 2, 2, 32 }, { 2, 4, 16 } };
+
+    for (size_t i = 0; i < COUNT(of) && s->p->m <= RUN_ROWS; i++) {
+        struct kn_config x = *s->given;
+        double bytes = (double)kn_b_columns(s->p) * (double)s->p->k * kn_type_bits[s->p->b] / 8;
+
+        x.schedule = KN_SCHED_SKINNY;
+        x.wm = of[i][0];
+        x.wn = of[i][1];
+        x.bn = (uint32_t)x.wm * of[i][2];
+        if (keeps(s->given, &x))
+            add(s, &x, 2.5 + bytes / 4e6);
+    }
+}
+
 static void
 add_grid(struct search *s)
 {
@@ -276,8 +296,10 @@ add_grid(struct search *s)
         if (!kn_family_of(s->p)->routed || g.bm == kn_block_rows(s->p))
             add_tile(s, g);
     }
-    if (!kn_family_of(s->p)->routed)
+    if (!kn_family_of(s->p)->routed) {
         add_runs(s);
+        add_skinny(s);
+    }
 }
 
 /* ---- those that are kernels ---------------------------------------------- */

@@ -98,7 +98,7 @@ def sizes(row, stage, w, k):
     k *= split
     m, n = bm + bm // 2, bn + bn // 2 if bn > 16 else 2 * bn
     n = max(n, 32)
-    if w["schedule"] == "gemv":
+    if w["schedule"] in ("gemv", "skinny"):
         m = bm or 1
     if w["vec"] == "1" and not row.get("ldc"):
         n += 1

@@ -1,0 +1,140 @@
+/* skinny.c - up to 16 rows beside weights of 4 bits (templates/skinny.tir): which
+ * products have it, and the columns and waves of a workgroup. */
+#include "choose.h"
+#include "forms.h"
+#include "instantiate.h"
+
+enum kind { INTEGERS, WORDS, NVFP4, MXFP4, KINDS };
+
+static enum kind
+kind_of(const kiln_problem *p)
+{
+    return p->b == KILN_I4 ? kn_in_words(p) ? WORDS : INTEGERS
+         : p->b == KILN_NVFP4 ? NVFP4 : MXFP4;
+}
+
+bool
+kn_skinny_types(const kiln_problem *p)
+{
+    return (p->a == KILN_BF16 || p->a == KILN_F16) &&
+           (p->b == KILN_NVFP4 || (p->b == KILN_MXFP4 && p->a == KILN_BF16) ||
+            (p->b == KILN_I4 && kn_scale_k(p) == 128)) &&
+           (p->b == KILN_I4 || !p->scale_layout) &&
+           (!p->b_layout || p->b_layout >= KILN_B_GPTQ) &&
+           (!p->zero_points || kn_zero_bits(p) == 4);
+}
+
+/* Up to `rows`, from `least` to `most` columns a compute unit (0: any number), skinny takes
+ * less than what else there is, by predicted times of 1,100 products drawn and listed
+ * (docs/smallm.md). The first that has the rows counts. `deep`: K in thousands up to which it
+ * does with fewer tiles of 16 columns than a quarter of the compute units; `lines`: rows of
+ * words are whole cache lines, rows of scales whole dwords, else it does not. */
+static const struct reach {
+    uint8_t rows, least, most, deep, lines;
+} reaches[][KINDS][3] = {
+    { [INTEGERS] = { { 4, 0, 0, 4, 0 }, { 8, 0, 0, 2, 0 } },
+      [WORDS] = { { 4, 0, 0, 4, 1 }, { 8, 0, 40, 2, 1 } },
+      [NVFP4] = { { 4, 0, 0, 4, 1 }, { 8, 0, 40, 2, 1 } },
+      [MXFP4] = { { 1, 14, 0, 4, 1 }, { 4, 2, 48, 4, 1 }, { 8, 1, 17, 2, 1 } } },
+    { [INTEGERS] = { { 4, 0, 0, 4, 0 }, { 8, 0, 0, 2, 0 }, { 16, 80, 0, 0, 0 } },
+      [WORDS] = { { 4, 0, 0, 4, 0 }, { 8, 0, 0, 2, 0 }, { 16, 80, 0, 0, 0 } },
+      [NVFP4] = { { 4, 0, 0, 2, 0 }, { 8, 0, 0, 1, 0 }, { 16, 80, 0, 0, 0 } },
+      [MXFP4] = { { 1, 255, 255, 0, 0 }, { 8, 1, 0, 1, 0 }, { 16, 80, 0, 0, 0 } } },
+};
+
+enum {
+    FEW = 4,                 /* rows, whose loads of A are as nothing */
+    MORE = 8,                /* rows, behind which only a long K pays */
+    WIDE = 80, WIDE_OF_MORE = 32,             /* columns a compute unit */
+    SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
+};
+
+static int64_t
+tiles_of_16(const kiln_problem *p)
+{
+    return (p->n + 15) / 16;
+}
+
+static bool
+is_wide(const kiln_problem *p)
+{
+    return p->n >= (p->m > FEW ? WIDE_OF_MORE : WIDE) * (int64_t)kn_cus(p);
+}
+
+/* While tiles of 16 columns are no more than compute units, K has eight waves of one, else
+ * four; of many columns a wave has 32, which share its rows of A. */
+static void
+spread(const kiln_problem *p, struct kn_config *g)
+{
+    bool alone = tiles_of_16(p) <= kn_cus(p) && g->bm <= MORE && p->k > SHORTEST_K;
+
+    g->wm = 1;
+    g->wn = alone ? 8 : is_wide(p) && p->k < SHORT_K ? 2 : 4;
+    if (!g->bn)
+        g->bn = is_wide(p) && g->wn == 4 ? 32 : 16;
+}
+
+/* Whether a few compute units have a workgroup more than the rest. */
+static bool
+is_uneven(const kiln_problem *p)
+{
+    struct kn_config g = { .bm = 2 };
+    bool scaled = kn_targets[p->target].scaled;
+    int64_t cus = kn_cus(p), workgroups;
+
+    spread(p, &g);
+    workgroups = (p->n + g.bn - 1) / g.bn;
+    return workgroups > cus && 20 * workgroups < (scaled ? 30 : 27) * cus &&
+           ((scaled && p->m > FEW) || (kind_of(p) != INTEGERS && p->k > LONG_K));
+}
+
+static bool
+has_lines(const kiln_problem *p)
+{
+    return kind_of(p) == INTEGERS ? true : kind_of(p) == WORDS ? p->n % 32 == 0
+         : p->k < MIDDLE_K || p->k / kn_scale_k(p) % 4 == 0;
+}
+
+/* As few tiles as leave compute units without one. */
+static bool
+is_too_deep(const kiln_problem *p, const struct reach *r)
+{
+    int64_t tiles = tiles_of_16(p), cus = kn_cus(p), deep = 1024 * r->deep;
+
+    return (4 * tiles < cus && p->k > deep) || (2 * tiles < cus && p->k > 2 * deep) ||
+           (p->m > MORE && p->k < LONG_K);
+}
+
+bool
+kn_skinny_wins(const kiln_problem *p)
+{
+    const struct reach *r = reaches[kn_targets[p->target].fnuz][kind_of(p)];
+    int64_t cus = kn_cus(p);
+    int i = 0;
+
+    while (i < 2 && p->m > r[i].rows)
+        i++;
+    return p->m <= r[i].rows && p->n >= r[i].least * cus &&
+           (!r[i].most || p->n < r[i].most * cus) && !is_too_deep(p, &r[i]) &&
+           !is_uneven(p) && (!r[i].lines || has_lines(p));
+}
+
+const char *
+kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_domain d = kn_domain_of(p, 256, 0);
+
+    g->schedule = KN_SCHED_SKINNY;
+    if (!g->bm)
+        for (g->bm = 2; g->bm < p->m && g->bm < 16;)
+            g->bm *= 2;
+    if (!g->wm)
+        spread(p, g);
+    if (!g->bn)
+        g->bn = 16 * g->wm;
+    g->bk = 256;
+    g->stages = 2;
+    g->split_k = g->xcd = g->group_m = 1;
+    g->domain = (struct kn_domain){ d.align_a, d.align_b, d.align_sa, d.align_sb, 1, 1, 0, 0 };
+    return kn_form_lacks(p, g);
+}
