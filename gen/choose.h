@@ -251,6 +251,9 @@ double kn_score_of(const kiln_problem *p, const struct kn_config *g,
 double kn_score_uneven(const kiln_problem *p, const struct kn_config *g,
                        const struct kn_score *s, double more);
 
+/* K tiles from which one operand's rows are loaded by lines, beside another's along M or N. */
+enum { KN_HALF_LINES = 6 };
+
 /* score_rows.c: how many times an operand's bytes are in the lines of 128 bytes that
  * the copies of a tile of s take, on average; s NULL: if rows began at lines. */
 double kn_row_lines(const kiln_problem *p, char operand,

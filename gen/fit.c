@@ -406,12 +406,14 @@ shifts_pay(const kiln_problem *p, const struct kn_config *g)
     int64_t tiles = p->k / (g->split_k ? g->split_k : 1) / g->bk;
     bool small = g->bm * g->bn < 96 * 128 || kn_lines_apart(p) < 2;
     bool half = kn_shifts_lines(p, g) && !kn_shifts(p, g, 'b');
+    bool turned = p->layout != KILN_NT;
     kiln_type by_lines = kn_prequant(p) ? p->b : p->a;
 
     if (kn_prequant(p) && (g->bm * g->bn > 128 * 256 || g->domain.align_b >= 16))
         return false;
     return kn_targets[p->target].dma == 16 && g->bm * g->bn >= 64 * 96 &&
-           g->bk * kn_type_bits[by_lines] <= 8 * KN_LINE && tiles >= (small || half ? 12 : 4);
+           g->bk * kn_type_bits[by_lines] <= 8 * KN_LINE &&
+           tiles >= (turned ? KN_HALF_LINES : small || half ? 12 : 4);
 }
 
 /* Beside an A that is quantised a slot more than three gains nothing in tiles of many sums

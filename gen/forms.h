@@ -61,7 +61,8 @@ bool kn_lags(const kiln_problem *p, const struct kn_config *g, int side);
 bool kn_shifts_lines(const kiln_problem *p, const struct kn_config *g);
 bool kn_crowded_lines(const kiln_problem *p, const struct kn_config *g);
 bool kn_shifts(const kiln_problem *p, const struct kn_config *g, int side);
-/* Of MX types by lines in the largest tiles: registers are for sums before all else. */
+/* By lines in the largest tiles, of MX types or of one operand: registers are for sums before
+ * all else. */
 bool kn_lines_crowd(const kiln_problem *p, const struct kn_config *g);
 /* Rows along K as they are, whole lines a K tile. */
 bool kn_in_lines(const kiln_problem *p, const struct kn_config *g, int side);

@@ -26,6 +26,7 @@ kn_was_refused(const struct kn_ctx *c, const struct kn_config *g)
         if (r->config.bm == g->bm && r->config.bn == g->bn &&
             r->config.bk == g->bk && r->config.wm == g->wm &&
             r->config.wn == g->wn && r->config.schedule == g->schedule &&
+            (r->config.copies != KN_COPIES_LINES || g->copies == KN_COPIES_LINES) &&
             (g->cus || !r->config.cus)) /* a walk takes registers that a tile has alone */
             return true;
     return false;
@@ -80,7 +81,7 @@ fragments(const struct demand *d)
     switch (kn_reads_of(d->g)) {
     case KN_READS_TILE:
         if (!ahead)          /* loop_4wave_regs.tir */
-            return (a / 2 + b) * d->a.ksteps;
+            return (a / (kn_lines_crowd(d->p, d->g) ? 4 : 2) + b) * d->a.ksteps;
         if (d->p->scale == KILN_SCALE_MX32) {
             a += d->a.count;
             b += d->b.count;

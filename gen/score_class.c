@@ -145,12 +145,20 @@ rows_of(const kiln_problem *p, enum kn_class class, kiln_layout layout,
     return n;
 }
 
-kiln_layout
-kn_score_layout(const kiln_problem *p)
+/* Of 16 bits and a short K the rows of tn choose better (measured). */
+static bool
+goes_by_tt(const kiln_problem *p)
 {
     const struct kn_score *first;
 
-    if (p->layout != KILN_TT || rows_of(p, kn_class_of(p), KILN_TT, &first))
+    return rows_of(p, kn_class_of(p), KILN_TT, &first) &&
+           (kn_type_bits[p->a] != 16 || p->k > BRIEF);
+}
+
+kiln_layout
+kn_score_layout(const kiln_problem *p)
+{
+    if (p->layout != KILN_TT || goes_by_tt(p))
         return (kiln_layout)p->layout;
     return about_b(p) ? KILN_NT : KILN_TN;
 }

@@ -229,6 +229,18 @@ shifted(const struct kn_config *g, bool few)
     return (g->stages > 3 || g->bm * g->bn >= 128 * 64 ? 0.76 : 1.1) + (few ? 0.1 : 0);
 }
 
+/* Of one operand's rows along K, which were measured at dwords, what shifting takes more: 16
+ * tiles of bf16 and fp8. */
+static double
+half_shifted(const kiln_problem *p, const struct kn_config *g)
+{
+    bool wide = kn_type_bits[p->a] == 16;
+
+    if (kn_reads_of(g) == KN_READS_TILE)
+        return wide ? 1.08 : 1.05;
+    return !wide ? 1.03 : g->bm * g->bn > 96 * 128 ? 1.22 : 1.01;
+}
+
 /* Of rows that were measured by lines, at odd bytes, what those at dwords take, of which
  * nothing is shifted (six tiles of bf16 and fp8); and what launches of `4-wave` and of
  * small tiles take more and of eight waves in four slots less than their scores say, but for
@@ -238,6 +250,8 @@ measured_by_lines(const kiln_problem *p, const struct kn_config *g)
 {
     bool dwords = g->domain.align_a >= 4 && g->domain.align_b >= 4;
 
+    if (p->layout != KILN_NT)
+        return dwords ? 1 : half_shifted(p, g);
     if (kn_reads_of(g) == KN_READS_TILE)
         return (!dwords ? 1 : kn_shifts(p, g, 'b') ? 0.79 : 0.97) * 1.02;
     if (g->stages < 4)
@@ -266,7 +280,7 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
     if (!kn_class_is_odd(s->class) || kn_line_ring(p, g))
         return 1;
     if (!kn_shifts_lines(p, g))
-        return kn_scored_by_lines(p) ? measured_by_tiles(p, g) : 1;
+        return p->layout == KILN_NT && kn_scored_by_lines(p) ? measured_by_tiles(p, g) : 1;
     if (s->lines)
         return measured_by_lines(p, g);
     return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2
@@ -282,15 +296,18 @@ turned_briefly(const kiln_problem *p, const struct kn_config *g)
 }
 
 /* Whole K tiles by lines: most of a short K and of MX types, whose K tiles twice as deep are
- * sooner than their scores say; A's alone not where K is short. */
+ * sooner than their scores say; one operand's alone not where K is short. */
 static double
 whole_lines_lead(const kiln_problem *p, const struct kn_config *g)
 {
     bool more = p->scale == KILN_SCALE_MX32 || p->k < 4 * (int64_t)g->bk;
+    int64_t share = p->k / (g->split_k ? g->split_k : 1);
 
-    if (!kn_shifts(p, g, 'b') && p->k < 12 * (int64_t)g->bk)
+    if (p->layout != KILN_NT && share < KN_HALF_LINES * (int64_t)g->bk)
         return HUGE_VAL;
-    return 1 + (more ? 600.0 : 100.0) / (g->bm * g->bn);
+    if (p->layout == KILN_NT && !kn_shifts(p, g, 'b') && p->k < 12 * (int64_t)g->bk)
+        return HUGE_VAL;
+    return 1 + (more ? 600.0 : p->layout != KILN_NT ? 300.0 : 100.0) / (g->bm * g->bn);
 }
 
 /* Lines that go through registers one by one: scores say least of small tiles, which end sooner

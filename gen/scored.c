@@ -197,6 +197,8 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
         g->stages = kn_filled_stages(p, g, g->stages);
     g->cus = s->walks ? kn_cus(p) : 0;
     g->lowering = asm_only ? KN_LOWERING_ASM : g->lowering;
+    if (lines && p->layout != KILN_NT && !kn_straddles(p, g))
+        return false;
     return kn_shareable(g) && (!asm_only || g->split_k < 2 || kn_widens_scaled(p)) &&
            (!g->cus || kn_walks(p)) &&
            2 * p->k > (!lines ? 0 : kn_line_ring(p, g) ? 4 : 5) * (int64_t)g->bk &&

@@ -193,7 +193,8 @@ kn_unaligned(const kiln_problem *p, const struct kn_config *g, int side)
     kiln_type t = side == 'a' ? p->a : p->b;
     uint8_t align = side == 'a' ? g->domain.align_a : g->domain.align_b;
 
-    return (align < 4 || (side == 'b' && kn_shifts_lines(p, g) && !kn_shifts(p, g, side))) &&
+    return (align < 4 || (side == 'b' && kn_along_k(p, 'b') && kn_shifts_lines(p, g) &&
+                          !kn_shifts(p, g, side))) &&
            !(kn_dequant(p) && g->cus && g->split_k > 1) &&
            (side == 'a' || !p->b_layout) &&
            (side == 'a' || kn_along_k(p, 'b') || !kn_gated(p)) &&
@@ -253,14 +254,17 @@ in_rings(const kiln_problem *p, const struct kn_config *g, int side)
            threads / lanes % 16 == 0 && kn_stored(p, t) == staged(p, t);
 }
 
-/* Beside an A that is quantised on its way B alone. */
+/* Of operands along K both, beside an A that is quantised on its way B alone; one alone beside
+ * one whose rows are along M or N. */
 static bool
 any_in_rings(const kiln_problem *p, const struct kn_config *g)
 {
-    return in_rings(p, g, 'b') &&
-           (kn_prequant(p) ||
-            (in_rings(p, g, 'a') &&
-             (kn_type_bits[p->a] == kn_type_bits[p->b] || streams_lines(p, g))));
+    bool a = in_rings(p, g, 'a'), b = in_rings(p, g, 'b');
+
+    if (p->layout != KILN_NT)
+        return (a || b) && p->scale != KILN_SCALE_MX32;
+    return b && (kn_prequant(p) ||
+                 (a && (kn_type_bits[p->a] == kn_type_bits[p->b] || streams_lines(p, g))));
 }
 
 /* Beside sums of the largest tiles of MX types registers have room for two K tiles of A and
@@ -323,12 +327,15 @@ kn_staged_registers(const kiln_problem *p, const struct kn_config *g)
     struct kn_shape s = kn_shape_of(p, g);
     uint32_t a = kn_prequant(p) || p->quant ? 16 : kn_elems[s.ta].bits;
     uint32_t b = kn_elems[s.tb].bits, threads = g->wm * g->wn * 64;
+    bool lines = kn_shifts_lines(p, g), four = kn_reads_of(g) == KN_READS_TILE;
 
     if (kn_line_ring(p, g) && !kn_direct(p, g))
         return 24 + kn_ahead(p, g) * (g->bm + g->bn) * KN_LINE / (threads * 4);
-    if (kn_shifts_lines(p, g) && half_by_lines(p, g))
+    if (lines && four && !kn_shifts(p, g, 'a'))
+        return 16 + (g->bm * a + 2 * g->bn * b) * g->bk / (threads * 32);
+    if (lines && four && !kn_shifts(p, g, 'b'))
         return 16 + (2 * g->bm * a + g->bn * b) * g->bk / (threads * 32);
-    if (kn_shifts_lines(p, g))
+    if (lines)
         return 24 + kn_ahead(p, g) * (g->bm * a + g->bn * b) * g->bk / (threads * 32);
     return kn_direct(p, g) ? 24
          : 24 + kn_ahead(p, g) *
@@ -362,8 +369,11 @@ doubles_batch(const kiln_problem *p, const struct kn_config *g)
 bool
 kn_lines_crowd(const kiln_problem *p, const struct kn_config *g)
 {
-    return kn_shifts_lines(p, g) && p->scale == KILN_SCALE_MX32 &&
-           kn_reads_of(g) == KN_READS_TILE && g->bm * g->bn >= 224 * 192 &&
+    if (!kn_shifts_lines(p, g) || kn_reads_of(g) != KN_READS_TILE)
+        return false;
+    if (p->layout != KILN_NT)
+        return g->bm * g->bn > 256 * 256;
+    return p->scale == KILN_SCALE_MX32 && g->bm * g->bn >= 224 * 192 &&
            (!kn_shifts(p, g, 'b') || (g->domain.align_a >= 4 && g->domain.align_b >= 4));
 }
 

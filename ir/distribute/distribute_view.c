@@ -248,24 +248,24 @@ rows_of_step(struct dist *d, const struct kn_lds *l)
     return kn_waves(d->in) * 64 / kn_pieces_of_row(&g);
 }
 
-/* Beside 168 sums a lane and more, and fragments with scales, of A that is loaded by lines:
- * where B is not, or bytes are not shifted, which is arithmetic enough. */
+/* Beside 168 sums a lane and more, and fragments with scales or transposing reads, of A that is
+ * loaded by lines: where B is not, or bytes are not shifted, which is arithmetic enough. */
 bool
 dist_lacks_registers(const struct dist *d)
 {
     const struct kn_shape *x = &d->in->shape;
     uint32_t a = 0, b = 0;
-    bool scales = false;
+    bool more = false;
 
     for (size_t i = 0; i < d->in->nlds; i++) {
         const struct kn_lds *l = &d->in->lds[i];
 
-        scales |= l->kdiv == 32;
+        more |= l->kdiv == 32 || (l->kdiv == 1 && !l->gk);
         if (l->kdiv == 1)
             *(l->side == 'a' ? &a : &b) = l->unaligned;
     }
-    return scales && x->bm * x->bn >= 168 * 64 * kn_waves(d->in) &&
-           (a == 3 ? b == 3 || b == 1 : a == 2 && b == 1);
+    return more && x->bm * x->bn >= 168 * 64 * kn_waves(d->in) &&
+           (a == 3 ? b == 3 || b <= 1 : a == 2 && b <= 1);
 }
 
 kn_ref

@@ -74,7 +74,8 @@ static const struct class {
     { "D", KILN_F64, KILN_F64, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 16 },
     { "X", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_XF32 },
     { "T", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_BF16X3 },
-    { "UH", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64, .odd = true },
+    { "UH", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn tt", "nt nn tn", .bk = 64,
+      .odd = true },
     { "U8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn tt", "nt nn tn", .bk = 128,
       .odd = true },
     { "UK", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", .bk = 128, .converted = true,
@@ -383,18 +384,30 @@ is_mixed(const struct class *k)
     return kn_type_mx[k->a] && kn_type_bits[k->a] != kn_type_bits[k->b];
 }
 
-/* Rows that go through registers by lines. */
+/* One operand's rows along K, beside another's along M or N. */
+static bool
+is_half_turned(const struct bench *b)
+{
+    return (!strcmp(b->layout, "nn") || !strcmp(b->layout, "tt")) &&
+           b->k->scale == KILN_SCALE_NONE;
+}
+
+/* Rows that go through registers by lines, one operand's alone at dwords: the largest tiles
+ * have no registers to shift them. */
 static void
 try_lines(struct bench *b, enum kn_schedule schedule, const struct tile *t, size_t n)
 {
     uint32_t bits = kn_type_bits[b->k->a], bk = bits == 6 || is_mixed(b->k) ? 128 : 1024 / bits;
 
     for (size_t i = 0; i < n; i++) {
+        bool meets = *b->layout == 't' && t[i].bm * bits == 112 * 8;
         struct kn_config given = { .bm = t[i].bm, .bn = t[i].bn, .bk = bk, .wm = t[i].wm,
                                    .wn = t[i].wn, .stages = t[i].stages, .split_k = 1,
                                    .schedule = schedule, .copies = KN_COPIES_LINES };
 
-        b->dwords = b->k->dwords;
+        b->dwords = b->k->dwords || is_half_turned(b);
+        if (meets)           /* a row of 128 bytes with the chunk behind it */
+            continue;
         if (try_config(b, &given) || !retries(b, schedule))
             continue;
         b->dwords = true;
@@ -409,13 +422,16 @@ try_all_lines(struct bench *b)
 {
     bool mixed = is_mixed(b->k) || (b->k->scale == KILN_SCALE_MX32 && kn_type_bits[b->k->a] == 6);
 
-    if (b->target != KILN_GFX950 || !b->k->odd || strcmp(b->layout, "nt"))
+    if (b->target != KILN_GFX950 || !b->k->odd ||
+        (strcmp(b->layout, "nt") && !is_half_turned(b)))
         return;
     if (mixed) {
         try_lines(b, KN_SCHED_SIMPLE, by_lines, COUNT(by_lines));
     } else if (b->k->a == b->k->b && b->k->scale != KILN_SCALE_BLOCK128) {
         try_lines(b, KN_SCHED_SIMPLE, whole_lines, COUNT(whole_lines));
         try_lines(b, KN_SCHED_4WAVE, four_lines, COUNT(four_lines));
+        if (is_half_turned(b))
+            try_lines(b, KN_SCHED_4WAVE, turned_lines, COUNT(turned_lines));
     }
 }
 
