@@ -293,13 +293,15 @@ kn_shifts(const kiln_problem *p, const struct kn_config *g, int side)
            (side == 'a' || !half_by_lines(p, g));
 }
 
+/* Beside scales of 128-blocks the assembly waits for more of 80 and 112 rows than is asked for. */
 bool
 kn_shifts_lines(const kiln_problem *p, const struct kn_config *g)
 {
     return g->copies == KN_COPIES_LINES && !kn_direct(p, g) && kn_ahead(p, g) > 1 &&
            any_in_rings(p, g) &&
            (half_fits(p, g) || !half_by_lines(p, g)) &&
-           (g->stages <= 3 || p->scale != KILN_SCALE_BLOCK128) &&
+           (p->scale != KILN_SCALE_BLOCK128 ||
+            (g->stages <= 3 && (g->bm <= 64 || g->bm % 32 == 0))) &&
            !kn_dequant(p) && !p->quant && p->math != KILN_MATH_BF16X3 &&
            g->lowering != KN_LOWERING_LLVM && g->abi != KN_ABI_AITER && g->stagger < 2 &&
            !g->cus && !kn_family_of(p)->routed && kn_family_of(p)->ragged != 'k' &&
