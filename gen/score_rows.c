@@ -272,6 +272,17 @@ measured_by_tiles(const kiln_problem *p, const struct kn_config *g)
     return (dwords && g->bm * g->bn > 64 * 64 ? 0.96 : 1) * (waits ? 1.1 : 1);
 }
 
+/* Both operands' rows along M and N at dwords, in the largest tiles, which have few registers to
+ * shift those at odd bytes that scores were measured with (three tiles of bf16 and fp8). */
+static double
+turned_at_dwords(const kiln_problem *p, const struct kn_config *g)
+{
+    if (p->layout != KILN_TN || kn_reads_of(g) != KN_READS_TILE || g->bm * g->bn < 256 * 256 ||
+        g->domain.align_a < 4 || g->domain.align_b < 4 || kn_targets[p->target].dma < 16)
+        return 1;
+    return kn_type_bits[p->a] == 16 ? 0.82 : 0.9;
+}
+
 static double
 by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
@@ -280,7 +291,8 @@ by_lines(const kiln_problem *p, const struct kn_config *g, const struct kn_score
     if (!kn_class_is_odd(s->class) || kn_line_ring(p, g))
         return 1;
     if (!kn_shifts_lines(p, g))
-        return p->layout == KILN_NT && kn_scored_by_lines(p) ? measured_by_tiles(p, g) : 1;
+        return p->layout == KILN_NT && kn_scored_by_lines(p) ? measured_by_tiles(p, g)
+                                                             : turned_at_dwords(p, g);
     if (s->lines)
         return measured_by_lines(p, g);
     return kn_lines_apart(p) < 2 || kn_prequant(p) ? (1 + shifted(g, few)) / 2

@@ -481,6 +481,15 @@ try_codes(struct bench *b, uint32_t bk)
         try_row(b, KN_SCHED_INTERLEAVE, &codes[i], bk, false);
 }
 
+/* 16 bits at any byte along M and N, of which the largest tiles have registers for a K tile of
+ * 32 alone. */
+static bool
+has_half_rows(const struct bench *b)
+{
+    return b->target == KILN_GFX950 && b->k->odd && !strcmp(b->layout, "tn") &&
+           kn_type_bits[b->k->a] == 16 && b->k->scale == KILN_SCALE_NONE;
+}
+
 static void
 run(struct bench *b)
 {
@@ -528,6 +537,8 @@ run(struct bench *b)
         if (gfx950 && i < LARGEST && kn_walks(&p))
             try_row(b, KN_SCHED_4WAVE, &four[i], bk4, true);
         try_row(b, KN_SCHED_4WAVE, &four[i], bk4, false);
+        if (has_half_rows(b))
+            try_row(b, KN_SCHED_4WAVE, &four[i], bk4 / 2, false);
         if (gfx950 && six && !b->k->odd)
             try_row(b, KN_SCHED_4WAVE, &four[i], 256, false);
     }
