@@ -229,13 +229,18 @@ as_measured(const struct kn_score *s, const struct kn_config *g)
            g->copies == KN_COPIES_LINES;
 }
 
-/* `4-wave` adds shares up later than eight waves, but where each of them has its slice. */
+/* `4-wave` adds shares up later than eight waves, but where each of them has its slice; on
+ * gfx942 integers of transposed rows wait in it for their K tiles of 128 longer than scores say,
+ * which `simple` has of 256. */
 static bool
 adds_up_soon(const kiln_problem *p, const struct kn_config *g, uint32_t n)
 {
+    bool waits = p->a == KILN_I8 && p->layout != KILN_NT && kn_targets[p->target].dma < 16;
     struct kn_config shared = *g;
 
     shared.split_k = (uint8_t)n;
+    if (waits && kn_schedules[g->schedule].asm_only)
+        return false;
     return !kn_schedules[g->schedule].asm_only || kn_widens_scaled(p) ||
            kn_joins_slices(p, &shared);
 }
