@@ -140,8 +140,11 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
 
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
+    if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && p->a == KILN_I8 &&
+        p->layout == KILN_TN && (g->domain.align_a < 4 || g->domain.align_b < 4))
+        return 1.1;
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
-        (kn_direct(p, g) || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
+        (kn_direct(p, g) || p->a == KILN_I8 || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
     if (kn_widens_late(p, g) && !kn_widens_late(p, from))
         return kn_scale_k(p) < 128 || g->bm * g->bn < LARGE ? 1.06 : 1.02;
