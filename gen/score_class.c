@@ -145,14 +145,16 @@ rows_of(const kiln_problem *p, enum kn_class class, kiln_layout layout,
     return n;
 }
 
-/* Of 16 bits and a short K the rows of tn choose better (measured). */
+/* Of 16 bits and a short K, or a B whose rows begin at lines, the rows of tn choose better
+ * (measured). */
 static bool
 goes_by_tt(const kiln_problem *p)
 {
     const struct kn_score *first;
 
     return rows_of(p, kn_class_of(p), KILN_TT, &first) &&
-           (kn_type_bits[p->a] != 16 || p->k > BRIEF);
+           (kn_type_bits[p->a] != 16 ||
+            (p->k > BRIEF && p->ldb * kn_type_bits[p->b] % (8 * KN_LINE)));
 }
 
 kiln_layout
