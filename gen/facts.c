@@ -278,6 +278,8 @@ pieces_of(const struct given *x)
     if (kn_reads_of(x->g) == KN_READS_TILE)
         return kn_direct(x->p, x->g) && (x->a.ksteps > 1 || x->a.count * x->b.count < 64)
                    ? 5 : 7 - (int64_t)x->a.ksteps - !kn_direct(x->p, x->g);
+    if (kn_widens_late(x->p, x->g) && !kn_direct(x->p, x->g))
+        return kn_row_loads(x->g) / 2;
     if (kn_widens_late(x->p, x->g))
         return x->a.count < 4 ? 2 : x->a.count / 2 + 1;
     return shares > 4 ? 4 : (int64_t)shares;

@@ -188,14 +188,16 @@ spanning(const struct demand *d)
 }
 
 /* Weights that are widened behind their reads: two K tiles of them, two shares of A and of
- * sums, a K tile's codes and scales, zero points of each slot; of several groups more is
- * on its way (measured). */
+ * sums, a K tile's codes and scales, zero points of each slot, and what goes to LDS through
+ * registers; of several groups more is on its way (measured). */
 static uint32_t
 widening(const struct demand *d)
 {
     uint32_t groups = d->g->bk / (uint32_t)kn_scale_k(d->p), columns = 4 * d->b.count;
-    uint32_t slots = d->g->stages ? d->g->stages : 2;
-    uint32_t words = kn_in_words(d->p) ? d->g->bn * d->g->bk / (d->g->wm * d->g->wn * 512) : 0;
+    uint32_t slots = d->direct && d->g->stages ? d->g->stages : 2;
+    uint32_t words = kn_in_words(d->p) || !d->direct ? d->g->bn : 0;
+
+    words = (words + (d->direct ? 0 : 4 * d->g->bm)) * d->g->bk / (d->g->wm * d->g->wn * 512);
 
     return d->acc + 2 * d->b.ksteps * columns + 2 * d->a.ksteps * 4 + (2 + groups) * columns +
            d->b.count * (d->b.ksteps + slots * groups) + words + (groups > 2 ? 32 : 24);

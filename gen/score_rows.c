@@ -341,11 +341,13 @@ kn_lines_lead(const kiln_problem *p, const struct kn_config *g)
 
 /* Loops that have no more than a K tile on its way wait longer among the traffic of a launch
  * than those that scores were measured in: the mean of 15,000 launches of 420 problems. So do
- * those that widen weights behind their reads. */
+ * those that widen weights behind their reads, but where all of a K tile is always on its way
+ * to registers, of more waves than two. */
 static double
 few_slots(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
 {
-    bool waits = kn_schedules[s->schedule].reads == KN_READS_STEP || kn_widens_late(p, g);
+    bool waits = kn_schedules[s->schedule].reads == KN_READS_STEP ||
+                 (kn_widens_late(p, g) && (kn_direct(p, g) || g->wm * g->wn < 4));
 
     return waits && s->stages < 3 ? 1.05 : 1;
 }
@@ -362,11 +364,21 @@ short_groups(const kiln_problem *p, const struct kn_config *g)
                                   : (kn_scale_k(p) >= 64 ? 1.17 : 1.5);
 }
 
+/* Zero points that are numbers, which are subtracted from each element by itself, of bf16 with
+ * a rounding by hand, where waves widen what they multiply in one slot. */
+static double
+number_zeros(const kiln_problem *p, const struct kn_config *g)
+{
+    if (!kn_widens_late(p, g) || g->stages != 1 || p->zero_points != KILN_ZEROS_F16)
+        return 1;
+    return p->a == KILN_F16 ? 1.1 : g->wm * g->wn < 8 ? 1.4 : 1.25;
+}
+
 double
 kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                const struct kn_score *s)
 {
     return few_slots(p, g, s) * straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s) *
-           batched_at_dwords(p, g, s) * short_groups(p, g) * broken_lines(p, g, s) *
-           by_lines(p, g, s);
+           batched_at_dwords(p, g, s) * short_groups(p, g) * number_zeros(p, g) *
+           broken_lines(p, g, s) * by_lines(p, g, s);
 }

@@ -132,11 +132,13 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
  * those of other rows, and wider or taller ones than 256, of whose many rounds scores say up
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
  * have as many K tiles on their way, must be better than others, not as good; so must what is
- * widened behind its reads, in small tiles and of short groups by more. */
+ * widened behind its reads, in small tiles and of short groups by more, in one slot alone in
+ * small tiles of the shortest groups and of AWQ's words, and where half has no rows. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
+    int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
 
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
@@ -146,7 +148,12 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only &&
         (kn_direct(p, g) || p->a == KILN_I8 || (kn_widens_scaled(p) && g->wm * g->wn < 8)))
         return 1.04;
-    if (kn_widens_late(p, g) && !kn_widens_late(p, from))
+    if (kn_widens_late(p, g) && g->stages == 1 && 2 * p->m <= g->bm * many)
+        return 1.5;
+    if (kn_widens_late(p, g) && g->stages == 1 && g->bm * g->bn < LARGE &&
+        (kn_scale_k(p) < 64 || p->b_layout == KILN_B_AWQ))
+        return 1.06;
+    if (kn_widens_late(p, g) && g->stages > 1 && !kn_widens_late(p, from))
         return kn_scale_k(p) < 128 || g->bm * g->bn < LARGE ? 1.06 : 1.02;
     if (kn_prequant(p) && kn_shifts_lines(p, g) &&
         (g->bm * g->bn <= LARGE || !kn_shifts_lines(p, from)))

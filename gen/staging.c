@@ -144,8 +144,26 @@ bool
 kn_widens_late(const kiln_problem *p, const struct kn_config *g)
 {
     return p->b == KILN_I4 && kn_reads_of(g) == KN_READS_PARTS && p->layout == KILN_NT &&
-           (kn_in_words(p) || (!p->b_layout && g->domain.align_b == 16)) &&
-           kn_targets[p->target].dma == 16 && kn_adds_groups(p) && g->domain.align_a == 16;
+           (kn_in_words(p) || (!p->b_layout && g->domain.align_b == 16)) && kn_adds_groups(p) &&
+           g->domain.align_a == 16;
+}
+
+/* Of 16 bytes of 16-bit elements. */
+uint32_t
+kn_row_loads(const struct kn_config *g)
+{
+    return g->bm * g->bk / (8 * 64 * g->wm * g->wn);
+}
+
+/* A thread's loads are of rows that follow each other, of which a wave along N has all, and
+ * so some of them make whole shares of its rows. */
+bool
+kn_in_halves(const kiln_problem *p, const struct kn_config *g)
+{
+    if (kn_direct(p, g))
+        return g->stages != 1;
+    return g->stages < 2 && !g->domain.ktail && !kn_family_of(p)->routed &&
+           (!g->wm || (g->wm == 1 && g->bm % 32 == 0 && g->bm * g->bk % (1024 * g->wn) == 0));
 }
 
 /* Direct-to-LDS copies move whole 16-byte (scales: 4-byte) chunks and need
@@ -163,7 +181,7 @@ kn_direct(const kiln_problem *p, const struct kn_config *g)
     if (kn_shuffled(p))
         scale = 16;
     if (kn_widens_late(p, g))
-        return true;
+        return wide;
     return wide && !split && !kn_dequant(p) && !kn_prequant(p) && !p->quant &&
            !wide_turned(p, 'a') && !wide_turned(p, 'b') &&
            g->domain.align_a == 16 && g->domain.align_b == 16 &&

@@ -166,6 +166,28 @@ write_conflicts(const struct kn_fn *f, const struct kn_lds *l)
     return extra;
 }
 
+/* Of writes of a dword, of every eighth row: AWQ's words that stay codes. As many of them as
+ * there are reads. */
+static uint32_t
+dword_conflicts(const struct kn_fn *f, const struct kn_lds *l)
+{
+    struct kn_geom g = kn_geometry(f, l);
+    uint32_t load[64] = { 0 }, worst = 1, banks = kn_targets[f->target].banks;
+
+    if (!g.transpose || g.pb != 8 || g.kb * kn_elems[l->elem].bits != 32)
+        return 0;
+    for (uint32_t lane = 0; lane < 64; lane++) {
+        uint32_t k, outer, chunk, bank;
+
+        kn_block_place(l, &g, lane, &k, &outer);
+        outer *= g.pb;
+        chunk = k / 4 ^ ((outer >> l->swz_s) & ((1u << l->swz_n) - 1)) << l->swz_t;
+        bank = (outer * g.pitch / 4 + 4 * chunk + k % 4) % banks;
+        worst = ++load[bank] > worst ? load[bank] : worst;
+    }
+    return worst - 1;
+}
+
 /* Of pieces of runs that are converted, where lanes have them out of order. */
 static uint32_t
 run_conflicts(const struct kn_fn *f, const struct kn_lds *l)
@@ -190,7 +212,8 @@ run_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 static uint32_t
 all_conflicts(const struct kn_fn *f, const struct kn_lds *l)
 {
-    return kn_conflicts(f, l) * 64 + write_conflicts(f, l) + run_conflicts(f, l);
+    return (kn_conflicts(f, l) + dword_conflicts(f, l)) * 64 + write_conflicts(f, l) +
+           run_conflicts(f, l);
 }
 
 /* Reads of 8 bytes are served 16 lanes at a time by 32 banks, which then have rows of

@@ -13,7 +13,7 @@
 struct row {
     kiln_target target;
     const char *name;
-    kiln_problem p;          /* what the kernel is generated for */
+    kiln_problem p;          /* what the kernel is generated for; k: of whole K tiles */
     const char *config, *one, *other; /* other ends config in its place */
     int64_t size[5][3];      /* launches: M, N, K; 0, 0, 0 ends */
 };
@@ -79,6 +79,19 @@ static const struct row rows[] = {
       "tile=64x64x128 waves=2x2 ", "schedule=simple stages=1 lowering=asm",
       "schedule=interleave stages=2 lowering=asm",
       { { 64, 64, 1056 }, { 70, 96, 96 }, { 1, 32, 32 } } },
+    { KILN_GFX942, "bf16 x i4, widened behind its reads",
+      { .a = KILN_BF16, .b = KILN_I4, .k = 640, .scale = KILN_SCALE_GROUP64,
+        .zero_points = KILN_ZEROS_I4 },
+      "tile=64x128x128 waves=1x4 ", "schedule=simple stages=1 lowering=asm",
+      "schedule=interleave stages=1 lowering=asm",
+      { { 64, 64, 640 }, { 70, 68, 128 }, { 1, 4, 256 }, { 129, 132, 384 } } },
+    { KILN_GFX942, "f16 x i4, AWQ, widened behind its reads",
+      { .a = KILN_F16, .b = KILN_I4, .k = 640, .scale = KILN_SCALE_GROUP128,
+        .b_layout = KILN_B_AWQ, .zero_points = KILN_ZEROS_I4,
+        .scale_layout = KILN_SCALE_TRANSPOSED },
+      "tile=64x64x128 waves=1x4 ", "schedule=simple stages=1 lowering=asm",
+      "schedule=interleave stages=1 lowering=asm",
+      { { 64, 64, 640 }, { 70, 96, 128 }, { 1, 32, 256 }, { 300, 160, 384 } } },
     { KILN_GFX950, "bf16 x i4, AWQ",
       { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP32,
         .b_layout = KILN_B_AWQ, .zero_points = KILN_ZEROS_I4,
@@ -112,7 +125,7 @@ open_kernel(struct num_kernel *k, struct num_counts *counts, const struct row *r
 
     snprintf(text, sizeof text, "%s%s", r->config, end);
     assert_true(num_configured(&g, &p, text));
-    g.domain.ktail = 1;
+    g.domain.ktail = !r->p.k;
     if (!num_open(k, counts, &p, &g))
         fail_msg("%s", k->c.err.text);
 }

@@ -475,10 +475,12 @@ try_8wave(struct bench *b, uint32_t bk)
 static void
 try_codes(struct bench *b, uint32_t bk)
 {
-    if (b->target != KILN_GFX950 || b->k->b != KILN_I4)
+    bool slots = b->target == KILN_GFX950;
+
+    if (b->k->b != KILN_I4)
         return;
-    for (size_t i = 0; i < COUNT(codes); i++)
-        try_row(b, KN_SCHED_INTERLEAVE, &codes[i], bk, false);
+    for (size_t i = 0; i < (slots ? COUNT(codes) : COUNT(halves)); i++)
+        try_row(b, KN_SCHED_INTERLEAVE, slots ? &codes[i] : &halves[i], bk, false);
 }
 
 /* 16 bits at any byte along M and N, of which the largest tiles have registers for a K tile of
