@@ -374,11 +374,26 @@ number_zeros(const kiln_problem *p, const struct kn_config *g)
     return p->a == KILN_F16 ? 1.1 : g->wm * g->wn < 8 ? 1.4 : 1.25;
 }
 
+/* `4-wave` of weights that are widened on gfx942, of rows that begin at no 16 bytes: shares of
+ * large tiles take less than they were measured with, as do tiles of which a compute unit has
+ * two in short loops, in others more (48 problems drawn, ten rows each). */
+static double
+widened_oddly(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s)
+{
+    bool odd = kn_widens_scaled(p) && kn_class_is_odd(s->class);
+
+    if (!odd || kn_targets[p->target].scaled || !kn_schedules[s->schedule].asm_only)
+        return 1;
+    if (g->bm * g->bn <= 128 * 128)
+        return p->k < 24 * (int64_t)g->bk ? 0.9 : 1.13;
+    return g->bn < 128 || g->split_k < 2 ? 1 : 0.91;
+}
+
 double
 kn_rows_slower(const kiln_problem *p, const struct kn_config *g,
                const struct kn_score *s)
 {
     return few_slots(p, g, s) * straddling(p, g, s) * odd_scales(p, g, s) * plain_rows(p, s) *
            batched_at_dwords(p, g, s) * short_groups(p, g) * number_zeros(p, g) *
-           broken_lines(p, g, s) * by_lines(p, g, s);
+           broken_lines(p, g, s) * by_lines(p, g, s) * widened_oddly(p, g, s);
 }

@@ -493,6 +493,17 @@ has_half_rows(const struct bench *b)
 }
 
 static void
+try_widened(struct bench *b, uint32_t bk)
+{
+    kiln_problem p = problem_of(b, &(struct kn_config){ 0 }, 0, 0, 0);
+    size_t n = b->target != KILN_GFX942 || !kn_widens_scaled(&p) ? 0
+             : b->k->odd ? WIDENED_ODD : COUNT(widened);
+
+    for (size_t i = 0; i < n; i++)
+        try_row(b, KN_SCHED_4WAVE, &widened[i], bk, false);
+}
+
+static void
 run(struct bench *b)
 {
     kiln_problem p = problem_of(b, &(struct kn_config){ 0 }, 0, 0, 0);
@@ -516,6 +527,7 @@ run(struct bench *b)
     for (size_t i = 0; gfx950 && b->k->odd && strcmp(b->layout, "nt") && i < COUNT(turned); i++)
         try_simple(b, &turned[i], bk);
     try_codes(b, bk);
+    try_widened(b, bk);
     try_one_slot(b);
     try_direct(b, bk);
     try_all_lines(b);

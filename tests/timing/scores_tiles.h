@@ -92,6 +92,11 @@ static const struct tile {
     { 64, 128, 1, 8, 1 },  { 64, 256, 1, 8, 1 },  { 96, 64, 1, 4, 1 },   { 96, 128, 1, 4, 1 },
     { 128, 64, 1, 4, 1 },  { 128, 32, 1, 2, 1 },  { 128, 128, 1, 8, 1 }, { 128, 256, 1, 8, 1 },
     { 160, 64, 1, 4, 1 },  { 192, 64, 1, 4, 1 },  { 192, 128, 1, 8, 1 }, { 192, 128, 1, 4, 1 },
+}, widened[] = { /* 4-wave of weights that are widened on gfx942, beside those of `four` */
+    { 128, 128, 1, 4, 1 }, { 256, 96, 4, 1, 1 },  { 256, 64, 4, 1, 1 },  { 128, 96, 2, 2, 1 },
+    { 192, 96, 2, 2, 1 },  { 192, 128, 2, 2, 1 }, { 96, 192, 1, 4, 1 },  { 192, 192, 2, 2, 1 },
+    { 160, 192, 2, 2, 1 }, { 64, 256, 1, 4, 1 },  { 128, 160, 2, 2, 1 }, { 96, 256, 1, 4, 1 },
+    { 160, 256, 1, 4, 1 }, { 192, 256, 2, 2, 1 },
 }, four_lines[] = { /* and 4-wave */
     { 80, 128, 1, 4, 2 },  { 96, 128, 1, 4, 2 },  { 128, 128, 1, 4, 2 }, { 128, 128, 2, 2, 2 },
     { 128, 96, 2, 2, 2 },  { 160, 64, 2, 2, 2 },  { 192, 96, 2, 2, 2 },  { 96, 192, 1, 4, 2 },
@@ -104,6 +109,9 @@ static const struct tile {
     { 192, 192, 1, 4, 2 }, { 224, 256, 1, 4, 2 }, { 256, 256, 1, 4, 2 }, { 288, 256, 1, 4, 2 },
     { 256, 288, 2, 2, 2 },
 };
+
+/* Of widened: those of rows that begin at no 16 bytes too. */
+enum { WIDENED_ODD = 3 };
 
 /* Of four: those that are persistent too; from where on waves have no 128 rows, of which
  * alone 6 bits are copied by lines, and which on gfx942 are not chosen by rows of two transposed
