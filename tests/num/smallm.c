@@ -212,7 +212,7 @@ skinny_forms(void **state)
         p.m = 1 + i % 5;
         p.n = 136;
         p.k = i % 3 ? 1504 : 2080;
-        p.bias = i % 2;
+        p.bias = (uint8_t)(i % 2);
         p.beta = i % 3 == 0;
         run_one(&p, &skinny, &one);
         run_one(&p, &whole, &two);
