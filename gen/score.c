@@ -56,6 +56,7 @@ struct launch {
     double written;          /* of a tile */
     double added;            /* of C, that a tile is added to */
     double singly;           /* clocks that storing an element a lane adds */
+    double clipped;          /* clocks that a K tile adds that ends behind K */
     double bits_a, bits_b;   /* of a row and a column of a tile */
     double all, xcds;        /* compute units and chiplets of the device */
     double cus;              /* busy; those with fewer workgroups in part */
@@ -186,7 +187,7 @@ around(const struct launch *l, double k)
     if (l->added > 0)
         one += c->hbm_latency * l->ghz +
                k * l->added / least(64, c->hbm_read * 1e3 / l->ghz / l->cus);
-    return one + k * (l->written * (1 / write - 1.0 / 64) + l->singly);
+    return one + k * (l->written * (1 / write - 1.0 / 64) + l->singly + l->clipped);
 }
 
 static double
@@ -200,7 +201,7 @@ cycles_of(struct launch *l)
     if (s->walks) {
         k = ceil(l->groups / cus);
         sum = k * l->turns * turn(l, 1) + around(l, 1) +
-              (k - 1) * most(s->fixed, around(l, 1) - s->before - s->after);
+              (k - 1) * most(s->fixed, around(l, 1) - s->before - s->after - l->clipped);
         l->rate = l->read / turn(l, 1);
         return sum;
     }
@@ -324,6 +325,31 @@ singly(const kiln_problem *p, const struct kn_config *g,
     return g->domain.vec == 1 ? each * g->bm * least(kn_tile_columns(p, g), (double)p->n) : 0;
 }
 
+/* Clocks of a line of 128 bytes of a K tile of which a part is behind K, which a wave masks, twice
+ * that of what is widened: of 1,400 launches of 2 to 16 K tiles. Of `4-wave` alone 32, of which
+ * launches that fill the device hide some. A K tile alone that goes through registers hides it. */
+#define CLIPS_TILE 24.0
+#define CLIPS_STEP 18.4
+
+/* What that adds to a workgroup, of rows along K; at any byte gfx942 masks others, too. */
+static double
+clipped(const kiln_problem *p, const struct kn_config *g, const struct kn_score *s, char operand)
+{
+    bool a = operand == 'a', odd = kn_class_is_odd(s->class);
+    struct kn_shape shape = kn_shape_of(p, g);
+    double bits = kn_elems[a ? shape.ta : shape.tb].bits;
+    double each = kn_schedules[s->schedule].reads == KN_READS_TILE ? CLIPS_TILE : CLIPS_STEP;
+    bool masks = kn_along_k(p, operand) || (odd && !kn_targets[p->target].scaled);
+
+    if (!g->domain.ktail || !masks || (odd && p->k <= g->bk))
+        return 0;
+    if (kn_type_bits[a ? p->a : p->b] < bits)
+        each *= 2;
+    if (p->k <= g->bk)
+        each *= 0.6;
+    return each * (a ? g->bm : g->bn) * g->bk * bits / 1024 / (g->wm * g->wn);
+}
+
 /* tm: rows of tiles of each product. */
 static struct launch
 launch_of(const kiln_problem *p, const struct kn_config *g,
@@ -356,6 +382,7 @@ launch_of(const kiln_problem *p, const struct kn_config *g,
                 kn_type_bits[p->out] / 8;
     l.added = p->beta ? l.written : 0;
     l.singly = singly(p, g, s);
+    l.clipped = clipped(p, g, s, 'a') + clipped(p, g, s, 'b');
     l.all = kn_cus(p);
     l.xcds = kn_xcds(p);
     l.read = (l.bits_a * kn_row_lines(p, 'a', g, s) +

@@ -8,7 +8,7 @@
 #include "instantiate.h"
 
 enum { LONG_TURNED = 16 };   /* K tiles */
-enum { LINE = 128 * 8, LONG = 16, LONG_4WAVE = 4, FEW_ROWS = 128 }; /* bits; lines of a row */
+enum { LINE = 128 * 8, LONG = 4, FEW_ROWS = 128 }; /* bits; lines of a row */
 
 static int64_t
 common(int64_t a, int64_t b)
@@ -36,9 +36,8 @@ static bool
 counts_lines(const kiln_problem *p, const struct kn_score *s)
 {
     int64_t many = kn_family_of(p)->ragged == 'k' && p->groups ? p->groups : 1;
-    int64_t least = kn_schedules[s->schedule].reads == KN_READS_TILE ? LONG_4WAVE : LONG;
 
-    return !kn_class_is_odd(s->class) && p->k / many * kn_type_bits[p->a] >= least * LINE &&
+    return !kn_class_is_odd(s->class) && p->k / many * kn_type_bits[p->a] >= LONG * LINE &&
            p->a != KILN_F32 && !p->b_layout && kn_type_bits[p->a] != 6 &&
            kn_type_bits[p->b] != 6 &&
            !(kn_family_of(p)->ragged == 'm' && p->layout == KILN_NN);
@@ -114,7 +113,7 @@ scales_by_lines(const kiln_problem *p, const struct kn_config *g, bool four)
     bool narrow = kn_type_bits[p->b] == 4;
 
     if (four)
-        return g->stages == 2 ? 1.15 : g->stages == 3 ? 1.2 : 1.06;
+        return g->stages == 3 ? 1.1 : 1.06;
     if (narrow && g->bm * g->bn < 64 * 64)
         return 1.45;
     more = 0.6 * part * part + (narrow ? 0.05 : 0);
@@ -132,7 +131,7 @@ static double
 odd_scales(const kiln_problem *p, const struct kn_config *g,
            const struct kn_score *s)
 {
-    static const double whole[] = { 1.3, 1.5, 1.5 }, odd[] = { 1.1, 1.2, 1.35 };
+    static const double whole[] = { 1.08, 1.12, 1.18 }, odd[] = { 1.1, 1.2, 1.35 };
     bool loose = kn_class_is_odd(s->class);
     bool four = kn_schedules[s->schedule].reads == KN_READS_TILE;
     const double *by = loose ? odd : whole;

@@ -63,12 +63,14 @@ lead_of_few(const kiln_problem *p, const struct kn_config *from, const struct kn
 
     if (kn_multiplies_blocks(p))
         return 1.05;
-    if (kn_family_of(p)->ragged || (!new && (deeper || empty || kn_type_bits[p->a] > 16)) ||
-        (g->domain.ktail && (!from->domain.ktail || deeper)))
+    if (!new && (deeper || empty || kn_type_bits[p->a] > 16))
         return 1.15;
+    if (kn_family_of(p)->ragged || (g->domain.ktail && (!from->domain.ktail || deeper)))
+        return 1.08;
     if (four)
-        return p->scale == KILN_SCALE_MX32 ? 1.1
-             : odd && p->layout != KILN_NT && p->k <= g->bk ? 1.4 : 1.15;
+        return p->scale == KILN_SCALE_MX32 ? 1.05
+             : odd && p->layout != KILN_NT && p->k <= g->bk ? 1.4
+             : g->domain.ktail && !odd ? 1.06 : 1.15;
     if (kn_tiles_of(p, g->bm, g->bn) > 4 * (uint64_t)kn_cus(p))
         return 1.08;
     return p->layout != KILN_NT ? 1.06 : 1.04;
@@ -153,6 +155,9 @@ better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_c
     if (kn_widens_late(p, g) && g->stages == 1 && g->bm * g->bn < LARGE &&
         (kn_scale_k(p) < 64 || p->b_layout == KILN_B_AWQ))
         return 1.06;
+    if (kn_schedules[g->schedule].asm_only && g->wm * g->wn == 8 && !kn_widens_scaled(p))
+        return !kn_class_is_odd(kn_class_of(p)) || p->layout == KILN_NT ? 1.025
+             : p->layout == KILN_NN ? 1.1 : 1.06;
     if (kn_widens_late(p, g) && g->stages > 1 && !kn_widens_late(p, from))
         return kn_scale_k(p) < 128 || g->bm * g->bn < LARGE ? 1.06 : 1.02;
     if (kn_prequant(p) && kn_shifts_lines(p, g) &&
@@ -314,6 +319,13 @@ best_of(const kiln_problem *p, const struct kn_score *row,
     return b;
 }
 
+/* Whether the same tile was by lines, which of_lines() takes no gain of. */
+static bool
+loses_lines(const struct kn_config *from, const struct kn_config *g)
+{
+    return from->copies == KN_COPIES_LINES && g->copies != KN_COPIES_LINES && !g->cus;
+}
+
 /* The same for the same tile, whose loops wait for the same lines: as if rows began
  * at lines, so that what is around the loops counts. */
 static double
@@ -337,7 +349,7 @@ gain(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g,
     double even = b->us / kn_score_of(p, g, s), uneven = 1;
 
     if (same_tile(g, b->from) && !g->split_after)
-        return of_lines(p, s, g, b);
+        return loses_lines(b->from, g) ? 0 : of_lines(p, s, g, b);
     if (!differ(p))
         return even;
     if (b->more_us < kn_score_of(&b->more, g, s) || (even < 1 && other_rows(g)))

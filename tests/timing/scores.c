@@ -97,7 +97,7 @@ struct bench {
     kiln_target target;
     const char *layout;
     bool dwords;             /* rows of an odd class begin there */
-    char rows[192][160];     /* put, so that none comes twice */
+    char rows[256][160];     /* put, so that none comes twice */
     size_t nrows;
 };
 
@@ -503,6 +503,18 @@ try_widened(struct bench *b, uint32_t bk)
         try_row(b, KN_SCHED_4WAVE, &widened[i], bk, false);
 }
 
+/* `4-wave` shared by eight waves on gfx942, which have registers for rows at any byte; of
+ * types that are multiplied as they lie. */
+static void
+try_eight(struct bench *b, uint32_t bk)
+{
+    if (b->target != KILN_GFX942 || b->k->scale != KILN_SCALE_NONE ||
+        kn_type_bits[b->k->a] > 16)
+        return;
+    for (size_t i = 0; i < COUNT(four_of_eight); i++)
+        try_row(b, KN_SCHED_4WAVE, &four_of_eight[i], bk, false);
+}
+
 static void
 run(struct bench *b)
 {
@@ -556,6 +568,8 @@ run(struct bench *b)
         if (gfx950 && six && !b->k->odd)
             try_row(b, KN_SCHED_4WAVE, &four[i], 256, false);
     }
+    if (!b->k->converted)
+        try_eight(b, bk);
 }
 
 /* Of gfx942 tt at any byte is better chosen by the rows of tn, with the lead of other
