@@ -235,3 +235,15 @@ kn_output_check(struct kn_ctx *c, kiln_problem *p)
                        "or bf8, not of %s", out);
     return KILN_OK;
 }
+
+/* A row of what a wave turns around in LDS, and 16 bytes so that rows start in
+ * different banks. */
+uint32_t
+kn_store_row(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t cols = g->bn / g->wn, size = 4;
+
+    if (g->domain.vec == 4 && !p->beta && kn_type_bits[p->out] == 16)
+        size = 2;
+    return cols * size + 16;
+}

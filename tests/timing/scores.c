@@ -388,8 +388,7 @@ is_mixed(const struct class *k)
 static bool
 is_half_turned(const struct bench *b)
 {
-    return (!strcmp(b->layout, "nn") || !strcmp(b->layout, "tt")) &&
-           b->k->scale == KILN_SCALE_NONE;
+    return strcmp(b->layout, "nt") && strcmp(b->layout, "tn") && !b->k->scale;
 }
 
 /* Rows that go through registers by lines, one operand's alone at dwords: the largest tiles
@@ -480,11 +479,10 @@ try_codes(struct bench *b, uint32_t bk)
     if (b->k->b != KILN_I4)
         return;
     for (size_t i = 0; i < (slots ? COUNT(codes) : COUNT(halves)); i++)
-        try_row(b, KN_SCHED_INTERLEAVE, slots ? &codes[i] : &halves[i], bk, false);
+        try_row(b, KN_SCHED_INTERLEAVE, &(slots ? codes : halves)[i], bk, false);
 }
 
-/* 16 bits at any byte along M and N, of which the largest tiles have registers for a K tile of
- * 32 alone. */
+/* 16 bits at any byte along M and N: the largest tiles have registers for K tiles of 32. */
 static bool
 has_half_rows(const struct bench *b)
 {
@@ -503,13 +501,11 @@ try_widened(struct bench *b, uint32_t bk)
         try_row(b, KN_SCHED_4WAVE, &widened[i], bk, false);
 }
 
-/* `4-wave` shared by eight waves on gfx942, which have registers for rows at any byte; of
- * types that are multiplied as they lie. */
+/* `4-wave` shared by eight waves, which have registers for rows at any byte. */
 static void
 try_eight(struct bench *b, uint32_t bk)
 {
-    if (b->target != KILN_GFX942 || b->k->scale != KILN_SCALE_NONE ||
-        kn_type_bits[b->k->a] > 16)
+    if (b->target != KILN_GFX942 || b->k->scale || kn_type_bits[b->k->a] > 16)
         return;
     for (size_t i = 0; i < COUNT(four_of_eight); i++)
         try_row(b, KN_SCHED_4WAVE, &four_of_eight[i], bk, false);
