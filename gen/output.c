@@ -1,4 +1,5 @@
 /* output.c - outputs of 8 bits or of MX types, and their scales. */
+#include "instantiate.h"
 #include "panels.h"
 
 #include <string.h>
