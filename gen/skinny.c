@@ -119,6 +119,15 @@ kn_skinny_wins(const kiln_problem *p)
            !is_uneven(p) && (!r[i].lines || has_lines(p));
 }
 
+static bool
+is_tile(const struct kn_config *g)
+{
+    uint32_t waves = g->wm * g->wn;
+
+    return kn_power_to(g->bm, 16) && g->bm > 1 && kn_power_to(waves, 16) &&
+           kn_power_to(g->wm, 16) && g->bn % (16 * g->wm) == 0 && kn_power_to(g->bn / g->wm, waves > 8 ? 16 : 64);
+}
+
 const char *
 kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
 {
@@ -136,5 +145,6 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
     g->stages = 2;
     g->split_k = g->xcd = g->group_m = 1;
     g->domain = (struct kn_domain){ d.align_a, d.align_b, d.align_sa, d.align_sb, 1, 1, 0, 0 };
-    return kn_form_lacks(p, g);
+    return !is_tile(g) ? "has tiles of 2 to 16 rows by 16, 32 or 64 columns a wave, with 1 to 8 "
+                         "waves, or 16 of 16" : kn_form_lacks(p, g);
 }
