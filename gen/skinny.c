@@ -125,7 +125,8 @@ is_tile(const struct kn_config *g)
     uint32_t waves = g->wm * g->wn;
 
     return kn_power_to(g->bm, 16) && g->bm > 1 && kn_power_to(waves, 16) &&
-           kn_power_to(g->wm, 16) && g->bn % (16 * g->wm) == 0 && kn_power_to(g->bn / g->wm, waves > 8 ? 16 : 64);
+           kn_power_to(g->wm, 16) && g->bn % (16 * g->wm) == 0 &&
+           kn_power_to(g->bn / g->wm, waves > 8 ? 16 : 64);
 }
 
 const char *

@@ -171,6 +171,8 @@ def configure(d, row):
                                                   256])]))
     if row["schedule"] == "gemv":
         row["tile"], row["m"] = "", d.of([1, 2, 4])
+        if (row["a"], row["b"]) == ("bf16", "mxfp4"):
+            row["schedule"] = "skinny"
     row["stages"] = d.maybe(40, [1, 2, 2, 3, 4])
     row["split-k"] = d.maybe(10, [2, 4])
     row["group-m"] = d.maybe(15, [1, 2, 8])
@@ -185,6 +187,10 @@ def configure(d, row):
     row["xcd-run"] = d.maybe(8, [16])
     row["store"] = d.maybe(12, ["direct", "lds"])
     row["lowering"] = d.maybe(12, ["llvm", "asm"])
+    if row["schedule"] == "skinny":      # a product of one walk
+        row.update(dict.fromkeys(("stages", "split-k", "group-m", "xcd", "cus",
+                                  "nt-b", "group-n", "xcd-run", "store"), ""))
+        row["k"] = 2880
     return row
 
 
