@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "gen"))
 import draw                                            # noqa: E402
 import same                                            # noqa: E402
 
+COLUMNS = draw.COLUMNS + ["copies"]
 TABLE = os.path.join(SOURCE, "gen", "tool", "run", "selftest.csv")
 PRESETS = os.path.join(SOURCE, "gen", "tool", "bench", "presets")
 KEPT = ["layout", "a", "b", "out", "scale", "epilogue", "beta", "quant",
@@ -136,13 +137,13 @@ def pitch(row, x, size):
 def candidates(arch, row, stage, config):
     w = words_of(config)
     for k in depths(w):
-        c = dict.fromkeys(draw.COLUMNS, "")
+        c = dict.fromkeys(COLUMNS, "")
         c.update({x: row.get(x) or "" for x in KEPT})
         c.update(family=row["family"], arch=arch,
                  stage=stage.replace("-mx", ""))
         c.update(sizes(row, stage, w, k))
         for x in ("tile", "waves", "schedule", "stages", "store", "lowering",
-                  "lookup"):
+                  "lookup", "copies"):
             c[x] = w.get(x, "")
         c["waves"] = c["waves"] if w["schedule"] != "gemv" else ""
         if w["schedule"] == "gemv":
@@ -177,7 +178,7 @@ def of_tries(build, mode, tries):
         with tempfile.TemporaryDirectory() as scratch:
             path = os.path.join(scratch, "tries.csv")
             with open(path, "w", encoding="ascii", newline="") as f:
-                out = csv.DictWriter(f, draw.COLUMNS, lineterminator="\n")
+                out = csv.DictWriter(f, COLUMNS, lineterminator="\n")
                 out.writeheader()
                 out.writerows(c for _, _, c in part)
             got = same.run(build, mode, "row", path)
