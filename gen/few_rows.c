@@ -374,17 +374,16 @@ bool
 kn_pick_small(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
               struct kn_buf *why)
 {
+    bool runs = g->split_k < 2 && !g->schedule && !g->domain.align_a;
     struct kn_config gemv = *g;
 
-    if (p->m >= 1 && p->k >= 512 && kn_form_open(g) && g->split_k < 2 && !g->schedule &&
-        !g->domain.align_a && pick_skinny(p, g, why))
-        return true;
-    if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512 ||
-        p->b_layout || kn_shuffled(p) ||
-        (!kn_one_product(p) && !kn_family_of(p)->batch))
+    if (p->m < 1 || p->m > SMALL_MOST || !kn_form_open(g) || p->k < 512)
         return false;
-    if (gemv_wins(p) && g->split_k < 2 && !g->schedule && !g->domain.align_a &&
-        !kn_gemv_choose(p, &gemv)) {
+    if (runs && pick_skinny(p, g, why))
+        return true;
+    if (p->b_layout || kn_shuffled(p) || (!kn_one_product(p) && !kn_family_of(p)->batch))
+        return false;
+    if (runs && gemv_wins(p) && !kn_gemv_choose(p, &gemv)) {
         *g = gemv;
         if (why)
             kn_putf(why, "few rows, of whole runs: no matrix instructions, "

@@ -88,10 +88,11 @@ is_uneven(const kiln_problem *p)
            ((scaled && p->m > FEW) || (kind_of(p) != INTEGERS && p->k > LONG_K));
 }
 
+/* Whole cache lines of words, else whole dwords of scales, which a short K does without. */
 static bool
 has_lines(const kiln_problem *p)
 {
-    return kind_of(p) == INTEGERS ? true : kind_of(p) == WORDS ? p->n % 32 == 0
+    return kind_of(p) == WORDS ? p->n % 32 == 0
          : p->k < MIDDLE_K || p->k / kn_scale_k(p) % 4 == 0;
 }
 

@@ -244,6 +244,16 @@ add_tile(struct search *s, struct kn_config g)
         }
 }
 
+/* A kernel of a few rows, with about what reading B takes, in us. */
+static void
+add_few(struct search *s, const struct kn_config *x)
+{
+    double bytes = (double)kn_b_columns(s->p) * (double)s->p->k * kn_type_bits[s->p->b] / 8;
+
+    if (keeps(s->given, x))
+        add(s, x, 2.5 + bytes / 4e6);
+}
+
 /* Rows without matrix instructions (docs/smallm.md). */
 static void
 add_runs(struct search *s)
@@ -252,7 +262,6 @@ add_runs(struct search *s)
 
     for (uint32_t i = 0; i < 3 * 3 && s->p->m <= RUN_ROWS; i++) {
         struct kn_config x = *s->given;
-        double bytes = (double)kn_b_columns(s->p) * (double)s->p->k * kn_type_bits[s->p->b] / 8;
 
         x.schedule = KN_SCHED_GEMV;
         for (x.bm = 1; x.bm < s->p->m; x.bm *= 2)
@@ -260,8 +269,7 @@ add_runs(struct search *s)
         x.wm = of[i % 3][0];
         x.wn = of[i % 3][1];
         x.bn = x.wm << i / 3;
-        if (keeps(s->given, &x))
-            add(s, &x, 2.5 + bytes / 4e6);
+        add_few(s, &x);
     }
 }
 
@@ -274,14 +282,12 @@ add_skinny(struct search *s)
 
     for (size_t i = 0; i < COUNT(of) && s->p->m <= RUN_ROWS; i++) {
         struct kn_config x = *s->given;
-        double bytes = (double)kn_b_columns(s->p) * (double)s->p->k * kn_type_bits[s->p->b] / 8;
 
         x.schedule = KN_SCHED_SKINNY;
         x.wm = of[i][0];
         x.wn = of[i][1];
         x.bn = (uint32_t)x.wm * of[i][2];
-        if (keeps(s->given, &x))
-            add(s, &x, 2.5 + bytes / 4e6);
+        add_few(s, &x);
     }
 }
 
