@@ -125,5 +125,7 @@ kn_ref_code_right(const struct kn_ref_result *r, uint32_t code,
     high = rounded(r, w->random, (want + off) / r->scale);
     if (isnan(got))
         return isnan(low) || isnan(high);
-    return !(got < low) && !(got > high) && !(isnan(low) && isnan(high));
+    if (isnan(low) && isnan(high))   /* beyond both ends: any code is between */
+        return want - off < 0 && want + off > 0;
+    return !(got < low) && !(got > high);
 }

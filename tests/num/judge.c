@@ -397,6 +397,23 @@ overflow_excuses_nothing_else(void **state)
     assert_int_equal(judge((double)NAN, sum, 1, NAN).overflowed, 0);
 }
 
+/* A sum that cancels under a scale which that made tiny may be beyond either end of a type
+ * that has NaN there, and any code in between; beyond one end it is NaN alone. */
+static void
+a_code_between_two_ends(void **state)
+{
+    const struct kn_ref_result r = {
+        .target = KILN_GFX950, .out = KILN_FP8, .k = K, .scale = 0x1p-126 };
+    const struct kn_ref_want zero = { 0, 3514, 0 }, beyond = { 1, 3514, 0 };
+
+    (void)state;
+    for (uint32_t code = 0; code < 256; code++)
+        assert_true(kn_ref_code_right(&r, code, &zero));
+    for (uint32_t code = 0; code < 256; code++)
+        assert_int_equal(kn_ref_code_right(&r, code, &beyond),
+                         (code & 0x7f) == 0x7f);
+}
+
 /* ---- figures ------------------------------------------------------------ */
 
 static struct kn_ref_check
@@ -517,6 +534,7 @@ main(void)
         cmocka_unit_test(squares_are_the_whole),
         cmocka_unit_test(nan_needs_overflow_of_both_signs),
         cmocka_unit_test(overflow_excuses_nothing_else),
+        cmocka_unit_test(a_code_between_two_ends),
         cmocka_unit_test(figures_by_hand),
         cmocka_unit_test(wrapped_integers),
         cmocka_unit_test(a_zero_has_a_sign),
