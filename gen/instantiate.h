@@ -176,6 +176,7 @@ bool kn_gemv_types(const kiln_problem *p);
  * (templates/skinny.tir). Its configuration: bm rows (2, 4, 8, 16), bn columns
  * shared by wm waves, K by wn. */
 bool kn_skinny_types(const kiln_problem *p);
+uint32_t kn_skinny_step(const kiln_problem *p);   /* K that a wave loads at once */
 
 /* How elements become f32: the words of the facts widen_a and widen_b. */
 #define KN_WIDENS \

@@ -4,12 +4,12 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum kind { INTEGERS, WORDS, NVFP4, MXFP4, KINDS };
+enum kind { INTEGERS, WORDS, AWQ, NVFP4, MXFP4, KINDS };
 
 static enum kind
 kind_of(const kiln_problem *p)
 {
-    return p->b == KILN_I4 ? kn_in_words(p) ? WORDS : INTEGERS
+    return p->b == KILN_I4 ? !kn_in_words(p) ? INTEGERS : p->b_layout == KILN_B_AWQ ? AWQ : WORDS
          : p->b == KILN_NVFP4 ? NVFP4 : MXFP4;
 }
 
@@ -20,24 +20,47 @@ kn_skinny_types(const kiln_problem *p)
            (p->b == KILN_NVFP4 || (p->b == KILN_MXFP4 && p->a == KILN_BF16) ||
             (p->b == KILN_I4 && kn_scale_k(p) == 128)) &&
            (p->b == KILN_I4 || !p->scale_layout) &&
-           (!p->b_layout || p->b_layout >= KILN_B_GPTQ) &&
+           (!p->b_layout || kn_in_words(p)) &&
            (!p->zero_points || kn_zero_bits(p) == 4);
 }
 
+/* A word of AWQ has columns: a wave has 128, half a cache line of a row, of fewer K. */
+static bool
+has_rows_of_k(const kiln_problem *p)
+{
+    return kind_of(p) == AWQ;
+}
+
+uint32_t
+kn_skinny_step(const kiln_problem *p)
+{
+    return has_rows_of_k(p) ? 128 : 256;
+}
+
+/* Columns of a tile, unless there are many. */
+static uint32_t
+columns(const kiln_problem *p)
+{
+    return has_rows_of_k(p) ? 128 : 16;
+}
+
 /* Up to `rows`, from `least` to `most` columns a compute unit (0: any number), skinny takes
- * less than what else there is, by predicted times of 1,100 products drawn and listed
+ * less than what else there is, by predicted times of 1,300 products drawn and listed
  * (docs/smallm.md). The first that has the rows counts. `deep`: K in thousands up to which it
- * does with fewer tiles of 16 columns than a quarter of the compute units; `lines`: rows of
- * words are whole cache lines, rows of scales whole dwords, else it does not. */
+ * does undivided with fewer tiles than a quarter of the compute units; `whole`: rows of words
+ * are whole cache lines, rows of scales whole dwords, and K is no short one of AWQ, else it
+ * does not. */
 static const struct reach {
-    uint8_t rows, least, most, deep, lines;
+    uint8_t rows, least, most, deep, whole;
 } reaches[][KINDS][3] = {
     { [INTEGERS] = { { 4, 0, 0, 4, 0 }, { 8, 0, 0, 2, 0 } },
       [WORDS] = { { 4, 0, 0, 4, 1 }, { 8, 0, 40, 2, 1 } },
+      [AWQ] = { { 16, 112, 0, 0, 1 } },
       [NVFP4] = { { 4, 0, 0, 4, 1 }, { 8, 0, 40, 2, 1 } },
       [MXFP4] = { { 1, 14, 0, 4, 1 }, { 4, 2, 48, 4, 1 }, { 8, 1, 17, 2, 1 } } },
     { [INTEGERS] = { { 4, 0, 0, 4, 0 }, { 8, 0, 0, 2, 0 }, { 16, 80, 0, 0, 0 } },
       [WORDS] = { { 4, 0, 0, 4, 0 }, { 8, 0, 0, 2, 0 }, { 16, 80, 0, 0, 0 } },
+      [AWQ] = { { 4, 26, 0, 0, 1 }, { 8, 46, 0, 0, 1 }, { 16, 80, 0, 0, 1 } },
       [NVFP4] = { { 4, 0, 0, 2, 0 }, { 8, 0, 0, 1, 0 }, { 16, 80, 0, 0, 0 } },
       [MXFP4] = { { 1, 255, 255, 0, 0 }, { 8, 1, 0, 1, 0 }, { 16, 80, 0, 0, 0 } } },
 };
@@ -46,13 +69,16 @@ enum {
     FEW = 4,                 /* rows, whose loads of A are as nothing */
     MORE = 8,                /* rows, behind which only a long K pays */
     WIDE = 80, WIDE_OF_MORE = 32,             /* columns a compute unit */
+    LINE_TILES = 2,          /* of AWQ's 128 columns are a cache line of words */
+    MOST_SHARES = 8,
+    ROOM = 1 << 16,          /* bytes of LDS, which eight waves of 16 rows by 128 columns pass */
     SHORTEST_K = 1024, SHORT_K = 2048, MIDDLE_K = 4096, LONG_K = 6144
 };
 
 static int64_t
-tiles_of_16(const kiln_problem *p)
+tiles_of(const kiln_problem *p)
 {
-    return (p->n + 15) / 16;
+    return (p->n + columns(p) - 1) / columns(p);
 }
 
 static bool
@@ -61,17 +87,36 @@ is_wide(const kiln_problem *p)
     return p->n >= (p->m > FEW ? WIDE_OF_MORE : WIDE) * (int64_t)kn_cus(p);
 }
 
-/* While tiles of 16 columns are no more than compute units, K has eight waves of one, else
- * four; of many columns a wave has 32, which share its rows of A. */
+/* While tiles are no more than compute units, K has eight waves of one, else four; of many
+ * columns a wave has 32, which share its rows of A. */
 static void
 spread(const kiln_problem *p, struct kn_config *g)
 {
-    bool alone = tiles_of_16(p) <= kn_cus(p) && g->bm <= MORE && p->k > SHORTEST_K;
+    bool room = has_rows_of_k(p) && kn_targets[p->target].lds > ROOM;
+    bool alone = tiles_of(p) <= kn_cus(p) &&
+                 (room || (g->bm <= MORE && (has_rows_of_k(p) || p->k > SHORTEST_K)));
+    bool wide = !has_rows_of_k(p) && is_wide(p);
 
     g->wm = 1;
-    g->wn = alone ? 8 : is_wide(p) && p->k < SHORT_K ? 2 : 4;
+    g->wn = alone ? 8 : wide && p->k < SHORT_K ? 2 : 4;
     if (!g->bn)
-        g->bn = is_wide(p) && g->wn == 4 ? 32 : 16;
+        g->bn = wide && g->wn == 4 ? 32 : columns(p);
+}
+
+/* Shares of K: those that compute units without a tile have room for, if they save two turns
+ * of the loop, of mxfp4, which is widened fast, four, for which a share is stored, counted and
+ * read. */
+static uint32_t
+shares_of(const kiln_problem *p, const struct kn_config *g)
+{
+    int64_t tiles = (p->n + g->bn - 1) / g->bn, n = tiles ? kn_cus(p) / tiles : 1;
+    int64_t turn = (int64_t)kn_skinny_step(p) * g->wn, turns = (p->k + turn - 1) / turn, each;
+
+    n = n > MOST_SHARES ? MOST_SHARES : n > 1 ? n : 1;
+    each = (turns + n - 1) / n;
+    if (p->m > MORE || turns - each < (kind_of(p) == MXFP4 ? 4 : 2))
+        return 1;
+    return (uint32_t)((turns + each - 1) / each);
 }
 
 /* Whether a few compute units have a workgroup more than the rest. */
@@ -90,20 +135,26 @@ is_uneven(const kiln_problem *p)
 
 /* Whole cache lines of words, else whole dwords of scales, which a short K does without. */
 static bool
-has_lines(const kiln_problem *p)
+is_whole(const kiln_problem *p)
 {
     return kind_of(p) == WORDS ? p->n % 32 == 0
+         : has_rows_of_k(p) ? p->n % columns(p) == 0 && p->k >= MIDDLE_K
          : p->k < MIDDLE_K || p->k / kn_scale_k(p) % 4 == 0;
 }
 
-/* As few tiles as leave compute units without one. */
+/* As few tiles as leave compute units without one, or rows whose sums are not worth shares. */
 static bool
 is_too_deep(const kiln_problem *p, const struct reach *r)
 {
-    int64_t tiles = tiles_of_16(p), cus = kn_cus(p), deep = 1024 * r->deep;
+    struct kn_config g = { .bm = 2 };
+    int64_t tiles = tiles_of(p), cus = kn_cus(p), deep = 1024 * r->deep;
 
-    return (4 * tiles < cus && p->k > deep) || (2 * tiles < cus && p->k > 2 * deep) ||
-           (p->m > MORE && p->k < LONG_K);
+    spread(p, &g);
+    if (has_rows_of_k(p))
+        return false;
+    return (p->m > MORE && p->k < LONG_K) ||
+           (shares_of(p, &g) < 2 && ((4 * tiles < cus && p->k > deep) ||
+                                     (2 * tiles < cus && p->k > 2 * deep)));
 }
 
 bool
@@ -117,17 +168,19 @@ kn_skinny_wins(const kiln_problem *p)
         i++;
     return p->m <= r[i].rows && p->n >= r[i].least * cus &&
            (!r[i].most || p->n < r[i].most * cus) && !is_too_deep(p, &r[i]) &&
-           !is_uneven(p) && (!r[i].lines || has_lines(p));
+           !is_uneven(p) && (!r[i].whole || is_whole(p));
 }
 
 static bool
-is_tile(const struct kn_config *g)
+is_tile(const kiln_problem *p, const struct kn_config *g)
 {
     uint32_t waves = g->wm * g->wn;
 
+    if (has_rows_of_k(p) && (waves > 8 || g->bn != columns(p) * g->wm))
+        return false;
     return kn_power_to(g->bm, 16) && g->bm > 1 && kn_power_to(waves, 16) &&
            kn_power_to(g->wm, 16) && g->bn % (16 * g->wm) == 0 &&
-           kn_power_to(g->bn / g->wm, waves > 8 ? 16 : 64);
+           kn_power_to(g->bn / g->wm, waves > 8 ? 16 : has_rows_of_k(p) ? 128 : 64);
 }
 
 const char *
@@ -142,11 +195,15 @@ kn_skinny_choose(const kiln_problem *p, struct kn_config *g)
     if (!g->wm)
         spread(p, g);
     if (!g->bn)
-        g->bn = 16 * g->wm;
+        g->bn = columns(p) * g->wm;
     g->bk = 256;
     g->stages = 2;
-    g->split_k = g->xcd = g->group_m = 1;
+    if (!g->split_k)
+        g->split_k = shares_of(p, g);
+    g->group_m = 1;
+    g->xcd = has_rows_of_k(p) ? kn_xcds(p) : 1;
+    g->xcd_run = has_rows_of_k(p) ? LINE_TILES : 0;
     g->domain = (struct kn_domain){ d.align_a, d.align_b, d.align_sa, d.align_sb, 1, 1, 0, 0 };
-    return !is_tile(g) ? "has tiles of 2 to 16 rows by 16, 32 or 64 columns a wave, with 1 to 8 "
-                         "waves, or 16 of 16" : kn_form_lacks(p, g);
+    return !is_tile(p, g) ? "has tiles of 2 to 16 rows by 16, 32 or 64 columns a wave, with 1 to 8 "
+                            "waves, or 16 of 16; of AWQ's words by 128, with 1 to 8" : kn_form_lacks(p, g);
 }

@@ -383,6 +383,7 @@ every_zero_point(void **state)
         every_zero_of((kiln_type)a, KILN_ZEROS_I4, KILN_B_PLAIN, KN_SCHED_SKINNY);
         every_zero_of((kiln_type)a, KILN_ZEROS_I4, KILN_B_GPTQ, KN_SCHED_SKINNY);
         every_zero_of((kiln_type)a, KILN_ZEROS_I4, KILN_B_GPTQ2, KN_SCHED_SKINNY);
+        every_zero_of((kiln_type)a, KILN_ZEROS_I4, KILN_B_AWQ, KN_SCHED_SKINNY);
     }
 }
 

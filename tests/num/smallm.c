@@ -186,12 +186,18 @@ static const kiln_problem weights[] = {
       .zero_points = KILN_ZEROS_I4 },
     { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_GPTQ2,
       .scale_layout = KILN_SCALE_TRANSPOSED },
+    { .a = KILN_BF16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_AWQ,
+      .scale_type = KILN_SCALE_TYPE_F16, .scale_layout = KILN_SCALE_TRANSPOSED,
+      .zero_points = KILN_ZEROS_I4 },
+    { .a = KILN_F16, .b = KILN_I4, .scale = KILN_SCALE_GROUP128, .b_layout = KILN_B_AWQ,
+      .scale_layout = KILN_SCALE_TRANSPOSED },
 };
 
 enum { NWEIGHTS = sizeof weights / sizeof *weights };
 
-/* Every kind of weight in every form, of rows in part, columns and K that end inside of a
- * wave's (rows of scales of MX that begin at any byte), against the matrix path. */
+/* Every kind of weight in every form, undivided and in shares of K, of rows in part, columns
+ * and K that end inside of a wave's (rows of scales of MX that begin at any byte), against the
+ * matrix path. */
 static void
 skinny_forms(void **state)
 {
@@ -199,11 +205,13 @@ skinny_forms(void **state)
     static struct bytes one, two;
 
     (void)state;
-    for (int i = 0; i < NWEIGHTS * 4; i++) {
+    for (int i = 0; i < NWEIGHTS * 8; i++) {
         const uint8_t *f = forms[i % 4];
-        kiln_problem p = weights[i / 4];
+        kiln_problem p = weights[i / 8];
+        bool words_of_n = p.b_layout == KILN_B_AWQ;
         struct kn_config skinny = { .schedule = KN_SCHED_SKINNY, .bm = 2u << i % 3,
-                                    .bn = (uint32_t)f[0] * f[2], .wm = f[0], .wn = f[1] };
+                                    .bn = (uint32_t)f[0] * (words_of_n ? 128 : f[2]),
+                                    .wm = f[0], .wn = f[1], .split_k = i / 4 % 2 ? 3 : 1 };
         struct kn_config whole = { .schedule = KN_SCHED_SIMPLE, .bm = 16, .bn = 64, .bk = 128,
                                    .wm = 1, .wn = 4, .split_k = 1 };
 
@@ -232,7 +240,7 @@ skinny_says_what_it_lacks(void **state)
     assert_false(num_open(&k, &counts, &p, &g));
     assert_string_equal(k.c.err.text, "the schedule skinny is for bf16 or f16 times rows of 4-bit "
                         "weights: mxfp4 beside bf16, nvfp4, i4 in groups of 128 with zero points "
-                        "of i4 or none, or in GPTQ's words");
+                        "of i4 or none, or in words of GPTQ or AWQ");
     num_close(&k);
 }
 

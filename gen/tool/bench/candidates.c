@@ -273,7 +273,7 @@ add_runs(struct search *s)
     }
 }
 
-/* Weights of 4 bits beside up to 16 rows (docs/smallm.md). */
+/* Weights of 4 bits beside up to 16 rows (docs/smallm.md), AWQ's with the columns there are. */
 static void
 add_skinny(struct search *s)
 {
@@ -287,7 +287,10 @@ add_skinny(struct search *s)
         x.wm = of[i][0];
         x.wn = of[i][1];
         x.bn = (uint32_t)x.wm * of[i][2];
-        add_few(s, &x);
+        if (s->p->b_layout == KILN_B_AWQ)
+            x.bn = 0;
+        if (x.bn || of[i][2] == 16)
+            add_few(s, &x);
     }
 }
 
