@@ -190,14 +190,34 @@ around(const struct launch *l, double k)
     return one + k * (l->written * (1 / write - 1.0 / 64) + l->singly + l->clipped);
 }
 
+/* Walks whose stores the next tile waits for: what is around a loop was measured with those of
+ * 16 bits in launches that fill the device. Few tiles that are left are one of a compute unit. */
 static double
-cycles_of(struct launch *l)
+walk_cycles(struct launch *l, const struct kn_config *g)
+{
+    const struct kn_score *s = l->s;
+    double slots = l->all * s->residents, rounds = floor(l->groups / slots);
+    double left = l->groups - rounds * slots, k = s->residents;
+    double write = least(l->c->l2_write * l->xcds, l->c->hbm_write * 1e3 / l->ghz) / l->all;
+    double more = (l->written - 2.0 * g->bm * g->bn) / write + l->singly + l->clipped;
+
+    if (left > l->all)
+        rounds++;
+    l->rate = k * l->read / turn(l, k);
+    return s->before + rounds * (l->turns * turn(l, k) + s->fixed + k * more) +
+           (left > 0 && left <= l->all ? l->turns * turn(l, 1) + around(l, 1) : 0);
+}
+
+static double
+cycles_of(struct launch *l, const struct kn_config *g)
 {
     const struct kn_score *s = l->s;
     double cus = l->all, slots = cus * s->residents;
     double full = floor(l->groups / slots);
     double left = ceil((l->groups - full * slots) / cus), sum = 0, k;
 
+    if (s->walks && kn_schedules[s->schedule].reads == KN_READS_STEP)
+        return walk_cycles(l, g);
     if (s->walks) {
         k = ceil(l->groups / cus);
         sum = k * l->turns * turn(l, 1) + around(l, 1) +
@@ -276,7 +296,7 @@ time_of(struct launch *l, const struct kn_config *g)
     find_reuse(l, g);
     rounds = ceil(l->groups / (l->all * l->s->residents));
     for (int again = 0; again < 3; again++) {
-        cycles = cycles_of(l) + rounds * joining(l, g);
+        cycles = cycles_of(l, g) + rounds * joining(l, g);
         cycles += panels(l, g, cycles);
         l->ghz = clock_at(l, l->s->mfma * l->turns * l->groups / l->all /
                              cycles);

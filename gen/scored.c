@@ -135,13 +135,16 @@ lead_for(const kiln_problem *p, const struct kn_score *s,
  * to 6 % too little, the smallest and above all shares of them, and of `4-wave` where others
  * have as many K tiles on their way, must be better than others, not as good; so must what is
  * widened behind its reads, in small tiles and of short groups by more, in one slot alone in
- * small tiles of the shortest groups and of AWQ's words, and where half has no rows. */
+ * small tiles of the shortest groups and of AWQ's words, and where half has no rows; so must
+ * walks of two workgroups of a compute unit in which they have not drifted apart. */
 static double
 better_by(const kiln_problem *p, const struct kn_config *from, const struct kn_config *g)
 {
     bool odd = (g->bm & (g->bm - 1)) | (g->bn & (g->bn - 1));
     int64_t many = kn_family_of(p)->ragged == 'm' && p->groups ? p->groups : 1;
 
+    if (g->cus > kn_cus(p) && kn_tiles_of(p, g->bm, g->bn) <= 2 * (uint64_t)g->cus)
+        return 1.1;
     if (kn_widens_scaled(p) && kn_class_is_odd(kn_class_of(p)) && g->bn > 256)
         return 1.12; /* measured at dwords (tests/timing/scores.c) */
     if (g->split_k > 1 && kn_schedules[g->schedule].asm_only && p->a == KILN_I8 &&
@@ -185,6 +188,15 @@ may_score(const kiln_problem *p, const struct kn_config *given)
            !(kn_few_widened(p) && kn_type_bits[p->b] == 6);
 }
 
+/* Each workgroup has several tiles; stores of an element a lane leave no room beside another's. */
+static bool
+may_walk(const kiln_problem *p, const struct kn_score *s, const struct kn_config *g)
+{
+    return kn_walks(p) || (kn_walks_converted(p) && g->split_k < 2 &&
+                           kn_tiles_of(p, g->bm, g->bn) > g->cus &&
+                           (s->residents < 2 || !kn_stores_singly(p, g)));
+}
+
 /* The row as a kernel for p, if it is one, by lines of more than two K tiles, of whole ones
  * and a half. Where LDS is not filled directly the slots are others. */
 static bool
@@ -210,12 +222,12 @@ take_score(const kiln_problem *p, const struct kn_score *s, struct kn_config *g)
     g->copies = lines && !g->copies ? KN_COPIES_LINES : g->copies;
     if (!asm_only && !straight && !lines)
         g->stages = kn_filled_stages(p, g, g->stages);
-    g->cus = s->walks ? kn_cus(p) : 0;
+    g->cus = s->walks ? kn_cus(p) * s->residents : 0;
     g->lowering = asm_only ? KN_LOWERING_ASM : g->lowering;
     if (lines && p->layout != KILN_NT && !kn_straddles(p, g))
         return false;
     return kn_shareable(g) && (!asm_only || g->split_k < 2 || kn_widens_scaled(p)) &&
-           (!g->cus || kn_walks(p)) &&
+           (!g->cus || may_walk(p, s, g)) &&
            2 * p->k > (!lines ? 0 : kn_line_ring(p, g) ? 4 : 5) * (int64_t)g->bk &&
            (!kn_shuffled(p) || (g->bm % 32 == 0 && g->bn % 32 == 0));
 }

@@ -18,79 +18,15 @@
 #include "gen/tool/run/moe.h"
 #include "runtime/api/context.h"
 #include "runtime/sim/timing/timing_impl.h"
+#include "scores_classes.h"
 #include "scores_tiles.h"
 
 /* LINE: bytes; of a long K each row of scales has its own. Lines of K tiles that are none
  * have a turn of 24 K tiles, of which there are several. */
 enum { LINE = 128, FEW = 8, MANY = 24, MANY_LINES = 72, SIDE = 4, GROUPS = SIDE * SIDE };
 
-static const struct class {
-    const char *name;
-    kiln_type a, b;
-    kiln_scale scale;
-    int quant;
-    const char *layouts, *gfx942; /* gfx942: its, if others */
-    uint32_t bk;             /* of large tiles */
-    bool converted, shuffled; /* shuffled: B's rows and the scales */
-    kiln_math math;
-    bool unfolded;           /* gfx942: of a K that is too short for folding */
-    bool odd, dwords;        /* rows begin at any byte, or at dwords (gfx950) */
-    kiln_b_layout words;
-    bool transposed;         /* scales of an i4 B, with zero points */
-} classes[] = {
-    { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64 },
-    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
-    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
-    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", .bk = 128, .converted = true },
-    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128 },
-    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
-    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
-    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256 },
-    { "E5", KILN_MXBF8, KILN_MXBF8, KILN_SCALE_MX32, 0, "nt nn tn", .bk = 64 },
-    { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .converted = true },
-    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
-    { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64 },
-    { "I4", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true },
-    { "IT", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
-      .transposed = true },
-    { "AW", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
-      .words = KILN_B_AWQ, .transposed = true },
-    { "GQ", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
-      .words = KILN_B_GPTQ, .transposed = true },
-    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", .bk = 128,
-      .converted = true },
-    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true },
-    { "N44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .unfolded = true },
-    { "N66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .unfolded = true },
-    { "UN66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .unfolded = true,
-      .odd = true },
-    { "UN44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .unfolded = true,
-      .odd = true },
-    { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
-    { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
-    { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
-    { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
-    { "F", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32 },
-    { "D", KILN_F64, KILN_F64, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 16 },
-    { "X", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_XF32 },
-    { "T", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_BF16X3 },
-    { "UH", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn tt", "nt nn tn", .bk = 64,
-      .odd = true },
-    { "U8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn tt", "nt nn tn", .bk = 128,
-      .odd = true },
-    { "UK", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", .bk = 128, .converted = true,
-      .odd = true },
-    { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128, .odd = true },
-    { "UM84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
-    { "UM66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
-    { "UD66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true,
-      .dwords = true },
-    { "UM44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .odd = true },
-    { "UWB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .odd = true },
-    { "UNV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64, .odd = true },
-    { "UP8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true,
-      .odd = true },
-};
+/* Tiles of each workgroup of a walk that fills the device, and K tiles of a short one. */
+enum { WALKED = 4, SHORT = 4 };
 
 struct bench {
     const struct class *k;
@@ -173,6 +109,7 @@ predict(struct kn_ctx *c, kiln_problem p, const struct kn_generated *g,
 
 struct measured {
     struct kn_time_result few, many, warm, full, brief; /* brief: full, few turns */
+    struct kn_time_result walk, longer, once; /* of walks that fill the device */
     uint32_t residents;
     double fixed, turn, long_loop; /* K tiles */
 };
@@ -197,6 +134,27 @@ room_of(struct kn_ctx *c, const struct bench *b, const struct kn_generated *g)
     return n ? n : 1;
 }
 
+/* Walks whose tiles wait for each other's stores: so many workgroups of every compute unit
+ * with one tile and with several, of few and many K tiles. */
+static kiln_status
+measure_walk(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
+             uint32_t residents, struct measured *m)
+{
+    struct kn_config all = *given;
+    struct kn_generated g = { 0 };
+    kiln_problem p;
+
+    all.cus = residents * kn_targets[b->target].cus;
+    p = problem_of(b, given, all.cus / 16, 16, SHORT);
+    KN_TRY(kn_generate(c, &p, &all, NULL, &g));
+    KN_TRY(predict(c, p, &g, false, &m->once));
+    p = problem_of(b, given, all.cus / 16, 16 * WALKED, SHORT);
+    KN_TRY(predict(c, p, &g, false, &m->walk));
+    p = problem_of(b, given, all.cus / 16, 16 * WALKED, MANY);
+    m->residents = residents;
+    return predict(c, p, &g, false, &m->longer);
+}
+
 static kiln_status
 measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
         struct kn_generated *g, struct measured *m)
@@ -213,6 +171,8 @@ measure(struct kn_ctx *c, const struct bench *b, const struct kn_config *given,
     KN_TRY(predict(c, p, g, true, &m->warm));
     m->turn = (m->many.group_cycles - m->few.group_cycles) / (m->long_loop - (double)FEW);
     m->fixed = m->few.group_cycles - m->turn * (double)FEW;
+    if (given->cus && b->target == KILN_GFX942)
+        return measure_walk(c, b, given, room_of(c, b, g) < 2 ? 1 : 2, m);
     if (given->cus)
         p = problem_of(b, given, SIDE, 2 * SIDE, many);
     else if (m->residents > 1)
@@ -243,6 +203,14 @@ crowded(const struct measured *m, double *full, double *fixed)
                  (m->brief.group_cycles - *fixed) / (double)FEW);
 }
 
+/* The same of a walk that fills the device; fixed: what a tile takes besides. */
+static void
+walked(const struct measured *m, double *full, double *fixed)
+{
+    *full = (m->longer.group_cycles - m->walk.group_cycles) / (WALKED * (double)(MANY - SHORT));
+    *fixed = (m->walk.group_cycles - m->once.group_cycles) / (WALKED - 1.0) - *full * SHORT;
+}
+
 /* By lines that go through registers. */
 static bool
 by_registers(const struct kn_config *x)
@@ -266,7 +234,9 @@ put_row(struct bench *b, const struct kn_generated *g,
     double mfma = m->many.mfma_duty * m->many.us * m->many.clock_ghz * 1e3 *
                   kn_targets[b->target].cus / ((double)GROUPS * m->long_loop);
 
-    if (m->residents > 1) {
+    if (m->walk.us > 0) {
+        walked(m, &full, &fixed);
+    } else if (m->residents > 1) {
         crowded(m, &full, &fixed);
         if (kn_type_bits[b->k->a] > 16 && full < m->residents * mfma) {
             /* matrix pipes bound it: some begin when others end */
@@ -375,6 +345,8 @@ try_one_slot(struct bench *b)
         return;
     for (size_t i = 0; i < COUNT(one_slot); i++)
         try_row(b, KN_SCHED_SIMPLE, &one_slot[i], 64, false);
+    for (size_t i = 0; i < COUNT(walked_tiles); i++)
+        try_row(b, KN_SCHED_SIMPLE, &walked_tiles[i], 64, true);
 }
 
 /* MX types of two sizes, which gfx942 converts. */

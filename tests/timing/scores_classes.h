@@ -1,0 +1,75 @@
+/* scores_classes.h - the operands of each class of gen/scores.def, as scores.c measures them. */
+#ifndef KN_SCORES_CLASSES_H
+#define KN_SCORES_CLASSES_H
+
+#include "gen/choose.h"
+
+static const struct class {
+    const char *name;
+    kiln_type a, b;
+    kiln_scale scale;
+    int quant;
+    const char *layouts, *gfx942; /* gfx942: its, if others */
+    uint32_t bk;             /* of large tiles */
+    bool converted, shuffled; /* shuffled: B's rows and the scales */
+    kiln_math math;
+    bool unfolded;           /* gfx942: of a K that is too short for folding */
+    bool odd, dwords;        /* rows begin at any byte, or at dwords (gfx950) */
+    kiln_b_layout words;
+    bool transposed;         /* scales of an i4 B, with zero points */
+} classes[] = {
+    { "H", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 64 },
+    { "B8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
+    { "I8", KILN_I8, KILN_I8, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 128 },
+    { "K", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt nn tn", .bk = 128, .converted = true },
+    { "MX88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128 },
+    { "MX84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
+    { "MX66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128 },
+    { "MX44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256 },
+    { "E5", KILN_MXBF8, KILN_MXBF8, KILN_SCALE_MX32, 0, "nt nn tn", .bk = 64 },
+    { "W4", KILN_F16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .converted = true },
+    { "WB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64 },
+    { "NV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64 },
+    { "I4", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true },
+    { "IT", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
+      .transposed = true },
+    { "AW", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
+      .words = KILN_B_AWQ, .transposed = true },
+    { "GQ", KILN_BF16, KILN_I4, KILN_SCALE_GROUP128, 0, "nt", .bk = 128, .converted = true,
+      .words = KILN_B_GPTQ, .transposed = true },
+    { "Q4", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, KN_MX_EVEN, "nt", .bk = 128,
+      .converted = true },
+    { "P8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true },
+    { "N44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .unfolded = true },
+    { "N66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .unfolded = true },
+    { "UN66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .unfolded = true,
+      .odd = true },
+    { "UN44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .unfolded = true,
+      .odd = true },
+    { "S44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
+    { "S84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
+    { "S66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
+    { "S88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt", .bk = 256, .shuffled = true },
+    { "F", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32 },
+    { "D", KILN_F64, KILN_F64, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 16 },
+    { "X", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_XF32 },
+    { "T", KILN_F32, KILN_F32, KILN_SCALE_NONE, 0, "nt nn tn", .bk = 32, .math = KILN_MATH_BF16X3 },
+    { "UH", KILN_BF16, KILN_BF16, KILN_SCALE_NONE, 0, "nt nn tn tt", "nt nn tn", .bk = 64,
+      .odd = true },
+    { "U8", KILN_FP8, KILN_FP8, KILN_SCALE_NONE, 0, "nt nn tn tt", "nt nn tn", .bk = 128,
+      .odd = true },
+    { "UK", KILN_FP8, KILN_FP8, KILN_SCALE_BLOCK128, 0, "nt", .bk = 128, .converted = true,
+      .odd = true },
+    { "UM88", KILN_MXFP8, KILN_MXFP8, KILN_SCALE_MX32, 0, "nt nn tn tt", .bk = 128, .odd = true },
+    { "UM84", KILN_MXFP8, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
+    { "UM66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true },
+    { "UD66", KILN_MXFP6, KILN_MXFP6, KILN_SCALE_MX32, 0, "nt", .bk = 128, .odd = true,
+      .dwords = true },
+    { "UM44", KILN_MXFP4, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 256, .odd = true },
+    { "UWB", KILN_BF16, KILN_MXFP4, KILN_SCALE_MX32, 0, "nt", .bk = 64, .odd = true },
+    { "UNV", KILN_BF16, KILN_NVFP4, KILN_SCALE_NV16, 0, "nt", .bk = 64, .odd = true },
+    { "UP8", KILN_BF16, KILN_FP8, KILN_SCALE_TENSOR, 0, "nt nn tn", .bk = 128, .converted = true,
+      .odd = true },
+};
+
+#endif
