@@ -471,6 +471,17 @@ given_runs(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
                            lacks) : KILN_OK;
 }
 
+static void
+take_scale_turns(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
+{
+    struct kn_config try = *g;
+
+    try.scale_turns = 1;
+    if (kn_form_assembly(p, g))
+        try.lowering = KN_LOWERING_ASM;
+    g->scale_turns = kn_tile_lds(c, p, &try) <= kn_targets[p->target].lds;
+}
+
 kiln_status
 kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
           struct kn_buf *why)
@@ -535,7 +546,7 @@ kn_choose(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g,
     if (kn_stays_unfolded(p, g))
         g->unfolded = 1;
     if (kn_scales_in_turns(p, g))
-        g->scale_turns = 1;
+        take_scale_turns(c, p, g);
     if (!asked.domain.align_a)
         g->domain.ktail = kn_tail_of(p, g);
     KN_TRY(kn_form_check(c, p, g));

@@ -137,28 +137,6 @@ kn_stays_unfolded(const kiln_problem *p, const struct kn_config *g)
            ((p->k && p->k <= tiles * shares * g->bk) || (six && folds_too_many(g)));
 }
 
-/* Of moe, whose experts' scales are read once, a line a row each time (measured): where such a
- * turn comes again and compute units have workgroups to wait for, of blocks of 16 rows more, of
- * one wave or with LDS for one. Not of a K tile's 16 bytes in rows that begin at as
- * many, and where copies have 4 bytes of one slot alone. */
-bool
-kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g)
-{
-    const struct kn_target_info *t = &kn_targets[p->target];
-    bool wide = t->dma == 16, many = 4 * (g->bm + g->bn) * g->bk > t->lds / 2 || g->wn == 1;
-    uint64_t least = g->bm > 16 ? g->wn < 4 : many ? 4 : 2;
-    bool whole = g->domain.align_sb >= 16;
-    uint32_t bytes = kn_b_scale_bytes(p, g);
-    int64_t turns = !wide ? 12 : bytes == 8 && whole ? 16 : 8;
-    bool fits = wide ? bytes != 16 || !whole
-                     : g->stages == 1 && p->scale != KILN_SCALE_NV16;
-
-    return fits && bytes < KN_SCALES_RUN && kn_reads_of(g) != KN_READS_TILE &&
-           (g->bm <= 64 || (wide && g->bk >= 128)) && kn_family_of(p)->routed &&
-           (!p->k || p->k >= turns * g->bk) &&
-           (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
-}
-
 /* A that is quantised is loaded up to K where a lane's load lies before or behind it. */
 uint8_t
 kn_tail_of(const kiln_problem *p, const struct kn_config *g)

@@ -3,7 +3,7 @@
 #include "forms.h"
 #include "instantiate.h"
 
-enum only { ANY, DWORDS, PANELS, LINES, INSIDE };
+enum only { ANY, DWORDS, PANELS, LINES, INSIDE, CODES };
 
 enum { LINE = 128 * 8 };     /* bits */
 
@@ -47,6 +47,13 @@ slots(const kiln_problem *p, const struct routed *r, const struct kn_config *g)
     return turns >= r->stages ? r->stages : turns > least ? (uint32_t)turns : least;
 }
 
+/* Weights of 4 bits that LDS may have as memory does. */
+static bool
+has_codes(const kiln_problem *p)
+{
+    return !p->zero_points && !p->b_layout;
+}
+
 static bool
 stands_for(const kiln_problem *p, enum only only)
 {
@@ -57,6 +64,8 @@ stands_for(const kiln_problem *p, enum only only)
         return p->b_layout != KILN_B_PLAIN;
     case LINES:
         return p->k * kn_type_bits[p->a] % LINE == 0 && p->k * kn_type_bits[p->b] % LINE == 0;
+    case CODES:
+        return has_codes(p);
     case INSIDE:
         return p->k * kn_type_bits[p->b] % LINE != 0 && !p->b_layout;
     default:
@@ -117,7 +126,7 @@ kn_pick_routed(struct kn_ctx *c, const kiln_problem *p, struct kn_config *g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-enum staged { AS_STORED, EIGHT, WIDENED, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
+enum staged { AS_STORED, EIGHT, WIDENED, INTEGERS, FOLDED, ROUNDED, WIDE_128, BOTH_128 };
 
 static const struct blocks {
     kiln_target target;
@@ -135,6 +144,7 @@ blocks_of(const kiln_problem *p)
     bool by_128 = p->out_scale == KILN_OUT_BLOCK128, mx = kn_type_mx[p->a];
     enum staged staged = kn_prequant(p) || p->quant ? ROUNDED
                        : kn_may_fold(p) && !by_128 ? FOLDED
+                       : kn_scale_groups(p) && !by_128 && has_codes(p) ? INTEGERS
                        : kn_dequant(p) ? !by_128 ? WIDENED : mx ? BOTH_128 : WIDE_128
                        : kn_type_bits[p->a] == 8 && !mx ? EIGHT : AS_STORED;
     const struct blocks *b = blocks, *last = blocks + sizeof blocks / sizeof *blocks - 1;

@@ -519,25 +519,6 @@ kn_unaligned_tile(const kiln_problem *p, const struct kn_config *g, int side)
            reads != KN_READS_MEMORY && reads != KN_READS_RUNS;
 }
 
-uint32_t
-kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g)
-{
-    return kn_widens_scaled(p) ? g->bk / (uint32_t)kn_scale_k(p) : KN_SCALES_RUN;
-}
-
-/* LLVM would wait for another turn's loads. */
-uint32_t
-kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g)
-{
-    uint32_t bytes = kn_b_scale_bytes(p, g), most = kn_targets[p->target].dma == 16 ? 8 : 4;
-
-    if (kn_widens_scaled(p) && kn_reads_of(g) == KN_READS_TILE)
-        return 4;
-    if (bytes >= KN_SCALES_RUN || !g->scale_turns || g->lowering != KN_LOWERING_ASM)
-        return 1;
-    return most * bytes <= KN_SCALES_RUN ? most : KN_SCALES_RUN / bytes;
-}
-
 /* Batches that wait for memory: of 6 bits these took up to 1.2 times as long folded (40 drawn). */
 static bool
 streams(const kiln_problem *p)

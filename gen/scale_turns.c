@@ -1,0 +1,83 @@
+/* scale_turns.c - weights that are widened: where LDS has their codes, how many K tiles' scales
+ * come at once, and where that pays. */
+#include "choose.h"
+#include "forms.h"
+#include "instantiate.h"
+
+/* Small tiles of experts' weights, whose codes take a quarter of the LDS and let more
+ * workgroups wait for memory. */
+bool
+kn_widens_read(const kiln_problem *p, const struct kn_config *g)
+{
+    return p->b == KILN_I4 && kn_family_of(p)->routed && kn_reads_of(g) == KN_READS_STEP &&
+           g->bm <= 64 && g->wm == 1 && p->layout == KILN_NT && !p->b_layout &&
+           !p->zero_points && g->domain.align_b == 16 && g->domain.align_a >= 4 &&
+           kn_adds_groups(p) && g->lowering != KN_LOWERING_LLVM;
+}
+
+uint32_t
+kn_b_scale_bytes(const kiln_problem *p, const struct kn_config *g)
+{
+    return kn_widens_scaled(p) ? g->bk / (uint32_t)kn_scale_k(p) : KN_SCALES_RUN;
+}
+
+/* K tiles of as many groups as LDS has room for beside several workgroups (measured). */
+static uint32_t
+groups_at_once(const kiln_problem *p, const struct kn_config *g)
+{
+    enum { MOST = 8 };       /* K tiles of an unrolled turn */
+    uint32_t groups = kn_targets[p->target].dma == 16 ? 32 : 16;
+    uint32_t tiles = groups * (uint32_t)kn_scale_k(p) / g->bk;
+
+    return tiles < 1 ? 1 : tiles < MOST ? tiles : MOST;
+}
+
+/* LLVM would wait for another turn's loads. */
+uint32_t
+kn_b_scale_tiles(const kiln_problem *p, const struct kn_config *g)
+{
+    uint32_t bytes = kn_b_scale_bytes(p, g), most = kn_targets[p->target].dma == 16 ? 8 : 4;
+
+    if (kn_widens_scaled(p) && kn_reads_of(g) == KN_READS_TILE)
+        return 4;
+    if (!g->scale_turns || g->lowering != KN_LOWERING_ASM)
+        return 1;
+    if (kn_widens_read(p, g))
+        return groups_at_once(p, g);
+    if (bytes >= KN_SCALES_RUN)
+        return 1;
+    return most * bytes <= KN_SCALES_RUN ? most : KN_SCALES_RUN / bytes;
+}
+
+/* Those of groups, which lie in LDS: where compute units have as much to do as a tile of 128
+ * columns, else a turn's first loads and its code come late (measured). */
+static bool
+groups_in_turns(const kiln_problem *p, const struct kn_config *g)
+{
+    return g->domain.align_sb >= 4 && (!p->k || p->k > g->bk) &&
+           (!p->tokens || kn_tiles_of(p, g->bm, 128) >= kn_cus(p));
+}
+
+/* Of moe, whose experts' scales are read once, a line a row each time (measured): where such a
+ * turn comes again and compute units have workgroups to wait for, of blocks of 16 rows more, of
+ * one wave or with LDS for one. Not of a K tile's 16 bytes in rows that begin at as
+ * many, and where copies have 4 bytes of one slot alone. */
+bool
+kn_scales_in_turns(const kiln_problem *p, const struct kn_config *g)
+{
+    const struct kn_target_info *t = &kn_targets[p->target];
+    bool wide = t->dma == 16, many = 4 * (g->bm + g->bn) * g->bk > t->lds / 2 || g->wn == 1;
+    uint64_t least = g->bm > 16 ? g->wn < 4 : many ? 4 : 2;
+    bool whole = g->domain.align_sb >= 16;
+    uint32_t bytes = kn_b_scale_bytes(p, g);
+    int64_t turns = !wide ? 12 : bytes == 8 && whole ? 16 : 8;
+    bool fits = wide ? bytes != 16 || !whole
+                     : g->stages == 1 && p->scale != KILN_SCALE_NV16;
+
+    if (kn_widens_read(p, g))
+        return groups_in_turns(p, g);
+    return fits && bytes < KN_SCALES_RUN && kn_reads_of(g) != KN_READS_TILE &&
+           (g->bm <= 64 || (wide && g->bk >= 128)) && kn_family_of(p)->routed &&
+           (!p->k || p->k >= turns * g->bk) &&
+           (!p->tokens || kn_tiles_of(p, g->bm, g->bn) >= least * kn_cus(p));
+}
